@@ -8,7 +8,7 @@
  * detected. A window is less than 2^31 units, so the difference of two counts tells their order.
  * The provider defines what a unit is, and the locks that protect the structures.
  *
- *	receiver:	freed <= used <= told <= freed + window
+ *	receiver:	freed <= used <= advertised <= freed + window
  *	sender:		used <= limit <= used + window
  */
 #ifndef _KFI_CREDIT_H
@@ -37,13 +37,13 @@ struct kfi_credit_tx {
  * struct kfi_credit_rx - credit of the receiver
  * @window: units that the peer may have outstanding
  * @freed: units that were received and freed
- * @told: last limit that was advertised
+ * @advertised: last limit that was advertised
  * @used: units that were received
  */
 struct kfi_credit_rx {
 	u32 window;
 	u32 freed;
-	u32 told;
+	u32 advertised;
 	u32 used;
 };
 
@@ -59,7 +59,7 @@ static inline void kfi_credit_init(struct kfi_credit_tx *tx, struct kfi_credit_r
 {
 	window = min(window, KFI_CREDIT_WINDOW_MAX);
 	*tx = (struct kfi_credit_tx){ .limit = min(peer_window, KFI_CREDIT_WINDOW_MAX) };
-	*rx = (struct kfi_credit_rx){ .window = window, .told = window };
+	*rx = (struct kfi_credit_rx){ .window = window, .advertised = window };
 }
 
 /**
@@ -133,7 +133,7 @@ static inline u32 kfi_credit_widen(const struct kfi_credit_tx *tx, u16 limit)
  */
 static inline bool kfi_credit_charge(struct kfi_credit_rx *rx, u32 n)
 {
-	if (rx->told - rx->used < n)
+	if (rx->advertised - rx->used < n)
 		return false;
 	rx->used += n;
 	return true;
@@ -152,7 +152,7 @@ static inline bool kfi_credit_free(struct kfi_credit_rx *rx, u32 n)
 	if (WARN_ON_ONCE(rx->used - rx->freed < n))
 		n = rx->used - rx->freed;
 	rx->freed += n;
-	return rx->freed + rx->window - rx->told >= max(rx->window / 2, 1u);
+	return rx->freed + rx->window - rx->advertised >= max(rx->window / 2, 1u);
 }
 
 /**
@@ -161,8 +161,8 @@ static inline bool kfi_credit_free(struct kfi_credit_rx *rx, u32 n)
  */
 static inline u32 kfi_credit_advert(struct kfi_credit_rx *rx)
 {
-	rx->told = rx->freed + rx->window;
-	return rx->told;
+	rx->advertised = rx->freed + rx->window;
+	return rx->advertised;
 }
 
 #endif /* _KFI_CREDIT_H */

@@ -121,6 +121,10 @@ bool kfi_inaddr_equal(const union kfi_inaddr *a, const union kfi_inaddr *b);
  * number of addresses in its IPv6 network; with port 0.
  */
 union kfi_inaddr kfi_inaddr_origin(const union kfi_inaddr *name);
+/* The operations len(), source() and set_port() of a link whose names are &union kfi_inaddr. */
+size_t kfi_inaddr_name_len(const void *name);
+void kfi_inaddr_name_origin(const void *name, void *source);
+void kfi_inaddr_name_set_port(void *name, u16 port);
 /**
  * kfi_inaddr_any() - is the address of a name the wildcard address?
  * @a: the name
@@ -322,14 +326,14 @@ struct kfi_inaddr_locals {
 struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net);
 
 /**
- * struct kfi_inaddr_wish - the names that a query asks for
+ * struct kfi_inaddr_filter - the names that a query asks for
  * @src: local address. Family 0: any address; the wildcard: any address of its family
  * @name: name of a local interface or device, see kfi_inaddr_named(); NULL: any
  * @port: local port, 0: any. With a short name, its service
  * @nic: number of the local node in a short name; 0: any
  * @dest: peer. Family 0: the query names none
  */
-struct kfi_inaddr_wish {
+struct kfi_inaddr_filter {
 	union kfi_inaddr	src;
 	const char		*name;
 	__be16			port;
@@ -338,9 +342,9 @@ struct kfi_inaddr_wish {
 };
 
 /**
- * kfi_inaddr_wish() - read the node, the service and the names in the hints of a query
+ * kfi_inaddr_filter() - read the node, the service and the names in the hints of a query
  * @q: the query
- * @wish: filled in
+ * @filter: filled in
  *
  * If the query names a peer and no local address, the local address is that of the route to the
  * peer.
@@ -348,31 +352,32 @@ struct kfi_inaddr_wish {
  * Context: process, may sleep.
  * Return: 0; -ENODATA if there is a name of another kind, or if there is no route to the peer.
  */
-int kfi_inaddr_wish(const struct kfi_query *q, struct kfi_inaddr_wish *wish);
+int kfi_inaddr_filter(const struct kfi_query *q, struct kfi_inaddr_filter *filter);
 /**
- * kfi_inaddr_grants() - does a query ask for this local address?
- * @wish: the names of the query
+ * kfi_inaddr_matches() - does a query ask for this local address?
+ * @filter: the names of the query
  * @local: local address
  */
-bool kfi_inaddr_grants(const struct kfi_inaddr_wish *wish, const struct kfi_inaddr_local *local);
+bool kfi_inaddr_matches(const struct kfi_inaddr_filter *filter,
+			const struct kfi_inaddr_local *local);
 /**
  * kfi_inaddr_named() - does a query ask for this interface or device?
- * @wish: the names of the query
+ * @filter: the names of the query
  * @name: name of an interface or device
  */
-static inline bool kfi_inaddr_named(const struct kfi_inaddr_wish *wish, const char *name)
+static inline bool kfi_inaddr_named(const struct kfi_inaddr_filter *filter, const char *name)
 {
-	return !wish->name || !strcmp(wish->name, name);
+	return !filter->name || !strcmp(filter->name, name);
 }
 
 /**
  * kfi_inaddr_offer() - set the names in an offer
- * @info: the offer, which points to @local and @wish afterwards
+ * @info: the offer, which points to @local and @filter afterwards
  * @local: local address and port
- * @wish: the names of the query, of which the peer is used; or NULL
+ * @filter: the names of the query, of which the peer is used; or NULL
  */
 void kfi_inaddr_offer(struct kfi_info *info, struct kfi_inaddr_local *local,
-		      struct kfi_inaddr_wish *wish);
+		      struct kfi_inaddr_filter *filter);
 
 /**
  * kfi_inaddr_short_wanted() - does a query ask for short names, as kfilnd does?
@@ -384,7 +389,7 @@ bool kfi_inaddr_short_wanted(const struct kfi_query *q);
 /**
  * kfi_inaddr_short_offer() - set the short name in an offer
  * @q: the query
- * @wish: the names of the query; @wish->port is the service
+ * @filter: the names of the query; @filter->port is the service
  * @local: local address
  * @name: where to store the short name
  * @info: the offer, which points to @name afterwards
@@ -392,7 +397,7 @@ bool kfi_inaddr_short_wanted(const struct kfi_query *q);
  * Context: process.
  * Return: false if the address has no short name, or another one than the query asks for.
  */
-bool kfi_inaddr_short_offer(const struct kfi_query *q, const struct kfi_inaddr_wish *wish,
+bool kfi_inaddr_short_offer(const struct kfi_query *q, const struct kfi_inaddr_filter *filter,
 			    const struct kfi_inaddr_local *local, struct kcxi_addr *name,
 			    struct kfi_info *info);
 

@@ -13,7 +13,7 @@
 #ifndef _KFI_LINK_H
 #define _KFI_LINK_H
 
-#include <kfi_home.h>
+#include <kfi_conn_set.h>
 #include <kfi_peer.h>
 #include <kfi_prov.h>
 
@@ -83,6 +83,8 @@ enum kfi_rx_want {
  * @cpu: CPU that received the last bytes. The link sets it. Work items of the connection run on
  *	this CPU unless the consumer has asked for another one
  * @posted: bytes that the link has accepted in ops->post(). The protocol sets it
+ * @landed: bytes that the peer has written to places here, as far as the link knows. A link with
+ *	&kfi_link_ops.expose sets it, under its lock: they show that a long payload goes on
  * @ep: endpoint of the connection; NULL while a connection request waits at a passive endpoint
  * @proto: the protocol over this kind of link
  * @privileged: the caller has shown that it acts for the administrator of its machine. Such a
@@ -99,6 +101,7 @@ struct kfi_link {
 	struct iov_iter		*into;
 	int			cpu;
 	u64			posted;
+	u64			landed;
 	struct kfi_proto_ep	*ep;
 	struct kfi_proto	*proto;
 	bool			privileged;
@@ -111,7 +114,7 @@ struct kfi_link {
 #define KFI_UNIT_SPLICE	0x02	/* the link may reference the pages, see &kfi_link_ops.splices */
 
 /* &kfi_link_ops.flags */
-#define KFI_LINK_TELLS_SENT	0x01	/* the link calls kfi_link_sent() */
+#define KFI_LINK_REPORTS_SENT	0x01	/* the link calls kfi_link_sent() */
 
 /**
  * struct kfi_place - a piece of memory that its owner lets the peer's link write to
@@ -133,11 +136,13 @@ struct kfi_place {
  * @mr: region that the memory belongs to, or NULL. The protocol holds the region, so a link that
  *	has registered it with its device can use that registration
  * @addr: with @mr: address of the first byte, as the peer names it
+ * @lasting: for a lasting grant: the peer may write the same bytes several times
  * @priv: the link's
  */
 struct kfi_exposed {
 	struct kfi_mr	*mr;
 	u64		addr;
+	bool		lasting;
 	void		*priv[2];
 };
 
@@ -199,10 +204,11 @@ struct kfi_unit {
  *	Process context, may sleep
  * @close: close a link that was detached, or that has made no callback yet. On return the link
  *	does not read memory of the protocol. With @abort the link drops the bytes that it still
- *	holds, otherwise it delivers them if it can. Must not wait for the peer. Process context,
- *	may sleep
+ *	holds, otherwise it delivers them if it can. Must not depend on the peer: a link that needs
+ *	the peer to know what was delivered waits for half a second at most, and for a peer that was
+ *	not admitted for a small part of that. Process context, may sleep
  * @probe: find out whether the peer is still alive, because another caller claims its name. The
- *	first call sends something to the peer (kfi_link_poke()), later calls look at the result.
+ *	first call sends something to the peer (kfi_link_ping()), later calls look at the result.
  *	Returns 0 if the answer is not known yet, 1 if the peer is alive, -1 if it is not.
  *	Called under kfi_peer.lock, bottom halves off
  *
@@ -219,7 +225,7 @@ struct kfi_unit {
  *	section that protects the region that the payload may come from; must not sleep
  * @splices: optional: may the link reference the pages of this payload instead of copying them?
  *	The pages stay in use until @sent_to reports a position behind them. A link without
- *	KFI_LINK_TELLS_SENT is asked only about operations, and the protocol then waits for an
+ *	KFI_LINK_REPORTS_SENT is asked only about operations, and the protocol then waits for an
  *	answer of the peer; with it the payload may also be memory of a region. Called under the
  *	link's lock
  * @sent_to: position, in the count of &kfi_link.posted, up to which the link does not read bytes
@@ -231,13 +237,16 @@ struct kfi_unit {
  * @flags: KFI_LINK_*
  * @place_min: with @expose: shortest payload that is worth a place
  * @expose: optional, with @conceal: let the peer's link write to the first @len bytes of @iter,
- *	which stay where they are until @conceal. Fills in up to @max places that cover the @len
- *	bytes in order. Returns the number of places, or a negative errno; then the payload comes
- *	as frames. Called under the link's lock with bottom halves off; must not sleep
- * @conceal: end what @expose has begun: the peer has said that its bytes are there, or the link is
- *	closed. Returns 0 if no byte of the peer can land any more, or -EINPROGRESS; then the link
- *	calls kfi_link_concealed(). Memory of a region is concealed at once. Called as @expose; or
- *	after @close without the lock, perhaps once more for the same memory, and then it returns 0
+ *	which stay where they are until @conceal: for one transfer, or for a lasting grant, in whose
+ *	memory the peer writes any bytes in any order, also several times. Fills in up to @max
+ *	places that cover the @len bytes in order. Returns the number of places, or a negative
+ *	errno; then the payload comes as frames. Called under the link's lock with bottom halves
+ *	off; must not sleep
+ * @conceal: end what @expose has begun: the peer has said that its bytes are there, or that it has
+ *	written the last ones because of a lasting grant; or the link is closed. Returns 0 if no
+ *	byte of the peer can land any more, or -EINPROGRESS; then the link calls
+ *	kfi_link_concealed(). Memory of a region is concealed at once. Called as @expose; or after
+ *	@close without the lock, perhaps once more for the same memory, and then it returns 0
  *
  * A link with @expose guarantees that no byte of the peer lands in exposed memory any more when
  * @close has returned. If that depends on the peer, @close waits for a bounded time, and then ends
@@ -296,6 +305,11 @@ struct kfi_link_ops {
  * @source_peers: connections of an endpoint that come from one source
  * @source_backlog: connections in handshake that come from one source
  * @backlog: connections in handshake for each listening endpoint
+ * @grants: lasting grants that a connection gives its peer at a time, up to 64; 0: none. Only for a
+ *	link with &kfi_link_ops.expose
+ * @grant_mib: MiB of memory in these grants
+ * @peer_grants: lasting grants that a peer of an RDM endpoint has over all its connections
+ * @peer_grant_mib: MiB of memory in those
  * @need_privilege: a caller without an authorization key must be &kfi_link.privileged
  *
  * kfi_proto_init() fixes the first six. The others are read at each use.
@@ -314,6 +328,10 @@ struct kfi_proto_params {
 	unsigned int	source_peers;
 	unsigned int	source_backlog;
 	unsigned int	backlog;
+	unsigned int	grants;
+	unsigned int	grant_mib;
+	unsigned int	peer_grants;
+	unsigned int	peer_grant_mib;
 	bool		need_privilege;
 };
 
@@ -325,7 +343,7 @@ struct kfi_proto_params {
  * @addr_str: print a name
  * @cache: slab cache of connections. Owned by the protocol
  * @conns: number of connections that are allocated. Owned by the protocol
- * @home_ops: callbacks of the connection sets. Owned by the protocol
+ * @conn_set_ops: callbacks of the connection sets. Owned by the protocol
  * @peer_ops: callbacks for the peers of RDM endpoints. Owned by the protocol
  */
 struct kfi_proto {
@@ -337,7 +355,7 @@ struct kfi_proto {
 
 	struct kmem_cache		*cache;
 	atomic_t			conns;
-	struct kfi_home_ops		home_ops;
+	struct kfi_conn_set_ops		conn_set_ops;
 	struct kfi_peer_ops		peer_ops;
 };
 
@@ -365,7 +383,7 @@ void kfi_proto_exit(struct kfi_proto *proto);
  * @ep: common part of all endpoints
  * @proto: the protocol over the provider's links
  * @peers: RDM: peers of the endpoint
- * @home: connections of the endpoint
+ * @conn_set: connections of the endpoint
  * @accounts: RDM: accounts of the memory that peers make the endpoint hold
  * @peer_name: MSG: name of the peer that the endpoint is connected to
  */
@@ -373,7 +391,7 @@ struct kfi_proto_ep {
 	struct kfi_ep		ep;
 	struct kfi_proto	*proto;
 	struct kfi_peers	peers;
-	struct kfi_home		home;
+	struct kfi_conn_set	conn_set;
 	struct kfp_accounts	*accounts;
 	u8			peer_name[KFI_ADDR_MAX] __aligned(8);
 };
@@ -382,12 +400,12 @@ struct kfi_proto_ep {
  * struct kfi_proto_pep - a passive endpoint; the provider's structure begins with it
  * @pep: common part of all passive endpoints
  * @proto: the protocol over the provider's links
- * @home: connections that are in handshake or wait for the consumer's decision
+ * @conn_set: connections that are in handshake or wait for the consumer's decision
  */
 struct kfi_proto_pep {
 	struct kfi_pep		pep;
 	struct kfi_proto	*proto;
-	struct kfi_home		home;
+	struct kfi_conn_set	conn_set;
 };
 
 static inline struct kfi_proto_ep *to_proto_ep(struct kfi_ep *ep)
@@ -470,7 +488,7 @@ void kfi_link_room(struct kfi_link *link);
 
 /**
  * kfi_link_sent() - report that ops->sent_to() has advanced
- * @link: a link with KFI_LINK_TELLS_SENT
+ * @link: a link with KFI_LINK_REPORTS_SENT
  *
  * Operations whose memory the link does not read any more complete. Context: as kfi_link_rx().
  */
@@ -486,12 +504,12 @@ void kfi_link_sent(struct kfi_link *link);
 void kfi_link_concealed(struct kfi_link *link, struct kfi_exposed *x);
 
 /**
- * kfi_link_poke() - send a frame without content, which the peer's end of the link acknowledges
+ * kfi_link_ping() - send a frame without content, which the peer's end of the link acknowledges
  * @link: the link
  *
  * Context: process or softirq.
  */
-void kfi_link_poke(struct kfi_link *link);
+void kfi_link_ping(struct kfi_link *link);
 
 /**
  * kfi_rx_head() - pass on bytes of a hello, or of the header or the segments of a frame
@@ -521,6 +539,17 @@ bool kfi_rx_live(struct kfi_link *link);
  * Context: from ops->read().
  */
 void kfi_rx_placed(struct kfi_link *link, size_t len);
+
+/**
+ * kfi_rx_bytes() - pass on bytes of the stream, whatever they are
+ * @link: the link
+ * @bytes: received bytes, contiguous in memory that the link keeps during the call
+ * @len: number of bytes, not 0
+ *
+ * Does what &kfi_link.want says, for a link that has its bytes in memory.
+ * Context: from ops->read(). Return: number of bytes used; 0 if @want is KFI_RX_STOP.
+ */
+size_t kfi_rx_bytes(struct kfi_link *link, const void *bytes, size_t len);
 
 /* ------------------------------------------------------------------ */
 /* For &struct kfi_prov_ops						      */

@@ -17,7 +17,7 @@
  *	this side dials				a peer calls, and its hello has arrived
  *	ops->dial(): kfi_peer_join()		kfi_peer_admit(), then accept, or refuse with
  *	ops->start()				the errno as the reason
- *	accepted: kfi_peer_stands()
+ *	accepted: kfi_peer_is_dialing()
  *	kfi_peer_publish()			kfi_peer_publish()
  *
  * The end of a connection may begin at any time, by ops->fail() or in the provider. These steps
@@ -53,14 +53,14 @@
 
 #include <kfi_prov.h>
 
-struct kfi_home;
+struct kfi_conn_set;
 struct kfi_peer;
 struct kfi_peers;
 
 /**
  * struct kfi_peer_conn - a connection to a peer; the provider's connection contains it
  * @peer: the peer, of which this connection is a user; NULL until the peer is known
- * @dialed: this side has called. The provider sets it before kfi_peer_join() and kfi_home_list()
+ * @dialed: this side has called. The provider sets it before kfi_peer_join() and kfi_conn_set_add()
  * @ready: kfi_peer_publish() has been called
  * @stream: random number that names the connection on both sides. The side that calls chooses it,
  *	before ops->start()
@@ -68,11 +68,11 @@ struct kfi_peers;
  *	none
  * @incarnation: incarnation of the peer. kfi_peer_admit() sets it; the provider sets it before
  *	kfi_peer_publish() if @dialed
- * @home: connection set that contains the connection, see kfi_home.h. This member and those that
- *	follow are unused if the provider does not use connection sets
- * @entry: in &kfi_home.conns
- * @stranger: the connection is in &kfi_home.strangers
- * @waiting: in &kfi_home.strangers
+ * @conn_set: connection set that contains the connection, see kfi_conn_set.h. This member and those
+ *	that follow are unused if the provider does not use connection sets
+ * @entry: in &kfi_conn_set.conns
+ * @is_pending: the connection is in &kfi_conn_set.pending_conns
+ * @waiting: in &kfi_conn_set.pending_conns
  */
 struct kfi_peer_conn {
 	struct kfi_peer		*peer;
@@ -81,9 +81,9 @@ struct kfi_peer_conn {
 	u64			stream;
 	u64			known;
 	u64			incarnation;
-	struct kfi_home		*home;
+	struct kfi_conn_set	*conn_set;
 	struct list_head	entry;
-	bool			stranger;
+	bool			is_pending;
 	struct list_head	waiting;
 };
 
@@ -94,8 +94,8 @@ struct kfi_peer_conn {
  * @max_peers: limit for the number of peers of an endpoint. If an endpoint has so many, and a new
  *	peer calls, a peer that is not in use is freed, or else the call is refused. Read at each
  *	use, it may be a module parameter
- * @patience_ms: milliseconds. A call that has lost to the call of the peer is repeated for so long
- *	if the connection of the peer does not come up. Read at each use
+ * @redial_timeout_ms: milliseconds. A call that has lost to the call of the peer is repeated for so
+ *	long if the connection of the peer does not come up. Read at each use
  *
  * @name: convert an address of the address vector to a name. Returns 0, or a negative errno if the
  *	address denotes no peer. Called inside rcu_read_lock(), with or without kfi_peers.lock;
@@ -127,7 +127,7 @@ struct kfi_peer_conn {
 struct kfi_peer_ops {
 	size_t			name_len;
 	const unsigned int	*max_peers;
-	const unsigned int	*patience_ms;
+	const unsigned int	*redial_timeout_ms;
 
 	int	(*name)(const struct kfi_ep *ep, const void *addr, void *name);
 	int	(*cmp)(const void *a, const void *b);
@@ -153,11 +153,11 @@ struct kfi_peer_ops {
  * @wq: workqueue for &kfi_peer.dial, unbound and with WQ_MEM_RECLAIM
  * @incarnation: random number of this life of the endpoint, never 0. All contexts of a scalable
  *	endpoint have the same one: the provider copies it before it enables a context
- * @lock: protects @nr, @last, @nlanes, and changes of @list, @cache and @stopping
+ * @lock: protects @nr, @last, @nr_ctx_peers, and changes of @list, @cache and @stopping
  * @list: all peers, ordered by number. Read under @lock or RCU
  * @nr: number of peers
  * @last: number of the newest peer
- * @nlanes: number of peers in @cache with &kfi_peer.lane above 0
+ * @nr_ctx_peers: number of peers in @cache with &kfi_peer.ctx_id above 0
  * @stopping: kfi_peers_stop() was called. Read without the lock by READ_ONCE()
  */
 struct kfi_peers {
@@ -170,12 +170,12 @@ struct kfi_peers {
 	struct list_head	list;
 	unsigned int		nr;
 	u32			last;
-	unsigned int		nlanes;
+	unsigned int		nr_ctx_peers;
 	bool			stopping;
 };
 
-/** KFI_LANE_SELF - &kfi_peer.lane of the called end, if an endpoint has called itself */
-#define KFI_LANE_SELF	INT_MIN
+/** KFI_CTX_ID_SELF - &kfi_peer.ctx_id of the called end, if an endpoint has called itself */
+#define KFI_CTX_ID_SELF	INT_MIN
 
 /**
  * struct kfi_peer - a peer of an RDM endpoint
@@ -185,10 +185,10 @@ struct kfi_peers {
  * @nr: number of the peer, as &kfi_peer_info.nr
  * @users: number of joined connections, plus 1 while @dial is queued or runs. The peer is not
  *	freed before it is 0
- * @lane: tells the contexts of a peer's scalable endpoint apart; each of them has connections of
+ * @ctx_id: tells the contexts of a peer's scalable endpoint apart; each of them has connections of
  *	its own. 0: the endpoint itself or its receive context 0. Above 0: the receive context of
  *	the peer to which this side sends. Below 0: minus the number, counted from 1, of the
- *	transmit context of the peer that calls this side, or KFI_LANE_SELF
+ *	transmit context of the peer that calls this side, or KFI_CTX_ID_SELF
  * @key: key in &kfi_peers.cache; ULONG_MAX if the peer is not cached. Under kfi_peers.lock
  * @lock: protects @pending, @dialing, @gone, @redials and changes of @conn
  * @gone: the peer is being freed; no operation may be added to @pending
@@ -212,7 +212,7 @@ struct kfi_peer {
 	struct list_head	entry;
 	u32			nr;
 	atomic_t		users;
-	int			lane;
+	int			ctx_id;
 	unsigned long		key;
 	spinlock_t		lock;
 	bool			gone;
@@ -316,11 +316,11 @@ void kfi_peers_show(struct kfi_peers *peers, u32 after,
 		    int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 
 /**
- * kfi_peer_wait() - the part of kfi_peer_way() for a peer without a cached connection
+ * kfi_peer_wait() - the part of kfi_peer_find_conn() for a peer without a cached connection
  * @peers: peers of the endpoint
  * @op: posted operation
  *
- * Context, Return: as kfi_peer_way().
+ * Context, Return: as kfi_peer_find_conn().
  */
 struct kfi_peer_conn *kfi_peer_wait(struct kfi_peers *peers, struct kfi_oper *op);
 
@@ -358,7 +358,7 @@ static inline struct kfi_peer *kfi_peer_cached(struct kfi_peers *peers, kfi_addr
 }
 
 /**
- * kfi_peer_way() - find the connection for an operation
+ * kfi_peer_find_conn() - find the connection for an operation
  * @peers: peers of the endpoint
  * @op: operation that was posted on the endpoint
  *
@@ -370,7 +370,7 @@ static inline struct kfi_peer *kfi_peer_cached(struct kfi_peers *peers, kfi_addr
  * Return: the connection; NULL if @op waits for one; ERR_PTR() if @op is refused: -EINVAL if the
  * handle denotes no peer, -ENODEV if the endpoint stops, -EAGAIN if there is no memory.
  */
-static inline struct kfi_peer_conn *kfi_peer_way(struct kfi_peers *peers, struct kfi_oper *op)
+static inline struct kfi_peer_conn *kfi_peer_find_conn(struct kfi_peers *peers, struct kfi_oper *op)
 {
 	struct kfi_peer *peer = kfi_peer_cached(peers, op->addr);
 	struct kfi_peer_conn *conn = likely(peer) ?
@@ -402,7 +402,7 @@ static inline void kfi_peer_join(struct kfi_peer *peer, struct kfi_peer_conn *co
  */
 static inline u16 kfi_peer_rx_ctx(const struct kfi_peer *peer)
 {
-	return max(peer->lane, 0);
+	return max(peer->ctx_id, 0);
 }
 
 /**
@@ -420,14 +420,14 @@ static inline u16 kfi_peer_tx_ctx(const struct kfi_ep *ep)
 }
 
 /**
- * kfi_peer_stands() - check that a dialed connection has not lost to a call of the peer
+ * kfi_peer_is_dialing() - check that a dialed connection has not lost to a call of the peer
  * @conn: dialed connection that the peer has accepted
  *
  * Context: process or softirq.
  * Return: false if the peer's call was admitted meanwhile and is kept. The provider then ends @conn
  * with -EALREADY.
  */
-bool kfi_peer_stands(struct kfi_peer_conn *conn);
+bool kfi_peer_is_dialing(struct kfi_peer_conn *conn);
 
 /**
  * kfi_peer_admit() - admit or refuse a caller

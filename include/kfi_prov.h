@@ -244,7 +244,7 @@ struct kfi_oper_atomic {
  * @iov: local segments; room for &kfi_op_pool.iov_limit
  * @inline_buf: room for the payload of KFI_INJECT, &kfi_ep.inject_size bytes (transmits only)
  * @atomic: part of atomic operations (transmits only); NULL on an endpoint without KFI_ATOMIC
- * @priv: room for the provider, &kfi_prov_ops.tx_priv or &kfi_prov_ops.rx_priv bytes
+ * @priv: room for the provider, &kfi_prov_ops.tx_priv bytes
  *
  * &enum kfi_op has the arithmetic of atomic operations, so this structure is called kfi_oper.
  *
@@ -519,7 +519,7 @@ void kfi_rx_flush(struct kfi_ep *ep, int err);
  * @data: remote CQ data
  * @src: handle of the peer
  *
- * Writes a completion for remote CQ data, increases the counters, and calls kfi_mr_spend().
+ * Writes a completion for remote CQ data, increases the counters, and calls kfi_mr_mark_used().
  *
  * Context: process or softirq.
  * Return: 0; -EAGAIN if there is remote CQ data and the completion queue has no free slot. Then

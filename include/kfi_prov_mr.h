@@ -24,7 +24,7 @@
  * @len: length in bytes
  * @live: peers may use the region. Cleared when the region is closed or invalidated
  * @enabled: the bindings are complete
- * @used: KFI_MR_SINGLE_USE: a peer has used the region, see kfi_mr_spend()
+ * @used: KFI_MR_SINGLE_USE: a peer has used the region, see kfi_mr_mark_used()
  * @per_io: kfi_mr_alloc() has created the region
  * @fixed: set by the provider in &kfi_prov_ops.mr_reg: the hardware knows the pages of the region,
  *	so KFI_REFRESH is refused
@@ -40,6 +40,8 @@
  * @persist: function of the owner for KFI_COMMIT_COMPLETE, or NULL
  * @persists: number of calls of @persist that run (kfi/commit.c) and of holds (kfi_mr_hold()), plus
  *	1 until the region ends
+ * @leases: leases (kfi_mr_lease()), under a lock of kfi/mr_lease.c
+ * @changing: under the same lock: number of calls that wait until there are no leases
  * @ref: references of the structure, which give no right to use the memory
  * @rcu: frees the structure, or ends an invalidation
  * @work: asynchronous registration or invalidation in progress, or NULL
@@ -74,6 +76,8 @@ struct kfi_mr {
 	u64			cntr_access;
 	int			(*persist)(struct kfid_mr *mr, u64 offset, size_t len);
 	refcount_t		persists;
+	struct list_head	leases;
+	unsigned int		changing;
 	struct kref		ref;
 	struct rcu_head		rcu;
 	struct kfi_mr_work	*work;
@@ -124,7 +128,7 @@ static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
 }
 
 /**
- * kfi_mr_spend() - report that a peer's operation has moved all its bytes
+ * kfi_mr_mark_used() - report that a peer's operation has moved all its bytes
  * @mr: region of kfi_mr_get()
  * @key: key by which the region was found
  *
@@ -133,7 +137,7 @@ static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
  *
  * Context: process or softirq.
  */
-static inline void kfi_mr_spend(struct kfi_mr *mr, u64 key)
+static inline void kfi_mr_mark_used(struct kfi_mr *mr, u64 key)
 {
 	if (likely(!(mr->flags & KFI_MR_SINGLE_USE)))
 		return;
@@ -173,6 +177,45 @@ bool kfi_mr_hold(struct kfi_mr *mr, u64 key);
  * Context: process or softirq.
  */
 void kfi_mr_unhold(struct kfi_mr *mr);
+
+/**
+ * struct kfi_mr_lease - a hold of a region that lasts until it is recalled
+ * @entry: entry in &kfi_mr.leases. Owned by kfi.ko
+ * @mr: the region. Owned by kfi.ko
+ * @recall: set by the provider: the region ends, or changes so that the lease is not valid any
+ *	more. The provider calls kfi_mr_unlease() in bounded time, whatever the peer does, and not
+ *	from this function. May be called several times. Called under a spinlock with bottom halves
+ *	off, in an RCU section, in any context but hard interrupt; it may set a flag and queue work,
+ *	but take no lock
+ */
+struct kfi_mr_lease {
+	struct list_head	entry;
+	struct kfi_mr		*mr;
+	void			(*recall)(struct kfi_mr_lease *lease);
+};
+
+/**
+ * kfi_mr_lease() - hold a region until it ends
+ * @ep: endpoint whose peer may use the region
+ * @mr: region of kfi_mr_get(); the caller has a reference, and the lease gets another one
+ * @key: key by which the region was found
+ * @lease: the lease; @lease->recall is set, and may be called before this function returns
+ *
+ * As kfi_mr_hold(), but the lease does not end with an operation. Under a lease the members of the
+ * region that describe its memory do not change.
+ *
+ * Context: process or softirq. Return: true; false if the region is dead already, is bound to
+ * another endpoint, or is changing.
+ */
+bool kfi_mr_lease(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, struct kfi_mr_lease *lease);
+/**
+ * kfi_mr_unlease() - end a lease of kfi_mr_lease()
+ * @lease: the lease: no byte of the region moves any more because of it. recall() is not called
+ *	after this function has returned
+ *
+ * Context: process or softirq.
+ */
+void kfi_mr_unlease(struct kfi_mr_lease *lease);
 
 /**
  * kfi_mr_registered() - report that peers can use a region, or that there are no peers any more

@@ -65,7 +65,7 @@ struct kfi_oper;
 struct kfi_rx;
 struct kfi_trigger;
 struct kfi_fence;
-struct kfi_home;
+struct kfi_conn_set;
 
 /**
  * struct kfi_obj - common part of all objects
@@ -210,6 +210,8 @@ enum kfi_cntr_dir {
  *	provider
  * @bounced: bytes of payload that hardware has placed elsewhere, and a CPU has copied. Counted by
  *	the provider
+ * @granted: bytes of payload that this side has written to regions of peers without asking, because
+ *	of lasting grants. Counted by the message protocol
  */
 struct kfi_stats {
 	u64 tx_ops, tx_bytes;
@@ -217,7 +219,7 @@ struct kfi_stats {
 	u64 rma_in_ops, rma_in_bytes;
 	u64 errors, again, unexpected, dropped;
 	u64 copied, spliced;
-	u64 placed, bounced;
+	u64 placed, bounced, granted;
 };
 
 /* Add to a count, in any context. */
@@ -294,7 +296,7 @@ struct kfi_cq_waiter {
  * @ready: unexpected messages that have a receive now, and were not passed to
  *	&kfi_prov_ops.rx_matched yet
  * @claimed: unexpected tagged messages that KFI_PEEK | KFI_CLAIM has reserved for a context
- * @spent: multi-receive buffers that were released under @lock, and are completed when it is
+ * @released: multi-receive buffers that were released under @lock, and are completed when it is
  *	unlocked; empty at other times
  * @space: waits for a slot in the completion queue while @stalled
  * @bits: log2 of the number of buckets, from rx_attr.size. So the cost of a match does not depend
@@ -318,7 +320,7 @@ struct kfi_match {
 	struct list_head	*unexp_hash;
 	struct list_head	ready;
 	struct list_head	claimed;
-	struct list_head	spent;
+	struct list_head	released;
 	struct kfi_cq_waiter	space;
 	unsigned int		bits;
 	u64			hash_key[2];
@@ -377,7 +379,7 @@ struct kfi_match {
  * @ctx: number of a context in @sep, else 0
  * @ctxs: open contexts of a scalable endpoint
  * @rx_ctxs: enabled receive contexts of a scalable endpoint, see kfi_ep_rx_ctx()
- * @home: connection set, if the provider uses kfi_home.h
+ * @conn_set: connection set, if the provider uses kfi_conn_set.h
  * @triggers: with KFI_TRIGGER: one entry for each operation in @tx, then in @rx, which says what
  *	the operation waits for
  * @fence: with KFI_FENCE: operations that wait for earlier transmits
@@ -442,7 +444,7 @@ struct kfi_ep {
 	u16			ctx;
 	struct xarray		ctxs;
 	struct xarray		rx_ctxs;
-	struct kfi_home		*home;
+	struct kfi_conn_set	*conn_set;
 	struct kfi_trigger	*triggers;
 	struct kfi_fence	*fence;
 	struct kfi_overdue	*overdue;

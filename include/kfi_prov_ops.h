@@ -45,7 +45,6 @@ struct kfi_peer_info {
  * @pep_size: as @fabric_size, for &struct kfi_pep
  * @mr_size: as @fabric_size, for &struct kfi_mr
  * @tx_priv: bytes of &kfi_oper.priv of transmit operations
- * @rx_priv: bytes of &kfi_oper.priv of receive operations
  *
  * @getinfo: call kfi_query_add() for each combination that the provider offers for &kfi_query.node.
  *	Returns 0; -ENODATA if the node is none of this provider; other errors. What was added is
@@ -149,17 +148,14 @@ struct kfi_peer_info {
  * @cm_data_size: longest private data of a connection request or answer, bytes
  * @atomic_size: bytes of targets of the longest atomic operation that @tx accepts; 0 if no endpoint
  *	has KFI_ATOMIC
- * @atomic_targets: number of remote segments of an atomic operation that @tx accepts; 0 if only
- *	tx_attr.rma_iov_limit limits it
  * @flush: @tx accepts KFI_OPC_FLUSH, see kfi_flush()
  * @av_only: @ep_enable and the handling of callers respect &kfi_ep.av_only (KFI_OPT_AV_ONLY)
  */
 struct kfi_prov_ops {
 	size_t	fabric_size, domain_size, ep_size, pep_size, mr_size;
-	size_t	tx_priv, rx_priv;
+	size_t	tx_priv;
 	size_t	cm_data_size;
 	size_t	atomic_size;
-	size_t	atomic_targets;
 	bool	flush;
 	bool	av_only;
 

@@ -37,13 +37,10 @@ static ssize_t take_elements(struct kvec *to, const struct kfi_ioc *from, size_t
 static ssize_t take_targets(struct kfi_oper *op, const struct kfi_rma_ioc *from, size_t count,
 			    size_t size)
 {
-	size_t max = op->ep->ops->atomic_size, most = op->ep->ops->atomic_targets;
-	size_t len = 0, i;
+	size_t max = op->ep->ops->atomic_size, len = 0, i;
 
 	if (!from || count > op->ep->rma_iov_limit)
 		return -EINVAL;
-	if (most && count > most)
-		return -EMSGSIZE;
 	for (i = 0; i < count; i++) {
 		if (from[i].count > (max - len) / size)
 			return -EMSGSIZE;

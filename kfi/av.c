@@ -45,7 +45,7 @@ static const struct kfi_prov_ops *av_ops(const struct kfi_av *av)
 /* ---- the data path ---- */
 
 /* The handle without the bits that name a receive context. */
-static u64 bare(const struct kfi_av *av, kfi_addr_t addr)
+static u64 handle_index(const struct kfi_av *av, kfi_addr_t addr)
 {
 	return av->rx_ctx_bits ? addr & (~0ULL >> av->rx_ctx_bits) : addr;
 }
@@ -53,14 +53,14 @@ static u64 bare(const struct kfi_av *av, kfi_addr_t addr)
 /* The caller is in an RCU read section, or holds @av->lock. */
 static struct av_entry *entry_of(struct kfi_av *av, kfi_addr_t addr)
 {
-	u64 index = bare(av, addr);
+	u64 index = handle_index(av, addr);
 
 	return index < U32_MAX ? xa_load(&av->table, index) : NULL;
 }
 
 u32 kfi_av_index(struct kfi_av *av, kfi_addr_t addr)
 {
-	return min_t(u64, bare(av, addr), U32_MAX);
+	return min_t(u64, handle_index(av, addr), U32_MAX);
 }
 EXPORT_SYMBOL_GPL(kfi_av_index);
 
@@ -227,7 +227,7 @@ EXPORT_SYMBOL_GPL(kfi_av_insert);
  * Tell the providers, after the entry has been removed. A provider that stores what a look-up has
  * found and then looks the address up again either finds it removed, or is told here.
  */
-static void tell_removed(struct kfi_av *av, u32 index)
+static void notify_removed(struct kfi_av *av, u32 index)
 {
 	struct kfi_ep *ep;
 
@@ -249,7 +249,7 @@ static int remove_one(struct kfi_av *av, kfi_addr_t handle)
 		return 0;
 	xa_erase(&av->table, e->index);
 	rhashtable_remove_fast(&av->by_addr, &e->node, av->params);
-	tell_removed(av, e->index);
+	notify_removed(av, e->index);
 	kfree_rcu(e, rcu);
 	return 0;
 }

@@ -20,7 +20,7 @@
 #include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
-#include <kfi_home.h>
+#include <kfi_conn_set.h>
 #include "auth.h"
 #include "cq.h"
 #include "ep.h"
@@ -155,7 +155,7 @@ static int ep_alloc_pools(struct kfi_ep *ep, const struct kfi_info *info)
 			    ep->inject_size, ep->ops->tx_priv);
 	if (ret)
 		return ret;
-	ret = kfi_pool_init(&ep->rx, ep, rx, info->rx_attr->iov_limit, 0, 0, ep->ops->rx_priv);
+	ret = kfi_pool_init(&ep->rx, ep, rx, info->rx_attr->iov_limit, 0, 0, 0);
 	if (ret)
 		return ret;
 	ret = kfi_trigger_ep_init(ep) ?: kfi_fence_ep_init(ep);
@@ -411,7 +411,7 @@ static int ep_disconnect(struct kfi_ep *ep)
 	kfi_fence_end(ep, -ECANCELED);
 	kfi_match_close(ep, -ECANCELED);
 	kfi_match_reopen(ep);
-	kfi_home_restart(ep->home);
+	kfi_conn_set_restart(ep->conn_set);
 	if (ep->ops->ep_restart)
 		ep->ops->ep_restart(ep);
 	return 0;
@@ -436,7 +436,7 @@ int kfi_ep_reset(struct kfid_ep *fid)
 	int ret;
 
 	might_sleep();
-	if (ep->type != KFI_EP_MSG || !ep->home || ep->stx || ep->srx || kfi_ep_is_shared(ep))
+	if (ep->type != KFI_EP_MSG || !ep->conn_set || ep->stx || ep->srx || kfi_ep_is_shared(ep))
 		return -EOPNOTSUPP;
 	mutex_lock(&ep->lock);
 	ret = ep_disconnect(ep);

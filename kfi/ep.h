@@ -12,7 +12,7 @@
 
 /* ep_state.c: states and transitions */
 
-bool kfi_ep_arrow(int from, int to);
+bool kfi_ep_transition(int from, int to);
 /*
  * Change the state to @to if there is such a transition. Takes no lock. Returns the previous state,
  * or -1 if there is no such transition.
@@ -73,12 +73,12 @@ static inline bool kfi_ep_is_shared(const struct kfi_ep *ep)
  * The endpoint whose pool has the operations that @ep transmits or receives with: a shared context,
  * or @ep itself.
  */
-static inline struct kfi_ep *kfi_tx_home(struct kfi_ep *ep)
+static inline struct kfi_ep *kfi_tx_owner(struct kfi_ep *ep)
 {
 	return ep->stx ?: ep;
 }
 
-static inline struct kfi_ep *kfi_rx_home(struct kfi_ep *ep)
+static inline struct kfi_ep *kfi_rx_owner(struct kfi_ep *ep)
 {
 	return ep->srx ?: ep;
 }

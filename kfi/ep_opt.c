@@ -8,7 +8,7 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 {
 	switch (optname) {
 	case KFI_OPT_MIN_MULTI_RECV:
-		*value = READ_ONCE(kfi_rx_home(ep)->min_multi_recv);
+		*value = READ_ONCE(kfi_rx_owner(ep)->min_multi_recv);
 		return 0;
 	case KFI_OPT_RECLAIM:
 		*value = ep->reclaim;
@@ -26,10 +26,10 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 		*value = min_t(size_t, ep->ops->cm_data_size, KFI_CM_DATA_MAX);
 		return 0;
 	case KFI_OPT_TX_SIZE:
-		*value = kfi_tx_home(ep)->tx.depth;
+		*value = kfi_tx_owner(ep)->tx.depth;
 		return 0;
 	case KFI_OPT_RX_SIZE:
-		*value = kfi_rx_home(ep)->rx.depth;
+		*value = kfi_rx_owner(ep)->rx.depth;
 		return 0;
 	case KFI_OPT_MAX_MSG_SIZE:
 	case KFI_OPT_MAX_TAGGED_SIZE:

@@ -69,7 +69,7 @@ static int ep_space_arm(struct kfi_ep *ep, void (*fn)(struct kfid_ep *ep, void *
 	spin_unlock_bh(&ep->space_lock);
 	if (armed)
 		return -EALREADY;
-	if (kfi_pool_starve(&kfi_tx_home(ep)->tx))
+	if (kfi_pool_starve(&kfi_tx_owner(ep)->tx))
 		return 0;	/* the end of an operation schedules the callback */
 	ep_space_unstarve(ep);
 	if (!kfi_cq_wait_space(ep->tx_cq, &ep->space))

@@ -24,7 +24,7 @@
  */
 #include "ep.h"
 
-static const unsigned long kfi_ep_arrows[] = {
+static const unsigned long kfi_ep_transitions[] = {
 	[KFI_EP_IDLE]		= BIT(KFI_EP_ENABLED) | BIT(KFI_EP_DEAD),
 	[KFI_EP_ENABLED]	= BIT(KFI_EP_CONNECTING) | BIT(KFI_EP_SHUT) | BIT(KFI_EP_DEAD),
 	[KFI_EP_CONNECTING]	= BIT(KFI_EP_ENABLED) | BIT(KFI_EP_CONNECTED) | BIT(KFI_EP_SHUT) | BIT(KFI_EP_DEAD),
@@ -33,16 +33,16 @@ static const unsigned long kfi_ep_arrows[] = {
 	[KFI_EP_DEAD]		= 0,
 };
 
-bool kfi_ep_arrow(int from, int to)
+bool kfi_ep_transition(int from, int to)
 {
-	return kfi_ep_arrows[from] & BIT(to);
+	return kfi_ep_transitions[from] & BIT(to);
 }
 
 int kfi_ep_move(struct kfi_ep *ep, int to)
 {
 	int from = READ_ONCE(ep->state);
 
-	while (kfi_ep_arrow(from, to))
+	while (kfi_ep_transition(from, to))
 		if (try_cmpxchg(&ep->state, &from, to))
 			return from;
 	return -1;

@@ -44,7 +44,7 @@ static void kill_domain(struct kfi_domain *domain)
  * Does a passive endpoint use the device? The provider sets &kfi_pep.device under &kfi_pep.lock,
  * for example in its listen operation.
  */
-static bool stands_on(struct kfi_pep *pep, const void *device)
+static bool uses_device(struct kfi_pep *pep, const void *device)
 {
 	bool ret;
 
@@ -66,7 +66,7 @@ void kfi_fabric_kill(struct kfi_fabric *fabric, const void *device)
 
 	mutex_lock(&fabric->lock);
 	list_for_each_entry(pep, &fabric->peps, obj.entry)
-		if (!device || stands_on(pep, device))
+		if (!device || uses_device(pep, device))
 			kfi_pep_kill(pep);
 	list_for_each_entry(domain, &fabric->domains, obj.entry)
 		if (!device || domain->device == device)

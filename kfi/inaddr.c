@@ -63,6 +63,26 @@ union kfi_inaddr kfi_inaddr_origin(const union kfi_inaddr *name)
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_origin);
 
+size_t kfi_inaddr_name_len(const void *name)
+{
+	const union kfi_inaddr *a = name;
+
+	return kfi_inaddr_len(a->sa.sa_family);
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_name_len);
+
+void kfi_inaddr_name_origin(const void *name, void *source)
+{
+	*(union kfi_inaddr *)source = kfi_inaddr_origin(name);
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_name_origin);
+
+void kfi_inaddr_name_set_port(void *name, u16 port)
+{
+	kfi_inaddr_set_port(name, cpu_to_be16(port));
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_name_set_port);
+
 bool kfi_inaddr_any(const union kfi_inaddr *a)
 {
 	if (a->sa.sa_family == AF_INET6)
@@ -269,29 +289,29 @@ static bool read_hint(const void *addr, size_t len, union kfi_inaddr *to)
 	return true;
 }
 
-static int wish_source(const struct kfi_query *q, struct kfi_inaddr_wish *wish)
+static int filter_source(const struct kfi_query *q, struct kfi_inaddr_filter *filter)
 {
-	if (q->service && read_port(q->service, &wish->port))
+	if (q->service && read_port(q->service, &filter->port))
 		return -ENODATA;
 	if (!q->node)
 		return 0;
-	if (read_literal(q->net, AF_UNSPEC, q->node, q->service, &wish->src))
-		wish->name = q->node;
+	if (read_literal(q->net, AF_UNSPEC, q->node, q->service, &filter->src))
+		filter->name = q->node;
 	return 0;
 }
 
-static int wish_dest(const struct kfi_query *q, struct kfi_inaddr_wish *wish)
+static int filter_dest(const struct kfi_query *q, struct kfi_inaddr_filter *filter)
 {
 	union kfi_inaddr src = {};
 
-	if (q->node && read_literal(q->net, AF_UNSPEC, q->node, q->service, &wish->dest))
+	if (q->node && read_literal(q->net, AF_UNSPEC, q->node, q->service, &filter->dest))
 		return -ENODATA;
-	if (!wish->dest.sa.sa_family || wish->src.sa.sa_family)
+	if (!filter->dest.sa.sa_family || filter->src.sa.sa_family)
 		return 0;
-	if (find_route(q->net, &wish->dest, &src))
+	if (find_route(q->net, &filter->dest, &src))
 		return -ENODATA;
 	kfi_inaddr_set_port(&src, 0);
-	wish->src = src;
+	filter->src = src;
 	return 0;
 }
 
@@ -305,50 +325,53 @@ static bool has_short_hint(const struct kfi_info *hints)
  * The hint is the short name of an earlier answer. Its port is used. Its node number is compared
  * with that of each local address later.
  */
-static int wish_short(const struct kfi_query *q, struct kfi_inaddr_wish *wish)
+static int filter_short(const struct kfi_query *q, struct kfi_inaddr_filter *filter)
 {
 	const struct kcxi_addr *a = q->hints->src_addr;
 	bool node = q->flags & KFI_SOURCE && q->node;
-	int ret = node ? wish_source(q, wish) : 0;
+	int ret = node ? filter_source(q, filter) : 0;
 
 	if (!node || !q->service)
-		wish->port = htons(a->pid);
-	wish->nic = a->nic;
+		filter->port = htons(a->pid);
+	filter->nic = a->nic;
 	return ret;
 }
 
-int kfi_inaddr_wish(const struct kfi_query *q, struct kfi_inaddr_wish *wish)
+int kfi_inaddr_filter(const struct kfi_query *q, struct kfi_inaddr_filter *filter)
 {
-	memset(wish, 0, sizeof(*wish));
+	memset(filter, 0, sizeof(*filter));
 	if (has_short_hint(q->hints))
-		return wish_short(q, wish);
-	if (q->hints && read_hint(q->hints->src_addr, q->hints->src_addrlen, &wish->src))
-		wish->port = kfi_inaddr_port(&wish->src);
+		return filter_short(q, filter);
+	if (q->hints && read_hint(q->hints->src_addr, q->hints->src_addrlen, &filter->src))
+		filter->port = kfi_inaddr_port(&filter->src);
 	if (q->hints)
-		read_hint(q->hints->dest_addr, q->hints->dest_addrlen, &wish->dest);
-	return q->flags & KFI_SOURCE ? wish_source(q, wish) : wish_dest(q, wish);
+		read_hint(q->hints->dest_addr, q->hints->dest_addrlen, &filter->dest);
+	return q->flags & KFI_SOURCE ? filter_source(q, filter) : filter_dest(q, filter);
 }
-EXPORT_SYMBOL_GPL(kfi_inaddr_wish);
+EXPORT_SYMBOL_GPL(kfi_inaddr_filter);
 
-bool kfi_inaddr_grants(const struct kfi_inaddr_wish *wish, const struct kfi_inaddr_local *local)
+bool kfi_inaddr_matches(const struct kfi_inaddr_filter *filter,
+			const struct kfi_inaddr_local *local)
 {
-	if (wish->src.sa.sa_family && wish->src.sa.sa_family != local->addr.sa.sa_family)
+	if (filter->src.sa.sa_family && filter->src.sa.sa_family != local->addr.sa.sa_family)
 		return false;
-	if (wish->src.sa.sa_family && !kfi_inaddr_any(&wish->src) && kfi_inaddr_ip_cmp(&wish->src, &local->addr))
+	if (filter->src.sa.sa_family && !kfi_inaddr_any(&filter->src) &&
+	    kfi_inaddr_ip_cmp(&filter->src, &local->addr))
 		return false;
-	return !wish->dest.sa.sa_family || wish->dest.sa.sa_family == local->addr.sa.sa_family;
+	return !filter->dest.sa.sa_family || filter->dest.sa.sa_family == local->addr.sa.sa_family;
 }
-EXPORT_SYMBOL_GPL(kfi_inaddr_grants);
+EXPORT_SYMBOL_GPL(kfi_inaddr_matches);
 
-void kfi_inaddr_offer(struct kfi_info *info, struct kfi_inaddr_local *local, struct kfi_inaddr_wish *wish)
+void kfi_inaddr_offer(struct kfi_info *info, struct kfi_inaddr_local *local,
+		      struct kfi_inaddr_filter *filter)
 {
 	int family = local->addr.sa.sa_family;
-	bool dest = wish && wish->dest.sa.sa_family;
+	bool dest = filter && filter->dest.sa.sa_family;
 
 	info->addr_format = family == AF_INET6 ? KFI_SOCKADDR_IN6 : KFI_SOCKADDR_IN;
 	info->src_addr = &local->addr;
 	info->src_addrlen = kfi_inaddr_len(family);
-	info->dest_addr = dest ? &wish->dest : NULL;
-	info->dest_addrlen = dest ? kfi_inaddr_len(wish->dest.sa.sa_family) : 0;
+	info->dest_addr = dest ? &filter->dest : NULL;
+	info->dest_addrlen = dest ? kfi_inaddr_len(filter->dest.sa.sa_family) : 0;
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_offer);

@@ -83,7 +83,7 @@ enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx)
 		return KFI_LAND_DONE;
 	}
 	if (rx->len > left && op->consumed)
-		return KFI_LAND_SPENT;
+		return KFI_LAND_NO_ROOM;
 	left -= min(rx->len, left);
 	last = left < max_t(size_t, op->ep->min_multi_recv, 1);
 	if (!last && !get_slot(op))
@@ -124,17 +124,17 @@ static void release_buffer(struct kfi_oper *op)
 {
 	struct kfi_cq_err_entry wc = { .flags = KFI_MULTI_RECV, .src_addr = KFI_ADDR_NOTAVAIL };
 
-	if (op->state == KFI_RECV_BACK)
+	if (op->state == KFI_RECV_CANCELED)
 		kfi_match_end(op, -ECANCELED);
 	else
 		kfi_op_finish(op, op->ep, &wc);
 }
 
-void kfi_land_end_all(struct list_head *spent)
+void kfi_land_end_all(struct list_head *released)
 {
 	struct kfi_oper *op, *next;
 
-	list_for_each_entry_safe(op, next, spent, link)
+	list_for_each_entry_safe(op, next, released, link)
 		release_buffer(op);
 }
 
@@ -258,7 +258,7 @@ int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, siz
 	bool write = flags & KFI_REMOTE_WRITE, entry = (flags & KFI_REMOTE_CQ_DATA) && ep->rx_cq;
 
 	if (mr)
-		kfi_mr_spend(mr, key);
+		kfi_mr_mark_used(mr, key);
 	if (entry && !kfi_cq_reserve(ep->rx_cq))
 		return -EAGAIN;
 	if (entry)

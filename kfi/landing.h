@@ -16,34 +16,34 @@
  * POSTED: may get a message.
  * TAKEN: gets no more messages. The last message is the only one of the receive, or fills the
  *	multi-receive buffer.
- * SPENT: gets no more messages, because a message was too long for the rest of the buffer.
- * BACK: gets no more messages, because the consumer has canceled it or the endpoint ends.
+ * RELEASED: gets no more messages, because a message was too long for the rest of the buffer.
+ * CANCELED: gets no more messages, because the consumer has canceled it or the endpoint ends.
  */
 enum {
 	KFI_RECV_POSTED = 1,
 	KFI_RECV_TAKEN,
-	KFI_RECV_SPENT,
-	KFI_RECV_BACK,
+	KFI_RECV_RELEASED,
+	KFI_RECV_CANCELED,
 };
 
 /* Result of kfi_land_place() */
 enum kfi_land {
 	KFI_LAND_DONE,		/* placed; the receive takes no more messages */
 	KFI_LAND_MORE,		/* placed; the receive has room for another message */
-	KFI_LAND_SPENT,		/* not placed: too little room is left; release the buffer */
+	KFI_LAND_NO_ROOM,	/* not placed: too little room is left; release the buffer */
 	KFI_LAND_FULL,		/* not placed: the CQ has no free slot at present */
 };
 
 /*
- * Place a message in a receive: set &kfi_rx.op, iter, room and buf, unless the result is SPENT or
+ * Place a message in a receive: set &kfi_rx.op, iter, room and buf, unless the result is NO_ROOM or
  * FULL. Called under &kfi_match.lock.
  */
 enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx);
 /*
- * Complete the multi-receive buffers in @spent (by &kfi_oper.link), which were released while no
+ * Complete the multi-receive buffers in @released (by &kfi_oper.link), which were released while no
  * message was being placed in them. Called without locks.
  */
-void kfi_land_end_all(struct list_head *spent);
+void kfi_land_end_all(struct list_head *released);
 
 /*
  * match.c: find the oldest unexpected message that fits @op; remove a message from the unexpected

@@ -44,19 +44,19 @@ static inline bool op_tagged(const struct kfi_oper *op)
 	return op->code == KFI_OPC_TRECV;
 }
 
-/* Drop m->lock, then complete the buffers in m->spent. Bottom halves are off, and stay off. */
+/* Drop m->lock, then complete the buffers in m->released. Bottom halves are off, and stay off. */
 static noinline void unlock_and_end(struct kfi_match *m) __releases(&m->lock)
 {
-	LIST_HEAD(spent);
+	LIST_HEAD(released);
 
-	list_splice_init(&m->spent, &spent);
+	list_splice_init(&m->released, &released);
 	spin_unlock(&m->lock);
-	kfi_land_end_all(&spent);
+	kfi_land_end_all(&released);
 }
 
 static inline void match_unlock(struct kfi_match *m) __releases(&m->lock)
 {
-	if (likely(list_empty(&m->spent)))
+	if (likely(list_empty(&m->released)))
 		spin_unlock(&m->lock);
 	else
 		unlock_and_end(m);
@@ -236,15 +236,15 @@ void kfi_match_dequeue(struct kfi_match *m, struct kfi_rx *rx)
 	list_del_init(&rx->bucket);
 }
 
-static noinline void spend(struct kfi_match *m, struct kfi_oper *op)
+static noinline void release_recv(struct kfi_match *m, struct kfi_oper *op)
 {
-	WRITE_ONCE(op->state, KFI_RECV_SPENT);
+	WRITE_ONCE(op->state, KFI_RECV_RELEASED);
 	if (!op->landings)
-		list_add_tail(&op->link, &m->spent);
+		list_add_tail(&op->link, &m->released);
 }
 
 /*
- * Assign a part of @op to @rx. KFI_LAND_SPENT: a multi-receive buffer has no room for @rx and is
+ * Assign a part of @op to @rx. KFI_LAND_NO_ROOM: a multi-receive buffer has no room for @rx and is
  * released. If no message is in progress into it, match_unlock() completes it.
  */
 static inline enum kfi_land claim(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx *rx)
@@ -254,8 +254,8 @@ static inline enum kfi_land claim(struct kfi_match *m, struct kfi_oper *op, stru
 	lockdep_assert_held(&m->lock);
 	if (land != KFI_LAND_MORE && land != KFI_LAND_FULL && op->state == KFI_RECV_POSTED)
 		dequeue_op(m, op);
-	if (land == KFI_LAND_SPENT)
-		spend(m, op);
+	if (land == KFI_LAND_NO_ROOM)
+		release_recv(m, op);
 	return land;
 }
 
@@ -265,7 +265,7 @@ static inline enum kfi_rx_verdict match_rx(struct kfi_match *m, struct kfi_rx *r
 
 	while ((op = find_op(m, rx))) {
 		switch (claim(m, op, rx)) {
-		case KFI_LAND_SPENT:
+		case KFI_LAND_NO_ROOM:
 			continue;
 		case KFI_LAND_FULL:
 			return KFI_RX_FULL;
@@ -312,7 +312,7 @@ static void settle_op(struct kfi_match *m, struct kfi_oper *op)
 		land = claim(m, op, rx);
 		if (land == KFI_LAND_FULL)
 			m->stalled[op_tagged(op)] = true;
-		if (land == KFI_LAND_FULL || land == KFI_LAND_SPENT)
+		if (land == KFI_LAND_FULL || land == KFI_LAND_NO_ROOM)
 			return;
 		kfi_match_dequeue(m, rx);
 		list_add_tail(&rx->link, &m->ready);
@@ -441,7 +441,7 @@ void kfi_rx_abort(struct kfi_rx *rx, int err)
 		return;
 	}
 	rx->op = NULL;
-	kfi_match_deliver(kfi_rx_home(ep));
+	kfi_match_deliver(kfi_rx_owner(ep));
 }
 EXPORT_SYMBOL_GPL(kfi_rx_abort);
 
@@ -550,7 +550,7 @@ static inline enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx,
 
 enum kfi_rx_verdict __kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue)
 {
-	struct kfi_match *m = &kfi_rx_home(ep)->match;
+	struct kfi_match *m = &kfi_rx_owner(ep)->match;
 	enum kfi_rx_verdict verdict;
 
 	rx->ep = ep;
@@ -565,7 +565,7 @@ EXPORT_SYMBOL_GPL(__kfi_rx_arrive);
 
 bool kfi_rx_unqueue(struct kfi_rx *rx)
 {
-	struct kfi_match *m = &kfi_rx_home(rx->ep)->match;
+	struct kfi_match *m = &kfi_rx_owner(rx->ep)->match;
 	bool queued;
 
 	spin_lock_bh(&m->lock);
@@ -580,7 +580,7 @@ EXPORT_SYMBOL_GPL(kfi_rx_unqueue);
 /* A claimed message is in no bucket: kfi_match_dequeue() has removed it. */
 bool kfi_rx_forget(struct kfi_rx *rx)
 {
-	struct kfi_match *m = &kfi_rx_home(rx->ep)->match;
+	struct kfi_match *m = &kfi_rx_owner(rx->ep)->match;
 	bool queued;
 
 	spin_lock_bh(&m->lock);
@@ -592,10 +592,10 @@ bool kfi_rx_forget(struct kfi_rx *rx)
 }
 EXPORT_SYMBOL_GPL(kfi_rx_forget);
 
-static void take_back(struct kfi_match *m, struct kfi_oper *op)
+static void cancel_recv(struct kfi_match *m, struct kfi_oper *op)
 {
 	dequeue_op(m, op);
-	WRITE_ONCE(op->state, KFI_RECV_BACK);
+	WRITE_ONCE(op->state, KFI_RECV_CANCELED);
 }
 
 /* Return the oldest posted receive with @context; the caller checks it again under m->lock. */
@@ -631,7 +631,7 @@ int kfi_match_cancel(struct kfi_ep *ep, void *context)
 		spin_lock_bh(&m->lock);
 		found = op->seq == seq && op->state == KFI_RECV_POSTED && op->context == context;
 		if (found) {
-			take_back(m, op);
+			cancel_recv(m, op);
 			idle = !op->landings;
 		}
 		spin_unlock_bh(&m->lock);
@@ -646,7 +646,7 @@ static void take_all(struct kfi_match *m, struct kfi_oper **ring, struct list_he
 	struct kfi_oper *op;
 
 	while ((op = *ring)) {
-		take_back(m, op);
+		cancel_recv(m, op);
 		if (!op->landings)
 			list_add_tail(&op->link, to);
 	}
@@ -685,7 +685,7 @@ EXPORT_SYMBOL_GPL(kfi_rx_flush);
  */
 static struct kfi_rx *take_unexpected(struct kfi_ep *ep)
 {
-	struct kfi_match *m = &kfi_rx_home(ep)->match, *own = &ep->match;
+	struct kfi_match *m = &kfi_rx_owner(ep)->match, *own = &ep->match;
 	struct kfi_rx *rx;
 
 	spin_lock_bh(&m->lock);
@@ -774,7 +774,7 @@ int kfi_match_init(struct kfi_match *m, u32 depth)
 	spin_lock_init(&m->order);
 	INIT_LIST_HEAD(&m->unexp_msgs);
 	INIT_LIST_HEAD(&m->unexp_tags);
-	INIT_LIST_HEAD(&m->spent);
+	INIT_LIST_HEAD(&m->released);
 	INIT_LIST_HEAD(&m->ready);
 	INIT_LIST_HEAD(&m->claimed);
 	INIT_LIST_HEAD(&m->space.link);

@@ -35,12 +35,12 @@ void kfi_match_direct(struct kfi_ep *ep, struct kfi_oper *op)
 
 void kfi_match_source(struct kfi_rx *rx)
 {
-	struct kfi_ep *ep = rx->ep, *home = kfi_rx_home(ep);
+	struct kfi_ep *ep = rx->ep, *owner = kfi_rx_owner(ep);
 
-	lockdep_assert_held(&home->match.lock);
+	lockdep_assert_held(&owner->match.lock);
 	if (!rx->name)
 		return;
 	rx->src = KFI_ADDR_NOTAVAIL;
-	if (ep->av && (ep->caps | home->caps) & (KFI_SOURCE | DIRECTED))
+	if (ep->av && (ep->caps | owner->caps) & (KFI_SOURCE | DIRECTED))
 		rx->src = kfi_av_reverse(ep->av, rx->name);
 }

@@ -372,6 +372,7 @@ struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *con
 	kref_init(&mr->ref);
 	mutex_init(&mr->bind_lock);
 	refcount_set(&mr->persists, 1);
+	INIT_LIST_HEAD(&mr->leases);
 	kfi_obj_init(&mr->obj);
 	kfi_obj_get(&domain->obj);
 	return mr;
@@ -491,6 +492,7 @@ static int mr_close(struct kfid *fid)
 		kfi_mr_retire(mr);
 	kfi_mr_make_dead(mr);
 	if (kfi_mr_in_use(mr)) {
+		kfi_mr_recall(mr);
 		synchronize_rcu();
 		kfi_mr_settle(mr);
 		wait_var_event(&mr->persists, !refcount_read(&mr->persists));
@@ -524,6 +526,7 @@ static int mr_bind_ep(struct kfi_mr *mr, struct kfi_ep *ep, u64 flags)
 		return -KFI_EOPBADSTATE;
 	kfi_obj_get(&ep->obj);
 	WRITE_ONCE(mr->ep, ep);
+	kfi_mr_recall_wait(mr);		/* peers of other endpoints may have some */
 	return 0;
 }
 
@@ -625,7 +628,8 @@ static bool lies_in(const struct kfi_mr *mr, const struct kvec *part)
 
 /*
  * KFI_REFRESH: the pages behind virtual addresses may have changed. A region in virtual addresses
- * needs no update, because each access translates them anew. A region in pages cannot change.
+ * needs no update, because each access translates them anew; but for leases, which last. A region
+ * in pages cannot change.
  */
 static int mr_refresh(struct kfi_mr *mr, const struct kfi_mr_modify *modify)
 {
@@ -641,6 +645,7 @@ static int mr_refresh(struct kfi_mr *mr, const struct kfi_mr_modify *modify)
 	for (i = 0; i < part->iov_count; i++)
 		if (!lies_in(mr, &part->mr_iov[i]))
 			return -EINVAL;
+	kfi_mr_recall_wait(mr);
 	return 0;
 }
 

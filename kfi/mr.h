@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mr.h - shared by mr.c (regions), mr_async.c (regions for one I/O) and mem.c
+ * mr.h - shared by mr.c (regions), mr_async.c (regions for one I/O), mr_lease.c and mem.c
  */
 #ifndef _KFI_MR_H
 #define _KFI_MR_H
@@ -35,6 +35,14 @@ void kfi_mr_make_dead(struct kfi_mr *mr);
 bool kfi_mr_taken(struct kfi_ep *ep, u64 key);
 void kfi_mr_done_exit(void);
 void kfi_mr_retire(struct kfi_mr *mr);
+
+/*
+ * mr_lease.c: have the provider end all leases of the region. Any context but hard interrupt.
+ * Return true if there is one; it ends in bounded time.
+ */
+bool kfi_mr_recall(struct kfi_mr *mr);
+/* The same, and wait until there is none; meanwhile no lease begins. May sleep. */
+void kfi_mr_recall_wait(struct kfi_mr *mr);
 
 /*
  * mem.c: pin the memory of kfi_mem_alloc() that the segments are in, from kfi_mr_fill() until no

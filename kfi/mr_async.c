@@ -17,7 +17,7 @@
  * An invalidation is complete when no byte can be written to the memory or read from it any more.
  * If no operation of a peer is in progress (kfi_mr_in_use()), and no device may still access the
  * memory (ops->mr_end()), it is complete at once. Otherwise it waits for a grace period, for holds
- * of the provider (kfi_mr_hold()), for persist(), and for the device.
+ * and leases of the provider (kfi_mr_hold(), kfi_mr_lease()), for persist(), and for the device.
  *
  * done() runs in softirq. It does not run inside the call that started the work if the caller has
  * bottom halves off: the consumer may hold a _bh lock of its own. With bottom halves on, it may run
@@ -268,10 +268,12 @@ int kfi_mr_invalidate(struct kfid_mr *fid, struct kfi_mr_work *work)
 	/* publishes mr->work; pairs with finish() */
 	smp_store_release(&mr->state, MR_DETACHING);
 	kfi_mr_make_dead(mr);
-	if (kfi_mr_in_use(mr))
+	if (kfi_mr_in_use(mr)) {
+		kfi_mr_recall(mr);
 		call_rcu(&mr->rcu, invalidated);
-	else if (!moved_by_device(mr))
+	} else if (!moved_by_device(mr)) {
 		queue_done(work);
+	}
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_mr_invalidate);
@@ -297,10 +299,13 @@ static bool seize_live(struct kfi_mr *mr, u64 key)
 static int kill_region(struct kfi_mr *mr)
 {
 	const struct kfi_prov_ops *ops = mr->domain->fabric->prov->ops;
-	bool used;
+	bool used, held;
 
 	kfi_mr_make_dead(mr);
-	used = kfi_mr_in_use(mr) || (ops->mr_known && ops->mr_known(mr));
+	held = kfi_mr_in_use(mr);
+	if (held)
+		kfi_mr_recall(mr);
+	used = held || (ops->mr_known && ops->mr_known(mr));
 	if (!used)
 		kfi_mem_unclaim(mr);
 	smp_store_release(&mr->state, used ? MR_ATTACHED : MR_EMPTY);	/* pairs with seize() */

@@ -215,6 +215,7 @@ static const struct {
 	{ KFI_STATS_A_PLACED,		offsetof(struct kfi_stats, placed) },
 	{ KFI_STATS_A_BOUNCED,		offsetof(struct kfi_stats, bounced) },
 	{ KFI_STATS_A_DROPPED,		offsetof(struct kfi_stats, dropped) },
+	{ KFI_STATS_A_GRANTED,		offsetof(struct kfi_stats, granted) },
 };
 
 static u64 sum_stat(const struct kfi_ep *ep, size_t offset)

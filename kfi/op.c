@@ -68,7 +68,7 @@ static bool kfi_op_is_rx(const struct kfi_oper *op)
 
 static struct kfi_op_pool *kfi_op_pool(struct kfi_oper *op)
 {
-	return kfi_op_is_rx(op) ? &op->ep->rx : &kfi_tx_home(op->ep)->tx;
+	return kfi_op_is_rx(op) ? &op->ep->rx : &kfi_tx_owner(op->ep)->tx;
 }
 
 /*
@@ -349,13 +349,13 @@ void __kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_e
 {
 	struct kfi_cq *cq = op->cq;
 	u64 flags = op->flags;
-	bool told = wc->err || !(flags & KFI_NO_COMPLETION);
+	bool reported = wc->err || !(flags & KFI_NO_COMPLETION);
 
 	RCU_LOCKDEP_WARN(!rcu_read_lock_bh_held(), "bottom halves are on");
 	wc->op_context = op->context;
 	trace_kfi_complete(op, wc);
 	kfi_op_count(op, ep, wc);
-	if (flags & KFI_CQE && told) {
+	if (flags & KFI_CQE && reported) {
 		kfi_op_keep_wc(op, wc);
 		kfi_cq_done(cq, op);
 		goto out;
@@ -363,7 +363,7 @@ void __kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_e
 	op_give_back(op);
 	if (!cq || flags & KFI_CQE)
 		goto out;
-	if (told)
+	if (reported)
 		__kfi_cq_fill(cq, wc);
 	else
 		kfi_cq_unreserve(cq);

@@ -16,12 +16,12 @@
  * earlier operations (KFI_FENCE) or for a connection is not overdue.
  *
  * The work item takes no lock. It reads operations that may complete at the same time;
- * kfi_home_expire() compares the generation of the operation again before it ends a connection.
+ * kfi_conn_set_expire() compares the generation of the operation again before it ends a connection.
  */
 #include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
-#include <kfi_home.h>
+#include <kfi_conn_set.h>
 #include "ep.h"
 #include "fence.h"
 #include "trigger.h"
@@ -63,7 +63,7 @@ static bool op_is_out(struct kfi_ep *ep, const struct kfi_oper *op)
 		return false;
 	if (flags & KFI_TRIGGER && kfi_trigger_waits(ep, op))
 		return false;
-	return ep->home->ops->carrier(op);
+	return ep->conn_set->ops->carrier(op);
 }
 
 static void look_at(struct kfi_overdue *o, u32 i, const struct kfi_oper *op)
@@ -75,7 +75,7 @@ static void look_at(struct kfi_overdue *o, u32 i, const struct kfi_oper *op)
 		o->mark[i].gen = gen;
 		o->mark[i].since = jiffies;
 	} else if (out && time_after_eq(jiffies, o->mark[i].since + o->timeout)) {
-		kfi_home_expire(o->ep->home, op, gen);
+		kfi_conn_set_expire(o->ep->conn_set, op, gen);
 	}
 	o->mark[i].seen = out;
 }
@@ -83,7 +83,7 @@ static void look_at(struct kfi_overdue *o, u32 i, const struct kfi_oper *op)
 static void overdue_work(struct work_struct *work)
 {
 	struct kfi_overdue *o = container_of(to_delayed_work(work), struct kfi_overdue, work);
-	struct kfi_op_pool *pool = &kfi_tx_home(o->ep)->tx;
+	struct kfi_op_pool *pool = &kfi_tx_owner(o->ep)->tx;
 	struct kfi_oper *op;
 	u32 i;
 
@@ -109,7 +109,7 @@ int kfi_overdue_set(struct kfi_ep *ep, size_t ms)
 	default:
 		return -ENOPROTOOPT;
 	}
-	if (ep->type == KFI_EP_DGRAM || !ep->home || !ep->home->ops->carrier)
+	if (ep->type == KFI_EP_DGRAM || !ep->conn_set || !ep->conn_set->ops->carrier)
 		return -EOPNOTSUPP;
 	if (ms > KFI_OP_TIMEOUT_MAX_MS)
 		return -EINVAL;
@@ -125,7 +125,7 @@ int kfi_overdue_set(struct kfi_ep *ep, size_t ms)
 int kfi_overdue_alloc(struct kfi_ep *ep)
 {
 	struct kfi_overdue *o;
-	u32 depth = kfi_tx_home(ep)->tx.depth;
+	u32 depth = kfi_tx_owner(ep)->tx.depth;
 
 	lockdep_assert_held(&ep->lock);
 	if (!ep->op_timeout_ms || ep->overdue)

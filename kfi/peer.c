@@ -21,17 +21,17 @@ static void kfi_peer_dial_work(struct work_struct *work);
 
 /* ---- the list of peers ---- */
 
-static struct kfi_peer *kfi_peer_lookup(struct kfi_peers *peers, const void *name, int lane)
+static struct kfi_peer *kfi_peer_lookup(struct kfi_peers *peers, const void *name, int ctx_id)
 {
 	struct kfi_peer *peer;
 
 	list_for_each_entry(peer, &peers->list, entry)
-		if (peer->lane == lane && !peers->ops->cmp(peer->name, name))
+		if (peer->ctx_id == ctx_id && !peers->ops->cmp(peer->name, name))
 			return peer;
 	return NULL;
 }
 
-static struct kfi_peer *kfi_peer_new(struct kfi_peers *peers, const void *name, int lane)
+static struct kfi_peer *kfi_peer_new(struct kfi_peers *peers, const void *name, int ctx_id)
 {
 	struct kfi_peer *peer = kzalloc(struct_size(peer, name, peers->ops->name_len), GFP_ATOMIC | __GFP_NOWARN);
 
@@ -39,7 +39,7 @@ static struct kfi_peer *kfi_peer_new(struct kfi_peers *peers, const void *name, 
 		return NULL;
 	peer->peers = peers;
 	memcpy(peer->name, name, peers->ops->name_len);
-	peer->lane = lane;
+	peer->ctx_id = ctx_id;
 	peer->key = ULONG_MAX;
 	spin_lock_init(&peer->lock);
 	INIT_LIST_HEAD(&peer->pending);
@@ -53,7 +53,7 @@ static void kfi_peer_uncache(struct kfi_peers *peers, struct kfi_peer *peer)
 	if (peer->key == ULONG_MAX)
 		return;
 	xa_erase(&peers->cache, peer->key);
-	peers->nlanes -= peer->lane > 0;
+	peers->nr_ctx_peers -= peer->ctx_id > 0;
 	peer->key = ULONG_MAX;
 }
 
@@ -67,7 +67,7 @@ static bool kfi_peer_forget(struct kfi_peers *peers, struct kfi_peer *peer)
 	lockdep_assert_held(&peers->lock);
 	if (atomic_read(&peer->users))
 		return false;
-	spin_lock(&peer->lock);		/* kfi_peer_park() takes a reference under this lock */
+	spin_lock(&peer->lock);	/* kfi_peer_add_pending() takes a reference under this lock */
 	if (!atomic_read(&peer->users) && list_empty(&peer->pending)) {
 		kfi_peer_uncache(peers, peer);
 		peer->gone = true;
@@ -97,29 +97,31 @@ static bool kfi_peer_room(struct kfi_peers *peers)
 }
 
 /*
- * Return the peer with this name and lane (see struct kfi_peer); make it if it does not exist. This
- * is the slow path: posts find a peer by its index in the address vector. If @inbound, the caller
- * gets a count in peer->users for its connection; otherwise it must stay inside rcu_read_lock().
+ * Return the peer with this name and context number (see struct kfi_peer); make it if it does not
+ * exist. This is the slow path: posts find a peer by its index in the address vector. If @inbound,
+ * the caller gets a count in peer->users for its connection; otherwise it must stay inside
+ * rcu_read_lock().
  * Return: NULL if there is no memory, if there are too many peers (@inbound only), or if the
  * endpoint stops.
  */
-static struct kfi_peer *kfi_peer_find(struct kfi_peers *peers, const void *name, int lane, bool inbound)
+static struct kfi_peer *kfi_peer_find(struct kfi_peers *peers, const void *name, int ctx_id,
+				      bool inbound)
 {
-	struct kfi_peer *peer, *fresh = kfi_peer_new(peers, name, lane);
+	struct kfi_peer *peer, *new = kfi_peer_new(peers, name, ctx_id);
 
 	spin_lock_bh(&peers->lock);
-	peer = kfi_peer_lookup(peers, name, lane);
-	if (!peer && fresh && !peers->stopping && (!inbound || kfi_peer_room(peers))) {
-		fresh->nr = ++peers->last;
-		list_add_tail_rcu(&fresh->entry, &peers->list);
+	peer = kfi_peer_lookup(peers, name, ctx_id);
+	if (!peer && new && !peers->stopping && (!inbound || kfi_peer_room(peers))) {
+		new->nr = ++peers->last;
+		list_add_tail_rcu(&new->entry, &peers->list);
 		peers->nr++;
-		peer = fresh;
-		fresh = NULL;
+		peer = new;
+		new = NULL;
 	}
 	if (peer && inbound)
 		atomic_inc(&peer->users);
 	spin_unlock_bh(&peers->lock);
-	kfree(fresh);
+	kfree(new);
 	return peer;
 }
 
@@ -149,7 +151,7 @@ static void kfi_peer_cache(struct kfi_peers *peers, struct kfi_peer *peer, kfi_a
 	kfi_peer_uncache(peers, peer);
 	if (!peer->gone && !xa_err(xa_store(&peers->cache, key, peer, GFP_ATOMIC | __GFP_NOWARN))) {
 		peer->key = key;
-		peers->nlanes += peer->lane > 0;
+		peers->nr_ctx_peers += peer->ctx_id > 0;
 		if (kfi_peer_name(peers, addr, name) || peers->ops->cmp(name, peer->name))
 			kfi_peer_uncache(peers, peer);
 	}
@@ -165,7 +167,7 @@ void kfi_peers_removed(struct kfi_peers *peers, u32 index)
 	peer = xa_load(&peers->cache, index);
 	if (peer)
 		kfi_peer_uncache(peers, peer);
-	if (peers->nlanes)
+	if (peers->nr_ctx_peers)
 		xa_for_each(&peers->cache, key, peer)
 			if ((u32)key == index)
 				kfi_peer_uncache(peers, peer);
@@ -212,7 +214,7 @@ static void kfi_peer_dial(struct kfi_peer *peer, unsigned int delay_ms)
  * Return: NULL if the operation waits; the connection; -ESTALE if the peer is being freed and must
  * be looked up again; -ENODEV if the endpoint stops.
  */
-static struct kfi_peer_conn *kfi_peer_park(struct kfi_peer *peer, struct kfi_oper *op)
+static struct kfi_peer_conn *kfi_peer_add_pending(struct kfi_peer *peer, struct kfi_oper *op)
 {
 	struct kfi_peer_conn *conn;
 
@@ -254,7 +256,8 @@ struct kfi_peer_conn *kfi_peer_wait(struct kfi_peers *peers, struct kfi_oper *op
 		peer = kfi_peer_cached(peers, op->addr) ?: kfi_peer_by_name(peers, op->addr);
 		if (IS_ERR(peer))
 			return ERR_CAST(peer);
-		conn = rcu_dereference_check(peer->conn, rcu_read_lock_bh_held()) ?: kfi_peer_park(peer, op);
+		conn = rcu_dereference_check(peer->conn, rcu_read_lock_bh_held()) ?:
+		       kfi_peer_add_pending(peer, op);
 	} while (conn == ERR_PTR(-ESTALE));
 	return conn;
 }
@@ -289,7 +292,7 @@ static void kfi_pending_fail(struct kfi_peer *peer, int err)
 /* ---- calls of this side ---- */
 
 /* Without an answer, without a route, or without a local address, the peer is unreachable. */
-static int kfi_no_way(int err)
+static int kfi_unreachable_err(int err)
 {
 	switch (err) {
 	case -ETIMEDOUT:
@@ -303,7 +306,7 @@ static int kfi_no_way(int err)
 }
 
 /* Return true if the peer has neither a connection nor a connection attempt. */
-static bool kfi_peer_apart(const struct kfi_peer *peer)
+static bool kfi_peer_unconnected(const struct kfi_peer *peer)
 {
 	lockdep_assert_held(&peer->lock);
 	return !peer->dialing && !rcu_access_pointer(peer->conn);
@@ -312,7 +315,8 @@ static bool kfi_peer_apart(const struct kfi_peer *peer)
 /* Return true if operations wait for a connection and nobody tries to connect. */
 static bool kfi_dial_wanted(const struct kfi_peer *peer)
 {
-	return kfi_peer_apart(peer) && !list_empty(&peer->pending) && !READ_ONCE(peer->peers->stopping);
+	return kfi_peer_unconnected(peer) && !list_empty(&peer->pending) &&
+	       !READ_ONCE(peer->peers->stopping);
 }
 
 /*
@@ -325,7 +329,7 @@ static void kfi_dial_claim(struct kfi_peer *peer, struct kfi_peer_conn *conn)
 	const struct kfi_peer_ops *ops = peer->peers->ops;
 
 	spin_lock_bh(&peer->lock);
-	if (!kfi_peer_apart(peer)) {
+	if (!kfi_peer_unconnected(peer)) {
 		ops->fail(conn, -EALREADY);
 	} else if (!ops->failed(conn)) {
 		peer->dialing = conn;
@@ -343,7 +347,7 @@ static void kfi_peer_dial_now(struct kfi_peer *peer)
 	if (IS_ERR(conn)) {
 		/* else kfi_peers_flush() reports the reason */
 		if (!READ_ONCE(peer->peers->stopping))
-			kfi_pending_fail(peer, kfi_no_way(PTR_ERR(conn)));
+			kfi_pending_fail(peer, kfi_unreachable_err(PTR_ERR(conn)));
 		return;
 	}
 	conn->stream = get_random_u64();
@@ -364,7 +368,7 @@ static void kfi_peer_dial_work(struct work_struct *work)
 	atomic_dec(&peer->users);	/* the peer may be freed from here on */
 }
 
-bool kfi_peer_stands(struct kfi_peer_conn *conn)
+bool kfi_peer_is_dialing(struct kfi_peer_conn *conn)
 {
 	struct kfi_peer *peer = conn->peer;
 	bool stands;
@@ -374,7 +378,7 @@ bool kfi_peer_stands(struct kfi_peer_conn *conn)
 	spin_unlock_bh(&peer->lock);
 	return stands;
 }
-EXPORT_SYMBOL_GPL(kfi_peer_stands);
+EXPORT_SYMBOL_GPL(kfi_peer_is_dialing);
 
 /* ---- calls of peers ---- */
 
@@ -385,7 +389,7 @@ EXPORT_SYMBOL_GPL(kfi_peer_stands);
  * both calls crossed on the wire. A peer that knows the connection and calls again has lost it; a
  * peer with another incarnation has restarted.
  */
-static bool kfi_ours_stands(const struct kfi_peer *peer, const struct kfi_peer_call *call)
+static bool kfi_own_call_wins(const struct kfi_peer *peer, const struct kfi_peer_call *call)
 {
 	bool smaller = peer->peers->ops->cmp(call->self, peer->name) < 0;
 	struct kfi_peer_conn *cur = rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
@@ -420,7 +424,7 @@ static int kfi_peer_take(struct kfi_peer *peer, struct kfi_peer_conn *conn, cons
 	int ret;
 
 	spin_lock_bh(&peer->lock);
-	ret = kfi_ours_stands(peer, call) ? -EALREADY : kfi_peer_replace(peer);
+	ret = kfi_own_call_wins(peer, call) ? -EALREADY : kfi_peer_replace(peer);
 	if (!ret) {
 		other = peer->dialing;
 		conn->peer = peer;
@@ -435,20 +439,21 @@ static int kfi_peer_take(struct kfi_peer *peer, struct kfi_peer_conn *conn, cons
 }
 
 /*
- * Return the lane of the call (see struct kfi_peer). If an endpoint calls itself, both ends of the
- * connection belong to the same endpoint. Posts use the end that calls; the other end gets a lane
- * of its own, so that it is not mistaken for the first.
+ * Return the context number of the call (see struct kfi_peer). If an endpoint calls itself, both
+ * ends of the connection belong to the same endpoint. Posts use the end that calls; the other end
+ * gets a context number of its own, so that it is not mistaken for the first.
  */
-static int kfi_call_lane(const struct kfi_peers *peers, const struct kfi_peer_call *call)
+static int kfi_call_ctx_id(const struct kfi_peers *peers, const struct kfi_peer_call *call)
 {
 	if (!call->src_ctx && call->incarnation == peers->incarnation)
-		return KFI_LANE_SELF;
+		return KFI_CTX_ID_SELF;
 	return -(int)call->src_ctx;
 }
 
 int kfi_peer_admit(struct kfi_peers *peers, struct kfi_peer_conn *conn, const struct kfi_peer_call *call)
 {
-	struct kfi_peer *peer = kfi_peer_find(peers, call->name, kfi_call_lane(peers, call), true);
+	struct kfi_peer *peer = kfi_peer_find(peers, call->name, kfi_call_ctx_id(peers, call),
+					      true);
 	int ret;
 
 	if (!peer)
@@ -476,7 +481,7 @@ static void kfi_peer_settle(struct kfi_peer *peer, struct kfi_peer_conn *conn)
 	if (peer->dialing == conn)
 		peer->dialing = NULL;
 	if (ops->failed(conn)) {
-		if (kfi_peer_apart(peer))
+		if (kfi_peer_unconnected(peer))
 			kfi_pending_move(peer, conn);
 		return;
 	}
@@ -521,7 +526,7 @@ EXPORT_SYMBOL_GPL(kfi_peer_unpublish);
  */
 static bool kfi_peer_redial(struct kfi_peer *peer, const struct kfi_peer_conn *conn, int err)
 {
-	unsigned int tries = READ_ONCE(*peer->peers->ops->patience_ms) / KFI_REDIAL_MS;
+	unsigned int tries = READ_ONCE(*peer->peers->ops->redial_timeout_ms) / KFI_REDIAL_MS;
 
 	if ((err == -EALREADY || !conn->dialed) && kfi_dial_wanted(peer) && peer->redials++ < tries)
 		return true;
@@ -537,13 +542,13 @@ void kfi_peer_lost(struct kfi_peer_conn *conn, int err)
 	if (conn->ready)
 		trace_kfi_disconnect(peer->peers->ep, err);
 	spin_lock_bh(&peer->lock);
-	settled = conn->ready || !kfi_peer_apart(peer);
+	settled = conn->ready || !kfi_peer_unconnected(peer);
 	again = settled ? kfi_dial_wanted(peer) : kfi_peer_redial(peer, conn, err);
 	if (again)
 		kfi_peer_dial(peer, settled ? 0 : KFI_REDIAL_MS);
 	spin_unlock_bh(&peer->lock);
 	if (!again && !settled)
-		kfi_pending_fail(peer, kfi_no_way(err));
+		kfi_pending_fail(peer, kfi_unreachable_err(err));
 }
 EXPORT_SYMBOL_GPL(kfi_peer_lost);
 

@@ -230,7 +230,8 @@ static __always_inline struct kfi_oper *post_make_tx(struct kfi_ep *ep, struct k
 	ret = post_check(ep, post, ep->tx_cq) ?: post_check_tx(ep, post);
 	if (unlikely(ret))
 		return ERR_PTR(ret);
-	op = kfi_op_get(ep, &kfi_tx_home(ep)->tx, ep->tx_cq, post_quiet(post->flags, ep->tx_selective));
+	op = kfi_op_get(ep, &kfi_tx_owner(ep)->tx, ep->tx_cq,
+			post_quiet(post->flags, ep->tx_selective));
 	if (IS_ERR(op))
 		return op;
 	ret = post_fill_tx(op, post);

@@ -7,14 +7,14 @@
  * knows of it, so every provider that uses the matching of the core supports both kinds.
  *
  * Receive: all receives are posted to the shared context, and the messages of its endpoints are
- * matched there, see kfi_rx_home(). The operation belongs to the context (kfi_oper.ep), the message
- * to its endpoint (kfi_rx.ep): the endpoint counts it, names its source, and its provider delivers
- * it. All endpoints and the context have the same completion queue. So the slot that the post has
- * reserved serves whichever endpoint uses the receive, and the rules of multi-receive buffers hold
- * unchanged. A receive without a message completes in that queue, too.
+ * matched there, see kfi_rx_owner(). The operation belongs to the context (kfi_oper.ep), the
+ * message to its endpoint (kfi_rx.ep): the endpoint counts it, names its source, and its provider
+ * delivers it. All endpoints and the context have the same completion queue. So the slot that the
+ * post has reserved serves whichever endpoint uses the receive, and the rules of multi-receive
+ * buffers hold unchanged. A receive without a message completes in that queue, too.
  *
  * Transmit: operations are posted to the endpoints and taken from the pool of the context, see
- * kfi_tx_home(). kfi_oper.ep is the endpoint while an operation is in use. The endpoints share
+ * kfi_tx_owner(). kfi_oper.ep is the endpoint while an operation is in use. The endpoints share
  * tx_attr.size of the context.
  *
  * Life: a binding pins the context, so the context is closed after its endpoints. The messages of
@@ -195,7 +195,7 @@ void kfi_share_unbind(struct kfi_ep *ep)
  * If the context is not enabled yet, it takes the completion queue and the address vector of this
  * endpoint, and is enabled. Otherwise both must be the same as those of the endpoint.
  */
-static int srx_meet(struct kfi_ep *srx, struct kfi_ep *ep)
+static int srx_take_queues(struct kfi_ep *srx, struct kfi_ep *ep)
 {
 	lockdep_assert_held(&srx->lock);
 	if (READ_ONCE(srx->state) == KFI_EP_DEAD)
@@ -226,7 +226,7 @@ int kfi_share_check_enable(struct kfi_ep *ep)
 	if (!srx || !ep->rx_cq)
 		return srx ? -KFI_ENOCQ : -KFI_ENORX;
 	mutex_lock_nested(&srx->lock, SINGLE_DEPTH_NESTING);
-	ret = srx_meet(srx, ep);
+	ret = srx_take_queues(srx, ep);
 	mutex_unlock(&srx->lock);
 	return ret;
 }

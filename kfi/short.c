@@ -261,16 +261,16 @@ bool kfi_inaddr_short_wanted(const struct kfi_query *q)
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_short_wanted);
 
-bool kfi_inaddr_short_offer(const struct kfi_query *q, const struct kfi_inaddr_wish *wish,
+bool kfi_inaddr_short_offer(const struct kfi_query *q, const struct kfi_inaddr_filter *filter,
 			    const struct kfi_inaddr_local *local, struct kcxi_addr *name,
 			    struct kfi_info *info)
 {
-	u16 pid = ntohs(wish->port);
+	u16 pid = ntohs(filter->port);
 	u32 nic;
 
 	if (local->addr.sa.sa_family != AF_INET || pid > PID_MAX ||
 	    ip_to_nic(q->net, local->subnet, local->prefix, local->addr.in.sin_addr.s_addr, &nic) ||
-	    (wish->nic && wish->nic != nic))
+	    (filter->nic && filter->nic != nic))
 		return false;
 	*name = (struct kcxi_addr) { .pid = pid, .nic = nic };
 	info->addr_format = KFI_ADDR_CXI;

@@ -40,12 +40,12 @@ static struct kfi_trigger *trigger_of(const struct kfi_oper *op)
 
 	if (op->code >= KFI_OPC_RECV)
 		return &ep->triggers[ep->tx.depth + op->index];
-	return &kfi_tx_home(ep)->triggers[op->index];
+	return &kfi_tx_owner(ep)->triggers[op->index];
 }
 
 bool kfi_trigger_waits(struct kfi_ep *ep, const struct kfi_oper *op)
 {
-	struct kfi_trigger *triggers = kfi_tx_home(ep)->triggers;
+	struct kfi_trigger *triggers = kfi_tx_owner(ep)->triggers;
 
 	return triggers && READ_ONCE(triggers[op->index].cntr);
 }
@@ -57,13 +57,13 @@ bool kfi_trigger_waits(struct kfi_ep *ep, const struct kfi_oper *op)
  */
 static struct kfi_trigger *trigger_at(struct kfi_ep *ep, u32 i)
 {
-	struct kfi_ep *home = kfi_tx_home(ep);
+	struct kfi_ep *owner = kfi_tx_owner(ep);
 
 	if (!ep->triggers)
 		return NULL;
-	if (i < home->tx.depth)
-		return &home->triggers[i];
-	i -= home->tx.depth;
+	if (i < owner->tx.depth)
+		return &owner->triggers[i];
+	i -= owner->tx.depth;
 	return i < ep->rx.depth ? &ep->triggers[ep->tx.depth + i] : NULL;
 }
 

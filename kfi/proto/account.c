@@ -324,3 +324,30 @@ int kfp_account_join(struct kfp_conn *conn)
 	spin_unlock_bh(&accounts->lock);
 	return ret;
 }
+
+/* ---- lasting grants ---- */
+
+/*
+ * The peer gets a lasting grant of @len bytes (@n is 1), or returns one (-1). The peer of an MSG
+ * endpoint has one connection, whose bounds suffice. Return: false if it has too many already.
+ */
+bool kfp_account_grant(struct kfp_conn *conn, int n, u64 len)
+{
+	const struct kfi_proto_params *params = kfp_params(conn);
+	u64 bytes = (u64)READ_ONCE(params->peer_grant_mib) << 20;
+	struct kfp_account *account = conn->account;
+	bool ok = true;
+
+	if (!account)
+		return true;
+	spin_lock_bh(&conn->ep->accounts->lock);
+	if (n > 0)
+		ok = account->grants < READ_ONCE(params->peer_grants) &&
+		     len <= bytes - min(bytes, account->grant_bytes);
+	if (ok) {
+		account->grants += n;
+		account->grant_bytes += n * (s64)len;
+	}
+	spin_unlock_bh(&conn->ep->accounts->lock);
+	return ok;
+}

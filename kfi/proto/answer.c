@@ -25,7 +25,7 @@ int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f)
 	struct kfp_tx *tx = &conn->tx;
 	int ret;
 
-	if (!op || kfp_op(op)->state != KFP_OP_ASKED)
+	if (!op || kfp_op(op)->state != KFP_OP_REQUESTED)
 		return -EPROTO;
 	ret = kfp_places_take(conn, op->len, &kfp_op(op)->places);
 	if (ret)
@@ -35,7 +35,7 @@ int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f)
 	if (op->code != KFI_OPC_WRITE)
 		list_move_tail(&op->link, &tx->granted);
 	else
-		tx->in_vain = f->places ? 0 : min(tx->in_vain + 1, KFP_IN_VAIN);
+		tx->rtw_failures = f->places ? 0 : min(tx->rtw_failures + 1, KFP_RTW_FAILURES);
 	return 0;
 }
 
@@ -48,7 +48,7 @@ static bool kfp_was_request(const struct kfi_oper *op)
 	if (op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ || op->code == KFI_OPC_FLUSH ||
 	    kfi_opc_is_atomic(op->code))
 		return true;
-	return !kfp_op(op)->asked && op->code != KFI_OPC_TREAD;
+	return !kfp_op(op)->rendezvous && op->code != KFI_OPC_TREAD;
 }
 
 static int kfp_verdict(const struct kfi_oper *op, const struct kfw_frame *f)
@@ -65,8 +65,8 @@ static int kfp_verdict(const struct kfi_oper *op, const struct kfw_frame *f)
 /*
  * Does the link not read the bytes of the operation any more? A peer has read what it answers, so
  * the link knows that the bytes have arrived no later than the answer arrives. Until then the link
- * may send spliced pages again, with new contents. Only a link with KFI_LINK_TELLS_SENT may see the
- * answer first. Positions have 64 bits, because an answer may arrive many GiB later.
+ * may send spliced pages again, with new contents. Only a link with KFI_LINK_REPORTS_SENT may see
+ * the answer first. Positions have 64 bits, because an answer may arrive many GiB later.
  */
 bool kfp_op_acked(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
@@ -82,10 +82,10 @@ int kfp_got_ack(struct kfp_conn *conn, const struct kfw_frame *f)
 	if (!op)
 		return -EPROTO;
 	state = kfp_op(op)->state;
-	if (state != KFP_OP_UNANSWERED && !(state == KFP_OP_ASKED && f->status))
+	if (state != KFP_OP_UNANSWERED && !(state == KFP_OP_REQUESTED && f->status))
 		return -EPROTO;
-	sent = state == KFP_OP_ASKED || kfp_op_acked(conn, op);
-	if (!sent && !kfp_tells_sent(conn))
+	sent = state == KFP_OP_REQUESTED || kfp_op_acked(conn, op);
+	if (!sent && !kfp_reports_sent(conn))
 		return -EPROTO;
 	list_del(&op->link);
 	if (kfp_was_request(op))

@@ -217,7 +217,7 @@ int kfp_rx_finish_atomic(struct kfp_conn *conn)
 
 	if (rx->to == KFP_TO_ATOMIC && !rx->status)
 		kfp_atomic_run(conn);
-	rx->to = KFP_TO_TELL;
+	rx->to = KFP_TO_EVENT;
 	if (rx->f.flags & KFW_F_CQ_DATA)
 		flags |= KFI_REMOTE_CQ_DATA;
 	if (!rx->status)

@@ -24,7 +24,7 @@
  * @data: private data of the HELLO
  * @data_len: bytes at @data
  * @nonce: random numbers of the connecting and of the accepting side
- * @asked: the CHALLENGE was sent, or answered
+ * @challenged: the CHALLENGE was sent, or answered
  * @greeting: accepting side: the decoded HELLO, until the caller has proved itself
  */
 struct kfp_auth {
@@ -32,7 +32,7 @@ struct kfp_auth {
 	u8			data[KFW_DATA_MAX];
 	u16			data_len;
 	u8			nonce[2][KFW_AUTH_LEN];
-	bool			asked;
+	bool			challenged;
 	struct kfw_greeting	greeting;
 };
 
@@ -102,7 +102,7 @@ static int kfp_auth_check(struct kfp_conn *conn)
 {
 	u8 proof[KFW_AUTH_LEN];
 
-	if (!conn->auth->asked)
+	if (!conn->auth->challenged)
 		return -EPROTO;
 	kfp_auth_prove(conn, conn->greeting.kind, &conn->hello_in, conn->data_in, proof);
 	return kfi_auth_proved(proof, conn->auth_in, sizeof(proof)) ? 0 : -KFI_EKEYREJECTED;
@@ -119,12 +119,12 @@ int kfp_auth_answered(struct kfp_conn *conn)
 
 	if (conn->greeting.kind != KFW_CHALLENGE)
 		return kfp_auth_check(conn);
-	if (auth->asked)
+	if (auth->challenged)
 		return -EPROTO;
-	auth->asked = true;
+	auth->challenged = true;
 	memcpy(auth->nonce[1], conn->auth_in, KFW_AUTH_LEN);
 	kfp_hello_next(conn);
-	ret = kfp_hello_say(conn, KFW_PROOF);
+	ret = kfp_hello_send_auth(conn, KFW_PROOF);
 	return ret ?: -EAGAIN;
 }
 
@@ -132,7 +132,7 @@ int kfp_auth_answered(struct kfp_conn *conn)
  * Handle a hello on the accepting side. Return: 0 if the peer has proved itself, then its HELLO is
  * in conn->greeting again; -EAGAIN if the CHALLENGE was sent; other negative errno.
  */
-int kfp_auth_asked(struct kfp_conn *conn)
+int kfp_auth_from_caller(struct kfp_conn *conn)
 {
 	struct kfp_auth *auth = conn->auth;
 	int ret;
@@ -142,13 +142,13 @@ int kfp_auth_asked(struct kfp_conn *conn)
 		conn->greeting = auth->greeting;
 		return ret;
 	}
-	if (auth->asked || conn->greeting.kind != KFW_HELLO)
+	if (auth->challenged || conn->greeting.kind != KFW_HELLO)
 		return -EPROTO;
-	auth->asked = true;
+	auth->challenged = true;
 	auth->greeting = conn->greeting;
 	kfp_auth_keep(auth, &conn->hello_in, conn->data_in, conn->greeting.data_len);
 	memcpy(auth->nonce[0], conn->auth_in, KFW_AUTH_LEN);
 	kfp_hello_next(conn);
-	ret = kfp_hello_say(conn, KFW_CHALLENGE);
+	ret = kfp_hello_send_auth(conn, KFW_CHALLENGE);
 	return ret ?: -EAGAIN;
 }

@@ -109,7 +109,7 @@ int kfp_rx_commit(struct kfp_conn *conn)
  * Check that a write which asks could be made durable, before a byte of it moves. Return: 0, perhaps
  * with a status; -ENOMEM; -EPROTO.
  */
-int kfp_rx_commit_ask(struct kfp_conn *conn)
+int kfp_rx_commit_rtw(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	int ret = kfp_rx_commit(conn);

@@ -56,9 +56,11 @@ static void kfp_conn_free_buffers(struct kfp_conn *conn)
 	kvfree(conn->rx.segs);
 	kvfree(conn->tx.held);
 	kfree(conn->auth);
+	kfree(conn->grants);
 	kfp_inmsg_free_spares(conn);
 	kfp_places_free_spares(conn);
 	conn->auth = NULL;
+	conn->grants = NULL;
 	conn->pool = NULL;
 	conn->rx.segs = NULL;
 	conn->tx.held = NULL;
@@ -96,7 +98,7 @@ int kfp_conn_alloc(struct kfp_conn *conn)
 		conn->pool[i].pooled = true;
 		list_add_tail(&conn->pool[i].link, &conn->free_answers);
 	}
-	return 0;
+	return kfp_grants_alloc(conn);
 }
 
 static void kfp_conn_down(struct work_struct *work);
@@ -179,13 +181,13 @@ int kfi_link_called(struct kfi_link *link)
 {
 	struct kfp_conn *conn = link_conn(link);
 	const struct kfi_proto_params *params = kfp_params(conn);
-	struct kfi_home *home = conn->ep ? &conn->ep->home : &conn->pep->home;
+	struct kfi_conn_set *set = conn->ep ? &conn->ep->conn_set : &conn->pep->conn_set;
 	char name[KFI_ADDR_MAX];
 	int ret;
 
 	conn->deadline = jiffies + msecs_to_jiffies(min(READ_ONCE(params->hello_timeout_ms),
 							 READ_ONCE(params->connect_timeout_ms)));
-	ret = kfi_home_list(home, &conn->pc, NULL);
+	ret = kfi_conn_set_add(set, &conn->pc, NULL);
 	if (ret) {
 		link->proto->addr_str(link->name, conn->ops->name_len, name, sizeof(name));
 		net_warn_ratelimited("kfi_%s: too many connections in handshake, %s turned away\n",
@@ -252,7 +254,7 @@ void kfi_link_down(struct kfi_link *link)
 	 * The last bytes of the peer may not have been read yet. If they can't be read now,
 	 * kfp_conn_watch() ends the connection later.
 	 */
-	WRITE_ONCE(conn->rx.heard, jiffies);
+	WRITE_ONCE(conn->rx.last_rx, jiffies);
 	if (conn->ops->ended(link) != -ESHUTDOWN)
 		kfp_conn_check(conn);
 	else if (conn->rx.at != KFP_RX_BLOCKED)
@@ -267,7 +269,7 @@ void kfi_link_fail(struct kfi_link *link, int err)
 EXPORT_SYMBOL_GPL(kfi_link_fail);
 
 /* Send a CREDIT frame, which the peer's end of the link acknowledges. */
-void kfi_link_poke(struct kfi_link *link)
+void kfi_link_ping(struct kfi_link *link)
 {
 	struct kfp_conn *conn = link_conn(link);
 
@@ -279,7 +281,7 @@ void kfi_link_poke(struct kfi_link *link)
 		kfp_tx_kick(conn);
 	rcu_read_unlock();
 }
-EXPORT_SYMBOL_GPL(kfi_link_poke);
+EXPORT_SYMBOL_GPL(kfi_link_ping);
 
 /* ---- frames flow ---- */
 
@@ -304,7 +306,7 @@ void kfp_conn_start(struct kfp_conn *conn)
 			g->window_msg);
 	kfi_credit_init(&tx->credit[KFP_CLS_TAG], &conn->credit[KFP_CLS_TAG], conn->window,
 			g->window_tag);
-	conn->rx.heard = jiffies;
+	conn->rx.last_rx = jiffies;
 	kfp_rx_next(conn);
 	/* Pairs with the loads in kfp_rx_run() and kfp_tx_run(), which read nothing else before. */
 	smp_store_release(&conn->state, KFP_READY);
@@ -327,7 +329,7 @@ static void kfp_conn_watch(struct work_struct *work)
 	if (test_bit(KFP_FAILED, &conn->flags))
 		return;
 	if (!test_bit(KFP_DEAD, &conn->flags) && conn->ops->lock(&conn->link)) {
-		late = time_after(jiffies, READ_ONCE(conn->rx.heard) + patience);
+		late = time_after(jiffies, READ_ONCE(conn->rx.last_rx) + patience);
 		ended = conn->ops->ended(&conn->link);
 		if (late && patience && ended)
 			kfp_conn_check(conn);	/* its last bytes could not be read for too long */
@@ -399,9 +401,9 @@ static void kfp_conn_take_down(struct kfp_conn *conn)
 	int err = conn->error;
 	LIST_HEAD(lost);
 
-	kfi_home_stays(&conn->pc);
+	kfi_conn_set_wait_move(&conn->pc);
 	cancel_delayed_work_sync(&conn->hello_work);	/* it publishes the connection */
-	kfi_home_unpublish(&conn->pc);
+	kfi_conn_set_unpublish(&conn->pc);
 	conn->ops->detach(&conn->link);
 	set_bit(KFP_DEAD, &conn->flags);
 	synchronize_rcu_expedited();	/* posts that have found the connection are complete */
@@ -409,9 +411,11 @@ static void kfp_conn_take_down(struct kfp_conn *conn)
 	if (conn->ep && conn->ep->ep.rx_cq)
 		kfi_cq_cancel_wait(conn->ep->ep.rx_cq, &conn->rx.space);
 	cancel_delayed_work_sync(&conn->watch_work);
+	kfp_grants_stop(conn);
 	cancel_delayed_work_sync(&conn->rx_work);
 	cancel_delayed_work_sync(&conn->tx_work);
 	cancel_delayed_work_sync(&conn->more_work);	/* rx_work and tx_work may have queued it */
+	kfp_grants_stop(conn);	/* they may have queued it, and it did nothing */
 	/*
 	 * The pages of spliced payload return to their owners below, so the link must not send them
 	 * again.
@@ -428,11 +432,12 @@ static void kfp_conn_take_down(struct kfp_conn *conn)
 		kfp_inmsgs_collect(conn, &lost);
 		kfp_rx_abort(conn, err);
 		kfp_inmsgs_abort(&lost, err);
+		kfp_grants_end(conn);
 	}
 	kfp_account_down(conn);
 	kfp_conn_report(conn);
 	kfp_conn_free_buffers(conn);
-	kfi_home_unlist(&conn->pc);
+	kfi_conn_set_remove(&conn->pc);
 }
 
 static void kfp_conn_down(struct work_struct *work)
@@ -445,19 +450,19 @@ static void kfp_conn_down(struct work_struct *work)
 	kfp_conn_put(conn);	/* reference of this work item */
 }
 
-/* ---- callbacks of the connection sets (kfi_home.h) ---- */
+/* ---- callbacks of the connection sets (kfi_conn_set.h) ---- */
 
-static void kfp_home_get(struct kfi_peer_conn *pc)
+static void kfp_conn_set_get(struct kfi_peer_conn *pc)
 {
 	kfp_conn_get(to_kfp_conn(pc));
 }
 
-static void kfp_home_put(struct kfi_peer_conn *pc)
+static void kfp_conn_set_put(struct kfi_peer_conn *pc)
 {
 	kfp_conn_put(to_kfp_conn(pc));
 }
 
-static void kfp_home_fail(struct kfi_peer_conn *pc, int err)
+static void kfp_conn_set_fail(struct kfi_peer_conn *pc, int err)
 {
 	kfp_conn_fail(to_kfp_conn(pc), err);
 }
@@ -467,11 +472,11 @@ bool kfp_conn_failed(const struct kfi_peer_conn *pc)
 	return test_bit(KFP_FAILED, &to_kfp_conn(pc)->flags);
 }
 
-static void kfp_home_moved(struct kfi_peer_conn *pc)
+static void kfp_conn_set_moved(struct kfi_peer_conn *pc)
 {
 	struct kfp_conn *conn = to_kfp_conn(pc);
 
-	conn->ep = to_proto_ep(pc->home->peers->ep);
+	conn->ep = to_proto_ep(pc->conn_set->peers->ep);
 	conn->link.ep = conn->ep;
 	WRITE_ONCE(conn->pep, NULL);
 }
@@ -480,12 +485,12 @@ static void kfp_home_moved(struct kfi_peer_conn *pc)
  * A connection is pending until its hello or its proof has arrived. A request that was given to its
  * consumer is not pending.
  */
-static bool kfp_home_pending(const struct kfi_peer_conn *pc)
+static bool kfp_conn_set_unproven(const struct kfi_peer_conn *pc)
 {
 	return READ_ONCE(to_kfp_conn(pc)->state) == KFP_GREETING;
 }
 
-static bool kfp_home_akin(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
+static bool kfp_conn_set_same_source(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
 {
 	u8 from[KFI_ADDR_MAX] __aligned(8), other[KFI_ADDR_MAX] __aligned(8);
 	const struct kfi_link_ops *ops = to_kfp_conn(a)->ops;
@@ -496,31 +501,31 @@ static bool kfp_home_akin(const struct kfi_peer_conn *a, const struct kfi_peer_c
 }
 
 /* The hello work sends the answer, and kfp_conn_down() waits for the hello work. */
-static void kfp_home_answer(struct kfi_peer_conn *pc, bool accepted)
+static void kfp_conn_set_answer(struct kfi_peer_conn *pc, bool accepted)
 {
 	kfp_hello_start(to_kfp_conn(pc), accepted ? KFP_ACCEPTED : KFP_REJECTED);
 }
 
-static const struct kfi_peer_conn *kfp_home_carrier(const struct kfi_oper *op)
+static const struct kfi_peer_conn *kfp_conn_set_carrier(const struct kfi_oper *op)
 {
 	const struct kfp_conn *conn = READ_ONCE(kfp_op(op)->conn);
 
 	return conn ? &conn->pc : NULL;
 }
 
-void kfp_home_ops_init(struct kfi_proto *proto)
+void kfp_conn_set_ops_init(struct kfi_proto *proto)
 {
-	proto->home_ops = (struct kfi_home_ops) {
+	proto->conn_set_ops = (struct kfi_conn_set_ops) {
 		.backlog	= &proto->params.backlog,
 		.source_backlog	= &proto->params.source_backlog,
-		.get		= kfp_home_get,
-		.put		= kfp_home_put,
-		.fail		= kfp_home_fail,
+		.get		= kfp_conn_set_get,
+		.put		= kfp_conn_set_put,
+		.fail		= kfp_conn_set_fail,
 		.failed		= kfp_conn_failed,
-		.carrier	= kfp_home_carrier,
-		.moved		= kfp_home_moved,
-		.pending	= kfp_home_pending,
-		.akin		= kfp_home_akin,
-		.answer		= kfp_home_answer,
+		.carrier	= kfp_conn_set_carrier,
+		.moved		= kfp_conn_set_moved,
+		.unproven	= kfp_conn_set_unproven,
+		.same_source	= kfp_conn_set_same_source,
+		.answer		= kfp_conn_set_answer,
 	};
 }

@@ -299,12 +299,19 @@ static void kfp_rx_open_segment(struct kfp_conn *conn)
 	rx->status = rx->seg > 1 ? EREMOTEIO : EACCES;
 }
 
-/* Handle a WRITE. If its payload is in the regions already, only the end of the write is left. */
+/*
+ * Handle a WRITE. If its payload is in the regions already, because of an RTW or of a lasting
+ * grant, only the end of the write is left.
+ */
 int kfp_rx_write(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
-	int ret;
+	int ret = 0;
 
+	if (rx->f.flags & KFW_F_PLACED && !rx->landed)
+		ret = kfp_rx_granted(conn);
+	if (ret)
+		return ret;
 	if (rx->landed) {
 		rx->to = KFP_TO_MR;
 		rx->seg = rx->f.rma_count;
@@ -420,8 +427,8 @@ static int kfp_rx_rendezvous(struct kfp_conn *conn)
 	spin_unlock_bh(&conn->lock);
 	if (!in)
 		return -EPROTO;
-	if (in->asks)
-		return kfp_rx_asked(conn, in);
+	if (in->rtw_answer)
+		return kfp_rx_rtw_data(conn, in);
 	kfp_conceal(conn, &in->places);
 	rx->to = KFP_TO_RDV;
 	rx->in = in;
@@ -437,10 +444,10 @@ static int kfp_rx_rendezvous(struct kfp_conn *conn)
 
 /* ---- frames ---- */
 
-static bool kfp_rx_asks(u8 type)
+static bool kfp_is_request(u8 type)
 {
 	return type == KFW_MSG || type == KFW_RTS || type == KFW_TREAD || type == KFW_WRITE ||
-	       type == KFW_READ || type == KFW_ATOMIC || type == KFW_FLUSH || type == KFW_ASK;
+	       type == KFW_READ || type == KFW_ATOMIC || type == KFW_FLUSH || type == KFW_RTW;
 }
 
 /*
@@ -454,7 +461,7 @@ int kfp_rx_dispatch(struct kfp_conn *conn)
 	conn->link.left = 0;
 	rx->skip = 0;
 	rx->to = KFP_TO_NOWHERE;
-	if (unlikely(kfi_peer_tx_ctx(&conn->ep->ep)) && kfp_rx_asks(rx->f.type))
+	if (unlikely(kfi_peer_tx_ctx(&conn->ep->ep)) && kfp_is_request(rx->f.type))
 		return -EPROTO;		/* a transmit context accepts answers only */
 	switch (rx->f.type) {
 	case KFW_MSG:
@@ -478,8 +485,14 @@ int kfp_rx_dispatch(struct kfp_conn *conn)
 		return kfp_rx_atomic(conn);
 	case KFW_FLUSH:
 		return kfp_rx_flush(conn);
-	case KFW_ASK:
-		return kfp_rx_ask(conn);
+	case KFW_RTW:
+		return kfp_rx_rtw(conn);
+	case KFW_GRANT:
+		return kfp_rx_grant(conn);
+	case KFW_RECALL:
+		return kfp_rx_recall(conn);
+	case KFW_RECALLED:
+		return kfp_rx_recalled(conn);
 	case KFW_BYE:
 		return -ESHUTDOWN;
 	default:
@@ -527,7 +540,7 @@ int kfp_rx_finish(struct kfp_conn *conn)
 	case KFP_TO_MR:
 		return kfp_rx_finish_write(conn);
 	case KFP_TO_ATOMIC:
-	case KFP_TO_TELL:
+	case KFP_TO_EVENT:
 		return kfp_rx_finish_atomic(conn);
 	case KFP_TO_OP:
 		kfp_op(rx->op)->got += rx->f.len;

@@ -90,7 +90,7 @@ static bool kfp_can_splice(const struct kfp_conn *conn, const struct iov_iter *i
 /* Does the operation complete only when the peer has answered? */
 static bool kfp_wants_ack(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
-	return (kfp_op(op)->spliced && !kfp_tells_sent(conn)) ||
+	return (kfp_op(op)->spliced && !kfp_reports_sent(conn)) ||
 	       (op->flags & (KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE));
 }
 
@@ -136,7 +136,7 @@ static void kfp_put_payload(struct kfp_conn *conn, struct kfi_oper *op, bool ans
 {
 	struct kfp_tx *tx = &conn->tx;
 
-	if (op->len <= KFP_INLINE && !kfp_op(op)->places) {
+	if (op->len <= KFP_INLINE && !kfp_op(op)->places && !kfp_op(op)->granted) {
 		kfp_stage_payload(tx, op);
 		__kfi_stat_add(op->ep, copied, op->len);
 		kfp_op_sent(conn, op, answered);
@@ -205,8 +205,8 @@ static void kfp_put_message(struct kfp_conn *conn, struct kfi_oper *op)
 		kfp_put_payload(conn, op, f.flags & KFW_F_ACK);
 		return;
 	}
-	kfp_op(op)->asked = true;
-	kfp_op(op)->state = KFP_OP_ASKED;
+	kfp_op(op)->rendezvous = true;
+	kfp_op(op)->state = KFP_OP_REQUESTED;
 	list_add_tail(&op->link, &conn->tx.waiting);
 }
 
@@ -237,7 +237,7 @@ static void kfp_put_rma(struct kfp_conn *conn, struct kfi_oper *op)
 		kfp_op_sent(conn, op, true);
 		return;
 	}
-	kfp_unasked(conn, op);
+	kfp_rtw_skipped(conn, op);
 	f.payload = op->len;
 	f.flags |= kfp_lazy(op);
 	kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
@@ -276,14 +276,39 @@ static void kfp_put_granted(struct kfp_conn *conn, struct kfi_oper *op)
 	kfp_put_payload(conn, op, true);
 }
 
+/* Send a write whose payload goes to the places of a lasting grant. */
+static void kfp_put_placed(struct kfp_conn *conn, struct kfi_oper *op, const struct kfp_permit *p)
+{
+	struct kfw_frame f = kfp_op_frame(op, KFW_WRITE);
+
+	list_del(&op->link);
+	conn->tx.requests++;
+	f.rma_count = 1;
+	f.flags |= kfp_lazy(op);
+	kfp_permit_use(conn, p, op, &f);
+	kfp_op(op)->spliced = true;
+	kfp_op(op)->granted = true;
+	kfi_stat_add(op->ep, granted, op->len);
+	kfp_put_frame(conn, &f);
+	kfp_put_segments(conn, op);
+	kfp_put_payload(conn, op, true);
+}
+
 static void kfp_put_op(struct kfp_conn *conn, struct kfi_oper *op)
 {
+	const struct kfp_permit *p;
+
 	if (kfp_op(op)->state == KFP_OP_GRANTED) {
 		kfp_put_granted(conn, op);
 		return;
 	}
-	if (kfp_asks(conn, op)) {
-		kfp_put_ask(conn, op);
+	p = kfp_permit_find(conn, op);
+	if (p) {
+		kfp_put_placed(conn, op, p);
+		return;
+	}
+	if (kfp_uses_rtw(conn, op)) {
+		kfp_put_rtw(conn, op);
 		return;
 	}
 	list_del(&op->link);
@@ -354,6 +379,8 @@ static void kfp_put_cts(struct kfp_conn *conn, struct kfp_answer *answer)
 	};
 
 	kfp_inmsg_expose(conn, in);
+	if (in->rtw_answer && conn->grants)
+		kfp_put_grant(conn, in);
 	f.places = in->places ? in->places->count : 0;
 	kfp_put_frame(conn, &f);
 	kfp_put_places(conn, in->places);
@@ -368,7 +395,7 @@ static bool kfp_hold_source(struct kfp_conn *conn, struct kfp_answer *answer, bo
 {
 	struct kfp_hold *hold;
 
-	if (!kfp_tells_sent(conn) ||
+	if (!kfp_reports_sent(conn) ||
 	    (!placing && !kfp_can_splice(conn, &answer->iter, answer->len)))
 		return false;
 	if (!answer->mr)
@@ -520,28 +547,35 @@ void kfp_more_work(struct work_struct *work)
 /* ---- select the next frame ---- */
 
 /*
- * Does a write that has asked wait? It waits for its CTS. If the CTS has named places, the write
- * then waits until the peer has performed all earlier writes and atomic operations whose data is in
- * frames: the bytes that go to places would overtake those frames.
+ * Does a write wait? One that has asked waits for its CTS. If it has places, of its CTS or of a
+ * lasting grant, it then waits until the peer has performed all earlier writes and atomic
+ * operations whose data is in frames: the bytes that go to places would overtake those frames.
  */
-static bool kfp_op_waits(const struct kfp_tx *tx, const struct kfi_oper *op)
+static bool kfp_op_waits(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
-	return kfp_op(op)->state == KFP_OP_ASKED ||
-	       (kfp_op(op)->state == KFP_OP_GRANTED && kfp_op(op)->places && tx->unplaced);
+	switch (kfp_op(op)->state) {
+	case KFP_OP_REQUESTED:
+		return true;
+	case KFP_OP_GRANTED:
+		return kfp_op(op)->places && conn->tx.unplaced;
+	default:
+		return conn->tx.unplaced && kfp_permit_find(conn, op);
+	}
 }
 
 /*
  * The write @op waits. Meanwhile nothing behind it is sent, but writes among the next operations may
  * ask.
  */
-static struct kfi_oper *kfp_next_ask(struct kfp_conn *conn, struct kfi_oper *op)
+static struct kfi_oper *kfp_next_rtw(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	unsigned int ahead = 0;
 
 	list_for_each_entry_continue(op, &conn->tx.queue, link) {
-		if (++ahead == KFP_ASK_AHEAD || conn->tx.requests >= conn->tx.requests_max)
+		if (++ahead == KFP_RTW_AHEAD || conn->tx.requests >= conn->tx.requests_max)
 			break;
-		if (kfp_op(op)->state == KFP_OP_QUEUED && kfp_asks(conn, op))
+		if (kfp_op(op)->state == KFP_OP_QUEUED && kfp_uses_rtw(conn, op) &&
+		    !kfp_permit_find(conn, op))
 			return op;
 	}
 	return NULL;
@@ -563,8 +597,8 @@ static struct kfi_oper *kfp_next_op(struct kfp_conn *conn)
 			return op;
 	}
 	list_for_each_entry_safe(op, next, &tx->queue, link) {
-		if (kfp_op_waits(tx, op))
-			return kfp_next_ask(conn, op);
+		if (kfp_op_waits(conn, op))
+			return kfp_next_rtw(conn, op);
 		if (kfp_op(op)->state == KFP_OP_GRANTED)
 			return op;
 		if (tx->requests >= tx->requests_max)
@@ -593,7 +627,7 @@ bool kfp_tx_follows(struct kfp_conn *conn)
 	if (!op || tx->requests >= tx->requests_max || kfp_op(op)->state != KFP_OP_QUEUED)
 		return false;
 	if (!kfp_is_message(op))
-		return true;
+		return !((tx->unplaced || kfp_unplaced(tx->op)) && kfp_permit_find(conn, op));
 	cls = kfp_is_tagged(op) ? KFP_CLS_TAG : KFP_CLS_MSG;
 	return list_empty(&tx->stalled[cls]) &&
 	       kfi_credit_covers(&tx->credit[cls], kfp_op_cost(conn, op));
@@ -625,7 +659,7 @@ static bool kfp_bye_due(struct kfp_conn *conn)
 	return kfp_drained(conn) && !test_and_set_bit(KFP_BYE_SENT, &conn->flags);
 }
 
-static noinline void kfp_put_bare(struct kfp_conn *conn, u8 type)
+static noinline void kfp_put_header(struct kfp_conn *conn, u8 type)
 {
 	struct kfw_frame f = { .type = type };
 
@@ -639,16 +673,16 @@ bool kfp_nothing_next(struct kfp_conn *conn)
 
 	return llist_empty(&conn->posted) && list_empty(&tx->queue) && list_empty(&tx->granted) &&
 	       list_empty(&tx->stalled[KFP_CLS_MSG]) && list_empty(&tx->stalled[KFP_CLS_TAG]) &&
-	       list_empty_careful(&conn->answers) && !READ_ONCE(conn->credit_due) &&
+	       list_empty_careful(&conn->answers) && !READ_ONCE(conn->credit_due) && !tx->recalls &&
 	       !test_bit(KFP_BYE_WANTED, &conn->flags);
 }
 
 static bool kfp_put_control(struct kfp_conn *conn)
 {
 	if (READ_ONCE(conn->credit_due))
-		kfp_put_bare(conn, KFW_CREDIT);
+		kfp_put_header(conn, KFW_CREDIT);
 	else if (kfp_bye_due(conn))
-		kfp_put_bare(conn, KFW_BYE);
+		kfp_put_header(conn, KFW_BYE);
 	else
 		return false;
 	return true;
@@ -671,7 +705,8 @@ static bool kfp_answer_yields(const struct kfp_answer *answer)
 }
 
 /*
- * Encode the next frame. Answers are sent before granted payloads, but after returned data one
+ * Encode the next frame. Recalls and their answers are sent first: owners of regions wait for them,
+ * and there are few. Answers are sent before granted payloads, but after returned data one
  * granted payload is sent. Otherwise a peer that always has reads outstanding would delay the
  * messages that it has granted beyond their deadline.
  */
@@ -681,6 +716,10 @@ static bool kfp_put_next(struct kfp_conn *conn)
 	struct kfp_answer *answer = NULL;
 	struct kfi_oper *op;
 
+	if (unlikely(tx->recalls)) {
+		kfp_put_recalls(conn);
+		return true;
+	}
 	if (!tx->yields || list_empty(&tx->granted))
 		answer = kfp_next_answer(conn);
 	tx->yields = answer && kfp_answer_yields(answer);

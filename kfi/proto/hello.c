@@ -142,7 +142,7 @@ static int kfp_hello_first(struct kfp_conn *conn)
 }
 
 /* Send a hello that consists of its kind and authentication data. */
-int kfp_hello_say(struct kfp_conn *conn, u8 kind)
+int kfp_hello_send_auth(struct kfp_conn *conn, u8 kind)
 {
 	struct kfw_greeting g = { .kind = kind, .ep_type = kfp_wire_type(conn), .auth = true };
 
@@ -273,14 +273,14 @@ static int kfp_hello_request(struct kfp_conn *conn)
 }
 
 /* Handle the hello or the proof of a caller. */
-static int kfp_hello_asked(struct kfp_conn *conn)
+static int kfp_hello_from_caller(struct kfp_conn *conn)
 {
 	const struct kfw_greeting *g = &conn->greeting;
 	int ret;
 
 	ret = kfp_hello_key(conn);
 	if (!ret && conn->auth)
-		ret = kfp_auth_asked(conn);
+		ret = kfp_auth_from_caller(conn);
 	if (ret == -KFI_EKEYREJECTED)
 		return kfp_hello_refuse(conn, EKEYREJECTED, ret);
 	if (ret)
@@ -349,7 +349,7 @@ static int kfp_hello_step(struct kfp_conn *conn)
 	ret = kfp_hello_received(conn);
 	if (ret)
 		return ret;
-	return conn->pc.dialed ? kfp_hello_answered(conn) : kfp_hello_asked(conn);
+	return conn->pc.dialed ? kfp_hello_answered(conn) : kfp_hello_from_caller(conn);
 }
 
 static void kfp_hello_go_on(struct kfp_conn *conn)

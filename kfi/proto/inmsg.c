@@ -53,7 +53,7 @@ struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f
 			return NULL;
 		}
 	}
-	in->state = f->type == KFW_MSG ? KFP_IN_ARRIVING : KFP_IN_ASKED;
+	in->state = f->type == KFW_MSG ? KFP_IN_ARRIVING : KFP_IN_REQUESTED;
 	in->read = f->type == KFW_TREAD;
 	in->cls = f->flags & KFW_F_TAGGED ? KFP_CLS_TAG : KFP_CLS_MSG;
 	in->cost = cost;
@@ -210,7 +210,7 @@ static void kfp_grant(struct kfp_inmsg *in, int slot)
 
 	conn->rdv[slot] = in;
 	conn->granted += in->rx.len;
-	if (!in->asks)
+	if (!in->rtw_answer)
 		kfp_grant_credit(in);
 	in->state = KFP_IN_GRANTED;
 	in->answer.kind = KFP_ANSWER_CTS;
@@ -351,7 +351,7 @@ void kfi_proto_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 	spin_lock_bh(&conn->lock);
 	in->matched = true;
 	state = in->state;
-	if (state == KFP_IN_ASKED) {
+	if (state == KFP_IN_REQUESTED) {
 		if (in->read)
 			kfp_grant_read(in);
 		else
@@ -364,7 +364,7 @@ void kfi_proto_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 	} else if (state == KFP_IN_LOST) {
 		kfi_rx_abort(rx, -ECONNRESET);
 		kfp_inmsg_free(in);
-	} else if (state == KFP_IN_ASKED) {
+	} else if (state == KFP_IN_REQUESTED) {
 		kfp_inmsg_kick(conn);
 	}
 	kfp_conn_put(conn);
@@ -437,7 +437,7 @@ void kfp_inmsg_concealed(struct kfp_inmsg *in)
 }
 
 /* The DATA of a write that has asked has come: grant the next request. */
-void kfp_inmsg_asked(struct kfp_inmsg *in)
+void kfp_inmsg_rtw_done(struct kfp_inmsg *in)
 {
 	struct kfp_conn *conn = in->conn;
 
@@ -507,7 +507,7 @@ void kfp_inmsgs_collect(struct kfp_conn *conn, struct list_head *lost)
 		list_del_init(&in->answer.link);
 		in->lost_receive = kfp_inmsg_holds_receive(in);
 		in->state = KFP_IN_LOST;
-		if (in->matched || in->asks || kfi_rx_unqueue(&in->rx))
+		if (in->matched || in->rtw_answer || kfi_rx_unqueue(&in->rx))
 			list_move_tail(&in->entry, lost);
 	}
 	memset(conn->rdv, 0, sizeof(conn->rdv));

@@ -11,7 +11,7 @@ static void kfp_msg_established(struct kfi_proto_ep *pe, struct kfp_conn *conn)
 {
 	memcpy(pe->peer_name, conn->link.name, conn->ops->name_len);
 	kfp_conn_start(conn);
-	kfi_home_publish(&conn->pc);
+	kfi_conn_set_publish(&conn->pc);
 	if (kfi_ep_connected(&pe->ep, conn->data_in, conn->greeting.data_len))
 		kfp_conn_fail(conn, -ECANCELED);
 }
@@ -38,7 +38,7 @@ void kfp_msg_lost(struct kfp_conn *conn, int err)
 {
 	struct kfi_ep *ep = &conn->ep->ep;
 
-	if (READ_ONCE(conn->ep->home.stop_err))
+	if (READ_ONCE(conn->ep->conn_set.stop_err))
 		return;
 	if (conn->state == KFP_READY) {
 		kfi_ep_disconnected(ep, err);
@@ -80,7 +80,7 @@ int kfi_proto_accept(struct kfi_ep *ep, const void *data, size_t len)
 	struct kfp_conn *conn = container_of(ep->connreq, struct kfp_conn, req);
 
 	kfp_set_data(conn, data, len);
-	if (!kfi_home_accept(&conn->pc, &to_proto_ep(ep)->home))
+	if (!kfi_conn_set_accept(&conn->pc, &to_proto_ep(ep)->conn_set))
 		kfi_ep_refused(ep, -ECONNABORTED, NULL, 0);	/* an event, as for each failure */
 	kfp_conn_put(conn);	/* reference of the request */
 	return 0;
@@ -109,7 +109,7 @@ int kfi_proto_shutdown(struct kfi_ep *ep)
 	struct kfp_conn *conn;
 
 	rcu_read_lock();
-	pc = kfi_home_way(&pe->home);
+	pc = kfi_conn_set_conn(&pe->conn_set);
 	if (pc) {
 		conn = to_kfp_conn(pc);
 		smp_mb__before_atomic();	/* after all posts, pairs with kfp_bye_due() */
@@ -128,7 +128,7 @@ int kfi_proto_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *d
 	struct kfp_conn *conn = container_of(req, struct kfp_conn, req);
 
 	kfp_set_data(conn, data, len);
-	kfi_home_reject(&conn->pc);
+	kfi_conn_set_reject(&conn->pc);
 	kfp_conn_put(conn);	/* reference of the request */
 	return 0;
 }
@@ -139,7 +139,7 @@ void kfi_proto_pep_open(struct kfi_pep *pep, struct kfi_proto *proto)
 	struct kfi_proto_pep *ppep = to_proto_pep(pep);
 
 	ppep->proto = proto;
-	kfi_home_init(&ppep->home, NULL, &proto->home_ops, kfp_cm_wq);
+	kfi_conn_set_init(&ppep->conn_set, NULL, &proto->conn_set_ops, kfp_cm_wq);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_pep_open);
 
@@ -148,7 +148,7 @@ void kfi_proto_pep_close(struct kfi_pep *pep)
 	struct kfi_proto_pep *ppep = to_proto_pep(pep);
 
 	flush_workqueue(kfp_cm_wq);	/* rejected callers get their answer */
-	kfi_home_stop(&ppep->home, -ECONNREFUSED);
-	kfi_home_drain(&ppep->home);
+	kfi_conn_set_stop(&ppep->conn_set, -ECONNREFUSED);
+	kfi_conn_set_drain(&ppep->conn_set);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_pep_close);

@@ -49,7 +49,7 @@ struct kfp_conn *kfp_dial(struct kfi_proto_ep *pe, const void *to, struct kfi_pe
 	ret = kfp_conn_alloc(conn);
 	if (!ret && peer)
 		ret = kfp_account_join(conn);
-	ret = ret ?: kfi_home_list(&pe->home, &conn->pc, peer);
+	ret = ret ?: kfi_conn_set_add(&pe->conn_set, &conn->pc, peer);
 	if (!ret)
 		goto restore;
 	kfp_account_down(conn);
@@ -151,7 +151,7 @@ void kfi_proto_peers(struct kfi_ep *ep, u32 after,
 {
 	struct kfi_proto_ep *pe = to_proto_ep(ep);
 
-	kfi_home_show(&pe->home, pe->peer_name, after, emit, arg);
+	kfi_conn_set_show(&pe->conn_set, pe->peer_name, after, emit, arg);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_peers);
 
@@ -171,7 +171,7 @@ void kfp_rdm_publish(struct kfp_conn *conn)
  */
 bool kfp_rdm_ready(struct kfp_conn *conn)
 {
-	if (!kfi_peer_stands(&conn->pc))
+	if (!kfi_peer_is_dialing(&conn->pc))
 		return false;
 	conn->pc.incarnation = conn->greeting.incarnation;
 	kfp_rdm_publish(conn);
@@ -216,7 +216,7 @@ int kfp_rdm_called(struct kfp_conn *conn)
 	kfp_conn_named(conn);
 	if (!kfp_rdm_believed(conn))
 		ret = -EACCES;
-	else if (kfi_home_adopt(&conn->pc, g->dst_ctx))
+	else if (kfi_conn_set_adopt(&conn->pc, g->dst_ctx))
 		ret = kfp_rdm_known(conn) ? kfp_account_join(conn) ?: kfp_conn_alloc(conn) :
 					    -EACCES;
 	if (ret)
@@ -247,7 +247,7 @@ int kfp_rdm_admit(struct kfp_conn *conn)
 		return -EAGAIN;
 	if (ret)
 		return kfp_hello_refuse(conn, -ret, ret);
-	kfi_home_known(&conn->pc);
+	kfi_conn_set_admitted(&conn->pc);
 	return kfp_hello_accept(conn);
 }
 
@@ -256,7 +256,7 @@ void kfp_peer_ops_init(struct kfi_proto *proto)
 	proto->peer_ops = (struct kfi_peer_ops) {
 		.name_len	= proto->ops->name_len,
 		.max_peers	= &proto->params.max_peers,
-		.patience_ms	= &proto->params.connect_timeout_ms,
+		.redial_timeout_ms	= &proto->params.connect_timeout_ms,
 		.name		= proto->ops->name,
 		.cmp		= proto->ops->cmp,
 		.dial		= kfp_peer_dial,

@@ -7,7 +7,9 @@
  *
  *	RTS, CTS		the CTS has the places of the receive
  *	READ, TREAD		the request has the places of the reader's buffer
- *	ASK, CTS		a long write: the CTS has the places in the regions
+ *	RTW, CTS		a long write: the CTS has the places in the regions
+ *
+ * Places of a region can be granted for later writes, too (grant.c).
  *
  * The sender posts the payload with the places, and behind it a DATA or READ_DATA frame with
  * KFW_F_PLACED. Payload that can't be exposed is sent as frames, so places are never needed.
@@ -16,8 +18,8 @@
  *   kfp_conceal()		ends that, when the payload has come or the link is closed. It may take
  *				until kfi_link_concealed()
  *   kfp_places_take()		accepts the places that a frame of the peer names
- *   kfp_rx_ask()		target of a write: handles an ASK
- *   kfp_rx_asked()		handles the DATA that follows: from here on it is a WRITE
+ *   kfp_rx_rtw()		target of a write: handles an RTW
+ *   kfp_rx_rtw_data()		handles the DATA that follows: from here on it is a WRITE
  *
  * All functions are called under the link's lock, or after the end of the link.
  */
@@ -87,6 +89,7 @@ static bool kfp_expose_piece(struct kfp_conn *conn, struct kfp_places *places, s
 		return false;
 	piece->x.mr = mr;
 	piece->x.addr = addr;
+	piece->x.lasting = false;
 	ret = conn->ops->expose(&conn->link, &piece->x, iter, len, places->place + places->count,
 				KFW_PLACES_MAX - places->count);
 	if (ret <= 0)
@@ -204,7 +207,7 @@ static void kfp_expose_segments(struct kfp_conn *conn, struct kfp_places *places
 
 	if (!conn->ops->expose)
 		return;
-	for (i = 0; i < places->ask.rma_count; i++) {
+	for (i = 0; i < places->rtw.rma_count; i++) {
 		if (!places->segs[i].len || kfp_expose_segment(conn, places, &places->segs[i]))
 			continue;
 		kfp_conceal_pieces(conn, places);
@@ -218,7 +221,7 @@ static void kfp_expose_segments(struct kfp_conn *conn, struct kfp_places *places
  */
 void kfp_inmsg_expose(struct kfp_conn *conn, struct kfp_inmsg *in)
 {
-	if (in->asks)
+	if (in->rtw_answer)
 		kfp_expose_segments(conn, in->places);
 	else if (in->rx.room == in->rx.len)
 		in->places = kfp_expose(conn, &in->rx.iter, in->rx.len);
@@ -226,19 +229,24 @@ void kfp_inmsg_expose(struct kfp_conn *conn, struct kfp_inmsg *in)
 		in->places->in = in;
 }
 
-void kfp_put_places(struct kfp_conn *conn, const struct kfp_places *places)
+void kfp_put_place_list(struct kfp_conn *conn, const struct kfi_place *place, unsigned int n)
 {
 	struct kfp_tx *tx = &conn->tx;
-	unsigned int i;
 
-	for (i = 0; places && i < places->count; i++) {
-		struct kfw_place *place = (void *)(tx->stage + tx->staged);
+	for (; n; n--, place++) {
+		struct kfw_place *to = (void *)(tx->stage + tx->staged);
 
-		place->at = cpu_to_le64(places->place[i].at);
-		place->len = cpu_to_le32(places->place[i].len);
-		place->key = cpu_to_le32(places->place[i].key);
-		tx->staged += sizeof(*place);
+		to->at = cpu_to_le64(place->at);
+		to->len = cpu_to_le32(place->len);
+		to->key = cpu_to_le32(place->key);
+		tx->staged += sizeof(*to);
 	}
+}
+
+void kfp_put_places(struct kfp_conn *conn, const struct kfp_places *places)
+{
+	if (places)
+		kfp_put_place_list(conn, places->place, places->count);
 }
 
 /* ---- memory of the peer ---- */
@@ -279,55 +287,56 @@ int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to)
 
 /* ---- initiator: a write that asks ---- */
 
-static bool kfp_may_ask(const struct kfp_conn *conn, const struct kfi_oper *op)
+/* Is this a write whose payload may go to places? */
+bool kfp_rtw_possible(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
 	return op->code == KFI_OPC_WRITE && conn->ops->expose && op->len > conn->tx.eager &&
-	       op->len >= conn->ops->place_min && op->rma_count <= KFP_ASK_SEGS;
+	       op->len >= conn->ops->place_min && op->rma_count <= KFP_RTW_SEGS;
 }
 
 /*
  * Does a write ask for places? Each question costs a round trip. If the last answers named no
- * places, only one in KFP_UNASKED of the writes that may ask does so.
+ * places, only one in KFP_RTW_RETRY of the writes that may ask does so.
  */
-bool kfp_asks(const struct kfp_conn *conn, const struct kfi_oper *op)
+bool kfp_uses_rtw(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
-	return kfp_may_ask(conn, op) && conn->tx.in_vain < KFP_IN_VAIN;
+	return kfp_rtw_possible(conn, op) && conn->tx.rtw_failures < KFP_RTW_FAILURES;
 }
 
 /* A write does not ask. */
-void kfp_unasked(struct kfp_conn *conn, const struct kfi_oper *op)
+void kfp_rtw_skipped(struct kfp_conn *conn, const struct kfi_oper *op)
 {
 	struct kfp_tx *tx = &conn->tx;
 
-	if (!kfp_may_ask(conn, op) || ++tx->unasked < KFP_UNASKED)
+	if (!kfp_rtw_possible(conn, op) || ++tx->rtw_skips < KFP_RTW_RETRY)
 		return;
-	tx->unasked = 0;
-	tx->in_vain--;
+	tx->rtw_skips = 0;
+	tx->rtw_failures--;
 }
 
 /* The operation keeps its place in the queue, and what is behind it waits for its payload. */
-void kfp_put_ask(struct kfp_conn *conn, struct kfi_oper *op)
+void kfp_put_rtw(struct kfp_conn *conn, struct kfi_oper *op)
 {
-	struct kfw_frame f = kfp_op_frame(op, KFW_ASK);
+	struct kfw_frame f = kfp_op_frame(op, KFW_RTW);
 
 	f.rma_count = op->rma_count;
 	conn->tx.requests++;
 	kfp_put_frame(conn, &f);
 	kfp_put_segments(conn, op);
-	kfp_op(op)->state = KFP_OP_ASKED;
+	kfp_op(op)->state = KFP_OP_REQUESTED;
 }
 
 /* ---- target: a write that asks ---- */
 
-/* Handle an ASK. Its answer is taken from the pool now, and is free again when the DATA comes. */
-int kfp_rx_ask(struct kfp_conn *conn)
+/* Handle an RTW. Its answer is taken from the pool now, and is free again when the DATA comes. */
+int kfp_rx_rtw(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	struct kfp_places *places;
 	struct kfp_inmsg *in;
-	int ret = kfp_rx_check_segments(conn, KFI_REMOTE_WRITE) ?: kfp_rx_commit_ask(conn);
+	int ret = kfp_rx_check_segments(conn, KFI_REMOTE_WRITE) ?: kfp_rx_commit_rtw(conn);
 
-	if (ret || rx->f.rma_count > KFP_ASK_SEGS)
+	if (ret || rx->f.rma_count > KFP_RTW_SEGS)
 		return ret ?: -EPROTO;
 	if (rx->status)
 		return kfp_rx_ack(conn, rx->status);
@@ -339,12 +348,12 @@ int kfp_rx_ask(struct kfp_conn *conn)
 		kfp_places_free(conn, places);
 		return -ENOMEM;
 	}
-	places->ask = rx->f;
+	places->rtw = rx->f;
 	memcpy(places->segs, rx->segs, rx->f.rma_count * sizeof(*rx->segs));
 	in->places = places;
 	in->rx.len = rx->f.len;
-	in->asks = kfp_answer_get(conn);
-	if (!in->asks) {
+	in->rtw_answer = kfp_answer_get(conn);
+	if (!in->rtw_answer) {
 		kfp_conceal(conn, &in->places);
 		kfp_inmsg_free(in);
 		return -EPROTO;
@@ -360,7 +369,7 @@ int kfp_rx_ask(struct kfp_conn *conn)
 static void kfp_rx_landed(struct kfp_conn *conn, const struct kfp_places *places)
 {
 	struct kfp_rx *rx = &conn->rx;
-	const struct kfw_rma *last = &places->segs[places->ask.rma_count - 1];
+	const struct kfw_rma *last = &places->segs[places->rtw.rma_count - 1];
 	unsigned int i;
 
 	for (i = 0; i < places->pieces; i++)
@@ -381,20 +390,22 @@ static void kfp_rx_landed(struct kfp_conn *conn, const struct kfp_places *places
  * Handle the DATA for a write that has asked. The frame becomes the WRITE that it stands for:
  * either its payload follows, or it is in the regions.
  */
-int kfp_rx_asked(struct kfp_conn *conn, struct kfp_inmsg *in)
+int kfp_rx_rtw_data(struct kfp_conn *conn, struct kfp_inmsg *in)
 {
 	struct kfp_rx *rx = &conn->rx;
 	struct kfp_places *places = in->places;
 	bool placed = rx->f.flags & KFW_F_PLACED;
 
-	rx->f = places->ask;
+	rx->f = places->rtw;
 	rx->f.type = KFW_WRITE;
 	rx->f.payload = placed ? 0 : rx->f.len;
 	memcpy(rx->segs, places->segs, rx->f.rma_count * sizeof(*rx->segs));
-	if (placed)
+	if (placed) {
+		kfp_grant_written(conn, le64_to_cpu(places->segs[0].key));
 		kfp_rx_landed(conn, places);
+	}
 	kfp_conceal(conn, &in->places);
-	kfp_answer_done(conn, in->asks);
-	kfp_inmsg_asked(in);
+	kfp_answer_done(conn, in->rtw_answer);
+	kfp_inmsg_rtw_done(in);
 	return kfp_rx_write(conn);
 }

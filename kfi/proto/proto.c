@@ -11,6 +11,7 @@
  *   rx.c  dispatch.c	the receive side, and what a received frame means
  *   inmsg.c		messages that wait for a receive or for their payload
  *   places.c		payload that goes straight into the memory of its receiver
+ *   grant.c		lasting grants: writes that do not ask
  *   atomic.c  commit.c	atomic operations on both sides; flush and commit
  *   hello.c  auth.c	the handshake, and authorization
  *   conn.c		the life of a connection
@@ -93,7 +94,7 @@ int kfi_proto_init(struct kfi_proto *proto)
 	char name[KFI_NAME_MAX];
 
 	kfp_check_params(proto);
-	kfp_home_ops_init(proto);
+	kfp_conn_set_ops_init(proto);
 	kfp_peer_ops_init(proto);
 	/*
 	 * A slab cache for each provider. Objects of the general caches have few different
@@ -129,7 +130,7 @@ int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto)
 			return -ENOMEM;
 	}
 	kfi_peers_init(&pe->peers, ep, &proto->peer_ops, kfp_cm_wq);
-	kfi_home_init(&pe->home, &pe->peers, &proto->home_ops, kfp_cm_wq);
+	kfi_conn_set_init(&pe->conn_set, &pe->peers, &proto->conn_set_ops, kfp_cm_wq);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_proto_ep_open);
@@ -139,10 +140,10 @@ void kfi_proto_ep_stop(struct kfi_ep *ep, int err, void (*unlisten)(struct kfi_p
 {
 	struct kfi_proto_ep *pe = to_proto_ep(ep);
 
-	kfi_home_stop(&pe->home, err);
+	kfi_conn_set_stop(&pe->conn_set, err);
 	if (unlisten)
 		unlisten(pe);
-	kfi_home_drain(&pe->home);
+	kfi_conn_set_drain(&pe->conn_set);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_ep_stop);
 

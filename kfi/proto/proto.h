@@ -4,7 +4,7 @@
  *
  * Locks, outermost first:
  *
- *   kfi_home.lock		of an endpoint or a passive endpoint, see kfi_home.h
+ *   kfi_conn_set.lock		of an endpoint or a passive endpoint, see kfi_conn_set.h
  *   the link's lock		the members marked (L): the streams of a connection in both
  *				directions. See kfi_link.h
  *   kfi_peers.lock, kfi_peer.lock	see kfi_peer.h. A post takes them, perhaps under the
@@ -17,7 +17,7 @@
  * completion handler that runs under the link's lock (see kfi_batch_begin()), and while it holds
  * locks of its own that its handlers take, too.
  *
- * kfi_peer.conn and kfi_home.conn publish a connection by RCU. A post finds the connection and
+ * kfi_peer.conn and kfi_conn_set.conn publish a connection by RCU. A post finds the connection and
  * uses it inside rcu_read_lock(). The end of the connection (conn.c) clears the pointer and waits
  * for a grace period before it collects the operations that were posted.
  */
@@ -43,10 +43,10 @@
 #define KFP_HELD_MIN	16U		/* units of each window that each connection gets */
 #define KFP_HELD_SPARE	1024U		/* units for a source when the endpoint is full */
 #define KFP_TX_BUDGET	(2 << 20)	/* bytes posted in one hold of the link's lock */
-#define KFP_ASK_SEGS	4		/* segments of a write that asks for places */
-#define KFP_ASK_AHEAD	8		/* writes that ask before it is their turn */
-#define KFP_IN_VAIN	4		/* answers in a row without places, then few writes ask */
-#define KFP_UNASKED	64		/* one of so many writes asks then */
+#define KFP_RTW_SEGS	4		/* segments of a write that asks for places */
+#define KFP_RTW_AHEAD	8		/* writes that ask before it is their turn */
+#define KFP_RTW_FAILURES	4	/* answers in a row without places, then few writes ask */
+#define KFP_RTW_RETRY	64		/* one of so many writes asks then */
 
 extern struct workqueue_struct *kfp_wq;		/* bound: data path outside of softirq */
 extern struct workqueue_struct *kfp_cm_wq;	/* unbound: handshakes and ends of connections */
@@ -69,6 +69,8 @@ extern struct kfp_stage __percpu *kfp_stages;
 
 struct kfp_auth;
 struct kfp_conn;
+struct kfp_grants;
+struct kfp_permit;
 
 /**
  * struct kfp_piece - a piece of memory of this side that the peer may write to
@@ -89,7 +91,7 @@ struct kfp_piece {
  * @piece: the pieces that the peer may write to
  * @op: operation that the memory belongs to, or NULL
  * @in: message that the memory belongs to, or NULL
- * @ask: the ASK of a write, decoded
+ * @rtw: the RTW of a write, decoded
  * @segs: its segments
  */
 struct kfp_places {
@@ -97,11 +99,11 @@ struct kfp_places {
 	u16			count;
 	u16			pieces;
 	struct kfi_place	place[KFW_PLACES_MAX];
-	struct kfp_piece	piece[KFP_ASK_SEGS];
+	struct kfp_piece	piece[KFP_RTW_SEGS];
 	struct kfi_oper		*op;
 	struct kfp_inmsg	*in;
-	struct kfw_frame	ask;
-	struct kfw_rma		segs[KFP_ASK_SEGS];
+	struct kfw_frame	rtw;
+	struct kfw_rma		segs[KFP_RTW_SEGS];
 };
 
 /**
@@ -134,6 +136,8 @@ enum kfp_account_level {
  * @units: windows of live connections, and messages that dead connections have left
  * @left: the part of @units that dead connections have left
  * @live: number of live connections
+ * @grants: number of lasting grants that a peer has
+ * @grant_bytes: bytes of these grants
  * @dead: dead connections that have left messages, oldest first
  *
  * kfp_accounts.lock protects all members.
@@ -147,6 +151,8 @@ struct kfp_account {
 	u32			units;
 	u32			left;
 	unsigned int		live;
+	unsigned int		grants;
+	u64			grant_bytes;
 	struct list_head	dead;
 };
 
@@ -239,7 +245,7 @@ struct kfp_answer {
 enum kfp_inmsg_state {
 	KFP_IN_ARRIVING,	/* eager payload arrives in @buf */
 	KFP_IN_READY,		/* eager payload is complete in @buf */
-	KFP_IN_ASKED,		/* an RTS or TREAD has arrived and is not granted */
+	KFP_IN_REQUESTED,	/* an RTS or TREAD has arrived and is not granted */
 	KFP_IN_GRANTED,		/* CTS is queued or sent, or data is being returned */
 	KFP_IN_ANSWERED,	/* the receive is complete, an ACK is due */
 	KFP_IN_REFUSED,		/* tagged RMA found no receive, an ACK is due */
@@ -265,8 +271,8 @@ enum kfp_inmsg_state {
  * @limit: jiffies at which the payload is late in any case
  * @id: number of the peer's operation
  * @gen: generation of the peer's operation
- * @places: KFP_IN_GRANTED: the receive is exposed; an ASK: what it has asked (L)
- * @asks: an ASK of a write, not a message: the answer of the pool that the write will need
+ * @places: KFP_IN_GRANTED: the receive is exposed; an RTW: what it has asked (L)
+ * @rtw_answer: an RTW of a write, not a message: the answer of the pool that the write will need
  * @buf: eager payload
  * @vec: describes @buf for the receiving iterator
  */
@@ -288,7 +294,7 @@ struct kfp_inmsg {
 	u32			id;
 	u32			gen;
 	struct kfp_places	*places;
-	struct kfp_answer	*asks;
+	struct kfp_answer	*rtw_answer;
 	void			*buf;
 	struct kvec		vec;
 };
@@ -347,7 +353,7 @@ enum kfp_rx_to {
 	KFP_TO_MR,		/* a region: RMA write */
 	KFP_TO_OP,		/* the buffer of our read or fetching operation */
 	KFP_TO_ATOMIC,		/* the operands of an atomic operation */
-	KFP_TO_TELL,		/* performed; only the event is missing */
+	KFP_TO_EVENT,		/* performed; only the event is missing */
 };
 
 /*
@@ -369,8 +375,9 @@ struct kfp_tx {
 	u32			written;
 	u8			at;		/* &enum kfp_tx_at */
 	bool			yields;		/* one operation of @granted is next */
-	u8			in_vain;	/* answers to ASKs without places, in a row */
-	u8			unasked;	/* long writes that have not asked since then */
+	u8			recalls;	/* RECALLs and RECALLEDs that are due */
+	u8			rtw_failures;	/* answers to RTWs without places, in a row */
+	u8			rtw_skips;	/* long writes that have not asked since then */
 	u8			*stage;		/* frames to be sent: @held, or a kfp_stage */
 
 	struct list_head	waiting;	/* sent, the answer is due */
@@ -378,6 +385,8 @@ struct kfp_tx {
 	struct list_head	holds;		/* struct kfp_hold, by @end */
 	struct list_head	returned;	/* struct kfp_inmsg: TREADs that the link still reads */
 	struct kfi_oper		*op;		/* its payload is being sent */
+	const struct kfp_places	*into;		/* @op uses a lasting grant: its places ... */
+	u64			into_at;	/* ... and where in them the payload begins */
 	struct kfp_answer	*answer;
 	u8			*held;		/* frames that the link has not accepted */
 };
@@ -394,7 +403,7 @@ struct kfp_rx {
 	u16			seg;
 	u32			have;		/* bytes of the hello, header or segments */
 	u64			skip;		/* bytes to drop after kfi_link.left */
-	unsigned long		heard;		/* jiffies: last bytes received or awaited */
+	unsigned long		last_rx;	/* jiffies: last bytes received or awaited */
 	unsigned long		since;		/* jiffies: start of the payload, see kfp_paced() */
 	u64			bytes;
 	u64			watched;	/* @bytes at the last call of kfp_rx_late() */
@@ -458,6 +467,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @concealed: places that kfi_link_concealed() is about (L)
  * @spare_places: places for reuse (L), at most KFP_RDV; @nr_spare_places: their number (L)
  * @spare_holds: struct kfp_hold for reuse (L); there are never more than requests
+ * @grants: lasting grants in both directions; NULL if the link has no places
  * @tx: transmit side (L)
  * @rx: receive side (L)
  * @lock: protects the members from @credit_due to @left
@@ -528,6 +538,7 @@ struct kfp_conn {
 	struct list_head	spare_places;
 	unsigned int		nr_spare_places;
 	struct list_head	spare_holds;
+	struct kfp_grants	*grants;
 
 	struct kfp_tx		tx ____cacheline_aligned;
 	struct kfp_rx		rx ____cacheline_aligned;
@@ -592,7 +603,7 @@ struct kfp_conn {
 enum kfp_op_state {
 	KFP_OP_QUEUED,
 	KFP_OP_SENDING,
-	KFP_OP_ASKED,		/* RTS or ASK sent: CTS or ACK may arrive */
+	KFP_OP_REQUESTED,	/* RTS or RTW sent: CTS or ACK may arrive */
 	KFP_OP_GRANTED,		/* CTS received, payload not sent completely */
 	KFP_OP_UNANSWERED,	/* all is sent: READ_DATA or ACK may arrive */
 	KFP_OP_UNSENT,		/* nothing is due but kfi_link_sent() or kfi_link_concealed() */
@@ -611,7 +622,8 @@ enum kfp_op_state {
  * @state: &enum kfp_op_state
  * @spliced: the link references the pages of the payload
  * @answered: an answer is due after the payload
- * @asked: the operation uses rendezvous: it takes no answer of the peer's pool
+ * @rendezvous: the operation uses rendezvous: it takes no answer of the peer's pool
+ * @granted: the payload goes to the places of a lasting grant, &kfp_tx.into
  */
 struct kfp_op {
 	struct kfp_conn	*conn;
@@ -628,7 +640,8 @@ struct kfp_op {
 	u8		state;
 	bool		spliced;
 	bool		answered;
-	bool		asked;
+	bool		rendezvous;
+	bool		granted;
 };
 
 static_assert(sizeof(struct kfp_op) <= KFI_PROTO_TX_PRIV);
@@ -639,9 +652,9 @@ static inline struct kfp_op *kfp_op(const struct kfi_oper *op)
 }
 
 /* Does the link report when it has read the memory of a payload? */
-static inline bool kfp_tells_sent(const struct kfp_conn *conn)
+static inline bool kfp_reports_sent(const struct kfp_conn *conn)
 {
-	return conn->ops->flags & KFI_LINK_TELLS_SENT;
+	return conn->ops->flags & KFI_LINK_REPORTS_SENT;
 }
 
 /* Return true for an atomic operation that returns old values. */
@@ -658,8 +671,9 @@ static inline bool kfp_unplaced(const struct kfi_oper *op)
 {
 	const struct kfp_op *pop = kfp_op(op);
 
-	return (op->code == KFI_OPC_WRITE && (!pop->places || pop->conn->link.checks)) ||
-	       kfi_opc_is_atomic(op->code);
+	if (op->code == KFI_OPC_WRITE)
+		return !(pop->places || pop->granted) || pop->conn->link.checks;
+	return kfi_opc_is_atomic(op->code);
 }
 
 static inline struct kfp_conn *to_kfp_conn(const struct kfi_peer_conn *pc)
@@ -695,10 +709,10 @@ int kfp_msg_accepted(struct kfp_conn *conn);
 int kfp_auth_new(struct kfp_conn *conn);
 void kfp_auth_outgoing(struct kfp_conn *conn, const struct kfw_hello *hello);
 int kfp_auth_answered(struct kfp_conn *conn);
-int kfp_auth_asked(struct kfp_conn *conn);
+int kfp_auth_from_caller(struct kfp_conn *conn);
 
 /* hello.c: the handshake */
-int kfp_hello_say(struct kfp_conn *conn, u8 kind);
+int kfp_hello_send_auth(struct kfp_conn *conn, u8 kind);
 void kfp_hello_work(struct work_struct *work);
 void kfp_hello_start(struct kfp_conn *conn, int state);
 int kfp_hello_refuse(struct kfp_conn *conn, int status, int err);
@@ -709,7 +723,7 @@ size_t kfp_hello_bytes(struct kfp_conn *conn, const void *bytes, size_t len);
 void kfp_bye_left(struct kfp_conn *conn);
 
 /* conn.c: life of a connection */
-void kfp_home_ops_init(struct kfi_proto *proto);
+void kfp_conn_set_ops_init(struct kfi_proto *proto);
 struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
 			      struct kfi_proto_pep *ppep);
 int kfp_conn_alloc(struct kfp_conn *conn);
@@ -785,7 +799,7 @@ void kfp_inmsg_arrived(struct kfp_inmsg *in);
 void kfp_inmsg_done(struct kfp_inmsg *in);
 void kfp_inmsg_grant(struct kfp_inmsg *in);
 void kfp_inmsg_granted(struct kfp_inmsg *in);
-void kfp_inmsg_asked(struct kfp_inmsg *in);
+void kfp_inmsg_rtw_done(struct kfp_inmsg *in);
 void kfp_inmsg_concealed(struct kfp_inmsg *in);
 void kfp_grants_pause(struct kfp_conn *conn, unsigned long pause);
 unsigned long kfp_paced(unsigned long since, unsigned long earned);
@@ -804,18 +818,38 @@ void kfp_places_free_spares(struct kfp_conn *conn);
 void kfp_inmsg_expose(struct kfp_conn *conn, struct kfp_inmsg *in);
 bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places);
 void kfp_put_places(struct kfp_conn *conn, const struct kfp_places *places);
+void kfp_put_place_list(struct kfp_conn *conn, const struct kfi_place *place, unsigned int n);
 int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to);
-bool kfp_asks(const struct kfp_conn *conn, const struct kfi_oper *op);
-void kfp_unasked(struct kfp_conn *conn, const struct kfi_oper *op);
-void kfp_put_ask(struct kfp_conn *conn, struct kfi_oper *op);
-int kfp_rx_ask(struct kfp_conn *conn);
-int kfp_rx_asked(struct kfp_conn *conn, struct kfp_inmsg *in);
+bool kfp_rtw_possible(const struct kfp_conn *conn, const struct kfi_oper *op);
+bool kfp_uses_rtw(const struct kfp_conn *conn, const struct kfi_oper *op);
+void kfp_rtw_skipped(struct kfp_conn *conn, const struct kfi_oper *op);
+void kfp_put_rtw(struct kfp_conn *conn, struct kfi_oper *op);
+int kfp_rx_rtw(struct kfp_conn *conn);
+int kfp_rx_rtw_data(struct kfp_conn *conn, struct kfp_inmsg *in);
+
+/* grant.c: lasting grants */
+int kfp_grants_alloc(struct kfp_conn *conn);
+void kfp_grants_stop(struct kfp_conn *conn);
+void kfp_grants_end(struct kfp_conn *conn);
+void kfp_grant_written(struct kfp_conn *conn, u64 key);
+void kfp_put_grant(struct kfp_conn *conn, const struct kfp_inmsg *in);
+void kfp_put_recalls(struct kfp_conn *conn);
+int kfp_rx_grant(struct kfp_conn *conn);
+int kfp_rx_granted(struct kfp_conn *conn);
+int kfp_rx_recall(struct kfp_conn *conn);
+int kfp_rx_recalled(struct kfp_conn *conn);
+bool kfp_recalls_late(struct kfp_conn *conn);
+void kfp_recalls_pause(struct kfp_conn *conn, unsigned long pause);
+struct kfp_permit *kfp_permit_find(const struct kfp_conn *conn, const struct kfi_oper *op);
+void kfp_permit_use(struct kfp_conn *conn, const struct kfp_permit *p, const struct kfi_oper *op,
+		    struct kfw_frame *f);
 
 /* account.c: bounds of the memory that peers make an endpoint hold */
 struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto);
 int kfp_account_join(struct kfp_conn *conn);
 void kfp_account_down(struct kfp_conn *conn);
 void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last);
+bool kfp_account_grant(struct kfp_conn *conn, int n, u64 len);
 
 /* answer.c: answers of the peer to our operations */
 int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f);
@@ -836,7 +870,7 @@ void kfp_values_free(void **values, const u8 *small);
 void kfp_put_flush(struct kfp_conn *conn, struct kfi_oper *op);
 int kfp_rx_flush(struct kfp_conn *conn);
 int kfp_rx_commit(struct kfp_conn *conn);
-int kfp_rx_commit_ask(struct kfp_conn *conn);
+int kfp_rx_commit_rtw(struct kfp_conn *conn);
 int kfp_rx_verdict(struct kfp_conn *conn);
 void kfp_commit_init(struct kfp_conn *conn);
 void kfp_commit_drop(struct kfp_answer *answer);

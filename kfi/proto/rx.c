@@ -235,6 +235,26 @@ void kfi_rx_placed(struct kfi_link *link, size_t len)
 }
 EXPORT_SYMBOL_GPL(kfi_rx_placed);
 
+size_t kfi_rx_bytes(struct kfi_link *link, const void *bytes, size_t len)
+{
+	u8 want = smp_load_acquire(&link->want);	/* pairs with kfp_rx_go() */
+
+	if (want == KFI_RX_STOP)
+		return 0;
+	if (want == KFI_RX_HEAD)
+		return kfi_rx_head(link, bytes, len);
+	len = min_t(u64, len, link->left);
+	if (want == KFI_RX_REGION)
+		rcu_read_lock();
+	if (want != KFI_RX_SKIP && (want != KFI_RX_REGION || kfi_rx_live(link)))
+		WARN_ON_ONCE(kfi_copy_to(link->into, bytes, len) != len);
+	if (want == KFI_RX_REGION)
+		rcu_read_unlock();
+	kfi_rx_placed(link, len);
+	return len;
+}
+EXPORT_SYMBOL_GPL(kfi_rx_bytes);
+
 /*
  * Read from the link. The link may hold hundreds of thousands of short frames: its read() ends
  * early, and rx_work continues.
@@ -252,7 +272,7 @@ static void kfp_rx_run(struct kfp_conn *conn)
 		return;
 	all = conn->ops->read(&conn->link);
 	if (conn->rx.bytes != before)
-		WRITE_ONCE(conn->rx.heard, jiffies);
+		WRITE_ONCE(conn->rx.last_rx, jiffies);
 	if (!ready || conn->rx.at == KFP_RX_BLOCKED)
 		return;
 	if (!all)
@@ -289,9 +309,10 @@ EXPORT_SYMBOL_GPL(kfi_link_rx);
 
 static void kfp_rx_again(struct kfp_conn *conn)
 {
-	WRITE_ONCE(conn->rx.heard, jiffies);
+	WRITE_ONCE(conn->rx.last_rx, jiffies);
 	if (conn->rx.at == KFP_RX_BLOCKED && !test_bit(KFP_FAILED, &conn->flags)) {
 		kfp_grants_pause(conn, jiffies - conn->rx.blocked);
+		kfp_recalls_pause(conn, jiffies - conn->rx.blocked);
 		kfp_rx_proceed(conn);
 	}
 	kfp_rx_run(conn);
@@ -335,10 +356,11 @@ void kfp_rx_space(struct kfi_cq_waiter *w)
 /* ---- slow peers, and the end ---- */
 
 /*
- * Is the peer late? It is if it stops inside a frame, if its payload arrives too slowly, or if it
- * does not use a grant. A payload holds its receive, and delays the messages behind it, so a single
- * byte now and then is not enough: each KFP_RATE_MIN bytes since the last call give the peer one
- * second. Bytes that this side does not read are not late. Called under the link's lock.
+ * Is the peer late? It is if it stops inside a frame, if its payload arrives too slowly, if it does
+ * not use a grant, or keeps one that was recalled. A payload holds its receive, and delays the
+ * messages behind it, so a single byte now and then is not enough: each KFP_RATE_MIN bytes since
+ * the last call give the peer one second. Bytes that this side does not read are not late. Called
+ * under the link's lock.
  */
 bool kfp_rx_late(struct kfp_conn *conn)
 {
@@ -347,13 +369,13 @@ bool kfp_rx_late(struct kfp_conn *conn)
 	unsigned long earned = min_t(u64, div_u64((rx->bytes - rx->watched) * HZ, KFP_RATE_MIN),
 				     LONG_MAX);
 	bool payload = rx->at == KFP_RX_PAYLOAD || rx->at == KFP_RX_SKIP;
-	bool late = kfp_grants_late(conn, earned);
+	bool late = kfp_grants_late(conn, earned), kept = kfp_recalls_late(conn);
 
 	rx->watched = rx->bytes;
 	rx->since = kfp_paced(rx->since, earned);
-	if (rx->at == KFP_RX_BLOCKED)
-		return false;
-	if ((rx->at != KFP_RX_HDR || rx->have) && time_after(jiffies, rx->heard + patience))
+	if (kept || rx->at == KFP_RX_BLOCKED)
+		return kept;
+	if ((rx->at != KFP_RX_HDR || rx->have) && time_after(jiffies, rx->last_rx + patience))
 		return true;
 	return late || (payload && time_after(jiffies, rx->since + patience));
 }
@@ -372,7 +394,7 @@ void kfp_rx_abort(struct kfp_conn *conn, int err)
 		kfi_rx_abort(&rx->rx, err);
 	if (rx->to == KFP_TO_MR)
 		kfp_rx_wrote(conn);
-	if (rx->to == KFP_TO_ATOMIC || rx->to == KFP_TO_TELL)
+	if (rx->to == KFP_TO_ATOMIC || rx->to == KFP_TO_EVENT)
 		kfp_rx_atomic_drop(conn);
 	rx->to = KFP_TO_NOWHERE;
 }

@@ -27,11 +27,11 @@ int kfi_proto_tx(struct kfi_ep *ep, struct kfi_oper *op)
 		return -EOPNOTSUPP;
 	*kfp_op(op) = (struct kfp_op) { .state = KFP_OP_QUEUED };
 	if (ep->type == KFI_EP_RDM) {
-		pc = kfi_peer_way(&pe->peers, op);
+		pc = kfi_peer_find_conn(&pe->peers, op);
 		if (IS_ERR_OR_NULL(pc))
 			return PTR_ERR_OR_ZERO(pc);
 	} else {
-		pc = kfi_home_way(&pe->home);
+		pc = kfi_conn_set_conn(&pe->conn_set);
 		if (unlikely(!pc))
 			return -ENOTCONN;
 		if (unlikely(test_bit(KFP_BYE_WANTED, &to_kfp_conn(pc)->flags)))
@@ -59,7 +59,7 @@ EXPORT_SYMBOL_GPL(kfi_proto_tx);
  */
 void kfi_proto_tx_flush(struct kfi_ep *ep)
 {
-	struct kfi_peer_conn *pc = kfi_home_way(&to_proto_ep(ep)->home);
+	struct kfi_peer_conn *pc = kfi_conn_set_conn(&to_proto_ep(ep)->conn_set);
 
 	if (pc && !llist_empty(&to_kfp_conn(pc)->posted))
 		kfp_tx_kick(to_kfp_conn(pc));

@@ -68,7 +68,9 @@ bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
 		unit->flags = pop->spliced ? KFI_UNIT_SPLICE : 0;
 		if (unit->left < pop->left || kfp_tx_follows(conn))
 			unit->flags |= KFI_UNIT_MORE;
-		if (pop->places && pop->left)
+		if (pop->granted && pop->left)
+			kfp_unit_to_places(unit, tx->into, tx->into_at + tx->op->len - pop->left);
+		else if (pop->places && pop->left)
 			kfp_unit_to_places(unit, pop->places, tx->op->len - pop->left);
 		return true;
 	case KFP_TX_ANSWER:

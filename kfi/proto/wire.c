@@ -10,6 +10,8 @@
 #endif
 #include "wire.h"
 
+#define KFW_ALWAYS	0xff
+
 /*
  * What each type of frame may contain. The table has one row for each type; kfw_decode() has no
  * special cases beyond it.
@@ -21,6 +23,7 @@ static const struct kfw_rule {
 	bool payload;		/* a payload is allowed */
 	bool segments;		/* at least one segment is required */
 	bool places;		/* places are allowed, in the member status */
+	u8   grant;		/* slot and tag name a grant: with this flag, or KFW_ALWAYS */
 	bool atomic;		/* payload and length follow kfw_atomic_ok() */
 } kfw_rules[KFW_TYPES] = {
 	[KFW_MSG]	= { .flags = KFW_F_TAGGED | KFW_F_CQ_DATA | KFW_F_ACK | KFW_F_INV |
@@ -29,8 +32,8 @@ static const struct kfw_rule {
 	[KFW_RTS]	= { .flags = KFW_F_TAGGED | KFW_F_CQ_DATA | KFW_F_RMA | KFW_F_INV },
 	[KFW_CTS]	= { .places = true },
 	[KFW_DATA]	= { .flags = KFW_F_PLACED, .payload = true },
-	[KFW_WRITE]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_LAZY,
-			    .payload = true, .segments = true },
+	[KFW_WRITE]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_LAZY | KFW_F_PLACED,
+			    .payload = true, .segments = true, .grant = KFW_F_PLACED },
 	[KFW_READ]	= { .segments = true, .places = true },
 	[KFW_READ_DATA]	= { .flags = KFW_F_PLACED, .payload = true },
 	[KFW_TREAD]	= { .flags = KFW_F_TAGGED | KFW_F_RMA, .must = KFW_F_TAGGED | KFW_F_RMA,
@@ -41,7 +44,11 @@ static const struct kfw_rule {
 	[KFW_ATOMIC]	= { .flags = KFW_F_CQ_DATA | KFW_F_FETCH | KFW_F_COMPARE | KFW_F_COMMIT,
 			    .segments = true, .atomic = true },
 	[KFW_FLUSH]	= { .flags = KFW_F_COMMIT, .segments = true },
-	[KFW_ASK]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT, .segments = true },
+	[KFW_RTW]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT, .segments = true },
+	[KFW_GRANT]	= { .flags = KFW_F_COMMIT, .segments = true, .places = true,
+			    .grant = KFW_ALWAYS },
+	[KFW_RECALL]	= { .grant = KFW_ALWAYS },
+	[KFW_RECALLED]	= { .grant = KFW_ALWAYS },
 };
 
 static bool kfw_segments_ok(const struct kfw_rule *rule, const struct kfw_frame *f)
@@ -49,6 +56,19 @@ static bool kfw_segments_ok(const struct kfw_rule *rule, const struct kfw_frame 
 	if (rule->segments)
 		return f->rma_count >= 1 && f->rma_count <= KFW_RMA_MAX;
 	return f->rma_count == (f->flags & KFW_F_INV ? 1 : 0);
+}
+
+/*
+ * A lasting grant has a number and an id. It is about one segment: in the GRANT that gives it,
+ * which names places, and in each WRITE that uses it.
+ */
+static bool kfw_grant_ok(const struct kfw_rule *rule, const struct kfw_frame *f)
+{
+	if (rule->grant != KFW_ALWAYS && !(rule->grant & f->flags))
+		return true;
+	if (f->slot >= KFW_GRANTS_MAX || !f->tag || f->rma_count > 1)
+		return false;
+	return f->type != KFW_GRANT || (f->places && f->len);
 }
 
 /* ---- atomic operations ---- */
@@ -177,7 +197,7 @@ void kfw_decode_values(void *values, size_t len, u8 size)
 /* Return the number of payload bytes that follow the frame in the stream. */
 static u64 kfw_in_stream(const struct kfw_frame *f)
 {
-	bool placed = f->type == KFW_DATA || f->type == KFW_READ_DATA;
+	bool placed = f->type == KFW_DATA || f->type == KFW_READ_DATA || f->type == KFW_WRITE;
 
 	return placed && f->flags & KFW_F_PLACED ? 0 : f->len;
 }
@@ -211,6 +231,8 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 		f->status = 0;
 	}
 	if (f->places > KFW_PLACES_MAX)
+		return -EPROTO;
+	if (!kfw_grant_ok(rule, f))
 		return -EPROTO;
 	if (rule->atomic)
 		return kfw_atomic_ok(f) ? 0 : -EPROTO;

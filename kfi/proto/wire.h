@@ -29,6 +29,7 @@
 #define KFW_PLACES_MAX		16		/* places in one frame */
 #define KFW_PAYLOAD_MAX		0xffffffffULL	/* longest payload of a frame */
 #define KFW_ATOMIC_MAX		512		/* target bytes of one atomic operation */
+#define KFW_GRANTS_MAX		64		/* lasting grants that one side gives at a time */
 
 #define KFW_AUTH_LEN		32		/* a random number or a proof */
 #define KFW_FEAT_AUTH		0x100		/* HMAC-SHA256 with the authorization key */
@@ -111,21 +112,24 @@ enum kfw_type {
 	KFW_BYE,	/* orderly end: no frame follows */
 	KFW_ATOMIC,	/* atomic operation: segments, operands, compare values */
 	KFW_FLUSH,	/* makes earlier writes to the segments visible or durable */
-	KFW_ASK,	/* request to write: segments. CTS, and then DATA in place of the WRITE */
+	KFW_RTW,	/* request to write: segments. CTS, and then DATA in place of the WRITE */
+	KFW_GRANT,	/* before a CTS: the places of a segment, for later writes, too */
+	KFW_RECALL,	/* the grant @slot is not to be used any more */
+	KFW_RECALLED,	/* and is not: nothing is written there behind this frame */
 	KFW_TYPES
 };
 
 /* Flags of a frame */
 #define KFW_F_TAGGED	0x01	/* MSG, RTS, TREAD: matched by tag */
-#define KFW_F_CQ_DATA	0x02	/* MSG, RTS, WRITE, ASK, ATOMIC: @data is valid */
+#define KFW_F_CQ_DATA	0x02	/* MSG, RTS, WRITE, RTW, ATOMIC: @data is valid */
 #define KFW_F_ACK	0x04	/* MSG: the sender wants an ACK when the payload has arrived */
 #define KFW_F_FETCH	0x08	/* ATOMIC: the sender wants the old values */
 #define KFW_F_LAZY	0x08	/* MSG, WRITE: the ACK may be delayed */
 #define KFW_F_RMA	0x10	/* RTS: tagged RMA write; TREAD: always set */
 #define KFW_F_INV	0x20	/* MSG, RTS: one segment follows; its key is to be invalidated */
 #define KFW_F_COMPARE	0x40	/* ATOMIC: compare values follow the operands */
-#define KFW_F_PLACED	0x40	/* DATA, READ_DATA: the payload is in the receiver's places */
-#define KFW_F_COMMIT	0x80	/* WRITE, ASK, ATOMIC, FLUSH: the ACK follows durability */
+#define KFW_F_PLACED	0x40	/* DATA, READ_DATA, WRITE: the payload is in places */
+#define KFW_F_COMMIT	0x80	/* WRITE, RTW, ATOMIC, FLUSH: the ACK follows durability. GRANT */
 
 /**
  * struct kfw_hdr - header of a frame
@@ -134,17 +138,19 @@ enum kfw_type {
  * @rma_count: number of segments that follow
  * @id: number of the initiator's operation; CTS, DATA, READ_DATA and ACK repeat it
  * @gen: distinguishes successive uses of @id; repeated with it
- * @slot: CTS, DATA: the receiver's number for the grant. ATOMIC: the operation in the low byte,
- *	the type of the elements in the high byte, numbered as in libfabric's enum fi_op and
- *	enum fi_datatype
- * @status: ACK: 0 or a positive errno. CTS, READ, TREAD: number of places that follow the segments
+ * @slot: CTS, DATA: the receiver's number for the grant. GRANT, RECALL, RECALLED, WRITE with
+ *	KFW_F_PLACED: number of the lasting grant. ATOMIC: the operation in the low byte, the type
+ *	of the elements in the high byte, numbered as in libfabric's enum fi_op and enum fi_datatype
+ * @status: ACK: 0 or a positive errno. CTS, READ, TREAD, GRANT: number of places that follow the
+ *	segments
  * @credit_msg: cumulative limit of untagged message units (KFW_UNIT bytes) that the receiver of
  *	this frame may send
  * @credit_tag: cumulative limit of tagged message units
  * @payload: bytes behind the segments and places
- * @len: length of the message. RTS, READ, TREAD, ASK: of the payload to come. With KFW_F_PLACED: of
- *	the payload in the places. ATOMIC: of the targets
- * @tag: tag of the message
+ * @len: length of the message. RTS, READ, TREAD, RTW: of the payload to come. With KFW_F_PLACED: of
+ *	the payload in the places. GRANT: of the segment. ATOMIC: of the targets
+ * @tag: tag of the message. GRANT, RECALL, RECALLED, WRITE with KFW_F_PLACED: id of the lasting
+ *	grant, greater than that of each earlier grant of its owner on the connection
  * @data: remote CQ data of the message
  */
 struct kfw_hdr {

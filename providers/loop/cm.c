@@ -333,7 +333,7 @@ int loop_reject(struct kfi_pep *pep, struct kfi_connreq *base, const void *data,
 
 /* ---- end ---- */
 
-static void loop_tell_peer(struct loop_ep *le)
+static void loop_notify_peer(struct loop_ep *le)
 {
 	struct loop_ep *peer;
 
@@ -361,7 +361,7 @@ int loop_shutdown(struct kfi_ep *ep)
 	 * peer learns of the end.
 	 */
 	loop_ep_down(le, -ESHUTDOWN);
-	loop_tell_peer(le);
+	loop_notify_peer(le);
 	spin_lock_bh(&le->lock);
 	loop_event(le, LOOP_EV_DOWN);
 	spin_unlock_bh(&le->lock);
@@ -377,7 +377,7 @@ void loop_cm_stop(struct loop_ep *le)
 	le->events = 0;
 	spin_unlock_bh(&le->lock);
 	loop_withdraw(le);
-	loop_tell_peer(le);
+	loop_notify_peer(le);
 }
 
 void loop_cm_work(struct work_struct *work)

@@ -126,7 +126,7 @@ void nt_bell_ring(struct nt_link *link)
 	ntb_peer_db_set(link->ntb, BIT_ULL(link->bells.peer_first + turn));
 }
 
-void nt_bell_heard(struct nt_link *link, int vector)
+void nt_bell_received(struct nt_link *link, int vector)
 {
 	u64 bits = ntb_db_vector_mask(link->ntb, vector) & link->bells.mine;
 

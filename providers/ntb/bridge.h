@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * bridge.h - a bridge: shared by link.c, hand.c, win.c, bell.c, msi.c, flat.c and map.c.
+ * bridge.h - a bridge: shared by link.c, handshake.c, win.c, bell.c, msi.c, flat.c and map.c.
  *
  * One work item runs the state machine of a link (link.c). The structures below are used by that
  * work item only, or by nt_link_start() and nt_link_stop() while it does not run, unless their
@@ -202,10 +202,10 @@ enum nt_event {
  * @life: see nt_link_life(); also read without the lock
  * @state: enum nt_link_state; read in any context
  * @stopping: the link has to stay down
- * @hasty: the link has to stay down, and this kernel ends
+ * @halting: the link has to stay down, and this kernel ends
  * @hung: this kernel has ended while the engine had memory of ours, none of which is ever freed.
  *	Read in any context
- * @poor: the last attempt to allocate memory for the window has failed
+ * @no_memory: the last attempt to allocate memory for the window has failed
  * @exposed: a window of a life could not be closed. There is no further life, and memory in that
  *	window is not allocated any more. Read in any context
  * @mine: our incarnation of this life
@@ -241,9 +241,9 @@ struct nt_link {
 	unsigned int		life;
 	u8			state;
 	bool			stopping;
-	bool			hasty;
+	bool			halting;
 	bool			hung;
-	bool			poor;
+	bool			no_memory;
 	bool			exposed;
 	u32			mine, yours;
 	unsigned int		pace;
@@ -315,9 +315,9 @@ size_t nt_flat_shut(struct nt_link *link);
 void nt_flat_exit(struct nt_link *link);
 /*
  * Prepare the window, with the link up. Return: 0, also if there is none; negative: the bridge
- * can't show what the window is for; with @say the reason is logged
+ * can't show what the window is for; with @log the reason is logged
  */
-int nt_flat_ready(struct nt_link *link, bool say);
+int nt_flat_ready(struct nt_link *link, bool log);
 /* As nt_win_open() and nt_win_close(), and called next to them */
 int nt_flat_open(struct nt_flat *flat, struct ntb_dev *ntb);
 int nt_flat_close(struct nt_flat *flat, struct ntb_dev *ntb);
@@ -338,16 +338,17 @@ void nt_map_close(struct nt_link *link, bool shown);
 /* Bytes that are in use. Any context */
 size_t nt_map_used(const struct nt_link *link);
 
-/* hand.c: the handshake before records can be sent. Called by the work item */
-void nt_hand_say(struct nt_link *link, enum ntw_state state);
-/* Read the peer's scratchpads. Return: as ntw_decode_hand() */
-int nt_hand_hear(struct nt_link *link, struct ntw_hand *hand);
-void nt_hello_say(struct nt_link *link);
+/* handshake.c: the handshake before records can be sent. Called by the work item */
+void nt_handshake_write(struct nt_link *link, enum ntw_state state);
+/* Read the peer's scratchpads. Return: as ntw_decode_handshake() */
+int nt_handshake_read(struct nt_link *link, struct ntw_handshake *handshake);
+void nt_hello_write(struct nt_link *link);
 /*
- * Return: 0 if a hello that matches @hand has come, with its contents in @g; -EAGAIN: not yet;
+ * Return: 0 if a hello that matches @handshake has come, with its contents in @g; -EAGAIN: not yet;
  * -EPROTO
  */
-int nt_hello_hear(struct nt_link *link, const struct ntw_hand *hand, struct ntw_greeting *g);
+int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
+		  struct ntw_greeting *g);
 
 /* bell.c */
 int nt_bell_init(struct nt_link *link);
@@ -361,7 +362,7 @@ int nt_bell_open(struct nt_link *link, const struct ntw_greeting *g);
 /* Wake the peer, by CPU. Any context */
 void nt_bell_ring(struct nt_link *link);
 /* Handle a doorbell of ours. Hard interrupt */
-void nt_bell_heard(struct nt_link *link, int vector);
+void nt_bell_received(struct nt_link *link, int vector);
 int nt_bell_check_params(void);
 
 /* msi.c. Process context, but for nt_msi_ring() */

@@ -25,7 +25,7 @@ int nt_callers_init(struct nt_dev *dev)
 	if (!dev->caller_mem)
 		return -ENOMEM;
 	for (i = 0; i < 2 * NT_CALLERS; i++) {
-		dev->caller_mem[i].mirror = i & 1;
+		dev->caller_mem[i].loopback = i & 1;
 		list_add(&dev->caller_mem[i].entry, &dev->spares[i & 1]);
 	}
 	return 0;
@@ -36,13 +36,13 @@ void nt_callers_free(struct nt_dev *dev)
 	kvfree(dev->caller_mem);
 }
 
-/* Record @call, of which all members but @entry and @mirror are set. Any context */
-static void nt_caller_note(struct nt_dev *dev, const struct nt_caller *call, bool mirror)
+/* Record @call, of which all members but @entry and @loopback are set. Any context */
+static void nt_caller_note(struct nt_dev *dev, const struct nt_caller *call, bool loopback)
 {
 	struct nt_caller *caller;
 
 	spin_lock_bh(&dev->lock);
-	caller = list_first_entry_or_null(&dev->spares[mirror], struct nt_caller, entry);
+	caller = list_first_entry_or_null(&dev->spares[loopback], struct nt_caller, entry);
 	if (caller) {
 		caller->version = call->version;
 		caller->close = call->close;
@@ -63,7 +63,7 @@ static bool nt_caller_next(struct nt_dev *dev, struct nt_caller *call)
 	caller = list_first_entry_or_null(&dev->callers, struct nt_caller, entry);
 	if (caller) {
 		*call = *caller;
-		list_move(&caller->entry, &dev->spares[caller->mirror]);
+		list_move(&caller->entry, &dev->spares[caller->loopback]);
 	}
 	spin_unlock_bh(&dev->lock);
 	return caller;
@@ -76,7 +76,7 @@ void nt_callers_drop(struct nt_dev *dev)
 
 	spin_lock_bh(&dev->lock);
 	list_for_each_entry_safe(caller, next, &dev->callers, entry)
-		if (!caller->mirror)
+		if (!caller->loopback)
 			list_move(&caller->entry, &dev->spares[0]);
 	spin_unlock_bh(&dev->lock);
 }
@@ -84,7 +84,7 @@ void nt_callers_drop(struct nt_dev *dev)
 /* ---- records of the peer, in softirq ---- */
 
 void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len,
-		bool mirror)
+		bool loopback)
 {
 	struct nt_caller caller = { .life = nt_link_life(dev->link) };
 	struct ntw_call raw;
@@ -97,25 +97,25 @@ void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body,
 	ret = ntw_decode_call(rec, &raw, len, &caller.call);
 	caller.version = ret == -EPROTONOSUPPORT;
 	if (!ret || caller.version)
-		nt_caller_note(dev, &caller, mirror);
+		nt_caller_note(dev, &caller, loopback);
 }
 
 /*
  * An ANSWER to a call that was given up. The other side has a connection now, and learns from a
  * CLOSE that this side has none.
  */
-static void nt_answer_late(struct nt_dev *dev, const struct ntw_calling *c, bool mirror)
+static void nt_answer_late(struct nt_dev *dev, const struct ntw_calling *c, bool loopback)
 {
 	struct nt_caller caller = {
 		.life = nt_link_life(dev->link), .close = true, .call.number = c->number,
 	};
 
 	if (c->number)
-		nt_caller_note(dev, &caller, mirror);
+		nt_caller_note(dev, &caller, loopback);
 }
 
 void nt_answer_in(struct nt_dev *dev, struct nt_stream *s, const struct ntw_rec *rec,
-		  const void *body, size_t len, bool mirror)
+		  const void *body, size_t len, bool loopback)
 {
 	struct ntw_answer raw;
 	struct ntw_calling c;
@@ -128,7 +128,7 @@ void nt_answer_in(struct nt_dev *dev, struct nt_stream *s, const struct ntw_rec 
 	}
 	if (!s) {
 		if (!ret)
-			nt_answer_late(dev, &c, mirror);
+			nt_answer_late(dev, &c, loopback);
 		return;
 	}
 	spin_lock(&s->lock);
@@ -136,7 +136,7 @@ void nt_answer_in(struct nt_dev *dev, struct nt_stream *s, const struct ntw_rec 
 		if (s->state == NT_OPEN)
 			nt_stream_end(s, -EPROTO);
 		else if (!ret)
-			nt_answer_late(dev, &c, mirror);	/* the call is being given up */
+			nt_answer_late(dev, &c, loopback);	/* the call is being given up */
 	} else if (ret) {
 		nt_stream_end(s, ret);
 	} else if (c.status) {
@@ -209,8 +209,8 @@ static void nt_refuse(struct nt_dev *dev, const struct nt_caller *caller, int er
 		len = sizeof(struct ntw_answer);
 	}
 	rec->head_len = sizeof(struct ntw_rec) + len;
-	if (caller->mirror) {
-		nt_mirror_post(&dev->mirror, rec);
+	if (caller->loopback) {
+		nt_loopback_post(&dev->loopback, rec);
 		return;
 	}
 	rcu_read_lock();	/* as nt_stream_over() */
@@ -219,7 +219,7 @@ static void nt_refuse(struct nt_dev *dev, const struct nt_caller *caller, int er
 	rcu_read_unlock();
 }
 
-/* Publish the connection, which is listed in its home, and answer the call */
+/* Publish the connection, which is listed in its connection set, and answer the call */
 static void nt_called(struct nt_stream *s, struct kfi_link *link, const struct nt_caller *caller)
 {
 	/* nt_conns_link_down() waits for this section, and then finds the connection */
@@ -228,7 +228,7 @@ static void nt_called(struct nt_stream *s, struct kfi_link *link, const struct n
 	s->end = container_of(link, struct nt_end, link);
 	s->life = caller->life;
 	nt_stream_open(s, caller->call.number, caller->call.window);
-	if (!s->mirror && s->life != nt_link_life(s->dev->link))
+	if (!s->loopback && s->life != nt_link_life(s->dev->link))
 		WRITE_ONCE(s->ended, -ECONNRESET);
 	spin_unlock_bh(&s->lock);
 	nt_stream_publish(s);
@@ -240,23 +240,24 @@ static void nt_called(struct nt_stream *s, struct kfi_link *link, const struct n
 }
 
 /*
- * Admit a caller. @home is the bridge of the port, whose nt_dev.answering is held; @dev is the
+ * Admit a caller. @port_dev is the bridge of the port, whose nt_dev.answering is held; @dev is the
  * bridge by which the call came. Return: 0; the reason of a refusal, negative; 1 if the protocol
  * has closed the connection.
  */
-static int nt_caller_admit(struct nt_dev *dev, struct nt_dev *home, const struct nt_caller *caller)
+static int nt_caller_admit(struct nt_dev *dev, struct nt_dev *port_dev,
+			   const struct nt_caller *caller)
 {
-	struct nt_listener *l = xa_load(&home->ports, caller->call.to);
+	struct nt_listener *l = xa_load(&port_dev->ports, caller->call.to);
 	struct kfi_link *link;
 	struct ntw_addr *name;
 	struct nt_stream *s;
 
-	if (!l || (dev != home && !l->nep))
+	if (!l || (dev != port_dev && !l->nep))
 		return -ECONNREFUSED;
 	s = nt_stream_new(dev, NTW_WINDOW_MIN);
 	if (!s)
 		return -ENOMEM;
-	s->mirror = caller->mirror;
+	s->loopback = caller->loopback;
 	s->life = caller->life;
 	s->peer = caller->call.number;
 	link = kfi_link_new(l->nep ? &l->nep->pe : NULL, l->npep ? &l->npep->ppep : NULL);
@@ -266,8 +267,8 @@ static int nt_caller_admit(struct nt_dev *dev, struct nt_dev *home, const struct
 	}
 	container_of(link, struct nt_end, link)->stream = s;
 	name = (void *)link->name;
-	name->side = cpu_to_le32(s->mirror ? nt_link_side(home->link) :
-					     nt_link_peer_side(home->link));
+	name->side = cpu_to_le32(s->loopback ? nt_link_side(port_dev->link) :
+					     nt_link_peer_side(port_dev->link));
 	name->port = cpu_to_le32(caller->call.from);
 	if (kfi_link_called(link))
 		return 1;
@@ -278,7 +279,7 @@ static int nt_caller_admit(struct nt_dev *dev, struct nt_dev *home, const struct
 static void nt_caller_answer(struct nt_dev *dev, const struct nt_caller *caller)
 {
 	int ret = -ECONNREFUSED;
-	struct nt_dev *home;
+	struct nt_dev *port_dev;
 
 	if (caller->close) {
 		nt_refuse(dev, caller, 0);
@@ -288,12 +289,12 @@ static void nt_caller_answer(struct nt_dev *dev, const struct nt_caller *caller)
 		nt_refuse(dev, caller, -EPROTONOSUPPORT);
 		return;
 	}
-	home = nt_called_dev(dev, caller->call.bridge);
-	if (home) {
-		mutex_lock(&home->answering);
-		ret = nt_caller_admit(dev, home, caller);
-		mutex_unlock(&home->answering);
-		nt_dev_put(home);
+	port_dev = nt_called_dev(dev, caller->call.bridge);
+	if (port_dev) {
+		mutex_lock(&port_dev->answering);
+		ret = nt_caller_admit(dev, port_dev, caller);
+		mutex_unlock(&port_dev->answering);
+		nt_dev_put(port_dev);
 	}
 	if (ret < 0)
 		nt_refuse(dev, caller, ret);

@@ -202,24 +202,24 @@ void nt_port_give(struct nt_dev *dev, struct nt_listener *l)
  * A number leads to a connection of the same path only: endpoints of our own end can't reach
  * connections of the peer, nor the reverse.
  */
-static struct nt_stream *nt_stream_find(struct nt_dev *dev, u32 id, bool mirror)
+static struct nt_stream *nt_stream_find(struct nt_dev *dev, u32 id, bool loopback)
 {
 	struct nt_stream *s = xa_load(&dev->streams, id);
 
-	return s && s->mirror == mirror ? s : NULL;
+	return s && s->loopback == loopback ? s : NULL;
 }
 
 void nt_record_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len,
-		  bool mirror)
+		  bool loopback)
 {
-	struct nt_stream *s = nt_stream_find(dev, le32_to_cpu(rec->conn), mirror);
+	struct nt_stream *s = nt_stream_find(dev, le32_to_cpu(rec->conn), loopback);
 
 	switch (rec->type) {
 	case NTW_CALL:
-		nt_call_in(dev, rec, body, len, mirror);
+		nt_call_in(dev, rec, body, len, loopback);
 		break;
 	case NTW_ANSWER:
-		nt_answer_in(dev, s, rec, body, len, mirror);
+		nt_answer_in(dev, s, rec, body, len, loopback);
 		break;
 	case NTW_DATA:
 		if (s)
@@ -229,8 +229,8 @@ void nt_record_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *bod
 		if (s)
 			nt_close_in(s, rec, len);
 		break;
-	case NTW_KIN:
-		nt_kin_in(dev, rec, body, len);
+	case NTW_MACHINE:
+		nt_machine_in(dev, rec, body, len);
 		break;
 	}
 }
@@ -260,7 +260,7 @@ void nt_conns_link_up(struct nt_link *link)
 	struct nt_stream *s;
 	unsigned long id;
 
-	nt_kin_say(dev);
+	nt_machine_send(dev);
 	smp_mb();	/* the link is up, then the connections are read; pairs with nt_dial() */
 	rcu_read_lock();
 	xa_for_each(&dev->streams, id, s) {
@@ -283,13 +283,13 @@ void nt_conns_link_down(struct nt_link *link, int err)
 	LIST_HEAD(stalled);
 
 	wake_up_all(&dev->back);
-	nt_kin_lost(dev);
+	nt_machine_lost(dev);
 	synchronize_rcu();
 	nt_callers_drop(dev);
 	rcu_read_lock();
 	xa_for_each(&dev->streams, id, s) {
 		spin_lock_bh(&s->lock);
-		if (s->state != NT_NEW && !s->mirror)
+		if (s->state != NT_NEW && !s->loopback)
 			nt_stream_end(s, -ECONNRESET);
 		spin_unlock_bh(&s->lock);
 	}
@@ -322,11 +322,11 @@ static struct nt_dev *nt_dev_new(struct ntb_dev *ntb)
 	INIT_LIST_HEAD(&dev->stalled);
 	init_waitqueue_head(&dev->back);
 	mutex_init(&dev->answering);
-	nt_kin_init(dev);
-	link = nt_callers_init(dev) || nt_mirror_init(&dev->mirror, dev) ? ERR_PTR(-ENOMEM) :
+	nt_machine_init(dev);
+	link = nt_callers_init(dev) || nt_loopback_init(&dev->loopback, dev) ? ERR_PTR(-ENOMEM) :
 									   nt_link_add(ntb, dev);
 	if (IS_ERR(link)) {
-		kvfree(dev->mirror.buf);
+		kvfree(dev->loopback.buf);
 		nt_callers_free(dev);
 		kfree(dev);
 		return ERR_CAST(link);
@@ -338,8 +338,8 @@ static struct nt_dev *nt_dev_new(struct ntb_dev *ntb)
 static void nt_dev_free(struct nt_dev *dev)
 {
 	cancel_work_sync(&dev->cm_work);
-	cancel_work_sync(&dev->kin_work);
-	nt_mirror_free(&dev->mirror);
+	cancel_work_sync(&dev->machine_work);
+	nt_loopback_free(&dev->loopback);
 	nt_link_remove(dev->link);
 	nt_callers_free(dev);
 	xa_destroy(&dev->streams);
@@ -362,7 +362,7 @@ static int nt_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	mutex_lock(&nt_devs_lock);
 	list_add_tail(&dev->entry, &nt_devs);
 	mutex_unlock(&nt_devs_lock);
-	nt_kin_look(dev);	/* nothing could find the bridge before */
+	nt_machine_changed(dev);	/* nothing could find the bridge before */
 	return 0;
 }
 

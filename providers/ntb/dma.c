@@ -4,7 +4,8 @@
  *
  * A channel completes memory copies in order. It may execute them in any order, except for fences
  * (DMA_PREP_FENCE): a copy begins when the last fenced copy before it is complete. So the bytes
- * that a line announces end with a fenced copy. A line is fenced, too, because its signal and the
+ * that a line announces end with a fenced copy, and so does payload for places that later payload
+ * of the batch overwrites. A line is fenced, too, because its signal and the
  * next line depend on it (out.c). A signal is not: a signal that is late still comes behind its
  * line.
  *
@@ -17,8 +18,8 @@
  * was executed behind an error, and the link goes down.
  *
  * Each copy has a callback that reports its result. Only the last copy of a batch and every
- * NT_QUIET-th one, or more if the channel is small, ask for an interrupt. Callbacks run under locks
- * of the engine's driver, so they only store the result and schedule the tasklet.
+ * NT_IRQ_INTERVAL-th one, or more if the channel is small, ask for an interrupt. Callbacks run
+ * under locks of the engine's driver, so they only store the result and schedule the tasklet.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -163,17 +164,17 @@ static void nt_desc_unmap(struct nt_engine *e, struct nt_desc *d)
 
 static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 {
-	bool tell = d->flags & NT_COPY_LAST || d->bounced || ++e->quiet >= e->loud;
+	bool irq = d->flags & NT_COPY_LAST || d->bounced || ++e->since_irq >= e->irq_interval;
 	struct dma_async_tx_descriptor *tx;
 	dma_cookie_t cookie;
 
 	tx = dmaengine_prep_dma_memcpy(e->chan, to, d->dma, d->len,
-				       (tell ? DMA_PREP_INTERRUPT : 0) |
+				       (irq ? DMA_PREP_INTERRUPT : 0) |
 					       (d->flags & NT_COPY_FENCE ? DMA_PREP_FENCE : 0));
 	if (!tx)
 		return false;
-	if (tell)
-		e->quiet = 0;
+	if (irq)
+		e->since_irq = 0;
 	/*
 	 * A line announces that all before it is there. After an error it is not there, and this
 	 * copy is not aborted any more: make the line empty.
@@ -206,9 +207,9 @@ static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 static void nt_chan_full(struct nt_engine *e)
 {
 	e->count.full++;
-	e->loud = clamp((e->head - e->tail) / 4, 1U, e->loud);
+	e->irq_interval = clamp((e->head - e->tail) / 4, 1U, e->irq_interval);
 	nt_engine_go(e);
-	nt_engine_poke(e);
+	nt_engine_poll(e);
 }
 
 static bool nt_engine_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
@@ -283,7 +284,7 @@ void nt_engine_go(struct nt_engine *e)
 		queue_work(e->wq, &e->work);
 }
 
-void nt_engine_poke(struct nt_engine *e)
+void nt_engine_poll(struct nt_engine *e)
 {
 	if (e->chan && !nt_engine_idle(e))
 		dmaengine_tx_status(e->chan, e->cookie, NULL);
@@ -389,7 +390,7 @@ static struct dma_chan *nt_chan_get(int node)
 int nt_engine_init(struct nt_engine *e, int node, bool use, struct tasklet_struct *wake,
 		   struct workqueue_struct *wq)
 {
-	*e = (struct nt_engine) { .wake = wake, .wq = wq, .loud = NT_QUIET };
+	*e = (struct nt_engine) { .wake = wake, .wq = wq, .irq_interval = NT_IRQ_INTERVAL };
 	INIT_WORK(&e->work, nt_work);
 	e->desc = kvzalloc_node(NT_DESCS * sizeof(*e->desc), GFP_KERNEL, node);
 	if (!e->desc)

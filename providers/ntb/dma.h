@@ -3,9 +3,10 @@
  * dma.h - copies to the peer, one after another: by a channel of the DMA engine, or by a work item
  * where there is none.
  *
- * Copies are executed in the order in which they were given, and reaped in that order. All of a
- * struct nt_engine is protected by the lock of its ring, unless the comments say otherwise. Nothing
- * is allocated and nothing sleeps on the path of a copy.
+ * Copies are reaped in the order in which they were given. They may be executed in any order
+ * between two fences (NT_COPY_FENCE), unless the work item executes them. All of a struct nt_engine
+ * is protected by the lock of its ring, unless the comments say otherwise. Nothing is allocated and
+ * nothing sleeps on the path of a copy.
  */
 #ifndef _KFI_NTB_DMA_H
 #define _KFI_NTB_DMA_H
@@ -23,7 +24,7 @@ struct nt_engine;
 #define NT_DESCS	1024U	/* copies under way, at most; a power of two */
 #define NT_PIECE_MAX	(1UL << 20)
 #define NT_BOUNCE	65536U	/* bytes of a copy whose source can't be mapped for the engine */
-#define NT_QUIET	16U	/* copies in a row that need no completion interrupt, at most */
+#define NT_IRQ_INTERVAL	16U	/* copies in a row that need no completion interrupt, at most */
 
 /**
  * enum nt_fate - state of a copy
@@ -117,8 +118,8 @@ struct nt_copies {
  * @head: number of copies that were given
  * @tail: number of copies that were reaped
  * @ran: number of copies that were executed; used by the work item only
- * @quiet: copies since the last one with a completion interrupt
- * @loud: number of copies after which one gets a completion interrupt
+ * @since_irq: copies since the last one with a completion interrupt
+ * @irq_interval: number of copies after which one gets a completion interrupt
  * @cookie: cookie of the last copy
  * @broken: a copy and those behind it have failed. Set in callbacks, under locks of the engine's
  *	driver; cleared when all were reaped
@@ -149,7 +150,7 @@ struct nt_engine {
 	struct nt_desc		*desc;
 	u32			head, tail;
 	u32			ran;
-	u32			quiet, loud;
+	u32			since_irq, irq_interval;
 	dma_cookie_t		cookie;
 	bool			broken;
 	bool			halt;
@@ -213,7 +214,7 @@ bool nt_engine_ring(struct nt_engine *e, unsigned int bell);
 /* Start the copies that were given */
 void nt_engine_go(struct nt_engine *e);
 /* Let the driver look for copies that have completed without an interrupt */
-void nt_engine_poke(struct nt_engine *e);
+void nt_engine_poll(struct nt_engine *e);
 /*
  * Return the oldest copy with its fate, if it was executed, and unmap its memory; else NULL. The
  * caller increments @tail.

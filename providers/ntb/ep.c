@@ -21,7 +21,7 @@ int nt_ep_open(struct kfi_ep *ep)
 	return ret ?: kfi_proto_ep_open(ep, &nt_proto);
 }
 
-/* A context has the name of its scalable endpoint, which listens for it: kfi_home_adopt(). */
+/* A context has the name of its scalable endpoint, which listens for it: kfi_conn_set_adopt(). */
 static void nt_ctx_enable(struct nt_ep *nep, const struct nt_ep *top)
 {
 	nep->addr = top->addr;

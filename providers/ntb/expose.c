@@ -20,15 +20,35 @@ static int nt_mr_place(const struct nt_stream *s, const struct kfi_exposed *x, u
 	const struct nt_mr *nmr = x->mr ? to_nt_mr(x->mr) : NULL;
 	u64 at = nmr ? READ_ONCE(nmr->at) : 0;
 
-	if (!at || nmr->dev != s->dev || !nt_link_lends(s->dev->link) || len > U32_MAX)
+	if (!at || nmr->dev != s->dev || !nt_link_flat_in_use(s->dev->link) || len > U32_MAX)
 		return 0;
 	*place = (struct nt_place) { .at = at + (x->addr - x->mr->fid.addr), .len = len };
 	return 1;
 }
 
+static struct nt_exposure *nt_exposure_find(struct nt_stream *s, u32 key)
+{
+	struct nt_exposure *e;
+
+	list_for_each_entry(e, &s->exposures, entry)
+		if (e->key == key)
+			return e;
+	return NULL;
+}
+
+/* Once the keys begin again, memory of a lasting grant may have the next one. */
+static u32 nt_exposure_key(struct nt_stream *s)
+{
+	do {
+		s->key += 2;	/* the bit of NTW_K_WINDOW is 0 */
+		s->wrapped |= !s->key;
+	} while (s->wrapped && nt_exposure_find(s, s->key));
+	return s->key;
+}
+
 /* With a CRC each record names the memory that it is about, by the key of a struct nt_exposure. */
 static struct nt_exposure *nt_exposure_new(struct nt_stream *s, const struct iov_iter *iter,
-					   u64 len)
+					   u64 len, bool lasting)
 {
 	struct nt_exposure *e = list_first_entry_or_null(&s->unexposed, struct nt_exposure, entry);
 
@@ -38,8 +58,9 @@ static struct nt_exposure *nt_exposure_new(struct nt_stream *s, const struct iov
 		e = kmalloc(sizeof(*e), GFP_ATOMIC | __GFP_NOWARN);
 	if (!e)
 		return NULL;
-	s->key += 2;	/* the bit of NTW_K_WINDOW is 0 */
-	*e = (struct nt_exposure) { .key = s->key, .iter = *iter, .len = len };
+	*e = (struct nt_exposure) {
+		.key = nt_exposure_key(s), .iter = *iter, .len = len, .lasting = lasting,
+	};
 	list_add_tail(&e->entry, &s->exposures);
 	return e;
 }
@@ -52,14 +73,14 @@ int nt_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_ite
 	struct nt_place at[NT_PLACES];
 	int i, n;
 
-	if (s->mirror || s->ended || s->state != NT_OPEN || !len || !max)
+	if (s->loopback || s->ended || s->state != NT_OPEN || !len || !max)
 		return -EOPNOTSUPP;
 	n = nt_mr_place(s, x, len, at) ?:
 	    nt_window_places(s->dev->link, iter, len, at, min(max, NT_PLACES));
 	if (!n)
 		return -ENOSPC;
 	if (nt_link_checks(s->dev->link)) {
-		e = nt_exposure_new(s, iter, len);
+		e = nt_exposure_new(s, iter, len, x->lasting);
 		if (!e)
 			return -ENOMEM;
 	}
@@ -101,27 +122,28 @@ void nt_exposures_free(struct nt_stream *s)
 
 static int nt_placed_check(struct nt_stream *s, const struct ntw_piece *piece)
 {
-	struct nt_exposure *e;
+	struct nt_exposure *e = nt_exposure_find(s, piece->key);
 
-	list_for_each_entry(e, &s->exposures, entry) {
-		if (e->key != piece->key)
-			continue;
-		if (piece->placed > NT_CHECKED || (u64)piece->at + piece->placed > e->len ||
-		    piece->placed > e->len - e->checked)
-			return -EPROTO;
-		e->checked += piece->placed;
-		if (nt_iter_crc(~0U, e->iter, piece->at, piece->placed) == piece->crc)
-			return 0;
-		nt_link_torn(s->dev->link, s->life);
-		return -ECONNRESET;
+	if (!e)
+		return -EPROTO;
+	if (e->lasting && e->behind != s->got) {
+		e->behind = s->got;	/* the frame of the last write has come */
+		e->checked = 0;
 	}
-	return -EPROTO;
+	if (piece->placed > NT_CHECKED || (u64)piece->at + piece->placed > e->len ||
+	    piece->placed > e->len - e->checked)
+		return -EPROTO;
+	e->checked += piece->placed;
+	if (nt_iter_crc(~0U, e->iter, piece->at, piece->placed) == piece->crc)
+		return 0;
+	nt_link_torn(s->dev->link, s->life);
+	return -ECONNRESET;
 }
 
 int nt_placed_in(struct nt_stream *s, const struct ntw_piece *piece)
 {
 	lockdep_assert_held(&s->lock);
-	if (s->mirror)
+	if (s->loopback)
 		return -EPROTO;
 	if (nt_link_checks(s->dev->link)) {
 		int ret = nt_placed_check(s, piece);
@@ -130,6 +152,7 @@ int nt_placed_in(struct nt_stream *s, const struct ntw_piece *piece)
 			return ret;
 	}
 	s->landed += piece->placed;
+	s->end->link.landed = s->landed;
 	nt_payload_in(s->dev->link, piece->placed, true);
 	return 0;
 }

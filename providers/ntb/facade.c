@@ -102,7 +102,7 @@ void nt_payload_in(struct nt_link *link, size_t bytes, bool placed)
 	atomic64_add(bytes, placed ? &link->placed : &link->bounced);
 }
 
-bool nt_link_reaches(const struct nt_link *link)
+bool nt_link_reaches_flat(const struct nt_link *link)
 {
 	return READ_ONCE(link->ring.engine.flat_len);
 }
@@ -170,9 +170,10 @@ static int stats_show(struct seq_file *seq, void *v)
 	struct nt_stats s;
 
 	nt_link_stats(link, &s);
-	seq_printf(seq, "up %d\nbares %d\nlends %d\n", nt_link_is_up(link), nt_link_bares(link),
-		   nt_link_lends(link));
-	seq_printf(seq, "reaches %d\nmapped %zu\n", nt_link_reaches(link), nt_map_used(link));
+	seq_printf(seq, "up %d\nexposes_all %d\nflat_in_use %d\n", nt_link_is_up(link),
+		   nt_link_exposes_all(link), nt_link_flat_in_use(link));
+	seq_printf(seq, "reaches_flat %d\nmapped %zu\n", nt_link_reaches_flat(link),
+		   nt_map_used(link));
 	seq_printf(seq, "records_out %llu\nrecords_in %llu\n", s.records_out, s.records_in);
 	seq_printf(seq, "bytes_out %llu\nbytes_in %llu\n", s.bytes_out, s.bytes_in);
 	seq_printf(seq, "descriptors %llu\ndma_bytes %llu\ncpu_bytes %llu\n", s.descriptors,

@@ -145,7 +145,7 @@ void nt_flat_exit(struct nt_link *link)
 		nt_map_close(link, link->flat.open || link->flat.parked);
 }
 
-static int nt_flat_all(struct nt_link *link, u64 size_align, u64 size_max, bool say)
+static int nt_flat_all(struct nt_link *link, u64 size_align, u64 size_max, bool log)
 {
 	const struct nt_window *win = &link->win;
 	struct nt_flat *flat = &link->flat;
@@ -158,18 +158,18 @@ static int nt_flat_all(struct nt_link *link, u64 size_align, u64 size_max, bool 
 		flat->word = win->dma + offsetof(struct ntw_ctl, flat);
 		return 0;
 	}
-	if (say)
+	if (log)
 		dev_err(&link->ntb->dev,
 			"flat=%d: a memory window of %llu MiB for %llu MiB of addresses\n",
 			flat->index, size_max >> 20, size >> 20);
 	return -ENOSPC;
 }
 
-static int nt_flat_mapped(struct nt_link *link, u64 size_max, u64 addr_align, bool say)
+static int nt_flat_mapped(struct nt_link *link, u64 size_max, u64 addr_align, bool log)
 {
 	int ret = nt_map_open(link, size_max, max_t(u64, addr_align, PAGE_SIZE));
 
-	if (ret && say)
+	if (ret && log)
 		dev_err(&link->ntb->dev,
 			"mapped=%d: no range of addresses for %llu bytes, aligned to %llu (%d)\n",
 			link->flat.index, size_max, addr_align, ret);
@@ -190,7 +190,7 @@ static u32 nt_flat_park(const struct nt_flat *flat, u64 size_align, u64 size_max
 	return len <= most ? len : 0;
 }
 
-int nt_flat_ready(struct nt_link *link, bool say)
+int nt_flat_ready(struct nt_link *link, bool log)
 {
 	resource_size_t addr_align, size_align, size_max;
 	struct nt_flat *flat = &link->flat;
@@ -203,8 +203,8 @@ int nt_flat_ready(struct nt_link *link, bool say)
 	if (ret)
 		return ret;
 	flat->park = nt_flat_park(flat, size_align, size_max);
-	return flat->all ? nt_flat_all(link, size_align, size_max, say) :
-			   nt_flat_mapped(link, size_max, addr_align, say);
+	return flat->all ? nt_flat_all(link, size_align, size_max, log) :
+			   nt_flat_mapped(link, size_max, addr_align, log);
 }
 
 /* ---- opening and closing ---- */
@@ -234,13 +234,13 @@ int nt_flat_close(struct nt_flat *flat, struct ntb_dev *ntb)
 	return 0;
 }
 
-bool nt_link_bares(const struct nt_link *link)
+bool nt_link_exposes_all(const struct nt_link *link)
 {
 	return link->flat.all && READ_ONCE(link->flat.open);
 }
 
 /* A peer that has written the word through the window reaches it. */
-bool nt_link_lends(const struct nt_link *link)
+bool nt_link_flat_in_use(const struct nt_link *link)
 {
 	const struct ntw_ctl *ctl = link->win.mem;
 	u32 shown;

@@ -17,7 +17,7 @@ void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 mine)
  * Read a word, which is a position that is at least @old, into *@now. Return: false if the word is
  * invalid.
  */
-static bool nt_word(const struct nt_ring *ring, const __le64 *word, u64 old, u64 max, u64 *now)
+static bool nt_read_word(const struct nt_ring *ring, const __le64 *word, u64 old, u64 max, u64 *now)
 {
 	u32 value;
 
@@ -33,7 +33,7 @@ static bool nt_word(const struct nt_ring *ring, const __le64 *word, u64 old, u64
  * out.produced before the peer can have consumed the bytes: so the check comes after the words were
  * read.
  */
-static bool nt_in_heard(struct nt_ring *ring, u64 acked)
+static bool nt_in_handled(struct nt_ring *ring, u64 acked)
 {
 	bool good;
 
@@ -57,11 +57,11 @@ bool nt_in_look(struct nt_ring *ring)
 	ntw_decode_word(le64_to_cpu(READ_ONCE(line->serial)), in->mine, &in->serial);
 	ntw_decode_word(le64_to_cpu(READ_ONCE(line->echo)), in->mine, &in->echo);
 	dma_rmb();
-	if (!nt_word(ring, &line->consumed, ring->out.acked, U64_MAX, &consumed))
+	if (!nt_read_word(ring, &line->consumed, ring->out.acked, U64_MAX, &consumed))
 		return false;
 	/* This reads at least what was produced when the peer has written this consumed. */
 	dma_rmb();
-	if (!nt_word(ring, &line->produced, in->avail, in->got + in->size, &produced))
+	if (!nt_read_word(ring, &line->produced, in->avail, in->got + in->size, &produced))
 		return false;
 	/* The index is read before the records. */
 	dma_rmb();
@@ -70,7 +70,7 @@ bool nt_in_look(struct nt_ring *ring)
 		in->pair_consumed = consumed;
 		in->pair_produced = produced;
 	}
-	return consumed == ring->out.acked || nt_in_heard(ring, consumed);
+	return consumed == ring->out.acked || nt_in_handled(ring, consumed);
 }
 
 /*
@@ -128,7 +128,7 @@ bool nt_in_take(struct nt_ring *ring)
 		ring->stats.bytes_in += span;
 	}
 	if (in->got >= in->pair_produced)
-		in->hear = in->pair_consumed;
+		in->handled_to = in->pair_consumed;
 	return true;
 }
 
@@ -183,7 +183,7 @@ void nt_in_due(struct nt_ring *ring, bool more)
 
 	lockdep_assert_held(&ring->lock);
 	nt_in_echo(in, out);
-	in->tell = in->got;
+	in->to_report = in->got;
 	in->seen = in->serial;
 	in->awake = more;
 	nt_in_sleep(in, out);
@@ -192,7 +192,7 @@ void nt_in_due(struct nt_ring *ring, bool more)
 	 * the next line, but before the peer runs out of room.
 	 */
 	out->due |= in->ack || (in->awake && !out->awake) ||
-		    in->tell - in->told >= in->size / NT_LAG;
+		    in->to_report - in->reported >= in->size / NT_LAG;
 	out->wake |= in->ack;
 	in->ack = false;
 	if (!(in->seen & NTW_ASK) || in->seen == in->answered)

@@ -20,14 +20,14 @@
 			 KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
 
 /**
- * struct nt_wish - what a query asks for
+ * struct nt_filter - what a query asks for
  * @q: the query
  * @node: its node, or NULL
  * @src: port of the source, 0 for any
  * @dest: port of the destination, 0 for any
  * @any: something was offered
  */
-struct nt_wish {
+struct nt_filter {
 	struct kfi_query	*q;
 	const char		*node;
 	u32			src, dest;
@@ -35,7 +35,7 @@ struct nt_wish {
 };
 
 /* Fill in the names of this end and of the peer; @name is memory for both. */
-static void nt_offer_names(struct nt_wish *w, struct nt_dev *dev, struct kfi_info *info,
+static void nt_offer_names(struct nt_filter *w, struct nt_dev *dev, struct kfi_info *info,
 			   struct ntw_addr *name)
 {
 	const struct kfi_info *h = w->q->hints;
@@ -56,7 +56,7 @@ static void nt_offer_names(struct nt_wish *w, struct nt_dev *dev, struct kfi_inf
 	}
 }
 
-static int nt_offer(struct nt_wish *w, struct nt_dev *dev, enum kfi_ep_type type)
+static int nt_offer(struct nt_filter *w, struct nt_dev *dev, enum kfi_ep_type type)
 {
 	bool rdm = type == KFI_EP_RDM;
 	u64 caps = rdm ? NT_RDM_CAPS : NT_MSG_CAPS;
@@ -117,7 +117,7 @@ static int nt_offer(struct nt_wish *w, struct nt_dev *dev, enum kfi_ep_type type
 }
 
 /* A source address in the hints restricts the offer, too, unless a node names the source. */
-static bool nt_hint_ok(struct nt_wish *w, struct nt_dev *dev)
+static bool nt_hint_ok(struct nt_filter *w, struct nt_dev *dev)
 {
 	const struct kfi_info *h = w->q->hints;
 	const struct ntw_addr *src = h ? h->src_addr : NULL;
@@ -133,7 +133,7 @@ static bool nt_hint_ok(struct nt_wish *w, struct nt_dev *dev)
 /* Return: 0 to go on with the next bridge; negative to stop */
 static int nt_offer_dev(struct nt_dev *dev, void *arg)
 {
-	struct nt_wish *w = arg;
+	struct nt_filter *w = arg;
 	bool source = w->q->flags & KFI_SOURCE;
 	u32 side, want = source ? nt_link_side(dev->link) : nt_link_peer_side(dev->link);
 	int ret;
@@ -155,7 +155,7 @@ static int nt_offer_dev(struct nt_dev *dev, void *arg)
 
 int nt_getinfo(struct kfi_query *q)
 {
-	struct nt_wish w = { .q = q, .node = q->node };
+	struct nt_filter w = { .q = q, .node = q->node };
 	int ret;
 
 	if (q->net != &init_net)

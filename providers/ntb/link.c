@@ -63,7 +63,8 @@ MODULE_PARM_DESC(crc_placed,
  */
 #define NT_PACE_MIN	10
 #define NT_PACE_MAX	100
-#define NT_PACE_POOR	2000	/* ms between two attempts to allocate memory for the window */
+/* milliseconds between two attempts to allocate memory for the window */
+#define NT_PACE_NO_MEMORY	2000
 /* a line makes the next sign of life needless in the last 1/NT_BEAT_PART of the interval */
 #define NT_BEAT_PART	4
 #define NT_END_MS	2000	/* ms for the copies that the engine has */
@@ -160,7 +161,7 @@ static void nt_on_link(void *ctx)
 
 static void nt_on_bell(void *ctx, int vector)
 {
-	nt_bell_heard(ctx, vector);
+	nt_bell_received(ctx, vector);
 }
 
 static const struct ntb_ctx_ops nt_ctx_ops = {
@@ -238,7 +239,7 @@ static bool nt_life_quiesce(struct nt_link *link)
 {
 	while (nt_ring_end(&link->ring, NT_END_MS)) {
 		dev_warn_ratelimited(&link->ntb->dev, "the DMA engine does not come to an end\n");
-		if (READ_ONCE(link->hasty))
+		if (READ_ONCE(link->halting))
 			return false;
 	}
 	return true;
@@ -299,13 +300,13 @@ static bool nt_life_memory(struct nt_link *link)
 {
 	int ret = nt_win_alloc(&link->win, link->ntb);
 
-	if (ret && !link->poor)
+	if (ret && !link->no_memory)
 		dev_warn(&link->ntb->dev,
 			 "no memory for the window, in one piece and aligned as the bridge wants it (%d)\n",
 			 ret);
 	if (!ret)
-		ret = nt_flat_ready(link, !link->poor);
-	link->poor = ret;
+		ret = nt_flat_ready(link, !link->no_memory);
+	link->no_memory = ret;
 	return !ret;
 }
 
@@ -320,20 +321,20 @@ static bool nt_step_down(struct nt_link *link)
 	while (!link->mine);
 	link->yours = 0;
 	nt_link_set(link, NT_LINK_QUIET);
-	nt_hand_say(link, NTW_QUIET);
+	nt_handshake_write(link, NTW_QUIET);
 	return true;
 }
 
 /* Both sides are quiet: what is written from now on, in either direction, is for this life. */
-static int nt_life_open(struct nt_link *link, const struct ntw_hand *hand)
+static int nt_life_open(struct nt_link *link, const struct ntw_handshake *handshake)
 {
 	struct iosys_map peer = IOSYS_MAP_INIT_VADDR_IOMEM(link->win.peer);
-	size_t len = min_t(u64, link->win.peer_len, (u64)hand->size_kib * 1024);
+	size_t len = min_t(u64, link->win.peer_len, (u64)handshake->size_kib * 1024);
 	int ret;
 
-	if (len < NTW_RING_AT + (1U << hand->ring_shift))
+	if (len < NTW_RING_AT + (1U << handshake->ring_shift))
 		return -ENOSPC;
-	ret = nt_ring_shadow(&link->ring, 1U << hand->ring_shift);
+	ret = nt_ring_shadow(&link->ring, 1U << handshake->ring_shift);
 	if (ret)
 		return ret;
 	ret = nt_engine_open(&link->ring.engine, link->win.peer_base, len, &peer);
@@ -359,7 +360,7 @@ close_engine:
 
 static bool nt_step_quiet(struct nt_link *link)
 {
-	struct ntw_hand hand;
+	struct ntw_handshake handshake;
 	int ret;
 
 	/* A window was opened in vain, and could not be closed. */
@@ -367,13 +368,13 @@ static bool nt_step_quiet(struct nt_link *link)
 		nt_link_set(link, NT_LINK_DOWN);
 		return false;
 	}
-	ret = nt_hand_hear(link, &hand);
+	ret = nt_handshake_read(link, &handshake);
 	if (!ret)
-		link->yours = hand.mine;
-	nt_hand_say(link, NTW_QUIET);
-	if (ret || hand.yours != link->mine)
+		link->yours = handshake.mine;
+	nt_handshake_write(link, NTW_QUIET);
+	if (ret || handshake.yours != link->mine)
 		return false;
-	ret = nt_life_open(link, &hand);
+	ret = nt_life_open(link, &handshake);
 	if (ret) {
 		dev_warn_ratelimited(&link->ntb->dev, "the window can't be opened (%d)\n", ret);
 		return false;
@@ -386,13 +387,13 @@ static bool nt_step_quiet(struct nt_link *link)
  * Has the peer the incarnation that we know? Otherwise our life ends, too. Return: 0: yes; -EAGAIN:
  * not known; -ESTALE: no.
  */
-static int nt_same_life(struct nt_link *link, struct ntw_hand *hand)
+static int nt_same_life(struct nt_link *link, struct ntw_handshake *handshake)
 {
-	int ret = nt_hand_hear(link, hand);
+	int ret = nt_handshake_read(link, handshake);
 
 	if (ret)
 		return -EAGAIN;
-	if (hand->mine == link->yours && hand->yours == link->mine)
+	if (handshake->mine == link->yours && handshake->yours == link->mine)
 		return 0;
 	nt_life_end(link, "another life of the peer");
 	return -ESTALE;
@@ -400,13 +401,13 @@ static int nt_same_life(struct nt_link *link, struct ntw_hand *hand)
 
 static bool nt_step_open(struct nt_link *link)
 {
-	struct ntw_hand hand;
-	int ret = nt_same_life(link, &hand);
+	struct ntw_handshake handshake;
+	int ret = nt_same_life(link, &handshake);
 
 	if (ret == -ESTALE)
 		return true;
-	nt_hand_say(link, NTW_OPEN);
-	if (ret || hand.state != NTW_OPEN)
+	nt_handshake_write(link, NTW_OPEN);
+	if (ret || handshake.state != NTW_OPEN)
 		return false;
 	/* What vanishes from here on may be more than words that are repeated. */
 	WRITE_ONCE(link->ring.lost, false);
@@ -434,7 +435,7 @@ static void nt_life_up(struct nt_link *link, const struct ntw_greeting *g)
 			     link->win.size, link->ring.engine.size,
 			     link->ring.engine.chan ? dma_chan_name(link->ring.engine.chan) :
 						      "no DMA engine");
-	if (nt_link_bares(link))
+	if (nt_link_exposes_all(link))
 		dev_warn_ratelimited(&link->ntb->dev,
 				     "the peer can write to all memory of this machine\n");
 	nt_conns_link_up(link);
@@ -446,18 +447,18 @@ static void nt_life_up(struct nt_link *link, const struct ntw_greeting *g)
 static bool nt_step_hello(struct nt_link *link)
 {
 	struct ntw_greeting g;
-	struct ntw_hand hand;
+	struct ntw_handshake handshake;
 	int ret;
 
 	if (test_bit(NT_EV_FLAP, &link->events)) {
 		nt_life_end(link, "the bridge says so");
 		return true;
 	}
-	ret = nt_same_life(link, &hand);
+	ret = nt_same_life(link, &handshake);
 	if (ret == -ESTALE)
 		return true;
-	nt_hello_say(link);
-	ret = ret ?: nt_hello_hear(link, &hand, &g);
+	nt_hello_write(link);
+	ret = ret ?: nt_hello_read(link, &handshake, &g);
 	if (ret == -EAGAIN)
 		return false;
 	if (ret || nt_flat_use(link, &g))
@@ -571,7 +572,8 @@ static void nt_link_work(struct work_struct *work)
 	while (nt_step(link))
 		;
 	link->pace = min(2 * link->pace, NT_PACE_MAX);
-	ms = link->state == NT_LINK_UP ? nt_heartbeat_ms : link->poor ? NT_PACE_POOR : link->pace;
+	ms = link->state == NT_LINK_UP ? nt_heartbeat_ms :
+	     link->no_memory ? NT_PACE_NO_MEMORY : link->pace;
 	if (!READ_ONCE(link->stopping))
 		queue_delayed_work(nt_wq, &link->work, msecs_to_jiffies(ms));
 }
@@ -635,7 +637,7 @@ static void nt_link_halt(struct nt_link *link)
 	WRITE_ONCE(link->stopping, true);
 	cancel_delayed_work_sync(&link->work);
 	nt_life_end(link, "it is taken down");
-	nt_hand_say(link, NTW_AWAY);
+	nt_handshake_write(link, NTW_AWAY);
 	ntb_link_disable(link->ntb);
 	nt_bell_exit(link);
 	ntb_clear_ctx(link->ntb);
@@ -659,7 +661,7 @@ void nt_links_halt(void)
 
 	mutex_lock(&nt_stop_lock);
 	list_for_each_entry(link, &nt_links, entry) {
-		WRITE_ONCE(link->hasty, true);
+		WRITE_ONCE(link->halting, true);
 		nt_link_halt(link);
 		/* The kernel that comes next uses this memory for something else. */
 		nt_link_shut(link);

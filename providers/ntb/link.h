@@ -6,14 +6,14 @@
  *
  * Contexts. A function under "any" may be called in process context and softirq, not in hard
  * interrupts. It takes no lock for longer than a copy of NT_COPY bytes, or with a CRC of one
- * record. Callbacks (&nt_rec.sent, &nt_rec.heard, nt_rx_record()) come one at a time from the
+ * record. Callbacks (&nt_rec.sent, &nt_rec.handled, nt_rx_record()) come one at a time from the
  * link's tasklet, with none of the link's locks held, so they may post. nt_conns_link_up() and
  * nt_conns_link_down() come from the link's work item and may sleep; they come in turn, and never
  * both at once.
  *
- * Life of a record: nt_post() -> (waits for room) -> in the ring -> sent() -> heard(). It is the
- * caller's again after heard(), or after sent() if it has no heard(). Each comes exactly once for
- * each nt_post() that has returned 0, sent() first; both have an error if the link goes down
+ * Life of a record: nt_post() -> (waits for room) -> in the ring -> sent() -> handled(). It is the
+ * caller's again after handled(), or after sent() if it has no handled(). Each comes exactly once
+ * for each nt_post() that has returned 0, sent() first; both have an error if the link goes down
  * before. The callbacks of one link come in the order of the posts.
  *
  * Life of a link: nt_link_add() -> nt_link_start() -> { nt_conns_link_up() -> nt_conns_link_down()
@@ -57,9 +57,9 @@ struct nt_place {
  * @entry: entry in lists of the link
  * @sent: called when nothing reads the memory of @iter any more, and nothing writes to @place for
  *	this record. Or NULL
- * @heard: called when the peer has handled the record and all before it, and its payload is in its
- *	place. @err: -EIO: a copy failed, and the peer has not received the record; -ENOTCONN: the
- *	link went down, and it is not known whether the peer has received it. The record is the
+ * @handled: called when the peer has handled the record and all before it, and its payload is in
+ *	its place. @err: -EIO: a copy failed, and the peer has not received the record; -ENOTCONN:
+ *	the link went down, and it is not known whether the peer has received it. The record is the
  *	caller's again. Or NULL
  * @rec: header, with type, bits and conn filled in; the link fills in the rest of struct ntw_rec
  * @head: the header, and what follows it in the record
@@ -78,7 +78,7 @@ struct nt_place {
 struct nt_rec {
 	struct list_head	entry;
 	void			(*sent)(struct nt_rec *rec, int err);
-	void			(*heard)(struct nt_rec *rec, int err);
+	void			(*handled)(struct nt_rec *rec, int err);
 	union {
 		struct ntw_rec	rec;
 		u8		head[NTW_HEAD_MAX];
@@ -183,13 +183,13 @@ void nt_payload_in(struct nt_link *link, size_t bytes, bool placed);
 /* Number of the link's life. It changes when a life ends, just before nt_conns_link_down() */
 unsigned int nt_link_life(const struct nt_link *link);
 /* The peer can write to all memory of this machine */
-bool nt_link_bares(const struct nt_link *link);
+bool nt_link_exposes_all(const struct nt_link *link);
 /*
  * The peer has shown that it writes through our flat window, which may show registered memory only
  */
-bool nt_link_lends(const struct nt_link *link);
+bool nt_link_flat_in_use(const struct nt_link *link);
 /* Our engine can write through the peer's flat window */
-bool nt_link_reaches(const struct nt_link *link);
+bool nt_link_reaches_flat(const struct nt_link *link);
 /* End this life of the link soon, unless it has ended: the peer violates the protocol */
 void nt_link_fault(struct nt_link *link, unsigned int life, const char *why);
 

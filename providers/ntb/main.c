@@ -10,8 +10,8 @@
  *   ep.c		endpoints and passive endpoints
  *   stream.c  call.c	connections, as links of the message protocol (kfi_link.h), and callers
  *   send.c  recv.c	the streams of connections
- *   mirror.c		records to our own end
- *   way.c		several bridges to one machine
+ *   loopback.c		records to our own end
+ *   path.c		several bridges to one machine
  *   expose.c		memory that the peer writes to by itself
  *   record.[ch]	format of the records of connections
  *   link.h		a bridge, and the files behind it: records in order, and memory that the
@@ -39,6 +39,10 @@ struct kfi_proto nt_proto = {
 		.source_peers		= 4096,	/* all peers have one source */
 		.source_backlog		= 512,
 		.backlog		= 512,
+		.grants			= 32,
+		.grant_mib		= 1024,
+		.peer_grants		= 64,
+		.peer_grant_mib		= 2048,
 	},
 };
 
@@ -84,13 +88,27 @@ MODULE_PARM_DESC(max_peers, "peers per endpoint that may connect by themselves (
 module_param_named(backlog, nt_proto.params.backlog, uint, 0644);
 MODULE_PARM_DESC(backlog, "connections in handshake per listening endpoint (default 512)");
 
+module_param_named(grants, nt_proto.params.grants, uint, 0644);
+MODULE_PARM_DESC(grants,
+		 "regions that a peer writes to without asking, for each connection, 0 to 64 (default 32)");
+
+module_param_named(grant_mib, nt_proto.params.grant_mib, uint, 0644);
+MODULE_PARM_DESC(grant_mib, "memory in these regions, MiB (default 1024)");
+
+module_param_named(peer_grants, nt_proto.params.peer_grants, uint, 0644);
+MODULE_PARM_DESC(peer_grants,
+		 "regions that a peer of an RDM endpoint writes to without asking (default 64)");
+
+module_param_named(peer_grant_mib, nt_proto.params.peer_grant_mib, uint, 0644);
+MODULE_PARM_DESC(peer_grant_mib, "memory in those regions, MiB (default 2048)");
+
 unsigned int nt_stream_kib = 128;
 module_param_named(stream_kib, nt_stream_kib, uint, 0444);
 MODULE_PARM_DESC(stream_kib,
 		 "bytes that a peer may send before they are read, for each connection, KiB, 4 to 8192, a power of two (default 128)");
 
 struct workqueue_struct *nt_cm_wq;
-struct workqueue_struct *nt_mirror_wq;
+struct workqueue_struct *nt_loopback_wq;
 
 static const struct kfi_prov_ops nt_ops = {
 	.domain_size	= sizeof(struct nt_domain),
@@ -161,7 +179,7 @@ static int __init nt_init(void)
 	int ret;
 
 	nt_check_params();
-	nt_ways_init();
+	nt_paths_init();
 	ret = kfi_proto_init(&nt_proto);
 	if (ret)
 		return ret;
@@ -169,13 +187,13 @@ static int __init nt_init(void)
 	nt_cm_wq = alloc_workqueue("kfi_ntb_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!nt_cm_wq)
 		goto exit_proto;
-	nt_mirror_wq = alloc_workqueue("kfi_ntb_mirror", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI,
-				       0);
-	if (!nt_mirror_wq)
+	nt_loopback_wq = alloc_workqueue("kfi_ntb_loopback",
+					 WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
+	if (!nt_loopback_wq)
 		goto destroy_cm_wq;
 	ret = nt_links_init();
 	if (ret)
-		goto destroy_mirror_wq;
+		goto destroy_loopback_wq;
 	ret = kfi_provider_register(&nt_provider);
 	if (ret)
 		goto exit_links;
@@ -187,8 +205,8 @@ deregister:
 	kfi_provider_deregister(&nt_provider);
 exit_links:
 	nt_links_exit();
-destroy_mirror_wq:
-	destroy_workqueue(nt_mirror_wq);
+destroy_loopback_wq:
+	destroy_workqueue(nt_loopback_wq);
 destroy_cm_wq:
 	destroy_workqueue(nt_cm_wq);
 exit_proto:
@@ -202,7 +220,7 @@ static void __exit nt_exit(void)
 	kfi_provider_deregister(&nt_provider);
 	nt_devs_exit();
 	nt_links_exit();
-	destroy_workqueue(nt_mirror_wq);
+	destroy_workqueue(nt_loopback_wq);
 	destroy_workqueue(nt_cm_wq);
 	kfi_proto_exit(&nt_proto);
 }

@@ -9,11 +9,11 @@
  * Locks, outermost first:
  *
  *   nt_dev.answering (mutex)	the listeners of a bridge, while a caller is added to one of them
- *   kfi_home.lock		see kfi_home.h
+ *   kfi_conn_set.lock		see kfi_conn_set.h
  *   nt_stream.lock (spin, bh)	the members marked (L) in struct nt_stream. It is the link's lock of
  *				kfi_link.h; a post only tries to take it
  *   nt_dev.lock (spin, bh)	callers, and connections that wait for room
- *   nt_mirror.lock, locks of the ring (link.h)
+ *   nt_loopback.lock, locks of the ring (link.h)
  */
 #ifndef _KFI_NTB_NTB_H
 #define _KFI_NTB_NTB_H
@@ -47,8 +47,8 @@ extern unsigned int nt_stream_kib;
 extern struct kfi_proto nt_proto;
 
 extern struct workqueue_struct *nt_cm_wq;	/* unbound: connections are set up and closed */
-/* unbound: mirrors. Separate, since work items of nt_cm_wq wait for a mirror */
-extern struct workqueue_struct *nt_mirror_wq;
+/* unbound: nt_loopback. Separate, since work items of nt_cm_wq wait for it */
+extern struct workqueue_struct *nt_loopback_wq;
 
 struct nt_dev;
 struct nt_ep;
@@ -70,14 +70,14 @@ struct nt_listener {
 };
 
 /**
- * struct nt_mirror - records to our own end of a bridge
+ * struct nt_loopback - records to our own end of a bridge
  * @dev: the bridge
  * @lock: protects @queue
  * @queue: records that were posted and not delivered
  * @work: delivers them
  * @buf: copy of the record that @work delivers
  */
-struct nt_mirror {
+struct nt_loopback {
 	struct nt_dev		*dev;
 	spinlock_t		lock;
 	struct list_head	queue;
@@ -86,12 +86,12 @@ struct nt_mirror {
 };
 
 /**
- * struct nt_kin - the machine at the other end of a bridge, as described by itself (way.c)
+ * struct nt_machine - the machine at the other end of a bridge, as described by itself (path.c)
  * @host: random number of the machine; 0: not known
  * @bridge: the number by which that machine knows its end of the bridge
  * @here: the description was received in this life of the link
  */
-struct nt_kin {
+struct nt_machine {
 	u64	host;
 	u32	bridge;
 	bool	here;
@@ -100,7 +100,7 @@ struct nt_kin {
 /**
  * struct nt_caller - a CALL that was not handled yet, or a number for which a CLOSE has to be sent
  * @entry: entry in &nt_dev.callers or &nt_dev.spares
- * @mirror: the record came from our own end
+ * @loopback: the record came from our own end
  * @version: the CALL has a version that is not supported
  * @close: not a CALL: the other side has to learn that there is no connection
  * @life: life of the link in which the record came
@@ -108,7 +108,7 @@ struct nt_kin {
  */
 struct nt_caller {
 	struct list_head	entry;
-	bool			mirror;
+	bool			loopback;
 	bool			version;
 	bool			close;
 	unsigned int		life;
@@ -131,7 +131,7 @@ struct nt_caller {
  *	connection
  * @next_port: where the search for a free port begins
  * @going: the bridge is being removed
- * @lock: protects @callers, @spares, @kin and @stalled
+ * @lock: protects @callers, @spares, @machine and @stalled
  * @callers: callers that were not handled yet
  * @spares: unused entries of @caller_mem: NT_CALLERS for the peer, and as many for our own end
  * @caller_mem: memory of all struct nt_caller
@@ -139,11 +139,11 @@ struct nt_caller {
  * @leaving: closed streams whose last record has not found room in the ring yet
  * @stalled: connections that wait for room in the ring
  * @cm_work: handles @callers
- * @mirror: carries records between endpoints of this end
+ * @loopback: carries records between endpoints of this end
  * @number: random number of this end, which the peer is told
- * @kin: the machine at the other end
- * @kin_rec: record with which this machine describes itself
- * @kin_work: handles a change of @kin
+ * @machine: the machine at the other end
+ * @machine_rec: record with which this machine describes itself
+ * @machine_work: handles a change of @machine
  */
 struct nt_dev {
 	struct nt_link		*link;
@@ -165,11 +165,11 @@ struct nt_dev {
 	atomic_t		leaving;
 	struct list_head	stalled;
 	struct work_struct	cm_work;
-	struct nt_mirror	mirror;
+	struct nt_loopback	loopback;
 	u32			number;
-	struct nt_kin		kin;
-	struct nt_rec		kin_rec;
-	struct work_struct	kin_work;
+	struct nt_machine	machine;
+	struct nt_rec		machine_rec;
+	struct work_struct	machine_work;
 };
 
 /**
@@ -264,14 +264,19 @@ struct nt_load {
  * @key: &kfi_place.key of its places, without the bit of the window
  * @iter: the memory
  * @len: bytes of the memory
- * @checked: bytes that the peer has announced. Each byte is announced once
+ * @lasting: for a lasting grant
+ * @checked: bytes that the peer has announced. Each byte is announced once; in @lasting memory once
+ *	between two frames
+ * @behind: @lasting: bytes of the stream that came before the bytes of @checked
  */
 struct nt_exposure {
 	struct list_head	entry;
 	u32			key;
 	struct iov_iter		iter;
 	u64			len;
+	bool			lasting;
 	u64			checked;
+	u64			behind;
 };
 
 /**
@@ -297,12 +302,12 @@ enum {
 
 /**
  * struct nt_stream - a connection
- * @ref: references: of the struct nt_end, of @word while it is posted, of @stall while it is in a
+ * @ref: references: of the struct nt_end, of @ctrl while it is posted, of @stall while it is in a
  *	list
  * @lock: protects the members marked (L); it is also the lock of the link of the message protocol
  * @dev: the bridge that carries the connection, with a reference
  * @id: our number of the connection
- * @mirror: the peer is at our own end
+ * @loopback: the peer is at our own end
  * @end: the link of the message protocol; NULL: no callback is called any more (L)
  * @peer: the peer's number of the connection; 0: not known yet (L)
  * @life: life of the bridge's link that the connection belongs to; set from NT_CALLED on
@@ -320,18 +325,19 @@ enum {
  * @got: bytes that were received in DATA (L)
  * @landed: bytes that were received at our places (L)
  * @used: bytes of @got that were passed to the protocol (L)
- * @told: position in DATA up to which the peer was allowed to send (L)
+ * @advertised: position in DATA up to which the peer was allowed to send (L)
  * @window: bytes of @backlog, a power of two (L)
  * @backlog: bytes from @used to @got, unless they are in @piece. Byte p is at p mod @window (L)
  * @piece: bytes from @used to @got of the record that is being handled, or NULL (L)
  * @first: @backlog of a caller that was not admitted yet
- * @due: records that @word has to carry, bits (L)
- * @word: record without bytes
- * @busy: @word is posted (L)
+ * @due: records that @ctrl has to carry, bits (L)
+ * @ctrl: record without bytes
+ * @busy: @ctrl is posted (L)
  * @exposed: number of pieces of memory that the peer can write to (L)
  * @exposures: list of struct nt_exposure (L)
  * @unexposed: struct nt_exposure that can be reused (L)
  * @key: key of the newest entry of @exposures (L)
+ * @wrapped: all keys have been used once (L)
  * @abort: the CLOSE has NTW_C_ABORT (L)
  * @wants: the CLOSE has NTW_C_RETURN (L)
  * @closing: the CLOSE is due or was sent (L)
@@ -346,7 +352,7 @@ struct nt_stream {
 	spinlock_t		lock;
 	struct nt_dev		*dev;
 	u32			id;
-	bool			mirror;
+	bool			loopback;
 	struct nt_end		*end;
 	u32			peer;
 	unsigned int		life;
@@ -363,18 +369,19 @@ struct nt_stream {
 
 	u64			got, landed;
 	u64			used;
-	u64			told;
+	u64			advertised;
 	u32			window;
 	u8			*backlog;
 	const u8		*piece;
 	u8			first[NTW_WINDOW_MIN];
 
 	unsigned long		due;
-	struct nt_rec		word;
+	struct nt_rec		ctrl;
 	bool			busy;
 	unsigned int		exposed;
 	struct list_head	exposures, unexposed;
 	u32			key;
+	bool			wrapped;
 	bool			abort, wants, closing;
 	bool			returned;
 	bool			leaving;
@@ -447,27 +454,27 @@ void nt_port_give(struct nt_dev *dev, struct nt_listener *l);
 
 /* Handle a record for endpoints of @dev. Softirq, or bottom halves off; in an RCU section */
 void nt_record_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len,
-		  bool mirror);
+		  bool loopback);
 
-/* way.c: several bridges to one machine */
-void nt_ways_init(void);
-void nt_kin_init(struct nt_dev *dev);
-void nt_kin_say(struct nt_dev *dev);
-void nt_kin_lost(struct nt_dev *dev);
-void nt_kin_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len);
-void nt_kin_look(struct nt_dev *dev);
+/* path.c: several bridges to one machine */
+void nt_paths_init(void);
+void nt_machine_init(struct nt_dev *dev);
+void nt_machine_send(struct nt_dev *dev);
+void nt_machine_lost(struct nt_dev *dev);
+void nt_machine_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len);
+void nt_machine_changed(struct nt_dev *dev);
 struct nt_dev *nt_called_dev(struct nt_dev *dev, u32 number);
-u32 nt_call_number(struct nt_dev *way, struct nt_dev *own);
-struct nt_dev *nt_way(struct nt_ep *nep, const struct ntw_addr *to);
-bool nt_way_other(struct nt_ep *nep, struct nt_dev *dev, const struct ntw_addr *to);
+u32 nt_call_number(struct nt_dev *path, struct nt_dev *own);
+struct nt_dev *nt_path(struct nt_ep *nep, const struct ntw_addr *to);
+bool nt_path_other(struct nt_ep *nep, struct nt_dev *dev, const struct ntw_addr *to);
 
-/* mirror.c: records to our own end, otherwise as nt_post() and nt_put() in link.h */
-int nt_mirror_init(struct nt_mirror *mirror, struct nt_dev *dev);
-void nt_mirror_free(struct nt_mirror *mirror);
-void nt_mirror_post(struct nt_mirror *mirror, struct nt_rec *rec);
-int nt_mirror_put(struct nt_mirror *mirror, const struct kvec *vec, unsigned int n,
-		  struct iov_iter *iter, u32 len);
-void nt_mirror_work(struct work_struct *work);
+/* loopback.c: records to our own end, otherwise as nt_post() and nt_put() in link.h */
+int nt_loopback_init(struct nt_loopback *loopback, struct nt_dev *dev);
+void nt_loopback_free(struct nt_loopback *loopback);
+void nt_loopback_post(struct nt_loopback *loopback, struct nt_rec *rec);
+int nt_loopback_put(struct nt_loopback *loopback, const struct kvec *vec, unsigned int n,
+		    struct iov_iter *iter, u32 len);
+void nt_loopback_work(struct work_struct *work);
 
 /* info.c, addr.c */
 int nt_getinfo(struct kfi_query *q);
@@ -507,9 +514,9 @@ void nt_callers_free(struct nt_dev *dev);
 void nt_callers_work(struct work_struct *work);
 void nt_callers_drop(struct nt_dev *dev);	/* drop callers of the peer */
 void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len,
-		bool mirror);
+		bool loopback);
 void nt_answer_in(struct nt_dev *dev, struct nt_stream *s, const struct ntw_rec *rec,
-		  const void *body, size_t len, bool mirror);
+		  const void *body, size_t len, bool loopback);
 
 /* stream.c: connections as links of the message protocol */
 extern const struct kfi_link_ops nt_link_ops;
@@ -542,8 +549,8 @@ u64 nt_sent_to(const struct kfi_link *link);
 
 /* recv.c */
 int nt_window_grow(struct nt_stream *s);	/* process context */
-u32 nt_tell(struct nt_stream *s);		/* the caller holds @s->lock for these two */
-void nt_tell_soon(struct nt_stream *s);
+u32 nt_advertise(struct nt_stream *s);		/* the caller holds @s->lock for these two */
+void nt_advertise_soon(struct nt_stream *s);
 bool nt_read(struct kfi_link *link);
 void nt_data_in(struct nt_stream *s, const struct ntw_rec *rec, const void *body, size_t len);
 

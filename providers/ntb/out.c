@@ -15,8 +15,8 @@ static void nt_line(struct nt_ring *ring, u64 produced, struct ntw_line *line)
 	struct nt_out *out = &ring->out;
 	u32 yours = out->yours;
 
-	out->said = produced;
-	out->said_at = jiffies;
+	out->announced = produced;
+	out->announced_at = jiffies;
 	out->serial += NTW_SERIAL_STEP;
 	out->leaving = !ring->in.awake && (out->leaving || out->awake);
 	WRITE_ONCE(out->awake, ring->in.awake);
@@ -25,11 +25,11 @@ static void nt_line(struct nt_ring *ring, u64 produced, struct ntw_line *line)
 	 * position, but none that came later.
 	 */
 	out->produced = max(out->produced, produced);
-	ring->in.told = ring->in.tell;
+	ring->in.reported = ring->in.to_report;
 	ring->in.repeated = ring->in.seen;
 	*line = (struct ntw_line) {
 		.produced = cpu_to_le64(ntw_word(yours, produced)),
-		.consumed = cpu_to_le64(ntw_word(yours, ring->in.told)),
+		.consumed = cpu_to_le64(ntw_word(yours, ring->in.reported)),
 		.echo = cpu_to_le64(ntw_word(yours, ring->in.seen)),
 		.serial = cpu_to_le64(ntw_word(yours, out->serial | (out->asking ? NTW_ASK : 0) |
 							      (out->awake ? NTW_AWAKE : 0))),
@@ -45,9 +45,9 @@ static void nt_batch_reset(struct nt_batch *b)
 	b->runs = 0;
 	b->load = 0;
 	b->signal = false;
-	b->hushed = false;
+	b->suppressed = false;
 	b->written = false;
-	b->told = false;
+	b->announced = false;
 	b->tries = 0;
 }
 
@@ -57,9 +57,11 @@ static void nt_batch_reset(struct nt_batch *b)
  */
 static void nt_rewind(struct nt_batch *b)
 {
-	b->step = b->told ? NT_STEP_LINE : NT_STEP_PAYLOAD;
+	b->step = b->announced ? NT_STEP_LINE : NT_STEP_PAYLOAD;
 	b->next = 0;
 	b->done = 0;
+	b->low = U64_MAX;
+	b->high = 0;
 	b->rec = list_first_entry(&b->recs, struct nt_rec, entry);
 }
 
@@ -74,7 +76,7 @@ static void nt_close(struct nt_ring *ring)
 	out->wake = false;
 	/* the waiting records were posted with "go" as well */
 	out->go &= !list_empty(&out->waiting);
-	out->wary -= !!out->wary;
+	out->cpu_backoff -= !!out->cpu_backoff;
 	nt_rewind(b);
 	out->filling++;
 	nt_batch_reset(nt_filling(out));
@@ -105,17 +107,52 @@ static void nt_given(struct nt_batch *b, size_t len)
 	b->place_done = 0;
 }
 
+static void nt_places_begin(struct nt_batch *b)
+{
+	const struct nt_place *place = b->rec->place;
+	unsigned int i;
+
+	for (i = 0; i < b->rec->count; i++) {
+		b->low = min(b->low, place[i].at);
+		b->high = max(b->high, place[i].at + place[i].len);
+	}
+}
+
+/*
+ * An engine may execute copies in any order between fences, but of two payloads for the same memory
+ * the later one has to stay. Does the next payload for places begin where a copy without a fence
+ * writes? The range of all such copies is looked at, so a fence may be put where none is needed.
+ */
+static u32 nt_places_fence(const struct nt_out *out, const struct nt_batch *b)
+{
+	const struct nt_rec *rec = b->rec;
+	unsigned int i;
+
+	list_for_each_entry_continue(rec, &b->recs, entry) {
+		if (!rec->count || rec->err || !nt_loads(out, rec))
+			continue;
+		for (i = 0; i < rec->count; i++)
+			if (rec->place[i].at < b->high &&
+			    rec->place[i].at + rec->place[i].len > b->low)
+				return NT_COPY_FENCE;
+		break;
+	}
+	return 0;
+}
+
 static bool nt_give_load(struct nt_ring *ring, struct nt_batch *b)
 {
 	struct nt_piece piece;
 	struct iov_iter it;
 	size_t most;
+	u32 flags;
 	u64 at;
 
 	if (!b->done) {
 		b->it = b->rec->iter;
 		b->place = 0;
 		b->place_done = 0;
+		nt_places_begin(b);
 	}
 	while (b->done < b->rec->len) {
 		at = nt_target(&ring->out, b, &most);
@@ -125,8 +162,13 @@ static bool nt_give_load(struct nt_ring *ring, struct nt_batch *b)
 		}
 		it = b->it;
 		nt_piece_take(&it, min(most, ring->engine.piece_max), &piece);
-		if (!nt_engine_copy(&ring->engine, NT_PAYLOAD, &piece, at, b->rec, 0))
+		flags = b->done + piece.len == b->rec->len ? nt_places_fence(&ring->out, b) : 0;
+		if (!nt_engine_copy(&ring->engine, NT_PAYLOAD, &piece, at, b->rec, flags))
 			return false;
+		if (flags) {
+			b->low = U64_MAX;
+			b->high = 0;
+		}
 		iov_iter_advance(&b->it, piece.len);
 		nt_given(b, piece.len);
 	}
@@ -173,7 +215,7 @@ static bool nt_give_runs(struct nt_ring *ring, struct nt_batch *b)
  * our being awake has one, too: if both sides sent theirs without a signal, because each has seen
  * the other awake, both would sleep without having seen the last line of the other.
  */
-static bool nt_hush(struct nt_ring *ring)
+static bool nt_suppress_signal(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
 	bool leaving = out->leaving;
@@ -189,7 +231,7 @@ static bool nt_hush(struct nt_ring *ring)
 
 static bool nt_by_bell(const struct nt_ring *ring, const struct nt_batch *b)
 {
-	return b->signal && !b->hushed && ring->engine.bells;
+	return b->signal && !b->suppressed && ring->engine.bells;
 }
 
 static bool nt_give_line(struct nt_ring *ring, struct nt_batch *b)
@@ -197,7 +239,7 @@ static bool nt_give_line(struct nt_ring *ring, struct nt_batch *b)
 	struct nt_piece piece = { .addr = b->line, .dma = b->line_dma, .len = sizeof(*b->line) };
 
 	nt_line(ring, b->end, b->line);
-	b->hushed = b->signal && nt_hush(ring);
+	b->suppressed = b->signal && nt_suppress_signal(ring);
 	ring->out.by_engine = ring->out.serial;
 	ring->out.direct = false;
 	return nt_engine_copy(&ring->engine, NT_LINE, &piece, offsetof(struct ntw_ctl, line), NULL,
@@ -267,7 +309,7 @@ static void nt_write_line(struct nt_ring *ring, u64 produced, struct ntw_line *l
 	nt_engine_write_line(&ring->engine, line);
 	ring->out.by_cpu = ring->out.serial;
 	ring->out.direct = true;
-	if (signal && !nt_hush(ring))
+	if (signal && !nt_suppress_signal(ring))
 		nt_signal(ring);
 }
 
@@ -300,9 +342,9 @@ static bool nt_switch(struct nt_ring *ring)
 	if (!out->switching || nt_yields(ring)) {
 		out->switches += !out->switching;
 		out->switching = true;
-		out->wary = NT_WARY;
+		out->cpu_backoff = NT_CPU_BACKOFF;
 		nt_want(out);
-		nt_write_line(ring, out->said, &line, true);
+		nt_write_line(ring, out->announced, &line, true);
 	}
 	return false;
 }
@@ -332,7 +374,7 @@ static bool nt_direct(struct nt_ring *ring, const struct nt_batch *b)
 	if (!ring->direct || b->bytes > ring->direct || b->load || out->failing || out->switching ||
 	    !nt_engine_idle(&ring->engine))
 		return false;
-	if (ring->engine.chan && (out->wary || !(b->bytes || out->direct)))
+	if (ring->engine.chan && (out->cpu_backoff || !(b->bytes || out->direct)))
 		return false;
 	return nt_echoed(out, &out->by_engine);
 }
@@ -405,7 +447,8 @@ static void nt_complete(struct nt_ring *ring, struct nt_batch *b, struct list_he
 	else
 		ring->stats.lines++;
 	/* The engine can't ring. The CPU does, now that the engine's writes are on their way. */
-	if (b->signal && !b->hushed && !b->written && !ring->engine.bells && ring->state == NT_UP)
+	if (b->signal && !b->suppressed && !b->written && !ring->engine.bells &&
+	    ring->state == NT_UP)
 		nt_signal(ring);
 }
 
@@ -447,7 +490,7 @@ static bool nt_reap_one(struct nt_ring *ring, struct nt_desc *d, struct list_hea
 		nt_reap_unrung(ring, done);
 	/* All before the line has arrived, and the line may have arrived, too. */
 	if (d->what == NT_LINE && !out->failing)
-		nt_batch(out, out->oldest)->told = true;
+		nt_batch(out, out->oldest)->announced = true;
 	out->failing = true;
 	if (d->fate == NT_FAILED)
 		ring->stats.dma_errors++;
@@ -506,8 +549,8 @@ void nt_ring_beat(struct nt_ring *ring, unsigned int ms)
 	spin_lock_bh(&ring->lock);
 	if (ring->state == NT_UP) {
 		out->due |= nt_filled(out) ||
-			    time_after_eq(jiffies, out->said_at + msecs_to_jiffies(ms));
-		nt_engine_poke(&ring->engine);
+			    time_after_eq(jiffies, out->announced_at + msecs_to_jiffies(ms));
+		nt_engine_poll(&ring->engine);
 		nt_out_push(ring);
 	}
 	spin_unlock_bh(&ring->lock);
@@ -535,13 +578,13 @@ void nt_out_reset(struct nt_ring *ring, u32 yours)
 	out->produced = 0;
 	out->arrived = 0;
 	out->acked = 0;
-	out->said = 0;
+	out->announced = 0;
 	out->serial = 0;
 	out->by_engine = 0;
 	out->by_cpu = 0;
 	out->echoed = 0;
 	out->direct = false;
-	out->wary = 0;
+	out->cpu_backoff = 0;
 	out->switching = false;
 	out->asking = false;
 	out->awake = false;

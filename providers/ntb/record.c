@@ -121,21 +121,22 @@ void ntw_encode_close(u16 bits, u32 conn, struct ntw_rec *rec)
 	};
 }
 
-int ntw_decode_kin(const struct ntw_rec *rec, const struct ntw_kin *kin, u32 len, u64 *host,
-		   u32 *bridge)
+int ntw_decode_machine(const struct ntw_rec *rec, const struct ntw_machine *machine, u32 len,
+		       u64 *host, u32 *bridge)
 {
-	if (rec->type != NTW_KIN || rec->bits || rec->conn || len != sizeof(*kin) || kin->zero ||
-	    !kin->host || !kin->bridge)
+	if (rec->type != NTW_MACHINE || rec->bits || rec->conn || len != sizeof(*machine) ||
+	    machine->zero ||
+	    !machine->host || !machine->bridge)
 		return -EPROTO;
-	*host = le64_to_cpu(kin->host);
-	*bridge = le32_to_cpu(kin->bridge);
+	*host = le64_to_cpu(machine->host);
+	*bridge = le32_to_cpu(machine->bridge);
 	return 0;
 }
 
-void ntw_encode_kin(u64 host, u32 bridge, struct ntw_rec *rec, struct ntw_kin *kin)
+void ntw_encode_machine(u64 host, u32 bridge, struct ntw_rec *rec, struct ntw_machine *machine)
 {
-	*rec = (struct ntw_rec) { .type = NTW_KIN };
-	*kin = (struct ntw_kin) {
+	*rec = (struct ntw_rec) { .type = NTW_MACHINE };
+	*machine = (struct ntw_machine) {
 		.host = cpu_to_le64(host), .bridge = cpu_to_le32(bridge),
 	};
 }

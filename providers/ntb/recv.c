@@ -5,7 +5,7 @@
  *
  *   nt_data_in()	a DATA record
  *   nt_read()		the protocol reads
- *   nt_tell_soon()	the peer is told that it may send more
+ *   nt_advertise_soon()	the peer is told that it may send more
  */
 #include <linux/slab.h>
 #include "ntb.h"
@@ -31,23 +31,23 @@ int nt_window_grow(struct nt_stream *s)
 	s->backlog = mem;
 	s->window = window;
 	if (!s->ended)
-		nt_tell_soon(s);
+		nt_advertise_soon(s);
 	spin_unlock_bh(&s->lock);
 	nt_backlog_free(s, old);
 	return 0;
 }
 
 /* Return the position up to which the peer may send, which is then told to the peer. */
-u32 nt_tell(struct nt_stream *s)
+u32 nt_advertise(struct nt_stream *s)
 {
-	s->told = s->used + s->window;
-	return s->told;
+	s->advertised = s->used + s->window;
+	return s->advertised;
 }
 
 /* Send the limit in a record of its own if the peer may be waiting for it. */
-void nt_tell_soon(struct nt_stream *s)
+void nt_advertise_soon(struct nt_stream *s)
 {
-	if (s->used + s->window - s->told >= s->window / 2)
+	if (s->used + s->window - s->advertised >= s->window / 2)
 		nt_stream_due(s, NT_DUE_LIMIT);
 }
 
@@ -55,21 +55,11 @@ void nt_tell_soon(struct nt_stream *s)
 
 static size_t nt_consume(struct nt_dev *dev, struct kfi_link *link, const u8 *from, size_t len)
 {
-	u8 want = smp_load_acquire(&link->want);	/* pairs with kfp_rx_go() */
+	bool head = READ_ONCE(link->want) == KFI_RX_HEAD;
 
-	if (want == KFI_RX_STOP)
-		return 0;
-	if (want == KFI_RX_HEAD)
-		return kfi_rx_head(link, from, len);
-	len = min_t(u64, len, link->left);
-	if (want == KFI_RX_REGION)
-		rcu_read_lock();
-	if (want != KFI_RX_SKIP && (want != KFI_RX_REGION || kfi_rx_live(link)))
-		WARN_ON_ONCE(kfi_copy_to(link->into, from, len) != len);
-	if (want == KFI_RX_REGION)
-		rcu_read_unlock();
-	nt_payload_in(dev->link, len, false);
-	kfi_rx_placed(link, len);
+	len = kfi_rx_bytes(link, from, len);
+	if (len && !head)
+		nt_payload_in(dev->link, len, false);
 	return len;
 }
 
@@ -103,7 +93,7 @@ bool nt_read(struct kfi_link *link)
 	 * carry the limit as well.
 	 */
 	if (!s->piece && !s->ended)
-		nt_tell_soon(s);
+		nt_advertise_soon(s);
 	return s->used == s->got || !n;
 }
 
@@ -134,7 +124,7 @@ static void nt_bytes_in(struct nt_stream *s, const u8 *from, u32 len)
 		nt_keep(s, s->piece, s->got - s->used);
 	s->piece = NULL;
 	if (!s->ended)
-		nt_tell_soon(s);
+		nt_advertise_soon(s);
 }
 
 static int nt_data_ok(const struct nt_stream *s, const struct ntw_piece *piece)
@@ -142,7 +132,7 @@ static int nt_data_ok(const struct nt_stream *s, const struct ntw_piece *piece)
 	u32 more = piece->limit - (u32)s->limit;
 
 	if (s->state != NT_OPEN || piece->pos != (u32)(s->got + s->landed) ||
-	    piece->len > s->told - s->got)
+	    piece->len > s->advertised - s->got)
 		return -EPROTO;
 	return s->limit + more - s->sent <= NTW_WINDOW_MAX ? 0 : -EPROTO;
 }

@@ -12,16 +12,16 @@
  * States of a byte of the ring, as the sender knows them, in the order of positions:
  *
  *	        acked                produced               placed             acked + size
- *	  heard   |   with the peer     |    in the shadow     |       free         |
+ *	  handled |   with the peer     |    in the shadow     |       free         |
  *
  * and of the bytes in between as the receiver knows them:
  *
- *	        told                   got                   avail
- *	  told    |       handled       |      to handle       |   not there yet
+ *	        reported               got                   avail
+ *	  reported|       handled       |      to handle       |   not there yet
  *
  * States of a record: *posted* -> (*waiting* for room) -> *placed*, in the batch that is being
  * filled -> its batch is *closed*, and *given* to the engine piece by piece -> *reaped*: its memory
- * is free, sent() -> *heard*: the peer has handled it, heard().
+ * is free, sent() -> *handled*: the peer has handled it, handled().
  *
  * A batch is closed as soon as fewer than NT_BATCHES are under way, so batches become larger while
  * the engine is busy. A batch consists, in this order, of payload from where it lies, runs of the
@@ -106,26 +106,26 @@ static void nt_call_sent(struct nt_ring *ring, struct list_head *done)
 	struct nt_rec *rec, *next;
 
 	list_for_each_entry_safe(rec, next, done, entry) {
-		if (rec->flags & NT_REC_LOCAL || !rec->heard)
+		if (rec->flags & NT_REC_LOCAL || !rec->handled)
 			list_del(&rec->entry);
 		else
-			list_move_tail(&rec->entry, &ring->unheard);
-		/* After this the record is its owner's, unless the owner waits for heard(). */
+			list_move_tail(&rec->entry, &ring->unhandled);
+		/* After this the record is its owner's, unless the owner waits for handled(). */
 		if (rec->sent)
 			rec->sent(rec, rec->err);
 	}
 }
 
-static void nt_call_heard(struct nt_ring *ring)
+static void nt_call_handled(struct nt_ring *ring)
 {
 	struct nt_rec *rec, *next;
 
-	list_for_each_entry_safe(rec, next, &ring->unheard, entry) {
-		if (rec->end > ring->in.hear)
+	list_for_each_entry_safe(rec, next, &ring->unhandled, entry) {
+		if (rec->end > ring->in.handled_to)
 			return;
 		list_del(&rec->entry);
-		if (rec->heard)
-			rec->heard(rec, rec->err);
+		if (rec->handled)
+			rec->handled(rec, rec->err);
 	}
 }
 
@@ -188,7 +188,7 @@ static void nt_run_take(struct nt_ring *ring)
 	if (READ_ONCE(ring->lost))
 		nt_run_fault(ring, "the bridge says so");
 	else if (good && nt_in_take(ring))
-		nt_call_heard(ring);
+		nt_call_handled(ring);
 	else if (ring->in.torn)
 		nt_run_fault(ring, "bytes of a record are not those that were written");
 	else
@@ -237,7 +237,7 @@ int nt_ring_init(struct nt_ring *ring, const struct nt_ring_ops *ops, int node, 
 	spin_lock_init(&ring->lock);
 	ring->ops = ops;
 	ring->state = NT_OFF;
-	INIT_LIST_HEAD(&ring->unheard);
+	INIT_LIST_HEAD(&ring->unhandled);
 	INIT_LIST_HEAD(&out->waiting);
 	tasklet_setup(&ring->tasklet, nt_ring_run);
 	init_waitqueue_head(&ring->idle);
@@ -324,13 +324,13 @@ static void nt_call_lost(struct list_head *all)
 	struct nt_rec *rec, *next;
 
 	list_for_each_entry_safe(rec, next, all, entry) {
-		bool heard = !(rec->flags & NT_REC_LOCAL) && rec->heard;
+		bool handled = !(rec->flags & NT_REC_LOCAL) && rec->handled;
 
 		list_del(&rec->entry);
 		if (rec->sent)
 			rec->sent(rec, -ENOTCONN);
-		if (heard)
-			rec->heard(rec, -ENOTCONN);
+		if (handled)
+			rec->handled(rec, -ENOTCONN);
 	}
 }
 
@@ -348,10 +348,10 @@ void nt_ring_off(struct nt_ring *ring)
 	spin_unlock_bh(&ring->lock);
 	/* Nothing else calls back now. Callbacks expect bottom halves to be off. */
 	local_bh_disable();
-	list_for_each_entry_safe(rec, next, &ring->unheard, entry) {
+	list_for_each_entry_safe(rec, next, &ring->unhandled, entry) {
 		list_del(&rec->entry);
-		if (rec->heard)
-			rec->heard(rec, rec->err ?: -ENOTCONN);
+		if (rec->handled)
+			rec->handled(rec, rec->err ?: -ENOTCONN);
 	}
 	nt_call_lost(&all);
 	local_bh_enable();

@@ -22,7 +22,7 @@
 #define NT_RUNS		16U	/* pieces of the shadow in a batch */
 #define NT_TRIES	3U	/* times that a batch is given to an engine that fails */
 /* batches that go by the engine after the change from CPU to engine has cost a round trip */
-#define NT_WARY		16U
+#define NT_CPU_BACKOFF	16U
 /* the peer is told when 1/NT_LAG of the ring was handled without being reported */
 #define NT_LAG		4U
 #define NT_BUDGET	64U	/* records handled in one run of the tasklet */
@@ -74,10 +74,10 @@ enum nt_step {
  * @bytes: bytes of the ring to be copied
  * @load: bytes of payload that the engine has to fetch
  * @signal: the peer has to be woken
- * @hushed: the signal was left out, because the peer is awake
+ * @suppressed: the signal was left out, because the peer is awake
  * @written: the batch was written by the CPU at once
- * @told: the copy of its line has failed. The peer may have received the line, and may then have
- *	reclaimed the memory that it had exposed for these records
+ * @announced: the copy of its line has failed. The peer may have received the line, and may then
+ *	have reclaimed the memory that it had exposed for these records
  * @tries: number of times that the batch was given to the engine
  * @step: enum nt_step
  * @runs: entries of @run
@@ -90,6 +90,8 @@ enum nt_step {
  * @done: bytes of the payload that were given
  * @place: place of @rec that is filled next
  * @place_done: bytes of that place that were filled
+ * @low: first byte in places that copies behind the last fence write to
+ * @high: end of these bytes
  */
 struct nt_batch {
 	struct list_head	recs;
@@ -97,9 +99,9 @@ struct nt_batch {
 	u32			bytes;
 	u64			load;
 	bool			signal;
-	bool			hushed;
+	bool			suppressed;
 	bool			written;
-	bool			told;
+	bool			announced;
 	u8			tries;
 	u8			step;
 	unsigned int		runs, next;
@@ -111,6 +113,7 @@ struct nt_batch {
 	size_t			done;
 	unsigned int		place;
 	u32			place_done;
+	u64			low, high;
 };
 
 /**
@@ -135,14 +138,14 @@ enum nt_ring_state {
  * @produced: of these, bytes that a line was made up for
  * @arrived: of these, bytes that the engine has written, with the line that announces them
  * @acked: of these, bytes that the peer has handled
- * @said: @produced in the last line that was given to the engine or written
- * @said_at: time of that line, in jiffies
+ * @announced: @produced in the last line that was given to the engine or written
+ * @announced_at: time of that line, in jiffies
  * @serial: serial number of the last line
  * @by_engine: serial number of the last line that was copied by the engine
  * @by_cpu: serial number of the last line that was written by the CPU
  * @echoed: serial number of the last line that the peer has seen
  * @direct: the last line was written by the CPU
- * @wary: number of batches that the CPU is not to write
+ * @cpu_backoff: number of batches that the CPU is not to write
  * @switching: the peer has to echo the CPU's last line before the engine starts
  * @switches: number of times that @switching was set; see nt_ring_peer_owes()
  * @waiting: records without room
@@ -178,13 +181,13 @@ struct nt_out {
 	u64			produced;
 	u64			arrived;
 	u64			acked;
-	u64			said;
-	unsigned long		said_at;
+	u64			announced;
+	unsigned long		announced_at;
 	u32			serial;
 	u32			by_engine, by_cpu;
 	u32			echoed;
 	bool			direct;
-	unsigned int		wary;
+	unsigned int		cpu_backoff;
 	bool			switching;
 	u64			switches;
 	struct list_head	waiting;
@@ -217,14 +220,14 @@ struct nt_out {
  * @crc: records have a CRC
  * @torn: a record had a wrong CRC
  * @got: bytes that were handled
- * @avail: bytes that the peer has produced, as last read; told <= tell <= got <= avail <= got +
- *	size
- * @tell: @got at the end of the tasklet's last run
- * @told: @tell in the last line that was made up
+ * @avail: bytes that the peer has produced, as last read; reported <= to_report <= got <= avail <=
+ *	got + size
+ * @to_report: @got at the end of the tasklet's last run
+ * @reported: @to_report in the last line that was made up
  * @pair_consumed: bytes that the peer had consumed of ours ...
  * @pair_produced: ... before it had produced this many bytes
- * @hear: our records up to this position were handled, and all answers to them that the peer had
- *	sent before were handled here
+ * @handled_to: our records up to this position were handled, and all answers to them that the peer
+ *	had sent before were handled here
  * @ack: a record since the last line asks for a signal when it was handled
  * @answered: the peer's serial number whose question was answered last
  * @serial: the peer's serial number, as last read
@@ -234,8 +237,8 @@ struct nt_out {
  * @awake: the tasklet will run again by itself; set at the end of its run
  * @idle: number of runs that have found nothing
  *
- * The tasklet alone uses it, except for @tell, @told, @seen, @repeated, @answered and @awake, which
- * the ring's lock protects.
+ * The tasklet alone uses it, except for @to_report, @reported, @seen, @repeated, @answered and
+ * @awake, which the ring's lock protects.
  */
 struct nt_in {
 	const void		*ring;
@@ -246,11 +249,11 @@ struct nt_in {
 	bool			torn;
 	u64			got;
 	u64			avail;
-	u64			tell;
-	u64			told;
+	u64			to_report;
+	u64			reported;
 	u64			pair_consumed;
 	u64			pair_produced;
-	u64			hear;
+	u64			handled_to;
 	bool			ack;
 	u32			answered;
 	u32			serial, echo;
@@ -277,7 +280,7 @@ struct nt_in {
  * @bell: the doorbell that is rung next
  * @out: the direction to the peer
  * @in: the direction from the peer
- * @unheard: records that the engine has copied and the peer has not handled. The tasklet's, and
+ * @unhandled: records that the engine has copied and the peer has not handled. The tasklet's, and
  *	nt_ring_off()'s when the tasklet can't run any more
  * @tasklet: handles records, completes copies and starts copies
  * @idle: woken when the engine has nothing left in NT_ENDING, and when the ring is off
@@ -295,7 +298,7 @@ struct nt_ring {
 	unsigned int			bells, bell;
 	struct nt_out			out;
 	struct nt_in			in;
-	struct list_head		unheard;
+	struct list_head		unhandled;
 	struct tasklet_struct		tasklet;
 	wait_queue_head_t		idle;
 	struct nt_engine		engine;

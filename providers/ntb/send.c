@@ -19,7 +19,7 @@ int nt_loads_alloc(struct nt_stream *s)
 	struct nt_load *loads;
 	unsigned int i;
 
-	if (s->mirror)
+	if (s->loopback)
 		return 0;
 	loads = kvcalloc(NT_LOADS, sizeof(*loads), GFP_NOIO);
 	if (!loads)
@@ -153,7 +153,7 @@ static int nt_send_load(struct nt_stream *s, const void *head, u32 head_len, str
 	if (!l)
 		return -EAGAIN;
 	body = l->rec.head + sizeof(struct ntw_rec);
-	ntw_encode_data(s->sent + s->put, nt_tell(s), s->peer, &l->rec.rec, body);
+	ntw_encode_data(s->sent + s->put, nt_advertise(s), s->peer, &l->rec.rec, body);
 	memcpy(l->rec.head + NT_PREFIX, head, head_len);
 	l->rec.head_len = NT_PREFIX + head_len;
 	l->rec.count = 0;
@@ -240,7 +240,7 @@ static int nt_send_placed(struct nt_stream *s, struct kfi_unit *unit, u64 at)
 		from = &copy;
 	}
 	piece = (struct ntw_piece) {
-		.pos = s->sent + s->put, .limit = nt_tell(s), .placed = len,
+		.pos = s->sent + s->put, .limit = nt_advertise(s), .placed = len,
 	};
 	if (checks) {
 		nt_place_named(unit, at, &piece);
@@ -292,9 +292,10 @@ static int nt_send(struct nt_stream *s, struct kfi_unit *unit)
 	if (splice) {
 		ret = nt_send_load(s, vec[1].iov_base, head, unit, load, more);
 	} else {
-		ntw_encode_data(s->sent + s->put, nt_tell(s), s->peer, &first.rec, &first.data);
-		if (s->mirror)
-			ret = nt_mirror_put(&s->dev->mirror, vec, 2, unit->payload, load);
+		ntw_encode_data(s->sent + s->put, nt_advertise(s), s->peer, &first.rec,
+				&first.data);
+		if (s->loopback)
+			ret = nt_loopback_put(&s->dev->loopback, vec, 2, unit->payload, load);
 		else
 			ret = nt_put(s->dev->link, vec, 2, unit->payload, load, more);
 		if (ret == -EAGAIN)
@@ -319,13 +320,13 @@ int nt_post_unit(struct kfi_link *link, struct kfi_unit *unit)
 	/* The end of the connection was reported, and kfi_link_room() is not called any more. */
 	if (s->ended || s->state != NT_OPEN || nt_stream_over(s))
 		ret = -EAGAIN;
-	if (unit->nplaces && s->mirror)
+	if (unit->nplaces && s->loopback)
 		ret = -EPROTO;		/* this end names no places */
 	while (!ret && unit->nplaces && unit->left)
 		ret = nt_send_placed(s, unit, unit->at + before - unit->left);
 	while (!ret && !unit->nplaces && (unit->done < unit->len || unit->left))
 		ret = nt_send(s, unit);
-	if (ret && !s->mirror)
+	if (ret && !s->loopback)
 		nt_kick(s->dev->link);	/* send what was posted, as no more follows now */
 	rcu_read_unlock();
 	return ret;
@@ -338,7 +339,7 @@ bool nt_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t
 {
 	const struct nt_stream *s = nt_stream_of(link);
 
-	return !s->mirror && len > NT_COPY && !nt_link_crc(s->dev->link);
+	return !s->loopback && len > NT_COPY && !nt_link_crc(s->dev->link);
 }
 
 u64 nt_sent_to(const struct kfi_link *link)

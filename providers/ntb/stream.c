@@ -3,7 +3,7 @@
  * stream.c - connections: a stream of bytes in each direction, as a link of the message protocol.
  *
  *   nt_open()  nt_dial()	this side calls; call.c has the other side
- *   nt_word_run()		records without bytes
+ *   nt_ctrl_run()		records without bytes
  *   nt_close()			the last record, and the end
  *
  * send.c and recv.c have the streams.
@@ -49,7 +49,7 @@ void nt_stream_publish(struct nt_stream *s)
 	xa_unlock_bh(&s->dev->streams);
 }
 
-static void nt_word_sent(struct nt_rec *rec, int err);
+static void nt_ctrl_sent(struct nt_rec *rec, int err);
 
 void nt_backlog_free(struct nt_stream *s, u8 *backlog)
 {
@@ -67,8 +67,8 @@ struct nt_stream *nt_stream_new(struct nt_dev *dev, u32 window)
 	spin_lock_init(&s->lock);
 	s->dev = dev;
 	s->window = window;
-	s->told = window;
-	s->word.sent = nt_word_sent;
+	s->advertised = window;
+	s->ctrl.sent = nt_ctrl_sent;
 	INIT_LIST_HEAD(&s->idle);
 	INIT_LIST_HEAD(&s->flying);
 	INIT_LIST_HEAD(&s->exposures);
@@ -91,7 +91,7 @@ struct nt_stream *nt_stream_new(struct nt_dev *dev, u32 window)
  */
 bool nt_stream_over(const struct nt_stream *s)
 {
-	return !s->mirror && s->life != nt_link_life(s->dev->link);
+	return !s->loopback && s->life != nt_link_life(s->dev->link);
 }
 
 /* Return: 0; -ENOTCONN: no callback is called */
@@ -99,8 +99,8 @@ static int nt_stream_post(struct nt_stream *s, struct nt_rec *rec)
 {
 	int ret = 0;
 
-	if (s->mirror) {
-		nt_mirror_post(&s->dev->mirror, rec);
+	if (s->loopback) {
+		nt_loopback_post(&s->dev->loopback, rec);
 		return 0;
 	}
 	rcu_read_lock();
@@ -109,11 +109,11 @@ static int nt_stream_post(struct nt_stream *s, struct nt_rec *rec)
 	return ret;
 }
 
-static u16 nt_word_fill(struct nt_stream *s, int what)
+static u16 nt_ctrl_fill(struct nt_stream *s, int what)
 {
 	struct ntw_calling c = { .number = s->id, .window = s->window };
-	void *body = s->word.head + sizeof(struct ntw_rec);
-	struct ntw_rec *rec = &s->word.rec;
+	void *body = s->ctrl.head + sizeof(struct ntw_rec);
+	struct ntw_rec *rec = &s->ctrl.rec;
 
 	switch (what) {
 	case NT_DUE_CALL:
@@ -123,7 +123,7 @@ static u16 nt_word_fill(struct nt_stream *s, int what)
 		ntw_encode_answer(&c, s->peer, rec, body);
 		return sizeof(struct ntw_answer);
 	case NT_DUE_LIMIT:
-		ntw_encode_data(s->sent + s->put, nt_tell(s), s->peer, rec, body);
+		ntw_encode_data(s->sent + s->put, nt_advertise(s), s->peer, rec, body);
 		return sizeof(struct ntw_data);
 	default:
 		ntw_encode_close((s->abort ? NTW_C_ABORT : 0) | (s->wants ? NTW_C_RETURN : 0),
@@ -133,7 +133,7 @@ static u16 nt_word_fill(struct nt_stream *s, int what)
 }
 
 /* Send the records that are due, one at a time */
-static void nt_word_run(struct nt_stream *s)
+static void nt_ctrl_run(struct nt_stream *s)
 {
 	int what;
 
@@ -141,23 +141,23 @@ static void nt_word_run(struct nt_stream *s)
 	while (s->due && !s->busy) {
 		what = __ffs(s->due);
 		__clear_bit(what, &s->due);
-		s->word.head_len = sizeof(struct ntw_rec) + nt_word_fill(s, what);
+		s->ctrl.head_len = sizeof(struct ntw_rec) + nt_ctrl_fill(s, what);
 		s->busy = true;
 		refcount_inc(&s->ref);
-		if (nt_stream_post(s, &s->word)) {
+		if (nt_stream_post(s, &s->ctrl)) {
 			s->busy = false;
 			refcount_dec(&s->ref);
 		}
 	}
 }
 
-static void nt_word_sent(struct nt_rec *rec, int err)
+static void nt_ctrl_sent(struct nt_rec *rec, int err)
 {
-	struct nt_stream *s = container_of(rec, struct nt_stream, word);
+	struct nt_stream *s = container_of(rec, struct nt_stream, ctrl);
 
 	spin_lock_bh(&s->lock);
 	s->busy = false;
-	nt_word_run(s);
+	nt_ctrl_run(s);
 	spin_unlock_bh(&s->lock);
 	nt_stream_put(s);
 }
@@ -165,7 +165,7 @@ static void nt_word_sent(struct nt_rec *rec, int err)
 void nt_stream_due(struct nt_stream *s, int what)
 {
 	__set_bit(what, &s->due);
-	nt_word_run(s);
+	nt_ctrl_run(s);
 }
 
 /* ---- beginning ---- */
@@ -175,9 +175,9 @@ void nt_stream_open(struct nt_stream *s, u32 peer, u32 limit)
 	lockdep_assert_held(&s->lock);
 	s->peer = peer;
 	s->limit = limit;
-	s->room = (s->mirror ? NTW_REC_MAX : nt_rec_room(s->dev->link)) - NT_PREFIX;
+	s->room = (s->loopback ? NTW_REC_MAX : nt_rec_room(s->dev->link)) - NT_PREFIX;
 	s->state = NT_OPEN;
-	s->end->link.checks = !s->mirror && nt_link_checks(s->dev->link);
+	s->end->link.checks = !s->loopback && nt_link_checks(s->dev->link);
 }
 
 /* Names are those of the endpoint's own bridge, whichever bridge carries the connection. */
@@ -193,7 +193,7 @@ static int nt_open(struct kfi_link *link)
 	if (side != nt_link_side(dev->link) && side != nt_link_peer_side(dev->link))
 		return -EHOSTUNREACH;
 	if (rdm)
-		dev = nt_way(nep, to);
+		dev = nt_path(nep, to);
 	else
 		nt_dev_get(dev);
 	s = nt_stream_new(dev, nt_window());
@@ -202,7 +202,7 @@ static int nt_open(struct kfi_link *link)
 		return -ENOMEM;
 	}
 	container_of(link, struct nt_end, link)->stream = s;
-	s->mirror = side == nt_link_side(nep->dev->link);
+	s->loopback = side == nt_link_side(nep->dev->link);
 	s->call = (struct ntw_calling) {
 		.number = s->id,
 		.from = le32_to_cpu(nep->addr.port),
@@ -222,7 +222,7 @@ void nt_stream_call(struct nt_stream *s)
 		return;
 	rcu_read_lock();	/* see nt_stream_over() */
 	s->life = nt_link_life(s->dev->link);
-	if (s->mirror || nt_link_is_up(s->dev->link)) {
+	if (s->loopback || nt_link_is_up(s->dev->link)) {
 		s->state = NT_CALLED;
 		nt_stream_due(s, NT_DUE_CALL);
 	}
@@ -245,7 +245,7 @@ static int nt_dial(struct kfi_link *link)
 	waits = s->state == NT_NEW;
 	spin_unlock_bh(&s->lock);
 	if (waits && link->ep->ep.type == KFI_EP_RDM &&
-	    nt_way_other(nt_link_ep(link), s->dev, (void *)link->name))
+	    nt_path_other(nt_link_ep(link), s->dev, (void *)link->name))
 		/* -EALREADY lets the protocol call again, by the other bridge: kfi_peer_lost() */
 		return -EALREADY;
 	return 0;
@@ -273,7 +273,7 @@ void nt_stream_end(struct nt_stream *s, int err)
 }
 
 /* Send a CLOSE, once, unless the peer's number is not known. */
-static void nt_say_close(struct nt_stream *s)
+static void nt_send_close(struct nt_stream *s)
 {
 	if (s->closing || !s->peer)
 		return;
@@ -293,7 +293,7 @@ void nt_close_in(struct nt_stream *s, const struct ntw_rec *rec, size_t len)
 	WRITE_ONCE(s->returned, true);
 	nt_stream_end(s, s->state == NT_OPEN ? err : -ECONNREFUSED);
 	if (bits & NTW_C_RETURN)
-		nt_say_close(s);	/* behind all that was written to its memory */
+		nt_send_close(s);	/* behind all that was written to its memory */
 	spin_unlock(&s->lock);
 	wake_up_all(&s->dev->back);
 }
@@ -336,7 +336,7 @@ static void nt_close(struct kfi_link *link, bool abort)
 	nt_loads_unpost(s);
 	flies = !list_empty(&s->flying);
 	if (!s->returned)
-		nt_say_close(s);
+		nt_send_close(s);
 	spin_unlock_bh(&s->lock);
 	if (flies)
 		nt_drain(s->dev->link);
@@ -348,7 +348,7 @@ static void nt_close(struct kfi_link *link, bool abort)
 	 * of them loses the link.
 	 */
 	s->leaving = true;
-	if (atomic_inc_return(&s->dev->leaving) > NT_LEAVING && !s->mirror)
+	if (atomic_inc_return(&s->dev->leaving) > NT_LEAVING && !s->loopback)
 		nt_link_fault(s->dev->link, s->life,
 			      "the peer does not read the ends of its connections");
 	nt_stream_free(s);
@@ -384,7 +384,7 @@ static void nt_unlock(struct kfi_link *link)
 const struct kfi_link_ops nt_link_ops = {
 	.link_size	= sizeof(struct nt_end),
 	.name_len	= sizeof(struct ntw_addr),
-	.flags		= KFI_LINK_TELLS_SENT,
+	.flags		= KFI_LINK_REPORTS_SENT,
 	.place_min	= NT_COPY,
 
 	.len		= nt_name_len,

@@ -412,7 +412,7 @@ int nt_window_places(struct nt_link *link, const struct iov_iter *iter, size_t l
 {
 	struct iov_iter it = *iter;
 	struct nt_piece piece;
-	bool flat = nt_link_lends(link);
+	bool flat = nt_link_flat_in_use(link);
 	unsigned int n = 0;
 	u64 at;
 

@@ -27,32 +27,35 @@ static u32 pad_check(const u32 pads[NTW_PADS])
 	return ntw_check(bytes, sizeof(bytes));
 }
 
-void ntw_encode_hand(const struct ntw_hand *hand, u32 pads[NTW_PADS])
+void ntw_encode_handshake(const struct ntw_handshake *handshake, u32 pads[NTW_PADS])
 {
 	pads[NTW_PAD_MAGIC] = (u32)NTW_MAGIC << 16 | NTW_VERSION_MIN << 8 | NTW_VERSION;
-	pads[NTW_PAD_STATE] = hand->state | (u32)hand->ring_shift << 8 | (u32)hand->bell << 16 |
-			      (u32)hand->bells << 24;
-	pads[NTW_PAD_MINE] = hand->mine;
-	pads[NTW_PAD_YOURS] = hand->yours;
-	pads[NTW_PAD_SIZE] = hand->size_kib;
+	pads[NTW_PAD_STATE] = handshake->state | (u32)handshake->ring_shift << 8 |
+			      (u32)handshake->bell << 16 | (u32)handshake->bells << 24;
+	pads[NTW_PAD_MINE] = handshake->mine;
+	pads[NTW_PAD_YOURS] = handshake->yours;
+	pads[NTW_PAD_SIZE] = handshake->size_kib;
 	pads[NTW_PAD_CHECK] = pad_check(pads);
 }
 
 /* Are the values valid for a writer that is not away? */
-static bool hand_sane(const struct ntw_hand *hand)
+static bool handshake_sane(const struct ntw_handshake *handshake)
 {
 	u64 need;
 
-	if (hand->state > NTW_OPEN || !hand->mine || hand->ring_shift < NTW_RING_SHIFT_MIN ||
-	    hand->ring_shift > NTW_RING_SHIFT_MAX)
+	if (handshake->state > NTW_OPEN || !handshake->mine ||
+	    handshake->ring_shift < NTW_RING_SHIFT_MIN ||
+	    handshake->ring_shift > NTW_RING_SHIFT_MAX)
 		return false;
-	if (!hand->bells || hand->bells > NTW_BELLS_MAX || hand->bell + hand->bells > 64)
+	if (!handshake->bells || handshake->bells > NTW_BELLS_MAX ||
+	    handshake->bell + handshake->bells > 64)
 		return false;
-	need = NTW_RING_AT + (1ULL << hand->ring_shift);
-	return (u64)hand->size_kib * 1024 >= need && (u64)hand->size_kib * 1024 <= NTW_SIZE_MAX;
+	need = NTW_RING_AT + (1ULL << handshake->ring_shift);
+	return (u64)handshake->size_kib * 1024 >= need &&
+	       (u64)handshake->size_kib * 1024 <= NTW_SIZE_MAX;
 }
 
-int ntw_decode_hand(const u32 pads[NTW_PADS], struct ntw_hand *hand)
+int ntw_decode_handshake(const u32 pads[NTW_PADS], struct ntw_handshake *handshake)
 {
 	u32 magic = pads[NTW_PAD_MAGIC], state = pads[NTW_PAD_STATE];
 	u8 oldest = magic >> 8, newest = magic;
@@ -62,7 +65,7 @@ int ntw_decode_hand(const u32 pads[NTW_PADS], struct ntw_hand *hand)
 		return -EAGAIN;
 	if (oldest > NTW_VERSION || newest < NTW_VERSION_MIN || oldest > newest)
 		return -EPROTONOSUPPORT;
-	*hand = (struct ntw_hand) {
+	*handshake = (struct ntw_handshake) {
 		.version = newest < NTW_VERSION ? newest : NTW_VERSION,
 		.state = state,
 		.ring_shift = state >> 8,
@@ -72,9 +75,9 @@ int ntw_decode_hand(const u32 pads[NTW_PADS], struct ntw_hand *hand)
 		.yours = pads[NTW_PAD_YOURS],
 		.size_kib = pads[NTW_PAD_SIZE],
 	};
-	if (hand->state == NTW_AWAY)
+	if (handshake->state == NTW_AWAY)
 		return -EAGAIN;
-	return hand_sane(hand) ? 0 : -EPROTO;
+	return handshake_sane(handshake) ? 0 : -EPROTO;
 }
 
 void ntw_encode_hello(const struct ntw_greeting *g, struct ntw_hello *hello)

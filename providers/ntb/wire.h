@@ -63,7 +63,7 @@ enum ntw_state {
 };
 
 /**
- * struct ntw_hand - the scratchpads, decoded
+ * struct ntw_handshake - the scratchpads, decoded
  * @version: the newest version that both sides support
  * @state: enum ntw_state
  * @ring_shift: the ring has 1 << @ring_shift bytes
@@ -73,7 +73,7 @@ enum ntw_state {
  * @yours: incarnation of the reader, or 0
  * @size_kib: inbound memory of the writer in KiB
  */
-struct ntw_hand {
+struct ntw_handshake {
 	u8	version;
 	u8	state;
 	u8	ring_shift;
@@ -268,8 +268,8 @@ u32 ntw_check(const void *data, size_t len);
  * Decode the peer's scratchpads, which were read one after another. Pure.
  * Return: 0; -EAGAIN: no peer, or half-written; -EPROTONOSUPPORT: another version; -EPROTO: invalid
  */
-int ntw_decode_hand(const u32 pads[NTW_PADS], struct ntw_hand *hand);
-void ntw_encode_hand(const struct ntw_hand *hand, u32 pads[NTW_PADS]);
+int ntw_decode_handshake(const u32 pads[NTW_PADS], struct ntw_handshake *handshake);
+void ntw_encode_handshake(const struct ntw_handshake *handshake, u32 pads[NTW_PADS]);
 
 /*
  * Decode a copy of the hello in the control page. Pure. Return: 0; -EPROTO; -EOPNOTSUPP: an unknown

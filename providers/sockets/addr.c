@@ -122,7 +122,7 @@ static void ks_offer_domain(struct kfi_info *info, struct kfi_inaddr_local *loca
  * address if it has one; else all types, under the address.
  */
 static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local,
-		    struct kfi_inaddr_wish *wish, bool brief)
+		    struct kfi_inaddr_filter *filter, bool brief)
 {
 	static const enum kfi_ep_type types[] = { KFI_EP_RDM, KFI_EP_MSG, KFI_EP_DGRAM };
 	struct kfi_info *info = kfi_allocinfo();
@@ -133,8 +133,8 @@ static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local,
 		ks_offer_transfer(info, types[i]);
 		ks_offer_domain(info, local);
 		if (!brief)
-			kfi_inaddr_offer(info, local, wish);
-		else if (!kfi_inaddr_short_offer(q, wish, local, &name, info))
+			kfi_inaddr_offer(info, local, filter);
+		else if (!kfi_inaddr_short_offer(q, filter, local, &name, info))
 			break;
 		ret = kfi_query_add(q, info);
 	}
@@ -148,18 +148,18 @@ static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local,
 	return ret;
 }
 
-static bool ks_grants(const struct kfi_inaddr_wish *wish, const struct kfi_inaddr_local *local)
+static bool ks_matches(const struct kfi_inaddr_filter *filter, const struct kfi_inaddr_local *local)
 {
-	return kfi_inaddr_named(wish, local->ifname) && kfi_inaddr_grants(wish, local);
+	return kfi_inaddr_named(filter, local->ifname) && kfi_inaddr_matches(filter, local);
 }
 
 int ks_getinfo(struct kfi_query *q)
 {
 	struct kfi_inaddr_locals *all;
-	struct kfi_inaddr_wish wish;
+	struct kfi_inaddr_filter filter;
 	bool any = false;
 	unsigned int i;
-	int ret = kfi_inaddr_wish(q, &wish);
+	int ret = kfi_inaddr_filter(q, &filter);
 
 	if (ret)
 		return ret;
@@ -167,14 +167,14 @@ int ks_getinfo(struct kfi_query *q)
 	if (!all)
 		return -ENOMEM;
 	for (i = 0; !ret && i < all->n && kfi_inaddr_short_wanted(q); i++)
-		if (ks_grants(&wish, &all->at[i]))
-			ret = ks_offer(q, &all->at[i], &wish, true);
+		if (ks_matches(&filter, &all->at[i]))
+			ret = ks_offer(q, &all->at[i], &filter, true);
 	for (i = 0; !ret && i < all->n; i++) {
-		if (!ks_grants(&wish, &all->at[i]))
+		if (!ks_matches(&filter, &all->at[i]))
 			continue;
 		any = true;
-		kfi_inaddr_set_port(&all->at[i].addr, wish.port);
-		ret = ks_offer(q, &all->at[i], &wish, false);
+		kfi_inaddr_set_port(&all->at[i].addr, filter.port);
+		ret = ks_offer(q, &all->at[i], &filter, false);
 	}
 	kvfree(all);
 	return ret ?: any ? 0 : -ENODATA;

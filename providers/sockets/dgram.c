@@ -47,7 +47,7 @@ int ks_dgram_tx(struct ks_ep *sep, struct kfi_oper *op)
 	if (kfi_av_addr(sep->pe.ep.av, op->addr, &to) < 0)
 		return -EINVAL;
 	rcu_read_lock();
-	if (READ_ONCE(sep->pe.home.stop_err)) {
+	if (READ_ONCE(sep->pe.conn_set.stop_err)) {
 		rcu_read_unlock();
 		return -ENODEV;
 	}
@@ -90,7 +90,7 @@ static int ks_dgram_send(struct ks_ep *sep, struct kfi_oper *op)
 static void ks_dgram_tx_work(struct work_struct *work)
 {
 	struct ks_dgram *dg = container_of(work, struct ks_dgram, tx);
-	struct kfi_home *home = &dg->sep->pe.home;
+	struct kfi_conn_set *set = &dg->sep->pe.conn_set;
 	unsigned int noio = memalloc_noio_save();
 	struct llist_node *posted;
 	struct kfi_oper *op, *next;
@@ -102,10 +102,10 @@ static void ks_dgram_tx_work(struct work_struct *work)
 	 * each could wait for KS_DGRAM_SEND.
 	 */
 	llist_for_each_entry_safe(op, next, posted, lnode) {
-		err = READ_ONCE(home->stop_err);
+		err = READ_ONCE(set->stop_err);
 		ret = err ?: ks_dgram_send(dg->sep, op);
 		if (ret == -EPIPE)
-			ret = READ_ONCE(home->stop_err) ?: ret;	/* woken by ks_dgram_stop() */
+			ret = READ_ONCE(set->stop_err) ?: ret;	/* woken by ks_dgram_stop() */
 		kfi_tx_complete(op, ret);
 	}
 	memalloc_noio_restore(noio);
@@ -161,7 +161,7 @@ static void ks_dgram_rx_work(struct work_struct *work)
 	struct ks_ep *sep = dg->sep;
 	int i, got;
 
-	if (READ_ONCE(sep->pe.home.stop_err))
+	if (READ_ONCE(sep->pe.conn_set.stop_err))
 		return;
 	for (i = 0; i < KS_DGRAM_BUDGET; i++) {
 		struct kvec vec = { dg->buf + KS_DGRAM_RX, KS_DGRAM_RX };

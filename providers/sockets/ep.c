@@ -39,7 +39,7 @@ int ks_ep_open(struct kfi_ep *ep)
 	return ret ?: kfi_proto_ep_open(ep, &ks_proto);
 }
 
-/* A context has the name of its scalable endpoint, which listens for it: kfi_home_adopt(). */
+/* A context has the name of its scalable endpoint, which listens for it: kfi_conn_set_adopt(). */
 static void ks_ctx_enable(struct ks_ep *sep, const struct ks_ep *top)
 {
 	sep->addr = top->addr;
@@ -71,7 +71,7 @@ static void ks_ep_quiet(struct kfi_proto_ep *pe)
 		ks_unlisten(sep->listener, &sep->accept);
 	sep->listener = NULL;
 	if (pe->ep.type == KFI_EP_DGRAM)
-		ks_dgram_stop(sep, pe->home.stop_err);
+		ks_dgram_stop(sep, pe->conn_set.stop_err);
 }
 
 void ks_ep_stop(struct kfi_ep *ep, int err)

@@ -7,13 +7,6 @@
 
 /* ---- names ---- */
 
-static size_t ks_name_len(const void *name)
-{
-	const union kfi_inaddr *a = name;
-
-	return kfi_inaddr_len(a->sa.sa_family);
-}
-
 static int ks_name_read(const struct kfi_ep *ep, const void *addr, void *name)
 {
 	return kfi_inaddr_name_read(&to_ks_domain(ep->domain)->names, addr, name);
@@ -24,19 +17,9 @@ static int ks_name_write(const struct kfi_ep *ep, const void *name, void *addr)
 	return kfi_inaddr_name_write(&to_ks_domain(ep->domain)->names, name, addr);
 }
 
-static void ks_name_source(const void *name, void *source)
-{
-	*(union kfi_inaddr *)source = kfi_inaddr_origin(name);
-}
-
 static u16 ks_name_port(const struct kfi_proto_ep *pe)
 {
 	return be16_to_cpu(kfi_inaddr_port(&container_of(pe, struct ks_ep, pe)->addr));
-}
-
-static void ks_name_set_port(void *name, u16 port)
-{
-	kfi_inaddr_set_port(name, cpu_to_be16(port));
 }
 
 static void ks_name_self(struct kfi_link *link, void *name)
@@ -259,7 +242,7 @@ static void ks_probe_work(struct work_struct *work)
 {
 	struct ks_link *kl = container_of(to_delayed_work(work), struct ks_link, probe);
 
-	kfi_link_poke(&kl->link);
+	kfi_link_ping(&kl->link);
 	if (ks_probing(kl))
 		queue_delayed_work(ks_wq, &kl->probe, msecs_to_jiffies(KS_PROBE_MS / 4));
 }
@@ -285,7 +268,7 @@ static unsigned long ks_probe_patience(const struct sock *sk)
 static int ks_probe(struct kfi_link *link)
 {
 	struct ks_link *kl = to_ks_link(link);
-	u32 heard = READ_ONCE(tcp_sk(kl->sk)->rcv_tstamp);
+	u32 last_rx = READ_ONCE(tcp_sk(kl->sk)->rcv_tstamp);
 
 	if (READ_ONCE(kl->sk->sk_state) != TCP_ESTABLISHED)
 		return -1;
@@ -296,7 +279,7 @@ static int ks_probe(struct kfi_link *link)
 		return 0;
 	}
 	/* The same tick suffices: a caller that is refused by mistake calls again. */
-	if ((s32)(heard - (u32)kl->probed) >= 0) {
+	if ((s32)(last_rx - (u32)kl->probed) >= 0) {
 		WRITE_ONCE(kl->probed, 0);
 		return 1;
 	}
@@ -350,14 +333,14 @@ const struct kfi_link_ops ks_link_ops = {
 	.link_size	= sizeof(struct ks_link),
 	.name_len	= sizeof(union kfi_inaddr),
 
-	.len		= ks_name_len,
+	.len		= kfi_inaddr_name_len,
 	.cmp		= kfi_inaddr_cmp,
 	.hash		= kfi_inaddr_hash,
 	.name		= ks_name_read,
 	.address	= ks_name_write,
-	.source		= ks_name_source,
+	.source		= kfi_inaddr_name_origin,
 	.port		= ks_name_port,
-	.set_port	= ks_name_set_port,
+	.set_port	= kfi_inaddr_name_set_port,
 	.self		= ks_name_self,
 
 	.open		= ks_open,

@@ -2,8 +2,8 @@
 /*
  * addr.c - names, which are those of kfi_inaddr.h, and the devices behind them.
  *
- * Which device and port serve an address of ours is for rdma_cm to say, as it would to a connection from there. That is the
- * same question for IPoIB, RoCE and iWARP.
+ * rdma_cm selects the device and the port of an address of ours, as it would for a connection from
+ * that address. This is the same for IPoIB, RoCE and iWARP.
  */
 #include <linux/mm.h>
 #include <rdma/rdma_cm.h>
@@ -19,7 +19,7 @@ int kv_addr_check(struct kfi_domain *domain, const void *addr)
 	return kfi_inaddr_name_check(&to_kv_domain(domain)->names, addr);
 }
 
-/* If the device goes just now: the id goes with the question. */
+/* The device may be removed now. kv_dev_at() destroys the identifier in any case. */
 static int kv_no_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	return 0;
@@ -49,7 +49,8 @@ struct kv_dev *kv_dev_at(struct net *net, const union kfi_inaddr *addr, u32 *por
 static bool kv_domain_has(const struct kfi_domain *domain, const union kfi_inaddr *src,
 			  const struct kfi_inaddr_local *local)
 {
-	return !strcmp(local->fabric, domain->fabric->name) && local->addr.sa.sa_family == src->sa.sa_family &&
+	return !strcmp(local->fabric, domain->fabric->name) &&
+	       local->addr.sa.sa_family == src->sa.sa_family &&
 	       (kfi_inaddr_any(src) || !kfi_inaddr_ip_cmp(src, &local->addr));
 }
 

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cq.c - a connection's completion queue at the device. Mostly one that the RDMA core shares out and polls in softirq. If the
- * consumer polls his own queues, and nothing else hears of the connection, it is a queue of its own, for him to look at
- * (kfi_source.h).
+ * cq.c - the completion queue of a queue pair. Usually it is one that the RDMA core shares among
+ * queue pairs and polls in softirq. If the consumer polls all queues that completions of the
+ * connection go to, the queue pair has a completion queue of its own, which the readers of the
+ * consumer's queues poll (kfi_source.h).
  */
 #include "verbs.h"
 
-static struct kv_conn *kv_source_conn(struct kfi_source *src)
+static struct kv_qp *kv_source_qp(struct kfi_source *src)
 {
-	return container_of(src, struct kv_conn, source);
+	return container_of(src, struct kv_qp, source);
 }
 
 static int kv_cq_poll(struct kfi_source *src, int budget)
 {
-	struct kv_conn *conn = kv_source_conn(src);
+	struct kv_qp *qp = kv_source_qp(src);
 	struct ib_wc wc[8];
 	int i, n, all = 0;
 
 	do {
-		n = ib_poll_cq(conn->cq, min_t(int, ARRAY_SIZE(wc), budget - all), wc);
+		n = ib_poll_cq(qp->cq, min_t(int, ARRAY_SIZE(wc), budget - all), wc);
 		for (i = 0; i < n; i++)
-			wc[i].wr_cqe->done(conn->cq, &wc[i]);
+			wc[i].wr_cqe->done(qp->cq, &wc[i]);
 		all += max(n, 0);
 	} while (n == ARRAY_SIZE(wc) && all < budget);
 	return all;
@@ -28,7 +29,8 @@ static int kv_cq_poll(struct kfi_source *src, int budget)
 
 static bool kv_cq_arm(struct kfi_source *src)
 {
-	return ib_req_notify_cq(kv_source_conn(src)->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0;
+	return ib_req_notify_cq(kv_source_qp(src)->cq,
+				IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0;
 }
 
 static const struct kfi_source_ops kv_source_ops = {
@@ -36,58 +38,70 @@ static const struct kfi_source_ops kv_source_ops = {
 	.arm	= kv_cq_arm,
 };
 
-/* Any context. Not before it is armed, and so not before the source has been started. */
+/* Any context, but not before the source was started, because the queue is armed after that. */
 static void kv_cq_event(struct ib_cq *cq, void *context)
 {
 	kfi_source_event(context);
 }
 
-/* The queue itself is in trouble; what its queue pair does then is heard there. */
+/* The queue itself has failed; the queue pair reports what follows from that. */
 static void kv_cq_trouble(struct ib_event *event, void *context)
 {
 }
 
-static int kv_cq_own(struct kv_conn *conn, unsigned int ncqe, int vector)
+static int kv_cq_own(struct kv_qp *qp, struct kfi_ep *ep, unsigned int ncqe, int vector)
 {
-	struct ib_device *ib = conn->kdom->ib;
+	struct ib_device *ib = qp->kdom->ib;
 	struct ib_cq_init_attr attr = {
 		.cqe		= ncqe,
-		.comp_vector	= (vector < 0 ? raw_smp_processor_id() : vector) % ib->num_comp_vectors,
+		.comp_vector	= (vector < 0 ? raw_smp_processor_id() : vector) %
+				  ib->num_comp_vectors,
 	};
-	struct ib_cq *cq = ib_create_cq(ib, kv_cq_event, kv_cq_trouble, &conn->source, &attr);
+	struct ib_cq *cq = ib_create_cq(ib, kv_cq_event, kv_cq_trouble, &qp->source, &attr);
 
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
-	conn->cq = cq;
-	conn->ncqe = 0;
-	kfi_source_start(&conn->source, &kv_source_ops, &conn->vep->ep);
+	qp->cq = cq;
+	qp->ncqe = 0;
+	kfi_source_start(&qp->source, &kv_source_ops, ep);
 	return 0;
 }
 
-int kv_cq_open(struct kv_conn *conn, unsigned int ncqe, int vector)
+/*
+ * The vectors of a device are spread over the CPUs: select that of the CPU that the consumer has
+ * selected for its receive queue, or else for its transmit queue.
+ */
+static int kv_cq_vector(const struct kfi_ep *ep)
+{
+	int cpu = kfi_cq_cpu(ep->rx_cq);
+
+	return cpu < 0 ? kfi_cq_cpu(ep->tx_cq) : cpu;
+}
+
+int kv_cq_open(struct kv_qp *qp, struct kfi_ep *ep, unsigned int ncqe)
 {
 	struct ib_cq *cq;
 
-	if (kfi_source_wanted(&conn->vep->ep))
-		return kv_cq_own(conn, ncqe, vector);
-	cq = ib_cq_pool_get(conn->kdom->ib, ncqe, vector, IB_POLL_SOFTIRQ);
+	if (kfi_source_wanted(ep))
+		return kv_cq_own(qp, ep, ncqe, kv_cq_vector(ep));
+	cq = ib_cq_pool_get(qp->kdom->ib, ncqe, kv_cq_vector(ep), IB_POLL_SOFTIRQ);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
-	conn->cq = cq;
-	conn->ncqe = ncqe;
+	qp->cq = cq;
+	qp->ncqe = ncqe;
 	return 0;
 }
 
-/* Its queue pair is gone: nothing comes any more. */
-void kv_cq_close(struct kv_conn *conn)
+/* The queue pair is gone: no completion comes any more. */
+void kv_cq_close(struct kv_qp *qp)
 {
-	if (!conn->cq)
+	if (!qp->cq)
 		return;
-	if (conn->ncqe) {
-		ib_cq_pool_put(conn->cq, conn->ncqe);
+	if (qp->ncqe) {
+		ib_cq_pool_put(qp->cq, qp->ncqe);
 	} else {
-		kfi_source_stop(&conn->source);
-		ib_destroy_cq(conn->cq);
+		kfi_source_stop(&qp->source);
+		ib_destroy_cq(qp->cq);
 	}
-	conn->cq = NULL;
+	qp->cq = NULL;
 }

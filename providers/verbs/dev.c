@@ -5,15 +5,18 @@
 #define pr_fmt(fmt) "kfi_verbs: " fmt
 
 #include <linux/device.h>
+#include <linux/dma-map-ops.h>
 #include <linux/slab.h>
 #include "dev.h"
 #include "verbs.h"
 
-/* What a device needs to have; all that is made for storage has a hundred times of it. */
+/* The least that a device has to support. Devices for storage support a hundred times as much. */
 #define KV_MIN_SGE		2	/* a header and payload */
 #define KV_MIN_PAGES		16
 
-/* Protects kv_devs, &kv_dev.domains and membership in both. Nothing of kfi.ko is called under it. */
+/*
+ * Protects kv_devs, &kv_dev.domains and membership in both. Nothing of kfi.ko is called under it.
+ */
 static DEFINE_MUTEX(kv_devs_lock);
 static LIST_HEAD(kv_devs);
 
@@ -46,7 +49,7 @@ bool kv_domain_get(struct kv_domain *kdom)
 	return refcount_inc_not_zero(&kdom->users);
 }
 
-/* The device is let go of before domain_close may free @kdom. */
+/* The reference of the device is dropped before domain_close may free @kdom. */
 void kv_domain_put(struct kv_domain *kdom)
 {
 	if (!refcount_dec_and_test(&kdom->users))
@@ -72,7 +75,7 @@ static void kv_domain_read_device(struct kv_domain *kdom)
 	kdom->max_frmr_pages = min(a->max_fast_reg_page_list_len, KV_FRMR_PAGES);
 	kdom->max_key_pages = min(a->max_fast_reg_page_list_len, KV_KEY_PAGES);
 	kdom->responder_resources = min(a->max_qp_rd_atom, U8_MAX);
-	kdom->initiator_depth = min(a->max_qp_init_rd_atom, kdom->iwarp ? KV_FRMRS : U8_MAX);
+	kdom->initiator_depth = min(a->max_qp_init_rd_atom, U8_MAX);
 }
 
 static int kv_domain_read_port(struct kv_domain *kdom)
@@ -85,21 +88,24 @@ static int kv_domain_read_port(struct kv_domain *kdom)
 }
 
 /*
- * Who has mapped memory unmaps it when he likes, so the device that it is mapped for stays. A device without DMA of its own
- * has none: kfi.ko's will do.
+ * A consumer may unmap memory late, so the domain has a reference to the device that memory is
+ * mapped for. A device without DMA of its own has none: kfi.ko then uses its own.
  */
 static void kv_domain_set_limits(struct kv_domain *kdom)
 {
+	bool plain = kv_is_plain(kdom->domain.info);
+
 	kdom->dma = ib_uses_virt_dma(kdom->ib) ? NULL : get_device(kdom->ib->dma_device);
-	kdom->bounces = kdom->dma && dma_max_mapping_size(kdom->dma) != SIZE_MAX;
+	kdom->bounces = kdom->dma && (dma_max_mapping_size(kdom->dma) != SIZE_MAX ||
+				      !dev_is_dma_coherent(kdom->dma));
 	kdom->domain.limits = (struct kfi_domain_limits) {
 		.dma_device = kdom->dma,
 		.numa_node = ibdev_to_node(kdom->ib),
-		.virt_boundary_mask = PAGE_SIZE - 1,
-		.mr_page_limit = kdom->max_frmr_pages,
+		.virt_boundary_mask = plain ? PAGE_SIZE - 1 : 0,
+		.mr_page_limit = plain ? kdom->max_frmr_pages : SIZE_MAX,
 		.sge_limit = KV_IOV_MAX,
-		.refusal = kdom->iwarp ? KFI_REFUSAL_MUTE : KFI_REFUSAL_CONN,
-		.short_msg_limit = kv_is_plain(kdom->domain.info) ? 0 : kv_packet(kdom) - KVW_HDR_MAX,
+		.refusal = plain ? KFI_REFUSAL_CONN : KFI_REFUSAL_ALONE,
+		.short_msg_limit = plain ? 0 : kv_proto.params.eager_size,
 	};
 }
 
@@ -115,8 +121,8 @@ static void kv_domain_enter(struct kv_domain *kdom)
 }
 
 /*
- * The fabric's lock is held. So if the device has begun to go since we found it, kfi_device_gone() waits for us, and ends
- * this domain too.
+ * The fabric's lock is held. So if the removal of the device has begun since it was found,
+ * kfi_device_gone() waits for this function, and ends this domain too.
  */
 int kv_domain_open(struct kfi_domain *domain)
 {
@@ -151,7 +157,7 @@ put_dev:
 	return ret;
 }
 
-/* Its own reference goes once: who takes it off the list gives it back. */
+/* The domain's own reference is dropped once: by the caller that takes the domain off the list. */
 static bool kv_domain_leave(struct kv_domain *kdom)
 {
 	lockdep_assert_held(&kv_devs_lock);
@@ -175,7 +181,7 @@ void kv_domain_close(struct kfi_domain *domain)
 	put_device(kdom->dma);
 }
 
-/* Under the lock, for domain_close takes it before it lets the domain be freed. */
+/* Under the lock, which domain_close takes before the domain may be freed. */
 static void kv_dev_drop_domains(struct kv_dev *dev)
 {
 	struct kv_domain *kdom, *next;
@@ -244,7 +250,7 @@ static int kv_dev_add(struct ib_device *ib)
 	return 0;
 }
 
-/* rdma_cm was here before us, so it is removed after us: it finds none of our ids left. */
+/* The client of rdma_cm is older, so it is removed later, when no identifier of ours is left. */
 static void kv_dev_remove(struct ib_device *ib, void *data)
 {
 	struct kv_dev *dev = data;

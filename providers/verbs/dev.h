@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * dev.h - the RDMA devices of this machine, the domains that stand on them, and what they are offered as.
+ * dev.h - the RDMA devices of this machine, the domains that use them, and discovery.
  *
- * A device may go at any moment, and its driver waits until all of ours on it has gone. So everything that uses something of
- * a device has a reference, in one of two counts:
+ * A device may be removed at any moment, and its driver waits until this module uses nothing of the
+ * device. So each user has a reference, in one of two counts:
  *
- *	kv_dev.users	what uses the device: a domain's part of it, a listener, a query under way
- *	kv_domain.users	what uses the domain's protection domain: itself, its connections and regions
+ *	kv_dev.users	users of the device: domains, listeners, queries under way
+ *	kv_domain.users	users of the protection domain: the domain, its connections and regions
  *
- * Removal makes the device unfindable, ends what stands on it (kfi_device_gone()), takes the domains' own references and
- * waits for the last one. None of them may thus be kept for longer than a consumer or peer can't delay it: they are let go of
- * in ep_stop, pep_close and mr_dereg at the latest, or soon after by what those have started, not in the consumer's close.
+ * Removal takes the device off the list, ends the objects that use it (kfi_device_gone()), drops
+ * the domains' own references and waits for the last one. So no consumer and no peer may decide how
+ * long a reference is kept: it is dropped in ep_stop, pep_close or mr_dereg at the latest, or soon
+ * after by work that these have started, not in the consumer's close.
  */
 #ifndef _KFI_VERBS_DEV_H
 #define _KFI_VERBS_DEV_H
@@ -22,26 +23,28 @@
 #include "wire.h"
 
 #define KV_IOV_MAX		256		/* elements of a vector */
-#define KV_SQ			256		/* work requests a connection can have in its send queue; a power of two */
+#define KV_SQ			256		/* work requests in a send queue, a power of two */
 #define KV_RECV_MAX		1024		/* receives of a MSG endpoint */
-#define KV_SGE			16		/* segments of a work request; the device may take fewer */
-#define KV_RMA_MAX		256		/* remote segments of an operation */
+#define KV_SGE			16		/* most segments of a work request */
 #define KV_DEPTH_MAX		16384		/* operations of an endpoint, each direction */
 #define KV_INJECT_MAX		512
-#define KV_MSG_MAX		(8UL << 20)	/* a message; of RMA too */
-#define KV_CTX_MAX		256		/* contexts of a scalable endpoint, in each direction */
-#define KV_DESCS		16		/* descriptors in a packet of ours */
+#define KV_MSG_MAX		(8UL << 20)	/* bytes of a message, or of an RMA operation */
+#define KV_CTX_MAX		256		/* contexts of an endpoint, in each direction */
+#define KV_LINK_SQ		128		/* RDM: as KV_SQ */
+#define KV_LINK_BUF		2048		/* RDM: bytes of a SEND that are copied at most */
+#define KV_RECVS		64		/* RDM: receives of a connection */
+#define KV_PLACE_MIN		8192		/* RDM: shortest payload for places */
 #define KV_FRMR_PAGES		256U		/* most pages of one fast registration */
 #define KV_KEY_PAGES	65536U		/* most pages of a region that has a key of the device's */
-#define KV_FRMRS		16		/* fast registrations of a pool; on iWARP one for each READ under way */
+#define KV_FRMRS		16		/* RDM: fast registrations of a connection */
 
 /**
  * struct kv_dev - a device that we can use
  * @ib:		the device; there as long as we have a reference
  * @entry:	in the list of all
- * @domains:	those that stand on it, until it goes
+ * @domains:	those that use it, until it is removed
  * @users:	see above
- * @idle:	wakes its removal
+ * @idle:	completed by the last user, for the removal
  */
 struct kv_dev {
 	struct ib_device	*ib;
@@ -54,23 +57,27 @@ struct kv_dev {
 /**
  * struct kv_domain - an open domain: one port of a device, one address family
  * @domain:	common part
- * @dev:	its device; @ib: the same; @port: its port. Not to be followed without a reference of kv_domain_get()
- * @names:	how names look there
- * @iwarp:	the port speaks iWARP: sinks of reads are remote memory
- * @repeats:	not a card, and not TCP: what it has to send again it does again from there on, registrations too
+ * @dev:	its device; @ib: the same; @port: its port. Not to be followed without a reference
+ *		of kv_domain_get()
+ * @names:	format of the names
+ * @iwarp:	the port speaks iWARP
+ * @repeats:	rxe: when it has to send a request again, it executes all later requests again,
+ *		registrations too
  * @pd:		protection domain, without a global key
- * @dma:		what it maps memory for, with a reference, or NULL
- * @bounces:	some memory it may reach only by a copy elsewhere
- * @max_send_sge: elements of a send or write request; @max_recv_sge: of a receive; @max_sge_rd: of a read
+ * @dma:	device that memory is mapped for, with a reference, or NULL
+ * @bounces:	the device may be given a copy of some memory, see kv_bounces()
+ * @max_send_sge: elements of a send or write request; @max_recv_sge: of a receive;
+ *		@max_sge_rd: of a read
  * @max_qp_wr:	requests of a queue; @max_receives: of a MSG endpoint
- * @max_frmr_pages: pages of one fast registration; @max_key_pages: of a region that is one
+ * @max_frmr_pages: pages of one fast registration; @max_key_pages: of one that is a whole region
  * @max_wr_size: bytes of one request
- * @responder_resources: reads that a peer may have under way here, per connection; @initiator_depth: and we there
+ * @responder_resources: reads of a peer that are served at once, per connection;
+ *		@initiator_depth: reads that this side may have under way
  * @entry:	in &kv_dev.domains
  * @users:	see above
- * @idle:	wakes domain_close
- * @regions:	those that are registered, or can be, for readers under RCU; @regions_lock: for all others
- * @epoch:	grows when a region that a peer has been told of ends: then what peers remember is not true any more
+ * @idle:	completed by the last user, for domain_close
+ * @regions:	those that are registered, or can be; read under RCU
+ * @regions_lock: protects changes of @regions
  */
 struct kv_domain {
 	struct kfi_domain	domain;
@@ -98,7 +105,6 @@ struct kv_domain {
 	struct completion	idle;
 	struct list_head	regions;
 	spinlock_t		regions_lock;
-	atomic_t		epoch;
 };
 
 static inline struct kv_domain *to_kv_domain(struct kfi_domain *domain)
@@ -106,13 +112,10 @@ static inline struct kv_domain *to_kv_domain(struct kfi_domain *domain)
 	return container_of(domain, struct kv_domain, domain);
 }
 
-/* The longest packet for which there are receives: a page each, and a second piece where devices have room for the address of it. */
-static inline u32 kv_packet(const struct kv_domain *kdom)
-{
-	return kdom->max_recv_sge < 2 ? KVW_PAGE : KVW_PACKET;
-}
-
-/* Receives that the queue pair of a MSG endpoint can have beside its sends, with one more for its end. */
+/*
+ * Receives that the queue pair of a MSG endpoint can have beside its sends, with one more for its
+ * end.
+ */
 static inline unsigned int kv_max_receives(const struct ib_device_attr *a)
 {
 	return clamp(min(a->max_qp_wr - 1, a->max_cqe - KV_SQ - 3), 1, KV_RECV_MAX);
@@ -121,7 +124,10 @@ static inline unsigned int kv_max_receives(const struct ib_device_attr *a)
 /* dev.c: devices come and go. May sleep */
 int kv_dev_init(void);
 void kv_dev_exit(void);
-/* A reference, or NULL: it is not one of ours, or it is going. A listener also sets &kfi_pep.device to it. */
+/*
+ * A reference, or NULL: it is not one of ours, or it is going. A listener also sets
+ * &kfi_pep.device to it.
+ */
 struct kv_dev *kv_dev_get(const struct ib_device *ib);
 void kv_dev_put(struct kv_dev *dev);	/* any context */
 int kv_domain_open(struct kfi_domain *domain);
@@ -133,7 +139,10 @@ void kv_domain_put(struct kv_domain *kdom);	/* may sleep */
 /* addr.c: names, and the devices behind them */
 int kv_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
 int kv_addr_check(struct kfi_domain *domain, const void *addr);
-/* The device that has an address of ours, with a reference, and its port; NULL: none; ERR_PTR: no memory. May sleep */
+/*
+ * The device that has an address of ours, with a reference, and its port; NULL: none; ERR_PTR: no
+ * memory. May sleep
+ */
 struct kv_dev *kv_dev_at(struct net *net, const union kfi_inaddr *addr, u32 *port);
 /* The same for a domain, by its names. ERR_PTR */
 struct kv_dev *kv_dev_of(const struct kfi_domain *domain, const struct kfi_inaddr_names *names,

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * drain.c - the end of a queue pair: all that it was given is given back, or it is never used again.
+ * drain.c - the end of a queue pair: the device returns all requests, or their memory is never used
+ * again.
  *
- * A queue pair that is told to stop flushes its queues in their order, so what is posted last tells that nothing is left before it.
- * ib_drain_qp() waits for that for ever, and with it would whoever closes an endpoint or removes a device. Drivers that may not be able
- * to flush have a drain of their own, which knows. Of all others one that takes longer than kv_drain_ms is broken: its queue pair
- * is reset, after which the device has no requests and touches no memory. But it may still tell of those it had. So whatever has a
- * completion's name stays for ever, and this module with it.
+ * A queue pair that is told to stop flushes its queues in their order, so the completion of the
+ * last request shows that nothing is left before it. ib_drain_qp() waits for that without limit,
+ * and would delay the close of an endpoint and the removal of a device. Drivers that may not be
+ * able to flush have a drain function of their own, which is used. Any other device that takes
+ * longer than kv_drain_ms is considered broken: its queue pair is reset, after which the device has
+ * no requests and touches no memory. But it may still report those that it had. So the memory of
+ * their completions is kept for ever, and this module stays loaded.
  */
 #define pr_fmt(fmt) "kfi_verbs: " fmt
 
 #include <linux/module.h>
 #include "drain.h"
 
-/* Nobody looks at them; but they are not lost. */
+/* Nothing reads this list: it keeps the memory reachable. */
 static LLIST_HEAD(kv_kept);
 
 void kv_keep(struct llist_node *node)
@@ -50,10 +53,13 @@ static struct ib_cqe *kv_drain_cqe(struct kv_drain_end *end)
 static int kv_drain_post(struct ib_qp *qp, struct kv_drain *drain)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-	struct ib_rdma_wr send = { .wr = { .wr_cqe = kv_drain_cqe(&drain->sends), .opcode = IB_WR_RDMA_WRITE } };
+	struct ib_rdma_wr send = { .wr = {
+		.wr_cqe = kv_drain_cqe(&drain->sends), .opcode = IB_WR_RDMA_WRITE,
+	} };
 	struct ib_recv_wr recv = { .wr_cqe = kv_drain_cqe(&drain->receives) };
 
-	return ib_modify_qp(qp, &attr, IB_QP_STATE) ?: ib_post_send(qp, &send.wr, NULL) ?: ib_post_recv(qp, &recv, NULL);
+	return ib_modify_qp(qp, &attr, IB_QP_STATE) ?: ib_post_send(qp, &send.wr, NULL) ?:
+	       ib_post_recv(qp, &recv, NULL);
 }
 
 static bool kv_drain_wait(struct kv_drain_end *end)
@@ -67,5 +73,6 @@ bool kv_drain(struct ib_qp *qp, struct kv_drain *drain)
 		ib_drain_qp(qp);
 		return true;
 	}
-	return !kv_drain_post(qp, drain) && kv_drain_wait(&drain->sends) && kv_drain_wait(&drain->receives);
+	return !kv_drain_post(qp, drain) && kv_drain_wait(&drain->sends) &&
+	       kv_drain_wait(&drain->receives);
 }

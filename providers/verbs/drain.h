@@ -11,25 +11,36 @@
 
 extern unsigned int kv_drain_ms;	/* module parameter (main.c) */
 
-/** struct kv_drain_end - the last request of a queue; @done: it has been given back */
+/** struct kv_drain_end - the last request of a queue, with completion @cqe; @done: it has ended */
 struct kv_drain_end {
 	struct ib_cqe		cqe;
 	struct completion	done;
 };
 
-/** struct kv_drain - the last ones of a queue pair, for which it has room; they stay as long as what else it was given */
+/**
+ * struct kv_drain - the last requests of a queue pair, for which it has room
+ * @sends: of the send queue
+ * @receives: of the receive queue
+ *
+ * It has to be kept as long as the memory of all other requests.
+ */
 struct kv_drain {
 	struct kv_drain_end	sends;
 	struct kv_drain_end	receives;
 };
 
-/* All of these may sleep. False: the device has not given back everything, and kv_forget() is due. */
+/*
+ * All of these may sleep. False: the device has not returned all requests, and kv_forget() is due.
+ */
 bool kv_drain(struct ib_qp *qp, struct kv_drain *drain);
-/* The device forgets what it has, as far as it can be trusted with that. */
+/* Reset the queue pair: a device that obeys has no requests afterwards. */
 void kv_forget(struct ib_qp *qp);
-/* For all that it has not given back, before a grace period: the completion that comes after all. */
+/*
+ * The completion handler of all requests that the device has not returned: it may still report
+ * them. To be set before an RCU grace period.
+ */
 void kv_late_done(struct ib_cq *cq, struct ib_wc *wc);
-/* What such completions name is in this memory, which is never freed. Any context. */
+/* Keep the memory that such completions are in: it is never freed. Any context. */
 void kv_keep(struct llist_node *node);
 
 #endif /* _KFI_VERBS_DRAIN_H */

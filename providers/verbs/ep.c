@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ep.c - endpoints: open, enable, stop, close, and who their peers are.
+ * ep.c - endpoints: open, enable, stop, close, names.
  */
 #include "verbs.h"
+
+static int kv_rdm_open(struct kfi_ep *ep)
+{
+	if (ep->domain->prov_keys)
+		return -EINVAL;		/* keys of the domain are the device's: MSG alone */
+	if (ep->sep && ep->ctx >= KV_CTX_MAX)
+		return -EINVAL;
+	return kfi_proto_ep_open(ep, &kv_proto);
+}
 
 int kv_ep_open(struct kfi_ep *ep)
 {
@@ -10,31 +19,23 @@ int kv_ep_open(struct kfi_ep *ep)
 	int ret = 0;
 
 	ep->tx_levels = kv_levels(ep->info->ep_attr);
-	kfi_peers_init(&vep->peers, ep, &kv_peer_ops, kv_cm_wq);
-	kfi_home_init(&vep->home, &vep->peers, &kv_home_ops, kv_cm_wq);
-	kv_door_init(&vep->door);
 	spin_lock_init(&vep->fresh_lock);
 	INIT_LIST_HEAD(&vep->fresh);
-	spin_lock_init(&vep->held_lock);
-	INIT_LIST_HEAD(&vep->held);
 	spin_lock_init(&vep->rq.lock);
 	INIT_LIST_HEAD(&vep->rq.waiting);
-	if (!kv_is_plain(ep->info) && ep->domain->prov_keys)
-		return -EINVAL;		/* they name our regions by keys of ours */
-	if (ep->sep)
-		return ep->ctx < KV_CTX_MAX ? 0 : -EINVAL;
-	if (kv_is_plain(ep->info))
-		ret = kv_plain_open(vep);
+	if (!ep->sep)
+		ret = kfi_inaddr_name_source(&to_kv_domain(ep->domain)->names, ep->info,
+					     &vep->addr);
 	if (ret)
 		return ret;
-	return kfi_inaddr_name_source(&to_kv_domain(ep->domain)->names, ep->info, &vep->addr);
+	return kv_is_plain(ep->info) ? kv_plain_open(vep) : kv_rdm_open(ep);
 }
 
-/* A context goes by the name of its scalable endpoint, which listens for it: kfi_home_adopt(). */
+/* A context has the name of its scalable endpoint, which listens for it: kfi_conn_set_adopt(). */
 static void kv_ctx_enable(struct kv_ep *vep, const struct kv_ep *top)
 {
 	vep->addr = top->addr;
-	vep->peers.incarnation = top->peers.incarnation;
+	vep->pe.peers.incarnation = top->pe.peers.incarnation;
 }
 
 int kv_ep_enable(struct kfi_ep *ep)
@@ -46,57 +47,65 @@ int kv_ep_enable(struct kfi_ep *ep)
 		return 0;
 	}
 	if (ep->type == KFI_EP_RDM)
-		return kv_cm_listen(kfi_ep_net(ep), &vep->addr, kv_backlog, kv_cm_ep_handler, vep, &vep->id);
+		return kv_cm_listen(kfi_ep_net(ep), &vep->addr, kv_proto.params.backlog,
+				    kv_link_called, vep, &vep->id);
 	return 0;
 }
 
-/* What is in the send queues has reached the peers; or nobody waits for that connection. */
+static void kv_ep_quiet(struct kfi_proto_ep *pe)
+{
+	struct kv_ep *vep = container_of(pe, struct kv_ep, pe);
+
+	if (vep->id)
+		rdma_destroy_id(vep->id);
+	vep->id = NULL;
+}
+
+/* Have the peers received all that is in the send queues? */
 static bool kv_ep_settled(struct kv_ep *vep)
 {
 	struct kv_conn *conn;
 	bool settled = true;
 
-	spin_lock_bh(&vep->home.lock);
-	list_for_each_entry(conn, &vep->home.conns, pc.entry)
+	spin_lock_bh(&vep->pe.conn_set.lock);
+	list_for_each_entry(conn, &vep->pe.conn_set.conns, pc.entry)
 		settled &= kv_conn_settled(conn);
-	spin_unlock_bh(&vep->home.lock);
+	spin_unlock_bh(&vep->pe.conn_set.lock);
 	return settled;
 }
 
-/* Consumers may have been told that what is there is sent. A peer that has gone does not hold us up for long. */
+/*
+ * Operations of requests that are still in the send queue may have completed, so wait for these
+ * requests. A peer that is gone does not delay the close for longer than KV_SETTLE_MS.
+ */
 static void kv_ep_settle(struct kv_ep *vep)
 {
 	unsigned long until = jiffies + msecs_to_jiffies(KV_SETTLE_MS);
 
-	while (!wait_event_timeout(vep->home.idle, kv_ep_settled(vep), msecs_to_jiffies(20)))
+	while (!wait_event_timeout(vep->pe.conn_set.idle, kv_ep_settled(vep), msecs_to_jiffies(20)))
 		if (time_after(jiffies, until))
 			return;
 }
 
-/* Connections go down in their own works, which wait for no peer. */
+/* Connections end in their own work items, which wait for no peer. */
 void kv_ep_stop(struct kfi_ep *ep, int err)
 {
 	struct kv_ep *vep = to_kv_ep(ep);
 
-	kfi_home_stop(&vep->home, err);
-	if (vep->id)
-		rdma_destroy_id(vep->id);
-	vep->id = NULL;
-	kv_door_close(&vep->door);
+	if (ep->type == KFI_EP_RDM) {
+		kfi_proto_ep_stop(ep, err, kv_ep_quiet);
+		return;
+	}
+	kfi_conn_set_stop(&vep->pe.conn_set, err);
 	if (err == -ECANCELED)
 		kv_ep_settle(vep);
-	kfi_home_drain(&vep->home);
+	kfi_conn_set_drain(&vep->pe.conn_set);
 	kv_rq_end(vep, err);
 }
 
 void kv_ep_restart(struct kfi_ep *ep)
 {
 	kv_rq_restart(to_kv_ep(ep));
-}
-
-void kv_ep_close(struct kfi_ep *ep)
-{
-	kfi_peers_free(&to_kv_ep(ep)->peers);
 }
 
 int kv_ep_getname(struct kfi_ep *ep, void *addr)
@@ -107,37 +116,27 @@ int kv_ep_getname(struct kfi_ep *ep, void *addr)
 
 int kv_ep_setname(struct kfi_ep *ep, const void *addr, size_t len)
 {
-	return kfi_inaddr_name_set(&to_kv_domain(ep->domain)->names, addr, len, &to_kv_ep(ep)->addr);
+	return kfi_inaddr_name_set(&to_kv_domain(ep->domain)->names, addr, len,
+				   &to_kv_ep(ep)->addr);
 }
 
 /* ---- for `kfi show` ---- */
 
-static const char *kv_conn_state(const struct kv_conn *conn)
-{
-	static const char * const names[] = {
-		[KV_NEW] = "connecting", [KV_CALLING] = "connecting", [KV_WAITING] = "waiting",
-		[KV_ACCEPTED] = "handshake", [KV_READY] = "connected",
-	};
-
-	return test_bit(KV_FAILED, &conn->flags) ? "lost" : names[conn->state];
-}
-
-void kv_show(const union kfi_inaddr *name, const struct kv_conn *conn, struct kfi_peer_info *info)
-{
-	kfi_inaddr_str(name, kfi_inaddr_len(name->sa.sa_family), info->addr, sizeof(info->addr));
-	if (!conn)
-		return;
-	info->state = kv_conn_state(conn);
-	info->cpu = -1;
-	info->tx_bytes = READ_ONCE(conn->tx_bytes);
-	info->rx_bytes = READ_ONCE(conn->rx_bytes);
-	info->pending = READ_ONCE(conn->requests);
-}
-
+/* Called for MSG endpoints, which have one peer at most. */
 void kv_ep_peers(struct kfi_ep *ep, u32 after,
 		 int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
 {
-	struct kv_ep *vep = to_kv_ep(ep);
+	struct kfi_peer_info info = { .nr = 1, .state = "connected", .cpu = -1 };
+	struct kv_conn *conn;
 
-	kfi_home_show(&vep->home, &vep->peer_name, after, emit, arg);
+	rcu_read_lock();
+	conn = after ? NULL : kv_msg_way(to_kv_ep(ep));
+	if (conn) {
+		kfi_inaddr_str(&conn->name, kfi_inaddr_len(conn->name.sa.sa_family), info.addr,
+			       sizeof(info.addr));
+		info.tx_bytes = READ_ONCE(conn->tx_bytes);
+		info.rx_bytes = READ_ONCE(conn->rx_bytes);
+		emit(arg, &info);
+	}
+	rcu_read_unlock();
 }

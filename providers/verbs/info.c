@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * info.c - what we offer: for each address of the namespace that an RDMA device serves, what that device can do. The fabric is
- * named after the subnet, the domain after the device.
+ * info.c - what we offer: for each address of the namespace that an RDMA device serves, what that
+ * device can do. The fabric is named after the subnet, the domain after the device.
  */
 #include <linux/mm.h>
 #include <kfi_cxi_ext.h>
-#include "dev.h"
-#include "wire.h"
+#include "verbs.h"
 
 #define KV_DIR_CAPS	(KFI_SEND | KFI_RECV)
 #define KV_RMA_CAPS	(KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
@@ -15,9 +14,8 @@
 #define KV_RDM_CAPS	(KV_MSG_CAPS | KFI_TAGGED | KFI_ATOMIC | KFI_RMA_EVENT | KFI_MULTI_RECV | KFI_SOURCE | KFI_DIRECTED_RECV |	\
 			 KFI_TAGGED_RMA | KFI_NAMED_RX_CTX)
 #define KV_MSG_LEVELS	(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE)
-#define KV_LEVELS	(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE)
 #define KV_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
-/* As requests of a reliable connection are performed; a read may take what a later write brings. */
+/* The order of a reliable connection: a read may return bytes that a later write has written. */
 #define KV_MSG_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR)
 #define KV_ORDER	(KV_MSG_ORDER | KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW | KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
 
@@ -25,9 +23,10 @@
  * struct kv_kind - a kind of endpoint
  * @type: @protocol: what it is; @caps: what it can do
  * @levels: completion levels, beside op flags @flags; @order: in which its operations are performed
- * @iov: elements of a vector; @data: bytes of remote CQ data; @ctxs: contexts in each direction; @keys: it can have an authorization key
+ * @iov: elements of a vector; @data: bytes of remote CQ data; @ctxs: contexts in each direction
+ * @keys: it can have an authorization key
  * @mr_mode: what owners of regions have to do; @mr_key: bytes of a region's key
- * @hw_recv: receives are the device's
+ * @hw_recv: the device fills receives itself
  */
 static const struct kv_kind {
 	enum kfi_ep_type	type;
@@ -45,13 +44,17 @@ static const struct kv_kind {
 	bool			hw_recv;
 } kv_kinds[] = {
 	{
-		.type = KFI_EP_RDM, .protocol = KFI_PROTO_KFI_RC, .caps = KV_RDM_CAPS, .levels = KV_LEVELS, .flags = KV_OP_FLAGS,
-		.order = KV_ORDER, .iov = KV_IOV_MAX, .data = sizeof(u64), .ctxs = KV_CTX_MAX, .mr_key = sizeof(u64), .keys = true,
+		.type = KFI_EP_RDM, .protocol = KFI_PROTO_KFI_RC,
+		.caps = KV_RDM_CAPS, .levels = KFI_PROTO_LEVELS, .flags = KV_OP_FLAGS,
+		.order = KV_ORDER, .iov = KV_IOV_MAX, .data = sizeof(u64), .ctxs = KV_CTX_MAX,
+		.mr_key = sizeof(u64), .keys = true,
 	}, {
-		.type = KFI_EP_MSG, .protocol = KFI_PROTO_RDMA_CM_IB_RC, .caps = KV_MSG_CAPS, .levels = KV_MSG_LEVELS,
-		.flags = KV_OP_FLAGS & ~KFI_MULTI_RECV, .order = KV_MSG_ORDER, .iov = KV_SGE, .data = sizeof(__be32), .ctxs = 1,
-		.mr_mode = KFI_MR_VIRT_ADDR | KFI_MR_ALLOCATED | KFI_MR_PROV_KEY | KFI_MR_ENDPOINT, .mr_key = sizeof(u32),
-		.hw_recv = true,
+		.type = KFI_EP_MSG, .protocol = KFI_PROTO_RDMA_CM_IB_RC,
+		.caps = KV_MSG_CAPS, .levels = KV_MSG_LEVELS,
+		.flags = KV_OP_FLAGS & ~KFI_MULTI_RECV,
+		.order = KV_MSG_ORDER, .iov = KV_SGE, .data = sizeof(__be32), .ctxs = 1,
+		.mr_mode = KFI_MR_VIRT_ADDR | KFI_MR_ALLOCATED | KFI_MR_PROV_KEY | KFI_MR_ENDPOINT,
+		.mr_key = sizeof(u32), .hw_recv = true,
 	},
 };
 
@@ -62,10 +65,14 @@ u64 kv_levels(const struct kfi_ep_attr *attr)
 	for (i = 0; i < ARRAY_SIZE(kv_kinds); i++)
 		if (kv_kinds[i].type == attr->type && kv_kinds[i].protocol == attr->protocol)
 			return kv_kinds[i].levels;
-	return attr->type == KFI_EP_MSG ? KV_MSG_LEVELS : KV_LEVELS;	/* no protocol was named */
+	/* no protocol was named */
+	return attr->type == KFI_EP_MSG ? KV_MSG_LEVELS : KFI_PROTO_LEVELS;
 }
 
-/* A message of a queue pair is one of the port's. 0: iWARP has no MSG endpoints, see docs/wire-verbs.md */
+/*
+ * The longest message: the port limits those of queue pairs. 0: iWARP has no MSG endpoints, see
+ * docs/wire-verbs.md
+ */
 static size_t kv_max_msg(const struct kv_dev *dev, u32 port, const struct kv_kind *kind)
 {
 	struct ib_port_attr attr;
@@ -101,7 +108,7 @@ static void kv_offer_transfer(struct kfi_info *info, const struct kv_dev *dev, c
 		.inject_size = min(KV_INJECT_MAX, max_msg),
 		.size = KV_DEPTH_MAX,
 		.iov_limit = kv_iov_limit(dev, kind),
-		.rma_iov_limit = kind->caps & KFI_RMA ? KV_RMA_MAX : 0,
+		.rma_iov_limit = kind->caps & KFI_RMA ? KFI_PROTO_RMA_MAX : 0,
 		.tclass = KFI_TC_DSCP,
 	};
 	*info->rx_attr = (struct kfi_rx_attr) {
@@ -114,7 +121,7 @@ static void kv_offer_transfer(struct kfi_info *info, const struct kv_dev *dev, c
 	*info->ep_attr = (struct kfi_ep_attr) {
 		.type = kind->type,
 		.protocol = kind->protocol,
-		.protocol_version = 1,
+		.protocol_version = kind->hw_recv ? 1 : KFI_PROTO_VERSION,
 		.max_msg_size = max_msg,
 		.max_order_raw_size = order,
 		.max_order_waw_size = order,
@@ -151,7 +158,7 @@ static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *d
  * short name if the address has one.
  */
 static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port, struct kfi_inaddr_local *local,
-		    struct kfi_inaddr_wish *wish, bool brief)
+		    struct kfi_inaddr_filter *filter, bool brief)
 {
 	const struct kv_kind *kind;
 	struct kfi_tx_attr tx;
@@ -167,8 +174,8 @@ static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port, str
 	int ret = 0;
 
 	if (!brief)
-		kfi_inaddr_offer(&info, local, wish);
-	else if (!kfi_inaddr_short_offer(q, wish, local, &name, &info))
+		kfi_inaddr_offer(&info, local, filter);
+	else if (!kfi_inaddr_short_offer(q, filter, local, &name, &info))
 		return 0;
 	for (kind = kv_kinds; !ret && kind < kv_kinds + ARRAY_SIZE(kv_kinds); kind++) {
 		max_msg = kv_max_msg(dev, port, kind);
@@ -182,30 +189,31 @@ static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port, str
 	return ret;
 }
 
-/* Both the interface's and the device's name will do. */
-static bool kv_named(const struct kfi_inaddr_wish *wish, const struct kfi_inaddr_local *local,
+/* A domain may be asked for by the name of the interface or of the device. */
+static bool kv_named(const struct kfi_inaddr_filter *filter, const struct kfi_inaddr_local *local,
 		     const struct kv_dev *dev)
 {
-	return kfi_inaddr_named(wish, local->ifname) || kfi_inaddr_named(wish, dev_name(&dev->ib->dev));
+	return kfi_inaddr_named(filter, local->ifname) ||
+	       kfi_inaddr_named(filter, dev_name(&dev->ib->dev));
 }
 
-/* 0: offered; -ENODATA: nothing at this address. */
+/* Return: 0; -ENODATA: this address has no device, or does not match; another negative errno */
 static int kv_offer_at(struct kfi_query *q, struct kfi_inaddr_local *local,
-		       struct kfi_inaddr_wish *wish, bool brief)
+		       struct kfi_inaddr_filter *filter, bool brief)
 {
 	struct kv_dev *dev;
 	int ret = -ENODATA;
 	u32 port;
 
-	if (!kfi_inaddr_grants(wish, local))
+	if (!kfi_inaddr_matches(filter, local))
 		return -ENODATA;
 	dev = kv_dev_at(q->net, &local->addr, &port);
 	if (IS_ERR_OR_NULL(dev))
 		return dev ? PTR_ERR(dev) : -ENODATA;
 	if (!brief)
-		kfi_inaddr_set_port(&local->addr, wish->port);
-	if (kv_named(wish, local, dev))
-		ret = kv_offer(q, dev, port, local, wish, brief);
+		kfi_inaddr_set_port(&local->addr, filter->port);
+	if (kv_named(filter, local, dev))
+		ret = kv_offer(q, dev, port, local, filter, brief);
 	kv_dev_put(dev);
 	return ret;
 }
@@ -213,10 +221,10 @@ static int kv_offer_at(struct kfi_query *q, struct kfi_inaddr_local *local,
 int kv_getinfo(struct kfi_query *q)
 {
 	struct kfi_inaddr_locals *all;
-	struct kfi_inaddr_wish wish;
+	struct kfi_inaddr_filter filter;
 	bool any = false;
 	unsigned int i;
-	int ret = kfi_inaddr_wish(q, &wish);
+	int ret = kfi_inaddr_filter(q, &filter);
 
 	if (ret)
 		return ret;
@@ -224,9 +232,9 @@ int kv_getinfo(struct kfi_query *q)
 	if (!all)
 		return -ENOMEM;
 	for (i = 0; i < all->n && (!ret || ret == -ENODATA) && kfi_inaddr_short_wanted(q); i++)
-		ret = kv_offer_at(q, &all->at[i], &wish, true);
+		ret = kv_offer_at(q, &all->at[i], &filter, true);
 	for (i = 0; i < all->n && (!ret || ret == -ENODATA); i++) {
-		ret = kv_offer_at(q, &all->at[i], &wish, false);
+		ret = kv_offer_at(q, &all->at[i], &filter, false);
 		any |= !ret;
 	}
 	kvfree(all);

@@ -1,79 +1,124 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_verbs - kfabric over the kernel's RDMA core: InfiniBand, RoCE and iWARP, by the generic verbs and rdma_cm alone.
+ * kfi_verbs - kfabric over the kernel's RDMA core: InfiniBand, RoCE and iWARP, by the generic verbs
+ * and rdma_cm alone.
  *
- *   main.c    this: parameters, operations, life of the module
- *   dev.c     devices and domains    addr.c  names    info.c  what we offer
- *   ep.c      endpoints    rdm.c  msg.c  their kinds    plain.c  MSG endpoints: queue pairs without our protocol
- *   cm.c      how a connection comes about    auth.c  with a key    conn.c  its life
- *   qp.c  slot.c  what it has at the device    drain.c  how that ends
- *   tx.c      the send path    sq.c  the send queue    rx.c  the receive path
- *   rdv.c     long messages    rma.c  key.c  RMA of ours    frmr.c  what both register    region.c  rkey.c  memory that peers may name
- *   atomic.c  atomic operations    commit.c  what is to be durable
- *   mem.c     consumers' memory as devices want it    wire.[ch]  the format
+ *   main.c		parameters, operations, init and exit of the module
+ *   dev.c  addr.c	devices and domains, and names
+ *   info.c		discovery
+ *   ep.c		endpoints
+ *   plain.c  recv.c	MSG endpoints: queue pairs without our protocol
+ *   msg.c  cm.c  conn.c	the connections of MSG endpoints
+ *   link.c		connections of RDM endpoints, as links of the message protocol (kfi_link.h)
+ *   stream.c		the bytes of a link
+ *   expose.c		memory that the peer of a link writes to
+ *   region.c  rkey.c	regions, as the device knows them
+ *   qp.c  sq.c  cq.c	queue pairs, send queues, completion queues
+ *   drain.c  mem.c	the end of a queue pair, and consumers' memory
+ *   wire.h		what a link says to its peer
  */
 #include <linux/module.h>
 #include "verbs.h"
 
-/* What makes no sense is refused, at load and later. */
-#define KV_PARAM(name, var, low, high, perm)							\
-	static int kv_set_##name(const char *val, const struct kernel_param *kp)		\
-	{											\
-		return param_set_uint_minmax(val, kp, low, high);				\
-	}											\
-	static const struct kernel_param_ops kv_ops_##name = {					\
-		.set = kv_set_##name, .get = param_get_uint,					\
-	};											\
-	module_param_cb(name, &kv_ops_##name, &(var), perm);					\
+/* A value that makes no sense is refused, when the module is loaded and later. */
+#define KV_PARAM(name, var, low, high, perm)						\
+	static int kv_set_##name(const char *val, const struct kernel_param *kp)	\
+	{										\
+		return param_set_uint_minmax(val, kp, low, high);			\
+	}										\
+	static const struct kernel_param_ops kv_ops_##name = {				\
+		.set = kv_set_##name, .get = param_get_uint,				\
+	};										\
+	module_param_cb(name, &kv_ops_##name, &(var), perm);				\
 	__MODULE_PARM_TYPE(name, "uint")
 
 #define KV_MS_MAX	3600000		/* an hour */
 
-unsigned int kv_window = 64;
-KV_PARAM(window, kv_window, 4, KVW_WINDOW_MAX, 0444);
-MODULE_PARM_DESC(window, "packets of each class that a peer may have unreceived, 4 to 4096 (default 64)");
+struct kfi_proto kv_proto = {
+	.name		= "verbs",
+	.ops		= &kv_link_ops,
+	.addr_str	= kfi_inaddr_str,
+	.params = {
+		/* a page, and a header of a consumer in front of it */
+		.eager_size		= 4352,
+		.window			= 1024,
+		.window_peer		= 8192,
+		.window_source		= 32768,
+		.window_total		= 131072,
+		.requests		= 256,
+		.connect_timeout_ms	= 10000,
+		.hello_timeout_ms	= 3000,
+		.timeout_ms		= 10000,
+		.max_peers		= 4096,
+		.source_peers		= 4096,
+		.source_backlog		= 128,
+		.backlog		= 512,
+	},
+};
 
-unsigned int kv_answers = 64;
-KV_PARAM(requests, kv_answers, 4, KVW_WINDOW_MAX, 0444);
-MODULE_PARM_DESC(requests, "unanswered requests of ours to a peer, 4 to 4096 (default 64)");
+KV_PARAM(eager_size, kv_proto.params.eager_size, 256, 1048576, 0444);
+MODULE_PARM_DESC(eager_size,
+		 "longest message sent without asking, bytes, 256 to 1048576 (default 4352)");
 
-unsigned int kv_connect_timeout_ms = 10000;
-KV_PARAM(connect_timeout_ms, kv_connect_timeout_ms, 1, KV_MS_MAX, 0644);
-MODULE_PARM_DESC(connect_timeout_ms, "time for a connection to be established, milliseconds (default 10000)");
+KV_PARAM(unexpected, kv_proto.params.window, 16, 1048576, 0444);
+MODULE_PARM_DESC(unexpected,
+		 "unexpected messages held for each peer and class, units of 256 bytes (default 1024)");
+
+KV_PARAM(unexpected_peer, kv_proto.params.window_peer, 32, INT_MAX, 0444);
+MODULE_PARM_DESC(unexpected_peer,
+		 "unexpected messages held for a peer over all its connections, units (default 8192)");
+
+KV_PARAM(unexpected_source, kv_proto.params.window_source, 32, INT_MAX, 0444);
+MODULE_PARM_DESC(unexpected_source,
+		 "unexpected messages held for all peers of one address, per endpoint, units (default 32768)");
+
+KV_PARAM(unexpected_total, kv_proto.params.window_total, 32, INT_MAX, 0444);
+MODULE_PARM_DESC(unexpected_total,
+		 "unexpected messages held by an endpoint, units; each peer gets 32 beyond (default 131072)");
+
+KV_PARAM(requests, kv_proto.params.requests, 16, 65535, 0444);
+MODULE_PARM_DESC(requests,
+		 "unanswered RMA, atomic operations and flushes accepted from each peer, 16 to 65535 (default 256)");
+
+KV_PARAM(connect_timeout_ms, kv_proto.params.connect_timeout_ms, 1, KV_MS_MAX, 0644);
+MODULE_PARM_DESC(connect_timeout_ms,
+		 "time for a connection to be established, milliseconds (default 10000)");
+
+KV_PARAM(hello_timeout_ms, kv_proto.params.hello_timeout_ms, 1, KV_MS_MAX, 0644);
+MODULE_PARM_DESC(hello_timeout_ms,
+		 "time for a caller to say, and to prove, who it is, milliseconds (default 3000)");
+
+KV_PARAM(timeout_ms, kv_proto.params.timeout_ms, 1, KV_MS_MAX, 0644);
+MODULE_PARM_DESC(timeout_ms,
+		 "time for a sign of life, or for what is due, before a peer is dead, milliseconds (default 10000)");
+
+KV_PARAM(backlog, kv_proto.params.backlog, 1, USHRT_MAX, 0644);
+MODULE_PARM_DESC(backlog, "connections in handshake per listening endpoint (default 512)");
+
+KV_PARAM(source_backlog, kv_proto.params.source_backlog, 1, USHRT_MAX, 0644);
+MODULE_PARM_DESC(source_backlog,
+		 "connections in handshake per listening endpoint from one address (default 128)");
+
+KV_PARAM(max_peers, kv_proto.params.max_peers, 0, INT_MAX, 0644);
+MODULE_PARM_DESC(max_peers, "peers per endpoint that may connect by themselves (default 4096)");
 
 unsigned int kv_keepalive_s = 5;
 KV_PARAM(keepalive_s, kv_keepalive_s, 1, KV_MS_MAX / 1000, 0644);
-MODULE_PARM_DESC(keepalive_s, "silence before a peer is asked for a sign of life, seconds (default 5)");
-
-unsigned int kv_timeout_ms = 10000;
-KV_PARAM(timeout_ms, kv_timeout_ms, 1, KV_MS_MAX, 0644);
-MODULE_PARM_DESC(timeout_ms, "time for that sign before the peer is dead, milliseconds (default 10000)");
-
-unsigned int kv_backlog = 512;
-KV_PARAM(backlog, kv_backlog, 1, USHRT_MAX, 0644);
-MODULE_PARM_DESC(backlog, "unanswered connection requests per listening endpoint (default 512)");
-
-unsigned int kv_max_peers = 4096;
-KV_PARAM(max_peers, kv_max_peers, 0, INT_MAX, 0644);
-MODULE_PARM_DESC(max_peers, "peers per endpoint that may connect by themselves (default 4096)");
+MODULE_PARM_DESC(keepalive_s,
+		 "silence before a peer is asked for a sign of life, seconds (default 5)");
 
 unsigned int kv_drain_ms = 60000;
 KV_PARAM(drain_ms, kv_drain_ms, 100, KV_MS_MAX, 0644);
-MODULE_PARM_DESC(drain_ms, "time for a device to give back what a connection gave it, milliseconds (default 60000)");
+MODULE_PARM_DESC(drain_ms,
+		 "time for a device to give back what a connection gave it, milliseconds (default 60000)");
 
 unsigned int kv_short_port = 12345;
 KV_PARAM(short_port, kv_short_port, 1, KFI_SHORT_PORT_MAX, 0444);
 MODULE_PARM_DESC(short_port,
 		 "port of pid 0 in short names, which kfilnd has, 1 to 61440 (default 12345)");
 
-unsigned int kv_held_max = 8192;
-KV_PARAM(held_max, kv_held_max, 1, INT_MAX, 0644);
-MODULE_PARM_DESC(held_max,
-		 "messages per endpoint that dead connections may have left before callers are refused; an address may leave a fourth (default 8192)");
-
 struct workqueue_struct *kv_cm_wq;
 struct workqueue_struct *kv_region_wq;
-struct workqueue_struct *kv_commit_wq;
 
 struct kfi_prov_ops kv_msg_ops __ro_after_init;
 
@@ -81,16 +126,16 @@ static const struct kfi_prov_ops kv_ops = {
 	.domain_size	= sizeof(struct kv_domain),
 	.ep_size	= sizeof(struct kv_ep),
 	.pep_size	= sizeof(struct kv_pep),
-	.tx_priv	= sizeof(struct kv_op),
+	.tx_priv	= MAX(KFI_PROTO_TX_PRIV, sizeof(struct kv_op)),
 	.cm_data_size	= KVW_DATA_MAX,
-	.atomic_size	= KVW_ATOMIC_MAX,
-	.atomic_targets	= KV_DESCS,
+	.atomic_size	= KFI_PROTO_ATOMIC_MAX,
 	.flush		= true,
 
 	.getinfo	= kv_getinfo,
 	.resolve	= kv_resolve,
 	.addr_check	= kv_addr_check,
 	.addr_str	= kfi_inaddr_str,
+	.addr_removed	= kfi_proto_addr_removed,
 	.domain_open	= kv_domain_open,
 	.domain_close	= kv_domain_close,
 
@@ -98,18 +143,17 @@ static const struct kfi_prov_ops kv_ops = {
 	.ep_enable	= kv_ep_enable,
 	.ep_stop	= kv_ep_stop,
 	.ep_restart	= kv_ep_restart,
-	.ep_close	= kv_ep_close,
+	.ep_close	= kfi_proto_ep_close,
 	.getname	= kv_ep_getname,
 	.setname	= kv_ep_setname,
-	.peers		= kv_ep_peers,
-	.addr_removed	= kv_addr_removed,
+	.peers		= kfi_proto_peers,
 
-	.tx		= kv_tx,
-	.tx_flush	= kv_tx_flush,
+	.tx		= kfi_proto_tx,
+	.tx_flush	= kfi_proto_tx_flush,
 	.rx_posted	= kv_plain_recv,
 	.rx_cancel	= kv_plain_cancel,
-	.rx_matched	= kv_rx_matched,
-	.rx_drop	= kv_rx_drop,
+	.rx_matched	= kfi_proto_rx_matched,
+	.rx_drop	= kfi_proto_rx_drop,
 
 	.connect	= kv_msg_connect,
 	.accept		= kv_msg_accept,
@@ -131,11 +175,13 @@ static const struct kfi_prov_ops kv_ops = {
 	.mr_known	= kv_mr_known,
 };
 
-/* Of endpoints that are queue pairs: what needs the protocol is not there. */
+/* MSG endpoints are queue pairs: operations that need the protocol are missing. */
 static void __init kv_msg_ops_init(void)
 {
 	kv_msg_ops = kv_ops;
 	kv_msg_ops.tx = kv_plain_tx;
+	kv_msg_ops.tx_flush = kv_plain_flush;
+	kv_msg_ops.peers = kv_ep_peers;
 	kv_msg_ops.flush = false;
 	kv_msg_ops.atomic_size = 0;
 }
@@ -148,18 +194,19 @@ static struct kfi_provider kv_provider = {
 
 static int __init kv_init(void)
 {
-	int ret = -ENOMEM;
+	int ret;
 
 	kv_msg_ops_init();
+	ret = kfi_proto_init(&kv_proto);
+	if (ret)
+		return ret;
+	ret = -ENOMEM;
 	kv_cm_wq = alloc_workqueue("kfi_verbs_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kv_cm_wq)
-		return ret;
-	kv_commit_wq = alloc_workqueue("kfi_verbs_commit", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (!kv_commit_wq)
-		goto destroy_wq;
+		goto exit_proto;
 	kv_region_wq = alloc_workqueue("kfi_verbs_region", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kv_region_wq)
-		goto destroy_commit_wq;
+		goto destroy_cm_wq;
 	ret = kv_dev_init();
 	if (ret)
 		goto destroy_region_wq;
@@ -171,10 +218,10 @@ exit_dev:
 	kv_dev_exit();
 destroy_region_wq:
 	destroy_workqueue(kv_region_wq);
-destroy_commit_wq:
-	destroy_workqueue(kv_commit_wq);
-destroy_wq:
+destroy_cm_wq:
 	destroy_workqueue(kv_cm_wq);
+exit_proto:
+	kfi_proto_exit(&kv_proto);
 	return ret;
 }
 
@@ -183,8 +230,8 @@ static void __exit kv_exit(void)
 	kfi_provider_deregister(&kv_provider);
 	kv_dev_exit();
 	destroy_workqueue(kv_region_wq);
-	destroy_workqueue(kv_commit_wq);
 	destroy_workqueue(kv_cm_wq);
+	kfi_proto_exit(&kv_proto);
 }
 
 module_init(kv_init);

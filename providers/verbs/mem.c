@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mem.c - consumers' memory, as devices want it: contiguous pieces of pages; and pages of our own.
+ * mem.c - consumers' memory, as devices want it: contiguous pieces of pages.
  */
 #include <linux/bvec.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
@@ -61,10 +60,12 @@ size_t kv_take_piece(struct iov_iter *iter, size_t max, struct page **page, size
 }
 
 /*
- * One fast registration has no gaps: pieces begin and end at pages' borders, but for the first and the last. Fill @sg with the
- * front of @iter that fits @pages pages; @iter moves on. Return: entries.
+ * One fast registration has no gaps: pieces begin and end at borders of pages, except at the first
+ * byte and the last. Fill @sg with the front of @iter that fits @pages pages; @iter moves on.
+ * Return: number of entries.
  */
-unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned int pages, size_t *bytes)
+unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned int pages,
+			 size_t *bytes)
 {
 	unsigned int n = 0, used = 0, need;
 	struct page *page;
@@ -98,7 +99,8 @@ static bool starts_run(const struct iov_iter *iter, unsigned long i)
 	if (!i)
 		return true;
 	if (iov_iter_is_kvec(iter))
-		return offset_in_page(kv->iov_base) || offset_in_page(kv[-1].iov_base + kv[-1].iov_len);
+		return offset_in_page(kv->iov_base) ||
+		       offset_in_page(kv[-1].iov_base + kv[-1].iov_len);
 	return offset_in_page(bv->bv_offset) || offset_in_page(bv[-1].bv_offset + bv[-1].bv_len);
 }
 
@@ -112,8 +114,8 @@ struct scatterlist *kv_alloc_sg(unsigned int n, gfp_t gfp)
 }
 
 /*
- * At most so many calls of kv_take_run() use up an iterator that nobody has moved. What begins a run may be short of a page before its
- * first byte.
+ * At most so many calls of kv_take_run() use up an iterator that was not advanced. The first page
+ * of a run may be incomplete.
  */
 unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages)
 {
@@ -122,12 +124,14 @@ unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages)
 
 	for (i = 0; i < iter->nr_segs; i++)
 		starts += starts_run(iter, i);
-	return 1 + starts + (iov_iter_count(iter) + starts * PAGE_SIZE) / ((size_t)pages * PAGE_SIZE);
+	return 1 + starts +
+	       (iov_iter_count(iter) + starts * PAGE_SIZE) / ((size_t)pages * PAGE_SIZE);
 }
 
 /*
- * Is any of @list, which is mapped, but a copy for the device? That is written back when it is unmapped, and the copy is older than what the owner has done
- * meanwhile; and what a peer has written is not there before.
+ * Does the device have only a copy of some of @list, which is mapped? The copy is written back when
+ * the list is unmapped, over bytes that the owner has written meanwhile, and the owner does not see
+ * bytes that a peer has written before.
  */
 bool kv_bounces(const struct kv_domain *kdom, struct scatterlist *list, int nents)
 {
@@ -140,47 +144,4 @@ bool kv_bounces(const struct kv_domain *kdom, struct scatterlist *list, int nent
 	for_each_sg(list, sg, nents, i)
 		bounces |= dma_need_sync(kdom->dma, sg_dma_address(sg));
 	return bounces;
-}
-
-/* ---- memory of our own ---- */
-
-void kv_pages_free(struct page **pages, unsigned int n)
-{
-	while (n--)
-		if (pages[n])
-			__free_page(pages[n]);
-}
-
-/*
- * What allocates from here on does not wait for writeback, which may wait for us; and takes what is kept for that case if @ep, which may be
- * NULL, has KFI_OPT_RECLAIM. Such pairs nest.
- */
-void kv_reserve_begin(struct kv_reserve *r, const struct kfi_ep *ep)
-{
-	r->noio = memalloc_noio_save();
-	r->reclaim = ep && ep->reclaim;
-	if (r->reclaim)
-		r->noreclaim = memalloc_noreclaim_save();
-}
-
-void kv_reserve_end(const struct kv_reserve *r)
-{
-	if (r->reclaim)
-		memalloc_noreclaim_restore(r->noreclaim);
-	memalloc_noio_restore(r->noio);
-}
-
-/* All or none. @pages: NULLs */
-int kv_pages_alloc(struct page **pages, unsigned int n, gfp_t gfp)
-{
-	unsigned int had, have = 0;
-
-	do {
-		had = have;
-		have = alloc_pages_bulk(gfp, n, pages);
-	} while (have > had && have < n);
-	if (have == n)
-		return 0;
-	kv_pages_free(pages, n);
-	return -ENOMEM;
 }

@@ -1,43 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * msg.c - connected endpoints: connect, accept, reject, shutdown, and passive endpoints.
- */
+/* msg.c - MSG endpoints: connect, accept, reject, shutdown, and passive endpoints. */
 #include "verbs.h"
 
-/* The connection in use; inside rcu_read_lock(). NULL: there is none. */
+/* The connection, or NULL if there is none. Inside rcu_read_lock() */
 struct kv_conn *kv_msg_way(struct kv_ep *vep)
 {
-	struct kfi_peer_conn *way = kfi_home_way(&vep->home);
+	struct kfi_peer_conn *pc = kfi_conn_set_conn(&vep->pe.conn_set);
 
-	return likely(way) ? to_kv_conn(way) : NULL;
+	return likely(pc) ? to_kv_conn(pc) : NULL;
 }
 
 /* ---- connecting ---- */
 
+static void kv_msg_named(struct kv_ep *vep, const union kfi_inaddr *name)
+{
+	memcpy(vep->pe.peer_name, name, sizeof(*name));
+}
+
 static int kv_msg_tell(struct kv_conn *conn)
 {
-	struct kfi_ep *ep = &conn->vep->ep;
+	struct kfi_ep *ep = &conn->vep->pe.ep;
 
 	trace_kfi_connect(ep);
 	return kfi_ep_connected(ep, conn->data_in, conn->pc.dialed ? conn->data_in_len : 0);
 }
 
-/* The consumer may send as soon as it hears KFI_CONNECTED: publish first. The request's data was delivered with the request. */
+/* The consumer may send as soon as it hears KFI_CONNECTED, so the connection is published first. */
 void kv_msg_ready(struct kv_conn *conn)
 {
-	conn->vep->peer_name = conn->name;
-	kfi_home_publish(&conn->pc);
+	kv_msg_named(conn->vep, &conn->name);
+	kfi_conn_set_publish(&conn->pc);
 	if (kv_msg_tell(conn))
 		kv_conn_fail(conn, -ECANCELED);
 }
 
 /*
- * There was a connection, it turns out, and it is over: nothing is published any more. Return: the consumer has been told, and kv_msg_lost()
- * will tell him the rest
+ * A connection has ended before the consumer was told of it: tell it now, without publishing the
+ * connection. Return: the consumer was told, and kv_msg_lost() will tell it of the end.
  */
 bool kv_msg_was_ready(struct kv_conn *conn)
 {
-	conn->vep->peer_name = conn->name;
+	kv_msg_named(conn->vep, &conn->name);
 	if (kv_msg_tell(conn))
 		return false;
 	WRITE_ONCE(conn->state, KV_READY);
@@ -48,9 +51,9 @@ bool kv_msg_was_ready(struct kv_conn *conn)
 /* The connection, or the attempt, is over; its operations have ended. */
 void kv_msg_lost(struct kv_conn *conn, int err)
 {
-	struct kfi_ep *ep = &conn->vep->ep;
+	struct kfi_ep *ep = &conn->vep->pe.ep;
 
-	if (READ_ONCE(conn->vep->home.stop_err))
+	if (READ_ONCE(conn->vep->pe.conn_set.stop_err))
 		return;
 	if (conn->state == KV_READY) {
 		trace_kfi_disconnect(ep, err);
@@ -76,10 +79,10 @@ int kv_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t
 	struct kv_conn *conn;
 
 	memcpy(&to, addr, ep->domain->addrlen);
-	conn = kv_dial(vep, &to, NULL);
+	conn = kv_dial(vep, &to);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
-	vep->peer_name = to;
+	kv_msg_named(vep, &to);
 	kv_set_data(conn, data, len);
 	kv_cm_step(conn, KV_STEP_CALL);
 	kv_conn_put(conn);
@@ -93,17 +96,17 @@ int kv_msg_accept(struct kfi_ep *ep, const void *data, size_t len)
 	bool there = kv_domain_get(kdom);
 
 	kv_set_data(conn, data, len);
-	if (!there || !kfi_home_accept(&conn->pc, &to_kv_ep(ep)->home)) {
+	if (!there || !kfi_conn_set_accept(&conn->pc, &to_kv_ep(ep)->pe.conn_set)) {
 		if (there)
 			kv_domain_put(kdom);
 		kv_rq_end(to_kv_ep(ep), -ECONNABORTED);
-		kfi_ep_refused(ep, -ECONNABORTED, NULL, 0);	/* an event, like every other failure */
+		kfi_ep_refused(ep, -ECONNABORTED, NULL, 0);	/* an event */
 	}
 	kv_conn_put(conn);	/* the request's */
 	return 0;
 }
 
-/* What was posted before is sent first; then the peer hears of it, and both sides are shut. */
+/* What was posted before is sent first; then the connection ends. */
 int kv_msg_shutdown(struct kfi_ep *ep)
 {
 	struct kv_ep *vep = to_kv_ep(ep);
@@ -112,10 +115,10 @@ int kv_msg_shutdown(struct kfi_ep *ep)
 	rcu_read_lock();
 	conn = kv_msg_way(vep);
 	if (conn) {
-		spin_lock_bh(&conn->lock);
+		spin_lock_bh(&conn->qp.lock);
 		set_bit(KV_BYE_WANTED, &conn->flags);
 		conn->waits = true;
-		spin_unlock_bh(&conn->lock);
+		spin_unlock_bh(&conn->qp.lock);
 		kv_tx_kick(conn);
 	}
 	rcu_read_unlock();
@@ -124,7 +127,7 @@ int kv_msg_shutdown(struct kfi_ep *ep)
 
 int kv_msg_getpeer(struct kfi_ep *ep, void *addr)
 {
-	memcpy(addr, &to_kv_ep(ep)->peer_name, ep->domain->addrlen);
+	memcpy(addr, to_proto_ep(ep)->peer_name, ep->domain->addrlen);
 	return ep->domain->addrlen;
 }
 
@@ -134,19 +137,20 @@ int kv_pep_open(struct kfi_pep *pep)
 {
 	struct kv_pep *vpep = to_kv_pep(pep);
 
-	kfi_home_init(&vpep->home, NULL, &kv_home_ops, kv_cm_wq);
+	kfi_conn_set_init(&vpep->conn_set, NULL, &kv_conn_set_ops, kv_cm_wq);
 	if (pep->info->ep_attr->auth_key_size)
 		return -EOPNOTSUPP;
 	return kfi_inaddr_source(pep->info, &vpep->addr);
 }
 
-/* Where it can be told which, it goes with its device. */
+/* If one device has the address, the listener is closed when that device is removed. */
 int kv_pep_listen(struct kfi_pep *pep)
 {
 	struct kv_pep *vpep = to_kv_pep(pep);
 	int ret;
 
-	ret = kv_cm_listen(read_pnet(&pep->fabric->net), &vpep->addr, pep->backlog, kv_cm_pep_handler, vpep, &vpep->id);
+	ret = kv_cm_listen(read_pnet(&pep->fabric->net), &vpep->addr, pep->backlog,
+			   kv_cm_pep_handler, vpep, &vpep->id);
 	if (ret || !vpep->id->device)
 		return ret;
 	vpep->dev = kv_dev_get(vpep->id->device);
@@ -177,7 +181,7 @@ int kv_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data
 	struct kv_conn *conn = container_of(req, struct kv_conn, req);
 
 	kv_set_data(conn, data, len);
-	kfi_home_reject(&conn->pc);
+	kfi_conn_set_reject(&conn->pc);
 	kv_conn_put(conn);	/* the request's */
 	return 0;
 }
@@ -189,9 +193,9 @@ void kv_pep_close(struct kfi_pep *pep)
 	if (vpep->id)
 		rdma_destroy_id(vpep->id);
 	vpep->id = NULL;
-	flush_workqueue(kv_cm_wq);	/* what was rejected is told why */
-	kfi_home_stop(&vpep->home, -ECONNREFUSED);
-	kfi_home_drain(&vpep->home);
+	flush_workqueue(kv_cm_wq);	/* callers that were rejected get their answer */
+	kfi_conn_set_stop(&vpep->conn_set, -ECONNREFUSED);
+	kfi_conn_set_drain(&vpep->conn_set);
 	if (vpep->dev)
 		kv_dev_put(vpep->dev);
 	vpep->dev = NULL;

@@ -1,429 +1,96 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * plain.c - MSG endpoints: a reliable queue pair as it is. A message is one SEND, and lands in the receive that was posted for it; RMA is
- * the device's, by its keys: no header, no credit, no copy. The peer need not be kfabric.
+ * plain.c - MSG endpoints: a reliable queue pair as it is. A message is one SEND, and lands in the
+ * receive that was posted for it. The device performs RMA, by its own keys. There is no header, no
+ * credit and no copy, and the peer need not be kfabric.
  *
- *	kv_plain_recv()	onto the device's receive queue, or a list until there is one: before the endpoint is connected
- *	kv_plain_came()	softirq: the device has filled the oldest of them
- *	kv_plain_tx()	a message, or RMA, into the send queue (sq.c)
- *	kv_plain_next()	what could not go there at once, from kv_tx_run() (tx.c)
+ *	kv_plain_tx()	puts a message, or RMA, into the send queue (sq.c)
+ *	kv_tx_run()	puts there what had to wait for room
+ *	kv_plain_sent()	the device reports
  *
- * How connections come about is in msg.c and cm.c, their life in conn.c and qp.c. What such endpoints can't do, and the keys of their
- * regions: docs/wire-verbs.md.
- *
- * Receives. The device completes them in the order of posting, so those that it has are a ring (struct kv_rqe) between kv_conn.rq_tail and
- * kv_conn.rq_head, which has room for every operation of the endpoint. An entry is written before it is posted and read when it is reported,
- * and belongs to the connection: a broken device may report it when the operation is long over (drain.c). &kv_rq.lock is held while one
- * is posted, so that none is behind the end of the queue pair; it is a leaf but for what ib_post_recv() takes.
+ * Receives are in recv.c. msg.c and cm.c establish connections, conn.c and qp.c end them.
+ * docs/wire-verbs.md describes what such endpoints can't do, and the keys of their regions.
  */
-#include <linux/memremap.h>
-#include <linux/slab.h>
 #include "verbs.h"
 
-#define KV_PLAIN_LACKS	(KFI_TAGGED | KFI_ATOMIC | KFI_MULTI_RECV | KFI_TAGGED_RMA | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_RMA_EVENT)
-
-/* Receiver not ready: how long the peer's device waits before it tries again. */
-#define KV_RNR_TIMER	IB_RNR_TIMER_000_32
-
-/**
- * struct kv_rqe - a receive that the device has
- * @cqe:	its completion
- * @op:		the consumer's
- * @data:	it has come, with @imm; @inv: it has ended the region with this key, 0: none; @len: its bytes; @err: or what went wrong; @flushed: that was the connection
- * @held:	in &kv_conn.held: that was before the consumer knew of the connection
- * @nsge: @sge: its memory, mapped
- */
-struct kv_rqe {
-	struct ib_cqe		cqe;
-	struct kv_conn		*conn;
-	struct kfi_oper		*op;
-	u32			len;
-	__be32			imm;
-	u32			inv;
-	int			err;
-	bool			data;
-	bool			flushed;
-	u8			nsge;
-	struct list_head	held;
-	struct ib_sge		sge[KV_SGE];
-};
-
-static void kv_plain_came(struct ib_cq *cq, struct ib_wc *wc);
+#define KV_PLAIN_LACKS	(KFI_TAGGED | KFI_ATOMIC | KFI_MULTI_RECV | KFI_TAGGED_RMA |	\
+			 KFI_SOURCE | KFI_DIRECTED_RECV | KFI_RMA_EVENT)
 
 /* An endpoint whose regions peers are to reach needs a domain whose keys are the device's. */
 int kv_plain_open(struct kv_ep *vep)
 {
-	struct kfi_ep *ep = &vep->ep;
+	struct kfi_ep *ep = &vep->pe.ep;
+	const struct kv_domain *kdom = to_kv_domain(ep->domain);
 
 	ep->hw_recv = true;
 	ep->ops = &kv_msg_ops;
-	if (ep->rx.depth > to_kv_domain(ep->domain)->max_receives || to_kv_domain(ep->domain)->iwarp)
+	kfi_peers_init(&vep->pe.peers, ep, NULL, kv_cm_wq);
+	kfi_conn_set_init(&vep->pe.conn_set, &vep->pe.peers, &kv_conn_set_ops, kv_cm_wq);
+	if (ep->rx.depth > kdom->max_receives || kdom->iwarp)
 		return -EINVAL;
 	if (ep->caps & (KFI_REMOTE_READ | KFI_REMOTE_WRITE) && !ep->domain->prov_keys)
 		return -EINVAL;
 	return ep->caps & KV_PLAIN_LACKS || ep->info->ep_attr->auth_key_size ? -EOPNOTSUPP : 0;
 }
 
-/* ---- receives ---- */
+/* ---- the end of operations ---- */
 
-static void kv_rqe_unmap(struct kv_rqe *e)
+/* Called under the lock. The consumer is told when the lock was dropped: kv_unlock_bh() */
+static void kv_op_end(struct kfi_oper *op, int err, struct kv_done *done)
 {
-	struct ib_device *ib = e->conn->kdom->ib;
-	unsigned int i;
-
-	for (i = 0; i < e->nsge; i++)
-		ib_dma_unmap_page(ib, e->sge[i].addr, e->sge[i].length, DMA_FROM_DEVICE);
+	kv_op(op)->err = kv_op(op)->err ?: err;
+	kv_op(op)->conn = NULL;
+	kv_done_op(done, op);
 }
 
-/* The iterator is moved only where there is more than one piece: mostly there is not. */
-static int kv_rqe_map(struct kv_rqe *e, const struct kfi_oper *op)
+/* Called with bottom halves off, and without the lock. */
+static void kv_done(struct kv_done *done)
 {
-	struct kv_domain *kdom = e->conn->kdom;
-	unsigned int max = kv_plain_pieces(kdom->max_recv_sge);
-	struct iov_iter iter = op->iter;
-	size_t left = op->len, off, n;
-	struct page *page;
-	u64 dma;
+	struct kfi_oper *op, *next;
 
-	e->nsge = 0;
-	if (unlikely(left > SZ_2G))
-		return -EMSGSIZE;	/* no device has such */
-	for (; left; left -= n) {
-		if (e->nsge)
-			iov_iter_advance(&iter, e->sge[e->nsge - 1].length);
-		if (unlikely(e->nsge == max))
-			return -EMSGSIZE;
-		n = kv_piece(&iter, &page, &off);
-		if (unlikely(is_pci_p2pdma_page(page)) && !ib_uses_virt_dma(kdom->ib))
-			return -EIO;	/* that is found out for what is sent, see sq.c */
-		dma = ib_dma_map_page(kdom->ib, page, off, n, DMA_FROM_DEVICE);
-		if (unlikely(ib_dma_mapping_error(kdom->ib, dma)))
-			return -EIO;
-		e->sge[e->nsge++] = (struct ib_sge){ dma, n, kdom->pd->local_dma_lkey };
+	llist_for_each_entry_safe(op, next, done->ops, lnode)
+		__kfi_tx_complete(op, kv_op(op)->err);
+}
+
+void kv_unlock_bh(struct kv_conn *conn, struct kv_done *done)
+{
+	spin_unlock(&conn->qp.lock);
+	kv_done(done);
+	local_bh_enable();
+}
+
+/* ---- the send queue ---- */
+
+static bool kv_tx_open(const struct kv_conn *conn)
+{
+	return conn->state == KV_READY && !test_bit(KV_DEAD, &conn->flags) && !conn->qp.broken;
+}
+
+/* Is there nothing that has to wait for room? Called under the lock. */
+static bool kv_tx_idle(const struct kv_conn *conn)
+{
+	return list_empty(&conn->queue) && !conn->op && !test_bit(KV_BYE_WANTED, &conn->flags);
+}
+
+void kv_conn_post(struct kv_conn *conn)
+{
+	int ret = kv_sq_post(&conn->qp);
+
+	if (unlikely(ret))
+		kv_conn_fail(conn, ret);
+}
+
+/* The operation ends with work request @e, or now if it does not have to wait for that. */
+static void kv_sent(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op,
+		    struct kv_done *done)
+{
+	if (!e->mapped && !(op->flags & KFI_TRANSMIT_COMPLETE)) {
+		kv_op_end(op, 0, done);
+		return;
 	}
-	return 0;
-}
-
-/* The lock of its queue is held. */
-static int kv_rqe_post(struct kv_conn *conn, struct kfi_oper *op)
-{
-	struct kv_rqe *e = &conn->rqe[conn->rq_head & conn->rq_mask];
-	struct ib_recv_wr wr = { .wr_cqe = &e->cqe, .sg_list = e->sge };
-	int ret = kv_rqe_map(e, op);
-
+	conn->inflight++;
 	e->op = op;
-	wr.num_sge = e->nsge;
-	ret = ret ?: ib_post_recv(conn->qp, &wr, NULL);
-	if (likely(!ret))
-		conn->rq_head++;
-	else
-		kv_rqe_unmap(e);
-	return ret;
 }
-
-/* There is no queue pair yet that would say how many pieces are too many. */
-static int kv_plain_wait(struct kv_rq *rq, struct kfi_oper *op)
-{
-	unsigned int left = kv_plain_pieces(to_kv_domain(op->ep->domain)->max_recv_sge);
-	struct iov_iter iter = op->iter;
-	struct page *page;
-	size_t off;
-
-	while (iov_iter_count(&iter)) {
-		if (!left--)
-			return -EMSGSIZE;
-		kv_take_piece(&iter, SIZE_MAX, &page, &off);
-	}
-	list_add_tail(&op->link, &rq->waiting);
-	return 0;
-}
-
-/* &kfi_prov_ops.rx_posted */
-int kv_plain_recv(struct kfi_ep *ep, struct kfi_oper *op)
-{
-	struct kv_rq *rq = &to_kv_ep(ep)->rq;
-	int ret;
-
-	spin_lock(&rq->lock);
-	if (likely(rq->conn))
-		ret = kv_rqe_post(rq->conn, op);
-	else
-		ret = rq->over ? -ESHUTDOWN : kv_plain_wait(rq, op);
-	spin_unlock(&rq->lock);
-	return ret;
-}
-
-/* &kfi_prov_ops.rx_cancel: what the device has it keeps. */
-struct kfi_oper *kv_plain_cancel(struct kfi_ep *ep, void *context)
-{
-	struct kv_rq *rq = &to_kv_ep(ep)->rq;
-	struct kfi_oper *op, *found = NULL;
-
-	spin_lock_bh(&rq->lock);
-	list_for_each_entry(op, &rq->waiting, link) {
-		if (op->context == context) {
-			list_del(&op->link);
-			found = op;
-			break;
-		}
-	}
-	spin_unlock_bh(&rq->lock);
-	return found;
-}
-
-/* ---- what comes ---- */
-
-/*
- * Our device has invalidated what the peer has named. Is it the peer's business, whose connection is @conn? Else the region is dead all the same.
- * Return: 1: the region is over; 0: it is left to its owner, who has begun to end it; -EPROTO
- */
-static int kv_plain_invalidated(struct kv_conn *conn, u32 rkey)
-{
-	int ret;
-
-	if (!kv_region_taken(conn, rkey, rkey) && kv_region_spoilt(conn->kdom, rkey))
-		return -EPROTO;
-	ret = kfi_mr_kill(&conn->vep->ep, rkey);
-	if (ret == -EACCES)
-		return -EPROTO;
-	return !ret;
-}
-
-/*
- * What ended the connection, or soon will have. A message may have made it ready when the failure of the attempt had
- * been noted already: that is the end of a connection, then.
- */
-static int kv_plain_why(const struct kv_conn *conn)
-{
-	int err = READ_ONCE(conn->error);
-
-	if (!err)
-		return kv_conn_end(conn);
-	return READ_ONCE(conn->state) == KV_READY ? kv_conn_was(conn) : err;
-}
-
-/* A WRITE with immediate is no message. */
-static int kv_plain_error(struct kv_conn *conn, const struct ib_wc *wc)
-{
-	switch (wc->status) {
-	case IB_WC_SUCCESS:
-		return likely(wc->opcode == IB_WC_RECV) ? 0 : -EPROTO;
-	case IB_WC_LOC_LEN_ERR:
-		return -KFI_ETRUNC;
-	case IB_WC_WR_FLUSH_ERR:
-		return kv_plain_why(conn);
-	default:
-		return -EIO;
-	}
-}
-
-/* The entry may be used anew when its operation is told of. */
-static void kv_plain_deliver(struct kv_rqe *e, int err)
-{
-	struct kv_conn *conn = e->conn;
-	struct kfi_oper *op = e->op;
-
-	if (unlikely(err)) {
-		kfi_recv_complete(op, 0, 0, 0, err);
-		return;
-	}
-	conn->rx_bytes += e->len;
-	__kfi_stat_add(op->ep, placed, e->len);
-	if (unlikely(e->inv))
-		kfi_recv_complete(op, e->len, KFI_INVALIDATE, e->inv, 0);
-	else
-		kfi_recv_complete(op, e->len, e->data ? KFI_REMOTE_CQ_DATA : 0, e->data ? be32_to_cpu(e->imm) : 0, 0);
-}
-
-/* What went wrong with it, and with the connection. */
-static void kv_plain_failed(struct kv_conn *conn, const struct ib_wc *wc, int err)
-{
-	if (wc->status == IB_WC_WR_FLUSH_ERR)
-		kv_conn_flushed(conn);
-	else
-		kv_conn_fail(conn, err == -KFI_ETRUNC ? kv_conn_end(conn) : err);
-}
-
-/*
- * The consumer does not know of the connection yet: what comes waits, errors too, for they are behind it. rdma_cm may not know either, if the
- * caller's last word is late, or lost.
- */
-static bool kv_plain_hold(struct kv_rqe *e)
-{
-	struct kv_conn *conn = e->conn;
-	bool held;
-
-	spin_lock(&conn->rx_lock);
-	held = conn->rx_held;
-	if (held)
-		list_add_tail(&e->held, &conn->held);
-	spin_unlock(&conn->rx_lock);
-	if (held && !e->err && !conn->pc.dialed)
-		kv_cm_step(conn, KV_STEP_HEARD);
-	return held;
-}
-
-static void kv_plain_came(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct kv_rqe *e = container_of(wc->wr_cqe, struct kv_rqe, cqe);
-	struct kv_conn *conn = e->conn;
-	int err = kv_plain_error(conn, wc);
-
-	kv_rqe_unmap(e);
-	e->inv = 0;
-	if (unlikely(!err && wc->wc_flags & IB_WC_WITH_INVALIDATE)) {
-		err = kv_plain_invalidated(conn, wc->ex.invalidate_rkey);
-		e->inv = err > 0 ? wc->ex.invalidate_rkey : 0;
-		err = min(err, 0);
-	}
-	conn->rq_tail++;
-	conn->heard = jiffies;
-	e->err = err;
-	e->flushed = wc->status == IB_WC_WR_FLUSH_ERR;
-	e->len = wc->byte_len;
-	e->data = wc->wc_flags & IB_WC_WITH_IMM;
-	e->imm = wc->ex.imm_data;
-	if (unlikely(err))
-		kv_plain_failed(conn, wc, err);
-	/* Pairs with kv_plain_release(): what was held has been told of before. */
-	if (unlikely(smp_load_acquire(&conn->rx_held)) && kv_plain_hold(e))
-		return;
-	kfi_batch_begin();
-	kv_plain_deliver(e, err);
-	kfi_batch_end();
-}
-
-/* With the lock of what comes: it is behind what has come. */
-static void kv_plain_release(struct kv_conn *conn, int err)
-{
-	struct kv_rqe *e, *next;
-
-	spin_lock_bh(&conn->rx_lock);
-	list_for_each_entry_safe(e, next, &conn->held, held) {
-		list_del(&e->held);
-		kv_plain_deliver(e, e->flushed ? kv_plain_why(conn) : e->err ?: err);
-	}
-	smp_store_release(&conn->rx_held, false);	/* pairs with kv_plain_came() */
-	spin_unlock_bh(&conn->rx_lock);
-}
-
-/* The consumer knows. */
-void kv_plain_ready(struct kv_conn *conn)
-{
-	kv_plain_release(conn, 0);
-}
-
-/* ---- the ring ---- */
-
-/* What has been posted before there was a queue pair goes to the device now. */
-static int kv_rq_fill(struct kv_rq *rq, struct kv_conn *conn)
-{
-	struct kfi_oper *op, *next;
-	int ret = 0;
-
-	spin_lock_bh(&rq->lock);
-	list_for_each_entry_safe(op, next, &rq->waiting, link) {
-		ret = kv_rqe_post(conn, op);
-		if (ret)
-			break;
-		list_del(&op->link);
-	}
-	if (!ret)
-		rq->conn = conn;
-	spin_unlock_bh(&rq->lock);
-	return ret;
-}
-
-int kv_rq_create(struct kv_conn *conn)
-{
-	u32 i, size = roundup_pow_of_two(conn->vep->ep.rx.depth);
-
-	conn->rqe = kvcalloc(size, sizeof(*conn->rqe), GFP_NOIO);
-	if (!conn->rqe)
-		return -ENOMEM;
-	for (i = 0; i < size; i++) {
-		conn->rqe[i].conn = conn;
-		conn->rqe[i].cqe.done = kv_plain_came;
-	}
-	conn->rq_mask = size - 1;
-	conn->rx_held = true;
-	return kv_rq_fill(&conn->vep->rq, conn);
-}
-
-/* Before the queue pair is told to stop: it is given no more. */
-void kv_rq_stop(struct kv_conn *conn)
-{
-	struct kv_rq *rq = &conn->vep->rq;
-
-	spin_lock_bh(&rq->lock);
-	rq->conn = NULL;
-	rq->over = true;
-	spin_unlock_bh(&rq->lock);
-}
-
-/* The device is broken and may still tell of them: kv_qp_forget() */
-void kv_rq_late(struct kv_conn *conn)
-{
-	u32 i;
-
-	for (i = 0; conn->rqe && i <= conn->rq_mask; i++)
-		WRITE_ONCE(conn->rqe[i].cqe.done, kv_late_done);
-}
-
-/* The endpoint stops, or its connection has ended: what was never given to a device. */
-void kv_rq_end(struct kv_ep *vep, int err)
-{
-	struct kv_rq *rq = &vep->rq;
-	struct kfi_oper *op, *next;
-	LIST_HEAD(ops);
-
-	spin_lock_bh(&rq->lock);
-	rq->over = true;
-	list_splice_init(&rq->waiting, &ops);
-	spin_unlock(&rq->lock);
-	list_for_each_entry_safe(op, next, &ops, link)
-		kfi_recv_complete(op, 0, 0, 0, err);
-	local_bh_enable();
-}
-
-void kv_rq_restart(struct kv_ep *vep)
-{
-	struct kv_rq *rq = &vep->rq;
-
-	spin_lock_bh(&rq->lock);
-	rq->over = false;
-	spin_unlock_bh(&rq->lock);
-}
-
-/* There was a connection that the consumer has not been told of: rdma_cm has said so, or the first that came was a message. */
-static bool kv_plain_proven(struct kv_conn *conn)
-{
-	struct kv_rqe *first = list_first_entry_or_null(&conn->held, struct kv_rqe, held);
-
-	return conn->state == KV_ACCEPTED && (test_bit(KV_STEP_READY, &conn->flags) || (first && !first->err));
-}
-
-/*
- * The queue pair is gone, and nobody tells of anything any more. A peer may have sent and left, or broken a rule, before the consumer knew of
- * him: what was received is received.
- */
-void kv_rq_lost(struct kv_conn *conn)
-{
-	struct kv_rqe *e;
-
-	kv_cm_settle(conn);
-	kv_plain_release(conn, kv_plain_proven(conn) && kv_msg_was_ready(conn) ? 0 : conn->error);
-	local_bh_disable();
-	for (; conn->rq_tail != conn->rq_head; conn->rq_tail++) {
-		e = &conn->rqe[conn->rq_tail & conn->rq_mask];
-		kv_rqe_unmap(e);
-		kfi_recv_complete(e->op, 0, 0, 0, conn->error);
-	}
-	local_bh_enable();
-	kv_rq_end(conn->vep, conn->error);
-}
-
-/* ---- sending ---- */
 
 static int kv_plain_map(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op)
 {
@@ -435,10 +102,11 @@ static int kv_plain_map(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper 
 		__kfi_stat_add(op->ep, copied, op->len);
 		e->nsge = !!op->len;
 		if (op->len)
-			kv_put_buf(conn, e, op->len);
+			kv_put_buf(&conn->qp, e, op->len);
 		return 0;
 	}
-	n = kv_sq_map(conn, e, &iter, op->len, kv_plain_pieces(conn->kdom->max_send_sge), DMA_TO_DEVICE);
+	n = kv_sq_map(&conn->qp, e, &iter, op->len, kv_plain_pieces(conn->qp.kdom->max_send_sge),
+		      DMA_TO_DEVICE);
 	if (unlikely(n != op->len))
 		return n < 0 ? n : -EMSGSIZE;
 	return 0;
@@ -446,7 +114,7 @@ static int kv_plain_map(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper 
 
 static void kv_plain_send(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
 {
-	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_PACKET);
+	struct kv_sqe *e = kv_sq_get(&conn->qp, KV_SQ_MESSAGE);
 	int ret;
 
 	e->wr.send.opcode = IB_WR_SEND;
@@ -459,78 +127,110 @@ static void kv_plain_send(struct kv_conn *conn, struct kfi_oper *op, struct kv_d
 	}
 	ret = kv_plain_map(conn, e, op);
 	if (unlikely(ret)) {
-		kv_sq_unmap(conn, e);
+		kv_sq_unmap(&conn->qp, e);
 		kv_op_end(op, ret, done);
 		return;
 	}
 	conn->tx_bytes += op->len;
-	kv_sent(conn, e, op, 0, done);
-	kv_sq_put(conn, e, &e->wr.send, e->op);
+	kv_sent(conn, e, op, done);
+	kv_sq_put(&conn->qp, e, &e->wr.send, e->op);
 }
 
-/* Short payload of a WRITE is copied; else the device fetches it from where it is. */
-static struct kv_sqe *kv_plain_write(struct kv_conn *conn, struct kfi_oper *op, u64 len, ssize_t *n)
+/* ---- RMA ---- */
+
+/* A WRITE of bytes from the front of the payload. Short payload is copied. */
+static ssize_t kv_plain_write(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op, u64 len)
 {
 	struct kv_op *kop = kv_op(op);
-	struct kv_sqe *e;
+	ssize_t n;
 
-	if (len > KV_INLINE)
-		return kv_sq_write(conn, KV_SQ_PART, &kop->iter, len, n);
-	e = kv_sq_get(conn, KV_SQ_PART);
 	e->wr.rdma.wr.opcode = IB_WR_RDMA_WRITE;
-	*n = kfi_copy_from(e->buf, &kop->iter, len);
+	if (len > KV_INLINE)
+		return kv_sq_map(&conn->qp, e, &kop->iter, len,
+				 min_t(u32, KV_SGE, conn->qp.kdom->max_send_sge), DMA_TO_DEVICE);
+	n = kfi_copy_from(e->buf, &kop->iter, len);
 	__kfi_stat_add(op->ep, copied, len);
 	e->nsge = 1;
-	kv_put_buf(conn, e, len);
-	return e;
+	kv_put_buf(&conn->qp, e, len);
+	return n;
 }
 
-/* One work request of an operation: what is contiguous at the peer, and in few enough pieces here. False: as many READs as may be are under way. */
+static ssize_t kv_plain_read(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op, u64 len)
+{
+	e->wr.rdma.wr.opcode = IB_WR_RDMA_READ;
+	return kv_sq_map(&conn->qp, e, &kv_op(op)->iter, len,
+			 min_t(u32, KV_SGE, conn->qp.kdom->max_sge_rd), DMA_FROM_DEVICE);
+}
+
+/*
+ * One work request of an operation: what is contiguous at the peer, and in few enough pieces here.
+ * Return false if the limit of READs under way is reached.
+ */
 static bool kv_plain_part(struct kv_conn *conn, struct kfi_oper *op)
 {
 	struct kv_op *kop = kv_op(op);
 	const struct kfi_rma_iov *seg = &op->rma[kop->seg];
-	u64 addr = seg->addr + kop->at, len = min_t(u64, seg->len - kop->at, conn->kdom->max_wr_size);
+	u64 len = min_t(u64, seg->len - kop->at, conn->qp.kdom->max_wr_size);
+	bool write = op->code == KFI_OPC_WRITE;
 	struct kv_sqe *e;
 	ssize_t n;
 
-	if (op->code == KFI_OPC_WRITE)
-		e = kv_plain_write(conn, op, len, &n);
-	else if (kv_may_read(conn))
-		e = kv_sq_read(conn, KV_SQ_PART, &kop->iter, addr, len, &n);
-	else
+	if (!write && conn->qp.reads >= conn->qp.reads_max)
 		return false;
+	e = kv_sq_get(&conn->qp, KV_SQ_PART);
+	n = write ? kv_plain_write(conn, e, op, len) : kv_plain_read(conn, e, op, len);
 	if (unlikely(n < 0)) {
-		kv_sq_unmap(conn, e);
+		kv_sq_unmap(&conn->qp, e);
 		kop->err = n;
 		return true;
 	}
 	e->op = op;
-	e->atom = n <= conn->mtu && !kop->begun;
+	e->atom = n <= conn->qp.mtu && !kop->begun;
 	kop->begun = true;
-	e->wr.rdma.remote_addr = addr;
+	e->wr.rdma.remote_addr = seg->addr + kop->at;
 	e->wr.rdma.rkey = seg->key;
 	kop->at += n;
 	kop->wrs++;
-	conn->tx_bytes += op->code == KFI_OPC_WRITE ? n : 0;
-	kv_sq_put(conn, e, &e->wr.rdma.wr, !iov_iter_count(&kop->iter));
+	conn->tx_bytes += write ? n : 0;
+	kv_sq_put(&conn->qp, e, &e->wr.rdma.wr, !iov_iter_count(&kop->iter));
 	return true;
 }
 
-/* As much of the operation under way as there is room for. False: the rest waits. */
+/* Skip what has been asked for. Return: there is more. */
+static bool kv_rma_left(const struct kfi_oper *op, struct kv_op *kop)
+{
+	while (kop->seg < op->rma_count && kop->at == op->rma[kop->seg].len) {
+		kop->seg++;
+		kop->at = 0;
+	}
+	return kop->seg < op->rma_count;
+}
+
+static void kv_rma_done(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
+{
+	conn->inflight--;
+	kv_op_end(op, 0, done);
+}
+
+/* Put as much of the operation under way into the queue as there is room for. False: not all. */
 static bool kv_plain_rma(struct kv_conn *conn, struct kv_done *done)
 {
 	struct kfi_oper *op = conn->op;
 	struct kv_op *kop = kv_op(op);
 
 	while (!kop->err && kv_rma_left(op, kop))
-		if (kv_sq_room(conn) < KV_SQ_ROOM || !kv_plain_part(conn, op))
+		if (kv_sq_room(&conn->qp) < KV_SQ_ROOM || !kv_plain_part(conn, op))
 			return false;
-	kv_rma_issued(conn, op, done);
+	conn->op = NULL;
+	kop->issued = true;
+	if (!kop->wrs)
+		kv_rma_done(conn, op, done);
+	else if (kop->err)
+		kv_put_nothing(&conn->qp, KV_SQ_PROBE);	/* the last part was not to be reported */
 	return true;
 }
 
-/* There is room for it. The lock is held. False: not for all of it. */
+/* There is room for the operation. Return false if there is not room for all of it. */
 static bool kv_plain_put(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
 {
 	struct kv_op *kop = kv_op(op);
@@ -540,18 +240,34 @@ static bool kv_plain_put(struct kv_conn *conn, struct kfi_oper *op, struct kv_do
 		kv_plain_send(conn, op, done);
 		return true;
 	}
-	kop->state = KV_OP_SENT;
 	kop->iter = op->iter;
 	conn->inflight++;
 	conn->op = op;
 	for (i = 0; i < op->rma_count; i++)
 		if (unlikely(op->rma[i].key > U32_MAX))
-			kop->err = -EACCES;	/* nobody has such a key */
+			kop->err = -EACCES;	/* no device has such a key */
 	return kv_plain_rma(conn, done);
 }
 
-/* The next thing that waits. False: there is none, or not now. */
-bool kv_plain_next(struct kv_conn *conn, struct kv_done *done)
+/* ---- filling the send queue ---- */
+
+/*
+ * All operations are sent: end the connection when the peer's device has received them, or at a
+ * deadline if it does not answer.
+ */
+static bool kv_put_hangup(struct kv_conn *conn)
+{
+	if (!test_bit(KV_BYE_WANTED, &conn->flags) || conn->inflight ||
+	    test_and_set_bit(KV_BYE_SENT, &conn->flags))
+		return false;
+	queue_delayed_work(kv_cm_wq, &conn->deadline,
+			   msecs_to_jiffies(READ_ONCE(kv_proto.params.connect_timeout_ms)));
+	kv_put_nothing(&conn->qp, KV_SQ_HANGUP);
+	return true;
+}
+
+/* Put the next thing that waits into the queue. False: there is none, or not now. */
+static bool kv_plain_next(struct kv_conn *conn, struct kv_done *done)
 {
 	struct kfi_oper *op;
 
@@ -561,12 +277,49 @@ bool kv_plain_next(struct kv_conn *conn, struct kv_done *done)
 		return kv_plain_rma(conn, done);
 	op = list_first_entry_or_null(&conn->queue, struct kfi_oper, link);
 	if (!op)
-		return kv_put_control(conn);
+		return kv_put_hangup(conn);
 	list_del(&op->link);
 	return kv_plain_put(conn, op, done);
 }
 
-/* What a queue pair can't do, and what no hint asks for. */
+/* A region is in its list before the lock is taken: kv_mr_publish() */
+static bool kv_tx_left(const struct kv_conn *conn)
+{
+	return !kv_tx_idle(conn) || !list_empty(&conn->vep->fresh);
+}
+
+/* Fill the send queue with what waits. Called under the lock. */
+void kv_tx_run(struct kv_conn *conn, struct kv_done *done)
+{
+	lockdep_assert_held(&conn->qp.lock);
+	if (!kv_tx_open(conn))
+		return;
+	while (kv_tx_left(conn) && kv_sq_room(&conn->qp) >= KV_SQ_ROOM && kv_plain_next(conn, done))
+		;
+	conn->waits = kv_tx_left(conn);
+	kv_conn_post(conn);
+}
+
+/* The caller has a reference, or is inside the RCU section in which it found the connection. */
+void kv_tx_kick(struct kv_conn *conn)
+{
+	struct kv_done done = KV_DONE(done);
+
+	spin_lock_bh(&conn->qp.lock);
+	kv_tx_run(conn, &done);
+	kv_unlock_bh(conn, &done);
+}
+
+/* &kfi_prov_ops.tx_flush */
+void kv_plain_flush(struct kfi_ep *ep)
+{
+	struct kv_conn *conn = kv_msg_way(to_kv_ep(ep));
+
+	if (conn)
+		kv_tx_kick(conn);
+}
+
+/* Check for operations that a queue pair can't perform, and that no capability excludes. */
 static int kv_plain_refuses(const struct kfi_oper *op)
 {
 	if (op->flags & KFI_INVALIDATE)
@@ -587,10 +340,9 @@ int kv_plain_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	if (unlikely(ret))
 		return ret;
 	memset(kv_op(op), 0, offsetof(struct kv_op, iter));
-	INIT_LIST_HEAD(&kv_op(op)->frmrs);
 	kv_op(op)->conn = conn;
-	spin_lock(&conn->lock);
-	if (likely(!kv_tx_waits(conn) && kv_tx_open(conn) && kv_sq_room(conn) >= KV_SQ_ROOM)) {
+	spin_lock(&conn->qp.lock);
+	if (likely(!conn->waits && kv_tx_open(conn) && kv_sq_room(&conn->qp) >= KV_SQ_ROOM)) {
 		conn->waits = !kv_plain_put(conn, op, &done);
 	} else {
 		list_add_tail(&op->link, &conn->queue);
@@ -598,64 +350,130 @@ int kv_plain_tx(struct kfi_ep *ep, struct kfi_oper *op)
 		if (!more)
 			kv_tx_run(conn, &done);
 		else
-			kv_sq_post(conn);	/* what had room before it */
+			kv_conn_post(conn);	/* what had room before it */
 	}
-	if (!more)
-		kv_sq_post(conn);
-	spin_unlock(&conn->lock);
+	ret = more ? 0 : kv_sq_post(&conn->qp);
+	if (unlikely(ret))
+		kv_conn_fail(conn, ret);
+	spin_unlock(&conn->qp.lock);
 	kv_done(&done);
 	if (unlikely(more && !delayed_work_pending(&conn->more_work)))
 		queue_delayed_work(kv_cm_wq, &conn->more_work, 1);
 	return 0;
 }
 
-/* ---- rdma_cm ---- */
+/* ---- completions ---- */
 
-void kv_plain_tune(struct kv_conn *conn)
+static void kv_plain_end(struct kv_sqe *e, int err, void *done)
 {
-	rdma_set_min_rnr_timer(conn->id, KV_RNR_TIMER);
-}
+	struct kv_conn *conn = container_of(e->qp, struct kv_conn, qp);
+	struct kv_op *kop;
 
-/* Private data, as much as a consumer can have; InfiniBand pads it with zeros, and does not say where they begin. */
-static void kv_plain_data(struct kv_conn *conn, const void *data, u8 len)
-{
-	conn->data_in_len = data ? min_t(u8, len, KVW_DATA_MAX) : 0;
-	memcpy(conn->data_in, data, conn->data_in_len);
-}
-
-/* Somebody calls a listener. */
-int kv_plain_called(struct kv_conn *conn, const struct rdma_cm_id *id, const struct rdma_conn_param *param)
-{
-	if (rdma_protocol_iwarp(id->device, id->port_num))
-		return -EOPNOTSUPP;
-	kv_plain_data(conn, param->private_data, param->private_data_len);
-	return 0;
-}
-
-/* Each side hears that it is connected. */
-void kv_plain_established(struct kv_conn *conn, const struct rdma_conn_param *param)
-{
-	if (conn->pc.dialed) {
-		kv_plain_data(conn, param->private_data, param->private_data_len);
-		conn->reads_max = clamp_t(unsigned int, param->initiator_depth, 1, conn->reads_max);
-		conn->stands = true;
-		conn->state = KV_ACCEPTED;
+	switch (e->kind) {
+	case KV_SQ_MESSAGE:
+		if (!e->op)
+			break;
+		conn->inflight--;
+		kv_op_end(e->op, err, done);
+		break;
+	case KV_SQ_PART:
+		kop = kv_op(e->op);
+		kop->wrs--;
+		kop->err = kop->err ?: err;
+		if (kop->issued && !kop->wrs)
+			kv_rma_done(conn, e->op, done);
+		break;
+	case KV_SQ_HANGUP:
+		kv_conn_fail(conn, -ESHUTDOWN);
+		break;
+	case KV_SQ_PROBE:
+		wake_up_all(&conn->vep->pe.conn_set.idle);
+		break;
 	}
-	if (conn->state == KV_ACCEPTED)
-		kv_cm_step(conn, KV_STEP_READY);
 }
 
-/* By a consumer, who may say why, or because nobody listens. */
-int kv_plain_rejected(struct kv_conn *conn, struct rdma_cm_event *event)
+/*
+ * A refused key is an error of that operation; all else is one of the connection. EACCES promises
+ * that no byte has moved, and a region may end between two packets.
+ */
+static int kv_wc_error(const struct kv_conn *conn, const struct kv_sqe *e, const struct ib_wc *wc)
 {
-	struct kvw_greeting hello;
-	const void *data;
-	u8 len = 0;
+	switch (wc->status) {
+	case IB_WC_SUCCESS:
+		return 0;
+	case IB_WC_REM_ACCESS_ERR:
+		return e->atom ? -EACCES : -EREMOTEIO;
+	case IB_WC_RETRY_EXC_ERR:
+		return -ETIMEDOUT;
+	case IB_WC_WR_FLUSH_ERR:
+		return READ_ONCE(conn->error) ?: -ESHUTDOWN;
+	default:
+		return -EREMOTEIO;
+	}
+}
 
-	data = rdma_consumer_reject_data(conn->id, event, &len);
-	if (data && !kvw_decode_hello(data, len, &hello))
-		data = NULL;	/* a listener that wants a hello: these are not its consumer's words */
-	kv_plain_data(conn, data, len);
-	conn->rejected = true;
-	return -ECONNREFUSED;
+/*
+ * Operations that end from now on are completed when the connection is down: a peer that has broken
+ * it may still access memory that was registered for the peer.
+ */
+static void kv_sq_failed(struct kv_conn *conn, struct kv_done *done)
+{
+	struct kfi_oper *op, *next;
+
+	llist_for_each_entry_safe(op, next, done->ops, lnode)
+		list_add_tail(&op->link, &conn->failed);
+	done->ops = NULL;
+	done->ops_end = &done->ops;
+}
+
+/*
+ * An error ends the connection, and the consumer is told of it when no post finds the connection
+ * any more: its next posts are refused. Softirq
+ */
+void kv_plain_sent(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct kv_sqe *e = container_of(wc->wr_cqe, struct kv_sqe, cqe);
+	struct kv_conn *conn = container_of(e->qp, struct kv_conn, qp);
+	int err = kv_wc_error(conn, e, wc);
+	struct kv_done done = KV_DONE(done);
+
+	kfi_batch_begin();
+	spin_lock(&conn->qp.lock);
+	kv_sq_reported(e, err, kv_plain_end, &done);
+	if (unlikely(err))
+		conn->qp.broken = true;
+	else
+		conn->qp.heard = jiffies;
+	if (unlikely(conn->qp.broken))
+		kv_sq_failed(conn, &done);
+	kv_tx_run(conn, &done);
+	spin_unlock(&conn->qp.lock);
+	if (unlikely(err))
+		kv_conn_fail(conn, wc->status == IB_WC_REM_ACCESS_ERR ? -ESHUTDOWN : err);
+	kv_done(&done);
+	kfi_batch_end();
+}
+
+/* ---- the end ---- */
+
+/* The queue pair is gone, and no post uses the connection any more: complete all operations. */
+void kv_tx_flush_all(struct kv_conn *conn, int err)
+{
+	struct kfi_oper *op, *next;
+	struct kv_done done = KV_DONE(done);
+
+	spin_lock_bh(&conn->qp.lock);
+	list_for_each_entry_safe(op, next, &conn->failed, link) {
+		list_del(&op->link);
+		kv_done_op(&done, op);	/* with the error that it has */
+	}
+	kv_sq_flush(&conn->qp, err, kv_plain_end, &done);
+	if (conn->op)
+		kv_op_end(conn->op, err, &done);
+	conn->op = NULL;
+	list_for_each_entry_safe(op, next, &conn->queue, link) {
+		list_del(&op->link);
+		kv_op_end(op, err, &done);
+	}
+	kv_unlock_bh(conn, &done);
 }

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * region.c - memory of ours that peers may name, as the device knows it. Regions that have a key of the device's: rkey.c.
+ * region.c - memory of ours that peers may write to, as the device knows it.
  *
- * A region is cut into chunks that a fast registration can hold. Nothing is registered before a peer asks for it, or is told with a message:
- * then the chunks that he is told of are, in the send queue of his connection, and from then on any peer of the domain may be told.
+ * A region of a MSG endpoint has one registration, and peers name it by the key of that (rkey.c).
+ * Peers of an RDM endpoint name a region by a key of kfi.ko, and are told the keys of the device
+ * for one write at a time (kv_region_places()). Such a region is cut into chunks that one
+ * registration can hold each. A chunk is registered when it is first needed, in the send queue of
+ * the connection that needs it, and stays registered: all connections of the domain use it.
  *
  *	NEW ---> BUSY ---> VALID ---> GOING ---> BARE ---> NEW
- *	   asked    done         |          |         a new registration was made, by another work item
+ *	 needed    done          |          |         a new registration was made (@supply)
  *	                         |          the device has taken it back, in a work item
- *	                         the region ends, or its registration failed
+ *	                         the region ends, or its registration has failed
  *
- * Who waits for the end of a region does not wait for the memory that a new registration takes: there may be none before I/O has ended.
- *
- * The end of a region waits until the device has taken its registrations back; that waits for no consumer of a peer, but for
- * what is in the send queue before a registration under way. A chunk whose registration is still in a send queue is not touched, whatever
- * its state: the device may be about to look at it.
+ * The end of a region does not wait for the memory of a new registration: there may be none before
+ * I/O has ended. It waits until the device has taken its registrations back, which depends on no
+ * peer, except for what is in the send queue before a registration under way. A chunk whose
+ * registration is in a send queue is not touched in any state, because the device reads it.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -39,7 +41,7 @@ static int kv_chunk_alloc(struct kv_domain *kdom, struct kv_chunk *chunk, unsign
 	return 0;
 }
 
-static void kv_chunk_unmap(struct kv_domain *kdom, struct kv_chunk *chunk)
+void kv_chunk_unmap(struct kv_domain *kdom, struct kv_chunk *chunk)
 {
 	if (chunk->nents)
 		ib_dma_unmap_sg(kdom->ib, chunk->sg, chunk->nents, DMA_BIDIRECTIONAL);
@@ -58,14 +60,15 @@ int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk)
 		kv_chunk_unmap(region->kdom, chunk);
 		return -EOPNOTSUPP;
 	}
-	if (ib_map_mr_sg(chunk->mr, chunk->sg, nents, NULL, PAGE_SIZE) != nents || chunk->mr->length != chunk->len) {
+	if (ib_map_mr_sg(chunk->mr, chunk->sg, nents, NULL, PAGE_SIZE) != nents ||
+	    chunk->mr->length != chunk->len) {
 		kv_chunk_unmap(region->kdom, chunk);
 		return -EIO;
 	}
 	return 0;
 }
 
-/* Process context. Nobody can touch the memory after it. */
+/* Process context. The device does not access the memory after it. */
 static void kv_chunk_dereg(struct kv_domain *kdom, struct kv_chunk *chunk)
 {
 	if (chunk->mr)
@@ -88,7 +91,7 @@ static void kv_region_free(struct kv_region *region)
 	kvfree_rcu(region, rcu);	/* kv_mr_end() may be about to find it closed */
 }
 
-/* One that goes and that no device is about to look at. *@left: another one goes, too. */
+/* Find a chunk that is GOING and in no send queue. *@left: there is one that is in a send queue. */
 static struct kv_chunk *kv_region_gone(struct kv_region *region, bool *left)
 {
 	struct kv_chunk *chunk;
@@ -107,7 +110,10 @@ static struct kv_chunk *kv_region_gone(struct kv_region *region, bool *left)
 	return NULL;
 }
 
-/* In place of one that has just been given back, if there is memory at once: the owner may want to use it before kv_supply_work() has run. */
+/*
+ * Make a registration in place of the one that was taken back, if there is memory at once: the
+ * owner may want to use it before kv_supply_work() has run.
+ */
 static void kv_chunk_again(struct kv_region *region, struct kv_chunk *chunk)
 {
 	unsigned int noreclaim = memalloc_noreclaim_save();
@@ -150,7 +156,7 @@ static struct kv_chunk *kv_region_bare(struct kv_region *region)
 	return NULL;
 }
 
-/* Nobody but us touches one that is BARE. The lock is held. */
+/* Only this work item uses a chunk that is BARE. Called under the lock. */
 static int kv_region_supply(struct kv_region *region)
 {
 	struct kv_chunk *chunk;
@@ -171,17 +177,24 @@ static int kv_region_supply(struct kv_region *region)
 static void kv_supply_work(struct work_struct *work)
 {
 	struct kv_region *region = container_of(to_delayed_work(work), struct kv_region, supply);
-	struct kv_reserve reserve;
+	bool reclaim = region->mr->ep && region->mr->ep->reclaim;
+	unsigned int noio = memalloc_noio_save(), noreclaim = 0;
 
-	kv_reserve_begin(&reserve, region->mr->ep);
+	if (reclaim)
+		noreclaim = memalloc_noreclaim_save();
 	spin_lock_bh(&region->lock);
 	if (kv_region_supply(region) && !region->closed)
 		queue_delayed_work(kv_region_wq, &region->supply, KV_SUPPLY_AGAIN);
 	spin_unlock_bh(&region->lock);
-	kv_reserve_end(&reserve);
+	if (reclaim)
+		memalloc_noreclaim_restore(noreclaim);
+	memalloc_noio_restore(noio);
 }
 
-/* It may run for a registration that has failed while the region ends: what it finds ended it settles, whoever has queued it. */
+/*
+ * A registration may have failed while the region ends, and both queue this work item: it settles
+ * the end that it finds.
+ */
 static void kv_renew_work(struct work_struct *work)
 {
 	struct kv_region *region = container_of(work, struct kv_region, renew);
@@ -201,17 +214,15 @@ static void kv_renew_work(struct work_struct *work)
 		kfi_mr_settle(region->mr);
 }
 
-/* Registrations that the memory needs at most; of a region for single I/Os, what its owner has said and no gaps. One has one key. */
+/* The most registrations that the memory needs. A region with a key of the device has one. */
 static unsigned int kv_region_chunks(const struct kfi_mr *mr, unsigned int pages)
 {
 	if (mr->domain->prov_keys)
 		return 1;
-	if (mr->per_io)
-		return 1 + mr->iov_limit / pages;
 	return kv_count_runs(&mr->iter, pages);
 }
 
-/* Entries that a chunk can need. */
+/* The most entries that a chunk needs. */
 static unsigned int kv_region_pages(const struct kfi_mr *mr, unsigned int pages)
 {
 	if (mr->per_io)
@@ -219,7 +230,7 @@ static unsigned int kv_region_pages(const struct kfi_mr *mr, unsigned int pages)
 	return min_t(size_t, pages, mr->len / PAGE_SIZE + 2);
 }
 
-/* Where the chunks begin. -EINVAL: there are more gaps than the owner has spoken of, or more pages. */
+/* Find where the chunks begin. -EINVAL: the memory has more gaps or pages than were announced. */
 static int kv_region_cut(struct kv_region *region)
 {
 	struct iov_iter iter = region->mr->iter;
@@ -240,30 +251,18 @@ static int kv_region_cut(struct kv_region *region)
 	return 0;
 }
 
-int kv_mr_open(struct kfi_mr *mr)
+static struct kv_region *kv_region_new(struct kfi_mr *mr, struct kv_domain *kdom)
 {
-	struct kv_domain *kdom = to_kv_domain(mr->domain);
-	unsigned int i, pages = kdom->domain.prov_keys ? kdom->max_key_pages : kdom->max_frmr_pages;
+	bool keyed = kdom->domain.prov_keys;
+	unsigned int i, pages = keyed ? kdom->max_key_pages : kdom->max_frmr_pages;
 	unsigned int count = kv_region_chunks(mr, pages);
-	struct kv_region *region;
+	struct kv_region *region = kvzalloc(struct_size(region, chunk, count), GFP_KERNEL);
 	int ret = 0;
 
-	/* A device lets in whatever is under way, and tells afterwards. */
-	if (mr->flags & KFI_MR_SINGLE_USE)
-		return -EOPNOTSUPP;
-	/* By a key of the device's nobody hears of an access. */
-	if (kdom->domain.prov_keys && (mr->flags & KFI_RMA_EVENT || mr->persist))
-		return -EOPNOTSUPP;
-	if (!kv_domain_get(kdom))
-		return -ENODEV;
-	region = kvzalloc(struct_size(region, chunk, count), GFP_KERNEL);
-	if (!region) {
-		kv_domain_put(kdom);
-		return -ENOMEM;
-	}
+	if (!region)
+		return ERR_PTR(-ENOMEM);
 	region->count = count;
 	region->mr = mr;
-	mr->fixed = true;
 	region->kdom = kdom;
 	spin_lock_init(&region->lock);
 	init_waitqueue_head(&region->idle);
@@ -274,12 +273,51 @@ int kv_mr_open(struct kfi_mr *mr)
 		ret = kv_chunk_alloc(kdom, &region->chunk[i], kv_region_pages(mr, pages));
 	if (!ret && !mr->per_io)
 		ret = kv_region_cut(region);
-	if (!ret && !mr->per_io && kdom->domain.prov_keys)
+	if (!ret && !mr->per_io && keyed)
 		ret = kv_region_key(region, false);
-	if (ret) {
-		kv_region_free(region);
+	if (!ret)
+		return region;
+	kv_domain_get(kdom);	/* which kv_region_free() drops */
+	kv_region_free(region);
+	return ERR_PTR(ret);
+}
+
+/*
+ * No device can end a region after one access, or report an access, so a region with a key of the
+ * device can't have these flags. Without such a key the protocol copies what the device does not
+ * write.
+ */
+static int kv_mr_fits(const struct kfi_mr *mr)
+{
+	if (!mr->domain->prov_keys)
+		return 0;
+	return mr->flags & (KFI_MR_SINGLE_USE | KFI_RMA_EVENT) || mr->persist ? -EOPNOTSUPP : 0;
+}
+
+/* Without a key of the device: is the region worth a registration? */
+static bool kv_mr_worth(const struct kfi_mr *mr)
+{
+	return !mr->per_io && mr->access & KFI_REMOTE_WRITE && mr->len >= KV_PLACE_MIN &&
+	       !(mr->flags & KFI_MR_SINGLE_USE);
+}
+
+int kv_mr_open(struct kfi_mr *mr)
+{
+	struct kv_domain *kdom = to_kv_domain(mr->domain);
+	bool keyed = kdom->domain.prov_keys;
+	struct kv_region *region;
+	int ret = kv_mr_fits(mr);
+
+	if (ret || (!keyed && !kv_mr_worth(mr)))
 		return ret;
+	if (!kv_domain_get(kdom))
+		return -ENODEV;
+	region = kv_region_new(mr, kdom);
+	if (IS_ERR(region)) {
+		kv_domain_put(kdom);
+		return keyed ? PTR_ERR(region) : 0;	/* payload is copied then */
 	}
+	mr->fixed = true;
 	spin_lock_bh(&kdom->regions_lock);
 	list_add_tail_rcu(&region->entry, &kdom->regions);
 	spin_unlock_bh(&kdom->regions_lock);
@@ -290,29 +328,33 @@ int kv_mr_open(struct kfi_mr *mr)
 int kv_mr_attach(struct kfi_mr *mr)
 {
 	struct kv_region *region = READ_ONCE(mr->priv);
-	bool unused = false, keyed = mr->domain->prov_keys;
+	struct kv_chunk *chunk;
 	int ret = -ENODEV;	/* the device has gone */
+	bool unused;
 
+	if (!mr->domain->prov_keys)
+		return 0;
 	if (!region)
 		return ret;
-	if (keyed && (!mr->ep || mr->ep->type != KFI_EP_MSG))
+	if (!mr->ep || mr->ep->type != KFI_EP_MSG)
 		return -EINVAL;
-	if (keyed && !kv_region_conn(mr))
+	if (!kv_region_conn(mr))
 		return -ENOTCONN;
+	chunk = &region->chunk[0];
 	spin_lock_bh(&region->lock);
 	/* kfi.ko has refused the key of the last attach: the device has never had it. */
-	unused = keyed && region->chunk[0].state == KV_CHUNK_NEW && region->chunk[0].nents;
+	unused = chunk->state == KV_CHUNK_NEW && chunk->nents;
 	if (unused)
-		kv_chunk_unmap(region->kdom, &region->chunk[0]);
+		kv_chunk_unmap(region->kdom, chunk);
 	if (!region->closed)
-		ret = keyed && region->chunk[0].state != KV_CHUNK_NEW ? -EAGAIN : kv_region_cut(region);
-	if (!ret && keyed)
+		ret = chunk->state != KV_CHUNK_NEW ? -EAGAIN : kv_region_cut(region);
+	if (!ret)
 		ret = kv_region_key(region, unused);
 	spin_unlock_bh(&region->lock);
 	return ret;
 }
 
-/* The region is dead: nobody asks for it any more. */
+/* The region ends: its registrations are to be taken back. Return: there are some */
 static bool kv_region_going(struct kv_region *region)
 {
 	bool going = false;
@@ -320,7 +362,8 @@ static bool kv_region_going(struct kv_region *region)
 
 	lockdep_assert_held(&region->lock);
 	for (i = 0; i < region->count; i++) {
-		if ((region->chunk[i].state == KV_CHUNK_NEW && !region->chunk[i].nents) || region->chunk[i].state == KV_CHUNK_BARE)
+		if ((region->chunk[i].state == KV_CHUNK_NEW && !region->chunk[i].nents) ||
+		    region->chunk[i].state == KV_CHUNK_BARE)
 			continue;
 		region->chunk[i].state = KV_CHUNK_GOING;
 		going = true;
@@ -328,13 +371,7 @@ static bool kv_region_going(struct kv_region *region)
 	return going;
 }
 
-/* What peers have been told is not true any more. */
-static void kv_domain_forget(struct kv_domain *kdom)
-{
-	atomic_inc(&kdom->epoch);
-}
-
-/* Under rcu_read_lock(); the device may have gone, and the region with it. */
+/* Inside rcu_read_lock(): the device may have gone, and the region with it. */
 bool kv_mr_end(struct kfi_mr *mr)
 {
 	struct kv_region *region = READ_ONCE(mr->priv);
@@ -353,8 +390,6 @@ bool kv_mr_end(struct kfi_mr *mr)
 			queue_work(kv_cm_wq, &region->renew);
 	}
 	spin_unlock_bh(&region->lock);
-	if (going)
-		kv_domain_forget(region->kdom);
 	return going;
 }
 
@@ -369,7 +404,8 @@ bool kv_mr_known(struct kfi_mr *mr)
 	kv_fresh_del(region);
 	spin_lock_bh(&region->lock);
 	for (i = 0; i < region->count; i++)
-		known |= region->chunk[i].state != KV_CHUNK_NEW && region->chunk[i].state != KV_CHUNK_BARE;
+		known |= region->chunk[i].state != KV_CHUNK_NEW &&
+			 region->chunk[i].state != KV_CHUNK_BARE;
 	if (!known)
 		region->cut = 0;
 	spin_unlock_bh(&region->lock);
@@ -387,7 +423,7 @@ static void kv_region_wait(struct kv_region *region)
 	struct kv_conn *conn;
 
 	while (!wait_event_timeout(region->idle, !READ_ONCE(region->busy),
-				   msecs_to_jiffies(kv_timeout_ms))) {
+				   msecs_to_jiffies(READ_ONCE(kv_proto.params.timeout_ms)))) {
 		rcu_read_lock();
 		conn = mr->ep && mr->ep->type == KFI_EP_MSG ? kv_region_conn(mr) : NULL;
 		if (conn)
@@ -399,23 +435,23 @@ static void kv_region_wait(struct kv_region *region)
 void kv_mr_close(struct kfi_mr *mr)
 {
 	struct kv_region *region = mr->priv;
-	bool told, ending;
+	bool ending;
 
+	if (!region)
+		return;
 	spin_lock_bh(&region->lock);
 	region->closed = true;
 	spin_unlock_bh(&region->lock);
-	kv_fresh_del(region);	/* kv_fresh_add() has added it before, or sees closed */
+	kv_fresh_del(region);	/* kv_fresh_add() was before, or sees @closed */
 	spin_lock_bh(&region->lock);
 	ending = region->ending;
 	region->ending = false;
-	told = kv_region_going(region);
+	kv_region_going(region);
 	spin_unlock_bh(&region->lock);
-	if (told)
-		kv_domain_forget(region->kdom);
 	cancel_work_sync(&region->renew);
-	cancel_delayed_work_sync(&region->supply);	/* which only the former queues */
+	cancel_delayed_work_sync(&region->supply);	/* which only @renew queues */
 	kv_region_wait(region);
-	spin_lock_bh(&region->lock);	/* whoever has woken us is through with it */
+	spin_lock_bh(&region->lock);	/* kv_region_registered() has returned */
 	spin_unlock_bh(&region->lock);
 	WRITE_ONCE(mr->priv, NULL);
 	spin_lock_bh(&region->kdom->regions_lock);
@@ -430,208 +466,117 @@ void kv_mr_close(struct kfi_mr *mr)
 
 int kv_access(const struct kfi_mr *mr)
 {
-	return IB_ACCESS_LOCAL_WRITE | (mr->access & KFI_REMOTE_WRITE ? IB_ACCESS_REMOTE_WRITE : 0) |
+	return IB_ACCESS_LOCAL_WRITE |
+	       (mr->access & KFI_REMOTE_WRITE ? IB_ACCESS_REMOTE_WRITE : 0) |
 	       (mr->access & KFI_REMOTE_READ ? IB_ACCESS_REMOTE_READ : 0);
 }
 
-/* For the asker in @slot, who is told when it has been done. */
-static int kv_chunk_register(struct kv_region *region, struct kv_chunk *chunk, struct kv_conn *conn, struct kv_slot *slot)
+static void kv_chunk_register(struct kv_region *region, struct kv_chunk *chunk, struct kv_qp *qp)
 {
-	int ret = kv_chunk_map(region, chunk);
 	struct kv_sqe *e;
 
-	if (ret)
-		return ret;
-	if (!slot->wrs)
-		kv_put_fence(conn, chunk->mr->rkey);
-	e = kv_sq_get(conn, KV_SQ_REGION);
+	kv_put_fence(qp, chunk->mr->rkey);
+	e = kv_sq_get(qp, KV_SQ_REGION);
 	e->region = region;
 	e->chunk = chunk - region->chunk;
-	e->slot = slot;
 	chunk->state = KV_CHUNK_BUSY;
+	chunk->by = qp;
 	chunk->queued++;
 	region->busy++;
-	slot->wrs++;
-	kv_put_reg(conn, e, chunk->mr, kv_access(region->mr), true);
-	return 0;
+	kv_put_reg(qp, e, chunk->mr, kv_access(region->mr), true);
 }
 
-/* Those from the chunk with byte @at on, as many as an answer has room for. */
-static unsigned int kv_region_window(const struct kv_region *region, u64 at, unsigned int *first)
+/*
+ * May the next SEND of @qp tell the peer of the chunk? What another queue pair registers may take
+ * effect later.
+ */
+static int kv_chunk_ready(struct kv_region *region, struct kv_chunk *chunk, struct kv_qp *qp)
 {
-	unsigned int i;
+	int ret;
 
-	for (i = 0; i < region->cut - 1 && region->chunk[i].at + region->chunk[i].len <= at; i++)
-		;
-	*first = i;
-	return min_t(unsigned int, region->cut - i, KV_DESCS);
-}
-
-/* Does its owner want to hear of every access? */
-static bool kv_region_tells(const struct kv_conn *conn, const struct kfi_mr *mr)
-{
-	const struct kfi_ep *ep = &conn->vep->ep;
-
-	return mr->cntr || mr->flags & KFI_RMA_EVENT || ep->cntr[KFI_CNTR_REMOTE_READ] ||
-	       ep->cntr[KFI_CNTR_REMOTE_WRITE];
-}
-
-static u8 kv_region_rights(const struct kv_conn *conn, const struct kfi_mr *mr)
-{
-	return (mr->access & KFI_REMOTE_READ ? KVW_K_READ : 0) | (mr->access & KFI_REMOTE_WRITE ? KVW_K_WRITE : 0) |
-	       (kv_region_tells(conn, mr) ? KVW_K_TELL : 0) | (mr->persist ? KVW_K_COMMIT : 0);
-}
-
-/* All chunks of the window are valid: tell where they are. */
-static void kv_region_answer(struct kv_region *region, struct kv_slot *slot)
-{
-	struct kvw_desc *descs = kv_slot_descs(slot);
-	const struct kfi_mr *mr = region->mr;
-	unsigned int i, n, first;
-	struct kv_chunk *chunk;
-
-	n = kv_region_window(region, slot->p.data - mr->fid.addr, &first);
-	kv_slot_answer(slot, KVW_KEY_IS, 0);
-	for (i = 0; i < n; i++) {
-		chunk = &region->chunk[first + i];
-		descs[i] = (struct kvw_desc){ cpu_to_le64(chunk->mr->iova), cpu_to_le64(chunk->mr->rkey),
-					      cpu_to_le64(chunk->len) };
-	}
-	slot->answer.count = n;
-	slot->answer.tag = mr->fid.addr;
-	slot->answer.len = mr->len;
-	slot->answer.data = region->chunk[first].at;
-	slot->answer.flags = kv_region_rights(slot->conn, mr);
-	slot->epoch = atomic_read(&region->kdom->epoch);
-}
-
-/* 0: the answer is queued, or will be when the device has registered; else what it is to say. */
-static int kv_region_prepare(struct kv_region *region, struct kv_slot *slot)
-{
-	struct kv_conn *conn = slot->conn;
-	unsigned int i, n, first;
-	int ret = 0;
-
-	if (!region->cut)
-		return -EACCES;		/* the memory has just left it */
-	n = kv_region_window(region, slot->p.data - region->mr->fid.addr, &first);
-	if (kv_sq_room(conn) < KV_SQ_ROOM)
+	if (chunk->state == KV_CHUNK_VALID || (chunk->state == KV_CHUNK_BUSY && chunk->by == qp))
+		return 0;
+	if (chunk->state != KV_CHUNK_NEW || kv_sq_room(qp) < KV_SQ_ROOM)
 		return -EAGAIN;
-	for (i = first; i < first + n; i++)
-		if (region->chunk[i].state != KV_CHUNK_NEW && region->chunk[i].state != KV_CHUNK_VALID)
-			return -EAGAIN;
-	for (i = first; i < first + n && !ret; i++)
-		if (region->chunk[i].state == KV_CHUNK_NEW)
-			ret = kv_chunk_register(region, &region->chunk[i], conn, slot);
-	slot->err = ret;
-	if (!slot->wrs && !ret)
-		kv_region_answer(region, slot);
-	return slot->wrs ? 0 : ret;
+	ret = kv_chunk_map(region, chunk);
+	if (!ret)
+		kv_chunk_register(region, chunk, qp);
+	return ret;
 }
 
-/* One of those that an asker waits for has been registered, or not. */
-static void kv_region_asked(struct kv_region *region, struct kv_chunk *chunk, struct kv_slot *slot, int err)
+static int kv_chunks_places(struct kv_region *region, struct kv_qp *qp, u64 at, u64 len,
+			    struct kfi_place *place, unsigned int max)
 {
-	chunk->state = err || chunk->state == KV_CHUNK_GOING ? KV_CHUNK_GOING : KV_CHUNK_VALID;
-	slot->err = slot->err ?: chunk->state == KV_CHUNK_GOING ? -EAGAIN : 0;
-	if (--slot->wrs)
-		return;
-	if (slot->err)
-		kv_slot_answer(slot, KVW_KEY_IS, -slot->err);
-	else
-		kv_region_answer(region, slot);
-	kv_slot_release(slot, KV_HOLD_MESSAGE);
+	struct kv_chunk *chunk = region->chunk, *end = chunk + region->cut;
+	unsigned int n = 0;
+	u64 off;
+	int ret;
+
+	lockdep_assert_held(&region->lock);
+	if (region->closed)
+		return -EOPNOTSUPP;
+	for (; chunk < end && len; chunk++) {
+		if (at >= chunk->at + chunk->len)
+			continue;
+		if (n == max)
+			return -ENOSPC;
+		ret = kv_chunk_ready(region, chunk, qp);
+		if (ret)
+			return ret;
+		off = at - chunk->at;
+		place[n] = (struct kfi_place) {
+			.at = chunk->mr->iova + off,
+			.len = min(len, chunk->len - off),
+			.key = chunk->mr->rkey,
+		};
+		at += place[n].len;
+		len -= place[n].len;
+		n++;
+	}
+	return len ? -EOPNOTSUPP : n;
 }
 
-/* The device says so. Connection's lock held. */
+/*
+ * Fill in places for @len bytes from byte @at of a region on. Their registrations precede the next
+ * SEND of @qp, whose lock is held. Return: number of places, or a negative errno
+ */
+int kv_region_places(struct kv_qp *qp, struct kfi_mr *mr, u64 at, u64 len,
+		     struct kfi_place *place, unsigned int max)
+{
+	struct kv_region *region = READ_ONCE(mr->priv);
+	int ret;
+
+	if (!region)
+		return -EOPNOTSUPP;
+	spin_lock(&region->lock);
+	ret = kv_chunks_places(region, qp, at, len, place, max);
+	spin_unlock(&region->lock);
+	return ret;
+}
+
+/* The device has registered a chunk, or has not. Called under kv_qp.lock. */
 void kv_region_registered(struct kv_sqe *e, int err)
 {
 	struct kv_region *region = e->region;
 	struct kv_chunk *chunk = &region->chunk[e->chunk];
-	struct kv_slot *slot = e->slot;
 
 	spin_lock(&region->lock);
 	chunk->queued--;
-	if (slot)
-		kv_region_asked(region, chunk, slot, err);
-	else if (err && chunk->state == KV_CHUNK_VALID)
-		chunk->state = KV_CHUNK_GOING;	/* it may be over already, for the peer has been told */
+	/*
+	 * With a key of the device it is VALID before, and may be over: the peer may have ended
+	 * it.
+	 */
+	if (chunk->state == KV_CHUNK_BUSY || (err && chunk->state == KV_CHUNK_VALID))
+		chunk->state = err ? KV_CHUNK_GOING : KV_CHUNK_VALID;
 	if (chunk->state == KV_CHUNK_GOING && !chunk->queued && !region->closed)
 		queue_work(kv_cm_wq, &region->renew);
 	if (e->tells)
 		kfi_mr_registered(region->mr);
 	region->busy--;
-	if (!slot)
-		wake_up_all(&region->vep->home.idle);
+	if (region->vep)
+		wake_up_all(&region->vep->pe.conn_set.idle);
 	wake_up(&region->idle);
 	spin_unlock(&region->lock);
-}
-
-/* ---- a peer asks ---- */
-
-/* Under rcu_read_lock(): a region that is live now is not freed before the end of it. */
-static int kv_key_tell(struct kv_slot *slot, struct kfi_mr *mr)
-{
-	struct kv_region *region = mr->priv;
-	int ret;
-
-	if (!kfi_mr_live(mr, slot->p.tag))
-		return -EACCES;
-	spin_lock(&region->lock);
-	ret = kv_region_prepare(region, slot);
-	spin_unlock(&region->lock);
-	return ret;
-}
-
-int kv_rx_key(struct kv_slot *slot)
-{
-	struct kv_conn *conn = slot->conn;
-	struct iov_iter iter;
-	struct kfi_mr *mr;
-	int ret = -EACCES;
-	struct kv_done done = KV_DONE(done);
-
-	mr = kfi_mr_get(&conn->vep->ep, slot->p.tag, slot->p.data, 0, 0, &iter);
-	rcu_read_lock();
-	spin_lock_bh(&conn->lock);
-	if (!IS_ERR(mr))
-		ret = kv_key_tell(slot, mr);
-	if (ret)
-		kv_slot_answer(slot, KVW_KEY_IS, -ret);
-	if (!slot->wrs)
-		kv_slot_release(slot, KV_HOLD_MESSAGE);
-	kv_tx_run(conn, &done);
-	spin_unlock_bh(&conn->lock);
-	rcu_read_unlock();
-	kv_done(&done);
-	if (!IS_ERR(mr))
-		kfi_mr_put(mr);
-	return 0;
-}
-
-/* A peer's message has had our device invalidate @rkey. Was that all of region @key, which is for one I/O? */
-bool kv_region_taken(struct kv_conn *conn, u64 key, u32 rkey)
-{
-	struct kv_region *region;
-	struct kv_chunk *chunk;
-	bool taken = false;
-	struct kfi_mr *mr;
-
-	rcu_read_lock();
-	mr = kfi_mr_find(&conn->vep->ep, key);
-	region = mr && mr->per_io ? READ_ONCE(mr->priv) : NULL;
-	if (region) {
-		spin_lock_bh(&region->lock);
-		chunk = &region->chunk[0];
-		taken = chunk->state == KV_CHUNK_VALID && chunk->mr->rkey == rkey;
-		if (taken) {
-			kv_chunk_unmap(region->kdom, chunk);
-			chunk->state = KV_CHUNK_NEW;
-		}
-		spin_unlock_bh(&region->lock);
-	}
-	rcu_read_unlock();
-	return taken;
 }
 
 static bool kv_region_spoil(struct kv_region *region, u32 rkey)
@@ -654,8 +599,8 @@ static bool kv_region_spoil(struct kv_region *region, u32 rkey)
 }
 
 /*
- * A peer has had our device invalidate what was not its to end. It is registered anew, and all who know of it ask again: else each of them
- * would lose its connection by it. False: nobody is told of it any more, or it is no more, for its owner has ended it.
+ * A peer has made our device invalidate a key that the peer may not end. The region is registered
+ * again when it is needed. Return false if no region has that key.
  */
 bool kv_region_spoilt(struct kv_domain *kdom, u32 rkey)
 {
@@ -666,7 +611,5 @@ bool kv_region_spoilt(struct kv_domain *kdom, u32 rkey)
 	list_for_each_entry_rcu(region, &kdom->regions, entry)
 		spoilt |= kv_region_spoil(region, rkey);
 	rcu_read_unlock();
-	if (spoilt)
-		kv_domain_forget(kdom);
 	return spoilt;
 }

@@ -12,9 +12,14 @@ enum { KV_CHUNK_NEW, KV_CHUNK_BUSY, KV_CHUNK_VALID, KV_CHUNK_GOING, KV_CHUNK_BAR
 
 /**
  * struct kv_chunk - what one registration holds
- * @queued: of its registrations in a send queue; the peer may have ended one that has not been reported yet
- * @last:	its key before this one, which a device that has not registered anything since still takes
- * @at: @len: bytes of the region; @sg: room for @room entries, those bytes are @run of them, of which @nents are mapped: all or none
+ * @mr: the registration
+ * @sg: room for @room entries, of which the chunk has @run; @nents of these are mapped: all or none
+ * @at: position of its first byte in the region
+ * @len: bytes
+ * @state: KV_CHUNK_*
+ * @queued: its registrations in a send queue. The peer may end one before the device reports it
+ * @by: BUSY: the queue pair that registers the chunk
+ * @last: key before the present one, which a device that has registered nothing since still accepts
  */
 struct kv_chunk {
 	struct ib_mr		*mr;
@@ -26,20 +31,27 @@ struct kv_chunk {
 	size_t			len;
 	u8			state;
 	unsigned int		queued;
+	struct kv_qp		*by;
 	u32			last;
 };
 
 /**
  * struct kv_region - our part of a region
- * @entry:	in &kv_domain.regions, until it is @closed
- * @fresh:	with a key of the device: in &kv_ep.fresh of @vep, or empty
- * @lock:	protects the states of chunks; bottom halves off, a leaf
- * @tell:	in &kv_ep.fresh: kfi.ko waits for kfi_mr_registered(). Under &kv_ep.fresh_lock
- * @cut:	chunks of the memory that is attached now; 0: none is
- * @busy:	registrations in a send queue; @idle: wakes who waits for one that was
- * @renew:	has the device take back those that are GOING
- * @supply:	makes registrations for those that are BARE, later again if there is no memory
- * @ending:	kfi.ko waits for that; @closed: the region's handle goes
+ * @rcu: frees it
+ * @entry: in &kv_domain.regions, until it is @closed
+ * @fresh: with a key of the device: entry in &kv_ep.fresh of @vep, or empty
+ * @mr: the region of kfi.ko
+ * @kdom: the domain, referenced
+ * @lock: protects the states of chunks; bottom halves off, a leaf
+ * @idle: woken when a registration has left a send queue
+ * @renew: makes the device take back chunks that are GOING
+ * @supply: makes registrations for chunks that are BARE; without memory it tries again later
+ * @ending: kfi.ko waits for the end: kfi_mr_settle()
+ * @closed: kv_mr_close() has begun
+ * @tell: in &kv_ep.fresh: kfi.ko waits for kfi_mr_registered(). Under &kv_ep.fresh_lock
+ * @busy: registrations in a send queue
+ * @count: entries of @chunk
+ * @cut: chunks of the memory that is attached now; 0: none is
  */
 struct kv_region {
 	struct rcu_head		rcu;
@@ -63,6 +75,7 @@ struct kv_region {
 
 /* region.c */
 int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk);
+void kv_chunk_unmap(struct kv_domain *kdom, struct kv_chunk *chunk);
 int kv_access(const struct kfi_mr *mr);
 
 /* rkey.c */

@@ -2,16 +2,18 @@
 /*
  * rkey.c - regions that peers of MSG endpoints name by the key that the device has for them.
  *
- * The key is fixed before the device knows it. A device registers memory by a request in a send queue only: that of the endpoint to which
- * the region is bound, in front of what is posted later. Until there is a connection, or the next post, the region is in &kv_ep.fresh.
+ * The key is fixed before the device knows it. A device registers memory by a request in a send
+ * queue only: that of the endpoint to which the region is bound, in front of what is posted later.
+ * Until there is a connection, or until the next post, the region is in &kv_ep.fresh.
  */
 #include "region.h"
 
 #define KV_ENABLE_MS	1000		/* for a device to register what a consumer enables */
 
 /*
- * Of a region that goes by a key of the device's: that key, and the address. Devices do not shift memory by less than a page, so in its
- * lower bits the address is that of the memory. @unused: the device has never had the present key.
+ * Fix the key of a region, and its address. Devices do not shift memory by less than a page, so the
+ * lower bits of the address are those of the memory. @unused: the device has never had the present
+ * key.
  */
 int kv_region_key(struct kv_region *region, bool unused)
 {
@@ -30,15 +32,15 @@ int kv_region_key(struct kv_region *region, bool unused)
 	return 0;
 }
 
-/* Under rcu_read_lock(), which keeps the connection. */
+/* Inside rcu_read_lock(), which keeps the connection. */
 struct kv_conn *kv_region_conn(const struct kfi_mr *mr)
 {
-	struct kfi_peer_conn *way = kfi_home_way(&to_kv_ep(mr->ep)->home);
+	struct kfi_peer_conn *pc = kfi_conn_set_conn(&to_kv_ep(mr->ep)->pe.conn_set);
 
-	return way ? to_kv_conn(way) : NULL;
+	return pc ? to_kv_conn(pc) : NULL;
 }
 
-/* Its registration is not put into a send queue any more, and nobody waits for that. */
+/* The registration is not put into a send queue any more. */
 void kv_fresh_del(struct kv_region *region)
 {
 	struct kv_ep *vep = READ_ONCE(region->vep);
@@ -92,10 +94,10 @@ void kv_mr_publish(struct kfi_mr *mr, bool tell)
 	kv_fresh_add(region, tell);
 	conn = kv_region_conn(mr);
 	if (!conn) {
-		kv_fresh_del(region);	/* kv_fresh_lost() may have been before us */
+		kv_fresh_del(region);	/* kv_fresh_lost() may have run before */
 		return;
 	}
-	spin_lock_bh(&conn->lock);
+	spin_lock_bh(&conn->qp.lock);
 	conn->waits = true;
 	if (tell)
 		kv_tx_run(conn, &done);
@@ -110,14 +112,15 @@ static bool kv_region_pending(const struct kfi_mr *mr)
 
 	rcu_read_lock();
 	region = READ_ONCE(mr->priv);
-	pending = region && (!list_empty(&region->fresh) || READ_ONCE(region->busy)) && kv_region_conn(mr);
+	pending = region && (!list_empty(&region->fresh) || READ_ONCE(region->busy)) &&
+		  kv_region_conn(mr);
 	rcu_read_unlock();
 	return pending;
 }
 
 /*
- * Peers may have heard of the key by other means than messages of the endpoint: wait for the device, unless the peer does not take what
- * is in front of the registration.
+ * Peers may get the key by other means than messages of the endpoint: wait until the device has
+ * registered it, but not for long if the peer does not take the messages before the registration.
  */
 int kv_mr_enable(struct kfi_mr *mr)
 {
@@ -136,13 +139,14 @@ int kv_mr_enable(struct kfi_mr *mr)
 	smp_mb();	/* pairs with kv_cm_ready(): it sees the region, or we see the connection */
 	conn = region ? kv_region_conn(mr) : NULL;
 	if (conn) {
-		spin_lock_bh(&conn->lock);
+		spin_lock_bh(&conn->qp.lock);
 		conn->waits = true;
-		spin_unlock_bh(&conn->lock);
+		spin_unlock_bh(&conn->qp.lock);
 		kv_tx_kick(conn);
 	}
 	rcu_read_unlock();
-	while (!wait_event_timeout(to_kv_ep(mr->ep)->home.idle, !kv_region_pending(mr), msecs_to_jiffies(20)))
+	while (!wait_event_timeout(to_kv_ep(mr->ep)->pe.conn_set.idle, !kv_region_pending(mr),
+				   msecs_to_jiffies(20)))
 		if (time_after(jiffies, until))
 			break;
 	return region ? 0 : -ENODEV;
@@ -150,14 +154,14 @@ int kv_mr_enable(struct kfi_mr *mr)
 
 /* ---- into the send queue ---- */
 
-/* What follows in the queue sees it done. It is reported, for the end of the region waits for that. */
+/* Requests behind it find the region registered. The end of the region waits for the report. */
 static void kv_region_place(struct kv_region *region, struct kv_conn *conn)
 {
 	struct kv_chunk *chunk = &region->chunk[0];
 	struct kv_sqe *e;
 
-	kv_put_fence(conn, chunk->last);
-	e = kv_sq_get(conn, KV_SQ_REGION);
+	kv_put_fence(&conn->qp, chunk->last);
+	e = kv_sq_get(&conn->qp, KV_SQ_REGION);
 	e->region = region;
 	e->chunk = 0;
 	e->tells = region->tell;
@@ -165,10 +169,13 @@ static void kv_region_place(struct kv_region *region, struct kv_conn *conn)
 	chunk->state = KV_CHUNK_VALID;
 	chunk->queued++;
 	region->busy++;
-	kv_put_reg_as(conn, e, chunk->mr, kv_access(region->mr), true);
+	kv_put_reg_as(&conn->qp, e, chunk->mr, kv_access(region->mr), true);
 }
 
-/* The oldest registration that waits for the connection. There is room in the send queue; the connection's lock is held. */
+/*
+ * Put the oldest registration that waits into the send queue, which has room. Called under
+ * kv_qp.lock.
+ */
 bool kv_put_fresh(struct kv_conn *conn)
 {
 	struct kv_ep *vep = conn->vep;
@@ -186,7 +193,10 @@ bool kv_put_fresh(struct kv_conn *conn)
 	return region;
 }
 
-/* The connection has ended: memory for its I/Os is registered for nobody. What is long-lived waits for the next one. */
+/*
+ * The connection has ended: memory of its I/Os is not registered any more. Long-lived regions wait
+ * for the next connection.
+ */
 void kv_fresh_lost(struct kv_ep *vep)
 {
 	struct kv_region *region, *next;
@@ -201,4 +211,32 @@ void kv_fresh_lost(struct kv_ep *vep)
 		region->tell = false;
 	}
 	spin_unlock_bh(&vep->fresh_lock);
+}
+
+/*
+ * A message has made our device invalidate @rkey. Was that the key of a region for one I/O of the
+ * connection?
+ */
+bool kv_region_taken(struct kv_conn *conn, u32 rkey)
+{
+	struct kv_region *region;
+	struct kv_chunk *chunk;
+	bool taken = false;
+	struct kfi_mr *mr;
+
+	rcu_read_lock();
+	mr = kfi_mr_find(&conn->vep->pe.ep, rkey);
+	region = mr && mr->per_io ? READ_ONCE(mr->priv) : NULL;
+	if (region) {
+		spin_lock_bh(&region->lock);
+		chunk = &region->chunk[0];
+		taken = chunk->state == KV_CHUNK_VALID && chunk->mr->rkey == rkey;
+		if (taken) {
+			kv_chunk_unmap(region->kdom, chunk);
+			chunk->state = KV_CHUNK_NEW;
+		}
+		spin_unlock_bh(&region->lock);
+	}
+	rcu_read_unlock();
+	return taken;
 }

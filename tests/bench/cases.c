@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * cases.c - what is measured beside what. What it means is known to report.py.
- */
-#include "disk.h"
+/* cases.c - the variants that are compared; report.py interprets the results. */
 #include "kfi.h"
-#include "measure.h"
-#include "peer/ntb.h"
+#include "peer/modules.h"
 #include "peer/raw.h"
-#include "peer/verbs.h"
 
-/* The same on every kind of device; the guest makes the device that a case is named after. */
+/*
+ * The same cases for every kind of device; the guest creates the device that a case is named after.
+ */
 #define VERBS_CASES(_device)											\
 	{ "verbs-" _device "-block", {										\
 		&bench_rv_pingpong_block, &kb_verbs_msg_block, &kb_verbs_rdm_block,				\
@@ -31,7 +28,7 @@
 		&bench_rv_stream_write, &kb_verbs_write_msg, &kb_verbs_write_rdm,				\
 	} }
 
-/* Queue pairs as they are: the same on every kind of device that has them for us */
+/* MSG endpoints, which are plain queue pairs, on each kind of device that has them */
 #define BARE_CASES(_device)											\
 	{ "verbs-" _device "-bare-block", { &bench_rv_pingpong_block, &kb_verbs_bare_block } },		\
 	{ "verbs-" _device "-bare-softirq", {									\
@@ -42,7 +39,7 @@
 		&bench_rv_messages_single, &bench_rv_messages_chain, &kb_verbs_messages_bare, &kb_verbs_single_bare,	\
 	} }
 
-/* A device that costs nothing: what others' cost hides. */
+/* A device without cost shows the cost of the software. */
 #define NULL_CASES												\
 	{ "verbs-null-softirq", {										\
 		&bench_rv_pingpong_softirq, &kb_verbs_msg_handler, &kb_verbs_msg_done,				\
@@ -61,8 +58,8 @@
 	} }
 
 /*
- * One disk at the end of two or three ways; @...: other limits. The guest makes the disks that a
- * case is named after.
+ * One disk that is used in two or three ways; @...: other limits. The guest creates the disks that
+ * a case is named after.
  */
 #define DISK_CASE(_set, _what, _arg, _size, _depth, _peer, ...)							\
 	{ "nvme-" _set "-" _what, {										\

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""cpus.py [--rounds N] [--ios N] [--ko DIR] [--out FILE]: what an I/O of nvme-kfi costs on two CPUs, beside nvme-tcp.
+"""cpus.py [--rounds N] [--ios N] [--ko DIR] [--out FILE]: the cost of an I/O on two CPUs
 
-One emulated machine of a stock 6.12 kernel with two CPUs is host and target of both transports, over its loopback device, on
-a RAM disk. fio reads and writes 4 KiB at depth 1 and 16. A round is one run of each transport, in turns, so that what else the computer has to
-do meets both. A row has the medians over the rounds: IOPS of both, their quotient, and for each I/O the inter-processor interrupts
-(RES and CAL of /proc/interrupts) and switches of context (ctxt of /proc/stat). What fio itself costs, by runs of one I/O, is subtracted.
+One emulated machine of a stock 6.12 kernel with two CPUs is host and target of nvme-kfi and
+nvme-tcp, over its loopback device and a RAM disk. fio reads and writes 4 KiB at depth 1 and 16. A
+round is one run of each transport, in turns, so that other load on the computer affects both. A row
+has the medians over the rounds: IOPS of both, their quotient, and for each I/O the inter-processor
+interrupts (RES and CAL of /proc/interrupts) and context switches (ctxt of /proc/stat). The cost of
+fio itself, measured by runs of one I/O, is subtracted.
 
-The counts mean something on any computer. IOPS mean something beside one another only, and only on a computer with two CPUs to spare.
+The counts are valid on any computer. IOPS are valid only as a quotient, and only on a computer with
+two idle CPUs.
 """
 
 import argparse
@@ -58,7 +61,7 @@ cat /proc/stat /proc/interrupts
 
 
 def counters(text):
-    """Inter-processor interrupts and switches of context so far."""
+    """Return the inter-processor interrupts and context switches so far."""
     found = {"ipis": 0, "switches": 0}
     for line in text.splitlines():
         words = line.split()
@@ -70,7 +73,7 @@ def counters(text):
 
 
 class Bench:
-    """One machine, and a disk by each transport."""
+    """One machine with a disk by each transport"""
 
     def __init__(self, pair):
         self.pair = pair
@@ -93,7 +96,7 @@ class Bench:
             new = [word for word in set(self.run("ls /dev").split()) - before if word.startswith("nvme") and word.endswith("n1")]
             self.disks[name] = "/dev/" + new[0]
         self.run(f"fio --name=fill --thread --filename={self.disks['tcp']} --rw=write --bs=1M --size=16M", 300)
-        # what fio costs by itself
+        # cost of fio itself
         runs = [self.raw("tcp", "randread", 1, 1)[0] for _ in range(3)]
         self.fio_itself = {key: statistics.median(run[key] for run in runs) for key in runs[0]}
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * disk.c - a load on a disk that the guest has made, /dev/bench/NAME of the variant's name. A user
- * space program would spend more on its system calls here than a transport on an I/O.
+ * disk.c - load on the disk /dev/bench/NAME that the guest has created, where NAME is the variant's
+ * name. A program in user space would spend more on system calls than a transport on an I/O.
  *
- * A thread keeps some bios under way and sleeps until one has ended. Those that have ended
- * meanwhile start again in one plug, as an io_submit() would start them.
+ * A thread keeps some bios in progress and sleeps until one has ended. It starts those that have
+ * ended meanwhile again in one plug, like io_submit().
  *
- * Each page of the disk holds a stamp: where it belongs, and by which run it was written. Reads
- * look at the former, and what a run of writes has written last is read back behind it. A disk
- * without memory (null_blk) can't: KB_DISK_BLANK.
+ * Each page of the disk has a stamp: its position, and the run that wrote it. Reads check the
+ * position, and after a run of writes its last blocks are read back. A disk without memory
+ * (null_blk) does not support that: KB_DISK_BLANK.
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>
@@ -20,7 +20,7 @@
 #include <linux/smp.h>
 #include <linux/tick.h>
 #include <linux/wait.h>
-#include "disk.h"
+#include "bench.h"
 
 struct disk_stamp {
 	u64	page;
@@ -30,8 +30,10 @@ struct disk_stamp {
 struct disk_load;
 
 /**
- * struct disk_slot - one I/O at a time
- * @node: in &disk_load.ended; @page: first page of the disk that it moves; @vec: its own pages
+ * struct disk_slot - an I/O
+ * @node: in &disk_load.ended
+ * @page: first page of the disk that it reads or writes
+ * @vec: its own pages
  */
 struct disk_slot {
 	struct bio		bio;
@@ -43,12 +45,12 @@ struct disk_slot {
 
 /**
  * struct disk_load - a load
- * @blocks: of the variant's size, on the disk
- * @next: block, where they are moved one behind the other
- * @run: number of the run, different from those of all other loads
- * @starts: I/Os to be started yet
+ * @blocks: blocks of the variant's size on the disk
+ * @next: next block of sequential access
+ * @run: number of the run, unique among all loads
+ * @starts: I/Os still to be started
  * @cpu: nanoseconds of the last run in which the CPU was not idle
- * @ended: slots; filled by bios' ends, emptied by the thread, which sleeps on @wait
+ * @ended: slots that have ended; bios add them, the thread takes them, and sleeps on @wait
  */
 struct disk_load {
 	const struct bench_variant	*v;
@@ -91,7 +93,7 @@ static void disk_mark(struct disk_slot *slot)
 		*disk_stamp(slot, i) = (struct disk_stamp) { slot->page + i, slot->load->run };
 }
 
-/* @run: 0, or the one that has to have written it. What was looked at is wiped out. */
+/* @run: 0, or the run that must have written the page. The stamp is erased afterwards. */
 static void disk_check(struct disk_slot *slot, u64 run)
 {
 	struct disk_load *load = slot->load;
@@ -159,9 +161,9 @@ static void disk_end(struct disk_slot *slot)
 	bio_uninit(&slot->bio);
 }
 
-/* ---- many ---- */
+/* ---- many I/Os ---- */
 
-/* Those that have ended, and others in their place. Return: how many have ended. */
+/* Start I/Os in the slots that have ended. Return: how many have ended. */
 static u32 disk_turn(struct disk_load *load)
 {
 	struct disk_slot *slot, *next;
@@ -197,7 +199,7 @@ static void disk_move(struct disk_load *load, u32 ops)
 }
 
 /*
- * What the slots have written last, if it is that. Two may have written one place, both in this
+ * Read back what each slot has written last. Two slots may have written one block, both in this
  * run.
  */
 static void disk_read_back(struct disk_load *load)
@@ -207,7 +209,7 @@ static void disk_read_back(struct disk_load *load)
 
 	for (i = 0; i < load->v->depth; i++) {
 		slot = &load->slots[i];
-		disk_check(slot, 0);	/* which wipes it out */
+		disk_check(slot, 0);	/* which erases the stamp */
 		disk_submit(slot, REQ_OP_READ);
 		wait_event(load->wait, !llist_empty(&load->ended));
 		llist_del_all(&load->ended);
@@ -253,7 +255,7 @@ s64 kb_disk_cpu(void *priv)
 	return ((struct disk_load *)priv)->cpu;
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 static void disk_free_slots(struct disk_load *load)
 {
@@ -299,7 +301,7 @@ static int disk_make_slots(struct disk_load *load)
 	return ret;
 }
 
-/* Every page its stamp, by the first slot. */
+/* Write the stamp of each page, by the first slot. */
 static int disk_fill(struct disk_load *load)
 {
 	struct disk_slot *slot = &load->slots[0];

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Instructions of an operation, on an emulated CPU that counts: kfi_verbs over devices that cost next to nothing, or any case
-that "versus --instructions" asks for.
+"""Instructions of an operation, counted by an emulated CPU
 
-Few hosts let a guest count instructions. An emulator can: this one's time stamp counter is the number of instructions since the
-start (-icount), and the kernel is told that it is clocked with 1 GHz. So one nanosecond of every figure is one instruction, of a stock
-kernel. Nothing that the host does shows.
+Cases of kfi_verbs over devices that cost next to nothing, or any case of "versus --instructions".
+Few hosts let a guest count instructions. An emulator can: its time stamp counter is the number of
+instructions since the start (-icount), and the kernel is told that it runs at 1 GHz. So one
+nanosecond of every figure is one instruction of a stock kernel. Load on the host does not matter.
 """
 
 import os
@@ -24,7 +24,7 @@ RUN = "/sys/kernel/debug/kfi_bench/run"
 COUNTING = ("-icount", "shift=0,sleep=off")
 CLOCK = "tsc_early_khz=1000000"
 MS = 1          # a million instructions a run
-# A device on each end of the wire, and the neighbours known, as in ../uml/netns.
+# A device on each end of the wire, with known neighbours, as in ../uml/netns.
 DEVICES = """
 known() {
     mac=$(ip netns exec c$3 cat /sys/class/net/v$3/address)
@@ -37,7 +37,7 @@ ip netns exec cb rdma link add null_b type null netdev vb
 
 
 def wanted(cases):
-    """Of the cases of a command line, which may be beginnings; none is all. CASE/VARIANT is for a profiler."""
+    """Select from the command line's cases, or prefixes. CASE/VARIANT is for a profiler."""
     if not cases:
         return [PREFIX[:-1]]
     return [case for case in cases if "/" not in case and (case.startswith(PREFIX) or PREFIX.startswith(case + "-"))]
@@ -56,7 +56,7 @@ def load(pair):
 
 
 def chosen(pair, cases):
-    """Full names, in the order of cases.c."""
+    """Return the full names, in the order of cases.c."""
     names = pair.run("a", "cat /sys/kernel/debug/kfi_bench/cases").text.split()
     return [name for name in names if any(f"{name}-".startswith(f"{c}-") for c in cases)]
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * kfi.h - kfabric's side of the comparison: nothing but the consumer interface.
- */
+/* kfi.h - kfabric's side of the comparison, by the consumer interface only */
 #ifndef _KFI_BENCH_KFI_H
 #define _KFI_BENCH_KFI_H
 
@@ -17,19 +15,22 @@
 #define KB_ADDR		64
 #define KB_WAIT_MS	10000
 
-/** enum kb_style - how completions are taken */
+/**
+ * enum kb_style - how completions are read
+ */
 enum kb_style {
 	KB_BLOCK,	/* kfi_cq_sread() in a thread */
 	KB_HANDLER,	/* handler of the queue in softirq, kfi_cq_read() */
 	KB_DONE,	/* done() of each operation in softirq */
-	/* kfi_cq_read() by whoever has posted, who looks at the device himself where that can be */
+	/* kfi_cq_read() by the thread that posts, which polls the device if possible */
 	KB_POLL,
 };
 
 /**
- * struct kb_kind - what a variant asks for; its arg points here
- * @size: of an endpoint's queues, 0: as they come; @caps: besides messages and RMA;
- *	@protocol: 0: any
+ * struct kb_kind - requirements of a variant, in its arg
+ * @size: size of an endpoint's queues, 0: the default
+ * @caps: besides messages and RMA
+ * @protocol: 0: any
  */
 struct kb_kind {
 	const char		*prov;
@@ -42,9 +43,9 @@ struct kb_kind {
 };
 
 /**
- * struct kb_node - one side: fabric, domain, queue, vector of the peers' addresses
- * @info: what everything was opened with
- * @cntr: if there is one when an endpoint is opened, it counts writes in both directions
+ * struct kb_node - one side: fabric, domain, queue, address vector
+ * @info: info of all its objects
+ * @cntr: if not NULL, counts writes in both directions for endpoints that are opened next
  */
 struct kb_node {
 	struct kfi_info		*info;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * node.c - fabrics, domains, queues and endpoints as the measurements need them.
- */
+/* node.c - fabrics, domains, queues and endpoints of the measurements */
 #include <linux/err.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
@@ -27,15 +25,17 @@ static struct kfi_info *kb_hints(const struct kb_kind *kind)
 	return NULL;
 }
 
-/** struct kb_place - where a node is */
+/**
+ * struct kb_place - namespace and address of a node
+ */
 struct kb_place {
 	struct net	*net;
 	const char	*node;
 };
 
 /*
- * A provider inside one kernel has no wire between the namespaces: both nodes are the first then.
- * Bridges are the machine's.
+ * A provider within one kernel does not connect the namespaces, so both nodes are in the first.
+ * Bridges belong to the machine.
  */
 static struct kb_place kb_place(const struct bench_env *env, int side, const struct kb_kind *kind)
 {
@@ -105,7 +105,7 @@ int kb_node_open(struct kb_node *node, struct bench_env *env, int side, const st
 	return ret;
 }
 
-/* Also of a node that could not be opened completely. */
+/* The node may be incomplete, after a failure to open it. */
 void kb_node_close(struct kb_node *node)
 {
 	if (node->cntr)
@@ -124,7 +124,7 @@ void kb_node_close(struct kb_node *node)
 	*node = (struct kb_node) { };
 }
 
-/* A connected endpoint is enabled by connecting it. */
+/* A connected endpoint is enabled when it connects. */
 int kb_ep_open(struct kb_node *node, struct kfi_info *info, struct kfid_ep **ep)
 {
 	int ret = kfi_endpoint(node->domain, info, ep, NULL);
@@ -228,10 +228,7 @@ static int kb_connect(struct kb_node node[2], struct kfid_ep *ep[2])
 	return ret;
 }
 
-/*
- * One endpoint on each node, and the way to the other. On failure the caller closes what was
- * opened.
- */
+/* Open one endpoint on each node and connect them. On failure the caller closes what was opened. */
 int kb_join(struct kb_node node[2], const struct kb_kind *kind, struct kfid_ep *ep[2],
 	    kfi_addr_t addr[2])
 {
@@ -248,7 +245,7 @@ int kb_join(struct kb_node node[2], const struct kb_kind *kind, struct kfid_ep *
 	return ret;
 }
 
-/* What is wrong with an operation of this queue? */
+/* Return the error of an operation of this queue. */
 int kb_cq_error(struct kfid_cq *cq)
 {
 	struct kfi_cq_err_entry err = { };

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the runs mean: comparisons, their goals, medians and intervals."""
+"""Results of runs: comparisons, their goals, medians and intervals"""
 
 import math
 import statistics
 from dataclasses import dataclass
 
-# How a run of so many operations in so many nanoseconds becomes a figure: (unit, better, function)
+# How to compute a figure from operations and nanoseconds of a run: (unit, better, function)
 CPU = "CPU us"      # of the nanoseconds that the CPU was not idle
 UNITS = {
     CPU: ("us", "lower", lambda ops, ns, size: ns / ops / 1e3),
@@ -13,7 +13,7 @@ UNITS = {
     "us": ("us", "lower", lambda ops, ns, size: ns / ops / 1e3),
     "ns": ("ns", "lower", lambda ops, ns, size: ns / ops),
     "ns of 2": ("ns", "lower", lambda ops, ns, size: ns / ops / 2),     # messages of a round trip
-    # where an instruction takes a nanosecond (instructions.py)
+    # one instruction takes a nanosecond here (instructions.py)
     "instr": ("instr", "lower", lambda ops, ns, size: ns / ops),
     "instr of 2": ("instr", "lower", lambda ops, ns, size: ns / ops / 2),
     "GB/s": ("GB/s", "higher", lambda ops, ns, size: ops * size / ns),
@@ -23,10 +23,11 @@ UNITS = {
 
 @dataclass
 class Comparison:
-    """ours beside peer, both variants of one case; goal is for the ratio ours/peer, None if there is none.
+    """Compare two variants of one case, ours and peer. goal is for the ratio ours/peer, or None.
 
-    own: what ours takes beyond the peer is the figure, not the ratio.
-    least: (variant, factor)s; the figure is ours beside the least of these.
+    own: the figure is what ours takes beyond the peer, not the ratio.
+
+    least: (variant, factor)s; ours is compared with the least of these.
     """
 
     bench: str
@@ -82,7 +83,7 @@ for device in ("rxe", "siw"):
         for kind in ("msg", "rdm"):
             COMPARISONS.append(Comparison(f"raw verbs on {device}", f"verbs-{device}-{case}", f"{kind.upper()} {op}",
                                           f"{kind}-{ours}", peer, unit, goal.get(kind), provider="verbs"))
-    # the same bytes on the wire: 56 of ours go before every message
+    # as many bytes on the wire: 56 bytes of kfabric precede each message
     COMPARISONS += [
         Comparison(f"raw verbs on {device}", f"verbs-{device}-softirq", "8 bytes behind a header", "raw-softirq-64",
                    "raw-softirq", "us", provider="raw verbs"),
@@ -93,7 +94,7 @@ for device in ("rxe", "siw"):
         Comparison(f"raw verbs on {device}", f"verbs-{device}-messages", "the same, MSG", "msg-more", "raw-chain-120",
                    "M/s", provider="verbs"),
     ]
-# ... and queue pairs as they are, which is what raw verbs have
+# ... and MSG endpoints, which are plain queue pairs like those of raw verbs
 for ours, op, case, peer, unit, goal in (
         ("block", "round trip, blocking", "block", "raw-block", "us", 1.03),
         ("handler", "round trip, handler", "softirq", "raw-softirq", "us", 1.03),
@@ -104,7 +105,7 @@ for ours, op, case, peer, unit, goal in (
         ("send", "1 MiB sends", "stream", "raw-send", "GB/s", 0.98)):
     COMPARISONS.append(Comparison("raw verbs on rxe", f"verbs-rxe-bare-{case}", f"bare MSG {op}", f"bare-{ours}", peer, unit, goal,
                                   provider="verbs"))
-# raw verbs on a device that costs next to nothing: what ours takes longer is the provider's own
+# raw verbs on a device without cost: the additional time of ours is spent in the provider
 for ours, op, case, peer, unit in (
         ("handler", "8 bytes, handler", "softirq", "raw-softirq", "ns of 2"),
         ("done", "8 bytes, done()", "softirq", "raw-softirq", "ns of 2"),
@@ -126,7 +127,7 @@ for ours, op, case, peer, unit in (
     for what, of, behind in (("own time", unit, ""), ("own work", unit.replace("ns", "instr"), "-instructions")):
         COMPARISONS.append(Comparison(f"{what}, null device", f"verbs-null-bare-{case}{behind}", f"bare MSG {op}", f"bare-{ours}", peer,
                                       of, provider="verbs", own=True))
-# kfi_ntb, MSG and RDM: the kernel's own messages over the same kind of bridge, and what its engine does by itself
+# kfi_ntb, MSG and RDM: the kernel's own messages over such a bridge, and its engine alone
 for ours, op, case, peer, unit, goal in (
         ("handler", "8 bytes, handler", "roundtrip", "transport-roundtrip", "us", None),
         ("done", "8 bytes, done()", "roundtrip", "transport-roundtrip", "us", None),
@@ -194,7 +195,7 @@ COMPARISONS += [
 
 
 def nvme(ways, name, provider, peer, latency, iops, bandwidth):
-    """One way to a disk beside another. Goals: latency at depth 1, I/Os a second at depth 16; bandwidth, with a limit for sockets."""
+    """Compare two ways to a disk. Goals: latency at depth 1, IOPS at depth 16, bandwidth."""
     for op in ("read", "write"):
         def row(what, case, unit, goal=None, least=(), peer=peer):
             COMPARISONS.append(Comparison(f"NVMe, {name}", f"nvme-{ways}-{op}-{case}", f"{op}, {what}", "kfi", peer, unit, goal,
@@ -221,7 +222,7 @@ nvme("rxe", "rxe", "verbs", "rdma", 1.03, 0.97, 0.97)
 
 @dataclass
 class Runs:
-    """What one case's file says: figures by variant and round."""
+    """Contents of one case's file: figures by variant and round"""
 
     figures: dict
     depth: dict
@@ -244,7 +245,7 @@ def parse(text):
 
 
 def interval(values):
-    """A 95% interval of the median: order statistics, free of assumptions. None if there are too few."""
+    """Return a 95% interval of the median by order statistics, or None if there are too few."""
     values, n = sorted(values), len(values)
     below = 0.0
     for k in range(n // 2):
@@ -255,7 +256,8 @@ def interval(values):
 
 
 def verdict(better, goal, span):
-    """True or False when the whole interval is on one side of the goal, else None: not shown."""
+    """Return True or False if the whole interval is on one side of the goal, else None: not shown.
+    """
     if goal is None or span is None:
         return None
     low, high = span
@@ -270,13 +272,13 @@ def figures(runs, variant, unit):
 
 
 def least(runs, c):
-    """By round, the least of some limits; only rounds that have them all."""
+    """Return the least of some limits for each round that has all of them."""
     limits = [{r: v * factor for r, v in figures(runs, variant, c.unit).items()} for variant, factor in c.least]
     return {r: min(x[r] for x in limits) for r in limits[0] if all(r in x for x in limits)}
 
 
 def compare(c, runs):
-    """One object of results.json, or None if the case could not run."""
+    """Return one object of results.json, or None if the case could not run."""
     unit, better, _ = UNITS[c.unit]
     ours = figures(runs, c.ours, c.unit)
     peer = least(runs, c) if c.least else figures(runs, c.peer, c.unit)
@@ -305,7 +307,7 @@ def compare(c, runs):
 
 
 def table(results):
-    """Lines of text."""
+    """Yield lines of text."""
     head = f"{'':24} {'':26} {'ours':>9} {'peer':>9} {'':6} {'ratio':>6} {'95% interval':>15} {'goal':>7}  "
     yield head + "peer"
     yield "-" * (len(head) + 24)
@@ -320,7 +322,8 @@ def table(results):
 
 
 def copies(found):
-    """Lines of text: what an I/O of each disk costs in copies and registrations, by the counts of tests/nvme/counts."""
+    """Yield lines of text: copies and registrations of an I/O on each disk, by tests/nvme/counts.
+    """
     head = f"{'NVMe, of one I/O':24} {'':26} {'copied to send':>14} {'copied behind the wire':>23} {'registrations':>14}"
     yield head
     yield "-" * len(head)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rma.c - blocks, mostly of 1 MiB, written to, or read from, the other node's memory, a few under
- * way at once. Its consumer takes no part. An operation that is longer than a block is of several,
- * and of one region that has as many.
+ * rma.c - blocks, mostly of 1 MiB, are written to, or read from, the other node's memory, some in
+ * progress at once. The consumer of that node does nothing. An operation that is longer than a
+ * block consists of several blocks of one region.
  *
  * A thread posts and sleeps until some have ended (KB_BLOCK), or the end of each posts the next
  * (KB_DONE).
@@ -15,10 +15,10 @@
 #include <kfi_mem.h>
 #include "kfi.h"
 
-#define RMA_READ	KFI_READ	/* kb_kind.flags: the other direction */
-#define RMA_PAGES	KFI_WRITE	/* kb_kind.flags: local memory is given as pages */
-#define RMA_LARGE	KFI_MULTI_RECV	/* kb_kind.flags: of large blocks */
-/* kb_kind.flags: remote memory is what its domain reaches best */
+#define RMA_READ	KFI_READ	/* kb_kind.flags: read instead of write */
+#define RMA_PAGES	KFI_WRITE	/* kb_kind.flags: local memory consists of pages */
+#define RMA_LARGE	KFI_MULTI_RECV	/* kb_kind.flags: large blocks */
+/* kb_kind.flags: remote memory of kfi_mem_alloc() */
 #define RMA_PLACED	KFI_REMOTE_WRITE
 
 struct rma {
@@ -29,16 +29,16 @@ struct rma {
 	struct bench_mem	local;
 	struct bench_mem	remote;
 	u32			each;		/* blocks of an operation */
-	u32			depth;		/* operations under way */
+	u32			depth;		/* operations in progress */
 	u32			ops, posted, ended;
-	struct kfi_cqe		cqe;		/* of all of them */
+	struct kfi_cqe		cqe;		/* for all operations */
 	struct completion	done;
 	int			err;
 	struct kfid_mr		*mr[BENCH_MEM_MAX];
 	struct kfi_mem		*placed[BENCH_MEM_MAX];
 };
 
-/* The blocks of one operation. Return: how many */
+/* The blocks of an operation. Return: how many */
 static u32 rma_blocks(const struct rma *rma, const struct bench_mem *mem, u32 slot,
 		      struct kvec *vec)
 {
@@ -82,7 +82,7 @@ static int rma_post(struct rma *rma, u32 i)
 }
 
 /*
- * A buffer is used again when everything before it has ended, where there is one for each:
+ * The buffer of an operation is reused when all earlier ones have ended, if each has its own:
  * operations end in order.
  */
 static int rma_more(struct rma *rma)
@@ -96,7 +96,7 @@ static int rma_more(struct rma *rma)
 
 /* ---- a thread ---- */
 
-/* Completions, at least one: how many? */
+/* Wait for at least one completion. Return: how many */
 static int rma_wait(struct rma *rma)
 {
 	struct kfid_cq *cq = rma->node[0].cq;
@@ -124,7 +124,7 @@ static int rma_stream(struct rma *rma)
 	return 0;
 }
 
-/* ---- no thread ---- */
+/* ---- without a thread ---- */
 
 static void rma_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
@@ -148,7 +148,7 @@ static int rma_stream_done(struct rma *rma)
 	return rma->err;
 }
 
-/* ---- either ---- */
+/* ---- common ---- */
 
 static s64 rma_run(void *priv, u32 ops)
 {
@@ -204,7 +204,7 @@ static int rma_register(struct rma *rma)
 	return ret;
 }
 
-/* There is none of it before the bridge has had its first link. */
+/* The bridge has no such memory before its first link. */
 static int rma_place(struct rma *rma)
 {
 	struct bench_mem *mem = &rma->remote;
@@ -309,8 +309,8 @@ const struct bench_variant kb_ntb_write_rdm_4k = RMA("rdm-write-4k", BENCH_BLOCK
 						     KFI_EP_RDM);
 
 /*
- * Memory that the peer's engine writes to by itself: some behind the bridge's window, or with a
- * window over all memory any. No thread in between.
+ * Memory that the peer's engine writes directly: some of it behind the bridge's window, or any with
+ * a window over all memory. Without a thread.
  */
 #define PLACED(_name, _size, _type)	RMA(_name, BENCH_PLACED, _size, "ntb", _type, KB_DONE, .flags = RMA_PLACED)
 #define LONG(_name, _type)		RMA(_name, BENCH_LONGS, BENCH_LARGE * BENCH_LARGE_SIZE, "ntb", _type, KB_DONE, .flags = RMA_LARGE)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * scale.c - the same thing several times at once: a thread, endpoints or a connection, and buffers
- * for each. An operation is one of any of them. What more CPUs are worth is seen by running it on
- * one and on two (scale.py).
+ * scale.c - the same task several times at once: for each a thread, endpoints or a connection, and
+ * buffers. An operation is one of any of them. scale.py runs it on one CPU and on two, to show the
+ * gain of more CPUs.
  */
 #include <linux/completion.h>
 #include <linux/err.h>
@@ -14,9 +14,11 @@
 #define SCALE_COPIES	8
 
 /**
- * struct scale_copy - one of those that run at once
- * @env: the nodes, with buffers of its own
- * @priv: the variant's; @ops: what it shall do this time; @err: what came of it
+ * struct scale_copy - one of the concurrent tasks
+ * @env: the nodes, with its own buffers
+ * @priv: private data of the variant
+ * @ops: operations of this run
+ * @err: error of this run
  */
 struct scale_copy {
 	struct bench_env		env;
@@ -42,8 +44,8 @@ static int scale_thread(void *data)
 }
 
 /*
- * They are dealt out to the CPUs: a run is too short for the scheduler to even out, and it is not
- * what is measured.
+ * Threads are bound to CPUs in turn: a run is too short for the scheduler to balance them, which is
+ * not measured here.
  */
 static int scale_start(struct scale_copy *copy, u32 ops, unsigned int nth)
 {
@@ -61,8 +63,8 @@ static int scale_start(struct scale_copy *copy, u32 ops, unsigned int nth)
 }
 
 /*
- * The variants have time-outs of their own: every thread that has begun ends. @ops is a multiple of
- * our depth.
+ * The variants have time limits, so each thread that has begun ends. @ops is a multiple of the
+ * depth of scale.
  */
 static s64 scale_run(void *priv, u32 ops)
 {

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a second CPU is worth: eight connections at once on one CPU and on two.
+"""The gain of a second CPU: eight connections at once on one CPU and on two
 
-A uniprocessor kernel can't tell, so this runs in an emulated machine of a stock kernel with two CPUs, one of which is
-taken off line and put back in turns. Only the quotient means anything there. Where CPUs wait for each other's locks is
-counted in runs of its own.
+User Mode Linux has one CPU, so this runs in an emulated machine of a stock kernel with two CPUs,
+one of which is taken off line and put back in turns. Only the quotient is valid there. Waits for
+locks are counted in separate runs.
 
-Two emulated CPUs that do not run at the same time wait for each other in vain, which says nothing of the code: so a run during
-which the host had no CPU for one of them does not count, whatever came out, and is repeated.
+Two emulated CPUs that do not run at the same time wait for each other in vain: so a run during
+which the host had no CPU for one of them does not count, whatever its result, and is repeated.
 """
 
 import collections
@@ -31,11 +31,11 @@ TRACE_MS = 200
 PLACES = 4      # shown of each variant
 WAITED = 0.25   # of the time of a run, all threads together: more makes it void. 0.19 at most on an idle host of two CPUs
 PATIENCE = 900  # seconds until what is missing is given up
-# A spinlock that is not free: entered by every wait. Mutexes and the like have an event, which spinlocks have only from the
-# third CPU on.
+# A spinlock that is not free: every wait enters this function. Other locks have an event, which
+# spinlocks have only with more than two CPUs.
 SPIN = "native_queued_spin_lock_slowpath"
 EVENT = re.compile(SPIN + r" <-|: contention_begin:.*flags=(?!SPIN)")
-# What a stack has on top of the place that waits.
+# Functions in a stack above the place that waits
 LOCKING = re.compile(r"^\[|ftrace|contention|spin_|mutex_|rwsem|rtmutex|^_raw_|lock_slow|queued_|^down_|^trace_|event_trigger|^__?bpf")
 
 
@@ -50,7 +50,7 @@ def load(pair):
 
 
 def variants(pair):
-    """Their names, in the order of cases.c: a run of a round tells."""
+    """Return the names, in the order of cases.c, from a run of one round."""
     text = measure(pair, "", 10)
     return [line.split()[1] for line in text.splitlines() if line.startswith("variant")]
 
@@ -61,7 +61,8 @@ def measure(pair, variant, ms):
 
 
 def waited(pair):
-    """Seconds for which threads of the machine could have run and had no CPU of the host."""
+    """Return the seconds for which threads of the machine were runnable and had no CPU of the host.
+    """
     nanoseconds = 0
     for path in glob.glob(f"/proc/{pair.vms['a'].process.pid}/task/*/schedstat"):
         with open(path, encoding="ascii") as file:
@@ -70,14 +71,14 @@ def waited(pair):
 
 
 def undisturbed(pair, variant, ms):
-    """What a run says, or None: it was disturbed."""
+    """Return the output of a run, or None if it was disturbed."""
     start, before = time.monotonic(), waited(pair)
     text = measure(pair, variant, ms)
     return text if waited(pair) - before < WAITED * (time.monotonic() - start) else None
 
 
 def numbered(text, cpus, number):
-    """Lines of kfi_bench's, names with the number of CPUs behind them."""
+    """Yield lines of kfi_bench with the number of CPUs appended to names."""
     for line in text.splitlines():
         word = line.split()
         if word[0] in ("variant", "failed"):
@@ -87,7 +88,7 @@ def numbered(text, cpus, number):
 
 
 def round_of(pair, names, number, ms):
-    """One run of each on one CPU and on two: the lines by variant, of those that were never disturbed."""
+    """Run each variant on one CPU and on two. Return lines of those that were not disturbed."""
     texts = {name: [] for name in names}
     for cpus in ((1, 2), (2, 1))[number % 2]:
         pair.run("a", f"echo {cpus - 1} >{SECOND}")
@@ -98,7 +99,7 @@ def round_of(pair, names, number, ms):
 
 
 def rounds_of(pair, names, count, ms, said):
-    """Rounds until there are @count of each variant, or the host has no rest."""
+    """Run rounds until each variant has @count, or the host stays busy for too long."""
     lines, left = {}, dict.fromkeys(names, count)
     number, end = 0, time.monotonic() + PATIENCE
     while left and time.monotonic() < end:
@@ -115,7 +116,7 @@ def rounds_of(pair, names, count, ms, said):
 
 
 def trace(pair, variant):
-    """Every wait for a lock in one run on two CPUs, and how many operations that had."""
+    """Return every wait for a lock in one run on two CPUs, and the number of operations."""
     pair.run("a", f"""
         echo 0 >{SECOND}        # the kernel patches itself: see guest-init
         cd {TRACING}
@@ -149,7 +150,7 @@ def trace(pair, variant):
 
 
 def contention(events):
-    """How often somebody waited, by the function that wanted the lock."""
+    """Return the number of waits for each function that wanted a lock."""
     waits = collections.Counter()
     open_event = False
     for line in events.splitlines():
@@ -170,7 +171,7 @@ def contention_lines(variant, ops, waits):
 
 
 def run(out, runs, rounds, ms):
-    """Measure; runs/scale.txt and contention.txt. The lines of the latter; raises vm.VmError."""
+    """Measure; write runs/scale.txt and contention.txt. Return the lines of the latter."""
     logs = os.path.join(out, "scale")
     progress = vm.Progress()
     progress.during(f"{SERIES}: looking for what it needs", [os.path.join(vm.HERE, "need")], os.path.join(logs, "need.log"))

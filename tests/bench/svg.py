@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Pictures of results: ratios with their intervals and goals; cost against the number of peers."""
+"""Pictures of results: ratios with intervals and goals; cost against the number of peers"""
 
 from html import escape
 
@@ -35,12 +35,12 @@ class Picture:
 
 
 def advantage(r, value):
-    """Above 1: ours is better than the peer, whichever way the unit goes."""
+    """Return a ratio above 1 if ours is better than the peer, whatever the unit."""
     return 1 / value if r["better"] == "lower" else value
 
 
 def ratios(results, title):
-    """One row each: median and interval of ours against the peer, and the goal. To the right is better. Logarithmic."""
+    """Draw a row for each: median and interval of the ratio, and the goal. Logarithmic."""
     import math
     rows = [r for r in results if r["ratio"]]
     left, right, top, step = 400, 900, 70, 24
@@ -74,7 +74,7 @@ def ratio_row(picture, r, x, y, right):
 
 
 def peers(series, counts):
-    """Cost of a round trip against the number of peers; series: name -> microseconds by count."""
+    """Draw the cost of a round trip by number of peers; series: name -> microseconds by count."""
     width, height, left, bottom = 640, 360, 70, 310
     picture = Picture(width, height, "Cost of a round trip with many peers")
     top_value = max((max(v.values()) for v in series.values() if v), default=1) * 1.15

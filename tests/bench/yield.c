@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * yield.c - for programs that poll, on a machine with one CPU: an empty poll gives the CPU to the
- * other side, which otherwise gets it at the end of a time slice only. Loaded by LD_PRELOAD into
- * libfabric's fi_pingpong.
+ * yield.c - for programs that poll, on a machine with one CPU: an empty poll yields the CPU to the
+ * other side, which would get it only at the end of a time slice otherwise. Loaded by LD_PRELOAD
+ * into libfabric's fi_pingpong.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

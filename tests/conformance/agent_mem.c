@@ -12,7 +12,7 @@
 #include <linux/vmalloc.h>
 #include <kfi_domain.h>
 #include "agent.h"
-#include "far_runs.h"
+#include "far_buf.h"
 
 /**
  * struct agent_window - a window

@@ -57,4 +57,19 @@ int far_recv_body(struct socket *sock, struct far_buf *b, u64 len);
 /* Sizes of structures that are sent as they are, on which both sides must agree */
 u64 far_fingerprint(void);
 
+/*
+ * Changes of a piece of memory since the other machine has seen it last, in both directions.
+ *
+ * Both sides have a twin of each window: the contents that both know. A change is a difference
+ * between memory and twin.
+ */
+
+/*
+ * Encode the differences between @mem and @twin from @lo to @hi, and make the twin equal. Return:
+ * number of runs
+ */
+u32 far_runs_put(struct far_buf *b, const u8 *mem, u8 *twin, size_t lo, size_t hi);
+/* Apply @n runs to memory and twin, which have @size bytes. Return: false if one is invalid. */
+bool far_runs_get(struct far_buf *b, u32 n, u8 *mem, u8 *twin, size_t size);
+
 #endif /* KFI_CONFORMANCE_FAR_BUF_H */

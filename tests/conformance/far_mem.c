@@ -16,7 +16,7 @@
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 #include "far_call.h"
-#include "far_runs.h"
+#include "far_buf.h"
 
 #define RECENT	24	/* windows that are compared each time, besides the registered ones */
 

@@ -70,11 +70,12 @@ struct test_case {
 
 /* The suites, in the order in which they run */
 #define TEST_SUITES(S)	\
-	S(info) S(lifetime) S(close) S(av) S(mr) S(mr_bind) S(mr_io) S(mem) S(cq) S(cq_wait) S(eq) S(cntr) \
-	S(cm) S(msg) S(tagged) S(tagged_rma) S(sep) S(shared) S(shared_tx) S(alias) S(inject) S(rma) S(order) \
-	S(flush) S(atomic) S(atomic_error) S(multirecv) S(cancel) S(errors) S(flow) S(trigger) S(fence) S(overdue) S(reset) \
-	S(auth) S(plain) S(dgram) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(overwrite) S(stress) S(short) S(lnd) \
-	S(regress) S(verbs_rma) S(script)
+	S(info) S(lifetime) S(close) S(av) S(mr) S(mr_bind) S(mr_io) S(mem) S(cq) S(cq_wait) \
+	S(eq) S(cntr) S(cm) S(msg) S(tagged) S(tagged_rma) S(sep) S(shared) S(shared_tx) S(alias) \
+	S(inject) S(rma) S(rma_grant) S(order) S(flush) S(atomic) S(atomic_error) S(multirecv) \
+	S(cancel) S(errors) S(flow) S(trigger) S(fence) S(overdue) S(reset) S(auth) S(plain) \
+	S(dgram) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(overwrite) S(stress) S(short) \
+	S(lnd) S(regress) S(verbs_rma) S(script)
 #define TEST_SUITE(name)	name##_cases[],
 /* the last is for the comma before it */
 extern const struct test_case TEST_SUITES(TEST_SUITE) no_cases[];
@@ -459,7 +460,7 @@ int region_open(struct node *n, struct region *r, void *buf, size_t len, u64 acc
 /* Can regions be for a single use? If not, the case is skipped. */
 bool region_single_use(struct node *n);
 
-/* ---- accesses to a region of the peer that has ended (refusal.c) ---- */
+/* ---- accesses to a region of the peer that has ended (comp.c) ---- */
 
 /* Consequence of such an access */
 enum kfi_refusal refusal(struct node *n);

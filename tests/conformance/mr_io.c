@@ -157,22 +157,28 @@ static int write_run(void *arg)
 }
 
 /*
- * Detach while a write arrives: after the completion no byte changes any more. Return: did the
- * write succeed?
+ * Detach while a write arrives, the first one or, with @before, a later one: after the completion
+ * no byte changes any more. Return: did the write succeed?
  */
-static bool detach_one(struct test *t, struct io *io, struct writer *w, unsigned int us)
+static bool detach_one(struct test *t, struct io *io, struct writer *w, int before,
+		       unsigned int us)
 {
 	struct worker *th = test_new(t, struct worker);
 	u8 *far = io->iov.iov_base;
 	bool moved = false;
 	comp_t c = {};
 
-	memset(far, 0, w->len);
-	init_completion(&w->begun);
 	if (!th || !io_do(t, io, true))
 		return false;
 	w->key = kfi_mr_key(io->mr);
 	w->addr = kfi_mr_addr(io->mr);
+	while (before--) {
+		init_completion(&w->begun);
+		if (write_run(w) || WAIT_TX(&w->p->a, &c) || !EXPECT_EQ(t, c.err, 0))
+			return false;
+	}
+	memset(far, 0, w->len);
+	init_completion(&w->begun);
 	if (worker_start(t, th, -1, write_run, w))
 		return false;
 	wait_for_completion(&w->begun);
@@ -218,7 +224,8 @@ static size_t midway_len(struct test *t, struct node *n)
 		    (limits.mr_page_limit ?: LEN) * PAGE_SIZE);
 }
 
-static void midway(struct test *t)
+/* @before: writes to each registration that are complete */
+static void midway_run(struct test *t, int before)
 {
 	int i, n = t->w->quick ? 32 : 400, whole = 0;
 	struct writer w = { .p = pair_open(t, NULL, NULL) };
@@ -233,10 +240,23 @@ static void midway(struct test *t)
 	memset(w.near, 0xa5, w.len);
 	io = io_open(t, &w.p->b, far, w.len, 0);
 	for (i = 0; io && i < n && !t->failures; i++) {
-		whole += detach_one(t, io, &w, i % 4 ? test_random(t, 200 * (i % 16) + 1) : 0);
+		unsigned int us = i % 4 ? test_random(t, 200 * (i % 16) + 1) : 0;
+
+		whole += detach_one(t, io, &w, before, us);
 		io = io_next(io, &w);
 	}
 	pr_info("    # mr: %d of %d writes were whole\n", whole, n);
+}
+
+static void midway(struct test *t)
+{
+	midway_run(t, 0);
+}
+
+/* The initiator knows the region already. */
+static void midway_again(struct test *t)
+{
+	midway_run(t, 2);
 }
 
 /* For one operation: the first is the last, also if the second comes right behind it. */
@@ -383,6 +403,7 @@ static void device_holds(struct test *t)
 const struct test_case mr_io_cases[] = {
 	{ "mr.softirq", T_REL, 0, C_MSG | C_RMA, softirq },
 	{ "mr.invalidate_midway", T_REL, 0, C_MSG | C_RMA, midway },
+	{ "mr.invalidate_again", T_REL, 0, C_MSG | C_RMA, midway_again },
 	{ "mr.single_use", T_REL, 0, C_MSG | C_RMA, single_use },
 	{ "mr.single_use_waits", T_REL, 0, C_MSG | C_RMA, single_use_waits },
 	{ "mr.device_holds", T_REL, 0, C_MSG | C_RMA, device_holds },

@@ -173,7 +173,7 @@ static void unexpected(struct test *t)
 }
 
 /* The receiver does not know the sender yet when the message comes. */
-static void unexpected_stranger(struct test *t)
+static void unexpected_unknown_sender(struct test *t)
 {
 	struct pair *p = test_new(t, struct pair);
 	u8 *tx = test_pages(t, 4096), *rx = test_pages(t, 4096);
@@ -753,7 +753,7 @@ const struct test_case msg_cases[] = {
 	{ "msg.empty", T_ALL, 0, C_MSG, empty },
 	{ "msg.remote_data", T_ALL, 0, C_MSG, remote_data },
 	{ "msg.unexpected", T_REL, 0, C_MSG, unexpected },
-	{ "msg.unexpected_stranger", T_RDM, 0, C_MSG, unexpected_stranger },
+	{ "msg.unexpected_unknown_sender", T_RDM, 0, C_MSG, unexpected_unknown_sender },
 	{ "msg.in_order", T_REL, 0, C_MSG, in_order },
 	{ "msg.more", T_REL, 0, C_MSG, more },
 	{ "msg.vectors", T_ALL, 0, C_MSG, vectors },

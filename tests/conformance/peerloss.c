@@ -141,14 +141,14 @@ void traffic_lost(struct traffic *f, unsigned int ms)
 		cond_resched();
 	}
 	/* No operation may have been under way at that moment. */
-	EXPECT(t, f->failed > 0 || (f->refused && (f->husk || traffic_saves(f))));
+	EXPECT(t, f->failed > 0 || (f->refused && (f->lost_device || traffic_saves(f))));
 	EXPECT_EQ(t, bitmap_weight(f->seen, f->most), f->posted);
 	NONE_TX(&f->p->a);
 	/*
 	 * An unconnected endpoint learns of its peer's end by completions only. A connected one may
 	 * get its event before.
 	 */
-	if (t->type == KFI_EP_RDM && f->husk)
+	if (t->type == KFI_EP_RDM && f->lost_device)
 		EXPECT(t, f->refused == -ENODEV || f->posted == f->most);
 	else if (t->type == KFI_EP_RDM)
 		EXPECT_EQ(t, f->refused, 0);

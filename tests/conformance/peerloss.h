@@ -17,7 +17,7 @@
  * @ended: operations that have ended
  * @failed: operations that have failed
  * @refused: result of a post that was not -EAGAIN
- * @husk: A's device is lost, and all of A with it
+ * @lost_device: A's device is lost, and all of A with it
  */
 struct traffic {
 	struct pair	*p;
@@ -27,7 +27,7 @@ struct traffic {
 	unsigned long	*seen;
 	u32		posted, ended, failed, most;
 	int		refused;
-	bool		husk;
+	bool		lost_device;
 };
 
 struct traffic *traffic_start(struct test *t, struct pair *p);

@@ -218,6 +218,33 @@ static void lent_memory(struct test *t)
 	}
 }
 
+/*
+ * The same region is written to again and again: the script looks at how many writes did not ask.
+ */
+#define GRANTED		100000
+
+static void granted(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, GRANTED), *far;
+	struct region r;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && near);
+	far = test_best(t, p->b.domain, GRANTED);
+	REQUIRE(t, far && !region_open(&p->b, &r, far, GRANTED, KFI_REMOTE_WRITE));
+	for (i = 0; i < 20; i++) {
+		fill(near, GRANTED, i);
+		POST(t, kfi_write(p->a.ep, near, GRANTED, NULL, p->a.peer, r.addr, r.key, near));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_EQ(t, c.err, 0);
+		EXPECT_DATA(t, far, GRANTED, i);
+	}
+	say_ready(t, "granted");
+	REQUIRE(t, gone(t));
+}
+
 /* Side B's namespace ends during traffic, with an endpoint and receives in it. */
 static void namespace_gone(struct test *t)
 {
@@ -357,7 +384,7 @@ static bool removal_open(struct test *t, struct removal *r, int side)
 	r->from = traffic_start(t, side ? &r->back : r->p);
 	if (!r->to || !r->from)
 		return false;
-	r->from->husk = true;
+	r->from->lost_device = true;
 	r->left = feed(r->to);
 	feed(r->from);
 	return !t->failures;
@@ -405,7 +432,7 @@ static bool removal_under_load(struct test *t, struct removal *r, u32 round)
  * Each object on the device reports the removal once. A connection may have ended before its
  * endpoint.
  */
-static void told_of_removal(struct removal *r)
+static void removal_reported(struct removal *r)
 {
 	struct node *n = r->lost;
 	struct test *t = n->t;
@@ -433,7 +460,7 @@ static void told_of_removal(struct removal *r)
 	EXPECT(t, ev->fid == &r->stays->ep->fid);
 }
 
-static void are_husks(struct removal *r)
+static void are_dead(struct removal *r)
 {
 	u8 *buf = r->to->far;
 	struct node *n = r->lost;
@@ -478,8 +505,8 @@ static void device_gone_once(struct test *t, u32 round)
 
 	REQUIRE(t, r && removal_open(t, r, !(round & 1)));
 	REQUIRE(t, removal_under_load(t, r, round));
-	told_of_removal(r);
-	are_husks(r);
+	removal_reported(r);
+	are_dead(r);
 	REQUIRE_EQ(t, test_close(t, &r->to->r.mr->fid), 0);
 	node_close(r->lost);
 	REQUIRE(t, script_ask(t, "device_back", round));
@@ -741,6 +768,7 @@ const struct test_case script_cases[] = {
 	{ "script.hold", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, hold },
 	{ "script.fabric", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, hold_fabric },
 	{ "script.lent", T_REL, CASE_SCRIPT, C_MSG | C_RMA, lent_memory },
+	{ "script.granted", T_REL, CASE_SCRIPT, C_MSG | C_RMA, granted },
 	{ "script.wire_cut", T_REL, CASE_SCRIPT, C_MSG | C_RMA, wire_cut },
 	{ "script.wire_trickle", T_REL, CASE_SCRIPT, C_RMA, wire_trickle },
 	{ "script.wire_pause", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, wire_pause },

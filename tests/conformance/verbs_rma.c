@@ -377,8 +377,8 @@ static void unknown(struct test *t)
 }
 
 const struct test_case verbs_rma_cases[] = {
-	{ "verbs_rma.one_sided", T_REL, 0, C_MSG | C_RMA, one_sided },
-	{ "verbs_rma.stale_key", T_REL, 0, C_MSG | C_RMA, stale_key },
-	{ "verbs_rma.unknown", T_REL, 0, C_MSG | C_RMA, unknown },
+	{ "verbs_rma.one_sided", T_MSG, 0, C_MSG | C_RMA, one_sided },
+	{ "verbs_rma.stale_key", T_MSG, 0, C_MSG | C_RMA, stale_key },
+	{ "verbs_rma.unknown", T_MSG, 0, C_MSG | C_RMA, unknown },
 	{ }
 };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * fuzz.h - what the fuzzers of all providers share.
- */
+/* fuzz.h - common parts of all fuzzers */
 #ifndef _FUZZ_H
 #define _FUZZ_H
 

@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * link_fuzz.c - libFuzzer on what links of kfi_ntb decode: scratchpads, hellos, the first bytes of
- * records. Whatever is in memory that the peer writes, what decode lets through keeps the promises
- * that the link relies on; and encode makes the same of it again.
+ * link_fuzz.c - libFuzzer on the decoders of links of kfi_ntb: scratchpads, hellos, the first bytes
+ * of records. Whatever the peer writes, a value that decode accepts keeps the promises that the
+ * link relies on, and encode produces the same bytes from it.
  *
- * Input: which of them and what to leave to chance (one byte), then the bytes; what is missing is
- * 0.
+ * Input: the decoder and options (one byte), then the bytes; missing bytes are 0.
  */
 #include "fuzz.h"
 #include "wire.h"
 
-/* the check is made right: it is no secret, and hides the rest from a fuzzer */
+/* correct the check, which is no secret and would stop a fuzzer */
 #define MEND	0x80
 
-static void fuzz_hand(const uint8_t *data, size_t size, bool mend)
+static void fuzz_handshake(const uint8_t *data, size_t size, bool mend)
 {
 	u32 pads[NTW_PADS] = {}, again[NTW_PADS];
-	struct ntw_hand hand;
+	struct ntw_handshake handshake;
 
 	memcpy(pads, data, size < sizeof(pads) ? size : sizeof(pads));
 	if (mend) {
 		pads[NTW_PAD_MAGIC] = (u32)NTW_MAGIC << 16 | NTW_VERSION_MIN << 8 | NTW_VERSION;
 		pads[NTW_PAD_CHECK] = ntw_check(pads, NTW_PAD_CHECK * sizeof(*pads));
 	}
-	if (ntw_decode_hand(pads, &hand))
+	if (ntw_decode_handshake(pads, &handshake))
 		return;
-	PROMISE(hand.mine && hand.state > NTW_AWAY && hand.state <= NTW_OPEN);
-	PROMISE(hand.version >= NTW_VERSION_MIN && hand.version <= NTW_VERSION);
-	PROMISE(hand.ring_shift >= NTW_RING_SHIFT_MIN && hand.ring_shift <= NTW_RING_SHIFT_MAX);
-	PROMISE(hand.bells && hand.bells <= NTW_BELLS_MAX && hand.bell + hand.bells <= 64);
-	PROMISE((u64)hand.size_kib * 1024 >= NTW_RING_AT + (1ULL << hand.ring_shift));
-	PROMISE((u64)hand.size_kib * 1024 <= NTW_SIZE_MAX);
-	ntw_encode_hand(&hand, again);
+	PROMISE(handshake.mine && handshake.state > NTW_AWAY && handshake.state <= NTW_OPEN);
+	PROMISE(handshake.version >= NTW_VERSION_MIN && handshake.version <= NTW_VERSION);
+	PROMISE(handshake.ring_shift >= NTW_RING_SHIFT_MIN &&
+		handshake.ring_shift <= NTW_RING_SHIFT_MAX);
+	PROMISE(handshake.bells && handshake.bells <= NTW_BELLS_MAX &&
+		handshake.bell + handshake.bells <= 64);
+	PROMISE((u64)handshake.size_kib * 1024 >= NTW_RING_AT + (1ULL << handshake.ring_shift));
+	PROMISE((u64)handshake.size_kib * 1024 <= NTW_SIZE_MAX);
+	ntw_encode_handshake(&handshake, again);
 	PROMISE(!memcmp(&again[NTW_PAD_STATE], &pads[NTW_PAD_STATE], 4 * sizeof(u32)));
 }
 
@@ -63,7 +64,7 @@ static void fuzz_hello(const uint8_t *data, size_t size, bool mend)
 	PROMISE(!memcmp(&again, &hello, sizeof(hello)));
 }
 
-/* Where and in what ring: numbers that a link may have */
+/* Position and ring: values that a link may have */
 struct where {
 	u32	at, avail, incarnation;
 	u8	shift;
@@ -96,7 +97,7 @@ static void fuzz_rec(const uint8_t *data, size_t size, bool mend)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const decoders[])(const uint8_t *data, size_t size,
-					bool mend) = { fuzz_hand, fuzz_hello, fuzz_rec };
+					bool mend) = { fuzz_handshake, fuzz_hello, fuzz_rec };
 
 	if (!size)
 		return 0;

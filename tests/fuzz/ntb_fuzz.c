@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ntb_fuzz.c - libFuzzer on the records of connections of kfi_ntb. Whatever a peer sends, what
- * decode lets through keeps the promises that the code behind it relies on, and encode makes the
- * same bytes of it again.
+ * ntb_fuzz.c - libFuzzer on the records of connections of kfi_ntb. Whatever a peer sends, a record
+ * that decode accepts keeps the promises that the receive path relies on, and encode produces the
+ * same bytes from it.
  *
- * Input: what it is (one byte), bytes behind the record's head (two), the head, then those bytes;
- * what is missing is 0.
+ * Input: the kind of record (one byte), the number of bytes behind the record's head (two), the
+ * head, then those bytes; missing bytes are 0.
  */
 #include "fuzz.h"
 #include "record.h"
@@ -57,7 +57,7 @@ static void check_data(const struct ntw_rec *rec, const u8 *body, u32 len)
 	if (ntw_decode_data(rec, data, placed, len, &piece))
 		return;
 	PROMISE(rec->conn && len >= sizeof(*data));
-	/* The bytes are inside of the record, or were written elsewhere. */
+	/* The bytes are in the record, or in a place. */
 	PROMISE(piece.len + sizeof(*data) + (piece.placed ? sizeof(*placed) : 0) == len);
 	PROMISE(!piece.len || !piece.placed);
 	if (piece.placed)
@@ -69,17 +69,17 @@ static void check_data(const struct ntw_rec *rec, const u8 *body, u32 len)
 	PROMISE(!piece.placed || !memcmp(&placed2, placed, sizeof(placed2)));
 }
 
-static void check_kin(const struct ntw_rec *rec, const struct ntw_kin *body, u32 len)
+static void check_machine(const struct ntw_rec *rec, const struct ntw_machine *body, u32 len)
 {
-	struct ntw_kin body2;
+	struct ntw_machine body2;
 	struct ntw_rec rec2;
 	u32 bridge;
 	u64 host;
 
-	if (ntw_decode_kin(rec, body, len, &host, &bridge))
+	if (ntw_decode_machine(rec, body, len, &host, &bridge))
 		return;
 	PROMISE(host && bridge);
-	ntw_encode_kin(host, bridge, &rec2, &body2);
+	ntw_encode_machine(host, bridge, &rec2, &body2);
 	PROMISE(!memcmp(&body2, body, sizeof(body2)));
 }
 
@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(&len, data + 1, sizeof(len));
 	memcpy(&in, data + 3, size - 3 < sizeof(in) ? size - 3 : sizeof(in));
-	/* Few inputs have a length, and bits, that fit by chance. */
+	/* Correct length and bits, which few inputs have by chance. */
 	if (data[0] & 8)
 		rec->bits &= cpu_to_le16(NTW_D_PLACED | NTW_C_BITS);
 	switch (data[0] & 7) {
@@ -116,8 +116,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			PROMISE(!len && rec->conn && !(le16_to_cpu(rec->bits) & ~NTW_C_BITS));
 		break;
 	case 4:
-		rec->type = NTW_KIN;
-		check_kin(rec, (void *)in.body, data[0] & 16 ? sizeof(struct ntw_kin) : len);
+		rec->type = NTW_MACHINE;
+		check_machine(rec, (void *)in.body,
+			      data[0] & 16 ? sizeof(struct ntw_machine) : len);
 		break;
 	default:
 		check_data(rec, in.body, len);

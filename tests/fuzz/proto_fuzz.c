@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * proto_fuzz.c - libFuzzer on the decoders of the message protocol. Whatever a peer sends, what
- * decode lets through keeps the promises that the receive path relies on; and decode and encode are
- * inverse on it.
+ * proto_fuzz.c - libFuzzer on the decoders of the message protocol. Whatever a peer sends, a frame
+ * that decode accepts keeps the promises that the receive path relies on; and encode is the inverse
+ * of decode.
  */
 #include "fuzz.h"
 #include "wire.h"
@@ -11,7 +11,7 @@ static_assert(KFW_PAYLOAD_MAX <= UINT32_MAX, "a length that a size_t of 32 bits 
 
 #define EAGER 16384
 
-/* Independent of the tables: what the numbers are in libfabric. */
+/* Independent of kfabric's tables: the numbers of libfabric. */
 static void check_atomic(const struct kfw_frame *f)
 {
 	unsigned int op = f->slot & 0xff, values = op == 10 ? 0 : 1;
@@ -26,19 +26,39 @@ static void check_atomic(const struct kfw_frame *f)
 	PROMISE(f->slot >> 8 <= 7 || f->slot >> 8 == 14 || f->slot >> 8 == 15);
 }
 
-/* Places are named where they are expected, and no payload follows what is in places. */
+/*
+ * Frames have places only where they are expected, and no payload follows the announcement of
+ * placed payload.
+ */
 static void check_places(const struct kfw_frame *f)
 {
 	bool data = f->type == KFW_DATA || f->type == KFW_READ_DATA;
 
 	PROMISE(f->places <= KFW_PLACES_MAX);
-	PROMISE(!f->places || f->type == KFW_CTS || f->type == KFW_READ || f->type == KFW_TREAD);
+	PROMISE(!f->places || f->type == KFW_CTS || f->type == KFW_READ || f->type == KFW_TREAD ||
+		f->type == KFW_GRANT);
 	PROMISE(!f->places || !f->status);
 	PROMISE(!data || !(f->flags & ~KFW_F_PLACED));
 	PROMISE(!data || f->payload == (f->flags & KFW_F_PLACED ? 0 : f->len));
 }
 
-/* Elements on the wire are little endian, as they are on this host, and come back as they were. */
+/* A frame about a lasting grant names one that there may be, and at most one segment. */
+static void check_grant(const struct kfw_frame *f)
+{
+	bool uses = f->type == KFW_WRITE && f->flags & KFW_F_PLACED;
+
+	if (!uses && f->type != KFW_GRANT && f->type != KFW_RECALL && f->type != KFW_RECALLED)
+		return;
+	PROMISE(f->slot < KFW_GRANTS_MAX && f->tag && !f->payload);
+	PROMISE(f->rma_count == (uses || f->type == KFW_GRANT ? 1 : 0));
+	PROMISE(f->type != KFW_GRANT || (f->places && f->len && !(f->flags & ~KFW_F_COMMIT)));
+	PROMISE(uses || f->type == KFW_GRANT || !f->flags);
+}
+
+/*
+ * Elements on the wire are little endian, as on this host, and are decoded and encoded to the same
+ * bytes.
+ */
 static void check_values(const uint8_t *data, size_t size)
 {
 	static const u8 sizes[] = { 1, 2, 4, 8, 16 };
@@ -66,15 +86,17 @@ static void check_frame(const struct kfw_hdr *hdr)
 	PROMISE(f.rma_count <= KFW_RMA_MAX);
 	PROMISE(f.payload <= KFW_PAYLOAD_MAX && f.len <= KFW_PAYLOAD_MAX);
 	PROMISE(f.type != KFW_MSG || (f.payload <= EAGER && f.payload == f.len));
-	PROMISE(f.type != KFW_WRITE || (f.rma_count && f.payload == f.len));
+	PROMISE(f.type != KFW_WRITE ||
+		(f.rma_count && f.payload == (f.flags & KFW_F_PLACED ? 0 : f.len)));
 	PROMISE(f.type != KFW_FLUSH || (f.rma_count && !f.payload && !(f.flags & ~KFW_F_COMMIT)));
 	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE || f.type == KFW_FLUSH ||
-		f.type == KFW_ATOMIC || f.type == KFW_ASK);
+		f.type == KFW_ATOMIC || f.type == KFW_RTW || f.type == KFW_GRANT);
 	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE ||
 		!(f.flags & (KFW_F_FETCH | KFW_F_COMPARE)));
-	PROMISE(f.type != KFW_ASK ||
+	PROMISE(f.type != KFW_RTW ||
 		(f.rma_count && !f.payload && !(f.flags & ~(KFW_F_CQ_DATA | KFW_F_COMMIT))));
 	check_places(&f);
+	check_grant(&f);
 	PROMISE(f.type != KFW_READ || (f.rma_count && !f.payload));
 	PROMISE(f.type != KFW_ATOMIC ||
 		(f.rma_count && f.len && f.len <= KFW_ATOMIC_MAX && f.payload <= 2 * f.len));
@@ -118,7 +140,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct kfw_hdr hdr = { 0 };
 	struct kfw_hello hello = { 0 };
 	static const u8 types[] = {
-		KFW_CTS, KFW_DATA, KFW_READ, KFW_READ_DATA, KFW_TREAD, KFW_ASK
+		KFW_CTS, KFW_DATA, KFW_READ, KFW_READ_DATA, KFW_TREAD, KFW_RTW,
+		KFW_GRANT, KFW_RECALL, KFW_RECALLED, KFW_WRITE,
 	};
 
 	if (size < 1)
@@ -126,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(&hdr, data + 1, size - 1 < sizeof(hdr) ? size - 1 : sizeof(hdr));
 	memcpy(&hello, data + 1, size - 1 < sizeof(hello) ? size - 1 : sizeof(hello));
 	if (data[0] & 1)
-		hello.magic = htole32(KFW_MAGIC);	/* do not leave the magic to chance */
+		hello.magic = htole32(KFW_MAGIC);	/* random bytes seldom have the magic */
 	if (data[0] & 2) {
 		hello.version = htole16(KFW_VERSION);
 		hello.len = htole16(sizeof(hello));
@@ -140,7 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (data[0] & 4)
 		hdr.payload = hdr.len;
-	if (data[0] & 8) {	/* or these seldom pass */
+	if (data[0] & 8) {	/* random bytes seldom pass */
 		hdr.type = KFW_ATOMIC;
 		hdr.slot &= htole16(0x0f1f);
 		hdr.len = htole64(16);
@@ -153,10 +176,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check_values(data + 1, size - 1);
 	check_frame(&hdr);
-	/* The frames of places: a header of one of these types passes too seldom by chance. */
-	hdr.type = types[size % 6];
+	/* Frames with places: a random header seldom has one of these types. */
+	hdr.type = types[size % sizeof(types)];
 	hdr.flags &= hdr.type == KFW_TREAD ? KFW_F_TAGGED | KFW_F_RMA : KFW_F_PLACED | KFW_F_COMMIT;
 	hdr.status &= htole16(0x1f);
+	check_frame(&hdr);
+	hdr.rma_count = htole16(1);
+	hdr.slot &= htole16(0x7f);
+	hdr.payload = 0;
 	check_frame(&hdr);
 	check_hello(&hello);
 	return 0;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * wire-user.h - what the wire.[ch] of the providers need of the kernel, for user space.
- */
+/* wire-user.h - definitions of the kernel for the wire.[ch] of the providers, in user space */
 #ifndef _WIRE_USER_H
 #define _WIRE_USER_H
 
@@ -33,7 +31,7 @@ typedef uint64_t __le64;
 #if __BYTE_ORDER == __BIG_ENDIAN
 #error the fuzzer wants a little-endian host
 #else
-#undef __BIG_ENDIAN		/* as in the kernel, where the name itself says it */
+#undef __BIG_ENDIAN		/* as in the kernel, which defines only the one that applies */
 #endif
 
 static inline u16 get_unaligned_le16(const void *p)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * victim.c - an endpoint as any consumer has it, by the public interface alone.
- */
+/* victim.c - an endpoint, used by the public interface only */
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/slab.h>
@@ -99,7 +97,7 @@ void victim_close(struct victim *v)
 {
 	close_one(v->ep ? &v->ep->fid : NULL);
 	close_one(v->mr ? &v->mr->fid : NULL);
-	/* The region is closed, so no part of its memory is lent to a peer any more. */
+	/* The region is closed, so no part of its memory is exposed to a peer any more. */
 	if (v->mem)
 		WARN_ON(kfi_mem_free(v->mem));
 	close_one(v->av ? &v->av->fid : NULL);

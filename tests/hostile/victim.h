@@ -8,7 +8,7 @@
 
 #include <kfabric.h>
 
-#define VICTIM_NAME	32U	/* bytes of an address, at most */
+#define VICTIM_NAME	32U	/* maximum of bytes of an address */
 
 /**
  * struct victim_attr - the endpoint that is to be opened
@@ -72,20 +72,20 @@ void victim_close(struct victim *v);
 int victim_close_begin(struct victim *v);
 bool victim_closed_in(struct victim *v, unsigned int ms);
 void victim_close_end(struct victim *v);
-int victim_close_in(struct victim *v, unsigned int ms);		/* -ETIMEDOUT: closed, but later */
+int victim_close_in(struct victim *v, unsigned int ms);		/* -ETIMEDOUT: took longer */
 
 int victim_region(struct victim *v, void *mem, size_t len, u64 access, u64 key);
-/* a region that may be written, in memory of kfi_mem_alloc() */
+/* open a region of kfi_mem_alloc() that peers may write to */
 int victim_offer(struct victim *v, size_t len);
 
-int victim_post(struct victim *v);				/* one receive */
-/* @n messages, each within @ms */
+int victim_post(struct victim *v);				/* post one receive */
+/* receive @n messages, each within @ms */
 int victim_receive(struct victim *v, unsigned int n, unsigned int ms);
-/* all of its buffer, to an address */
+/* send all of its buffer to an address */
 int victim_send(struct victim *v, const void *to);
-/* the next status in txcq; -EAGAIN: none */
+/* return the next status in txcq; -EAGAIN: none */
 int victim_done(struct victim *v, unsigned int ms);
-/* the same, and the context of the operation */
+/* the same, with the context of the operation */
 int victim_ended(struct victim *v, unsigned int ms, void **context);
 kfi_addr_t victim_knows(struct victim *v, const void *name);	/* or KFI_ADDR_NOTAVAIL */
 

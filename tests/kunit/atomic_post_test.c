@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Posting atomic operations: what is refused, what reaches the provider, what queries say.
+ * Posts of atomic operations: which are refused, what reaches the provider, and what queries
+ * answer.
  */
 #include "fake.h"
 
-#define MOST	64	/* bytes of targets the provider takes */
+#define MOST	64	/* bytes of target that the provider permits */
 
 struct apost {
 	struct kfi_world	*w;
@@ -35,7 +36,7 @@ static void apost_close(struct kunit *test, struct apost *p)
 
 static u64 operands[32], compares[32], results[32];
 
-/* Two entries of each, all of them 8 elements. */
+/* Two entries each, 8 elements in all */
 static struct kfi_ioc operand_iov[] = { { operands, 3 },
 					{ operands + 3, 5 },
 					{ operands, 0 },
@@ -148,7 +149,7 @@ static struct kfi_oper *last(struct apost *p)
 	return list_last_entry(&p->fake->ops, struct kfi_oper, link);
 }
 
-/* What the iterator gives is what was at @from. */
+/* @iter reads the bytes that were at @from. */
 static void expect_from(struct kunit *test, struct iov_iter iter, const void *from, size_t len)
 {
 	u8 got[MOST];
@@ -192,7 +193,7 @@ static void apost_described(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, MOST, copy_to_iter(compares, MOST, &it));
 	KUNIT_EXPECT_EQ(test, 0, memcmp(results, compares, MOST));
 
-	/* A read has no operands, whatever it is given. */
+	/* The operands of a read are ignored. */
 	m.op = KFI_ATOMIC_READ;
 	m.msg_iov = NULL;
 	KUNIT_ASSERT_EQ(test, 0, kfi_fetch_atomicmsg(p.ep, &m, result_iov, NULL, 2, 0));
@@ -200,7 +201,7 @@ static void apost_described(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, iov_iter_count(&last(&p)->atomic->compare));
 	KUNIT_EXPECT_EQ(test, MOST, iov_iter_count(&last(&p)->atomic->result));
 
-	/* The injected one has its own copy. */
+	/* An injected operation has a copy of its operands. */
 	KUNIT_ASSERT_EQ(test, 0,
 			kfi_inject_atomic(p.ep, operands, 8, 0, 0, 1, KFI_UINT64, KFI_BOR));
 	operands[7] = 0;
@@ -210,7 +211,7 @@ static void apost_described(struct kunit *test)
 	apost_close(test, &p);
 }
 
-/* Base operations count as writes, those that return something as reads, fi_cntr(3). */
+/* fi_cntr(3): base operations count as writes, fetching and comparing ones as reads. */
 static void apost_completions(struct kunit *test)
 {
 	struct kfi_cq_tagged_entry e = {};
@@ -254,7 +255,7 @@ static void apost_queries(struct kunit *test)
 			kfi_ep_query_atomic(p.ep, KFI_INT8, KFI_SUM, &attr,
 					    KFI_FETCH_ATOMIC | KFI_COMPARE_ATOMIC));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_query_atomic(p.ep, KFI_INT8, KFI_SUM, NULL, 0));
-	p.w->info.caps = KFI_MSG;	/* the domain's */
+	p.w->info.caps = KFI_MSG;	/* those of the domain */
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP,
 			kfi_query_atomic(&p.w->domain.fid, KFI_INT8, KFI_SUM, &attr, 0));
 	p.w->info.caps |= KFI_ATOMIC;
@@ -262,7 +263,7 @@ static void apost_queries(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_query_atomic(NULL, KFI_INT8, KFI_SUM, &attr, 0));
 	apost_close(test, &p);
 
-	/* A provider that does not take them: whatever the info says, the endpoint has none. */
+	/* A provider without atomics: the endpoint has none, whatever the info says. */
 	apost_open(test, &p, 0);
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_ep_query_atomic(p.ep, KFI_INT8, KFI_SUM, &attr, 0));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_atomicmsg(p.ep, &good, 0));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Atomic operations at their target: what they compute, against a model in the types themselves,
- * and that they are atomic.
+ * Atomic operations at the target: results are compared with a model that computes in the C types,
+ * and concurrent operations are atomic.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -23,14 +23,14 @@ static const enum kfi_datatype types[] = {
 #endif
 };
 
-/* ---- the model: fi_atomic(3), word by word ---- */
+/* ---- the model: fi_atomic(3), one element at a time ---- */
 
 #ifdef CONFIG_64BIT
 typedef __int128 signed_128;
 typedef unsigned __int128 unsigned_128;
 #endif
 
-/* Products by shifting and adding, so that nothing of the code under test is repeated. */
+/* Products are computed by shifts and additions, unlike in the code under test. */
 #define MODEL(name, T, U)							\
 static U times_##name(U a, U b)							\
 {										\
@@ -114,7 +114,7 @@ static struct kfid_mr *region(struct kfi_world *w, void *buf, size_t len, u64 ac
 	return mr;
 }
 
-/* The pages behind vmalloc()ed memory, as segments of @cut bytes. */
+/* A region of vmalloc()ed memory, as page segments of @cut bytes */
 static struct kfid_mr *page_region(struct kfi_world *w, void *buf, size_t len, size_t cut, u64 key)
 {
 	size_t n = DIV_ROUND_UP(len, cut), i;
@@ -133,7 +133,8 @@ static struct kfid_mr *page_region(struct kfi_world *w, void *buf, size_t len, s
 }
 
 /*
- * Perform on @n elements at @addr; @v: operands, then values to compare with; old values to @old.
+ * Perform an operation on @n elements at @addr. @v has the operands, then the values to compare
+ * with; the old values are stored in @old.
  */
 static int perform(struct kfi_world *w, u64 key, u64 addr, u8 code, unsigned int op,
 		   unsigned int type, size_t n, void *v, void *old)
@@ -162,12 +163,12 @@ static u8 code_of(unsigned int op)
 	return op >= KFI_CSWAP && op <= KFI_MSWAP ? KFI_OPC_COMPARE_ATOMIC : KFI_OPC_FETCH_ATOMIC;
 }
 
-/* ---- what they compute ---- */
+/* ---- results ---- */
 
 #define EDGES		8
 #define COMBINATIONS	(EDGES * EDGES * EDGES)
 
-/* Zero, one, two, minus one, the two ends of the signed range, and two random ones. */
+/* Return zero, one, two, minus one, both ends of the signed range, or one of two random numbers. */
 static void edge(unsigned int i, void *to, size_t size)
 {
 	u8 *p = to;
@@ -195,7 +196,7 @@ static void compute_one(struct kunit *test, struct kfi_world *w, struct sums *s,
 			unsigned int type)
 {
 	size_t size = kfi_atomic_size(type), len = COMBINATIONS * size, i;
-	/* The compared values are behind the operands, of which a read has none. */
+	/* The values to compare with follow the operands; a read has no operands. */
 	u8 *compare = s->v + (op == KFI_ATOMIC_READ ? 0 : len);
 
 	for (i = 0; i < COMBINATIONS; i++) {
@@ -232,7 +233,7 @@ static void atomic_computes(struct kunit *test)
 	vfree(s);
 }
 
-/* Which there are, kind by kind: the manual's lists. */
+/* The valid operations of each kind are those that fi_atomic(3) lists. */
 static void atomic_kinds(struct kunit *test)
 {
 	unsigned int op, type, code;
@@ -262,8 +263,8 @@ static void atomic_kinds(struct kunit *test)
 /* ---- memory ---- */
 
 /*
- * Elements side by side in segments of any length, over pages; where one would lie in two segments
- * nothing is done.
+ * Elements lie in segments of any length, over several pages. An operation is refused if an element
+ * would lie in two segments.
  */
 static void atomic_segments(struct kunit *test)
 {
@@ -279,7 +280,7 @@ static void atomic_segments(struct kunit *test)
 			buf[i] = i;
 			v[i] = i << 32;
 		}
-		/* A segment lies in one page. */
+		/* A segment may not cross a page. */
 		mr = page_region(w, buf, PAGE_SIZE / cuts[c] * cuts[c], cuts[c], KEY);
 		i = PAGE_SIZE / cuts[c] * cuts[c] / 8;
 		KUNIT_EXPECT_EQ(test, 0,
@@ -291,7 +292,7 @@ static void atomic_segments(struct kunit *test)
 		}
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	}
-	mr = page_region(w, buf, PAGE_SIZE, 20, KEY);	/* 204 of 20 and one of 16 */
+	mr = page_region(w, buf, PAGE_SIZE, 20, KEY);	/* 204 segments of 20 bytes and one of 16 */
 	memset(buf, 0, PAGE_SIZE);
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			perform(w, KEY, 0, KFI_OPC_ATOMIC, KFI_ATOMIC_WRITE, KFI_UINT64, 3, v,
@@ -353,7 +354,7 @@ static void atomic_refusals(struct kunit *test)
 			perform(w, 2, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
 	w->ep.caps |= KFI_ATOMIC;
 	KUNIT_EXPECT_PTR_EQ(test, NULL, memchr_inv(buf, 0, 64));
-	/* What is left over is right. */
+	/* The remaining elements are valid. */
 	KUNIT_EXPECT_EQ(test, 0,
 			perform(w, 1, 0, KFI_OPC_FETCH_ATOMIC, KFI_ATOMIC_READ, KFI_UINT64, 8, v,
 				old));
@@ -368,7 +369,7 @@ static void atomic_refusals(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* What does not fit together is refused whole: several segments, the last of them bad. */
+/* An operation with one bad segment, the last of several, changes nothing. */
 static void atomic_all_or_nothing(struct kunit *test)
 {
 	struct kfi_world *w = atomic_open(test);
@@ -405,16 +406,16 @@ static void atomic_all_or_nothing(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* ---- several at once ---- */
+/* ---- concurrent operations ---- */
 
 #define ADDERS		4
 #define ADDS		20000
 
 /**
- * struct adding - some who count on the same words
- * @word: word 0: all add 1, as 64 bits, and note the values before in @seen; word 1: half of them
- *	add 1 to the lower half, as 32 bits, half 2^32 to the whole; word 2: all multiply, and
- *	whoever comes to an even number adds 1, by compare and swap
+ * struct adding - threads that count in the same words
+ * @word: word 0: all threads add 1, as 64 bits, and mark the old values in @seen; word 1: half of
+ *	the threads add 1 to the lower half, as 32 bits, the others 2^32 to the whole; word 2: all
+ *	threads add 1 by compare and swap
  */
 struct adding {
 	struct kfi_world	*w;
@@ -439,7 +440,7 @@ static void add_by_swap(struct adding *a, u64 key)
 	} while (old != v[1]);
 }
 
-/* Through one region or its alias. */
+/* Even threads use the alias of the region, odd ones the region. */
 static int add_fn(void *arg)
 {
 	unsigned long nr = (unsigned long)arg, i;
@@ -496,7 +497,7 @@ static void atomic_loses_nothing(struct kunit *test)
 	vfree(a->word);
 }
 
-/* ---- a region that goes and comes ---- */
+/* ---- a region that is closed and registered again ---- */
 
 #define TRIES	20000
 
@@ -536,8 +537,8 @@ static int add_two(struct kfi_world *w, u64 *one)
 }
 
 /*
- * Success: both targets. EACCES: none. EREMOTEIO: the first, for the second's region has died in
- * between.
+ * The results tell what was done: success: both targets; EACCES: none; EREMOTEIO: the first only,
+ * because the region of the second was closed in between.
  */
 static void atomic_verdict_is_true(struct kunit *test)
 {

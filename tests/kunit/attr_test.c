@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * attr_test.c - what an offer and hints have to do with each other, row by row
- * after fi_getinfo(3). Each row that must match stands beside one that must not.
+ * attr_test.c - which offers match which hints, in the order of fi_getinfo(3). Next to each row
+ * that matches is one that does not.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
@@ -9,7 +9,7 @@
 
 #include "../../kfi/attr.h"
 
-/* ---- a world of one offer ---- */
+/* ---- an offer ---- */
 
 enum part { NONE, INFO, TX, RX, EP, DOM, FAB };
 
@@ -29,8 +29,8 @@ struct set {
 #define FAB(field, v)	SET(FAB, kfi_fabric_attr, field, v)
 
 /*
- * @offer: changes of the standard offer; @ask: changes of empty hints
- * @match: is that a match? @want: what the answer then says
+ * @offer changes the standard offer and @ask the empty hints. @match: do they match? @want: what
+ * the info returned then says.
  */
 struct attr_case {
 	const char	*name;
@@ -163,7 +163,7 @@ static const struct attr_case attr_rows[] = {
 	{ "rx caps: a sender's", {}, { RX(caps, KFI_SEND) }, false },
 	{ "rx caps: more than the whole", {}, { IN(caps, KFI_MSG), RX(caps, KFI_DIRECTED_RECV) }, false },
 
-	/* mode bits: duties of the consumer */
+	/* mode bits: requirements on the consumer */
 	{ "mode: required and accepted", { IN(mode, KFI_CONTEXT) }, { IN(mode, KFI_CONTEXT | KFI_RX_CQ_DATA) },
 	  true, { IN(mode, KFI_CONTEXT) } },
 	{ "mode: required, not accepted", { IN(mode, KFI_CONTEXT) }, {}, false },
@@ -340,7 +340,7 @@ static void test_row(struct kunit *test)
 	if (row->match) {
 		KUNIT_EXPECT_EQ(test, kfi_attr_settle(info, hints), 0);
 		expect(test, info, row->want, ARRAY_SIZE(row->want));
-		/* An answer can be asked for again. */
+		/* An info that was returned matches as hints. */
 		KUNIT_EXPECT_TRUE(test,
 				  !hints->caps || !(kfi_caps_expand(hints->caps) & ~info->caps));
 	}
@@ -387,7 +387,7 @@ static void test_auth_key(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kfi_attr_match(info, hints));
 	hints->domain_attr->auth_key_size = 3;
 	KUNIT_EXPECT_TRUE(test, kfi_attr_match(info, hints));
-	info->domain_attr->max_ep_auth_key = 0;		/* means nothing to it */
+	info->domain_attr->max_ep_auth_key = 0;		/* not used by an info of this kind */
 	KUNIT_EXPECT_FALSE(test, kfi_attr_match(info, hints));
 	info->domain_attr->max_ep_auth_key = 1;
 	KUNIT_ASSERT_EQ(test, kfi_attr_settle(info, hints), 0);
@@ -402,7 +402,7 @@ static void test_auth_key(struct kunit *test)
 	kfi_freeinfo(info);
 }
 
-/* Without hints everything matches, duties included: the consumer reads them. */
+/* Without hints everything matches, with all required mode bits: the consumer looks at them. */
 static void test_no_hints(struct kunit *test)
 {
 	struct kfi_info *info = make_offer(test);
@@ -419,7 +419,7 @@ static void test_no_hints(struct kunit *test)
 	kfi_freeinfo(info);
 }
 
-/* Absent structures ask for nothing. */
+/* NULL instead of a structure requests nothing. */
 static void test_bare_hints(struct kunit *test)
 {
 	struct kfi_info *info = make_offer(test), hints = { .caps = KFI_MSG };
@@ -434,7 +434,10 @@ static void test_bare_hints(struct kunit *test)
 	kfi_freeinfo(info);
 }
 
-/* Every set of capabilities: refused, or granted with no primary one extra (fabtests getinfo) */
+/*
+ * Each set of capabilities is refused, or granted without another primary capability (fabtests
+ * getinfo).
+ */
 static void test_all_caps(struct kunit *test)
 {
 	static const u64 bits[] = {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Proofs of authorization keys: HMAC-SHA256, by the examples of RFC 4231.
- */
+/* Proofs of authorization keys: HMAC-SHA256, tested with the vectors of RFC 4231. */
 #include <kunit/test.h>
 #include <linux/string.h>
 #include <linux/uio.h>
@@ -20,7 +18,7 @@ static void expect_proof(struct kunit *test, u8 byte, size_t size, const char *t
 	memset(key, byte, size);
 	kfi_auth_proof(&attr, &whole, 1, proof);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(proof, want, sizeof(proof)));
-	/* However it is cut. */
+	/* The division into parts makes no difference. */
 	kfi_auth_proof(&attr, parts, ARRAY_SIZE(parts), proof);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(proof, want, sizeof(proof)));
 	key[size - 1] ^= 1;
@@ -46,7 +44,7 @@ static void auth_proof(struct kunit *test)
 		     sixth);
 }
 
-/* One bit of any byte is enough; what is behind @len is not looked at. */
+/* A wrong bit in any byte is detected; bytes behind @len are not read. */
 static void auth_proved(struct kunit *test)
 {
 	u8 proof[KFI_AUTH_PROOF] = { 1, 2, 3 }, said[KFI_AUTH_PROOF];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address vectors: handles, both ways of look-up, ranges of text addresses, and readers without
- * locks.
+ * Address vectors: handles, both directions of look-up, ranges of text addresses, and readers
+ * without locks.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -40,7 +40,7 @@ static void handles_count_from_zero(struct kunit *test)
 static void bad_addresses(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
-	u64 addr[3] = { 0, 7, 0 };	/* 0 is malformed */
+	u64 addr[3] = { 0, 7, 0 };	/* 0 is invalid */
 	kfi_addr_t h[3];
 	int err[3] = { -1, -1, -1 };
 
@@ -96,27 +96,27 @@ static void removal(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_av_remove(w->av, h, 1, KFI_MORE));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_remove(w->av, h, 0, 0));
-	/* 99 was not there, the others go */
+	/* 99 is not in the vector; the others are removed */
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_remove(w->av, h, 3, 0));
 	KUNIT_EXPECT_EQ(test, 0ULL, addr_of(w, h[0]));
 	KUNIT_EXPECT_EQ(test, 0ULL, addr_of(w, h[2]));
 	kfi_world_close(w);
 }
 
-static u32 told_index;
-static int told;
+static u32 removed_index;
+static int notified;
 
 static void note_removed(struct kfi_ep *ep, u32 index)
 {
-	told_index = index;
-	told++;
+	removed_index = index;
+	notified++;
 }
 
 /*
- * The provider of every endpoint in between join and leave, once per index, when its last use has
- * gone.
+ * addr_removed() is called for each endpoint from kfi_av_join() to kfi_av_leave(), once for an
+ * index, when the last handle of the address was removed.
  */
-static void removal_is_told(struct kunit *test)
+static void removal_is_notified(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
 	kfi_addr_t other = kfi_world_peer(w, 4), h = kfi_world_peer(w, 5);
@@ -126,19 +126,19 @@ static void removal_is_told(struct kunit *test)
 	kfi_world_peer(w, 5);
 	w->ops.addr_removed = note_removed;
 	ep->ops = &w->ops;
-	told = 0;
+	notified = 0;
 	kfi_av_join(w->ep.av, ep);
 	KUNIT_EXPECT_PTR_EQ(test, w->ep.av, ep->av);
 	KUNIT_EXPECT_EQ(test, 0, kfi_av_remove(w->av, &h, 1, 0));
-	KUNIT_EXPECT_EQ(test, 0, told);
+	KUNIT_EXPECT_EQ(test, 0, notified);
 	KUNIT_EXPECT_EQ(test, 0, kfi_av_remove(w->av, &h, 1, 0));
-	KUNIT_EXPECT_EQ(test, 1, told);
-	KUNIT_EXPECT_EQ(test, (u32)h, told_index);
+	KUNIT_EXPECT_EQ(test, 1, notified);
+	KUNIT_EXPECT_EQ(test, (u32)h, removed_index);
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_remove(w->av, &h, 1, 0));
 	kfi_av_leave(w->ep.av, ep);
 	kfi_obj_put(kfi_av_obj(w->ep.av));
 	KUNIT_EXPECT_EQ(test, 0, kfi_av_remove(w->av, &other, 1, 0));
-	KUNIT_EXPECT_EQ(test, 1, told);
+	KUNIT_EXPECT_EQ(test, 1, notified);
 	kfi_world_close(w);
 }
 
@@ -174,7 +174,7 @@ static void receive_context_bits(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 8, kfi_av_addr(w->ep.av, rx, &got));
 		KUNIT_EXPECT_EQ(test, 2ULL, got);
 	}
-	/* bits between the context and the index are not ignored */
+	/* the bits between context and index are checked */
 	KUNIT_EXPECT_EQ(test, U32_MAX, kfi_av_index(w->ep.av, h | 1ULL << 40));
 	KUNIT_EXPECT_EQ(test, U32_MAX, kfi_av_index(w->ep.av, KFI_ADDR_UNSPEC));
 	rx = kfi_rx_addr(h, 3, 8);
@@ -296,7 +296,7 @@ static void ranges(struct kunit *test)
 		for (i = 0; i < n; i++)
 			KUNIT_EXPECT_STREQ(test, rows[r].want[i], asked[i]);
 	}
-	/* nothing to count up */
+	/* a name without a number at its end can't be counted up */
 	KUNIT_EXPECT_EQ(test, 1, kfi_av_insertsym(w->av, "host", 2, "1", 1, h, 0, NULL));
 	KUNIT_EXPECT_EQ(test, KFI_ADDR_NOTAVAIL, h[1]);
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_insertsym(w->av, "a1", 0, "1", 1, h, 0, NULL));
@@ -361,7 +361,8 @@ static void many_addresses_both_ways(struct kunit *test)
 }
 
 /*
- * Readers against insertion and removal: what is found is always right, what stays is always found.
+ * Readers run during insertions and removals: each result is right, and an address that stays is
+ * always found.
  */
 struct readers {
 	struct kfi_world	*w;
@@ -429,19 +430,20 @@ static void readers_need_no_lock(struct kunit *test)
 
 #define CLUB_NAMES	12
 #define CLUB_STEPS	4000
-#define CLUB_HANDS	4
+#define CLUB_THREADS	4
 
 /**
- * struct club - hands that insert and remove the same few addresses, each what is its own to remove
- * @wrong: an address that somebody held was not found, or was another's
- * @met: look-ups of what others may hold that found something
+ * struct club - threads that insert and remove the same addresses, each the ones that it has
+ * inserted
+ * @wrong: look-ups that missed an address which was inserted, or found the wrong one
+ * @met: look-ups that found an address which other threads may have inserted
  */
 struct club {
 	struct kfi_world	*w;
 	atomic_t		wrong, met;
 };
 
-/* Of an address that is ours to use: both ways, whatever others do. */
+/* Look up, in both directions, an address that this thread has inserted. */
 static void club_check(struct club *c, u64 addr, kfi_addr_t h)
 {
 	u64 got = 0;
@@ -453,7 +455,7 @@ static void club_check(struct club *c, u64 addr, kfi_addr_t h)
 	local_bh_enable();
 }
 
-/* Of one that may be nobody's: nothing, or what belongs to it. */
+/* Look up an address that other threads may remove: the result is nothing, or right. */
 static void club_peek(struct club *c, u64 addr)
 {
 	u64 got = 0;
@@ -469,7 +471,7 @@ static void club_peek(struct club *c, u64 addr)
 	local_bh_enable();
 }
 
-static void club_hand(void *arg, unsigned int id, struct rnd_state *rnd)
+static void club_thread(void *arg, unsigned int id, struct rnd_state *rnd)
 {
 	kfi_addr_t mine[CLUB_NAMES];
 	u32 uses[CLUB_NAMES] = {}, i, step;
@@ -501,13 +503,13 @@ static void club_hand(void *arg, unsigned int id, struct rnd_state *rnd)
 				atomic_inc(&c->wrong);
 }
 
-/* Who has inserted an address finds it until he removes it; when all have, it is gone. */
+/* A thread finds each address that it has inserted and not removed. At the end none is left. */
 static void many_writers(struct kunit *test)
 {
 	struct club c = { .w = kfi_world_open(test, NULL) };
 	u64 addr;
 
-	crew_run(test, CLUB_HANDS, club_hand, &c);
+	crew_run(test, CLUB_THREADS, club_thread, &c);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&c.wrong));
 	KUNIT_EXPECT_GT(test, atomic_read(&c.met), CLUB_STEPS / 10);
 	for (addr = 100; addr < 100 + CLUB_NAMES; addr++)
@@ -520,7 +522,7 @@ static struct kunit_case av_cases[] = {
 	KUNIT_CASE(bad_addresses),
 	KUNIT_CASE(same_address_same_handle),
 	KUNIT_CASE(removal),
-	KUNIT_CASE(removal_is_told),
+	KUNIT_CASE(removal_is_notified),
 	KUNIT_CASE(removed_index_rests),
 	KUNIT_CASE(receive_context_bits),
 	KUNIT_CASE(lookup_into_short_buffers),

@@ -53,7 +53,7 @@ static void see(struct kfid_cntr *cntr, void *context)
 	seen->errors = kfi_cntr_readerr(cntr);
 }
 
-/* The handler finds the new value, whatever has changed it. */
+/* The handler reads the new value, whichever call has changed it. */
 static void cntr_handler(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -134,7 +134,7 @@ static void cntr_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_cntr_wait(cntr, 1, 5000));
 	kthread_run(fail_later, cntr, "kfi_fail");
 	KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, kfi_cntr_wait(cntr, 2, 5000));
-	/* an old error ends no new wait */
+	/* an error before the wait does not end it */
 	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, kfi_cntr_wait(cntr, 2, 10));
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr->fid));

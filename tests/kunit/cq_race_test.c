@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Completion queues with many at once: writers, readers, handlers.
- */
+/* Completion queues with several threads: writers, readers, handlers. */
 #include <linux/kthread.h>
 #include <linux/prandom.h>
 #include <linux/random.h>
 #include "crew.h"
 #include "fake.h"
 
-/* A post and its completion. */
+/* Take a slot as a post does, and complete. */
 static bool put(struct kfid_cq *cq, unsigned long id, int err)
 {
 	struct kfi_cq_err_entry wc = {
@@ -87,8 +85,8 @@ static int stress_consume(void *arg)
 }
 
 /*
- * Every entry comes out once, whole, and the queue never holds more than its size (kfi_cq_fill()
- * warns).
+ * Each entry is read once, unchanged, and the queue never holds more than its size (kfi_cq_fill()
+ * warns otherwise).
  */
 static void each_entry_once(struct kunit *test)
 {
@@ -136,8 +134,8 @@ static void wake_handler(struct kfid_cq *cq, void *context)
 }
 
 /*
- * A reader that drains on each call of its handler gets everything: no edge is lost, in either
- * context.
+ * A reader that empties the queue whenever its handler is called gets all entries, in either
+ * context: no call is lost.
  */
 static void no_lost_edge(struct kunit *test)
 {
@@ -175,10 +173,7 @@ static void edge_writer(void *arg, unsigned int id, struct rnd_state *rnd)
 	}
 }
 
-/*
- * The same with several that fill it at once: the last entry of each burst is some other CPU's each
- * time.
- */
+/* The same with several writers: the last entry of each burst comes from another CPU each time. */
 static void no_lost_edge_of_many(struct kunit *test)
 {
 	static const u64 flags[] = { 0, KFI_CQ_SOFTIRQ };

@@ -24,7 +24,7 @@ static struct kfi_cq_err_entry entry(unsigned long id, int err)
 	};
 }
 
-/* A post and its completion. */
+/* Take a slot as a post does, and complete. */
 static bool put(struct kfid_cq *cq, unsigned long id, int err)
 {
 	struct kfi_cq_err_entry wc = entry(id, err);
@@ -114,8 +114,8 @@ static void cq_attributes(struct kunit *test)
 }
 
 /*
- * Exactly as many as asked for; a slot is taken by a post, and given back by a reader or by a post
- * that fails.
+ * A queue has exactly as many slots as requested. A post takes a slot; a read, or a post that
+ * fails, returns it.
  */
 static void cq_slots(struct kunit *test)
 {
@@ -193,13 +193,13 @@ static void cq_errors(struct kunit *test)
 
 struct seen {
 	atomic_t	calls;
-	atomic_t	nested;		/* callbacks running on top of one another */
+	atomic_t	nested;		/* calls that run at the same time */
 	bool		overlap;
 	bool		softirq;
 	bool		inside;		/* a completion call is on the stack of the test */
 	bool		too_early;
-	struct kfid_cq	*other;		/* filled from the handler... */
-	int		chain;		/* ...so often */
+	struct kfid_cq	*other;		/* queue that the handler fills... */
+	int		chain;		/* ...this many times */
 };
 
 static void handler(struct kfid_cq *cq, void *context)
@@ -231,17 +231,17 @@ static void cq_edge(struct kunit *test)
 
 	put(cq, 1, 0);
 	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&seen.calls) == 1));
-	put(cq, 2, 0);			/* not armed: nobody has found it empty */
+	put(cq, 2, 0);			/* not armed: no read has returned -EAGAIN */
 	put(cq, 3, 0);
 	KUNIT_EXPECT_EQ(test, 2, kfi_cq_read(cq, e, 2));
 	put(cq, 4, 0);
-	KUNIT_EXPECT_EQ(test, 2, kfi_cq_read(cq, e, 2));	/* empty, but not found so */
+	KUNIT_EXPECT_EQ(test, 2, kfi_cq_read(cq, e, 2));	/* empty, but no -EAGAIN */
 	put(cq, 5, 0);
 	msleep(50);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&seen.calls));
 	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cq, e, 8));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_read(cq, e, 8));
-	put(cq, 6, EIO);		/* an error is an entry like any other */
+	put(cq, 6, EIO);		/* an entry with an error arms and calls like any other */
 	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&seen.calls) == 2));
 	KUNIT_EXPECT_FALSE(test, seen.softirq);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
@@ -262,8 +262,8 @@ static void cq_batch(struct kunit *test)
 	kfi_batch_end();
 	early = atomic_read(&seen.calls);
 	kfi_batch_end();
-	KUNIT_EXPECT_EQ(test, 0, early);		/* not by the inner end... */
-	/* ...by the outer one, here and now */
+	KUNIT_EXPECT_EQ(test, 0, early);		/* not at the inner end... */
+	/* ...but at the outer one, before it returns */
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&seen.calls));
 	local_bh_enable();
 	KUNIT_EXPECT_TRUE(test, seen.softirq);
@@ -272,8 +272,8 @@ static void cq_batch(struct kunit *test)
 }
 
 /*
- * Handlers that fill one another's queues: no recursion, and the batch gives up in time; nothing is
- * lost by that.
+ * Handlers fill each other's queues: they do not recurse, the batch stops after a bound, and no
+ * entry is lost.
  */
 static void cq_batch_chain(struct kunit *test)
 {
@@ -324,7 +324,7 @@ static void cpu_handler(struct kfid_cq *cq, void *context)
 	WRITE_ONCE(*(int *)context, raw_smp_processor_id());
 }
 
-/* The handler runs where its owner wants it, wherever the completion comes from. */
+/* The handler runs on the CPU that the queue names, whichever CPU completes. */
 static void cq_affinity(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -353,7 +353,7 @@ static long put_here(void *cq)
 	return put(cq, 1, 0);
 }
 
-/* The handler runs on the CPU that has made the completion. */
+/* The handler runs on the CPU that completed. */
 static void cq_local(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -399,7 +399,7 @@ struct request {
 	struct kfi_cqe		cqe;
 	struct kfi_world	*w;
 	struct kfi_cq_err_entry	wc;
-	struct kfi_oper		*again;		/* what done() could get */
+	struct kfi_oper		*again;		/* an operation, if done() could get one */
 	int			order;
 	int			calls;
 	bool			softirq;
@@ -432,8 +432,8 @@ static struct kfi_oper *request_get(struct kfi_world *w, struct request *r, stru
 }
 
 /*
- * With a queue of one entry that is taken: the operation is its own storage. All of the pool, so
- * done() needs it free.
+ * The queue has one entry, which is in use: done() needs none. All operations of the pool are in
+ * use: each is free again before its done().
  */
 static void cq_done(struct kunit *test, u64 flags)
 {
@@ -513,8 +513,8 @@ static void rounds_handler(struct kfid_cq *cq, void *context)
 }
 
 /*
- * The handler comes behind all done()s that were due, or as many as run at once, though there is no
- * entry.
+ * Without any entry the handler is called after all done()s that were due, or after as many as run
+ * in one round.
  */
 static void cq_rounds(struct kunit *test)
 {
@@ -636,7 +636,7 @@ static void cq_signals(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EAGAIN, sleeper_end(&s[0]));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, sleeper_end(&s[1]));
 
-	/* Nobody slept: the next who wants to does not. One signal, one wait. */
+	/* Without a sleeper a signal ends the next wait, and only that one. */
 	KUNIT_EXPECT_EQ(test, 0, kfi_cq_signal(cq));
 	start = ktime_get();
 	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_sread(cq, &e, 1, NULL, 5000));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Credits: a sender never sends more than there is room for, a receiver never believes more, and
- * what was freed always comes back - also where the counts wrap.
+ * Credits: a sender never sends more than there is room for, a receiver never accepts more, and
+ * what was freed always returns to the sender, also when the counts wrap around.
  */
 #include <kunit/test.h>
 #include <linux/prandom.h>
@@ -43,7 +43,7 @@ static void advertise_at_half(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kfi_credit_charge(&rx, 1));
 }
 
-/* A window of one unit must be told of at once, or both sides wait for ever. */
+/* Each unit freed of a window of one is advertised at once, or both sides would wait forever. */
 static void window_of_one(struct kunit *test)
 {
 	struct kfi_credit_tx tx;
@@ -68,10 +68,10 @@ static void update_is_suspicious(struct kunit *test)
 	kfi_credit_init(&tx, &rx, 8, 8);
 	KUNIT_ASSERT_TRUE(test, kfi_credit_take(&tx, 6));
 	KUNIT_EXPECT_EQ(test, 1, kfi_credit_update(&tx, 12, 8));
-	KUNIT_EXPECT_EQ(test, 0, kfi_credit_update(&tx, 12, 8));	/* repeated */
-	KUNIT_EXPECT_EQ(test, 0, kfi_credit_update(&tx, 9, 8));		/* overtaken */
+	KUNIT_EXPECT_EQ(test, 0, kfi_credit_update(&tx, 12, 8));	/* a duplicate */
+	KUNIT_EXPECT_EQ(test, 0, kfi_credit_update(&tx, 9, 8));		/* an old one */
 	KUNIT_EXPECT_EQ(test, 12u, tx.limit);
-	/* frees what was not used */
+	/* more was freed than was used */
 	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 15, 8));
 	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 12u + S32_MAX, 8));
 	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 12u - 9, 8));
@@ -91,9 +91,9 @@ static void huge_windows_are_cut(struct kunit *test)
 }
 
 /*
- * Both ends of a connection driven at random over a wrap of the counts; advertisements are lost,
- * repeated and late. At all times 0 <= used - freed <= window, no honest message is refused, and in
- * the end everything can be sent.
+ * Both ends of a connection run at random while the counts wrap around; advertisements are lost,
+ * repeated and late. Always 0 <= used - freed <= window, and no valid message is refused; at the
+ * end everything can be sent.
  */
 static void random_traffic_over_the_wrap(struct kunit *test)
 {
@@ -107,8 +107,8 @@ static void random_traffic_over_the_wrap(struct kunit *test)
 	prandom_seed_state(&rnd, seed);
 	kfi_credit_init(&tx, &rx, window, window);
 	tx.used = rx.used = rx.freed = U32_MAX - 500;
-	tx.limit = rx.told = rx.freed + window;
-	adverts[0] = adverts[1] = rx.told;
+	tx.limit = rx.advertised = rx.freed + window;
+	adverts[0] = adverts[1] = rx.advertised;
 	for (i = 0; i < 20000; i++) {
 		n = 1 + prandom_u32_state(&rnd) % 4;
 		switch (prandom_u32_state(&rnd) % 4) {
@@ -148,18 +148,21 @@ static void random_traffic_over_the_wrap(struct kunit *test)
 /* ---- several CPUs ---- */
 
 #define WIRE_WINDOW	17
-#define WIRE_UNITS	8000	/* that each sender sends */
+#define WIRE_UNITS	8000	/* units that each sender sends */
 #define WIRE_SENDERS	2
-#define WIRE_HANDS	5
+#define WIRE_THREADS	5
 
 /**
- * struct wire - both ends of a connection, with the locks that a provider gives them
- * @tx: sender's half, under @tx_lock; @rx: receiver's, under @rx_lock
- * @advert: the last that was sent; senders read it when they get to it
- * @sent: units on the way; @held: units charged and not freed; @busy: both, as anybody can see them
- *	at any time
- * @left: senders that have not sent all; @freed: units that came back
- * @wrong: times that a half refused or allowed what it must not
+ * struct wire - both ends of a connection, with the locks that a provider has for them
+ * @tx: the sender's half, under @tx_lock
+ * @rx: the receiver's half, under @rx_lock
+ * @advert: the last advertisement; senders read it at any time
+ * @sent: units sent and not received
+ * @held: units received and not freed
+ * @busy: @sent and @held together
+ * @left: senders that have not finished
+ * @freed: units that were freed
+ * @wrong: how often a half refused or permitted what it must not
  */
 struct wire {
 	spinlock_t		tx_lock, rx_lock;
@@ -169,7 +172,7 @@ struct wire {
 	atomic_t		sent, held, busy, left, freed, wrong, most;
 };
 
-/* Up to @n units out of @count. Return: how many. */
+/* Take up to @n units from @count. Return: how many. */
 static int wire_grab(atomic_t *count, int n)
 {
 	int have = atomic_read(count), got;
@@ -208,7 +211,7 @@ static void wire_send(struct wire *w, struct rnd_state *rnd)
 	atomic_dec(&w->left);
 }
 
-/* What has come is charged and, later, by whoever gets to it, freed. */
+/* Charge units that were sent, and free units that were charged, by this thread or another one. */
 static void wire_receive(struct wire *w, struct rnd_state *rnd)
 {
 	int n;
@@ -242,8 +245,8 @@ static void wire_end(void *arg, unsigned int id, struct rnd_state *rnd)
 }
 
 /*
- * Never more under way than there is room for, nothing refused that was granted, and all of it gets
- * through.
+ * There are never more units in use than there is room for, no unit that was granted is refused,
+ * and all units arrive.
  */
 static void window_holds_on_all_cpus(struct kunit *test)
 {
@@ -253,16 +256,17 @@ static void window_holds_on_all_cpus(struct kunit *test)
 	spin_lock_init(&w->tx_lock);
 	spin_lock_init(&w->rx_lock);
 	kfi_credit_init(&w->tx, &w->rx, WIRE_WINDOW, WIRE_WINDOW);
-	/* over the wrap of the counts */
+	/* wrap around */
 	w->tx.used = w->rx.used = w->rx.freed = U32_MAX - WIRE_UNITS;
-	w->tx.limit = w->rx.told = w->advert = w->rx.freed + WIRE_WINDOW;
+	w->tx.limit = w->rx.advertised = w->advert = w->rx.freed + WIRE_WINDOW;
 	atomic_set(&w->left, WIRE_SENDERS);
-	crew_run(test, WIRE_HANDS, wire_end, w);
+	crew_run(test, WIRE_THREADS, wire_end, w);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&w->wrong));
 	KUNIT_EXPECT_EQ(test, WIRE_SENDERS * WIRE_UNITS, atomic_read(&w->freed));
 	KUNIT_EXPECT_EQ(test, w->rx.used, w->rx.freed);
 	KUNIT_EXPECT_EQ(test, w->tx.used, w->rx.used);
-	KUNIT_EXPECT_GT(test, atomic_read(&w->most), WIRE_WINDOW / 2);	/* or nothing was tested */
+	/* or it was never nearly full */
+	KUNIT_EXPECT_GT(test, atomic_read(&w->most), WIRE_WINDOW / 2);
 }
 
 static struct kunit_case credit_cases[] = {

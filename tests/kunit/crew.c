@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * crew.c - threads of the tests.
- */
+/* crew.c - threads of tests, see crew.h. */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -12,24 +10,24 @@
 
 /**
  * struct crew - threads at work
- * @start: they begin together
+ * @start: completed when all exist, so that they begin together
  */
 struct crew {
 	crew_fn			fn;
 	void			*arg;
 	struct completion	start;
-	struct hand {
+	struct thread {
 		struct crew		*crew;
 		unsigned int		id;
 		struct rnd_state	rnd;
 		struct task_struct	*task;
 		struct completion	done;
-	} hands[CREW_MAX];
+	} threads[CREW_MAX];
 };
 
-static int hand_thread(void *arg)
+static int thread_main(void *arg)
 {
-	struct hand *h = arg;
+	struct thread *h = arg;
 
 	wait_for_completion(&h->crew->start);
 	h->crew->fn(h->crew->arg, h->id, &h->rnd);
@@ -37,16 +35,16 @@ static int hand_thread(void *arg)
 	return 0;
 }
 
-static int hand_hire(struct crew *c, unsigned int id, u64 seed)
+static int thread_start(struct crew *c, unsigned int id, u64 seed)
 {
-	struct hand *h = &c->hands[id];
+	struct thread *h = &c->threads[id];
 	struct task_struct *task;
 
 	h->crew = c;
 	h->id = id;
 	prandom_seed_state(&h->rnd, seed + id);
 	init_completion(&h->done);
-	task = kthread_create(hand_thread, h, "kfi_crew/%u", id);
+	task = kthread_create(thread_main, h, "kfi_crew/%u", id);
 	if (IS_ERR(task))
 		return PTR_ERR(task);
 	kthread_bind(task, cpumask_nth(id % num_online_cpus(), cpu_online_mask));
@@ -55,27 +53,27 @@ static int hand_hire(struct crew *c, unsigned int id, u64 seed)
 	return 0;
 }
 
-void crew_run(struct kunit *test, unsigned int hands, crew_fn fn, void *arg)
+void crew_run(struct kunit *test, unsigned int threads, crew_fn fn, void *arg)
 {
 	struct crew *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 	u64 seed = get_random_u64();
-	unsigned int i, hired;
+	unsigned int i, started;
 	int ret = 0;
 
 	KUNIT_ASSERT_NOT_NULL(test, c);
-	KUNIT_ASSERT_LE(test, hands, CREW_MAX);
+	KUNIT_ASSERT_LE(test, threads, CREW_MAX);
 	kunit_info(test, "seed %llu\n", seed);
 	c->fn = fn;
 	c->arg = arg;
 	init_completion(&c->start);
-	for (hired = 0; hired < hands && !ret; hired++)
-		ret = hand_hire(c, hired, seed);
-	hired -= !!ret;
+	for (started = 0; started < threads && !ret; started++)
+		ret = thread_start(c, started, seed);
+	started -= !!ret;
 	complete_all(&c->start);
-	for (i = 0; i < hired; i++) {
-		wait_for_completion(&c->hands[i].done);
-		/* its code is this module's: wait until it is gone */
-		kthread_stop_put(c->hands[i].task);
+	for (i = 0; i < started; i++) {
+		wait_for_completion(&c->threads[i].done);
+		/* the thread runs code of this module until it has exited */
+		kthread_stop_put(c->threads[i].task);
 	}
 	KUNIT_ASSERT_EQ(test, 0, ret);
 }

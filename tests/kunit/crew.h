@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * crew.h - several threads at one object, on all CPUs, each with random numbers of its own that
- * follow from one printed seed.
+ * crew.h - several threads, on all CPUs, use one object. Each has its own random numbers, which
+ * follow from one seed that is printed.
  */
 #ifndef _KFI_KUNIT_CREW_H
 #define _KFI_KUNIT_CREW_H
@@ -14,18 +14,19 @@
 #define CREW_MAX	8
 
 /**
- * typedef crew_fn - what one of them does
- * @arg: shared; it may not fail assertions, for it is not the test's thread
- * @id: from 0
- * @rnd: its own
+ * typedef crew_fn - function of the threads
+ * @arg: shared; the function must not use assertions, because it does not run in the thread of the
+ *	test
+ * @id: number of the thread, from 0
+ * @rnd: random numbers of this thread
  */
 typedef void (*crew_fn)(void *arg, unsigned int id, struct rnd_state *rnd);
 
-/* Run @hands threads to their ends. */
-void crew_run(struct kunit *test, unsigned int hands, crew_fn fn, void *arg);
+/* Run @threads threads and wait until all have returned. */
+void crew_run(struct kunit *test, unsigned int threads, crew_fn fn, void *arg);
 /*
- * A random while between two steps: none, a spin, or another thread's turn. Where races are to be
- * wide open.
+ * Wait at random between two steps, not at all, in a loop, or while another thread runs. For
+ * windows of races.
  */
 void crew_dawdle(struct rnd_state *rnd);
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Endpoints: bindings, states, connections, the end.
- */
+/* Endpoints: bindings, states, connections, closing. */
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include "crew.h"
 #include "fake.h"
 
-/* The whole table, written down once more. */
+/* The complete table of states, written a second time. */
 static void ep_arrows(struct kunit *test)
 {
 	static const char *const table[] = {
@@ -27,8 +25,8 @@ static void ep_arrows(struct kunit *test)
 		for (to = KFI_EP_IDLE; to <= KFI_EP_DEAD; to++) {
 			bool allowed = table[from][to] == 'x';
 
-			KUNIT_EXPECT_EQ_MSG(test, allowed, kfi_ep_arrow(from, to), "%d to %d", from,
-					    to);
+			KUNIT_EXPECT_EQ_MSG(test, allowed, kfi_ep_transition(from, to), "%d to %d",
+					    from, to);
 			ep->state = from;
 			KUNIT_EXPECT_EQ(test, allowed ? from : -1, kfi_ep_move(ep, to));
 			KUNIT_EXPECT_EQ(test, allowed ? to : from, ep->state);
@@ -54,7 +52,7 @@ static void ep_bad_infos(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
 	info->rx_attr->size = 0;
 	info->ep_attr->type = KFI_EP_MSG;
-	info->handle = &bogus;			/* never looked into */
+	info->handle = &bogus;			/* never dereferenced */
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
 	info->handle = NULL;
 	w->domain.dead = true;
@@ -132,7 +130,7 @@ static void ep_capabilities(struct kunit *test)
 
 	info->caps = KFI_MSG | KFI_SEND;
 	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
-	/* no receive, no queue for it */
+	/* no queue for receives is bound */
 	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &cq->fid, KFI_TRANSMIT));
 	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &w->av->fid, 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_enable(ep));
@@ -196,9 +194,9 @@ static void ep_options(struct kunit *test)
 	fake_close(w);
 }
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
-/* One end for each operation; entries stay when the endpoint is gone. */
+/* Each operation ends once. Entries stay in the queue when the endpoint is closed. */
 static void ep_close_flushes(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -245,7 +243,7 @@ static void late_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_
 	atomic_inc(&l->ended);
 }
 
-/* kfi_close() comes back only when the last done() has. */
+/* kfi_close() returns only after the last done(). */
 static void ep_close_waits_for_done(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -270,7 +268,7 @@ static void quick_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi
 	atomic_inc(&container_of(cqe, struct late, cqe)->ended);
 }
 
-/* Nobody polls a direct queue while its owner closes the endpoint: closing does. */
+/* Nobody polls a direct queue while its endpoint is closed, so kfi_close() polls. */
 static void ep_close_direct(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -289,7 +287,7 @@ static void ep_close_direct(struct kunit *test)
 	fake_close(w);
 }
 
-static void ep_husk(struct kunit *test)
+static void ep_dead(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
 	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
@@ -372,8 +370,8 @@ static unsigned int drain(struct kfid_cq *cq)
 }
 
 /*
- * Posts race with the end of the network: refused, or ended once; none is on its way to the
- * provider when that stops.
+ * Posts race with the end of the network: each is refused or ends once, and no call of the provider
+ * is in progress when ep_stop begins.
  */
 static void ep_kill_races(struct kunit *test)
 {
@@ -480,7 +478,7 @@ static void cm_connect(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_connect(ep, NULL, NULL, 0));
 	KUNIT_EXPECT_EQ(test, -ENOTCONN, kfi_shutdown(ep, 0));
 	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_shutdown(ep, 1));
-	/* has no request; is enabled now */
+	/* has no connection request; is enabled now */
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_accept(ep, NULL, 0));
 	KUNIT_EXPECT_EQ(test, -ENOTCONN, kfi_send(ep, buf, 8, NULL, 0, NULL));
 	KUNIT_EXPECT_EQ(test, 0, kfi_recv(ep, buf, 8, NULL, 0, &cm));
@@ -500,12 +498,12 @@ static void cm_connect(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cm.cq, &wc, 1));
 	kfi_ep_disconnected(kfi_to_ep(ep), -ESHUTDOWN);
 	kfi_ep_disconnected(kfi_to_ep(ep), -ESHUTDOWN);
-	/* the receive, before the event */
+	/* the receive ends before the event */
 	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(cm.cq, &wc, 0));
 	KUNIT_EXPECT_EQ(test, ESHUTDOWN, wc.err);
 	expect_event(test, &cm, KFI_SHUTDOWN, ep);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, kfi_send(ep, buf, 8, NULL, 0, NULL));
-	/* A receive that comes too late ends as those that were there. */
+	/* A receive posted too late ends like the earlier ones. */
 	KUNIT_EXPECT_EQ(test, 0, kfi_recv(ep, buf, 8, NULL, 0, &wc));
 	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(cm.cq, &wc, 0));
 	KUNIT_EXPECT_EQ(test, ESHUTDOWN, wc.err);
@@ -562,7 +560,9 @@ static void cm_requests(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_listen(cm.pep));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			kfi_pep_connreq(pep, &req[0].req, peer, 8, peer, KFI_CM_DATA_MAX + 1));
-	/* A report waits for no call that has the listener: that may wait for it. */
+	/*
+	 * kfi_connreq_gone() takes no lock of the passive endpoint, which may wait for the caller.
+	 */
 	mutex_lock(&pep->lock);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(pep, &req[i].req, peer, 8, NULL, 0));
@@ -573,11 +573,11 @@ static void cm_requests(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, memcmp(info[0]->dest_addr, peer, 8));
 	KUNIT_EXPECT_PTR_EQ(test, &req[0].req.fid, info[0]->handle);
 
-	/* 3: its peer gives up, before anybody has read of it */
+	/* 3: its peer disconnects before the event was read */
 	KUNIT_EXPECT_TRUE(test, kfi_connreq_gone(&req[3].req));
 	KUNIT_EXPECT_FALSE(test, kfi_connreq_gone(&req[3].req));
 
-	/* 0: rejected, once; handles that are not (any more) known are not followed */
+	/* 0: rejected, once; unknown handles are not dereferenced */
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_reject(cm.pep, (struct kfid *)0x1234, NULL, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_reject(cm.pep, info[0]->handle, peer, 33));
 	KUNIT_EXPECT_EQ(test, 0, kfi_reject(cm.pep, info[0]->handle, peer, 8));
@@ -597,13 +597,13 @@ static void cm_requests(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
 	KUNIT_EXPECT_EQ(test, 0, req[1].rejected);
 
-	/* 2: its endpoint closes without having accepted */
+	/* 2: its endpoint is closed without accepting */
 	ep = cm_ep(test, &cm, info[2]);
 	KUNIT_EXPECT_EQ(test, 0, req[2].rejected);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
 	KUNIT_EXPECT_EQ(test, 1, req[2].rejected);
 
-	/* 4: waits, with its event unread, while the listener closes */
+	/* 4: the event is unread while the passive endpoint is closed */
 	KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(pep, &req[4].req, peer, 8, NULL, 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cm.pep->fid));
 	KUNIT_EXPECT_EQ(test, 1, req[4].rejected);
@@ -647,7 +647,7 @@ static struct kunit_case ep_cases[] = {
 	KUNIT_CASE(ep_close_flushes),
 	KUNIT_CASE(ep_close_waits_for_done),
 	KUNIT_CASE(ep_close_direct),
-	KUNIT_CASE(ep_husk),
+	KUNIT_CASE(ep_dead),
 	KUNIT_CASE_SLOW(ep_kill_races),
 	KUNIT_CASE(cm_connect),
 	KUNIT_CASE(cm_refused),

@@ -6,7 +6,7 @@
 #include <linux/kthread.h>
 #include "fake.h"
 
-/* Exactly as many as asked for fit; they come out in order; a look does not take. */
+/* The queue holds exactly as many events as requested, in order; KFI_PEEK does not take one. */
 static void eq_order(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -34,7 +34,7 @@ static void eq_order(struct kunit *test)
 		KUNIT_EXPECT_PTR_EQ(test, &eq->fid, out.fid);
 	}
 	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_read(eq, &event, &out, sizeof(out), KFI_PEEK));
-	/* closed with an event in it */
+	/* close with an event in the queue */
 	KUNIT_EXPECT_EQ(test, sizeof(in), kfi_eq_write(eq, 1, &in, sizeof(in), 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
 	fake_close(w);
@@ -69,8 +69,8 @@ struct cm_room {
 };
 
 /*
- * Private data is cut off, the structure is not. An info belongs to the reader, or goes with the
- * event.
+ * Private data is truncated to the buffer, the structure is not. An info belongs to the reader, or
+ * is freed with the unread event.
  */
 static void eq_cm_events(struct kunit *test)
 {
@@ -86,7 +86,7 @@ static void eq_cm_events(struct kunit *test)
 				     16));
 	KUNIT_EXPECT_EQ(test, 0, kfi_eq_event(q, KFI_CONNREQ, &fid, kfi_allocinfo(), "xy", 2));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_event(q, KFI_CONNREQ, &fid, NULL, NULL, 0));
-	/* always fits */
+	/* always has room */
 	KUNIT_EXPECT_EQ(test, 0, kfi_eq_event(q, KFI_SHUTDOWN, &other, NULL, NULL, 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_eq_error(q, &other, -ECONNREFUSED, "no", 2));
 
@@ -135,13 +135,13 @@ static void eq_errors(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, &fid, err.fid);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)test, err.context);
 	KUNIT_EXPECT_EQ(test, 7, err.err_data_size);
-	/* the queue's, until the next read */
+	/* memory of the queue, valid until the next read */
 	KUNIT_EXPECT_EQ(test, 0, memcmp(err.err_data, "because", 7));
 	err = (struct kfi_eq_err_entry){};
 	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(eq, &err, 0));
 	KUNIT_EXPECT_EQ(test, ETIMEDOUT, err.err);
 	KUNIT_EXPECT_EQ(test, 0, err.err_data_size);
-	/* what comes next is no error */
+	/* the next event is not an error */
 	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_readerr(eq, &err, 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
 	fake_close(w);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The fake provider, see fake.h.
- */
+/* The fake provider, see fake.h. */
 #include <linux/delay.h>
 #include <linux/slab.h>
 #include "fake.h"
@@ -84,7 +82,7 @@ static int fake_connect(struct kfi_ep *ep, const void *addr, const void *data, s
 	return fake_of(ep)->refuse;
 }
 
-/* The request is ours; its outcome is up to the test. */
+/* The provider takes the request; the test decides the outcome. */
 static int fake_accept(struct kfi_ep *ep, const void *data, size_t len)
 {
 	return fake_of(ep)->refuse;

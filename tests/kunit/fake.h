@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * fake.h - a provider for the tests of queues and endpoints: it keeps what it is given until the
- * test says how it ends.
+ * fake.h - a provider for the tests of queues and endpoints, which keeps operations until the test
+ * ends them
  */
 #ifndef _KFI_KUNIT_FAKE_H
 #define _KFI_KUNIT_FAKE_H
@@ -17,10 +17,11 @@
  * @ep: common part, first
  * @lock: protects @ops
  * @ops: accepted transmits, oldest first
- * @refuse: what tx answers instead of accepting
- * @slow: microseconds that tx takes
- * @late: posts that were under way or came after ep_stop began: none, if the core keeps its word
- * @stopped: err of ep_stop, 0 before; @stops: calls of it
+ * @refuse: error that the tx call returns instead of accepting; 0: none
+ * @slow: duration of the tx call in microseconds
+ * @late: tx calls that were in progress or began after ep_stop had begun; the core permits none
+ * @stopped: argument of ep_stop, 0 before
+ * @stops: calls of ep_stop
  */
 struct fake_ep {
 	struct kfi_ep		ep;
@@ -33,7 +34,7 @@ struct fake_ep {
 	int			stops;
 };
 
-/* A connection request, and what became of it */
+/* A connection request and what was done with it */
 struct fake_req {
 	struct kfi_connreq	req;
 	int			rejected;
@@ -44,15 +45,15 @@ static inline struct fake_ep *to_fake(struct kfid_ep *fid)
 	return container_of(kfi_to_ep(fid), struct fake_ep, ep);
 }
 
-/* A world whose provider is the fake one; also opens endpoints through kfi_endpoint(). */
+/* Open a world with the fake provider, in which kfi_endpoint() opens endpoints as well. */
 struct kfi_world *fake_open(struct kunit *test);
 void fake_close(struct kfi_world *w);
-/* An info that such an endpoint can be opened with; the test may change it. */
+/* Return an info for an endpoint of that world; the test may change it. */
 struct kfi_info *fake_info(struct kfi_world *w, enum kfi_ep_type type);
 struct kfid_cq *fake_cq(struct kfi_world *w, u32 size, u64 flags, kfi_comp_handler handler,
 			void *context);
 struct kfid_eq *fake_eq(struct kfi_world *w, u32 size);
-/* An enabled RDM endpoint with @cq for both directions. */
+/* Open and enable an RDM endpoint with @cq for both directions. */
 struct kfid_ep *fake_rdm(struct kfi_world *w, struct kfi_info *info, struct kfid_cq *cq);
 /* End the oldest transmit. Return: was there one? */
 bool fake_finish(struct fake_ep *fake, int err);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Operations that wait for earlier ones: KFI_FENCE.
- */
+/* Operations that wait for earlier ones: KFI_FENCE. */
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/slab.h>
@@ -9,7 +7,7 @@
 #include "crew.h"
 #include "fake.h"
 
-#define FW_DEPTH	8	/* of fake_info() */
+#define FW_DEPTH	8	/* as in fake_info() */
 #define FW_SLOTS	64
 
 static u8 fw_buf[64];
@@ -23,7 +21,7 @@ struct fence_world {
 	struct fake_ep		*fake;
 };
 
-/* A context of which only the number matters. */
+/* A context that is only a number */
 #define CTX(n)	((void *)(unsigned long)(n))
 
 static atomic_t fw_flushes;
@@ -45,7 +43,7 @@ static void fw_open(struct kunit *test, struct fence_world *f, u64 caps)
 	f->fake = to_fake(f->ep);
 }
 
-/* The next entry of the queue. Its context, and its error in *@err. */
+/* Read the next entry of the queue. Return its context, and its error in *@err. */
 static unsigned long fw_entry(struct fence_world *f, int *err)
 {
 	struct kfi_cq_err_entry wc = {};
@@ -77,7 +75,7 @@ static void fw_close(struct kunit *test, struct fence_world *f)
 	if (f->ep)
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&f->ep->fid));
 	while (fw_entry(f, &err))
-		;	/* of what was with the provider */
+		;	/* end operations that the provider has */
 	KUNIT_EXPECT_EQ(test, FW_SLOTS, atomic_read(&kfi_to_cq(f->cq)->free));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&f->cq->fid));
 	kfi_freeinfo(f->info);
@@ -95,7 +93,7 @@ static int fw_send(struct fence_world *f, unsigned long context, u64 flags)
 
 #define POST(f, context, flags)	KUNIT_EXPECT_EQ(test, 0, fw_send(f, context, flags))
 
-/* What the provider has, oldest first, as decimal digits. */
+/* Return the operations that the provider has, oldest first, as decimal digits. */
 static unsigned long fw_started(struct fence_world *f)
 {
 	struct kfi_oper *op;
@@ -111,7 +109,7 @@ static unsigned long fw_started(struct fence_world *f)
 #define STARTS(f, all)	KUNIT_EXPECT_TRUE(test, fake_soon(fw_started(f) == (all)))
 #define FINISH(f, err)	KUNIT_EXPECT_TRUE(test, fake_finish((f)->fake, err))
 
-/* Nothing starts meanwhile that should not. */
+/* Check that nothing else starts for a while. */
 static void fw_stays(struct kunit *test, struct fence_world *f, unsigned long all)
 {
 	msleep(20);
@@ -132,7 +130,7 @@ static void fence_waits(struct kunit *test)
 	fw_stays(test, &f, 12);
 	FINISH(&f, 0);
 	fw_stays(test, &f, 2);
-	FINISH(&f, -EHOSTUNREACH);	/* it has ended, however */
+	FINISH(&f, -EHOSTUNREACH);	/* a failure is an end as well */
 	STARTS(&f, 34);
 	POST(&f, 5, 0);
 	STARTS(&f, 345);
@@ -141,7 +139,7 @@ static void fence_waits(struct kunit *test)
 	fw_close(test, &f);
 }
 
-/* Nothing to wait for: it goes at once, in the post. */
+/* Without earlier operations a fence starts at once, in the post. */
 static void fence_alone(struct kunit *test)
 {
 	struct fence_world f;
@@ -156,7 +154,7 @@ static void fence_alone(struct kunit *test)
 	fw_close(test, &f);
 }
 
-/* Those behind a fence go with it; the next fence waits for them. */
+/* Operations behind a fence start together with it; the next fence waits for them. */
 static void fence_chain(struct kunit *test)
 {
 	struct fence_world f;
@@ -180,7 +178,7 @@ static void fence_chain(struct kunit *test)
 	fw_close(test, &f);
 }
 
-/* Who did not ask for it can't have it, and receives never can. */
+/* Only endpoints that requested KFI_FENCE have it, and receives never do. */
 static void fence_refused(struct kunit *test)
 {
 	struct kfi_msg msg = {
@@ -198,7 +196,7 @@ static void fence_refused(struct kunit *test)
 	fw_close(test, &f);
 }
 
-/* ---- what is held is a post like any other ---- */
+/* ---- a held operation is a post like any other ---- */
 
 /* An injected payload is copied at once. */
 static void fence_injects(struct kunit *test)
@@ -221,8 +219,8 @@ static void fence_injects(struct kunit *test)
 }
 
 /*
- * What counts on the next post would never end, and the fence never start; and what is held has no
- * next one.
+ * A fence must not wait for a doorbell that only the next post rings, and a held post is not
+ * followed by one.
  */
 static void fence_more(struct kunit *test)
 {
@@ -234,7 +232,7 @@ static void fence_more(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&fw_flushes));
 	POST(&f, 2, KFI_FENCE | KFI_MORE);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&fw_flushes));
-	kfi_ep_tx_flush(f.ep);		/* by who finds that nothing follows */
+	kfi_ep_tx_flush(f.ep);		/* rung by the caller that finds no next post */
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&fw_flushes));
 	POST(&f, 3, KFI_MORE);
 	POST(&f, 4, KFI_FENCE);
@@ -250,7 +248,7 @@ static void fw_space(struct kfid_ep *ep, void *context)
 	complete(context);
 }
 
-/* What is held has a place and a slot. */
+/* A held operation occupies an operation and a slot of the queue. */
 static void fence_bounded(struct kunit *test)
 {
 	DECLARE_COMPLETION_ONSTACK(space);
@@ -301,9 +299,9 @@ static void fence_triggered(struct kunit *test)
 	fw_close(test, &f);
 }
 
-/* ---- its ends ---- */
+/* ---- the end of fences ---- */
 
-/* Taken back is the operation, not the order. */
+/* A canceled fence no longer starts, but operations behind it still wait for those before it. */
 static void fence_cancel(struct kunit *test)
 {
 	struct fence_world f;
@@ -318,20 +316,20 @@ static void fence_cancel(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&f.ep->fid, CTX(2)));
 	KUNIT_EXPECT_EQ(test, 0, kfi_cancel(&f.ep->fid, CTX(4)));
 	fw_expect(test, &f, 4, ECANCELED);
-	POST(&f, 5, 0);		/* in the place of the fence */
+	POST(&f, 5, 0);		/* uses the operation that the fence has freed */
 	fw_stays(test, &f, 1);
 	FINISH(&f, 0);
 	STARTS(&f, 3);
 	fw_stays(test, &f, 3);
-	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&f.ep->fid, CTX(3)));	/* it is the provider's */
+	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&f.ep->fid, CTX(3)));	/* the provider has it */
 	FINISH(&f, 0);
 	STARTS(&f, 5);
 	fw_close(test, &f);
 }
 
 /*
- * The last fence is taken back: what comes now waits as if it were there, and once what was before
- * it has ended, no more.
+ * The last fence is canceled: a new post still waits for the operations before the fence, but no
+ * longer than for these.
  */
 static void fence_cancel_last(struct kunit *test)
 {
@@ -381,8 +379,8 @@ static void fence_ends(struct kunit *test)
 }
 
 /*
- * A provider without room is asked again, in order; what it refuses for good ends, and those behind
- * it go.
+ * The fence code repeats a post for which the provider had no room, in order. A post that the
+ * provider refuses for good ends, and those behind it start.
  */
 static void fence_again(struct kunit *test)
 {
@@ -413,22 +411,22 @@ static void fence_again(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fake_soon((context = fw_entry(&f, &err))));
 	KUNIT_EXPECT_EQ(test, 5, context);
 	WRITE_ONCE(f.fake->refuse, 0);
-	POST(&f, 6, KFI_FENCE);		/* what was refused is not counted */
+	POST(&f, 6, KFI_FENCE);		/* a refused operation is not counted */
 	STARTS(&f, 6);
 	fw_close(test, &f);
 }
 
-/* ---- all at once ---- */
+/* ---- concurrent posts ---- */
 
 #define RACE_POSTERS	3
 #define RACE_POSTS	1500
 
 /**
- * struct fence_race - posters on several CPUs, and one who ends what they have posted
+ * struct fence_race - posters on several CPUs, and a thread that ends what they have posted
  * @f: the endpoint
- * @started: @ended: of each poster, how many of its operations the provider was given, and how many
- *	have ended
- * @fence: of each poster, the number of its latest fence that was started
+ * @started: for each poster, how many of its operations the provider got
+ * @ended: for each poster, how many of its operations have ended
+ * @fence: for each poster, the number of its latest fence that was started
  * @wrong: starts that were too early or in the wrong order
  * @posting: posters that have not finished
  */
@@ -448,15 +446,15 @@ struct fence_poster {
 	unsigned int		who;
 };
 
-/* Every fifth is a fence. */
+/* Each fifth operation is a fence. */
 static bool race_fenced(unsigned int n)
 {
 	return n % 5 == 4;
 }
 
 /*
- * Of each poster the provider gets one after the other, and a fence, or what is behind it, when all
- * before it have ended.
+ * The provider gets the operations of a poster in order; a fence, and operations behind it, only
+ * when all before it have ended.
  */
 static int race_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
@@ -464,7 +462,7 @@ static int race_tx(struct kfi_ep *ep, struct kfi_oper *op)
 		     n = (unsigned long)op->context & 0xffff;
 	struct fence_race *r = fence_race;
 	struct fake_ep *fake = r->f.fake;
-	unsigned int behind = n / 5 * 5;	/* those before the fence that was before it */
+	unsigned int behind = n / 5 * 5;	/* operations before the previous fence */
 
 	if (race_fenced(n))
 		behind = n;
@@ -542,7 +540,7 @@ static void fence_races(struct kunit *test)
 		crew_turn();
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&r->wrong));
 	KUNIT_EXPECT_EQ(test, 0, kfi_pool_used(&kfi_to_ep(r->f.ep)->tx));
-	if (atomic_read(&r->posting))		/* stuck: an end of the endpoint ends them */
+	if (atomic_read(&r->posting))		/* stuck: closing the endpoint ends the posters */
 		kfi_ep_kill(kfi_to_ep(r->f.ep));
 	for (i = 0; i < RACE_POSTERS; i++) {
 		kthread_stop_put(p[i].task);
@@ -551,7 +549,7 @@ static void fence_races(struct kunit *test)
 	fw_close(test, &r->f);
 }
 
-/* The endpoint ends while what is before the fence ends: each ends once. */
+/* The endpoint ends while operations before the fence end: each operation ends once. */
 static void fence_races_end(struct kunit *test)
 {
 	struct fence_world f;

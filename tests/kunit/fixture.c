@@ -38,7 +38,7 @@ static int world_resolve(struct kfi_domain *domain, const char *node, const char
 	return sizeof(n);
 }
 
-/* Address 0 is not well-formed. */
+/* Address 0 is invalid. */
 static int world_addr_check(struct kfi_domain *domain, const void *addr)
 {
 	return memchr_inv(addr, 0, KFI_WORLD_ADDRLEN) ? 0 : -EINVAL;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * fixture.h - a small world for unit tests: the objects around one endpoint, made by hand, and a
- * provider that moves nothing. What is under test is real, what is around it is as little as it
- * needs.
+ * fixture.h - the objects around one endpoint, made by hand, and a provider that moves no data.
+ * Only the code under test is real.
  */
 #ifndef _KFI_KUNIT_FIXTURE_H
 #define _KFI_KUNIT_FIXTURE_H
@@ -11,11 +10,12 @@
 #include "../../kfi/core.h"
 
 /**
- * struct kfi_world_opts - what differs between worlds; 0 means a default
+ * struct kfi_world_opts - options of a world; 0 means the default
  * @depth: receives that fit
  * @cq_size: entries that fit
  * @caps: of the endpoint
- * @mr_mode: @key_size: of the domain
+ * @mr_mode: of the domain
+ * @key_size: of the domain
  */
 struct kfi_world_opts {
 	u32	depth;
@@ -29,8 +29,9 @@ struct kfi_world_opts {
 
 /**
  * struct kfi_world - the objects
- * @matched: how often .rx_matched was called; @dropped: .rx_drop
- * @hold: .rx_matched keeps the message in @held instead of completing it
+ * @matched: calls of rx_matched
+ * @dropped: calls of rx_drop
+ * @hold: rx_matched stores the message in @held instead of completing it
  * @nr_held: messages in @held, oldest first
  */
 struct kfi_world {
@@ -52,16 +53,16 @@ struct kfi_world {
 };
 
 struct kfi_world *kfi_world_open(struct kunit *test, const struct kfi_world_opts *opts);
-/* The receives must be gone by now: kfi_match_close() or all matched. */
+/* Close the world. kfi_match_close() or messages must have ended all receives before. */
 void kfi_world_close(struct kfi_world *w);
 
 /*
- * An operation for a receive into @buf, not yet posted; NULL: no room. @tag: with KFI_TAGGED in
- * @kind.
+ * Return an operation for a receive into @buf that is not posted yet, or NULL if there is no room.
+ * @tag counts if @kind is KFI_TAGGED.
  */
 struct kfi_oper *kfi_world_recv(struct kfi_world *w, u64 kind, void *buf, size_t len, void *context,
 				u64 flags);
-/* Post it, and do what ep.c would with unexpected messages. */
+/* Post it, and handle unexpected messages as post.c does. */
 int kfi_world_post(struct kfi_world *w, struct kfi_oper *op);
 
 static inline int kfi_post_msg(struct kfi_world *w, void *buf, size_t len, void *context)
@@ -75,9 +76,9 @@ static inline int kfi_post_multi(struct kfi_world *w, void *buf, size_t len, voi
 }
 
 int kfi_post_tag(struct kfi_world *w, u64 tag, u64 ignore, void *context);
-/* Take the next completion, good or bad. Return: was there one? */
+/* Take the next completion, with or without error. Return: was there one? */
 bool kfi_world_entry(struct kfi_world *w, struct kfi_cq_err_entry *wc);
-/* An address handle in w->av for a made-up address. */
+/* Insert a made-up address into w->av. Return its handle. */
 kfi_addr_t kfi_world_peer(struct kfi_world *w, u64 address);
 
 #endif /* _KFI_KUNIT_FIXTURE_H */

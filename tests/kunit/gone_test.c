@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What becomes of objects when the device under them goes. The world's domain stands on a device
- * that has registered regions.
+ * The objects on a device that goes away. The domain of the world is on a device, which has
+ * registered regions.
  */
 #include <linux/slab.h>
 #include "fake.h"
@@ -9,8 +9,10 @@
 
 /**
  * struct gone - a world on a device
- * @device: what its domain stands on; @other: nothing stands on this one
- * @regs: regions that the provider has; @deregs: how many it has given back
+ * @device: the device of the domain
+ * @other: a device that no object uses
+ * @regs: regions that the provider has registered
+ * @deregs: how many of them it has freed
  * @dies: the device goes while a region is being registered
  */
 struct gone {
@@ -71,7 +73,8 @@ static void gone_close(struct gone *g)
 
 	KUNIT_EXPECT_EQ(test, 0, g->regs);
 	KUNIT_EXPECT_TRUE(test, list_empty(&g->w->domain.regions));
-	kfi_obj_put(kfi_eq_obj(kfi_to_eq(g->eq)));	/* the world's domain is not closed */
+	/* the reference of the domain, which is not closed */
+	kfi_obj_put(kfi_eq_obj(kfi_to_eq(g->eq)));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&g->eq->fid));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&g->cq->fid));
 	list_del_init(&g->w->domain.obj.entry);
@@ -79,7 +82,7 @@ static void gone_close(struct gone *g)
 	fake_close(g->w);
 }
 
-/* The next event says that @fid's network has gone. */
+/* The next event says that the network of @fid has gone. */
 static void expect_error(struct gone *g, struct kfid *fid)
 {
 	struct kfi_eq_err_entry err = {};
@@ -142,7 +145,7 @@ static void gone_endpoint(struct kunit *test)
 	gone_close(g);
 }
 
-/* Nothing more is opened on it, but the fabric is as it was. */
+/* Nothing can be opened on the domain; the fabric is not affected. */
 static void gone_opens(struct kunit *test)
 {
 	struct gone *g = gone_open(test);
@@ -171,7 +174,7 @@ static void gone_opens(struct kunit *test)
 	gone_close(g);
 }
 
-/* A region is given back to the provider once: by its owner, or by the end of the device. */
+/* The provider frees a region once, when its owner closes it or when the device goes. */
 static void gone_regions(struct kunit *test)
 {
 	struct gone *g = gone_open(test);
@@ -206,7 +209,7 @@ static void gone_while_registering(struct kunit *test)
 	gone_close(g);
 }
 
-/* A listener on the device is closed, one that stands on none stays. */
+/* A listener on the device ends, one without a device stays. */
 static void gone_listeners(struct kunit *test)
 {
 	struct gone *g = gone_open(test);
@@ -231,7 +234,7 @@ static void gone_listeners(struct kunit *test)
 }
 
 /*
- * A request that an endpoint has taken goes back to the provider at once, not when the endpoint is
+ * A request that an endpoint has taken returns to the provider at once, not when the endpoint is
  * closed.
  */
 static void gone_request(struct kunit *test)

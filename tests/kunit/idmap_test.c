@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * idmap_test.c - the map of fabric ids: one number an address, one address a number, also while it
- * changes
+ * idmap_test.c - the map of fabric ids: an id has one address and an address one id, also while the
+ * map changes
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -29,7 +29,7 @@ static int del(u32 id)
 	return kfi_idmap_del(&init_net, id);
 }
 
-/* Numbers found from @from on, at most @max; the last of them in @last. */
+/* Count the ids from @from on, at most @max; *@last is the last of them. */
 static int count_from(u32 from, int max, u32 *last)
 {
 	__be32 addr;
@@ -52,7 +52,7 @@ static void expect_pair(struct kunit *test, u32 id, __be32 addr)
 	KUNIT_EXPECT_EQ(test, found_id, id);
 }
 
-/* What is not found leaves the caller's variable alone. */
+/* A failed look-up does not change the caller's variable. */
 static void expect_none(struct kunit *test, u32 id, __be32 addr)
 {
 	__be32 found_addr = htonl(77);
@@ -88,7 +88,7 @@ static void test_both_ways(struct kunit *test)
 	expect_none(test, 1, ip(1));
 	expect_pair(test, ID_MAX, htonl(0xffffffff));
 	KUNIT_EXPECT_EQ(test, del(1), -ENOENT);
-	/* Both are free for others. */
+	/* Both are free again. */
 	KUNIT_EXPECT_EQ(test, add(1, ip(2)), 0);
 	KUNIT_EXPECT_EQ(test, add(2, ip(1)), 0);
 	expect_pair(test, 1, ip(2));
@@ -130,7 +130,7 @@ static void test_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfi_idmap_next(&init_net, &id, &addr), 0);
 	KUNIT_EXPECT_EQ(test, id, 0x3fU);
 	KUNIT_EXPECT_EQ(test, ntohl(addr), ntohl(ip(0x3f)));
-	/* Beyond the last. */
+	/* behind the last id */
 	KUNIT_EXPECT_EQ(test, count_from(ID_MAX + 1, 10, &last), 0);
 	KUNIT_EXPECT_EQ(test, count_from(~0U, 10, &last), 0);
 }
@@ -150,13 +150,14 @@ static void test_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_from(0, 2 * MOST, &last), MOST);
 }
 
-/* ---- while it changes ---- */
+/* ---- concurrent changes ---- */
 
-#define IDS	40	/* that come and go */
+#define IDS	40	/* ids that are added and removed */
 
 /**
- * struct looker - a thread that looks up what another one changes
- * @found: look-ups that found something; @wrong: ... that is not what was added
+ * struct looker - a thread that looks up ids which another thread changes
+ * @found: successful look-ups
+ * @wrong: look-ups with a result that was not added
  */
 struct looker {
 	bool			stop;

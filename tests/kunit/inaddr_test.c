@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Names over IP: text, order, what a query asks for. Addresses are those that every namespace has,
- * or of nobody.
+ * IP names: text, order, and what queries ask for. The addresses exist in every namespace, or
+ * nowhere.
  */
 #include <kunit/test.h>
 #include <linux/inet.h>
@@ -52,7 +52,7 @@ static void inaddr_text(struct kunit *test)
 	}
 }
 
-/* One order over all names, the same from both sides. */
+/* The order is total and antisymmetric over all names. */
 static void inaddr_order(struct kunit *test)
 {
 	union kfi_inaddr names[] = {
@@ -91,7 +91,7 @@ static void inaddr_source(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_source(&info, &got));
 }
 
-/* What limits for peers count by: neither the port nor the host part of an IPv6 address. */
+/* Limits for peers ignore the port, and the host part of an IPv6 address. */
 static void inaddr_origin(struct kunit *test)
 {
 	union kfi_inaddr four[] = { in4(0xc0000207, 5), in4(0xc0000207, 6), in4(0xc0000208, 5) };
@@ -124,7 +124,7 @@ static void inaddr_replace(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&name, &other));
 }
 
-static void inaddr_wish(struct kunit *test)
+static void inaddr_filter(struct kunit *test)
 {
 	struct kfi_inaddr_local local = { .addr = in4(0xc0000207, 0) },
 				other = { .addr = in4(0xc0000208, 0) };
@@ -132,39 +132,39 @@ static void inaddr_wish(struct kunit *test)
 	struct kfi_query q = {
 		.net = &init_net, .node = "192.0.2.7", .service = "9", .flags = KFI_SOURCE
 	};
-	struct kfi_inaddr_wish wish;
+	struct kfi_inaddr_filter filter;
 
-	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_wish(&q, &wish));
-	KUNIT_EXPECT_EQ(test, 9, ntohs(wish.port));
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_grants(&wish, &local));
-	KUNIT_EXPECT_FALSE(test, kfi_inaddr_grants(&wish, &other));
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_named(&wish, "any"));
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_filter(&q, &filter));
+	KUNIT_EXPECT_EQ(test, 9, ntohs(filter.port));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_matches(&filter, &local));
+	KUNIT_EXPECT_FALSE(test, kfi_inaddr_matches(&filter, &other));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_named(&filter, "any"));
 
-	q.node = "0.0.0.0";		/* each of its family */
-	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_wish(&q, &wish));
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_grants(&wish, &local));
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_grants(&wish, &other));
-	KUNIT_EXPECT_FALSE(test, kfi_inaddr_grants(&wish, &six));
+	q.node = "0.0.0.0";		/* one of each family */
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_filter(&q, &filter));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_matches(&filter, &local));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_matches(&filter, &other));
+	KUNIT_EXPECT_FALSE(test, kfi_inaddr_matches(&filter, &six));
 	q.node = "::";
-	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_wish(&q, &wish));
-	KUNIT_EXPECT_FALSE(test, kfi_inaddr_grants(&wish, &local));
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_grants(&wish, &six));
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_filter(&q, &filter));
+	KUNIT_EXPECT_FALSE(test, kfi_inaddr_matches(&filter, &local));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_matches(&filter, &six));
 
-	q.node = "eth7";		/* a name may be anybody's */
-	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_wish(&q, &wish));
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_named(&wish, "eth7"));
-	KUNIT_EXPECT_FALSE(test, kfi_inaddr_named(&wish, "eth8"));
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_grants(&wish, &other));
+	q.node = "eth7";		/* any device may have the name */
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_filter(&q, &filter));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_named(&filter, "eth7"));
+	KUNIT_EXPECT_FALSE(test, kfi_inaddr_named(&filter, "eth8"));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_matches(&filter, &other));
 
-	q.flags = 0;			/* but nobody's whom we know a way to */
-	KUNIT_EXPECT_EQ(test, -ENODATA, kfi_inaddr_wish(&q, &wish));
+	q.flags = 0;			/* but not a destination */
+	KUNIT_EXPECT_EQ(test, -ENODATA, kfi_inaddr_filter(&q, &filter));
 	q.node = NULL;
 	q.service = "x";
 	q.flags = KFI_SOURCE;
-	KUNIT_EXPECT_EQ(test, -ENODATA, kfi_inaddr_wish(&q, &wish));
+	KUNIT_EXPECT_EQ(test, -ENODATA, kfi_inaddr_filter(&q, &filter));
 }
 
-/* What earlier answers said, given as hints. */
+/* Infos that were returned earlier are valid hints. */
 static void inaddr_hints(struct kunit *test)
 {
 	union kfi_inaddr src = in4(0xc0000207, 7), dest = in4(0xc0000208, 8);
@@ -174,24 +174,24 @@ static void inaddr_hints(struct kunit *test)
 	};
 	struct kfi_query q = { .net = &init_net, .hints = &hints };
 	struct kfi_inaddr_local local = { .addr = in4(0xc0000207, 0) };
-	struct kfi_inaddr_wish wish;
+	struct kfi_inaddr_filter filter;
 	struct kfi_info info = {};
 
-	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_wish(&q, &wish));
-	KUNIT_EXPECT_EQ(test, 7, ntohs(wish.port));
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&src, &wish.src));
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&dest, &wish.dest));
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_grants(&wish, &local));
-	kfi_inaddr_offer(&info, &local, &wish);
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_filter(&q, &filter));
+	KUNIT_EXPECT_EQ(test, 7, ntohs(filter.port));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&src, &filter.src));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&dest, &filter.dest));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_matches(&filter, &local));
+	kfi_inaddr_offer(&info, &local, &filter);
 	KUNIT_EXPECT_EQ(test, KFI_SOCKADDR_IN, info.addr_format);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)&local.addr, info.src_addr);
 	KUNIT_EXPECT_EQ(test, sizeof(dest.in), info.dest_addrlen);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(&dest, info.dest_addr, sizeof(dest.in)));
 
-	hints.src_addrlen = hints.dest_addrlen = 8;	/* not of this kind */
-	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_wish(&q, &wish));
-	KUNIT_EXPECT_EQ(test, 0, wish.src.sa.sa_family | wish.dest.sa.sa_family | wish.port);
-	kfi_inaddr_offer(&info, &local, &wish);
+	hints.src_addrlen = hints.dest_addrlen = 8;	/* not a length of IP addresses */
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_filter(&q, &filter));
+	KUNIT_EXPECT_EQ(test, 0, filter.src.sa.sa_family | filter.dest.sa.sa_family | filter.port);
+	kfi_inaddr_offer(&info, &local, &filter);
 	KUNIT_EXPECT_EQ(test, 0, info.dest_addrlen);
 }
 
@@ -201,7 +201,7 @@ static struct kunit_case inaddr_cases[] = {
 	KUNIT_CASE(inaddr_source),
 	KUNIT_CASE(inaddr_origin),
 	KUNIT_CASE(inaddr_replace),
-	KUNIT_CASE(inaddr_wish),
+	KUNIT_CASE(inaddr_filter),
 	KUNIT_CASE(inaddr_hints),
 	{}
 };

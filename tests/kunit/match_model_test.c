@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The matching against a model of it that is too simple to be wrong - two arrays in order of
- * posting and arrival, searched from the front - through long random sequences; and against several
- * threads at once.
+ * Matching is compared with a simple model - two arrays, in the order of posting and arrival, that
+ * are searched from the front - in long random sequences. Another test runs several threads.
  */
 #include <kunit/test.h>
 #include <linux/delay.h>
@@ -34,10 +33,13 @@ struct model_msg {
 };
 
 /**
- * struct model - what the model knows, and what it expects
- * @recvs: posted receives, oldest first; @msgs: unexpected messages, oldest first
- * @messages: completions of messages so far; @released: multi-receive buffers given back so far
- * @seen_messages: @seen_released: the same as read from the queue
+ * struct model - state of the model, and what it expects
+ * @recvs: posted receives, oldest first
+ * @msgs: unexpected messages, oldest first
+ * @messages: completions of messages so far
+ * @released: multi-receive buffers released so far
+ * @seen_messages: completions of messages that were read
+ * @seen_released: releases that were read
  */
 struct model {
 	struct kunit		*test;
@@ -76,7 +78,10 @@ static void forget_msg(struct model *m, unsigned int i)
 	memmove(&m->msgs[i], &m->msgs[i + 1], (--m->nr_msgs - i) * sizeof(m->msgs[0]));
 }
 
-/* The receive that must take @msg: its id, and *@at the offset in its buffer; 0: none. */
+/*
+ * Return the id of the receive that must match @msg, with the offset in its buffer in *@at; 0:
+ * none.
+ */
 static unsigned long model_match(struct model *m, const struct model_msg *msg, size_t *at)
 {
 	unsigned int i = 0;
@@ -105,7 +110,7 @@ static unsigned long model_match(struct model *m, const struct model_msg *msg, s
 
 static char model_area[MODEL_BUF];
 
-/* @rx has been matched in reality; compare and complete it. */
+/* @rx was matched: compare with the model, and complete it. */
 static void check_landing(struct model *m, struct kfi_rx *rx, unsigned long id, size_t at)
 {
 	KUNIT_ASSERT_NOT_NULL(m->test, rx->op);
@@ -115,10 +120,7 @@ static void check_landing(struct model *m, struct kfi_rx *rx, unsigned long id, 
 	kfree(rx);
 }
 
-/*
- * What the model says of unexpected messages after a post must be what was handed out, in that
- * order.
- */
+/* After a post, messages that were unexpected have matched as the model expects, in that order. */
 static void check_held(struct model *m)
 {
 	unsigned int i, n = 0;
@@ -280,8 +282,9 @@ static void random_sequences(struct kunit *test)
  * struct crowd - what the threads share
  * @rx: messages, each used once
  * @ends: events of each receive
- * @wins: completions that were successes; @landed: messages that a receive took; @lost: of them,
- *	those that broke off
+ * @wins: completions without error
+ * @landed: messages that matched a receive
+ * @lost: messages of @landed that broke off
  */
 struct crowd {
 	struct kfi_world	*w;
@@ -301,7 +304,7 @@ static void crowd_drain(struct crowd *c)
 	}
 }
 
-/* Posters and senders lead by turns, so that messages come before their receives and after them. */
+/* Posters and senders take turns to lead: some messages come before their receives, some after. */
 static void crowd_turn(int id, bool leads_even, const atomic_t *others)
 {
 	if ((id / 100 % 2 == 0) == leads_even)
@@ -328,12 +331,12 @@ static void poster(struct crowd *c, struct rnd_state *rnd)
 	}
 }
 
-/* A message that has its receive: its bytes come, or its sender is lost in the middle of them. */
+/* A message has matched: complete it, or abort it as if its sender were lost. */
 static void crowd_land(struct crowd *c, struct kfi_rx *rx, int id, struct rnd_state *rnd)
 {
 	atomic_inc(&c->landed);
 	if (prandom_u32_state(rnd) % 4 == 0)
-		/* the receive is nobody's but the message's now */
+		/* the message has the receive now */
 		udelay(prandom_u32_state(rnd) % 10);
 	if (id % 13) {
 		kfi_rx_complete(rx, 0);
@@ -367,7 +370,7 @@ static void sender(struct crowd *c, struct rnd_state *rnd)
 
 static void crowd_role(void *arg, unsigned int id, struct rnd_state *rnd)
 {
-	if (id / 2 % 2)		/* each on both CPUs */
+	if (id / 2 % 2)		/* both roles on both CPUs */
 		sender(arg, rnd);
 	else
 		poster(arg, rnd);

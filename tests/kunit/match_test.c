@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Matching: which receive a message gets, what its completion says, and that nothing is lost or
- * doubled.
+ * Matching: which receive a message matches, what its completion says, and that none is lost or
+ * duplicated.
  */
 #include <kunit/test.h>
 #include <linux/delay.h>
@@ -34,7 +34,7 @@ static void expect_entry(struct kfi_world *w, void *context, u64 flags, size_t l
 	KUNIT_EXPECT_EQ(w->test, err, wc.err);
 }
 
-/* A tagged message comes and completes with the receive of @context. */
+/* A tagged message completes the receive of @context. */
 static void expect_tag_to(struct kfi_world *w, u64 tag, kfi_addr_t src, void *context)
 {
 	struct kfi_rx rx;
@@ -104,8 +104,8 @@ static void unexpected_oldest_first(struct kunit *test)
 		expect_entry(w, CTX(i), KFI_MSG | KFI_RECV, i + 1, 0);
 	}
 	/*
-	 * tags 7 7 8 8: an exact receive takes the older of its tag, one for any tag the oldest
-	 * there is
+	 * The messages have the tags 7 7 8 8: a receive of one tag matches the oldest with it, a
+	 * receive of any tag the oldest.
 	 */
 	static const struct { u64 tag, ignore, data; } want[] = {
 		{ 8, 0, 2 }, { 0, ~0ULL, 0 }, { 7, 0, 1 }, { 8, 1, 3 },
@@ -179,7 +179,7 @@ static void directed(struct kunit *test)
 	expect_tag_unmatched(w, 1, a);
 	expect_tag_unmatched(w, 1, KFI_ADDR_NOTAVAIL);
 	expect_tag_to(w, 1, kfi_rx_addr(b, 200, 8), CTX(1));
-	/* and the same for messages that came before */
+	/* the same for messages that came before */
 	make_rx(&rx, KFI_TAGGED, 1, 0);
 	rx.src = a;
 	KUNIT_ASSERT_EQ(test, (int)KFI_RX_QUEUED, (int)kfi_rx_arrive(&w->ep, &rx, true));
@@ -190,7 +190,7 @@ static void directed(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* A message of a peer whose address is @name. */
+/* A message from a peer with the address @name */
 static void queue_named(struct kfi_world *w, struct kfi_rx *rx, u64 flags, u64 tag, const u64 *name)
 {
 	make_rx(rx, flags, tag, 0);
@@ -208,7 +208,7 @@ static void expect_from(struct kfi_world *w, void *context, kfi_addr_t src, int 
 	KUNIT_EXPECT_EQ(w->test, err, wc.err);
 }
 
-/* With KFI_PEEK a look at waiting messages, with KFI_CLAIM alone the receive of the claimed one. */
+/* KFI_PEEK looks for an unexpected message; KFI_CLAIM without KFI_PEEK receives the claimed one. */
 static void peek(struct kfi_world *w, u64 flags, u64 tag, kfi_addr_t from, void *context)
 {
 	struct kfi_oper *op = kfi_world_recv(w, KFI_TAGGED, NULL, 0, context, flags);
@@ -225,7 +225,10 @@ static void peek(struct kfi_world *w, u64 flags, u64 tag, kfi_addr_t from, void 
 		w->ops.rx_matched(&w->ep, rx);
 }
 
-/* A sender's address is inserted while its messages wait: all receives and peeks find them. */
+/*
+ * A sender's address is inserted while its messages are unexpected: receives and peeks find them by
+ * the handle.
+ */
 static void handle_comes_late(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -248,7 +251,7 @@ static void handle_comes_late(struct kunit *test)
 	expect_none(w);
 	peer = kfi_world_peer(w, name);
 	KUNIT_ASSERT_NE(test, other, peer);
-	/* the message that was claimed before the insertion */
+	/* a message that was claimed before the insertion */
 	peek(w, KFI_CLAIM, 1, KFI_ADDR_UNSPEC, CTX(2));
 	expect_from(w, CTX(2), peer, 0);
 	peek(w, KFI_PEEK, 1, peer, CTX(4));
@@ -275,7 +278,7 @@ static void handle_comes_late(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* A sender's address is removed, and inserted again under another handle. */
+/* A sender's address is removed, and inserted again with another handle. */
 static void handle_changes(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -296,7 +299,7 @@ static void handle_changes(struct kunit *test)
 	KUNIT_ASSERT_NE(test, old, new);
 	KUNIT_ASSERT_EQ(test, 0, post_directed(w, 1, new, CTX(4)));
 	expect_from(w, CTX(4), new, 0);
-	/* and a message that comes after the second insertion */
+	/* a message that arrives after the second insertion */
 	queue_named(w, &rx[2], KFI_TAGGED, 1, &name);
 	KUNIT_ASSERT_EQ(test, 0, post_directed(w, 1, new, CTX(5)));
 	expect_from(w, CTX(5), new, 0);
@@ -304,7 +307,7 @@ static void handle_changes(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* A buffer has room while the completion queue has none: messages follow as the queue is read. */
+/* A buffer has room and the completion queue has none: messages match as the queue is read. */
 static void handle_while_stalled(struct kunit *test)
 {
 	struct kfi_world_opts opts = { .cq_size = 2 };
@@ -345,7 +348,7 @@ static void directed_needs_the_capability(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* What the completion of every kind of message says, and which way its iterator moves. */
+/* The completion flags, and the direction of the iterator, of every kind of message */
 static void completion_flags(struct kunit *test)
 {
 	static const u64 kinds[] = {
@@ -435,7 +438,7 @@ static void cancel_takes_one(struct kunit *test)
 	expect_entry(w, CTX(1), KFI_TAGGED | KFI_RECV, 0, ECANCELED);
 	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_match_cancel(&w->ep, CTX(1)));
 	expect_tag_to(w, 1, KFI_ADDR_NOTAVAIL, CTX(2));
-	/* under way: not to be cancelled */
+	/* matched, so it can't be canceled */
 	make_rx(&rx, KFI_MSG, 0, 0);
 	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)kfi_rx_arrive(&w->ep, &rx, false));
 	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_match_cancel(&w->ep, CTX(3)));
@@ -566,8 +569,8 @@ static void remote_cq_data_of_rma(struct kunit *test)
 }
 
 /*
- * How many receives a look-up of each of @n posted tags passes, in the mean over all (times 100)
- * and at most.
+ * How many receives a look-up of each of @n posted tags visits: mean of all (times 100), and
+ * maximum
  */
 static void walk_length(struct kfi_world *w, u32 n, u32 *mean, u32 *most)
 {
@@ -590,8 +593,8 @@ static void walk_length(struct kfi_world *w, u32 n, u32 *mean, u32 *most)
 }
 
 /*
- * Counted, not timed: with 10,000 receives posted a match looks at about as many of them as with
- * 10.
+ * A match visits about as many receives with 10,000 posted as with 10. Visits are counted, not
+ * timed.
  */
 static void cost_is_flat(struct kunit *test)
 {
@@ -617,9 +620,9 @@ static void cost_is_flat(struct kunit *test)
 }
 
 /*
- * Peers choose tags: whatever the key of the hash is, no common stride may lead to long searches. A
- * random function exceeds the bounds with a probability below one in a million; a multiplication by
- * a random number exceeds them for 6 of 100 numbers.
+ * Peers choose the tags: whatever the key of the hash is, no common stride may lead to long
+ * searches. A random function exceeds the bounds with a probability below one in a million; a
+ * multiplication by a random number exceeds them for 6 of 100 numbers.
  */
 static void no_bad_strides(struct kunit *test)
 {

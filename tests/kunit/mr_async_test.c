@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Regions for one I/O: what the owner and the peer may do to them in which order, and when done()
- * comes.
+ * Regions of kfi_mr_alloc(): the order of registrations, invalidations and accesses of a peer, and
+ * when done() is called.
  */
 #include <kunit/test.h>
 #include "mr_fixture.h"
@@ -44,7 +44,7 @@ static void register_and_invalidate(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, detach(mr, &j));
 	}
 	KUNIT_EXPECT_EQ(test, 0, attach(mr, mem, 64, &j));
-	/* closing an attached one ends it */
+	/* closing a registered region ends it */
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	KUNIT_EXPECT_FALSE(test, may(w, mr->key, 0, 64, KFI_REMOTE_WRITE));
 	kfi_world_close(w);
@@ -76,7 +76,7 @@ static void per_io_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_mr_register(mr, &attr, &j.work));
 	wait_for_completion(&j.done);
 	KUNIT_EXPECT_EQ(test, 0, detach(mr, &j));
-	/* nobody is told, and nothing is in the way of what follows */
+	/* without a work item there is no done(), and the next call can follow at once */
 	KUNIT_EXPECT_EQ(test, 0, kfi_mr_register(mr, &attr, NULL));
 	KUNIT_EXPECT_TRUE(test, may(w, mr->key, 0, 2, KFI_REMOTE_WRITE));
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_mr_register(mr, &attr, NULL));
@@ -86,7 +86,7 @@ static void per_io_limits(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* With bottom halves off, as in softirq, done() waits until they are on again. */
+/* While bottom halves are off, as in softirq, done() is not called. */
 static void done_is_never_inside_the_call(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -114,8 +114,8 @@ static void done_is_never_inside_the_call(struct kunit *test)
 }
 
 /*
- * A slow peer holds a reference over an invalidation and a new registration of the handle: the old
- * right is gone though the structure lives, and the handle can be used all the same.
+ * A peer keeps a reference over an invalidation and another registration: its old key is invalid,
+ * and the owner can use the region meanwhile.
  */
 static void slow_peer_and_a_new_life(struct kunit *test)
 {
@@ -143,10 +143,10 @@ static void slow_peer_and_a_new_life(struct kunit *test)
 }
 
 /*
- * What has landed is told late, for a full queue: the handle has another life by then, which may
- * not be used up nor counted for.
+ * Data has landed, and is reported late because a queue was full. The region was registered again
+ * meanwhile: this registration is not used up, and the access not counted.
  */
-static void a_former_life_is_told_of(struct kunit *test)
+static void a_former_use_is_reported(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
 	struct kfid_cntr *cntr;
@@ -197,9 +197,7 @@ static void killed_by_the_peer(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, may(w, key, 0, 1, KFI_REMOTE_READ));
 	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_mr_kill(&w->ep, key));
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, detach(mr, &j));
-	/*
-	 * the handle can be used again at once; while an operation is under way a kill is refused
-	 */
+	/* The region can be used again at once; during an operation kfi_mr_kill() is refused. */
 	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem, 64, &j));
 	held = kfi_mr_get(&w->ep, mr->key, 0, 64, KFI_REMOTE_WRITE, &iter);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(held));
@@ -216,7 +214,7 @@ static struct kunit_case async_cases[] = {
 	KUNIT_CASE(per_io_limits),
 	KUNIT_CASE(done_is_never_inside_the_call),
 	KUNIT_CASE(slow_peer_and_a_new_life),
-	KUNIT_CASE(a_former_life_is_told_of),
+	KUNIT_CASE(a_former_use_is_reported),
 	KUNIT_CASE(killed_by_the_peer),
 	{}
 };

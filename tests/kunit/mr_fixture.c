@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What the tests of memory regions share, see mr_fixture.h.
- */
+/* Helpers of the tests of memory regions, see mr_fixture.h. */
 #include "mr_fixture.h"
 
 bool may(struct kfi_world *w, u64 key, u64 addr, size_t len, u64 access)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * mr_fixture.h - what the tests of memory regions share.
- */
+/* mr_fixture.h - helpers of the tests of memory regions */
 #ifndef _KFI_KUNIT_MR_FIXTURE_H
 #define _KFI_KUNIT_MR_FIXTURE_H
 
@@ -10,12 +8,13 @@
 
 #define RW	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 
-/* May a peer touch this? */
+/* Has a peer this access? */
 bool may(struct kfi_world *w, u64 key, u64 addr, size_t len, u64 access);
 
 /**
- * struct job - a work and what became of it
- * @calls: of done(); @err: what it was told
+ * struct job - a work item and the result of its call
+ * @calls: calls of done()
+ * @err: argument of done()
  */
 struct job {
 	struct kfi_mr_work	work;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Memory regions: who may touch what, where the iterator points, and what ends with the region.
- */
+/* Memory regions: access rights, positions of iterators, and what ends with the region. */
 #include <kunit/test.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -108,8 +106,8 @@ static void requested_keys(struct kunit *test)
 }
 
 /*
- * With one byte of key, 200 regions collide all the time: every key is still another one, fits, and
- * is never 0 or ~0.
+ * With keys of one byte the keys of 200 regions often collide. Each key is unique, fits, and is
+ * neither 0 nor ~0.
  */
 static void random_keys(struct kunit *test)
 {
@@ -120,7 +118,7 @@ static void random_keys(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(mr); i++) {
-		mr[i] = reg(w, RW, 0, 7);	/* what is requested counts for nothing */
+		mr[i] = reg(w, RW, 0, 7);	/* the requested key is ignored */
 		KUNIT_ASSERT_NOT_NULL(test, mr[i]);
 		KUNIT_ASSERT_LT(test, kfi_mr_key(mr[i]), 255ULL);
 		KUNIT_ASSERT_NE(test, kfi_mr_key(mr[i]), 0ULL);
@@ -177,7 +175,7 @@ static void bad_registrations(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* Read @len bytes at @at through the region and compare with the flat copy. */
+/* Read @len bytes at @at through the region, and compare them with the flat copy. */
 static void compare_range(struct kfi_world *w, u64 key, const char *flat, size_t at, size_t len,
 			  char *out)
 {
@@ -206,7 +204,8 @@ static void check_ranges(struct kfi_world *w, struct kfid_mr *mr, const char *fl
 }
 
 /*
- * The iterator is at the right byte for even segments (found by division) and uneven ones (walked).
+ * The iterator is at the right byte for equal segments (found by division) and others (found by
+ * search).
  */
 static void iterator_position(struct kunit *test)
 {
@@ -241,7 +240,7 @@ static void iterator_position(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* Pages and mapped scatterlists, of which two page segments were merged into one mapped entry. */
+/* Pages and mapped scatterlists; one mapped entry covers two merged page segments. */
 static void pages_and_scatterlists(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -438,10 +437,10 @@ static void single_use(struct kunit *test)
 }
 
 /*
- * Over, though nobody has been told; but not what the handle is attached to afterwards, under
- * another key.
+ * An access under its key uses up a region of KFI_MR_SINGLE_USE before the owner is told. An access
+ * under a key that the handle had earlier does not.
  */
-static void spent_before_told(struct kunit *test)
+static void used_before_reported(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
 	struct iov_iter iter;
@@ -453,23 +452,23 @@ static void spent_before_told(struct kunit *test)
 				   NULL));
 	held = kfi_mr_get(&w->ep, 1, 0, 8, KFI_REMOTE_WRITE, &iter);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(held));
-	kfi_mr_spend(held, 2);
+	kfi_mr_mark_used(held, 2);
 	KUNIT_EXPECT_TRUE(test, may(w, 1, 0, 8, KFI_REMOTE_WRITE));
-	kfi_mr_spend(held, 1);
+	kfi_mr_mark_used(held, 1);
 	KUNIT_EXPECT_FALSE(test, may(w, 1, 0, 8, KFI_REMOTE_WRITE));
 	kfi_mr_put(held);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	mr = reg(w, RW, 0, 5);
 	held = kfi_mr_get(&w->ep, 5, 0, 8, KFI_REMOTE_WRITE, &iter);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(held));
-	kfi_mr_spend(held, 5);		/* for any number of uses */
+	kfi_mr_mark_used(held, 5);	/* only a region of KFI_MR_SINGLE_USE is used up */
 	KUNIT_EXPECT_TRUE(test, may(w, 5, 0, 8, KFI_REMOTE_WRITE));
 	kfi_mr_put(held);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	kfi_world_close(w);
 }
 
-/* A peer's operation that never ends does not delay close, and finds the region dead. */
+/* An operation of a peer that never ends does not delay kfi_close(), and loses its access. */
 static void close_does_not_wait_for_peers(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -503,7 +502,7 @@ static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(raw_keys),
 	KUNIT_CASE(virtual_addresses),
 	KUNIT_CASE(single_use),
-	KUNIT_CASE(spent_before_told),
+	KUNIT_CASE(used_before_reported),
 	KUNIT_CASE(close_does_not_wait_for_peers),
 	{}
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Multi-receive buffers: where messages land, which completion releases the buffer, and what a full
- * queue does.
+ * Multi-receive buffers: where messages land, which completion releases the buffer, and what
+ * happens when the queue is full.
  */
 #include <kunit/test.h>
 #include <linux/delay.h>
@@ -53,7 +53,7 @@ static struct kfi_world *world(struct kunit *test, size_t min, u32 cq_size)
 	return w;
 }
 
-/* All has ended and been read: every slot of the queue is free again. */
+/* All operations have ended and all entries were read: every slot of the queue is free again. */
 static void end(struct kfi_world *w)
 {
 	expect_none(w);
@@ -83,7 +83,7 @@ static void messages_are_packed(struct kunit *test)
 	end(w);
 }
 
-/* The flag is on the completion that is written last, whichever message that is of. */
+/* The completion that is written last has the flag, whichever message it belongs to. */
 static void any_order_of_completion(struct kunit *test)
 {
 	static const u8 orders[][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
@@ -110,7 +110,7 @@ static void too_long_goes_to_the_next(struct kunit *test)
 	struct kfi_world *w = world(test, 1, 0);
 	struct kfi_rx rx[2];
 
-	/* nothing under way: the first buffer is released by an entry of its own */
+	/* no message is in progress: an entry of its own releases the first buffer */
 	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 64, CTX(1)));
 	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area + 64, 64, CTX(2)));
 	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[0], 40, false));
@@ -118,7 +118,7 @@ static void too_long_goes_to_the_next(struct kunit *test)
 	expect(w, CTX(1), PART, 40, area, 0);
 	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[1], 25, false));
 	expect(w, CTX(1), KFI_MULTI_RECV, 0, NULL, 0);
-	/* something under way: that carries the flag */
+	/* a message is in progress: its entry releases the buffer */
 	KUNIT_ASSERT_EQ(test, (int)KFI_RX_NONE, (int)arrive(w, &rx[0], 64, false));
 	expect_none(w);
 	kfi_rx_complete(&rx[1], 0);
@@ -170,7 +170,7 @@ static void unexpected_messages_fill_it_in_order(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* Two slots: one is the buffer's own. A third message has to wait until the queue has been read. */
+/* Of two slots the buffer occupies one, so a third message waits until the queue was read. */
 static void no_slot_no_match(struct kunit *test)
 {
 	struct kfi_world *w = world(test, 10, 2);
@@ -186,7 +186,7 @@ static void no_slot_no_match(struct kunit *test)
 	expect(w, CTX(1), PART, 30, area, 0);
 	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[1], 30, true));
 	KUNIT_EXPECT_PTR_EQ(test, (void *)area + 30, rx[1].buf);
-	/* the one that exhausts the buffer needs no slot but the buffer's */
+	/* the message that uses up the buffer needs no slot but that of the buffer */
 	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[2], 40, true));
 	kfi_rx_complete(&rx[2], 0);
 	kfi_rx_complete(&rx[1], 0);
@@ -195,10 +195,7 @@ static void no_slot_no_match(struct kunit *test)
 	end(w);
 }
 
-/*
- * The same with messages that came before the buffer: they follow by themselves as the queue is
- * read.
- */
+/* The same with messages that came before the buffer: they match as the queue is read. */
 static void stalled_messages_follow(struct kunit *test)
 {
 	struct kfi_world *w = world(test, 1, 2);
@@ -209,7 +206,7 @@ static void stalled_messages_follow(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, (int)KFI_RX_QUEUED, (int)arrive(w, &rx[i], 10, true));
 	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(1)));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->matched));
-	/* a late one does not overtake those that wait */
+	/* a later message does not overtake those that wait */
 	KUNIT_EXPECT_EQ(test, (int)KFI_RX_FULL, (int)arrive(w, &late, 10, true));
 	for (i = 0; i < 4; i++) {
 		for (tries = 0; tries < 200 && atomic_read(&w->matched) < i + 1; tries++)
@@ -248,7 +245,7 @@ static void cancel(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(1)));
 	KUNIT_EXPECT_EQ(test, 0, kfi_match_cancel(&w->ep, CTX(1)));
 	expect(w, CTX(1), LAST, 0, NULL, ECANCELED);
-	/* with a message under way that message is the last event */
+	/* a message is in progress, so its entry is the last one */
 	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(2)));
 	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 10, false));
 	KUNIT_EXPECT_EQ(test, 0, kfi_match_cancel(&w->ep, CTX(2)));
@@ -262,10 +259,13 @@ static void cancel(struct kunit *test)
 #define ROUNDS	3000
 
 /**
- * struct tug - a buffer that one wants back while another fills it
- * @arrived: rounds in which a message is under way; @cancelled: rounds in which it was wanted back
- * @bare: releases that were no cancel and no message
- * @refused: cancels that found nothing, where there was a buffer
+ * struct tug - a thread cancels buffers which another thread fills
+ * @arrived: rounds in which a message was in progress
+ * @cancelled: rounds in which the buffer was canceled
+ * @bare: releases without a message or ECANCELED
+ * @lost: messages that did not match, and errors that did not release the buffer
+ * @releases: rounds in which exactly one entry released the buffer
+ * @refused: cancels that found no buffer
  */
 struct tug {
 	struct kfi_world	*w;
@@ -315,7 +315,9 @@ static void tug(void *arg, unsigned int id, struct rnd_state *rnd)
 	}
 }
 
-/* Whenever a buffer is taken back: one event releases it, and that is a message's or ECANCELED. */
+/*
+ * Whenever a buffer is canceled, one entry releases it: that of a message, or one with ECANCELED.
+ */
 static void cancel_in_the_middle(struct kunit *test)
 {
 	struct tug g = {};
@@ -331,7 +333,7 @@ static void cancel_in_the_middle(struct kunit *test)
 	end(g.w);
 }
 
-/* A message that never fully came makes no event, unless its event is what releases the buffer. */
+/* A message that breaks off has no entry, unless its entry releases the buffer. */
 static void failed_landings(struct kunit *test)
 {
 	struct kfi_world *w = world(test, 11, 2);

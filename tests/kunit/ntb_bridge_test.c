@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What kfi_ntb asks of a bridge's windows: where they may lead, and how they are closed. The bridge
- * is a table of calls that remembers what it was told. The source is compiled into this module: a
- * provider exports nothing.
+ * What kfi_ntb requests of a bridge's windows: where they may lead, and how they are closed. The
+ * bridge is a table of operations that records what was set. kfi_ntb exports nothing, so its source
+ * is compiled into this module.
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
@@ -14,10 +14,10 @@ struct bridge {
 	struct ntb_dev		ntb;
 	struct nt_link		link;
 	resource_size_t		addr_align, size_align, size_max;
-	bool			stuck;		/* nothing can be changed */
-	/* a translation of no length is refused, as on Ice Lake */
+	bool			stuck;		/* no window can be changed */
+	/* refuses a translation of length 0, as Ice Lake does */
 	bool			no_zero;
-	/* the translation: what was set last, and of each window */
+	/* the translation that was set last, and that of each window */
 	unsigned int		sets;
 	dma_addr_t		addr;
 	resource_size_t		size;
@@ -102,8 +102,8 @@ static int open_msi(struct kunit *test, u64 addr, resource_size_t addr_align,
 }
 
 /*
- * Whatever the bridge wants windows to be aligned to, this one shows addresses of interrupt
- * messages and nothing else.
+ * Whatever alignment the bridge requires, the window shows addresses of interrupt messages and
+ * nothing else.
  */
 static void msi_alone(struct kunit *test)
 {
@@ -111,11 +111,11 @@ static void msi_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, open_msi(test, 0xfee0100c, SZ_64K, SZ_4K));
 	KUNIT_EXPECT_EQ(test, 0, open_msi(test, 0xfeeff00c, SZ_1M, 1));
 	KUNIT_EXPECT_EQ(test, 0, open_msi(test, 0xfeeff00c, SZ_4K, SZ_4K));
-	/* what is above them */
+	/* would show what is above these addresses */
 	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfeeff00c, SZ_4K, SZ_64K));
 	KUNIT_EXPECT_EQ(test, 0, open_msi(test, 0xfee0100c, SZ_2M, 1));
 	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfee0100c, SZ_2M, SZ_2M));
-	/* ... below: the I/O APIC */
+	/* would show what is below them: the I/O APIC */
 	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfee0100c, SZ_4M, 1));
 	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfee0100c, SZ_4G, 1));		/* RAM */
 	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfee0100c, 64ULL * SZ_1G, 1));
@@ -124,7 +124,8 @@ static void msi_alone(struct kunit *test)
 }
 
 /*
- * Who can raise any interrupt of a machine was let in by its administrator, and the kernel says so.
+ * Only the administrator can permit peers that could raise any interrupt of the machine; that
+ * taints the kernel.
  */
 static void msi_not_remapped(struct kunit *test)
 {
@@ -141,10 +142,7 @@ static void msi_not_remapped(struct kunit *test)
 
 /* ---- closing ---- */
 
-/*
- * It is closed: what it shows from then on is the control page, on every bridge, and never the
- * memory at address 0.
- */
+/* A closed window shows the control page, on every bridge, and never the memory at address 0. */
 static void closed_windows(struct kunit *test)
 {
 	struct bridge *br = test->priv;
@@ -169,8 +167,8 @@ static void closed_windows(struct kunit *test)
 }
 
 /*
- * Lengths that the bridge can't do would show what is lent: then the driver has to say that it can
- * close the window, or it stays open.
+ * The bridge can't limit a window to the control page, so the window would still show exposed
+ * memory. Then closing fails, unless the window can be switched off.
  */
 static void unclosed_windows(struct kunit *test)
 {
@@ -216,9 +214,9 @@ static void offered_msi(struct kunit *test, resource_size_t addr_align, resource
 }
 
 /*
- * The window of interrupt messages shows nothing when it is closed. Where it can't be switched off
- * it shows the control page, no longer than lengths of this window have to be, and the memory that
- * it shows is known when memory is freed.
+ * A closed window of interrupt messages shows nothing. If it can't be switched off it shows the
+ * control page, with the shortest length that the bridge permits, and that memory is known when
+ * memory is freed.
  */
 static void withdrawn_msi(struct kunit *test)
 {
@@ -241,7 +239,7 @@ static void withdrawn_msi(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0UL, nt_msi_shut(&br->link));
 	KUNIT_EXPECT_EQ(test, 0ULL, (u64)br->size_of[1]);
 
-	/* Lengths, or addresses, that the bridge can't do: what is lent would be shown. */
+	/* Lengths or addresses that the bridge does not support: exposed memory would be shown. */
 	br->no_zero = true;
 	offered_msi(test, SZ_4K, SZ_64K);
 	KUNIT_EXPECT_GT(test, 0, nt_msi_close_window(&br->link));
@@ -252,7 +250,7 @@ static void withdrawn_msi(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0UL, nt_msi_shut(&br->link));
 }
 
-/* What a window goes on to show is never freed. A window that can be switched off shows nothing. */
+/* Memory that a window still shows is never freed. A window that was switched off shows none. */
 static void shut_windows(struct kunit *test)
 {
 	struct bridge *br = test->priv;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where memory is for the peer of a kfi_ntb: in the arena, in a flat window, or nowhere. The source
- * is compiled into this module: a provider exports nothing.
+ * Where the peer of a kfi_ntb reaches memory: in the arena, in a flat window, or not at all.
+ * kfi_ntb exports nothing, so its source is compiled into this module.
  */
 #include <kunit/test.h>
 #include <linux/bvec.h>
@@ -13,7 +13,7 @@
 #define INBOUND		(NTW_RING_AT + RING + 65536U)
 #define ARENA		(NTW_RING_AT + RING)
 #define PLACES		4U
-#define ALL		(1ULL << 46)	/* more than a machine of the tests has */
+#define ALL		(1ULL << 46)	/* more memory than a machine of the tests has */
 
 static struct nt_link *link_of(struct kunit *test)
 {
@@ -57,7 +57,10 @@ static void places_exit(struct kunit *test)
 		free_pages_exact(link->win.mem, INBOUND);
 }
 
-/* The peer has written its word by the flat window, or by another life's. */
+/*
+ * The peer has written its word through the flat window of this life of the link, or of another
+ * one.
+ */
 static void show(struct kunit *test, bool flat)
 {
 	struct ntw_ctl *ctl = link_of(test)->win.mem;
@@ -95,14 +98,14 @@ static void in_the_arena(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, ARENA + 100ULL, place[0].at);
 		KUNIT_EXPECT_EQ(test, 250U, place[0].len);
 	}
-	vec[0].iov_base = arena(test) - 1;	/* the ring is not lent */
+	vec[0].iov_base = arena(test) - 1;	/* the ring is not exposed */
 	KUNIT_EXPECT_EQ(test, 0, places(test, vec, 2, 250, false, place));
 	link_of(test)->flat.open = false;
 	vec[0].iov_base = place;
 	KUNIT_EXPECT_EQ(test, 0, places(test, vec, 1, 8, true, place));
 }
 
-/* The peer's window is shorter than our memory. What it does not reach is not lent. */
+/* The peer's window is shorter than our memory. Memory behind its end is not exposed. */
 static void within_reach(struct kunit *test)
 {
 	struct kvec vec = { arena(test) + 100, 200 };
@@ -124,7 +127,7 @@ static void anywhere(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, mem);
 	KUNIT_EXPECT_EQ(test, 0, places(test, vec, 3, 1140, false, place));
-	/* neighbours are one */
+	/* adjacent pieces are merged */
 	KUNIT_EXPECT_EQ(test, 2, places(test, vec, 3, 1100, true, place));
 	KUNIT_EXPECT_EQ(test, flat_of(mem + 10), place[0].at);
 	KUNIT_EXPECT_EQ(test, 140U, place[0].len);
@@ -138,7 +141,7 @@ static void anywhere(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flat_of(mem + 200), place[2].at);
 }
 
-/* As far as the window reaches, to the byte */
+/* up to the end of the window, to the byte */
 static void behind_its_end(struct kunit *test)
 {
 	u8 *mem = kunit_kzalloc(test, 4096, GFP_KERNEL);
@@ -153,7 +156,7 @@ static void behind_its_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, places(test, &vec, 1, 1, true, place));
 }
 
-/* Pages that are mapped in a row, and may lie anywhere */
+/* Pages with adjacent virtual and any physical addresses */
 static void mapped_pages(struct kunit *test)
 {
 	struct page *page[PLACES + 1], *scattered[PLACES + 1];
@@ -162,7 +165,7 @@ static void mapped_pages(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i <= PLACES; i++) {
-		page[i] = alloc_pages(GFP_KERNEL, 1);	/* their first halves are no neighbours */
+		page[i] = alloc_pages(GFP_KERNEL, 1);	/* the first halves are not adjacent */
 		KUNIT_ASSERT_NOT_NULL(test, page[i]);
 		scattered[i] = page[i];
 	}
@@ -208,7 +211,7 @@ static void by_pages(struct kunit *test)
 	__free_pages(page, 2);
 }
 
-/* A window over what is registered is no place for buffers, though the peer reaches it. */
+/* A window over registered memory has no places for buffers, although the peer reaches it. */
 static void registered_alone(struct kunit *test)
 {
 	u8 *mem = kunit_kzalloc(test, 4096, GFP_KERNEL);
@@ -218,8 +221,8 @@ static void registered_alone(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, mem);
 	link_of(test)->flat.all = false;
 	KUNIT_EXPECT_EQ(test, 0, places(test, &vec, 1, 4096, true, place));
-	KUNIT_EXPECT_TRUE(test, nt_link_lends(link_of(test)));
-	KUNIT_EXPECT_FALSE(test, nt_link_bares(link_of(test)));
+	KUNIT_EXPECT_TRUE(test, nt_link_flat_in_use(link_of(test)));
+	KUNIT_EXPECT_FALSE(test, nt_link_exposes_all(link_of(test)));
 }
 
 static void expect_fits(struct kunit *test, struct page *page, size_t off, size_t len,
@@ -235,8 +238,8 @@ static void expect_fits(struct kunit *test, struct page *page, size_t off, size_
 }
 
 /*
- * Pages of a region lie in a row: as the only piece, behind another one, in front of one, and
- * between two.
+ * Which pages of a region can be mapped in a row: as the only piece, behind another one, in front
+ * of one, and between two.
  */
 static void in_a_row(struct kunit *test)
 {

@@ -54,7 +54,7 @@ struct end {
 	u8		buf[LINES][2048];
 	struct kvec	vec[LINES];
 	unsigned long	used;		/* a bit for each record that is out */
-	u32		sent, heard, lost;
+	u32		sent, handled, lost;
 	wait_queue_head_t wait;
 };
 
@@ -111,13 +111,13 @@ static struct end *end_of(struct nt_rec *rec)
 	return (struct end *)rec->place;	/* a record without places does not use it */
 }
 
-static void rec_heard(struct nt_rec *rec, int err)
+static void rec_handled(struct nt_rec *rec, int err)
 {
 	struct end *end = end_of(rec);
 
 	/* Each end counts what it has handled before the other may hear of it. */
 	end->wrong += !err && READ_ONCE(end->other->got) <= le32_to_cpu(rec->rec.conn);
-	err ? end->lost++ : end->heard++;
+	err ? end->lost++ : end->handled++;
 	clear_bit(rec - end->rec, &end->used);
 	wake_up(&end->wait);
 }
@@ -129,7 +129,7 @@ static int post(struct end *end, u32 seq, size_t len, u8 flags, bool more)
 	int ret;
 
 	*rec = (struct nt_rec) {
-		.sent = rec_sent, .heard = rec_heard, .head_len = sizeof(struct ntw_rec),
+		.sent = rec_sent, .handled = rec_handled, .head_len = sizeof(struct ntw_rec),
 		.flags = flags, .len = len, .rec = { .type = NTW_FIRST, .conn = cpu_to_le32(seq) },
 		.place = (struct nt_place *)end,
 	};
@@ -210,7 +210,8 @@ static void few_records(struct kunit *test)
 
 	for (i = 0; i < 8; i++)
 		KUNIT_EXPECT_EQ(test, 0, post(a, i, i * 8, i == 7 ? NT_REC_ACK : 0, i < 7));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->heard) == 8, PATIENCE), 0L);
+	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->handled) == 8, PATIENCE),
+			0L);
 	KUNIT_EXPECT_EQ(test, 8U, b->got);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 	/* Records that were posted together left together, with one signal. */
@@ -233,7 +234,8 @@ static void more_waits(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, 0U, b->got);
 	nt_ring_kick(&a->ring);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->heard) == 3, PATIENCE), 0L);
+	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->handled) == 3, PATIENCE),
+			0L);
 	KUNIT_EXPECT_EQ(test, 0, post(a, 3, 8, 0, true));
 	nt_ring_beat(&a->ring, 0);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 4, PATIENCE), 0L);
@@ -267,22 +269,22 @@ struct load {
 	struct nt_rec		rec;
 	struct nt_place		place;
 	struct kvec		vec;
-	struct completion	heard;
+	struct completion	handled;
 };
 
-static void load_heard(struct nt_rec *rec, int err)
+static void load_handled(struct nt_rec *rec, int err)
 {
-	complete(&container_of(rec, struct load, rec)->heard);
+	complete(&container_of(rec, struct load, rec)->handled);
 }
 
 static void load_post(struct kunit *test, struct end *end, struct load *load, u32 seq, void *from,
 		      bool more)
 {
-	init_completion(&load->heard);
+	init_completion(&load->handled);
 	load->place = (struct nt_place) { .at = NTW_RING_AT + RING_LEN, .len = LOAD };
 	load->vec = (struct kvec) { from, LOAD };
 	load->rec = (struct nt_rec) {
-		.heard = load_heard, .head_len = sizeof(struct ntw_rec),
+		.handled = load_handled, .head_len = sizeof(struct ntw_rec),
 		.flags = more ? 0 : NT_REC_ACK, .len = LOAD, .place = &load->place, .count = 1,
 		.rec = { .type = NTW_FIRST, .conn = cpu_to_le32(seq) },
 	};
@@ -308,7 +310,7 @@ static void payload_without_end(struct kunit *test)
 	for (i = 0; i < 9; i++)
 		load_post(test, a, &load[i], i, from, i < 8);
 	for (i = 0; i < 9; i++)
-		KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&load[i].heard, PATIENCE), 0UL);
+		KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&load[i].handled, PATIENCE), 0UL);
 	KUNIT_EXPECT_EQ(test, 3ULL, a->ring.stats.batches - batches);
 	KUNIT_EXPECT_NULL(test, memchr_inv(b->mem + NTW_RING_AT + RING_LEN, 0x5a, LOAD));
 	KUNIT_EXPECT_EQ(test, 9U, b->got);
@@ -527,23 +529,23 @@ struct placed {
 	struct nt_rec		rec;
 	struct nt_place		place;
 	struct kvec		vec;
-	struct completion	heard;
+	struct completion	handled;
 	int			err;
 };
 
-static void placed_heard(struct nt_rec *rec, int err)
+static void placed_handled(struct nt_rec *rec, int err)
 {
 	struct placed *p = container_of(rec, struct placed, rec);
 
 	p->err = err;
-	complete(&p->heard);
+	complete(&p->handled);
 }
 
-static int post_placed(struct end *end, struct placed *p, void *from, size_t len)
+static int post_placed(struct end *end, struct placed *p, void *from, size_t len, bool more)
 {
 	*p = (struct placed) {
 		.place = { .at = PLACED_AT, .len = len }, .vec = { from, len },
-		.rec = { .heard = placed_heard,
+		.rec = { .handled = placed_handled,
 			 .head_len = sizeof(struct ntw_rec),
 			 .flags = NT_REC_ACK,
 			 .rec.type = NTW_FIRST,
@@ -551,9 +553,9 @@ static int post_placed(struct end *end, struct placed *p, void *from, size_t len
 			 .count = 1,
 			 .place = &p->place },
 	};
-	init_completion(&p->heard);
+	init_completion(&p->handled);
 	iov_iter_kvec(&p->rec.iter, ITER_SOURCE, &p->vec, 1, len);
-	return nt_ring_post(&end->ring, &p->rec, false);
+	return nt_ring_post(&end->ring, &p->rec, more);
 }
 
 /* Let the copies of a kind fail that the ring has not reaped. Return: their number. */
@@ -588,7 +590,7 @@ static void line_was_there(struct kunit *test)
 	memset(bytes, 0xa5, 64);
 	msleep(20);	/* first lines */
 	tasklet_disable(&a->ring.tasklet);
-	KUNIT_EXPECT_EQ(test, 0, post_placed(a, p, bytes, 64));
+	KUNIT_EXPECT_EQ(test, 0, post_placed(a, p, bytes, 64, false));
 	flush_work(&a->ring.engine.work);
 	/* The ring signals only when it reaps the line, so let the peer look now. */
 	nt_ring_look(&b->ring);
@@ -598,7 +600,7 @@ static void line_was_there(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, fail_made(&a->ring, NT_LINE));
 	tasklet_enable(&a->ring.tasklet);
 	nt_ring_look(&a->ring);
-	KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p->heard, PATIENCE), 0UL);
+	KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p->handled, PATIENCE), 0UL);
 	KUNIT_EXPECT_EQ(test, 0, p->err);
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT, 0x5a, 64), NULL);
 	KUNIT_EXPECT_EQ(test, 1U, b->got);
@@ -669,11 +671,43 @@ static void fences(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0,
 				post(a, i, i % 2 ? 1900 : 40, i % 8 == 7 ? NT_REC_ACK : 0,
 				     i % 4 != 3));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->heard) == 40, PATIENCE), 0L);
+	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->handled) == 40, PATIENCE),
+			0L);
 	KUNIT_EXPECT_EQ(test, 40U, b->got);
 	KUNIT_EXPECT_GT(test, c->ran, 20U);
 	KUNIT_EXPECT_EQ(test, 0U, c->early);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+	chan_end(a);
+}
+
+/* Of several payloads of a batch for the same memory the last one stays. */
+static void overwritten(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct placed *p = kunit_kcalloc(test, 4, sizeof(*p), GFP_KERNEL);
+	u8 *bytes = kunit_kzalloc(test, 4 * 64, GFP_KERNEL);
+	u64 batches;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	KUNIT_ASSERT_NOT_NULL(test, bytes);
+	chan_begin(test, c, a);
+	batches = a->ring.stats.batches;
+	for (i = 0; i < 4; i++) {
+		memset(bytes + i * 64, 'a' + i, 64);
+		KUNIT_EXPECT_EQ(test, 0, post_placed(a, &p[i], bytes + i * 64, 64 - 16 * i, i < 3));
+	}
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p[i].handled, PATIENCE), 0UL);
+	KUNIT_EXPECT_EQ(test, 1ULL, a->ring.stats.batches - batches);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT + 48 - 16 * i, 'a' + i, 16),
+				    NULL);
+	KUNIT_EXPECT_EQ(test, 0U, c->early);
+	KUNIT_EXPECT_EQ(test, 4U, b->got);
+	KUNIT_EXPECT_EQ(test, 0U, a->faults + b->faults);
 	chan_end(a);
 }
 
@@ -693,7 +727,7 @@ static void refused_copies(struct kunit *test)
 		c->refuse = i;
 		KUNIT_EXPECT_EQ(test, 0, post(a, seq++, 1900, 0, true));
 		KUNIT_EXPECT_EQ(test, 0, post(a, seq++, 40, NT_REC_ACK, false));
-		if (!wait_event_timeout(a->wait, READ_ONCE(a->heard) == seq, PATIENCE / 4))
+		if (!wait_event_timeout(a->wait, READ_ONCE(a->handled) == seq, PATIENCE / 4))
 			break;
 	}
 	KUNIT_EXPECT_EQ(test, 8U, i);
@@ -722,9 +756,10 @@ static void unmapped(struct kunit *test)
 	unmappable = virt_to_page(page);
 	memset(page, 0xa5, 64);
 	for (i = 0; i < 2; i++)
-		KUNIT_EXPECT_EQ(test, 0, post_placed(a, &p[i], page, 64));
+		KUNIT_EXPECT_EQ(test, 0, post_placed(a, &p[i], page, 64, false));
 	for (i = 0; i < 2; i++) {
-		KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p[i].heard, PATIENCE / 4), 0UL);
+		KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p[i].handled, PATIENCE / 4),
+				0UL);
 		KUNIT_EXPECT_EQ(test, 0, p[i].err);
 	}
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT, 0xa5, 64), NULL);
@@ -813,7 +848,7 @@ static void all_come_back(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, post(a, i, 1000, 0, i % 2));
 	end_off(a);
 	tasklet_enable(&b->ring.tasklet);
-	KUNIT_EXPECT_EQ(test, 30U, a->lost + a->heard);
+	KUNIT_EXPECT_EQ(test, 30U, a->lost + a->handled);
 	KUNIT_EXPECT_EQ(test, 0UL, a->used);
 	end_on(a, 200, 101);
 }
@@ -893,6 +928,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(line_was_there),
 	KUNIT_CASE(torn_records),
 	KUNIT_CASE(fences),
+	KUNIT_CASE(overwritten),
 	KUNIT_CASE(refused_copies),
 	KUNIT_CASE(unmapped),
 	KUNIT_CASE(ordered_engines),

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What links of kfi_ntb say before there are records, and the beginning of records: what one side
- * encodes the other decodes, and what no side says is refused. The fuzzer looks for the rest
- * (tests/fuzz). The source is compiled into this module: a provider exports nothing.
+ * What links of kfi_ntb exchange before there are records, the heads of records, and records of
+ * connections: what one side encodes the other decodes, and invalid values are refused. Fuzzing
+ * tests the rest (tests/fuzz). kfi_ntb exports nothing, so its source is compiled into this module.
  */
 #include <kunit/test.h>
 #include "../../providers/ntb/wire.c"
+#include "../../providers/ntb/record.c"
 
 #define RING	65536U
 
-static struct ntw_hand full_hand(void)
+static struct ntw_handshake full_handshake(void)
 {
-	return (struct ntw_hand) {
+	return (struct ntw_handshake) {
 		.version = NTW_VERSION,
 		.state = NTW_OPEN,
 		.ring_shift = 18,
@@ -23,49 +24,53 @@ static struct ntw_hand full_hand(void)
 	};
 }
 
-static int try_hand(const struct ntw_hand *hand)
+static int try_handshake(const struct ntw_handshake *handshake)
 {
-	struct ntw_hand back;
+	struct ntw_handshake back;
 	u32 pads[NTW_PADS];
 
-	ntw_encode_hand(hand, pads);
-	return ntw_decode_hand(pads, &back);
+	ntw_encode_handshake(handshake, pads);
+	return ntw_decode_handshake(pads, &back);
 }
 
 static void scratchpads(struct kunit *test)
 {
-	struct ntw_hand hand = full_hand(), back;
+	struct ntw_handshake handshake = full_handshake(), back;
 	u32 pads[NTW_PADS];
 
-	ntw_encode_hand(&hand, pads);
-	KUNIT_EXPECT_EQ(test, 0, ntw_decode_hand(pads, &back));
-	KUNIT_EXPECT_MEMEQ(test, &hand, &back, sizeof(hand));
+	ntw_encode_handshake(&handshake, pads);
+	KUNIT_EXPECT_EQ(test, 0, ntw_decode_handshake(pads, &back));
+	KUNIT_EXPECT_MEMEQ(test, &handshake, &back, sizeof(handshake));
 	pads[NTW_PAD_YOURS]++;	/* half-written */
-	KUNIT_EXPECT_EQ(test, -EAGAIN, ntw_decode_hand(pads, &back));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, ntw_decode_handshake(pads, &back));
 	memset(pads, 0xff, sizeof(pads));
-	KUNIT_EXPECT_EQ(test, -EAGAIN, ntw_decode_hand(pads, &back));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, ntw_decode_handshake(pads, &back));
 }
 
 static void other_versions(struct kunit *test)
 {
-	struct ntw_hand hand = full_hand(), back;
+	struct ntw_handshake handshake = full_handshake(), back;
 	u32 pads[NTW_PADS];
 
-	ntw_encode_hand(&hand, pads);
+	ntw_encode_handshake(&handshake, pads);
 	pads[NTW_PAD_MAGIC] = NTW_MAGIC << 16 | NTW_VERSION_MIN << 8 | (NTW_VERSION + 1);
 	pads[NTW_PAD_CHECK] = pad_check(pads);
-	KUNIT_EXPECT_EQ(test, 0, ntw_decode_hand(pads, &back));
+	KUNIT_EXPECT_EQ(test, 0, ntw_decode_handshake(pads, &back));
 	KUNIT_EXPECT_EQ(test, NTW_VERSION, back.version);
 	pads[NTW_PAD_MAGIC] = NTW_MAGIC << 16 | (NTW_VERSION + 1) << 8 | (NTW_VERSION + 1);
 	pads[NTW_PAD_CHECK] = pad_check(pads);
-	KUNIT_EXPECT_EQ(test, -EPROTONOSUPPORT, ntw_decode_hand(pads, &back));
+	KUNIT_EXPECT_EQ(test, -EPROTONOSUPPORT, ntw_decode_handshake(pads, &back));
 }
 
 static void absurd_scratchpads(struct kunit *test)
 {
-	struct ntw_hand hand;
+	struct ntw_handshake handshake;
 
-#define WITH(field, value) ({ hand = full_hand(); hand.field = (value); try_hand(&hand); })
+#define WITH(field, value) ({							\
+	handshake = full_handshake();						\
+	handshake.field = (value);						\
+	try_handshake(&handshake);						\
+})
 	KUNIT_EXPECT_EQ(test, -EAGAIN, WITH(state, NTW_AWAY));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(state, NTW_OPEN + 1));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(mine, 0));
@@ -149,7 +154,7 @@ static void absurd_hellos(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_shift, NTW_FLAT_SHIFT_MIN - 1));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_at, 1ULL << 40));	/* behind its end */
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_at, 4));
-	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_shift, 0));		/* in which window? */
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_shift, 0));		/* in no window */
 	g.flat_window = 0;
 	KUNIT_EXPECT_EQ(test, -EPROTO, try_hello(&g));
 	g.flat_at = 0;
@@ -198,14 +203,14 @@ static void record_heads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST, RING / 8 + 1, 0, RING));
 	/* beyond what was produced */
 	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST, 33, 0, 32));
-	/* around the end */
+	/* wraps around */
 	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST, 33, RING - 32, 4096));
 	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_NONE, 16, 0, 16));
 	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST - 1, 16, 0, 16));
 	KUNIT_EXPECT_EQ(test, 16, ntw_decode_rec(&rec, 0, 16, RING, ME));
-	/* what lay here a turn ago */
+	/* from the previous turn of the ring */
 	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_rec(&rec, RING, 16, RING, ME));
-	/* ... or in another life */
+	/* from another life of the link */
 	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_rec(&rec, 0, 16, RING, ME + 1));
 	rec.flags = NTW_R_ACK << 1;
 	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_rec(&rec, 0, 16, RING, ME));
@@ -227,3 +232,157 @@ static struct kunit_suite suite = {
 	.test_cases = cases,
 };
 kunit_test_suite(suite);
+
+/* ---- records of connections ---- */
+
+static const struct ntw_calling call = {
+	.number = 0x12345678, .from = 0x10001, .to = 77, .bridge = 9, .window = 65536,
+};
+
+static void record_call(struct kunit *test)
+{
+	struct ntw_calling c;
+	struct ntw_call body;
+	struct ntw_rec rec;
+
+	ntw_encode_call(&call, &rec, &body);
+	KUNIT_EXPECT_EQ(test, rec.type, NTW_CALL);
+	KUNIT_EXPECT_EQ(test, ntw_decode_call(&rec, &body, sizeof(body), &c), 0);
+	KUNIT_EXPECT_MEMEQ(test, &c, &call, sizeof(c));
+	KUNIT_EXPECT_EQ(test, ntw_decode_call(&rec, &body, sizeof(body) + 1, &c), -EPROTO);
+	rec.conn = cpu_to_le32(1);
+	KUNIT_EXPECT_EQ(test, ntw_decode_call(&rec, &body, sizeof(body), &c), -EPROTO);
+}
+
+/* Each of these calls has one fault and is refused. */
+static void record_call_invalid(struct kunit *test)
+{
+	static const struct ntw_calling wrong[] = {
+		{ .number = 0, .to = 1, .window = NTW_WINDOW_MIN },
+		{ .number = 1, .to = 0, .window = NTW_WINDOW_MIN },
+		{ .number = 1, .to = 1U << 31, .window = NTW_WINDOW_MIN },
+		{ .number = 1, .to = 1, .from = 1U << 31, .window = NTW_WINDOW_MIN },
+		{ .number = 1, .to = 1, .window = NTW_WINDOW_MIN - 1 },
+		{ .number = 1, .to = 1, .window = NTW_WINDOW_MAX + 1 },
+	};
+	struct ntw_calling c;
+	struct ntw_call body;
+	struct ntw_rec rec;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		ntw_encode_call(&wrong[i], &rec, &body);
+		KUNIT_EXPECT_EQ_MSG(test, ntw_decode_call(&rec, &body, sizeof(body), &c), -EPROTO,
+				    "call %u", i);
+	}
+	ntw_encode_call(&call, &rec, &body);
+	body.zero = cpu_to_le16(1);
+	KUNIT_EXPECT_EQ(test, ntw_decode_call(&rec, &body, sizeof(body), &c), -EPROTO);
+}
+
+/* Another version is refused with an answer, which needs the number of the call. */
+static void record_call_version(struct kunit *test)
+{
+	struct ntw_calling c = {};
+	struct ntw_call body;
+	struct ntw_rec rec;
+
+	ntw_encode_call(&call, &rec, &body);
+	body.version = NTW_CONN_VERSION + 1;
+	KUNIT_EXPECT_EQ(test, ntw_decode_call(&rec, &body, sizeof(body), &c), 0);
+	body.version_min = NTW_CONN_VERSION + 1;
+	KUNIT_EXPECT_EQ(test, ntw_decode_call(&rec, &body, sizeof(body), &c), -EPROTONOSUPPORT);
+	KUNIT_EXPECT_EQ(test, c.number, call.number);
+	body.version = NTW_CONN_VERSION_MIN - 1;
+	body.version_min = 0;
+	KUNIT_EXPECT_EQ(test, ntw_decode_call(&rec, &body, sizeof(body), &c), -EPROTONOSUPPORT);
+	body.version_min = 1;
+	KUNIT_EXPECT_EQ(test, ntw_decode_call(&rec, &body, sizeof(body), &c), -EPROTO);
+}
+
+static void record_answer(struct kunit *test)
+{
+	struct ntw_calling yes = { .number = 5, .window = 4096 }, no = { .status = 111 }, c;
+	struct ntw_answer body;
+	struct ntw_rec rec;
+
+	ntw_encode_answer(&yes, 3, &rec, &body);
+	KUNIT_EXPECT_EQ(test, ntw_decode_answer(&rec, &body, sizeof(body), &c), 0);
+	KUNIT_EXPECT_MEMEQ(test, &c, &yes, sizeof(c));
+	body.window = cpu_to_le32(NTW_WINDOW_MAX + 1);
+	KUNIT_EXPECT_EQ(test, ntw_decode_answer(&rec, &body, sizeof(body), &c), -EPROTO);
+	ntw_encode_answer(&no, 3, &rec, &body);
+	KUNIT_EXPECT_EQ(test, ntw_decode_answer(&rec, &body, sizeof(body), &c), 0);
+	KUNIT_EXPECT_EQ(test, c.status, 111U);
+	body.number = cpu_to_le32(5);		/* a refusal has no connection */
+	KUNIT_EXPECT_EQ(test, ntw_decode_answer(&rec, &body, sizeof(body), &c), -EPROTO);
+	ntw_encode_answer(&yes, 0, &rec, &body);
+	KUNIT_EXPECT_EQ(test, ntw_decode_answer(&rec, &body, sizeof(body), &c), -EPROTO);
+}
+
+static void record_data(struct kunit *test)
+{
+	struct ntw_piece piece;
+	struct ntw_data body;
+	struct ntw_rec rec;
+
+	ntw_encode_data(0xfffffff0, 0x10, 3, &rec, &body);
+	KUNIT_EXPECT_EQ(test, ntw_decode_data(&rec, &body, NULL, sizeof(body) + 100, &piece), 0);
+	KUNIT_EXPECT_EQ(test, piece.pos, 0xfffffff0U);
+	KUNIT_EXPECT_EQ(test, piece.limit, 0x10U);
+	KUNIT_EXPECT_EQ(test, piece.len, 100U);
+	KUNIT_EXPECT_EQ(test, ntw_decode_data(&rec, &body, NULL, sizeof(body) - 1, &piece),
+			-EPROTO);
+	rec.bits = cpu_to_le16(0x8000);
+	KUNIT_EXPECT_EQ(test, ntw_decode_data(&rec, &body, NULL, sizeof(body), &piece), -EPROTO);
+	ntw_encode_data(0, 0, 0, &rec, &body);
+	KUNIT_EXPECT_EQ(test, ntw_decode_data(&rec, &body, NULL, sizeof(body), &piece), -EPROTO);
+}
+
+static void record_close(struct kunit *test)
+{
+	struct ntw_rec rec;
+
+	ntw_encode_close(NTW_C_ABORT, 3, &rec);
+	KUNIT_EXPECT_EQ(test, ntw_decode_close(&rec, 0), 0);
+	KUNIT_EXPECT_EQ(test, ntw_decode_close(&rec, 1), -EPROTO);
+	rec.bits = cpu_to_le16(~NTW_C_BITS);
+	KUNIT_EXPECT_EQ(test, ntw_decode_close(&rec, 0), -EPROTO);
+	ntw_encode_close(0, 0, &rec);
+	KUNIT_EXPECT_EQ(test, ntw_decode_close(&rec, 0), -EPROTO);
+}
+
+static void record_machine(struct kunit *test)
+{
+	struct ntw_machine body;
+	struct ntw_rec rec;
+	u32 bridge;
+	u64 host;
+
+	ntw_encode_machine(0x1122334455667788, 7, &rec, &body);
+	KUNIT_EXPECT_EQ(test, ntw_decode_machine(&rec, &body, sizeof(body), &host, &bridge), 0);
+	KUNIT_EXPECT_EQ(test, host, 0x1122334455667788ULL);
+	KUNIT_EXPECT_EQ(test, bridge, 7U);
+	KUNIT_EXPECT_EQ(test, ntw_decode_machine(&rec, &body, sizeof(body) - 1, &host, &bridge),
+			-EPROTO);
+	body.bridge = 0;
+	KUNIT_EXPECT_EQ(test, ntw_decode_machine(&rec, &body, sizeof(body), &host, &bridge),
+			-EPROTO);
+}
+
+static struct kunit_case record_cases[] = {
+	KUNIT_CASE(record_call),
+	KUNIT_CASE(record_call_invalid),
+	KUNIT_CASE(record_call_version),
+	KUNIT_CASE(record_answer),
+	KUNIT_CASE(record_data),
+	KUNIT_CASE(record_close),
+	KUNIT_CASE(record_machine),
+	{}
+};
+
+static struct kunit_suite record_suite = {
+	.name = "kfi_ntb_record",
+	.test_cases = record_cases,
+};
+kunit_test_suite(record_suite);

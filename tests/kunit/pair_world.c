@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Links and provider for the tests of two endpoints, see pair_world.h. */
 #include "pair_world.h"
-#include "../../kfi/proto/proto.h"
 
 #define PM_RING		16384U
 #define PM_EXPOSED	128
@@ -34,11 +33,17 @@ struct pm_link;
 
 /*
  * struct pm_side - an end of a wire; @ring has bytes under way to it, of which those before @shown
- * can be read. Under pm_wire.lock
+ * can be read. @head_bytes are the last bytes of a hello or of a header, and @skip bytes follow
+ * that are neither; @last is the last header. Under pm_wire.lock
  */
 struct pm_side {
 	struct pm_link		*kl;		/* NULL: no callbacks */
 	bool			closed, aborted;
+	bool			greeted;
+	u8			head_bytes[sizeof(struct kfw_hello)];
+	u32			nr_head;
+	u64			skip;
+	struct kfw_hdr		last;
 	u64			head, shown, tail;
 	u8			ring[PM_RING];
 	struct pm_exposure	exposed[PM_EXPOSED];
@@ -74,7 +79,7 @@ struct pm_ep {
 };
 
 struct pm_world pm;
-static struct kfi_proto pm_proto;
+struct kfi_proto pm_proto;
 
 u32 pm_random(u32 below)
 {
@@ -172,10 +177,46 @@ static void pm_refs_end(struct pm_link *kl, u64 to)
 	}
 }
 
+/* Count the frames of a stream: @len bytes follow. */
+static void pm_count(struct pm_side *to, const u8 *bytes, u32 len)
+{
+	const struct kfw_hello *hello = (void *)to->head_bytes;
+	const struct kfw_hdr *hdr = (void *)to->head_bytes;
+	u32 n, want;
+	bool places;
+
+	for (; len; len -= n, bytes += n) {
+		n = min_t(u64, len, to->skip);
+		to->skip -= n;
+		if (n)
+			continue;
+		want = to->greeted ? sizeof(*hdr) : sizeof(*hello);
+		n = min(len, want - to->nr_head);
+		memcpy(to->head_bytes + to->nr_head, bytes, n);
+		to->nr_head += n;
+		if (to->nr_head < want)
+			continue;
+		to->nr_head = 0;
+		if (!to->greeted) {
+			to->skip = le16_to_cpu(hello->data_len) + le16_to_cpu(hello->auth_len);
+			to->greeted = true;
+			continue;
+		}
+		places = hdr->type == KFW_CTS || hdr->type == KFW_READ || hdr->type == KFW_TREAD ||
+			 hdr->type == KFW_GRANT;
+		to->skip = le16_to_cpu(hdr->rma_count) * sizeof(struct kfw_rma) +
+			   (places ? le16_to_cpu(hdr->status) * sizeof(struct kfw_place) : 0) +
+			   le64_to_cpu(hdr->payload);
+		atomic_inc(&pm.frames[hdr->type]);
+		to->last = *hdr;
+	}
+}
+
 static u32 pm_fill(struct pm_side *to, const u8 *bytes, u32 len)
 {
 	u32 i;
 
+	pm_count(to, bytes, len);
 	for (i = 0; i < len; i++)
 		to->ring[to->head++ % PM_RING] = bytes[i];
 	return len;
@@ -240,7 +281,8 @@ static int pm_post(struct kfi_link *link, struct kfi_unit *unit)
 	struct pm_link *kl = to_pm(link);
 	struct pm_side *self = &kl->wire->side[kl->nr], *to = &kl->wire->side[!kl->nr];
 	struct iov_iter iter = unit->payload ? *unit->payload : (struct iov_iter) {};
-	u32 most = kl->admitted ? pm_random(2 * PM_RING) : PM_RING;
+	bool all_at_once = !kl->admitted || test_bit(kl->nr, &pm.deaf);
+	u32 most = all_at_once ? 2 * PM_RING : pm_random(2 * PM_RING);
 	u64 left = unit->left;
 	bool all;
 	int ret = 0;
@@ -333,7 +375,7 @@ static int pm_expose(struct kfi_link *link, struct kfi_exposed *x, const struct 
 	struct pm_exposure *ex = &self->exposed[key % PM_EXPOSED];
 	u64 at = 0;
 
-	if (!pm_random(8) || ex->key)
+	if ((!pm.sure && !pm_random(8)) || ex->key)
 		return -EBUSY;
 	spin_lock(&kl->wire->lock);
 	*ex = (struct pm_exposure) { .iter = *iter, .len = len, .key = key };
@@ -403,6 +445,8 @@ static void pm_pump(struct work_struct *work)
 	struct pm_side *self = &kl->wire->side[kl->nr];
 	bool more = true, read;
 
+	if (test_bit(kl->nr, &pm.deaf))
+		goto kick;
 	if (pm_lock(&kl->link)) {
 		if (kl->sent < kl->link.posted && pm_random(2)) {
 			read = !list_empty(&kl->refs);
@@ -424,6 +468,7 @@ static void pm_pump(struct work_struct *work)
 		more |= kl->full || kl->sent < kl->link.posted;
 		pm_unlock(&kl->link);
 	}
+kick:
 	spin_lock_bh(&kl->wire->lock);
 	if (more)
 		pm_kick(self, !pm_random(8));
@@ -605,7 +650,7 @@ static void pm_self(struct kfi_link *link, void *name)
 static const struct kfi_link_ops pm_ops = {
 	.link_size	= sizeof(struct pm_link),
 	.name_len	= sizeof(u64),
-	.flags		= KFI_LINK_TELLS_SENT,
+	.flags		= KFI_LINK_REPORTS_SENT,
 	.place_min	= 2048,
 	.len		= pm_len,
 	.cmp		= pm_cmp,
@@ -646,6 +691,37 @@ void pm_cut(void)
 		spin_unlock_bh(&pm.wire->lock);
 	}
 	mutex_unlock(&pm.lock);
+}
+
+void pm_inject(int nr, struct kfw_hdr hdr, const void *tail, size_t len)
+{
+	struct pm_side *side;
+
+	mutex_lock(&pm.lock);
+	spin_lock_bh(&pm.wire->lock);
+	side = &pm.wire->side[nr];
+	if (side->kl) {
+		hdr.credit_msg = side->last.credit_msg;
+		hdr.credit_tag = side->last.credit_tag;
+		hdr.id = pm.wire->side[!nr].last.id;
+		hdr.gen = pm.wire->side[!nr].last.gen;
+		pm_fill(side, (u8 *)&hdr, sizeof(hdr));
+		pm_fill(side, tail, len);
+		side->shown = side->head;
+		pm_kick(side, 0);
+	}
+	spin_unlock_bh(&pm.wire->lock);
+	mutex_unlock(&pm.lock);
+}
+
+bool pm_closed(int nr)
+{
+	bool closed;
+
+	mutex_lock(&pm.lock);
+	closed = READ_ONCE(pm.wire->side[nr].closed);
+	mutex_unlock(&pm.lock);
+	return closed;
 }
 
 /* ---- the provider ---- */
@@ -718,7 +794,8 @@ int pm_init(struct kunit *test)
 	pm_proto.params = (struct kfi_proto_params) {
 		.eager_size = 4096, .window = 64, .requests = 16, .connect_timeout_ms = 60000,
 		.hello_timeout_ms = 60000, .timeout_ms = 10000, .max_peers = 4, .source_peers = 4,
-		.source_backlog = 4, .backlog = 4,
+		.source_backlog = 4, .backlog = 4, .grants = 8, .grant_mib = 16, .peer_grants = 8,
+		.peer_grant_mib = 16,
 	};
 	pm.wq = alloc_workqueue("kfi_pair", WQ_UNBOUND, 0);
 	if (!pm.wq || kfi_proto_init(&pm_proto))

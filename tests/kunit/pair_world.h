@@ -11,6 +11,7 @@
 
 #include <linux/prandom.h>
 #include "fake.h"
+#include "../../kfi/proto/proto.h"
 
 #define PM_SLOTS	24
 #define PM_MAX		24000U
@@ -29,6 +30,9 @@ struct pm_ep;
  * @strays: places that were not exposed
  * @placed: bytes that were written to places
  * @lates: memory that was concealed late
+ * @frames: frames that were sent, by type
+ * @sure: memory is exposed whenever the protocol wants that
+ * @deaf: the link of this endpoint reports nothing, a bit for each
  */
 struct pm_world {
 	struct kunit		*test;
@@ -46,9 +50,13 @@ struct pm_world {
 	struct rnd_state	rnd;
 	atomic_t		early, strays, lates, keys, refs;
 	atomic64_t		placed;
+	atomic_t		frames[KFW_TYPES];
+	bool			sure;
+	unsigned long		deaf;
 };
 
 extern struct pm_world pm;
+extern struct kfi_proto pm_proto;
 
 /* Set up and end the world of a test. Errors that the links have found fail the test. */
 int pm_init(struct kunit *test);
@@ -57,5 +65,12 @@ void pm_exit(struct kunit *test);
 u32 pm_random(u32 below);
 /* End one link of the last wire. */
 void pm_cut(void);
+/*
+ * Send a frame to end @nr of the last wire, to which nothing is under way, with @len bytes behind
+ * the header. It is about the operation that @nr has sent a frame about last.
+ */
+void pm_inject(int nr, struct kfw_hdr hdr, const void *tail, size_t len);
+/* Has end @nr of the last wire been closed? */
+bool pm_closed(int nr);
 
 #endif /* _KFI_KUNIT_PAIR_WORLD_H */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Peek, claim and discard; and messages that stop half way, whose receive goes on waiting.
- */
+/* Peek, claim and discard; and messages that break off, after which their receives wait again. */
 #include <kunit/test.h>
 #include "fixture.h"
 
@@ -86,7 +84,7 @@ static void peek_takes_nothing(struct kunit *test)
 		expect(w, CTX(i), 10, 0);
 	}
 	KUNIT_EXPECT_EQ(test, 0, kfi_post_tag(w, 0, 0, CTX(9)));
-	expect_none(w);		/* tag 0: nothing for it */
+	expect_none(w);		/* tag 0 has no message */
 	KUNIT_EXPECT_TRUE(test, kfi_rx_unqueue(&rx[0]));
 	KUNIT_EXPECT_EQ(test, 0, peek(w, KFI_PEEK, 5, 0, CTX(4)));
 	expect(w, CTX(4), 20, 0);
@@ -104,19 +102,19 @@ static void claimed_is_out_of_reach(struct kunit *test)
 	expect(w, CTX(1), 10, 0);
 	KUNIT_EXPECT_EQ(test, 0, peek(w, KFI_PEEK, 5, 0, CTX(2)));
 	expect(w, CTX(2), 20, 0);
-	KUNIT_EXPECT_EQ(test, 0, peek(w, KFI_CLAIM, 5, 0, CTX(2)));	/* set aside for another */
+	KUNIT_EXPECT_EQ(test, 0, peek(w, KFI_CLAIM, 5, 0, CTX(2)));	/* of another context */
 	expect(w, CTX(2), 0, ENOMSG);
 	KUNIT_EXPECT_EQ(test, 0, peek(w, KFI_CLAIM, 5, 0, CTX(1)));
 	expect(w, CTX(1), 10, 0);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->matched));
 	KUNIT_EXPECT_PTR_EQ(test, (void *)area, rx[0].buf);
 	KUNIT_EXPECT_EQ(test, (size_t)10, rx[0].room);
-	KUNIT_EXPECT_EQ(test, 0, peek(w, KFI_CLAIM, 5, 0, CTX(1)));	/* once */
+	KUNIT_EXPECT_EQ(test, 0, peek(w, KFI_CLAIM, 5, 0, CTX(1)));	/* only once */
 	expect(w, CTX(1), 0, ENOMSG);
 	kfi_world_close(w);
 }
 
-/* The provider sees a receive without room; the consumer the length and no truncation. */
+/* The provider sees a receive without room; the consumer sees the length and no truncation. */
 static void discard(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -147,7 +145,7 @@ static void claimed_is_not_forgotten(struct kunit *test)
 	arrive(w, &rx[1], 5, 10, KFI_RX_QUEUED);
 	KUNIT_EXPECT_EQ(test, 0, peek(w, KFI_PEEK | KFI_CLAIM, 5, 0, CTX(1)));
 	KUNIT_EXPECT_EQ(test, 0, peek(w, KFI_PEEK | KFI_CLAIM, 5, 0, CTX(2)));
-	KUNIT_EXPECT_TRUE(test, kfi_rx_unqueue(&rx[0]));	/* its sender is gone */
+	KUNIT_EXPECT_TRUE(test, kfi_rx_unqueue(&rx[0]));	/* its sender is lost */
 	kfi_match_close(&w->ep, -ECANCELED);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->dropped));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, peek(w, KFI_PEEK, 5, 0, CTX(3)));
@@ -200,7 +198,7 @@ static void sender_is_lost(struct kfi_ep *ep, struct kfi_rx *rx)
 	depth--;
 }
 
-/* As many as a peer likes: the stack must not grow with them. */
+/* A peer may do this any number of times: the stack must not grow with it. */
 static void lost_senders_one_after_the_other(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);

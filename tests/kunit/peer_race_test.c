@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Peers with many at once: endpoints that post to each other and to themselves, connections that
- * break, handles that go and come back, strangers, and impostors whose calls look like those of a
- * peer that has restarted.
+ * Peers with several threads: endpoints post to each other and to themselves, connections fail,
+ * handles are removed and inserted again, unknown peers call, and calls look like those of a peer
+ * that has restarted.
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
@@ -12,15 +12,18 @@
 #define RACE_EPS	3
 #define RACE_POSTERS	4
 #define RACE_EACH	3000
-#define RACE_HANDS	(RACE_POSTERS + 3)
+#define RACE_THREADS	(RACE_POSTERS + 3)
 
 /**
- * struct race - all of it
- * @h: handle of each endpoint; written by one hand alone
- * @posting: posters that are not through
- * @got: entries; @good: of those without error; @twice: of those that had been there before
- * @broken: connections that were failed; @called: callers who were let in; @odd: errors that should
- *	not be
+ * struct race - state of the test
+ * @h: handle of each endpoint; one thread writes it
+ * @posting: posters that have not finished
+ * @got: entries
+ * @good: entries without error
+ * @twice: entries that had been there before
+ * @broken: connections that were failed
+ * @called: calls that were accepted
+ * @odd: unexpected errors
  */
 struct race {
 	struct pw	pw;
@@ -67,7 +70,7 @@ static void race_post(struct race *r, unsigned int id, struct rnd_state *rnd)
 			ret = pw_send(pe, READ_ONCE(r->h[i]), i + 1, pw_context(id, seq));
 			if (ret == -EAGAIN)
 				usleep_range(50, 200);
-			else if (ret && ret != -EINVAL)	/* that handle has just gone */
+			else if (ret && ret != -EINVAL)	/* another thread has removed that handle */
 				atomic_inc(&r->odd);
 			race_reap(r);
 		} while (ret);
@@ -76,25 +79,25 @@ static void race_post(struct race *r, unsigned int id, struct rnd_state *rnd)
 	atomic_dec(&r->posting);
 }
 
-/* Any connection of any endpoint, whatever is being done with it. */
+/* Fail any connection of any endpoint, whatever its state. */
 static void race_break(struct race *r, struct rnd_state *rnd)
 {
 	struct pw_ep *pe = r->pw.eps[prandom_u32_state(rnd) % RACE_EPS];
 	unsigned int n = prandom_u32_state(rnd) % 4;
 	struct pw_conn *conn;
 
-	spin_lock_bh(&pe->home.lock);
-	list_for_each_entry(conn, &pe->home.conns, pc.entry) {
+	spin_lock_bh(&pe->conn_set.lock);
+	list_for_each_entry(conn, &pe->conn_set.conns, pc.entry) {
 		if (n--)
 			continue;
 		pw_fail(conn, -ECONNRESET);
 		atomic_inc(&r->broken);
 		break;
 	}
-	spin_unlock_bh(&pe->home.lock);
+	spin_unlock_bh(&pe->conn_set.lock);
 }
 
-/* A handle goes, and comes back as another. */
+/* Remove a handle and insert the address again, which gets another handle. */
 static void race_rename(struct race *r, struct rnd_state *rnd)
 {
 	unsigned int i = prandom_u32_state(rnd) % RACE_EPS;
@@ -107,7 +110,7 @@ static void race_rename(struct race *r, struct rnd_state *rnd)
 	WRITE_ONCE(r->h[i], h);
 }
 
-/* One of us by name, or one of many that nobody knows; he stays a little. */
+/* Call by the name of an endpoint or by one of many unknown names, and disconnect soon. */
 static void race_call(struct race *r, struct rnd_state *rnd)
 {
 	struct pw_ep *pe = r->pw.eps[prandom_u32_state(rnd) % RACE_EPS];
@@ -131,7 +134,7 @@ static void race_call(struct race *r, struct rnd_state *rnd)
 		pw_put(conn);
 }
 
-static void race_hand(void *arg, unsigned int id, struct rnd_state *rnd)
+static void race_thread(void *arg, unsigned int id, struct rnd_state *rnd)
 {
 	static void (*const mischief[])(struct race *r, struct rnd_state *rnd) = {
 		race_break, race_rename, race_call,
@@ -155,8 +158,8 @@ static bool race_over(struct race *r)
 }
 
 /*
- * Now that nobody disturbs them everybody reaches everybody, and two ends of a connection are the
- * way to each other.
+ * When the other threads have ended, every endpoint reaches every other, and both ends use the same
+ * connection.
  */
 static void race_agree(struct kunit *test, struct race *r)
 {
@@ -197,13 +200,13 @@ static void everything_ends_once(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	pw_open(test, &r->pw);
 	r->pw.live = true;
-	pw_max_peers = 6;	/* so that there has to be forgotten */
+	pw_max_peers = 6;	/* so that endpoints have to forget peers */
 	for (i = 0; i < RACE_EPS; i++) {
 		pw_ep(&r->pw);
 		r->h[i] = kfi_world_peer(r->pw.w, i + 1);
 	}
 	atomic_set(&r->posting, RACE_POSTERS);
-	crew_run(test, RACE_HANDS, race_hand, r);
+	crew_run(test, RACE_THREADS, race_thread, r);
 	for (end = jiffies + 30 * HZ; !race_over(r) && time_before(jiffies, end);)
 		schedule_timeout_uninterruptible(1);
 	KUNIT_EXPECT_EQ(test, RACE_POSTERS * RACE_EACH, atomic_read(&r->got));

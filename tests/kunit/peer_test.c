@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The peers of an RDM endpoint: who waits, whose call stands, who is forgotten. Each step of the
- * other side is the test's.
+ * The peers of an RDM endpoint: which posts wait, which of two calls stands, which peers are
+ * forgotten. The test makes each step of the other side.
  */
 #include <linux/slab.h>
 #include "peer_world.h"
 
-#define ME	1	/* pw_ep() names them so */
+#define ME	1	/* the name of the endpoint of pw_ep() */
 #define LARGER	7
 #define LIFE	99	/* an incarnation */
 
-/* Somebody with this name who calls us by that one. */
+/* A call from the peer @who to the name @me */
 #define CALL(who, me, life, ...)						\
 	(&(struct kfi_peer_call) { .name = &(u64){ who }, .self = &(u64){ me },	\
 				   .incarnation = (life), __VA_ARGS__ })
@@ -24,7 +24,7 @@ static void expect_end(struct kunit *test, struct pw *pw, unsigned long context,
 	KUNIT_EXPECT_EQ(test, err, got);
 }
 
-/* An endpoint, a handle of @who, and one post that waits for its connection. Return: our call. */
+/* Open an endpoint, insert @who, and post once, which waits for a connection. Return: our call. */
 static struct pw_conn *dial(struct kunit *test, struct pw *pw, u64 who, kfi_addr_t *h)
 {
 	struct pw_ep *pe;
@@ -61,7 +61,7 @@ static void posts_wait_in_order(struct kunit *test)
 	pw_close(&pw);
 }
 
-/* Each peer has its own. */
+/* Posts wait for each peer separately. */
 static void peers_wait_apart(struct kunit *test)
 {
 	struct pw pw;
@@ -81,7 +81,7 @@ static void peers_wait_apart(struct kunit *test)
 	pw_close(&pw);
 }
 
-static void who_cannot_be_called(struct kunit *test)
+static void peers_that_cannot_be_called(struct kunit *test)
 {
 	static const struct { int dial, ends; } cases[] = {
 		{ -ENETUNREACH, EHOSTUNREACH }, { -EADDRNOTAVAIL, EHOSTUNREACH }, { -ENETDOWN, EHOSTUNREACH },
@@ -96,11 +96,11 @@ static void who_cannot_be_called(struct kunit *test)
 	pe = pw_ep(&pw);
 	h = kfi_world_peer(pw.w, LARGER);
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		pw.dial_err = cases[i].dial;	/* there can't be one */
+		pw.dial_err = cases[i].dial;	/* dialing fails at once */
 		KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 1));
 		pw_settle(&pw);
 		expect_end(test, &pw, 1, cases[i].ends);
-		pw.dial_err = 0;		/* it is refused */
+		pw.dial_err = 0;		/* the call is refused */
 		KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 2));
 		pw_settle(&pw);
 		pw_fail(pe->last, cases[i].dial);
@@ -111,7 +111,7 @@ static void who_cannot_be_called(struct kunit *test)
 	pw_close(&pw);
 }
 
-/* What is posted while a connection goes down makes another one, and is not ended with it. */
+/* A post during the end of a connection makes another one, and does not end with the first. */
 static void loss_calls_again(struct kunit *test)
 {
 	struct pw pw;
@@ -123,7 +123,7 @@ static void loss_calls_again(struct kunit *test)
 	pw_fail(conn, -ECONNRESET);
 	pw_settle(&pw);
 	expect_end(test, &pw, 1, ECONNRESET);
-	KUNIT_EXPECT_EQ(test, 1u, pe->dials);		/* nothing waits */
+	KUNIT_EXPECT_EQ(test, 1u, pe->dials);		/* nothing waits, so nothing is dialed */
 	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 2));
 	pw_settle(&pw);
 	KUNIT_EXPECT_EQ(test, 2u, pe->dials);
@@ -136,8 +136,8 @@ static void loss_calls_again(struct kunit *test)
 }
 
 /*
- * Accepted and lost before anybody could post to it: that ends what has waited, and is not tried
- * for ever.
+ * A connection that was accepted and lost before a post could use it ends the posts that have
+ * waited; they are not repeated forever.
  */
 static void accepts_and_hangs_up(struct kunit *test)
 {
@@ -145,7 +145,10 @@ static void accepts_and_hangs_up(struct kunit *test)
 	kfi_addr_t h;
 	struct pw_conn *conn = dial(test, &pw, LARGER, &h);
 
-	/* Its end has begun, and waits for us as it would for the work that publishes. */
+	/*
+	 * Its end has begun, and waits for this thread as it would for the work item that
+	 * publishes.
+	 */
 	conn->err = -ECONNRESET;
 	set_bit(0, &conn->failed);
 	KUNIT_EXPECT_TRUE(test, pw_accepted(conn, LIFE));
@@ -159,7 +162,7 @@ static void accepts_and_hangs_up(struct kunit *test)
 	pw_close(&pw);
 }
 
-static void nobody_of_that_handle(struct kunit *test)
+static void unknown_handle(struct kunit *test)
 {
 	struct pw_ep *pe;
 	struct pw pw;
@@ -171,12 +174,9 @@ static void nobody_of_that_handle(struct kunit *test)
 	pw_close(&pw);
 }
 
-/* ---- settling ---- */
+/* ---- which call stands ---- */
 
-/*
- * Both dial: ours stands if our name is the smaller one, and the other call may come as often as it
- * likes.
- */
+/* Both sides dial: our call stands if our name is the smaller one, however often the peer calls. */
 static void ours_stands(struct kunit *test)
 {
 	struct pw pw;
@@ -207,7 +207,7 @@ static void theirs_stands(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, ret);
 	KUNIT_EXPECT_EQ(test, -EALREADY, conn->err);
 	KUNIT_EXPECT_FALSE(test, pw_accepted(conn, LIFE));
-	pw_settle(&pw);			/* ours goes, and its end changes nothing */
+	pw_settle(&pw);			/* our call ends, which changes nothing */
 	KUNIT_EXPECT_PTR_EQ(test, &theirs->pc, theirs->pc.peer->dialing);
 	kfi_peer_publish(&theirs->pc);
 	KUNIT_EXPECT_EQ(test, 1ul, pw_given(theirs));
@@ -216,7 +216,7 @@ static void theirs_stands(struct kunit *test)
 	pw_close(&pw);
 }
 
-/* The peer calls while our call is being made: it is not begun. */
+/* The peer calls while our call is being made: ours is not started. */
 static struct pw_conn *crossing;
 
 static void call_meanwhile(struct kfi_peer *peer)
@@ -247,7 +247,7 @@ static void called_while_dialing(struct kunit *test)
 	pw_close(&pw);
 }
 
-/* It has lost to a call of the peer's that never comes: it is made again, some times. */
+/* Our call lost against a call of the peer that never arrives: it is repeated a few times. */
 static void lost_call_is_tried_again(struct kunit *test)
 {
 	struct pw pw;
@@ -274,7 +274,7 @@ static void lost_call_is_tried_again(struct kunit *test)
 	pw_close(&pw);
 }
 
-/* The peer's call has won and is lost in the handshake: what waits is not lost with it. */
+/* The peer's call has won and fails in the handshake: the post that waits is dialed again. */
 static void winner_that_dies(struct kunit *test)
 {
 	struct pw pw;
@@ -295,10 +295,7 @@ static void winner_that_dies(struct kunit *test)
 	pw_close(&pw);
 }
 
-/*
- * Two calls of the peer, one behind the other: the second stands, also when the first is told that
- * it does.
- */
+/* The peer calls twice: the second call stands, although the first one is published as well. */
 static void called_twice(struct kunit *test)
 {
 	struct pw pw;
@@ -320,15 +317,15 @@ static void called_twice(struct kunit *test)
 	pw_close(&pw);
 }
 
-/* A call to somebody we are connected with: when does ours stand? */
+/* When does our call stand, if a connected peer calls? */
 static void calls_of_the_connected(struct kunit *test)
 {
 	static const struct meeting { bool dialed, smaller, knows, same, stands; } meetings[] = {
-		{ 1, 1, 0, 1, true },		/* they crossed */
-		{ 1, 1, 1, 1, false },		/* he knows of ours, so he has lost it */
-		{ 1, 1, 0, 0, false },		/* he has restarted */
-		{ 1, 0, 0, 1, false },		/* his stands, by name */
-		{ 0, 1, 0, 1, false },		/* his own, and again */
+		{ 1, 1, 0, 1, true },		/* the calls have crossed */
+		{ 1, 1, 1, 1, false },		/* the peer knew it, so it has lost it */
+		{ 1, 1, 0, 0, false },		/* the peer has restarted */
+		{ 1, 0, 0, 1, false },		/* the peer's call stands, by name */
+		{ 0, 1, 0, 1, false },		/* the peer made the old connection as well */
 		{ 0, 0, 0, 1, false },
 	};
 	const struct meeting *m;
@@ -346,11 +343,11 @@ static void calls_of_the_connected(struct kunit *test)
 					      .known = m->knows ? old->pc.stream : 1), &ret);
 		KUNIT_EXPECT_EQ_MSG(test, m->stands ? -EALREADY : 0, ret, "meeting %zd",
 				    m - meetings);
-		KUNIT_EXPECT_EQ(test, 0, old->err);	/* until the new one is there */
+		KUNIT_EXPECT_EQ(test, 0, old->err);	/* until the new one is published */
 		if (!ret) {
 			kfi_peer_publish(&new->pc);
 			KUNIT_EXPECT_EQ(test, -ECONNRESET, old->err);
-			KUNIT_EXPECT_EQ(test, 0ul, pw_given(new));	/* nothing is sent again */
+			KUNIT_EXPECT_EQ(test, 0ul, pw_given(new));	/* nothing is sent twice */
 			pw_settle(&pw);
 			expect_end(test, &pw, 1, ECONNRESET);
 			KUNIT_EXPECT_EQ(test, 0, pw_post(old->pe, h, 2));
@@ -362,8 +359,8 @@ static void calls_of_the_connected(struct kunit *test)
 }
 
 /*
- * A call by the name of a peer that is connected has to wait until it is known whether that peer
- * is there; if it is, the call is refused.
+ * A call by the name of a connected peer waits until it is known whether the peer is alive; if it
+ * is, the call is refused.
  */
 static void name_in_use(struct kunit *test)
 {
@@ -390,7 +387,7 @@ static void name_in_use(struct kunit *test)
 	pw_close(&pw);
 }
 
-/* Who calls himself: the end that was called is not the way back. */
+/* An endpoint calls itself: the called end is not used for posts. */
 static void calls_himself(struct kunit *test)
 {
 	struct pw pw;
@@ -401,7 +398,7 @@ static void calls_himself(struct kunit *test)
 
 	end = pw_called(conn->pe, CALL(ME, ME, life, .stream = conn->pc.stream), &ret);
 	KUNIT_EXPECT_EQ(test, 0, ret);
-	KUNIT_EXPECT_EQ(test, KFI_LANE_SELF, end->pc.peer->lane);
+	KUNIT_EXPECT_EQ(test, KFI_CTX_ID_SELF, end->pc.peer->ctx_id);
 	kfi_peer_publish(&end->pc);
 	KUNIT_EXPECT_TRUE(test, pw_accepted(conn, life));
 	KUNIT_EXPECT_EQ(test, 1ul, pw_given(conn));
@@ -409,9 +406,9 @@ static void calls_himself(struct kunit *test)
 	pw_close(&pw);
 }
 
-/* ---- handles and lanes ---- */
+/* ---- handles and contexts of peers ---- */
 
-static void contexts_have_lanes(struct kunit *test)
+static void contexts_have_connections(struct kunit *test)
 {
 	struct pw_conn *conn, *in;
 	struct pw pw;
@@ -426,19 +423,22 @@ static void contexts_have_lanes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2, kfi_peer_rx_ctx(conn->pe->last->pc.peer));
 	in = pw_called(conn->pe, CALL(LARGER, ME, LIFE, .src_ctx = 3), &ret);
 	KUNIT_EXPECT_EQ(test, 0, ret);
-	KUNIT_EXPECT_EQ(test, -3, in->pc.peer->lane);
+	KUNIT_EXPECT_EQ(test, -3, in->pc.peer->ctx_id);
 	KUNIT_EXPECT_EQ(test, 0, kfi_peer_rx_ctx(in->pc.peer));
 	in = pw_called(conn->pe, CALL(LARGER, ME, conn->pe->peers.incarnation, .src_ctx = U16_MAX),
 		       &ret);
-	KUNIT_EXPECT_EQ(test, -(int)U16_MAX, in->pc.peer->lane);
+	KUNIT_EXPECT_EQ(test, -(int)U16_MAX, in->pc.peer->ctx_id);
 	KUNIT_EXPECT_EQ(test, 4u, conn->pe->peers.nr);
-	KUNIT_EXPECT_EQ(test, BITS_PER_LONG == 64, conn->pe->peers.nlanes);
+	KUNIT_EXPECT_EQ(test, BITS_PER_LONG == 64, conn->pe->peers.nr_ctx_peers);
 	pw_accepted(conn, LIFE);
 	KUNIT_EXPECT_EQ(test, 1ul, pw_given(conn));
 	pw_close(&pw);
 }
 
-/* A handle that goes takes all its lanes out of the cache, and no other's; the peers stay. */
+/*
+ * Removing a handle removes the peers of all its contexts from the cache, and no others; the peers
+ * stay.
+ */
 static void removed_handles(struct kunit *test)
 {
 	struct kfi_peers *peers;
@@ -460,19 +460,19 @@ static void removed_handles(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, kfi_peer_cached(peers, kfi_rx_addr(h, 2, 8)));
 	KUNIT_EXPECT_NULL(test, kfi_peer_cached(peers, kfi_rx_addr(h, 255, 8)));
 	KUNIT_EXPECT_NOT_NULL(test, kfi_peer_cached(peers, other));
-	KUNIT_EXPECT_EQ(test, 0u, peers->nlanes);
+	KUNIT_EXPECT_EQ(test, 0u, peers->nr_ctx_peers);
 	KUNIT_EXPECT_EQ(test, 4u, peers->nr);
 	KUNIT_EXPECT_EQ(test, -EINVAL, pw_post(conn->pe, h, 5));
-	h = kfi_world_peer(pw.w, LARGER);		/* again, by another handle */
+	h = kfi_world_peer(pw.w, LARGER);		/* again, with another handle */
 	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, h, 6));
 	KUNIT_EXPECT_EQ(test, 16ul, pw_given(conn));
 	KUNIT_EXPECT_PTR_EQ(test, conn->pc.peer, kfi_peer_cached(peers, h));
 	pw_close(&pw);
 }
 
-/* ---- the bound ---- */
+/* ---- the limit of peers ---- */
 
-/* One who has called, and is connected. */
+/* A peer that has called and is connected */
 static struct pw_conn *caller(struct pw_ep *pe, u64 name, int *ret)
 {
 	struct pw_conn *conn = pw_called(pe, CALL(name, ME, LIFE), ret);
@@ -498,9 +498,9 @@ static void callers_are_bounded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, ret);
 	caller(pe, 13, &ret);
 	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, ret);
-	caller(pe, 12, &ret);			/* who is there already may call again */
+	caller(pe, 12, &ret);			/* a known peer may call again */
 	KUNIT_EXPECT_EQ(test, 0, ret);
-	/* and our own consumer is not bounded */
+	/* and the limit does not bind our own consumer */
 	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, kfi_world_peer(pw.w, 14), 1));
 	pw_settle(&pw);
 	KUNIT_EXPECT_EQ(test, 3u, pe->peers.nr);
@@ -518,8 +518,8 @@ static void callers_are_bounded(struct kunit *test)
 }
 
 /*
- * Who is forgotten leaves the cache too, and is made anew when he is named. Not he for whom
- * something waits.
+ * A peer that is forgotten leaves the cache as well, and a post to its handle makes a new one. A
+ * peer with posts that wait is not forgotten.
  */
 static void forgotten_and_named_again(struct kunit *test)
 {
@@ -547,13 +547,13 @@ static void forgotten_and_named_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, h, 2));
 	pw_settle(&pw);
 	KUNIT_EXPECT_EQ(test, 2u, conn->pe->dials);
-	/* of the one before nothing is known */
+	/* nothing is known of the earlier connection */
 	KUNIT_EXPECT_EQ(test, 0ull, conn->pe->last->pc.known);
 	KUNIT_EXPECT_EQ(test, 2ul, pw_waiting(kfi_peer_cached(peers, h)));
 	pw_close(&pw);
 }
 
-/* ---- the end ---- */
+/* ---- end of an endpoint ---- */
 
 static void stopped_endpoint(struct kunit *test)
 {
@@ -575,14 +575,14 @@ static void stopped_endpoint(struct kunit *test)
 	pw_fail(conn2, -ECONNRESET);
 	pw_settle(&pw);
 	expect_end(test, &pw, 2, ECONNRESET);
-	pw_fail(conn, -EALREADY);		/* no further attempt */
+	pw_fail(conn, -EALREADY);		/* it is not dialed again */
 	pw_settle(&pw);
 	expect_end(test, &pw, 1, EALREADY);
 	KUNIT_EXPECT_EQ(test, 2u, conn->pe->dials);
 	pw_close(&pw);
 }
 
-/* What waits when it ends: for a call, and for the work that would call. */
+/* The end of the endpoint ends posts that wait, for a call and for the work item that dials. */
 static void flush_ends_what_waits(struct kunit *test)
 {
 	struct pw_conn *conn;
@@ -634,8 +634,8 @@ static void shows_peers(struct kunit *test)
 #define PER_BUFFER	2
 
 /*
- * A buffer that has room for two, and refuses the third. @n: in it now; @all: how many there were
- * before; @last: number of the newest
+ * A buffer that has room for two peers and refuses the third. @n: peers in it; @all: peers before;
+ * @last: number of the newest
  */
 struct buffer {
 	struct kunit	*test;
@@ -658,8 +658,8 @@ static int emit_into(void *arg, const struct kfi_peer_info *info)
 }
 
 /*
- * A long list in buffers: each peer once, and the text of a peer is made for the buffer that it
- * goes to, and for one that was full.
+ * A long list that needs several buffers has each peer once. The text of a peer is made for its own
+ * buffer, and for one that was full.
  */
 static void shows_in_parts(struct kunit *test)
 {
@@ -690,10 +690,10 @@ static void shows_in_parts(struct kunit *test)
 static struct kunit_case peer_cases[] = {
 	KUNIT_CASE(posts_wait_in_order),
 	KUNIT_CASE(peers_wait_apart),
-	KUNIT_CASE(who_cannot_be_called),
+	KUNIT_CASE(peers_that_cannot_be_called),
 	KUNIT_CASE(loss_calls_again),
 	KUNIT_CASE(accepts_and_hangs_up),
-	KUNIT_CASE(nobody_of_that_handle),
+	KUNIT_CASE(unknown_handle),
 	KUNIT_CASE(ours_stands),
 	KUNIT_CASE(theirs_stands),
 	KUNIT_CASE(called_while_dialing),
@@ -703,7 +703,7 @@ static struct kunit_case peer_cases[] = {
 	KUNIT_CASE(calls_of_the_connected),
 	KUNIT_CASE(name_in_use),
 	KUNIT_CASE(calls_himself),
-	KUNIT_CASE(contexts_have_lanes),
+	KUNIT_CASE(contexts_have_connections),
 	KUNIT_CASE(removed_handles),
 	KUNIT_CASE(callers_are_bounded),
 	KUNIT_CASE(forgotten_and_named_again),

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The provider without a wire, see peer_world.h.
- */
+/* The provider without a network, see peer_world.h. */
 #include <linux/slab.h>
 #include "peer_world.h"
 
@@ -33,7 +31,7 @@ void pw_put(struct pw_conn *conn)
 	atomic_dec(&pw_now->nr_conns);
 }
 
-/* The test may look at it as long as it likes. */
+/* Keep a reference, so that the test may look at the connection until the world closes. */
 static void pw_keep(struct pw_conn *conn)
 {
 	pw_get(conn);
@@ -62,18 +60,18 @@ void pw_say(struct pw_conn *conn, enum pw_said what, int why)
 }
 
 /*
- * It has come to where it was sent, once, and behind those of the same hand that were posted before
- * it.
+ * An operation has arrived: at the peer that was addressed, once, and in the order in which its
+ * thread has posted.
  */
 static void pw_arrive(struct pw_conn *conn, struct kfi_oper *op)
 {
 	unsigned long context = (unsigned long)op->context;
-	u32 hand = context >> PW_COUNT_BITS, count = context & GENMASK(PW_COUNT_BITS - 1, 0);
+	u32 thread = context >> PW_COUNT_BITS, count = context & GENMASK(PW_COUNT_BITS - 1, 0);
 
-	if (op->data != conn->to || hand >= PW_HANDS || count <= conn->seen[hand])
+	if (op->data != conn->to || thread >= PW_THREADS || count <= conn->seen[thread])
 		atomic_inc(&pw_now->wrong);
 	else
-		conn->seen[hand] = count;
+		conn->seen[thread] = count;
 }
 
 static void pw_end_all(struct pw_conn *conn, int err)
@@ -93,7 +91,7 @@ static void pw_end_all(struct pw_conn *conn, int err)
 	}
 }
 
-/* Not before it is published: what has waited comes first. */
+/* Runs after the connection was published: operations that have waited come first. */
 static void pw_run(struct work_struct *work)
 {
 	pw_end_all(container_of(work, struct pw_conn, run), 0);
@@ -103,9 +101,9 @@ static void pw_down(struct work_struct *work)
 {
 	struct pw_conn *conn = container_of(work, struct pw_conn, down);
 
-	kfi_home_stays(&conn->pc);
+	kfi_conn_set_wait_move(&conn->pc);
 	cancel_work_sync(&conn->greet);		/* it publishes */
-	kfi_home_unpublish(&conn->pc);
+	kfi_conn_set_unpublish(&conn->pc);
 	synchronize_rcu_expedited();
 	cancel_work_sync(&conn->greet);
 	cancel_work_sync(&conn->run);
@@ -116,16 +114,16 @@ static void pw_down(struct work_struct *work)
 		pw_fail(conn->far, -ECONNRESET);
 		pw_put(conn->far);
 	}
-	kfi_home_unlist(&conn->pc);
-	pw_put(conn);		/* this work's */
+	kfi_conn_set_remove(&conn->pc);
+	pw_put(conn);		/* the reference of the work item */
 }
 
-/* ---- the handshake of live ones ---- */
+/* ---- the handshake of live connections ---- */
 
 static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct kfi_peer *peer,
 				   struct pw_conn *far);
 
-/* False: nobody is there, or he stops. */
+/* Return false if there is no such endpoint, or it stops. */
 static bool pw_knock(struct pw_conn *conn)
 {
 	unsigned int i;
@@ -209,8 +207,8 @@ static void pw_greet(struct work_struct *work)
 }
 
 /*
- * One that its endpoint knows of: it calls @peer, or @far calls it. With a reference for the
- * caller. NULL: the endpoint stops, or there is no memory.
+ * List a connection in the set of the endpoint: it calls @peer, or @far calls it. It has a
+ * reference for the caller. NULL: the endpoint stops, or there is no memory.
  */
 static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct kfi_peer *peer,
 				   struct pw_conn *far)
@@ -232,7 +230,7 @@ static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct kfi_peer *pe
 	conn->pc.dialed = peer;
 	if (far)
 		pw_get(far);
-	if (!kfi_home_list(&pe->home, &conn->pc, peer))
+	if (!kfi_conn_set_add(&pe->conn_set, &conn->pc, peer))
 		return conn;
 	if (far)
 		pw_put(far);
@@ -240,7 +238,7 @@ static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct kfi_peer *pe
 	return NULL;
 }
 
-/* ---- what the core asks for ---- */
+/* ---- operations of the provider ---- */
 
 static int pw_name(const struct kfi_ep *ep, const void *addr, void *name)
 {
@@ -333,7 +331,7 @@ static int pw_probe(struct kfi_peer_conn *pc)
 static const struct kfi_peer_ops pw_peer_ops = {
 	.name_len	= sizeof(u64),
 	.max_peers	= &pw_max_peers,
-	.patience_ms	= &pw_patience_ms,
+	.redial_timeout_ms	= &pw_patience_ms,
 	.name		= pw_name,
 	.cmp		= pw_cmp,
 	.dial		= pw_dial,
@@ -346,7 +344,7 @@ static const struct kfi_peer_ops pw_peer_ops = {
 	.show		= pw_show,
 };
 
-static const struct kfi_home_ops pw_home_ops = {
+static const struct kfi_conn_set_ops pw_conn_set_ops = {
 	.backlog	= &pw_backlog,
 	.get		= pw_ops_get,
 	.put		= pw_ops_put,
@@ -361,16 +359,16 @@ static int pw_ep_open(struct kfi_ep *ep)
 	struct pw_ep *pe = to_pw_ep(ep);
 
 	kfi_peers_init(&pe->peers, ep, &pw_peer_ops, pw_now->wq);
-	kfi_home_init(&pe->home, &pe->peers, &pw_home_ops, pw_now->wq);
+	kfi_conn_set_init(&pe->conn_set, &pe->peers, &pw_conn_set_ops, pw_now->wq);
 	return 0;
 }
 
 static void pw_ep_stop(struct kfi_ep *ep, int err)
 {
-	struct kfi_home *home = &to_pw_ep(ep)->home;
+	struct kfi_conn_set *set = &to_pw_ep(ep)->conn_set;
 
-	kfi_home_stop(home, err);
-	kfi_home_drain(home);
+	kfi_conn_set_stop(set, err);
+	kfi_conn_set_drain(set);
 }
 
 static void pw_ep_close(struct kfi_ep *ep)
@@ -387,13 +385,13 @@ static void pw_ep_close(struct kfi_ep *ep)
 
 static int pw_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
-	struct kfi_peer_conn *way;
+	struct kfi_peer_conn *pc;
 	struct pw_conn *conn;
 
 	rcu_read_lock();
-	way = kfi_peer_way(&to_pw_ep(ep)->peers, op);
-	if (!IS_ERR_OR_NULL(way)) {
-		conn = to_pw_conn(way);
+	pc = kfi_peer_find_conn(&to_pw_ep(ep)->peers, op);
+	if (!IS_ERR_OR_NULL(pc)) {
+		conn = to_pw_conn(pc);
 		spin_lock_bh(&conn->lock);
 		list_add_tail(&op->link, &conn->ops);
 		spin_unlock_bh(&conn->lock);
@@ -401,7 +399,7 @@ static int pw_tx(struct kfi_ep *ep, struct kfi_oper *op)
 			queue_work(pw_now->wq, &conn->run);
 	}
 	rcu_read_unlock();
-	return PTR_ERR_OR_ZERO(way);
+	return PTR_ERR_OR_ZERO(pc);
 }
 
 static void pw_removed(struct kfi_ep *ep, u32 index)
@@ -527,12 +525,12 @@ unsigned long pw_given(struct pw_conn *conn)
 	return pw_digits(&conn->ops, &conn->lock);
 }
 
-struct kfi_peer *pw_peer(struct pw_ep *pe, u64 name, int lane)
+struct kfi_peer *pw_peer(struct pw_ep *pe, u64 name, int ctx_id)
 {
 	struct kfi_peer *peer;
 
 	list_for_each_entry(peer, &pe->peers.list, entry)
-		if (*(u64 *)peer->name == name && peer->lane == lane)
+		if (*(u64 *)peer->name == name && peer->ctx_id == ctx_id)
 			return peer;
 	return NULL;
 }
@@ -556,7 +554,7 @@ struct pw_conn *pw_called(struct pw_ep *pe, const struct kfi_peer_call *call, in
 
 bool pw_accepted(struct pw_conn *conn, u64 incarnation)
 {
-	if (!kfi_peer_stands(&conn->pc)) {
+	if (!kfi_peer_is_dialing(&conn->pc)) {
 		pw_fail(conn, -EALREADY);
 		return false;
 	}

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * peer_world.h - a provider without a wire, for the tests of peers: its endpoints have numbers for
- * names and connections that the test, or another endpoint of the same world, is the far end of.
+ * peer_world.h - a provider without a network, for the tests of peers: its endpoints have numbers
+ * as names, and the far end of a connection is the test, or an endpoint of the same world.
  */
 #ifndef _KFI_KUNIT_PEER_WORLD_H
 #define _KFI_KUNIT_PEER_WORLD_H
 
-#include <kfi_home.h>
+#include <kfi_conn_set.h>
 #include "fake.h"
 
 extern unsigned int pw_shows;	/* calls of ops->show */
 
 #define PW_EPS		4
-#define PW_HANDS	8	/* that number what they post */
+#define PW_THREADS	8	/* threads whose posts are numbered */
 #define PW_COUNT_BITS	20
 
 /**
  * struct pw - the world
  * @eps: its endpoints
- * @wq: everything that is not done by the test
- * @live: calls are answered by the endpoint with the name, and what is posted arrives at once; else
- *	the test does it all
- * @dial_err: what ops->dial answers
+ * @wq: runs everything that the test does not do
+ * @live: endpoints of the world answer calls to their names, and posts arrive at once; otherwise
+ *	the test does all that
+ * @dial_err: what ops->dial returns
  * @while_dialing: called in the middle of ops->dial
  * @kept: connections that the test may look at until the world closes
  * @nr_conns: connections that have not been freed
- * @wrong: operations that arrived at somebody else, or before one posted earlier
+ * @wrong: operations that arrived at another peer, or before an earlier one
  * @ended: operations that arrived or were ended by a connection
  */
 struct pw {
@@ -48,33 +48,36 @@ struct pw {
 
 /**
  * struct pw_ep - an endpoint
- * @name: what others call it
- * @dials: calls begun
- * @home: every connection that has not ended
- * @last: the last that was dialled, and started
+ * @name: its name
+ * @dials: calls that were begun
+ * @conn_set: all connections that have not ended
+ * @last: the last connection that was dialed and started
  */
 struct pw_ep {
 	struct kfi_ep		ep;
 	struct kfi_peers	peers;
 	u64			name;
 	unsigned int		dials;
-	struct kfi_home		home;
+	struct kfi_conn_set	conn_set;
 	struct pw_conn		*last;
 };
 
-/** enum pw_said - what the far end has said last */
+/**
+ * enum pw_said - what the far end has said last
+ */
 enum pw_said { PW_NOTHING, PW_CALL, PW_ACCEPT, PW_REFUSE, PW_LET_IN, PW_DONE };
 
 /**
  * struct pw_conn - a connection
- * @pe: whose; @to: name of the far end
+ * @pe: its endpoint
+ * @to: name of the far end
  * @keep: in &pw.kept
- * @failed: bit 0: its end has begun, for @err
- * @started: by ops->start
+ * @failed: bit 0: its end has begun, with @err
+ * @started: ops->start was called
  * @lock: protects @ops, @said, @why
- * @ops: operations that it was given, in the order of their posts
- * @far: the other end, referenced (live)
- * @seen: the last number that each hand has sent through it
+ * @ops: operations of the connection, in the order of their posts
+ * @far: the other end, with a reference (live)
+ * @seen: number of the last operation of each thread that arrived
  */
 struct pw_conn {
 	struct kfi_peer_conn	pc;
@@ -90,12 +93,12 @@ struct pw_conn {
 	enum pw_said		said;
 	int			why;
 	struct pw_conn		*far;
-	u32			seen[PW_HANDS];
+	u32			seen[PW_THREADS];
 	struct work_struct	greet, run, down;
 };
 
 extern unsigned int pw_max_peers, pw_patience_ms;
-/* What a probe of an established connection finds: &kfi_peer_ops.probe */
+/* What &kfi_peer_ops.probe finds out about an established connection */
 extern int pw_there;
 
 static inline struct pw_conn *to_pw_conn(const struct kfi_peer_conn *pc)
@@ -105,13 +108,13 @@ static inline struct pw_conn *to_pw_conn(const struct kfi_peer_conn *pc)
 
 void pw_open(struct kunit *test, struct pw *pw);
 void pw_close(struct pw *pw);
-/* An enabled endpoint; the next name. */
+/* Open and enable an endpoint with the next name. */
 struct pw_ep *pw_ep(struct pw *pw);
-/* Everything that is queued now, and what that queues, has run; timers have not. */
+/* Wait until all work items, and those that they queue, have run; timers have not. */
 void pw_settle(struct pw *pw);
 /*
- * Post to @addr, which is @name's; that is looked at where live ones arrive. @context: a number >
- * 0, see pw_context().
+ * Post to @addr, which has the name @name; live connections check the name. @context: a number > 0,
+ * see pw_context().
  */
 int pw_send(struct pw_ep *pe, kfi_addr_t addr, u64 name, unsigned long context);
 
@@ -121,29 +124,30 @@ static inline int pw_post(struct pw_ep *pe, kfi_addr_t addr, unsigned long conte
 }
 
 /*
- * The @count'th of a hand: live ones of a hand that go through the same connection arrive in this
- * order.
+ * The context of operation @count of a thread: live connections check that operations of a thread
+ * over the same connection arrive in order.
  */
 static inline unsigned long pw_context(unsigned int hand, u32 count)
 {
 	return (unsigned long)hand << PW_COUNT_BITS | count;
 }
 
-/* The next entry of the queue: its context, and its error in *@err; 0: there is none. */
+/* Read the next entry: return its context, and its error in *@err; 0: there is none. */
 unsigned long pw_entry(struct pw *pw, int *err);
-/* Contexts of what waits at @peer or was given to @conn, as decimal digits. */
+/* Return the contexts of operations that wait at @peer or that @conn has, as decimal digits. */
 unsigned long pw_waiting(struct kfi_peer *peer);
 unsigned long pw_given(struct pw_conn *conn);
-/* The peer with this name and lane, or NULL. */
-struct kfi_peer *pw_peer(struct pw_ep *pe, u64 name, int lane);
+/* Return the peer with this name and &kfi_peer.ctx_id, or NULL. */
+struct kfi_peer *pw_peer(struct pw_ep *pe, u64 name, int ctx_id);
 
-/* Somebody calls. The connection, and the verdict in *@ret. Live: NULL, or with a reference. */
-struct pw_conn *pw_called(struct pw_ep *pe, const struct kfi_peer_call *call, int *ret);
-/* The far end has accepted, or been told that it is. Return: false: another call stands. */
-bool pw_accepted(struct pw_conn *conn, u64 incarnation);
 /*
- * Live: the far end's words; PW_LET_IN: one of pw_called() is told that it may, and is published.
+ * A peer calls. Return the connection, with a reference if the world is live, and the answer in
+ * *@ret.
  */
+struct pw_conn *pw_called(struct pw_ep *pe, const struct kfi_peer_call *call, int *ret);
+/* The far end has accepted, or is told that its call was. Return: false: another call stands. */
+bool pw_accepted(struct pw_conn *conn, u64 incarnation);
+/* Live: what the far end says. PW_LET_IN: a connection of pw_called() is accepted and published. */
 void pw_say(struct pw_conn *conn, enum pw_said what, int why);
 void pw_fail(struct pw_conn *conn, int err);
 void pw_get(struct pw_conn *conn);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Posting: what is refused, and what reaches the provider.
- */
+/* Posts: which are refused, and what reaches the provider. */
 #include <linux/delay.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
@@ -37,7 +35,7 @@ static struct kfi_oper *posted(struct post_world *p)
 	return list_last_entry(&p->fake->ops, struct kfi_oper, link);
 }
 
-/* Nothing was accepted, nothing is in use, no slot is taken. */
+/* The provider has no operation, and neither an operation nor a slot is in use. */
 static void expect_untouched(struct kunit *test, struct post_world *p)
 {
 	struct kfi_ep *ep = kfi_to_ep(p->ep);
@@ -111,7 +109,7 @@ static void post_recv_refusals(struct kunit *test)
 	post_close(test, &p);
 }
 
-/* A look that finds nothing is over at once. */
+/* A peek that finds nothing ends at once. */
 static void post_peek(struct kunit *test)
 {
 	struct kfi_msg_tagged msg = { .tag = 9, .context = &msg, .addr = KFI_ADDR_UNSPEC };
@@ -142,7 +140,7 @@ static void post_rma(struct kunit *test)
 	struct post_world p;
 
 	post_open(test, &p);
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_writemsg(p.ep, &msg, 0));	/* lengths differ */
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_writemsg(p.ep, &msg, 0));	/* the lengths differ */
 	msg.rma_iov_count = 0;
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_writemsg(p.ep, &msg, 0));
 	msg.rma_iov_count = 3;
@@ -176,7 +174,7 @@ static void expect_bytes(struct kunit *test, struct kfi_oper *op, const u8 *want
 	KUNIT_EXPECT_EQ(test, 0, memcmp(want, got, len));
 }
 
-/* The vector is copied, the data is not; with KFI_INJECT it is. */
+/* A vector is copied, the data only with KFI_INJECT. */
 static void post_payload(struct kunit *test)
 {
 	u8 *page = (u8 *)get_zeroed_page(GFP_KERNEL);
@@ -219,7 +217,9 @@ static void post_payload(struct kunit *test)
 	free_page((unsigned long)page);
 }
 
-/* Mapped entries say how long; pages say where. One mapped entry may stand for several. */
+/*
+ * Mapped entries have the lengths, pages the addresses. One mapped entry may cover several pages.
+ */
 static void post_sgl(struct kunit *test)
 {
 	u8 *page = (u8 *)__get_free_pages(GFP_KERNEL, 2);
@@ -254,7 +254,8 @@ static void post_sgl(struct kunit *test)
 }
 
 /*
- * Default flags count for calls without flags only; a level that is named replaces the default one.
+ * Default flags count only for calls without flags. A completion level in the call replaces the
+ * default one.
  */
 static void post_default_flags(struct kunit *test)
 {
@@ -300,7 +301,7 @@ static void post_default_flags(struct kunit *test)
 	post_close(test, &p);
 }
 
-/* One event for a cancelled receive, the others wait on. */
+/* A canceled receive has one event; the others still wait. */
 static void post_cancel(struct kunit *test)
 {
 	struct kfi_cq_err_entry wc = {};
@@ -338,7 +339,7 @@ static void post_space_pool(struct kunit *test)
 	int i;
 
 	post_open(test, &p);
-	/* there is room: at once */
+	/* there is room, so it calls at once */
 	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
 	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&calls) == 1));
 	for (i = 0; i < 8; i++)
@@ -359,9 +360,9 @@ static void post_space_pool(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, NULL, NULL));
 	fake_finish(p.fake, 0);
 	msleep(20);
-	KUNIT_EXPECT_EQ(test, 2, atomic_read(&calls));		/* disarmed */
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&calls));		/* disarmed, so it does not call */
 	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
-	/* closed while armed */
+	/* close while armed */
 	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
 	post_close(test, &p);
 }
@@ -381,7 +382,7 @@ static void post_space_cq(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
 	fake_finish(p.fake, 0);
-	/* the entry is unread */
+	/* no slot: the entry was not read */
 	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
 	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
 	msleep(20);
@@ -412,3 +413,232 @@ static struct kunit_suite post_suite = {
 };
 
 kunit_test_suite(post_suite);
+
+/*
+ * Receives that the device matches: kfi.ko passes each to the provider once, keeps a slot of the
+ * queue for it, and does no matching.
+ */
+
+/**
+ * struct hw - a world whose provider matches receives
+ * @posted: receives that the provider has, oldest first
+ * @refuse: error that rx_posted returns; 0: none
+ */
+struct hw {
+	struct kfi_world	*w;
+	struct kfi_info		*info;
+	struct kfid_cq		*cq;
+	struct kfid_ep		*ep;
+	struct list_head	posted;
+	int			refuse;
+	int			(*open)(struct kfi_ep *ep);
+};
+
+static struct hw *hw;	/* one test at a time */
+
+static int hw_open_ep(struct kfi_ep *ep)
+{
+	ep->hw_recv = true;
+	return hw->open(ep);
+}
+
+static int hw_posted(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	if (hw->refuse)
+		return hw->refuse;
+	list_add_tail(&op->link, &hw->posted);
+	return 0;
+}
+
+static struct kfi_oper *hw_take(void *context, bool any)
+{
+	struct kfi_oper *op;
+
+	list_for_each_entry(op, &hw->posted, link) {
+		if (any || op->context == context) {
+			list_del(&op->link);
+			return op;
+		}
+	}
+	return NULL;
+}
+
+static struct kfi_oper *hw_cancel(struct kfi_ep *ep, void *context)
+{
+	return hw_take(context, false);
+}
+
+static void hw_end(struct kunit *test, size_t len, u64 flags, u64 data, int err)
+{
+	struct kfi_oper *op = hw_take(NULL, true);
+
+	KUNIT_ASSERT_NOT_NULL(test, op);
+	local_bh_disable();
+	kfi_recv_complete(op, len, flags, data, err);
+	local_bh_enable();
+}
+
+static void hw_open(struct kunit *test)
+{
+	hw = kunit_kzalloc(test, sizeof(*hw), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, hw);
+	INIT_LIST_HEAD(&hw->posted);
+	hw->w = fake_open(test);
+	hw->open = hw->w->ops.ep_open;
+	hw->w->ops.ep_open = hw_open_ep;
+	hw->w->ops.rx_posted = hw_posted;
+	hw->w->ops.rx_cancel = hw_cancel;
+	hw->info = fake_info(hw->w, KFI_EP_RDM);
+	hw->cq = fake_cq(hw->w, 4, 0, NULL, NULL);
+	hw->ep = fake_rdm(hw->w, hw->info, hw->cq);
+}
+
+static void hw_close(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, list_empty(&hw->posted));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&hw->ep->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&hw->cq->fid));
+	kfi_freeinfo(hw->info);
+	fake_close(hw->w);
+}
+
+static void expect_entry(struct kunit *test, void *context, int err, u64 flags, size_t len,
+			 u64 data)
+{
+	struct kfi_cq_err_entry wc = {};
+	struct kfi_cq_tagged_entry entry;
+
+	if (err) {
+		KUNIT_ASSERT_EQ(test, -KFI_EAVAIL, kfi_cq_read(hw->cq, &entry, 1));
+		KUNIT_ASSERT_EQ(test, 1, kfi_cq_readerr(hw->cq, &wc, 0));
+		KUNIT_EXPECT_PTR_EQ(test, context, wc.op_context);
+		KUNIT_EXPECT_EQ(test, err, wc.err);
+		KUNIT_EXPECT_EQ(test, flags, wc.flags);
+		return;
+	}
+	KUNIT_ASSERT_EQ(test, 1, kfi_cq_read(hw->cq, &entry, 1));
+	KUNIT_EXPECT_PTR_EQ(test, context, entry.op_context);
+	KUNIT_EXPECT_EQ(test, flags, entry.flags);
+	KUNIT_EXPECT_EQ(test, len, entry.len);
+	KUNIT_EXPECT_EQ(test, data, entry.data);
+}
+
+/* Receives end in the order and with the results that the provider reports. */
+static void hw_recv_ends(struct kunit *test)
+{
+	u8 buf[3][16];
+
+	hw_open(test);
+	KUNIT_EXPECT_EQ(test, 0, kfi_recv(hw->ep, buf[0], 16, NULL, KFI_ADDR_UNSPEC, buf[0]));
+	KUNIT_EXPECT_EQ(test, 0, kfi_recv(hw->ep, buf[1], 16, NULL, KFI_ADDR_UNSPEC, buf[1]));
+	KUNIT_EXPECT_EQ(test, 0, kfi_recv(hw->ep, buf[2], 16, NULL, KFI_ADDR_UNSPEC, buf[2]));
+	hw_end(test, 7, 0, 0, 0);
+	hw_end(test, 0, KFI_REMOTE_CQ_DATA, 0x1234, 0);
+	hw_end(test, 0, 0, 0, -KFI_ETRUNC);
+	expect_entry(test, buf[0], 0, KFI_MSG | KFI_RECV, 7, 0);
+	expect_entry(test, buf[1], 0, KFI_MSG | KFI_RECV | KFI_REMOTE_CQ_DATA, 0, 0x1234);
+	expect_entry(test, buf[2], KFI_ETRUNC, KFI_MSG | KFI_RECV, 0, 0);
+	hw_close(test);
+}
+
+/*
+ * Each receive has a slot. A receive that the provider refuses keeps neither slot nor operation.
+ * With -ESHUTDOWN the receive is accepted and ends at once.
+ */
+static void hw_recv_room(struct kunit *test)
+{
+	u8 buf[16];
+	int i;
+
+	hw_open(test);
+	hw->refuse = -ENOMEM;
+	for (i = 0; i < 20; i++)
+		KUNIT_EXPECT_EQ(test, -ENOMEM,
+				kfi_recv(hw->ep, buf, 16, NULL, KFI_ADDR_UNSPEC, buf));
+	hw->refuse = -ESHUTDOWN;
+	for (i = 0; i < 20; i++) {
+		KUNIT_EXPECT_EQ(test, 0, kfi_recv(hw->ep, buf, 16, NULL, KFI_ADDR_UNSPEC, buf));
+		expect_entry(test, buf, ESHUTDOWN, KFI_MSG | KFI_RECV, 0, 0);
+	}
+	hw->refuse = 0;
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, 0, kfi_recv(hw->ep, buf, 16, NULL, KFI_ADDR_UNSPEC, buf));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_recv(hw->ep, buf, 16, NULL, KFI_ADDR_UNSPEC, buf));
+	for (i = 0; i < 4; i++)
+		hw_end(test, i, 0, 0, 0);
+	for (i = 0; i < 4; i++)
+		expect_entry(test, buf, 0, KFI_MSG | KFI_RECV, i, 0);
+	hw_close(test);
+}
+
+/* kfi_cancel() ends a receive that the provider returns, and finds none otherwise. */
+static void hw_recv_cancelled(struct kunit *test)
+{
+	u8 buf[2][16];
+
+	hw_open(test);
+	KUNIT_EXPECT_EQ(test, 0, kfi_recv(hw->ep, buf[0], 16, NULL, KFI_ADDR_UNSPEC, buf[0]));
+	KUNIT_EXPECT_EQ(test, 0, kfi_recv(hw->ep, buf[1], 16, NULL, KFI_ADDR_UNSPEC, buf[1]));
+	KUNIT_EXPECT_EQ(test, 0, kfi_cancel(&hw->ep->fid, buf[1]));
+	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&hw->ep->fid, buf[1]));
+	expect_entry(test, buf[1], ECANCELED, KFI_MSG | KFI_RECV, 0, 0);
+	hw_end(test, 1, 0, 0, 0);
+	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&hw->ep->fid, buf[0]));
+	expect_entry(test, buf[0], 0, KFI_MSG | KFI_RECV, 1, 0);
+	hw_close(test);
+}
+
+/* Such an endpoint refuses to peek, and to be bound to a shared receive context. */
+static void hw_recv_alone(struct kunit *test)
+{
+	struct kfi_msg_tagged msg = { .tag = 9, .context = &msg, .addr = KFI_ADDR_UNSPEC };
+	struct kfid_ep *ep, *srx;
+
+	hw_open(test);
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_trecvmsg(hw->ep, &msg, KFI_PEEK));
+	hw->w->info.tx_attr = hw->info->tx_attr;
+	hw->w->info.rx_attr = hw->info->rx_attr;
+	hw->w->info.ep_attr = hw->info->ep_attr;
+	KUNIT_ASSERT_EQ(test, 0, kfi_srx_context(&hw->w->domain.fid, NULL, &srx, NULL));
+	hw->info->ep_attr->rx_ctx_cnt = KFI_SHARED_CONTEXT;
+	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&hw->w->domain.fid, hw->info, &ep, NULL));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_ep_bind(ep, &srx->fid, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&srx->fid));
+	hw_close(test);
+}
+
+/*
+ * A provider may support both ways of matching, but an endpoint whose device matches needs the
+ * operations for that.
+ */
+static void hw_recv_nobody(struct kunit *test)
+{
+	struct kfid_ep *ep;
+
+	hw_open(test);
+	hw->w->ops.rx_posted = NULL;
+	hw->w->ops.rx_cancel = NULL;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&hw->w->domain.fid, hw->info, &ep, NULL));
+	hw->w->ops.rx_posted = hw_posted;
+	hw->w->ops.rx_cancel = hw_cancel;
+	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&hw->w->domain.fid, hw->info, &ep, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	hw_close(test);
+}
+
+static struct kunit_case hw_recv_cases[] = {
+	KUNIT_CASE(hw_recv_ends),
+	KUNIT_CASE(hw_recv_room),
+	KUNIT_CASE(hw_recv_cancelled),
+	KUNIT_CASE(hw_recv_alone),
+	KUNIT_CASE(hw_recv_nobody),
+	{}
+};
+
+static struct kunit_suite hw_recv_suite = {
+	.name = "kfi_hw_recv",
+	.test_cases = hw_recv_cases,
+};
+
+kunit_test_suite(hw_recv_suite);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How much the peers of an RDM endpoint can make it hold, and which callers are refused. The source
- * is compiled into this module, for kfi.ko exports nothing of it. A connection is here what the
- * accounts look at: a name, windows, and messages that it leaves behind. All of these messages were
- * promised to their senders, so none is ever dropped. Names are those of kfi_sockets.
+ * How much the peers of an RDM endpoint can make it hold, and which callers are refused. kfi.ko
+ * exports nothing of the accounts, so their source is compiled into this module. A connection
+ * consists of what the accounts look at: a name, windows, and messages that it leaves. All of these
+ * messages were promised to their senders, so none is ever dropped. Names are those of kfi_sockets.
  */
 #include <kunit/test.h>
 #include <kfi_inaddr.h>
@@ -46,7 +46,11 @@ void kfp_conn_put(struct kfp_conn *conn)
 {
 }
 
-/** struct held_world - @pe: the endpoint; @dead: connections that have left messages, by @link */
+/**
+ * struct held_world - state of a test
+ * @pe: the endpoint
+ * @dead: connections that have left messages, linked by &held_conn.link
+ */
 struct held_world {
 	struct kfi_proto_ep	pe;
 	struct list_head	dead;
@@ -77,7 +81,7 @@ static int held_init(struct kunit *test)
 	return 0;
 }
 
-/* All messages are received: nothing is charged any more. */
+/* Receive all messages. Then nothing is charged any more. */
 static void held_exit(struct kunit *test)
 {
 	struct held_world *w = test->priv;
@@ -130,7 +134,7 @@ static struct held_conn *held_new(struct kunit *test, union kfi_inaddr name, boo
 	return c;
 }
 
-/* A connection begins, or is refused: @expect. */
+/* A connection begins, or is refused, as @expect says. */
 static struct held_conn *held_join(struct kunit *test, union kfi_inaddr name, bool dialed,
 				   int expect)
 {
@@ -140,7 +144,7 @@ static struct held_conn *held_join(struct kunit *test, union kfi_inaddr name, bo
 	return c;
 }
 
-/* A connection ends, and leaves @units of messages. */
+/* A connection ends and leaves messages of @units. */
 static void held_down(struct kunit *test, struct held_conn *c, u32 units)
 {
 	struct held_world *w = test->priv;
@@ -153,7 +157,7 @@ static void held_down(struct kunit *test, struct held_conn *c, u32 units)
 	kfp_account_down(&c->conn);
 }
 
-/* A peer comes back until it is refused. Return: what it has left. */
+/* A peer connects again until it is refused. Return: units of the messages that it has left. */
 static u32 held_fill(struct kunit *test, union kfi_inaddr name)
 {
 	struct held_world *w = test->priv;
@@ -167,7 +171,7 @@ static u32 held_fill(struct kunit *test, union kfi_inaddr name)
 	return w->pe.accounts->all.left - before;
 }
 
-/* The callers of a peer that has left as much as it may are refused; a call of ours is not. */
+/* A peer that has left as much as it may can't call any more, but we can call it. */
 static void held_peer_full(struct kunit *test)
 {
 	union kfi_inaddr name = held_name(0, 1, 700);
@@ -182,7 +186,7 @@ static void held_peer_full(struct kunit *test)
 	held_down(test, c, 0);
 }
 
-/* Some sources leave as much as all may leave: others are served, as little as it may be. */
+/* Some sources have left as much as all may leave: others get the smallest window. */
 static void held_all_full(struct kunit *test)
 {
 	struct held_world *w = test->priv;
@@ -222,7 +226,7 @@ static void held_network(struct kunit *test)
 		held_down(test, c[i], 0);
 }
 
-/* The name of a peer looks like that of its source, but has an account of its own. */
+/* A peer with port 0 has the same name as its source, but has its own account. */
 static void held_port_zero(struct kunit *test)
 {
 	struct held_world *w = test->priv;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The message protocol over a link that is memory: what a caller can say before frames flow, and in
- * which order a link may report. The protocol runs in kfi.ko; the link below it is this file.
+ * The message protocol over a link in memory: what a caller can send before frames flow, and in
+ * which order a link may report. The protocol runs in kfi.ko; the link below it is in this file.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -201,7 +201,7 @@ static void ml_exit(struct kunit *test)
 	kfi_proto_exit(&w->proto);
 }
 
-/* A caller has come, and its link may report. */
+/* Connect a caller. Its link may report from here on. */
 static struct ml_link *ml_called(struct kunit *test, struct ml_caller *caller)
 {
 	struct ml_world *w = test->priv;
@@ -215,7 +215,7 @@ static struct ml_link *ml_called(struct kunit *test, struct ml_caller *caller)
 	return to_ml(link);
 }
 
-/* Bytes have come, as in softirq. */
+/* Receive bytes, as in softirq. */
 static void ml_receive(struct ml_link *ml)
 {
 	spin_lock_bh(&ml->lock);
@@ -247,7 +247,7 @@ static struct kfw_hello *ml_hello(struct ml_caller *caller)
 	return hello;
 }
 
-/* The protocol closes the link by itself. */
+/* Wait until the protocol has closed the link by itself. */
 static void ml_closes(struct kunit *test, struct ml_caller *caller)
 {
 	KUNIT_EXPECT_NE(test, 0ul, wait_for_completion_timeout(&caller->closed, WAIT));
@@ -256,7 +256,7 @@ static void ml_closes(struct kunit *test, struct ml_caller *caller)
 /* ---- the tests ---- */
 
 /*
- * A caller has sent nonsense before its link says that it is up. Nothing of it is read until then:
+ * A caller has sent an invalid hello before its link reports up. Nothing of it is read until then:
  * the connection would end, and be freed, while the link still holds it.
  */
 static void nonsense_comes_early(struct kunit *test)
@@ -277,7 +277,8 @@ static void nonsense_comes_early(struct kunit *test)
 }
 
 /*
- * A caller of another version is known by its first eight bytes, whatever the rest of its hello is.
+ * A caller of another version is recognized by its first eight bytes, whatever the rest of its
+ * hello is.
  */
 static void version_is_looked_at_first(struct kunit *test)
 {
@@ -292,7 +293,10 @@ static void version_is_looked_at_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (size_t)KFW_FROZEN, caller->off);
 }
 
-/* A hello that comes byte by byte is as good as one that comes at once: its request is rejected. */
+/*
+ * A hello that arrives byte by byte is as good as one that arrives at once: its request is
+ * rejected.
+ */
 static void hello_comes_in_pieces(struct kunit *test)
 {
 	const struct kfw_hello *answer;
@@ -318,7 +322,7 @@ static void hello_comes_in_pieces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)ECONNREFUSED, le32_to_cpu(answer->status));
 }
 
-/* The end of a link that has brought a hello comes after the hello: it is answered all the same. */
+/* A link ends behind a hello, which is answered all the same. */
 static void hello_then_end(struct kunit *test)
 {
 	struct ml_caller *caller = ml_caller(test);
@@ -332,7 +336,7 @@ static void hello_then_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sizeof(struct kfw_hello), caller->out_len);
 }
 
-/* A link that says once more that it is up changes nothing, whatever the state is. */
+/* A link that reports up once more changes nothing, in any state. */
 static void up_comes_twice(struct kunit *test)
 {
 	struct ml_caller *caller = ml_caller(test);
@@ -342,13 +346,13 @@ static void up_comes_twice(struct kunit *test)
 	kfi_link_up(&ml->link);
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, (u8)KFP_GREETING, READ_ONCE(conn->state));
-	WRITE_ONCE(conn->state, KFP_WAITING);	/* as if its request waited for the consumer */
+	WRITE_ONCE(conn->state, KFP_WAITING);	/* as if the request waited for the consumer */
 	kfi_link_up(&ml->link);
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, (u8)KFP_WAITING, READ_ONCE(conn->state));
 }
 
-/* A caller that says nothing is gone when the passive endpoint closes. */
+/* A caller without a hello is gone when the passive endpoint closes. */
 static void silence_ends_with_the_listener(struct kunit *test)
 {
 	struct ml_world *w = test->priv;
@@ -361,9 +365,7 @@ static void silence_ends_with_the_listener(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, completion_done(&caller->closed));
 }
 
-/*
- * More callers of one source than there is room for: the oldest that has said nothing makes room.
- */
+/* More callers of one source than the backlog permits: the oldest without a hello makes room. */
 static void oldest_makes_room(struct kunit *test)
 {
 	struct ml_world *w = test->priv;
@@ -380,7 +382,7 @@ static void oldest_makes_room(struct kunit *test)
 	kfi_proto_pep_close(&w->ppep.pep);
 }
 
-/* More room, without the link's callback: the protocol has to look by itself. */
+/* Make room without a callback of the link: the protocol has to look by itself. */
 static void ml_room(struct ml_link *ml, size_t room)
 {
 	spin_lock_bh(&ml->lock);
@@ -389,8 +391,8 @@ static void ml_room(struct ml_link *ml, size_t room)
 }
 
 /*
- * A caller is to be rejected, and its link has room for a part of the answer only. The work item
- * does not wait for room, because other connections need its work queue; the rest follows later.
+ * A caller is rejected, and its link has room for a part of the answer only. The work item does not
+ * wait for room, because other connections need its workqueue; the rest follows later.
  */
 static void full_link_holds_up_nobody(struct kunit *test)
 {

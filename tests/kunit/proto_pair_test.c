@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The message protocol between two endpoints whose links have places, see pair_world.h.
+ * The message protocol between two endpoints whose links have places for payload, see pair_world.h.
  */
 #include <linux/delay.h>
 #include "pair_world.h"
@@ -81,8 +81,8 @@ static void pm_slot_post(struct pm_slot *s)
 }
 
 /*
- * Post an operation of any kind for each slot; or, to region @target, writes and reads. The link of
- * the target may still read a region from which a read has ended.
+ * Post an operation of any kind for each slot; or, if @target is a region, only writes and reads of
+ * that region. The link of the target may still read a region from which a read has ended.
  */
 static void pm_batch_post(int target)
 {
@@ -104,9 +104,7 @@ static void pm_batch_post(int target)
 	}
 }
 
-/*
- * The data is there when its receiver is told. Memory that was returned is used for other things.
- */
+/* Check the data when its receiver gets the completion, and overwrite memory that was returned. */
 static void pm_slot_ended(struct pm_slot *s, u8 what, int err)
 {
 	bool data = what == (s->kind == PM_MSG || s->kind == PM_TWRITE ? PM_RX : PM_TX);
@@ -142,7 +140,7 @@ static bool pm_reap(int i)
 	return true;
 }
 
-/* Wait until nothing is pending but @but. */
+/* Wait until nothing is pending except @but. */
 static bool pm_settled(u8 but)
 {
 	unsigned int i;
@@ -187,7 +185,7 @@ static void all_kinds(struct kunit *test)
 	KUNIT_EXPECT_GT(test, atomic_read(&pm.lates), 0);
 }
 
-/* Short and long writes to the same memory: those that go to places overtake no other one. */
+/* Short and long writes to the same memory: those that go to places do not overtake others. */
 static void writes_in_order(struct kunit *test)
 {
 	int round, i;
@@ -207,14 +205,14 @@ static void writes_in_order(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, 0, (int)ret);
 		}
 		for (i = 0; i < 8; i++)
-			pm_slots[i].len = 0;	/* nothing is left to pm_slot_ended() */
+			pm_slots[i].len = 0;	/* pm_slot_ended() does not check the data */
 		pm_wait(0);
 		KUNIT_EXPECT_NULL(test,
 				  memchr_inv(pm.area[1] + (PM_SLOTS - 1) * PM_MAX, 7, PM_MAX));
 	}
 }
 
-/* When a region has ended its memory is the owner's again, whatever the peer does to it. */
+/* When a region has ended its memory belongs to the owner again, whatever the peer does. */
 static void region_ends(struct kunit *test)
 {
 	int round, i;
@@ -247,7 +245,7 @@ static bool pm_canceled(void)
 	return pm_settled(0);
 }
 
-/* The link ends at any moment. Each operation ends once, and each memory is its owner's again. */
+/* The link ends at a random moment. Each operation ends once, and all memory is returned. */
 static void link_ends(struct kunit *test)
 {
 	int round;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * provider_test.c - who may register, what kfi_getinfo() makes of several
- * providers, and the life of fabrics and domains
+ * provider_test.c - which providers may register, how kfi_getinfo() combines several providers, and
+ * the life of fabrics and domains
  */
 #include <kunit/test.h>
 #include <linux/err.h>
@@ -13,16 +13,16 @@
 
 #define NODE	"kunit-node"	/* no other provider knows it */
 
-/* ---- providers that only talk ---- */
+/* ---- fake providers ---- */
 
 struct fake {
 	struct kfi_provider	prov;
-	int			ret;		/* of getinfo, after its offers */
-	int			offers;		/* how many */
+	int			ret;		/* what getinfo returns after its offers */
+	int			offers;		/* number of offers */
 	int			asked;
-	int			domains;	/* open */
-	int			refuse;		/* of domain_open */
-	void			*device;	/* under domains that are opened next */
+	int			domains;	/* open domains */
+	int			refuse;		/* what domain_open returns */
+	void			*device;	/* of domains that are opened next */
 };
 
 static struct fake *to_fake(const struct kfi_provider *prov)
@@ -214,7 +214,7 @@ static void test_again(struct kunit *test)
 	}
 }
 
-/* Every operation that a minimal provider has is one that it must have. */
+/* Each operation of a minimal provider is mandatory. */
 static void test_mandatory(struct kunit *test)
 {
 	struct kfi_prov_ops ops = fake_ops;
@@ -225,7 +225,7 @@ static void test_mandatory(struct kunit *test)
 	for (slot = (void **)&ops.getinfo; slot < (void **)(&ops + 1); slot++) {
 		void *op = *slot;
 
-		if (!op || op == fake_domain_close)	/* which is optional */
+		if (!op || op == fake_domain_close)	/* optional */
 			continue;
 		*slot = NULL;
 		KUNIT_EXPECT_NOT_NULL_MSG(test, kfi_missing_op(&ops), "slot %zd",
@@ -253,7 +253,7 @@ static struct kfi_oper *some_cancel(struct kfi_ep *ep, void *context)
 	return NULL;
 }
 
-/* Operations that make sense together only */
+/* Operations that need each other */
 static void test_groups(struct kunit *test)
 {
 	struct kfi_prov_ops ops = fake_ops;
@@ -265,7 +265,7 @@ static void test_groups(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, kfi_missing_op(&ops), "rx_cancel");
 	ops.rx_cancel = some_cancel;
 	KUNIT_EXPECT_NULL(test, kfi_missing_op(&ops));
-	ops.rx_matched = NULL;		/* receives are the hardware's: there is no matching */
+	ops.rx_matched = NULL;		/* receives that the device matches need no matching here */
 	ops.rx_drop = NULL;
 	KUNIT_EXPECT_NULL(test, kfi_missing_op(&ops));
 }
@@ -486,7 +486,7 @@ static void test_bad_handles(struct kunit *test)
 	kfi_freeinfo(info);
 }
 
-/* A hint that names an open object: yes only for what that object stands for */
+/* A hint with an open object matches only what that object is for. */
 static void test_reuse(struct kunit *test)
 {
 	struct kfi_fabric_attr fab_hint = {};
@@ -502,7 +502,7 @@ static void test_reuse(struct kunit *test)
 
 	fab_hint.fabric = fabric;
 	KUNIT_ASSERT_EQ(test, getinfo(&hints, 0, &again), 0);
-	KUNIT_EXPECT_EQ(test, length(again), 2);	/* both of a's, none of b's */
+	KUNIT_EXPECT_EQ(test, length(again), 2);	/* both of provider a, none of b */
 	KUNIT_EXPECT_PTR_EQ(test, again->fabric_attr->fabric, fabric);
 	kfi_freeinfo(again);
 
@@ -516,17 +516,14 @@ static void test_reuse(struct kunit *test)
 	fab_hint.prov_name = "kunit-b";
 	expect_none(test, &hints, -ENODATA);
 	fab_hint.prov_name = NULL;
-	fab_hint.fabric = (struct kfid_fabric *)domain;	/* no fabric */
+	fab_hint.fabric = (struct kfid_fabric *)domain;	/* not a fabric */
 	expect_none(test, &hints, -ENODATA);
 	KUNIT_EXPECT_EQ(test, kfi_close(&domain->fid), 0);
 	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), 0);
 	kfi_freeinfo(info);
 }
 
-/*
- * A device goes: the domain on it is dead and no longer what a hint can name, the one beside it
- * works on.
- */
+/* A device goes: a hint with the domain on it matches nothing, and the other domain still works. */
 static void test_device_gone(struct kunit *test)
 {
 	struct kfi_domain_attr dom_hint = {};
@@ -559,7 +556,7 @@ static void test_device_gone(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, entry.fid, &domain[0]->fid);
 
 	kfi_device_gone(&device[1]);
-	KUNIT_EXPECT_EQ(test, kfi_close(&domain[1]->fid), 0);	/* its event goes with it */
+	KUNIT_EXPECT_EQ(test, kfi_close(&domain[1]->fid), 0);	/* frees the unread event as well */
 	KUNIT_EXPECT_EQ(test, kfi_eq_read(eq, &event, &entry, sizeof(entry), 0), (ssize_t)-EAGAIN);
 	KUNIT_EXPECT_EQ(test, kfi_close(&domain[0]->fid), 0);
 	KUNIT_EXPECT_EQ(test, fake_a.domains, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How much of a stream kfi_sockets looks at in one run with bottom halves off. The source is
- * compiled into this module, for a provider exports nothing; TCP is a buffer of frames here, and
- * what frames mean is not this test's business.
+ * How much of a stream kfi_sockets reads in one run with bottom halves off. kfi_sockets exports
+ * nothing, so its source is compiled into this module. A buffer of frames replaces TCP; the test
+ * ignores the contents of frames.
  */
 #include <kunit/test.h>
 #include <linux/skbuff.h>
@@ -10,24 +10,24 @@
 
 static int stream_read(struct sock *sk, read_descriptor_t *desc, sk_read_actor_t actor);
 #define tcp_read_sock stream_read
-/* Not the names of kfi.ko, which other tests of this module call */
+/* avoid the names of kfi.ko, which other tests of this module call */
 #define kfi_rx_head stream_rx_head
 #define kfi_rx_live stream_rx_live
 #define kfi_rx_placed stream_rx_placed
 #include "../../providers/sockets/stream.c"
 #undef tcp_read_sock
 
-#define FRAMES		100000U		/* as a receive buffer of a few MiB has them */
+#define FRAMES		100000U		/* as in a receive buffer of a few MiB */
 #define PER_SKB		500U
-#define FRAME		56U		/* bytes; what they mean is the protocol's business */
+#define FRAME		56U		/* bytes of a frame */
 
 /**
- * struct stream - what has come, and what became of it
+ * struct stream - state of the stream
  * @skb: PER_SKB frames
  * @left: frames that have not been read
- * @off: of the first of them in @skb
- * @read: frames that were looked at
- * @most: ... in one run
+ * @off: offset in @skb of the first of them
+ * @read: frames that were read
+ * @most: frames that were read in one run, at most
  */
 static struct stream {
 	struct sk_buff	*skb;
@@ -35,7 +35,7 @@ static struct stream {
 	unsigned int	read, most;
 } stream;
 
-/* As tcp_read_sock(): until the actor takes no more, or there is no more. */
+/* As tcp_read_sock(): until the actor takes no more, or no frame is left. */
 static int stream_read(struct sock *sk, read_descriptor_t *desc, sk_read_actor_t actor)
 {
 	unsigned int before = stream.read;
@@ -54,7 +54,7 @@ static int stream_read(struct sock *sk, read_descriptor_t *desc, sk_read_actor_t
 	return 0;
 }
 
-/* ---- what the protocol would do ---- */
+/* ---- functions of the protocol ---- */
 
 size_t kfi_rx_head(struct kfi_link *link, const void *bytes, size_t len)
 {
@@ -94,7 +94,7 @@ static void stream_is_read_in_pieces(struct kunit *test)
 	kfree_skb(stream.skb);
 }
 
-/* A link that is told to stop leaves everything where it is. */
+/* A link that has to stop reads nothing. */
 static void stream_stops(struct kunit *test)
 {
 	struct ks_link *kl = kunit_kzalloc(test, sizeof(*kl), GFP_KERNEL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What directly polled queues look at: a device that has things to say, and tells so once when it
- * is armed.
+ * Completion sources (struct kfi_source) of queues that consumers poll: a device that has events,
+ * and interrupts once after it was armed.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -10,13 +10,18 @@
 #include "fake.h"
 
 /**
- * struct gadget - what a provider would have
- * @ep: its endpoint, no more than two queues; @cq: where what it says becomes entries
- * @lock: protects @said, the things it has to say, and @armed
- * @next: the number of the next entry; @inside: who looks; @wrong: more than one did
- * @hot: what it said to a sleeper was left to readers
- * @arms: how often it was armed; @readers: looks of readers that found something, @softirqs: of
- *	softirq
+ * struct gadget - the device of a provider
+ * @ep: its endpoint, with one or two queues
+ * @cq: queue for the entries
+ * @lock: protects @said and @armed
+ * @said: events that were not polled
+ * @next: number of the next entry
+ * @inside: calls of poll in progress
+ * @wrong: calls of poll that ran at the same time, or outside of softirq
+ * @hot: the source stayed hot although a reader slept
+ * @arms: how often it was armed
+ * @readers: calls of poll by readers that found events
+ * @softirqs: calls of poll by softirq that found events
  */
 struct gadget {
 	struct kfi_source	src;
@@ -77,7 +82,7 @@ static bool gadget_arm(struct kfi_source *src)
 
 static const struct kfi_source_ops gadget_ops = { .poll = gadget_poll, .arm = gadget_arm };
 
-/* It has one more thing to say. False: the queue has no room. */
+/* Add an event. Return: false: the queue has no room. */
 static bool gadget_say(struct gadget *d)
 {
 	bool tell;
@@ -156,7 +161,7 @@ static void source_wanted(struct kunit *test)
 	fake_close(w);
 }
 
-/* Nobody polls: softirq has it, each time. */
+/* Nobody polls the queue: the softirq polls the source, each time. */
 static void source_unattended(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -176,8 +181,8 @@ static void source_unattended(struct kunit *test)
 }
 
 /*
- * Who begins to poll when softirq is about to look need not wait for it: it may be a thread that
- * has to wait for him.
+ * A thread that begins to poll while the softirq is due does not wait for it: the softirq may run
+ * in ksoftirqd, which may have to wait for that thread.
  */
 static void source_overtaken(struct kunit *test)
 {
@@ -198,8 +203,8 @@ static void source_overtaken(struct kunit *test)
 }
 
 /*
- * Who polls gets it without softirq and without the device, which is armed anew when there is
- * silence, and when he has gone.
+ * A poller gets the entries without softirq and interrupts. The device is armed again when there
+ * were no events for a while, or the poller has stopped.
  */
 static void source_attended(struct kunit *test)
 {
@@ -208,7 +213,7 @@ static void source_attended(struct kunit *test)
 	int i, arms = atomic_read(&d->arms);
 
 	KUNIT_EXPECT_EQ(test, 0, gadget_read(d));
-	/* as a poller who has the CPU for himself, and no softirq with it */
+	/* as if the poller had the CPU and kept softirqs from it */
 	local_bh_disable();
 	for (i = 1; i <= 10; i++) {
 		KUNIT_EXPECT_TRUE(test, gadget_say(d));
@@ -221,14 +226,14 @@ static void source_attended(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fake_soon((gadget_read(d), gadget_armed(d))));
 	KUNIT_EXPECT_EQ(test, arms + 1, atomic_read(&d->arms));
 	KUNIT_EXPECT_EQ(test, 0, gadget_read(d));
-	KUNIT_EXPECT_TRUE(test, gadget_say(d));	/* hot again; and nobody comes */
+	KUNIT_EXPECT_TRUE(test, gadget_say(d));	/* hot again; now nobody polls */
 	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&d->softirqs) == 1 && gadget_armed(d)));
 	KUNIT_EXPECT_EQ(test, 11, gadget_read(d));
 	gadget_end(test, d);
 	fake_close(w);
 }
 
-/* A poller of either queue will do, and kfi_cq_poll() polls as well. */
+/* Polling either queue polls the source, and kfi_cq_poll() does as well. */
 static void source_two_queues(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -266,8 +271,8 @@ static int say_later(void *arg)
 }
 
 /*
- * A reader who sleeps leaves it to softirq, what is hot already and what comes then, in spite of
- * another one who polls.
+ * A reader that sleeps leaves the source to the softirq, also if the source is hot or another
+ * reader polls.
  */
 static void source_sleeper(struct kunit *test)
 {
@@ -282,7 +287,7 @@ static void source_sleeper(struct kunit *test)
 	local_bh_enable();
 	KUNIT_EXPECT_FALSE(test, gadget_armed(d));
 	kfi_cq_sleeps(kfi_to_cq(d->cq));
-	KUNIT_EXPECT_TRUE(test, gadget_armed(d));	/* by then, for softirq has run */
+	KUNIT_EXPECT_TRUE(test, gadget_armed(d));	/* the softirq has run */
 	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(say_later, d, "kfi_test")));
 	KUNIT_EXPECT_EQ(test, 1, kfi_cq_sread(d->cq, &e, 1, NULL, 2000));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&d->softirqs));
@@ -291,7 +296,7 @@ static void source_sleeper(struct kunit *test)
 	fake_close(w);
 }
 
-/* After the end nothing is looked at, whatever the device tells. */
+/* A source that was stopped is not polled, whatever the device reports. */
 static void source_stopped(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -328,8 +333,11 @@ struct race {
 	atomic_t	read;
 };
 
-/* Some say things, some poll, one sleeps now and then. All comes, once and in its order. */
-static void race_hand(void *arg, unsigned int id, struct rnd_state *rnd)
+/*
+ * Some threads add events, some poll, and one sleeps now and then. Each entry is read once and in
+ * order.
+ */
+static void race_thread(void *arg, unsigned int id, struct rnd_state *rnd)
 {
 	struct kfi_cq_tagged_entry e;
 	struct race *race = arg;
@@ -359,7 +367,7 @@ static void source_race(struct kunit *test)
 	struct kfi_world *w = fake_open(test);
 	struct race race = { .d = gadget_new(test, w, NULL) };
 
-	crew_run(test, 4, race_hand, &race);
+	crew_run(test, 4, race_thread, &race);
 	KUNIT_EXPECT_EQ(test, 2 * RACE_EACH, atomic_read(&race.read));
 	KUNIT_EXPECT_EQ(test, 2 * RACE_EACH, race.d->next);
 	KUNIT_EXPECT_EQ(test, 0, gadget_read(race.d));

@@ -9,7 +9,7 @@
 #include "crew.h"
 #include "fake.h"
 
-#define TW_DEPTH	8	/* of fake_info() */
+#define TW_DEPTH	8	/* as in fake_info() */
 #define TW_SLOTS	64
 
 static u8 tw_buf[64];
@@ -45,7 +45,7 @@ static void tw_open(struct kunit *test, struct trigger_world *t)
 	t->cntr = tw_cntr(t);
 }
 
-/* The next entry of the queue. Its context, and its error in *@err. */
+/* Read the next entry: return its context, and its error in *@err. */
 static void *tw_entry(struct trigger_world *t, int *err)
 {
 	struct kfi_cq_err_entry wc = {};
@@ -62,7 +62,7 @@ static void *tw_entry(struct trigger_world *t, int *err)
 	return wc.op_context;
 }
 
-/* Nothing is held by anything any more. */
+/* Close everything: no slot and no reference is left. */
 static void tw_close(struct kunit *test, struct trigger_world *t)
 {
 	int err;
@@ -72,7 +72,7 @@ static void tw_close(struct kunit *test, struct trigger_world *t)
 	if (t->cntr)
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&t->cntr->fid));
 	while (tw_entry(t, &err))
-		;	/* of what was with the provider */
+		;	/* entries of operations that the provider had */
 	KUNIT_EXPECT_EQ(test, TW_SLOTS, atomic_read(&kfi_to_cq(t->cq)->free));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&t->cq->fid));
 	kfi_freeinfo(t->info);
@@ -130,7 +130,7 @@ static void trigger_order(struct kunit *test)
 	}
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 0, tw_started(&t));
-	kfi_cntr_adderr(t.cntr, 7);	/* successes are meant */
+	kfi_cntr_adderr(t.cntr, 7);	/* only successes count */
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 0, tw_started(&t));
 	kfi_cntr_add(t.cntr, 1);
@@ -146,7 +146,8 @@ static void trigger_order(struct kunit *test)
 }
 
 /*
- * Reached before it is posted; and what a change has started, the next change does not take back.
+ * The threshold was reached before the post; and a later change does not stop what an earlier one
+ * has started.
  */
 static void trigger_decides(struct kunit *test)
 {
@@ -184,7 +185,7 @@ static void trigger_bounded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, tw_send(&t, &c[TW_DEPTH], 0));
 	kfi_cntr_add(t.cntr, 1);
 	KUNIT_EXPECT_TRUE(test, fake_soon(tw_started(&t) == TW_DEPTH));
-	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&t.ep->fid, &c[0]));	/* it is the provider's */
+	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&t.ep->fid, &c[0]));	/* the provider has it */
 	for (i = 0; i < TW_DEPTH; i++) {
 		KUNIT_EXPECT_TRUE(test, fake_finish(t.fake, 0));
 		KUNIT_EXPECT_NOT_NULL(test, tw_entry(&t, &err));
@@ -223,7 +224,7 @@ static void trigger_refusals(struct kunit *test)
 	tw_close(test, &t);
 }
 
-/* A receive is not there before its time. */
+/* A triggered receive matches nothing before its threshold is reached. */
 static void trigger_receive(struct kunit *test)
 {
 	struct kfi_triggered_context c[2];
@@ -249,7 +250,9 @@ static void trigger_receive(struct kunit *test)
 	tw_close(test, &t);
 }
 
-/* The end of an endpoint is the end of what waits on it, and lets go of the counter. */
+/*
+ * The end of an endpoint ends operations that wait for a counter, and drops their reference to it.
+ */
 static void trigger_ends(struct kunit *test)
 {
 	struct kfi_triggered_context c[3];
@@ -281,8 +284,8 @@ static void trigger_ends(struct kunit *test)
 }
 
 /*
- * A provider without room is asked again, in order, but not for ever; and its refusals end with the
- * endpoint.
+ * Operations for which the provider has no room are repeated, in order, until they succeed, time
+ * out or the endpoint ends.
  */
 static void trigger_again(struct kunit *test)
 {
@@ -328,7 +331,7 @@ static void trigger_again(struct kunit *test)
 	tw_close(test, &t);
 }
 
-/* What a provider refuses for good is an error of the operation. */
+/* An operation that the provider refuses for good ends with an error. */
 static void trigger_refused(struct kunit *test)
 {
 	struct kfi_triggered_context c;
@@ -382,10 +385,7 @@ static int tw_queue_cntr(struct trigger_world *t, struct tw_work *k, u64 thresho
 	return kfi_control(&t->w->domain.fid.fid, KFI_QUEUE_WORK, &k->work);
 }
 
-/*
- * The completion counter counts one, nothing else does, and there is an entry only if it is asked
- * for, or an error.
- */
+/* Only the completion counter counts, by one. There is an entry only on request or on error. */
 static void work_counts(struct kunit *test)
 {
 	struct trigger_world t;
@@ -400,7 +400,7 @@ static void work_counts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, tw_queue(&t, &k[2], 3, ended, 0));
 	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&ended->fid));
 	kfi_cntr_add(t.cntr, 1);
-	kfi_cntr_adderr(t.cntr, 2);		/* what has ended is meant */
+	kfi_cntr_adderr(t.cntr, 2);		/* errors count as ended */
 	KUNIT_EXPECT_TRUE(test, fake_soon(tw_started(&t) == 3));
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_TRUE(test, fake_finish(t.fake, i < 2 ? 0 : -EHOSTUNREACH));
@@ -415,7 +415,7 @@ static void work_counts(struct kunit *test)
 	tw_close(test, &t);
 }
 
-/* Counters that set off one another, and an operation at the end of the chain. */
+/* Counters trigger one another, and at the end an operation. */
 static void work_chain(struct kunit *test)
 {
 	struct trigger_world t;
@@ -450,7 +450,7 @@ static void work_refusals(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_control(&t.w->domain.fid.fid, KFI_FLUSH_WORK, &k));
 	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, tw_queue(&t, &k, 1, NULL, KFI_TRIGGER));
 	KUNIT_EXPECT_EQ(test, -EINVAL, tw_queue(&t, &k, 1, NULL, KFI_MULTI_RECV));
-	tw_vec.iov_len = 65;		/* than which injects are shorter */
+	tw_vec.iov_len = 65;		/* longer than an inject may be */
 	KUNIT_EXPECT_EQ(test, -EINVAL, tw_queue(&t, &k, 1, NULL, KFI_INJECT));
 	tw_vec.iov_len = 16;
 	KUNIT_EXPECT_EQ(test, -EINVAL, tw_queue_cntr(&t, &k, 1, NULL, KFI_OP_CNTR_ADD, 1));
@@ -464,9 +464,7 @@ static void work_refusals(struct kunit *test)
 	tw_close(test, &t);
 }
 
-/*
- * Queued as @type with these flags: the answer. What would read into its payload can't inject it.
- */
+/* Queue work of the type @type with @flags. Return: the result. A read can't inject its payload. */
 static int tw_queue_rma(struct trigger_world *t, enum kfi_op_type type, u64 flags)
 {
 	struct kfi_rma_iov there = { .len = 16 };
@@ -511,7 +509,7 @@ struct tw_atomic {
 	struct kfi_rma_ioc		there;
 };
 
-/* @i: kind of operation, from KFI_OP_ATOMIC on */
+/* @i: kind of operation, relative to KFI_OP_ATOMIC */
 static int tw_queue_atomic(struct trigger_world *t, struct tw_atomic *k, int i, u64 flags)
 {
 	static struct kfi_op_atomic base;
@@ -551,8 +549,8 @@ static int tw_queue_atomic(struct trigger_world *t, struct tw_atomic *k, int i, 
 }
 
 /*
- * All three kinds, described when they are queued: their vectors and structures are the consumer's
- * again.
+ * All three kinds are described when they are queued: the consumer may reuse the vectors and
+ * structures then.
  */
 static void work_atomics(struct kunit *test)
 {
@@ -611,7 +609,7 @@ static void work_atomic_refusals(struct kunit *test)
 	tw_close(test, &t);
 }
 
-/* Taken back: not started, not counted, not told of. */
+/* Canceled work does not start, is not counted and has no entry. */
 static void work_cancel(struct kunit *test)
 {
 	struct kfid *domain;
@@ -640,7 +638,7 @@ static void work_cancel(struct kunit *test)
 	tw_close(test, &t);
 }
 
-/* Injected payload of work is read when the work starts, and not later. */
+/* Injected payload of deferred work is read when the work starts, and not later. */
 static void work_inject(struct kunit *test)
 {
 	struct trigger_world t;
@@ -662,7 +660,7 @@ static void work_inject(struct kunit *test)
 	tw_close(test, &t);
 }
 
-/* ---- all at once ---- */
+/* ---- races ---- */
 
 #define RACE_ROUNDS	300
 
@@ -674,7 +672,7 @@ struct race {
 	bool			stop;
 };
 
-/* The other side: counts, while the works are cancelled. */
+/* The other thread counts while works are canceled. */
 static int race_fn(void *arg)
 {
 	struct race *r = arg;
@@ -709,14 +707,14 @@ static int race_round(struct kunit *test, struct race *r, int round)
 	for (i = 1; i < TW_DEPTH; i += 2)
 		cancelled += !kfi_control(&t->w->domain.fid.fid, KFI_CANCEL_WORK, &r->k[i].work);
 	wait_for_completion(&r->done);
-	/* The provider may still be on its way back from the last one: finish whatever there is. */
+	/* The provider may still be returning from the last one: finish whatever there is. */
 	do {
 		if (!fake_finish(t->fake, 0))
 			crew_turn();
 		ended = kfi_cntr_read(r->ended);
 	} while (ended < queued - cancelled && !kfi_cntr_readerr(r->ended));
 	KUNIT_EXPECT_EQ(test, queued - cancelled, ended);
-	/* Who has seen the last one end can close. */
+	/* After the last one has ended the counter can be closed. */
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&r->ended->fid));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&r->at->fid));
 	KUNIT_EXPECT_EQ(test, 0, tw_started(t));
@@ -750,7 +748,7 @@ static void trigger_races(struct kunit *test)
 	tw_close(test, &t);
 }
 
-/* The endpoint ends while its counter counts: each post ends once, as one or the other. */
+/* The endpoint ends while its counter counts: each post ends once, either way. */
 static void trigger_races_end(struct kunit *test)
 {
 	struct kfi_triggered_context c[TW_DEPTH];

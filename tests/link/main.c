@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * main.c - a client of links: both ends of a bridge in one kernel send each other records of random
- * sizes, inline, long and placed, as fast as they go, and look whether each came once, in order and
- * whole, and whether heard() tells the truth. The bridge's link goes and comes back meanwhile.
- * Loading the module is the test; its result is insmod's.
+ * main.c - a client of links: both ends of a bridge, in one kernel, send each other records of
+ * random sizes as fast as they can - inline, long and placed - and check that each arrives once, in
+ * order and intact. The bridge's link goes down and up meanwhile. Loading the module runs the test;
+ * insmod returns its result.
  *
- * With both ends at hand it can be checked what no end alone can know: when heard(0) is called, the
- * other side has had the record.
+ * With both ends in one kernel the test can check handled(): when handled(0) is called, the other
+ * side must have handled the record.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -78,13 +78,13 @@ MODULE_PARM_DESC(narrow, "one end has a window to the other that is shorter than
 #define SLOTS		8U
 #define SLOT_LEN	65536U
 #define SIDES		2
-#define WINDOWS		2	/* of kfi_ntb_mock, if it is not told otherwise */
+#define WINDOWS		2	/* default of kfi_ntb_mock */
 
-/* Behind struct ntw_rec in each record of the test */
+/* follows struct ntw_rec in each record of the test */
 struct said {
 	__le64	seq;
 	__le32	len;	/* of the payload */
-	__le32	slot;	/* 0: inline, else where it is placed, from 1 on */
+	__le32	slot;	/* 0: inline; else the place, from 1 on */
 } __packed;
 
 struct side;
@@ -105,22 +105,22 @@ struct side {
 	struct nt_link		*link;
 	struct side		*peer;
 	struct task_struct	*task;
-	/* up, posted: what is posted belongs to this life */
+	/* protects up and posted: records that were posted belong to this life of the link */
 	struct mutex		life;
-	spinlock_t		lock;		/* free, slots, out */
+	spinlock_t		lock;		/* protects free, slots, out */
 	struct list_head	free;
-	unsigned long		slots;		/* of the peer's, in use by us */
+	unsigned long		slots;		/* slots of the peer that this side uses */
 	unsigned int		out;
 	wait_queue_head_t	wait;
 	struct item		*item;
 	u8			*slot[SLOTS];
-	struct nt_place		at[SLOTS];	/* where they are, for the peer */
+	struct nt_place		at[SLOTS];	/* their places, for the peer */
 	unsigned long		placeless;	/* slots that the peer does not reach */
-	/* slots that lie behind the flat window, of this life: they have their memory */
+	/* slots in a flat window of this life of the link, which have their own memory */
 	unsigned long		bare;
-	u64			flat;		/* records to such a slot of the peer's */
-	u64			posted, got, heard, lost, failed;
-	u64			all;		/* got in all rounds */
+	u64			flat;		/* records to such slots of the peer */
+	u64			posted, got, handled, lost, failed;
+	u64			all;		/* got, in all rounds */
 	bool			up;
 };
 
@@ -151,7 +151,7 @@ static struct side *side_of(struct nt_link *link)
 	return nt_link_priv(link);
 }
 
-/* ---- what the link calls ---- */
+/* ---- callbacks of the link ---- */
 
 static void check_bytes(struct side *side, u64 seq, const u8 *bytes, u32 len)
 {
@@ -204,10 +204,13 @@ void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *b
 	side->all++;
 }
 
-/* Half of them are memory of anybody's, if that may be: for one life, and then somebody else's. */
+/*
+ * Half of the slots are ordinary memory, if a flat window permits: allocated for one life of the
+ * link and freed after it.
+ */
 static void slot_make(struct side *side, unsigned int i)
 {
-	bool bare = i % 2 && nt_link_lends(side->link);
+	bool bare = i % 2 && nt_link_flat_in_use(side->link);
 	struct kvec vec = { .iov_len = SLOT_LEN };
 	struct iov_iter it;
 
@@ -226,12 +229,12 @@ static void slot_make(struct side *side, unsigned int i)
 	}
 	if (bare != !!(side->at[i].at & NTW_FLAT))
 		say_wrong("memory has another place\n");
-	smp_mb__before_atomic();	/* the place, before it is used */
+	smp_mb__before_atomic();	/* the place before it is used */
 	if (bare)
 		set_bit(i, &side->bare);
 }
 
-/* Nothing lands any more: they are given back, and KASAN sees what does, or the IOMMU. */
+/* No byte may land any more. The slots are freed, so that KASAN, or the IOMMU, detects one. */
 static void slots_end(struct side *side)
 {
 	unsigned int i;
@@ -251,8 +254,8 @@ void nt_conns_link_up(struct nt_link *link)
 	struct side *side = side_of(link);
 	unsigned int i;
 
-	/* The peer hears of us at any moment. */
-	for (i = 0; i < 1000 && all_memory && !nt_link_lends(link); i++)
+	/* The peer may send at any moment. */
+	for (i = 0; i < 1000 && all_memory && !nt_link_flat_in_use(link); i++)
 		usleep_range(500, 1000);
 	for (i = 0; i < SLOTS; i++)
 		if (!side->slot[i])
@@ -278,7 +281,7 @@ void nt_conns_link_down(struct nt_link *link, int err)
 	wake_up_all(&side->wait);
 }
 
-/* ---- what is sent ---- */
+/* ---- transmit ---- */
 
 static void item_sent(struct nt_rec *rec, int err)
 {
@@ -287,11 +290,11 @@ static void item_sent(struct nt_rec *rec, int err)
 	if (item->was_sent)
 		say_wrong("sent twice\n");
 	item->was_sent = true;
-	/* Nobody reads it any more. */
+	/* Nothing reads the buffer any more. */
 	memset(item->buf, 0xee, min_t(size_t, rec->len, 64));
 }
 
-static void item_heard(struct nt_rec *rec, int err)
+static void item_handled(struct nt_rec *rec, int err)
 {
 	struct item *item = container_of(rec, struct item, rec);
 	struct side *side = item->side;
@@ -310,7 +313,7 @@ static void item_heard(struct nt_rec *rec, int err)
 	else if (err)
 		side->lost++;
 	else
-		side->heard++;
+		side->handled++;
 	spin_unlock_bh(&side->lock);
 	wake_up(&side->wait);
 }
@@ -346,12 +349,12 @@ static void out_add(struct side *side, int n)
 static u32 slot_get(struct side *side)
 {
 	unsigned long slot, taken, bare = READ_ONCE(side->peer->bare), odd = 0xaa;
-	bool half = nt_link_bares(side->peer->link) || nt_window_maps(side->peer->link);
+	bool half = nt_link_exposes_all(side->peer->link) || nt_window_maps(side->peer->link);
 
 	spin_lock_bh(&side->lock);
-	/* The odd ones may have no memory yet, or memory that we don't reach. */
+	/* The odd slots may have no memory yet, or memory that the peer does not reach. */
 	taken = side->slots | READ_ONCE(side->peer->placeless) | (half ? odd & ~bare : 0) |
-		(nt_link_reaches(side->link) ? 0 : bare);
+		(nt_link_reaches_flat(side->link) ? 0 : bare);
 	slot = find_first_zero_bit(&taken, SLOTS);
 	if (slot < SLOTS) {
 		side->slots |= BIT(slot);
@@ -412,7 +415,7 @@ static void item_make(struct item *item, struct rnd_state *rnd)
 	len = item->slot ? below(rnd, SLOT_LEN + 1) :
 			   a_length(rnd, nt_rec_room(item->side->link) - 32);
 	rec->sent = item_sent;
-	rec->heard = item_heard;
+	rec->handled = item_handled;
 	rec->rec.type = NTW_FIRST + 1;
 	rec->rec.conn = cpu_to_le32(item->seq);
 	said = (struct said) {
@@ -436,7 +439,7 @@ static bool send_one(struct side *side, struct rnd_state *rnd, bool last)
 	if (!wait_event_timeout(side->wait, !READ_ONCE(side->up) || item_get(side, &item),
 				30 * HZ)) {
 		say_wrong("%d: nothing comes back, %llu posted, %llu heard\n", (int)(side - sides),
-			  side->posted, side->heard);
+			  side->posted, side->handled);
 		return false;
 	}
 	if (!item)
@@ -485,7 +488,7 @@ static int wait_up(void)
 
 	for (i = 0; i < SIDES && !ret; i++)
 		ret = nt_link_wait_up(sides[i].link, up_ms);
-	/* Either may have gone again meanwhile: it has been up. */
+	/* Either end may be down again; it was up. */
 	for (i = 0; i < SIDES && !ret; i++)
 		if (!wait_event_timeout(sides[i].wait, READ_ONCE(sides[i].up), 10 * HZ))
 			ret = -ETIMEDOUT;
@@ -498,9 +501,9 @@ static struct ntb_dev *ntb_of(struct side *side)
 }
 
 /*
- * A bridge whose link is back before the interrupt looks says nothing, as Intel's driver does, and
- * what was lost of payload meanwhile nobody can know. That is taken for granted of it
- * (docs/wire-ntb.md), so the link stays away until both ends have heard.
+ * If the bridge's link is up again before the interrupt handler looks, the bridge reports nothing,
+ * as Intel's driver does not, and lost payload is not noticed. Bridges are required not to do that
+ * (docs/wire-ntb.md), so the link stays down until both ends have seen it.
  */
 static void flap(unsigned int round)
 {
@@ -539,7 +542,7 @@ static int one_round(unsigned int round)
 	return 0;
 }
 
-/* Who means a life that is over does not end the one that has begun meanwhile. */
+/* A fault that is reported for an earlier life of the link does not end the present one. */
 static void late_fault(struct nt_link *link)
 {
 	unsigned int life = nt_link_life(link), ms;
@@ -558,8 +561,8 @@ static void late_fault(struct nt_link *link)
 }
 
 /*
- * The end of a life is bounded, and there is no other one: memory that the peer may still write to
- * is not used again.
+ * The end of a life is bounded in time. If memory could still be written to, no other life follows
+ * and the memory is not used again.
  */
 static void never_closed(struct nt_link *link)
 {
@@ -583,8 +586,8 @@ static void never_closed(struct nt_link *link)
 }
 
 /*
- * What a window shows belongs to whoever has it next: windows are closed when links have gone, or
- * when the machine goes down, and what is shown all the same is not free.
+ * Memory in an open window belongs to its next user: windows are closed when links have ended, or
+ * when the machine shuts down. Memory that stays in a window is not freed.
  */
 static void windows_shut(void)
 {
@@ -603,7 +606,8 @@ static void windows_shut(void)
 }
 
 /*
- * The machine goes down: both ends hear of it at once, from who goes, and there is no other life.
+ * The machine shuts down: both ends notice at once, from the end that shuts down, and no other life
+ * follows.
  */
 static void halted(void)
 {
@@ -623,9 +627,7 @@ static void halted(void)
 	}
 }
 
-/*
- * The engine has come to an end. What was kept for it is given back: nobody but a test does that.
- */
+/* The engine has ended its copies: free what was kept for it. Only a test does that. */
 static void unhang(struct nt_link *link)
 {
 	if (!nt_link_hung(link))
@@ -639,8 +641,9 @@ static void unhang(struct nt_link *link)
 }
 
 /*
- * The machine goes down while the engine hangs. That takes a bounded time, however often it is
- * said. The engine keeps what it has: when its copies come to an end after all, all of it is there.
+ * The machine shuts down while the engine hangs. That takes a bounded time, however often it is
+ * repeated. Memory of the engine's copies is kept: when they end after all, all of it is still
+ * there.
  */
 static void hung(void)
 {
@@ -683,7 +686,8 @@ static int run(void)
 		ret = one_round(i);
 		for (n = 0; n < SIDES; n++)
 			pr_info("link_test: round %u side %u: heard %llu lost %llu failed %llu got %llu\n",
-				i, n, sides[n].heard, sides[n].lost, sides[n].failed, sides[n].all);
+				i, n, sides[n].handled, sides[n].lost, sides[n].failed,
+				sides[n].all);
 	}
 	for (n = 0; n < SIDES && !ret; n++)
 		if (sides[n].got != sides[n].peer->posted && !errors_ok)
@@ -691,7 +695,7 @@ static int run(void)
 	for (n = 0; n < SIDES && !ret; n++)
 		if (all_memory != !!sides[n].flat)
 			say_wrong("%u: %llu records to memory of anybody's\n", n, sides[n].flat);
-	/* Where copies fail it ends by itself. */
+	/* Where copies fail, the round ends by itself. */
 	if (!ret && !errors_ok)
 		late_fault(sides[0].link);
 	if (narrow != !!(sides[0].placeless | sides[1].placeless))
@@ -723,7 +727,7 @@ static int side_init(struct side *side)
 		struct item *item = &side->item[i];
 
 		item->side = side;
-		/* Both kinds of kernel memory */
+		/* both kinds of kernel memory */
 		item->buf = i % 2 ? vmalloc(SLOT_LEN) : kmalloc(SLOT_LEN, GFP_KERNEL);
 		if (!item->buf)
 			return -ENOMEM;
@@ -752,7 +756,7 @@ static int probe(struct ntb_client *client, struct ntb_dev *ntb)
 	side->link = nt_link_add(ntb, side);
 	if (IS_ERR(side->link))
 		return PTR_ERR(side->link);
-	/* Before the link is up, too: limits of domains are made of it. */
+	/* Valid also before the link is up: limits of domains depend on it. */
 	if (nt_rec_room_own(side->link) < 2048)
 		say_wrong("%u: no room for records\n", nt_rec_room_own(side->link));
 	ret = nt_link_start(side->link);

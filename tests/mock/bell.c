@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bell.c - doorbells and interrupts.
+ * bell.c - doorbells and interrupts
  *
- * An interrupt has to come in hard interrupt context, soon, and where interrupts are on: whoever
- * caused it may hold locks that the handler takes. A timer that is due at once is all that. Each
- * end has two, as link and doorbells have vectors of their own and either may come first. A timer
- * costs system calls of the host. So, if asked for, a doorbell that is rung with interrupts on
- * interrupts right there, as it might have done on hardware.
+ * An interrupt comes in hard interrupt context, soon, and where interrupts are on, because its
+ * cause may hold locks that the handler takes. A timer that has already expired does that. Each end
+ * has two timers, because link and doorbells have separate vectors whose order is not defined. A
+ * timer costs system calls of the host. So, on request, a doorbell that is rung with interrupts on
+ * interrupts immediately, as might happen on hardware.
  */
 #include <linux/bottom_half.h>
 #include <linux/hardirq.h>
@@ -17,7 +17,7 @@ static u64 nm_vectors_of(u64 bits)
 	return nm_vectors == 1 ? !!bits : bits;
 }
 
-/* Bits that became pending and unmasked: nm_bell_send() has to follow. */
+/* Set bits that became pending and unmasked. nm_bell_send() has to follow. */
 static void nm_bell_due(struct nm_end *end, u64 bits)
 {
 	lockdep_assert_held(&end->lock);
@@ -72,7 +72,7 @@ void nm_bell_lose(struct nm_end *end, u32 count)
 	spin_unlock_irqrestore(&end->lock, flags);
 }
 
-/* True if this interrupt is one that gets lost. */
+/* Is this one of the interrupts that get lost? */
 static bool nm_loses(struct nm_end *end)
 {
 	lockdep_assert_held(&end->lock);
@@ -118,8 +118,8 @@ static enum hrtimer_restart nm_bell_expired(struct hrtimer *timer)
 }
 
 /*
- * What the interrupt has raised runs at its end, unless it came in a softirq or while those are
- * off.
+ * Softirqs that the handler raises run at its end, unless it runs in a softirq or while bottom
+ * halves are off.
  */
 static void nm_bell_here(struct nm_end *end)
 {
@@ -142,7 +142,7 @@ void nm_bell_send(struct nm_end *end)
 		hrtimer_start(&end->bell_irq, 0, HRTIMER_MODE_REL_PINNED_HARD);
 }
 
-/* Called by whoever has changed the link. */
+/* Called after each change of the link. */
 void nm_link_interrupt(struct nm_end *end)
 {
 	lockdep_assert_held_write(&end->bridge->lock);
@@ -161,7 +161,7 @@ static bool nm_link_lost(struct nm_end *end)
 	return lost;
 }
 
-/* As the Intel driver: an interrupt after which the link looks as before is none. */
+/* As in the Intel driver: an interrupt after which the link is as before is ignored. */
 static enum hrtimer_restart nm_link_interrupted(struct hrtimer *timer)
 {
 	struct nm_end *end = container_of(timer, struct nm_end, link_irq);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * bridge_test.c - the bridge: link, scratchpads, doorbells, windows.
- */
+/* bridge_test.c - the bridge: link, scratchpads, doorbells, windows */
 #include <linux/sizes.h>
 #include "test.h"
 
@@ -36,7 +34,7 @@ static void mk_ports(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ntb_peer_port_idx(b, 1), -EINVAL);
 }
 
-/* An event for a doorbell that was not pending, not masked. */
+/* A doorbell has an event only if it was not pending and is not masked. */
 static void mk_doorbells(struct kunit *test)
 {
 	struct mk_side *a = &mk_side[0], *b = &mk_side[1];
@@ -75,8 +73,7 @@ static void mk_masks(struct kunit *test)
 }
 
 /*
- * Each bell is answered in the event itself. The lock of an end is a client's that takes it in its
- * events too.
+ * Each bell is answered in its event. A client may take the lock of an end in its events as well.
  */
 static void mk_echo(struct mk_side *side)
 {
@@ -133,7 +130,7 @@ static void mk_stores(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *(u64 *)(mem + 8), 0x5a5a5a5a5a5a5a5aULL);
 }
 
-/* A loss is counted at the writer, and nothing else happens. */
+/* A lost write is counted at the writer, and has no other effect. */
 static void mk_lost(struct kunit *test, const char *why, u64 offset)
 {
 	u64 before = mk_count(0, why);
@@ -161,8 +158,8 @@ static void mk_limits(struct kunit *test)
 }
 
 /*
- * It may be larger than the others, so that all memory shows in it; each byte of it is where it is
- * said to be.
+ * The last window may be larger than the others, so that all memory fits; each of its bytes is at
+ * the right address.
  */
 static void mk_last(struct kunit *test)
 {
@@ -234,7 +231,7 @@ static void mk_training(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&a->links), 2);
 }
 
-/* A doorbell may come while the driver still believes the link to be down. */
+/* A doorbell may come while the driver still considers the link down. */
 static void mk_early_doorbell(struct kunit *test)
 {
 	struct mk_side *a = &mk_side[0], *b = &mk_side[1];
@@ -276,7 +273,7 @@ static void mk_lost_interrupts(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, SOON(b->vectors == BIT(2)));
 }
 
-/* What was written arrives later, in order, and is pushed by a read. */
+/* Posted writes arrive later, in order; a read flushes them. */
 static void mk_posted(struct kunit *test)
 {
 	struct mk_side *a = &mk_side[0], *b = &mk_side[1];
@@ -301,7 +298,7 @@ static void mk_posted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, readl(a->window), 2);
 }
 
-/* Afterwards the device is another one, as after its machine's start. */
+/* Afterwards the device is new, as after a restart of its machine. */
 static void mk_killed(struct kunit *test)
 {
 	struct mk_side *a = &mk_side[0], *b = &mk_side[1];

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""clients.py MOCK KERNEL [CASE...]: the kernel's own users of NTBs and DMA engines on kfi_ntb_mock, in User Mode Linux.
+"""clients.py MOCK KERNEL [CASE...]: the kernel's clients of NTBs and DMA engines on kfi_ntb_mock.
 
-MOCK is the module, KERNEL the build directory that has theirs. What can be counted must be exact. KTAP on stdout.
+Runs in User Mode Linux. MOCK is the module, KERNEL the build directory with the clients. Counters
+must be exact. Writes KTAP to stdout.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ CASES = []
 
 
 class Failed(Exception):
-    """What was wrong."""
+    """A check has failed; the text says which."""
 
 
 def case(function):
@@ -36,7 +37,7 @@ def equal(got, want, what):
 
 
 def sh(command, timeout=60):
-    """Output of a command that has to succeed; some of debugfs ends its lines with a zero byte."""
+    """Return the output of a command. Some debugfs files end lines with a zero byte."""
     try:
         done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout)
     except subprocess.TimeoutExpired as error:
@@ -59,7 +60,7 @@ def command(line):
 
 
 def stats():
-    """By name, as "end 0.1": its counters."""
+    """Return the counters of each object, by names like "end 0.1"."""
     found = {}
     with open(f"{DEBUG}/kfi_ntb_mock/stats", encoding="ascii") as file:
         for line in file:
@@ -69,14 +70,14 @@ def stats():
 
 
 def grown(function):
-    """What function() adds to all counters."""
+    """Return what function() adds to each counter."""
     before = stats()
     function()
     return {name: {key: value - before[name][key] for key, value in counters.items()} for name, counters in stats().items()}
 
 
 def engine(counters, key):
-    """Of all channels together."""
+    """Return the sum over all channels."""
     return sum(values[key] for name, values in counters.items() if name.startswith("dma "))
 
 
@@ -86,7 +87,7 @@ def module_path(name):
 
 @contextlib.contextmanager
 def loaded(*modules):
-    """Modules with their parameters, "name key=value", as long as this lasts."""
+    """Load modules with parameters, as "name key=value", and remove them at the end."""
     names = []
     try:
         for module in modules:
@@ -106,8 +107,10 @@ def mock(parameters=""):
 
 @contextlib.contextmanager
 def tools(parameters=""):
-    """ntb_tool on both ends, link up; the directories of its files. Its windows have to go before it does: else it takes their
-    files away twice."""
+    """Load ntb_tool on both ends and bring the link up. Yield the directories of its files.
+
+    Its windows are closed before it is removed, because it would remove their files twice.
+    """
     with loaded(mock(parameters), "ntb_tool"):
         a, b = (f"{DEBUG}/ntb_tool/mock0.{port}" for port in (0, 1))
         sh(f"echo Y > {a}/link; echo Y > {b}/link; echo Y > {a}/peer0/link_event; echo Y > {b}/peer0/link_event")
@@ -117,7 +120,7 @@ def tools(parameters=""):
 
 @case
 def probe():
-    """devices, ports, channels; loaded and unloaded five times"""
+    """devices, ports and channels; five times loaded and removed"""
     for count in range(5):
         with loaded(mock(f"bridges={1 + count % 4} channels={count}")):
             names = sh("ls /sys/bus/ntb/devices").split()
@@ -127,7 +130,7 @@ def probe():
 
 @case
 def parameters():
-    """what makes no sense is refused, and leaves nothing behind"""
+    """invalid parameters are refused, and leave nothing"""
     for bad in ("bridges=0", "bridges=5", "windows=0", "windows=5", "window_kib=3", "window_kib=2", "window_kib=32768",
                 "align_kib=3", "align_kib=1", "vectors=2", "channels=17", "ring=0"):
         sh(f"! insmod {MOCK} {bad}")
@@ -137,7 +140,7 @@ def parameters():
 
 @case
 def pingpong():
-    """ntb_pingpong goes on, with all vectors and with one"""
+    """ntb_pingpong runs, with all vectors and with one"""
     for vectors in (31, 1):
         with loaded(mock(f"vectors={vectors} delay_ms=20"), "ntb_pingpong delay_ms=1"):
             for port in (0, 1):
@@ -146,7 +149,7 @@ def pingpong():
 
 @case
 def removed_under_pingpong():
-    """the devices go while their client runs, and the link flaps"""
+    """devices are removed while their client runs and the link flaps"""
     with loaded(mock(), "ntb_pingpong delay_ms=1"):
         command("link 0 flap 20 3 7")
         command("end 0.1 kill")
@@ -159,7 +162,7 @@ def removed_under_pingpong():
 
 @case
 def scratchpads():
-    """ntb_tool: every scratchpad both ways, and each access is one register access"""
+    """ntb_tool: every scratchpad, in both directions; each access is one register access"""
     with tools() as (a, b):
         def write():
             for n in range(16):
@@ -174,7 +177,7 @@ def scratchpads():
 
 @case
 def doorbells():
-    """ntb_tool: doorbells ring, once until cleared, not while masked, and then when unmasked"""
+    """ntb_tool: a doorbell interrupts once until it is cleared; a masked one when it is unmasked"""
     with tools() as (a, b):
         def irqs(text):
             return grown(lambda: (sh(text), time.sleep(0.2)))["end 0.1"]["bell_irqs"]
@@ -189,7 +192,7 @@ def doorbells():
 
 @case
 def windows():
-    """ntb_tool: what goes into a window comes out at the peer; a closed one swallows it"""
+    """ntb_tool: a write to a window arrives at the peer; one to a closed window is dropped"""
     with tools() as (a, b):
         sh(f"echo 0:{SIZE} > {a}/peer0/peer_mw_trans0")
         more = grown(lambda: sh(f"echo nobody > {a}/peer0/peer_mw0"))
@@ -205,7 +208,7 @@ def windows():
 
 @case
 def link():
-    """the link: held down, let go, its training, and who may not enable it alone"""
+    """the link: held down and released, training, and that both ends must enable it"""
     with tools() as (a, b):
         more = grown(lambda: (command("link 0 down"), sh(f"for d in {a} {b}; do echo N > $d/peer0/link_event; done")))
         equal((more["end 0.0"]["link_irqs"], more["end 0.1"]["link_irqs"]), (1, 1), "link interrupts")
@@ -221,7 +224,7 @@ def link():
 
 @case
 def second_link():
-    """two bridges: what happens on one is nothing to the other"""
+    """two bridges do not affect each other"""
     with loaded(mock("bridges=2 delay_ms=20"), "ntb_pingpong delay_ms=1"):
         until("rounds on the second", lambda: int(sh(f"cat {DEBUG}/ntb_pingpong/mock1.0/count")) >= 10)
         more = grown(lambda: (command("link 0 down"), time.sleep(1)))
@@ -231,7 +234,7 @@ def second_link():
 
 
 def perf_run(port, timeout=60):
-    """A test of ntb_perf from there to its peer: the bytes copied."""
+    """Run a test of ntb_perf to its peer. Return the bytes that it has copied."""
     run = f"{DEBUG}/ntb_perf/mock0.{port}/run"
     sh(f"echo 0 > {run}", timeout)
     text = sh(f"cat {run}")
@@ -241,7 +244,10 @@ def perf_run(port, timeout=60):
 
 
 def perf_ready():
-    """Both have told each other their windows; the link has to be up when a command comes (perf_spad_cmd_recv)."""
+    """Have both ends exchanged their windows?
+
+    The link must be up when a command comes (perf_spad_cmd_recv).
+    """
     for attempt in range(PERF_TRIES):
         try:
             return perf_run(0, PERF_HANDSHAKE)
@@ -253,7 +259,7 @@ def perf_ready():
 
 @case
 def perf_dma():
-    """ntb_perf with DMA: its bytes arrive, by the copies that it asks for"""
+    """ntb_perf with DMA: its bytes arrive, by as many copies as it requests"""
     with loaded(mock("delay_ms=50"), "ntb_perf use_dma=1 total_order=23 chunk_order=19"):
         perf_ready()
         copied = []
@@ -277,7 +283,7 @@ def perf_cpu():
 
 @case
 def perf_stuck():
-    """a link that looks well and carries nothing: DMA says it is done, and nothing has arrived"""
+    """a link that seems up and drops all writes: DMA completes, and nothing has arrived"""
     with loaded(mock("delay_ms=50"), "ntb_perf use_dma=1 total_order=20 chunk_order=16"):
         perf_ready()
         command("link 0 stuck on")
@@ -289,7 +295,7 @@ def perf_stuck():
 
 
 def dmatest(options="", iterations=20, threads=2, channels=8):
-    """A run of dmatest, all of whose threads come to their end: their failures."""
+    """Run dmatest until all of its threads have ended. Return their failures."""
     sh("dmesg -C")
     with loaded(f"dmatest timeout=20000 iterations={iterations} threads_per_chan={threads} {options} run=1"):
         until("dmatest's end", lambda: int(sh("dmesg | grep -c 'dmatest: .*summary' || :")) == threads * channels)
@@ -300,7 +306,7 @@ def dmatest(options="", iterations=20, threads=2, channels=8):
 
 @case
 def dmatest_all():
-    """dmatest on all channels, each of two threads (not polled: who spins for a thread's work may have its CPU)"""
+    """dmatest on all channels, two threads each, not polled: that may block the engine's thread"""
     with loaded(mock()):
         more = grown(lambda: equal(dmatest(), 0, "failures"))
         equal(engine(more, "copies"), 2 * 8 * 20, "copies")
@@ -308,7 +314,7 @@ def dmatest_all():
 
 @case
 def dmatest_faults():
-    """dmatest: a copy that fails, or is not made, is one test that fails; slow ones and lost interrupts are none"""
+    """dmatest: a failed or omitted copy fails one test; slow copies and lost interrupts none"""
     with loaded(mock()):
         for fault in ("fail-read", "fail-write", "drop"):
             command(f"dma 0 {fault} 10")
@@ -326,9 +332,12 @@ def both_down():
 
 @contextlib.contextmanager
 def network():
-    """ntb_netdev's two devices, one on each node; addresses on them. ntb_transport loses a race on an instant link-up, leaks
-    what it keeps for clients that never come (hence one), and is gone before the work that the end of the link causes (hence
-    the link goes first)."""
+    """Create the network devices of ntb_netdev, one on each node, with addresses.
+
+    ntb_transport has faults: it loses a race if the link comes up at once (hence delay_ms), leaks
+    memory of clients that never come (hence one), and is freed before work that a lost link queues
+    (hence the link goes down first).
+    """
     with loaded(mock("delay_ms=200"), "ntb_transport use_dma=1 copy_bytes=0 max_num_clients=1", "ntb_netdev"):
         sh("ip netns add a; ip netns add b")
         try:
@@ -343,7 +352,7 @@ def network():
 
 
 def put_on_node(port, node):
-    """The device whose parent is that end gets there."""
+    """Move the network device of that end into a namespace."""
     name = sh(f"for d in /sys/class/net/*; do case $(readlink -f $d/device) in */mock0.{port}/*) echo ${{d##*/}};; esac; done")
     check(name, f"mock0.{port} has no network device")
     sh(f"ip link set {name} netns {node} name ntb && ip -n {node} addr add 10.79.0.{port + 1}/24 dev ntb && "
@@ -375,7 +384,7 @@ print(hashlib.sha256(data).hexdigest())
 
 
 def transfer(size):
-    """Random bytes by TCP from a to b: they arrive as they were."""
+    """Send random bytes by TCP from a to b and compare them."""
     with subprocess.Popen(["ip", "netns", "exec", "b", "python3", "-c", SERVER], stdout=subprocess.PIPE, text=True) as server:
         equal(server.stdout.readline(), "there\n", "the server says")
         done = subprocess.run(["ip", "netns", "exec", "a", "python3", "-c", CLIENT, str(size)], stdout=subprocess.PIPE,
@@ -385,7 +394,7 @@ def transfer(size):
 
 @case
 def netdev():
-    """ntb_transport with DMA and ntb_netdev between two namespaces: packets, and bytes that arrive as they were"""
+    """ntb_transport with DMA and ntb_netdev between two namespaces: packets and a byte stream"""
     with network():
         transfer(1)
         more = grown(lambda: transfer(2 << 20))
@@ -394,7 +403,7 @@ def netdev():
 
 
 def flap(times):
-    """Each time all know: the ends, then the network."""
+    """Wait for the new state of the link: at the ends, then at the network devices."""
     for _ in range(times):
         command("link 0 down")
         until("both know that it is down", both_down)
@@ -405,7 +414,7 @@ def flap(times):
 
 @case
 def netdev_flaps():
-    """the link goes three times under ntb_netdev: each time all know, and afterwards packets go through"""
+    """the link goes down three times under ntb_netdev: all notice, and packets pass afterwards"""
     with network():
         more = grown(lambda: flap(3))
         equal((more["end 0.0"]["link_irqs"], more["end 0.1"]["link_irqs"]), (6, 6), "link interrupts")

@@ -10,6 +10,7 @@
 #include <linux/export.h>
 #include <linux/kstrtox.h>
 #include <linux/mutex.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -17,13 +18,13 @@
 #include "dma.h"
 #include "mock.h"
 
-#define NM_NUMBERS	3	/* of a command, at most */
+#define NM_NUMBERS	3	/* maximum of numbers in a command */
 #define NM_LINE		80
 
-/* One command at a time: they add and remove devices. */
+/* Serializes commands, because they add and remove devices */
 static DEFINE_MUTEX(nm_control_lock);
 
-/* What a command is for: one of these. */
+/* Object of a command: one of these */
 struct nm_target {
 	struct nm_bridge	*bridge;
 	struct nm_end		*end;
@@ -85,10 +86,7 @@ static int nm_link_posted(const struct nm_target *t, const u32 *n)
 	return 0;
 }
 
-/*
- * Its machine has died: nothing comes from it any more, not even a farewell; then its driver is
- * gone.
- */
+/* The machine of the end dies: it sends nothing any more, and then its device is removed. */
 static int nm_kill(const struct nm_target *t, const u32 *n)
 {
 	if (!t->end->present)
@@ -197,7 +195,7 @@ static int nm_find_target(const char *object, const char *word, struct nm_target
 	return 0;
 }
 
-/* A number, or "on" and "off". */
+/* Parse a number, or "on" or "off". */
 static int nm_number(const char *word, u32 *n)
 {
 	if (!strcmp(word, "on") || !strcmp(word, "off")) {
@@ -267,3 +265,69 @@ static ssize_t nm_control_write(struct file *file, const char __user *from, size
 const struct file_operations nm_control_fops = {
 	.owner = THIS_MODULE, .open = simple_open, .write = nm_control_write,
 };
+
+/* ---- counters in debugfs kfi_ntb_mock/stats, and that directory ---- */
+
+static struct dentry *nm_dir;
+
+static const char *const nm_count_name[NM_COUNTS] = {
+	[NM_CPU_WRITES] = "cpu_writes", [NM_CPU_BYTES] = "cpu_bytes",
+	[NM_CPU_READS] = "cpu_reads",	[NM_DMA_WRITES] = "dma_writes",
+	[NM_DMA_BYTES] = "dma_bytes",	[NM_DMA_READS] = "dma_reads",
+	[NM_REG_READS] = "reg_reads",	[NM_REG_WRITES] = "reg_writes",
+	[NM_BELLS_RUNG] = "bells_rung", [NM_DEAD] = "lost_dead",
+	[NM_CLOSED] = "lost_closed",	[NM_BEYOND] = "lost_beyond",
+	[NM_FAULT] = "lost_fault",	[NM_BELL_IRQS] = "bell_irqs",
+	[NM_LINK_IRQS] = "link_irqs",	[NM_LOST_IRQS] = "lost_irqs",
+};
+
+u64 kfi_ntb_mock_count(int bridge, int port, const char *name)
+{
+	int i = match_string(nm_count_name, NM_COUNTS, name);
+
+	if (i < 0 || bridge < 0 || bridge >= nm_bridges || port < 0 || port > 1)
+		return ~0ULL;
+	return atomic64_read(&nm_bridge[bridge].end[port].count[i]);
+}
+EXPORT_SYMBOL_GPL(kfi_ntb_mock_count);
+
+static void nm_show_end(struct seq_file *file, const struct nm_end *end)
+{
+	int i;
+
+	seq_printf(file, "end %d.%d present %d enabled %d seen_up %d", end->bridge->index,
+		   end->port, end->present, end->enabled, end->seen_up);
+	for (i = 0; i < NM_COUNTS; i++)
+		seq_printf(file, " %s %llu", nm_count_name[i], (u64)atomic64_read(&end->count[i]));
+	seq_putc(file, '\n');
+}
+
+/*
+ * Print a line for each bridge, end and channel, with pairs of name and number. Each number is
+ * exact, but they are not read at one moment.
+ */
+static int nm_stats_show(struct seq_file *file, void *unused)
+{
+	int i;
+
+	for (i = 0; i < nm_bridges; i++) {
+		seq_printf(file, "link %d up %d held %d\n", i, nm_bridge[i].up, nm_bridge[i].held);
+		nm_show_end(file, &nm_bridge[i].end[0]);
+		nm_show_end(file, &nm_bridge[i].end[1]);
+	}
+	nm_dma_show(file);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(nm_stats);
+
+void nm_stats_init(void)
+{
+	nm_dir = debugfs_create_dir("kfi_ntb_mock", NULL);
+	debugfs_create_file("stats", 0444, nm_dir, NULL, &nm_stats_fops);
+	debugfs_create_file("control", 0200, nm_dir, NULL, &nm_control_fops);
+}
+
+void nm_stats_exit(void)
+{
+	debugfs_remove_recursive(nm_dir);
+}

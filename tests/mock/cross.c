@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cross.c - bytes through the bridge: into the memory that the other end gave, or nowhere. Writes
- * vanish without a word when the link is down, when nothing is translated, and behind the end of
- * what is; reads are ones then.
+ * cross.c - accesses through the bridge to the memory that the other end's client has set, or to
+ * nothing. Writes are dropped silently when the link is down, when the window has no translation,
+ * and behind the end of the translation; reads return ones.
  */
 #include <linux/dma-direct.h>
 #include <linux/export.h>
@@ -13,11 +13,11 @@
 #include "mock.h"
 
 /*
- * So much at a time under the lock, as interrupts are off; and what is cut by the end of a
- * translation is cut at pages.
+ * Bytes that are copied at a time under the lock, because interrupts are off. Pieces never cross a
+ * page.
  */
 #define NM_STEP		SZ_4K
-#define NM_TLP		64U	/* bytes of a packet that gets lost */
+#define NM_TLP		64U	/* bytes of a packet that is lost */
 
 static bool nm_carries(const struct nm_place *place)
 {
@@ -28,8 +28,8 @@ static bool nm_carries(const struct nm_place *place)
 }
 
 /*
- * Where an address of the bus leads; 0: nowhere. Not across a page. The caller has interrupts off:
- * that is what kfi_iommu_mock waits for.
+ * Translate a bus address; 0: no page. The range must not cross a page. The caller has interrupts
+ * off, for which kfi_iommu_mock waits.
  */
 static phys_addr_t nm_memory(const struct nm_end *end, dma_addr_t addr)
 {
@@ -37,9 +37,7 @@ static phys_addr_t nm_memory(const struct nm_end *end, dma_addr_t addr)
 			    dma_to_phys(&end->dma->dev, addr);
 }
 
-/*
- * Where in memory the peer's client wants byte @at of the window; NULL: nowhere, counted as @why.
- */
+/* Where byte @at of the window is in memory; NULL: nowhere, which is counted as @why. */
 static void *nm_behind(const struct nm_place *place, u64 at, size_t len, enum nm_count *why)
 {
 	struct nm_end *peer = nm_peer(place->end);
@@ -78,12 +76,12 @@ u64 kfi_ntb_mock_shows(int bridge, int port, int window, phys_addr_t *first)
 }
 EXPORT_SYMBOL_GPL(kfi_ntb_mock_shows);
 
-/* Words are written whole. */
+/* Write aligned words with a single store each. */
 static void nm_put(void *to, const void *from, size_t len)
 {
 	/*
-	 * and after what was written before, as the interconnect does it: who reads with acquire
-	 * finds that
+	 * and after earlier writes, as the interconnect orders them: a reader with acquire
+	 * semantics relies on that
 	 */
 	smp_wmb();
 	switch (IS_ALIGNED((unsigned long)to, len) ? len : 0) {
@@ -215,8 +213,8 @@ void nm_land(const struct nm_place *place, const void *src, size_t len)
 }
 
 /*
- * A piece in the middle, of what one packet may have, does not arrive, and nobody is told. What is
- * no longer than that is one packet with its neighbours.
+ * One packet in the middle of a copy is lost silently. A copy that is no longer than a packet is
+ * complete.
  */
 static void nm_write_torn(const struct nm_place *place, const void *src, size_t len)
 {

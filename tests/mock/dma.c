@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * dma.c - the engine as its clients see it: channels that copy memory.
- */
+/* dma.c - the engine for its clients: channels that copy memory */
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
@@ -66,7 +64,7 @@ static int nm_alloc_chan(struct dma_chan *chan)
 	return ring;
 }
 
-/* The client has what is prepared, until he submits it. */
+/* The client owns a prepared copy until it submits it. */
 static dma_cookie_t nm_submit(struct dma_async_tx_descriptor *tx)
 {
 	struct nm_chan *c = to_nm_chan(tx->chan);
@@ -105,7 +103,7 @@ static struct dma_async_tx_descriptor *nm_prep(struct dma_chan *chan, dma_addr_t
 	struct nm_chan *c = to_nm_chan(chan);
 	struct nm_copy *copy;
 
-	/* Until it is submitted: nothing fails in between. */
+	/* Held until submit, so that no failure comes in between */
 	spin_lock_bh(&c->prep_lock);
 	copy = nm_take_idle(c);
 	if (!copy) {
@@ -135,7 +133,7 @@ static void nm_issue(struct dma_chan *chan)
 	spin_unlock_irqrestore(&c->lock, flags);
 }
 
-/* Bytes of the copy with this cookie that are still to come; a copy is done in one. */
+/* Bytes of the copy with this cookie that are left; a copy is made at once. */
 static u32 nm_residue(struct nm_chan *c, dma_cookie_t cookie)
 {
 	struct list_head *lists[] = { &c->submitted, &c->issued, &c->running };
@@ -149,7 +147,7 @@ static u32 nm_residue(struct nm_chan *c, dma_cookie_t cookie)
 	return 0;
 }
 
-/* Whoever asks also finds what came without an interrupt. */
+/* A client that asks also finds copies that completed without an interrupt. */
 static enum dma_status nm_status(struct dma_chan *chan, dma_cookie_t cookie,
 				 struct dma_tx_state *state)
 {
@@ -167,7 +165,7 @@ static enum dma_status nm_status(struct dma_chan *chan, dma_cookie_t cookie,
 }
 
 /*
- * What runs is forgotten when it ends: nm_synchronize() waits for that. Mappings end with their
+ * A running copy is dropped when it ends, for which nm_synchronize() waits. Mappings end with their
  * copies.
  */
 static int nm_terminate(struct dma_chan *chan)
@@ -193,7 +191,10 @@ static int nm_terminate(struct dma_chan *chan)
 	return 0;
 }
 
-/* The client submits nothing meanwhile. The tasklet is left as it was, so it may be used again. */
+/*
+ * The client submits nothing meanwhile. The tasklet stays enabled, so the channel can be used
+ * again.
+ */
 static void nm_synchronize(struct dma_chan *chan)
 {
 	struct nm_chan *c = to_nm_chan(chan);
@@ -308,7 +309,7 @@ static struct platform_driver nm_driver = {
 	.driver = { .name = "kfi_mock_dma" },
 };
 
-/* The registration of an engine wants a device with a driver. */
+/* An engine can be registered only for a device that has a driver. */
 int nm_dma_init(void)
 {
 	int err;

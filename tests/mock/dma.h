@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * dma.h - the DMA engine: channels, copies and where they are.
+ * dma.h - the DMA engine: channels, copies and their states
  *
  * A copy is in one list of its channel at any time, and each list is a state:
  *
  *   idle -> prepared -> submitted -> issued -> running -> done -> idle
- *           (the client holds it)    (the worker's)       (the tasklet calls the client)
+ *           (owned by the client)    (by the worker)   (the tasklet calls the client)
  *
- * nm_chan.lock protects all lists, cookies and faults of a channel: spinlock, interrupts off. The
- * copies of a channel are allocated when somebody takes the channel and freed when he gives it
- * back; there is a fixed number, as in hardware: with all in use there is none to prepare.
+ * nm_chan.lock, a spinlock taken with interrupts off, protects all lists, cookies and faults of a
+ * channel. The copies of a channel are allocated when a client takes the channel, and freed when it
+ * releases the channel. Their number is fixed, as in hardware: none can be prepared while all are
+ * in use.
  */
 #ifndef KFI_NTB_MOCK_DMA_H
 #define KFI_NTB_MOCK_DMA_H
@@ -23,14 +24,14 @@
 
 #define NM_CHANS	16
 
-/* Faults, by command. */
+/* Faults, set by commands */
 struct nm_fault {
-	/* the n-th copy from now ends in such an error, those behind it are aborted; 0: none */
+	/* the n-th copy from now ends with such an error, later ones are aborted; 0: none */
 	u32	fail_write, fail_read;
-	u32	drop;			/* the n-th is not made, and nobody hears of it */
-	u32	lose;			/* so many interrupts get lost */
-	u32	slow_us;		/* every copy takes so much longer */
-	/* if not 0, copies overtake those before them, up to the last DMA_PREP_FENCE */
+	u32	drop;			/* the n-th copy is not made, and not reported */
+	u32	lose;			/* number of interrupts that get lost */
+	u32	slow_us;		/* additional time of each copy */
+	/* if not 0, copies are made in reverse order up to the next DMA_PREP_FENCE */
 	u32	reorder;
 };
 
@@ -39,30 +40,30 @@ struct nm_copy {
 	struct list_head		node;
 	dma_addr_t			dst, src;
 	size_t				len;
-	/* terminated while it ran: nobody is called */
+	/* terminated while it ran: no callback */
 	bool				dropped;
 	struct nm_fault			fault;		/* of this copy */
-	struct dmaengine_result		result;		/* the worker's while it runs */
+	struct dmaengine_result		result;		/* owned by the worker while it runs */
 };
 
 struct nm_chan {
 	struct dma_chan		chan;
 	/*
-	 * from prepare to submit, and around an error: as ioatdma. Outside of lock, bottom halves
-	 * off
+	 * held from prepare to submit, and around an error, as in ioatdma; taken before lock,
+	 * bottom halves off
 	 */
 	spinlock_t		prep_lock;
 	spinlock_t		lock;
 	struct list_head	idle, prepared, submitted, issued, running, done;
-	/* all of them; allocated and freed with the channel */
+	/* all copies; allocated and freed with the channel */
 	struct nm_copy		*ring;
 	struct nm_fault		fault;
 	struct kthread_worker	*worker;
 	struct kthread_work	work;
 	struct tasklet_struct	told;		/* its interrupt */
-	/* for what is done and nobody was told of, as ioatdma does after 100 ms */
+	/* finds completions without an interrupt, as ioatdma does after 100 ms */
 	struct timer_list	look;
-	/* counted under the lock; they only grow */
+	/* counted under the lock; they only increase */
 	u64			copies, bytes, irqs, lost, errors, aborted, full;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dma_run.c - copies are made, by a thread of each channel; and made to fail.
+ * dma_run.c - a thread of each channel makes the copies, or lets them fail.
  *
- * Addresses are those of the bus. One in the range of windows and doorbells goes through the
- * bridge, all others are memory.
+ * Addresses are bus addresses. An address in the range of windows and doorbells goes through the
+ * bridge; all others are memory.
  */
 #include <linux/bottom_half.h>
 #include <linux/delay.h>
@@ -12,10 +12,10 @@
 #include "dma.h"
 #include "mock.h"
 
-#define NM_CHUNK	SZ_64K		/* then somebody else may run */
-#define NM_GROUP	16U		/* copies that are reordered among each other, at most */
+#define NM_CHUNK	SZ_64K		/* bytes between two chances to reschedule */
+#define NM_GROUP	16U		/* maximum of copies that are reordered among each other */
 
-/* The memory at this address, if there is any. */
+/* Return the memory at this address, or NULL. */
 static void *nm_memory(struct nm_chan *c, dma_addr_t addr, size_t len)
 {
 	phys_addr_t phys = dma_to_phys(c->chan.device->dev, addr);
@@ -25,7 +25,7 @@ static void *nm_memory(struct nm_chan *c, dma_addr_t addr, size_t len)
 	return phys_to_virt(phys);
 }
 
-/* From window to window: by way of a page of our own. */
+/* Copy from window to window through a bounce page. */
 static void nm_copy_across(const struct nm_place *to, const struct nm_place *from, size_t len)
 {
 	struct nm_place src = *from, dst = *to;
@@ -105,9 +105,9 @@ static bool nm_start_one(struct nm_chan *c)
 }
 
 /*
- * Take the copies that run next: one copy. With reordering, the copies up to the first one with
- * DMA_PREP_FENCE: no copy behind that one begins before that one is complete. Copies complete in
- * order, so at that moment the copies before that one are complete, too.
+ * Take the copies that run next: one copy; or, with reordering, all up to the first with
+ * DMA_PREP_FENCE, before whose end no later copy begins. Copies complete in order, so all earlier
+ * copies are complete then, too.
  */
 static void nm_start(struct nm_chan *c)
 {
@@ -144,7 +144,7 @@ static void nm_run_one(struct nm_chan *c, struct nm_copy *copy)
 		nm_make(c, copy);
 }
 
-/* The last copy first: nothing but a fence says that a copy waits for another one. */
+/* The last copy first: only a fence makes a copy wait for another one. */
 static void nm_run_now(struct nm_chan *c)
 {
 	struct nm_copy *copy;
@@ -166,8 +166,8 @@ static void nm_interrupt(struct nm_chan *c)
 }
 
 /*
- * Cookies complete in order, as copies leave this list in order. True if somebody wants to hear of
- * it.
+ * Cookies complete in order, because copies leave this list in order. Return: has the client a
+ * callback?
  */
 static bool nm_complete(struct nm_chan *c, struct nm_copy *copy)
 {
@@ -183,10 +183,7 @@ static bool nm_complete(struct nm_chan *c, struct nm_copy *copy)
 	return failed || copy->tx.flags & DMA_PREP_INTERRUPT;
 }
 
-/*
- * After an error what has been submitted behind it is not done, as ioatdma has it
- * (ioat_abort_descs).
- */
+/* After an error, copies behind it are aborted, as in ioatdma (ioat_abort_descs()). */
 static void nm_abort(struct nm_chan *c)
 {
 	struct nm_copy *copy;
@@ -203,7 +200,7 @@ static void nm_abort(struct nm_chan *c)
 	}
 }
 
-/* Back to the idle ones what was terminated while it ran. */
+/* Return a copy to the idle list that was terminated while it ran. */
 static void nm_forget(struct nm_chan *c, struct nm_copy *copy)
 {
 	dma_descriptor_unmap(&copy->tx);
@@ -217,7 +214,7 @@ void nm_look(struct timer_list *timer)
 	tasklet_schedule(&c->told);
 }
 
-/* The copy is idle again before its client is called, who may prepare the next. */
+/* The copy is idle before the callback, which may prepare the next one. */
 static void nm_call(struct nm_chan *c, struct nm_copy *copy)
 {
 	struct dma_async_tx_descriptor tx = copy->tx;
@@ -261,7 +258,7 @@ static void nm_finish(struct nm_chan *c)
 	struct nm_copy *copy, *next;
 	bool tell = false, failed = false;
 
-	/* Who submits more has heard of what has failed before. */
+	/* A client that submits more has been told of the failure before. */
 	spin_lock_bh(&c->prep_lock);
 	spin_lock_irq(&c->lock);
 	list_for_each_entry_safe(copy, next, &c->running, node) {
@@ -269,7 +266,7 @@ static void nm_finish(struct nm_chan *c)
 			nm_forget(c, copy);
 			continue;
 		}
-		/* The bytes of a copy that was executed early may be there all the same. */
+		/* The bytes of a copy that was made early may have arrived all the same. */
 		if (failed)
 			copy->result = (struct dmaengine_result) {
 				.result = DMA_TRANS_ABORTED, .residue = copy->len,
@@ -295,10 +292,10 @@ void nm_run(struct kthread_work *work)
 
 	for (;;) {
 		nm_start(c);
-		if (list_empty(&c->running))	/* only this thread fills it */
+		if (list_empty(&c->running))	/* only this thread adds to it */
 			return;
 		nm_run_now(c);
-		/* The tasklet runs at the end of this, as it would at that of an interrupt. */
+		/* The tasklet runs at local_bh_enable(), as it would at the end of an interrupt. */
 		local_bh_disable();
 		nm_finish(c);
 		local_bh_enable();

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * dma_test.c - the engine: copies into windows and onto doorbells, in order, and its faults.
- */
+/* dma_test.c - the engine: copies into windows and onto doorbells, their order, and faults */
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
 #include <linux/sizes.h>
@@ -10,19 +8,19 @@
 
 #define MK_COPIES	8
 
-/* One channel for all tests of the suite: the first, that is the commands' number 0. */
+/* One channel for all tests of the suite: the first one, number 0 of commands */
 static struct dma_chan *mk_chan;
-static u8 *mk_src;			/* MK_MEM of it, filled with a pattern */
+static u8 *mk_src;			/* MK_MEM bytes with a pattern */
 static dma_addr_t mk_src_dma, mk_window_dma;
 
-/* What became of a copy. */
+/* The result of a copy */
 struct mk_copy {
 	enum dmaengine_tx_result	result;
 	u32				residue;
-	/* in the order of the calls, from 1; 0: not called */
+	/* position in the order of the callbacks, from 1; 0: no callback */
 	int				place;
 	bool				soft;		/* called in softirq */
-	struct mk_copy			*chain;		/* to be prepared and issued by the call */
+	struct mk_copy			*chain;		/* the callback issues it */
 	dma_addr_t			dst;
 };
 
@@ -42,7 +40,7 @@ static void mk_called(void *ctx, const struct dmaengine_result *result)
 		mk_push(copy->chain, copy->chain->dst, 0, 64, DMA_PREP_INTERRUPT);
 		dma_async_issue_pending(mk_chan);
 	}
-	/* Whoever sees it sees the rest: mk_was_called(). */
+	/* Publishes the members above: mk_was_called(). */
 	smp_store_release(&copy->place, atomic_inc_return(&mk_calls));
 }
 
@@ -53,7 +51,7 @@ static struct dma_async_tx_descriptor *mk_prep(dma_addr_t dst, size_t offset, si
 					 flags | DMA_CTRL_ACK);
 }
 
-/* Submitted, not issued. */
+/* Submit, do not issue. */
 static void mk_push(struct mk_copy *copy, dma_addr_t dst, size_t offset, size_t len,
 		    unsigned long flags)
 {
@@ -148,7 +146,7 @@ static void mk_into_window(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mk_count(0, "dma_reads"), reads);
 }
 
-/* Nothing happens before it is issued. */
+/* No copy is made before it is issued. */
 static void mk_not_issued(struct kunit *test)
 {
 	struct mk_copy copy = {};
@@ -182,7 +180,7 @@ static void mk_onto_doorbell(struct kunit *test)
 	dma_unmap_resource(mk_chan->device->dev, dma, size, DMA_FROM_DEVICE, 0);
 }
 
-/* A completion is not delivery. */
+/* Completion does not mean delivery. */
 static void mk_dma_dead(struct kunit *test)
 {
 	u64 lost = mk_count(0, "lost_dead");
@@ -230,7 +228,7 @@ static void mk_dma_order(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, copies[i].place, i + 1);
 }
 
-/* Those behind the one that fails are not done either. */
+/* Copies behind one that failed are not made. */
 static void mk_dma_error(struct kunit *test)
 {
 	struct mk_copy copies[MK_COPIES] = {};
@@ -264,7 +262,7 @@ static void mk_dma_read_error(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, copy.result, DMA_TRANS_READ_FAILED);
 }
 
-/* An address where nothing is. */
+/* An address without memory or window */
 static void mk_dma_nowhere(struct kunit *test)
 {
 	struct mk_copy copy = {};
@@ -287,7 +285,7 @@ static void mk_dma_drop(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, mk_side[1].mem + 128, mk_src + 128, 64);
 }
 
-/* Two copies to one place: the second lasts, unless it may overtake the first. */
+/* Two copies to one address: the second one remains, unless it may overtake the first. */
 static u8 mk_last_of_two(struct kunit *test, unsigned long flags)
 {
 	struct mk_copy one = {}, two = {};
@@ -311,8 +309,8 @@ static void mk_dma_fence(struct kunit *test)
 }
 
 /*
- * A fence orders all copies before it, for they complete in order. @fenced: the second of three
- * copies, which go to one place, has a fence.
+ * A fence orders all copies before it, because copies complete in order. @fenced: DMA_PREP_FENCE
+ * for the second of three copies to one address.
  */
 static u8 mk_last_of_three(struct kunit *test, unsigned long fenced)
 {
@@ -340,7 +338,7 @@ static void mk_dma_group(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mk_last_of_three(test, DMA_PREP_FENCE), 3);
 }
 
-/* Without an interrupt nobody is called, until the driver looks for itself. */
+/* Without an interrupt the callback comes only when the driver looks by itself. */
 static void mk_dma_silent(struct kunit *test)
 {
 	struct mk_copy copy = {};
@@ -352,7 +350,7 @@ static void mk_dma_silent(struct kunit *test)
 	KUNIT_EXPECT_GE(test, ktime_ms_delta(ktime_get(), start), 100);
 }
 
-/* The next interrupt tells of what went before it. */
+/* The next interrupt reports earlier copies as well. */
 static void mk_dma_together(struct kunit *test)
 {
 	struct mk_copy quiet = {}, loud = {};
@@ -398,7 +396,7 @@ static void mk_dma_terminate(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, SOON(mk_was_called(&copies[MK_COPIES - 1])));
 }
 
-/* As many as the ring holds, then none until one is done. */
+/* As many copies as the ring holds, then none until one is done. */
 static void mk_dma_full(struct kunit *test)
 {
 	struct dma_async_tx_descriptor *tx;
@@ -420,7 +418,7 @@ static void mk_dma_full(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, SOON(mk_was_called(&copy)));
 }
 
-/* A call may prepare and issue the next copy. */
+/* A callback may prepare and issue the next copy. */
 static void mk_dma_chain(struct kunit *test)
 {
 	struct mk_copy copies[3] = {};

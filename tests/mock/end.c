@@ -27,7 +27,7 @@ static int nm_peer_port_idx(struct ntb_dev *ntb, int port)
 	return port == !nm_of(ntb)->port ? 0 : -EINVAL;
 }
 
-/* What the last link interrupt said: a doorbell may have come before it. */
+/* The state at the last link interrupt; a doorbell may have come before it. */
 static u64 nm_link_is_up(struct ntb_dev *ntb, enum ntb_speed *speed, enum ntb_width *width)
 {
 	bool up = READ_ONCE(nm_of(ntb)->seen_up);
@@ -63,7 +63,7 @@ static u64 nm_align_of(int widx)
 	return nm_align ?: nm_size(widx);
 }
 
-/* That the link has to be up for this is seen to by ntb_mw_get_align(). */
+/* ntb_mw_get_align() checks that the link is up. */
 static int nm_mw_get_align(struct ntb_dev *ntb, int pidx, int widx, resource_size_t *addr_align,
 			   resource_size_t *size_align, resource_size_t *size_max)
 {
@@ -295,8 +295,8 @@ static void nm_pdev_release(struct device *dev)
 }
 
 /*
- * Clients want a PCI function to name, to allocate memory for and to be the child of. This one has
- * no bus: nothing in the kernel takes it for more than that.
+ * Clients want a PCI function for names, allocations, and as a parent. This one is on no bus, so
+ * the kernel uses it for nothing else.
  */
 static struct pci_dev *nm_pdev_create(struct nm_end *end)
 {
@@ -326,8 +326,7 @@ static void nm_pdev_destroy(struct pci_dev *pdev)
 }
 
 /*
- * What the bridge writes is this device's, which is on a bus, so that there can be an IOMMU in
- * front of it.
+ * The device that does the bridge's writes. It is on a bus, so that an IOMMU can translate for it.
  */
 static int nm_dma_create(struct nm_end *end)
 {
@@ -353,7 +352,7 @@ static void nm_dma_destroy(struct nm_end *end)
 	end->iommu = NULL;
 }
 
-/* What a machine that starts anew finds in its device. */
+/* Reset the device to its state after a restart of the machine. */
 static void nm_end_reset(struct nm_end *end)
 {
 	unsigned long flags;

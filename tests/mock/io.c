@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * io.c - where windows and registers are: a range of physical addresses with nothing there. The
- * last windows of all ends come first, for they may be larger, then the others, each aligned to its
- * size, then a page of registers for each end.
+ * io.c - addresses of windows and registers: a range of physical addresses without memory. The last
+ * windows of all ends come first, because they may be larger, then the other windows, each aligned
+ * to its size, then a page of registers for each end.
  *
- * The kernel's emulation of I/O memory (lib/logic_iomem.c) brings the CPU's accesses here. It knows
- * no way to take a range out again. So the description of ours is memory of its own that we leave
- * behind when we go, saying that it begins behind its end: no address is found in it, and its
- * operations are never called.
+ * The kernel's emulation of I/O memory (lib/logic_iomem.c) calls this file for accesses of the CPU.
+ * A range can't be unregistered. So the description of the range is allocated and never freed: at
+ * unload its end is set before its beginning, so that no address is found in it and its operations
+ * are never called.
  */
 #include <linux/ioport.h>
 #include <linux/logic_iomem.h>
@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 #include "mock.h"
 
-/* of one mapping: more runs into the next one's addresses */
+/* maximum of a mapping: a longer one would overlap the addresses of the next */
 #define NM_MAP_MAX	SZ_16M
 
 static struct resource *nm_range;
@@ -87,8 +87,8 @@ bool nm_find(phys_addr_t addr, struct nm_place *place)
 }
 
 /*
- * A mapping's private word is the offset in the range of what its own offset 0 is: that of a page
- * of registers, or a multiple of NM_MAP_MAX in a window.
+ * The private word of a mapping is the offset of its first byte in the range: that of a page of
+ * registers, or a multiple of NM_MAP_MAX in a window.
  */
 static bool nm_io_place(void *priv, unsigned int offset, size_t len, struct nm_place *place)
 {
@@ -142,7 +142,7 @@ static const struct logic_iomem_ops nm_io_ops = {
 	.copy_to = nm_io_copy_to,
 };
 
-/* One mapping is of one window, or of one end's registers. */
+/* A mapping covers one window or the registers of one end. */
 static long nm_io_map(unsigned long offset, size_t size, const struct logic_iomem_ops **ops,
 		      void **priv)
 {
@@ -170,7 +170,7 @@ int nm_io_init(void)
 		return -ENOMEM;
 	range->name = "kfi_ntb_mock";
 	range->flags = IORESOURCE_MEM;
-	/* This is to learn what is free; it is asked for again by who keeps the list. */
+	/* Find a free range; logic_iomem requests it again. */
 	err = allocate_resource(&iomem_resource, range, len, SZ_4G, -1ULL,
 				max3(nm_window_size, nm_last_size, (u64)SZ_16M), NULL, NULL);
 	if (!err) {
@@ -185,7 +185,7 @@ int nm_io_init(void)
 	return 0;
 }
 
-/* All clients are gone, and with them their mappings. */
+/* All clients, and their mappings, are gone. */
 void nm_io_exit(void)
 {
 	release_resource(nm_range);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_iommu_mock - an IOMMU that isn't there, in front of devices that aren't: for those of the
- * platform bus whose name begins with its parameter. The kernel's own drivers/iommu makes domains,
- * hands out addresses and calls us for pages; who plays the device asks the kernel where an address
- * leads (iommu_iova_to_phys()), inside of an RCU section that lasts until its bytes have crossed.
- * So what has been taken back is out of reach when the call that took it back returns, as with
- * hardware.
+ * kfi_iommu_mock - a simulated IOMMU in front of simulated devices: those of the platform bus whose
+ * names begin with its parameter. The kernel's drivers/iommu creates domains, allocates addresses
+ * and calls this driver for pages. Code that plays a device translates addresses with
+ * iommu_iova_to_phys(), in an RCU read-side section that lasts until its bytes were copied. So an
+ * address is out of reach when the call that unmaps it returns, as with hardware.
  *
- * Loaded before the devices are there, removed after them.
+ * Load it before the devices exist; remove it after them.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
@@ -27,8 +26,8 @@ module_param(kept, bool, 0444);
 MODULE_PARM_DESC(kept, "drivers may leave mappings behind (default no)");
 
 /**
- * struct km_domain - what devices of a group see
- * @pages: by page of the bus: the page of memory, as a value
+ * struct km_domain - address space of the devices of a group
+ * @pages: by number of the bus page: number of the page of memory, as a value
  */
 struct km_domain {
 	struct iommu_domain	domain;
@@ -42,7 +41,7 @@ static struct km_domain *to_km(struct iommu_domain *domain)
 	return container_of(domain, struct km_domain, domain);
 }
 
-/* There are no registers to point to the tables. */
+/* The simulation has no registers for tables. */
 static int km_attach_dev(struct iommu_domain *domain, struct device *dev, struct iommu_domain *old)
 {
 	return 0;
@@ -81,7 +80,7 @@ static size_t km_unmap_pages(struct iommu_domain *domain, unsigned long iova, si
 	return i * size;
 }
 
-/* Who has found a page before it was taken back is through. */
+/* An access that has translated before the unmapping ends before this returns. */
 static void km_iotlb_sync(struct iommu_domain *domain, struct iommu_iotlb_gather *gather)
 {
 	synchronize_rcu_expedited();
@@ -103,7 +102,7 @@ static void km_free(struct iommu_domain *domain)
 {
 	struct km_domain *kd = to_km(domain);
 
-	/* A driver has not taken back what it had mapped. */
+	/* A driver has left a mapping. */
 	WARN_ON(!kept && !xa_empty(&kd->pages));
 	xa_destroy(&kd->pages);
 	kfree(kd);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * link.c - when the bridge carries: both ends there and enabled, nobody holds it down, and training
- * is over.
+ * link.c - when the link is up: both ends are present and enabled, no command holds it down, and
+ * training has ended.
  */
 #include "mock.h"
 
@@ -25,7 +25,7 @@ static void nm_link_change(struct nm_bridge *bridge, bool up)
 	nm_link_interrupt(&bridge->end[1]);
 }
 
-/* Something that decides about it has changed. Down is at once, up takes training. */
+/* Something has changed that decides about the link. Down is immediate, up needs training. */
 static void nm_link_look(struct nm_bridge *bridge)
 {
 	lockdep_assert_held_write(&bridge->lock);
@@ -40,7 +40,7 @@ static void nm_link_look(struct nm_bridge *bridge)
 	}
 }
 
-/* A tick may come early: then there is some time left. */
+/* A timer may expire early: then there is some time left. */
 static void nm_link_train(struct work_struct *work)
 {
 	struct nm_bridge *bridge = container_of(to_delayed_work(work), struct nm_bridge, train);
@@ -50,7 +50,7 @@ static void nm_link_train(struct work_struct *work)
 	write_lock_irqsave(&bridge->lock, flags);
 	left = ktime_us_delta(bridge->ready, ktime_get());
 	if (!nm_link_wanted(bridge) || bridge->up)
-		;	/* it has been decided otherwise meanwhile */
+		;	/* changed meanwhile */
 	else if (left > 0)
 		mod_delayed_work(system_percpu_wq, &bridge->train, usecs_to_jiffies(left) + 1);
 	else
@@ -81,7 +81,7 @@ void nm_link_enable(struct nm_end *end, bool enable)
 	nm_add(end, NM_REG_WRITES, 1);
 }
 
-/* Who is gone has enabled nothing. */
+/* An absent end has not enabled the link. */
 void nm_link_set_present(struct nm_end *end, bool present)
 {
 	struct nm_bridge *bridge = end->bridge;
@@ -104,7 +104,7 @@ void nm_link_hold(struct nm_bridge *bridge, bool held)
 	write_unlock_irqrestore(&bridge->lock, flags);
 }
 
-/* A change of what is stuck may be news. */
+/* A parameter has changed, which may change the state that ends see. */
 void nm_link_configure(struct nm_bridge *bridge, u32 *what, u32 value)
 {
 	unsigned long flags;

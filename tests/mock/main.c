@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_ntb_mock - NTBs back to back in one kernel, and a DMA engine in software: any ntb_client runs
- * on it where KASAN, lockdep and kmemleak look on, or at the speed of memcpy. README.md says which
- * rules it keeps and where they are from.
+ * kfi_ntb_mock - simulated NTBs, back to back in one kernel, and a DMA engine in software. Any
+ * ntb_client runs on it under KASAN, lockdep and kmemleak, or at the speed of memcpy(). README.md
+ * lists its rules and their sources.
  *
- *   main.c  this: the module      end.c   the device that clients see     link.c  when the bridge carries
- *   bell.c  doorbells, interrupts cross.c bytes through the bridge        io.c    the addresses of windows
- *   dma.c   the engine            dma_run.c  copies, and their faults     stats.c what is counted
- *   control.c  commands           post.c  writes that arrive later
+ *   main.c  this: the module        end.c     the device for clients    link.c   when it is up
+ *   bell.c  doorbells, interrupts   cross.c   accesses through it       io.c     addresses
+ *   dma.c   the engine              dma_run.c copies and their faults   post.c   delayed writes
+ *   control.c  commands and counters, in debugfs
  */
 #include <linux/module.h>
 #include <linux/sizes.h>
@@ -133,7 +133,7 @@ static int __init nm_init(void)
 	err = nm_io_init();
 	if (err)
 		return err;
-	/* The engine first: clients ask for a channel when they see a device. */
+	/* The engine first: clients request a channel when they find a device. */
 	err = nm_dma_init();
 	if (err)
 		goto no_dma;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * post.c - posted writes: if so commanded they arrive some time after whoever wrote believes that
- * they are done, the DMA engine too. All that one end writes, bytes, doorbells and scratchpads,
- * stays in order; a read pushes it ahead of itself. What is under way when the link goes down is
- * lost.
+ * post.c - posted writes: on command, writes arrive some time after the CPU or DMA engine has
+ * completed them. All writes of an end - bytes, doorbells and scratchpads - stay in order; a read
+ * flushes them. Writes that have not arrived when the link goes down are lost.
  */
 #include <linux/slab.h>
 #include "mock.h"
@@ -16,7 +15,7 @@ struct nm_posted {
 	u8			data[] __counted_by(len);
 };
 
-/* The first under way, if it is due. */
+/* Return the first write that has not arrived, if it is due. */
 static struct nm_posted *nm_next_due(struct nm_end *end, ktime_t now)
 {
 	struct nm_posted *first = list_first_entry_or_null(&end->posted, struct nm_posted, node);
@@ -25,7 +24,7 @@ static struct nm_posted *nm_next_due(struct nm_end *end, ktime_t now)
 	return first && ktime_compare(first->due, now) <= 0 ? first : NULL;
 }
 
-/* It happens under the lock: so that nothing gets ahead. */
+/* Writes are performed under the lock, so that none overtakes another. */
 static void nm_land_due(struct nm_end *end, ktime_t now)
 {
 	struct nm_posted *posted;
@@ -74,7 +73,7 @@ static struct nm_posted *nm_post_create(const struct nm_place *place, const void
 	return posted;
 }
 
-/* Without memory for it everything arrives at once: that is allowed at any time. */
+/* Without memory the write arrives at once, which is always permitted. */
 static void nm_post_locked(struct nm_end *end, const struct nm_place *place, const void *src,
 			   size_t len, u32 us)
 {
@@ -124,7 +123,7 @@ void nm_post_init(struct nm_end *end)
 	hrtimer_setup(&end->post_timer, nm_post_expired, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
 }
 
-/* The link is down, so all that is left goes nowhere; and nobody writes any more. */
+/* The link is down, so the remaining writes are dropped. There are no new ones. */
 void nm_post_reset(struct nm_end *end)
 {
 	nm_post_push(end);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * test.c - unit tests of the bridge and the engine that aren't there: do they keep the rules of
- * README.md? This is the client that all tests share. kfi_ntb_mock.ko has to be loaded, and no
- * other client to have its first bridge.
+ * test.c - unit tests of bridge and engine: do they follow the rules of README.md? This file is the
+ * client that all tests share. kfi_ntb_mock.ko must be loaded, and no other client may have its
+ * first bridge.
  */
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
@@ -91,7 +91,7 @@ void mk_up(struct kunit *test)
 				     ntb_link_is_up(mk_side[1].ntb, NULL, NULL)));
 }
 
-/* Memory of the window's size, as that is the alignment; only a part of it is shown. */
+/* Allocate memory of the window's size, which is the alignment; only a part of it is shown. */
 void mk_open(struct kunit *test, struct mk_side *side)
 {
 	resource_size_t align, size_align, size_max;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * test.h - the unit tests' client: it has both ends of the first bridge, and counts what they are
- * told.
+ * test.h - the client of the unit tests: it has both ends of the first bridge, and counts their
+ * events.
  */
 #ifndef KFI_NTB_MOCK_TEST_H
 #define KFI_NTB_MOCK_TEST_H
@@ -12,7 +12,7 @@
 #include <linux/ntb.h>
 #include "command.h"
 
-#define MK_MEM	SZ_64K	/* so much of the window is translated */
+#define MK_MEM	SZ_64K	/* bytes of the window that are translated */
 
 struct mk_side {
 	/* NULL while the device is gone; WRITE_ONCE by probe and remove */
@@ -24,10 +24,10 @@ struct mk_side {
 	dma_addr_t		dma;
 	size_t			mem_size;
 	atomic_t		links, bells;	/* events */
-	unsigned long		vectors;	/* that rang; set_bit */
-	/* an event came in another context than a hard interrupt's */
+	unsigned long		vectors;	/* doorbells that rang; set_bit() */
+	/* an event came in another context than hard interrupt context */
 	bool			soft;
-	/* called by the event if set */
+	/* called in the event if set */
 	void			(*on_bell)(struct mk_side *side);
 	bool			up_at_bell;	/* ntb_link_is_up() in the last doorbell event */
 };
@@ -35,7 +35,7 @@ struct mk_side {
 extern struct mk_side mk_side[2];
 extern struct kunit_suite mk_bridge_suite, mk_dma_suite;
 
-/* True if it becomes so within some seconds. */
+/* Does the condition become true within some seconds? */
 #define SOON(condition)							\
 ({									\
 	bool __so = false;						\
@@ -48,7 +48,7 @@ extern struct kunit_suite mk_bridge_suite, mk_dma_suite;
 
 int mk_suite_init(struct kunit_suite *suite);
 void mk_suite_exit(struct kunit_suite *suite);
-/* both ends up, memory behind the windows, doorbells unmasked and silent */
+/* both ends up, memory behind the windows, doorbells unmasked and not pending */
 int mk_init(struct kunit *test);
 void mk_exit(struct kunit *test);
 void mk_command(struct kunit *test, const char *line);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * awake.pml - signals that are not sent: B says in its lines that it looks by itself, for a while, and A, who has seen that, rings no bell then.
+ * awake.pml - signals that are not sent: B announces in its lines that it polls for a while; A sees
+ * that and sends no signal meanwhile.
  *
- * What is modelled: lines both ways, by posted writes that arrive some time later, a word at a time; B's looks, of which each may be the last; and A,
- * who may ask something and say nothing else before it has been answered (nt_switch() in out.c). What lies in the ring is ring.pml's.
+ * The model has lines in both directions, by posted writes that arrive later, a word at a time;
+ * polls of B, each of which may be the last; and a question of A, behind which A sends nothing else
+ * before the answer (nt_switch() in out.c). ring.pml models the contents of the ring.
  *
- * What must hold: B sees all that A has said (else it is an invalid end state: both sleep).
+ * Condition: B sees all that A has sent (otherwise both sleep, an invalid end state).
  */
-#define LINES	3	/* with news; reminders come on top */
+#define LINES	3	/* with news; reminders are additional */
 
 mtype = { PRODUCED, SERIAL, SIGNAL, LINE };
 
 chan to_b = [3] of { mtype, byte };
 chan to_a = [2] of { mtype, byte, bool };
 
-/* B's memory that A writes, and the other way round */
+/* B's memory that A writes, and the reverse */
 byte b_produced, b_serial;
 byte a_echo;
 bool a_awake, a_bell, b_bell;
@@ -48,7 +50,10 @@ end:	do
 	:: atomic {
 		to_a?what, v, flag ->
 		if
-		/* The flag stands in the word behind the echo. Who reads an older one is told so later; with an older echo he wakes once too often. */
+		/*
+		 * The flag is in the word behind the echo. A reader that gets an older flag gets
+		 * the new one later; with an older echo it sends one signal too many.
+		 */
 		:: what == LINE -> a_echo = v; a_awake = flag
 		:: what == SIGNAL -> a_bell = true
 		fi
@@ -56,7 +61,7 @@ end:	do
 	od
 }
 
-/* A question has to be heard. */
+/* A question must be signalled. */
 #ifdef NO_LOUD_QUESTION
 #define MAY_HUSH	peer_awake
 #else
@@ -85,7 +90,7 @@ inline look()
 	if
 	:: quiet && echo >= unrung -> quiet = false
 #ifndef NO_REMINDER
-	/* It sleeps, and has not seen all. */
+	/* B sleeps and has not seen everything. */
 	:: quiet && echo < unrung && !peer_awake -> quiet = false; due = true
 #endif
 	:: else
@@ -123,7 +128,7 @@ end:	do
 		news = got != b_produced;
 		got = b_produced;
 #endif
-		/* Who has found something may look again by itself, for a while. */
+		/* A side that has found something may continue to poll for a while. */
 		if
 		:: got < LINES && (news || awake) -> more = true
 		:: more = false
@@ -141,7 +146,7 @@ end:	do
 			:: else
 			fi
 			}
-		/* That there was news need not be told, nor that it looks again. */
+		/* The serial alone, or the flag alone, need not be sent. */
 		:: !(awake > more || (echo % 2 && echo != wanted))
 		fi
 	od

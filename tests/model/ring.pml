@@ -1,45 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * ring.pml - the protocol of providers/ntb/ring.c: A sends records to B, B answers one of them; everything goes by posted writes.
+ * ring.pml - the protocol of providers/ntb/ring.c: A sends records to B, B answers one of them, all
+ * by posted writes.
  *
- * What is modelled: A's shadow, from which an engine copies when it gets to it, and not when it was told to; the engine's completions,
- * which say that it has read, not that anything has arrived; two ways from A to B (engine and CPU), in order each and not between them;
- * a way from B to A; doorbells that are bits; lines whose words arrive one after another.
+ * The model has A's shadow, which an engine copies when it executes the copy, not when that is
+ * submitted; completions of the engine, which mean that it has read, not that data has arrived; two
+ * paths from A to B (engine and CPU), each ordered in itself; a path from B to A; doorbells that
+ * are bits; lines whose words arrive one after another.
  *
- * What must hold: B handles every record once, in order and with its own bytes, and the bytes stay until it has read them; A hears of a
- * record after it has seen the answer to it; nobody sleeps while there is something to do (no invalid end state).
+ * Conditions: B handles every record once, in order and with its own bytes, which stay until B has
+ * read them; a record ends at A only after A has seen the answer to it; no side sleeps while there
+ * is work (no invalid end state).
  *
- * `run` checks it, and then once with each of the orders taken away (-DNO_...), where it has to fail.
+ * `run` checks the model, and then once without each of the orderings (-DNO_...), where it has to
+ * fail.
  */
 #define RECORDS	3
 #define SIZE	2	/* records in the ring */
-#define ANSWER	3	/* the record that is answered: the last, so that no answer makes up for a question */
+#define ANSWER	3	/* the record that is answered: the last one */
 
 mtype = { BYTES, PRODUCED, SERIAL, CONSUMED, ECHO, SIGNAL };
 
-/* What is said to the engine; what is on its way to the other side: what, which, value */
+/* Requests to the engine, and writes in flight to the other side: kind, index, value */
 chan engine = [6] of { mtype, byte };
 chan by_engine = [3] of { mtype, byte, byte };
 chan by_cpu = [3] of { mtype, byte, byte };
 chan to_a = [4] of { mtype, byte, byte };
 
-/* A's memory, that its engine reads; and what B writes of it */
+/* A's memory, which its engine reads; and the part that B writes */
 byte shadow[SIZE], line_produced, line_serial;
 byte a_answer, a_answers, a_consumed, a_echo;
 bool a_bell;
-/* what A's engine has told */
+/* completions of A's engine */
 bool busy;
 
 /* B's memory that A writes */
 byte ring[SIZE], b_produced, b_serial;
 bool b_bell;
 
-/* for the claims */
+/* for the assertions */
 byte handled, heard;
 
 /* ---- hardware ---- */
 
-/* The engine reads when it gets there. A line is two words. */
+/* The engine reads when it executes a copy. A line is two words. */
 active proctype Engine()
 {
 	mtype what;
@@ -52,7 +56,7 @@ end:	do
 		:: what == PRODUCED -> d_step { i = line_produced }; by_engine!PRODUCED, 0, i; by_engine!SERIAL, 0, line_serial
 		:: what == SIGNAL -> by_engine!SIGNAL, 0, 0
 		fi;
-		/* The last one of a batch is told of. */
+		/* Only the last copy of a batch is reported. */
 		if
 		:: what == SIGNAL -> busy = false
 		:: else
@@ -78,7 +82,7 @@ active proctype EngineWay()
 end:	do
 	:: atomic { by_engine?what, i, v -> arrive(what, i, v) }
 #ifdef NO_POSTED_ORDER
-	/* The second overtakes the first. */
+	/* The second write overtakes the first. */
 	:: atomic { len(by_engine) > 1 -> by_engine?what, i, v; by_engine!what, i, v }
 #endif
 	od
@@ -115,7 +119,7 @@ end:	do
 
 /* ---- A sends ---- */
 
-/* The next line asks, if none has asked that was not answered. */
+/* The next line asks, unless a question is unanswered. */
 inline want()
 {
 	if
@@ -196,7 +200,7 @@ inline write_by_cpu()
 #define ROOM		placed - acked < SIZE
 #endif
 
-/* What B has consumed, and what it had said before */
+/* Read what B has consumed, and remember the previous value. */
 inline look()
 {
 	e = a_echo;
@@ -216,7 +220,7 @@ inline look()
 	:: asking && e >= ask -> asking = false
 	:: else
 	fi;
-	/* The record has been handled, so the answer has been seen. */
+	/* The record was handled, so the answer must have been seen. */
 	assert(c < ANSWER || seen > 0);
 	assert(c <= handled);
 	acked = c;
@@ -233,7 +237,7 @@ active proctype A()
 	do
 	:: atomic { placed < RECORDS && ROOM -> shadow[placed % SIZE] = placed + 1; placed++ }
 	:: atomic { TO_GIVE && ENGINE_DONE && CPU_LANDED -> due = false; switching = false; give_by_engine(); i = 0 }
-	/* The CPU's last line is asked about, once. */
+	/* Ask once about the CPU's last line. */
 	:: atomic { TO_GIVE && ENGINE_DONE && !(CPU_LANDED) && !switching -> switching = true; want(); write_line() }
 	:: atomic { TO_GIVE && !busy && ENGINE_LANDED && !switching -> due = false; write_by_cpu(); i = 0 }
 	:: a_bell ->
@@ -264,7 +268,7 @@ inline handle()
 	fi
 }
 
-/* A line: the words in their order */
+/* Send a line, with its words in order. */
 inline tell()
 {
 #ifdef NO_WORD_ORDER
@@ -308,7 +312,9 @@ end:	do
 		od;
 		done = got;
 		if
-		/* What was handled need not be told: it goes with what goes anyway. */
+		/*
+		 * A report that a record was handled is not sent alone: it goes with other lines.
+		 */
 		:: told != done || (echo % 2 && echo != wanted) || answers != told_answers -> atomic {
 			tell();
 			if

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * ways.pml - the two ways to the peer of providers/ntb/out.c, on both sides at once: stores by the CPU, and an engine.
+ * ways.pml - the two paths to the peer of providers/ntb/out.c, on both sides at once: stores of the
+ * CPU, and an engine.
  *
- * Each side has small things to say, that either way will do for, and big ones, for which it has to go over to the engine; and has to answer
- * when it is asked. Lines alone are modelled: what they speak of goes the same way in front of them. ring.pml has the rest.
+ * Each side has small records, which either path can carry, and big ones, for which it has to
+ * switch to the engine; and it has to answer questions. The model has lines only, because the
+ * records that they announce precede them on the same path. ring.pml has the rest.
  *
- * What must hold: no line lands on one that was said later; all that is to be said is, and every question is answered (no invalid end
- * state); and that takes a bounded number of lines.
+ * Conditions: no line overwrites a later one; everything is sent, and every question is answered
+ * (no invalid end state), in a bounded number of lines.
  */
 #define SMALL	2
 #define BIG	1
-#define LINES	40	/* more of them from one side, and it does not come to an end */
+#define LINES	40	/* more lines of one side would mean that it does not end */
 
-/* On their way from that side: serial, does it ask, echo */
+/* Lines in flight from a side: serial, does it ask, echo */
 chan by_cpu0 = [4] of { byte, bool, byte };
 chan by_cpu1 = [4] of { byte, bool, byte };
 chan by_engine0 = [4] of { byte, bool, byte };
@@ -21,7 +23,7 @@ chan by_engine1 = [4] of { byte, bool, byte };
 /* The line in the memory of that side, and its doorbell */
 byte in_serial[2], in_echo[2];
 bool in_ask[2], bell[2];
-/* How many have said all that they have to, and were told what they asked */
+/* Number of sides that have sent everything and got all answers */
 byte through;
 
 inline arrive(to)
@@ -101,7 +103,7 @@ proctype Side(bit me; chan cpu; chan engine)
 
 	do
 	:: atomic { bell[me] -> bell[me] = false; look() }
-	/* Small things by CPU, and answers */
+	/* Small records and answers by CPU */
 	:: atomic { (small > 0 || due) && !switching && ENGINE_LANDED ->
 		if
 		:: small > 0 -> small--
@@ -109,7 +111,7 @@ proctype Side(bit me; chan cpu; chan engine)
 		fi;
 		line(cpu);
 		by_cpu_serial = serial }
-	/* Everything by the engine, when what the CPU has said is there */
+	/* Everything by the engine, after the CPU's lines have arrived */
 	:: atomic { TO_SAY && MAY_SWITCH ->
 		if
 		:: big > 0 -> big--

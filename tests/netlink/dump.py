@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Ask the netlink family of kfi.ko for everything, while kfi_nltest.ko keeps
-objects open and a thread of it opens and closes others. KTAP on stdout."""
+"""Dump everything from the netlink family of kfi.ko while objects come and go.
+
+kfi_nltest.ko keeps objects open, and a thread of it opens and closes others. KTAP on stdout.
+"""
 
 import re
 import subprocess
@@ -25,7 +27,7 @@ EPS = int(open("/sys/module/kfi_nltest/parameters/eps").read())
 
 
 def our_domains(nl):
-    """Numbers of the domains that stay: those of the fabric with the most of them."""
+    """Return the domains that stay: those of the fabric with the most domains."""
     by_fabric = {}
     for m in nl.dump("DOMAIN"):
         by_fabric.setdefault(get(m, "KFI_A_FABRIC_ID"), []).append(get(m, "KFI_A_DOMAIN_ID"))
@@ -72,7 +74,7 @@ def domains(nl):
 
 
 def endpoints(nl):
-    """Every endpoint that stays is shown once, however many others come and go."""
+    """every endpoint that stays is dumped once, however many others come and go"""
     want = None
     for _ in range(20):
         start = nl.reads
@@ -122,7 +124,8 @@ def peers(nl):
 
 
 def peers_of_the_next(nl):
-    """The endpoint whose peers are being shown closes: those of the next one are shown from the first on."""
+    """the endpoint being dumped closes: the peers of the next are dumped from the first on
+    """
     def crowd(number):
         with open("/sys/module/kfi_nltest/parameters/crowd", "w") as file:
             file.write(str(number))
@@ -136,7 +139,7 @@ def peers_of_the_next(nl):
 
 
 def abandoned(nl):
-    """A dump that nobody reads to its end leaves nothing behind."""
+    """a dump that is not read to its end leaves nothing"""
     for name in ("EP", "INFO"):
         for _ in range(5):
             other = Genl(4096)
@@ -155,7 +158,7 @@ def unprivileged(nl):
 
 
 def other_namespace(nl):
-    """Another namespace sees the providers and none of the objects."""
+    """another namespace sees the providers and none of the objects"""
     def work():
         leave_namespace()
         other = Genl()
@@ -166,7 +169,7 @@ def other_namespace(nl):
 
 
 def namespace_end(nl):
-    """Objects of a namespace that goes are dead at once, and can be closed."""
+    """objects of a namespace that ends are dead at once, and can be closed"""
     module = sys.argv[1]
     run("rmmod", "kfi_nltest")
     run("ip", "netns", "add", "gone")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the tests of the netlink family share: its constants, a socket that asks, and a list of cases that ends as KTAP."""
+"""Common parts of the tests of the netlink family: constants, a socket, and a list of cases"""
 
 import errno
 import os
@@ -17,7 +17,7 @@ CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_ID, CTRL_ATTR_FAMILY_NAME = 3, 1, 2
 
 
 def constants(path):
-    """The enumerators of the header, by name: this test needs no copy."""
+    """Return the enumerators of the header, by name, so that this test needs no copy."""
     text = re.sub(r"/\*.*?\*/", "", open(path).read(), flags=re.S)
     values = {}
     for body in re.findall(r"enum \w+ \{(.*?)\}", text, re.S):
@@ -32,7 +32,7 @@ K = constants(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 
 
 class NlError(Exception):
-    """An error's name; said is what the kernel has to say about it."""
+    """An error by name; said is the message of the kernel."""
 
     def __init__(self, code, said=""):
         super().__init__(errno.errorcode.get(-code, code))
@@ -45,7 +45,7 @@ def attr(kind, payload):
 
 
 def parse(raw):
-    """Attributes as a list of (type, payload)."""
+    """Return attributes as a list of (type, payload)."""
     found = []
     while len(raw) >= 4:
         length, kind = struct.unpack_from("HH", raw)
@@ -56,14 +56,15 @@ def parse(raw):
 
 
 def said(body, kind, flags):
-    """The words that come with an error, after its number and the header of the request."""
+    """Return the message that comes with an error, after its number and the header of the request.
+    """
     if kind != NLMSG_ERROR or not flags & NLM_F_ACK_TLVS:
         return ""
     return dict(parse(body[20:])).get(NLMSGERR_ATTR_MSG, b"").rstrip(b"\0").decode()
 
 
 def outcome(call, *args):
-    """The name of the error that it ends with, or OK."""
+    """Return the name of the error that a call ends with, or OK."""
     try:
         call(*args)
     except NlError as err:
@@ -110,7 +111,7 @@ class Genl:
         return list(self.ask(self.family, K["KFI_CMD_GET_" + name], attrs, **kw))
 
     def do(self, name, attrs=b""):
-        """A request that answers with no more than yes or no."""
+        """Send a request that has no answer but its result."""
         assert not list(self.ask(self.family, K["KFI_CMD_" + name], attrs, NLM_F_ACK))
 
     def fails(self, name, attrs):
@@ -153,13 +154,13 @@ def become_nobody():
 
 
 def leave_namespace():
-    """To a network namespace of one's own."""
+    """Move to a new network namespace."""
     libc = __import__("ctypes").CDLL(None, use_errno=True)
     assert libc.unshare(0x40000000) == 0, "unshare"
 
 
 def run_cases(suite, cases):
-    """Each is called with a socket. Were all right?"""
+    """Call each case with a socket, and print KTAP. Return whether all have passed."""
     nl = Genl()
     failed = 0
     print(f"TAP version 13\n1..{len(cases)}")

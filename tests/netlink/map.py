@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Change and read the map of fabric ids through the netlink family of kfi.ko, as an administrator does and as others try
-to. KTAP on stdout. Leaves entries behind, which the end of a namespace and of kfi.ko has to free."""
+"""Change and read the map of fabric ids through the netlink family of kfi.ko.
+
+As administrator and as other users. KTAP on stdout. Leaves entries, which the end of a namespace
+and of kfi.ko must free.
+"""
 
 import os
 import errno
@@ -25,7 +28,7 @@ def entry(number, address):
 
 
 def numbered(number):
-    """An address for it."""
+    """Return an address for a number."""
     return socket.inet_ntoa(struct.pack("!I", 0x0a000000 + number))
 
 
@@ -38,7 +41,7 @@ def delete(nl, number):
 
 
 def shown(nl, **kw):
-    """The map, in the order in which it is told."""
+    """Return the map, in the order of the dump."""
     answer = []
     for m in nl.dump("MAP", **kw):
         found = dict(m)
@@ -53,7 +56,7 @@ def clear(nl):
 
 
 def refused(nl, command, attrs, error, words):
-    """The request fails so, and says so."""
+    """Check that the request fails with this error and message."""
     try:
         nl.do(command, attrs)
     except NlError as err:
@@ -122,7 +125,7 @@ def wrong_sizes(nl):
 
 
 def strangers(nl):
-    """Attributes that are not of the command, or of none."""
+    """attributes of another command, or of none"""
     good = entry(1, "10.0.0.1")
     for other in (u32("KFI_A_EP_ID", 1), attr(999, b"1234"), attr(0, b"1234"), u32("KFI_A_PAD", 1)):
         refused(nl, "ADD_MAP", good + other, "EINVAL", "attribute")
@@ -135,7 +138,7 @@ def strangers(nl):
 
 
 def wrong_manner(nl):
-    """A change is no dump, and the map is shown by a dump alone."""
+    """a change is not a dump, and the map is shown only by a dump"""
     for name in ("ADD_MAP", "DEL_MAP"):
         try:
             list(nl.ask(nl.family, K["KFI_CMD_" + name], entry(1, "10.0.0.1")))
@@ -147,7 +150,7 @@ def wrong_manner(nl):
 
 
 def unprivileged(nl):
-    """Anybody may look, the administrator alone may change."""
+    """every user may read, only the administrator may change"""
     add(nl, 5, "10.0.0.5")
 
     def work():
@@ -166,7 +169,7 @@ def unprivileged(nl):
 
 
 def long_map(nl):
-    """More than fits into a buffer. Every entry that stays is told once, in order, whatever changes in between."""
+    """more entries than fit a buffer: each that stays is dumped once, in order, during changes"""
     staying = list(range(2, 4000, 2)) + [ID_MAX - 1, ID_MAX]
     for number in staying:
         add(nl, number, numbered(number))
@@ -195,7 +198,7 @@ def long_map(nl):
 
 
 def abandoned(nl):
-    """A dump that nobody reads to its end leaves nothing behind."""
+    """a dump that is not read to its end leaves nothing"""
     for number in range(1, 2000):
         add(nl, number, numbered(number))
     for _ in range(5):
@@ -206,7 +209,7 @@ def abandoned(nl):
 
 
 def at_once(nl):
-    """Several change the same entries: each change succeeds for one of them."""
+    """several change the same entries: each change succeeds for one of them"""
     counts = {"added": 0, "deleted": 0}
     lock = threading.Lock()
 
@@ -230,7 +233,7 @@ def at_once(nl):
 
 
 def other_namespace(nl):
-    """Another namespace has another map, and takes it along when it goes."""
+    """another namespace has another map, which ends with it"""
     add(nl, 5, "10.0.0.5")
 
     def work():

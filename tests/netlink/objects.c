@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * objects.c - many open objects for dump.py to look at: some that stay, and a
- * thread that opens and closes others all the time
+ * objects.c - many open objects for dump.py: some that stay, and a thread that opens and closes
+ * others all the time
  */
 #include <linux/kthread.h>
 #include <linux/module.h>
@@ -100,7 +100,7 @@ static int get_state(char *buf, const struct kernel_param *kp)
 	return sysfs_emit(buf, "%s\n", dead ? "dead" : "alive");
 }
 
-/* An endpoint that works, with a counter */
+/* An enabled endpoint with a counter */
 static int open_live(void)
 {
 	struct kfi_cq_attr cq_attr = { .size = 64, .format = KFI_CQ_FORMAT_TAGGED };
@@ -125,7 +125,7 @@ static int open_live(void)
 	return ret ?: kfi_cntr_add(cntr, 5);
 }
 
-#define CROWD_PEERS	300U	/* more than one buffer has room for */
+#define CROWD_PEERS	300U	/* more than fit one buffer */
 
 static void crowd_peers(struct kfi_ep *ep, u32 after,
 			int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
@@ -140,7 +140,7 @@ static void crowd_peers(struct kfi_ep *ep, u32 after,
 	}
 }
 
-/* An endpoint of loop that shows peers, which loop has none of */
+/* An endpoint of loop with peers; loop itself has none */
 static int open_crowd(struct kfid_ep **ep)
 {
 	static struct kfi_prov_ops ops;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a set of headers declares, as the compiler's front end sees it.
+"""The declarations of a set of headers, read by libclang
 
-An api is a dictionary of items. A key says what the item is ("const FI_MSG", "enum fi_ep_type", "struct fi_msg", "call fi_send",
-"macro FI_VERSION"), in libfabric's spelling for both sides; an Item has the file it comes from and its shape, a text that is
-the same on both sides if the item is.
+An api is a dictionary of items. A key names the item ("const FI_MSG", "enum fi_ep_type", "struct
+fi_msg", "call fi_send", "macro FI_VERSION"), in libfabric's spelling for both sides; an Item has
+its file and its shape, a text that is the same on both sides if the item is.
 """
 
 import collections
@@ -22,7 +22,7 @@ SAMPLES = (0x20007, 0x30002, 5, 9)
 
 
 def libfabric_name(text):
-    """The words of our headers in libfabric's spelling."""
+    """Return the words of our headers in libfabric's spelling."""
     text = re.sub(r"\bKFI_", "FI_", text)
     text = re.sub(r"\bkfi(_|\b)", r"fi\1", text)
     text = re.sub(r"\bkfid(_|\b)", r"fid\1", text)
@@ -30,7 +30,7 @@ def libfabric_name(text):
 
 
 class Headers:
-    """One set of headers: where they are, how they are included and compiled."""
+    """One set of headers: where they are, how they are included and compiled"""
 
     def __init__(self, root, names, args, rename=lambda text: text):
         self.root = os.path.realpath(root) + "/"
@@ -52,7 +52,7 @@ class Headers:
                                           options=options)
 
     def file_of(self, cursor):
-        """The header, below the root, that declares this; None for other people's."""
+        """Return the header below the root that declares this; None for others."""
         if not cursor.location.file:
             return None
         path = os.path.realpath(cursor.location.file.name)
@@ -85,7 +85,7 @@ def enumerators(headers, items):
 
 
 def fields(headers, cursor):
-    """Members in order, "name:type" each; those of unnamed unions in braces."""
+    """Return members in order, each "name:type"; those of unnamed unions in braces."""
     words = []
     for one in cursor.get_children():
         if one.kind in (Kind.UNION_DECL, Kind.STRUCT_DECL) and one.is_anonymous():
@@ -123,7 +123,8 @@ def calls(headers, items):
 
 
 def evaluate(headers, expressions):
-    """Value and size of each constant expression, None if it is none: by compiling an enumerator of it."""
+    """Return value and size of each constant expression, None for others, by compiling enumerators.
+    """
     text = "".join(f"enum {{ parity_v{n} = ({e}) }};\nenum {{ parity_s{n} = sizeof({e}) }};\n"
                    for n, e in enumerate(expressions))
     unit = headers.parse(text)
@@ -163,7 +164,7 @@ def macros(headers, items):
 
 
 def macro_arguments(cursor, tokens):
-    """How many arguments a macro has, None for one without parentheses: these touch the name."""
+    """Return the number of a macro's arguments, None for one without parentheses after the name."""
     spans = list(cursor.get_tokens())
     if tokens[1] != "(" or spans[1].extent.start.offset != spans[0].extent.end.offset:
         return None
@@ -179,7 +180,7 @@ def read(headers):
 
 
 def headers_below(root, *folders):
-    """All headers in some folders below a root, as they are included."""
+    """Return all headers in folders below a root, as they are included."""
     found = []
     for folder in folders:
         for name in sorted(os.listdir(os.path.join(root, folder))):
@@ -189,19 +190,19 @@ def headers_below(root, *folders):
 
 
 def libfabric(prefix):
-    """The headers of an unpacked libfabric-dev."""
+    """Return the headers of an unpacked libfabric-dev."""
     root = os.path.join(prefix, "usr/include")
     return Headers(root, headers_below(root, "rdma", "rdma/providers"), ["-std=gnu11", "-I" + root, *builtin_include()])
 
 
 def builtin_include():
-    """libclang knows no folder of its own; the compiler's has stddef.h and the like."""
+    """Return the compiler's folder with stddef.h and the like, which libclang lacks."""
     path = subprocess.run(["cc", "-print-file-name=include"], check=True, capture_output=True, text=True).stdout.strip()
     return ["-isystem", path]
 
 
 def kernel_args(command_file):
-    """What kbuild compiled one of our files with, as far as a front end needs it."""
+    """Return the arguments with which kbuild has compiled a file, as far as libclang needs them."""
     with open(command_file, encoding="utf-8") as file:
         words = shlex.split(file.readline().split(":=", 1)[1].split(";")[0])
     args = []
@@ -214,6 +215,6 @@ def kernel_args(command_file):
 
 
 def kfabric(include, command_file):
-    """Our headers, compiled as in the kernel that command_file comes from."""
+    """Return our headers, compiled as in the kernel that command_file comes from."""
     names = headers_below(include, ".", "uapi/linux")
     return Headers(include, names, kernel_args(command_file) + ["-I" + include, "-I" + include + "/uapi"], libfabric_name)

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Hold our headers against libfabric's: values, order, members, arguments.
+"""Compare our headers with libfabric's: values, order, members, arguments.
 
-Every constant, enumeration, structure and call of libfabric is the same in ours, or stands in the list exceptions (it differs)
-or not-applicable (it is missing). What only we have stands in the list ours. The last line is "N passed, N failed".
+Every constant, enumeration, structure and call of libfabric is the same in ours, or is in the list
+exceptions (it differs) or not-applicable (it is missing). What only kfabric has is in the list
+ours. The last line is "N passed, N failed".
 """
 
 import argparse
@@ -34,7 +35,7 @@ def differs(key, theirs, ours):
 
 
 def compare_version(version, theirs, ours, allowed):
-    """What is wrong, by key; and how many items are all right."""
+    """Return complaints by key, and the number of items without a complaint."""
     wrong = {}
     for key, item in sorted(theirs.items()):
         if key not in ours:
@@ -48,7 +49,7 @@ def compare_version(version, theirs, ours, allowed):
 
 
 def kernel_only(key, item):
-    """Flags and enumerators of ours lie where libfabric's will never be."""
+    """Is the value of our flag or enumerator in a range that libfabric does not use?"""
     value = int(item.shape, 16) if item.shape.startswith("0x") else None
     return value is None or value >= 1 << 60 or 0x1000 <= value < 0x2000 or item.file.startswith(("kfi_prov", "kfi_link", "uapi/"))
 
@@ -71,7 +72,7 @@ LOW_NUMBERS = ("FI_KVEC", "FI_BVEC", "FI_SGL", "FI_CREDIT_WINDOW_MAX", "FI_MEM_M
 
 
 def compare(both, ours, allowed):
-    """All complaints by key, and the number of items that are in order."""
+    """Return all complaints by key, and the number of items without a complaint."""
     wrong, good = {}, 0
     for version, theirs in both.items():
         bad, fine = compare_version(version, theirs, ours, allowed)
@@ -107,7 +108,7 @@ MUTANTS = (
 
 
 def mutated(args):
-    """Our headers with all mutants, or the text that is no longer there."""
+    """Return our headers with all mutants, or the text of a mutant that no longer applies."""
     with tempfile.TemporaryDirectory() as folder:
         copy = os.path.join(folder, "include")
         shutil.copytree(args.include, copy)
@@ -123,7 +124,7 @@ def mutated(args):
 
 
 def notices(both, ours, args):
-    """Every planted fault is complained about by name, and nothing else is; the lists are not for the asking either."""
+    """Is there a complaint about every planted fault, by name, and no other?"""
     wrong, _ = compare(both, mutated(args), Lists())
     seen = {key.split(" ", 1)[1] for key in wrong if not key.startswith("list ")}
     for name, _, _, keys in MUTANTS:
@@ -137,7 +138,7 @@ def notices(both, ours, args):
 
 
 def notices_lists(both, ours):
-    """An entry too few and an entry too many in each list."""
+    """Is an entry too few, and one too many, detected in each list?"""
     for part in ("exceptions", "missing", "ours"):
         allowed = Lists()
         getattr(allowed, part).entries.pop()

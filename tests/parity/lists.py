@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The reviewed lists of what may differ, and holding what was found against them.
+"""The reviewed lists of differences, and their comparison with the ones found
 
-All lists have stanzas of "name: text" lines, a text going on in lines that are indented. Each entry pins what it excuses: a
-change on either side makes it stale, and stale is a failure like unlisted.
+All lists have stanzas of "name: text" lines; a text continues in indented lines. Each entry names
+exactly what it permits: a change on either side makes it stale, and a stale entry fails like a
+difference that is not listed.
 """
 
 import difflib
@@ -11,7 +12,8 @@ import re
 
 
 def stanzas(path):
-    """Dictionaries of a file's stanzas, separated by blank lines; # begins a comment line."""
+    """Return a dictionary for each stanza; blank lines separate stanzas, # begins a comment line.
+    """
     found, now, last = [], {}, None
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(list(file) + ["\n"], 1):
@@ -33,7 +35,7 @@ def stanzas(path):
 
 
 def difference(theirs, ours):
-    """What becomes of their words in ours: "-gone +new", in order; empty if they are the same."""
+    """Return how ours differs: "-missing +added" words, in order; empty if they are the same."""
     a, b = theirs.split(), ours.split()
     words = []
     for tag, a1, a2, b1, b2 in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
@@ -43,14 +45,14 @@ def difference(theirs, ours):
 
 
 def common_order(theirs, ours, items):
-    """An enumeration compared by the names that both interfaces have; what one lacks is a constant's business."""
+    """Compare an enumeration by the names that both interfaces have."""
     a = [w for w in theirs.split() if "const " + w in items["ours"]]
     b = [w for w in ours.split() if "const " + w in items["theirs"]]
     return difference(" ".join(a), " ".join(b))
 
 
 class Exceptions:
-    """Items that both sides have with another value or shape."""
+    """Items that both sides have with different values or shapes"""
 
     MOST = 40
 
@@ -77,7 +79,7 @@ class Exceptions:
 
 
 class Groups:
-    """Items that one side has alone, by pattern, each with the number that it covers in each version."""
+    """Items of one side only, by pattern, each with the number that it covers in each version"""
 
     def __init__(self, path):
         self.entries = [dict(e, hits={}) for e in stanzas(path)]
@@ -88,7 +90,7 @@ class Groups:
                    for p in entry["items"].split(", "))
 
     def allow(self, version, key, item):
-        """The first entry that fits has it, so that the numbers add up."""
+        """Only the first entry that matches an item counts it."""
         for entry in self.entries:
             if self.match(entry, key, item):
                 entry["hits"].setdefault(version, []).append(key)

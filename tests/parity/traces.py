@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Hold the traces of kfabric against those of libfabric that were made in the same run, with the same seed.
+"""Compare the traces of kfabric with those of libfabric from the same run and seed.
 
-A trace is a file named SIDE,VERSION,PROVIDER. Every record of every case is the same on both sides, field by field, or stands in
-the list differences. The last line is "N passed, N failed".
+A trace is a file named SIDE,VERSION,PROVIDER. Every record of every case is the same on both sides,
+field by field, or is in the list differences. The last line is "N passed, N failed".
 """
 
 import argparse
@@ -21,7 +21,7 @@ Diff = collections.namedtuple("Diff", "case record field theirs ours")
 
 
 class Trace:
-    """The records of each case: a list of (name, fields)."""
+    """The records of each case: a list of (name, fields)"""
 
     def __init__(self, text):
         self.cases = {}
@@ -47,7 +47,7 @@ class Trace:
         records.append((f"{name}#{same + 1}" if same else name, fields))
 
     def gone(self):
-        """What is wrong with the trace as such."""
+        """Return what is wrong with the trace as a whole."""
         if not self.whole:
             return "it breaks off"
         if not self.cases or not any(len(r) > 1 for r in self.cases.values()):
@@ -57,7 +57,11 @@ class Trace:
 
 
 def compare_case(case, theirs, ours):
-    """The differences of one case. Where libfabric does not offer it, that alone is one; where it died, what it had said counts."""
+    """Return the differences of one case.
+
+    A case that libfabric does not offer is one difference; of a case that died, the records before
+    count.
+    """
     a, b = dict(theirs), dict(ours)
     if a.get("end", {}).get("by") == "death":
         ours = [(n, f) for n, f in ours if n in a]
@@ -78,12 +82,12 @@ def compare_case(case, theirs, ours):
 
 
 def pattern(text):
-    """A pattern as a regular expression: ? is any text, * is too, and a group."""
+    """Return a regular expression of a pattern: ? is any text, * is a group."""
     return re.compile(re.escape(text).replace(r"\*", "(.*)").replace(r"\?", ".*") + "$")
 
 
 class Differences:
-    """The reviewed list. What * stands for in theirs and in ours has to be the same."""
+    """The reviewed list. The texts of * in theirs and in ours must be the same."""
 
     def __init__(self, path):
         self.entries = [dict({"provider": "*"}, **e) for e in lists.stanzas(path)]
@@ -110,7 +114,7 @@ class Differences:
         return False
 
     def complaints(self, oracles, providers):
-        """Whatever an entry names has to need it, but for what happens sometimes only."""
+        """Complain about entries that are not needed by all that they name, unless "sometimes"."""
         for n, entry in enumerate(self.entries):
             if not entry.get("why"):
                 yield f"list  {entry['line']}: no reason"
@@ -127,7 +131,7 @@ class Differences:
 
 
 def compare(theirs, ours, differences):
-    """Complaints, and the number of cases that are all right. theirs and ours are dictionaries of traces."""
+    """Return complaints, and the number of cases without one. theirs and ours are dictionaries."""
     bad, good = [], 0
     for oracle, a in theirs.items():
         for provider, b in ours.items():
@@ -144,7 +148,8 @@ def compare(theirs, ours, differences):
 # ---- does it notice? ----
 
 def changed(trace, change):
-    """A copy of a trace with one change; change gets the records of one case after the other until it has made it."""
+    """Return a copy of a trace with one change: call change for each case until it has made it.
+    """
     copy = Trace("")
     copy.whole, copy.ended = trace.whole, set(trace.ended)
     done = False
@@ -211,7 +216,7 @@ PLANTED = {
 
 
 def notices(theirs, ours, path):
-    """One planted change of our trace has to be complained about."""
+    """Is there a complaint about each planted change of our trace?"""
     for what, change in PLANTED.items():
         for provider, trace in ours.items():
             wrong = changed(trace, change)
@@ -230,7 +235,7 @@ def notices(theirs, ours, path):
 
 
 def read(folder):
-    """The traces in a folder, by side and name."""
+    """Return the traces in a folder, by side and name."""
     sides = {"libfabric": {}, "kfabric": {}}
     for name in sorted(os.listdir(folder)):
         side, _, rest = name.partition(",")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * buf.c - buffers of pages, of kernel memory or of a domain's, and the patterns in them.
+ * buf.c - buffers of pages, kernel memory, or memory of a domain, and the patterns in them.
  *
- * A pattern is a sequence of little-endian 64-bit words that differ from one
- * another and from those of every other message, so that a comparison finds
- * bytes that are damaged, missing, doubled or from somewhere else.
+ * A pattern is a sequence of little-endian 64-bit words that differ from one another and from those
+ * of every other message, so that a comparison finds bytes that are damaged, missing, duplicated or
+ * from elsewhere.
  */
 #include <linux/gfp.h>
 #include <linux/mm.h>
@@ -50,8 +50,8 @@ static size_t chunk_len(const struct perf_buf *buf, unsigned int i)
 }
 
 /**
- * perf_buf_alloc() - memory for payload, which starts out wiped
- * @domain: where memory of a domain comes from, else of no interest
+ * perf_buf_alloc() - allocate memory for payload, without a pattern in it
+ * @domain: for memory of a domain, otherwise unused
  * @len: bytes
  * @mem: enum kfi_perf_mem
  * Return: the buffer, or NULL.
@@ -118,7 +118,7 @@ void perf_buf_vec(const struct perf_buf *buf, size_t len, struct perf_vec *vec)
 	}
 }
 
-/* Seeds of neighbouring messages have nothing in common (the finalizer of splitmix64). */
+/* Seeds of consecutive messages are unrelated (the finalizer of splitmix64). */
 u64 perf_seed(u64 seed, u64 seq)
 {
 	u64 x = seed + (seq + 1) * GOLDEN;
@@ -153,7 +153,7 @@ static bool check_piece(const u8 *p, size_t len, u64 word)
 	return !memcmp(p, &le, len);
 }
 
-/* A part of a buffer that begins at @pos and lies in one chunk. */
+/* Return the part of a buffer that begins at @pos and is in one chunk. */
 static size_t piece(const struct perf_buf *buf, size_t pos, size_t len, u8 **p)
 {
 	unsigned int i = pos / buf->chunk;
@@ -163,7 +163,7 @@ static size_t piece(const struct perf_buf *buf, size_t pos, size_t len, u8 **p)
 	return min(len, chunk_len(buf, i) - offset);
 }
 
-/* Slots are aligned, and so are chunks: only the last piece can end inside a word. */
+/* Slots and chunks are aligned: only the last piece can end inside a word. */
 static bool walk_words(const struct perf_buf *buf, size_t from, size_t len, u64 word,
 		       bool (*fn)(u8 *p, size_t len, u64 word))
 {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * flow.c - what comes out of an endpoint's queue, and the thread that waits for
- * it.
- */
+/* flow.c - completions of an endpoint, and the thread that waits for them. */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/string.h>
@@ -18,24 +15,24 @@ static void wake_thread(struct perf_flow *flow)
 }
 
 /**
- * perf_flow_fail() - give up; the first reason counts
+ * perf_flow_fail() - end the flow with an error; the first one is kept
  * @flow: the flow
  * @err: negative error
- * @what: in what, a constant string
+ * @what: what has failed, a constant string
  * Return: @err.
  */
 int perf_flow_fail(struct perf_flow *flow, int err, const char *what)
 {
 	if (!flow->err && !flow->closing) {
 		flow->what = what;
-		/* Who sees the error sees what it is about: pairs with over(). */
+		/* A reader of the error sees @what as well: pairs with over(). */
 		smp_store_release(&flow->err, err);
 	}
 	wake_thread(flow);
 	return err;
 }
 
-/* Control messages are short, and the first chunk of any buffer is longer. */
+/* A control message is shorter than the first chunk of any buffer. */
 static void control_in(struct perf_flow *flow, struct perf_op *op, size_t len)
 {
 	unsigned int room = ARRAY_SIZE(flow->inbox) - (flow->in_tail - flow->in_head);
@@ -77,7 +74,9 @@ void perf_flow_event(struct perf_flow *flow, struct perf_op *op, const struct kf
 {
 	if (flow->closing)
 		return;
-	/* That something of ours has left, a sign of life perhaps, says nothing about the peer. */
+	/*
+	 * The end of a control message of ours, which may be a PING, says nothing about the peer.
+	 */
 	flow->activity += op->kind != PERF_OP_CTL_TX;
 	if (wc->err) {
 		perf_flow_fail(flow, -wc->err, failed_what(flow, op));
@@ -131,11 +130,11 @@ void perf_flow_space(struct work_struct *work)
 /* ---- the thread ---- */
 
 /**
- * perf_flow_call() - do something that events do not disturb
+ * perf_flow_call() - call a function without concurrent events
  * @flow: the flow
- * @fn: what to do; may not sleep
- * @arg: for @fn
- * Return: what @fn returned.
+ * @fn: the function; must not sleep
+ * @arg: argument of @fn
+ * Return: result of @fn.
  */
 int perf_flow_call(struct perf_flow *flow, int (*fn)(struct perf_flow *flow, void *arg), void *arg)
 {
@@ -172,7 +171,7 @@ static void read_events(struct perf_flow *flow, const struct kfi_cq_tagged_entry
 	}
 }
 
-/* Sleep until something has completed, for a slice at most, and handle it. */
+/* Sleep until an operation has completed, but at most a slice, and handle it. */
 static int block_slice(struct perf_flow *flow)
 {
 	struct kfi_cq_tagged_entry e[16];
@@ -191,7 +190,7 @@ static int block_slice(struct perf_flow *flow)
 
 static bool over(struct perf_flow *flow, bool (*until)(struct perf_flow *flow))
 {
-	/* The error's text is there too: pairs with perf_flow_fail(). */
+	/* The text of the error is valid as well: pairs with perf_flow_fail(). */
 	return until(flow) || smp_load_acquire(&flow->err) || READ_ONCE(flow->stop);
 }
 
@@ -222,11 +221,11 @@ static int verdict(struct perf_flow *flow)
 }
 
 /**
- * perf_flow_wait() - handle events until something is so
+ * perf_flow_wait() - handle events until a condition is true
  * @flow: the flow
- * @until: what is to be so; called without the lock
- * @what: what to say when nothing at all happens for the time-out
- * Return: 0; -ETIMEDOUT, -ECANCELED, or what failed meanwhile.
+ * @until: the condition; called without the lock
+ * @what: text of the error when nothing happens for the time limit
+ * Return: 0, -ETIMEDOUT, -ECANCELED, or the error of the flow.
  */
 int perf_flow_wait(struct perf_flow *flow, bool (*until)(struct perf_flow *flow), const char *what)
 {
@@ -256,7 +255,7 @@ static bool ctl_room(struct perf_flow *flow)
 }
 
 /**
- * perf_flow_send() - send a control message, and wait for room if need be
+ * perf_flow_send() - send a control message, and wait for room if necessary
  * @flow: the flow
  * @ctl: the message
  * Return: 0 or a negative error.
@@ -283,7 +282,7 @@ static bool ctl_idle(struct perf_flow *flow)
 }
 
 /**
- * perf_flow_flush() - wait until all control messages are out
+ * perf_flow_flush() - wait until all control messages were sent
  * @flow: the flow
  * Return: 0 or a negative error.
  */
@@ -294,7 +293,7 @@ int perf_flow_flush(struct perf_flow *flow)
 
 static bool have_ctl(struct perf_flow *flow)
 {
-	/* The message is there too: pairs with control_in(). */
+	/* The message is valid as well: pairs with control_in(). */
 	return flow->in_head != smp_load_acquire(&flow->in_tail);
 }
 
@@ -307,7 +306,7 @@ static int take_ctl(struct perf_flow *flow, void *ctl)
 /**
  * perf_flow_recv() - wait for a control message
  * @flow: the flow
- * @ctl: where to put it
+ * @ctl: returns the message
  * @what: as in perf_flow_wait()
  * Return: 0 or a negative error.
  */
@@ -318,7 +317,7 @@ int perf_flow_recv(struct perf_flow *flow, struct perf_ctl *ctl, const char *wha
 	return err ?: perf_flow_call(flow, take_ctl, ctl);
 }
 
-/* An error of the connection: what the server said, if it said anything. */
+/* Return the error of the connection: that of the server, if it sent one. */
 static int connect_error(struct perf_flow *flow)
 {
 	u8 data[PERF_CTL_MAX];
@@ -334,9 +333,9 @@ static int connect_error(struct perf_flow *flow)
 }
 
 /**
- * perf_flow_connected() - wait until a connection is there
+ * perf_flow_connected() - wait for a connection
  * @flow: the flow, which has called kfi_connect() or kfi_accept()
- * @what: what to say after the time-out
+ * @what: text of the error after the time limit
  * Return: 0 or a negative error.
  */
 int perf_flow_connected(struct perf_flow *flow, const char *what)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * flow_post.c - posting. Everything here runs under the lock of the flow, may
- * run in softirq, and answers -EAGAIN when there is no room, after which the
- * pump is called again as soon as there may be some.
+ * flow_post.c - posts. All functions run under the lock of the flow, perhaps in softirq. Without
+ * room they return -EAGAIN, and the pump is called again when there may be some.
  */
 #include "perf.h"
 
@@ -55,7 +54,7 @@ static void set_vec(struct kfi_msg *msg, const struct perf_vec *vec)
 	msg->iov_count = vec->count;
 }
 
-/* The tagged structure begins as the untagged one means it. */
+/* Return a tagged message with the members of an untagged one. */
 static ssize_t send_tagged(struct perf_flow *flow, const struct kfi_msg *msg, u64 flags)
 {
 	struct kfi_msg_tagged tagged = {
@@ -85,10 +84,10 @@ static ssize_t recv_tagged(struct perf_flow *flow, const struct kfi_msg *msg, u6
 }
 
 /**
- * perf_post_rx() - post a receive, or remember to
+ * perf_post_rx() - post a receive, or note that it has to be posted
  * @flow: the flow
  * @op: the receive
- * Return: 0, -EAGAIN if it is posted later, or a negative error.
+ * Return: 0, -EAGAIN if it will be posted later, or a negative error.
  */
 int perf_post_rx(struct perf_flow *flow, struct perf_op *op)
 {
@@ -110,7 +109,7 @@ int perf_post_rx(struct perf_flow *flow, struct perf_op *op)
 	return ret;
 }
 
-/* Is a message this long sent without a completion of its own? */
+/* Is a message of this length sent without a completion of its own? */
 bool perf_injects(const struct perf_flow *flow, size_t len)
 {
 	return flow->hello.mode == KFI_PERF_LATENCY && len <= flow->inject;
@@ -166,7 +165,7 @@ int perf_post_rma(struct perf_flow *flow, struct perf_op *op, u64 flags)
 
 	perf_buf_vec(op->buf, h->size, &vec);
 	msg.type = vec.type;
-	msg.msg_iov = vec.kvec;		/* the members of the unions share their place */
+	msg.msg_iov = vec.kvec;		/* msg_iov shares its place with the members for pages */
 	msg.iov_count = vec.count;
 	flags |= style(flow);
 	if (h->op == KFI_PERF_READ)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * main.c - kfi_perf.ko, a consumer that measures and verifies: the life of the
- * module and of what it has in each namespace.
+ * main.c - kfi_perf.ko, a consumer that measures and verifies: init and exit of the module and of
+ * each namespace.
  */
 #include <linux/init.h>
 #include <linux/module.h>
@@ -28,7 +28,7 @@ struct perf_net *perf_net(struct net *net)
 	return net_generic(net, perf_net_id);
 }
 
-/* Of servers and runs; ever growing, so that dumps can go on after the last one shown. */
+/* Ids of servers and runs. They only increase, so that a dump can continue behind the last one. */
 u32 perf_new_id(void)
 {
 	static atomic_t last = ATOMIC_INIT(0);
@@ -46,7 +46,7 @@ static int __net_init perf_net_init(struct net *net)
 	return 0;
 }
 
-/* No socket is left that could add anything. Runs whose socket has closed end in perf_wq. */
+/* No socket is left that could add objects. Runs whose socket has closed end in perf_wq. */
 static void __net_exit perf_net_exit(struct net *net)
 {
 	struct perf_net *pn = perf_net(net);
@@ -60,7 +60,7 @@ static void __net_exit perf_net_exit(struct net *net)
 	flush_workqueue(perf_wq);
 }
 
-/* Registered after kfi.ko's, so it exits before: our objects are closed by us. */
+/* Registered after that of kfi.ko, so it exits before: our objects are closed first. */
 static struct pernet_operations perf_pernet = {
 	.init	= perf_net_init,
 	.exit	= perf_net_exit,

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * netlink.c - what user space asks of kfi_perf (see uapi/linux/kfi_perf.h).
- */
+/* netlink.c - the netlink family of kfi_perf (see uapi/linux/kfi_perf.h). */
 #include <linux/netlink.h>
 #include <linux/slab.h>
 #include <net/genetlink.h>
@@ -13,7 +11,7 @@
 #define SERVERS_MAX	16
 #define RUNS_MAX	64
 
-/* Not const: 6.1 wants it so. */
+/* Not const, for 6.1 */
 static struct netlink_range_validation size_range = { 1, KFI_PERF_SIZE_MAX };
 static struct netlink_range_validation iterations_range = { 1, 1ULL << 40 };
 static struct netlink_range_validation timeout_range = { 100, 600000 };
@@ -175,7 +173,7 @@ static struct sk_buff *run_message(struct perf_run *run, u32 portid, u32 seq)
 	return skb;
 }
 
-/* Lost if the socket is full: its owner asks when it hears nothing. */
+/* The event is lost if the socket is full: its owner asks when no event comes. */
 void perf_nl_run_event(struct perf_run *run)
 {
 	struct sk_buff *skb = run_message(run, run->portid, 0);
@@ -290,7 +288,7 @@ static int put_server(struct sk_buff *skb, struct netlink_callback *cb,
 	return 0;
 }
 
-/* Numbers only grow, so the last one shown says where to go on. */
+/* Ids only increase, so a dump continues behind the last one. */
 static int server_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct perf_net *pn = perf_net(sock_net(skb->sk));
@@ -417,7 +415,7 @@ static int run_stop(struct sk_buff *skb, struct genl_info *info)
 	return 0;
 }
 
-/* A socket has closed: its runs end, but it does not wait for them. */
+/* A socket has closed: end its runs, without waiting for them. */
 static int release_event(struct notifier_block *nb, unsigned long event, void *data)
 {
 	struct netlink_notify *n = data;

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * perf.h - the objects of kfi_perf.ko, an in-kernel consumer that measures.
+ * perf.h - the objects of kfi_perf.ko, a consumer in the kernel that measures.
  *
- * A flow is one endpoint with its queue, buffers and operations; it moves
- * control messages and payload. A run (client) and a session (server) each own
- * a flow and a thread, and differ in what they do when payload has come or gone
- * (struct perf_role).
+ * A flow is one endpoint with its queue, buffers and operations; it moves control messages and
+ * payload. A run (client) and a session (server) each own a flow and a thread, and differ in their
+ * reactions to payload that was received or sent (struct perf_role).
  *
- * With KFI_PERF_WAIT_BLOCK only the flow's thread touches a flow: it reads the
- * queue, handles events and posts. With KFI_PERF_WAIT_SOFTIRQ events are handled
- * by done() callbacks under flow.lock, and the thread takes that lock for what
- * it does itself (flow_call()).
+ * With KFI_PERF_WAIT_BLOCK only the flow's thread uses a flow: it reads the queue, handles events
+ * and posts. With KFI_PERF_WAIT_SOFTIRQ done() callbacks handle events under flow.lock, and the
+ * thread takes that lock for its own work (flow_call()).
  *
- * Locks, outermost first: perf_net.lock (mutex), flow.lock (spin, bh).
+ * Locks, outermost first: perf_net.lock (mutex), flow.lock (spinlock, bh).
  */
 #ifndef _KFI_PERF_H
 #define _KFI_PERF_H
@@ -40,9 +38,9 @@
 #include "proto.h"
 
 #define PERF_IOV_MAX	16		/* chunks of a buffer */
-#define PERF_CHUNK	(1UL << 20)	/* bytes of a chunk, but for the last */
-#define PERF_CTL_OPS	4		/* control messages each way */
-#define PERF_SLICE_MS	100		/* a sleep is never longer, to see stop requests */
+#define PERF_CHUNK	(1UL << 20)	/* bytes of a chunk, except the last */
+#define PERF_CTL_OPS	4		/* control messages in each direction */
+#define PERF_SLICE_MS	100		/* maximum sleep, after which stop requests are checked */
 #define PERF_NAME_MAX	256
 #define PERF_HELLOS	16		/* receives for hellos */
 
@@ -53,8 +51,9 @@
  * @mem: enum kfi_perf_mem
  * @len: bytes
  * @chunk: bytes of each chunk but the last
- * @nr: chunks; @va: where they lie
- * @dom: KFI_PERF_MEM_DOMAIN: the one chunk
+ * @nr: number of chunks
+ * @va: their addresses
+ * @dom: KFI_PERF_MEM_DOMAIN: the only chunk
  */
 struct perf_buf {
 	u8		mem;
@@ -66,8 +65,8 @@ struct perf_buf {
 };
 
 /**
- * struct perf_vec - the first bytes of a buffer as a message wants them
- * @type: which of the two
+ * struct perf_vec - the vector of the first bytes of a buffer
+ * @type: which member of the union is used
  * @count: entries
  */
 struct perf_vec {
@@ -79,30 +78,33 @@ struct perf_vec {
 	};
 };
 
-/* @domain: whose memory it is with KFI_PERF_MEM_DOMAIN, and stays open */
+/* @domain: owner of the memory with KFI_PERF_MEM_DOMAIN; must stay open */
 struct perf_buf *perf_buf_alloc(struct kfid_domain *domain, size_t len, u8 mem);
 void perf_buf_free(struct perf_buf *buf);
 void perf_buf_vec(const struct perf_buf *buf, size_t len, struct perf_vec *vec);
 
-/* Messages lie in a region at multiples of this. */
+/* Distance of messages in a region */
 static inline size_t perf_stride(const struct perf_hello *h)
 {
 	return round_up((size_t)h->size, 64);
 }
 
 u64 perf_seed(u64 seed, u64 seq);
-/* Bytes @from to @from + @len of the buffer; @from is a multiple of 8. */
+/* Write bytes @from to @from + @len of the pattern; @from is a multiple of 8. */
 void perf_fill(struct perf_buf *buf, size_t from, size_t len, u64 seed);
 bool perf_check(const struct perf_buf *buf, size_t from, size_t len, u64 seed);
-/* What no pattern leaves behind. */
+/* Overwrite with bytes that are in no pattern. */
 void perf_wipe(struct perf_buf *buf, size_t from, size_t len);
 
 /* ---- samples.c: latencies ---- */
 
 /**
- * struct perf_samples - a bounded random choice of all samples
- * @ns: the choice; @room: how many fit; @seen: samples so far
- * @min: @max: of all samples
+ * struct perf_samples - a bounded random subset of all samples
+ * @ns: the subset
+ * @room: its capacity
+ * @seen: samples so far
+ * @min: of all samples
+ * @max: of all samples
  */
 struct perf_samples {
 	u32	*ns;
@@ -116,10 +118,10 @@ int perf_samples_init(struct perf_samples *s, u64 expected);
 void perf_samples_free(struct perf_samples *s);
 void perf_samples_add(struct perf_samples *s, u64 ns);
 void perf_samples_sort(struct perf_samples *s);
-/* After sorting. */
+/* Valid after sorting. */
 u32 perf_samples_at(const struct perf_samples *s, unsigned int permille);
 
-/* ---- flow.c, flow_post.c: one endpoint and what moves over it ---- */
+/* ---- flow.c, flow_post.c: one endpoint and its traffic ---- */
 
 enum perf_op_kind {
 	PERF_OP_CTL_TX,
@@ -130,13 +132,13 @@ enum perf_op_kind {
 
 /**
  * struct perf_op - one operation, posted or free
- * @cqe: softirq: how it comes back
- * @flow: whose
+ * @cqe: softirq: completion callback
+ * @flow: its flow
  * @entry: in &perf_flow.tx_free or ctl_free while free
  * @kind: enum perf_op_kind
- * @echo: a received message on its way back; a receive again afterwards
- * @index: among its kind
- * @seq: number of the message it carries
+ * @echo: a received message that is sent back; becomes a receive again
+ * @index: among the operations of its kind
+ * @seq: number of its message
  * @buf: its memory
  */
 struct perf_op {
@@ -151,9 +153,9 @@ struct perf_op {
 };
 
 /**
- * struct perf_role - what a side does with payload; all called as events are
- * @data: a message of @len bytes is in @op's buffer; @op is the role's now
- * @sent: transmit operation @op has ended well; it is the role's now
+ * struct perf_role - reactions of a side to payload; called like event handlers
+ * @data: a message of @len bytes is in @op's buffer; the role owns @op now
+ * @sent: transmit @op has ended without error; the role owns it now
  * @pump: post what can be posted
  */
 struct perf_role {
@@ -163,35 +165,49 @@ struct perf_role {
 };
 
 /**
- * struct perf_flow - one endpoint and what moves over it
+ * struct perf_flow - one endpoint and its traffic
  *
- * Constant once it is open:
+ * Constant while it is open:
  * @net: namespace; not referenced, flows end before it does
- * @hello: what is measured; @role: what this side does
- * @ep_type: KFI_EP_MSG or KFI_EP_RDM; @softirq: done() callbacks
- * @info: what the endpoint was opened with
- * @fabric: @domain: borrowed by sessions (@own_domain false)
- * @eq: @cq: @av: @ep: its objects; @mr: region for the peer, with @region
- * @peer: whom we talk to
- * @base: @key: the peer's region
- * @inject: largest message that is injected
- * @ops: @nops: all operations
- * @inject_op: takes the failures of injected messages
+ * @hello: what is measured
+ * @role: what this side does
+ * @ep_type: KFI_EP_MSG or KFI_EP_RDM
+ * @softirq: done() callbacks
+ * @info: of its objects
+ * @fabric: of the domain
+ * @domain: its domain, which sessions borrow (@own_domain false)
+ * @eq: its event queue
+ * @cq: its completion queue
+ * @av: its address vector
+ * @ep: its endpoint
+ * @mr: region for the peer, with @region
+ * @peer: address of the peer
+ * @base: base of the peer's region
+ * @key: key of the peer's region
+ * @inject: maximum length of injected messages
+ * @ops: all operations
+ * @nops: their number
+ * @inject_op: gets the failures of injected messages
  *
- * Under @lock with KFI_PERF_WAIT_SOFTIRQ, else the thread's:
- * @tx_free: @ctl_free: operations that are not posted
+ * Under @lock with KFI_PERF_WAIT_SOFTIRQ, otherwise owned by the thread:
+ * @tx_free: operations that are not posted
+ * @ctl_free: operations for control messages that are not posted
  * @rx_lost: receives that could not be posted yet
- * @inbox: control messages for the thread, @in_head to @in_tail
- * @received: @rx_bytes: payload that has come; @verified: @bad: of it
+ * @inbox: control messages for the thread, from @in_head to @in_tail
+ * @received: messages received
+ * @rx_bytes: bytes received
+ * @verified: messages verified
+ * @bad: messages of these that were wrong
  * @ctl_busy: control messages being sent
  * @blocked: a post found no room
  *
  * @lock: see above
  * @wq: softirq: the thread waits here
- * @stop: the thread is to give up
- * @err: first error, negative; @what: in what
- * @closing: errors don't matter any more
- * @activity: counts events but the ends of our control messages
+ * @stop: the thread has to end
+ * @err: first error, negative
+ * @what: what has failed
+ * @closing: errors are ignored
+ * @activity: counts events except the ends of our control messages
  * @last: when @activity was last seen to change, jiffies
  * @space_work: posts when there is room again
  * @tick: called by the thread several times a second, or NULL
@@ -247,9 +263,11 @@ struct perf_flow {
 };
 
 /**
- * struct perf_shape - how many operations and buffers a side needs
- * @tx: transmit operations for payload; @tx_len: bytes of their buffers
- * @rx: receives for payload; @rx_len: bytes of their buffers
+ * struct perf_shape - numbers of operations and lengths of buffers of a side
+ * @tx: transmit operations for payload
+ * @tx_len: bytes of their buffers
+ * @rx: receives for payload
+ * @rx_len: bytes of their buffers
  */
 struct perf_shape {
 	unsigned int	tx;
@@ -259,7 +277,8 @@ struct perf_shape {
 };
 
 /*
- * Whoever has started the thread ends it: kthread_stop(). Its wake-up counts from before the look.
+ * Wait for kthread_stop(), which the creator of the thread calls. A wake-up before the check is not
+ * lost.
  */
 static inline void perf_await_stop(void)
 {
@@ -277,7 +296,7 @@ static inline bool perf_is_rma(const struct perf_hello *h)
 	return h->op == KFI_PERF_WRITE || h->op == KFI_PERF_READ;
 }
 
-/* Plain receives may get control messages and payload, and have room for both. */
+/* Plain receives may get both control messages and payload, and have room for both. */
 static inline bool perf_mixed(const struct perf_hello *h, const struct perf_shape *shape)
 {
 	return h->op == KFI_PERF_SEND && shape->rx;
@@ -294,7 +313,9 @@ void perf_flow_close(struct perf_flow *flow);
 int perf_flow_fail(struct perf_flow *flow, int err, const char *what);
 void perf_flow_stop(struct perf_flow *flow);
 
-/* Events (flow.c); posting (flow_post.c) under the lock, from role callbacks or flow_call() */
+/*
+ * Events (flow.c); posts (flow_post.c) under the lock, from callbacks of roles or perf_flow_call()
+ */
 void perf_flow_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
 void perf_flow_event(struct perf_flow *flow, struct perf_op *op, const struct kfi_cq_err_entry *wc);
 void perf_flow_space(struct work_struct *work);
@@ -304,7 +325,7 @@ int perf_post_rma(struct perf_flow *flow, struct perf_op *op, u64 flags);
 int perf_post_ctl(struct perf_flow *flow, const struct perf_ctl *ctl);
 bool perf_injects(const struct perf_flow *flow, size_t len);
 
-/* By the flow's thread */
+/* In the flow's thread */
 int perf_flow_call(struct perf_flow *flow, int (*fn)(struct perf_flow *flow, void *arg), void *arg);
 int perf_flow_wait(struct perf_flow *flow, bool (*until)(struct perf_flow *flow), const char *what);
 int perf_flow_send(struct perf_flow *flow, const struct perf_ctl *ctl);
@@ -312,17 +333,24 @@ int perf_flow_recv(struct perf_flow *flow, struct perf_ctl *ctl, const char *wha
 int perf_flow_flush(struct perf_flow *flow);
 int perf_flow_connected(struct perf_flow *flow, const char *what);
 
-/* ---- open.c: discovery and addresses ---- */
+/* ---- flow_open.c: discovery and addresses ---- */
 
 /**
- * struct perf_ask - whom and what to look for
- * @net: @prov: @node: @service: @flags: as kfi_getinfo_net() takes them
- * @fabric: @domain: open objects that it has to belong to, or NULL
- * @ep_type: @caps: what is wanted
- * @tx: @rx: operations that can be outstanding
+ * struct perf_ask - a query for kfi_getinfo_net()
+ * @net: its argument
+ * @prov: its argument
+ * @node: its argument
+ * @service: its argument
+ * @flags: its argument
+ * @fabric: open fabric that the info must belong to, or NULL
+ * @domain: open domain that the info must belong to, or NULL
+ * @ep_type: required type
+ * @caps: required capabilities
+ * @tx: transmits that can be outstanding
+ * @rx: receives that can be outstanding
  * @iov: entries of a vector
- * @mr_iov: entries of a region's
- * @msg: largest message, bytes
+ * @mr_iov: entries of a region's vector
+ * @msg: maximum length of messages
  * @delivery: completions of writes mean delivery
  */
 struct perf_ask {
@@ -354,12 +382,16 @@ struct perf_counts {
 };
 
 /**
- * struct perf_server - answers, on one address or on all of the namespace
- * @entry: in &perf_net.servers; @id: its number
+ * struct perf_server - serves one address, or all of the namespace
+ * @entry: in &perf_net.servers
+ * @id: its id
  * @net: namespace; not referenced, servers end before it does
- * @prov: @node: @service: @ep_type: as asked for; @prov and @node may be empty
+ * @prov: as requested, may be empty
+ * @node: as requested, may be empty
+ * @service: as requested
+ * @ep_type: as requested
  * @listeners: one for each address
- * @counts: figures
+ * @counts: statistics
  */
 struct perf_server {
 	struct list_head	entry;
@@ -376,13 +408,18 @@ struct perf_server {
 /**
  * struct perf_listener - one address of a server
  * @entry: in &perf_server.listeners
- * @server: whose
- * @info: what it was opened with
- * @fabric: @domain: @eq: its objects, which sessions share
- * @pep: MSG: where clients connect
- * @ep: @cq: @av: RDM: where hellos arrive; @bufs: its receives
+ * @server: its server
+ * @info: of its objects
+ * @fabric: shared with sessions
+ * @domain: shared with sessions
+ * @eq: its event queue
+ * @pep: MSG: the passive endpoint
+ * @ep: RDM: the endpoint that receives hellos
+ * @cq: RDM: its queue
+ * @av: RDM: its address vector
+ * @bufs: RDM: its receive buffers
  * @task: its thread
- * @sessions: the thread's list
+ * @sessions: owned by the thread
  */
 struct perf_listener {
 	struct list_head	entry;
@@ -402,37 +439,54 @@ struct perf_listener {
 
 int perf_server_start(struct perf_server *server);
 void perf_server_free(struct perf_server *server);
-/* Send a WELCOME with an error. Takes the handle of @req, not @req itself. */
+/* Send a WELCOME with an error. Consumes the handle of @req, not @req itself. */
 void perf_refuse(struct perf_listener *l, const struct perf_ctl *hello, struct kfi_info *req,
 		 int err);
-/* Takes @req, the info of a connection request, or NULL. */
+/* Consumes @req, the info of a connection request, or NULL. */
 void perf_session_start(struct perf_listener *l, const struct perf_ctl *hello,
 			struct kfi_info *req);
 void perf_sessions_reap(struct perf_listener *l, bool all);
 
-/* ---- run.c, run_role.c ---- */
+/* ---- run.c ---- */
 
 /**
  * struct perf_run - one measurement
- * @entry: in &perf_net.runs; @id: its number; @portid: socket it belongs to
+ * @entry: in &perf_net.runs
+ * @id: its id
+ * @portid: socket that owns it
  * @net: namespace; not referenced
- * @prov: @node: @service: @ep_type: where the server is
- * @task: its thread; @free_work: ends it when its socket has gone
- * @iterations: @duration_ms: @warmup: @batch: as asked for
+ * @prov: of the server
+ * @node: of the server
+ * @service: of the server
+ * @ep_type: of the server
+ * @task: its thread
+ * @free_work: ends the run when its socket has closed
+ * @iterations: as requested
+ * @duration_ms: as requested
+ * @warmup: as requested
+ * @batch: as requested
  *
- * The flow's, see there:
+ * With the lock rules of the flow:
  * @flow: endpoint and buffers
  * @limit: operations that may be posted so far
- * @posted: @completed: operations, with those of the warm-up
- * @expired: the time is over; @until: when, jiffies
- * @t_post: when the operation in flight was posted (latency)
- * @t_start: @t_end: of what counts
+ * @posted: operations posted, including the warm-up
+ * @completed: operations completed, including the warm-up
+ * @expired: the time is over
+ * @until: when it is, jiffies
+ * @t_post: when the present operation was posted (latency)
+ * @t_start: begin of the measured time
+ * @t_end: end of the measured time
  * @samples: latencies
  *
- * The thread's; netlink looks on:
- * @state: enum kfi_perf_state, stored last; @err: @what: why it failed
- * @remote_bad: @checked: verdicts of the server; @lost: messages it missed
- * @t_event: @t_ping: when the last ones were sent, jiffies
+ * Owned by the thread, read by netlink:
+ * @state: enum kfi_perf_state, stored last
+ * @err: error of the run
+ * @what: what has failed
+ * @remote_bad: messages that the server found wrong
+ * @checked: messages that the server has checked
+ * @lost: messages that the server did not get
+ * @t_event: when the last event was sent, jiffies
+ * @t_ping: when the last PING was sent, jiffies
  */
 struct perf_run {
 	struct list_head	entry;
@@ -471,7 +525,9 @@ struct perf_run {
 	unsigned long		t_ping;
 };
 
-/** struct perf_result - what netlink tells about a run */
+/**
+ * struct perf_result - what netlink reports about a run
+ */
 struct perf_result {
 	u32	state;
 	int	err;
@@ -492,10 +548,12 @@ u64 perf_run_total(const struct perf_run *run);
 /* ---- netlink.c, main.c ---- */
 
 /**
- * struct perf_net - what there is in one namespace
- * @lock: protects the lists and the life of what is in them
- * @servers: @runs: by age
- * @nservers: @nruns: their numbers
+ * struct perf_net - the objects of one namespace
+ * @lock: protects the lists and the life of their members
+ * @servers: sorted by age
+ * @runs: sorted by age
+ * @nservers: number of servers
+ * @nruns: number of runs
  */
 struct perf_net {
 	struct mutex		lock;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf_test.c - would the tester notice? Patterns, control messages and
- * quantiles, apart from any transport.
+ * perf_test.c - does the tester find faults? Patterns, control messages and quantiles, without a
+ * transport.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -61,7 +61,7 @@ static void pattern_spans_chunks(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, perf_check(buf, 0, len, 5));
 		*byte_at(buf, at) ^= 0x80;
 	}
-	/* The same bytes whatever the chunks are, and whoever lays them out. */
+	/* The bytes do not depend on the chunks. */
 	KUNIT_EXPECT_FALSE(test, perf_check(buf, 64, len - 64, 5));
 	perf_buf_free(buf);
 }

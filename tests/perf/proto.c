@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * proto.c - control messages between the wire's order and the CPU's: pure
- * functions over memory.
- */
+/* proto.c - encode and decode control messages: pure functions over memory. */
 #include <linux/errno.h>
 #include <linux/string.h>
 #include <asm/byteorder.h>
@@ -87,7 +84,7 @@ size_t perf_encode(const struct perf_ctl *ctl, void *buf)
 	return len;
 }
 
-/* The tail of a message is the address and nothing more. */
+/* Behind the message follows the address and nothing else. */
 static int get_addr(struct perf_ctl *ctl, const void *addr, u16 addrlen, size_t have)
 {
 	if (addrlen > PERF_ADDR_MAX || addrlen != have)

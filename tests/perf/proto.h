@@ -27,7 +27,7 @@
 #define PERF_VERSION	2
 #define PERF_CTL_DATA	0x636b6670U	/* fits the 4 bytes that all transports have */
 #define PERF_ADDR_MAX	64
-#define PERF_CTL_MAX	192		/* bytes of the longest message, and some */
+#define PERF_CTL_MAX	192		/* more than the longest message */
 
 enum perf_type {
 	PERF_HELLO = 1,
@@ -72,12 +72,12 @@ struct perf_wire_welcome {
 	__le32	status;		/* 0, or a positive error number */
 	__le16	addrlen;
 	__le16	reserved;
-	__le64	base;		/* of the region, for RMA */
+	__le64	base;		/* of the region for RMA */
 	__le64	key;
 } __packed;
 static_assert(sizeof(struct perf_wire_welcome) == 32, "the same");
 
-/* CHECK: messages seq to seq + count - 1 lie in their slots. Others: counts. */
+/* CHECK: messages seq to seq + count - 1 are in their slots. Others: counts. */
 struct perf_wire_counts {
 	struct perf_wire_hdr hdr;
 	__le64	seq;
@@ -89,7 +89,7 @@ static_assert(sizeof(struct perf_wire_counts) == 32);
 static_assert(sizeof(struct perf_wire_hello) + PERF_ADDR_MAX <= PERF_CTL_MAX);
 static_assert(sizeof(struct perf_wire_welcome) + PERF_ADDR_MAX <= PERF_CTL_MAX);
 
-/* The same in the CPU's order. */
+/* The same in the byte order of the CPU */
 
 struct perf_hello {
 	u8	op, mode, wait, mem;
@@ -104,9 +104,14 @@ struct perf_hello {
  * struct perf_ctl - a control message
  * @type: enum perf_type
  * @hello: PERF_HELLO
- * @status: @base: @key: PERF_WELCOME
- * @seq: PERF_CHECK; @count: @errors: the types of struct perf_wire_counts
- * @addrlen: @addr: PERF_HELLO and PERF_WELCOME
+ * @status: PERF_WELCOME
+ * @base: PERF_WELCOME
+ * @key: PERF_WELCOME
+ * @seq: PERF_CHECK
+ * @count: types with struct perf_wire_counts
+ * @errors: types with struct perf_wire_counts
+ * @addrlen: PERF_HELLO and PERF_WELCOME
+ * @addr: PERF_HELLO and PERF_WELCOME
  */
 struct perf_ctl {
 	u8	type;
@@ -127,9 +132,9 @@ struct perf_ctl {
 	u8	addr[PERF_ADDR_MAX];
 };
 
-/* Into PERF_CTL_MAX bytes. Returns the length. */
+/* Encode into PERF_CTL_MAX bytes. Return: the length */
 size_t perf_encode(const struct perf_ctl *ctl, void *buf);
-/* 0, or -EPROTO for anything that perf_encode() would not have made. */
+/* Return: 0, or -EPROTO for a message that perf_encode() does not produce */
 int perf_decode(const void *buf, size_t len, struct perf_ctl *ctl);
 
 #endif /* _KFI_PERF_PROTO_H */

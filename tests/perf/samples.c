@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * samples.c - latencies: as many as fit, each of all that were seen with the
- * same probability, so that quantiles of a long run are those of all of it.
+ * samples.c - latencies: a random subset of bounded size in which each sample has the same
+ * probability, so that quantiles are those of the whole run.
  */
 #include <linux/math64.h>
 #include <linux/mm.h>
@@ -28,7 +28,7 @@ void perf_samples_free(struct perf_samples *s)
 	s->ns = NULL;
 }
 
-/* A number below @seen, as even as matters here. */
+/* A random number below @seen, nearly uniform */
 static u64 random_below(u64 seen)
 {
 	return mul_u64_u32_shr(seen, get_random_u32(), 32);

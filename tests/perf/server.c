@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * server.c - where clients knock. A listener has a thread that takes hellos and
- * starts a session for each.
- */
+/* server.c - listeners, each with a thread that receives hellos and starts a session for each. */
 #include <linux/slab.h>
 
 #include "perf.h"
 
 #define LISTENERS_MAX	32
 
-/* What a passive endpoint offers to all its sessions; a provider may have less. */
+/* What a passive endpoint offers to its sessions; a provider may have less. */
 static const struct {
 	u64	caps;
 	size_t	ops;
@@ -103,7 +100,7 @@ static void take_hello(struct perf_listener *l, const struct kfi_cq_tagged_entry
 	post_hello(l, e->op_context);
 }
 
-/* A hello that was too long gives its receive back; sends have no receive. */
+/* The receive of a hello that was too long is posted again; sends have no receive. */
 static void take_error(struct perf_listener *l)
 {
 	struct kfi_cq_err_entry e = {};
@@ -225,7 +222,7 @@ static void listener_free(struct perf_listener *l)
 	kfree(l);
 }
 
-/* Takes @info. */
+/* Consumes @info. */
 static int add_listener(struct perf_server *server, struct kfi_info *info)
 {
 	struct perf_listener *l = kzalloc(sizeof(*l), GFP_KERNEL);
@@ -247,7 +244,7 @@ static int add_listener(struct perf_server *server, struct kfi_info *info)
 	return 0;
 }
 
-/* Devices side by side may have one name for what is reached over either. */
+/* Several devices may report the same address. */
 static bool same_address(const struct kfi_info *a, const struct kfi_info *b)
 {
 	return a->src_addrlen == b->src_addrlen &&
@@ -265,7 +262,7 @@ static bool has_address(const struct perf_server *server, const struct kfi_info 
 	return false;
 }
 
-/* One for each address. Some may be impossible, as long as one is not. */
+/* Open a listener for each address. Some may fail, but not all. */
 static int add_listeners(struct perf_server *server, struct kfi_info *list)
 {
 	unsigned int n = 0;
@@ -317,8 +314,8 @@ static int find_addresses(struct perf_server *server, struct kfi_info **list)
 
 /**
  * perf_server_start() - open a server's listeners
- * @server: the server, with all that was asked for
- * Return: 0 or a negative error. perf_server_free() frees what there is either way.
+ * @server: the server with its parameters
+ * Return: 0 or a negative error. perf_server_free() must be called either way.
  */
 int perf_server_start(struct perf_server *server)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * session.c - a server's work for one client: an endpoint and a thread of its
- * own, which echo, swallow or lie still.
+ * session.c - the server's side of a client: an endpoint and a thread, which echo payload, discard
+ * it, or wait.
  */
 #include <linux/slab.h>
 
@@ -13,13 +13,13 @@
 /**
  * struct perf_session - one client
  * @entry: in &perf_listener.sessions
- * @listener: whose
+ * @listener: its listener
  * @flow: the endpoint
  * @first: the client's hello
  * @req: MSG: info of the connection request
  * @task: the thread
- * @ended: it waits to be reaped
- * @expected: messages that will have come at the end, under the flow's lock
+ * @ended: the session can be freed
+ * @expected: number of messages that will have arrived at the end, under the flow's lock
  */
 struct perf_session {
 	struct list_head	entry;
@@ -65,7 +65,7 @@ static void sink_pump(struct perf_flow *flow)
 {
 }
 
-/* It stays the payload's buffer until it has been sent back. */
+/* The operation keeps its buffer until the message was sent back. */
 static int echo(struct perf_flow *flow, struct perf_op *op)
 {
 	size_t len = op->seq;
@@ -82,7 +82,7 @@ static void echo_data(struct perf_flow *flow, struct perf_op *op, size_t len)
 {
 	int err;
 
-	op->seq = len;	/* what goes back */
+	op->seq = len;	/* length to send back */
 	take_in(flow, op, len);
 	err = echo(flow, op);
 	if (err == -EAGAIN)
@@ -97,7 +97,7 @@ static void echo_sent(struct perf_flow *flow, struct perf_op *op)
 		perf_post_rx(flow, op);
 }
 
-/* Here tx_free holds what could not be sent back yet. */
+/* tx_free has messages here that could not be sent back yet. */
 static void echo_pump(struct perf_flow *flow)
 {
 	struct perf_op *op, *next;
@@ -135,7 +135,7 @@ static size_t budget(void)
 	return (size_t)perf_session_mib << 20;
 }
 
-/* What the client asks of us is bounded by us. */
+/* Limit what the client requests. */
 static int session_shape(const struct perf_hello *h, struct perf_shape *shape)
 {
 	size_t len = max_t(size_t, h->size, PERF_CTL_MAX);
@@ -172,7 +172,7 @@ static int find_info(struct perf_session *s, const struct perf_shape *shape)
 	return 0;
 }
 
-/* MSG: the request's info says what the listener offers, which has to be enough. */
+/* MSG: the info of the request must offer enough. */
 static int take_request(struct perf_session *s, const struct perf_shape *shape)
 {
 	struct kfi_info *info = s->req;
@@ -187,7 +187,7 @@ static int take_request(struct perf_session *s, const struct perf_shape *shape)
 	return 0;
 }
 
-/* The region of a read has what every slot's first message would have. */
+/* The region of a read has the pattern of the first message of each slot. */
 static int open_region(struct perf_flow *flow)
 {
 	const struct perf_hello *h = &flow->hello;
@@ -289,7 +289,7 @@ static int end(struct perf_session *s, struct perf_ctl *asked)
 	return perf_flow_send(flow, &ctl);
 }
 
-/* Until the client says goodbye. */
+/* Serve the client until its BYE. */
 static int serve(struct perf_session *s)
 {
 	struct perf_ctl ctl;
@@ -322,7 +322,7 @@ static void account(struct perf_session *s)
 	atomic_dec(&c->sessions);
 }
 
-/* An endpoint that was opened for a request refuses it by being closed. */
+/* Closing an endpoint that was opened for a request refuses the request. */
 static void refuse(struct perf_session *s, int err)
 {
 	if (s->flow.ep && s->flow.ep_type == KFI_EP_MSG)
@@ -401,8 +401,8 @@ void perf_session_start(struct perf_listener *l, const struct perf_ctl *hello,
 
 /**
  * perf_sessions_reap() - free sessions that have ended
- * @l: the listener, whose thread this is
- * @all: end and free all of them
+ * @l: the listener, in its thread
+ * @all: end and free all sessions
  */
 void perf_sessions_reap(struct perf_listener *l, bool all)
 {

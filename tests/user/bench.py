@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""bench.py - libfabric's benchmarks over kfabric beside libfabric's own providers, in turns. It runs in the guest, see run.
+"""bench.py - libfabric's benchmarks over kfabric and over libfabric's own providers, in turns
 
-Every figure is the median of its rounds; a ratio is the median of the ratios of the rounds, in each of which both run once, one right
-behind the other. Both sides of a pair wait by sleeping (-c sread), for the guest has one CPU: a side that spins keeps the other from
-running. shm cannot wait like that, and yields. The last line is "N passed, N failed": a run that fails is a failure, a missed goal is not."""
+It runs in the guest, see run. Every figure is the median of its rounds; a ratio is the median of
+the ratios of the rounds, in each of which both run once, one right after the other. Both sides of a
+pair sleep while they wait (-c sread), because the guest has one CPU: a side that spins would keep
+the other from running. shm cannot wait like that, and yields. The last line is "N passed, N
+failed": a run that fails is a failure, a missed goal is not.
+"""
 
 import argparse
 import os
@@ -37,7 +40,8 @@ GOALS = {"latency, 8 bytes": 1.0, "latency, 64 KiB": 1.0, "messages, 64 bytes, F
 
 
 def figure(log, column):
-    """The figure of the table that a program prints: bytes, iterations, total, time, MB/sec, usec/xfer, Mxfers/sec."""
+    """Return the figure in a program's table: bytes, iterations, total, time, MB/sec, ...
+    """
     with open(f"{log}.client", encoding="utf-8", errors="replace") as file:
         rows = [line.split() for line in file if len(line.split()) == 7 and line.split()[-1].replace(".", "").isdigit()]
     # The last column has too few digits.
@@ -46,7 +50,7 @@ def figure(log, column):
 
 
 def once(args, place, kind, provider, measure):
-    """A run of a benchmark: its figure, or None."""
+    """Run a benchmark. Return its figure, or None."""
     nodes, ours, others, _ = PLACES[place]
     server, client, reach = ours if provider == "kfi" else others
     _, column, what, options = MEASURES[measure]
@@ -70,7 +74,7 @@ def once(args, place, kind, provider, measure):
 
 
 def rounds(args, place, kind, measure, providers):
-    """All figures of each provider, in turns."""
+    """Return all figures of each provider, measured in turns."""
     figures = {p: [] for p in providers}
     for _ in range(args.rounds):
         for provider in providers:
@@ -85,7 +89,7 @@ def rounds(args, place, kind, measure, providers):
 
 
 def row(place, kind, measure, figures, limit):
-    """A row of the table, and whether the goal is met."""
+    """Return a row of the table, and whether the goal is met."""
     unit, column, _, _ = MEASURES[measure]
     cells = [f"{p} {statistics.median(v):.4g}" for p, v in figures.items() if v]
     ratios = [a / b for a, b in zip(figures["kfi"], figures[limit])]

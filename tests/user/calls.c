@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * calls - what single calls of /dev/kfi answer, in cases that libfabric's tests do not get to
+ * calls - results of single calls of /dev/kfi, in cases that libfabric's tests do not reach
  *
- * Each case is a process of its own, most of them without privileges. Messages go from an endpoint
- * of the loop provider to itself.
+ * Each case has its own process, mostly without privileges. Messages go from an endpoint of the
+ * loop provider to itself.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@
 #define MIB		(1UL << 20)
 #define MAX_QUEUE_MB	"/sys/module/kfi_user/parameters/max_queue_mb"
 
-/* A line for each condition that does not hold; the case has failed then, and ends. */
+/* Print a condition that does not hold; the case has failed and ends. */
 #define CHECK(condition)								\
 	do {										\
 		if (!(condition)) {							\
@@ -26,7 +26,7 @@
 		}									\
 	} while (0)
 
-/* An endpoint that has itself for a peer, with number 0 of its vector */
+/* An endpoint that is its own peer, number 0 of its address vector */
 struct side {
 	int fd, fabric, domain, av, ep, eq;
 	struct kfi_user_cq cq;
@@ -72,7 +72,7 @@ static void open_side(struct side *s)
 	CHECK(!raw_ioctl(s->fd, KFI_IOC_AV_INSERT, &in) && in.count == 1);
 }
 
-/* The next completion, which has to come within a second. */
+/* The next completion, which must come within a second */
 static struct kfi_user_cqe completion(struct side *s)
 {
 	struct kfi_user_wait wait = { .handle = s->cq.handle, .timeout_ms = 1000 };
@@ -85,7 +85,7 @@ static struct kfi_user_cqe completion(struct side *s)
 	return cqe;
 }
 
-/* ... of a receive. A send to nobody's receive may complete later than a peek at its message. */
+/* ... of a receive. A send to a discarded message may complete later than the peek. */
 static struct kfi_user_cqe received(struct side *s)
 {
 	struct kfi_user_cqe cqe;
@@ -124,7 +124,10 @@ static void *memory(size_t bytes)
 
 /* ---- pinned memory ---- */
 
-/* A receive has all that may be pinned, and its message comes only after another one has gone. */
+/*
+ * A receive uses all memory that may be pinned, and its message comes only after another one was
+ * sent.
+ */
 static void full_of_receives(void)
 {
 	char *all = memory(4 * MIB), *other = memory(4 * MIB), *back = memory(MIB);
@@ -136,15 +139,15 @@ static void full_of_receives(void)
 	open_side(&s);
 	CHECK(!post(&s, KFI_USER_TRECV, all, 4 * MIB, 1, 0));
 
-	/* What fits is copied, at once: the program may write to it again. */
+	/* A short payload is copied at once: the program may overwrite it. */
 	memset(other, 'a', MIB);
 	CHECK(!post(&s, KFI_USER_TSEND, other, MIB, 2, 0));
 	memset(other, 'b', MIB);
-	/* No transmit that ends makes room for a longer one. */
+	/* No transmit that could end would make room for a longer one. */
 	CHECK(post(&s, KFI_USER_TSEND, other, MIB + 1, 3, 0) == -ENOMEM);
 	CHECK(post(&s, KFI_USER_READ, other, MIB, 3, 0) == -ENOMEM);
 	CHECK(raw_mr(s.fd, s.domain, other, MIB, NULL) == -ENOMEM);
-	/* The receive that ends makes room for another one. */
+	/* The receive will end and make room for another one. */
 	CHECK(post(&s, KFI_USER_TRECV, back, MIB, 2, 0) == -EAGAIN);
 
 	cancel.ep = s.ep;
@@ -153,11 +156,14 @@ static void full_of_receives(void)
 	CHECK(!post(&s, KFI_USER_TRECV, back, MIB, 2, 0));
 	cqe = received(&s);
 	CHECK(!cqe.err && cqe.len == MIB && back[0] == 'a' && !memcmp(back, back + 1, MIB - 1));
-	/* Idle pins are no obstacle to the whole limit. */
+	/* Idle pins are released when the whole limit is needed. */
 	CHECK(!post(&s, KFI_USER_TSEND, other, 4 * MIB, 4, 0));
 }
 
-/* Copies are charged: they end with the room for queues, and it is there again after them. */
+/*
+ * Copies are charged: they end when the room for queues is used up, which is there again after
+ * them.
+ */
 static void copies_are_charged(void)
 {
 	char *all = memory(MIB), *other = memory(MIB);
@@ -207,7 +213,7 @@ static void removed_addresses(void)
 		CHECK(!raw_ioctl(s.fd, KFI_IOC_AV_REMOVE, &remove));
 		CHECK(raw_ioctl(s.fd, KFI_IOC_AV_REMOVE, &remove) == -EINVAL);
 	}
-	/* But those that are there are, and closing the vector gives all of it back. */
+	/* Addresses that are present are charged; closing the vector returns all of it. */
 	for (round = 0; round < 40; round++)
 		if (raw_ioctl(s.fd, KFI_IOC_AV_INSERTSVC, &svc))
 			break;
@@ -224,7 +230,7 @@ static void *wait_for_eq(void *arg)
 	return (void *)(intptr_t)raw_ioctl(s->fd, KFI_IOC_WAIT, &wait);
 }
 
-/* A close that is refused is not noticed by a thread that uses the object. */
+/* A thread that uses an object does not notice a close that is refused. */
 static void refused_close(void)
 {
 	pthread_t thread;
@@ -246,7 +252,7 @@ static void refused_close(void)
 	CHECK(!raw_handle(s.fd, KFI_IOC_CLOSE, s.fabric));
 }
 
-/* A process that dies with operations under way, and a thread that sleeps in a call */
+/* A process that dies with operations in progress and a thread asleep in a call */
 static void dying(int ready)
 {
 	char *buf = memory(2 * MIB);
@@ -267,7 +273,7 @@ static void dying(int ready)
 	pause();
 }
 
-static void death_under_way(void)
+static void exit_during_calls(void)
 {
 	int ready[2], status, n;
 	char byte;
@@ -290,7 +296,7 @@ static void death_under_way(void)
 
 /* ---- claims ---- */
 
-/* A claim is for one receive. */
+/* A claim is used up by one receive. */
 static void used_claim(void)
 {
 	char data[64] = "claimed", buf[64];
@@ -298,7 +304,7 @@ static void used_claim(void)
 
 	raw_unprivileged(MIB);
 	open_side(&s);
-	/* Of no message: there is nothing to claim. */
+	/* No message has arrived, so there is nothing to claim. */
 	CHECK(!post(&s, KFI_USER_TRECV, NULL, 0, 5, FI_PEEK | FI_CLAIM));
 	CHECK(received(&s).err == FI_ENOMSG);
 	CHECK(post(&s, KFI_USER_TRECV, buf, sizeof(buf), 5, FI_CLAIM) == -EINVAL);
@@ -306,24 +312,24 @@ static void used_claim(void)
 	CHECK(!post(&s, KFI_USER_TSEND, data, sizeof(data), 5, 0));
 	CHECK(!post(&s, KFI_USER_TRECV, NULL, 0, 5, FI_PEEK | FI_CLAIM));
 	CHECK(!received(&s).err);
-	/* The context of a receive that waits is no claim. */
+	/* The context of a waiting receive is not a claim. */
 	CHECK(!post(&s, KFI_USER_TRECV, buf, sizeof(buf), 6, 0));
 	CHECK(post(&s, KFI_USER_TRECV, buf, sizeof(buf), 6, FI_CLAIM) == -EINVAL);
-	/* A receive that can't be posted leaves the claim. */
+	/* A receive that can't be posted does not use up the claim. */
 	CHECK(post(&s, KFI_USER_TRECV, (void *)64, sizeof(buf), 5, FI_CLAIM) == -EFAULT);
 	CHECK(!post(&s, KFI_USER_TRECV, buf, sizeof(buf), 5, FI_CLAIM));
 	CHECK(received(&s).len == sizeof(data) && !strcmp(buf, data));
-	/* The operation has ended, and the claim with it. */
+	/* The operation has ended, and its claim with it. */
 	CHECK(post(&s, KFI_USER_TRECV, buf, sizeof(buf), 5, FI_CLAIM) == -EINVAL);
 	CHECK(post(&s, KFI_USER_TRECV, NULL, 0, 5, FI_CLAIM | FI_DISCARD) == -EINVAL);
-	/* A claim that nobody takes ends with its endpoint. */
+	/* A claim that is not used ends with its endpoint. */
 	CHECK(!post(&s, KFI_USER_TSEND, data, sizeof(data), 5, 0));
 	CHECK(!post(&s, KFI_USER_TRECV, NULL, 0, 5, FI_PEEK | FI_CLAIM));
 	CHECK(!received(&s).err);
 	CHECK(!raw_handle(s.fd, KFI_IOC_CLOSE, s.ep));
 }
 
-/* ---- infos that the kernel did not give ---- */
+/* ---- infos that the process has changed ---- */
 
 static int forged(struct side *s, const struct kfi_user_info *info)
 {
@@ -334,7 +340,7 @@ static int forged(struct side *s, const struct kfi_user_info *info)
 	return ep;
 }
 
-/* Nothing that a process writes into an info is believed. */
+/* The kernel checks everything that a process writes into an info. */
 static void forged_infos(void)
 {
 	struct kfi_user_info good, info;
@@ -371,7 +377,7 @@ static void forged_infos(void)
 	memset(info.domain.name, 'x', sizeof(info.domain.name));
 	CHECK(forged(&s, &info) == -EINVAL);
 
-	/* What an info leaves out is as the provider has it: the endpoint can be used. */
+	/* The provider's values replace those that an info leaves out: the endpoint can be used. */
 	info = good;
 	memset(&info.tx, 0, sizeof(info.tx));
 	memset(&info.rx, 0, sizeof(info.rx));
@@ -384,7 +390,10 @@ static void forged_infos(void)
 	CHECK(!post(&s, KFI_USER_TRECV, buf, sizeof(buf), 1, 0));
 	CHECK(!post(&s, KFI_USER_TRECV, buf, sizeof(buf), 2, 0));
 
-	/* An endpoint has the provider of its domain, and a domain that of its fabric. */
+	/*
+	 * The info of an endpoint must name the provider of its domain, and that of a domain the
+	 * one of its fabric.
+	 */
 	info = good;
 	memcpy(info.fabric.prov_name, "sockets", sizeof("sockets"));
 	memcpy(info.domain.name, "nowhere", sizeof("nowhere"));
@@ -463,7 +472,7 @@ static const struct {
 	{ "copies_are_charged", copies_are_charged, 16 },
 	{ "removed_addresses", removed_addresses, 16 },
 	{ "refused_close", refused_close },
-	{ "death_under_way", death_under_way },
+	{ "exit_during_calls", exit_during_calls },
 	{ "used_claim", used_claim },
 	{ "forged_infos", forged_infos },
 	{ "low_ports", low_ports },

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hostile - a process that wishes the kernel ill: random calls of /dev/kfi, and rings with random
- * contents
+ * hostile - a hostile process: random calls of /dev/kfi, and rings with random contents
  *
- * Calls are mostly almost right, so that they get far: structures of the right size with handles of
- * the right class, beside handles of other classes and invented ones; pointers to memory that is
- * there, read-only, without access, half of a page, or that another thread unmaps while it is in
- * use. Other threads write nonsense to the mapped rings, close objects that are in use, and
- * interrupt calls that wait. Children inherit descriptors and use them. Numbers follow from the
- * seed, but the threads interleave as they like.
+ * Most calls are nearly right, so that they get far: structures of the right size with handles of
+ * the right class, and with handles of other classes and invented ones; pointers to memory that
+ * exists, is read-only, without access, ends within a page, or is unmapped by another thread while
+ * it is in use. Other threads write random bytes to the mapped rings, close objects in use, and
+ * interrupt calls that wait. Children inherit descriptors and use them. Random numbers follow from
+ * the seed, but the interleaving of the threads does not.
  *
- * All of this happens in a child, which may well spoil its own memory by such calls: then another
- * one takes its place. At the end each call must have succeeded at least once, or the test would
- * not have got anywhere.
+ * A child does all this, and may well corrupt its own memory by such calls: then another one
+ * replaces it. At the end each call must have succeeded at least once, or the test did not reach
+ * enough code.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -24,9 +23,9 @@
 #include "raw.h"
 
 #define CONTEXTS	3
-#define HANDLES		512	/* per context and class, the oldest are overwritten */
+#define HANDLES		512	/* per context and class; the oldest are overwritten */
 #define ARENA		(4UL << 20)
-#define RINGS		16	/* places where rings are mapped, each over the one before */
+#define RINGS		16	/* areas for rings, each mapped over its predecessor */
 #define RING		(256UL << 10)
 #define PAGE		4096UL
 
@@ -39,33 +38,33 @@ enum class {
 struct context {
 	int fd;
 	/*
-	 * Handles that the kernel gave. Threads read and write them without a lock: a stale one is
-	 * as good as any.
+	 * Handles of the kernel. Threads read and write them without a lock: a stale one is a valid
+	 * input.
 	 */
 	uint32_t handles[CLASSES][HANDLES];
 	unsigned int given[CLASSES];
 };
 
-/* What outlives a child */
+/* Results that outlive a child */
 struct counts {
 	unsigned long tries[256], good[256];
 	unsigned long posted;	/* operations */
-	unsigned long served;	/* forked processes whose calls were not refused */
+	unsigned long served;	/* forked processes with a call that was not refused */
 };
 
 static struct context contexts[CONTEXTS];
-static struct kfi_user_info infos[16];	/* what GETINFO answered, the loop provider's among them */
+static struct kfi_user_info infos[16];	/* result of GETINFO, with the loop provider's infos */
 static int info_count;
-static char *arena;			/* the part that is mapped and unmapped again and again */
+static char *arena;			/* the part that is mapped and unmapped repeatedly */
 static char *steady;			/* the part that stays */
 static char *barred,
-	*readonly; /* a page without any access behind a good one; a page that can't be written */
+	*readonly; /* a page without access behind a good one; a read-only page */
 static char *rings;
 static _Atomic int over;
 static uint64_t seed, total = 100000;
 static struct counts *counts;
 
-/* Each thread has numbers of its own. */
+/* Each thread has its own random numbers. */
 static __thread struct raw_random dice;
 
 static uint64_t below(uint64_t n)
@@ -98,7 +97,7 @@ static uint64_t any64(void)
 	}
 }
 
-/* Memory of at least @len bytes, mostly. */
+/* Usually the address of at least @len bytes of memory */
 static uint64_t pointer(uint64_t len)
 {
 	uint64_t room = len < ARENA ? ARENA - len : 1;
@@ -140,7 +139,7 @@ static uint32_t handle(struct context *c, enum class class)
 		c = &contexts[below(CONTEXTS)];
 		break;
 	}
-	/* One of the last few: those are most likely still open, and belong together. */
+	/* One of the last few, which are most likely still open, and belong together. */
 	return c->given[class] ?
 		       c->handles[class]
 				 [(c->given[class] - 1 - below(chance(80) ? 2 : 16)) % HANDLES] :
@@ -166,10 +165,10 @@ static uint64_t flags_of(uint64_t usual)
 	}
 }
 
-/* Make a ioctl, now and then with another size than the structure's. */
+/* Call an ioctl, sometimes with another size than that of the structure. */
 static int call(struct context *c, unsigned long request, void *arg)
 {
-	/* Room behind it, filled with nonsense or with zeroes, for lengths that are too large. */
+	/* Random bytes or zeroes follow the structure, for lengths that are too large. */
 	static __thread char room[16384];
 	unsigned long size = _IOC_SIZE(request);
 	unsigned int number = _IOC_NR(request);
@@ -184,7 +183,7 @@ static int call(struct context *c, unsigned long request, void *arg)
 	}
 	if (chance(1))
 		return raw_ioctl(c->fd, request, (void *)(uintptr_t)pointer(size));
-	if (chance(2))	/* a random byte of it */
+	if (chance(2))	/* change a random byte */
 		((unsigned char *)arg)[below(size)] = raw_next(&dice);
 	__atomic_add_fetch(&counts->tries[number], 1, __ATOMIC_RELAXED);
 	ret = raw_ioctl(c->fd, request, arg);
@@ -193,7 +192,7 @@ static int call(struct context *c, unsigned long request, void *arg)
 	return ret;
 }
 
-/* An info that the kernel gave, sometimes changed. */
+/* An info of the kernel, sometimes changed */
 static struct kfi_user_info *some_info(enum fi_ep_type wanted)
 {
 	static __thread struct kfi_user_info copy;
@@ -208,7 +207,7 @@ static struct kfi_user_info *some_info(enum fi_ep_type wanted)
 		((unsigned char *)&copy)[below(sizeof(copy))] = raw_next(&dice);
 	if (chance(5))
 		((uint64_t *)&copy)[below(sizeof(copy) / 8)] = any64();
-	/* Sizes that exhaust a limit soon would keep everything else from happening. */
+	/* Sizes that soon exhaust a limit would prevent everything else. */
 	if (chance(90))
 		copy.tx.size = copy.rx.size = 1 + below(64);
 	return &copy;
@@ -221,7 +220,7 @@ static enum fi_ep_type some_type(void)
 
 #include "hostile_calls.h"
 
-/* ---- a context's whole life ---- */
+/* ---- replace a context ---- */
 
 static void do_reopen(struct context *c)
 {
@@ -229,14 +228,14 @@ static void do_reopen(struct context *c)
 
 	if (fd < 0)
 		return;
-	/* Under whatever the other threads do with the old one. */
+	/* Other threads may be using the old one. */
 	c->fd = fd;
 	memset(c->given, 0, sizeof(c->given));
 	if (old >= 0)
 		close(old);
 }
 
-/* A child with the same descriptors and memory, which is copied while operations are under way. */
+/* A child with the same descriptors and memory, which is copied while operations are in progress */
 static void do_fork(struct context *c)
 {
 	struct kfi_user_version version = { };
@@ -248,7 +247,7 @@ static void do_fork(struct context *c)
 	if (!pid) {
 		memset(steady, 1, PAGE);
 		ret = raw_ioctl(c->fd, KFI_IOC_VERSION, &version);
-		/* Another thread may just have closed that descriptor. */
+		/* Another thread may have closed that descriptor. */
 		if (ret != -EIO && ret != -EBADF)
 			__atomic_add_fetch(&counts->served, 1, __ATOMIC_RELAXED);
 		_exit(0);
@@ -307,7 +306,7 @@ static void *caller(void *number)
 	return NULL;
 }
 
-/* Pages of the arena come and go, change their rights, and are dropped. */
+/* Pages of the arena are mapped, unmapped, change their rights, and are dropped. */
 static void *mapper(void *unused)
 {
 	(void)unused;
@@ -341,8 +340,8 @@ static void *mapper(void *unused)
 }
 
 /*
- * Rings get heads that are lies, and whatever else. The kernel writes, since it survives that
- * another thread has just mapped something else there.
+ * Write random bytes and wrong heads to rings. The kernel writes them (read()), because it survives
+ * that another thread has just mapped something else there.
  */
 static void *scribbler(void *unused)
 {
@@ -361,7 +360,7 @@ static void *scribbler(void *unused)
 	return NULL;
 }
 
-/* Objects go while others use them. */
+/* Close objects that other threads use. */
 static void *closer(void *unused)
 {
 	(void)unused;
@@ -384,7 +383,7 @@ static void on_signal(int number)
 	(void)number;
 }
 
-/* Signals end waits that have no end. */
+/* Signals end waits without a time limit. */
 static void *interrupter(void *unused)
 {
 	(void)unused;
@@ -451,7 +450,7 @@ static void prepare(void)
 	}
 }
 
-/* A child's life: until enough calls were made, by all children together. */
+/* A child runs until all children together have made enough calls. */
 static void child(void)
 {
 	int n;
@@ -468,7 +467,7 @@ static void child(void)
 		usleep(20000);
 	over = 1;
 	for (n = 0; n < thread_count; n++) {
-		/* A wait without an end that began behind the signal wants another one. */
+		/* A wait that began after the signal needs another signal. */
 		while (pthread_tryjoin_np(threads[n], NULL)) {
 			pthread_kill(threads[n], SIGUSR1);
 			usleep(1000);
@@ -478,7 +477,7 @@ static void child(void)
 		close(contexts[n].fd);
 }
 
-/* Children one after the other; how many of them have ended by what they did to themselves. */
+/* Run children one after the other. Return: how many have crashed. */
 static int children(void)
 {
 	unsigned long before = 0, told = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * hostile_calls.h - the calls that the hostile process makes, with arguments that are right,
- * nearly right, and wrong. A part of hostile.c, which includes it after its generator and its
- * tables.
+ * hostile_calls.h - the calls of the hostile process, with arguments that are right, nearly right,
+ * and wrong. hostile.c includes it after its random numbers and tables.
  */
 
 /* ---- discovery and opening ---- */
@@ -179,11 +178,11 @@ static void do_mr(struct context *c)
 		keep(c, MR, mr.handle);
 }
 
-/* ---- what is done to objects ---- */
+/* ---- operations on objects ---- */
 
 static void do_close(struct context *c)
 {
-	/* Rather what hangs below other objects, or nothing would ever be whole. */
+	/* More often objects that use others, or few would ever be complete */
 	static const enum class often[] = { EP, EP, EP,	  MR, MR,  MR,	CONNREQ, PEP,
 					    CQ, AV, CNTR, EQ, STX, SRX, DOMAIN,	 FABRIC };
 	struct kfi_user_handle h = { .handle = handle(
@@ -257,13 +256,13 @@ static void do_getwait(struct context *c)
 	one_handle(c, KFI_IOC_GETWAIT, chance(60) ? CQ : chance(50) ? EQ : CNTR);
 }
 
-/* Addresses that were learnt, of both kinds of endpoints: calls and vectors shall name somebody. */
+/* Addresses of endpoints of both kinds, so that calls and vectors often name one that exists. */
 static unsigned char learnt[16][KFI_USER_ADDR_MAX];
 static uint32_t learnt_len = 16;
 
 /*
- * An endpoint that can be used, with its queue, vector, events and a region: all of them fit each
- * other, or few endpoints would ever be enabled. It has itself for a peer.
+ * An endpoint with its queue, vector, event queue and a region, which fit each other, or few
+ * endpoints would ever be enabled. It is its own peer.
  */
 static void do_whole(struct context *c)
 {
@@ -441,7 +440,7 @@ static void do_eq_read(struct context *c)
 	do_read_event(c, handle(c, EQ));
 }
 
-/* An endpoint of its own queue for one side of a connection */
+/* An endpoint with its own queue for one side of a connection */
 static int connectable(struct context *c, int domain, int eq, const struct kfi_user_info *info,
 		       uint32_t connreq)
 {
@@ -458,7 +457,7 @@ static int connectable(struct context *c, int domain, int eq, const struct kfi_u
 	return ep;
 }
 
-/* A connection of MSG endpoints: a listener, a call, the event, an answer of some kind. */
+/* A connection of MSG endpoints: a listener, a call, the event, any answer */
 static void do_connection(struct context *c)
 {
 	struct kfi_user_info *info = NULL;
@@ -640,7 +639,7 @@ static void do_wait(struct context *c)
 		.threshold = chance(80) ? below(4) : any64(),
 	};
 
-	/* A wait for ever ends by a signal, see interrupt(). */
+	/* A wait without a time limit ends by a signal, see interrupter(). */
 	call(c, KFI_IOC_WAIT, &wait);
 }
 
@@ -675,7 +674,7 @@ static void do_cancel(struct context *c)
 
 /* ---- posting ---- */
 
-/* A descriptor in which everything is right, but that its buffer may be unmapped meanwhile */
+/* A descriptor without errors, except that its buffer may be unmapped meanwhile */
 static void sound(struct context *c, struct kfi_user_desc *d)
 {
 	memset(d, 0, sizeof(*d));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kills - processes that use /dev/kfi die by SIGKILL at random moments
+ * kills - processes that use /dev/kfi are killed at random moments
  *
  * Two children at a time open contexts, register memory, connect to each other over the loop
  * provider, and send, receive, read and write. Each is killed after a random time, and another one
- * takes its place. At the end nothing may be left: no pinned page, and none charged to the user,
- * who can again register as much as RLIMIT_MEMLOCK allows, and not a page more.
+ * replaces it. At the end nothing may be left: no page is pinned or charged to the user, who can
+ * again register as much as RLIMIT_MEMLOCK permits, and not a page more.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -21,7 +21,7 @@
 
 static struct raw_random dice;
 
-/* What a child has open */
+/* Open objects of a child */
 struct child {
 	int fd, slot, domain, cq, av, ep, pep, eq;
 	struct kfi_user_ring *ring;
@@ -139,7 +139,7 @@ static int call_peer(struct child *c)
 	return ret ? ret : raw_ioctl(c->fd, KFI_IOC_CONNECT, &name);
 }
 
-/* Take an event, and accept whoever calls. */
+/* Take an event, and accept any caller. */
 static int events(struct child *c)
 {
 	struct kfi_user_info info;
@@ -176,7 +176,7 @@ static int events(struct child *c)
 
 static void drain(struct child *c)
 {
-	/* Only this process moves the head. Completions are counted, not looked at. */
+	/* Only this process moves the head. Completions are counted, not checked. */
 	__atomic_store_n(&c->ring->head, __atomic_load_n(&c->ring->tail, __ATOMIC_ACQUIRE),
 			 __ATOMIC_RELEASE);
 	if (__atomic_load_n(&c->ring->overflow, __ATOMIC_ACQUIRE))
@@ -218,8 +218,8 @@ static int post(struct child *c)
 }
 
 /*
- * A child: set everything up, and go on until it is killed. What fails because the peer is gone is
- * tried again.
+ * A child: open everything, and run until it is killed. Operations that fail because the peer is
+ * gone are repeated.
  */
 static void child(int slot, unsigned long *steps)
 {
@@ -235,7 +235,7 @@ static void child(int slot, unsigned long *steps)
 		fprintf(stderr, "kills: cannot open %s: %s\n", KFI_USER_DEVICE, strerror(-c.fd));
 		_exit(1);
 	}
-	/* The name of a child that was killed a moment ago may still be taken. */
+	/* The name of a child that was just killed may still be in use. */
 	do {
 		ret = open_domain(&c, type, 1);
 	} while (ret == -EADDRINUSE && raw_ms() - quiet < 5000);
@@ -270,7 +270,7 @@ static void child(int slot, unsigned long *steps)
 	}
 }
 
-/* In a process of its own: as much as the limit allows can be registered, and no page more. */
+/* In its own process: as much as the limit permits can be registered, and no page more. */
 static int whole_limit(void)
 {
 	struct kfi_user_info info;
@@ -309,7 +309,7 @@ static pid_t spawn(uint64_t seed, uint64_t number, int slot, unsigned long *step
 	return pid;
 }
 
-/* Nothing is pinned, and nothing charged. */
+/* No page is pinned or charged. */
 static int verdict(void)
 {
 	long long pinned = raw_pinned();
@@ -330,6 +330,7 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = { { "count", 1, NULL, 'c' },
 						 { "seed", 1, NULL, 's' },
+						 { "longest", 1, NULL, 'l' },
 						 {} };
 	uint64_t seed = time(NULL) ^ getpid() << 20, count = 1000, number = 0, longest = 30000;
 	unsigned long *steps;
@@ -339,7 +340,8 @@ int main(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
 		if (option == '?')
 			return 2;
-		*(option == 'c' ? &count : &seed) = strtoull(optarg, NULL, 0);
+		*(option == 'c' ? &count : option == 's' ? &seed : &longest) =
+			strtoull(optarg, NULL, 0);
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("kills: seed %llu, %llu kills\n", (unsigned long long)seed,
@@ -354,7 +356,7 @@ int main(int argc, char **argv)
 	for (n = 0; n < 2; n++)
 		pids[n] = spawn(seed, number++, n, steps);
 	while (number < count + 2 && !bad) {
-		/* Most moments lie in the time in which a child sets itself up, which is short. */
+		/* Most moments are in the short time in which a child opens its objects. */
 		usleep(raw_below(&dice, 1 + raw_below(&dice, longest)));
 		slot = raw_below(&dice, 2);
 		kill(pids[slot], SIGKILL);

@@ -16,12 +16,12 @@
 #include <sys/stat.h>
 
 #define ROUNDS		20	/* of the ring, and of ping-pong for each size */
-#define WINDOW		8	/* messages that are under way at once */
+#define WINDOW		8	/* messages in progress */
 #define RANKS_MAX	64
 
 /*
- * Inject, copies, the limits of copies and of eager messages, a page or so more, and several
- * regions.
+ * Injected, copied, around the limits of copies and eager messages, and longer ones of several
+ * regions
  */
 static const int sizes[] = {
 	0, 1, 8, 64, 192, 193, 4096, 4097, 16384, 16385, 65536, 262144, 1048576, 4194304,
@@ -54,7 +54,7 @@ static void done(const char *what)
 	}
 }
 
-/* A byte that depends on the message and on the place in it. */
+/* A byte that depends on the message and the position in it */
 static unsigned char byte(unsigned int seed, int at)
 {
 	return seed * 131 + at * 7 + (at >> 8) * 13 + (at >> 16);
@@ -106,7 +106,7 @@ static void check_nodes(int wanted)
 		die("%d ranks are in %d network namespaces, not in %d", ranks, nodes, wanted);
 }
 
-/* Each rank adds its number to what goes round. */
+/* Each rank adds its number to the data that goes around. */
 static void go_round(void)
 {
 	int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks, i;
@@ -168,8 +168,8 @@ static void all_pingpong(void)
 }
 
 /*
- * All to all at once, receives posted in the reverse order of the sends; some messages come before
- * their receive.
+ * All ranks send to all at once; receives are posted in the reverse order of the sends, and some
+ * messages arrive before their receive.
  */
 static void crowd_one(int len, unsigned char *in, unsigned char *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * raw.h - calls of /dev/kfi without a library between, for tests of the kernel. Errors are negative
+ * raw.h - calls of /dev/kfi without a library, for tests of the kernel. Errors are negative
  * numbers.
  */
 #ifndef KFI_TESTS_USER_RAW_H
@@ -41,7 +41,7 @@ static inline int raw_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Become nobody, to whose group the device belongs in the guest, with so much memory to lock. */
+/* Become user nobody, whose group may open the device in the guest, and limit locked memory. */
 static inline void raw_unprivileged(rlim_t limit)
 {
 	struct rlimit memlock = { limit, limit };
@@ -88,7 +88,7 @@ static inline uint64_t raw_ms(void)
 }
 
 /*
- * The first info of a provider with endpoints of a type, whose local address has the given service.
+ * Return the first info of a provider for endpoints of a type whose local address has the service.
  */
 static inline int raw_getinfo(int fd, const char *provider, enum fi_ep_type type, const char *node,
 			      const char *service, struct kfi_user_info *info)
@@ -228,7 +228,7 @@ static inline unsigned long long raw_vmstat(const char *name)
 	return value;
 }
 
-/* Pages that are still pinned, once that does not change any more or is 0. */
+/* Return the pinned pages, when their number is 0 or no longer changes. */
 static inline long long raw_pinned(void)
 {
 	uint64_t end = raw_ms() + 10000;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rmacopy - a program of libfabric that moves a file by RMA
+ * rmacopy - a program of libfabric that copies a file by RMA
  *
- *	rmacopy DOMAIN NODE SERVICE FILE		offer a file to one reader
- *	rmacopy DOMAIN NODE SERVICE FILE get		read it into FILE
+ *         rmacopy DOMAIN NODE SERVICE FILE        offer a file to one reader
+ *         rmacopy DOMAIN NODE SERVICE FILE get    read it into FILE
  *
- * The owner registers the file's memory in pieces. The reader says hello with its address and gets
- * a table of the pieces; then it reads them, some at a time, while the owner does nothing but wait
- * for the reader's goodbye.
+ * The owner registers the file's memory in pieces. The reader sends its address and gets a table of
+ * the pieces; then it reads them, several at a time, while the owner only waits for the reader's
+ * last message.
  */
 #include <stdint.h>
 #include <stdio.h>

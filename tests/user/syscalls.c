@@ -28,7 +28,7 @@
 
 #define MARK	5000
 #define COUNT	64		/* operations of a phase */
-#define SERIES	16		/* of them end with one without FI_MORE */
+#define SERIES	16		/* of which the last of each series is without FI_MORE */
 #define LARGE	(256 << 10)
 #define LOOKS	1000
 
@@ -37,7 +37,7 @@ enum phase {
 	SENT, RECEIVED, EMPTY, PHASES,
 };
 
-/* What each phase takes, at least and at most. The least shows that calls are counted at all. */
+/* Minimum and maximum of each phase. The minimum shows that calls are counted at all. */
 static const struct {
 	const char *name;
 	int least, most;
@@ -184,7 +184,7 @@ static void post_all(enum phase phase)
 	mark(0);
 }
 
-/* All completions are there: the programs of this guest have slept. */
+/* Wait for all completions: a read of the queue must not need a system call then. */
 static void reap(struct fid_cq *cq, enum phase phase)
 {
 	struct fi_cq_tagged_entry entry;
@@ -243,7 +243,7 @@ static int judge(enum phase phase, int calls)
 	return bad;
 }
 
-/* Follow the child until it ends. Return: how many phases took too many calls. */
+/* Follow the child until it ends. Return: number of phases with too many calls. */
 static int trace(pid_t pid, int *seen)
 {
 	int status, phase = 0, calls = 0, entering = 0, bad = 0;

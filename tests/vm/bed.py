@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What demo.py and scenario.py share: building kfabric, and driving it in a pair."""
+"""Common parts of demo.py and scenario.py: build kfabric, and use it in a pair"""
 
 import json
 import os
@@ -8,11 +8,11 @@ import ntbsim
 import pair as vm
 
 TOP = os.path.abspath(os.path.join(vm.HERE, "..", ".."))
-# What a provider wants below it on each machine.
+# Requirements of a provider on each machine
 BELOW = {
     "sockets": ":",
     "verbs": "modprobe -a rdma_rxe rdma_cm && { [ -e /sys/class/infiniband/rxe0 ] || rdma link add rxe0 type rxe netdev eth0; }",
-    # the engine first: who comes later is used by no bridge
+    # the engine first: a bridge only uses an engine that exists already
     "ntb": "modprobe ioatdma && modprobe ntb_hw_intel",
 }
 # The ends of a bridge, by the numbers that its driver gives them.
@@ -52,7 +52,7 @@ sleep 0.5
 
 
 def build(series, progress, logs, *make_args):
-    """Build the modules and the kfi tool: directory of .ko files, the tool."""
+    """Build the modules and the kfi tool. Return the directory of .ko files, and the tool."""
     tool = os.path.join(TOP, "tools", "kfi")
     progress.during("looking for what it needs", [os.path.join(vm.HERE, "need")],
                     os.path.join(logs, "need.log"))
@@ -67,7 +67,7 @@ def build(series, progress, logs, *make_args):
 
 
 class Devices:
-    """Several simulated ones, as one for a pair. What only one of them can do is asked of the last."""
+    """Several simulators as one for a pair. Calls for a single one go to the last."""
 
     def __init__(self, *parts):
         self.parts = parts
@@ -88,7 +88,7 @@ class Devices:
 
 
 def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, **options):
-    """A pair with what that provider wants of machines; @disk is one of b's."""
+    """Return a pair with what that provider needs of machines; @disk is one of b."""
     devices = [disk] if disk else []
     if provider == "ntb":
         ko = [ko, vm.script("stock-modules", series)]
@@ -100,7 +100,7 @@ def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, **opt
 
 
 def closing(verdict, each, run, what="the two machines"):
-    """Run a scenario on each kernel, and say at the end what became of it: the exit status."""
+    """Run a scenario on each kernel, print the verdict, and return the exit status."""
     for series in each:
         try:
             run(series)
@@ -113,12 +113,12 @@ def closing(verdict, each, run, what="the two machines"):
 
 
 def node(provider, pair, name, version=4):
-    """By what name the provider finds that machine."""
+    """Return the provider's name for that machine."""
     return SIDES[name] if provider == "ntb" else pair.address(name, version)
 
 
 class Kfi:
-    """kfabric on both machines of a pair, over one provider."""
+    """kfabric on both machines of a pair, over one provider"""
 
     def __init__(self, pair, provider="sockets"):
         self.pair = pair
@@ -130,7 +130,7 @@ class Kfi:
                       "modprobe kfi_loop && modprobe kfi_perf")
 
     def insmod(self, name, modules):
-        """The plain way, file by file."""
+        """Load modules one by one, by their files."""
         for module in modules:
             self.pair.run(name, f"insmod /lib/modules/$(uname -r)/extra/{module}.ko")
 
@@ -145,7 +145,8 @@ class Kfi:
         return self.pair.run(name, f"kfi {words}", timeout, check)
 
     def json(self, name, words, timeout=60, check=True):
-        """A command with -j, as Python values; without @check none if it fails."""
+        """Return the output of a command with -j as Python values; without @check None if it fails.
+        """
         result = self.command(name, f"-j {words}", timeout, check)
         text = "[]" if result.status else result.text
         try:
@@ -154,7 +155,7 @@ class Kfi:
             raise vm.Failed(f"{name}: `kfi -j {words}` said no JSON ({error}):\n{text}") from None
 
     def serve(self, name, kind="rdm", service=None, provider=None):
-        """Start the tester's server; it stays in the kernel until stopped."""
+        """Start the tester's server, which stays in the kernel until it is stopped."""
         words = f" -s {service}" if service else ""
         words += f" -p {provider}" if provider else ""
         self.command(name, f"perf server -t {kind}{words}")
@@ -170,7 +171,7 @@ class Kfi:
         return " ".join(words)
 
     def perf(self, name, address, timeout=120, **options):
-        """Measure with verified data: a row for each op, mode and size."""
+        """Measure with verified data. Return a row for each op, mode and size."""
         job = self.pair.spawn(name, "kfi " + self.perf_words(address, **options))
         try:
             result = job.wait(timeout)
@@ -183,7 +184,7 @@ class Kfi:
         return self.rows(result.text, name)
 
     def stuck(self):
-        """Write down what both machines are doing, for whoever finds out why."""
+        """Write what both machines are doing to a log."""
         path = os.path.join(self.pair.logs, "stuck.log")
         with open(path, "a", encoding="utf-8") as file:
             for name, machine in self.pair.vms.items():

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Cases of scenario.py over bridges (ntbsim) alone: their links, their engines, their interrupts, their removal, and two of them
-at once. What a fault switch has been told to do is counted by the simulator: a fault that did not happen is a failed case."""
+"""Cases of scenario.py over bridges (ntbsim): links, engines, interrupts, removal, two bridges
+
+The simulator counts the faults that its switches cause: a fault that did not happen fails the case.
+"""
 
 import random
 import time
@@ -15,7 +17,7 @@ CASES = []
 
 
 def case(budget):
-    """A case, and the seconds that it may take."""
+    """Register a case with its time limit in seconds."""
     def register(function):
         CASES.append((function, budget))
         return function
@@ -28,31 +30,31 @@ def check(condition, text):
 
 
 def other_end(bridge):
-    """The peer over that bridge and no other."""
+    """Return the address of the peer over that bridge."""
     return f"{DEVICE[bridge]}/peer"
 
 
 def link_stats(s, name, bridge=0):
-    """What kfi_ntb counts of a bridge on a machine."""
+    """Return the counters of kfi_ntb for a bridge on a machine."""
     text = s.pair.run(name, f"cat /sys/kernel/debug/kfi_ntb/{DEVICE[bridge]}/stats").text
     return {key: int(value) for key, value in (line.split() for line in text.splitlines())}
 
 
 def wait_up(s, bridge=0, seconds=20):
-    """Until kfi_ntb's link of that bridge is up on both machines."""
+    """Wait until kfi_ntb's link of that bridge is up on both machines."""
     for name in s.pair.vms:
         s.pair.run(name, f"for i in $(seq {10 * seconds}); do grep -q 'up 1' /sys/kernel/debug/kfi_ntb/{DEVICE[bridge]}/stats && "
                    "exit 0; sleep 0.1; done; exit 1", 2 * seconds)
 
 
 def wait_bytes(s, more=1 << 19, device="ntb0.b", seconds=60):
-    """Until so many bytes more have come out of a bridge."""
+    """Wait until that many more bytes have come out of a bridge."""
     target = s.pair.devices.counters(device)["window_bytes_in"] + more
     s.pair.devices.wait_until(lambda stats: stats["devices"][device]["window_bytes_in"] >= target, seconds)
 
 
 def load_all(s, bridge=0):
-    """Writes of many, and small messages of a connected endpoint, under way over that bridge: one session each."""
+    """Start writes of many sessions and small messages of a connected endpoint over that bridge."""
     to = other_end(bridge)
     jobs = [s.long_run(200, address=to, no_check=True, depth=64, op="write"),
             s.long_run(200, address=to, no_check=True, op="send", size=300, type="msg", service=7472)]
@@ -71,12 +73,12 @@ def alive(jobs):
 
 
 def sent(s, kind):
-    """Bytes that the endpoints of that kind on a have sent."""
+    """Return the bytes that the endpoints of that kind on a have sent."""
     return sum(row["tx_bytes"] for row in s.kfi.json("a", "stats") if row["type"] == kind)
 
 
 def fails_or_goes_on(s, job, seconds=60):
-    """What had nothing on the way may go on over the next life of the link: an RDM endpoint connects again."""
+    """An idle RDM endpoint may continue in the next life of the link: it connects again."""
     before, deadline = sent(s, "rdm"), time.monotonic() + seconds
     while job.poll() is None and sent(s, "rdm") <= before + BUSY:
         check(time.monotonic() < deadline, f"{job} neither fails nor goes on; see {s.kfi.stuck()}")
@@ -101,7 +103,7 @@ def end(jobs):
 
 
 def quick(s):
-    """Verified traffic of all kinds, a little."""
+    """Some verified traffic of all kinds"""
     s.traffic(size="64,65536", iterations=10)
     s.traffic("msg", size="64,65536", iterations=10)
 
@@ -111,7 +113,8 @@ def resets(s):
 
 
 def flap(s, lot):
-    """One under load. Return: whether kfi_ntb was told: a driver that looks when all is over sees nothing new, and says nothing."""
+    """Flap once under load. Return whether kfi_ntb noticed: a driver may look too late to see it.
+    """
     wait_up(s)
     jobs = load_all(s)
     before, downs = resets(s), s.pair.devices.counters("ntb0.a")["link_downs"]
@@ -134,7 +137,7 @@ def flap(s, lot):
 
 @case(7200)
 def flaps(s):
-    """the link flaps under load, for a moment or for longer: all ends in time or goes on, and everything is right on the next life"""
+    """the link flaps under load, briefly or longer: all ends in time, and the next life works"""
     lot = random.Random(s.seed)
     told = tries = 0
     while told < s.flaps:
@@ -149,7 +152,7 @@ def flaps(s):
 
 @case(300)
 def silent(s):
-    """a link that looks well and carries nothing: errors in time, and traffic when it carries again"""
+    """a link that seems up and drops everything: errors in time, and traffic when it is back"""
     jobs = load_all(s)
     s.pair.devices.command("link 0 stuck on")
     s.pair.devices.command("link 0 down")
@@ -164,7 +167,7 @@ def silent(s):
 
 @case(300)
 def survivor(s):
-    """a machine is killed and comes back, again: the endpoints of the other serve its successors"""
+    """a machine is killed and comes back, twice: the other one's endpoints serve its successors"""
     s.kfi.serve("a", "rdm", 7473, "ntb")
     s.kfi.serve("a", "msg", 7474, "ntb")
     for last in (False, True):
@@ -185,7 +188,7 @@ def survivor(s):
 
 @case(300)
 def dma_errors(s):
-    """copies that fail, reading or writing, cost the operations that they carried and not the link"""
+    """copies that fail, reading or writing, fail their operations and not the link"""
     for kind in ("write", "read"):
         for device in ("dma.a", "dma.b"):
             wait_up(s)
@@ -201,7 +204,7 @@ def dma_errors(s):
 
 @case(300)
 def slow_engine(s):
-    """an engine that takes two milliseconds for each copy: all is right, later"""
+    """an engine that takes two milliseconds for each copy: all is right, but late"""
     for device in ("dma.a", "dma.b"):
         s.pair.devices.command(f"{device} slow 2000")
     try:
@@ -213,7 +216,7 @@ def slow_engine(s):
 
 @case(300)
 def lost_interrupts(s):
-    """doorbells and completions that nobody is told of: found at the next beat, and nothing fails"""
+    """lost interrupts of doorbells and completions: found at the next beat, and nothing fails"""
     for device in ("ntb0.b", "ntb0.a", "dma.a", "dma.b"):
         job = s.long_run(4, address=other_end(0), op="send,write", depth=32)
         wait_bytes(s)
@@ -226,7 +229,7 @@ def lost_interrupts(s):
 
 @case(300)
 def two_bridges(s):
-    """two bridges at once: each carries its own, and one that goes does not take the other along"""
+    """two bridges at once: the loss of one does not affect the other"""
     for bridge in (0, 1):
         wait_up(s, bridge)
     before = {n: s.pair.devices.counters(f"ntb{n}.b")["window_bytes_in"] for n in (0, 1)}
@@ -247,7 +250,7 @@ def two_bridges(s):
 
 @case(180)
 def kept_out(s):
-    """who is called by another bridge than the one that is meant takes it, but with failover=0"""
+    """a call over another bridge than the one that is meant is accepted, except with failover=0"""
     for bridge in (0, 1):
         wait_up(s, bridge)
     s.pair.devices.command("link 0 down")
@@ -265,7 +268,8 @@ def kept_out(s):
 
 @case(300)
 def driver_gone(s):
-    """the bridge's driver goes under load, on either side: errors in time, the other bridge stays, and it comes back"""
+    """the bridge's driver is removed under load, on either side: errors in time, and it comes back
+    """
     for name in ("b", "a"):
         jobs = load_all(s)
         s.pair.run(name, f"echo {DEVICE[0]} >{DRIVER}/unbind", 60)
@@ -297,7 +301,7 @@ def no_engine(s):
 
 
 def reload_all(s, **words):
-    """kfi_ntb anew on both machines, each with its own words."""
+    """Load kfi_ntb again on both machines, each with its own parameters."""
     s.kfi.command("b", "perf stop", check=False)
     for name in s.pair.vms:
         s.kfi.unload(name)
@@ -306,12 +310,12 @@ def reload_all(s, **words):
 
 
 def registers(s):
-    """What has happened to bridge 0's registers and windows."""
+    """Return accesses to bridge 0's registers and windows."""
     return {name: s.pair.devices.counters(f"ntb0.{name}") for name in s.pair.vms}
 
 
 def signalled(s):
-    """Traffic over bridge 0. Return: by how much its counters have grown, for each machine."""
+    """Run traffic over bridge 0. Return the growth of its counters on each machine."""
     wait_up(s)
     s.serve()
     # the last of the handshake's doorbells
@@ -324,13 +328,14 @@ def signalled(s):
 
 
 def moved(s):
-    """Bytes that the peer's engine has put in their place, and that a CPU had to copy, on each machine."""
+    """Return bytes that the peer's engine has placed, and those that a CPU copied, on each machine.
+    """
     stats = {name: link_stats(s, name) for name in s.pair.vms}
     return {name: (stats[name]["placed"], stats[name]["bounced"]) for name in stats}
 
 
 def moves(s, op):
-    """By how much that has grown with some verified operations of a's on buffers that lie in few pieces."""
+    """Return that growth for verified operations of a on buffers of few pieces."""
     wait_up(s)
     s.serve()
     before = moved(s)
@@ -342,7 +347,7 @@ def moves(s, op):
 
 @case(300)
 def flat(s):
-    """a window over all memory of one side, then of both: there the engine writes to buffers of anybody's, elsewhere a CPU copies"""
+    """a window over all memory of one side, then of both: the engine writes to any buffer there"""
     try:
         for a, b in ((1, 0), (1, 1)):
             reload_all(s, a="flat=1" * a, b="flat=1" * b)
@@ -359,7 +364,7 @@ def flat(s):
         quick(s)
         for name in s.pair.vms:
             stats = link_stats(s, name)
-            check(stats["lends"] == stats["reaches"] == 1, f"{name}: {stats}")
+            check(stats["flat_in_use"] == stats["reaches_flat"] == 1, f"{name}: {stats}")
     finally:
         s.pair.devices.command("link 0 up")
         reload_all(s)
@@ -369,7 +374,7 @@ def flat(s):
 
 @case(300)
 def signals(s):
-    """each way of waking the peer is the one that is used, and with signal=msi no register of the bridge is touched while data moves"""
+    """each way to wake the peer; with signal=msi data transfers touch no bridge register"""
     try:
         for way in ("dma", "cpu", "msi"):
             reload_all(s, a=f"signal={way}", b=f"signal={way}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The work of `make demo`, see demo."""
+"""Implementation of `make demo`, see demo"""
 
 import json
 import os
@@ -27,7 +27,7 @@ PROVIDERS = {
 
 
 def measure(kfi, provider, progress):
-    """All operations one after the other, so that there is something to see."""
+    """Measure all operations one after the other, with progress lines."""
     rows = []
     for op in OPS:
         for size in SIZES:
@@ -45,12 +45,12 @@ def text_of(size):
 
 
 def digits(value):
-    """Three of them are enough."""
+    """Format with three significant digits."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def table(rows):
-    """Latency and bandwidth of each operation and size, side by side."""
+    """Print latency and bandwidth of each operation and size, side by side."""
     found = {(row["op"], row["size"], row["bench"]): row for row in rows}
     print(f"{'operation':<10}{'size':>8}{'latency: best':>16}{'median':>12}{'bandwidth':>14}{'verified':>12}")
     for op in OPS:
@@ -90,7 +90,7 @@ def demo(series, provider, progress):
 
 
 def log(pair, kfi, provider):
-    """What the machines have to say of themselves, for the curious."""
+    """Write the state of both machines to logs."""
     for name in pair.vms:
         with open(os.path.join(OUT, f"kfi-{name}.log"), "w", encoding="utf-8") as file:
             for words in ("provider", f"info -p {provider}", "show endpoints", "show peers", "stats",
@@ -100,7 +100,7 @@ def log(pair, kfi, provider):
 
 
 def choices():
-    """Series, provider and ULP from the environment."""
+    """Return series, provider and ULP from the environment."""
     chosen = []
     for name, known, default in (("KERNEL", ("6.1", "6.12"), "6.12"), ("PROVIDER", tuple(PROVIDERS), "sockets"),
                                  ("ULP", ("", "nvme", "user"), "")):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What goes wrong with machines and what stands beside them."""
+"""Errors of machines and simulators"""
 
 
 class VmError(Exception):
-    """Any failure that the modules of this folder report."""
+    """Any failure that the modules of this folder report"""

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""ntb_counts.py [-k WORD] [6.1|6.12]: what an operation over a bridge costs, counted and not timed.
+"""ntb_counts.py [-k WORD] [6.1|6.12]: the cost of an operation over a bridge, counted and not timed
 
-Two machines on ntbsim, whose counters are exact: descriptors of the DMA engines, interrupts, register and window accesses of the
-CPUs, bytes through the bridge. Each operation is done so many times, and then three times as often; the difference, divided, is
-the operation's and nobody else's: not that of connecting, nor of the short run before each in which every byte is compared. Beside kfi_ntb,
-on the same machines: ntb_perf, and kfi_sockets over ntb_transport's network device.
+Two machines on ntbsim, whose counters are exact: descriptors of the DMA engines, interrupts,
+register and window accesses of the CPUs, bytes through the bridge. Each operation is run a number
+of times, and then three times as often; the difference, divided, is the cost of the operation
+without that of connecting and of the short run before each, in which every byte is compared. For
+comparison, on the same machines: ntb_perf, and kfi_sockets over ntb_transport's network device.
 
-build/vm-<series>/counts/results.json has all of it. The aims of kfi_ntb are held against it at the end, one a line: the last line is
-"N passed, N failed", and a miss is a miss.
-With -k only kfi_ntb's operations with that word in their name are counted, and nothing is held against anything.
+build/vm-<series>/counts/results.json has all results. At the end they are compared with the aims of
+kfi_ntb, one a line: the last line is "N passed, N failed", and a missed aim counts as failed. With
+-k only kfi_ntb's operations with that word in their name are counted, and nothing is compared.
 """
 
 import argparse
@@ -64,7 +65,7 @@ PAYLOAD = ("placed", "bounced")
 
 
 def settled(sim):
-    """The counters, when nothing changes them any more."""
+    """Return the counters when they no longer change."""
     last = None
     for _ in range(100):
         now = sim.stats()["devices"]
@@ -76,7 +77,7 @@ def settled(sim):
 
 
 def grown(sim, function):
-    """What function() costs, for each machine."""
+    """Return the cost of function() for each machine."""
     before = settled(sim)
     function()
     after = settled(sim)
@@ -86,12 +87,12 @@ def grown(sim, function):
 
 
 def each(once, thrice, times):
-    """Of one operation: the difference of two runs."""
+    """Return the cost of one operation: the difference of two runs."""
     return {name: {cost: round((thrice[name][cost] - once[name][cost]) / times, 3) + 0.0 for cost in thrice[name]} for name in OTHER}
 
 
 class Counts:
-    """One pair of machines, and the rows of the table."""
+    """One pair of machines, and the rows of the table"""
 
     def __init__(self, pair, progress):
         self.pair = pair
@@ -104,7 +105,7 @@ class Counts:
         self.rows.append({"by": by, "what": what, **cost})
 
     def perf(self, by, provider, address, what, words, group, times):
-        """An operation of kfi perf."""
+        """Run an operation of kfi perf."""
         kfi = bed.Kfi(self.pair, provider)
         kfi.patience = PATIENCE
 
@@ -125,7 +126,7 @@ class Counts:
         self.row(by, what, each(once, thrice, 2 * times))
 
     def payload(self, provider):
-        """Bytes by the way they took, of each machine."""
+        """Return the bytes by the path that they took, of each machine."""
         if provider != "ntb":
             return {}
         return {name: {key: bridges.link_stats(self, name)[key] for key in PAYLOAD} for name in OTHER}
@@ -147,7 +148,7 @@ class Counts:
             kfi.unload(name)
 
     def ntb_perf(self):
-        """The kernel's own measure: pieces of 1 MiB, and nobody is told of any."""
+        """Measure ntb_perf: pieces of 1 MiB, without notification."""
         self.progress("ntb_perf: 1 MiB")
         other = ntb_scenario.Bed(self.pair)
         other.perf(1, 24, 20)
@@ -156,7 +157,7 @@ class Counts:
         self.row("ntb_perf", "1 MiB", each({name: dict.fromkeys(COSTS, 0) for name in OTHER}, cost, 16))
 
     def ntb_transport(self):
-        """Its network device: packets by themselves, and TCP."""
+        """Measure its network device: single packets, and TCP."""
         other = ntb_scenario.Bed(self.pair)
         ntb_scenario.net_up(other)
         self.progress("ntb_transport: ping")
@@ -191,7 +192,7 @@ class Counts:
         return next(row for row in self.rows if row["by"] == by and row["what"] == what)[name][cost]
 
     def aims(self):
-        """What is aimed at, how much it may be, how much it is."""
+        """Return the aims: name, limit, result."""
         return [
             ("bytes through the bridge for each byte of a 1 MiB write", 1.005, self.cost(PLACED, "b", "bytes_in") / MIB),
             ("... of which its target's CPU copied", 0, self.cost(PLACED, "b", "bounced") / MIB),
@@ -208,7 +209,7 @@ HEAD = ("descriptors", "engine irqs", "signals", "MMIO writes", "bridge reads", 
 
 
 def show(rows):
-    """Both machines of each row: the one that begins before the other."""
+    """Print both machines of each row, the one that begins first."""
     by = None
     for row in rows:
         if row["by"] != by:
@@ -219,7 +220,7 @@ def show(rows):
 
 
 def judge(counts):
-    """The aims as lines and in results.json; how many are missed."""
+    """Print the aims and write them to results.json. Return how many are missed."""
     print()
     found = []
     for text, limit, value in counts.aims():

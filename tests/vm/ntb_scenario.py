@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""ntb_scenario.py 6.1|6.12... [-k WORD]: do the simulated NTB and DMA engine hold what the hardware promises?
+"""ntb_scenario.py 6.1|6.12... [-k WORD]: do the simulated NTB and DMA engine behave like hardware?
 
-Two machines of a stock kernel with its own, unmodified drivers and users of NTBs, on the simulator (ntbsim/); nothing of
-kfabric. What can be counted is: the simulator's counters must be what the guests did. After each case the consoles must be
-clean. The last line is "N passed, N failed".
+Two machines of a stock kernel with its own, unmodified drivers and clients of NTBs, on the
+simulator (ntbsim/), without kfabric. Everything countable is counted: the simulator's counters must
+be what the guests did. After each case the consoles must be clean. The last line is "N passed, N
+failed".
 """
 
 import argparse
@@ -48,7 +49,8 @@ done
 
 
 def case(budget):
-    """Register a case, which leaves nothing behind; it fails when it takes more seconds than its budget."""
+    """Register a case, which must clean up; it fails if it takes longer than its budget of seconds.
+    """
     def register(function):
         @functools.wraps(function)
         def run(bed):
@@ -62,7 +64,7 @@ def case(budget):
 
 
 class Bed:
-    """The pair with drivers loaded, and what cases ask of it."""
+    """The pair with drivers loaded, and functions for the cases"""
 
     def __init__(self, pair):
         self.pair = pair
@@ -73,12 +75,12 @@ class Bed:
             self.pair.run(name, command, timeout)
 
     def until(self, name, condition, seconds=20):
-        """Wait until a condition, words of the shell's, is true on a machine."""
+        """Wait until a condition, in words of the shell, is true on a machine."""
         self.pair.run(name, f"for i in $(seq {10 * seconds}); do {{ {condition}; }} 2>/dev/null && exit 0; sleep 0.1; "
                       "done; echo it never was true; exit 1", 2 * seconds)
 
     def clean(self):
-        """Take away whatever a case has left: users of NTBs, switches."""
+        """Remove what a case has left: clients of NTBs, switches."""
         for command in CLEAN:
             self.sim.command(command)
         # ntb_perf won't go while it waits for its peer's answer, unless the link does
@@ -91,7 +93,7 @@ class Bed:
             self.sim.command(f"link {n} up")
 
     def text(self, name, command, timeout=30):
-        """Output of a command; some of debugfs ends its lines with a zero byte."""
+        """Return the output of a command. Some debugfs files end lines with a zero byte."""
         return self.pair.run(name, command, timeout).text.replace("\0", "").strip()
 
     def load(self, *names):
@@ -99,17 +101,17 @@ class Bed:
             self.pair.run(name, "modprobe -a ntb_hw_intel ioatdma", 30)
 
     def tool(self):
-        """ntb_tool on both machines with the link up."""
+        """Load ntb_tool on both machines and bring the link up."""
         self.both(f"modprobe ntb_tool && echo Y >{TOOL}/link")
         self.both(f"echo Y >{TOOL}/peer0/link_event")
 
     def window(self, to="b"):
-        """A window of ntb_tool's from the other machine to that one."""
+        """Open a window of ntb_tool from the other machine to that one."""
         self.pair.run(to, f"echo {SIZE} >{TOOL}/peer0/mw_trans0")
         self.pair.run(OTHER[to], f"echo 0:{SIZE} >{TOOL}/peer0/peer_mw_trans0")
 
     def perf(self, dma, total_order, chunk_order):
-        """ntb_perf on both machines, through with its handshake."""
+        """Load ntb_perf on both machines and wait for its handshake."""
         load = f"modprobe ntb_perf use_dma={dma} total_order={total_order} chunk_order={chunk_order}"
         for attempt in range(PERF_TRIES):
             self.both(load)
@@ -124,7 +126,7 @@ class Bed:
                 self.clean()
 
     def perf_run(self, name, timeout=60):
-        """One test to the peer; the bytes copied."""
+        """Run one test to the peer. Return the bytes copied."""
         self.pair.run(name, f"echo 0 >{PERF}/run", timeout)
         text = self.text(name, f"cat {PERF}/run")
         found = re.search(r"0: copied (\d+) bytes", text)
@@ -132,7 +134,7 @@ class Bed:
         return int(found.group(1))
 
     def grown(self, device, function):
-        """What function() adds to the counters of a device: those that it does change."""
+        """Return what function() adds to those counters of a device that it changes."""
         return self.all_grown(function)[device]
 
     def all_grown(self, function):
@@ -148,7 +150,7 @@ class Bed:
                 for device, counters in after.items()}
 
     def steady(self, device):
-        """Wait until nothing happens at a device any more."""
+        """Wait until a device is idle."""
         last = None
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
@@ -160,7 +162,7 @@ class Bed:
         raise vm.Failed(f"{device} comes to no rest")
 
     def dmatest(self, name, options="", iterations=20, threads=1, timeout=60):
-        """A run of dmatest, all of whose threads come to their end; how many they were, and failures."""
+        """Run dmatest until all of its threads have ended. Return their number, and failures."""
         self.pair.run(name, f"dmesg -c >/dev/null; modprobe dmatest timeout=20000 iterations={iterations} "
                       f"threads_per_chan={threads} {options} run=1", timeout)
         self.until(name, f"dmesg >/tmp/said; [ $(({threads} * $(grep -c 'dmatest: Started' /tmp/said))) = "
@@ -180,7 +182,7 @@ def equal(got, want, what):
 
 @case(60)
 def probe(s):
-    """the drivers take the devices for what they are, and the link is down"""
+    """the drivers accept the devices, and the link is down"""
     s.load()
     for name, topology in (("a", "NTB_TOPO_B2B_USD"), ("b", "NTB_TOPO_B2B_DSD")):
         info = s.text(name, f"cat /sys/kernel/debug/ntb_hw_intel/{DEVICE}/info")
@@ -204,7 +206,7 @@ def dmatest(s):
 
 @case(60)
 def scratchpads(s):
-    """ntb_tool: every scratchpad both ways, and each access is one register access"""
+    """ntb_tool: every scratchpad, in both directions; each access is one register access"""
     s.tool()
     for name, peer in OTHER.items():
         s.pair.run(name, " && ".join(f"echo {0x5eed0000 + n:#x} >{TOOL}/peer0/spad{n}" for n in range(16)))
@@ -220,7 +222,7 @@ def scratchpads(s):
 
 @case(60)
 def doorbells(s):
-    """ntb_tool: doorbells ring, once until cleared, not while masked, and then when unmasked"""
+    """ntb_tool: a doorbell interrupts once until it is cleared; a masked one when it is unmasked"""
     s.tool()
 
     def ring(bits):
@@ -250,7 +252,7 @@ def doorbells(s):
 
 @case(60)
 def windows(s):
-    """ntb_tool: what goes into a window comes out at the peer; a closed one swallows it"""
+    """ntb_tool: a write to a window arrives at the peer; one to a closed window is dropped"""
     s.tool()
     s.window()
     grown = s.grown("ntb0.b", lambda: s.pair.run("a", f"printf 'through the bridge' >{TOOL}/peer0/peer_mw0"))
@@ -266,7 +268,7 @@ def windows(s):
 
 @case(60)
 def limits(s):
-    """a window ends where its limit says, to the byte"""
+    """a window ends where its limit register says, to the byte"""
     s.tool()
     s.window()
     # what intel_ntb3_mw_set_trans() would set for 8 KiB; ntb_tool can't have so little, aligned to the window
@@ -299,7 +301,7 @@ def message(s):
 
 @case(60)
 def pingpong(s):
-    """ntb_pingpong goes on"""
+    """ntb_pingpong runs"""
     s.both("modprobe ntb_pingpong delay_ms=1")
     for name in s.pair.vms:
         s.until(name, f"[ $(cat {PONG}/count) -ge 50 ]")
@@ -307,7 +309,7 @@ def pingpong(s):
 
 @case(60)
 def perf_dma(s):
-    """ntb_perf with DMA: its bytes arrive, by the descriptors that it asks for"""
+    """ntb_perf with DMA: its bytes arrive, by as many descriptors as it requests"""
     s.perf(1, 24, 19)
     copied = []
     grown = s.all_grown(lambda: copied.append(s.perf_run("a")))
@@ -341,7 +343,7 @@ CARRIER = "[ $(cat /sys/class/net/ntb/carrier) = 1 ]"
 
 
 def net_up(s):
-    """ntb_netdev with addresses on both machines, and both see the other."""
+    """Bring up ntb_netdev with addresses, and wait until both machines see each other."""
     for number, name in enumerate(s.pair.vms, 1):
         s.pair.run(name, NETDEV % (DEVICE, number), 30)
     for name in s.pair.vms:
@@ -350,7 +352,7 @@ def net_up(s):
 
 @case(60)
 def netdev(s):
-    """ntb_transport with DMA and ntb_netdev: packets, and a file that arrives as it was"""
+    """ntb_transport with DMA and ntb_netdev: packets, and a file that arrives unchanged"""
     net_up(s)
     s.ping()
     grown = s.all_grown(lambda: transfer(s, 2 << 20))
@@ -359,7 +361,7 @@ def netdev(s):
 
 
 def transfer(s, size):
-    """A file of random bytes from a to b over the device."""
+    """Copy a file of random bytes from a to b over the device."""
     # with an input that ends nc would hang up
     server = s.pair.spawn("b", "[ -p /tmp/pipe ] || mkfifo /tmp/pipe; busybox nc -l -p 7 <>/tmp/pipe >/tmp/in")
     s.until("b", "ss -ltn | grep -q :7")
@@ -372,7 +374,7 @@ def transfer(s, size):
 
 @case(60)
 def netdev_flaps(s):
-    """the link flaps five times under ntb_netdev: each time all know, and afterwards packets go through"""
+    """the link flaps five times under ntb_netdev: all notice, and packets pass afterwards"""
     net_up(s)
     grown = s.all_grown(lambda: flap(s, 5, 300, 1200))
     for device in ("ntb0.a", "ntb0.b"):
@@ -389,7 +391,7 @@ def flap(s, times, down_ms, up_ms):
 
 @case(60)
 def link(s):
-    """the link: held down, let go, its delay, and who may not enable it alone"""
+    """the link: held down and released, training, and that both ends must enable it"""
     s.tool()
     grown = s.all_grown(lambda: (s.sim.command("link 0 down"), s.both(f"echo N >{TOOL}/peer0/link_event")))
     for device in ("ntb0.a", "ntb0.b"):
@@ -412,7 +414,7 @@ def link(s):
 
 @case(60)
 def stuck(s):
-    """a link that looks well and carries nothing: DMA says it is done, and nothing has arrived"""
+    """a link that seems up and drops all writes: DMA completes, and nothing has arrived"""
     s.perf(1, 22, 19)
     s.sim.command("link 0 stuck on")
     s.sim.command("link 0 down")
@@ -425,7 +427,7 @@ def stuck(s):
 
 @case(60)
 def dead_writes(s):
-    """DMA writes to a dead link: an error if they are switched so"""
+    """DMA writes to a dead link: an error if the switch says so"""
     s.perf(1, 20, 19)
     s.sim.command("link 0 stuck on")
     s.sim.command("link 0 down")
@@ -438,7 +440,7 @@ def dead_writes(s):
 
 @case(60)
 def dma_error(s):
-    """a DMA error ends that copy, the driver says so, and the engine goes on"""
+    """a DMA error ends that copy, the driver reports it, and the engine continues"""
     for kind in ("read", "write"):
         s.sim.command(f"dma.a fail-{kind} 10")
         result = []
@@ -450,7 +452,7 @@ def dma_error(s):
 
 @case(60)
 def slow_dma(s):
-    """slow DMA takes its time, and the registers answer meanwhile"""
+    """slow DMA delays copies, and the registers answer meanwhile"""
     s.sim.command("dma.a slow 50000")
     start = time.monotonic()
     equal(s.dmatest("a", "test_buf_size=4096", 10), (4, 0), "threads and failures")
@@ -459,7 +461,7 @@ def slow_dma(s):
 
 @case(60)
 def lost_interrupts(s):
-    """a lost interrupt: the doorbell is there and nobody was told; ioatdma finds its completions by itself"""
+    """a lost interrupt: the doorbell bit is set without an event; ioatdma finds its completions"""
     s.tool()
     s.pair.run("b", f"echo 'c 0x7fffffff' >{TOOL}/db; echo 'c 0x1' >{TOOL}/db_mask")
     s.sim.command("ntb0.b lose-interrupts 1")
@@ -474,7 +476,7 @@ def lost_interrupts(s):
 
 @case(60)
 def nonsense(s):
-    """wrong accesses hit nothing, and are counted"""
+    """invalid accesses change nothing, and are counted"""
     before = s.sim.counters("ntb0.a")["mmio_refused"]
     s.pair.run("a", f"poke {BAR}0 0xfffc 1; poke {BAR}0 0xd00; poke {BAR}0 0x70 0xffff")
     check(s.sim.counters("ntb0.a")["mmio_refused"] >= before + 2, "not counted")
@@ -497,7 +499,8 @@ def second_link(s):
 
 @case(150)
 def killed(s):
-    """a machine is killed while it is written to: the other sees the link go; it comes back as new"""
+    """a machine is killed during writes to it: the other sees the link go, and come back later
+    """
     s.perf(1, 24, 12)
     before = s.sim.counters("ntb0.b")["window_bytes_in"]
     running = s.pair.spawn("a", f"echo 0 >{PERF}/run")
@@ -523,7 +526,7 @@ def killed(s):
 
 @case(60)
 def unload(s):
-    """the drivers go and come again"""
+    """the drivers are removed and loaded again"""
     s.both("rmmod ntb_hw_intel ntb ioatdma")
     s.load()
     s.tool()
@@ -532,7 +535,7 @@ def unload(s):
 
 
 def build_poke(logs):
-    """The program with which a guest touches registers itself."""
+    """Build the program with which a guest accesses registers directly."""
     poke = os.path.join(vm.BUILD, "ntbsim", "poke")
     source = os.path.join(vm.HERE, "ntbsim", "guest", "poke.c")
     os.makedirs(os.path.dirname(poke), exist_ok=True)
@@ -544,7 +547,7 @@ def build_poke(logs):
 
 
 def run_series(series, verdict, wanted):
-    """All cases on one kernel, on one pair; a broken pair ends the series."""
+    """Run all cases on one kernel, on one pair; a broken pair ends the series."""
     logs = os.path.join(vm.BUILD, f"vm-{series}", "ntb")
     os.makedirs(logs, exist_ok=True)
     verdict.progress.during("looking for what it needs", [os.path.join(vm.HERE, "need")], os.path.join(logs, "need.log"))

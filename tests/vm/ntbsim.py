@@ -25,11 +25,11 @@ NTB_SLOT, DMA_SLOT = 0x10, 0x18
 
 
 class NtbsimError(VmError):
-    """The simulator does not start, answer, or know a command."""
+    """The simulator does not start, does not answer, or refuses a command."""
 
 
 def output_of(*args):
-    """What a script prints last."""
+    """Return the last line that a script prints."""
     done = subprocess.run(args, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise NtbsimError(f"{' '.join(args)} failed")
@@ -47,7 +47,7 @@ def build():
 
 
 class Ntbsim:
-    """One simulator: options as on its command line."""
+    """One simulator, with the options of its command line"""
 
     def __init__(self, links=1, delay_ms=200, bar2=None, bar4=None):
         self.links = links
@@ -59,7 +59,7 @@ class Ntbsim:
         self.process = None
 
     def start(self, run_dir, logs):
-        """Before the machines start."""
+        """Start it, before the machines start."""
         self.qemu = output_of(os.path.join(HERE, "qemu"))
         program = build()
         self.dir = os.path.join(run_dir, "ntb")
@@ -80,7 +80,7 @@ class Ntbsim:
             self.process = None
 
     def arguments(self, name, memory):
-        """What QEMU has to be told for that machine: memory that others can map, and the devices."""
+        """Return QEMU's arguments for that machine: shared memory, and the devices."""
         args = ["-object", f"memory-backend-memfd,id=ram,size={memory},share=on", "-M", "memory-backend=ram"]
         devices = [(f"ntb{n}.{name}", NTB_SLOT + n) for n in range(self.links)]
         for device, slot in devices + [(f"dma.{name}", DMA_SLOT)]:
@@ -90,7 +90,7 @@ class Ntbsim:
         return args
 
     def command(self, words):
-        """Say a line to the control socket and return the answer, a dict."""
+        """Send a line to the control socket and return the answer, a dict."""
         if self.process is None or self.process.poll() is not None:
             raise NtbsimError("ntbsim has died")
         with socket.socket(socket.AF_UNIX) as sock:
@@ -114,7 +114,7 @@ class Ntbsim:
         return self.stats()["links"][link]["carries"]
 
     def wait_until(self, condition, timeout=30):
-        """Until condition(stats) is true; the stats then."""
+        """Wait until condition(stats) is true. Return these stats."""
         deadline = time.monotonic() + timeout
         while True:
             stats = self.stats()

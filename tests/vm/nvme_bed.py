@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""NVMe over kfabric on a pair of machines: b has a disk and gives it away, a is the host. What nvme_scenario.py and the demo share."""
+"""NVMe over kfabric on a pair of machines: b serves a disk, a is the host"""
 
 import os
 import re
@@ -52,7 +52,7 @@ rmdir subsystems/{nqn}/namespaces/1 subsystems/{nqn}
 
 
 class Disk:
-    """A file of the host's that is machine b's disk: what it has acknowledged outlives the machine."""
+    """A file of the host that is machine b's disk: acknowledged data outlives the machine"""
 
     qemu = "qemu-system-x86_64"
 
@@ -66,7 +66,7 @@ class Disk:
             file.truncate(self.mib << 20)
 
     def stop(self):
-        """It goes with the directory."""
+        """Remove it, with its directory."""
 
     def arguments(self, name, _memory):
         if name != "b":
@@ -76,12 +76,12 @@ class Disk:
 
 
 def need(progress, logs):
-    """The programs that the guests get."""
+    """Install the programs of the guests."""
     progress.during("looking for nvme-cli and fio", [os.path.join(vm.HERE, "need"), "nvme"], os.path.join(logs, "need-nvme.log"))
 
 
 def programs():
-    """nvme-cli and fio, and ours, built for the guests."""
+    """Return nvme-cli and fio, and our programs, built for the guests."""
     out = os.path.join(vm.BUILD, "nvme-tools")
     os.makedirs(out, exist_ok=True)
     built = []
@@ -97,7 +97,7 @@ def programs():
 
 
 class Nvme:
-    """Host a, target b; over one provider."""
+    """Host a, target b, over one provider"""
 
     def __init__(self, pair, provider="sockets", options="", named=False):
         self.pair = pair
@@ -116,7 +116,7 @@ class Nvme:
     # ---- machine b ----
 
     def load_target(self, options=None):
-        """The provider, nvmet and our target, with the type that it goes by here."""
+        """Load the provider, nvmet and nvmet-kfi, with the transport type for this kernel."""
         if options is None:
             options = "" if self.named else "trtype=254"
         core = f"modprobe -a configfs nvme_core && modprobe -a -q nvme_auth nvme_keyring; insmod {PATCHED}" if self.named else \
@@ -126,7 +126,7 @@ class Nvme:
                       f"modprobe nvmet-kfi {options}")
 
     def target(self):
-        """The subsystem with its disk, and a port."""
+        """Create the subsystem with its disk, and a port."""
         self.pair.run("b", TARGET.format(**self.words()))
         self.port()
 
@@ -146,7 +146,7 @@ class Nvme:
     # ---- machine a ----
 
     def load_host(self):
-        """nvme-kfi itself comes with the first connect. The names of the host are what installing nvme-cli makes."""
+        """Prepare the host, with names as nvme-cli makes them. The first connect loads nvme-kfi."""
         self.pair.run("a", f"mkdir -p /etc/nvme && echo {HOST} >/etc/nvme/hostid && "
                       f"echo nqn.2014-08.org.nvmexpress:uuid:{HOST} >/etc/nvme/hostnqn")
         self.pair.run("a", bed.BELOW[self.provider])
@@ -164,7 +164,7 @@ class Nvme:
         return set(self.pair.run("a", "ls /sys/class/nvme 2>/dev/null", check=False).text.split())
 
     def connect(self, timeout=60, **options):
-        """Connect, and wait for the disk: its device."""
+        """Connect, and wait for the disk. Return its device."""
         before = self.controllers()
         self.pair.run("a", self.connect_words(**options), timeout)
         new = self.controllers() - before
@@ -184,7 +184,7 @@ class Nvme:
         self.pair.run("a", f"nvme disconnect -d {ctrl} && [ ! -e /sys/class/nvme/{ctrl} ]")
 
     def leave(self):
-        """After a failed case: nothing connected, nothing running."""
+        """Clean up after a failed case: nothing is connected or running."""
         self.pair.run("a", "killall -9 writelog hog fio; umount /mnt; swapoff -a; nvme disconnect-all", check=False)
 
     def state(self, ctrl=None):
@@ -200,7 +200,7 @@ class Nvme:
     # ---- load ----
 
     def fio(self, disk, sizes, depth, mib=8, timeout=300, **options):
-        """Verified writes and reads; its report."""
+        """Verified writes and reads. Return the report."""
         words = {"rw": "randwrite", "bsrange": sizes, "iodepth": depth, "size": f"{mib}M", "ioengine": "libaio", "direct": 1,
                  "verify": "crc32c", "verify_fatal": 1, "do_verify": 1, "bs_unaligned": 0, **options}
         text = " ".join(f"--{name}={value}" for name, value in words.items())
@@ -211,7 +211,7 @@ class Nvme:
 
 
 class WriteLog:
-    """A writelog that runs in machine a; see tests/nvme/writelog.c."""
+    """A writelog that runs on machine a; see tests/nvme/writelog.c"""
 
     SAID = re.compile(r"acknowledged (\d+), read (\d+), pause (\d+) ms(.*)")
 
@@ -222,14 +222,14 @@ class WriteLog:
         return self.SAID.findall(self.job.output())
 
     def count(self):
-        """Writes that were acknowledged by now."""
+        """Return the number of writes acknowledged so far."""
         if self.job.result:
             raise vm.Failed(f"{self.job} is over:\n{self.job.result.text[-2000:]}")
         lines = self.lines()
         return int(lines[-1][0]) if lines else 0
 
     def until_more(self, timeout, than=None):
-        """Wait until writes go on."""
+        """Wait until writes continue."""
         than = self.count() if than is None else than
         end = time.monotonic() + timeout
         while self.count() <= than:
@@ -238,7 +238,7 @@ class WriteLog:
             time.sleep(0.2)
 
     def finish(self, timeout=120):
-        """Stop it; everything has to be there. Its last word."""
+        """Stop it and check that everything is there. Return its last line."""
         self.job.vm.run("killall writelog", check=False)
         result = self.job.wait(timeout)
         if result.status != 0 or "all there" not in result.text or "NOT" in result.text:

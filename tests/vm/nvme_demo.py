@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The work of `make demo ULP=nvme`, see demo: a disk of machine b on machine a."""
+"""Implementation of `make demo ULP=nvme`, see demo: a disk of machine b on machine a"""
 
 import json
 import os
@@ -16,7 +16,7 @@ DIRECTIONS = (("read", "randread"), ("write", "randwrite"))
 
 
 def fio(nvme, disk, size, depth, rw, seconds=2):
-    """Operations and bytes in a second, and the mean latency in microseconds."""
+    """Return operations and bytes per second, and the mean latency in microseconds."""
     text = nvme.pair.run("a", f"fio --name=demo --thread --filename={disk} --direct=1 --ioengine=libaio --rw={rw} --bs={size} "
                          f"--iodepth={depth} --size=64M --time_based --runtime={seconds} --output-format=json", 300).text
     row = json.loads(text[text.index("{"):])["jobs"][0]["read" if "read" in rw else "write"]
@@ -38,7 +38,7 @@ def verified(nvme, disk, progress):
 
 
 def file_system(nvme, progress):
-    """A file goes there and back; the second time over another connection, so from the disk."""
+    """Write a file and read it back, the second time over another connection, so from the disk."""
     run = nvme.pair.run
     progress(f"a: mkfs.ext4, mount, a file of {FILE_MIB} MiB")
     disk = nvme.connect(nr_io_queues=2)
@@ -52,7 +52,7 @@ def file_system(nvme, progress):
 
 
 def demo(series, provider, mtu, out, progress):
-    """Release, rows; all that was written was read back the same."""
+    """Return release and rows; everything that was written was read back and compared."""
     ko, tool = bed.build(series, progress, out)
     nvme_bed.need(progress, out)
     progress(f"{series}: nvmet.ko that knows kfi")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""nvme_scenario.py [--provider sockets|verbs|ntb] [options] 6.1|6.12...: a disk of one machine's on another, by NVMe over kfabric.
+"""nvme_scenario.py [--provider sockets|verbs|ntb] [options] 6.1|6.12...: NVMe over kfabric
 
-Stock kernels; on 6.12 the target goes by its own transport type, with an nvmet.ko that knows its name (tests/vm/nvmet), on 6.1 by the
-type that the stock one knows. After each case the consoles must be clean. The last line is "N passed, N failed".
+Stock kernels. On 6.12 the target has its own transport type, with an nvmet.ko that knows its name
+(tests/vm/nvmet); on 6.1 it uses a type that the stock nvmet knows. After each case the consoles
+must be clean. The last line is "N passed, N failed".
 """
 
 import argparse
@@ -29,12 +30,13 @@ MARK = "kfabric-nvme-case"
 PATIENT = {"reconnect_delay": 1, "ctrl_loss_tmo": -1, "keep_alive_tmo": 5, "nr_io_queues": 2}
 PORT_OF_NOBODY = 4499
 SECOND_PORT = 4421
-# An address where nobody is, and one to which no way leads: beyond a bridge there is one machine.
+# An address without a machine, and one without a route: a bridge has only one machine behind it.
 NOWHERE = {"sockets": ("10.77.0.99", "192.0.2.1"), "verbs": ("10.77.0.99", "192.0.2.1"), "ntb": (None, "7")}
 
 
 def case(budget, *providers):
-    """Register a case, for all providers unless told; it fails when it takes more seconds than its budget."""
+    """Register a case, for all providers by default; it fails if it exceeds its budget of seconds.
+    """
     def register(function):
         CASES.append((function, budget, providers or tuple(PROMISE)))
         return function
@@ -42,7 +44,7 @@ def case(budget, *providers):
 
 
 class Scenario:
-    """One pair of machines, on which all cases run in order."""
+    """One pair of machines, on which all cases run in order"""
 
     def __init__(self, pair, provider, opts):
         self.pair = pair
@@ -55,11 +57,11 @@ class Scenario:
         self.pair.run(name, f"echo {MARK} >/dev/kmsg")
 
     def log(self, name="a"):
-        """What the kernel has said since the last mark."""
+        """Return the kernel's messages since the last mark."""
         return self.pair.run(name, "dmesg").text.rpartition(MARK)[2]
 
     def refused(self, says, limit, **options):
-        """`nvme connect` has to fail in time, and the log to say why."""
+        """`nvme connect` has to fail in time, and the log has to say why."""
         self.mark()
         result = self.pair.run("a", self.nvme.connect_words(**options), timeout=limit + 60, check=False)
         check(result.status != 0, f"connected: {options}")
@@ -69,7 +71,7 @@ class Scenario:
         check(not self.nvme.controllers(), f"{options}: left over: {self.nvme.controllers()}")
 
     def fall_silent(self):
-        """Nothing crosses any more, and nobody is told."""
+        """Drop everything silently."""
         if self.nvme.provider == "ntb":
             self.pair.devices.command("link 0 stuck on")
             self.pair.devices.command("link 0 down")
@@ -84,7 +86,7 @@ class Scenario:
             self.pair.run("b", "tc qdisc del dev eth0 root")
 
     def kill_target(self):
-        """Machine b dies, and comes back with the same disk."""
+        """Kill machine b and start it again with the same disk."""
         self.pair.kill("b")
         self.pair.boot("b")
         self.nvme.load_target()
@@ -93,7 +95,7 @@ class Scenario:
 
 @case(240)
 def load(s):
-    """the target's modules load, a port is made by its type's name; nvme connect brings the host's module"""
+    """the target's modules load, and a port by its type's name; nvme connect loads nvme-kfi"""
     s.mark("b")
     s.nvme.load_target()
     check("not compared" not in s.log("b"), s.log("b"))
@@ -107,7 +109,7 @@ def load(s):
 
 @case(240)
 def type_254(s):
-    """without a name the module is nvmet's loop, only if told so, and not while nvme-loop is"""
+    """without its type the module replaces loop, by parameter, and not beside nvme-loop"""
     s.nvme.drop_target()
     s.nvme.unload_target()
     s.pair.run("b", "modprobe nvmet && modprobe kfi_" + s.nvme.provider)
@@ -177,7 +179,7 @@ def file_system(s):
 
 @case(180)
 def discovery(s):
-    """nvme discover lists the subsystem, with an address that one can connect to"""
+    """nvme discover lists the subsystem, with an address that works"""
     discovered(s, nvme_bed.PORT)
 
 
@@ -188,7 +190,7 @@ def discovered(s, port):
 
 @case(180, "sockets", "verbs")
 def all_addresses(s):
-    """a port on 0.0.0.0: discovery tells the address that the host has asked at, and it can be connected to"""
+    """a port on 0.0.0.0: discovery returns the address that the host has used, and it works"""
     s.nvme.port(number=2, port=SECOND_PORT, address="0.0.0.0")
     discovered(s, SECOND_PORT)
     s.nvme.connect(port=SECOND_PORT)
@@ -198,7 +200,7 @@ def all_addresses(s):
 
 @case(400)
 def two_paths(s):
-    """two ports to one disk, either goes under load: I/O goes on by the other, and every acknowledged write is there"""
+    """two ports to one disk, either goes under load: no acknowledged write is lost"""
     s.nvme.port(number=2, port=SECOND_PORT)
     disk = s.nvme.connect(**PATIENT)
     paths = [(s.nvme.ctrl, 1, nvme_bed.PORT)]
@@ -232,7 +234,7 @@ def refusals(s):
 
 @case(300)
 def silence(s):
-    """a target that falls silent while it is connected to: a clear error in time"""
+    """a target that falls silent during the connect: a clear error in time"""
     if s.nvme.provider != "ntb":
         s.pair.run("b", "tc qdisc replace dev eth0 root netem delay 400ms")
     s.mark()
@@ -248,7 +250,7 @@ def silence(s):
 
 @case(400)
 def resets(s):
-    """reset in a loop under load: every acknowledged write is there"""
+    """resets in a loop under load: no acknowledged write is lost"""
     disk = s.nvme.connect(**PATIENT)
     log = s.nvme.write_log(disk, 600)
     log.until_more(30)
@@ -263,7 +265,8 @@ def resets(s):
 
 @case(3600)
 def target_killed(s):
-    """the target dies and comes back under load, at random moments: every acknowledged write is there"""
+    """the target dies and comes back under load, at random moments: no acknowledged write is lost
+    """
     disk = s.nvme.connect(**PATIENT)
     log = s.nvme.write_log(disk, 36000)
     for number in range(s.opts.kills):
@@ -281,7 +284,7 @@ def target_killed(s):
 
 @case(400)
 def memory_pressure(s):
-    """swap and heavy writeback on the disk with little memory: it goes on, and memory stays what it was"""
+    """swap and heavy writeback on the disk with little memory: no stall, and no leak"""
     disk = s.nvme.connect(**PATIENT)
     s.pair.run("a", f"mkswap {disk} && swapon {disk}")
     free = int(s.pair.run("a", "awk '/^MemAvailable/ { print $2 }' /proc/meminfo").text) // 1024
@@ -299,7 +302,7 @@ def memory_pressure(s):
 
 @case(400)
 def again_and_again(s):
-    """20 connects and disconnects: no endpoint, region, task or memory stays"""
+    """20 connects and disconnects: no endpoint, region, task or memory is left"""
     def left():
         return {name: len(s.kfi.json(name, f"show {what}")) for name in s.pair.vms for what in ("endpoints", "domains")}
 
@@ -318,7 +321,7 @@ def again_and_again(s):
 
 @case(180)
 def unload(s):
-    """everything goes"""
+    """everything unloads"""
     s.nvme.drop_target()
     s.nvme.unload_target()
     s.nvme.unload_host()
@@ -327,7 +330,7 @@ def unload(s):
 
 
 def guest_files(series, verdict, logs, misfits):
-    """Directory of our modules, programs and files; with @misfits also what other_layout() loads."""
+    """Return a directory of files for the guests; with @misfits also those of other_layout()."""
     ko, tool = bed.build(series, verdict.progress, logs, "KFI_TESTS=y")
     nvme_bed.need(verdict.progress, logs)
     verdict.progress(f"{series}: nvmet.ko that knows kfi, modules for another kernel")
@@ -339,19 +342,19 @@ def guest_files(series, verdict, logs, misfits):
 
 
 def chosen(function, opts):
-    """Is it one of the cases that are wanted? The first one loads the modules for all."""
+    """Is it one of the requested cases? The first one loads the modules for all."""
     name = function.__name__
     wanted = function is load or any(word in name for word in opts.wanted.split(","))
     return wanted and not any(word in name for word in opts.unwanted.split(",") if word)
 
 
 def guest_modules(series):
-    """Stock modules that the guests get."""
+    """Return the stock modules of the guests."""
     return [*nvme_bed.MODULES, *(["nvme_loop"] if series != "6.1" else [])]
 
 
 def run_series(series, verdict, opts):
-    """All cases on one kernel, on one pair; a broken pair ends the series."""
+    """Run all cases on one kernel, on one pair; a broken pair ends the series."""
     logs = os.path.join(vm.BUILD, f"vm-{series}", f"nvme-{opts.provider}")
     ko, programs = guest_files(series, verdict, logs, chosen(other_layout, opts))
     with bed.machines(opts.provider, series, logs, ko, programs=programs,

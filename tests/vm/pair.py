@@ -61,26 +61,26 @@ class Failed(VmError):
 
 
 class TimedOut(VmError):
-    """A command or a boot did not end in time."""
+    """A command or a boot did not end in time"""
 
 
 class Gone(VmError):
-    """The machine went away while we talked to it."""
+    """The machine went away during a command"""
 
 
 class Splat(VmError):
-    """A console holds a warning, an oops or a hung task."""
+    """A console has a warning, an oops or a hung task"""
 
 
 class EmulatorFault(Splat):
-    """The emulator has run a breakpoint that the kernel had taken away."""
+    """The emulator has executed a breakpoint that the kernel had removed"""
 
 
 INT3 = re.compile(r"\bint3: 0000 \[#1\]")
 
 
 class Result:
-    """What a finished command left behind."""
+    """Output and exit status of a finished command"""
 
     def __init__(self, command, status, output, seconds):
         self.command = command
@@ -94,7 +94,7 @@ class Result:
 
 
 class Progress:
-    """One line that updates on a terminal, plain lines elsewhere."""
+    """One line that updates on a terminal, plain lines elsewhere"""
 
     def __init__(self, stream=sys.stderr):
         self.stream = stream
@@ -115,7 +115,7 @@ class Progress:
         self.stream.flush()
 
     def during(self, text, args, log):
-        """Run a program, its words in a log, and show the time go by."""
+        """Run a program with its output in a log, and show the elapsed time."""
         os.makedirs(os.path.dirname(log), exist_ok=True)
         start = time.monotonic()
         self(text)
@@ -156,7 +156,7 @@ class Channel:
         self.busy = False
 
     def fill(self, deadline):
-        """Read some more; TimedOut after the deadline, Gone at the end."""
+        """Read some more. Raises TimedOut after the deadline, Gone at the end."""
         left = deadline - time.monotonic()
         if self.sock.fileno() < 0:
             raise Gone("the machine was killed")
@@ -178,7 +178,7 @@ class Channel:
 
 
 class Job:
-    """A command that runs in a guest."""
+    """A command that runs in a guest"""
 
     def __init__(self, vm, channel, command, sink=None):
         self.vm = vm
@@ -197,14 +197,14 @@ class Job:
         return f"{self.vm.name}: {self.command}"
 
     def poll(self):
-        """The Result if the command is over by now, else None."""
+        """Return the Result if the command has ended, else None."""
         try:
             return self.wait(0.001)
         except TimedOut:
             return None
 
     def output(self):
-        """All that the command has said up to now, as text."""
+        """Return the output so far as text."""
         if self.result is None:
             self.poll()
         data = self.result.output if self.result else self.channel.buffer
@@ -250,7 +250,7 @@ class Job:
 
 
 class Vm:
-    """One machine: its process, its console log, its channels."""
+    """One machine: its process, console log and channels"""
 
     def __init__(self, pair, name):
         self.pair = pair
@@ -379,13 +379,13 @@ class Vm:
         return result
 
     def link(self, up):
-        """Plug the wire in, or out; the machine has noticed when this returns."""
+        """Plug the wire in or out; the machine has noticed when this returns."""
         self.monitor.sendall(f"set_link net0 {'on' if up else 'off'}\n".encode())
         self.run(f"until [ $(cat /sys/class/net/eth0/carrier) = {int(up)} ]; do sleep 0.05; done",
                  timeout=10)
 
     def kill(self):
-        """SIGKILL: the machine is gone without a goodbye."""
+        """Kill the machine (SIGKILL), without a shutdown."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -405,12 +405,12 @@ class Vm:
             return bool(INT3.search(log.read()))
 
     def forget_boot(self):
-        """Keep the last console for people, but do not judge it."""
+        """Keep the last console, but do not check it."""
         self.kill()
         os.replace(self.consoles[-1], self.consoles.pop() + ".emulator-fault")
 
     def splats(self):
-        """The lines of the consoles that tell of a fault, with what follows."""
+        """Return the lines of the consoles that report a fault, with those that follow."""
         found = []
         for console in self.consoles:
             with open(console, encoding="utf-8", errors="replace") as log:
@@ -451,7 +451,7 @@ def clock_words():
 
 
 def sweep_run_dirs():
-    """Remove what runs left behind that were killed."""
+    """Remove what killed runs have left."""
     base = tempfile.gettempdir()
     for name in os.listdir(base):
         match = re.fullmatch(r"kfabric-vm-(\d+)-\w+", name)
@@ -566,12 +566,12 @@ class Pair:
         self.vms[name].kill()
 
     def restart(self, name):
-        """A fresh boot, whether or not the machine still runs."""
+        """Boot again, whether or not the machine still runs."""
         self.vms[name].kill()
         self.boot(name)
 
     def check_logs(self):
-        """Raise Splat if a console tells of a fault."""
+        """Raise Splat if a console reports a fault."""
         found = [text for vm in self.vms.values() for text in vm.splats()]
         if found and all(INT3.search(text) for text in found):
             raise EmulatorFault("the emulator failed:\n" + "\n".join(found))
@@ -583,7 +583,7 @@ class Pair:
 
 
 def script(name, *args):
-    """Run a script of this folder; what it prints last is its answer."""
+    """Run a script of this folder. Return its last line."""
     done = subprocess.run([os.path.join(HERE, name), *args],
                           stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
@@ -592,7 +592,7 @@ def script(name, *args):
 
 
 def command_line(pair, line):
-    """One line of the interactive or -c form; False at `quit`."""
+    """Execute one line of the interactive or -c form. Return False at `quit`."""
     verb, _, rest = line.strip().partition(" ")
     if verb in ("quit", "exit"):
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Cases of scenario.py over RDMA devices alone: their links, their removal, and who else uses them."""
+"""Cases of scenario.py over RDMA devices: links, removal, and other users of the device"""
 
 import time
 
@@ -48,14 +48,18 @@ cmp /tmp/said /tmp/heard
 
 
 def short_traffic(s):
-    """What rxe can do on a bad wire. When it has to repeat a READ whose answer is more than a packet it may end the queue
-    pair, with a warning, and call the READ a success; and it sends a long WRITE anew for each packet out of order."""
+    """Traffic that rxe supports on a bad wire.
+
+    When rxe has to repeat a READ whose answer is longer than a packet it may end the queue pair,
+    with a warning, and report the READ as a success; and it sends a long WRITE again for each
+    packet out of order.
+    """
     s.traffic(op="send,tagged,write", size="64,4000", iterations=30, mode="bandwidth", timeout=80)
     s.traffic(op="read", size="64,1000", iterations=30, mode="bandwidth", timeout=80)
 
 
 def link_down(s):
-    """a wire is plugged out on either side: errors in time, and traffic again when it is back"""
+    """a wire is unplugged on either side: errors in time, and traffic again when it is back"""
     for name in ("b", "a"):
         job = s.long_run(100)
         time.sleep(1)
@@ -66,14 +70,14 @@ def link_down(s):
 
 
 def new_device(s, name):
-    """Another device in the old one's place; the server on b begins anew."""
+    """Replace the device with a new one; the server on b starts again."""
     if name == "b":
         s.kfi.command("b", "perf stop")
     s.pair.run(name, "rdma link delete rxe0; " + bed.BELOW["verbs"])
 
 
 def device_removed(s):
-    """a device is removed in mid-traffic: errors in time, and all is well on its successor"""
+    """a device is removed during traffic: errors in time, and its successor works"""
     for name in ("b", "a"):
         jobs = [s.long_run(100, depth=256, size=4096),
                 s.long_run(100, op="send", size=64, type="msg", service=7472)]
@@ -91,7 +95,7 @@ def device_removed(s):
 
 
 def nvme_beside(s):
-    """nvme-rdma and its target work on the same device, beside us and without us"""
+    """nvme-rdma and its target work on the same device, beside kfabric and without it"""
     words = {"address": s.address, "disk": DISK}
     s.pair.run("b", TARGET.format(**words))
     s.pair.run("a", INITIATOR.format(**words))

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""scenario.py [--provider sockets|verbs|ntb] [-k WORD] 6.1|6.12|7.2...: two machines and kfabric.
+"""scenario.py [--provider sockets|verbs|ntb] [-k WORD] 6.1|6.12|7.2...: two machines and kfabric
 
-Loads the modules into two machines of a stock kernel and does to them what
-happens in the field: traffic of all kinds with verified data, a bad wire, a
-machine that dies, garbage on the port, unloading under load. After each case
-the consoles must be clean. The last line is "N passed, N failed".
+Loads the modules on two machines of a stock kernel and simulates what happens in the field: traffic
+of all kinds with verified data, a bad wire, a machine that dies, garbage on the port, unloading
+under load. After each case the consoles must be clean. The last line is "N passed, N failed".
 """
 
 import argparse
@@ -41,7 +40,8 @@ NODES = "ns_a=fd:7 ns_b=fd:8 node_a={} node_b={}"
 
 
 def case(budget, *providers):
-    """Register a case, for all providers unless told; it fails when it takes more seconds than its budget."""
+    """Register a case, for all providers by default; it fails if it exceeds its budget of seconds.
+    """
     def register(function):
         CASES.append((function, budget, providers or tuple(PROMISE)))
         return function
@@ -54,7 +54,7 @@ def check(condition, text):
 
 
 class Scenario:
-    """One pair of machines, on which all cases run in order."""
+    """One pair of machines, on which all cases run in order"""
 
     def __init__(self, pair, provider, flaps=1, seed=0, wanted=""):
         self.pair = pair
@@ -72,13 +72,13 @@ class Scenario:
         self.kfi.load(name, f"{PROMISE[self.provider][0]} {options}")
 
     def serve(self):
-        """Servers for both endpoint types on b, unless they are there."""
+        """Start servers for both endpoint types on b, unless they run."""
         if not self.kfi.json("b", "perf list"):
             self.kfi.serve("b", "rdm", 7471, self.provider)
             self.kfi.serve("b", "msg", 7472, self.provider)
 
     def traffic(self, kind="rdm", version=4, timeout=60, **options):
-        """Verified traffic from a to b; it must have been what was asked for."""
+        """Verified traffic from a to b, which must have been as requested"""
         self.serve()
         options.setdefault("op", OPS)
         options.setdefault("size", "1,64,4096,65536")
@@ -92,7 +92,7 @@ class Scenario:
         return rows
 
     def long_run(self, seconds, name="a", address=None, **options):
-        """Verified traffic in the background."""
+        """Start verified traffic in the background."""
         self.serve()
         options.setdefault("op", "write")
         options.setdefault("size", 16384)
@@ -106,7 +106,7 @@ class Scenario:
         return self.kfi.rows(result.text, job.vm.name)
 
     def fails_in_time(self, job, start):
-        """The run must end by itself, with an error, not later than was promised."""
+        """The run must end by itself, with an error, within the promised time."""
         limit = PROMISE[self.provider][1] + TESTER + SLACK
         try:
             result = job.wait(max(1, start + limit - time.monotonic()))
@@ -124,7 +124,7 @@ class Scenario:
             self.pair.run(name, "tc qdisc del dev eth0 root", check=False)
 
     def cut(self):
-        """Nothing comes through; for rxe without taking the link down, which is a case of its own."""
+        """Drop everything; for rxe without taking the link down, which is another case."""
         if self.provider == "ntb":
             self.pair.devices.command("link 0 down")
         elif self.provider == "verbs":
@@ -141,12 +141,12 @@ class Scenario:
             self.pair.run("b", "ip link set eth0 up; ip -6 addr replace fd77::2/64 dev eth0")
 
     def short_cut(self):
-        """For a second by the machine's clock, as we may be late."""
+        """For a second by the machine's clock, because this process may be late."""
         self.pair.run("b", "ip link set eth0 down; sleep 1; ip link set eth0 up; "
                            "ip -6 addr replace fd77::2/64 dev eth0")
 
     def conformance(self, name, tag, provider, sides):
-        """Run the list on one machine, its log in a file there; a Job."""
+        """Run the list on one machine, with its log in a file there. Return a Job."""
         self.pair.run(name, bed.TWO_NODES)
         return self.pair.spawn(name, f"""
             exec 7</run/netns/ca 8</run/netns/cb
@@ -158,7 +158,7 @@ class Scenario:
             dmesg -c""")
 
     def conformance_verdict(self, job, provider):
-        """Whether all is well, and the words of tests/conformance/verdict."""
+        """Return whether all is well, and the output of tests/conformance/verdict."""
         text = job.wait(230).text
         tag = text.partition("== ")[2].split()[0]
         log = os.path.join(self.pair.logs, f"conformance-{tag}.log")
@@ -174,7 +174,7 @@ class Scenario:
 
 @case(60)
 def load_by_alias(s):
-    """the modules load by name and by alias, and tell what they are"""
+    """the modules load by name and by alias, and report their properties"""
     for name in s.pair.vms:
         s.below(name)
         s.pair.run(name, "modprobe kfabric && grep -q '^kfi ' /proc/modules && rmmod kfi")
@@ -188,7 +188,7 @@ def load_by_alias(s):
 
 @case(20)
 def discover(s):
-    """kfi info shows every address and endpoint type, and refuses the unknown"""
+    """kfi info shows every address and endpoint type, and refuses unknown ones"""
     ntb = s.provider == "ntb"
     for kind in ("msg", "rdm", "dgram") if s.provider == "sockets" else ("msg", "rdm"):
         rows = s.kfi.json("a", f"info -p {s.provider} -t {kind}")
@@ -236,7 +236,7 @@ def many_at_once(s):
 
 @case(90, "sockets", "verbs")
 def bad_wire(s):
-    """loss, duplicates, corruption and reordering harm no data"""
+    """loss, duplicates, corruption and reordering do not damage data"""
     s.netem("loss 2% duplicate 1% corrupt 0.5% delay 1ms reorder 10%")
     try:
         if s.provider == "verbs":
@@ -258,7 +258,7 @@ def short_cut(s):
 
 @case(60, "sockets")
 def garbage(s):
-    """garbage on the port costs its own connection, nothing else"""
+    """garbage on the port ends its own connection, nothing else"""
     s.serve()
     before = len(s.kfi.json("b", "show endpoints"))
     said = int(s.dmesg("b", "kfi_sockets"))
@@ -281,7 +281,7 @@ def garbage(s):
 
 @case(30)
 def unload_in_use(s):
-    """modules with live objects stay, whoever asks"""
+    """modules with open objects can't be removed"""
     s.serve()
     for module in (f"kfi_{s.provider}", "kfi"):
         result = s.pair.run("b", f"rmmod {module}", check=False)
@@ -292,7 +292,7 @@ def unload_in_use(s):
 
 @case(120)
 def peer_killed(s):
-    """a machine dies in mid-traffic: errors in time, and all is well with its successor"""
+    """a machine dies during traffic: errors in time, and its successor works"""
     jobs = [s.long_run(100, depth=512, size=4096),
             s.long_run(100, op="send", size=64, type="msg", service=7472)]
     time.sleep(2)
@@ -310,7 +310,7 @@ def peer_killed(s):
 
 @case(90)
 def wire_cut(s):
-    """a wire that is cut for good: errors in time, and traffic again when it is joined"""
+    """a wire that is cut for long: errors in time, and traffic again when it is back"""
     job = s.long_run(100)
     time.sleep(1)
     s.cut()
@@ -339,7 +339,7 @@ def conformance(s):
 
 @case(60)
 def unload(s):
-    """everything closes, nothing stays, and it all works a second time"""
+    """everything closes, nothing is left, and all of it works a second time"""
     s.serve()
     s.kfi.command("b", "perf stop")
     for name in s.pair.vms:
@@ -357,14 +357,14 @@ def unload(s):
 
 
 class Verdict:
-    """Counts, prints and remembers."""
+    """Counts, prints and remembers results"""
 
     def __init__(self, progress):
         self.progress = progress
         self.passed = self.failed = 0
 
     def case(self, series, function, budget, scenario):
-        """Run one case. False if there is no point in going on."""
+        """Run one case. Return False if the others can't run any more."""
         what = function.__doc__.partition("\n")[0]
         self.progress(f"{series}: {what}")
         start = time.monotonic()
@@ -384,7 +384,7 @@ class Verdict:
 
     @staticmethod
     def worst(scenario, problem):
-        """A fault of a kernel explains all else, so it is told first."""
+        """A fault of a kernel explains all others, so it is reported first."""
         try:
             scenario.pair.check_logs()
         except vm.EmulatorFault:
@@ -403,7 +403,7 @@ class Verdict:
 
 
 def run_series(series, verdict, provider, wanted, *flaps):
-    """All cases on one kernel, on one pair; a broken pair ends the series."""
+    """Run all cases on one kernel, on one pair; a broken pair ends the series."""
     logs = os.path.join(vm.BUILD, f"vm-{series}", f"scenario-{provider}")
     ko, tool = bed.build(series, verdict.progress, logs, "KFI_TESTS=y")
     with bed.machines(provider, series, logs, ko, BRIDGES, programs=[tool], progress=verdict.progress) as pair:
@@ -418,7 +418,7 @@ def run_series(series, verdict, provider, wanted, *flaps):
 
 
 def usable(pair):
-    """Can the cases after a failed one still tell anything?"""
+    """Can other cases still run after a failed one?"""
     try:
         pair.check_logs()
         return all(machine.alive for machine in pair.vms.values())
@@ -427,7 +427,7 @@ def usable(pair):
 
 
 def once_more(series, verdict, run):
-    """A fault of the emulator says nothing about us: begin again, once."""
+    """A fault of the emulator says nothing about kfabric: start again, once."""
     passed, failed = verdict.passed, verdict.failed
     try:
         return run()

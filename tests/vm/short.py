@@ -45,7 +45,7 @@ TWO_MACHINES = "cm.,msg.,rma.,errors.,-msg.borders,-rma.borders"
 
 
 def load_vms():
-    """tests/conformance/vms as a module, though it is named as a command."""
+    """Import tests/conformance/vms as a module, although it has the name of a command."""
     path = os.path.join(bed.TOP, "tests", "conformance", "vms")
     loader = importlib.machinery.SourceFileLoader("vms", path)
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("vms", loader))
@@ -54,7 +54,7 @@ def load_vms():
 
 
 class List:
-    """The conformance list with a side on each machine, as a scenario of one case."""
+    """The conformance list with a side on each machine, as a scenario of one case"""
 
     def __init__(self, pair):
         self.pair = pair
@@ -71,7 +71,7 @@ def two_machines(s):
 
 
 def make_scenario(pair, group, seed):
-    """What the functions of a group work on."""
+    """Return the object that the functions of a group work on."""
     if group == "list":
         return List(pair)
     if group == "nvme":
@@ -81,7 +81,7 @@ def make_scenario(pair, group, seed):
 
 
 def cases(group, names):
-    """Functions and budgets by their names, in that order."""
+    """Return functions and budgets by name, in order."""
     if group == "list":
         return [(two_machines, 240)]
     rows = nvme_scenario.CASES if group == "nvme" else scenario.CASES
@@ -90,20 +90,21 @@ def cases(group, names):
 
 
 def picked(group, rows, wanted):
-    """Those with that word in GROUP.CASE, after the first one, which loads the modules for all."""
+    """Return the cases with that word in GROUP.CASE, after the first one, which loads the modules.
+    """
     found = [row for row in rows if wanted in f"{group}.{row[0].__name__}"]
     return rows[:1] * (bool(found) and rows[0] not in found) + found
 
 
 def fresh(pair):
-    """After a group: a machine that has died or still has modules of ours boots again."""
+    """After a group: a machine that has died or still has our modules boots again."""
     for name, machine in pair.vms.items():
         if not machine.alive or bed.Kfi(pair).loaded(name):
             pair.restart(name)
 
 
 def machines(series, verdict, logs):
-    """The pair: that of 6.12 has bridges, an engine, and a disk in b."""
+    """Return the pair: that of 6.12 has bridges, an engine, and a disk in b."""
     if series != "6.12":
         ko, tool = bed.build(series, verdict.progress, logs)
         return bed.machines("sockets", series, logs, ko, programs=[tool], progress=verdict.progress)
@@ -115,7 +116,7 @@ def machines(series, verdict, logs):
 
 
 def run_series(series, verdict, wanted, seed):
-    """All groups on one pair; a broken pair ends the series."""
+    """Run all groups on one pair; a broken pair ends the series."""
     logs = os.path.join(vm.BUILD, f"vm-{series}", "short")
     with machines(series, verdict, logs) as pair:
         for group, names in GROUPS[series].items():

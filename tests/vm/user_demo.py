@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The work of `make demo ULP=user`, see demo: libfabric programs on two machines, over kfabric."""
+"""Implementation of `make demo ULP=user`, see demo: libfabric programs on two machines"""
 
 import json
 import os
@@ -21,7 +21,7 @@ LIBRARY = "/usr/lib/x86_64-linux-gnu/libfabric/libkfi-fi.so"
 
 
 def programs(progress, out):
-    """The packages' programs, libkfi-fi.so in libfabric's folder, and one that moves a file."""
+    """Return programs of libfabric, libkfi-fi.so, and a program that copies a file."""
     copy = os.path.join(out, "rmacopy")
     source = os.path.join(bed.TOP, "tests", "user", "rmacopy.c")
     progress.during("building libkfi-fi.so",
@@ -38,7 +38,7 @@ def programs(progress, out):
 
 
 class Both:
-    """A server on b and its client on a."""
+    """A server on b and its client on a"""
 
     def __init__(self, pair, provider):
         self.pair = pair
@@ -47,7 +47,7 @@ class Both:
         self.domains = {name: self.domain(name) for name in pair.vms}
 
     def domain(self, name):
-        """The one domain of the provider on a machine, but for the interface lo."""
+        """Return the provider's domain on a machine, except that of the interface lo."""
         text = self.pair.run(name, "fi_info -p kfi -t FI_EP_RDM").text
         found = set(re.findall(rf"domain: ({self.provider}-\S+)", text)) - {"sockets-lo"}
         if not found:
@@ -55,7 +55,7 @@ class Both:
         return sorted(found)[0]
 
     def run(self, server, client, timeout=120):
-        """What the client said."""
+        """Run server and client. Return the output of the client."""
         job = self.pair.spawn("b", server)
         try:
             text = self.pair.run("a", f"sleep 1; {client}", timeout).text
@@ -68,7 +68,7 @@ class Both:
         return text
 
     def pingpong(self, kind, size):
-        """A row of fi_pingpong, which compares what arrives (-c)."""
+        """Return a row of fi_pingpong, which compares the data (-c)."""
         words = f"fi_pingpong -c -p kfi -e {kind} -S {size} -I 100"
         text = self.run(f"{words} -d {self.domains['b']}",
                         f"{words} -d {self.domains['a']} {self.pair.address('b', 4)}")
@@ -77,7 +77,7 @@ class Both:
         return {"type": kind, "size": size, "mb_s": float(last[5]), "latency_us": float(last[6])}
 
     def copy(self):
-        """A file of b's on a, by RMA read. The owner's program waits meanwhile."""
+        """Copy a file of b to a by RMA reads, while the owner's program only waits."""
         node = bed.node(self.provider, self.pair, "b")
         self.pair.run("b", f"head -c {FILE_MIB << 20} /dev/urandom >/tmp/file", 300)
         self.run(f"rmacopy {self.domains['b']} {node} {SERVICE} /tmp/file",
@@ -88,7 +88,7 @@ class Both:
 
 
 def demo(series, provider, mtu, out, progress):
-    """Release, rows; every byte was compared."""
+    """Return release and rows; every byte was compared."""
     modules = ("kfi", f"kfi_{provider}", "kfi_user")
     ko, tool = bed.build(series, progress, out)
     with bed.machines(provider, series, out, ko, programs=[tool, *programs(progress, out)],

@@ -67,6 +67,7 @@ static const struct field stats_fields[] = {
 	{ "spliced_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_SPLICED },
 	{ "placed_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_PLACED },
 	{ "bounced_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_BOUNCED },
+	{ "granted_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_GRANTED },
 	{ "dropped", FIELD_U64, KFI_A_STATS, KFI_STATS_A_DROPPED },
 };
 

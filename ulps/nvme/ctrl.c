@@ -359,7 +359,7 @@ void kfn_stop_ctrl(struct nvme_ctrl *nctrl)
 
 /* ---- recovery ---- */
 
-static void kfn_again_or_never(struct kfn_ctrl *ctrl, int status)
+static void kfn_retry_or_delete(struct kfn_ctrl *ctrl, int status)
 {
 	struct nvme_ctrl *nctrl = &ctrl->ctrl;
 
@@ -399,7 +399,7 @@ static void kfn_reconnect_work(struct work_struct *work)
 	if (ret) {
 		dev_info(nctrl->device, "attempt %d of %d to reconnect failed (%d)\n",
 			 nctrl->nr_reconnects, nctrl->opts->max_reconnects, ret);
-		kfn_again_or_never(ctrl, ret);
+		kfn_retry_or_delete(ctrl, ret);
 		return;
 	}
 	dev_info(nctrl->device, "reconnected (attempt %d)\n", nctrl->nr_reconnects);
@@ -420,7 +420,7 @@ static void kfn_err_work(struct work_struct *work)
 	nvme_unquiesce_admin_queue(nctrl);
 	nvme_auth_stop(nctrl);
 	if (nvme_change_ctrl_state(nctrl, NVME_CTRL_CONNECTING))
-		kfn_again_or_never(ctrl, 0);
+		kfn_retry_or_delete(ctrl, 0);
 }
 
 /**
@@ -457,7 +457,7 @@ static void kfn_reset_work(struct work_struct *work)
 	if (!ret)
 		return;
 	++ctrl->ctrl.nr_reconnects;
-	kfn_again_or_never(ctrl, ret);
+	kfn_retry_or_delete(ctrl, ret);
 }
 
 void kfn_ctrl_init(struct kfn_ctrl *ctrl)

@@ -67,7 +67,7 @@ void kfn_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_e
 
 /* ---- answers: their content is not trusted ---- */
 
-static void kfn_nonsense(struct kfn_queue *queue, const char *what, u64 value)
+static void kfn_bad_answer(struct kfn_queue *queue, const char *what, u64 value)
 {
 	dev_err_ratelimited(queue->ctrl->ctrl.device, "queue %u: the target sends %s (%#llx)\n",
 			    queue->qid, what, value);
@@ -87,7 +87,7 @@ static struct kfn_req *kfn_answered(struct kfn_queue *queue, u16 command_id)
 	if (req && req->queue == queue && READ_ONCE(req->epoch) == queue->epoch &&
 	    test_and_clear_bit(KFN_R_SENT, &req->flags))
 		return req;
-	kfn_nonsense(queue, "an answer to no command", command_id);
+	kfn_bad_answer(queue, "an answer to no command", command_id);
 	return NULL;
 }
 
@@ -104,7 +104,7 @@ static void kfn_take_answer(struct kfn_queue *queue, const struct nvme_completio
 		if (wc->data == req->key)
 			clear_bit(KFN_R_ATTACHED, &req->flags);
 		else
-			kfn_nonsense(queue, "an end of another command's region", wc->data);
+			kfn_bad_answer(queue, "an end of another command's region", wc->data);
 	}
 	kfn_req_put(req);
 }
@@ -117,7 +117,7 @@ static void kfn_dispatch_answer(struct kfn_queue *queue, struct nvme_completion 
 				const struct kfi_cq_err_entry *wc)
 {
 	if (!test_bit_acquire(KFN_Q_TAGS, &queue->flags))
-		kfn_nonsense(queue, "an answer before any command", cqe->command_id);
+		kfn_bad_answer(queue, "an answer before any command", cqe->command_id);
 	else if (nvme_is_aen_req(queue->qid, cqe->command_id))
 		nvme_complete_async_event(&queue->ctrl->ctrl, cqe->status, &cqe->result);
 	else
@@ -135,7 +135,7 @@ static void kfn_rsp_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct k
 		return;
 	}
 	if (wc->len < sizeof(rsp->data)) {
-		kfn_nonsense(queue, "a short answer", wc->len);
+		kfn_bad_answer(queue, "a short answer", wc->len);
 		return;
 	}
 	/* The answer frees a tag: the next command with it must find the receive posted. */

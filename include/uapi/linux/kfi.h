@@ -295,6 +295,7 @@ enum kfi_peer_attr {
  *	counted
  * @KFI_STATS_A_BOUNCED: bytes of payload that hardware has placed elsewhere, and a CPU has copied
  * @KFI_STATS_A_DROPPED: unexpected messages of lost peers that were dropped to make room
+ * @KFI_STATS_A_GRANTED: bytes of payload that were written to regions of peers without asking
  */
 enum kfi_stats_attr {
 	KFI_STATS_A_UNSPEC,
@@ -313,6 +314,7 @@ enum kfi_stats_attr {
 	KFI_STATS_A_PLACED,
 	KFI_STATS_A_BOUNCED,
 	KFI_STATS_A_DROPPED,
+	KFI_STATS_A_GRANTED,
 	/* private: */
 	__KFI_STATS_A_MAX,
 	KFI_STATS_A_MAX = __KFI_STATS_A_MAX - 1

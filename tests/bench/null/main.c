@@ -2,8 +2,8 @@
 /*
  * kfi_bench_null - RDMA devices whose verbs cost next to nothing, see null.h.
  *
- *   main.c  this: devices come and go    ah.c  whom datagrams go to    cq.c  completion queues
- *   qp.c    queue pairs    mr.c  registered memory, RDMA    work.c  work requests
+ *   main.c  this: devices   ah.c  address handles           cq.c    completion queues
+ *   qp.c    queue pairs     mr.c  registered memory, RDMA   work.c  work requests
  */
 #include <linux/cpumask.h>
 #include <linux/etherdevice.h>
@@ -17,7 +17,7 @@
 
 #define ND_MSG_MAX	SZ_1G
 #define ND_GIDS		64
-#define ND_MANY		SZ_64K	/* of whatever costs nothing */
+#define ND_MANY		SZ_64K	/* limit of resources without cost */
 
 int nd_deaf;
 module_param_named(deaf, nd_deaf, int, 0644);
@@ -37,7 +37,7 @@ struct nd_device *nd_device_find(const u8 *mac)
 	return NULL;
 }
 
-/* ---- what it says about itself ---- */
+/* ---- attributes ---- */
 
 static int nd_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 			   struct ib_udata *udata)
@@ -114,7 +114,7 @@ static enum rdma_link_layer nd_get_link_layer(struct ib_device *ib, u32 port)
 	return IB_LINK_LAYER_ETHERNET;
 }
 
-/* A protection domain is no more than a name for what belongs together. */
+/* A protection domain without members */
 struct nd_pd {
 	struct ib_pd	ib;
 };
@@ -130,17 +130,17 @@ static int nd_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 }
 
 /*
- * Without these two the core keeps a device from the kernel's own users, on whose behalf it calls
- * neither. What the second takes depends on the kernel.
+ * Without these two operations the core does not offer the device to the kernel's consumers,
+ * although it never calls them. The arguments of the second depend on the kernel's version.
  */
 static struct ib_mr *nd_no_mr(void)
 {
 	return ERR_PTR(-EOPNOTSUPP);
 }
 
-/* ---- life ---- */
+/* ---- register and remove ---- */
 
-/* Nobody uses it any more, except who is just looking whether it is the right one. */
+/* Only look-ups that compare addresses may still use the device. */
 static void nd_dealloc_driver(struct ib_device *ib)
 {
 	struct nd_device *dev = to_nd_device(ib);
@@ -203,7 +203,7 @@ static void nd_setup(struct nd_device *dev, const struct net_device *ndev)
 	ib_set_device_ops(ib, &nd_ops);
 }
 
-/* Before anybody knows it: connections may come at once. */
+/* Before the device is registered, because connections may come at once. */
 static void nd_enter(struct nd_device *dev)
 {
 	spin_lock(&nd_devices_lock);
@@ -211,7 +211,7 @@ static void nd_enter(struct nd_device *dev)
 	spin_unlock(&nd_devices_lock);
 }
 
-/* The interface has to stay as long as the device. */
+/* The interface must stay as long as the device. */
 static int nd_newlink(const char *name, struct net_device *ndev)
 {
 	struct nd_device *dev = ib_alloc_device(nd_device, ib);

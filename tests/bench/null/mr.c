@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * mr.c - registered memory. Addresses of ours are the kernel's virtual ones.
- */
+/* mr.c - registered memory. DMA addresses are the kernel's virtual addresses. */
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
@@ -10,7 +8,7 @@
 static DEFINE_XARRAY_ALLOC1(nd_mrs);
 static u32 nd_next_mr;
 
-/* ---- life ---- */
+/* ---- allocate and free ---- */
 
 struct ib_mr *nd_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_pages)
 {
@@ -77,7 +75,7 @@ static struct nd_mr *nd_mr_find(u32 key)
 	return mr && READ_ONCE(mr->key) == key ? mr : NULL;
 }
 
-/* Of a device's own memory. What is invalid may be invalidated, as rxe has it. */
+/* Invalidate a key of the device itself. The key may be invalid already, as with rxe. */
 bool nd_mr_invalid(struct ib_device *ib, u32 key)
 {
 	struct nd_mr *mr = xa_load(&nd_mrs, key >> 8);
@@ -100,7 +98,7 @@ static u32 nd_total(const struct ib_send_wr *wr)
 	return total;
 }
 
-/* What the peer, whose memory is of @pd, lets this be done with. */
+/* Return the region of a peer, with the protection domain @pd, if it permits this access. */
 static struct nd_mr *nd_mr_target(struct ib_pd *pd, const struct ib_rdma_wr *wr, int access)
 {
 	struct nd_mr *mr = nd_mr_find(wr->rkey);
@@ -111,7 +109,7 @@ static struct nd_mr *nd_mr_target(struct ib_pd *pd, const struct ib_rdma_wr *wr,
 	return at <= mr->ib.length && nd_total(&wr->wr) <= mr->ib.length - at ? mr : NULL;
 }
 
-/* Where @addr lies; *@len is cut at the end of the page. */
+/* Return where @addr is; *@len is limited to the end of the page. */
 static void *nd_mr_at(const struct nd_mr *mr, u64 addr, u32 *len)
 {
 	u64 at = addr - (mr->ib.iova & ~((u64)mr->ib.page_size - 1));

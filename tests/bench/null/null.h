@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * null.h - kfi_bench_null: RDMA devices that cost next to nothing, to see what their users cost.
+ * null.h - kfi_bench_null: RDMA devices that cost next to nothing, which show the cost of their
+ * consumers
  *
- * A device is made on an Ethernet interface like a soft one (rdma link add NAME type null netdev
- * IF) and has its GIDs and its MAC address, by which the others of this module find it: RoCE
- * without a wire. Queue pairs of connections find their peer by its number, which is unique in the
- * module, when they are made ready to receive.
+ * A device is created on an Ethernet interface, like a soft one (rdma link add NAME type null
+ * netdev IF). It has GIDs and the MAC address of the interface, by which other devices of this
+ * module find it: RoCE without a wire. A connected queue pair finds its peer by number, which is
+ * unique in the module, when it becomes ready to receive.
  *
- * A work request is carried out by the call that posts it: the payload of a message is copied into
- * the receive that the peer has posted, completions are put into the queues. Users are told of them
- * like by a device whose interrupt comes before the call returns: the notification is given with
- * bottom halves disabled and no lock of ours held, once for all that one call has done, so that a
- * completion queue in softirq is polled as soon as the poster has enabled them again, at the latest
- * when the call returns, and never on the stack of one that is being polled.
+ * The call that posts a work request executes it: it copies the payload of a message into the
+ * receive that the peer has posted, and adds completions to the queues. Consumers are notified as
+ * by a device whose interrupt comes before the call returns: once for all completions of a call,
+ * with bottom halves disabled and no lock of this module held. So a completion queue in softirq is
+ * polled as soon as the poster has enabled bottom halves again, at the latest when the call
+ * returns, and never from within its own poll.
  *
- * Nothing is retried: a message without a receive, and whatever the peer refuses, ends the
- * connection.
+ * Nothing is retried: a message without a receive, or any refusal of the peer, ends the connection.
  *
- * A device may also be broken, for tests: with the parameter deaf=1 a queue pair that is stopped
- * keeps its receives, with 2 it tells of them only when it is reset, which is when nobody expects
- * that any more.
+ * For tests a device may be broken: with the parameter deaf=1 a queue pair that is stopped keeps
+ * its receives; with deaf=2 it completes them when it is reset, when no consumer expects that any
+ * more.
  */
 #ifndef _KFI_BENCH_NULL_H
 #define _KFI_BENCH_NULL_H
@@ -33,8 +33,8 @@
 #define ND_PAGES	512	/* of a registration */
 
 /**
- * struct nd_device - an end of what would be the wire
- * @entry: in the list of all, under RCU
+ * struct nd_device - a device
+ * @entry: in the list of all devices, under RCU
  * @gsi: its queue pair 1, under RCU
  */
 struct nd_device {
@@ -44,7 +44,9 @@ struct nd_device {
 	struct nd_qp __rcu	*gsi;
 };
 
-/** struct nd_ah - whom datagrams go to, and the header that stands before them there */
+/**
+ * struct nd_ah - destination of datagrams, and their header at the receiver
+ */
 struct nd_ah {
 	struct ib_ah		ib;
 	u8			mac[ETH_ALEN];
@@ -55,8 +57,8 @@ struct nd_ah {
 /**
  * struct nd_cq - completions in a ring
  * @lock: protects all of it; innermost
- * @armed: tell of the next completion, or of the next solicited one
- * @due: somebody is to be told
+ * @armed: notify at the next completion, or the next solicited one
+ * @due: a notification is pending
  */
 struct nd_cq {
 	struct ib_cq		ib;
@@ -78,9 +80,10 @@ struct nd_recv {
 
 /**
  * struct nd_qp - a queue pair
- * @lock: protects @state and receives; taken by the peer that sends
+ * @lock: protects @state and receives; the sending peer takes it
  * @peer: the other end of a connection, under RCU; changed under nd_wires
- * @callers: those whose @peer we are; @caller: in that list of ours
+ * @callers: queue pairs whose @peer is this one
+ * @caller: in &nd_qp.callers of the peer
  * @ring: receives, each @stride bytes
  */
 struct nd_qp {
@@ -99,7 +102,9 @@ struct nd_qp {
 	void			*ring;
 };
 
-/** struct nd_mr - a fast registration; @key: by which it may be used now, 0 if it may not */
+/**
+ * struct nd_mr - a fast registration; @key: its present key, 0: none
+ */
 struct nd_mr {
 	struct ib_mr		ib;
 	u32			index;
@@ -110,7 +115,9 @@ struct nd_mr {
 	u64			pages[];
 };
 
-/** struct nd_place - how far a message has come in the memory of a receive */
+/**
+ * struct nd_place - position of a message in the memory of a receive
+ */
 struct nd_place {
 	const struct ib_sge	*sge;
 	u32			nsge;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * work.c - work requests: a receive waits for its message, everything else is done when it is
+ * work.c - work requests: a receive waits for its message, all others are executed when they are
  * posted.
  */
 #include <linux/bottom_half.h>
@@ -8,10 +8,10 @@
 #include "null.h"
 
 /**
- * struct nd_quiet - no interrupts, and no bottom halves behind them
+ * struct nd_quiet - interrupts off, and bottom halves disabled outside of that
  *
- * Who is told meanwhile is polled when the bottom halves are let in again. A poster without
- * interrupts can't let them in: then a thread of the kernel does it, as soon as it is scheduled.
+ * Consumers that are notified meanwhile are polled when bottom halves are enabled again. A poster
+ * with interrupts off can't enable them: then ksoftirqd polls, as soon as it is scheduled.
  */
 struct nd_quiet {
 	unsigned long	flags;
@@ -89,7 +89,7 @@ int nd_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_
 	return ret;
 }
 
-/* The queue pair can't be used any more, in @state; what was posted comes back, if @flush. */
+/* The queue pair can't be used any more, and gets @state. If @flush, its receives complete. */
 void nd_qp_end(struct nd_qp *qp, enum ib_qp_state state, bool flush)
 {
 	struct nd_quiet quiet;
@@ -148,7 +148,7 @@ static bool nd_fill(struct nd_recv *recv, const struct ib_send_wr *wr, const str
 	return true;
 }
 
-/* What goes with the bytes. Return: false if the receiver can't have it. */
+/* Set the fields that go with the payload. Return: false if the receiver does not permit them. */
 static bool nd_fill_extra(struct nd_qp *to, const struct ib_send_wr *wr, struct ib_wc *wc)
 {
 	if (wr->opcode == IB_WR_SEND_WITH_IMM) {
@@ -162,7 +162,7 @@ static bool nd_fill_extra(struct nd_qp *to, const struct ib_send_wr *wr, struct 
 	return true;
 }
 
-/* Into the next receive. Return: what the sender of a connection hears. */
+/* Copy into the next receive. Return: status for the sender of a connection */
 static enum ib_wc_status nd_take(struct nd_qp *to, const struct ib_send_wr *wr,
 				 const struct nd_ah *ah, struct ib_wc *wc)
 {
@@ -211,7 +211,7 @@ static struct nd_qp *nd_addressee(const struct nd_ah *ah, u32 number)
 	return to && to->ib.device == &dev->ib && to->ib.qp_type != IB_QPT_RC ? to : NULL;
 }
 
-/* Whatever becomes of it. */
+/* A datagram succeeds whether or not it arrives. */
 static enum ib_wc_status nd_datagram(struct nd_qp *qp, const struct ib_ud_wr *wr)
 {
 	const struct nd_ah *ah = to_nd_ah(wr->ah);
@@ -225,7 +225,7 @@ static enum ib_wc_status nd_datagram(struct nd_qp *qp, const struct ib_ud_wr *wr
 	return IB_WC_SUCCESS;
 }
 
-/* What needs the other end. */
+/* Execute a request that needs the other end. */
 static enum ib_wc_status nd_transfer(struct nd_qp *qp, struct nd_qp *peer,
 				     const struct ib_send_wr *wr)
 {

@@ -2,16 +2,16 @@
 /*
  * clock.c - time during which this machine had a CPU.
  *
- * A User Mode Linux kernel is a process among others. While it waits for a CPU of the host its
- * clock goes on, and a run that was interrupted looks slow. The host's scheduler counts that
- * waiting (schedstat: second figure), so it can be taken off. Waiting of the guest's own, e.g. for
- * a timer, is not taken off. Elsewhere, and on demand, this is the monotonic clock.
+ * A User Mode Linux kernel is a process of the host. While it waits for a CPU its clock runs, and a
+ * run that was interrupted looks slow. The scheduler of the host counts that time (schedstat:
+ * second figure), so it can be subtracted. Time in which the guest itself waits, e.g. for a timer,
+ * is not subtracted. Elsewhere, and on demand, this is the monotonic clock.
  */
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/kernel.h>
 #include <linux/timekeeping.h>
-#include "../clock.h"
+#include "../bench.h"
 
 bool bench_clock_wall;
 
@@ -23,7 +23,7 @@ bool bench_clock_wall;
 
 static long host = -1;
 
-/* A system call of the host, in whose eyes we are an ordinary program. */
+/* A system call of the host */
 static long host_call(long nr, long a, long b, long c, long d)
 {
 	register long r10 asm("r10") = d;
@@ -78,8 +78,8 @@ void bench_clock_close(void)
 #endif
 
 /*
- * Had we waited between the two readings, the clock would be early by that, and a run could end
- * before it began.
+ * The wait is read first: otherwise a wait between the two readings would set the clock back, and a
+ * run could end before it began.
  */
 u64 bench_clock(void)
 {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * mem.c - buffers of streams. Each page bears a stamp that says which run, buffer and page it
- * belongs to.
- */
+/* mem.c - buffers of streams. Each page has a stamp of its run, buffer and page number. */
 #include <linux/atomic.h>
 #include <linux/gfp.h>
 #include <linux/string.h>
-#include "../mem.h"
+#include "../bench.h"
 
 int bench_mem_alloc(struct bench_mem *mem, u32 count, u32 size)
 {
@@ -39,7 +36,7 @@ static u64 bench_stamp(u32 seed, u32 i, u32 offset)
 	return ((u64)seed << 32 | i << 24 | offset >> 10) * 0x9e3779b97f4a7c15ULL;
 }
 
-/* A stamp that was never there before: returns its seed. */
+/* Write stamps that were never used before. Return: their seed */
 u32 bench_mem_stamp(struct bench_mem *mem)
 {
 	static atomic_t seeds;
@@ -52,7 +49,7 @@ u32 bench_mem_stamp(struct bench_mem *mem)
 	return seed;
 }
 
-/* Do all buffers bear the stamp of this seed? */
+/* Have all buffers the stamps of this seed? */
 bool bench_mem_check(struct bench_mem *mem, u32 seed)
 {
 	u32 i, offset;

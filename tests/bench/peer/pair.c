@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * pair.c - connections, and the four ways to use an end of one.
- */
+/* pair.c - connections, and the four ways to use an end of one */
 #include <linux/in.h>
 #include <linux/inet.h>
+#include <linux/module.h>
 #include <linux/uio.h>
 #include "raw.h"
 
-/* Listens on a port that the system chooses; addr is filled in with it. */
+/* Listen on a port that the system chooses, and return it in @addr. */
 static int raw_listen(struct net *net, const char *node, struct sockaddr_in *addr,
 		      struct socket **sock)
 {
@@ -83,7 +82,7 @@ void raw_pair_close(struct raw_pair *pair)
 	sock_release(pair->sock[1]);
 }
 
-/* From now on ready() gets what arrives at this end, in softirq, with the socket locked. */
+/* From now on call ready() in softirq, with the socket locked, when data arrives at this end. */
 void raw_hook(struct raw_pair *pair, int end, void (*ready)(struct sock *sk), void *data)
 {
 	struct sock *sk = pair->sock[end]->sk;
@@ -126,7 +125,7 @@ int raw_recv(struct socket *sock, void *buf, size_t len, int flags)
 	return kernel_recvmsg(sock, &msg, &vec, 1, len, flags);
 }
 
-/* Inside a hook: the socket is ours. */
+/* For use in a hook, where the socket is locked */
 int raw_send_softirq(struct sock *sk, void *buf, size_t len)
 {
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
@@ -136,9 +135,7 @@ int raw_send_softirq(struct sock *sk, void *buf, size_t len)
 	return tcp_sendmsg_locked(sk, &msg, len);
 }
 
-/*
- * From anywhere but a hook of this very socket; nobody may sleep with the socket locked meanwhile.
- */
+/* For use anywhere but in a hook of this socket. No thread may sleep with the socket locked. */
 int raw_send_from(struct sock *sk, void *buf, size_t len)
 {
 	int ret = -EBUSY;
@@ -151,3 +148,39 @@ int raw_send_from(struct sock *sk, void *buf, size_t len)
 	local_bh_enable();
 	return ret;
 }
+
+/* ---- the module ---- */
+
+EXPORT_SYMBOL_GPL(bench_clock);
+EXPORT_SYMBOL_GPL(bench_clock_wall);
+EXPORT_SYMBOL_GPL(bench_mem_alloc);
+EXPORT_SYMBOL_GPL(bench_mem_free);
+EXPORT_SYMBOL_GPL(bench_mem_stamp);
+EXPORT_SYMBOL_GPL(bench_mem_check);
+EXPORT_SYMBOL_GPL(bench_tcp_pingpong_block);
+EXPORT_SYMBOL_GPL(bench_tcp_pingpong_softirq);
+EXPORT_SYMBOL_GPL(bench_tcp_stream_copy);
+EXPORT_SYMBOL_GPL(bench_tcp_stream_copy_block);
+EXPORT_SYMBOL_GPL(bench_tcp_stream_splice);
+EXPORT_SYMBOL_GPL(bench_tcp_messages_single);
+EXPORT_SYMBOL_GPL(bench_tcp_messages_batch);
+EXPORT_SYMBOL_GPL(bench_tcp_many_1);
+EXPORT_SYMBOL_GPL(bench_tcp_many_16);
+EXPORT_SYMBOL_GPL(bench_tcp_many_64);
+EXPORT_SYMBOL_GPL(bench_tcp_many_256);
+
+static int __init bench_tcp_init(void)
+{
+	bench_clock_open();
+	return 0;
+}
+
+static void __exit bench_tcp_exit(void)
+{
+	bench_clock_close();
+}
+
+module_init(bench_tcp_init);
+module_exit(bench_tcp_exit);
+MODULE_DESCRIPTION("raw in-kernel TCP, the limit for kfabric's benchmarks");
+MODULE_LICENSE("GPL");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * raw.h - the limit: TCP inside the kernel, as directly as it can be used.
+ * raw.h - the limit: TCP inside the kernel, used as directly as possible
  *
  * Two connected sockets in two namespaces. Either end is used by a thread that blocks
  * (kernel_sendmsg, kernel_recvmsg) or in softirq: sk_data_ready takes the bytes with
  * tcp_read_sock() and answers with tcp_sendmsg_locked(). Every byte is received into memory of the
- * benchmark, as it would be by anybody who wants it.
+ * benchmark, as any consumer would do.
  */
 #ifndef _KFI_BENCH_RAW_H
 #define _KFI_BENCH_RAW_H
@@ -17,9 +17,9 @@
 #include "../bench.h"
 
 /**
- * struct raw_pair - a connection, both ends of it
- * @sock: its ends: index 0 in the first namespace connected to index 1 in the second
- * @ready: the data_ready functions that hooks replace
+ * struct raw_pair - both ends of a connection
+ * @sock: the ends: index 0 in the first namespace is connected to index 1 in the second
+ * @ready: data_ready functions that hooks have replaced
  */
 struct raw_pair {
 	struct socket	*sock[2];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cases.c - what the peer does, and what kfi_ntb has to be like meanwhile. The suite loads kfi_ntb
- * with backlog=32: that is what most of the bounds are made of.
+ * cases.c - what the peer does, and how kfi_ntb must behave meanwhile. The suite loads kfi_ntb with
+ * backlog=32, from which most of the bounds follow.
  */
 #include <linux/crc32c.h>
 #include <linux/delay.h>
@@ -12,9 +12,9 @@
 #include "../../mock/command.h"
 #include "hostile.h"
 
-#define PORT_NOBODY	0x7ffffff0U	/* nobody listens there */
+#define PORT_NOBODY	0x7ffffff0U	/* no endpoint listens there */
 #define NUMBER_NOBODY	0x7ffffff1U	/* no connection has it soon */
-#define PORT_OURS	1000U		/* the first that we call from */
+#define PORT_OURS	1000U		/* the first port that the peer calls from */
 #define BACKLOG		32U
 #define MANY		6000U
 #define MIB		(1024UL * 1024)
@@ -36,7 +36,7 @@ static unsigned long mem_free(void)
 	return info.freeram * PAGE_SIZE;
 }
 
-/* Bytes fewer than there were */
+/* Return how many bytes of memory are used that were free before. */
 static unsigned long mem_used(unsigned long before)
 {
 	unsigned long now = mem_free();
@@ -59,12 +59,13 @@ static u32 victim_port(const struct victim *v)
 	return le32_to_cpu(((const struct ntw_addr *)v->name)->port);
 }
 
-/* Call from our port number @from. Return: our number of it, 0: it could not be said */
+/* Call from our port @from. Return: our number of the connection, 0: the call could not be sent */
 static u32 calls(struct hp *hp, const struct victim *v, u32 from, u32 copies)
 {
 	u32 number = hp_number(hp);
 
-	return hp_say_call(hp, number, PORT_OURS + from, v ? victim_port(v) : PORT_NOBODY, copies) ?
+	return hp_send_call(hp, number, PORT_OURS + from, v ? victim_port(v) : PORT_NOBODY,
+			    copies) ?
 	       0 : number;
 }
 
@@ -74,29 +75,28 @@ static u32 call(struct hp *hp, const struct victim *v, u32 from)
 }
 
 /*
- * Call, up to the ANSWER, and follow the connection. Return: our number of the connection, 0: not
- * answered
+ * Call, wait for the ANSWER, and follow the connection. Return: our number of the connection, 0: no
+ * answer
  */
 static u32 answered(struct hp *hp, const struct victim *v, u32 from)
 {
 	u32 number = call(hp, v, from);
 
 	hp_follow(hp, number);
-	if (!hp_check(hp_wait(hp, number, HP_SAID(NTW_ANSWER), HP_WAIT_MS),
+	if (!hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_ANSWER), HP_WAIT_MS),
 		      "the victim does not answer"))
 		return 0;
-	return hp_check(hp_heard(hp, number).from, "the victim refuses us") ? number : 0;
+	return hp_check(hp_received(hp, number).from, "the victim refuses us") ? number : 0;
 }
 
 /*
- * Open a connection to a victim without a key. Return: our number of the connection, 0: not
- * accepted
+ * Connect to a victim without a key. Return: our number of the connection, 0: it was not accepted
  */
 static u32 accepted(struct hp *hp, const struct victim *v)
 {
 	u32 number = answered(hp, v, 0);
 
-	if (!number || !hp_check(!hp_say_hello(hp, number, 1, false), "the link has gone"))
+	if (!number || !hp_check(!hp_send_hello(hp, number, 1, false), "the link has gone"))
 		return 0;
 	if (!hp_check(hp_wait(hp, number, HP_HELLO(KFW_ACCEPT), HP_WAIT_MS),
 		      "the victim does not accept us"))
@@ -105,14 +105,14 @@ static u32 accepted(struct hp *hp, const struct victim *v)
 }
 
 /*
- * Call a victim that has a key, up to its challenge. Return: our number of the connection, 0: no
- * challenge
+ * Call a victim that has a key, and wait for its challenge. Return: our number of the connection,
+ * 0: no challenge
  */
 static u32 challenged(struct hp *hp, const struct victim *v, u32 from)
 {
 	u32 number = answered(hp, v, from);
 
-	if (!number || !hp_check(!hp_say_hello(hp, number, 1, true), "the link has gone"))
+	if (!number || !hp_check(!hp_send_hello(hp, number, 1, true), "the link has gone"))
 		return 0;
 	if (!hp_check(hp_wait(hp, number, HP_HELLO(KFW_CHALLENGE), HP_WAIT_MS),
 		      "the victim asks for no proof"))
@@ -120,7 +120,7 @@ static u32 challenged(struct hp *hp, const struct victim *v, u32 from)
 	return number;
 }
 
-/* It is there and answers, and has nothing else to say any more. */
+/* kfi_ntb still answers, and has nothing else to send. */
 static bool answers(struct hp *hp)
 {
 	unsigned int i;
@@ -128,30 +128,30 @@ static bool answers(struct hp *hp)
 
 	for (i = 0; i < 100 && !hp_wait_up(hp); i++) {
 		number = call(hp, NULL, 0);
-		if (number && hp_wait(hp, number, HP_SAID(NTW_ANSWER), HP_WAIT_MS / 100))
+		if (number && hp_wait(hp, number, HP_RECEIVED(NTW_ANSWER), HP_WAIT_MS / 100))
 			return true;
 	}
 	return hp_check(false, "it does not answer any more");
 }
 
-/* ---- nobody is meant ---- */
+/* ---- records for unknown ports and connections ---- */
 
 static bool strangers(struct hp *hp, struct victim *none)
 {
 	u32 number = call(hp, NULL, 0);
 	bool ok;
 
-	ok = hp_check(hp_wait(hp, number, HP_SAID(NTW_ANSWER), HP_WAIT_MS),
+	ok = hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_ANSWER), HP_WAIT_MS),
 		      "who calls a port without listener hears nothing");
-	ok &= hp_check(hp_heard(hp, number).status == ECONNREFUSED,
+	ok &= hp_check(hp_received(hp, number).status == ECONNREFUSED,
 		       "he is not told that it was refused");
 	number = hp_number(hp);
-	hp_say_answer(hp, NUMBER_NOBODY, number);
-	return ok & hp_check(hp_wait(hp, number, HP_SAID(NTW_CLOSE), HP_WAIT_MS),
+	hp_send_answer(hp, NUMBER_NOBODY, number);
+	return ok & hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
 			     "who answers a call that was given up is not told");
 }
 
-/* Answers that are never taken are bounded. */
+/* The memory of answers that the peer does not take is bounded. */
 static bool untaken(struct hp *hp, struct victim *none)
 {
 	unsigned long before, used;
@@ -161,7 +161,7 @@ static bool untaken(struct hp *hp, struct victim *none)
 	hp_set_deaf(hp, true);
 	before = mem_free();
 	for (i = 0; i < MANY / 2 && !ret; i++)
-		ret = hp_say_answer(hp, NUMBER_NOBODY + i % 8, 1);
+		ret = hp_send_answer(hp, NUMBER_NOBODY + i % 8, 1);
 	for (i = 0; i < MANY / 2 && !ret; i++)
 		ret = call(hp, NULL, i) ? 0 : -EIO;
 	ret = ret ?: hp_wait_taken(hp);
@@ -174,7 +174,7 @@ static bool untaken(struct hp *hp, struct victim *none)
 
 /* ---- calls ---- */
 
-/* As many as may be call, and none proves that he knows the key. */
+/* As many callers as the backlog permits, without a proof of the key. */
 static bool unproven(struct hp *hp, struct victim *v)
 {
 	unsigned long before = mem_free(), used;
@@ -189,7 +189,7 @@ static bool unproven(struct hp *hp, struct victim *v)
 			     "callers without proof have a connection's memory");
 }
 
-/* Somebody closes while the peer calls without pause. */
+/* An endpoint is closed while the peer calls without pause. */
 static bool flood(struct hp *hp, struct victim *v)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(HP_WAIT_MS);
@@ -211,7 +211,10 @@ static bool flood(struct hp *hp, struct victim *v)
 	return ok;
 }
 
-/* Two endpoints of the other end call each other, behind calls of ours, and our link goes. */
+/*
+ * Two endpoints of the victim's side call each other, behind calls of the peer, while the link
+ * ends.
+ */
 static bool own_calls_once(struct hp *hp, struct victim *busy, struct victim *called,
 			   unsigned int round)
 {
@@ -249,8 +252,8 @@ static bool own_calls(struct hp *hp, struct victim *busy)
 /* ---- connections ---- */
 
 /*
- * What breaks the rules of a stream costs the connection, and nothing else: bytes that are missing,
- * more bytes than the window has room for, room that is taken back, bits that nobody knows.
+ * A stream that breaks the rules ends the connection, and nothing else. The cases: missing bytes,
+ * more bytes than the window has room for, a limit that is lowered, unknown bits.
  */
 static bool stream_once(struct hp *hp, struct victim *v, unsigned int kind)
 {
@@ -264,22 +267,22 @@ static bool stream_once(struct hp *hp, struct victim *v, unsigned int kind)
 		return false;
 	switch (kind) {
 	case 0:
-		ret = hp_say_data(hp, number, sent + 16, 0, 0, 56);
+		ret = hp_send_data(hp, number, sent + 16, 0, 0, 56);
 		break;
 	case 1:		/* frames without content, which the victim does not read at once */
 		for (i = 0; i < 128 && !ret; i++)
-			ret = hp_say_data(hp, number, sent + i * 2048, 0, 0, 2048);
+			ret = hp_send_data(hp, number, sent + i * 2048, 0, 0, 2048);
 		break;
 	case 2:
-		ret = hp_say_data(hp, number, sent, 4096, 0, 0);
+		ret = hp_send_data(hp, number, sent, 4096, 0, 0);
 		break;
 	case 3:
-		ret = hp_say_data(hp, number, sent, 0, 0x80, 0);
+		ret = hp_send_data(hp, number, sent, 0, 0x80, 0);
 		break;
 	}
 	hp_flush(hp);
 	ok = hp_check(!ret, "the link has gone");
-	ok &= hp_check(hp_wait(hp, number, HP_SAID(NTW_CLOSE), HP_WAIT_MS),
+	ok &= hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
 		       "what breaks the rules is accepted");
 	ok &= hp_check(hp->mine == life, "the link goes for it");
 	if (!ok)
@@ -297,27 +300,27 @@ static bool streams(struct hp *hp, struct victim *v)
 	return ok;
 }
 
-/* A CLOSE for a connection that is being made: numbers go up by one, so the next is known. */
+/* CLOSE for a connection that is being made. Numbers go up by one, so the next one is known. */
 static bool foreseen(struct hp *hp, struct victim *v)
 {
-	u64 before = hp_said(hp, NTW_ANSWER);
-	u32 number = answered(hp, v, 0), first = hp_heard(hp, number).from, used, sent = 0, k;
+	u64 before = hp_count(hp, NTW_ANSWER);
+	u32 number = answered(hp, v, 0), first = hp_received(hp, number).from, used, sent = 0, k;
 	bool ok = number;
 
 	while (ok && sent < MANY / 10) {
-		used = hp_said(hp, NTW_ANSWER) - before;
+		used = hp_count(hp, NTW_ANSWER) - before;
 		if (sent + 1 - used < BACKLOG / 2)
 			ok = call(hp, v, sent++);
 		for (k = 0; k < 4; k++)
-			hp_say_close(hp, first + used + k, 0);
+			hp_send_close(hp, first + used + k, 0);
 		hp_flush(hp);
 	}
 	return hp_check(ok, "the link has gone");
 }
 
 /*
- * We have connected, beat, and hear nothing any more: our ring is full, and refusals wait for room
- * in it.
+ * The peer has connected and beats, but takes nothing any more: its ring is full, and refusals wait
+ * for room in it.
  */
 static bool deaf(struct hp *hp, struct victim *v)
 {
@@ -331,7 +334,7 @@ static bool deaf(struct hp *hp, struct victim *v)
 	for (i = 0; i < BACKLOG && ok; i++)
 		ok = call(hp, NULL, i);
 	ok = ok && hp_check(!hp_wait_taken(hp), "calls are not taken");
-	msleep(200);	/* the refusals are on their way: nothing of ours shows it */
+	msleep(200);	/* the refusals are sent meanwhile, which the peer can't observe */
 	if (!hp_check(!victim_close_begin(v), "no thread")) {
 		hp_set_deaf(hp, false);
 		return false;
@@ -343,26 +346,28 @@ static bool deaf(struct hp *hp, struct victim *v)
 	return ok;
 }
 
-/* ---- who has been lent memory ---- */
+/* ---- exposed memory ---- */
 
 /*
- * Lent to us, and the victim goes. Return: our number of the connection, 0: it did not come to that
+ * Connect, and have the victim expose memory to a write. Return: our number of the connection, 0:
+ * failed
  */
 static u32 lent_to(struct hp *hp, struct victim *v)
 {
 	u32 number = accepted(hp, v);
 	bool ok = number &&
-		  hp_check(!hp_say_asking(hp, number, kfi_mr_key(v->mr), 4096), "we can't ask");
+		  hp_check(!hp_send_asking(hp, number, kfi_mr_key(v->mr), 4096), "we can't ask");
 
 	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_CTS), HP_WAIT_MS),
 			    "we are told nothing of memory");
-	return ok && hp_check(hp_heard(hp, number).places == 1, "nothing is lent to us") ? number :
+	return ok && hp_check(hp_received(hp, number).places == 1,
+			      "nothing is lent to us") ? number :
 											   0;
 }
 
 /*
- * It asks for our last word, and has to wait for it: what we write would be anybody's memory. Who
- * says none loses the link.
+ * The victim closes. It requests a CLOSE and must wait for it, because the peer may still write to
+ * the exposed memory. Without an answer it must end the link.
  */
 static bool lent_once(struct hp *hp, bool answer)
 {
@@ -380,14 +385,14 @@ static bool lent_once(struct hp *hp, bool answer)
 		victim_close(&v);
 		return false;
 	}
-	ok = hp_check(hp_wait(hp, number, HP_SAID(NTW_CLOSE), HP_WAIT_MS),
+	ok = hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
 		      "its memory is not asked back");
-	ok &= hp_check(hp_heard(hp, number).bits & NTW_C_RETURN,
+	ok &= hp_check(hp_received(hp, number).bits & NTW_C_RETURN,
 		       "it does not want to hear that we are through");
 	ok &= hp_check(!victim_closed_in(&v, 2000),
 		       "it has closed over memory that we may write to");
 	if (answer)
-		hp_say_close(hp, hp_heard(hp, number).from, 0);
+		hp_send_close(hp, hp_received(hp, number).from, 0);
 	hp_flush(hp);
 	ok &= hp_check(victim_closed_in(&v, answer ? 2000 : HP_WAIT_MS), "it does not close");
 	/* The endpoint may close a moment before the link is told to go. */
@@ -406,34 +411,36 @@ static bool lent(struct hp *hp, struct victim *none)
 }
 
 /*
- * We close, and have exposed memory, so we want a CLOSE at once; what we have written before still
- * waits for room in the completion queue. Behind its CLOSE the victim says nothing.
+ * The peer sends CLOSE with NTW_C_RETURN, so the victim must answer CLOSE at once, although earlier
+ * events still wait for room in the completion queue. Behind its CLOSE the victim sends nothing.
  */
 static bool mute(struct hp *hp, struct victim *v)
 {
 	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(PORT_OURS) };
 	u32 number = accepted(hp, v);
 	unsigned int i;
-	u64 said;
+	u64 counts;
 	bool ok;
 
 	ok = number && hp_check(!victim_region(v, v->buf, v->buf_len, KFI_REMOTE_WRITE, 1),
 				"nothing can be registered");
 	for (i = 0; i < VICTIM_CQ + 8 && ok; i++)
-		ok = hp_check(!hp_say_touch(hp, number, kfi_mr_key(v->mr)), "the link has gone");
-	ok = ok && hp_check(!hp_say_close(hp, hp_heard(hp, number).from, NTW_C_RETURN),
+		ok = hp_check(!hp_send_touch(hp, number, kfi_mr_key(v->mr)), "the link has gone");
+	ok = ok && hp_check(!hp_send_close(hp, hp_received(hp, number).from, NTW_C_RETURN),
 			    "the link has gone");
 	hp_flush(hp);
-	ok = ok && hp_check(hp_wait(hp, number, HP_SAID(NTW_CLOSE), HP_WAIT_MS), "no last word");
-	said = hp_said(hp, NTW_DATA);
+	ok = ok && hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
+			    "no last word");
+	counts = hp_count(hp, NTW_DATA);
 	ok = ok && hp_check(!victim_send(v, &us), "nothing can be posted");
 	if (ok)
-		victim_done(v, HP_WAIT_MS);	/* perhaps well: its bytes were copied */
+		victim_done(v, HP_WAIT_MS);	/* may succeed, because the bytes were copied */
 	return ok &
-	       hp_check(hp_said(hp, NTW_DATA) == said, "something was said behind the last word");
+	       hp_check(hp_count(hp, NTW_DATA) == counts,
+			"something was said behind the last word");
 }
 
-/* ---- what the bridge loses of placed payload ---- */
+/* ---- lost bytes of placed payload ---- */
 
 #define PLACED	16384U
 
@@ -446,9 +453,9 @@ static void fill(u8 *bytes, u32 len)
 }
 
 /*
- * The victim sends a message of which the bridge loses some bytes on the way to our memory. The
- * record behind them arrives, and we say nothing of it. So the message has no end before the link
- * goes, and then it has gone wrong. With a CRC the record tells what was lost.
+ * The bridge loses some bytes of a message that the victim writes to our memory. The record behind
+ * them arrives, and the peer does not acknowledge it. So the message stays pending until the link
+ * ends, and then it fails. With a CRC the record shows that bytes were lost.
  */
 static bool unanswered_once(struct hp *hp, struct victim *v, bool checks)
 {
@@ -463,13 +470,13 @@ static bool unanswered_once(struct hp *hp, struct victim *v, bool checks)
 	ok = number && hp_check(!victim_send(v, &us), "nothing can be posted");
 	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_RTS), HP_WAIT_MS), "it does not ask");
 	ok = ok && hp_check(!kfi_ntb_mock_command("end 0.0 lose-tlp 1"), "nothing can be lost");
-	ok = ok && hp_check(!hp_say_take(hp, number, PLACED), "the link has gone");
+	ok = ok && hp_check(!hp_send_take(hp, number, PLACED), "the link has gone");
 	hp_flush(hp);
 	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_DATA), HP_WAIT_MS), "no payload");
 	if (!ok)
 		return false;
 	sent = crc32c(~0U, v->buf, PLACED);
-	crc = hp_heard(hp, number).crc;
+	crc = hp_received(hp, number).crc;
 	ok = hp_check(memcmp(there, v->buf, PLACED), "nothing was lost");
 	ok &= hp_check(crc == (checks ? sent : 0), "the CRC is another one");
 	ok &= hp_check(crc != crc32c(~0U, there, PLACED),
@@ -504,8 +511,8 @@ static bool unanswered(struct hp *hp, struct victim *none)
 }
 
 /*
- * What we write to a region of the victim's, and what we say of it. With a CRC the victim finds out
- * that bytes are missing, and the link goes. Without one it believes us.
+ * The peer writes to a region of the victim and announces the bytes. With a CRC the victim detects
+ * missing bytes and ends the link; without one it accepts them.
  */
 static bool torn_once(struct hp *hp, bool checks, bool torn)
 {
@@ -526,11 +533,11 @@ static bool torn_once(struct hp *hp, bool checks, bool torn)
 	}
 	fill(bytes, sizeof(bytes));
 	for (tries = 0, crc = ~0U; tries < 4096 / sizeof(bytes); tries++) {
-		memcpy_toio(hp->window + hp_heard(hp, number).at + tries * sizeof(bytes), bytes,
+		memcpy_toio(hp->window + hp_received(hp, number).at + tries * sizeof(bytes), bytes,
 			    tries == 8 && torn ? sizeof(bytes) - 64 : sizeof(bytes));
 		crc = crc32c(crc, bytes, sizeof(bytes));
 	}
-	ok = hp_check(!hp_say_placed(hp, number, 4096, checks ? crc : 0), "the link has gone");
+	ok = hp_check(!hp_send_placed(hp, number, 4096, checks ? crc : 0), "the link has gone");
 	hp_flush(hp);
 	ok &= hp_check(!!hp_wait(hp, number, HP_FRAME(KFW_ACK), found ? 300 : HP_WAIT_MS) == !found,
 		       found ? "what is torn is acknowledged" : "no answer");
@@ -570,7 +577,7 @@ static bool left(struct hp *hp, u32 before)
 	return hp_left(hp) != before;
 }
 
-/* ---- no other thread runs ---- */
+/* ---- while no other thread runs ---- */
 
 static atomic_t held;
 static bool let_go;
@@ -592,13 +599,13 @@ static bool link_becomes(struct hp *hp, bool up)
 
 	for (i = 0; i < 5000 && !!ntb_link_is_up(hp->ntb, NULL, NULL) != up; i++)
 		udelay(10);
-	udelay(100);	/* the other end's interrupt */
+	udelay(100);	/* the interrupt of the other end */
 	return !!ntb_link_is_up(hp->ntb, NULL, NULL) == up;
 }
 
 /*
- * The bridge's link goes and is back, both ends are told of each, and nobody but their interrupts
- * has been able to look in between.
+ * The bridge's link goes down and up again. Both ends get both interrupts, but no thread can run in
+ * between.
  */
 static bool blink(struct hp *hp)
 {
@@ -622,8 +629,8 @@ static bool blink(struct hp *hp)
 }
 
 /*
- * It has said hello and we have not: we could have sent something already, and that would be lost.
- * So this life has to end.
+ * The victim has sent its hello and the peer has not. What the peer could have sent already would
+ * be lost with the link, so this life of the link has to end.
  */
 static bool flap(struct hp *hp, struct victim *none)
 {
@@ -631,7 +638,7 @@ static bool flap(struct hp *hp, struct victim *none)
 	bool ok = true;
 	u32 before;
 
-	hp_set_shy(hp, true);
+	hp_set_no_hello(hp, true);
 	hp_bye(hp);
 	for (round = 0; round < FLAPS && ok; round++) {
 		ok = hp_check(greeted(hp), "it says no hello");
@@ -640,11 +647,11 @@ static bool flap(struct hp *hp, struct victim *none)
 		ok = ok &&
 		     hp_check(left(hp, before), "it forgets that the link has gone meanwhile");
 	}
-	hp_set_shy(hp, false);
+	hp_set_no_hello(hp, false);
 	return ok;
 }
 
-/* Some tries, as it may have come up and gone again meanwhile. */
+/* Several tries, because the link may come up and go down meanwhile. */
 static bool silent(struct hp *hp)
 {
 	unsigned int i;
@@ -652,7 +659,7 @@ static bool silent(struct hp *hp)
 
 	for (i = 0; i < 10; i++) {
 		number = call(hp, NULL, 0);
-		if (number && hp_wait(hp, number, HP_SAID(NTW_ANSWER), 200))
+		if (number && hp_wait(hp, number, HP_RECEIVED(NTW_ANSWER), 200))
 			return false;
 		msleep(50);
 	}
@@ -660,8 +667,8 @@ static bool silent(struct hp *hp)
 }
 
 /*
- * What it says of a window over all its memory is absurd, or the window is one that nobody reaches;
- * then there is a link all the same.
+ * The peer announces an impossible window over all its memory, which the victim must refuse; or a
+ * window that the victim does not have, which must not prevent the link.
  */
 static bool bared(struct hp *hp, struct victim *none)
 {
@@ -682,7 +689,8 @@ static bool bared(struct hp *hp, struct victim *none)
 }
 
 /*
- * It says that it reaches memory that is not there, or less than our ring: no such link comes up.
+ * The peer claims to reach more memory than the victim has, or less than the ring: the link must
+ * not come up.
  */
 static bool reaches(struct hp *hp, struct victim *none)
 {
@@ -697,14 +705,14 @@ static bool reaches(struct hp *hp, struct victim *none)
 }
 
 /*
- * @victim says what kind of endpoint @run is called with; NOBODY: @run opens its own, if any. @run
- * may close the endpoint. After each case kfi_ntb has to answer a call.
+ * @victim is the kind of endpoint that @run is called with; NOBODY: @run opens endpoints itself.
+ * @run may close the endpoint. After each case kfi_ntb has to answer a call.
  */
 static const struct hp_case {
 	const char	*name;
 	bool		(*run)(struct hp *hp, struct victim *v);
 	enum { NOBODY, OPEN, KEYED } victim;
-	/* needs a window over registered memory; all others need none */
+	/* needs a window over registered memory; the others run without one */
 	bool		mapped;
 } cases[] = {
 	{ "strangers",	strangers },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mapped.c - a window over what is registered, behind an IOMMU, and a peer that writes all over it.
+ * mapped.c - a window over registered memory behind an IOMMU, and a peer that writes to all of it.
  */
 #include <linux/gfp.h>
 #include <linux/io.h>
@@ -9,8 +9,8 @@
 #include "../../mock/command.h"
 #include "hostile.h"
 
-#define WINDOW	1			/* kfi_ntb's parameter */
-/* of the region: whole pages, for all that is in them is open */
+#define WINDOW	1			/* parameter of kfi_ntb */
+/* length of the region: whole pages, because the window shows whole pages */
 #define LEN	(2 * PAGE_SIZE)
 
 struct shore {
@@ -20,7 +20,7 @@ struct shore {
 	resource_size_t	len;
 };
 
-/* But for the first page, by which the link would end */
+/* Write everything but the first page, which would end the link. */
 static void flood(struct shore *s, u8 byte)
 {
 	resource_size_t at;
@@ -70,7 +70,7 @@ static bool close_region(struct shore *s)
 	return ok;
 }
 
-/* Before there is a region, while there is one, after that, and once more. */
+/* Write before there is a region, while there is one, after that, and once more. */
 static bool tides(struct shore *s)
 {
 	bool ok = dry(s, "it reaches what was never registered");

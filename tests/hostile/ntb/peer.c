@@ -1,37 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * peer.c - lines and records, both ways, and the thread that looks.
- */
+/* peer.c - lines and records in both directions, and the thread that polls. */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
 #include <linux/iopoll.h>
 #include <linux/iosys-map.h>
 #include <linux/kthread.h>
+#include <linux/module.h>
 #include "hostile.h"
 
 #define HP_LOOK_US	500
 #define HP_WAIT_US	(HP_WAIT_MS * 1000UL)
 
-/* ---- to the victim. The lock is held ---- */
+/* ---- to the victim, with the lock held ---- */
 
 static void hp_line(struct hp *hp)
 {
 	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window);
-	u64 said[] = { hp->placed, hp->got, hp->seen, hp->serial + NTW_SERIAL_STEP };
+	u64 counts[] = { hp->placed, hp->got, hp->seen, hp->serial + NTW_SERIAL_STEP };
 	unsigned int i;
 
 	if (!hp->deaf)
 		hp->echo = hp->seen;
-	said[2] = hp->echo;
-	for (i = 0; i < ARRAY_SIZE(said); i++) {
-		wmb();	/* records before the line, and its words in their order */
+	counts[2] = hp->echo;
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		wmb();	/* records before the line, and its words in order */
 		iosys_map_wr(&out, offsetof(struct ntw_ctl, line) + i * sizeof(u64), u64,
-			     (__force u64)cpu_to_le64(ntw_word(hp->yours, said[i])));
+			     (__force u64)cpu_to_le64(ntw_word(hp->yours, counts[i])));
 	}
 	wmb();	/* the line before the doorbell */
 	hp->serial += NTW_SERIAL_STEP;
-	hp->told = hp->placed;
+	hp->reported = hp->placed;
 	hp->beat = jiffies;
 	hp_ring(hp);
 }
@@ -55,8 +54,8 @@ static void hp_skip(struct hp *hp, u32 rest)
 }
 
 /*
- * Return: it has been written, so many times, in one go: then the victim has more to do with each
- * than we.
+ * Write @copies of a record at once, so that the victim has more to do for each than the peer.
+ * Return: was there room?
  */
 static bool hp_place(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len,
 		     unsigned int copies)
@@ -80,10 +79,10 @@ static bool hp_place(struct hp *hp, struct ntw_rec *rec, const void *body, u32 l
 	return true;
 }
 
-/* ---- from the victim. The lock is held ---- */
+/* ---- from the victim, with the lock held ---- */
 
-/* A hello, or a frame. Return: bytes of it; 0: it is not whole */
-static u32 hp_parse(struct hp_stream *s, struct hp_heard *heard)
+/* Parse a hello or frame. Return: its length; 0: it is incomplete */
+static u32 hp_parse(struct hp_stream *s, struct hp_received *received)
 {
 	const struct kfw_hello *hello = (const void *)s->in;
 	const struct kfw_hdr *hdr = (const void *)s->in;
@@ -96,7 +95,7 @@ static u32 hp_parse(struct hp_stream *s, struct hp_heard *heard)
 		len = sizeof(*hello) + le16_to_cpu(hello->data_len) + le16_to_cpu(hello->auth_len);
 		if (s->have < len)
 			return 0;
-		heard->types |= HP_HELLO(hello->kind);
+		received->types |= HP_HELLO(hello->kind);
 		s->greeted = hello->kind == KFW_ACCEPT;
 		return len;
 	}
@@ -108,22 +107,22 @@ static u32 hp_parse(struct hp_stream *s, struct hp_heard *heard)
 		len += le16_to_cpu(hdr->status) * sizeof(*place);
 	if (s->have < len)
 		return 0;
-	heard->types |= HP_FRAME(type);
+	received->types |= HP_FRAME(type);
 	if (type == KFW_RTS) {
-		heard->id = le32_to_cpu(hdr->id);
-		heard->gen = le32_to_cpu(hdr->gen);
+		received->id = le32_to_cpu(hdr->id);
+		received->gen = le32_to_cpu(hdr->gen);
 	}
 	if (type == KFW_CTS) {
-		heard->places = le16_to_cpu(hdr->status);
-		heard->slot = le16_to_cpu(hdr->slot);
-		heard->at = heard->places ? le64_to_cpu(place->at) : 0;
-		heard->key = heard->places ? le32_to_cpu(place->key) : 0;
+		received->places = le16_to_cpu(hdr->status);
+		received->slot = le16_to_cpu(hdr->slot);
+		received->at = received->places ? le64_to_cpu(place->at) : 0;
+		received->key = received->places ? le32_to_cpu(place->key) : 0;
 	}
 	return len;
 }
 
-/* What does not fit is of no case's interest, and the rest is not understood any more. */
-static void hp_data(struct hp *hp, struct hp_heard *heard, const struct ntw_rec *rec,
+/* Bytes that do not fit are dropped, and the rest of the stream is not parsed: no case needs it. */
+static void hp_data(struct hp *hp, struct hp_received *received, const struct ntw_rec *rec,
 		    const void *body)
 {
 	u32 len = le32_to_cpu(rec->len) - sizeof(*rec) - sizeof(struct ntw_data), n;
@@ -131,17 +130,17 @@ static void hp_data(struct hp *hp, struct hp_heard *heard, const struct ntw_rec 
 	const struct ntw_placed *placed = body + sizeof(struct ntw_data);
 
 	if (le16_to_cpu(rec->bits) & NTW_D_PLACED) {
-		heard->placed += le32_to_cpu(placed->len);
-		heard->crc = le32_to_cpu(placed->crc);
+		received->placed += le32_to_cpu(placed->len);
+		received->crc = le32_to_cpu(placed->crc);
 		return;
 	}
-	if (heard->number != s->number)
+	if (received->number != s->number)
 		return;
 	s->got += len;
 	len = min_t(u32, len, sizeof(s->in) - s->have);
 	memcpy(s->in + s->have, body + sizeof(struct ntw_data), len);
 	s->have += len;
-	while ((n = hp_parse(s, heard))) {
+	while ((n = hp_parse(s, received))) {
 		s->have -= n;
 		memmove(s->in, s->in + n, s->have);
 	}
@@ -150,23 +149,23 @@ static void hp_data(struct hp *hp, struct hp_heard *heard, const struct ntw_rec 
 static void hp_record(struct hp *hp, const struct ntw_rec *rec, const void *body)
 {
 	u32 number = le32_to_cpu(rec->conn);
-	struct hp_heard *heard = &hp->heard[number % HP_NUMBERS];
+	struct hp_received *received = &hp->received[number % HP_NUMBERS];
 	const struct ntw_answer *answer = body;
 
-	if (rec->type < NTW_FIRST || rec->type >= NTW_SAYS)
+	if (rec->type < NTW_FIRST || rec->type >= NTW_CONN_TYPES)
 		return;
-	hp->said[rec->type]++;
-	if (heard->number != number)
+	hp->counts[rec->type]++;
+	if (received->number != number)
 		return;
 	if (rec->type == NTW_DATA)
-		hp_data(hp, heard, rec, body);
+		hp_data(hp, received, rec, body);
 	if (rec->type == NTW_CLOSE)
-		heard->bits = le16_to_cpu(rec->bits);
+		received->bits = le16_to_cpu(rec->bits);
 	if (rec->type == NTW_ANSWER) {
-		heard->from = le32_to_cpu(answer->number);
-		heard->status = le32_to_cpu(answer->status);
+		received->from = le32_to_cpu(answer->number);
+		received->status = le32_to_cpu(answer->status);
 	}
-	heard->types |= HP_SAID(rec->type);
+	received->types |= HP_RECEIVED(rec->type);
 }
 
 static u64 hp_word(struct hp *hp, const __le64 *word, u64 old)
@@ -187,7 +186,7 @@ static void hp_take(struct hp *hp)
 
 	hp->seen = hp_word(hp, &line->serial, hp->seen);
 	hp->freed = hp_word(hp, &line->consumed, hp->freed);
-	rmb();	/* as the victim has written them */
+	rmb();	/* read the words in the order in which the victim writes them */
 	avail = hp_word(hp, &line->produced, hp->got);
 	rmb();	/* the index before the records */
 	while (!hp->deaf && hp->got != avail) {
@@ -238,7 +237,7 @@ static int hp_run(void *arg)
 	return 0;
 }
 
-/* ---- for the cases ---- */
+/* ---- functions for the cases ---- */
 
 int hp_wait_up(struct hp *hp)
 {
@@ -269,10 +268,10 @@ void hp_set_deaf(struct hp *hp, bool deaf)
 	mutex_unlock(&hp->lock);
 }
 
-void hp_set_shy(struct hp *hp, bool shy)
+void hp_set_no_hello(struct hp *hp, bool no_hello)
 {
 	mutex_lock(&hp->lock);
-	hp->shy = shy;
+	hp->no_hello = no_hello;
 	mutex_unlock(&hp->lock);
 }
 
@@ -333,7 +332,7 @@ static bool hp_try_post(struct hp *hp, struct ntw_rec *rec, const void *body, u3
 		done = hp_place(hp, rec, body, len, copies);
 	if (!done) {
 		hp_take(hp);
-		if (hp->told != hp->placed)
+		if (hp->reported != hp->placed)
 			hp_line(hp);
 	}
 	mutex_unlock(&hp->lock);
@@ -383,29 +382,29 @@ u32 hp_number(struct hp *hp)
 
 	mutex_lock(&hp->lock);
 	number = ++hp->next;
-	hp->heard[number % HP_NUMBERS] = (struct hp_heard) { .number = number };
+	hp->received[number % HP_NUMBERS] = (struct hp_received) { .number = number };
 	mutex_unlock(&hp->lock);
 	return number;
 }
 
-struct hp_heard hp_heard(struct hp *hp, u32 number)
+struct hp_received hp_received(struct hp *hp, u32 number)
 {
-	struct hp_heard heard;
+	struct hp_received received;
 
 	mutex_lock(&hp->lock);
-	heard = hp->heard[number % HP_NUMBERS];
+	received = hp->received[number % HP_NUMBERS];
 	mutex_unlock(&hp->lock);
-	return heard.number == number ? heard : (struct hp_heard) {};
+	return received.number == number ? received : (struct hp_received) {};
 }
 
 u64 hp_wait(struct hp *hp, u32 number, u64 types, unsigned int ms)
 {
-	struct hp_heard heard;
+	struct hp_received received;
 
 	hp_flush(hp);
-	read_poll_timeout(hp_heard, heard, heard.types & types, HP_LOOK_US, ms * 1000UL, false, hp,
-			  number);
-	return heard.types & types;
+	read_poll_timeout(hp_received, received, received.types & types, HP_LOOK_US, ms * 1000UL,
+			  false, hp, number);
+	return received.types & types;
 }
 
 void hp_follow(struct hp *hp, u32 number)
@@ -415,17 +414,17 @@ void hp_follow(struct hp *hp, u32 number)
 	mutex_unlock(&hp->lock);
 }
 
-u64 hp_said(struct hp *hp, enum ntw_say type)
+u64 hp_count(struct hp *hp, enum ntw_conn_type type)
 {
-	u64 said;
+	u64 counts;
 
 	mutex_lock(&hp->lock);
-	said = hp->said[type];
+	counts = hp->counts[type];
 	mutex_unlock(&hp->lock);
-	return said;
+	return counts;
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 static int hp_memory(struct hp *hp)
 {
@@ -471,3 +470,60 @@ void hp_stop(struct hp *hp)
 	if (hp->window)
 		iounmap(hp->window);
 }
+
+/* ---- the module ---- */
+
+static char *only = "";
+module_param(only, charp, 0444);
+MODULE_PARM_DESC(only, "this case alone (default: all)");
+
+static bool mapped;
+module_param(mapped, bool, 0444);
+MODULE_PARM_DESC(mapped, "kfi_ntb has a window over what is registered: the cases that want one");
+
+static struct hp hp;
+
+static int probe(struct ntb_client *client, struct ntb_dev *ntb)
+{
+	if (hp.ntb || ntb_port_number(ntb) < ntb_peer_port_number(ntb, 0))
+		return -ENODEV;
+	return hp_start(&hp, ntb);
+}
+
+static void remove(struct ntb_client *client, struct ntb_dev *ntb)
+{
+	hp_stop(&hp);
+}
+
+static struct ntb_client client = {
+	.ops = {
+		.probe	= probe,
+		.remove	= remove,
+	},
+};
+
+static int __init hostile_init(void)
+{
+	int ret = ntb_register_client(&client);
+
+	if (ret)
+		return ret;
+	ret = hp.ntb ? hp_wait_up(&hp) : -ENODEV;
+	if (ret)
+		pr_err("hostile: wrong: there is no link (%d)\n", ret);
+	else
+		ret = hostile_cases(&hp, only, mapped) ? -EIO : 0;
+	if (ret)
+		ntb_unregister_client(&client);
+	return ret;
+}
+
+static void __exit hostile_exit(void)
+{
+	ntb_unregister_client(&client);
+}
+
+module_init(hostile_init);
+module_exit(hostile_exit);
+MODULE_DESCRIPTION("a hostile peer of kfi_ntb");
+MODULE_LICENSE("GPL");

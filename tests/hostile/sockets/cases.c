@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * cases.c - what the peer does, and what the victim has to do about it.
- */
+/* cases.c - what the peer does, and how the victim must react. */
 #include <linux/bvec.h>
 #include <linux/delay.h>
 #include <linux/gfp.h>
@@ -42,7 +40,7 @@ static bool still_posted(struct victim *v, u64 tag, void *context)
 
 	if (!check(!IS_ERR(hs), "another peer is not admitted"))
 		return false;
-	ok = check(!hs_say(hs, &msg, 64), "another peer can't send") &&
+	ok = check(!hs_send(hs, &msg, 64), "another peer can't send") &&
 	     check(!victim_ended(v, HS_WAIT_MS, &done) && done == context,
 		   "a receive was lost with the peer that had it");
 	hs_close(hs);
@@ -80,14 +78,16 @@ static bool lost_after_rts(struct victim *v)
 		ok = check(!hs_put(hs, frames, sizeof(frames)), "the peer can't send");
 		if (round & 1)
 			msleep(20);
-		/* Every third time a grant is answered in part, so that a payload is on its way. */
+		/*
+		 * In every third round a grant is used in part, so that its payload is incomplete.
+		 */
 		if (round % 3 == 2) {
 			struct kfw_hdr cts, data = {
 				.type = KFW_DATA, .payload = cpu_to_le64(32768),
 				.len = cpu_to_le64(32768),
 			};
 
-			ok &= check(!hs_hear(hs, KFW_CTS, &cts, HS_WAIT_MS),
+			ok &= check(!hs_recv(hs, KFW_CTS, &cts, HS_WAIT_MS),
 				    "a long message is not granted");
 			data.id = cts.id;
 			data.slot = cts.slot;
@@ -130,7 +130,7 @@ static bool early_ack(struct victim *v)
 		   "no message that wants an acknowledgement");
 	ack.id = hdr.id;
 	ack.gen = hdr.gen;
-	ok = ok && check(!hs_say(hs, &ack, 0), "the peer can't send");
+	ok = ok && check(!hs_send(hs, &ack, 0), "the peer can't send");
 	ret = ok ? victim_ended(v, HS_WAIT_MS, &done) : 0;
 	pr_info("hostile: the send ended with %d\n", ret);
 	ok = ok &&
@@ -148,8 +148,8 @@ free:
 #define TAG_HELD	0xcc
 
 /*
- * @n unexpected messages; the last one asks for an acknowledgement, and each with @promised.
- * Return: acknowledgements.
+ * Send @n unexpected messages, the last one with a request for an acknowledgement, or all with
+ * @promised. Return: the number of acknowledgements.
  */
 static int leave_messages(struct hs *hs, int n, bool promised)
 {
@@ -159,10 +159,10 @@ static int leave_messages(struct hs *hs, int n, bool promised)
 	for (i = 0; i < n; i++) {
 		msg.flags = KFW_F_TAGGED | (promised || i == n - 1 ? KFW_F_ACK : 0);
 		msg.id = cpu_to_le32(i);
-		if (hs_say(hs, &msg, EAGER))
+		if (hs_send(hs, &msg, EAGER))
 			break;
 	}
-	while (acks < (promised ? n : 1) && !hs_hear(hs, KFW_ACK, &ack, HS_WAIT_MS))
+	while (acks < (promised ? n : 1) && !hs_recv(hs, KFW_ACK, &ack, HS_WAIT_MS))
 		acks++;
 	return acks;
 }
@@ -187,8 +187,8 @@ static int held_messages(struct victim *v)
 }
 
 /*
- * One peer leaves its window full of messages, again and again: those that nobody was promised
- * make room for others, each time it is admitted.
+ * A peer leaves its window full of messages and reconnects, again and again: messages that were not
+ * promised to their sender make room for others each time.
  */
 static bool reconnects(struct victim *v)
 {
@@ -220,8 +220,8 @@ static bool reconnects(struct victim *v)
 }
 
 /*
- * The same with messages whose sender knows that they have arrived: they are kept, so the peer is
- * refused when it has left as many as it may.
+ * The same with promised messages, whose sender knows that they have arrived: they are kept, so the
+ * peer is refused when it has left as many as it may.
  */
 static bool promises(struct victim *v)
 {
@@ -278,7 +278,7 @@ static bool one_address(struct victim *v)
 	return ok && check(n * EAGER_UNITS <= 32768, "more is held than one address may leave");
 }
 
-/* Every receive is asked for, no payload is ever sent, and a frame comes now and then. */
+/* All receives are granted, no payload is ever sent, and another frame is sent now and then. */
 static bool unused_grants(struct victim *v)
 {
 	struct hs_call call = { .port = 707 };
@@ -292,21 +292,21 @@ static bool unused_grants(struct victim *v)
 		return false;
 	for (i = 0; ok && i < 100; i++) {
 		rts = hs_rts(TAG_X, i, 32768);
-		ok = check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &rts, 0), "no request");
+		ok = check(!hs_post(v, TAG_X, &x) && !hs_send(hs, &rts, 0), "no request");
 	}
-	while (ok && !hs_hear(hs, KFW_CTS, &cts, HS_NOT_MS))
+	while (ok && !hs_recv(hs, KFW_CTS, &cts, HS_NOT_MS))
 		given = le32_to_cpu(cts.credit_tag) - 1024;
 	ok = ok && check(given <= 64, "there is credit for messages that were not granted");
 	while (ok && time_before(jiffies, begin + msecs_to_jiffies(HS_WAIT_MS)) &&
 	       !hs_ended(hs, HS_NOT_MS))
-		hs_say(hs, &credit, 0);
+		hs_send(hs, &credit, 0);
 	ok = ok && check(time_before(jiffies, begin + msecs_to_jiffies(HS_WAIT_MS)),
 			 "grants are held for ever");
 	hs_reset(hs);
 	return ok && still_posted(v, TAG_X, &x);
 }
 
-/* One byte now and then, of a frame whose header has taken a receive: the receive comes back. */
+/* One byte now and then of a frame whose header has matched a receive: the receive must return. */
 static bool drips(struct hs *hs, const char *what)
 {
 	unsigned long begin = jiffies;
@@ -320,7 +320,7 @@ static bool drips(struct hs *hs, const char *what)
 	return check(ended, what);
 }
 
-/* A long message and a short one: neither holds its receive longer than its length allows. */
+/* A long and a short message: each holds its receive no longer than its length permits. */
 static bool drip(struct victim *v)
 {
 	struct hs_call call = { .port = 714 };
@@ -332,8 +332,8 @@ static bool drip(struct victim *v)
 
 	if (!ok)
 		return false;
-	ok = check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &rts, 0) &&
-		   !hs_hear(hs, KFW_CTS, &cts, HS_WAIT_MS), "no grant");
+	ok = check(!hs_post(v, TAG_X, &x) && !hs_send(hs, &rts, 0) &&
+		   !hs_recv(hs, KFW_CTS, &cts, HS_WAIT_MS), "no grant");
 	data.id = cts.id;
 	data.gen = cts.gen;
 	data.slot = cts.slot;
@@ -353,7 +353,7 @@ static bool drip(struct victim *v)
 #define CHUNK	65536U
 #define CHUNKS	45U		/* one each 100 ms: more than twice the time that a grant has */
 
-/* A write was on its way when the grant came: the payload of the grant comes behind it. */
+/* A write is in progress when the grant arrives: the payload of the grant follows it. */
 static bool write_first(struct victim *v)
 {
 	const struct kfw_rma seg = {
@@ -371,8 +371,8 @@ static bool write_first(struct victim *v)
 
 	if (!ok)
 		goto free;
-	ok = check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &rts, 0) &&
-		   !hs_hear(hs, KFW_CTS, &cts, HS_WAIT_MS), "no grant") &&
+	ok = check(!hs_post(v, TAG_X, &x) && !hs_send(hs, &rts, 0) &&
+		   !hs_recv(hs, KFW_CTS, &cts, HS_WAIT_MS), "no grant") &&
 	     check(!hs_begin(hs, &write, &seg, CHUNK * CHUNKS), "no write");
 	for (i = 0; ok && i < CHUNKS; i++) {
 		msleep(100);
@@ -382,9 +382,9 @@ static bool write_first(struct victim *v)
 	data.id = cts.id;
 	data.gen = cts.gen;
 	data.slot = cts.slot;
-	ok = ok && check(!hs_hear(hs, KFW_ACK, &ack, HS_WAIT_MS) &&
+	ok = ok && check(!hs_recv(hs, KFW_ACK, &ack, HS_WAIT_MS) &&
 			 le16_to_cpu(ack.status) == EACCES, "the write has no verdict") &&
-	     check(!hs_say(hs, &data, 32768) && !victim_ended(v, HS_WAIT_MS, &done) && done == &x,
+	     check(!hs_send(hs, &data, 32768) && !victim_ended(v, HS_WAIT_MS, &done) && done == &x,
 		   "the message does not arrive");
 free:
 	if (!IS_ERR(hs))
@@ -395,7 +395,7 @@ free:
 
 #define READS	16
 
-/* struct turns_said - reads, and a grant behind them: one segment of TCP */
+/* struct turns_said - reads, and a grant behind them, in one segment of TCP */
 struct turns_said {
 	struct {
 		struct kfw_hdr	hdr;
@@ -404,7 +404,7 @@ struct turns_said {
 	struct kfw_hdr	cts;
 } __packed;
 
-/* The peer asks for much and grants a message: the victim's answers must not starve the message. */
+/* The peer requests many reads and grants a message: the answers must not starve the message. */
 static bool turns(struct victim *v)
 {
 	struct turns_said *said = kzalloc(sizeof(*said), GFP_KERNEL);
@@ -421,7 +421,7 @@ static bool turns(struct victim *v)
 	ok = check(!victim_region(v, v->buf, v->buf_len, KFI_REMOTE_READ, 1), "no region") &&
 	     check(!kfi_send(v->ep, v->buf, v->buf_len, NULL, hs_known(v, 1, call.port), &x),
 		   "nothing can be sent") &&
-	     check(!hs_hear(hs, KFW_RTS, &rts, HS_WAIT_MS), "no request");
+	     check(!hs_recv(hs, KFW_RTS, &rts, HS_WAIT_MS), "no request");
 	for (i = 0; ok && i < READS; i++) {
 		said->reads[i].hdr = (struct kfw_hdr) {
 			.type = KFW_READ, .id = cpu_to_le32(i), .rma_count = cpu_to_le16(1),
@@ -449,7 +449,7 @@ static bool turns(struct victim *v)
 	ack.gen = rts.gen;
 	ok = ok && check(first && first <= 2,
 			 "a granted message waits for all that its receiver reads") &&
-	     check(!hs_say(hs, &ack, 0) && !victim_ended(v, HS_WAIT_MS, &done) && done == &x,
+	     check(!hs_send(hs, &ack, 0) && !victim_ended(v, HS_WAIT_MS, &done) && done == &x,
 		   "the send does not end");
 free:
 	if (!IS_ERR(hs))
@@ -460,7 +460,7 @@ free:
 
 #define SILENT	60
 
-/* Connections that say nothing don't lock out others, and don't last. */
+/* Connections without a hello neither lock out others nor last. */
 static bool silence(struct victim *v)
 {
 	const struct hs_call silent = { .node = 6 }, other = { .node = 7, .port = 708 },
@@ -496,7 +496,10 @@ static bool silence(struct victim *v)
 	return ok;
 }
 
-/* One address has only so many connections. The suite loads kfi_sockets with source_peers=24. */
+/*
+ * One address may have a limited number of connections. The suite loads kfi_sockets with
+ * source_peers=24.
+ */
 static bool many_peers(struct victim *v)
 {
 	struct hs_call call = { .node = 8 }, other = { .node = 9, .port = 710 };
@@ -520,12 +523,12 @@ static bool many_peers(struct victim *v)
 	return ok;
 }
 
-/* Another process of a peer's host claims the name of the peer. */
+/* Another process on a peer's host claims the name of the peer. */
 static bool impostor(struct victim *v)
 {
 	struct hs_call good = { .node = 10, .port = 711 }, plain = good, another = good;
 	struct kfw_hdr msg = hs_msg(TAG_X);
-	struct hs *hs = hs_open(v, &good), *foe;
+	struct hs *hs = hs_open(v, &good), *hostile;
 	void *done;
 	int x;
 	bool ok = check(!IS_ERR(hs), "the peer is not admitted");
@@ -534,17 +537,17 @@ static bool impostor(struct victim *v)
 		return false;
 	plain.source = 40000;
 	plain.port = 712;
-	foe = hs_open(v, &plain);
-	ok &= check(IS_ERR(foe), "a caller is believed whose port is not reserved");
-	if (!IS_ERR(foe))
-		hs_close(foe);
+	hostile = hs_open(v, &plain);
+	ok &= check(IS_ERR(hostile), "a caller is believed whose port is not reserved");
+	if (!IS_ERR(hostile))
+		hs_close(hostile);
 	another.incarnation = 4712;
-	foe = hs_open(v, &another);
-	ok &= check(IS_ERR(foe), "a stream is replaced while its peer is there");
-	if (!IS_ERR(foe))
-		hs_close(foe);
+	hostile = hs_open(v, &another);
+	ok &= check(IS_ERR(hostile), "a stream is replaced while its peer is there");
+	if (!IS_ERR(hostile))
+		hs_close(hostile);
 	ok = ok &&
-	     check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &msg, 100),
+	     check(!hs_post(v, TAG_X, &x) && !hs_send(hs, &msg, 100),
 		   "the peer can't send any more") &&
 	     check(!victim_ended(v, HS_WAIT_MS, &done) && done == &x,
 		   "the peer is not served any more");
@@ -558,11 +561,11 @@ static bool impostor(struct victim *v)
 
 #define CLOSED_MS	4200U	/* TCP has backed off: it probes the window in 2.8 seconds */
 
-/* The consumer of a live peer does not read for a while. Nobody takes its place meanwhile. */
+/* The consumer of a live peer does not read for a while. No other peer replaces it meanwhile. */
 static bool closed_window(struct victim *v)
 {
 	const struct hs_call call = { .node = 14, .port = 717, .rcvbuf = 1 };
-	const struct hs_call foe = { .node = 14, .port = 717, .incarnation = 4712 };
+	const struct hs_call hostile = { .node = 14, .port = 717, .incarnation = 4712 };
 	struct hs *hs = hs_open(v, &call), *other;
 	unsigned long begin;
 	void *done;
@@ -576,7 +579,7 @@ static bool closed_window(struct victim *v)
 			   "nothing can be sent");
 	msleep(CLOSED_MS);
 	begin = jiffies;
-	other = hs_open(v, &foe);
+	other = hs_open(v, &hostile);
 	pr_info("hostile: decided after %u ms\n", jiffies_to_msecs(jiffies - begin));
 	ok &= check(IS_ERR(other), "a stream is replaced while its peer has no room") &&
 	      check(READ_ONCE(hs->sock->sk->sk_state) == TCP_ESTABLISHED,
@@ -590,29 +593,29 @@ static bool closed_window(struct victim *v)
 }
 
 /*
- * A caller makes the victim ask an established peer whether it is there, and goes: the victim does
- * not ask for ever.
+ * A caller makes the victim probe an established peer and disconnects: the victim must stop to
+ * probe.
  */
 static bool forgotten_caller(struct victim *v)
 {
 	const struct hs_call call = { .node = 15, .port = 718 };
-	const struct hs_call foe = { .node = 15, .port = 718, .incarnation = 4712 };
+	const struct hs_call hostile = { .node = 15, .port = 718, .incarnation = 4712 };
 	struct hs *hs = hs_open(v, &call), *other;
 	struct kfw_hdr credit;
 	bool ok = check(!IS_ERR(hs), "the peer is not admitted");
 
 	if (!ok)
 		return false;
-	other = hs_connect(v, &foe);
+	other = hs_connect(v, &hostile);
 	ok = check(!IS_ERR(other), "TCP does not connect");
 	if (ok) {
-		ok = check(!hs_hello(other, &foe), "the caller can't send");
+		ok = check(!hs_hello(other, &hostile), "the caller can't send");
 		usleep_range(2000, 3000);
 		hs_reset(other);
 	}
-	ok = ok && check(!hs_hear(hs, KFW_CREDIT, &credit, HS_WAIT_MS), "the peer is not asked");
+	ok = ok && check(!hs_recv(hs, KFW_CREDIT, &credit, HS_WAIT_MS), "the peer is not asked");
 	msleep(5000);
-	/* What has come until now */
+	/* discard what has arrived so far */
 	while (ok && !hs_get(hs, &credit, sizeof(credit), 1))
 		;
 	ok = ok && check(hs_get(hs, &credit, sizeof(credit), 4000) == -EAGAIN,
@@ -622,8 +625,8 @@ static bool forgotten_caller(struct victim *v)
 }
 
 /*
- * The hello claims no listening port: its sender has no name that an account could have. The
- * message that the connection leaves behind is charged to an account when the connection is down.
+ * The hello claims no listening port, so its sender has no name for an account. The message that
+ * the connection leaves is charged to an account when the connection ends.
  */
 static bool no_port(struct victim *v)
 {
@@ -664,8 +667,8 @@ static bool members_only(struct victim *v)
 #define DATAGRAMS	48
 
 /*
- * A datagram endpoint whose link does not move is closed. The suite stops lo before it runs this
- * case alone.
+ * A datagram endpoint is closed while its link transmits nothing. The suite stops lo before it runs
+ * this case alone.
  */
 static bool dgram_stop(struct victim *v)
 {
@@ -708,9 +711,9 @@ const struct hostile_case hostile_cases[] = {
 	{ "forgotten_caller", forgotten_caller },
 	{ "no_port", no_port },
 	{ "members_only", members_only },
-	{ "asks_served", asks_served },
-	{ "asks_unused", asks_unused },
-	{ "asks_broken", asks_broken },
+	{ "rtw_served", rtw_served },
+	{ "rtw_unused", rtw_unused },
+	{ "rtw_broken", rtw_broken },
 	{ "closed_window", closed_window, .patient = true },
 	{ "dgram_stop", dgram_stop, .stopped = true },
 	{}

@@ -5,7 +5,7 @@
  *
  *	peer.c	 one TCP connection: hello, frames, reset
  *	cases.c	 the attacks
- *	asks.c	 those with writes that ask, and with places
+ *	rtw.c	 those with writes that ask, and with places
  *	main.c	 runs the cases
  *	../victim.c an endpoint over kfi_sockets
  */
@@ -46,22 +46,22 @@ struct hs {
 };
 
 /* peer.c: process context. 0 or a negative errno unless something else is said */
-/* TCP alone; ERR_PTR */
+/* TCP alone; ERR_PTR() */
 struct hs *hs_connect(const struct victim *v, const struct hs_call *call);
 int hs_hello(struct hs *hs, const struct hs_call *call);		/* the hello */
 /* ... and the victim's ACCEPT */
 int hs_greet(struct hs *hs, const struct hs_call *call);
-struct hs *hs_open(const struct victim *v, const struct hs_call *call);	/* both; ERR_PTR */
+struct hs *hs_open(const struct victim *v, const struct hs_call *call);	/* both; ERR_PTR() */
 int hs_put(struct hs *hs, const void *bytes, size_t len);
 int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms);	/* exactly @len bytes */
 /* a frame with @payload bytes of 0x5a behind it */
-int hs_say(struct hs *hs, struct kfw_hdr *hdr, size_t payload);
+int hs_send(struct hs *hs, struct kfw_hdr *hdr, size_t payload);
 /* ... whose @len bytes are still to come; @seg or NULL */
 int hs_begin(struct hs *hs, struct kfw_hdr *hdr, const struct kfw_rma *seg, u64 len);
 /* read @left bytes and forget them */
 int hs_skip(struct hs *hs, u64 left, unsigned int ms);
 /* the next frame of this type; payload of others is skipped */
-int hs_hear(struct hs *hs, u8 type, struct kfw_hdr *hdr, unsigned int ms);
+int hs_recv(struct hs *hs, u8 type, struct kfw_hdr *hdr, unsigned int ms);
 /* the victim has closed the connection */
 bool hs_ended(struct hs *hs, unsigned int ms);
 void hs_close(struct hs *hs);
@@ -71,12 +71,12 @@ void hs_reset(struct hs *hs);
 int hs_victim(struct victim *v, enum kfi_ep_type type, bool av_only);		/* on 127.0.0.1 */
 /* a tagged receive */
 int hs_post(struct victim *v, u64 tag, void *context);
-kfi_addr_t hs_known(struct victim *v, u8 node, u16 port);			/* a name of ours */
+kfi_addr_t hs_known(struct victim *v, u8 node, u16 port);			/* insert a peer */
 
 /**
- * struct hostile_case - runs only when it is asked for by name, if one of these is set:
- * @stopped: nothing leaves through lo; without a peer
- * @patient: user_timeout_ms is 10000
+ * struct hostile_case - a case; it runs only by name if one of these is set
+ * @stopped: lo must transmit nothing; there is no peer
+ * @patient: user_timeout_ms must be 10000
  */
 struct hostile_case {
 	const char	*name;
@@ -87,10 +87,10 @@ struct hostile_case {
 
 extern const struct hostile_case hostile_cases[];
 
-/* asks.c */
-bool asks_served(struct victim *v);
-bool asks_unused(struct victim *v);
-bool asks_broken(struct victim *v);
+/* rtw.c */
+bool rtw_served(struct victim *v);
+bool rtw_unused(struct victim *v);
+bool rtw_broken(struct victim *v);
 
 bool check(bool truth, const char *what);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * main.c - loading the module runs the cases; the result of the test is that of insmod. Each case
- * has a victim of its own. After each case a well-behaved peer has to be served.
+ * main.c - loading the module runs the cases; insmod returns the result. Each case has its own
+ * victim. After each case a well-behaved peer has to be served.
  */
 #include <linux/module.h>
 #include <kfi_endpoint.h>
@@ -62,7 +62,7 @@ static bool hostile_served(struct victim *v)
 	if (!check(!IS_ERR(hs), "a well-behaved peer is not admitted"))
 		return false;
 	ok = check(!hs_post(v, 0x600d, &x), "no receive can be posted") &&
-	     check(!hs_say(hs, &msg, 100), "a well-behaved peer can't send") &&
+	     check(!hs_send(hs, &msg, 100), "a well-behaved peer can't send") &&
 	     check(!victim_ended(v, HS_WAIT_MS, &context) && context == &x,
 		   "a well-behaved peer is not served");
 	hs_close(hs);

@@ -133,7 +133,7 @@ int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms)
 	return ret == len ? 0 : -ECONNRESET;
 }
 
-/* A limit of one window, which the victim has not used, is never absurd. */
+/* Set a limit of one window, which the victim has not used: it is always valid. */
 static void hs_credit(struct kfw_hdr *hdr)
 {
 	hdr->credit_msg = cpu_to_le32(1024);
@@ -152,7 +152,7 @@ int hs_begin(struct hs *hs, struct kfw_hdr *hdr, const struct kfw_rma *seg, u64 
 	return ret ?: seg ? hs_put(hs, seg, sizeof(*seg)) : 0;
 }
 
-int hs_say(struct hs *hs, struct kfw_hdr *hdr, size_t payload)
+int hs_send(struct hs *hs, struct kfw_hdr *hdr, size_t payload)
 {
 	size_t len = sizeof(*hdr) + payload;
 	u8 *frame = kmalloc(len, GFP_KERNEL);
@@ -185,7 +185,7 @@ int hs_skip(struct hs *hs, u64 left, unsigned int ms)
 	return ret;
 }
 
-int hs_hear(struct hs *hs, u8 type, struct kfw_hdr *hdr, unsigned int ms)
+int hs_recv(struct hs *hs, u8 type, struct kfw_hdr *hdr, unsigned int ms)
 {
 	int ret;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cases.c - one after the other; after each the well-behaved peer is served as before, and so is somebody new.
+ * cases.c - one after the other; after each the well-behaved peer is served as before, and so is
+ * somebody new.
  */
 #include <linux/vmalloc.h>
 #include "hostile.h"
@@ -18,11 +19,11 @@ bool check(bool truth, const char *what)
 /* A message of this one comes. */
 static bool served(struct hostile *h, struct hv *hv)
 {
-	struct kvw_packet p = { .type = KVW_MSG };
+	struct kfw_frame f = { .type = KFW_MSG, .len = 16, .payload = 16 };
 	u64 body[2] = { ++h->serial, ~h->serial };
 
 	return check(!victim_post(&h->v), "no receive") &&
-	       check(!hv_say(hv, &p, NULL, body, sizeof(body), 0), "a message can't be sent") &&
+	       check(!hv_frame(hv, &f, body, sizeof(body)), "a message can't be sent") &&
 	       check(!victim_done(&h->v, HV_WAIT_MS), "a message is not received") &&
 	       check(!memcmp(h->v.buf, body, sizeof(body)), "another message is received");
 }
@@ -65,17 +66,17 @@ static unsigned int run_all(struct hostile *h, const char *only, const char *wit
 	if (!check(!IS_ERR(h->good), "nobody is let in"))
 		return 1;
 	wrong = run_cases(h, hello_cases, only, without, &ran);
-	wrong += run_cases(h, packet_cases, only, without, &ran);
-	wrong += run_cases(h, rma_cases, only, without, &ran);
+	wrong += run_cases(h, head_cases, only, without, &ran);
+	wrong += run_cases(h, place_cases, only, without, &ran);
 	wrong += run_cases(h, plain_cases, only, without, &ran);
 	hv_close(h->good);
 	return check(ran, "no such case") ? wrong : 1;
 }
 
-int hv_victim(struct victim *v, const char *node, bool key)
+int hv_victim(struct victim *v, const char *node)
 {
 	struct victim_attr attr = {
-		.provider = "verbs", .node = node, .auth = key ? VICTIM_AUTH : NULL,
+		.provider = "verbs", .node = node,
 		.buf_len = VICTIM_BUF, .cq_size = 256,
 	};
 
@@ -95,7 +96,7 @@ int hostile_cases(const char *node, const char *only, const char *without)
 	struct hostile h = { .mem = vzalloc(VICTIM_MEM) };
 	int wrong = 1, ret;
 
-	if (check(h.mem && !hv_victim(&h.v, node, false), "no endpoint")) {
+	if (check(h.mem && !hv_victim(&h.v, node), "no endpoint")) {
 		ret = victim_region(&h.v, h.mem, VICTIM_MEM, KFI_REMOTE_READ | KFI_REMOTE_WRITE, VICTIM_KEY);
 		wrong = check(!ret, "no region") ? run_all(&h, only, without) : 1;
 		if (!check(!victim_close_in(&h.v, HV_WAIT_MS), "an endpoint can't be closed"))

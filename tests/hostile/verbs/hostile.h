@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * hostile.h - a peer of kfi_verbs that breaks the protocol. The peer has queue pairs of its own on the device of
- * the victim (../victim.h), which is an RDM endpoint of kfi_verbs. The peer shares the wire format with kfi_verbs
- * (wire.h) and no other code.
+ * hostile.h - a peer of kfi_verbs that breaks the rules of a link. The peer has queue pairs of its
+ * own on the device of the victim (../victim.h), which is an RDM endpoint of kfi_verbs. The peer
+ * shares the wire formats with kfi_verbs and with kfi.ko, and no other code.
  *
- *	peer.c	 a connection of ours: hello, packets, both ways
- *	hello.c	 what it does while it connects		packets.c  ... with packets, and with messages
- *	rma.c	 ... with keys and memory		plain.c	   ... without our protocol
- *	cases.c	 one after the other
+ *	peer.c	 a connection of ours: hello, frames, both ways
+ *	hello.c	 what the peer does while it connects
+ *	heads.c	 what it does with SENDs
+ *	places.c what it does with keys and memory
+ *	plain.c	 what it does to a MSG endpoint
+ *	cases.c	 runs the cases
  */
 #ifndef KFI_VERBS_HOSTILE_H
 #define KFI_VERBS_HOSTILE_H
@@ -19,37 +21,39 @@
 #include <rdma/rdma_cm.h>
 #include <kfabric.h>
 #include <kfi_prov.h>
+#include "../../../kfi/proto/wire.h"
 #include "../../../providers/verbs/wire.h"
 #include "../victim.h"
 
 #define HV_RECVS	64U		/* receives of a connection */
 #define HV_SENDS	64U
-#define HV_BUF		8192U		/* bytes of each, more than a packet may have */
+#define HV_BUF		16384U		/* bytes of each, more than a SEND may have */
 #define HV_MEM		65536U		/* memory that the victim may be told of */
 #define HV_WAIT_MS	20000U		/* for whatever has to come */
 #define HV_NOT_MS	400U		/* for what must not come */
-#define HV_WINDOW	64U		/* packets of each class that we say we have room for */
+#define HV_WINDOW	1024U		/* units of messages that we say we hold */
+#define HV_STREAM	131072U		/* bytes of the stream, kept until a frame is whole */
 #define VICTIM_BUF	16384U		/* bytes of a message */
-#define HELD_MAX	256	/* as run loads kfi_verbs */
 #define VICTIM_MEM	(4U << 20)	/* bytes of its region */
 #define VICTIM_KEY	0x1234
-#define VICTIM_AUTH	"a key that both of them know"
 
-/** struct hv_heard - packets of a type: @n: so many; @last: header, @descs: behind it, @body: what the last one had in full */
+/**
+ * struct hv_heard - frames of a type: @n of them
+ * @last: header of the last; @places: its places
+ */
 struct hv_heard {
 	unsigned int		n;
-	struct kvw_packet	last;
-	struct kvw_desc		descs[16];
-	u32			bytes;
-	u8			body[HV_BUF];
+	struct kfw_frame	last;
+	struct kfw_place	places[KFW_PLACES_MAX];
 };
 
 /**
  * struct hv_call - how a connection is to begin
  * @port: of our name: a listener's, though nobody listens
- * @recvs: receives that there are at first, and that are given back; 0: HV_RECVS
- * @hello: instead of a proper one, @len bytes; @bare: without a queue pair that rdma_cm knows, so its events come raw
- * @silent: READY is not said; @packet: @version: others than ours, or 0
+ * @recvs: receives that there are, which are not given back; 0: HV_RECVS
+ * @hello: private data instead of a proper one, @len bytes
+ * @bare: without a queue pair that rdma_cm knows, so its events come raw
+ * @silent: no hello is sent
  */
 struct hv_call {
 	u16		port;
@@ -58,8 +62,6 @@ struct hv_call {
 	u8		len;
 	bool		bare;
 	bool		silent;
-	u16		packet;
-	u8		version;
 };
 
 /**
@@ -99,29 +101,36 @@ struct hv {
 	u64			in_dma;
 	u8			*mem;
 	u64			dma;
-	u32			grant;
-	u32			epoch;
-	struct hv_heard		heard[KVW_TYPES];
+	u32			grant;		/* units that the victim may send us */
+	u32			limit;		/* SENDs that the victim takes */
+	u32			told;		/* SENDs of ours */
+	unsigned int		pongs;
+	bool			accepted;	/* the victim has accepted our hello */
+	u8			*stream;
+	u32			have;
+	struct hv_heard		heard[KFW_TYPES];
 };
 
 /* peer.c: may sleep. 0 or negative */
 struct hv *hv_new(void);
 int hv_call(struct hv *hv, const struct victim *v, const struct hv_call *call);
-struct hv *hv_open(const struct victim *v, u16 port);	/* a proper one, READY; ERR_PTR */
+struct hv *hv_open(const struct victim *v, u16 port);	/* a proper one, accepted; ERR_PTR */
 void hv_close(struct hv *hv);
 int hv_send(struct hv *hv, const void *bytes, u32 len, u32 inv);	/* returns when the victim's device has it; @inv: key, or 0 */
-int hv_say(struct hv *hv, struct kvw_packet *p, const struct kvw_desc *descs, const void *body, u32 len, u32 inv);
-int hv_say_type(struct hv *hv, u8 type, u8 flags);
+/* a SEND with a proper head, to which the victim has a receive */
+int hv_say(struct hv *hv, const void *bytes, u32 len, u16 flags);
+/* a frame, with @len bytes of segments, places and payload behind its header */
+int hv_frame(struct hv *hv, struct kfw_frame *f, const void *rest, u32 len);
+void hv_hello(struct kfw_hello *hello, u16 port);
 void hv_listen(struct hv *hv, unsigned int n);			/* n receives more */
 unsigned int hv_count(struct hv *hv, u8 type);
 bool hv_wait(struct hv *hv, u8 type, unsigned int n, unsigned int ms);	/* has heard so many */
 bool hv_wait_event(struct hv *hv, enum rdma_cm_event_type type, unsigned int ms);
 bool hv_gone(struct hv *hv);
-bool hv_ended(struct hv *hv);					/* the victim has broken off, in time */
-void hv_hello(struct kvw_greeting *g, u16 port);
+bool hv_ended(struct hv *hv);				/* the victim has ended it, in time */
 
 /* cases.c */
-int hv_victim(struct victim *v, const char *node, bool key);	/* opens one, with VICTIM_AUTH or without a key */
+int hv_victim(struct victim *v, const char *node);
 kfi_addr_t hv_knows(struct victim *v, u16 port);		/* the victim's handle of a name of ours */
 
 /**
@@ -144,8 +153,8 @@ struct hostile_case {
 };
 
 extern const struct hostile_case hello_cases[];
-extern const struct hostile_case packet_cases[];
-extern const struct hostile_case rma_cases[];
+extern const struct hostile_case head_cases[];
+extern const struct hostile_case place_cases[];
 extern const struct hostile_case plain_cases[];
 
 bool check(bool truth, const char *what);

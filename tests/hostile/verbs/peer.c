@@ -39,12 +39,64 @@ void hv_listen(struct hv *hv, unsigned int n)
 	}
 }
 
+/*
+ * The bytes that are left begin with a frame, or with the victim's hello. Return: its length, or
+ * 0
+ */
+static u32 hv_parse(struct hv *hv)
+{
+	struct kfw_greeting g;
+	struct hv_heard *heard;
+	struct kfw_frame f;
+	u32 len, parts;
+
+	if (!hv->accepted) {
+		if (hv->have < sizeof(struct kfw_hello))
+			return 0;
+		hv->accepted = !kfw_decode_hello((void *)hv->stream, &g) && g.kind == KFW_ACCEPT;
+		return sizeof(struct kfw_hello);
+	}
+	if (hv->have < sizeof(struct kfw_hdr) ||
+	    kfw_decode((void *)hv->stream, HV_STREAM, &f))
+		return 0;
+	parts = sizeof(struct kfw_hdr) + f.rma_count * sizeof(struct kfw_rma);
+	len = parts + f.places * sizeof(struct kfw_place) + f.payload;
+	if (hv->have < len)
+		return 0;
+	heard = &hv->heard[f.type];
+	heard->last = f;
+	memcpy(heard->places, hv->stream + parts, f.places * sizeof(struct kfw_place));
+	heard->n++;
+	if (f.type == KFW_MSG || f.type == KFW_RTS)
+		hv->grant += kfw_cost(f.payload);
+	return len;
+}
+
+/* A SEND of the victim */
+static void hv_heard(struct hv *hv, const u8 *at, u32 bytes)
+{
+	const struct kvw_head *head = (void *)at;
+	u32 n;
+
+	if (bytes < sizeof(*head))
+		return;
+	spin_lock(&hv->lock);
+	hv->limit = le32_to_cpu(head->limit);
+	hv->pongs += !!(le16_to_cpu(head->flags) & KVW_F_PONG);
+	bytes = min_t(u32, bytes - sizeof(*head), HV_STREAM - hv->have);
+	memcpy(hv->stream + hv->have, head + 1, bytes);
+	hv->have += bytes;
+	while ((n = hv_parse(hv))) {
+		hv->have -= n;
+		memmove(hv->stream, hv->stream + n, hv->have);
+	}
+	spin_unlock(&hv->lock);
+}
+
 /* Receives complete in the order in which they were posted. */
 static void hv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct hv *hv = container_of(wc->wr_cqe, struct hv, recv);
-	struct hv_heard *heard;
-	struct kvw_packet p;
 	u8 *at;
 
 	if (wc->status != IB_WC_SUCCESS) {
@@ -57,17 +109,10 @@ static void hv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		hv->bytes = wc->byte_len;
 		hv->imm = wc->wc_flags & IB_WC_WITH_IMM ? be32_to_cpu(wc->ex.imm_data) : 0;
 		hv->at = at;
-		smp_store_release(&hv->plains, hv->plains + 1);	/* pairs with plain_heard(): what is said of the last */
-	} else if (!kvw_decode((void *)at, wc->byte_len, &p)) {
-		heard = &hv->heard[p.type];
-		spin_lock(&hv->lock);
-		heard->last = p;
-		memcpy(heard->descs, at + p.head, min_t(size_t, p.count, 16) * sizeof(struct kvw_desc));
-		heard->bytes = wc->byte_len - p.head - p.count * sizeof(struct kvw_desc);
-		memcpy(heard->body, at + wc->byte_len - heard->bytes, heard->bytes);
-		heard->n++;
-		hv->grant += kvw_cls(p.type, p.flags) < KVW_CLS;
-		spin_unlock(&hv->lock);
+		/* pairs with plain_heard(): what is said of the last */
+		smp_store_release(&hv->plains, hv->plains + 1);
+	} else {
+		hv_heard(hv, at, wc->byte_len);
 	}
 	if (!hv->deaf)
 		hv_listen(hv, 1);
@@ -103,34 +148,42 @@ int hv_send(struct hv *hv, const void *bytes, u32 len, u32 inv)
 	return min(READ_ONCE(hv->sent), 0) ?: hv_gone(hv) ? -ENOTCONN : 0;
 }
 
-/* Our credits and our epoch are filled in, where the caller has said nothing else. */
-int hv_say(struct hv *hv, struct kvw_packet *p, const struct kvw_desc *descs, const void *body, u32 len, u32 inv)
+int hv_say(struct hv *hv, const void *bytes, u32 len, u16 flags)
 {
-	u8 *bytes = kzalloc(HV_BUF, GFP_KERNEL);
-	u32 at;
-	int cls, ret;
+	u8 *out = kzalloc(HV_BUF, GFP_KERNEL);
+	struct kvw_head *head = (void *)out;
+	int ret = -ENOMEM;
 
-	if (!bytes)
-		return -ENOMEM;
-	for (cls = 0; cls < KVW_CLS; cls++)
-		p->credit[cls] = p->credit[cls] ?: READ_ONCE(hv->grant);
-	p->epoch = p->epoch ?: hv->epoch;
-	at = kvw_encode(p, (void *)bytes);
-	if (descs)
-		memcpy(bytes + at, descs, p->count * sizeof(*descs));
-	at += p->count * sizeof(*descs);
-	if (len)
-		memcpy(bytes + at, body, len);
-	ret = hv_send(hv, bytes, at + len, inv);
-	kfree(bytes);
+	if (!out)
+		return ret;
+	head->limit = cpu_to_le32(READ_ONCE(hv->posted));
+	head->flags = cpu_to_le16(flags);
+	memcpy(head + 1, bytes, len);
+	if (wait_event_timeout(hv->wait, READ_ONCE(hv->limit) - hv->told > KVW_RESERVE ||
+					 hv_gone(hv), msecs_to_jiffies(HV_WAIT_MS)))
+		ret = hv_send(hv, out, sizeof(*head) + len, 0);
+	else
+		ret = -ETIMEDOUT;
+	hv->told++;
+	kfree(out);
 	return ret;
 }
 
-int hv_say_type(struct hv *hv, u8 type, u8 flags)
+/* Our credit is filled in, unless the caller has said something else. */
+int hv_frame(struct hv *hv, struct kfw_frame *f, const void *rest, u32 len)
 {
-	struct kvw_packet p = { .type = type, .flags = flags };
+	u8 *bytes = kzalloc(HV_BUF, GFP_KERNEL);
+	int ret;
 
-	return hv_say(hv, &p, NULL, NULL, 0, 0);
+	if (!bytes)
+		return -ENOMEM;
+	f->credit_msg = f->credit_msg ?: READ_ONCE(hv->grant);
+	f->credit_tag = f->credit_tag ?: HV_WINDOW;
+	kfw_encode(f, (void *)bytes);
+	memcpy(bytes + sizeof(struct kfw_hdr), rest, len);
+	ret = hv_say(hv, bytes, sizeof(struct kfw_hdr) + len, 0);
+	kfree(bytes);
+	return ret;
 }
 
 unsigned int hv_count(struct hv *hv, u8 type)
@@ -172,12 +225,15 @@ bool hv_ended(struct hv *hv)
 	return wait_event_timeout(hv->wait, hv_gone(hv), msecs_to_jiffies(HV_WAIT_MS));
 }
 
-void hv_hello(struct kvw_greeting *g, u16 port)
+void hv_hello(struct kfw_hello *hello, u16 port)
 {
-	*g = (struct kvw_greeting) {
-		.kind = KVW_HELLO, .window = { HV_WINDOW, HV_WINDOW, HV_WINDOW }, .answers = HV_WINDOW,
-		.packet = KVW_PACKET, .incarnation = 77, .stream = get_random_u64() | 1, .port = port,
+	struct kfw_greeting g = {
+		.kind = KFW_HELLO, .ep_type = KFI_EP_RDM, .port = port, .incarnation = 77,
+		.stream = get_random_u64() | 1, .window_msg = HV_WINDOW, .window_tag = HV_WINDOW,
+		.requests = 64, .eager = 4096,
 	};
+
+	kfw_encode_hello(&g, hello);
 }
 
 static int hv_memory(struct hv *hv)
@@ -225,21 +281,17 @@ static int hv_queue_pair(struct hv *hv, const struct hv_call *call)
 
 static int hv_connect(struct hv *hv, const struct hv_call *call)
 {
-	struct rdma_conn_param param = {
-		.private_data = call->hello, .private_data_len = call->len, .responder_resources = 1, .initiator_depth = 1,
-		.retry_count = 7, .rnr_retry_count = 7, .qp_num = hv->qp->qp_num,
+	const struct kvw_front front = {
+		.magic = cpu_to_le32(KVW_MAGIC), .version = KVW_VERSION,
+		.version_min = KVW_VERSION,
 	};
-	struct kvw_greeting g;
-	struct kvw_hello hello;
+	struct rdma_conn_param param = {
+		.private_data = call->hello ?: &front,
+		.private_data_len = call->hello ? call->len : sizeof(front),
+		.responder_resources = 1, .initiator_depth = 1, .retry_count = 7,
+		.rnr_retry_count = 7, .qp_num = hv->qp->qp_num,
+	};
 
-	if (!call->len) {
-		hv_hello(&g, call->port);
-		g.packet = call->packet ?: g.packet;
-		kvw_encode_hello(&g, &hello);
-		hello.version = call->version ?: hello.version;
-		param.private_data = &hello;
-		param.private_data_len = sizeof(hello);
-	}
 	return rdma_connect(hv->id, &param);
 }
 
@@ -253,14 +305,31 @@ struct hv *hv_new(void)
 	init_waitqueue_head(&hv->wait);
 	hv->recv.done = hv_recv_done;
 	hv->send.done = hv_send_done;
-	hv->grant = KVW_FIRST;
+	hv->grant = HV_WINDOW;
+	hv->limit = KVW_FIRST;
 	hv->out = kzalloc(HV_BUF, GFP_KERNEL);
 	hv->in = kzalloc(HV_RECVS * HV_BUF, GFP_KERNEL);
 	hv->mem = kzalloc(HV_MEM, GFP_KERNEL);
-	if (hv->out && hv->in && hv->mem)
+	hv->stream = kvzalloc(HV_STREAM, GFP_KERNEL);
+	if (hv->out && hv->in && hv->mem && hv->stream)
 		return hv;
 	hv_close(hv);
 	return NULL;
+}
+
+/* Say hello, and wait for the answer. */
+static int hv_greet(struct hv *hv, u16 port)
+{
+	struct kfw_hello hello;
+	int ret;
+
+	hv_hello(&hello, port);
+	ret = hv_say(hv, &hello, sizeof(hello), 0);
+	if (ret)
+		return ret;
+	wait_event_timeout(hv->wait, READ_ONCE(hv->accepted) || hv_gone(hv),
+			   msecs_to_jiffies(HV_WAIT_MS));
+	return READ_ONCE(hv->accepted) ? 0 : -ECONNREFUSED;
 }
 
 /* 0: accepted; -ECONNREFUSED: rejected, by what is in @hv->said. */
@@ -287,7 +356,7 @@ int hv_call(struct hv *hv, const struct victim *v, const struct hv_call *call)
 		return ret;
 	if (!hv_wait_event(hv, call->bare ? RDMA_CM_EVENT_CONNECT_RESPONSE : RDMA_CM_EVENT_ESTABLISHED, HV_WAIT_MS))
 		return hv->events & BIT(RDMA_CM_EVENT_REJECTED) ? -ECONNREFUSED : -ETIMEDOUT;
-	return call->bare || call->silent ? 0 : hv_say_type(hv, KVW_READY, 0);
+	return call->bare || call->silent ? 0 : hv_greet(hv, call->port);
 }
 
 struct hv *hv_open(const struct victim *v, u16 port)
@@ -323,6 +392,7 @@ void hv_close(struct hv *hv)
 		ib_dealloc_pd(hv->pd);
 	if (hv->id)
 		rdma_destroy_id(hv->id);
+	kvfree(hv->stream);
 	kfree(hv->mem);
 	kfree(hv->in);
 	kfree(hv->out);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * plain.c - a peer that knows nothing of kfabric, and one that only seems to: at a listener for queue pairs as they are
- * (KFI_PROTO_RDMA_CM_IB_RC).
+ * plain.c - a peer that knows nothing of kfabric, and one that only seems to: at a listener for
+ * queue pairs as they are (KFI_PROTO_RDMA_CM_IB_RC).
  */
 #include <linux/kthread.h>
 #include <linux/slab.h>
@@ -284,7 +284,10 @@ static bool plain_too_long(struct hostile *h)
 	return ok;
 }
 
-/* Who never takes what is sent to him, and who sends where there are no receives: neither keeps an endpoint from being closed. */
+/*
+ * Who never takes what is sent to him, and who sends where there are no receives: neither keeps
+ * an endpoint from being closed.
+ */
 static bool plain_deaf(struct hostile *h)
 {
 	struct plain *p = plain_call(true, false);
@@ -309,7 +312,10 @@ static bool plain_deaf(struct hostile *h)
 	return ok;
 }
 
-/* Who calls, is accepted and says no more: the endpoint hears within the time for it, and has its receives back. */
+/*
+ * Who calls, is accepted and says no more: the endpoint hears within the time for it, and has its
+ * receives back.
+ */
 static bool plain_half(struct hostile *h)
 {
 	struct plain *p = plain_call(false, true);
@@ -327,7 +333,10 @@ static bool plain_half(struct hostile *h)
 	return ok;
 }
 
-/* rdma_cm knows nothing of our queue pair: it is brought up by hand, and the listener is not told. */
+/*
+ * rdma_cm knows nothing of our queue pair: it is brought up by hand, and the listener is not
+ * told.
+ */
 static int plain_up(struct hv *hv)
 {
 	static const enum ib_qp_state states[] = { IB_QPS_INIT, IB_QPS_RTR, IB_QPS_RTS };
@@ -378,8 +387,9 @@ static int plain_leave(struct hv *hv)
 }
 
 /*
- * A message before rdma_cm's last word makes the connection, and is received behind it; so is, behind that, what has gone wrong since: whether
- * or not the consumer could be told of the one before the other.
+ * A message before rdma_cm's last word makes the connection, and is received behind it; so is,
+ * behind that, what has gone wrong since: whether or not the consumer could be told of the one
+ * before the other.
  */
 static bool plain_before_word(int (*send)(struct hv *hv), bool leave)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The traces over libfabric: trace PROVIDER NODE SEED [PART-OF-A-NAME]. Each case has a process of
- * its own, as some providers abort.
+ * The traces over libfabric: trace PROVIDER NODE SEED [PART-OF-A-NAME]. Each case has its own
+ * process, because some providers abort.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -27,7 +27,7 @@ void port_free(void *buf)
 	free(buf);
 }
 
-/* One system call a line: what a case has said stays said when it dies. */
+/* One system call for each line, so that no line is lost when a case dies. */
 void port_line(const char *text)
 {
 	char line[400];
@@ -60,7 +60,7 @@ int port_eq_open(struct kfid_fabric *fabric, struct kfi_eq_attr *attr, struct kf
 	return kfi_eq_open(fabric, attr, eq, NULL);
 }
 
-/* ---- several cases at a time: they mostly wait ---- */
+/* ---- several cases at a time, because they mostly wait ---- */
 
 static struct {
 	pid_t			pid;

@@ -6,7 +6,9 @@
 
 #define LONGEST		8192
 
-/* Receives at @n for messages first, first + 1, ...; each names the message that it has to get. */
+/*
+ * Post receives at @n for messages first, first + 1, ...; each names the message that it expects.
+ */
 static void recv_messages(struct run *r, struct node *n, int first, int count)
 {
 	struct op *op;
@@ -52,7 +54,7 @@ static void empty(struct run *r)
 	collect(r, 2, 0, 0, 2);
 }
 
-/* Messages that come before their receives. */
+/* Messages arrive before their receives. */
 static void unexpected(struct run *r)
 {
 	int i, count = 3 + rnd_below(r, 6);
@@ -65,7 +67,7 @@ static void unexpected(struct run *r)
 	collect(r, count, 0, 0, count);
 }
 
-/* A vector of three sent, a vector of two received. */
+/* A vector of three is sent, and a vector of two received. */
 static void vectors(struct run *r)
 {
 	size_t len = 3 + rnd_below(r, LONGEST - 3), one = rnd_below(r, len / 2),
@@ -83,7 +85,7 @@ static void vectors(struct run *r)
 	collect(r, 1, 0, 0, 1);
 }
 
-/* With and without remote CQ data, in turns. */
+/* Messages with and without remote CQ data in turns. */
 static void cq_data(struct run *r)
 {
 	int i, count = 6;
@@ -117,7 +119,7 @@ static void source(struct run *r)
 	collect(r, 2, 1, 1, 2);
 }
 
-/* Only what asks for a completion has one. */
+/* Only operations that request a completion have one. */
 static void selective(struct run *r)
 {
 	uint64_t asked[4] = { 0, KFI_COMPLETION, 0, KFI_COMPLETION };
@@ -144,7 +146,7 @@ static void selective(struct run *r)
 	collect(r, 2, 0, 0, 5);
 }
 
-/* The buffer is the sender's again at once. */
+/* The sender may reuse its buffer at once. */
 static void inject(struct run *r)
 {
 	size_t most = r->a.info->tx_attr->inject_size;
@@ -182,7 +184,7 @@ static void inject(struct run *r)
 	collect(r, count / 3, 0, 0, count);
 }
 
-/* A message that is longer than its buffer is told of, and the next one is as it should be. */
+/* A message that is longer than its buffer is reported; the next one arrives unchanged. */
 static void truncated(struct run *r)
 {
 	struct op *op = op_new(r, 64);
@@ -206,7 +208,7 @@ static void canceled(struct run *r)
 	collect(r, 0, 0, 0, 1);
 	say_ret(r, "cancel twice", kfi_cancel(&r->b.ep->fid, r->ops[first + which]));
 	say_ret(r, "cancel unknown", kfi_cancel(&r->b.ep->fid, stray));
-	/* The other two are as they were. */
+	/* The other two messages are unaffected. */
 	r->ops[first + (which + 1) % 3]->wants = which == 2 ? 0 : which == 1 ? 1 : 0;
 	r->ops[first + (which + 2) % 3]->wants = which == 2 ? 1 : which == 1 ? 0 : 1;
 	send_message(r, &r->a, 0, 100);
@@ -214,7 +216,7 @@ static void canceled(struct run *r)
 	collect(r, 2, 0, 0, 2);
 }
 
-/* One buffer for many messages; the last that fits gives it back. */
+/* One buffer takes many messages; the last that fits releases it. */
 static void multi_recv(struct run *r)
 {
 	size_t least = 128, len = 1000, used = 0, part;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Nodes: the objects of one side, and how two sides get to talk.
- */
+/* Nodes: the objects of one side, and the connection of two sides. */
 #include "trace.h"
 
 #define CAPS	(KFI_MSG | KFI_TAGGED | KFI_RMA | KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE | \

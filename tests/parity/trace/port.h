@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * port.h - what differs between a kernel with kfabric and a process with libfabric, and nothing
- * else.
+ * port.h - differences between a kernel with kfabric and a process with libfabric.
  *
  * The cases are written with kfabric's names. For libfabric names.h, which run makes from the words
- * in these sources, has a line "#define kfi_send fi_send" for each of them: nothing but the prefix
- * can be renamed there.
+ * in these sources, has a line "#define kfi_send fi_send" for each of them: only the prefix can
+ * differ.
  */
 #ifndef PARITY_PORT_H
 #define PARITY_PORT_H
@@ -30,7 +29,7 @@
 
 /* A member that libfabric's messages do not have */
 #define VECTOR_IS_KVEC	.type = KFI_KVEC,
-/* How long to wait for what has to come: a debug kernel on a busy machine is slow. */
+/* Time limit of an event that must come: a debug kernel on a busy machine is slow. */
 #define PATIENCE_MS	5000
 
 #else
@@ -67,9 +66,9 @@ void *port_alloc(size_t len);		/* zeroed; never NULL in a process */
 void port_free(void *buf);
 void port_line(const char *text);
 uint64_t port_ms(void);
-void port_nap(void);			/* a short while */
+void port_nap(void);			/* sleep a short while */
 
-/* These take a handler in a kernel. */
+/* In a kernel these calls have a handler. */
 int port_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr, struct kfid_cq **cq);
 int port_eq_open(struct kfid_fabric *fabric, struct kfi_eq_attr *attr, struct kfid_eq **eq);
 

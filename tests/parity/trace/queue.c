@@ -55,7 +55,7 @@ static void av_bad_address(struct run *r)
 	say(r, "good addr=%s", addrs[1] == KFI_ADDR_NOTAVAIL ? "notavail" : "given");
 }
 
-/* A peer that was removed is inserted again, and talks. */
+/* A peer that was removed is inserted again, and sends. */
 static void av_again(struct run *r)
 {
 	struct op *rx = op_new(r, 64), *tx = op_message(r, 0, 1 + rnd_below(r, 64));
@@ -124,7 +124,7 @@ static void cq_empty(struct run *r)
 	say_ret(r, "readerr", kfi_cq_readerr(r->a.rxcq, &err, 0));
 }
 
-/* An error stands in the way until it is read. */
+/* An error blocks the queue until it was read. */
 static void cq_error(struct run *r)
 {
 	struct op *op = op_new(r, 8);
@@ -170,7 +170,7 @@ static void cntr_arithmetic(struct run *r)
 	close_said(r, "cntr", &cntr->fid);
 }
 
-/* ---- counters that endpoints feed ---- */
+/* ---- counters bound to endpoints ---- */
 
 static const uint64_t feeds[2][3] = {
 	{ KFI_SEND, KFI_WRITE, KFI_READ }, { KFI_RECV, KFI_REMOTE_WRITE, KFI_REMOTE_READ },

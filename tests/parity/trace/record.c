@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Records: lines, completions and events in a form that is the same everywhere.
- */
+/* Records: lines, completions and events in a form that does not depend on the implementation. */
 #include "trace.h"
 
 #define QUIET_MS	30
@@ -143,7 +141,7 @@ static bool read_one(struct run *r, int queue)
 		return false;
 	memset(s, 0, sizeof(*s));
 	s->src = KFI_ADDR_NOTAVAIL;
-	/* The members of an entry are the first ones of an error's. */
+	/* An error entry begins with the members of an entry. */
 	ret = kfi_cq_readfrom(cq, t, 1, &s->src);
 	if (ret == -KFI_EAVAIL) {
 		s->failed = true;
@@ -192,7 +190,7 @@ bool wait_until(struct run *r, bool (*ready)(struct run *r, void *arg), void *ar
 	return false;
 }
 
-/* By queue, then context or order of arrival: what else the order says is up to chance. */
+/* Sort by queue, then by context or order of arrival; any other order is random. */
 static long long rank(struct run *r, const struct seen *s)
 {
 	long long within = r->by_order && (s->queue & 1) ? s->nr : (s->op + 2LL) * SEEN_MAX + s->nr;
@@ -214,7 +212,7 @@ static void sort_seen(struct run *r)
 }
 
 /*
- * The payload: where in the buffer it lies, its checksum, whether it is the message that was sent.
+ * The payload: its offset in the buffer, its checksum, and whether it is the message that was sent.
  */
 static void add_payload(struct run *r, const struct seen *s)
 {
@@ -288,7 +286,7 @@ void collect(struct run *r, int a_tx, int a_rx, int b_tx, int b_rx)
 	int counts[4] = { 0 }, i;
 	bool done;
 
-	/* What was read while something else was waited for counts. */
+	/* Entries that were read while waiting for others count. */
 	for (i = 0; i < r->nr_seen; i++)
 		counts[r->seen[i].queue]++;
 	do {
@@ -355,9 +353,7 @@ static void say_event_error(struct run *r, struct node *n)
 	end(r);
 }
 
-/*
- * Some of libfabric's providers get a connection going only while both sides look at their queues.
- */
+/* Some providers of libfabric complete a connection only while both sides poll their queues. */
 static void other_side(struct run *r, const struct node *n, union any_event *ev)
 {
 	struct node *other = n == &r->a ? &r->b : &r->a;

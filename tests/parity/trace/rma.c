@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Cases: RMA, from A into a region of B.
- */
+/* Cases: RMA from A into a region of B. */
 #include "trace.h"
 
 #define LEN		8192
@@ -47,7 +45,7 @@ static bool has_landed(struct run *r, void *arg)
 	return is_filled(r, l->buf, l->len, l->msg);
 }
 
-/* A write completes when its buffer is free: the bytes may come later. */
+/* A write completes when its buffer can be reused: the bytes may arrive later. */
 static void say_landed(struct run *r, const char *buf, size_t len, int msg)
 {
 	struct landing l = { buf, len, msg };
@@ -86,7 +84,7 @@ static void write_data(struct run *r)
 
 	if (!open_region(r, &m, KFI_REMOTE_WRITE))
 		return;
-	/* Stays for the message: RMA takes no receive. */
+	/* The receive stays for the message: RMA takes none. */
 	rx->wants = 1;
 	say_ret(r, "recv", kfi_recv(r->b.ep, rx->buf, rx->len, NULL, KFI_ADDR_UNSPEC, rx));
 	say_ret(r, "writedata",
@@ -139,7 +137,7 @@ static void vectors(struct run *r)
 	close_said(r, "mr", &m.mr->fid);
 }
 
-/* What is not allowed fails, moves nothing, and leaves the endpoint as it was. */
+/* An access that is not permitted fails, moves no data, and leaves the endpoint usable. */
 static void refused(struct run *r, struct region *m, bool write, uint64_t at, uint64_t key,
 		    size_t len)
 {

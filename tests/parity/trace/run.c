@@ -134,7 +134,7 @@ struct op *op_message(struct run *r, int msg, size_t len)
 	return op;
 }
 
-/* Of the seed and the case's name, so that a case does the same wherever it stands. */
+/* A function of seed and case name, so that a case does not depend on its position. */
 static uint64_t state_of(uint64_t seed, const char *name)
 {
 	return mix(seed) ^ ((uint64_t)checksum(name, strlen(name)) << 20);

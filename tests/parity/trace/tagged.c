@@ -12,7 +12,7 @@ struct tags {
 	int		order[COUNT];
 };
 
-/* Different tags with all bits, and an order to use them in. */
+/* Draw different tags with random bits, and the order in which they are used. */
 static void draw_tags(struct run *r, struct tags *t)
 {
 	int i;
@@ -70,7 +70,7 @@ static void unexpected(struct run *r)
 	collect(r, COUNT, 0, 0, COUNT);
 }
 
-/* Tags that are the same but for ignored bits come in the order of sending. */
+/* Messages whose tags differ only in ignored bits match in the order of sending. */
 static void ignored(struct run *r)
 {
 	uint64_t base = rnd(r) & ~0xffULL, other = ~base;
@@ -84,7 +84,7 @@ static void ignored(struct run *r)
 	collect(r, 5, 0, 0, 5);
 }
 
-/* Messages without a tag do not get in the way. */
+/* Untagged messages do not match. */
 static void apart(struct run *r)
 {
 	struct op *rx = op_new(r, LONGEST), *tx = op_message(r, 1, 50);
@@ -146,7 +146,7 @@ static void canceled(struct run *r)
 	collect(r, 0, 0, 0, 0);
 }
 
-/* A look at what has come: op is the context and, claiming, the buffer. */
+/* Peek at arrived messages; op is the context and, when claiming, the buffer. */
 static void peek(struct run *r, struct op *op, uint64_t tag, uint64_t flags)
 {
 	struct kvec iov = { op->buf, op->len };
@@ -167,16 +167,16 @@ static void peek_miss(struct run *r)
 	peek(r, op_new(r, LONGEST), rnd(r), KFI_PEEK | KFI_DISCARD);
 }
 
-/* Three messages wait: one is looked at and received, one claimed, one discarded. */
+/* Three messages wait: one is peeked at and received, one claimed, one discarded. */
 static void peek_hit(struct run *r)
 {
 	uint64_t tag = rnd(r);
 	struct op *op;
 	int i;
 
-	/* When the fourth has been received, the others have come. */
+	/* When the fourth was received, the others have arrived. */
 	recv_tag(r, 3, tag + 3, 0);
-	/* Injected: a send that waits may complete before or after it is received. */
+	/* Injected, because a send that waits may complete before or after it is received. */
 	for (i = 0; i < 4; i++) {
 		op = op_message(r, i, 1 + rnd_below(r, 64));
 		say_ret(r, "tinject",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * trace.h - what the cases of the differential traces share.
+ * trace.h - declarations of the cases of the differential traces
  *
- * A case does something with one or two nodes and says what it sees, in records: lines that have to
- * be the same wherever the case runs. Nothing is expected here, and nothing judged: what libfabric
- * did in the same run is the expectation.
+ * A case does something with one or two nodes and prints what it observes, in records: lines that
+ * must be the same wherever the case runs. A case expects nothing: the expectation is what
+ * libfabric did in the same run.
  */
 #ifndef PARITY_TRACE_H
 #define PARITY_TRACE_H
@@ -17,7 +17,7 @@ struct run;
 enum setup {
 	SETUP_NOTHING,		/* only the infos */
 	SETUP_NODE,		/* A, not enabled and without bindings */
-	SETUP_PAIR,		/* A and B know each other */
+	SETUP_PAIR,		/* A and B know each other's addresses */
 	SETUP_LISTEN,		/* B listens, A has a connected kind of endpoint */
 	SETUP_CONNECTED,	/* A and B are connected */
 };
@@ -50,7 +50,7 @@ struct node {
 	size_t			addrlen;
 };
 
-/* All open calls answer 0 or have said what failed. */
+/* Returns 0 if all open calls did; otherwise the record of the failed call was printed. */
 int nodes_open(struct run *r);
 void nodes_close(struct run *r);
 int node_queues(struct run *r, struct node *n);
@@ -67,9 +67,9 @@ void close_said(struct run *r, const char *what, struct kfid *fid);
 
 /**
  * struct op - an operation, or a buffer
- * @room: first, for providers that want room in a context
- * @id: what its completions are called
- * @wants: message that has to be in the buffer when it completes, or NO_MESSAGE
+ * @room: first, for providers that need room in a context
+ * @id: name of its completions
+ * @wants: message that must be in the buffer when it completes, or NO_MESSAGE
  */
 struct op {
 	struct kfi_context2	room;
@@ -80,7 +80,7 @@ struct op {
 };
 
 struct op *op_new(struct run *r, size_t len);
-/* A buffer with message number @msg, of @len bytes. */
+/* Return a buffer of @len bytes with message number @msg. */
 struct op *op_message(struct run *r, int msg, size_t len);
 void fill(struct run *r, char *buf, size_t len, int msg);
 bool is_filled(struct run *r, const char *buf, size_t len, int msg);
@@ -102,10 +102,13 @@ struct seen {
 
 /**
  * struct run - a case that runs
- * @a: @b: the nodes
- * @provider: @node: what to ask getinfo for
- * @seed: of the whole run; @state of the random numbers, a function of seed and case
- * @sources: records of receives say who sent
+ * @a: node A
+ * @b: node B
+ * @provider: argument of getinfo
+ * @node: argument of getinfo
+ * @seed: of all cases
+ * @state: of the random numbers, a function of seed and case
+ * @sources: records of receives have the sender
  * @by_order: records of receives are in the order of arrival, else by context
  */
 struct run {
@@ -126,7 +129,7 @@ uint64_t rnd(struct run *r);
 uint64_t rnd_below(struct run *r, uint64_t below);
 void shuffle(struct run *r, int *order, int count);
 
-/* "CASE: what key=value ..."; add() goes on, say() and end() finish the line. */
+/* Print "CASE: what key=value ...". add() continues the line, say() and end() finish it. */
 void __printf(2, 3) add(struct run *r, const char *fmt, ...);
 void __printf(2, 3) say(struct run *r, const char *fmt, ...);
 void end(struct run *r);
@@ -135,17 +138,17 @@ const char *error_name(long err);
 void add_flags(struct run *r, uint64_t flags);
 
 /*
- * Wait for so many completions of each queue, and a little longer for what is too much, then make
+ * Wait for this number of completions of each queue, and a little longer for more, then print
  * records of all.
  */
 void collect(struct run *r, int a_tx, int a_rx, int b_tx, int b_rx);
-/* Read an event and make a record of it; its info is the caller's if asked for. */
+/* Read an event and print a record of it; @info returns its info if it is not NULL. */
 void say_event(struct run *r, struct node *n, struct kfi_info **info);
 
-/* Until @ready or a time-out; keeps the queues going meanwhile. */
+/* Wait until @ready or the time limit; keep the queues going meanwhile. */
 bool wait_until(struct run *r, bool (*ready)(struct run *r, void *arg), void *arg);
 
-/* A post that is told to come again does, for a while: connections may still have to be made. */
+/* Repeat a post that returns -EAGAIN for a while: it may wait for a connection. */
 #define POST(r, call)									\
 ({											\
 	uint64_t __until = port_ms() + PATIENCE_MS;				\
@@ -157,10 +160,10 @@ bool wait_until(struct run *r, bool (*ready)(struct run *r, void *arg), void *ar
 })
 void keep_going(struct run *r);
 
-/* ---- a whole run ---- */
+/* ---- all cases ---- */
 
 int trace_count(void);
-/* The nr-th case in the order that the seed gives. */
+/* Return case number @nr in the order that the seed gives. */
 const struct trace_case *trace_case(uint64_t seed, int nr);
 void trace_run(struct run *r, const struct trace_case *c);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commits the fault named by its parameter, so that the bed of all other tests
- * can be seen to notice: a bed that stays green here would prove nothing.
+ * Causes the fault that its parameter names. Tests in this environment must detect each of them;
+ * otherwise their results would prove nothing.
  */
 #include <linux/delay.h>
 #include <linux/module.h>

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What the client's messages mean: a table of commands, each with the least that its body must
- * hold.
- */
+/* Messages of the client: a table of commands, each with the minimum length of its body. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +7,6 @@
 
 #include "device.h"
 #include "protocol.h"
-#include "util.h"
 
 struct request {
 	struct device *dev;
@@ -43,9 +39,7 @@ static int do_version(struct request *rq)
 	return answer(rq, 0, &mine, offsetof(typeof(mine), json) + strlen(mine.json) + 1);
 }
 
-/*
- * Memory without a file is memory that we can't touch: the guest's DMA to it fails, as it should.
- */
+/* This process can't access memory without a file: DMA of the guest to it fails, as it should. */
 static int do_dma_map(struct request *rq)
 {
 	const struct vfu_map *map = (const void *)rq->msg->body;
@@ -87,8 +81,8 @@ static uint64_t region_size(const struct device *dev, uint32_t index)
 }
 
 /*
- * No region may be mapped by the client: translation and limits hold because every access comes by
- * here.
+ * The client may not map any region: every access must come here, so that translation and limits
+ * hold.
  */
 static int do_region_info(struct request *rq)
 {
@@ -114,7 +108,7 @@ static int do_irq_info(struct request *rq)
 	return answer(rq, 0, &info, sizeof(info));
 }
 
-/* Vectors beyond the descriptors that came along lose theirs. */
+/* Vectors beyond the number of descriptors in the message lose theirs. */
 static void take_irqs(struct device *dev, const struct vfu_set_irqs *set, struct vfu_message *msg)
 {
 	for (unsigned int i = 0; i < set->count; i++) {
@@ -219,7 +213,7 @@ int client_message(struct device *dev, struct vfu_message *msg)
 	struct request rq = { dev, msg };
 	uint16_t command = msg->header.command;
 
-	/* the outcome of an interrupt message that we sent; there is nobody to tell */
+	/* the result of an interrupt message of this device, which nothing needs */
 	if ((msg->header.flags & VFU_TYPE_MASK) == VFU_TYPE_REPLY)
 		return 0;
 	if (command >= ARRAY_SIZE(commands) || !commands[command].handle)

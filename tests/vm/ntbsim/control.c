@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "control.h"
-#include "stats.h"
-#include "util.h"
+#include "protocol.h"
 #include "world.h"
 
 #define WORDS		6
@@ -25,7 +24,7 @@ struct command {
 	cJSON *answer;
 };
 
-/* What a row of the table gets: the numbers among its words, in their order. */
+/* Arguments of a row of the table: the numbers among its words, in order */
 struct target {
 	struct link *link;
 	struct ioat *ioat;
@@ -114,7 +113,7 @@ static void do_lose(struct command *cmd, const struct target *t)
 	atomic_store(&t->dev->lose_irqs, t->number[0]);
 }
 
-/* L: a link's number, D: a device, E: an engine, N: a number; all else stands for itself. */
+/* L: number of a link, D: device, E: engine, N: a number; other words are literal */
 static const struct {
 	const char *pattern;
 	do_t *run;
@@ -229,7 +228,7 @@ char *control_command(struct world *world, char *line)
 	for (word = strtok_r(line, " \r\n", &save); word && cmd.words < WORDS;
 	     word = strtok_r(NULL, " \r\n", &save))
 		cmd.word[cmd.words++] = word;
-	if (word)	/* more than any command has */
+	if (word)	/* more words than any command has */
 		cmd.words = 0;
 	cmd.answer = cJSON_CreateObject();
 	run(&cmd);
@@ -271,4 +270,59 @@ void control_serve(struct world *world, int listener)
 		fclose(out);
 	if (in)
 		fclose(in);
+}
+
+/*
+ * Counters and states as JSON. Every counter is always present, so that a misspelled name in a
+ * reader is an error.
+ */
+
+static const struct {
+	const char *name;
+	const char *meaning;
+} texts[] = {
+#define COUNTER_TEXT(name, meaning) { #name, meaning },
+	COUNTER_TABLE(COUNTER_TEXT)
+#undef COUNTER_TEXT
+};
+
+void stats_explain(cJSON *to)
+{
+	for (unsigned int i = 0; i < COUNTERS; i++)
+		cJSON_AddStringToObject(to, texts[i].name, texts[i].meaning);
+}
+
+static void add_device(cJSON *devices, const struct device *dev)
+{
+	cJSON *one = cJSON_AddObjectToObject(devices, dev->name);
+
+	for (unsigned int i = 0; i < COUNTERS; i++)
+		cJSON_AddNumberToObject(one, texts[i].name, (double)counted(&dev->counters, i));
+}
+
+static void add_link(cJSON *links, struct link *link)
+{
+	cJSON *one = cJSON_CreateObject();
+
+	pthread_rwlock_rdlock(&link->lock);
+	cJSON_AddBoolToObject(one, "carries", link->carries);
+	cJSON_AddBoolToObject(one, "shown", link->shown);
+	cJSON_AddBoolToObject(one, "held_down", link->held_down);
+	cJSON_AddBoolToObject(one, "stuck", link->stuck);
+	cJSON_AddNumberToObject(one, "delay_ms", link->delay_ms);
+	cJSON_AddNumberToObject(one, "flaps_left", link->flaps);
+	pthread_rwlock_unlock(&link->lock);
+	cJSON_AddItemToArray(links, one);
+}
+
+void stats_add(struct world *world, cJSON *to)
+{
+	cJSON *devices = cJSON_AddObjectToObject(to, "devices");
+	cJSON *links = cJSON_AddArrayToObject(to, "links");
+	struct device *dev;
+
+	for (unsigned int n = 0; (dev = world_device(world, n)); n++)
+		add_device(devices, dev);
+	for (unsigned int n = 0; n < world->links; n++)
+		add_link(links, &world->link[n]);
 }

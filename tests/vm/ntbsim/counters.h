@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a device counts: exact, from its first connection on. A reader takes differences. */
+/* Counters of a device: exact, from its first connection on. A reader computes differences. */
 #ifndef NTBSIM_COUNTERS_H
 #define NTBSIM_COUNTERS_H
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* One row a counter: name, and what it means. */
+/* One row for each counter: name, description */
 #define COUNTER_TABLE(ROW) \
 	ROW(connections,	"clients that have connected") \
 	ROW(resets,		"resets asked for by the client") \
@@ -50,7 +50,7 @@ struct counters {
 	_Atomic uint64_t value[COUNTERS];
 };
 
-/* Counters have no order among themselves. */
+/* Relaxed: counters are not ordered among themselves. */
 static inline void count_add(struct counters *counters, enum counter which, uint64_t amount)
 {
 	atomic_fetch_add_explicit(&counters->value[which], amount, memory_order_relaxed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The life of a device: one client after another, messages and work in turn. */
+/* A device: one client after another, messages and work in turns. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -11,9 +11,8 @@
 
 #include "device.h"
 #include "protocol.h"
-#include "util.h"
 
-/* A client that takes no message for so long has stopped. */
+/* A client that takes no message for this long has stopped. */
 #define SEND_SECONDS 2
 
 int device_init(struct device *dev, const struct device_ops *ops, const struct pci_identity *id,
@@ -89,7 +88,7 @@ int device_message(struct device *dev, uint64_t address, const void *data, size_
 	pthread_mutex_lock(&dev->send_lock);
 	if (dev->fd >= 0)
 		rc = vfu_dma_write(dev->fd, dev->next_id++, address, data, len);
-	/* half a message may be on the stream */
+	/* half a message may have been sent */
 	if (rc && rc != -ENOTCONN)
 		shutdown(dev->fd, SHUT_RDWR);
 	pthread_mutex_unlock(&dev->send_lock);
@@ -106,7 +105,7 @@ static void set_client(struct device *dev, int fd)
 	pthread_rwlock_unlock(dev->lock);
 }
 
-/* What the guest had is gone before the next one may come. */
+/* The guest's state is gone before the next client may connect. */
 static void lose_client(struct device *dev)
 {
 	int fd = dev->fd;
@@ -120,7 +119,7 @@ static void lose_client(struct device *dev)
 	device_reset(dev);
 }
 
-/* Wait for a message no longer than until there is work to do. */
+/* Wait for a message, but no longer than until there is work to do. */
 static bool has_message(struct device *dev, long microseconds)
 {
 	struct pollfd p = { .fd = dev->fd, .events = POLLIN };

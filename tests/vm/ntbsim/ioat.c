@@ -15,9 +15,9 @@ uint64_t ioat_now(void)
 }
 
 /*
- * A channel sends one interrupt and is then silent until the driver has looked and says so:
- * ioat_cleanup_event() ends with IOAT_CHANCTRL_RUN, which has INT_REARM in it. What happens in
- * between is not forgotten.
+ * A channel sends one interrupt and no other until the driver has handled it and sets INT_REARM,
+ * which is part of IOAT_CHANCTRL_RUN at the end of ioat_cleanup_event(). An interrupt in between is
+ * sent then.
  */
 void ioat_interrupt(struct ioat *ioat, unsigned int number)
 {
@@ -26,7 +26,7 @@ void ioat_interrupt(struct ioat *ioat, unsigned int number)
 	ch->waiting = !ch->armed || !(ioat->interrupts & IOAT_INTRCTRL_MASTER);
 	if (ch->waiting)
 		return;
-	/* who has not heard won't rearm: a lost interrupt is to be one, not the last */
+	/* without the interrupt the driver won't rearm: only this one is to get lost */
 	ch->armed = !device_interrupt(&ioat->dev, number);
 }
 
@@ -43,8 +43,8 @@ static void control_written(struct ioat *ioat, unsigned int number, uint16_t val
 }
 
 /*
- * A reset forgets all but CHANCTRL: ioat_restart_channel() sets "the completion address register
- * again", but nobody does that with the control bits after ioat_reboot_chan().
+ * A reset clears all but CHANCTRL: ioat_restart_channel() sets "the completion address register
+ * again", but nothing restores the control bits after ioat_reboot_chan().
  */
 static void reset_channel(struct ioat_channel *ch)
 {
@@ -52,8 +52,8 @@ static void reset_channel(struct ioat_channel *ch)
 }
 
 /*
- * ioat_reset_sync(), ioat_quiesce(): both wait until the channel says that it has come to rest.
- * Here it has at once.
+ * ioat_reset_sync() and ioat_quiesce() wait until the channel reports that it is idle. Here it is
+ * at once.
  */
 static void command_written(struct ioat_channel *ch, uint8_t value)
 {
@@ -75,7 +75,10 @@ static void chain_written(struct ioat_channel *ch)
 	ch->done = 0;
 }
 
-/* Who is halted stays so until its errors are cleared: ioat_eh() does that before it restarts. */
+/*
+ * A halted channel stays halted until its errors are cleared, which ioat_eh() does before it
+ * restarts.
+ */
 static void count_written(struct ioat_channel *ch, uint16_t value)
 {
 	ch->count = value;
@@ -88,7 +91,7 @@ static void put(void *image, unsigned int offset, uint64_t value, size_t len)
 	memcpy((uint8_t *)image + offset, &value, len);
 }
 
-/* What a channel's registers say, all of them. */
+/* All registers of a channel */
 static void channel_image(const struct ioat_channel *ch, uint8_t image[IOAT_HEADER])
 {
 	memset(image, 0, IOAT_HEADER);
@@ -108,7 +111,7 @@ static void header_image(const struct ioat *ioat, uint8_t image[IOAT_HEADER])
 	image[IOAT_XFERCAP] = IOAT_XFERCAP_LOG;
 	image[IOAT_INTRCTRL] = ioat->interrupts;
 	image[IOAT_VER] = IOAT_VER_3_4;
-	/* the capabilities at 0x10 are none: it copies, and that is all */
+	/* the capabilities at 0x10 are 0: it only copies */
 }
 
 static void cpu_read(struct device *dev, unsigned int bar, uint64_t offset, void *data, size_t len)
@@ -131,7 +134,7 @@ static void cpu_read(struct device *dev, unsigned int bar, uint64_t offset, void
 	memcpy(data, image + offset, len);
 }
 
-/* Both halves of an address may come by themselves: ioat_set_chainaddr(). */
+/* Each half of an address may be written alone: ioat_set_chainaddr(). */
 static bool put_half(uint64_t *address, unsigned int at, uint64_t offset, const void *data,
 		     size_t len)
 {
@@ -162,7 +165,7 @@ static bool channel_write(struct ioat *ioat, unsigned int number, uint64_t offse
 		ch->error &= ~value;
 	else if (offset == IOAT_CHANERR_MASK && len == 4)
 		ch->error_mask = value;
-	else	/* written by ioat3_dma_probe(), to make an engine faster that is one */
+	else	/* written by ioat3_dma_probe() to configure other engines */
 		return offset == IOAT_DCACTRL && len == 4;
 	return true;
 }
@@ -192,7 +195,7 @@ static bool has_work(const struct ioat_channel *ch)
 	return ch->state == IOAT_ACTIVE && ch->done != ch->count;
 }
 
-/* A turn of one channel; microseconds until it may have its next, or DEVICE_IDLE. */
+/* A turn of one channel. Return: microseconds until its next turn, or DEVICE_IDLE */
 static long turn(struct ioat *ioat, unsigned int number)
 {
 	struct ioat_channel *ch = &ioat->channel[number];
@@ -208,7 +211,7 @@ static long turn(struct ioat *ioat, unsigned int number)
 	return ch->ready_at > now ? (long)(ch->ready_at - now) : 0;
 }
 
-/* Each channel has its turn; registers are served between turns. */
+/* Each channel has a turn; register accesses are served between turns. */
 static long work(struct device *dev)
 {
 	struct ioat *ioat = (struct ioat *)dev;
@@ -252,7 +255,7 @@ int ioat_init(struct ioat *ioat, struct host *host, char side, const char *path)
 	ioat->host = host;
 	ioat->id = (struct pci_identity) {
 		.device = IOAT_DEVICE_ID,
-		.class = 0x088000,	/* a system peripheral of another kind */
+		.class = 0x088000,	/* system peripheral, other */
 		.revision = 4,
 		.vectors = IOAT_CHANNELS,
 		.msix_table = IOAT_MSIX_TABLE,

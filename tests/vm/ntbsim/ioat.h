@@ -23,11 +23,11 @@ struct ioat_channel {
 	enum ioat_state state;
 	uint16_t control;
 	uint16_t count;		/* DMACOUNT: descriptors of this chain that may be executed */
-	uint16_t done;		/* ... that have been */
+	uint16_t done;		/* ... that were executed */
 	uint64_t chain;
-	uint64_t next;		/* the descriptor to come */
-	uint64_t last;		/* the last completed one, 0 if none of this chain is */
-	uint64_t completion;	/* where completion records go */
+	uint64_t next;		/* address of the next descriptor */
+	uint64_t last;		/* address of the last completed one, 0 if none of this chain is */
+	uint64_t completion;	/* address of completion records */
 	uint32_t error;
 	uint32_t error_mask;
 	bool armed;		/* may send its next interrupt */
@@ -35,7 +35,7 @@ struct ioat_channel {
 	uint64_t ready_at;	/* us: the present descriptor takes until then (slow DMA) */
 };
 
-/* Only the device's thread touches channels; the switches are anybody's. */
+/* Only the device's thread uses channels; any thread may change the switches. */
 struct ioat {
 	struct device dev;	/* first */
 	struct host *host;
@@ -47,14 +47,13 @@ struct ioat {
 	/* switches */
 	atomic_uint fail_in;	/* the n-th copy from now on fails; 0: none */
 	atomic_uint fail_with;	/* IOAT_ERR_READ_DATA or _WRITE_DATA */
-	atomic_uint slow_us;	/* more time for each copy */
+	atomic_uint slow_us;	/* additional time of each copy */
 };
 
 int ioat_init(struct ioat *ioat, struct host *host, char side, const char *path);
 
 /*
- * For ioat.c: ioat_run.c executes descriptors, up to what one turn may take; true if there are more
- * to come at once.
+ * For ioat.c: ioat_run.c executes descriptors, as many as one turn permits. Return: are there more?
  */
 bool ioat_run(struct ioat *ioat, unsigned int number);
 void ioat_interrupt(struct ioat *ioat, unsigned int number);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Registers and descriptors of the Intel I/OAT DMA engine, version 3, as in
- * drivers/dma/ioat/registers.h and hw.h. What the engine does with them is told by the code in
- * dma.c and init.c that waits for it; ioat.c names the functions.
+ * drivers/dma/ioat/registers.h and hw.h. The behaviour of the engine follows from the code in dma.c
+ * and init.c that expects it; ioat.c names the functions.
  */
 #ifndef NTBSIM_IOAT_REGS_H
 #define NTBSIM_IOAT_REGS_H

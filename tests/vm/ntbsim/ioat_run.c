@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The execution of descriptors. A descriptor is fetched once, then looked at: the guest may change
- * it any time.
+ * Execution of descriptors. A descriptor is read once, then checked: the guest may change it at any
+ * time.
  */
 #include <string.h>
 
-#include "host.h"
+#include "world.h"
 #include "ioat.h"
 
-/* One turn of a channel: so much, then others and the registers have theirs. */
+/* Limits of one turn of a channel, after which other channels and registers have a turn */
 #define TURN_DESCRIPTORS	64
 #define TURN_BYTES		(4u << 20)
 
@@ -24,8 +24,8 @@ static bool write_completion(struct ioat *ioat, struct ioat_channel *ch)
 }
 
 /*
- * ioat_cleanup() looks for a halt in the completion record and for its reason in CHANERR; all but
- * read and write errors are a BUG() to ioat_eh(), as only a driver's own mistake can cause them.
+ * ioat_cleanup() looks for a halt in the completion record and for its cause in CHANERR; ioat_eh()
+ * calls BUG() for all but read and write errors, because only a driver can cause the others.
  */
 static void halt(struct ioat *ioat, unsigned int number, uint32_t error)
 {
@@ -50,7 +50,7 @@ static uint32_t fetch(struct ioat *ioat, struct ioat_channel *ch, struct ioat_de
 	return 0;
 }
 
-/* The switch that makes the n-th copy fail. */
+/* The switch that makes the n-th copy fail */
 static uint32_t fail_now(struct ioat *ioat)
 {
 	unsigned int left = atomic_load(&ioat->fail_in);
@@ -92,7 +92,7 @@ static uint32_t execute(struct ioat *ioat, const struct ioat_descriptor *desc)
 	return 0;
 }
 
-/* The descriptor is done: say so where it wants that. */
+/* The descriptor was executed: report it as it requests. */
 static uint32_t complete(struct ioat *ioat, unsigned int number, const struct ioat_descriptor *desc)
 {
 	struct ioat_channel *ch = &ioat->channel[number];
@@ -109,7 +109,7 @@ static uint32_t complete(struct ioat *ioat, unsigned int number, const struct io
 	return 0;
 }
 
-/* Slow DMA: a copy begins when its time is over. True if it has to wait. */
+/* Slow DMA: a copy begins after its delay. Return: does it have to wait? */
 static bool wait_for(struct ioat *ioat, struct ioat_channel *ch)
 {
 	uint32_t slow = atomic_load(&ioat->slow_us);

@@ -16,7 +16,7 @@ void link_init(struct link *link, unsigned int delay_ms, int wake)
 	link->wake = wake;
 	link->up_at = LINK_NEVER;
 	link->flap_at = LINK_NEVER;
-	/* registers must not starve while two engines keep the bridge busy */
+	/* register accesses must not starve while two engines keep the bridge busy */
 	pthread_rwlockattr_init(&attr);
 	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&link->lock, &attr);
@@ -35,7 +35,7 @@ static void wake(struct link *link)
 {
 	uint64_t one = 1;
 
-	/* a full counter wakes as well */
+	/* if the counter is full, the thread wakes up anyway */
 	if (write(link->wake, &one, sizeof(one)) < 0)
 		return;
 }
@@ -97,7 +97,7 @@ void link_stick(struct link *link, bool stuck)
 	show(link);
 }
 
-/* Down, up, down, up: it ends up. */
+/* Down, up, down, up: the last state is up. */
 static void flap_tick(struct link *link, uint64_t now)
 {
 	if (now < link->flap_at)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "control.h"
-#include "util.h"
+#include "protocol.h"
 #include "world.h"
 
 static struct world world;
@@ -77,7 +77,7 @@ static bool parse_options(int argc, char **argv, struct world_options *options)
 	return good && optind + 1 == argc;
 }
 
-/* Links have times of their own: training, flaps. Milliseconds until the next, -1 for never. */
+/* Handle times of links: training, flaps. Return: milliseconds until the next one, -1 for none */
 static int tick(void)
 {
 	uint64_t now = link_now(), next = LINK_NEVER, at;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The memory of a guest: ranges of files that the client maps for a device, and copying in them. */
+/* The memory of a guest: ranges of files that the client maps for a device, and copies in them. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -28,7 +28,7 @@ void memory_clear(struct memory *mem)
 	pthread_rwlock_unlock(&mem->lock);
 }
 
-/* The place of the first range that ends behind @address. */
+/* Index of the first range that ends behind @address */
 static unsigned int place_of(const struct memory *mem, uint64_t address)
 {
 	unsigned int low = 0, high = mem->ranges;
@@ -44,7 +44,7 @@ static unsigned int place_of(const struct memory *mem, uint64_t address)
 	return low;
 }
 
-/* Pages behind the end of a file kill who touches them: they are not mapped in the first place. */
+/* An access to a page behind the end of a file is a fatal signal, so such pages are not mapped. */
 static bool file_has(int fd, uint64_t offset, uint64_t size)
 {
 	struct stat st;
@@ -105,7 +105,7 @@ int memory_unmap(struct memory *mem, uint64_t address, uint64_t size)
 	return 0;
 }
 
-/* The place of @address here, and how many of @len bytes lie there in one piece. Under the lock. */
+/* Translate @address; *@len is limited to contiguous bytes. Under the lock. */
 static uint8_t *piece(const struct memory *mem, uint64_t address, size_t *len, bool write)
 {
 	unsigned int at = place_of(mem, address);
@@ -136,10 +136,7 @@ static bool all_there(const struct memory *mem, uint64_t address, size_t len, bo
 	__atomic_store_n((type *)(void *)to, __atomic_load_n((const type *)(const void *)from, __ATOMIC_RELAXED), \
 			 __ATOMIC_RELEASE)
 
-/*
- * The guests look at these bytes while we move them: an index that is written must not be seen
- * half.
- */
+/* Guests read these bytes while they are copied: they must not see half of an index. */
 static void move(uint8_t *to, const uint8_t *from, size_t len)
 {
 	bool aligned = !(((uintptr_t)to | (uintptr_t)from) & (len - 1));
@@ -213,7 +210,7 @@ int memory_copy(struct memory *to, uint64_t target, struct memory *from, uint64_
 {
 	int rc = 0;
 
-	/* Two locks for reading, whose writers hold no other lock: no order is needed. */
+	/* Two locks for reading. A writer holds no other lock, so they have no order. */
 	pthread_rwlock_rdlock(&from->lock);
 	pthread_rwlock_rdlock(&to->lock);
 	if (!all_there(from, source, len, false))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The memory of a guest as one of its devices sees it: what the client has mapped for it. */
+/* The memory of a guest for one of its devices: what the client has mapped for it. */
 #ifndef NTBSIM_MEMORY_H
 #define NTBSIM_MEMORY_H
 
@@ -13,26 +13,26 @@
 struct memory_range {
 	uint64_t address;	/* on the guest's bus */
 	uint64_t size;
-	uint8_t *host;		/* where it is here */
+	uint8_t *host;		/* where it is mapped here */
 	bool writable;
 };
 
-/* @lock is held for reading while bytes are touched, for writing while ranges come and go. */
+/* @lock is held for reading while bytes are accessed, for writing while ranges change. */
 struct memory {
 	pthread_rwlock_t lock;
-	struct memory_range range[MEMORY_RANGES];	/* by address, disjoint */
+	struct memory_range range[MEMORY_RANGES];	/* sorted by address, disjoint */
 	unsigned int ranges;
 };
 
 void memory_init(struct memory *mem);
 void memory_clear(struct memory *mem);
 
-/* All return 0 or a negative errno. The file descriptor stays the caller's. */
+/* All return 0 or a negative errno. The caller keeps the file descriptor. */
 int memory_map(struct memory *mem, uint64_t address, uint64_t size, int fd, uint64_t offset,
 	       bool writable);
 int memory_unmap(struct memory *mem, uint64_t address, uint64_t size);
 
-/* -EFAULT: not all of it is there, and nothing has been touched. */
+/* -EFAULT: not all of it is mapped; then nothing was copied. */
 int memory_read(struct memory *mem, uint64_t address, void *data, size_t len);
 int memory_write(struct memory *mem, uint64_t address, const void *data, size_t len);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The registers of one NTB. An access lies within one register, or is refused; writes change the
- * writable bits in place and then do what the register's row says.
+ * The registers of one NTB. An access is within one register, or is refused; a write changes the
+ * writable bits and then has the effect in the register's row.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 
 #include "link.h"
 #include "ntb.h"
-#include "util.h"
 #include "window.h"
 
 struct ntb_register;
@@ -19,9 +18,9 @@ typedef void effect_t(struct ntb *ntb, const struct ntb_register *row, unsigned 
 struct ntb_register {
 	unsigned int offset;
 	unsigned int width;
-	unsigned int number;	/* how many follow one another */
+	unsigned int number;	/* number of consecutive registers */
 	uint64_t writable;
-	effect_t *effect;	/* of a write, which is in place already; @old is what was there */
+	effect_t *effect;	/* called after a write; @old is the previous value */
 };
 
 static struct ntb *peer_of(const struct ntb *ntb)
@@ -54,7 +53,7 @@ static void fire(struct ntb *ntb, uint64_t bits)
 }
 
 /*
- * A message for each edge of "pending and not masked": one that finds the bit set is swallowed, see
+ * A message for each edge of "pending and not masked". A bit that is set already sends none, see
  * ntb_db_clear().
  */
 void ntb_raise(struct ntb *ntb, uint64_t bits)
@@ -97,9 +96,7 @@ static void status_written(struct ntb *ntb, const struct ntb_register *row, unsi
 	set_value(ntb, at, old & ~ntb_value(ntb, at, 8), 8);
 }
 
-/*
- * ntb_db_clear_mask(): what is pending while its mask bit goes from set to clear causes an event.
- */
+/* ntb_db_clear_mask(): a bit that is pending when its mask bit is cleared causes an event. */
 static void mask_written(struct ntb *ntb, const struct ntb_register *row, unsigned int at,
 			 uint64_t old)
 {
@@ -160,7 +157,10 @@ static const struct ntb_register map[] = {
 	{ NTB_EM_BAR0,		8, 3, 0 },
 };
 
-/* The register that holds all of an access, and where it begins; NULL if there is none. */
+/*
+ * Find the register that contains the whole access, and the offset of the access; NULL if there is
+ * none.
+ */
 static const struct ntb_register *find(uint64_t offset, size_t len, unsigned int *at)
 {
 	for (const struct ntb_register *row = map; row < map + ARRAY_SIZE(map); row++) {
@@ -172,7 +172,7 @@ static const struct ntb_register *find(uint64_t offset, size_t len, unsigned int
 	return NULL;
 }
 
-/* What the peer's scratchpads say; ones if nobody answers. */
+/* Scratchpads of the peer; ones if there is no peer. */
 static uint64_t peer_spad(const struct ntb *ntb, unsigned int at)
 {
 	if (!window_open(ntb))
@@ -208,7 +208,7 @@ bool ntb_write_register(struct ntb *ntb, uint64_t offset, const void *data, size
 	if (!row)
 		return false;
 	old = ntb_value(ntb, at, row->width);
-	/* of ones that clear, those that are not written are zeros */
+	/* bytes that are not written must not clear bits */
 	new = row->effect == status_written ? 0 : old;
 	memcpy((uint8_t *)&new + (offset - at), data, len);
 	set_value(ntb, at, (old & ~row->writable) | (new & row->writable), row->width);
@@ -291,7 +291,7 @@ int ntb_init(struct ntb *ntb, struct link *link, unsigned int side, unsigned int
 	ntb->side = side;
 	ntb->id = (struct pci_identity) {
 		.device = NTB_DEVICE_ID,
-		.class = 0x068000,	/* a bridge of another kind */
+		.class = 0x068000,	/* bridge, other */
 		.revision = 4,
 		.vectors = NTB_MSIX_VECTORS,
 		.msix_table = NTB_MSIX_TABLE,

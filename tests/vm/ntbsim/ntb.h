@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * One end of a bridge: registers, doorbells, scratchpads, and the windows into the guest's memory.
- */
+/* One end of a bridge: registers, doorbells, scratchpads, and windows into the guest's memory. */
 #ifndef NTBSIM_NTB_H
 #define NTBSIM_NTB_H
 
@@ -24,18 +22,15 @@ struct ntb {
 int ntb_init(struct ntb *ntb, struct link *link, unsigned int side, unsigned int number,
 	     const uint64_t *window, const char *path);
 
-/* Below: under the link's lock, for writing. */
-/* The events of these bits happen: an interrupt for each that was not pending and is not masked. */
+/* The following: under the link's lock, for writing. */
+/* Set these bits: an interrupt for each that was not pending and is not masked. */
 void ntb_raise(struct ntb *ntb, uint64_t bits);
 bool ntb_enabled(const struct ntb *ntb);
 void ntb_show_link(struct ntb *ntb, bool up);
-/*
- * An access to registers, of the own CPU or a DMA engine beside it; false if there is no such
- * register.
- */
+/* Access registers, by the own CPU or DMA engine. Return: false if there is no such register */
 bool ntb_write_register(struct ntb *ntb, uint64_t offset, const void *data, size_t len);
 
-/* Under the link's lock, for reading is enough. */
+/* Under the link's lock, for reading. */
 bool ntb_read_register(const struct ntb *ntb, uint64_t offset, void *data, size_t len);
 uint64_t ntb_value(const struct ntb *ntb, unsigned int offset, size_t len);
 

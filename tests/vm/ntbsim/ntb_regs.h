@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Registers of the Intel Skylake NTB. Offsets and bits as in drivers/ntb/hw/intel/ntb_hw_gen3.h and
- * ntb_hw_intel.h; what those files leave open is as Intel's public description of the same bridge's
- * first generation has it (Xeon C5500/C3500 datasheet, volume 1, document 323103, chapter 3: the
- * drivers' comments say which register there is which here).
+ * ntb_hw_intel.h; details that those files do not have are from Intel's public description of the
+ * first generation of this bridge (Xeon C5500/C3500 datasheet, volume 1, document 323103, chapter
+ * 3: comments of the drivers relate the registers).
  *
  * "Internal" (IM) is the side of the own processor, "external" (EM) the side of the link.
  */
@@ -38,7 +38,7 @@
 #define NTB_EM_XLIMIT		0x4018	/* GEN3_EMBAR1XLMT_OFFSET */
 #define NTB_EM_COMMAND		0x4504	/* GEN3_SPCICMD_OFFSET */
 #define NTB_EM_BAR0		0x4510	/* GEN3_EMBAR0_OFFSET, EMBAR1 and 2 follow */
-/* unused by us: where the client's MSI-X table and pending bits are */
+/* not used here: addresses of the client's MSI-X table and pending bits */
 #define NTB_MSIX_TABLE		0x2000
 #define NTB_MSIX_PENDING	0x3000
 
@@ -50,7 +50,7 @@
 #define NTB_MSIX_VECTORS	33	/* GEN3_DB_MSIX_VECTOR_COUNT */
 
 /*
- * Where the windows are on the link: XEON_B2B_BAR2_ADDR64, XEON_B2B_BAR4_ADDR64. 64-bit,
+ * Addresses of the windows on the link: XEON_B2B_BAR2_ADDR64, XEON_B2B_BAR4_ADDR64. 64-bit,
  * prefetchable.
  */
 #define NTB_EM_BASE1		0x2000000000000000ull

@@ -4,7 +4,7 @@
 #include "pci.h"
 
 #define VENDOR_INTEL	0x8086
-#define CAPABILITIES	0x10	/* status: there is a list of them */
+#define CAPABILITIES	0x10	/* status: there is a capability list */
 #define ID_EXPRESS	0x10
 #define ID_MSIX		0x11
 /*

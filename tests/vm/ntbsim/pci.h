@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Configuration space of an endpoint: what the client reads once, and the few registers that mean
- * something later. Base addresses reach us as ordinary writes. The MSI-X table is the client's; we
- * only say where it would be.
+ * Configuration space of an endpoint: registers that the client reads once, and the few that have a
+ * meaning later. Base addresses are ordinary writes for the device. The client has the MSI-X table;
+ * the device only tells its address.
  */
 #ifndef NTBSIM_PCI_H
 #define NTBSIM_PCI_H
@@ -16,7 +16,7 @@
 
 #define PCI_AT_COMMAND	0x04
 #define PCI_AT_BAR0	0x10
-/* where the drivers' headers want it: GEN3_DEVCTRL_OFFSET is 0x98 */
+/* where the drivers expect it: GEN3_DEVCTRL_OFFSET is 0x98 */
 #define PCI_AT_EXPRESS	0x90
 #define PCI_AT_MSIX	0x80
 
@@ -30,7 +30,7 @@ struct pci_identity {
 	unsigned int vectors;
 	uint32_t msix_table;	/* offset in BAR 0 */
 	uint32_t msix_pending;
-	uint64_t bar[PCI_BARS];	/* sizes, powers of two; 64-bit ones occupy two, the second is 0 */
+	uint64_t bar[PCI_BARS];	/* sizes; the second entry of a 64-bit BAR is 0 */
 	unsigned int prefetchable;	/* a bit for each BAR */
 };
 
@@ -42,11 +42,11 @@ struct pci {
 
 void pci_reset(struct pci *pci, const struct pci_identity *id);
 
-/* Whatever lies beyond the end reads as ones and is not written. */
+/* Bytes behind the end read as ones and are not written. */
 void pci_read(const struct pci *pci, uint64_t offset, void *data, size_t len);
 void pci_write(struct pci *pci, uint64_t offset, const void *data, size_t len);
 
-/* For the device itself. */
+/* For use by the device itself. */
 void pci_put(struct pci *pci, unsigned int offset, uint64_t value, size_t len);
 uint64_t pci_get(const struct pci *pci, unsigned int offset, size_t len);
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vfio-user messages: bytes and file descriptors, no meaning. */
+/* vfio-user messages: only their bytes and file descriptors. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <stdio.h>
+#include <sys/un.h>
 
 #include "protocol.h"
 
@@ -136,4 +138,27 @@ int vfu_dma_write(int fd, uint16_t id, uint64_t address, const void *data, size_
 				{ (void *)data, len } };
 
 	return send_all(fd, iov, 3);
+}
+
+/* ---- a socket ---- */
+
+#define BACKLOG 8
+
+int listen_at(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd, rc;
+
+	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s", path) >=
+	    (int)sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	unlink(path);
+	if (!bind(fd, (struct sockaddr *)&address, sizeof(address)) && !listen(fd, BACKLOG))
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
 }

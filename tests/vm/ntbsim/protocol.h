@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The vfio-user protocol, as far as QEMU speaks it to a PCI device: messages over a stream socket,
+ * The vfio-user protocol, as far as QEMU uses it for a PCI device: messages over a stream socket in
  * host byte order. Layouts as in QEMU's docs/interop/vfio-user.rst, whose structures are those of
  * linux/vfio.h.
  */
@@ -37,7 +37,7 @@ enum vfu_command {
 struct vfu_header {
 	uint16_t id;
 	uint16_t command;
-	uint32_t size;		/* of all, this header included */
+	uint32_t size;		/* of the whole message with this header */
 	uint32_t flags;
 	uint32_t error;		/* errno */
 };
@@ -134,7 +134,7 @@ struct vfu_dma {
 };
 static_assert(sizeof(struct vfu_dma) == 16, "dma");
 
-/* What we tell the client in the answer to VFU_VERSION. */
+/* What the answer to VFU_VERSION offers */
 #define VFU_MAX_FDS	8
 #define VFU_MAX_DATA	(1u << 20)
 #define VFU_MAX_BODY	(VFU_MAX_DATA + 64)
@@ -150,20 +150,26 @@ struct vfu_message {
 /*
  * vfu_receive() - wait for a message
  *
- * Return: 0, -ECONNRESET at the end of the stream, -EPROTO when it makes no sense (the stream is
- * then lost).
+ * Return: 0, -ECONNRESET at the end of the stream, -EPROTO if it is invalid (the stream can't be
+ * used any more then).
  */
 int vfu_receive(int fd, struct vfu_message *msg);
-/* Close what nobody has taken. */
+/* Close descriptors that were not taken. */
 void vfu_release(struct vfu_message *msg);
 
-/* Answer, unless the sender wants none. @error is an errno, 0 for success. */
+/* Answer, unless the sender does not want one. @error is an errno, 0 for success. */
 int vfu_reply(int fd, const struct vfu_header *to, int error, const void *body, size_t len);
 
 /*
- * Have the client write to the guest's bus: how an interrupt message gets in. Its reply needs no
- * waiting for.
+ * Have the client write to the guest's bus, which is how interrupt messages are sent. The reply
+ * need not be awaited.
  */
 int vfu_dma_write(int fd, uint16_t id, uint64_t address, const void *data, size_t len);
+
+/*
+ * Create a stream socket that listens at @path, and remove what was there. Return: a negative errno
+ * on failure
+ */
+int listen_at(const char *path);
 
 #endif

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Translation, limits, and what happens to an access that has come through. */
+/* Translation, limits, and accesses that passed them. */
 #include <string.h>
 
 #include "link.h"
 #include "ntb.h"
 #include "window.h"
 
-/* Where interrupt messages of this architecture go. */
+/* Addresses of interrupt messages on this architecture */
 #define MESSAGES_FROM	0xfee00000ull
 #define MESSAGES_TO	0xfeefffffull
 
@@ -21,9 +21,8 @@ bool window_open(const struct ntb *ntb)
 }
 
 /*
- * What one limit register leaves of a window that begins at @base: nothing if it is equal, up to
- * itself if it lies in the window, and otherwise it is not in force (datasheet, SBAR4LMT, its
- * notes).
+ * What a limit register leaves of a window that begins at @base: nothing if it is equal, up to the
+ * limit if that is in the window; otherwise it has no effect (datasheet, SBAR4LMT, notes).
  */
 static uint64_t limited(uint64_t limit, uint64_t base, uint64_t size)
 {
@@ -38,10 +37,10 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /*
- * ntb_hw_gen3.c writes two limits. That of the external BAR counts from the window's place on the
- * link. That of the internal BAR is set to the same place to close the window (gen3_setup_b2b_mw),
- * but to the sum of the own BAR's base and the size to open it (intel_ntb3_mw_set_trans): it is
- * held against both.
+ * ntb_hw_gen3.c writes two limits. That of the external BAR is relative to the window's address on
+ * the link. That of the internal BAR is set to the same address to close the window
+ * (gen3_setup_b2b_mw()), but to the sum of the own BAR's base and the size to open it
+ * (intel_ntb3_mw_set_trans()): it is compared with both.
  */
 uint64_t window_room(const struct ntb *ntb, unsigned int bar)
 {
@@ -60,7 +59,7 @@ static void miss(struct ntb *at)
 	count(&at->dev.counters, COUNT_misses);
 }
 
-/* Where an access comes out behind @at; false if it doesn't. */
+/* Translate an access behind @at; false if it is not permitted. */
 static bool translate(struct ntb *at, unsigned int bar, uint64_t offset, size_t len,
 		      uint64_t *address)
 {

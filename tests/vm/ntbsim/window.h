@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Through the windows: BAR 2 and BAR 4 of an NTB are places in the memory behind its peer, as far
- * as the peer's translation and limit registers let them be. All under the link's lock, for
- * reading.
+ * Accesses through the windows: BAR 2 and BAR 4 of an NTB lead to the memory behind its peer, as
+ * far as the peer's translation and limit registers permit. All functions: under the link's lock,
+ * for reading.
  */
 #ifndef NTBSIM_WINDOW_H
 #define NTBSIM_WINDOW_H
@@ -14,21 +14,23 @@
 struct memory;
 struct ntb;
 
-/* Does anything that this end sends arrive? */
+/* Does any access of this end reach the peer? */
 bool window_open(const struct ntb *ntb);
-/* How many bytes of that window the end lets its peer reach. */
+/* How many bytes of that window may the peer reach? */
 uint64_t window_room(const struct ntb *ntb, unsigned int bar);
 
-/* The own CPU's accesses: what can't be read is ones, what can't be written is dropped. */
+/*
+ * Accesses of the own CPU: bytes that can't be read are ones, those that can't be written are
+ * dropped.
+ */
 void window_read(struct ntb *ntb, unsigned int bar, uint64_t offset, void *data, size_t len);
 void window_write(struct ntb *ntb, unsigned int bar, uint64_t offset, const void *data, size_t len);
 
 /*
- * A DMA engine's. @memory is the engine's view of its guest.
+ * Accesses of a DMA engine. @memory is the engine's view of its guest.
  *
- * A write is posted: what the far side refuses is lost there and nobody hears of it. Only a source
- * that can't be read, or a dead link if it is switched so, is an error. A read that can't be
- * answered is one.
+ * A write is posted: if the far side refuses it, it is dropped silently. Only a source that can't
+ * be read is an error, or a dead link if the switch says so. A read without an answer is an error.
  *
  * Return: 0, WINDOW_READ_ERROR or WINDOW_WRITE_ERROR.
  */

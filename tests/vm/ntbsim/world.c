@@ -5,6 +5,8 @@
 #include <sys/eventfd.h>
 
 #include "world.h"
+#include "link.h"
+#include "window.h"
 
 static const char *path_of(char *path, const char *dir, const char *name)
 {
@@ -64,4 +66,84 @@ int world_start(struct world *world)
 	for (unsigned int n = 0; !rc && (dev = world_device(world, n)); n++)
 		rc = device_start(dev);
 	return rc;
+}
+
+/* ----  ---- */
+
+static_assert((int)HOST_READ_ERROR == (int)WINDOW_READ_ERROR &&
+		      (int)HOST_READ_ERROR == (int)MEMORY_NO_SOURCE &&
+		      (int)HOST_WRITE_ERROR == (int)WINDOW_WRITE_ERROR &&
+		      (int)HOST_WRITE_ERROR == (int)MEMORY_NO_TARGET,
+	      "one set of numbers");
+
+static int register_write(struct host *host, struct ntb *ntb, uint64_t offset,
+			  struct memory *memory, uint64_t source, size_t len)
+{
+	uint64_t value;
+
+	if (len > sizeof(value))
+		return HOST_WRITE_ERROR;
+	if (memory_read(memory, source, &value, len))
+		return HOST_READ_ERROR;
+	count(&host->ioat.dev.counters, COUNT_register_writes);
+	return ntb_write_register(ntb, offset, &value, len) ? 0 : HOST_WRITE_ERROR;
+}
+
+static bool claims(struct ntb *ntb, unsigned int bar, uint64_t address, size_t len)
+{
+	return pci_claims(&ntb->dev.pci, bar, address, len);
+}
+
+/* Try registers first, because they take the lock themselves. */
+static bool try_registers(struct host *host, struct ntb *ntb, struct memory *memory,
+			  uint64_t target, uint64_t source, size_t len, int *rc)
+{
+	bool mine;
+
+	pthread_rwlock_rdlock(&ntb->link->lock);
+	mine = claims(ntb, 0, target, len);
+	pthread_rwlock_unlock(&ntb->link->lock);
+	if (!mine)
+		return false;
+	pthread_rwlock_wrlock(&ntb->link->lock);
+	mine = claims(ntb, 0, target, len);
+	if (mine)
+		*rc = register_write(host, ntb, target - pci_base(&ntb->dev.pci, 0), memory, source,
+				     len);
+	pthread_rwlock_unlock(&ntb->link->lock);
+	return mine;
+}
+
+static bool try_windows(struct ntb *ntb, struct memory *memory, uint64_t target, uint64_t source,
+			size_t len, int *rc)
+{
+	bool mine = false;
+
+	pthread_rwlock_rdlock(&ntb->link->lock);
+	for (unsigned int bar = 2; bar <= 4 && !mine; bar += 2) {
+		mine = true;
+		if (claims(ntb, bar, target, len))
+			*rc = window_dma_write(ntb, bar, target - pci_base(&ntb->dev.pci, bar),
+					       memory, source, len);
+		else if (claims(ntb, bar, source, len))
+			*rc = window_dma_read(ntb, bar, source - pci_base(&ntb->dev.pci, bar),
+					      memory, target, len);
+		else
+			mine = false;
+	}
+	pthread_rwlock_unlock(&ntb->link->lock);
+	return mine;
+}
+
+int host_copy(struct host *host, struct memory *memory, uint64_t target, uint64_t source,
+	      size_t len)
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; i < host->ntbs; i++) {
+		if (try_windows(host->ntb[i], memory, target, source, len, &rc) ||
+		    try_registers(host, host->ntb[i], memory, target, source, len, &rc))
+			return rc;
+	}
+	return memory_copy(memory, target, memory, source, len);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * engine.c - the DMA engine by itself: copies in chains, the last of each with an interrupt, and so
- * many chains under way. The end of one issues the next, with no thread in between. From memory to
+ * engine.c - the DMA engine alone: chains of copies, each with an interrupt at its end, several in
+ * progress. The end of a chain issues the next one, without a thread. Copies are from memory to
  * memory, or through the window of a bridge to memory behind it.
  */
 #include <linux/bottom_half.h>
@@ -12,9 +12,8 @@
 #include "nb.h"
 
 /*
- * bench_variant.arg: copies of a chain, buffers, and whether it goes through a window.
- * &bench_variant.depth is that of copies. As many as NB_SLICES buffers are slices of the large
- * blocks.
+ * bench_variant.arg: copies of a chain, number of buffers, and whether they go through a window.
+ * &bench_variant.depth counts copies. Up to NB_SLICES buffers are slices of the large blocks.
  */
 #define NB_SLICES			(BENCH_LARGE * BENCH_LARGE_SIZE / BENCH_MB)
 #define NB_ARG(_chain, _bufs, _through)	((_chain) | (_bufs) << 8 | (_through) << 16)
@@ -24,14 +23,14 @@
 
 struct nb_engine {
 	struct dma_chan		*chan;
-	/* from, to: the same as those of streams; or to what is behind the window */
+	/* from and to: the buffers of streams; or to memory behind the window */
 	struct bench_mem	mem[2];
 	dma_addr_t		dma[2][BENCH_MEM_MAX];
-	u32			mapped[2];	/* pages */
+	u32			mapped[2];	/* pages that are mapped */
 	struct nb_window	window;
-	u32			chain, chains;	/* copies of each, and so many under way at once */
-	u32			next, ops;	/* copy that is next, of so many */
-	u32			ended;		/* chains, of those begun: */
+	u32			chain, chains;	/* copies of a chain, and chains in progress */
+	u32			next, ops;	/* number of the next copy, and of all copies */
+	u32			ended;		/* chains ended, of those begun: */
 	u32			begun;
 	struct completion	done;
 	int			err;
@@ -141,7 +140,7 @@ static void nb_close(void *priv)
 
 static int nb_chain(struct nb_engine *e);
 
-/* In softirq. After an error nothing more is issued, and what is behind it is called, too. */
+/* In softirq. After an error nothing more is issued; the copies behind it are still called. */
 static void nb_called(void *ctx, const struct dmaengine_result *result)
 {
 	struct nb_engine *e = ctx;
@@ -227,7 +226,7 @@ const struct bench_variant _name = {											\
 	.depth = (_chain) * (_chains), .size = _size,									\
 }
 
-/* What a copy takes */
+/* Time of a copy */
 NB_VARIANT(bench_dma_8, "dma-8", 8, 1, 64, 1, false);
 NB_VARIANT(bench_dma_64, "dma-64", 64, 1, 64, 1, false);
 NB_VARIANT(bench_dma_4k, "dma-4k", 4096, 1, 64, 1, false);
@@ -235,7 +234,7 @@ NB_VARIANT(bench_dma_64k, "dma-64k", 65536, 1, 64, 1, false);
 NB_VARIANT(bench_window_8, "window-8", 8, 1, 64, 1, true);
 NB_VARIANT(bench_window_4k, "window-4k", 4096, 1, 64, 1, true);
 NB_VARIANT(bench_window_64k, "window-64k", 65536, 1, 64, 1, true);
-/* A chain for each operation of kfi_ntb's that stands beside it, and as many under way */
+/* A chain for each operation of kfi_ntb that it is compared with, and as many in progress */
 NB_VARIANT(bench_window_blocks_4k, "window-blocks-4k", 4096, BENCH_BLOCKS, 1, BENCH_BLOCKS, true);
 NB_VARIANT(bench_window_blocks, "window-blocks", BENCH_MB, BENCH_BLOCKS, 1, BENCH_BLOCKS, true);
 NB_VARIANT(bench_window_placed, "window-placed", BENCH_MB, BENCH_PLACED, 1, BENCH_PLACED, true);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * transport.c - ntb_transport, the kernel's own messages over an NTB: round trips and streams of
- * messages between both ends of a bridge, from tasklet to tasklet. The receiver puts each message
- * into a buffer of its own and looks at its number.
+ * messages between both ends of a bridge, from tasklet to tasklet. The receiver copies each message
+ * into its own buffer and checks its number.
  *
- * One run at a time; the handlers of a run are done when its last message has come.
+ * One run at a time; it has ended when its last message was handled.
  */
 #include <linux/bottom_half.h>
 #include <linux/completion.h>
@@ -21,14 +21,14 @@
 
 struct nb_side {
 	struct ntb_transport_qp	*qp;
-	u8			*bufs;		/* NB_BUFS to receive into */
+	u8			*bufs;		/* NB_BUFS receive buffers */
 	u8			*out;
 };
 
 static struct nb_side nb_side[2];
 static bool nb_there;		/* ntb_transport has a bridge */
 
-/* The run. */
+/* The present run */
 static struct nb_run {
 	struct completion	done;
 	u32			size, ops, next;
@@ -38,8 +38,8 @@ static struct nb_run {
 } nb_run;
 
 /*
- * A queue's senders have to take turns, and it counts behind the doorbell: without tasklets
- * meanwhile there is only one.
+ * Senders of a queue must be serialized, and it counts after the doorbell: with bottom halves
+ * disabled there is only one sender.
  */
 static int nb_send(int port, u32 number)
 {
@@ -61,8 +61,8 @@ static void nb_end(int err)
 }
 
 /*
- * A message for the one who started: the answer, or none is wanted. For the other: the next of the
- * stream, or to be sent back.
+ * A message for the node that started is the answer, or is not expected. A message for the other
+ * node is the next one of the stream, or is sent back.
  */
 static void nb_got(int port, u32 number)
 {
@@ -86,7 +86,7 @@ static void nb_rx(struct ntb_transport_qp *qp, void *qp_data, void *data, int le
 	struct nb_side *side = qp_data;
 	u32 number;
 
-	if (len < 0)	/* the queue is gone */
+	if (len < 0)	/* the queue has ended */
 		return;
 	number = *(u32 *)data;
 	ntb_transport_rx_enqueue(qp, data, data, NB_BUF);
@@ -208,7 +208,7 @@ static void nb_close(void *priv)
 {
 }
 
-/* It says that it is full, but not when it no longer is. */
+/* The queue reports that it is full, but not when it has room again. */
 static int nb_stream(u32 ops)
 {
 	unsigned long end = jiffies + BENCH_TIMEOUT;

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * window.c - windows of a bridge of our own, set up as any client of such a bridge does it: memory
- * that is mapped for the device of port 1 and translated while the link is up. The DMA engine of
- * port 0 writes there through the bridge, as a provider's does.
+ * window.c - windows of a bridge of this module, set up as by any client: memory is mapped for the
+ * device of port 1 and translated while the link is up. The DMA engine of port 0 writes to it
+ * through the bridge, as that of a provider does.
  *
- * It is memory of ours that lies behind a window; or, where the last window is larger than the
- * others, all memory, from 0 on.
+ * A window shows memory of this module; or, where the last window is larger than the others, all
+ * memory from address 0.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
+#include <linux/module.h>
 #include <linux/ntb.h>
 #include "nb.h"
 
 #define NB_PEER		0		/* index of the other port */
 #define NB_LINK_MS	20000
-#define NB_VIEW		(4 * BENCH_MB)	/* memory of ours behind a window: as much as kfi_ntb has */
+#define NB_VIEW		(4 * BENCH_MB)	/* memory of this module behind a window */
 
-/* What a window shows: there from its first use on, until the end goes. */
+/* Contents of a window, from its first use to module exit */
 struct nb_view {
 	struct page		*pages;		/* NULL: all memory */
 	unsigned int		order;
@@ -27,14 +28,14 @@ struct nb_view {
 static struct ntb_dev *nb_port[2];
 static struct nb_view nb_view[NB_WINDOWS];
 
-/* ---- the target's end ---- */
+/* ---- the end of the target ---- */
 
 static struct device *nb_target(void)
 {
 	return ntb_get_dma_dev(nb_port[1]);
 }
 
-/* Known with the link up */
+/* Valid only while the link is up */
 static int nb_wants(int i, resource_size_t *align, resource_size_t *size)
 {
 	return ntb_mw_get_align(nb_port[1], NB_PEER, i, align, NULL, size);
@@ -98,7 +99,7 @@ static int nb_view_open(int i, bool all)
 	return err;
 }
 
-/* ---- the way there ---- */
+/* ---- the end of the writer ---- */
 
 static bool nb_linked(void)
 {
@@ -115,7 +116,7 @@ static int nb_linked_soon(void)
 	return nb_linked() ? 0 : -ENOTCONN;
 }
 
-/* The window that shows all memory, or -1 */
+/* Return the window that shows all memory, or -1. */
 static int nb_all(void)
 {
 	resource_size_t first, last;
@@ -125,7 +126,7 @@ static int nb_all(void)
 	       i : -1;
 }
 
-/* Window @i, for the engine */
+/* Map window @i for the engine. */
 static int nb_window_map(struct nb_window *w, int i)
 {
 	resource_size_t len;
@@ -145,7 +146,8 @@ static int nb_window_map(struct nb_window *w, int i)
 }
 
 /*
- * Blocks of our memory, one behind the other, and those that don't fit any more in the next window
+ * Place blocks of this module's memory one behind the other; those that no longer fit go to the
+ * next window.
  */
 static int nb_place_ours(struct nb_window *w, struct bench_mem *mem, u32 i)
 {
@@ -161,7 +163,7 @@ static int nb_place_ours(struct nb_window *w, struct bench_mem *mem, u32 i)
 	return 0;
 }
 
-/* Blocks of anybody's: a byte's offset in the window is its address on the bus of port 1. */
+/* Place blocks of any memory: the offset of a byte in the window is its bus address at port 1. */
 static int nb_place_all(struct nb_window *w, struct bench_mem *mem, u32 i, int window)
 {
 	int err = nb_view_open(window, true);
@@ -207,7 +209,7 @@ void nb_window_close(struct nb_window *w)
 	memset(w->len, 0, sizeof(w->len));
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 static void nb_link_event(void *ctx)
 {
@@ -261,3 +263,44 @@ void nb_window_exit(void)
 {
 	ntb_unregister_client(&nb_client);
 }
+
+/* ---- the module ---- */
+
+EXPORT_SYMBOL_GPL(bench_dma_8);
+EXPORT_SYMBOL_GPL(bench_dma_64);
+EXPORT_SYMBOL_GPL(bench_dma_4k);
+EXPORT_SYMBOL_GPL(bench_dma_64k);
+EXPORT_SYMBOL_GPL(bench_window_8);
+EXPORT_SYMBOL_GPL(bench_window_4k);
+EXPORT_SYMBOL_GPL(bench_window_64k);
+EXPORT_SYMBOL_GPL(bench_window_blocks_4k);
+EXPORT_SYMBOL_GPL(bench_window_blocks);
+EXPORT_SYMBOL_GPL(bench_window_placed);
+EXPORT_SYMBOL_GPL(bench_window_placed_long);
+EXPORT_SYMBOL_GPL(bench_window_long);
+EXPORT_SYMBOL_GPL(bench_nt_roundtrip);
+EXPORT_SYMBOL_GPL(bench_nt_messages_64);
+EXPORT_SYMBOL_GPL(bench_nt_messages_4k);
+
+static int __init nb_init(void)
+{
+	int err = nb_transport_init();
+
+	if (err)
+		return err;
+	err = nb_window_init();
+	if (err)
+		nb_transport_exit();
+	return err;
+}
+
+static void __exit nb_exit(void)
+{
+	nb_window_exit();
+	nb_transport_exit();
+}
+
+module_init(nb_init);
+module_exit(nb_exit);
+MODULE_DESCRIPTION("ntb_transport and a DMA engine, beside kfabric's benchmarks");
+MODULE_LICENSE("GPL");

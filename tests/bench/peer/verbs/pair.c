@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * pair.c - connections by rdma_cm.
- */
+/* pair.c - connections by rdma_cm */
 #include <linux/in.h>
 #include <linux/inet.h>
+#include <linux/mm.h>
+#include <linux/module.h>
 #include "rv.h"
 
 #define RV_TIMEOUT_MS	5000
 
-/* The first error counts. Any context. */
+/* The first error is kept. Any context. */
 void rv_fail(struct rv_pair *pair, int err)
 {
 	pair->err = pair->err ?: err;
@@ -18,8 +18,8 @@ void rv_fail(struct rv_pair *pair, int err)
 /* ---- rdma_cm ---- */
 
 /*
- * A request comes to the listener; the identifier of the connection takes over from there, with the
- * same end.
+ * A connection request comes to the identifier of the listener. The identifier of the connection
+ * replaces it, with the same end.
  */
 static int rv_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
@@ -30,7 +30,7 @@ static int rv_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		return 0;
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		if (end->id)
-			return -EBUSY;	/* destroys the new one */
+			return -EBUSY;	/* destroys the new identifier */
 		end->id = id;
 	}
 	end->said = event->event;
@@ -58,7 +58,7 @@ static struct rdma_cm_id *rv_id(struct bench_env *env, int nr, struct rv_end *en
 	return rdma_create_id(env->net[nr], rv_event, end, RDMA_PS_TCP, IB_QPT_RC);
 }
 
-/* Listens on a port that the system chooses; addr is filled in with it. */
+/* Listen on a port that the system chooses, and return it in @addr. */
 static int rv_listen(struct rv_pair *pair, struct bench_env *env, struct sockaddr_in *addr,
 		     struct rdma_cm_id **listener)
 {
@@ -97,7 +97,7 @@ static int rv_resolve(struct rv_end *end, struct bench_env *env, struct sockaddr
 
 static int rv_qp_open(struct rv_end *end, u32 sends, u32 recvs, enum ib_poll_context poll)
 {
-	/* one more of each: ib_drain_qp() */
+	/* one more of each for ib_drain_qp() */
 	struct ib_qp_init_attr attr = {
 		.qp_type	= IB_QPT_RC,
 		.sq_sig_type	= IB_SIGNAL_REQ_WR,
@@ -205,3 +205,148 @@ void rv_pair_close(struct rv_pair *pair)
 	rv_end_close(&pair->end[0]);
 	rv_end_close(&pair->end[1]);
 }
+
+/* ---- prepared work requests, and memory that the peer may write ---- */
+
+static int rv_slot_map(struct rv_end *end, struct rv_slot *slot, void *buf, u32 size,
+		       enum dma_data_direction dir)
+{
+	struct ib_device *ib = end->id->device;
+
+	slot->buf = buf;
+	slot->dir = dir;
+	slot->sge = (struct ib_sge){ .length = size, .lkey = end->pd->local_dma_lkey };
+	if (!size)
+		return 0;
+	slot->sge.addr = ib_dma_map_single(ib, buf, size, dir);
+	if (!ib_dma_mapping_error(ib, slot->sge.addr))
+		return 0;
+	slot->sge.length = 0;
+	return -EIO;
+}
+
+/* Prepare a receive and post it. */
+int rv_slot_recv(struct rv_end *end, struct rv_slot *slot, void *buf, u32 size, rv_done *done,
+		 void *owner)
+{
+	int ret = rv_slot_map(end, slot, buf, size, DMA_FROM_DEVICE);
+
+	slot->owner = owner;
+	slot->cqe.done = done;
+	slot->recv = (struct ib_recv_wr) {
+		.wr_cqe = &slot->cqe, .sg_list = &slot->sge, .num_sge = size ? 1 : 0,
+	};
+	return ret ?: rv_post_recv(end, slot);
+}
+
+/* The device copies inline data from its virtual address when the request is posted. */
+int rv_slot_send(struct rv_end *end, struct rv_slot *slot, void *buf, u32 size, rv_done *done,
+		 void *owner)
+{
+	bool in_request = size && size <= RV_INLINE;
+	int ret = rv_slot_map(end, slot, buf, in_request ? 0 : size, DMA_TO_DEVICE);
+
+	slot->owner = owner;
+	slot->cqe.done = done;
+	slot->send.wr = (struct ib_send_wr) {
+		.wr_cqe = &slot->cqe,
+		.sg_list = &slot->sge,
+		.num_sge = size ? 1 : 0,
+		.opcode = IB_WR_SEND,
+	};
+	if (in_request) {
+		slot->sge.addr = (uintptr_t)buf;
+		slot->sge.length = size;
+		slot->send.wr.send_flags = IB_SEND_INLINE;
+	}
+	return ret;
+}
+
+/* The slot may be unused. */
+void rv_slot_free(struct rv_end *end, struct rv_slot *slot)
+{
+	if (slot->sge.length && !(slot->send.wr.send_flags & IB_SEND_INLINE))
+		ib_dma_unmap_single(end->id->device, slot->sge.addr, slot->sge.length, slot->dir);
+	slot->sge.length = 0;
+}
+
+/* ---- regions ---- */
+
+struct rv_registration {
+	struct ib_cqe		cqe;
+	struct completion	done;
+	int			err;
+};
+
+static void rv_registered(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rv_registration *r = container_of(wc->wr_cqe, struct rv_registration, cqe);
+
+	r->err = wc->status == IB_WC_SUCCESS ? 0 : -EIO;
+	complete(&r->done);
+}
+
+static int rv_register(struct rv_end *end, struct ib_mr *mr)
+{
+	struct rv_registration r = { .cqe.done = rv_registered };
+	struct ib_reg_wr wr = {
+		.wr = { .wr_cqe = &r.cqe, .opcode = IB_WR_REG_MR, .send_flags = IB_SEND_SIGNALED },
+		.mr = mr,
+		.key = mr->rkey,
+		.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+	};
+	int ret;
+
+	init_completion(&r.done);
+	ret = ib_post_send(end->qp, &wr.wr, NULL);
+	if (ret)
+		return ret;
+	wait_for_completion(&r.done);	/* the queue pair completes all requests */
+	return r.err;
+}
+
+int rv_region_open(struct rv_end *end, struct rv_region *region, struct page *page, u32 size)
+{
+	struct ib_device *ib = end->id->device;
+	struct ib_mr *mr = ib_alloc_mr(end->pd, IB_MR_TYPE_MEM_REG, DIV_ROUND_UP(size, PAGE_SIZE));
+
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	sg_init_table(&region->sg, 1);
+	sg_set_page(&region->sg, page, size, 0);
+	if (!ib_dma_map_sg(ib, &region->sg, 1, DMA_FROM_DEVICE)) {
+		ib_dereg_mr(mr);
+		return -EIO;
+	}
+	region->mr = mr;
+	if (ib_map_mr_sg(mr, &region->sg, 1, NULL, PAGE_SIZE) != 1)
+		return -EIO;
+	return rv_register(end, mr);
+}
+
+/* The region may be unused. */
+void rv_region_close(struct rv_end *end, struct rv_region *region)
+{
+	if (!region->mr)
+		return;
+	ib_dereg_mr(region->mr);
+	ib_dma_unmap_sg(end->id->device, &region->sg, 1, DMA_FROM_DEVICE);
+	region->mr = NULL;
+}
+
+/* ---- the module ---- */
+
+EXPORT_SYMBOL_GPL(bench_rv_pingpong_block);
+EXPORT_SYMBOL_GPL(bench_rv_pingpong_softirq);
+EXPORT_SYMBOL_GPL(bench_rv_pingpong_longer);
+EXPORT_SYMBOL_GPL(bench_rv_pingpong_poll);
+EXPORT_SYMBOL_GPL(bench_rv_messages_single);
+EXPORT_SYMBOL_GPL(bench_rv_messages_chain);
+EXPORT_SYMBOL_GPL(bench_rv_messages_longer);
+EXPORT_SYMBOL_GPL(bench_rv_stream_send);
+EXPORT_SYMBOL_GPL(bench_rv_stream_write);
+EXPORT_SYMBOL_GPL(bench_rv_write_8);
+EXPORT_SYMBOL_GPL(bench_rv_write_4k);
+
+MODULE_DESCRIPTION("raw in-kernel verbs, the limit for kfabric's benchmarks");
+MODULE_LICENSE("GPL");

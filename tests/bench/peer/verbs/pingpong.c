@@ -3,8 +3,8 @@
  * pingpong.c - round trips: threads that sleep on both ends, softirq on both ends, or one thread
  * that polls both.
  *
- * The request carries a number, which the answer must bring back. Whoever has got a message answers
- * first and posts its receive again then.
+ * The request carries a number, which the answer must return. The receiver of a message answers
+ * first and then posts its receive again.
  */
 #include <linux/kthread.h>
 #include <linux/slab.h>
@@ -13,7 +13,7 @@
 #define PP_MAX		64
 #define PP_RECVS	4
 #define PP_SENDS	32
-#define PP_SIGNAL	16	/* every so many sends are reported */
+#define PP_SIGNAL	16	/* one of so many sends is signaled */
 
 struct pp_side {
 	struct pingpong		*pp;
@@ -59,7 +59,7 @@ static void pp_wake(struct ib_cq *cq, struct ib_wc *wc)
 		complete(&side->arrived);
 }
 
-/* Messages come in the order of receives. */
+/* Messages arrive in the order of receives. */
 static int pp_take(struct pp_side *side, struct rv_slot **slot)
 {
 	if (!wait_for_completion_timeout(&side->arrived, BENCH_TIMEOUT))
@@ -168,7 +168,7 @@ static s64 pp_run_softirq(void *priv, u32 ops)
 	return pp->pair.err ?: start;
 }
 
-/* ---- one that polls both sides ---- */
+/* ---- one thread that polls both sides ---- */
 
 static s64 pp_run_poll(void *priv, u32 ops)
 {
@@ -185,7 +185,7 @@ static s64 pp_run_poll(void *priv, u32 ops)
 	while (!ret && !try_wait_for_completion(&pp->pair.done)) {
 		ib_process_cq_direct(pp->pair.end[0].cq, PP_SENDS);
 		ib_process_cq_direct(pp->pair.end[1].cq, PP_SENDS);
-		cond_resched();		/* to a device that is a thread */
+		cond_resched();		/* let the device run, which may be a thread */
 		if (time_after(jiffies, end))
 			ret = -ETIMEDOUT;
 	}
@@ -193,7 +193,7 @@ static s64 pp_run_poll(void *priv, u32 ops)
 	return ret ?: pp->pair.err ?: start;
 }
 
-/* ---- both ---- */
+/* ---- common ---- */
 
 static void pp_free(struct pp_side *side)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * rv.h - the limit of kfi_verbs: verbs used inside the kernel as directly as they can be.
+ * rv.h - the limit of kfi_verbs: verbs inside the kernel, used as directly as possible
  *
- * Two queue pairs in two namespaces, connected by rdma_cm, each with a completion queue of its own
- * that is polled in softirq, or by who waits. Work requests are prepared once and posted as often
- * as they are needed; receives are there before anything comes; short payload is given inline; few
- * sends are reported.
+ * Two queue pairs in two namespaces, connected by rdma_cm, each with its own completion queue,
+ * which softirq or the waiting thread polls. Work requests are prepared once and posted again and
+ * again; receives are posted before anything arrives; short payload is inline; few sends are
+ * signaled.
  */
 #ifndef _KFI_BENCH_RV_H
 #define _KFI_BENCH_RV_H
@@ -13,15 +13,15 @@
 #include <linux/completion.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
-#include "../verbs.h"
+#include "../modules.h"
 
-/* payload up to this long is given to the device with the request */
+/* maximum length of inline payload */
 #define RV_INLINE	64
-#define RV_READS	8	/* under way at once */
+#define RV_READS	8	/* in progress */
 
 /**
  * struct rv_end - an end of a connection
- * @event: tells that rdma_cm has said @said, with @status
+ * @event: rdma_cm has reported @said, with @status
  */
 struct rv_end {
 	struct rdma_cm_id	*id;
@@ -34,7 +34,7 @@ struct rv_end {
 };
 
 /**
- * struct rv_pair - a connection, both ends of it
+ * struct rv_pair - both ends of a connection
  * @end: index 0 in the first namespace has called index 1 in the second
  * @done: a run has ended, or failed with @err
  */
@@ -46,7 +46,7 @@ struct rv_pair {
 
 /**
  * struct rv_slot - a prepared work request: a receive, or a send or write of @buf
- * @owner: whose, for its completion
+ * @owner: its owner, for its completion
  */
 struct rv_slot {
 	struct ib_cqe			cqe;
@@ -69,12 +69,12 @@ struct rv_region {
 typedef void rv_done(struct ib_cq *cq, struct ib_wc *wc);
 
 /*
- * @sends, @recvs: work requests of each end under way; @poll: who looks for completions. On failure
- * nothing is left.
+ * @sends, @recvs: maximum of work requests of each end; @poll: context that polls for completions.
+ * On failure nothing is left.
  */
 int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 recvs,
 		 enum ib_poll_context poll);
-void rv_pair_stop(struct rv_pair *pair);	/* every request has come back after it */
+void rv_pair_stop(struct rv_pair *pair);	/* afterwards all requests have completed */
 void rv_pair_close(struct rv_pair *pair);
 void rv_fail(struct rv_pair *pair, int err);
 
@@ -92,7 +92,7 @@ static inline struct rv_slot *rv_slot(struct ib_wc *wc)
 	return container_of(wc->wr_cqe, struct rv_slot, cqe);
 }
 
-/* What comes back at the end is no failure. */
+/* Requests that are flushed at the end are no failure. */
 static inline bool rv_bad(struct rv_pair *pair, const struct ib_wc *wc)
 {
 	if (likely(wc->status == IB_WC_SUCCESS))
@@ -102,7 +102,7 @@ static inline bool rv_bad(struct rv_pair *pair, const struct ib_wc *wc)
 	return true;
 }
 
-/* The bytes that have come are for us to see. */
+/* Make the received bytes visible to the CPU. */
 static inline void *rv_arrived(struct rv_end *end, struct rv_slot *slot)
 {
 	ib_dma_sync_single_for_cpu(end->id->device, slot->sge.addr, slot->sge.length,

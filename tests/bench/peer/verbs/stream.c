@@ -3,31 +3,38 @@
  * stream.c - many messages one after the other, or blocks written to the other node's memory. A
  * thread posts them, as many as there is room for, one by one or in chains.
  *
- * A message needs a receive at the other end. The receiver, which works in softirq, looks at each,
- * posts its receive again, with others, and grants the sender so many more by an empty message now
- * and then. Nobody takes part in a write: an empty message behind the last one tells that all of
- * them have come.
+ * A message needs a receive at the other end. The receiver works in softirq: it checks each
+ * message, posts receives again several at a time, and now and then grants the sender more messages
+ * by an empty one. Writes have no receiver: an empty message behind the last write tells that all
+ * have arrived.
  *
- * Blocks are all reported: then siw copies them to TCP, which is faster than what it does with the
- * pages of others. Its report of a write says no more than that TCP has it, and how much TCP should
- * have it can't know; so there the answer to an empty read behind each write says when there is
- * room for another.
+ * All blocks are signaled: then siw copies them to TCP, which is faster than its way with pages.
+ * The completion of a write over siw means only that TCP has the data, and siw does not bound how
+ * much TCP has; so an empty read follows each write there, and its completion tells when there is
+ * room for another write.
  */
 #include <linux/slab.h>
 #include <linux/wait.h>
 #include "rv.h"
 
-#define STM_DEPTH	64	/* at most */
-#define STM_AHEAD	4	/* receives for each message under way */
+#define STM_DEPTH	64	/* maximum */
+#define STM_AHEAD	4	/* receives for each message in progress */
 #define STM_RECVS	(STM_DEPTH * STM_AHEAD)
 #define STM_GRANTS	8	/* receives for empty messages */
 
 /**
- * struct stream - all of it
- * @depth: messages under way; @chain: posted at once; @signal: every so many are reported
- * @posted: @ended: @granted: @got: messages since the beginning; @until: @got, then the run has
- *	ended, at @end
- * @fresh: receives used and not posted again, @nfresh of them, with @freshest the last
+ * struct stream - state of a variant
+ * @depth: messages in progress
+ * @chain: messages posted at once
+ * @signal: one of so many messages is signaled
+ * @posted: messages posted since the beginning
+ * @ended: messages completed since the beginning
+ * @granted: messages granted since the beginning
+ * @got: messages received since the beginning
+ * @until: value of @got at which the run ends, at @end
+ * @fresh: receives that were used and not posted again
+ * @nfresh: number of @fresh
+ * @freshest: last of @fresh
  */
 struct stream {
 	struct rv_pair		pair;
@@ -142,7 +149,7 @@ static void stm_said(struct ib_cq *cq, struct ib_wc *wc)
 
 /* ---- sender ---- */
 
-/* So many may be posted now. Receives are no matter of a write, whose grants are all the world. */
+/* Return how many may be posted now. A write needs no receive, so its grants are unlimited. */
 static u32 stm_room(const struct stream *st)
 {
 	u32 room = st->depth - (st->posted - READ_ONCE(st->ended));
@@ -178,7 +185,7 @@ static void stm_granted(struct ib_cq *cq, struct ib_wc *wc)
 		rv_fail(&st->pair, -EIO);
 }
 
-/* A chain of what there is room for, or of @left. */
+/* Post a chain as long as there is room for, but at most @left. */
 static int stm_post(struct stream *st, u32 left)
 {
 	u32 n = st->chain == 1 ? 1 : min(stm_room(st), left), i;
@@ -230,7 +237,7 @@ static s64 stm_run(void *priv, u32 ops)
 	return st->mem || bench_mem_check(&st->dst, seed) ? st->end - start : -EBADMSG;
 }
 
-/* ---- life ---- */
+/* ---- open, run and close ---- */
 
 static void stm_close(void *priv)
 {
@@ -260,7 +267,7 @@ static void *stm_out(struct stream *st, u32 i)
 	return st->mem ? st->mem + i * st->size : bench_mem(&st->src, i);
 }
 
-/* Behind the writes of an iWARP device: a report of these says nothing then. */
+/* Follows each write over iWARP, where the completion of a write tells nothing. */
 static int stm_probe(struct stream *st)
 {
 	struct rv_end *end = &st->pair.end[0];
@@ -276,7 +283,7 @@ static int stm_probe(struct stream *st)
 	return ret;
 }
 
-/* The receiver's part of a write. */
+/* The part of the receiver in a write */
 static int stm_expose(struct stream *st)
 {
 	struct rv_end *end = &st->pair.end[1];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * poke FILE OFFSET [VALUE] - read or write 32 bits of a PCI BAR, by its file in
- * /sys/bus/pci/devices, from inside a guest. For what no driver does: wrong accesses, an interrupt
- * message through a window.
+ * poke FILE OFFSET [VALUE] - read or write 32 bits of a PCI BAR in a guest, by its file in
+ * /sys/bus/pci/devices. For accesses that no driver makes: wrong ones, an interrupt message through
+ * a window.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "unit.h"
+#include "protocol.h"
 
 static void put_bar(struct device *dev, unsigned int bar, uint64_t base)
 {
@@ -153,4 +154,37 @@ void channel_run(struct bed *bed, unsigned int side, unsigned int number, uint16
 	channel_write(bed, side, number, IOAT_DMACOUNT, count, 2);
 	while (dev->ops->work(dev) != DEVICE_IDLE)
 		;
+}
+
+/* ---- Run all tests. A test that fails aborts; one that hangs is killed. ---- */
+
+#define SECONDS 100
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} tests[] = {
+	{ "memory",		test_memory },
+	{ "pci",		test_pci },
+	{ "ntb",		test_ntb },
+	{ "windows",		test_windows },
+	{ "link",		test_link },
+	{ "ioat",		test_ioat },
+	{ "ioat_errors",	test_ioat_errors },
+	{ "client",		test_client },
+	{ "control",		test_control },
+	{ "crowd",		test_crowd },
+	{ "fuzz",		test_fuzz },
+};
+
+int main(void)
+{
+	alarm(SECONDS);
+	for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {
+		tests[i].run();
+		printf("ok      ntbsim.%s\n", tests[i].name);
+		fflush(stdout);
+	}
+	printf("%zu passed, 0 failed\n", ARRAY_SIZE(tests));
+	return 0;
 }

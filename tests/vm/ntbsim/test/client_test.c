@@ -12,7 +12,7 @@
 
 static struct bed bed;
 
-/* A message that ought to be answered so. */
+/* Send a message and check the answer. */
 static void ask(struct device *dev, int end, uint16_t command, const void *body, uint32_t len,
 		uint32_t error)
 {
@@ -48,7 +48,7 @@ static void test_region_io(struct device *dev, int end)
 	ask(dev, end, VFU_REGION_READ, &io, sizeof(io), EINVAL);
 	io = (struct vfu_region_io) { .region = 1, .count = 4 };
 	ask(dev, end, VFU_REGION_READ, &io, sizeof(io), EINVAL);
-	/* says that it brings more than it does */
+	/* claims more bytes than it has */
 	io = (struct vfu_region_io) { .region = 2, .count = 4096 };
 	ask(dev, end, VFU_REGION_WRITE, &io, sizeof(io), EINVAL);
 }
@@ -78,7 +78,7 @@ static void test_irqs(struct device *dev, int end)
 	WANT(dev->irq[4] < 0);
 }
 
-/* What comes over a stream, with descriptors; and streams that end or lie. */
+/* Messages with descriptors over a stream; streams that end or lie. */
 static void test_stream(struct vfu_message *msg)
 {
 	struct vfu_header header = { .size = sizeof(header) + 4 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Hostile guests: random accesses, descriptors, maps and messages, the sanitizers looking on. What
- * no window shows must stay as it was. And a crowd: all threads that there are in life, at once.
+ * Hostile guests: random accesses, descriptors, maps and messages, under sanitizers. Memory that no
+ * window shows must not change. And a test with all threads of a real run at once.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -20,7 +20,7 @@
 static struct bed bed;
 static uint64_t seed;
 
-/* xorshift; the seed is printed, and the same each time unless NTBSIM_SEED says otherwise */
+/* xorshift; the seed is printed, and is constant unless NTBSIM_SEED is set */
 static uint64_t random64(void)
 {
 	seed ^= seed << 13;
@@ -34,7 +34,7 @@ static uint64_t below(uint64_t n)
 	return random64() % n;
 }
 
-/* Numbers of the kind on which bounds checks fail. */
+/* Numbers on which bounds checks tend to fail */
 static uint64_t nasty(void)
 {
 	static const uint64_t base[] = {
@@ -77,10 +77,7 @@ static void touch(struct device *dev)
 		dev->ops->read(dev, bar, offset, data, len);
 }
 
-/*
- * What b shows of itself is closed again whenever b's own registers have been at play: only a is
- * hostile.
- */
+/* Close the windows of b again after b's own registers were changed: only a is hostile. */
 static void show_some(void)
 {
 	open_window(&bed, 1, 2, SHOWN_FROM, SHOWN_SIZE);
@@ -143,7 +140,7 @@ static void step(const int pair[2])
 	}
 }
 
-/* Give a back what its own nonsense has taken from it, so that it goes on to do harm. */
+/* Restore what a's random accesses have destroyed, so that it goes on. */
 static void mend(void)
 {
 	uint16_t command = PCI_MEMORY | PCI_MASTER;
@@ -189,7 +186,7 @@ void test_fuzz(void)
 			WANT(untouched(bed.ram[1]));
 	}
 	WANT(untouched(bed.ram[1]));
-	/* it did get through to where it might */
+	/* it did reach the memory that it may write to */
 	WANT(counted(&bed.world.ntb[0][1].dev.counters, COUNT_window_bytes_in) > 100);
 	WANT(counted(&bed.world.ntb[0][1].dev.counters, COUNT_misses) > 100);
 	WANT(counted(&bed.world.host[0].ioat.dev.counters, COUNT_dma_errors) > 100);
@@ -199,7 +196,7 @@ void test_fuzz(void)
 	bed_end(&bed);
 }
 
-/* One engine writes to the other side's memory, all the time. */
+/* An engine that writes to the other side's memory all the time. */
 static void *engine(void *arg)
 {
 	unsigned int side = (uintptr_t)arg;
@@ -214,7 +211,7 @@ static void *engine(void *arg)
 	return NULL;
 }
 
-/* The CPU of one side: its translation, its doorbells, what it has mapped. */
+/* The CPU of one side: translation, doorbells, mapped memory. */
 static void *cpu(void *arg)
 {
 	unsigned int side = (uintptr_t)arg;
@@ -233,7 +230,7 @@ static void *cpu(void *arg)
 	return NULL;
 }
 
-/* The control socket and the link's times. */
+/* The control socket, and the link's times. */
 static void *master(void *arg)
 {
 	static const char *const lines[] = { "stats",		"link 0 down",
@@ -256,14 +253,14 @@ void test_crowd(void)
 	pthread_t thread[5];
 
 	bed_make(&bed);
-	/* until an end has said something about its windows, all its memory is to be had */
+	/* before an end has limited its windows, all its memory is accessible */
 	for (unsigned int side = 0; side < 2; side++)
 		open_window(&bed, side, 2, 0x100000, WINDOW_SIZE);
 	for (uintptr_t i = 0; i < 5; i++)
 		WANT(!pthread_create(&thread[i], NULL, work[i], (void *)(i % 2)));
 	for (unsigned int i = 0; i < 5; i++)
 		pthread_join(thread[i], NULL);
-	/* nobody was shut out, and nothing ended in an error that is none */
+	/* every thread has worked, and there were no errors */
 	for (unsigned int side = 0; side < 2; side++) {
 		struct counters *dma = &bed.world.host[side].ioat.dev.counters;
 

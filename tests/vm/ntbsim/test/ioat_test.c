@@ -39,7 +39,7 @@ static void test_chain(void)
 	channel_run(&bed, 0, 0, 3);
 	WANT(!strcmp((char *)bed.ram[0] + TARGET + 100, "first") && !bed.ram[0][TARGET + 200]);
 	WANT(record(0) == (CHAIN + 128) + IOAT_DONE);
-	/* one interrupt until the driver has looked, and then the one that fell in between */
+	/* one interrupt until the driver has rearmed, then the one that came meanwhile */
 	WANT(!events(bed.dma_event[0][0]));
 	channel_write(&bed, 0, 0, IOAT_CHANCTRL, IOAT_CTRL_REARM, 2);
 	WANT(events(bed.dma_event[0][0]) == 1);
@@ -48,7 +48,7 @@ static void test_chain(void)
 	WANT(counted(&bed.world.host[0].ioat.dev.counters, COUNT_descriptors) == 2);
 }
 
-/* A count that has gone around, and a chain that is a ring. */
+/* A count that wraps around, and a chain that is a ring. */
 static void test_wrap(void)
 {
 	struct ioat_descriptor desc = {
@@ -81,7 +81,7 @@ static void test_bridge(void)
 	WANT(events(bed.event[1][6]) == 1);
 	WANT(reg_read(&bed.world.ntb[0][1].dev, 0, NTB_IM_SPAD, 4) == 0x6f726361);
 	WANT(channel_read(&bed, 0, 1, IOAT_CHANSTS, 8) == CHAIN + 192 + IOAT_DONE);
-	/* beyond the limit: nobody hears of it but the target */
+	/* beyond the limit: only the target counts it */
 	open_window(&bed, 1, 2, 0x100000, 0x1000);
 	descriptor(&bed, 0, CHAIN, 4, 0, BASE_WINDOW1 + 0xffa, SOURCE, 7);
 	channel_run(&bed, 0, 1, 5);
@@ -114,7 +114,8 @@ void test_ioat(void)
 }
 
 /*
- * A chain of one good descriptor and this one: the engine halts at it, says so, and takes no more.
+ * A chain of one good descriptor and this one: the engine halts at it with this error and executes
+ * no more.
  */
 static void wrong(uint32_t error, uint32_t control, uint64_t target, uint64_t source, uint32_t size)
 {
@@ -153,7 +154,7 @@ static void test_chains(void)
 	channel_setup(&bed, 0, 0, RECORD, RAM_SIZE);
 	channel_run(&bed, 0, 0, 1);
 	WANT(channel_read(&bed, 0, 0, IOAT_CHANERR, 4) == IOAT_ERR_NEXT_ADDR);
-	/* no place for the completion record */
+	/* no memory for the completion record */
 	channel_setup(&bed, 0, 0, RAM_SIZE, CHAIN);
 	descriptor(&bed, 0, CHAIN, 0, BOTH, TARGET, SOURCE, 4);
 	channel_run(&bed, 0, 0, 1);

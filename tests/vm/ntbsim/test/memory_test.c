@@ -15,7 +15,7 @@ static void test_ranges(struct memory *mem, int fd)
 	WANT(!memory_map(mem, 0x1000, 0x2000, fd, 0, true));
 	WANT(!memory_map(mem, 0x3000, 0x1000, fd, 0x8000, true));
 	WANT(!memory_map(mem, 0x9000, 0x1000, fd, 0xf000, false));
-	/* one on another, of nothing, behind the end of the file, around the end of the world */
+	/* overlapping, empty, behind the end of the file, wrapping around */
 	WANT(memory_map(mem, 0x2fff, 2, fd, 0, true) == -EEXIST);
 	WANT(memory_map(mem, 0, 0x10000, fd, 0, true) == -EEXIST);
 	WANT(memory_map(mem, 0x20000, 0, fd, 0, true) == -EINVAL);
@@ -23,10 +23,10 @@ static void test_ranges(struct memory *mem, int fd)
 	WANT(memory_map(mem, 0x20000, 0x1000, fd, ~0xfffull, true) == -EINVAL);
 	WANT(memory_map(mem, ~0xfffull, 0x2000, fd, 0, true) == -EINVAL);
 
-	/* over the border of two, which are apart in the file */
+	/* across two ranges that are not adjacent in the file */
 	WANT(!memory_write(mem, 0x2ffc, "abcdefg", 8));
 	WANT(!memory_read(mem, 0x2ffc, text, 8) && !strcmp(text, "abcdefg"));
-	/* not beyond, and then not at all */
+	/* an access beyond the range does nothing */
 	WANT(memory_write(mem, 0x3ffc, "zzzzzzz", 8) == -EFAULT);
 	WANT(!memory_read(mem, 0x3ffc, text, 4) && !text[0]);
 	WANT(memory_write(mem, 0x9000, "a", 1) == -EFAULT && !memory_read(mem, 0x9000, text, 1));
@@ -41,7 +41,7 @@ static void test_copies(struct memory *mem)
 	WANT(!memory_write(mem, 0x1000, "0123456789", 10));
 	WANT(!memory_copy(mem, 0x2ffb, mem, 0x1000, 10));
 	WANT(!memory_read(mem, 0x2ffb, text, 10) && !memcmp(text, "0123456789", 10));
-	/* onto itself */
+	/* overlapping */
 	WANT(!memory_copy(mem, 0x1002, mem, 0x1000, 8));
 	WANT(!memory_read(mem, 0x1000, text, 10) && !memcmp(text, "0101234567", 10));
 	WANT(memory_copy(mem, 0x1000, mem, 0x8000, 4) == MEMORY_NO_SOURCE);
@@ -52,7 +52,7 @@ static void test_unmap(struct memory *mem)
 {
 	char c;
 
-	/* a range goes wholly or not */
+	/* a range is unmapped as a whole */
 	WANT(!memory_unmap(mem, 0x1000, 0x1000) && !memory_read(mem, 0x1000, &c, 1));
 	WANT(!memory_unmap(mem, 0x1000, 0x3000) && memory_read(mem, 0x1000, &c, 1) == -EFAULT);
 	WANT(!memory_read(mem, 0x9000, &c, 1));
@@ -91,7 +91,7 @@ void test_pci(void)
 	WANT(pci_get(&pci, PCI_AT_BAR0 + 8, 8) == (~0xfffffull | 4));
 	pci_write(&pci, 0, &ones, 4);
 	WANT(pci_get(&pci, 0, 4) == 0x00018086);
-	/* no address is claimed before memory is switched on */
+	/* no address is decoded before memory is enabled */
 	value = 0xabc00000;
 	pci_write(&pci, PCI_AT_BAR0 + 8, &value, 8);
 	WANT(!pci_claims(&pci, 2, value, 4));

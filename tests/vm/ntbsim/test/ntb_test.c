@@ -43,7 +43,7 @@ static void test_doorbell(unsigned int bit)
 	reg_write(b, 0, NTB_IM_MASK, 0, 8);
 	WANT(events(bed.event[1][bit + 1]) == 1 && !all_events(1));
 	reg_write(b, 0, NTB_IM_STATUS, mask, 8);
-	/* only a one rings, and only the right one */
+	/* only ones ring, and only their own bits */
 	reg_write(a, 0, at, 2, 4);
 	WANT(!reg_read(b, 0, NTB_IM_STATUS, 8) && !all_events(1));
 }
@@ -54,7 +54,7 @@ static void test_vectors(void)
 	reg_write(a, 0, NTB_IM_DOORBELL + 12, 1, 4);
 	WANT(events(bed.event[1][7]) == 1 && !all_events(1));
 	reg_write(b, 0, NTB_IM_STATUS, 8, 8);
-	/* a vector that is none */
+	/* an invalid vector */
 	reg_write(b, 0, NTB_VECTORS + 3, 200, 1);
 	reg_write(a, 0, NTB_IM_DOORBELL + 12, 1, 4);
 	WANT(!all_events(1) && counted(&b->counters, COUNT_interrupts_moot) == 1);
@@ -75,7 +75,7 @@ static void test_scratchpads(void)
 	WANT(counted(&b->counters, COUNT_scratchpads) == NTB_SPADS);
 }
 
-/* Halves of a register, bits that are fixed, and what is no register at all. */
+/* Parts of registers, constant bits, and offsets without a register. */
 static void test_accesses(void)
 {
 	reg_write(a, 0, NTB_IM_XBASE, 0x12345678, 4);
@@ -102,7 +102,7 @@ void test_ntb(void)
 	test_vectors();
 	test_scratchpads();
 	test_accesses();
-	/* a reset takes the link along, and tells the other */
+	/* a reset brings the link down and tells the other end */
 	device_reset(a);
 	WANT(!bed.world.link[0].carries && events(bed.event[1][0]) == 1);
 	WANT(reg_read(a, 0, NTB_B2B_SPAD, 4) == UINT32_MAX && !reg_read(a, 0, NTB_IM_SPAD, 4));
@@ -116,7 +116,7 @@ static uint64_t room(uint64_t internal, uint64_t external)
 	return window_room(&bed.world.ntb[0][1], 2);
 }
 
-/* The notes of the datasheet, and the two ways in which ntb_hw_gen3.c counts. */
+/* The notes of the datasheet, and the two ways in which ntb_hw_gen3.c uses limits. */
 static void test_limits(void)
 {
 	WANT(room(0, 0) == WINDOW_SIZE);
@@ -146,7 +146,7 @@ static void test_through(unsigned int bar)
 	WANT(reg_read(a, bar, 0x1ffd, 4) == UINT32_MAX &&
 	     reg_read(a, bar, WINDOW_SIZE - 4, 4) == UINT32_MAX);
 	WANT(reg_read(b, 0, NTB_MISSES, 2) == counted(&b->counters, COUNT_misses));
-	/* translation to where there is nothing */
+	/* translation to an address without memory */
 	open_window(&bed, 1, bar, 0x7ff00000, WINDOW_SIZE);
 	a->ops->write(a, bar, 0, "nowhere", 8);
 	WANT(reg_read(a, bar, 0, 4) == UINT32_MAX);
@@ -165,7 +165,7 @@ void test_windows(void)
 	test_through(4);
 	WANT(counted(&b->counters, COUNT_misses) == 12 &&
 	     counted(&b->counters, COUNT_window_bytes_in) == 16);
-	/* whoever is no bus master reaches no memory, for itself or for others */
+	/* without bus mastering neither end reaches that memory */
 	open_window(&bed, 1, 2, 0x100000, WINDOW_SIZE);
 	pci_write(&b->pci, PCI_AT_COMMAND, &off, 2);
 	a->ops->write(a, 2, 0, "master", 8);
@@ -262,7 +262,7 @@ void test_link(void)
 	WANT(!link->carries);
 	link_tick(link, link_now() + 59000);
 	WANT(!link->carries);
-	/* what goes down while it trains begins anew */
+	/* going down during training restarts it */
 	locked(down);
 	WANT(link_tick(link, link_now() + 61000) == LINK_NEVER && !link->carries);
 	locked(up);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tests of the devices without QEMU: two hosts whose memory are files of our own, registers touched
- * by calls.
+ * Tests of the devices without QEMU: two hosts with files as memory; register accesses are function
+ * calls.
  */
 #ifndef NTBSIM_UNIT_H
 #define NTBSIM_UNIT_H
@@ -12,7 +12,7 @@
 #include "world.h"
 
 #define RAM_SIZE	(4u << 20)
-/* where the guests' kernels would have put the BARs */
+/* BAR addresses, as assigned by the guests' kernels */
 #define BASE_REGISTERS	0xe0000000ull
 #define BASE_WINDOW1	0xe1000000ull
 #define BASE_WINDOW2	0xe2000000ull
@@ -29,19 +29,21 @@ struct bed {
 	struct world world;
 	uint8_t *ram[2];
 	int file[2];
-	int event[2][DEVICE_VECTORS];		/* the NTBs' */
+	int event[2][DEVICE_VECTORS];		/* of the NTBs */
 	int dma_event[2][IOAT_CHANNELS];
 };
 
-/* A world with clients that have set up everything, and the link enabled on both ends. */
+/*
+ * Create a world with clients that have set up everything, and with the link enabled on both ends.
+ */
 void bed_make(struct bed *bed);
 void bed_end(struct bed *bed);
 
 uint64_t reg_read(struct device *dev, unsigned int bar, uint64_t offset, size_t len);
 void reg_write(struct device *dev, unsigned int bar, uint64_t offset, uint64_t value, size_t len);
-/* Interrupts since the last look. */
+/* Interrupts since the last call */
 unsigned int events(int fd);
-/* Let an end show that much of its memory at @base, as intel_ntb3_mw_set_trans() does. */
+/* Show that much of an end's memory at @base, as intel_ntb3_mw_set_trans() does. */
 void open_window(struct bed *bed, unsigned int side, unsigned int bar, uint64_t base,
 		 uint64_t size);
 

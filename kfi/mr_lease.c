@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mr_lease.c - leases: holds of a region that last longer than one operation.
+ *
+ * A peer may write to a region for as long as its provider has a lease of the region. The owner of
+ * the region does not know of leases: whatever changes what a peer may do calls kfi_mr_recall(),
+ * and the provider then ends the access of the peer in bounded time. A lease is a hold
+ * (kfi_mr_hold()), so the end of the region waits for that.
+ *
+ * A region that changes stays live. While kfi_mr_recall_wait() waits, there are no new leases of it
+ * (kfi_mr.changing), so the list only shrinks.
+ *
+ * lease_lock protects kfi_mr.leases and kfi_mr.changing of all regions. It is a leaf, taken when a
+ * lease begins or ends, when a region changes, and when a region ends that somebody uses at that
+ * moment.
+ */
+#include <linux/export.h>
+#include <linux/wait_bit.h>
+#include "core.h"
+#include "mr.h"
+
+static DEFINE_SPINLOCK(lease_lock);
+
+/* May the endpoint use the region? It may have been bound to another one since kfi_mr_get(). */
+static bool lease_allowed(const struct kfi_ep *ep, const struct kfi_mr *mr, u64 key)
+{
+	const struct kfi_ep *only = READ_ONCE(mr->ep);
+
+	lockdep_assert_held(&lease_lock);
+	return !mr->changing && kfi_mr_live(mr, key) && (!only || only == ep || only == ep->sep);
+}
+
+/*
+ * The lease is in the list before the region is looked at. kfi_mr_recall() takes the lock after the
+ * region was changed: so either this function sees the change, or kfi_mr_recall() the lease.
+ */
+bool kfi_mr_lease(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, struct kfi_mr_lease *lease)
+{
+	bool ok;
+
+	if (!kfi_mr_hold(mr, key))
+		return false;
+	lease->mr = mr;
+	spin_lock_bh(&lease_lock);
+	ok = lease_allowed(ep, mr, key);
+	if (ok)
+		list_add_tail(&lease->entry, &mr->leases);
+	spin_unlock_bh(&lease_lock);
+	if (!ok)
+		kfi_mr_unhold(mr);
+	return ok;
+}
+EXPORT_SYMBOL_GPL(kfi_mr_lease);
+
+void kfi_mr_unlease(struct kfi_mr_lease *lease)
+{
+	struct kfi_mr *mr = lease->mr;
+	bool last;
+
+	spin_lock_bh(&lease_lock);
+	list_del(&lease->entry);
+	last = list_empty(&mr->leases);
+	spin_unlock_bh(&lease_lock);
+	if (last) {
+		smp_mb();	/* required by wake_up_var(), which checks for waiters */
+		wake_up_var(&mr->leases);
+	}
+	kfi_mr_unhold(mr);
+}
+EXPORT_SYMBOL_GPL(kfi_mr_unlease);
+
+bool kfi_mr_recall(struct kfi_mr *mr)
+{
+	struct kfi_mr_lease *lease;
+	bool any = false;
+
+	rcu_read_lock();	/* a provider waits for recall() with a grace period */
+	spin_lock_bh(&lease_lock);
+	list_for_each_entry(lease, &mr->leases, entry) {
+		lease->recall(lease);
+		any = true;
+	}
+	spin_unlock_bh(&lease_lock);
+	rcu_read_unlock();
+	return any;
+}
+
+static void lease_change(struct kfi_mr *mr, int n)
+{
+	spin_lock_bh(&lease_lock);
+	mr->changing += n;
+	spin_unlock_bh(&lease_lock);
+}
+
+void kfi_mr_recall_wait(struct kfi_mr *mr)
+{
+	lease_change(mr, 1);
+	wait_var_event(&mr->leases, !kfi_mr_recall(mr));
+	lease_change(mr, -1);
+}

@@ -1,0 +1,663 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * grant.c - lasting grants: memory of a region that is written again and again stays exposed, and
+ * writes to it do not ask.
+ *
+ *	initiator			owner of the region
+ *	  RTW			--->
+ *				<---	GRANT, CTS		kfp_put_grant(), kfp_rx_grant()
+ *	  bytes, WRITE with PLACED --->				kfp_permit_find(), kfp_rx_granted()
+ *				<---	ACK
+ *				<---	RECALL			kfp_grants_work(), kfp_rx_recall()
+ *	  RECALLED		--->				kfp_put_recalls(), kfp_rx_recalled()
+ *
+ * The owner has a struct kfp_grant. It holds the region by a lease (kfi_mr_lease()):
+ *
+ *	GIVEN		from its GRANT on the peer may write at any moment
+ *	RECALLED	the RECALL is due or sent, because the region has ended or the grant makes
+ *			room for another one
+ *	(freed)		RECALLED has come, or the link is closed
+ *
+ * The initiator has a struct kfp_permit: found by its key until the RECALL comes, then in a list
+ * until its RECALLED is encoded. The payload of a write is with the link before the next frame is
+ * encoded. So RECALLED is behind the last byte that was written because of the grant.
+ *
+ * All functions are called under the link's lock, or after the end of the link, except
+ * kfp_grant_recall(): the core calls it in any context, it sets a flag and queues the work item.
+ */
+#include <linux/hash.h>
+#include <linux/slab.h>
+#include "proto.h"
+
+/**
+ * struct kfp_grant - memory of this side that the peer writes to without asking; (L) but for @ended
+ * @lease: of the region
+ * @x: what the link knows of the memory
+ * @conn: the connection
+ * @ended: the region ends, or changes. Written in any context
+ * @awaited: the core has recalled the lease, so somebody may wait. Written in any context
+ * @recalled: the RECALL is due or sent
+ * @sent: the RECALL is sent
+ * @timed: @awaited was seen: the peer is late timeout_ms after @since
+ * @slot: index in &kfp_grants.given
+ * @id: id
+ * @key: key of the region
+ * @addr: address of the first byte, as the peer names it
+ * @len: bytes
+ * @used: jiffies: last write
+ * @first: jiffies: beginning of @timed
+ * @since: jiffies: the RECALL is due, or has left. What moves on the link advances it
+ * @limit: jiffies: the peer is late then in any case
+ */
+struct kfp_grant {
+	struct kfi_mr_lease	lease;
+	struct kfi_exposed	x;
+	struct kfp_conn		*conn;
+	bool			ended;
+	bool			awaited;
+	bool			recalled;
+	bool			sent;
+	bool			timed;
+	u8			slot;
+	u64			id;
+	u64			key;
+	u64			addr;
+	u64			len;
+	unsigned long		used;
+	unsigned long		first;
+	unsigned long		since;
+	unsigned long		limit;
+};
+
+/**
+ * struct kfp_permit - memory of the peer that writes go to without asking; all (L)
+ * @entry: entry in &kfp_grants.by_key, or in &kfp_grants.returned when @recalled
+ * @recalled: the peer has recalled it, and RECALLED is due
+ * @commits: the peer can make the memory durable
+ * @slot: the peer's number, index in &kfp_grants.permits
+ * @id: the peer's id
+ * @key: key of the peer's region
+ * @addr: address of the first byte
+ * @len: bytes
+ * @places: the places
+ */
+struct kfp_permit {
+	struct hlist_node	entry;
+	bool			recalled;
+	bool			commits;
+	u8			slot;
+	u64			id;
+	u64			key;
+	u64			addr;
+	u64			len;
+	struct kfp_places	*places;
+};
+
+#define KFP_GRANT_BITS	4
+
+/**
+ * struct kfp_grants - lasting grants of a connection whose link has places; all (L)
+ * @conn: the connection
+ * @work: has the RECALLs sent that are due
+ * @moved: bytes that had moved on the link when kfp_recalls_late() looked last
+ * @given: grants of this side, by slot
+ * @bytes: their bytes
+ * @last: id of the last one
+ * @written: keys of regions that the peer has written to with places, by hash
+ * @permits: grants of the peer, by slot
+ * @by_key: the same, unless recalled
+ * @returned: the same, recalled
+ * @newest: id of the last one
+ */
+struct kfp_grants {
+	struct kfp_conn		*conn;
+	struct delayed_work	work;
+	u64			moved;
+	struct kfp_grant	*given[KFW_GRANTS_MAX];
+	u64			bytes;
+	u64			last;
+	u64			written[1 << KFP_GRANT_BITS];
+	struct kfp_permit	*permits[KFW_GRANTS_MAX];
+	struct hlist_head	by_key[1 << KFP_GRANT_BITS];
+	struct hlist_head	returned;
+	u64			newest;
+};
+
+/* ---- owner: give ---- */
+
+static void kfp_grant_recall(struct kfi_mr_lease *lease)
+{
+	struct kfp_grant *g = container_of(lease, struct kfp_grant, lease);
+	struct kfp_conn *conn = g->conn;
+
+	WRITE_ONCE(g->awaited, true);
+	WRITE_ONCE(g->ended, true);
+	/* Called in an RCU section, for which kfp_conn_take_down() waits. */
+	if (!test_bit(KFP_DEAD, &conn->flags))
+		mod_delayed_work_on(kfp_conn_cpu(conn), kfp_wq, &conn->grants->work, 0);
+}
+
+/* The peer has written to this region with places. Is it the second time? */
+void kfp_grant_written(struct kfp_conn *conn, u64 key)
+{
+	conn->grants->written[hash_64(key, KFP_GRANT_BITS)] = key;
+}
+
+/*
+ * Recall the grant that was not used for the longest time, unless it was used in the last second:
+ * a peer that writes to more memory in turn than it can have grants for gets no more of them.
+ */
+static void kfp_grant_make_room(struct kfp_grants *grants)
+{
+	struct kfp_grant *g, *oldest = NULL;
+	unsigned int i;
+
+	for (i = 0; i < KFW_GRANTS_MAX; i++) {
+		g = grants->given[i];
+		if (!g)
+			continue;
+		if (g->recalled)
+			return;		/* there will be room */
+		if (!oldest || time_before(g->used, oldest->used))
+			oldest = g;
+	}
+	if (!oldest || time_before(jiffies, oldest->used + HZ))
+		return;
+	WRITE_ONCE(oldest->ended, true);
+	mod_delayed_work_on(kfp_conn_cpu(grants->conn), kfp_wq, &grants->work, 0);
+}
+
+/* Return a free slot, or -1. */
+static int kfp_grant_slot(const struct kfp_grants *grants)
+{
+	unsigned int most = READ_ONCE(kfp_params(grants->conn)->grants), i;
+
+	for (i = 0; i < min_t(unsigned int, most, KFW_GRANTS_MAX); i++)
+		if (!grants->given[i])
+			return i;
+	return -1;
+}
+
+/* Is there a grant for this memory? Its GRANT has crossed the RTW, or it is being recalled. */
+static bool kfp_grant_exists(const struct kfp_grants *grants, u64 key, u64 addr)
+{
+	const struct kfp_grant *g;
+	unsigned int i;
+
+	for (i = 0; i < KFW_GRANTS_MAX; i++) {
+		g = grants->given[i];
+		if (g && g->key == key && addr - g->addr < g->len)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Expose memory of the region, which has a lease. Return: number of places; 0: the link does not
+ * expose it; -ENOSPC: a bound refuses it.
+ */
+static int kfp_grant_expose(struct kfp_grant *g, u64 addr, u64 len, const struct iov_iter *iter,
+			    struct kfi_place *place)
+{
+	struct kfp_conn *conn = g->conn;
+	u64 most = (u64)READ_ONCE(kfp_params(conn)->grant_mib) << 20;
+	int n;
+
+	most -= min(most, conn->grants->bytes);
+	if (len > min_t(u64, most, KFW_PAYLOAD_MAX) || !kfp_account_grant(conn, 1, len))
+		return -ENOSPC;
+	g->x.mr = g->lease.mr;
+	g->x.lasting = true;
+	g->x.addr = g->addr = addr;
+	g->len = len;
+	n = conn->ops->expose(&conn->link, &g->x, iter, len, place, KFW_PLACES_MAX);
+	if (n <= 0)
+		kfp_account_grant(conn, -1, len);
+	return max(n, 0);
+}
+
+static void kfp_grant_free(struct kfp_grant *g)
+{
+	kfi_mr_unlease(&g->lease);
+	kfree(g);
+}
+
+/*
+ * Give a grant that includes the segment of a write that has asked: of the whole region, or if that
+ * can't be, of the segment. A region for one I/O has none: a send that invalidates it would find it
+ * in use. Nor has a region other than the one that the write goes to, and so none for a single use.
+ * Return: number of places; 0: there is no grant.
+ */
+static int kfp_grant_new(struct kfp_conn *conn, const struct kfp_places *places, int slot,
+			 struct kfi_place *place)
+{
+	const struct kfw_rma *seg = &places->segs[0];
+	u64 key = le64_to_cpu(seg->key), addr = le64_to_cpu(seg->addr);
+	u64 len = le64_to_cpu(seg->len);
+	struct kfp_grants *grants = conn->grants;
+	struct iov_iter iter, whole;
+	struct kfp_grant *g;
+	struct kfi_mr *mr;
+	bool leased;
+	int n;
+
+	mr = kfi_mr_get(&conn->ep->ep, key, addr, len, KFI_REMOTE_WRITE, &iter);
+	if (IS_ERR(mr))
+		return 0;
+	if (mr != places->piece[0].x.mr || mr->per_io) {
+		kfi_mr_put(mr);
+		return 0;
+	}
+	g = kzalloc(sizeof(*g), GFP_ATOMIC | __GFP_NOWARN);
+	if (!g) {
+		kfi_mr_put(mr);
+		return 0;
+	}
+	g->conn = conn;
+	g->key = key;
+	g->slot = slot;
+	g->used = jiffies;
+	g->lease.recall = kfp_grant_recall;
+	leased = kfi_mr_lease(&conn->ep->ep, mr, key, &g->lease);
+	kfi_mr_put(mr);
+	if (!leased) {
+		kfree(g);
+		return 0;
+	}
+	whole = mr->iter;
+	whole.data_source = ITER_DEST;
+	n = kfp_grant_expose(g, mr->fid.addr, mr->len, &whole, place);
+	if (n <= 0)
+		n = kfp_grant_expose(g, addr, len, &iter, place);
+	if (n <= 0) {
+		kfp_grant_free(g);
+		if (n == -ENOSPC)
+			kfp_grant_make_room(grants);
+		return 0;
+	}
+	g->id = ++grants->last;
+	grants->given[slot] = g;
+	grants->bytes += g->len;
+	return n;
+}
+
+/*
+ * The CTS for a write is next: if the peer has written to this region before, give it a lasting
+ * grant, and send the GRANT ahead of the CTS.
+ */
+void kfp_put_grant(struct kfp_conn *conn, const struct kfp_inmsg *in)
+{
+	const struct kfw_rma *seg = &in->places->segs[0];
+	struct kfp_grants *grants = conn->grants;
+	struct kfi_place place[KFW_PLACES_MAX];
+	u64 key = le64_to_cpu(seg->key);
+	const struct kfp_grant *g;
+	struct kfw_frame f = {
+		.type = KFW_GRANT, .id = in->id, .gen = in->gen, .rma_count = 1,
+	};
+	struct kfw_rma range;
+	int slot, n;
+
+	if (!in->places->pieces || in->places->rtw.rma_count != 1 ||
+	    grants->written[hash_64(key, KFP_GRANT_BITS)] != key ||
+	    kfp_grant_exists(grants, key, le64_to_cpu(seg->addr)))
+		return;
+	slot = kfp_grant_slot(grants);
+	if (slot < 0) {
+		kfp_grant_make_room(grants);
+		return;
+	}
+	n = kfp_grant_new(conn, in->places, slot, place);
+	if (!n)
+		return;
+	g = grants->given[slot];
+	f.flags = g->lease.mr->persist ? KFW_F_COMMIT : 0;
+	f.slot = slot;
+	f.tag = g->id;
+	f.len = g->len;
+	f.places = n;
+	range = (struct kfw_rma) {
+		.addr = cpu_to_le64(g->addr), .len = cpu_to_le64(g->len), .key = seg->key,
+	};
+	kfp_put_frame(conn, &f);
+	memcpy(conn->tx.stage + conn->tx.staged, &range, sizeof(range));
+	conn->tx.staged += sizeof(range);
+	kfp_put_place_list(conn, place, n);
+}
+
+/* ---- owner: use ---- */
+
+/* Return the grant of this side that the current frame is about, or NULL. */
+static struct kfp_grant *kfp_grant_named(const struct kfp_conn *conn)
+{
+	const struct kfw_frame *f = &conn->rx.f;
+	struct kfp_grant *g = conn->grants ? conn->grants->given[f->slot] : NULL;
+
+	return g && g->id == f->tag ? g : NULL;
+}
+
+/*
+ * Handle a WRITE whose payload is in the memory of a grant. The region may have ended meanwhile,
+ * and another one may have its key. Return: 0, perhaps with a status; -EPROTO.
+ */
+int kfp_rx_granted(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+	u64 addr = le64_to_cpu(rx->segs[0].addr), len = le64_to_cpu(rx->segs[0].len);
+	struct kfp_grant *g = kfp_grant_named(conn);
+
+	if (!g || le64_to_cpu(rx->segs[0].key) != g->key || len != rx->f.len ||
+	    addr - g->addr > g->len || len > g->len - (addr - g->addr))
+		return -EPROTO;
+	g->used = jiffies;
+	rx->key = g->key;
+	rx->mr = kfi_mr_get(&conn->ep->ep, rx->key, addr, len, KFI_REMOTE_WRITE, &rx->iter);
+	if (!IS_ERR(rx->mr) && rx->mr != g->lease.mr) {
+		kfi_mr_put(rx->mr);
+		rx->mr = ERR_PTR(-EACCES);
+	}
+	if (IS_ERR(rx->mr)) {
+		rx->mr = NULL;
+		rx->status = EREMOTEIO;
+	}
+	rx->landed = true;
+	kfi_stat_add(&conn->ep->ep, placed, len);
+	return 0;
+}
+
+/* ---- owner: recall ---- */
+
+/* No byte of the peer can land any more because of this grant: its region may end. */
+static void kfp_grant_end(struct kfp_conn *conn, struct kfp_grant *g)
+{
+	conn->grants->given[g->slot] = NULL;
+	conn->grants->bytes -= g->len;
+	conn->tx.recalls -= g->recalled && !g->sent;
+	WARN_ON_ONCE(conn->ops->conceal(&conn->link, &g->x));
+	kfp_account_grant(conn, -1, g->len);
+	kfp_grant_free(g);
+}
+
+int kfp_rx_recalled(struct kfp_conn *conn)
+{
+	struct kfp_grant *g = kfp_grant_named(conn);
+
+	if (!g || !g->sent)
+		return -EPROTO;
+	kfp_grant_end(conn, g);
+	return 0;
+}
+
+static unsigned long kfp_patience(const struct kfp_conn *conn)
+{
+	return msecs_to_jiffies(READ_ONCE(kfp_params(conn)->timeout_ms));
+}
+
+/*
+ * The peer has to answer behind the bytes that come first: those that the link has to deliver
+ * before the RECALL, and a payload that the peer sends already. Their time is as in
+ * kfp_inmsg_granted().
+ */
+static void kfp_grant_clock(struct kfp_conn *conn, struct kfp_grant *g)
+{
+	u64 before = conn->link.posted - conn->ops->sent_to(&conn->link) + conn->tx.staged;
+
+	g->since = jiffies + div_u64(before * HZ, KFP_RATE_MIN);
+	g->limit = g->since + kfp_patience(conn) + div_u64(KFW_PAYLOAD_MAX * HZ, KFP_RATE_MIN);
+}
+
+/* Begin what is due. Nobody waits for a grant that only makes room, so that one has no deadline. */
+static void kfp_grants_look(struct kfp_conn *conn)
+{
+	struct kfp_grant *g;
+	unsigned int i;
+
+	for (i = 0; i < KFW_GRANTS_MAX; i++) {
+		g = conn->grants->given[i];
+		if (!g || !READ_ONCE(g->ended))
+			continue;
+		if (!g->recalled) {
+			g->recalled = true;
+			conn->tx.recalls++;
+		}
+		if (READ_ONCE(g->awaited) && !g->timed) {
+			g->timed = true;
+			g->first = jiffies;
+			kfp_grant_clock(conn, g);
+		}
+	}
+}
+
+/*
+ * Has the peer kept a grant for too long? Both the RECALL and its answer may be behind a long
+ * payload, and the peer may not read because its queue is full. So what moves in either direction
+ * advances the wait (kfp_paced()), but not while this side does not read: its consumer may be the
+ * one who waits. Called under the link's lock.
+ */
+bool kfp_recalls_late(struct kfp_conn *conn)
+{
+	struct kfp_grants *grants = conn->grants;
+	unsigned long earned;
+	struct kfp_grant *g;
+	bool late = false;
+	unsigned int i;
+	u64 moved;
+
+	if (!grants)
+		return false;
+	moved = conn->rx.bytes + conn->link.landed + conn->link.posted;
+	earned = min_t(u64, div_u64((moved - grants->moved) * HZ, KFP_RATE_MIN), LONG_MAX);
+	grants->moved = moved;
+	for (i = 0; i < KFW_GRANTS_MAX; i++) {
+		g = grants->given[i];
+		if (!g || !g->timed)
+			continue;
+		if (conn->rx.at != KFP_RX_BLOCKED)
+			g->since = kfp_paced(g->since, earned);
+		late |= time_after(jiffies, g->since + kfp_patience(conn)) ||
+			time_after(jiffies, g->limit);
+	}
+	return late;
+}
+
+/*
+ * This side did not read for @pause jiffies, and the answer may have been there. The owner of the
+ * region does not wait for ever: such pauses count up to timeout_ms after the first recall.
+ */
+void kfp_recalls_pause(struct kfp_conn *conn, unsigned long pause)
+{
+	struct kfp_grant *g;
+	unsigned long most;
+	unsigned int i;
+
+	for (i = 0; conn->grants && i < KFW_GRANTS_MAX; i++) {
+		g = conn->grants->given[i];
+		if (!g || !g->timed)
+			continue;
+		most = g->first + kfp_patience(conn);
+		if (time_before(g->since, most))
+			g->since += min(pause, most - g->since);
+	}
+}
+
+/* Send the RECALLs that are due. */
+static void kfp_grants_work(struct work_struct *work)
+{
+	struct kfp_grants *grants = container_of(to_delayed_work(work), struct kfp_grants, work);
+	struct kfp_conn *conn = grants->conn;
+
+	if (test_bit(KFP_DEAD, &conn->flags) || test_bit(KFP_FAILED, &conn->flags))
+		return;
+	local_bh_disable();
+	if (conn->ops->lock(&conn->link)) {
+		kfp_rx_burst(conn, kfp_grants_look);
+		conn->ops->unlock(&conn->link);
+	} else {
+		kfp_conn_queue(conn, &grants->work, 1);
+	}
+	local_bh_enable();
+}
+
+/* ---- initiator ---- */
+
+/*
+ * Handle a GRANT. It is for a write that has asked. Return: 0; -ENOMEM; -EPROTO: it is for nothing,
+ * or for more than there can be. Where its places are the link checks.
+ */
+int kfp_rx_grant(struct kfp_conn *conn)
+{
+	const struct kfw_frame *f = &conn->rx.f;
+	const struct kfw_rma *seg = &conn->rx.segs[0];
+	struct kfi_oper *op = kfp_answered_op(conn, f);
+	struct kfp_grants *grants = conn->grants;
+	struct kfp_permit *p;
+	int ret;
+
+	if (!grants || !op || op->code != KFI_OPC_WRITE || kfp_op(op)->state != KFP_OP_REQUESTED ||
+	    op->rma[0].key != le64_to_cpu(seg->key) || le64_to_cpu(seg->len) != f->len ||
+	    grants->permits[f->slot] || f->tag <= grants->newest)
+		return -EPROTO;
+	p = kzalloc(sizeof(*p), GFP_ATOMIC | __GFP_NOWARN);
+	if (!p)
+		return -ENOMEM;
+	ret = kfp_places_take(conn, f->len, &p->places);
+	if (ret) {
+		kfree(p);
+		return ret;
+	}
+	p->commits = f->flags & KFW_F_COMMIT;
+	p->slot = f->slot;
+	p->id = f->tag;
+	p->key = le64_to_cpu(seg->key);
+	p->addr = le64_to_cpu(seg->addr);
+	p->len = f->len;
+	grants->newest = p->id;
+	grants->permits[p->slot] = p;
+	hlist_add_head(&p->entry, &grants->by_key[hash_64(p->key, KFP_GRANT_BITS)]);
+	return 0;
+}
+
+/* May this write go to places without asking? Return: its grant, or NULL. */
+struct kfp_permit *kfp_permit_find(const struct kfp_conn *conn, const struct kfi_oper *op)
+{
+	const struct kfi_rma_iov *seg = &op->rma[0];
+	struct kfp_permit *p;
+
+	if (!kfp_rtw_possible(conn, op) || op->rma_count != 1)
+		return NULL;
+	hlist_for_each_entry(p, &conn->grants->by_key[hash_64(seg->key, KFP_GRANT_BITS)], entry)
+		if (p->key == seg->key && seg->addr - p->addr <= p->len &&
+		    op->len <= p->len - (seg->addr - p->addr) &&
+		    (p->commits || !(op->flags & KFI_COMMIT_COMPLETE)))
+			return p;
+	return NULL;
+}
+
+/*
+ * Fill in the frame of a write that uses a grant, and keep where its payload goes. The places stay
+ * until the payload is with the link: the RECALLED of the grant is a later frame.
+ */
+void kfp_permit_use(struct kfp_conn *conn, const struct kfp_permit *p, const struct kfi_oper *op,
+		    struct kfw_frame *f)
+{
+	f->flags |= KFW_F_PLACED;
+	f->slot = p->slot;
+	f->tag = p->id;
+	f->payload = 0;
+	conn->tx.into = p->places;
+	conn->tx.into_at = op->rma[0].addr - p->addr;
+}
+
+static void kfp_permit_free(struct kfp_conn *conn, struct kfp_permit *p)
+{
+	hlist_del(&p->entry);
+	conn->grants->permits[p->slot] = NULL;
+	kfp_conceal(conn, &p->places);
+	kfree(p);
+}
+
+/* The peer recalls a grant. Later writes ask; RECALLED follows those that are with the link. */
+int kfp_rx_recall(struct kfp_conn *conn)
+{
+	const struct kfw_frame *f = &conn->rx.f;
+	struct kfp_permit *p = conn->grants ? conn->grants->permits[f->slot] : NULL;
+
+	if (!p || p->id != f->tag || p->recalled)
+		return -EPROTO;
+	p->recalled = true;
+	hlist_del(&p->entry);
+	hlist_add_head(&p->entry, &conn->grants->returned);
+	conn->tx.recalls++;
+	return 0;
+}
+
+/* ---- both sides ---- */
+
+/* Send a RECALL or RECALLED that is due. Neither needs credit. */
+void kfp_put_recalls(struct kfp_conn *conn)
+{
+	struct kfp_grants *grants = conn->grants;
+	struct kfw_frame f = { .type = KFW_RECALLED };
+	struct kfp_grant *g = NULL;
+	struct kfp_permit *p;
+	unsigned int i;
+
+	conn->tx.recalls--;
+	if (!hlist_empty(&grants->returned)) {
+		p = hlist_entry(grants->returned.first, struct kfp_permit, entry);
+		f.slot = p->slot;
+		f.tag = p->id;
+		kfp_permit_free(conn, p);
+	} else {
+		for (i = 0; i < KFW_GRANTS_MAX; i++) {
+			g = grants->given[i];
+			if (g && g->recalled && !g->sent)
+				break;
+		}
+		if (WARN_ON_ONCE(i == KFW_GRANTS_MAX))
+			return;
+		g->sent = true;
+		kfp_grant_clock(conn, g);
+		f.type = KFW_RECALL;
+		f.slot = g->slot;
+		f.tag = g->id;
+	}
+	kfp_put_frame(conn, &f);
+}
+
+/* Process context, may sleep. */
+int kfp_grants_alloc(struct kfp_conn *conn)
+{
+	struct kfp_grants *grants;
+
+	if (!conn->ops->expose)
+		return 0;
+	grants = kzalloc(sizeof(*grants), GFP_NOIO);
+	if (!grants)
+		return -ENOMEM;
+	grants->conn = conn;
+	INIT_DELAYED_WORK(&grants->work, kfp_grants_work);
+	conn->grants = grants;
+	return 0;
+}
+
+/* The connection is dead: the work item does nothing any more. */
+void kfp_grants_stop(struct kfp_conn *conn)
+{
+	if (conn->grants)
+		cancel_delayed_work_sync(&conn->grants->work);
+}
+
+/* The link is closed: no byte of the peer lands any more. */
+void kfp_grants_end(struct kfp_conn *conn)
+{
+	struct kfp_grants *grants = conn->grants;
+	unsigned int i;
+
+	for (i = 0; grants && i < KFW_GRANTS_MAX; i++) {
+		if (grants->given[i])
+			kfp_grant_end(conn, grants->given[i]);
+		if (grants->permits[i])
+			kfp_permit_free(conn, grants->permits[i]);
+	}
+}

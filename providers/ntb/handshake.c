@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * handshake.c - the handshake before there can be records: scratchpads, and the hello in the
+ * control page. docs/wire-ntb.md describes it.
+ */
+#include "bridge.h"
+
+void nt_handshake_write(struct nt_link *link, enum ntw_state state)
+{
+	struct ntw_handshake handshake = {
+		.state = state,
+		.ring_shift = link->win.ring ? ilog2(link->win.ring) : 0,
+		.bell = link->bells.first,
+		.bells = link->bells.count,
+		.mine = link->mine,
+		.yours = link->yours,
+		.size_kib = link->win.size / 1024,
+	};
+	u32 pads[NTW_PADS];
+	int i;
+
+	ntw_encode_handshake(&handshake, pads);
+	for (i = 0; i < NTW_PADS; i++)
+		ntb_peer_spad_write(link->ntb, NT_PEER, i, pads[i]);
+	/* A peer that has published its doorbell bits need not wait for its next look. */
+	if (link->bells.peer_count)
+		nt_bell_ring(link);
+}
+
+int nt_handshake_read(struct nt_link *link, struct ntw_handshake *handshake)
+{
+	u32 pads[NTW_PADS];
+	int i, ret;
+
+	for (i = 0; i < NTW_PADS; i++)
+		pads[i] = ntb_spad_read(link->ntb, i);
+	ret = ntw_decode_handshake(pads, handshake);
+	if (ret && ret != -EAGAIN)
+		dev_warn_ratelimited(&link->ntb->dev,
+				     "what the peer has in the scratchpads is no greeting of ours (%d)\n",
+				     ret);
+	if (ret)
+		return ret;
+	link->bells.peer_first = handshake->bell;
+	link->bells.peer_count = handshake->bells;
+	return 0;
+}
+
+void nt_hello_write(struct nt_link *link)
+{
+	struct nt_engine *e = &link->ring.engine;
+	struct ntw_greeting g = {
+		.version = NTW_VERSION,
+		.mine = link->mine,
+		.yours = link->yours,
+		.ring = link->win.ring,
+		.size = link->win.size,
+		.reach = e->size,
+		.heartbeat = nt_heartbeat_ms,
+		.features = (nt_crc ? NTW_FEAT_CRC : 0) | (nt_crc_placed ? NTW_FEAT_CRC_PLACED : 0),
+	};
+	struct ntw_hello hello;
+
+	if (link->msi.offered) {
+		g.signals = NTW_S_MSI;
+		g.msi_window = link->msi.window;
+		g.msi_at = link->msi.at;
+		g.msi_data = link->msi.data;
+	}
+	if (link->flat.open) {
+		g.flat_window = link->flat.index;
+		g.flat_shift = ilog2(link->flat.size);
+		g.flat_at = link->flat.word;
+	}
+	ntw_encode_hello(&g, &hello);
+	nt_engine_write(e, offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
+	/* The hello is complete before @ready says so. */
+	nt_engine_write_word(e, offsetof(struct ntw_ctl, ready), ntw_word(link->yours, 1));
+	nt_bell_ring(link);
+}
+
+int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
+		  struct ntw_greeting *g)
+{
+	const struct ntw_ctl *ctl = link->win.mem;
+	struct ntw_hello hello;
+	u32 ready;
+	int ret;
+
+	if (!ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->ready)), link->mine, &ready) || !ready)
+		return -EAGAIN;
+	dma_rmb();
+	memcpy(&hello, &ctl->hello, sizeof(hello));
+	barrier_data(&hello);
+	ret = ntw_decode_hello(&hello, g);
+	if (ret)
+		return ret;
+	/*
+	 * The ring has to be within the peer's reach, and the peer can't reach more than there is.
+	 */
+	if (g->reach < NTW_RING_AT + link->win.ring || g->reach > round_up(link->win.size, 1024))
+		return -EPROTO;
+	/*
+	 * The scratchpads have said the same, and this copy came through the window: they have to
+	 * agree.
+	 */
+	return g->version == handshake->version &&
+	       g->mine == link->yours && g->yours == link->mine &&
+	       g->ring == 1U << handshake->ring_shift &&
+	       g->size == (u64)handshake->size_kib * 1024 ? 0 : -EPROTO;
+}

@@ -1,0 +1,667 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * stream.c - the bytes of a link: SENDs to receives that the peer has posted, and WRITEs to places.
+ *
+ *   kv_post_unit()	frames and payload, of the stream or for places of the peer
+ *   kv_stream_sent()	softirq: work requests have ended
+ *   kv_recv_done()	softirq: a SEND of the peer has come
+ *   kv_read()		the protocol reads what has come
+ *   kv_stream_run()	messages of the link itself
+ *
+ * Each SEND says how many receives its sender has posted since the connection began, and the peer
+ * never sends more than that: no device has to wait for a receive. Only a SEND without bytes of the
+ * stream may use the last KVW_RESERVE receives, so that the two sides can always tell each other
+ * of new ones. The protocol's credits are independent of this.
+ *
+ * Head and short payload of a SEND are copied to the buffer of its work request; longer payload is
+ * read by the device from where it is, until kv_sent_to() has passed it.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "verbs.h"
+
+#define KV_COPY		256	/* payload up to this length is copied */
+
+/* ---- messages of the link ---- */
+
+/* Fill in the head of a SEND, and what else is due. */
+static void kv_put_head(struct kv_stream *s, struct kv_sqe *e)
+{
+	struct kvw_head *head = e->buf;
+
+	*head = (struct kvw_head) {
+		.limit = cpu_to_le32(s->given),
+		.flags = cpu_to_le16((s->due & BIT(KV_DUE_PING) ? KVW_F_PING : 0) |
+				     (s->due & BIT(KV_DUE_PONG) ? KVW_F_PONG : 0)),
+	};
+	s->told = s->given;
+	s->due = 0;
+	s->sent++;
+}
+
+/* Send what @e has: @bytes of its buffer, head included, and what is mapped behind them. */
+static void kv_put_send(struct kv_stream *s, struct kv_sqe *e, u32 bytes)
+{
+	kv_put_head(s, e);
+	kv_put_buf(&s->qp, e, bytes);
+	e->wr.send.opcode = IB_WR_SEND;
+	kv_sq_put(&s->qp, e, &e->wr.send, e->mapped);
+}
+
+static bool kv_stream_open_now(const struct kv_stream *s)
+{
+	return s->up && !s->ended && !s->qp.broken;
+}
+
+static void kv_stream_post(struct kv_stream *s)
+{
+	int ret = kv_sq_post(&s->qp);
+
+	if (unlikely(ret))
+		kv_stream_end(s, ret);
+}
+
+/* Send what is due in the link. Called under the lock. */
+void kv_stream_run(struct kv_stream *s)
+{
+	struct kv_sqe *e;
+
+	lockdep_assert_held(&s->qp.lock);
+	if (!kv_stream_open_now(s))
+		return;
+	while (kv_put_ending(s))
+		;
+	if (s->due && kv_sq_room(&s->qp) && s->limit != s->sent) {
+		e = kv_sq_get(&s->qp, KV_SQ_OTHER);
+		e->nsge = 1;
+		kv_put_send(s, e, sizeof(struct kvw_head));
+	}
+	kv_stream_post(s);
+}
+
+/*
+ * Ask the peer for an answer, which is behind all that it has sent before. Called under the lock.
+ */
+static void kv_stream_ping(struct kv_stream *s)
+{
+	s->pinged = true;
+	__set_bit(KV_DUE_PING, &s->due);
+	kv_stream_run(s);
+}
+
+/* ---- sending ---- */
+
+/*
+ * Map payload, behind what @e has. Payload that can't be mapped is copied. Return: bytes; 0: copy
+ */
+static u32 kv_map(struct kv_stream *s, struct kv_sqe *e, struct kfi_unit *unit, u32 len,
+		  unsigned int pieces)
+{
+	struct iov_iter from = *unit->payload;
+	ssize_t n;
+
+	if (!(unit->flags & KFI_UNIT_SPLICE) || len <= KV_COPY || !pieces)
+		return 0;
+	n = kv_sq_map(&s->qp, e, &from, len, pieces, DMA_TO_DEVICE);
+	if (unlikely(n < 0)) {
+		kv_sq_unmap(&s->qp, e);
+		e->nsge = min_t(u8, e->nsge, 1);
+		return 0;
+	}
+	*unit->payload = from;
+	return n;
+}
+
+/* Send one SEND with as much of the unit as it takes. Return: 0, -EAGAIN */
+static int kv_send(struct kv_stream *s, struct kfi_unit *unit)
+{
+	u32 at = sizeof(struct kvw_head), head, n = 0;
+	struct kv_sqe *e;
+
+	if (kv_sq_room(&s->qp) < KV_SQ_ROOM || s->limit - s->sent <= KVW_RESERVE)
+		return -EAGAIN;
+	e = kv_sq_get(&s->qp, KV_SQ_OTHER);
+	e->nsge = 1;
+	head = min(unit->len - unit->done, s->qp.buf_size - at);
+	memcpy(e->buf + at, unit->head + unit->done, head);
+	at += head;
+	unit->done += head;
+	e->pos = s->posted + head;
+	if (unit->done == unit->len && unit->left) {
+		n = min_t(u64, unit->left, KVW_SEND_MAX - at);
+		head = kv_map(s, e, unit, n, min_t(u32, KV_SGE, s->qp.kdom->max_send_sge - 1));
+		if (head) {
+			n = head;
+		} else {
+			n = min(n, s->qp.buf_size - at);
+			WARN_ON_ONCE(kfi_copy_from(e->buf + at, unit->payload, n) != n);
+			at += n;
+		}
+		unit->left -= n;
+	}
+	s->posted = e->pos + n;
+	kv_put_send(s, e, at);
+	return 0;
+}
+
+/* Find the place that has byte @at of the payload. @at: position in that place */
+static const struct kfi_place *kv_place_find(const struct kfi_unit *unit, u64 *at)
+{
+	const struct kfi_place *place = unit->place;
+
+	for (; place < unit->place + unit->nplaces; place++) {
+		if (*at < place->len)
+			return place;
+		*at -= place->len;
+	}
+	return NULL;
+}
+
+/* Write payload to one place of the peer, by one work request. Return: 0, -EAGAIN, -EPROTO */
+static int kv_send_placed(struct kv_stream *s, struct kfi_unit *unit, u64 at)
+{
+	const struct kfi_place *place = kv_place_find(unit, &at);
+	struct kv_sqe *e;
+	u32 len, n;
+
+	if (!place)
+		return -EPROTO;
+	if (kv_sq_room(&s->qp) < KV_SQ_ROOM)
+		return -EAGAIN;
+	e = kv_sq_get(&s->qp, KV_SQ_OTHER);
+	len = min3(unit->left, place->len - at, (u64)s->qp.kdom->max_wr_size);
+	e->pos = s->posted;
+	n = kv_map(s, e, unit, len, min_t(u32, KV_SGE, s->qp.kdom->max_send_sge));
+	if (!n) {
+		n = min(len, s->qp.buf_size);
+		WARN_ON_ONCE(kfi_copy_from(e->buf, unit->payload, n) != n);
+		e->nsge = 1;
+		kv_put_buf(&s->qp, e, n);
+	}
+	e->wr.rdma.wr.opcode = IB_WR_RDMA_WRITE;
+	e->wr.rdma.remote_addr = place->at + at;
+	e->wr.rdma.rkey = place->key;
+	unit->left -= n;
+	s->posted += n;
+	kv_sq_put(&s->qp, e, &e->wr.rdma.wr, e->mapped);
+	return 0;
+}
+
+int kv_post_unit(struct kfi_link *link, struct kfi_unit *unit)
+{
+	struct kv_stream *s = kv_stream_of(link);
+	u64 before = unit->left;
+	int ret = 0;
+
+	if (!kv_stream_open_now(s))
+		return -EAGAIN;		/* the end was reported, or kfi_link_up() follows */
+	while (!ret && unit->nplaces && unit->left)
+		ret = kv_send_placed(s, unit, unit->at + before - unit->left);
+	while (!ret && !unit->nplaces && (unit->done < unit->len || unit->left))
+		ret = kv_send(s, unit);
+	s->starved |= ret == -EAGAIN;
+	kv_stream_post(s);	/* also after places: frames may not follow in this run */
+	return ret;
+}
+
+/* Shorter payload is copied in any case. */
+bool kv_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t len)
+{
+	return len > KV_COPY;
+}
+
+/* The oldest payload that the device may still read begins there. */
+u64 kv_sent_to(const struct kfi_link *link)
+{
+	const struct kv_stream *s = kv_stream_of(link);
+	const struct kv_sqe *e;
+	u32 i;
+
+	if (!s)
+		return U64_MAX;		/* closed */
+	for (i = s->qp.tail; i != s->qp.head; i++) {
+		e = &s->qp.sq[i & (s->qp.depth - 1)];
+		if (e->mapped)
+			return e->pos;
+	}
+	return s->posted;
+}
+
+static void kv_sent_one(struct kv_sqe *e, int err, void *s)
+{
+	if (e->kind == KV_SQ_INV)
+		kv_frmr_ended(s, e->frmr, err);
+}
+
+static int kv_sent_error(const struct ib_wc *wc)
+{
+	switch (wc->status) {
+	case IB_WC_SUCCESS:
+		return 0;
+	case IB_WC_WR_FLUSH_ERR:
+		return -ESHUTDOWN;
+	case IB_WC_RETRY_EXC_ERR:
+		return -ETIMEDOUT;
+	default:
+		return -ECONNRESET;
+	}
+}
+
+/* The protocol may send more. */
+static void kv_stream_room(struct kv_stream *s)
+{
+	if (!s->link || !s->starved)
+		return;
+	s->starved = false;
+	kfi_link_room(s->link);
+}
+
+static void kv_stream_sent(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct kv_sqe *e = container_of(wc->wr_cqe, struct kv_sqe, cqe);
+	struct kv_stream *s = container_of(e->qp, struct kv_stream, qp);
+	int err = kv_sent_error(wc);
+
+	kfi_batch_begin();
+	spin_lock(&s->qp.lock);
+	kv_sq_reported(e, err, kv_sent_one, s);
+	s->stuck = false;
+	if (unlikely(err)) {
+		s->qp.broken = true;
+		kv_stream_end(s, err);
+	} else if (!s->qp.kdom->iwarp) {
+		s->qp.heard = jiffies;	/* over iWARP only TCP has it */
+	}
+	if (s->link)
+		kfi_link_sent(s->link);
+	kv_stream_room(s);
+	kv_stream_run(s);
+	spin_unlock(&s->qp.lock);
+	kfi_batch_end();
+}
+
+/* ---- receiving ---- */
+
+static void kv_buf_post(struct kv_stream *s, struct kv_buf *buf)
+{
+	struct ib_sge sge = { buf->dma, KVW_SEND_MAX, s->qp.kdom->pd->local_dma_lkey };
+	struct ib_recv_wr wr = { .wr_cqe = &buf->cqe, .sg_list = &sge, .num_sge = 1 };
+	int ret;
+
+	if (s->ended)
+		return;
+	ib_dma_sync_single_for_device(s->qp.kdom->ib, buf->dma, KVW_SEND_MAX, DMA_FROM_DEVICE);
+	ret = ib_post_recv(s->qp.ib, &wr, NULL);
+	if (likely(!ret))
+		s->given++;
+	else
+		kv_stream_end(s, ret);
+}
+
+/* Tell the peer of new receives in a SEND of its own if it may be waiting for them. */
+static void kv_tell_soon(struct kv_stream *s)
+{
+	if (s->given - s->told >= s->nbufs / 2)
+		__set_bit(KV_DUE_LIMIT, &s->due);
+}
+
+/* Many short frames may have come, and this function runs with bottom halves off. */
+bool kv_read(struct kfi_link *link)
+{
+	struct kv_stream *s = kv_stream_of(link);
+	unsigned int steps = KV_STEPS;
+	struct kv_buf *buf;
+	size_t n = 1;
+
+	while (s->come_tail != s->come_head && n && steps--) {
+		buf = s->come[s->come_tail % KV_RECVS];
+		n = kfi_rx_bytes(link, page_address(buf->page) + buf->at, buf->len - buf->at);
+		buf->at += n;
+		if (buf->at < buf->len)
+			continue;
+		s->come_tail++;
+		kv_buf_post(s, buf);
+	}
+	kv_tell_soon(s);
+	if (!s->receiving)
+		kv_stream_run(s);	/* else answers follow, which say it as well */
+	return s->come_tail == s->come_head || !n;
+}
+
+/* Check a SEND of the peer, and handle its head. */
+static int kv_head_in(struct kv_stream *s, struct kv_buf *buf, const struct ib_wc *wc)
+{
+	struct kvw_head head;
+	u32 limit, flags;
+
+	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
+		kv_region_spoilt(s->qp.kdom, wc->ex.invalidate_rkey);
+	if (wc->opcode != IB_WC_RECV || wc->wc_flags & (IB_WC_WITH_INVALIDATE | IB_WC_WITH_IMM) ||
+	    wc->byte_len < sizeof(head))
+		return -EPROTO;
+	memcpy(&head, page_address(buf->page), sizeof(head));
+	limit = le32_to_cpu(head.limit);
+	flags = le16_to_cpu(head.flags);
+	if (flags & ~(KVW_F_PING | KVW_F_PONG) || head.zero || (s32)(limit - s->limit) < 0 ||
+	    limit - s->sent > KVW_RECVS_MAX)
+		return -EPROTO;
+	s->limit = limit;
+	if (flags & KVW_F_PING)
+		__set_bit(KV_DUE_PONG, &s->due);
+	if (flags & KVW_F_PONG)
+		s->pinged = false;
+	buf->at = sizeof(head);
+	buf->len = wc->byte_len;
+	return 0;
+}
+
+static void kv_buf_in(struct kv_stream *s, struct kv_buf *buf)
+{
+	int cpu = raw_smp_processor_id();
+
+	s->receiving = true;
+	if (buf->at == buf->len) {
+		kv_buf_post(s, buf);
+		kv_tell_soon(s);
+	} else {
+		s->come[s->come_head++ % KV_RECVS] = buf;
+		if (s->link && s->link->cpu != cpu)
+			WRITE_ONCE(s->link->cpu, cpu);	/* work items run on the same CPU */
+		if (s->link)
+			kfi_link_rx(s->link);
+	}
+	s->receiving = false;
+}
+
+static void kv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct kv_buf *buf = container_of(wc->wr_cqe, struct kv_buf, cqe);
+	struct kv_stream *s = buf->stream;
+	int ret = wc->status == IB_WC_SUCCESS ? 0 :
+		  wc->status == IB_WC_WR_FLUSH_ERR ? -ESHUTDOWN : -EIO;
+
+	spin_lock(&s->qp.lock);
+	if (!ret) {
+		ib_dma_sync_single_for_cpu(s->qp.kdom->ib, buf->dma, KVW_SEND_MAX,
+					   DMA_FROM_DEVICE);
+		s->qp.heard = jiffies;
+		ret = kv_head_in(s, buf, wc);
+	}
+	if (ret == -EPROTO && s->link)
+		kfi_link_fail(s->link, ret);
+	if (ret) {
+		kv_stream_end(s, ret);
+	} else {
+		kv_buf_in(s, buf);
+		kv_stream_room(s);
+		kv_stream_run(s);
+		if (wq_has_sleeper(&s->settled))
+			wake_up_all(&s->settled);
+	}
+	spin_unlock(&s->qp.lock);
+}
+
+/* ---- receives ---- */
+
+/* Allocate and post receives, up to @n in all. Process context. Return: 0, -ENOMEM, -EIO */
+static int kv_bufs_add(struct kv_stream *s, u32 n)
+{
+	struct kv_buf *buf;
+
+	for (; s->nbufs < n; s->nbufs++) {
+		buf = &s->bufs[s->nbufs];
+		buf->page = alloc_pages(GFP_NOIO, get_order(KVW_SEND_MAX));
+		if (!buf->page)
+			return -ENOMEM;
+		buf->dma = ib_dma_map_page(s->qp.kdom->ib, buf->page, 0, KVW_SEND_MAX,
+					   DMA_FROM_DEVICE);
+		if (ib_dma_mapping_error(s->qp.kdom->ib, buf->dma)) {
+			__free_pages(buf->page, get_order(KVW_SEND_MAX));
+			buf->page = NULL;
+			return -EIO;
+		}
+		buf->stream = s;
+		buf->cqe.done = kv_recv_done;
+		spin_lock_bh(&s->qp.lock);
+		kv_buf_post(s, buf);
+		spin_unlock_bh(&s->qp.lock);
+	}
+	return 0;
+}
+
+/* Not called for a broken device, which may still write to this memory. */
+static void kv_bufs_free(struct kv_stream *s)
+{
+	struct kv_buf *buf = s->bufs;
+	u32 i;
+
+	for (i = 0; buf && i < s->nbufs; i++, buf++) {
+		ib_dma_unmap_page(s->qp.kdom->ib, buf->dma, KVW_SEND_MAX, DMA_FROM_DEVICE);
+		__free_pages(buf->page, get_order(KVW_SEND_MAX));
+	}
+	kvfree(s->bufs);
+}
+
+/*
+ * The peer has proved its identity, and gets more receives, and memory that it may write to. The
+ * peer may already have been told of some of the receives, so the connection goes on even if there
+ * is not enough memory for all.
+ */
+void kv_stream_grow(struct kv_stream *s)
+{
+	s->admitted = true;
+	if (!kv_bufs_add(s, KV_RECVS))
+		kv_frmrs_alloc(s);
+	spin_lock_bh(&s->qp.lock);
+	kv_tell_soon(s);
+	kv_stream_run(s);
+	spin_unlock_bh(&s->qp.lock);
+}
+
+/* ---- is the peer there? ---- */
+
+static unsigned long kv_tick_interval(void)
+{
+	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kv_proto.params.timeout_ms));
+
+	return clamp(min_t(unsigned long, kv_keepalive_s * HZ, timeout) / 2,
+		     msecs_to_jiffies(100), 60UL * HZ);
+}
+
+/* Is a probe under way? An old one says nothing about the present. */
+bool kv_probing(const struct kv_stream *s)
+{
+	unsigned long since = READ_ONCE(s->probing);
+
+	return since && time_before(jiffies, since + 2 * msecs_to_jiffies(KV_PROBE_MS));
+}
+
+/*
+ * A silent peer is sent a ping, which its link answers. The answer is not expected in the first
+ * silent interval, because this side may have slept. A peer that sends may still not receive: if it
+ * has posted fewer receives than it says, its device makes ours wait without limit. Then the
+ * requests of the send queue would never end, nor would a region whose registration is among them.
+ * Called under the lock.
+ */
+static void kv_tick(struct kv_stream *s)
+{
+	unsigned long now = jiffies, keepalive = kv_keepalive_s * HZ;
+	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kv_proto.params.timeout_ms));
+	bool asked = kv_probing(s) || s->nudge;
+	bool waits = (s32)(s->qp.due - s->qp.told) > 0;
+
+	s->nudge = false;
+	if (asked && !s->pinged)
+		kv_stream_ping(s);
+	if (time_before(now, s->qp.heard + keepalive)) {
+		s->silent = false;
+	} else if (!s->silent) {
+		s->silent = true;
+		s->since = now;
+		kv_stream_ping(s);
+	} else if (time_after(now, s->since + timeout)) {
+		kv_stream_end(s, -ETIMEDOUT);
+	}
+	if (!waits || !s->stuck) {
+		s->stuck = waits;
+		s->stuck_since = now;
+	} else if (time_after(now, s->stuck_since + timeout)) {
+		kv_stream_end(s, -ETIMEDOUT);
+	}
+}
+
+static void kv_tick_work(struct work_struct *work)
+{
+	struct kv_stream *s = container_of(to_delayed_work(work), struct kv_stream, tick);
+
+	spin_lock_bh(&s->qp.lock);
+	if (s->link && !s->ended) {
+		kv_tick(s);
+		queue_delayed_work(kv_cm_wq, &s->tick, kv_tick_interval());
+	}
+	spin_unlock_bh(&s->qp.lock);
+}
+
+/* ---- begin and end ---- */
+
+/* The device has stopped the queue pair by itself. */
+static void kv_stream_event(struct work_struct *work)
+{
+	struct kv_stream *s = container_of(work, struct kv_stream, qp.event_work);
+
+	spin_lock_bh(&s->qp.lock);
+	kv_stream_end(s, -ESHUTDOWN);
+	spin_unlock_bh(&s->qp.lock);
+}
+
+/* @kdom: domain of the endpoint, whose reference becomes the stream's */
+struct kv_stream *kv_stream_new(struct kv_domain *kdom, struct kfi_link *link)
+{
+	struct kv_stream *s = kvzalloc(sizeof(*s), GFP_NOIO);
+
+	if (!s)
+		return NULL;
+	kv_qp_init(&s->qp, kv_stream_event);
+	s->qp.kdom = kdom;
+	s->link = link;
+	s->limit = KVW_FIRST;
+	s->told = KVW_FIRST;
+	INIT_LIST_HEAD(&s->frmrs);
+	INIT_LIST_HEAD(&s->ending);
+	init_waitqueue_head(&s->settled);
+	INIT_DELAYED_WORK(&s->tick, kv_tick_work);
+	return s;
+}
+
+/* Create the queue pair, with the first receives. After an error kv_stream_close() is due. */
+int kv_stream_open(struct kv_stream *s, struct kfi_ep *ep, struct rdma_cm_id *id)
+{
+	struct kv_qp_need need = {
+		.ep = ep,
+		.id = id,
+		.depth = KV_LINK_SQ,
+		.buf_size = KV_LINK_BUF,
+		.receives = KV_RECVS,
+		.recv_sge = 1,
+		.done = kv_stream_sent,
+	};
+	int ret = kv_qp_create(&s->qp, &need);
+
+	if (ret)
+		return ret;
+	s->bufs = kvcalloc(KV_RECVS, sizeof(*s->bufs), GFP_NOIO);
+	return s->bufs ? kv_bufs_add(s, KVW_FIRST) : -ENOMEM;
+}
+
+/* The connection is established: bytes may be sent. */
+void kv_stream_up(struct kv_stream *s)
+{
+	spin_lock_bh(&s->qp.lock);
+	s->up = true;
+	s->qp.heard = jiffies;
+	s->nudge = s->qp.kdom->iwarp && s->dialed;
+	queue_delayed_work(kv_cm_wq, &s->tick,
+			   s->nudge ? msecs_to_jiffies(KV_NUDGE_MS) : kv_tick_interval());
+	spin_unlock_bh(&s->qp.lock);
+}
+
+/* Called under the lock. The first reason counts. */
+void kv_stream_end(struct kv_stream *s, int err)
+{
+	lockdep_assert_held(&s->qp.lock);
+	if (s->ended)
+		return;
+	WRITE_ONCE(s->ended, err);
+	wake_up_all(&s->settled);
+	if (s->link)
+		kfi_link_down(s->link);
+}
+
+/* No function of the protocol is called on return. */
+void kv_stream_detach(struct kv_stream *s)
+{
+	spin_lock_bh(&s->qp.lock);
+	s->link = NULL;
+	spin_unlock_bh(&s->qp.lock);
+	cancel_delayed_work_sync(&s->tick);
+}
+
+/* Wait for the answer to a ping. Return: what is left of @timeout, jiffies; 0: no answer */
+static long kv_stream_answered(struct kv_stream *s, long timeout)
+{
+	return wait_event_timeout(s->settled, READ_ONCE(s->ended) || !READ_ONCE(s->pinged),
+				  timeout);
+}
+
+/*
+ * Wait until the peer has all that was sent, but not for long. An answer to an earlier ping says
+ * nothing about what was sent after that ping, so it is waited for first. No tick sends a ping any
+ * more. A caller that was not admitted gets a short time to receive the refusal.
+ */
+void kv_stream_settle(struct kv_stream *s)
+{
+	bool known = s->dialed || s->admitted;
+	long left = msecs_to_jiffies(known ? KV_SETTLE_MS : KV_REFUSE_MS);
+
+	left = kv_stream_answered(s, left);
+	if (!left)
+		return;
+	spin_lock_bh(&s->qp.lock);
+	if (kv_stream_open_now(s))
+		kv_stream_ping(s);
+	spin_unlock_bh(&s->qp.lock);
+	kv_stream_answered(s, left);
+}
+
+/* Nothing moves any more on return. */
+void kv_stream_close(struct kv_stream *s, struct rdma_cm_id *id)
+{
+	u32 i;
+
+	if (!kv_qp_drain(&s->qp, id, s->connected)) {
+		for (i = 0; i < s->nbufs; i++)
+			WRITE_ONCE(s->bufs[i].cqe.done, kv_late_done);
+		kv_qp_forget(&s->qp);
+	}
+	kv_frmrs_dereg(s);
+	kv_qp_destroy(&s->qp, id);
+	spin_lock_bh(&s->qp.lock);
+	kv_sq_flush(&s->qp, -ESHUTDOWN, kv_sent_one, s);
+	spin_unlock_bh(&s->qp.lock);
+	kv_frmrs_free(s);
+	kv_qp_free(&s->qp);
+}
+
+/* Free the stream, unless a broken device may still report what it has. */
+void kv_stream_free(struct kv_stream *s)
+{
+	struct kv_domain *kdom = s->qp.kdom;
+
+	if (s->qp.kept) {
+		kv_keep(&s->qp.husk);
+	} else {
+		kv_bufs_free(s);
+		kvfree(s);
+	}
+	kv_domain_put(kdom);
+}

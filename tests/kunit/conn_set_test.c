@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connection sets (struct kfi_conn_set): which connections they list, move and publish, and that a
+ * set that stops waits for the end of all.
+ */
+#include <linux/slab.h>
+#include "conn_set_world.h"
+#include "crew.h"
+
+/* Return a connection after an attempt to list it; *@ret is the result of the attempt. */
+static struct hw_conn *hw_listed(struct hw *w, struct kfi_conn_set *set, bool dialed, int *ret)
+{
+	struct hw_conn *conn = hw_conn(w, dialed);
+
+	KUNIT_ASSERT_NOT_NULL(w->test, conn);
+	*ret = kfi_conn_set_add(set, &conn->pc, NULL);
+	return conn;
+}
+
+static struct hw_conn *hw_called(struct hw *w, struct kfi_conn_set *set)
+{
+	struct hw_conn *conn;
+	int ret;
+
+	conn = hw_listed(w, set, CALLED, &ret);
+	KUNIT_EXPECT_EQ(w->test, 0, ret);
+	return conn;
+}
+
+/* List a connection and drop the reference. Return: the result of the attempt. */
+static int hw_try(struct hw *w, struct kfi_conn_set *set, bool dialed)
+{
+	int ret;
+
+	hw_put(&hw_listed(w, set, dialed, &ret)->pc);
+	return ret;
+}
+
+/* ---- list ---- */
+
+static void pending_are_bounded(struct kunit *test)
+{
+	struct hw *w = hw_open(test);
+	struct kfi_conn_set *set = &w->ep->conn_set;
+	struct hw_conn *conn = hw_called(w, set);
+
+	KUNIT_EXPECT_EQ(test, 0, hw_try(w, set, CALLED));
+	KUNIT_EXPECT_EQ(test, -EBUSY, hw_try(w, set, CALLED));
+	KUNIT_EXPECT_EQ(test, 0, hw_try(w, set, DIALED));
+	KUNIT_EXPECT_EQ(test, 0, hw_try(w, set, DIALED));
+	KUNIT_EXPECT_EQ(test, 2u, set->nr_pending);
+	kfi_conn_set_admitted(&conn->pc);
+	kfi_conn_set_admitted(&conn->pc);
+	KUNIT_EXPECT_EQ(test, 1u, set->nr_pending);
+	KUNIT_EXPECT_EQ(test, 0, hw_try(w, set, CALLED));
+	KUNIT_EXPECT_EQ(test, -EBUSY, hw_try(w, set, CALLED));
+	KUNIT_EXPECT_EQ(test, 5, atomic_read(&w->nr_conns));
+	hw_put(&conn->pc);
+	hw_close(w);
+}
+
+static bool hw_unproven(const struct kfi_peer_conn *pc)
+{
+	return !to_hw_conn(pc)->said;
+}
+
+static bool hw_same_source(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
+{
+	return to_hw_conn(a)->source == to_hw_conn(b)->source;
+}
+
+/* A connection request arrives from @source. */
+static struct hw_conn *hw_caller(struct hw *w, int source, int *ret)
+{
+	struct hw_conn *conn = hw_conn(w, CALLED);
+
+	KUNIT_ASSERT_NOT_NULL(w->test, conn);
+	conn->source = source;
+	*ret = kfi_conn_set_add(&w->listener, &conn->pc, NULL);
+	return conn;
+}
+
+/*
+ * The oldest caller without a hello makes room for the next one: the oldest of that address if the
+ * address has as many as it may have, or else the oldest of all.
+ */
+static void silent_make_room(struct kunit *test)
+{
+	struct hw *w = hw_open(test);
+	struct kfi_conn_set_ops ops = *w->listener.ops;
+	/* address of a caller, and the number of the caller that fails for it, or -1 */
+	static const struct { int source, gone; } callers[] = {
+		{ 1, -1 }, { 2, -1 }, { 1, -1 },
+		{ 1, 0 },	/* the address has two already */
+		{ 3, 1 },	/* there are three */
+		{ 3, 2 },	/* there are 2, 3 and 4; 3 has sent its hello */
+		{ 4 }, { 3 },	/* refused */
+	};
+	struct hw_conn *conns[ARRAY_SIZE(callers)];
+	struct completion go;
+	int i, j, ret;
+
+	hw_backlog = 3;
+	ops.source_backlog = &(unsigned int){ 2 };
+	ops.unproven = hw_unproven;
+	ops.same_source = hw_same_source;
+	w->listener.ops = &ops;
+	init_completion(&go);
+	w->hold = &go;
+	for (i = 0; i < ARRAY_SIZE(callers); i++) {
+		conns[i] = hw_caller(w, callers[i].source, &ret);
+		conns[i]->said = i == 3;
+		/*
+		 * Those that have failed are not freed yet. At most twice as many as the backlog
+		 * may exist.
+		 */
+		KUNIT_EXPECT_EQ_MSG(test, i < 6 ? 0 : -EBUSY, ret, "caller %d", i);
+		for (j = 0; j < i && i < 6; j++)
+			KUNIT_EXPECT_EQ_MSG(test, j <= callers[i].gone, hw_failed(&conns[j]->pc),
+					    "caller %d of %d", j, i);
+	}
+	complete_all(&go);
+	flush_workqueue(w->wq);
+	hw_put(&hw_caller(w, 5, &ret)->pc);
+	KUNIT_EXPECT_EQ(test, 0, ret);
+	KUNIT_EXPECT_EQ(test, -EBUSY, conns[0]->err);
+	for (i = 0; i < ARRAY_SIZE(callers); i++)
+		hw_put(&conns[i]->pc);
+	hw_close(w);
+}
+
+/* A pending connection occupies its place until it has ended. */
+static void ended_frees_its_place(struct kunit *test)
+{
+	struct hw *w = hw_open(test);
+	struct hw_conn *conn = hw_called(w, &w->listener);
+	struct completion go;
+
+	init_completion(&go);
+	w->hold = &go;
+	KUNIT_EXPECT_EQ(test, 0, hw_try(w, &w->listener, CALLED));
+	hw_fail(&conn->pc, -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, -EBUSY, hw_try(w, &w->listener, CALLED));
+	complete_all(&go);
+	flush_workqueue(w->wq);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->ended));
+	KUNIT_EXPECT_EQ(test, 0, hw_try(w, &w->listener, CALLED));
+	hw_put(&conn->pc);
+	hw_close(w);
+}
+
+static void stopped_refuses_all(struct kunit *test)
+{
+	struct hw *w = hw_open(test);
+
+	kfi_conn_set_stop(&w->ep->conn_set, -ENODEV);
+	KUNIT_EXPECT_TRUE(test, w->ep->peers.stopping);
+	KUNIT_EXPECT_EQ(test, -ENODEV, hw_try(w, &w->ep->conn_set, CALLED));
+	KUNIT_EXPECT_EQ(test, -ENODEV, hw_try(w, &w->ep->conn_set, DIALED));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&w->nr_conns));
+	hw_close(w);
+}
+
+/* ---- move ---- */
+
+static void expect_at(struct hw *w, struct hw_conn *conn, struct kfi_conn_set *set,
+		      unsigned int moved)
+{
+	KUNIT_EXPECT_PTR_EQ(w->test, set, conn->pc.conn_set);
+	KUNIT_EXPECT_PTR_EQ(w->test, &conn->pc.entry, set->conns.prev);
+	KUNIT_EXPECT_EQ(w->test, moved, conn->moved);
+}
+
+static void context_adopts(struct kunit *test)
+{
+	struct hw *w = hw_open(test);
+	struct kfi_conn_set *top = &w->top->conn_set, *set = &w->ctx[1]->conn_set;
+	struct hw_conn *conn = hw_called(w, top);
+
+	KUNIT_EXPECT_FALSE(test, kfi_conn_set_adopt(&conn->pc, HW_CTXS));
+	expect_at(w, conn, top, 0);
+	KUNIT_EXPECT_TRUE(test, kfi_conn_set_adopt(&conn->pc, 1));
+	expect_at(w, conn, set, 1);
+	KUNIT_EXPECT_EQ(test, 0u, top->nr_pending);
+	KUNIT_EXPECT_EQ(test, 1u, set->nr_pending);
+	kfi_conn_set_admitted(&conn->pc);
+	KUNIT_EXPECT_EQ(test, 0u, set->nr_pending);
+	hw_put(&conn->pc);
+	hw_close(w);
+}
+
+/* An endpoint that listens by itself does not move connections. */
+static void endpoint_keeps(struct kunit *test)
+{
+	struct hw *w = hw_open(test);
+	struct hw_conn *conn = hw_called(w, &w->ep->conn_set);
+
+	KUNIT_EXPECT_FALSE(test, kfi_conn_set_adopt(&conn->pc, 1));
+	KUNIT_EXPECT_TRUE(test, kfi_conn_set_adopt(&conn->pc, 0));
+	expect_at(w, conn, &w->ep->conn_set, 0);
+	hw_put(&conn->pc);
+	hw_close(w);
+}
+
+static void adopts_not(struct kunit *test)
+{
+	struct hw *w = hw_open(test);
+	struct kfi_conn_set *top = &w->top->conn_set;
+	struct hw_conn *conn = hw_called(w, top);
+	struct completion go;
+
+	/* the context is full */
+	KUNIT_EXPECT_EQ(test, 0, hw_try(w, &w->ctx[0]->conn_set, CALLED));
+	KUNIT_EXPECT_EQ(test, 0, hw_try(w, &w->ctx[0]->conn_set, CALLED));
+	KUNIT_EXPECT_FALSE(test, kfi_conn_set_adopt(&conn->pc, 0));
+	/* the context has stopped */
+	kfi_conn_set_stop(&w->ctx[1]->conn_set, -ECANCELED);
+	KUNIT_EXPECT_FALSE(test, kfi_conn_set_adopt(&conn->pc, 1));
+	/* the connection has failed */
+	hw_ep_stop(w->ctx[0], -ECANCELED);
+	w->ctx[0]->conn_set.stop_err = 0;	/* as if opened again */
+	init_completion(&go);
+	w->hold = &go;
+	hw_fail(&conn->pc, -ECONNRESET);
+	KUNIT_EXPECT_FALSE(test, kfi_conn_set_adopt(&conn->pc, 0));
+	expect_at(w, conn, top, 0);
+	KUNIT_EXPECT_EQ(test, 1u, top->nr_pending);
+	complete_all(&go);
+	hw_put(&conn->pc);
+	hw_close(w);
+}
+
+static void endpoint_accepts(struct kunit *test)
+{
+	struct hw *w = hw_open(test);
+	struct hw_conn *conn = hw_called(w, &w->listener);
+
+	hw_backlog = 1;		/* an accepted connection does not count as pending here */
+	KUNIT_EXPECT_EQ(test, 0, hw_try(w, &w->ep->conn_set, CALLED));
+	KUNIT_EXPECT_TRUE(test, kfi_conn_set_accept(&conn->pc, &w->ep->conn_set));
+	expect_at(w, conn, &w->ep->conn_set, 1);
+	KUNIT_EXPECT_EQ(test, 1u, conn->accepted);
+	KUNIT_EXPECT_EQ(test, 0u, w->listener.nr_pending);
+	KUNIT_EXPECT_EQ(test, 1u, w->ep->conn_set.nr_pending);
+	hw_put(&conn->pc);
+	hw_close(w);
+}
+
+static void answers_once(struct kunit *test)
+{
+	struct hw *w = hw_open(test);
+	struct hw_conn *conn = hw_called(w, &w->listener), *gone = hw_called(w, &w->listener);
+	struct completion go;
+
+	init_completion(&go);
+	w->hold = &go;
+	kfi_conn_set_reject(&conn->pc);
+	KUNIT_EXPECT_EQ(test, 1u, conn->rejected);
+	expect_at(w, gone, &w->listener, 0);
+	hw_fail(&gone->pc, -ECONNRESET);
+	kfi_conn_set_reject(&gone->pc);
+	KUNIT_EXPECT_FALSE(test, kfi_conn_set_accept(&gone->pc, &w->ep->conn_set));
+	KUNIT_EXPECT_EQ(test, 0u, gone->accepted + gone->rejected);
+	expect_at(w, gone, &w->listener, 0);
+	complete_all(&go);
+	hw_put(&conn->pc);
+	hw_put(&gone->pc);
+	hw_close(w);
+}
+
+/* ---- publish ---- */
+
+static struct hw_conn *published(struct kfi_conn_set *set)
+{
+	struct kfi_peer_conn *pc;
+
+	rcu_read_lock();
+	pc = kfi_conn_set_conn(set);
+	rcu_read_unlock();
+	return pc ? to_hw_conn(pc) : NULL;
+}
+
+static void publishes_what_stands(struct kunit *test)
+{
+	struct hw *w = hw_open(test);
+	struct kfi_conn_set *set = &w->ep->conn_set;
+	struct hw_conn *conn = hw_called(w, set), *other = hw_called(w, set);
+
+	KUNIT_EXPECT_NULL(test, published(set));
+	kfi_conn_set_publish(&conn->pc);
+	KUNIT_EXPECT_PTR_EQ(test, conn, published(set));
+	hw_fail(&other->pc, -ECONNRESET);	/* withdraws only itself */
+	kfi_conn_set_publish(&other->pc);
+	flush_workqueue(w->wq);
+	KUNIT_EXPECT_PTR_EQ(test, conn, published(set));
+	hw_fail(&conn->pc, -ECONNRESET);
+	flush_workqueue(w->wq);
+	KUNIT_EXPECT_NULL(test, published(set));
+	kfi_conn_set_publish(&conn->pc);
+	KUNIT_EXPECT_NULL(test, published(set));
+	hw_put(&conn->pc);
+	hw_put(&other->pc);
+	hw_close(w);
+}
+
+/* ---- stop and drain ---- */
+
+struct drain {
+	struct work_struct	work;
+	struct kfi_conn_set	*conn_set;
+	struct completion	over;
+};
+
+static void drain_work(struct work_struct *work)
+{
+	struct drain *d = container_of(work, struct drain, work);
+
+	kfi_conn_set_drain(d->conn_set);
+	complete(&d->over);
+}
+
+/* Draining waits for the last connection; each ends with the first of its errors. */
+static void drain_ends_all(struct kunit *test)
+{
+	struct hw *w = hw_open(test);
+	struct kfi_conn_set *set = &w->ep->conn_set;
+	struct hw_conn *a = hw_called(w, set), *b = hw_called(w, set);
+	struct completion go;
+	struct drain d = { .conn_set = set };
+
+	init_completion(&go);
+	init_completion(&d.over);
+	w->hold = &go;
+	hw_fail(&a->pc, -ECONNRESET);
+	kfi_conn_set_stop(set, -ECANCELED);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b->fails));
+	INIT_WORK_ONSTACK(&d.work, drain_work);
+	schedule_work(&d.work);
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&b->fails)));
+	KUNIT_EXPECT_FALSE(test, completion_done(&d.over));
+	complete_all(&go);
+	flush_work(&d.work);
+	destroy_work_on_stack(&d.work);
+	KUNIT_EXPECT_TRUE(test, completion_done(&d.over));
+	KUNIT_EXPECT_EQ(test, -ECONNRESET, a->err);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, b->err);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&w->ended));
+	hw_set_is_empty(w, set);
+	hw_put(&a->pc);
+	hw_put(&b->pc);
+	hw_close(w);
+}
+
+static int show_one(void *arg, const struct kfi_peer_info *peer)
+{
+	(*(unsigned int *)arg)++;
+	return 0;
+}
+
+static void show(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *conn,
+		 struct kfi_peer_info *info)
+{
+	if (conn)
+		info->state = name;
+}
+
+static void shows_who_is_connected(struct kunit *test)
+{
+	static const struct kfi_peer_ops ops = { .show = show };
+	struct hw *w = hw_open(test);
+	struct hw_conn *conn = hw_called(w, &w->ep->conn_set);
+	unsigned int seen = 0;
+
+	w->ep->peers.ops = &ops;
+	kfi_conn_set_show(&w->ep->conn_set, "name", 0, show_one, &seen);
+	KUNIT_EXPECT_EQ(test, 0u, seen);
+	kfi_conn_set_publish(&conn->pc);
+	kfi_conn_set_show(&w->ep->conn_set, "name", 0, show_one, &seen);
+	KUNIT_EXPECT_EQ(test, 1u, seen);
+	kfi_conn_set_show(&w->ep->conn_set, "name", 1, show_one, &seen);
+	KUNIT_EXPECT_EQ(test, 1u, seen);
+	hw_put(&conn->pc);
+	hw_close(w);
+}
+
+static struct kunit_case conn_set_cases[] = {
+	KUNIT_CASE(pending_are_bounded),
+	KUNIT_CASE(silent_make_room),
+	KUNIT_CASE(ended_frees_its_place),
+	KUNIT_CASE(stopped_refuses_all),
+	KUNIT_CASE(context_adopts),
+	KUNIT_CASE(endpoint_keeps),
+	KUNIT_CASE(adopts_not),
+	KUNIT_CASE(endpoint_accepts),
+	KUNIT_CASE(answers_once),
+	KUNIT_CASE(publishes_what_stands),
+	KUNIT_CASE(drain_ends_all),
+	KUNIT_CASE(shows_who_is_connected),
+	{}
+};
+
+static struct kunit_suite conn_set_suite = {
+	.name = "kfi_conn_set",
+	.test_cases = conn_set_cases,
+};
+kunit_test_suite(conn_set_suite);
+
+/* ---- several threads ---- */
+
+#define RACE_THREADS	6
+#define RACE_CALLERS	3
+#define RACE_EACH	500
+#define RACE_STOPS	6
+#define RACE_BROKEN	6
+
+/**
+ * struct race - counts of the threads
+ * @calling: callers that have not finished
+ * @listed: connections that were listed
+ * @adopted: connections that a context has adopted
+ * @accepted: connections that an endpoint has accepted
+ * @stops: contexts that were closed
+ */
+struct race {
+	struct hw	*w;
+	atomic_t	calling, listed, adopted, accepted, stops, broken;
+};
+
+/* The set of a connection that has not begun to end stays until this call returns. */
+static void race_known(struct hw_conn *conn)
+{
+	rcu_read_lock();
+	if (!hw_failed(&conn->pc))
+		kfi_conn_set_admitted(&conn->pc);
+	rcu_read_unlock();
+}
+
+static void race_call(struct race *r, struct rnd_state *rnd)
+{
+	struct hw *w = r->w;
+	bool msg = prandom_u32_state(rnd) & 1;
+	struct hw_conn *conn = hw_conn(w, CALLED);
+
+	if (!conn)
+		return;
+	if (kfi_conn_set_add(msg ? &w->listener : &w->top->conn_set, &conn->pc, NULL)) {
+		hw_put(&conn->pc);
+		schedule_timeout_uninterruptible(1);
+		return;
+	}
+	atomic_inc(&r->listed);
+	crew_dawdle(rnd);
+	if (msg && kfi_conn_set_accept(&conn->pc, &w->ep->conn_set)) {
+		atomic_inc(&r->accepted);
+		kfi_conn_set_publish(&conn->pc);
+	} else if (!msg && kfi_conn_set_adopt(&conn->pc, prandom_u32_state(rnd) % HW_CTXS)) {
+		atomic_inc(&r->adopted);
+		race_known(conn);
+	} else {
+		hw_fail(&conn->pc, -ECONNREFUSED);
+	}
+	hw_put(&conn->pc);
+}
+
+/* On one CPU the other threads run seldom: callers go on until there was enough of everything. */
+static bool race_goes_on(struct race *r, unsigned int calls)
+{
+	return calls < RACE_EACH || atomic_read(&r->stops) < RACE_STOPS ||
+	       atomic_read(&r->broken) < RACE_BROKEN;
+}
+
+/* Close a context as kfi.ko does, and open it again. */
+static void race_reopen(struct race *r, struct rnd_state *rnd)
+{
+	struct xarray *ctxs = &r->w->top->ep.rx_ctxs;
+	unsigned int i = prandom_u32_state(rnd) % HW_CTXS;
+	struct hw_ep *fresh = hw_ep(r->w, KFI_CLASS_RX_CTX), *old = r->w->ctx[i];
+
+	if (!fresh)
+		return;
+	xa_erase(ctxs, i);
+	crew_dawdle(rnd);
+	if (prandom_u32_state(rnd) & 1)
+		synchronize_rcu_expedited();
+	kfi_conn_set_stop(&old->conn_set, -ECANCELED);
+	crew_dawdle(rnd);
+	kfi_conn_set_drain(&old->conn_set);
+	hw_set_is_empty(r->w, &old->conn_set);
+	hw_ep_free(old);
+	r->w->ctx[i] = fresh;
+	xa_store(ctxs, i, &fresh->ep, GFP_KERNEL);
+	atomic_inc(&r->stops);
+}
+
+static void race_break_one(struct race *r, struct kfi_conn_set *set, unsigned int n)
+{
+	struct kfi_peer_conn *pc;
+
+	spin_lock_bh(&set->lock);
+	list_for_each_entry(pc, &set->conns, entry) {
+		if (n--)
+			continue;
+		hw_fail(pc, -ECONNRESET);
+		atomic_inc(&r->broken);
+		break;
+	}
+	spin_unlock_bh(&set->lock);
+}
+
+static void race_break(struct race *r, struct rnd_state *rnd)
+{
+	struct kfi_conn_set *sets[] = {
+		&r->w->top->conn_set, &r->w->listener, &r->w->ep->conn_set,
+	};
+
+	race_break_one(r, sets[prandom_u32_state(rnd) % ARRAY_SIZE(sets)],
+		       prandom_u32_state(rnd) % 4);
+	crew_dawdle(rnd);
+}
+
+static void race_thread(void *arg, unsigned int id, struct rnd_state *rnd)
+{
+	struct race *r = arg;
+	unsigned int i;
+
+	if (id < RACE_CALLERS) {
+		for (i = 0; race_goes_on(r, i); i++)
+			race_call(r, rnd);
+		atomic_dec(&r->calling);
+		return;
+	}
+	while (atomic_read(&r->calling)) {
+		if (id == RACE_CALLERS)
+			race_reopen(r, rnd);
+		else
+			race_break(r, rnd);
+		schedule_timeout_uninterruptible(1);
+	}
+}
+
+static void everything_ends_once(struct kunit *test)
+{
+	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	int listed;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->w = hw_open(test);
+	hw_backlog = 64;
+	atomic_set(&r->calling, RACE_CALLERS);
+	crew_run(test, RACE_THREADS, race_thread, r);
+	listed = atomic_read(&r->listed);
+	kunit_info(test, "%d listed, %d adopted, %d accepted, %d broken, %d contexts\n", listed,
+		   atomic_read(&r->adopted), atomic_read(&r->accepted), atomic_read(&r->broken),
+		   atomic_read(&r->stops));
+	/* otherwise there were no races */
+	KUNIT_EXPECT_GT(test, atomic_read(&r->adopted), RACE_EACH / 8);
+	KUNIT_EXPECT_GT(test, atomic_read(&r->accepted), RACE_EACH / 8);
+	KUNIT_EXPECT_GE(test, atomic_read(&r->broken), RACE_BROKEN);
+	hw_ep_stop(r->w->top, -ECANCELED);
+	hw_ep_stop(r->w->ctx[0], -ECANCELED);
+	hw_ep_stop(r->w->ctx[1], -ECANCELED);
+	hw_ep_stop(r->w->ep, -ECANCELED);
+	kfi_conn_set_stop(&r->w->listener, -ECANCELED);
+	kfi_conn_set_drain(&r->w->listener);
+	KUNIT_EXPECT_EQ(test, listed, atomic_read(&r->w->ended));
+	hw_close(r->w);
+}
+
+static struct kunit_case conn_set_race_cases[] = {
+	KUNIT_CASE_SLOW(everything_ends_once),
+	{}
+};
+
+static struct kunit_suite conn_set_race_suite = {
+	.name = "kfi_conn_set_race",
+	.test_cases = conn_set_race_cases,
+};
+kunit_test_suite(conn_set_race_suite);

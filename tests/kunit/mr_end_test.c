@@ -1,0 +1,673 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The end of regions: holds, which delay it; memory of kfi_mem_alloc(), which its regions keep; and
+ * peers that move bytes meanwhile.
+ */
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/slab.h>
+#include <kfi_mem.h>
+#include "crew.h"
+#include "mr_fixture.h"
+
+static char mem[256];
+
+static struct kfi_mr *got(struct kfi_world *w, u64 key)
+{
+	struct iov_iter iter;
+
+	return kfi_mr_get(&w->ep, key, 0, 8, KFI_REMOTE_WRITE, &iter);
+}
+
+/* done() of an invalidation is called when the last hold is dropped; the key is invalid at once. */
+static void invalidation_waits(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct kfi_mr *one, *two;
+	struct kfid_mr *mr;
+	struct job j;
+	u64 key;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, 0, &mr, NULL));
+	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem, 64, &j));
+	key = mr->key;
+	one = got(w, key);
+	two = got(w, key);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(one) || IS_ERR(two));
+	KUNIT_ASSERT_TRUE(test, kfi_mr_hold(one, key));
+	KUNIT_ASSERT_TRUE(test, kfi_mr_hold(two, key));
+	kfi_mr_put(two);			/* a hold has a reference of its own */
+	job_init(&j);
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(mr, &j.work));
+	KUNIT_EXPECT_FALSE(test, kfi_mr_live(one, key));
+	KUNIT_EXPECT_FALSE(test, may(w, key, 0, 8, KFI_REMOTE_WRITE));
+	KUNIT_EXPECT_FALSE(test, kfi_mr_hold(one, key));
+	kfi_mr_unhold(two);
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&j.done, msecs_to_jiffies(100)));
+	kfi_mr_unhold(one);
+	KUNIT_ASSERT_NE(test, 0, wait_for_completion_timeout(&j.done, msecs_to_jiffies(10000)));
+	KUNIT_EXPECT_EQ(test, 1, j.calls);
+	/* A reference that a peer has kept gives no access to the next registration. */
+	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem + 64, 64, &j));
+	KUNIT_EXPECT_FALSE(test, kfi_mr_hold(one, key));
+	KUNIT_EXPECT_TRUE(test, kfi_mr_hold(one, mr->key));
+	kfi_mr_unhold(one);
+	kfi_mr_put(one);
+	KUNIT_ASSERT_EQ(test, 0, detach(mr, &j));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kfi_world_close(w);
+}
+
+/* A thread that closes a region */
+struct closing {
+	struct kfid_mr		*mr;
+	struct completion	done;
+	int			ret;
+};
+
+static int close_it(void *arg)
+{
+	struct closing *c = arg;
+
+	c->ret = kfi_close(&c->mr->fid);
+	complete(&c->done);
+	return 0;
+}
+
+static void close_waits(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct closing c = { .done = COMPLETION_INITIALIZER_ONSTACK(c.done) };
+	struct kfi_mr *mr;
+	u64 key;
+
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &c.mr, NULL));
+	key = c.mr->key;
+	mr = got(w, key);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
+	KUNIT_ASSERT_TRUE(test, kfi_mr_hold(mr, key));
+	kfi_mr_put(mr);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(close_it, &c, "kunit_close")));
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&c.done, msecs_to_jiffies(100)));
+	KUNIT_EXPECT_FALSE(test, may(w, key, 0, 8, KFI_REMOTE_WRITE));
+	kfi_mr_unhold(mr);
+	KUNIT_ASSERT_NE(test, 0, wait_for_completion_timeout(&c.done, msecs_to_jiffies(10000)));
+	KUNIT_EXPECT_EQ(test, 0, c.ret);
+	kfi_world_close(w);
+}
+
+/* ---- leases ---- */
+
+/* A lease that is returned by hand; @calls: of recall() */
+struct test_lease {
+	struct kfi_mr_lease	lease;
+	atomic_t		calls;
+};
+
+static void lease_recalled(struct kfi_mr_lease *lease)
+{
+	atomic_inc(&container_of(lease, struct test_lease, lease)->calls);
+}
+
+static bool lease(struct kfi_world *w, u64 key, struct test_lease *l)
+{
+	struct kfi_mr *mr = got(w, key);
+	bool ok;
+
+	*l = (struct test_lease) { .lease.recall = lease_recalled };
+	if (IS_ERR(mr))
+		return false;
+	ok = kfi_mr_lease(&w->ep, mr, key, &l->lease);
+	kfi_mr_put(mr);
+	return ok;
+}
+
+/* done() of an invalidation comes with the last lease, which is recalled in the call. */
+static void lease_invalidated(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct test_lease one, two;
+	struct kfid_mr *mr;
+	struct job j;
+	u64 key;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, 0, &mr, NULL));
+	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem, 64, &j));
+	key = mr->key;
+	KUNIT_ASSERT_TRUE(test, lease(w, key, &one) && lease(w, key, &two));
+	job_init(&j);
+	local_bh_disable();
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(mr, &j.work));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&one.calls));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&two.calls));
+	local_bh_enable();
+	kfi_mr_unlease(&two.lease);
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&j.done, msecs_to_jiffies(100)));
+	kfi_mr_unlease(&one.lease);
+	KUNIT_ASSERT_NE(test, 0, wait_for_completion_timeout(&j.done, msecs_to_jiffies(10000)));
+	/* What is registered next has no leases, and may have some. */
+	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem + 64, 64, &j));
+	KUNIT_ASSERT_TRUE(test, lease(w, mr->key, &one));
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_mr_kill(&w->ep, mr->key));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&one.calls));
+	kfi_mr_unlease(&one.lease);
+	KUNIT_ASSERT_EQ(test, 0, detach(mr, &j));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kfi_world_close(w);
+}
+
+/* A thread that closes, binds or refreshes a region waits for its leases, which it recalls. */
+static void lease_waits(struct kunit *test, struct closing *c, struct test_lease *l)
+{
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&c->done, msecs_to_jiffies(100)));
+	KUNIT_EXPECT_GT(test, atomic_read(&l->calls), 0);
+	kfi_mr_unlease(&l->lease);
+	KUNIT_ASSERT_NE(test, 0, wait_for_completion_timeout(&c->done, msecs_to_jiffies(10000)));
+	KUNIT_EXPECT_EQ(test, 0, c->ret);
+}
+
+static int refresh_it(void *arg)
+{
+	struct closing *c = arg;
+	struct kvec kv = { mem, sizeof(mem) };
+
+	c->ret = kfi_mr_refresh(c->mr, &kv, 1, 0);
+	complete(&c->done);
+	return 0;
+}
+
+static void lease_ends(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct closing c = { .done = COMPLETION_INITIALIZER_ONSTACK(c.done) };
+	struct test_lease l;
+
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &c.mr, NULL));
+	KUNIT_ASSERT_TRUE(test, lease(w, 3, &l));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(refresh_it, &c, "kunit_refresh")));
+	lease_waits(test, &c, &l);
+	KUNIT_EXPECT_TRUE(test, may(w, 3, 0, 8, KFI_REMOTE_WRITE));
+	KUNIT_ASSERT_TRUE(test, lease(w, 3, &l));
+	reinit_completion(&c.done);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(close_it, &c, "kunit_close")));
+	lease_waits(test, &c, &l);
+	KUNIT_EXPECT_FALSE(test, lease(w, 3, &l));
+	kfi_world_close(w);
+}
+
+/* A region that changes is live, but a lease that begins meanwhile would never be recalled. */
+static void lease_refused(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct closing c = { .done = COMPLETION_INITIALIZER_ONSTACK(c.done) };
+	struct test_lease one, two, next;
+	int i;
+
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &c.mr, NULL));
+	KUNIT_ASSERT_TRUE(test, lease(w, 3, &one) && lease(w, 3, &two));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(refresh_it, &c, "kunit_refresh")));
+	for (i = 0; i < 1000 && !atomic_read(&two.calls); i++)
+		usleep_range(1000, 2000);
+	KUNIT_ASSERT_GT(test, atomic_read(&two.calls), 0);
+	KUNIT_EXPECT_TRUE(test, may(w, 3, 0, 8, KFI_REMOTE_WRITE));
+	KUNIT_EXPECT_FALSE(test, lease(w, 3, &next));
+	kfi_mr_unlease(&one.lease);
+	KUNIT_EXPECT_FALSE(test, lease(w, 3, &next));
+	lease_waits(test, &c, &two);
+	KUNIT_EXPECT_TRUE(test, lease(w, 3, &next));
+	kfi_mr_unlease(&next.lease);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&c.mr->fid));
+	kfi_world_close(w);
+}
+
+/* A region that was bound to another endpoint since it was found has no lease. */
+static void lease_elsewhere(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct test_lease l = { .lease.recall = lease_recalled };
+	struct kfi_ep other = {};
+	struct kfid_mr *fid;
+	struct kfi_mr *mr;
+
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &fid, NULL));
+	mr = got(w, 3);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
+	mr->ep = &other;
+	KUNIT_EXPECT_FALSE(test, kfi_mr_lease(&w->ep, mr, 3, &l.lease));
+	mr->ep = &w->ep;
+	KUNIT_EXPECT_TRUE(test, kfi_mr_lease(&w->ep, mr, 3, &l.lease));
+	kfi_mr_unlease(&l.lease);
+	mr->ep = NULL;
+	kfi_mr_put(mr);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&fid->fid));
+	kfi_world_close(w);
+}
+
+/* ---- memory of kfi_mem_alloc() ---- */
+
+static int given, answer;
+static u8 *window;			/* two pages */
+
+static int world_mem_alloc(struct kfi_domain *domain, struct kfi_mem *m)
+{
+	if (answer)
+		return answer;
+	given++;
+	m->addr = window;
+	m->numa_node = NUMA_NO_NODE;
+	return 0;
+}
+
+static void world_mem_free(struct kfi_domain *domain, struct kfi_mem *m)
+{
+	given--;
+}
+
+static struct kfi_world *mem_world(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+
+	w->ops.mem_alloc = world_mem_alloc;
+	w->ops.mem_free = world_mem_free;
+	window = (u8 *)__get_free_pages(GFP_KERNEL | __GFP_ZERO, 1);
+	KUNIT_ASSERT_NOT_NULL(test, window);
+	given = answer = 0;
+	return w;
+}
+
+static void mem_world_close(struct kfi_world *w)
+{
+	KUNIT_EXPECT_EQ(w->test, 0, given);
+	free_pages((unsigned long)window, 1);
+	kfi_world_close(w);
+}
+
+/*
+ * A region keeps the memory that it covers, by whatever address, until no byte can land any more.
+ */
+static void regions_keep_memory(struct kunit *test)
+{
+	struct kfi_world *w = mem_world(test);
+	struct kfid_mr *mr, *per_io;
+	struct kfi_mem *m;
+	struct kfi_mr *peer;
+	struct job j;
+	u64 key;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_mem_alloc(&w->domain.fid, PAGE_SIZE + 1, KFI_MEM_DIRECT, &m));
+	KUNIT_EXPECT_TRUE(test, m->direct);
+	KUNIT_EXPECT_EQ(test, 2 * PAGE_SIZE, m->len);
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_mr_reg(&w->domain.fid, window + PAGE_SIZE + 100, 8, RW, 0, 3, 0, &mr,
+				   NULL));
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_mem_free(m));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, 0, &per_io, NULL));
+	KUNIT_ASSERT_EQ(test, 0, attach(per_io, window, 64, &j));
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_mem_free(m));
+	key = per_io->key;
+	peer = got(w, key);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(peer));
+	KUNIT_ASSERT_TRUE(test, kfi_mr_hold(peer, key));
+	kfi_mr_put(peer);
+	job_init(&j);
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(per_io, &j.work));
+	/* a device may still write there */
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_mem_free(m));
+	kfi_mr_unhold(peer);
+	wait_for_completion(&j.done);
+	KUNIT_EXPECT_EQ(test, 0, kfi_mem_free(m));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&per_io->fid));
+	mem_world_close(w);
+}
+
+/*
+ * A region of other memory keeps nothing. Memory that was freed and allocated again is kept by a
+ * new region.
+ */
+static void other_memory(struct kunit *test)
+{
+	struct kfi_world *w = mem_world(test);
+	struct kfid_mr *mr;
+	struct kfi_mem *m;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_mem_alloc(&w->domain.fid, 2 * PAGE_SIZE, 0, &m));
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, mem, 8, RW, 0, 3, 0, &mr, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_mem_free(m));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	KUNIT_ASSERT_EQ(test, 0, kfi_mem_alloc(&w->domain.fid, PAGE_SIZE, 0, &m));
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_mr_reg(&w->domain.fid, window + PAGE_SIZE, 8, RW, 0, 3, 0, &mr, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_mem_free(m));		/* the second page is not of it */
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	mem_world_close(w);
+}
+
+/*
+ * Without memory of the hardware the domain allocates any memory, unless the caller forbids that; a
+ * dead domain allocates none.
+ */
+static void without_memory(struct kunit *test)
+{
+	struct kfi_world *w = mem_world(test);
+	struct kfi_mem *m;
+
+	answer = -ENOMEM;
+	KUNIT_EXPECT_EQ(test, -ENOMEM, kfi_mem_alloc(&w->domain.fid, 100, KFI_MEM_DIRECT, &m));
+	KUNIT_ASSERT_EQ(test, 0, kfi_mem_alloc(&w->domain.fid, 100, 0, &m));
+	KUNIT_EXPECT_FALSE(test, m->direct);
+	KUNIT_EXPECT_PTR_NE(test, (void *)window, m->addr);
+	KUNIT_EXPECT_EQ(test, 0, kfi_mem_free(m));
+	answer = 0;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mem_alloc(&w->domain.fid, 0, 0, &m));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_mem_alloc(&w->domain.fid, 8, KFI_MORE, &m));
+	w->domain.dead = true;
+	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_mem_alloc(&w->domain.fid, 100, 0, &m));
+	w->domain.dead = false;
+	mem_world_close(w);
+}
+
+static struct kunit_case mr_hold_cases[] = {
+	KUNIT_CASE(invalidation_waits),
+	KUNIT_CASE(close_waits),
+	KUNIT_CASE(lease_invalidated),
+	KUNIT_CASE(lease_ends),
+	KUNIT_CASE(lease_refused),
+	KUNIT_CASE(lease_elsewhere),
+	KUNIT_CASE(regions_keep_memory),
+	KUNIT_CASE(other_memory),
+	KUNIT_CASE(without_memory),
+	{ }
+};
+
+static struct kunit_suite mr_hold_suite = {
+	.name = "kfi_mr_hold",
+	.test_cases = mr_hold_cases,
+};
+
+kunit_test_suite(mr_hold_suite);
+
+/*
+ * A peer moves bytes into a region, as a provider does, while its owner ends the region: after
+ * done() not one byte may land.
+ */
+
+/**
+ * struct race - a thread moves bytes as a provider does while another ends regions
+ * @mem: memory of the region
+ * @moves: bytes moved so far
+ * @key: key of the present region
+ */
+struct race {
+	struct kfi_world	*w;
+	u64			*mem;
+	u64			key;
+	atomic_t		moves;
+	bool			stop;
+	struct completion	gone;
+};
+
+static int peer_thread(void *arg)
+{
+	struct race *r = arg;
+	struct iov_iter iter;
+	struct kfi_mr *mr;
+	u64 mark = 1, key;
+
+	while (!READ_ONCE(r->stop)) {
+		key = READ_ONCE(r->key);
+		mr = kfi_mr_get(&r->w->ep, key, 0, sizeof(mark), KFI_REMOTE_WRITE, &iter);
+		if (IS_ERR(mr)) {
+			cpu_relax();
+			crew_turn();
+			continue;
+		}
+		rcu_read_lock();
+		if (kfi_mr_live(mr, key) &&
+		    copy_to_iter(&mark, sizeof(mark), &iter) == sizeof(mark))
+			atomic_inc(&r->moves);
+		rcu_read_unlock();
+		kfi_mr_put(mr);
+		crew_turn();
+	}
+	complete(&r->gone);
+	return 0;
+}
+
+static void start_peer(struct kunit *test, struct race *r, struct task_struct **task)
+{
+	init_completion(&r->gone);
+	r->w = kfi_world_open(test, NULL);
+	r->mem = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, r->mem);
+	*task = kthread_create(peer_thread, r, "kfi_mr_peer");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(*task));
+	get_task_struct(*task);
+	wake_up_process(*task);
+}
+
+static void stop_peer(struct race *r, struct task_struct *task)
+{
+	WRITE_ONCE(r->stop, true);
+	wait_for_completion(&r->gone);
+	kthread_stop_put(task);
+}
+
+/* The region has ended: no byte may land any more. */
+static void expect_quiet(struct kunit *test, struct race *r)
+{
+	int i;
+
+	WRITE_ONCE(*r->mem, 0);
+	for (i = 0; i < 50; i++)
+		cpu_relax();
+	KUNIT_EXPECT_EQ(test, 0ULL, READ_ONCE(*r->mem));
+}
+
+static void wait_for_a_move(struct race *r)
+{
+	int before = atomic_read(&r->moves), tries;
+
+	for (tries = 0; tries < 1000 && atomic_read(&r->moves) == before; tries++)
+		crew_turn();
+}
+
+static void nothing_lands_after_close(struct kunit *test)
+{
+	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct task_struct *task;
+	struct kfid_mr *mr;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	start_peer(test, r, &task);
+	for (i = 0; i < 200; i++) {
+		KUNIT_ASSERT_EQ(test, 0,
+				kfi_mr_reg(&r->w->domain.fid, r->mem, 8, RW, 0, KFI_KEY_NOTAVAIL, 0,
+					   &mr, NULL));
+		WRITE_ONCE(r->key, mr->key);
+		wait_for_a_move(r);
+		KUNIT_ASSERT_EQ(test, 0, kfi_close(&mr->fid));
+		expect_quiet(test, r);
+	}
+	KUNIT_EXPECT_GT(test, atomic_read(&r->moves), 100);
+	stop_peer(r, task);
+	kfi_world_close(r->w);
+}
+
+static void nothing_lands_after_invalidate(struct kunit *test)
+{
+	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct task_struct *task;
+	struct kfid_mr *mr;
+	struct job j;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	start_peer(test, r, &task);
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&r->w->domain.fid, 1, 0, &mr, NULL));
+	for (i = 0; i < 500; i++) {
+		KUNIT_ASSERT_EQ(test, 0, attach(mr, r->mem + i % 2 * 8, 8, &j));
+		WRITE_ONCE(r->key, mr->key);
+		wait_for_a_move(r);
+		KUNIT_ASSERT_EQ(test, 0, detach(mr, &j));
+		expect_quiet(test, r);
+	}
+	KUNIT_EXPECT_GT(test, atomic_read(&r->moves), 100);
+	stop_peer(r, task);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kfi_world_close(r->w);
+}
+
+/* A peer that is slow inside its RCU section: the end of a region must wait for it. */
+static int slow_thread(void *arg)
+{
+	struct race *r = arg;
+	struct iov_iter iter;
+	struct kfi_mr *mr;
+
+	mr = kfi_mr_get(&r->w->ep, r->key, 0, 8, KFI_REMOTE_WRITE, &iter);
+	if (!IS_ERR(mr)) {
+		rcu_read_lock();
+		if (kfi_mr_live(mr, r->key)) {
+			atomic_set_release(&r->moves, 1);
+			mdelay(30);
+			atomic_set_release(&r->moves, 2);
+		}
+		rcu_read_unlock();
+		kfi_mr_put(mr);
+	}
+	complete(&r->gone);
+	return 0;
+}
+
+/* Start the slow peer, and return when it is in its RCU section. */
+static struct task_struct *start_slow(struct kunit *test, struct race *r)
+{
+	struct task_struct *task = kthread_create(slow_thread, r, "kfi_mr_slow");
+	int tries;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	get_task_struct(task);
+	init_completion(&r->gone);
+	atomic_set(&r->moves, 0);
+	wake_up_process(task);
+	for (tries = 0; tries < 100000 && !atomic_read(&r->moves); tries++)
+		crew_turn();
+	KUNIT_EXPECT_GT(test, atomic_read(&r->moves), 0);
+	return task;
+}
+
+static void end_slow(struct kunit *test, struct race *r, struct task_struct *task)
+{
+	KUNIT_EXPECT_EQ(test, 2, atomic_read_acquire(&r->moves));
+	wait_for_completion(&r->gone);
+	kthread_stop_put(task);
+}
+
+static void the_end_waits_for_a_move(struct kunit *test)
+{
+	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct task_struct *task;
+	struct kfid_mr *mr;
+	u64 word;
+	struct job j;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->w = kfi_world_open(test, NULL);
+	for (i = 0; i < 5; i++) {
+		KUNIT_ASSERT_EQ(test, 0,
+				kfi_mr_reg(&r->w->domain.fid, &word, 8, RW, 0, 7, 0, &mr, NULL));
+		r->key = 7;
+		task = start_slow(test, r);
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+		end_slow(test, r, task);
+	}
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&r->w->domain.fid, 1, 0, &mr, NULL));
+	for (i = 0; i < 5; i++) {
+		KUNIT_ASSERT_EQ(test, 0, attach(mr, &word, 8, &j));
+		r->key = mr->key;
+		task = start_slow(test, r);
+		KUNIT_EXPECT_EQ(test, 0, detach(mr, &j));
+		end_slow(test, r, task);
+	}
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kfi_world_close(r->w);
+}
+
+/**
+ * struct binding - concurrent calls for one region
+ * @begun: the provider has begun to enable the region
+ * @ret: results of the calls
+ */
+struct binding {
+	struct kfid_mr		*mr;
+	struct kfid_cntr	*cntr;
+	struct completion	begun;
+	int			ret[3];
+};
+
+/* A provider that is slow to enable a region */
+static int slow_enable(struct kfi_mr *mr)
+{
+	struct binding *b = mr->fid.fid.context;
+
+	complete_all(&b->begun);
+	msleep(20);
+	return 0;
+}
+
+static void binding_call(void *arg, unsigned int id, struct rnd_state *rnd)
+{
+	struct binding *b = arg;
+
+	if (id)
+		wait_for_completion(&b->begun);
+	b->ret[id] = id == 1 ? kfi_mr_bind(b->mr, &b->cntr->fid, KFI_REMOTE_WRITE) :
+			       kfi_mr_enable(b->mr);
+}
+
+/* A region that is being enabled can be neither bound nor enabled again. */
+static void one_call_at_a_time(struct kunit *test)
+{
+	struct kfi_world_opts opts = { .mr_mode = KFI_MR_ENDPOINT | KFI_MR_PROV_KEY };
+	struct kfi_world *w = kfi_world_open(test, &opts);
+	struct binding *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	u64 word;
+
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	init_completion(&b->begun);
+	w->ops.mr_enable = slow_enable;
+	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&w->domain.fid, NULL, &b->cntr, NULL));
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, &word, 8, RW, 0, KFI_KEY_NOTAVAIL, 0,
+					    &b->mr, b));
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_bind(b->mr, &w->ep.fid.fid, 0));
+	crew_run(test, 3, binding_call, b);
+	KUNIT_EXPECT_EQ(test, 0, b->ret[0]);
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, b->ret[1]);
+	KUNIT_EXPECT_EQ(test, -EINVAL, b->ret[2]);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&b->mr->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&b->cntr->fid));
+	kfi_world_close(w);
+}
+
+static struct kunit_case race_cases[] = {
+	KUNIT_CASE_SLOW(nothing_lands_after_close),
+	KUNIT_CASE_SLOW(nothing_lands_after_invalidate),
+	KUNIT_CASE_SLOW(the_end_waits_for_a_move),
+	KUNIT_CASE(one_call_at_a_time),
+	{}
+};
+
+static struct kunit_suite race_suite = {
+	.name = "kfi_mr_race",
+	.test_cases = race_cases,
+};
+kunit_test_suite(race_suite);

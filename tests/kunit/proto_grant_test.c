@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lasting grants of the message protocol between two endpoints whose links have places, see
+ * pair_world.h. Endpoint 0 writes to regions of endpoint 1, so it has end 0 of the wire. A write to
+ * places that are not exposed is a stray, which fails each test at its end.
+ */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include "pair_world.h"
+
+#define PG_LEN		20000U
+#define PG_KEY		77
+
+/**
+ * struct pg_world - a region of endpoint 1, in the first PG_LEN bytes of its area
+ * @mr: the region
+ * @io: a region for one I/O
+ * @work: its registration or invalidation; @done: it has ended
+ */
+static struct pg_world {
+	struct kfid_mr		*mr;
+	struct kfid_mr		*io;
+	struct kfi_mr_work	work;
+	struct completion	done;
+} pg;
+
+static int pg_frames(int type)
+{
+	return atomic_read(&pm.frames[type]);
+}
+
+static int pg_reg(u64 key, struct kfid_mr **mr)
+{
+	return kfi_mr_reg(&pm.w->domain.fid, pm.area[1], PG_LEN, KFI_REMOTE_WRITE, 0, key, 0, mr,
+			  NULL);
+}
+
+/* Wait for one completion. Return: its errno. */
+static int pg_wait(void)
+{
+	struct kfi_cq_err_entry err = {};
+	struct kfi_cq_tagged_entry e;
+	unsigned long end = jiffies + 20 * HZ;
+	ssize_t ret = -EAGAIN;
+
+	while (ret == -EAGAIN && time_before(jiffies, end)) {
+		ret = kfi_cq_read(pm.cq[0], &e, 1);
+		if (ret == -EAGAIN)
+			usleep_range(100, 200);
+	}
+	if (ret == -KFI_EAVAIL)
+		ret = kfi_cq_readerr(pm.cq[0], &err, 0);
+	KUNIT_EXPECT_EQ(pm.test, 1, (int)ret);
+	return -err.err;
+}
+
+static int pg_post(u64 key, u64 at, u32 len)
+{
+	return kfi_write(pm.ep[0], pm.area[0], len, NULL, pm.addr[1], at, key, NULL);
+}
+
+/* Write to a region, and wait for the end. Return: its errno. */
+static int pg_write(u64 key, u64 at, u32 len, u8 seed)
+{
+	int ret;
+
+	memset(pm.area[0], seed, len);
+	ret = pg_post(key, at, len) ?: pg_wait();
+	if (!ret)
+		KUNIT_EXPECT_NULL(pm.test, memchr_inv(pm.area[1] + at, seed, len));
+	return ret;
+}
+
+static bool pg_broken(void)
+{
+	return pm_closed(0) && pm_closed(1);
+}
+
+/* Write twice: there is a grant then. The last connection may still be about to end. */
+static void pg_granted(u64 key)
+{
+	int before = pg_frames(KFW_GRANT);
+
+	KUNIT_ASSERT_TRUE(pm.test, fake_soon(!pg_write(key, 0, PG_LEN, 1)));
+	KUNIT_ASSERT_EQ(pm.test, 0, pg_write(key, 0, PG_LEN, 2));
+	KUNIT_ASSERT_EQ(pm.test, before + 1, pg_frames(KFW_GRANT));
+}
+
+static int pg_init(struct kunit *test)
+{
+	int ret = pm_init(test);
+
+	if (ret)
+		return ret;
+	memset(&pg, 0, sizeof(pg));
+	pm.sure = true;
+	return pg_reg(PG_KEY, &pg.mr);
+}
+
+static void pg_exit(struct kunit *test)
+{
+	if (pg.io)
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&pg.io->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&pg.mr->fid));
+	pm_exit(test);
+}
+
+/* ---- one round trip ---- */
+
+/* Of many writes two ask, and the others are one WRITE with PLACED each. */
+static void two_writes_ask(struct kunit *test)
+{
+	int i;
+
+	for (i = 0; i < 40; i++)
+		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, i));
+	KUNIT_EXPECT_EQ(test, 2, pg_frames(KFW_RTW));
+	KUNIT_EXPECT_EQ(test, 1, pg_frames(KFW_GRANT));
+	KUNIT_EXPECT_EQ(test, 2, pg_frames(KFW_CTS));
+	KUNIT_EXPECT_EQ(test, 38, pg_frames(KFW_WRITE));
+	KUNIT_EXPECT_EQ(test, 40ll * PG_LEN, atomic64_read(&pm.placed));
+}
+
+/* Any part of the region may be written, and exactly that part is. */
+static void any_part(struct kunit *test)
+{
+	u32 at, len;
+	int i;
+
+	pg_granted(PG_KEY);
+	for (i = 0; i < 60; i++) {
+		at = pm_random(PG_LEN - 5000);
+		len = 4097 + pm_random(PG_LEN - at - 4097);
+		memset(pm.area[1], 0xaa, PG_LEN + 1);
+		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, at, len, i));
+		KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1], 0xaa, at));
+		KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1] + at + len, 0xaa,
+						   PG_LEN + 1 - at - len));
+	}
+	KUNIT_EXPECT_EQ(test, 2, pg_frames(KFW_RTW));
+	KUNIT_EXPECT_EQ(test, -EACCES, pg_write(PG_KEY, 1, PG_LEN, 0));
+	KUNIT_EXPECT_EQ(test, 3, pg_frames(KFW_RTW));
+}
+
+/* A link that refuses to expose the region gives no grant, and the writes go on. */
+static void without_places(struct kunit *test)
+{
+	int i;
+
+	pm_proto.params.grants = 0;
+	for (i = 0; i < 10; i++)
+		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, i));
+	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_GRANT));
+	KUNIT_EXPECT_EQ(test, 10, pg_frames(KFW_RTW));
+}
+
+/* A write with KFI_COMMIT_COMPLETE does not use the grant of a region without persist(). */
+static void commit_asks(struct kunit *test)
+{
+	struct kvec near = { pm.area[0], PG_LEN };
+	struct kfi_rma_iov rma = { .len = PG_LEN, .key = PG_KEY };
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .msg_iov = &near, .iov_count = 1, .addr = pm.addr[1],
+		.rma_iov = &rma, .rma_iov_count = 1,
+	};
+
+	pg_granted(PG_KEY);
+	KUNIT_ASSERT_EQ(test, 0, (int)kfi_writemsg(pm.ep[0], &msg, KFI_COMMIT_COMPLETE));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, pg_wait());
+	KUNIT_EXPECT_EQ(test, 3, pg_frames(KFW_RTW));
+	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_WRITE));
+}
+
+/* ---- ends of a region ---- */
+
+/* A region ends when its grant has been returned, and its key may be used again. */
+static void close_recalls(struct kunit *test)
+{
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		pg_granted(PG_KEY);
+		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, i));
+		KUNIT_ASSERT_EQ(test, 0, kfi_close(&pg.mr->fid));
+		KUNIT_EXPECT_EQ(test, i + 1, pg_frames(KFW_RECALL));
+		KUNIT_EXPECT_EQ(test, i + 1, pg_frames(KFW_RECALLED));
+		memset(pm.area[1], 0x55, PG_LEN);
+		KUNIT_EXPECT_EQ(test, -EACCES, pg_write(PG_KEY, 0, PG_LEN, i));
+		KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1], 0x55, PG_LEN));
+		KUNIT_ASSERT_EQ(test, 0, pg_reg(PG_KEY, &pg.mr));
+	}
+}
+
+/* A region is closed while writes are under way: each of them ends, and none comes later. */
+static void close_under_load(struct kunit *test)
+{
+	int round, i, n, err, good = 0, bad = 0;
+
+	for (round = 0; round < 30; round++) {
+		pg_granted(PG_KEY);
+		n = 1 + pm_random(16);
+		for (i = 0; i < n; i++)
+			KUNIT_ASSERT_EQ(test, 0, pg_post(PG_KEY, 0, PG_LEN));
+		fsleep(pm_random(1500));
+		KUNIT_ASSERT_EQ(test, 0, kfi_close(&pg.mr->fid));
+		memset(pm.area[1], 0x55, PG_LEN);
+		for (i = 0; i < n; i++) {
+			err = pg_wait();
+			KUNIT_EXPECT_TRUE(test, !err || err == -EREMOTEIO || err == -EACCES);
+			good += !err;
+			bad += !!err;
+		}
+		KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1], 0x55, PG_LEN));
+		KUNIT_ASSERT_EQ(test, 0, pg_reg(PG_KEY, &pg.mr));
+	}
+	KUNIT_EXPECT_EQ(test, pg_frames(KFW_RECALL), pg_frames(KFW_RECALLED));
+	KUNIT_EXPECT_GT(test, good, 0);
+	KUNIT_EXPECT_GT(test, bad, 0);
+	KUNIT_EXPECT_FALSE(test, pm_closed(0) || pm_closed(1));
+}
+
+/* A thread that closes the region. */
+static int pg_close(void *arg)
+{
+	*(int *)arg = kfi_close(&pg.mr->fid);
+	complete(&pg.done);
+	return 0;
+}
+
+/*
+ * The initiator does not know yet that the region ends, and another one has its key: what is
+ * written because of the old grant goes to the old region, and fails.
+ */
+static void key_again(struct kunit *test)
+{
+	struct kfid_mr *next;
+	int ret = -EIO;
+
+	pg_granted(PG_KEY);
+	init_completion(&pg.done);
+	set_bit(0, &pm.deaf);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(pg_close, &ret, "kunit_close")));
+	KUNIT_EXPECT_TRUE(test, fake_soon(pg_frames(KFW_RECALL) == 1));
+	KUNIT_ASSERT_EQ(test, 0, pg_reg(PG_KEY, &next));
+	KUNIT_ASSERT_EQ(test, 0, pg_post(PG_KEY, 0, PG_LEN));
+	KUNIT_EXPECT_TRUE(test, fake_soon(pg_frames(KFW_WRITE) == 1));
+	clear_bit(0, &pm.deaf);
+	KUNIT_EXPECT_EQ(test, -EREMOTEIO, pg_wait());
+	KUNIT_ASSERT_NE(test, 0ul, wait_for_completion_timeout(&pg.done, 10 * HZ));
+	KUNIT_EXPECT_EQ(test, 0, ret);
+	pg.mr = next;
+	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 3));
+}
+
+static void pg_done(struct kfi_mr_work *work, int err)
+{
+	complete(&pg.done);
+}
+
+static u64 pg_attach(void)
+{
+	struct kvec kv = { pm.area[1], PG_LEN };
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = &kv, .iov_count = 1, .access = KFI_REMOTE_WRITE,
+	};
+
+	init_completion(&pg.done);
+	pg.work.done = pg_done;
+	KUNIT_ASSERT_EQ(pm.test, 0, kfi_mr_register(pg.io, &attr, &pg.work));
+	KUNIT_ASSERT_NE(pm.test, 0ul, wait_for_completion_timeout(&pg.done, 10 * HZ));
+	return pg.io->key;
+}
+
+static void pg_detach(void)
+{
+	init_completion(&pg.done);
+	local_bh_disable();
+	KUNIT_EXPECT_EQ(pm.test, 0, kfi_mr_invalidate(pg.io, &pg.work));
+	local_bh_enable();
+	KUNIT_ASSERT_NE(pm.test, 0ul, wait_for_completion_timeout(&pg.done, 10 * HZ));
+}
+
+/*
+ * A region for one I/O has no grant, however often it is written to, and an invalidation in softirq
+ * ends its writes under way.
+ */
+static void invalidation_ends(struct kunit *test)
+{
+	int round, i, n, err;
+	u64 key;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&pm.w->domain.fid, 1, 0, &pg.io, NULL));
+	for (round = 0; round < 20; round++) {
+		key = pg_attach();
+		for (i = 0; i < 3; i++)
+			KUNIT_ASSERT_EQ(test, 0, pg_write(key, 0, PG_LEN, i));
+		n = pm_random(8);
+		for (i = 0; i < n; i++)
+			KUNIT_ASSERT_EQ(test, 0, pg_post(key, 0, PG_LEN));
+		fsleep(pm_random(500));
+		pg_detach();
+		memset(pm.area[1], 0x55, PG_LEN);
+		for (i = 0; i < n; i++) {
+			err = pg_wait();
+			KUNIT_EXPECT_TRUE(test, !err || err == -EREMOTEIO || err == -EACCES);
+		}
+		KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1], 0x55, PG_LEN));
+	}
+	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_GRANT));
+}
+
+/* A send that invalidates ends a region for one I/O that was written to several times. */
+static void kill_ends(struct kunit *test)
+{
+	u64 key;
+	int i;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&pm.w->domain.fid, 1, 0, &pg.io, NULL));
+	key = pg_attach();
+	for (i = 0; i < 3; i++)
+		KUNIT_ASSERT_EQ(test, 0, pg_write(key, 0, PG_LEN, i));
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_kill(kfi_to_ep(pm.ep[1]), key));
+	KUNIT_EXPECT_EQ(test, -EACCES, pg_write(key, 0, PG_LEN, 3));
+	KUNIT_EXPECT_NE(test, key, pg_attach());
+	pg_detach();
+}
+
+/* Other pages are mapped in the region now, or another endpoint alone may use it. */
+static void changes_recall(struct kunit *test)
+{
+	struct kvec kv = { pm.area[1], PG_LEN };
+
+	pg_granted(PG_KEY);
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_refresh(pg.mr, &kv, 1, 0));
+	KUNIT_EXPECT_EQ(test, 1, pg_frames(KFW_RECALLED));
+	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 3));
+	KUNIT_EXPECT_EQ(test, 2, pg_frames(KFW_GRANT));
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_bind(pg.mr, &pm.ep[0]->fid, 0));
+	KUNIT_EXPECT_EQ(test, 2, pg_frames(KFW_RECALLED));
+	KUNIT_EXPECT_EQ(test, -EACCES, pg_write(PG_KEY, 0, PG_LEN, 4));
+	/* so that the endpoint can be closed */
+	KUNIT_ASSERT_EQ(test, 0, kfi_close(&pg.mr->fid));
+	KUNIT_ASSERT_EQ(test, 0, pg_reg(PG_KEY, &pg.mr));
+}
+
+/* The connection ends, and with it the grant; the next one begins without. */
+static void link_ends(struct kunit *test)
+{
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		pg_granted(PG_KEY);
+		pm_cut();
+		KUNIT_EXPECT_TRUE(test, fake_soon(pg_broken()));
+	}
+	pg_granted(PG_KEY);
+	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_RECALL));
+}
+
+/*
+ * A peer that does not answer loses its connection after timeout_ms, and the region ends. In places
+ * of the peer nothing lands afterwards.
+ */
+static void silence_ends(struct kunit *test)
+{
+	unsigned long begin;
+
+	pm_proto.params.timeout_ms = 300;
+	pg_granted(PG_KEY);
+	set_bit(0, &pm.deaf);
+	begin = jiffies;
+	KUNIT_ASSERT_EQ(test, 0, kfi_close(&pg.mr->fid));
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + msecs_to_jiffies(290)));
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begin + msecs_to_jiffies(5000)));
+	KUNIT_EXPECT_EQ(test, 1, pg_frames(KFW_RECALL));
+	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_RECALLED));
+	KUNIT_EXPECT_TRUE(test, pm_closed(1));
+	clear_bit(0, &pm.deaf);
+	KUNIT_ASSERT_EQ(test, 0, pg_reg(PG_KEY, &pg.mr));
+	pm_cut();
+}
+
+/* ---- bounds ---- */
+
+static void pg_many(struct kunit *test, u64 n, int rounds)
+{
+	u64 key;
+
+	for (; rounds; rounds--)
+		for (key = 0; key < n; key++)
+			KUNIT_EXPECT_EQ(test, 0, pg_write(200 + key, 0, PG_LEN, key));
+}
+
+/* More regions than grants: those in use keep theirs, and one that was not used makes room. */
+static void bounds(struct kunit *test)
+{
+	struct kfid_mr *mr[4];
+	int i, asks;
+
+	pm_proto.params.grants = 3;
+	for (i = 0; i < 4; i++)
+		KUNIT_ASSERT_EQ(test, 0, pg_reg(200 + i, &mr[i]));
+	pg_many(test, 4, 6);
+	KUNIT_EXPECT_EQ(test, 3, pg_frames(KFW_GRANT));
+	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_RECALL));
+	KUNIT_EXPECT_EQ(test, 3 * 2 + 6, pg_frames(KFW_RTW));
+	msleep(1100);
+	KUNIT_EXPECT_EQ(test, 0, pg_write(203, 0, PG_LEN, 9));	/* asks, and another one goes */
+	KUNIT_EXPECT_TRUE(test, fake_soon(pg_frames(KFW_RECALLED) == 1));
+	KUNIT_EXPECT_EQ(test, 0, pg_write(203, 0, PG_LEN, 9));	/* asks, and is granted */
+	KUNIT_EXPECT_EQ(test, 4, pg_frames(KFW_GRANT));
+	asks = pg_frames(KFW_RTW);
+	KUNIT_EXPECT_EQ(test, 0, pg_write(203, 0, PG_LEN, 10));
+	KUNIT_EXPECT_EQ(test, asks, pg_frames(KFW_RTW));
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[i]->fid));
+	KUNIT_EXPECT_EQ(test, 4, pg_frames(KFW_RECALLED));
+}
+
+/* What does not fit into the bytes of a connection, or of a peer, is not granted. */
+static void bounds_of_bytes(struct kunit *test)
+{
+	pm_proto.params.grant_mib = 0;
+	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 1));
+	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 2));
+	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_GRANT));
+	pm_proto.params.grant_mib = 1;
+	pm_proto.params.peer_grant_mib = 0;
+	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 3));
+	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_GRANT));
+	pm_proto.params.peer_grant_mib = 1;
+	pm_proto.params.peer_grants = 0;
+	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 4));
+	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_GRANT));
+	pm_proto.params.peer_grants = 1;
+	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 5));
+	KUNIT_EXPECT_EQ(test, 1, pg_frames(KFW_GRANT));
+	KUNIT_EXPECT_EQ(test, 5, pg_frames(KFW_RTW));
+}
+
+#define PG_BIG	500000U
+
+/*
+ * Two regions take nearly all bytes of the connection or of the peer. Of others a part is granted,
+ * or none: then one that was not used makes room.
+ */
+static void bounds_part(struct kunit *test, unsigned int *mib)
+{
+	struct kfid_mr *mr[5];
+	int i, asks;
+
+	*mib = 1;
+	for (i = 0; i < 5; i++)
+		KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&pm.w->domain.fid, pm.area[1], PG_BIG,
+						    KFI_REMOTE_WRITE, 0, 200 + i, 0, &mr[i], NULL));
+	pg_many(test, 5, 3);
+	KUNIT_EXPECT_EQ(test, 4, pg_frames(KFW_GRANT));
+	asks = pg_frames(KFW_RTW);
+	KUNIT_EXPECT_EQ(test, 0, pg_write(201, PG_LEN, PG_LEN, 7));
+	KUNIT_EXPECT_EQ(test, asks, pg_frames(KFW_RTW));
+	KUNIT_EXPECT_EQ(test, 0, pg_write(202, 0, PG_LEN, 7));
+	KUNIT_EXPECT_EQ(test, asks, pg_frames(KFW_RTW));
+	KUNIT_EXPECT_EQ(test, 0, pg_write(202, PG_LEN, PG_LEN, 7));
+	KUNIT_EXPECT_EQ(test, asks + 1, pg_frames(KFW_RTW));
+	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_RECALL));
+	msleep(1100);
+	KUNIT_EXPECT_EQ(test, 0, pg_write(204, 0, PG_LEN, 8));	/* asks, and the first one goes */
+	KUNIT_EXPECT_TRUE(test, fake_soon(pg_frames(KFW_RECALLED) == 1));
+	KUNIT_EXPECT_EQ(test, 0, pg_write(204, 0, PG_LEN, 9));
+	KUNIT_EXPECT_EQ(test, 5, pg_frames(KFW_GRANT));
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[i]->fid));
+}
+
+static void bounds_of_connection(struct kunit *test)
+{
+	bounds_part(test, &pm_proto.params.grant_mib);
+}
+
+static void bounds_of_peer(struct kunit *test)
+{
+	bounds_part(test, &pm_proto.params.peer_grant_mib);
+}
+
+/* ---- a hostile peer ---- */
+
+/**
+ * struct pg_nonsense - a frame that no peer sends which follows the protocol
+ * @to: end of the wire
+ * @type: its type; @flags: its flags; @slot: number of the grant
+ * @id: of the grant
+ * @at: with a segment: address
+ * @len: its length; 0: no segment
+ * @places: with places
+ */
+static const struct pg_nonsense {
+	u8	to, type, flags;
+	u16	slot;
+	u64	id, at, len;
+	u16	places;
+} pg_nonsense[] = {
+	{ 1, KFW_RECALLED, 0, 0, 1 },			/* not recalled */
+	{ 1, KFW_RECALLED, 0, 1, 2 },			/* no such grant */
+	{ 1, KFW_RECALLED, 0, 0, 2 },			/* no such id */
+	{ 1, KFW_RECALLED, 0, 64, 1 },			/* no such number */
+	{ 1, KFW_WRITE, KFW_F_PLACED, 1, 1, 0, 5000 },	/* no such grant */
+	{ 1, KFW_WRITE, KFW_F_PLACED, 0, 2, 0, 5000 },	/* no such id */
+	{ 1, KFW_WRITE, KFW_F_PLACED, 0, 1, 1, PG_LEN },	/* behind its end */
+	{ 1, KFW_WRITE, KFW_F_PLACED, 0, 1, -1ULL, 5000 },	/* before its beginning */
+	{ 1, KFW_WRITE, KFW_F_PLACED, 0, 1, PG_LEN + 1, 0xfffff000 },
+	{ 1, KFW_GRANT, 0, 0, 1, 0, PG_LEN, 1 },	/* by the side that writes: unasked */
+	{ 1, KFW_RECALL, 0, 0, 1 },			/* the same */
+	{ 0, KFW_RECALL, 0, 1, 1 },			/* no such grant */
+	{ 0, KFW_RECALL, 0, 0, 2 },			/* no such id */
+	{ 0, KFW_GRANT, 0, 1, 2, 0, PG_LEN, 1 },	/* unasked */
+	{ 0, KFW_GRANT, 0, 0, 2, 0, PG_LEN, 1 },	/* the number is in use */
+	{ 0, KFW_RECALLED, 0, 0, 1 },			/* it has given none */
+};
+
+static void pg_nonsense_sent(const struct pg_nonsense *n)
+{
+	struct {
+		struct kfw_rma		seg;
+		struct kfw_place	place;
+	} tail = {
+		.seg = { cpu_to_le64(n->at), cpu_to_le64(n->len), cpu_to_le64(PG_KEY) },
+		.place = { .len = cpu_to_le32(n->len) },
+	};
+	struct kfw_hdr hdr = {
+		.type = n->type, .flags = n->flags, .slot = cpu_to_le16(n->slot),
+		.tag = cpu_to_le64(n->id), .len = cpu_to_le64(n->len),
+		.rma_count = cpu_to_le16(!!n->len), .status = cpu_to_le16(n->places),
+	};
+
+	pm_inject(n->to, hdr, &tail, (n->len ? sizeof(tail.seg) : 0) +
+		  n->places * sizeof(tail.place));
+}
+
+/* A GRANT for a write that is under way, but has not asked */
+static void pg_unasked(const struct pg_nonsense *n)
+{
+	int writes = pg_frames(KFW_WRITE);
+
+	set_bit(1, &pm.deaf);
+	KUNIT_ASSERT_EQ(pm.test, 0, pg_post(PG_KEY, 0, PG_LEN));
+	KUNIT_EXPECT_TRUE(pm.test, fake_soon(pg_frames(KFW_WRITE) > writes));
+	pg_nonsense_sent(n);
+	fake_soon(pm_closed(0));
+	clear_bit(1, &pm.deaf);
+	KUNIT_EXPECT_NE(pm.test, 0, pg_wait());
+}
+
+/* Each of them ends the connection, without an answer, and nothing else. */
+static void nonsense_ends(struct kunit *test)
+{
+	const struct pg_nonsense *n;
+	int acks;
+
+	for (n = pg_nonsense; n < pg_nonsense + ARRAY_SIZE(pg_nonsense); n++) {
+		pg_granted(PG_KEY);
+		acks = pg_frames(KFW_ACK);
+		if (n->to == 0 && n->type == KFW_GRANT)
+			pg_unasked(n);
+		else
+			pg_nonsense_sent(n);
+		if (!fake_soon(pg_broken()))
+			KUNIT_FAIL(test, "nonsense %td is accepted\n", n - pg_nonsense);
+		if (n->to == 1 && pg_frames(KFW_ACK) != acks)
+			KUNIT_FAIL(test, "nonsense %td is answered\n", n - pg_nonsense);
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&pg.mr->fid));
+		KUNIT_ASSERT_EQ(test, 0, pg_reg(PG_KEY, &pg.mr));
+		if (!pg_broken())
+			pm_cut();
+		KUNIT_EXPECT_TRUE(test, fake_soon(pg_broken()));
+	}
+}
+
+static struct kunit_case pg_cases[] = {
+	KUNIT_CASE(two_writes_ask),
+	KUNIT_CASE(any_part),
+	KUNIT_CASE(without_places),
+	KUNIT_CASE(commit_asks),
+	KUNIT_CASE(close_recalls),
+	KUNIT_CASE(close_under_load),
+	KUNIT_CASE(key_again),
+	KUNIT_CASE(invalidation_ends),
+	KUNIT_CASE(kill_ends),
+	KUNIT_CASE(changes_recall),
+	KUNIT_CASE(link_ends),
+	KUNIT_CASE(silence_ends),
+	KUNIT_CASE(bounds),
+	KUNIT_CASE(bounds_of_bytes),
+	KUNIT_CASE(bounds_of_connection),
+	KUNIT_CASE(bounds_of_peer),
+	KUNIT_CASE(nonsense_ends),
+	{}
+};
+
+static struct kunit_suite pg_suite = {
+	.name = "kfi_proto_grant",
+	.init = pg_init,
+	.exit = pg_exit,
+	.test_cases = pg_cases,
+};
+kunit_test_suite(pg_suite);

@@ -1,0 +1,652 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The stream of a link of kfi_verbs, and memory that the peer writes to: what a peer may say, how
+ * many SENDs it takes, and what the protocol is told of. The sources are compiled into this module;
+ * the protocol is replaced.
+ */
+#define kfi_link_concealed	stream_test_concealed
+#define kfi_link_down		stream_test_down
+#define kfi_link_fail		stream_test_fail
+#define kfi_link_room		stream_test_room
+#define kfi_link_rx		stream_test_rx
+#define kfi_link_sent		stream_test_sent
+#define kfi_rx_bytes		stream_test_bytes
+
+#include "verbs_world.h"
+#include "../../providers/verbs/stream.c"
+#include "../../providers/verbs/expose.c"
+
+#define UNIT	100	/* bytes of a unit here: one SEND */
+
+/**
+ * struct side - this side of a link
+ * @rooms: calls of kfi_link_room(), and so on
+ * @err: of kfi_link_fail()
+ * @takes: bytes that the protocol takes at once; @taken: in all
+ * @calls: of kfi_rx_bytes()
+ */
+struct side {
+	struct world		*w;
+	struct kv_link		kl;
+	struct kv_stream	*s;
+	unsigned int		rooms, rxs, sents, downs, fails, concealed;
+	int			err;
+	size_t			takes, taken;
+	unsigned int		calls;
+};
+
+static struct side *the_side;
+
+/* ---- in place of the protocol ---- */
+
+void stream_test_concealed(struct kfi_link *link, struct kfi_exposed *x)
+{
+	the_side->concealed++;
+}
+
+void stream_test_down(struct kfi_link *link)
+{
+	the_side->downs++;
+}
+
+void stream_test_fail(struct kfi_link *link, int err)
+{
+	the_side->fails++;
+	the_side->err = err;
+}
+
+void stream_test_room(struct kfi_link *link)
+{
+	the_side->rooms++;
+}
+
+void stream_test_rx(struct kfi_link *link)
+{
+	the_side->rxs++;
+}
+
+void stream_test_sent(struct kfi_link *link)
+{
+	the_side->sents++;
+}
+
+size_t stream_test_bytes(struct kfi_link *link, const void *bytes, size_t len)
+{
+	struct side *side = the_side;
+	size_t n = min(len, side->takes);
+
+	side->calls++;
+	side->takes -= n;
+	side->taken += n;
+	return n;
+}
+
+/* ---- the side ---- */
+
+static struct side *side_open(struct kunit *test)
+{
+	struct side *side = kunit_kzalloc(test, sizeof(*side), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, side);
+	the_side = side;
+	side->w = world_open(test);
+	side->takes = SIZE_MAX;
+	side->s = kv_stream_new(&side->w->kdom, &side->kl.link);
+	KUNIT_ASSERT_NOT_NULL(test, side->s);
+	side->kl.stream = side->s;
+	side->s->connected = true;
+	KUNIT_ASSERT_EQ(test, 0, kv_stream_open(side->s, &side->w->vep.pe.ep, &side->w->id));
+	KUNIT_ASSERT_EQ(test, KVW_FIRST, side->w->nrecvs);
+	kv_stream_up(side->s);
+	return side;
+}
+
+static void side_close(struct side *side)
+{
+	kv_stream_detach(side->s);
+	kv_stream_close(side->s, &side->w->id);
+	kv_stream_free(side->s);
+	world_close(side->w);
+}
+
+static struct kvw_head *head_of(struct side *side, unsigned int i)
+{
+	return container_of(side->w->wr[i], struct kv_sqe, cqe)->buf;
+}
+
+/* A SEND of the peer comes, to the oldest receive that is free. */
+static void come_as(struct side *side, const struct kvw_head *head, struct ib_wc wc)
+{
+	struct world *w = side->w;
+	struct kv_buf *buf;
+
+	KUNIT_ASSERT_LT(w->test, w->came, w->nrecvs);
+	wc.wr_cqe = w->recv[w->came++];
+	buf = container_of(wc.wr_cqe, struct kv_buf, cqe);
+	memcpy(page_address(buf->page), head, sizeof(*head));
+	local_bh_disable();
+	wc.wr_cqe->done(NULL, &wc);
+	local_bh_enable();
+}
+
+static void come(struct side *side, u32 limit, u16 flags, u32 bytes)
+{
+	struct kvw_head head = { .limit = cpu_to_le32(limit), .flags = cpu_to_le16(flags) };
+
+	come_as(side, &head, (struct ib_wc) {
+		.opcode = IB_WC_RECV, .byte_len = sizeof(head) + bytes,
+	});
+}
+
+static int send(struct side *side)
+{
+	static const u8 frames[UNIT];
+	struct kfi_unit unit = { .head = frames, .len = sizeof(frames) };
+	int ret;
+
+	spin_lock_bh(&side->s->qp.lock);
+	ret = kv_post_unit(&side->kl.link, &unit);
+	spin_unlock_bh(&side->s->qp.lock);
+	KUNIT_EXPECT_EQ(side->w->test, ret ? 0 : UNIT, unit.done);
+	return ret;
+}
+
+/* Send until there is no room. Return: SENDs */
+static unsigned int send_all(struct side *side)
+{
+	unsigned int n = 0;
+
+	while (!send(side))
+		n++;
+	return n;
+}
+
+static bool read(struct side *side)
+{
+	bool all;
+
+	spin_lock_bh(&side->s->qp.lock);
+	all = kv_read(&side->kl.link);
+	spin_unlock_bh(&side->s->qp.lock);
+	return all;
+}
+
+/* ---- heads ---- */
+
+static void heads(struct kunit *test)
+{
+	static const struct {
+		struct kvw_head head;
+		u32 bytes;
+		int flags;
+		enum ib_wc_opcode opcode;
+		int ret;
+	} rows[] = {
+#define ROW(l, f, z, b, w, o, r)							\
+	{ { cpu_to_le32(l), cpu_to_le16(f), cpu_to_le16(z) }, b, w, o, r }
+		ROW(16, 0, 0, 8, 0, IB_WC_RECV, 0),
+		ROW(16, 3, 0, 8, 0, IB_WC_RECV, 0),
+		ROW(17, 0, 0, 9, 0, IB_WC_RECV, 0),
+		ROW(17, 0, 0, KVW_SEND_MAX, 0, IB_WC_RECV, 0),
+		ROW(KVW_RECVS_MAX, 0, 0, 8, 0, IB_WC_RECV, 0),
+		/* no head */
+		ROW(16, 0, 0, 0, 0, IB_WC_RECV, -EPROTO),
+		ROW(16, 0, 0, 7, 0, IB_WC_RECV, -EPROTO),
+		/* backwards */
+		ROW(15, 0, 0, 8, 0, IB_WC_RECV, -EPROTO),
+		ROW(0, 0, 0, 8, 0, IB_WC_RECV, -EPROTO),
+		ROW(U32_MAX, 0, 0, 8, 0, IB_WC_RECV, -EPROTO),
+		/* more than any side has */
+		ROW(KVW_RECVS_MAX + 1, 0, 0, 8, 0, IB_WC_RECV, -EPROTO),
+		ROW(S32_MAX, 0, 0, 8, 0, IB_WC_RECV, -EPROTO),
+		/* what is not defined */
+		ROW(16, 4, 0, 8, 0, IB_WC_RECV, -EPROTO),
+		ROW(16, 0x8000, 0, 8, 0, IB_WC_RECV, -EPROTO),
+		ROW(16, 0, 1, 8, 0, IB_WC_RECV, -EPROTO),
+		ROW(16, 0, 0, 8, IB_WC_WITH_IMM, IB_WC_RECV, -EPROTO),
+		ROW(16, 0, 0, 8, IB_WC_WITH_INVALIDATE, IB_WC_RECV, -EPROTO),
+		ROW(16, 0, 0, 8, IB_WC_WITH_IMM, IB_WC_RECV_RDMA_WITH_IMM, -EPROTO),
+#undef ROW
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct side *side = side_open(test);
+		bool bytes = rows[i].bytes > sizeof(struct kvw_head);
+
+		come_as(side, &rows[i].head, (struct ib_wc) {
+			.opcode = rows[i].opcode, .wc_flags = rows[i].flags,
+			.byte_len = rows[i].bytes,
+		});
+		KUNIT_EXPECT_EQ_MSG(test, rows[i].ret, side->s->ended, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, !!rows[i].ret, side->fails, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, rows[i].ret, side->err, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, !!rows[i].ret, side->downs, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, !rows[i].ret && bytes, side->rxs, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, rows[i].ret ? KVW_FIRST : le32_to_cpu(rows[i].head.limit),
+				    side->s->limit, "row %u", i);
+		side_close(side);
+	}
+}
+
+/* Receives are counted modulo 2^32. */
+static void limit_wraps(struct kunit *test)
+{
+	struct side *side = side_open(test);
+
+	side->s->sent = U32_MAX - 7;
+	side->s->limit = U32_MAX - 3;
+	come(side, 4, 0, 0);
+	KUNIT_EXPECT_EQ(test, 0, side->s->ended);
+	KUNIT_EXPECT_EQ(test, 12 - KVW_RESERVE, send_all(side));
+	KUNIT_EXPECT_EQ(test, U32_MAX - 1, side->s->sent);
+	come(side, 4 + KVW_RESERVE, 0, 0);
+	KUNIT_EXPECT_EQ(test, KVW_RESERVE, send_all(side));
+	KUNIT_EXPECT_EQ(test, 4, side->s->sent);
+	come(side, U32_MAX, 0, 0);
+	KUNIT_EXPECT_EQ(test, -EPROTO, side->s->ended);
+	side_close(side);
+}
+
+/* The end of the queue pair is no fault of the peer. */
+static void receive_fails(struct kunit *test)
+{
+	static const struct {
+		enum ib_wc_status status;
+		int ret;
+	} rows[] = {
+		{ IB_WC_WR_FLUSH_ERR, -ESHUTDOWN },
+		{ IB_WC_LOC_LEN_ERR, -EIO },
+	};
+	struct kvw_head head = {};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct side *side = side_open(test);
+
+		come_as(side, &head, (struct ib_wc){ .status = rows[i].status });
+		KUNIT_EXPECT_EQ(test, rows[i].ret, side->s->ended);
+		KUNIT_EXPECT_EQ(test, 1, side->downs);
+		KUNIT_EXPECT_EQ(test, 0, side->fails);
+		side_close(side);
+	}
+}
+
+/* A peer has made the device invalidate what was not its to end: that registration is renewed. */
+static void spoilt(struct kunit *test)
+{
+	struct side *side = side_open(test);
+	struct kvw_head head = { .limit = cpu_to_le32(KVW_FIRST) };
+	struct kv_region *region = open_region(side->w, false);
+
+	set_state(region, 1, KV_CHUNK_VALID);
+	come_as(side, &head, (struct ib_wc) {
+		.opcode = IB_WC_RECV, .byte_len = sizeof(head), .wc_flags = IB_WC_WITH_INVALIDATE,
+		.ex.invalidate_rkey = region->chunk[1].mr->rkey,
+	});
+	KUNIT_EXPECT_EQ(test, -EPROTO, side->s->ended);
+	flush_workqueue(kv_cm_wq);
+	flush_workqueue(kv_region_wq);
+	KUNIT_EXPECT_EQ(test, 1, side->w->nderegs);
+	KUNIT_EXPECT_EQ(test, KV_CHUNK_NEW, region->chunk[1].state);
+	KUNIT_EXPECT_EQ(test, KV_CHUNK_NEW, region->chunk[0].state);
+	kv_mr_close(&side->w->mr);
+	side_close(side);
+}
+
+/* ---- pings ---- */
+
+static void ping_is_answered(struct kunit *test)
+{
+	struct side *side = side_open(test);
+
+	come(side, KVW_FIRST, KVW_F_PING, 0);
+	KUNIT_ASSERT_EQ(test, 1, side->w->nwr);
+	KUNIT_EXPECT_EQ(test, IB_WR_SEND, side->w->opcode[0]);
+	KUNIT_EXPECT_EQ(test, KVW_F_PONG, le16_to_cpu(head_of(side, 0)->flags));
+	KUNIT_EXPECT_EQ(test, KVW_FIRST + 1, le32_to_cpu(head_of(side, 0)->limit));
+	spin_lock_bh(&side->s->qp.lock);
+	kv_stream_ping(side->s);
+	spin_unlock_bh(&side->s->qp.lock);
+	KUNIT_ASSERT_EQ(test, 2, side->w->nwr);
+	KUNIT_EXPECT_EQ(test, KVW_F_PING, le16_to_cpu(head_of(side, 1)->flags));
+	come(side, KVW_FIRST, 0, 0);
+	KUNIT_EXPECT_TRUE(test, side->s->pinged);
+	come(side, KVW_FIRST, KVW_F_PONG, 0);
+	KUNIT_EXPECT_FALSE(test, side->s->pinged);
+	KUNIT_EXPECT_EQ(test, 2, side->w->nwr);
+	side_close(side);
+}
+
+/* ---- credit ---- */
+
+/* The last receives of the peer are for SENDs without bytes; the protocol hears of more, once. */
+static void reserve(struct kunit *test)
+{
+	struct side *side = side_open(test);
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, KVW_FIRST - KVW_RESERVE, send_all(side));
+	KUNIT_EXPECT_TRUE(test, side->s->starved);
+	for (i = 0; i < KVW_RESERVE + 2; i++) {
+		come(side, KVW_FIRST, KVW_F_PING, 0);
+		side->rooms = 0;
+		side->s->starved = true;
+	}
+	KUNIT_EXPECT_EQ(test, KVW_FIRST, side->w->nwr);
+	KUNIT_EXPECT_EQ(test, KVW_FIRST, side->s->sent);
+	KUNIT_EXPECT_NE(test, 0, side->s->due);
+	/* What is due goes first, and leaves the reserve to others like it. */
+	come(side, KVW_FIRST + 1 + KVW_RESERVE, 0, 0);
+	KUNIT_EXPECT_EQ(test, 1, side->rooms);
+	KUNIT_EXPECT_FALSE(test, side->s->starved);
+	KUNIT_EXPECT_EQ(test, KVW_FIRST + 1, side->w->nwr);
+	KUNIT_EXPECT_EQ(test, KVW_F_PONG, le16_to_cpu(head_of(side, KVW_FIRST)->flags));
+	KUNIT_EXPECT_EQ(test, 0, side->s->due);
+	KUNIT_EXPECT_EQ(test, 0, send_all(side));
+	come(side, KVW_FIRST + 3 + KVW_RESERVE, 0, 0);
+	KUNIT_EXPECT_EQ(test, 2, side->rooms);
+	KUNIT_EXPECT_EQ(test, 2, send_all(side));
+	side_close(side);
+}
+
+/* The protocol hears of room if it has been refused some. */
+static void room_is_told_once(struct kunit *test)
+{
+	struct side *side = side_open(test);
+
+	KUNIT_ASSERT_EQ(test, 0, send(side));
+	come(side, KVW_FIRST + 1, 0, 0);
+	KUNIT_EXPECT_EQ(test, 0, side->rooms);
+	send_all(side);
+	come(side, KVW_FIRST + 2, 0, 0);
+	KUNIT_EXPECT_EQ(test, 1, side->rooms);
+	come(side, KVW_FIRST + 3, 0, 0);
+	KUNIT_EXPECT_EQ(test, 1, side->rooms);
+	send_all(side);
+	spin_lock_bh(&side->s->qp.lock);
+	side->s->link = NULL;	/* detached */
+	spin_unlock_bh(&side->s->qp.lock);
+	come(side, KVW_FIRST + 4, 0, 0);
+	KUNIT_EXPECT_EQ(test, 1, side->rooms);
+	side_close(side);
+}
+
+/* The send queue is full, and the device reports. */
+static void queue_is_full(struct kunit *test)
+{
+	struct side *side = side_open(test);
+	unsigned int i, n;
+
+	come(side, KVW_RECVS_MAX, 0, 0);
+	n = send_all(side);
+	KUNIT_EXPECT_EQ(test, KV_LINK_SQ - KV_SQ_ROOM + 1, n);
+	KUNIT_EXPECT_TRUE(test, side->s->starved);
+	for (i = 0; i < n && !side->w->signalled[i]; i++)
+		;
+	KUNIT_ASSERT_LT(test, i, n);
+	device_report(side->w, i, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, 1, side->rooms);
+	KUNIT_EXPECT_EQ(test, 1, side->sents);
+	KUNIT_EXPECT_FALSE(test, side->s->starved);
+	KUNIT_EXPECT_EQ(test, i + 1, send_all(side));
+	side_close(side);
+}
+
+/* Nothing is sent before the connection stands, nor after its end. */
+static void closed(struct kunit *test)
+{
+	struct side *side = side_open(test);
+
+	side->s->up = false;
+	KUNIT_EXPECT_EQ(test, -EAGAIN, send(side));
+	KUNIT_EXPECT_FALSE(test, side->s->starved);
+	come(side, KVW_FIRST, KVW_F_PING, 0);
+	KUNIT_EXPECT_EQ(test, 0, side->w->nwr);
+	side->s->up = true;
+	KUNIT_EXPECT_EQ(test, 0, send(side));
+	KUNIT_EXPECT_EQ(test, KVW_F_PONG, le16_to_cpu(head_of(side, 0)->flags));
+	side->w->refuse = -ENOMEM;
+	KUNIT_EXPECT_EQ(test, 0, send(side));
+	KUNIT_EXPECT_EQ(test, -ENOMEM, side->s->ended);
+	KUNIT_EXPECT_EQ(test, 1, side->downs);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, send(side));
+	KUNIT_EXPECT_EQ(test, 1, side->w->nwr);
+	side_close(side);
+}
+
+/* A peer that hears nothing else is told of new receives when half of them have been used. */
+static void receives_are_told(struct kunit *test)
+{
+	struct side *side = side_open(test);
+	unsigned int i;
+
+	for (i = 0; i < KVW_FIRST / 2; i++) {
+		KUNIT_EXPECT_EQ(test, 0, side->w->nwr);
+		come(side, KVW_FIRST, 0, 0);
+	}
+	KUNIT_ASSERT_EQ(test, 1, side->w->nwr);
+	KUNIT_EXPECT_EQ(test, 3 * KVW_FIRST / 2, le32_to_cpu(head_of(side, 0)->limit));
+	come(side, KVW_FIRST, 0, 0);
+	KUNIT_EXPECT_EQ(test, 0, send(side));	/* says it as well */
+	KUNIT_EXPECT_EQ(test, 3 * KVW_FIRST / 2 + 1, le32_to_cpu(head_of(side, 1)->limit));
+	side_close(side);
+}
+
+/* ---- reading ---- */
+
+/* A receive is posted again when all of it has been read. */
+static void read_in_parts(struct kunit *test)
+{
+	struct side *side = side_open(test);
+
+	side->takes = 30;
+	come(side, KVW_FIRST, 0, 40);
+	come(side, KVW_FIRST, 0, 20);
+	KUNIT_EXPECT_EQ(test, 2, side->rxs);
+	KUNIT_EXPECT_TRUE(test, read(side));
+	KUNIT_EXPECT_EQ(test, 30, side->taken);
+	KUNIT_EXPECT_EQ(test, KVW_FIRST, side->s->given);
+	side->takes = 15;
+	KUNIT_EXPECT_TRUE(test, read(side));
+	KUNIT_EXPECT_EQ(test, 45, side->taken);
+	KUNIT_EXPECT_EQ(test, KVW_FIRST + 1, side->s->given);
+	side->takes = SIZE_MAX;
+	KUNIT_EXPECT_TRUE(test, read(side));
+	KUNIT_EXPECT_EQ(test, 60, side->taken);
+	KUNIT_EXPECT_EQ(test, KVW_FIRST + 2, side->s->given);
+	side_close(side);
+}
+
+/* ---- memory that the peer writes to ---- */
+
+static int expose(struct side *side, struct kfi_exposed *x, size_t len, struct kfi_place *place,
+		  unsigned int max)
+{
+	struct kvec kvec = { side->w->mem, MEM };
+	struct iov_iter iter;
+	int ret;
+
+	iov_iter_kvec(&iter, ITER_DEST, &kvec, 1, MEM);
+	spin_lock_bh(&side->s->qp.lock);
+	ret = kv_expose(&side->kl.link, x, &iter, len, place, max);
+	kv_stream_run(side->s);
+	spin_unlock_bh(&side->s->qp.lock);
+	return ret;
+}
+
+static int conceal(struct side *side, struct kfi_exposed *x)
+{
+	int ret;
+
+	spin_lock_bh(&side->s->qp.lock);
+	ret = kv_conceal(&side->kl.link, x);
+	spin_unlock_bh(&side->s->qp.lock);
+	return ret;
+}
+
+/* None of those that are free has memory. */
+static unsigned int nfree(struct side *side)
+{
+	struct kv_frmr *frmr;
+	unsigned int n = 0;
+
+	list_for_each_entry(frmr, &side->s->frmrs, entry) {
+		KUNIT_EXPECT_EQ(side->w->test, 0, frmr->nents);
+		n++;
+	}
+	return n;
+}
+
+static struct side *open_writable(struct kunit *test)
+{
+	struct side *side = side_open(test);
+
+	kv_frmrs_alloc(side->s);
+	KUNIT_ASSERT_EQ(test, KV_FRMRS, nfree(side));
+	return side;
+}
+
+/* The memory is the owner's when the device has made each key invalid. */
+static void exposed(struct kunit *test)
+{
+	struct side *side = open_writable(test);
+	struct kfi_place place[4];
+	struct kfi_exposed x = {};
+	u32 key;
+
+	KUNIT_ASSERT_EQ(test, 2, expose(side, &x, MEM - 1, place, 4));
+	KUNIT_ASSERT_EQ(test, 2, side->w->nwr);
+	KUNIT_EXPECT_EQ(test, IB_WR_REG_MR, side->w->opcode[0]);
+	KUNIT_EXPECT_EQ(test, IB_WR_REG_MR, side->w->opcode[1]);
+	KUNIT_EXPECT_EQ(test, PAGE_SIZE, place[0].len);
+	KUNIT_EXPECT_EQ(test, PAGE_SIZE - 1, place[1].len);
+	KUNIT_EXPECT_NE(test, place[0].key, place[1].key);
+	KUNIT_EXPECT_EQ(test, KV_FRMRS - 2, nfree(side));
+	key = place[0].key;
+	KUNIT_EXPECT_EQ(test, -EINPROGRESS, conceal(side, &x));
+	KUNIT_ASSERT_EQ(test, 4, side->w->nwr);
+	KUNIT_EXPECT_EQ(test, IB_WR_LOCAL_INV, side->w->opcode[2]);
+	KUNIT_EXPECT_EQ(test, IB_WR_LOCAL_INV, side->w->opcode[3]);
+	device_report(side->w, 2, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, 0, side->concealed);
+	device_report(side->w, 3, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, 1, side->concealed);
+	KUNIT_EXPECT_EQ(test, KV_FRMRS, nfree(side));
+	/* The next use has another key. */
+	for (x.priv[0] = NULL; nfree(side); x.priv[0] = NULL) {
+		KUNIT_ASSERT_EQ(test, 1, expose(side, &x, 1, place, 4));
+		KUNIT_EXPECT_NE(test, key, place[0].key);
+	}
+	side_close(side);
+}
+
+/* Nothing stays behind. */
+static void expose_refused(struct kunit *test)
+{
+	struct side *side = open_writable(test);
+	struct kfi_place place[4];
+	struct kfi_exposed x = {};
+
+	KUNIT_EXPECT_EQ(test, -ENOSPC, expose(side, &x, MEM, place, 1));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, expose(side, &x, 0, place, 4));
+	side->s->up = false;
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, expose(side, &x, MEM, place, 4));
+	side->s->up = true;
+	KUNIT_EXPECT_EQ(test, KV_FRMRS, nfree(side));
+	KUNIT_EXPECT_EQ(test, 0, side->w->nwr);
+	KUNIT_EXPECT_EQ(test, 0, conceal(side, &x));
+	KUNIT_EXPECT_EQ(test, 2, expose(side, &x, MEM, place, 2));
+	side_close(side);
+}
+
+/* Without memory for registrations payload comes as frames. */
+static void expose_without_memory(struct kunit *test)
+{
+	struct side *side = side_open(test);
+	struct kfi_place place[4];
+	struct kfi_exposed x = {};
+
+	side->w->poor = true;
+	kv_frmrs_alloc(side->s);
+	side->w->poor = false;
+	KUNIT_EXPECT_EQ(test, 0, nfree(side));
+	KUNIT_EXPECT_EQ(test, -ENOSPC, expose(side, &x, MEM, place, 4));
+	KUNIT_EXPECT_EQ(test, 0, side->w->nwr);
+	side_close(side);
+}
+
+/* After an error the peer may still write there, until the registrations are taken back. */
+static void conceal_fails(struct kunit *test)
+{
+	struct side *side = open_writable(test);
+	struct kfi_place place[4];
+	struct kfi_exposed x = {};
+	struct kv_frmr *frmr;
+
+	KUNIT_ASSERT_EQ(test, 1, expose(side, &x, PAGE_SIZE, place, 4));
+	frmr = x.priv[0];
+	KUNIT_ASSERT_EQ(test, -EINPROGRESS, conceal(side, &x));
+	device_report(side->w, 1, IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_EQ(test, 0, side->concealed);
+	KUNIT_EXPECT_EQ(test, KV_FRMRS - 1, nfree(side));
+	KUNIT_EXPECT_EQ(test, 1, frmr->nents);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, side->s->ended);
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, expose(side, &x, PAGE_SIZE, place, 4));
+	kv_frmrs_dereg(side->s);
+	KUNIT_EXPECT_EQ(test, KV_FRMRS, side->w->nderegs);
+	KUNIT_EXPECT_EQ(test, 0, frmr->nents);
+	side_close(side);
+}
+
+/* The registrations of a region stay until it ends. */
+static void region_exposed(struct kunit *test)
+{
+	struct side *side = open_writable(test);
+	struct kv_region *region = open_region(side->w, false);
+	struct kfi_exposed x = { .mr = &side->w->mr, .addr = PAGE_SIZE / 2 };
+	struct kfi_place place[4];
+
+	KUNIT_EXPECT_EQ(test, -ENOSPC, expose(side, &x, PAGE_SIZE, place, 1));
+	KUNIT_ASSERT_EQ(test, 2, expose(side, &x, PAGE_SIZE, place, 4));
+	KUNIT_EXPECT_EQ(test, PAGE_SIZE / 2, place[0].len);
+	KUNIT_EXPECT_EQ(test, PAGE_SIZE / 2, place[1].len);
+	KUNIT_EXPECT_EQ(test, region->chunk[0].mr->iova + PAGE_SIZE / 2, place[0].at);
+	KUNIT_EXPECT_EQ(test, region->chunk[1].mr->iova, place[1].at);
+	KUNIT_EXPECT_EQ(test, 2, side->w->nwr);
+	KUNIT_EXPECT_EQ(test, 0, conceal(side, &x));
+	KUNIT_EXPECT_EQ(test, 2, expose(side, &x, PAGE_SIZE, place, 4));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, expose(side, &x, MEM, place, 4));
+	KUNIT_EXPECT_EQ(test, 2, side->w->nwr);
+	KUNIT_EXPECT_EQ(test, KV_FRMRS, nfree(side));
+	device_report(side->w, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, 0, region->busy);
+	kv_mr_close(&side->w->mr);
+	side_close(side);
+}
+
+static struct kunit_case stream_cases[] = {
+	KUNIT_CASE(heads),
+	KUNIT_CASE(limit_wraps),
+	KUNIT_CASE(receive_fails),
+	KUNIT_CASE(spoilt),
+	KUNIT_CASE(ping_is_answered),
+	KUNIT_CASE(reserve),
+	KUNIT_CASE(room_is_told_once),
+	KUNIT_CASE(queue_is_full),
+	KUNIT_CASE(closed),
+	KUNIT_CASE(receives_are_told),
+	KUNIT_CASE(read_in_parts),
+	KUNIT_CASE(exposed),
+	KUNIT_CASE(expose_refused),
+	KUNIT_CASE(expose_without_memory),
+	KUNIT_CASE(conceal_fails),
+	KUNIT_CASE(region_exposed),
+	{}
+};
+
+static struct kunit_suite stream_suite = {
+	.name = "kfi_verbs_stream",
+	.test_cases = stream_cases,
+};
+kunit_test_suite(stream_suite);

@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * hostile.c - kfi_nvme_hostile.ko: a host that connects to nvmet-kfi and sends what no host should
+ * send. Its init runs the cases, in the network namespace of the process that loads it, and always
+ * fails, so that the module never stays. Each case is a line "kfabric-hostile: ok NAME" or
+ * "kfabric-hostile: not ok NAME: ..." in the log, the last one "kfabric-hostile: done".
+ *
+ * The target has to refuse, to answer with an error, or to end the connection; and to continue to
+ * serve others, which tests/nvme/inside checks.
+ */
+#include <linux/module.h>
+#include <linux/nsproxy.h>
+#include <linux/nvme.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/unaligned.h>
+#include <kfi_cm.h>
+#include "hints.h"
+
+static char *provider = "sockets", *node = "10.0.0.2", *service = KFN_PORT,
+	    *nqn = "nqn.2026-01.kfabric:test";
+module_param(provider, charp, 0);
+MODULE_PARM_DESC(provider, "kfabric's provider to connect over");
+module_param(node, charp, 0);
+MODULE_PARM_DESC(node, "address of the target");
+module_param(service, charp, 0);
+MODULE_PARM_DESC(service, "its service");
+module_param(nqn, charp, 0);
+MODULE_PARM_DESC(nqn, "a subsystem of its");
+
+static unsigned int silence;
+module_param(silence, uint, 0);
+MODULE_PARM_DESC(silence,
+		 "seconds that the target waits for NVMe's connect, to be tried alone: all else may take longer than that");
+
+enum { HOSTILE_WAIT_MS = 20000, HOSTILE_RSPS = 8, HOSTILE_CAPSULE = 8192, HOSTILE_REFUSED = 1000 };
+
+#define HOSTILE_NO_KEY	U64_MAX
+
+/**
+ * struct hostile - a connection
+ * @info: the target
+ * @fabric: fabric
+ * @domain: domain
+ * @eq: events
+ * @cq: completions
+ * @ep: endpoint
+ * @rsps: answers of the target
+ * @capsule: message that is sent
+ * @status: status of the last answer, without the phase
+ * @detached: key of the region that it has detached, or HOSTILE_NO_KEY
+ *
+ * One task uses it.
+ */
+struct hostile {
+	struct kfi_info		*info;
+	struct kfid_fabric	*fabric;
+	struct kfid_domain	*domain;
+	struct kfid_eq		*eq;
+	struct kfid_cq		*cq;
+	struct kfid_ep		*ep;
+	struct nvme_completion	rsps[HOSTILE_RSPS];
+	u8			capsule[HOSTILE_CAPSULE];
+	u16			status;
+	u64			detached;
+};
+
+/* ---- a connection ---- */
+
+static void hostile_close_fid(kfid_t fid)
+{
+	if (fid)
+		WARN_ON(kfi_close(fid));
+}
+
+static void hostile_close(struct hostile *hostile)
+{
+	hostile_close_fid(hostile->ep ? &hostile->ep->fid : NULL);
+	hostile_close_fid(hostile->cq ? &hostile->cq->fid : NULL);
+	hostile_close_fid(hostile->eq ? &hostile->eq->fid : NULL);
+	hostile_close_fid(hostile->domain ? &hostile->domain->fid : NULL);
+	hostile_close_fid(hostile->fabric ? &hostile->fabric->fid : NULL);
+	kfi_freeinfo(hostile->info);
+	kfree(hostile);
+}
+
+static int hostile_find(struct hostile *hostile)
+{
+	struct kfi_info *hints = kfn_hints(provider, NULL);
+	int ret;
+
+	if (!hints)
+		return -ENOMEM;
+	ret = kfi_getinfo_net(current->nsproxy->net_ns, KFN_API, node, service, 0, hints,
+			      &hostile->info);
+	kfi_freeinfo(hints);
+	return ret;
+}
+
+static int hostile_receives(struct hostile *hostile)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < HOSTILE_RSPS && !ret; i++)
+		ret = kfi_recv(hostile->ep, &hostile->rsps[i], sizeof(hostile->rsps[i]), NULL, 0,
+			       &hostile->rsps[i]);
+	return ret;
+}
+
+static int hostile_objects(struct hostile *hostile)
+{
+	struct kfi_eq_attr eq = { .wait_obj = KFI_WAIT_QUEUE };
+	struct kfi_cq_attr cq = {
+		.size = 64, .format = KFI_CQ_FORMAT_DATA, .wait_obj = KFI_WAIT_QUEUE,
+	};
+
+	return hostile_find(hostile) ?:
+	       kfi_fabric_net(current->nsproxy->net_ns, hostile->info->fabric_attr,
+			      &hostile->fabric, NULL) ?:
+	       kfi_domain(hostile->fabric, hostile->info, &hostile->domain, NULL) ?:
+	       kfi_eq_open(hostile->fabric, &eq, &hostile->eq, NULL, NULL) ?:
+	       kfi_cq_open(hostile->domain, &cq, &hostile->cq, NULL, NULL) ?:
+	       kfi_endpoint(hostile->domain, hostile->info, &hostile->ep, NULL) ?:
+	       kfi_ep_bind(hostile->ep, &hostile->cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
+	       kfi_ep_bind(hostile->ep, &hostile->eq->fid, 0) ?:
+	       kfi_enable(hostile->ep) ?:
+	       hostile_receives(hostile);
+}
+
+static struct hostile *hostile_open(void)
+{
+	struct hostile *hostile = kzalloc(sizeof(*hostile), GFP_KERNEL);
+	int ret;
+
+	if (!hostile)
+		return ERR_PTR(-ENOMEM);
+	ret = hostile_objects(hostile);
+	if (!ret)
+		return hostile;
+	hostile_close(hostile);
+	return ERR_PTR(ret);
+}
+
+static int hostile_event_error(struct hostile *hostile)
+{
+	struct nvme_rdma_cm_rej rej = {};
+	struct kfi_eq_err_entry err = { .err_data = &rej, .err_data_size = sizeof(rej) };
+
+	if (kfi_eq_readerr(hostile->eq, &err, 0) < 0)
+		return -EIO;
+	return err.err_data_size >= sizeof(rej) && rej.recfmt == cpu_to_le16(NVME_RDMA_CM_FMT_1_0) ?
+	       HOSTILE_REFUSED + le16_to_cpu(rej.sts) : -err.err;
+}
+
+/* Return: 0 if the result is @want; HOSTILE_REFUSED + the target's reason; or a negative error. */
+static int hostile_event(struct hostile *hostile, u32 want, unsigned int ms)
+{
+	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct nvme_rdma_cm_rep)] __aligned(8);
+	u32 event;
+	ssize_t n = kfi_eq_sread(hostile->eq, &event, buf, sizeof(buf), ms, 0);
+
+	if (n == -KFI_EAVAIL)
+		return hostile_event_error(hostile);
+	if (n < 0)
+		return n;
+	return event == want ? 0 : -EPROTO;
+}
+
+static int hostile_connect(struct hostile *hostile, const void *data, size_t len)
+{
+	return kfi_connect(hostile->ep, hostile->info->dest_addr, data, len) ?:
+		       hostile_event(hostile, KFI_CONNECTED, HOSTILE_WAIT_MS);
+}
+
+/* Return: 0 when the target has ended the connection. */
+static int hostile_ended(struct hostile *hostile, unsigned int ms)
+{
+	int ret = hostile_event(hostile, KFI_SHUTDOWN, ms);
+
+	return ret == -ECONNRESET || ret == -ECONNABORTED ? 0 : ret;
+}
+
+/* ---- commands ---- */
+
+static int hostile_send(struct hostile *hostile, size_t len)
+{
+	return kfi_send(hostile->ep, hostile->capsule, len, NULL, 0, hostile->capsule);
+}
+
+/* Wait for the next answer. Return: 0, or a negative error, -EIO for an end of the connection. */
+static int hostile_answer(struct hostile *hostile)
+{
+	struct kfi_cq_data_entry entry;
+	struct nvme_completion *rsp;
+	ssize_t n;
+
+	do {
+		n = kfi_cq_sread(hostile->cq, &entry, 1, NULL, HOSTILE_WAIT_MS);
+	} while (n == 1 && !(entry.flags & KFI_RECV));
+	if (n != 1)
+		return n == -KFI_EAVAIL ? -EIO : n ?: -ETIMEDOUT;
+	rsp = entry.op_context;
+	hostile->status = le16_to_cpu(rsp->status) >> 1;
+	hostile->detached = entry.flags & KFI_INVALIDATE ? entry.data : HOSTILE_NO_KEY;
+	return entry.len == sizeof(*rsp) ? 0 : -EPROTO;
+}
+
+/* Send, and expect this error as the answer. */
+static int hostile_is_error(struct hostile *hostile, size_t len, u16 why)
+{
+	int ret = hostile_send(hostile, len) ?: hostile_answer(hostile);
+
+	return ret ?: (hostile->status & 0x7ff) == why ? 0 : -EBADE;
+}
+
+static void hostile_clear(struct hostile *hostile)
+{
+	struct nvme_command *cmd = (void *)hostile->capsule;
+
+	memset(hostile->capsule, 0, sizeof(hostile->capsule));
+	cmd->common.flags = NVME_CMD_SGL_METABUF;
+}
+
+/* A connect command as nvme-kfi would send, with its data in the capsule. */
+static size_t hostile_connect_command(struct hostile *hostile, u16 qid, u16 sqsize, u16 cntlid)
+{
+	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
+	struct nvmf_connect_data *data = (void *)(cmd + 1);
+
+	BUILD_BUG_ON(sizeof(*cmd) + sizeof(*data) > HOSTILE_CAPSULE);
+	hostile_clear(hostile);
+	cmd->opcode = nvme_fabrics_command;
+	cmd->fctype = nvme_fabrics_type_connect;
+	cmd->dptr.sgl.length = cpu_to_le32(sizeof(*data));
+	cmd->dptr.sgl.type = NVME_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_OFFSET;
+	cmd->qid = cpu_to_le16(qid);
+	cmd->sqsize = cpu_to_le16(sqsize);
+	data->cntlid = cpu_to_le16(cntlid);
+	strscpy(data->subsysnqn, nqn, sizeof(data->subsysnqn));
+	strscpy(data->hostnqn, "nqn.2026-01.kfabric:hostile", sizeof(data->hostnqn));
+	return sizeof(*cmd) + sizeof(*data);
+}
+
+/* ---- cases ---- */
+
+static const struct nvme_rdma_cm_req good = {
+	.recfmt = cpu_to_le16(NVME_RDMA_CM_FMT_1_0), .qid = cpu_to_le16(1),
+	.hrqsize = cpu_to_le16(32), .hsqsize = cpu_to_le16(31),
+};
+
+static int hostile_refused(struct hostile *hostile, const struct nvme_rdma_cm_req *req, size_t len,
+			   enum nvme_rdma_cm_status why)
+{
+	int ret = hostile_connect(hostile, req, len);
+
+	return ret == HOSTILE_REFUSED + why ? 0 : ret ?: -EISCONN;
+}
+
+/*
+ * InfiniBand and RoCE fill private data up with zeros. A request that is too short is there a
+ * request for a queue without commands.
+ */
+static bool hostile_fills_up(void)
+{
+	return !strcmp(provider, "verbs");
+}
+
+static int hostile_nothing(struct hostile *hostile)
+{
+	return hostile_refused(hostile, NULL, 0, hostile_fills_up() ? NVME_RDMA_CM_INVALID_HSQSIZE :
+							  NVME_RDMA_CM_INVALID_LEN);
+}
+
+/* The missing byte is reserved. */
+static int hostile_short_request(struct hostile *hostile)
+{
+	if (hostile_fills_up())
+		return hostile_connect(hostile, &good, sizeof(good) - 1);
+	return hostile_refused(hostile, &good, sizeof(good) - 1, NVME_RDMA_CM_INVALID_LEN);
+}
+
+static int hostile_other_format(struct hostile *hostile)
+{
+	struct nvme_rdma_cm_req req = good;
+
+	req.recfmt = cpu_to_le16(0x4b01);
+	return hostile_refused(hostile, &req, sizeof(req), NVME_RDMA_CM_INVALID_RECFMT);
+}
+
+static int hostile_no_commands(struct hostile *hostile)
+{
+	struct nvme_rdma_cm_req req = good;
+
+	req.hsqsize = 0;
+	return hostile_refused(hostile, &req, sizeof(req), NVME_RDMA_CM_INVALID_HSQSIZE);
+}
+
+static int hostile_many_commands(struct hostile *hostile)
+{
+	struct nvme_rdma_cm_req req = good;
+
+	req.hsqsize = cpu_to_le16(0xffff);
+	return hostile_refused(hostile, &req, sizeof(req), NVME_RDMA_CM_INVALID_HSQSIZE);
+}
+
+static int hostile_long_admin(struct hostile *hostile)
+{
+	struct nvme_rdma_cm_req req = good;
+
+	req.qid = 0;
+	req.hsqsize = cpu_to_le16(127);
+	req.hrqsize = cpu_to_le16(128);
+	return hostile_refused(hostile, &req, sizeof(req), NVME_RDMA_CM_INVALID_HSQSIZE);
+}
+
+static int hostile_no_room(struct hostile *hostile)
+{
+	struct nvme_rdma_cm_req req = good;
+
+	req.hrqsize = cpu_to_le16(3);
+	return hostile_refused(hostile, &req, sizeof(req), NVME_RDMA_CM_INVALID_HRQSIZE);
+}
+
+/* As a network fills it up. With such a network a consumer has room for the request only. */
+static int hostile_long_request(struct hostile *hostile)
+{
+	u8 data[sizeof(good) + 24] = {};
+	size_t most, len = sizeof(most);
+	int ret = kfi_getopt(&hostile->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_CM_DATA_SIZE, &most,
+			     &len);
+
+	memcpy(data, &good, sizeof(good));
+	return ret ?: hostile_connect(hostile, data, min(most, sizeof(data)));
+}
+
+static int hostile_short_command(struct hostile *hostile)
+{
+	return hostile_connect(hostile, &good, sizeof(good)) ?:
+		       hostile_send(hostile, 63)	     ?:
+						       hostile_ended(hostile, HOSTILE_WAIT_MS);
+}
+
+/* More commands than there is room for before NVMe's connect. */
+static int hostile_flood(struct hostile *hostile)
+{
+	int i, ret = hostile_connect(hostile, &good, sizeof(good));
+
+	hostile_connect_command(hostile, 7, 31, 0xfffe);
+	for (i = 0; i < 3 && !ret; i++)
+		ret = hostile_is_error(hostile, sizeof(struct nvme_command),
+				       NVME_SC_SGL_INVALID_OFFSET);
+	return ret;
+}
+
+static int hostile_silent(struct hostile *hostile)
+{
+	return hostile_connect(hostile, &good, sizeof(good)) ?:
+		       hostile_ended(hostile, silence * MSEC_PER_SEC + HOSTILE_WAIT_MS);
+}
+
+static int hostile_read_first(struct hostile *hostile)
+{
+	struct nvme_command *cmd = (void *)hostile->capsule;
+
+	hostile_clear(hostile);
+	cmd->rw.opcode = nvme_cmd_read;
+	cmd->rw.nsid = cpu_to_le32(1);
+	cmd->rw.dptr.sgl.type = NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE;
+	return hostile_connect(hostile, &good, sizeof(good)) ?:
+		       hostile_is_error(hostile, sizeof(*cmd), NVME_SC_INVALID_OPCODE);
+}
+
+static int hostile_unknown_controller(struct hostile *hostile)
+{
+	int ret = hostile_connect(hostile, &good, sizeof(good));
+
+	return ret   ?:
+		       hostile_is_error(hostile, hostile_connect_command(hostile, 1, 31, 0xfff0),
+					NVME_SC_CONNECT_INVALID_PARAM);
+}
+
+/* It has announced a queue and connects another one. */
+static int hostile_other_queue(struct hostile *hostile)
+{
+	struct nvme_rdma_cm_req req = good;
+	int ret;
+
+	req.qid = cpu_to_le16(0xffff);
+	ret = hostile_connect(hostile, &req, sizeof(req));
+	return ret   ?:
+		       hostile_is_error(hostile, hostile_connect_command(hostile, 0, 31, 0xffff),
+					NVME_SC_CONNECT_INVALID_PARAM);
+}
+
+static int hostile_beyond_capsule(struct hostile *hostile)
+{
+	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
+	int ret = hostile_connect(hostile, &good, sizeof(good));
+	size_t len = hostile_connect_command(hostile, 1, 31, 1);
+
+	cmd->dptr.sgl.addr = cpu_to_le64(U64_MAX - 100);
+	return ret ?: hostile_is_error(hostile, len, NVME_SC_SGL_INVALID_OFFSET);
+}
+
+static int hostile_more_than_came(struct hostile *hostile)
+{
+	int ret = hostile_connect(hostile, &good, sizeof(good));
+
+	hostile_connect_command(hostile, 1, 31, 1);
+	return ret   ?:
+		       hostile_is_error(hostile, sizeof(struct nvmf_connect_command) + 1023,
+					NVME_SC_SGL_INVALID_OFFSET);
+}
+
+/* Among them: a data block at an address, a keyed one with an offset or of an unknown subtype. */
+static int hostile_odd_sgls(struct hostile *hostile)
+{
+	static const u8 types[] = { 0xff, 0x00, 0x11, 0x31, 0x41, 0x42, 0x50 };
+	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
+	size_t i, len = hostile_connect_command(hostile, 1, 31, 1);
+	int ret = hostile_connect(hostile, &good, sizeof(good));
+
+	for (i = 0; i < ARRAY_SIZE(types) && !ret; i++) {
+		cmd->dptr.sgl.type = types[i];
+		ret = hostile_is_error(hostile, len, NVME_SC_SGL_INVALID_TYPE);
+	}
+	return ret;
+}
+
+/* A connect command whose data is in a region that does not exist. */
+static int hostile_region_command(struct hostile *hostile, u32 len)
+{
+	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
+	int ret = hostile_connect(hostile, &good, sizeof(good));
+
+	hostile_connect_command(hostile, 1, 31, 1);
+	cmd->dptr.ksgl.addr = cpu_to_le64(4096);
+	memset(cmd->dptr.ksgl.key, 0x5a, sizeof(cmd->dptr.ksgl.key));
+	put_unaligned_le24(len, cmd->dptr.ksgl.length);
+	cmd->dptr.ksgl.type = NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE;
+	return ret;
+}
+
+/* The data can't be fetched. */
+static int hostile_no_region(struct hostile *hostile)
+{
+	int ret = hostile_region_command(hostile, sizeof(struct nvmf_connect_data));
+
+	ret = ret ?: hostile_is_error(hostile, sizeof(struct nvme_command),
+				      NVME_SC_DATA_XFER_ERROR);
+	return ret == -EIO ? hostile_ended(hostile, HOSTILE_WAIT_MS) : ret;
+}
+
+/* A connect command with its data in a region, which it asks the target to detach, or does not. */
+static int hostile_region_ends(struct hostile *hostile, bool detach)
+{
+	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
+	struct kvec iov = { cmd + 1, sizeof(struct nvmf_connect_data) };
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_READ,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
+	struct kfid_mr *mr;
+	int ret;
+
+	ret = hostile_connect(hostile, &good, sizeof(good)) ?: kfi_mr_alloc(hostile->domain, 1, 0,
+									    &mr, NULL);
+	if (ret)
+		return ret;
+	hostile_connect_command(hostile, 1, 31, 1);
+	ret = kfi_mr_bind(mr, &hostile->ep->fid, 0) ?: kfi_mr_register(mr, &attr, NULL);
+	cmd->dptr.ksgl.addr = cpu_to_le64(kfi_mr_addr(mr));
+	put_unaligned_le24(iov.iov_len, cmd->dptr.ksgl.length);
+	put_unaligned_le32(kfi_mr_key(mr), cmd->dptr.ksgl.key);
+	cmd->dptr.ksgl.type = NVME_KEY_SGL_FMT_DATA_DESC << 4 |
+			      (detach ? NVME_SGL_FMT_INVALIDATE : NVME_SGL_FMT_ADDRESS);
+	ret = ret ?: hostile_is_error(hostile, sizeof(struct nvme_command),
+				      NVME_SC_CONNECT_INVALID_PARAM);
+	if (!ret && hostile->detached != (detach ? kfi_mr_key(mr) : HOSTILE_NO_KEY))
+		ret = -ENOKEY;
+	hostile_close_fid(&mr->fid);
+	return ret;
+}
+
+static int hostile_detached(struct hostile *hostile)
+{
+	return hostile_region_ends(hostile, true);
+}
+
+static int hostile_left_attached(struct hostile *hostile)
+{
+	return hostile_region_ends(hostile, false);
+}
+
+/* More data than a connect command has, for which an unknown host gets no memory. */
+static int hostile_much_data(struct hostile *hostile)
+{
+	int ret = hostile_region_command(hostile, sizeof(struct nvmf_connect_data) + 1);
+
+	return ret ?: hostile_is_error(hostile, sizeof(struct nvme_command),
+				       NVME_SC_SGL_INVALID_DATA);
+}
+
+static const struct hostile_case {
+	const char	*name;
+	int		(*run)(struct hostile *hostile);
+} hostile_cases[] = {
+	{ "no private data", hostile_nothing },
+	{ "private data a byte short", hostile_short_request },
+	{ "another format", hostile_other_format },
+	{ "private data that is filled up", hostile_long_request },
+	{ "a queue of one command", hostile_no_commands },
+	{ "a queue of 65536 commands", hostile_many_commands },
+	{ "an admin queue of 128 commands", hostile_long_admin },
+	{ "no room for answers", hostile_no_room },
+	{ "a command of 63 bytes", hostile_short_command },
+	{ "I/O before NVMe's connect", hostile_read_first },
+	{ "connects without data, again and again", hostile_flood },
+	{ "a queue of an unknown controller", hostile_unknown_controller },
+	{ "another queue than announced", hostile_other_queue },
+	{ "data beyond the capsule", hostile_beyond_capsule },
+	{ "more data than came", hostile_more_than_came },
+	{ "SGLs of no known type", hostile_odd_sgls },
+	{ "a region that is not there", hostile_no_region },
+	{ "a region that the target is to detach", hostile_detached },
+	{ "a region that the target is to leave alone", hostile_left_attached },
+	{ "much data before NVMe's connect", hostile_much_data },
+};
+
+static const struct hostile_case hostile_silence = { "silence", hostile_silent };
+
+static void hostile_case(const struct hostile_case *c)
+{
+	struct hostile *hostile = hostile_open();
+	int ret = IS_ERR(hostile) ? PTR_ERR(hostile) : c->run(hostile);
+
+	if (ret)
+		pr_info("kfabric-hostile: not ok %s: %d (status %#x)\n", c->name, ret,
+			IS_ERR(hostile) ? 0 : hostile->status);
+	else
+		pr_info("kfabric-hostile: ok %s\n", c->name);
+	if (!IS_ERR(hostile))
+		hostile_close(hostile);
+}
+
+static int __init hostile_init(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(hostile_cases) && !silence; i++)
+		hostile_case(&hostile_cases[i]);
+	if (silence)
+		hostile_case(&hostile_silence);
+	pr_info("kfabric-hostile: done\n");
+	return -ECANCELED;
+}
+
+module_init(hostile_init);
+MODULE_DESCRIPTION("A host that means ill, for nvmet-kfi");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""removals.py - take an RDMA device away from programs that use it. It runs in the guest, see run.
+
+Each round adds a device to both nodes, runs a pair of programs of fabtests over it, and removes
+the device of one node at a random moment. The program of that node has to end by itself, with an
+error; the program of the other node has to end by itself if its endpoint is connected, and may
+wait for a message otherwise. The last line is "N passed, N failed"."""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import time
+import types
+
+import ft
+
+# Each of them runs for much longer than a round. The benchmarks of fabtests ask MSG endpoints for
+# what a plain queue pair lacks; fi_pingpong does not.
+PROGRAMS = (
+    ("msg", "fi_pingpong-2.1 -I 100000000 -S 64"),
+    ("msg", "fi_pingpong-2.1 -I 100000000 -S 32768"),
+    ("rdm", "fi_rdm_pingpong -I 100000000 -W 1 -S 64"),
+    ("rdm", "fi_rdm_tagged_bw -I 100000000 -W 8 -S 262144"),
+    ("rdm", "fi_rma_bw -e rdm -o write -I 100000000 -W 8 -S 65536"),
+    ("rdm", "fi_rma_bw -e rdm -o read -I 100000000 -W 8 -S 1048576"),
+)
+NODES = "ab"
+# Seconds in which a program has to end after its device or its connection is gone
+PATIENCE = 20
+
+
+def netns(*words):
+    """Run a command of tests/uml/netns."""
+    subprocess.run([f"{ft.HERE}/../uml/netns", *words], check=True)
+
+
+def wait(process, seconds):
+    """Exit code of a process, or None if it does not end in time."""
+    end = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)
+    return process.poll()
+
+
+def add(args, number):
+    """Add the device of a node, and wait until it has the node's address."""
+    device = f"{args.kind}_{NODES[number]}"
+    netns("rdma-on", args.kind, NODES[number])
+    for _ in range(500):
+        for gid in range(8):
+            path = f"/sys/class/infiniband/{device}/ports/1/gids/{gid}"
+            with open(path, encoding="ascii") as file:
+                if file.read().strip().endswith(f"ffff:0a00:{number + 1:04x}"):
+                    return
+        time.sleep(0.01)
+    sys.exit(f"removals: {device} has no address")
+
+
+def begin(args, kind, command, log):
+    """Start both programs of a round."""
+    words, node = command.split() + ["-p", "kfi"], "10.0.0.1"
+    if words[0].startswith("fi_pingpong"):
+        test = types.SimpleNamespace(type=kind)
+        first, second = (["-e", kind, "-d", ft.domain(args, test, words[0], name, number)]
+                         for number, name in enumerate(NODES))
+    else:
+        first, second = ["-s", node], ["-s", "10.0.0.2"]
+    server = ft.start(args, "a", words + first, f"{log}.server")
+    ft.settle(server)
+    client = ft.start(args, "b", words + second + [node], f"{log}.client")
+    ft.settle(client)
+    return server, client
+
+
+def play(args, dice, number):
+    """One round. Returns what was wrong, or None, and a description."""
+    kind, command = PROGRAMS[number % len(PROGRAMS)]
+    loser = dice.randrange(2)
+    delay = dice.uniform(0, 1)
+    what = f"{command}: node {NODES[loser]} after {delay:.3f} s"
+    log = f"{args.logs}/{number:03}"
+    pair = begin(args, kind, command, log)
+    time.sleep(delay)
+    fault = None
+    if any(process.poll() is not None for process in pair):
+        fault = f"ended before the device went: {[process.poll() for process in pair]}"
+    subprocess.run(["rdma", "link", "delete", f"{args.kind}_{NODES[loser]}"], check=True)
+    code = wait(pair[loser], PATIENCE)
+    if not fault and not code:
+        fault = "does not end after its device has gone" if code is None else "saw no error"
+    code = wait(pair[1 - loser], PATIENCE if kind == "msg" else 1)
+    if not fault and kind == "msg" and code is None:
+        fault = "does not end after its peer has gone"
+    for process in pair:
+        ft.stop(process)
+    add(args, loser)
+    return fault, what
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", required=True, help="what tests/user/fabtests prints")
+    parser.add_argument("--logs", required=True, help="a folder for the output of the programs")
+    parser.add_argument("--kind", default="rxe", choices=("rxe", "siw"))
+    parser.add_argument("--count", type=int, default=2 * len(PROGRAMS), help="rounds")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    args = parser.parse_args()
+    args.target, args.timeout = "verbs", 60
+    os.makedirs(args.logs, exist_ok=True)
+    print(f"removals: seed {args.seed}, {args.count} rounds", flush=True)
+    dice, failed = random.Random(args.seed), 0
+    for number in range(args.count):
+        fault, what = play(args, dice, number)
+        print(f"{'NOT OK' if fault else 'ok':<7} removals {number} {what}", flush=True)
+        if fault:
+            failed += 1
+            print(f"        {fault}")
+            ft.tail(f"{args.logs}/{number:03}")
+    print(f"{args.count - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
