@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What kfi_mirror stores and sends: what is encoded is decoded, what is damaged is refused, a
+ * replay finds the complete records in their order and stops at the first gap, and generations tell
+ * which copy is newer.
+ */
+#include <kunit/test.h>
+#include <linux/vmalloc.h>
+#include "../../ulps/mirror/proto.c"
+
+#define SECTORS		16384u
+
+static struct kfm_super some_super(void)
+{
+	return (struct kfm_super) {
+		.serial = 7, .uuid = "0123456789abcde", .sectors = SECTORS,
+		.region_shift = kfm_region_shift(SECTORS),
+		.bitmap_bytes = kfm_bitmap_bytes(SECTORS, kfm_region_shift(SECTORS)),
+		.gens = { .cur = 3, .base = 2, .history = { 2, 1 } },
+		.state = KFM_UPTODATE, .flags = KFM_SB_PRIMARY,
+	};
+}
+
+static void super_round(struct kunit *test)
+{
+	struct kfm_super s = some_super(), out;
+	struct kfm_le_super le;
+
+	memset(&out, 0, sizeof(out));
+	kfm_super_encode(&s, &le);
+	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), 0);
+	KUNIT_EXPECT_EQ(test, out.serial, s.serial);
+	KUNIT_EXPECT_MEMEQ(test, out.uuid, s.uuid, sizeof(s.uuid));
+	KUNIT_EXPECT_MEMEQ(test, &out.gens, &s.gens, sizeof(s.gens));
+	KUNIT_EXPECT_EQ(test, out.sectors, s.sectors);
+	KUNIT_EXPECT_EQ(test, out.state, s.state);
+	KUNIT_EXPECT_EQ(test, out.flags, s.flags);
+}
+
+/* No byte of a superblock may change unnoticed. */
+static void super_damaged(struct kunit *test)
+{
+	struct kfm_super s = some_super(), out;
+	struct kfm_le_super le;
+	unsigned int i;
+
+	kfm_super_encode(&s, &le);
+	for (i = 0; i < sizeof(le); i++) {
+		((u8 *)&le)[i] ^= 0x10;
+		KUNIT_EXPECT_NE_MSG(test, kfm_super_decode(&le, &out), 0, "byte %u", i);
+		((u8 *)&le)[i] ^= 0x10;
+	}
+	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), 0);
+	le.version = cpu_to_le32(KFM_VERSION + 1);
+	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), -EPROTONOSUPPORT);
+	le.magic = 0;
+	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), -EMEDIUMTYPE);
+	memset(&le, 0, sizeof(le));
+	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), -ENODATA);
+}
+
+/* The checksum is right, and the contents are not. */
+static void super_invalid(struct kunit *test)
+{
+	struct kfm_super wrong[] = {
+		some_super(), some_super(), some_super(), some_super(), some_super(), some_super(),
+	}, out;
+	struct kfm_le_super le;
+	unsigned int i;
+
+	wrong[0].sectors = 0;
+	wrong[1].region_shift++;
+	wrong[2].bitmap_bytes += KFM_BLOCK;
+	wrong[3].state = KFM_STATES;
+	wrong[4].flags = KFM_SB_FLAGS + 1;
+	wrong[5].gens.cur = 0;
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		kfm_super_encode(&wrong[i], &le);
+		KUNIT_EXPECT_EQ_MSG(test, kfm_super_decode(&le, &out), -EBADMSG, "row %u", i);
+	}
+}
+
+static void bitmap_sizes(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, kfm_region_shift(1), KFM_REGION_SHIFT_MIN);
+	KUNIT_EXPECT_EQ(test, kfm_region_shift((u64)KFM_REGIONS_MAX << KFM_REGION_SHIFT_MIN),
+			KFM_REGION_SHIFT_MIN);
+	KUNIT_EXPECT_EQ(test, kfm_region_shift(((u64)KFM_REGIONS_MAX << KFM_REGION_SHIFT_MIN) + 1),
+			KFM_REGION_SHIFT_MIN + 1);
+	KUNIT_EXPECT_EQ(test, kfm_bitmap_bytes(1, 8), KFM_BLOCK);
+	KUNIT_EXPECT_EQ(test, kfm_bitmap_bytes(KFM_BLOCK * 8ULL << 8, 8), KFM_BLOCK);
+	KUNIT_EXPECT_EQ(test, kfm_bitmap_bytes((KFM_BLOCK * 8ULL << 8) + 1, 8), 2 * KFM_BLOCK);
+}
+
+static void log_head(struct kunit *test)
+{
+	struct kfm_log_head h = {
+		.serial = 9, .id = 5, .gen = 3, .seq = 12, .at = 1024, .ring = KFM_RING_MIN,
+	}, out;
+	struct kfm_le_log le;
+
+	kfm_log_encode(&h, &le);
+	KUNIT_EXPECT_EQ(test, kfm_log_decode(&le, &out), 0);
+	KUNIT_EXPECT_EQ(test, out.seq, h.seq);
+	KUNIT_EXPECT_EQ(test, out.at, h.at);
+	le.seq = cpu_to_le64(13);
+	KUNIT_EXPECT_EQ(test, kfm_log_decode(&le, &out), -EBADMSG);
+	h.at = KFM_RING_MIN + KFM_SECTOR;
+	kfm_log_encode(&h, &le);
+	KUNIT_EXPECT_EQ(test, kfm_log_decode(&le, &out), -EBADMSG);
+	h.at = 100;
+	kfm_log_encode(&h, &le);
+	KUNIT_EXPECT_EQ(test, kfm_log_decode(&le, &out), -EBADMSG);
+}
+
+/* Nothing that a peer writes makes this node write outside of the mirror. */
+static void rec_bounds(struct kunit *test)
+{
+	static const struct {
+		u64 seq, sector;
+		u32 len;
+		int ret;
+	} rows[] = {
+		{ 1, 0, KFM_SECTOR, 0 },
+		{ 1, SECTORS - 1, KFM_SECTOR, 0 },
+		{ 1, SECTORS - 1, 2 * KFM_SECTOR, -EBADMSG },
+		{ 1, SECTORS, KFM_SECTOR, -EBADMSG },
+		{ 1, ~0ULL, KFM_SECTOR, -EBADMSG },
+		{ 1, 0, KFM_WRITE_MAX, 0 },
+		{ 1, 0, KFM_WRITE_MAX + KFM_SECTOR, -EBADMSG },
+		{ 1, 0, 100, -EBADMSG },
+		{ 1, 0, 0, -EBADMSG },
+		{ 0, 0, KFM_SECTOR, -EBADMSG },
+	};
+	struct kfm_le_rec le;
+	struct kfm_rec r;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		memset(&le, 0, sizeof(le));
+		le.magic = cpu_to_le32(KFM_REC_MAGIC);
+		le.seq = cpu_to_le64(rows[i].seq);
+		le.sector = cpu_to_le64(rows[i].sector);
+		le.len = cpu_to_le32(rows[i].len);
+		KUNIT_EXPECT_EQ_MSG(test, kfm_rec_decode(&le, SECTORS, &r), rows[i].ret,
+				    "row %u", i);
+	}
+}
+
+/* Put a record into a ring. Return: the byte behind it. */
+static u32 put(u8 *ring, u32 at, u64 log, u64 seq, u32 len)
+{
+	struct kfm_rec r = { .log = log, .gen = 3, .seq = seq, .sector = seq, .len = len };
+	u8 *data = ring + at + sizeof(struct kfm_le_rec);
+
+	memset(data, seq, len);
+	kfm_rec_encode(&r, data, (struct kfm_le_rec *)(ring + at));
+	return at + kfm_rec_room(len);
+}
+
+/* How many records does a replay find? */
+static unsigned int replay(const u8 *ring, struct kfm_log_head h)
+{
+	unsigned int count = 0;
+	struct kfm_rec r;
+
+	while (!kfm_ring_next(ring, KFM_RING_MIN, SECTORS, &h, &r)) {
+		h.seq++;
+		h.at = r.at + kfm_rec_room(r.len);
+		count++;
+	}
+	return count;
+}
+
+static void ring_replay(struct kunit *test)
+{
+	struct kfm_log_head h = { .id = 5, .gen = 3, .seq = 1 };
+	u8 *ring = vzalloc(KFM_RING_MIN);
+	u32 at = 0, third = 0;
+	u64 seq;
+
+	KUNIT_ASSERT_NOT_NULL(test, ring);
+	KUNIT_EXPECT_EQ(test, replay(ring, h), 0);
+	for (seq = 1; seq <= 5; seq++) {
+		third = seq == 3 ? at : third;
+		at = put(ring, at, 5, seq, seq * KFM_SECTOR);
+	}
+	KUNIT_EXPECT_EQ(test, replay(ring, h), 5);
+	/* of an older log, or one that follows a gap */
+	put(ring, at, 4, 6, KFM_SECTOR);
+	KUNIT_EXPECT_EQ(test, replay(ring, h), 5);
+	put(ring, at, 5, 7, KFM_SECTOR);
+	KUNIT_EXPECT_EQ(test, replay(ring, h), 5);
+	/* the last byte of a record did not arrive: it and those behind it do not count */
+	ring[third + sizeof(struct kfm_le_rec) + 3 * KFM_SECTOR - 1] ^= 1;
+	KUNIT_EXPECT_EQ(test, replay(ring, h), 2);
+	vfree(ring);
+}
+
+static void ring_wraps(struct kunit *test)
+{
+	struct kfm_log_head h = { .id = 5, .gen = 3, .seq = 100 };
+	u32 at = KFM_RING_MIN - 2 * KFM_SECTOR;
+	u8 *ring = vzalloc(KFM_RING_MIN);
+
+	KUNIT_ASSERT_NOT_NULL(test, ring);
+	h.at = at;
+	KUNIT_EXPECT_EQ(test, put(ring, at, 5, 100, KFM_SECTOR), KFM_RING_MIN);
+	at = put(ring, 0, 5, 101, 4 * KFM_SECTOR);
+	put(ring, at, 5, 102, KFM_SECTOR);
+	KUNIT_EXPECT_EQ(test, replay(ring, h), 3);
+	/* a length that leads out of the ring */
+	((struct kfm_le_rec *)(ring + h.at))->len = cpu_to_le32(KFM_WRITE_MAX);
+	KUNIT_EXPECT_EQ(test, replay(ring, h), 0);
+	vfree(ring);
+}
+
+/* A record that ends with the ring is followed by one at its begin. */
+static void ring_places(struct kunit *test)
+{
+	const u32 len = KFM_RING_MIN, room = 2 * KFM_SECTOR;
+	static const struct {
+		u32 before, place, take;
+	} rows[] = {
+		{ KFM_RING_MIN, KFM_RING_MIN, 0 },
+		{ 4 * KFM_SECTOR, 4 * KFM_SECTOR, 0 },
+		{ 2 * KFM_SECTOR, 2 * KFM_SECTOR, 0 },
+		{ KFM_SECTOR, KFM_RING_MIN, KFM_SECTOR },
+		{ 0, KFM_RING_MIN, 0 },
+	};
+	unsigned int i;
+	u32 take;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		KUNIT_EXPECT_EQ_MSG(test, kfm_ring_place(len, len - rows[i].before, room, &take),
+				    len - rows[i].place, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, take, room + rows[i].take, "row %u", i);
+	}
+}
+
+static void messages(struct kunit *test)
+{
+	struct kfm_msg m = {
+		.type = KFM_GRANT, .session = 77, .ring_key = 1, .ring_addr = 2, .bitmap_key = 3,
+		.bitmap_addr = 4, .ring_len = KFM_RING_MIN, .bitmap_len = KFM_BLOCK,
+	}, out;
+	struct kfm_le_msg le;
+
+	memset(&out, 0, sizeof(out));
+	kfm_msg_encode(&m, &le);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), 0);
+	KUNIT_EXPECT_EQ(test, out.ring_key, m.ring_key);
+	KUNIT_EXPECT_EQ(test, out.bitmap_len, m.bitmap_len);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le) - 1, &out), -EPROTO);
+	m.ring_len = KFM_RING_MAX + KFM_BLOCK;
+	kfm_msg_encode(&m, &le);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
+	m = (struct kfm_msg) { .type = KFM_MSG_TYPES, .session = 77 };
+	kfm_msg_encode(&m, &le);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
+	m = (struct kfm_msg) { .type = KFM_REFUSED, .session = 77, .arg = KFM_REFUSALS };
+	kfm_msg_encode(&m, &le);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
+	m = (struct kfm_msg) {
+		.type = KFM_HELLO, .session = 77, .sectors = 1, .lbs = KFM_SECTOR, .arg = KFM_ALONE,
+	};
+	kfm_msg_encode(&m, &le);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), 0);
+	m.arg = KFM_POLICIES;
+	kfm_msg_encode(&m, &le);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
+	m = (struct kfm_msg) { .type = KFM_PING };
+	kfm_msg_encode(&m, &le);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
+}
+
+static void generations(struct kunit *test)
+{
+	static const struct kfm_gens mine = { .cur = 5, .base = 4, .history = { 4, 3 } };
+	static const struct {
+		struct kfm_gens peer;
+		u32 state;
+		enum kfm_verdict verdict;
+	} rows[] = {
+		{ { .cur = 5 }, KFM_UPTODATE, KFM_SAME },
+		{ { .cur = 5 }, KFM_OUTDATED, KFM_SAME },
+		{ { .cur = 4, .history = { 3 } }, KFM_UPTODATE, KFM_BITS },
+		{ { .cur = 3 }, KFM_UPTODATE, KFM_FULL },
+		{ { .cur = 0 }, KFM_BLANK, KFM_FULL },
+		{ { .cur = 6, .history = { 5, 4 } }, KFM_UPTODATE, KFM_STALE },
+		{ { .cur = 6, .history = { 4, 3 } }, KFM_UPTODATE, KFM_SPLIT },
+		{ { .cur = 9 }, KFM_UPTODATE, KFM_SPLIT },
+		{ { .cur = 9, .history = { 0, 0 } }, KFM_UPTODATE, KFM_SPLIT },
+		{ { .cur = 3, .source = 5 }, KFM_INCONSISTENT, KFM_BITS },
+		{ { .cur = 3, .source = 4 }, KFM_INCONSISTENT, KFM_BITS },
+		{ { .cur = 5, .source = 3 }, KFM_INCONSISTENT, KFM_FULL },
+		{ { .cur = 4, .source = 9 }, KFM_INCONSISTENT, KFM_SPLIT },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		KUNIT_EXPECT_EQ_MSG(test, kfm_compare(&mine, &rows[i].peer, rows[i].state),
+				    rows[i].verdict, "row %u", i);
+}
+
+static void generations_raised(struct kunit *test)
+{
+	struct kfm_gens g = { .cur = 0 };
+	u64 n;
+
+	kfm_gens_raise(&g, 1);
+	KUNIT_EXPECT_EQ(test, g.history[0], 0);
+	for (n = 2; n <= KFM_HISTORY + 3; n++)
+		kfm_gens_raise(&g, n);
+	KUNIT_EXPECT_EQ(test, g.cur, KFM_HISTORY + 3);
+	KUNIT_EXPECT_EQ(test, g.history[0], KFM_HISTORY + 2);
+	KUNIT_EXPECT_EQ(test, g.history[KFM_HISTORY - 1], 3);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(super_round),
+	KUNIT_CASE(super_damaged),
+	KUNIT_CASE(super_invalid),
+	KUNIT_CASE(bitmap_sizes),
+	KUNIT_CASE(log_head),
+	KUNIT_CASE(rec_bounds),
+	KUNIT_CASE(ring_replay),
+	KUNIT_CASE(ring_wraps),
+	KUNIT_CASE(ring_places),
+	KUNIT_CASE(messages),
+	KUNIT_CASE(generations),
+	KUNIT_CASE(generations_raised),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "kfi_mirror",
+	.test_cases = cases,
+};
+kunit_test_suite(suite);

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""writer.py write DEVICE STATE SECONDS SEED | check DEVICE STATE - a writer that knows what was
+acknowledged.
+
+Each sector says which block and sector it is, which version of the block, and has a checksum. STATE
+keeps for each block the last version that was acknowledged, and the last one that was begun.
+"write" overwrites random blocks from several threads, until the time is over or the device fails;
+"check" reads everything. A sector has to be whole, and no older than what was acknowledged."""
+
+import json
+import mmap
+import os
+import random
+import struct
+import sys
+import threading
+import time
+import zlib
+
+SECTOR = 512
+BLOCK = 8 * SECTOR
+THREADS = 6
+HEAD = struct.Struct("<QQQQ")
+
+
+def sector(block, index, version):
+    body = HEAD.pack(0x6d6972726f72, block, index, version)
+    body += bytes((version * 7 + index * 3 + i) & 255 for i in range(64)) * 7
+    body = body.ljust(SECTOR - 4, b"m")
+    return body + struct.pack("<I", zlib.crc32(body))
+
+
+def blocks_of(device):
+    with open(device, "rb") as file:
+        return file.seek(0, 2) // BLOCK
+
+
+class State:
+    def __init__(self, path, count):
+        self.path = path
+        self.error = "the time is over"
+        self.begun = [0] * count
+        self.acked = [0] * count
+        if os.path.exists(path):
+            with open(path, encoding="ascii") as file:
+                self.begun, self.acked = json.load(file)
+
+    def save(self):
+        with open(self.path, "w", encoding="ascii") as file:
+            json.dump([self.begun, self.acked], file)
+
+
+def write_some(fd, state, mine, rng, until):
+    """Runs of 1 to 4 blocks; the whole run is one write."""
+    buf = mmap.mmap(-1, 4 * BLOCK)
+    while time.monotonic() < until:
+        first = rng.randrange(len(mine))
+        run = mine[first:first + rng.randrange(1, 5)]
+        data = b""
+        for block in run:
+            state.begun[block] += 1
+            data += b"".join(sector(block, i, state.begun[block]) for i in range(8))
+        buf[:len(data)] = data
+        try:
+            if os.pwritev(fd, [memoryview(buf)[:len(data)]], run[0] * BLOCK) != len(data):
+                return
+        except OSError as error:
+            state.error = str(error)
+            return
+        for block in run:
+            state.acked[block] = state.begun[block]
+
+
+def write(device, path, seconds, seed):
+    count = blocks_of(device)
+    state = State(path, count)
+    fd = os.open(device, os.O_RDWR | os.O_DIRECT)
+    until = time.monotonic() + seconds
+    share = count // THREADS
+    threads = [threading.Thread(target=write_some, args=(
+        fd, state, range(i * share, (i + 1) * share), random.Random(seed * THREADS + i), until))
+        for i in range(THREADS)]
+    before = sum(state.acked)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    state.save()
+    print(f"{sum(state.acked) - before} blocks acknowledged, "
+          f"{sum(b > a for a, b in zip(state.acked, state.begun))} open: {state.error}")
+
+
+def check_block(data, block, acked, begun):
+    """What is wrong with a block, or nothing."""
+    for index in range(8):
+        raw = data[index * SECTOR:(index + 1) * SECTOR]
+        if raw == bytes(SECTOR):
+            if acked:
+                return f"block {block} sector {index}: empty, acknowledged {acked}"
+            continue
+        _, found, number, version = HEAD.unpack(raw[:HEAD.size])
+        crc, = struct.unpack("<I", raw[-4:])
+        if crc != zlib.crc32(raw[:-4]) or found != block or number != index:
+            return f"block {block} sector {index}: torn, or another one ({found} {number})"
+        if not acked <= version <= begun:
+            return (f"block {block} sector {index}: version {version}, "
+                    f"acknowledged {acked}, begun {begun}")
+    return None
+
+
+def check(device, path):
+    count = blocks_of(device)
+    state = State(path, count)
+    wrong = []
+    with open(device, "rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        for block in range(count):
+            bad = check_block(file.read(BLOCK), block, state.acked[block], state.begun[block])
+            if bad:
+                wrong.append(bad)
+    for text in wrong[:10]:
+        print(text)
+    print(f"{len(wrong)} of {count} blocks are wrong, {sum(state.acked)} writes were acknowledged")
+    return 1 if wrong or not any(state.acked) else 0
+
+
+if sys.argv[1] == "write":
+    write(sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5]))
+else:
+    sys.exit(check(sys.argv[2], sys.argv[3]))

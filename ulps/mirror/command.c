@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * command.c - dm messages and suspend: the worker does what they ask for, the caller waits.
+ *
+ *   create UUID		format the metadata device of this node
+ *   promote [fenced|force]	become primary
+ *   demote			become secondary
+ *   fenced OUTAGE		policy fence: the peer is outdated or has no power: go on alone
+ *   outdate			secondary: the primary goes on without this copy
+ *   invalidate			secondary: give up this copy
+ *   rate KIB			limit of a resynchronisation in KiB a second, 0 for none
+ */
+#include <linux/kstrtox.h>
+#include <linux/string.h>
+#include <linux/uuid.h>
+#include "mirror.h"
+
+#define ASK_EVERY	(HZ / 4)
+
+static void cmd_end(struct kfm_cmd *cmd, int ret)
+{
+	cmd->ret = ret;
+	complete(&cmd->done);
+}
+
+/* ---- promotion ---- */
+
+static bool has_word(const struct kfm_cmd *cmd, const char *word)
+{
+	return cmd->argc > 1 && !strcmp(cmd->argv[1], word);
+}
+
+/* Why this node can't be promoted whatever the peer says, or 0 */
+static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
+{
+	bool force = has_word(cmd, "force");
+
+	if (!m->formatted)
+		return -ENODATA;
+	if (m->primary)
+		return -EALREADY;
+	if (m->promote)
+		return -EBUSY;
+	if (cmd->argc > 2 || (cmd->argc == 2 && !force && !has_word(cmd, "fenced")))
+		return -EINVAL;
+	if (m->meta_failed || m->log.failed || m->leg_failed)
+		return -EIO;
+	if (m->sb.state == KFM_INCONSISTENT)
+		return -EUCLEAN;
+	return m->sb.state == KFM_BLANK && !force ? -ENODATA : 0;
+}
+
+/*
+ * Become primary. The order is that of README.md: nothing of the old primary can land; its log is
+ * on the leg; the log is empty, so that it is never replayed over what is written from now on; the
+ * generation is raised. Everything is durable before the next step.
+ */
+static int become_primary(struct kfm *m, bool alone)
+{
+	struct kfm_super before = m->sb;
+	int ret;
+
+	kfm_peer_end(m);
+	ret = kfm_log_replay(m);
+	if (ret)
+		return ret;
+	kfm_gens_raise(&m->sb.gens, kfm_random());
+	m->sb.gens.source = 0;
+	m->sb.state = KFM_UPTODATE;
+	m->sb.flags |= KFM_SB_PRIMARY | (alone ? KFM_SB_ALONE : 0);
+	ret = kfm_log_start(m, kfm_random(), m->sb.gens.cur) ?: kfm_super_save(m);
+	if (ret) {
+		m->sb = before;
+		return ret;
+	}
+	kfm_oos_load(m);
+	m->insync = false;
+	m->was_insync = false;
+	m->policed = false;
+	m->refused = NULL;
+	m->down = jiffies;
+	m->next = jiffies;
+	WRITE_ONCE(m->primary, true);
+	kfm_event(m, "primary");
+	return 0;
+}
+
+static void promote_end(struct kfm *m, int ret)
+{
+	struct kfm_cmd *cmd = m->promote;
+
+	m->promote = NULL;
+	cmd_end(cmd, ret);
+}
+
+/* The peer did not answer in time. */
+static int promote_unanswered(struct kfm *m)
+{
+	if (has_word(m->promote, "force"))
+		return become_primary(m, true);
+	if (!has_word(m->promote, "fenced") || m->policy == KFM_ALONE || !m->was_insync ||
+	    m->sb.state != KFM_UPTODATE) {
+		DMERR("%s: not promoted: this copy may lack acknowledged writes", kfm_name(m));
+		return -EPERM;
+	}
+	return become_primary(m, true);
+}
+
+static int promote_compared(struct kfm *m, const struct kfm_msg *msg)
+{
+	enum kfm_verdict verdict = kfm_compare(&m->sb.gens, &msg->gens, msg->state);
+
+	if (has_word(m->promote, "force"))
+		return become_primary(m, true);
+	if (verdict == KFM_STALE)
+		return -ESTALE;
+	if (verdict == KFM_SPLIT)
+		return -ENOTUNIQ;
+	if (m->sb.state == KFM_OUTDATED && verdict != KFM_SAME)
+		return -ESTALE;
+	return become_primary(m, false);
+}
+
+void kfm_promote_answer(struct kfm *m, const struct kfm_msg *msg)
+{
+	if (msg->type == KFM_STATE)
+		promote_end(m, promote_compared(m, msg));
+	else if (msg->type == KFM_REFUSED && msg->arg == KFM_R_PRIMARY)
+		promote_end(m, -EBUSY);
+	else if (msg->type == KFM_REFUSED && msg->arg == KFM_R_BUSY)
+		promote_end(m, -EAGAIN);
+	else if (msg->type == KFM_REFUSED)
+		promote_end(m, promote_unanswered(m));
+}
+
+void kfm_promote_tick(struct kfm *m)
+{
+	if (time_after(jiffies, m->promote_by)) {
+		promote_end(m, promote_unanswered(m));
+	} else if (!time_before(jiffies, m->next)) {
+		m->next = jiffies + ASK_EVERY;
+		kfm_peer_hello(m, KFM_M_CANDIDATE);
+	}
+}
+
+static void promote(struct kfm *m, struct kfm_cmd *cmd)
+{
+	int ret = promote_check(m, cmd);
+
+	if (ret) {
+		cmd_end(cmd, ret);
+		return;
+	}
+	m->promote = cmd;
+	m->promote_by = jiffies + m->timeout;
+	m->next = jiffies;
+}
+
+/* ---- the other messages ---- */
+
+static int create(struct kfm *m, struct kfm_cmd *cmd)
+{
+	uuid_t uuid;
+	int ret;
+
+	if (cmd->argc != 2 || uuid_parse(cmd->argv[1], &uuid))
+		return -EINVAL;
+	if (m->formatted)
+		return -EEXIST;
+	m->sb = (struct kfm_super) {
+		.sectors = m->sectors, .region_shift = m->shift, .bitmap_bytes = m->bitmap_bytes,
+	};
+	export_uuid(m->sb.uuid, &uuid);
+	kfm_bits_clear(m);
+	/* twice: both copies of what another mirror may have left */
+	ret = kfm_bits_flush(m) ?: kfm_log_start(m, kfm_random(), 0) ?:
+	      kfm_log_start(m, kfm_random(), 0) ?: kfm_super_save(m);
+	m->formatted = !ret;
+	return ret;
+}
+
+static int demote(struct kfm *m)
+{
+	int ret;
+
+	if (!m->primary)
+		return -EALREADY;
+	if (!kfm_writes_idle(m))
+		return -EBUSY;
+	ret = kfm_bits_clean(m);
+	m->sb.flags &= ~KFM_SB_PRIMARY;
+	ret = ret ?: kfm_super_save(m);
+	if (ret)
+		return ret;
+	WRITE_ONCE(m->primary, false);
+	kfm_peer_end(m);
+	m->insync = false;
+	kfm_event(m, "secondary");
+	return 0;
+}
+
+/* What the manager confirms is true of the present outage alone. */
+static int fenced(struct kfm *m, struct kfm_cmd *cmd)
+{
+	unsigned int outage;
+
+	if (cmd->argc != 2 || kstrtouint(cmd->argv[1], 10, &outage))
+		return -EINVAL;
+	if (!m->primary || m->policy != KFM_FENCE)
+		return -EINVAL;
+	if (m->link > KFM_HELLOED)	/* the peer is back */
+		return -EBUSY;
+	if (outage != m->outage)
+		return -ESTALE;
+	if (m->leg_failed)
+		return -EIO;
+	return kfm_is_alone(m) ? 0 : kfm_go_alone(m);
+}
+
+static int outdate(struct kfm *m)
+{
+	if (m->primary)
+		return -EBUSY;
+	if (!m->formatted)
+		return -ENODATA;
+	m->was_insync = false;
+	if (m->sb.state != KFM_UPTODATE)
+		return 0;
+	kfm_peer_end(m);
+	m->sb.state = KFM_OUTDATED;
+	return kfm_super_save(m);
+}
+
+static int invalidate(struct kfm *m)
+{
+	int ret;
+
+	if (m->primary)
+		return -EBUSY;
+	if (!m->formatted)
+		return -ENODATA;
+	kfm_peer_end(m);
+	m->was_insync = false;
+	m->sb.state = KFM_BLANK;
+	m->sb.flags = 0;
+	memset(&m->sb.gens, 0, sizeof(m->sb.gens));
+	ret = kfm_super_save(m);
+	if (ret)
+		return ret;
+	kfm_bits_clear(m);
+	return kfm_bits_flush(m) ?: kfm_log_start(m, kfm_random(), 0);
+}
+
+static int set_rate(struct kfm *m, struct kfm_cmd *cmd)
+{
+	unsigned int rate;
+	int ret;
+
+	if (cmd->argc != 2)
+		return -EINVAL;
+	ret = kstrtouint(cmd->argv[1], 10, &rate);
+	if (!ret)
+		m->rate = rate;
+	return ret;
+}
+
+static int other(struct kfm *m, struct kfm_cmd *cmd)
+{
+	const char *word = cmd->argv[0];
+
+	if (!strcmp(word, "create"))
+		return create(m, cmd);
+	if (!strcmp(word, "rate"))
+		return set_rate(m, cmd);
+	if (!strcmp(word, "fenced"))
+		return fenced(m, cmd);
+	if (cmd->argc != 1)
+		return -EINVAL;
+	if (!strcmp(word, "demote"))
+		return demote(m);
+	if (!strcmp(word, "outdate"))
+		return outdate(m);
+	return strcmp(word, "invalidate") ? -EINVAL : invalidate(m);
+}
+
+/* ---- suspend: a command without words ---- */
+
+static void stop_begin(struct kfm *m, struct kfm_cmd *cmd)
+{
+	if (m->promote)
+		promote_end(m, -EINTR);
+	m->stop = cmd;
+	kfm_peer_end(m);
+	m->insync = false;
+	kfm_resync_stop(m);
+	kfm_writes_lost(m);
+	kfm_net_close(m);
+}
+
+/* Has everything come back that is under way? dm has waited for the bios before. */
+static void stop_tick(struct kfm *m)
+{
+	struct kfm_cmd *cmd = m->stop;
+	bool last;
+	int ret;
+
+	if (!cmd || kfm_busy(&m->net.opening))
+		return;
+	kfm_net_close(m);	/* one that was being opened */
+	if (!kfm_writes_idle(m) || !list_empty(&m->limbo))
+		return;
+	ret = m->formatted ? kfm_bits_clean(m) : 0;
+	spin_lock_irq(&m->lock);
+	last = list_empty(&m->cmds);
+	if (last)
+		m->active = false;
+	spin_unlock_irq(&m->lock);
+	if (!last) {	/* it is answered first */
+		kfm_kick(m);
+		return;
+	}
+	m->stop = NULL;
+	cmd_end(cmd, ret);
+}
+
+/* ---- the queue ---- */
+
+static struct kfm_cmd *next_cmd(struct kfm *m)
+{
+	struct kfm_cmd *cmd;
+
+	spin_lock_irq(&m->lock);
+	cmd = list_first_entry_or_null(&m->cmds, struct kfm_cmd, entry);
+	if (cmd)
+		list_del(&cmd->entry);
+	spin_unlock_irq(&m->lock);
+	return cmd;
+}
+
+/* Do what was asked for. */
+void kfm_commands(struct kfm *m)
+{
+	struct kfm_cmd *cmd;
+
+	while ((cmd = next_cmd(m))) {
+		if (!cmd->argc)
+			stop_begin(m, cmd);
+		else if (m->stop)
+			cmd_end(cmd, -EBUSY);
+		else if (!strcmp(cmd->argv[0], "promote"))
+			promote(m, cmd);
+		else
+			cmd_end(cmd, other(m, cmd));
+	}
+	stop_tick(m);
+}
+
+/**
+ * kfm_command() - have the worker do something, and wait
+ * @m: mirror
+ * @argc: words; 0 for the end of the worker
+ * @argv: the words
+ *
+ * Return: 0 or a negative error; -EBUSY while the mirror is suspended.
+ */
+int kfm_command(struct kfm *m, unsigned int argc, char **argv)
+{
+	struct kfm_cmd cmd = { .argc = argc, .argv = argv };
+
+	init_completion(&cmd.done);
+	spin_lock_irq(&m->lock);
+	if (!m->active) {
+		spin_unlock_irq(&m->lock);
+		return -EBUSY;
+	}
+	list_add_tail(&cmd.entry, &m->cmds);
+	spin_unlock_irq(&m->lock);
+	kfm_kick(m);
+	wait_for_completion(&cmd.done);
+	return cmd.ret;
+}

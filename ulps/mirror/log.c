@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * log.c - the log of a secondary.
+ *
+ * The peer writes a record to the ring in memory and asks for it to be made durable. kfm_persist()
+ * checks the record and writes it to the log device, and the peer gets its answer after that:
+ * nothing else of this node runs before. The worker copies records to the leg in their order,
+ * flushes the leg, and then stores in the log's head that they may be overwritten.
+ *
+ * A replay trusts the device alone: it reads head and ring again, so what was in memory only is
+ * lost in a takeover as it is in a loss of power.
+ *
+ * kfm_persist() runs in work items of the provider, several at a time, between kfm_log_open() and
+ * kfm_log_close(), which waits for them.
+ */
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include "mirror.h"
+
+#define APPLY_DELAY	(HZ / 50)
+
+/* ---- persist() ---- */
+
+/* Is the record one that may come, at a place of its own? */
+static int rec_expected(struct kfm_log *log, const struct kfm_rec *r)
+{
+	if (r->log != log->head.id || r->gen != log->head.gen || r->seq < log->head.seq ||
+	    r->seq - log->head.seq >= KFM_WINDOW)
+		return -EPROTO;
+	return log->recs[r->seq % KFM_WINDOW].seq ? -EPROTO : 0;
+}
+
+static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len)
+{
+	struct kfm *m = mr->fid.context;
+	struct kfm_log *log = &m->log;
+	struct kfm_le_rec head;
+	struct kfm_rec r;
+	int ret;
+
+	if (offset % KFM_SECTOR || offset > log->ring_len || log->ring_len - offset < len ||
+	    len < sizeof(head))
+		return -EPROTO;
+	memcpy(&head, log->ring + offset, sizeof(head));
+	if (kfm_rec_decode(&head, m->sectors, &r) || len != sizeof(head) + r.len ||
+	    log->ring_len - offset < kfm_rec_room(r.len))
+		return -EPROTO;
+	if (!kfm_rec_intact(&head, log->ring + offset + sizeof(head), r.len))
+		return -EBADMSG;
+	r.at = offset;
+	spin_lock(&log->lock);
+	ret = rec_expected(log, &r);
+	spin_unlock(&log->lock);
+	if (ret)
+		return ret;
+	ret = kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC, KFM_RING_AT + offset,
+		     log->ring + offset, kfm_rec_room(r.len));
+	if (ret)
+		return ret;
+	spin_lock(&log->lock);
+	ret = rec_expected(log, &r);
+	if (!ret)
+		log->recs[r.seq % KFM_WINDOW] = r;
+	spin_unlock(&log->lock);
+	kfm_kick(m);
+	return ret;
+}
+
+/* ---- head ---- */
+
+static int head_save(struct kfm *m)
+{
+	struct kfm_log_head *head = &m->log.head;
+	int ret;
+
+	head->serial++;
+	memset(m->page, 0, KFM_BLOCK);
+	kfm_log_encode(head, m->page);
+	ret = kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC,
+		     (head->serial & 1) * KFM_BLOCK, m->page, KFM_BLOCK);
+	if (ret)
+		DMERR("%s: can't write the head of the log (%d)", kfm_name(m), ret);
+	return ret;
+}
+
+/* Read the head of the log. Return: 0 or a negative error, also for the log of another mirror. */
+int kfm_log_load(struct kfm *m)
+{
+	struct kfm_log_head *head = &m->log.head, one;
+	bool found = false;
+	int i, ret = 0;
+
+	for (i = 0; i < 2; i++) {
+		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, i * KFM_BLOCK, m->page, KFM_BLOCK);
+		if (ret)
+			return ret;
+		ret = kfm_log_decode(m->page, &one);
+		if (ret || (found && one.serial <= head->serial))
+			continue;
+		*head = one;
+		found = true;
+	}
+	if (found && !memcmp(head->uuid, m->sb.uuid, sizeof(head->uuid)) &&
+	    head->ring == m->log.ring_len)
+		return 0;
+	DMERR("%s: the log is not this mirror's (%d)", kfm_name(m), found ? -EMEDIUMTYPE : ret);
+	return -EMEDIUMTYPE;
+}
+
+/**
+ * kfm_log_start() - begin an empty log
+ * @m: mirror; no session
+ * @id: number of the session that will write it, or a random number: records of other numbers are
+ *	never replayed
+ * @gen: generation of the primary
+ *
+ * Return: 0, and that is durable; or a negative error.
+ */
+int kfm_log_start(struct kfm *m, u64 id, u64 gen)
+{
+	struct kfm_log *log = &m->log;
+
+	log->head = (struct kfm_log_head) {
+		.serial = log->head.serial, .id = id, .gen = gen, .seq = 1, .ring = log->ring_len,
+	};
+	memcpy(log->head.uuid, m->sb.uuid, sizeof(log->head.uuid));
+	memset(log->recs, 0, sizeof(log->recs));
+	log->since = 0;
+	return head_save(m);
+}
+
+/* ---- the way to the leg ---- */
+
+static void apply_put(struct kfm *m)
+{
+	if (atomic_dec_and_test(&m->applying))
+		complete(&m->applied);
+}
+
+static void apply_end_io(struct bio *bio)
+{
+	struct kfm *m = container_of(bio, struct kfm_apply, bio)->m;
+
+	if (bio->bi_status)
+		WRITE_ONCE(m->apply_err, blk_status_to_errno(bio->bi_status));
+	apply_put(m);
+}
+
+/* Copy a record. Return: false if it is not any more what was made durable. */
+static bool apply_copy(struct kfm *m, struct kfm_apply *a, const struct kfm_rec *r)
+{
+	const u8 *from = m->log.ring + r->at;
+	struct kfm_le_rec head;
+	struct kfm_rec now;
+
+	memcpy(&head, from, sizeof(head));
+	memcpy(a->buf, from + sizeof(head), r->len);
+	return !kfm_rec_decode(&head, m->sectors, &now) && now.seq == r->seq &&
+	       now.log == r->log && now.sector == r->sector && now.len == r->len &&
+	       kfm_rec_intact(&head, a->buf, r->len);
+}
+
+static void apply_start(struct kfm *m, struct kfm_apply *a, const struct kfm_rec *r)
+{
+	bio_init(&a->bio, m->leg->bdev, &a->vec, 1, REQ_OP_WRITE);
+	a->bio.bi_iter.bi_sector = r->sector;
+	a->bio.bi_end_io = apply_end_io;
+	a->m = m;
+	__bio_add_page(&a->bio, virt_to_page(a->buf), r->len, 0);
+	atomic_inc(&m->applying);
+	submit_bio(&a->bio);
+}
+
+static bool recs_overlap(const struct kfm_rec *a, const struct kfm_rec *b)
+{
+	return a->sector < b->sector + b->len / KFM_SECTOR &&
+	       b->sector < a->sector + a->len / KFM_SECTOR;
+}
+
+/*
+ * Write records to the leg, durably, and store that they may be overwritten. Records of a batch do
+ * not overlap: writes that are in flight together have no order. Return: 0 or a negative error.
+ */
+static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int count)
+{
+	const struct kfm_rec *last = &recs[count - 1];
+	struct kfm_log *log = &m->log;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < count; i++) {
+		if (!apply_copy(m, &m->applies[i], &recs[i]))
+			return -EBADMSG;
+	}
+	m->apply_err = 0;
+	reinit_completion(&m->applied);
+	atomic_set(&m->applying, 1);
+	for (i = 0; i < count; i++)
+		apply_start(m, &m->applies[i], &recs[i]);
+	apply_put(m);
+	wait_for_completion(&m->applied);
+	for (i = 0; i < count; i++)
+		bio_uninit(&m->applies[i].bio);
+	ret = m->apply_err ?: blkdev_issue_flush(m->leg->bdev);
+	if (ret)
+		return ret;
+	spin_lock(&log->lock);
+	for (i = 0; i < count; i++)
+		log->recs[recs[i].seq % KFM_WINDOW].seq = 0;
+	log->head.seq = last->seq + 1;
+	log->head.at = last->at + kfm_rec_room(last->len);
+	spin_unlock(&log->lock);
+	return head_save(m);
+}
+
+/* Add a record to a batch. Return: false if it has to wait for the next one. */
+static bool batch_add(struct kfm_rec *recs, unsigned int *count, const struct kfm_rec *r)
+{
+	unsigned int i;
+
+	if (*count == KFM_BATCH)
+		return false;
+	for (i = 0; i < *count; i++) {
+		if (recs_overlap(&recs[i], r))
+			return false;
+	}
+	recs[(*count)++] = *r;
+	return true;
+}
+
+/* Take the durable records that follow one another. */
+static unsigned int batch_durable(struct kfm_log *log, struct kfm_rec *recs)
+{
+	unsigned int count = 0;
+	struct kfm_rec *r;
+	u64 seq;
+
+	spin_lock(&log->lock);
+	for (seq = log->head.seq; count < KFM_BATCH; seq++) {
+		r = &log->recs[seq % KFM_WINDOW];
+		if (r->seq != seq || !batch_add(recs, &count, r))
+			break;
+	}
+	spin_unlock(&log->lock);
+	return count;
+}
+
+/**
+ * kfm_log_apply() - write durable records of the session to the leg
+ * @m: secondary with a session
+ * @all: do not wait for more of them
+ */
+void kfm_log_apply(struct kfm *m, bool all)
+{
+	struct kfm_rec recs[KFM_BATCH];
+	struct kfm_log *log = &m->log;
+	struct kfm_msg msg = { .type = KFM_APPLIED, .session = m->session };
+	unsigned int count;
+	int ret;
+
+	if (!log->mr || log->failed)
+		return;
+	count = batch_durable(log, recs);
+	if (!count) {
+		log->since = 0;
+		return;
+	}
+	if (!log->since)
+		log->since = jiffies | 1;
+	if (!all && count < KFM_BATCH && time_before(jiffies, log->since + APPLY_DELAY))
+		return;
+	ret = apply_batch(m, recs, count);
+	log->since = 0;
+	if (ret) {
+		DMERR("%s: can't apply the log (%d)", kfm_name(m), ret);
+		/* what the peer has changed in memory is read again from the log device */
+		log->failed = ret != -EBADMSG;
+		kfm_peer_end(m);
+		return;
+	}
+	msg.seq = log->head.seq - 1;
+	kfm_net_send(m, &msg);
+	kfm_kick(m);
+}
+
+/**
+ * kfm_log_replay() - write all complete records of the log device to the leg
+ * @m: mirror without a session
+ *
+ * The first record that is missing or damaged ends the log: what follows was never acknowledged.
+ *
+ * Return: 0, and the log is empty; or a negative error.
+ */
+int kfm_log_replay(struct kfm *m)
+{
+	struct kfm_rec recs[KFM_BATCH], r;
+	struct kfm_log *log = &m->log;
+	struct kfm_log_head at;
+	unsigned int count;
+	u64 total = 0;
+	int ret;
+
+	ret = kfm_log_load(m) ?: kfm_io(m->logdev->bdev, REQ_OP_READ, KFM_RING_AT, log->ring,
+				     log->ring_len);
+	memset(log->recs, 0, sizeof(log->recs));
+	while (!ret) {
+		at = log->head;
+		for (count = 0; !kfm_ring_next(log->ring, log->ring_len, m->sectors, &at, &r);) {
+			if (!batch_add(recs, &count, &r))
+				break;
+			at.seq = r.seq + 1;
+			at.at = r.at + kfm_rec_room(r.len);
+		}
+		if (!count)
+			break;
+		ret = apply_batch(m, recs, count);
+		total += count;
+	}
+	if (total || ret)
+		DMINFO("%s: %llu records of the log replayed (%d)", kfm_name(m), total, ret);
+	return ret;
+}
+
+/* ---- session ---- */
+
+/* Let the peer write records, and read the bitmap. */
+int kfm_log_open(struct kfm *m)
+{
+	struct kfm_log *log = &m->log;
+	int ret;
+
+	ret = kfm_net_region(m, log->ring, log->ring_len, KFI_REMOTE_WRITE, kfm_persist, &log->mr);
+	if (!ret)
+		ret = kfm_net_region(m, m->bits, m->bitmap_bytes, KFI_REMOTE_READ, NULL,
+				     &log->bitmap_mr);
+	if (ret)
+		kfm_log_close(m);
+	return ret;
+}
+
+/* After this no byte of the peer lands, and persist() does not run. */
+void kfm_log_close(struct kfm *m)
+{
+	struct kfm_log *log = &m->log;
+
+	if (log->mr)
+		WARN_ON(kfi_close(&log->mr->fid));
+	if (log->bitmap_mr)
+		WARN_ON(kfi_close(&log->bitmap_mr->fid));
+	log->mr = NULL;
+	log->bitmap_mr = NULL;
+}
+
+/* Allocate the ring for a device, and buffers to apply records from. */
+int kfm_log_grow(struct kfm *m)
+{
+	u64 bytes = bdev_nr_bytes(m->logdev->bdev);
+	unsigned int i;
+
+	if (bytes < KFM_RING_AT + KFM_RING_MIN)
+		return -ENOSPC;
+	m->log.ring_len = round_down(min_t(u64, bytes - KFM_RING_AT, KFM_RING_MAX), KFM_BLOCK);
+	m->log.ring = vzalloc(m->log.ring_len);
+	m->applies = kcalloc(KFM_BATCH, sizeof(*m->applies), GFP_KERNEL);
+	if (!m->log.ring || !m->applies)
+		return -ENOMEM;
+	for (i = 0; i < KFM_BATCH; i++) {
+		m->applies[i].buf = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL);
+		if (!m->applies[i].buf)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void kfm_log_free(struct kfm *m)
+{
+	unsigned int i;
+
+	for (i = 0; m->applies && i < KFM_BATCH; i++) {
+		if (m->applies[i].buf)
+			free_pages_exact(m->applies[i].buf, KFM_WRITE_MAX);
+	}
+	kfree(m->applies);
+	vfree(m->log.ring);
+}

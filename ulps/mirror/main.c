@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * main.c - kfi_mirror, a device-mapper target for mirrored writes: the module, the table, what
+ * device-mapper calls, and the worker.
+ *
+ * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
+ *	[COUNT [timeout MS] [rate KIB]]
+ *
+ * One work item, the worker, does everything; other contexts only hand something over to it and
+ * queue it (kfm_kick()). It never runs twice at a time, so its members need no lock.
+ */
+#include <linux/module.h>
+#include <linux/nsproxy.h>
+#include <linux/random.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <net/net_namespace.h>
+#include "mirror.h"
+
+#define CLEAN_EVERY	(2 * HZ)
+
+static const char * const policies[KFM_POLICIES] = { "stop", "fence", "alone" };
+static const char * const links[] = { "down", "hello", "attaching", "fetching", "connected" };
+static const char * const states[] = { "blank", "uptodate", "outdated", "inconsistent" };
+
+static struct workqueue_struct *kfm_wq;
+
+/* All mirrors, for a table that takes over the role of the one before it */
+static LIST_HEAD(mirrors);
+static DEFINE_MUTEX(mirrors_lock);
+
+/* ---- the worker ---- */
+
+/* Have the worker look. Any context; under RCU unless the mirror can't go. */
+void kfm_kick(struct kfm *m)
+{
+	mod_delayed_work(kfm_wq, &m->work, 0);
+}
+
+/**
+ * kfm_signal() - hand something back to the worker
+ * @m: mirror. It may go as soon as @busy is false, but for the grace period that its end waits for
+ * @busy: becomes false, after everything that was written before
+ */
+void kfm_signal(struct kfm *m, bool *busy)
+{
+	rcu_read_lock();
+	smp_store_release(busy, false);	/* pairs with kfm_busy() */
+	kfm_kick(m);
+	rcu_read_unlock();
+}
+
+/* A random number that is not 0 */
+u64 kfm_random(void)
+{
+	return get_random_u64() | 1;
+}
+
+/*
+ * Tell user space, by a uevent with KFI_MIRROR=what. The memory for it may have to wait for a write
+ * to this mirror, so the worker does not send it.
+ */
+void kfm_event(struct kfm *m, const char *what)
+{
+	DMINFO("%s: %s", kfm_name(m), what);
+	spin_lock_irq(&m->lock);
+	if (m->event_count == KFM_EVENTS)
+		memmove(&m->events[0], &m->events[1], --m->event_count * sizeof(m->events[0]));
+	m->events[m->event_count++] = (struct kfm_told) { .what = what, .outage = m->outage };
+	spin_unlock_irq(&m->lock);
+	schedule_work(&m->tell);
+}
+
+static void tell(struct kfm *m, const struct kfm_told *event)
+{
+	struct gendisk *disk = dm_disk(dm_table_get_md(m->ti->table));
+	char text[32], outage[32], *env[] = { text, outage, NULL };
+
+	snprintf(text, sizeof(text), "KFI_MIRROR=%s", event->what);
+	snprintf(outage, sizeof(outage), "KFI_MIRROR_OUTAGE=%u", event->outage);
+	kobject_uevent_env(&disk_to_dev(disk)->kobj, KOBJ_CHANGE, env);
+}
+
+static void tell_work(struct work_struct *work)
+{
+	struct kfm *m = container_of(work, struct kfm, tell);
+	struct kfm_told event;
+
+	spin_lock_irq(&m->lock);
+	while (m->event_count) {
+		event = m->events[0];
+		memmove(&m->events[0], &m->events[1], --m->event_count * sizeof(event));
+		spin_unlock_irq(&m->lock);
+		tell(m, &event);
+		spin_lock_irq(&m->lock);
+	}
+	spin_unlock_irq(&m->lock);
+}
+
+static unsigned long next_look(const struct kfm *m)
+{
+	return m->again ? 1 : m->log.since ? HZ / 50 : HZ / 10;
+}
+
+static void kfm_work(struct work_struct *work)
+{
+	struct kfm *m = container_of(to_delayed_work(work), struct kfm, work);
+	unsigned int noio;
+
+	if (!READ_ONCE(m->active))
+		return;
+	noio = memalloc_noio_save();
+	if (!m->stop) {
+		kfm_net_receive(m);
+		kfm_peer_tick(m);
+	}
+	kfm_writes_run(m);
+	if (m->formatted && time_after(jiffies, m->cleaned + CLEAN_EVERY)) {
+		kfm_bits_clean(m);
+		m->cleaned = jiffies;
+	}
+	kfm_commands(m);
+	memalloc_noio_restore(noio);
+	if (READ_ONCE(m->active))
+		queue_delayed_work(kfm_wq, &m->work, next_look(m));
+}
+
+/* ---- table ---- */
+
+static void kfm_free(struct kfm *m)
+{
+	int i;
+
+	kfm_writes_free(m);
+	kfm_log_free(m);
+	kvfree(m->bits);
+	kvfree(m->peer_bits);
+	kvfree(m->oos);
+	kvfree(m->stale);
+	kvfree(m->busy);
+	free_page((unsigned long)m->page);
+	if (m->logdev)
+		dm_put_device(m->ti, m->logdev);
+	if (m->meta)
+		dm_put_device(m->ti, m->meta);
+	if (m->leg)
+		dm_put_device(m->ti, m->leg);
+	if (m->net_ns)
+		put_net(m->net_ns);
+	for (i = 0; i < 2; i++) {
+		kfree(m->local[i]);
+		kfree(m->remote[i]);
+	}
+	kfree(m->provider);
+	kfree(m);
+}
+
+static int table_device(struct kfm *m, const char *path, struct dm_dev **dev, unsigned int lbs)
+{
+	int ret = dm_get_device(m->ti, path, dm_table_get_mode(m->ti->table), dev);
+
+	if (!ret && bdev_logical_block_size((*dev)->bdev) > lbs)
+		ret = -EINVAL;
+	return ret;
+}
+
+static int table_devices(struct kfm *m, char **argv)
+{
+	int ret;
+
+	m->ti->error = "Can't use the leg";
+	ret = table_device(m, argv[0], &m->leg, KFM_BLOCK);
+	if (!ret && bdev_nr_sectors(m->leg->bdev) < m->ti->len)
+		ret = -ENOSPC;
+	if (ret)
+		return ret;
+	m->ti->error = "Can't use the metadata device";
+	ret = table_device(m, argv[1], &m->meta, KFM_BLOCK);
+	if (!ret && bdev_nr_bytes(m->meta->bdev) < KFM_BITMAP_AT + m->bitmap_bytes)
+		ret = -ENOSPC;
+	if (ret)
+		return ret;
+	m->ti->error = "Can't use the log device";
+	ret = table_device(m, argv[2], &m->logdev, KFM_SECTOR);
+	if (ret)
+		return ret;
+	m->ti->error = "The log device is too small, or there is no memory";
+	return kfm_log_grow(m);
+}
+
+static int table_words(struct kfm *m, char **argv)
+{
+	char **to[] = { &m->provider, &m->local[0], &m->local[1], &m->remote[0], &m->remote[1] };
+	unsigned int i;
+
+	m->ti->error = "No memory";
+	for (i = 0; i < ARRAY_SIZE(to); i++) {
+		*to[i] = kstrdup(argv[i], GFP_KERNEL);
+		if (!*to[i])
+			return -ENOMEM;
+	}
+	for (i = 0; i < KFM_POLICIES; i++) {
+		if (!strcmp(argv[5], policies[i])) {
+			m->policy = i;
+			return 0;
+		}
+	}
+	m->ti->error = "The policy is stop, fence or alone";
+	return -EINVAL;
+}
+
+static int table_options(struct kfm *m, struct dm_arg_set *as)
+{
+	static const struct dm_arg count = { 0, 4, "Invalid number of options" };
+	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
+	static const struct dm_arg rate = { 0, 1 << 30, "Invalid rate" };
+	unsigned int args = 0, ms = 5000, kib = 0;
+	const char *word;
+	int ret = 0;
+
+	if (as->argc)
+		ret = dm_read_arg_group(&count, as, &args, &m->ti->error);
+	while (!ret && args >= 2) {
+		word = dm_shift_arg(as);
+		if (!strcasecmp(word, "timeout")) {
+			ret = dm_read_arg(&timeout, as, &ms, &m->ti->error);
+		} else if (!strcasecmp(word, "rate")) {
+			ret = dm_read_arg(&rate, as, &kib, &m->ti->error);
+		} else {
+			m->ti->error = "Unknown option";
+			ret = -EINVAL;
+		}
+		args -= 2;
+	}
+	if (!ret && (args || as->argc)) {
+		m->ti->error = "An option has no value, or there are too many words";
+		ret = -EINVAL;
+	}
+	m->timeout = msecs_to_jiffies(ms);
+	m->rate = kib;
+	return ret;
+}
+
+static int table_memory(struct kfm *m)
+{
+	m->ti->error = "No memory";
+	m->page = (void *)get_zeroed_page(GFP_KERNEL);
+	m->bits = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
+	m->peer_bits = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
+	m->oos = kvcalloc(BITS_TO_LONGS(m->regions), sizeof(long), GFP_KERNEL);
+	m->stale = kvcalloc(BITS_TO_LONGS(m->bitmap_bytes / KFM_BLOCK), sizeof(long), GFP_KERNEL);
+	m->busy = kvcalloc(m->regions, sizeof(*m->busy), GFP_KERNEL);
+	if (!m->page || !m->bits || !m->peer_bits || !m->oos || !m->stale || !m->busy)
+		return -ENOMEM;
+	return kfm_writes_alloc(m);
+}
+
+static struct kfm *kfm_alloc(struct dm_target *ti)
+{
+	struct kfm *m = kzalloc(sizeof(*m), GFP_KERNEL);
+
+	if (!m)
+		return NULL;
+	m->ti = ti;
+	m->sectors = ti->len;
+	m->shift = kfm_region_shift(m->sectors);
+	m->regions = ((m->sectors - 1) >> m->shift) + 1;
+	m->bitmap_bytes = kfm_bitmap_bytes(m->sectors, m->shift);
+	m->rs_region = m->regions;
+	m->net_ns = get_net(current->nsproxy->net_ns);
+	spin_lock_init(&m->lock);
+	spin_lock_init(&m->log.lock);
+	INIT_LIST_HEAD(&m->entry);
+	INIT_LIST_HEAD(&m->inbox);
+	INIT_LIST_HEAD(&m->cmds);
+	INIT_LIST_HEAD(&m->free);
+	INIT_LIST_HEAD(&m->flight);
+	INIT_LIST_HEAD(&m->reads);
+	INIT_LIST_HEAD(&m->limbo);
+	init_completion(&m->applied);
+	INIT_DELAYED_WORK(&m->work, kfm_work);
+	INIT_WORK(&m->tell, tell_work);
+	INIT_WORK(&m->net.work, kfm_net_work);
+	return m;
+}
+
+/* No side effects: a reload builds the second table while the first one runs. */
+static int kfm_ctr(struct dm_target *ti, unsigned int argc, char **argv)
+{
+	struct dm_arg_set as = { .argc = argc, .argv = argv };
+	struct kfm *m;
+	int ret;
+
+	ti->error = "LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY [COUNT ...]";
+	if (argc < 9)
+		return -EINVAL;
+	ti->error = "The mirror has to be the only target of its table";
+	if (ti->begin || ti->len >> 48)
+		return -EINVAL;
+	ti->error = "No memory";
+	m = kfm_alloc(ti);
+	if (!m)
+		return -ENOMEM;
+	ret = table_words(m, argv + 3);
+	dm_consume_args(&as, 9);
+	if (!ret)
+		ret = table_options(m, &as);
+	if (!ret)
+		ret = table_devices(m, argv);
+	if (!ret)
+		ret = table_memory(m);
+	if (!ret)
+		ret = dm_set_target_max_io_len(ti, KFM_WRITE_MAX / KFM_SECTOR);
+	if (ret) {
+		kfm_free(m);
+		return ret;
+	}
+	ti->private = m;
+	mutex_lock(&mirrors_lock);
+	list_add(&m->entry, &mirrors);
+	mutex_unlock(&mirrors_lock);
+	return 0;
+}
+
+/* The mirror is suspended, or was never resumed. */
+static void kfm_dtr(struct dm_target *ti)
+{
+	struct kfm *m = ti->private;
+
+	mutex_lock(&mirrors_lock);
+	list_del(&m->entry);
+	mutex_unlock(&mirrors_lock);
+	synchronize_rcu();	/* the last kfm_signal() */
+	cancel_delayed_work_sync(&m->work);
+	flush_work(&m->net.work);
+	flush_work(&m->tell);
+	kfm_free(m);
+}
+
+/* ---- I/O ---- */
+
+static int kfm_map(struct dm_target *ti, struct bio *bio)
+{
+	struct kfm *m = ti->private;
+	unsigned long flags;
+
+	if (!READ_ONCE(m->primary))
+		return DM_MAPIO_KILL;
+	if (bio_op(bio) == REQ_OP_READ) {
+		bio_set_dev(bio, m->leg->bdev);
+		return DM_MAPIO_REMAPPED;
+	}
+	if (bio_op(bio) != REQ_OP_WRITE || !bio->bi_iter.bi_size)
+		return DM_MAPIO_KILL;
+	spin_lock_irqsave(&m->lock, flags);
+	bio_list_add(&m->arrived, bio);
+	spin_unlock_irqrestore(&m->lock, flags);
+	kfm_kick(m);
+	return DM_MAPIO_SUBMITTED;
+}
+
+/* ---- suspend and resume ---- */
+
+static void kfm_presuspend(struct dm_target *ti)
+{
+	struct kfm *m = ti->private;
+
+	WRITE_ONCE(m->noflush, dm_noflush_suspending(ti));
+	kfm_kick(m);
+}
+
+static void kfm_presuspend_undo(struct dm_target *ti)
+{
+	struct kfm *m = ti->private;
+
+	WRITE_ONCE(m->noflush, false);
+	kfm_kick(m);
+}
+
+static void kfm_postsuspend(struct dm_target *ti)
+{
+	kfm_command(ti->private, 0, NULL);
+}
+
+/*
+ * The table before this one was primary: so is this one. Its superblock is the same. So is its
+ * policy: the peer relies on it while there is no session.
+ */
+static void inherit_role(struct kfm *m)
+{
+	struct kfm *old;
+
+	mutex_lock(&mirrors_lock);
+	list_for_each_entry(old, &mirrors, entry) {
+		if (old == m || !old->primary || READ_ONCE(old->active) ||
+		    dm_table_get_md(old->ti->table) != dm_table_get_md(m->ti->table) ||
+		    memcmp(old->sb.uuid, m->sb.uuid, sizeof(m->sb.uuid)))
+			continue;
+		if (m->policy != old->policy)
+			DMWARN("%s: a primary keeps its policy", kfm_name(m));
+		m->policy = old->policy;
+		WRITE_ONCE(old->primary, false);
+		WRITE_ONCE(m->primary, true);
+	}
+	mutex_unlock(&mirrors_lock);
+}
+
+static int kfm_preresume(struct dm_target *ti)
+{
+	struct kfm *m = ti->private;
+	int ret;
+
+	ret = kfm_super_load(m);
+	if (!ret && m->formatted)
+		ret = kfm_bits_load(m) ?: kfm_log_load(m);
+	if (ret)
+		return ret;
+	inherit_role(m);
+	kfm_oos_load(m);
+	m->meta_failed = false;
+	m->leg_failed = false;
+	m->gap = false;
+	m->log.failed = false;
+	m->log.since = 0;
+	m->was_insync = false;
+	m->policed = false;
+	m->outage = get_random_u32();	/* of no earlier table */
+	m->refused = NULL;
+	m->link = KFM_DOWN;
+	m->next = jiffies;
+	m->down = jiffies;
+	m->cleaned = jiffies;
+	m->filled = jiffies;
+	m->net.retry = jiffies;
+	m->noflush = false;
+	spin_lock_irq(&m->lock);
+	m->active = true;
+	spin_unlock_irq(&m->lock);
+	kfm_kick(m);
+	return 0;
+}
+
+/* ---- status ---- */
+
+static unsigned int percent(const struct kfm *m)
+{
+	u32 start = READ_ONCE(m->oos_start), now = READ_ONCE(m->oos_count);
+
+	return now && start >= now ? 100 - DIV_ROUND_UP((u64)now * 100, start) : now ? 0 : 100;
+}
+
+/*
+ * ROLE LINK STATE OUT-OF-SYNC/REGIONS PERCENT LAG WRITES WORD...: regions that differ, how far the
+ * resynchronisation is, records that the peer has not applied, writes in flight, remarks
+ */
+static void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, char *result,
+		       unsigned int maxlen)
+{
+	struct kfm *m = ti->private;
+	unsigned int sz = 0;
+
+	if (type == STATUSTYPE_TABLE) {
+		DMEMIT("%s %s %s %s %s %s %s %s %s 4 timeout %u rate %u", m->leg->name,
+		       m->meta->name, m->logdev->name, m->provider, m->local[0], m->local[1],
+		       m->remote[0], m->remote[1], policies[m->policy],
+		       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
+		return;
+	}
+	if (type != STATUSTYPE_INFO) {
+		*result = '\0';
+		return;
+	}
+	DMEMIT("%s %s %s %u/%u %u %llu %u", m->primary ? "primary" : "secondary", links[m->link],
+	       m->formatted ? states[m->sb.state] : "unformatted", m->oos_count, m->regions,
+	       percent(m), m->ring.seq ? m->ring.seq - 1 - m->ring.applied : 0, m->bios);
+	if (m->insync || (!m->primary && m->was_insync))
+		DMEMIT(" insync");
+	if (m->primary && kfm_is_alone(m))
+		DMEMIT(" alone");
+	if (m->primary && !kfm_is_alone(m) && m->link != KFM_UP && m->policy == KFM_FENCE)
+		DMEMIT(" frozen %u", m->outage);
+	else if (m->primary && !kfm_is_alone(m) && m->link != KFM_UP)
+		DMEMIT(" stopped");
+	if (m->refused)
+		DMEMIT(" refused");
+	if (m->meta_failed || m->log.failed || m->leg_failed)
+		DMEMIT(" failed");
+}
+
+static int kfm_message(struct dm_target *ti, unsigned int argc, char **argv, char *result,
+		       unsigned int maxlen)
+{
+	return argc ? kfm_command(ti->private, argc, argv) : -EINVAL;
+}
+
+/* The leg has the data; its limits are the mirror's. */
+static int kfm_iterate_devices(struct dm_target *ti, iterate_devices_callout_fn fn, void *data)
+{
+	struct kfm *m = ti->private;
+
+	return fn(ti, m->leg, 0, ti->len, data);
+}
+
+static struct target_type kfm_target = {
+	.name			= "kfi_mirror",
+	.version		= { 1, 0, 0 },
+	.features		= DM_TARGET_SINGLETON,
+	.module			= THIS_MODULE,
+	.ctr			= kfm_ctr,
+	.dtr			= kfm_dtr,
+	.map			= kfm_map,
+	.presuspend		= kfm_presuspend,
+	.presuspend_undo	= kfm_presuspend_undo,
+	.postsuspend		= kfm_postsuspend,
+	.preresume		= kfm_preresume,
+	.status			= kfm_status,
+	.message		= kfm_message,
+	.iterate_devices	= kfm_iterate_devices,
+};
+
+/* ---- the module ---- */
+
+static int __init kfm_init(void)
+{
+	int ret;
+
+	kfm_wq = alloc_workqueue("kfi_mirror", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_UNBOUND, 0);
+	if (!kfm_wq)
+		return -ENOMEM;
+	ret = dm_register_target(&kfm_target);
+	if (ret)
+		destroy_workqueue(kfm_wq);
+	return ret;
+}
+
+static void __exit kfm_exit(void)
+{
+	dm_unregister_target(&kfm_target);
+	destroy_workqueue(kfm_wq);
+}
+
+module_init(kfm_init);
+module_exit(kfm_exit);
+
+MODULE_ALIAS("dm-kfi_mirror");
+MODULE_DESCRIPTION("device-mapper target for mirrored writes over kfabric");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * meta.c - the metadata device: superblock and bitmap. Everything here is called by the worker, or
+ * by resume before there is one.
+ *
+ * A bit of the bitmap is set on the device before the write that it stands for reaches a leg. It is
+ * cleared lazily: when no write to its region is in flight, and the peer is known to be the same
+ * (kfm.oos). So after a crash the bits cover all regions in which the copies may differ.
+ */
+#include <linux/bitmap.h>
+#include <linux/mm.h>
+#include <linux/vmalloc.h>
+#include "mirror.h"
+
+#define IO_PAGES	17	/* a record in the ring may begin in the middle of a page */
+
+static struct page *page_of(void *buf)
+{
+	return is_vmalloc_addr(buf) ? vmalloc_to_page(buf) : virt_to_page(buf);
+}
+
+/* Move as much as one bio takes. Return: bytes, or a negative error. */
+static int io_some(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len)
+{
+	struct bio_vec vecs[IO_PAGES];
+	struct bio bio;
+	u32 done = 0, n;
+	int ret;
+
+	bio_init(&bio, bdev, vecs, IO_PAGES, op);
+	bio.bi_iter.bi_sector = byte >> SECTOR_SHIFT;
+	while (done < len) {
+		n = min_t(u32, len - done, PAGE_SIZE - offset_in_page(buf + done));
+		if (bio_add_page(&bio, page_of(buf + done), n, offset_in_page(buf + done)) != n)
+			break;
+		done += n;
+	}
+	ret = submit_bio_wait(&bio);
+	bio_uninit(&bio);
+	return ret ?: done;
+}
+
+/**
+ * kfm_io() - read or write a piece of a device, and wait
+ * @bdev: device
+ * @op: REQ_OP_READ, or REQ_OP_WRITE with flags
+ * @byte: first byte, a multiple of the logical block size
+ * @buf: memory, also of vmalloc()
+ * @len: bytes, likewise
+ *
+ * No memory is allocated.
+ *
+ * Return: 0 or a negative error.
+ */
+int kfm_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len)
+{
+	int n;
+
+	for (; len; len -= n, buf += n, byte += n) {
+		n = io_some(bdev, op, byte, buf, len);
+		if (n <= 0)
+			return n ?: -EIO;
+	}
+	return 0;
+}
+
+/* ---- superblock ---- */
+
+/**
+ * kfm_super_load() - read the superblock
+ * @m: mirror
+ *
+ * Return: 0, and kfm.sb and kfm.formatted are set: a device of zeros is not formatted. Otherwise a
+ * negative error: a device of somebody else, or of another size or version, is not touched.
+ */
+int kfm_super_load(struct kfm *m)
+{
+	struct kfm_super one;
+	int ret[2], i;
+
+	m->formatted = false;
+	for (i = 0; i < 2; i++) {
+		ret[i] = kfm_io(m->meta->bdev, REQ_OP_READ, i * KFM_BLOCK, m->page, KFM_BLOCK);
+		if (!ret[i])
+			ret[i] = kfm_super_decode(m->page, &one);
+		if (ret[i] || (m->formatted && one.serial <= m->sb.serial))
+			continue;
+		m->sb = one;
+		m->formatted = true;
+	}
+	/* a copy of another version, or of somebody else, may be the younger one */
+	for (i = 0; i < 2; i++) {
+		if (ret[i] && ret[i] != -ENODATA && (ret[i] != -EBADMSG || !m->formatted)) {
+			DMERR("%s: superblock %d is not ours (%d)", kfm_name(m), i, ret[i]);
+			return ret[i];
+		}
+	}
+	if (m->formatted && m->sb.sectors != m->sectors) {
+		DMERR("%s: the mirror has %llu sectors, its superblock says %llu", kfm_name(m),
+		      m->sectors, m->sb.sectors);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Make kfm.sb durable. */
+int kfm_super_save(struct kfm *m)
+{
+	int ret;
+
+	m->sb.serial++;
+	memset(m->page, 0, KFM_BLOCK);
+	kfm_super_encode(&m->sb, m->page);
+	ret = kfm_io(m->meta->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC,
+		     (m->sb.serial & 1) * KFM_BLOCK, m->page, KFM_BLOCK);
+	if (ret && !m->meta_failed)
+		DMERR("%s: can't write the superblock (%d)", kfm_name(m), ret);
+	m->meta_failed |= ret;
+	return ret;
+}
+
+/* ---- bitmap ---- */
+
+static void mark_stale(struct kfm *m, u32 region)
+{
+	__set_bit(region / 8 / KFM_BLOCK, m->stale);
+}
+
+int kfm_bits_load(struct kfm *m)
+{
+	return kfm_io(m->meta->bdev, REQ_OP_READ, KFM_BITMAP_AT, m->bits, m->bitmap_bytes);
+}
+
+/* Make the bits durable that have changed. */
+int kfm_bits_flush(struct kfm *m)
+{
+	u32 blocks = m->bitmap_bytes / KFM_BLOCK, i;
+	int ret;
+
+	for_each_set_bit(i, m->stale, blocks) {
+		ret = kfm_io(m->meta->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC,
+			     KFM_BITMAP_AT + (u64)i * KFM_BLOCK, m->bits + i * KFM_BLOCK,
+			     KFM_BLOCK);
+		if (ret) {
+			if (!m->meta_failed)
+				DMERR("%s: can't write the bitmap (%d)", kfm_name(m), ret);
+			m->meta_failed = true;
+			return ret;
+		}
+		__clear_bit(i, m->stale);
+	}
+	return 0;
+}
+
+void kfm_bit_set(struct kfm *m, u32 region)
+{
+	if (!__test_and_set_bit_le(region, m->bits))
+		mark_stale(m, region);
+}
+
+bool kfm_bits_any(const struct kfm *m)
+{
+	return find_next_bit_le(m->bits, m->regions, 0) < m->regions;
+}
+
+/* Clear all bits in memory. */
+void kfm_bits_clear(struct kfm *m)
+{
+	memset(m->bits, 0, m->bitmap_bytes);
+	bitmap_set(m->stale, 0, m->bitmap_bytes / KFM_BLOCK);
+}
+
+/* Clear the bits of regions in which the copies are the same and nothing is written. */
+int kfm_bits_clean(struct kfm *m)
+{
+	u32 r;
+
+	for (r = find_next_bit_le(m->bits, m->regions, 0); r < m->regions;
+	     r = find_next_bit_le(m->bits, m->regions, r + 1)) {
+		if (m->busy[r] || test_bit(r, m->oos))
+			continue;
+		__clear_bit_le(r, m->bits);
+		mark_stale(m, r);
+	}
+	return kfm_bits_flush(m);
+}
+
+/* ---- regions that are out of sync. Each has its bit set ---- */
+
+void kfm_oos_set(struct kfm *m, u32 region)
+{
+	kfm_bit_set(m, region);
+	m->oos_count += !__test_and_set_bit(region, m->oos);
+}
+
+void kfm_oos_clear(struct kfm *m, u32 region)
+{
+	m->oos_count -= __test_and_clear_bit(region, m->oos);
+}
+
+/* After a crash whatever has its bit set may differ. */
+void kfm_oos_load(struct kfm *m)
+{
+	u32 r;
+
+	bitmap_zero(m->oos, m->regions);
+	m->oos_count = 0;
+	for (r = find_next_bit_le(m->bits, m->regions, 0); r < m->regions;
+	     r = find_next_bit_le(m->bits, m->regions, r + 1))
+		kfm_oos_set(m, r);
+}
+
+int kfm_oos_fill(struct kfm *m)
+{
+	u32 r;
+
+	for (r = 0; r < m->regions; r++)
+		kfm_oos_set(m, r);
+	return kfm_bits_flush(m);
+}
+
+/* Add the regions that a former primary may have written. */
+int kfm_oos_merge(struct kfm *m, const u8 *bits)
+{
+	u32 r;
+
+	for (r = find_next_bit_le(bits, m->regions, 0); r < m->regions;
+	     r = find_next_bit_le(bits, m->regions, r + 1))
+		kfm_oos_set(m, r);
+	return kfm_bits_flush(m);
+}

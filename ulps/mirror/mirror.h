@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* mirror.h - shared by the files of kfi_mirror.ko. README.md describes how they work together. */
+#ifndef KFM_MIRROR_H
+#define KFM_MIRROR_H
+
+#define DM_MSG_PREFIX "kfi_mirror"
+
+#include <linux/bio.h>
+#include <linux/blkdev.h>
+#include <linux/completion.h>
+#include <linux/device-mapper.h>
+#include <linux/list.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <kfi_cm.h>
+#include <kfi_rma.h>
+#include "proto.h"
+
+#define KFM_WRITES	64	/* writes in flight */
+#define KFM_READS	4	/* parts of a resynchronisation, besides */
+#define KFM_SLOTS	(KFM_WRITES + KFM_READS)
+#define KFM_RX		16	/* receives posted */
+#define KFM_TX		16	/* messages under way */
+#define KFM_BATCH	16	/* records that are applied at a time */
+#define KFM_EVENTS	16	/* uevents that wait; older ones are left out */
+#define KFM_DATA_AT	PAGE_SIZE	/* data in kfm_write.buf: a leg may demand any alignment */
+
+struct kfm;
+
+/**
+ * struct kfm_write - a write of the primary, or a part of a region that is resynchronised
+ * @entry: in one of the lists of struct kfm
+ * @begin: in the list of writes that launch() begins
+ * @m: the mirror
+ * @bio: write to end, NULL for resynchronisation
+ * @sector: first sector
+ * @len: bytes
+ * @buf: a page, in whose end the head of the record is, and the data: the stable copy that the
+ *	CRC, the leg and the peer are fed from. Pages are contiguous
+ * @leg: write to the leg, or read for resynchronisation
+ * @vec: its vector
+ * @leg_status: its result, valid when @leg_busy is false
+ * @leg_busy: the block layer owns @leg and reads @buf. Cleared with release
+ * @cqe: completion of the record's write
+ * @peer_busy: the provider owns @cqe and reads @buf. Cleared with release
+ * @peer_err: result, valid when @peer_busy is false
+ * @peer: what the session knows of the record
+ * @round: kfm.rs_round of a resynchronisation
+ */
+struct kfm_write {
+	struct list_head	entry;
+	struct list_head	begin;
+	struct kfm		*m;
+	struct bio		*bio;
+	u64			sector;
+	u32			len;
+	u8			*buf;
+	struct bio		leg;
+	struct bio_vec		vec;
+	blk_status_t		leg_status;
+	bool			leg_busy;
+	struct kfi_cqe		cqe;
+	bool			peer_busy;
+	int			peer_err;
+	enum { KFM_P_WAIT, KFM_P_POSTED, KFM_P_ACKED } peer;
+	u32			round;
+};
+
+/**
+ * struct kfm_ring - the primary's view of the log of its peer. The worker's
+ * @key: key of the ring
+ * @addr: address of its first byte
+ * @len: bytes
+ * @at: where the next record begins, unless it does not fit
+ * @head: bytes that were ever used
+ * @tail: bytes that may be used again
+ * @seq: of the next record
+ * @applied: records up to this one are in the peer's leg
+ * @ends: @head behind each record that is not applied
+ */
+struct kfm_ring {
+	u64	key;
+	u64	addr;
+	u32	len;
+	u32	at;
+	u64	head;
+	u64	tail;
+	u64	seq;
+	u64	applied;
+	u64	ends[KFM_WINDOW];
+};
+
+/**
+ * struct kfm_log - the log of a secondary
+ * @head: as on the device; its seq and at name the first record that is not applied. The worker
+ *	writes it, under @lock while @mr is open; persist() reads it under @lock
+ * @ring: a copy in memory of the ring; peers write to it
+ * @ring_len: bytes
+ * @mr: the peer may write to @ring. NULL without a session
+ * @bitmap_mr: the peer may read the bitmap
+ * @lock: protects @head and @recs
+ * @recs: records that are durable, by sequence number; seq 0: none
+ * @since: jiffies of the first record that waits for being applied, 0 for none
+ * @failed: the leg or the log device has failed. No session until the next resume
+ */
+struct kfm_log {
+	struct kfm_log_head	head;
+	u8			*ring;
+	u32			ring_len;
+	struct kfid_mr		*mr;
+	struct kfid_mr		*bitmap_mr;
+	spinlock_t		lock;
+	struct kfm_rec		recs[KFM_WINDOW];
+	unsigned long		since;
+	bool			failed;
+};
+
+/**
+ * struct kfm_apply - a record on its way from the log to the leg
+ * @bio: write
+ * @vec: its vector
+ * @buf: KFM_WRITE_MAX bytes, whole pages: records have any alignment in the ring, and a peer may
+ *	change them there
+ * @m: the mirror
+ */
+struct kfm_apply {
+	struct bio	bio;
+	struct bio_vec	vec;
+	u8		*buf;
+	struct kfm	*m;
+};
+
+/**
+ * struct kfm_slot - a buffer of a message
+ * @entry: in kfm.inbox while a message waits for the worker
+ * @m: the mirror
+ * @cqe: completion
+ * @busy: the provider owns the slot. Cleared with release
+ * @len: bytes received, 0 after an error
+ * @data: the message
+ */
+struct kfm_slot {
+	struct list_head	entry;
+	struct kfm		*m;
+	struct kfi_cqe		cqe;
+	bool			busy;
+	size_t			len;
+	struct kfm_le_msg	data;
+};
+
+/**
+ * struct kfm_net - the endpoint. The worker's, or that of @work while @opening is true
+ * @work: opens the endpoint. It allocates memory, which may have to wait for writes to this mirror
+ * @opening: @work runs, or is going to. Cleared with release
+ * @fabric: fabric; NULL: nothing is open
+ * @domain: domain
+ * @cq: completion queue
+ * @av: address vector
+ * @ep: endpoint
+ * @peer: the peer
+ * @ends: the region's key needs an endpoint to be bound
+ * @retry: jiffies of the next try to open it
+ * @said: error of the last try
+ * @rx: receives
+ * @tx: messages under way
+ */
+struct kfm_net {
+	struct work_struct	work;
+	bool			opening;
+	struct kfid_fabric	*fabric;
+	struct kfid_domain	*domain;
+	struct kfid_cq		*cq;
+	struct kfid_av		*av;
+	struct kfid_ep		*ep;
+	kfi_addr_t		peer;
+	bool			ends;
+	unsigned long		retry;
+	int			said;
+	struct kfm_slot		rx[KFM_RX];
+	struct kfm_slot		tx[KFM_TX];
+};
+
+/* What a session has come to. A secondary knows only KFM_DOWN and KFM_UP. */
+enum kfm_link { KFM_DOWN, KFM_HELLOED, KFM_ATTACHING, KFM_FETCHING, KFM_UP };
+
+/**
+ * struct kfm_cmd - a dm message, or a suspend, on the stack of its caller
+ * @entry: in kfm.cmds
+ * @argc: words
+ * @argv: the words
+ * @done: completed by the worker
+ * @ret: result
+ */
+struct kfm_cmd {
+	struct list_head	entry;
+	unsigned int		argc;
+	char			**argv;
+	struct completion	done;
+	int			ret;
+};
+
+/* An event that user space is to be told */
+struct kfm_told {
+	const char	*what;
+	u32		outage;
+};
+
+/**
+ * struct kfm - a mirror: the target of a table
+ *
+ * Members up to @noflush belong to the whole life and do not change after the constructor.
+ *
+ * @ti: target
+ * @leg: disk with this node's copy
+ * @meta: disk with superblock and bitmap
+ * @logdev: disk with the log
+ * @provider: name of the provider, or "any"
+ * @local: node and service of this end
+ * @remote: node and service of the peer
+ * @policy: what happens when a peer in sync is lost
+ * @timeout: jiffies without a sign of life after which a peer is lost
+ * @net_ns: network namespace of the caller of the constructor; held
+ * @sectors: size
+ * @regions: regions of the bitmap
+ * @shift: sectors of a region, as a power of two
+ * @bitmap_bytes: bytes of the bitmap
+ * @entry: in the list of all mirrors
+ *
+ * @noflush: a suspend wants its bios back. Written by presuspend and resume, read by the worker
+ *
+ * @lock: protects @arrived, @inbox, @cmds, @active and @events. Leaf, taken with interrupts off
+ * @arrived: writes that the worker has not seen
+ * @inbox: messages, likewise
+ * @cmds: commands, likewise
+ * @active: the worker runs: between resume and suspend
+ * @work: the worker
+ * @tell: sends @events, which allocates memory
+ * @events: what user space has to be told, the oldest first
+ * @event_count: how many
+ *
+ * All other members are the worker's; status reads some of them without a lock.
+ *
+ * @sb: superblock as on the device; formatted if @formatted
+ * @primary: role
+ * @refused: why there is no session, for status
+ * @meta_failed: the metadata device has failed
+ * @leg_failed: a write to the leg has failed: no I/O, no session until the next resume
+ * @bits: bitmap as on the device, in the byte order of the device
+ * @stale: bits of @bits that have to be written
+ * @oos: regions in which the peer is not known to be the same
+ * @oos_count: how many
+ * @oos_start: how many when the resynchronisation began
+ * @busy: writes in flight in each region
+ * @peer_bits: bitmap of the peer
+ * @fetch: completion of its read
+ * @fetch_busy: the provider owns @fetch and @peer_bits. Cleared with release
+ * @fetch_err: result
+ * @page: a block to write metadata from
+ * @link: state of the session
+ * @session: its number
+ * @attach: ATTACH said that the peer's copy is going to be overwritten
+ * @asked: number of the last question before a promotion
+ * @insync: both sides know that the copies are the same
+ * @was_insync: this secondary was in sync in a session since it was resumed, and nothing has
+ *	changed that
+ * @live: time of the last message of the peer, jiffies
+ * @next: time of the next step of the session
+ * @deadline: time at which a step of the handshake has failed
+ * @down: time since which a primary that needs its peer is without it
+ * @policed: the policy was applied since then
+ * @outage: names the time since the last session, or since resume
+ * @net: endpoint
+ * @ring: log of the peer
+ * @log: own log
+ * @writes: KFM_SLOTS of them
+ * @bios: writes that have a bio
+ * @free: writes that are not used
+ * @queue: bios that wait for the worker's admission
+ * @flight: writes, in the order of their records
+ * @reads: resynchronisation that reads the leg
+ * @limbo: writes whose bio has ended while the provider owns their buffer
+ * @gap: a write was given back whose record is posted, and may fail
+ * @again: a post found a queue full
+ * @rs_from: regions before it are in sync, or could not be read
+ * @rs_tried: time of the last read that failed, jiffies
+ * @rs_region: region that is resynchronised, or @regions
+ * @rs_next: next sector of it
+ * @rs_end: sector behind it
+ * @rs_open: parts of it under way
+ * @rs_round: number of resynchronisations that were given up
+ * @rate: KiB a second, 0 for no limit
+ * @budget: bytes that may be read now
+ * @filled: jiffies when @budget was computed
+ * @cleaned: jiffies of the last search for bits to clear
+ * @promote: promotion that waits for the peer's answer
+ * @promote_by: its end, jiffies
+ * @stop: suspend that waits
+ * @applies: for records that are applied
+ * @applying: records under way, plus 1
+ * @applied: completed when they have ended
+ * @apply_err: first error of them
+ */
+struct kfm {
+	struct dm_target	*ti;
+	struct dm_dev		*leg;
+	struct dm_dev		*meta;
+	struct dm_dev		*logdev;
+	char			*provider;
+	char			*local[2];
+	char			*remote[2];
+	enum kfm_policy		policy;
+	unsigned long		timeout;
+	struct net		*net_ns;
+	u64			sectors;
+	u32			regions;
+	u32			shift;
+	u32			bitmap_bytes;
+	struct list_head	entry;
+
+	bool			noflush;
+
+	spinlock_t		lock;
+	struct bio_list		arrived;
+	struct list_head	inbox;
+	struct list_head	cmds;
+	bool			active;
+	struct delayed_work	work;
+	struct work_struct	tell;
+	struct kfm_told		events[KFM_EVENTS];
+	unsigned int		event_count;
+
+	struct kfm_super	sb;
+	bool			formatted;
+	bool			primary;
+	const char		*refused;
+	bool			meta_failed;
+	bool			leg_failed;
+	u8			*bits;
+	unsigned long		*stale;
+	unsigned long		*oos;
+	u32			oos_count;
+	u32			oos_start;
+	u16			*busy;
+	u8			*peer_bits;
+	struct kfi_cqe		fetch;
+	bool			fetch_busy;
+	int			fetch_err;
+	void			*page;
+
+	enum kfm_link		link;
+	u64			session;
+	bool			attach;
+	u64			asked;
+	bool			insync;
+	bool			was_insync;
+	unsigned long		live;
+	unsigned long		next;
+	unsigned long		deadline;
+	unsigned long		down;
+	bool			policed;
+	u32			outage;
+	struct kfm_net		net;
+	struct kfm_ring		ring;
+	struct kfm_log		log;
+
+	struct kfm_write	*writes;
+	unsigned int		bios;
+	struct list_head	free;
+	struct bio_list		queue;
+	struct list_head	flight;
+	struct list_head	reads;
+	struct list_head	limbo;
+	bool			gap;
+	bool			again;
+
+	u32			rs_from;
+	unsigned long		rs_tried;
+	u32			rs_region;
+	u64			rs_next;
+	u64			rs_end;
+	unsigned int		rs_open;
+	u32			rs_round;
+	unsigned int		rate;
+	s64			budget;
+	unsigned long		filled;
+	unsigned long		cleaned;
+
+	struct kfm_cmd		*promote;
+	unsigned long		promote_by;
+	struct kfm_cmd		*stop;
+
+	struct kfm_apply	*applies;
+	atomic_t		applying;
+	struct completion	applied;
+	int			apply_err;
+};
+
+/* main.c */
+void kfm_kick(struct kfm *m);
+void kfm_signal(struct kfm *m, bool *busy);
+void kfm_event(struct kfm *m, const char *what);
+u64 kfm_random(void);
+
+/* meta.c */
+int kfm_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len);
+int kfm_super_load(struct kfm *m);
+int kfm_super_save(struct kfm *m);
+int kfm_bits_load(struct kfm *m);
+int kfm_bits_flush(struct kfm *m);
+void kfm_bit_set(struct kfm *m, u32 region);
+bool kfm_bits_any(const struct kfm *m);
+void kfm_bits_clear(struct kfm *m);
+int kfm_bits_clean(struct kfm *m);
+void kfm_oos_set(struct kfm *m, u32 region);
+void kfm_oos_clear(struct kfm *m, u32 region);
+int kfm_oos_fill(struct kfm *m);
+int kfm_oos_merge(struct kfm *m, const u8 *bits);
+void kfm_oos_load(struct kfm *m);
+
+/* log.c */
+int kfm_log_load(struct kfm *m);
+int kfm_log_start(struct kfm *m, u64 id, u64 gen);
+int kfm_log_open(struct kfm *m);
+void kfm_log_close(struct kfm *m);
+int kfm_log_replay(struct kfm *m);
+void kfm_log_apply(struct kfm *m, bool all);
+int kfm_log_grow(struct kfm *m);
+void kfm_log_free(struct kfm *m);
+
+/* net.c */
+void kfm_net_work(struct work_struct *work);
+void kfm_net_close(struct kfm *m);
+int kfm_net_region(struct kfm *m, void *buf, size_t len, u64 access,
+		   int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
+		   struct kfid_mr **mr);
+void kfm_net_send(struct kfm *m, const struct kfm_msg *msg);
+void kfm_net_receive(struct kfm *m);
+ssize_t kfm_net_fetch(struct kfm *m, u64 key, u64 addr, u32 len);
+ssize_t kfm_net_write(struct kfm *m, struct kfm_write *w, u64 at, u32 len);
+
+/* write.c */
+int kfm_writes_alloc(struct kfm *m);
+void kfm_writes_free(struct kfm *m);
+void kfm_writes_run(struct kfm *m);
+void kfm_writes_lost(struct kfm *m);
+bool kfm_writes_idle(const struct kfm *m);
+struct kfm_write *kfm_write_get(struct kfm *m, u64 sector, u32 len);
+void kfm_write_put(struct kfm_write *w);
+void kfm_write_leg(struct kfm_write *w, blk_opf_t op);
+void kfm_ring_begin(struct kfm *m, const struct kfm_msg *grant);
+void kfm_ring_applied(struct kfm *m, u64 seq);
+
+/* resync.c */
+void kfm_resync_run(struct kfm *m);
+void kfm_resync_reads(struct kfm *m);
+void kfm_resync_stop(struct kfm *m);
+void kfm_resync_part(struct kfm_write *w);
+
+/* peer.c */
+void kfm_peer_message(struct kfm *m, const struct kfm_msg *msg);
+void kfm_peer_tick(struct kfm *m);
+void kfm_peer_lost(struct kfm *m, int err);
+void kfm_peer_end(struct kfm *m);
+void kfm_peer_leg(struct kfm *m);
+void kfm_peer_hello(struct kfm *m, u32 flags);
+int kfm_go_alone(struct kfm *m);
+
+/* command.c */
+void kfm_commands(struct kfm *m);
+void kfm_promote_answer(struct kfm *m, const struct kfm_msg *msg);
+void kfm_promote_tick(struct kfm *m);
+int kfm_command(struct kfm *m, unsigned int argc, char **argv);
+
+/* Does somebody else own what @busy stands for? If not, its results can be read. */
+static inline bool kfm_busy(const bool *busy)
+{
+	return smp_load_acquire(busy);	/* pairs with kfm_signal() */
+}
+
+/* Is there an endpoint? */
+static inline bool kfm_net_up(const struct kfm *m)
+{
+	return !kfm_busy(&m->net.opening) && m->net.fabric;
+}
+
+static inline bool kfm_is_alone(const struct kfm *m)
+{
+	return m->sb.flags & KFM_SB_ALONE;
+}
+
+static inline u32 kfm_region(const struct kfm *m, u64 sector)
+{
+	return sector >> m->shift;
+}
+
+static inline const char *kfm_name(const struct kfm *m)
+{
+	return dm_table_device_name(m->ti->table);
+}
+
+#endif /* KFM_MIRROR_H */

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * net.c - the endpoint, messages, and regions. Everything but the completions is the worker's.
+ *
+ * The endpoint is opened after resume and closed by suspend. A lost peer does not close it: an RDM
+ * endpoint connects again with the next post. Completions run in a workqueue of kfi.ko, and only
+ * hand over to the worker.
+ */
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <net/net_namespace.h>
+#include "mirror.h"
+
+#define API	KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION)
+
+static struct kfi_info *make_hints(const struct kfm *m)
+{
+	struct kfi_info *hints = kfi_allocinfo();
+
+	if (!hints)
+		return NULL;
+	hints->caps = KFI_MSG | KFI_RMA;
+	hints->ep_attr->type = KFI_EP_RDM;
+	hints->ep_attr->max_msg_size = KFM_WRITE_MAX + KFM_SECTOR;
+	hints->tx_attr->size = KFM_WRITES + KFM_TX + 1;
+	hints->tx_attr->msg_order = KFI_ORDER_SAS;
+	hints->rx_attr->size = KFM_RX;
+	hints->rx_attr->msg_order = KFI_ORDER_SAS;
+	hints->domain_attr->mr_mode = KFI_MR_VIRT_ADDR | KFI_MR_ALLOCATED | KFI_MR_PROV_KEY |
+				      KFI_MR_ENDPOINT;
+	if (!strcmp(m->provider, "any"))
+		return hints;
+	hints->fabric_attr->prov_name = kstrdup(m->provider, GFP_KERNEL);
+	if (hints->fabric_attr->prov_name)
+		return hints;
+	kfi_freeinfo(hints);
+	return NULL;
+}
+
+/* ---- messages ---- */
+
+static void received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kfm_slot *slot = container_of(cqe, struct kfm_slot, cqe);
+	struct kfm *m = slot->m;
+
+	slot->len = wc->err ? 0 : wc->len;
+	rcu_read_lock();
+	spin_lock_irq(&m->lock);
+	list_add_tail(&slot->entry, &m->inbox);
+	spin_unlock_irq(&m->lock);
+	kfm_kick(m);
+	rcu_read_unlock();
+}
+
+static void sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kfm_slot *slot = container_of(cqe, struct kfm_slot, cqe);
+
+	kfm_signal(slot->m, &slot->busy);
+}
+
+static ssize_t post_receive(struct kfm *m, struct kfm_slot *slot)
+{
+	struct kvec iov = { .iov_base = &slot->data, .iov_len = sizeof(slot->data) };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = KFI_ADDR_UNSPEC,
+		.context = &slot->cqe,
+	};
+
+	slot->cqe.done = received;
+	return kfi_recvmsg(m->net.ep, &msg, KFI_CQE);
+}
+
+/**
+ * kfm_net_send() - send a message, or do nothing
+ * @m: mirror
+ * @msg: message; the pair's number is filled in
+ *
+ * A message that is lost is repeated by a timer, or is contained in a later one.
+ */
+void kfm_net_send(struct kfm *m, const struct kfm_msg *msg)
+{
+	struct kfm_slot *slot = m->net.tx;
+	struct kfm_msg copy = *msg;
+	struct kvec iov;
+	struct kfi_msg post = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = m->net.peer,
+	};
+
+	if (!kfm_net_up(m))
+		return;
+	while (slot < &m->net.tx[KFM_TX] && kfm_busy(&slot->busy))
+		slot++;
+	if (slot == &m->net.tx[KFM_TX])
+		return;
+	memcpy(copy.uuid, m->sb.uuid, sizeof(copy.uuid));
+	kfm_msg_encode(&copy, &slot->data);
+	iov = (struct kvec) { .iov_base = &slot->data, .iov_len = sizeof(slot->data) };
+	slot->cqe.done = sent;
+	slot->busy = true;
+	post.context = &slot->cqe;
+	if (kfi_sendmsg(m->net.ep, &post, KFI_CQE))
+		slot->busy = false;
+}
+
+/* Hand the messages that have come to peer.c, and post their receives again. */
+void kfm_net_receive(struct kfm *m)
+{
+	struct kfm_slot *slot;
+	struct kfm_msg msg;
+	bool ok;
+
+	while (kfm_net_up(m)) {
+		spin_lock_irq(&m->lock);
+		slot = list_first_entry_or_null(&m->inbox, struct kfm_slot, entry);
+		if (slot)
+			list_del(&slot->entry);
+		spin_unlock_irq(&m->lock);
+		if (!slot)
+			return;
+		ok = slot->len && !kfm_msg_decode(&slot->data, slot->len, &msg);
+		if (slot->len && !ok)
+			DMWARN("%s: the peer has sent something malformed", kfm_name(m));
+		if (post_receive(m, slot)) {
+			kfm_net_close(m);	/* the device is gone */
+			return;
+		}
+		if (ok)
+			kfm_peer_message(m, &msg);
+	}
+}
+
+/* ---- RMA ---- */
+
+static void fetched(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kfm *m = container_of(cqe, struct kfm, fetch);
+
+	m->fetch_err = -wc->err;
+	kfm_signal(m, &m->fetch_busy);
+}
+
+/* Read the peer's bitmap. */
+ssize_t kfm_net_fetch(struct kfm *m, u64 key, u64 addr, u32 len)
+{
+	struct kvec iov = { .iov_base = m->peer_bits, .iov_len = len };
+	struct kfi_rma_iov rma = { .addr = addr, .len = len, .key = key };
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = m->net.peer,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
+		.context = &m->fetch,
+	};
+	ssize_t ret;
+
+	m->fetch.done = fetched;
+	m->fetch_busy = true;
+	ret = kfi_readmsg(m->net.ep, &msg, KFI_CQE);
+	if (ret)
+		m->fetch_busy = false;
+	return ret;
+}
+
+static void written(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kfm_write *w = container_of(cqe, struct kfm_write, cqe);
+
+	w->peer_err = -wc->err;
+	kfm_signal(w->m, &w->peer_busy);
+}
+
+/* Write a record, head and data in one piece, to the peer's ring, durably. */
+ssize_t kfm_net_write(struct kfm *m, struct kfm_write *w, u64 at, u32 len)
+{
+	struct kvec iov = {
+		.iov_base = w->buf + KFM_DATA_AT - sizeof(struct kfm_le_rec), .iov_len = len,
+	};
+	struct kfi_rma_iov rma = { .addr = m->ring.addr + at, .len = len, .key = m->ring.key };
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = m->net.peer,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
+		.context = &w->cqe,
+	};
+	ssize_t ret;
+
+	w->cqe.done = written;
+	w->peer_busy = true;
+	ret = kfi_writemsg(m->net.ep, &msg, KFI_CQE | KFI_COMMIT_COMPLETE);
+	if (ret)
+		w->peer_busy = false;
+	return ret;
+}
+
+/**
+ * kfm_net_region() - let the peer access memory
+ * @m: mirror with an open endpoint
+ * @buf: memory
+ * @len: bytes
+ * @access: KFI_REMOTE_
+ * @persist: makes bytes durable, or NULL
+ * @mr: the region
+ *
+ * Return: 0 or a negative error.
+ */
+int kfm_net_region(struct kfm *m, void *buf, size_t len, u64 access,
+		   int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
+		   struct kfid_mr **mr)
+{
+	struct kvec iov = { .iov_base = buf, .iov_len = len };
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC,
+		.mr_iov = &iov,
+		.iov_count = 1,
+		.access = access,
+		.requested_key = KFI_KEY_NOTAVAIL,
+		.context = m,
+		.persist = persist,
+	};
+	int ret;
+
+	if (!kfm_net_up(m))
+		return -ENOTCONN;
+	ret = kfi_mr_regattr(m->net.domain, &attr, persist ? KFI_RMA_PMEM : 0, mr);
+	if (ret)
+		return ret;
+	/* the peers of this endpoint alone: a key that leaks is of no use elsewhere */
+	ret = kfi_mr_bind(*mr, &m->net.ep->fid, 0);
+	if (!ret && m->net.ends)
+		ret = kfi_mr_enable(*mr);
+	if (!ret)
+		return 0;
+	WARN_ON(kfi_close(&(*mr)->fid));
+	*mr = NULL;
+	return ret;
+}
+
+/* ---- endpoint ---- */
+
+static int set_option(struct kfid_ep *ep, int name, size_t value)
+{
+	int ret = kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, name, &value, sizeof(value));
+
+	return ret == -ENOPROTOOPT || ret == -EOPNOTSUPP ? 0 : ret;
+}
+
+/*
+ * Callers that are not the peer are refused where the provider can do that: sockets and ntb. One
+ * without a time limit may keep a buffer of a lost session for longer; nothing else waits for it.
+ */
+static int set_options(struct kfm *m, struct kfid_ep *ep)
+{
+	return set_option(ep, KFI_OPT_AV_ONLY, 1) ?: set_option(ep, KFI_OPT_RECLAIM, 1) ?:
+	       set_option(ep, KFI_OPT_OP_TIMEOUT_MS, jiffies_to_msecs(m->timeout));
+}
+
+static int open_endpoint(struct kfm *m, struct kfi_info *info)
+{
+	struct kfi_cq_attr cq_attr = { .format = KFI_CQ_FORMAT_CONTEXT };
+	struct kfi_av_attr av_attr = { .type = KFI_AV_TABLE };
+	struct kfm_net *net = &m->net;
+	int ret;
+
+	ret = kfi_cq_open(net->domain, &cq_attr, &net->cq, NULL, NULL);
+	if (ret)
+		return ret;
+	ret = kfi_av_open(net->domain, &av_attr, &net->av, NULL);
+	if (ret)
+		goto close_cq;
+	ret = kfi_endpoint(net->domain, info, &net->ep, NULL);
+	if (ret)
+		goto close_av;
+	ret = kfi_ep_bind(net->ep, &net->cq->fid, KFI_TRANSMIT | KFI_RECV);
+	if (!ret)
+		ret = kfi_ep_bind(net->ep, &net->av->fid, 0);
+	if (!ret)
+		ret = set_options(m, net->ep);
+	if (!ret)
+		ret = kfi_av_insertsvc(net->av, m->remote[0], m->remote[1], &net->peer, 0, NULL);
+	if (ret == 1)
+		ret = kfi_enable(net->ep);
+	if (!ret)
+		return 0;
+	WARN_ON(kfi_close(&net->ep->fid));
+close_av:
+	WARN_ON(kfi_close(&net->av->fid));
+close_cq:
+	WARN_ON(kfi_close(&net->cq->fid));
+	return ret < 0 ? ret : -EADDRNOTAVAIL;
+}
+
+static void close_endpoint(struct kfm_net *net)
+{
+	WARN_ON(kfi_close(&net->ep->fid));
+	WARN_ON(kfi_close(&net->av->fid));
+	WARN_ON(kfi_close(&net->cq->fid));	/* waits for completions that run */
+}
+
+static int open_domain(struct kfm *m, struct kfi_info *info)
+{
+	struct kfm_net *net = &m->net;
+	struct kfid_fabric *fabric;
+	int ret;
+
+	ret = kfi_fabric_net(m->net_ns, info->fabric_attr, &fabric, NULL);
+	if (ret)
+		return ret;
+	ret = kfi_domain(fabric, info, &net->domain, NULL);
+	if (ret)
+		goto close_fabric;
+	net->ends = info->domain_attr->mr_mode & KFI_MR_ENDPOINT;
+	ret = open_endpoint(m, info);
+	if (ret)
+		goto close_domain;
+	net->fabric = fabric;
+	return 0;
+
+close_domain:
+	WARN_ON(kfi_close(&net->domain->fid));
+close_fabric:
+	WARN_ON(kfi_close(&fabric->fid));
+	return ret;
+}
+
+static void net_close(struct kfm *m)
+{
+	struct kfm_net *net = &m->net;
+
+	close_endpoint(net);
+	WARN_ON(kfi_close(&net->domain->fid));
+	WARN_ON(kfi_close(&net->fabric->fid));
+	net->fabric = NULL;
+	spin_lock_irq(&m->lock);
+	INIT_LIST_HEAD(&m->inbox);
+	spin_unlock_irq(&m->lock);
+}
+
+/* Open the endpoint and post its receives. Return: 0 or a negative error. */
+static int net_open(struct kfm *m)
+{
+	struct kfm_net *net = &m->net;
+	struct kfi_info *hints = make_hints(m), *info;
+	unsigned int i;
+	int ret;
+
+	if (!hints)
+		return -ENOMEM;
+	ret = kfi_getinfo_net(m->net_ns, API, m->local[0], m->local[1], KFI_SOURCE, hints, &info);
+	kfi_freeinfo(hints);
+	if (ret)
+		return ret;
+	ret = open_domain(m, info);
+	kfi_freeinfo(info);
+	if (ret)
+		return ret;
+	for (i = 0; i < KFM_TX; i++)
+		net->tx[i].m = m;
+	for (i = 0; i < KFM_RX && !ret; i++) {
+		net->rx[i].m = m;
+		ret = post_receive(m, &net->rx[i]);
+	}
+	if (ret)
+		net_close(m);
+	return ret;
+}
+
+/* Open the endpoint. The worker does not wait for it, and queues it again if it fails. */
+void kfm_net_work(struct work_struct *work)
+{
+	struct kfm *m = container_of(work, struct kfm, net.work);
+	unsigned int noio = memalloc_noio_save();
+	int ret = net_open(m);
+
+	memalloc_noio_restore(noio);
+	if (ret && m->net.said != ret)
+		DMWARN("%s: can't open an endpoint at %s (%d)", kfm_name(m), m->local[0], ret);
+	m->net.said = ret;
+	kfm_signal(m, &m->net.opening);
+}
+
+/* Close everything. All completions have run when this returns. */
+void kfm_net_close(struct kfm *m)
+{
+	if (!kfm_net_up(m))
+		return;
+	kfm_log_close(m);
+	net_close(m);
+}

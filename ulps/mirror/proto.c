@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * proto.c - encode and decode what kfi_mirror stores and sends, and compare generations. Pure
+ * functions, which tests/fuzz also builds for user space.
+ *
+ * The decoders of blocks answer 0; -ENODATA for a block of zeros; -EMEDIUMTYPE for one of somebody
+ * else; -EPROTONOSUPPORT for another version; -EBADMSG for a damaged one.
+ */
+#ifdef __KERNEL__
+#include <asm/byteorder.h>
+#include <linux/crc32c.h>
+#include <linux/errno.h>
+#include <linux/string.h>
+#endif
+#include "proto.h"
+
+#ifndef __KERNEL__
+u32 crc32c(u32 crc, const void *p, size_t len);
+#endif
+
+static bool all_zero(const u8 *p, size_t len)
+{
+	while (len && !*p) {
+		p++;
+		len--;
+	}
+	return !len;
+}
+
+/* CRC of @len bytes at @p, of which the member of 4 bytes at @hole counts as 0 */
+static u32 crc_around(const void *p, size_t hole, size_t len)
+{
+	static const u8 none[4];
+	u32 crc;
+
+	crc = crc32c(~0U, p, hole);
+	crc = crc32c(crc, none, sizeof(none));
+	return crc32c(crc, (const u8 *)p + hole + sizeof(none), len - hole - sizeof(none));
+}
+
+static int check_block(const void *p, u64 magic, u64 found, u32 version, u32 crc, size_t hole)
+{
+	if (all_zero(p, KFM_SECTOR))
+		return -ENODATA;
+	if (found != magic)
+		return -EMEDIUMTYPE;
+	if (version != KFM_VERSION)
+		return -EPROTONOSUPPORT;
+	return crc_around(p, hole, KFM_SECTOR) == crc ? 0 : -EBADMSG;
+}
+
+static void gens_encode(const struct kfm_gens *g, struct kfm_le_gens *out)
+{
+	unsigned int i;
+
+	out->cur = cpu_to_le64(g->cur);
+	out->base = cpu_to_le64(g->base);
+	out->source = cpu_to_le64(g->source);
+	for (i = 0; i < KFM_HISTORY; i++)
+		out->history[i] = cpu_to_le64(g->history[i]);
+}
+
+static void gens_decode(const struct kfm_le_gens *in, struct kfm_gens *g)
+{
+	unsigned int i;
+
+	g->cur = le64_to_cpu(in->cur);
+	g->base = le64_to_cpu(in->base);
+	g->source = le64_to_cpu(in->source);
+	for (i = 0; i < KFM_HISTORY; i++)
+		g->history[i] = le64_to_cpu(in->history[i]);
+}
+
+/**
+ * kfm_region_shift() - size of a region of the bitmap
+ * @sectors: size of the mirror
+ *
+ * Return: sectors of a region, as a power of two.
+ */
+u32 kfm_region_shift(u64 sectors)
+{
+	u32 shift = KFM_REGION_SHIFT_MIN;
+
+	while (shift < 63 && (sectors - 1) >> shift >= KFM_REGIONS_MAX)
+		shift++;
+	return shift;
+}
+
+/* Return: bytes of the bitmap, whole blocks. */
+u32 kfm_bitmap_bytes(u64 sectors, u32 shift)
+{
+	u32 regions = ((sectors - 1) >> shift) + 1;
+
+	return (regions + KFM_BLOCK * 8 - 1) / (KFM_BLOCK * 8) * KFM_BLOCK;
+}
+
+void kfm_super_encode(const struct kfm_super *s, struct kfm_le_super *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->magic = cpu_to_le64(KFM_SUPER_MAGIC);
+	out->version = cpu_to_le32(KFM_VERSION);
+	out->serial = cpu_to_le64(s->serial);
+	memcpy(out->uuid, s->uuid, sizeof(out->uuid));
+	gens_encode(&s->gens, &out->gens);
+	out->sectors = cpu_to_le64(s->sectors);
+	out->region_shift = cpu_to_le32(s->region_shift);
+	out->bitmap_at = cpu_to_le32(KFM_BITMAP_AT);
+	out->bitmap_bytes = cpu_to_le32(s->bitmap_bytes);
+	out->state = cpu_to_le32(s->state);
+	out->flags = cpu_to_le32(s->flags);
+	out->crc = cpu_to_le32(crc_around(out, offsetof(struct kfm_le_super, crc), sizeof(*out)));
+}
+
+int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
+{
+	int ret = check_block(in, KFM_SUPER_MAGIC, le64_to_cpu(in->magic), le32_to_cpu(in->version),
+			      le32_to_cpu(in->crc), offsetof(struct kfm_le_super, crc));
+
+	if (ret)
+		return ret;
+	s->serial = le64_to_cpu(in->serial);
+	memcpy(s->uuid, in->uuid, sizeof(s->uuid));
+	gens_decode(&in->gens, &s->gens);
+	s->sectors = le64_to_cpu(in->sectors);
+	s->region_shift = le32_to_cpu(in->region_shift);
+	s->bitmap_bytes = le32_to_cpu(in->bitmap_bytes);
+	s->state = le32_to_cpu(in->state);
+	s->flags = le32_to_cpu(in->flags);
+	if (!s->sectors || s->sectors >> 48 || s->region_shift != kfm_region_shift(s->sectors) ||
+	    s->bitmap_bytes != kfm_bitmap_bytes(s->sectors, s->region_shift) ||
+	    le32_to_cpu(in->bitmap_at) != KFM_BITMAP_AT || s->state >= KFM_STATES ||
+	    s->flags & ~KFM_SB_FLAGS ||
+	    (s->state != KFM_BLANK && !s->gens.cur && !s->gens.source) ||
+	    !all_zero(in->zero, sizeof(in->zero)))
+		return -EBADMSG;
+	return 0;
+}
+
+void kfm_log_encode(const struct kfm_log_head *h, struct kfm_le_log *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->magic = cpu_to_le64(KFM_LOG_MAGIC);
+	out->version = cpu_to_le32(KFM_VERSION);
+	out->serial = cpu_to_le64(h->serial);
+	memcpy(out->uuid, h->uuid, sizeof(out->uuid));
+	out->id = cpu_to_le64(h->id);
+	out->gen = cpu_to_le64(h->gen);
+	out->seq = cpu_to_le64(h->seq);
+	out->at = cpu_to_le32(h->at);
+	out->ring = cpu_to_le32(h->ring);
+	out->crc = cpu_to_le32(crc_around(out, offsetof(struct kfm_le_log, crc), sizeof(*out)));
+}
+
+int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
+{
+	int ret = check_block(in, KFM_LOG_MAGIC, le64_to_cpu(in->magic), le32_to_cpu(in->version),
+			      le32_to_cpu(in->crc), offsetof(struct kfm_le_log, crc));
+
+	if (ret)
+		return ret;
+	h->serial = le64_to_cpu(in->serial);
+	memcpy(h->uuid, in->uuid, sizeof(h->uuid));
+	h->id = le64_to_cpu(in->id);
+	h->gen = le64_to_cpu(in->gen);
+	h->seq = le64_to_cpu(in->seq);
+	h->at = le32_to_cpu(in->at);
+	h->ring = le32_to_cpu(in->ring);
+	if (h->ring < KFM_RING_MIN || h->ring > KFM_RING_MAX || h->ring % KFM_BLOCK ||
+	    h->at % KFM_SECTOR || h->at > h->ring || !all_zero(in->zero, sizeof(in->zero)))
+		return -EBADMSG;
+	return 0;
+}
+
+static u32 rec_crc(const struct kfm_le_rec *head, const void *data, u32 len)
+{
+	return crc32c(crc_around(head, offsetof(struct kfm_le_rec, crc), sizeof(*head)), data, len);
+}
+
+void kfm_rec_encode(const struct kfm_rec *r, const void *data, struct kfm_le_rec *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->magic = cpu_to_le32(KFM_REC_MAGIC);
+	out->log = cpu_to_le64(r->log);
+	out->gen = cpu_to_le64(r->gen);
+	out->seq = cpu_to_le64(r->seq);
+	out->sector = cpu_to_le64(r->sector);
+	out->len = cpu_to_le32(r->len);
+	out->crc = cpu_to_le32(rec_crc(out, data, r->len));
+}
+
+/**
+ * kfm_rec_decode() - read the head of a record
+ * @in: a copy of the head, which does not change
+ * @sectors: size of the mirror
+ * @r: the record; @at is not set
+ *
+ * Return: 0, and the record lies inside of the mirror; or -EBADMSG. The data is not looked at.
+ */
+int kfm_rec_decode(const struct kfm_le_rec *in, u64 sectors, struct kfm_rec *r)
+{
+	if (le32_to_cpu(in->magic) != KFM_REC_MAGIC || !all_zero(in->zero, sizeof(in->zero)))
+		return -EBADMSG;
+	r->log = le64_to_cpu(in->log);
+	r->gen = le64_to_cpu(in->gen);
+	r->seq = le64_to_cpu(in->seq);
+	r->sector = le64_to_cpu(in->sector);
+	r->len = le32_to_cpu(in->len);
+	if (!r->seq || !r->len || r->len > KFM_WRITE_MAX || r->len % KFM_SECTOR ||
+	    r->sector >= sectors || sectors - r->sector < r->len / KFM_SECTOR)
+		return -EBADMSG;
+	return 0;
+}
+
+bool kfm_rec_intact(const struct kfm_le_rec *in, const void *data, u32 len)
+{
+	return rec_crc(in, data, len) == le32_to_cpu(in->crc);
+}
+
+static int ring_at(const u8 *ring, u32 ring_len, u64 sectors, const struct kfm_log_head *h, u32 at,
+		   struct kfm_rec *r)
+{
+	struct kfm_le_rec head;
+
+	if (at > ring_len || ring_len - at < sizeof(head))
+		return -ENODATA;
+	memcpy(&head, ring + at, sizeof(head));
+	if (kfm_rec_decode(&head, sectors, r) || r->log != h->id || r->gen != h->gen ||
+	    r->seq != h->seq || ring_len - at < kfm_rec_room(r->len))
+		return -ENODATA;
+	if (!kfm_rec_intact(&head, ring + at + sizeof(head), r->len))
+		return -ENODATA;
+	r->at = at;
+	return 0;
+}
+
+/**
+ * kfm_ring_next() - find the next complete record of a log
+ * @ring: the ring
+ * @ring_len: bytes of it
+ * @sectors: size of the mirror
+ * @h: @seq is the record that is wanted, @at the byte behind the one before
+ * @r: the record
+ *
+ * Return: 0, or -ENODATA if the record is not there, or not complete.
+ */
+int kfm_ring_next(const void *ring, u32 ring_len, u64 sectors, const struct kfm_log_head *h,
+		  struct kfm_rec *r)
+{
+	int ret = ring_at(ring, ring_len, sectors, h, h->at, r);
+
+	return ret && h->at ? ring_at(ring, ring_len, sectors, h, 0, r) : ret;
+}
+
+/**
+ * kfm_ring_place() - find the place of a record
+ * @ring_len: bytes of the ring
+ * @at: byte behind the record before, up to @ring_len
+ * @room: bytes that the record takes
+ * @take: bytes that are used up, with those at the end of the ring that are left out
+ *
+ * Return: where the record begins.
+ */
+u32 kfm_ring_place(u32 ring_len, u32 at, u32 room, u32 *take)
+{
+	bool wrap = ring_len - at < room;
+
+	*take = room + (wrap ? ring_len - at : 0);
+	return wrap ? 0 : at;
+}
+
+void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->magic = cpu_to_le32(KFM_MSG_MAGIC);
+	out->version = cpu_to_le16(KFM_VERSION);
+	out->type = cpu_to_le16(m->type);
+	out->session = cpu_to_le64(m->session);
+	memcpy(out->uuid, m->uuid, sizeof(out->uuid));
+	gens_encode(&m->gens, &out->gens);
+	out->sectors = cpu_to_le64(m->sectors);
+	out->lbs = cpu_to_le32(m->lbs);
+	out->state = cpu_to_le32(m->state);
+	out->flags = cpu_to_le32(m->flags);
+	out->arg = cpu_to_le32(m->arg);
+	out->seq = cpu_to_le64(m->seq);
+	out->ring_key = cpu_to_le64(m->ring_key);
+	out->ring_addr = cpu_to_le64(m->ring_addr);
+	out->bitmap_key = cpu_to_le64(m->bitmap_key);
+	out->bitmap_addr = cpu_to_le64(m->bitmap_addr);
+	out->ring_len = cpu_to_le32(m->ring_len);
+	out->bitmap_len = cpu_to_le32(m->bitmap_len);
+}
+
+static bool msg_fits(const struct kfm_msg *m)
+{
+	if (!m->type || m->type >= KFM_MSG_TYPES || !m->session || m->flags & ~KFM_M_FLAGS ||
+	    m->state >= KFM_STATES)
+		return false;
+	switch (m->type) {
+	case KFM_REFUSED:
+		return m->arg && m->arg < KFM_REFUSALS;
+	case KFM_HELLO:
+		return m->arg < KFM_POLICIES && m->sectors && m->lbs >= KFM_SECTOR &&
+		       m->lbs <= KFM_WRITE_MAX;
+	case KFM_ATTACH:
+	case KFM_SYNCED:
+		return m->gens.cur && m->arg <= 1;
+	case KFM_GRANT:
+		return m->ring_len >= KFM_RING_MIN && m->ring_len <= KFM_RING_MAX &&
+		       !(m->ring_len % KFM_BLOCK) && m->bitmap_len <= KFM_REGIONS_MAX / 8;
+	default:
+		return true;
+	}
+}
+
+/* Return: 0, or -EPROTO for what is no message of this version. */
+int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m)
+{
+	struct kfm_le_msg le;
+
+	if (len != sizeof(le))
+		return -EPROTO;
+	memcpy(&le, in, sizeof(le));
+	if (le32_to_cpu(le.magic) != KFM_MSG_MAGIC || le16_to_cpu(le.version) != KFM_VERSION ||
+	    !all_zero(le.zero, sizeof(le.zero)))
+		return -EPROTO;
+	m->type = le16_to_cpu(le.type);
+	m->session = le64_to_cpu(le.session);
+	memcpy(m->uuid, le.uuid, sizeof(m->uuid));
+	gens_decode(&le.gens, &m->gens);
+	m->sectors = le64_to_cpu(le.sectors);
+	m->lbs = le32_to_cpu(le.lbs);
+	m->state = le32_to_cpu(le.state);
+	m->flags = le32_to_cpu(le.flags);
+	m->arg = le32_to_cpu(le.arg);
+	m->seq = le64_to_cpu(le.seq);
+	m->ring_key = le64_to_cpu(le.ring_key);
+	m->ring_addr = le64_to_cpu(le.ring_addr);
+	m->bitmap_key = le64_to_cpu(le.bitmap_key);
+	m->bitmap_addr = le64_to_cpu(le.bitmap_addr);
+	m->ring_len = le32_to_cpu(le.ring_len);
+	m->bitmap_len = le32_to_cpu(le.bitmap_len);
+	return msg_fits(m) ? 0 : -EPROTO;
+}
+
+/* ---- generations ---- */
+
+static bool gens_past(const struct kfm_gens *g, u64 gen)
+{
+	unsigned int i;
+
+	for (i = 0; i < KFM_HISTORY; i++) {
+		if (gen && g->history[i] == gen)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * kfm_compare() - what a primary, or a node that is to become it, does with its peer
+ * @mine: generations of this node, whose copy is whole
+ * @peer: generations of the peer
+ * @peer_state: enum kfm_state of the peer's copy
+ *
+ * Bits are enough if the peer was the same as this copy when the bitmap was empty, that is at
+ * @base, or if a resynchronisation from this very generation was interrupted: the bitmap keeps
+ * what is left of it.
+ */
+enum kfm_verdict kfm_compare(const struct kfm_gens *mine, const struct kfm_gens *peer,
+			     u32 peer_state)
+{
+	bool whole = peer_state == KFM_UPTODATE || peer_state == KFM_OUTDATED;
+
+	if (peer_state == KFM_BLANK)
+		return KFM_FULL;
+	if (peer_state == KFM_INCONSISTENT) {
+		if (peer->source == mine->cur || peer->source == mine->base)
+			return KFM_BITS;
+		return gens_past(mine, peer->source) ? KFM_FULL : KFM_SPLIT;
+	}
+	if (whole && peer->cur == mine->cur)
+		return KFM_SAME;
+	if (whole && gens_past(mine, peer->cur))
+		return peer->cur == mine->base ? KFM_BITS : KFM_FULL;
+	return gens_past(peer, mine->cur) ? KFM_STALE : KFM_SPLIT;
+}
+
+/* Begin a generation. @fresh is a random number, not 0. */
+void kfm_gens_raise(struct kfm_gens *gens, u64 fresh)
+{
+	if (gens->cur) {
+		memmove(&gens->history[1], &gens->history[0],
+			sizeof(gens->history) - sizeof(gens->history[0]));
+		gens->history[0] = gens->cur;
+	}
+	gens->cur = fresh;
+}

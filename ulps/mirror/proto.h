@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * proto.h - what kfi_mirror stores and sends: the superblock, the log of a secondary with its
+ * records, and the messages between both nodes.
+ *
+ * All members are little-endian. The decoders are pure functions: they read a copy of the bytes,
+ * trust none of them, and say nothing about a block that they refuse (proto.c).
+ */
+#ifndef KFM_PROTO_H
+#define KFM_PROTO_H
+
+#ifdef __KERNEL__
+#include <linux/build_bug.h>
+#include <linux/types.h>
+#else
+#include "wire-user.h"
+#endif
+
+#define KFM_VERSION		1
+#define KFM_SECTOR		512u
+#define KFM_BLOCK		4096u	/* distance of two copies of one thing */
+#define KFM_WRITE_MAX		65536u	/* bytes of data in a record */
+#define KFM_WINDOW		256u	/* records of a log that are not applied */
+#define KFM_HISTORY		8u	/* generations before the present one that are remembered */
+#define KFM_REGIONS_MAX		(1u << 20)
+#define KFM_REGION_SHIFT_MIN	8u	/* a region has at least 256 sectors, 128 KiB */
+#define KFM_RING_MIN		(1u << 20)
+#define KFM_RING_MAX		(64u << 20)
+
+#define KFM_SUPER_MAGIC		0x315250555346494bULL	/* "KIFSUPR1" */
+#define KFM_LOG_MAGIC		0x31474f4c5346494bULL	/* "KIFSLOG1" */
+#define KFM_REC_MAGIC		0x43455246U		/* "FREC" */
+#define KFM_MSG_MAGIC		0x47534d46U		/* "FMSG" */
+
+/* State of a node's copy of the data */
+enum kfm_state {
+	KFM_BLANK,		/* never synchronised, or given up on purpose */
+	KFM_UPTODATE,		/* whole, as of its generation */
+	KFM_OUTDATED,		/* whole, but the manager said that the peer goes on without it */
+	KFM_INCONSISTENT,	/* partly overwritten by a resynchronisation */
+	KFM_STATES
+};
+
+/* What happens when a peer in sync is lost; the same at both nodes */
+enum kfm_policy { KFM_STOP, KFM_FENCE, KFM_ALONE, KFM_POLICIES };
+
+/* Flags of a superblock */
+#define KFM_SB_PRIMARY		1u	/* the node was primary when this was written */
+#define KFM_SB_ALONE		2u	/* a primary that writes without its peer */
+#define KFM_SB_FLAGS		3u
+
+/**
+ * struct kfm_gens - generations: random numbers, each of which names a past of the data
+ * @cur: present generation; 0 for a blank copy
+ * @base: generation at whose begin the bitmap was empty: both copies were the same then
+ * @source: while a resynchronisation overwrites this copy, the generation of the primary
+ * @history: generations before @cur, the youngest first; 0 for none
+ */
+struct kfm_gens {
+	u64	cur;
+	u64	base;
+	u64	source;
+	u64	history[KFM_HISTORY];
+};
+
+/* As stored and sent */
+struct kfm_le_gens {
+	__le64	cur;
+	__le64	base;
+	__le64	source;
+	__le64	history[KFM_HISTORY];
+} __packed;
+
+/* ---- the metadata device: two copies of the superblock, then the bitmap at KFM_BITMAP_AT ---- */
+
+#define KFM_BITMAP_AT		(2 * KFM_BLOCK)
+
+/*
+ * A superblock. The copy with the higher serial number counts; copies are written in turn, so a
+ * torn write leaves the other one.
+ */
+struct kfm_le_super {
+	__le64	magic;
+	__le32	version;
+	__le32	crc;		/* CRC32C of the sector, with 0 here */
+	__le64	serial;
+	u8	uuid[16];	/* of the pair */
+	struct kfm_le_gens gens;
+	__le64	sectors;
+	__le32	region_shift;	/* sectors of a region, as a power of two */
+	__le32	bitmap_at;	/* byte on the device */
+	__le32	bitmap_bytes;	/* a multiple of KFM_BLOCK */
+	__le32	state;
+	__le32	flags;
+	u8	zero[356];
+} __packed;
+static_assert(sizeof(struct kfm_le_super) == KFM_SECTOR, "kfm_le_super");
+
+struct kfm_super {
+	u64	serial;
+	u8	uuid[16];
+	struct kfm_gens gens;
+	u64	sectors;
+	u32	region_shift;
+	u32	bitmap_bytes;
+	u32	state;
+	u32	flags;
+};
+
+/* ---- the log device: two copies of the head, then the ring at KFM_RING_AT ---- */
+
+#define KFM_RING_AT		(2 * KFM_BLOCK)
+
+/* The head of a log: where a replay begins. Copies as those of the superblock. */
+struct kfm_le_log {
+	__le64	magic;
+	__le32	version;
+	__le32	crc;
+	__le64	serial;
+	u8	uuid[16];
+	__le64	id;		/* of the session that writes the log; in each record of it */
+	__le64	gen;		/* of the primary */
+	__le64	seq;		/* of the first record that is not applied */
+	__le32	at;		/* byte in the ring at which that one is, or it is at 0 */
+	__le32	ring;		/* bytes of the ring */
+	u8	zero[440];
+} __packed;
+static_assert(sizeof(struct kfm_le_log) == KFM_SECTOR, "kfm_le_log");
+
+struct kfm_log_head {
+	u64	serial;
+	u8	uuid[16];
+	u64	id;
+	u64	gen;
+	u64	seq;
+	u32	at;
+	u32	ring;
+};
+
+/*
+ * The head of a record. It is followed by @len bytes of data. A record begins at a sector of the
+ * ring, and does not wrap: one that does not fit behind the last one is at the ring's begin.
+ */
+struct kfm_le_rec {
+	__le32	magic;
+	__le32	crc;		/* CRC32C of head and data, with 0 here */
+	__le64	log;		/* kfm_le_log.id */
+	__le64	gen;
+	__le64	seq;		/* from 1, without a gap */
+	__le64	sector;
+	__le32	len;		/* bytes of data, a multiple of KFM_SECTOR */
+	u8	zero[20];
+} __packed;
+static_assert(sizeof(struct kfm_le_rec) == 64, "kfm_le_rec");
+
+struct kfm_rec {
+	u64	log;
+	u64	gen;
+	u64	seq;
+	u64	sector;
+	u32	len;
+	u32	at;		/* byte in the ring; not stored */
+};
+
+/* ---- messages ---- */
+
+enum kfm_msg_type {
+	KFM_HELLO = 1,		/* primary, or a node that is to become it: who am I */
+	KFM_STATE,		/* the answer: who are you */
+	KFM_REFUSED,		/* the answer: no. @arg is enum kfm_refusal */
+	KFM_ATTACH,		/* primary: both were compared. @arg: 1 if it resynchronises */
+	KFM_GRANT,		/* secondary: the keys. Old log applied, old keys dead */
+	KFM_APPLIED,		/* secondary: records up to @seq may be overwritten */
+	KFM_PING,		/* primary; @arg: 1 while both are in sync */
+	KFM_PONG,		/* secondary; with @seq as KFM_APPLIED */
+	KFM_SYNCED,		/* primary: the copies are the same; take my generations */
+	KFM_SYNCED_OK,		/* secondary: that is durable */
+	KFM_BYE,		/* either: the session ends */
+	KFM_MSG_TYPES
+};
+
+enum kfm_refusal {
+	KFM_R_PRIMARY = 1,	/* the other node is primary, too */
+	KFM_R_FOREIGN,		/* another pair, or no metadata */
+	KFM_R_SIZE,		/* sizes or blocks differ */
+	KFM_R_BUSY,		/* it is to become primary itself */
+	KFM_R_LEG,		/* its leg or log has failed */
+	KFM_R_POLICY,		/* the policies differ */
+	KFM_REFUSALS
+};
+
+#define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
+#define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
+#define KFM_M_FLAGS		3u
+
+/* All types have one layout; a type leaves members that it does not use 0. */
+struct kfm_le_msg {
+	__le32	magic;
+	__le16	version;
+	__le16	type;
+	__le64	session;	/* chosen by the sender of HELLO, repeated by all that follow */
+	u8	uuid[16];
+	struct kfm_le_gens gens;	/* HELLO, STATE, ATTACH, SYNCED */
+	__le64	sectors;	/* HELLO, STATE */
+	__le32	lbs;		/* HELLO: logical block size, bytes */
+	__le32	state;		/* HELLO, STATE: enum kfm_state */
+	__le32	flags;		/* KFM_M_ */
+	__le32	arg;		/* HELLO: enum kfm_policy */
+	__le64	seq;
+	__le64	ring_key;	/* GRANT */
+	__le64	ring_addr;
+	__le64	bitmap_key;	/* GRANT; 0 length if there is nothing to read */
+	__le64	bitmap_addr;
+	__le32	ring_len;
+	__le32	bitmap_len;
+	u8	zero[64];
+} __packed;
+static_assert(sizeof(struct kfm_le_msg) == 256, "kfm_le_msg");
+
+struct kfm_msg {
+	u16	type;
+	u64	session;
+	u8	uuid[16];
+	struct kfm_gens gens;
+	u64	sectors;
+	u32	lbs;
+	u32	state;
+	u32	flags;
+	u32	arg;
+	u64	seq;
+	u64	ring_key;
+	u64	ring_addr;
+	u64	bitmap_key;
+	u64	bitmap_addr;
+	u32	ring_len;
+	u32	bitmap_len;
+};
+
+/* What a primary does with a peer */
+enum kfm_verdict {
+	KFM_SAME,		/* the copies are the same but for bits */
+	KFM_BITS,		/* resynchronise what the bitmaps say */
+	KFM_FULL,		/* resynchronise everything */
+	KFM_STALE,		/* the peer has newer data than this node */
+	KFM_SPLIT,		/* both have data that the other does not have */
+};
+
+void kfm_super_encode(const struct kfm_super *s, struct kfm_le_super *out);
+int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s);
+void kfm_log_encode(const struct kfm_log_head *h, struct kfm_le_log *out);
+int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h);
+void kfm_rec_encode(const struct kfm_rec *r, const void *data, struct kfm_le_rec *out);
+int kfm_rec_decode(const struct kfm_le_rec *in, u64 sectors, struct kfm_rec *r);
+bool kfm_rec_intact(const struct kfm_le_rec *in, const void *data, u32 len);
+int kfm_ring_next(const void *ring, u32 ring_len, u64 sectors, const struct kfm_log_head *h,
+		  struct kfm_rec *r);
+u32 kfm_ring_place(u32 ring_len, u32 at, u32 room, u32 *take);
+void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out);
+int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m);
+enum kfm_verdict kfm_compare(const struct kfm_gens *mine, const struct kfm_gens *peer,
+			     u32 peer_state);
+void kfm_gens_raise(struct kfm_gens *gens, u64 fresh);
+u32 kfm_region_shift(u64 sectors);
+u32 kfm_bitmap_bytes(u64 sectors, u32 shift);
+
+/* Bytes that a record with @len bytes of data takes in the ring */
+static inline u32 kfm_rec_room(u32 len)
+{
+	return (sizeof(struct kfm_le_rec) + len + KFM_SECTOR - 1) / KFM_SECTOR * KFM_SECTOR;
+}
+
+#endif /* KFM_PROTO_H */
