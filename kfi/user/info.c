@@ -265,38 +265,25 @@ char *ku_string(u64 from, size_t max)
 }
 
 /*
- * A plain queue pair takes as many contiguous pieces of memory as a vector has entries, and each
- * page of a process is a piece. So messages of a process are shorter there.
+ * What processes are not offered. Short names stand for ports in a way that this module can't
+ * check. An MSG endpoint over verbs is a queue pair without kfabric's protocol: it has no tags, no
+ * FI_DELIVERY_COMPLETE, and needs an entry of its vectors for each page of a process; who wants one
+ * gets more from the device's own user-space driver.
  */
-static void limit_pieces(struct kfi_info *info)
-{
-	size_t pieces = min(info->tx_attr->iov_limit, info->rx_attr->iov_limit);
-	struct kfi_ep_attr *ep = info->ep_attr;
-
-	if (ep->protocol == KFI_PROTO_RDMA_CM_IB_RC)
-		ep->max_msg_size = min(ep->max_msg_size, (pieces - 1) << PAGE_SHIFT);
-}
-
-/*
- * Short names stand for ports in a way that this module can't check, and processes have no use for
- * them.
- */
-static bool for_processes(const struct kfi_info *info, const struct kfi_info *hints)
+bool ku_info_offered(const struct kfi_info *info)
 {
 	return info->addr_format != KFI_ADDR_CXI &&
-	       (!hints || info->ep_attr->max_msg_size >= hints->ep_attr->max_msg_size);
+	       info->ep_attr->protocol != KFI_PROTO_RDMA_CM_IB_RC;
 }
 
-static int give_infos(struct kfi_user_getinfo *get, struct kfi_info *list,
-		      const struct kfi_info *hints)
+static int give_infos(struct kfi_user_getinfo *get, const struct kfi_info *list)
 {
 	u32 room = get->infos ? get->count : 0, n = 0;
-	struct kfi_info *info;
+	const struct kfi_info *info;
 	int ret;
 
 	for (info = list; info; info = info->next) {
-		limit_pieces(info);
-		if (!for_processes(info, hints))
+		if (!ku_info_offered(info))
 			continue;
 		if (n < room) {
 			ret = ku_info_to_user(info, get->infos + (u64)n * get->info_size,
@@ -336,7 +323,7 @@ int ku_ioc_getinfo(struct ku_ctx *ctx, void *arg)
 	}
 	ret = kfi_getinfo_net(ctx->net, get->version, node, service, get->flags, hints, &list);
 	if (!ret)
-		ret = give_infos(get, list, hints);
+		ret = give_infos(get, list);
 	kfi_freeinfo(list);
 	kfi_freeinfo(hints);
 free_service:

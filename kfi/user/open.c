@@ -45,21 +45,24 @@ static void shorten(size_t *offered, size_t asked)
 
 /*
  * kfi.ko and providers trust an info to be an answer of theirs. So the info of a process is used as
- * hints, and the first answer to them is what is opened, with queues that may be shorter and fewer
- * capabilities.
+ * hints, and the first answer to them that processes are offered is what is opened, with queues
+ * that may be shorter and fewer capabilities.
  */
 static struct kfi_info *ask(struct ku_ctx *ctx, const struct kfi_info *asked)
 {
-	struct kfi_info *list, *info;
+	struct kfi_info *list, *first, *info = NULL;
 	int ret;
 
 	ret = kfi_getinfo_net(ctx->net, 0, NULL, NULL, 0, asked, &list);
 	if (ret)
 		return ERR_PTR(ret);
-	info = kfi_dupinfo(list);
+	for (first = list; first && !ku_info_offered(first); first = first->next)
+		;
+	if (first)
+		info = kfi_dupinfo(first);
 	kfi_freeinfo(list);
 	if (!info)
-		return ERR_PTR(-ENOMEM);
+		return ERR_PTR(first ? -ENOMEM : -ENODATA);
 	ret = ku_limits_addr(ctx, info->addr_format, info->src_addr, info->src_addrlen);
 	if (ret) {
 		kfi_freeinfo(info);
