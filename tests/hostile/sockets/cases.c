@@ -143,6 +143,60 @@ free:
 	return ok;
 }
 
+/* The victim sends two pages to a peer, which reads them. Return false if it can't be. */
+static bool hs_fetch(struct victim *v, struct hs *hs, u8 node, u16 port, struct page *pages,
+		     struct kfw_hdr *ack, void *context)
+{
+	struct kfw_hdr hdr;
+	struct bio_vec vec;
+
+	bvec_set_page(&vec, pages, 2 * PAGE_SIZE, 0);
+	if (kfi_sendbv(v->ep, &vec, NULL, 1, hs_known(v, node, port), context) ||
+	    hs_recv(hs, KFW_MSG, &hdr, HS_WAIT_MS) || !(hdr.flags & KFW_F_ACK) ||
+	    hs_skip(hs, 2 * PAGE_SIZE, HS_WAIT_MS))
+		return check(false, "no message that wants an acknowledgement");
+	*ack = (struct kfw_hdr) { .type = KFW_ACK, .id = hdr.id, .gen = hdr.gen };
+	return true;
+}
+
+/*
+ * A peer acknowledges what was sent to another one, and has read more than that itself. It loses
+ * its connection, and the message waits for the acknowledgement of the other peer.
+ */
+static bool ack_of_another(struct victim *v)
+{
+	const struct hs_call call = { .port = 725 }, thief = { .node = 2, .port = 726 };
+	struct page *pages = alloc_pages(GFP_KERNEL | __GFP_COMP, 1);
+	struct hs *hs, *other;
+	struct kfw_hdr ack;
+	void *done;
+	int i, x;
+	bool ok;
+
+	if (!check(pages, "no memory"))
+		return false;
+	hs = hs_open(v, &call);
+	other = hs_open(v, &thief);
+	ok = check(!IS_ERR(hs) && !IS_ERR(other), "the peers are not admitted");
+	for (i = 0; ok && i < 2; i++)
+		ok = hs_fetch(v, other, 2, thief.port, pages, &ack, &x) &&
+		     check(!hs_send(other, &ack, 0) && !victim_ended(v, HS_WAIT_MS, &done),
+			   "a message does not end with its acknowledgement");
+	ok = ok && hs_fetch(v, hs, 1, call.port, pages, &ack, &x) &&
+	     check(!hs_send(other, &ack, 0) && hs_ended(other, HS_WAIT_MS),
+		   "the connection of the other peer goes on") &&
+	     check(victim_ended(v, HS_NOT_MS, &done) == -EAGAIN,
+		   "the send has ended without its peer") &&
+	     check(!hs_send(hs, &ack, 0) && !victim_ended(v, HS_WAIT_MS, &done) && done == &x,
+		   "the send does not end with the acknowledgement of its peer");
+	if (!IS_ERR(hs))
+		hs_close(hs);
+	if (!IS_ERR(other))
+		hs_reset(other);
+	__free_pages(pages, 1);
+	return ok;
+}
+
 #define EAGER	3840U		/* payload of the messages below: EAGER_UNITS units of credit */
 #define EAGER_UNITS	15U
 #define TAG_HELD	0xcc
@@ -698,6 +752,7 @@ static bool dgram_stop(struct victim *v)
 const struct hostile_case hostile_cases[] = {
 	{ "lost_after_rts", lost_after_rts },
 	{ "early_ack", early_ack },
+	{ "ack_of_another", ack_of_another },
 	{ "reconnects", reconnects },
 	{ "promises", promises },
 	{ "one_address", one_address },
