@@ -13,6 +13,7 @@
 #ifndef _KFI_LINK_H
 #define _KFI_LINK_H
 
+#include <linux/moduleparam.h>
 #include <kfi_conn_set.h>
 #include <kfi_peer.h>
 #include <kfi_prov.h>
@@ -293,14 +294,14 @@ struct kfi_link_ops {
 /**
  * struct kfi_proto_params - parameters that an administrator sets, for all endpoints of a provider
  * @eager_size: longest message that is sent without rendezvous, bytes, 256 to 1 MiB
- * @window: unexpected messages held for each connection and class, units of 256 bytes
- * @window_peer: unexpected messages held for all connections of a peer, units
- * @window_source: unexpected messages held by an endpoint for all peers of one source, units
- * @window_total: unexpected messages held by an endpoint, units
+ * @unexpected: unexpected messages held for each connection and class, units of 256 bytes
+ * @unexpected_peer: unexpected messages held for all connections of a peer, units
+ * @unexpected_source: unexpected messages held by an endpoint for all peers of one source, units
+ * @unexpected_total: unexpected messages held by an endpoint, units
  * @requests: unanswered requests accepted on each connection, 16 to 65535
  * @connect_timeout_ms: time limit for the establishment of a connection
  * @hello_timeout_ms: time limit for the hello and the proof of a caller
- * @timeout_ms: time after which a peer that does not send what is due loses its connection
+ * @peer_timeout_ms: time after which a peer that does not send what is due loses its connection
  * @max_peers: number of peers of an endpoint that may call without having been called
  * @source_peers: connections of an endpoint that come from one source
  * @source_backlog: connections in handshake that come from one source
@@ -312,18 +313,20 @@ struct kfi_link_ops {
  * @peer_grant_mib: MiB of memory in those
  * @need_privilege: a caller without an authorization key must be &kfi_link.privileged
  *
- * kfi_proto_init() fixes the first six. The others are read at each use.
+ * kfi_proto_init() fixes the first six. The others are read at each use. KFI_PROTO_PARAMS() makes
+ * them parameters of the provider's module, so they have the same names, ranges and descriptions
+ * everywhere; kfi_provider(7) explains them.
  */
 struct kfi_proto_params {
 	unsigned int	eager_size;
-	unsigned int	window;
-	unsigned int	window_peer;
-	unsigned int	window_source;
-	unsigned int	window_total;
+	unsigned int	unexpected;
+	unsigned int	unexpected_peer;
+	unsigned int	unexpected_source;
+	unsigned int	unexpected_total;
 	unsigned int	requests;
 	unsigned int	connect_timeout_ms;
 	unsigned int	hello_timeout_ms;
-	unsigned int	timeout_ms;
+	unsigned int	peer_timeout_ms;
 	unsigned int	max_peers;
 	unsigned int	source_peers;
 	unsigned int	source_backlog;
@@ -334,6 +337,97 @@ struct kfi_proto_params {
 	unsigned int	peer_grant_mib;
 	bool		need_privilege;
 };
+
+/* Values of &struct kfi_proto_params for which a provider rarely has a reason to differ */
+#define KFI_PROTO_DEFAULTS		\
+	.unexpected		= 1024,		\
+	.unexpected_peer	= 8192,		\
+	.unexpected_total	= 131072,	\
+	.requests		= 256,		\
+	.connect_timeout_ms	= 10000,	\
+	.hello_timeout_ms	= 3000,		\
+	.peer_timeout_ms	= 10000,	\
+	.max_peers		= 4096,		\
+	.backlog		= 512
+
+/* The same for a link with &kfi_link_ops.expose */
+#define KFI_PROTO_GRANT_DEFAULTS	\
+	.grants			= 32,		\
+	.grant_mib		= 1024,		\
+	.peer_grants		= 64,		\
+	.peer_grant_mib		= 2048
+
+/* Kinds of values. One that is out of range is refused, at load time and later. */
+extern const struct kernel_param_ops kfi_param_eager;		/* 256 to 1 MiB */
+extern const struct kernel_param_ops kfi_param_units;		/* 16 to 2^24 */
+extern const struct kernel_param_ops kfi_param_requests;	/* 16 to 65535 */
+extern const struct kernel_param_ops kfi_param_calls;		/* 1 to 65535 */
+extern const struct kernel_param_ops kfi_param_count;		/* 0 to INT_MAX */
+extern const struct kernel_param_ops kfi_param_ms;		/* 1 to an hour */
+extern const struct kernel_param_ops kfi_param_s;		/* 1 to an hour */
+extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_PORT_MAX */
+
+/**
+ * KFI_PARAM() - a module parameter with a range
+ * @name: name of the parameter
+ * @var: unsigned int
+ * @kind: range, the end of the name of its kernel_param_ops
+ * @perm: permissions in sysfs
+ * @text: description for modinfo
+ */
+#define KFI_PARAM(name, var, kind, perm, text)			\
+	module_param_cb(name, &kfi_param_##kind, &(var), perm);	\
+	__MODULE_PARM_TYPE(name, "uint");			\
+	MODULE_PARM_DESC(name, text)
+
+#define KFI_PROTO_PARAM(proto, name, kind, perm, text)	\
+	KFI_PARAM(name, (proto).params.name, kind, perm, text)
+
+/**
+ * KFI_PROTO_PARAMS() - the parameters of a provider's module that the protocol has
+ * @proto: struct kfi_proto of the provider, a variable
+ *
+ * At file scope. What a source is, see &kfi_link_ops.source, the provider's manual page says.
+ */
+#define KFI_PROTO_PARAMS(proto)								\
+	KFI_PROTO_PARAM(proto, eager_size, eager, 0444,					\
+			"longest message sent without asking, bytes");			\
+	KFI_PROTO_PARAM(proto, unexpected, units, 0444,					\
+			"unexpected messages held for each connection and class, 256 bytes");	\
+	KFI_PROTO_PARAM(proto, unexpected_peer, units, 0444,				\
+			"the same for all connections of a peer");			\
+	KFI_PROTO_PARAM(proto, unexpected_source, units, 0444,				\
+			"the same for all peers of one source, per endpoint");		\
+	KFI_PROTO_PARAM(proto, unexpected_total, units, 0444,				\
+			"the same for an endpoint; each peer gets 32 units beyond");	\
+	KFI_PROTO_PARAM(proto, requests, requests, 0444,				\
+			"unanswered RMA, atomics and flushes accepted from each peer");	\
+	KFI_PROTO_PARAM(proto, connect_timeout_ms, ms, 0644,				\
+			"time for a connection to be established, milliseconds");	\
+	KFI_PROTO_PARAM(proto, hello_timeout_ms, ms, 0644,				\
+			"time for a caller to say, and to prove, who it is, milliseconds");	\
+	KFI_PROTO_PARAM(proto, peer_timeout_ms, ms, 0644,				\
+			"time for what is due before a peer is dead, milliseconds");	\
+	KFI_PROTO_PARAM(proto, max_peers, count, 0644,					\
+			"peers per endpoint that may connect by themselves");		\
+	KFI_PROTO_PARAM(proto, source_peers, count, 0644,				\
+			"connections per endpoint that come from one source");		\
+	KFI_PROTO_PARAM(proto, source_backlog, calls, 0644,				\
+			"connections in handshake from one source, per endpoint");	\
+	KFI_PROTO_PARAM(proto, backlog, calls, 0644,					\
+			"connections in handshake per listening endpoint")
+
+/**
+ * KFI_PROTO_GRANT_PARAMS() - the same, for a link with &kfi_link_ops.expose
+ * @proto: struct kfi_proto of the provider, a variable
+ */
+#define KFI_PROTO_GRANT_PARAMS(proto)							\
+	KFI_PROTO_PARAM(proto, grants, count, 0644,					\
+			"regions that a peer writes to without asking, per connection, to 64");	\
+	KFI_PROTO_PARAM(proto, grant_mib, count, 0644, "memory in these regions, MiB");	\
+	KFI_PROTO_PARAM(proto, peer_grants, count, 0644,				\
+			"such regions of all connections of a peer of an RDM endpoint");	\
+	KFI_PROTO_PARAM(proto, peer_grant_mib, count, 0644, "memory in those regions, MiB")
 
 /**
  * struct kfi_proto - the message protocol over one kind of link
@@ -363,8 +457,9 @@ struct kfi_proto {
  * kfi_proto_init() - prepare the protocol for a provider
  * @proto: the provider's protocol object
  *
- * The provider's module init calls this before kfi_provider_register(). Parameters that would
- * stop every connection are corrected, with a message in the kernel log.
+ * The provider's module init calls this before kfi_provider_register(). A window in which the
+ * longest message has no room is enlarged, with a message in the kernel log, and so are bounds that
+ * are smaller than a few windows.
  * Context: process. Return: 0, -ENOMEM.
  */
 int kfi_proto_init(struct kfi_proto *proto);

@@ -54,11 +54,11 @@ static u32 kfp_account_limit(const struct kfp_accounts *accounts, int level)
 
 	switch (level) {
 	case KFP_HELD_PEER:
-		return READ_ONCE(params->window_peer);
+		return READ_ONCE(params->unexpected_peer);
 	case KFP_HELD_SOURCE:
-		return READ_ONCE(params->window_source);
+		return READ_ONCE(params->unexpected_source);
 	default:
-		return READ_ONCE(params->window_total);
+		return READ_ONCE(params->unexpected_total);
 	}
 }
 
@@ -230,7 +230,7 @@ static bool kfp_account_reclaim(struct kfp_accounts *accounts, struct kfp_accoun
 				int level)
 {
 	u32 limit = kfp_account_limit(accounts, level);
-	u32 windows = 2 * accounts->proto->params.window;
+	u32 windows = 2 * accounts->proto->params.unexpected;
 	struct kfp_conn *conn = NULL;
 
 	spin_lock_bh(&accounts->lock);
@@ -288,7 +288,7 @@ int kfp_account_join(struct kfp_conn *conn)
 	const struct kfi_proto_params *params = kfp_params(conn);
 	struct kfp_account *peer, *source, *account;
 	u8 from[KFI_ADDR_MAX] __aligned(8);
-	u32 window = params->window;
+	u32 window = params->unexpected;
 	int level, ret = 0;
 
 	if (!spare[0] || !spare[1]) {

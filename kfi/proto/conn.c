@@ -159,7 +159,7 @@ struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
 	conn->ops = proto->ops;
 	conn->link.proto = proto;
 	conn->link.ep = pe;
-	conn->window = params->window;
+	conn->window = params->unexpected;
 	conn->eager = params->eager_size;
 	conn->deadline = jiffies + msecs_to_jiffies(READ_ONCE(params->connect_timeout_ms));
 	if (kfp_auth_new(conn)) {
@@ -287,7 +287,7 @@ EXPORT_SYMBOL_GPL(kfi_link_ping);
 
 static unsigned long kfp_watch_interval(const struct kfp_conn *conn)
 {
-	return msecs_to_jiffies(clamp(READ_ONCE(kfp_params(conn)->timeout_ms) / 2, 100U, 5000U));
+	return msecs_to_jiffies(clamp(READ_ONCE(kfp_params(conn)->peer_timeout_ms) / 2, 100U, 5000U));
 }
 
 /* The handshake is complete; bytes may have arrived already. Called in the hello work. */
@@ -317,13 +317,13 @@ void kfp_conn_start(struct kfp_conn *conn)
 /*
  * End the connection of a peer that is alive but late. The link reports peers that are dead. A live
  * peer could keep the receives that it was granted for ever, because they can't be canceled any
- * more. The peer has timeout_ms for the next bytes of a frame, and for the payload of each grant,
+ * more. The peer has peer_timeout_ms for the next bytes of a frame, and for the payload of each grant,
  * and a payload has to arrive at a least rate, see kfp_rx_late().
  */
 static void kfp_conn_watch(struct work_struct *work)
 {
 	struct kfp_conn *conn = container_of(to_delayed_work(work), struct kfp_conn, watch_work);
-	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->timeout_ms));
+	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
 	bool late, ended;
 
 	if (test_bit(KFP_FAILED, &conn->flags))

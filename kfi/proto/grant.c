@@ -38,7 +38,7 @@
  * @awaited: the core has recalled the lease, so somebody may wait. Written in any context
  * @recalled: the RECALL is due or sent
  * @sent: the RECALL is sent
- * @timed: @awaited was seen: the peer is late timeout_ms after @since
+ * @timed: @awaited was seen: the peer is late peer_timeout_ms after @since
  * @slot: index in &kfp_grants.given
  * @id: id
  * @key: key of the region
@@ -390,7 +390,7 @@ int kfp_rx_recalled(struct kfp_conn *conn)
 
 static unsigned long kfp_patience(const struct kfp_conn *conn)
 {
-	return msecs_to_jiffies(READ_ONCE(kfp_params(conn)->timeout_ms));
+	return msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
 }
 
 /*
@@ -462,7 +462,7 @@ bool kfp_recalls_late(struct kfp_conn *conn)
 
 /*
  * This side did not read for @pause jiffies, and the answer may have been there. The owner of the
- * region does not wait for ever: such pauses count up to timeout_ms after the first recall.
+ * region does not wait for ever: such pauses count up to peer_timeout_ms after the first recall.
  */
 void kfp_recalls_pause(struct kfp_conn *conn, unsigned long pause)
 {

@@ -391,7 +391,7 @@ static void kfp_hello_go_on(struct kfp_conn *conn)
  */
 void kfp_bye_left(struct kfp_conn *conn)
 {
-	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->timeout_ms));
+	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
 
 	if (test_and_set_bit(KFP_BYE_LEFT, &conn->flags))
 		return;

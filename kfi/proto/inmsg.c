@@ -282,7 +282,7 @@ void kfp_inmsg_granted(struct kfp_inmsg *in)
 		before += in->rx.len;	/* its bytes do not advance kfp_rx.bytes */
 	spin_lock_bh(&conn->lock);
 	in->since = jiffies + div_u64(before * HZ, KFP_RATE_MIN);
-	in->limit = in->since + msecs_to_jiffies(READ_ONCE(kfp_params(conn)->timeout_ms)) +
+	in->limit = in->since + msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms)) +
 		    div_u64(KFW_PAYLOAD_MAX * HZ, KFP_RATE_MIN);
 	spin_unlock_bh(&conn->lock);
 }
@@ -320,7 +320,7 @@ unsigned long kfp_paced(unsigned long since, unsigned long earned)
 /* Has the peer left a grant unused for too long? @earned: jiffies that it has earned by sending. */
 bool kfp_grants_late(struct kfp_conn *conn, unsigned long earned)
 {
-	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->timeout_ms));
+	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
 	struct kfp_inmsg *in;
 	bool late = false;
 	int slot;

@@ -19,8 +19,10 @@
  *   account.c		bounds of the memory that peers make an endpoint hold
  */
 #include <linux/export.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
+#include <kfi_inaddr.h>
 #include "proto.h"
 
 struct workqueue_struct *kfp_wq;
@@ -66,27 +68,41 @@ void kfp_exit(void)
 
 /* ---- a provider ---- */
 
+#define KFP_PARAM(kind, low, high)							\
+	static int kfp_set_##kind(const char *value, const struct kernel_param *param)	\
+	{										\
+		return param_set_uint_minmax(value, param, low, high);			\
+	}										\
+	const struct kernel_param_ops kfi_param_##kind = {				\
+		.set = kfp_set_##kind, .get = param_get_uint,				\
+	};										\
+	EXPORT_SYMBOL_GPL(kfi_param_##kind)
+
+KFP_PARAM(eager, 256, 1 << 20);
+KFP_PARAM(units, 16, 1 << 24);
+KFP_PARAM(requests, 16, 65535);
+KFP_PARAM(calls, 1, 65535);
+KFP_PARAM(count, 0, INT_MAX);
+KFP_PARAM(ms, 1, 3600 * MSEC_PER_SEC);
+KFP_PARAM(s, 1, 3600);
+KFP_PARAM(short_port, 1, KFI_SHORT_PORT_MAX);
+
 static void kfp_check_params(struct kfi_proto *proto)
 {
 	struct kfi_proto_params *p = &proto->params;
-	unsigned int eager = clamp(p->eager_size, 256U, 1U << 20);
 	/*
 	 * Credit is returned when half the window is free, so the longest message has to fit into
 	 * the other half.
 	 */
-	unsigned int window = clamp(p->window, 2 * kfw_cost(eager), 1U << 24);
-	unsigned int requests = clamp(p->requests, 16U, 65535U);
+	unsigned int window = max(p->unexpected, 2 * kfw_cost(p->eager_size));
 
-	if (eager != p->eager_size || window != p->window || requests != p->requests)
-		pr_warn("kfi_%s: using eager_size=%u window=%u requests=%u\n",
-			proto->name, eager, window, requests);
-	p->eager_size = eager;
-	p->window = window;
-	p->requests = requests;
+	if (window != p->unexpected)
+		pr_warn("kfi_%s: using unexpected=%u\n", proto->name, window);
+	p->unexpected = window;
 	/* The first connection gets full windows, see kfp_account_share. */
-	p->window_peer = max(p->window_peer, 4 * window);
-	p->window_source = max(p->window_source, 8 * window);
-	p->window_total = max(p->window_total, 16 * window);
+	p->unexpected_peer = max(p->unexpected_peer, 4 * window);
+	p->unexpected_source = max(p->unexpected_source, 8 * window);
+	p->unexpected_total = max(p->unexpected_total, 16 * window);
 }
 
 int kfi_proto_init(struct kfi_proto *proto)

@@ -267,7 +267,7 @@ enum kfp_inmsg_state {
  * @cls: credit class
  * @cost: units of credit to return
  * @since: KFP_IN_GRANTED and the CTS is sent: jiffies. The first byte of the payload is late
- *	timeout_ms after it. Other bytes of the peer advance it, see kfp_paced()
+ *	peer_timeout_ms after it. Other bytes of the peer advance it, see kfp_paced()
  * @limit: jiffies at which the payload is late in any case
  * @id: number of the peer's operation
  * @gen: generation of the peer's operation

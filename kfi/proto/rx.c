@@ -365,7 +365,7 @@ void kfp_rx_space(struct kfi_cq_waiter *w)
 bool kfp_rx_late(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
-	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->timeout_ms));
+	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
 	unsigned long earned = min_t(u64, div_u64((rx->bytes - rx->watched) * HZ, KFP_RATE_MIN),
 				     LONG_MAX);
 	bool payload = rx->at == KFP_RX_PAYLOAD || rx->at == KFP_RX_SKIP;

@@ -25,87 +25,23 @@ struct kfi_proto nt_proto = {
 	.ops		= &nt_link_ops,
 	.addr_str	= nt_addr_str,
 	.params = {
+		KFI_PROTO_DEFAULTS,
+		KFI_PROTO_GRANT_DEFAULTS,
 		/* a page, and a header of a consumer in front of it */
 		.eager_size		= 4352,
-		.window			= 1024,
-		.window_peer		= 8192,
-		.window_source		= 131072,
-		.window_total		= 131072,
-		.requests		= 256,
-		.connect_timeout_ms	= 10000,
-		.hello_timeout_ms	= 3000,
-		.timeout_ms		= 10000,
-		.max_peers		= 4096,
+		.unexpected_source	= 131072,
 		.source_peers		= 4096,	/* all peers have one source */
 		.source_backlog		= 512,
-		.backlog		= 512,
-		.grants			= 32,
-		.grant_mib		= 1024,
-		.peer_grants		= 64,
-		.peer_grant_mib		= 2048,
 	},
 };
 
-module_param_named(eager_size, nt_proto.params.eager_size, uint, 0444);
-MODULE_PARM_DESC(eager_size,
-		 "longest message sent without asking, bytes, 256 to 1048576 (default 4352)");
-
-module_param_named(unexpected, nt_proto.params.window, uint, 0444);
-MODULE_PARM_DESC(unexpected,
-		 "unexpected messages held for each peer and class, units of 256 bytes (default 1024)");
-
-module_param_named(unexpected_peer, nt_proto.params.window_peer, uint, 0444);
-MODULE_PARM_DESC(unexpected_peer,
-		 "unexpected messages held for a peer over all its connections, units (default 8192)");
-
-module_param_named(unexpected_source, nt_proto.params.window_source, uint, 0444);
-MODULE_PARM_DESC(unexpected_source,
-		 "unexpected messages held for all peers of one end, per endpoint, units (default 131072)");
-
-module_param_named(unexpected_total, nt_proto.params.window_total, uint, 0444);
-MODULE_PARM_DESC(unexpected_total,
-		 "unexpected messages held by an endpoint, units; each peer gets 32 beyond (default 131072)");
-
-module_param_named(requests, nt_proto.params.requests, uint, 0444);
-MODULE_PARM_DESC(requests,
-		 "unanswered RMA, atomic operations and flushes accepted from each peer, 16 to 65535 (default 256)");
-
-module_param_named(connect_timeout_ms, nt_proto.params.connect_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(connect_timeout_ms,
-		 "time for a connection to be established, milliseconds (default 10000)");
-
-module_param_named(hello_timeout_ms, nt_proto.params.hello_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(hello_timeout_ms,
-		 "time for a caller to say, and to prove, who it is, milliseconds (default 3000)");
-
-module_param_named(late_ms, nt_proto.params.timeout_ms, uint, 0644);
-MODULE_PARM_DESC(late_ms,
-		 "time after which a peer that does not send what is due loses its connection, milliseconds (default 10000)");
-
-module_param_named(max_peers, nt_proto.params.max_peers, uint, 0644);
-MODULE_PARM_DESC(max_peers, "peers per endpoint that may connect by themselves (default 4096)");
-
-module_param_named(backlog, nt_proto.params.backlog, uint, 0644);
-MODULE_PARM_DESC(backlog, "connections in handshake per listening endpoint (default 512)");
-
-module_param_named(grants, nt_proto.params.grants, uint, 0644);
-MODULE_PARM_DESC(grants,
-		 "regions that a peer writes to without asking, for each connection, 0 to 64 (default 32)");
-
-module_param_named(grant_mib, nt_proto.params.grant_mib, uint, 0644);
-MODULE_PARM_DESC(grant_mib, "memory in these regions, MiB (default 1024)");
-
-module_param_named(peer_grants, nt_proto.params.peer_grants, uint, 0644);
-MODULE_PARM_DESC(peer_grants,
-		 "regions that a peer of an RDM endpoint writes to without asking (default 64)");
-
-module_param_named(peer_grant_mib, nt_proto.params.peer_grant_mib, uint, 0644);
-MODULE_PARM_DESC(peer_grant_mib, "memory in those regions, MiB (default 2048)");
+KFI_PROTO_PARAMS(nt_proto);
+KFI_PROTO_GRANT_PARAMS(nt_proto);
 
 unsigned int nt_stream_kib = 128;
 module_param_named(stream_kib, nt_stream_kib, uint, 0444);
 MODULE_PARM_DESC(stream_kib,
-		 "bytes that a peer may send before they are read, for each connection, KiB, 4 to 8192, a power of two (default 128)");
+		 "bytes that a peer may send ahead on a connection, KiB, a power of two (default 128)");
 
 struct workqueue_struct *nt_cm_wq;
 struct workqueue_struct *nt_loopback_wq;

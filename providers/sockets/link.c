@@ -45,7 +45,7 @@ void ks_tune(struct socket *sock, u32 tclass)
 	tcp_sock_set_keepidle(sk, ks_keepidle_s);
 	tcp_sock_set_keepintvl(sk, ks_keepintvl_s);
 	tcp_sock_set_keepcnt(sk, ks_keepcnt);
-	tcp_sock_set_user_timeout(sk, ks_proto.params.timeout_ms);
+	tcp_sock_set_user_timeout(sk, ks_proto.params.peer_timeout_ms);
 	if (tclass & KFI_TC_DSCP)
 		ip_sock_set_tos(sk, kfi_tc_dscp_get(tclass) << 2);
 	/* Allocations for this socket may run in softirq, or under memory reclaim. */
@@ -250,7 +250,7 @@ static void ks_probe_work(struct work_struct *work)
 /*
  * Return the time in which a live peer acknowledges something. When TCP has backed off, or the
  * peer's window is closed, TCP may send nothing for longer than KS_PROBE_MS although the peer is
- * alive; after timeout_ms TCP itself ends the connection. A machine that has restarted answers the
+ * alive; after peer_timeout_ms TCP itself ends the connection. A machine that has restarted answers the
  * next packet with a reset in any case. The values are read without the socket lock: a change makes
  * the wait longer or shorter, no more.
  */
@@ -260,7 +260,7 @@ static unsigned long ks_probe_patience(const struct sock *sk)
 	bool waits = READ_ONCE(icsk->icsk_backoff) || READ_ONCE(icsk->icsk_retransmits) ||
 		     READ_ONCE(icsk->icsk_probes_out) || !READ_ONCE(tcp_sk(sk)->snd_wnd);
 
-	return msecs_to_jiffies(waits ? max(KS_PROBE_MS, READ_ONCE(ks_proto.params.timeout_ms)) :
+	return msecs_to_jiffies(waits ? max(KS_PROBE_MS, READ_ONCE(ks_proto.params.peer_timeout_ms)) :
 					KS_PROBE_MS);
 }
 

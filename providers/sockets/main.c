@@ -20,91 +20,35 @@ struct kfi_proto ks_proto = {
 	.ops		= &ks_link_ops,
 	.addr_str	= kfi_inaddr_str,
 	.params = {
+		KFI_PROTO_DEFAULTS,
 		.eager_size		= 16 * 1024,
-		.window			= 1024,
-		.window_peer		= 8192,
-		.window_source		= 32768,
-		.window_total		= 131072,
-		.requests		= 256,
-		.connect_timeout_ms	= 10000,
-		.hello_timeout_ms	= 3000,
-		.timeout_ms		= 10000,
-		.max_peers		= 4096,
+		.unexpected_source	= 32768,
 		.source_peers		= 1024,
 		.source_backlog		= 128,
-		.backlog		= 512,
 		.need_privilege		= true,
 	},
 };
 
-module_param_named(eager_size, ks_proto.params.eager_size, uint, 0444);
-MODULE_PARM_DESC(eager_size,
-		 "longest message sent without asking, bytes, 256 to 1048576 (default 16384)");
-
-module_param_named(window, ks_proto.params.window, uint, 0444);
-MODULE_PARM_DESC(window,
-		 "unexpected messages held for each peer and class, units of 256 bytes (default 1024)");
-
-module_param_named(window_peer, ks_proto.params.window_peer, uint, 0444);
-MODULE_PARM_DESC(window_peer,
-		 "unexpected messages held for a peer over all its connections, units (default 8192)");
-
-module_param_named(window_source, ks_proto.params.window_source, uint, 0444);
-MODULE_PARM_DESC(window_source,
-		 "unexpected messages held for all peers of one source, per endpoint, units (default 32768)");
-
-module_param_named(window_total, ks_proto.params.window_total, uint, 0444);
-MODULE_PARM_DESC(window_total,
-		 "unexpected messages held by an endpoint, units; each peer gets 32 beyond (default 131072)");
-
-module_param_named(requests, ks_proto.params.requests, uint, 0444);
-MODULE_PARM_DESC(requests,
-		 "unanswered RMA, atomic operations and flushes accepted from each peer, 16 to 65535 (default 256)");
-
-module_param_named(connect_timeout_ms, ks_proto.params.connect_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(connect_timeout_ms,
-		 "time for a connection to be established, milliseconds (default 10000)");
+KFI_PROTO_PARAMS(ks_proto);
 
 unsigned int ks_keepidle_s = 5;
-module_param_named(keepidle_s, ks_keepidle_s, uint, 0644);
-MODULE_PARM_DESC(keepidle_s, "silence before an idle peer is probed, seconds (default 5)");
+KFI_PARAM(keepidle_s, ks_keepidle_s, s, 0644,
+	  "silence before an idle peer is probed, seconds (default 5)");
 
 unsigned int ks_keepintvl_s = 2;
-module_param_named(keepintvl_s, ks_keepintvl_s, uint, 0644);
-MODULE_PARM_DESC(keepintvl_s, "time between probes, seconds (default 2)");
+KFI_PARAM(keepintvl_s, ks_keepintvl_s, s, 0644, "time between probes, seconds (default 2)");
 
 unsigned int ks_keepcnt = 3;
 module_param_named(keepcnt, ks_keepcnt, uint, 0644);
 MODULE_PARM_DESC(keepcnt, "unanswered probes before a peer is dead (default 3)");
 
-module_param_named(user_timeout_ms, ks_proto.params.timeout_ms, uint, 0644);
-MODULE_PARM_DESC(user_timeout_ms,
-		 "unacknowledged data before a peer is dead, milliseconds (default 10000)");
-
-module_param_named(max_peers, ks_proto.params.max_peers, uint, 0644);
-MODULE_PARM_DESC(max_peers, "peers per endpoint that may connect by themselves (default 4096)");
-
-module_param_named(hello_timeout_ms, ks_proto.params.hello_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(hello_timeout_ms,
-		 "time for a caller to say, and to prove, who it is, milliseconds (default 3000)");
-
-module_param_named(source_peers, ks_proto.params.source_peers, uint, 0644);
-MODULE_PARM_DESC(source_peers,
-		 "connections per endpoint that come from one source, an IPv4 address or IPv6 /64 (default 1024)");
-
-module_param_named(source_backlog, ks_proto.params.source_backlog, uint, 0644);
-MODULE_PARM_DESC(source_backlog, "... in handshake (default 128)");
-
-module_param_named(backlog, ks_proto.params.backlog, uint, 0644);
-MODULE_PARM_DESC(backlog, "connections in handshake per listening endpoint (default 512)");
-
 module_param_named(reserved_ports, ks_proto.params.need_privilege, bool, 0644);
 MODULE_PARM_DESC(reserved_ports,
-		 "RDM without authorization key: call from ports 512 to 1023, and believe callers only from ports below 1024 (default yes)");
+		 "RDM without key: call from ports 512 to 1023, believe callers below 1024 (default yes)");
 
-ushort ks_short_port = 12345;
-module_param_named(short_port, ks_short_port, ushort, 0444);
-MODULE_PARM_DESC(short_port, "port of pid 0 in short names, which kfilnd has (default 12345)");
+unsigned int ks_short_port = 12345;
+KFI_PARAM(short_port, ks_short_port, short_port, 0444,
+	  "port of pid 0 in short names, which kfilnd has (default 12345)");
 
 bool ks_splice = true;
 module_param_named(splice, ks_splice, bool, 0644);
@@ -174,10 +118,6 @@ static int __init ks_init(void)
 {
 	int ret;
 
-	if (ks_short_port > KFI_SHORT_PORT_MAX) {
-		ks_short_port = KFI_SHORT_PORT_MAX;
-		pr_warn("kfi_sockets: using short_port=%u\n", ks_short_port);
-	}
 	ret = kfi_proto_init(&ks_proto);
 	if (ret)
 		return ret;

@@ -27,7 +27,7 @@
 extern unsigned int ks_keepidle_s;
 extern unsigned int ks_keepintvl_s;
 extern unsigned int ks_keepcnt;
-extern ushort ks_short_port;
+extern unsigned int ks_short_port;
 extern bool ks_splice;
 
 extern struct kfi_proto ks_proto;

@@ -20,102 +20,35 @@
 #include <linux/module.h>
 #include "verbs.h"
 
-/* A value that makes no sense is refused, when the module is loaded and later. */
-#define KV_PARAM(name, var, low, high, perm)						\
-	static int kv_set_##name(const char *val, const struct kernel_param *kp)	\
-	{										\
-		return param_set_uint_minmax(val, kp, low, high);			\
-	}										\
-	static const struct kernel_param_ops kv_ops_##name = {				\
-		.set = kv_set_##name, .get = param_get_uint,				\
-	};										\
-	module_param_cb(name, &kv_ops_##name, &(var), perm);				\
-	__MODULE_PARM_TYPE(name, "uint")
-
-#define KV_MS_MAX	3600000		/* an hour */
-
 struct kfi_proto kv_proto = {
 	.name		= "verbs",
 	.ops		= &kv_link_ops,
 	.addr_str	= kfi_inaddr_str,
 	.params = {
+		KFI_PROTO_DEFAULTS,
+		KFI_PROTO_GRANT_DEFAULTS,
 		/* a page, and a header of a consumer in front of it */
 		.eager_size		= 4352,
-		.window			= 1024,
-		.window_peer		= 8192,
-		.window_source		= 32768,
-		.window_total		= 131072,
-		.requests		= 256,
-		.connect_timeout_ms	= 10000,
-		.hello_timeout_ms	= 3000,
-		.timeout_ms		= 10000,
-		.max_peers		= 4096,
+		.unexpected_source	= 32768,
 		.source_peers		= 4096,
 		.source_backlog		= 128,
-		.backlog		= 512,
 	},
 };
 
-KV_PARAM(eager_size, kv_proto.params.eager_size, 256, 1048576, 0444);
-MODULE_PARM_DESC(eager_size,
-		 "longest message sent without asking, bytes, 256 to 1048576 (default 4352)");
-
-KV_PARAM(unexpected, kv_proto.params.window, 16, 1048576, 0444);
-MODULE_PARM_DESC(unexpected,
-		 "unexpected messages held for each peer and class, units of 256 bytes (default 1024)");
-
-KV_PARAM(unexpected_peer, kv_proto.params.window_peer, 32, INT_MAX, 0444);
-MODULE_PARM_DESC(unexpected_peer,
-		 "unexpected messages held for a peer over all its connections, units (default 8192)");
-
-KV_PARAM(unexpected_source, kv_proto.params.window_source, 32, INT_MAX, 0444);
-MODULE_PARM_DESC(unexpected_source,
-		 "unexpected messages held for all peers of one address, per endpoint, units (default 32768)");
-
-KV_PARAM(unexpected_total, kv_proto.params.window_total, 32, INT_MAX, 0444);
-MODULE_PARM_DESC(unexpected_total,
-		 "unexpected messages held by an endpoint, units; each peer gets 32 beyond (default 131072)");
-
-KV_PARAM(requests, kv_proto.params.requests, 16, 65535, 0444);
-MODULE_PARM_DESC(requests,
-		 "unanswered RMA, atomic operations and flushes accepted from each peer, 16 to 65535 (default 256)");
-
-KV_PARAM(connect_timeout_ms, kv_proto.params.connect_timeout_ms, 1, KV_MS_MAX, 0644);
-MODULE_PARM_DESC(connect_timeout_ms,
-		 "time for a connection to be established, milliseconds (default 10000)");
-
-KV_PARAM(hello_timeout_ms, kv_proto.params.hello_timeout_ms, 1, KV_MS_MAX, 0644);
-MODULE_PARM_DESC(hello_timeout_ms,
-		 "time for a caller to say, and to prove, who it is, milliseconds (default 3000)");
-
-KV_PARAM(timeout_ms, kv_proto.params.timeout_ms, 1, KV_MS_MAX, 0644);
-MODULE_PARM_DESC(timeout_ms,
-		 "time for a sign of life, or for what is due, before a peer is dead, milliseconds (default 10000)");
-
-KV_PARAM(backlog, kv_proto.params.backlog, 1, USHRT_MAX, 0644);
-MODULE_PARM_DESC(backlog, "connections in handshake per listening endpoint (default 512)");
-
-KV_PARAM(source_backlog, kv_proto.params.source_backlog, 1, USHRT_MAX, 0644);
-MODULE_PARM_DESC(source_backlog,
-		 "connections in handshake per listening endpoint from one address (default 128)");
-
-KV_PARAM(max_peers, kv_proto.params.max_peers, 0, INT_MAX, 0644);
-MODULE_PARM_DESC(max_peers, "peers per endpoint that may connect by themselves (default 4096)");
+KFI_PROTO_PARAMS(kv_proto);
+KFI_PROTO_GRANT_PARAMS(kv_proto);
 
 unsigned int kv_keepalive_s = 5;
-KV_PARAM(keepalive_s, kv_keepalive_s, 1, KV_MS_MAX / 1000, 0644);
-MODULE_PARM_DESC(keepalive_s,
-		 "silence before a peer is asked for a sign of life, seconds (default 5)");
+KFI_PARAM(keepalive_s, kv_keepalive_s, s, 0644,
+	  "silence before a peer is asked for a sign of life, seconds (default 5)");
 
 unsigned int kv_drain_ms = 60000;
-KV_PARAM(drain_ms, kv_drain_ms, 100, KV_MS_MAX, 0644);
-MODULE_PARM_DESC(drain_ms,
-		 "time for a device to give back what a connection gave it, milliseconds (default 60000)");
+KFI_PARAM(drain_ms, kv_drain_ms, ms, 0644,
+	  "time for a device to give back what a queue pair was given, milliseconds (default 60000)");
 
 unsigned int kv_short_port = 12345;
-KV_PARAM(short_port, kv_short_port, 1, KFI_SHORT_PORT_MAX, 0444);
-MODULE_PARM_DESC(short_port,
-		 "port of pid 0 in short names, which kfilnd has, 1 to 61440 (default 12345)");
+KFI_PARAM(short_port, kv_short_port, short_port, 0444,
+	  "port of pid 0 in short names, which kfilnd has (default 12345)");
 
 struct workqueue_struct *kv_cm_wq;
 struct workqueue_struct *kv_region_wq;

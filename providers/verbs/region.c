@@ -414,7 +414,7 @@ bool kv_mr_known(struct kfi_mr *mr)
 
 /*
  * Wait until no registration is in a send queue. A peer that posts no receive holds up what is
- * behind a message to it. After timeout_ms its connection ends: the owner of a region does not wait
+ * behind a message to it. After peer_timeout_ms its connection ends: the owner of a region does not wait
  * for a peer without limit.
  */
 static void kv_region_wait(struct kv_region *region)
@@ -423,7 +423,7 @@ static void kv_region_wait(struct kv_region *region)
 	struct kv_conn *conn;
 
 	while (!wait_event_timeout(region->idle, !READ_ONCE(region->busy),
-				   msecs_to_jiffies(READ_ONCE(kv_proto.params.timeout_ms)))) {
+				   msecs_to_jiffies(READ_ONCE(kv_proto.params.peer_timeout_ms)))) {
 		rcu_read_lock();
 		conn = mr->ep && mr->ep->type == KFI_EP_MSG ? kv_region_conn(mr) : NULL;
 		if (conn)

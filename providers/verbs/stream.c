@@ -462,7 +462,7 @@ void kv_stream_grow(struct kv_stream *s)
 
 static unsigned long kv_tick_interval(void)
 {
-	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kv_proto.params.timeout_ms));
+	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kv_proto.params.peer_timeout_ms));
 
 	return clamp(min_t(unsigned long, kv_keepalive_s * HZ, timeout) / 2,
 		     msecs_to_jiffies(100), 60UL * HZ);
@@ -486,7 +486,7 @@ bool kv_probing(const struct kv_stream *s)
 static void kv_tick(struct kv_stream *s)
 {
 	unsigned long now = jiffies, keepalive = kv_keepalive_s * HZ;
-	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kv_proto.params.timeout_ms));
+	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kv_proto.params.peer_timeout_ms));
 	bool asked = kv_probing(s) || s->nudge;
 	bool waits = (s32)(s->qp.due - s->qp.told) > 0;
 

@@ -26,10 +26,10 @@ static struct kfi_proto held_proto = {
 	.ops = &held_ops,
 	.params = {
 		.eager_size	= 16384,
-		.window		= 1024,
-		.window_peer	= 8192,
-		.window_source	= 32768,
-		.window_total	= 131072,
+		.unexpected		= 1024,
+		.unexpected_peer	= 8192,
+		.unexpected_source	= 32768,
+		.unexpected_total	= 131072,
 		.source_peers	= 4,
 	},
 };
@@ -177,7 +177,7 @@ static void held_peer_full(struct kunit *test)
 	union kfi_inaddr name = held_name(0, 1, 700);
 	struct held_conn *c;
 
-	KUNIT_EXPECT_LE(test, held_fill(test, name), held_proto.params.window_peer + 64);
+	KUNIT_EXPECT_LE(test, held_fill(test, name), held_proto.params.unexpected_peer + 64);
 	held_join(test, name, false, -ENOBUFS);
 	c = held_join(test, name, true, 0);
 	KUNIT_EXPECT_EQ(test, KFP_HELD_MIN, c->conn.window);
@@ -195,7 +195,7 @@ static void held_all_full(struct kunit *test)
 	u32 host, left;
 
 	for (host = 1; host < 100; host++) {
-		if (w->pe.accounts->all.left + 2 * KFP_HELD_MIN > held_proto.params.window_total)
+		if (w->pe.accounts->all.left + 2 * KFP_HELD_MIN > held_proto.params.unexpected_total)
 			break;
 		held_fill(test, held_name(0, host, 700));
 	}

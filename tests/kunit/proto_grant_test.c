@@ -359,14 +359,14 @@ static void link_ends(struct kunit *test)
 }
 
 /*
- * A peer that does not answer loses its connection after timeout_ms, and the region ends. In places
+ * A peer that does not answer loses its connection after peer_timeout_ms, and the region ends. In places
  * of the peer nothing lands afterwards.
  */
 static void silence_ends(struct kunit *test)
 {
 	unsigned long begin;
 
-	pm_proto.params.timeout_ms = 300;
+	pm_proto.params.peer_timeout_ms = 300;
 	pg_granted(PG_KEY);
 	set_bit(0, &pm.deaf);
 	begin = jiffies;

@@ -172,11 +172,11 @@ static int ml_init(struct kunit *test)
 	w->proto.addr_str = ml_addr_str;
 	w->proto.params = (struct kfi_proto_params) {
 		.eager_size = 4096,
-		.window = 64,
+		.unexpected = 64,
 		.requests = 16,
 		.connect_timeout_ms = 60000,
 		.hello_timeout_ms = 60000,
-		.timeout_ms = 10000,
+		.peer_timeout_ms = 10000,
 		.max_peers = 4,
 		.source_peers = 4,
 		.source_backlog = 4,

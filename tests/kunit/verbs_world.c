@@ -31,7 +31,7 @@ static bool world_unmappable(struct ib_device *ib, u64 dma)
 unsigned int kv_keepalive_s = 5;
 unsigned int kv_drain_ms = 60000;
 struct kfi_proto kv_proto = {
-	.params = { .timeout_ms = 10000, .connect_timeout_ms = 10000 },
+	.params = { .peer_timeout_ms = 10000, .connect_timeout_ms = 10000 },
 };
 struct workqueue_struct *kv_cm_wq;
 struct workqueue_struct *kv_region_wq;

@@ -76,7 +76,7 @@ kfi_addr_t hs_known(struct victim *v, u8 node, u16 port);			/* insert a peer */
 /**
  * struct hostile_case - a case; it runs only by name if one of these is set
  * @stopped: lo must transmit nothing; there is no peer
- * @patient: user_timeout_ms must be 10000
+ * @patient: peer_timeout_ms must be 10000
  */
 struct hostile_case {
 	const char	*name;
