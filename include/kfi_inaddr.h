@@ -387,6 +387,25 @@ void kfi_inaddr_offer(struct kfi_info *info, struct kfi_inaddr_local *local,
  */
 bool kfi_inaddr_short_wanted(const struct kfi_query *q);
 /**
+ * kfi_inaddr_getinfo() - answer a query with the local addresses that it asks for
+ * @q: the query
+ * @offer: called for each of these addresses, to add its offers. @filter holds the names of the
+ *	query. @brief: only RDM endpoints, under the short name of the address if it has one;
+ *	otherwise all types, under the address with the port of the query. Return: 0; -ENODATA:
+ *	nothing is offered at this address; another negative errno ends the answer
+ *
+ * If the query names a peer and no local address, the local address is that of the route to the
+ * peer. If it asks for short names, as kfilnd does, these come before all others.
+ *
+ * Context: process, may sleep; takes the RTNL.
+ * Return: 0; -ENODATA if nothing is offered, if the query has a name of another kind, or if there is
+ * no route to the peer; -ENOMEM; an error of @offer.
+ */
+int kfi_inaddr_getinfo(struct kfi_query *q,
+		       int (*offer)(struct kfi_query *q, struct kfi_inaddr_local *local,
+				    struct kfi_inaddr_filter *filter, bool brief));
+
+/**
  * kfi_inaddr_short_offer() - set the short name in an offer
  * @q: the query
  * @filter: the names of the query; @filter->port is the service

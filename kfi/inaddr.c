@@ -362,6 +362,38 @@ bool kfi_inaddr_matches(const struct kfi_inaddr_filter *filter,
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_matches);
 
+int kfi_inaddr_getinfo(struct kfi_query *q,
+		       int (*offer)(struct kfi_query *q, struct kfi_inaddr_local *local,
+				    struct kfi_inaddr_filter *filter, bool brief))
+{
+	struct kfi_inaddr_locals *all;
+	struct kfi_inaddr_filter filter;
+	bool any = false;
+	unsigned int i;
+	int ret = kfi_inaddr_filter(q, &filter);
+
+	if (ret)
+		return ret;
+	all = kfi_inaddr_locals(q->net);
+	if (!all)
+		return -ENOMEM;
+	for (i = 0; i < all->n && (!ret || ret == -ENODATA) && kfi_inaddr_short_wanted(q); i++)
+		if (kfi_inaddr_matches(&filter, &all->at[i]))
+			ret = offer(q, &all->at[i], &filter, true);
+	for (i = 0; i < all->n && (!ret || ret == -ENODATA); i++) {
+		if (!kfi_inaddr_matches(&filter, &all->at[i]))
+			continue;
+		kfi_inaddr_set_port(&all->at[i].addr, filter.port);
+		ret = offer(q, &all->at[i], &filter, false);
+		any |= !ret;
+	}
+	kvfree(all);
+	if (ret && ret != -ENODATA)
+		return ret;
+	return any ? 0 : -ENODATA;
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_getinfo);
+
 void kfi_inaddr_offer(struct kfi_info *info, struct kfi_inaddr_local *local,
 		      struct kfi_inaddr_filter *filter)
 {

@@ -125,10 +125,14 @@ static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local,
 		    struct kfi_inaddr_filter *filter, bool brief)
 {
 	static const enum kfi_ep_type types[] = { KFI_EP_RDM, KFI_EP_MSG, KFI_EP_DGRAM };
-	struct kfi_info *info = kfi_allocinfo();
+	struct kfi_info *info;
 	struct kcxi_addr name;
-	int i, ret = info ? 0 : -ENOMEM;
+	int i, ret;
 
+	if (!kfi_inaddr_named(filter, local->ifname))
+		return -ENODATA;
+	info = kfi_allocinfo();
+	ret = info ? 0 : -ENOMEM;
 	for (i = 0; !ret && i < (brief ? 1 : ARRAY_SIZE(types)); i++) {
 		ks_offer_transfer(info, types[i]);
 		ks_offer_domain(info, local);
@@ -148,34 +152,7 @@ static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local,
 	return ret;
 }
 
-static bool ks_matches(const struct kfi_inaddr_filter *filter, const struct kfi_inaddr_local *local)
-{
-	return kfi_inaddr_named(filter, local->ifname) && kfi_inaddr_matches(filter, local);
-}
-
 int ks_getinfo(struct kfi_query *q)
 {
-	struct kfi_inaddr_locals *all;
-	struct kfi_inaddr_filter filter;
-	bool any = false;
-	unsigned int i;
-	int ret = kfi_inaddr_filter(q, &filter);
-
-	if (ret)
-		return ret;
-	all = kfi_inaddr_locals(q->net);
-	if (!all)
-		return -ENOMEM;
-	for (i = 0; !ret && i < all->n && kfi_inaddr_short_wanted(q); i++)
-		if (ks_matches(&filter, &all->at[i]))
-			ret = ks_offer(q, &all->at[i], &filter, true);
-	for (i = 0; !ret && i < all->n; i++) {
-		if (!ks_matches(&filter, &all->at[i]))
-			continue;
-		any = true;
-		kfi_inaddr_set_port(&all->at[i].addr, filter.port);
-		ret = ks_offer(q, &all->at[i], &filter, false);
-	}
-	kvfree(all);
-	return ret ?: any ? 0 : -ENODATA;
+	return kfi_inaddr_getinfo(q, ks_offer);
 }

@@ -197,7 +197,7 @@ static bool kv_named(const struct kfi_inaddr_filter *filter, const struct kfi_in
 	       kfi_inaddr_named(filter, dev_name(&dev->ib->dev));
 }
 
-/* Return: 0; -ENODATA: this address has no device, or does not match; another negative errno */
+/* Return: 0; -ENODATA: this address has no device, or another name; another negative errno */
 static int kv_offer_at(struct kfi_query *q, struct kfi_inaddr_local *local,
 		       struct kfi_inaddr_filter *filter, bool brief)
 {
@@ -205,13 +205,9 @@ static int kv_offer_at(struct kfi_query *q, struct kfi_inaddr_local *local,
 	int ret = -ENODATA;
 	u32 port;
 
-	if (!kfi_inaddr_matches(filter, local))
-		return -ENODATA;
 	dev = kv_dev_at(q->net, &local->addr, &port);
 	if (IS_ERR_OR_NULL(dev))
 		return dev ? PTR_ERR(dev) : -ENODATA;
-	if (!brief)
-		kfi_inaddr_set_port(&local->addr, filter->port);
 	if (kv_named(filter, local, dev))
 		ret = kv_offer(q, dev, port, local, filter, brief);
 	kv_dev_put(dev);
@@ -220,25 +216,5 @@ static int kv_offer_at(struct kfi_query *q, struct kfi_inaddr_local *local,
 
 int kv_getinfo(struct kfi_query *q)
 {
-	struct kfi_inaddr_locals *all;
-	struct kfi_inaddr_filter filter;
-	bool any = false;
-	unsigned int i;
-	int ret = kfi_inaddr_filter(q, &filter);
-
-	if (ret)
-		return ret;
-	all = kfi_inaddr_locals(q->net);
-	if (!all)
-		return -ENOMEM;
-	for (i = 0; i < all->n && (!ret || ret == -ENODATA) && kfi_inaddr_short_wanted(q); i++)
-		ret = kv_offer_at(q, &all->at[i], &filter, true);
-	for (i = 0; i < all->n && (!ret || ret == -ENODATA); i++) {
-		ret = kv_offer_at(q, &all->at[i], &filter, false);
-		any |= !ret;
-	}
-	kvfree(all);
-	if (ret && ret != -ENODATA)
-		return ret;
-	return any ? 0 : -ENODATA;
+	return kfi_inaddr_getinfo(q, kv_offer_at);
 }
