@@ -436,6 +436,7 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
  * @params: parameters of the provider's module
  * @addr_str: print a name
  * @cache: slab cache of connections. Owned by the protocol
+ * @accepting: orders the events of passive endpoints. Owned by the protocol
  * @conns: number of connections that are allocated. Owned by the protocol
  * @conn_set_ops: callbacks of the connection sets. Owned by the protocol
  * @peer_ops: callbacks for the peers of RDM endpoints. Owned by the protocol
@@ -448,6 +449,7 @@ struct kfi_proto {
 						    size_t size);
 
 	struct kmem_cache		*cache;
+	struct mutex			accepting;
 	atomic_t			conns;
 	struct kfi_conn_set_ops		conn_set_ops;
 	struct kfi_peer_ops		peer_ops;

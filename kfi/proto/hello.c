@@ -111,24 +111,38 @@ int kfp_hello_refuse(struct kfp_conn *conn, int status, int err)
 	return kfp_hello_answer(conn, KFW_REJECT, status) == -EAGAIN ? -EAGAIN : err;
 }
 
-/* The ACCEPT has left: frames may follow. */
-static void kfp_hello_accepted(struct kfp_conn *conn)
+/*
+ * Send the ACCEPT, or what is left of it; then frames may follow. A caller that has its ACCEPT may
+ * call again at once. Its KFI_CONNREQ comes behind the KFI_CONNECTED of this connection, as programs
+ * expect that accept one caller after the other: kfp_hello_request() takes the same lock.
+ */
+static int kfp_msg_accept(struct kfp_conn *conn)
 {
-	if (conn->ep->ep.type == KFI_EP_MSG)
+	struct mutex *lock = &conn->ep->proto->accepting;
+	int ret;
+
+	mutex_lock(lock);
+	ret = conn->hello_out.len ? kfp_hello_post(conn) : kfp_hello_answer(conn, KFW_ACCEPT, 0);
+	if (!ret)
 		kfp_msg_ready(conn);
-	else
-		kfp_rdm_publish(conn);
+	mutex_unlock(lock);
+	return ret;
 }
 
-/* Accept the hello of a caller. Return: 0: the connection is ready; else as kfp_hello_post(). */
+/*
+ * Accept the hello of a caller, or go on with that. Return: 0: the connection is ready; else as
+ * kfp_hello_post().
+ */
 int kfp_hello_accept(struct kfp_conn *conn)
 {
 	int ret;
 
 	WRITE_ONCE(conn->state, KFP_ANSWERED);
-	ret = kfp_hello_answer(conn, KFW_ACCEPT, 0);
+	if (conn->ep->ep.type == KFI_EP_MSG)
+		return kfp_msg_accept(conn);
+	ret = conn->hello_out.len ? kfp_hello_post(conn) : kfp_hello_answer(conn, KFW_ACCEPT, 0);
 	if (!ret)
-		kfp_hello_accepted(conn);
+		kfp_rdm_publish(conn);
 	return ret;
 }
 
@@ -260,9 +274,11 @@ static int kfp_hello_request(struct kfp_conn *conn)
 	kfp_conn_get(conn);
 	conn->requested = true;
 	conn->state = KFP_WAITING;
+	mutex_lock(&conn->pep->proto->accepting);
 	ret = kfi_pep_connreq(&conn->pep->pep, &conn->req, conn->link.name,
 			      conn->ops->len(conn->link.name), conn->data_in,
 			      conn->greeting.data_len);
+	mutex_unlock(&conn->pep->proto->accepting);
 	if (ret) {
 		conn->requested = false;
 		conn->state = KFP_GREETING;
@@ -317,6 +333,8 @@ static int kfp_hello_step(struct kfp_conn *conn)
 {
 	int ret;
 
+	if (conn->hello_out.len && conn->state == KFP_ANSWERED)
+		return kfp_hello_accept(conn);
 	if (conn->hello_out.len) {
 		ret = kfp_hello_post(conn);
 		if (ret == -EAGAIN)
@@ -326,9 +344,6 @@ static int kfp_hello_step(struct kfp_conn *conn)
 			return ret;
 	}
 	switch (conn->state) {
-	case KFP_ANSWERED:
-		kfp_hello_accepted(conn);
-		return 0;
 	case KFP_ADMITTING:
 		return conn->ops->ended(&conn->link) ? -ECONNRESET : kfp_rdm_admit(conn);
 	case KFP_ACCEPTED:

@@ -110,6 +110,7 @@ int kfi_proto_init(struct kfi_proto *proto)
 	char name[KFI_NAME_MAX];
 
 	kfp_check_params(proto);
+	mutex_init(&proto->accepting);
 	kfp_conn_set_ops_init(proto);
 	kfp_peer_ops_init(proto);
 	/*

@@ -422,6 +422,71 @@ static void listener_closes(struct test *t)
 	EXPECT(t, k->ev.err == ECONNREFUSED || k->ev.err == ECONNRESET);
 }
 
+struct call {
+	struct work_struct	work;
+	struct node		*first, *second;
+	const void		*to;
+	int			ret;
+};
+
+static void call_again(struct work_struct *work)
+{
+	struct call *c = container_of(work, struct call, work);
+	struct event ev;
+
+	c->ret = WAIT_EVENT(c->first, &ev) ?: ev.err ?:
+		 ev.type != KFI_CONNECTED ? -EPROTO : kfi_connect(c->second->ep, c->to, NULL, 0);
+}
+
+/*
+ * Who learns that it is connected may call again at once: the listener gets KFI_CONNECTED of the
+ * first connection before KFI_CONNREQ of the second one.
+ */
+static void calls_again(struct test *t)
+{
+	int i, n = t->w->quick ? 20 : 300;
+	struct node *second = test_new(t, struct node);
+	struct call *c = test_new(t, struct call);
+	struct talk *k = talk_open(t);
+	int ret;
+
+	if (test_hw_recv(t)) {
+		test_skip(t, "rdma_cm reports an accepted connection when its caller is ready");
+		return;
+	}
+	REQUIRE(t, k && c && second && !node_open_ep(t, second, 0, NULL));
+	INIT_WORK(&c->work, call_again);
+	c->first = &k->a;
+	c->second = second;
+	c->to = k->b.addr;
+	for (i = 0; i < n; i++) {
+		REQUIRE(t, request(k, 0, 0));
+		ret = node_endpoint(&k->b, k->ev.info);
+		kfi_freeinfo(k->ev.info);
+		REQUIRE_EQ(t, ret, 0);
+		schedule_work(&c->work);
+		ret = kfi_accept(k->b.ep, NULL, 0);
+		flush_work(&c->work);
+		REQUIRE_EQ(t, ret, 0);
+		REQUIRE_EQ(t, c->ret, 0);
+		REQUIRE(t, !WAIT_EVENT(&k->b, &k->ev));
+		REQUIRE_EQ(t, k->ev.type, KFI_CONNECTED);
+		REQUIRE(t, !WAIT_EVENT(&k->b, &k->ev));
+		REQUIRE_EQ(t, k->ev.type, KFI_CONNREQ);
+		ret = kfi_reject(k->b.pep, k->ev.info->handle, NULL, 0);
+		kfi_freeinfo(k->ev.info);
+		REQUIRE_EQ(t, ret, 0);
+		REQUIRE(t, !WAIT_EVENT(second, &k->ev));
+		EXPECT_EQ(t, k->ev.err, ECONNREFUSED);
+		REQUIRE_EQ(t, test_close(t, &second->ep->fid), 0);
+		REQUIRE_EQ(t, test_close(t, &k->a.ep->fid), 0);
+		REQUIRE_EQ(t, test_close(t, &k->b.ep->fid), 0);
+		k->b.ep = NULL;
+		REQUIRE(t, !node_endpoint(second, second->info) && !node_enable(second));
+		REQUIRE(t, !node_endpoint(&k->a, k->a.info) && !node_enable(&k->a));
+	}
+}
+
 /* One listener has several connections, each with its own traffic. */
 static void several(struct test *t)
 {
@@ -491,6 +556,7 @@ const struct test_case cm_cases[] = {
 	{ "cm.peer_closes", T_MSG, 0, 0, peer_closes },
 	{ "cm.gives_up", T_MSG, 0, 0, gives_up },
 	{ "cm.listener_closes", T_MSG, 0, 0, listener_closes },
+	{ "cm.calls_again", T_MSG, 0, 0, calls_again },
 	{ "cm.several", T_MSG, 0, 0, several },
 	{ "cm.reclaim", T_REL, 0, 0, reclaim },
 	{ }
