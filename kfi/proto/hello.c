@@ -269,16 +269,17 @@ static int kfp_hello_answered(struct kfp_conn *conn)
  */
 static int kfp_hello_request(struct kfp_conn *conn)
 {
+	struct mutex *lock = &conn->pep->proto->accepting;	/* the consumer may accept at once */
 	int ret;
 
 	kfp_conn_get(conn);
 	conn->requested = true;
 	conn->state = KFP_WAITING;
-	mutex_lock(&conn->pep->proto->accepting);
+	mutex_lock(lock);
 	ret = kfi_pep_connreq(&conn->pep->pep, &conn->req, conn->link.name,
 			      conn->ops->len(conn->link.name), conn->data_in,
 			      conn->greeting.data_len);
-	mutex_unlock(&conn->pep->proto->accepting);
+	mutex_unlock(lock);
 	if (ret) {
 		conn->requested = false;
 		conn->state = KFP_GREETING;
