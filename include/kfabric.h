@@ -118,10 +118,10 @@ int kfi_fabric_net(struct net *net, struct kfi_fabric_attr *attr,
  * returns, a completion with ECANCELED is queued for each of them, and no handler
  * runs for the endpoint. Entries in a completion queue stay there. Closing a
  * region waits until no peer can access its memory, and until its persist()
- * does not run. A peer that writes to the region without asking (kfi_ntb) has to
- * give it back: one that is silent loses its connection after peer_timeout_ms, one that
- * sends slowly at the latest after the time of the longest payload at 256 KiB per
- * second. So do kfi_mr_bind() and kfi_mr_refresh() wait. See the manual pages of
+ * does not run. A peer that writes to the region without asking (kfi_ntb, RDM
+ * endpoints of kfi_verbs) has to give it back: one that is silent loses its
+ * connection after peer_timeout_ms, one that sends slowly at the latest after the
+ * time of the longest payload at 256 KiB per second. So do kfi_mr_bind() and kfi_mr_refresh() wait. See the manual pages of
  * the objects, for example fi_endpoint(3).
  *
  * Context: Process context, may sleep. Not from a handler of this object.

@@ -398,8 +398,8 @@ bool kfi_inaddr_short_wanted(const struct kfi_query *q);
  * peer. If it asks for short names, as kfilnd does, these come before all others.
  *
  * Context: process, may sleep; takes the RTNL.
- * Return: 0; -ENODATA if nothing is offered, if the query has a name of another kind, or if there is
- * no route to the peer; -ENOMEM; an error of @offer.
+ * Return: 0; -ENODATA if nothing is offered, if the query has a name of another kind, or if there
+ * is no route to the peer; -ENOMEM; an error of @offer.
  */
 int kfi_inaddr_getinfo(struct kfi_query *q,
 		       int (*offer)(struct kfi_query *q, struct kfi_inaddr_local *local,

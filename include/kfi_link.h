@@ -363,7 +363,9 @@ extern const struct kernel_param_ops kfi_param_units;		/* 16 to 2^24 */
 extern const struct kernel_param_ops kfi_param_requests;	/* 16 to 65535 */
 extern const struct kernel_param_ops kfi_param_calls;		/* 1 to 65535 */
 extern const struct kernel_param_ops kfi_param_count;		/* 0 to INT_MAX */
+extern const struct kernel_param_ops kfi_param_grants;		/* 0 to 64 */
 extern const struct kernel_param_ops kfi_param_ms;		/* 1 to an hour */
+extern const struct kernel_param_ops kfi_param_drain_ms;	/* 100 to an hour */
 extern const struct kernel_param_ops kfi_param_s;		/* 1 to an hour */
 extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_PORT_MAX */
 
@@ -390,6 +392,7 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
  * At file scope. What a source is, see &kfi_link_ops.source, the provider's manual page says.
  */
 #define KFI_PROTO_PARAMS(proto)								\
+	extern struct kfi_proto proto;	/* anything else does not compile */			\
 	KFI_PROTO_PARAM(proto, eager_size, eager, 0444,					\
 			"longest message sent without asking, bytes");			\
 	KFI_PROTO_PARAM(proto, unexpected, units, 0444,					\
@@ -422,7 +425,8 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
  * @proto: struct kfi_proto of the provider, a variable
  */
 #define KFI_PROTO_GRANT_PARAMS(proto)							\
-	KFI_PROTO_PARAM(proto, grants, count, 0644,					\
+	extern struct kfi_proto proto;	/* anything else does not compile */			\
+	KFI_PROTO_PARAM(proto, grants, grants, 0644,					\
 			"regions that a peer writes to without asking, per connection, to 64");	\
 	KFI_PROTO_PARAM(proto, grant_mib, count, 0644, "memory in these regions, MiB");	\
 	KFI_PROTO_PARAM(proto, peer_grants, count, 0644,				\

@@ -36,12 +36,7 @@ bool kfi_mr_taken(struct kfi_ep *ep, u64 key);
 void kfi_mr_done_exit(void);
 void kfi_mr_retire(struct kfi_mr *mr);
 
-/*
- * mr_lease.c: have the provider end all leases of the region. Any context but hard interrupt.
- * Return true if there is one; it ends in bounded time.
- */
-bool kfi_mr_recall(struct kfi_mr *mr);
-/* The same, and wait until there is none; meanwhile no lease begins. May sleep. */
+/* mr_lease.c: kfi_mr_recall(), and wait until there is no lease; none begins meanwhile. Sleeps. */
 void kfi_mr_recall_wait(struct kfi_mr *mr);
 
 /*

@@ -84,6 +84,7 @@ bool kfi_mr_recall(struct kfi_mr *mr)
 	rcu_read_unlock();
 	return any;
 }
+EXPORT_SYMBOL_GPL(kfi_mr_recall);
 
 static void lease_change(struct kfi_mr *mr, int n)
 {

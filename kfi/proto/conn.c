@@ -287,7 +287,9 @@ EXPORT_SYMBOL_GPL(kfi_link_ping);
 
 static unsigned long kfp_watch_interval(const struct kfp_conn *conn)
 {
-	return msecs_to_jiffies(clamp(READ_ONCE(kfp_params(conn)->peer_timeout_ms) / 2, 100U, 5000U));
+	unsigned int patience = READ_ONCE(kfp_params(conn)->peer_timeout_ms);
+
+	return msecs_to_jiffies(clamp(patience / 2, 100U, 5000U));
 }
 
 /* The handshake is complete; bytes may have arrived already. Called in the hello work. */
@@ -317,8 +319,8 @@ void kfp_conn_start(struct kfp_conn *conn)
 /*
  * End the connection of a peer that is alive but late. The link reports peers that are dead. A live
  * peer could keep the receives that it was granted for ever, because they can't be canceled any
- * more. The peer has peer_timeout_ms for the next bytes of a frame, and for the payload of each grant,
- * and a payload has to arrive at a least rate, see kfp_rx_late().
+ * more. The peer has peer_timeout_ms for the next bytes of a frame, and for the payload of each
+ * grant, and a payload has to arrive at a least rate, see kfp_rx_late().
  */
 static void kfp_conn_watch(struct work_struct *work)
 {

@@ -361,6 +361,7 @@ int kfp_rx_granted(struct kfp_conn *conn)
 		rx->status = EREMOTEIO;
 	}
 	rx->landed = true;
+	rx->granted += len;	/* a device does not say before that they have landed */
 	kfi_stat_add(&conn->ep->ep, placed, len);
 	return 0;
 }
@@ -445,7 +446,7 @@ bool kfp_recalls_late(struct kfp_conn *conn)
 
 	if (!grants)
 		return false;
-	moved = conn->rx.bytes + conn->link.landed + conn->link.posted;
+	moved = conn->rx.bytes + conn->rx.granted + conn->link.landed + conn->link.posted;
 	earned = min_t(u64, div_u64((moved - grants->moved) * HZ, KFP_RATE_MIN), LONG_MAX);
 	grants->moved = moved;
 	for (i = 0; i < KFW_GRANTS_MAX; i++) {

@@ -113,8 +113,8 @@ int kfp_hello_refuse(struct kfp_conn *conn, int status, int err)
 
 /*
  * Send the ACCEPT, or what is left of it; then frames may follow. A caller that has its ACCEPT may
- * call again at once. Its KFI_CONNREQ comes behind the KFI_CONNECTED of this connection, as programs
- * expect that accept one caller after the other: kfp_hello_request() takes the same lock.
+ * call again at once. Its KFI_CONNREQ comes behind the KFI_CONNECTED of this connection, as
+ * programs expect that accept one caller after the other: kfp_hello_request() takes the same lock.
  */
 static int kfp_msg_accept(struct kfp_conn *conn)
 {
@@ -269,7 +269,8 @@ static int kfp_hello_answered(struct kfp_conn *conn)
  */
 static int kfp_hello_request(struct kfp_conn *conn)
 {
-	struct mutex *lock = &conn->pep->proto->accepting;	/* the consumer may accept at once */
+	/* The consumer may accept at once, and conn->pep is no more. */
+	struct mutex *lock = &conn->pep->proto->accepting;
 	int ret;
 
 	kfp_conn_get(conn);

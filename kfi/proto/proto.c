@@ -83,7 +83,9 @@ KFP_PARAM(units, 16, 1 << 24);
 KFP_PARAM(requests, 16, 65535);
 KFP_PARAM(calls, 1, 65535);
 KFP_PARAM(count, 0, INT_MAX);
+KFP_PARAM(grants, 0, KFW_GRANTS_MAX);
 KFP_PARAM(ms, 1, 3600 * MSEC_PER_SEC);
+KFP_PARAM(drain_ms, 100, 3600 * MSEC_PER_SEC);
 KFP_PARAM(s, 1, 3600);
 KFP_PARAM(short_port, 1, KFI_SHORT_PORT_MAX);
 
@@ -130,6 +132,7 @@ void kfi_proto_exit(struct kfi_proto *proto)
 {
 	/* A call of a region's owner may last longer than its connection and its endpoint. */
 	wait_var_event(&proto->conns, !atomic_read(&proto->conns));
+	mutex_destroy(&proto->accepting);
 	kmem_cache_destroy(proto->cache);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_exit);

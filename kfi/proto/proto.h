@@ -419,6 +419,7 @@ struct kfp_rx {
 	struct kfw_rma		*segs;		/* KFW_RMA_MAX, and KFW_PLACES_MAX places */
 	unsigned long		blocked;	/* jiffies: start or last check of KFP_RX_BLOCKED */
 	struct kfp_answer	*commit;	/* answer that holds the regions of a commit */
+	u64			granted;	/* bytes of writes to lasting grants */
 	struct kfi_cq_waiter	space;
 	struct kfw_hdr		hdr;		/* header that arrived in pieces */
 	void			*values;	/* operands and old values: @small or allocated */

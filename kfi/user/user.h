@@ -437,11 +437,11 @@ void ku_ep_enabled(struct ku_ep *ep);
 
 /* ---- info.c: struct kfi_user_info and struct kfi_info ---- */
 
+bool ku_info_offered(const struct kfi_info *info);
 /*
  * Copy an info from the process's memory, to be freed with kfi_freeinfo(). Return: ERR_PTR() on
  * error
  */
-bool ku_info_offered(const struct kfi_info *info);
 struct kfi_info *ku_info_from_user(u64 from, u32 size);
 int ku_info_to_user(const struct kfi_info *info, u64 to, u32 size);
 int ku_ioc_getinfo(struct ku_ctx *ctx, void *arg);

@@ -250,18 +250,18 @@ static void ks_probe_work(struct work_struct *work)
 /*
  * Return the time in which a live peer acknowledges something. When TCP has backed off, or the
  * peer's window is closed, TCP may send nothing for longer than KS_PROBE_MS although the peer is
- * alive; after peer_timeout_ms TCP itself ends the connection. A machine that has restarted answers the
- * next packet with a reset in any case. The values are read without the socket lock: a change makes
- * the wait longer or shorter, no more.
+ * alive; after peer_timeout_ms TCP itself ends the connection. A machine that has restarted answers
+ * the next packet with a reset in any case. The values are read without the socket lock: a change
+ * makes the wait longer or shorter, no more.
  */
 static unsigned long ks_probe_patience(const struct sock *sk)
 {
 	const struct inet_connection_sock *icsk = inet_csk(sk);
 	bool waits = READ_ONCE(icsk->icsk_backoff) || READ_ONCE(icsk->icsk_retransmits) ||
 		     READ_ONCE(icsk->icsk_probes_out) || !READ_ONCE(tcp_sk(sk)->snd_wnd);
+	unsigned int patience = READ_ONCE(ks_proto.params.peer_timeout_ms);
 
-	return msecs_to_jiffies(waits ? max(KS_PROBE_MS, READ_ONCE(ks_proto.params.peer_timeout_ms)) :
-					KS_PROBE_MS);
+	return msecs_to_jiffies(waits ? max(KS_PROBE_MS, patience) : KS_PROBE_MS);
 }
 
 /* The peer's TCP acknowledges the bytes that we send, or a probe of its closed window. */

@@ -44,7 +44,7 @@ MODULE_PARM_DESC(keepcnt, "unanswered probes before a peer is dead (default 3)")
 
 module_param_named(reserved_ports, ks_proto.params.need_privilege, bool, 0644);
 MODULE_PARM_DESC(reserved_ports,
-		 "RDM without key: call from ports 512 to 1023, believe callers below 1024 (default yes)");
+		 "RDM without key: call from, and believe, ports below 1024 only (default yes)");
 
 unsigned int ks_short_port = 12345;
 KFI_PARAM(short_port, ks_short_port, short_port, 0444,

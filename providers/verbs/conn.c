@@ -81,8 +81,8 @@ static unsigned long kv_watch_interval(void)
  * A silent peer is sent an empty WRITE, which its device answers without its software. The WRITE is
  * not sent in the first silent interval, because this side may have slept. A message may wait long
  * for its receive, and so does the WRITE behind it. Hardware detects that the peer's device does
- * not answer. rxe tries without limit, so a peer that is silent for peer_timeout_ms after the WRITE is
- * considered dead. Called under the lock.
+ * not answer. rxe tries without limit, so a peer that is silent for peer_timeout_ms after the WRITE
+ * is considered dead. Called under the lock.
  */
 static bool kv_watch(struct kv_conn *conn)
 {

@@ -43,8 +43,8 @@ KFI_PARAM(keepalive_s, kv_keepalive_s, s, 0644,
 	  "silence before a peer is asked for a sign of life, seconds (default 5)");
 
 unsigned int kv_drain_ms = 60000;
-KFI_PARAM(drain_ms, kv_drain_ms, ms, 0644,
-	  "time for a device to give back what a queue pair was given, milliseconds (default 60000)");
+KFI_PARAM(drain_ms, kv_drain_ms, drain_ms, 0644,
+	  "time for a device to give back what a queue pair has, milliseconds (default 60000)");
 
 unsigned int kv_short_port = 12345;
 KFI_PARAM(short_port, kv_short_port, short_port, 0444,

@@ -414,8 +414,8 @@ bool kv_mr_known(struct kfi_mr *mr)
 
 /*
  * Wait until no registration is in a send queue. A peer that posts no receive holds up what is
- * behind a message to it. After peer_timeout_ms its connection ends: the owner of a region does not wait
- * for a peer without limit.
+ * behind a message to it. After peer_timeout_ms its connection ends: the owner of a region does not
+ * wait for a peer without limit.
  */
 static void kv_region_wait(struct kv_region *region)
 {
@@ -594,13 +594,17 @@ static bool kv_region_spoil(struct kv_region *region, u32 rkey)
 		queue_work(kv_cm_wq, &region->renew);
 		found = true;
 	}
+	if (found)
+		kfi_mr_recall(region->mr);
 	spin_unlock_bh(&region->lock);
 	return found;
 }
 
 /*
  * A peer has made our device invalidate a key that the peer may not end. The region is registered
- * again when it is needed. Return false if no region has that key.
+ * again when it is needed, with another key, so peers that keep the key are asked to return it.
+ * What they write before that fails, with their connections. Return false if no region has that
+ * key.
  */
 bool kv_region_spoilt(struct kv_domain *kdom, u32 rkey)
 {

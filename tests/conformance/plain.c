@@ -131,7 +131,7 @@ static void late(struct test *t)
 
 /*
  * A connection on which nothing happens stays, although the device reports nothing of the last message. The pause is longer than
- * keepalive_s and timeout_ms together.
+ * keepalive_s and peer_timeout_ms together.
  */
 static void idle(struct test *t)
 {

@@ -195,7 +195,8 @@ static void held_all_full(struct kunit *test)
 	u32 host, left;
 
 	for (host = 1; host < 100; host++) {
-		if (w->pe.accounts->all.left + 2 * KFP_HELD_MIN > held_proto.params.unexpected_total)
+		if (w->pe.accounts->all.left + 2 * KFP_HELD_MIN >
+		    held_proto.params.unexpected_total)
 			break;
 		held_fill(test, held_name(0, host, 700));
 	}

@@ -359,8 +359,8 @@ static void link_ends(struct kunit *test)
 }
 
 /*
- * A peer that does not answer loses its connection after peer_timeout_ms, and the region ends. In places
- * of the peer nothing lands afterwards.
+ * A peer that does not answer loses its connection after peer_timeout_ms, and the region ends. In
+ * places of the peer nothing lands afterwards.
  */
 static void silence_ends(struct kunit *test)
 {

@@ -272,19 +272,34 @@ static void receive_fails(struct kunit *test)
 	}
 }
 
-/* A peer has made the device invalidate what was not its to end: that registration is renewed. */
+static int recalls;
+
+static void spoilt_recall(struct kfi_mr_lease *lease)
+{
+	recalls++;
+}
+
+/*
+ * A peer has made the device invalidate what was not its to end: that registration is renewed, and
+ * other peers have to return the key.
+ */
 static void spoilt(struct kunit *test)
 {
+	struct kfi_mr_lease lease = { .recall = spoilt_recall };
 	struct side *side = side_open(test);
 	struct kvw_head head = { .limit = cpu_to_le32(KVW_FIRST) };
 	struct kv_region *region = open_region(side->w, false);
 
 	set_state(region, 1, KV_CHUNK_VALID);
+	list_add(&lease.entry, &side->w->mr.leases);
+	recalls = 0;
 	come_as(side, &head, (struct ib_wc) {
 		.opcode = IB_WC_RECV, .byte_len = sizeof(head), .wc_flags = IB_WC_WITH_INVALIDATE,
 		.ex.invalidate_rkey = region->chunk[1].mr->rkey,
 	});
 	KUNIT_EXPECT_EQ(test, -EPROTO, side->s->ended);
+	KUNIT_EXPECT_EQ(test, 1, recalls);
+	list_del(&lease.entry);
 	flush_workqueue(kv_cm_wq);
 	flush_workqueue(kv_region_wq);
 	KUNIT_EXPECT_EQ(test, 1, side->w->nderegs);
