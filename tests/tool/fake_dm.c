@@ -101,7 +101,7 @@ static void list(struct dm_task *task, size_t n)
 		size = (sizeof(*names) + strlen(devices[i].part[0]) + 8) & ~7UL;
 		names->dev = 1 + i;
 		names->next = i + 1 < n ? size : 0;
-		strcpy(names->name, devices[i].part[0]);
+		memcpy(names->name, devices[i].part[0], strlen(devices[i].part[0]) + 1);
 		names = (void *)names + size;
 	}
 }

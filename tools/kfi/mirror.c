@@ -28,14 +28,10 @@ static const struct refusal promote_refusals[] = {
 	{ EBUSY, "the peer is primary; demote it first. Or a promotion of this node runs already" },
 	{ EAGAIN, "the peer is being promoted itself; try again" },
 	{ ESTALE, "the peer has newer data: promote the peer" },
-	{ ENOTUNIQ, "the copies are split: each has writes that the other one does not have. Choose "
-		    "the node whose writes are lost, and 'kfi mirror invalidate' there" },
-	{ EPERM, "the peer does not answer, and this copy may lack acknowledged writes. If the peer "
-		 "has no power: 'promote NAME fenced'" },
-	{ EUCLEAN, "a resynchronisation of this copy has not ended: it is no whole copy. Connect it "
-		   "to the node that has the data" },
-	{ ENODATA, "this copy is blank. 'kfi mirror create' makes it one of a pair; the first "
-		   "promotion of a pair needs the word force" },
+	{ ENOTUNIQ, "the copies are split: each has writes of its own; 'invalidate' one of them" },
+	{ EPERM, "the peer does not answer, and may have newer data; if it is off: promote NAME fenced" },
+	{ EUCLEAN, "a resynchronisation of this copy has not ended; connect the node with the data" },
+	{ ENODATA, "this copy is blank; first 'create', and 'promote NAME force' where the data is" },
 	{ EIO, "the leg, the log or the metadata device has failed" },
 	{ EINTR, "the mirror was suspended meanwhile" },
 	{}
@@ -43,9 +39,7 @@ static const struct refusal promote_refusals[] = {
 
 /* "promote NAME fenced" */
 static const struct refusal fenced_promote_refusals[] = {
-	{ EPERM, "the peer does not answer, and this copy may lack acknowledged writes: it was not in "
-		 "sync when the session was lost, or not since it was resumed, or the policy is alone. "
-		 "'promote NAME force' accepts the loss" },
+	{ EPERM, "this copy may lack acknowledged writes; 'promote NAME force' accepts their loss" },
 	{}
 };
 
