@@ -117,8 +117,11 @@ static bool whole_number(const char *word, uint64_t *value)
 static void remark(struct mirror *m, const char *word)
 {
 	size_t at = strlen(m->state);
+	const char *between = "";
 
-	snprintf(m->state + at, sizeof(m->state) - at, "%s%s", at ? "," : "", word);
+	if (at)		/* a number belongs to the word before it */
+		between = *word >= '0' && *word <= '9' ? "=" : ",";
+	snprintf(m->state + at, sizeof(m->state) - at, "%s%s", between, word);
 }
 
 bool mirror_remark(const struct mirror *m, const char *word)
@@ -127,7 +130,7 @@ bool mirror_remark(const struct mirror *m, const char *word)
 	size_t len = strlen(word);
 
 	while (*at) {
-		if (!strncmp(at, word, len) && (!at[len] || at[len] == ','))
+		if (!strncmp(at, word, len) && (!at[len] || at[len] == ',' || at[len] == '='))
 			return true;
 		at += strcspn(at, ",");
 		at += *at == ',';
