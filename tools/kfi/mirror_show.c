@@ -13,10 +13,10 @@
 
 enum kind {
 	KIND_STRING,	/* a member of struct mirror */
-	KIND_U64,
+	KIND_STATE,	/* its remarks */
+	KIND_TABLE,	/* a word of its table */
+	KIND_U64,	/* a member */
 	KIND_OUTAGE,
-	KIND_TABLE,	/* a word of the table */
-	KIND_REMARK,	/* true if the status has it */
 	KIND_BYTES,	/* out of sync */
 	KIND_SIZE,
 };
@@ -46,7 +46,7 @@ static const struct column columns[] = {
 	{ "lag", KIND_U64, MEMBER(lag) },
 	{ "writes", KIND_U64, MEMBER(writes) },
 	{ "outage", KIND_OUTAGE, 0 },
-	{ "state", KIND_STRING, 0 },
+	{ "state", KIND_STATE, 0 },
 	{ "provider", KIND_TABLE, TABLE_PROVIDER, true },
 	{ "node", KIND_TABLE, TABLE_NODE, true },
 	{ "service", KIND_TABLE, TABLE_SERVICE, true },
@@ -76,14 +76,17 @@ static const char *text_of(const struct mirror *m, const struct column *c)
 {
 	const char *text;
 
-	if (c->kind == KIND_TABLE)
-		return c->at < m->table.n ? m->table.at[c->at] : NULL;
-	if (c->kind != KIND_STRING)
-		return NULL;
-	if (!c->at && strcmp(c->key, "name"))
+	switch (c->kind) {
+	case KIND_STRING:
+		memcpy(&text, (const char *)m + c->at, sizeof(text));
+		return text;
+	case KIND_STATE:
 		return *m->state ? m->state : NULL;
-	memcpy(&text, (const char *)m + c->at, sizeof(text));
-	return text;
+	case KIND_TABLE:
+		return c->at < m->table.n ? m->table.at[c->at] : NULL;
+	default:
+		return NULL;
+	}
 }
 
 /* The last region may be shorter. */
@@ -96,7 +99,7 @@ static uint64_t bytes_left(const struct mirror *m)
 
 static bool is_text(const struct column *c)
 {
-	return c->kind == KIND_STRING || c->kind == KIND_TABLE;
+	return c->kind <= KIND_TABLE;
 }
 
 /* Return: false if the mirror has no such value now */
@@ -270,7 +273,7 @@ static int width(const struct mirror *list, const struct column *c)
 
 static void print_cell(const struct mirror *list, const struct column *c, const char *text)
 {
-	if (!strcmp(c->key, "state"))	/* the last one */
+	if (c->kind == KIND_STATE)	/* the last one */
 		printf("%s\n", text);
 	else if (is_text(c))
 		printf("%-*s  ", width(list, c), text);
