@@ -15,9 +15,9 @@ TOP := $(CURDIR)
 help:		## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 	@echo
-	@echo "  KDIR=<kernel build dir>  PREFIX=$(PREFIX)  PROVIDER=$(PROVIDER)  KERNEL=6.1|6.12, ULP=nvme|user (demo; PROVIDER=sockets|verbs|ntb)"
+	@echo "  KDIR=<kernel build dir>  PREFIX=$(PREFIX)  PROVIDER=$(PROVIDER)  KERNEL=6.1|6.12, ULP=nvme|user|mirror (demo; PROVIDER=sockets|verbs|ntb)"
 
-demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA, or with ULP=nvme share a disk, or with ULP=user run libfabric's programs
+demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA, or with ULP=nvme share a disk, with ULP=mirror mirror a file system and are killed, with ULP=user run libfabric's programs
 	@tests/vm/demo
 
 test:		## everything that must pass: unit, conformance, virtual machines (25 minutes; 35 if all has to be compiled)

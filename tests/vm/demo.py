@@ -9,6 +9,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed               # noqa: E402
+import mirror_demo       # noqa: E402
 import nvme_demo         # noqa: E402
 import pair as vm        # noqa: E402
 import user_demo         # noqa: E402
@@ -17,7 +18,7 @@ OPS = ("send", "tagged", "write", "read")
 SIZES = (64, 4096, 65536, 1048576)
 OUT = os.path.join(vm.BUILD, "demo")
 MTU = 9000
-ULPS = {"nvme": nvme_demo, "user": user_demo}
+ULPS = {"mirror": mirror_demo, "nvme": nvme_demo, "user": user_demo}
 # What lies below each provider.
 PROVIDERS = {
     "sockets": f"TCP over IPv4, MTU {MTU}",
@@ -103,7 +104,7 @@ def choices():
     """Return series, provider and ULP from the environment."""
     chosen = []
     for name, known, default in (("KERNEL", ("6.1", "6.12"), "6.12"), ("PROVIDER", tuple(PROVIDERS), "sockets"),
-                                 ("ULP", ("", "nvme", "user"), "")):
+                                 ("ULP", ("", *ULPS), "")):
         chosen.append(os.environ.get(name) or default)
         if chosen[-1] not in known:
             sys.exit(f"demo: {name} is {' or '.join(filter(None, known))}, not '{chosen[-1]}'")
@@ -111,8 +112,8 @@ def choices():
 
 
 def tell(release, rows, provider, ulp):
-    what = {"nvme": "A disk of machine b on machine a, NVMe over kfabric", "user": "Programs of libfabric on machines a and b",
-            "": "From machine a to machine b"}[ulp]
+    what = {"mirror": "A file system on mirrored writes, whose machines are killed", "user": "Programs of libfabric on machines a and b",
+            "nvme": "A disk of machine b on machine a, NVMe over kfabric", "": "From machine a to machine b"}[ulp]
     print(f"{what}, provider {provider}, {PROVIDERS[provider]}, {'with checksums' if ulp == 'nvme' else 'every byte compared'}.\n"
           f"Kernel {release}, emulated: figures compare with each other, not with hardware.\n")
     if ulp:

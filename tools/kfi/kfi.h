@@ -58,6 +58,7 @@ int cmd_map(int argc, char **argv);
 int cmd_provider(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
+int cmd_mirror(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
 
 /* ---- nl.c: generic netlink ---- */

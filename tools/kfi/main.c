@@ -103,6 +103,7 @@ int run_verb(const char *of, const struct verb *verbs, size_t n, int argc, char 
 static const struct verb verbs[] = {
 	{ "info", "what providers offer", cmd_info },
 	{ "map", "numbers that stand for nodes", cmd_map },
+	{ "mirror", "mirrored writes: pairs, roles, resynchronisation", cmd_mirror },
 	{ "perf", "measure and verify, inside the kernel", cmd_perf },
 	{ "provider", "providers that are loaded", cmd_provider },
 	{ "show", "open domains, endpoints and their peers", cmd_show },

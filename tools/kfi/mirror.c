@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0
+/* mirror.c - kfi mirror: command lines, and messages to mirrors with what their refusal means */
+#define _GNU_SOURCE	/* strerrorname_np() */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mirror.h"
+
+#define INTERVAL	1.0	/* seconds */
+
+/* ---- messages ---- */
+
+/**
+ * struct refusal - what an error of a message means
+ * @err: the error, 0 behind the last one
+ * @text: meaning, and what can be done
+ */
+struct refusal {
+	int err;
+	const char *text;
+};
+
+static const struct refusal promote_refusals[] = {
+	{ EALREADY, "it is primary already" },
+	{ EBUSY, "the peer is primary; demote it first. Or a promotion of this node runs already" },
+	{ EAGAIN, "the peer is being promoted itself; try again" },
+	{ ESTALE, "the peer has newer data: promote the peer" },
+	{ ENOTUNIQ, "the copies are split: each has writes of its own; 'invalidate' one of them" },
+	{ EPERM, "the peer does not answer, and may have newer data; if it is off: promote NAME fenced" },
+	{ EUCLEAN, "a resynchronisation of this copy has not ended; connect the node with the data" },
+	{ ENODATA, "this copy is blank; first 'create', and 'promote NAME force' where the data is" },
+	{ EIO, "the leg, the log or the metadata device has failed" },
+	{ EINTR, "the mirror was suspended meanwhile" },
+	{}
+};
+
+/* "promote NAME fenced" */
+static const struct refusal fenced_promote_refusals[] = {
+	{ EPERM, "this copy may lack acknowledged writes; 'promote NAME force' accepts their loss" },
+	{}
+};
+
+static const struct refusal demote_refusals[] = {
+	{ EALREADY, "it is secondary already" },
+	{ EBUSY, "writes are in flight; unmount what is on it, and try again" },
+	{ EIO, "the metadata device has failed" },
+	{}
+};
+
+static const struct refusal fenced_refusals[] = {
+	{ EINVAL, "it is not primary, or its policy is not fence" },
+	{ EBUSY, "the peer is back; the writes go on by themselves" },
+	{ ESTALE, "this is not the number of the present outage; see 'kfi mirror'" },
+	{ EIO, "the leg or the metadata device has failed" },
+	{}
+};
+
+static const struct refusal secondary_refusals[] = {
+	{ EBUSY, "it is primary; that is for a secondary" },
+	{ ENODATA, "it has no metadata: 'kfi mirror create' comes first" },
+	{ EIO, "the metadata or log device has failed" },
+	{}
+};
+
+static const struct refusal create_refusals[] = {
+	{ EEXIST, "it has metadata already" },
+	{ EINVAL, "that is not a UUID" },
+	{ EIO, "the metadata or log device has failed" },
+	{}
+};
+
+static const struct refusal rate_refusals[] = {
+	{ ERANGE, "the rate is too large" },
+	{}
+};
+
+/* What any message may meet */
+static const struct refusal any_refusals[] = {
+	{ EACCES, "permission denied: it takes CAP_SYS_ADMIN" },
+	{ ENXIO, "the mirror is gone" },
+	{ EINVAL, "the loaded kfi_mirror does not know this message" },
+	{}
+};
+
+static const char *find_refusal(const struct refusal *list, int err)
+{
+	while (list->err && list->err != err)
+		list++;
+	return list->text;
+}
+
+/* Say why a message was refused, with the name of the error at the end for scripts. */
+static void complain_refused(const char *name, const char *message, const struct refusal *first,
+			     const struct refusal *list, int err)
+{
+	const char *text = NULL, *symbol = strerrorname_np(err);
+
+	if (err == EBUSY && mirror_suspended(name))
+		text = "it is suspended; 'dmsetup resume' first";
+	if (!text && first)
+		text = find_refusal(first, err);
+	if (!text)
+		text = find_refusal(list, err);
+	if (!text)
+		text = find_refusal(any_refusals, err);
+	complain("%s: %s: %s (%s)", name, message, text ? text : strerror(err),
+		 symbol ? symbol : "?");
+}
+
+static int send_message(const char *name, const char *message, const struct refusal *first,
+			const struct refusal *list)
+{
+	int err = mirror_send(name, message);
+
+	if (err > 0)
+		complain_refused(name, message, first, list, err);
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+/* ---- command lines ---- */
+
+/*
+ * Parse options of a verb that sends a message, then between @min and @max words, the first of which
+ * is the mirror. Return: an exit code, or -1 to go on.
+ */
+static int parse(const char *verb, int argc, char **argv, int min, int max, const char *usage)
+{
+	static const struct option longs[] = { COMMON_LONG, {} };
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, COMMON_SHORT, longs, NULL)) != -1) {
+		if (common_option(opt))
+			continue;
+		fputs(usage, opt == 'h' ? stdout : stderr);
+		return opt == 'h' ? EXIT_OK : EXIT_USAGE;
+	}
+	if (argc - optind > max)
+		return usage_error(verb, "too many words: '%s'", argv[optind + max]);
+	if (argc - optind < 1)
+		return usage_error(verb, "the NAME of the mirror is missing");
+	if (argc - optind < min)
+		return usage_error(verb, "a word is missing behind '%s'", argv[optind]);
+	return -1;
+}
+
+/* A verb without words but the mirror */
+static int simple(const char *verb, int argc, char **argv, const char *message,
+		  const struct refusal *list, const char *usage)
+{
+	int ret = parse(verb, argc, argv, 1, 1, usage);
+
+	return ret >= 0 ? ret : send_message(argv[optind], message, NULL, list);
+}
+
+/* Is it a number as the kernel reads it? */
+static bool is_number(const char *text)
+{
+	return *text && !text[strspn(text, "0123456789")] && strlen(text) < 20 &&
+	       strtoull(text, NULL, 10) <= UINT32_MAX;
+}
+
+/* A verb with a number: of an outage, or of KiB */
+static int with_number(const char *verb, int argc, char **argv, const char *message,
+		       const struct refusal *list, const char *usage)
+{
+	char text[64];
+	int ret = parse(verb, argc, argv, 2, 2, usage);
+
+	if (ret >= 0)
+		return ret;
+	if (!is_number(argv[optind + 1]))
+		return usage_error(verb, "'%s' is not a number", argv[optind + 1]);
+	snprintf(text, sizeof(text), "%s %s", message, argv[optind + 1]);
+	return send_message(argv[optind], text, NULL, list);
+}
+
+static int cmd_promote(int argc, char **argv)
+{
+	static const char usage[] =
+		"Usage: kfi mirror promote NAME [fenced | force]\n\n"
+		"Become primary. Without a word the peer has to answer, must not be primary, and\n"
+		"must have nothing newer.\n\n"
+		"  fenced  the primary has no power and stays off: an answer is not needed, if this\n"
+		"          copy was in sync and the policy is not alone\n"
+		"  force   accept that acknowledged writes are lost and that the copies are split\n";
+	const struct refusal *first = NULL;
+	char text[32] = "promote";
+	int ret = parse("mirror promote", argc, argv, 1, 2, usage);
+
+	if (ret >= 0)
+		return ret;
+	if (optind + 1 < argc) {
+		if (strcmp(argv[optind + 1], "fenced") && strcmp(argv[optind + 1], "force"))
+			return usage_error("mirror promote", "there are fenced and force, not '%s'",
+					   argv[optind + 1]);
+		snprintf(text, sizeof(text), "promote %s", argv[optind + 1]);
+		if (!strcmp(argv[optind + 1], "fenced"))
+			first = fenced_promote_refusals;
+	}
+	return send_message(argv[optind], text, first, promote_refusals);
+}
+
+static int cmd_demote(int argc, char **argv)
+{
+	return simple("mirror demote", argc, argv, "demote", demote_refusals,
+		      "Usage: kfi mirror demote NAME\n\nBecome secondary.\n");
+}
+
+static int cmd_outdate(int argc, char **argv)
+{
+	return simple("mirror outdate", argc, argv, "outdate", secondary_refusals,
+		      "Usage: kfi mirror outdate NAME\n\n"
+		      "On a secondary: the primary goes on without this copy, which can't be promoted\n"
+		      "until it has been in sync again. A handler of policy fence does it.\n");
+}
+
+static int cmd_invalidate(int argc, char **argv)
+{
+	return simple("mirror invalidate", argc, argv, "invalidate", secondary_refusals,
+		      "Usage: kfi mirror invalidate NAME\n\n"
+		      "On a secondary: give up this copy; the primary writes it anew as a whole.\n"
+		      "It ends a split.\n");
+}
+
+static int cmd_fenced(int argc, char **argv)
+{
+	return with_number("mirror fenced", argc, argv, "fenced", fenced_refusals,
+			   "Usage: kfi mirror fenced NAME OUTAGE\n\n"
+			   "On a primary with policy fence: the peer is outdated or has no power, so\n"
+			   "writes may go on without it. OUTAGE is the number that the uevent 'frozen'\n"
+			   "and 'kfi mirror' tell: what is confirmed holds for that outage alone.\n");
+}
+
+static int cmd_rate(int argc, char **argv)
+{
+	return with_number("mirror rate", argc, argv, "rate", rate_refusals,
+			   "Usage: kfi mirror rate NAME KIB\n\n"
+			   "Limit resynchronisation to so many KiB a second; 0: no limit.\n");
+}
+
+static int cmd_create(int argc, char **argv)
+{
+	static const char usage[] =
+		"Usage: kfi mirror create NAME UUID\n\n"
+		"Format metadata and log of this node, once. Both nodes of a pair need the same\n"
+		"UUID, as uuidgen prints one.\n";
+	char text[64];
+	int ret = parse("mirror create", argc, argv, 2, 2, usage);
+
+	if (ret >= 0)
+		return ret;
+	if (strlen(argv[optind + 1]) != 36 || argv[optind + 1][strspn(argv[optind + 1],
+								      "0123456789abcdefABCDEF-")])
+		return usage_error("mirror create", "'%s' is not a UUID", argv[optind + 1]);
+	snprintf(text, sizeof(text), "create %s", argv[optind + 1]);
+	return send_message(argv[optind], text, NULL, create_refusals);
+}
+
+/* ---- kfi mirror show ---- */
+
+static const char show_usage[] =
+	"Usage: kfi mirror show [-j] [-d] [-w[SECONDS]] [NAME...]\n\n"
+	"Show the mirrors of this node, or those of these names: role, state of the session and\n"
+	"of the copy, policy, lag (records that the peer has not applied), writes in flight,\n"
+	"number of the outage, remarks, and how far a resynchronisation is.\n\n"
+	"  -d, --details          all that is known\n"
+	"  -j, --json             in JSON, always with details\n"
+	"  -w, --watch[=SECONDS]  again each second, or after so many; in place on a terminal,\n"
+	"                         else a line for each mirror\n";
+
+static bool show_option(struct mirror_view *view, int opt, bool *bad)
+{
+	char *end;
+
+	if (opt == 'd') {
+		view->details = true;
+	} else if (opt == 'w') {
+		view->interval = optarg ? strtod(optarg, &end) : INTERVAL;
+		*bad = optarg && (end == optarg || *end || !(view->interval >= 0.05) ||
+				  view->interval > 86400);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Parse options of show; @shorts begins with '+' if they end at the first word. Return: an exit code,
+ * or -1 to go on.
+ */
+static int parse_show(int argc, char **argv, const char *shorts, struct mirror_view *view,
+		      void (*usage)(FILE *to))
+{
+	static const struct option longs[] = {
+		COMMON_LONG,
+		{ "details", no_argument, NULL, 'd' },
+		{ "watch", optional_argument, NULL, 'w' },
+		{}
+	};
+	bool bad = false;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		if (common_option(opt))
+			continue;
+		if (!show_option(view, opt, &bad)) {
+			usage(opt == 'h' ? stdout : stderr);
+			return opt == 'h' ? EXIT_OK : EXIT_USAGE;
+		}
+		if (bad)
+			return usage_error("mirror show", "'%s' makes no sense for --watch", optarg);
+	}
+	return -1;
+}
+
+static void print_show_usage(FILE *to)
+{
+	fputs(show_usage, to);
+}
+
+/* Options may have come before the verb. */
+static struct mirror_view view;
+
+static int cmd_show_mirrors(int argc, char **argv)
+{
+	int ret = parse_show(argc, argv, COMMON_SHORT "dw::", &view, print_show_usage);
+
+	return ret >= 0 ? ret : mirror_show(&view, argc - optind, argv + optind);
+}
+
+/* ---- kfi mirror ---- */
+
+static const struct verb verbs[] = {
+	{ "create", "format metadata and log", cmd_create },
+	{ "demote", "become secondary", cmd_demote },
+	{ "fenced", "the peer is out: go on alone", cmd_fenced },
+	{ "invalidate", "give up this copy", cmd_invalidate },
+	{ "outdate", "the primary goes on without this copy", cmd_outdate },
+	{ "promote", "become primary", cmd_promote },
+	{ "rate", "limit resynchronisation", cmd_rate },
+	{ "show", "show mirrors; this is what happens without a word", cmd_show_mirrors },
+};
+
+static void print_usage(FILE *to)
+{
+	size_t i;
+
+	fputs("Usage: kfi mirror [-j] [-d] [-w[SECONDS]] [COMMAND ...]\n\n"
+	      "Mirrored writes, see kfi_mirror(7). Commands, which may be abbreviated:\n", to);
+	for (i = 0; i < ARRAY_SIZE(verbs); i++)
+		fprintf(to, "  %-10s %s\n", verbs[i].name, verbs[i].help);
+	fputs("\n'kfi mirror COMMAND --help' explains a command and its options.\n", to);
+}
+
+int cmd_mirror(int argc, char **argv)
+{
+	int ret = parse_show(argc, argv, "+" COMMON_SHORT "dw::", &view, print_usage);
+
+	if (ret >= 0)
+		return ret;
+	if (optind == argc)
+		return mirror_show(&view, 0, NULL);
+	return run_verb("mirror", verbs, ARRAY_SIZE(verbs), argc - optind, argv + optind,
+			print_usage);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* mirror.h - shared by mirror*.c: the mirrors of kfi_mirror.ko, as device-mapper describes them */
+#ifndef KFI_TOOL_MIRROR_H
+#define KFI_TOOL_MIRROR_H
+
+#include "kfi.h"
+
+/* Words of a status or table line that are kept; a line with more is cut. */
+#define MIRROR_WORDS	64
+
+/**
+ * struct words - a line that is split at its blanks
+ * @line: the line, with a 0 behind each word
+ * @n: how many words
+ * @at: the words
+ */
+struct words {
+	char *line;
+	size_t n;
+	const char *at[MIRROR_WORDS];
+};
+
+/**
+ * struct mirror - a mirror, from its status and its table; see kfi_mirror(7)
+ * @next: next one of a list
+ * @name: name of the device
+ * @sectors: size
+ * @suspended: device-mapper has suspended it
+ * @status: words of the status
+ * @table: words of the table
+ * @role: "primary", "secondary"
+ * @session: state of the session
+ * @copy: state of this node's copy
+ * @state: remarks of the status, separated by commas, and "resync" and "suspended"
+ * @out_of_sync: regions that differ
+ * @regions: regions of the bitmap
+ * @region_bytes: bytes of a region
+ * @percent: how far the resynchronisation is
+ * @lag: records that the peer has not applied
+ * @writes: writes in flight
+ * @outage: number of the outage, valid if @frozen
+ * @frozen: writes are held until the peer is back, or 'fenced' is said
+ * @resync: a resynchronisation runs
+ * @policy: policy for a lost peer
+ * @timeout_ms: after which a silent peer is lost
+ * @rate_kib: limit of a resynchronisation in KiB a second, 0 for none
+ */
+struct mirror {
+	struct mirror *next;
+	char *name;
+	uint64_t sectors;
+	bool suspended;
+	struct words status;
+	struct words table;
+	const char *role;
+	const char *session;
+	const char *copy;
+	char state[256];
+	uint64_t out_of_sync;
+	uint64_t regions;
+	uint64_t region_bytes;
+	uint64_t percent;
+	uint64_t lag;
+	uint64_t writes;
+	uint64_t outage;
+	bool frozen;
+	bool resync;
+	const char *policy;
+	uint64_t timeout_ms;
+	uint64_t rate_kib;
+};
+
+/* Words in front of the options of a table line */
+enum {
+	TABLE_LEG, TABLE_META, TABLE_LOG, TABLE_PROVIDER, TABLE_NODE, TABLE_SERVICE,
+	TABLE_PEER_NODE, TABLE_PEER_SERVICE, TABLE_POLICY, TABLE_FIXED
+};
+
+/* ---- mirror_dm.c: device-mapper ---- */
+
+/*
+ * Find the mirror @name, or all of them if that is NULL, in the order of their names. An empty list
+ * is no error. Return: an exit code, after a message on failure.
+ */
+int mirror_find(const char *name, struct mirror **list);
+void mirror_free(struct mirror *list);
+/* Is the device suspended? */
+bool mirror_suspended(const char *name);
+/*
+ * Send a message to a target. Return: 0, a positive error number, or -1 after a message about an
+ * error that is not the target's.
+ */
+int mirror_send(const char *name, const char *message);
+/* Has the remark? */
+bool mirror_remark(const struct mirror *m, const char *word);
+
+/* ---- mirror_show.c ---- */
+
+/**
+ * struct mirror_view - how mirrors are shown
+ * @details: all that is known
+ * @interval: seconds until they are shown again, 0 for once
+ */
+struct mirror_view {
+	bool details;
+	double interval;
+};
+
+/* Show the mirrors of these names, or all. Return: an exit code. */
+int mirror_show(const struct mirror_view *view, size_t n, char **names);
+
+#endif /* KFI_TOOL_MIRROR_H */

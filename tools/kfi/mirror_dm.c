@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mirror_dm.c - device-mapper, through libdevmapper: find mirrors, read their status and table, and
+ * send them messages. Words of a newer kfi_mirror behind those that are known are kept as they are.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libdevmapper.h>
+
+#include "mirror.h"
+
+#define TARGET		"kfi_mirror"
+#define SECTOR		512
+#define REGION_MIN	256	/* sectors */
+
+/* ---- the library ---- */
+
+/* What it has said about the last failure. It would print that by itself otherwise. */
+static char said[256];
+
+__attribute__((format(printf, 5, 6)))
+static void keep_log(int level, const char *file, int line, int err, const char *fmt, ...)
+{
+	va_list args;
+
+	if ((level & 7) > 3 || *said)	/* less than an error; or what follows from one */
+		return;
+	va_start(args, fmt);
+	vsnprintf(said, sizeof(said), fmt, args);
+	va_end(args);
+}
+
+static void complain_dm(int err)
+{
+	if (strstr(said, "/control") && strstr(said, "No such"))
+		complain("the kernel has no device-mapper; try: modprobe " TARGET);
+	else
+		complain("device-mapper: %s", *said ? said : strerror(err));
+}
+
+/* Return: a task, or NULL after a message. Its name is @name unless that is NULL. */
+static struct dm_task *task_for(int type, const char *name)
+{
+	struct dm_task *task;
+
+	dm_log_with_errno_init(keep_log);
+	*said = '\0';
+	task = dm_task_create(type);
+	if (task && name && !dm_task_set_name(task, name)) {
+		dm_task_destroy(task);
+		task = NULL;
+	}
+	if (!task)
+		complain_dm(ENOMEM);
+	return task;
+}
+
+/* Return: 0, or -1 after a message */
+static int run(struct dm_task *task)
+{
+	int err;
+
+	if (dm_task_run(task))
+		return 0;
+	err = dm_task_get_errno(task);
+	complain_dm(err ? err : EIO);
+	return -1;
+}
+
+/* ---- words ---- */
+
+static void *must(void *p)
+{
+	if (p)
+		return p;
+	complain("out of memory");
+	exit(EXIT_FAILED);
+}
+
+static void split(struct words *words, const char *line)
+{
+	char *save, *word;
+
+	words->line = must(strdup(line));
+	words->n = 0;
+	for (word = strtok_r(words->line, " \t\n", &save); word && words->n < MIRROR_WORDS;
+	     word = strtok_r(NULL, " \t\n", &save))
+		words->at[words->n++] = word;
+}
+
+/* Return: the number at the begin of @word, and @end is behind it. False if there is none. */
+static bool number(const char *word, uint64_t *value, const char **end)
+{
+	char *behind;
+
+	if (*word < '0' || *word > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(word, &behind, 10);
+	*end = behind;
+	return !errno;
+}
+
+static bool whole_number(const char *word, uint64_t *value)
+{
+	const char *end;
+
+	return number(word, value, &end) && !*end;
+}
+
+/* ---- status ---- */
+
+static void remark(struct mirror *m, const char *word)
+{
+	size_t at = strlen(m->state);
+	const char *between = "";
+
+	if (at)		/* a number belongs to the word before it */
+		between = *word >= '0' && *word <= '9' ? "=" : ",";
+	snprintf(m->state + at, sizeof(m->state) - at, "%s%s", between, word);
+}
+
+bool mirror_remark(const struct mirror *m, const char *word)
+{
+	const char *at = m->state;
+	size_t len = strlen(word);
+
+	while (*at) {
+		if (!strncmp(at, word, len) && (!at[len] || at[len] == ',' || at[len] == '='))
+			return true;
+		at += strcspn(at, ",");
+		at += *at == ',';
+	}
+	return false;
+}
+
+/* ROLE SESSION COPY OUT-OF-SYNC/REGIONS PERCENT LAG WRITES, and remarks */
+static bool parse_status(struct mirror *m)
+{
+	const char *const *at = m->status.at;
+	const char *end;
+	size_t i;
+
+	if (m->status.n < 7 || !number(at[3], &m->out_of_sync, &end) || *end != '/' ||
+	    !whole_number(end + 1, &m->regions) || !whole_number(at[4], &m->percent) ||
+	    !whole_number(at[5], &m->lag) || !whole_number(at[6], &m->writes))
+		return false;
+	m->role = at[0];
+	m->session = at[1];
+	m->copy = at[2];
+	for (i = 7; i < m->status.n; i++) {
+		remark(m, at[i]);
+		if (strcmp(at[i], "frozen") || i + 1 == m->status.n)
+			continue;
+		m->frozen = true;
+		i += whole_number(at[i + 1], &m->outage);
+	}
+	m->resync = m->out_of_sync && !strcmp(m->role, "primary") &&
+		    !strcmp(m->session, "connected");
+	if (m->resync)
+		remark(m, "resync");
+	if (m->suspended)
+		remark(m, "suspended");
+	return true;
+}
+
+/* A region is the smallest power of two, from 128 KiB on, with which there are so many. */
+static uint64_t region_bytes(uint64_t sectors, uint64_t regions)
+{
+	uint64_t size = REGION_MIN;
+
+	while (size < sectors && (sectors - 1) / size + 1 > regions)
+		size *= 2;
+	return size * SECTOR;
+}
+
+/* Options are pairs of words behind their count. */
+static void parse_table(struct mirror *m)
+{
+	const char *const *at = m->table.at;
+	size_t i;
+
+	m->policy = m->table.n > TABLE_POLICY ? at[TABLE_POLICY] : "?";
+	for (i = TABLE_FIXED + 1; i + 1 < m->table.n; i++) {
+		if (!strcmp(at[i], "timeout"))
+			whole_number(at[i + 1], &m->timeout_ms);
+		else if (!strcmp(at[i], "rate"))
+			whole_number(at[i + 1], &m->rate_kib);
+	}
+}
+
+/* ---- devices ---- */
+
+/**
+ * struct device - the only target of a device, and what is known of the device
+ * @info: the device
+ * @sectors: size of the target
+ * @type: its type, NULL if there is no table
+ * @words: its status, or table
+ */
+struct device {
+	struct dm_info info;
+	uint64_t sectors;
+	const char *type;
+	const char *words;
+};
+
+/* Read the status or table. @dev points into @task. Return: 0, or -1 after a message */
+static int read_device(struct dm_task *task, struct device *dev)
+{
+	char *type = NULL, *words = NULL;
+	uint64_t start;
+
+	dm_task_no_flush(task);
+	if (run(task))
+		return -1;
+	*dev = (struct device){};
+	if (!dm_task_get_info(task, &dev->info)) {
+		complain("device-mapper says nothing about the device");
+		return -1;
+	}
+	if (!dev->info.exists)
+		return 0;
+	dm_get_next_target(task, NULL, &start, &dev->sectors, &type, &words);
+	dev->type = type;
+	dev->words = words ? words : "";
+	return 0;
+}
+
+static bool is_mirror(const struct device *dev)
+{
+	return dev->info.exists && dev->type && !strcmp(dev->type, TARGET);
+}
+
+/* Return: 0 and a mirror, or NULL if the device is none; or -1 after a message */
+static int read_mirror(const char *name, struct mirror **out)
+{
+	struct dm_task *status = task_for(DM_DEVICE_STATUS, name);
+	struct dm_task *table = status ? task_for(DM_DEVICE_TABLE, name) : NULL;
+	struct mirror *m = NULL;
+	struct device dev;
+	int ret = -1;
+
+	*out = NULL;
+	if (!status || !table || read_device(status, &dev))
+		goto out;
+	ret = 0;
+	if (!is_mirror(&dev))
+		goto out;
+	m = must(calloc(1, sizeof(*m)));
+	m->name = must(strdup(dm_task_get_name(status)));
+	m->sectors = dev.sectors;
+	m->suspended = dev.info.suspended;
+	split(&m->status, dev.words);
+	ret = read_device(table, &dev);
+	split(&m->table, is_mirror(&dev) ? dev.words : "");
+	parse_table(m);
+	if (!ret && !parse_status(m)) {
+		complain("%s: this is not a status that is understood", name);
+		ret = -1;
+	}
+	if (ret) {
+		mirror_free(m);
+		goto out;
+	}
+	m->region_bytes = region_bytes(m->sectors, m->regions);
+	*out = m;
+out:
+	if (status)
+		dm_task_destroy(status);
+	if (table)
+		dm_task_destroy(table);
+	return ret;
+}
+
+void mirror_free(struct mirror *list)
+{
+	struct mirror *next;
+
+	for (; list; list = next) {
+		next = list->next;
+		free(list->name);
+		free(list->status.line);
+		free(list->table.line);
+		free(list);
+	}
+}
+
+static void insert(struct mirror **list, struct mirror *m)
+{
+	while (*list && strcmp((*list)->name, m->name) < 0)
+		list = &(*list)->next;
+	m->next = *list;
+	*list = m;
+}
+
+static int find_all(struct mirror **list)
+{
+	struct dm_task *task = task_for(DM_DEVICE_LIST, NULL);
+	struct dm_names *names;
+	struct mirror *m;
+	int ret = EXIT_FAILED;
+
+	if (!task)
+		return EXIT_FAILED;
+	if (run(task))
+		goto out;
+	names = dm_task_get_names(task);
+	ret = EXIT_OK;
+	if (!names || !names->dev)
+		goto out;
+	for (;;) {
+		if (read_mirror(names->name, &m))
+			ret = EXIT_FAILED;
+		else if (m)
+			insert(list, m);
+		if (!names->next)
+			break;
+		names = (void *)names + names->next;
+	}
+out:
+	dm_task_destroy(task);
+	return ret;
+}
+
+int mirror_find(const char *name, struct mirror **list)
+{
+	struct mirror *m;
+
+	if (!name)
+		return find_all(list);
+	if (read_mirror(name, &m))
+		return EXIT_FAILED;
+	if (!m) {
+		complain("%s: there is no such mirror", name);
+		return EXIT_FAILED;
+	}
+	insert(list, m);
+	return EXIT_OK;
+}
+
+bool mirror_suspended(const char *name)
+{
+	struct dm_task *task = task_for(DM_DEVICE_INFO, name);
+	struct dm_info info = {};
+	bool ok = task && dm_task_run(task) && dm_task_get_info(task, &info);
+
+	if (task)
+		dm_task_destroy(task);
+	return ok && info.suspended;
+}
+
+int mirror_send(const char *name, const char *message)
+{
+	struct dm_task *task;
+	struct mirror *m;
+	int ret = -1;
+
+	/* another type of target may know the same words */
+	if (read_mirror(name, &m))
+		return -1;
+	if (!m) {
+		complain("%s: there is no such mirror", name);
+		return -1;
+	}
+	mirror_free(m);
+	task = task_for(DM_DEVICE_TARGET_MSG, name);
+	if (!task)
+		return -1;
+	if (!dm_task_set_sector(task, 0) || !dm_task_set_message(task, message))
+		complain("out of memory");
+	else if (dm_task_run(task))
+		ret = 0;
+	else if (dm_task_get_errno(task))
+		ret = dm_task_get_errno(task);
+	else
+		complain_dm(EIO);
+	dm_task_destroy(task);
+	return ret;
+}
