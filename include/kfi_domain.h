@@ -88,6 +88,9 @@ enum kfi_refusal {
  *	which takes an additional round trip, and longer than RMA to a per-I/O
  *	region. 0: no message is fetched.
  * @addrlen: length of an address in an address vector, bytes
+ * @place_device: device that owns the pages of places (kfi_place.h). NULL: they
+ *	are system memory
+ * @place_min: length in bytes of a write below which a place is no faster
  */
 struct kfi_domain_limits {
 	struct device		*dma_device;
@@ -98,6 +101,8 @@ struct kfi_domain_limits {
 	enum kfi_refusal	refusal;
 	size_t			short_msg_limit;
 	size_t			addrlen;
+	struct device		*place_device;
+	size_t			place_min;
 };
 
 /**

@@ -184,7 +184,7 @@ void kfi_mr_unhold(struct kfi_mr *mr);
  * @mr: the region. Owned by kfi.ko
  * @recall: set by the provider: the region ends, or changes so that the lease is not valid any
  *	more. The provider calls kfi_mr_unlease() in bounded time, whatever the peer does, and not
- *	from this function. May be called several times. Called under a spinlock with bottom halves
+ *	from this function. Only for a place the time is that of the consumer's device. May be called several times. Called under a spinlock with bottom halves
  *	off, in an RCU section, in any context but hard interrupt; it may set a flag and queue work,
  *	but take no lock
  */

@@ -38,6 +38,8 @@ static const u64 kfi_tx_wc_flags[KFI_OPC_CODES] = {
 	[KFI_OPC_TWRITE]	= KFI_TAGGED | KFI_RMA | KFI_WRITE | KFI_SEND,
 	[KFI_OPC_TREAD]	= KFI_TAGGED | KFI_RMA | KFI_READ | KFI_SEND,
 	[KFI_OPC_FLUSH]	= KFI_RMA | KFI_WRITE,
+	[KFI_OPC_PLACE_GET] = KFI_RMA | KFI_WRITE,
+	[KFI_OPC_PLACE_PUT] = KFI_RMA | KFI_WRITE,
 	[KFI_OPC_ATOMIC] = KFI_ATOMIC | KFI_WRITE,
 	[KFI_OPC_FETCH_ATOMIC] = KFI_ATOMIC | KFI_READ,
 	[KFI_OPC_COMPARE_ATOMIC] = KFI_ATOMIC | KFI_READ,
@@ -51,6 +53,8 @@ static const u8 kfi_op_cntr[KFI_OPC_CODES] = {
 	[KFI_OPC_TWRITE]	= KFI_CNTR_WRITE,
 	[KFI_OPC_TREAD]	= KFI_CNTR_READ,
 	[KFI_OPC_FLUSH]	= KFI_CNTR_WRITE,
+	[KFI_OPC_PLACE_GET] = KFI_CNTR_WRITE,
+	[KFI_OPC_PLACE_PUT] = KFI_CNTR_WRITE,
 	[KFI_OPC_ATOMIC] = KFI_CNTR_WRITE,
 	[KFI_OPC_FETCH_ATOMIC] = KFI_CNTR_READ,
 	[KFI_OPC_COMPARE_ATOMIC] = KFI_CNTR_READ,
@@ -432,6 +436,8 @@ static noinline void op_finish_tx(struct kfi_oper *op, int err)
 void __kfi_tx_complete(struct kfi_oper *op, int err)
 {
 	RCU_LOCKDEP_WARN(!rcu_read_lock_bh_held(), "bottom halves are on");
+	if (unlikely(kfi_opc_is_place(op->code)))
+		kfi_place_ended(op, err);
 	if (err || !(op->flags & KFI_NO_COMPLETION) || trace_kfi_complete_enabled())
 		op_finish_tx(op, err);
 	else
