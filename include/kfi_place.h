@@ -29,7 +29,7 @@
  * longer than its device needs.
  */
 
-#define KFI_PLACE_SEGS_MAX	65536	/* highest number of segments of a place */
+#define KFI_PLACE_SEGS_MAX	4096	/* highest number of segments of a place */
 
 /**
  * struct kfid_place - handle for one place at a time
