@@ -22,6 +22,10 @@
 #define PCI_COMMAND	4
 #define TRIES		3000	/* ms */
 
+/* Accesses to registers, and to memory that the engine writes: each is made once, in this order. */
+#define store(at, value)	__atomic_store_n(at, value, __ATOMIC_SEQ_CST)
+#define load(at)		__atomic_load_n(at, __ATOMIC_SEQ_CST)
+
 static void die(const char *what)
 {
 	perror(what);
@@ -41,7 +45,7 @@ static int open_in(const char *dir, const char *name, int flags)
 }
 
 /* Let the device decode its BARs and be master of the bus, and map a BAR. */
-static volatile uint8_t *map_bar(const char *dir, const char *bar, size_t size)
+static uint8_t *map_bar(const char *dir, const char *bar, size_t size)
 {
 	int config = open_in(dir, "config", O_RDWR), fd;
 	char name[32];
@@ -66,8 +70,8 @@ static volatile uint8_t *map_bar(const char *dir, const char *bar, size_t size)
 /* The address of a BAR on the bus: line @bar of the file resource */
 static uint64_t bus_address(const char *dir, int bar)
 {
-	unsigned long long start = 0;
 	char path[256], line[128];
+	uint64_t start;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/resource", dir);
@@ -75,7 +79,8 @@ static uint64_t bus_address(const char *dir, int bar)
 	for (int i = 0; file && i <= bar; i++)
 		if (!fgets(line, sizeof(line), file))
 			die(path);
-	if (!file || sscanf(line, "%llx", &start) != 1 || !start)
+	start = file ? strtoull(line, NULL, 16) : 0;
+	if (!start)
 		die(path);
 	fclose(file);
 	return start;
@@ -111,34 +116,35 @@ static uint64_t pattern(unsigned int i)
 int main(int argc, char **argv)
 {
 	struct ioat_descriptor *chain = pages(1);
-	volatile uint64_t *record = pages(1), *cmb;
-	uint64_t *memory = pages(PAGES), source;
-	volatile uint8_t *ch;
+	uint64_t *record = pages(1), *memory = pages(PAGES), *cmb, source, status = 0;
+	uint8_t *ch;
 	unsigned int i;
 
 	if (argc != 4)
 		return 2;
 	ch = map_bar(argv[1], "0", IOAT_BAR0_SIZE) + IOAT_HEADER;
-	cmb = (volatile uint64_t *)map_bar(argv[2], argv[3], PAGES * PAGE);
+	cmb = (uint64_t *)map_bar(argv[2], argv[3], PAGES * PAGE);
 	source = bus_address(argv[2], atoi(argv[3]));
 	for (i = 0; i < PAGES * PAGE / 8; i++)
-		cmb[i] = pattern(i);
+		store(&cmb[i], pattern(i));
 	for (i = 0; i < PAGES; i++)
 		chain[i] = (struct ioat_descriptor) {
 			.size = PAGE, .control = IOAT_DESC_COMPLETE, .source = source + i * PAGE,
 			.target = physical((char *)memory + i * PAGE),
 			.next = physical(chain) + (i + 1) * sizeof(*chain),
 		};
-	*(volatile uint8_t *)(ch + IOAT_CHANCMD) = IOAT_CMD_RESET;
-	*(volatile uint16_t *)(ch + IOAT_CHANCTRL) = IOAT_CTRL_ERR_COMPLETE;
-	*(volatile uint64_t *)(ch + IOAT_CHANCMP) = physical((void *)record);
-	*(volatile uint64_t *)(ch + IOAT_CHAINADDR) = physical(chain);
-	*(volatile uint16_t *)(ch + IOAT_DMACOUNT) = PAGES;
-	for (i = 0; i < TRIES && (*record & 7) != IOAT_DONE && (*record & 7) != IOAT_HALTED; i++)
+	store((uint8_t *)(ch + IOAT_CHANCMD), IOAT_CMD_RESET);
+	store((uint16_t *)(ch + IOAT_CHANCTRL), IOAT_CTRL_ERR_COMPLETE);
+	store((uint64_t *)(ch + IOAT_CHANCMP), physical(record));
+	store((uint64_t *)(ch + IOAT_CHAINADDR), physical(chain));
+	store((uint16_t *)(ch + IOAT_DMACOUNT), PAGES);
+	for (i = 0; i < TRIES && (status & 7) != IOAT_DONE && (status & 7) != IOAT_HALTED; i++) {
 		usleep(1000);
-	if ((*record & 7) != IOAT_DONE) {
-		printf("not done: record 0x%llx, error 0x%x\n", (unsigned long long)*record,
-		       *(volatile uint32_t *)(ch + IOAT_CHANERR));
+		status = load(record);
+	}
+	if ((status & 7) != IOAT_DONE) {
+		printf("not done: record 0x%llx, error 0x%x\n", (unsigned long long)status,
+		       load((uint32_t *)(ch + IOAT_CHANERR)));
 		return 1;
 	}
 	for (i = 0; i < PAGES * PAGE / 8; i++) {
