@@ -161,7 +161,7 @@ static void cut_regions(struct desk *d)
 {
 	static const enum kfi_iov_type types[] = { KFI_KVEC, KFI_BVEC };
 	struct test *t = d->t;
-	u8 *buf = test_pages(t, LEN), *flat = test_pages(t, LEN);
+	u8 *buf = test_pages(t, LEN);
 	struct kfi_mr_attr attr = { .access = KFI_REMOTE_WRITE, .requested_key = KFI_KEY_NOTAVAIL };
 	struct kfid_place *small;
 	struct kfid_mr *mr;
@@ -169,7 +169,7 @@ static void cut_regions(struct desk *d)
 	size_t count;
 	int i;
 
-	REQUIRE(t, buf && flat);
+	REQUIRE(t, buf);
 	for (i = 0; i < 12 && !t->failures; i++) {
 		memset(buf, REST, LEN);
 		REQUIRE_EQ(t, cut(&d->p->b, &c, types[i & 1], buf, LEN, 6, false), 0);
@@ -204,6 +204,45 @@ static void cut_regions(struct desk *d)
 static void segments(struct test *t)
 {
 	at_desk(t, cut_regions);
+}
+
+/* Pages in descending order: no two are adjacent, so each is a segment. */
+static void descending(struct desk *d)
+{
+	struct test *t = d->t;
+	size_t n = LEN / PAGE_SIZE, i;
+	u8 *buf = test_pages(t, LEN), *want = test_pages(t, LEN);
+	struct bio_vec *bv = test_zalloc(t, n * sizeof(*bv));
+	struct kfi_mr_attr attr = {
+		.type = KFI_BVEC, .mr_biov = bv, .iov_count = n, .access = KFI_REMOTE_WRITE,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
+	struct kfid_mr *mr;
+
+	REQUIRE(t, buf && want && bv);
+	for (i = 0; i < n; i++) {
+		bv[i].bv_page = test_page(buf + (n - 1 - i) * PAGE_SIZE);
+		bv[i].bv_len = PAGE_SIZE;
+	}
+	REQUIRE_EQ(t, kfi_mr_regattr(d->p->b.domain, &attr, 0, &mr), 0);
+	test_keep(t, &mr->fid);
+	if (d->p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
+		REQUIRE(t, !kfi_mr_bind(mr, &d->p->b.ep->fid, 0) && !kfi_mr_enable(mr));
+	d->rma = (struct kfi_rma_iov){ kfi_mr_addr(mr), LEN, kfi_mr_key(mr) };
+	REQUIRE_EQ(t, get(d, 0), 0);
+	if (EXPECT_EQ(t, d->place[0]->count, n))
+		device_writes(d, 0, LEN, 5);
+	REQUIRE_EQ(t, put(d, 0, LEN), 0);
+	fill(want, LEN, 5);
+	for (i = 0; i < n; i++)
+		EXPECT_EQ(t, memcmp(buf + (n - 1 - i) * PAGE_SIZE, want + i * PAGE_SIZE, PAGE_SIZE),
+			  0);
+	EXPECT_EQ(t, test_close(t, &mr->fid), 0);
+}
+
+static void apart(struct test *t)
+{
+	at_desk(t, descending);
 }
 
 /* Several places of one region at a time; they end in another order. */
@@ -795,6 +834,7 @@ const struct test_case place_cases[] = {
 	{ "place.offered", T_REL, 0, C_MSG | C_RMA, offered },
 	{ "place.ranges", T_REL, 0, C_PLACE, ranges },
 	{ "place.segments", T_REL, 0, C_PLACE, segments },
+	{ "place.apart", T_REL, 0, C_PLACE, apart },
 	{ "place.many", T_REL, 0, C_PLACE, many },
 	{ "place.order", T_REL, 0, C_PLACE, order },
 	{ "place.counted", T_REL, 0, C_PLACE | KFI_RMA_EVENT, counted },
