@@ -516,6 +516,10 @@ kfi_mr_bind(struct kfid_mr *mr, struct kfid *bfid, uint64_t flags)
  * @count: number of entries
  * @flags: 0
  *
+ * Waits until peers do not write to the pages that were mapped before; the owner
+ * keeps these until then. What a peer writes to them by a place (kfi_place.h) is
+ * not moved to the new pages: the peer's put fails.
+ *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if @iov is empty or not inside the region; -KFI_EBADFLAGS;
  * -EOPNOTSUPP if the region is not KFI_KVEC, is a per-I/O region, or is

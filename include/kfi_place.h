@@ -111,8 +111,8 @@ ssize_t kfi_place_get(struct kfid_ep *ep, struct kfid_place *place,
  * @place can be used again from then on. If it returns an error, the place stays
  * as it is. Errors of the completion:
  *
- * - EREMOTEIO: the owner has closed or invalidated the region meanwhile. It is
- *   unknown what has arrived.
+ * - EREMOTEIO: the owner has closed, invalidated, refreshed or bound the region
+ *   meanwhile. It is unknown what has arrived.
  * - The error of a connection or peer that is lost.
  *
  * Context: Process context or softirq, does not sleep.

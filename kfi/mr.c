@@ -628,8 +628,8 @@ static bool lies_in(const struct kfi_mr *mr, const struct kvec *part)
 
 /*
  * KFI_REFRESH: the pages behind virtual addresses may have changed. A region in virtual addresses
- * needs no update, because each access translates them anew; but for leases, which last. A region
- * in pages cannot change.
+ * needs no update, because each access translates them anew; but for leases, which last, and whose
+ * users may write to the old pages until they end. A region in pages cannot change.
  */
 static int mr_refresh(struct kfi_mr *mr, const struct kfi_mr_modify *modify)
 {

@@ -197,10 +197,13 @@ struct loop_commit {
  * struct loop_place - a handle for places, which are the pages of the region itself
  * @place: common part
  * @lease: holds the region while the handle has a place
+ * @recalled: the region has ended, or its owner sees other memory than the pages of the place. Set
+ *	by recall()
  */
 struct loop_place {
 	struct kfi_dev_place	place;
 	struct kfi_mr_lease	lease;
+	bool			recalled;
 };
 
 static inline struct loop_ep *to_loop_ep(struct kfi_ep *ep)

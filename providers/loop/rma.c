@@ -204,11 +204,13 @@ static struct loop_place *to_loop_place(struct kfi_dev_place *place)
 }
 
 /*
- * The region ends after the consumer's device has finished: its pages are ordinary memory, to which
- * nothing can forbid a device to write.
+ * The region ends or changes after the consumer's device has finished: its pages are ordinary memory,
+ * to which nothing can forbid a device to write. If it has changed, its owner does not see what the
+ * device writes, so the put fails.
  */
 static void loop_place_recall(struct kfi_mr_lease *lease)
 {
+	WRITE_ONCE(container_of(lease, struct loop_place, lease)->recalled, true);
 }
 
 void loop_place_get(struct loop_ep *to, struct loop_op *p)
@@ -225,6 +227,7 @@ void loop_place_get(struct loop_ep *to, struct loop_op *p)
 		return;
 	}
 	lp->lease.recall = loop_place_recall;
+	lp->recalled = false;
 	if (mr->flags & KFI_MR_SINGLE_USE)
 		err = -EOPNOTSUPP;	/* a second operation could begin before the put */
 	else if (!kfi_mr_lease(&to->ep, mr, r->key, &lp->lease))
@@ -240,7 +243,8 @@ void loop_place_get(struct loop_ep *to, struct loop_op *p)
 
 /*
  * Memory is coherent, so the bytes of the device are visible when its completion is. Look for the
- * region by its key once more: it may be dead, and the peer may be another endpoint than before.
+ * region by its key once more: it may be dead, and the peer may be another endpoint than before. The
+ * lease is looked at last, so a region that the owner changes afterwards changes behind the put.
  */
 static int loop_place_written(struct loop_ep *to, struct loop_op *p)
 {
@@ -251,7 +255,7 @@ static int loop_place_written(struct loop_ep *to, struct loop_op *p)
 	if (!r->len)
 		return 0;	/* abandoned */
 	p->mr = kfi_mr_get(&to->ep, r->key, r->addr, r->len, KFI_REMOTE_WRITE, &it);
-	if (!IS_ERR(p->mr) && p->mr == lp->lease.mr)
+	if (!IS_ERR(p->mr) && p->mr == lp->lease.mr && !READ_ONCE(lp->recalled))
 		return 0;
 	if (!IS_ERR(p->mr))
 		kfi_mr_put(p->mr);

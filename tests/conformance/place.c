@@ -528,11 +528,17 @@ static int refresh_region(struct desk *d)
 	return kfi_mr_refresh(d->r.mr, &vec, 1, 0);
 }
 
+static int bind_region(struct desk *d)
+{
+	return kfi_mr_bind(d->r.mr, &d->p->b.ep->fid, 0);
+}
+
 /*
  * Begin @call while place 0 is out; it has not returned when @end is called, and returns because of
  * that.
  */
-static void waits_for(struct desk *d, int (*call)(struct desk *d), void (*end)(struct desk *d))
+static void waits_for(struct desk *d, int (*call)(struct desk *d),
+		      void (*end)(struct desk *d))
 {
 	struct waiter w = { .d = d, .call = call };
 	struct test *t = d->t;
@@ -565,20 +571,16 @@ static void end_dropped(struct desk *d)
 	EXPECT_EQ(d->t, kfi_place_drop(d->place[0]), 0);
 }
 
-static void end_live(struct desk *d)
-{
-	EXPECT_EQ(d->t, put(d, 0, LEN), 0);
-}
+static void (*const ends_of[])(struct desk *d) = { end_dead, end_dead_abandoned, end_dropped };
 
 /* The owner closes the region: that waits, and no new place of it is given. */
 static void closing(struct desk *d)
 {
-	static void (*const end[])(struct desk *d) = { end_dead, end_dead_abandoned, end_dropped };
 	struct test *t = d->t;
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(end) && !t->failures; i++) {
-		waits_for(d, close_region, end[i]);
+	for (i = 0; i < ARRAY_SIZE(ends_of) && !t->failures; i++) {
+		waits_for(d, close_region, ends_of[i]);
 		EXPECT_EQ(t, get(d, 1), EACCES);
 		REQUIRE(t, !region_open(&d->p->b, &d->r, d->r.buf, LEN, KFI_REMOTE_WRITE));
 		d->rma = (struct kfi_rma_iov){ d->r.addr, LEN, d->r.key };
@@ -591,17 +593,40 @@ static void region_closes(struct test *t)
 	at_desk(t, closing);
 }
 
-/* The pages of the region can't change while a device writes them. */
+/*
+ * Other pages are mapped in the region while a device writes the old ones: the owner waits, because
+ * it keeps those pages until then, but it does not see what the device writes, so the put fails.
+ */
 static void refreshing(struct desk *d)
 {
-	waits_for(d, refresh_region, end_live);
-	EXPECT_EQ(d->t, get(d, 0), 0);
-	EXPECT_EQ(d->t, put(d, 0, LEN), 0);
+	struct test *t = d->t;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ends_of) && !t->failures; i++) {
+		waits_for(d, refresh_region, ends_of[i]);
+		EXPECT_EQ(t, get(d, 0), 0);
+		EXPECT_EQ(t, put(d, 0, LEN), 0);
+	}
 }
 
 static void refresh(struct test *t)
 {
 	at_desk(t, refreshing);
+}
+
+/* The owner takes the region from the peers of other endpoints. */
+static void binding(struct desk *d)
+{
+	if (d->p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
+		return;		/* bound before there was a place */
+	waits_for(d, bind_region, end_dead);
+	EXPECT_EQ(d->t, get(d, 0), 0);
+	EXPECT_EQ(d->t, put(d, 0, LEN), 0);
+}
+
+static void bound(struct test *t)
+{
+	at_desk(t, binding);
 }
 
 /* The work of a region for one I/O, and its end */
@@ -844,6 +869,7 @@ const struct test_case place_cases[] = {
 	{ "place.single_use", T_REL, 0, C_PLACE, single_use },
 	{ "place.region_closes", T_REL, 0, C_PLACE, region_closes },
 	{ "place.refresh", T_REL, 0, C_PLACE, refresh },
+	{ "place.bind", T_REL, 0, C_PLACE, bound },
 	{ "place.invalidate", T_REL, 0, C_PLACE, invalidate },
 	{ "place.endpoint_closes", T_REL, 0, C_PLACE, endpoint_closes },
 	{ "place.peer_closes", T_REL, 0, C_PLACE, peer_closes },
