@@ -213,6 +213,17 @@ static void loop_place_recall(struct kfi_mr_lease *lease)
 	WRITE_ONCE(container_of(lease, struct loop_place, lease)->recalled, true);
 }
 
+/* The error of a get if there is no lease: a region that is not dead is changing, and takes writes. */
+static int loop_no_lease(struct kfi_mr *mr, u64 key)
+{
+	int err;
+
+	rcu_read_lock();
+	err = kfi_mr_live(mr, key) ? -EOPNOTSUPP : -EACCES;
+	rcu_read_unlock();
+	return err;
+}
+
 void loop_place_get(struct loop_ep *to, struct loop_op *p)
 {
 	struct loop_place *lp = to_loop_place(p->op->place);
@@ -231,7 +242,7 @@ void loop_place_get(struct loop_ep *to, struct loop_op *p)
 	if (mr->flags & KFI_MR_SINGLE_USE)
 		err = -EOPNOTSUPP;	/* a second operation could begin before the put */
 	else if (!kfi_mr_lease(&to->ep, mr, r->key, &lp->lease))
-		err = -EACCES;
+		err = loop_no_lease(mr, r->key);
 	kfi_mr_put(mr);
 	if (!err) {
 		err = kfi_place_fill(&lp->place, it);

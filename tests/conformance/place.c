@@ -535,9 +535,9 @@ static int bind_region(struct desk *d)
 
 /*
  * Begin @call while place 0 is out; it has not returned when @end is called, and returns because of
- * that.
+ * that. Meanwhile a get ends with @other.
  */
-static void waits_for(struct desk *d, int (*call)(struct desk *d),
+static void waits_for(struct desk *d, int (*call)(struct desk *d), int other,
 		      void (*end)(struct desk *d))
 {
 	struct waiter w = { .d = d, .call = call };
@@ -549,6 +549,7 @@ static void waits_for(struct desk *d, int (*call)(struct desk *d),
 		return;
 	msleep(HELD_MS);
 	EXPECT(t, !READ_ONCE(w.over));
+	EXPECT_EQ(t, get(d, 1), other);
 	device_writes(d, 0, LEN, 7);
 	EXPECT_DATA(t, d->r.buf, LEN, 7);
 	end(d);
@@ -580,7 +581,7 @@ static void closing(struct desk *d)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(ends_of) && !t->failures; i++) {
-		waits_for(d, close_region, ends_of[i]);
+		waits_for(d, close_region, EACCES, ends_of[i]);
 		EXPECT_EQ(t, get(d, 1), EACCES);
 		REQUIRE(t, !region_open(&d->p->b, &d->r, d->r.buf, LEN, KFI_REMOTE_WRITE));
 		d->rma = (struct kfi_rma_iov){ d->r.addr, LEN, d->r.key };
@@ -595,7 +596,8 @@ static void region_closes(struct test *t)
 
 /*
  * Other pages are mapped in the region while a device writes the old ones: the owner waits, because
- * it keeps those pages until then, but it does not see what the device writes, so the put fails.
+ * it keeps those pages until then, but it does not see what the device writes, so the put fails. The
+ * region is not dead: a get that comes meanwhile finds that it has no places at present.
  */
 static void refreshing(struct desk *d)
 {
@@ -603,7 +605,7 @@ static void refreshing(struct desk *d)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(ends_of) && !t->failures; i++) {
-		waits_for(d, refresh_region, ends_of[i]);
+		waits_for(d, refresh_region, EOPNOTSUPP, ends_of[i]);
 		EXPECT_EQ(t, get(d, 0), 0);
 		EXPECT_EQ(t, put(d, 0, LEN), 0);
 	}
@@ -619,7 +621,7 @@ static void binding(struct desk *d)
 {
 	if (d->p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
 		return;		/* bound before there was a place */
-	waits_for(d, bind_region, end_dead);
+	waits_for(d, bind_region, EOPNOTSUPP, end_dead);
 	EXPECT_EQ(d->t, get(d, 0), 0);
 	EXPECT_EQ(d->t, put(d, 0, LEN), 0);
 }
