@@ -74,8 +74,8 @@ int kfi_place_open(struct kfid_domain *domain, size_t seg_limit,
  * @context: returned in the completion; a struct kfi_cqe with KFI_CQE
  *
  * Success writes a completion in any case, with the flags KFI_RMA | KFI_WRITE;
- * @place then describes the pages. No byte moves, and the owner of the region is
- * not told. After an error @place has no place:
+ * @place then describes the pages. No byte moves, the owner of the region is not
+ * told, and counters and statistics of errors of @ep do not see it. After an error @place has no place:
  *
  * - EACCES: no such key, right or range, as for kfi_writemsg().
  * - EOPNOTSUPP: devices can't write this memory. Write it with kfi_writemsg().
@@ -105,7 +105,8 @@ ssize_t kfi_place_get(struct kfid_ep *ep, struct kfid_place *place,
  * @len bytes: the peer sees nothing that this endpoint posts later before it
  * sees these bytes. Success means that readers at the peer see them, and the
  * completion has the flags KFI_RMA | KFI_WRITE. For the owner of the region the
- * put is a remote write of @len bytes, except that nothing happens for 0 bytes.
+ * put is a remote write of @len bytes, and for the counters of @ep a write; but
+ * nothing happens and nothing is counted for 0 bytes.
  *
  * If the call returns 0, the place ends, whatever the completion says, and
  * @place can be used again from then on. If it returns an error, the place stays
