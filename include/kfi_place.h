@@ -93,7 +93,8 @@ ssize_t kfi_place_get(struct kfid_ep *ep, struct kfid_place *place,
 
 /**
  * kfi_place_put() - end a place, and report what was written there
- * @ep: the endpoint or transmit context that the place was got with
+ * @ep: the endpoint or transmit context that the place was got with, which was
+ *	not reset since
  * @place: handle with a place
  * @len: bytes that devices have written, from the beginning of the place; 0 if
  *	the place is abandoned
@@ -118,8 +119,8 @@ ssize_t kfi_place_get(struct kfid_ep *ep, struct kfid_place *place,
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h. -EINVAL if @len is more than the
- * place has, or @ep is another endpoint; -KFI_EOPBADSTATE if @place has no
- * place.
+ * place has, or @ep is another endpoint or was reset (kfi_ep_reset()), so that
+ * only kfi_place_drop() is left; -KFI_EOPBADSTATE if @place has no place.
  */
 ssize_t kfi_place_put(struct kfid_ep *ep, struct kfid_place *place, size_t len,
 		      uint64_t flags, void *context);

@@ -13,7 +13,7 @@
  * @fid: handle of the consumer. kfi_place_fill() sets what the consumer reads
  * @domain: domain of the handle
  * @state: state, see kfi/place.c. Changed by cmpxchg(). Owned by kfi.ko
- * @ep: endpoint of the get, to compare with that of the put. It may have been closed since
+ * @ep_life: &kfi_ep.life of the endpoint of the get, to compare with that of the put
  * @addr: peer of the get
  * @rma: memory of the get
  * @reported: the length of the put in bytes; 0 during a get
@@ -24,7 +24,7 @@ struct kfi_dev_place {
 	struct kfid_place	fid;
 	struct kfi_domain	*domain;
 	int			state;
-	const struct kfi_ep	*ep;
+	u64			ep_life;
 	kfi_addr_t		addr;
 	struct kfi_rma_iov	rma;
 	size_t			reported;

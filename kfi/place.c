@@ -202,7 +202,7 @@ ssize_t kfi_place_get(struct kfid_ep *fid, struct kfid_place *pfid, kfi_addr_t a
 		return -EMSGSIZE;
 	if (!place_move(place, PLACE_FREE, PLACE_GETTING))
 		return -KFI_EOPBADSTATE;
-	place->ep = ep;
+	place->ep_life = READ_ONCE(ep->life);
 	place->addr = addr;
 	place->rma = *rma;
 	place->reported = 0;
@@ -224,7 +224,7 @@ ssize_t kfi_place_put(struct kfid_ep *fid, struct kfid_place *pfid, size_t len, 
 
 	if (!place_move(place, PLACE_GOT, PLACE_PUTTING))
 		return -KFI_EOPBADSTATE;
-	if (place->ep != kfi_real_ep(fid) || len > place->rma.len) {
+	if (place->ep_life != READ_ONCE(kfi_real_ep(fid)->life) || len > place->rma.len) {
 		place_set(place, PLACE_GOT);
 		return -EINVAL;
 	}
