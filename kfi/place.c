@@ -99,6 +99,17 @@ const struct kfi_fid_class kfi_place_class = {
 
 /* ---- pages ---- */
 
+/* Return the page of an address of the kernel; NULL if it has none, as mapped memory of a device. */
+static struct page *addr_page(const void *addr)
+{
+	struct page *page;
+
+	if (!is_vmalloc_or_module_addr(addr))
+		return virt_addr_valid(addr) ? virt_to_page(addr) : NULL;
+	page = vmalloc_to_page(addr);
+	return page && pfn_valid(page_to_pfn(page)) ? page : NULL;
+}
+
 /* Describe the first bytes of @it, up to the end of their page. */
 static bool first_piece(const struct iov_iter *it, struct bio_vec *bv)
 {
@@ -110,7 +121,7 @@ static bool first_piece(const struct iov_iter *it, struct bio_vec *bv)
 		return true;
 	}
 	addr = it->kvec->iov_base + it->iov_offset;
-	bv->bv_page = is_vmalloc_or_module_addr(addr) ? vmalloc_to_page(addr) : virt_to_page(addr);
+	bv->bv_page = addr_page(addr);
 	bv->bv_offset = offset_in_page(addr);
 	bv->bv_len = min3(iov_iter_count(it), it->kvec->iov_len - it->iov_offset,
 			  (size_t)PAGE_SIZE - bv->bv_offset);
