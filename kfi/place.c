@@ -133,11 +133,19 @@ static phys_addr_t piece_phys(const struct bio_vec *bv)
 	return page_to_phys(bv->bv_page) + bv->bv_offset;
 }
 
-/* Append the piece to @last if it is adjacent in physical memory. */
+/*
+ * Append the piece to @last if it is adjacent. Whoever uses a segment counts on from its first page:
+ * so the memory has to be adjacent, the pages too, and of one device if they are of a device.
+ */
 static bool merge_piece(struct bio_vec *last, const struct bio_vec *bv)
 {
+	size_t end = last->bv_offset + last->bv_len;
+
 	if (piece_phys(last) + last->bv_len != piece_phys(bv) ||
 	    last->bv_len > UINT_MAX - bv->bv_len)
+		return false;
+	if (last->bv_page + end / PAGE_SIZE != bv->bv_page ||
+	    !zone_device_pages_have_same_pgmap(last->bv_page, bv->bv_page))
 		return false;
 	last->bv_len += bv->bv_len;
 	return true;
