@@ -132,7 +132,7 @@ ssize_t kfi_place_put(struct kfid_ep *ep, struct kfid_place *place, size_t len,
  * As kfi_place_put() of 0 bytes, but without a completion, and also legal after
  * the endpoint was closed or the device has gone.
  *
- * Context: Any context but hard interrupt, does not sleep.
+ * Context: Process context or softirq with interrupts enabled, does not sleep.
  * Return: 0; -KFI_EOPBADSTATE if @place has no place.
  */
 int kfi_place_drop(struct kfid_place *place);

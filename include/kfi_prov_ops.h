@@ -146,7 +146,7 @@ struct kfi_peer_info {
  * @place_end: mandatory with KFI_PLACE: devices of this machine do not write to a place any more:
  *	release what the get has taken. Called once for each KFI_OPC_PLACE_GET that has succeeded,
  *	before the put is reported, or because the place was dropped. The endpoint may be closed,
- *	and the device may have gone. Called in any context but hard interrupt
+ *	and the device may have gone. Called in process context or softirq, with interrupts enabled
  *
  * @peers: call @emit for each peer with a number above @after, in the order of the numbers, until
  *	@emit returns nonzero. @emit does not sleep, so it may be called inside an RCU read section.

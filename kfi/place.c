@@ -264,6 +264,7 @@ int kfi_place_drop(struct kfid_place *pfid)
 {
 	struct kfi_dev_place *place = to_place(pfid);
 
+	lockdep_assert_irqs_enabled();
 	if (!place_move(place, PLACE_GOT, PLACE_PUTTING))
 		return -KFI_EOPBADSTATE;
 	place_end(place);
