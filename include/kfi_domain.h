@@ -626,7 +626,9 @@ int kfi_mr_register(struct kfid_mr *mr, const struct kfi_mr_attr *attr,
  * Not needed if the peer has invalidated the key (KFI_INVALIDATE), which the
  * completion of the receive tells by that flag. done() waits for writes of a peer
  * that are under way, up to a bound of the provider (kfi_ntb: late_ms for a peer
- * that is silent, else the time of the longest payload at 256 KiB per second).
+ * that is silent, else the time of the longest payload at 256 KiB per second). A
+ * place (kfi_place.h) has no such bound with kfi_loop: done() waits for the
+ * consumer that has it. So does kfi_close() of a region.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: 0, and done() will be called. Otherwise done() is not called: -EAGAIN
