@@ -40,6 +40,9 @@
  *	pages of kfi_domain_limits.place_device. A segment may be longer than a page.
  * @count: number of segments
  * @len: bytes
+ *
+ * Not to be confused with struct kfi_place of kfi_link.h, which is a piece of a
+ * peer's memory that a link of a provider writes to.
  */
 struct kfid_place {
 	struct kfid		fid;
@@ -104,13 +107,16 @@ ssize_t kfi_place_get(struct kfid_ep *ep, struct kfid_place *place,
  *
  * Devices have finished when this is called. The put is ordered as a write of
  * @len bytes: the peer sees nothing that this endpoint posts later before it
- * sees these bytes. Success means that readers at the peer see them, and the
+ * sees these bytes. Success means that readers at the peer see them, as after
+ * KFI_DELIVERY_COMPLETE; the flags of completion levels are refused. The
  * completion has the flags KFI_RMA | KFI_WRITE. For the owner of the region the
  * put is a remote write of @len bytes, and for the counters of @ep a write; but
  * nothing happens and nothing is counted for 0 bytes.
  *
  * If the call returns 0, the place ends, whatever the completion says, and
- * @place can be used again from then on. If it returns an error, the place stays
+ * @place can be used again from the completion on. With KFI_NO_COMPLETION a
+ * success is not reported: until the place has ended, kfi_place_get() returns
+ * -KFI_EOPBADSTATE and kfi_close() -EBUSY. If the call returns an error, the place stays
  * as it is. Errors of the completion:
  *
  * - EREMOTEIO: the owner has closed, invalidated, refreshed or bound the region
