@@ -76,7 +76,6 @@ static uint32_t fetch_source(struct ioat *ioat, const struct ioat_descriptor *de
 		    memory_write(&ioat->fetched, at, bytes, len))
 			return IOAT_ERR_READ_DATA;
 	}
-	count_add(&ioat->dev.counters, COUNT_foreign_bytes, desc->size);
 	return 0;
 }
 
@@ -107,6 +106,8 @@ static uint32_t copy(struct ioat *ioat, const struct ioat_channel *ch,
 	}
 	count(&ioat->dev.counters, COUNT_descriptors);
 	count_add(&ioat->dev.counters, COUNT_dma_bytes, desc->size);
+	if (from == &ioat->fetched)
+		count_add(&ioat->dev.counters, COUNT_foreign_bytes, desc->size);
 	return 0;
 }
 

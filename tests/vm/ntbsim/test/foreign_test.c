@@ -217,15 +217,20 @@ static void test_known(void)
 /* Registers are served while the engine waits. */
 static void test_meanwhile(void)
 {
+	struct counters *counters = &bed.world.host[0].ioat.dev.counters;
+	uint64_t bytes;
+
 	descriptor(&bed, 0, CHAIN, 0, BOTH, TARGET, CMB, 8192);
 	run(ACCESS_FIRST, 1);
 	WANT(!error() && landed(bed.ram[0] + TARGET, CMB, 8192));
 	WANT(channel_read(&bed, 0, 0, IOAT_CHANERR_MASK, 4) == 0x55);
-	/* nothing lands for a channel that was stopped */
+	/* nothing lands for a channel that was stopped, and nothing is counted */
+	bytes = counted(counters, COUNT_foreign_bytes);
 	run(RESET_FIRST, 1);
 	WANT(untouched() && channel_read(&bed, 0, 0, IOAT_CHANSTS, 8) == IOAT_HALTED);
 	run(SUSPEND_FIRST, 1);
 	WANT(untouched() && channel_read(&bed, 0, 0, IOAT_CHANSTS, 8) == IOAT_SUSPENDED);
+	WANT(counted(counters, COUNT_foreign_bytes) == bytes);
 	/* the new chain is executed, and nothing of the old one is reported */
 	descriptor(&bed, 0, CHAIN, 0, BOTH, TARGET, CMB, 64);
 	descriptor(&bed, 0, CHAIN, 1, BOTH, TARGET + 0x1000, TARGET + 0x2000, 8);
