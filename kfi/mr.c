@@ -9,8 +9,8 @@
  * waits for a grace period, or does not wait if nobody holds a reference. So no peer can delay the
  * end of a region by an operation whose bytes a CPU moves. The end waits also for persist(), which
  * belongs to the owner of the region (see commit.c), and for holds of the provider (kfi_mr_hold()),
- * which end in bounded time; but for a place, whose end is up to the consumer at the other side of
- * kfi_loop and to its device. kfi_mr_late() names a region that waits for long.
+ * which end in bounded time; but for a place that a provider can't take away, whose end is up to the
+ * consumer that has it and to its device. kfi_mr_late() names a region that waits for long.
  *
  * A lookup takes no lock: it finds the region in the domain's table under RCU, takes a reference,
  * and then makes all checks. kfi_mr_get() explains the order of these steps.
