@@ -88,6 +88,9 @@ enum kfi_refusal {
  *	which takes an additional round trip, and longer than RMA to a per-I/O
  *	region. 0: no message is fetched.
  * @addrlen: length of an address in an address vector, bytes
+ * @place_device: device that owns the pages of places (kfi_place.h). NULL: they
+ *	are system memory
+ * @place_min: length in bytes of a write below which a place is no faster
  */
 struct kfi_domain_limits {
 	struct device		*dma_device;
@@ -98,6 +101,8 @@ struct kfi_domain_limits {
 	enum kfi_refusal	refusal;
 	size_t			short_msg_limit;
 	size_t			addrlen;
+	struct device		*place_device;
+	size_t			place_min;
 };
 
 /**
@@ -511,6 +516,10 @@ kfi_mr_bind(struct kfid_mr *mr, struct kfid *bfid, uint64_t flags)
  * @count: number of entries
  * @flags: 0
  *
+ * Waits until peers do not write to the pages that were mapped before; the owner
+ * keeps these until then. What a peer writes to them by a place (kfi_place.h) is
+ * not moved to the new pages: the peer's put fails.
+ *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if @iov is empty or not inside the region; -KFI_EBADFLAGS;
  * -EOPNOTSUPP if the region is not KFI_KVEC, is a per-I/O region, or is
@@ -618,7 +627,8 @@ int kfi_mr_register(struct kfid_mr *mr, const struct kfi_mr_attr *attr,
  * completion of the receive tells by that flag. done() waits for writes of a peer
  * that are under way, up to a bound of the provider (kfi_ntb, kfi_verbs:
  * peer_timeout_ms for a peer that is silent, else the time of the longest payload
- * at 256 KiB per second).
+ * at 256 KiB per second). A place (kfi_place.h) has no such bound with kfi_loop:
+ * done() waits for the consumer that has it. So does kfi_close() of a region.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: 0, and done() will be called. Otherwise done() is not called: -EAGAIN

@@ -123,7 +123,8 @@ struct kfi_link {
  * @len: bytes
  * @key: key of a device, or number of a window; the owner's link defines what it means
  *
- * Places that came from the peer are not trusted: ops->post() checks them.
+ * Places that came from the peer are not trusted: ops->post() checks them. This is what links write
+ * to; the handle by which a consumer has its devices write is struct kfid_place (kfi_place.h).
  */
 struct kfi_place {
 	u64	at;

@@ -18,6 +18,7 @@
 #include <kfi_prov_mr.h>
 #include <kfi_prov_obj.h>
 #include <kfi_prov_ops.h>
+#include <kfi_prov_place.h>
 
 /**
  * DOC: Allocation of objects, contexts and locks
@@ -41,7 +42,7 @@
  */
 
 /** KFI_PROV_CONTRACT - version of this contract. A provider built for another one is refused */
-#define KFI_PROV_CONTRACT	10
+#define KFI_PROV_CONTRACT	11
 
 /* ------------------------------------------------------------------ */
 /* Registration							      */
@@ -157,6 +158,8 @@ int kfi_query_add(struct kfi_query *q, const struct kfi_info *offer);
  * @KFI_OPC_TWRITE: tagged RMA: write to the buffer of a tagged receive of the peer
  * @KFI_OPC_TREAD: tagged RMA: read from the buffer of a tagged receive of the peer
  * @KFI_OPC_FLUSH: kfi_flush()
+ * @KFI_OPC_PLACE_GET: kfi_place_get()
+ * @KFI_OPC_PLACE_PUT: kfi_place_put()
  * @KFI_OPC_ATOMIC: atomic operation that returns nothing
  * @KFI_OPC_FETCH_ATOMIC: atomic operation that returns the old values
  * @KFI_OPC_COMPARE_ATOMIC: atomic operation that compares, and returns the old values
@@ -172,6 +175,8 @@ enum kfi_opcode {
 	KFI_OPC_TWRITE,
 	KFI_OPC_TREAD,
 	KFI_OPC_FLUSH,
+	KFI_OPC_PLACE_GET,
+	KFI_OPC_PLACE_PUT,
 	KFI_OPC_ATOMIC,
 	KFI_OPC_FETCH_ATOMIC,
 	KFI_OPC_COMPARE_ATOMIC,
@@ -187,6 +192,15 @@ enum kfi_opcode {
 static inline bool kfi_opc_is_atomic(u8 code)
 {
 	return code >= KFI_OPC_ATOMIC && code <= KFI_OPC_COMPARE_ATOMIC;
+}
+
+/**
+ * kfi_opc_is_place() - is this the get or the put of a place?
+ * @code: &enum kfi_opcode
+ */
+static inline bool kfi_opc_is_place(u8 code)
+{
+	return code == KFI_OPC_PLACE_GET || code == KFI_OPC_PLACE_PUT;
 }
 
 /**
@@ -245,6 +259,7 @@ struct kfi_oper_atomic {
  * @inline_buf: room for the payload of KFI_INJECT, &kfi_ep.inject_size bytes (transmits only)
  * @atomic: part of atomic operations (transmits only); NULL on an endpoint without KFI_ATOMIC
  * @priv: room for the provider, &kfi_prov_ops.tx_priv bytes
+ * @place: handle of KFI_OPC_PLACE_GET and KFI_OPC_PLACE_PUT; not valid for other operations
  *
  * &enum kfi_op has the arithmetic of atomic operations, so this structure is called kfi_oper.
  *
@@ -258,6 +273,7 @@ struct kfi_oper {
 	struct kfi_oper_atomic	*atomic;
 	void			*priv;
 	u64			inv_key;
+	struct kfi_dev_place	*place;
 
 	struct kfi_ep		*ep ____cacheline_aligned;
 	union {

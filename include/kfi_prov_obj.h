@@ -371,6 +371,7 @@ struct kfi_match {
  * @match: posted receives and unexpected messages
  * @lock: serialises bind, enable, connection calls, reset and close
  * @obj: common part
+ * @life: a number that no other endpoint has ever; kfi_ep_reset() changes it. Owned by kfi.ko
  * @eq: event queue, or NULL
  * @av_entry: in the list of @av
  * @info: copy of the info that the endpoint was opened with
@@ -436,6 +437,7 @@ struct kfi_ep {
 
 	struct mutex		lock ____cacheline_aligned_in_smp;
 	struct kfi_obj		obj;
+	u64			life;
 	struct kfi_eq		*eq;
 	struct list_head	av_entry;
 	struct kfi_info		*info;

@@ -7,6 +7,7 @@
 
 #include <kfi_prov_obj.h>
 
+struct kfi_dev_place;
 struct kfi_mem;
 struct kfi_oper;
 struct kfi_query;
@@ -44,6 +45,7 @@ struct kfi_peer_info {
  * @ep_size: as @fabric_size, for &struct kfi_ep
  * @pep_size: as @fabric_size, for &struct kfi_pep
  * @mr_size: as @fabric_size, for &struct kfi_mr
+ * @place_size: as @fabric_size, for &struct kfi_dev_place
  * @tx_priv: bytes of &kfi_oper.priv of transmit operations
  *
  * @getinfo: call kfi_query_add() for each combination that the provider offers for &kfi_query.node.
@@ -141,6 +143,11 @@ struct kfi_peer_info {
  * @mem_free: free memory of @mem_alloc, in which no region lies. May sleep. May be called long
  *	after the device has gone
  *
+ * @place_end: mandatory with KFI_PLACE: devices of this machine do not write to a place any more:
+ *	release what the get has taken. Called once for each KFI_OPC_PLACE_GET that has succeeded,
+ *	before the put is reported, or because the place was dropped. The endpoint may be closed,
+ *	and the device may have gone. Called in process context or softirq, with interrupts enabled
+ *
  * @peers: call @emit for each peer with a number above @after, in the order of the numbers, until
  *	@emit returns nonzero. @emit does not sleep, so it may be called inside an RCU read section.
  *	Skipping the peers up to @after has to be cheap, because a long list is read in pieces
@@ -152,7 +159,7 @@ struct kfi_peer_info {
  * @av_only: @ep_enable and the handling of callers respect &kfi_ep.av_only (KFI_OPT_AV_ONLY)
  */
 struct kfi_prov_ops {
-	size_t	fabric_size, domain_size, ep_size, pep_size, mr_size;
+	size_t	fabric_size, domain_size, ep_size, pep_size, mr_size, place_size;
 	size_t	tx_priv;
 	size_t	cm_data_size;
 	size_t	atomic_size;
@@ -210,6 +217,8 @@ struct kfi_prov_ops {
 
 	int	(*mem_alloc)(struct kfi_domain *domain, struct kfi_mem *mem);
 	void	(*mem_free)(struct kfi_domain *domain, struct kfi_mem *mem);
+
+	void	(*place_end)(struct kfi_dev_place *place);
 
 	void	(*peers)(struct kfi_ep *ep, u32 after,
 			 int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);

@@ -108,6 +108,12 @@ enum {
 #define KFI_TAGGED_RMA		(1ULL << 60)
 
 /*
+ * Capability that exists only in kfabric: devices of this machine can write to
+ * regions of peers, see kfi_place.h.
+ */
+#define KFI_PLACE		(1ULL << 61)
+
+/*
  * Operation flags that exist only in kfabric.
  *
  * KFI_CQE: the context of the operation points to a struct kfi_cqe, whose
@@ -521,6 +527,7 @@ enum {
 	KFI_CLASS_PEER_CNTR,
 	KFI_CLASS_PROFILE,
 	KFI_CLASS_ALIAS = 0x1000,	/* alias of an endpoint or context */
+	KFI_CLASS_PLACE,		/* see kfi_place.h */
 };
 
 /**

@@ -37,6 +37,7 @@ extern const struct kfi_fid_class kfi_eq_class;		/* eq.c */
 extern const struct kfi_fid_class kfi_cntr_class;	/* cntr.c */
 extern const struct kfi_fid_class kfi_av_class;		/* av.c */
 extern const struct kfi_fid_class kfi_mr_class;		/* mr.c */
+extern const struct kfi_fid_class kfi_place_class;	/* place.c */
 
 void kfi_obj_init(struct kfi_obj *obj);
 /*
@@ -289,6 +290,14 @@ void kfi_mr_exit(void);		/* waits for RCU callbacks and done() callbacks */
 void kfi_mr_lose(struct kfi_domain *domain);
 /* KFI_MAP_RAW_MR of a domain. A raw key is the key in little-endian order. */
 int kfi_mr_map_key(const struct kfi_mr_map_raw *map);
+
+/* ---- place.c ---- */
+
+/*
+ * A get or a put ends with @err: change the state of the place, and release what it has taken if it
+ * is over. Called before the completion is reported.
+ */
+void kfi_place_ended(struct kfi_oper *op, int err);
 
 /* ---- ep.c, pep.c ---- */
 

@@ -181,6 +181,14 @@ void kfi_ep_free(struct kfi_ep *ep)
 	kvfree(ep);
 }
 
+/* An address may be that of a later endpoint, and 32 bits of an id may wrap. */
+static void ep_begin_life(struct kfi_ep *ep)
+{
+	static atomic64_t last;
+
+	WRITE_ONCE(ep->life, atomic64_inc_return(&last));
+}
+
 struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *info, size_t fclass, void *context)
 {
 	const struct kfi_prov_ops *ops = domain->fabric->prov->ops;
@@ -202,6 +210,7 @@ struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *inf
 	INIT_LIST_HEAD(&ep->share);
 	kfi_ep_space_init(ep);
 	kfi_obj_init(&ep->obj);
+	ep_begin_life(ep);
 	ep_set_info(ep, info);
 	ep->info = kfi_info_copy(info);
 	if (!ep->info || kfi_auth_inherit(ep->info, domain->info->domain_attr) || ep_alloc_pools(ep, info)) {
@@ -409,6 +418,7 @@ static int ep_disconnect(struct kfi_ep *ep)
 	kfi_trigger_end(ep, -ECANCELED);
 	ep->ops->ep_stop(ep, -ECANCELED);
 	kfi_fence_end(ep, -ECANCELED);
+	ep_begin_life(ep);
 	kfi_match_close(ep, -ECANCELED);
 	kfi_match_reopen(ep);
 	kfi_conn_set_restart(ep->conn_set);

@@ -26,6 +26,8 @@ static const struct kfi_fid_class *class_of(const struct kfid *fid)
 		return NULL;
 	if (fid->fclass == KFI_CLASS_ALIAS)
 		return &kfi_alias_class;
+	if (fid->fclass == KFI_CLASS_PLACE)
+		return &kfi_place_class;
 	if (fid->fclass >= ARRAY_SIZE(kfi_classes))
 		return NULL;
 	return kfi_classes[fid->fclass];

@@ -7,8 +7,10 @@
  * with the key that the operation used: both are checked again in every RCU read section that moves
  * bytes. To end a region, mr_close() clears kfi_mr.live, removes the region from the table and
  * waits for a grace period, or does not wait if nobody holds a reference. So no peer can delay the
- * end of a region. The end waits also for persist(), which belongs to the owner of the region (see
- * commit.c), and for holds of the provider (kfi_mr_hold()).
+ * end of a region by an operation whose bytes a CPU moves. The end waits also for persist(), which
+ * belongs to the owner of the region (see commit.c), and for holds of the provider (kfi_mr_hold()),
+ * which end in bounded time; but for a place that a provider can't take away, whose end is up to the
+ * consumer that has it and to its device. kfi_mr_late() names a region that waits for long.
  *
  * A lookup takes no lock: it finds the region in the domain's table under RCU, takes a reference,
  * and then makes all checks. kfi_mr_get() explains the order of these steps.
@@ -482,6 +484,12 @@ abandon:
 }
 EXPORT_SYMBOL_GPL(kfi_mr_regattr);
 
+void kfi_mr_late(const struct kfi_mr *mr)
+{
+	pr_warn("kfi: region %u of domain %u, %zu bytes: waiting for a hold, a place or persist(), provider %s\n",
+		mr->obj.id, mr->domain->obj.id, mr->len, mr->domain->fabric->prov->name);
+}
+
 static int mr_close(struct kfid *fid)
 {
 	struct kfi_mr *mr = to_mr(fid);
@@ -495,7 +503,8 @@ static int mr_close(struct kfid *fid)
 		kfi_mr_recall(mr);
 		synchronize_rcu();
 		kfi_mr_settle(mr);
-		wait_var_event(&mr->persists, !refcount_read(&mr->persists));
+		while (!wait_var_event_timeout(&mr->persists, !refcount_read(&mr->persists), KFI_MR_LATE))
+			kfi_mr_late(mr);
 	}
 	mr_undo(mr);
 	if (mr->ep)
@@ -628,8 +637,8 @@ static bool lies_in(const struct kfi_mr *mr, const struct kvec *part)
 
 /*
  * KFI_REFRESH: the pages behind virtual addresses may have changed. A region in virtual addresses
- * needs no update, because each access translates them anew; but for leases, which last. A region
- * in pages cannot change.
+ * needs no update, because each access translates them anew; but for leases, which last, and whose
+ * users may write to the old pages until they end. A region in pages cannot change.
  */
 static int mr_refresh(struct kfi_mr *mr, const struct kfi_mr_modify *modify)
 {

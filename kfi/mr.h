@@ -34,6 +34,9 @@ void kfi_mr_make_live(struct kfi_mr *mr);
 void kfi_mr_make_dead(struct kfi_mr *mr);
 bool kfi_mr_taken(struct kfi_ep *ep, u64 key);
 void kfi_mr_done_exit(void);
+/* Tell the administrator that a call has waited for the region for KFI_MR_LATE, and goes on. */
+#define KFI_MR_LATE	(30 * HZ)
+void kfi_mr_late(const struct kfi_mr *mr);
 void kfi_mr_retire(struct kfi_mr *mr);
 
 /* mr_lease.c: kfi_mr_recall(), and wait until there is no lease; none begins meanwhile. Sleeps. */

@@ -96,6 +96,7 @@ static void lease_change(struct kfi_mr *mr, int n)
 void kfi_mr_recall_wait(struct kfi_mr *mr)
 {
 	lease_change(mr, 1);
-	wait_var_event(&mr->leases, !kfi_mr_recall(mr));
+	while (!wait_var_event_timeout(&mr->leases, !kfi_mr_recall(mr), KFI_MR_LATE))
+		kfi_mr_late(mr);
 	lease_change(mr, -1);
 }

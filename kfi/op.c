@@ -38,6 +38,8 @@ static const u64 kfi_tx_wc_flags[KFI_OPC_CODES] = {
 	[KFI_OPC_TWRITE]	= KFI_TAGGED | KFI_RMA | KFI_WRITE | KFI_SEND,
 	[KFI_OPC_TREAD]	= KFI_TAGGED | KFI_RMA | KFI_READ | KFI_SEND,
 	[KFI_OPC_FLUSH]	= KFI_RMA | KFI_WRITE,
+	[KFI_OPC_PLACE_GET] = KFI_RMA | KFI_WRITE,
+	[KFI_OPC_PLACE_PUT] = KFI_RMA | KFI_WRITE,
 	[KFI_OPC_ATOMIC] = KFI_ATOMIC | KFI_WRITE,
 	[KFI_OPC_FETCH_ATOMIC] = KFI_ATOMIC | KFI_READ,
 	[KFI_OPC_COMPARE_ATOMIC] = KFI_ATOMIC | KFI_READ,
@@ -51,6 +53,8 @@ static const u8 kfi_op_cntr[KFI_OPC_CODES] = {
 	[KFI_OPC_TWRITE]	= KFI_CNTR_WRITE,
 	[KFI_OPC_TREAD]	= KFI_CNTR_READ,
 	[KFI_OPC_FLUSH]	= KFI_CNTR_WRITE,
+	[KFI_OPC_PLACE_GET] = KFI_CNTR_WRITE,	/* not counted, see op_counts() */
+	[KFI_OPC_PLACE_PUT] = KFI_CNTR_WRITE,
 	[KFI_OPC_ATOMIC] = KFI_CNTR_WRITE,
 	[KFI_OPC_FETCH_ATOMIC] = KFI_CNTR_READ,
 	[KFI_OPC_COMPARE_ATOMIC] = KFI_CNTR_READ,
@@ -310,6 +314,15 @@ bool kfi_pool_idle(struct kfi_op_pool *pool)
 	return !kfi_pool_used(pool);
 }
 
+/*
+ * Is the operation one that counts? The get of a place moves nothing, and an abandoned place is no
+ * write. A get that fails is no error either, because many do so in ordinary use.
+ */
+static inline bool op_counts(const struct kfi_oper *op)
+{
+	return likely(!kfi_opc_is_place(op->code)) || (op->code == KFI_OPC_PLACE_PUT && op->len);
+}
+
 /* Update statistics and counters. Bottom halves are off. */
 static __always_inline void kfi_op_count(const struct kfi_oper *op, struct kfi_ep *ep, const struct kfi_cq_err_entry *wc)
 {
@@ -318,6 +331,8 @@ static __always_inline void kfi_op_count(const struct kfi_oper *op, struct kfi_e
 
 	if (unlikely(wc->flags == KFI_MULTI_RECV))
 		return;		/* a multi-receive buffer is returned without a message */
+	if (!op_counts(op))
+		return;
 	if (unlikely(wc->err)) {
 		__kfi_stat_inc(ep, errors);
 		trace_kfi_error(ep, -wc->err, rx ? "receive" : "transmit");
@@ -403,7 +418,7 @@ static inline void op_finish_quietly(struct kfi_oper *op)
 
 	if (unlikely(op->flags & KFI_TRIGGER) && kfi_trigger_ended(op, 0))
 		cntr = NULL;
-	if (cntr)
+	if (cntr && op_counts(op))
 		kfi_cntr_count_len(cntr, 0, op->len);
 	op_give_back(op);
 	if (reserved)
@@ -432,6 +447,8 @@ static noinline void op_finish_tx(struct kfi_oper *op, int err)
 void __kfi_tx_complete(struct kfi_oper *op, int err)
 {
 	RCU_LOCKDEP_WARN(!rcu_read_lock_bh_held(), "bottom halves are on");
+	if (unlikely(kfi_opc_is_place(op->code)))
+		kfi_place_ended(op, err);
 	if (err || !(op->flags & KFI_NO_COMPLETION) || trace_kfi_complete_enabled())
 		op_finish_tx(op, err);
 	else

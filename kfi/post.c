@@ -44,6 +44,8 @@ static const struct {
 	[KFI_OPC_TREAD]	= { TX_FLAGS,		KFI_TAGGED_RMA | KFI_READ,	ITER_DEST },
 	[KFI_OPC_FLUSH]	= { KFI_CQE | KFI_COMPLETION | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE,
 				    KFI_RMA | KFI_WRITE,			ITER_SOURCE },
+	[KFI_OPC_PLACE_GET] = { TX_FLAGS & ~KFI_NO_COMPLETION, KFI_PLACE | KFI_RMA | KFI_WRITE, ITER_SOURCE },
+	[KFI_OPC_PLACE_PUT] = { TX_FLAGS,	KFI_PLACE | KFI_RMA | KFI_WRITE, ITER_SOURCE },
 	[KFI_OPC_ATOMIC] = { WRITE_FLAGS,	KFI_ATOMIC | KFI_WRITE,		ITER_SOURCE },
 	[KFI_OPC_FETCH_ATOMIC] = { TX_FLAGS,	KFI_ATOMIC | KFI_READ,		ITER_SOURCE },
 	[KFI_OPC_COMPARE_ATOMIC] = { TX_FLAGS,	KFI_ATOMIC | KFI_READ,		ITER_SOURCE },
@@ -179,10 +181,13 @@ static void post_describe(struct kfi_oper *op, const struct kfi_post *post)
 	op->data = post->data;
 }
 
-/*
- * Copy the remote segments. Their length must be that of the payload, except for a flush, which has
- * none.
- */
+/* A flush and the get of a place move nothing. */
+static bool post_moves(enum kfi_opcode code)
+{
+	return code != KFI_OPC_FLUSH && code != KFI_OPC_PLACE_GET;
+}
+
+/* Copy the remote segments. Their length must be that of the payload, if there is one. */
 static noinline int post_describe_rma(struct kfi_oper *op, const struct kfi_post *post)
 {
 	size_t i, len = 0;
@@ -197,7 +202,7 @@ static noinline int post_describe_rma(struct kfi_oper *op, const struct kfi_post
 	op->rma_count = post->rma_count;
 	/* used by tagged RMA only, where the key is the tag of a receive */
 	op->tag = post->rma[0].key;
-	return post->code == KFI_OPC_FLUSH || len == op->len ? 0 : -EINVAL;
+	return !post_moves(post->code) || len == op->len ? 0 : -EINVAL;
 }
 
 static __always_inline int post_fill_tx(struct kfi_oper *op, const struct kfi_post *post)
@@ -212,6 +217,10 @@ static __always_inline int post_fill_tx(struct kfi_oper *op, const struct kfi_po
 	ret = kfi_op_payload(op, post, ep->tx.iov_limit, post_rows[post->code].dir);
 	if (unlikely(ret))
 		return ret;
+	if (unlikely(kfi_opc_is_place(post->code))) {
+		op->place = post->place;
+		op->len = post->place->reported;
+	}
 	if (unlikely(op->len > ep->max_msg_size))
 		return -EMSGSIZE;
 	if (post->code >= KFI_OPC_WRITE)

@@ -24,6 +24,7 @@
  * @rma: remote segments; set for RMA and flush only
  * @rma_count: entries of @rma
  * @atomic: set for atomic operations only
+ * @place: set for the get and the put of a place only
  */
 struct kfi_post {
 	enum kfi_opcode			code;
@@ -40,6 +41,7 @@ struct kfi_post {
 	const struct kfi_rma_iov	*rma;
 	size_t				rma_count;
 	const struct kfi_post_atomic	*atomic;
+	struct kfi_dev_place		*place;
 };
 
 /* @fid is a handle of an endpoint, a context, or an alias of one. */

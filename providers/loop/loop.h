@@ -193,6 +193,19 @@ struct loop_commit {
 	struct kfi_commit_seg	segs[];
 };
 
+/**
+ * struct loop_place - a handle for places, which are the pages of the region itself
+ * @place: common part
+ * @lease: holds the region while the handle has a place
+ * @recalled: the region has ended, or its owner sees other memory than the pages of the place. Set
+ *	by recall()
+ */
+struct loop_place {
+	struct kfi_dev_place	place;
+	struct kfi_mr_lease	lease;
+	bool			recalled;
+};
+
 static inline struct loop_ep *to_loop_ep(struct kfi_ep *ep)
 {
 	return container_of(ep, struct loop_ep, ep);
@@ -268,6 +281,9 @@ size_t loop_copy(struct iov_iter *dst, struct iov_iter *src, size_t len);
 /* rma.c. loop_rma() and loop_flush() return the same as loop_perform(). */
 bool loop_rma(struct loop_ep *to, struct loop_op *p);
 bool loop_flush(struct loop_ep *to, struct loop_op *p);
+/* Complete a get. */
+void loop_place_get(struct loop_ep *to, struct loop_op *p);
+void loop_place_end(struct kfi_dev_place *place);
 void loop_commit_free(struct loop_commit *c);
 /*
  * Move the operations that wait for a commit to the lists, as loop_unstall() does. @le is not up

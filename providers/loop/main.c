@@ -9,7 +9,7 @@
 #define LOOP_VERSION	KFI_VERSION(1, 0)
 #define LOOP_CAPS	(KFI_MSG | KFI_RMA | KFI_TAGGED | KFI_TAGGED_RMA | KFI_ATOMIC | KFI_SEND | KFI_RECV | \
 			 KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE | KFI_MULTI_RECV |	\
-			 KFI_DIRECTED_RECV | KFI_RMA_EVENT | KFI_SOURCE | KFI_LOCAL_COMM)
+			 KFI_DIRECTED_RECV | KFI_RMA_EVENT | KFI_SOURCE | KFI_LOCAL_COMM | KFI_PLACE)
 /*
  * Operations are performed at the peer in posting order, either before the post returns or behind
  * operations that wait.
@@ -171,6 +171,7 @@ static void loop_domain_close(struct kfi_domain *domain)
 static const struct kfi_prov_ops loop_ops = {
 	.ep_size	= sizeof(struct loop_ep),
 	.pep_size	= sizeof(struct loop_pep),
+	.place_size	= sizeof(struct loop_place),
 	.tx_priv	= sizeof(struct loop_op),
 	.cm_data_size	= KFI_CM_DATA_MAX,
 	.atomic_size	= LOOP_ATOMIC,
@@ -193,6 +194,7 @@ static const struct kfi_prov_ops loop_ops = {
 	.tx		= loop_tx,
 	.rx_matched	= loop_rx_matched,
 	.rx_drop	= loop_rx_drop,
+	.place_end	= loop_place_end,
 
 	.connect	= loop_connect,
 	.accept		= loop_accept,

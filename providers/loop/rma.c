@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rma.c - remote memory access, atomic operations, and commits.
+ * rma.c - remote memory access, atomic operations, commits, and places.
  */
 #include <linux/slab.h>
 #include "loop.h"
@@ -196,6 +196,89 @@ void loop_uncommit(struct loop_ep *le, struct list_head *own, struct list_head *
 	spin_unlock_bh(&loop_commit_lock);
 }
 
+/* ---- places ---- */
+
+static struct loop_place *to_loop_place(struct kfi_dev_place *place)
+{
+	return container_of(place, struct loop_place, place);
+}
+
+/*
+ * The region ends or changes after the consumer's device has finished: its pages are ordinary memory,
+ * to which nothing can forbid a device to write. If it has changed, its owner does not see what the
+ * device writes, so the put fails.
+ */
+static void loop_place_recall(struct kfi_mr_lease *lease)
+{
+	WRITE_ONCE(container_of(lease, struct loop_place, lease)->recalled, true);
+}
+
+/* The error of a get if there is no lease: a region that is not dead is changing, and takes writes. */
+static int loop_no_lease(struct kfi_mr *mr, u64 key)
+{
+	int err;
+
+	rcu_read_lock();
+	err = kfi_mr_live(mr, key) ? -EOPNOTSUPP : -EACCES;
+	rcu_read_unlock();
+	return err;
+}
+
+void loop_place_get(struct loop_ep *to, struct loop_op *p)
+{
+	struct loop_place *lp = to_loop_place(p->op->place);
+	const struct kfi_rma_iov *r = &p->op->rma[0];
+	struct iov_iter it;
+	struct kfi_mr *mr;
+	int err = 0;
+
+	mr = kfi_mr_get(&to->ep, r->key, r->addr, r->len, KFI_REMOTE_WRITE, &it);
+	if (IS_ERR(mr)) {
+		loop_tx_end(p, PTR_ERR(mr));
+		return;
+	}
+	lp->lease.recall = loop_place_recall;
+	lp->recalled = false;
+	if (mr->flags & KFI_MR_SINGLE_USE)
+		err = -EOPNOTSUPP;	/* a second operation could begin before the put */
+	else if (!kfi_mr_lease(&to->ep, mr, r->key, &lp->lease))
+		err = loop_no_lease(mr, r->key);
+	kfi_mr_put(mr);
+	if (!err) {
+		err = kfi_place_fill(&lp->place, it);
+		if (err)
+			kfi_mr_unlease(&lp->lease);
+	}
+	loop_tx_end(p, err);
+}
+
+/*
+ * Memory is coherent, so the bytes of the device are visible when its completion is. Look for the
+ * region by its key once more: it may be dead, and the peer may be another endpoint than before. The
+ * lease is looked at last, so a region that the owner changes afterwards changes behind the put.
+ */
+static int loop_place_written(struct loop_ep *to, struct loop_op *p)
+{
+	struct loop_place *lp = to_loop_place(p->op->place);
+	const struct kfi_rma_iov *r = &p->op->rma[0];
+	struct iov_iter it;
+
+	if (!r->len)
+		return 0;	/* abandoned */
+	p->mr = kfi_mr_get(&to->ep, r->key, r->addr, r->len, KFI_REMOTE_WRITE, &it);
+	if (!IS_ERR(p->mr) && p->mr == lp->lease.mr && !READ_ONCE(lp->recalled))
+		return 0;
+	if (!IS_ERR(p->mr))
+		kfi_mr_put(p->mr);
+	p->mr = NULL;
+	return -EREMOTEIO;
+}
+
+void loop_place_end(struct kfi_dev_place *place)
+{
+	kfi_mr_unlease(&to_loop_place(place)->lease);
+}
+
 /* ---- operations ---- */
 
 static int loop_rma_perform(struct loop_ep *to, struct loop_op *p)
@@ -204,6 +287,8 @@ static int loop_rma_perform(struct loop_ep *to, struct loop_op *p)
 
 	if (err)
 		return err;
+	if (p->op->code == KFI_OPC_PLACE_PUT)
+		return loop_place_written(to, p);
 	return kfi_opc_is_atomic(p->op->code) ? loop_atomic_run(to, p) : loop_rma_run(to, p);
 }
 

@@ -188,9 +188,13 @@ bool loop_perform(struct loop_ep *to, struct loop_op *p)
 	case KFI_OPC_ATOMIC:
 	case KFI_OPC_FETCH_ATOMIC:
 	case KFI_OPC_COMPARE_ATOMIC:
+	case KFI_OPC_PLACE_PUT:
 		return loop_rma(to, p);
 	case KFI_OPC_FLUSH:
 		return loop_flush(to, p);
+	case KFI_OPC_PLACE_GET:
+		loop_place_get(to, p);
+		return true;
 	default:
 		return loop_message(to, p);
 	}

@@ -27,6 +27,7 @@
 #include <kfi_endpoint.h>
 #include <kfi_eq.h>
 #include <kfi_errno.h>
+#include <kfi_place.h>
 #include <kfi_rma.h>
 #include <kfi_tagged.h>
 
@@ -72,7 +73,7 @@ struct test_case {
 #define TEST_SUITES(S)	\
 	S(info) S(lifetime) S(close) S(av) S(mr) S(mr_bind) S(mr_io) S(mem) S(cq) S(cq_wait) \
 	S(eq) S(cntr) S(cm) S(msg) S(tagged) S(tagged_rma) S(sep) S(shared) S(shared_tx) S(alias) \
-	S(inject) S(rma) S(rma_grant) S(order) S(flush) S(atomic) S(atomic_error) S(multirecv) \
+	S(inject) S(rma) S(rma_grant) S(place) S(order) S(flush) S(atomic) S(atomic_error) S(multirecv) \
 	S(cancel) S(errors) S(flow) S(trigger) S(fence) S(overdue) S(reset) S(auth) S(plain) \
 	S(dgram) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(overwrite) S(stress) S(short) \
 	S(lnd) S(regress) S(verbs_rma) S(script)

@@ -108,6 +108,10 @@ static void op_full_queue(struct kunit *test)
 	op_close(test, &o);
 }
 
+static void op_place_end(struct kfi_dev_place *place)
+{
+}
+
 static void op_tx_flags(struct kunit *test)
 {
 	static const struct { u8 code; u64 flags; } cases[] = {
@@ -118,10 +122,13 @@ static void op_tx_flags(struct kunit *test)
 		{ KFI_OPC_TWRITE,	KFI_TAGGED | KFI_RMA | KFI_WRITE | KFI_SEND },
 		{ KFI_OPC_TREAD,	KFI_TAGGED | KFI_RMA | KFI_READ | KFI_SEND },
 		{ KFI_OPC_FLUSH,	KFI_RMA | KFI_WRITE },
+		{ KFI_OPC_PLACE_PUT,	KFI_RMA | KFI_WRITE },
+		{ KFI_OPC_PLACE_GET,	KFI_RMA | KFI_WRITE },
 		{ KFI_OPC_ATOMIC,	KFI_ATOMIC | KFI_WRITE },
 		{ KFI_OPC_FETCH_ATOMIC,	KFI_ATOMIC | KFI_READ },
 		{ KFI_OPC_COMPARE_ATOMIC, KFI_ATOMIC | KFI_READ },
 	};
+	struct kfi_dev_place place = {};
 	struct kfi_cq_tagged_entry e;
 	struct kfi_cq_err_entry wc = {};
 	struct kfi_oper *op;
@@ -129,9 +136,13 @@ static void op_tx_flags(struct kunit *test)
 	unsigned int i;
 
 	op_open(test, &o, 8);
+	o.w->ops.place_end = op_place_end;
+	place.domain = &o.w->domain;
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		op = kfi_op_get(o.ep, &o.ep->tx, o.ep->tx_cq, KFI_COMPLETION);
 		op->code = cases[i].code;
+		op->place = &place;
+		op->len = 1;
 		op->context = (void *)&cases[i];
 		kfi_tx_complete(op, 0);
 		KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(o.cq, &e, 1));
@@ -139,6 +150,8 @@ static void op_tx_flags(struct kunit *test)
 		KUNIT_EXPECT_PTR_EQ(test, (void *)&cases[i], e.op_context);
 		op = kfi_op_get(o.ep, &o.ep->tx, o.ep->tx_cq, 0);
 		op->code = cases[i].code;
+		op->place = &place;
+		op->len = 1;
 		op->context = (void *)&cases[i];
 		kfi_tx_complete(op, -EHOSTUNREACH);
 		KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, kfi_cq_read(o.cq, &e, 1));
@@ -147,7 +160,8 @@ static void op_tx_flags(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, EHOSTUNREACH, wc.err);
 		KUNIT_EXPECT_EQ(test, KFI_ADDR_NOTAVAIL, wc.src_addr);
 	}
-	KUNIT_EXPECT_EQ(test, ARRAY_SIZE(cases), STAT(&o, errors));
+	/* a get that fails is no error */
+	KUNIT_EXPECT_EQ(test, ARRAY_SIZE(cases) - 1, STAT(&o, errors));
 	op_close(test, &o);
 }
 
@@ -266,10 +280,12 @@ static void op_counters(struct kunit *test)
 	static const u64 flags[] = { KFI_SEND, KFI_READ, KFI_WRITE };
 	struct kfid_cntr *cntr[3];
 	struct kfid_ep *fid;
+	struct kfi_dev_place place = { .domain = &w->domain };
 	struct kfi_oper *op;
 	struct kfi_ep *ep;
 	int i;
 
+	w->ops.place_end = op_place_end;
 	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &fid, NULL));
 	for (i = 0; i < 3; i++) {
 		KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&w->domain.fid, &attr, &cntr[i], NULL));
@@ -286,6 +302,25 @@ static void op_counters(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_cntr_read(cntr[1]));
 	KUNIT_EXPECT_EQ(test, 1, kfi_cntr_readerr(cntr[1]));
 	KUNIT_EXPECT_EQ(test, 1, kfi_cntr_read(cntr[2]));
+	/* gets and abandoned places do not count, neither do their errors */
+	for (i = 0; i < 8; i++) {
+		op = kfi_op_get(ep, &ep->tx, NULL, i & 4 ? KFI_NO_COMPLETION : 0);
+		op->code = i & 1 ? KFI_OPC_PLACE_PUT : KFI_OPC_PLACE_GET;
+		op->place = &place;
+		op->len = 0;
+		kfi_tx_complete(op, i & 2 ? -EOPNOTSUPP : 0);
+	}
+	KUNIT_EXPECT_EQ(test, 1, kfi_cntr_read(cntr[2]));
+	KUNIT_EXPECT_EQ(test, 0, kfi_cntr_readerr(cntr[2]));
+	for (i = 0; i < 2; i++) {
+		op = kfi_op_get(ep, &ep->tx, NULL, 0);
+		op->code = KFI_OPC_PLACE_PUT;
+		op->place = &place;
+		op->len = 7;
+		kfi_tx_complete(op, i ? -EREMOTEIO : 0);
+	}
+	KUNIT_EXPECT_EQ(test, 2, kfi_cntr_read(cntr[2]));
+	KUNIT_EXPECT_EQ(test, 1, kfi_cntr_readerr(cntr[2]));
 	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&cntr[0]->fid));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&fid->fid));
 	for (i = 0; i < 3; i++)

@@ -29,6 +29,10 @@ DEVICE = "0000:00:10.0"  # the first NTB in both guests
 TOOL = f"/sys/kernel/debug/ntb_tool/{DEVICE}"
 PERF = f"/sys/kernel/debug/ntb_perf/{DEVICE}"
 PONG = f"/sys/kernel/debug/ntb_pingpong/{DEVICE}"
+ENGINE = "/sys/bus/pci/devices/0000:00:18.0"
+# A disk whose data nobody reads, with memory of its own (BAR 2)
+DISK = "/sys/bus/pci/devices/0000:00:1c.0"
+WITH_CMB = ["-drive", "driver=null-co,size=16M,if=none,id=cmb", "-device", "nvme,drive=cmb,serial=cmb,cmb_size_mb=1,addr=0x1c"]
 BAR = f"/sys/bus/pci/devices/{DEVICE}/resource"
 OTHER = {"a": "b", "b": "a"}
 PERF_TRIES, PERF_HANDSHAKE = 4, 10
@@ -534,16 +538,26 @@ def unload(s):
     equal(s.dmatest("a"), (4, 0), "threads and failures")
 
 
-def build_poke(logs):
-    """Build the program with which a guest accesses registers directly."""
-    poke = os.path.join(vm.BUILD, "ntbsim", "poke")
-    source = os.path.join(vm.HERE, "ntbsim", "guest", "poke.c")
-    os.makedirs(os.path.dirname(poke), exist_ok=True)
-    with open(os.path.join(logs, "poke.log"), "wb") as log:
-        if subprocess.run(["gcc", "-static", "-O2", "-Wall", "-Werror", "-o", poke, source],
+@case(60)
+def foreign(s):
+    """the engine reads memory of another device, the CMB of a disk, which QEMU does not map for it"""
+    s.both("rmmod ioatdma")
+    grown = s.grown("dma.a", lambda: equal(s.text("a", f"engine {ENGINE} {DISK} 2"), "65536 bytes", "engine"))
+    s.load()
+    equal((grown["foreign_bytes"], grown["dma_bytes"], grown["descriptors"]), (65536, 65536, 16), "bytes and descriptors")
+    equal(s.dmatest("a"), (4, 0), "threads and failures")
+
+
+def build_guest(name, logs):
+    """Build a program with which a guest accesses devices directly."""
+    program = os.path.join(vm.BUILD, "ntbsim", name)
+    source = os.path.join(vm.HERE, "ntbsim", "guest", f"{name}.c")
+    os.makedirs(os.path.dirname(program), exist_ok=True)
+    with open(os.path.join(logs, f"{name}.log"), "wb") as log:
+        if subprocess.run(["gcc", "-static", "-O2", "-Wall", "-Werror", "-o", program, source],
                           stdout=log, stderr=log, check=False).returncode != 0:
-            raise vm.VmError(f"poke does not build, see {logs}/poke.log")
-    return poke
+            raise vm.VmError(f"{name} does not build, see {logs}/{name}.log")
+    return program
 
 
 def run_series(series, verdict, wanted):
@@ -553,7 +567,8 @@ def run_series(series, verdict, wanted):
     verdict.progress.during("looking for what it needs", [os.path.join(vm.HERE, "need")], os.path.join(logs, "need.log"))
     verdict.progress(f"{series}: the kernel's modules for NTBs")
     ko = vm.script("stock-modules", series)
-    with vm.Pair(series, logs, ko=ko, programs=[build_poke(logs)], modules=["ioatdma"],
+    with vm.Pair(series, logs, ko=ko, programs=[build_guest(name, logs) for name in ("poke", "engine")], modules=["ioatdma"],
+                 qemu_extra=WITH_CMB,
                  append="iomem=relaxed", devices=ntbsim.Ntbsim(links=LINKS, bar2=SIZE, bar4=SIZE),
                  progress=verdict.progress) as pair:
         bed = Bed(pair)

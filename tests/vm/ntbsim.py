@@ -24,6 +24,18 @@ MESSAGE_TIMEOUT_MS = 60000
 NTB_SLOT, DMA_SLOT = 0x10, 0x18
 
 
+# Buses of a machine on which the devices can be, and whether its kernel lets them reach each other (Linux 7.2, P2PDMA):
+#	root	all on the root bus, whose host bridge Linux does not list: no
+#	zen	the same with a CPU of AMD Zen, whose host bridges all do it: through the host bridge
+#	switch	below one PCI Express switch: by bus addresses, with any CPU
+#	iommu	the NTBs and the engine below a root bus without translation, others behind an IOMMU: they get IOVAs. The
+#		kernel needs intel_iommu=on. Without intremap=off the MSI-X of devices that bypass the IOMMU fails
+TOPOLOGIES = ("root", "zen", "switch", "iommu")
+# Slots of other devices on the root bus, and of bridges
+OTHER_SLOT, BRIDGE_SLOT = 0x1a, 0x8
+ZEN = "family=23"
+
+
 class NtbsimError(VmError):
     """The simulator does not start, does not answer, or refuses a command."""
 
@@ -46,11 +58,42 @@ def build():
     return os.path.join(out, "ntbsim")
 
 
-class Ntbsim:
-    """One simulator, with the options of its command line"""
+class Buses:
+    """The buses of one machine: hands out a place for each device, and collects the bridges for them"""
 
-    def __init__(self, links=1, delay_ms=200, bar2=None, bar4=None):
+    def __init__(self, topology):
+        self.topology = topology
+        self.bridges = []
+        self.ports = 0
+        if topology == "switch":
+            self.add(f"ioh3420,id=top,addr={BRIDGE_SLOT:#x},chassis=1,slot=1")
+            self.add("x3130-upstream,id=up,bus=top")
+        elif topology == "iommu":
+            self.add(f"pxb-pcie,id=own,bus=pcie.0,bus_nr=64,addr={BRIDGE_SLOT:#x},bypass_iommu=on")
+
+    def add(self, words):
+        self.bridges += ["-device", words]
+
+    def place(self, slot, own=True):
+        """Return the bus and the slot for a device that would be in that slot of the root bus. @own: of the simulator"""
+        if self.topology == "switch":
+            port, driver = f"port{self.ports}", "xio3130-downstream,bus=up"
+        elif self.topology == "iommu" and own:
+            port, driver = f"port{self.ports}", "pcie-root-port,bus=own"
+        else:
+            return {"bus": "pcie.0", "addr": f"{slot:#x}"}
+        self.ports += 1
+        self.add(f"{driver},id={port},chassis={self.ports + 1},slot={self.ports}")
+        return {"bus": port, "addr": "0x0"}
+
+
+class Ntbsim:
+    """One simulator, with the options of its command line. @others: further devices of each machine, as dicts for QEMU"""
+
+    def __init__(self, links=1, delay_ms=200, bar2=None, bar4=None, topology="root", others=()):
         self.links = links
+        self.topology = topology
+        self.others = others
         self.options = ["--links", str(links), "--delay", str(delay_ms)]
         for name, size in (("--bar2", bar2), ("--bar4", bar4)):
             if size is not None:
@@ -79,15 +122,26 @@ class Ntbsim:
             self.process.stdout.close()
             self.process = None
 
+    def first_arguments(self):
+        """Return what QEMU has to be told before any other device: an IOMMU, and the CPU that goes with it."""
+        return ["-device", "intel-iommu,intremap=off"] if self.topology == "iommu" else []
+
+    def cpu(self, model):
+        return f"{model},{ZEN}" if self.topology in ("zen", "iommu") else model
+
     def arguments(self, name, memory):
         """Return QEMU's arguments for that machine: shared memory, and the devices."""
         args = ["-object", f"memory-backend-memfd,id=ram,size={memory},share=on", "-M", "memory-backend=ram"]
-        devices = [(f"ntb{n}.{name}", NTB_SLOT + n) for n in range(self.links)]
-        for device, slot in devices + [(f"dma.{name}", DMA_SLOT)]:
-            args += ["-device", json.dumps({
-                "driver": "vfio-user-pci", "addr": f"{slot:#x}", "x-msg-timeout": MESSAGE_TIMEOUT_MS,
-                "socket": {"type": "unix", "path": os.path.join(self.dir, device)}})]
-        return args
+        slots = [(f"ntb{n}.{name}", NTB_SLOT + n) for n in range(self.links)] + [(f"dma.{name}", DMA_SLOT)]
+        buses = Buses(self.topology)
+        devices = [{
+            "driver": "vfio-user-pci", "x-msg-timeout": MESSAGE_TIMEOUT_MS,
+            "socket": {"type": "unix", "path": os.path.join(self.dir, device)}} | buses.place(slot) for device, slot in slots]
+        devices += [other | buses.place(OTHER_SLOT + n, own=False) for n, other in enumerate(self.others)]
+        for device in devices:
+            args += ["-device", json.dumps(device)]
+        # bridges before the devices behind them
+        return args[:4] + buses.bridges + args[4:]
 
     def command(self, words):
         """Send a line to the control socket and return the answer, a dict."""

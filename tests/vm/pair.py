@@ -298,8 +298,7 @@ class Vm:
         args = [
             pair.devices.qemu if pair.devices else "qemu-system-x86_64", "-name", f"kfabric-{self.name}",
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-            "-M", "q35", "-accel", pair.accel, "-cpu",
-            "host" if pair.accel.startswith("kvm") else "max",
+            "-M", "q35", "-accel", pair.accel, "-cpu", pair.cpu(), *pair.first_arguments(),
             "-smp", str(pair.cpus), "-m", pair.memory,
             "-kernel", pair.kernel, "-initrd", pair.initramfs,
             "-append", " ".join([
@@ -482,6 +481,14 @@ class Pair:
         self.accel = os.environ.get("KFABRIC_ACCEL", "tcg,thread=multi")
         self.vms = {name: Vm(self, name) for name in names}
         self.run_dir = None
+
+    def cpu(self):
+        """Return the model of the CPU. Simulated devices may want another one."""
+        model = "host" if self.accel.startswith("kvm") else "max"
+        return self.devices.cpu(model) if hasattr(self.devices, "cpu") else model
+
+    def first_arguments(self):
+        return self.devices.first_arguments() if hasattr(self.devices, "first_arguments") else []
 
     def __enter__(self):
         os.makedirs(self.logs, exist_ok=True)

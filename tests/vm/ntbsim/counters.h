@@ -35,6 +35,7 @@
 	ROW(descriptors,	"DMA descriptors executed, copies only") \
 	ROW(descriptors_null,	"DMA descriptors executed that copy nothing") \
 	ROW(dma_bytes,		"bytes copied by DMA") \
+	ROW(foreign_bytes,	"... of which read from memory of other devices, by messages") \
 	ROW(register_writes,	"DMA writes to registers: doorbells, scratchpads") \
 	ROW(completions,	"completion records written") \
 	ROW(dma_errors,		"errors that halted a DMA channel")

@@ -95,6 +95,64 @@ int device_message(struct device *dev, uint64_t address, const void *data, size_
 	return rc;
 }
 
+static bool is_answer(const struct vfu_header *header, uint16_t command, uint16_t id)
+{
+	return (header->flags & VFU_TYPE_MASK) == VFU_TYPE_REPLY && header->command == command &&
+	       header->id == id;
+}
+
+/* Receive messages until the answer is in dev->message. */
+static int await_answer(struct device *dev, uint16_t command, uint16_t id)
+{
+	struct vfu_message *msg = dev->message;
+	int rc;
+
+	for (;;) {
+		rc = vfu_receive(dev->fd, msg);
+		if (rc || is_answer(&msg->header, command, id))
+			return rc;
+		rc = client_message(dev, msg);
+		vfu_release(msg);
+		if (rc)
+			return rc;
+	}
+}
+
+static int take_answer(struct vfu_message *msg, void *data, size_t len)
+{
+	const struct vfu_dma *dma = (const void *)msg->body;
+
+	if (msg->header.flags & VFU_ERROR)
+		return -EFAULT;
+	if (msg->len != sizeof(*dma) + len || dma->count != len)
+		return -EPROTO;
+	memcpy(data, dma->data, len);
+	return 0;
+}
+
+int device_fetch(struct device *dev, uint64_t address, void *data, size_t len)
+{
+	uint16_t id;
+	int rc;
+
+	if (dev->fd < 0)
+		return -ENOTCONN;
+	pthread_mutex_lock(&dev->send_lock);
+	id = dev->next_id++;
+	rc = vfu_dma_read(dev->fd, id, address, len);
+	pthread_mutex_unlock(&dev->send_lock);
+	if (!rc)
+		rc = await_answer(dev, VFU_DMA_READ, id);
+	if (!rc) {
+		rc = take_answer(dev->message, data, len);
+		vfu_release(dev->message);
+	}
+	/* serve() then finds the end of the stream */
+	if (rc && rc != -EFAULT)
+		shutdown(dev->fd, SHUT_RDWR);
+	return rc;
+}
+
 static void set_client(struct device *dev, int fd)
 {
 	pthread_mutex_lock(&dev->send_lock);

@@ -78,6 +78,14 @@ bool device_interrupt(struct device *dev, unsigned int vector);
 /* Write an interrupt message to the guest's bus. 0 or a negative errno. */
 int device_message(struct device *dev, uint64_t address, const void *data, size_t len);
 
+/*
+ * Read from the guest's bus what is no memory of the guest: have the client do it, and handle its
+ * other messages until the answer comes. So registers may be written meanwhile. The device's thread
+ * only, without a lock. 0; -EFAULT: there is nothing at @address; another negative errno if the
+ * stream can't be used any more.
+ */
+int device_fetch(struct device *dev, uint64_t address, void *data, size_t len);
+
 /* For client.c: a client has disconnected, or requests a reset. */
 void device_reset(struct device *dev);
 void device_drop_irqs(struct device *dev, unsigned int from, unsigned int count);

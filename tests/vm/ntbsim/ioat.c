@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The registers of the DMA engine. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "ioat.h"
 
@@ -48,7 +51,10 @@ static void control_written(struct ioat *ioat, unsigned int number, uint16_t val
  */
 static void reset_channel(struct ioat_channel *ch)
 {
-	*ch = (struct ioat_channel) { .state = IOAT_HALTED, .control = ch->control, .armed = true };
+	*ch = (struct ioat_channel) {
+		.state = IOAT_HALTED, .control = ch->control, .armed = true,
+		.restarts = ch->restarts + 1,
+	};
 }
 
 /*
@@ -57,10 +63,12 @@ static void reset_channel(struct ioat_channel *ch)
  */
 static void command_written(struct ioat_channel *ch, uint8_t value)
 {
-	if (value & IOAT_CMD_RESET)
+	if (value & IOAT_CMD_RESET) {
 		reset_channel(ch);
-	else if ((value & IOAT_CMD_SUSPEND) && ch->state != IOAT_HALTED)
+	} else if ((value & IOAT_CMD_SUSPEND) && ch->state != IOAT_HALTED) {
 		ch->state = IOAT_SUSPENDED;
+		ch->restarts++;
+	}
 }
 
 /*
@@ -69,6 +77,7 @@ static void command_written(struct ioat_channel *ch, uint8_t value)
  */
 static void chain_written(struct ioat_channel *ch)
 {
+	ch->restarts++;
 	ch->next = ch->chain;
 	ch->last = 0;
 	ch->count = 0;
@@ -248,9 +257,24 @@ static const struct device_ops ioat_ops = {
 	.work	= work,
 };
 
+/* Room for the longest copy of a descriptor */
+static int make_room(struct memory *fetched)
+{
+	const uint64_t size = 1ull << IOAT_XFERCAP_LOG;
+	int fd = memfd_create("fetched", MFD_CLOEXEC), rc;
+
+	if (fd < 0)
+		return -errno;
+	memory_init(fetched);
+	rc = ftruncate(fd, size) ? -errno : memory_map(fetched, 0, size, fd, 0, true);
+	close(fd);
+	return rc;
+}
+
 int ioat_init(struct ioat *ioat, struct host *host, char side, const char *path)
 {
 	char name[sizeof(ioat->dev.name)];
+	int rc;
 
 	ioat->host = host;
 	ioat->id = (struct pci_identity) {
@@ -264,5 +288,6 @@ int ioat_init(struct ioat *ioat, struct host *host, char side, const char *path)
 	};
 	pthread_rwlock_init(&ioat->lock, NULL);
 	snprintf(name, sizeof(name), "dma.%c", side);
-	return device_init(&ioat->dev, &ioat_ops, &ioat->id, name, &ioat->lock, path);
+	rc = make_room(&ioat->fetched);
+	return rc ? rc : device_init(&ioat->dev, &ioat_ops, &ioat->id, name, &ioat->lock, path);
 }

@@ -33,6 +33,7 @@ struct ioat_channel {
 	bool armed;		/* may send its next interrupt */
 	bool waiting;		/* has one to send */
 	uint64_t ready_at;	/* us: the present descriptor takes until then (slow DMA) */
+	uint32_t restarts;	/* resets, suspensions, new chains */
 };
 
 /* Only the device's thread uses channels; any thread may change the switches. */
@@ -43,6 +44,7 @@ struct ioat {
 	pthread_rwlock_t lock;
 	uint8_t interrupts;	/* INTRCTRL */
 	struct ioat_channel channel[IOAT_CHANNELS];
+	struct memory fetched;	/* bytes from memory of another device, from address 0 on */
 
 	/* switches */
 	atomic_uint fail_in;	/* the n-th copy from now on fails; 0: none */

@@ -11,6 +11,8 @@
 /* Limits of one turn of a channel, after which other channels and registers have a turn */
 #define TURN_DESCRIPTORS	64
 #define TURN_BYTES		(4u << 20)
+/* What one message reads from another device */
+#define FETCH_BYTES		4096
 
 static bool write_completion(struct ioat *ioat, struct ioat_channel *ch)
 {
@@ -62,16 +64,41 @@ static uint32_t fail_now(struct ioat *ioat)
 	return 0;
 }
 
-static uint32_t copy(struct ioat *ioat, const struct ioat_descriptor *desc)
+/* Read the source from another device. The guest may write registers meanwhile. */
+static uint32_t fetch_source(struct ioat *ioat, const struct ioat_descriptor *desc)
 {
-	uint32_t error;
+	uint8_t bytes[FETCH_BYTES];
+	uint32_t at, len;
+
+	for (at = 0; at < desc->size; at += len) {
+		len = desc->size - at < sizeof(bytes) ? desc->size - at : sizeof(bytes);
+		if (device_fetch(&ioat->dev, desc->source + at, bytes, len) ||
+		    memory_write(&ioat->fetched, at, bytes, len))
+			return IOAT_ERR_READ_DATA;
+	}
+	return 0;
+}
+
+static uint32_t copy(struct ioat *ioat, const struct ioat_channel *ch,
+		     const struct ioat_descriptor *desc)
+{
+	struct memory *memory = &ioat->dev.memory, *from = memory;
+	uint32_t error, restarts = ch->restarts;
+	uint64_t source = desc->source;
 
 	if (!desc->size || desc->size > 1u << IOAT_XFERCAP_LOG)
 		return IOAT_ERR_LENGTH;
 	error = fail_now(ioat);
 	if (error)
 		return error;
-	switch (host_copy(ioat->host, &ioat->dev.memory, desc->target, desc->source, desc->size)) {
+	if (!host_knows(ioat->host, memory, source)) {
+		error = fetch_source(ioat, desc);
+		if (error || ch->restarts != restarts)
+			return error;
+		from = &ioat->fetched;
+		source = 0;
+	}
+	switch (host_copy(ioat->host, memory, desc->target, from, source, desc->size)) {
 	case HOST_READ_ERROR:
 		return IOAT_ERR_READ_DATA;
 	case HOST_WRITE_ERROR:
@@ -79,15 +106,18 @@ static uint32_t copy(struct ioat *ioat, const struct ioat_descriptor *desc)
 	}
 	count(&ioat->dev.counters, COUNT_descriptors);
 	count_add(&ioat->dev.counters, COUNT_dma_bytes, desc->size);
+	if (from == &ioat->fetched)
+		count_add(&ioat->dev.counters, COUNT_foreign_bytes, desc->size);
 	return 0;
 }
 
-static uint32_t execute(struct ioat *ioat, const struct ioat_descriptor *desc)
+static uint32_t execute(struct ioat *ioat, const struct ioat_channel *ch,
+			const struct ioat_descriptor *desc)
 {
 	if (desc->control >> IOAT_DESC_OP_SHIFT != IOAT_OP_COPY)
 		return IOAT_ERR_CONTROL;
 	if (!(desc->control & IOAT_DESC_NULL))
-		return copy(ioat, desc);
+		return copy(ioat, ch, desc);
 	count(&ioat->dev.counters, COUNT_descriptors_null);
 	return 0;
 }
@@ -130,14 +160,17 @@ bool ioat_run(struct ioat *ioat, unsigned int number)
 {
 	struct ioat_channel *ch = &ioat->channel[number];
 	struct ioat_descriptor desc;
-	uint32_t bytes = 0, error;
+	uint32_t bytes = 0, restarts, error;
 
 	for (unsigned int i = 0; i < TURN_DESCRIPTORS && bytes < TURN_BYTES; i++) {
 		if (ch->state != IOAT_ACTIVE || ch->done == ch->count || wait_for(ioat, ch))
 			return false;
+		restarts = ch->restarts;
 		error = fetch(ioat, ch, &desc);
 		if (!error)
-			error = execute(ioat, &desc);
+			error = execute(ioat, ch, &desc);
+		if (ch->restarts != restarts)
+			return true;	/* the guest has reset the channel during the copy */
 		if (!error)
 			error = complete(ioat, number, &desc);
 		if (error) {

@@ -140,6 +140,17 @@ int vfu_dma_write(int fd, uint16_t id, uint64_t address, const void *data, size_
 	return send_all(fd, iov, 3);
 }
 
+int vfu_dma_read(int fd, uint16_t id, uint64_t address, size_t len)
+{
+	struct vfu_dma dma = { .address = address, .count = len };
+	struct vfu_header header = {
+		.id = id, .command = VFU_DMA_READ, .size = sizeof(header) + sizeof(dma),
+	};
+	struct iovec iov[2] = { { &header, sizeof(header) }, { &dma, sizeof(dma) } };
+
+	return send_all(fd, iov, 2);
+}
+
 /* ---- a socket ---- */
 
 #define BACKLOG 8

@@ -165,6 +165,8 @@ int vfu_reply(int fd, const struct vfu_header *to, int error, const void *body, 
  * need not be awaited.
  */
 int vfu_dma_write(int fd, uint16_t id, uint64_t address, const void *data, size_t len);
+/* Have the client read from the guest's bus. The reply is a struct vfu_dma with the bytes. */
+int vfu_dma_read(int fd, uint16_t id, uint64_t address, size_t len);
 
 /*
  * Create a stream socket that listens at @path, and remove what was there. Return: a negative errno

@@ -114,8 +114,8 @@ static bool try_registers(struct host *host, struct ntb *ntb, struct memory *mem
 	return mine;
 }
 
-static bool try_windows(struct ntb *ntb, struct memory *memory, uint64_t target, uint64_t source,
-			size_t len, int *rc)
+static bool try_windows(struct ntb *ntb, struct memory *memory, uint64_t target,
+			struct memory *from, uint64_t source, size_t len, int *rc)
 {
 	bool mine = false;
 
@@ -124,8 +124,8 @@ static bool try_windows(struct ntb *ntb, struct memory *memory, uint64_t target,
 		mine = true;
 		if (claims(ntb, bar, target, len))
 			*rc = window_dma_write(ntb, bar, target - pci_base(&ntb->dev.pci, bar),
-					       memory, source, len);
-		else if (claims(ntb, bar, source, len))
+					       from, source, len);
+		else if (from == memory && claims(ntb, bar, source, len))
 			*rc = window_dma_read(ntb, bar, source - pci_base(&ntb->dev.pci, bar),
 					      memory, target, len);
 		else
@@ -135,15 +135,30 @@ static bool try_windows(struct ntb *ntb, struct memory *memory, uint64_t target,
 	return mine;
 }
 
-int host_copy(struct host *host, struct memory *memory, uint64_t target, uint64_t source,
-	      size_t len)
+bool host_knows(struct host *host, struct memory *memory, uint64_t address)
+{
+	bool known;
+	uint8_t byte;
+
+	known = !memory_read(memory, address, &byte, sizeof(byte));
+	for (unsigned int i = 0; i < host->ntbs && !known; i++) {
+		pthread_rwlock_rdlock(&host->ntb[i]->link->lock);
+		for (unsigned int bar = 0; bar <= 4; bar += 2)
+			known |= claims(host->ntb[i], bar, address, sizeof(byte));
+		pthread_rwlock_unlock(&host->ntb[i]->link->lock);
+	}
+	return known;
+}
+
+int host_copy(struct host *host, struct memory *memory, uint64_t target, struct memory *from,
+	      uint64_t source, size_t len)
 {
 	int rc = 0;
 
 	for (unsigned int i = 0; i < host->ntbs; i++) {
-		if (try_windows(host->ntb[i], memory, target, source, len, &rc) ||
-		    try_registers(host, host->ntb[i], memory, target, source, len, &rc))
+		if (try_windows(host->ntb[i], memory, target, from, source, len, &rc) ||
+		    try_registers(host, host->ntb[i], from, target, source, len, &rc))
 			return rc;
 	}
-	return memory_copy(memory, target, memory, source, len);
+	return memory_copy(memory, target, from, source, len);
 }

@@ -21,8 +21,15 @@ struct host {
 };
 
 /*
+ * Is that address the guest's memory or the BAR of an NTB? If not, another device of the guest may
+ * have it: device_fetch().
+ */
+bool host_knows(struct host *host, struct memory *memory, uint64_t address);
+
+/*
  * host_copy() - move bytes on the bus
  * @memory: the guest's memory, as the mover sees it
+ * @from: where @source is: @memory, or bytes that were fetched before
  *
  * One end at least is memory. Writes to the registers of an NTB are whole registers: a doorbell, a
  * scratchpad.
@@ -30,8 +37,8 @@ struct host {
  * Return: 0, HOST_READ_ERROR or HOST_WRITE_ERROR.
  */
 enum { HOST_READ_ERROR = 1, HOST_WRITE_ERROR };
-int host_copy(struct host *host, struct memory *memory, uint64_t target, uint64_t source,
-	      size_t len);
+int host_copy(struct host *host, struct memory *memory, uint64_t target, struct memory *from,
+	      uint64_t source, size_t len);
 
 /* ---- all ---- */
 

@@ -72,6 +72,7 @@ void bed_end(struct bed *bed)
 		free(dev->message);
 	}
 	for (unsigned int side = 0; side < 2; side++) {
+		memory_clear(&bed->world.host[side].ioat.fetched);
 		munmap(bed->ram[side], RAM_SIZE);
 		close(bed->file[side]);
 		for (unsigned int i = 0; i < DEVICE_VECTORS; i++)
@@ -171,6 +172,7 @@ static const struct {
 	{ "link",		test_link },
 	{ "ioat",		test_ioat },
 	{ "ioat_errors",	test_ioat_errors },
+	{ "ioat_foreign",	test_ioat_foreign },
 	{ "client",		test_client },
 	{ "control",		test_control },
 	{ "crowd",		test_crowd },

@@ -67,6 +67,7 @@ void test_windows(void);
 void test_link(void);
 void test_ioat(void);
 void test_ioat_errors(void);
+void test_ioat_foreign(void);
 void test_client(void);
 void test_control(void);
 void test_crowd(void);

@@ -1,0 +1,881 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Places: pieces of B's regions that devices of A's machine write. A CPU stands for the device: it
+ * writes the pages of the place, not the memory of the region.
+ */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include "harness.h"
+
+#define LEN	(64 * 1024)	/* bytes of B's region */
+#define SEGS	(LEN / PAGE_SIZE + 1)
+#define PLACES	8
+#define HELD_MS	60	/* a call that waits for a place has not returned after this time */
+#define WROTE	(KFI_RMA | KFI_WRITE)
+#define REST	0x5a
+
+/**
+ * struct desk - a pair, a region of B, and handles of A
+ * @rma: the piece of the region that a case gets
+ */
+struct desk {
+	struct test		*t;
+	struct pair		*p;
+	struct region		r;
+	struct kfi_rma_iov	rma;
+	struct kfid_place	*place[PLACES];
+};
+
+static bool desk_open(struct test *t, struct desk *d, const struct node_opts *near,
+		      const struct node_opts *far)
+{
+	int i;
+
+	memset(d, 0, sizeof(*d));
+	d->t = t;
+	d->p = pair_open(t, near, far);
+	if (!d->p)
+		return false;
+	for (i = 0; i < PLACES; i++) {
+		if (!EXPECT_EQ(t, kfi_place_open(d->p->a.domain, SEGS, &d->place[i], d), 0))
+			return false;
+		test_keep(t, &d->place[i]->fid);
+	}
+	d->r.buf = test_best(t, d->p->b.domain, LEN);
+	if (!d->r.buf || region_open(&d->p->b, &d->r, d->r.buf, LEN, KFI_REMOTE_WRITE))
+		return false;
+	memset(d->r.buf, REST, LEN);
+	d->rma = (struct kfi_rma_iov){ d->r.addr, LEN, d->r.key };
+	return true;
+}
+
+/*
+ * A case that has failed may have a place, and the close of the region would wait for it for ever.
+ */
+static void desk_clear(struct desk *d)
+{
+	int i;
+
+	for (i = 0; i < PLACES; i++)
+		if (d->place[i])
+			kfi_place_drop(d->place[i]);
+}
+
+/* Run @fn between desk_open() and desk_clear(). */
+static void at_desk(struct test *t, void (*fn)(struct desk *d))
+{
+	struct desk *d = test_new(t, struct desk);
+
+	REQUIRE(t, d);
+	if (desk_open(t, d, NULL, NULL))
+		fn(d);
+	desk_clear(d);
+}
+
+/* Return the error of the next completion of A. */
+static int ends(struct desk *d, void *ctx)
+{
+	comp_t c;
+
+	if (WAIT_TX(&d->p->a, &c))
+		return -1;
+	EXPECT_EQ(d->t, (uintptr_t)c.op_context, (uintptr_t)ctx);
+	EXPECT_EQ(d->t, c.flags, WROTE);
+	return c.err;
+}
+
+/* Return the error of a get of d->rma. */
+static int get(struct desk *d, int i)
+{
+	struct node *a = &d->p->a;
+
+	if (POST(d->t, kfi_place_get(a->ep, d->place[i], a->peer, &d->rma, 0, CTX(i))))
+		return -1;
+	return ends(d, CTX(i));
+}
+
+static int put(struct desk *d, int i, size_t len)
+{
+	if (POST(d->t, kfi_place_put(d->p->a.ep, d->place[i], len, KFI_COMPLETION, CTX(i))))
+		return -1;
+	return ends(d, CTX(i));
+}
+
+/* The device: write the pattern @seed to the first @len bytes of the place. */
+static void device_writes(struct desk *d, int i, size_t len, u64 seed)
+{
+	const struct kfid_place *place = d->place[i];
+	u8 *pattern = test_zalloc(d->t, len), *from = pattern;
+	size_t seg, n;
+
+	if (!pattern)
+		return;
+	fill(pattern, len, seed);
+	for (seg = 0; seg < place->count && len; seg++, from += n, len -= n) {
+		n = min_t(size_t, len, place->bvec[seg].bv_len);
+		memcpy(page_address(place->bvec[seg].bv_page) + place->bvec[seg].bv_offset, from,
+		       n);
+	}
+	EXPECT_EQ(d->t, len, 0);
+}
+
+static size_t segs_len(const struct kfid_place *place)
+{
+	return kfi_bvec_len(place->bvec, place->count);
+}
+
+/* ---- what is written where ---- */
+
+static void some_ranges(struct desk *d)
+{
+	struct test *t = d->t;
+	int i, n = t->w->quick ? 30 : 200;
+	size_t at, len, wrote;
+
+	for (i = 0; i < n && !t->failures; i++) {
+		at = i ? test_random(t, LEN) : 0;
+		len = i ? 1 + test_random(t, LEN - at) : LEN;
+		wrote = i % 3 ? 1 + test_random(t, len) : len;
+		memset(d->r.buf, REST, LEN);
+		d->rma.addr = d->r.addr + at;
+		d->rma.len = len;
+		REQUIRE_EQ(t, get(d, 0), 0);
+		EXPECT_EQ(t, d->place[0]->len, len);
+		EXPECT_EQ(t, segs_len(d->place[0]), len);
+		device_writes(d, 0, wrote, i);
+		REQUIRE_EQ(t, put(d, 0, wrote), 0);
+		EXPECT_DATA(t, d->r.buf + at, wrote, i);
+		EXPECT_EQ(t, not_all(d->r.buf, at, REST), -1);
+		EXPECT_EQ(t, not_all(d->r.buf + at + wrote, LEN - at - wrote, REST), -1);
+	}
+	NONE_RX(&d->p->b);
+}
+
+static void ranges(struct test *t)
+{
+	at_desk(t, some_ranges);
+}
+
+/* Regions of every kind of vector, and handles with room for exactly as many segments, or fewer. */
+static void cut_regions(struct desk *d)
+{
+	static const enum kfi_iov_type types[] = { KFI_KVEC, KFI_BVEC };
+	struct test *t = d->t;
+	u8 *buf = test_pages(t, LEN);
+	struct kfi_mr_attr attr = { .access = KFI_REMOTE_WRITE, .requested_key = KFI_KEY_NOTAVAIL };
+	struct kfid_place *small;
+	struct kfid_mr *mr;
+	struct cut c;
+	size_t count;
+	int i;
+
+	REQUIRE(t, buf);
+	for (i = 0; i < 12 && !t->failures; i++) {
+		memset(buf, REST, LEN);
+		REQUIRE_EQ(t, cut(&d->p->b, &c, types[i & 1], buf, LEN, 6, false), 0);
+		attr.type = c.type;
+		attr.mr_iov = c.any;
+		attr.iov_count = c.count;
+		REQUIRE_EQ(t, kfi_mr_regattr(d->p->b.domain, &attr, 0, &mr), 0);
+		test_keep(t, &mr->fid);
+		if (d->p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
+			REQUIRE(t, !kfi_mr_bind(mr, &d->p->b.ep->fid, 0) && !kfi_mr_enable(mr));
+		d->rma = (struct kfi_rma_iov){ kfi_mr_addr(mr), LEN, kfi_mr_key(mr) };
+		REQUIRE_EQ(t, get(d, 0), 0);
+		EXPECT_EQ(t, segs_len(d->place[0]), LEN);
+		count = d->place[0]->count;
+		device_writes(d, 0, LEN, i);
+		REQUIRE_EQ(t, put(d, 0, LEN), 0);
+		/* the segments of the region are pieces of @buf in their order */
+		EXPECT_DATA(t, buf, LEN, i);
+		if (count > 1) {
+			REQUIRE_EQ(t, kfi_place_open(d->p->a.domain, count - 1, &small, NULL), 0);
+			swap(d->place[0], small);
+			EXPECT_EQ(t, get(d, 0), EMSGSIZE);
+			EXPECT_EQ(t, kfi_place_drop(d->place[0]), -KFI_EOPBADSTATE);
+			swap(d->place[0], small);
+			EXPECT_EQ(t, kfi_close(&small->fid), 0);
+		}
+		EXPECT_EQ(t, test_close(t, &mr->fid), 0);
+		uncut(&d->p->b, &c);
+	}
+}
+
+static void segments(struct test *t)
+{
+	at_desk(t, cut_regions);
+}
+
+/* Pages in descending order: no two are adjacent, so each is a segment. */
+static void descending(struct desk *d)
+{
+	struct test *t = d->t;
+	size_t n = LEN / PAGE_SIZE, i;
+	u8 *buf = test_pages(t, LEN), *want = test_pages(t, LEN);
+	struct bio_vec *bv = test_zalloc(t, n * sizeof(*bv));
+	struct kfi_mr_attr attr = {
+		.type = KFI_BVEC, .mr_biov = bv, .iov_count = n, .access = KFI_REMOTE_WRITE,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
+	struct kfid_mr *mr;
+
+	REQUIRE(t, buf && want && bv);
+	for (i = 0; i < n; i++) {
+		bv[i].bv_page = test_page(buf + (n - 1 - i) * PAGE_SIZE);
+		bv[i].bv_len = PAGE_SIZE;
+	}
+	REQUIRE_EQ(t, kfi_mr_regattr(d->p->b.domain, &attr, 0, &mr), 0);
+	test_keep(t, &mr->fid);
+	if (d->p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
+		REQUIRE(t, !kfi_mr_bind(mr, &d->p->b.ep->fid, 0) && !kfi_mr_enable(mr));
+	d->rma = (struct kfi_rma_iov){ kfi_mr_addr(mr), LEN, kfi_mr_key(mr) };
+	REQUIRE_EQ(t, get(d, 0), 0);
+	if (EXPECT_EQ(t, d->place[0]->count, n))
+		device_writes(d, 0, LEN, 5);
+	REQUIRE_EQ(t, put(d, 0, LEN), 0);
+	fill(want, LEN, 5);
+	for (i = 0; i < n; i++)
+		EXPECT_EQ(t, memcmp(buf + (n - 1 - i) * PAGE_SIZE, want + i * PAGE_SIZE, PAGE_SIZE),
+			  0);
+	EXPECT_EQ(t, test_close(t, &mr->fid), 0);
+}
+
+static void apart(struct test *t)
+{
+	at_desk(t, descending);
+}
+
+/* Several places of one region at a time; they end in another order. */
+static void many_places(struct desk *d)
+{
+	static const int order[PLACES] = { 3, 0, 7, 1, 6, 2, 5, 4 };
+	size_t piece = LEN / PLACES;
+	struct test *t = d->t;
+	int i, round;
+
+	for (round = 0; round < 5 && !t->failures; round++) {
+		for (i = 0; i < PLACES; i++) {
+			d->rma.addr = d->r.addr + i * piece;
+			d->rma.len = piece;
+			REQUIRE_EQ(t, get(d, i), 0);
+		}
+		for (i = PLACES - 1; i >= 0; i--)
+			device_writes(d, i, piece, 10 * round + i);
+		for (i = 0; i < PLACES; i++)
+			REQUIRE_EQ(t, put(d, order[i], piece), 0);
+		for (i = 0; i < PLACES; i++)
+			EXPECT_DATA(t, d->r.buf + i * piece, piece, 10 * round + i);
+	}
+}
+
+static void many(struct test *t)
+{
+	at_desk(t, many_places);
+}
+
+/* A message that is posted behind the put arrives behind the bytes, also without a wait between. */
+static void followed(struct desk *d)
+{
+	struct node *a = &d->p->a, *b = &d->p->b;
+	struct test *t = d->t;
+	u8 *tx = test_pages(t, 64), *rx = test_pages(t, 64);
+	int i, n = t->w->quick ? 50 : 300;
+	comp_t c;
+
+	REQUIRE(t, tx && rx);
+	for (i = 0; i < n && !t->failures; i++) {
+		POST(t, kfi_recv(b->ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx));
+		REQUIRE_EQ(t, get(d, 0), 0);
+		device_writes(d, 0, LEN, i);
+		POST(t, kfi_place_put(a->ep, d->place[0], LEN,
+				      KFI_COMPLETION | (i & 1 ? KFI_MORE : 0), CTX(0)));
+		POST(t, kfi_send(a->ep, tx, 64, NULL, a->peer, tx));
+		REQUIRE(t, !WAIT_RX(b, &c));
+		EXPECT_EQ(t, c.err, 0);
+		EXPECT_DATA(t, d->r.buf, LEN, i);
+		REQUIRE(t, !WAIT_TX(a, &c) && !c.err);
+		REQUIRE(t, !WAIT_TX(a, &c) && !c.err);
+	}
+}
+
+static void order(struct test *t)
+{
+	at_desk(t, followed);
+}
+
+/* ---- abandoned places, and what the owner sees ---- */
+
+/* A put is one remote write. A get is none, nor is a place that is abandoned. */
+static void counted(struct test *t)
+{
+	struct node_opts opts = { .caps = C_MSG | C_RMA | KFI_RMA_EVENT };
+	struct kfi_cntr_attr attr = {};
+	struct desk *d = test_new(t, struct desk);
+	struct kfid_cntr *cntr;
+	struct kfid_mr *mr;
+	u64 total = 0;
+	int i;
+
+	REQUIRE(t, d && desk_open(t, d, NULL, &opts));
+	REQUIRE_EQ(t, kfi_cntr_open(d->p->b.domain, &attr, &cntr, NULL), 0);
+	test_keep(t, &cntr->fid);
+	REQUIRE_EQ(t, kfi_mr_reg(d->p->b.domain, d->r.buf, LEN, KFI_REMOTE_WRITE, 0, 99,
+				 KFI_RMA_EVENT, &mr, NULL), 0);
+	test_keep(t, &mr->fid);
+	EXPECT_EQ(t, kfi_mr_bind(mr, &cntr->fid, KFI_REMOTE_WRITE), 0);
+	if (d->p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
+		EXPECT_EQ(t, kfi_mr_bind(mr, &d->p->b.ep->fid, 0), 0);
+	EXPECT_EQ(t, kfi_mr_enable(mr), 0);
+	d->rma = (struct kfi_rma_iov){ kfi_mr_addr(mr), LEN, kfi_mr_key(mr) };
+	for (i = 0; i < 12 && !t->failures; i++) {
+		size_t len = i % 3 ? 0 : 1000 + i;
+
+		EXPECT_EQ(t, get(d, 0), 0);
+		EXPECT_EQ(t, kfi_cntr_read(cntr), total);
+		if (i % 3 == 2)
+			EXPECT_EQ(t, kfi_place_drop(d->place[0]), 0);
+		else
+			EXPECT_EQ(t, put(d, 0, len), 0);
+		total += !!len;
+		EXPECT(t, test_until(t, kfi_cntr_read(cntr) == total));
+	}
+	desk_clear(d);
+}
+
+/* An abandoned place keeps what the device has written, and the handle is free again. */
+static void given_up(struct desk *d)
+{
+	struct test *t = d->t;
+	int i;
+
+	for (i = 0; i < 10 && !t->failures; i++) {
+		REQUIRE_EQ(t, get(d, 0), 0);
+		device_writes(d, 0, 512, i);
+		if (i & 1)
+			EXPECT_EQ(t, kfi_place_drop(d->place[0]), 0);
+		else
+			EXPECT_EQ(t, put(d, 0, 0), 0);
+		EXPECT_EQ(t, kfi_place_drop(d->place[0]), -KFI_EOPBADSTATE);
+		EXPECT_DATA(t, d->r.buf, 512, i);
+	}
+	EXPECT_EQ(t, test_close(t, &d->r.mr->fid), 0);
+}
+
+static void abandoned(struct test *t)
+{
+	at_desk(t, given_up);
+}
+
+/* ---- what is refused ---- */
+
+static void wrong_memory(struct desk *d)
+{
+	const struct kfi_rma_iov good = d->rma;
+	struct test *t = d->t;
+	struct region readable, closed;
+
+	REQUIRE(t, !region_open(&d->p->b, &readable, test_pages(t, 4096), 4096, KFI_REMOTE_READ));
+	REQUIRE(t, !region_open(&d->p->b, &closed, test_pages(t, 4096), 4096, KFI_REMOTE_WRITE));
+	REQUIRE_EQ(t, test_close(t, &closed.mr->fid), 0);
+	d->rma.len = LEN + 1;
+	EXPECT_EQ(t, get(d, 0), EACCES);
+	d->rma = good;
+	d->rma.addr += LEN;
+	d->rma.len = 1;
+	EXPECT_EQ(t, get(d, 0), EACCES);
+	d->rma.addr = d->r.addr - 1;
+	EXPECT_EQ(t, get(d, 0), EACCES);
+	d->rma = good;
+	d->rma.key++;
+	EXPECT_EQ(t, get(d, 0), EACCES);
+	d->rma = (struct kfi_rma_iov){ readable.addr, 4096, readable.key };
+	EXPECT_EQ(t, get(d, 0), EACCES);
+	d->rma = (struct kfi_rma_iov){ closed.addr, 4096, closed.key };
+	EXPECT_EQ(t, get(d, 0), EACCES);
+	EXPECT_EQ(t, kfi_place_drop(d->place[0]), -KFI_EOPBADSTATE);
+	d->rma = good;
+	EXPECT_EQ(t, get(d, 0), 0);
+	EXPECT_EQ(t, put(d, 0, LEN), 0);
+	EXPECT_EQ(t, not_all(d->r.buf, LEN, REST), -1);
+	still_works(d->p);
+}
+
+static void refused(struct test *t)
+{
+	at_desk(t, wrong_memory);
+}
+
+static void wrong_calls(struct desk *d)
+{
+	struct node *a = &d->p->a;
+	struct test *t = d->t;
+	struct kfi_rma_iov none = d->rma;
+	struct kfid_place *place;
+
+	EXPECT_EQ(t, kfi_place_open(a->domain, 0, &place, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_place_open(a->domain, KFI_PLACE_SEGS_MAX + 1, &place, NULL), -EINVAL);
+	place = d->place[0];
+	none.len = 0;
+	EXPECT_EQ(t, kfi_place_get(a->ep, place, a->peer, &none, 0, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_place_get(a->ep, place, a->peer, NULL, 0, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_place_get(a->ep, place, a->peer, &d->rma, KFI_INJECT, NULL),
+		  -KFI_EBADFLAGS);
+	EXPECT_EQ(t, kfi_place_get(a->ep, place, a->peer, &d->rma, KFI_TRIGGER, NULL),
+		  -KFI_EBADFLAGS);
+	EXPECT_EQ(t, kfi_place_get(d->p->b.ep, place, d->p->b.peer, &d->rma, 0, NULL),
+		  -KFI_EDOMAIN);
+	EXPECT_EQ(t, kfi_place_put(a->ep, place, 1, 0, NULL), -KFI_EOPBADSTATE);
+	EXPECT_EQ(t, kfi_place_drop(place), -KFI_EOPBADSTATE);
+	/* none of these has changed the state */
+	REQUIRE_EQ(t, get(d, 0), 0);
+	EXPECT_EQ(t, kfi_place_get(a->ep, place, a->peer, &d->rma, 0, NULL), -KFI_EOPBADSTATE);
+	EXPECT_EQ(t, kfi_close(&place->fid), -EBUSY);
+	EXPECT_EQ(t, kfi_place_put(a->ep, place, LEN + 1, 0, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_place_put(d->p->b.ep, place, 1, 0, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_place_put(a->ep, place, 1, KFI_REMOTE_CQ_DATA, NULL), -KFI_EBADFLAGS);
+	EXPECT_EQ(t, kfi_place_put(a->ep, place, 1, KFI_TRIGGER, NULL), -KFI_EBADFLAGS);
+	EXPECT_EQ(t, put(d, 0, 1), 0);
+	NONE_TX(a);
+	still_works(d->p);
+}
+
+static void bad_calls(struct test *t)
+{
+	at_desk(t, wrong_calls);
+}
+
+/*
+ * The offer and the calls agree. An endpoint has places only if it was opened with the capability.
+ */
+static void offered(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	struct kfi_rma_iov rma = { 0, 1, 1 };
+	struct kfid_place *place;
+	struct kfi_info *info;
+	int has, ret;
+
+	REQUIRE(t, p);
+	has = test_getinfo(t, 0, C_MSG | C_RMA | KFI_PLACE, &info);
+	if (!has)
+		kfi_freeinfo(info);
+	else
+		EXPECT_EQ(t, has, -ENODATA);
+	ret = kfi_place_open(p->a.domain, 1, &place, NULL);
+	EXPECT_EQ(t, ret, has ? -EOPNOTSUPP : 0);
+	if (ret)
+		return;
+	EXPECT_EQ(t, kfi_place_get(p->a.ep, place, p->a.peer, &rma, 0, NULL), -EOPNOTSUPP);
+	EXPECT_EQ(t, kfi_close(&place->fid), 0);
+}
+
+/* A region for a single use can't be held for an operation that has not begun. */
+static void once(struct desk *d)
+{
+	struct test *t = d->t;
+	struct kvec vec = { d->r.buf, LEN };
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = &vec, .iov_count = 1, .access = KFI_REMOTE_WRITE,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
+	struct kfid_mr *mr;
+
+	if (!region_single_use(&d->p->b))
+		return;
+	REQUIRE_EQ(t, kfi_mr_regattr(d->p->b.domain, &attr, KFI_MR_SINGLE_USE, &mr), 0);
+	test_keep(t, &mr->fid);
+	d->rma = (struct kfi_rma_iov){ kfi_mr_addr(mr), LEN, kfi_mr_key(mr) };
+	EXPECT_EQ(t, get(d, 0), EOPNOTSUPP);
+	EXPECT_EQ(t, test_close(t, &mr->fid), 0);
+}
+
+static void single_use(struct test *t)
+{
+	at_desk(t, once);
+}
+
+/* ---- ends while a place is out ---- */
+
+/**
+ * struct waiter - a call that has to wait for a place
+ * @call: the call
+ * @over: it has returned
+ */
+struct waiter {
+	struct desk	*d;
+	int		(*call)(struct desk *d);
+	bool		over;
+};
+
+static int waiter_run(void *arg)
+{
+	struct waiter *w = arg;
+	int ret = w->call(w->d);
+
+	WRITE_ONCE(w->over, true);
+	return ret;
+}
+
+static int close_region(struct desk *d)
+{
+	return test_close(d->t, &d->r.mr->fid);
+}
+
+static int refresh_region(struct desk *d)
+{
+	struct kvec vec = { d->r.buf, LEN };
+
+	return kfi_mr_refresh(d->r.mr, &vec, 1, 0);
+}
+
+static int bind_region(struct desk *d)
+{
+	return kfi_mr_bind(d->r.mr, &d->p->b.ep->fid, 0);
+}
+
+/*
+ * Begin @call while place 0 is out; it has not returned when @end is called, and returns because of
+ * that. Meanwhile a get ends with @other.
+ */
+static void waits_for(struct desk *d, int (*call)(struct desk *d), int other,
+		      void (*end)(struct desk *d))
+{
+	struct waiter w = { .d = d, .call = call };
+	struct test *t = d->t;
+	struct worker worker;
+
+	REQUIRE_EQ(t, get(d, 0), 0);
+	if (!EXPECT_EQ(t, worker_start(t, &worker, -1, waiter_run, &w), 0))
+		return;
+	msleep(HELD_MS);
+	EXPECT(t, !READ_ONCE(w.over));
+	EXPECT_EQ(t, get(d, 1), other);
+	device_writes(d, 0, LEN, 7);
+	EXPECT_DATA(t, d->r.buf, LEN, 7);
+	end(d);
+	kfi_place_drop(d->place[0]);	/* or the worker would not end */
+	EXPECT_EQ(t, worker_join(&worker, t->w->wait_ms), 0);
+}
+
+static void end_dead(struct desk *d)
+{
+	EXPECT_EQ(d->t, put(d, 0, LEN), EREMOTEIO);
+}
+
+static void end_dead_abandoned(struct desk *d)
+{
+	EXPECT_EQ(d->t, put(d, 0, 0), 0);
+}
+
+static void end_dropped(struct desk *d)
+{
+	EXPECT_EQ(d->t, kfi_place_drop(d->place[0]), 0);
+}
+
+static void (*const ends_of[])(struct desk *d) = { end_dead, end_dead_abandoned, end_dropped };
+
+/* The owner closes the region: that waits, and no new place of it is given. */
+static void closing(struct desk *d)
+{
+	struct test *t = d->t;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ends_of) && !t->failures; i++) {
+		waits_for(d, close_region, EACCES, ends_of[i]);
+		EXPECT_EQ(t, get(d, 1), EACCES);
+		REQUIRE(t, !region_open(&d->p->b, &d->r, d->r.buf, LEN, KFI_REMOTE_WRITE));
+		d->rma = (struct kfi_rma_iov){ d->r.addr, LEN, d->r.key };
+	}
+	still_works(d->p);
+}
+
+static void region_closes(struct test *t)
+{
+	at_desk(t, closing);
+}
+
+/*
+ * Other pages are mapped in the region while a device writes the old ones: the owner waits, because
+ * it keeps those pages until then, but it does not see what the device writes, so the put fails. The
+ * region is not dead: a get that comes meanwhile finds that it has no places at present.
+ */
+static void refreshing(struct desk *d)
+{
+	struct test *t = d->t;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ends_of) && !t->failures; i++) {
+		waits_for(d, refresh_region, EOPNOTSUPP, ends_of[i]);
+		EXPECT_EQ(t, get(d, 0), 0);
+		EXPECT_EQ(t, put(d, 0, LEN), 0);
+	}
+}
+
+static void refresh(struct test *t)
+{
+	at_desk(t, refreshing);
+}
+
+/* The owner takes the region from the peers of other endpoints. */
+static void binding(struct desk *d)
+{
+	if (d->p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
+		return;		/* bound before there was a place */
+	waits_for(d, bind_region, EOPNOTSUPP, end_dead);
+	EXPECT_EQ(d->t, get(d, 0), 0);
+	EXPECT_EQ(d->t, put(d, 0, LEN), 0);
+}
+
+static void bound(struct test *t)
+{
+	at_desk(t, binding);
+}
+
+/* The work of a region for one I/O, and its end */
+struct per_io {
+	struct kfi_mr_work	work;
+	struct completion	ended;
+};
+
+static void per_io_done(struct kfi_mr_work *work, int err)
+{
+	complete(&container_of(work, struct per_io, work)->ended);
+}
+
+/* The end of an invalidation, and a send that invalidates, find the place. */
+static void invalidating(struct desk *d)
+{
+	struct node *a = &d->p->a, *b = &d->p->b;
+	struct test *t = d->t;
+	struct kvec vec = { d->r.buf, LEN };
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = &vec, .iov_count = 1, .access = KFI_REMOTE_WRITE,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
+	struct per_io *io = test_new(t, struct per_io);
+	u8 *tx = test_pages(t, 64), *rx = test_pages(t, 64);
+	struct kvec sent = { tx, 64 };
+	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &sent, .iov_count = 1, .context = tx };
+	struct kfid_mr *mr;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, io && tx && rx);
+	REQUIRE_EQ(t, kfi_mr_alloc(b->domain, SEGS, 0, &mr, NULL), 0);
+	test_keep(t, &mr->fid);
+	io->work.done = per_io_done;
+	for (i = 0; i < 6 && !t->failures; i++) {
+		init_completion(&io->ended);
+		REQUIRE_EQ(t, kfi_mr_register(mr, &attr, NULL), 0);
+		d->rma = (struct kfi_rma_iov){ kfi_mr_addr(mr), LEN, kfi_mr_key(mr) };
+		REQUIRE_EQ(t, get(d, 0), 0);
+		if (i & 1) {
+			POST(t, kfi_recv(b->ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx));
+			msg.addr = a->peer;
+			msg.inv_key = d->rma.key;
+			POST(t, kfi_sendmsg(a->ep, &msg, KFI_COMPLETION | KFI_INVALIDATE));
+			REQUIRE(t, !WAIT_RX(b, &c) && !c.err);
+			EXPECT(t, !(c.flags & KFI_INVALIDATE));
+			REQUIRE(t, !WAIT_TX(a, &c) && !c.err);
+		}
+		EXPECT_EQ(t, kfi_mr_invalidate(mr, &io->work), 0);
+		EXPECT_EQ(t, wait_for_completion_timeout(&io->ended, msecs_to_jiffies(HELD_MS)), 0);
+		device_writes(d, 0, LEN, i);
+		if (i < 2)
+			EXPECT_EQ(t, kfi_place_drop(d->place[0]), 0);
+		else
+			EXPECT_EQ(t, put(d, 0, LEN), EREMOTEIO);
+		REQUIRE(t, wait_for_completion_timeout(&io->ended,
+						       msecs_to_jiffies(t->w->wait_ms)));
+		EXPECT_DATA(t, d->r.buf, LEN, i);
+	}
+}
+
+static void invalidate(struct test *t)
+{
+	at_desk(t, invalidating);
+}
+
+/* The endpoint of the place closes: the pages stay until the drop, and the region with them. */
+static void own_end(struct desk *d)
+{
+	struct test *t = d->t;
+
+	REQUIRE_EQ(t, get(d, 0), 0);
+	REQUIRE_EQ(t, test_close(t, &d->p->a.ep->fid), 0);
+	d->p->a.ep = NULL;
+	device_writes(d, 0, LEN, 3);
+	EXPECT_DATA(t, d->r.buf, LEN, 3);
+	EXPECT_EQ(t, kfi_close(&d->p->a.domain->fid), -EBUSY);
+	EXPECT_EQ(t, kfi_place_drop(d->place[0]), 0);
+	EXPECT_EQ(t, test_close(t, &d->r.mr->fid), 0);
+}
+
+static void endpoint_closes(struct test *t)
+{
+	at_desk(t, own_end);
+}
+
+/* The peer goes: the put fails, at the call or later, and the place ends all the same. */
+static void far_end(struct desk *d)
+{
+	struct test *t = d->t;
+	ssize_t ret;
+
+	REQUIRE_EQ(t, get(d, 0), 0);
+	REQUIRE_EQ(t, get(d, 1), 0);
+	REQUIRE_EQ(t, test_close(t, &d->p->b.ep->fid), 0);
+	d->p->b.ep = NULL;
+	device_writes(d, 0, LEN, 4);
+	ret = kfi_place_put(d->p->a.ep, d->place[0], LEN, KFI_COMPLETION, CTX(0));
+	if (ret)
+		EXPECT_EQ(t, kfi_place_drop(d->place[0]), 0);
+	else
+		EXPECT(t, ends(d, CTX(0)) > 0);
+	EXPECT_EQ(t, kfi_place_drop(d->place[0]), -KFI_EOPBADSTATE);
+	EXPECT_EQ(t, kfi_place_drop(d->place[1]), 0);
+	EXPECT_EQ(t, test_close(t, &d->r.mr->fid), 0);
+}
+
+static void peer_closes(struct test *t)
+{
+	at_desk(t, far_end);
+}
+
+/*
+ * A get and a put that wait for a fence end before the provider has seen them: a handle is free, and
+ * a place is given back.
+ */
+static void held_back(struct desk *d)
+{
+	struct node *a = &d->p->a, *b = &d->p->b;
+	struct test *t = d->t;
+	u8 *tx = test_pages(t, 64), *rx = test_pages(t, 64);
+	struct kvec vec = { tx, 64 };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &vec, .iov_count = 1, .addr = a->peer, .context = tx,
+	};
+	comp_t c;
+
+	REQUIRE(t, tx && rx);
+	REQUIRE_EQ(t, get(d, 0), 0);
+	/* does not complete before there is a receive */
+	POST(t, kfi_sendmsg(a->ep, &msg, KFI_COMPLETION | KFI_DELIVERY_COMPLETE));
+	POST(t, kfi_place_put(a->ep, d->place[0], LEN, KFI_COMPLETION | KFI_FENCE, CTX(0)));
+	EXPECT_EQ(t, kfi_place_drop(d->place[0]), -KFI_EOPBADSTATE);
+	EXPECT_EQ(t, kfi_close(&d->place[0]->fid), -EBUSY);
+	EXPECT_EQ(t, kfi_cancel(&a->ep->fid, CTX(0)), 0);
+	EXPECT_EQ(t, ends(d, CTX(0)), ECANCELED);
+	EXPECT_EQ(t, kfi_place_drop(d->place[0]), -KFI_EOPBADSTATE);
+	POST(t, kfi_place_get(a->ep, d->place[1], a->peer, &d->rma, KFI_FENCE, CTX(1)));
+	EXPECT_EQ(t, kfi_close(&d->place[1]->fid), -EBUSY);
+	EXPECT_EQ(t, kfi_cancel(&a->ep->fid, CTX(1)), 0);
+	EXPECT_EQ(t, ends(d, CTX(1)), ECANCELED);
+	EXPECT_EQ(t, kfi_place_drop(d->place[1]), -KFI_EOPBADSTATE);
+	POST(t, kfi_recv(b->ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx));
+	REQUIRE(t, !WAIT_RX(b, &c) && !c.err);
+	REQUIRE(t, !WAIT_TX(a, &c) && !c.err);
+	EXPECT_EQ(t, get(d, 0), 0);
+	EXPECT_EQ(t, put(d, 0, LEN), 0);
+	EXPECT_EQ(t, test_close(t, &d->r.mr->fid), 0);
+}
+
+static void fenced(struct test *t)
+{
+	at_desk(t, held_back);
+}
+
+/* ---- from softirq ---- */
+
+/**
+ * struct chain - get, write and put, each begun by the done() of the one before
+ * @left: rounds
+ * @err: the first error
+ */
+struct chain {
+	struct desk		d;
+	struct kfi_cqe		got, put;
+	struct completion	ended;
+	int			left, err;
+};
+
+static void chain_get(struct chain *ch)
+{
+	struct node *a = &ch->d.p->a;
+
+	ch->err = kfi_place_get(a->ep, ch->d.place[0], a->peer, &ch->d.rma, KFI_CQE, &ch->got);
+	if (ch->err)
+		complete(&ch->ended);
+}
+
+static void chain_got(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct chain *ch = container_of(cqe, struct chain, got);
+	const struct bio_vec *bv = ch->d.place[0]->bvec;
+
+	if (!wc->err) {
+		memset(page_address(bv->bv_page) + bv->bv_offset, ch->left, bv->bv_len);
+		ch->err = kfi_place_put(ch->d.p->a.ep, ch->d.place[0], bv->bv_len, KFI_CQE,
+					&ch->put);
+	} else {
+		ch->err = wc->err;
+	}
+	if (ch->err)
+		complete(&ch->ended);
+}
+
+/* The handle is free when this is called. */
+static void chain_put(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct chain *ch = container_of(cqe, struct chain, put);
+
+	ch->err = wc->err;
+	if (!ch->err && --ch->left)
+		chain_get(ch);
+	else
+		complete(&ch->ended);
+}
+
+static void softirq(struct test *t)
+{
+	struct node_opts opts = { .cq_flags = KFI_CQ_SOFTIRQ };
+	struct chain *ch = test_new(t, struct chain);
+
+	REQUIRE(t, ch);
+	init_completion(&ch->ended);
+	ch->got.done = chain_got;
+	ch->put.done = chain_put;
+	ch->left = 200;
+	REQUIRE(t, desk_open(t, &ch->d, &opts, NULL));
+	chain_get(ch);
+	EXPECT(t, wait_for_completion_timeout(&ch->ended, msecs_to_jiffies(t->w->wait_ms)));
+	EXPECT_EQ(t, ch->err, 0);
+	EXPECT_EQ(t, ch->left, 0);
+	EXPECT_EQ(t, ch->d.r.buf[0], 1);
+	desk_clear(&ch->d);
+}
+
+#define C_PLACE	(C_MSG | C_RMA | KFI_PLACE)
+
+const struct test_case place_cases[] = {
+	{ "place.offered", T_REL, 0, C_MSG | C_RMA, offered },
+	{ "place.ranges", T_REL, 0, C_PLACE, ranges },
+	{ "place.segments", T_REL, 0, C_PLACE, segments },
+	{ "place.apart", T_REL, 0, C_PLACE, apart },
+	{ "place.many", T_REL, 0, C_PLACE, many },
+	{ "place.order", T_REL, 0, C_PLACE, order },
+	{ "place.counted", T_REL, 0, C_PLACE | KFI_RMA_EVENT, counted },
+	{ "place.abandoned", T_REL, 0, C_PLACE, abandoned },
+	{ "place.refused", T_REL, 0, C_PLACE, refused },
+	{ "place.bad_calls", T_REL, 0, C_PLACE, bad_calls },
+	{ "place.single_use", T_REL, 0, C_PLACE, single_use },
+	{ "place.region_closes", T_REL, 0, C_PLACE, region_closes },
+	{ "place.refresh", T_REL, 0, C_PLACE, refresh },
+	{ "place.bind", T_REL, 0, C_PLACE, bound },
+	{ "place.invalidate", T_REL, 0, C_PLACE, invalidate },
+	{ "place.endpoint_closes", T_REL, 0, C_PLACE, endpoint_closes },
+	{ "place.peer_closes", T_REL, 0, C_PLACE, peer_closes },
+	{ "place.fenced", T_REL, 0, C_PLACE | KFI_FENCE, fenced },
+	{ "place.softirq", T_REL, 0, C_PLACE, softirq },
+	{ }
+};

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Places: their pages, and their ends. The provider of these tests has memory of its own for the
+ * devices, and copies it to the owner at the put, as a link would that has no window: so a message
+ * that overtakes a put is seen to do so.
+ */
+#include <linux/gfp.h>
+#include <linux/vmalloc.h>
+#include <kfi_place.h>
+#include "fake.h"
+#include "../../kfi/registry.h"
+
+#define LEN	64
+
+/**
+ * struct staged - what the provider does
+ * @tx: takes operations that wait for fake_finish()
+ * @owner: memory of the owner
+ * @staging: what devices write
+ * @ends: calls of place_end
+ * @sends: messages that the provider was given
+ * @early: those that were given to it before the bytes were in @owner
+ */
+static struct staged {
+	int		(*tx)(struct kfi_ep *ep, struct kfi_oper *op);
+	u8		owner[LEN], *staging;
+	int		ends, sends, early;
+} staged;
+
+static int staged_tx(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	struct kvec vec = { staged.staging, LEN };
+	struct iov_iter it;
+
+	switch (op->code) {
+	case KFI_OPC_PLACE_GET:
+		iov_iter_kvec(&it, ITER_DEST, &vec, 1, op->rma[0].len);
+		kfi_tx_complete(op, kfi_place_fill(op->place, it));
+		return 0;
+	case KFI_OPC_PLACE_PUT:
+		memcpy(staged.owner, staged.staging, op->len);
+		break;
+	case KFI_OPC_SEND:
+		staged.sends++;
+		staged.early += memcmp(staged.owner, staged.staging, LEN) != 0;
+	}
+	return staged.tx(ep, op);
+}
+
+static void staged_end(struct kfi_dev_place *place)
+{
+	staged.ends++;
+}
+
+struct place_world {
+	struct kfi_world	*w;
+	struct kfi_info		*info;
+	struct kfid_cq		*cq;
+	struct kfid_ep		*ep;
+	struct kfid_place	*place;
+	int			device;
+};
+
+static void place_open(struct kunit *test, struct place_world *p)
+{
+	memset(&staged, 0, sizeof(staged));
+	staged.staging = kunit_kzalloc(test, LEN, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, staged.staging);
+	p->w = fake_open(test);
+	staged.tx = p->w->ops.tx;
+	p->w->ops.tx = staged_tx;
+	p->w->ops.place_end = staged_end;
+	p->info = fake_info(p->w, KFI_EP_RDM);
+	p->info->caps |= KFI_PLACE | KFI_FENCE;
+	p->cq = fake_cq(p->w, 64, 0, NULL, NULL);
+	p->ep = fake_rdm(p->w, p->info, p->cq);
+	KUNIT_ASSERT_EQ(test, 0, kfi_place_open(&p->w->domain.fid, 4, &p->place, NULL));
+}
+
+static void place_close(struct kunit *test, struct place_world *p)
+{
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&p->place->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&p->ep->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&p->cq->fid));
+	kfi_freeinfo(p->info);
+	fake_close(p->w);
+}
+
+static ssize_t get(struct place_world *p)
+{
+	struct kfi_rma_iov rma = { 0, LEN, 1 };
+
+	return kfi_place_get(p->ep, p->place, 0, &rma, 0, NULL);
+}
+
+static int next_error(struct kunit *test, struct place_world *p)
+{
+	struct kfi_cq_err_entry wc = {};
+	int ret = kfi_cq_read(p->cq, &wc, 1);
+
+	if (ret == -KFI_EAVAIL)
+		ret = kfi_cq_readerr(p->cq, &wc, 0);
+	KUNIT_EXPECT_EQ(test, 1, ret);
+	return wc.err;
+}
+
+/* A message behind a put is given to the provider behind it, also if the put waits for a fence. */
+static void place_order(struct kunit *test)
+{
+	struct place_world p;
+	int fence, i;
+
+	place_open(test, &p);
+	for (fence = 0; fence < 2; fence++) {
+		struct fake_ep *fake = to_fake(p.ep);
+
+		KUNIT_ASSERT_EQ(test, 0, get(&p));
+		KUNIT_ASSERT_EQ(test, 0, next_error(test, &p));
+		if (fence)
+			KUNIT_ASSERT_EQ(test, 0, kfi_send(p.ep, &p, 1, NULL, 0, NULL));
+		memset((void *)page_address(p.place->bvec[0].bv_page) + p.place->bvec[0].bv_offset,
+		       0x11 * (fence + 1), LEN);
+		KUNIT_EXPECT_NE(test, 0, memcmp(staged.owner, staged.staging, LEN));
+		staged.sends = 0;
+		staged.early = 0;
+		KUNIT_ASSERT_EQ(test, 0, kfi_place_put(p.ep, p.place, LEN,
+						       fence ? KFI_FENCE : 0, NULL));
+		KUNIT_ASSERT_EQ(test, 0, kfi_send(p.ep, &p, 1, NULL, 0, NULL));
+		KUNIT_EXPECT_EQ(test, !fence, staged.sends);
+		KUNIT_EXPECT_EQ(test, fence, staged.ends);
+		for (i = 0; i < 2 + fence; i++) {
+			KUNIT_ASSERT_TRUE(test, fake_soon(fake_finish(fake, 0)));
+			KUNIT_EXPECT_EQ(test, 0, next_error(test, &p));
+		}
+		KUNIT_EXPECT_EQ(test, 1, staged.sends);
+		KUNIT_EXPECT_EQ(test, 0, staged.early);
+		KUNIT_EXPECT_EQ(test, fence + 1, staged.ends);
+	}
+	place_close(test, &p);
+}
+
+/* An endpoint that has got the address of the one before it, or was reset, has no places of that. */
+static void place_other_life(struct kunit *test)
+{
+	struct place_world p;
+
+	place_open(test, &p);
+	KUNIT_ASSERT_EQ(test, 0, get(&p));
+	KUNIT_ASSERT_EQ(test, 0, next_error(test, &p));
+	kfi_to_ep(p.ep)->life++;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_place_put(p.ep, p.place, LEN, 0, NULL));
+	KUNIT_EXPECT_EQ(test, 0, staged.ends);
+	KUNIT_EXPECT_EQ(test, 0, kfi_place_drop(p.place));
+	KUNIT_EXPECT_EQ(test, 1, staged.ends);
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_place_drop(p.place));
+	place_close(test, &p);
+}
+
+/* The device goes: a place that is out stays until it is dropped. */
+static void place_device_gone(struct kunit *test)
+{
+	struct kfid_place *other;
+	struct place_world p;
+
+	place_open(test, &p);
+	p.w->domain.device = &p.device;
+	list_add(&p.w->domain.obj.entry, &p.w->fabric.domains);
+	KUNIT_ASSERT_EQ(test, 0, get(&p));
+	KUNIT_ASSERT_EQ(test, 0, next_error(test, &p));
+	kfi_fabric_kill(&p.w->fabric, &p.device);
+	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_place_put(p.ep, p.place, LEN, 0, NULL));
+	KUNIT_EXPECT_EQ(test, 0, staged.ends);
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&p.place->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_place_drop(p.place));
+	KUNIT_EXPECT_EQ(test, 1, staged.ends);
+	KUNIT_EXPECT_EQ(test, -ENODEV, get(&p));
+	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_place_open(&p.w->domain.fid, 1, &other, NULL));
+	list_del_init(&p.w->domain.obj.entry);
+	place_close(test, &p);
+}
+
+static int fill(struct kfid_place *place, void *addr, size_t len)
+{
+	struct kvec vec = { addr, len };
+	struct iov_iter it;
+
+	iov_iter_kvec(&it, ITER_DEST, &vec, 1, len);
+	return kfi_place_fill(container_of(place, struct kfi_dev_place, fid), it);
+}
+
+static void place_pages(struct kunit *test)
+{
+	u8 *row = (u8 *)__get_free_pages(GFP_KERNEL, 2), *mapped = vmalloc(2 * PAGE_SIZE);
+	struct place_world p;
+
+	place_open(test, &p);
+	KUNIT_EXPECT_TRUE(test, row && mapped);
+	if (row && mapped) {
+		KUNIT_EXPECT_EQ(test, 0, fill(p.place, row + 100, 3 * PAGE_SIZE));
+		KUNIT_EXPECT_EQ(test, 1, p.place->count);
+		KUNIT_EXPECT_PTR_EQ(test, virt_to_page(row), p.place->bvec[0].bv_page);
+		KUNIT_EXPECT_EQ(test, 100, p.place->bvec[0].bv_offset);
+		KUNIT_EXPECT_EQ(test, 3 * PAGE_SIZE, p.place->bvec[0].bv_len);
+		KUNIT_EXPECT_EQ(test, 0, fill(p.place, mapped, 2 * PAGE_SIZE));
+		KUNIT_EXPECT_PTR_EQ(test, vmalloc_to_page(mapped), p.place->bvec[0].bv_page);
+		KUNIT_EXPECT_EQ(test, 2 * PAGE_SIZE, kfi_bvec_len(p.place->bvec, p.place->count));
+	}
+	/* no memory is there */
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, fill(p.place, (void *)PAGE_SIZE, LEN));
+	vfree(mapped);
+	free_pages((unsigned long)row, 2);
+	place_close(test, &p);
+}
+
+static struct kunit_case place_cases[] = {
+	KUNIT_CASE(place_order),
+	KUNIT_CASE(place_other_life),
+	KUNIT_CASE(place_device_gone),
+	KUNIT_CASE(place_pages),
+	{}
+};
+
+static struct kunit_suite place_suite = {
+	.name = "kfi_place",
+	.test_cases = place_cases,
+};
+kunit_test_suite(place_suite);
