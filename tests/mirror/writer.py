@@ -5,13 +5,15 @@ acknowledged.
 
 Each sector says which block and sector it is, which version of the block, and has a checksum. STATE
 keeps for each block the last version that was acknowledged, and the last one that was begun.
-"write" overwrites random blocks from several threads, until the time is over or the device fails;
-"check" reads everything. A sector has to be whole, and no older than what was acknowledged."""
+"write" overwrites random blocks from several threads, until the time is over, the device fails or
+SIGTERM comes, after which each thread ends its write; "check" reads everything. A sector has to be
+whole, and no older than what was acknowledged."""
 
 import json
 import mmap
 import os
 import random
+import signal
 import struct
 import sys
 import threading
@@ -22,6 +24,7 @@ SECTOR = 512
 BLOCK = 8 * SECTOR
 THREADS = 6
 HEAD = struct.Struct("<QQQQ")
+told = threading.Event()        # to end
 
 
 def sector(block, index, version):
@@ -39,7 +42,7 @@ def blocks_of(device):
 class State:
     def __init__(self, path, count):
         self.path = path
-        self.error = "the time is over"
+        self.error = "told to end, or the time is over"
         self.begun = [0] * count
         self.acked = [0] * count
         if os.path.exists(path):
@@ -54,7 +57,7 @@ class State:
 def write_some(fd, state, mine, rng, until):
     """Runs of 1 to 4 blocks; the whole run is one write."""
     buf = mmap.mmap(-1, 4 * BLOCK)
-    while time.monotonic() < until:
+    while time.monotonic() < until and not told.is_set():
         first = rng.randrange(len(mine))
         run = mine[first:first + rng.randrange(1, 5)]
         data = b""
@@ -73,6 +76,7 @@ def write_some(fd, state, mine, rng, until):
 
 
 def write(device, path, seconds, seed):
+    signal.signal(signal.SIGTERM, lambda *_: told.set())
     count = blocks_of(device)
     state = State(path, count)
     fd = os.open(device, os.O_RDWR | os.O_DIRECT)
