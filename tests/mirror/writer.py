@@ -7,7 +7,8 @@ Each sector says which block and sector it is, which version of the block, and h
 keeps for each block the last version that was acknowledged, and the last one that was begun.
 "write" overwrites random blocks from several threads, until the time is over, the device fails or
 SIGTERM comes, after which each thread ends its write; "check" reads everything. A sector has to be
-whole, and no older than what was acknowledged."""
+whole, and no older than what was acknowledged. The variable WRITER_BLOCKS limits both to the device's
+first blocks."""
 
 import json
 import mmap
@@ -36,7 +37,7 @@ def sector(block, index, version):
 
 def blocks_of(device):
     with open(device, "rb") as file:
-        return file.seek(0, 2) // BLOCK
+        return min(file.seek(0, 2) // BLOCK, int(os.environ.get("WRITER_BLOCKS", "1000000")))
 
 
 class State:

@@ -73,7 +73,8 @@ struct kfm_write *kfm_write_get(struct kfm *m, u64 sector, u32 len)
 	u64 end = sector + len / KFM_SECTOR;
 	struct kfm_write *w = list_first_entry_or_null(&m->free, struct kfm_write, entry);
 
-	if (!w || list_overlaps(&m->flight, sector, end) || list_overlaps(&m->reads, sector, end))
+	if (!w || list_overlaps(&m->flight, sector, end) || list_overlaps(&m->reads, sector, end) ||
+	    list_overlaps(&m->repairs, sector, end))
 		return NULL;
 	list_del_init(&w->entry);
 	w->bio = NULL;
@@ -108,7 +109,8 @@ static void leave_limbo(struct kfm *m)
 
 bool kfm_writes_idle(const struct kfm *m)
 {
-	return bio_list_empty(&m->queue) && list_empty(&m->flight) && list_empty(&m->reads);
+	return bio_list_empty(&m->queue) && list_empty(&m->flight) && list_empty(&m->reads) &&
+	       list_empty(&m->repairs);
 }
 
 /* ---- leg ---- */
@@ -138,6 +140,7 @@ void kfm_ring_begin(struct kfm *m, const struct kfm_msg *grant)
 {
 	m->ring = (struct kfm_ring) {
 		.key = grant->ring_key, .addr = grant->ring_addr, .len = grant->ring_len, .seq = 1,
+		.window_key = grant->window_key, .window_addr = grant->window_addr,
 	};
 }
 
@@ -431,6 +434,7 @@ void kfm_writes_run(struct kfm *m)
 	leave_limbo(m);
 	leg_check(m);
 	collect(m);
+	kfm_repair_run(m);
 	if (READ_ONCE(m->noflush)) {
 		kfm_resync_reads(m);
 		give_back(m);

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""unread.py once|race DEVICE BADBLOCKS FIRST ROUNDS SEED - read what the leg can't read.
+
+BADBLOCKS is the attribute of null_blk, whose badblocks_once is set: sectors that are written to it fail
+the next time that they are read. "once" writes random ranges behind the sector FIRST, makes a part of
+each fail, and reads it at once: the data has to be what was written last. "race" does so while a thread
+overwrites another part of the same range: no older data may come back. The last line says how many
+ranges were read."""
+
+import mmap
+import os
+import random
+import struct
+import sys
+import threading
+
+SECTOR = 512
+RANGE = 128             # sectors: what a mirror reads at a time
+HOT = 16                # of them, those that the thread of "race" overwrites
+mode, device, badblocks = sys.argv[1:4]
+start, rounds, seed = (int(word) for word in sys.argv[4:])
+rng = random.Random(seed)
+fd = os.open(device, os.O_RDWR | os.O_DIRECT)
+size = os.lseek(fd, 0, os.SEEK_END) // SECTOR
+
+
+def write(buf, first, data):
+    buf[:len(data)] = data
+    assert os.pwritev(fd, [memoryview(buf)[:len(data)]], first * SECTOR) == len(data)
+
+
+def read(buf, first, count):
+    assert os.preadv(fd, [memoryview(buf)[:count * SECTOR]], first * SECTOR) == count * SECTOR
+    return buf[:count * SECTOR]
+
+
+def fail(first, last):
+    with open(badblocks, "w", encoding="ascii") as file:
+        file.write(f"+{first}-{last}")
+
+
+def once(buf):
+    for i in range(rounds):
+        count = rng.randrange(1, 200)
+        first = rng.randrange(start, size - count)
+        data = rng.randbytes(count * SECTOR)
+        write(buf, first, data)
+        bad = first + rng.randrange(count)
+        fail(bad, min(bad + rng.randrange(9), first + count - 1))
+        buf[:len(data)] = bytes(len(data))
+        if read(buf, first, count) != data:
+            sys.exit(f"round {i}: {count} sectors from {first} are not what was written last")
+
+
+class Hot(threading.Thread):
+    """Overwrites the begin of a range with numbers that grow, until told to end."""
+
+    def __init__(self):
+        super().__init__()
+        self.begun = self.acked = 0
+        self.told = threading.Event()
+
+    def run(self):
+        buf = mmap.mmap(-1, HOT * SECTOR)
+        while not self.told.is_set():
+            self.begun += 1
+            write(buf, start, struct.pack("<Q", self.begun) * (HOT * SECTOR // 8))
+            self.acked = self.begun
+
+
+def race(buf):
+    hot = Hot()
+    hot.start()
+    try:
+        for i in range(rounds):
+            bad = start + rng.randrange(HOT, RANGE)
+            fail(bad, bad)
+            acked = hot.acked
+            found, = struct.unpack("<Q", read(buf, start, RANGE)[:8])
+            if not acked <= found <= hot.begun:
+                sys.exit(f"round {i}: {found}, acknowledged {acked}, begun {hot.begun}")
+    finally:
+        hot.told.set()
+        hot.join()
+    if read(buf, start, HOT) != struct.pack("<Q", hot.acked) * (HOT * SECTOR // 8):
+        sys.exit("the last write is gone")
+
+
+{"once": once, "race": race}[mode](mmap.mmap(-1, 200 * SECTOR))
+print(f"{rounds} ranges")

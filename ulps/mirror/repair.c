@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * repair.c - a read that the primary's leg has failed is served by a peer that is in sync, and what
+ * the peer has is written to the leg.
+ *
+ *   primary				secondary
+ *   queues the bio (main.c)
+ *   takes the range, as a write does
+ *   COPY			->	applies its log up to the last record that was posted
+ *					reads its leg into the window
+ *				<-	COPIED
+ *   reads the window: kfi_read()
+ *   fills the bio, writes to the leg
+ *
+ * While the range is taken no write to it is in flight, so all writes to it are among the records
+ * that the peer applies, and the leg gets what it ought to have. The bitmap is not touched: a crash
+ * in the middle leaves sectors that can't be read, or the same data, and this leg must not become
+ * the source of a resynchronisation because of them.
+ *
+ * One read is repaired at a time. All of it is the worker's, except for the completions, which hand
+ * over @leg_busy and @peer_busy as those of writes do. No memory is allocated.
+ */
+#include <linux/highmem.h>
+#include "mirror.h"
+
+#define ASK_EVERY	(HZ / 4)
+
+/* ---- primary ---- */
+
+/*
+ * Is the peer's copy of a sector that of this node? Both sides have said so, and all that was
+ * acknowledged since is in the log of this session.
+ */
+static bool peer_has(const struct kfm *m, u64 sector)
+{
+	return m->primary && m->link == KFM_UP && m->insync && !m->gap && !m->leg_failed &&
+	       !test_bit(kfm_region(m, sector), m->oos);
+}
+
+static struct bio *next_bio(struct kfm *m)
+{
+	struct bio *bio;
+
+	spin_lock_irq(&m->lock);
+	bio = bio_list_pop(&m->unread);
+	spin_unlock_irq(&m->lock);
+	return bio;
+}
+
+/* The read fails, as it did on the leg. A suspend with noflush gets it back. */
+static void fail_read(struct kfm *m, struct bio *bio)
+{
+	bio->bi_status = READ_ONCE(m->noflush) ? BLK_STS_DM_REQUEUE : BLK_STS_IOERR;
+	bio_endio(bio);
+}
+
+static void ask(struct kfm *m)
+{
+	struct kfm_repair *f = &m->repair;
+	struct kfm_msg msg = {
+		.type = KFM_COPY, .session = f->session, .id = f->id, .sector = f->w->sector,
+		.arg = f->w->len, .seq = f->seq,
+	};
+
+	f->next = jiffies + ASK_EVERY;
+	kfm_net_send(m, &msg);
+}
+
+/* Begin with the next read. Return: whether there may be another one to look at. */
+static bool begin(struct kfm *m)
+{
+	struct kfm_repair *f = &m->repair;
+	struct bio *bio = next_bio(m);
+
+	if (!bio)
+		return false;
+	if (READ_ONCE(m->noflush) || !peer_has(m, bio->bi_iter.bi_sector)) {
+		fail_read(m, bio);
+		return true;
+	}
+	f->w = kfm_write_get(m, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
+	if (!f->w) {	/* the range is in use */
+		spin_lock_irq(&m->lock);
+		bio_list_add_head(&m->unread, bio);
+		spin_unlock_irq(&m->lock);
+		return false;
+	}
+	f->w->bio = bio;
+	list_add_tail(&f->w->entry, &m->repairs);
+	f->step = KFM_F_ASKED;
+	f->session = m->session;
+	f->id = kfm_random();
+	f->seq = m->ring.seq - 1;
+	f->deadline = jiffies + m->timeout;
+	ask(m);
+	return false;
+}
+
+/* The range is free, and the buffer when the provider is done with it. */
+static void end(struct kfm_repair *f)
+{
+	kfm_write_put(f->w);
+	f->w = NULL;
+}
+
+static void give_up(struct kfm *m)
+{
+	struct kfm_repair *f = &m->repair;
+
+	DMERR_LIMIT("%s: sector %llu can't be read, and the peer does not serve it", kfm_name(m),
+		    f->w->sector);
+	fail_read(m, f->w->bio);
+	end(f);
+}
+
+/* The data has come: the read ends, and the leg gets it. */
+static void fetched(struct kfm *m)
+{
+	struct kfm_write *w = m->repair.w;
+	const u8 *from = w->buf + KFM_DATA_AT;
+	struct bvec_iter iter;
+	struct bio_vec vec;
+
+	bio_for_each_segment(vec, w->bio, iter) {
+		memcpy_to_bvec(&vec, from);
+		from += vec.bv_len;
+	}
+	m->repair.step = KFM_F_WRITING;
+	kfm_write_leg(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
+}
+
+static void written(struct kfm *m)
+{
+	struct kfm_repair *f = &m->repair;
+
+	if (f->w->leg_status) {
+		m->leg_failed = true;
+	} else {
+		f->count++;
+		DMWARN_LIMIT("%s: sector %llu could not be read, and was repaired", kfm_name(m),
+			     f->w->sector);
+	}
+	bio_endio(f->w->bio);	/* the data is the peer's */
+	end(f);
+}
+
+static bool too_late(const struct kfm *m)
+{
+	return m->link != KFM_UP || m->session != m->repair.session ||
+	       time_after(jiffies, m->repair.deadline);
+}
+
+static void go_on(struct kfm *m)
+{
+	struct kfm_repair *f = &m->repair;
+
+	switch (f->step) {
+	case KFM_F_ASKED:
+		if (too_late(m))
+			give_up(m);
+		else if (!time_before(jiffies, f->next))
+			ask(m);
+		break;
+	case KFM_F_FETCHING:
+		if (kfm_busy(&f->w->peer_busy) ? too_late(m) : f->w->peer_err)
+			give_up(m);
+		else if (!kfm_busy(&f->w->peer_busy))
+			fetched(m);
+		break;
+	case KFM_F_WRITING:
+		if (!kfm_busy(&f->w->leg_busy))
+			written(m);
+		break;
+	}
+}
+
+/**
+ * kfm_repair_run() - let reads go on that the leg has failed
+ * @m: mirror
+ */
+void kfm_repair_run(struct kfm *m)
+{
+	if (m->repair.w)
+		go_on(m);
+	while (!m->repair.w && begin(m))
+		;
+}
+
+/**
+ * kfm_repair_copied() - the peer has answered
+ * @m: primary with a session
+ * @msg: COPIED
+ */
+void kfm_repair_copied(struct kfm *m, const struct kfm_msg *msg)
+{
+	struct kfm_repair *f = &m->repair;
+
+	if (!f->w || f->step != KFM_F_ASKED || msg->id != f->id)
+		return;
+	if (msg->arg == f->w->len && !kfm_net_read(m, f->w))
+		f->step = KFM_F_FETCHING;
+	else
+		give_up(m);
+}
+
+/* ---- secondary ---- */
+
+/**
+ * kfm_repair_asked() - the primary wants data
+ * @m: secondary with a session
+ * @msg: COPY
+ */
+void kfm_repair_asked(struct kfm *m, const struct kfm_msg *msg)
+{
+	m->serve = (struct kfm_serve) {
+		.id = msg->id, .sector = msg->sector, .len = msg->arg, .seq = msg->seq,
+	};
+}
+
+/* Is all of it in the leg, and as the primary has it? */
+static bool may_serve(const struct kfm *m)
+{
+	return m->sb.state == KFM_UPTODATE && m->was_insync && m->serve.sector < m->sectors &&
+	       m->sectors - m->serve.sector >= m->serve.len / KFM_SECTOR;
+}
+
+/**
+ * kfm_repair_serve() - answer when the records are applied
+ * @m: secondary
+ */
+void kfm_repair_serve(struct kfm *m)
+{
+	struct kfm_serve *s = &m->serve;
+	struct kfm_msg answer = { .type = KFM_COPIED, .session = m->session, .id = s->id };
+
+	if (!s->len || m->link != KFM_UP || m->log.head.seq <= s->seq)
+		return;
+	if (may_serve(m) && !kfm_io(m->leg->bdev, REQ_OP_READ, s->sector * KFM_SECTOR,
+				    m->log.window, s->len))
+		answer.arg = s->len;
+	s->len = 0;
+	kfm_net_send(m, &answer);
+}
