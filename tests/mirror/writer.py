@@ -8,7 +8,7 @@ keeps for each block the last version that was acknowledged, and the last one th
 "write" overwrites random blocks from several threads, until the time is over, the device fails or
 SIGTERM comes, after which each thread ends its write; "check" reads everything. A sector has to be
 whole, and no older than what was acknowledged. The variable WRITER_BLOCKS limits both to the device's
-first blocks."""
+first blocks, WRITER_PAUSE are seconds that each thread waits after a write."""
 
 import json
 import mmap
@@ -24,6 +24,7 @@ import zlib
 SECTOR = 512
 BLOCK = 8 * SECTOR
 THREADS = 6
+PAUSE = float(os.environ.get("WRITER_PAUSE", "0"))
 HEAD = struct.Struct("<QQQQ")
 told = threading.Event()        # to end
 
@@ -74,6 +75,8 @@ def write_some(fd, state, mine, rng, until):
             return
         for block in run:
             state.acked[block] = state.begun[block]
+        if PAUSE:
+            time.sleep(PAUSE)
 
 
 def write(device, path, seconds, seed):

@@ -194,12 +194,15 @@ void kfm_repair_run(struct kfm *m)
 void kfm_repair_copied(struct kfm *m, const struct kfm_msg *msg)
 {
 	struct kfm_repair *f = &m->repair;
+	ssize_t ret = -ENODATA;
 
 	if (!f->w || f->step != KFM_F_ASKED || msg->id != f->id)
 		return;
-	if (msg->arg == f->w->len && !kfm_net_read(m, f->w))
+	if (msg->arg == f->w->len)
+		ret = kfm_net_read(m, f->w);
+	if (!ret)
 		f->step = KFM_F_FETCHING;
-	else
+	else if (ret != -EAGAIN)	/* then it is asked again */
 		give_up(m);
 }
 
