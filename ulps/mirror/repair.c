@@ -153,6 +153,7 @@ static bool too_late(const struct kfm *m)
 static void go_on(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
+	bool busy;
 
 	switch (f->step) {
 	case KFM_F_ASKED:
@@ -162,9 +163,10 @@ static void go_on(struct kfm *m)
 			ask(m);
 		break;
 	case KFM_F_FETCHING:
-		if (kfm_busy(&f->w->peer_busy) ? too_late(m) : f->w->peer_err)
+		busy = kfm_busy(&f->w->peer_busy);	/* once: it may change at any time */
+		if (busy ? too_late(m) : f->w->peer_err)
 			give_up(m);
-		else if (!kfm_busy(&f->w->peer_busy))
+		else if (!busy)
 			fetched(m);
 		break;
 	case KFM_F_WRITING:
