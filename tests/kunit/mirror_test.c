@@ -288,7 +288,9 @@ static void message_copy(struct kunit *test)
 		{ KFM_WRITE_MAX, 0 }, { KFM_WRITE_MAX + KFM_SECTOR, -EPROTO },
 		{ U32_MAX, -EPROTO },
 	};
-	struct kfm_msg m = { .type = KFM_COPY, .session = 77, .id = 8, .sector = 9, .seq = 10 }, out;
+	struct kfm_msg m = {
+		.type = KFM_COPY, .session = 77, .id = 8, .sector = 9, .seq = 10, .crc = 11,
+	}, out;
 	struct kfm_le_msg le;
 	unsigned int i;
 
@@ -304,6 +306,7 @@ static void message_copy(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, out.id, m.id);
 	KUNIT_EXPECT_EQ(test, out.sector, m.sector);
 	KUNIT_EXPECT_EQ(test, out.seq, m.seq);
+	KUNIT_EXPECT_EQ(test, out.crc, m.crc);
 	m.id = 0;
 	kfm_msg_encode(&m, &le);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""unread.py once|race DEVICE BADBLOCKS FIRST ROUNDS SEED - read what the leg can't read.
+"""unread.py once|race|starve DEVICE BADBLOCKS FIRST ROUNDS SEED - read what the leg can't read.
 
 BADBLOCKS is the attribute of null_blk, whose badblocks_once is set: sectors that are written to it fail
 the next time that they are read. "once" writes random ranges behind the sector FIRST, makes a part of
 each fail, and reads it at once: the data has to be what was written last. "race" does so while a thread
-overwrites another part of the same range: no older data may come back. The last line says how many
-ranges were read."""
+overwrites another part of the same range: no older data may come back, neither in the read nor later.
+"starve" does so while two threads overwrite that part without a pause: each read has to end within
+5 seconds. The last line says how many ranges were read."""
 
 import mmap
 import os
@@ -14,6 +15,7 @@ import random
 import struct
 import sys
 import threading
+import time
 
 SECTOR = 512
 RANGE = 128             # sectors: what a mirror reads at a time
@@ -70,22 +72,52 @@ class Hot(threading.Thread):
 
 
 def race(buf):
-    hot = Hot()
-    hot.start()
-    try:
-        for i in range(rounds):
+    for i in range(rounds):
+        hot = Hot()
+        hot.start()
+        try:
+            while not hot.acked:
+                time.sleep(0.01)
             bad = start + rng.randrange(HOT, RANGE)
             fail(bad, bad)
             acked = hot.acked
             found, = struct.unpack("<Q", read(buf, start, RANGE)[:8])
-            if not acked <= found <= hot.begun:
-                sys.exit(f"round {i}: {found}, acknowledged {acked}, begun {hot.begun}")
+            begun = hot.begun
+        finally:
+            hot.told.set()
+            hot.join()
+        if not acked <= found <= begun:
+            sys.exit(f"round {i}: {found}, acknowledged {acked}, begun {begun}")
+        if read(buf, start, HOT) != struct.pack("<Q", hot.acked) * (HOT * SECTOR // 8):
+            sys.exit(f"round {i}: the last write is gone")
+
+
+def starve(buf):
+    hots = [Hot(), Hot()]
+
+    def end():
+        for hot in hots:
+            hot.told.set()
+
+    limit = threading.Timer(60, end)    # a read that starves would go on for ever
+    limit.start()
+    for hot in hots:
+        hot.start()
+    try:
+        for i in range(rounds):
+            bad = start + rng.randrange(HOT, RANGE)
+            fail(bad, bad)
+            begin = time.monotonic()
+            read(buf, start, RANGE)
+            took = time.monotonic() - begin
+            if took > 5:
+                sys.exit(f"round {i}: a read took {took:.1f} s")
     finally:
-        hot.told.set()
-        hot.join()
-    if read(buf, start, HOT) != struct.pack("<Q", hot.acked) * (HOT * SECTOR // 8):
-        sys.exit("the last write is gone")
+        limit.cancel()
+        end()
+        for hot in hots:
+            hot.join()
 
 
-{"once": once, "race": race}[mode](mmap.mmap(-1, 200 * SECTOR))
+{"once": once, "race": race, "starve": starve}[mode](mmap.mmap(-1, 200 * SECTOR))
 print(f"{rounds} ranges")

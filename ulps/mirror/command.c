@@ -307,7 +307,7 @@ static void stop_tick(struct kfm *m)
 	if (!cmd || kfm_busy(&m->net.opening))
 		return;
 	kfm_net_close(m);	/* one that was being opened */
-	if (!kfm_writes_idle(m) || !list_empty(&m->limbo))
+	if (!kfm_writes_idle(m) || !list_empty(&m->limbo) || kfm_busy(&m->serve.busy))
 		return;
 	ret = m->formatted ? kfm_bits_clean(m) : 0;
 	spin_lock_irq(&m->lock);

@@ -357,7 +357,7 @@ void kfm_log_close(struct kfm *m)
 	log->mr = NULL;
 	log->bitmap_mr = NULL;
 	log->window_mr = NULL;
-	m->serve.len = 0;
+	m->serve.step = KFM_S_NONE;
 }
 
 /* Allocate the ring for a device, and buffers to apply records from. */

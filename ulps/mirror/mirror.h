@@ -113,6 +113,7 @@ struct kfm_read {
  * @session: the peer was in sync in this session
  * @id: number of the question
  * @seq: the peer has to have applied the records up to this one
+ * @crc: CRC32C of the data that the peer offers
  * @next: time to ask again, jiffies
  * @deadline: the read fails without data until then
  * @count: reads that were repaired
@@ -123,6 +124,7 @@ struct kfm_repair {
 	u64			session;
 	u64			id;
 	u64			seq;
+	u32			crc;
 	unsigned long		next;
 	unsigned long		deadline;
 	unsigned int		count;
@@ -130,16 +132,31 @@ struct kfm_repair {
 
 /**
  * struct kfm_serve - what the primary wants from a secondary. The worker's
+ * @step: there is no question, it waits for records, the leg is being read, it was answered
  * @id: number of the question
  * @sector: first sector
  * @seq: records up to this one have to be applied before
- * @len: bytes; 0: nothing
+ * @len: bytes
+ * @given: bytes in the window, 0 if it can't be served; with @crc, the answer
+ * @crc: CRC32C of them
+ * @bio: read of the leg
+ * @vec: its vector
+ * @status: its result, valid when @busy is false
+ * @busy: the block layer owns @bio and the window, also when the question is of no interest any
+ *	more. Cleared with release
  */
 struct kfm_serve {
-	u64	id;
-	u64	sector;
-	u64	seq;
-	u32	len;
+	enum { KFM_S_NONE, KFM_S_ASKED, KFM_S_READING, KFM_S_ANSWERED } step;
+	u64		id;
+	u64		sector;
+	u64		seq;
+	u32		len;
+	u32		given;
+	u32		crc;
+	struct bio	bio;
+	struct bio_vec	vec;
+	blk_status_t	status;
+	bool		busy;
 };
 
 /**

@@ -564,6 +564,6 @@ void kfm_peer_tick(struct kfm *m)
 		primary_tick(m);
 		return;
 	}
-	kfm_log_apply(m, m->serve.len);
+	kfm_log_apply(m, m->serve.step == KFM_S_ASKED);
 	kfm_repair_serve(m);
 }

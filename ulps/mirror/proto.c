@@ -293,6 +293,7 @@ void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out)
 	out->window_addr = cpu_to_le64(m->window_addr);
 	out->id = cpu_to_le64(m->id);
 	out->sector = cpu_to_le64(m->sector);
+	out->crc = cpu_to_le32(m->crc);
 }
 
 static bool msg_fits(const struct kfm_msg *m)
@@ -350,6 +351,7 @@ int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m)
 	m->window_addr = le64_to_cpu(le.window_addr);
 	m->id = le64_to_cpu(le.id);
 	m->sector = le64_to_cpu(le.sector);
+	m->crc = le32_to_cpu(le.crc);
 	return msg_fits(m) ? 0 : -EPROTO;
 }
 

@@ -219,7 +219,8 @@ struct kfm_le_msg {
 	__le64	window_addr;
 	__le64	id;		/* COPY, and repeated by COPIED */
 	__le64	sector;		/* COPY */
-	u8	zero[32];
+	__le32	crc;		/* COPIED: CRC32C of the bytes in the window */
+	u8	zero[28];
 } __packed;
 static_assert(sizeof(struct kfm_le_msg) == 256, "kfm_le_msg");
 
@@ -244,6 +245,7 @@ struct kfm_msg {
 	u64	window_addr;
 	u64	id;
 	u64	sector;
+	u32	crc;
 };
 
 /* What a primary does with a peer */

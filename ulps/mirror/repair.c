@@ -8,7 +8,7 @@
  *   takes the range, as a write does
  *   COPY			->	applies its log up to the last record that was posted
  *					reads its leg into the window
- *				<-	COPIED
+ *				<-	COPIED, with a CRC
  *   reads the window: kfi_read()
  *   fills the bio, writes to the leg
  *
@@ -18,8 +18,9 @@
  * the source of a resynchronisation because of them.
  *
  * One read is repaired at a time. All of it is the worker's, except for the completions, which hand
- * over @leg_busy and @peer_busy as those of writes do. No memory is allocated.
+ * over @leg_busy, @peer_busy and kfm_serve.busy as those of writes do. No memory is allocated.
  */
+#include <linux/crc32c.h>
 #include <linux/highmem.h>
 #include "mirror.h"
 
@@ -113,7 +114,7 @@ static void give_up(struct kfm *m)
 	end(f);
 }
 
-/* The data has come: the read ends, and the leg gets it. */
+/* The data has come: the read ends, and the leg gets it, if it is what the peer has read. */
 static void fetched(struct kfm *m)
 {
 	struct kfm_write *w = m->repair.w;
@@ -121,6 +122,10 @@ static void fetched(struct kfm *m)
 	struct bvec_iter iter;
 	struct bio_vec vec;
 
+	if (crc32c(~0U, from, w->len) != m->repair.crc) {
+		give_up(m);
+		return;
+	}
 	bio_for_each_segment(vec, w->bio, iter) {
 		memcpy_to_bvec(&vec, from);
 		from += vec.bv_len;
@@ -202,6 +207,7 @@ void kfm_repair_copied(struct kfm *m, const struct kfm_msg *msg)
 		return;
 	if (msg->arg == f->w->len)
 		ret = kfm_net_read(m, f->w);
+	f->crc = msg->crc;
 	if (!ret)
 		f->step = KFM_F_FETCHING;
 	else if (ret != -EAGAIN)	/* then it is asked again */
@@ -210,16 +216,37 @@ void kfm_repair_copied(struct kfm *m, const struct kfm_msg *msg)
 
 /* ---- secondary ---- */
 
+static void answer(struct kfm *m)
+{
+	const struct kfm_serve *s = &m->serve;
+	struct kfm_msg msg = {
+		.type = KFM_COPIED, .session = m->session, .id = s->id, .arg = s->given,
+		.crc = s->crc,
+	};
+
+	kfm_net_send(m, &msg);
+}
+
 /**
  * kfm_repair_asked() - the primary wants data
  * @m: secondary with a session
  * @msg: COPY
+ *
+ * A question that comes again gets the answer that it got: the primary may be reading the window.
  */
 void kfm_repair_asked(struct kfm *m, const struct kfm_msg *msg)
 {
-	m->serve = (struct kfm_serve) {
-		.id = msg->id, .sector = msg->sector, .len = msg->arg, .seq = msg->seq,
-	};
+	struct kfm_serve *s = &m->serve;
+
+	if (s->step == KFM_S_NONE || s->id != msg->id) {
+		s->step = KFM_S_ASKED;
+		s->id = msg->id;
+		s->sector = msg->sector;
+		s->len = msg->arg;
+		s->seq = msg->seq;
+	} else if (s->step == KFM_S_ANSWERED) {
+		answer(m);
+	}
 }
 
 /* Is all of it in the leg, and as the primary has it? */
@@ -229,20 +256,56 @@ static bool may_serve(const struct kfm *m)
 	       m->sectors - m->serve.sector >= m->serve.len / KFM_SECTOR;
 }
 
+static void serve_end_io(struct bio *bio)
+{
+	struct kfm *m = container_of(bio, struct kfm, serve.bio);
+
+	m->serve.status = bio->bi_status;
+	kfm_signal(m, &m->serve.busy);
+}
+
+static void serve_read(struct kfm *m)
+{
+	struct kfm_serve *s = &m->serve;
+
+	bio_init(&s->bio, m->leg->bdev, &s->vec, 1, REQ_OP_READ);
+	s->bio.bi_iter.bi_sector = s->sector;
+	s->bio.bi_end_io = serve_end_io;
+	__bio_add_page(&s->bio, virt_to_page(m->log.window), s->len, 0);
+	s->step = KFM_S_READING;
+	s->busy = true;
+	submit_bio(&s->bio);
+}
+
+static void serve_end(struct kfm *m, u32 given)
+{
+	struct kfm_serve *s = &m->serve;
+
+	s->given = given;
+	s->crc = given ? crc32c(~0U, m->log.window, given) : 0;
+	s->step = KFM_S_ANSWERED;
+	answer(m);
+}
+
 /**
  * kfm_repair_serve() - answer when the records are applied
  * @m: secondary
+ *
+ * The worker does not wait for the leg: it has to answer other messages meanwhile. A read may go on
+ * when its session has ended; the next one begins after it, and a suspend waits for it.
  */
 void kfm_repair_serve(struct kfm *m)
 {
 	struct kfm_serve *s = &m->serve;
-	struct kfm_msg answer = { .type = KFM_COPIED, .session = m->session, .id = s->id };
 
-	if (!s->len || m->link != KFM_UP || m->log.head.seq <= s->seq)
+	if (m->link != KFM_UP || kfm_busy(&s->busy))
 		return;
-	if (may_serve(m) && !kfm_io(m->leg->bdev, REQ_OP_READ, s->sector * KFM_SECTOR,
-				    m->log.window, s->len))
-		answer.arg = s->len;
-	s->len = 0;
-	kfm_net_send(m, &answer);
+	if (s->step == KFM_S_READING)
+		serve_end(m, s->status ? 0 : s->len);
+	if (s->step != KFM_S_ASKED || m->log.head.seq <= s->seq)
+		return;
+	if (may_serve(m))
+		serve_read(m);
+	else
+		serve_end(m, 0);
 }
