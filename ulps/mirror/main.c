@@ -387,10 +387,12 @@ static int kfm_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error
 	r->tried = true;
 	bio->bi_iter = r->iter;
 	bio->bi_status = BLK_STS_OK;
+	rcu_read_lock();	/* the worker may end the bio, which keeps the mirror */
 	spin_lock_irqsave(&m->lock, flags);
 	bio_list_add(&m->unread, bio);
 	spin_unlock_irqrestore(&m->lock, flags);
 	kfm_kick(m);
+	rcu_read_unlock();
 	return DM_ENDIO_INCOMPLETE;
 }
 
