@@ -108,8 +108,9 @@ static void give_up(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
 
-	DMERR_LIMIT("%s: sector %llu can't be read, and the peer does not serve it", kfm_name(m),
-		    f->w->sector);
+	if (!READ_ONCE(m->noflush))
+		DMERR_LIMIT("%s: sector %llu can't be read, and the peer does not serve it",
+			    kfm_name(m), f->w->sector);
 	fail_read(m, f->w->bio);
 	end(f);
 }
@@ -149,9 +150,10 @@ static void written(struct kfm *m)
 	end(f);
 }
 
+/* The peer is not waited for any more. What it still writes to the buffer ends in kfm.limbo. */
 static bool too_late(const struct kfm *m)
 {
-	return m->link != KFM_UP || m->session != m->repair.session ||
+	return READ_ONCE(m->noflush) || m->link != KFM_UP || m->session != m->repair.session ||
 	       time_after(jiffies, m->repair.deadline);
 }
 
