@@ -6,7 +6,7 @@ BADBLOCKS is the attribute of null_blk, whose badblocks_once is set: sectors tha
 the next time that they are read. "once" writes random ranges behind the sector FIRST, makes a part of
 each fail, and reads it at once: the data has to be what was written last. "race" does so while a thread
 overwrites another part of the same range: no older data may come back, neither in the read nor later.
-"starve" does so while two threads overwrite that part without a pause: each read has to end within
+"starve" does so while four threads overwrite that part without a pause: each read has to end within
 5 seconds. The last line says how many ranges were read."""
 
 import mmap
@@ -93,7 +93,7 @@ def race(buf):
 
 
 def starve(buf):
-    hots = [Hot(), Hot()]
+    hots = [Hot() for _ in range(4)]
 
     def end():
         for hot in hots:

@@ -385,6 +385,7 @@ static int kfm_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error
 	if (bio_op(bio) != REQ_OP_READ || r->tried || !bad_data(*error))
 		return DM_ENDIO_DONE;
 	r->tried = true;
+	r->deadline = jiffies + m->timeout;
 	bio->bi_iter = r->iter;
 	bio->bi_status = BLK_STS_OK;
 	rcu_read_lock();	/* the worker may end the bio, which keeps the mirror */

@@ -100,14 +100,17 @@ struct kfm_ring {
  * struct kfm_read - a read, in the memory that device-mapper allocates with each bio
  * @iter: what it wants; the leg's driver changes that of the bio
  * @tried: the leg has failed it, and it was handed to the worker
+ * @deadline: it fails without data from the peer until then, jiffies
  */
 struct kfm_read {
 	struct bvec_iter	iter;
 	bool			tried;
+	unsigned long		deadline;
 };
 
 /**
  * struct kfm_repair - the read that a primary repairs. The worker's
+ * @waiting: the next read, whose range is in use. No write to it begins before
  * @w: its range, buffer and bio; NULL: none
  * @step: what it waits for: the peer's answer, the data, the leg
  * @session: the peer was in sync in this session
@@ -115,10 +118,11 @@ struct kfm_read {
  * @seq: the peer has to have applied the records up to this one
  * @crc: CRC32C of the data that the peer offers
  * @next: time to ask again, jiffies
- * @deadline: the read fails without data until then
+ * @deadline: that of the read
  * @count: reads that were repaired
  */
 struct kfm_repair {
+	struct bio		*waiting;
 	struct kfm_write	*w;
 	enum { KFM_F_ASKED, KFM_F_FETCHING, KFM_F_WRITING } step;
 	u64			session;
@@ -541,6 +545,7 @@ void kfm_resync_part(struct kfm_write *w);
 
 /* repair.c */
 void kfm_repair_run(struct kfm *m);
+bool kfm_repair_waits(const struct kfm *m, const struct bio *bio);
 void kfm_repair_copied(struct kfm *m, const struct kfm_msg *msg);
 void kfm_repair_asked(struct kfm *m, const struct kfm_msg *msg);
 void kfm_repair_serve(struct kfm *m);

@@ -40,8 +40,11 @@ static bool peer_has(const struct kfm *m, u64 sector)
 
 static struct bio *next_bio(struct kfm *m)
 {
-	struct bio *bio;
+	struct bio *bio = m->repair.waiting;
 
+	m->repair.waiting = NULL;
+	if (bio)
+		return bio;
 	spin_lock_irq(&m->lock);
 	bio = bio_list_pop(&m->unread);
 	spin_unlock_irq(&m->lock);
@@ -72,18 +75,20 @@ static bool begin(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
 	struct bio *bio = next_bio(m);
+	struct kfm_read *r;
 
 	if (!bio)
 		return false;
-	if (READ_ONCE(m->noflush) || !peer_has(m, bio->bi_iter.bi_sector)) {
+	r = dm_per_bio_data(bio, sizeof(*r));
+	if (READ_ONCE(m->noflush) || !peer_has(m, bio->bi_iter.bi_sector) ||
+	    time_after(jiffies, r->deadline)) {
 		fail_read(m, bio);
 		return true;
 	}
 	f->w = kfm_write_get(m, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
 	if (!f->w) {	/* the range is in use */
-		spin_lock_irq(&m->lock);
-		bio_list_add_head(&m->unread, bio);
-		spin_unlock_irq(&m->lock);
+		f->waiting = bio;
+		m->again = true;
 		return false;
 	}
 	f->w->bio = bio;
@@ -92,7 +97,7 @@ static bool begin(struct kfm *m)
 	f->session = m->session;
 	f->id = kfm_random();
 	f->seq = m->ring.seq - 1;
-	f->deadline = jiffies + m->timeout;
+	f->deadline = r->deadline;
 	ask(m);
 	return false;
 }
@@ -193,6 +198,21 @@ void kfm_repair_run(struct kfm *m)
 		go_on(m);
 	while (!m->repair.w && begin(m))
 		;
+}
+
+/**
+ * kfm_repair_waits() - does a read wait for the end of all writes to its range?
+ * @m: mirror
+ * @bio: write that is about to begin
+ *
+ * Return: true if the range of the write overlaps that of the read.
+ */
+bool kfm_repair_waits(const struct kfm *m, const struct bio *bio)
+{
+	const struct bio *read = m->repair.waiting;
+
+	return read && read->bi_iter.bi_sector < bio_end_sector(bio) &&
+	       bio->bi_iter.bi_sector < bio_end_sector(read);
 }
 
 /**

@@ -361,14 +361,16 @@ static void fail_queue(struct kfm *m)
 
 /*
  * Take writes out of the queue, in order: one that overlaps a write in flight waits, and holds up
- * those behind it. Their bits are set in memory.
+ * those behind it. So does one that overlaps a read that waits for being repaired, or that would never
+ * get its turn. The bits of the writes are set in memory.
  */
 static void admit(struct kfm *m, struct list_head *batch)
 {
 	struct kfm_write *w;
 	struct bio *bio;
 
-	while (m->bios < KFM_WRITES && (bio = bio_list_peek(&m->queue))) {
+	while (m->bios < KFM_WRITES && (bio = bio_list_peek(&m->queue)) &&
+	       !kfm_repair_waits(m, bio)) {
 		w = kfm_write_get(m, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
 		if (!w)
 			return;
