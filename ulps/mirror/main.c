@@ -456,7 +456,7 @@ static int kfm_preresume(struct dm_target *ti)
 	inherit_role(m);
 	kfm_oos_load(m);
 	m->meta_failed = false;
-	m->leg_failed = false;
+	m->leg_failed = m->primary && m->sb.flags & KFM_SB_SPOILT;
 	m->gap = false;
 	m->log.failed = false;
 	m->log.since = 0;

@@ -47,7 +47,8 @@ enum kfm_policy { KFM_STOP, KFM_FENCE, KFM_ALONE, KFM_POLICIES };
 /* Flags of a superblock */
 #define KFM_SB_PRIMARY		1u	/* the node was primary when this was written */
 #define KFM_SB_ALONE		2u	/* a primary that writes without its peer */
-#define KFM_SB_FLAGS		3u
+#define KFM_SB_SPOILT		4u	/* the leg has not taken data of the peer: no source */
+#define KFM_SB_FLAGS		7u
 
 /**
  * struct kfm_gens - generations: random numbers, each of which names a past of the data

@@ -15,7 +15,9 @@
  * While the range is taken no write to it is in flight, so all writes to it are among the records
  * that the peer applies, and the leg gets what it ought to have. The bitmap is not touched: a crash
  * in the middle leaves sectors that can't be read, or the same data, and this leg must not become
- * the source of a resynchronisation because of them.
+ * the source of a resynchronisation because of them. If the leg fails to take the data, it may have
+ * anything: then the bit and KFM_SB_SPOILT, which keeps this copy from being a source, are durable
+ * before the read ends.
  *
  * One read is repaired at a time. All of it is the worker's, except for the completions, which hand
  * over @leg_busy, @peer_busy and kfm_serve.busy as those of writes do. No memory is allocated.
@@ -140,12 +142,26 @@ static void fetched(struct kfm *m)
 	kfm_write_leg(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
 }
 
+/*
+ * The leg has not taken the data. The node stays without a session until it was demoted, also when it
+ * is resumed; as a secondary it gets the region from its peer. If this can't be stored, no write is
+ * acknowledged any more, as after any error of the metadata device.
+ */
+static void spoil(struct kfm *m)
+{
+	m->leg_failed = true;
+	kfm_oos_set(m, kfm_region(m, m->repair.w->sector));
+	m->sb.flags |= KFM_SB_SPOILT;
+	if (!kfm_bits_flush(m))
+		kfm_super_save(m);
+}
+
 static void written(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
 
 	if (f->w->leg_status) {
-		m->leg_failed = true;
+		spoil(m);
 	} else {
 		f->count++;
 		DMWARN_LIMIT("%s: sector %llu could not be read, and was repaired", kfm_name(m),
