@@ -90,6 +90,8 @@ static void fuzz_msg(struct kfm_le_msg *le, int honest)
 	PROMISE(m.type && m.type < KFM_MSG_TYPES && m.session && m.state < KFM_STATES);
 	PROMISE(m.type != KFM_REFUSED || (m.arg && m.arg < KFM_REFUSALS));
 	PROMISE(m.type != KFM_GRANT || (m.ring_len >= KFM_RING_MIN && m.ring_len <= KFM_RING_MAX));
+	PROMISE(m.type != KFM_COPY ||
+		(m.arg && m.arg <= KFM_WRITE_MAX && !(m.arg % KFM_SECTOR) && m.id));
 	kfm_msg_encode(&m, &again);
 	PROMISE(!memcmp(le, &again, sizeof(again)));
 	PROMISE(kfm_msg_decode(le, sizeof(*le) - 1, &m) == -EPROTO);

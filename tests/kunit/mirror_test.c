@@ -243,6 +243,7 @@ static void messages(struct kunit *test)
 	struct kfm_msg m = {
 		.type = KFM_GRANT, .session = 77, .ring_key = 1, .ring_addr = 2, .bitmap_key = 3,
 		.bitmap_addr = 4, .ring_len = KFM_RING_MIN, .bitmap_len = KFM_BLOCK,
+		.window_key = 5, .window_addr = 6,
 	}, out;
 	struct kfm_le_msg le;
 
@@ -251,6 +252,8 @@ static void messages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), 0);
 	KUNIT_EXPECT_EQ(test, out.ring_key, m.ring_key);
 	KUNIT_EXPECT_EQ(test, out.bitmap_len, m.bitmap_len);
+	KUNIT_EXPECT_EQ(test, out.window_key, m.window_key);
+	KUNIT_EXPECT_EQ(test, out.window_addr, m.window_addr);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le) - 1, &out), -EPROTO);
 	m.ring_len = KFM_RING_MAX + KFM_BLOCK;
 	kfm_msg_encode(&m, &le);
@@ -270,6 +273,41 @@ static void messages(struct kunit *test)
 	kfm_msg_encode(&m, &le);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
 	m = (struct kfm_msg) { .type = KFM_PING };
+	kfm_msg_encode(&m, &le);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
+}
+
+/* A secondary copies what is asked for to a window of KFM_WRITE_MAX bytes. */
+static void message_copy(struct kunit *test)
+{
+	static const struct {
+		u32 len;
+		int ret;
+	} rows[] = {
+		{ 0, -EPROTO }, { 1, -EPROTO }, { KFM_SECTOR, 0 }, { KFM_SECTOR + 1, -EPROTO },
+		{ KFM_WRITE_MAX, 0 }, { KFM_WRITE_MAX + KFM_SECTOR, -EPROTO },
+		{ U32_MAX, -EPROTO },
+	};
+	struct kfm_msg m = {
+		.type = KFM_COPY, .session = 77, .id = 8, .sector = 9, .seq = 10, .crc = 11,
+	}, out;
+	struct kfm_le_msg le;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		m.arg = rows[i].len;
+		kfm_msg_encode(&m, &le);
+		KUNIT_EXPECT_EQ_MSG(test, kfm_msg_decode(&le, sizeof(le), &out), rows[i].ret,
+				    "%u bytes", rows[i].len);
+	}
+	m.arg = KFM_SECTOR;
+	kfm_msg_encode(&m, &le);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), 0);
+	KUNIT_EXPECT_EQ(test, out.id, m.id);
+	KUNIT_EXPECT_EQ(test, out.sector, m.sector);
+	KUNIT_EXPECT_EQ(test, out.seq, m.seq);
+	KUNIT_EXPECT_EQ(test, out.crc, m.crc);
+	m.id = 0;
 	kfm_msg_encode(&m, &le);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
 }
@@ -328,6 +366,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(ring_wraps),
 	KUNIT_CASE(ring_places),
 	KUNIT_CASE(messages),
+	KUNIT_CASE(message_copy),
 	KUNIT_CASE(generations),
 	KUNIT_CASE(generations_raised),
 	{}

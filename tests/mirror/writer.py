@@ -5,13 +5,16 @@ acknowledged.
 
 Each sector says which block and sector it is, which version of the block, and has a checksum. STATE
 keeps for each block the last version that was acknowledged, and the last one that was begun.
-"write" overwrites random blocks from several threads, until the time is over or the device fails;
-"check" reads everything. A sector has to be whole, and no older than what was acknowledged."""
+"write" overwrites random blocks from several threads, until the time is over, the device fails or
+SIGTERM comes, after which each thread ends its write; "check" reads everything. A sector has to be
+whole, and no older than what was acknowledged. The variable WRITER_BLOCKS limits both to the device's
+first blocks, WRITER_PAUSE are seconds that each thread waits after a write."""
 
 import json
 import mmap
 import os
 import random
+import signal
 import struct
 import sys
 import threading
@@ -21,7 +24,9 @@ import zlib
 SECTOR = 512
 BLOCK = 8 * SECTOR
 THREADS = 6
+PAUSE = float(os.environ.get("WRITER_PAUSE", "0"))
 HEAD = struct.Struct("<QQQQ")
+told = threading.Event()        # to end
 
 
 def sector(block, index, version):
@@ -33,13 +38,13 @@ def sector(block, index, version):
 
 def blocks_of(device):
     with open(device, "rb") as file:
-        return file.seek(0, 2) // BLOCK
+        return min(file.seek(0, 2) // BLOCK, int(os.environ.get("WRITER_BLOCKS", "1000000")))
 
 
 class State:
     def __init__(self, path, count):
         self.path = path
-        self.error = "the time is over"
+        self.error = "told to end, or the time is over"
         self.begun = [0] * count
         self.acked = [0] * count
         if os.path.exists(path):
@@ -54,7 +59,7 @@ class State:
 def write_some(fd, state, mine, rng, until):
     """Runs of 1 to 4 blocks; the whole run is one write."""
     buf = mmap.mmap(-1, 4 * BLOCK)
-    while time.monotonic() < until:
+    while time.monotonic() < until and not told.is_set():
         first = rng.randrange(len(mine))
         run = mine[first:first + rng.randrange(1, 5)]
         data = b""
@@ -70,9 +75,12 @@ def write_some(fd, state, mine, rng, until):
             return
         for block in run:
             state.acked[block] = state.begun[block]
+        if PAUSE:
+            time.sleep(PAUSE)
 
 
 def write(device, path, seconds, seed):
+    signal.signal(signal.SIGTERM, lambda *_: told.set())
     count = blocks_of(device)
     state = State(path, count)
     fd = os.open(device, os.O_RDWR | os.O_DIRECT)

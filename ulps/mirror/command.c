@@ -45,7 +45,7 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 		return -EINVAL;
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		return -EIO;
-	if (m->sb.state == KFM_INCONSISTENT)
+	if (m->sb.state == KFM_INCONSISTENT || (m->sb.flags & KFM_SB_SPOILT && !force))
 		return -EUCLEAN;
 	return m->sb.state == KFM_BLANK && !force ? -ENODATA : 0;
 }
@@ -67,6 +67,7 @@ static int become_primary(struct kfm *m, bool alone)
 	kfm_gens_raise(&m->sb.gens, kfm_random());
 	m->sb.gens.source = 0;
 	m->sb.state = KFM_UPTODATE;
+	m->sb.flags &= ~KFM_SB_SPOILT;	/* by force */
 	m->sb.flags |= KFM_SB_PRIMARY | (alone ? KFM_SB_ALONE : 0);
 	ret = kfm_log_start(m, kfm_random(), m->sb.gens.cur) ?: kfm_super_save(m);
 	if (ret) {
@@ -307,7 +308,7 @@ static void stop_tick(struct kfm *m)
 	if (!cmd || kfm_busy(&m->net.opening))
 		return;
 	kfm_net_close(m);	/* one that was being opened */
-	if (!kfm_writes_idle(m) || !list_empty(&m->limbo))
+	if (!kfm_writes_idle(m) || !list_empty(&m->limbo) || kfm_busy(&m->serve.busy))
 		return;
 	ret = m->formatted ? kfm_bits_clean(m) : 0;
 	spin_lock_irq(&m->lock);

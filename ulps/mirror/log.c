@@ -325,7 +325,7 @@ int kfm_log_replay(struct kfm *m)
 
 /* ---- session ---- */
 
-/* Let the peer write records, and read the bitmap. */
+/* Let the peer write records, and read the bitmap and what it will ask for. */
 int kfm_log_open(struct kfm *m)
 {
 	struct kfm_log *log = &m->log;
@@ -335,6 +335,9 @@ int kfm_log_open(struct kfm *m)
 	if (!ret)
 		ret = kfm_net_region(m, m->bits, m->bitmap_bytes, KFI_REMOTE_READ, NULL,
 				     &log->bitmap_mr);
+	if (!ret)
+		ret = kfm_net_region(m, log->window, KFM_WRITE_MAX, KFI_REMOTE_READ, NULL,
+				     &log->window_mr);
 	if (ret)
 		kfm_log_close(m);
 	return ret;
@@ -349,8 +352,12 @@ void kfm_log_close(struct kfm *m)
 		WARN_ON(kfi_close(&log->mr->fid));
 	if (log->bitmap_mr)
 		WARN_ON(kfi_close(&log->bitmap_mr->fid));
+	if (log->window_mr)
+		WARN_ON(kfi_close(&log->window_mr->fid));
 	log->mr = NULL;
 	log->bitmap_mr = NULL;
+	log->window_mr = NULL;
+	m->serve.step = KFM_S_NONE;
 }
 
 /* Allocate the ring for a device, and buffers to apply records from. */
@@ -364,7 +371,8 @@ int kfm_log_grow(struct kfm *m)
 	m->log.ring_len = round_down(min_t(u64, bytes - KFM_RING_AT, KFM_RING_MAX), KFM_BLOCK);
 	m->log.ring = vzalloc(m->log.ring_len);
 	m->applies = kcalloc(KFM_BATCH, sizeof(*m->applies), GFP_KERNEL);
-	if (!m->log.ring || !m->applies)
+	m->log.window = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
+	if (!m->log.ring || !m->applies || !m->log.window)
 		return -ENOMEM;
 	for (i = 0; i < KFM_BATCH; i++) {
 		m->applies[i].buf = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL);
@@ -383,5 +391,7 @@ void kfm_log_free(struct kfm *m)
 			free_pages_exact(m->applies[i].buf, KFM_WRITE_MAX);
 	}
 	kfree(m->applies);
+	if (m->log.window)
+		free_pages_exact(m->log.window, KFM_WRITE_MAX);
 	vfree(m->log.ring);
 }

@@ -277,6 +277,7 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	INIT_LIST_HEAD(&m->free);
 	INIT_LIST_HEAD(&m->flight);
 	INIT_LIST_HEAD(&m->reads);
+	INIT_LIST_HEAD(&m->repairs);
 	INIT_LIST_HEAD(&m->limbo);
 	init_completion(&m->applied);
 	INIT_DELAYED_WORK(&m->work, kfm_work);
@@ -316,6 +317,7 @@ static int kfm_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 		kfm_free(m);
 		return ret;
 	}
+	ti->per_io_data_size = sizeof(struct kfm_read);
 	ti->private = m;
 	mutex_lock(&mirrors_lock);
 	list_add(&m->entry, &mirrors);
@@ -343,11 +345,14 @@ static void kfm_dtr(struct dm_target *ti)
 static int kfm_map(struct dm_target *ti, struct bio *bio)
 {
 	struct kfm *m = ti->private;
+	struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
 	unsigned long flags;
 
 	if (!READ_ONCE(m->primary))
 		return DM_MAPIO_KILL;
 	if (bio_op(bio) == REQ_OP_READ) {
+		r->iter = bio->bi_iter;
+		r->tried = false;
 		bio_set_dev(bio, m->leg->bdev);
 		return DM_MAPIO_REMAPPED;
 	}
@@ -358,6 +363,38 @@ static int kfm_map(struct dm_target *ti, struct bio *bio)
 	spin_unlock_irqrestore(&m->lock, flags);
 	kfm_kick(m);
 	return DM_MAPIO_SUBMITTED;
+}
+
+/* Is it the data that can't be read? */
+static bool bad_data(blk_status_t error)
+{
+	return error == BLK_STS_IOERR || error == BLK_STS_MEDIUM || error == BLK_STS_PROTECTION ||
+	       error == BLK_STS_TARGET;
+}
+
+/*
+ * The worker takes over a read that the leg has failed, and ends it (repair.c), which comes here again.
+ * Any context.
+ */
+static int kfm_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error)
+{
+	struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
+	struct kfm *m = ti->private;
+	unsigned long flags;
+
+	if (bio_op(bio) != REQ_OP_READ || r->tried || !bad_data(*error))
+		return DM_ENDIO_DONE;
+	r->tried = true;
+	r->deadline = jiffies + m->timeout;
+	bio->bi_iter = r->iter;
+	bio->bi_status = BLK_STS_OK;
+	rcu_read_lock();	/* the worker may end the bio, which keeps the mirror */
+	spin_lock_irqsave(&m->lock, flags);
+	bio_list_add(&m->unread, bio);
+	spin_unlock_irqrestore(&m->lock, flags);
+	kfm_kick(m);
+	rcu_read_unlock();
+	return DM_ENDIO_INCOMPLETE;
 }
 
 /* ---- suspend and resume ---- */
@@ -419,7 +456,7 @@ static int kfm_preresume(struct dm_target *ti)
 	inherit_role(m);
 	kfm_oos_load(m);
 	m->meta_failed = false;
-	m->leg_failed = false;
+	m->leg_failed = m->primary && m->sb.flags & KFM_SB_SPOILT;
 	m->gap = false;
 	m->log.failed = false;
 	m->log.since = 0;
@@ -486,6 +523,8 @@ static void kfm_status(struct dm_target *ti, status_type_t type, unsigned int fl
 		DMEMIT(" refused");
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		DMEMIT(" failed");
+	if (m->repair.count)
+		DMEMIT(" repaired %u", m->repair.count);
 }
 
 static int kfm_message(struct dm_target *ti, unsigned int argc, char **argv, char *result,
@@ -510,6 +549,7 @@ static struct target_type kfm_target = {
 	.ctr			= kfm_ctr,
 	.dtr			= kfm_dtr,
 	.map			= kfm_map,
+	.end_io			= kfm_end_io,
 	.presuspend		= kfm_presuspend,
 	.presuspend_undo	= kfm_presuspend_undo,
 	.postsuspend		= kfm_postsuspend,

@@ -19,7 +19,7 @@
 
 #define KFM_WRITES	64	/* writes in flight */
 #define KFM_READS	4	/* parts of a resynchronisation, besides */
-#define KFM_SLOTS	(KFM_WRITES + KFM_READS)
+#define KFM_SLOTS	(KFM_WRITES + KFM_READS + 1)	/* and a read that is repaired */
 #define KFM_RX		16	/* receives posted */
 #define KFM_TX		16	/* messages under way */
 #define KFM_BATCH	16	/* records that are applied at a time */
@@ -29,11 +29,12 @@
 struct kfm;
 
 /**
- * struct kfm_write - a write of the primary, or a part of a region that is resynchronised
+ * struct kfm_write - a write of the primary, a part of a region that is resynchronised, or a read that
+ * is repaired
  * @entry: in one of the lists of struct kfm
  * @begin: in the list of writes that launch() begins
  * @m: the mirror
- * @bio: write to end, NULL for resynchronisation
+ * @bio: write or read to end, NULL for resynchronisation
  * @sector: first sector
  * @len: bytes
  * @buf: a page, in whose end the head of the record is, and the data: the stable copy that the
@@ -42,8 +43,8 @@ struct kfm;
  * @vec: its vector
  * @leg_status: its result, valid when @leg_busy is false
  * @leg_busy: the block layer owns @leg and reads @buf. Cleared with release
- * @cqe: completion of the record's write
- * @peer_busy: the provider owns @cqe and reads @buf. Cleared with release
+ * @cqe: completion of the record's write, or of the read from the peer
+ * @peer_busy: the provider owns @cqe and @buf. Cleared with release
  * @peer_err: result, valid when @peer_busy is false
  * @peer: what the session knows of the record
  * @round: kfm.rs_round of a resynchronisation
@@ -78,6 +79,8 @@ struct kfm_write {
  * @seq: of the next record
  * @applied: records up to this one are in the peer's leg
  * @ends: @head behind each record that is not applied
+ * @window_key: key of the window, see repair.c
+ * @window_addr: address of its first byte
  */
 struct kfm_ring {
 	u64	key;
@@ -89,6 +92,75 @@ struct kfm_ring {
 	u64	seq;
 	u64	applied;
 	u64	ends[KFM_WINDOW];
+	u64	window_key;
+	u64	window_addr;
+};
+
+/**
+ * struct kfm_read - a read, in the memory that device-mapper allocates with each bio
+ * @iter: what it wants; the leg's driver changes that of the bio
+ * @tried: the leg has failed it, and it was handed to the worker
+ * @deadline: it fails without data from the peer until then, jiffies
+ */
+struct kfm_read {
+	struct bvec_iter	iter;
+	bool			tried;
+	unsigned long		deadline;
+};
+
+/**
+ * struct kfm_repair - the read that a primary repairs. The worker's
+ * @waiting: the next read, whose range is in use. No write to it begins before
+ * @w: its range, buffer and bio; NULL: none
+ * @step: what it waits for: the peer's answer, the data, the leg
+ * @session: the peer was in sync in this session
+ * @id: number of the question
+ * @seq: the peer has to have applied the records up to this one
+ * @crc: CRC32C of the data that the peer offers
+ * @next: time to ask again, jiffies
+ * @deadline: that of the read
+ * @count: reads that were repaired
+ */
+struct kfm_repair {
+	struct bio		*waiting;
+	struct kfm_write	*w;
+	enum { KFM_F_ASKED, KFM_F_FETCHING, KFM_F_WRITING } step;
+	u64			session;
+	u64			id;
+	u64			seq;
+	u32			crc;
+	unsigned long		next;
+	unsigned long		deadline;
+	unsigned int		count;
+};
+
+/**
+ * struct kfm_serve - what the primary wants from a secondary. The worker's
+ * @step: there is no question, it waits for records, the leg is being read, it was answered
+ * @id: number of the question
+ * @sector: first sector
+ * @seq: records up to this one have to be applied before
+ * @len: bytes
+ * @given: bytes in the window, 0 if it can't be served; with @crc, the answer
+ * @crc: CRC32C of them
+ * @bio: read of the leg
+ * @vec: its vector
+ * @status: its result, valid when @busy is false
+ * @busy: the block layer owns @bio and the window, also when the question is of no interest any
+ *	more. Cleared with release
+ */
+struct kfm_serve {
+	enum { KFM_S_NONE, KFM_S_ASKED, KFM_S_READING, KFM_S_ANSWERED } step;
+	u64		id;
+	u64		sector;
+	u64		seq;
+	u32		len;
+	u32		given;
+	u32		crc;
+	struct bio	bio;
+	struct bio_vec	vec;
+	blk_status_t	status;
+	bool		busy;
 };
 
 /**
@@ -99,6 +171,8 @@ struct kfm_ring {
  * @ring_len: bytes
  * @mr: the peer may write to @ring. NULL without a session
  * @bitmap_mr: the peer may read the bitmap
+ * @window: KFM_WRITE_MAX bytes of the leg that the peer has asked for
+ * @window_mr: the peer may read @window
  * @lock: protects @head and @recs
  * @recs: records that are durable, by sequence number; seq 0: none
  * @since: jiffies of the first record that waits for being applied, 0 for none
@@ -110,6 +184,8 @@ struct kfm_log {
 	u32			ring_len;
 	struct kfid_mr		*mr;
 	struct kfid_mr		*bitmap_mr;
+	u8			*window;
+	struct kfid_mr		*window_mr;
 	spinlock_t		lock;
 	struct kfm_rec		recs[KFM_WINDOW];
 	unsigned long		since;
@@ -229,8 +305,10 @@ struct kfm_told {
  *
  * @noflush: a suspend wants its bios back. Written by presuspend and resume, read by the worker
  *
- * @lock: protects @arrived, @inbox, @cmds, @active and @events. Leaf, taken with interrupts off
+ * @lock: protects @arrived, @unread, @inbox, @cmds, @active and @events. Leaf, taken with interrupts
+ *	off
  * @arrived: writes that the worker has not seen
+ * @unread: reads that the leg has failed
  * @inbox: messages, likewise
  * @cmds: commands, likewise
  * @active: the worker runs: between resume and suspend
@@ -279,7 +357,10 @@ struct kfm_told {
  * @queue: bios that wait for the worker's admission
  * @flight: writes, in the order of their records
  * @reads: resynchronisation that reads the leg
+ * @repairs: &kfm_repair.w, if there is one
  * @limbo: writes whose bio has ended while the provider owns their buffer
+ * @repair: read that is repaired
+ * @serve: what this secondary was asked for
  * @gap: a write was given back whose record is posted, and may fail
  * @again: a post found a queue full
  * @rs_from: regions before it are in sync, or could not be read
@@ -322,6 +403,7 @@ struct kfm {
 
 	spinlock_t		lock;
 	struct bio_list		arrived;
+	struct bio_list		unread;
 	struct list_head	inbox;
 	struct list_head	cmds;
 	bool			active;
@@ -370,7 +452,10 @@ struct kfm {
 	struct bio_list		queue;
 	struct list_head	flight;
 	struct list_head	reads;
+	struct list_head	repairs;
 	struct list_head	limbo;
+	struct kfm_repair	repair;
+	struct kfm_serve	serve;
 	bool			gap;
 	bool			again;
 
@@ -437,6 +522,7 @@ int kfm_net_region(struct kfm *m, void *buf, size_t len, u64 access,
 void kfm_net_send(struct kfm *m, const struct kfm_msg *msg);
 void kfm_net_receive(struct kfm *m);
 ssize_t kfm_net_fetch(struct kfm *m, u64 key, u64 addr, u32 len);
+ssize_t kfm_net_read(struct kfm *m, struct kfm_write *w);
 ssize_t kfm_net_write(struct kfm *m, struct kfm_write *w, u64 at, u32 len);
 
 /* write.c */
@@ -456,6 +542,13 @@ void kfm_resync_run(struct kfm *m);
 void kfm_resync_reads(struct kfm *m);
 void kfm_resync_stop(struct kfm *m);
 void kfm_resync_part(struct kfm_write *w);
+
+/* repair.c */
+void kfm_repair_run(struct kfm *m);
+bool kfm_repair_waits(const struct kfm *m, const struct bio *bio);
+void kfm_repair_copied(struct kfm *m, const struct kfm_msg *msg);
+void kfm_repair_asked(struct kfm *m, const struct kfm_msg *msg);
+void kfm_repair_serve(struct kfm *m);
 
 /* peer.c */
 void kfm_peer_message(struct kfm *m, const struct kfm_msg *msg);

@@ -23,7 +23,7 @@ static struct kfi_info *make_hints(const struct kfm *m)
 	hints->caps = KFI_MSG | KFI_RMA;
 	hints->ep_attr->type = KFI_EP_RDM;
 	hints->ep_attr->max_msg_size = KFM_WRITE_MAX + KFM_SECTOR;
-	hints->tx_attr->size = KFM_WRITES + KFM_TX + 1;
+	hints->tx_attr->size = KFM_SLOTS + KFM_TX + 1;
 	hints->tx_attr->msg_order = KFI_ORDER_SAS;
 	hints->rx_attr->size = KFM_RX;
 	hints->rx_attr->msg_order = KFI_ORDER_SAS;
@@ -145,10 +145,11 @@ static void fetched(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq
 	kfm_signal(m, &m->fetch_busy);
 }
 
-/* Read the peer's bitmap. */
-ssize_t kfm_net_fetch(struct kfm *m, u64 key, u64 addr, u32 len)
+/* Begin a read. @busy becomes false when it has ended, or now, if it does not begin. */
+static ssize_t rma_read(struct kfm *m, void *buf, u64 key, u64 addr, u32 len, struct kfi_cqe *cqe,
+			bool *busy)
 {
-	struct kvec iov = { .iov_base = m->peer_bits, .iov_len = len };
+	struct kvec iov = { .iov_base = buf, .iov_len = len };
 	struct kfi_rma_iov rma = { .addr = addr, .len = len, .key = key };
 	struct kfi_msg_rma msg = {
 		.type = KFI_KVEC,
@@ -157,16 +158,22 @@ ssize_t kfm_net_fetch(struct kfm *m, u64 key, u64 addr, u32 len)
 		.addr = m->net.peer,
 		.rma_iov = &rma,
 		.rma_iov_count = 1,
-		.context = &m->fetch,
+		.context = cqe,
 	};
 	ssize_t ret;
 
-	m->fetch.done = fetched;
-	m->fetch_busy = true;
+	*busy = true;
 	ret = kfi_readmsg(m->net.ep, &msg, KFI_CQE);
 	if (ret)
-		m->fetch_busy = false;
+		*busy = false;
 	return ret;
+}
+
+/* Read the peer's bitmap. */
+ssize_t kfm_net_fetch(struct kfm *m, u64 key, u64 addr, u32 len)
+{
+	m->fetch.done = fetched;
+	return rma_read(m, m->peer_bits, key, addr, len, &m->fetch, &m->fetch_busy);
 }
 
 static void written(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
@@ -175,6 +182,14 @@ static void written(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq
 
 	w->peer_err = -wc->err;
 	kfm_signal(w->m, &w->peer_busy);
+}
+
+/* Read what the peer has copied to its window. */
+ssize_t kfm_net_read(struct kfm *m, struct kfm_write *w)
+{
+	w->cqe.done = written;
+	return rma_read(m, w->buf + KFM_DATA_AT, m->ring.window_key, m->ring.window_addr, w->len,
+			&w->cqe, &w->peer_busy);
 }
 
 /* Write a record, head and data in one piece, to the peer's ring, durably. */

@@ -224,6 +224,8 @@ static void send_grant(struct kfm *m)
 		.bitmap_key = kfi_mr_key(log->bitmap_mr),
 		.bitmap_addr = kfi_mr_addr(log->bitmap_mr),
 		.bitmap_len = kfm_bits_any(m) ? m->bitmap_bytes : 0,
+		.window_key = kfi_mr_key(log->window_mr),
+		.window_addr = kfi_mr_addr(log->window_mr),
 	};
 
 	kfm_net_send(m, &grant);
@@ -294,6 +296,10 @@ static void secondary_message(struct kfm *m, const struct kfm_msg *msg)
 		break;
 	case KFM_PING:
 		on_ping(m);
+		break;
+	case KFM_COPY:
+		if (m->link == KFM_UP)
+			kfm_repair_asked(m, msg);
 		break;
 	case KFM_BYE:
 		kfm_log_close(m);
@@ -414,6 +420,10 @@ static void primary_message(struct kfm *m, const struct kfm_msg *msg)
 			break;
 		m->insync = true;
 		kfm_event(m, "synced");
+		break;
+	case KFM_COPIED:
+		if (m->link == KFM_UP)
+			kfm_repair_copied(m, msg);
 		break;
 	case KFM_BYE:
 		kfm_peer_lost(m, -ESHUTDOWN);
@@ -550,8 +560,10 @@ void kfm_peer_tick(struct kfm *m)
 		policy_tick(m);
 	if (!kfm_net_up(m))
 		return;
-	if (m->primary)
+	if (m->primary) {
 		primary_tick(m);
-	else
-		kfm_log_apply(m, false);
+		return;
+	}
+	kfm_log_apply(m, m->serve.step == KFM_S_ASKED);
+	kfm_repair_serve(m);
 }

@@ -47,7 +47,8 @@ enum kfm_policy { KFM_STOP, KFM_FENCE, KFM_ALONE, KFM_POLICIES };
 /* Flags of a superblock */
 #define KFM_SB_PRIMARY		1u	/* the node was primary when this was written */
 #define KFM_SB_ALONE		2u	/* a primary that writes without its peer */
-#define KFM_SB_FLAGS		3u
+#define KFM_SB_SPOILT		4u	/* the leg has not taken data of the peer: no source */
+#define KFM_SB_FLAGS		7u
 
 /**
  * struct kfm_gens - generations: random numbers, each of which names a past of the data
@@ -176,6 +177,8 @@ enum kfm_msg_type {
 	KFM_SYNCED,		/* primary: the copies are the same; take my generations */
 	KFM_SYNCED_OK,		/* secondary: that is durable */
 	KFM_BYE,		/* either: the session ends */
+	KFM_COPY,		/* primary: copy @arg bytes from @sector to the window, with @seq applied */
+	KFM_COPIED,		/* secondary: done; @arg as in COPY, or 0 if it can't */
 	KFM_MSG_TYPES
 };
 
@@ -213,7 +216,12 @@ struct kfm_le_msg {
 	__le64	bitmap_addr;
 	__le32	ring_len;
 	__le32	bitmap_len;
-	u8	zero[64];
+	__le64	window_key;	/* GRANT: KFM_WRITE_MAX bytes that may be read */
+	__le64	window_addr;
+	__le64	id;		/* COPY, and repeated by COPIED */
+	__le64	sector;		/* COPY */
+	__le32	crc;		/* COPIED: CRC32C of the bytes in the window */
+	u8	zero[28];
 } __packed;
 static_assert(sizeof(struct kfm_le_msg) == 256, "kfm_le_msg");
 
@@ -234,6 +242,11 @@ struct kfm_msg {
 	u64	bitmap_addr;
 	u32	ring_len;
 	u32	bitmap_len;
+	u64	window_key;
+	u64	window_addr;
+	u64	id;
+	u64	sector;
+	u32	crc;
 };
 
 /* What a primary does with a peer */

@@ -104,15 +104,18 @@ static bool next_region(struct kfm *m)
 	return true;
 }
 
-/* Begin to read parts. A part that overlaps a write waits for its end. */
+/*
+ * Begin to read parts. A part that overlaps a write waits for its end. A secondary that has been
+ * primary may have regions that are out of sync as well: those are its peer's business.
+ */
 void kfm_resync_run(struct kfm *m)
 {
 	struct kfm_write *w;
 	u32 len;
 
 	kfm_resync_reads(m);
-	while (m->link == KFM_UP && m->oos_count && m->rs_open < KFM_READS && in_budget(m) &&
-	       next_region(m)) {
+	while (m->primary && m->link == KFM_UP && m->oos_count && m->rs_open < KFM_READS &&
+	       in_budget(m) && next_region(m)) {
 		len = min_t(u64, (m->rs_end - m->rs_next) * KFM_SECTOR, KFM_WRITE_MAX);
 		w = kfm_write_get(m, m->rs_next, len);
 		if (!w)

@@ -73,7 +73,8 @@ struct kfm_write *kfm_write_get(struct kfm *m, u64 sector, u32 len)
 	u64 end = sector + len / KFM_SECTOR;
 	struct kfm_write *w = list_first_entry_or_null(&m->free, struct kfm_write, entry);
 
-	if (!w || list_overlaps(&m->flight, sector, end) || list_overlaps(&m->reads, sector, end))
+	if (!w || list_overlaps(&m->flight, sector, end) || list_overlaps(&m->reads, sector, end) ||
+	    list_overlaps(&m->repairs, sector, end))
 		return NULL;
 	list_del_init(&w->entry);
 	w->bio = NULL;
@@ -108,7 +109,8 @@ static void leave_limbo(struct kfm *m)
 
 bool kfm_writes_idle(const struct kfm *m)
 {
-	return bio_list_empty(&m->queue) && list_empty(&m->flight) && list_empty(&m->reads);
+	return bio_list_empty(&m->queue) && list_empty(&m->flight) && list_empty(&m->reads) &&
+	       list_empty(&m->repairs);
 }
 
 /* ---- leg ---- */
@@ -138,6 +140,7 @@ void kfm_ring_begin(struct kfm *m, const struct kfm_msg *grant)
 {
 	m->ring = (struct kfm_ring) {
 		.key = grant->ring_key, .addr = grant->ring_addr, .len = grant->ring_len, .seq = 1,
+		.window_key = grant->window_key, .window_addr = grant->window_addr,
 	};
 }
 
@@ -358,14 +361,16 @@ static void fail_queue(struct kfm *m)
 
 /*
  * Take writes out of the queue, in order: one that overlaps a write in flight waits, and holds up
- * those behind it. Their bits are set in memory.
+ * those behind it. So does one that overlaps a read that waits for being repaired, or that would never
+ * get its turn. The bits of the writes are set in memory.
  */
 static void admit(struct kfm *m, struct list_head *batch)
 {
 	struct kfm_write *w;
 	struct bio *bio;
 
-	while (m->bios < KFM_WRITES && (bio = bio_list_peek(&m->queue))) {
+	while (m->bios < KFM_WRITES && (bio = bio_list_peek(&m->queue)) &&
+	       !kfm_repair_waits(m, bio)) {
 		w = kfm_write_get(m, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
 		if (!w)
 			return;
@@ -431,6 +436,7 @@ void kfm_writes_run(struct kfm *m)
 	leave_limbo(m);
 	leg_check(m);
 	collect(m);
+	kfm_repair_run(m);
 	if (READ_ONCE(m->noflush)) {
 		kfm_resync_reads(m);
 		give_back(m);

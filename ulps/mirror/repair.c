@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * repair.c - a read that the primary's leg has failed is served by a peer that is in sync, and what
+ * the peer has is written to the leg.
+ *
+ *   primary				secondary
+ *   queues the bio (main.c)
+ *   takes the range, as a write does
+ *   COPY			->	applies its log up to the last record that was posted
+ *					reads its leg into the window
+ *				<-	COPIED, with a CRC
+ *   reads the window: kfi_read()
+ *   fills the bio, writes to the leg
+ *
+ * While the range is taken no write to it is in flight, so all writes to it are among the records
+ * that the peer applies, and the leg gets what it ought to have. The bitmap is not touched: a crash
+ * in the middle leaves sectors that can't be read, or the same data, and this leg must not become
+ * the source of a resynchronisation because of them. If the leg fails to take the data, it may have
+ * anything: then the bit and KFM_SB_SPOILT, which keeps this copy from being a source, are durable
+ * before the read ends.
+ *
+ * One read is repaired at a time. All of it is the worker's, except for the completions, which hand
+ * over @leg_busy, @peer_busy and kfm_serve.busy as those of writes do. No memory is allocated.
+ */
+#include <linux/crc32c.h>
+#include <linux/highmem.h>
+#include "mirror.h"
+
+#define ASK_EVERY	(HZ / 4)
+
+/* ---- primary ---- */
+
+/*
+ * Is the peer's copy of a sector that of this node? Both sides have said so, and all that was
+ * acknowledged since is in the log of this session.
+ */
+static bool peer_has(const struct kfm *m, u64 sector)
+{
+	return m->primary && m->link == KFM_UP && m->insync && !m->gap && !m->leg_failed &&
+	       !test_bit(kfm_region(m, sector), m->oos);
+}
+
+static struct bio *next_bio(struct kfm *m)
+{
+	struct bio *bio = m->repair.waiting;
+
+	m->repair.waiting = NULL;
+	if (bio)
+		return bio;
+	spin_lock_irq(&m->lock);
+	bio = bio_list_pop(&m->unread);
+	spin_unlock_irq(&m->lock);
+	return bio;
+}
+
+/* The read fails, as it did on the leg. A suspend with noflush gets it back. */
+static void fail_read(struct kfm *m, struct bio *bio)
+{
+	bio->bi_status = READ_ONCE(m->noflush) ? BLK_STS_DM_REQUEUE : BLK_STS_IOERR;
+	bio_endio(bio);
+}
+
+static void ask(struct kfm *m)
+{
+	struct kfm_repair *f = &m->repair;
+	struct kfm_msg msg = {
+		.type = KFM_COPY, .session = f->session, .id = f->id, .sector = f->w->sector,
+		.arg = f->w->len, .seq = f->seq,
+	};
+
+	f->next = jiffies + ASK_EVERY;
+	kfm_net_send(m, &msg);
+}
+
+/* Begin with the next read. Return: whether there may be another one to look at. */
+static bool begin(struct kfm *m)
+{
+	struct kfm_repair *f = &m->repair;
+	struct bio *bio = next_bio(m);
+	struct kfm_read *r;
+
+	if (!bio)
+		return false;
+	r = dm_per_bio_data(bio, sizeof(*r));
+	if (READ_ONCE(m->noflush) || !peer_has(m, bio->bi_iter.bi_sector) ||
+	    time_after(jiffies, r->deadline)) {
+		fail_read(m, bio);
+		return true;
+	}
+	f->w = kfm_write_get(m, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
+	if (!f->w) {	/* the range is in use */
+		f->waiting = bio;
+		m->again = true;
+		return false;
+	}
+	f->w->bio = bio;
+	list_add_tail(&f->w->entry, &m->repairs);
+	f->step = KFM_F_ASKED;
+	f->session = m->session;
+	f->id = kfm_random();
+	f->seq = m->ring.seq - 1;
+	f->deadline = r->deadline;
+	ask(m);
+	return false;
+}
+
+/* The range is free, and the buffer when the provider is done with it. */
+static void end(struct kfm_repair *f)
+{
+	kfm_write_put(f->w);
+	f->w = NULL;
+}
+
+static void give_up(struct kfm *m)
+{
+	struct kfm_repair *f = &m->repair;
+
+	if (!READ_ONCE(m->noflush))
+		DMERR_LIMIT("%s: sector %llu can't be read, and the peer does not serve it",
+			    kfm_name(m), f->w->sector);
+	fail_read(m, f->w->bio);
+	end(f);
+}
+
+/* The data has come: the read ends, and the leg gets it, if it is what the peer has read. */
+static void fetched(struct kfm *m)
+{
+	struct kfm_write *w = m->repair.w;
+	const u8 *from = w->buf + KFM_DATA_AT;
+	struct bvec_iter iter;
+	struct bio_vec vec;
+
+	if (crc32c(~0U, from, w->len) != m->repair.crc) {
+		give_up(m);
+		return;
+	}
+	bio_for_each_segment(vec, w->bio, iter) {
+		memcpy_to_bvec(&vec, from);
+		from += vec.bv_len;
+	}
+	m->repair.step = KFM_F_WRITING;
+	kfm_write_leg(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
+}
+
+/*
+ * The leg has not taken the data. The node stays without a session until it was demoted, also when it
+ * is resumed; as a secondary it gets the region from its peer. If this can't be stored, no write is
+ * acknowledged any more, as after any error of the metadata device.
+ */
+static void spoil(struct kfm *m)
+{
+	m->leg_failed = true;
+	kfm_oos_set(m, kfm_region(m, m->repair.w->sector));
+	m->sb.flags |= KFM_SB_SPOILT;
+	if (!kfm_bits_flush(m))
+		kfm_super_save(m);
+}
+
+static void written(struct kfm *m)
+{
+	struct kfm_repair *f = &m->repair;
+
+	if (f->w->leg_status) {
+		spoil(m);
+	} else {
+		f->count++;
+		DMWARN_LIMIT("%s: sector %llu could not be read, and was repaired", kfm_name(m),
+			     f->w->sector);
+	}
+	bio_endio(f->w->bio);	/* the data is the peer's */
+	end(f);
+}
+
+/* The peer is not waited for any more. What it still writes to the buffer ends in kfm.limbo. */
+static bool too_late(const struct kfm *m)
+{
+	return READ_ONCE(m->noflush) || m->link != KFM_UP || m->session != m->repair.session ||
+	       time_after(jiffies, m->repair.deadline);
+}
+
+static void go_on(struct kfm *m)
+{
+	struct kfm_repair *f = &m->repair;
+	bool busy;
+
+	switch (f->step) {
+	case KFM_F_ASKED:
+		if (too_late(m))
+			give_up(m);
+		else if (!time_before(jiffies, f->next))
+			ask(m);
+		break;
+	case KFM_F_FETCHING:
+		busy = kfm_busy(&f->w->peer_busy);	/* once: it may change at any time */
+		if (busy ? too_late(m) : f->w->peer_err)
+			give_up(m);
+		else if (!busy)
+			fetched(m);
+		break;
+	case KFM_F_WRITING:
+		if (!kfm_busy(&f->w->leg_busy))
+			written(m);
+		break;
+	}
+}
+
+/**
+ * kfm_repair_run() - let reads go on that the leg has failed
+ * @m: mirror
+ */
+void kfm_repair_run(struct kfm *m)
+{
+	if (m->repair.w)
+		go_on(m);
+	while (!m->repair.w && begin(m))
+		;
+}
+
+/**
+ * kfm_repair_waits() - does a read wait for the end of all writes to its range?
+ * @m: mirror
+ * @bio: write that is about to begin
+ *
+ * Return: true if the range of the write overlaps that of the read.
+ */
+bool kfm_repair_waits(const struct kfm *m, const struct bio *bio)
+{
+	const struct bio *read = m->repair.waiting;
+
+	return read && read->bi_iter.bi_sector < bio_end_sector(bio) &&
+	       bio->bi_iter.bi_sector < bio_end_sector(read);
+}
+
+/**
+ * kfm_repair_copied() - the peer has answered
+ * @m: primary with a session
+ * @msg: COPIED
+ */
+void kfm_repair_copied(struct kfm *m, const struct kfm_msg *msg)
+{
+	struct kfm_repair *f = &m->repair;
+	ssize_t ret = -ENODATA;
+
+	if (!f->w || f->step != KFM_F_ASKED || msg->id != f->id)
+		return;
+	if (msg->arg == f->w->len)
+		ret = kfm_net_read(m, f->w);
+	f->crc = msg->crc;
+	if (!ret)
+		f->step = KFM_F_FETCHING;
+	else if (ret != -EAGAIN)	/* then it is asked again */
+		give_up(m);
+}
+
+/* ---- secondary ---- */
+
+static void answer(struct kfm *m)
+{
+	const struct kfm_serve *s = &m->serve;
+	struct kfm_msg msg = {
+		.type = KFM_COPIED, .session = m->session, .id = s->id, .arg = s->given,
+		.crc = s->crc,
+	};
+
+	kfm_net_send(m, &msg);
+}
+
+/**
+ * kfm_repair_asked() - the primary wants data
+ * @m: secondary with a session
+ * @msg: COPY
+ *
+ * A question that comes again gets the answer that it got: the primary may be reading the window.
+ */
+void kfm_repair_asked(struct kfm *m, const struct kfm_msg *msg)
+{
+	struct kfm_serve *s = &m->serve;
+
+	if (s->step == KFM_S_NONE || s->id != msg->id) {
+		s->step = KFM_S_ASKED;
+		s->id = msg->id;
+		s->sector = msg->sector;
+		s->len = msg->arg;
+		s->seq = msg->seq;
+	} else if (s->step == KFM_S_ANSWERED) {
+		answer(m);
+	}
+}
+
+/* Is all of it in the leg, and as the primary has it? */
+static bool may_serve(const struct kfm *m)
+{
+	return m->sb.state == KFM_UPTODATE && m->was_insync && m->serve.sector < m->sectors &&
+	       m->sectors - m->serve.sector >= m->serve.len / KFM_SECTOR;
+}
+
+static void serve_end_io(struct bio *bio)
+{
+	struct kfm *m = container_of(bio, struct kfm, serve.bio);
+
+	m->serve.status = bio->bi_status;
+	kfm_signal(m, &m->serve.busy);
+}
+
+static void serve_read(struct kfm *m)
+{
+	struct kfm_serve *s = &m->serve;
+
+	bio_init(&s->bio, m->leg->bdev, &s->vec, 1, REQ_OP_READ);
+	s->bio.bi_iter.bi_sector = s->sector;
+	s->bio.bi_end_io = serve_end_io;
+	__bio_add_page(&s->bio, virt_to_page(m->log.window), s->len, 0);
+	s->step = KFM_S_READING;
+	s->busy = true;
+	submit_bio(&s->bio);
+}
+
+static void serve_end(struct kfm *m, u32 given)
+{
+	struct kfm_serve *s = &m->serve;
+
+	s->given = given;
+	s->crc = given ? crc32c(~0U, m->log.window, given) : 0;
+	s->step = KFM_S_ANSWERED;
+	answer(m);
+}
+
+/**
+ * kfm_repair_serve() - answer when the records are applied
+ * @m: secondary
+ *
+ * The worker does not wait for the leg: it has to answer other messages meanwhile. A read may go on
+ * when its session has ended; the next one begins after it, and a suspend waits for it.
+ */
+void kfm_repair_serve(struct kfm *m)
+{
+	struct kfm_serve *s = &m->serve;
+
+	if (m->link != KFM_UP || kfm_busy(&s->busy))
+		return;
+	if (s->step == KFM_S_READING)
+		serve_end(m, s->status ? 0 : s->len);
+	if (s->step != KFM_S_ASKED || m->log.head.seq <= s->seq)
+		return;
+	if (may_serve(m))
+		serve_read(m);
+	else
+		serve_end(m, 0);
+}
