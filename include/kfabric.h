@@ -114,15 +114,14 @@ int kfi_fabric_net(struct net *net, struct kfi_fabric_attr *attr,
  * kfi_close() - close an object
  * @fid: head of the object
  *
- * Closing an endpoint ends all its outstanding operations. When the function
- * returns, a completion with ECANCELED is queued for each of them, and no handler
- * runs for the endpoint. Entries in a completion queue stay there. Closing a
- * region waits until no peer can access its memory, and until its persist()
- * does not run. A peer that writes to the region without asking (kfi_ntb, RDM
- * endpoints of kfi_verbs) has to give it back: one that is silent loses its
- * connection after peer_timeout_ms, one that sends slowly at the latest after the
- * time of the longest payload at 256 KiB per second. So do kfi_mr_bind() and kfi_mr_refresh() wait. See the manual pages of
- * the objects, for example fi_endpoint(3).
+ * Closing an endpoint ends all its outstanding operations. When the function returns, a completion
+ * with ECANCELED is queued for each of them, and no handler runs for the endpoint. Entries in a
+ * completion queue stay there. Closing a region waits until no peer can access its memory, and
+ * until its persist() does not run. A peer that writes to the region without asking (kfi_ntb, RDM
+ * endpoints of kfi_verbs) has to give it back: one that is silent loses its connection after
+ * peer_timeout_ms, one that sends slowly at the latest after the time of the longest payload at 256
+ * KiB per second. So do kfi_mr_bind() and kfi_mr_refresh() wait. See the manual pages of the
+ * objects, for example fi_endpoint(3).
  *
  * Context: Process context, may sleep. Not from a handler of this object.
  * Return: 0; -EBUSY if other objects depend on this one, which is not changed

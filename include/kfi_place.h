@@ -78,7 +78,8 @@ int kfi_place_open(struct kfid_domain *domain, size_t seg_limit,
  *
  * Success writes a completion in any case, with the flags KFI_RMA | KFI_WRITE;
  * @place then describes the pages. No byte moves, the owner of the region is not
- * told, and counters and statistics of errors of @ep do not see it. After an error @place has no place:
+ * told, and counters and statistics of errors of @ep do not see it. After an error @place has no
+ * place:
  *
  * - EACCES: no such key, right or range, as for kfi_writemsg().
  * - EOPNOTSUPP: devices can't write this memory. Write it with kfi_writemsg().

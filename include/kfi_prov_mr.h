@@ -186,8 +186,9 @@ void kfi_mr_unhold(struct kfi_mr *mr);
  *	more. The provider calls kfi_mr_unlease() in bounded time, whatever the peer does, and not
  *	from this function. The exception is the lease of a place (kfi_place.h) that nothing but the
  *	consumer's put or drop can end, as in kfi_loop: the provider notes the recall, and that put
- *	fails. May be called several times. Called under a spinlock with bottom halves off, in an RCU
- *	section, in process context or softirq; it may set a flag and queue work, but take no lock
+ *	fails. May be called several times. Called under a spinlock with bottom halves off, in an
+ *	RCU section, in process context or softirq; it may set a flag and queue work, but take no
+ *	lock
  */
 struct kfi_mr_lease {
 	struct list_head	entry;

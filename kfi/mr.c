@@ -9,14 +9,14 @@
  * waits for a grace period, or does not wait if nobody holds a reference. So no peer can delay the
  * end of a region by an operation whose bytes a CPU moves. The end waits also for persist(), which
  * belongs to the owner of the region (see commit.c), and for holds of the provider (kfi_mr_hold()),
- * which end in bounded time; but for a place that a provider can't take away, whose end is up to the
- * consumer that has it and to its device. kfi_mr_late() names a region that waits for long.
+ * which end in bounded time; but for a place that a provider can't take away, whose end is up to
+ * the consumer that has it and to its device. kfi_mr_late() names a region that waits for long.
  *
  * A lookup takes no lock: it finds the region in the domain's table under RCU, takes a reference,
  * and then makes all checks. kfi_mr_get() explains the order of these steps.
  *
- * kfi_mr.bind_lock serializes kfi_mr_bind() and kfi_mr_enable() of a region. The owner calls neither
- * at the same time as the close, or as kfi_mr_register(), which must not sleep.
+ * kfi_mr.bind_lock serializes kfi_mr_bind() and kfi_mr_enable() of a region. The owner calls
+ * neither at the same time as the close, or as kfi_mr_register(), which must not sleep.
  */
 #include <linux/export.h>
 #include <linux/overflow.h>
@@ -486,8 +486,8 @@ EXPORT_SYMBOL_GPL(kfi_mr_regattr);
 
 void kfi_mr_late(const struct kfi_mr *mr)
 {
-	pr_warn("kfi: region %u of domain %u, %zu bytes: waiting for a hold, a place or persist(), provider %s\n",
-		mr->obj.id, mr->domain->obj.id, mr->len, mr->domain->fabric->prov->name);
+	pr_warn("kfi: region %u of domain %u (%s), %zu bytes, waits for a hold or persist()\n",
+		mr->obj.id, mr->domain->obj.id, mr->domain->fabric->prov->name, mr->len);
 }
 
 static int mr_close(struct kfid *fid)
@@ -503,7 +503,8 @@ static int mr_close(struct kfid *fid)
 		kfi_mr_recall(mr);
 		synchronize_rcu();
 		kfi_mr_settle(mr);
-		while (!wait_var_event_timeout(&mr->persists, !refcount_read(&mr->persists), KFI_MR_LATE))
+		while (!wait_var_event_timeout(&mr->persists, !refcount_read(&mr->persists),
+					       KFI_MR_LATE))
 			kfi_mr_late(mr);
 	}
 	mr_undo(mr);

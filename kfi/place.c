@@ -9,9 +9,9 @@
  *	FREE ------> CLOSED						(close)
  *
  * kfi_dev_place.state is changed by cmpxchg(); no lock is taken. A post that is refused restores
- * the state. In the states GETTING and PUTTING the handle belongs to the operation, and the completion
- * of the operation ends that: kfi_place_ended() runs before the completion is reported, so that the
- * consumer can use the handle in done().
+ * the state. In the states GETTING and PUTTING the handle belongs to the operation, and the
+ * completion of the operation ends that: kfi_place_ended() runs before the completion is reported,
+ * so that the consumer can use the handle in done().
  *
  * What holds the region of the peer belongs to the provider, from its success in ops->tx() until
  * ops->place_end(). This file calls ops->place_end() once for each place: also for a put that fails
@@ -99,7 +99,7 @@ const struct kfi_fid_class kfi_place_class = {
 
 /* ---- pages ---- */
 
-/* Return the page of an address of the kernel; NULL if it has none, as mapped memory of a device. */
+/* Return the page of a kernel address; NULL if it has none, as mapped memory of a device. */
 static struct page *addr_page(const void *addr)
 {
 	struct page *page;
@@ -134,8 +134,8 @@ static phys_addr_t piece_phys(const struct bio_vec *bv)
 }
 
 /*
- * Append the piece to @last if it is adjacent. Whoever uses a segment counts on from its first page:
- * so the memory has to be adjacent, the pages too, and of one device if they are of a device.
+ * Append the piece to @last if it is adjacent. Whoever uses a segment counts on from its first
+ * page: so the memory has to be adjacent, the pages too, and of one device if they are of a device.
  */
 static bool merge_piece(struct bio_vec *last, const struct bio_vec *bv)
 {

@@ -204,16 +204,16 @@ static struct loop_place *to_loop_place(struct kfi_dev_place *place)
 }
 
 /*
- * The region ends or changes after the consumer's device has finished: its pages are ordinary memory,
- * to which nothing can forbid a device to write. If it has changed, its owner does not see what the
- * device writes, so the put fails.
+ * The region ends or changes after the consumer's device has finished: its pages are ordinary
+ * memory, to which nothing can forbid a device to write. If it has changed, its owner does not see
+ * what the device writes, so the put fails.
  */
 static void loop_place_recall(struct kfi_mr_lease *lease)
 {
 	WRITE_ONCE(container_of(lease, struct loop_place, lease)->recalled, true);
 }
 
-/* The error of a get if there is no lease: a region that is not dead is changing, and takes writes. */
+/* The error of a get without a lease: a region that is not dead is changing, and takes writes. */
 static int loop_no_lease(struct kfi_mr *mr, u64 key)
 {
 	int err;
@@ -254,8 +254,9 @@ void loop_place_get(struct loop_ep *to, struct loop_op *p)
 
 /*
  * Memory is coherent, so the bytes of the device are visible when its completion is. Look for the
- * region by its key once more: it may be dead, and the peer may be another endpoint than before. The
- * lease is looked at last, so a region that the owner changes afterwards changes behind the put.
+ * region by its key once more: it may be dead, and the peer may be another endpoint than before.
+ * The lease is looked at last, so a region that the owner changes afterwards changes behind the
+ * put.
  */
 static int loop_place_written(struct loop_ep *to, struct loop_op *p)
 {

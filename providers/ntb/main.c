@@ -41,7 +41,7 @@ KFI_PROTO_GRANT_PARAMS(nt_proto);
 unsigned int nt_stream_kib = 128;
 module_param_named(stream_kib, nt_stream_kib, uint, 0444);
 MODULE_PARM_DESC(stream_kib,
-		 "bytes that a peer may send ahead on a connection, KiB, power of two (default 128)");
+		 "bytes that a peer may send ahead on a connection, KiB, 4 to 8192 (default 128)");
 
 struct workqueue_struct *nt_cm_wq;
 struct workqueue_struct *nt_loopback_wq;

@@ -596,8 +596,8 @@ static void region_closes(struct test *t)
 
 /*
  * Other pages are mapped in the region while a device writes the old ones: the owner waits, because
- * it keeps those pages until then, but it does not see what the device writes, so the put fails. The
- * region is not dead: a get that comes meanwhile finds that it has no places at present.
+ * it keeps those pages until then, but it does not see what the device writes, so the put fails.
+ * The region is not dead: a get that comes meanwhile finds that it has no places at present.
  */
 static void refreshing(struct desk *d)
 {
@@ -743,8 +743,8 @@ static void peer_closes(struct test *t)
 }
 
 /*
- * A get and a put that wait for a fence end before the provider has seen them: a handle is free, and
- * a place is given back.
+ * A get and a put that wait for a fence end before the provider has seen them: a handle is free,
+ * and a place is given back.
  */
 static void held_back(struct desk *d)
 {

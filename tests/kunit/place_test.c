@@ -139,7 +139,7 @@ static void place_order(struct kunit *test)
 	place_close(test, &p);
 }
 
-/* An endpoint that has got the address of the one before it, or was reset, has no places of that. */
+/* An endpoint at the address of the one before it, or that was reset, has no places of that. */
 static void place_other_life(struct kunit *test)
 {
 	struct place_world p;

@@ -3,11 +3,11 @@
  * fsynced write DIR SEED | check DIR SEED COUNT... - files whose content is known, and which was
  * acknowledged.
  *
- * Threads 0 and 1 append records to a file each, threads 2 and 3 make a new file for each record, in
- * the directory DIR of any file system. Length and content of a record follow from SEED, thread and
- * number. After fsync() of the file, and of the directory if a name is new, "write" prints the line
- * "THREAD NUMBER": this record, and all of the thread before it, must never be lost. It ends when the
- * file system fails or the machine is killed, or by SIGTERM.
+ * Threads 0 and 1 append records to a file each, threads 2 and 3 make a new file for each record,
+ * in the directory DIR of any file system. Length and content of a record follow from SEED, thread
+ * and number. After fsync() of the file, and of the directory if a name is new, "write" prints the
+ * line "THREAD NUMBER": this record, and all of the thread before it, must never be lost. It ends
+ * when the file system fails or the machine is killed, or by SIGTERM.
  *
  * "check" gets the last number that was printed by each thread, and compares every byte up to it.
  * It prints "right R, missing M, wrong W, later L", where L counts right records that were written

@@ -5,8 +5,8 @@
  *
  *   NAME|active or suspended|SECTORS|TYPE|TABLE|STATUS
  *
- * A message is appended to $FAKE_DM.said, and refused with the error number $FAKE_DM_ERR, if there is
- * one. If $FAKE_DM can't be read, device-mapper can't be opened, with the text $FAKE_DM_ERR.
+ * A message is appended to $FAKE_DM.said, and refused with the error number $FAKE_DM_ERR, if there
+ * is one. If $FAKE_DM can't be read, device-mapper can't be opened, with the text $FAKE_DM_ERR.
  */
 #include <libdevmapper.h>
 #include <stdio.h>

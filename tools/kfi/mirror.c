@@ -123,8 +123,8 @@ static int send_message(const char *name, const char *message, const struct refu
 /* ---- command lines ---- */
 
 /*
- * Parse options of a verb that sends a message, then between @min and @max words, the first of which
- * is the mirror. Return: an exit code, or -1 to go on.
+ * Parse options of a verb that sends a message, then between @min and @max words, the first of
+ * which is the mirror. Return: an exit code, or -1 to go on.
  */
 static int parse(const char *verb, int argc, char **argv, int min, int max, const char *usage)
 {
@@ -288,8 +288,8 @@ static bool show_option(struct mirror_view *view, int opt, bool *bad)
 }
 
 /*
- * Parse options of show; @shorts begins with '+' if they end at the first word. Return: an exit code,
- * or -1 to go on.
+ * Parse options of show; @shorts begins with '+' if they end at the first word. Return: an exit
+ * code, or -1 to go on.
  */
 static int parse_show(int argc, char **argv, const char *shorts, struct mirror_view *view,
 		      void (*usage)(FILE *to))

@@ -405,8 +405,8 @@ static size_t print_text(const struct mirror_view *view, const struct mirror *li
 }
 
 /*
- * Overwrite what was shown before. Lines are not wrapped meanwhile, so that each takes one row of the
- * terminal.
+ * Overwrite what was shown before. Lines are not wrapped meanwhile, so that each takes one row of
+ * the terminal.
  */
 static void redraw(const struct mirror_view *view, const struct mirror *list)
 {

@@ -373,8 +373,8 @@ static bool bad_data(blk_status_t error)
 }
 
 /*
- * The worker takes over a read that the leg has failed, and ends it (repair.c), which comes here again.
- * Any context.
+ * The worker takes over a read that the leg has failed, and ends it (repair.c), which comes here
+ * again. Any context.
  */
 static int kfm_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error)
 {

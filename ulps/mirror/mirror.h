@@ -29,8 +29,8 @@
 struct kfm;
 
 /**
- * struct kfm_write - a write of the primary, a part of a region that is resynchronised, or a read that
- * is repaired
+ * struct kfm_write - a write of the primary, a part of a region that is resynchronised, or a read
+ * that is repaired
  * @entry: in one of the lists of struct kfm
  * @begin: in the list of writes that launch() begins
  * @m: the mirror
@@ -305,8 +305,8 @@ struct kfm_told {
  *
  * @noflush: a suspend wants its bios back. Written by presuspend and resume, read by the worker
  *
- * @lock: protects @arrived, @unread, @inbox, @cmds, @active and @events. Leaf, taken with interrupts
- *	off
+ * @lock: protects @arrived, @unread, @inbox, @cmds, @active and @events. Leaf, taken with
+ *	interrupts off
  * @arrived: writes that the worker has not seen
  * @unread: reads that the leg has failed
  * @inbox: messages, likewise

@@ -143,9 +143,9 @@ static void fetched(struct kfm *m)
 }
 
 /*
- * The leg has not taken the data. The node stays without a session until it was demoted, also when it
- * is resumed; as a secondary it gets the region from its peer. If this can't be stored, no write is
- * acknowledged any more, as after any error of the metadata device.
+ * The leg has not taken the data. The node stays without a session until it was demoted, also when
+ * it is resumed; as a secondary it gets the region from its peer. If this can't be stored, no write
+ * is acknowledged any more, as after any error of the metadata device.
  */
 static void spoil(struct kfm *m)
 {

@@ -361,8 +361,8 @@ static void fail_queue(struct kfm *m)
 
 /*
  * Take writes out of the queue, in order: one that overlaps a write in flight waits, and holds up
- * those behind it. So does one that overlaps a read that waits for being repaired, or that would never
- * get its turn. The bits of the writes are set in memory.
+ * those behind it. So does one that overlaps a read that waits for being repaired, or that would
+ * never get its turn. The bits of the writes are set in memory.
  */
 static void admit(struct kfm *m, struct list_head *batch)
 {

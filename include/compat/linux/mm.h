@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * is_vmalloc_or_module_addr() is not exported to modules in 6.1. vm_flags_set() and
- * vm_flags_clear() came with 6.3.
+ * is_vmalloc_or_module_addr() is not exported to modules in 6.1.
+ * zone_device_pages_have_same_pgmap() came with 6.2, vm_flags_set() and vm_flags_clear() with 6.3.
  */
 #ifndef _KFI_COMPAT_LINUX_MM_H
 #define _KFI_COMPAT_LINUX_MM_H
@@ -19,6 +19,16 @@ static inline bool kfi_is_vmalloc_or_module_addr(const void *at)
 	return is_vmalloc_addr(at);
 }
 #define is_vmalloc_or_module_addr(at) kfi_is_vmalloc_or_module_addr(at)
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+static inline bool kfi_zone_device_pages_have_same_pgmap(const struct page *a, const struct page *b)
+{
+	bool device = is_zone_device_page(a);
+
+	return device == is_zone_device_page(b) && (!device || a->pgmap == b->pgmap);
+}
+#define zone_device_pages_have_same_pgmap(a, b) kfi_zone_device_pages_have_same_pgmap(a, b)
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
