@@ -452,7 +452,11 @@ static int hostile_no_region(struct hostile *hostile)
 	return ret == -EIO ? hostile_ended(hostile, HOSTILE_WAIT_MS) : ret;
 }
 
-/* A connect command with its data in a region, which it asks the target to detach, or does not. */
+/*
+ * A connect command with its data in a region, which it asks the target to detach, or does not. It
+ * names a controller that never was: controller 1, which hostile_other_queue() has made for this
+ * host, may not have ended yet.
+ */
 static int hostile_region_ends(struct hostile *hostile, bool detach)
 {
 	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
@@ -468,7 +472,7 @@ static int hostile_region_ends(struct hostile *hostile, bool detach)
 									    &mr, NULL);
 	if (ret)
 		return ret;
-	hostile_connect_command(hostile, 1, 31, 1);
+	hostile_connect_command(hostile, 1, 31, 0xfff0);
 	ret = kfi_mr_bind(mr, &hostile->ep->fid, 0) ?: kfi_mr_register(mr, &attr, NULL);
 	cmd->dptr.ksgl.addr = cpu_to_le64(kfi_mr_addr(mr));
 	put_unaligned_le24(iov.iov_len, cmd->dptr.ksgl.length);
