@@ -432,8 +432,8 @@ static void kfp_grants_look(struct kfp_conn *conn)
 /*
  * Has the peer kept a grant for too long? Both the RECALL and its answer may be behind a long
  * payload, and the peer may not read because its queue is full. So what moves in either direction
- * advances the wait (kfp_paced()), but not while this side does not read: its consumer may be the
- * one who waits. Called under the link's lock.
+ * advances the wait (kfp_paced()), but not while this side does not read: its own consumer may
+ * be what waits. Called under the link's lock.
  */
 bool kfp_recalls_late(struct kfp_conn *conn)
 {

@@ -267,8 +267,8 @@ char *ku_string(u64 from, size_t max)
 /*
  * What processes are not offered. Short names stand for ports in a way that this module can't
  * check. An MSG endpoint over verbs is a queue pair without kfabric's protocol: it has no tags, no
- * FI_DELIVERY_COMPLETE, and needs an entry of its vectors for each page of a process; who wants one
- * gets more from the device's own user-space driver.
+ * FI_DELIVERY_COMPLETE, and needs an entry of its vectors for each page of a process. A process
+ * that wants a queue pair is served better by the device's own user-space driver.
  */
 bool ku_info_offered(const struct kfi_info *info)
 {

@@ -439,7 +439,7 @@ static void call_again(struct work_struct *work)
 }
 
 /*
- * Who learns that it is connected may call again at once: the listener gets KFI_CONNECTED of the
+ * A caller that is connected may call again at once: the listener gets KFI_CONNECTED of the
  * first connection before KFI_CONNREQ of the second one.
  */
 static void calls_again(struct test *t)

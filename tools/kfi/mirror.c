@@ -29,9 +29,12 @@ static const struct refusal promote_refusals[] = {
 	{ EAGAIN, "the peer is being promoted itself; try again" },
 	{ ESTALE, "the peer has newer data: promote the peer" },
 	{ ENOTUNIQ, "the copies are split: each has writes of its own; 'invalidate' one of them" },
-	{ EPERM, "the peer does not answer, and may have newer data; if it is off: promote NAME fenced" },
-	{ EUCLEAN, "a resynchronisation of this copy has not ended; connect the node with the data" },
-	{ ENODATA, "this copy is blank; first 'create', and 'promote NAME force' where the data is" },
+	{ EPERM,
+	  "the peer does not answer, and may have newer data; if it is off: promote NAME fenced" },
+	{ EUCLEAN,
+	  "a resynchronisation of this copy has not ended; connect the node with the data" },
+	{ ENODATA,
+	  "this copy is blank; first 'create', and 'promote NAME force' where the data is" },
 	{ EIO, "the leg, the log or the metadata device has failed" },
 	{ EINTR, "the mirror was suspended meanwhile" },
 	{}
@@ -39,7 +42,8 @@ static const struct refusal promote_refusals[] = {
 
 /* "promote NAME fenced" */
 static const struct refusal fenced_promote_refusals[] = {
-	{ EPERM, "this copy may lack acknowledged writes; 'promote NAME force' accepts their loss" },
+	{ EPERM,
+	  "this copy may lack acknowledged writes; 'promote NAME force' accepts their loss" },
 	{}
 };
 
@@ -183,9 +187,9 @@ static int cmd_promote(int argc, char **argv)
 		"Usage: kfi mirror promote NAME [fenced | force]\n\n"
 		"Become primary. Without a word the peer has to answer, must not be primary, and\n"
 		"must have nothing newer.\n\n"
-		"  fenced  the primary has no power and stays off: an answer is not needed, if this\n"
+		"  fenced  the primary has no power and stays off: no answer is needed, if this\n"
 		"          copy was in sync and the policy is not alone\n"
-		"  force   accept that acknowledged writes are lost and that the copies are split\n";
+		"  force   accept that acknowledged writes are lost and the copies are split\n";
 	const struct refusal *first = NULL;
 	char text[32] = "promote";
 	int ret = parse("mirror promote", argc, argv, 1, 2, usage);
@@ -211,10 +215,12 @@ static int cmd_demote(int argc, char **argv)
 
 static int cmd_outdate(int argc, char **argv)
 {
-	return simple("mirror outdate", argc, argv, "outdate", secondary_refusals,
-		      "Usage: kfi mirror outdate NAME\n\n"
-		      "On a secondary: the primary goes on without this copy, which can't be promoted\n"
-		      "until it has been in sync again. A handler of policy fence does it.\n");
+	static const char usage[] =
+		"Usage: kfi mirror outdate NAME\n\n"
+		"On a secondary: the primary goes on without this copy, which can't be promoted\n"
+		"until it has been in sync again. A handler of policy fence does it.\n";
+
+	return simple("mirror outdate", argc, argv, "outdate", secondary_refusals, usage);
 }
 
 static int cmd_invalidate(int argc, char **argv)
@@ -227,11 +233,13 @@ static int cmd_invalidate(int argc, char **argv)
 
 static int cmd_fenced(int argc, char **argv)
 {
-	return with_number("mirror fenced", argc, argv, "fenced", fenced_refusals,
-			   "Usage: kfi mirror fenced NAME OUTAGE\n\n"
-			   "On a primary with policy fence: the peer is outdated or has no power, so\n"
-			   "writes may go on without it. OUTAGE is the number that the uevent 'frozen'\n"
-			   "and 'kfi mirror' tell: what is confirmed holds for that outage alone.\n");
+	static const char usage[] =
+		"Usage: kfi mirror fenced NAME OUTAGE\n\n"
+		"On a primary with policy fence: the peer is outdated or has no power, so\n"
+		"writes may go on without it. OUTAGE is the number that the uevent 'frozen'\n"
+		"and 'kfi mirror' tell: what is confirmed holds for that outage alone.\n";
+
+	return with_number("mirror fenced", argc, argv, "fenced", fenced_refusals, usage);
 }
 
 static int cmd_rate(int argc, char **argv)
@@ -311,7 +319,8 @@ static int parse_show(int argc, char **argv, const char *shorts, struct mirror_v
 			return opt == 'h' ? EXIT_OK : EXIT_USAGE;
 		}
 		if (bad)
-			return usage_error("mirror show", "'%s' makes no sense for --watch", optarg);
+			return usage_error("mirror show", "'%s' makes no sense for --watch",
+					   optarg);
 	}
 	return -1;
 }

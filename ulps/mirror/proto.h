@@ -177,7 +177,7 @@ enum kfm_msg_type {
 	KFM_SYNCED,		/* primary: the copies are the same; take my generations */
 	KFM_SYNCED_OK,		/* secondary: that is durable */
 	KFM_BYE,		/* either: the session ends */
-	KFM_COPY,		/* primary: @arg bytes from @sector to the window, with @seq applied */
+	KFM_COPY,		/* primary: @arg bytes from @sector to the window, after @seq */
 	KFM_COPIED,		/* secondary: done; @arg as in COPY, or 0 if it can't */
 	KFM_MSG_TYPES
 };
