@@ -159,9 +159,9 @@ enum {
 	KFI_GET_RAW_MR,		/* struct kfi_mr_raw_attr * */
 	KFI_MAP_RAW_MR,		/* struct kfi_mr_map_raw * */
 	KFI_UNMAP_KEY,		/* uint64_t * */
-	KFI_QUEUE_WORK,		/* struct kfi_deferred_work * */
-	KFI_CANCEL_WORK,	/* struct kfi_deferred_work * */
-	KFI_FLUSH_WORK,		/* NULL; for a domain or a counter */
+	KFI_QUEUE_WORK,		/* not supported */
+	KFI_CANCEL_WORK,	/* not supported */
+	KFI_FLUSH_WORK,		/* not supported */
 	KFI_REFRESH,		/* struct kfi_mr_modify * */
 	KFI_DUP,		/* not supported */
 	KFI_GETWAITOBJ,		/* enum kfi_wait_obj * */
@@ -218,8 +218,7 @@ struct kfi_mr_map_raw {
  *
  * See fi_control(3).
  *
- * Context: Process context, may sleep; KFI_QUEUE_WORK and KFI_CANCEL_WORK also
- * in softirq.
+ * Context: Process context, may sleep.
  * Return: 0; -ENOSYS if the command is unknown; -EOPNOTSUPP if the object or the
  * provider does not support it; -EINVAL; or the error of the typed function.
  */
@@ -291,7 +290,7 @@ int kfi_open_ops(struct kfid *fid, const char *name, uint64_t flags,
  * @KFI_TYPE_EQ_EVENT: uint32_t, event
  * @KFI_TYPE_CQ_EVENT_FLAGS: uint64_t, completion flags
  * @KFI_TYPE_MR_MODE: int, KFI_MR_
- * @KFI_TYPE_OP_TYPE: enum kfi_op_type
+ * @KFI_TYPE_OP_TYPE: not printed
  * @KFI_TYPE_FID: struct kfid
  * @KFI_TYPE_COLLECTIVE_OP: not printed
  * @KFI_TYPE_HMEM_IFACE: not printed

@@ -31,8 +31,7 @@
  * - -EOPNOTSUPP: the endpoint does not have the capability.
  * - -KFI_ENOCQ: KFI_CQE without a completion queue.
  * - -ESHUTDOWN: the connection has ended. A receive is accepted, because its
- *   consumer may not know of the end yet, and completes with ESHUTDOWN at once;
- *   one with KFI_TRIGGER is refused.
+ *   consumer may not know of the end yet, and completes with ESHUTDOWN at once.
  * - -ENODEV: the device or the namespace has gone.
  *
  * Errors that are detected later, such as an unreachable peer, are reported by
@@ -62,10 +61,9 @@
  * A fence waits only for completions. A message without a receive delays a fence
  * if the provider keeps the message at the sender until it is received (always
  * with KFI_DELIVERY_COMPLETE); a lost peer delays it until the loss is detected.
- * Triggered posts and deferred work take part from their start. An operation
- * that waits for a fence has its place in the endpoint's queue and its slot in
- * the completion queue, and the data of KFI_INJECT has been copied. If the
- * provider refuses it when it starts, for example because the address was
+ * An operation that waits for a fence has its place in the endpoint's queue and
+ * its slot in the completion queue, and the data of KFI_INJECT has been copied.
+ * If the provider refuses it when it starts, for example because the address was
  * removed, its completion has the error. KFI_MORE has no effect on it.
  *
  * kfi_cancel() ends an operation that waits, with -ECANCELED. The operations
@@ -282,10 +280,9 @@ static inline int kfi_enable(struct kfid_ep *ep)
  * @context: context that the receive was posted with. The oldest such receive
  *	is cancelled.
  *
- * Also cancels a triggered post that has not started, or an operation that
- * waits for a fence. A multi-receive buffer that is cancelled takes no more
- * messages. If messages are being placed in it, it completes with the last of
- * them, with KFI_MULTI_RECV.
+ * Also cancels an operation that waits for a fence. A multi-receive buffer that
+ * is cancelled takes no more messages. If messages are being placed in it, it
+ * completes with the last of them, with KFI_MULTI_RECV.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: 0 if a completion with ECANCELED follows; -ENOENT if there is no such
@@ -405,7 +402,7 @@ int kfi_rx_context(struct kfid_ep *ep, int idx, struct kfi_rx_attr *attr,
  * to the context by kfi_ep_bind(ep, &stx->fid, 0) before it is enabled.
  * Operations are posted to the endpoints, and complete in the queues of the
  * endpoints. An endpoint can't be bound if it has more (inject size, segments,
- * KFI_ATOMIC, KFI_TRIGGER) than the context was opened with.
+ * KFI_ATOMIC) than the context was opened with.
  *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if @attr asks for more than the domain has; -ENOMEM;
@@ -483,7 +480,7 @@ void kfi_ep_tx_flush(struct kfid_ep *ep);
  * @ep: the endpoint or receive context
  * @msg: the message; copied
  * @flags: KFI_COMPLETION, KFI_MULTI_RECV, KFI_MORE, KFI_CQE,
- *	KFI_NO_COMPLETION, KFI_TRIGGER, KFI_OPFLAGS_DEFAULT
+ *	KFI_NO_COMPLETION, KFI_OPFLAGS_DEFAULT
  *
  * A message that is longer than the buffer completes with ETRUNC; len of the
  * error entry is the length of the whole message, olen the bytes that did not
@@ -508,7 +505,7 @@ ssize_t kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
  * @flags: KFI_COMPLETION, KFI_INJECT, KFI_MORE, KFI_FENCE,
  *	KFI_REMOTE_CQ_DATA, one of KFI_INJECT_COMPLETE, KFI_TRANSMIT_COMPLETE,
  *	KFI_DELIVERY_COMPLETE, KFI_MATCH_COMPLETE; KFI_CQE, KFI_INVALIDATE,
- *	KFI_NO_COMPLETION, KFI_TRIGGER, KFI_OPFLAGS_DEFAULT
+ *	KFI_NO_COMPLETION, KFI_OPFLAGS_DEFAULT
  *
  * See fi_msg(3).
  *

@@ -72,8 +72,7 @@ struct kfi_msg_rma {
  * @ep: the endpoint or transmit context
  * @msg: local and remote vector; copied
  * @flags: KFI_COMPLETION, KFI_MORE, KFI_FENCE, KFI_CQE, KFI_NO_COMPLETION,
- *	KFI_TRIGGER, KFI_OPFLAGS_DEFAULT; KFI_TAGGED with the capability
- *	KFI_TAGGED_RMA
+ *	KFI_OPFLAGS_DEFAULT; KFI_TAGGED with the capability KFI_TAGGED_RMA
  *
  * The consumer at the peer takes no part. An access that is outside of a region,
  * that the access rights of the region do not allow, or that uses a wrong or

@@ -7,7 +7,6 @@
 #include <kfi_domain.h>
 #include <kfi_endpoint.h>
 #include <kfi_atomic.h>
-#include <kfi_trigger.h>
 
 #include "names.h"
 
@@ -65,14 +64,6 @@ static const struct kfi_name atomic_op_names[] = {
 };
 
 TABLE(atomic_op);
-
-static const struct kfi_name op_type_names[] = {
-	N(KFI_OP_RECV), N(KFI_OP_SEND), N(KFI_OP_TRECV), N(KFI_OP_TSEND), N(KFI_OP_READ),
-	N(KFI_OP_WRITE), N(KFI_OP_ATOMIC), N(KFI_OP_FETCH_ATOMIC), N(KFI_OP_COMPARE_ATOMIC),
-	N(KFI_OP_CNTR_SET), N(KFI_OP_CNTR_ADD),
-};
-
-TABLE(op_type);
 
 static const struct kfi_name addr_format_names[] = {
 	N(KFI_FORMAT_UNSPEC), N(KFI_SOCKADDR), N(KFI_SOCKADDR_IN), N(KFI_SOCKADDR_IN6),

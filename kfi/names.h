@@ -29,7 +29,6 @@ extern const struct kfi_names kfi_names_resource_mgmt;
 extern const struct kfi_names kfi_names_av_type;
 extern const struct kfi_names kfi_names_datatype;
 extern const struct kfi_names kfi_names_atomic_op;
-extern const struct kfi_names kfi_names_op_type;
 extern const struct kfi_names kfi_names_addr_format;
 extern const struct kfi_names kfi_names_protocol;
 extern const struct kfi_names kfi_names_class;

@@ -194,8 +194,7 @@ static ssize_t place_post(struct kfid_ep *fid, struct kfi_dev_place *place, stru
 	post->place = place;
 	post->addr = place->addr;
 	post->rma_count = 1;
-	/* a deferred operation would name the place before it is known to be there */
-	ret = post->flags & KFI_TRIGGER ? -KFI_EBADFLAGS : kfi_post_tx(fid, post);
+	ret = kfi_post_tx(fid, post);
 	if (ret)
 		place_set(place, before);
 	return ret;

@@ -19,7 +19,6 @@
 #include "ep.h"
 #include "fence.h"
 #include "post.h"
-#include "trigger.h"
 #include <trace/events/kfi.h>
 
 #define TX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_FENCE | KFI_CQE | KFI_NO_COMPLETION)
@@ -53,11 +52,6 @@ static const struct {
 	[KFI_OPC_RECV]	= { RX_FLAGS,		KFI_MSG | KFI_RECV,		ITER_DEST },
 	[KFI_OPC_TRECV]	= { RX_FLAGS | PEEK_FLAGS, KFI_TAGGED | KFI_RECV,	ITER_DEST },
 };
-
-u64 kfi_post_flags(enum kfi_opcode code)
-{
-	return post_rows[code].flags;
-}
 
 /* ---- checks ---- */
 
@@ -268,11 +262,6 @@ static __always_inline int post_give_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	return 0;
 }
 
-static __always_inline int post_start_tx(struct kfi_ep *ep, struct kfi_oper *op)
-{
-	return unlikely(ep->caps & KFI_FENCE) ? kfi_fence_tx(ep, op) : post_give_tx(ep, op);
-}
-
 void kfi_post_flush(struct kfi_ep *ep)
 {
 	if (ep->ops->tx_flush && READ_ONCE(ep->state) != KFI_EP_DEAD)
@@ -296,30 +285,18 @@ static __always_inline struct kfi_ep *post_ep(struct kfid_ep *fid, struct kfi_po
 	return alias->ep;
 }
 
-struct kfi_ep *kfi_post_ep(struct kfid_ep *fid, struct kfi_post *post)
-{
-	struct kfi_ep *ep = post_ep(fid, post);
-	u64 defaults = post->code < KFI_OPC_RECV ? READ_ONCE(ep->tx_flags) :
-		       post_rx_defaults(ep, post, READ_ONCE(ep->rx_flags));
-
-	post->flags = post_merge(post->flags, defaults, post_rows[post->code].flags);
-	return ep;
-}
-
 ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post)
 {
 	struct kfi_ep *ep = post_ep(fid, post);
 	struct kfi_oper *op;
 	int ret;
 
-	if (unlikely(post->flags & KFI_TRIGGER))
-		return kfi_trigger_post(ep, post);
 	lockdep_assert_irqs_enabled();
 	rcu_read_lock_bh();	/* covers all locks and per-CPU counts of the path */
 	op = post_make_tx(ep, post);
 	ret = PTR_ERR_OR_ZERO(op);
 	if (likely(!ret)) {
-		ret = post_start_tx(ep, op);
+		ret = unlikely(ep->caps & KFI_FENCE) ? kfi_fence_tx(ep, op) : post_give_tx(ep, op);
 		if (unlikely(ret))
 			kfi_op_abort(op);
 	}
@@ -411,8 +388,6 @@ ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post)
 	struct kfi_ep *ep = post_ep(fid, post);
 	int ret;
 
-	if (unlikely(post->flags & KFI_TRIGGER))
-		return kfi_trigger_post(ep, post);
 	lockdep_assert_irqs_enabled();
 	rcu_read_lock_bh();
 	ret = post_rx(ep, post);
@@ -420,26 +395,7 @@ ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post)
 	return ret;
 }
 
-/* ---- posts in two steps ---- */
-
-struct kfi_oper *kfi_post_make(struct kfi_ep *ep, struct kfi_post *post)
-{
-	if (READ_ONCE(ep->state) == KFI_EP_SHUT)
-		return ERR_PTR(-ESHUTDOWN);	/* else a receive would wait for its counter */
-	return post->code >= KFI_OPC_RECV ? post_make_rx(ep, post) : post_make_tx(ep, post);
-}
-
-int kfi_post_start(struct kfi_oper *op)
-{
-	bool rx = op->code >= KFI_OPC_RECV;
-	struct kfi_ep *ep = op->ep;
-	int ret;
-
-	ret = post_state_error(ep, rx);
-	if (ret)
-		return ret;
-	return rx ? post_start_rx(ep, op) : post_start_tx(ep, op);
-}
+/* ---- transmits behind a fence ---- */
 
 int kfi_post_give(struct kfi_oper *op)
 {
@@ -452,10 +408,7 @@ void kfi_post_fail(struct kfi_oper *op, int err)
 
 	if (READ_ONCE(ep->state) == KFI_EP_DEAD)
 		err = ep->end_err;
-	if (op->code >= KFI_OPC_RECV)
-		kfi_match_end(op, err);
-	else
-		kfi_tx_complete(op, err);
+	kfi_tx_complete(op, err);
 }
 
 /* ---- cancel ---- */
@@ -473,13 +426,6 @@ static int cancel_rx(struct kfi_ep *ep, void *context)
 	return 0;
 }
 
-static int cancel_any(struct kfi_ep *ep, void *context)
-{
-	if (!kfi_trigger_cancel(ep, context) || !cancel_rx(ep, context))
-		return 0;
-	return kfi_fence_cancel(ep, context);
-}
-
 ssize_t kfi_cancel(struct kfid *fid, void *context)
 {
 	struct kfi_ep *ep = kfi_fid_ep(fid);
@@ -491,7 +437,7 @@ ssize_t kfi_cancel(struct kfid *fid, void *context)
 	if (READ_ONCE(ep->state) == KFI_EP_IDLE || READ_ONCE(ep->state) == KFI_EP_DEAD)
 		ret = -ENOENT;
 	else
-		ret = cancel_any(ep, context);
+		ret = cancel_rx(ep, context) ? kfi_fence_cancel(ep, context) : 0;
 	rcu_read_unlock();
 	return ret;
 }

@@ -363,7 +363,6 @@ static const struct printer printers[] = {
 	[KFI_TYPE_EQ_EVENT]	= ENUM(eq_event),
 	[KFI_TYPE_CQ_EVENT_FLAGS] = FLAGS(cq_flags),
 	[KFI_TYPE_MR_MODE]	= { .names = &kfi_names_mr_mode, .kind = AS_FLAGS32 },
-	[KFI_TYPE_OP_TYPE]	= ENUM(op_type),
 	[KFI_TYPE_CQ_FORMAT]	= ENUM(cq_format),
 	[KFI_TYPE_AV_ATTR]	= STRUCT(kfi_av_attr, av_members),
 	[KFI_TYPE_CQ_ATTR]	= STRUCT(kfi_cq_attr, cq_members),
