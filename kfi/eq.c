@@ -306,17 +306,6 @@ ssize_t kfi_eq_sread(struct kfid_eq *fid, uint32_t *event, void *buf, size_t len
 }
 EXPORT_SYMBOL_GPL(kfi_eq_sread);
 
-const char *kfi_eq_strerror(struct kfid_eq *eq, int prov_errno, const void *err_data, char *buf, size_t len)
-{
-	const char *text = kfi_strerror(prov_errno);
-
-	if (!buf || !len)
-		return text;
-	strscpy(buf, text, len);
-	return buf;
-}
-EXPORT_SYMBOL_GPL(kfi_eq_strerror);
-
 static int kfi_eq_check(const struct kfi_eq_attr *attr)
 {
 	if (attr->flags & ~(KFI_WRITE | KFI_AFFINITY))

@@ -671,7 +671,6 @@ static const struct {
 	[FAR_CQ_READERR]	= { agent_cq_readerr, { K_CQ } },
 	[FAR_CQ_SIGNAL]		= { agent_cq_signal, { K_CQ } },
 	[FAR_CQ_POLL]		= { agent_cq_poll, { K_CQ } },
-	[FAR_CQ_STRERROR]	= { agent_cq_strerror, { K_CQ } },
 	[FAR_CNTR_READ]		= { agent_cntr_read, { K_CNTR } },
 	[FAR_CNTR_READERR]	= { agent_cntr_readerr, { K_CNTR } },
 	[FAR_CNTR_CHANGE]	= { agent_cntr_change, { K_CNTR } },

@@ -80,7 +80,6 @@ enum far_op {
 	FAR_CQ_READERR,		/* cq, room, flags > entry, data */
 	FAR_CQ_SIGNAL,		/* cq */
 	FAR_CQ_POLL,		/* cq, budget */
-	FAR_CQ_STRERROR,	/* cq, error > text */
 	FAR_CNTR_READ,		/* cntr -> value */
 	FAR_CNTR_READERR,	/* cntr -> value */
 	FAR_CNTR_CHANGE,	/* cntr, enum far_cntr, value */
