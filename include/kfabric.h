@@ -149,9 +149,9 @@ int kfi_bind(struct kfid *fid, struct kfid *bfid, uint64_t flags);
 enum {
 	KFI_GETFIDFLAG,		/* uint64_t * */
 	KFI_SETFIDFLAG,		/* uint64_t * */
-	KFI_GETOPSFLAG,		/* uint64_t *, with KFI_TRANSMIT or KFI_RECV */
-	KFI_SETOPSFLAG,		/* uint64_t *, with KFI_TRANSMIT or KFI_RECV */
-	KFI_ALIAS,		/* struct kfi_alias * */
+	KFI_GETOPSFLAG,		/* not supported */
+	KFI_SETOPSFLAG,		/* not supported */
+	KFI_ALIAS,		/* not supported */
 	KFI_GETWAIT,		/* not supported */
 	KFI_ENABLE,		/* NULL */
 	KFI_BACKLOG,		/* int *, limit for requests that wait at a passive endpoint */
@@ -167,16 +167,6 @@ enum {
 	KFI_GET_VAL,		/* not supported */
 	KFI_SET_VAL,		/* not supported */
 	KFI_EXPORT_FID,		/* not supported */
-};
-
-/**
- * struct kfi_alias - argument of KFI_ALIAS
- * @fid: where to store the alias
- * @flags: default operation flags of the alias, with KFI_TRANSMIT or KFI_RECV
- */
-struct kfi_alias {
-	struct kfid		**fid;
-	uint64_t		flags;
 };
 
 /**
@@ -222,31 +212,6 @@ struct kfi_mr_map_raw {
  * provider does not support it; -EINVAL; or the error of the typed function.
  */
 int kfi_control(struct kfid *fid, int command, void *arg);
-
-/**
- * kfi_alias() - create an alias of an endpoint, with other default flags
- * @fid: head of an endpoint or context
- * @alias_fid: where to store the alias; close it with kfi_close(), before @fid
- * @flags: default operation flags of the alias, with KFI_TRANSMIT or KFI_RECV.
- *	The default flags of the other direction are those that the endpoint has
- *	now.
- *
- * An operation that is posted to the alias is posted to the endpoint, with the
- * default flags of the alias. All other functions, except KFI_GETOPSFLAG and
- * KFI_SETOPSFLAG, act on the endpoint. See fi_endpoint(3).
- *
- * Context: Process context, may sleep.
- * Return: 0; -EINVAL if there is no direction or both, or for a scalable
- * endpoint; -KFI_EBADFLAGS; -EOPNOTSUPP for a completion level that the endpoint
- * does not have, or if the object can't have an alias; -ENOMEM.
- */
-static inline int
-kfi_alias(struct kfid *fid, struct kfid **alias_fid, uint64_t flags)
-{
-	struct kfi_alias alias = { .fid = alias_fid, .flags = flags };
-
-	return kfi_control(fid, KFI_ALIAS, &alias);
-}
 
 /**
  * kfi_open_ops() - return functions that are not part of the common interface

@@ -339,27 +339,6 @@ int kfi_getopt(struct kfid *fid, int level, int optname, void *optval,
 	       size_t *optlen);
 
 /**
- * kfi_ep_alias() - create an alias of an endpoint with other default flags
- * @ep: the endpoint or context
- * @alias_ep: where to store the alias; close it before @ep
- * @flags: default operation flags, with KFI_TRANSMIT or KFI_RECV
- *
- * Context: Process context, may sleep.
- * Return: as kfi_alias().
- */
-static inline int
-kfi_ep_alias(struct kfid_ep *ep, struct kfid_ep **alias_ep, uint64_t flags)
-{
-	struct kfid *fid;
-	int ret;
-
-	ret = kfi_alias(&ep->fid, &fid, flags);
-	if (!ret)
-		*alias_ep = container_of(fid, struct kfid_ep, fid);
-	return ret;
-}
-
-/**
  * kfi_tx_context() - open a transmit context of a scalable endpoint
  * @ep: the scalable endpoint
  * @idx: number of the context, from 0

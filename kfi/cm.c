@@ -64,7 +64,7 @@ static int ep_connect(struct kfi_ep *ep, const void *addr, const void *param, si
 
 int kfi_connect(struct kfid_ep *fid, const void *addr, const void *param, size_t paramlen)
 {
-	struct kfi_ep *ep = kfi_real_ep(fid);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	int ret;
 
 	might_sleep();
@@ -107,7 +107,7 @@ static int ep_accept(struct kfi_ep *ep, const void *param, size_t paramlen)
 
 int kfi_accept(struct kfid_ep *fid, const void *param, size_t paramlen)
 {
-	struct kfi_ep *ep = kfi_real_ep(fid);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	int ret;
 
 	might_sleep();
@@ -138,7 +138,7 @@ void kfi_ep_reject(struct kfi_ep *ep)
 
 int kfi_shutdown(struct kfid_ep *fid, uint64_t flags)
 {
-	struct kfi_ep *ep = kfi_real_ep(fid);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	int ret = -ENOTCONN;
 
 	might_sleep();
@@ -242,7 +242,6 @@ int kfi_getname(kfid_t fid, void *addr, size_t *addrlen)
 
 	if (!fid || !addrlen)
 		return -EINVAL;
-	fid = kfi_real_fid(fid);
 	switch (fid->fclass) {
 	case KFI_CLASS_EP:
 	case KFI_CLASS_SEP:
@@ -291,7 +290,6 @@ int kfi_setname(kfid_t fid, void *addr, size_t addrlen)
 {
 	if (!fid || !addr || !addrlen || addrlen > KFI_ADDR_MAX)
 		return -EINVAL;
-	fid = kfi_real_fid(fid);
 	switch (fid->fclass) {
 	case KFI_CLASS_EP:
 	case KFI_CLASS_SEP:
@@ -306,7 +304,7 @@ EXPORT_SYMBOL_GPL(kfi_setname);
 
 int kfi_getpeer(struct kfid_ep *fid, void *addr, size_t *addrlen)
 {
-	struct kfi_ep *ep = kfi_real_ep(fid);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	u8 name[KFI_ADDR_MAX];
 	int ret = -ENOTCONN;
 

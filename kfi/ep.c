@@ -438,7 +438,7 @@ static void ep_settle(struct kfi_ep *ep)
 
 int kfi_ep_reset(struct kfid_ep *fid)
 {
-	struct kfi_ep *ep = kfi_real_ep(fid);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	int ret;
 
 	might_sleep();

@@ -230,7 +230,7 @@ static __always_inline struct kfi_oper *post_make_tx(struct kfi_ep *ep, struct k
 	struct kfi_oper *op;
 	int ret;
 
-	post->flags = post_merge(post->flags, READ_ONCE(ep->tx_flags), post_rows[post->code].flags);
+	post->flags = post_merge(post->flags, ep->tx_flags, post_rows[post->code].flags);
 	ret = post_check(ep, post, ep->tx_cq) ?: post_check_tx(ep, post);
 	if (unlikely(ret))
 		return ERR_PTR(ret);
@@ -268,26 +268,9 @@ void kfi_post_flush(struct kfi_ep *ep)
 		ep->ops->tx_flush(ep);
 }
 
-/* Return the endpoint of a handle. An alias adds default flags of its own. */
-static __always_inline struct kfi_ep *post_ep(struct kfid_ep *fid, struct kfi_post *post)
-{
-	const struct kfi_ep_alias *alias;
-	u64 defaults;
-
-	if (likely(fid->fid.fclass != KFI_CLASS_ALIAS))
-		return kfi_to_ep(fid);
-	alias = container_of(fid, struct kfi_ep_alias, fid);
-	if (post->code < KFI_OPC_RECV)
-		defaults = READ_ONCE(alias->tx_flags);
-	else
-		defaults = post_rx_defaults(alias->ep, post, READ_ONCE(alias->rx_flags));
-	post->flags = post_merge(post->flags, defaults, post_rows[post->code].flags);
-	return alias->ep;
-}
-
 ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post)
 {
-	struct kfi_ep *ep = post_ep(fid, post);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	struct kfi_oper *op;
 	int ret;
 
@@ -310,7 +293,7 @@ void kfi_ep_tx_flush(struct kfid_ep *fid)
 {
 	lockdep_assert_irqs_enabled();
 	rcu_read_lock_bh();
-	kfi_post_flush(kfi_real_ep(fid));
+	kfi_post_flush(kfi_to_ep(fid));
 	rcu_read_unlock_bh();
 }
 EXPORT_SYMBOL_GPL(kfi_ep_tx_flush);
@@ -336,7 +319,7 @@ static __always_inline struct kfi_oper *post_make_rx(struct kfi_ep *ep, struct k
 	struct kfi_oper *op;
 	int ret;
 
-	post->flags = post_merge(post->flags, post_rx_defaults(ep, post, READ_ONCE(ep->rx_flags)),
+	post->flags = post_merge(post->flags, post_rx_defaults(ep, post, ep->rx_flags),
 				 post_rows[post->code].flags);
 	ret = post_check(ep, post, ep->rx_cq) ?: post_check_rx(ep, post);
 	if (unlikely(ret))
@@ -385,7 +368,7 @@ static __always_inline int post_rx(struct kfi_ep *ep, struct kfi_post *post)
 
 ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post)
 {
-	struct kfi_ep *ep = post_ep(fid, post);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	int ret;
 
 	lockdep_assert_irqs_enabled();

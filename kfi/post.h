@@ -44,7 +44,7 @@ struct kfi_post {
 	struct kfi_dev_place		*place;
 };
 
-/* @fid is a handle of an endpoint, a context, or an alias of one. */
+/* @fid is a handle of an endpoint or a context. */
 ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post);
 ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post);
 

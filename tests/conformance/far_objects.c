@@ -275,8 +275,6 @@ static size_t value_size(int command)
 	switch (command) {
 	case KFI_GETFIDFLAG:
 	case KFI_SETFIDFLAG:
-	case KFI_GETOPSFLAG:
-	case KFI_SETOPSFLAG:
 	case KFI_UNMAP_KEY:
 		return sizeof(u64);
 	case KFI_BACKLOG:
@@ -291,17 +289,8 @@ static int far_control(struct kfid *fid, int command, void *arg)
 {
 	struct far_call c = { .op = FAR_CONTROL, .arg = { far_number(fid), command, 0, !!arg } };
 	size_t size = value_size(command);
-	struct kfi_alias *alias = arg;
-	struct far_proxy *p;
 	int ret;
 
-	if (command == KFI_ALIAS) {
-		c = (struct far_call){ .op = FAR_ALIAS, .arg = { far_number(fid), alias->flags } };
-		ret = far_open(&c, fid->context, &p);
-		if (!ret)
-			*alias->fid = &p->fid;
-		return ret;
-	}
 	if (command >= KFI_GET_RAW_MR && command <= KFI_REFRESH && arg && !size)
 		return far_refuse("side B is controlled by more than a value");
 	if (arg)

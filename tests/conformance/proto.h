@@ -47,7 +47,6 @@ enum far_op {
 	FAR_SRX,		/* domain, attr given < attr */
 	FAR_MR_REG,		/* domain, flags < struct far_mr, segments */
 	FAR_MR_ALLOC,		/* domain, most segments, flags */
-	FAR_ALIAS,		/* ep, flags */
 	/* Others */
 	FAR_MR_REGISTER,	/* -> result for done(), key, address */
 	FAR_MR_INVALIDATE,	/* -> result for done() */
