@@ -544,62 +544,6 @@ kfi_recv(struct kfid_ep *ep, void *buf, size_t len, void *desc,
 }
 
 /**
- * kfi_recvbv() - post a receive into a vector of pages
- * @ep: the endpoint or receive context
- * @biov: the vector; copied
- * @desc: descriptors of the entries, or NULL
- * @count: number of entries
- * @src_addr: peer to receive from, or KFI_ADDR_UNSPEC
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting".
- */
-static inline ssize_t
-kfi_recvbv(struct kfid_ep *ep, const struct bio_vec *biov, void **desc,
-	   size_t count, kfi_addr_t src_addr, void *context)
-{
-	struct kfi_msg msg = {
-		.type = KFI_BVEC,
-		.msg_biov = biov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src_addr,
-		.context = context,
-	};
-
-	return kfi_recvmsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
-}
-
-/**
- * kfi_recvsgl() - post a receive into a mapped scatterlist
- * @ep: the endpoint or receive context
- * @sgl: the list. It and its mapping have to exist until the completion.
- * @desc: descriptors of the entries, or NULL
- * @count: number of mapped entries
- * @src_addr: peer to receive from, or KFI_ADDR_UNSPEC
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting".
- */
-static inline ssize_t
-kfi_recvsgl(struct kfid_ep *ep, const struct scatterlist *sgl, void **desc,
-	    size_t count, kfi_addr_t src_addr, void *context)
-{
-	struct kfi_msg msg = {
-		.type = KFI_SGL,
-		.msg_sgl = sgl,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src_addr,
-		.context = context,
-	};
-
-	return kfi_recvmsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
-}
-
-/**
  * kfi_sendv() - send a vector of kernel memory
  * @ep: the endpoint or transmit context
  * @iov: the vector; copied

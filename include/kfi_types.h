@@ -617,14 +617,6 @@ struct kfid_stx {
 };
 
 /**
- * struct kfid_mc - a multicast group; not supported
- * @fid: head
- */
-struct kfid_mc {
-	struct kfid		fid;
-};
-
-/**
  * struct kfid_mr - a memory region
  * @fid: head
  * @mem_desc: local descriptor, for the desc argument of posts; may be NULL
