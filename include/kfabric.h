@@ -155,9 +155,9 @@ enum {
 	KFI_GETWAIT,		/* not supported */
 	KFI_ENABLE,		/* NULL */
 	KFI_BACKLOG,		/* int *, limit for requests that wait at a passive endpoint */
-	KFI_GET_RAW_MR,		/* struct kfi_mr_raw_attr * */
-	KFI_MAP_RAW_MR,		/* struct kfi_mr_map_raw * */
-	KFI_UNMAP_KEY,		/* uint64_t * */
+	KFI_GET_RAW_MR,		/* not supported */
+	KFI_MAP_RAW_MR,		/* not supported */
+	KFI_UNMAP_KEY,		/* not supported */
 	KFI_QUEUE_WORK,		/* not supported */
 	KFI_CANCEL_WORK,	/* not supported */
 	KFI_FLUSH_WORK,		/* not supported */
@@ -167,36 +167,6 @@ enum {
 	KFI_GET_VAL,		/* not supported */
 	KFI_SET_VAL,		/* not supported */
 	KFI_EXPORT_FID,		/* not supported */
-};
-
-/**
- * struct kfi_mr_raw_attr - argument of KFI_GET_RAW_MR
- * @flags: 0
- * @base_addr: where to store the address of the first byte
- * @raw_key: where to store the key
- * @key_size: in: bytes at @raw_key; out: length of the key
- */
-struct kfi_mr_raw_attr {
-	uint64_t		flags;
-	uint64_t		*base_addr;
-	uint8_t			*raw_key;
-	size_t			*key_size;
-};
-
-/**
- * struct kfi_mr_map_raw - argument of KFI_MAP_RAW_MR
- * @flags: 0
- * @base_addr: address of the first byte at the peer
- * @raw_key: raw key of the peer
- * @key_size: length of @raw_key
- * @key: where to store the key for RMA operations
- */
-struct kfi_mr_map_raw {
-	uint64_t		flags;
-	uint64_t		base_addr;
-	uint8_t			*raw_key;
-	size_t			key_size;
-	uint64_t		*key;
 };
 
 /**

@@ -258,8 +258,6 @@ void kfi_mr_exit(void);		/* waits for RCU callbacks and done() callbacks */
  * caller holds &kfi_domain.lock.
  */
 void kfi_mr_lose(struct kfi_domain *domain);
-/* KFI_MAP_RAW_MR of a domain. A raw key is the key in little-endian order. */
-int kfi_mr_map_key(const struct kfi_mr_map_raw *map);
 
 /* ---- place.c ---- */
 

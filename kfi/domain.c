@@ -178,22 +178,10 @@ static int bind_domain(struct kfid *fid, struct kfid *bfid, u64 flags)
 	return bind_eq(domain, kfi_fid_to_eq(bfid));
 }
 
-static int control_domain(struct kfid *fid, int command, void *arg)
-{
-	switch (command) {
-	case KFI_MAP_RAW_MR:
-		return kfi_mr_map_key(arg);
-	case KFI_UNMAP_KEY:
-		return arg ? 0 : -EINVAL;
-	}
-	return -EOPNOTSUPP;
-}
-
 const struct kfi_fid_class kfi_domain_class = {
 	.name		= "domain",
 	.close		= close_domain,
 	.bind		= bind_domain,
-	.control	= control_domain,
 	.ops_open	= kfi_domain_ops_open,
 };
 

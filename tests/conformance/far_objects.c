@@ -275,7 +275,6 @@ static size_t value_size(int command)
 	switch (command) {
 	case KFI_GETFIDFLAG:
 	case KFI_SETFIDFLAG:
-	case KFI_UNMAP_KEY:
 		return sizeof(u64);
 	case KFI_BACKLOG:
 	case KFI_GETWAITOBJ:
@@ -291,7 +290,7 @@ static int far_control(struct kfid *fid, int command, void *arg)
 	size_t size = value_size(command);
 	int ret;
 
-	if (command >= KFI_GET_RAW_MR && command <= KFI_REFRESH && arg && !size)
+	if (command == KFI_REFRESH)
 		return far_refuse("side B is controlled by more than a value");
 	if (arg)
 		memcpy(&c.arg[2], arg, size);
