@@ -154,7 +154,7 @@ enum {
 	KFI_ALIAS,		/* not supported */
 	KFI_GETWAIT,		/* not supported */
 	KFI_ENABLE,		/* NULL */
-	KFI_BACKLOG,		/* int *, limit for requests that wait at a passive endpoint */
+	KFI_BACKLOG,		/* not supported */
 	KFI_GET_RAW_MR,		/* not supported */
 	KFI_MAP_RAW_MR,		/* not supported */
 	KFI_UNMAP_KEY,		/* not supported */
@@ -163,7 +163,7 @@ enum {
 	KFI_FLUSH_WORK,		/* not supported */
 	KFI_REFRESH,		/* struct kfi_mr_modify * */
 	KFI_DUP,		/* not supported */
-	KFI_GETWAITOBJ,		/* enum kfi_wait_obj * */
+	KFI_GETWAITOBJ,		/* not supported */
 	KFI_GET_VAL,		/* not supported */
 	KFI_SET_VAL,		/* not supported */
 	KFI_EXPORT_FID,		/* not supported */

@@ -468,7 +468,7 @@ struct kfi_ep {
  *	providers hold when they call kfi_pep_connreq()
  * @connreqs: requests that were reported, and were neither accepted nor rejected yet
  * @nr_connreqs: number of requests in @connreqs, at most @backlog
- * @backlog: limit for @nr_connreqs (KFI_BACKLOG)
+ * @backlog: limit for @nr_connreqs
  * @listening: kfi_listen() has succeeded. Written under @lock and @req_lock
  * @dead: closed, or the namespace or device has gone; &kfi_prov_ops.pep_close was called
  * @device: device that the passive endpoint uses, if it can be removed, for kfi_device_gone(). The

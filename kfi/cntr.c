@@ -165,20 +165,7 @@ static int kfi_cntr_close(struct kfid *fid)
 	return 0;
 }
 
-static int kfi_cntr_control(struct kfid *fid, int command, void *arg)
-{
-	struct kfi_cntr *cntr = container_of(fid, struct kfi_cntr, fid.fid);
-
-	if (command != KFI_GETWAITOBJ)
-		return -EOPNOTSUPP;
-	if (!arg)
-		return -EINVAL;
-	*(enum kfi_wait_obj *)arg = cntr->waitable ? KFI_WAIT_QUEUE : KFI_WAIT_NONE;
-	return 0;
-}
-
 const struct kfi_fid_class kfi_cntr_class = {
 	.name = "cntr",
 	.close = kfi_cntr_close,
-	.control = kfi_cntr_control,
 };

@@ -368,20 +368,7 @@ static int kfi_eq_close(struct kfid *fid)
 	return 0;
 }
 
-static int kfi_eq_control(struct kfid *fid, int command, void *arg)
-{
-	struct kfi_eq *eq = container_of(fid, struct kfi_eq, fid.fid);
-
-	if (command != KFI_GETWAITOBJ)
-		return -EOPNOTSUPP;
-	if (!arg)
-		return -EINVAL;
-	*(enum kfi_wait_obj *)arg = eq->waitable ? KFI_WAIT_QUEUE : KFI_WAIT_NONE;
-	return 0;
-}
-
 const struct kfi_fid_class kfi_eq_class = {
 	.name = "eq",
 	.close = kfi_eq_close,
-	.control = kfi_eq_control,
 };
