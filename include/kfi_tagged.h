@@ -46,8 +46,7 @@ struct kfi_msg_tagged {
  * kfi_trecvmsg() - post a tagged receive
  * @ep: the endpoint or receive context
  * @msg: the message; copied
- * @flags: as kfi_recvmsg(), with KFI_MULTI_RECV only if the endpoint has
- *	KFI_TAGGED_MULTI_RECV; and one of
+ * @flags: as kfi_recvmsg(), without KFI_MULTI_RECV; and one of
  *	KFI_PEEK: report whether an unexpected message matches, which stays;
  *	KFI_PEEK | KFI_CLAIM: reserve it for a later receive with this context;
  *	KFI_PEEK | KFI_DISCARD: drop it;

@@ -26,7 +26,7 @@
 			 KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_MATCH_COMPLETE)
 #define WRITE_FLAGS	(TX_FLAGS | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | \
 			 KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE)
-#define RX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_CQE | KFI_NO_COMPLETION | KFI_MULTI_RECV)
+#define RX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_CQE | KFI_NO_COMPLETION)
 #define PEEK_FLAGS	(KFI_PEEK | KFI_CLAIM | KFI_DISCARD)
 
 /* For each operation: flags that it takes, capabilities that it needs, direction of its payload. */
@@ -49,7 +49,7 @@ static const struct {
 	[KFI_OPC_ATOMIC] = { WRITE_FLAGS,	KFI_ATOMIC | KFI_WRITE,		ITER_SOURCE },
 	[KFI_OPC_FETCH_ATOMIC] = { TX_FLAGS,	KFI_ATOMIC | KFI_READ,		ITER_SOURCE },
 	[KFI_OPC_COMPARE_ATOMIC] = { TX_FLAGS,	KFI_ATOMIC | KFI_READ,		ITER_SOURCE },
-	[KFI_OPC_RECV]	= { RX_FLAGS,		KFI_MSG | KFI_RECV,		ITER_DEST },
+	[KFI_OPC_RECV]	= { RX_FLAGS | KFI_MULTI_RECV, KFI_MSG | KFI_RECV,	ITER_DEST },
 	[KFI_OPC_TRECV]	= { RX_FLAGS | PEEK_FLAGS, KFI_TAGGED | KFI_RECV,	ITER_DEST },
 };
 
@@ -87,17 +87,6 @@ static u64 post_merge(u64 flags, u64 defaults, u64 mask)
 	if (flags & KFI_LEVELS)
 		defaults &= ~KFI_LEVELS;
 	return (flags & ~KFI_OPFLAGS_DEFAULT) | (defaults & mask);
-}
-
-/*
- * The default flags apply to tagged and untagged receives. KFI_MULTI_RECV is dropped for those
- * tagged receives that do not support it.
- */
-static u64 post_rx_defaults(const struct kfi_ep *ep, const struct kfi_post *post, u64 flags)
-{
-	if (post->code == KFI_OPC_TRECV && (!(ep->caps & KFI_TAGGED_MULTI_RECV) || post->flags & PEEK_FLAGS))
-		flags &= ~KFI_MULTI_RECV;
-	return flags;
 }
 
 static u64 post_quiet(u64 flags, bool selective)
@@ -142,20 +131,18 @@ static noinline int post_check_peek(const struct kfi_ep *ep, const struct kfi_po
 
 	if (ep->hw_recv)
 		return -EOPNOTSUPP;
-	return what == PEEK_FLAGS || what == KFI_DISCARD || post->flags & KFI_MULTI_RECV ? -EINVAL : 0;
+	return what == PEEK_FLAGS || what == KFI_DISCARD ? -EINVAL : 0;
 }
 
 static __always_inline int post_check_rx(const struct kfi_ep *ep, const struct kfi_post *post)
 {
-	u64 need = KFI_MULTI_RECV | (post->code == KFI_OPC_TRECV ? KFI_TAGGED_MULTI_RECV : 0);
-
 	if (unlikely(ep->srx))
 		return -EOPNOTSUPP;	/* receives are posted to the shared context */
 	if (unlikely(post->flags & PEEK_FLAGS))
 		return post_check_peek(ep, post);
 	if (likely(!(post->flags & KFI_MULTI_RECV)))
 		return 0;
-	if ((ep->caps & need) != need)
+	if (!(ep->caps & KFI_MULTI_RECV))
 		return -EOPNOTSUPP;
 	/*
 	 * A multi-receive buffer has one segment. It has several completions, and a kfi_cqe has
@@ -319,8 +306,7 @@ static __always_inline struct kfi_oper *post_make_rx(struct kfi_ep *ep, struct k
 	struct kfi_oper *op;
 	int ret;
 
-	post->flags = post_merge(post->flags, post_rx_defaults(ep, post, ep->rx_flags),
-				 post_rows[post->code].flags);
+	post->flags = post_merge(post->flags, ep->rx_flags, post_rows[post->code].flags);
 	ret = post_check(ep, post, ep->rx_cq) ?: post_check_rx(ep, post);
 	if (unlikely(ret))
 		return ERR_PTR(ret);

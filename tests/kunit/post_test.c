@@ -102,7 +102,7 @@ static void post_recv_refusals(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_recvmsg(p.ep, &msg, KFI_INJECT));
 	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_recvmsg(p.ep, &msg, KFI_PEEK));
 	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&p.ep->fid, &cqe));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_trecvmsg(p.ep, &tmsg, KFI_MULTI_RECV));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_trecvmsg(p.ep, &tmsg, KFI_MULTI_RECV));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_trecvmsg(p.ep, &tmsg, KFI_DISCARD));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			kfi_trecvmsg(p.ep, &tmsg, KFI_PEEK | KFI_CLAIM | KFI_DISCARD));
