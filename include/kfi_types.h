@@ -526,8 +526,7 @@ enum {
 	KFI_CLASS_PEER_AV_SET,
 	KFI_CLASS_PEER_CNTR,
 	KFI_CLASS_PROFILE,
-	KFI_CLASS_ALIAS = 0x1000,	/* alias of an endpoint or context */
-	KFI_CLASS_PLACE,		/* see kfi_place.h */
+	KFI_CLASS_PLACE = 0x1000,	/* see kfi_place.h */
 };
 
 /**
@@ -614,14 +613,6 @@ struct kfid_pep {
  * @fid: head
  */
 struct kfid_stx {
-	struct kfid		fid;
-};
-
-/**
- * struct kfid_mc - a multicast group; not supported
- * @fid: head
- */
-struct kfid_mc {
 	struct kfid		fid;
 };
 
