@@ -137,7 +137,7 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr, struct
 		return ret;
 	if (READ_ONCE(kfi_to_domain(domain)->dead))
 		return -ENODEV;
-	cntr = kzalloc(sizeof(*cntr), GFP_KERNEL);
+	cntr = kzalloc(sizeof(*cntr), GFP_KERNEL_ACCOUNT);
 	if (!cntr)
 		return -ENOMEM;
 	cntr->fid.fid.fclass = KFI_CLASS_CNTR;

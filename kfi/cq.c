@@ -163,7 +163,7 @@ int kfi_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr, struct kfi
 		return ret;
 	if (READ_ONCE(kfi_to_domain(domain)->dead))
 		return -ENODEV;
-	cq = kzalloc(sizeof(*cq), GFP_KERNEL);
+	cq = kzalloc(sizeof(*cq), GFP_KERNEL_ACCOUNT);
 	if (!cq)
 		return -ENOMEM;
 	cq->fid.fid.fclass = KFI_CLASS_CQ;

@@ -32,7 +32,7 @@ static struct kfi_domain *make_domain(struct kfi_fabric *fabric, const struct kf
 {
 	struct kfi_domain *domain;
 
-	domain = kzalloc(max(sizeof(*domain), fabric->prov->ops->domain_size), GFP_KERNEL);
+	domain = kzalloc(max(sizeof(*domain), fabric->prov->ops->domain_size), GFP_KERNEL_ACCOUNT);
 	if (!domain)
 		return NULL;
 	domain->info = kfi_info_copy(info);

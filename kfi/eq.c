@@ -326,7 +326,7 @@ int kfi_eq_open(struct kfid_fabric *fabric, struct kfi_eq_attr *attr, struct kfi
 	ret = kfi_eq_check(a);
 	if (ret)
 		return ret;
-	eq = kzalloc(sizeof(*eq), GFP_KERNEL);
+	eq = kzalloc(sizeof(*eq), GFP_KERNEL_ACCOUNT);
 	if (!eq)
 		return -ENOMEM;
 	eq->fid.fid.fclass = KFI_CLASS_EQ;

@@ -125,7 +125,7 @@ int kfi_overdue_alloc(struct kfi_ep *ep)
 	lockdep_assert_held(&ep->lock);
 	if (!ep->op_timeout_ms || ep->overdue)
 		return 0;
-	o = kvzalloc(struct_size(o, mark, depth), GFP_KERNEL);
+	o = kvzalloc(struct_size(o, mark, depth), GFP_KERNEL_ACCOUNT);
 	if (!o)
 		return -ENOMEM;
 	o->ep = ep;

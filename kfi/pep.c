@@ -185,7 +185,7 @@ static struct kfi_pep *make_pep(struct kfi_fabric *fabric, const struct kfi_info
 	const struct kfi_prov_ops *ops = fabric->prov->ops;
 	struct kfi_pep *pep;
 
-	pep = kzalloc(max(sizeof(*pep), ops->pep_size), GFP_KERNEL);
+	pep = kzalloc(max(sizeof(*pep), ops->pep_size), GFP_KERNEL_ACCOUNT);
 	if (!pep)
 		return NULL;
 	pep->info = kfi_info_copy(info);

@@ -876,6 +876,17 @@ static const struct {
 	{ "high_port", high_port },
 };
 
+/* For a look at the memory of endpoints: hold some until a signal ends the process. */
+static void hold_endpoints(int count)
+{
+	struct side s;
+
+	while (count--)
+		open_side(&s);
+	for (;;)
+		pause();
+}
+
 /* The defaults of the parameters that cases change */
 static void restore_limits(void)
 {
@@ -914,6 +925,8 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && !strcmp(argv[1], "--executed"))
 		return executed_program(atoi(argv[2]));
+	if (argc == 3 && !strcmp(argv[1], "--hold"))
+		hold_endpoints(atoi(argv[2]));
 	for (n = 0; n < sizeof(cases) / sizeof(*cases); n++) {
 		if (argc > 1 && strcmp(argv[1], cases[n].name))
 			continue;

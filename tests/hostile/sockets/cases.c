@@ -773,6 +773,7 @@ const struct hostile_case hostile_cases[] = {
 	{ "rtw_served", rtw_served },
 	{ "rtw_unused", rtw_unused },
 	{ "rtw_broken", rtw_broken },
+	{ "shared_ports", shared_ports },
 	{ "closed_window", closed_window, .patient = true },
 	{ "dgram_stop", dgram_stop, .stopped = true },
 	{}
