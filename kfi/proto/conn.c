@@ -275,6 +275,7 @@ void kfi_link_ping(struct kfi_link *link)
 
 	spin_lock_bh(&conn->lock);
 	conn->credit_due = true;
+	conn->credit_freed = true;
 	spin_unlock_bh(&conn->lock);
 	rcu_read_lock();
 	if (!test_bit(KFP_DEAD, &conn->flags))

@@ -317,19 +317,23 @@ int kfp_rx_write(struct kfp_conn *conn)
 		rx->seg = rx->f.rma_count;
 		return kfp_rx_commit(conn);
 	}
-	ret = kfp_rx_check_segments(conn, KFI_REMOTE_WRITE) ?: kfp_rx_commit(conn);
+	/* A single segment is checked when it is opened. */
+	if (rx->f.rma_count > 1 || rx->f.flags & KFW_F_COMMIT)
+		ret = kfp_rx_check_segments(conn, KFI_REMOTE_WRITE) ?: kfp_rx_commit(conn);
+	else if (le64_to_cpu(rx->segs[0].len) != rx->f.len)
+		ret = -EPROTO;
 	if (ret)
 		return ret;
 	rx->to = KFP_TO_MR;
 	rx->seg = 0;
 	rx->skip = 0;
+	if (!rx->status)
+		kfp_rx_open_segment(conn);
 	if (rx->status) {
 		conn->link.left = 0;
 		rx->skip = rx->f.payload;
 		rx->seg = rx->f.rma_count;
-		return 0;
 	}
-	kfp_rx_open_segment(conn);
 	return 0;
 }
 

@@ -28,11 +28,16 @@ void kfp_put_frame(struct kfp_conn *conn, struct kfw_frame *f)
 {
 	struct kfp_tx *tx = &conn->tx;
 
-	spin_lock(&conn->lock);
-	f->credit_msg = kfi_credit_advert(&conn->credit[KFP_CLS_MSG]);
-	f->credit_tag = kfi_credit_advert(&conn->credit[KFP_CLS_TAG]);
-	conn->credit_due = false;
-	spin_unlock(&conn->lock);
+	if (READ_ONCE(conn->credit_freed)) {
+		spin_lock(&conn->lock);
+		kfi_credit_advert(&conn->credit[KFP_CLS_MSG]);
+		kfi_credit_advert(&conn->credit[KFP_CLS_TAG]);
+		conn->credit_freed = false;
+		conn->credit_due = false;
+		spin_unlock(&conn->lock);
+	}
+	f->credit_msg = conn->credit[KFP_CLS_MSG].advertised;
+	f->credit_tag = conn->credit[KFP_CLS_TAG].advertised;
 	kfw_encode(f, (struct kfw_hdr *)(tx->stage + tx->staged));
 	tx->staged += sizeof(struct kfw_hdr);
 }

@@ -538,14 +538,12 @@ int kfp_rx_grant(struct kfp_conn *conn)
 	return 0;
 }
 
-/* May this write go to places without asking? Return: its grant, or NULL. */
-struct kfp_permit *kfp_permit_find(const struct kfp_conn *conn, const struct kfi_oper *op)
+/* Return the grant of a write to one segment, or NULL. */
+struct kfp_permit *kfp_permit_search(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
 	const struct kfi_rma_iov *seg = &op->rma[0];
 	struct kfp_permit *p;
 
-	if (!kfp_rtw_possible(conn, op) || op->rma_count != 1)
-		return NULL;
 	hlist_for_each_entry(p, &conn->grants->by_key[hash_64(seg->key, KFP_GRANT_BITS)], entry)
 		if (p->key == seg->key && seg->addr - p->addr <= p->len &&
 		    op->len <= p->len - (seg->addr - p->addr) &&

@@ -113,14 +113,22 @@ void kfp_inmsg_free_spares(struct kfp_conn *conn)
 }
 
 /*
- * Return credit to the peer. The peer is told when the amount is worth a frame. Called with bottom
- * halves off.
+ * Return credit to the peer: the next frame has it, and a frame is sent when the amount is worth
+ * one.
  */
+static void kfp_credit_return(struct kfp_conn *conn, u8 cls, u32 cost)
+{
+	lockdep_assert_held(&conn->lock);
+	conn->credit_freed = true;
+	if (kfi_credit_free(&conn->credit[cls], cost))
+		conn->credit_due = true;
+}
+
+/* Return the credit of a message. Called with bottom halves off. */
 void __kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost)
 {
 	spin_lock(&conn->lock);
-	if (kfi_credit_free(&conn->credit[cls], cost))
-		conn->credit_due = true;
+	kfp_credit_return(conn, cls, cost);
 	spin_unlock(&conn->lock);
 }
 
@@ -174,16 +182,6 @@ void kfp_inmsg_arrived(struct kfp_inmsg *in)
 		kfp_inmsg_deliver(in);
 }
 
-/* Return the credit of a long message, which has its receive and its answer. */
-static void kfp_grant_credit(struct kfp_inmsg *in)
-{
-	struct kfp_conn *conn = in->conn;
-
-	lockdep_assert_held(&conn->lock);
-	if (kfi_credit_free(&conn->credit[in->cls], in->cost))
-		conn->credit_due = true;
-}
-
 /*
  * Return a free slot for a long message, or -1. A connection has KFP_RDV slots, and KFP_GRANT_MAX
  * bytes for several messages.
@@ -211,7 +209,7 @@ static void kfp_grant(struct kfp_inmsg *in, int slot)
 	conn->rdv[slot] = in;
 	conn->granted += in->rx.len;
 	if (!in->rtw_answer)
-		kfp_grant_credit(in);
+		kfp_credit_return(conn, in->cls, in->cost);
 	in->state = KFP_IN_GRANTED;
 	in->answer.kind = KFP_ANSWER_CTS;
 	in->answer.slot = slot;
@@ -262,7 +260,7 @@ static void kfp_grant_read(struct kfp_inmsg *in)
 	in->answer.len = in->rx.room;
 	in->answer.iter = in->rx.iter;
 	in->answer.iter.data_source = ITER_SOURCE;
-	kfp_grant_credit(in);
+	kfp_credit_return(in->conn, in->cls, in->cost);
 	kfp_answer_queue(in->conn, &in->answer);
 }
 

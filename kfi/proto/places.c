@@ -287,22 +287,6 @@ int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to)
 
 /* ---- initiator: a write that asks ---- */
 
-/* Is this a write whose payload may go to places? */
-bool kfp_rtw_possible(const struct kfp_conn *conn, const struct kfi_oper *op)
-{
-	return op->code == KFI_OPC_WRITE && conn->ops->expose && op->len > conn->tx.eager &&
-	       op->len >= conn->ops->place_min && op->rma_count <= KFP_RTW_SEGS;
-}
-
-/*
- * Does a write ask for places? Each question costs a round trip. If the last answers named no
- * places, only one in KFP_RTW_RETRY of the writes that may ask does so.
- */
-bool kfp_uses_rtw(const struct kfp_conn *conn, const struct kfi_oper *op)
-{
-	return kfp_rtw_possible(conn, op) && conn->tx.rtw_failures < KFP_RTW_FAILURES;
-}
-
 /* A write does not ask. */
 void kfp_rtw_skipped(struct kfp_conn *conn, const struct kfi_oper *op)
 {

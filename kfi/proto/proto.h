@@ -473,10 +473,11 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @rx: receive side (L)
  * @lock: protects the members from @credit_due to @left
  * @credit_due: a credit update has to be sent
+ * @credit_freed: @credit has changed since the last frame, or @credit_due is set
  * @answers: answers to be sent, in this order
  * @lazy: ACKs that may wait for other frames
  * @nr_lazy: number of entries in @lazy
- * @credit: credit granted to the peer
+ * @credit: credit granted to the peer; what was advertised changes under (L), too
  * @inmsgs: inbound messages
  * @nr_inmsgs: number of inbound messages, including those that are being ended
  * @free_answers: unused answers of @pool
@@ -546,6 +547,7 @@ struct kfp_conn {
 
 	spinlock_t		lock ____cacheline_aligned;
 	bool			credit_due;
+	bool			credit_freed;
 	struct list_head	answers;
 	struct list_head	lazy;
 	unsigned int		nr_lazy;
@@ -821,8 +823,23 @@ bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places);
 void kfp_put_places(struct kfp_conn *conn, const struct kfp_places *places);
 void kfp_put_place_list(struct kfp_conn *conn, const struct kfi_place *place, unsigned int n);
 int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to);
-bool kfp_rtw_possible(const struct kfp_conn *conn, const struct kfi_oper *op);
-bool kfp_uses_rtw(const struct kfp_conn *conn, const struct kfi_oper *op);
+
+/* Is this a write whose payload may go to places? */
+static inline bool kfp_rtw_possible(const struct kfp_conn *conn, const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_WRITE && conn->ops->expose && op->len > conn->tx.eager &&
+	       op->len >= conn->ops->place_min && op->rma_count <= KFP_RTW_SEGS;
+}
+
+/*
+ * Does a write ask for places? Each question costs a round trip. If the last answers named no
+ * places, only one in KFP_RTW_RETRY of the writes that may ask does so.
+ */
+static inline bool kfp_uses_rtw(const struct kfp_conn *conn, const struct kfi_oper *op)
+{
+	return kfp_rtw_possible(conn, op) && conn->tx.rtw_failures < KFP_RTW_FAILURES;
+}
+
 void kfp_rtw_skipped(struct kfp_conn *conn, const struct kfi_oper *op);
 void kfp_put_rtw(struct kfp_conn *conn, struct kfi_oper *op);
 int kfp_rx_rtw(struct kfp_conn *conn);
@@ -841,7 +858,17 @@ int kfp_rx_recall(struct kfp_conn *conn);
 int kfp_rx_recalled(struct kfp_conn *conn);
 bool kfp_recalls_late(struct kfp_conn *conn);
 void kfp_recalls_pause(struct kfp_conn *conn, unsigned long pause);
-struct kfp_permit *kfp_permit_find(const struct kfp_conn *conn, const struct kfi_oper *op);
+struct kfp_permit *kfp_permit_search(const struct kfp_conn *conn, const struct kfi_oper *op);
+
+/* May this write go to places without asking? Return: its grant, or NULL. */
+static inline struct kfp_permit *kfp_permit_find(const struct kfp_conn *conn,
+						 const struct kfi_oper *op)
+{
+	if (!kfp_rtw_possible(conn, op) || op->rma_count != 1)
+		return NULL;
+	return kfp_permit_search(conn, op);
+}
+
 void kfp_permit_use(struct kfp_conn *conn, const struct kfp_permit *p, const struct kfi_oper *op,
 		    struct kfw_frame *f);
 

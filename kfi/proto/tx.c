@@ -167,8 +167,8 @@ static bool kfp_tx_stopped(struct kfp_conn *conn, int ret)
 
 /*
  * Post units until the link is full, nothing is left, or KFP_TX_BUDGET is used up. The caller holds
- * the link's lock and busy; busy is released, or passed to tx_work. The RCU section covers the
- * memory of regions that the units refer to.
+ * the link's lock and busy; busy is released, or passed to tx_work. Bottom halves are off, which is
+ * an RCU section: it covers the memory of regions that the units refer to.
  */
 void kfp_tx_run(struct kfp_conn *conn)
 {
@@ -186,7 +186,6 @@ void kfp_tx_run(struct kfp_conn *conn)
 			ret = 0;
 			until = conn->link.posted + KFP_TX_BUDGET;
 			stage = kfp_stage_take(&conn->tx);
-			rcu_read_lock();
 			while (!ret && kfp_unit_next(conn, &unit)) {
 				left = unit.left;
 				ret = conn->ops->post(&conn->link, &unit);
@@ -194,7 +193,6 @@ void kfp_tx_run(struct kfp_conn *conn)
 				if (!ret && conn->link.posted >= until)
 					ret = KFP_TX_LONG;
 			}
-			rcu_read_unlock();
 			kfp_stage_return(&conn->tx, stage);
 			if (kfp_tx_stopped(conn, ret))
 				return;

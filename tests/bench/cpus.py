@@ -7,10 +7,11 @@ nvme-tcp, over its loopback device and a RAM disk. fio reads and writes 4 KiB at
 round is one run of each transport, in turns, so that other load on the computer affects both. A row
 has the medians over the rounds: IOPS of both, their quotient, and for each I/O the inter-processor
 interrupts (RES and CAL of /proc/interrupts) and context switches (ctxt of /proc/stat). The cost of
-fio itself, measured by runs of one I/O, is subtracted.
+fio itself, measured by runs of one I/O, is subtracted. "Speed" compares the fast I/Os, which other
+load has not disturbed: it is the quotient of the 10th percentiles of the latency.
 
-The counts are valid on any computer. IOPS are valid only as a quotient, and only on a computer with
-two idle CPUs.
+The counts and the speed are valid on any computer. IOPS are valid only as a quotient, and only on a
+computer with two idle CPUs.
 """
 
 import argparse
@@ -54,7 +55,8 @@ ln -s subsystems/{name} ports/{number}/subsystems/{name}
 COUNTED = """cat /proc/stat /proc/interrupts
 echo ----
 fio --name=cpus --thread --filename={disk} --direct=1 --ioengine=libaio --rw={rw} --bs=4k --iodepth={depth} --size=16M \
---io_size={ios}M --norandommap --number_ios={number} --output-format=json
+--io_size={ios}M --norandommap --number_ios={number} --lat_percentiles=1 --clat_percentiles=0 --percentile_list=10 \
+--output-format=json
 echo ----
 cat /proc/stat /proc/interrupts
 """
@@ -106,12 +108,13 @@ class Bench:
         before, after = counters(before), counters(after)
         job = json.loads(said[said.index("{"):])["jobs"][0]
         row = job["read" if rw == "randread" else "write"]
-        return {key: after[key] - before[key] for key in after}, row["iops"], row["total_ios"]
+        return {key: after[key] - before[key] for key in after}, row
 
     def measure(self, transport, rw, depth, number):
-        cost, iops, done = self.raw(transport, rw, depth, number)
-        found = {key: max(0.0, (cost[key] - self.fio_itself[key]) / done) for key in cost}
-        return {**found, "iops": iops}
+        cost, row = self.raw(transport, rw, depth, number)
+        found = {key: max(0.0, (cost[key] - self.fio_itself[key]) / row["total_ios"]) for key in cost}
+        fast, = row["lat_ns"]["percentile"].values()
+        return {**found, "iops": row["iops"], "fast_ns": fast}
 
 
 def medians(runs):
@@ -126,19 +129,21 @@ def measure_all(bench, rounds, number, progress):
             progress(f"{what}, round {index + 1} of {rounds}")
             for name in TRANSPORTS[::1 if index % 2 else -1]:
                 runs[name].append(bench.measure(name, rw, depth, number * (1 if depth == 1 else 4)))
-        ratio = statistics.median(k["iops"] / t["iops"] for k, t in zip(runs["kfi"], runs["tcp"]))
-        rows.append({"what": what, "depth": depth, "cpus": CPUS, "rounds": rounds, "ratio": ratio,
+        pairs = list(zip(runs["kfi"], runs["tcp"]))
+        ratio = statistics.median(k["iops"] / t["iops"] for k, t in pairs)
+        speed = statistics.median(t["fast_ns"] / k["fast_ns"] for k, t in pairs)
+        rows.append({"what": what, "depth": depth, "cpus": CPUS, "rounds": rounds, "ratio": ratio, "speed": speed,
                      **{name: medians(runs[name]) for name in TRANSPORTS}})
     return rows
 
 
 def table(rows):
-    print(f"{CPUS} CPUs, 4 KiB    {'IPIs for an I/O':>22}{'switches of context':>24}{'IOPS':>10}")
-    print(f"{'':<18}{'kfi':>10}{'tcp':>10}{'kfi':>14}{'tcp':>10}{'kfi/tcp':>10}{'goal':>7}")
+    print(f"{CPUS} CPUs, 4 KiB    {'IPIs for an I/O':>22}{'switches of context':>24}{'IOPS':>10}{'speed':>10}")
+    print(f"{'':<18}{'kfi':>10}{'tcp':>10}{'kfi':>14}{'tcp':>10}{'kfi/tcp':>10}{'kfi/tcp':>10}{'goal':>7}")
     for row in rows:
         kfi, tcp = row["kfi"], row["tcp"]
         print(f"{row['what']:<18}{kfi['ipis']:>10.2f}{tcp['ipis']:>10.2f}{kfi['switches']:>14.2f}{tcp['switches']:>10.2f}"
-              f"{row['ratio']:>10.2f}{GOALS[row['depth']]:>7.1f}")
+              f"{row['ratio']:>10.2f}{row['speed']:>10.2f}{GOALS[row['depth']]:>7.1f}")
 
 
 def arguments():

@@ -93,6 +93,7 @@ struct kfnt_queue;
  * @err: error of an RMA operation or of a post, 0 or negative
  * @reply: the answer has to be sent after the data; else the command has to be executed then
  * @inv: the answer has to detach the host's region
+ * @fetch: the data has to be read from that region
  * @key: key of that region
  * @addr: address of the data in it
  * @capsule: bytes of data that were received in the capsule
@@ -100,8 +101,8 @@ struct kfnt_queue;
  * @sg: where these bytes are
  * @wait: entry in &kfnt_queue.backlog
  * @deferred: entry in &kfnt_queue.deferred
- * @capsule_sg: data of the capsule, for the core
- * @data: memory for that data, &kfnt_queue.inline_size bytes, or NULL
+ * @own_sg: data in @data, for the core
+ * @data: memory for data of the capsule, or other short data, &kfnt_queue.inline_size bytes, or NULL
  *
  * One context at a time owns a command: the receive, the execution, then the context that posts (or
  * the backlog); with @refs also the operations.
@@ -117,6 +118,7 @@ struct kfnt_cmd {
 	int			err;
 	bool			reply;
 	bool			inv;
+	bool			fetch;
 	u32			key;
 	u64			addr;
 	u32			capsule;
@@ -124,7 +126,7 @@ struct kfnt_cmd {
 	struct scatterlist	*sg;
 	struct list_head	wait;
 	struct llist_node	deferred;
-	struct scatterlist	capsule_sg;
+	struct scatterlist	own_sg;
 	struct page		*data;
 };
 

@@ -65,7 +65,7 @@ void kfnt_cmd_release(struct kfnt_cmd *cmd)
 {
 	int ret;
 
-	if (cmd->req.sg && cmd->req.sg != &cmd->capsule_sg)
+	if (cmd->req.sg && cmd->req.sg != &cmd->own_sg)
 		nvmet_req_free_sgls(&cmd->req);
 	cmd->req.sg = NULL;
 	ret = kfnt_cmd_receive(cmd);
@@ -74,6 +74,16 @@ void kfnt_cmd_release(struct kfnt_cmd *cmd)
 }
 
 /* ---- where data is ---- */
+
+/* Let the core use the command's own memory, beginning at @offset. */
+static void kfnt_map_own(struct kfnt_cmd *cmd, u64 offset, u32 len)
+{
+	sg_init_table(&cmd->own_sg, 1);
+	sg_set_page(&cmd->own_sg, cmd->data + (offset >> PAGE_SHIFT), len, offset_in_page(offset));
+	cmd->req.sg = &cmd->own_sg;
+	cmd->req.sg_cnt = 1;
+	cmd->req.transfer_len = len;
+}
 
 /* The limit is what was received, not what the capsule could have had. */
 static u16 kfnt_map_capsule(struct kfnt_cmd *cmd)
@@ -88,14 +98,8 @@ static u16 kfnt_map_capsule(struct kfnt_cmd *cmd)
 	}
 	if (offset > cmd->capsule || len > cmd->capsule - offset)
 		return NVME_SC_SGL_INVALID_OFFSET | NVME_STATUS_DNR;
-	if (!len)
-		return 0;
-	sg_init_table(&cmd->capsule_sg, 1);
-	sg_set_page(&cmd->capsule_sg, cmd->data + (offset >> PAGE_SHIFT), len,
-		    offset_in_page(offset));
-	cmd->req.sg = &cmd->capsule_sg;
-	cmd->req.sg_cnt = 1;
-	cmd->req.transfer_len = len;
+	if (len)
+		kfnt_map_own(cmd, offset, len);
 	return 0;
 }
 
@@ -106,6 +110,10 @@ static u32 kfnt_data_max(const struct kfnt_queue *queue)
 						       sizeof(struct nvmf_connect_data);
 }
 
+/*
+ * The data is in the host's region. Short data needs no allocation: the memory for data in the
+ * capsule is not in use. It may contain data of earlier commands of the same host.
+ */
 static u16 kfnt_map_region(struct kfnt_cmd *cmd, bool inv)
 {
 	const struct nvme_keyed_sgl_desc *sgl = &cmd->sqe->common.dptr.ksgl;
@@ -115,11 +123,16 @@ static u16 kfnt_map_region(struct kfnt_cmd *cmd, bool inv)
 		return 0;
 	if (len > kfnt_data_max(cmd->queue))
 		return NVME_SC_SGL_INVALID_DATA | NVME_STATUS_DNR;
-	cmd->req.transfer_len = len;
-	if (nvmet_req_alloc_sgls(&cmd->req)) {
-		cmd->req.transfer_len = 0;
-		return NVME_SC_INTERNAL;
+	if (len <= cmd->queue->inline_size) {
+		kfnt_map_own(cmd, 0, len);
+	} else {
+		cmd->req.transfer_len = len;
+		if (nvmet_req_alloc_sgls(&cmd->req)) {
+			cmd->req.transfer_len = 0;
+			return NVME_SC_INTERNAL;
+		}
 	}
+	cmd->fetch = nvme_is_write(cmd->sqe);
 	cmd->addr = le64_to_cpu(sgl->addr);
 	cmd->key = get_unaligned_le32(sgl->key);
 	cmd->inv = inv;
@@ -150,6 +163,7 @@ static void kfnt_cmd_reset(struct kfnt_cmd *cmd)
 	cmd->req.port = cmd->queue->listener->port->nport;
 	memset(&cmd->cqe, 0, sizeof(cmd->cqe));
 	cmd->inv = false;
+	cmd->fetch = false;
 }
 
 static void kfnt_cmd_begin(struct kfnt_cmd *cmd)
@@ -162,8 +176,7 @@ static void kfnt_cmd_begin(struct kfnt_cmd *cmd)
 	status = kfnt_map(cmd);
 	if (status)
 		nvmet_req_complete(&cmd->req, status);
-	else if (nvme_is_write(cmd->sqe) && cmd->req.transfer_len &&
-		 cmd->req.sg != &cmd->capsule_sg)
+	else if (cmd->fetch)
 		kfnt_move(cmd, false);
 	else
 		cmd->req.execute(&cmd->req);

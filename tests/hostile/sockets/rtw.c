@@ -201,6 +201,7 @@ enum rtw_break {
 	RTW_RECALL,
 	RTW_RECALLED,
 	RTW_USES,
+	RTW_WRITE_LONG,
 	RTW_BREAKS
 };
 
@@ -221,6 +222,7 @@ static const char *const rtw_breaks[RTW_BREAKS] = {
 	[RTW_RECALL]		= "a lasting grant is recalled that was not given",
 	[RTW_RECALLED]		= "a lasting grant is returned that was not given",
 	[RTW_USES]		= "a lasting grant is used that was not given",
+	[RTW_WRITE_LONG]	= "the segment of a WRITE is longer than its payload",
 };
 
 /* A READ with @places places of a byte each, or a CTS for @rts with places of its length */
@@ -277,7 +279,8 @@ static int rtw_lasting(struct hs *hs, u8 type)
 static bool rtw_break(struct victim *v, struct hs *hs, enum rtw_break what,
 		      const struct hs_call *call)
 {
-	struct kfw_hdr cts = {}, data;
+	const struct kfw_rma seg = { .len = cpu_to_le64(RTW_LEN), .key = cpu_to_le64(RTW_KEY) };
+	struct kfw_hdr cts = {}, data, write = { .type = KFW_WRITE };
 	bool ok = true;
 	u32 i;
 
@@ -323,6 +326,8 @@ static bool rtw_break(struct victim *v, struct hs *hs, enum rtw_break what,
 		return !rtw_lasting(hs, KFW_RECALLED);
 	case RTW_USES:
 		return !rtw_lasting(hs, KFW_WRITE);
+	case RTW_WRITE_LONG:
+		return !hs_begin(hs, &write, &seg, RTW_LEN - 1);
 	default:
 		return false;
 	}
