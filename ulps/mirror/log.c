@@ -7,12 +7,15 @@
  * nothing else of this node runs before. The worker copies records to the leg in their order,
  * flushes the leg, and then stores in the log's head that they may be overwritten.
  *
- * A replay trusts the device alone: it reads head and ring again, so what was in memory only is
- * lost in a takeover as it is in a loss of power.
+ * If the log device is persistent memory, the ring is that memory: the peer writes to the place
+ * where a record stays, and persist() flushes it from the caches of the CPUs. Otherwise the ring is
+ * a copy in RAM. A replay trusts the device alone: it reads head and ring again, so what was in RAM
+ * only is lost in a takeover as it is in a loss of power.
  *
  * kfm_persist() runs in work items of the provider, several at a time, between kfm_log_open() and
  * kfm_log_close(), which waits for them.
  */
+#include <linux/dax.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -30,6 +33,19 @@ static int rec_expected(struct kfm_log *log, const struct kfm_rec *r)
 	    r->seq - log->head.seq >= KFM_WINDOW)
 		return -EPROTO;
 	return log->recs[r->seq % KFM_WINDOW].seq ? -EPROTO : 0;
+}
+
+/* Store a piece of the ring on the device. May sleep. Return: 0 or a negative error. */
+static int ring_store(struct kfm *m, u64 offset, u32 len)
+{
+	struct kfm_log *log = &m->log;
+
+	if (!IS_ENABLED(CONFIG_DAX) || !log->dax)
+		return kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC,
+			      KFM_RING_AT + offset, log->ring + offset, len);
+	dax_flush(log->dax, log->ring + offset, len);
+	pmem_wmb();
+	return 0;
 }
 
 static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len)
@@ -55,8 +71,7 @@ static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len)
 	spin_unlock(&log->lock);
 	if (ret)
 		return ret;
-	ret = kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC, KFM_RING_AT + offset,
-		     log->ring + offset, kfm_rec_room(r.len));
+	ret = ring_store(m, offset, kfm_rec_room(r.len));
 	if (ret)
 		return ret;
 	spin_lock(&log->lock);
@@ -285,6 +300,25 @@ void kfm_log_apply(struct kfm *m, bool all)
 	kfm_kick(m);
 }
 
+/*
+ * Read the ring from the device. Persistent memory is read as well, piece by piece into a buffer:
+ * its driver reports places that have gone bad, where a load would stop the machine.
+ */
+static int ring_load(struct kfm *m)
+{
+	struct kfm_log *log = &m->log;
+	int ret = 0;
+	u32 at, len;
+
+	if (!log->dax)
+		return kfm_io(m->logdev->bdev, REQ_OP_READ, KFM_RING_AT, log->ring, log->ring_len);
+	for (at = 0; at < log->ring_len && !ret; at += len) {
+		len = min(log->ring_len - at, KFM_WRITE_MAX);
+		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, KFM_RING_AT + at, log->window, len);
+	}
+	return ret;
+}
+
 /**
  * kfm_log_replay() - write all complete records of the log device to the leg
  * @m: mirror without a session
@@ -302,8 +336,7 @@ int kfm_log_replay(struct kfm *m)
 	u64 total = 0;
 	int ret;
 
-	ret = kfm_log_load(m) ?: kfm_io(m->logdev->bdev, REQ_OP_READ, KFM_RING_AT, log->ring,
-				     log->ring_len);
+	ret = kfm_log_load(m) ?: ring_load(m);
 	memset(log->recs, 0, sizeof(log->recs));
 	while (!ret) {
 		at = log->head;
@@ -360,7 +393,34 @@ void kfm_log_close(struct kfm *m)
 	m->serve.step = KFM_S_NONE;
 }
 
-/* Allocate the ring for a device, and buffers to apply records from. */
+/*
+ * Find the ring in persistent memory. Return: NULL if the device has none that a CPU can load and
+ * store in one piece, with pages for the provider; or if a flush of the CPU is not enough there.
+ */
+static void *ring_map(struct kfm *m)
+{
+	struct dax_device *dax = m->logdev->dax_dev;
+	long pages = m->log.ring_len / PAGE_SIZE, found;
+	sector_t first;
+	void *ring;
+	int id;
+
+	if (!IS_ENABLED(CONFIG_DAX) || !dax || !dax_synchronous(dax))
+		return NULL;
+	first = get_start_sect(m->logdev->bdev);
+	if (first % (PAGE_SIZE / KFM_SECTOR))
+		return NULL;
+	id = dax_read_lock();
+	found = dax_direct_access(dax, (first * KFM_SECTOR + KFM_RING_AT) / PAGE_SIZE, pages,
+				  DAX_ACCESS, &ring, NULL);
+	dax_read_unlock(id);
+	if (found < pages || !virt_addr_valid(ring))
+		return NULL;
+	m->log.dax = dax;
+	return ring;
+}
+
+/* Find or allocate the ring for a device, and buffers to apply records from. */
 int kfm_log_grow(struct kfm *m)
 {
 	u64 bytes = bdev_nr_bytes(m->logdev->bdev);
@@ -369,7 +429,7 @@ int kfm_log_grow(struct kfm *m)
 	if (bytes < KFM_RING_AT + KFM_RING_MIN)
 		return -ENOSPC;
 	m->log.ring_len = round_down(min_t(u64, bytes - KFM_RING_AT, KFM_RING_MAX), KFM_BLOCK);
-	m->log.ring = vzalloc(m->log.ring_len);
+	m->log.ring = ring_map(m) ?: vzalloc(m->log.ring_len);
 	m->applies = kcalloc(KFM_BATCH, sizeof(*m->applies), GFP_KERNEL);
 	m->log.window = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
 	if (!m->log.ring || !m->applies || !m->log.window)
@@ -393,5 +453,6 @@ void kfm_log_free(struct kfm *m)
 	kfree(m->applies);
 	if (m->log.window)
 		free_pages_exact(m->log.window, KFM_WRITE_MAX);
-	vfree(m->log.ring);
+	if (!m->log.dax)
+		vfree(m->log.ring);
 }

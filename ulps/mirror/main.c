@@ -175,6 +175,9 @@ static int table_devices(struct kfm *m, char **argv)
 		ret = -ENOSPC;
 	if (ret)
 		return ret;
+	m->ti->error = "The leg can tear a sector: make its namespace one in mode sector";
+	if (m->leg->dax_dev)
+		return -EINVAL;
 	m->ti->error = "Can't use the metadata device";
 	ret = table_device(m, argv[1], &m->meta, KFM_BLOCK);
 	if (!ret && bdev_nr_bytes(m->meta->bdev) < KFM_BITMAP_AT + m->bitmap_bytes)

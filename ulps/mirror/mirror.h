@@ -167,8 +167,9 @@ struct kfm_serve {
  * struct kfm_log - the log of a secondary
  * @head: as on the device; its seq and at name the first record that is not applied. The worker
  *	writes it, under @lock while @mr is open; persist() reads it under @lock
- * @ring: a copy in memory of the ring; peers write to it
+ * @ring: the ring if the log is in persistent memory, otherwise a copy in RAM; peers write to it
  * @ring_len: bytes
+ * @dax: the log device's, if @ring is in persistent memory; else NULL
  * @mr: the peer may write to @ring. NULL without a session
  * @bitmap_mr: the peer may read the bitmap
  * @window: KFM_WRITE_MAX bytes of the leg that the peer has asked for
@@ -182,6 +183,7 @@ struct kfm_log {
 	struct kfm_log_head	head;
 	u8			*ring;
 	u32			ring_len;
+	struct dax_device	*dax;
 	struct kfid_mr		*mr;
 	struct kfid_mr		*bitmap_mr;
 	u8			*window;
