@@ -4,9 +4,10 @@
 
 Groups of tests/mirror/inside in a machine of a stock kernel, whose two nodes have their logs in
 persistent memory. It has a shadow to which only persisted ranges are copied (tests/mirror/shadow.c): a
-loss of power leaves the shadow, and a takeover reads nothing else. Then the groups power and kill run
-with a kfi_mirror that does not flush the caches of the CPUs: acknowledged writes have to be lost. The
-machine sees the files of this one, read-only. The last line is "N passed, N failed".
+loss of power leaves the shadow, and a takeover reads nothing else. Then some of them run with faults
+planted in kfi_mirror: it does not flush the caches of the CPUs, and keeps a copy whose records were
+overwritten. That has to be noticed. The machine sees the files of this one, read-only. The last line is
+"N passed, N failed".
 """
 
 import argparse
@@ -35,8 +36,13 @@ mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=131072 host /h
 for dir in dev proc sys; do mount -o rbind /$dir /host/$dir || exit; done
 mount -t tmpfs tmpfs /host/run && ls /dev/pmem0 /dev/pmem1
 """
-# The line of log.c without which a record stays in the caches
-FLUSH = "dax_flush(log->dax,"
+# Faults of log.c: what is there, and what takes its place
+FAULTS = (("dax_flush(log->dax,", "(void)(log->dax,"),
+          ("\tlog->failed = kfm_invalidate(m);\n", ""))
+# Groups that notice: the case, and what it has to say
+NOTICED = {"pmem": ("records are overwritten", r"^# .*a\.leg .*b\.leg differ"),
+           "power": ("what is acknowledged is in the log", r"^# [1-9]\d* of \d+ blocks are wrong"),
+           "kill": ("1 kills, policy stop", r"^# [1-9]\d* of \d+ blocks are wrong")}
 
 
 class Machine:
@@ -55,9 +61,9 @@ class Machine:
         return self.pair.run("a", f"cat {SHM}/cases").text
 
 
-def without_flush(series, modules):
-    """Build a kfi_mirror that leaves records in the caches. Return a directory like @modules."""
-    work = os.path.join(vm.BUILD, f"vm-{series}", "no-flush")
+def faulty(series, modules):
+    """Build a kfi_mirror with the faults. Return a directory like @modules."""
+    work = os.path.join(vm.BUILD, f"vm-{series}", "mirror-faults")
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(os.path.join(modules, "ulps", "mirror"), os.path.join(work, "ulps", "mirror"),
                     ignore=shutil.ignore_patterns("*.o", "*.ko", ".*", "*.mod*"))
@@ -66,16 +72,18 @@ def without_flush(series, modules):
     path = os.path.join(work, "ulps", "mirror", "log.c")
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    check(text.count(FLUSH) == 1, f"{path} does not call dax_flush() once")
+    for old, new in FAULTS:
+        check(text.count(old) == 1, f"{path} does not have this once: {old}")
+        text = text.replace(old, new)
     with open(path, "w", encoding="utf-8") as file:
-        file.write(text.replace(FLUSH, "(void)(log->dax,"))
+        file.write(text)
     with open(os.path.join(work, "Kbuild"), "w", encoding="utf-8") as file:
         file.write("NOSTDINC_FLAGS += -I$(src)/include/compat\nsubdir-ccflags-y += -I$(src)/include -I$(src)/include/uapi\n"
                    "obj-m += ulps/mirror/\n")
     done = subprocess.run([os.path.join(vm.HERE, "kmake"), series, f"M={work}",
                            f"KBUILD_EXTRA_SYMBOLS={modules}/Module.symvers", "modules"],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    check(done.returncode == 0, f"kfi_mirror without a flush does not build:\n{done.stdout[-2000:]}")
+    check(done.returncode == 0, f"kfi_mirror with faults does not build:\n{done.stdout[-2000:]}")
     return work
 
 
@@ -88,12 +96,12 @@ def count(verdict, lines):
     check(re.search("^ok modules go$", lines, re.M), "the groups did not come to their end")
 
 
-def flush_left_out(machine):
-    """without a flush acknowledged writes are lost, and that is noticed"""
-    lines = machine.inside(without_flush(machine.pair.series, machine.modules), 2, ("power", "kill"), 300)
-    for case in ("what is acknowledged is in the log", "1 kills, policy stop"):
-        text = re.search(f"^not ok {case}.*\n(#.*\n)*", lines, re.M)
-        check(text and re.search(r"^# [1-9]\d* of \d+ blocks are wrong", text.group(0), re.M), f"not lost: {case}\n{lines}")
+def faults_noticed(machine):
+    """without a flush acknowledged writes are lost, and a copy with overwritten records is wrong: both are noticed"""
+    lines = machine.inside(faulty(machine.pair.series, machine.modules), 2, NOTICED, 600)
+    for case, said in NOTICED.values():
+        found = re.search(f"^not ok {case}.*\n(#.*\n)*", lines, re.M)
+        check(found and re.search(said, found.group(0), re.M), f"not noticed: {case}\n{lines}")
 
 
 def run(opts, verdict, progress):
@@ -108,7 +116,7 @@ def run(opts, verdict, progress):
         progress(f"{opts.series}: {' '.join(opts.groups)}")
         count(verdict, machine.inside(machine.modules, opts.kills, opts.groups, 1500))
         pair.check_logs()
-        verdict.case(opts.series, flush_left_out, 400, machine)
+        verdict.case(opts.series, faults_noticed, 700, machine)
 
 
 def main():
