@@ -108,7 +108,7 @@ def run(opts, verdict, progress):
     out = os.path.join(vm.BUILD, "mirror-pmem")
     os.makedirs(out, exist_ok=True)
     bed.build(opts.series, progress, out, "KFI_TESTS=y")
-    mirror_bed.need(progress, out)
+    progress.during("looking for dmsetup, fio and e2fsprogs", [os.path.join(vm.HERE, "need"), "pmem"], os.path.join(out, "need.log"))
     with vm.Pair(opts.series, out, modules=MODULES, memory="1G", append=MEMORY, qemu_extra=["-virtfs", FILES], names=("a",),
                  progress=progress) as pair:
         pair.run("a", ENTER)
