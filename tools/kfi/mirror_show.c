@@ -67,7 +67,8 @@ static const struct column columns[] = {
 
 /* Remarks that JSON always has, as true or false */
 static const char *const remarks[] = {
-	"insync", "alone", "frozen", "stopped", "refused", "failed", "resync", "suspended",
+	"insync", "alone", "frozen", "stopped", "refused", "failed", "pmem", "resync",
+	"suspended",
 };
 
 /* ---- values ---- */

@@ -232,14 +232,16 @@ static int outdate(struct kfm *m)
 	return kfm_super_save(m);
 }
 
-static int invalidate(struct kfm *m)
+/**
+ * kfm_invalidate() - give up this copy
+ * @m: formatted secondary; its session ends
+ *
+ * Return: 0, and that is durable; or a negative error.
+ */
+int kfm_invalidate(struct kfm *m)
 {
 	int ret;
 
-	if (m->primary)
-		return -EBUSY;
-	if (!m->formatted)
-		return -ENODATA;
 	kfm_peer_end(m);
 	m->was_insync = false;
 	m->sb.state = KFM_BLANK;
@@ -250,6 +252,13 @@ static int invalidate(struct kfm *m)
 		return ret;
 	kfm_bits_clear(m);
 	return kfm_bits_flush(m) ?: kfm_log_start(m, kfm_random(), 0);
+}
+
+static int invalidate(struct kfm *m)
+{
+	if (m->primary)
+		return -EBUSY;
+	return m->formatted ? kfm_invalidate(m) : -ENODATA;
 }
 
 static int set_rate(struct kfm *m, struct kfm_cmd *cmd)

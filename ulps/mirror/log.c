@@ -7,19 +7,68 @@
  * nothing else of this node runs before. The worker copies records to the leg in their order,
  * flushes the leg, and then stores in the log's head that they may be overwritten.
  *
- * A replay trusts the device alone: it reads head and ring again, so what was in memory only is
- * lost in a takeover as it is in a loss of power.
+ * If the log device is persistent memory, the ring is that memory: the peer writes to the place
+ * where a record stays, and persist() flushes it from the caches of the CPUs. Otherwise the ring is
+ * a copy in RAM. A replay of that trusts the device alone: it reads head and ring again, so what
+ * was in RAM only is lost in a takeover as it is in a loss of power.
  *
  * kfm_persist() runs in work items of the provider, several at a time, between kfm_log_open() and
  * kfm_log_close(), which waits for them.
  */
+#include <linux/crc32c.h>
+#include <linux/dax.h>
 #include <linux/gfp.h>
+#include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 #include "mirror.h"
 
 #define APPLY_DELAY	(HZ / 50)
+
+/* ---- the ring ---- */
+
+/* Copy a piece of the ring. Persistent memory that has gone bad is an error, no machine check. */
+static int ring_copy(const struct kfm_log *log, void *to, u32 at, u32 len)
+{
+	return copy_mc_to_kernel(to, log->ring + at, len) ? -EIO : 0;
+}
+
+/* Compare a record with its CRC. Return: 0, -EBADMSG, or -EIO if it can't be read. */
+static int ring_check(const struct kfm_log *log, const struct kfm_le_rec *head, u32 at, u32 len)
+{
+	u32 crc = kfm_rec_head_crc(head), n;
+	u8 piece[KFM_SECTOR];
+	int ret;
+
+	at += sizeof(*head);
+	if (!log->dax)
+		return kfm_rec_intact(head, log->ring + at, len) ? 0 : -EBADMSG;
+	for (; len; len -= n, at += n) {
+		n = min_t(u32, len, sizeof(piece));
+		ret = ring_copy(log, piece, at, n);
+		if (ret)
+			return ret;
+		crc = crc32c(crc, piece, n);
+	}
+	return crc == le32_to_cpu(head->crc) ? 0 : -EBADMSG;
+}
+
+/* Make a piece of the ring durable. May sleep. Return: 0 or a negative error. */
+static int ring_store(struct kfm *m, u32 at, u32 len)
+{
+	struct kfm_log *log = &m->log;
+
+	if (!log->dax)
+		return kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC, KFM_RING_AT + at,
+			      log->ring + at, len);
+	if (IS_ENABLED(CONFIG_DAX)) {
+		dax_flush(log->dax, log->ring + at, len);
+		pmem_wmb();
+	}
+	return 0;
+}
 
 /* ---- persist() ---- */
 
@@ -43,20 +92,22 @@ static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len)
 	if (offset % KFM_SECTOR || offset > log->ring_len || log->ring_len - offset < len ||
 	    len < sizeof(head))
 		return -EPROTO;
-	memcpy(&head, log->ring + offset, sizeof(head));
+	ret = ring_copy(log, &head, offset, sizeof(head));
+	if (ret)
+		return ret;
 	if (kfm_rec_decode(&head, m->sectors, &r) || len != sizeof(head) + r.len ||
 	    log->ring_len - offset < kfm_rec_room(r.len))
 		return -EPROTO;
-	if (!kfm_rec_intact(&head, log->ring + offset + sizeof(head), r.len))
-		return -EBADMSG;
+	ret = ring_check(log, &head, offset, r.len);
+	if (ret)
+		return ret;
 	r.at = offset;
 	spin_lock(&log->lock);
 	ret = rec_expected(log, &r);
 	spin_unlock(&log->lock);
 	if (ret)
 		return ret;
-	ret = kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC, KFM_RING_AT + offset,
-		     log->ring + offset, kfm_rec_room(r.len));
+	ret = ring_store(m, offset, kfm_rec_room(r.len));
 	if (ret)
 		return ret;
 	spin_lock(&log->lock);
@@ -148,18 +199,20 @@ static void apply_end_io(struct bio *bio)
 	apply_put(m);
 }
 
-/* Copy a record. Return: false if it is not any more what was made durable. */
-static bool apply_copy(struct kfm *m, struct kfm_apply *a, const struct kfm_rec *r)
+/* Copy a record. Return: 0, or -EBADMSG if it is not any more what was made durable, or -EIO. */
+static int apply_copy(struct kfm *m, struct kfm_apply *a, const struct kfm_rec *r)
 {
-	const u8 *from = m->log.ring + r->at;
 	struct kfm_le_rec head;
 	struct kfm_rec now;
+	int ret;
 
-	memcpy(&head, from, sizeof(head));
-	memcpy(a->buf, from + sizeof(head), r->len);
+	ret = ring_copy(&m->log, &head, r->at, sizeof(head)) ?:
+	      ring_copy(&m->log, a->buf, r->at + sizeof(head), r->len);
+	if (ret)
+		return ret;
 	return !kfm_rec_decode(&head, m->sectors, &now) && now.seq == r->seq &&
 	       now.log == r->log && now.sector == r->sector && now.len == r->len &&
-	       kfm_rec_intact(&head, a->buf, r->len);
+	       kfm_rec_intact(&head, a->buf, r->len) ? 0 : -EBADMSG;
 }
 
 static void apply_start(struct kfm *m, struct kfm_apply *a, const struct kfm_rec *r)
@@ -191,8 +244,9 @@ static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int c
 	int ret;
 
 	for (i = 0; i < count; i++) {
-		if (!apply_copy(m, &m->applies[i], &recs[i]))
-			return -EBADMSG;
+		ret = apply_copy(m, &m->applies[i], &recs[i]);
+		if (ret)
+			return ret;
 	}
 	m->apply_err = 0;
 	reinit_completion(&m->applied);
@@ -247,6 +301,24 @@ static unsigned int batch_durable(struct kfm_log *log, struct kfm_rec *recs)
 	return count;
 }
 
+/*
+ * Durable records can't be applied. If the peer has overwritten them, the log device still has what
+ * was made durable, and a replay reads that. If the ring is the device, they are lost: the copy
+ * lacks acknowledged writes, and has to be written anew as a whole.
+ */
+static void apply_failed(struct kfm *m, int err)
+{
+	struct kfm_log *log = &m->log;
+
+	DMERR("%s: can't apply the log (%d)", kfm_name(m), err);
+	log->failed = err != -EBADMSG;
+	kfm_peer_end(m);
+	if (!log->dax || err != -EBADMSG)
+		return;
+	DMERR("%s: records have been overwritten: this copy is given up", kfm_name(m));
+	log->failed = kfm_invalidate(m);
+}
+
 /**
  * kfm_log_apply() - write durable records of the session to the leg
  * @m: secondary with a session
@@ -274,15 +346,32 @@ void kfm_log_apply(struct kfm *m, bool all)
 	ret = apply_batch(m, recs, count);
 	log->since = 0;
 	if (ret) {
-		DMERR("%s: can't apply the log (%d)", kfm_name(m), ret);
-		/* what the peer has changed in memory is read again from the log device */
-		log->failed = ret != -EBADMSG;
-		kfm_peer_end(m);
+		apply_failed(m, ret);
 		return;
 	}
 	msg.seq = log->head.seq - 1;
 	kfm_net_send(m, &msg);
 	kfm_kick(m);
+}
+
+/*
+ * Read the ring from the device. Persistent memory is read into a buffer: its driver reports a place
+ * that has gone bad, where a load would stop the machine.
+ */
+static int ring_load(struct kfm *m)
+{
+	struct kfm_log *log = &m->log;
+	int ret = 0;
+	u32 at, len;
+
+	if (!log->dax)
+		return kfm_io(m->logdev->bdev, REQ_OP_READ, KFM_RING_AT, log->ring, log->ring_len);
+	for (at = 0; at < log->ring_len && !ret; at += len) {
+		len = min(log->ring_len - at, KFM_WRITE_MAX);
+		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, KFM_RING_AT + at, m->applies[0].buf,
+			     len);
+	}
+	return ret;
 }
 
 /**
@@ -302,8 +391,7 @@ int kfm_log_replay(struct kfm *m)
 	u64 total = 0;
 	int ret;
 
-	ret = kfm_log_load(m) ?: kfm_io(m->logdev->bdev, REQ_OP_READ, KFM_RING_AT, log->ring,
-				     log->ring_len);
+	ret = kfm_log_load(m) ?: ring_load(m);
 	memset(log->recs, 0, sizeof(log->recs));
 	while (!ret) {
 		at = log->head;
@@ -360,7 +448,50 @@ void kfm_log_close(struct kfm *m)
 	m->serve.step = KFM_S_NONE;
 }
 
-/* Allocate the ring for a device, and buffers to apply records from. */
+/*
+ * Find the ring in persistent memory. Return: its address; or NULL if a CPU can't load and store all
+ * of it in one piece, if the provider needs pages that it does not have, if a place in it is known
+ * to be bad, or if flushing the caches of the CPUs does not make it durable.
+ */
+static void *ring_find(const struct kfm *m)
+{
+	struct dax_device *dax = m->logdev->dax_dev;
+	long pages, found;
+	void *ring;
+	u64 byte;
+	int id;
+
+	if (!IS_ENABLED(CONFIG_DAX) || !dax || !dax_synchronous(dax))
+		return NULL;
+	byte = (u64)get_start_sect(m->logdev->bdev) * KFM_SECTOR + KFM_RING_AT;
+	pages = PFN_UP(offset_in_page(byte) + m->log.ring_len);
+	id = dax_read_lock();
+	found = dax_direct_access(dax, byte >> PAGE_SHIFT, pages, DAX_ACCESS, &ring, NULL);
+	dax_read_unlock(id);
+	return found < pages || !virt_addr_valid(ring) ? NULL : ring + offset_in_page(byte);
+}
+
+/* Take the ring in persistent memory. Until kfm_log_free() its driver can't take the memory away. */
+static void *ring_map(struct kfm *m)
+{
+	void *ring = ring_find(m);
+
+	if (!ring)
+		return NULL;
+	m->log.pgmap = get_dev_pagemap(page_to_pfn(virt_to_page(ring)));
+	if (!m->log.pgmap)
+		return NULL;
+	m->log.dax = m->logdev->dax_dev;
+	return ring;
+}
+
+/* Is the ring still where the constructor has found it? Tables below a mirror may be reloaded. */
+bool kfm_log_stays(const struct kfm *m)
+{
+	return !m->log.dax || ring_find(m) == m->log.ring;
+}
+
+/* Find or allocate the ring for a device, and buffers to apply records from. */
 int kfm_log_grow(struct kfm *m)
 {
 	u64 bytes = bdev_nr_bytes(m->logdev->bdev);
@@ -369,7 +500,7 @@ int kfm_log_grow(struct kfm *m)
 	if (bytes < KFM_RING_AT + KFM_RING_MIN)
 		return -ENOSPC;
 	m->log.ring_len = round_down(min_t(u64, bytes - KFM_RING_AT, KFM_RING_MAX), KFM_BLOCK);
-	m->log.ring = vzalloc(m->log.ring_len);
+	m->log.ring = ring_map(m) ?: vzalloc(m->log.ring_len);
 	m->applies = kcalloc(KFM_BATCH, sizeof(*m->applies), GFP_KERNEL);
 	m->log.window = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
 	if (!m->log.ring || !m->applies || !m->log.window)
@@ -393,5 +524,8 @@ void kfm_log_free(struct kfm *m)
 	kfree(m->applies);
 	if (m->log.window)
 		free_pages_exact(m->log.window, KFM_WRITE_MAX);
-	vfree(m->log.ring);
+	if (m->log.dax)
+		put_dev_pagemap(m->log.pgmap);
+	else
+		vfree(m->log.ring);
 }

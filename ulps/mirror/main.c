@@ -175,6 +175,9 @@ static int table_devices(struct kfm *m, char **argv)
 		ret = -ENOSPC;
 	if (ret)
 		return ret;
+	m->ti->error = "The leg is memory, and a loss of power can tear its sectors: see ndctl, mode sector";
+	if (m->leg->dax_dev)
+		return -EINVAL;
 	m->ti->error = "Can't use the metadata device";
 	ret = table_device(m, argv[1], &m->meta, KFM_BLOCK);
 	if (!ret && bdev_nr_bytes(m->meta->bdev) < KFM_BITMAP_AT + m->bitmap_bytes)
@@ -448,6 +451,10 @@ static int kfm_preresume(struct dm_target *ti)
 	struct kfm *m = ti->private;
 	int ret;
 
+	if (!kfm_log_stays(m)) {
+		DMERR("%s: the log has moved or gone bad: load the table again", kfm_name(m));
+		return -ESTALE;
+	}
 	ret = kfm_super_load(m);
 	if (!ret && m->formatted)
 		ret = kfm_bits_load(m) ?: kfm_log_load(m);
@@ -523,6 +530,8 @@ static void kfm_status(struct dm_target *ti, status_type_t type, unsigned int fl
 		DMEMIT(" refused");
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		DMEMIT(" failed");
+	if (m->log.dax)
+		DMEMIT(" pmem");
 	if (m->repair.count)
 		DMEMIT(" repaired %u", m->repair.count);
 }

@@ -167,8 +167,10 @@ struct kfm_serve {
  * struct kfm_log - the log of a secondary
  * @head: as on the device; its seq and at name the first record that is not applied. The worker
  *	writes it, under @lock while @mr is open; persist() reads it under @lock
- * @ring: a copy in memory of the ring; peers write to it
+ * @ring: the ring if the log is in persistent memory, otherwise a copy in RAM; peers write to it
  * @ring_len: bytes
+ * @dax: the log device's, if @ring is in persistent memory; else NULL. Set by the constructor
+ * @pgmap: holds that memory
  * @mr: the peer may write to @ring. NULL without a session
  * @bitmap_mr: the peer may read the bitmap
  * @window: KFM_WRITE_MAX bytes of the leg that the peer has asked for
@@ -182,6 +184,8 @@ struct kfm_log {
 	struct kfm_log_head	head;
 	u8			*ring;
 	u32			ring_len;
+	struct dax_device	*dax;
+	struct dev_pagemap	*pgmap;
 	struct kfid_mr		*mr;
 	struct kfid_mr		*bitmap_mr;
 	u8			*window;
@@ -511,6 +515,7 @@ void kfm_log_close(struct kfm *m);
 int kfm_log_replay(struct kfm *m);
 void kfm_log_apply(struct kfm *m, bool all);
 int kfm_log_grow(struct kfm *m);
+bool kfm_log_stays(const struct kfm *m);
 void kfm_log_free(struct kfm *m);
 
 /* net.c */
@@ -563,6 +568,7 @@ int kfm_go_alone(struct kfm *m);
 void kfm_commands(struct kfm *m);
 void kfm_promote_answer(struct kfm *m, const struct kfm_msg *msg);
 void kfm_promote_tick(struct kfm *m);
+int kfm_invalidate(struct kfm *m);
 int kfm_command(struct kfm *m, unsigned int argc, char **argv);
 
 /* Does somebody else own what @busy stands for? If not, its results can be read. */

@@ -171,9 +171,15 @@ int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
 	return 0;
 }
 
+/* CRC of the head of a record, with which that of its data begins */
+u32 kfm_rec_head_crc(const struct kfm_le_rec *head)
+{
+	return crc_around(head, offsetof(struct kfm_le_rec, crc), sizeof(*head));
+}
+
 static u32 rec_crc(const struct kfm_le_rec *head, const void *data, u32 len)
 {
-	return crc32c(crc_around(head, offsetof(struct kfm_le_rec, crc), sizeof(*head)), data, len);
+	return crc32c(kfm_rec_head_crc(head), data, len);
 }
 
 void kfm_rec_encode(const struct kfm_rec *r, const void *data, struct kfm_le_rec *out)
