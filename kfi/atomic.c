@@ -12,8 +12,8 @@
  * Convert a local vector of elements to segments of bytes. @max bounds the bytes of the call.
  * Returns the number of bytes, -EINVAL or -EMSGSIZE.
  */
-static ssize_t take_elements(struct kvec *to, const struct kfi_ioc *from, size_t count, size_t limit, size_t size,
-			     size_t max)
+static ssize_t take_elements(struct kvec *to, const struct kfi_ioc *from, size_t count,
+			     size_t limit, size_t size, size_t max)
 {
 	size_t len = 0, i;
 
@@ -46,7 +46,9 @@ static ssize_t take_targets(struct kfi_oper *op, const struct kfi_rma_ioc *from,
 			return -EMSGSIZE;
 		if (from[i].addr % size)
 			return -EINVAL;
-		op->rma[i] = (struct kfi_rma_iov){ from[i].addr, from[i].count * size, from[i].key };
+		op->rma[i] = (struct kfi_rma_iov) {
+			.addr = from[i].addr, .len = from[i].count * size, .key = from[i].key,
+		};
 		len += op->rma[i].len;
 	}
 	op->rma_count = count;
@@ -57,8 +59,8 @@ static ssize_t take_targets(struct kfi_oper *op, const struct kfi_rma_ioc *from,
  * Describe one of the three local vectors. It has to be as long as the targets if the kind of
  * operation uses it (@wanted); otherwise it is ignored.
  */
-static int take_vector(struct kfi_oper *op, struct iov_iter *iter, unsigned int dir, struct kvec *to,
-		       const struct kfi_ioc *from, size_t count, bool wanted)
+static int take_vector(struct kfi_oper *op, struct iov_iter *iter, unsigned int dir,
+		       struct kvec *to, const struct kfi_ioc *from, size_t count, bool wanted)
 {
 	size_t size = kfi_atomic_size(op->atomic->datatype), want = wanted ? op->len : 0;
 	ssize_t len;
@@ -89,10 +91,14 @@ int kfi_op_atomic(struct kfi_oper *op, const struct kfi_post *post)
 	op->len = len;
 	a->op = call->op;
 	a->datatype = call->datatype;
-	ret = take_vector(op, &op->iter, ITER_SOURCE, op->iov.kvec, post->iov, post->count, operands) ?:
-	      take_vector(op, &a->compare, ITER_SOURCE, a->iov, call->compare, call->compare_count, compare) ?:
-	      take_vector(op, &a->result, ITER_DEST, a->iov + limit, call->result, call->result_count,
-			  post->code != KFI_OPC_ATOMIC);
+	ret = take_vector(op, &op->iter, ITER_SOURCE, op->iov.kvec, post->iov, post->count,
+			  operands);
+	if (!ret)
+		ret = take_vector(op, &a->compare, ITER_SOURCE, a->iov, call->compare,
+				  call->compare_count, compare);
+	if (!ret)
+		ret = take_vector(op, &a->result, ITER_DEST, a->iov + limit, call->result,
+				  call->result_count, post->code != KFI_OPC_ATOMIC);
 	if (!ret && (op->flags & KFI_INJECT))
 		ret = kfi_op_inject(op);
 	return ret;
@@ -100,8 +106,8 @@ int kfi_op_atomic(struct kfi_oper *op, const struct kfi_post *post)
 
 /* ---- the calls ---- */
 
-static ssize_t post_atomic(struct kfid_ep *ep, const struct kfi_msg_atomic *msg, struct kfi_post_atomic *atomic,
-			   u64 flags, enum kfi_opcode code)
+static ssize_t post_atomic(struct kfid_ep *ep, const struct kfi_msg_atomic *msg,
+			   struct kfi_post_atomic *atomic, u64 flags, enum kfi_opcode code)
 {
 	struct kfi_post post __uninitialized;
 
@@ -117,8 +123,9 @@ ssize_t kfi_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg, uint
 }
 EXPORT_SYMBOL_GPL(kfi_atomicmsg);
 
-ssize_t kfi_fetch_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg, struct kfi_ioc *resultv,
-			    void **result_desc, size_t result_count, uint64_t flags)
+ssize_t kfi_fetch_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg,
+			    struct kfi_ioc *resultv, void **result_desc, size_t result_count,
+			    uint64_t flags)
 {
 	struct kfi_post_atomic atomic = { .result = resultv, .result_count = result_count };
 
@@ -126,8 +133,9 @@ ssize_t kfi_fetch_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg
 }
 EXPORT_SYMBOL_GPL(kfi_fetch_atomicmsg);
 
-ssize_t kfi_compare_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg, const struct kfi_ioc *comparev,
-			      void **compare_desc, size_t compare_count, struct kfi_ioc *resultv, void **result_desc,
+ssize_t kfi_compare_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg,
+			      const struct kfi_ioc *comparev, void **compare_desc,
+			      size_t compare_count, struct kfi_ioc *resultv, void **result_desc,
 			      size_t result_count, uint64_t flags)
 {
 	struct kfi_post_atomic atomic = {
@@ -155,14 +163,15 @@ static int query_code(u64 flags)
 	}
 }
 
-static int query_atomic(u64 caps, size_t max, unsigned int datatype, unsigned int op, struct kfi_atomic_attr *attr,
-			u64 flags)
+static int query_atomic(u64 caps, size_t max, unsigned int datatype, unsigned int op,
+			struct kfi_atomic_attr *attr, u64 flags)
 {
 	int code = query_code(flags);
 
 	if (code < 0)
 		return code;
-	if (!(caps & KFI_ATOMIC) || !kfi_atomic_valid(code, op, datatype) || max < kfi_atomic_size(datatype))
+	if (!(caps & KFI_ATOMIC) || !kfi_atomic_valid(code, op, datatype) ||
+	    max < kfi_atomic_size(datatype))
 		return -EOPNOTSUPP;
 	attr->size = kfi_atomic_size(datatype);
 	attr->count = max / attr->size;
@@ -177,7 +186,8 @@ int kfi_query_atomic(struct kfid_domain *fid, enum kfi_datatype datatype, enum k
 	if (!fid || fid->fid.fclass != KFI_CLASS_DOMAIN || !attr)
 		return -EINVAL;
 	domain = kfi_to_domain(fid);
-	return query_atomic(domain->info->caps, domain->fabric->prov->ops->atomic_size, datatype, op, attr, flags);
+	return query_atomic(domain->info->caps, domain->fabric->prov->ops->atomic_size, datatype,
+			    op, attr, flags);
 }
 EXPORT_SYMBOL_GPL(kfi_query_atomic);
 

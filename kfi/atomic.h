@@ -31,8 +31,9 @@ struct kfi_post_atomic {
 };
 
 /* Describe the call. The caller sets &kfi_post_atomic.compare and result. */
-static __always_inline void kfi_post_atomic(struct kfi_post *post, struct kfi_post_atomic *atomic, enum kfi_opcode code,
-					    const struct kfi_msg_atomic *msg, u64 flags)
+static __always_inline void kfi_post_atomic(struct kfi_post *post, struct kfi_post_atomic *atomic,
+					    enum kfi_opcode code, const struct kfi_msg_atomic *msg,
+					    u64 flags)
 {
 	atomic->op = msg->op;
 	atomic->datatype = msg->datatype;
@@ -65,7 +66,8 @@ int kfi_op_atomic(struct kfi_oper *op, const struct kfi_post *post);
  * @operand and @compare must be readable even if @op does not use them. The caller excludes other
  * operations on @target.
  */
-void kfi_atomic_element(u8 op, u16 datatype, void *target, const void *operand, const void *compare, void *old);
+void kfi_atomic_element(u8 op, u16 datatype, void *target, const void *operand, const void *compare,
+			void *old);
 
 /* atomic_target.c */
 void kfi_atomic_init(void);

@@ -31,11 +31,11 @@ static const u8 atomic_sizes[] = {
 	[KFI_INT128]	= ATOMIC_128,	[KFI_UINT128]	= ATOMIC_128,
 };
 
-#define OPS_CHANGE	(BIT(KFI_MIN) | BIT(KFI_MAX) | BIT(KFI_SUM) | BIT(KFI_PROD) | BIT(KFI_LOR) | BIT(KFI_LAND) |	\
-			 BIT(KFI_BOR) | BIT(KFI_BAND) | BIT(KFI_LXOR) | BIT(KFI_BXOR) | BIT(KFI_ATOMIC_WRITE) |	\
-			 BIT(KFI_DIFF))
-#define OPS_COMPARE	(BIT(KFI_CSWAP) | BIT(KFI_CSWAP_NE) | BIT(KFI_CSWAP_LE) | BIT(KFI_CSWAP_LT) |		\
-			 BIT(KFI_CSWAP_GE) | BIT(KFI_CSWAP_GT) | BIT(KFI_MSWAP))
+#define OPS_CHANGE	(BIT(KFI_MIN) | BIT(KFI_MAX) | BIT(KFI_SUM) | BIT(KFI_PROD) | BIT(KFI_LOR) |	\
+			 BIT(KFI_LAND) | BIT(KFI_BOR) | BIT(KFI_BAND) | BIT(KFI_LXOR) |			\
+			 BIT(KFI_BXOR) | BIT(KFI_ATOMIC_WRITE) | BIT(KFI_DIFF))
+#define OPS_COMPARE	(BIT(KFI_CSWAP) | BIT(KFI_CSWAP_NE) | BIT(KFI_CSWAP_LE) |			\
+			 BIT(KFI_CSWAP_LT) | BIT(KFI_CSWAP_GE) | BIT(KFI_CSWAP_GT) | BIT(KFI_MSWAP))
 
 static unsigned long atomic_ops(u8 code)
 {
@@ -67,8 +67,8 @@ EXPORT_SYMBOL_GPL(kfi_atomic_valid);
 
 static bool is_signed(u16 datatype)
 {
-	return datatype == KFI_INT8 || datatype == KFI_INT16 || datatype == KFI_INT32 || datatype == KFI_INT64 ||
-	       datatype == KFI_INT128;
+	return datatype == KFI_INT8 || datatype == KFI_INT16 || datatype == KFI_INT32 ||
+	       datatype == KFI_INT64 || datatype == KFI_INT128;
 }
 
 /*
@@ -178,12 +178,14 @@ static kfi_wide atomic_value(u8 op, bool sign, kfi_wide t, kfi_wide v, kfi_wide 
  * A target whose value does not change is not written: with KFI_ATOMIC_READ its memory may be
  * read-only.
  */
-void kfi_atomic_element(u8 op, u16 datatype, void *target, const void *operand, const void *compare, void *old)
+void kfi_atomic_element(u8 op, u16 datatype, void *target, const void *operand, const void *compare,
+			void *old)
 {
 	size_t size = atomic_sizes[datatype];
 	kfi_wide t = load(target, datatype), new;
 
-	new = atomic_value(op, is_signed(datatype), t, load(operand, datatype), load(compare, datatype));
+	new = atomic_value(op, is_signed(datatype), t, load(operand, datatype),
+			   load(compare, datatype));
 	store(old, size, t);
 	if (new != t)
 		store(target, size, new);

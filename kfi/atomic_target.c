@@ -142,7 +142,8 @@ static void piece_apply(struct kfi_atomic *a, const struct piece *piece, size_t 
 		WARN_ON_ONCE(kfi_copy_from(on.compare, &a->compare, piece->len) != piece->len);
 	spin_lock_bh(lock);
 	for (i = 0; i < piece->len; i += size)
-		kfi_atomic_element(a->op, a->datatype, piece->at + i, on.operand + i, on.compare + i, on.old + i);
+		kfi_atomic_element(a->op, a->datatype, piece->at + i, on.operand + i,
+				   on.compare + i, on.old + i);
 	spin_unlock_bh(lock);
 	if (iov_iter_count(&a->result))
 		WARN_ON_ONCE(kfi_copy_to(&a->result, on.old, piece->len) != piece->len);
@@ -170,7 +171,8 @@ static u64 atomic_access(const struct kfi_atomic *a)
 	return a->op == KFI_ATOMIC_READ ? KFI_REMOTE_READ : KFI_REMOTE_READ | KFI_REMOTE_WRITE;
 }
 
-static bool atomic_lengths_ok(const struct kfi_atomic *a, const struct kfi_rma_iov *segs, unsigned int count)
+static bool atomic_lengths_ok(const struct kfi_atomic *a, const struct kfi_rma_iov *segs,
+			      unsigned int count)
 {
 	size_t left = a->len;
 	unsigned int i;
@@ -192,7 +194,8 @@ static bool atomic_lengths_ok(const struct kfi_atomic *a, const struct kfi_rma_i
  * otherwise check that the operation could be performed and return NULL. All of it runs in one RCU
  * section: either the whole segment is changed, or the region was dead before and nothing is.
  */
-static struct kfi_mr *atomic_segment(struct kfi_ep *ep, struct kfi_atomic *a, const struct kfi_rma_iov *seg, bool apply)
+static struct kfi_mr *atomic_segment(struct kfi_ep *ep, struct kfi_atomic *a,
+				     const struct kfi_rma_iov *seg, bool apply)
 {
 	size_t size = kfi_atomic_size(a->datatype);
 	struct iov_iter it;
@@ -216,8 +219,8 @@ static struct kfi_mr *atomic_segment(struct kfi_ep *ep, struct kfi_atomic *a, co
 	return ERR_PTR(err);
 }
 
-struct kfi_mr *kfi_atomic_perform(struct kfi_ep *ep, struct kfi_atomic *a, const struct kfi_rma_iov *segs,
-				  unsigned int count)
+struct kfi_mr *kfi_atomic_perform(struct kfi_ep *ep, struct kfi_atomic *a,
+				  const struct kfi_rma_iov *segs, unsigned int count)
 {
 	struct kfi_mr *mr = NULL, *next;
 	unsigned int i;

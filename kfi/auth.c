@@ -58,7 +58,8 @@ static void hash_begin(struct sha256_ctx *ctx, const struct kfi_ep_attr *attr, u
 	memzero_explicit(block, sizeof(block));
 }
 
-void kfi_auth_proof(const struct kfi_ep_attr *attr, const struct kvec *parts, size_t count, u8 *proof)
+void kfi_auth_proof(const struct kfi_ep_attr *attr, const struct kvec *parts, size_t count,
+		    u8 *proof)
 {
 	struct sha256_ctx ctx;
 

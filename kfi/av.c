@@ -176,8 +176,8 @@ static kfi_addr_t insert_one(struct kfi_av *av, const void *addr, int *err)
 	return e->index;
 }
 
-bool kfi_av_put_one(struct kfi_av *av, const void *addr, size_t i, kfi_addr_t *handles, u64 flags, void *context,
-		    int *err)
+bool kfi_av_put_one(struct kfi_av *av, const void *addr, size_t i, kfi_addr_t *handles, u64 flags,
+		    void *context, int *err)
 {
 	kfi_addr_t handle = KFI_ADDR_NOTAVAIL;
 
@@ -200,8 +200,8 @@ int kfi_av_check_insert(u64 flags, const void *context)
 	return flags & KFI_SYNC_ERR && !context ? -EINVAL : 0;
 }
 
-int kfi_av_insert(struct kfid_av *fid, const void *addr, size_t count, kfi_addr_t *handles, uint64_t flags,
-		  void *context)
+int kfi_av_insert(struct kfid_av *fid, const void *addr, size_t count, kfi_addr_t *handles,
+		  uint64_t flags, void *context)
 {
 	struct kfi_av *av = kfi_to_av(fid);
 	int ret, err, done = 0;
@@ -215,7 +215,8 @@ int kfi_av_insert(struct kfid_av *fid, const void *addr, size_t count, kfi_addr_
 		return -EINVAL;
 	for (i = 0; i < count; i++) {
 		err = 0;
-		done += kfi_av_put_one(av, addr + i * av->addrlen, i, handles, flags, context, &err);
+		done += kfi_av_put_one(av, addr + i * av->addrlen, i, handles, flags, context,
+				       &err);
 	}
 	return done;
 }
@@ -337,7 +338,8 @@ static int check_attr(const struct kfi_av_attr *attr)
 	return attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > AV_RX_CTX_BITS_MAX ? -EINVAL : 0;
 }
 
-int kfi_av_open(struct kfid_domain *dfid, struct kfi_av_attr *attr, struct kfid_av **avp, void *context)
+int kfi_av_open(struct kfid_domain *dfid, struct kfi_av_attr *attr, struct kfid_av **avp,
+		void *context)
 {
 	struct kfi_domain *domain = kfi_to_domain(dfid);
 	struct kfi_av *av;

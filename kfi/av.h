@@ -49,7 +49,7 @@ int kfi_av_check_insert(u64 flags, const void *context);
  * positive on entry if the address could not be resolved; on return it is 0 or a positive errno.
  * Returns true if the address was inserted.
  */
-bool kfi_av_put_one(struct kfi_av *av, const void *addr, size_t i, kfi_addr_t *handles, u64 flags, void *context,
-		    int *err);
+bool kfi_av_put_one(struct kfi_av *av, const void *addr, size_t i, kfi_addr_t *handles, u64 flags,
+		    void *context, int *err);
 
 #endif /* _KFI_AV_H */

@@ -19,8 +19,8 @@ static int resolve(struct kfi_av *av, const char *node, const char *service, voi
 	return len == av->addrlen ? 0 : -EINVAL;
 }
 
-int kfi_av_insertsvc(struct kfid_av *fid, const char *node, const char *service, kfi_addr_t *handle, uint64_t flags,
-		     void *context)
+int kfi_av_insertsvc(struct kfid_av *fid, const char *node, const char *service, kfi_addr_t *handle,
+		     uint64_t flags, void *context)
 {
 	struct kfi_av *av = kfi_to_av(fid);
 	u8 addr[KFI_ADDR_MAX];
@@ -73,8 +73,8 @@ static int count_up_node(const char *node, u64 n, char *out, size_t size)
 	return count_up_name(node, n, out, size);
 }
 
-static int range_address(struct kfi_av *av, const char *node, size_t n, const char *service, size_t s, char *names,
-			 void *addr)
+static int range_address(struct kfi_av *av, const char *node, size_t n, const char *service,
+			 size_t s, char *names, void *addr)
 {
 	char *svc = names + SVC_NAME_MAX;
 	int len;
@@ -90,8 +90,8 @@ static int range_address(struct kfi_av *av, const char *node, size_t n, const ch
 	return resolve(av, names, svc, addr);
 }
 
-int kfi_av_insertsym(struct kfid_av *fid, const char *node, size_t nodecnt, const char *service, size_t svccnt,
-		     kfi_addr_t *handles, uint64_t flags, void *context)
+int kfi_av_insertsym(struct kfid_av *fid, const char *node, size_t nodecnt, const char *service,
+		     size_t svccnt, kfi_addr_t *handles, uint64_t flags, void *context)
 {
 	struct kfi_av *av = kfi_to_av(fid);
 	u8 addr[KFI_ADDR_MAX];

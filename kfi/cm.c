@@ -162,7 +162,8 @@ int kfi_ep_connected(struct kfi_ep *ep, const void *data, size_t len)
 	if (kfi_ep_move(ep, KFI_EP_CONNECTED) < 0)
 		return -ECANCELED;
 	trace_kfi_connect(ep);
-	kfi_eq_event(ep->eq, KFI_CONNECTED, &ep->fid.fid, NULL, data, min_t(size_t, len, KFI_CM_DATA_MAX));
+	kfi_eq_event(ep->eq, KFI_CONNECTED, &ep->fid.fid, NULL, data,
+		     min_t(size_t, len, KFI_CM_DATA_MAX));
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_ep_connected);
@@ -247,9 +248,11 @@ int kfi_getname(kfid_t fid, void *addr, size_t *addrlen)
 	case KFI_CLASS_SEP:
 	case KFI_CLASS_TX_CTX:
 	case KFI_CLASS_RX_CTX:
-		return give_name(name, ep_name(container_of(fid, struct kfi_ep, fid.fid), name), addr, addrlen);
+		return give_name(name, ep_name(container_of(fid, struct kfi_ep, fid.fid), name),
+				 addr, addrlen);
 	case KFI_CLASS_PEP:
-		return give_name(name, pep_name(container_of(fid, struct kfi_pep, fid.fid), name), addr, addrlen);
+		return give_name(name, pep_name(container_of(fid, struct kfi_pep, fid.fid), name),
+				 addr, addrlen);
 	default:
 		return -EINVAL;
 	}

@@ -125,7 +125,8 @@ static int kfi_cntr_check(const struct kfi_cntr_attr *attr)
 	return kfi_queue_wait_obj(attr->wait_obj);
 }
 
-int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr, struct kfid_cntr **cntrp, void *context)
+int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr, struct kfid_cntr **cntrp,
+		  void *context)
 {
 	static const struct kfi_cntr_attr none = { .wait_obj = KFI_WAIT_UNSPEC };
 	const struct kfi_cntr_attr *a = attr ?: &none;

@@ -107,7 +107,8 @@ void kfi_fabric_exit(void);
  * before it takes the lock, or under it, and then kills the objects in the list. So the open either
  * fails or gone.c finds the object.
  */
-int kfi_domain_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
+int kfi_domain_resolve(struct kfi_domain *domain, const char *node, const char *service,
+		       void *addr);
 int kfi_netlink_init(void);
 void kfi_netlink_exit(void);
 /*
@@ -124,14 +125,15 @@ struct kfi_info *kfi_info_copy(const struct kfi_info *info);
 
 /* ---- op.c: operations and their completion ---- */
 
-int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 iov_limit, u32 rma_limit,
-		  size_t inline_size, size_t priv);
+int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 iov_limit,
+		  u32 rma_limit, size_t inline_size, size_t priv);
 void kfi_pool_exit(struct kfi_op_pool *pool);
 /*
  * Take an operation from the pool, and reserve a slot of @cq unless the operation needs none.
  * Returns ERR_PTR(-EAGAIN) if there is none.
  */
-struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct kfi_cq *cq, u64 flags);
+struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct kfi_cq *cq,
+			    u64 flags);
 /* Undo kfi_op_get() for an operation that was not started. */
 void kfi_op_abort(struct kfi_oper *op);
 /*
@@ -167,7 +169,8 @@ struct kfi_obj *kfi_eq_obj(struct kfi_eq *eq);
  * Queue an event of @fid. On success the reader of the event owns @info. Returns 0, or -EAGAIN if
  * the queue is full. May sleep.
  */
-int kfi_eq_event(struct kfi_eq *eq, u32 event, struct kfid *fid, struct kfi_info *info, const void *data, size_t len);
+int kfi_eq_event(struct kfi_eq *eq, u32 event, struct kfid *fid, struct kfi_info *info,
+		 const void *data, size_t len);
 /* Queue an error event. @err is negative. */
 int kfi_eq_error(struct kfi_eq *eq, struct kfid *fid, int err, const void *data, size_t len);
 /* Drop the queued events of an object that is being closed. */

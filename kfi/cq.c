@@ -90,7 +90,8 @@ static int kfi_cq_check(const struct kfi_cq_attr *attr, kfi_comp_handler handler
 		return -EINVAL;
 	if ((attr->flags & KFI_CQ_SOFTIRQ) && (attr->flags & KFI_CQ_DIRECT))
 		return -EINVAL;
-	if ((attr->flags & KFI_CQ_LOCAL) && (attr->flags & (KFI_CQ_SOFTIRQ | KFI_CQ_DIRECT | KFI_AFFINITY)))
+	if ((attr->flags & KFI_CQ_LOCAL) &&
+	    (attr->flags & (KFI_CQ_SOFTIRQ | KFI_CQ_DIRECT | KFI_AFFINITY)))
 		return -EINVAL;
 	if ((unsigned int)attr->format > KFI_CQ_FORMAT_TAGGED || attr->size > KFI_CQ_SIZE_MAX)
 		return -EINVAL;
@@ -139,8 +140,10 @@ static int kfi_cq_alloc_ring(struct kfi_cq *cq)
 {
 	int node = cq->domain->limits.numa_node;
 
-	cq->ring = kvzalloc_node(array_size(cq->mask + 1, sizeof(*cq->ring)), GFP_KERNEL_ACCOUNT, node);
-	cq->olen = kvzalloc_node(array_size(cq->mask + 1, sizeof(*cq->olen)), GFP_KERNEL_ACCOUNT, node);
+	cq->ring = kvzalloc_node(array_size(cq->mask + 1, sizeof(*cq->ring)), GFP_KERNEL_ACCOUNT,
+				 node);
+	cq->olen = kvzalloc_node(array_size(cq->mask + 1, sizeof(*cq->olen)), GFP_KERNEL_ACCOUNT,
+				 node);
 	return cq->ring && cq->olen ? 0 : -ENOMEM;
 }
 

@@ -10,21 +10,26 @@
 #include "queue.h"
 
 /* Every format is a prefix of the longest one. */
-static_assert(offsetof(struct kfi_cq_tagged_entry, flags) == offsetof(struct kfi_cq_data_entry, flags));
-static_assert(offsetof(struct kfi_cq_tagged_entry, data) == offsetof(struct kfi_cq_data_entry, data));
+static_assert(offsetof(struct kfi_cq_tagged_entry, flags) ==
+	      offsetof(struct kfi_cq_data_entry, flags));
+static_assert(offsetof(struct kfi_cq_tagged_entry, data) ==
+	      offsetof(struct kfi_cq_data_entry, data));
 static_assert(offsetof(struct kfi_cq_msg_entry, len) == offsetof(struct kfi_cq_data_entry, len));
 
 static void *kfi_cq_emit(const struct kfi_cq *cq, void *buf, const struct kfi_cq_slot *slot)
 {
 	switch (cq->format) {
 	case KFI_CQ_FORMAT_MSG:
-		return memcpy(buf, &slot->e, sizeof(struct kfi_cq_msg_entry)) + sizeof(struct kfi_cq_msg_entry);
+		return memcpy(buf, &slot->e, sizeof(struct kfi_cq_msg_entry)) +
+		       sizeof(struct kfi_cq_msg_entry);
 	case KFI_CQ_FORMAT_DATA:
-		return memcpy(buf, &slot->e, sizeof(struct kfi_cq_data_entry)) + sizeof(struct kfi_cq_data_entry);
+		return memcpy(buf, &slot->e, sizeof(struct kfi_cq_data_entry)) +
+		       sizeof(struct kfi_cq_data_entry);
 	case KFI_CQ_FORMAT_TAGGED:
 		return memcpy(buf, &slot->e, sizeof(slot->e)) + sizeof(slot->e);
 	default:
-		return memcpy(buf, &slot->e, sizeof(struct kfi_cq_entry)) + sizeof(struct kfi_cq_entry);
+		return memcpy(buf, &slot->e, sizeof(struct kfi_cq_entry)) +
+		       sizeof(struct kfi_cq_entry);
 	}
 }
 
@@ -66,7 +71,8 @@ static bool kfi_cq_quiet(const struct kfi_cq *cq)
 /* Is there nothing to read, and for a directly polled queue nothing at the devices either? */
 static bool kfi_cq_nothing(struct kfi_cq *cq)
 {
-	return kfi_cq_quiet(cq) && (cq->where != KFI_CQ_IN_POLL || !kfi_cq_look(cq, KFI_READ_BUDGET));
+	return kfi_cq_quiet(cq) &&
+	       (cq->where != KFI_CQ_IN_POLL || !kfi_cq_look(cq, KFI_READ_BUDGET));
 }
 
 ssize_t kfi_cq_readfrom(struct kfid_cq *fid, void *buf, size_t count, kfi_addr_t *src_addr)

@@ -86,7 +86,8 @@ void kfi_ctx_leave(struct kfi_ep *ep)
 
 /* ---- opening ---- */
 
-int kfi_scalable_ep(struct kfid_domain *domain_fid, struct kfi_info *info, struct kfid_ep **sep, void *context)
+int kfi_scalable_ep(struct kfid_domain *domain_fid, struct kfi_info *info, struct kfid_ep **sep,
+		    void *context)
 {
 	struct kfi_domain *domain = kfi_to_domain(domain_fid);
 	const struct kfi_domain_attr *dom = domain->info->domain_attr;
@@ -137,8 +138,8 @@ static int ctx_join(struct kfi_ep *ep, struct kfi_ep *sep, int idx)
 	return 0;
 }
 
-static int ctx_open(struct kfi_ep *sep, int idx, const struct kfi_info *info, size_t fclass, struct kfid_ep **fid,
-		    void *context)
+static int ctx_open(struct kfi_ep *sep, int idx, const struct kfi_info *info, size_t fclass,
+		    struct kfid_ep **fid, void *context)
 {
 	struct kfi_ep *ep;
 	int ret;
@@ -194,7 +195,8 @@ int kfi_ctx_tx_attr(struct kfi_tx_attr *tx, const struct kfi_tx_attr *attr, u64 
 		return 0;
 	if (attr->op_flags & KFI_LEVELS & ~levels)
 		return -EOPNOTSUPP;
-	if (!ctx_limit(&tx->inject_size, attr->inject_size) || !ctx_limit(&tx->iov_limit, attr->iov_limit) ||
+	if (!ctx_limit(&tx->inject_size, attr->inject_size) ||
+	    !ctx_limit(&tx->iov_limit, attr->iov_limit) ||
 	    !ctx_limit(&tx->rma_iov_limit, attr->rma_iov_limit))
 		return -EINVAL;
 	tx->op_flags = attr->op_flags;
@@ -214,7 +216,8 @@ int kfi_ctx_rx_attr(struct kfi_rx_attr *rx, const struct kfi_rx_attr *attr)
 	return 0;
 }
 
-int kfi_tx_context(struct kfid_ep *fid, int idx, struct kfi_tx_attr *attr, struct kfid_ep **tx_ep, void *context)
+int kfi_tx_context(struct kfid_ep *fid, int idx, struct kfi_tx_attr *attr, struct kfid_ep **tx_ep,
+		   void *context)
 {
 	struct kfi_ep *sep = sep_of(fid);
 	struct kfi_tx_attr tx;
@@ -232,7 +235,8 @@ int kfi_tx_context(struct kfid_ep *fid, int idx, struct kfi_tx_attr *attr, struc
 }
 EXPORT_SYMBOL_GPL(kfi_tx_context);
 
-int kfi_rx_context(struct kfid_ep *fid, int idx, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep, void *context)
+int kfi_rx_context(struct kfid_ep *fid, int idx, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep,
+		   void *context)
 {
 	struct kfi_ep *sep = sep_of(fid);
 	struct kfi_rx_attr rx;

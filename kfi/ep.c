@@ -42,7 +42,8 @@ static u64 ep_caps(u64 caps, const struct kfi_prov_ops *ops)
 		caps &= ~KFI_ATOMIC;
 	if ((caps & (KFI_MSG | KFI_TAGGED)) && !(caps & (KFI_SEND | KFI_RECV)))
 		caps |= KFI_SEND | KFI_RECV;
-	if ((caps & (KFI_RMA | KFI_ATOMIC)) && !(caps & (KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)))
+	if ((caps & (KFI_RMA | KFI_ATOMIC)) &&
+	    !(caps & (KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)))
 		caps |= KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE;
 	return caps;
 }
@@ -75,7 +76,8 @@ int kfi_ep_check_info(const struct kfi_info *info)
 	}
 	if (info->tx_attr->size > EP_SIZE_MAX || info->rx_attr->size > EP_SIZE_MAX ||
 	    info->tx_attr->iov_limit > EP_IOV_MAX || info->rx_attr->iov_limit > EP_IOV_MAX ||
-	    info->tx_attr->rma_iov_limit > KFI_RMA_IOV_MAX || info->tx_attr->inject_size > KFI_INJECT_MAX)
+	    info->tx_attr->rma_iov_limit > KFI_RMA_IOV_MAX ||
+	    info->tx_attr->inject_size > KFI_INJECT_MAX)
 		return -EINVAL;
 	return 0;
 }
@@ -187,12 +189,14 @@ static void ep_begin_life(struct kfi_ep *ep)
 	WRITE_ONCE(ep->life, atomic64_inc_return(&last));
 }
 
-struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *info, size_t fclass, void *context)
+struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *info, size_t fclass,
+			   void *context)
 {
 	const struct kfi_prov_ops *ops = domain->fabric->prov->ops;
 	struct kfi_ep *ep;
 
-	ep = kvzalloc_node(max(sizeof(*ep), ops->ep_size), GFP_KERNEL_ACCOUNT, domain->limits.numa_node);
+	ep = kvzalloc_node(max(sizeof(*ep), ops->ep_size), GFP_KERNEL_ACCOUNT,
+			   domain->limits.numa_node);
 	if (!ep)
 		return NULL;
 	ep->fid.fid.fclass = fclass;
@@ -211,7 +215,8 @@ struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *inf
 	ep_begin_life(ep);
 	ep_set_info(ep, info);
 	ep->info = kfi_info_copy(info);
-	if (!ep->info || kfi_auth_inherit(ep->info, domain->info->domain_attr) || ep_alloc_pools(ep, info)) {
+	if (!ep->info || kfi_auth_inherit(ep->info, domain->info->domain_attr) ||
+	    ep_alloc_pools(ep, info)) {
 		kfi_ep_free(ep);
 		return NULL;
 	}
@@ -268,7 +273,8 @@ static int ep_take_connreq(struct kfi_ep *ep, const struct kfi_info *info)
 	return ep->connreq ? 0 : -EINVAL;
 }
 
-int kfi_endpoint(struct kfid_domain *domain_fid, struct kfi_info *info, struct kfid_ep **ep_fid, void *context)
+int kfi_endpoint(struct kfid_domain *domain_fid, struct kfi_info *info, struct kfid_ep **ep_fid,
+		 void *context)
 {
 	struct kfi_domain *domain = kfi_to_domain(domain_fid);
 	struct kfi_ep *ep;

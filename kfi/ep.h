@@ -27,7 +27,8 @@ int kfi_ep_check_info(const struct kfi_info *info);
  * Allocate an endpoint of a class. kfi_ep_open() opens it; kfi_ep_free() frees it. Returns NULL if
  * there is no memory.
  */
-struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *info, size_t fclass, void *context);
+struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *info, size_t fclass,
+			   void *context);
 void kfi_ep_free(struct kfi_ep *ep);
 /*
  * Open the endpoint at the provider, and add it to the domain's list. After an error the caller

@@ -18,7 +18,8 @@ static const u64 ep_cntr_flags[KFI_CNTR_DIRS] = {
 	[KFI_CNTR_REMOTE_WRITE]	= KFI_REMOTE_WRITE,
 };
 
-#define EP_CNTR_FLAGS	(KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+#define EP_CNTR_FLAGS	(KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE | KFI_REMOTE_READ |	\
+			 KFI_REMOTE_WRITE)
 
 /*
  * Directions of a binding. A context has one direction only: the flags need not name it, and must
@@ -153,7 +154,8 @@ int kfi_ep_bind_fid(struct kfid *fid, struct kfid *bfid, u64 flags)
 
 int kfi_ep_check_bound(const struct kfi_ep *ep)
 {
-	bool tx_cntr = ep->cntr[KFI_CNTR_SEND] || ep->cntr[KFI_CNTR_READ] || ep->cntr[KFI_CNTR_WRITE];
+	bool tx_cntr = ep->cntr[KFI_CNTR_SEND] || ep->cntr[KFI_CNTR_READ] ||
+		       ep->cntr[KFI_CNTR_WRITE];
 
 	if ((ep->caps & KFI_TX_CAPS) && !ep->tx_cq && !tx_cntr)
 		return -KFI_ENOCQ;

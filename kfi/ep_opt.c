@@ -125,8 +125,9 @@ static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 
 static bool ep_may_set(int optname)
 {
-	return optname == KFI_OPT_MIN_MULTI_RECV || optname == KFI_OPT_RECLAIM || optname == KFI_OPT_AV_ONLY ||
-	       optname == KFI_OPT_OP_TIMEOUT_MS || optname == KFI_OPT_UNPRIVILEGED;
+	return optname == KFI_OPT_MIN_MULTI_RECV || optname == KFI_OPT_RECLAIM ||
+	       optname == KFI_OPT_AV_ONLY || optname == KFI_OPT_OP_TIMEOUT_MS ||
+	       optname == KFI_OPT_UNPRIVILEGED;
 }
 
 int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, size_t optlen)

@@ -77,7 +77,8 @@ static int ep_space_arm(struct kfi_ep *ep, void (*fn)(struct kfid_ep *ep, void *
 	return 0;
 }
 
-int kfi_ep_tx_space(struct kfid_ep *fid, void (*fn)(struct kfid_ep *ep, void *context), void *context)
+int kfi_ep_tx_space(struct kfid_ep *fid, void (*fn)(struct kfid_ep *ep, void *context),
+		    void *context)
 {
 	struct kfi_ep *ep = kfi_to_ep(fid);
 	int state = READ_ONCE(ep->state), ret;

@@ -82,7 +82,8 @@ static int kfi_eq_add(struct kfi_eq *eq, struct kfi_eq_item *item, bool bounded)
 	return 0;
 }
 
-int kfi_eq_event(struct kfi_eq *eq, u32 event, struct kfid *fid, struct kfi_info *info, const void *data, size_t len)
+int kfi_eq_event(struct kfi_eq *eq, u32 event, struct kfid *fid, struct kfi_info *info,
+		 const void *data, size_t len)
 {
 	struct kfi_eq_cm_entry *cm;
 	struct kfi_eq_item *item;
@@ -255,7 +256,8 @@ out:
 }
 EXPORT_SYMBOL_GPL(kfi_eq_readerr);
 
-ssize_t kfi_eq_write(struct kfid_eq *fid, uint32_t event, const void *buf, size_t len, uint64_t flags)
+ssize_t kfi_eq_write(struct kfid_eq *fid, uint32_t event, const void *buf, size_t len,
+		     uint64_t flags)
 {
 	struct kfi_eq *eq = kfi_to_eq(fid);
 	struct kfi_eq_item *item;
@@ -280,7 +282,8 @@ ssize_t kfi_eq_write(struct kfid_eq *fid, uint32_t event, const void *buf, size_
 }
 EXPORT_SYMBOL_GPL(kfi_eq_write);
 
-ssize_t kfi_eq_sread(struct kfid_eq *fid, uint32_t *event, void *buf, size_t len, int timeout, uint64_t flags)
+ssize_t kfi_eq_sread(struct kfid_eq *fid, uint32_t *event, void *buf, size_t len, int timeout,
+		     uint64_t flags)
 {
 	struct kfi_eq *eq = kfi_to_eq(fid);
 	unsigned int state = kfi_queue_sleep_state();

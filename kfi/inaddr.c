@@ -119,7 +119,8 @@ static int read_port(const char *service, __be16 *port)
 }
 
 /* Parse a numeric address and a port. AF_UNSPEC accepts both families. */
-static int read_literal(struct net *net, int family, const char *node, const char *service, union kfi_inaddr *addr)
+static int read_literal(struct net *net, int family, const char *node, const char *service,
+			union kfi_inaddr *addr)
 {
 	struct sockaddr_storage ss = {};
 	__be16 port;
@@ -131,7 +132,8 @@ static int read_literal(struct net *net, int family, const char *node, const cha
 	return 0;
 }
 
-int kfi_inaddr_resolve(struct net *net, int family, const char *node, const char *service, union kfi_inaddr *addr)
+int kfi_inaddr_resolve(struct net *net, int family, const char *node, const char *service,
+		       union kfi_inaddr *addr)
 {
 	if (!node || !service || read_literal(net, family, node, service, addr))
 		return -EINVAL;
@@ -185,7 +187,8 @@ static void add_v4(struct kfi_inaddr_locals *all, struct net_device *dev, unsign
 		local->addr.in.sin_addr.s_addr = ifa->ifa_local;
 		local->prefix = ifa->ifa_prefixlen;
 		local->subnet = ifa->ifa_address & ifa->ifa_mask;
-		snprintf(local->fabric, sizeof(local->fabric), "%pI4/%d", &local->subnet, ifa->ifa_prefixlen);
+		snprintf(local->fabric, sizeof(local->fabric), "%pI4/%d", &local->subnet,
+			 ifa->ifa_prefixlen);
 		strscpy(local->ifname, dev->name, sizeof(local->ifname));
 	}
 }
@@ -212,7 +215,8 @@ static void add_v6(struct kfi_inaddr_locals *all, struct net_device *dev, unsign
 			local->addr.in6.sin6_scope_id = dev->ifindex;
 		local->prefix = ifa->prefix_len;
 		ipv6_addr_prefix(&subnet, &ifa->addr, ifa->prefix_len);
-		snprintf(local->fabric, sizeof(local->fabric), "%pI6c/%u", &subnet, ifa->prefix_len);
+		snprintf(local->fabric, sizeof(local->fabric), "%pI6c/%u", &subnet,
+			 ifa->prefix_len);
 		strscpy(local->ifname, dev->name, sizeof(local->ifname));
 	}
 	read_unlock_bh(&idev->lock);

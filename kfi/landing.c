@@ -34,7 +34,8 @@
 #include "landing.h"
 
 /* Flags of &kfi_rx.flags that the completion has */
-#define KFI_RX_FLAGS	(KFI_MSG | KFI_TAGGED | KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_CQ_DATA | KFI_INVALIDATE)
+#define KFI_RX_FLAGS	(KFI_MSG | KFI_TAGGED | KFI_RMA | KFI_READ | KFI_WRITE |	\
+			 KFI_REMOTE_CQ_DATA | KFI_INVALIDATE)
 
 static void *first_byte(const struct iov_iter *iter)
 {
@@ -45,7 +46,9 @@ static void *first_byte(const struct iov_iter *iter)
 	if (iov_iter_is_kvec(iter))
 		return iter->kvec->iov_base + iter->iov_offset;
 	bv = iter->bvec;
-	return PageHighMem(bv->bv_page) ? NULL : page_address(bv->bv_page) + bv->bv_offset + iter->iov_offset;
+	if (PageHighMem(bv->bv_page))
+		return NULL;
+	return page_address(bv->bv_page) + bv->bv_offset + iter->iov_offset;
 }
 
 /* Reserve a CQ slot. A receive that is only counted has no queue. */
@@ -94,7 +97,8 @@ enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx)
 	return last ? KFI_LAND_DONE : KFI_LAND_MORE;
 }
 
-static __always_inline void land_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_entry *wc)
+static __always_inline void land_entry(const struct kfi_rx *rx, int err,
+				       struct kfi_cq_err_entry *wc)
 {
 	wc->flags = (rx->flags & KFI_RX_FLAGS) | KFI_RECV;
 	wc->len = err ? 0 : rx->len;
@@ -142,7 +146,8 @@ void kfi_land_end_all(struct list_head *released)
  * Make the entry of a message that is not the last one of its buffer, in the slot that was reserved
  * for it.
  */
-static void intermediate(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc, int err)
+static void intermediate(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc,
+			 int err)
 {
 	lockdep_assert_held(&op->ep->match.order);
 	if (err) {
@@ -215,7 +220,8 @@ EXPORT_SYMBOL_GPL(kfi_recv_complete);
 void kfi_match_end(struct kfi_oper *op, int err)
 {
 	struct kfi_cq_err_entry wc = {
-		.flags = KFI_RECV | (op->code == KFI_OPC_TRECV ? KFI_TAGGED : KFI_MSG) | (op->flags & KFI_MULTI_RECV),
+		.flags = KFI_RECV | (op->code == KFI_OPC_TRECV ? KFI_TAGGED : KFI_MSG) |
+			 (op->flags & KFI_MULTI_RECV),
 		.tag = op->tag,
 		.err = -err,
 		.prov_errno = -err,
@@ -253,7 +259,8 @@ static void count_region(struct kfi_mr *mr, u64 key, u64 flags, size_t len)
 	rcu_read_unlock();
 }
 
-int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, size_t len, u64 data, kfi_addr_t src)
+int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, size_t len, u64 data,
+		   kfi_addr_t src)
 {
 	bool write = flags & KFI_REMOTE_WRITE, entry = (flags & KFI_REMOTE_CQ_DATA) && ep->rx_cq;
 

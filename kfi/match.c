@@ -169,7 +169,8 @@ static inline struct kfi_oper *find_op(struct kfi_match *m, const struct kfi_rx 
 }
 
 /* Return the next message behind @rx that fits @op. @rx may be the list head, cast to an entry. */
-static struct kfi_rx *fitting_in_bucket(struct list_head *bucket, const struct kfi_oper *op, struct kfi_rx *rx)
+static struct kfi_rx *fitting_in_bucket(struct list_head *bucket, const struct kfi_oper *op,
+					struct kfi_rx *rx)
 {
 	list_for_each_entry_continue(rx, bucket, bucket)
 		if (waiting_fits(op, rx))
@@ -177,7 +178,8 @@ static struct kfi_rx *fitting_in_bucket(struct list_head *bucket, const struct k
 	return NULL;
 }
 
-static struct kfi_rx *fitting_in_list(struct list_head *list, const struct kfi_oper *op, struct kfi_rx *rx)
+static struct kfi_rx *fitting_in_list(struct list_head *list, const struct kfi_oper *op,
+				      struct kfi_rx *rx)
 {
 	list_for_each_entry_continue(rx, list, link)
 		if (waiting_fits(op, rx))
@@ -186,13 +188,15 @@ static struct kfi_rx *fitting_in_list(struct list_head *list, const struct kfi_o
 }
 
 /* Return the oldest unexpected message that fits @op; if @after is set, the next one behind it. */
-static struct kfi_rx *later_unexpected(struct kfi_match *m, const struct kfi_oper *op, struct kfi_rx *after)
+static struct kfi_rx *later_unexpected(struct kfi_match *m, const struct kfi_oper *op,
+				       struct kfi_rx *after)
 {
 	struct list_head *list;
 
 	if (op_tagged(op) && !op->ignore) {
 		list = unexp_bucket(m, op->tag);
-		return fitting_in_bucket(list, op, after ?: list_entry(list, struct kfi_rx, bucket));
+		return fitting_in_bucket(list, op,
+					 after ?: list_entry(list, struct kfi_rx, bucket));
 	}
 	list = op_tagged(op) ? &m->unexp_tags : &m->unexp_msgs;
 	return fitting_in_list(list, op, after ?: list_entry(list, struct kfi_rx, link));
@@ -435,8 +439,8 @@ void kfi_rx_abort(struct kfi_rx *rx, int err)
 	struct kfi_oper *op = rx->op;
 	struct kfi_ep *ep = rx->ep;
 
-	if (ep->type == KFI_EP_MSG || op->flags & (KFI_MULTI_RECV | KFI_CLAIM | KFI_DISCARD) || op->addr != KFI_ADDR_UNSPEC ||
-	    !match_return(op)) {
+	if (ep->type == KFI_EP_MSG || op->flags & (KFI_MULTI_RECV | KFI_CLAIM | KFI_DISCARD) ||
+	    op->addr != KFI_ADDR_UNSPEC || !match_return(op)) {
 		kfi_rx_complete(rx, err);
 		return;
 	}
@@ -726,7 +730,8 @@ void kfi_match_reopen(struct kfi_ep *ep)
 	spin_unlock_bh(&m->lock);
 }
 
-static void move_messages(struct kfi_match *m, struct list_head *from, const struct kfi_ep *ep, struct list_head *to)
+static void move_messages(struct kfi_match *m, struct list_head *from, const struct kfi_ep *ep,
+			  struct list_head *to)
 {
 	struct kfi_rx *rx, *next;
 

@@ -60,15 +60,18 @@ static void take(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx *rx)
 }
 
 /* Return: true if @op is complete with *@wc; false if *@taken has been matched with @op. */
-static bool peek(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx **taken, struct kfi_cq_err_entry *wc)
+static bool peek(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx **taken,
+		 struct kfi_cq_err_entry *wc)
 {
 	struct kfi_rx *rx;
 
 	lockdep_assert_held(&m->lock);
 	rx = op->flags & KFI_PEEK ? kfi_match_unexpected(m, op) : find_claimed(m, op);
 	if (!rx) {
-		*wc = (struct kfi_cq_err_entry) { .flags = KFI_TAGGED | KFI_RECV, .tag = op->tag, .err = ENOMSG,
-			.prov_errno = ENOMSG, .src_addr = KFI_ADDR_NOTAVAIL };
+		*wc = (struct kfi_cq_err_entry) {
+			.flags = KFI_TAGGED | KFI_RECV, .tag = op->tag, .err = ENOMSG,
+			.prov_errno = ENOMSG, .src_addr = KFI_ADDR_NOTAVAIL,
+		};
 		return true;
 	}
 	if (op->flags & KFI_DISCARD || !(op->flags & KFI_PEEK)) {

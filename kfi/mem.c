@@ -23,7 +23,9 @@ static unsigned long seg_page(const struct kfi_mr *mr, size_t i)
 
 	if (iov_iter_is_kvec(&mr->iter))
 		return (unsigned long)mr->iov.kvec[i].iov_base >> PAGE_SHIFT;
-	return PageHighMem(bv->bv_page) ? 0 : ((unsigned long)page_address(bv->bv_page) + bv->bv_offset) >> PAGE_SHIFT;
+	if (PageHighMem(bv->bv_page))
+		return 0;
+	return ((unsigned long)page_address(bv->bv_page) + bv->bv_offset) >> PAGE_SHIFT;
 }
 
 /*
@@ -90,7 +92,8 @@ static int mem_of_pages(struct kfi_domain *domain, struct kfi_mem *mem)
 	if (!mem->addr)
 		return -ENOMEM;
 	WARN_ON_ONCE(!PAGE_ALIGNED(mem->addr));
-	mem->numa_node = is_vmalloc_addr(mem->addr) ? domain->limits.numa_node : page_to_nid(virt_to_page(mem->addr));
+	mem->numa_node = is_vmalloc_addr(mem->addr) ? domain->limits.numa_node :
+						      page_to_nid(virt_to_page(mem->addr));
 	return 0;
 }
 
@@ -152,7 +155,8 @@ static int mem_list(struct kfi_domain *domain, struct kfi_mem *mem)
 
 	for (at = 0; at < mem->len && !ret; at += PAGE_SIZE) {
 		other = other_page(mem->addr + at);
-		ret = xa_err(xa_store(&domain->mems, (unsigned long)(mem->addr + at) >> PAGE_SHIFT, mem, GFP_KERNEL));
+		ret = xa_err(xa_store(&domain->mems, (unsigned long)(mem->addr + at) >> PAGE_SHIFT,
+				      mem, GFP_KERNEL));
 		if (!ret && other)
 			ret = xa_err(xa_store(&domain->mems, other, mem, GFP_KERNEL));
 	}

@@ -360,7 +360,8 @@ struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *con
 	mr = kzalloc(max(sizeof(*mr), domain->fabric->prov->ops->mr_size), GFP_KERNEL_ACCOUNT);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	mr->iov.kvec = kvmalloc_array(iov_limit, max(sizeof(struct kvec), sizeof(struct bio_vec)), GFP_KERNEL_ACCOUNT);
+	mr->iov.kvec = kvmalloc_array(iov_limit, max(sizeof(struct kvec), sizeof(struct bio_vec)),
+				      GFP_KERNEL_ACCOUNT);
 	if (!mr->iov.kvec) {
 		kfree(mr);
 		return ERR_PTR(-ENOMEM);
@@ -444,7 +445,8 @@ static int check_reg(const struct kfi_domain *domain, const struct kfi_mr_attr *
 	return limit && attr->iov_count > limit ? -EINVAL : 0;
 }
 
-int kfi_mr_regattr(struct kfid_domain *dfid, const struct kfi_mr_attr *attr, uint64_t flags, struct kfid_mr **mrp)
+int kfi_mr_regattr(struct kfid_domain *dfid, const struct kfi_mr_attr *attr, uint64_t flags,
+		   struct kfid_mr **mrp)
 {
 	struct kfi_domain *domain = kfi_to_domain(dfid);
 	struct kfi_mr *mr;
@@ -686,10 +688,12 @@ static bool allowed(const struct kfi_mr *mr, u64 addr, u64 len, u64 access)
 {
 	u64 at = addr - mr->fid.addr;
 
-	return at <= mr->len && len <= mr->len - at && !(access & ~mr->access) && !READ_ONCE(mr->used);
+	return at <= mr->len && len <= mr->len - at && !(access & ~mr->access) &&
+	       !READ_ONCE(mr->used);
 }
 
-static void mr_range(const struct kfi_mr *mr, size_t at, size_t len, bool source, struct iov_iter *iter)
+static void mr_range(const struct kfi_mr *mr, size_t at, size_t len, bool source,
+		     struct iov_iter *iter)
 {
 	size_t first = seg_len(mr, 0), segs = mr->iter.nr_segs, skip, base;
 
@@ -698,9 +702,11 @@ static void mr_range(const struct kfi_mr *mr, size_t at, size_t len, bool source
 		skip = min(1 + (at - first) / mr->unit, segs - 1);
 		base = first + (skip - 1) * mr->unit;
 		if (iov_iter_is_kvec(&mr->iter))
-			iov_iter_kvec(iter, ITER_SOURCE, mr->iov.kvec + skip, segs - skip, mr->len - base);
+			iov_iter_kvec(iter, ITER_SOURCE, mr->iov.kvec + skip, segs - skip,
+				      mr->len - base);
 		else
-			iov_iter_bvec(iter, ITER_SOURCE, mr->iov.bvec + skip, segs - skip, mr->len - base);
+			iov_iter_bvec(iter, ITER_SOURCE, mr->iov.bvec + skip, segs - skip,
+				      mr->len - base);
 		at -= base;
 	}
 	iov_iter_advance(iter, at);

@@ -121,7 +121,8 @@ void kfi_mr_done_exit(void)
 		tasklet_kill(&per_cpu(done_queues, cpu).tasklet);
 }
 
-int kfi_mr_alloc(struct kfid_domain *dfid, size_t iov_limit, uint64_t flags, struct kfid_mr **mrp, void *context)
+int kfi_mr_alloc(struct kfid_domain *dfid, size_t iov_limit, uint64_t flags, struct kfid_mr **mrp,
+		 void *context)
 {
 	struct kfi_domain *domain = kfi_to_domain(dfid);
 	struct kfi_mr *mr;
@@ -130,7 +131,8 @@ int kfi_mr_alloc(struct kfid_domain *dfid, size_t iov_limit, uint64_t flags, str
 	might_sleep();
 	if (flags & ~KFI_MR_SINGLE_USE)
 		return -KFI_EBADFLAGS;
-	if (!iov_limit || (domain->limits.mr_page_limit && iov_limit > domain->limits.mr_page_limit))
+	if (!iov_limit ||
+	    (domain->limits.mr_page_limit && iov_limit > domain->limits.mr_page_limit))
 		return -EINVAL;
 	mr = kfi_mr_new(domain, iov_limit, context);
 	if (IS_ERR(mr))

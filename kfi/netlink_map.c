@@ -57,13 +57,16 @@ static void say_why_not(struct genl_info *info, int ret, u32 id)
 	__be32 addr;
 
 	if (ret == -EINVAL)
-		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[KFI_A_MAP_ADDR], "a node cannot have this address");
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[KFI_A_MAP_ADDR],
+				    "a node cannot have this address");
 	else if (ret == -ENOSPC)
 		NL_SET_ERR_MSG(info->extack, "the map is full");
 	else if (ret == -EEXIST && !kfi_idmap_addr(genl_info_net(info), id, &addr))
-		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[KFI_A_MAP_ID], "the number has an address already");
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[KFI_A_MAP_ID],
+				    "the number has an address already");
 	else if (ret == -EEXIST)
-		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[KFI_A_MAP_ADDR], "the address has a number already");
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[KFI_A_MAP_ADDR],
+				    "the address has a number already");
 }
 
 /**
@@ -106,6 +109,7 @@ int kfi_nl_map_del(struct sk_buff *skb, struct genl_info *info)
 	}
 	ret = kfi_idmap_del(genl_info_net(info), nla_get_u32(info->attrs[KFI_A_MAP_ID]));
 	if (ret)
-		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[KFI_A_MAP_ID], "the number is not in the map");
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[KFI_A_MAP_ID],
+				    "the number is not in the map");
 	return ret;
 }

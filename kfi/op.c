@@ -118,7 +118,9 @@ static inline void pool_push(struct kfi_op_pool *pool, struct kfi_oper *op)
 }
 
 /* With one segment the part that receives use fits in three cache lines: see struct kfi_oper. */
-static_assert(offsetof(struct kfi_oper, iov) - offsetof(struct kfi_oper, ep) + sizeof(struct kvec) <= 3 * 64);
+static_assert(offsetof(struct kfi_oper, iov) - offsetof(struct kfi_oper, ep) +
+		      sizeof(struct kvec) <=
+	      3 * 64);
 
 /*
  * Set what is the same for all uses of an operation. The members that are used most come first,
@@ -152,7 +154,8 @@ static size_t pool_atomic_size(const struct kfi_op_pool *pool, const struct kfi_
 {
 	if (pool != &ep->tx || !(ep->caps & KFI_ATOMIC))
 		return 0;
-	return ALIGN(sizeof(struct kfi_oper_atomic) + 2 * pool->iov_limit * sizeof(struct kvec), sizeof(u64));
+	return ALIGN(sizeof(struct kfi_oper_atomic) + 2 * pool->iov_limit * sizeof(struct kvec),
+		     sizeof(u64));
 }
 
 /*
@@ -166,8 +169,8 @@ static size_t pool_colour(void)
 	return (unsigned int)atomic_inc_return(&turn) * 7 % POOL_COLOURS * SMP_CACHE_BYTES;
 }
 
-int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 iov_limit, u32 rma_limit,
-		  size_t inline_size, size_t priv)
+int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 iov_limit,
+		  u32 rma_limit, size_t inline_size, size_t priv)
 {
 	int node = ep->domain ? ep->domain->limits.numa_node : NUMA_NO_NODE;
 	size_t atomic;
@@ -179,12 +182,14 @@ int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 io
 	pool->starved = 0;
 	atomic = pool_atomic_size(pool, ep);
 	pool->stride = ALIGN(offsetof(struct kfi_oper, iov) + ALIGN(priv, sizeof(u64)) +
-			     pool->iov_limit * sizeof(struct bio_vec) +
-			     rma_limit * sizeof(struct kfi_rma_iov) + atomic + inline_size, SMP_CACHE_BYTES);
+				     pool->iov_limit * sizeof(struct bio_vec) +
+				     rma_limit * sizeof(struct kfi_rma_iov) + atomic + inline_size,
+			     SMP_CACHE_BYTES);
 	if (depth > POOL_MAX)
 		return -EINVAL;
-	pool->base = kvzalloc_node(size_add(array_size(depth, pool->stride), POOL_COLOURS * SMP_CACHE_BYTES), GFP_KERNEL_ACCOUNT,
-				   node);
+	pool->base = kvzalloc_node(size_add(array_size(depth, pool->stride),
+					    POOL_COLOURS * SMP_CACHE_BYTES),
+				   GFP_KERNEL_ACCOUNT, node);
 	if (!pool->base)
 		return -ENOMEM;
 	pool->mem = PTR_ALIGN(pool->base, SMP_CACHE_BYTES) + pool_colour();
@@ -206,7 +211,8 @@ bool kfi_pool_full(struct kfi_op_pool *pool)
 	return !pool_first(atomic64_read(&pool->free));
 }
 
-struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct kfi_cq *cq, u64 flags)
+struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct kfi_cq *cq,
+			    u64 flags)
 {
 	struct kfi_oper *op;
 
@@ -323,7 +329,8 @@ static inline bool op_counts(const struct kfi_oper *op)
 }
 
 /* Update statistics and counters. Bottom halves are off. */
-static __always_inline void kfi_op_count(const struct kfi_oper *op, struct kfi_ep *ep, const struct kfi_cq_err_entry *wc)
+static __always_inline void kfi_op_count(const struct kfi_oper *op, struct kfi_ep *ep,
+					 const struct kfi_cq_err_entry *wc)
 {
 	bool rx = kfi_op_is_rx(op);
 	struct kfi_cntr *cntr;

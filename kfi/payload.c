@@ -12,7 +12,8 @@
 #include <linux/uio.h>
 #include "post.h"
 
-static noinline int payload_kvec(struct kfi_oper *op, const struct kvec *iov, size_t count, unsigned int dir)
+static noinline int payload_kvec(struct kfi_oper *op, const struct kvec *iov, size_t count,
+				 unsigned int dir)
 {
 	size_t i, len = 0;
 
@@ -26,7 +27,8 @@ static noinline int payload_kvec(struct kfi_oper *op, const struct kvec *iov, si
 	return 0;
 }
 
-static noinline int payload_bvec(struct kfi_oper *op, const struct bio_vec *iov, size_t count, unsigned int dir)
+static noinline int payload_bvec(struct kfi_oper *op, const struct bio_vec *iov, size_t count,
+				 unsigned int dir)
 {
 	size_t i, len = 0;
 
@@ -44,7 +46,8 @@ static noinline int payload_bvec(struct kfi_oper *op, const struct bio_vec *iov,
  * Append a piece of an sg list. A piece that is physically contiguous with the previous one extends
  * it.
  */
-static int payload_add_pages(struct kfi_oper *op, u32 *n, u32 limit, struct scatterlist *sg, size_t len)
+static int payload_add_pages(struct kfi_oper *op, u32 *n, u32 limit, struct scatterlist *sg,
+			     size_t len)
 {
 	struct bio_vec *last = *n ? &op->iov.bvec[*n - 1] : NULL;
 
@@ -63,7 +66,8 @@ static int payload_add_pages(struct kfi_oper *op, u32 *n, u32 limit, struct scat
  * The first @count entries, which are mapped, give the number of bytes. The pages are those of the
  * list before it was mapped, which may have more entries, because mapping can merge entries.
  */
-static noinline int payload_sgl(struct kfi_oper *op, struct scatterlist *sgl, size_t count, u32 limit, unsigned int dir)
+static noinline int payload_sgl(struct kfi_oper *op, struct scatterlist *sgl, size_t count,
+				u32 limit, unsigned int dir)
 {
 	struct scatterlist *sg;
 	size_t len = 0, left, take;
@@ -98,7 +102,8 @@ static noinline int payload_iter(struct kfi_oper *op, const struct iov_iter *ite
 	return 0;
 }
 
-static noinline int payload_vector(struct kfi_oper *op, const struct kfi_post *post, u32 limit, unsigned int dir)
+static noinline int payload_vector(struct kfi_oper *op, const struct kfi_post *post, u32 limit,
+				   unsigned int dir)
 {
 	if (unlikely(post->count > limit || (post->count && !post->iov)))
 		return -EINVAL;

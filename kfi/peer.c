@@ -33,7 +33,8 @@ static struct kfi_peer *kfi_peer_lookup(struct kfi_peers *peers, const void *nam
 
 static struct kfi_peer *kfi_peer_new(struct kfi_peers *peers, const void *name, int ctx_id)
 {
-	struct kfi_peer *peer = kzalloc(struct_size(peer, name, peers->ops->name_len), GFP_ATOMIC | __GFP_NOWARN);
+	struct kfi_peer *peer =
+		kzalloc(struct_size(peer, name, peers->ops->name_len), GFP_ATOMIC | __GFP_NOWARN);
 
 	if (!peer)
 		return NULL;
@@ -392,10 +393,12 @@ EXPORT_SYMBOL_GPL(kfi_peer_is_dialing);
 static bool kfi_own_call_wins(const struct kfi_peer *peer, const struct kfi_peer_call *call)
 {
 	bool smaller = peer->peers->ops->cmp(call->self, peer->name) < 0;
-	struct kfi_peer_conn *cur = rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
+	struct kfi_peer_conn *cur =
+		rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
 
 	if (cur)
-		return smaller && cur->dialed && peer->incarnation == call->incarnation && call->known != peer->stream;
+		return smaller && cur->dialed && peer->incarnation == call->incarnation &&
+		       call->known != peer->stream;
 	return smaller && peer->dialing && peer->dialing->dialed;
 }
 
@@ -406,7 +409,8 @@ static bool kfi_own_call_wins(const struct kfi_peer *peer, const struct kfi_peer
 static int kfi_peer_replace(struct kfi_peer *peer)
 {
 	const struct kfi_peer_ops *ops = peer->peers->ops;
-	struct kfi_peer_conn *cur = rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
+	struct kfi_peer_conn *cur =
+		rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
 	int there;
 
 	if (!cur || !ops->probe || ops->failed(cur))
@@ -418,7 +422,8 @@ static int kfi_peer_replace(struct kfi_peer *peer)
 }
 
 /* Return: 0 if the call becomes the current attempt; it replaces any other attempt. */
-static int kfi_peer_take(struct kfi_peer *peer, struct kfi_peer_conn *conn, const struct kfi_peer_call *call)
+static int kfi_peer_take(struct kfi_peer *peer, struct kfi_peer_conn *conn,
+			 const struct kfi_peer_call *call)
 {
 	struct kfi_peer_conn *other;
 	int ret;
@@ -450,7 +455,8 @@ static int kfi_call_ctx_id(const struct kfi_peers *peers, const struct kfi_peer_
 	return -(int)call->src_ctx;
 }
 
-int kfi_peer_admit(struct kfi_peers *peers, struct kfi_peer_conn *conn, const struct kfi_peer_call *call)
+int kfi_peer_admit(struct kfi_peers *peers, struct kfi_peer_conn *conn,
+		   const struct kfi_peer_call *call)
 {
 	struct kfi_peer *peer = kfi_peer_find(peers, call->name, kfi_call_ctx_id(peers, call),
 					      true);
@@ -475,7 +481,8 @@ EXPORT_SYMBOL_GPL(kfi_peer_admit);
 static void kfi_peer_settle(struct kfi_peer *peer, struct kfi_peer_conn *conn)
 {
 	const struct kfi_peer_ops *ops = peer->peers->ops;
-	struct kfi_peer_conn *old = rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
+	struct kfi_peer_conn *old =
+		rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
 
 	conn->ready = true;
 	if (peer->dialing == conn)
@@ -554,7 +561,8 @@ EXPORT_SYMBOL_GPL(kfi_peer_lost);
 
 /* ---- the endpoint ---- */
 
-void kfi_peers_init(struct kfi_peers *peers, struct kfi_ep *ep, const struct kfi_peer_ops *ops, struct workqueue_struct *wq)
+void kfi_peers_init(struct kfi_peers *peers, struct kfi_ep *ep, const struct kfi_peer_ops *ops,
+		    struct workqueue_struct *wq)
 {
 	peers->ep = ep;
 	peers->ops = ops;

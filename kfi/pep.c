@@ -23,7 +23,8 @@
 
 /* ---- requests ---- */
 
-static struct kfi_info *connreq_info(const struct kfi_pep *pep, struct kfi_connreq *req, const void *peer, size_t peerlen)
+static struct kfi_info *connreq_info(const struct kfi_pep *pep, struct kfi_connreq *req,
+				     const void *peer, size_t peerlen)
 {
 	struct kfi_info *info = kfi_info_copy(pep->info);
 
@@ -43,7 +44,8 @@ static struct kfi_info *connreq_info(const struct kfi_pep *pep, struct kfi_connr
  * The event is queued under pep->req_lock, so that the request is in the list before a consumer can
  * name it.
  */
-static int pep_add_connreq(struct kfi_pep *pep, struct kfi_connreq *req, struct kfi_info *info, const void *data, size_t len)
+static int pep_add_connreq(struct kfi_pep *pep, struct kfi_connreq *req, struct kfi_info *info,
+			   const void *data, size_t len)
 {
 	int ret;
 
@@ -180,7 +182,8 @@ EXPORT_SYMBOL_GPL(kfi_reject);
 
 /* ---- the passive endpoint ---- */
 
-static struct kfi_pep *make_pep(struct kfi_fabric *fabric, const struct kfi_info *info, void *context)
+static struct kfi_pep *make_pep(struct kfi_fabric *fabric, const struct kfi_info *info,
+				void *context)
 {
 	const struct kfi_prov_ops *ops = fabric->prov->ops;
 	struct kfi_pep *pep;
@@ -224,7 +227,8 @@ static bool pep_key_ok(const struct kfi_info *info)
 	       (!domain || kfi_auth_key_ok(domain->auth_key, domain->auth_key_size));
 }
 
-int kfi_passive_ep(struct kfid_fabric *fabric_fid, struct kfi_info *info, struct kfid_pep **pep_fid, void *context)
+int kfi_passive_ep(struct kfid_fabric *fabric_fid, struct kfi_info *info, struct kfid_pep **pep_fid,
+		   void *context)
 {
 	struct kfi_fabric *fabric = container_of(fabric_fid, struct kfi_fabric, fid);
 	struct kfi_pep *pep;

@@ -22,9 +22,11 @@
 #include <trace/events/kfi.h>
 
 #define TX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_FENCE | KFI_CQE | KFI_NO_COMPLETION)
-#define SEND_FLAGS	(TX_FLAGS | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_INVALIDATE | KFI_INJECT_COMPLETE | \
-			 KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_MATCH_COMPLETE)
-#define WRITE_FLAGS	(TX_FLAGS | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | \
+#define SEND_FLAGS	(TX_FLAGS | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_INVALIDATE |	\
+			 KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE |	\
+			 KFI_DELIVERY_COMPLETE | KFI_MATCH_COMPLETE)
+#define WRITE_FLAGS	(TX_FLAGS | KFI_INJECT | KFI_REMOTE_CQ_DATA |	\
+			 KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE |	\
 			 KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE)
 #define RX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_CQE | KFI_NO_COMPLETION)
 #define PEEK_FLAGS	(KFI_PEEK | KFI_CLAIM | KFI_DISCARD)
@@ -97,7 +99,8 @@ static u64 post_quiet(u64 flags, bool selective)
 }
 
 /* Checks that are common to all operations. */
-static __always_inline int post_check(const struct kfi_ep *ep, const struct kfi_post *post, const struct kfi_cq *cq)
+static __always_inline int post_check(const struct kfi_ep *ep, const struct kfi_post *post,
+				      const struct kfi_cq *cq)
 {
 	u64 caps = post_rows[post->code].caps;
 	int ret;
@@ -292,7 +295,8 @@ EXPORT_SYMBOL_GPL(kfi_ep_tx_flush);
  */
 static __always_inline int post_match(struct kfi_ep *ep, struct kfi_oper *op)
 {
-	struct kfi_rx *rx = unlikely(op->flags & PEEK_FLAGS) ? kfi_match_peek(ep, op) : kfi_match_post(ep, op);
+	struct kfi_rx *rx = unlikely(op->flags & PEEK_FLAGS) ? kfi_match_peek(ep, op) :
+							    kfi_match_post(ep, op);
 
 	if (IS_ERR(rx))
 		return PTR_ERR(rx);

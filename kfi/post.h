@@ -66,7 +66,8 @@ void kfi_post_flush(struct kfi_ep *ep);
  * Assign member by member, because an initializer would clear the whole structure first. Members
  * that a receive does not use are not read from @msg.
  */
-static __always_inline void kfi_post_msg(struct kfi_post *post, enum kfi_opcode code, const struct kfi_msg *msg, u64 flags)
+static __always_inline void kfi_post_msg(struct kfi_post *post, enum kfi_opcode code,
+					 const struct kfi_msg *msg, u64 flags)
 {
 	post->code = code;
 	post->type = msg->type;
@@ -100,7 +101,8 @@ static __always_inline void kfi_post_tagged(struct kfi_post *post, enum kfi_opco
 /*
  * @write selects write or read. With KFI_TAGGED in @flags it accesses a tagged receive of the peer.
  */
-static __always_inline void kfi_post_rma(struct kfi_post *post, bool write, const struct kfi_msg_rma *msg, u64 flags)
+static __always_inline void kfi_post_rma(struct kfi_post *post, bool write,
+					 const struct kfi_msg_rma *msg, u64 flags)
 {
 	if (flags & KFI_TAGGED)
 		post->code = write ? KFI_OPC_TWRITE : KFI_OPC_TREAD;

@@ -134,7 +134,8 @@ struct wide_offer {
 };
 
 /* Add the capabilities and limits that the core implements for every provider. */
-static void widen_offer(struct wide_offer *wide, const struct kfi_query *q, const struct kfi_info *offer)
+static void widen_offer(struct wide_offer *wide, const struct kfi_query *q,
+			const struct kfi_info *offer)
 {
 	wide->tx = *offer->tx_attr;
 	if (wide->tx.caps)

@@ -23,8 +23,8 @@ ssize_t kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t
 }
 EXPORT_SYMBOL_GPL(kfi_writemsg);
 
-ssize_t kfi_flush(struct kfid_ep *fid, kfi_addr_t addr, const struct kfi_rma_iov *ranges, size_t count,
-		  uint64_t scope, void *context)
+ssize_t kfi_flush(struct kfid_ep *fid, kfi_addr_t addr, const struct kfi_rma_iov *ranges,
+		  size_t count, uint64_t scope, void *context)
 {
 	u64 level = scope & (KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE);
 	struct kfi_post post = {

@@ -60,7 +60,8 @@ static const struct kfi_prov_ops shared_ops = {
 
 /* ---- open ---- */
 
-static struct kfi_ep *shared_make(struct kfi_domain *domain, const struct kfi_info *info, size_t fclass, void *context)
+static struct kfi_ep *shared_make(struct kfi_domain *domain, const struct kfi_info *info,
+				  size_t fclass, void *context)
 {
 	struct kfi_ep *ep;
 	int ret;
@@ -81,7 +82,8 @@ static struct kfi_ep *shared_make(struct kfi_domain *domain, const struct kfi_in
 	return ERR_PTR(ret);
 }
 
-int kfi_stx_context(struct kfid_domain *fid, struct kfi_tx_attr *attr, struct kfid_stx **stx, void *context)
+int kfi_stx_context(struct kfid_domain *fid, struct kfi_tx_attr *attr, struct kfid_stx **stx,
+		    void *context)
 {
 	struct kfi_domain *domain = kfi_to_domain(fid);
 	struct kfi_info info = *domain->info;
@@ -106,7 +108,8 @@ int kfi_stx_context(struct kfid_domain *fid, struct kfi_tx_attr *attr, struct kf
 }
 EXPORT_SYMBOL_GPL(kfi_stx_context);
 
-int kfi_srx_context(struct kfid_domain *fid, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep, void *context)
+int kfi_srx_context(struct kfid_domain *fid, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep,
+		    void *context)
 {
 	struct kfi_domain *domain = kfi_to_domain(fid);
 	struct kfi_info info = *domain->info;

@@ -35,7 +35,8 @@ bool kfi_source_wanted(const struct kfi_ep *ep)
 	for (i = 0; i < KFI_CNTR_DIRS; i++)
 		if (ep->cntr[i])
 			return false;
-	return (ep->rx_cq || ep->tx_cq) && kfi_cq_is_direct(ep->rx_cq) && kfi_cq_is_direct(ep->tx_cq);
+	return (ep->rx_cq || ep->tx_cq) && kfi_cq_is_direct(ep->rx_cq) &&
+	       kfi_cq_is_direct(ep->tx_cq);
 }
 EXPORT_SYMBOL_GPL(kfi_source_wanted);
 

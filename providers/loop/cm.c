@@ -85,7 +85,8 @@ static void loop_event(struct loop_ep *le, unsigned int event)
 	queue_work(loop_wq, &le->cm_work);
 }
 
-static void loop_answer(struct loop_ep *le, unsigned int event, int err, const void *data, size_t len)
+static void loop_answer(struct loop_ep *le, unsigned int event, int err, const void *data,
+			size_t len)
 {
 	lockdep_assert_held(&le->lock);
 	le->cm_err = err;
@@ -242,7 +243,8 @@ static void loop_do_connect(struct loop_ep *le)
 	if (lp && !kfi_auth_same(le->ep.info->ep_attr, lp->pep.info->ep_attr))
 		err = -KFI_EKEYREJECTED;
 	else if (lp)
-		err = kfi_pep_connreq(&lp->pep, &req->base, &self, sizeof(self), req->data, req->len);
+		err = kfi_pep_connreq(&lp->pep, &req->base, &self, sizeof(self), req->data,
+				      req->len);
 	if (!err) {
 		loop_connect_posted(le, req);
 	} else {

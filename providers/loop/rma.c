@@ -50,7 +50,8 @@ static int loop_rma_move(struct kfi_oper *op, struct kfi_mr *mr, u64 key, struct
 		rcu_read_lock();
 		live = kfi_mr_live(mr, key);
 		if (live)
-			done = op->code == KFI_OPC_READ ? loop_copy(&op->iter, it, n) : loop_copy(it, &op->iter, n);
+			done = op->code == KFI_OPC_READ ? loop_copy(&op->iter, it, n) :
+						  loop_copy(it, &op->iter, n);
 		rcu_read_unlock();
 		if (done < n)
 			return live ? -EFAULT : -EREMOTEIO;
@@ -88,8 +89,13 @@ static int loop_atomic_run(struct loop_ep *to, struct loop_op *p)
 {
 	struct kfi_oper *op = p->op;
 	struct kfi_atomic a = {
-		.code = op->code, .op = op->atomic->op, .datatype = op->atomic->datatype, .len = op->len,
-		.operand = op->iter, .compare = op->atomic->compare, .result = op->atomic->result,
+		.code = op->code,
+		.op = op->atomic->op,
+		.datatype = op->atomic->datatype,
+		.len = op->len,
+		.operand = op->iter,
+		.compare = op->atomic->compare,
+		.result = op->atomic->result,
 	};
 	struct kfi_mr *mr = kfi_atomic_perform(&to->ep, &a, op->rma, op->rma_count);
 
@@ -115,7 +121,8 @@ void loop_commit_free(struct loop_commit *c)
 static int loop_commit_get(struct loop_ep *to, struct loop_op *p)
 {
 	const struct kfi_oper *op = p->op;
-	struct loop_commit *c = kmalloc(struct_size(c, segs, op->rma_count), GFP_ATOMIC | __GFP_NOWARN);
+	struct loop_commit *c =
+		kmalloc(struct_size(c, segs, op->rma_count), GFP_ATOMIC | __GFP_NOWARN);
 	int err = 0;
 
 	if (!c)
@@ -308,8 +315,8 @@ bool loop_rma(struct loop_ep *to, struct loop_op *p)
 	if (!p->mr)
 		err = loop_rma_perform(to, p);
 	if (!err && p->mr)
-		err = kfi_remote_rma(&to->ep, p->mr, op->rma[op->rma_count - 1].key, flags, op->len, op->data,
-				     loop_src(to_loop_ep(op->ep), to));
+		err = kfi_remote_rma(&to->ep, p->mr, op->rma[op->rma_count - 1].key, flags, op->len,
+				     op->data, loop_src(to_loop_ep(op->ep), to));
 	if (err == -EAGAIN)
 		return false;
 	if (!err && p->commit)

@@ -25,13 +25,14 @@ static bool loop_is_rma(const struct kfi_oper *op)
  * Would the operation overtake another one? If it may need a slot in the full queue, it waits
  * behind all others. Otherwise it waits only behind operations of the same sender.
  */
-static bool loop_must_wait(const struct loop_ep *from, const struct loop_ep *to, const struct kfi_oper *op)
+static bool loop_must_wait(const struct loop_ep *from, const struct loop_ep *to,
+			   const struct kfi_oper *op)
 {
 	lockdep_assert_held(&to->ln->stall_lock);
 	if (!to->congested)
 		return false;
-	return !loop_is_rma(op) || (op->flags & KFI_REMOTE_CQ_DATA) || !list_empty(&from->stalled) ||
-	       to->retrying == from;
+	return !loop_is_rma(op) || (op->flags & KFI_REMOTE_CQ_DATA) ||
+	       !list_empty(&from->stalled) || to->retrying == from;
 }
 
 /*

@@ -220,10 +220,11 @@ static int loop_tx_check(struct loop_ep *from, struct kfi_oper *op, u64 *id, u32
 	u8 addr[KFI_ADDR_MAX] __aligned(8);
 	int len;
 
-	if ((op->code == KFI_OPC_TWRITE || op->code == KFI_OPC_TREAD) && (op->rma_count != 1 || op->rma[0].addr))
+	if ((op->code == KFI_OPC_TWRITE || op->code == KFI_OPC_TREAD) &&
+	    (op->rma_count != 1 || op->rma[0].addr))
 		return -EINVAL;
-	if ((op->flags & KFI_COMMIT_COMPLETE) && op->code != KFI_OPC_WRITE && op->code != KFI_OPC_FLUSH &&
-	    op->code != KFI_OPC_ATOMIC)
+	if ((op->flags & KFI_COMMIT_COMPLETE) && op->code != KFI_OPC_WRITE &&
+	    op->code != KFI_OPC_FLUSH && op->code != KFI_OPC_ATOMIC)
 		return -EOPNOTSUPP;
 	*id = from->peer_id;
 	*rx_ctx = 0;

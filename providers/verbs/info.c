@@ -11,13 +11,15 @@
 #define KV_RMA_CAPS	(KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 #define KV_COMM_CAPS	(KFI_LOCAL_COMM | KFI_REMOTE_COMM)
 #define KV_MSG_CAPS	(KFI_MSG | KV_DIR_CAPS | KV_RMA_CAPS | KV_COMM_CAPS)
-#define KV_RDM_CAPS	(KV_MSG_CAPS | KFI_TAGGED | KFI_ATOMIC | KFI_RMA_EVENT | KFI_MULTI_RECV | KFI_SOURCE | KFI_DIRECTED_RECV |	\
-			 KFI_TAGGED_RMA | KFI_NAMED_RX_CTX)
+#define KV_RDM_CAPS	(KV_MSG_CAPS | KFI_TAGGED | KFI_ATOMIC | KFI_RMA_EVENT | KFI_MULTI_RECV |	\
+			 KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA | KFI_NAMED_RX_CTX)
 #define KV_MSG_LEVELS	(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE)
 #define KV_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
 /* The order of a reliable connection: a read may return bytes that a later write has written. */
-#define KV_MSG_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR)
-#define KV_ORDER	(KV_MSG_ORDER | KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW | KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
+#define KV_MSG_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW |	\
+			 KFI_ORDER_RAR)
+#define KV_ORDER	(KV_MSG_ORDER | KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW |		\
+			 KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
 
 /**
  * struct kv_kind - a kind of endpoint
@@ -88,7 +90,9 @@ static u32 kv_iov_limit(const struct kv_dev *dev, const struct kv_kind *kind)
 {
 	const struct ib_device_attr *a = &dev->ib->attrs;
 
-	return kind->hw_recv ? min3(kind->iov, (u32)a->max_send_sge, (u32)a->max_recv_sge) : kind->iov;
+	if (!kind->hw_recv)
+		return kind->iov;
+	return min3(kind->iov, (u32)a->max_send_sge, (u32)a->max_recv_sge);
 }
 
 static u32 kv_depth(const struct kv_dev *dev, const struct kv_kind *kind)
@@ -96,7 +100,8 @@ static u32 kv_depth(const struct kv_dev *dev, const struct kv_kind *kind)
 	return kind->hw_recv ? kv_max_receives(&dev->ib->attrs) : KV_DEPTH_MAX;
 }
 
-static void kv_offer_transfer(struct kfi_info *info, const struct kv_dev *dev, const struct kv_kind *kind, size_t max_msg)
+static void kv_offer_transfer(struct kfi_info *info, const struct kv_dev *dev,
+			      const struct kv_kind *kind, size_t max_msg)
 {
 	size_t order = kind->order & KFI_ORDER_WAW ? SIZE_MAX : 0;
 
@@ -129,7 +134,8 @@ static void kv_offer_transfer(struct kfi_info *info, const struct kv_dev *dev, c
 	};
 }
 
-static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *dev, const struct kv_kind *kind)
+static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *dev,
+			    const struct kv_kind *kind)
 {
 	const struct ib_device_attr *a = &dev->ib->attrs;
 	int qps = min(a->max_qp, 65536);
@@ -157,8 +163,8 @@ static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *d
  * Everything that the offer points to is borrowed. @brief: unconnected endpoints alone, under a
  * short name if the address has one.
  */
-static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port, struct kfi_inaddr_local *local,
-		    struct kfi_inaddr_filter *filter, bool brief)
+static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port,
+		    struct kfi_inaddr_local *local, struct kfi_inaddr_filter *filter, bool brief)
 {
 	const struct kv_kind *kind;
 	struct kfi_tx_attr tx;
@@ -167,7 +173,11 @@ static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port, str
 	struct kfi_domain_attr domain;
 	struct kfi_fabric_attr fabric = { .name = local->fabric };
 	struct kfi_info info = {
-		.tx_attr = &tx, .rx_attr = &rx, .ep_attr = &ep, .domain_attr = &domain, .fabric_attr = &fabric,
+		.tx_attr = &tx,
+		.rx_attr = &rx,
+		.ep_attr = &ep,
+		.domain_attr = &domain,
+		.fabric_attr = &fabric,
 	};
 	struct kcxi_addr name;
 	size_t max_msg;
