@@ -252,22 +252,24 @@ struct kfi_unit {
  *	kfi_link_concealed(). Memory of a region is concealed at once. Called as @expose; or after
  *	@close without the lock, perhaps once more for the same memory, and then it returns 0
  *
- * @pages: optional, with @expose, @fence, @pin and @unpin: describe, by kfi_place_fill(), the pages
+ * @pages: optional, with @expose, @pin, @fence and @unpin: describe, by kfi_place_fill(), the pages
  *	by which devices of this machine write to the memory of the peer that the @n entries of
  *	@place name: @len bytes from byte @at on, counted from the first byte of the first entry.
  *	The entries come from the peer, and are checked as @post checks them. Returns 0;
  *	-EOPNOTSUPP if this memory has no pages here, or if the link has &kfi_link.checks, because
  *	nobody here knows what a device writes; -EMSGSIZE: too many segments for @to; -EPROTO ends
  *	the connection. Called as @expose. Endpoints may have KFI_PLACE only over links with @pages
- * @fence: let what devices have written to the first @len bytes of @place arrive, which @pages has
- *	filled in: when it returns 0 these bytes are in front of all that is posted later. The
- *	devices have finished. A negative errno says that they may not have arrived, and ends the
- *	connection. Called as @post, for the link that the place was got over
+ * @fence: devices have finished with the place of a @pin: let what they have written arrive. When
+ *	it returns 0 these bytes are in front of all that is posted later. A negative errno says
+ *	that they may not have arrived, and ends the connection. Called once between @pin and
+ *	@unpin, in any context but hard interrupt, perhaps under the link's lock, perhaps long after
+ *	@close. Must not sleep
  * @pin: a consumer is given a place that @pages has filled in. Until @unpin its devices may write
  *	there, whatever becomes of the link: the link keeps the pages, and does not tell its peer
- *	that nothing lands any more. Returns a pointer for @unpin. Called as @expose
- * @unpin: the devices have finished. Called once for each @pin, in any context but hard interrupt,
- *	perhaps under the link's lock, perhaps long after @close. Must not sleep
+ *	that nothing lands any more. Returns what @fence and @unpin are called with. Called as
+ *	@expose, right after @pages
+ * @unpin: no byte of a device lands any more. Called once for each @pin, in the contexts of @fence.
+ *	Must not sleep
  *
  * A link with @expose guarantees that no byte of the peer lands in exposed memory any more when
  * @close has returned. If that depends on the peer, @close waits for a bounded time, and then ends
@@ -312,8 +314,8 @@ struct kfi_link_ops {
 
 	int	(*pages)(struct kfi_link *link, const struct kfi_place *place, unsigned int n,
 			 u64 at, u64 len, struct kfi_dev_place *to);
-	int	(*fence)(struct kfi_link *link, const struct kfi_dev_place *place, u64 len);
 	void	*(*pin)(struct kfi_link *link);
+	int	(*fence)(void *pin, const struct kfi_dev_place *place);
 	void	(*unpin)(void *pin);
 };
 
@@ -543,6 +545,7 @@ struct kfi_proto_pep {
  * @permit: grant of the peer that the place is a piece of, with @conn
  * @ops: operations of the link
  * @pin: result of &kfi_link_ops.pin
+ * @fenced: &kfi_link_ops.fence was called
  *
  * Members of the protocol, which protects them by a lock of its own.
  */
@@ -553,6 +556,7 @@ struct kfi_proto_place {
 	struct kfp_permit		*permit;
 	const struct kfi_link_ops	*ops;
 	void				*pin;
+	bool				fenced;
 };
 
 static inline struct kfi_proto_ep *to_proto_ep(struct kfi_ep *ep)

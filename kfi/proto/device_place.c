@@ -45,6 +45,7 @@ static int kfp_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct kfp
 		return ret;
 	kp->ops = conn->ops;
 	kp->pin = conn->ops->pin(&conn->link);
+	kp->fenced = false;
 	spin_lock_bh(&kfp_places_lock);
 	kp->permit = p;
 	p->out++;
@@ -130,7 +131,8 @@ void kfp_put_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 		kfp_op_end(conn, op, op->len ? -ECONNRESET : 0);
 		return;
 	}
-	ret = conn->ops->fence(&conn->link, op->place, op->len);
+	kp->fenced = true;
+	ret = kp->ops->fence(kp->pin, op->place);
 	if (ret) {
 		list_add_tail(&op->link, &conn->tx.waiting);
 		kfp_conn_fail(conn, ret);
@@ -155,16 +157,23 @@ bool kfp_place_lost(struct kfi_dev_place *place)
 
 /* ---- initiator: ends ---- */
 
-/* Devices have finished. The connection may have ended, and may end now. */
+/*
+ * Devices have finished, but what they have written may still be on its way, also to a place that
+ * is abandoned: let it arrive before the owner can be told that nothing lands any more. The
+ * connection may have ended, and may end now.
+ */
 void kfi_proto_place_end(struct kfi_dev_place *place)
 {
 	struct kfi_proto_place *kp = to_proto_place(place);
+	int ret = kp->fenced ? 0 : kp->ops->fence(kp->pin, place);
 	struct kfp_permit *p;
 
 	rcu_read_lock();	/* for kfp_grants_kick() */
 	spin_lock_bh(&kfp_places_lock);
 	p = kp->permit;
 	if (kp->conn) {
+		if (ret)
+			kfp_conn_fail(kp->conn, ret);
 		list_del(&kp->entry);
 		if (!--p->out && p->recalled)
 			kfp_grants_kick(kp->conn);

@@ -44,6 +44,10 @@ static unsigned int nt_ring_kib = 256;
 module_param_named(ring_kib, nt_ring_kib, uint, 0444);
 MODULE_PARM_DESC(ring_kib, "ring for the peer's records, KiB, a power of two from 16 to 4096 (default 256)");
 
+static bool nt_places;
+module_param_named(places, nt_places, bool, 0444);
+MODULE_PARM_DESC(places, "let devices of this machine write to the peer's memory, if the window has struct pages (default no)");
+
 int nt_win_check_params(void)
 {
 	u64 ring = (u64)nt_ring_kib * SZ_1K;
@@ -60,6 +64,17 @@ int nt_win_check_params(void)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/*
+ * Has the address a struct page that is meant for it? A hole between pieces of memory may have one,
+ * too, which is reserved; so are those of devices.
+ */
+static bool nt_has_page(phys_addr_t at)
+{
+	struct page *page = pfn_valid(PHYS_PFN(at)) ? pfn_to_page(PHYS_PFN(at)) : NULL;
+
+	return page && (is_zone_device_page(page) || !PageReserved(page));
 }
 
 int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)
@@ -83,6 +98,8 @@ int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)
 	refcount_set(&win->in->ref, 1);
 	win->in->node = dev_to_node(ntb_get_dma_dev(ntb));
 	win->peer = ioremap_wc(win->peer_base, win->peer_len);
+	win->pages = nt_places && nt_has_page(win->peer_base) &&
+		     nt_has_page(win->peer_base + win->peer_len - 1);
 	if (win->peer)
 		return 0;
 	kfree(win->in);

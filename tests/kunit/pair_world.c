@@ -499,7 +499,7 @@ static int pm_pages(struct kfi_link *link, const struct kfi_place *place, unsign
 	return kfi_place_fill(to, iter);
 }
 
-static int pm_fence(struct kfi_link *link, const struct kfi_dev_place *place, u64 len)
+static int pm_fence(void *pin, const struct kfi_dev_place *place)
 {
 	atomic_inc(&pm.fences);
 	pm_devices_arrive();
