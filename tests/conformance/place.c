@@ -720,16 +720,21 @@ static void invalidate(struct test *t)
 /* The endpoint of the place closes: the pages stay until the drop, and the region with them. */
 static void own_end(struct desk *d)
 {
+	struct waiter w = { .d = d, .call = close_region };
 	struct test *t = d->t;
+	struct worker worker;
 
 	REQUIRE_EQ(t, get(d, 0), 0);
 	REQUIRE_EQ(t, test_close(t, &d->p->a.ep->fid), 0);
 	d->p->a.ep = NULL;
+	EXPECT_EQ(t, kfi_close(&d->p->a.domain->fid), -EBUSY);
+	REQUIRE_EQ(t, worker_start(t, &worker, -1, waiter_run, &w), 0);
+	msleep(HELD_MS);
+	EXPECT(t, !READ_ONCE(w.over));
 	device_writes(d, 0, LEN, 3);
 	arrives(d, LEN, 3);
-	EXPECT_EQ(t, kfi_close(&d->p->a.domain->fid), -EBUSY);
 	EXPECT_EQ(t, kfi_place_drop(d->place[0]), 0);
-	EXPECT_EQ(t, test_close(t, &d->r.mr->fid), 0);
+	EXPECT_EQ(t, worker_join(&worker, t->w->wait_ms), 0);
 }
 
 static void endpoint_closes(struct test *t)
