@@ -467,6 +467,7 @@ static void bad_calls(struct test *t)
 
 /*
  * The offer and the calls agree. An endpoint has places only if it was opened with the capability.
+ * A provider may have places in other domains, and then opens handles in this one, too.
  */
 static void offered(struct test *t)
 {
@@ -483,7 +484,7 @@ static void offered(struct test *t)
 	else
 		EXPECT_EQ(t, has, -ENODATA);
 	ret = kfi_place_open(p->a.domain, 1, &place, NULL);
-	EXPECT_EQ(t, ret, has ? -EOPNOTSUPP : 0);
+	EXPECT(t, !ret || (has && ret == -EOPNOTSUPP));
 	if (ret)
 		return;
 	EXPECT_EQ(t, kfi_place_get(p->a.ep, place, p->a.peer, &rma, 0, NULL), -EOPNOTSUPP);

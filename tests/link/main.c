@@ -8,6 +8,7 @@
  * With both ends in one kernel the test can check handled(): when handled(0) is called, the other
  * side must have handled the record.
  */
+#include <linux/bvec.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
