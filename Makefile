@@ -20,7 +20,7 @@ help:		## this list
 demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA, or with ULP=nvme share a disk, with ULP=mirror mirror a file system and are killed, with ULP=user run libfabric's programs
 	@tests/vm/demo
 
-test:		## everything that must pass: unit, conformance, virtual machines (25 minutes; 35 if all has to be compiled)
+test:		## everything that must pass: unit, conformance, virtual machines (half an hour; docs/testing.md)
 	@tests/run
 
 modules:	## kfi.ko and the providers, for the kernel in KDIR, in build/modules

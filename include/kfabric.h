@@ -63,7 +63,6 @@ struct net;
  *   exist only in kfabric are 0x1000 and above.
  * - A timeout is in milliseconds, a negative one means no limit, and fatal
  *   signals end waits.
- * - kfi_tostr() returns memory that the caller frees.
  * - Not supported, because the kernel has no use for them: file descriptors as
  *   wait objects, wait and poll sets, asynchronous address insertion, device
  *   memory, collectives. Enumerators of such features exist if other values
@@ -150,64 +149,24 @@ int kfi_bind(struct kfid *fid, struct kfid *bfid, uint64_t flags);
 enum {
 	KFI_GETFIDFLAG,		/* uint64_t * */
 	KFI_SETFIDFLAG,		/* uint64_t * */
-	KFI_GETOPSFLAG,		/* uint64_t *, with KFI_TRANSMIT or KFI_RECV */
-	KFI_SETOPSFLAG,		/* uint64_t *, with KFI_TRANSMIT or KFI_RECV */
-	KFI_ALIAS,		/* struct kfi_alias * */
+	KFI_GETOPSFLAG,		/* not supported */
+	KFI_SETOPSFLAG,		/* not supported */
+	KFI_ALIAS,		/* not supported */
 	KFI_GETWAIT,		/* not supported */
 	KFI_ENABLE,		/* NULL */
-	KFI_BACKLOG,		/* int *, limit for requests that wait at a passive endpoint */
-	KFI_GET_RAW_MR,		/* struct kfi_mr_raw_attr * */
-	KFI_MAP_RAW_MR,		/* struct kfi_mr_map_raw * */
-	KFI_UNMAP_KEY,		/* uint64_t * */
-	KFI_QUEUE_WORK,		/* struct kfi_deferred_work * */
-	KFI_CANCEL_WORK,	/* struct kfi_deferred_work * */
-	KFI_FLUSH_WORK,		/* NULL; for a domain or a counter */
+	KFI_BACKLOG,		/* not supported */
+	KFI_GET_RAW_MR,		/* not supported */
+	KFI_MAP_RAW_MR,		/* not supported */
+	KFI_UNMAP_KEY,		/* not supported */
+	KFI_QUEUE_WORK,		/* not supported */
+	KFI_CANCEL_WORK,	/* not supported */
+	KFI_FLUSH_WORK,		/* not supported */
 	KFI_REFRESH,		/* struct kfi_mr_modify * */
 	KFI_DUP,		/* not supported */
-	KFI_GETWAITOBJ,		/* enum kfi_wait_obj * */
+	KFI_GETWAITOBJ,		/* not supported */
 	KFI_GET_VAL,		/* not supported */
 	KFI_SET_VAL,		/* not supported */
 	KFI_EXPORT_FID,		/* not supported */
-};
-
-/**
- * struct kfi_alias - argument of KFI_ALIAS
- * @fid: where to store the alias
- * @flags: default operation flags of the alias, with KFI_TRANSMIT or KFI_RECV
- */
-struct kfi_alias {
-	struct kfid		**fid;
-	uint64_t		flags;
-};
-
-/**
- * struct kfi_mr_raw_attr - argument of KFI_GET_RAW_MR
- * @flags: 0
- * @base_addr: where to store the address of the first byte
- * @raw_key: where to store the key
- * @key_size: in: bytes at @raw_key; out: length of the key
- */
-struct kfi_mr_raw_attr {
-	uint64_t		flags;
-	uint64_t		*base_addr;
-	uint8_t			*raw_key;
-	size_t			*key_size;
-};
-
-/**
- * struct kfi_mr_map_raw - argument of KFI_MAP_RAW_MR
- * @flags: 0
- * @base_addr: address of the first byte at the peer
- * @raw_key: raw key of the peer
- * @key_size: length of @raw_key
- * @key: where to store the key for RMA operations
- */
-struct kfi_mr_map_raw {
-	uint64_t		flags;
-	uint64_t		base_addr;
-	uint8_t			*raw_key;
-	size_t			key_size;
-	uint64_t		*key;
 };
 
 /**
@@ -218,37 +177,11 @@ struct kfi_mr_map_raw {
  *
  * See fi_control(3).
  *
- * Context: Process context, may sleep; KFI_QUEUE_WORK and KFI_CANCEL_WORK also
- * in softirq.
+ * Context: Process context, may sleep.
  * Return: 0; -ENOSYS if the command is unknown; -EOPNOTSUPP if the object or the
  * provider does not support it; -EINVAL; or the error of the typed function.
  */
 int kfi_control(struct kfid *fid, int command, void *arg);
-
-/**
- * kfi_alias() - create an alias of an endpoint, with other default flags
- * @fid: head of an endpoint or context
- * @alias_fid: where to store the alias; close it with kfi_close(), before @fid
- * @flags: default operation flags of the alias, with KFI_TRANSMIT or KFI_RECV.
- *	The default flags of the other direction are those that the endpoint has
- *	now.
- *
- * An operation that is posted to the alias is posted to the endpoint, with the
- * default flags of the alias. All other functions, except KFI_GETOPSFLAG and
- * KFI_SETOPSFLAG, act on the endpoint. See fi_endpoint(3).
- *
- * Context: Process context, may sleep.
- * Return: 0; -EINVAL if there is no direction or both, or for a scalable
- * endpoint; -KFI_EBADFLAGS; -EOPNOTSUPP for a completion level that the endpoint
- * does not have, or if the object can't have an alias; -ENOMEM.
- */
-static inline int
-kfi_alias(struct kfid *fid, struct kfid **alias_fid, uint64_t flags)
-{
-	struct kfi_alias alias = { .fid = alias_fid, .flags = flags };
-
-	return kfi_control(fid, KFI_ALIAS, &alias);
-}
 
 /**
  * kfi_open_ops() - return functions that are not part of the common interface
@@ -266,108 +199,6 @@ kfi_alias(struct kfid *fid, struct kfid **alias_fid, uint64_t flags)
  */
 int kfi_open_ops(struct kfid *fid, const char *name, uint64_t flags,
 		 void **ops, void *context);
-
-/**
- * enum kfi_type - type of the argument of kfi_tostr()
- * @KFI_TYPE_INFO: struct kfi_info
- * @KFI_TYPE_EP_TYPE: enum kfi_ep_type
- * @KFI_TYPE_CAPS: uint64_t, capabilities
- * @KFI_TYPE_OP_FLAGS: uint64_t, operation flags
- * @KFI_TYPE_ADDR_FORMAT: uint32_t, format of addresses
- * @KFI_TYPE_TX_ATTR: struct kfi_tx_attr
- * @KFI_TYPE_RX_ATTR: struct kfi_rx_attr
- * @KFI_TYPE_EP_ATTR: struct kfi_ep_attr
- * @KFI_TYPE_DOMAIN_ATTR: struct kfi_domain_attr
- * @KFI_TYPE_FABRIC_ATTR: struct kfi_fabric_attr
- * @KFI_TYPE_THREADING: enum kfi_threading
- * @KFI_TYPE_PROGRESS: enum kfi_progress
- * @KFI_TYPE_PROTOCOL: uint32_t, KFI_PROTO_
- * @KFI_TYPE_MSG_ORDER: uint64_t, KFI_ORDER_
- * @KFI_TYPE_MODE: uint64_t, mode bits
- * @KFI_TYPE_AV_TYPE: enum kfi_av_type
- * @KFI_TYPE_ATOMIC_TYPE: enum kfi_datatype
- * @KFI_TYPE_ATOMIC_OP: enum kfi_op
- * @KFI_TYPE_VERSION: the argument is ignored; the version of kfi.ko is printed
- * @KFI_TYPE_EQ_EVENT: uint32_t, event
- * @KFI_TYPE_CQ_EVENT_FLAGS: uint64_t, completion flags
- * @KFI_TYPE_MR_MODE: int, KFI_MR_
- * @KFI_TYPE_OP_TYPE: enum kfi_op_type
- * @KFI_TYPE_FID: struct kfid
- * @KFI_TYPE_COLLECTIVE_OP: not printed
- * @KFI_TYPE_HMEM_IFACE: not printed
- * @KFI_TYPE_CQ_FORMAT: enum kfi_cq_format
- * @KFI_TYPE_LOG_LEVEL: not printed
- * @KFI_TYPE_LOG_SUBSYS: not printed
- * @KFI_TYPE_AV_ATTR: struct kfi_av_attr
- * @KFI_TYPE_CQ_ATTR: struct kfi_cq_attr
- * @KFI_TYPE_MR_ATTR: struct kfi_mr_attr
- * @KFI_TYPE_CNTR_ATTR: struct kfi_cntr_attr
- * @KFI_TYPE_CQ_ERR_ENTRY: struct kfi_cq_err_entry
- */
-enum kfi_type {
-	KFI_TYPE_INFO,
-	KFI_TYPE_EP_TYPE,
-	KFI_TYPE_CAPS,
-	KFI_TYPE_OP_FLAGS,
-	KFI_TYPE_ADDR_FORMAT,
-	KFI_TYPE_TX_ATTR,
-	KFI_TYPE_RX_ATTR,
-	KFI_TYPE_EP_ATTR,
-	KFI_TYPE_DOMAIN_ATTR,
-	KFI_TYPE_FABRIC_ATTR,
-	KFI_TYPE_THREADING,
-	KFI_TYPE_PROGRESS,
-	KFI_TYPE_PROTOCOL,
-	KFI_TYPE_MSG_ORDER,
-	KFI_TYPE_MODE,
-	KFI_TYPE_AV_TYPE,
-	KFI_TYPE_ATOMIC_TYPE,
-	KFI_TYPE_ATOMIC_OP,
-	KFI_TYPE_VERSION,
-	KFI_TYPE_EQ_EVENT,
-	KFI_TYPE_CQ_EVENT_FLAGS,
-	KFI_TYPE_MR_MODE,
-	KFI_TYPE_OP_TYPE,
-	KFI_TYPE_FID,
-	KFI_TYPE_COLLECTIVE_OP,
-	KFI_TYPE_HMEM_IFACE,
-	KFI_TYPE_CQ_FORMAT,
-	KFI_TYPE_LOG_LEVEL,
-	KFI_TYPE_LOG_SUBSYS,
-	KFI_TYPE_AV_ATTR,
-	KFI_TYPE_CQ_ATTR,
-	KFI_TYPE_MR_ATTR,
-	KFI_TYPE_CNTR_ATTR,
-	KFI_TYPE_CQ_ERR_ENTRY,
-};
-
-/**
- * kfi_tostr_r() - print a value or structure to a buffer
- * @buf: where to print; always terminated if @len is not 0
- * @len: bytes at @buf; longer text is cut off
- * @data: the value or structure
- * @datatype: type of @data
- *
- * See fi_tostr(3).
- *
- * Context: Any.
- * Return: @buf, or NULL if @buf is NULL or @len is 0.
- */
-char *kfi_tostr_r(char *buf, size_t len, const void *data,
-		  enum kfi_type datatype);
-
-/**
- * kfi_tostr() - print a value or structure
- * @data: the value or structure
- * @datatype: type of @data
- *
- * Unlike fi_tostr(3), which returns a static buffer, the text belongs to the
- * caller, which frees it with kfree().
- *
- * Context: Process context, may sleep.
- * Return: the text, or NULL if there is no memory.
- */
-char *kfi_tostr(const void *data, enum kfi_type datatype);
 
 /**
  * struct kfi_context - memory that an operation with mode KFI_CONTEXT provides

@@ -187,64 +187,6 @@ ssize_t kfi_compare_atomicmsg(struct kfid_ep *ep,
 			      size_t result_count, uint64_t flags);
 
 /**
- * kfi_ioc_count() - return the number of operands in a vector
- * @iov: the vector
- * @count: number of entries
- *
- * Context: Any.
- * Return: sum of the counts.
- */
-static inline size_t kfi_ioc_count(const struct kfi_ioc *iov, size_t count)
-{
-	size_t sum = 0;
-
-	while (count--)
-		sum += iov++->count;
-	return sum;
-}
-
-/**
- * kfi_atomicv() - change a peer's memory atomically
- * @ep: the endpoint or transmit context
- * @iov: operands
- * @desc: descriptors of the entries, or NULL
- * @count: number of entries of @iov
- * @dest_addr: peer
- * @addr: address of the first target in the peer's region
- * @key: key of the peer's region
- * @datatype: type of the operands
- * @op: operation
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
- */
-static inline ssize_t
-kfi_atomicv(struct kfid_ep *ep, const struct kfi_ioc *iov, void **desc,
-	    size_t count, kfi_addr_t dest_addr, uint64_t addr, uint64_t key,
-	    enum kfi_datatype datatype, enum kfi_op op, void *context)
-{
-	struct kfi_rma_ioc rma = {
-		.addr = addr,
-		.count = kfi_ioc_count(iov, count),
-		.key = key,
-	};
-	struct kfi_msg_atomic msg = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = dest_addr,
-		.rma_iov = &rma,
-		.rma_iov_count = 1,
-		.datatype = datatype,
-		.op = op,
-		.context = context,
-	};
-
-	return kfi_atomicmsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
-}
-
-/**
  * kfi_atomic() - change an array in a peer's memory atomically
  * @ep: the endpoint or transmit context
  * @buf: operands
@@ -266,9 +208,20 @@ kfi_atomic(struct kfid_ep *ep, const void *buf, size_t count, void *desc,
 	   enum kfi_datatype datatype, enum kfi_op op, void *context)
 {
 	struct kfi_ioc iov = { .addr = (void *)buf, .count = count };
+	struct kfi_rma_ioc rma = { .addr = addr, .count = count, .key = key };
+	struct kfi_msg_atomic msg = {
+		.msg_iov = &iov,
+		.desc = desc ? &desc : NULL,
+		.iov_count = 1,
+		.addr = dest_addr,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
+		.datatype = datatype,
+		.op = op,
+		.context = context,
+	};
 
-	return kfi_atomicv(ep, &iov, desc ? &desc : NULL, 1, dest_addr, addr,
-			   key, datatype, op, context);
+	return kfi_atomicmsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
 }
 
 /**
@@ -308,53 +261,6 @@ kfi_inject_atomic(struct kfid_ep *ep, const void *buf, size_t count,
 }
 
 /**
- * kfi_fetch_atomicv() - change a peer's memory and return the old values
- * @ep: the endpoint or transmit context
- * @iov: operands
- * @desc: descriptors of the entries, or NULL
- * @count: number of entries of @iov
- * @resultv: where to store the old values
- * @result_desc: descriptors of the entries, or NULL
- * @result_count: number of entries of @resultv
- * @dest_addr: peer
- * @addr: address of the first target in the peer's region
- * @key: key of the peer's region
- * @datatype: type of the operands
- * @op: operation
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
- */
-static inline ssize_t
-kfi_fetch_atomicv(struct kfid_ep *ep, const struct kfi_ioc *iov, void **desc,
-		  size_t count, struct kfi_ioc *resultv, void **result_desc,
-		  size_t result_count, kfi_addr_t dest_addr, uint64_t addr,
-		  uint64_t key, enum kfi_datatype datatype, enum kfi_op op,
-		  void *context)
-{
-	struct kfi_rma_ioc rma = {
-		.addr = addr,
-		.count = kfi_ioc_count(resultv, result_count),
-		.key = key,
-	};
-	struct kfi_msg_atomic msg = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = dest_addr,
-		.rma_iov = &rma,
-		.rma_iov_count = 1,
-		.datatype = datatype,
-		.op = op,
-		.context = context,
-	};
-
-	return kfi_fetch_atomicmsg(ep, &msg, resultv, result_desc,
-				   result_count, KFI_OPFLAGS_DEFAULT);
-}
-
-/**
  * kfi_fetch_atomic() - change an array in a peer's memory and return the old one
  * @ep: the endpoint or transmit context
  * @buf: operands
@@ -382,52 +288,11 @@ kfi_fetch_atomic(struct kfid_ep *ep, const void *buf, size_t count, void *desc,
 {
 	struct kfi_ioc iov = { .addr = (void *)buf, .count = count };
 	struct kfi_ioc res = { .addr = result, .count = count };
-
-	return kfi_fetch_atomicv(ep, &iov, desc ? &desc : NULL, 1, &res,
-				 result_desc ? &result_desc : NULL, 1,
-				 dest_addr, addr, key, datatype, op, context);
-}
-
-/**
- * kfi_compare_atomicv() - change a peer's memory depending on its old values
- * @ep: the endpoint or transmit context
- * @iov: operands
- * @desc: descriptors of the entries, or NULL
- * @count: number of entries of @iov
- * @comparev: values to compare with
- * @compare_desc: descriptors of the entries, or NULL
- * @compare_count: number of entries of @comparev
- * @resultv: where to store the old values
- * @result_desc: descriptors of the entries, or NULL
- * @result_count: number of entries of @resultv
- * @dest_addr: peer
- * @addr: address of the first target in the peer's region
- * @key: key of the peer's region
- * @datatype: type of the operands
- * @op: operation
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
- */
-static inline ssize_t
-kfi_compare_atomicv(struct kfid_ep *ep, const struct kfi_ioc *iov, void **desc,
-		    size_t count, const struct kfi_ioc *comparev,
-		    void **compare_desc, size_t compare_count,
-		    struct kfi_ioc *resultv, void **result_desc,
-		    size_t result_count, kfi_addr_t dest_addr, uint64_t addr,
-		    uint64_t key, enum kfi_datatype datatype, enum kfi_op op,
-		    void *context)
-{
-	struct kfi_rma_ioc rma = {
-		.addr = addr,
-		.count = kfi_ioc_count(iov, count),
-		.key = key,
-	};
+	struct kfi_rma_ioc rma = { .addr = addr, .count = count, .key = key };
 	struct kfi_msg_atomic msg = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
+		.msg_iov = &iov,
+		.desc = desc ? &desc : NULL,
+		.iov_count = 1,
 		.addr = dest_addr,
 		.rma_iov = &rma,
 		.rma_iov_count = 1,
@@ -436,9 +301,8 @@ kfi_compare_atomicv(struct kfid_ep *ep, const struct kfi_ioc *iov, void **desc,
 		.context = context,
 	};
 
-	return kfi_compare_atomicmsg(ep, &msg, comparev, compare_desc,
-				     compare_count, resultv, result_desc,
-				     result_count, KFI_OPFLAGS_DEFAULT);
+	return kfi_fetch_atomicmsg(ep, &msg, &res, result_desc ? &result_desc : NULL, 1,
+				   KFI_OPFLAGS_DEFAULT);
 }
 
 /**
@@ -472,80 +336,22 @@ kfi_compare_atomic(struct kfid_ep *ep, const void *buf, size_t count,
 	struct kfi_ioc iov = { .addr = (void *)buf, .count = count };
 	struct kfi_ioc cmp = { .addr = (void *)compare, .count = count };
 	struct kfi_ioc res = { .addr = result, .count = count };
+	struct kfi_rma_ioc rma = { .addr = addr, .count = count, .key = key };
+	struct kfi_msg_atomic msg = {
+		.msg_iov = &iov,
+		.desc = desc ? &desc : NULL,
+		.iov_count = 1,
+		.addr = dest_addr,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
+		.datatype = datatype,
+		.op = op,
+		.context = context,
+	};
 
-	return kfi_compare_atomicv(ep, &iov, desc ? &desc : NULL, 1, &cmp,
-				   compare_desc ? &compare_desc : NULL, 1,
-				   &res, result_desc ? &result_desc : NULL, 1,
-				   dest_addr, addr, key, datatype, op, context);
-}
-
-/**
- * kfi_atomicvalid() - does an endpoint support a kfi_atomic()?
- * @ep: the endpoint
- * @datatype: type of the operands
- * @op: operation
- * @count: where to store the number of operands of one operation
- *
- * Context: Process context or softirq, does not sleep.
- * Return: 0; -EOPNOTSUPP if it does not.
- */
-static inline int
-kfi_atomicvalid(struct kfid_ep *ep, enum kfi_datatype datatype, enum kfi_op op,
-		size_t *count)
-{
-	struct kfi_atomic_attr attr;
-	int ret;
-
-	ret = kfi_ep_query_atomic(ep, datatype, op, &attr, 0);
-	if (!ret)
-		*count = attr.count;
-	return ret;
-}
-
-/**
- * kfi_fetch_atomicvalid() - does an endpoint support a kfi_fetch_atomic()?
- * @ep: the endpoint
- * @datatype: type of the operands
- * @op: operation
- * @count: where to store the number of operands of one operation
- *
- * Context: Process context or softirq, does not sleep.
- * Return: 0; -EOPNOTSUPP if it does not.
- */
-static inline int
-kfi_fetch_atomicvalid(struct kfid_ep *ep, enum kfi_datatype datatype,
-		      enum kfi_op op, size_t *count)
-{
-	struct kfi_atomic_attr attr;
-	int ret;
-
-	ret = kfi_ep_query_atomic(ep, datatype, op, &attr, KFI_FETCH_ATOMIC);
-	if (!ret)
-		*count = attr.count;
-	return ret;
-}
-
-/**
- * kfi_compare_atomicvalid() - does an endpoint support a kfi_compare_atomic()?
- * @ep: the endpoint
- * @datatype: type of the operands
- * @op: operation
- * @count: where to store the number of operands of one operation
- *
- * Context: Process context or softirq, does not sleep.
- * Return: 0; -EOPNOTSUPP if it does not.
- */
-static inline int
-kfi_compare_atomicvalid(struct kfid_ep *ep, enum kfi_datatype datatype,
-			enum kfi_op op, size_t *count)
-{
-	struct kfi_atomic_attr attr;
-	int ret;
-
-	ret = kfi_ep_query_atomic(ep, datatype, op, &attr, KFI_COMPARE_ATOMIC);
-	if (!ret)
-		*count = attr.count;
-	return ret;
+	return kfi_compare_atomicmsg(ep, &msg, &cmp, compare_desc ? &compare_desc : NULL, 1,
+				     &res, result_desc ? &result_desc : NULL, 1,
+				     KFI_OPFLAGS_DEFAULT);
 }
 
 #endif /* KFI_ATOMIC_H */

@@ -171,24 +171,4 @@ int kfi_shutdown(struct kfid_ep *ep, uint64_t flags);
  */
 int kfi_ep_reset(struct kfid_ep *ep);
 
-/**
- * kfi_join() - join a multicast group
- * @ep: the endpoint
- * @addr: address of the group
- * @flags: 0
- * @mc: where to store the group
- * @context: pointer of the consumer
- *
- * No provider supports multicast. The function exists for ported sources.
- *
- * Context: Any.
- * Return: -EOPNOTSUPP.
- */
-static inline int
-kfi_join(struct kfid_ep *ep, const void *addr, uint64_t flags,
-	 struct kfid_mc **mc, void *context)
-{
-	return -EOPNOTSUPP;
-}
-
 #endif /* KFI_CM_H */

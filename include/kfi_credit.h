@@ -113,18 +113,6 @@ static inline int kfi_credit_update(struct kfi_credit_tx *tx, u32 limit, u32 win
 }
 
 /**
- * kfi_credit_widen() - extend a limit of which only the lower 16 bits were sent
- * @tx: credit of the sender
- * @limit: lower 16 bits of the limit. Windows are less than 2^15 units then
- *
- * Return: the limit that is nearest to @tx->limit.
- */
-static inline u32 kfi_credit_widen(const struct kfi_credit_tx *tx, u16 limit)
-{
-	return tx->limit + (s16)(limit - (u16)tx->limit);
-}
-
-/**
  * kfi_credit_charge() - charge a message that has arrived
  * @rx: credit of the receiver
  * @n: units of the message

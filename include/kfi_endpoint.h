@@ -31,8 +31,7 @@
  * - -EOPNOTSUPP: the endpoint does not have the capability.
  * - -KFI_ENOCQ: KFI_CQE without a completion queue.
  * - -ESHUTDOWN: the connection has ended. A receive is accepted, because its
- *   consumer may not know of the end yet, and completes with ESHUTDOWN at once;
- *   one with KFI_TRIGGER is refused.
+ *   consumer may not know of the end yet, and completes with ESHUTDOWN at once.
  * - -ENODEV: the device or the namespace has gone.
  *
  * Errors that are detected later, such as an unreachable peer, are reported by
@@ -62,10 +61,9 @@
  * A fence waits only for completions. A message without a receive delays a fence
  * if the provider keeps the message at the sender until it is received (always
  * with KFI_DELIVERY_COMPLETE); a lost peer delays it until the loss is detected.
- * Triggered posts and deferred work take part from their start. An operation
- * that waits for a fence has its place in the endpoint's queue and its slot in
- * the completion queue, and the data of KFI_INJECT has been copied. If the
- * provider refuses it when it starts, for example because the address was
+ * An operation that waits for a fence has its place in the endpoint's queue and
+ * its slot in the completion queue, and the data of KFI_INJECT has been copied.
+ * If the provider refuses it when it starts, for example because the address was
  * removed, its completion has the error. KFI_MORE has no effect on it.
  *
  * kfi_cancel() ends an operation that waits, with -ECANCELED. The operations
@@ -282,10 +280,9 @@ static inline int kfi_enable(struct kfid_ep *ep)
  * @context: context that the receive was posted with. The oldest such receive
  *	is cancelled.
  *
- * Also cancels a triggered post that has not started, or an operation that
- * waits for a fence. A multi-receive buffer that is cancelled takes no more
- * messages. If messages are being placed in it, it completes with the last of
- * them, with KFI_MULTI_RECV.
+ * Also cancels an operation that waits for a fence. A multi-receive buffer that
+ * is cancelled takes no more messages. If messages are being placed in it, it
+ * completes with the last of them, with KFI_MULTI_RECV.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: 0 if a completion with ECANCELED follows; -ENOENT if there is no such
@@ -342,27 +339,6 @@ int kfi_getopt(struct kfid *fid, int level, int optname, void *optval,
 	       size_t *optlen);
 
 /**
- * kfi_ep_alias() - create an alias of an endpoint with other default flags
- * @ep: the endpoint or context
- * @alias_ep: where to store the alias; close it before @ep
- * @flags: default operation flags, with KFI_TRANSMIT or KFI_RECV
- *
- * Context: Process context, may sleep.
- * Return: as kfi_alias().
- */
-static inline int
-kfi_ep_alias(struct kfid_ep *ep, struct kfid_ep **alias_ep, uint64_t flags)
-{
-	struct kfid *fid;
-	int ret;
-
-	ret = kfi_alias(&ep->fid, &fid, flags);
-	if (!ret)
-		*alias_ep = container_of(fid, struct kfid_ep, fid);
-	return ret;
-}
-
-/**
  * kfi_tx_context() - open a transmit context of a scalable endpoint
  * @ep: the scalable endpoint
  * @idx: number of the context, from 0
@@ -405,7 +381,7 @@ int kfi_rx_context(struct kfid_ep *ep, int idx, struct kfi_rx_attr *attr,
  * to the context by kfi_ep_bind(ep, &stx->fid, 0) before it is enabled.
  * Operations are posted to the endpoints, and complete in the queues of the
  * endpoints. An endpoint can't be bound if it has more (inject size, segments,
- * KFI_ATOMIC, KFI_TRIGGER) than the context was opened with.
+ * KFI_ATOMIC) than the context was opened with.
  *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if @attr asks for more than the domain has; -ENOMEM;
@@ -483,7 +459,7 @@ void kfi_ep_tx_flush(struct kfid_ep *ep);
  * @ep: the endpoint or receive context
  * @msg: the message; copied
  * @flags: KFI_COMPLETION, KFI_MULTI_RECV, KFI_MORE, KFI_CQE,
- *	KFI_NO_COMPLETION, KFI_TRIGGER, KFI_OPFLAGS_DEFAULT
+ *	KFI_NO_COMPLETION, KFI_OPFLAGS_DEFAULT
  *
  * A message that is longer than the buffer completes with ETRUNC; len of the
  * error entry is the length of the whole message, olen the bytes that did not
@@ -508,7 +484,7 @@ ssize_t kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
  * @flags: KFI_COMPLETION, KFI_INJECT, KFI_MORE, KFI_FENCE,
  *	KFI_REMOTE_CQ_DATA, one of KFI_INJECT_COMPLETE, KFI_TRANSMIT_COMPLETE,
  *	KFI_DELIVERY_COMPLETE, KFI_MATCH_COMPLETE; KFI_CQE, KFI_INVALIDATE,
- *	KFI_NO_COMPLETION, KFI_TRIGGER, KFI_OPFLAGS_DEFAULT
+ *	KFI_NO_COMPLETION, KFI_OPFLAGS_DEFAULT
  *
  * See fi_msg(3).
  *
@@ -565,62 +541,6 @@ kfi_recv(struct kfid_ep *ep, void *buf, size_t len, void *desc,
 	struct kvec iov = { .iov_base = buf, .iov_len = len };
 
 	return kfi_recvv(ep, &iov, desc ? &desc : NULL, 1, src_addr, context);
-}
-
-/**
- * kfi_recvbv() - post a receive into a vector of pages
- * @ep: the endpoint or receive context
- * @biov: the vector; copied
- * @desc: descriptors of the entries, or NULL
- * @count: number of entries
- * @src_addr: peer to receive from, or KFI_ADDR_UNSPEC
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting".
- */
-static inline ssize_t
-kfi_recvbv(struct kfid_ep *ep, const struct bio_vec *biov, void **desc,
-	   size_t count, kfi_addr_t src_addr, void *context)
-{
-	struct kfi_msg msg = {
-		.type = KFI_BVEC,
-		.msg_biov = biov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src_addr,
-		.context = context,
-	};
-
-	return kfi_recvmsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
-}
-
-/**
- * kfi_recvsgl() - post a receive into a mapped scatterlist
- * @ep: the endpoint or receive context
- * @sgl: the list. It and its mapping have to exist until the completion.
- * @desc: descriptors of the entries, or NULL
- * @count: number of mapped entries
- * @src_addr: peer to receive from, or KFI_ADDR_UNSPEC
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting".
- */
-static inline ssize_t
-kfi_recvsgl(struct kfid_ep *ep, const struct scatterlist *sgl, void **desc,
-	    size_t count, kfi_addr_t src_addr, void *context)
-{
-	struct kfi_msg msg = {
-		.type = KFI_SGL,
-		.msg_sgl = sgl,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src_addr,
-		.context = context,
-	};
-
-	return kfi_recvmsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
 }
 
 /**

@@ -74,7 +74,7 @@ struct kfi_eq_entry {
  * @context: context of the object
  * @data: depends on the error
  * @err: positive error number
- * @prov_errno: error number of the provider, for kfi_eq_strerror()
+ * @prov_errno: error number of the provider
  * @err_data: in: buffer for additional data, or NULL; out: the data, such as
  *	the private data of a rejection. Without a buffer it is valid until the
  *	next read of the queue.
@@ -187,20 +187,6 @@ ssize_t kfi_eq_sread(struct kfid_eq *eq, uint32_t *event, void *buf,
 		     size_t len, int timeout, uint64_t flags);
 
 /**
- * kfi_eq_strerror() - text for an error number of the provider
- * @eq: the queue
- * @prov_errno: prov_errno of the entry
- * @err_data: err_data of the entry, or NULL
- * @buf: buffer for the text, or NULL
- * @len: bytes at @buf
- *
- * Context: Any.
- * Return: @buf with the text, or a constant string if there is no buffer.
- */
-const char *kfi_eq_strerror(struct kfid_eq *eq, int prov_errno,
-			    const void *err_data, char *buf, size_t len);
-
-/**
  * enum kfi_cq_format - structure of the entries of a completion queue
  * @KFI_CQ_FORMAT_UNSPEC: the same as KFI_CQ_FORMAT_CONTEXT
  * @KFI_CQ_FORMAT_CONTEXT: struct kfi_cq_entry
@@ -283,7 +269,7 @@ struct kfi_cq_tagged_entry {
  * @tag: tag of a tagged message
  * @olen: with ETRUNC number of bytes that did not fit
  * @err: positive error number; 0 in the done() of an operation that succeeded
- * @prov_errno: error number of the provider, for kfi_cq_strerror()
+ * @prov_errno: error number of the provider
  * @err_data: as in struct kfi_eq_err_entry
  * @err_data_size: as in struct kfi_eq_err_entry; always 0
  * @src_addr: sender, with KFI_SOURCE; else KFI_ADDR_NOTAVAIL
@@ -473,20 +459,6 @@ int kfi_cq_signal(struct kfid_cq *cq);
  * KFI_CQ_DIRECT.
  */
 int kfi_cq_poll(struct kfid_cq *cq, int budget);
-
-/**
- * kfi_cq_strerror() - text for an error number of the provider
- * @cq: the queue
- * @prov_errno: prov_errno of the entry
- * @err_data: err_data of the entry, or NULL
- * @buf: buffer for the text, or NULL
- * @len: bytes at @buf
- *
- * Context: Any.
- * Return: @buf with the text, or a constant string if there is no buffer.
- */
-const char *kfi_cq_strerror(struct kfid_cq *cq, int prov_errno,
-			    const void *err_data, char *buf, size_t len);
 
 /**
  * enum kfi_cntr_events - what a counter counts

@@ -87,15 +87,4 @@ enum {
 	KFI_ERRNO_MAX
 };
 
-/**
- * kfi_strerror() - text for an error number
- * @errnum: error number, positive or negative, from errno or the KFI_E range
- *
- * The libfabric counterpart is fi_strerror(3).
- *
- * Context: Any.
- * Return: a constant string, never NULL; "Unknown error" for other numbers.
- */
-const char *kfi_strerror(int errnum);
-
 #endif /* KFI_ERRNO_H */

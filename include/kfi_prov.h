@@ -42,7 +42,7 @@
  */
 
 /** KFI_PROV_CONTRACT - version of this contract. A provider built for another one is refused */
-#define KFI_PROV_CONTRACT	11
+#define KFI_PROV_CONTRACT	12
 
 /* ------------------------------------------------------------------ */
 /* Registration							      */

@@ -63,7 +63,6 @@ struct kfi_av;
 struct kfi_mr;
 struct kfi_oper;
 struct kfi_rx;
-struct kfi_trigger;
 struct kfi_fence;
 struct kfi_conn_set;
 
@@ -119,10 +118,9 @@ struct kfi_fabric {
  *	sets it in &kfi_prov_ops.domain_open
  * @dead: the namespace or the device has gone, and all objects of the domain return -ENODEV.
  *	Written under @lock
- * @lock: protects @eps, @cntrs and @regions. A mutex, because netlink lists the endpoints, and the
+ * @lock: protects @eps and @regions. A mutex, because netlink lists the endpoints, and the
  *	end of a namespace or device stops them, under it
  * @eps: open endpoints
- * @cntrs: open counters
  * @regions: regions for which &kfi_prov_ops.mr_reg was called
  * @mrs: hash table of &struct kfi_mr by key
  * @prov_keys: set by the provider in &kfi_prov_ops.domain_open: the key of a region is
@@ -144,7 +142,6 @@ struct kfi_domain {
 	bool			prov_keys;
 	struct mutex		lock;
 	struct list_head	eps;
-	struct list_head	cntrs;
 	struct list_head	regions;
 	struct rhashtable	mrs;
 	u64 __percpu		*registered;
@@ -381,8 +378,6 @@ struct kfi_match {
  * @ctxs: open contexts of a scalable endpoint
  * @rx_ctxs: enabled receive contexts of a scalable endpoint, see kfi_ep_rx_ctx()
  * @conn_set: connection set, if the provider uses kfi_conn_set.h
- * @triggers: with KFI_TRIGGER: one entry for each operation in @tx, then in @rx, which says what
- *	the operation waits for
  * @fence: with KFI_FENCE: operations that wait for earlier transmits
  * @overdue: with KFI_OPT_OP_TIMEOUT_MS: work item that searches for operations that take too long
  * @end_err: error of the operations that are completed because the endpoint is KFI_EP_DEAD. Set
@@ -447,7 +442,6 @@ struct kfi_ep {
 	struct xarray		ctxs;
 	struct xarray		rx_ctxs;
 	struct kfi_conn_set	*conn_set;
-	struct kfi_trigger	*triggers;
 	struct kfi_fence	*fence;
 	struct kfi_overdue	*overdue;
 	int			end_err;
@@ -474,7 +468,7 @@ struct kfi_ep {
  *	providers hold when they call kfi_pep_connreq()
  * @connreqs: requests that were reported, and were neither accepted nor rejected yet
  * @nr_connreqs: number of requests in @connreqs, at most @backlog
- * @backlog: limit for @nr_connreqs (KFI_BACKLOG)
+ * @backlog: limit for @nr_connreqs
  * @listening: kfi_listen() has succeeded. Written under @lock and @req_lock
  * @dead: closed, or the namespace or device has gone; &kfi_prov_ops.pep_close was called
  * @device: device that the passive endpoint uses, if it can be removed, for kfi_device_gone(). The

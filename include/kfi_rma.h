@@ -72,8 +72,7 @@ struct kfi_msg_rma {
  * @ep: the endpoint or transmit context
  * @msg: local and remote vector; copied
  * @flags: KFI_COMPLETION, KFI_MORE, KFI_FENCE, KFI_CQE, KFI_NO_COMPLETION,
- *	KFI_TRIGGER, KFI_OPFLAGS_DEFAULT; KFI_TAGGED with the capability
- *	KFI_TAGGED_RMA
+ *	KFI_OPFLAGS_DEFAULT; KFI_TAGGED with the capability KFI_TAGGED_RMA
  *
  * The consumer at the peer takes no part. An access that is outside of a region,
  * that the access rights of the region do not allow, or that uses a wrong or
@@ -175,24 +174,6 @@ static inline size_t kfi_bvec_len(const struct bio_vec *biov, size_t count)
 }
 
 /**
- * kfi_sgl_len() - return the length of a mapped scatterlist
- * @sgl: the list
- * @count: number of mapped entries
- *
- * Context: Any.
- * Return: sum of the mapped lengths in bytes.
- */
-static inline size_t kfi_sgl_len(const struct scatterlist *sgl, size_t count)
-{
-	struct scatterlist *sg = (struct scatterlist *)sgl;
-	size_t len = 0;
-
-	for (; count && sg; count--, sg = sg_next(sg))
-		len += sg_dma_len(sg);
-	return len;
-}
-
-/**
  * kfi_readv() - read a peer's memory into a vector of kernel memory
  * @ep: the endpoint or transmit context
  * @iov: the vector; copied
@@ -251,82 +232,6 @@ kfi_read(struct kfid_ep *ep, void *buf, size_t len, void *desc,
 
 	return kfi_readv(ep, &iov, desc ? &desc : NULL, 1, src_addr, addr, key,
 			context);
-}
-
-/**
- * kfi_readbv() - read a peer's memory into a vector of pages
- * @ep: the endpoint or transmit context
- * @biov: the vector; copied
- * @desc: descriptors of the entries, or NULL
- * @count: number of entries
- * @src_addr: peer to read from
- * @addr: address in the peer's region, as in struct kfi_rma_iov
- * @key: key of the peer's region
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
- */
-static inline ssize_t
-kfi_readbv(struct kfid_ep *ep, const struct bio_vec *biov, void **desc,
-	   size_t count, kfi_addr_t src_addr, uint64_t addr, uint64_t key,
-	   void *context)
-{
-	struct kfi_rma_iov rma = {
-		.addr = addr,
-		.len = kfi_bvec_len(biov, count),
-		.key = key,
-	};
-	struct kfi_msg_rma msg = {
-		.type = KFI_BVEC,
-		.msg_biov = biov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src_addr,
-		.rma_iov = &rma,
-		.rma_iov_count = 1,
-		.context = context,
-	};
-
-	return kfi_readmsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
-}
-
-/**
- * kfi_readsgl() - read a peer's memory into a mapped scatterlist
- * @ep: the endpoint or transmit context
- * @sgl: the list. It and its mapping have to exist until the completion.
- * @desc: descriptors of the entries, or NULL
- * @count: number of mapped entries
- * @src_addr: peer to read from
- * @addr: address in the peer's region, as in struct kfi_rma_iov
- * @key: key of the peer's region
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
- */
-static inline ssize_t
-kfi_readsgl(struct kfid_ep *ep, const struct scatterlist *sgl, void **desc,
-	    size_t count, kfi_addr_t src_addr, uint64_t addr, uint64_t key,
-	    void *context)
-{
-	struct kfi_rma_iov rma = {
-		.addr = addr,
-		.len = kfi_sgl_len(sgl, count),
-		.key = key,
-	};
-	struct kfi_msg_rma msg = {
-		.type = KFI_SGL,
-		.msg_sgl = sgl,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src_addr,
-		.rma_iov = &rma,
-		.rma_iov_count = 1,
-		.context = context,
-	};
-
-	return kfi_readmsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
 }
 
 /**
@@ -389,82 +294,6 @@ kfi_write(struct kfid_ep *ep, const void *buf, size_t len, void *desc,
 
 	return kfi_writev(ep, &iov, desc ? &desc : NULL, 1, dest_addr, addr, key,
 			 context);
-}
-
-/**
- * kfi_writebv() - write to a peer's memory from a vector of pages
- * @ep: the endpoint or transmit context
- * @biov: the vector; copied
- * @desc: descriptors of the entries, or NULL
- * @count: number of entries
- * @dest_addr: peer to write to
- * @addr: address in the peer's region, as in struct kfi_rma_iov
- * @key: key of the peer's region
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
- */
-static inline ssize_t
-kfi_writebv(struct kfid_ep *ep, const struct bio_vec *biov, void **desc,
-	    size_t count, kfi_addr_t dest_addr, uint64_t addr, uint64_t key,
-	    void *context)
-{
-	struct kfi_rma_iov rma = {
-		.addr = addr,
-		.len = kfi_bvec_len(biov, count),
-		.key = key,
-	};
-	struct kfi_msg_rma msg = {
-		.type = KFI_BVEC,
-		.msg_biov = biov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = dest_addr,
-		.rma_iov = &rma,
-		.rma_iov_count = 1,
-		.context = context,
-	};
-
-	return kfi_writemsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
-}
-
-/**
- * kfi_writesgl() - write to a peer's memory from a mapped scatterlist
- * @ep: the endpoint or transmit context
- * @sgl: the list. It and its mapping have to exist until the completion.
- * @desc: descriptors of the entries, or NULL
- * @count: number of mapped entries
- * @dest_addr: peer to write to
- * @addr: address in the peer's region, as in struct kfi_rma_iov
- * @key: key of the peer's region
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
- */
-static inline ssize_t
-kfi_writesgl(struct kfid_ep *ep, const struct scatterlist *sgl, void **desc,
-	     size_t count, kfi_addr_t dest_addr, uint64_t addr, uint64_t key,
-	     void *context)
-{
-	struct kfi_rma_iov rma = {
-		.addr = addr,
-		.len = kfi_sgl_len(sgl, count),
-		.key = key,
-	};
-	struct kfi_msg_rma msg = {
-		.type = KFI_SGL,
-		.msg_sgl = sgl,
-		.desc = desc,
-		.iov_count = count,
-		.addr = dest_addr,
-		.rma_iov = &rma,
-		.rma_iov_count = 1,
-		.context = context,
-	};
-
-	return kfi_writemsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
 }
 
 /**

@@ -7,22 +7,6 @@
 
 #include <kfi_endpoint.h>
 
-#define KFI_MPI_IGNORE_TAG	((uint64_t)U32_MAX)
-#define KFI_MPI_IGNORE_PAYLOAD	((uint64_t)U8_MAX << 32)
-
-/**
- * kfi_tag_mpi() - return a tag in the layout KFI_TAG_MPI
- * @tag: tag of MPI
- * @payload_id: kind of the message
- *
- * Context: Any.
- * Return: tag for the functions below.
- */
-static inline uint64_t kfi_tag_mpi(int tag, uint8_t payload_id)
-{
-	return ((uint64_t)payload_id << 32) | (uint32_t)tag;
-}
-
 /**
  * struct kfi_msg_tagged - a tagged message, fi_tagged(3)
  * @type: which member of the union is valid
@@ -62,8 +46,7 @@ struct kfi_msg_tagged {
  * kfi_trecvmsg() - post a tagged receive
  * @ep: the endpoint or receive context
  * @msg: the message; copied
- * @flags: as kfi_recvmsg(), with KFI_MULTI_RECV only if the endpoint has
- *	KFI_TAGGED_MULTI_RECV; and one of
+ * @flags: as kfi_recvmsg(), without KFI_MULTI_RECV; and one of
  *	KFI_PEEK: report whether an unexpected message matches, which stays;
  *	KFI_PEEK | KFI_CLAIM: reserve it for a later receive with this context;
  *	KFI_PEEK | KFI_DISCARD: drop it;
@@ -94,39 +77,6 @@ ssize_t kfi_tsendmsg(struct kfid_ep *ep, const struct kfi_msg_tagged *msg,
 		     uint64_t flags);
 
 /**
- * kfi_trecvv() - receive a tagged message into a vector of kernel memory
- * @ep: the endpoint or receive context
- * @iov: the vector; copied
- * @desc: descriptors of the entries, or NULL
- * @count: number of entries
- * @src_addr: peer to receive from, or KFI_ADDR_UNSPEC
- * @tag: tag to match
- * @ignore: bits of the tag to ignore
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
- */
-static inline ssize_t
-kfi_trecvv(struct kfid_ep *ep, const struct kvec *iov, void **desc,
-	   size_t count, kfi_addr_t src_addr, uint64_t tag, uint64_t ignore,
-	   void *context)
-{
-	struct kfi_msg_tagged msg = {
-		.type = KFI_KVEC,
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src_addr,
-		.tag = tag,
-		.ignore = ignore,
-		.context = context,
-	};
-
-	return kfi_trecvmsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
-}
-
-/**
  * kfi_trecv() - receive a tagged message into a buffer
  * @ep: the endpoint or receive context
  * @buf: the buffer
@@ -145,105 +95,18 @@ kfi_trecv(struct kfid_ep *ep, void *buf, size_t len, void *desc,
 	  kfi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
 {
 	struct kvec iov = { .iov_base = buf, .iov_len = len };
-
-	return kfi_trecvv(ep, &iov, desc ? &desc : NULL, 1, src_addr, tag, ignore,
-			  context);
-}
-
-/**
- * kfi_trecvbv() - receive a tagged message into a vector of pages
- * @ep: the endpoint or receive context
- * @biov: the vector; copied
- * @desc: descriptors of the entries, or NULL
- * @count: number of entries
- * @src_addr: peer to receive from, or KFI_ADDR_UNSPEC
- * @tag: tag to match
- * @ignore: bits of the tag to ignore
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
- */
-static inline ssize_t
-kfi_trecvbv(struct kfid_ep *ep, const struct bio_vec *biov, void **desc,
-	    size_t count, kfi_addr_t src_addr, uint64_t tag, uint64_t ignore,
-	    void *context)
-{
-	struct kfi_msg_tagged msg = {
-		.type = KFI_BVEC,
-		.msg_biov = biov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src_addr,
-		.tag = tag,
-		.ignore = ignore,
-		.context = context,
-	};
-
-	return kfi_trecvmsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
-}
-
-/**
- * kfi_trecvsgl() - receive a tagged message into a mapped scatterlist
- * @ep: the endpoint or receive context
- * @sgl: the list. It and its mapping have to exist until the completion.
- * @desc: descriptors of the entries, or NULL
- * @count: number of mapped entries
- * @src_addr: peer to receive from, or KFI_ADDR_UNSPEC
- * @tag: tag to match
- * @ignore: bits of the tag to ignore
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
- */
-static inline ssize_t
-kfi_trecvsgl(struct kfid_ep *ep, const struct scatterlist *sgl, void **desc,
-	     size_t count, kfi_addr_t src_addr, uint64_t tag, uint64_t ignore,
-	     void *context)
-{
-	struct kfi_msg_tagged msg = {
-		.type = KFI_SGL,
-		.msg_sgl = sgl,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src_addr,
-		.tag = tag,
-		.ignore = ignore,
-		.context = context,
-	};
-
-	return kfi_trecvmsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
-}
-
-/**
- * kfi_tsendv() - send a tagged message from a vector of kernel memory
- * @ep: the endpoint or transmit context
- * @iov: the vector; copied
- * @desc: descriptors of the entries, or NULL
- * @count: number of entries
- * @dest_addr: peer to send to
- * @tag: tag of the message
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
- */
-static inline ssize_t
-kfi_tsendv(struct kfid_ep *ep, const struct kvec *iov, void **desc,
-	   size_t count, kfi_addr_t dest_addr, uint64_t tag, void *context)
-{
 	struct kfi_msg_tagged msg = {
 		.type = KFI_KVEC,
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = dest_addr,
+		.msg_iov = &iov,
+		.desc = desc ? &desc : NULL,
+		.iov_count = 1,
+		.addr = src_addr,
 		.tag = tag,
+		.ignore = ignore,
 		.context = context,
 	};
 
-	return kfi_tsendmsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
+	return kfi_trecvmsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
 }
 
 /**
@@ -264,63 +127,11 @@ kfi_tsend(struct kfid_ep *ep, const void *buf, size_t len, void *desc,
 	  kfi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	struct kvec iov = { .iov_base = (void *)buf, .iov_len = len };
-
-	return kfi_tsendv(ep, &iov, desc ? &desc : NULL, 1, dest_addr, tag,
-			  context);
-}
-
-/**
- * kfi_tsendbv() - send a tagged message from a vector of pages
- * @ep: the endpoint or transmit context
- * @biov: the vector; copied
- * @desc: descriptors of the entries, or NULL
- * @count: number of entries
- * @dest_addr: peer to send to
- * @tag: tag of the message
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
- */
-static inline ssize_t
-kfi_tsendbv(struct kfid_ep *ep, const struct bio_vec *biov, void **desc,
-	    size_t count, kfi_addr_t dest_addr, uint64_t tag, void *context)
-{
 	struct kfi_msg_tagged msg = {
-		.type = KFI_BVEC,
-		.msg_biov = biov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = dest_addr,
-		.tag = tag,
-		.context = context,
-	};
-
-	return kfi_tsendmsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
-}
-
-/**
- * kfi_tsendsgl() - send a tagged message from a mapped scatterlist
- * @ep: the endpoint or transmit context
- * @sgl: the list. It and its mapping have to exist until the completion.
- * @desc: descriptors of the entries, or NULL
- * @count: number of mapped entries
- * @dest_addr: peer to send to
- * @tag: tag of the message
- * @context: returned in the completion
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
- */
-static inline ssize_t
-kfi_tsendsgl(struct kfid_ep *ep, const struct scatterlist *sgl, void **desc,
-	     size_t count, kfi_addr_t dest_addr, uint64_t tag, void *context)
-{
-	struct kfi_msg_tagged msg = {
-		.type = KFI_SGL,
-		.msg_sgl = sgl,
-		.desc = desc,
-		.iov_count = count,
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.desc = desc ? &desc : NULL,
+		.iov_count = 1,
 		.addr = dest_addr,
 		.tag = tag,
 		.context = context,

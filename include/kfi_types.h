@@ -54,7 +54,7 @@ enum {
 #define KFI_REMOTE_CQ_DATA	(1ULL << 17)
 #define KFI_MORE		(1ULL << 18)
 #define KFI_PEEK		(1ULL << 19)
-#define KFI_TRIGGER		(1ULL << 20)
+#define KFI_TRIGGER		(1ULL << 20)	/* not supported */
 #define KFI_FENCE		(1ULL << 21)
 #define KFI_COMPLETION		(1ULL << 24)
 #define KFI_EVENT		KFI_COMPLETION
@@ -71,7 +71,7 @@ enum {
 #define KFI_AV_USER_ID		(1ULL << 41)
 #define KFI_PEER		(1ULL << 43)
 #define KFI_TAGGED_DIRECTED_RECV (1ULL << 45)
-#define KFI_TAGGED_MULTI_RECV	(1ULL << 46)
+#define KFI_TAGGED_MULTI_RECV	(1ULL << 46)	/* not supported */
 #define KFI_EXACT_DIRECTED_RECV	(1ULL << 48)
 #define KFI_RMA_PMEM		(1ULL << 49)
 #define KFI_SOURCE_ERR		(1ULL << 50)
@@ -526,8 +526,7 @@ enum {
 	KFI_CLASS_PEER_AV_SET,
 	KFI_CLASS_PEER_CNTR,
 	KFI_CLASS_PROFILE,
-	KFI_CLASS_ALIAS = 0x1000,	/* alias of an endpoint or context */
-	KFI_CLASS_PLACE,		/* see kfi_place.h */
+	KFI_CLASS_PLACE = 0x1000,	/* see kfi_place.h */
 };
 
 /**
@@ -614,14 +613,6 @@ struct kfid_pep {
  * @fid: head
  */
 struct kfid_stx {
-	struct kfid		fid;
-};
-
-/**
- * struct kfid_mc - a multicast group; not supported
- * @fid: head
- */
-struct kfid_mc {
 	struct kfid		fid;
 };
 

@@ -349,7 +349,7 @@ int kfi_av_open(struct kfid_domain *dfid, struct kfi_av_attr *attr, struct kfid_
 		return ret;
 	if (READ_ONCE(domain->dead))
 		return -ENODEV;
-	av = kzalloc(sizeof(*av), GFP_KERNEL);
+	av = kzalloc(sizeof(*av), GFP_KERNEL_ACCOUNT);
 	if (!av)
 		return -ENOMEM;
 	av->fid.fid.fclass = KFI_CLASS_AV;
@@ -369,7 +369,7 @@ int kfi_av_open(struct kfid_domain *dfid, struct kfi_av_attr *attr, struct kfid_
 		goto free_av;
 	mutex_init(&av->lock);
 	INIT_LIST_HEAD(&av->eps);
-	xa_init_flags(&av->table, XA_FLAGS_ALLOC);
+	xa_init_flags(&av->table, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	kfi_obj_init(&av->obj);
 	kfi_obj_get(&domain->obj);
 	attr->type = KFI_AV_TABLE;

@@ -8,7 +8,6 @@
 #include "ep.h"
 #include "eq.h"
 #include "fence.h"
-#include "trigger.h"
 #include <trace/events/kfi.h>
 
 int kfi_cm_check_data(const struct kfi_prov_ops *ops, const void *data, size_t len)
@@ -65,7 +64,7 @@ static int ep_connect(struct kfi_ep *ep, const void *addr, const void *param, si
 
 int kfi_connect(struct kfid_ep *fid, const void *addr, const void *param, size_t paramlen)
 {
-	struct kfi_ep *ep = kfi_real_ep(fid);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	int ret;
 
 	might_sleep();
@@ -108,7 +107,7 @@ static int ep_accept(struct kfi_ep *ep, const void *param, size_t paramlen)
 
 int kfi_accept(struct kfid_ep *fid, const void *param, size_t paramlen)
 {
-	struct kfi_ep *ep = kfi_real_ep(fid);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	int ret;
 
 	might_sleep();
@@ -139,7 +138,7 @@ void kfi_ep_reject(struct kfi_ep *ep)
 
 int kfi_shutdown(struct kfid_ep *fid, uint64_t flags)
 {
-	struct kfi_ep *ep = kfi_real_ep(fid);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	int ret = -ENOTCONN;
 
 	might_sleep();
@@ -170,13 +169,11 @@ EXPORT_SYMBOL_GPL(kfi_ep_connected);
 
 /*
  * End all receives. The state forbids posts already. After a grace period all receives that were
- * allowed are in the matching, and the operations that wait for a counter or behind a fence are in
- * their lists.
+ * allowed are in the matching, and the operations that wait behind a fence are in their list.
  */
 static void ep_end_receives(struct kfi_ep *ep, int err)
 {
 	synchronize_rcu_expedited();
-	kfi_trigger_end(ep, err);
 	kfi_fence_end(ep, err);
 	kfi_rx_flush(ep, err);
 }
@@ -245,7 +242,6 @@ int kfi_getname(kfid_t fid, void *addr, size_t *addrlen)
 
 	if (!fid || !addrlen)
 		return -EINVAL;
-	fid = kfi_real_fid(fid);
 	switch (fid->fclass) {
 	case KFI_CLASS_EP:
 	case KFI_CLASS_SEP:
@@ -294,7 +290,6 @@ int kfi_setname(kfid_t fid, void *addr, size_t addrlen)
 {
 	if (!fid || !addr || !addrlen || addrlen > KFI_ADDR_MAX)
 		return -EINVAL;
-	fid = kfi_real_fid(fid);
 	switch (fid->fclass) {
 	case KFI_CLASS_EP:
 	case KFI_CLASS_SEP:
@@ -309,7 +304,7 @@ EXPORT_SYMBOL_GPL(kfi_setname);
 
 int kfi_getpeer(struct kfid_ep *fid, void *addr, size_t *addrlen)
 {
-	struct kfi_ep *ep = kfi_real_ep(fid);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	u8 name[KFI_ADDR_MAX];
 	int ret = -ENOTCONN;
 

@@ -3,7 +3,6 @@
 #include <linux/slab.h>
 #include "cntr.h"
 #include "queue.h"
-#include "trigger.h"
 
 struct kfi_obj *kfi_cntr_obj(struct kfi_cntr *cntr)
 {
@@ -12,14 +11,12 @@ struct kfi_obj *kfi_cntr_obj(struct kfi_cntr *cntr)
 
 static void kfi_cntr_changed(struct kfi_cntr *cntr)
 {
-	smp_mb__after_atomic();		/* pairs with trigger_wait() and kfi_cntr_wait() */
+	smp_mb__after_atomic();		/* pairs with kfi_cntr_wait() */
 	/* kfi_cntr_wait() calls prepare_to_wait() before it reads the value */
 	if (waitqueue_active(&cntr->wait))
 		wake_up_all(&cntr->wait);
 	if (cntr->handler)
 		cntr->handler(&cntr->fid, cntr->fid.fid.context);
-	if (unlikely(READ_ONCE(cntr->armed)))
-		kfi_trigger_check(cntr);
 }
 
 void kfi_cntr_count_len(struct kfi_cntr *cntr, int err, size_t len)
@@ -140,7 +137,7 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr, struct
 		return ret;
 	if (READ_ONCE(kfi_to_domain(domain)->dead))
 		return -ENODEV;
-	cntr = kzalloc(sizeof(*cntr), GFP_KERNEL);
+	cntr = kzalloc(sizeof(*cntr), GFP_KERNEL_ACCOUNT);
 	if (!cntr)
 		return -ENOMEM;
 	cntr->fid.fid.fclass = KFI_CLASS_CNTR;
@@ -150,12 +147,8 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr, struct
 	cntr->waitable = a->wait_obj != KFI_WAIT_NONE;
 	cntr->handler = a->handler;
 	init_waitqueue_head(&cntr->wait);
-	kfi_trigger_cntr_init(cntr);
 	kfi_obj_init(&cntr->obj);
 	kfi_obj_get(&cntr->domain->obj);
-	mutex_lock(&cntr->domain->lock);
-	kfi_obj_link(&cntr->obj, &cntr->domain->cntrs);
-	mutex_unlock(&cntr->domain->lock);
 	*cntrp = &cntr->fid;
 	return 0;
 }
@@ -167,37 +160,12 @@ static int kfi_cntr_close(struct kfid *fid)
 
 	if (!kfi_obj_retire(&cntr->obj))
 		return -EBUSY;
-	mutex_lock(&cntr->domain->lock);
-	list_del(&cntr->obj.entry);
-	mutex_unlock(&cntr->domain->lock);
-	kfi_trigger_cntr_stop(cntr);
 	kfi_obj_put(&cntr->domain->obj);
 	kfree(cntr);
 	return 0;
 }
 
-static int kfi_cntr_control(struct kfid *fid, int command, void *arg)
-{
-	struct kfi_cntr *cntr = container_of(fid, struct kfi_cntr, fid.fid);
-
-	switch (command) {
-	case KFI_GETWAITOBJ:
-		if (!arg)
-			return -EINVAL;
-		*(enum kfi_wait_obj *)arg = cntr->waitable ? KFI_WAIT_QUEUE : KFI_WAIT_NONE;
-		return 0;
-	case KFI_FLUSH_WORK:
-		if (arg)
-			return -EINVAL;
-		kfi_work_flush_cntr(cntr);
-		return 0;
-	default:
-		return -EOPNOTSUPP;
-	}
-}
-
 const struct kfi_fid_class kfi_cntr_class = {
 	.name = "cntr",
 	.close = kfi_cntr_close,
-	.control = kfi_cntr_control,
 };

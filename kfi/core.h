@@ -30,7 +30,6 @@ struct kfi_fid_class {
 extern const struct kfi_fid_class kfi_fabric_class;	/* fabric.c */
 extern const struct kfi_fid_class kfi_domain_class;	/* domain.c */
 extern const struct kfi_fid_class kfi_ep_class;		/* ep.c, also for contexts */
-extern const struct kfi_fid_class kfi_alias_class;	/* alias.c */
 extern const struct kfi_fid_class kfi_pep_class;	/* pep.c */
 extern const struct kfi_fid_class kfi_cq_class;		/* cq.c */
 extern const struct kfi_fid_class kfi_eq_class;		/* eq.c */
@@ -70,41 +69,12 @@ static inline bool kfi_obj_retire(struct kfi_obj *obj)
 	return atomic_cmpxchg(&obj->users, 0, -(1 << 30)) == 0;
 }
 
-/**
- * struct kfi_ep_alias - another handle of an endpoint or context
- * @fid: the consumer's handle
- * @ep: the endpoint or context. The alias keeps it open
- * @tx_flags: default operation flags of transmits that are posted through this handle
- * @rx_flags: default operation flags of receives that are posted through this handle
- */
-struct kfi_ep_alias {
-	struct kfid_ep	fid;
-	struct kfi_ep	*ep;
-	u64		tx_flags;
-	u64		rx_flags;
-};
-
-/* Resolve an alias. Returns @fid itself if it is no alias, or NULL. */
-static inline struct kfid *kfi_real_fid(struct kfid *fid)
-{
-	if (fid && fid->fclass == KFI_CLASS_ALIAS)
-		return &container_of(fid, struct kfi_ep_alias, fid.fid)->ep->fid.fid;
-	return fid;
-}
-
-/* Return the endpoint of a handle that is an endpoint, a context, or an alias of one. */
-static inline struct kfi_ep *kfi_real_ep(struct kfid_ep *fid)
-{
-	return container_of(kfi_real_fid(&fid->fid), struct kfi_ep, fid.fid);
-}
-
 /*
  * Return the endpoint or context of a handle. Returns NULL for handles of other classes, and for a
  * shared transmit context.
  */
 static inline struct kfi_ep *kfi_fid_ep(struct kfid *fid)
 {
-	fid = kfi_real_fid(fid);
 	switch (fid ? fid->fclass : KFI_CLASS_UNSPEC) {
 	case KFI_CLASS_EP:
 	case KFI_CLASS_SEP:
@@ -288,8 +258,6 @@ void kfi_mr_exit(void);		/* waits for RCU callbacks and done() callbacks */
  * caller holds &kfi_domain.lock.
  */
 void kfi_mr_lose(struct kfi_domain *domain);
-/* KFI_MAP_RAW_MR of a domain. A raw key is the key in little-endian order. */
-int kfi_mr_map_key(const struct kfi_mr_map_raw *map);
 
 /* ---- place.c ---- */
 

@@ -163,7 +163,7 @@ int kfi_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr, struct kfi
 		return ret;
 	if (READ_ONCE(kfi_to_domain(domain)->dead))
 		return -ENODEV;
-	cq = kzalloc(sizeof(*cq), GFP_KERNEL);
+	cq = kzalloc(sizeof(*cq), GFP_KERNEL_ACCOUNT);
 	if (!cq)
 		return -ENOMEM;
 	cq->fid.fid.fclass = KFI_CLASS_CQ;
@@ -213,23 +213,7 @@ static int kfi_cq_close(struct kfid *fid)
 	return 0;
 }
 
-static int kfi_cq_control(struct kfid *fid, int command, void *arg)
-{
-	struct kfi_cq *cq = container_of(fid, struct kfi_cq, fid.fid);
-
-	switch (command) {
-	case KFI_GETWAITOBJ:
-		if (!arg)
-			return -EINVAL;
-		*(enum kfi_wait_obj *)arg = cq->waitable ? KFI_WAIT_QUEUE : KFI_WAIT_NONE;
-		return 0;
-	default:
-		return -EOPNOTSUPP;
-	}
-}
-
 const struct kfi_fid_class kfi_cq_class = {
 	.name = "cq",
 	.close = kfi_cq_close,
-	.control = kfi_cq_control,
 };

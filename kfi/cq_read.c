@@ -261,14 +261,3 @@ int kfi_cq_signal(struct kfid_cq *fid)
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_cq_signal);
-
-const char *kfi_cq_strerror(struct kfid_cq *cq, int prov_errno, const void *err_data, char *buf, size_t len)
-{
-	const char *text = kfi_strerror(prov_errno);
-
-	if (!buf || !len)
-		return text;
-	strscpy(buf, text, len);
-	return buf;
-}
-EXPORT_SYMBOL_GPL(kfi_cq_strerror);

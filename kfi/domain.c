@@ -11,7 +11,6 @@
 #include "auth.h"
 #include "eq.h"
 #include "registry.h"
-#include "trigger.h"
 
 static int check_info(const struct kfi_fabric *fabric, const struct kfi_info *info)
 {
@@ -33,7 +32,7 @@ static struct kfi_domain *make_domain(struct kfi_fabric *fabric, const struct kf
 {
 	struct kfi_domain *domain;
 
-	domain = kzalloc(max(sizeof(*domain), fabric->prov->ops->domain_size), GFP_KERNEL);
+	domain = kzalloc(max(sizeof(*domain), fabric->prov->ops->domain_size), GFP_KERNEL_ACCOUNT);
 	if (!domain)
 		return NULL;
 	domain->info = kfi_info_copy(info);
@@ -49,7 +48,6 @@ static struct kfi_domain *make_domain(struct kfi_fabric *fabric, const struct kf
 	domain->limits.numa_node = NUMA_NO_NODE;
 	mutex_init(&domain->lock);
 	INIT_LIST_HEAD(&domain->eps);
-	INIT_LIST_HEAD(&domain->cntrs);
 	INIT_LIST_HEAD(&domain->regions);
 	xa_init(&domain->mems);
 	return domain;
@@ -180,30 +178,10 @@ static int bind_domain(struct kfid *fid, struct kfid *bfid, u64 flags)
 	return bind_eq(domain, kfi_fid_to_eq(bfid));
 }
 
-static int control_domain(struct kfid *fid, int command, void *arg)
-{
-	struct kfi_domain *domain = container_of(fid, struct kfi_domain, fid.fid);
-
-	switch (command) {
-	case KFI_MAP_RAW_MR:
-		return kfi_mr_map_key(arg);
-	case KFI_UNMAP_KEY:
-		return arg ? 0 : -EINVAL;
-	case KFI_QUEUE_WORK:
-		return kfi_work_queue(domain, arg);
-	case KFI_CANCEL_WORK:
-		return kfi_work_cancel(domain, arg);
-	case KFI_FLUSH_WORK:
-		return arg ? -EINVAL : kfi_work_flush(domain);
-	}
-	return -EOPNOTSUPP;
-}
-
 const struct kfi_fid_class kfi_domain_class = {
 	.name		= "domain",
 	.close		= close_domain,
 	.bind		= bind_domain,
-	.control	= control_domain,
 	.ops_open	= kfi_domain_ops_open,
 };
 

@@ -25,7 +25,6 @@
 #include "cq.h"
 #include "ep.h"
 #include "fence.h"
-#include "trigger.h"
 #include <trace/events/kfi.h>
 
 #define EP_TX_SIZE	256
@@ -158,7 +157,7 @@ static int ep_alloc_pools(struct kfi_ep *ep, const struct kfi_info *info)
 	ret = kfi_pool_init(&ep->rx, ep, rx, info->rx_attr->iov_limit, 0, 0, 0);
 	if (ret)
 		return ret;
-	ret = kfi_trigger_ep_init(ep) ?: kfi_fence_ep_init(ep);
+	ret = kfi_fence_ep_init(ep);
 	if (ret)
 		return ret;
 	return kfi_match_init(&ep->match, rx);
@@ -172,7 +171,6 @@ void kfi_ep_free(struct kfi_ep *ep)
 		kfi_match_exit(&ep->match);
 	kfi_overdue_free(ep);
 	kfi_fence_ep_exit(ep);
-	kfi_trigger_ep_exit(ep);
 	kfi_pool_exit(&ep->rx);
 	kfi_pool_exit(&ep->tx);
 	free_percpu(ep->stats);
@@ -338,7 +336,6 @@ static void ep_stop(struct kfi_ep *ep, int err)
 	if (ep->srx)
 		kfi_match_leave(ep);
 	synchronize_rcu_expedited();	/* all posts that were allowed have been made */
-	kfi_trigger_end(ep, err);
 	kfi_overdue_stop(ep);
 	ep->ops->ep_stop(ep, err);
 	kfi_fence_end(ep, err);
@@ -415,7 +412,6 @@ static int ep_disconnect(struct kfi_ep *ep)
 	kfi_ep_reject(ep);
 	kfi_ep_move(ep, KFI_EP_SHUT);
 	synchronize_rcu_expedited();	/* all posts that were allowed have been made */
-	kfi_trigger_end(ep, -ECANCELED);
 	ep->ops->ep_stop(ep, -ECANCELED);
 	kfi_fence_end(ep, -ECANCELED);
 	ep_begin_life(ep);
@@ -442,7 +438,7 @@ static void ep_settle(struct kfi_ep *ep)
 
 int kfi_ep_reset(struct kfid_ep *fid)
 {
-	struct kfi_ep *ep = kfi_real_ep(fid);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	int ret;
 
 	might_sleep();

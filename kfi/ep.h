@@ -122,13 +122,6 @@ int kfi_ep_check_bound(const struct kfi_ep *ep);
 /* ep_opt.c */
 
 int kfi_ep_control(struct kfid *fid, int command, void *arg);
-/*
- * KFI_GETOPSFLAG and KFI_SETOPSFLAG. @tx and @rx are the default flags of @ep or of an alias; *@arg
- * selects one of them by KFI_TRANSMIT or KFI_RECV.
- */
-int kfi_ep_get_ops_flags(u64 *tx, u64 *rx, u64 *arg);
-int kfi_ep_set_ops_flags(const struct kfi_ep *ep, u64 *tx, u64 *rx, const u64 *arg);
-
 /* overdue.c: time limit for operations, KFI_OPT_OP_TIMEOUT_MS */
 
 /*
@@ -148,10 +141,6 @@ void kfi_overdue_start(struct kfi_ep *ep);
  */
 void kfi_overdue_stop(struct kfi_ep *ep);
 void kfi_overdue_free(struct kfi_ep *ep);
-
-/* alias.c */
-
-int kfi_alias_open(struct kfi_ep *ep, const struct kfi_alias *arg);
 
 /* ep_space.c: kfi_ep_tx_space() */
 

@@ -147,72 +147,15 @@ EXPORT_SYMBOL_GPL(kfi_setopt);
 
 /* ---- commands ---- */
 
-#define EP_TX_DEFAULTS	(KFI_COMPLETION | KFI_INJECT | KFI_LEVELS)
-#define EP_RX_DEFAULTS	(KFI_COMPLETION | KFI_MULTI_RECV)
-
-/* Select the transmit or the receive flags. Exactly one direction in the argument names them. */
-static u64 *ep_ops_flags(u64 *tx, u64 *rx, u64 dir)
+int kfi_ep_control(struct kfid *fid, int command, void *arg)
 {
-	switch (dir & (KFI_TRANSMIT | KFI_RECV)) {
-	case KFI_TRANSMIT:
-		return tx;
-	case KFI_RECV:
-		return rx;
-	default:
-		return NULL;
-	}
-}
-
-int kfi_ep_get_ops_flags(u64 *tx, u64 *rx, u64 *arg)
-{
-	u64 *flags = arg ? ep_ops_flags(tx, rx, *arg) : NULL;
-
-	if (!flags)
-		return -EINVAL;
-	*arg = READ_ONCE(*flags);
-	return 0;
-}
-
-int kfi_ep_set_ops_flags(const struct kfi_ep *ep, u64 *tx, u64 *rx, const u64 *arg)
-{
-	u64 *flags = arg ? ep_ops_flags(tx, rx, *arg) : NULL;
-	u64 value;
-
-	if (!flags)
-		return -EINVAL;
-	value = *arg & ~(KFI_TRANSMIT | KFI_RECV);
-	if (value & ~(flags == tx ? EP_TX_DEFAULTS : EP_RX_DEFAULTS))
-		return -KFI_EBADFLAGS;
-	if (flags == tx && (value & KFI_LEVELS & ~ep->tx_levels))
-		return -EOPNOTSUPP;
-	WRITE_ONCE(*flags, value);
-	return 0;
-}
-
-static int ep_control_enable(struct kfi_ep *ep)
-{
+	struct kfi_ep *ep = container_of(fid, struct kfi_ep, fid.fid);
 	int ret;
 
+	if (command != KFI_ENABLE)
+		return -EOPNOTSUPP;
 	mutex_lock(&ep->lock);
 	ret = kfi_ep_enable(ep);
 	mutex_unlock(&ep->lock);
 	return ret;
-}
-
-int kfi_ep_control(struct kfid *fid, int command, void *arg)
-{
-	struct kfi_ep *ep = container_of(fid, struct kfi_ep, fid.fid);
-
-	switch (command) {
-	case KFI_ENABLE:
-		return ep_control_enable(ep);
-	case KFI_GETOPSFLAG:
-		return kfi_ep_get_ops_flags(&ep->tx_flags, &ep->rx_flags, arg);
-	case KFI_SETOPSFLAG:
-		return kfi_ep_set_ops_flags(ep, &ep->tx_flags, &ep->rx_flags, arg);
-	case KFI_ALIAS:
-		return kfi_alias_open(ep, arg);
-	default:
-		return -EOPNOTSUPP;
-	}
 }

@@ -79,7 +79,7 @@ static int ep_space_arm(struct kfi_ep *ep, void (*fn)(struct kfid_ep *ep, void *
 
 int kfi_ep_tx_space(struct kfid_ep *fid, void (*fn)(struct kfid_ep *ep, void *context), void *context)
 {
-	struct kfi_ep *ep = kfi_real_ep(fid);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	int state = READ_ONCE(ep->state), ret;
 
 	if (!fn) {

@@ -306,17 +306,6 @@ ssize_t kfi_eq_sread(struct kfid_eq *fid, uint32_t *event, void *buf, size_t len
 }
 EXPORT_SYMBOL_GPL(kfi_eq_sread);
 
-const char *kfi_eq_strerror(struct kfid_eq *eq, int prov_errno, const void *err_data, char *buf, size_t len)
-{
-	const char *text = kfi_strerror(prov_errno);
-
-	if (!buf || !len)
-		return text;
-	strscpy(buf, text, len);
-	return buf;
-}
-EXPORT_SYMBOL_GPL(kfi_eq_strerror);
-
 static int kfi_eq_check(const struct kfi_eq_attr *attr)
 {
 	if (attr->flags & ~(KFI_WRITE | KFI_AFFINITY))
@@ -337,7 +326,7 @@ int kfi_eq_open(struct kfid_fabric *fabric, struct kfi_eq_attr *attr, struct kfi
 	ret = kfi_eq_check(a);
 	if (ret)
 		return ret;
-	eq = kzalloc(sizeof(*eq), GFP_KERNEL);
+	eq = kzalloc(sizeof(*eq), GFP_KERNEL_ACCOUNT);
 	if (!eq)
 		return -ENOMEM;
 	eq->fid.fid.fclass = KFI_CLASS_EQ;
@@ -379,20 +368,7 @@ static int kfi_eq_close(struct kfid *fid)
 	return 0;
 }
 
-static int kfi_eq_control(struct kfid *fid, int command, void *arg)
-{
-	struct kfi_eq *eq = container_of(fid, struct kfi_eq, fid.fid);
-
-	if (command != KFI_GETWAITOBJ)
-		return -EOPNOTSUPP;
-	if (!arg)
-		return -EINVAL;
-	*(enum kfi_wait_obj *)arg = eq->waitable ? KFI_WAIT_QUEUE : KFI_WAIT_NONE;
-	return 0;
-}
-
 const struct kfi_fid_class kfi_eq_class = {
 	.name = "eq",
 	.close = kfi_eq_close,
-	.control = kfi_eq_control,
 };

@@ -31,7 +31,7 @@ static struct kfi_fabric *make_fabric(struct net *net, const struct kfi_fabric_a
 {
 	struct kfi_fabric *fabric;
 
-	fabric = kzalloc(max(sizeof(*fabric), prov->ops->fabric_size), GFP_KERNEL);
+	fabric = kzalloc(max(sizeof(*fabric), prov->ops->fabric_size), GFP_KERNEL_ACCOUNT);
 	if (!fabric)
 		return NULL;
 	fabric->fid.fid.fclass = KFI_CLASS_FABRIC;

@@ -24,14 +24,21 @@
  * transmit that was held, so a new post does not overtake it.
  *
  * An operation in @held belongs to no context. The work item, a cancel and the end of the endpoint
- * remove an operation from the list under @lock, and own it from then on. trigger.c does the same.
+ * remove an operation from the list under @lock, and own it from then on.
  */
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include "ep.h"
 #include "fence.h"
 #include "post.h"
-#include "trigger.h"
+
+/*
+ * Attempts of the work item to start an operation while the provider has no room; the delays are 1,
+ * 2, 4 ... 512 ms
+ */
+#define START_TRIES	10
+
+struct workqueue_struct *kfi_start_wq;
 
 /**
  * struct kfi_fence - held operations of an endpoint with KFI_FENCE
@@ -160,14 +167,14 @@ static struct kfi_oper *fence_take(struct kfi_fence *f)
 
 /*
  * The provider had no room. Return the operation to the head of the list, unless the provider has
- * refused it KFI_START_TRIES times. The caller is still in the RCU section in which the state of
+ * refused it START_TRIES times. The caller is still in the RCU section in which the state of
  * the endpoint allowed the post, so the end of the endpoint finds the operation in the list.
  */
 static bool fence_again(struct kfi_fence *f, struct kfi_oper *op)
 {
 	u8 tries = READ_ONCE(f->tries);
 
-	if (tries >= KFI_START_TRIES)
+	if (tries >= START_TRIES)
 		return false;
 	spin_lock_bh(&f->lock);
 	list_add(&op->link, &f->held);
@@ -300,4 +307,15 @@ void kfi_fence_ep_exit(struct kfi_ep *ep)
 	cancel_delayed_work_sync(&ep->fence->work);
 	WARN_ON_ONCE(!list_empty(&ep->fence->held) || atomic_read(&ep->fence->counted));
 	kfree(ep->fence);
+}
+
+int kfi_fence_init(void)
+{
+	kfi_start_wq = alloc_workqueue("kfi_start", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
+	return kfi_start_wq ? 0 : -ENOMEM;
+}
+
+void kfi_fence_exit(void)
+{
+	destroy_workqueue(kfi_start_wq);
 }

@@ -16,6 +16,12 @@
  */
 #define KFI_OP_COUNTED	KFI_OPFLAGS_DEFAULT
 
+/* Starts operations that waited behind a fence (fence.c); looks for those that take too long (overdue.c). */
+extern struct workqueue_struct *kfi_start_wq;
+
+int kfi_fence_init(void);
+void kfi_fence_exit(void);
+
 /* Called when an endpoint is opened and freed. Returns 0 or -ENOMEM. */
 int kfi_fence_ep_init(struct kfi_ep *ep);
 void kfi_fence_ep_exit(struct kfi_ep *ep);

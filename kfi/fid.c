@@ -24,8 +24,6 @@ static const struct kfi_fid_class *class_of(const struct kfid *fid)
 {
 	if (IS_ERR_OR_NULL(fid))
 		return NULL;
-	if (fid->fclass == KFI_CLASS_ALIAS)
-		return &kfi_alias_class;
 	if (fid->fclass == KFI_CLASS_PLACE)
 		return &kfi_place_class;
 	if (fid->fclass >= ARRAY_SIZE(kfi_classes))
@@ -89,14 +87,11 @@ EXPORT_SYMBOL_GPL(kfi_close);
  */
 int kfi_bind(struct kfid *fid, struct kfid *bfid, uint64_t flags)
 {
-	const struct kfi_fid_class *class;
+	const struct kfi_fid_class *class = class_of(fid);
 
 	might_sleep();
-	if (!class_of(fid) || !class_of(bfid))
+	if (!class || !class_of(bfid))
 		return -EINVAL;
-	fid = kfi_real_fid(fid);
-	bfid = kfi_real_fid(bfid);
-	class = class_of(fid);
 	return class->bind ? class->bind(fid, bfid, flags) : -EOPNOTSUPP;
 }
 EXPORT_SYMBOL_GPL(kfi_bind);

@@ -7,9 +7,9 @@
 #include <linux/kfi.h>
 
 #include "atomic.h"
+#include "fence.h"
 #include "proto/proto.h"
 #include "registry.h"
-#include "trigger.h"
 
 /**
  * kfi_version() - see kfabric.h
@@ -37,12 +37,12 @@ static int __init kfi_init(void)
 	ret = kfi_cq_init();
 	if (ret)
 		goto exit_idmap;
-	ret = kfi_trigger_setup();
+	ret = kfi_fence_init();
 	if (ret)
 		goto exit_cq;
 	ret = kfp_init();
 	if (ret)
-		goto exit_trigger;
+		goto exit_fence;
 	ret = kfi_fabric_init();
 	if (ret)
 		goto exit_proto;
@@ -55,8 +55,8 @@ exit_fabric:
 	kfi_fabric_exit();
 exit_proto:
 	kfp_exit();
-exit_trigger:
-	kfi_trigger_teardown();
+exit_fence:
+	kfi_fence_exit();
 exit_cq:
 	kfi_cq_exit();
 exit_idmap:
@@ -73,7 +73,7 @@ static void __exit kfi_exit(void)
 	kfi_fabric_exit();
 	kfp_exit();
 	kfi_mr_exit();
-	kfi_trigger_teardown();
+	kfi_fence_exit();
 	kfi_cq_exit();
 	kfi_idmap_exit();
 	kfi_device_exit();

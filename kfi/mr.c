@@ -24,7 +24,6 @@
 #include <linux/rcupdate.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
-#include <linux/unaligned.h>
 #include <linux/wait_bit.h>
 #include "core.h"
 #include "cntr.h"
@@ -595,34 +594,6 @@ static int mr_enable(struct kfi_mr *mr)
 	return ret;
 }
 
-/* A key has 64 bits. A raw key is the key in little-endian byte order. */
-static int mr_raw_attr(struct kfi_mr *mr, struct kfi_mr_raw_attr *raw)
-{
-	size_t room;
-
-	if (!raw || !raw->key_size || !raw->base_addr)
-		return -EINVAL;
-	if (raw->flags)
-		return -KFI_EBADFLAGS;
-	room = *raw->key_size;
-	*raw->key_size = sizeof(u64);
-	if (room < sizeof(u64) || !raw->raw_key)
-		return -KFI_ETOOSMALL;
-	put_unaligned_le64(mr->fid.key, raw->raw_key);
-	*raw->base_addr = mr->fid.addr;
-	return 0;
-}
-
-int kfi_mr_map_key(const struct kfi_mr_map_raw *map)
-{
-	if (!map || !map->raw_key || !map->key || map->key_size != sizeof(u64))
-		return -EINVAL;
-	if (map->flags)
-		return -KFI_EBADFLAGS;
-	*map->key = get_unaligned_le64(map->raw_key);
-	return 0;
-}
-
 static bool lies_in(const struct kfi_mr *mr, const struct kvec *part)
 {
 	const struct kvec *kv = mr->iov.kvec;
@@ -670,8 +641,6 @@ static int mr_control(struct kfid *fid, int command, void *arg)
 		ret = mr_enable(mr);
 		mutex_unlock(&mr->bind_lock);
 		return ret;
-	case KFI_GET_RAW_MR:
-		return mr_raw_attr(mr, arg);
 	case KFI_REFRESH:
 		return mr_refresh(mr, arg);
 	default:

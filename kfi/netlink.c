@@ -15,11 +15,10 @@
  * @d: dump to be initialized
  * @skb: buffer to fill
  * @cb: callback state of the dump
- * @cmd: command of the answers
  */
-void kfi_nl_dump_init(struct kfi_nl_dump *d, struct sk_buff *skb,
-		      struct netlink_callback *cb, u8 cmd)
+void kfi_nl_dump_init(struct kfi_nl_dump *d, struct sk_buff *skb, struct netlink_callback *cb)
 {
+	const struct genlmsghdr *request = nlmsg_data(cb->nlh);
 	struct nlattr **attrs = genl_info_dump(cb)->attrs;
 	struct nlattr *ep = attrs ? attrs[KFI_A_EP_ID] : NULL;
 
@@ -27,7 +26,7 @@ void kfi_nl_dump_init(struct kfi_nl_dump *d, struct sk_buff *skb,
 	d->skb = skb;
 	d->cb = cb;
 	d->cur = kfi_nl_cursor(cb);
-	d->cmd = cmd;
+	d->cmd = request->cmd;
 	d->only_ep = ep ? nla_get_u32(ep) : 0;
 }
 
@@ -107,6 +106,33 @@ void kfi_nl_done(struct kfi_nl_cursor *cur, u32 fabric, u32 domain, u32 ep)
 	cur->peers_ep = 0;
 }
 
+/**
+ * kfi_nl_show() - add an object to the buffer as a message, unless it was shown already
+ * @d: dump
+ * @fabric: as in kfi_nl_seen()
+ * @domain: as in kfi_nl_seen()
+ * @ep: as in kfi_nl_seen()
+ * @put: adds the attributes of the object
+ * @object: argument of @put
+ *
+ * Return: 0, -EMSGSIZE, or another error of @put.
+ */
+int kfi_nl_show(struct kfi_nl_dump *d, u32 fabric, u32 domain, u32 ep,
+		int (*put)(struct sk_buff *skb, void *object), void *object)
+{
+	int ret;
+
+	if (kfi_nl_seen(d->cur, fabric, domain, ep))
+		return 0;
+	ret = kfi_nl_begin(d);
+	if (ret)
+		return ret;
+	ret = kfi_nl_end(d, put(d->skb, object));
+	if (!ret)
+		kfi_nl_done(d->cur, fabric, domain, ep);
+	return ret;
+}
+
 static int put_u64(struct sk_buff *skb, int attr, u64 value)
 {
 	return nla_put_u64_64bit(skb, attr, value, KFI_CTX_A_PAD);
@@ -143,40 +169,34 @@ int kfi_nl_put_ctx(struct sk_buff *skb, int attr, const struct kfi_tx_attr *tx,
 
 /* ---- providers ---- */
 
-static int put_provider(struct sk_buff *skb, const struct kfi_provider *prov)
+static int put_provider(struct sk_buff *skb, void *object)
 {
+	const struct kfi_provider *prov = object;
+
 	return nla_put_string(skb, KFI_A_PROV_NAME, prov->name) ?:
 	       nla_put_u32(skb, KFI_A_PROV_VERSION, prov->version);
 }
 
 static int show_provider(struct kfi_provider *prov, void *arg)
 {
-	struct kfi_nl_dump *d = arg;
-	int ret;
-
-	if (kfi_nl_seen(d->cur, prov->id, 0, 0))
-		return 0;
-	ret = kfi_nl_begin(d);
-	if (ret)
-		return ret;
-	ret = kfi_nl_end(d, put_provider(d->skb, prov));
-	if (!ret)
-		kfi_nl_done(d->cur, prov->id, 0, 0);
-	return ret;
+	return kfi_nl_show(arg, prov->id, 0, 0, put_provider, prov);
 }
 
 static int dump_providers(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct kfi_nl_dump d;
 
-	kfi_nl_dump_init(&d, skb, cb, KFI_CMD_GET_PROVIDER);
+	kfi_nl_dump_init(&d, skb, cb);
 	return kfi_nl_dump_result(&d, kfi_walk_providers(show_provider, &d));
 }
 
 /* ---- fabrics ---- */
 
-static int put_fabric(struct sk_buff *skb, const struct kfi_fabric *fabric)
+/* Add the names and the id of a fabric. */
+int kfi_nl_put_fabric(struct sk_buff *skb, void *object)
 {
+	const struct kfi_fabric *fabric = object;
+
 	return nla_put_string(skb, KFI_A_PROV_NAME, fabric->prov->name) ?:
 	       nla_put_u32(skb, KFI_A_FABRIC_ID, fabric->obj.id) ?:
 	       nla_put_string(skb, KFI_A_FABRIC_NAME, fabric->name);
@@ -184,27 +204,7 @@ static int put_fabric(struct sk_buff *skb, const struct kfi_fabric *fabric)
 
 static int show_fabric(struct kfi_fabric *fabric, void *arg)
 {
-	struct kfi_nl_dump *d = arg;
-	int ret;
-
-	if (kfi_nl_seen(d->cur, fabric->obj.id, 0, 0))
-		return 0;
-	ret = kfi_nl_begin(d);
-	if (ret)
-		return ret;
-	ret = kfi_nl_end(d, put_fabric(d->skb, fabric));
-	if (!ret)
-		kfi_nl_done(d->cur, fabric->obj.id, 0, 0);
-	return ret;
-}
-
-static int dump_fabrics(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	struct kfi_nl_dump d;
-
-	kfi_nl_dump_init(&d, skb, cb, KFI_CMD_GET_FABRIC);
-	return kfi_nl_dump_result(&d, kfi_walk_fabrics(sock_net(cb->skb->sk),
-							  show_fabric, &d));
+	return kfi_nl_show(arg, fabric->obj.id, 0, 0, kfi_nl_put_fabric, fabric);
 }
 
 /* ---- domains ---- */
@@ -219,28 +219,14 @@ static u64 registered(const struct kfi_domain *domain)
 	return sum;
 }
 
-static int put_domain(struct sk_buff *skb, const struct kfi_domain *domain)
+static int put_domain(struct sk_buff *skb, void *object)
 {
-	return put_fabric(skb, domain->fabric) ?:
+	const struct kfi_domain *domain = object;
+
+	return kfi_nl_put_fabric(skb, domain->fabric) ?:
 	       nla_put_u32(skb, KFI_A_DOMAIN_ID, domain->obj.id) ?:
 	       nla_put_string(skb, KFI_A_DOMAIN_NAME, domain->name) ?:
 	       nla_put_u64_64bit(skb, KFI_A_REGISTERED, registered(domain), KFI_A_PAD);
-}
-
-static int show_domain(struct kfi_nl_dump *d, const struct kfi_domain *domain)
-{
-	u32 fabric = domain->fabric->obj.id;
-	int ret;
-
-	if (kfi_nl_seen(d->cur, fabric, domain->obj.id, 0))
-		return 0;
-	ret = kfi_nl_begin(d);
-	if (ret)
-		return ret;
-	ret = kfi_nl_end(d, put_domain(d->skb, domain));
-	if (!ret)
-		kfi_nl_done(d->cur, fabric, domain->obj.id, 0);
-	return ret;
 }
 
 static int show_domains(struct kfi_fabric *fabric, void *arg)
@@ -250,7 +236,7 @@ static int show_domains(struct kfi_fabric *fabric, void *arg)
 
 	mutex_lock(&fabric->lock);
 	list_for_each_entry(domain, &fabric->domains, obj.entry) {
-		ret = show_domain(arg, domain);
+		ret = kfi_nl_show(arg, fabric->obj.id, domain->obj.id, 0, put_domain, domain);
 		if (ret)
 			break;
 	}
@@ -258,13 +244,20 @@ static int show_domains(struct kfi_fabric *fabric, void *arg)
 	return ret;
 }
 
-static int dump_domains(struct sk_buff *skb, struct netlink_callback *cb)
+/* Dump what hangs on fabrics. The peers and the statistics are those of endpoints. */
+static int dump_fabrics(struct sk_buff *skb, struct netlink_callback *cb)
 {
+	static int (*const show[])(struct kfi_fabric *fabric, void *arg) = {
+		[KFI_CMD_GET_FABRIC]	= show_fabric,
+		[KFI_CMD_GET_DOMAIN]	= show_domains,
+		[KFI_CMD_GET_EP]	= kfi_nl_show_eps,
+		[KFI_CMD_GET_PEER]	= kfi_nl_show_eps,
+		[KFI_CMD_GET_STATS]	= kfi_nl_show_eps,
+	};
 	struct kfi_nl_dump d;
 
-	kfi_nl_dump_init(&d, skb, cb, KFI_CMD_GET_DOMAIN);
-	return kfi_nl_dump_result(&d, kfi_walk_fabrics(sock_net(cb->skb->sk),
-							  show_domains, &d));
+	kfi_nl_dump_init(&d, skb, cb);
+	return kfi_nl_dump_result(&d, kfi_walk_fabrics(sock_net(cb->skb->sk), show[d.cmd], &d));
 }
 
 /* ---- the family ---- */
@@ -315,10 +308,10 @@ static const struct nla_policy map_del_policy[KFI_A_MAX + 1] = {
 static const struct genl_ops kfi_nl_ops[] = {
 	KFI_DUMP(PROVIDER, dump_providers, no_policy),
 	KFI_DUMP(FABRIC, dump_fabrics, no_policy),
-	KFI_DUMP(DOMAIN, dump_domains, no_policy),
-	KFI_DUMP(EP, kfi_nl_ep_dump, ep_policy),
-	KFI_DUMP(PEER, kfi_nl_peer_dump, ep_policy),
-	KFI_DUMP(STATS, kfi_nl_stats_dump, ep_policy),
+	KFI_DUMP(DOMAIN, dump_fabrics, no_policy),
+	KFI_DUMP(EP, dump_fabrics, ep_policy),
+	KFI_DUMP(PEER, dump_fabrics, ep_policy),
+	KFI_DUMP(STATS, dump_fabrics, ep_policy),
 	KFI_DUMP(MAP, kfi_nl_map_dump, no_policy),
 	KFI_CHANGE(ADD_MAP, kfi_nl_map_add, map_add_policy),
 	KFI_CHANGE(DEL_MAP, kfi_nl_map_del, map_del_policy),

@@ -38,7 +38,7 @@ struct kfi_nl_cursor {
  * @skb: buffer to fill
  * @cb: callback state of the dump
  * @cur: cursor in @cb
- * @cmd: command of the answers
+ * @cmd: command of the request and the answers
  * @only_ep: id of the requested endpoint, 0 for all
  * @msg: message under construction
  */
@@ -58,13 +58,15 @@ static inline struct kfi_nl_cursor *kfi_nl_cursor(struct netlink_callback *cb)
 }
 
 /* netlink.c */
-void kfi_nl_dump_init(struct kfi_nl_dump *d, struct sk_buff *skb,
-		      struct netlink_callback *cb, u8 cmd);
+void kfi_nl_dump_init(struct kfi_nl_dump *d, struct sk_buff *skb, struct netlink_callback *cb);
 int kfi_nl_begin(struct kfi_nl_dump *d);
 int kfi_nl_end(struct kfi_nl_dump *d, int ret);
 int kfi_nl_dump_result(struct kfi_nl_dump *d, int ret);
 bool kfi_nl_seen(const struct kfi_nl_cursor *cur, u32 fabric, u32 domain, u32 ep);
 void kfi_nl_done(struct kfi_nl_cursor *cur, u32 fabric, u32 domain, u32 ep);
+int kfi_nl_show(struct kfi_nl_dump *d, u32 fabric, u32 domain, u32 ep,
+		int (*put)(struct sk_buff *skb, void *object), void *object);
+int kfi_nl_put_fabric(struct sk_buff *skb, void *object);
 int kfi_nl_put_ctx(struct sk_buff *skb, int attr, const struct kfi_tx_attr *tx,
 		   const struct kfi_rx_attr *rx);
 
@@ -74,9 +76,7 @@ int kfi_nl_info_dump(struct sk_buff *skb, struct netlink_callback *cb);
 int kfi_nl_info_done(struct netlink_callback *cb);
 
 /* netlink_ep.c */
-int kfi_nl_ep_dump(struct sk_buff *skb, struct netlink_callback *cb);
-int kfi_nl_peer_dump(struct sk_buff *skb, struct netlink_callback *cb);
-int kfi_nl_stats_dump(struct sk_buff *skb, struct netlink_callback *cb);
+int kfi_nl_show_eps(struct kfi_fabric *fabric, void *arg);
 
 /* netlink_map.c */
 int kfi_nl_map_dump(struct sk_buff *skb, struct netlink_callback *cb);

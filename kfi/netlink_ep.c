@@ -31,13 +31,6 @@ static int put_addr(struct sk_buff *skb, int attr, const struct kfi_prov_ops *op
 	return nla_put_string(skb, attr, text);
 }
 
-static int put_fabric(struct sk_buff *skb, const struct kfi_fabric *fabric)
-{
-	return nla_put_string(skb, KFI_A_PROV_NAME, fabric->prov->name) ?:
-	       nla_put_u32(skb, KFI_A_FABRIC_ID, fabric->obj.id) ?:
-	       nla_put_string(skb, KFI_A_FABRIC_NAME, fabric->name);
-}
-
 static int put_ep_names(struct sk_buff *skb, const struct kfi_ep *ep)
 {
 	const struct kfi_domain *domain = ep->domain;
@@ -65,7 +58,7 @@ static int put_ep(struct kfi_nl_dump *d, struct kfi_ep *ep)
 {
 	struct sk_buff *skb = d->skb;
 
-	return put_fabric(skb, ep->domain->fabric) ?:
+	return kfi_nl_put_fabric(skb, ep->domain->fabric) ?:
 	       nla_put_u32(skb, KFI_A_DOMAIN_ID, ep->domain->obj.id) ?:
 	       nla_put_string(skb, KFI_A_DOMAIN_NAME, ep->domain->name) ?:
 	       nla_put_u32(skb, KFI_A_EP_ID, ep->obj.id) ?:
@@ -84,12 +77,13 @@ static int pep_state(const struct kfi_pep *pep)
 	return pep->listening ? KFI_NL_EP_LISTENING : KFI_NL_EP_IDLE;
 }
 
-static int put_pep(struct sk_buff *skb, struct kfi_pep *pep)
+static int put_pep(struct sk_buff *skb, void *object)
 {
+	struct kfi_pep *pep = object;
 	u8 addr[KFI_ADDR_MAX];
 	int len = pep->dead ? 0 : pep->ops->pep_getname(pep, addr);
 
-	return put_fabric(skb, pep->fabric) ?:
+	return kfi_nl_put_fabric(skb, pep->fabric) ?:
 	       nla_put_u32(skb, KFI_A_EP_ID, pep->obj.id) ?:
 	       nla_put_u32(skb, KFI_A_EP_TYPE, KFI_EP_MSG) ?:
 	       nla_put_u32(skb, KFI_A_EP_STATE, pep_state(pep)) ?:
@@ -99,21 +93,13 @@ static int put_pep(struct sk_buff *skb, struct kfi_pep *pep)
 
 static int show_pep(struct kfi_nl_dump *d, struct kfi_pep *pep)
 {
-	u32 fabric = pep->fabric->obj.id;
 	int ret;
 
 	if (d->only_ep && d->only_ep != pep->obj.id)
 		return 0;
-	if (kfi_nl_seen(d->cur, fabric, 0, pep->obj.id))
-		return 0;
-	ret = kfi_nl_begin(d);
-	if (ret)
-		return ret;
 	mutex_lock(&pep->lock);
-	ret = kfi_nl_end(d, put_pep(d->skb, pep));
+	ret = kfi_nl_show(d, pep->fabric->obj.id, 0, pep->obj.id, put_pep, pep);
 	mutex_unlock(&pep->lock);
-	if (!ret)
-		kfi_nl_done(d->cur, fabric, 0, pep->obj.id);
 	return ret;
 }
 
@@ -312,7 +298,8 @@ static int show_ep(struct kfi_ep *ep, void *arg)
 	return ret;
 }
 
-static int show_fabric_eps(struct kfi_fabric *fabric, void *arg)
+/* Show the endpoints of a fabric, their peers or their statistics, as the command asks. */
+int kfi_nl_show_eps(struct kfi_fabric *fabric, void *arg)
 {
 	struct kfi_nl_dump *d = arg;
 	int ret = 0;
@@ -320,49 +307,4 @@ static int show_fabric_eps(struct kfi_fabric *fabric, void *arg)
 	if (d->cmd == KFI_CMD_GET_EP)
 		ret = show_peps(d, fabric);
 	return ret ?: kfi_fabric_walk_eps(fabric, show_ep, d);
-}
-
-static int dump_eps(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
-{
-	struct kfi_nl_dump d;
-
-	kfi_nl_dump_init(&d, skb, cb, cmd);
-	return kfi_nl_dump_result(&d, kfi_walk_fabrics(sock_net(cb->skb->sk),
-							  show_fabric_eps, &d));
-}
-
-/**
- * kfi_nl_ep_dump() - KFI_CMD_GET_EP
- * @skb: buffer
- * @cb: callback state of the dump
- *
- * Return: bytes in the buffer, 0 at the end, or a negative errno.
- */
-int kfi_nl_ep_dump(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	return dump_eps(skb, cb, KFI_CMD_GET_EP);
-}
-
-/**
- * kfi_nl_peer_dump() - KFI_CMD_GET_PEER
- * @skb: buffer
- * @cb: callback state of the dump
- *
- * Return: as kfi_nl_ep_dump().
- */
-int kfi_nl_peer_dump(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	return dump_eps(skb, cb, KFI_CMD_GET_PEER);
-}
-
-/**
- * kfi_nl_stats_dump() - KFI_CMD_GET_STATS
- * @skb: buffer
- * @cb: callback state of the dump
- *
- * Return: as kfi_nl_ep_dump().
- */
-int kfi_nl_stats_dump(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	return dump_eps(skb, cb, KFI_CMD_GET_STATS);
 }

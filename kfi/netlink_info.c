@@ -194,7 +194,7 @@ int kfi_nl_info_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	struct kfi_nl_dump d;
 	int ret = 0;
 
-	kfi_nl_dump_init(&d, skb, cb, KFI_CMD_GET_INFO);
+	kfi_nl_dump_init(&d, skb, cb);
 	for (; !ret && d.cur->next; d.cur->next = d.cur->next->next) {
 		ret = kfi_nl_begin(&d);
 		if (!ret)

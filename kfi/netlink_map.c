@@ -40,7 +40,7 @@ int kfi_nl_map_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	int ret = 0;
 	u32 id;
 
-	kfi_nl_dump_init(&d, skb, cb, KFI_CMD_GET_MAP);
+	kfi_nl_dump_init(&d, skb, cb);
 	for (id = d.cur->fabric + 1; !ret && !kfi_idmap_next(net, &id, &addr); id++)
 		ret = show_entry(&d, id, addr);
 	return kfi_nl_dump_result(&d, ret);

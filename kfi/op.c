@@ -19,7 +19,6 @@
 #include "cq.h"
 #include "ep.h"
 #include "fence.h"
-#include "trigger.h"
 #include <trace/events/kfi.h>
 
 /* Bits of kfi_op_pool.starved */
@@ -340,8 +339,6 @@ static __always_inline void kfi_op_count(const struct kfi_oper *op, struct kfi_e
 		__kfi_stat_inc(ep, rx_ops);
 		__kfi_stat_add(ep, rx_bytes, wc->len);
 	}
-	if (unlikely(op->flags & KFI_TRIGGER) && kfi_trigger_ended(op, wc->err))
-		return;
 	cntr = ep->cntr[kfi_op_cntr[op->code]];
 	if (cntr)
 		kfi_cntr_count_len(cntr, wc->err, rx ? wc->len : op->len);
@@ -416,8 +413,6 @@ static inline void op_finish_quietly(struct kfi_oper *op)
 	struct kfi_cq *cq = op->cq;
 	struct kfi_ep *ep = op->ep;
 
-	if (unlikely(op->flags & KFI_TRIGGER) && kfi_trigger_ended(op, 0))
-		cntr = NULL;
 	if (cntr && op_counts(op))
 		kfi_cntr_count_len(cntr, 0, op->len);
 	op_give_back(op);

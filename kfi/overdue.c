@@ -12,8 +12,8 @@
  * connection is down, and nothing reaches the memory any more, the provider completes the operation
  * and all other operations of the connection.
  *
- * Time counts while a connection has the operation. An operation that waits for a counter, for
- * earlier operations (KFI_FENCE) or for a connection is not overdue.
+ * Time counts while a connection has the operation. An operation that waits for earlier operations
+ * (KFI_FENCE) or for a connection is not overdue.
  *
  * The work item takes no lock. It reads operations that may complete at the same time;
  * kfi_conn_set_expire() compares the generation of the operation again before it ends a connection.
@@ -24,7 +24,6 @@
 #include <kfi_conn_set.h>
 #include "ep.h"
 #include "fence.h"
-#include "trigger.h"
 
 #define OVERDUE_LOOKS	4
 
@@ -55,13 +54,9 @@ struct kfi_overdue {
  */
 static bool op_is_out(struct kfi_ep *ep, const struct kfi_oper *op)
 {
-	u64 flags = READ_ONCE(op->flags);
-
 	if (!READ_ONCE(op->used) || READ_ONCE(op->ep) != ep || READ_ONCE(op->context) == op)
 		return false;
-	if (ep->fence && !(flags & KFI_OP_COUNTED))
-		return false;
-	if (flags & KFI_TRIGGER && kfi_trigger_waits(ep, op))
+	if (ep->fence && !(READ_ONCE(op->flags) & KFI_OP_COUNTED))
 		return false;
 	return ep->conn_set->ops->carrier(op);
 }
@@ -130,7 +125,7 @@ int kfi_overdue_alloc(struct kfi_ep *ep)
 	lockdep_assert_held(&ep->lock);
 	if (!ep->op_timeout_ms || ep->overdue)
 		return 0;
-	o = kvzalloc(struct_size(o, mark, depth), GFP_KERNEL);
+	o = kvzalloc(struct_size(o, mark, depth), GFP_KERNEL_ACCOUNT);
 	if (!o)
 		return -ENOMEM;
 	o->ep = ep;

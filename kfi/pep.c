@@ -20,7 +20,6 @@
 #include "eq.h"
 
 #define PEP_BACKLOG	128
-#define PEP_BACKLOG_MAX	65536
 
 /* ---- requests ---- */
 
@@ -186,7 +185,7 @@ static struct kfi_pep *make_pep(struct kfi_fabric *fabric, const struct kfi_info
 	const struct kfi_prov_ops *ops = fabric->prov->ops;
 	struct kfi_pep *pep;
 
-	pep = kzalloc(max(sizeof(*pep), ops->pep_size), GFP_KERNEL);
+	pep = kzalloc(max(sizeof(*pep), ops->pep_size), GFP_KERNEL_ACCOUNT);
 	if (!pep)
 		return NULL;
 	pep->info = kfi_info_copy(info);
@@ -382,27 +381,8 @@ static int bind_pep(struct kfid *fid, struct kfid *bfid, u64 flags)
 	return ret;
 }
 
-static int control_pep(struct kfid *fid, int command, void *arg)
-{
-	struct kfi_pep *pep = container_of(fid, struct kfi_pep, fid.fid);
-	int backlog;
-
-	if (command != KFI_BACKLOG)
-		return -EOPNOTSUPP;
-	if (!arg)
-		return -EINVAL;
-	backlog = *(int *)arg;
-	if (backlog < 1 || backlog > PEP_BACKLOG_MAX)
-		return -EINVAL;
-	mutex_lock(&pep->req_lock);
-	pep->backlog = backlog;
-	mutex_unlock(&pep->req_lock);
-	return 0;
-}
-
 const struct kfi_fid_class kfi_pep_class = {
 	.name = "pep",
 	.close = close_pep,
 	.bind = bind_pep,
-	.control = control_pep,
 };

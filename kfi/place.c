@@ -194,8 +194,7 @@ static ssize_t place_post(struct kfid_ep *fid, struct kfi_dev_place *place, stru
 	post->place = place;
 	post->addr = place->addr;
 	post->rma_count = 1;
-	/* a deferred operation would name the place before it is known to be there */
-	ret = post->flags & KFI_TRIGGER ? -KFI_EBADFLAGS : kfi_post_tx(fid, post);
+	ret = kfi_post_tx(fid, post);
 	if (ret)
 		place_set(place, before);
 	return ret;
@@ -205,7 +204,7 @@ ssize_t kfi_place_get(struct kfid_ep *fid, struct kfid_place *pfid, kfi_addr_t a
 		      const struct kfi_rma_iov *rma, uint64_t flags, void *context)
 {
 	struct kfi_dev_place *place = to_place(pfid);
-	struct kfi_ep *ep = kfi_real_ep(fid);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	struct kfi_post post = {
 		.code = KFI_OPC_PLACE_GET,
 		.context = context,
@@ -243,7 +242,7 @@ ssize_t kfi_place_put(struct kfid_ep *fid, struct kfid_place *pfid, size_t len, 
 
 	if (!place_move(place, PLACE_GOT, PLACE_PUTTING))
 		return -KFI_EOPBADSTATE;
-	if (place->ep_life != READ_ONCE(kfi_real_ep(fid)->life) || len > place->rma.len) {
+	if (place->ep_life != READ_ONCE(kfi_to_ep(fid)->life) || len > place->rma.len) {
 		place_set(place, PLACE_GOT);
 		return -EINVAL;
 	}

@@ -19,7 +19,6 @@
 #include "ep.h"
 #include "fence.h"
 #include "post.h"
-#include "trigger.h"
 #include <trace/events/kfi.h>
 
 #define TX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_FENCE | KFI_CQE | KFI_NO_COMPLETION)
@@ -27,7 +26,7 @@
 			 KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_MATCH_COMPLETE)
 #define WRITE_FLAGS	(TX_FLAGS | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | \
 			 KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE)
-#define RX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_CQE | KFI_NO_COMPLETION | KFI_MULTI_RECV)
+#define RX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_CQE | KFI_NO_COMPLETION)
 #define PEEK_FLAGS	(KFI_PEEK | KFI_CLAIM | KFI_DISCARD)
 
 /* For each operation: flags that it takes, capabilities that it needs, direction of its payload. */
@@ -50,14 +49,9 @@ static const struct {
 	[KFI_OPC_ATOMIC] = { WRITE_FLAGS,	KFI_ATOMIC | KFI_WRITE,		ITER_SOURCE },
 	[KFI_OPC_FETCH_ATOMIC] = { TX_FLAGS,	KFI_ATOMIC | KFI_READ,		ITER_SOURCE },
 	[KFI_OPC_COMPARE_ATOMIC] = { TX_FLAGS,	KFI_ATOMIC | KFI_READ,		ITER_SOURCE },
-	[KFI_OPC_RECV]	= { RX_FLAGS,		KFI_MSG | KFI_RECV,		ITER_DEST },
+	[KFI_OPC_RECV]	= { RX_FLAGS | KFI_MULTI_RECV, KFI_MSG | KFI_RECV,	ITER_DEST },
 	[KFI_OPC_TRECV]	= { RX_FLAGS | PEEK_FLAGS, KFI_TAGGED | KFI_RECV,	ITER_DEST },
 };
-
-u64 kfi_post_flags(enum kfi_opcode code)
-{
-	return post_rows[code].flags;
-}
 
 /* ---- checks ---- */
 
@@ -93,17 +87,6 @@ static u64 post_merge(u64 flags, u64 defaults, u64 mask)
 	if (flags & KFI_LEVELS)
 		defaults &= ~KFI_LEVELS;
 	return (flags & ~KFI_OPFLAGS_DEFAULT) | (defaults & mask);
-}
-
-/*
- * The default flags apply to tagged and untagged receives. KFI_MULTI_RECV is dropped for those
- * tagged receives that do not support it.
- */
-static u64 post_rx_defaults(const struct kfi_ep *ep, const struct kfi_post *post, u64 flags)
-{
-	if (post->code == KFI_OPC_TRECV && (!(ep->caps & KFI_TAGGED_MULTI_RECV) || post->flags & PEEK_FLAGS))
-		flags &= ~KFI_MULTI_RECV;
-	return flags;
 }
 
 static u64 post_quiet(u64 flags, bool selective)
@@ -148,20 +131,18 @@ static noinline int post_check_peek(const struct kfi_ep *ep, const struct kfi_po
 
 	if (ep->hw_recv)
 		return -EOPNOTSUPP;
-	return what == PEEK_FLAGS || what == KFI_DISCARD || post->flags & KFI_MULTI_RECV ? -EINVAL : 0;
+	return what == PEEK_FLAGS || what == KFI_DISCARD ? -EINVAL : 0;
 }
 
 static __always_inline int post_check_rx(const struct kfi_ep *ep, const struct kfi_post *post)
 {
-	u64 need = KFI_MULTI_RECV | (post->code == KFI_OPC_TRECV ? KFI_TAGGED_MULTI_RECV : 0);
-
 	if (unlikely(ep->srx))
 		return -EOPNOTSUPP;	/* receives are posted to the shared context */
 	if (unlikely(post->flags & PEEK_FLAGS))
 		return post_check_peek(ep, post);
 	if (likely(!(post->flags & KFI_MULTI_RECV)))
 		return 0;
-	if ((ep->caps & need) != need)
+	if (!(ep->caps & KFI_MULTI_RECV))
 		return -EOPNOTSUPP;
 	/*
 	 * A multi-receive buffer has one segment. It has several completions, and a kfi_cqe has
@@ -236,7 +217,7 @@ static __always_inline struct kfi_oper *post_make_tx(struct kfi_ep *ep, struct k
 	struct kfi_oper *op;
 	int ret;
 
-	post->flags = post_merge(post->flags, READ_ONCE(ep->tx_flags), post_rows[post->code].flags);
+	post->flags = post_merge(post->flags, ep->tx_flags, post_rows[post->code].flags);
 	ret = post_check(ep, post, ep->tx_cq) ?: post_check_tx(ep, post);
 	if (unlikely(ret))
 		return ERR_PTR(ret);
@@ -268,58 +249,24 @@ static __always_inline int post_give_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	return 0;
 }
 
-static __always_inline int post_start_tx(struct kfi_ep *ep, struct kfi_oper *op)
-{
-	return unlikely(ep->caps & KFI_FENCE) ? kfi_fence_tx(ep, op) : post_give_tx(ep, op);
-}
-
 void kfi_post_flush(struct kfi_ep *ep)
 {
 	if (ep->ops->tx_flush && READ_ONCE(ep->state) != KFI_EP_DEAD)
 		ep->ops->tx_flush(ep);
 }
 
-/* Return the endpoint of a handle. An alias adds default flags of its own. */
-static __always_inline struct kfi_ep *post_ep(struct kfid_ep *fid, struct kfi_post *post)
-{
-	const struct kfi_ep_alias *alias;
-	u64 defaults;
-
-	if (likely(fid->fid.fclass != KFI_CLASS_ALIAS))
-		return kfi_to_ep(fid);
-	alias = container_of(fid, struct kfi_ep_alias, fid);
-	if (post->code < KFI_OPC_RECV)
-		defaults = READ_ONCE(alias->tx_flags);
-	else
-		defaults = post_rx_defaults(alias->ep, post, READ_ONCE(alias->rx_flags));
-	post->flags = post_merge(post->flags, defaults, post_rows[post->code].flags);
-	return alias->ep;
-}
-
-struct kfi_ep *kfi_post_ep(struct kfid_ep *fid, struct kfi_post *post)
-{
-	struct kfi_ep *ep = post_ep(fid, post);
-	u64 defaults = post->code < KFI_OPC_RECV ? READ_ONCE(ep->tx_flags) :
-		       post_rx_defaults(ep, post, READ_ONCE(ep->rx_flags));
-
-	post->flags = post_merge(post->flags, defaults, post_rows[post->code].flags);
-	return ep;
-}
-
 ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post)
 {
-	struct kfi_ep *ep = post_ep(fid, post);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	struct kfi_oper *op;
 	int ret;
 
-	if (unlikely(post->flags & KFI_TRIGGER))
-		return kfi_trigger_post(ep, post);
 	lockdep_assert_irqs_enabled();
 	rcu_read_lock_bh();	/* covers all locks and per-CPU counts of the path */
 	op = post_make_tx(ep, post);
 	ret = PTR_ERR_OR_ZERO(op);
 	if (likely(!ret)) {
-		ret = post_start_tx(ep, op);
+		ret = unlikely(ep->caps & KFI_FENCE) ? kfi_fence_tx(ep, op) : post_give_tx(ep, op);
 		if (unlikely(ret))
 			kfi_op_abort(op);
 	}
@@ -333,7 +280,7 @@ void kfi_ep_tx_flush(struct kfid_ep *fid)
 {
 	lockdep_assert_irqs_enabled();
 	rcu_read_lock_bh();
-	kfi_post_flush(kfi_real_ep(fid));
+	kfi_post_flush(kfi_to_ep(fid));
 	rcu_read_unlock_bh();
 }
 EXPORT_SYMBOL_GPL(kfi_ep_tx_flush);
@@ -359,8 +306,7 @@ static __always_inline struct kfi_oper *post_make_rx(struct kfi_ep *ep, struct k
 	struct kfi_oper *op;
 	int ret;
 
-	post->flags = post_merge(post->flags, post_rx_defaults(ep, post, READ_ONCE(ep->rx_flags)),
-				 post_rows[post->code].flags);
+	post->flags = post_merge(post->flags, ep->rx_flags, post_rows[post->code].flags);
 	ret = post_check(ep, post, ep->rx_cq) ?: post_check_rx(ep, post);
 	if (unlikely(ret))
 		return ERR_PTR(ret);
@@ -408,11 +354,9 @@ static __always_inline int post_rx(struct kfi_ep *ep, struct kfi_post *post)
 
 ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post)
 {
-	struct kfi_ep *ep = post_ep(fid, post);
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	int ret;
 
-	if (unlikely(post->flags & KFI_TRIGGER))
-		return kfi_trigger_post(ep, post);
 	lockdep_assert_irqs_enabled();
 	rcu_read_lock_bh();
 	ret = post_rx(ep, post);
@@ -420,26 +364,7 @@ ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post)
 	return ret;
 }
 
-/* ---- posts in two steps ---- */
-
-struct kfi_oper *kfi_post_make(struct kfi_ep *ep, struct kfi_post *post)
-{
-	if (READ_ONCE(ep->state) == KFI_EP_SHUT)
-		return ERR_PTR(-ESHUTDOWN);	/* else a receive would wait for its counter */
-	return post->code >= KFI_OPC_RECV ? post_make_rx(ep, post) : post_make_tx(ep, post);
-}
-
-int kfi_post_start(struct kfi_oper *op)
-{
-	bool rx = op->code >= KFI_OPC_RECV;
-	struct kfi_ep *ep = op->ep;
-	int ret;
-
-	ret = post_state_error(ep, rx);
-	if (ret)
-		return ret;
-	return rx ? post_start_rx(ep, op) : post_start_tx(ep, op);
-}
+/* ---- transmits behind a fence ---- */
 
 int kfi_post_give(struct kfi_oper *op)
 {
@@ -452,10 +377,7 @@ void kfi_post_fail(struct kfi_oper *op, int err)
 
 	if (READ_ONCE(ep->state) == KFI_EP_DEAD)
 		err = ep->end_err;
-	if (op->code >= KFI_OPC_RECV)
-		kfi_match_end(op, err);
-	else
-		kfi_tx_complete(op, err);
+	kfi_tx_complete(op, err);
 }
 
 /* ---- cancel ---- */
@@ -473,13 +395,6 @@ static int cancel_rx(struct kfi_ep *ep, void *context)
 	return 0;
 }
 
-static int cancel_any(struct kfi_ep *ep, void *context)
-{
-	if (!kfi_trigger_cancel(ep, context) || !cancel_rx(ep, context))
-		return 0;
-	return kfi_fence_cancel(ep, context);
-}
-
 ssize_t kfi_cancel(struct kfid *fid, void *context)
 {
 	struct kfi_ep *ep = kfi_fid_ep(fid);
@@ -491,7 +406,7 @@ ssize_t kfi_cancel(struct kfid *fid, void *context)
 	if (READ_ONCE(ep->state) == KFI_EP_IDLE || READ_ONCE(ep->state) == KFI_EP_DEAD)
 		ret = -ENOENT;
 	else
-		ret = cancel_any(ep, context);
+		ret = cancel_rx(ep, context) ? kfi_fence_cancel(ep, context) : 0;
 	rcu_read_unlock();
 	return ret;
 }

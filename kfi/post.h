@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * post.h - interface between the posting calls (msg.c, rma.c, atomic.c, trigger.c, fence.c) and
+ * post.h - interface between the posting calls (msg.c, rma.c, atomic.c, fence.c) and
  * post.c
  */
 #ifndef _KFI_POST_H
@@ -44,45 +44,23 @@ struct kfi_post {
 	struct kfi_dev_place		*place;
 };
 
-/* @fid is a handle of an endpoint, a context, or an alias of one. */
+/* @fid is a handle of an endpoint or a context. */
 ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post);
 ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post);
 
 /*
- * Return the endpoint of a handle, and add the default flags of the handle and the endpoint to
- * @post.
- */
-struct kfi_ep *kfi_post_ep(struct kfid_ep *fid, struct kfi_post *post);
-
-/*
- * The two steps of a post, for operations that start later (trigger.c). Both are called inside an
- * RCU read section with bottom halves off. kfi_post_make() returns a checked operation, or ERR_PTR.
- * kfi_post_start() returns 0, or an errno; after an error the operation still belongs to the
- * caller.
- */
-struct kfi_oper *kfi_post_make(struct kfi_ep *ep, struct kfi_post *post);
-int kfi_post_start(struct kfi_oper *op);
-/*
  * Pass a transmit that is held by no fence to its provider, if the state of the endpoint allows it.
- * Return: as kfi_post_start().
+ * Called inside an RCU read section with bottom halves off. Return: 0, or an errno; after an error
+ * the operation still belongs to the caller.
  */
 int kfi_post_give(struct kfi_oper *op);
-/* Complete an operation with @err between the two steps. */
+/* Complete a transmit that was posted and not given to its provider. */
 void kfi_post_fail(struct kfi_oper *op, int err);
 /*
  * Tell the provider that no post follows those with KFI_MORE. Called in the RCU read section of a
  * post.
  */
 void kfi_post_flush(struct kfi_ep *ep);
-
-/*
- * attempts of a work item to start an operation while the provider has no room; the delays are 1,
- * 2, 4 ... 512 ms
- */
-#define KFI_START_TRIES	10
-
-/* Return the flags that the operation takes. */
-u64 kfi_post_flags(enum kfi_opcode code);
 
 /*
  * Assign member by member, because an initializer would clear the whole structure first. Members

@@ -15,7 +15,6 @@
 #include "ep.h"
 #include "registry.h"
 
-#define CORE_CAPS	(KFI_TRIGGER | KFI_FENCE)
 #define QUERY_FLAGS	(KFI_SOURCE | KFI_NUMERICHOST | KFI_PROV_ATTR_ONLY)
 
 /* ---- open objects in the hints ---- */
@@ -139,12 +138,12 @@ static void widen_offer(struct wide_offer *wide, const struct kfi_query *q, cons
 {
 	wide->tx = *offer->tx_attr;
 	if (wide->tx.caps)
-		wide->tx.caps |= CORE_CAPS;
+		wide->tx.caps |= KFI_FENCE;
 	wide->domain = *offer->domain_attr;
 	wide->domain.max_ep_stx_ctx = KFI_SHARERS_MAX;
 	wide->domain.max_ep_srx_ctx = q->hw_recv ? 0 : KFI_SHARERS_MAX;
 	wide->info = *offer;
-	wide->info.caps |= CORE_CAPS;
+	wide->info.caps |= KFI_FENCE;
 	wide->info.tx_attr = &wide->tx;
 	wide->info.domain_attr = &wide->domain;
 }

@@ -36,7 +36,7 @@ ssize_t kfi_flush(struct kfid_ep *fid, kfi_addr_t addr, const struct kfi_rma_iov
 		.rma_count = count,
 	};
 
-	if (!kfi_real_ep(fid)->ops->flush)
+	if (!kfi_to_ep(fid)->ops->flush)
 		return -EOPNOTSUPP;
 	if (level != KFI_DELIVERY_COMPLETE && level != KFI_COMMIT_COMPLETE)
 		return -EINVAL;

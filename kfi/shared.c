@@ -151,7 +151,7 @@ static int bind_stx(struct kfi_ep *ep, struct kfi_ep *stx)
 	if (!kfi_shares_tx(ep->info) || ep->stx)
 		return -EINVAL;
 	if (ep->inject_size > stx->inject_size || ep->tx.iov_limit > stx->tx.iov_limit ||
-	    ep->rma_iov_limit > stx->rma_iov_limit || ep->caps & ~stx->caps & (KFI_ATOMIC | KFI_TRIGGER))
+	    ep->rma_iov_limit > stx->rma_iov_limit || ep->caps & ~stx->caps & KFI_ATOMIC)
 		return -EINVAL;
 	ep->stx = stx;
 	spin_lock_bh(&stx->space_lock);

@@ -208,8 +208,9 @@ static int write_option(struct ku_ep *ep, const struct kfi_user_opt *opt)
 
 	if (opt->name == KFI_OPT_RECLAIM || opt->name == KFI_OPT_UNPRIVILEGED)
 		return -ENOPROTOOPT;
+	/* No option has another size; kfi.ko says first whether it knows the option. */
 	if (opt->len != sizeof(wide))
-		return -EINVAL;
+		return kfi_setopt(&ep->ep->fid, opt->level, opt->name, &value, 0);
 	if (copy_from_user(&wide, u64_to_user_ptr(opt->value), sizeof(wide)))
 		return -EFAULT;
 	value = wide;

@@ -204,11 +204,11 @@ static void ks_dgram_ready(struct sock *sk)
 
 static struct ks_dgram *ks_dgram_new(struct ks_ep *sep)
 {
-	struct ks_dgram *dg = kzalloc(sizeof(*dg), GFP_KERNEL);
+	struct ks_dgram *dg = kzalloc(sizeof(*dg), GFP_KERNEL_ACCOUNT);
 
 	if (!dg)
 		return NULL;
-	dg->buf = kvmalloc(2 * KS_DGRAM_RX, GFP_KERNEL);
+	dg->buf = kvmalloc(2 * KS_DGRAM_RX, GFP_KERNEL_ACCOUNT);
 	if (!dg->buf) {
 		kfree(dg);
 		return NULL;

@@ -63,6 +63,7 @@ static const struct kfi_prov_ops kv_ops = {
 	.cm_data_size	= KVW_DATA_MAX,
 	.atomic_size	= KFI_PROTO_ATOMIC_MAX,
 	.flush		= true,
+	.av_only	= true,
 
 	.getinfo	= kv_getinfo,
 	.resolve	= kv_resolve,

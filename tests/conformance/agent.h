@@ -107,7 +107,6 @@ s64 agent_cq_read(struct agent_call *c);
 s64 agent_cq_readerr(struct agent_call *c);
 s64 agent_cq_signal(struct agent_call *c);
 s64 agent_cq_poll(struct agent_call *c);
-s64 agent_cq_strerror(struct agent_call *c);
 s64 agent_cntr_read(struct agent_call *c);
 s64 agent_cntr_readerr(struct agent_call *c);
 s64 agent_cntr_change(struct agent_call *c);

@@ -331,16 +331,6 @@ static s64 do_mr_alloc(struct agent_call *c)
 	return ret;
 }
 
-static s64 do_alias(struct agent_call *c)
-{
-	struct kfid *alias;
-	s64 ret = kfi_alias(c->obj[0], &alias, c->arg[1]);
-
-	if (!ret)
-		c->opened = alias;
-	return ret;
-}
-
 /* ---- calls for all objects ---- */
 
 /* Taken out of the table first: after the close another object may have its address. */
@@ -642,7 +632,6 @@ static const struct {
 	[FAR_SRX]		= { do_srx, { K_DOMAIN }, K_EP },
 	[FAR_MR_REG]		= { agent_mr_reg, { K_DOMAIN }, K_MR },
 	[FAR_MR_ALLOC]		= { do_mr_alloc, { K_DOMAIN }, K_MR },
-	[FAR_ALIAS]		= { do_alias, { K_EP }, K_EP },
 	[FAR_MR_REGISTER]	= { do_mr_register, { K_MR } },
 	[FAR_MR_INVALIDATE]	= { do_mr_invalidate, { K_MR } },
 	[FAR_CLOSE]		= { do_close, { K_ANY } },
@@ -671,7 +660,6 @@ static const struct {
 	[FAR_CQ_READERR]	= { agent_cq_readerr, { K_CQ } },
 	[FAR_CQ_SIGNAL]		= { agent_cq_signal, { K_CQ } },
 	[FAR_CQ_POLL]		= { agent_cq_poll, { K_CQ } },
-	[FAR_CQ_STRERROR]	= { agent_cq_strerror, { K_CQ } },
 	[FAR_CNTR_READ]		= { agent_cntr_read, { K_CNTR } },
 	[FAR_CNTR_READERR]	= { agent_cntr_readerr, { K_CNTR } },
 	[FAR_CNTR_CHANGE]	= { agent_cntr_change, { K_CNTR } },

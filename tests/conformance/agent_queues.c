@@ -141,12 +141,6 @@ s64 agent_cq_poll(struct agent_call *c)
 	return kfi_cq_poll(FID(c, 0, kfid_cq), c->arg[1]);
 }
 
-s64 agent_cq_strerror(struct agent_call *c)
-{
-	far_put_str(&c->out, kfi_cq_strerror(FID(c, 0, kfid_cq), c->arg[1], NULL, NULL, 0));
-	return 0;
-}
-
 /* ---- counters ---- */
 
 s64 agent_cntr_read(struct agent_call *c)

@@ -447,6 +447,44 @@ static void printed(struct test *t)
 	EXPECT(t, !strncmp(part, whole, sizeof(part) - 1));
 }
 
+/* ---- KFI_OPT_AV_ONLY ---- */
+
+static int set_members(struct node *n)
+{
+	size_t yes = 1;
+	int ret = kfi_setopt(&n->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_AV_ONLY, &yes, sizeof(yes));
+
+	if (ret == -ENOPROTOOPT)
+		test_skip(n->t, "any caller is admitted");
+	else
+		EXPECT_EQ(n->t, ret, 0);
+	return ret;
+}
+
+/* Messages of an address that is not in the vector are refused, until it is inserted. */
+static void members_only(struct test *t)
+{
+	struct node_opts opts = { .before_enable = set_members };
+	struct pair *p = pair_open(t, NULL, &opts);
+	struct node *third = test_new(t, struct node);
+	kfi_addr_t addr;
+	comp_t c;
+
+	if (!p)
+		return;
+	REQUIRE(t, third && !node_open_ep(t, third, 0, NULL));
+	if (transfer(&p->a, &p->b, 100, 1))
+		return;
+	REQUIRE(t, !node_insert(third, &p->b, &third->peer));
+	REQUIRE(t, !POST(t, kfi_send(third->ep, NULL, 0, NULL, third->peer, CTX(1))));
+	REQUIRE(t, !WAIT_TX(third, &c));
+	EXPECT_ERR(t, &c, CTX(1), EACCES);
+	NONE_RX(&p->b);
+	REQUIRE(t, !node_insert(&p->b, third, &addr));
+	transfer(third, &p->b, 100, 2);
+	still_works(p);
+}
+
 const struct test_case av_cases[] = {
 	{ "av.lookup", T_RDM | T_DGRAM, 0, 0, lookup },
 	{ "av.table_order", T_RDM | T_DGRAM, CASE_ONCE, 0, table_order },
@@ -461,5 +499,6 @@ const struct test_case av_cases[] = {
 	{ "av.rx_ctx_bits", T_RDM | T_DGRAM, CASE_ONCE, 0, rx_ctx_bits },
 	{ "av.bad_attributes", T_RDM | T_DGRAM, CASE_ONCE, 0, bad_attributes },
 	{ "av.printed", T_RDM | T_DGRAM, CASE_ONCE, 0, printed },
+	{ "av.members_only", T_RDM, 0, 0, members_only },
 	{ }
 };

@@ -196,7 +196,6 @@ typeof(kfi_cq_sread) side_cq_sread;
 typeof(kfi_cq_sreadfrom) side_cq_sreadfrom;
 typeof(kfi_cq_signal) side_cq_signal;
 typeof(kfi_cq_poll) side_cq_poll;
-typeof(kfi_cq_strerror) side_cq_strerror;
 typeof(kfi_cntr_read) side_cntr_read;
 typeof(kfi_cntr_readerr) side_cntr_readerr;
 typeof(kfi_cntr_add) side_cntr_add;

@@ -269,47 +269,13 @@ int side_bind(struct kfid *fid, struct kfid *bfid, uint64_t flags)
 	return far_is(fid) ? call_of_fid(&c, fid) : kfi_bind(fid, bfid, flags);
 }
 
-/* Return the bytes of a command's argument; 0 if it is more than a value. */
-static size_t value_size(int command)
-{
-	switch (command) {
-	case KFI_GETFIDFLAG:
-	case KFI_SETFIDFLAG:
-	case KFI_GETOPSFLAG:
-	case KFI_SETOPSFLAG:
-	case KFI_UNMAP_KEY:
-		return sizeof(u64);
-	case KFI_BACKLOG:
-	case KFI_GETWAITOBJ:
-		return sizeof(u32);
-	default:
-		return 0;
-	}
-}
-
 static int far_control(struct kfid *fid, int command, void *arg)
 {
 	struct far_call c = { .op = FAR_CONTROL, .arg = { far_number(fid), command, 0, !!arg } };
-	size_t size = value_size(command);
-	struct kfi_alias *alias = arg;
-	struct far_proxy *p;
-	int ret;
 
-	if (command == KFI_ALIAS) {
-		c = (struct far_call){ .op = FAR_ALIAS, .arg = { far_number(fid), alias->flags } };
-		ret = far_open(&c, fid->context, &p);
-		if (!ret)
-			*alias->fid = &p->fid;
-		return ret;
-	}
-	if (command >= KFI_GET_RAW_MR && command <= KFI_REFRESH && arg && !size)
+	if (command == KFI_REFRESH)
 		return far_refuse("side B is controlled by more than a value");
-	if (arg)
-		memcpy(&c.arg[2], arg, size);
-	ret = call_of_fid(&c, fid);
-	if (arg)
-		memcpy(arg, &c.val[0], size);
-	return ret;
+	return call_of_fid(&c, fid);
 }
 
 int side_control(struct kfid *fid, int command, void *arg)

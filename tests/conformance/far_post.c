@@ -93,9 +93,7 @@ static ssize_t post(struct kfid_ep *ep, enum far_post_kind kind, struct far_buf 
 /* The context of these operations is a structure that the core reads. */
 static int unfit(u64 flags)
 {
-	if (flags & KFI_CQE)
-		return far_refuse("side B has done() callbacks");
-	return flags & KFI_TRIGGER ? far_refuse("side B has triggered operations") : 0;
+	return flags & KFI_CQE ? far_refuse("side B has done() callbacks") : 0;
 }
 
 static ssize_t post_message(struct kfid_ep *ep, enum far_post_kind kind, struct far_post *p,

@@ -222,30 +222,6 @@ int side_cq_poll(struct kfid_cq *cq, int budget)
 			    kfi_cq_poll(cq, budget);
 }
 
-/* The text is for numbers that are the same on both machines. */
-const char *side_cq_strerror(struct kfid_cq *cq, int prov_errno, const void *err_data, char *buf,
-			     size_t len)
-{
-	static char text[128];
-	struct far_buf in;
-	struct far_call c = { .op = FAR_CQ_STRERROR,
-			      .arg = { far_number(cq), (s64)prov_errno },
-			      .keep = &in };
-	const char *said;
-
-	if (!far_is(cq))
-		return kfi_cq_strerror(cq, prov_errno, err_data, buf, len);
-	far_call(&c);
-	said = far_take_str(&in);
-	if (!buf) {
-		buf = text;
-		len = sizeof(text);
-	}
-	strscpy(buf, said ?: "", len);
-	far_free(&in);
-	return buf;
-}
-
 /* ---- counters ---- */
 
 static u64 far_cntr_value(enum far_op op, struct kfid_cntr *cntr)

@@ -97,6 +97,7 @@ static void impossible(struct test *t)
 	struct kfi_info *hints, *info;
 
 	EXPECT_EQ(t, test_getinfo(t, 0, KFI_MSG | KFI_MULTICAST, &info), -ENODATA);
+	EXPECT_EQ(t, test_getinfo(t, 0, KFI_MSG | KFI_TRIGGER, &info), -ENODATA);
 	EXPECT_EQ(t, test_getinfo(t, 0, KFI_COLLECTIVE, &info), -ENODATA);
 	EXPECT_EQ(t, test_getinfo(t, 0, KFI_MSG | BIT_ULL(63), &info), -ENODATA);
 	hints = test_hints(t, C_MSG);
@@ -395,23 +396,6 @@ static void reuse(struct test *t)
 	EXPECT_EQ(t, ask(t, hints, &info), -ENODATA);
 }
 
-static void text(struct test *t)
-{
-	char *s = kfi_tostr(t->info[0], KFI_TYPE_INFO), small[8];
-
-	REQUIRE(t, s);
-	EXPECT(t, strstr(s, t->w->provider));
-	EXPECT(t, strstr(s, "KFI_MSG") || strstr(s, "FI_MSG"));
-	EXPECT(t, kfi_tostr_r(small, sizeof(small), t->info[0], KFI_TYPE_INFO) == small);
-	EXPECT_EQ(t, strnlen(small, sizeof(small)), sizeof(small) - 1);
-	EXPECT(t, !strncmp(small, s, sizeof(small) - 1));
-	EXPECT(t, !kfi_tostr_r(NULL, 8, t->info[0], KFI_TYPE_INFO));
-	kfree(s);
-	EXPECT(t, kfi_strerror(0) && kfi_strerror(EAGAIN) && kfi_strerror(100000));
-	EXPECT(t, strcmp(kfi_strerror(KFI_ETRUNC), kfi_strerror(100000)));
-	EXPECT(t, !strcmp(kfi_strerror(KFI_ETRUNC), kfi_strerror(-KFI_ETRUNC)));
-}
-
 static bool is_loopback(const struct kfi_info *info)
 {
 	const struct sockaddr_in *in = info->src_addr;
@@ -466,6 +450,5 @@ const struct test_case info_cases[] = {
 	{ "info.loopback_last", T_ALL, 0, 0, loopback_last },
 	{ "info.duplicate", T_ALL, CASE_ONCE, 0, duplicate },
 	{ "info.reuse", T_ALL, 0, 0, reuse },
-	{ "info.text", T_ALL, CASE_ONCE, 0, text },
 	{ }
 };

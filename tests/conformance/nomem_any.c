@@ -11,7 +11,6 @@
 #include <linux/sizes.h>
 #include "atomic.h"
 #include "fault.h"
-#include <kfi_trigger.h>
 
 #ifdef FAULT_INJECTION
 
@@ -43,7 +42,6 @@ struct deed {
  * @ended: operations of each side that have ended
  * @err: the first error of an operation
  * @parts: messages that a multi-receive of B took without coming to its end
- * @cntr: counter of A, for @work
  * @lossy: failures may be on the path to the other side, whose message then never comes
  */
 struct any {
@@ -56,8 +54,6 @@ struct any {
 	unsigned long			want[2], ended[2];
 	unsigned int			parts;
 	int				err;
-	struct kfid_cntr		*cntr;
-	struct kfi_deferred_work	work;
 	bool				lossy;
 };
 
@@ -516,40 +512,6 @@ static void leases(struct test *t)
 	deed(w, &d);
 }
 
-/* ---- a counter's work ---- */
-
-static void post_trigger(struct any *w)
-{
-	struct kvec iov = { w->near, w->most };
-	struct kfi_msg msg = {
-		.type = KFI_KVEC,
-		.msg_iov = &iov,
-		.iov_count = 1,
-		.addr = w->p->a.peer,
-		.context = CTX(0),
-	};
-	struct kfi_op_msg op = { .ep = w->p->a.ep, .msg = msg, .flags = KFI_COMPLETION };
-
-	w->work = (struct kfi_deferred_work) {
-		.threshold = kfi_cntr_read(w->cntr) + 1, .triggering_cntr = w->cntr,
-		.op_type = KFI_OP_SEND, .op.msg = &op,
-	};
-	recv(w, 0, w->most);
-	accepted(w, 0, 0, kfi_control(&w->p->a.domain->fid, KFI_QUEUE_WORK, &w->work));
-	kfi_cntr_add(w->cntr, 1);
-}
-
-static void triggers(struct test *t)
-{
-	static const struct deed d = { post_trigger, long_check };
-	struct any *w = any_open(t, NULL);
-
-	REQUIRE(t, w);
-	REQUIRE_EQ(t, kfi_cntr_open(w->p->a.domain, NULL, &w->cntr, NULL), 0);
-	test_keep(t, &w->cntr->fid);
-	deed(w, &d);
-}
-
 /* ---- a connection that is being set up ---- */
 
 /*
@@ -800,7 +762,6 @@ const struct test_case nomem_any_cases[] = {
 	{ "nomem_any.atomics", T_REL, 0, C_MSG | KFI_ATOMIC | C_RMA, atomics },
 	{ "nomem_any.multirecv", T_REL, 0, C_MSG | KFI_MULTI_RECV, multirecv },
 	{ "nomem_any.leases", T_REL, CASE_CHECKED, C_MSG | C_RMA, leases },
-	{ "nomem_any.triggers", T_REL, 0, C_MSG | KFI_TRIGGER, triggers },
 	{ }
 };
 

@@ -47,7 +47,6 @@ enum far_op {
 	FAR_SRX,		/* domain, attr given < attr */
 	FAR_MR_REG,		/* domain, flags < struct far_mr, segments */
 	FAR_MR_ALLOC,		/* domain, most segments, flags */
-	FAR_ALIAS,		/* ep, flags */
 	/* Others */
 	FAR_MR_REGISTER,	/* -> result for done(), key, address */
 	FAR_MR_INVALIDATE,	/* -> result for done() */
@@ -80,7 +79,6 @@ enum far_op {
 	FAR_CQ_READERR,		/* cq, room, flags > entry, data */
 	FAR_CQ_SIGNAL,		/* cq */
 	FAR_CQ_POLL,		/* cq, budget */
-	FAR_CQ_STRERROR,	/* cq, error > text */
 	FAR_CNTR_READ,		/* cntr -> value */
 	FAR_CNTR_READERR,	/* cntr -> value */
 	FAR_CNTR_CHANGE,	/* cntr, enum far_cntr, value */

@@ -55,7 +55,6 @@
 #define kfi_cq_sreadfrom	side_cq_sreadfrom
 #define kfi_cq_signal		side_cq_signal
 #define kfi_cq_poll		side_cq_poll
-#define kfi_cq_strerror		side_cq_strerror
 #define kfi_cntr_read		side_cntr_read
 #define kfi_cntr_readerr	side_cntr_readerr
 #define kfi_cntr_add		side_cntr_add

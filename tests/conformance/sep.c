@@ -4,7 +4,6 @@
  * contexts.
  */
 #include "atomic.h"
-#include <kfi_trigger.h>
 
 #define LANES		3
 #define BITS		8	/* bits of a handle that name a context */
@@ -454,51 +453,6 @@ static void atomics(struct test *t)
 	EXPECT_EQ(t, *far, LANES);
 }
 
-/*
- * Work that waits for a counter belongs to a context as to any other endpoint; the scalable
- * endpoint does none.
- */
-static void deferred_work(struct test *t)
-{
-	struct kfi_cntr_attr attr = { .wait_obj = KFI_WAIT_QUEUE };
-	struct big *b = two_open(t);
-	u8 *buf = test_zalloc(t, 200);
-	struct kvec v[2] = { { buf, 100 }, { buf + 100, 100 } };
-	struct kfi_op_msg msg[2] = {};
-	struct kfi_deferred_work work[2];
-	struct kfid_cntr *cntr[2];
-	struct node *at[2];
-	int i;
-
-	REQUIRE(t, b && buf);
-	at[0] = &b[0].tx[1];
-	at[1] = &b[1].rx[2];
-	at[0]->peer = kfi_rx_addr(at[0]->peer, 2, BITS);
-	for (i = 0; i < 2; i++) {
-		REQUIRE(t, !KEEP(t, kfi_cntr_open(at[i]->domain, &attr, &cntr[i], NULL),
-				 &cntr[i]->fid));
-		msg[i].msg = (struct kfi_msg) { .type = KFI_KVEC, .msg_iov = &v[i], .iov_count = 1,
-						.addr = i ? KFI_ADDR_UNSPEC : at[i]->peer };
-		work[i] = (struct kfi_deferred_work) {
-			.threshold = 1, .triggering_cntr = cntr[i], .completion_cntr = cntr[i],
-			.op_type = i ? KFI_OP_RECV : KFI_OP_SEND, .op.msg = &msg[i],
-		};
-		msg[i].ep = b[i].sep;
-		EXPECT_EQ(t, kfi_control(&at[i]->domain->fid, KFI_QUEUE_WORK, &work[i]),
-			  -EOPNOTSUPP);
-		msg[i].ep = at[i]->ep;
-		REQUIRE_EQ(t, kfi_control(&at[i]->domain->fid, KFI_QUEUE_WORK, &work[i]), 0);
-	}
-	fill(buf, 100, 41);
-	for (i = 0; i < 2; i++)
-		kfi_cntr_add(cntr[i], 1);
-	for (i = 0; i < 2; i++)
-		REQUIRE_EQ(t, kfi_cntr_wait(cntr[i], 2, t->w->wait_ms), 0);
-	EXPECT_DATA(t, buf + 100, 100, 41);
-	for (i = 0; i < 2; i++)
-		EXPECT_EQ(t, test_close(t, &cntr[i]->fid), 0);
-}
-
 /* A fence affects its transmit context: the others continue. */
 static void fences(struct test *t)
 {
@@ -599,7 +553,6 @@ const struct test_case sep_cases[] = {
 	{ "sep.late_context", T_RDM, 0, C_SEP, late_context },
 	{ "sep.removed", T_RDM, 0, C_SEP, removed },
 	{ "sep.rma", T_RDM, 0, C_SEP | C_RMA, rma },
-	{ "sep.deferred_work", T_RDM, 0, C_SEP | KFI_TRIGGER, deferred_work },
 	{ "sep.fences", T_RDM, 0, C_SEP | KFI_TAGGED | KFI_FENCE, fences },
 	{ "sep.flush", T_RDM, 0, C_SEP | C_RMA, flush },
 	{ "sep.atomics", T_RDM, 0, C_SEP | C_ATOMIC, atomics },

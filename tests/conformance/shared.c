@@ -4,7 +4,6 @@
  */
 #include <linux/delay.h>
 #include "crowd.h"
-#include <kfi_trigger.h>
 
 /* ---- receiving ---- */
 
@@ -703,76 +702,8 @@ static void room(struct test *t)
 	EXPECT_EQ(t, kfi_send(c->b[1].ep, tx, LONG, NULL, c->b[1].peer, CTX(30)), -EAGAIN);
 }
 
-/**
- * struct waiter - posts work that waits for a counter, and cancels it
- * @rounds: number of times
- */
-struct waiter {
-	struct crowd		*c;
-	struct worker		worker;
-	struct kfid_cntr	*cntr;
-	u64			rounds;
-	bool			stop;
-	u8			buf[8];
-};
-
-static int wait_and_cancel(void *arg)
-{
-	struct waiter *w = arg;
-	struct node *b = &w->c->b[1];
-	struct kfi_triggered_context ctx = { .event_type = KFI_TRIGGER_THRESHOLD,
-					     .trigger.threshold = { w->cntr, 1 } };
-	struct kvec v = { w->buf, 8 };
-	struct kfi_msg msg = {
-		.type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .addr = b->peer, .context = &ctx
-	};
-	struct test *t = w->c->t;
-	comp_t e;
-
-	while (!READ_ONCE(w->stop) && !READ_ONCE(t->failures)) {
-		if (POST(t, kfi_sendmsg(b->ep, &msg, KFI_TRIGGER | KFI_COMPLETION)))
-			return -EIO;
-		if (!EXPECT_EQ(t, kfi_cancel(&b->ep->fid, &ctx), 0) || WAIT_TX(&w->c->host, &e))
-			return -EIO;
-		EXPECT_ERR(t, &e, &ctx, ECANCELED);
-		w->rounds++;
-		/* this loop does not sleep, and a close waits for a grace period */
-		cond_resched();
-	}
-	return 0;
-}
-
-/*
- * A cancel that searches the shared operations, again and again, does not affect those of other
- * endpoints.
- */
-static void triggers(struct test *t)
-{
-	struct kfi_cntr_attr attr = { .events = KFI_CNTR_EVENTS_COMP };
-	struct crowd *c = crowd_open(t, NULL, &plain_tx);
-	struct waiter *w = test_new(t, struct waiter);
-	unsigned long until;
-
-	REQUIRE(t, c && w &&
-			   !KEEP(t, kfi_cntr_open(c->host.domain, &attr, &w->cntr, NULL),
-				 &w->cntr->fid));
-	w->c = c;
-	REQUIRE(t, !worker_start(t, &w->worker, -1, wait_and_cancel, w));
-	until = jiffies + msecs_to_jiffies(t->w->quick ? 300 : 5000);
-	while (time_before(jiffies, until) && !READ_ONCE(t->failures)) {
-		EXPECT_EQ(t, kfi_cancel(&c->b[0].ep->fid, CTX(1)), -ENOENT);
-		cond_resched();
-	}
-	EXPECT_EQ(t, test_close(t, &c->b[2].ep->fid), 0);
-	WRITE_ONCE(w->stop, true);
-	EXPECT_EQ(t, worker_join(&w->worker, t->w->wait_ms), 0);
-	EXPECT(t, w->rounds);
-	EXPECT_EQ(t, test_close(t, &w->cntr->fid), 0);
-}
-
 const struct test_case shared_tx_cases[] = {
 	{ "shared.transmits", T_ALL, 0, C_MSG, transmits },
 	{ "shared.room", T_REL, 0, C_MSG, room },
-	{ "shared.triggers", T_REL, 0, C_MSG | KFI_TRIGGER, triggers },
 	{ }
 };

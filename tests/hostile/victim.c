@@ -2,6 +2,7 @@
 /* victim.c - an endpoint, used by the public interface only */
 #include <linux/delay.h>
 #include <linux/kthread.h>
+#include <linux/percpu.h>
 #include <linux/slab.h>
 #include <kfi_cm.h>
 #include <kfi_domain.h>
@@ -227,4 +228,15 @@ int victim_send(struct victim *v, const void *to)
 
 	return addr == KFI_ADDR_NOTAVAIL ? -EINVAL :
 					   kfi_send(v->ep, v->buf, v->buf_len, NULL, addr, NULL);
+}
+
+u64 __victim_stat(const struct victim *v, size_t offset)
+{
+	const struct kfi_ep *ep = kfi_to_ep(v->ep);
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += *(const u64 *)((const char *)per_cpu_ptr(ep->stats, cpu) + offset);
+	return sum;
 }

@@ -7,6 +7,7 @@
 #define KFI_HOSTILE_VICTIM_H
 
 #include <kfabric.h>
+#include <kfi_prov.h>
 
 #define VICTIM_NAME	32U	/* maximum of bytes of an address */
 
@@ -88,5 +89,9 @@ int victim_done(struct victim *v, unsigned int ms);
 /* the same, with the context of the operation */
 int victim_ended(struct victim *v, unsigned int ms, void **context);
 kfi_addr_t victim_knows(struct victim *v, const void *name);	/* or KFI_ADDR_NOTAVAIL */
+
+/* a count of "kfi stats", by the name of a member of struct kfi_stats */
+#define victim_stat(v, member)	__victim_stat((v), offsetof(struct kfi_stats, member))
+u64 __victim_stat(const struct victim *v, size_t offset);
 
 #endif

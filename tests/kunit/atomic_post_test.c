@@ -235,14 +235,14 @@ static void apost_queries(struct kunit *test)
 {
 	struct kfi_atomic_attr attr = {};
 	struct apost p;
-	size_t count = 0;
 
 	apost_open(test, &p, MOST);
 	KUNIT_EXPECT_EQ(test, 0, kfi_ep_query_atomic(p.ep, KFI_INT16, KFI_SUM, &attr, 0));
 	KUNIT_EXPECT_EQ(test, 2, attr.size);
 	KUNIT_EXPECT_EQ(test, MOST / 2, attr.count);
-	KUNIT_EXPECT_EQ(test, 0, kfi_compare_atomicvalid(p.ep, KFI_UINT64, KFI_CSWAP, &count));
-	KUNIT_EXPECT_EQ(test, MOST / 8, count);
+	KUNIT_EXPECT_EQ(test, 0,
+			kfi_ep_query_atomic(p.ep, KFI_UINT64, KFI_CSWAP, &attr, KFI_COMPARE_ATOMIC));
+	KUNIT_EXPECT_EQ(test, MOST / 8, attr.count);
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP,
 			kfi_ep_query_atomic(p.ep, KFI_INT16, KFI_CSWAP, &attr, 0));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP,

@@ -543,7 +543,7 @@ static void cm_requests(struct kunit *test)
 {
 	struct fake_req req[5] = {};
 	struct kfi_info *info[4];
-	int backlog = 4, i;
+	int i;
 	struct kfi_pep *pep;
 	struct kfid_ep *ep;
 	u8 peer[8] = { 7 };
@@ -555,7 +555,7 @@ static void cm_requests(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_pep_bind(cm.pep, &cm.eq->fid, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_pep_bind(cm.pep, &cm.eq->fid, 0));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, kfi_pep_connreq(pep, &req[0].req, peer, 8, NULL, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_control(&cm.pep->fid, KFI_BACKLOG, &backlog));
+	pep->backlog = 4;
 	KUNIT_EXPECT_EQ(test, 0, kfi_listen(cm.pep));
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_listen(cm.pep));
 	KUNIT_EXPECT_EQ(test, -EINVAL,

@@ -3,7 +3,6 @@
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/slab.h>
-#include <kfi_trigger.h>
 #include "crew.h"
 #include "fake.h"
 
@@ -266,36 +265,6 @@ static void fence_bounded(struct kunit *test)
 	FINISH(&f, 0);
 	KUNIT_EXPECT_NE(test, 0, wait_for_completion_timeout(&space, 2 * HZ));
 	STARTS(&f, 2345678);
-	fw_close(test, &f);
-}
-
-/* A triggered post counts from its start; it can be a fence, and wait behind one. */
-static void fence_triggered(struct kunit *test)
-{
-	struct kfi_cntr_attr attr = { .wait_obj = KFI_WAIT_QUEUE };
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &fw_vec, .iov_count = 1 };
-	struct kfi_triggered_context c[2];
-	struct fence_world f;
-	struct kfid_cntr *cntr;
-	int i;
-
-	fw_open(test, &f, KFI_FENCE | KFI_TRIGGER);
-	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&f.w->domain.fid, &attr, &cntr, NULL));
-	for (i = 0; i < 2; i++) {
-		c[i] = (struct kfi_triggered_context) { .event_type = KFI_TRIGGER_THRESHOLD,
-			.trigger.threshold = { .cntr = cntr, .threshold = 1 } };
-		msg.context = &c[i];
-		KUNIT_EXPECT_EQ(test, 0,
-				kfi_sendmsg(f.ep, &msg, KFI_TRIGGER | (i ? 0 : KFI_FENCE)));
-	}
-	POST(&f, 1, KFI_FENCE);
-	KUNIT_EXPECT_EQ(test, 1, fw_started(&f));
-	kfi_cntr_add(cntr, 1);
-	fw_stays(test, &f, 1);
-	FINISH(&f, 0);
-	STARTS(&f, (unsigned long)&c[0] * 10 + (unsigned long)&c[1]);
-	fw_expect(test, &f, 1, 0);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr->fid));
 	fw_close(test, &f);
 }
 
@@ -579,7 +548,6 @@ static struct kunit_case fence_cases[] = {
 	KUNIT_CASE(fence_injects),
 	KUNIT_CASE(fence_more),
 	KUNIT_CASE(fence_bounded),
-	KUNIT_CASE(fence_triggered),
 	KUNIT_CASE(fence_cancel),
 	KUNIT_CASE(fence_cancel_last),
 	KUNIT_CASE(fence_ends),

@@ -67,7 +67,6 @@ static void make_domain(struct kfi_world *w, const struct kfi_world_opts *opts)
 	mutex_init(&w->domain.lock);
 	xa_init(&w->domain.mems);
 	INIT_LIST_HEAD(&w->domain.eps);
-	INIT_LIST_HEAD(&w->domain.cntrs);
 	INIT_LIST_HEAD(&w->domain.regions);
 	kfi_obj_init(&w->domain.obj);
 	KUNIT_ASSERT_EQ(w->test, 0, kfi_mr_table_init(&w->domain));

@@ -5,7 +5,9 @@
  */
 #include <kunit/test.h>
 #include <linux/delay.h>
+#include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/math64.h>
 #include <linux/slab.h>
 #include "fixture.h"
 
@@ -619,6 +621,38 @@ static void cost_is_flat(struct kunit *test)
 	}
 }
 
+#define WAITING		131072U		/* default of kfi_sockets' unexpected_total */
+#define WALK_MAX_MS	500U
+
+/*
+ * The longest walk under the lock of the matching, with bottom halves off: all messages that an
+ * endpoint may hold have the same tag and wait for a receive, and their senders are not in the
+ * address vector. A receive for one source looks up the name of every sender and matches none. See
+ * docs/locking.md for the time that it takes.
+ */
+static void longest_walk(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	kfi_addr_t known = kfi_world_peer(w, 11);
+	struct kfi_rx *rx = kvcalloc(WAITING, sizeof(*rx), GFP_KERNEL);
+	u64 name = 4711, begin, ms;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, rx);
+	for (i = 0; i < WAITING; i++)
+		queue_named(w, &rx[i], KFI_TAGGED, 1, &name);
+	begin = ktime_get_ns();
+	KUNIT_EXPECT_EQ(test, 0, post_directed(w, 1, known, CTX(1)));
+	ms = div_u64(ktime_get_ns() - begin, NSEC_PER_MSEC);
+	kunit_info(test, "a walk past %u messages took %llu ms\n", WAITING, ms);
+	KUNIT_EXPECT_LT(test, ms, (u64)WALK_MAX_MS);
+	expect_none(w);
+	for (i = 0; i < WAITING; i++)
+		KUNIT_EXPECT_TRUE(test, kfi_rx_unqueue(&rx[i]));
+	kfi_world_close(w);
+	kvfree(rx);
+}
+
 /*
  * Peers choose the tags: whatever the key of the hash is, no common stride may lead to long
  * searches. A random function exceeds the bounds with a probability below one in a million; a
@@ -671,6 +705,7 @@ static struct kunit_case match_cases[] = {
 	KUNIT_CASE(statistics),
 	KUNIT_CASE(remote_cq_data_of_rma),
 	KUNIT_CASE_SLOW(cost_is_flat),
+	KUNIT_CASE_SLOW(longest_walk),
 	KUNIT_CASE_SLOW(no_bad_strides),
 	{}
 };

@@ -379,32 +379,6 @@ static void counter_counts_remote_writes(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static void raw_keys(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kfid_mr *mr = reg(w, RW, 0x77, 0x123456789abcdefULL);
-	u64 base = 0;
-	u8 raw[8];
-	size_t size = 4;
-
-	KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL, kfi_mr_raw_attr(mr, &base, raw, &size, 0));
-	KUNIT_EXPECT_EQ(test, (size_t)8, size);
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_mr_raw_attr(mr, &base, raw, &size, 1));
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_raw_attr(mr, &base, raw, &size, 0));
-	KUNIT_EXPECT_EQ(test, 0x77ULL, base);
-	KUNIT_EXPECT_EQ(test, 0xef, raw[0]);
-	KUNIT_EXPECT_EQ(test, 0x01, raw[7]);
-	base = 0;
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_map_raw(&w->domain.fid, 0x77, raw, 7, &base, 0));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS,
-			kfi_mr_map_raw(&w->domain.fid, 0x77, raw, 8, &base, 1));
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_map_raw(&w->domain.fid, 0x77, raw, 8, &base, 0));
-	KUNIT_EXPECT_EQ(test, kfi_mr_key(mr), base);
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_unmap_key(&w->domain.fid, base));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	kfi_world_close(w);
-}
-
 static void virtual_addresses(struct kunit *test)
 {
 	struct kfi_world_opts opts = { .mr_mode = KFI_MR_VIRT_ADDR };
@@ -499,7 +473,6 @@ static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(enable_after_bind),
 	KUNIT_CASE(refreshed_parts),
 	KUNIT_CASE(counter_counts_remote_writes),
-	KUNIT_CASE(raw_keys),
 	KUNIT_CASE(virtual_addresses),
 	KUNIT_CASE(single_use),
 	KUNIT_CASE(used_before_reported),

@@ -2,7 +2,6 @@
 /* Operations: pool entries, generations, and how each kind ends. */
 #include <linux/delay.h>
 #include <kfi_conn_set.h>
-#include <kfi_trigger.h>
 #include "fake.h"
 
 struct op_world {
@@ -535,31 +534,6 @@ static void overdue_fence(struct kunit *test)
 	ow_close(test, &o);
 }
 
-/* The same holds for an operation that waits for a counter. */
-static void overdue_trigger(struct kunit *test)
-{
-	struct kfi_cntr_attr attr = { .wait_obj = KFI_WAIT_QUEUE };
-	struct kfi_triggered_context c = { .event_type = KFI_TRIGGER_THRESHOLD };
-	struct kfi_msg msg = { .type = KFI_KVEC, .context = &c };
-	struct overdue_world o;
-	struct kfid_cntr *cntr;
-	unsigned long start;
-
-	ow_open(test, &o, KFI_TRIGGER, 0);
-	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&o.w->domain.fid, &attr, &cntr, NULL));
-	c.trigger.threshold.cntr = cntr;
-	c.trigger.threshold.threshold = 1;
-	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(o.ep, &msg, KFI_TRIGGER));
-	msleep(2 * OW_MS);
-	ow_expect_none(test, &ow_conns[1]);
-	start = jiffies;
-	kfi_cntr_add(cntr, 1);
-	ow_expect_end(test, &ow_conns[1], start);
-	KUNIT_EXPECT_TRUE(test, fake_finish(o.fake, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr->fid));
-	ow_close(test, &o);
-}
-
 static void ow_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
 }
@@ -622,7 +596,6 @@ static struct kunit_case overdue_cases[] = {
 	KUNIT_CASE(overdue_in_time),
 	KUNIT_CASE(overdue_unconnected),
 	KUNIT_CASE(overdue_fence),
-	KUNIT_CASE(overdue_trigger),
 	KUNIT_CASE(overdue_ended),
 	KUNIT_CASE(overdue_options),
 	{}

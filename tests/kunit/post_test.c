@@ -63,6 +63,7 @@ static void post_refusals(struct kunit *test)
 		{ { .type = KFI_KVEC, .msg_iov = &small, .iov_count = 1 }, KFI_INJECT, -EINVAL },
 		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_MULTI_RECV, -KFI_EBADFLAGS },
 		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_TAGGED, -KFI_EBADFLAGS },
+		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_TRIGGER, -KFI_EBADFLAGS },
 		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, 1, -KFI_EBADFLAGS },
 		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_DELIVERY_COMPLETE, -EOPNOTSUPP },
 		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_MATCH_COMPLETE, -EOPNOTSUPP },
@@ -101,7 +102,7 @@ static void post_recv_refusals(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_recvmsg(p.ep, &msg, KFI_INJECT));
 	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_recvmsg(p.ep, &msg, KFI_PEEK));
 	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&p.ep->fid, &cqe));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_trecvmsg(p.ep, &tmsg, KFI_MULTI_RECV));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_trecvmsg(p.ep, &tmsg, KFI_MULTI_RECV));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_trecvmsg(p.ep, &tmsg, KFI_DISCARD));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			kfi_trecvmsg(p.ep, &tmsg, KFI_PEEK | KFI_CLAIM | KFI_DISCARD));
@@ -264,7 +265,6 @@ static void post_default_flags(struct kunit *test)
 	struct kfid_cq *cq = fake_cq(w, 64, 0, NULL, NULL);
 	struct kfi_msg msg = {};
 	struct post_world p = { .w = w, .info = info, .cq = cq };
-	u64 flags;
 
 	info->tx_attr->op_flags = KFI_COMPLETION | KFI_DELIVERY_COMPLETE;
 	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &p.ep, NULL));
@@ -284,20 +284,6 @@ static void post_default_flags(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, KFI_COMPLETION | KFI_TRANSMIT_COMPLETE, posted(&p)->flags);
 	KUNIT_EXPECT_EQ(test, 0, kfi_inject(p.ep, NULL, 0, 0));
 	KUNIT_EXPECT_EQ(test, KFI_INJECT | KFI_NO_COMPLETION, posted(&p)->flags);
-
-	flags = KFI_TRANSMIT;
-	KUNIT_EXPECT_EQ(test, 0, kfi_control(&p.ep->fid, KFI_GETOPSFLAG, &flags));
-	KUNIT_EXPECT_EQ(test, KFI_COMPLETION | KFI_DELIVERY_COMPLETE, flags);
-	flags = KFI_TRANSMIT | KFI_COMMIT_COMPLETE;
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_control(&p.ep->fid, KFI_SETOPSFLAG, &flags));
-	flags = KFI_TRANSMIT | KFI_MORE;
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_control(&p.ep->fid, KFI_SETOPSFLAG, &flags));
-	flags = 0;
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_control(&p.ep->fid, KFI_SETOPSFLAG, &flags));
-	flags = KFI_TRANSMIT;
-	KUNIT_EXPECT_EQ(test, 0, kfi_control(&p.ep->fid, KFI_SETOPSFLAG, &flags));
-	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, KFI_NO_COMPLETION, posted(&p)->flags);
 	post_close(test, &p);
 }
 

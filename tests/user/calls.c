@@ -2,20 +2,21 @@
 /*
  * calls - results of single calls of /dev/kfi, in cases that libfabric's tests do not reach
  *
- * Each case has its own process, mostly without privileges. Messages go from an endpoint of the
- * loop provider to itself.
+ * Each case has its own process, mostly without privileges. Most messages go from an endpoint of
+ * the loop provider to itself.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 
 #include "raw.h"
 
 #define MIB		(1UL << 20)
-#define MAX_QUEUE_MB	"/sys/module/kfi_user/parameters/max_queue_mb"
+#define KIB		(1UL << 10)
 
 /* Print a condition that does not hold; the case has failed and ends. */
 #define CHECK(condition)								\
@@ -26,20 +27,35 @@
 		}									\
 	} while (0)
 
-/* An endpoint that is its own peer, number 0 of its address vector */
+/* Set a limit of kfi_user.ko. Parameters get their former values when the case has ended. */
+static void set_limit(const char *name, unsigned int value)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/module/kfi_user/parameters/%s", name);
+	file = fopen(path, "w");
+	if (!file || fprintf(file, "%u\n", value) < 0 || fclose(file)) {
+		perror(path);
+		exit(1);
+	}
+}
+
+/* An endpoint that is its own peer, number 0 of its address vector; @peer: whom it sends to */
 struct side {
 	int fd, fabric, domain, av, ep, eq;
+	uint64_t peer;
 	struct kfi_user_cq cq;
 	struct kfi_user_ring *ring;
 	struct kfi_user_cqe *slots;
 	struct kfi_user_info info;
 };
 
-static void open_domain(struct side *s)
+static void open_domain_of(struct side *s, const char *provider, const char *node)
 {
-	s->fd = raw_open();
+	*s = (struct side){ .fd = raw_open() };
 	CHECK(s->fd >= 0);
-	CHECK(!raw_getinfo(s->fd, "loop", FI_EP_RDM, NULL, NULL, &s->info));
+	CHECK(!raw_getinfo(s->fd, provider, FI_EP_RDM, node, NULL, &s->info));
 	s->fabric = raw_fabric(s->fd, &s->info);
 	CHECK(s->fabric > 0);
 	s->domain = raw_object(s->fd, KFI_IOC_DOMAIN, s->fabric, &s->info, 0);
@@ -48,13 +64,18 @@ static void open_domain(struct side *s)
 	CHECK(s->eq > 0);
 }
 
-static void open_side(struct side *s)
+static void open_domain(struct side *s)
+{
+	open_domain_of(s, "loop", NULL);
+}
+
+static void open_side_of(struct side *s, const char *provider, const char *node)
 {
 	unsigned char addr[KFI_USER_ADDR_MAX];
 	struct kfi_user_name name = { .addr = (uintptr_t)addr, .addrlen = sizeof(addr) };
 	struct kfi_user_av_insert in = { .count = 1, .addrs = (uintptr_t)addr };
 
-	open_domain(s);
+	open_domain_of(s, provider, node);
 	CHECK(!raw_cq(s->fd, s->domain, 256, &s->cq));
 	s->ring = raw_map(s->fd, s->cq.handle, s->cq.ring_bytes);
 	CHECK(s->ring);
@@ -70,6 +91,11 @@ static void open_side(struct side *s)
 	in.av = s->av;
 	in.addrs_size = name.addrlen;
 	CHECK(!raw_ioctl(s->fd, KFI_IOC_AV_INSERT, &in) && in.count == 1);
+}
+
+static void open_side(struct side *s)
+{
+	open_side_of(s, "loop", NULL);
 }
 
 /* The next completion, which must come within a second */
@@ -104,7 +130,7 @@ static int post(struct side *s, uint32_t opcode, void *buf, size_t len, uint64_t
 		.ep = s->ep,
 		.flags = flags | KFI_USER_COMPLETION,
 		.context = tag,
-		.addr = opcode == KFI_USER_TRECV ? FI_ADDR_UNSPEC : 0,
+		.addr = opcode == KFI_USER_TRECV ? FI_ADDR_UNSPEC : s->peer,
 		.tag = tag,
 		.buf = (uintptr_t)buf,
 		.len = len,
@@ -112,6 +138,29 @@ static int post(struct side *s, uint32_t opcode, void *buf, size_t len, uint64_t
 	int ret = raw_post(s->fd, &desc, 1);
 
 	return ret == 1 ? 0 : ret;
+}
+
+/* Read from a region of the endpoint's own process, and wait for the end. Return: its error */
+static int read_region(struct side *s, void *buf, size_t len, const void *from, uint64_t key)
+{
+	struct kfi_user_desc desc = {
+		.opcode = KFI_USER_READ,
+		.ep = s->ep,
+		.flags = KFI_USER_COMPLETION,
+		.addr = s->peer,
+		.buf = (uintptr_t)buf,
+		.len = len,
+		.rma_addr = (uintptr_t)from,
+		.rma_key = key,
+	};
+
+	CHECK(raw_post(s->fd, &desc, 1) == 1);
+	return completion(s).err;
+}
+
+static bool all_bytes(const char *buf, size_t len, char byte)
+{
+	return buf[0] == byte && !memcmp(buf, buf + 1, len - 1);
 }
 
 static void *memory(size_t bytes)
@@ -155,7 +204,7 @@ static void full_of_receives(void)
 	CHECK(received(&s).err == FI_ECANCELED);
 	CHECK(!post(&s, KFI_USER_TRECV, back, MIB, 2, 0));
 	cqe = received(&s);
-	CHECK(!cqe.err && cqe.len == MIB && back[0] == 'a' && !memcmp(back, back + 1, MIB - 1));
+	CHECK(!cqe.err && cqe.len == MIB && all_bytes(back, MIB, 'a'));
 	/* Idle pins are released when the whole limit is needed. */
 	CHECK(!post(&s, KFI_USER_TSEND, other, 4 * MIB, 4, 0));
 }
@@ -170,6 +219,7 @@ static void copies_are_charged(void)
 	unsigned int round, n, most = 0;
 	struct side s;
 
+	set_limit("max_queue_mb", 16);
 	raw_unprivileged(MIB);
 	open_side(&s);
 	CHECK(!post(&s, KFI_USER_TRECV, all, MIB, 1, 0));
@@ -204,6 +254,7 @@ static void removed_addresses(void)
 	unsigned int round;
 	struct side s;
 
+	set_limit("max_queue_mb", 16);
 	raw_unprivileged(MIB);
 	open_side(&s);
 	svc.av = s.av;
@@ -461,31 +512,389 @@ static void low_ports(void)
 	CHECK(rename_to(fd, 1023) == -EACCES);
 }
 
+/* ---- memory of a process that changes ---- */
+
+/*
+ * A region is the memory that was registered, whatever is done to the addresses afterwards. It
+ * counts against RLIMIT_MEMLOCK until it is closed.
+ */
+static void unmapped_region(void)
+{
+	char *from = memory(MIB), *to = memory(64 * KIB);
+	uint64_t key = 0;
+	struct side s;
+	int mr;
+
+	raw_unprivileged(MIB + 64 * KIB);
+	open_side(&s);
+	memset(from, 'a', MIB);
+	mr = raw_mr(s.fd, s.domain, from, MIB, &key);
+	CHECK(mr > 0);
+	CHECK(!munmap(from, MIB));
+	CHECK(!read_region(&s, to, 64 * KIB, from, key) && all_bytes(to, 64 * KIB, 'a'));
+	CHECK(mmap(from, MIB, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == from);
+	memset(from, 'b', MIB);
+	CHECK(!read_region(&s, to, 64 * KIB, from + MIB / 2, key) && all_bytes(to, 64 * KIB, 'a'));
+	CHECK(raw_mr(s.fd, s.domain, from, MIB, NULL) == -ENOMEM);
+	CHECK(!raw_handle(s.fd, KFI_IOC_CLOSE, mr));
+	mr = raw_mr(s.fd, s.domain, from, MIB, &key);
+	CHECK(mr > 0);
+	CHECK(!read_region(&s, to, 64 * KIB, from, key) && all_bytes(to, 64 * KIB, 'b'));
+}
+
+/*
+ * A buffer that stays pinned for the next send is released when it is unmapped or discarded. What
+ * is then at its address is sent.
+ */
+static void unmapped_buffer(void)
+{
+	char *from = memory(64 * KIB), *to = memory(64 * KIB);
+	struct side s;
+	int round;
+
+	raw_unprivileged(MIB);
+	open_side(&s);
+	for (round = 0; round < 4; round++) {
+		memset(from, 'a' + round, 64 * KIB);
+		CHECK(!post(&s, KFI_USER_TRECV, to, 64 * KIB, 1, 0));
+		CHECK(!post(&s, KFI_USER_TSEND, from, 64 * KIB, 1, 0));
+		CHECK(!completion(&s).err && !completion(&s).err);
+		CHECK(all_bytes(to, 64 * KIB, 'a' + round));
+		CHECK(raw_vmstat("nr_foll_pin_acquired") > raw_vmstat("nr_foll_pin_released"));
+		CHECK(!madvise(to, 64 * KIB, MADV_DONTNEED));
+		if (round & 1) {
+			CHECK(!madvise(from, 64 * KIB, MADV_DONTNEED));
+		} else {
+			CHECK(!munmap(from, 64 * KIB));
+			CHECK(mmap(from, 64 * KIB, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) ==
+			      from);
+		}
+		CHECK(!raw_pinned());
+	}
+}
+
+/* A descriptor of another process: it can't be used, and what it stands for lives on. */
+static void check_foreign(int fd)
+{
+	struct kfi_user_version version = {};
+	struct kfi_user_desc desc = {};
+
+	CHECK(raw_ioctl(fd, KFI_IOC_VERSION, &version) == -EIO);
+	CHECK(raw_post(fd, &desc, 1) == -EIO);
+	CHECK(raw_handle(fd, KFI_IOC_CLOSE, 1) == -EIO);
+	CHECK(!raw_map(fd, 1, sysconf(_SC_PAGESIZE)) && errno == EIO);
+}
+
+/*
+ * The child has a copy of the memory, and neither rings nor the right to call. It holds the last
+ * descriptor of the context when the owner has died.
+ */
+static void forked_child(struct side *s, const char *region, int go, int report)
+{
+	struct side own;
+	char byte;
+
+	CHECK(read(go, &byte, 1) == 1);
+	CHECK(all_bytes(region, MIB, 'a'));
+	CHECK(msync(s->ring, s->cq.ring_bytes, MS_ASYNC) < 0 && errno == ENOMEM);
+	check_foreign(s->fd);
+	open_side(&own);
+	CHECK(!read(go, &byte, 1));
+	check_foreign(s->fd);
+	CHECK(raw_vmstat("nr_foll_pin_acquired") > raw_vmstat("nr_foll_pin_released"));
+	close(s->fd);
+	CHECK(!raw_pinned());
+	CHECK(write(report, "", 1) == 1);
+	exit(0);
+}
+
+/* The region is the memory of the process that has registered it, and not that of its child. */
+static void forking_owner(int report)
+{
+	char *region = memory(MIB), *to = memory(64 * KIB);
+	uint64_t key = 0;
+	struct side s;
+	int go[2];
+	pid_t pid;
+
+	open_side(&s);
+	memset(region, 'a', MIB);
+	CHECK(raw_mr(s.fd, s.domain, region, MIB, &key) > 0);
+	CHECK(!pipe(go));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		close(go[1]);
+		forked_child(&s, region, go[0], report);
+	}
+	memset(region, 'b', MIB);
+	CHECK(!read_region(&s, to, 64 * KIB, region, key) && all_bytes(to, 64 * KIB, 'b'));
+	CHECK(!post(&s, KFI_USER_TRECV, region, MIB, 1, 0));
+	CHECK(write(go[1], "", 1) == 1);
+	usleep(100000);
+	exit(0);
+}
+
+static void forked(void)
+{
+	int report[2], status;
+	pid_t pid;
+	char byte;
+
+	raw_unprivileged(4 * MIB);
+	CHECK(!pipe(report));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		forking_owner(report[1]);
+	close(report[1]);
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	/* Nothing comes if a check of the child has failed. */
+	CHECK(read(report[0], &byte, 1) == 1);
+}
+
+/* @self: this program; @keep: the descriptor of the device survives execve(). */
+static void exec_owner(int self, bool keep)
+{
+	char *region = memory(MIB), number[16];
+	char *const argv[] = { "calls", "--executed", number, NULL };
+	struct side s;
+
+	open_side(&s);
+	CHECK(raw_mr(s.fd, s.domain, region, MIB, NULL) > 0);
+	CHECK(!post(&s, KFI_USER_TRECV, region, MIB, 1, 0));
+	CHECK(!keep || !fcntl(s.fd, F_SETFD, 0));
+	snprintf(number, sizeof(number), "%d", keep ? s.fd : -1);
+	fexecve(self, argv, environ);
+	CHECK(!"fexecve() returned");
+}
+
+/* The new program */
+static int executed_program(int fd)
+{
+	if (fd >= 0) {
+		check_foreign(fd);
+		CHECK(raw_vmstat("nr_foll_pin_acquired") > raw_vmstat("nr_foll_pin_released"));
+		CHECK(!close(fd));
+	}
+	CHECK(!raw_pinned());
+	return 0;
+}
+
+/* A context belongs to the address space that has opened it, which execve() replaces. */
+static void executed(void)
+{
+	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), status, keep;
+	pid_t pid;
+
+	CHECK(self >= 0);
+	raw_unprivileged(4 * MIB);
+	for (keep = 0; keep < 2; keep++) {
+		pid = fork();
+		CHECK(pid >= 0);
+		if (!pid)
+			exec_owner(self, keep);
+		CHECK(waitpid(pid, &status, 0) == pid && !status);
+	}
+}
+
+/* ---- limits of a user ---- */
+
+static int one_context(struct side *s)
+{
+	(void)s;
+	return raw_open();
+}
+
+static int one_endpoint(struct side *s)
+{
+	return raw_object(s->fd, KFI_IOC_ENDPOINT, s->domain, &s->info, 0);
+}
+
+static int one_region(struct side *s)
+{
+	return raw_mr(s->fd, s->domain, s, 1, NULL);
+}
+
+static int one_object(struct side *s)
+{
+	return raw_av(s->fd, s->domain);
+}
+
+/* @uses: how many of them open_side() opens */
+static const struct {
+	const char *name;
+	int (*open)(struct side *s);
+	int uses;
+} limits[] = {
+	{ "max_contexts", one_context, 1 },
+	{ "max_endpoints", one_endpoint, 1 },
+	{ "max_regions", one_region, 0 },
+	{ "max_objects", one_object, 5 },
+};
+
+#define LIMITS	(sizeof(limits) / sizeof(*limits))
+
+/* Open @count more of each. With @last, no other one can be opened then. */
+static void open_more(struct side *s, int count, bool last)
+{
+	unsigned int i;
+	int n;
+
+	for (i = 0; i < LIMITS; i++) {
+		for (n = 0; n < count; n++)
+			CHECK(limits[i].open(s) > 0);
+		CHECK(!last || limits[i].open(s) == -EMFILE);
+	}
+}
+
+/* Wait until the process of the first user has opened all that it may. */
+static int another_user(int go)
+{
+	struct side s;
+	char byte;
+
+	CHECK(!setgroups(0, NULL) && !setgid(65534) && !setuid(1000));
+	CHECK(read(go, &byte, 1) == 1);
+	open_side(&s);
+	open_more(&s, 2, false);
+	return 0;
+}
+
+/* A limit is one count for all processes of a user, and what is closed is returned to it. */
+static void limits_of_user(void)
+{
+	int status, go[2];
+	pid_t pid, other;
+	unsigned int i;
+	struct side s;
+
+	for (i = 0; i < LIMITS; i++)
+		set_limit(limits[i].name, 2 * limits[i].uses + 5);
+	CHECK(!pipe(go));
+	other = fork();
+	CHECK(other >= 0);
+	if (!other)
+		exit(another_user(go[0]));
+	raw_unprivileged(MIB);
+	open_side(&s);
+	open_more(&s, 2, false);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		open_side(&s);
+		open_more(&s, 3, true);
+		exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	/* The other process has returned what it had; this one takes it, and its own side. */
+	for (i = 0; i < LIMITS; i++) {
+		int left = 3 + limits[i].uses;
+
+		while (left--)
+			CHECK(limits[i].open(&s) > 0);
+		CHECK(limits[i].open(&s) == -EMFILE);
+	}
+	CHECK(write(go[1], "", 1) == 1);
+	CHECK(waitpid(other, &status, 0) == other && !status);
+}
+
+/* ---- privileges ---- */
+
+#define OPT_UNPRIVILEGED	0x1003		/* KFI_OPT_UNPRIVILEGED of kfi_endpoint.h */
+
+static int endpoint_option(struct side *s, unsigned long request, uint64_t *value)
+{
+	struct kfi_user_opt opt = {
+		.handle = s->ep,
+		.level = FI_OPT_ENDPOINT,
+		.name = OPT_UNPRIVILEGED,
+		.len = sizeof(*value),
+		.value = (uintptr_t)value,
+	};
+
+	return raw_ioctl(s->fd, request, &opt);
+}
+
+/*
+ * An endpoint of a process, that of root included, does not call from a reserved port: peers would
+ * believe its name. The peer here is a listener that accepts the call and says nothing.
+ */
+static void high_port(void)
+{
+	struct sockaddr_in name = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	struct kfi_user_av_insert in = { .count = 1, .addrs = (uintptr_t)&name };
+	socklen_t len = sizeof(name);
+	uint64_t value = 0;
+	char buf[64] = "";
+	struct side s;
+	int listener, sock;
+
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(listener >= 0 && !bind(listener, (void *)&name, len) && !listen(listener, 1));
+	CHECK(!getsockname(listener, (void *)&name, &len));
+	open_side_of(&s, "sockets", "127.0.0.1");
+	CHECK(!endpoint_option(&s, KFI_IOC_GETOPT, &value) && value == 1);
+	value = 0;
+	CHECK(endpoint_option(&s, KFI_IOC_SETOPT, &value) == -ENOPROTOOPT);
+	CHECK(!endpoint_option(&s, KFI_IOC_GETOPT, &value) && value == 1);
+
+	in.av = s.av;
+	in.addrs_size = len;
+	CHECK(!raw_ioctl(s.fd, KFI_IOC_AV_INSERT, &in) && in.count == 1);
+	s.peer = 1;
+	CHECK(!post(&s, KFI_USER_TSEND, buf, sizeof(buf), 1, 0));
+	len = sizeof(name);
+	sock = accept(listener, (void *)&name, &len);
+	CHECK(sock >= 0 && ntohs(name.sin_port) >= 1024);
+}
+
 /* ---- all of them ---- */
 
 static const struct {
 	const char *name;
 	void (*run)(void);
-	int queue_mb;	/* max_queue_mb while it runs, or 0 for the default */
 } cases[] = {
 	{ "full_of_receives", full_of_receives },
-	{ "copies_are_charged", copies_are_charged, 16 },
-	{ "removed_addresses", removed_addresses, 16 },
+	{ "copies_are_charged", copies_are_charged },
+	{ "removed_addresses", removed_addresses },
 	{ "refused_close", refused_close },
 	{ "exit_during_calls", exit_during_calls },
 	{ "used_claim", used_claim },
 	{ "forged_infos", forged_infos },
 	{ "low_ports", low_ports },
+	{ "unmapped_region", unmapped_region },
+	{ "unmapped_buffer", unmapped_buffer },
+	{ "forked", forked },
+	{ "executed", executed },
+	{ "limits_of_user", limits_of_user },
+	{ "high_port", high_port },
 };
 
-static void set_queue_mb(int mb)
+/* For a look at the memory of endpoints: hold some until a signal ends the process. */
+static void hold_endpoints(int count)
 {
-	FILE *file = fopen(MAX_QUEUE_MB, "w");
+	struct side s;
 
-	if (!file || fprintf(file, "%d\n", mb) < 0 || fclose(file)) {
-		perror(MAX_QUEUE_MB);
-		exit(1);
-	}
+	while (count--)
+		open_side(&s);
+	for (;;)
+		pause();
+}
+
+/* The defaults of the parameters that cases change */
+static void restore_limits(void)
+{
+	set_limit("max_contexts", 256);
+	set_limit("max_endpoints", 1024);
+	set_limit("max_regions", 65536);
+	set_limit("max_objects", 65536);
+	set_limit("max_queue_mb", 1024);
 }
 
 static int run(unsigned int n)
@@ -493,8 +902,6 @@ static int run(unsigned int n)
 	int status;
 	pid_t pid;
 
-	if (cases[n].queue_mb)
-		set_queue_mb(cases[n].queue_mb);
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
@@ -503,7 +910,7 @@ static int run(unsigned int n)
 		exit(0);
 	}
 	waitpid(pid, &status, 0);
-	set_queue_mb(1024);
+	restore_limits();
 	if (!status && raw_pinned()) {
 		printf("        pages are still pinned\n");
 		status = 1;
@@ -516,6 +923,10 @@ int main(int argc, char **argv)
 {
 	unsigned int n, ran = 0, failed = 0;
 
+	if (argc == 3 && !strcmp(argv[1], "--executed"))
+		return executed_program(atoi(argv[2]));
+	if (argc == 3 && !strcmp(argv[1], "--hold"))
+		hold_endpoints(atoi(argv[2]));
 	for (n = 0; n < sizeof(cases) / sizeof(*cases); n++) {
 		if (argc > 1 && strcmp(argv[1], cases[n].name))
 			continue;

@@ -12,7 +12,7 @@ FILE_MIB = 256
 # Types of endpoints over each provider
 TYPES = {
     "sockets": ("rdm", "msg", "dgram"),
-    "verbs": ("rdm", "msg"),
+    "verbs": ("rdm",),
     "ntb": ("rdm", "msg"),
 }
 SIZES = (64, 4096, 65536)

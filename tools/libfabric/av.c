@@ -164,8 +164,9 @@ static struct fi_ops av_fid_ops = {
 	.ops_set	= kfi_no_ops_set,
 };
 
+/* libfabric 2 has three more slots, which it does not call if they are beyond the size. */
 static struct fi_ops_av av_ops = {
-	.size		= sizeof(struct fi_ops_av),
+	.size		= offsetof(struct fi_ops_av, av_set) + sizeof(av_ops.av_set),
 	.insert		= av_insert,
 	.insertsvc	= av_insertsvc,
 	.insertsym	= av_insertsym,

@@ -250,6 +250,7 @@ static bool reconnects(struct victim *v)
 	const struct hs_call live = { .node = 3, .port = 705 };
 	struct hs *hs, *other = hs_open(v, &live);
 	int i, n, left = 0;
+	u64 dropped;
 	bool ok = check(!IS_ERR(other) && leave_messages(other, 3, false) == 1,
 			"another peer is not served");
 
@@ -265,12 +266,15 @@ static bool reconnects(struct victim *v)
 		hs_reset(hs);
 	}
 	n = held_messages(v) - 3;
-	pr_info("hostile: %d of %d messages were held\n", n, left);
+	dropped = victim_stat(v, dropped);
+	pr_info("hostile: %d of %d messages were held, %llu dropped\n", n, left, dropped);
 	if (!IS_ERR(other))
 		hs_close(other);
 	return ok &&
 	       check(n >= 0 && n * EAGER_UNITS <= 8192, "more is held than a peer may leave") &&
-	       check(n >= 16, "messages were dropped without need");
+	       check(n >= 16, "messages were dropped without need") &&
+	       check(left > n && dropped == left - n,
+		     "messages were dropped that are not counted");
 }
 
 /*
@@ -769,6 +773,7 @@ const struct hostile_case hostile_cases[] = {
 	{ "rtw_served", rtw_served },
 	{ "rtw_unused", rtw_unused },
 	{ "rtw_broken", rtw_broken },
+	{ "shared_ports", shared_ports },
 	{ "closed_window", closed_window, .patient = true },
 	{ "dgram_stop", dgram_stop, .stopped = true },
 	{}

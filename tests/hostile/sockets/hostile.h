@@ -6,6 +6,7 @@
  *	peer.c	 one TCP connection: hello, frames, reset
  *	cases.c	 the attacks
  *	rtw.c	 those with writes that ask, and with places
+ *	dials.c	 what the victim does to call many peers
  *	main.c	 runs the cases
  *	../victim.c an endpoint over kfi_sockets
  */
@@ -52,6 +53,10 @@ int hs_hello(struct hs *hs, const struct hs_call *call);		/* the hello */
 /* ... and the victim's ACCEPT */
 int hs_greet(struct hs *hs, const struct hs_call *call);
 struct hs *hs_open(const struct victim *v, const struct hs_call *call);	/* both; ERR_PTR() */
+/* Be called: a listener on all addresses of this machine; ERR_PTR() */
+struct socket *hs_listen(u16 port, int backlog);
+/* ... and its next caller, accepted; @port: the port that it calls from */
+struct hs *hs_accept(struct socket *listener, u16 *port);
 int hs_put(struct hs *hs, const void *bytes, size_t len);
 int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms);	/* exactly @len bytes */
 /* a frame with @payload bytes of 0x5a behind it */
@@ -91,6 +96,9 @@ extern const struct hostile_case hostile_cases[];
 bool rtw_served(struct victim *v);
 bool rtw_unused(struct victim *v);
 bool rtw_broken(struct victim *v);
+
+/* dials.c */
+bool shared_ports(struct victim *v);
 
 bool check(bool truth, const char *what);
 

@@ -63,11 +63,11 @@ free:
 	return ERR_PTR(ret);
 }
 
-int hs_hello(struct hs *hs, const struct hs_call *call)
+static int hs_say_hello(struct hs *hs, const struct hs_call *call, u8 kind)
 {
 	struct kfw_hello hello = {
 		.magic = cpu_to_le32(KFW_MAGIC),
-		.kind = KFW_HELLO,
+		.kind = kind,
 		.ep_type = KFI_EP_RDM,
 		.version = cpu_to_le16(KFW_VERSION),
 		.len = cpu_to_le16(sizeof(hello)),
@@ -81,6 +81,54 @@ int hs_hello(struct hs *hs, const struct hs_call *call)
 	};
 
 	return hs_put(hs, &hello, sizeof(hello));
+}
+
+int hs_hello(struct hs *hs, const struct hs_call *call)
+{
+	return hs_say_hello(hs, call, KFW_HELLO);
+}
+
+struct socket *hs_listen(u16 port, int backlog)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET, .sin_port = cpu_to_be16(port) };
+	struct socket *sock;
+	int ret;
+
+	ret = sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP, &sock);
+	if (ret)
+		return ERR_PTR(ret);
+	sock_set_reuseaddr(sock->sk);
+	ret = kernel_bind(sock, (void *)&name, sizeof(name)) ?: kernel_listen(sock, backlog);
+	if (!ret)
+		return sock;
+	sock_release(sock);
+	return ERR_PTR(ret);
+}
+
+struct hs *hs_accept(struct socket *listener, u16 *port)
+{
+	const struct hs_call call = { .port = 1 };
+	struct hs *hs = kzalloc(sizeof(*hs), GFP_KERNEL);
+	struct sockaddr_in name;
+	int ret = -ENOMEM;
+
+	if (!hs)
+		return ERR_PTR(ret);
+	listener->sk->sk_rcvtimeo = msecs_to_jiffies(HS_WAIT_MS);
+	ret = kernel_accept(listener, &hs->sock, 0);
+	if (ret)
+		goto free;
+	ret = kernel_getpeername(hs->sock, (void *)&name);
+	*port = be16_to_cpu(name.sin_port);
+	if (ret > 0)
+		ret = hs_get(hs, &hs->said, sizeof(hs->said), HS_WAIT_MS);
+	ret = ret ?: hs_say_hello(hs, &call, KFW_ACCEPT);
+	if (!ret)
+		return hs;
+	sock_release(hs->sock);
+free:
+	kfree(hs);
+	return ERR_PTR(ret);
 }
 
 int hs_greet(struct hs *hs, const struct hs_call *call)

@@ -2,8 +2,13 @@
 /*
  * heads.c - what a peer does with SENDs: their heads, their lengths, their number.
  */
+#include <linux/delay.h>
+#include <linux/in.h>
+#include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/vmstat.h>
+#include <rdma/restrack.h>
 #include "hostile.h"
 
 #define PORT		2000
@@ -163,11 +168,80 @@ static bool deaf(struct hostile *h)
 	return ok;
 }
 
+#define DEATHS		40U
+#define CONN_KIB	344UL	/* buffers of a connection that are pages */
+
+/* A peer connects, leaves a short message, and dies. Return: false if it can't. */
+static bool leave_one(struct victim *v, u32 serial)
+{
+	struct kfw_frame f = { .type = KFW_MSG, .len = 16, .payload = 16 };
+	u64 body[2] = { serial, ~(u64)serial };
+	struct hv *hv = hv_open(v, PORT);
+	unsigned int ms;
+	bool ok = check(!IS_ERR(hv), "not let in again");
+
+	if (!ok)
+		return false;
+	ok = check(!hv_frame(hv, &f, body, sizeof(body)), "a message can't be sent");
+	for (ms = 0; ok && ms < HV_WAIT_MS && victim_stat(v, unexpected) <= serial; ms += 20)
+		msleep(20);
+	ok = ok && check(ms < HV_WAIT_MS, "an unexpected message does not arrive");
+	hv_close(hv);
+	return ok;
+}
+
+/* Wait until the device has as many queue pairs as before. */
+static bool queue_pairs_end(struct hostile *h, int before)
+{
+	struct ib_device *ib = h->good->id->device;
+	unsigned int ms;
+
+	for (ms = 0; ms < HV_WAIT_MS; ms += 20) {
+		if (rdma_restrack_count(ib, RDMA_RESTRACK_QP, false) <= before)
+			return true;
+		msleep(20);
+	}
+	return check(false, "a message holds the queue pair of a dead peer");
+}
+
+/*
+ * What a message that waits for its receive holds after the death of its sender is the message, and
+ * not the queue pair and the buffers of its connection.
+ */
+static bool leaves(struct hostile *h)
+{
+	int before = rdma_restrack_count(h->good->id->device, RDMA_RESTRACK_QP, false);
+	unsigned long pages = global_zone_page_state(NR_FREE_PAGES), kib;
+	struct victim v;
+	unsigned int i;
+	char node[16];
+	bool ok = true;
+
+	snprintf(node, sizeof(node), "%pI4", &((struct sockaddr_in *)h->v.name)->sin_addr);
+	if (!check(!hv_victim(&v, node), "no endpoint"))
+		return false;
+	for (i = 0; ok && i < DEATHS; i++)
+		ok = leave_one(&v, i) && queue_pairs_end(h, before);
+	kib = (pages - min(pages, global_zone_page_state(NR_FREE_PAGES))) << (PAGE_SHIFT - 10);
+	pr_info("hostile: %lu KiB more than before, %llu messages dropped\n", kib,
+		victim_stat(&v, dropped));
+	ok = ok && check(kib < DEATHS * CONN_KIB / 2, "a message holds the buffers of a dead peer");
+	/* The oldest messages may have made room for the windows of later connections. */
+	for (i = victim_stat(&v, dropped); ok && i < DEATHS; i++)
+		ok = check(!victim_receive(&v, 1, HV_WAIT_MS) && *(u64 *)v.buf == i,
+			   "a message is lost that was not dropped");
+	ok = ok && check(victim_stat(&v, dropped) < DEATHS / 2,
+			 "more messages are dropped than have to be");
+	victim_close(&v);
+	return ok;
+}
+
 const struct hostile_case head_cases[] = {
 	{ "heads",	heads },
 	{ "odd",	odd },
 	{ "noise",	noise },
 	{ "pings",	pings },
 	{ "deaf",	deaf },
+	{ "leaves",	leaves },
 	{}
 };

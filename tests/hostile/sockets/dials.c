@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+/* dials.c - the victim calls more peers than there are reserved ports. */
+#include <linux/in.h>
+#include <linux/slab.h>
+#include <kfi_endpoint.h>
+#include "hostile.h"
+
+#define PORT		7000
+#define PORT_MIN	512U		/* the ports that an endpoint calls from */
+#define PORT_MAX	1023U
+#define DESTS		600U		/* more than those */
+#define CONFLICTS	16U
+
+/* struct dialed - a connection to an address; @port: what it was called from */
+struct dialed {
+	struct hs	*hs;
+	u16		port;
+};
+
+/* Address @i, all of which are those of this machine */
+static kfi_addr_t dest(struct victim *v, unsigned int i)
+{
+	struct sockaddr_in name = {
+		.sin_family = AF_INET, .sin_port = cpu_to_be16(PORT),
+		.sin_addr.s_addr = cpu_to_be32(INADDR_LOOPBACK + ((i / 200 + 1) << 8) + i % 200),
+	};
+
+	return victim_knows(v, &name);
+}
+
+/* The victim sends a message to address @i, where a peer accepts the call. */
+static bool dial(struct victim *v, struct socket *listener, unsigned int i, struct dialed *d)
+{
+	void *done;
+	int x;
+
+	if (!check(!kfi_send(v->ep, v->buf, 64, NULL, dest(v, i), &x), "nothing can be sent"))
+		return false;
+	d->hs = hs_accept(listener, &d->port);
+	return check(!IS_ERR(d->hs), "no call comes") &&
+	       check(d->port >= PORT_MIN && d->port <= PORT_MAX,
+		     "the port of the caller is not reserved") &&
+	       check(!victim_ended(v, HS_WAIT_MS, &done) && done == &x, "a message is not sent");
+}
+
+/* The port that is tried after this one */
+static u16 next_port(u16 port)
+{
+	return port == PORT_MIN ? PORT_MAX : port - 1;
+}
+
+/*
+ * Another endpoint of the same address calls addresses for which the port that is its turn belongs
+ * to the first endpoint: it has to take another one.
+ */
+static bool conflicts(struct socket *listener, const struct dialed *all, u16 last)
+{
+	struct dialed again[CONFLICTS] = { };
+	unsigned int i, n, avoided = 0;
+	struct victim v;
+	bool ok = true;
+	u16 turn;
+
+	if (!check(!hs_victim(&v, KFI_EP_RDM, false), "no other endpoint"))
+		return false;
+	for (n = 0; ok && n < CONFLICTS; n++) {
+		turn = next_port(last);
+		for (i = 0; i < DESTS && all[i].port != turn; i++)
+			;
+		ok = check(i < DESTS, "a reserved port is not in use") &&
+		     dial(&v, listener, i, &again[n]);
+		avoided += again[n].port == next_port(turn);
+		last = again[n].port;
+	}
+	pr_info("hostile: %u ports were in use for their destination\n", avoided);
+	for (n = 0; n < CONFLICTS; n++)
+		if (!IS_ERR_OR_NULL(again[n].hs))
+			hs_reset(again[n].hs);
+	victim_close(&v);
+	return ok && check(avoided >= CONFLICTS / 2, "no port was in use");
+}
+
+/* Connections to different destinations share the reserved ports. */
+bool shared_ports(struct victim *v)
+{
+	struct dialed *all = kcalloc(DESTS, sizeof(*all), GFP_KERNEL);
+	struct socket *listener = hs_listen(PORT, 16);
+	unsigned int i;
+	bool ok = check(all && !IS_ERR(listener), "nobody can be called");
+
+	for (i = 0; ok && i < DESTS; i++)
+		ok = dial(v, listener, i, &all[i]);
+	ok = ok && conflicts(listener, all, all[DESTS - 1].port);
+	for (i = 0; all && i < DESTS; i++)
+		if (!IS_ERR_OR_NULL(all[i].hs))
+			hs_reset(all[i].hs);
+	if (!IS_ERR(listener))
+		sock_release(listener);
+	kfree(all);
+	return ok;
+}
