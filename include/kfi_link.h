@@ -261,13 +261,15 @@ struct kfi_unit {
  *	the connection. Called as @expose. Endpoints may have KFI_PLACE only over links with @pages
  * @fence: devices have finished with the place of a @pin: let what they have written arrive. When
  *	it returns 0 these bytes are in front of all that is posted later. A negative errno says
- *	that they may not have arrived, and ends the connection. Called once between @pin and
- *	@unpin, in any context but hard interrupt, perhaps under the link's lock, perhaps long after
- *	@close. Must not sleep
+ *	that they may not have arrived, and ends the connection: from then on the link lets out no
+ *	frame of its own, either, that says that nothing lands any more. Called once between @pin
+ *	and @unpin, in any context but hard interrupt, perhaps under the link's lock, perhaps long
+ *	after @close. Must not sleep
  * @pin: a consumer is given a place that @pages has filled in. Until @unpin its devices may write
  *	there, whatever becomes of the link: the link keeps the pages, and does not tell its peer
- *	that nothing lands any more. Returns what @fence and @unpin are called with. Called as
- *	@expose, right after @pages
+ *	that nothing lands any more. Returns what @fence and @unpin are called with, not NULL.
+ *	Called as @expose, right after @pages. What is pinned when @close is called are places that
+ *	consumers have: those of operations are unpinned before
  * @unpin: no byte of a device lands any more. Called once for each @pin, in the contexts of @fence.
  *	Must not sleep
  *
@@ -541,11 +543,11 @@ struct kfi_proto_pep {
  * struct kfi_proto_place - a handle for places, for &kfi_prov_ops.place_size
  * @place: common part
  * @entry: entry in the list of the connection, with @conn
- * @conn: connection that the place was got over; NULL: there is no place, or the connection has ended
+ * @conn: connection that the place was got over; NULL: there is no place, or the connection has
+ *	ended, or the put is encoded
  * @permit: grant of the peer that the place is a piece of, with @conn
  * @ops: operations of the link
- * @pin: result of &kfi_link_ops.pin
- * @fenced: &kfi_link_ops.fence was called
+ * @pin: result of &kfi_link_ops.pin; NULL: there is no place, or it needs no pin any more
  *
  * Members of the protocol, which protects them by a lock of its own.
  */
@@ -556,7 +558,6 @@ struct kfi_proto_place {
 	struct kfp_permit		*permit;
 	const struct kfi_link_ops	*ops;
 	void				*pin;
-	bool				fenced;
 };
 
 static inline struct kfi_proto_ep *to_proto_ep(struct kfi_ep *ep)

@@ -46,10 +46,10 @@
  * @key: key of the region
  * @addr: address of the first byte, as the peer names it
  * @len: bytes
- * @used: jiffies: last write
+ * @used: jiffies: last write, last get that has asked, or when @recalled was set
  * @first: jiffies: beginning of @timed
  * @since: jiffies: the RECALL is due, or has left. What moves on the link advances it
- * @limit: jiffies: the peer is late then in any case
+ * @moved: bytes that have moved since then
  */
 struct kfp_grant {
 	struct kfi_mr_lease	lease;
@@ -68,7 +68,7 @@ struct kfp_grant {
 	unsigned long		used;
 	unsigned long		first;
 	unsigned long		since;
-	unsigned long		limit;
+	u64			moved;
 };
 
 /* kfp_conn_take_down() waits for the RCU section of the caller. */
@@ -98,7 +98,8 @@ void kfp_grant_written(struct kfp_conn *conn, u64 key)
 
 /*
  * Recall the grant that was not used for the longest time, unless it was used in the last second:
- * a peer that writes to more memory in turn than it can have grants for gets no more of them.
+ * a peer that writes to more memory in turn than it can have grants for gets no more of them. One
+ * that was recalled may wait for a device, so after a second it is not what makes room.
  */
 static void kfp_grant_make_room(struct kfp_grants *grants)
 {
@@ -109,8 +110,11 @@ static void kfp_grant_make_room(struct kfp_grants *grants)
 		g = grants->given[i];
 		if (!g)
 			continue;
-		if (g->recalled)
-			return;		/* there will be room */
+		if (READ_ONCE(g->ended)) {
+			if (!g->recalled || time_before(jiffies, g->used + HZ))
+				return;		/* there will be room */
+			continue;		/* it waits for a place */
+		}
 		if (!oldest || time_before(g->used, oldest->used))
 			oldest = g;
 	}
@@ -306,12 +310,16 @@ bool kfp_put_place_grant(struct kfp_conn *conn, const struct kfp_answer *answer)
 {
 	const struct kfw_rma *seg = &answer->seg0;
 	u64 len = le64_to_cpu(seg->len);
+	struct kfp_grant *g;
 
 	if (!conn->grants)
 		return false;
 	if (!kfp_grant_over(conn->grants, seg, len))
 		kfp_give_grant(conn, answer->id, answer->gen, seg, NULL);
-	return kfp_grant_over(conn->grants, seg, len);
+	g = kfp_grant_over(conn->grants, seg, len);
+	if (g && !g->recalled)
+		g->used = jiffies;
+	return g;
 }
 
 /* ---- owner: use ---- */
@@ -388,15 +396,47 @@ static unsigned long kfp_patience(const struct kfp_conn *conn)
 
 /*
  * The peer has to answer behind the bytes that come first: those that the link has to deliver
- * before the RECALL, and a payload that the peer sends already. Their time is as in
- * kfp_inmsg_granted().
+ * before the RECALL. Their time is as in kfp_inmsg_granted().
  */
 static void kfp_grant_clock(struct kfp_conn *conn, struct kfp_grant *g)
 {
 	u64 before = conn->link.posted - conn->ops->sent_to(&conn->link) + conn->tx.staged;
 
 	g->since = jiffies + div_u64(before * HZ, KFP_RATE_MIN);
-	g->limit = g->since + kfp_patience(conn) + div_u64(KFW_PAYLOAD_MAX * HZ, KFP_RATE_MIN);
+	g->moved = 0;
+}
+
+/*
+ * Return the length of the longest payload that may be in front of a RECALL or RECALLED, which pass
+ * all other frames: what this side sends, and what it has asked for or lets the peer send. Called
+ * under the link's lock.
+ */
+static u64 kfp_longest_payload(struct kfp_conn *conn)
+{
+	const struct kfp_grant *g;
+	const struct kfi_oper *op;
+	unsigned int i;
+	u64 len;
+
+	len = max_t(u64, READ_ONCE(kfp_params(conn)->eager_size), conn->rx.f.payload);
+	if (conn->tx.op)
+		len = max_t(u64, len, conn->tx.op->len);
+	if (conn->tx.answer)
+		len = max(len, conn->tx.answer->len);
+	list_for_each_entry(op, &conn->tx.waiting, link)
+		if (op->code == KFI_OPC_READ || op->code == KFI_OPC_TREAD)
+			len = max_t(u64, len, op->len);
+	for (i = 0; i < KFW_GRANTS_MAX; i++) {
+		g = conn->grants->given[i];
+		if (g)
+			len = max(len, g->len);
+	}
+	spin_lock_bh(&conn->lock);
+	for (i = 0; i < KFP_RDV; i++)
+		if (conn->rdv[i])
+			len = max_t(u64, len, conn->rdv[i]->rx.len);
+	spin_unlock_bh(&conn->lock);
+	return len;
 }
 
 /* RECALLED is due for a grant of the peer. */
@@ -422,6 +462,7 @@ static void kfp_grants_look(struct kfp_conn *conn)
 			continue;
 		if (!g->recalled) {
 			g->recalled = true;
+			g->used = jiffies;
 			conn->tx.recalls++;
 		}
 		if (READ_ONCE(g->awaited) && !g->timed) {
@@ -434,32 +475,39 @@ static void kfp_grants_look(struct kfp_conn *conn)
 
 /*
  * Has the peer kept a grant for too long? Both the RECALL and its answer may be behind a long
- * payload, and the peer may not read because its queue is full. So what moves in either direction
- * advances the wait (kfp_paced()), but not while this side does not read: its own consumer may
- * be what waits. Called under the link's lock.
+ * payload, and the peer may not read because its queue is full. So what moves advances the wait
+ * (kfp_paced()), but not while this side does not read: its own consumer may be what waits. No more
+ * bytes do that than there can be in front of the answer, and bytes of this side only until the
+ * RECALL is sent: a peer that waits for a device may go on with other things for ever. Bytes for
+ * places count when they land, and again when their WRITE comes. Called under the link's lock.
  */
 bool kfp_recalls_late(struct kfp_conn *conn)
 {
 	struct kfp_grants *grants = conn->grants;
+	u64 came, went, moved, most = 0;
 	unsigned long earned;
 	struct kfp_grant *g;
 	bool late = false;
 	unsigned int i;
-	u64 moved;
 
 	if (!grants)
 		return false;
-	moved = conn->rx.bytes + conn->rx.granted + conn->link.landed + conn->link.posted;
-	earned = min_t(u64, div_u64((moved - grants->moved) * HZ, KFP_RATE_MIN), LONG_MAX);
-	grants->moved = moved;
+	came = conn->rx.bytes + conn->rx.granted + conn->link.landed - grants->came;
+	went = conn->link.posted - grants->went;
+	grants->came += came;
+	grants->went += went;
 	for (i = 0; i < KFW_GRANTS_MAX; i++) {
 		g = grants->given[i];
 		if (!g || !g->timed)
 			continue;
+		most = most ?: 2 * kfp_longest_payload(conn);
+		moved = came + (g->sent ? 0 : went);
+		earned = min_t(u64, div_u64(min(moved, most - min(most, g->moved)) * HZ,
+					    KFP_RATE_MIN), LONG_MAX);
+		g->moved += moved;
 		if (conn->rx.at != KFP_RX_BLOCKED)
 			g->since = kfp_paced(g->since, earned);
-		late |= time_after(jiffies, g->since + kfp_patience(conn)) ||
-			time_after(jiffies, g->limit);
+		late |= time_after(jiffies, g->since + kfp_patience(conn));
 	}
 	return late;
 }
@@ -509,8 +557,9 @@ static bool kfp_op_asked(const struct kfi_oper *op)
 {
 	u8 state = kfp_op(op)->state;
 
-	return op->code == KFI_OPC_PLACE_GET ? state == KFP_OP_UNANSWERED :
-					       op->code == KFI_OPC_WRITE && state == KFP_OP_REQUESTED;
+	if (op->code == KFI_OPC_PLACE_GET)
+		return state == KFP_OP_UNANSWERED;
+	return op->code == KFI_OPC_WRITE && state == KFP_OP_REQUESTED;
 }
 
 /*
@@ -677,7 +726,6 @@ void kfp_grants_end(struct kfp_conn *conn)
 
 	if (!grants)
 		return;
-	kfp_places_abandon(grants);
 	for (i = 0; i < KFW_GRANTS_MAX; i++) {
 		if (grants->given[i])
 			kfp_grant_end(conn, grants->given[i]);

@@ -39,7 +39,8 @@ struct kfp_permit {
  * struct kfp_grants - lasting grants of a connection whose link has places; (L) but for @out
  * @conn: the connection
  * @work: has the RECALLs and RECALLEDs sent that are due
- * @moved: bytes that had moved on the link when kfp_recalls_late() looked last
+ * @came: bytes that had come on the link when kfp_recalls_late() looked last
+ * @went: bytes that had gone
  * @given: grants of this side, by slot
  * @bytes: their bytes
  * @last: id of the last one
@@ -53,7 +54,8 @@ struct kfp_permit {
 struct kfp_grants {
 	struct kfp_conn		*conn;
 	struct delayed_work	work;
-	u64			moved;
+	u64			came;
+	u64			went;
 	struct kfp_grant	*given[KFW_GRANTS_MAX];
 	u64			bytes;
 	u64			last;
@@ -78,7 +80,4 @@ void kfp_grants_kick(struct kfp_conn *conn);
 /* device_place.c */
 /* The peer recalls the grant. Return: devices may still write its memory. */
 bool kfp_permit_recall(struct kfp_permit *p);
-/* The connection ends: places that are out have no connection any more. */
-void kfp_places_abandon(struct kfp_grants *grants);
-
 #endif /* _KFI_PROTO_GRANT_H */

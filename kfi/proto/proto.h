@@ -334,6 +334,7 @@ enum kfp_tx_at {
 	KFP_TX_FRAMES,		/* between frames, or in the frames of the stage */
 	KFP_TX_PAYLOAD,		/* in the payload of an operation */
 	KFP_TX_ANSWER,		/* in the payload of an answer */
+	KFP_TX_STOPPED,		/* no frame is encoded any more: a fence has failed */
 };
 
 /** enum kfp_rx_at - position of the receive side (L) */
@@ -855,6 +856,10 @@ void kfp_put_place_put(struct kfp_conn *conn, struct kfi_oper *op);
 void kfp_put_place_answer(struct kfp_conn *conn, struct kfp_answer *answer);
 int kfp_rx_place(struct kfp_conn *conn);
 bool kfp_place_lost(struct kfi_dev_place *place);
+/* KFP_FAILED is set: places that are out have no connection any more, and there will be none. */
+void kfp_places_abandon(struct kfp_conn *conn);
+/* The connection is dead, and not closed: unpin the places of operations. */
+void kfp_puts_end(struct kfp_conn *conn);
 
 /* account.c: bounds of the memory that peers make an endpoint hold */
 struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto);

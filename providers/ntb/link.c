@@ -735,8 +735,11 @@ clear_ctx:
 
 void nt_link_remove(struct nt_link *link)
 {
-	size_t shown = nt_link_shut(link);
+	size_t shown;
 
+	/* nt_pages_unpin() may have queued it, which does not wait for the halt. */
+	cancel_delayed_work_sync(&link->work);
+	shown = nt_link_shut(link);
 	debugfs_remove_recursive(link->debugfs);
 	nt_ring_exit(&link->ring);
 	nt_flat_exit(link);

@@ -590,7 +590,7 @@ void nt_unpin(void *pin);
  * A CLOSE is about to be sent. Return: there are pins, so another CLOSE follows. The caller holds
  * @s->lock
  */
-bool nt_stream_held(struct nt_stream *s);
+bool nt_stream_note_held(struct nt_stream *s);
 void nt_held_work(struct work_struct *work);
 
 #endif /* _KFI_NTB_NTB_H */

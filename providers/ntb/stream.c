@@ -128,7 +128,7 @@ static u16 nt_ctrl_fill(struct nt_stream *s, int what)
 		return sizeof(struct ntw_data);
 	default:
 		ntw_encode_close((s->abort ? NTW_C_ABORT : 0) | (s->wants ? NTW_C_RETURN : 0) |
-				 (nt_stream_held(s) ? NTW_C_HELD : 0), s->peer, rec);
+				 (nt_stream_note_held(s) ? NTW_C_HELD : 0), s->peer, rec);
 		return 0;
 	}
 }

@@ -44,8 +44,8 @@ static unsigned int nt_ring_kib = 256;
 module_param_named(ring_kib, nt_ring_kib, uint, 0444);
 MODULE_PARM_DESC(ring_kib, "ring for the peer's records, KiB, a power of two from 16 to 4096 (default 256)");
 
-static bool nt_places;
-module_param_named(places, nt_places, bool, 0444);
+static bool nt_places_on;
+module_param_named(places, nt_places_on, bool, 0444);
 MODULE_PARM_DESC(places, "let devices of this machine write to the peer's memory, if the window has struct pages (default no)");
 
 int nt_win_check_params(void)
@@ -67,14 +67,26 @@ int nt_win_check_params(void)
 }
 
 /*
- * Has the address a struct page that is meant for it? A hole between pieces of memory may have one,
- * too, which is reserved; so are those of devices.
+ * Has the window struct pages that are meant for it, all from one owner? Other memory of this
+ * machine has pages, too, and a hole between pieces of it may have some. Only a bridge that is on
+ * no bus (tests/mock) has its window in ordinary pages.
  */
-static bool nt_has_page(phys_addr_t at)
+static bool nt_has_pages(const struct nt_window *win, const struct ntb_dev *ntb)
 {
-	struct page *page = pfn_valid(PHYS_PFN(at)) ? pfn_to_page(PHYS_PFN(at)) : NULL;
+	unsigned long pfn = PHYS_PFN(win->peer_base);
+	unsigned long end = PHYS_PFN(win->peer_base + win->peer_len - 1);
+	bool ordinary = ntb->pdev && !ntb->pdev->bus;
+	struct page *first, *page;
 
-	return page && (is_zone_device_page(page) || !PageReserved(page));
+	for (first = NULL; pfn <= end; pfn++) {
+		page = pfn_valid(pfn) ? pfn_to_page(pfn) : NULL;
+		first = first ?: page;
+		if (!page || !zone_device_pages_have_same_pgmap(first, page))
+			return false;
+		if (!is_zone_device_page(page) && (!ordinary || PageReserved(page)))
+			return false;
+	}
+	return first;
 }
 
 int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)
@@ -98,8 +110,7 @@ int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)
 	refcount_set(&win->in->ref, 1);
 	win->in->node = dev_to_node(ntb_get_dma_dev(ntb));
 	win->peer = ioremap_wc(win->peer_base, win->peer_len);
-	win->pages = nt_places && nt_has_page(win->peer_base) &&
-		     nt_has_page(win->peer_base + win->peer_len - 1);
+	win->pages = nt_places_on && nt_has_pages(win, ntb);
 	if (win->peer)
 		return 0;
 	kfree(win->in);

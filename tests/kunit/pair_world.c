@@ -674,6 +674,8 @@ static void pm_close(struct kfi_link *link, bool abort)
 
 	if (!wire)
 		return;
+	if (!kl->nr)
+		pm.close_pins = max(pm.close_pins, atomic_read(&pm.pins));
 	self = &wire->side[kl->nr];
 	spin_lock_bh(&wire->lock);
 	self->aborted = abort;
@@ -681,6 +683,10 @@ static void pm_close(struct kfi_link *link, bool abort)
 	memset(self->exposed, 0, sizeof(self->exposed));
 	pm_kick(&wire->side[!kl->nr], 0);
 	spin_unlock_bh(&wire->lock);
+	atomic_inc(&pm.closing);
+	while (READ_ONCE(pm.slow))
+		usleep_range(1000, 2000);
+	atomic_dec(&pm.closing);
 	pm_refs_end(kl, U64_MAX);
 	kl->wire = NULL;
 	pm_wire_put(wire);

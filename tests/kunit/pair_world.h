@@ -3,8 +3,9 @@
  * pair_world.h - two RDM endpoints over the message protocol, connected by links of memory that do
  * all that kfi_link.h permits: they accept a part of a unit, report late what they have read,
  * expose memory, conceal it late, and end at any moment. Bytes for places arrive at once, ahead of
- * the stream; what devices write to places arrives late. The link reads the memory of spliced payload again when it reports it, and exposed
- * memory when it is concealed: memory that the protocol has returned too early has changed.
+ * the stream; what devices write to places arrives late. The link reads the memory of spliced
+ * payload again when it reports it, and exposed memory when it is concealed: memory that the
+ * protocol has returned too early has changed.
  */
 #ifndef _KFI_KUNIT_PAIR_WORLD_H
 #define _KFI_KUNIT_PAIR_WORLD_H
@@ -37,6 +38,9 @@ struct pm_ep;
  * @fences: number of fences
  * @fence_err: what they return
  * @pins: number of pins
+ * @close_pins: the most pins that there were when an end 0 was closed
+ * @closing: links that are being closed
+ * @slow: a link stays in its close as long as this is set
  */
 struct pm_world {
 	struct kunit		*test;
@@ -59,7 +63,9 @@ struct pm_world {
 	unsigned long		deaf;
 	spinlock_t		device_lock;
 	struct list_head	devices;
-	atomic_t		fences, pins;
+	atomic_t		fences, pins, closing;
+	int			close_pins;
+	bool			slow;
 	int			fence_err;
 };
 
@@ -83,8 +89,8 @@ bool pm_closed(int nr);
 /* Wait for one completion of endpoint 0. Return: its errno. */
 int pm_wait_one(void);
 /*
- * A device writes @seed to the first @len bytes of a place. The bytes arrive with the fence; without
- * one they arrive at the end of the test.
+ * A device writes @seed to the first @len bytes of a place. The bytes arrive with the fence;
+ * without one they arrive at the end of the test.
  */
 void pm_device_writes(const struct kfid_place *place, u8 seed, size_t len);
 

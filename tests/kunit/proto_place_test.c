@@ -284,14 +284,76 @@ static void link_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 4, pp_frames(KFW_WRITE));
 }
 
-/* The fence fails: it is not known what lands, so the connection ends, and the put with it. */
+/*
+ * The close of a link may wait for the pins of the other side, so the pins of operations end before
+ * it: those of puts that are answered late, and of puts that are not encoded.
+ */
+static void end_unpins(struct kunit *test)
+{
+	int i;
+
+	KUNIT_ASSERT_EQ(test, 0, pp_get(0, 0, PP_LEN));
+	KUNIT_ASSERT_EQ(test, 0, pp_get(1, 0, PP_LEN));
+	set_bit(1, &pm.deaf);
+	KUNIT_ASSERT_EQ(test, 0, (int)kfi_place_put(pm.ep[0], pp.place[0], PP_LEN, KFI_COMPLETION,
+						    NULL));
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&pm.pins) == 1));
+	for (i = 0; i < 10; i++)	/* more than the link takes */
+		KUNIT_ASSERT_EQ(test, 0, (int)kfi_write(pm.ep[0], pm.area[0], 2000, NULL,
+							pm.addr[1], PP_LEN, pm.mr[1]->key, NULL));
+	KUNIT_ASSERT_EQ(test, 0, (int)kfi_place_put(pm.ep[0], pp.place[1], PP_LEN, KFI_COMPLETION,
+						    NULL));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&pm.pins));
+	pm_cut();
+	clear_bit(1, &pm.deaf);
+	KUNIT_ASSERT_TRUE(test, fake_soon(pp_broken()));
+	for (i = 0; i < 12; i++)
+		pm_wait_one();
+	KUNIT_EXPECT_EQ(test, 0, pm.close_pins);
+}
+
+static struct pm_wire *pp_wire(void)
+{
+	struct pm_wire *wire;
+
+	mutex_lock(&pm.lock);
+	wire = pm.wire;
+	mutex_unlock(&pm.lock);
+	return wire;
+}
+
+/* A put during the end of its connection fails at once. It does not look for another connection. */
+static void end_takes_long(struct kunit *test)
+{
+	struct pm_wire *wire;
+
+	KUNIT_ASSERT_EQ(test, 0, pp_get(0, 0, PP_LEN));
+	wire = pp_wire();
+	WRITE_ONCE(pm.slow, true);
+	pm_cut();
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&pm.closing) == 2));
+	KUNIT_EXPECT_EQ(test, -ECONNRESET, pp_put(0, PP_LEN));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&pm.pins));
+	KUNIT_EXPECT_PTR_EQ(test, wire, pp_wire());
+	WRITE_ONCE(pm.slow, false);
+}
+
+/*
+ * The fence fails: it is not known what lands, so the connection ends, and the put with it. A
+ * message behind the put would say that the bytes are there, so it is not sent.
+ */
 static void fence_fails(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, 0, pp_get(0, 0, PP_LEN));
 	pm.fence_err = -EIO;
-	KUNIT_EXPECT_EQ(test, -EIO, pp_put(0, PP_LEN));
+	KUNIT_ASSERT_EQ(test, 0, (int)kfi_place_put(pm.ep[0], pp.place[0], PP_LEN,
+						    KFI_COMPLETION | KFI_MORE, NULL));
+	KUNIT_ASSERT_EQ(test, 0, (int)kfi_send(pm.ep[0], pm.area[0], 100, NULL, pm.addr[1], NULL));
+	KUNIT_EXPECT_EQ(test, -EIO, pm_wait_one());
+	KUNIT_EXPECT_EQ(test, -EIO, pm_wait_one());
 	KUNIT_EXPECT_TRUE(test, fake_soon(pp_broken()));
 	KUNIT_EXPECT_EQ(test, 0, pp_frames(KFW_WRITE));
+	KUNIT_EXPECT_EQ(test, 0, pp_frames(KFW_MSG));
 	pm.fence_err = 0;
 	KUNIT_ASSERT_TRUE(test, fake_soon(!pp_get(0, 0, PP_LEN)));
 	pm.fence_err = -EIO;
@@ -312,6 +374,56 @@ static void late_peer(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fake_soon(pp_broken()));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&pm.pins));
 	KUNIT_EXPECT_EQ(test, -ECONNRESET, pp_put(0, PP_LEN));
+}
+
+/* The same while the connection is busy with other things: they are not what the peer waits for. */
+static void late_and_busy(struct kunit *test)
+{
+	unsigned long begin = jiffies;
+	int ret = 0;
+
+	pm_proto.params.peer_timeout_ms = 300;
+	KUNIT_ASSERT_EQ(test, 0, pp_get(0, 0, PP_LEN));
+	pp_close_begin();
+	while (!ret && !pm_closed(0) && time_before(jiffies, begin + 8 * HZ)) {
+		ret = kfi_write(pm.ep[0], pm.area[0], PP_LEN, NULL, pm.addr[1], PP_LEN,
+				pm.mr[1]->key, NULL);
+		KUNIT_ASSERT_EQ(test, 0, ret);
+		ret = pm_wait_one();
+	}
+	KUNIT_EXPECT_LT(test, jiffies - begin, 7ul * HZ);
+	pp_close_end();
+	KUNIT_EXPECT_EQ(test, 0, kfi_place_drop(pp.place[0]));
+}
+
+/* A grant that is recalled and waits for a device does not stop others from making room. */
+static void room(struct kunit *test)
+{
+	struct kfid_mr *mr[2];
+	int i;
+
+	pm_proto.params.grants = 2;
+	for (i = 0; i < 2; i++)
+		KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&pm.w->domain.fid, pm.area[1], PP_LEN,
+						    KFI_REMOTE_WRITE, 0, PP_KEY + 1 + i, 0, &mr[i],
+						    NULL));
+	KUNIT_ASSERT_EQ(test, 0, pp_get(0, 0, PP_LEN));		/* and keep it */
+	msleep(20);
+	KUNIT_ASSERT_EQ(test, 0, pp_post_get(1, PP_KEY + 1, 0, 1) ?: pm_wait_one());
+	KUNIT_EXPECT_EQ(test, 0, pp_put(1, 0));
+	for (i = 0; i < 3; i++) {
+		msleep(1200);
+		if (!(pp_post_get(1, PP_KEY + 2, 0, 1) ?: pm_wait_one()))
+			break;
+	}
+	if (i == 3)
+		KUNIT_FAIL(test, "a place that is out stops all\n");
+	else
+		KUNIT_EXPECT_EQ(test, 0, pp_put(1, 0));
+	KUNIT_EXPECT_EQ(test, 2, pp_frames(KFW_RECALL));
+	KUNIT_EXPECT_EQ(test, 0, pp_put(0, 1));
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[i]->fid));
 }
 
 /* Places of both ways to end, and the link in between: each pin ends, and each operation once. */
@@ -447,8 +559,12 @@ static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(close_waits),
 	KUNIT_CASE(changed),
 	KUNIT_CASE(link_ends),
+	KUNIT_CASE(end_unpins),
+	KUNIT_CASE(end_takes_long),
 	KUNIT_CASE(fence_fails),
 	KUNIT_CASE(late_peer),
+	KUNIT_CASE(late_and_busy),
+	KUNIT_CASE(room),
 	KUNIT_CASE(any_order),
 	KUNIT_CASE(wrong_answers),
 	KUNIT_CASE(recalled_twice),
