@@ -5,9 +5,9 @@
  *
  *	initiator			owner of the region
  *	  RTW with PLACE	--->			kfp_put_place_get(), kfp_rx_place()
- *				<---	GRANT, ACK		kfp_put_place_answer()
+ *				<---	GRANT, ACK	kfp_put_place_answer()
  *	  kfp_place_take(): the consumer has the place, and devices write
- *	  WRITE with PLACED, PLACE --->				kfp_put_place_put(), kfp_rx_granted()
+ *	  WRITE with PLACED, PLACE --->			kfp_put_place_put(), kfp_rx_granted()
  *				<---	ACK
  *	  kfi_proto_place_end()
  *
@@ -73,14 +73,14 @@ int kfp_place_take(struct kfp_conn *conn, struct kfi_oper *op)
 	return p ? kfp_place_fill(conn, op, p) : -EOPNOTSUPP;
 }
 
-/* Begin a get: complete it, or ask. */
+/* Begin a get: complete it, or ask. A link that checks payload has no pages, so nobody asks. */
 void kfp_put_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfp_permit *p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
 	struct kfw_frame f = kfp_op_frame(op, KFW_RTW);
 
-	if (p) {
-		kfp_op_end(conn, op, kfp_place_fill(conn, op, p));
+	if (p || conn->link.checks) {
+		kfp_op_end(conn, op, p ? kfp_place_fill(conn, op, p) : -EOPNOTSUPP);
 		return;
 	}
 	f.flags = KFW_F_PLACE;

@@ -312,7 +312,7 @@ bool kfp_put_place_grant(struct kfp_conn *conn, const struct kfp_answer *answer)
 	u64 len = le64_to_cpu(seg->len);
 	struct kfp_grant *g;
 
-	if (!conn->grants)
+	if (!conn->grants || conn->link.checks)
 		return false;
 	if (!kfp_grant_over(conn->grants, seg, len))
 		kfp_give_grant(conn, answer->id, answer->gen, seg, NULL);

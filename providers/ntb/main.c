@@ -46,7 +46,7 @@ MODULE_PARM_DESC(stream_kib,
 
 unsigned int nt_return_ms = 5000;
 KFI_PARAM(return_ms, nt_return_ms, drain_ms, 0644,
-	  "time for a peer to give back our memory after the end of a connection, ms (default 5000)");
+	  "time for a peer to give back memory after the end of a connection, ms (default 5000)");
 
 struct workqueue_struct *nt_cm_wq;
 struct workqueue_struct *nt_loopback_wq;

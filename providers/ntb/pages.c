@@ -43,8 +43,8 @@ int nt_pages(struct nt_link *link, const struct nt_place *place, unsigned int n,
 
 /*
  * A read through the window comes behind what devices have written there before, wherever in the
- * window that was: it pushes what is posted on the same way. All bits are set in what is read if the
- * link is down; the ready word of the peer is never like that while the link is up, unless the peer
+ * window that was: it pushes what is posted on the same way. All bits are set in what is read if
+ * the link is down; the ready word of the peer is never like that while the link is up, unless the peer
  * is hostile, and then it loses this life.
  *
  * Bytes of a life that has ended need no fence, because the peer closes its window before it uses

@@ -71,7 +71,8 @@ void nt_unpin(void *pin)
 	bool last;
 
 	nt_pages_unpin(s->dev->link);
-	last = atomic_dec_and_test(&s->pins);	/* a full barrier; pairs with nt_stream_note_held() */
+	/* A full barrier; pairs with nt_stream_note_held() */
+	last = atomic_dec_and_test(&s->pins);
 	if (!last || !READ_ONCE(s->held) || !queue_work(nt_cm_wq, &s->held_work))
 		nt_stream_put(s);
 }

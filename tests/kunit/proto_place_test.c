@@ -200,6 +200,14 @@ static void refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pp_frames(KFW_RECALL));
 }
 
+/* Nobody asks for pages over a link that checks what it places: it has none. */
+static void checked(struct kunit *test)
+{
+	pm.checks = true;
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, pp_get(0, 0, PP_LEN));
+	KUNIT_EXPECT_EQ(test, 0, pp_frames(KFW_RTW));
+}
+
 /* ---- ends ---- */
 
 /* The region waits for its places; puts fail meanwhile, and the last place ends the wait. */
@@ -429,7 +437,7 @@ static void room(struct kunit *test)
 /* Places of both ways to end, and the link in between: each pin ends, and each operation once. */
 static void any_order(struct kunit *test)
 {
-	int round, i, outstanding = 0;
+	int round, i, outstanding = 0, good = 0;
 
 	for (round = 0; round < 300; round++) {
 		i = pm_random(PP_PLACES);
@@ -438,8 +446,7 @@ static void any_order(struct kunit *test)
 			kfi_place_drop(pp.place[i]);
 			break;
 		case 1 ... 3:
-			outstanding += !kfi_place_put(pm.ep[0], pp.place[i],
-						      pm_random(2) ? PP_LEN / 2 : 0,
+			outstanding += !kfi_place_put(pm.ep[0], pp.place[i], pm_random(4),
 						      KFI_COMPLETION, NULL);
 			break;
 		default:
@@ -447,12 +454,14 @@ static void any_order(struct kunit *test)
 		}
 		if (outstanding > 8 || !pm_random(4))
 			for (; outstanding; outstanding--)
-				pm_wait_one();
+				good += !pm_wait_one();
 		if (!pm_random(20) && pm.wire)
 			pm_cut();
 	}
 	for (; outstanding; outstanding--)
-		pm_wait_one();
+		good += !pm_wait_one();
+	KUNIT_EXPECT_GT(test, good, 10);
+	KUNIT_EXPECT_GT(test, pp_frames(KFW_WRITE), 0);
 }
 
 /* ---- peers that break the protocol ---- */
@@ -556,6 +565,7 @@ static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(at_once),
 	KUNIT_CASE(abandoned),
 	KUNIT_CASE(refused),
+	KUNIT_CASE(checked),
 	KUNIT_CASE(close_waits),
 	KUNIT_CASE(changed),
 	KUNIT_CASE(link_ends),

@@ -568,24 +568,24 @@ static void late_fault(struct nt_link *link)
 #define PAGES_LEN	5000U
 
 /*
- * A device writes to memory of the peer; its bytes are there after the fence, also if they look like
- * a link that is down.
+ * A device writes to memory of the peer; its bytes are there after the fence, also if they look
+ * like a link that is down.
  */
 static void device_writes(struct nt_link *link, struct nt_place *place, const u8 *mem, u8 byte)
 {
 	u8 bytes[64];
 	struct bio_vec bv;
-	unsigned int at;
+	unsigned int skip = PAGES_LEN % sizeof(bytes), at;
 
 	memset(bytes, byte, sizeof(bytes));
 	if (nt_pages(link, place, 1, &bv) || bv.bv_len != PAGES_LEN)
 		return say_wrong("the peer's memory has no pages\n");
 	kfi_ntb_mock_command("link 0 devices 100000");
-	for (at = PAGES_LEN % sizeof(bytes); at < PAGES_LEN; at += sizeof(bytes))
+	for (at = skip; at < PAGES_LEN; at += sizeof(bytes))
 		if (!kfi_ntb_mock_device_write(bv.bv_page, bv.bv_offset + at, bytes, sizeof(bytes)))
 			return say_wrong("the pages are not those of the window\n");
 	if (nt_pages_fence(link, nt_link_life(link), &bv, 1) ||
-	    memchr_inv(mem + PAGES_LEN % sizeof(bytes), byte, PAGES_LEN - PAGES_LEN % sizeof(bytes)))
+	    memchr_inv(mem + skip, byte, PAGES_LEN - skip))
 		say_wrong("what a device has written is not there after the fence\n");
 	kfi_ntb_mock_command("link 0 devices 0");
 }

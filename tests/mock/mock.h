@@ -74,7 +74,7 @@ struct nm_trans {
 
 struct nm_bridge;
 
-/* Writes that have not arrived, in order. @lock protects @writes; @timer is for the first of them. */
+/* Writes that have not arrived, in order. @lock protects @writes; @timer is for the first. */
 struct nm_queue {
 	spinlock_t		lock;
 	struct list_head	writes;
