@@ -21,6 +21,8 @@
 struct kfi_link;
 struct kfi_proto;
 struct kfp_accounts;
+struct kfp_conn;
+struct kfp_permit;
 
 /**
  * DOC: Life of a link
@@ -250,6 +252,27 @@ struct kfi_unit {
  *	kfi_link_concealed(). Memory of a region is concealed at once. Called as @expose; or after
  *	@close without the lock, perhaps once more for the same memory, and then it returns 0
  *
+ * @pages: optional, with @expose, @pin, @fence and @unpin: describe, by kfi_place_fill(), the pages
+ *	by which devices of this machine write to the memory of the peer that the @n entries of
+ *	@place name: @len bytes from byte @at on, counted from the first byte of the first entry.
+ *	The entries come from the peer, and are checked as @post checks them. Returns 0;
+ *	-EOPNOTSUPP if this memory has no pages here, or if the link has &kfi_link.checks, because
+ *	nobody here knows what a device writes; -EMSGSIZE: too many segments for @to; -EPROTO ends
+ *	the connection. Called as @expose. Endpoints may have KFI_PLACE only over links with @pages
+ * @fence: devices have finished with the place of a @pin: let what they have written arrive. When
+ *	it returns 0 these bytes are in front of all that is posted later. A negative errno says
+ *	that they may not have arrived, and ends the connection: from then on the link lets out no
+ *	frame of its own, either, that says that nothing lands any more. Called once between @pin
+ *	and @unpin, in any context but hard interrupt, perhaps under the link's lock, perhaps long
+ *	after @close. Must not sleep
+ * @pin: a consumer is given a place that @pages has filled in. Until @unpin its devices may write
+ *	there, whatever becomes of the link: the link keeps the pages, and does not tell its peer
+ *	that nothing lands any more. Returns what @fence and @unpin are called with, not NULL.
+ *	Called as @expose, right after @pages. What is pinned when @close is called are places that
+ *	consumers have: those of operations are unpinned before
+ * @unpin: no byte of a device lands any more. Called once for each @pin, in the contexts of @fence.
+ *	Must not sleep
+ *
  * A link with @expose guarantees that no byte of the peer lands in exposed memory any more when
  * @close has returned. If that depends on the peer, @close waits for a bounded time, and then ends
  * the peer's access for good.
@@ -290,6 +313,12 @@ struct kfi_link_ops {
 	int	(*expose)(struct kfi_link *link, struct kfi_exposed *x, const struct iov_iter *iter,
 			  u64 len, struct kfi_place *place, unsigned int max);
 	int	(*conceal)(struct kfi_link *link, struct kfi_exposed *x);
+
+	int	(*pages)(struct kfi_link *link, const struct kfi_place *place, unsigned int n,
+			 u64 at, u64 len, struct kfi_dev_place *to);
+	void	*(*pin)(struct kfi_link *link);
+	int	(*fence)(void *pin, const struct kfi_dev_place *place);
+	void	(*unpin)(void *pin);
 };
 
 /**
@@ -510,6 +539,27 @@ struct kfi_proto_pep {
 	struct kfi_conn_set	conn_set;
 };
 
+/**
+ * struct kfi_proto_place - a handle for places, for &kfi_prov_ops.place_size
+ * @place: common part
+ * @entry: entry in the list of the connection, with @conn
+ * @conn: connection that the place was got over; NULL: there is no place, or the connection has
+ *	ended, or the put is encoded
+ * @permit: grant of the peer that the place is a piece of, with @conn
+ * @ops: operations of the link
+ * @pin: result of &kfi_link_ops.pin; NULL: there is no place, or it needs no pin any more
+ *
+ * Members of the protocol, which protects them by a lock of its own.
+ */
+struct kfi_proto_place {
+	struct kfi_dev_place		place;
+	struct list_head		entry;
+	struct kfp_conn			*conn;
+	struct kfp_permit		*permit;
+	const struct kfi_link_ops	*ops;
+	void				*pin;
+};
+
 static inline struct kfi_proto_ep *to_proto_ep(struct kfi_ep *ep)
 {
 	return container_of(ep, struct kfi_proto_ep, ep);
@@ -683,6 +733,8 @@ int kfi_proto_connect(struct kfi_ep *ep, const void *addr, const void *data, siz
 int kfi_proto_accept(struct kfi_ep *ep, const void *data, size_t len);
 int kfi_proto_shutdown(struct kfi_ep *ep);
 int kfi_proto_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len);
+/* The provider's &kfi_prov_ops.place_size is that of struct kfi_proto_place. */
+void kfi_proto_place_end(struct kfi_dev_place *place);
 
 /**
  * kfi_proto_ep_open() - implement &kfi_prov_ops.ep_open

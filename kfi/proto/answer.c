@@ -41,17 +41,17 @@ int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f)
 
 /*
  * Does the operation use an answer of the peer's pool? See kfp_put_message(), kfp_put_rma(),
- * kfp_put_atomic() and kfp_put_flush().
+ * kfp_put_atomic(), kfp_put_flush() and kfp_put_place_get().
  */
 static bool kfp_was_request(const struct kfi_oper *op)
 {
 	if (op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ || op->code == KFI_OPC_FLUSH ||
-	    kfi_opc_is_atomic(op->code))
+	    kfi_opc_is_atomic(op->code) || kfi_opc_is_place(op->code))
 		return true;
 	return !kfp_op(op)->rendezvous && op->code != KFI_OPC_TREAD;
 }
 
-static int kfp_verdict(const struct kfi_oper *op, const struct kfw_frame *f)
+static int kfp_verdict(struct kfp_conn *conn, struct kfi_oper *op, const struct kfw_frame *f)
 {
 	bool read = op->code == KFI_OPC_READ || op->code == KFI_OPC_TREAD || kfp_op_fetches(op);
 
@@ -59,7 +59,7 @@ static int kfp_verdict(const struct kfi_oper *op, const struct kfw_frame *f)
 		return f->status < MAX_ERRNO ? -(int)f->status : -EREMOTEIO;
 	if (read && kfp_op(op)->got != op->len)
 		return op->code == KFI_OPC_TREAD ? -KFI_ETRUNC : -EREMOTEIO;
-	return 0;
+	return op->code == KFI_OPC_PLACE_GET ? kfp_place_take(conn, op) : 0;
 }
 
 /*
@@ -94,8 +94,8 @@ int kfp_got_ack(struct kfp_conn *conn, const struct kfw_frame *f)
 		conn->tx.unplaced -= kfp_unplaced(op);
 	sent |= !kfp_op(op)->spliced;	/* the link has copied all of it */
 	if (sent)
-		kfp_op_end(conn, op, kfp_verdict(op, f));
+		kfp_op_end(conn, op, kfp_verdict(conn, op, f));
 	else
-		kfp_op_unsent(conn, op, kfp_verdict(op, f));
+		kfp_op_unsent(conn, op, kfp_verdict(conn, op, f));
 	return 0;
 }

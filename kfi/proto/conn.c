@@ -405,6 +405,8 @@ static void kfp_conn_take_down(struct kfp_conn *conn)
 	LIST_HEAD(lost);
 
 	kfi_conn_set_wait_move(&conn->pc);
+	/* Before other posts look for another connection: a put of a place must not dial. */
+	kfp_places_abandon(conn);
 	cancel_delayed_work_sync(&conn->hello_work);	/* it publishes the connection */
 	kfi_conn_set_unpublish(&conn->pc);
 	conn->ops->detach(&conn->link);
@@ -419,6 +421,8 @@ static void kfp_conn_take_down(struct kfp_conn *conn)
 	cancel_delayed_work_sync(&conn->tx_work);
 	cancel_delayed_work_sync(&conn->more_work);	/* rx_work and tx_work may have queued it */
 	kfp_grants_stop(conn);	/* they may have queued it, and it did nothing */
+	if (conn->state == KFP_READY)
+		kfp_puts_end(conn);
 	/*
 	 * The pages of spliced payload return to their owners below, so the link must not send them
 	 * again.

@@ -73,7 +73,7 @@ static bool kfp_is_tagged(const struct kfi_oper *op)
 static bool kfp_is_message(const struct kfi_oper *op)
 {
 	return op->code != KFI_OPC_WRITE && op->code != KFI_OPC_READ && op->code != KFI_OPC_FLUSH &&
-	       !kfi_opc_is_atomic(op->code);
+	       !kfi_opc_is_atomic(op->code) && !kfi_opc_is_place(op->code);
 }
 
 /*
@@ -331,6 +331,12 @@ static void kfp_put_op(struct kfp_conn *conn, struct kfi_oper *op)
 	case KFI_OPC_FLUSH:
 		kfp_put_flush(conn, op);
 		break;
+	case KFI_OPC_PLACE_GET:
+		kfp_put_place_get(conn, op);
+		break;
+	case KFI_OPC_PLACE_PUT:
+		kfp_put_place_put(conn, op);
+		break;
 	default:
 		kfp_put_message(conn, op);
 	}
@@ -489,6 +495,8 @@ static void kfp_put_answer(struct kfp_conn *conn, struct kfp_answer *answer)
 		kfp_put_fetched(conn, answer);
 	else if (answer->kind == KFP_ANSWER_CTS)
 		kfp_put_cts(conn, answer);
+	else if (answer->kind == KFP_ANSWER_PLACE)
+		kfp_put_place_answer(conn, answer);
 	else
 		kfp_put_verdict(conn, answer);
 }
@@ -628,8 +636,12 @@ bool kfp_tx_follows(struct kfp_conn *conn)
 	struct kfi_oper *op = list_first_entry_or_null(&tx->queue, struct kfi_oper, link);
 	u8 cls;
 
-	/* A write that has asked may have to wait for the operation that is being sent. */
-	if (!op || tx->requests >= tx->requests_max || kfp_op(op)->state != KFP_OP_QUEUED)
+	/*
+	 * A write that has asked may have to wait for the operation that is being sent, and a place
+	 * may need no frame.
+	 */
+	if (!op || tx->requests >= tx->requests_max || kfp_op(op)->state != KFP_OP_QUEUED ||
+	    kfi_opc_is_place(op->code))
 		return false;
 	if (!kfp_is_message(op))
 		return !((tx->unplaced || kfp_unplaced(tx->op)) && kfp_permit_find(conn, op));

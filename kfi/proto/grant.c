@@ -20,14 +20,16 @@
  *
  * The initiator has a struct kfp_permit: found by its key until the RECALL comes, then in a list
  * until its RECALLED is encoded. The payload of a write is with the link before the next frame is
- * encoded. So RECALLED is behind the last byte that was written because of the grant.
+ * encoded. So RECALLED is behind the last byte that was written because of the grant. A permit that
+ * is recalled while devices write its memory (device_place.c) gets into the list when they have
+ * finished.
  *
  * All functions are called under the link's lock, or after the end of the link, except
  * kfp_grant_recall(): the core calls it in any context, it sets a flag and queues the work item.
  */
 #include <linux/hash.h>
 #include <linux/slab.h>
-#include "proto.h"
+#include "grant.h"
 
 /**
  * struct kfp_grant - memory of this side that the peer writes to without asking; (L) but for @ended
@@ -44,10 +46,10 @@
  * @key: key of the region
  * @addr: address of the first byte, as the peer names it
  * @len: bytes
- * @used: jiffies: last write
+ * @used: jiffies: last write, last get that has asked, or when @recalled was set
  * @first: jiffies: beginning of @timed
  * @since: jiffies: the RECALL is due, or has left. What moves on the link advances it
- * @limit: jiffies: the peer is late then in any case
+ * @moved: bytes that have moved since then
  */
 struct kfp_grant {
 	struct kfi_mr_lease	lease;
@@ -66,62 +68,15 @@ struct kfp_grant {
 	unsigned long		used;
 	unsigned long		first;
 	unsigned long		since;
-	unsigned long		limit;
-};
-
-/**
- * struct kfp_permit - memory of the peer that writes go to without asking; all (L)
- * @entry: entry in &kfp_grants.by_key, or in &kfp_grants.returned when @recalled
- * @recalled: the peer has recalled it, and RECALLED is due
- * @commits: the peer can make the memory durable
- * @slot: the peer's number, index in &kfp_grants.permits
- * @id: the peer's id
- * @key: key of the peer's region
- * @addr: address of the first byte
- * @len: bytes
- * @places: the places
- */
-struct kfp_permit {
-	struct hlist_node	entry;
-	bool			recalled;
-	bool			commits;
-	u8			slot;
-	u64			id;
-	u64			key;
-	u64			addr;
-	u64			len;
-	struct kfp_places	*places;
-};
-
-#define KFP_GRANT_BITS	4
-
-/**
- * struct kfp_grants - lasting grants of a connection whose link has places; all (L)
- * @conn: the connection
- * @work: has the RECALLs sent that are due
- * @moved: bytes that had moved on the link when kfp_recalls_late() looked last
- * @given: grants of this side, by slot
- * @bytes: their bytes
- * @last: id of the last one
- * @written: keys of regions that the peer has written to with places, by hash
- * @permits: grants of the peer, by slot
- * @by_key: the same, unless recalled
- * @returned: the same, recalled
- * @newest: id of the last one
- */
-struct kfp_grants {
-	struct kfp_conn		*conn;
-	struct delayed_work	work;
 	u64			moved;
-	struct kfp_grant	*given[KFW_GRANTS_MAX];
-	u64			bytes;
-	u64			last;
-	u64			written[1 << KFP_GRANT_BITS];
-	struct kfp_permit	*permits[KFW_GRANTS_MAX];
-	struct hlist_head	by_key[1 << KFP_GRANT_BITS];
-	struct hlist_head	returned;
-	u64			newest;
 };
+
+/* kfp_conn_take_down() waits for the RCU section of the caller. */
+void kfp_grants_kick(struct kfp_conn *conn)
+{
+	if (!test_bit(KFP_DEAD, &conn->flags))
+		mod_delayed_work_on(kfp_conn_cpu(conn), kfp_wq, &conn->grants->work, 0);
+}
 
 /* ---- owner: give ---- */
 
@@ -132,9 +87,7 @@ static void kfp_grant_recall(struct kfi_mr_lease *lease)
 
 	WRITE_ONCE(g->awaited, true);
 	WRITE_ONCE(g->ended, true);
-	/* Called in an RCU section, for which kfp_conn_take_down() waits. */
-	if (!test_bit(KFP_DEAD, &conn->flags))
-		mod_delayed_work_on(kfp_conn_cpu(conn), kfp_wq, &conn->grants->work, 0);
+	kfp_grants_kick(conn);
 }
 
 /* The peer has written to this region with places. Is it the second time? */
@@ -145,7 +98,8 @@ void kfp_grant_written(struct kfp_conn *conn, u64 key)
 
 /*
  * Recall the grant that was not used for the longest time, unless it was used in the last second:
- * a peer that writes to more memory in turn than it can have grants for gets no more of them.
+ * a peer that writes to more memory in turn than it can have grants for gets no more of them. One
+ * that was recalled may wait for a device, so after a second it is not what makes room.
  */
 static void kfp_grant_make_room(struct kfp_grants *grants)
 {
@@ -156,15 +110,18 @@ static void kfp_grant_make_room(struct kfp_grants *grants)
 		g = grants->given[i];
 		if (!g)
 			continue;
-		if (g->recalled)
-			return;		/* there will be room */
+		if (READ_ONCE(g->ended)) {
+			if (!g->recalled || time_before(jiffies, g->used + HZ))
+				return;		/* there will be room */
+			continue;		/* it waits for a place */
+		}
 		if (!oldest || time_before(g->used, oldest->used))
 			oldest = g;
 	}
 	if (!oldest || time_before(jiffies, oldest->used + HZ))
 		return;
 	WRITE_ONCE(oldest->ended, true);
-	mod_delayed_work_on(kfp_conn_cpu(grants->conn), kfp_wq, &grants->work, 0);
+	kfp_grants_kick(grants->conn);
 }
 
 /* Return a free slot, or -1. */
@@ -178,18 +135,24 @@ static int kfp_grant_slot(const struct kfp_grants *grants)
 	return -1;
 }
 
-/* Is there a grant for this memory? Its GRANT has crossed the RTW, or it is being recalled. */
-static bool kfp_grant_exists(const struct kfp_grants *grants, u64 key, u64 addr)
+/*
+ * Return the grant for the first @len bytes of the segment, or NULL. Its GRANT has crossed the RTW,
+ * or it is being recalled.
+ */
+static struct kfp_grant *kfp_grant_over(const struct kfp_grants *grants, const struct kfw_rma *seg,
+					u64 len)
 {
-	const struct kfp_grant *g;
+	u64 key = le64_to_cpu(seg->key), addr = le64_to_cpu(seg->addr);
+	struct kfp_grant *g;
 	unsigned int i;
 
 	for (i = 0; i < KFW_GRANTS_MAX; i++) {
 		g = grants->given[i];
-		if (g && g->key == key && addr - g->addr < g->len)
-			return true;
+		if (g && g->key == key && addr - g->addr <= g->len &&
+		    len <= g->len - (addr - g->addr))
+			return g;
 	}
-	return false;
+	return NULL;
 }
 
 /*
@@ -223,47 +186,59 @@ static void kfp_grant_free(struct kfp_grant *g)
 }
 
 /*
- * Give a grant that includes the segment of a write that has asked: of the whole region, or if that
- * can't be, of the segment. A region for one I/O has none: a send that invalidates it would find it
- * in use. Nor has a region other than the one that the write goes to, and so none for a single use.
- * Return: number of places; 0: there is no grant.
+ * May the peer have a grant of the region? Not of one for a single use: only frames are known to
+ * come one after the other. A write that has asked gets none but of the region that it goes to, and
+ * none of a region for one I/O: a send that invalidates it would find it in use. For a place there
+ * is no other way.
  */
-static int kfp_grant_new(struct kfp_conn *conn, const struct kfp_places *places, int slot,
-			 struct kfi_place *place)
+static bool kfp_grant_fits(const struct kfi_mr *mr, const struct kfp_places *write)
 {
-	const struct kfw_rma *seg = &places->segs[0];
+	if (mr->flags & KFI_MR_SINGLE_USE)
+		return false;
+	return !write || (mr == write->piece[0].x.mr && !mr->per_io);
+}
+
+/* Return a grant without memory, which has a lease of the region; or NULL. */
+static struct kfp_grant *kfp_grant_lease(struct kfp_conn *conn, struct kfi_mr *mr, u64 key)
+{
+	struct kfp_grant *g = kzalloc(sizeof(*g), GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!g)
+		return NULL;
+	g->conn = conn;
+	g->key = key;
+	g->used = jiffies;
+	g->lease.recall = kfp_grant_recall;
+	if (kfi_mr_lease(&conn->ep->ep, mr, key, &g->lease))
+		return g;
+	kfree(g);
+	return NULL;
+}
+
+/*
+ * Give a grant that includes the segment: of the whole region, or if that can't be, of the segment.
+ * @write: what a write that has asked goes to; NULL: the grant is for a place. Return: number of
+ * places; 0: there is no grant.
+ */
+static int kfp_grant_new(struct kfp_conn *conn, const struct kfw_rma *seg,
+			 const struct kfp_places *write, int slot, struct kfi_place *place)
+{
 	u64 key = le64_to_cpu(seg->key), addr = le64_to_cpu(seg->addr);
 	u64 len = le64_to_cpu(seg->len);
 	struct kfp_grants *grants = conn->grants;
 	struct iov_iter iter, whole;
-	struct kfp_grant *g;
+	struct kfp_grant *g = NULL;
 	struct kfi_mr *mr;
-	bool leased;
 	int n;
 
 	mr = kfi_mr_get(&conn->ep->ep, key, addr, len, KFI_REMOTE_WRITE, &iter);
 	if (IS_ERR(mr))
 		return 0;
-	if (mr != places->piece[0].x.mr || mr->per_io) {
-		kfi_mr_put(mr);
-		return 0;
-	}
-	g = kzalloc(sizeof(*g), GFP_ATOMIC | __GFP_NOWARN);
-	if (!g) {
-		kfi_mr_put(mr);
-		return 0;
-	}
-	g->conn = conn;
-	g->key = key;
-	g->slot = slot;
-	g->used = jiffies;
-	g->lease.recall = kfp_grant_recall;
-	leased = kfi_mr_lease(&conn->ep->ep, mr, key, &g->lease);
+	if (kfp_grant_fits(mr, write))
+		g = kfp_grant_lease(conn, mr, key);
 	kfi_mr_put(mr);
-	if (!leased) {
-		kfree(g);
+	if (!g)
 		return 0;
-	}
 	whole = mr->iter;
 	whole.data_source = ITER_DEST;
 	n = kfp_grant_expose(g, mr->fid.addr, mr->len, &whole, place);
@@ -276,38 +251,29 @@ static int kfp_grant_new(struct kfp_conn *conn, const struct kfp_places *places,
 		return 0;
 	}
 	g->id = ++grants->last;
+	g->slot = slot;
 	grants->given[slot] = g;
 	grants->bytes += g->len;
 	return n;
 }
 
-/*
- * The CTS for a write is next: if the peer has written to this region before, give it a lasting
- * grant, and send the GRANT ahead of the CTS.
- */
-void kfp_put_grant(struct kfp_conn *conn, const struct kfp_inmsg *in)
+/* Give a grant that includes the segment, if that is possible, and send the GRANT. */
+static void kfp_give_grant(struct kfp_conn *conn, u32 id, u32 gen, const struct kfw_rma *seg,
+			   const struct kfp_places *write)
 {
-	const struct kfw_rma *seg = &in->places->segs[0];
+	struct kfw_frame f = { .type = KFW_GRANT, .id = id, .gen = gen, .rma_count = 1 };
 	struct kfp_grants *grants = conn->grants;
 	struct kfi_place place[KFW_PLACES_MAX];
-	u64 key = le64_to_cpu(seg->key);
 	const struct kfp_grant *g;
-	struct kfw_frame f = {
-		.type = KFW_GRANT, .id = in->id, .gen = in->gen, .rma_count = 1,
-	};
 	struct kfw_rma range;
 	int slot, n;
 
-	if (!in->places->pieces || in->places->rtw.rma_count != 1 ||
-	    grants->written[hash_64(key, KFP_GRANT_BITS)] != key ||
-	    kfp_grant_exists(grants, key, le64_to_cpu(seg->addr)))
-		return;
 	slot = kfp_grant_slot(grants);
 	if (slot < 0) {
 		kfp_grant_make_room(grants);
 		return;
 	}
-	n = kfp_grant_new(conn, in->places, slot, place);
+	n = kfp_grant_new(conn, seg, write, slot, place);
 	if (!n)
 		return;
 	g = grants->given[slot];
@@ -325,6 +291,37 @@ void kfp_put_grant(struct kfp_conn *conn, const struct kfp_inmsg *in)
 	kfp_put_place_list(conn, place, n);
 }
 
+/*
+ * The CTS for a write is next: if the peer has written to this region before, give it a lasting
+ * grant, and send the GRANT ahead of the CTS.
+ */
+void kfp_put_grant(struct kfp_conn *conn, const struct kfp_inmsg *in)
+{
+	const struct kfw_rma *seg = &in->places->segs[0];
+	struct kfp_grants *grants = conn->grants;
+	u64 key = le64_to_cpu(seg->key);
+
+	if (in->places->pieces && in->places->rtw.rma_count == 1 &&
+	    grants->written[hash_64(key, KFP_GRANT_BITS)] == key && !kfp_grant_over(grants, seg, 1))
+		kfp_give_grant(conn, in->id, in->gen, seg, in->places);
+}
+
+bool kfp_put_place_grant(struct kfp_conn *conn, const struct kfp_answer *answer)
+{
+	const struct kfw_rma *seg = &answer->seg0;
+	u64 len = le64_to_cpu(seg->len);
+	struct kfp_grant *g;
+
+	if (!conn->grants || conn->link.checks)
+		return false;
+	if (!kfp_grant_over(conn->grants, seg, len))
+		kfp_give_grant(conn, answer->id, answer->gen, seg, NULL);
+	g = kfp_grant_over(conn->grants, seg, len);
+	if (g && !g->recalled)
+		g->used = jiffies;
+	return g;
+}
+
 /* ---- owner: use ---- */
 
 /* Return the grant of this side that the current frame is about, or NULL. */
@@ -338,7 +335,9 @@ static struct kfp_grant *kfp_grant_named(const struct kfp_conn *conn)
 
 /*
  * Handle a WRITE whose payload is in the memory of a grant. The region may have ended meanwhile,
- * and another one may have its key. Return: 0, perhaps with a status; -EPROTO.
+ * and another one may have its key. Devices may have written a place for a long time, and nothing
+ * tells when: so what is in a place counts only if the region has not changed until now. Return: 0,
+ * perhaps with a status; -EPROTO.
  */
 int kfp_rx_granted(struct kfp_conn *conn)
 {
@@ -352,7 +351,8 @@ int kfp_rx_granted(struct kfp_conn *conn)
 	g->used = jiffies;
 	rx->key = g->key;
 	rx->mr = kfi_mr_get(&conn->ep->ep, rx->key, addr, len, KFI_REMOTE_WRITE, &rx->iter);
-	if (!IS_ERR(rx->mr) && rx->mr != g->lease.mr) {
+	if (!IS_ERR(rx->mr) &&
+	    (rx->mr != g->lease.mr || (rx->f.flags & KFW_F_PLACE && READ_ONCE(g->awaited)))) {
 		kfi_mr_put(rx->mr);
 		rx->mr = ERR_PTR(-EACCES);
 	}
@@ -396,29 +396,73 @@ static unsigned long kfp_patience(const struct kfp_conn *conn)
 
 /*
  * The peer has to answer behind the bytes that come first: those that the link has to deliver
- * before the RECALL, and a payload that the peer sends already. Their time is as in
- * kfp_inmsg_granted().
+ * before the RECALL. Their time is as in kfp_inmsg_granted().
  */
 static void kfp_grant_clock(struct kfp_conn *conn, struct kfp_grant *g)
 {
 	u64 before = conn->link.posted - conn->ops->sent_to(&conn->link) + conn->tx.staged;
 
 	g->since = jiffies + div_u64(before * HZ, KFP_RATE_MIN);
-	g->limit = g->since + kfp_patience(conn) + div_u64(KFW_PAYLOAD_MAX * HZ, KFP_RATE_MIN);
+	g->moved = 0;
+}
+
+/*
+ * Return the length of the longest payload that may be in front of a RECALL or RECALLED, which pass
+ * all other frames: what this side sends, and what it has asked for or lets the peer send. Called
+ * under the link's lock.
+ */
+static u64 kfp_longest_payload(struct kfp_conn *conn)
+{
+	const struct kfp_grant *g;
+	const struct kfi_oper *op;
+	unsigned int i;
+	u64 len;
+
+	len = max_t(u64, READ_ONCE(kfp_params(conn)->eager_size), conn->rx.f.payload);
+	if (conn->tx.op)
+		len = max_t(u64, len, conn->tx.op->len);
+	if (conn->tx.answer)
+		len = max(len, conn->tx.answer->len);
+	list_for_each_entry(op, &conn->tx.waiting, link)
+		if (op->code == KFI_OPC_READ || op->code == KFI_OPC_TREAD)
+			len = max_t(u64, len, op->len);
+	for (i = 0; i < KFW_GRANTS_MAX; i++) {
+		g = conn->grants->given[i];
+		if (g)
+			len = max(len, g->len);
+	}
+	spin_lock_bh(&conn->lock);
+	for (i = 0; i < KFP_RDV; i++)
+		if (conn->rdv[i])
+			len = max_t(u64, len, conn->rdv[i]->rx.len);
+	spin_unlock_bh(&conn->lock);
+	return len;
+}
+
+/* RECALLED is due for a grant of the peer. */
+static void kfp_permit_return(struct kfp_conn *conn, struct kfp_permit *p)
+{
+	hlist_add_head(&p->entry, &conn->grants->returned);
+	conn->tx.recalls++;
 }
 
 /* Begin what is due. Nobody waits for a grant that only makes room, so that one has no deadline. */
 static void kfp_grants_look(struct kfp_conn *conn)
 {
+	struct kfp_permit *p;
 	struct kfp_grant *g;
 	unsigned int i;
 
 	for (i = 0; i < KFW_GRANTS_MAX; i++) {
+		p = conn->grants->permits[i];
+		if (p && p->recalled && hlist_unhashed(&p->entry) && !READ_ONCE(p->out))
+			kfp_permit_return(conn, p);
 		g = conn->grants->given[i];
 		if (!g || !READ_ONCE(g->ended))
 			continue;
 		if (!g->recalled) {
 			g->recalled = true;
+			g->used = jiffies;
 			conn->tx.recalls++;
 		}
 		if (READ_ONCE(g->awaited) && !g->timed) {
@@ -431,32 +475,39 @@ static void kfp_grants_look(struct kfp_conn *conn)
 
 /*
  * Has the peer kept a grant for too long? Both the RECALL and its answer may be behind a long
- * payload, and the peer may not read because its queue is full. So what moves in either direction
- * advances the wait (kfp_paced()), but not while this side does not read: its own consumer may
- * be what waits. Called under the link's lock.
+ * payload, and the peer may not read because its queue is full. So what moves advances the wait
+ * (kfp_paced()), but not while this side does not read: its own consumer may be what waits. No more
+ * bytes do that than there can be in front of the answer, and bytes of this side only until the
+ * RECALL is sent: a peer that waits for a device may go on with other things for ever. Bytes for
+ * places count when they land, and again when their WRITE comes. Called under the link's lock.
  */
 bool kfp_recalls_late(struct kfp_conn *conn)
 {
 	struct kfp_grants *grants = conn->grants;
+	u64 came, went, moved, most = 0;
 	unsigned long earned;
 	struct kfp_grant *g;
 	bool late = false;
 	unsigned int i;
-	u64 moved;
 
 	if (!grants)
 		return false;
-	moved = conn->rx.bytes + conn->rx.granted + conn->link.landed + conn->link.posted;
-	earned = min_t(u64, div_u64((moved - grants->moved) * HZ, KFP_RATE_MIN), LONG_MAX);
-	grants->moved = moved;
+	came = conn->rx.bytes + conn->rx.granted + conn->link.landed - grants->came;
+	went = conn->link.posted - grants->went;
+	grants->came += came;
+	grants->went += went;
 	for (i = 0; i < KFW_GRANTS_MAX; i++) {
 		g = grants->given[i];
 		if (!g || !g->timed)
 			continue;
+		most = most ?: 2 * kfp_longest_payload(conn);
+		moved = came + (g->sent ? 0 : went);
+		earned = min_t(u64, div_u64(min(moved, most - min(most, g->moved)) * HZ,
+					    KFP_RATE_MIN), LONG_MAX);
+		g->moved += moved;
 		if (conn->rx.at != KFP_RX_BLOCKED)
 			g->since = kfp_paced(g->since, earned);
-		late |= time_after(jiffies, g->since + kfp_patience(conn)) ||
-			time_after(jiffies, g->limit);
+		late |= time_after(jiffies, g->since + kfp_patience(conn));
 	}
 	return late;
 }
@@ -481,7 +532,7 @@ void kfp_recalls_pause(struct kfp_conn *conn, unsigned long pause)
 	}
 }
 
-/* Send the RECALLs that are due. */
+/* Send the RECALLs and RECALLEDs that are due. */
 static void kfp_grants_work(struct work_struct *work)
 {
 	struct kfp_grants *grants = container_of(to_delayed_work(work), struct kfp_grants, work);
@@ -501,9 +552,19 @@ static void kfp_grants_work(struct work_struct *work)
 
 /* ---- initiator ---- */
 
+/* Has the operation asked for memory that the peer may grant? */
+static bool kfp_op_asked(const struct kfi_oper *op)
+{
+	u8 state = kfp_op(op)->state;
+
+	if (op->code == KFI_OPC_PLACE_GET)
+		return state == KFP_OP_UNANSWERED;
+	return op->code == KFI_OPC_WRITE && state == KFP_OP_REQUESTED;
+}
+
 /*
- * Handle a GRANT. It is for a write that has asked. Return: 0; -ENOMEM; -EPROTO: it is for nothing,
- * or for more than there can be. Where its places are the link checks.
+ * Handle a GRANT. It is for a write that has asked, or for a place. Return: 0; -ENOMEM; -EPROTO: it
+ * is for nothing, or for more than there can be. Where its places are the link checks.
  */
 int kfp_rx_grant(struct kfp_conn *conn)
 {
@@ -514,9 +575,8 @@ int kfp_rx_grant(struct kfp_conn *conn)
 	struct kfp_permit *p;
 	int ret;
 
-	if (!grants || !op || op->code != KFI_OPC_WRITE || kfp_op(op)->state != KFP_OP_REQUESTED ||
-	    op->rma[0].key != le64_to_cpu(seg->key) || le64_to_cpu(seg->len) != f->len ||
-	    grants->permits[f->slot] || f->tag <= grants->newest)
+	if (!grants || !op || !kfp_op_asked(op) || op->rma[0].key != le64_to_cpu(seg->key) ||
+	    le64_to_cpu(seg->len) != f->len || grants->permits[f->slot] || f->tag <= grants->newest)
 		return -EPROTO;
 	p = kzalloc(sizeof(*p), GFP_ATOMIC | __GFP_NOWARN);
 	if (!p)
@@ -538,18 +598,23 @@ int kfp_rx_grant(struct kfp_conn *conn)
 	return 0;
 }
 
-/* Return the grant of a write to one segment, or NULL. */
-struct kfp_permit *kfp_permit_search(const struct kfp_conn *conn, const struct kfi_oper *op)
+struct kfp_permit *kfp_permit_over(const struct kfp_conn *conn, const struct kfi_rma_iov *seg)
 {
-	const struct kfi_rma_iov *seg = &op->rma[0];
 	struct kfp_permit *p;
 
 	hlist_for_each_entry(p, &conn->grants->by_key[hash_64(seg->key, KFP_GRANT_BITS)], entry)
 		if (p->key == seg->key && seg->addr - p->addr <= p->len &&
-		    op->len <= p->len - (seg->addr - p->addr) &&
-		    (p->commits || !(op->flags & KFI_COMMIT_COMPLETE)))
+		    seg->len <= p->len - (seg->addr - p->addr))
 			return p;
 	return NULL;
+}
+
+/* Return the grant of a write to one segment, or NULL. */
+struct kfp_permit *kfp_permit_search(const struct kfp_conn *conn, const struct kfi_oper *op)
+{
+	struct kfp_permit *p = kfp_permit_over(conn, &op->rma[0]);
+
+	return p && (p->commits || !(op->flags & KFI_COMMIT_COMPLETE)) ? p : NULL;
 }
 
 /*
@@ -569,13 +634,16 @@ void kfp_permit_use(struct kfp_conn *conn, const struct kfp_permit *p, const str
 
 static void kfp_permit_free(struct kfp_conn *conn, struct kfp_permit *p)
 {
-	hlist_del(&p->entry);
+	hlist_del_init(&p->entry);
 	conn->grants->permits[p->slot] = NULL;
 	kfp_conceal(conn, &p->places);
 	kfree(p);
 }
 
-/* The peer recalls a grant. Later writes ask; RECALLED follows those that are with the link. */
+/*
+ * The peer recalls a grant. Later writes ask; RECALLED follows those that are with the link, and
+ * waits for places.
+ */
 int kfp_rx_recall(struct kfp_conn *conn)
 {
 	const struct kfw_frame *f = &conn->rx.f;
@@ -583,10 +651,9 @@ int kfp_rx_recall(struct kfp_conn *conn)
 
 	if (!p || p->id != f->tag || p->recalled)
 		return -EPROTO;
-	p->recalled = true;
-	hlist_del(&p->entry);
-	hlist_add_head(&p->entry, &conn->grants->returned);
-	conn->tx.recalls++;
+	hlist_del_init(&p->entry);
+	if (!kfp_permit_recall(p))
+		kfp_permit_return(conn, p);
 	return 0;
 }
 
@@ -636,6 +703,7 @@ int kfp_grants_alloc(struct kfp_conn *conn)
 		return -ENOMEM;
 	grants->conn = conn;
 	INIT_DELAYED_WORK(&grants->work, kfp_grants_work);
+	INIT_LIST_HEAD(&grants->out);
 	conn->grants = grants;
 	return 0;
 }
@@ -653,7 +721,9 @@ void kfp_grants_end(struct kfp_conn *conn)
 	struct kfp_grants *grants = conn->grants;
 	unsigned int i;
 
-	for (i = 0; grants && i < KFW_GRANTS_MAX; i++) {
+	if (!grants)
+		return;
+	for (i = 0; i < KFW_GRANTS_MAX; i++) {
 		if (grants->given[i])
 			kfp_grant_end(conn, grants->given[i]);
 		if (grants->permits[i])

@@ -9,7 +9,8 @@
  *	READ, TREAD		the request has the places of the reader's buffer
  *	RTW, CTS		a long write: the CTS has the places in the regions
  *
- * Places of a region can be granted for later writes, too (grant.c).
+ * Places of a region can be granted for later writes, too (grant.c), and for devices of the peer
+ * (device_place.c).
  *
  * The sender posts the payload with the places, and behind it a DATA or READ_DATA frame with
  * KFW_F_PLACED. Payload that can't be exposed is sent as frames, so places are never needed.
@@ -324,6 +325,8 @@ int kfp_rx_rtw(struct kfp_conn *conn)
 		return ret ?: -EPROTO;
 	if (rx->status)
 		return kfp_rx_ack(conn, rx->status);
+	if (rx->f.flags & KFW_F_PLACE)
+		return kfp_rx_place(conn);
 	places = kfp_places_new(conn);
 	if (!places)
 		return -ENOMEM;

@@ -12,6 +12,8 @@
  *   kfp_conn.lock (spin, bh)	inbound messages, answers, credits granted to the peer. Only leaf
  *				locks of the core and kfp_accounts.lock are taken under it
  *   kfp_accounts.lock (spin, bh)	accounts of unexpected messages (account.c). A leaf
+ *   kfp_places_lock (spin, bh)	what leads from a place of devices to its connection
+ *				(device_place.c). A leaf, of the module
  *
  * A post (tx.c) never waits for the link's lock, it only tries it. A consumer may post from a
  * completion handler that runs under the link's lock (see kfi_batch_begin()), and while it holds
@@ -178,6 +180,7 @@ enum kfp_answer_kind {
 	KFP_ANSWER_TREAD,	/* the data of a tagged receive, then an ACK */
 	KFP_ANSWER_FETCHED,	/* old values and an ACK */
 	KFP_ANSWER_COMMIT,	/* an ACK after the owners have made the data durable */
+	KFP_ANSWER_PLACE,	/* a GRANT, if there is none yet, and an ACK */
 };
 
 /**
@@ -196,7 +199,7 @@ enum kfp_answer_kind {
  * @iter: data of the current segment
  * @mr: region of the current segment, referenced
  * @key: key of @mr
- * @seg0: the segment of a read with one segment
+ * @seg0: the segment of a read with one segment, or of a place
  * @segs: all segments of a read with several segments
  * @places: READ, TREAD: places of the peer, or NULL
  * @placed: bytes that were sent: the position in @places, whether they went there or not
@@ -331,6 +334,7 @@ enum kfp_tx_at {
 	KFP_TX_FRAMES,		/* between frames, or in the frames of the stage */
 	KFP_TX_PAYLOAD,		/* in the payload of an operation */
 	KFP_TX_ANSWER,		/* in the payload of an answer */
+	KFP_TX_STOPPED,		/* no frame is encoded any more: a fence has failed */
 };
 
 /** enum kfp_rx_at - position of the receive side (L) */
@@ -871,6 +875,18 @@ static inline struct kfp_permit *kfp_permit_find(const struct kfp_conn *conn,
 
 void kfp_permit_use(struct kfp_conn *conn, const struct kfp_permit *p, const struct kfi_oper *op,
 		    struct kfw_frame *f);
+
+/* device_place.c: places that devices write */
+int kfp_place_take(struct kfp_conn *conn, struct kfi_oper *op);
+void kfp_put_place_get(struct kfp_conn *conn, struct kfi_oper *op);
+void kfp_put_place_put(struct kfp_conn *conn, struct kfi_oper *op);
+void kfp_put_place_answer(struct kfp_conn *conn, struct kfp_answer *answer);
+int kfp_rx_place(struct kfp_conn *conn);
+bool kfp_place_lost(struct kfi_dev_place *place);
+/* KFP_FAILED is set: places that are out have no connection any more, and there will be none. */
+void kfp_places_abandon(struct kfp_conn *conn);
+/* The connection is dead, and not closed: unpin the places of operations. */
+void kfp_puts_end(struct kfp_conn *conn);
 
 /* account.c: bounds of the memory that peers make an endpoint hold */
 struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto);

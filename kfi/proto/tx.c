@@ -26,6 +26,10 @@ int kfi_proto_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	if (unlikely(op->flags & KFI_COMMIT_COMPLETE) && op->code == KFI_OPC_TWRITE)
 		return -EOPNOTSUPP;
 	*kfp_op(op) = (struct kfp_op) { .state = KFP_OP_QUEUED };
+	if (unlikely(op->code == KFI_OPC_PLACE_PUT) && kfp_place_lost(op->place)) {
+		kfi_tx_complete(op, op->len ? -ECONNRESET : 0);
+		return 0;
+	}
 	if (ep->type == KFI_EP_RDM) {
 		pc = kfi_peer_find_conn(&pe->peers, op);
 		if (IS_ERR_OR_NULL(pc))

@@ -32,7 +32,8 @@ static const struct kfw_rule {
 	[KFW_RTS]	= { .flags = KFW_F_TAGGED | KFW_F_CQ_DATA | KFW_F_RMA | KFW_F_INV },
 	[KFW_CTS]	= { .places = true },
 	[KFW_DATA]	= { .flags = KFW_F_PLACED, .payload = true },
-	[KFW_WRITE]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_LAZY | KFW_F_PLACED,
+	[KFW_WRITE]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_LAZY | KFW_F_PLACED |
+				     KFW_F_PLACE,
 			    .payload = true, .segments = true, .grant = KFW_F_PLACED },
 	[KFW_READ]	= { .segments = true, .places = true },
 	[KFW_READ_DATA]	= { .flags = KFW_F_PLACED, .payload = true },
@@ -44,7 +45,7 @@ static const struct kfw_rule {
 	[KFW_ATOMIC]	= { .flags = KFW_F_CQ_DATA | KFW_F_FETCH | KFW_F_COMPARE | KFW_F_COMMIT,
 			    .segments = true, .atomic = true },
 	[KFW_FLUSH]	= { .flags = KFW_F_COMMIT, .segments = true },
-	[KFW_RTW]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT, .segments = true },
+	[KFW_RTW]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_PLACE, .segments = true },
 	[KFW_GRANT]	= { .flags = KFW_F_COMMIT, .segments = true, .places = true,
 			    .grant = KFW_ALWAYS },
 	[KFW_RECALL]	= { .grant = KFW_ALWAYS },
@@ -69,6 +70,19 @@ static bool kfw_grant_ok(const struct kfw_rule *rule, const struct kfw_frame *f)
 	if (f->slot >= KFW_GRANTS_MAX || !f->tag || f->rma_count > 1)
 		return false;
 	return f->type != KFW_GRANT || (f->places && f->len);
+}
+
+/*
+ * A place of devices is one segment that is not empty. The RTW asks for nothing else, and the WRITE
+ * is one that uses a lasting grant.
+ */
+static bool kfw_place_ok(const struct kfw_frame *f)
+{
+	if (!(f->flags & KFW_F_PLACE))
+		return true;
+	if (f->type == KFW_RTW)
+		return f->flags == KFW_F_PLACE && f->rma_count == 1 && f->len;
+	return f->type != KFW_WRITE || (f->flags == (KFW_F_PLACE | KFW_F_PLACED) && f->len);
 }
 
 /* ---- atomic operations ---- */
@@ -232,7 +246,7 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 	}
 	if (f->places > KFW_PLACES_MAX)
 		return -EPROTO;
-	if (!kfw_grant_ok(rule, f))
+	if (!kfw_grant_ok(rule, f) || !kfw_place_ok(f))
 		return -EPROTO;
 	if (rule->atomic)
 		return kfw_atomic_ok(f) ? 0 : -EPROTO;

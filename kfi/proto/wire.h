@@ -113,7 +113,7 @@ enum kfw_type {
 	KFW_ATOMIC,	/* atomic operation: segments, operands, compare values */
 	KFW_FLUSH,	/* makes earlier writes to the segments visible or durable */
 	KFW_RTW,	/* request to write: segments. CTS, and then DATA in place of the WRITE */
-	KFW_GRANT,	/* before a CTS: the places of a segment, for later writes, too */
+	KFW_GRANT,	/* answer to a RTW: the places of a segment, for later writes, too */
 	KFW_RECALL,	/* the grant @slot is not to be used any more */
 	KFW_RECALLED,	/* and is not: nothing is written there behind this frame */
 	KFW_TYPES
@@ -127,6 +127,7 @@ enum kfw_type {
 #define KFW_F_LAZY	0x08	/* MSG, WRITE: the ACK may be delayed */
 #define KFW_F_RMA	0x10	/* RTS: tagged RMA write; TREAD: always set */
 #define KFW_F_INV	0x20	/* MSG, RTS: one segment follows; its key is to be invalidated */
+#define KFW_F_PLACE	0x20	/* RTW: devices will write. WRITE with PLACED: they have written */
 #define KFW_F_COMPARE	0x40	/* ATOMIC: compare values follow the operands */
 #define KFW_F_PLACED	0x40	/* DATA, READ_DATA, WRITE: the payload is in places */
 #define KFW_F_COMMIT	0x80	/* WRITE, RTW, ATOMIC, FLUSH: the ACK follows durability. GRANT */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * bridge.h - a bridge: shared by link.c, handshake.c, win.c, bell.c, msi.c, flat.c and map.c.
+ * bridge.h - a bridge: shared by link.c, handshake.c, win.c, bell.c, msi.c, flat.c,
+ * map.c and pages.c.
  *
  * One work item runs the state machine of a link (link.c). The structures below are used by that
  * work item only, or by nt_link_start() and nt_link_stop() while it does not run, unless their
@@ -67,6 +68,7 @@ struct nt_inbound {
  * @peer: the peer's window in our address space
  * @peer_base: physical address of the peer's window
  * @peer_len: bytes of the peer's window
+ * @pages: it has struct pages, which devices of this machine may be given
  */
 struct nt_window {
 	int			index;
@@ -85,6 +87,7 @@ struct nt_window {
 	void __iomem		*peer;
 	phys_addr_t		peer_base;
 	resource_size_t		peer_len;
+	bool			pages;
 };
 
 /**
@@ -206,6 +209,7 @@ enum nt_event {
  * @hung: this kernel has ended while the engine had memory of ours, none of which is ever freed.
  *	Read in any context
  * @no_memory: the last attempt to allocate memory for the window has failed
+ * @held: places of devices are waited for, and that was logged
  * @exposed: a window of a life could not be closed. There is no further life, and memory in that
  *	window is not allocated any more. Read in any context
  * @mine: our incarnation of this life
@@ -218,6 +222,7 @@ enum nt_event {
  * @wait: woken when the link comes up
  * @checks: see nt_link_checks()
  * @torn: number of calls of nt_link_torn()
+ * @pins: see nt_pages_pin()
  * @bounced: bytes that were copied by CPU, see nt_payload_in()
  * @placed: bytes that were written to their place, see nt_payload_in()
  * @interrupts: doorbells that were received
@@ -244,6 +249,7 @@ struct nt_link {
 	bool			halting;
 	bool			hung;
 	bool			no_memory;
+	bool			held;
 	bool			exposed;
 	u32			mine, yours;
 	unsigned int		pace;
@@ -254,6 +260,7 @@ struct nt_link {
 	wait_queue_head_t	wait;
 	bool			checks;
 	atomic64_t		torn;
+	atomic_t		pins;
 	atomic64_t		bounced, placed, interrupts;
 	u64			ups, resets;
 	struct dentry		*debugfs;

@@ -19,6 +19,7 @@
 
 #define NT_PORT_AUTO	0x10000U	/* first of the ports that are chosen automatically */
 #define NT_BRIDGES	16		/* bridges that are offered, at most */
+#define NT_REMOVE_LATE	(30 * HZ)	/* a removal that waits so long is reported */
 
 /* Protects nt_devs, nt_domains and membership in both. No function of kfi.ko is called under it. */
 static DEFINE_MUTEX(nt_devs_lock);
@@ -97,6 +98,8 @@ int nt_domain_open(struct kfi_domain *domain)
 		.mr_page_limit = SIZE_MAX,
 		.sge_limit = NT_IOV_MAX,
 		.short_msg_limit = nt_proto.params.eager_size,
+		.place_device = nt_pages_device(dev->link),
+		.place_min = NT_COPY,
 	};
 	mutex_lock(&nt_devs_lock);
 	list_add_tail(&ndom->entry, &nt_domains);
@@ -402,7 +405,10 @@ static void nt_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	flush_work(&dev->cm_work);
 	nt_dev_drop_domains(dev);
 	nt_dev_put(dev);
-	wait_for_completion(&dev->idle);
+	while (!wait_for_completion_timeout(&dev->idle, NT_REMOVE_LATE))
+		dev_warn(&ntb->dev,
+			 "the removal waits for consumers; devices write to the peer's memory (%u places)\n",
+			 nt_pages_pinned(dev->link));
 	nt_dev_free(dev);
 }
 

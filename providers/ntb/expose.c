@@ -170,13 +170,14 @@ static bool nt_recalled(const struct nt_stream *s)
  */
 void nt_recall(struct nt_stream *s)
 {
+	unsigned long wait = msecs_to_jiffies(READ_ONCE(nt_return_ms));
 	struct nt_dev *dev = s->dev;
 
 	if (!s->exposed || nt_recalled(s))
 		return;
 	if (READ_ONCE(dev->going))	/* the bridge is removed, so do not wait for the peer */
 		nt_link_fault(dev->link, s->life, "it is taken down");
-	else if (!wait_event_timeout(dev->back, nt_recalled(s), msecs_to_jiffies(NT_RETURN_MS)))
+	else if (!wait_event_timeout(dev->back, nt_recalled(s), wait))
 		nt_link_fault(dev->link, s->life, "a peer does not give back memory");
 	wait_event(dev->back, nt_recalled(s));
 }

@@ -188,6 +188,7 @@ static int stats_show(struct seq_file *seq, void *v)
 		   s.crc_errors);
 	seq_printf(seq, "dma_errors %llu\nprotocol_errors %llu\n", s.dma_errors, s.protocol_errors);
 	seq_printf(seq, "ups %llu\nresets %llu\n", s.ups, s.resets);
+	seq_printf(seq, "places %u\n", nt_pages_pinned(link));
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);

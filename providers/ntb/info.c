@@ -59,7 +59,8 @@ static void nt_offer_names(struct nt_filter *w, struct nt_dev *dev, struct kfi_i
 static int nt_offer(struct nt_filter *w, struct nt_dev *dev, enum kfi_ep_type type)
 {
 	bool rdm = type == KFI_EP_RDM;
-	u64 caps = rdm ? NT_RDM_CAPS : NT_MSG_CAPS;
+	u64 places = nt_pages_device(dev->link) ? KFI_PLACE : 0;
+	u64 caps = (rdm ? NT_RDM_CAPS : NT_MSG_CAPS) | places;
 	struct kfi_tx_attr tx = {
 		.caps = caps,
 		.op_flags = NT_OP_FLAGS | KFI_PROTO_LEVELS,

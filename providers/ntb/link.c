@@ -310,9 +310,22 @@ static bool nt_life_memory(struct nt_link *link)
 	return !ret;
 }
 
+/* The peer begins no life either: it waits for our incarnation. */
+static bool nt_life_held(struct nt_link *link)
+{
+	unsigned int pins = nt_pages_pinned(link);
+
+	if (pins && !link->held)
+		dev_warn(&link->ntb->dev,
+			 "devices of this machine still write to the peer's memory (%u places): the link stays down\n",
+			 pins);
+	link->held = pins;
+	return pins;
+}
+
 static bool nt_step_down(struct nt_link *link)
 {
-	if (link->exposed || !nt_life_memory(link))
+	if (link->exposed || nt_life_held(link) || !nt_life_memory(link))
 		return false;
 	/* A bit that was rung while nothing cleared it would make no interrupt. */
 	ntb_db_clear(link->ntb, link->bells.mine);
@@ -722,8 +735,11 @@ clear_ctx:
 
 void nt_link_remove(struct nt_link *link)
 {
-	size_t shown = nt_link_shut(link);
+	size_t shown;
 
+	/* nt_pages_unpin() may have queued it, which does not wait for the halt. */
+	cancel_delayed_work_sync(&link->work);
+	shown = nt_link_shut(link);
 	debugfs_remove_recursive(link->debugfs);
 	nt_ring_exit(&link->ring);
 	nt_flat_exit(link);

@@ -27,6 +27,7 @@
 #include <linux/uio.h>
 #include "wire.h"
 
+struct bio_vec;
 struct device;
 struct ntb_dev;
 struct nt_inbound;
@@ -326,6 +327,31 @@ bool nt_flat_maps(void);
 bool nt_window_maps(const struct nt_link *link);
 /* Return the page of inbound memory that an address of nt_arena_alloc() is in */
 struct page *nt_arena_page(struct nt_link *link, void *mem);
+
+/* --- the peer's memory as pages (pages.c): any context but hard interrupt --- */
+
+/* The device that owns the pages; NULL: the window has none, or it is not to be used so */
+struct device *nt_pages_device(const struct nt_link *link);
+/*
+ * nt_pages() - find the pages of the peer's memory
+ * @bv: set to @n entries
+ *
+ * Return: 0; -EOPNOTSUPP: there are none; -ENOTCONN: the link is down; -EINVAL: we can't write to
+ * these places.
+ */
+int nt_pages(struct nt_link *link, const struct nt_place *place, unsigned int n,
+	     struct bio_vec *bv);
+/*
+ * nt_pages_fence() - let arrive what devices have written to the pages
+ *
+ * Return: 0: it is in front of all that is posted later in this life; -EIO: the link is down;
+ * -ENOTCONN: the life has ended.
+ */
+int nt_pages_fence(struct nt_link *link, unsigned int life, const struct bio_vec *bv, size_t n);
+/* From pin to unpin devices may write to pages: no life begins, and the link is not removed */
+void nt_pages_pin(struct nt_link *link);
+void nt_pages_unpin(struct nt_link *link);
+unsigned int nt_pages_pinned(const struct nt_link *link);	/* number of pins */
 
 /* --- callbacks that the endpoints implement --- */
 

@@ -13,6 +13,7 @@
  *   loopback.c		records to our own end
  *   path.c		several bridges to one machine
  *   expose.c		memory that the peer writes to by itself
+ *   place.c		memory of the peer that devices of this machine write to
  *   record.[ch]	format of the records of connections
  *   link.h		a bridge, and the files behind it: records in order, and memory that the
  *			peer writes to
@@ -43,6 +44,10 @@ module_param_named(stream_kib, nt_stream_kib, uint, 0444);
 MODULE_PARM_DESC(stream_kib,
 		 "bytes that a peer may send ahead on a connection, KiB, 4 to 8192 (default 128)");
 
+unsigned int nt_return_ms = 5000;
+KFI_PARAM(return_ms, nt_return_ms, drain_ms, 0644,
+	  "time for a peer to give back memory after the end of a connection, ms (default 5000)");
+
 struct workqueue_struct *nt_cm_wq;
 struct workqueue_struct *nt_loopback_wq;
 
@@ -51,6 +56,7 @@ static const struct kfi_prov_ops nt_ops = {
 	.ep_size	= sizeof(struct nt_ep),
 	.pep_size	= sizeof(struct nt_pep),
 	.mr_size	= sizeof(struct nt_mr),
+	.place_size	= sizeof(struct kfi_proto_place),
 	.tx_priv	= KFI_PROTO_TX_PRIV,
 	.cm_data_size	= KFI_PROTO_DATA_MAX,
 	.atomic_size	= KFI_PROTO_ATOMIC_MAX,
@@ -68,6 +74,7 @@ static const struct kfi_prov_ops nt_ops = {
 	.mr_dereg	= nt_mr_dereg,
 	.mem_alloc	= nt_mem_alloc,
 	.mem_free	= nt_mem_free,
+	.place_end	= kfi_proto_place_end,
 
 	.ep_open	= nt_ep_open,
 	.ep_enable	= nt_ep_enable,

@@ -39,11 +39,10 @@
 #define NT_PLACES	16		/* places of one payload */
 #define NT_STRETCH	NT_LOAD_MAX	/* placed bytes that one record announces, at most */
 #define NT_CHECKED	262144U		/* the same with a CRC, which is computed under a lock */
-#define NT_RETURN_MS	5000		/* for the CLOSE of a peer that can write to our memory */
 #define NT_PREFIX	(sizeof(struct ntw_rec) + sizeof(struct ntw_data))
 
 /* Module parameters (main.c) */
-extern unsigned int nt_stream_kib;
+extern unsigned int nt_stream_kib, nt_return_ms;
 extern struct kfi_proto nt_proto;
 
 extern struct workqueue_struct *nt_cm_wq;	/* unbound: connections are set up and closed */
@@ -303,7 +302,7 @@ enum {
 /**
  * struct nt_stream - a connection
  * @ref: references: of the struct nt_end, of @ctrl while it is posted, of @stall while it is in a
- *	list
+ *	list, of each pin and then of @held_work
  * @lock: protects the members marked (L); it is also the lock of the link of the message protocol
  * @dev: the bridge that carries the connection, with a reference
  * @id: our number of the connection
@@ -343,6 +342,9 @@ enum {
  * @closing: the CLOSE is due or was sent (L)
  * @returned: the CLOSE of the peer has come. Written under @lock
  * @leaving: the connection is closed, and counted in &nt_dev.leaving
+ * @pins: places that devices of this machine write; see nt_pin()
+ * @held: the CLOSE that was sent last has NTW_C_HELD. Written under @lock
+ * @held_work: sends the CLOSE that is still due then
  * @stalled: @stall is in &nt_dev.stalled (L)
  * @stall: entry in &nt_dev.stalled, under nt_dev.lock
  * @rcu: frees the structure
@@ -385,6 +387,9 @@ struct nt_stream {
 	bool			abort, wants, closing;
 	bool			returned;
 	bool			leaving;
+	atomic_t		pins;
+	bool			held;
+	struct work_struct	held_work;
 	bool			stalled;
 	struct list_head	stall;
 	struct rcu_head		rcu;
@@ -546,6 +551,12 @@ void nt_loads_unpost(struct nt_stream *s);	/* the caller holds @s->lock */
 int nt_post_unit(struct kfi_link *link, struct kfi_unit *unit);
 bool nt_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t len);
 u64 nt_sent_to(const struct kfi_link *link);
+/*
+ * Find up to @max bytes of the places of the unit, from byte @at on; with @one they have one key.
+ * @to has room for NT_PLACES, and *@count are filled in. Return: bytes; 0: there are no such places.
+ */
+u32 nt_places_cut(const struct kfi_unit *unit, u64 at, u64 max, bool one, struct nt_place *to,
+		  unsigned int *count);
 
 /* recv.c */
 int nt_window_grow(struct nt_stream *s);	/* process context */
@@ -568,5 +579,18 @@ void nt_exposures_free(struct nt_stream *s);
 void nt_recall(struct nt_stream *s);
 int nt_mr_reg(struct kfi_mr *mr);		/* process context, these two */
 void nt_mr_dereg(struct kfi_mr *mr);
+
+/* place.c: memory of the peer that devices write; operations of &struct kfi_link_ops */
+int nt_place_pages(struct kfi_link *link, const struct kfi_place *place, unsigned int n, u64 at,
+		   u64 len, struct kfi_dev_place *to);
+void *nt_pin(struct kfi_link *link);
+int nt_fence(void *pin, const struct kfi_dev_place *place);
+void nt_unpin(void *pin);
+/*
+ * A CLOSE is about to be sent. Return: there are pins, so another CLOSE follows. The caller holds
+ * @s->lock
+ */
+bool nt_stream_note_held(struct nt_stream *s);
+void nt_held_work(struct work_struct *work);
 
 #endif /* _KFI_NTB_NTB_H */

@@ -39,7 +39,8 @@ enum ntw_conn_type {
 /* Bits of a CLOSE (&ntw_rec.bits) */
 #define NTW_C_ABORT	0x0001	/* bytes that were not read yet are lost */
 #define NTW_C_RETURN	0x0002	/* the sender waits for a CLOSE, which is to be sent at once */
-#define NTW_C_BITS	(NTW_C_ABORT | NTW_C_RETURN)
+#define NTW_C_HELD	0x0004	/* devices of the sender may still write: another CLOSE follows */
+#define NTW_C_BITS	(NTW_C_ABORT | NTW_C_RETURN | NTW_C_HELD)
 
 /* Bits of DATA (&ntw_rec.bits) */
 #define NTW_D_PLACED	0x0001	/* a struct ntw_placed follows, and no bytes */

@@ -336,6 +336,8 @@ int nt_ring_put(struct nt_ring *ring, const struct kvec *vec, unsigned int n, st
 		u32 len, bool more);
 void nt_ring_want(struct nt_ring *ring);
 void nt_ring_kick(struct nt_ring *ring);
+/* Can we write to these places? Return: 0, -ENOTCONN, -EINVAL. Any context but hard interrupt */
+int nt_ring_reaches(struct nt_ring *ring, const struct nt_place *place, unsigned int n);
 bool nt_ring_unpost(struct nt_ring *ring, struct nt_rec *rec);
 void nt_ring_drain(struct nt_ring *ring);
 /*

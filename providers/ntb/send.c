@@ -160,17 +160,13 @@ static int nt_send_load(struct nt_stream *s, const void *head, u32 head_len, str
 	return nt_load_post(s, l, unit->payload, len, more);
 }
 
-/*
- * Find up to @max bytes of the places of the unit, from byte @at on; with @one they have one key.
- * Return: number of bytes; 0: there are no such places.
- */
-static u32 nt_places_cut(const struct kfi_unit *unit, u64 at, u64 max, bool one, struct nt_load *l)
+u32 nt_places_cut(const struct kfi_unit *unit, u64 at, u64 max, bool one, struct nt_place *to,
+		  unsigned int *count)
 {
 	const struct kfi_place *from = unit->place, *end = from + unit->nplaces;
-	struct nt_place *to = l->place;
 	u32 len = 0, key = 0, n;
 
-	for (; from < end && len < max && to < l->place + NT_PLACES; from++) {
+	for (*count = 0; from < end && len < max && *count < NT_PLACES; from++) {
 		if (at >= from->len) {
 			at -= from->len;
 			continue;
@@ -179,14 +175,12 @@ static u32 nt_places_cut(const struct kfi_unit *unit, u64 at, u64 max, bool one,
 			break;
 		key = from->key;
 		n = min_t(u64, from->len - at, max - len);
-		*to++ = (struct nt_place) {
+		to[(*count)++] = (struct nt_place) {
 			.at = (from->at + at) | (key & NTW_K_WINDOW ? NTW_FLAT : 0), .len = n,
 		};
 		at = 0;
 		len += n;
 	}
-	l->rec.count = to - l->place;
-	l->rec.place = l->place;
 	return len;
 }
 
@@ -223,15 +217,18 @@ static int nt_send_placed(struct nt_stream *s, struct kfi_unit *unit, u64 at)
 	struct iov_iter copy, *from = unit->payload;
 	struct nt_load *l = nt_load_get(s);
 	struct ntw_piece piece;
+	unsigned int count;
 	int ret;
 
 	if (!l)
 		return -EAGAIN;
 	if (!(unit->flags & KFI_UNIT_SPLICE))
 		most = NT_COPY;
-	len = nt_places_cut(unit, at, min_t(u64, unit->left, most), checks, l);
+	len = nt_places_cut(unit, at, min_t(u64, unit->left, most), checks, l->place, &count);
 	if (!len)
 		return -EPROTO;
+	l->rec.count = count;
+	l->rec.place = l->place;
 	if (most == NT_COPY) {
 		copy = *unit->payload;
 		WARN_ON_ONCE(kfi_copy_from(l->copy, &copy, len) != len);

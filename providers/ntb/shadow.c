@@ -153,17 +153,29 @@ static bool nt_place_good(const struct nt_ring *ring, const struct nt_place *pla
 	return at >= NTW_RING_AT + ring->out.size && at + place->len <= ring->engine.size;
 }
 
-static bool nt_places_good(const struct nt_ring *ring, const struct nt_rec *rec)
+static bool nt_places_good(const struct nt_ring *ring, const struct nt_place *place,
+			   unsigned int n, size_t len)
 {
 	size_t sum = 0;
 	unsigned int i;
 
-	for (i = 0; i < rec->count; i++) {
-		if (!nt_place_good(ring, &rec->place[i]))
+	for (i = 0; i < n; i++) {
+		if (!nt_place_good(ring, &place[i]))
 			return false;
-		sum += rec->place[i].len;
+		sum += place[i].len;
 	}
-	return sum >= rec->len;
+	return sum >= len;
+}
+
+int nt_ring_reaches(struct nt_ring *ring, const struct nt_place *place, unsigned int n)
+{
+	int ret = -ENOTCONN;
+
+	spin_lock_bh(&ring->lock);
+	if (ring->state == NT_UP)
+		ret = nt_places_good(ring, place, n, 0) ? 0 : -EINVAL;
+	spin_unlock_bh(&ring->lock);
+	return ret;
 }
 
 static int nt_check(const struct nt_ring *ring, const struct nt_rec *rec)
@@ -173,7 +185,7 @@ static int nt_check(const struct nt_ring *ring, const struct nt_rec *rec)
 	if (rec->head_len < sizeof(struct ntw_rec) || rec->head_len > NTW_HEAD_MAX)
 		return -EINVAL;
 	if (rec->count)
-		return nt_places_good(ring, rec) ? 0 : -EINVAL;
+		return nt_places_good(ring, rec->place, rec->count, rec->len) ? 0 : -EINVAL;
 	return rec->len <= ntw_rec_max(ring->out.size) - rec->head_len ? 0 : -EMSGSIZE;
 }
 

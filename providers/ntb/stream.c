@@ -73,6 +73,7 @@ struct nt_stream *nt_stream_new(struct nt_dev *dev, u32 window)
 	INIT_LIST_HEAD(&s->flying);
 	INIT_LIST_HEAD(&s->exposures);
 	INIT_LIST_HEAD(&s->unexposed);
+	INIT_WORK(&s->held_work, nt_held_work);
 	s->backlog = window > sizeof(s->first) ? kvmalloc(window, GFP_NOIO) : s->first;
 	if (!s->backlog || nt_stream_number(s)) {
 		nt_backlog_free(s, s->backlog);
@@ -126,8 +127,8 @@ static u16 nt_ctrl_fill(struct nt_stream *s, int what)
 		ntw_encode_data(s->sent + s->put, nt_advertise(s), s->peer, rec, body);
 		return sizeof(struct ntw_data);
 	default:
-		ntw_encode_close((s->abort ? NTW_C_ABORT : 0) | (s->wants ? NTW_C_RETURN : 0),
-				 s->peer, rec);
+		ntw_encode_close((s->abort ? NTW_C_ABORT : 0) | (s->wants ? NTW_C_RETURN : 0) |
+				 (nt_stream_note_held(s) ? NTW_C_HELD : 0), s->peer, rec);
 		return 0;
 	}
 }
@@ -281,7 +282,10 @@ static void nt_send_close(struct nt_stream *s)
 	nt_stream_due(s, NT_DUE_CLOSE);
 }
 
-/* The peer has closed the connection, and writes nothing to our memory any more. */
+/*
+ * The peer has closed the connection, and writes nothing to our memory any more; or its devices
+ * still do, and it sends another CLOSE when they have finished.
+ */
 void nt_close_in(struct nt_stream *s, const struct ntw_rec *rec, size_t len)
 {
 	u16 bits = le16_to_cpu(rec->bits);
@@ -290,7 +294,8 @@ void nt_close_in(struct nt_stream *s, const struct ntw_rec *rec, size_t len)
 	if (ntw_decode_close(rec, len))
 		err = -EPROTO;
 	spin_lock(&s->lock);
-	WRITE_ONCE(s->returned, true);
+	if (!(bits & NTW_C_HELD))
+		WRITE_ONCE(s->returned, true);
 	nt_stream_end(s, s->state == NT_OPEN ? err : -ECONNREFUSED);
 	if (bits & NTW_C_RETURN)
 		nt_send_close(s);	/* behind all that was written to its memory */
@@ -414,4 +419,9 @@ const struct kfi_link_ops nt_link_ops = {
 
 	.expose		= nt_expose,
 	.conceal	= nt_conceal,
+
+	.pages		= nt_place_pages,
+	.pin		= nt_pin,
+	.fence		= nt_fence,
+	.unpin		= nt_unpin,
 };

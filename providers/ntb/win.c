@@ -44,6 +44,10 @@ static unsigned int nt_ring_kib = 256;
 module_param_named(ring_kib, nt_ring_kib, uint, 0444);
 MODULE_PARM_DESC(ring_kib, "ring for the peer's records, KiB, a power of two from 16 to 4096 (default 256)");
 
+static bool nt_places_on;
+module_param_named(places, nt_places_on, bool, 0444);
+MODULE_PARM_DESC(places, "let devices of this machine write to the peer's memory, if the window has struct pages (default no)");
+
 int nt_win_check_params(void)
 {
 	u64 ring = (u64)nt_ring_kib * SZ_1K;
@@ -60,6 +64,29 @@ int nt_win_check_params(void)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/*
+ * Has the window struct pages that are meant for it, all from one owner? Other memory of this
+ * machine has pages, too, and a hole between pieces of it may have some. Only a bridge that is on
+ * no bus (tests/mock) has its window in ordinary pages.
+ */
+static bool nt_has_pages(const struct nt_window *win, const struct ntb_dev *ntb)
+{
+	unsigned long pfn = PHYS_PFN(win->peer_base);
+	unsigned long end = PHYS_PFN(win->peer_base + win->peer_len - 1);
+	bool ordinary = ntb->pdev && !ntb->pdev->bus;
+	struct page *first, *page;
+
+	for (first = NULL; pfn <= end; pfn++) {
+		page = pfn_valid(pfn) ? pfn_to_page(pfn) : NULL;
+		first = first ?: page;
+		if (!page || !zone_device_pages_have_same_pgmap(first, page))
+			return false;
+		if (!is_zone_device_page(page) && (!ordinary || PageReserved(page)))
+			return false;
+	}
+	return first;
 }
 
 int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)
@@ -83,6 +110,7 @@ int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)
 	refcount_set(&win->in->ref, 1);
 	win->in->node = dev_to_node(ntb_get_dma_dev(ntb));
 	win->peer = ioremap_wc(win->peer_base, win->peer_len);
+	win->pages = nt_places_on && nt_has_pages(win, ntb);
 	if (win->peer)
 		return 0;
 	kfree(win->in);

@@ -55,6 +55,15 @@ static void check_grant(const struct kfw_frame *f)
 	PROMISE(uses || f->type == KFW_GRANT || !f->flags);
 }
 
+/* A place of devices is one segment, and nothing else is asked for it, or said about it. */
+static void check_device_place(const struct kfw_frame *f)
+{
+	if (!(f->flags & KFW_F_PLACE) || (f->type != KFW_RTW && f->type != KFW_WRITE))
+		return;
+	PROMISE(f->rma_count == 1 && f->len && !f->payload);
+	PROMISE(f->flags == (f->type == KFW_RTW ? KFW_F_PLACE : KFW_F_PLACE | KFW_F_PLACED));
+}
+
 /*
  * Elements on the wire are little endian, as on this host, and are decoded and encoded to the same
  * bytes.
@@ -94,8 +103,10 @@ static void check_frame(const struct kfw_hdr *hdr)
 	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE ||
 		!(f.flags & (KFW_F_FETCH | KFW_F_COMPARE)));
 	PROMISE(f.type != KFW_RTW ||
-		(f.rma_count && !f.payload && !(f.flags & ~(KFW_F_CQ_DATA | KFW_F_COMMIT))));
+		(f.rma_count && !f.payload &&
+		 !(f.flags & ~(KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_PLACE))));
 	check_places(&f);
+	check_device_place(&f);
 	check_grant(&f);
 	PROMISE(f.type != KFW_READ || (f.rma_count && !f.payload));
 	PROMISE(f.type != KFW_ATOMIC ||
@@ -178,7 +189,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_frame(&hdr);
 	/* Frames with places: a random header seldom has one of these types. */
 	hdr.type = types[size % sizeof(types)];
-	hdr.flags &= hdr.type == KFW_TREAD ? KFW_F_TAGGED | KFW_F_RMA : KFW_F_PLACED | KFW_F_COMMIT;
+	hdr.flags &= hdr.type == KFW_TREAD ? KFW_F_TAGGED | KFW_F_RMA :
+					     KFW_F_PLACED | KFW_F_PLACE | KFW_F_COMMIT;
 	hdr.status &= htole16(0x1f);
 	check_frame(&hdr);
 	hdr.rma_count = htole16(1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Links and provider for the tests of two endpoints, see pair_world.h. */
+#include <linux/delay.h>
 #include "pair_world.h"
 
 #define PM_RING		16384U
@@ -436,6 +437,86 @@ static bool pm_concealed(struct pm_link *kl)
 	return true;
 }
 
+/* ---- places that devices write ---- */
+
+/* struct pm_written - @len bytes @seed for @to, which have not arrived */
+struct pm_written {
+	struct list_head	entry;
+	u8			*to;
+	size_t			len;
+	u8			seed;
+};
+
+void pm_device_writes(const struct kfid_place *place, u8 seed, size_t len)
+{
+	const struct bio_vec *bv = place->bvec;
+	struct pm_written *w;
+
+	for (; len; len -= w->len, bv++) {
+		w = kzalloc(sizeof(*w), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(pm.test, w);
+		w->to = (u8 *)page_address(bv->bv_page) + bv->bv_offset;
+		w->len = min_t(size_t, len, bv->bv_len);
+		w->seed = seed;
+		spin_lock_bh(&pm.device_lock);
+		list_add_tail(&w->entry, &pm.devices);
+		spin_unlock_bh(&pm.device_lock);
+	}
+}
+
+static void pm_devices_arrive(void)
+{
+	struct pm_written *w, *next;
+
+	spin_lock_bh(&pm.device_lock);
+	list_for_each_entry_safe(w, next, &pm.devices, entry) {
+		memset(w->to, w->seed, w->len);
+		list_del(&w->entry);
+		kfree(w);
+	}
+	spin_unlock_bh(&pm.device_lock);
+}
+
+/* All places of a piece of memory have its key. */
+static int pm_pages(struct kfi_link *link, const struct kfi_place *place, unsigned int n, u64 at,
+		    u64 len, struct kfi_dev_place *to)
+{
+	struct pm_link *kl = to_pm(link);
+	struct pm_exposure *ex;
+	struct iov_iter iter;
+	bool known;
+
+	spin_lock(&kl->wire->lock);
+	ex = pm_exposed(&kl->wire->side[!kl->nr], place->key);
+	known = ex && !ex->late && at <= ex->len && len <= ex->len - at;
+	if (known)
+		iter = ex->iter;
+	spin_unlock(&kl->wire->lock);
+	if (!known)
+		return -EPROTO;
+	iov_iter_advance(&iter, at);
+	iov_iter_truncate(&iter, len);
+	return kfi_place_fill(to, iter);
+}
+
+static int pm_fence(void *pin, const struct kfi_dev_place *place)
+{
+	atomic_inc(&pm.fences);
+	pm_devices_arrive();
+	return pm.fence_err;
+}
+
+static void *pm_pin(struct kfi_link *link)
+{
+	atomic_inc(&pm.pins);
+	return &pm.pins;
+}
+
+static void pm_unpin(void *pin)
+{
+	atomic_dec((atomic_t *)pin);
+}
+
 /* ---- life of a link ---- */
 
 /* Make all reports of the link. */
@@ -483,6 +564,7 @@ static struct pm_ep *to_pm_ep(struct kfi_ep *ep)
 static void pm_link_init(struct pm_link *kl)
 {
 	INIT_LIST_HEAD(&kl->refs);
+	kl->link.checks = pm.checks;
 	INIT_DELAYED_WORK(&kl->pump, pm_pump);
 }
 
@@ -593,6 +675,8 @@ static void pm_close(struct kfi_link *link, bool abort)
 
 	if (!wire)
 		return;
+	if (!kl->nr)
+		pm.close_pins = max(pm.close_pins, atomic_read(&pm.pins));
 	self = &wire->side[kl->nr];
 	spin_lock_bh(&wire->lock);
 	self->aborted = abort;
@@ -600,6 +684,10 @@ static void pm_close(struct kfi_link *link, bool abort)
 	memset(self->exposed, 0, sizeof(self->exposed));
 	pm_kick(&wire->side[!kl->nr], 0);
 	spin_unlock_bh(&wire->lock);
+	atomic_inc(&pm.closing);
+	while (READ_ONCE(pm.slow))
+		usleep_range(1000, 2000);
+	atomic_dec(&pm.closing);
 	pm_refs_end(kl, U64_MAX);
 	kl->wire = NULL;
 	pm_wire_put(wire);
@@ -675,6 +763,10 @@ static const struct kfi_link_ops pm_ops = {
 	.read		= pm_read,
 	.expose		= pm_expose,
 	.conceal	= pm_conceal,
+	.pages		= pm_pages,
+	.fence		= pm_fence,
+	.pin		= pm_pin,
+	.unpin		= pm_unpin,
 };
 
 /* End one link of the last wire. */
@@ -724,6 +816,24 @@ bool pm_closed(int nr)
 	return closed;
 }
 
+int pm_wait_one(void)
+{
+	struct kfi_cq_err_entry err = {};
+	struct kfi_cq_tagged_entry e;
+	unsigned long end = jiffies + 20 * HZ;
+	ssize_t ret = -EAGAIN;
+
+	while (ret == -EAGAIN && time_before(jiffies, end)) {
+		ret = kfi_cq_read(pm.cq[0], &e, 1);
+		if (ret == -EAGAIN)
+			usleep_range(100, 200);
+	}
+	if (ret == -KFI_EAVAIL)
+		ret = kfi_cq_readerr(pm.cq[0], &err, 0);
+	KUNIT_EXPECT_EQ(pm.test, 1, (int)ret);
+	return -err.err;
+}
+
 /* ---- the provider ---- */
 
 static void pm_addr_str(const void *name, size_t len, char *buf, size_t size)
@@ -759,7 +869,7 @@ static void pm_endpoint(struct kunit *test, int i)
 	struct kfi_info *info = fake_info(pm.w, KFI_EP_RDM);
 	u64 name = i + 1;
 
-	info->caps |= KFI_TAGGED_RMA | KFI_REMOTE_READ | KFI_REMOTE_WRITE;
+	info->caps |= KFI_TAGGED_RMA | KFI_REMOTE_READ | KFI_REMOTE_WRITE | KFI_PLACE;
 	info->ep_attr->max_msg_size = PM_AREA;
 	info->tx_attr->size = 4 * PM_SLOTS;
 	info->rx_attr->size = 4 * PM_SLOTS;
@@ -787,6 +897,8 @@ int pm_init(struct kunit *test)
 	kunit_info(test, "seed %llu\n", seed);
 	prandom_seed_state(&pm.rnd, seed);
 	spin_lock_init(&pm.rnd_lock);
+	spin_lock_init(&pm.device_lock);
+	INIT_LIST_HEAD(&pm.devices);
 	mutex_init(&pm.lock);
 	pm_proto.name = "pair";
 	pm_proto.ops = &pm_ops;
@@ -811,6 +923,8 @@ int pm_init(struct kunit *test)
 	ops->tx_flush = kfi_proto_tx_flush;
 	ops->rx_matched = kfi_proto_rx_matched;
 	ops->rx_drop = kfi_proto_rx_drop;
+	ops->place_size = sizeof(struct kfi_proto_place);
+	ops->place_end = kfi_proto_place_end;
 	pm_endpoint(test, 0);
 	pm_endpoint(test, 1);
 	return 0;
@@ -822,6 +936,7 @@ void pm_exit(struct kunit *test)
 
 	for (i = 0; i < 2; i++)
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&pm.ep[i]->fid));
+	pm_devices_arrive();
 	for (i = 0; i < 2; i++) {
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&pm.mr[i]->fid));
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&pm.cq[i]->fid));
@@ -834,4 +949,5 @@ void pm_exit(struct kunit *test)
 	destroy_workqueue(pm.wq);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&pm.early));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&pm.strays));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&pm.pins));
 }

@@ -3,8 +3,9 @@
  * pair_world.h - two RDM endpoints over the message protocol, connected by links of memory that do
  * all that kfi_link.h permits: they accept a part of a unit, report late what they have read,
  * expose memory, conceal it late, and end at any moment. Bytes for places arrive at once, ahead of
- * the stream. The link reads the memory of spliced payload again when it reports it, and exposed
- * memory when it is concealed: memory that the protocol has returned too early has changed.
+ * the stream; what devices write to places arrives late. The link reads the memory of spliced
+ * payload again when it reports it, and exposed memory when it is concealed: memory that the
+ * protocol has returned too early has changed.
  */
 #ifndef _KFI_KUNIT_PAIR_WORLD_H
 #define _KFI_KUNIT_PAIR_WORLD_H
@@ -33,6 +34,14 @@ struct pm_ep;
  * @frames: frames that were sent, by type
  * @sure: memory is exposed whenever the protocol wants that
  * @deaf: the link of this endpoint reports nothing, a bit for each
+ * @devices: struct pm_written: what devices have written and has not arrived; under @device_lock
+ * @fences: number of fences
+ * @fence_err: what they return
+ * @pins: number of pins
+ * @close_pins: the most pins that there were when an end 0 was closed
+ * @closing: links that are being closed
+ * @checks: links check payload
+ * @slow: a link stays in its close as long as this is set
  */
 struct pm_world {
 	struct kunit		*test;
@@ -53,6 +62,12 @@ struct pm_world {
 	atomic_t		frames[KFW_TYPES];
 	bool			sure;
 	unsigned long		deaf;
+	spinlock_t		device_lock;
+	struct list_head	devices;
+	atomic_t		fences, pins, closing;
+	int			close_pins;
+	bool			checks, slow;
+	int			fence_err;
 };
 
 extern struct pm_world pm;
@@ -72,5 +87,12 @@ void pm_cut(void);
 void pm_inject(int nr, struct kfw_hdr hdr, const void *tail, size_t len);
 /* Has end @nr of the last wire been closed? */
 bool pm_closed(int nr);
+/* Wait for one completion of endpoint 0. Return: its errno. */
+int pm_wait_one(void);
+/*
+ * A device writes @seed to the first @len bytes of a place. The bytes arrive with the fence;
+ * without one they arrive at the end of the test.
+ */
+void pm_device_writes(const struct kfid_place *place, u8 seed, size_t len);
 
 #endif /* _KFI_KUNIT_PAIR_WORLD_H */

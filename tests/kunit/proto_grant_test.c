@@ -36,25 +36,6 @@ static int pg_reg(u64 key, struct kfid_mr **mr)
 			  NULL);
 }
 
-/* Wait for one completion. Return: its errno. */
-static int pg_wait(void)
-{
-	struct kfi_cq_err_entry err = {};
-	struct kfi_cq_tagged_entry e;
-	unsigned long end = jiffies + 20 * HZ;
-	ssize_t ret = -EAGAIN;
-
-	while (ret == -EAGAIN && time_before(jiffies, end)) {
-		ret = kfi_cq_read(pm.cq[0], &e, 1);
-		if (ret == -EAGAIN)
-			usleep_range(100, 200);
-	}
-	if (ret == -KFI_EAVAIL)
-		ret = kfi_cq_readerr(pm.cq[0], &err, 0);
-	KUNIT_EXPECT_EQ(pm.test, 1, (int)ret);
-	return -err.err;
-}
-
 static int pg_post(u64 key, u64 at, u32 len)
 {
 	return kfi_write(pm.ep[0], pm.area[0], len, NULL, pm.addr[1], at, key, NULL);
@@ -66,7 +47,7 @@ static int pg_write(u64 key, u64 at, u32 len, u8 seed)
 	int ret;
 
 	memset(pm.area[0], seed, len);
-	ret = pg_post(key, at, len) ?: pg_wait();
+	ret = pg_post(key, at, len) ?: pm_wait_one();
 	if (!ret)
 		KUNIT_EXPECT_NULL(pm.test, memchr_inv(pm.area[1] + at, seed, len));
 	return ret;
@@ -167,7 +148,7 @@ static void commit_asks(struct kunit *test)
 
 	pg_granted(PG_KEY);
 	KUNIT_ASSERT_EQ(test, 0, (int)kfi_writemsg(pm.ep[0], &msg, KFI_COMMIT_COMPLETE));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, pg_wait());
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, pm_wait_one());
 	KUNIT_EXPECT_EQ(test, 3, pg_frames(KFW_RTW));
 	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_WRITE));
 }
@@ -206,7 +187,7 @@ static void close_under_load(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, kfi_close(&pg.mr->fid));
 		memset(pm.area[1], 0x55, PG_LEN);
 		for (i = 0; i < n; i++) {
-			err = pg_wait();
+			err = pm_wait_one();
 			KUNIT_EXPECT_TRUE(test, !err || err == -EREMOTEIO || err == -EACCES);
 			good += !err;
 			bad += !!err;
@@ -246,7 +227,7 @@ static void key_again(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pg_post(PG_KEY, 0, PG_LEN));
 	KUNIT_EXPECT_TRUE(test, fake_soon(pg_frames(KFW_WRITE) == 1));
 	clear_bit(0, &pm.deaf);
-	KUNIT_EXPECT_EQ(test, -EREMOTEIO, pg_wait());
+	KUNIT_EXPECT_EQ(test, -EREMOTEIO, pm_wait_one());
 	KUNIT_ASSERT_NE(test, 0ul, wait_for_completion_timeout(&pg.done, 10 * HZ));
 	KUNIT_EXPECT_EQ(test, 0, ret);
 	pg.mr = next;
@@ -302,7 +283,7 @@ static void invalidation_ends(struct kunit *test)
 		pg_detach();
 		memset(pm.area[1], 0x55, PG_LEN);
 		for (i = 0; i < n; i++) {
-			err = pg_wait();
+			err = pm_wait_one();
 			KUNIT_EXPECT_TRUE(test, !err || err == -EREMOTEIO || err == -EACCES);
 		}
 		KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1], 0x55, PG_LEN));
@@ -548,7 +529,7 @@ static void pg_unasked(const struct pg_nonsense *n)
 	pg_nonsense_sent(n);
 	fake_soon(pm_closed(0));
 	clear_bit(1, &pm.deaf);
-	KUNIT_EXPECT_NE(pm.test, 0, pg_wait());
+	KUNIT_EXPECT_NE(pm.test, 0, pm_wait_one());
 }
 
 /* Each of them ends the connection, without an answer, and nothing else. */

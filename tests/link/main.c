@@ -8,6 +8,7 @@
  * With both ends in one kernel the test can check handled(): when handled(0) is called, the other
  * side must have handled the record.
  */
+#include <linux/bvec.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
@@ -73,6 +74,10 @@ MODULE_PARM_DESC(placed, "records with payload elsewhere, in which nobody notice
 static bool narrow;
 module_param(narrow, bool, 0444);
 MODULE_PARM_DESC(narrow, "one end has a window to the other that is shorter than the other's memory");
+
+static bool pages;
+module_param(pages, bool, 0444);
+MODULE_PARM_DESC(pages, "the windows have struct pages, to which other devices write (parameters pages, places)");
 
 #define POOL		128U
 #define SLOTS		8U
@@ -560,6 +565,105 @@ static void late_fault(struct nt_link *link)
 		say_wrong("a life does not end when it is asked to\n");
 }
 
+#define PAGES_LEN	5000U
+
+/*
+ * A device writes to memory of the peer; its bytes are there after the fence, also if they look
+ * like a link that is down.
+ */
+static void device_writes(struct nt_link *link, struct nt_place *place, const u8 *mem, u8 byte)
+{
+	u8 bytes[64];
+	struct bio_vec bv;
+	unsigned int skip = PAGES_LEN % sizeof(bytes), at;
+
+	memset(bytes, byte, sizeof(bytes));
+	if (nt_pages(link, place, 1, &bv) || bv.bv_len != PAGES_LEN)
+		return say_wrong("the peer's memory has no pages\n");
+	kfi_ntb_mock_command("link 0 devices 100000");
+	for (at = skip; at < PAGES_LEN; at += sizeof(bytes))
+		if (!kfi_ntb_mock_device_write(bv.bv_page, bv.bv_offset + at, bytes, sizeof(bytes)))
+			return say_wrong("the pages are not those of the window\n");
+	if (nt_pages_fence(link, nt_link_life(link), &bv, 1) ||
+	    memchr_inv(mem + skip, byte, PAGES_LEN - skip))
+		say_wrong("what a device has written is not there after the fence\n");
+	kfi_ntb_mock_command("link 0 devices 0");
+}
+
+/* No fence is good that has read a link which is down, before or after this side knows that. */
+static void fence_down(struct nt_link *link, struct nt_place *place)
+{
+	unsigned int life = nt_link_life(link), i;
+	struct bio_vec bv;
+	int ret = 0;
+
+	if (nt_pages(link, place, 1, &bv))
+		return say_wrong("the peer's memory has no pages\n");
+	kfi_ntb_mock_command("link 0 stuck on");	/* and nobody notices at once */
+	kfi_ntb_mock_command("link 0 down");
+	for (i = 0; !ret && i < 1000; i++) {
+		ret = nt_pages_fence(link, life, &bv, 1);
+		usleep_range(100, 200);
+	}
+	if (i != 1 || ret != -EIO)
+		say_wrong("fence %u of a link that is down returns %d\n", i, ret);
+	kfi_ntb_mock_command("link 0 stuck off");
+	kfi_ntb_mock_command("link 0 up");
+	for (i = 0; i < up_ms && nt_link_life(link) == life; i += 20)
+		msleep(20);
+	if (nt_pages_fence(link, life, &bv, 1) != -ENOTCONN)
+		say_wrong("a fence is good although the life has ended\n");
+	if (wait_up())
+		say_wrong("the link does not come up (fence)\n");
+}
+
+/* As long as devices may write, a life may end, but no other one begins; nor is the fence good. */
+static void devices_hold(struct nt_link *link)
+{
+	unsigned int life = nt_link_life(link), ms;
+
+	nt_pages_pin(link);
+	nt_link_fault(link, life, "it is asked to");
+	for (ms = 0; ms < up_ms && nt_link_life(link) == life; ms += 20)
+		msleep(20);
+	if (!nt_pages_fence(link, life, NULL, 0))
+		say_wrong("a fence is good although the life has ended\n");
+	if (!nt_link_wait_up(link, 1500))
+		say_wrong("a life begins while devices may write because of the last one\n");
+	nt_pages_unpin(link);
+	if (wait_up())
+		say_wrong("the link does not come up when devices have finished\n");
+}
+
+static void paged(void)
+{
+	struct nt_link *link = sides[0].link, *peer = sides[1].link;
+	struct nt_place place;
+	struct iov_iter iter;
+	struct bio_vec bv;
+	struct kvec vec;
+	u8 *mem;
+
+	if (wait_up())
+		return say_wrong("the link does not come up (pages)\n");
+	mem = nt_arena_alloc(peer, PAGES_LEN);
+	if (!mem)
+		return say_wrong("no memory for devices\n");
+	vec = (struct kvec) { mem, PAGES_LEN };
+	iov_iter_kvec(&iter, ITER_DEST, &vec, 1, PAGES_LEN);
+	if (nt_window_places(peer, &iter, PAGES_LEN, &place, 1) == 1)
+		device_writes(link, &place, mem, 0x5a);
+	else
+		say_wrong("memory for devices is in no window\n");
+	device_writes(link, &place, mem, 0xff);
+	fence_down(link, &place);
+	place.at += 1ULL << 40;
+	if (nt_pages(link, &place, 1, &bv) != -EINVAL)
+		say_wrong("there are pages behind the end of the peer's memory\n");
+	nt_arena_free(peer, mem, PAGES_LEN);
+	devices_hold(link);
+}
+
 /*
  * The end of a life is bounded in time. If memory could still be written to, no other life follows
  * and the memory is not used again.
@@ -698,6 +802,8 @@ static int run(void)
 	/* Where copies fail, the round ends by itself. */
 	if (!ret && !errors_ok)
 		late_fault(sides[0].link);
+	if (!ret && pages)
+		paged();
 	if (narrow != !!(sides[0].placeless | sides[1].placeless))
 		say_wrong("slots out of reach: %lx and %lx\n", sides[0].placeless,
 			  sides[1].placeless);

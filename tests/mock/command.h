@@ -23,4 +23,13 @@ u64 kfi_ntb_mock_count(int bridge, int port, const char *name);
  */
 u64 kfi_ntb_mock_shows(int bridge, int port, int window, phys_addr_t *first);
 
+struct page;
+
+/*
+ * A device of the writer's machine, other than CPU and DMA engine, writes @len bytes to a page of a
+ * window (parameter pages). See the command "devices". Return: false: the page is none of a window.
+ * Any context.
+ */
+bool kfi_ntb_mock_device_write(struct page *page, size_t off, const void *src, size_t len);
+
 #endif

@@ -86,6 +86,12 @@ static int nm_link_posted(const struct nm_target *t, const u32 *n)
 	return 0;
 }
 
+static int nm_link_devices(const struct nm_target *t, const u32 *n)
+{
+	nm_link_configure(t->bridge, &t->bridge->devices_us, n[0]);
+	return 0;
+}
+
 /* The machine of the end dies: it sends nothing any more, and then its device is removed. */
 static int nm_kill(const struct nm_target *t, const u32 *n)
 {
@@ -154,6 +160,7 @@ static const struct nm_command nm_commands[] = {
 	{ "link", "lag", 1, nm_link_lag },
 	{ "link", "stuck", 1, nm_link_stuck },
 	{ "link", "posted", 1, nm_link_posted },
+	{ "link", "devices", 1, nm_link_devices },
 	{ "end", "kill", 0, nm_kill },
 	{ "end", "revive", 0, nm_revive },
 	{ "end", "lose", 1, nm_lose },
@@ -274,6 +281,7 @@ static const char *const nm_count_name[NM_COUNTS] = {
 	[NM_CPU_WRITES] = "cpu_writes", [NM_CPU_BYTES] = "cpu_bytes",
 	[NM_CPU_READS] = "cpu_reads",	[NM_DMA_WRITES] = "dma_writes",
 	[NM_DMA_BYTES] = "dma_bytes",	[NM_DMA_READS] = "dma_reads",
+	[NM_DEVICE_BYTES] = "device_bytes",
 	[NM_REG_READS] = "reg_reads",	[NM_REG_WRITES] = "reg_writes",
 	[NM_BELLS_RUNG] = "bells_rung", [NM_DEAD] = "lost_dead",
 	[NM_CLOSED] = "lost_closed",	[NM_BEYOND] = "lost_beyond",

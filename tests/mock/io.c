@@ -5,6 +5,9 @@
  * to its size, then a page of registers for each end.
  *
  * The kernel's emulation of I/O memory (lib/logic_iomem.c) calls this file for accesses of the CPU.
+ * With pages=1 the first window of each end has another address: that of memory with struct pages,
+ * which nobody accesses. An address there stands for that of the window in the range.
+ *
  * A range can't be unregistered. So the description of the range is allocated and never freed: at
  * unload its end is set before its beginning, so that no address is found in it and its operations
  * are never called.
@@ -19,6 +22,8 @@
 #define NM_MAP_MAX	SZ_16M
 
 static struct resource *nm_range;
+static struct resource *nm_paged;		/* all of @nm_ram, and what is between them */
+static struct page *nm_ram[2 * NM_BRIDGES];	/* by end: its first window */
 
 static unsigned int nm_end_number(const struct nm_end *end)
 {
@@ -35,12 +40,19 @@ static u64 nm_windows_len(void)
 	return nm_last_len() + 2 * nm_bridges * (nm_windows - 1) * nm_window_size;
 }
 
-phys_addr_t nm_window_addr(const struct nm_end *end, int window)
+static phys_addr_t nm_range_addr(const struct nm_end *end, int window)
 {
 	if (window == nm_windows - 1)
 		return nm_range->start + nm_end_number(end) * nm_last_size;
 	return nm_range->start + nm_last_len() +
 	       (nm_end_number(end) * (nm_windows - 1) + window) * nm_window_size;
+}
+
+phys_addr_t nm_window_addr(const struct nm_end *end, int window)
+{
+	struct page *ram = window ? NULL : nm_ram[nm_end_number(end)];
+
+	return ram ? page_to_phys(ram) : nm_range_addr(end, window);
 }
 
 phys_addr_t nm_regs_addr(const struct nm_end *end)
@@ -78,8 +90,20 @@ static void nm_locate(u64 offset, struct nm_place *place)
 	place->life = READ_ONCE(place->end->bridge->life);
 }
 
+/* Return the address in the range that an address stands for. */
+static phys_addr_t nm_in_range(phys_addr_t addr)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(nm_ram); i++)
+		if (nm_ram[i] && addr - page_to_phys(nm_ram[i]) < nm_window_size)
+			return nm_range_addr(nm_end_of(i), 0) + addr - page_to_phys(nm_ram[i]);
+	return addr;
+}
+
 bool nm_find(phys_addr_t addr, struct nm_place *place)
 {
+	addr = nm_in_range(addr);
 	if (addr < nm_range->start || addr > nm_range->end)
 		return false;
 	nm_locate(addr - nm_range->start, place);
@@ -160,16 +184,86 @@ static long nm_io_map(unsigned long offset, size_t size, const struct logic_iome
 
 static const struct logic_iomem_region_ops nm_io_region = { .map = nm_io_map };
 
+/* The same for an address with pages. */
+static long nm_paged_map(unsigned long offset, size_t size, const struct logic_iomem_ops **ops,
+			 void **priv)
+{
+	phys_addr_t addr = nm_in_range(nm_paged->start + offset);
+
+	if (addr == nm_paged->start + offset)
+		return -EINVAL;		/* memory of somebody else */
+	return nm_io_map(addr - nm_range->start, size, ops, priv);
+}
+
+static const struct logic_iomem_region_ops nm_paged_region = { .map = nm_paged_map };
+
+static struct resource *nm_describe(void)
+{
+	struct resource *range = kzalloc(sizeof(*range), GFP_KERNEL);
+
+	if (range) {
+		range->name = "kfi_ntb_mock";
+		range->flags = IORESOURCE_MEM;
+	}
+	return range;
+}
+
+static void nm_forget(struct resource *range)
+{
+	release_resource(range);
+	range->name = NULL;
+	range->start = 1;
+	range->end = 0;
+}
+
+static void nm_ram_free(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(nm_ram); i++) {
+		if (nm_ram[i])
+			__free_pages(nm_ram[i], get_order(nm_window_size));
+		nm_ram[i] = NULL;
+	}
+}
+
+static int nm_ram_alloc(void)
+{
+	phys_addr_t first = -1ULL, last = 0, addr;
+	struct resource *range;
+	int i, err = -ENOMEM;
+
+	range = nm_describe();
+	if (!range)
+		return err;
+	for (i = 0; i < 2 * nm_bridges; i++) {
+		nm_ram[i] = alloc_pages(GFP_KERNEL | __GFP_NOWARN, get_order(nm_window_size));
+		if (!nm_ram[i])
+			goto free;
+		addr = page_to_phys(nm_ram[i]);
+		first = min(first, addr);
+		last = max(last, addr + nm_window_size - 1);
+	}
+	range->start = first;
+	range->end = last;
+	err = logic_iomem_add_region(range, &nm_paged_region);
+	nm_paged = range;
+	if (!err)
+		return 0;
+free:
+	nm_ram_free();
+	kfree(range);
+	return err;
+}
+
 int nm_io_init(void)
 {
 	u64 len = nm_windows_len() + 2 * nm_bridges * PAGE_SIZE;
-	struct resource *range = kzalloc(sizeof(*range), GFP_KERNEL);
+	struct resource *range = nm_describe();
 	int err;
 
 	if (!range)
 		return -ENOMEM;
-	range->name = "kfi_ntb_mock";
-	range->flags = IORESOURCE_MEM;
 	/* Find a free range; logic_iomem requests it again. */
 	err = allocate_resource(&iomem_resource, range, len, SZ_4G, -1ULL,
 				max3(nm_window_size, nm_last_size, (u64)SZ_16M), NULL, NULL);
@@ -182,14 +276,17 @@ int nm_io_init(void)
 		return err;
 	}
 	nm_range = range;
-	return 0;
+	err = nm_pages ? nm_ram_alloc() : 0;
+	if (err)
+		nm_forget(range);
+	return err;
 }
 
 /* All clients, and their mappings, are gone. */
 void nm_io_exit(void)
 {
-	release_resource(nm_range);
-	nm_range->name = NULL;
-	nm_range->start = 1;
-	nm_range->end = 0;
+	if (nm_paged)
+		nm_forget(nm_paged);
+	nm_ram_free();
+	nm_forget(nm_range);
 }

@@ -59,6 +59,10 @@ static unsigned int narrow_kib;
 module_param(narrow_kib, uint, 0444);
 MODULE_PARM_DESC(narrow_kib, "KiB that the first window of port 1 has on its own side, if that is less than its size; 0: all (default 0)");
 
+bool nm_pages;
+module_param_named(pages, nm_pages, bool, 0444);
+MODULE_PARM_DESC(pages, "the first window of each device has struct pages, for what other devices write");
+
 u64 nm_window_size, nm_last_size, nm_align, nm_narrow;
 
 static int __init nm_check(void)

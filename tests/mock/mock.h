@@ -9,7 +9,7 @@
  *
  * Locks, outermost first:
  *
- *   nm_end.post_lock  spinlock, interrupts off: posted writes; held while they arrive
+ *   nm_queue.lock     spinlock, interrupts off: posted writes; held while they arrive
  *   nm_bridge.lock    reader-writer lock, interrupts off: read while bytes are copied; written to
  *                     change the link or a translation, so no access with the old
  *                     state is left then
@@ -47,6 +47,7 @@ enum nm_count {
 	NM_DMA_WRITES,		/* copies of the engine into a window */
 	NM_DMA_BYTES,
 	NM_DMA_READS,
+	NM_DEVICE_BYTES,	/* bytes that other devices have written to pages of a window */
 	/* accesses to registers (doorbells, masks, scratchpads) of either side */
 	NM_REG_READS,
 	NM_REG_WRITES,
@@ -72,6 +73,13 @@ struct nm_trans {
 };
 
 struct nm_bridge;
+
+/* Writes that have not arrived, in order. @lock protects @writes; @timer is for the first. */
+struct nm_queue {
+	spinlock_t		lock;
+	struct list_head	writes;
+	struct hrtimer		timer;
+};
 
 struct nm_end {
 	struct ntb_dev		ntb;		/* registered while present */
@@ -107,9 +115,8 @@ struct nm_end {
 	/* link status at the last link interrupt, as the Intel driver has it; READ_ONCE */
 	bool			seen_up;
 
-	spinlock_t		post_lock;	/* protects the list */
-	struct list_head	posted;		/* writes of this end that have not arrived */
-	struct hrtimer		post_timer;	/* for the first of them */
+	struct nm_queue		posted;		/* writes of CPU and engine that have not arrived */
+	struct nm_queue		devices;	/* those of other devices */
 
 	atomic64_t		count[NM_COUNTS];
 };
@@ -125,6 +132,7 @@ struct nm_bridge {
 	u32			delay_ms;	/* duration of training */
 	u32			lag_us;		/* delay of link interrupts behind doorbells */
 	u32			posted_us;	/* delay of writes; READ_ONCE */
+	u32			devices_us;	/* delay of writes of other devices; READ_ONCE */
 	ktime_t			ready;		/* when training ends */
 	struct delayed_work	train;
 };
@@ -132,7 +140,7 @@ struct nm_bridge {
 extern struct nm_bridge nm_bridge[NM_BRIDGES];
 extern unsigned int nm_bridges, nm_windows, nm_vectors;
 extern u64 nm_window_size, nm_last_size, nm_align, nm_narrow;
-extern bool nm_inline, nm_no_zero, nm_no_clear;
+extern bool nm_inline, nm_no_zero, nm_no_clear, nm_pages;
 
 static inline u64 nm_size(int window)
 {

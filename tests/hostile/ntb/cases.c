@@ -389,6 +389,10 @@ static bool lent_once(struct hp *hp, bool answer)
 		      "its memory is not asked back");
 	ok &= hp_check(hp_received(hp, number).bits & NTW_C_RETURN,
 		       "it does not want to hear that we are through");
+	/* We have closed, too, but our devices may still write. */
+	ok &= hp_check(!hp_send_close(hp, hp_received(hp, number).from, NTW_C_HELD),
+		       "the link has gone");
+	hp_flush(hp);
 	ok &= hp_check(!victim_closed_in(&v, 2000),
 		       "it has closed over memory that we may write to");
 	if (answer)

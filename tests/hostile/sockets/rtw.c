@@ -132,6 +132,12 @@ bool rtw_served(struct victim *v)
 	data = rtw_data(&cts);
 	ok = ok && check(!hs_send(hs, &data, 0), "no DATA") && rtw_answered(hs, 3, 0);
 
+	/* A place for devices is checked as a write, and this link has none. */
+	ok = ok && check(!rtw_put(hs, 5, RTW_KEY + 1, KFW_F_PLACE, 1, RTW_LEN), "no RTW") &&
+	     rtw_answered(hs, 5, EACCES) &&
+	     check(!rtw_put(hs, 6, RTW_KEY, KFW_F_PLACE, 1, RTW_LEN), "no RTW") &&
+	     rtw_answered(hs, 6, EOPNOTSUPP);
+
 	/* The same id twice: each RTW has its own grant. The second grant is used first. */
 	memset(v->buf, 0xa5, v->buf_len);
 	ok = ok && check(!rtw_put(hs, 4, RTW_KEY, 0, 1, 100) && !rtw_put(hs, 4, RTW_KEY, 0, 2, 200),
@@ -202,6 +208,10 @@ enum rtw_break {
 	RTW_RECALLED,
 	RTW_USES,
 	RTW_WRITE_LONG,
+	RTW_PLACE_SEGS,
+	RTW_PLACE_EMPTY,
+	RTW_PLACE_COMMIT,
+	RTW_PLACE_WRITE,
 	RTW_BREAKS
 };
 
@@ -223,6 +233,10 @@ static const char *const rtw_breaks[RTW_BREAKS] = {
 	[RTW_RECALLED]		= "a lasting grant is returned that was not given",
 	[RTW_USES]		= "a lasting grant is used that was not given",
 	[RTW_WRITE_LONG]	= "the segment of a WRITE is longer than its payload",
+	[RTW_PLACE_SEGS]	= "a place has two segments",
+	[RTW_PLACE_EMPTY]	= "a place is empty",
+	[RTW_PLACE_COMMIT]	= "a place is to be durable",
+	[RTW_PLACE_WRITE]	= "a place is put that was not given",
 };
 
 /* A READ with @places places of a byte each, or a CTS for @rts with places of its length */
@@ -254,7 +268,7 @@ static int rtw_names(struct hs *hs, const struct kfw_hdr *rts, u16 places)
 }
 
 /* A frame about lasting grant 0: a GRANT has a segment and a place, a WRITE has a segment. */
-static int rtw_lasting(struct hs *hs, u8 type)
+static int rtw_lasting(struct hs *hs, u8 type, u8 flags)
 {
 	bool gives = type == KFW_GRANT, uses = type == KFW_WRITE;
 	struct {
@@ -263,7 +277,7 @@ static int rtw_lasting(struct hs *hs, u8 type)
 		struct kfw_place	place;
 	} f = {
 		.hdr = {
-			.type = type, .flags = uses ? KFW_F_PLACED : 0, .tag = cpu_to_le64(1),
+			.type = type, .flags = flags, .tag = cpu_to_le64(1),
 			.rma_count = cpu_to_le16(gives || uses), .status = cpu_to_le16(gives),
 			.len = cpu_to_le64(gives || uses ? RTW_LEN : 0),
 			.credit_msg = cpu_to_le32(1024), .credit_tag = cpu_to_le32(1024),
@@ -319,15 +333,23 @@ static bool rtw_break(struct victim *v, struct hs *hs, enum rtw_break what,
 	case RTW_READ_PLACED:
 		return !rtw_placed(hs, &cts, KFW_READ_DATA, RTW_LEN);
 	case RTW_GRANT:
-		return !rtw_lasting(hs, KFW_GRANT);
+		return !rtw_lasting(hs, KFW_GRANT, 0);
 	case RTW_RECALL:
-		return !rtw_lasting(hs, KFW_RECALL);
+		return !rtw_lasting(hs, KFW_RECALL, 0);
 	case RTW_RECALLED:
-		return !rtw_lasting(hs, KFW_RECALLED);
+		return !rtw_lasting(hs, KFW_RECALLED, 0);
 	case RTW_USES:
-		return !rtw_lasting(hs, KFW_WRITE);
+		return !rtw_lasting(hs, KFW_WRITE, KFW_F_PLACED);
 	case RTW_WRITE_LONG:
 		return !hs_begin(hs, &write, &seg, RTW_LEN - 1);
+	case RTW_PLACE_SEGS:
+		return !rtw_put(hs, 1, RTW_KEY, KFW_F_PLACE, 2, RTW_LEN);
+	case RTW_PLACE_EMPTY:
+		return !rtw_put(hs, 1, RTW_KEY, KFW_F_PLACE, 1, 0);
+	case RTW_PLACE_COMMIT:
+		return !rtw_put(hs, 1, RTW_KEY, KFW_F_PLACE | KFW_F_COMMIT, 1, RTW_LEN);
+	case RTW_PLACE_WRITE:
+		return !rtw_lasting(hs, KFW_WRITE, KFW_F_PLACED | KFW_F_PLACE);
 	default:
 		return false;
 	}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * device_place.c - places that devices of this machine write (kfi_place.h), over a link with
+ * ops->pages().
+ *
+ *	initiator			owner of the region
+ *	  RTW with PLACE	--->			kfp_put_place_get(), kfp_rx_place()
+ *				<---	GRANT, ACK	kfp_put_place_answer()
+ *	  kfp_place_take(): the consumer has the place, and devices write
+ *	  WRITE with PLACED, PLACE --->			kfp_put_place_put(), kfp_rx_granted()
+ *				<---	ACK
+ *	  kfi_proto_place_end()
+ *
+ * A place is a use of a lasting grant (grant.c) that lasts longer than a write. The RTW and its
+ * answer are left out if there is a grant. As long as there is a place of a grant RECALLED is not
+ * sent (kfp_permit.out), and as long as there is a place of a connection the link is pinned, also
+ * after the end of the connection: what devices write can't be stopped.
+ *
+ * The consumer may drop a place in softirq, at any time, and a connection may end at any time. So
+ * kfp_places_lock protects what leads from a place to its connection, and kfp_permit.out: it is a
+ * leaf. The other functions are called under the link's lock, or after the end of the link.
+ */
+#include <linux/export.h>
+#include "grant.h"
+
+static DEFINE_SPINLOCK(kfp_places_lock);
+
+static struct kfi_proto_place *to_proto_place(struct kfi_dev_place *place)
+{
+	return container_of(place, struct kfi_proto_place, place);
+}
+
+/* ---- initiator: get ---- */
+
+/*
+ * Let the consumer have a piece of the memory of a grant, unless kfp_places_abandon() has come
+ * before or comes now. Return: 0, or the errno of the get.
+ */
+static int kfp_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct kfp_permit *p)
+{
+	struct kfi_proto_place *kp = to_proto_place(op->place);
+	bool failed;
+	int ret = conn->ops->pages(&conn->link, p->places->place, p->places->count,
+				   op->rma[0].addr - p->addr, op->rma[0].len, op->place);
+
+	if (ret == -EPROTO)
+		kfp_conn_fail(conn, ret);
+	if (ret)
+		return ret;
+	kp->ops = conn->ops;
+	kp->pin = conn->ops->pin(&conn->link);
+	spin_lock_bh(&kfp_places_lock);
+	failed = test_bit(KFP_FAILED, &conn->flags);
+	if (!failed) {
+		kp->permit = p;
+		p->out++;
+		list_add_tail(&kp->entry, &conn->grants->out);
+		WRITE_ONCE(kp->conn, conn);
+	}
+	spin_unlock_bh(&kfp_places_lock);
+	if (!failed)
+		return 0;
+	kp->ops->unpin(kp->pin);
+	kp->pin = NULL;
+	return -ECONNRESET;
+}
+
+/* The owner has answered. Return: the errno of the get. */
+int kfp_place_take(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	struct kfp_permit *p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
+
+	return p ? kfp_place_fill(conn, op, p) : -EOPNOTSUPP;
+}
+
+/* Begin a get: complete it, or ask. A link that checks payload has no pages, so nobody asks. */
+void kfp_put_place_get(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	struct kfp_permit *p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
+	struct kfw_frame f = kfp_op_frame(op, KFW_RTW);
+
+	if (p || conn->link.checks) {
+		kfp_op_end(conn, op, p ? kfp_place_fill(conn, op, p) : -EOPNOTSUPP);
+		return;
+	}
+	f.flags = KFW_F_PLACE;
+	f.rma_count = 1;
+	f.len = op->rma[0].len;
+	conn->tx.requests++;
+	kfp_put_frame(conn, &f);
+	kfp_put_segments(conn, op);
+	kfp_op_sent(conn, op, true);
+}
+
+/* ---- owner ---- */
+
+/* Handle an RTW with PLACE, whose segment may be written. */
+int kfp_rx_place(struct kfp_conn *conn)
+{
+	struct kfp_answer *answer = kfp_answer_get(conn);
+
+	if (!answer)
+		return -EPROTO;
+	answer->kind = KFP_ANSWER_PLACE;
+	answer->id = conn->rx.f.id;
+	answer->gen = conn->rx.f.gen;
+	answer->seg0 = conn->rx.segs[0];
+	spin_lock_bh(&conn->lock);
+	kfp_answer_queue(conn, answer);
+	spin_unlock_bh(&conn->lock);
+	return 0;
+}
+
+void kfp_put_place_answer(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	answer->status = kfp_put_place_grant(conn, answer) ? 0 : EOPNOTSUPP;
+	kfp_put_verdict(conn, answer);
+}
+
+/* ---- initiator: put ---- */
+
+/*
+ * Devices have finished, and the fence has returned @err. If what they have written has arrived,
+ * the owner may be told that nothing lands any more; if that is not known the connection ends, and
+ * the grant keeps the count of the place, so that its RECALLED is not sent. The connection may have
+ * ended, and may end now. Return: it has not, and @f, unless NULL, names the grant.
+ */
+static bool kfp_place_release(struct kfi_proto_place *kp, int err, struct kfw_frame *f)
+{
+	struct kfp_conn *conn;
+	struct kfp_permit *p;
+
+	rcu_read_lock();	/* keeps the connection; and see kfp_grants_kick() */
+	spin_lock_bh(&kfp_places_lock);
+	conn = kp->conn;
+	p = kp->permit;
+	if (conn) {
+		list_del(&kp->entry);
+		if (f) {
+			f->slot = p->slot;
+			f->tag = p->id;
+		}
+		if (!err && !--p->out && p->recalled)
+			kfp_grants_kick(conn);
+		WRITE_ONCE(kp->conn, NULL);
+		kp->permit = NULL;
+	}
+	spin_unlock_bh(&kfp_places_lock);
+	if (conn && err)
+		kfp_conn_fail(conn, err);
+	rcu_read_unlock();
+	kp->ops->unpin(kp->pin);
+	kp->pin = NULL;
+	return conn;
+}
+
+/*
+ * Is the place of the put one of this connection? Only the connection itself changes the answer, in
+ * its end.
+ */
+static bool kfp_place_of(const struct kfp_conn *conn, const struct kfi_proto_place *kp)
+{
+	return READ_ONCE(kp->conn) == conn;
+}
+
+/*
+ * Send the WRITE for what devices have written. The place needs no pin behind its fence: whatever
+ * says that nothing lands any more is posted behind this WRITE. If it is not known what they have
+ * written, the connection ends, and with it the operation: no frame may follow that says that the
+ * bytes are there.
+ */
+void kfp_put_place_put(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	struct kfw_frame f = kfp_op_frame(op, KFW_WRITE);
+	struct kfi_proto_place *kp = to_proto_place(op->place);
+	int ret;
+
+	if (!op->len || !kfp_place_of(conn, kp)) {
+		kfp_op_end(conn, op, op->len ? -ECONNRESET : 0);
+		return;
+	}
+	ret = kp->ops->fence(kp->pin, op->place);
+	if (!kfp_place_release(kp, ret, &f) || ret) {
+		conn->tx.at = KFP_TX_STOPPED;
+		list_add_tail(&op->link, &conn->tx.waiting);
+		return;
+	}
+	f.flags = KFW_F_PLACED | KFW_F_PLACE;
+	f.rma_count = 1;
+	conn->tx.requests++;
+	kfi_stat_add(op->ep, granted, op->len);
+	kfp_put_frame(conn, &f);
+	kfp_put_segments(conn, op);
+	kfp_op_sent(conn, op, true);
+}
+
+/* Has the connection of the place ended? Such a put needs no other connection to fail. */
+bool kfp_place_lost(struct kfi_dev_place *place)
+{
+	return !READ_ONCE(to_proto_place(place)->conn);
+}
+
+/* ---- initiator: ends ---- */
+
+/*
+ * Devices have finished, but what they have written may still be on its way, also to a place that
+ * is abandoned: let it arrive before the owner can be told that nothing lands any more. A put that
+ * was encoded has done this.
+ */
+void kfi_proto_place_end(struct kfi_dev_place *place)
+{
+	struct kfi_proto_place *kp = to_proto_place(place);
+
+	if (kp->pin)
+		kfp_place_release(kp, kp->ops->fence(kp->pin, place), NULL);
+}
+EXPORT_SYMBOL_GPL(kfi_proto_place_end);
+
+/*
+ * The operations of a connection that ends complete behind ops->close(), which may wait for the
+ * peer; and the peer waits for the pins of this side in the same way. So places whose put is not
+ * encoded yet end before that. Nothing posts and nothing sends any more.
+ */
+void kfp_puts_end(struct kfp_conn *conn)
+{
+	struct kfi_oper *op;
+
+	kfp_tx_collect(conn);
+	list_for_each_entry(op, &conn->tx.queue, link)
+		if (op->code == KFI_OPC_PLACE_PUT)
+			kfi_proto_place_end(op->place);
+}
+
+bool kfp_permit_recall(struct kfp_permit *p)
+{
+	bool out;
+
+	spin_lock_bh(&kfp_places_lock);
+	p->recalled = true;
+	out = p->out;
+	spin_unlock_bh(&kfp_places_lock);
+	return out;
+}
+
+void kfp_places_abandon(struct kfp_conn *conn)
+{
+	struct kfi_proto_place *kp, *next;
+
+	if (!conn->grants)
+		return;
+	spin_lock_bh(&kfp_places_lock);
+	list_for_each_entry_safe(kp, next, &conn->grants->out, entry) {
+		list_del(&kp->entry);
+		WRITE_ONCE(kp->conn, NULL);
+		kp->permit = NULL;
+	}
+	spin_unlock_bh(&kfp_places_lock);
+}

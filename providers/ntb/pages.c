@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * pages.c - the peer's memory as pages of this machine, for devices other than the DMA engine: a
+ * disk reads into them, and its data goes through the window to the peer. The CPU never touches
+ * such a page.
+ *
+ * The window has struct pages if its addresses have (win.c): kfi_ntb makes none. A device that
+ * writes there can't be stopped, so a life that has such places may end, as its peer closes its
+ * windows first; but no other life begins here before the places are back (link.c): late writes
+ * would land in memory that the next life lends to somebody else.
+ */
+#include <linux/bvec.h>
+#include <linux/io.h>
+#include <linux/mm.h>
+#include <linux/pci.h>
+#include "bridge.h"
+
+struct device *nt_pages_device(const struct nt_link *link)
+{
+	return link->win.pages ? &link->ntb->pdev->dev : NULL;
+}
+
+int nt_pages(struct nt_link *link, const struct nt_place *place, unsigned int n,
+	     struct bio_vec *bv)
+{
+	const struct nt_window *win = &link->win;
+	phys_addr_t at;
+	int ret;
+
+	if (!win->pages)
+		return -EOPNOTSUPP;
+	ret = nt_ring_reaches(&link->ring, place, n);
+	if (ret)
+		return ret;
+	for (; n; n--, place++, bv++) {
+		if (place->at & NTW_FLAT)
+			return -EOPNOTSUPP;
+		at = win->peer_base + place->at;
+		bvec_set_page(bv, pfn_to_page(PHYS_PFN(at)), place->len, offset_in_page(at));
+	}
+	return 0;
+}
+
+/*
+ * A read through the window comes behind what devices have written there before, wherever in the
+ * window that was: it pushes what is posted on the same way. All bits are set in what is read if
+ * the link is down; the ready word of the peer is never like that while the link is up, unless the peer
+ * is hostile, and then it loses this life.
+ *
+ * Bytes of a life that has ended need no fence, because the peer closes its window before it uses
+ * that memory again; and a read of a link that is down may take long, and is an error for the host.
+ */
+int nt_pages_fence(struct nt_link *link, unsigned int life, const struct bio_vec *bv, size_t n)
+{
+	const struct nt_window *win = &link->win;
+	bool ones = false;
+	size_t at;
+
+	if (life != nt_link_life(link))
+		return -ENOTCONN;
+	/*
+	 * The CPU may read write-combining memory ahead of the completion of the device that has
+	 * led here. On the way out the checks of what was read order what is posted then.
+	 */
+	mb();
+	if (n) {
+		at = page_to_phys(bv->bv_page) + bv->bv_offset - win->peer_base;
+		ones = readb(win->peer + at + bv->bv_len - 1) == 0xff;
+	}
+	if (ones && readl(win->peer + offsetof(struct ntw_ctl, ready)) == ~0U)
+		return -EIO;
+	return life == nt_link_life(link) ? 0 : -ENOTCONN;
+}
+
+void nt_pages_pin(struct nt_link *link)
+{
+	atomic_inc(&link->pins);
+}
+
+void nt_pages_unpin(struct nt_link *link)
+{
+	if (atomic_dec_and_test(&link->pins))
+		nt_link_queue(link);	/* another life may wait for it */
+}
+
+unsigned int nt_pages_pinned(const struct nt_link *link)
+{
+	return atomic_read(&link->pins);
+}

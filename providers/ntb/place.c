@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * place.c - places of a connection: memory of the peer that devices of this machine write. pages.c
+ * has their pages. docs/wire-ntb-endpoints.md, "Places", has the reasons.
+ *
+ *   nt_place_pages()	the protocol has a grant of the peer, and a consumer wants pages of it
+ *   nt_pin()		the consumer has got them
+ *   nt_fence()		its devices have finished: let their bytes arrive
+ *   nt_unpin()		the place is back. If the connection has ended meanwhile, the peer still
+ *			waits for the CLOSE that says that nothing is written any more
+ */
+#include <linux/bvec.h>
+#include "ntb.h"
+
+/*
+ * A connection that has said, or is about to say, that it writes no more has no pages. Nor has one
+ * that another bridge carries (path.c): the consumer knows the device of its domain's bridge only,
+ * and its disks may not reach another one.
+ */
+int nt_place_pages(struct kfi_link *link, const struct kfi_place *place, unsigned int n, u64 at,
+		   u64 len, struct kfi_dev_place *to)
+{
+	struct kfi_unit unit = { .place = place, .nplaces = n };
+	struct nt_stream *s = nt_stream_of(link);
+	struct nt_place cut[NT_PLACES];
+	struct bio_vec bv[NT_PLACES];
+	struct iov_iter iter;
+	unsigned int count;
+	int ret;
+
+	if (s->loopback || s->ended || s->closing || s->state != NT_OPEN || link->checks ||
+	    nt_stream_over(s) || s->dev != to_nt_domain(link->ep->ep.domain)->dev)
+		return -EOPNOTSUPP;
+	if (nt_places_cut(&unit, at, len, false, cut, &count) != len)
+		return -EPROTO;
+	ret = nt_pages(s->dev->link, cut, count, bv);
+	if (ret)
+		return ret == -EINVAL ? -EPROTO : -EOPNOTSUPP;
+	iov_iter_bvec(&iter, ITER_DEST, bv, count, len);
+	return kfi_place_fill(to, iter);
+}
+
+void *nt_pin(struct kfi_link *link)
+{
+	struct nt_stream *s = nt_stream_of(link);
+
+	refcount_inc(&s->ref);
+	atomic_inc(&s->pins);
+	nt_pages_pin(s->dev->link);
+	return s;
+}
+
+/*
+ * If nobody knows what lands the life has to end: a CLOSE would tell the peer that nothing does any
+ * more.
+ */
+int nt_fence(void *pin, const struct kfi_dev_place *place)
+{
+	struct nt_stream *s = pin;
+	int ret = nt_pages_fence(s->dev->link, s->life, place->bvec, place->fid.count);
+
+	if (ret == -EIO)
+		nt_link_fault(s->dev->link, s->life, "the peer's memory can't be read");
+	return ret;
+}
+
+/* The lock of the connection, or of another one, may be held, so a work item sends the CLOSE. */
+void nt_unpin(void *pin)
+{
+	struct nt_stream *s = pin;
+	bool last;
+
+	nt_pages_unpin(s->dev->link);
+	/* A full barrier; pairs with nt_stream_note_held() */
+	last = atomic_dec_and_test(&s->pins);
+	if (!last || !READ_ONCE(s->held) || !queue_work(nt_cm_wq, &s->held_work))
+		nt_stream_put(s);
+}
+
+bool nt_stream_note_held(struct nt_stream *s)
+{
+	lockdep_assert_held(&s->lock);
+	WRITE_ONCE(s->held, true);
+	smp_mb();	/* either nt_unpin() sees @held, or this function that there is no pin */
+	if (!atomic_read(&s->pins))
+		WRITE_ONCE(s->held, false);
+	return s->held;
+}
+
+void nt_held_work(struct work_struct *work)
+{
+	struct nt_stream *s = container_of(work, struct nt_stream, held_work);
+
+	spin_lock_bh(&s->lock);
+	if (s->held)
+		nt_stream_due(s, NT_DUE_CLOSE);
+	spin_unlock_bh(&s->lock);
+	nt_stream_put(s);
+}
