@@ -7,16 +7,17 @@
 #include "loop.h"
 
 #define LOOP_VERSION	KFI_VERSION(1, 0)
-#define LOOP_CAPS	(KFI_MSG | KFI_RMA | KFI_TAGGED | KFI_TAGGED_RMA | KFI_ATOMIC | KFI_SEND | KFI_RECV | \
-			 KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE | KFI_MULTI_RECV |	\
-			 KFI_DIRECTED_RECV | KFI_RMA_EVENT | KFI_SOURCE | KFI_LOCAL_COMM | KFI_PLACE)
+#define LOOP_CAPS	(KFI_MSG | KFI_RMA | KFI_TAGGED | KFI_TAGGED_RMA | KFI_ATOMIC |		\
+			 KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE | KFI_REMOTE_READ |		\
+			 KFI_REMOTE_WRITE | KFI_MULTI_RECV | KFI_DIRECTED_RECV |		\
+			 KFI_RMA_EVENT | KFI_SOURCE | KFI_LOCAL_COMM | KFI_PLACE)
 /*
  * Operations are performed at the peer in posting order, either before the post returns or behind
  * operations that wait.
  */
-#define LOOP_ORDER	(KFI_ORDER_STRICT | KFI_ORDER_RMA_RAR | KFI_ORDER_RMA_RAW | KFI_ORDER_RMA_WAR |	\
-			 KFI_ORDER_RMA_WAW | KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW |			\
-			 KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
+#define LOOP_ORDER	(KFI_ORDER_STRICT | KFI_ORDER_RMA_RAR | KFI_ORDER_RMA_RAW |		\
+			 KFI_ORDER_RMA_WAR | KFI_ORDER_RMA_WAW | KFI_ORDER_ATOMIC_RAR |		\
+			 KFI_ORDER_ATOMIC_RAW | KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
 
 struct workqueue_struct *loop_wq;
 
@@ -51,7 +52,8 @@ int loop_id_reserve(struct xarray *ids, u32 *next, u64 *id)
 	return 0;
 }
 
-static int loop_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr)
+static int loop_resolve(struct kfi_domain *domain, const char *node, const char *service,
+			void *addr)
 {
 	struct kfi_loop_addr *a = addr;
 
@@ -109,22 +111,43 @@ static int loop_offer(struct kfi_query *q, enum kfi_ep_type type, struct loop_na
 		.iov_limit = LOOP_IOV, .rma_iov_limit = LOOP_IOV,
 	};
 	struct kfi_rx_attr rx = {
-		.caps = LOOP_CAPS, .msg_order = LOOP_ORDER, .size = LOOP_QUEUE, .iov_limit = LOOP_IOV,
+		.caps = LOOP_CAPS,
+		.msg_order = LOOP_ORDER,
+		.size = LOOP_QUEUE,
+		.iov_limit = LOOP_IOV,
 	};
 	struct kfi_ep_attr ep = {
-		.type = type, .protocol = KFI_PROTO_LOOP, .protocol_version = 1, .max_msg_size = LOOP_MAX_MSG,
-		.max_order_raw_size = LOOP_MAX_MSG, .max_order_war_size = LOOP_MAX_MSG,
+		.type = type,
+		.protocol = KFI_PROTO_LOOP,
+		.protocol_version = 1,
+		.max_msg_size = LOOP_MAX_MSG,
+		.max_order_raw_size = LOOP_MAX_MSG,
+		.max_order_war_size = LOOP_MAX_MSG,
 		.max_order_waw_size = LOOP_MAX_MSG,
 	};
 	struct kfi_domain_attr domain = {
-		.name = "loop0", .mr_key_size = sizeof(u64), .cq_data_size = sizeof(u64), .cq_cnt = LOOP_QUEUE,
-		.ep_cnt = LOOP_QUEUE, .tx_ctx_cnt = LOOP_QUEUE, .rx_ctx_cnt = LOOP_QUEUE, .max_ep_auth_key = 1,
-		.max_ep_tx_ctx = type == KFI_EP_RDM ? LOOP_CTX : 1, .max_ep_rx_ctx = type == KFI_EP_RDM ? LOOP_CTX : 1,
-		.cntr_cnt = LOOP_QUEUE, .mr_iov_limit = LOOP_IOV, .caps = KFI_LOCAL_COMM, .mr_cnt = U32_MAX,
+		.name = "loop0",
+		.mr_key_size = sizeof(u64),
+		.cq_data_size = sizeof(u64),
+		.cq_cnt = LOOP_QUEUE,
+		.ep_cnt = LOOP_QUEUE,
+		.tx_ctx_cnt = LOOP_QUEUE,
+		.rx_ctx_cnt = LOOP_QUEUE,
+		.max_ep_auth_key = 1,
+		.max_ep_tx_ctx = type == KFI_EP_RDM ? LOOP_CTX : 1,
+		.max_ep_rx_ctx = type == KFI_EP_RDM ? LOOP_CTX : 1,
+		.cntr_cnt = LOOP_QUEUE,
+		.mr_iov_limit = LOOP_IOV,
+		.caps = KFI_LOCAL_COMM,
+		.mr_cnt = U32_MAX,
 	};
 	struct kfi_fabric_attr fabric = { .name = "loop" };
 	struct kfi_info offer = {
-		.caps = LOOP_CAPS, .tx_attr = &tx, .rx_attr = &rx, .ep_attr = &ep, .domain_attr = &domain,
+		.caps = LOOP_CAPS,
+		.tx_attr = &tx,
+		.rx_attr = &rx,
+		.ep_attr = &ep,
+		.domain_attr = &domain,
 		.fabric_attr = &fabric,
 	};
 
