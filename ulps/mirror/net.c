@@ -271,7 +271,7 @@ static int set_option(struct kfid_ep *ep, int name, size_t value)
 }
 
 /*
- * Callers that are not the peer are refused where the provider can do that: sockets and ntb. One
+ * Callers that are not the peer are refused where the provider can do that: all but loop. One
  * without a time limit may keep a buffer of a lost session for longer; nothing else waits for it.
  */
 static int set_options(struct kfm *m, struct kfid_ep *ep)
