@@ -191,15 +191,12 @@ static struct kfi_rx *fitting_in_list(struct list_head *list, const struct kfi_o
 static struct kfi_rx *later_unexpected(struct kfi_match *m, const struct kfi_oper *op,
 				       struct kfi_rx *after)
 {
-	struct list_head *list;
+	struct list_head *list = unexp_bucket(m, op->tag);
 
-	if (op_tagged(op) && !op->ignore) {
-		list = unexp_bucket(m, op->tag);
-		return fitting_in_bucket(list, op,
-					 after ?: list_entry(list, struct kfi_rx, bucket));
-	}
+	if (op_tagged(op) && !op->ignore)
+		return fitting_in_bucket(list, op, list_prepare_entry(after, list, bucket));
 	list = op_tagged(op) ? &m->unexp_tags : &m->unexp_msgs;
-	return fitting_in_list(list, op, after ?: list_entry(list, struct kfi_rx, link));
+	return fitting_in_list(list, op, list_prepare_entry(after, list, link));
 }
 
 struct kfi_rx *__kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op)

@@ -76,6 +76,13 @@
 	DISK_CASE(_set, "read-1m", _kind, SZ_1M, 4, _peer, ##__VA_ARGS__),					\
 	DISK_CASE(_set, "write-1m", _kind | KB_DISK_WRITE, SZ_1M, 4, _peer, ##__VA_ARGS__)
 
+/* Mirrors of two copies each: tests/bench/mirrors */
+#define MIRROR_CASE(_what, _arg, _size, _depth)									\
+	{ "mirror-" _what, {											\
+		KB_DISK("kfi", _arg, _size, _depth), KB_DISK("drbd", _arg, _size, _depth),			\
+		KB_DISK("md", _arg, _size, _depth)								\
+	} }
+
 const struct bench_case bench_cases[] = {
 	{ "roundtrip-block", {
 		&bench_tcp_pingpong_block, &kb_pingpong_rdm_block, &kb_pingpong_msg_block,
@@ -157,6 +164,9 @@ const struct bench_case bench_cases[] = {
 	DISK_CASES("ram", 0, "tcp", &bench_tcp_stream_copy),
 	DISK_CASES("nbd", 0, "nbd"),
 	DISK_CASES("rxe", 0, "rdma"),
+	MIRROR_CASE("write-4k-1", KB_DISK_RANDOM | KB_DISK_WRITE, SZ_4K, 1),
+	MIRROR_CASE("write-4k-16", KB_DISK_RANDOM | KB_DISK_WRITE, SZ_4K, 16),
+	MIRROR_CASE("write-64k", KB_DISK_WRITE, SZ_64K, 8),
 	{ "scale", {
 		&kb_scale_messages, &kb_scale_write, &kb_scale_roundtrip, &kb_scale_atomics,
 		&kb_scale_counters,

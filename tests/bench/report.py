@@ -218,6 +218,10 @@ nvme("null", "null_blk", "sockets", "tcp", 0.95, 1.2, None)
 nvme("ram", "RAM disk", "sockets", "tcp", 0.95, 1.2, None)
 nvme("nbd", "beside nbd", "sockets", "nbd", None, None, None)
 nvme("rxe", "rxe", "verbs", "rdma", 1.03, 0.97, 0.97)
+for peer, latency, iops, name in (("drbd", 0.667, 2.0, "DRBD"), ("md", None, None, "md over nvme-tcp")):
+    for what, case, unit, goal in (("4 KiB, depth 1", "4k-1", "us", latency), ("4 KiB, depth 16", "4k-16", "kIOPS", iops),
+                                   ("4 KiB, CPU, both ends", "4k-16", CPU, None), ("64 KiB, depth 8", "64k", "GB/s", None)):
+        COMPARISONS.append(Comparison(f"mirror beside {name}", f"mirror-write-{case}", f"write, {what}", "kfi", peer, unit, goal))
 
 
 @dataclass
