@@ -77,10 +77,11 @@
 	DISK_CASE(_set, "write-1m", _kind | KB_DISK_WRITE, SZ_1M, 4, _peer, ##__VA_ARGS__)
 
 /* Mirrors of two copies each: tests/bench/mirrors */
-#define MIRROR_CASE(_what, _arg, _size, _depth)									\
-	{ "mirror-" _what, {											\
-		KB_DISK("kfi", _arg, _size, _depth), KB_DISK("drbd", _arg, _size, _depth),			\
-		KB_DISK("md", _arg, _size, _depth)								\
+#define MIRROR_CASE(_what, _arg, _size, _depth)						\
+	{ "mirror-" _what, {								\
+		KB_DISK("kfi", _arg, _size, _depth),					\
+		KB_DISK("drbd", _arg, _size, _depth),					\
+		KB_DISK("md", _arg, _size, _depth)					\
 	} }
 
 const struct bench_case bench_cases[] = {

@@ -4,12 +4,12 @@
  *
  *   insmod kfi_shadow.ko at=ADDRESS[,ADDRESS...] size=BYTES[,BYTES...]
  *
- * Each of these pieces of persistent memory gets a shadow, to which only persisted ranges are copied:
- * those of dax_flush(), and what the pmem driver writes past the caches. A number N that is written to
- * the parameter "off" takes the power from piece N: the shadow does not change any more, and persist()
- * of a mirror whose log is there fails, as a machine without power does not answer. Of the lines that
- * were in a cache then some are persistent and some are not, by chance. A number that is written to
- * the parameter "on" gives power back: the memory becomes what the shadow has.
+ * Each of these pieces of persistent memory gets a shadow, to which only persisted ranges are
+ * copied: those of dax_flush(), and what the pmem driver writes past the caches. A number N that is
+ * written to the parameter "off" takes the power from piece N: the shadow does not change any more,
+ * and persist() of a mirror whose log is there fails, as a machine without power does not answer.
+ * Of the lines that were in a cache then some are persistent and some are not, by chance. A number
+ * that is written to the parameter "on" gives power back: the memory becomes what the shadow has.
  *
  * A missing pmem_wmb() is not noticed: a range counts as persisted when its flush begins.
  */
@@ -120,7 +120,10 @@ static int on_persisted(struct kretprobe_instance *call, struct pt_regs *regs)
 }
 
 static struct kprobe flush_probe = { .symbol_name = "dax_flush", .pre_handler = on_flush };
-static struct kprobe store_probe = { .symbol_name = "__memcpy_flushcache", .pre_handler = on_store };
+static struct kprobe store_probe = {
+	.symbol_name	= "__memcpy_flushcache",
+	.pre_handler	= on_store,
+};
 static struct kretprobe persist_probe = {
 	.kp.symbol_name	= "kfm_persist",
 	.entry_handler	= on_persist,
@@ -238,7 +241,8 @@ static void __exit shadow_exit(void)
 	unregister_kretprobe(&persist_probe);
 	unregister_kprobe(&store_probe);
 	unregister_kprobe(&flush_probe);
-	WARN(flush_probe.nmissed || store_probe.nmissed || persist_probe.nmissed, "missed probes\n");
+	WARN(flush_probe.nmissed || store_probe.nmissed || persist_probe.nmissed,
+	     "missed probes\n");
 	free_copies();
 }
 

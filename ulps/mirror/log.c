@@ -355,8 +355,8 @@ void kfm_log_apply(struct kfm *m, bool all)
 }
 
 /*
- * Read the ring from the device. Persistent memory is read into a buffer: its driver reports a place
- * that has gone bad, where a load would stop the machine.
+ * Read the ring from the device. Persistent memory is read into a buffer: its driver reports a
+ * place that has gone bad, where a load would stop the machine.
  */
 static int ring_load(struct kfm *m)
 {
@@ -449,9 +449,9 @@ void kfm_log_close(struct kfm *m)
 }
 
 /*
- * Find the ring in persistent memory. Return: its address; or NULL if a CPU can't load and store all
- * of it in one piece, if the provider needs pages that it does not have, if a place in it is known
- * to be bad, or if flushing the caches of the CPUs does not make it durable.
+ * Find the ring in persistent memory. Return: its address; or NULL if a CPU can't load and store
+ * all of it in one piece, if the provider needs pages that it does not have, if a place in it is
+ * known to be bad, or if flushing the caches of the CPUs does not make it durable.
  */
 static void *ring_find(const struct kfm *m)
 {
@@ -471,7 +471,7 @@ static void *ring_find(const struct kfm *m)
 	return found < pages || !virt_addr_valid(ring) ? NULL : ring + offset_in_page(byte);
 }
 
-/* Take the ring in persistent memory. Until kfm_log_free() its driver can't take the memory away. */
+/* Take the ring in persistent memory. Until kfm_log_free() its driver can't remove the memory. */
 static void *ring_map(struct kfm *m)
 {
 	void *ring = ring_find(m);
