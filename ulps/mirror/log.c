@@ -55,6 +55,48 @@ static int ring_check(const struct kfm_log *log, const struct kfm_le_rec *head, 
 	return crc == le32_to_cpu(head->crc) ? 0 : -EBADMSG;
 }
 
+/* Where a CPU can reach the first bytes of the ring in persistent memory, or NULL */
+static void *ring_reach(const struct kfm *m, u32 bytes, enum dax_access_mode mode)
+{
+	struct dax_device *dax = m->logdev->dax_dev;
+	u64 byte = (u64)get_start_sect(m->logdev->bdev) * KFM_SECTOR + KFM_RING_AT;
+	long pages = PFN_UP(offset_in_page(byte) + bytes), found;
+	void *ring;
+	int id;
+
+	if (!IS_ENABLED(CONFIG_DAX))
+		return NULL;
+	id = dax_read_lock();
+	found = dax_direct_access(dax, byte >> PAGE_SHIFT, pages, mode, &ring, NULL);
+	dax_read_unlock(id);
+	return found < pages ? NULL : ring + offset_in_page(byte);
+}
+
+/*
+ * Find the ring in persistent memory. Return: its address; or NULL if a CPU can't load and store
+ * all of it in one piece, if the provider needs pages that it does not have, if a place in it is
+ * known to be bad, or if flushing the caches of the CPUs does not make it durable.
+ */
+static void *ring_find(const struct kfm *m)
+{
+	struct dax_device *dax = m->logdev->dax_dev;
+	void *ring;
+
+	if (!dax || !dax_synchronous(dax))
+		return NULL;
+	ring = ring_reach(m, m->log.ring_len, DAX_ACCESS);
+	return ring && virt_addr_valid(ring) ? ring : NULL;
+}
+
+/*
+ * Is the ring still where the constructor has found it? Tables below a mirror may be reloaded. A
+ * place that has gone bad is an error of those who read it.
+ */
+bool kfm_log_stays(const struct kfm *m)
+{
+	return !m->log.dax || ring_reach(m, 1, DAX_RECOVERY_WRITE) == m->log.ring;
+}
+
 /* Make a piece of the ring durable. May sleep. Return: 0 or a negative error. */
 static int ring_store(struct kfm *m, u32 at, u32 len)
 {
@@ -67,7 +109,7 @@ static int ring_store(struct kfm *m, u32 at, u32 len)
 		dax_flush(log->dax, log->ring + at, len);
 		pmem_wmb();
 	}
-	return 0;
+	return kfm_log_stays(m) ? 0 : -ESTALE;
 }
 
 /* ---- persist() ---- */
@@ -374,24 +416,38 @@ static int ring_load(struct kfm *m)
 	return ret;
 }
 
+/* The number behind the records that the last session has made durable, all in a row. */
+static u64 durable_end(const struct kfm_log *log)
+{
+	u64 seq = log->head.seq;
+
+	while (seq && log->recs[seq % KFM_WINDOW].seq == seq)
+		seq++;
+	return seq;
+}
+
 /**
  * kfm_log_replay() - write all complete records of the log device to the leg
  * @m: mirror without a session
  *
  * The first record that is missing or damaged ends the log: what follows was never acknowledged.
+ * But a peer can also overwrite what it was told is durable. If that record was made durable since
+ * this node was resumed, the replay notices that it ends too early.
  *
- * Return: 0, and the log is empty; or a negative error.
+ * Return: 0, and the log is empty; or a negative error, -ENODATA if this copy lacks acknowledged
+ * writes, and was given up.
  */
 int kfm_log_replay(struct kfm *m)
 {
 	struct kfm_rec recs[KFM_BATCH], r;
 	struct kfm_log *log = &m->log;
+	u64 total = 0, end = durable_end(log);
 	struct kfm_log_head at;
 	unsigned int count;
-	u64 total = 0;
 	int ret;
 
-	ret = kfm_log_load(m) ?: ring_load(m);
+	ret = kfm_log_stays(m) ? 0 : -ESTALE;
+	ret = ret ?: kfm_log_load(m) ?: ring_load(m);
 	memset(log->recs, 0, sizeof(log->recs));
 	while (!ret) {
 		at = log->head;
@@ -408,7 +464,10 @@ int kfm_log_replay(struct kfm *m)
 	}
 	if (total || ret)
 		DMINFO("%s: %llu records of the log replayed (%d)", kfm_name(m), total, ret);
-	return ret;
+	if (ret || log->head.seq >= end)
+		return ret;
+	DMERR("%s: records have been overwritten: this copy is given up", kfm_name(m));
+	return kfm_invalidate(m) ?: -ENODATA;
 }
 
 /* ---- session ---- */
@@ -448,29 +507,6 @@ void kfm_log_close(struct kfm *m)
 	m->serve.step = KFM_S_NONE;
 }
 
-/*
- * Find the ring in persistent memory. Return: its address; or NULL if a CPU can't load and store
- * all of it in one piece, if the provider needs pages that it does not have, if a place in it is
- * known to be bad, or if flushing the caches of the CPUs does not make it durable.
- */
-static void *ring_find(const struct kfm *m)
-{
-	struct dax_device *dax = m->logdev->dax_dev;
-	long pages, found;
-	void *ring;
-	u64 byte;
-	int id;
-
-	if (!IS_ENABLED(CONFIG_DAX) || !dax || !dax_synchronous(dax))
-		return NULL;
-	byte = (u64)get_start_sect(m->logdev->bdev) * KFM_SECTOR + KFM_RING_AT;
-	pages = PFN_UP(offset_in_page(byte) + m->log.ring_len);
-	id = dax_read_lock();
-	found = dax_direct_access(dax, byte >> PAGE_SHIFT, pages, DAX_ACCESS, &ring, NULL);
-	dax_read_unlock(id);
-	return found < pages || !virt_addr_valid(ring) ? NULL : ring + offset_in_page(byte);
-}
-
 /* Take the ring in persistent memory. Until kfm_log_free() its driver can't remove the memory. */
 static void *ring_map(struct kfm *m)
 {
@@ -483,12 +519,6 @@ static void *ring_map(struct kfm *m)
 		return NULL;
 	m->log.dax = m->logdev->dax_dev;
 	return ring;
-}
-
-/* Is the ring still where the constructor has found it? Tables below a mirror may be reloaded. */
-bool kfm_log_stays(const struct kfm *m)
-{
-	return !m->log.dax || ring_find(m) == m->log.ring;
 }
 
 /* Find or allocate the ring for a device, and buffers to apply records from. */

@@ -452,7 +452,7 @@ static int kfm_preresume(struct dm_target *ti)
 	int ret;
 
 	if (!kfm_log_stays(m)) {
-		DMERR("%s: the log has moved or gone bad: load the table again", kfm_name(m));
+		DMERR("%s: the log has moved: load the table again", kfm_name(m));
 		return -ESTALE;
 	}
 	ret = kfm_super_load(m);

@@ -238,6 +238,10 @@ static void on_attach(struct kfm *m, const struct kfm_msg *msg)
 	if (m->link == KFM_UP || !attach_fits(m, msg))
 		return;
 	ret = attach_prepare(m, msg);
+	if (ret == -ENODATA) {	/* this copy is another one now: the primary has to plan anew */
+		send_simple(m, KFM_BYE, 0, m->session);
+		return;
+	}
 	if (ret) {
 		m->log.failed = true;
 		send_simple(m, KFM_REFUSED, KFM_R_LEG, m->session);
