@@ -157,7 +157,9 @@ static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len)
 	if (!ret)
 		log->recs[r.seq % KFM_WINDOW] = r;
 	spin_unlock(&log->lock);
-	kfm_kick(m);
+	/* the worker looks after a while by itself: it is not woken up for each record */
+	if (!(r.seq % KFM_BATCH))
+		kfm_kick(m);
 	return ret;
 }
 
@@ -326,18 +328,20 @@ static bool batch_add(struct kfm_rec *recs, unsigned int *count, const struct kf
 	return true;
 }
 
-/* Take the durable records that follow one another. */
-static unsigned int batch_durable(struct kfm_log *log, struct kfm_rec *recs)
+/* Take the durable records that follow one another. @whole: no other fits into the batch. */
+static unsigned int batch_durable(struct kfm_log *log, struct kfm_rec *recs, bool *whole)
 {
 	unsigned int count = 0;
 	struct kfm_rec *r;
 	u64 seq;
 
+	*whole = false;
 	spin_lock(&log->lock);
-	for (seq = log->head.seq; count < KFM_BATCH; seq++) {
+	for (seq = log->head.seq; !*whole; seq++) {
 		r = &log->recs[seq % KFM_WINDOW];
-		if (r->seq != seq || !batch_add(recs, &count, r))
+		if (r->seq != seq)
 			break;
+		*whole = !batch_add(recs, &count, r) || count == KFM_BATCH;
 	}
 	spin_unlock(&log->lock);
 	return count;
@@ -372,18 +376,19 @@ void kfm_log_apply(struct kfm *m, bool all)
 	struct kfm_log *log = &m->log;
 	struct kfm_msg msg = { .type = KFM_APPLIED, .session = m->session };
 	unsigned int count;
+	bool whole;
 	int ret;
 
 	if (!log->mr || log->failed)
 		return;
-	count = batch_durable(log, recs);
+	count = batch_durable(log, recs, &whole);
 	if (!count) {
 		log->since = 0;
 		return;
 	}
 	if (!log->since)
 		log->since = jiffies | 1;
-	if (!all && count < KFM_BATCH && time_before(jiffies, log->since + APPLY_DELAY))
+	if (!all && !whole && time_before(jiffies, log->since + APPLY_DELAY))
 		return;
 	ret = apply_batch(m, recs, count);
 	log->since = 0;
