@@ -35,7 +35,12 @@ static DEFINE_MUTEX(mirrors_lock);
 /* Have the worker look. Any context; under RCU unless the mirror can't go. */
 void kfm_kick(struct kfm *m)
 {
-	mod_delayed_work(kfm_wq, &m->work, 0);
+	queue_work(kfm_wq, &m->work);
+}
+
+static void tick_work(struct work_struct *work)
+{
+	kfm_kick(container_of(to_delayed_work(work), struct kfm, tick));
 }
 
 /**
@@ -98,14 +103,18 @@ static void tell_work(struct work_struct *work)
 	spin_unlock_irq(&m->lock);
 }
 
-static unsigned long next_look(const struct kfm *m)
+/* Have the worker look again, whether it is told something or not. */
+static void look_again(struct kfm *m)
 {
-	return m->again ? 1 : m->log.since ? HZ / 50 : HZ / 10;
+	if (m->again || m->log.since)
+		mod_delayed_work(kfm_wq, &m->tick, m->again ? 1 : HZ / 50);
+	else
+		queue_delayed_work(kfm_wq, &m->tick, HZ / 10);
 }
 
 static void kfm_work(struct work_struct *work)
 {
-	struct kfm *m = container_of(to_delayed_work(work), struct kfm, work);
+	struct kfm *m = container_of(work, struct kfm, work);
 	unsigned int noio;
 
 	if (!READ_ONCE(m->active))
@@ -123,7 +132,7 @@ static void kfm_work(struct work_struct *work)
 	kfm_commands(m);
 	memalloc_noio_restore(noio);
 	if (READ_ONCE(m->active))
-		queue_delayed_work(kfm_wq, &m->work, next_look(m));
+		look_again(m);
 }
 
 /* ---- table ---- */
@@ -283,7 +292,8 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	INIT_LIST_HEAD(&m->repairs);
 	INIT_LIST_HEAD(&m->limbo);
 	init_completion(&m->applied);
-	INIT_DELAYED_WORK(&m->work, kfm_work);
+	INIT_WORK(&m->work, kfm_work);
+	INIT_DELAYED_WORK(&m->tick, tick_work);
 	INIT_WORK(&m->tell, tell_work);
 	INIT_WORK(&m->net.work, kfm_net_work);
 	return m;
@@ -337,7 +347,8 @@ static void kfm_dtr(struct dm_target *ti)
 	list_del(&m->entry);
 	mutex_unlock(&mirrors_lock);
 	synchronize_rcu();	/* the last kfm_signal() */
-	cancel_delayed_work_sync(&m->work);
+	cancel_delayed_work_sync(&m->tick);
+	cancel_work_sync(&m->work);
 	flush_work(&m->net.work);
 	flush_work(&m->tell);
 	kfm_free(m);
@@ -574,7 +585,7 @@ static int __init kfm_init(void)
 {
 	int ret;
 
-	kfm_wq = alloc_workqueue("kfi_mirror", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_UNBOUND, 0);
+	kfm_wq = alloc_workqueue("kfi_mirror", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
 	if (!kfm_wq)
 		return -ENOMEM;
 	ret = dm_register_target(&kfm_target);

@@ -317,6 +317,7 @@ struct kfm_told {
  * @cmds: commands, likewise
  * @active: the worker runs: between resume and suspend
  * @work: the worker
+ * @tick: queues @work after a while, when @active
  * @tell: sends @events, which allocates memory
  * @events: what user space has to be told, the oldest first
  * @event_count: how many
@@ -411,7 +412,8 @@ struct kfm {
 	struct list_head	inbox;
 	struct list_head	cmds;
 	bool			active;
-	struct delayed_work	work;
+	struct work_struct	work;
+	struct delayed_work	tick;
 	struct work_struct	tell;
 	struct kfm_told		events[KFM_EVENTS];
 	unsigned int		event_count;

@@ -3,8 +3,8 @@
  * net.c - the endpoint, messages, and regions. Everything but the completions is the worker's.
  *
  * The endpoint is opened after resume and closed by suspend. A lost peer does not close it: an RDM
- * endpoint connects again with the next post. Completions run in a workqueue of kfi.ko, and only
- * hand over to the worker.
+ * endpoint connects again with the next post. Completions run in softirq, and only hand over to the
+ * worker.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -44,12 +44,13 @@ static void received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_c
 {
 	struct kfm_slot *slot = container_of(cqe, struct kfm_slot, cqe);
 	struct kfm *m = slot->m;
+	unsigned long flags;
 
 	slot->len = wc->err ? 0 : wc->len;
 	rcu_read_lock();
-	spin_lock_irq(&m->lock);
+	spin_lock_irqsave(&m->lock, flags);
 	list_add_tail(&slot->entry, &m->inbox);
-	spin_unlock_irq(&m->lock);
+	spin_unlock_irqrestore(&m->lock, flags);
 	kfm_kick(m);
 	rcu_read_unlock();
 }
@@ -282,7 +283,7 @@ static int set_options(struct kfm *m, struct kfid_ep *ep)
 
 static int open_endpoint(struct kfm *m, struct kfi_info *info)
 {
-	struct kfi_cq_attr cq_attr = { .format = KFI_CQ_FORMAT_CONTEXT };
+	struct kfi_cq_attr cq_attr = { .flags = KFI_CQ_SOFTIRQ, .format = KFI_CQ_FORMAT_CONTEXT };
 	struct kfi_av_attr av_attr = { .type = KFI_AV_TABLE };
 	struct kfm_net *net = &m->net;
 	int ret;
