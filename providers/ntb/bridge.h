@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * bridge.h - a bridge: shared by link.c, handshake.c, win.c, bell.c, msi.c, flat.c,
- * map.c and pages.c.
+ * bridge.h - a bridge: shared by link.c, handshake.c, win.c, bell.c, flat.c, map.c and pages.c.
  *
  * One work item runs the state machine of a link (link.c). The structures below are used by that
  * work item only, or by nt_link_start() and nt_link_stop() while it does not run, unless their
@@ -25,7 +24,6 @@
 enum nt_signal {
 	NT_SIGNAL_AUTO,
 	NT_SIGNAL_DMA,		/* the engine writes the peer's doorbell */
-	NT_SIGNAL_MSI,		/* the engine or the CPU writes an interrupt message */
 	/* the CPU rings the doorbell after the engine has completed its copies */
 	NT_SIGNAL_CPU
 };
@@ -143,35 +141,6 @@ struct nt_bells {
 };
 
 /**
- * struct nt_msi - signals that are interrupt messages
- * @offered: the peer may write our interrupt message
- * @open: the window shows interrupt messages
- * @window: index of the window
- * @parked: the window shows this many bytes of the beginning of the inbound memory instead
- * @addr_align: addresses of the window are a multiple of this
- * @size_align: lengths of the window are a multiple of this
- * @irq: the interrupt that our message raises
- * @addr: address of the message
- * @at: byte of the window that is at @addr
- * @data: the message
- * @peer_data: message that interrupts the peer
- * @peer: where to write @peer_data; NULL: the peer is woken by its doorbell. Set before the ring is
- *	on
- */
-struct nt_msi {
-	bool		offered;
-	bool		open;
-	int		window;
-	u32		parked;
-	resource_size_t	addr_align, size_align;
-	unsigned int	irq;
-	u64		addr, at;
-	u32		data;
-	u32		peer_data;
-	void __iomem	*peer;
-};
-
-/**
  * enum nt_link_state - state of a link, see link.c
  */
 enum nt_link_state {
@@ -197,7 +166,6 @@ enum nt_event {
  * @win: inbound memory and the peer's
  * @flat: flat window
  * @bells: doorbells
- * @msi: interrupt messages
  * @work: runs the state machine
  * @events: bits of enum nt_event
  * @lock: protects @why, @life and NT_EV_FAULT; taken inside the ring's lock
@@ -238,7 +206,6 @@ struct nt_link {
 	struct nt_window	win;
 	struct nt_flat		flat;
 	struct nt_bells		bells;
-	struct nt_msi		msi;
 	struct delayed_work	work;
 	unsigned long		events;
 	spinlock_t		lock;
@@ -307,11 +274,6 @@ size_t nt_win_shut(struct nt_window *win, struct ntb_dev *ntb);
 int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len);
 /* Switch a window off. Return: 0; else it still shows what it did */
 int nt_mw_shut(struct ntb_dev *ntb, int index);
-/*
- * Return the bytes at the beginning of inbound memory that a closed window may show, or 0.
- * @size_align: lengths of that window are a multiple of this
- */
-size_t nt_win_park(const struct nt_window *win, resource_size_t size_align);
 int nt_win_check_params(void);
 
 /* flat.c. Process context, but for nt_flat_at() */
@@ -360,29 +322,12 @@ int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
 /* bell.c */
 int nt_bell_init(struct nt_link *link);
 void nt_bell_exit(struct nt_link *link);
-/*
- * Prepare our signals for this life, before the hello; choose how to wake the peer, after its
- * hello. Process context
- */
-int nt_bell_offer(struct nt_link *link);
-int nt_bell_open(struct nt_link *link, const struct ntw_greeting *g);
+/* Choose how to wake the peer in this life. Process context */
+int nt_bell_open(struct nt_link *link);
 /* Wake the peer, by CPU. Any context */
 void nt_bell_ring(struct nt_link *link);
 /* Handle a doorbell of ours. Hard interrupt */
 void nt_bell_received(struct nt_link *link, int vector);
 int nt_bell_check_params(void);
-
-/* msi.c. Process context, but for nt_msi_ring() */
-/* @asked: the administrator has asked for it; else it is offered because no other signal serves */
-int nt_msi_offer(struct nt_link *link, bool asked);
-/* Withdraw our offer, and stop to use the peer's */
-void nt_msi_withdraw(struct nt_link *link);
-/* As nt_win_shut() */
-size_t nt_msi_shut(struct nt_link *link);
-/* Return: true if our interrupt message is not the one any more that the peer was told */
-bool nt_msi_moved(const struct nt_link *link);
-/* Return: 0; -EOPNOTSUPP: the peer has no offer that we can use; -ENOMEM */
-int nt_msi_use(struct nt_link *link, const struct ntw_greeting *g);
-void nt_msi_ring(struct nt_link *link);
 
 #endif /* _KFI_NTB_BRIDGE_H */

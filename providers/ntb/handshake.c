@@ -61,12 +61,6 @@ void nt_hello_write(struct nt_link *link)
 	};
 	struct ntw_hello hello;
 
-	if (link->msi.offered) {
-		g.signals = NTW_S_MSI;
-		g.msi_window = link->msi.window;
-		g.msi_at = link->msi.at;
-		g.msi_data = link->msi.data;
-	}
 	if (link->flat.open) {
 		g.flat_window = link->flat.index;
 		g.flat_shift = ilog2(link->flat.size);

@@ -22,7 +22,6 @@
  * In each step the work item repeats its scratchpads or its hello, because a write vanishes if the
  * bridge's link goes down at that moment.
  */
-#include <linux/cpuhotplug.h>
 #include <linux/debugfs.h>
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -74,14 +73,9 @@ MODULE_PARM_DESC(crc_placed,
 static struct workqueue_struct *nt_wq;
 static struct dentry *nt_debugfs;
 
-/*
- * Links that were started. The spinlock protects the list. The mutex around it keeps links in the
- * list while nt_links_halt() stops them, one by one.
- */
-static DEFINE_MUTEX(nt_stop_lock);
-static DEFINE_SPINLOCK(nt_links_lock);
+/* Links that were started. The lock is held while nt_links_halt() stops them, one by one. */
+static DEFINE_MUTEX(nt_links_lock);
 static LIST_HEAD(nt_links);
-static enum cpuhp_state nt_cpu_state;
 
 void nt_link_queue(struct nt_link *link)
 {
@@ -226,7 +220,6 @@ static void nt_life_shut(struct nt_link *link)
 		}
 		msleep(NT_CLOSE_MS);
 	}
-	nt_msi_withdraw(link);
 	nt_engine_close(&link->ring.engine);
 }
 
@@ -276,7 +269,6 @@ static void nt_life_end(struct nt_link *link, const char *why)
 		__module_get(THIS_MODULE);
 		nt_win_close(&link->win, link->ntb);
 		nt_flat_close(&link->flat, link->ntb);
-		nt_msi_withdraw(link);
 		return;
 	}
 	if (greeted)
@@ -353,21 +345,11 @@ static int nt_life_open(struct nt_link *link, const struct ntw_handshake *handsh
 	ret = nt_engine_open(&link->ring.engine, link->win.peer_base, len, &peer);
 	if (ret)
 		return ret;
-	ret = nt_bell_offer(link);
-	if (ret)
-		goto close_engine;
 	ret = nt_win_open(&link->win, link->ntb);
-	if (ret)
-		goto withdraw;
-	ret = nt_flat_open(&link->flat, link->ntb);
 	if (!ret)
-		return 0;
-	nt_life_shut(link);
-	return ret;
-withdraw:
-	nt_msi_withdraw(link);
-close_engine:
-	nt_engine_close(&link->ring.engine);
+		ret = nt_flat_open(&link->flat, link->ntb);
+	if (ret)
+		nt_life_shut(link);
 	return ret;
 }
 
@@ -476,7 +458,7 @@ static bool nt_step_hello(struct nt_link *link)
 		return false;
 	if (ret || nt_flat_use(link, &g))
 		nt_life_end(link, "a hello that is none");
-	else if (nt_bell_open(link, &g))
+	else if (nt_bell_open(link))
 		nt_life_end(link, "the peer can't be woken");
 	else
 		nt_life_up(link, &g);
@@ -535,8 +517,6 @@ static const char *nt_life_over(struct nt_link *link)
 		return nt_life_fault(link);
 	if (nt_ring_peer_bye(&link->ring))
 		return "the peer says so";
-	if (nt_msi_moved(link))
-		return "its interrupt has moved";
 	if (nt_peer_silent(link))
 		return "the peer is silent";
 	return nt_peer_stuck(link) ? "the peer does not handle what it gets" : NULL;
@@ -640,9 +620,9 @@ free_link:
 static size_t nt_link_shut(struct nt_link *link)
 {
 	size_t ring = nt_win_shut(&link->win, link->ntb);
-	size_t flat = nt_flat_shut(link), msi = nt_msi_shut(link);
+	size_t flat = nt_flat_shut(link);
 
-	return max3(ring, flat, msi);
+	return max(ring, flat);
 }
 
 static void nt_link_halt(struct nt_link *link)
@@ -660,11 +640,9 @@ static void nt_link_halt(struct nt_link *link)
 
 void nt_link_stop(struct nt_link *link)
 {
-	mutex_lock(&nt_stop_lock);
-	spin_lock(&nt_links_lock);
+	mutex_lock(&nt_links_lock);
 	list_del_init(&link->entry);
-	spin_unlock(&nt_links_lock);
-	mutex_unlock(&nt_stop_lock);
+	mutex_unlock(&nt_links_lock);
 	nt_link_halt(link);
 }
 
@@ -672,14 +650,14 @@ void nt_links_halt(void)
 {
 	struct nt_link *link;
 
-	mutex_lock(&nt_stop_lock);
+	mutex_lock(&nt_links_lock);
 	list_for_each_entry(link, &nt_links, entry) {
 		WRITE_ONCE(link->halting, true);
 		nt_link_halt(link);
 		/* The kernel that comes next uses this memory for something else. */
 		nt_link_shut(link);
 	}
-	mutex_unlock(&nt_stop_lock);
+	mutex_unlock(&nt_links_lock);
 }
 
 /*
@@ -695,18 +673,6 @@ static int nt_on_reboot(struct notifier_block *nb, unsigned long action, void *a
 /* Called after the notifiers that still write data */
 static struct notifier_block nt_reboot = { .notifier_call = nt_on_reboot, .priority = INT_MIN };
 
-/* A CPU goes offline, and its interrupts move to another one: nt_msi_moved(). */
-static int nt_on_cpu_gone(unsigned int cpu)
-{
-	struct nt_link *link;
-
-	spin_lock(&nt_links_lock);
-	list_for_each_entry(link, &nt_links, entry)
-		nt_link_queue(link);
-	spin_unlock(&nt_links_lock);
-	return 0;
-}
-
 int nt_link_start(struct nt_link *link)
 {
 	int ret = ntb_set_ctx(link->ntb, link, &nt_ctx_ops);
@@ -721,11 +687,9 @@ int nt_link_start(struct nt_link *link)
 		nt_link_stop(link);
 		return ret;
 	}
-	mutex_lock(&nt_stop_lock);
-	spin_lock(&nt_links_lock);
+	mutex_lock(&nt_links_lock);
 	list_add_tail(&link->entry, &nt_links);
-	spin_unlock(&nt_links_lock);
-	mutex_unlock(&nt_stop_lock);
+	mutex_unlock(&nt_links_lock);
 	nt_link_queue(link);
 	return 0;
 clear_ctx:
@@ -766,26 +730,18 @@ int nt_links_init(void)
 	nt_wq = alloc_workqueue("kfi_ntb", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
 	if (!nt_wq)
 		return -ENOMEM;
-	ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "kfi_ntb:gone", NULL, nt_on_cpu_gone);
-	if (ret < 0)
-		goto destroy_wq;
-	nt_cpu_state = ret;
 	ret = register_reboot_notifier(&nt_reboot);
-	if (ret)
-		goto remove_state;
+	if (ret) {
+		destroy_workqueue(nt_wq);
+		return ret;
+	}
 	nt_debugfs = debugfs_create_dir("kfi_ntb", NULL);
 	return 0;
-remove_state:
-	cpuhp_remove_state_nocalls(nt_cpu_state);
-destroy_wq:
-	destroy_workqueue(nt_wq);
-	return ret;
 }
 
 void nt_links_exit(void)
 {
 	unregister_reboot_notifier(&nt_reboot);
-	cpuhp_remove_state_nocalls(nt_cpu_state);
 	debugfs_remove_recursive(nt_debugfs);
 	destroy_workqueue(nt_wq);
 }

@@ -14,10 +14,9 @@
  * not of the current life are ignored.
  *
  * A parked window shows memory of ours as long as it is parked. So before that memory is freed,
- * each window is *shut* (nt_win_shut(), nt_flat_shut(), nt_msi_shut()), by that translation of no
- * length if there is no other means, and memory that a window still shows then is never freed. The
- * same is done when this kernel ends, because the kernel that is started next (kexec) knows of no
- * window.
+ * each window is *shut* (nt_win_shut(), nt_flat_shut()), by that translation of no length if there
+ * is no other means, and memory that a window still shows then is never freed. The same is done
+ * when this kernel ends, because the kernel that is started next (kexec) knows of no window.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -328,9 +327,10 @@ int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len)
 	return nt_mw_shut(ntb, index);
 }
 
-size_t nt_win_park(const struct nt_window *win, resource_size_t size_align)
+/* Return the bytes at the beginning of the memory that the closed window may show, or 0 */
+static size_t nt_win_park(const struct nt_window *win)
 {
-	size_t len = round_up(NTW_CTL_SIZE, max_t(size_t, size_align, 1));
+	size_t len = round_up(NTW_CTL_SIZE, max_t(size_t, win->size_align, 1));
 
 	/*
 	 * The arena is in use, so it must not be shown. Control page and ring are read only during
@@ -345,7 +345,7 @@ int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
 
 	if (!win->open)
 		return 0;
-	ret = nt_mw_close(ntb, win->index, win->dma, nt_win_park(win, win->size_align));
+	ret = nt_mw_close(ntb, win->index, win->dma, nt_win_park(win));
 	if (ret < 0)
 		return ret;
 	win->open = false;

@@ -146,8 +146,6 @@ static void absurd_hellos(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size, RING));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size, NTW_SIZE_MAX + 1024));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(version, NTW_VERSION + 1));
-	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(msi_at, 4));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, WITH(signals, 0x80));
 	KUNIT_EXPECT_EQ(test, 0, WITH(flat_shift, NTW_FLAT_SHIFT_MAX));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_shift, NTW_FLAT_SHIFT_MAX + 1));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_shift, U16_MAX));
@@ -159,9 +157,6 @@ static void absurd_hellos(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, try_hello(&g));
 	g.flat_at = 0;
 	KUNIT_EXPECT_EQ(test, 0, try_hello(&g));
-	KUNIT_EXPECT_EQ(test, 0, WITH(signals, NTW_S_MSI));
-	g.msi_window = g.flat_window;
-	KUNIT_EXPECT_EQ(test, -EPROTO, try_hello(&g));
 #undef WITH
 }
 

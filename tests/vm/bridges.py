@@ -374,18 +374,13 @@ def flat(s):
 
 @case(300)
 def signals(s):
-    """each way to wake the peer; with signal=msi data transfers touch no bridge register"""
+    """the engine or the CPU writes the doorbell of the peer, and data transfers read no register"""
     try:
-        for way in ("dma", "cpu", "msi"):
+        for way in ("dma", "cpu"):
             reload_all(s, a=f"signal={way}", b=f"signal={way}")
             for name, grown in signalled(s).items():
-                check((grown["msis"] > 0) == (way == "msi"), f"signal={way}: {name} got {grown['msis']} messages")
-                check((grown["doorbells"] > 0) == (way != "msi"), f"signal={way}: {name}'s doorbells were rung {grown['doorbells']} times")
+                check(grown["doorbells"] > 0, f"signal={way}: {name}'s doorbells were rung {grown['doorbells']} times")
                 check(grown["mmio_reads"] == 0, f"signal={way}: {name} has read its bridge's registers {grown['mmio_reads']} times")
-                check(way != "msi" or grown["mmio_writes"] == 0, f"signal=msi: {name} has written registers {grown['mmio_writes']} times")
-            check(way != "msi" or link_stats(s, "a")["ups"] == 1, "signal=msi: the link has gone meanwhile")
-        reload_all(s, a="signal=msi", b="signal=cpu")
-        s.pair.run("a", "for i in $(seq 300); do dmesg | grep -q 'the peer offers no such' && exit 0; sleep 0.1; done; exit 1", 60)
     finally:
         reload_all(s)
     wait_up(s)
