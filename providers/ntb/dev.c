@@ -201,43 +201,6 @@ void nt_port_give(struct nt_dev *dev, struct nt_listener *l)
 
 /* ---- callbacks of the link ---- */
 
-/*
- * A number leads to a connection of the same path only: endpoints of our own end can't reach
- * connections of the peer, nor the reverse.
- */
-static struct nt_stream *nt_stream_find(struct nt_dev *dev, u32 id, bool loopback)
-{
-	struct nt_stream *s = xa_load(&dev->streams, id);
-
-	return s && s->loopback == loopback ? s : NULL;
-}
-
-void nt_record_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len,
-		  bool loopback)
-{
-	struct nt_stream *s = nt_stream_find(dev, le32_to_cpu(rec->conn), loopback);
-
-	switch (rec->type) {
-	case NTW_CALL:
-		nt_call_in(dev, rec, body, len, loopback);
-		break;
-	case NTW_ANSWER:
-		nt_answer_in(dev, s, rec, body, len, loopback);
-		break;
-	case NTW_DATA:
-		if (s)
-			nt_data_in(s, rec, body, len);
-		break;
-	case NTW_CLOSE:
-		if (s)
-			nt_close_in(s, rec, len);
-		break;
-	case NTW_MACHINE:
-		nt_machine_in(dev, rec, body, len);
-		break;
-	}
-}
-
 /* Completion handlers run at the end of a burst. */
 void nt_rx_burst_begin(struct nt_link *link) __acquires(RCU)
 {
@@ -253,7 +216,28 @@ void nt_rx_burst_end(struct nt_link *link) __releases(RCU)
 
 void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *body, size_t len)
 {
-	nt_record_in(nt_link_priv(link), rec, body, len, false);
+	struct nt_dev *dev = nt_link_priv(link);
+	struct nt_stream *s = xa_load(&dev->streams, le32_to_cpu(rec->conn));
+
+	switch (rec->type) {
+	case NTW_CALL:
+		nt_call_in(dev, rec, body, len);
+		break;
+	case NTW_ANSWER:
+		nt_answer_in(dev, s, rec, body, len);
+		break;
+	case NTW_DATA:
+		if (s)
+			nt_data_in(s, rec, body, len);
+		break;
+	case NTW_CLOSE:
+		if (s)
+			nt_close_in(s, rec, len);
+		break;
+	case NTW_MACHINE:
+		nt_machine_in(dev, rec, body, len);
+		break;
+	}
 }
 
 /* Make the calls that have waited for the link */
@@ -292,7 +276,7 @@ void nt_conns_link_down(struct nt_link *link, int err)
 	rcu_read_lock();
 	xa_for_each(&dev->streams, id, s) {
 		spin_lock_bh(&s->lock);
-		if (s->state != NT_NEW && !s->loopback)
+		if (s->state != NT_NEW)
 			nt_stream_end(s, -ECONNRESET);
 		spin_unlock_bh(&s->lock);
 	}
@@ -326,10 +310,8 @@ static struct nt_dev *nt_dev_new(struct ntb_dev *ntb)
 	init_waitqueue_head(&dev->back);
 	mutex_init(&dev->answering);
 	nt_machine_init(dev);
-	link = nt_callers_init(dev) || nt_loopback_init(&dev->loopback, dev) ? ERR_PTR(-ENOMEM) :
-									   nt_link_add(ntb, dev);
+	link = nt_callers_init(dev) ? ERR_PTR(-ENOMEM) : nt_link_add(ntb, dev);
 	if (IS_ERR(link)) {
-		kvfree(dev->loopback.buf);
 		nt_callers_free(dev);
 		kfree(dev);
 		return ERR_CAST(link);
@@ -342,7 +324,6 @@ static void nt_dev_free(struct nt_dev *dev)
 {
 	cancel_work_sync(&dev->cm_work);
 	cancel_work_sync(&dev->machine_work);
-	nt_loopback_free(&dev->loopback);
 	nt_link_remove(dev->link);
 	nt_callers_free(dev);
 	xa_destroy(&dev->streams);

@@ -73,7 +73,7 @@ int nt_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_ite
 	struct nt_place at[NT_PLACES];
 	int i, n;
 
-	if (s->loopback || s->ended || s->state != NT_OPEN || !len || !max)
+	if (s->ended || s->state != NT_OPEN || !len || !max)
 		return -EOPNOTSUPP;
 	n = nt_mr_place(s, x, len, at) ?:
 	    nt_window_places(s->dev->link, iter, len, at, min(max, NT_PLACES));
@@ -143,8 +143,6 @@ static int nt_placed_check(struct nt_stream *s, const struct ntw_piece *piece)
 int nt_placed_in(struct nt_stream *s, const struct ntw_piece *piece)
 {
 	lockdep_assert_held(&s->lock);
-	if (s->loopback)
-		return -EPROTO;
 	if (nt_link_checks(s->dev->link)) {
 		int ret = nt_placed_check(s, piece);
 

@@ -231,7 +231,7 @@ static int nt_machine_wake(struct nt_dev *dev, void *arg)
 	rcu_read_lock();
 	xa_for_each(&dev->streams, id, s) {
 		spin_lock_bh(&s->lock);
-		if (s->state == NT_NEW && s->end && !s->loopback &&
+		if (s->state == NT_NEW && s->end &&
 		    s->end->link.ep->ep.type == KFI_EP_RDM)
 			nt_stream_end(s, -EALREADY);	/* "again": see kfi_peer_lost() */
 		spin_unlock_bh(&s->lock);

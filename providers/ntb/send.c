@@ -19,8 +19,6 @@ int nt_loads_alloc(struct nt_stream *s)
 	struct nt_load *loads;
 	unsigned int i;
 
-	if (s->loopback)
-		return 0;
 	loads = kvcalloc(NT_LOADS, sizeof(*loads), GFP_NOIO);
 	if (!loads)
 		return -ENOMEM;
@@ -261,7 +259,7 @@ static int nt_send_placed(struct nt_stream *s, struct kfi_unit *unit, u64 at)
 
 /* ---- sending a copy ---- */
 
-/* Send a record with as much of the unit as there is room for. Return: 0, -EAGAIN, -ENOMEM */
+/* Send a record with as much of the unit as there is room for. Return: 0, -EAGAIN, -EPROTO */
 static int nt_send(struct nt_stream *s, struct kfi_unit *unit)
 {
 	u32 room = min_t(u64, s->limit - s->sent, s->room);
@@ -291,10 +289,7 @@ static int nt_send(struct nt_stream *s, struct kfi_unit *unit)
 	} else {
 		ntw_encode_data(s->sent + s->put, nt_advertise(s), s->peer, &first.rec,
 				&first.data);
-		if (s->loopback)
-			ret = nt_loopback_put(&s->dev->loopback, vec, 2, unit->payload, load);
-		else
-			ret = nt_put(s->dev->link, vec, 2, unit->payload, load, more);
+		ret = nt_put(s->dev->link, vec, 2, unit->payload, load, more);
 		if (ret == -EAGAIN)
 			nt_stall(s);
 	}
@@ -317,13 +312,11 @@ int nt_post_unit(struct kfi_link *link, struct kfi_unit *unit)
 	/* The end of the connection was reported, and kfi_link_room() is not called any more. */
 	if (s->ended || s->state != NT_OPEN || nt_stream_over(s))
 		ret = -EAGAIN;
-	if (unit->nplaces && s->loopback)
-		ret = -EPROTO;		/* this end names no places */
 	while (!ret && unit->nplaces && unit->left)
 		ret = nt_send_placed(s, unit, unit->at + before - unit->left);
 	while (!ret && !unit->nplaces && (unit->done < unit->len || unit->left))
 		ret = nt_send(s, unit);
-	if (ret && !s->loopback)
+	if (ret)
 		nt_kick(s->dev->link);	/* send what was posted, as no more follows now */
 	rcu_read_unlock();
 	return ret;
@@ -336,7 +329,7 @@ bool nt_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t
 {
 	const struct nt_stream *s = nt_stream_of(link);
 
-	return !s->loopback && len > NT_COPY && !nt_link_crc(s->dev->link);
+	return len > NT_COPY && !nt_link_crc(s->dev->link);
 }
 
 u64 nt_sent_to(const struct kfi_link *link)
