@@ -228,19 +228,18 @@ static void nt_called(struct nt_stream *s, struct kfi_link *link, const struct n
 }
 
 /*
- * Admit a caller. @port_dev is the bridge of the port, whose nt_dev.answering is held; @dev is the
- * bridge by which the call came. Return: 0; the reason of a refusal, negative; 1 if the protocol
- * has closed the connection.
+ * Admit a caller. Return: 0; the reason of a refusal, negative; 1 if the protocol has closed the
+ * connection.
  */
-static int nt_caller_admit(struct nt_dev *dev, struct nt_dev *port_dev,
-			   const struct nt_caller *caller)
+static int nt_caller_admit(struct nt_dev *dev, const struct nt_caller *caller)
 {
-	struct nt_listener *l = xa_load(&port_dev->ports, caller->call.to);
+	struct nt_listener *l = xa_load(&dev->ports, caller->call.to);
 	struct kfi_link *link;
 	struct ntw_addr *name;
 	struct nt_stream *s;
 
-	if (!l || (dev != port_dev && !l->nep))
+	lockdep_assert_held(&dev->answering);
+	if (!l)
 		return -ECONNREFUSED;
 	s = nt_stream_new(dev, NTW_WINDOW_MIN);
 	if (!s)
@@ -254,7 +253,7 @@ static int nt_caller_admit(struct nt_dev *dev, struct nt_dev *port_dev,
 	}
 	container_of(link, struct nt_end, link)->stream = s;
 	name = (void *)link->name;
-	name->side = cpu_to_le32(nt_link_peer_side(port_dev->link));
+	name->side = cpu_to_le32(nt_link_peer_side(dev->link));
 	name->port = cpu_to_le32(caller->call.from);
 	if (kfi_link_called(link))
 		return 1;
@@ -264,8 +263,7 @@ static int nt_caller_admit(struct nt_dev *dev, struct nt_dev *port_dev,
 
 static void nt_caller_answer(struct nt_dev *dev, const struct nt_caller *caller)
 {
-	int ret = -ECONNREFUSED;
-	struct nt_dev *port_dev;
+	int ret;
 
 	if (caller->close) {
 		nt_refuse(dev, caller, 0);
@@ -275,13 +273,9 @@ static void nt_caller_answer(struct nt_dev *dev, const struct nt_caller *caller)
 		nt_refuse(dev, caller, -EPROTONOSUPPORT);
 		return;
 	}
-	port_dev = nt_called_dev(dev, caller->call.bridge);
-	if (port_dev) {
-		mutex_lock(&port_dev->answering);
-		ret = nt_caller_admit(dev, port_dev, caller);
-		mutex_unlock(&port_dev->answering);
-		nt_dev_put(port_dev);
-	}
+	mutex_lock(&dev->answering);
+	ret = nt_caller_admit(dev, caller);
+	mutex_unlock(&dev->answering);
 	if (ret < 0)
 		nt_refuse(dev, caller, ret);
 }

@@ -234,9 +234,6 @@ void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *b
 		if (s)
 			nt_close_in(s, rec, len);
 		break;
-	case NTW_MACHINE:
-		nt_machine_in(dev, rec, body, len);
-		break;
 	}
 }
 
@@ -247,7 +244,6 @@ void nt_conns_link_up(struct nt_link *link)
 	struct nt_stream *s;
 	unsigned long id;
 
-	nt_machine_send(dev);
 	smp_mb();	/* the link is up, then the connections are read; pairs with nt_dial() */
 	rcu_read_lock();
 	xa_for_each(&dev->streams, id, s) {
@@ -270,7 +266,6 @@ void nt_conns_link_down(struct nt_link *link, int err)
 	LIST_HEAD(stalled);
 
 	wake_up_all(&dev->back);
-	nt_machine_lost(dev);
 	synchronize_rcu();
 	nt_callers_drop(dev);
 	rcu_read_lock();
@@ -309,7 +304,6 @@ static struct nt_dev *nt_dev_new(struct ntb_dev *ntb)
 	INIT_LIST_HEAD(&dev->stalled);
 	init_waitqueue_head(&dev->back);
 	mutex_init(&dev->answering);
-	nt_machine_init(dev);
 	link = nt_callers_init(dev) ? ERR_PTR(-ENOMEM) : nt_link_add(ntb, dev);
 	if (IS_ERR(link)) {
 		nt_callers_free(dev);
@@ -323,7 +317,6 @@ static struct nt_dev *nt_dev_new(struct ntb_dev *ntb)
 static void nt_dev_free(struct nt_dev *dev)
 {
 	cancel_work_sync(&dev->cm_work);
-	cancel_work_sync(&dev->machine_work);
 	nt_link_remove(dev->link);
 	nt_callers_free(dev);
 	xa_destroy(&dev->streams);
@@ -346,7 +339,6 @@ static int nt_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	mutex_lock(&nt_devs_lock);
 	list_add_tail(&dev->entry, &nt_devs);
 	mutex_unlock(&nt_devs_lock);
-	nt_machine_changed(dev);	/* nothing could find the bridge before */
 	return 0;
 }
 
@@ -382,7 +374,7 @@ static void nt_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	nt_link_stop(dev->link);
 	if (nt_link_hung(dev->link))
 		return;
-	/* a caller of another bridge's endpoint now has its connection, or is refused */
+	/* a caller that was being answered has its connection now, or is refused */
 	flush_work(&dev->cm_work);
 	nt_dev_drop_domains(dev);
 	nt_dev_put(dev);

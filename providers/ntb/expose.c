@@ -13,14 +13,14 @@
 
 /* ---- memory for one transfer. The lock of the connection is held ---- */
 
-/* A region that is mapped has one place, if the peer is at the other end of that bridge. */
+/* A region that is mapped has one place. */
 static int nt_mr_place(const struct nt_stream *s, const struct kfi_exposed *x, u64 len,
 		       struct nt_place *place)
 {
 	const struct nt_mr *nmr = x->mr ? to_nt_mr(x->mr) : NULL;
 	u64 at = nmr ? READ_ONCE(nmr->at) : 0;
 
-	if (!at || nmr->dev != s->dev || !nt_link_flat_in_use(s->dev->link) || len > U32_MAX)
+	if (!at || !nt_link_flat_in_use(s->dev->link) || len > U32_MAX)
 		return 0;
 	*place = (struct nt_place) { .at = at + (x->addr - x->mr->fid.addr), .len = len };
 	return 1;

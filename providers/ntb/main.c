@@ -10,7 +10,6 @@
  *   ep.c		endpoints and passive endpoints
  *   stream.c  call.c	connections, as links of the message protocol (kfi_link.h), and callers
  *   send.c  recv.c	the streams of connections
- *   path.c		several bridges to one machine
  *   expose.c		memory that the peer writes to by itself
  *   place.c		memory of the peer that devices of this machine write to
  *   record.[ch]	format of the records of connections
@@ -120,7 +119,6 @@ static int __init nt_init(void)
 	int ret;
 
 	nt_check_params();
-	nt_paths_init();
 	ret = kfi_proto_init(&nt_proto);
 	if (ret)
 		return ret;

@@ -67,18 +67,6 @@ struct nt_listener {
 };
 
 /**
- * struct nt_machine - the machine at the other end of a bridge, as described by itself (path.c)
- * @host: random number of the machine; 0: not known
- * @bridge: the number by which that machine knows its end of the bridge
- * @here: the description was received in this life of the link
- */
-struct nt_machine {
-	u64	host;
-	u32	bridge;
-	bool	here;
-};
-
-/**
  * struct nt_caller - a CALL that was not handled yet, or a number for which a CLOSE has to be sent
  * @entry: entry in &nt_dev.callers or &nt_dev.spares
  * @version: the CALL has a version that is not supported
@@ -110,7 +98,7 @@ struct nt_caller {
  *	connection
  * @next_port: where the search for a free port begins
  * @going: the bridge is being removed
- * @lock: protects @callers, @spares, @machine and @stalled
+ * @lock: protects @callers, @spares and @stalled
  * @callers: callers that were not handled yet
  * @spares: unused entries of @caller_mem
  * @caller_mem: NT_CALLERS entries
@@ -118,10 +106,6 @@ struct nt_caller {
  * @leaving: closed streams whose last record has not found room in the ring yet
  * @stalled: connections that wait for room in the ring
  * @cm_work: handles @callers
- * @number: random number of this end, which the peer is told
- * @machine: the machine at the other end
- * @machine_rec: record with which this machine describes itself
- * @machine_work: handles a change of @machine
  */
 struct nt_dev {
 	struct nt_link		*link;
@@ -143,10 +127,6 @@ struct nt_dev {
 	atomic_t		leaving;
 	struct list_head	stalled;
 	struct work_struct	cm_work;
-	u32			number;
-	struct nt_machine	machine;
-	struct nt_rec		machine_rec;
-	struct work_struct	machine_work;
 };
 
 /**
@@ -432,18 +412,6 @@ void nt_mem_free(struct kfi_domain *domain, struct kfi_mem *mem);
  */
 int nt_port_take(struct nt_dev *dev, struct nt_listener *l);
 void nt_port_give(struct nt_dev *dev, struct nt_listener *l);
-
-/* path.c: several bridges to one machine */
-void nt_paths_init(void);
-void nt_machine_init(struct nt_dev *dev);
-void nt_machine_send(struct nt_dev *dev);
-void nt_machine_lost(struct nt_dev *dev);
-void nt_machine_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len);
-void nt_machine_changed(struct nt_dev *dev);
-struct nt_dev *nt_called_dev(struct nt_dev *dev, u32 number);
-u32 nt_call_number(struct nt_dev *path, struct nt_dev *own);
-struct nt_dev *nt_path(struct nt_ep *nep, const struct ntw_addr *to);
-bool nt_path_other(struct nt_ep *nep, struct nt_dev *dev, const struct ntw_addr *to);
 
 /* info.c, addr.c */
 int nt_getinfo(struct kfi_query *q);

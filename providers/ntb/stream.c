@@ -177,36 +177,25 @@ void nt_stream_open(struct nt_stream *s, u32 peer, u32 limit)
 	s->end->link.checks = nt_link_checks(s->dev->link);
 }
 
-/* Names are those of the endpoint's own bridge, whichever bridge carries the connection. */
 static int nt_open(struct kfi_link *link)
 {
 	const struct ntw_addr *to = (void *)link->name;
 	struct nt_ep *nep = nt_link_ep(link);
-	bool rdm = link->ep->ep.type == KFI_EP_RDM;
-	struct nt_dev *dev = nep->dev;
 	struct nt_stream *s;
 
 	/* A bridge does not lead back to our own end. */
-	if (le32_to_cpu(to->side) != nt_link_peer_side(dev->link))
+	if (le32_to_cpu(to->side) != nt_link_peer_side(nep->dev->link))
 		return -EHOSTUNREACH;
-	if (rdm)
-		dev = nt_path(nep, to);
-	else
-		nt_dev_get(dev);
-	s = nt_stream_new(dev, nt_window());
-	if (!s) {
-		nt_dev_put(dev);
+	s = nt_stream_new(nep->dev, nt_window());
+	if (!s)
 		return -ENOMEM;
-	}
 	container_of(link, struct nt_end, link)->stream = s;
 	s->call = (struct ntw_calling) {
 		.number = s->id,
 		.from = le32_to_cpu(nep->addr.port),
 		.to = le32_to_cpu(to->port),
-		.bridge = nt_call_number(dev, nep->dev),
 		.window = s->window,
 	};
-	nt_dev_put(dev);
 	return 0;
 }
 
@@ -228,7 +217,6 @@ void nt_stream_call(struct nt_stream *s)
 static int nt_dial(struct kfi_link *link)
 {
 	struct nt_stream *s = nt_stream_of(link);
-	bool waits;
 
 	spin_lock_bh(&s->lock);
 	s->end = container_of(link, struct nt_end, link);
@@ -238,12 +226,7 @@ static int nt_dial(struct kfi_link *link)
 	smp_mb();
 	spin_lock_bh(&s->lock);
 	nt_stream_call(s);
-	waits = s->state == NT_NEW;
 	spin_unlock_bh(&s->lock);
-	if (waits && link->ep->ep.type == KFI_EP_RDM &&
-	    nt_path_other(nt_link_ep(link), s->dev, (void *)link->name))
-		/* -EALREADY lets the protocol call again, by the other bridge: kfi_peer_lost() */
-		return -EALREADY;
 	return 0;
 }
 

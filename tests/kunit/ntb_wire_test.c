@@ -231,7 +231,7 @@ kunit_test_suite(suite);
 /* ---- records of connections ---- */
 
 static const struct ntw_calling call = {
-	.number = 0x12345678, .from = 0x10001, .to = 77, .bridge = 9, .window = 65536,
+	.number = 0x12345678, .from = 0x10001, .to = 77, .window = 65536,
 };
 
 static void record_call(struct kunit *test)
@@ -347,24 +347,6 @@ static void record_close(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ntw_decode_close(&rec, 0), -EPROTO);
 }
 
-static void record_machine(struct kunit *test)
-{
-	struct ntw_machine body;
-	struct ntw_rec rec;
-	u32 bridge;
-	u64 host;
-
-	ntw_encode_machine(0x1122334455667788, 7, &rec, &body);
-	KUNIT_EXPECT_EQ(test, ntw_decode_machine(&rec, &body, sizeof(body), &host, &bridge), 0);
-	KUNIT_EXPECT_EQ(test, host, 0x1122334455667788ULL);
-	KUNIT_EXPECT_EQ(test, bridge, 7U);
-	KUNIT_EXPECT_EQ(test, ntw_decode_machine(&rec, &body, sizeof(body) - 1, &host, &bridge),
-			-EPROTO);
-	body.bridge = 0;
-	KUNIT_EXPECT_EQ(test, ntw_decode_machine(&rec, &body, sizeof(body), &host, &bridge),
-			-EPROTO);
-}
-
 static struct kunit_case record_cases[] = {
 	KUNIT_CASE(record_call),
 	KUNIT_CASE(record_call_invalid),
@@ -372,7 +354,6 @@ static struct kunit_case record_cases[] = {
 	KUNIT_CASE(record_answer),
 	KUNIT_CASE(record_data),
 	KUNIT_CASE(record_close),
-	KUNIT_CASE(record_machine),
 	{}
 };
 

@@ -248,24 +248,6 @@ def two_bridges(s):
     quick(s)
 
 
-@case(180)
-def kept_out(s):
-    """a call over another bridge than the one that is meant is accepted, except with failover=0"""
-    for bridge in (0, 1):
-        wait_up(s, bridge)
-    s.pair.devices.command("link 0 down")
-    try:
-        for failover, status in ((0, 1), (1, 0)):
-            s.pair.run("b", f"echo {failover} >/sys/module/kfi_ntb/parameters/failover")
-            job = s.long_run(2, address=other_end(0), op="send", size=64)
-            result = job.wait(60)
-            check(result.status == status, f"failover={failover} at the side that is called: {job} ended with {result.status}:\n{result.text}")
-    finally:
-        s.pair.devices.command("link 0 up")
-    wait_up(s)
-    quick(s)
-
-
 @case(300)
 def driver_gone(s):
     """the bridge's driver is removed under load, on either side: errors in time, and it comes back
