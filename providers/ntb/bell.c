@@ -79,9 +79,10 @@ int nt_bell_open(struct nt_link *link)
 	return -EOPNOTSUPP;
 }
 
-void nt_bell_ring(struct nt_link *link)
+void nt_bell_ring(struct nt_ring *ring)
 {
-	unsigned int turn = link->ring.bell++ % link->bells.peer_count;
+	struct nt_link *link = nt_ring_link(ring);
+	unsigned int turn = ring->bell++ % link->bells.peer_count;
 
 	ntb_peer_db_set(link->ntb, BIT_ULL(link->bells.peer_first + turn));
 }

@@ -202,7 +202,7 @@ static void nt_refuse(struct nt_dev *dev, const struct nt_caller *caller, int er
 	}
 	rec->head_len = sizeof(struct ntw_rec) + len;
 	rcu_read_lock();	/* as nt_stream_over() */
-	if (caller->life != nt_link_life(dev->link) || nt_post(dev->link, rec, false))
+	if (caller->life != nt_link_life(dev->link) || nt_ring_post(&dev->link->ring, rec, false))
 		nt_refusal_free(r);
 	rcu_read_unlock();
 }

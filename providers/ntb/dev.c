@@ -94,7 +94,7 @@ int nt_domain_open(struct kfi_domain *domain)
 	domain->addrlen = sizeof(struct ntw_addr);
 	domain->device = dev;
 	domain->limits = (struct kfi_domain_limits) {
-		.numa_node = nt_link_node(dev->link),
+		.numa_node = dev_to_node(ntb_get_dma_dev(dev->link->ntb)),
 		.mr_page_limit = SIZE_MAX,
 		.sge_limit = NT_IOV_MAX,
 		.short_msg_limit = nt_proto.params.eager_size,
@@ -157,14 +157,13 @@ struct nt_dev *nt_domain_dev(struct kfi_domain *domain)
 int nt_mem_alloc(struct kfi_domain *domain, struct kfi_mem *mem)
 {
 	struct nt_link *link = to_nt_domain(domain)->dev->link;
-	struct nt_inbound *in;
-	size_t avail;
 
-	mem->addr = nt_mem_get(link, mem->len, &in, &mem->numa_node);
-	mem->priv = in;
-	if (mem->addr)
-		return 0;
-	return nt_arena_size(link, &avail) ? -ENOMEM : -EAGAIN;
+	mem->addr = nt_mem_get(link, mem->len);
+	if (IS_ERR(mem->addr))
+		return PTR_ERR(mem->addr);
+	mem->priv = link->win.in;
+	mem->numa_node = link->win.in->node;
+	return 0;
 }
 
 void nt_mem_free(struct kfi_domain *domain, struct kfi_mem *mem)
@@ -202,21 +201,21 @@ void nt_port_give(struct nt_dev *dev, struct nt_listener *l)
 /* ---- callbacks of the link ---- */
 
 /* Completion handlers run at the end of a burst. */
-void nt_rx_burst_begin(struct nt_link *link) __acquires(RCU)
+void nt_rx_burst_begin(struct nt_ring *ring) __acquires(RCU)
 {
 	rcu_read_lock();
 	kfi_batch_begin();
 }
 
-void nt_rx_burst_end(struct nt_link *link) __releases(RCU)
+void nt_rx_burst_end(struct nt_ring *ring) __releases(RCU)
 {
 	kfi_batch_end();
 	rcu_read_unlock();
 }
 
-void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *body, size_t len)
+void nt_rx_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len)
 {
-	struct nt_dev *dev = nt_link_priv(link);
+	struct nt_dev *dev = nt_ring_link(ring)->priv;
 	struct nt_stream *s = xa_load(&dev->streams, le32_to_cpu(rec->conn));
 
 	switch (rec->type) {
@@ -240,7 +239,7 @@ void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *b
 /* Make the calls that have waited for the link */
 void nt_conns_link_up(struct nt_link *link)
 {
-	struct nt_dev *dev = nt_link_priv(link);
+	struct nt_dev *dev = link->priv;
 	struct nt_stream *s;
 	unsigned long id;
 
@@ -260,7 +259,7 @@ void nt_conns_link_up(struct nt_link *link)
  */
 void nt_conns_link_down(struct nt_link *link, int err)
 {
-	struct nt_dev *dev = nt_link_priv(link);
+	struct nt_dev *dev = link->priv;
 	struct nt_stream *s, *next;
 	unsigned long id;
 	LIST_HEAD(stalled);
@@ -348,7 +347,7 @@ static struct nt_dev *nt_dev_unlist(struct ntb_dev *ntb)
 
 	mutex_lock(&nt_devs_lock);
 	list_for_each_entry(dev, &nt_devs, entry) {
-		if (nt_link_device(dev->link) != &ntb->dev)
+		if (dev->link->ntb != ntb)
 			continue;
 		list_del(&dev->entry);
 		found = dev;
@@ -365,14 +364,14 @@ static void nt_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	if (!dev)
 		return;
 	/* This kernel ends. To wait for the last connection would mean to wait for the engine. */
-	if (nt_link_hung(dev->link)) {
+	if (READ_ONCE(dev->link->hung)) {
 		nt_link_stop(dev->link);
 		return;
 	}
 	WRITE_ONCE(dev->going, true);
 	kfi_device_gone(dev);
 	nt_link_stop(dev->link);
-	if (nt_link_hung(dev->link))
+	if (READ_ONCE(dev->link->hung))
 		return;
 	/* a caller that was being answered has its connection now, or is refused */
 	flush_work(&dev->cm_work);

@@ -89,46 +89,38 @@ static void nt_link_set(struct nt_link *link, enum nt_link_state state)
 	link->pace = NT_PACE_MIN;
 }
 
-/* ---- operations of the ring ---- */
+/* ---- faults ---- */
 
-static void nt_op_signal(struct nt_ring *ring)
+void nt_link_fault(struct nt_link *link, unsigned int life, const char *why)
 {
-	nt_bell_ring(nt_ring_link(ring));
-}
+	bool meant;
 
-static void nt_op_burst(struct nt_ring *ring, bool begin)
-{
-	if (begin)
-		nt_rx_burst_begin(nt_ring_link(ring));
-	else
-		nt_rx_burst_end(nt_ring_link(ring));
-}
-
-static void nt_op_room(struct nt_ring *ring)
-{
-	nt_conns_room(nt_ring_link(ring));
-}
-
-static void nt_op_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body,
-			 size_t len)
-{
-	nt_rx_record(nt_ring_link(ring), rec, body, len);
+	spin_lock_bh(&link->lock);
+	meant = link->life == life;
+	if (meant) {
+		link->why = why;
+		set_bit(NT_EV_FAULT, &link->events);
+	}
+	spin_unlock_bh(&link->lock);
+	if (meant)
+		nt_link_queue(link);
 }
 
 /* The current life is the one meant: its callbacks are over before it ends. */
-static void nt_op_fault(struct nt_ring *ring, const char *why)
+static void nt_on_fault(struct nt_ring *ring, const char *why)
 {
 	struct nt_link *link = nt_ring_link(ring);
 
-	nt_link_fault(link, READ_ONCE(link->life), why);
+	nt_link_fault(link, nt_link_life(link), why);
 }
 
-static const struct nt_ring_ops nt_ops = {
-	.signal	= nt_op_signal,
-	.burst	= nt_op_burst,
-	.record	= nt_op_record,
-	.room	= nt_op_room,
-	.fault	= nt_op_fault,
+static const struct nt_ring_ops nt_ring_ops = {
+	.signal		= nt_bell_ring,
+	.burst_begin	= nt_rx_burst_begin,
+	.burst_end	= nt_rx_burst_end,
+	.record		= nt_rx_record,
+	.room		= nt_conns_room,
+	.fault		= nt_on_fault,
 };
 
 /* ---- events of the bridge: hard interrupts ---- */
@@ -436,7 +428,6 @@ static void nt_life_up(struct nt_link *link, const struct ntw_greeting *g)
 	nt_conns_link_up(link);
 	tasklet_enable(&link->ring.tasklet);
 	nt_ring_beat(&link->ring, 0);
-	wake_up_all(&link->wait);
 }
 
 static bool nt_step_hello(struct nt_link *link)
@@ -592,22 +583,21 @@ struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv)
 	spin_lock_init(&link->lock);
 	link->pace = NT_PACE_MIN;
 	INIT_DELAYED_WORK(&link->work, nt_link_work);
-	init_waitqueue_head(&link->wait);
 	ret = nt_win_init(&link->win, ntb);
 	if (ret)
 		goto free_link;
 	ret = nt_flat_init(&link->flat, ntb, &link->win);
 	if (ret)
 		goto exit_win;
-	ret = nt_ring_init(&link->ring, &nt_ops, dev_to_node(ntb_get_dma_dev(ntb)), nt_use_dma,
-			   nt_wq);
+	ret = nt_ring_init(&link->ring, &nt_ring_ops, dev_to_node(ntb_get_dma_dev(ntb)),
+			   nt_use_dma, nt_wq);
 	if (ret)
 		goto exit_win;
 	link->debugfs = debugfs_create_dir(dev_name(&ntb->dev), nt_debugfs);
 	nt_link_show(link);
 	return link;
 exit_win:
-	nt_win_exit(&link->win, ntb, 0);
+	nt_win_exit(&link->win, ntb, false);
 free_link:
 	kfree(link);
 	return ERR_PTR(ret);
@@ -615,14 +605,13 @@ free_link:
 
 /*
  * There is no further life: no window of ours is to show anything, not even what it is parked on.
- * Return: bytes from the beginning of the inbound memory that a window still shows.
+ * Return: true: a window still shows inbound memory.
  */
-static size_t nt_link_shut(struct nt_link *link)
+static bool nt_link_shut(struct nt_link *link)
 {
-	size_t ring = nt_win_shut(&link->win, link->ntb);
-	size_t flat = nt_flat_shut(link);
+	bool ring = nt_win_shut(&link->win, link->ntb);
 
-	return max(ring, flat);
+	return nt_flat_shut(link) || ring;
 }
 
 static void nt_link_halt(struct nt_link *link)
@@ -699,7 +688,7 @@ clear_ctx:
 
 void nt_link_remove(struct nt_link *link)
 {
-	size_t shown;
+	bool shown;
 
 	/* nt_pages_unpin() may have queued it, which does not wait for the halt. */
 	cancel_delayed_work_sync(&link->work);

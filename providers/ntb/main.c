@@ -13,7 +13,7 @@
  *   expose.c		memory that the peer writes to by itself
  *   place.c		memory of the peer that devices of this machine write to
  *   record.[ch]	format of the records of connections
- *   link.h		a bridge, and the files behind it: records in order, and memory that the
+ *   bridge.h		a bridge, and the files behind it: records in order, and memory that the
  *			peer writes to
  */
 #include <linux/module.h>

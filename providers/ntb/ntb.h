@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * ntb.h - the objects of kfi_ntb above a bridge (link.h): endpoints and connections.
+ * ntb.h - the objects of kfi_ntb above a bridge (bridge.h): endpoints and connections.
  *
  * MSG and RDM endpoints use the message protocol of kfi.ko. A connection is a stream of bytes in
  * each direction (struct nt_stream), and a link of the message protocol (struct nt_end, see
@@ -13,7 +13,7 @@
  *   nt_stream.lock (spin, bh)	the members marked (L) in struct nt_stream. It is the link's lock of
  *				kfi_link.h; a post only tries to take it
  *   nt_dev.lock (spin, bh)	callers, and connections that wait for room
- *   locks of the ring (link.h)
+ *   locks of the ring (ring.h)
  */
 #ifndef _KFI_NTB_NTB_H
 #define _KFI_NTB_NTB_H
@@ -23,7 +23,7 @@
 #include <linux/refcount.h>
 #include <linux/workqueue.h>
 #include <kfi_link.h>
-#include "link.h"
+#include "bridge.h"
 #include "record.h"
 
 #define NT_IOV_MAX	256

@@ -42,7 +42,7 @@ void nt_loads_unpost(struct nt_stream *s)
 
 	lockdep_assert_held(&s->lock);
 	list_for_each_entry_safe(l, next, &s->flying, entry) {
-		if (!nt_unpost(s->dev->link, &l->rec))
+		if (!nt_ring_unpost(&s->dev->link->ring, &l->rec))
 			continue;
 		list_move(&l->entry, &s->idle);
 		s->abort = true;
@@ -62,13 +62,13 @@ static void nt_stall(struct nt_stream *s)
 		list_add_tail(&s->stall, &dev->stalled);
 		spin_unlock(&dev->lock);
 	}
-	nt_want_room(dev->link);
+	nt_ring_want(&dev->link->ring);
 }
 
 /* There is room in the ring. Called by the tasklet */
-void nt_conns_room(struct nt_link *link)
+void nt_conns_room(struct nt_ring *ring)
 {
-	struct nt_dev *dev = nt_link_priv(link);
+	struct nt_dev *dev = nt_ring_link(ring)->priv;
 	struct nt_stream *s, *next;
 	LIST_HEAD(list);
 
@@ -102,7 +102,7 @@ static int nt_load_post(struct nt_stream *s, struct nt_load *l, struct iov_iter 
 	l->rec.iter = *iter;
 	l->rec.len = len;
 	l->at = s->sent + s->put;
-	ret = nt_post(s->dev->link, &l->rec, more);
+	ret = nt_ring_post(&s->dev->link->ring, &l->rec, more);
 	if (ret)
 		return ret == -ENOTCONN ? -EAGAIN : -EPROTO;
 	iov_iter_advance(iter, len);
@@ -210,7 +210,7 @@ static void nt_place_named(const struct kfi_unit *unit, u64 at, struct ntw_piece
  */
 static int nt_send_placed(struct nt_stream *s, struct kfi_unit *unit, u64 at)
 {
-	bool checks = nt_link_checks(s->dev->link), more;
+	bool checks = s->dev->link->checks, more;
 	u32 most = checks ? NT_CHECKED : NT_STRETCH, len;
 	struct iov_iter copy, *from = unit->payload;
 	struct nt_load *l = nt_load_get(s);
@@ -289,7 +289,7 @@ static int nt_send(struct nt_stream *s, struct kfi_unit *unit)
 	} else {
 		ntw_encode_data(s->sent + s->put, nt_advertise(s), s->peer, &first.rec,
 				&first.data);
-		ret = nt_put(s->dev->link, vec, 2, unit->payload, load, more);
+		ret = nt_ring_put(&s->dev->link->ring, vec, 2, unit->payload, load, more);
 		if (ret == -EAGAIN)
 			nt_stall(s);
 	}
@@ -317,7 +317,7 @@ int nt_post_unit(struct kfi_link *link, struct kfi_unit *unit)
 	while (!ret && !unit->nplaces && (unit->done < unit->len || unit->left))
 		ret = nt_send(s, unit);
 	if (ret)
-		nt_kick(s->dev->link);	/* send what was posted, as no more follows now */
+		nt_ring_kick(&s->dev->link->ring);	/* send what was posted, as no more follows now */
 	rcu_read_unlock();
 	return ret;
 }
@@ -329,7 +329,7 @@ bool nt_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t
 {
 	const struct nt_stream *s = nt_stream_of(link);
 
-	return len > NT_COPY && !nt_link_crc(s->dev->link);
+	return len > NT_COPY && !READ_ONCE(s->dev->link->ring.crc);
 }
 
 u64 nt_sent_to(const struct kfi_link *link)

@@ -101,7 +101,7 @@ static int nt_stream_post(struct nt_stream *s, struct nt_rec *rec)
 	int ret;
 
 	rcu_read_lock();
-	ret = nt_stream_over(s) ? -ENOTCONN : nt_post(s->dev->link, rec, false);
+	ret = nt_stream_over(s) ? -ENOTCONN : nt_ring_post(&s->dev->link->ring, rec, false);
 	rcu_read_unlock();
 	return ret;
 }
@@ -172,9 +172,9 @@ void nt_stream_open(struct nt_stream *s, u32 peer, u32 limit)
 	lockdep_assert_held(&s->lock);
 	s->peer = peer;
 	s->limit = limit;
-	s->room = nt_rec_room(s->dev->link) - NT_PREFIX;
+	s->room = nt_ring_room(&s->dev->link->ring) - NT_PREFIX;
 	s->state = NT_OPEN;
-	s->end->link.checks = nt_link_checks(s->dev->link);
+	s->end->link.checks = s->dev->link->checks;
 }
 
 static int nt_open(struct kfi_link *link)
@@ -322,7 +322,7 @@ static void nt_close(struct kfi_link *link, bool abort)
 		nt_send_close(s);
 	spin_unlock_bh(&s->lock);
 	if (flies)
-		nt_drain(s->dev->link);
+		nt_ring_drain(&s->dev->link->ring);
 	nt_recall(s);
 	container_of(link, struct nt_end, link)->stream = NULL;
 	nt_exposures_free(s);
