@@ -199,8 +199,6 @@ enum nt_event {
  *	nt_conns_link_up() to nt_conns_link_down(); read in any context
  * @torn: records that have announced placed payload with another CRC
  * @pins: see nt_pages_pin()
- * @bounced: bytes of payload of the peer that were copied by CPU
- * @placed: bytes that the peer's engine has written to their place
  * @interrupts: doorbells that were received
  * @ups: times that the link has come up
  * @resets: times that the link has gone down
@@ -235,7 +233,7 @@ struct nt_link {
 	bool			checks;
 	atomic64_t		torn;
 	atomic_t		pins;
-	atomic64_t		bounced, placed, interrupts;
+	atomic64_t		interrupts;
 	u64			ups, resets;
 	struct dentry		*debugfs;
 };

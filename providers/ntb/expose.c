@@ -152,7 +152,6 @@ int nt_placed_in(struct nt_stream *s, const struct ntw_piece *piece)
 	}
 	s->landed += piece->placed;
 	s->end->link.landed = s->landed;
-	atomic64_add(piece->placed, &s->dev->link->placed);
 	return 0;
 }
 

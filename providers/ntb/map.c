@@ -17,6 +17,7 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/sizes.h>
+#include <linux/vmalloc.h>
 #include "bridge.h"
 
 /* the page tables and the list of free pages take memory, too */

@@ -378,7 +378,6 @@ struct nt_in {
  *	nt_ring_on() and nt_ring_off()
  * @direct: batches of at most this many bytes are written by the CPU when no copy is under way
  * @crc: records have a CRC in both directions; set before nt_ring_on()
- * @bells: number of the peer's doorbells
  * @bell: the doorbell that is rung next
  * @out: the direction to the peer
  * @in: the direction from the peer
@@ -397,7 +396,7 @@ struct nt_ring {
 	u32				lives;
 	u32				direct;
 	bool				crc;
-	unsigned int			bells, bell;
+	unsigned int			bell;
 	struct nt_out			out;
 	struct nt_in			in;
 	struct list_head		unhandled;

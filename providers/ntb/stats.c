@@ -25,8 +25,6 @@ static int stats_show(struct seq_file *seq, void *v)
 		   s->signals_saved, (u64)atomic64_read(&link->interrupts));
 	seq_printf(seq, "full %llu\nengine_full %llu\nunmapped %llu\n", s->full, c->full,
 		   c->unmapped);
-	seq_printf(seq, "bounced %llu\nplaced %llu\n", (u64)atomic64_read(&link->bounced),
-		   (u64)atomic64_read(&link->placed));
 	seq_printf(seq, "crc %d\ncrc_placed %d\ncrc_errors %llu\n", link->ring.crc, link->checks,
 		   s->crc_errors + atomic64_read(&link->torn));
 	seq_printf(seq, "dma_errors %llu\nprotocol_errors %llu\n", s->dma_errors + c->refused,

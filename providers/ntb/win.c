@@ -26,7 +26,6 @@
 #include <linux/pci.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 #include "bridge.h"
 
 #define NT_GRAIN_SHIFT	6	/* granularity of the arena */

@@ -309,22 +309,21 @@ def signalled(s):
     return {name: {key: after[name][key] - before[name][key] for key in after[name]} for name in after}
 
 
-def moved(s):
-    """Return bytes that the peer's engine has placed, and those that a CPU copied, on each machine.
-    """
-    stats = {name: link_stats(s, name) for name in s.pair.vms}
-    return {name: (stats[name]["placed"], stats[name]["bounced"]) for name in stats}
+def moved(s, name):
+    """Return bytes that the peer's engine has placed for the endpoints of a machine, and those that a CPU copied."""
+    rows = s.kfi.json(name, "stats")
+    return tuple(sum(row[key] for row in rows) for key in ("placed_bytes", "bounced_bytes"))
 
 
-def moves(s, op):
-    """Return that growth for verified operations of a on buffers of few pieces."""
+def moves(s, op, name):
+    """Return them for verified operations of a on buffers of few pieces."""
     wait_up(s)
-    s.serve()
-    before = moved(s)
-    s.kfi.perf("a", other_end(0), 100, provider="ntb", verify=True, op=op, size="16384", iterations=20, mode="bandwidth")
-    after = moved(s)
+    job = s.long_run(10, op=op)
+    wait_bytes(s, device=f"ntb0.{name}")
+    found = moved(s, name)
+    s.finish(job)
     s.kfi.command("b", "perf stop")
-    return {name: tuple(now - then for now, then in zip(after[name], before[name])) for name in after}
+    return found
 
 
 @case(300)
@@ -334,7 +333,7 @@ def flat(s):
         for a, b in ((1, 0), (1, 1)):
             reload_all(s, a="flat=1" * a, b="flat=1" * b)
             for op, side, bare in (("write", "b", b), ("send", "b", b), ("read", "a", a)):
-                placed, bounced = moves(s, op)[side]
+                placed, bounced = moves(s, op, side)
                 check((placed > 0, bounced > 0) == (bool(bare), not bare),
                       f"flat at a: {a}, at b: {b}: of {op} {side} had {placed} bytes placed and {bounced} bounced")
         s.serve()
