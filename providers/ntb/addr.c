@@ -63,7 +63,6 @@ void nt_name_source(const void *name, void *source)
 	*(struct ntw_addr *)source = (struct ntw_addr) { .side = a->side };
 }
 
-/* The name is that of the called endpoint, whichever bridge the call has come by. */
 void nt_name_self(struct kfi_link *link, void *name)
 {
 	memcpy(name, &nt_link_ep(link)->addr, sizeof(struct ntw_addr));

@@ -6,10 +6,6 @@
  * write that clears a bit takes time to reach the bridge. Only a read could tell that it has
  * arrived, and the data path has no reads. With several bits the same one is not rung again for as
  * many signals. A signal that is lost nevertheless is made up for at the next sign of life.
- *
- * Interrupt messages (msi.c) are used where the peer offers them. A side offers them if its
- * parameter says so; or if the engine can't ring and interrupt remapping keeps the peer to the
- * bridge's own interrupts.
  */
 #include <linux/bitops.h>
 #include <linux/module.h>
@@ -17,17 +13,17 @@
 
 static char *nt_signal = "auto";
 module_param_named(signal, nt_signal, charp, 0444);
-MODULE_PARM_DESC(signal, "how the peer is woken, at both ends: dma (the engine writes its doorbell), msi, cpu, or auto: the first of them that can be (default auto)");
+MODULE_PARM_DESC(signal, "which writes the peer's doorbell: dma (the engine), cpu, or auto: the engine if it can (default auto)");
 
 static enum nt_signal nt_mode;
 
 int nt_bell_check_params(void)
 {
-	static const char * const modes[] = { "auto", "dma", "msi", "cpu" };
+	static const char * const modes[] = { "auto", "dma", "cpu" };
 	int mode = sysfs_match_string(modes, nt_signal);
 
 	if (mode < 0) {
-		pr_err("kfi_ntb: signal=%s is none of auto, dma, msi, cpu\n", nt_signal);
+		pr_err("kfi_ntb: signal=%s is none of auto, dma, cpu\n", nt_signal);
 		return -EINVAL;
 	}
 	nt_mode = mode;
@@ -69,60 +65,25 @@ static bool nt_bell_dma(struct nt_link *link, unsigned int bit)
 	       nt_engine_bell(&link->ring.engine, at, len, data);
 }
 
-static bool nt_bell_can_dma(struct nt_link *link)
-{
-	resource_size_t len;
-	phys_addr_t at;
-	u64 data;
-
-	return link->ring.engine.chan &&
-	       !ntb_peer_db_addr(link->ntb, &at, &len, &data, link->bells.peer_first);
-}
-
-int nt_bell_offer(struct nt_link *link)
-{
-	int ret;
-
-	if (nt_mode != NT_SIGNAL_MSI && (nt_mode != NT_SIGNAL_AUTO || nt_bell_can_dma(link)))
-		return 0;
-	ret = nt_msi_offer(link, nt_mode == NT_SIGNAL_MSI);
-	if (!ret || nt_mode == NT_SIGNAL_AUTO)
-		return 0;
-	dev_err_ratelimited(&link->ntb->dev,
-			    "signal=msi: no vector of the bridge, no second window, or none that shows nothing but interrupt messages (%d)\n", ret);
-	return ret;
-}
-
-static int nt_bell_refuse(struct nt_link *link, const char *why)
-{
-	dev_err_ratelimited(&link->ntb->dev, "%s\n", why);
-	return -EOPNOTSUPP;
-}
-
-int nt_bell_open(struct nt_link *link, const struct ntw_greeting *g)
+int nt_bell_open(struct nt_link *link)
 {
 	unsigned int i = 0;
 
-	if ((nt_mode == NT_SIGNAL_MSI || nt_mode == NT_SIGNAL_AUTO) && !nt_msi_use(link, g))
-		return 0;
-	if (nt_mode == NT_SIGNAL_MSI)
-		return nt_bell_refuse(link, "signal=msi: the peer offers no such");
 	if (nt_mode != NT_SIGNAL_CPU)
 		while (i < link->bells.peer_count && nt_bell_dma(link, link->bells.peer_first + i))
 			i++;
 	if (i || nt_mode != NT_SIGNAL_DMA)
 		return 0;
-	return nt_bell_refuse(link,
-			      "signal=dma: there is no engine, or no doorbell that one can write");
+	dev_err_ratelimited(&link->ntb->dev,
+			    "signal=dma: there is no engine, or no doorbell that one can write\n");
+	return -EOPNOTSUPP;
 }
 
-void nt_bell_ring(struct nt_link *link)
+void nt_bell_ring(struct nt_ring *ring)
 {
-	unsigned int turn;
+	struct nt_link *link = nt_ring_link(ring);
+	unsigned int turn = ring->bell++ % link->bells.peer_count;
 
-	if (link->msi.peer)
-		return nt_msi_ring(link);
-	turn = link->ring.bell++ % link->bells.peer_count;
 	ntb_peer_db_set(link->ntb, BIT_ULL(link->bells.peer_first + turn));
 }
 
@@ -132,12 +93,8 @@ void nt_bell_received(struct nt_link *link, int vector)
 
 	if (!bits)
 		return;
-	/*
-	 * Cleared before the ring is read: a bit that is rung from here on makes another interrupt.
-	 * An interrupt message has no bit to clear.
-	 */
-	if (READ_ONCE(link->state) != NT_LINK_UP || nt_mode != NT_SIGNAL_MSI)
-		ntb_db_clear(link->ntb, bits);
+	/* Cleared before the ring is read: a bit that is rung from here on interrupts again. */
+	ntb_db_clear(link->ntb, bits);
 	atomic64_inc(&link->interrupts);
 	if (READ_ONCE(link->state) == NT_LINK_UP)
 		nt_ring_look(&link->ring);

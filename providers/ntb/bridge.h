@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * bridge.h - a bridge: shared by link.c, handshake.c, win.c, bell.c, msi.c, flat.c,
- * map.c and pages.c.
+ * bridge.h - one bridge: records to the peer and from it (ring.h); payload that is written to its
+ * place in the peer's memory; and a piece of our own memory that the peer can write to.
  *
  * One work item runs the state machine of a link (link.c). The structures below are used by that
  * work item only, or by nt_link_start() and nt_link_stop() while it does not run, unless their
  * comments say otherwise. Interrupts, timers and faults set a bit of @events and queue the work
  * item.
+ *
+ * Contexts. A function under "any" may be called in process context and softirq, not in hard
+ * interrupts. It takes no lock for longer than a copy of NT_COPY bytes, or with a CRC of one
+ * record. nt_conns_link_up() and nt_conns_link_down() come from the link's work item and may sleep;
+ * they come in turn, and never both at once.
+ *
+ * Life of a link: nt_link_add() -> nt_link_start() -> { nt_conns_link_up() -> nt_conns_link_down()
+ * } ... -> nt_link_stop() -> nt_link_remove().
  */
 #ifndef _KFI_NTB_BRIDGE_H
 #define _KFI_NTB_BRIDGE_H
@@ -16,7 +24,6 @@
 #include <linux/ntb.h>
 #include <linux/refcount.h>
 #include <linux/workqueue.h>
-#include "link.h"
 #include "ring.h"
 
 #define NT_PEER		NTB_DEF_PEER_IDX	/* the peer that is used, of those of the bridge */
@@ -25,7 +32,6 @@
 enum nt_signal {
 	NT_SIGNAL_AUTO,
 	NT_SIGNAL_DMA,		/* the engine writes the peer's doorbell */
-	NT_SIGNAL_MSI,		/* the engine or the CPU writes an interrupt message */
 	/* the CPU rings the doorbell after the engine has completed its copies */
 	NT_SIGNAL_CPU
 };
@@ -34,9 +40,8 @@ enum nt_signal {
  * struct nt_inbound - memory that the peer can write
  * @ref: references: one of the device until it is removed, one of each piece that a consumer has.
  *	The last one frees the structure
- * @pages: pages that were allocated; NULL: the memory is of dma_alloc_coherent()
+ * @pages: pages that were allocated; NULL: the memory is of dma_alloc_coherent(), or is never freed
  * @order: order of @pages
- * @kept: number of pages at the beginning of @pages that are never freed
  * @arena: the memory behind the ring. It has locks of its own; published with a release
  * @node: NUMA node of the memory
  */
@@ -44,7 +49,6 @@ struct nt_inbound {
 	refcount_t		ref;
 	struct page		*pages;
 	unsigned int		order;
-	unsigned int		kept;
 	struct gen_pool		*arena;
 	int			node;
 };
@@ -143,35 +147,6 @@ struct nt_bells {
 };
 
 /**
- * struct nt_msi - signals that are interrupt messages
- * @offered: the peer may write our interrupt message
- * @open: the window shows interrupt messages
- * @window: index of the window
- * @parked: the window shows this many bytes of the beginning of the inbound memory instead
- * @addr_align: addresses of the window are a multiple of this
- * @size_align: lengths of the window are a multiple of this
- * @irq: the interrupt that our message raises
- * @addr: address of the message
- * @at: byte of the window that is at @addr
- * @data: the message
- * @peer_data: message that interrupts the peer
- * @peer: where to write @peer_data; NULL: the peer is woken by its doorbell. Set before the ring is
- *	on
- */
-struct nt_msi {
-	bool		offered;
-	bool		open;
-	int		window;
-	u32		parked;
-	resource_size_t	addr_align, size_align;
-	unsigned int	irq;
-	u64		addr, at;
-	u32		data;
-	u32		peer_data;
-	void __iomem	*peer;
-};
-
-/**
  * enum nt_link_state - state of a link, see link.c
  */
 enum nt_link_state {
@@ -191,23 +166,24 @@ enum nt_event {
 /**
  * struct nt_link - one bridge
  * @ntb: the device
- * @priv: for the endpoints, see nt_link_priv()
+ * @priv: the object of the endpoints; constant
  * @entry: entry in the list of links that were started; link.c
  * @ring: records
  * @win: inbound memory and the peer's
  * @flat: flat window
  * @bells: doorbells
- * @msi: interrupt messages
  * @work: runs the state machine
  * @events: bits of enum nt_event
  * @lock: protects @why, @life and NT_EV_FAULT; taken inside the ring's lock
  * @why: reason of NT_EV_FAULT
- * @life: see nt_link_life(); also read without the lock
+ * @life: number of the link's life. It changes when a life ends, just before
+ *	nt_conns_link_down(). Read with nt_link_life()
  * @state: enum nt_link_state; read in any context
  * @stopping: the link has to stay down
  * @halting: the link has to stay down, and this kernel ends
- * @hung: this kernel has ended while the engine had memory of ours, none of which is ever freed.
- *	Read in any context
+ * @hung: this kernel has ended while the engine had memory of ours, none of which is ever freed:
+ *	the callbacks of records are not called, nt_ring_drain() may never return, and
+ *	nt_link_remove() must not be called. Read in any context
  * @no_memory: the last attempt to allocate memory for the window has failed
  * @held: places of devices are waited for, and that was logged
  * @exposed: a window of a life could not be closed. There is no further life, and memory in that
@@ -219,12 +195,10 @@ enum nt_event {
  * @beat_at: time at which @beat has changed, in jiffies
  * @given: what the peer has answered, as last read, see nt_ring_peer_owes()
  * @given_at: time at which @given has changed, or at which the peer last owed nothing
- * @wait: woken when the link comes up
- * @checks: see nt_link_checks()
- * @torn: number of calls of nt_link_torn()
+ * @checks: placed payload has a CRC, in the record that announces it. Constant from
+ *	nt_conns_link_up() to nt_conns_link_down(); read in any context
+ * @torn: records that have announced placed payload with another CRC
  * @pins: see nt_pages_pin()
- * @bounced: bytes that were copied by CPU, see nt_payload_in()
- * @placed: bytes that were written to their place, see nt_payload_in()
  * @interrupts: doorbells that were received
  * @ups: times that the link has come up
  * @resets: times that the link has gone down
@@ -238,7 +212,6 @@ struct nt_link {
 	struct nt_window	win;
 	struct nt_flat		flat;
 	struct nt_bells		bells;
-	struct nt_msi		msi;
 	struct delayed_work	work;
 	unsigned long		events;
 	spinlock_t		lock;
@@ -257,11 +230,10 @@ struct nt_link {
 	unsigned long		beat_at;
 	u64			given;
 	unsigned long		given_at;
-	wait_queue_head_t	wait;
 	bool			checks;
 	atomic64_t		torn;
 	atomic_t		pins;
-	atomic64_t		bounced, placed, interrupts;
+	atomic64_t		interrupts;
 	u64			ups, resets;
 	struct dentry		*debugfs;
 };
@@ -271,7 +243,161 @@ static inline struct nt_link *nt_ring_link(struct nt_ring *ring)
 	return container_of(ring, struct nt_link, ring);
 }
 
-/* facade.c: create the file `stats` in the link's debugfs directory */
+/* ---- what it is: any ---- */
+
+/* Name of the NTB device; valid as long as the link */
+static inline const char *nt_link_name(const struct nt_link *link)
+{
+	return dev_name(&link->ntb->dev);
+}
+
+/* Port numbers of our end and of the other end */
+static inline u32 nt_link_side(const struct nt_link *link)
+{
+	return ntb_port_number(link->ntb);
+}
+
+static inline u32 nt_link_peer_side(const struct nt_link *link)
+{
+	return ntb_peer_port_number(link->ntb, NT_PEER);
+}
+
+/* May have changed on return */
+static inline bool nt_link_is_up(const struct nt_link *link)
+{
+	return READ_ONCE(link->state) == NT_LINK_UP;
+}
+
+static inline unsigned int nt_link_life(const struct nt_link *link)
+{
+	return READ_ONCE(link->life);
+}
+
+/* End this life of the link soon, unless it has ended: the peer violates the protocol */
+void nt_link_fault(struct nt_link *link, unsigned int life, const char *why);
+/* The peer can write to all memory of this machine */
+bool nt_link_exposes_all(const struct nt_link *link);
+/*
+ * The peer has shown that it writes through our flat window, which may show registered memory only
+ */
+bool nt_link_flat_in_use(const struct nt_link *link);
+
+/* ---- life: process context, may sleep ---- */
+
+/* Check the parameters; create the workqueue and the debugfs directory */
+int nt_links_init(void);
+void nt_links_exit(void);
+/*
+ * @priv: &nt_link.priv. No callback is called before nt_link_start(). Return: ERR_PTR() on
+ *	error
+ */
+struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv);
+/* Enable the bridge's link. From now on the link comes up when it can */
+int nt_link_start(struct nt_link *link);
+/*
+ * Take all links down, as nt_link_stop() does, because this kernel ends. nt_link_stop() is called
+ * for each of them nevertheless if the module is removed.
+ */
+void nt_links_halt(void);
+/*
+ * Take the link down for good, with nt_conns_link_down() if it was up. On return no callback runs
+ * or will be called.
+ */
+void nt_link_stop(struct nt_link *link);
+/* Free the link and its memory, after nt_link_stop() and when all of its arena has been freed */
+void nt_link_remove(struct nt_link *link);
+
+/* ---- our inbound memory ---- */
+
+/*
+ * nt_mem_get() - allocate memory that the peer can write to directly
+ *
+ * The memory is zeroed. It is aligned to a page if @len is one or more, else to 64 bytes. It stays
+ * at its address whether the link is up or down, and may be kept longer than the link exists; it
+ * has a reference of &nt_window.in. Any context.
+ *
+ * Return: ERR_PTR(-EAGAIN) before the link was up for the first time; ERR_PTR(-ENOMEM) without room,
+ * and when a window could not be closed.
+ */
+void *nt_mem_get(struct nt_link *link, size_t len);
+void nt_mem_put(struct nt_inbound *in, void *mem, size_t len);
+/*
+ * nt_window_places() - find local memory in our inbound memory or in our flat window
+ * @iter: the memory, kvec or bvec
+ * @len: bytes of it from the beginning
+ *
+ * Any context. Return: number of places; 0: not all of the memory is there, or it takes more than
+ * @max places.
+ */
+int nt_window_places(struct nt_link *link, const struct iov_iter *iter, size_t len,
+		     struct nt_place *place, unsigned int max);
+/*
+ * nt_window_map() - let the peer write to memory that stays at its address until nt_window_unmap()
+ * @iter: the memory, kvec or bvec
+ * @len: all of its bytes
+ * @at: set to the address at which the peer finds it, in one piece
+ *
+ * It may be called only if nt_window_maps() has returned true; the link may be down. Process
+ * context.
+ *
+ * Return: 0; -ENOSPC: no room; -EINVAL: the memory can't be mapped in one piece, or has no struct
+ * page.
+ */
+int nt_window_map(struct nt_link *link, const struct iov_iter *iter, size_t len, u64 *at);
+/* On return no write of the peer arrives there any more. Process context */
+void nt_window_unmap(struct nt_link *link, u64 at, size_t len);
+/* May a bridge have a window over registered memory? Any context */
+bool nt_flat_maps(void);
+/* Has this bridge such a window? It has none before the link was up. Any context */
+bool nt_window_maps(const struct nt_link *link);
+
+/* ---- the peer's memory as pages (pages.c): any ---- */
+
+/* The device that owns the pages; NULL: the window has none, or it is not to be used so */
+struct device *nt_pages_device(const struct nt_link *link);
+/*
+ * nt_pages() - find the pages of the peer's memory
+ * @bv: set to @n entries
+ *
+ * Return: 0; -EOPNOTSUPP: there are none; -ENOTCONN: the link is down; -EINVAL: we can't write to
+ * these places.
+ */
+int nt_pages(struct nt_link *link, const struct nt_place *place, unsigned int n,
+	     struct bio_vec *bv);
+/*
+ * nt_pages_fence() - let arrive what devices have written to the pages
+ *
+ * Return: 0: it is in front of all that is posted later in this life; -EIO: the link is down;
+ * -ENOTCONN: the life has ended.
+ */
+int nt_pages_fence(struct nt_link *link, unsigned int life, const struct bio_vec *bv, size_t n);
+/* From pin to unpin devices may write to pages: no life begins, and the link is not removed */
+void nt_pages_pin(struct nt_link *link);
+void nt_pages_unpin(struct nt_link *link);
+unsigned int nt_pages_pinned(const struct nt_link *link);	/* number of pins */
+
+/* ---- callbacks that the endpoints implement ---- */
+
+/* see &struct nt_ring_ops */
+void nt_rx_burst_begin(struct nt_ring *ring);
+void nt_rx_burst_end(struct nt_ring *ring);
+void nt_rx_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len);
+void nt_conns_room(struct nt_ring *ring);
+/*
+ * The link is up, and records may be posted. No record and no callback comes before it returns, so
+ * it must not wait for one.
+ */
+void nt_conns_link_up(struct nt_link *link);
+/*
+ * The link is down. The engine reads and writes nothing any more, no write of the peer arrives in
+ * our memory, and all records have had their callbacks (-ENOTCONN). No callback comes until
+ * nt_conns_link_up().
+ */
+void nt_conns_link_down(struct nt_link *link, int err);
+
+/* ---- for the files of a bridge ---- */
+
+/* stats.c: create the file `stats` in the link's debugfs directory */
 void nt_link_show(struct nt_link *link);
 
 /* link.c: let the state machine run now. Any context */
@@ -281,11 +407,8 @@ extern bool nt_crc, nt_crc_placed;
 
 /* win.c. Process context */
 int nt_win_init(struct nt_window *win, struct ntb_dev *ntb);
-/*
- * Called after nt_win_shut(). @shown: bytes at the beginning of the inbound memory that a window
- * still shows; they are never freed
- */
-void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, size_t shown);
+/* After nt_win_shut(). @shown: a window still shows inbound memory, so it is never freed */
+void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, bool shown);
 /* Allocate the memory when the link is up for the first time. It is kept */
 int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb);
 /*
@@ -296,9 +419,9 @@ int nt_win_open(struct nt_window *win, struct ntb_dev *ntb);
 int nt_win_close(struct nt_window *win, struct ntb_dev *ntb);
 /*
  * Let the window show nothing, not even what it is parked on: there is no further life.
- * Return: bytes from the beginning of the inbound memory that the peer can still write
+ * Return: true: the peer can still write to inbound memory
  */
-size_t nt_win_shut(struct nt_window *win, struct ntb_dev *ntb);
+bool nt_win_shut(struct nt_window *win, struct ntb_dev *ntb);
 /*
  * Close any window of ours. If the bridge can't switch it off, it shows @len bytes at @park
  * afterwards; 0: there is no memory for that.
@@ -307,17 +430,12 @@ size_t nt_win_shut(struct nt_window *win, struct ntb_dev *ntb);
 int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len);
 /* Switch a window off. Return: 0; else it still shows what it did */
 int nt_mw_shut(struct ntb_dev *ntb, int index);
-/*
- * Return the bytes at the beginning of inbound memory that a closed window may show, or 0.
- * @size_align: lengths of that window are a multiple of this
- */
-size_t nt_win_park(const struct nt_window *win, resource_size_t size_align);
 int nt_win_check_params(void);
 
 /* flat.c. Process context, but for nt_flat_at() */
 int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_window *win);
 /* As nt_win_shut() */
-size_t nt_flat_shut(struct nt_link *link);
+bool nt_flat_shut(struct nt_link *link);
 /* After nt_flat_shut() */
 void nt_flat_exit(struct nt_link *link);
 /*
@@ -360,29 +478,12 @@ int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
 /* bell.c */
 int nt_bell_init(struct nt_link *link);
 void nt_bell_exit(struct nt_link *link);
-/*
- * Prepare our signals for this life, before the hello; choose how to wake the peer, after its
- * hello. Process context
- */
-int nt_bell_offer(struct nt_link *link);
-int nt_bell_open(struct nt_link *link, const struct ntw_greeting *g);
+/* Choose how to wake the peer in this life. Process context */
+int nt_bell_open(struct nt_link *link);
 /* Wake the peer, by CPU. Any context */
-void nt_bell_ring(struct nt_link *link);
+void nt_bell_ring(struct nt_ring *ring);
 /* Handle a doorbell of ours. Hard interrupt */
 void nt_bell_received(struct nt_link *link, int vector);
 int nt_bell_check_params(void);
-
-/* msi.c. Process context, but for nt_msi_ring() */
-/* @asked: the administrator has asked for it; else it is offered because no other signal serves */
-int nt_msi_offer(struct nt_link *link, bool asked);
-/* Withdraw our offer, and stop to use the peer's */
-void nt_msi_withdraw(struct nt_link *link);
-/* As nt_win_shut() */
-size_t nt_msi_shut(struct nt_link *link);
-/* Return: true if our interrupt message is not the one any more that the peer was told */
-bool nt_msi_moved(const struct nt_link *link);
-/* Return: 0; -EOPNOTSUPP: the peer has no offer that we can use; -ENOMEM */
-int nt_msi_use(struct nt_link *link, const struct ntw_greeting *g);
-void nt_msi_ring(struct nt_link *link);
 
 #endif /* _KFI_NTB_BRIDGE_H */

@@ -18,16 +18,13 @@ int nt_callers_init(struct nt_dev *dev)
 	unsigned int i;
 
 	INIT_LIST_HEAD(&dev->callers);
-	INIT_LIST_HEAD(&dev->spares[0]);
-	INIT_LIST_HEAD(&dev->spares[1]);
+	INIT_LIST_HEAD(&dev->spares);
 	INIT_WORK(&dev->cm_work, nt_callers_work);
-	dev->caller_mem = kvcalloc(2 * NT_CALLERS, sizeof(*dev->caller_mem), GFP_KERNEL);
+	dev->caller_mem = kvcalloc(NT_CALLERS, sizeof(*dev->caller_mem), GFP_KERNEL);
 	if (!dev->caller_mem)
 		return -ENOMEM;
-	for (i = 0; i < 2 * NT_CALLERS; i++) {
-		dev->caller_mem[i].loopback = i & 1;
-		list_add(&dev->caller_mem[i].entry, &dev->spares[i & 1]);
-	}
+	for (i = 0; i < NT_CALLERS; i++)
+		list_add(&dev->caller_mem[i].entry, &dev->spares);
 	return 0;
 }
 
@@ -36,13 +33,13 @@ void nt_callers_free(struct nt_dev *dev)
 	kvfree(dev->caller_mem);
 }
 
-/* Record @call, of which all members but @entry and @loopback are set. Any context */
-static void nt_caller_note(struct nt_dev *dev, const struct nt_caller *call, bool loopback)
+/* Record @call, of which all members but @entry are set. Any context */
+static void nt_caller_note(struct nt_dev *dev, const struct nt_caller *call)
 {
 	struct nt_caller *caller;
 
 	spin_lock_bh(&dev->lock);
-	caller = list_first_entry_or_null(&dev->spares[loopback], struct nt_caller, entry);
+	caller = list_first_entry_or_null(&dev->spares, struct nt_caller, entry);
 	if (caller) {
 		caller->version = call->version;
 		caller->close = call->close;
@@ -63,28 +60,23 @@ static bool nt_caller_next(struct nt_dev *dev, struct nt_caller *call)
 	caller = list_first_entry_or_null(&dev->callers, struct nt_caller, entry);
 	if (caller) {
 		*call = *caller;
-		list_move(&caller->entry, &dev->spares[caller->loopback]);
+		list_move(&caller->entry, &dev->spares);
 	}
 	spin_unlock_bh(&dev->lock);
 	return caller;
 }
 
-/* The link has gone down, and with it the callers of the peer. Callers of our own end stay. */
+/* The link has gone down, and with it the callers. */
 void nt_callers_drop(struct nt_dev *dev)
 {
-	struct nt_caller *caller, *next;
-
 	spin_lock_bh(&dev->lock);
-	list_for_each_entry_safe(caller, next, &dev->callers, entry)
-		if (!caller->loopback)
-			list_move(&caller->entry, &dev->spares[0]);
+	list_splice_init(&dev->callers, &dev->spares);
 	spin_unlock_bh(&dev->lock);
 }
 
 /* ---- records of the peer, in softirq ---- */
 
-void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len,
-		bool loopback)
+void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len)
 {
 	struct nt_caller caller = { .life = nt_link_life(dev->link) };
 	struct ntw_call raw;
@@ -97,25 +89,25 @@ void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body,
 	ret = ntw_decode_call(rec, &raw, len, &caller.call);
 	caller.version = ret == -EPROTONOSUPPORT;
 	if (!ret || caller.version)
-		nt_caller_note(dev, &caller, loopback);
+		nt_caller_note(dev, &caller);
 }
 
 /*
  * An ANSWER to a call that was given up. The other side has a connection now, and learns from a
  * CLOSE that this side has none.
  */
-static void nt_answer_late(struct nt_dev *dev, const struct ntw_calling *c, bool loopback)
+static void nt_answer_late(struct nt_dev *dev, const struct ntw_calling *c)
 {
 	struct nt_caller caller = {
 		.life = nt_link_life(dev->link), .close = true, .call.number = c->number,
 	};
 
 	if (c->number)
-		nt_caller_note(dev, &caller, loopback);
+		nt_caller_note(dev, &caller);
 }
 
 void nt_answer_in(struct nt_dev *dev, struct nt_stream *s, const struct ntw_rec *rec,
-		  const void *body, size_t len, bool loopback)
+		  const void *body, size_t len)
 {
 	struct ntw_answer raw;
 	struct ntw_calling c;
@@ -128,7 +120,7 @@ void nt_answer_in(struct nt_dev *dev, struct nt_stream *s, const struct ntw_rec 
 	}
 	if (!s) {
 		if (!ret)
-			nt_answer_late(dev, &c, loopback);
+			nt_answer_late(dev, &c);
 		return;
 	}
 	spin_lock(&s->lock);
@@ -136,7 +128,7 @@ void nt_answer_in(struct nt_dev *dev, struct nt_stream *s, const struct ntw_rec 
 		if (s->state == NT_OPEN)
 			nt_stream_end(s, -EPROTO);
 		else if (!ret)
-			nt_answer_late(dev, &c, loopback);	/* the call is being given up */
+			nt_answer_late(dev, &c);	/* the call is being given up */
 	} else if (ret) {
 		nt_stream_end(s, ret);
 	} else if (c.status) {
@@ -209,12 +201,8 @@ static void nt_refuse(struct nt_dev *dev, const struct nt_caller *caller, int er
 		len = sizeof(struct ntw_answer);
 	}
 	rec->head_len = sizeof(struct ntw_rec) + len;
-	if (caller->loopback) {
-		nt_loopback_post(&dev->loopback, rec);
-		return;
-	}
 	rcu_read_lock();	/* as nt_stream_over() */
-	if (caller->life != nt_link_life(dev->link) || nt_post(dev->link, rec, false))
+	if (caller->life != nt_link_life(dev->link) || nt_ring_post(&dev->link->ring, rec, false))
 		nt_refusal_free(r);
 	rcu_read_unlock();
 }
@@ -228,7 +216,7 @@ static void nt_called(struct nt_stream *s, struct kfi_link *link, const struct n
 	s->end = container_of(link, struct nt_end, link);
 	s->life = caller->life;
 	nt_stream_open(s, caller->call.number, caller->call.window);
-	if (!s->loopback && s->life != nt_link_life(s->dev->link))
+	if (s->life != nt_link_life(s->dev->link))
 		WRITE_ONCE(s->ended, -ECONNRESET);
 	spin_unlock_bh(&s->lock);
 	nt_stream_publish(s);
@@ -240,24 +228,22 @@ static void nt_called(struct nt_stream *s, struct kfi_link *link, const struct n
 }
 
 /*
- * Admit a caller. @port_dev is the bridge of the port, whose nt_dev.answering is held; @dev is the
- * bridge by which the call came. Return: 0; the reason of a refusal, negative; 1 if the protocol
- * has closed the connection.
+ * Admit a caller. Return: 0; the reason of a refusal, negative; 1 if the protocol has closed the
+ * connection.
  */
-static int nt_caller_admit(struct nt_dev *dev, struct nt_dev *port_dev,
-			   const struct nt_caller *caller)
+static int nt_caller_admit(struct nt_dev *dev, const struct nt_caller *caller)
 {
-	struct nt_listener *l = xa_load(&port_dev->ports, caller->call.to);
+	struct nt_listener *l = xa_load(&dev->ports, caller->call.to);
 	struct kfi_link *link;
 	struct ntw_addr *name;
 	struct nt_stream *s;
 
-	if (!l || (dev != port_dev && !l->nep))
+	lockdep_assert_held(&dev->answering);
+	if (!l)
 		return -ECONNREFUSED;
 	s = nt_stream_new(dev, NTW_WINDOW_MIN);
 	if (!s)
 		return -ENOMEM;
-	s->loopback = caller->loopback;
 	s->life = caller->life;
 	s->peer = caller->call.number;
 	link = kfi_link_new(l->nep ? &l->nep->pe : NULL, l->npep ? &l->npep->ppep : NULL);
@@ -267,8 +253,7 @@ static int nt_caller_admit(struct nt_dev *dev, struct nt_dev *port_dev,
 	}
 	container_of(link, struct nt_end, link)->stream = s;
 	name = (void *)link->name;
-	name->side = cpu_to_le32(s->loopback ? nt_link_side(port_dev->link) :
-					     nt_link_peer_side(port_dev->link));
+	name->side = cpu_to_le32(nt_link_peer_side(dev->link));
 	name->port = cpu_to_le32(caller->call.from);
 	if (kfi_link_called(link))
 		return 1;
@@ -278,8 +263,7 @@ static int nt_caller_admit(struct nt_dev *dev, struct nt_dev *port_dev,
 
 static void nt_caller_answer(struct nt_dev *dev, const struct nt_caller *caller)
 {
-	int ret = -ECONNREFUSED;
-	struct nt_dev *port_dev;
+	int ret;
 
 	if (caller->close) {
 		nt_refuse(dev, caller, 0);
@@ -289,13 +273,9 @@ static void nt_caller_answer(struct nt_dev *dev, const struct nt_caller *caller)
 		nt_refuse(dev, caller, -EPROTONOSUPPORT);
 		return;
 	}
-	port_dev = nt_called_dev(dev, caller->call.bridge);
-	if (port_dev) {
-		mutex_lock(&port_dev->answering);
-		ret = nt_caller_admit(dev, port_dev, caller);
-		mutex_unlock(&port_dev->answering);
-		nt_dev_put(port_dev);
-	}
+	mutex_lock(&dev->answering);
+	ret = nt_caller_admit(dev, caller);
+	mutex_unlock(&dev->answering);
 	if (ret < 0)
 		nt_refuse(dev, caller, ret);
 }

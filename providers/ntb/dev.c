@@ -94,7 +94,7 @@ int nt_domain_open(struct kfi_domain *domain)
 	domain->addrlen = sizeof(struct ntw_addr);
 	domain->device = dev;
 	domain->limits = (struct kfi_domain_limits) {
-		.numa_node = nt_link_node(dev->link),
+		.numa_node = dev_to_node(ntb_get_dma_dev(dev->link->ntb)),
 		.mr_page_limit = SIZE_MAX,
 		.sge_limit = NT_IOV_MAX,
 		.short_msg_limit = nt_proto.params.eager_size,
@@ -157,14 +157,13 @@ struct nt_dev *nt_domain_dev(struct kfi_domain *domain)
 int nt_mem_alloc(struct kfi_domain *domain, struct kfi_mem *mem)
 {
 	struct nt_link *link = to_nt_domain(domain)->dev->link;
-	struct nt_inbound *in;
-	size_t avail;
 
-	mem->addr = nt_mem_get(link, mem->len, &in, &mem->numa_node);
-	mem->priv = in;
-	if (mem->addr)
-		return 0;
-	return nt_arena_size(link, &avail) ? -ENOMEM : -EAGAIN;
+	mem->addr = nt_mem_get(link, mem->len);
+	if (IS_ERR(mem->addr))
+		return PTR_ERR(mem->addr);
+	mem->priv = link->win.in;
+	mem->numa_node = link->win.in->node;
+	return 0;
 }
 
 void nt_mem_free(struct kfi_domain *domain, struct kfi_mem *mem)
@@ -201,28 +200,30 @@ void nt_port_give(struct nt_dev *dev, struct nt_listener *l)
 
 /* ---- callbacks of the link ---- */
 
-/*
- * A number leads to a connection of the same path only: endpoints of our own end can't reach
- * connections of the peer, nor the reverse.
- */
-static struct nt_stream *nt_stream_find(struct nt_dev *dev, u32 id, bool loopback)
+/* Completion handlers run at the end of a burst. */
+void nt_rx_burst_begin(struct nt_ring *ring) __acquires(RCU)
 {
-	struct nt_stream *s = xa_load(&dev->streams, id);
-
-	return s && s->loopback == loopback ? s : NULL;
+	rcu_read_lock();
+	kfi_batch_begin();
 }
 
-void nt_record_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len,
-		  bool loopback)
+void nt_rx_burst_end(struct nt_ring *ring) __releases(RCU)
 {
-	struct nt_stream *s = nt_stream_find(dev, le32_to_cpu(rec->conn), loopback);
+	kfi_batch_end();
+	rcu_read_unlock();
+}
+
+void nt_rx_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len)
+{
+	struct nt_dev *dev = nt_ring_link(ring)->priv;
+	struct nt_stream *s = xa_load(&dev->streams, le32_to_cpu(rec->conn));
 
 	switch (rec->type) {
 	case NTW_CALL:
-		nt_call_in(dev, rec, body, len, loopback);
+		nt_call_in(dev, rec, body, len);
 		break;
 	case NTW_ANSWER:
-		nt_answer_in(dev, s, rec, body, len, loopback);
+		nt_answer_in(dev, s, rec, body, len);
 		break;
 	case NTW_DATA:
 		if (s)
@@ -232,38 +233,16 @@ void nt_record_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *bod
 		if (s)
 			nt_close_in(s, rec, len);
 		break;
-	case NTW_MACHINE:
-		nt_machine_in(dev, rec, body, len);
-		break;
 	}
-}
-
-/* Completion handlers run at the end of a burst. */
-void nt_rx_burst_begin(struct nt_link *link) __acquires(RCU)
-{
-	rcu_read_lock();
-	kfi_batch_begin();
-}
-
-void nt_rx_burst_end(struct nt_link *link) __releases(RCU)
-{
-	kfi_batch_end();
-	rcu_read_unlock();
-}
-
-void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *body, size_t len)
-{
-	nt_record_in(nt_link_priv(link), rec, body, len, false);
 }
 
 /* Make the calls that have waited for the link */
 void nt_conns_link_up(struct nt_link *link)
 {
-	struct nt_dev *dev = nt_link_priv(link);
+	struct nt_dev *dev = link->priv;
 	struct nt_stream *s;
 	unsigned long id;
 
-	nt_machine_send(dev);
 	smp_mb();	/* the link is up, then the connections are read; pairs with nt_dial() */
 	rcu_read_lock();
 	xa_for_each(&dev->streams, id, s) {
@@ -280,19 +259,18 @@ void nt_conns_link_up(struct nt_link *link)
  */
 void nt_conns_link_down(struct nt_link *link, int err)
 {
-	struct nt_dev *dev = nt_link_priv(link);
+	struct nt_dev *dev = link->priv;
 	struct nt_stream *s, *next;
 	unsigned long id;
 	LIST_HEAD(stalled);
 
 	wake_up_all(&dev->back);
-	nt_machine_lost(dev);
 	synchronize_rcu();
 	nt_callers_drop(dev);
 	rcu_read_lock();
 	xa_for_each(&dev->streams, id, s) {
 		spin_lock_bh(&s->lock);
-		if (s->state != NT_NEW && !s->loopback)
+		if (s->state != NT_NEW)
 			nt_stream_end(s, -ECONNRESET);
 		spin_unlock_bh(&s->lock);
 	}
@@ -325,11 +303,8 @@ static struct nt_dev *nt_dev_new(struct ntb_dev *ntb)
 	INIT_LIST_HEAD(&dev->stalled);
 	init_waitqueue_head(&dev->back);
 	mutex_init(&dev->answering);
-	nt_machine_init(dev);
-	link = nt_callers_init(dev) || nt_loopback_init(&dev->loopback, dev) ? ERR_PTR(-ENOMEM) :
-									   nt_link_add(ntb, dev);
+	link = nt_callers_init(dev) ? ERR_PTR(-ENOMEM) : nt_link_add(ntb, dev);
 	if (IS_ERR(link)) {
-		kvfree(dev->loopback.buf);
 		nt_callers_free(dev);
 		kfree(dev);
 		return ERR_CAST(link);
@@ -341,8 +316,6 @@ static struct nt_dev *nt_dev_new(struct ntb_dev *ntb)
 static void nt_dev_free(struct nt_dev *dev)
 {
 	cancel_work_sync(&dev->cm_work);
-	cancel_work_sync(&dev->machine_work);
-	nt_loopback_free(&dev->loopback);
 	nt_link_remove(dev->link);
 	nt_callers_free(dev);
 	xa_destroy(&dev->streams);
@@ -365,7 +338,6 @@ static int nt_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	mutex_lock(&nt_devs_lock);
 	list_add_tail(&dev->entry, &nt_devs);
 	mutex_unlock(&nt_devs_lock);
-	nt_machine_changed(dev);	/* nothing could find the bridge before */
 	return 0;
 }
 
@@ -375,7 +347,7 @@ static struct nt_dev *nt_dev_unlist(struct ntb_dev *ntb)
 
 	mutex_lock(&nt_devs_lock);
 	list_for_each_entry(dev, &nt_devs, entry) {
-		if (nt_link_device(dev->link) != &ntb->dev)
+		if (dev->link->ntb != ntb)
 			continue;
 		list_del(&dev->entry);
 		found = dev;
@@ -392,16 +364,16 @@ static void nt_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	if (!dev)
 		return;
 	/* This kernel ends. To wait for the last connection would mean to wait for the engine. */
-	if (nt_link_hung(dev->link)) {
+	if (READ_ONCE(dev->link->hung)) {
 		nt_link_stop(dev->link);
 		return;
 	}
 	WRITE_ONCE(dev->going, true);
 	kfi_device_gone(dev);
 	nt_link_stop(dev->link);
-	if (nt_link_hung(dev->link))
+	if (READ_ONCE(dev->link->hung))
 		return;
-	/* a caller of another bridge's endpoint now has its connection, or is refused */
+	/* a caller that was being answered has its connection now, or is refused */
 	flush_work(&dev->cm_work);
 	nt_dev_drop_domains(dev);
 	nt_dev_put(dev);

@@ -13,14 +13,14 @@
 
 /* ---- memory for one transfer. The lock of the connection is held ---- */
 
-/* A region that is mapped has one place, if the peer is at the other end of that bridge. */
+/* A region that is mapped has one place. */
 static int nt_mr_place(const struct nt_stream *s, const struct kfi_exposed *x, u64 len,
 		       struct nt_place *place)
 {
 	const struct nt_mr *nmr = x->mr ? to_nt_mr(x->mr) : NULL;
 	u64 at = nmr ? READ_ONCE(nmr->at) : 0;
 
-	if (!at || nmr->dev != s->dev || !nt_link_flat_in_use(s->dev->link) || len > U32_MAX)
+	if (!at || !nt_link_flat_in_use(s->dev->link) || len > U32_MAX)
 		return 0;
 	*place = (struct nt_place) { .at = at + (x->addr - x->mr->fid.addr), .len = len };
 	return 1;
@@ -73,13 +73,13 @@ int nt_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_ite
 	struct nt_place at[NT_PLACES];
 	int i, n;
 
-	if (s->loopback || s->ended || s->state != NT_OPEN || !len || !max)
+	if (s->ended || s->state != NT_OPEN || !len || !max)
 		return -EOPNOTSUPP;
 	n = nt_mr_place(s, x, len, at) ?:
 	    nt_window_places(s->dev->link, iter, len, at, min(max, NT_PLACES));
 	if (!n)
 		return -ENOSPC;
-	if (nt_link_checks(s->dev->link)) {
+	if (s->dev->link->checks) {
 		e = nt_exposure_new(s, iter, len, x->lasting);
 		if (!e)
 			return -ENOMEM;
@@ -136,16 +136,15 @@ static int nt_placed_check(struct nt_stream *s, const struct ntw_piece *piece)
 	e->checked += piece->placed;
 	if (nt_iter_crc(~0U, e->iter, piece->at, piece->placed) == piece->crc)
 		return 0;
-	nt_link_torn(s->dev->link, s->life);
+	atomic64_inc(&s->dev->link->torn);
+	nt_link_fault(s->dev->link, s->life, "placed payload is not what was written");
 	return -ECONNRESET;
 }
 
 int nt_placed_in(struct nt_stream *s, const struct ntw_piece *piece)
 {
 	lockdep_assert_held(&s->lock);
-	if (s->loopback)
-		return -EPROTO;
-	if (nt_link_checks(s->dev->link)) {
+	if (s->dev->link->checks) {
 		int ret = nt_placed_check(s, piece);
 
 		if (ret)
@@ -153,7 +152,6 @@ int nt_placed_in(struct nt_stream *s, const struct ntw_piece *piece)
 	}
 	s->landed += piece->placed;
 	s->end->link.landed = s->landed;
-	nt_payload_in(s->dev->link, piece->placed, true);
 	return 0;
 }
 

@@ -125,7 +125,7 @@ int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_wind
 	return 0;
 }
 
-size_t nt_flat_shut(struct nt_link *link)
+bool nt_flat_shut(struct nt_link *link)
 {
 	struct nt_flat *flat = &link->flat;
 
@@ -136,7 +136,7 @@ size_t nt_flat_shut(struct nt_link *link)
 	if (flat->parked && !nt_mw_shut(link->ntb, flat->index))
 		flat->parked = 0;
 	/* The first page of a range of addresses leads to the control page (map.c). */
-	return flat->mapped && (flat->open || flat->parked) ? PAGE_SIZE : 0;
+	return flat->mapped && (flat->open || flat->parked);
 }
 
 void nt_flat_exit(struct nt_link *link)

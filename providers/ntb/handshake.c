@@ -24,7 +24,7 @@ void nt_handshake_write(struct nt_link *link, enum ntw_state state)
 		ntb_peer_spad_write(link->ntb, NT_PEER, i, pads[i]);
 	/* A peer that has published its doorbell bits need not wait for its next look. */
 	if (link->bells.peer_count)
-		nt_bell_ring(link);
+		nt_bell_ring(&link->ring);
 }
 
 int nt_handshake_read(struct nt_link *link, struct ntw_handshake *handshake)
@@ -61,12 +61,6 @@ void nt_hello_write(struct nt_link *link)
 	};
 	struct ntw_hello hello;
 
-	if (link->msi.offered) {
-		g.signals = NTW_S_MSI;
-		g.msi_window = link->msi.window;
-		g.msi_at = link->msi.at;
-		g.msi_data = link->msi.data;
-	}
 	if (link->flat.open) {
 		g.flat_window = link->flat.index;
 		g.flat_shift = ilog2(link->flat.size);
@@ -76,7 +70,7 @@ void nt_hello_write(struct nt_link *link)
 	nt_engine_write(e, offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
 	/* The hello is complete before @ready says so. */
 	nt_engine_write_word(e, offsetof(struct ntw_ctl, ready), ntw_word(link->yours, 1));
-	nt_bell_ring(link);
+	nt_bell_ring(&link->ring);
 }
 
 int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,

@@ -8,9 +8,8 @@
 #define NT_DIR_CAPS	(KFI_SEND | KFI_RECV)
 #define NT_RMA_CAPS	(KFI_RMA | KFI_ATOMIC | KFI_READ | KFI_WRITE | KFI_REMOTE_READ |	\
 			 KFI_REMOTE_WRITE)
-#define NT_COMM_CAPS	(KFI_LOCAL_COMM | KFI_REMOTE_COMM)
 #define NT_MSG_CAPS	(KFI_MSG | KFI_TAGGED | NT_DIR_CAPS | NT_RMA_CAPS | KFI_RMA_EVENT |	\
-			 KFI_MULTI_RECV | NT_COMM_CAPS)
+			 KFI_MULTI_RECV | KFI_REMOTE_COMM)
 #define NT_RDM_CAPS	(NT_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA |	\
 			 KFI_NAMED_RX_CTX)
 #define NT_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
@@ -99,7 +98,7 @@ static int nt_offer(struct nt_filter *w, struct nt_dev *dev, enum kfi_ep_type ty
 		.max_ep_auth_key = 1,
 		.cntr_cnt = 65536,
 		.mr_iov_limit = 1024,
-		.caps = NT_COMM_CAPS,
+		.caps = KFI_REMOTE_COMM,
 		.mr_cnt = 1 << 20,
 	};
 	struct kfi_fabric_attr fabric = { .name = "ntb" };

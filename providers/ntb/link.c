@@ -22,7 +22,6 @@
  * In each step the work item repeats its scratchpads or its hello, because a write vanishes if the
  * bridge's link goes down at that moment.
  */
-#include <linux/cpuhotplug.h>
 #include <linux/debugfs.h>
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -74,14 +73,9 @@ MODULE_PARM_DESC(crc_placed,
 static struct workqueue_struct *nt_wq;
 static struct dentry *nt_debugfs;
 
-/*
- * Links that were started. The spinlock protects the list. The mutex around it keeps links in the
- * list while nt_links_halt() stops them, one by one.
- */
-static DEFINE_MUTEX(nt_stop_lock);
-static DEFINE_SPINLOCK(nt_links_lock);
+/* Links that were started. The lock is held while nt_links_halt() stops them, one by one. */
+static DEFINE_MUTEX(nt_links_lock);
 static LIST_HEAD(nt_links);
-static enum cpuhp_state nt_cpu_state;
 
 void nt_link_queue(struct nt_link *link)
 {
@@ -95,46 +89,38 @@ static void nt_link_set(struct nt_link *link, enum nt_link_state state)
 	link->pace = NT_PACE_MIN;
 }
 
-/* ---- operations of the ring ---- */
+/* ---- faults ---- */
 
-static void nt_op_signal(struct nt_ring *ring)
+void nt_link_fault(struct nt_link *link, unsigned int life, const char *why)
 {
-	nt_bell_ring(nt_ring_link(ring));
-}
+	bool meant;
 
-static void nt_op_burst(struct nt_ring *ring, bool begin)
-{
-	if (begin)
-		nt_rx_burst_begin(nt_ring_link(ring));
-	else
-		nt_rx_burst_end(nt_ring_link(ring));
-}
-
-static void nt_op_room(struct nt_ring *ring)
-{
-	nt_conns_room(nt_ring_link(ring));
-}
-
-static void nt_op_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body,
-			 size_t len)
-{
-	nt_rx_record(nt_ring_link(ring), rec, body, len);
+	spin_lock_bh(&link->lock);
+	meant = link->life == life;
+	if (meant) {
+		link->why = why;
+		set_bit(NT_EV_FAULT, &link->events);
+	}
+	spin_unlock_bh(&link->lock);
+	if (meant)
+		nt_link_queue(link);
 }
 
 /* The current life is the one meant: its callbacks are over before it ends. */
-static void nt_op_fault(struct nt_ring *ring, const char *why)
+static void nt_on_fault(struct nt_ring *ring, const char *why)
 {
 	struct nt_link *link = nt_ring_link(ring);
 
-	nt_link_fault(link, READ_ONCE(link->life), why);
+	nt_link_fault(link, nt_link_life(link), why);
 }
 
-static const struct nt_ring_ops nt_ops = {
-	.signal	= nt_op_signal,
-	.burst	= nt_op_burst,
-	.record	= nt_op_record,
-	.room	= nt_op_room,
-	.fault	= nt_op_fault,
+static const struct nt_ring_ops nt_ring_ops = {
+	.signal		= nt_bell_ring,
+	.burst_begin	= nt_rx_burst_begin,
+	.burst_end	= nt_rx_burst_end,
+	.record		= nt_rx_record,
+	.room		= nt_conns_room,
+	.fault		= nt_on_fault,
 };
 
 /* ---- events of the bridge: hard interrupts ---- */
@@ -226,7 +212,6 @@ static void nt_life_shut(struct nt_link *link)
 		}
 		msleep(NT_CLOSE_MS);
 	}
-	nt_msi_withdraw(link);
 	nt_engine_close(&link->ring.engine);
 }
 
@@ -276,7 +261,6 @@ static void nt_life_end(struct nt_link *link, const char *why)
 		__module_get(THIS_MODULE);
 		nt_win_close(&link->win, link->ntb);
 		nt_flat_close(&link->flat, link->ntb);
-		nt_msi_withdraw(link);
 		return;
 	}
 	if (greeted)
@@ -353,21 +337,11 @@ static int nt_life_open(struct nt_link *link, const struct ntw_handshake *handsh
 	ret = nt_engine_open(&link->ring.engine, link->win.peer_base, len, &peer);
 	if (ret)
 		return ret;
-	ret = nt_bell_offer(link);
-	if (ret)
-		goto close_engine;
 	ret = nt_win_open(&link->win, link->ntb);
-	if (ret)
-		goto withdraw;
-	ret = nt_flat_open(&link->flat, link->ntb);
 	if (!ret)
-		return 0;
-	nt_life_shut(link);
-	return ret;
-withdraw:
-	nt_msi_withdraw(link);
-close_engine:
-	nt_engine_close(&link->ring.engine);
+		ret = nt_flat_open(&link->flat, link->ntb);
+	if (ret)
+		nt_life_shut(link);
 	return ret;
 }
 
@@ -454,7 +428,6 @@ static void nt_life_up(struct nt_link *link, const struct ntw_greeting *g)
 	nt_conns_link_up(link);
 	tasklet_enable(&link->ring.tasklet);
 	nt_ring_beat(&link->ring, 0);
-	wake_up_all(&link->wait);
 }
 
 static bool nt_step_hello(struct nt_link *link)
@@ -476,7 +449,7 @@ static bool nt_step_hello(struct nt_link *link)
 		return false;
 	if (ret || nt_flat_use(link, &g))
 		nt_life_end(link, "a hello that is none");
-	else if (nt_bell_open(link, &g))
+	else if (nt_bell_open(link))
 		nt_life_end(link, "the peer can't be woken");
 	else
 		nt_life_up(link, &g);
@@ -535,8 +508,6 @@ static const char *nt_life_over(struct nt_link *link)
 		return nt_life_fault(link);
 	if (nt_ring_peer_bye(&link->ring))
 		return "the peer says so";
-	if (nt_msi_moved(link))
-		return "its interrupt has moved";
 	if (nt_peer_silent(link))
 		return "the peer is silent";
 	return nt_peer_stuck(link) ? "the peer does not handle what it gets" : NULL;
@@ -612,22 +583,21 @@ struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv)
 	spin_lock_init(&link->lock);
 	link->pace = NT_PACE_MIN;
 	INIT_DELAYED_WORK(&link->work, nt_link_work);
-	init_waitqueue_head(&link->wait);
 	ret = nt_win_init(&link->win, ntb);
 	if (ret)
 		goto free_link;
 	ret = nt_flat_init(&link->flat, ntb, &link->win);
 	if (ret)
 		goto exit_win;
-	ret = nt_ring_init(&link->ring, &nt_ops, dev_to_node(ntb_get_dma_dev(ntb)), nt_use_dma,
-			   nt_wq);
+	ret = nt_ring_init(&link->ring, &nt_ring_ops, dev_to_node(ntb_get_dma_dev(ntb)),
+			   nt_use_dma, nt_wq);
 	if (ret)
 		goto exit_win;
 	link->debugfs = debugfs_create_dir(dev_name(&ntb->dev), nt_debugfs);
 	nt_link_show(link);
 	return link;
 exit_win:
-	nt_win_exit(&link->win, ntb, 0);
+	nt_win_exit(&link->win, ntb, false);
 free_link:
 	kfree(link);
 	return ERR_PTR(ret);
@@ -635,14 +605,13 @@ free_link:
 
 /*
  * There is no further life: no window of ours is to show anything, not even what it is parked on.
- * Return: bytes from the beginning of the inbound memory that a window still shows.
+ * Return: true: a window still shows inbound memory.
  */
-static size_t nt_link_shut(struct nt_link *link)
+static bool nt_link_shut(struct nt_link *link)
 {
-	size_t ring = nt_win_shut(&link->win, link->ntb);
-	size_t flat = nt_flat_shut(link), msi = nt_msi_shut(link);
+	bool ring = nt_win_shut(&link->win, link->ntb);
 
-	return max3(ring, flat, msi);
+	return nt_flat_shut(link) || ring;
 }
 
 static void nt_link_halt(struct nt_link *link)
@@ -660,11 +629,9 @@ static void nt_link_halt(struct nt_link *link)
 
 void nt_link_stop(struct nt_link *link)
 {
-	mutex_lock(&nt_stop_lock);
-	spin_lock(&nt_links_lock);
+	mutex_lock(&nt_links_lock);
 	list_del_init(&link->entry);
-	spin_unlock(&nt_links_lock);
-	mutex_unlock(&nt_stop_lock);
+	mutex_unlock(&nt_links_lock);
 	nt_link_halt(link);
 }
 
@@ -672,14 +639,14 @@ void nt_links_halt(void)
 {
 	struct nt_link *link;
 
-	mutex_lock(&nt_stop_lock);
+	mutex_lock(&nt_links_lock);
 	list_for_each_entry(link, &nt_links, entry) {
 		WRITE_ONCE(link->halting, true);
 		nt_link_halt(link);
 		/* The kernel that comes next uses this memory for something else. */
 		nt_link_shut(link);
 	}
-	mutex_unlock(&nt_stop_lock);
+	mutex_unlock(&nt_links_lock);
 }
 
 /*
@@ -695,18 +662,6 @@ static int nt_on_reboot(struct notifier_block *nb, unsigned long action, void *a
 /* Called after the notifiers that still write data */
 static struct notifier_block nt_reboot = { .notifier_call = nt_on_reboot, .priority = INT_MIN };
 
-/* A CPU goes offline, and its interrupts move to another one: nt_msi_moved(). */
-static int nt_on_cpu_gone(unsigned int cpu)
-{
-	struct nt_link *link;
-
-	spin_lock(&nt_links_lock);
-	list_for_each_entry(link, &nt_links, entry)
-		nt_link_queue(link);
-	spin_unlock(&nt_links_lock);
-	return 0;
-}
-
 int nt_link_start(struct nt_link *link)
 {
 	int ret = ntb_set_ctx(link->ntb, link, &nt_ctx_ops);
@@ -721,11 +676,9 @@ int nt_link_start(struct nt_link *link)
 		nt_link_stop(link);
 		return ret;
 	}
-	mutex_lock(&nt_stop_lock);
-	spin_lock(&nt_links_lock);
+	mutex_lock(&nt_links_lock);
 	list_add_tail(&link->entry, &nt_links);
-	spin_unlock(&nt_links_lock);
-	mutex_unlock(&nt_stop_lock);
+	mutex_unlock(&nt_links_lock);
 	nt_link_queue(link);
 	return 0;
 clear_ctx:
@@ -735,7 +688,7 @@ clear_ctx:
 
 void nt_link_remove(struct nt_link *link)
 {
-	size_t shown;
+	bool shown;
 
 	/* nt_pages_unpin() may have queued it, which does not wait for the halt. */
 	cancel_delayed_work_sync(&link->work);
@@ -766,26 +719,18 @@ int nt_links_init(void)
 	nt_wq = alloc_workqueue("kfi_ntb", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
 	if (!nt_wq)
 		return -ENOMEM;
-	ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "kfi_ntb:gone", NULL, nt_on_cpu_gone);
-	if (ret < 0)
-		goto destroy_wq;
-	nt_cpu_state = ret;
 	ret = register_reboot_notifier(&nt_reboot);
-	if (ret)
-		goto remove_state;
+	if (ret) {
+		destroy_workqueue(nt_wq);
+		return ret;
+	}
 	nt_debugfs = debugfs_create_dir("kfi_ntb", NULL);
 	return 0;
-remove_state:
-	cpuhp_remove_state_nocalls(nt_cpu_state);
-destroy_wq:
-	destroy_workqueue(nt_wq);
-	return ret;
 }
 
 void nt_links_exit(void)
 {
 	unregister_reboot_notifier(&nt_reboot);
-	cpuhp_remove_state_nocalls(nt_cpu_state);
 	debugfs_remove_recursive(nt_debugfs);
 	destroy_workqueue(nt_wq);
 }

@@ -10,12 +10,10 @@
  *   ep.c		endpoints and passive endpoints
  *   stream.c  call.c	connections, as links of the message protocol (kfi_link.h), and callers
  *   send.c  recv.c	the streams of connections
- *   loopback.c		records to our own end
- *   path.c		several bridges to one machine
  *   expose.c		memory that the peer writes to by itself
  *   place.c		memory of the peer that devices of this machine write to
  *   record.[ch]	format of the records of connections
- *   link.h		a bridge, and the files behind it: records in order, and memory that the
+ *   bridge.h		a bridge, and the files behind it: records in order, and memory that the
  *			peer writes to
  */
 #include <linux/module.h>
@@ -49,7 +47,6 @@ KFI_PARAM(return_ms, nt_return_ms, drain_ms, 0644,
 	  "time for a peer to give back memory after the end of a connection, ms (default 5000)");
 
 struct workqueue_struct *nt_cm_wq;
-struct workqueue_struct *nt_loopback_wq;
 
 static const struct kfi_prov_ops nt_ops = {
 	.domain_size	= sizeof(struct nt_domain),
@@ -122,7 +119,6 @@ static int __init nt_init(void)
 	int ret;
 
 	nt_check_params();
-	nt_paths_init();
 	ret = kfi_proto_init(&nt_proto);
 	if (ret)
 		return ret;
@@ -130,13 +126,9 @@ static int __init nt_init(void)
 	nt_cm_wq = alloc_workqueue("kfi_ntb_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!nt_cm_wq)
 		goto exit_proto;
-	nt_loopback_wq = alloc_workqueue("kfi_ntb_loopback",
-					 WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
-	if (!nt_loopback_wq)
-		goto destroy_cm_wq;
 	ret = nt_links_init();
 	if (ret)
-		goto destroy_loopback_wq;
+		goto destroy_cm_wq;
 	ret = kfi_provider_register(&nt_provider);
 	if (ret)
 		goto exit_links;
@@ -148,8 +140,6 @@ deregister:
 	kfi_provider_deregister(&nt_provider);
 exit_links:
 	nt_links_exit();
-destroy_loopback_wq:
-	destroy_workqueue(nt_loopback_wq);
 destroy_cm_wq:
 	destroy_workqueue(nt_cm_wq);
 exit_proto:
@@ -163,7 +153,6 @@ static void __exit nt_exit(void)
 	kfi_provider_deregister(&nt_provider);
 	nt_devs_exit();
 	nt_links_exit();
-	destroy_workqueue(nt_loopback_wq);
 	destroy_workqueue(nt_cm_wq);
 	kfi_proto_exit(&nt_proto);
 }

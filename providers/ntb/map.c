@@ -17,6 +17,7 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/sizes.h>
+#include <linux/vmalloc.h>
 #include "bridge.h"
 
 /* the page tables and the list of free pages take memory, too */
@@ -57,8 +58,10 @@ static int nt_map_room(struct nt_map *map, u64 first, u64 size, int node)
 static int nt_map_control(struct nt_link *link, struct nt_map *map)
 {
 	struct device *dev = nt_map_dev(link);
-	int ret = dma_iova_link(dev, &map->iova, page_to_phys(nt_arena_page(link, link->win.mem)),
-				0, PAGE_SIZE, DMA_FROM_DEVICE, 0);
+	void *page = link->win.mem;
+	phys_addr_t phys = page_to_phys(is_vmalloc_addr(page) ? vmalloc_to_page(page) :
+								virt_to_page(page));
+	int ret = dma_iova_link(dev, &map->iova, phys, 0, PAGE_SIZE, DMA_FROM_DEVICE, 0);
 
 	if (ret)
 		return ret;

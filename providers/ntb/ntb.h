@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * ntb.h - the objects of kfi_ntb above a bridge (link.h): endpoints and connections.
+ * ntb.h - the objects of kfi_ntb above a bridge (bridge.h): endpoints and connections.
  *
  * MSG and RDM endpoints use the message protocol of kfi.ko. A connection is a stream of bytes in
  * each direction (struct nt_stream), and a link of the message protocol (struct nt_end, see
@@ -13,7 +13,7 @@
  *   nt_stream.lock (spin, bh)	the members marked (L) in struct nt_stream. It is the link's lock of
  *				kfi_link.h; a post only tries to take it
  *   nt_dev.lock (spin, bh)	callers, and connections that wait for room
- *   nt_loopback.lock, locks of the ring (link.h)
+ *   locks of the ring (ring.h)
  */
 #ifndef _KFI_NTB_NTB_H
 #define _KFI_NTB_NTB_H
@@ -23,7 +23,7 @@
 #include <linux/refcount.h>
 #include <linux/workqueue.h>
 #include <kfi_link.h>
-#include "link.h"
+#include "bridge.h"
 #include "record.h"
 
 #define NT_IOV_MAX	256
@@ -46,8 +46,6 @@ extern unsigned int nt_stream_kib, nt_return_ms;
 extern struct kfi_proto nt_proto;
 
 extern struct workqueue_struct *nt_cm_wq;	/* unbound: connections are set up and closed */
-/* unbound: nt_loopback. Separate, since work items of nt_cm_wq wait for it */
-extern struct workqueue_struct *nt_loopback_wq;
 
 struct nt_dev;
 struct nt_ep;
@@ -69,37 +67,8 @@ struct nt_listener {
 };
 
 /**
- * struct nt_loopback - records to our own end of a bridge
- * @dev: the bridge
- * @lock: protects @queue
- * @queue: records that were posted and not delivered
- * @work: delivers them
- * @buf: copy of the record that @work delivers
- */
-struct nt_loopback {
-	struct nt_dev		*dev;
-	spinlock_t		lock;
-	struct list_head	queue;
-	struct work_struct	work;
-	void			*buf;
-};
-
-/**
- * struct nt_machine - the machine at the other end of a bridge, as described by itself (path.c)
- * @host: random number of the machine; 0: not known
- * @bridge: the number by which that machine knows its end of the bridge
- * @here: the description was received in this life of the link
- */
-struct nt_machine {
-	u64	host;
-	u32	bridge;
-	bool	here;
-};
-
-/**
  * struct nt_caller - a CALL that was not handled yet, or a number for which a CLOSE has to be sent
  * @entry: entry in &nt_dev.callers or &nt_dev.spares
- * @loopback: the record came from our own end
  * @version: the CALL has a version that is not supported
  * @close: not a CALL: the other side has to learn that there is no connection
  * @life: life of the link in which the record came
@@ -107,7 +76,6 @@ struct nt_machine {
  */
 struct nt_caller {
 	struct list_head	entry;
-	bool			loopback;
 	bool			version;
 	bool			close;
 	unsigned int		life;
@@ -130,19 +98,14 @@ struct nt_caller {
  *	connection
  * @next_port: where the search for a free port begins
  * @going: the bridge is being removed
- * @lock: protects @callers, @spares, @machine and @stalled
+ * @lock: protects @callers, @spares and @stalled
  * @callers: callers that were not handled yet
- * @spares: unused entries of @caller_mem: NT_CALLERS for the peer, and as many for our own end
- * @caller_mem: memory of all struct nt_caller
+ * @spares: unused entries of @caller_mem
+ * @caller_mem: NT_CALLERS entries
  * @refusals: number of struct nt_refusal that were posted and not sent, at most NT_CALLERS
  * @leaving: closed streams whose last record has not found room in the ring yet
  * @stalled: connections that wait for room in the ring
  * @cm_work: handles @callers
- * @loopback: carries records between endpoints of this end
- * @number: random number of this end, which the peer is told
- * @machine: the machine at the other end
- * @machine_rec: record with which this machine describes itself
- * @machine_work: handles a change of @machine
  */
 struct nt_dev {
 	struct nt_link		*link;
@@ -158,17 +121,12 @@ struct nt_dev {
 	bool			going;
 	spinlock_t		lock;
 	struct list_head	callers;
-	struct list_head	spares[2];
+	struct list_head	spares;
 	struct nt_caller	*caller_mem;
 	atomic_t		refusals;
 	atomic_t		leaving;
 	struct list_head	stalled;
 	struct work_struct	cm_work;
-	struct nt_loopback	loopback;
-	u32			number;
-	struct nt_machine	machine;
-	struct nt_rec		machine_rec;
-	struct work_struct	machine_work;
 };
 
 /**
@@ -306,7 +264,6 @@ enum {
  * @lock: protects the members marked (L); it is also the lock of the link of the message protocol
  * @dev: the bridge that carries the connection, with a reference
  * @id: our number of the connection
- * @loopback: the peer is at our own end
  * @end: the link of the message protocol; NULL: no callback is called any more (L)
  * @peer: the peer's number of the connection; 0: not known yet (L)
  * @life: life of the bridge's link that the connection belongs to; set from NT_CALLED on
@@ -354,7 +311,6 @@ struct nt_stream {
 	spinlock_t		lock;
 	struct nt_dev		*dev;
 	u32			id;
-	bool			loopback;
 	struct nt_end		*end;
 	u32			peer;
 	unsigned int		life;
@@ -457,30 +413,6 @@ void nt_mem_free(struct kfi_domain *domain, struct kfi_mem *mem);
 int nt_port_take(struct nt_dev *dev, struct nt_listener *l);
 void nt_port_give(struct nt_dev *dev, struct nt_listener *l);
 
-/* Handle a record for endpoints of @dev. Softirq, or bottom halves off; in an RCU section */
-void nt_record_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len,
-		  bool loopback);
-
-/* path.c: several bridges to one machine */
-void nt_paths_init(void);
-void nt_machine_init(struct nt_dev *dev);
-void nt_machine_send(struct nt_dev *dev);
-void nt_machine_lost(struct nt_dev *dev);
-void nt_machine_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len);
-void nt_machine_changed(struct nt_dev *dev);
-struct nt_dev *nt_called_dev(struct nt_dev *dev, u32 number);
-u32 nt_call_number(struct nt_dev *path, struct nt_dev *own);
-struct nt_dev *nt_path(struct nt_ep *nep, const struct ntw_addr *to);
-bool nt_path_other(struct nt_ep *nep, struct nt_dev *dev, const struct ntw_addr *to);
-
-/* loopback.c: records to our own end, otherwise as nt_post() and nt_put() in link.h */
-int nt_loopback_init(struct nt_loopback *loopback, struct nt_dev *dev);
-void nt_loopback_free(struct nt_loopback *loopback);
-void nt_loopback_post(struct nt_loopback *loopback, struct nt_rec *rec);
-int nt_loopback_put(struct nt_loopback *loopback, const struct kvec *vec, unsigned int n,
-		    struct iov_iter *iter, u32 len);
-void nt_loopback_work(struct work_struct *work);
-
 /* info.c, addr.c */
 int nt_getinfo(struct kfi_query *q);
 int nt_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
@@ -517,11 +449,10 @@ int nt_pep_listen(struct kfi_pep *pep);
 int nt_callers_init(struct nt_dev *dev);
 void nt_callers_free(struct nt_dev *dev);
 void nt_callers_work(struct work_struct *work);
-void nt_callers_drop(struct nt_dev *dev);	/* drop callers of the peer */
-void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len,
-		bool loopback);
+void nt_callers_drop(struct nt_dev *dev);
+void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len);
 void nt_answer_in(struct nt_dev *dev, struct nt_stream *s, const struct ntw_rec *rec,
-		  const void *body, size_t len, bool loopback);
+		  const void *body, size_t len);
 
 /* stream.c: connections as links of the message protocol */
 extern const struct kfi_link_ops nt_link_ops;

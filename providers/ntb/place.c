@@ -12,11 +12,7 @@
 #include <linux/bvec.h>
 #include "ntb.h"
 
-/*
- * A connection that has said, or is about to say, that it writes no more has no pages. Nor has one
- * that another bridge carries (path.c): the consumer knows the device of its domain's bridge only,
- * and its disks may not reach another one.
- */
+/* A connection that has said, or is about to say, that it writes no more has no pages. */
 int nt_place_pages(struct kfi_link *link, const struct kfi_place *place, unsigned int n, u64 at,
 		   u64 len, struct kfi_dev_place *to)
 {
@@ -28,8 +24,8 @@ int nt_place_pages(struct kfi_link *link, const struct kfi_place *place, unsigne
 	unsigned int count;
 	int ret;
 
-	if (s->loopback || s->ended || s->closing || s->state != NT_OPEN || link->checks ||
-	    nt_stream_over(s) || s->dev != to_nt_domain(link->ep->ep.domain)->dev)
+	if (s->ended || s->closing || s->state != NT_OPEN || link->checks ||
+	    nt_stream_over(s))
 		return -EOPNOTSUPP;
 	if (nt_places_cut(&unit, at, len, false, cut, &count) != len)
 		return -EPROTO;

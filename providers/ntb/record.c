@@ -19,8 +19,7 @@ int ntw_decode_call(const struct ntw_rec *rec, const struct ntw_call *body, u32 
 		return -EPROTO;
 	*c = (struct ntw_calling) {
 		.number = le32_to_cpu(body->number), .from = le32_to_cpu(body->from),
-		.to = le32_to_cpu(body->to), .bridge = le32_to_cpu(body->bridge),
-		.window = le32_to_cpu(body->window),
+		.to = le32_to_cpu(body->to), .window = le32_to_cpu(body->window),
 	};
 	if (!c->number || body->version_min > body->version)
 		return -EPROTO;
@@ -37,8 +36,7 @@ void ntw_encode_call(const struct ntw_calling *c, struct ntw_rec *rec, struct nt
 	*body = (struct ntw_call) {
 		.version = NTW_CONN_VERSION, .version_min = NTW_CONN_VERSION_MIN,
 		.number = cpu_to_le32(c->number), .from = cpu_to_le32(c->from),
-		.to = cpu_to_le32(c->to), .bridge = cpu_to_le32(c->bridge),
-		.window = cpu_to_le32(c->window),
+		.to = cpu_to_le32(c->to), .window = cpu_to_le32(c->window),
 	};
 }
 
@@ -118,25 +116,5 @@ void ntw_encode_close(u16 bits, u32 conn, struct ntw_rec *rec)
 {
 	*rec = (struct ntw_rec) {
 		.type = NTW_CLOSE, .conn = cpu_to_le32(conn), .bits = cpu_to_le16(bits),
-	};
-}
-
-int ntw_decode_machine(const struct ntw_rec *rec, const struct ntw_machine *machine, u32 len,
-		       u64 *host, u32 *bridge)
-{
-	if (rec->type != NTW_MACHINE || rec->bits || rec->conn || len != sizeof(*machine) ||
-	    machine->zero ||
-	    !machine->host || !machine->bridge)
-		return -EPROTO;
-	*host = le64_to_cpu(machine->host);
-	*bridge = le32_to_cpu(machine->bridge);
-	return 0;
-}
-
-void ntw_encode_machine(u64 host, u32 bridge, struct ntw_rec *rec, struct ntw_machine *machine)
-{
-	*rec = (struct ntw_rec) { .type = NTW_MACHINE };
-	*machine = (struct ntw_machine) {
-		.host = cpu_to_le64(host), .bridge = cpu_to_le32(bridge),
 	};
 }

@@ -32,7 +32,6 @@ enum ntw_conn_type {
 	NTW_ANSWER,		/* the port has accepted the call, or has refused it */
 	NTW_DATA,		/* bytes of the stream, or none */
 	NTW_CLOSE,		/* the connection has ended; the last record of its sender for it */
-	NTW_MACHINE,		/* the machine of the sender; &ntw_rec.conn is 0 */
 	NTW_CONN_TYPES
 };
 
@@ -53,8 +52,6 @@ enum ntw_conn_type {
  * @number: the sender's number of the connection, not 0
  * @from: port of the sender, or 0 if it has none
  * @to: port that is called
- * @bridge: 0, or &ntw_machine.bridge of the bridge that @to belongs to, if the CALL comes by
- *	another one
  * @window: bytes that the receiver may send
  */
 struct ntw_call {
@@ -64,11 +61,10 @@ struct ntw_call {
 	__le32	number;
 	__le32	from;
 	__le32	to;
-	__le32	bridge;
 	__le32	window;
 };
 
-static_assert(sizeof(struct ntw_call) == 24, "call");
+static_assert(sizeof(struct ntw_call) == 20, "call");
 
 /**
  * struct ntw_answer - follows the header of an ANSWER
@@ -119,27 +115,10 @@ static_assert(sizeof(struct ntw_placed) == 16, "placed");
 /* &kfi_place.key: the window that a place is in, and above it a number of the place's owner */
 #define NTW_K_WINDOW	0x0001	/* 0: inbound memory; 1: flat window */
 
-/**
- * struct ntw_machine - the sender's machine; sent once in each life of a link
- * @host: random number of the sender's machine, the same on all its bridges; not 0
- * @bridge: the sender's number of its end of this bridge, not 0
- * @zero: 0
- *
- * The receiver finds out by it which bridges lead to the same machine.
- */
-struct ntw_machine {
-	__le64	host;
-	__le32	bridge;
-	__le32	zero;
-};
-
-static_assert(sizeof(struct ntw_machine) == 16, "machine");
-
 /** struct ntw_calling - a CALL or an ANSWER in host order */
 struct ntw_calling {
 	u32	number;
 	u32	from, to;
-	u32	bridge;
 	u32	window;
 	u32	status;
 };
@@ -180,8 +159,6 @@ int ntw_decode_data(const struct ntw_rec *rec, const struct ntw_data *body,
 		    const struct ntw_placed *placed, u32 len, struct ntw_piece *piece);
 /* Return: 0, -EPROTO. Pure */
 int ntw_decode_close(const struct ntw_rec *rec, u32 len);
-int ntw_decode_machine(const struct ntw_rec *rec, const struct ntw_machine *machine, u32 len,
-		       u64 *host, u32 *bridge);
 
 void ntw_encode_call(const struct ntw_calling *c, struct ntw_rec *rec, struct ntw_call *body);
 /* @conn: the receiver's number of the connection */
@@ -191,6 +168,5 @@ void ntw_encode_data(u32 pos, u32 limit, u32 conn, struct ntw_rec *rec, struct n
 void ntw_encode_placed(const struct ntw_piece *piece, u32 conn, struct ntw_rec *rec,
 		       struct ntw_data *body, struct ntw_placed *placed);
 void ntw_encode_close(u16 bits, u32 conn, struct ntw_rec *rec);
-void ntw_encode_machine(u64 host, u32 bridge, struct ntw_rec *rec, struct ntw_machine *machine);
 
 #endif /* _KFI_NTB_RECORD_H */

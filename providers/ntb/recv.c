@@ -53,16 +53,6 @@ void nt_advertise_soon(struct nt_stream *s)
 
 /* ---- bytes ---- */
 
-static size_t nt_consume(struct nt_dev *dev, struct kfi_link *link, const u8 *from, size_t len)
-{
-	bool head = READ_ONCE(link->want) == KFI_RX_HEAD;
-
-	len = kfi_rx_bytes(link, from, len);
-	if (len && !head)
-		nt_payload_in(dev->link, len, false);
-	return len;
-}
-
 /*
  * A backlog can hold thousands of short frames, and this function runs with bottom halves off: a
  * run ends after NT_RX_STEPS steps.
@@ -83,7 +73,7 @@ bool nt_read(struct kfi_link *link)
 			from = s->backlog + at;
 			len = min_t(size_t, len, s->window - at);
 		}
-		n = nt_consume(s->dev, link, from, len);
+		n = kfi_rx_bytes(link, from, len);
 		s->used += n;
 		if (s->piece)
 			s->piece += n;

@@ -195,12 +195,6 @@ static void nt_run_take(struct nt_ring *ring)
 		nt_run_refuse(ring);
 }
 
-static void nt_run_burst(struct nt_ring *ring, bool begin)
-{
-	if (ring->ops->burst)
-		ring->ops->burst(ring, begin);
-}
-
 static void nt_ring_run(struct tasklet_struct *tasklet)
 {
 	struct nt_ring *ring = from_tasklet(ring, tasklet, tasklet);
@@ -211,11 +205,13 @@ static void nt_ring_run(struct tasklet_struct *tasklet)
 		return;
 	if (!nt_run_reap(ring, &done))
 		nt_run_fault(ring, "the DMA engine does not copy");
-	nt_run_burst(ring, true);
+	if (ring->ops->burst_begin)
+		ring->ops->burst_begin(ring);
 	nt_call_sent(ring, &done);
 	if (READ_ONCE(ring->state) == NT_UP)
 		nt_run_take(ring);
-	nt_run_burst(ring, false);
+	if (ring->ops->burst_end)
+		ring->ops->burst_end(ring);
 	more = READ_ONCE(ring->state) == NT_UP && nt_in_more(ring);
 	if (nt_run_push(ring, more))
 		ring->ops->room(ring);

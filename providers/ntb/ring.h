@@ -5,16 +5,23 @@
  * A ring knows of no bridge. Signals, and whatever else a bridge does, are requested through struct
  * nt_ring_ops, so that tests can connect two rings over plain memory. The opening comment of ring.c
  * describes states, orders and locks.
+ *
+ * Life of a record: nt_ring_post() -> (waits for room) -> in the ring -> sent() -> handled(). It is
+ * the caller's again after handled(), or after sent() if it has no handled(). Each comes exactly
+ * once for each nt_ring_post() that has returned 0, sent() first; both have an error if the link
+ * goes down before. The callbacks of one ring come in the order of the posts, one at a time from
+ * its tasklet, with none of its locks held, so they may post.
  */
 #ifndef _KFI_NTB_RING_H
 #define _KFI_NTB_RING_H
 
 #include <linux/crc32c.h>
 #include <linux/interrupt.h>
+#include <linux/list.h>
 #include <linux/spinlock.h>
+#include <linux/uio.h>
 #include <linux/wait.h>
 #include "dma.h"
-#include "link.h"
 
 /* batches under way at once, a power of two; another one is being filled */
 #define NT_BATCHES	4U
@@ -28,21 +35,116 @@
 #define NT_BUDGET	64U	/* records handled in one run of the tasklet */
 #define NT_LINGER	8U	/* runs that find nothing before a side stops to be awake */
 
+/* payload up to this is copied by CPU through the shadow; with a CRC all that is not placed is */
+#define NT_COPY		1024U
+/* payload of a batch with more than one record: a line, which is a sign of life, waits for it */
+#define NT_LOAD_MAX	16777216U
+
+/**
+ * struct nt_place - memory of the peer to which it lets us write
+ * @at: byte of its inbound memory, within its arena; with NTW_FLAT: byte of its flat window
+ * @len: bytes
+ */
+struct nt_place {
+	u64	at;
+	u32	len;
+};
+
+/* Flags of a record that the caller sets */
+#define NT_REC_ACK	0x01	/* the peer is asked to signal that it has handled the record */
+/* set by the link: the record takes no room and is not sent; only sent() is called */
+#define NT_REC_LOCAL	0x80
+
+/**
+ * struct nt_rec - one record; embedded in the object that waits for it
+ * @entry: entry in lists of the link
+ * @sent: called when nothing reads the memory of @iter any more, and nothing writes to @place for
+ *	this record. Or NULL
+ * @handled: called when the peer has handled the record and all before it, and its payload is in
+ *	its place. @err: -EIO: a copy failed, and the peer has not received the record; -ENOTCONN:
+ *	the link went down, and it is not known whether the peer has received it. The record is the
+ *	caller's again. Or NULL
+ * @rec: header, with type, bits and conn filled in; the link fills in the rest of struct ntw_rec
+ * @head: the header, and what follows it in the record
+ * @head_len: bytes of @head, sizeof(struct ntw_rec) to NTW_HEAD_MAX
+ * @flags: NT_REC_*
+ * @count: entries of @place; 0: the payload follows the header in the record
+ * @place: where the payload is written instead, ahead of the record; valid until sent()
+ * @iter: payload (ITER_SOURCE): kvec or bvec, kernel memory that is valid until sent(). Not
+ *	advanced
+ * @len: bytes of the payload, or 0
+ * @err: for the link: a copy failed
+ * @waits: for the link: it is waiting for room, and can be taken back
+ * @span: for the link: bytes of the ring that it takes
+ * @end: for the link: position in the ring behind it
+ */
+struct nt_rec {
+	struct list_head	entry;
+	void			(*sent)(struct nt_rec *rec, int err);
+	void			(*handled)(struct nt_rec *rec, int err);
+	union {
+		struct ntw_rec	rec;
+		u8		head[NTW_HEAD_MAX];
+	};
+	u16			head_len;
+	u8			flags;
+	u16			count;
+	const struct nt_place	*place;
+	struct iov_iter		iter;
+	size_t			len;
+	/* the following members are the link's */
+	int			err;
+	bool			waits;
+	u32			span;
+	u64			end;
+};
+
+/**
+ * struct nt_stats - what a ring has done since it was initialised; members only grow
+ * @records_out: records that were posted, without fillers
+ * @records_in: records that were received, without fillers
+ * @bytes_out: payload and headers, through the ring or to places
+ * @bytes_in: bytes of the ring that were handled
+ * @batches: batches
+ * @lines: control lines without a batch
+ * @signals: signals that were sent
+ * @signals_saved: signals that were not sent because the peer was polling
+ * @full: times that records had to wait for room
+ * @crc_errors: records of the peer whose bytes were not what the peer has written
+ * @dma_errors: copies that failed
+ * @protocol_errors: violations of the protocol by the peer
+ */
+struct nt_stats {
+	u64	records_out, records_in;
+	u64	bytes_out, bytes_in;
+	u64	batches, lines;
+	u64	signals, signals_saved;
+	u64	full;
+	u64	crc_errors;
+	u64	dma_errors, protocol_errors;
+};
+
 struct nt_ring;
 
 /**
  * struct nt_ring_ops - what a ring asks of its bridge
  * @signal: wake the peer, by CPU. Called under the ring's lock
- * @burst: records and callbacks of records follow (@begin), or are over. Called in the tasklet
- *	without a lock; or NULL
- * @record: handle a record of the peer, see nt_rx_record(). Called without a lock
+ * @burst_begin: records and callbacks of records follow. Called in the tasklet without a lock; or
+ *	NULL
+ * @burst_end: they are over. Called as @burst_begin, and NULL if that is
+ * @record: handle a record of the peer. @rec: copy of its first bytes; @body: the @len bytes that
+ *	follow, in memory that the PEER MAY STILL CHANGE: copy, then check. Valid during the call.
+ *	Called in the tasklet without a lock. The peer sees what is posted meanwhile before it
+ *	learns that this record was handled, unless the post has to wait for room or for the engine.
+ *	So a handled record does not mean that no answer follows
  * @room: there is room again after nt_ring_want(). Called in the tasklet without a lock; or NULL
  * @fault: the ring can't go on and has to be taken down soon. Called under the ring's lock or
  *	without it, possibly more than once
  */
 struct nt_ring_ops {
 	void (*signal)(struct nt_ring *ring);
-	void (*burst)(struct nt_ring *ring, bool begin);
+	void (*burst_begin)(struct nt_ring *ring);
+	void (*burst_end)(struct nt_ring *ring);
 	void (*record)(struct nt_ring *ring, const struct ntw_rec *rec, const void *body,
 		       size_t len);
 	void (*room)(struct nt_ring *ring);
@@ -276,7 +378,6 @@ struct nt_in {
  *	nt_ring_on() and nt_ring_off()
  * @direct: batches of at most this many bytes are written by the CPU when no copy is under way
  * @crc: records have a CRC in both directions; set before nt_ring_on()
- * @bells: number of the peer's doorbells
  * @bell: the doorbell that is rung next
  * @out: the direction to the peer
  * @in: the direction from the peer
@@ -295,7 +396,7 @@ struct nt_ring {
 	u32				lives;
 	u32				direct;
 	bool				crc;
-	unsigned int			bells, bell;
+	unsigned int			bell;
 	struct nt_out			out;
 	struct nt_in			in;
 	struct list_head		unhandled;
@@ -330,16 +431,65 @@ int nt_ring_end(struct nt_ring *ring, unsigned int ms);
  */
 void nt_ring_off(struct nt_ring *ring);
 
-/* see nt_post() and the like in link.h */
+/* ---- records: any context but hard interrupts ---- */
+
+/*
+ * nt_ring_post() - send a record
+ * @more: another record follows at once: this one may wait for it, or for nt_ring_kick()
+ *
+ * The peer handles records in the order of the posts. The function neither sleeps nor spins for
+ * room: a record without room waits in the ring.
+ *
+ * Return: 0; -ENOTCONN if the link is down, and no callback is called; -EMSGSIZE if the record is
+ * longer than nt_ring_room(); -EINVAL if we can't write to the places, or if they are shorter than
+ * the payload.
+ */
 int nt_ring_post(struct nt_ring *ring, struct nt_rec *rec, bool more);
+/*
+ * nt_ring_put() - send a record that is copied at once
+ * @vec: @n parts; the first begins with a struct ntw_rec, as &nt_rec.head
+ * @iter: payload of @len bytes, which is advanced; or NULL
+ * @more: another record follows at once: this one may wait for it, or for nt_ring_kick()
+ *
+ * The record takes its place in the order of posts. All of it has at most nt_ring_room() bytes. For
+ * softirq, or with bottom halves off.
+ *
+ * Return: 0; -EAGAIN: there is no room, or the link is down, and nothing was done.
+ */
 int nt_ring_put(struct nt_ring *ring, const struct kvec *vec, unsigned int n, struct iov_iter *iter,
 		u32 len, bool more);
+/* Let ops->room() be called when there is room, after nt_ring_put() has found none */
 void nt_ring_want(struct nt_ring *ring);
+/* Send records that wait for another one to follow */
 void nt_ring_kick(struct nt_ring *ring);
-/* Can we write to these places? Return: 0, -ENOTCONN, -EINVAL. Any context but hard interrupt */
+/* Can we write to these places? Return: 0, -ENOTCONN, -EINVAL */
 int nt_ring_reaches(struct nt_ring *ring, const struct nt_place *place, unsigned int n);
+/*
+ * nt_ring_unpost() - take back a record that waits for room
+ *
+ * Return: true: it is the caller's again, and no callback is called; false: it is in the ring, or
+ * its callbacks were called or will be.
+ */
 bool nt_ring_unpost(struct nt_ring *ring, struct nt_rec *rec);
+/*
+ * nt_ring_drain() - wait until the engine has completed all that was posted before and has found
+ * room
+ *
+ * May sleep; not called from a callback. On return sent() was called for these records. The end of
+ * the link's life bounds the wait. For records that wait for room see nt_ring_unpost().
+ */
 void nt_ring_drain(struct nt_ring *ring);
+/*
+ * Most bytes of a record to this peer, with its header. Constant while the ring is on, and never
+ * below 2048
+ */
+static inline u32 nt_ring_room(const struct nt_ring *ring)
+{
+	return ntw_rec_max(ring->out.size);
+}
+
+/* ---- for the link's work item ---- */
+
 /*
  * nt_ring_beat() sends a sign of life, which any line is, unless a line was sent in the last @ms
  * milliseconds. nt_ring_bye() writes the last word of a life to a peer of that incarnation at once:
@@ -364,6 +514,16 @@ static inline void nt_ring_look(struct nt_ring *ring)
 
 /* piece.c: take the first contiguous piece off @it, which is not empty; at most @max bytes */
 void nt_piece_take(struct iov_iter *it, size_t max, struct nt_piece *piece);
+/*
+ * nt_iter_crc() - CRC32C, not inverted, of memory that may have places
+ * @crc: ~0, or the result for the bytes before
+ * @it: the memory, kvec or bvec
+ * @skip: bytes to leave out first
+ * @len: bytes, all of which are in @it
+ *
+ * Any context.
+ */
+u32 nt_iter_crc(u32 crc, struct iov_iter it, size_t skip, size_t len);
 
 /* The batch in a slot, and the batch that takes records */
 static inline struct nt_batch *nt_batch(struct nt_out *out, unsigned int slot)

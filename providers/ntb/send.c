@@ -19,8 +19,6 @@ int nt_loads_alloc(struct nt_stream *s)
 	struct nt_load *loads;
 	unsigned int i;
 
-	if (s->loopback)
-		return 0;
 	loads = kvcalloc(NT_LOADS, sizeof(*loads), GFP_NOIO);
 	if (!loads)
 		return -ENOMEM;
@@ -44,7 +42,7 @@ void nt_loads_unpost(struct nt_stream *s)
 
 	lockdep_assert_held(&s->lock);
 	list_for_each_entry_safe(l, next, &s->flying, entry) {
-		if (!nt_unpost(s->dev->link, &l->rec))
+		if (!nt_ring_unpost(&s->dev->link->ring, &l->rec))
 			continue;
 		list_move(&l->entry, &s->idle);
 		s->abort = true;
@@ -64,13 +62,13 @@ static void nt_stall(struct nt_stream *s)
 		list_add_tail(&s->stall, &dev->stalled);
 		spin_unlock(&dev->lock);
 	}
-	nt_want_room(dev->link);
+	nt_ring_want(&dev->link->ring);
 }
 
 /* There is room in the ring. Called by the tasklet */
-void nt_conns_room(struct nt_link *link)
+void nt_conns_room(struct nt_ring *ring)
 {
-	struct nt_dev *dev = nt_link_priv(link);
+	struct nt_dev *dev = nt_ring_link(ring)->priv;
 	struct nt_stream *s, *next;
 	LIST_HEAD(list);
 
@@ -104,7 +102,7 @@ static int nt_load_post(struct nt_stream *s, struct nt_load *l, struct iov_iter 
 	l->rec.iter = *iter;
 	l->rec.len = len;
 	l->at = s->sent + s->put;
-	ret = nt_post(s->dev->link, &l->rec, more);
+	ret = nt_ring_post(&s->dev->link->ring, &l->rec, more);
 	if (ret)
 		return ret == -ENOTCONN ? -EAGAIN : -EPROTO;
 	iov_iter_advance(iter, len);
@@ -212,7 +210,7 @@ static void nt_place_named(const struct kfi_unit *unit, u64 at, struct ntw_piece
  */
 static int nt_send_placed(struct nt_stream *s, struct kfi_unit *unit, u64 at)
 {
-	bool checks = nt_link_checks(s->dev->link), more;
+	bool checks = s->dev->link->checks, more;
 	u32 most = checks ? NT_CHECKED : NT_STRETCH, len;
 	struct iov_iter copy, *from = unit->payload;
 	struct nt_load *l = nt_load_get(s);
@@ -261,7 +259,7 @@ static int nt_send_placed(struct nt_stream *s, struct kfi_unit *unit, u64 at)
 
 /* ---- sending a copy ---- */
 
-/* Send a record with as much of the unit as there is room for. Return: 0, -EAGAIN, -ENOMEM */
+/* Send a record with as much of the unit as there is room for. Return: 0, -EAGAIN, -EPROTO */
 static int nt_send(struct nt_stream *s, struct kfi_unit *unit)
 {
 	u32 room = min_t(u64, s->limit - s->sent, s->room);
@@ -291,10 +289,7 @@ static int nt_send(struct nt_stream *s, struct kfi_unit *unit)
 	} else {
 		ntw_encode_data(s->sent + s->put, nt_advertise(s), s->peer, &first.rec,
 				&first.data);
-		if (s->loopback)
-			ret = nt_loopback_put(&s->dev->loopback, vec, 2, unit->payload, load);
-		else
-			ret = nt_put(s->dev->link, vec, 2, unit->payload, load, more);
+		ret = nt_ring_put(&s->dev->link->ring, vec, 2, unit->payload, load, more);
 		if (ret == -EAGAIN)
 			nt_stall(s);
 	}
@@ -317,14 +312,12 @@ int nt_post_unit(struct kfi_link *link, struct kfi_unit *unit)
 	/* The end of the connection was reported, and kfi_link_room() is not called any more. */
 	if (s->ended || s->state != NT_OPEN || nt_stream_over(s))
 		ret = -EAGAIN;
-	if (unit->nplaces && s->loopback)
-		ret = -EPROTO;		/* this end names no places */
 	while (!ret && unit->nplaces && unit->left)
 		ret = nt_send_placed(s, unit, unit->at + before - unit->left);
 	while (!ret && !unit->nplaces && (unit->done < unit->len || unit->left))
 		ret = nt_send(s, unit);
-	if (ret && !s->loopback)
-		nt_kick(s->dev->link);	/* send what was posted, as no more follows now */
+	if (ret)
+		nt_ring_kick(&s->dev->link->ring);	/* send what was posted, as no more follows now */
 	rcu_read_unlock();
 	return ret;
 }
@@ -336,7 +329,7 @@ bool nt_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t
 {
 	const struct nt_stream *s = nt_stream_of(link);
 
-	return !s->loopback && len > NT_COPY && !nt_link_crc(s->dev->link);
+	return len > NT_COPY && !READ_ONCE(s->dev->link->ring.crc);
 }
 
 u64 nt_sent_to(const struct kfi_link *link)

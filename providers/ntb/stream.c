@@ -92,20 +92,16 @@ struct nt_stream *nt_stream_new(struct nt_dev *dev, u32 window)
  */
 bool nt_stream_over(const struct nt_stream *s)
 {
-	return !s->loopback && s->life != nt_link_life(s->dev->link);
+	return s->life != nt_link_life(s->dev->link);
 }
 
 /* Return: 0; -ENOTCONN: no callback is called */
 static int nt_stream_post(struct nt_stream *s, struct nt_rec *rec)
 {
-	int ret = 0;
+	int ret;
 
-	if (s->loopback) {
-		nt_loopback_post(&s->dev->loopback, rec);
-		return 0;
-	}
 	rcu_read_lock();
-	ret = nt_stream_over(s) ? -ENOTCONN : nt_post(s->dev->link, rec, false);
+	ret = nt_stream_over(s) ? -ENOTCONN : nt_ring_post(&s->dev->link->ring, rec, false);
 	rcu_read_unlock();
 	return ret;
 }
@@ -176,42 +172,30 @@ void nt_stream_open(struct nt_stream *s, u32 peer, u32 limit)
 	lockdep_assert_held(&s->lock);
 	s->peer = peer;
 	s->limit = limit;
-	s->room = (s->loopback ? NTW_REC_MAX : nt_rec_room(s->dev->link)) - NT_PREFIX;
+	s->room = nt_ring_room(&s->dev->link->ring) - NT_PREFIX;
 	s->state = NT_OPEN;
-	s->end->link.checks = !s->loopback && nt_link_checks(s->dev->link);
+	s->end->link.checks = s->dev->link->checks;
 }
 
-/* Names are those of the endpoint's own bridge, whichever bridge carries the connection. */
 static int nt_open(struct kfi_link *link)
 {
 	const struct ntw_addr *to = (void *)link->name;
 	struct nt_ep *nep = nt_link_ep(link);
-	bool rdm = link->ep->ep.type == KFI_EP_RDM;
-	u32 side = le32_to_cpu(to->side);
-	struct nt_dev *dev = nep->dev;
 	struct nt_stream *s;
 
-	if (side != nt_link_side(dev->link) && side != nt_link_peer_side(dev->link))
+	/* A bridge does not lead back to our own end. */
+	if (le32_to_cpu(to->side) != nt_link_peer_side(nep->dev->link))
 		return -EHOSTUNREACH;
-	if (rdm)
-		dev = nt_path(nep, to);
-	else
-		nt_dev_get(dev);
-	s = nt_stream_new(dev, nt_window());
-	if (!s) {
-		nt_dev_put(dev);
+	s = nt_stream_new(nep->dev, nt_window());
+	if (!s)
 		return -ENOMEM;
-	}
 	container_of(link, struct nt_end, link)->stream = s;
-	s->loopback = side == nt_link_side(nep->dev->link);
 	s->call = (struct ntw_calling) {
 		.number = s->id,
 		.from = le32_to_cpu(nep->addr.port),
 		.to = le32_to_cpu(to->port),
-		.bridge = nt_call_number(dev, nep->dev),
 		.window = s->window,
 	};
-	nt_dev_put(dev);
 	return 0;
 }
 
@@ -223,7 +207,7 @@ void nt_stream_call(struct nt_stream *s)
 		return;
 	rcu_read_lock();	/* see nt_stream_over() */
 	s->life = nt_link_life(s->dev->link);
-	if (s->loopback || nt_link_is_up(s->dev->link)) {
+	if (nt_link_is_up(s->dev->link)) {
 		s->state = NT_CALLED;
 		nt_stream_due(s, NT_DUE_CALL);
 	}
@@ -233,7 +217,6 @@ void nt_stream_call(struct nt_stream *s)
 static int nt_dial(struct kfi_link *link)
 {
 	struct nt_stream *s = nt_stream_of(link);
-	bool waits;
 
 	spin_lock_bh(&s->lock);
 	s->end = container_of(link, struct nt_end, link);
@@ -243,12 +226,7 @@ static int nt_dial(struct kfi_link *link)
 	smp_mb();
 	spin_lock_bh(&s->lock);
 	nt_stream_call(s);
-	waits = s->state == NT_NEW;
 	spin_unlock_bh(&s->lock);
-	if (waits && link->ep->ep.type == KFI_EP_RDM &&
-	    nt_path_other(nt_link_ep(link), s->dev, (void *)link->name))
-		/* -EALREADY lets the protocol call again, by the other bridge: kfi_peer_lost() */
-		return -EALREADY;
 	return 0;
 }
 
@@ -344,7 +322,7 @@ static void nt_close(struct kfi_link *link, bool abort)
 		nt_send_close(s);
 	spin_unlock_bh(&s->lock);
 	if (flies)
-		nt_drain(s->dev->link);
+		nt_ring_drain(&s->dev->link->ring);
 	nt_recall(s);
 	container_of(link, struct nt_end, link)->stream = NULL;
 	nt_exposures_free(s);
@@ -353,7 +331,7 @@ static void nt_close(struct kfi_link *link, bool abort)
 	 * of them loses the link.
 	 */
 	s->leaving = true;
-	if (atomic_inc_return(&s->dev->leaving) > NT_LEAVING && !s->loopback)
+	if (atomic_inc_return(&s->dev->leaving) > NT_LEAVING)
 		nt_link_fault(s->dev->link, s->life,
 			      "the peer does not read the ends of its connections");
 	nt_stream_free(s);

@@ -14,10 +14,9 @@
  * not of the current life are ignored.
  *
  * A parked window shows memory of ours as long as it is parked. So before that memory is freed,
- * each window is *shut* (nt_win_shut(), nt_flat_shut(), nt_msi_shut()), by that translation of no
- * length if there is no other means, and memory that a window still shows then is never freed. The
- * same is done when this kernel ends, because the kernel that is started next (kexec) knows of no
- * window.
+ * each window is *shut* (nt_win_shut(), nt_flat_shut()), by that translation of no length if there
+ * is no other means, and memory that a window still shows then is never freed. The same is done
+ * when this kernel ends, because the kernel that is started next (kexec) knows of no window.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -27,7 +26,6 @@
 #include <linux/pci.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 #include "bridge.h"
 
 #define NT_GRAIN_SHIFT	6	/* granularity of the arena */
@@ -119,15 +117,6 @@ int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)
 
 /* ---- memory ---- */
 
-/* @kept: pages at the beginning that are never freed */
-static void nt_pages_free(struct page *pages, unsigned int kept, unsigned int order)
-{
-	unsigned int i;
-
-	for (i = kept; i < 1U << order; i++)
-		__free_page(pages + i);
-}
-
 /*
  * Allocate pages, and map them for the bridge's device: unlike coherent memory they can outlive the
  * device. They do not serve if the CPU has to synchronize before it sees what the peer has written.
@@ -141,7 +130,6 @@ static int nt_win_pages(struct nt_window *win, struct device *dev, size_t len, s
 				 GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_NORETRY, order);
 	if (!pages)
 		return -ENOMEM;
-	split_page(pages, order);	/* nt_pages_free() may keep some of them */
 	win->base_dma = dma_map_page(dev, pages, 0, len, DMA_BIDIRECTIONAL);
 	if (dma_mapping_error(dev, win->base_dma))
 		goto free;
@@ -156,7 +144,7 @@ static int nt_win_pages(struct nt_window *win, struct device *dev, size_t len, s
 unmap:
 	dma_unmap_page(dev, win->base_dma, len, DMA_BIDIRECTIONAL);
 free:
-	nt_pages_free(pages, 0, order);
+	__free_pages(pages, order);
 	return -ENOMEM;
 }
 
@@ -197,7 +185,7 @@ static void nt_inbound_free(struct nt_inbound *in)
 	if (in->arena)
 		gen_pool_destroy(in->arena);
 	if (in->pages)
-		nt_pages_free(in->pages, in->kept, in->order);
+		__free_pages(in->pages, in->order);
 	in->arena = NULL;
 	in->pages = NULL;
 }
@@ -211,28 +199,25 @@ static void nt_inbound_put(struct nt_inbound *in)
 	kfree(in);
 }
 
-/*
- * Drop the device's part. Memory that the bridge still shows the peer, @shown bytes from the
- * beginning, stays allocated and mapped.
- */
-static void nt_win_put(struct nt_window *win, struct ntb_dev *ntb, size_t shown)
+/* Drop the device's part. Memory that the bridge still shows the peer stays allocated and mapped. */
+static void nt_win_put(struct nt_window *win, struct ntb_dev *ntb, bool shown)
 {
 	struct device *dev = ntb_get_dma_dev(ntb);
 
 	if (!win->base)
 		return;
-	if (shown)
-		dev_warn(&ntb->dev, "a window can't be shut: %zu bytes stay allocated\n",
-			 win->in->pages ? shown : win->base_len);
-	if (win->in->pages) {
-		win->in->kept = DIV_ROUND_UP(shown, PAGE_SIZE);
-		if (!shown)
-			dma_unmap_page(dev, win->base_dma, win->base_len, DMA_BIDIRECTIONAL);
-	} else if (!shown && refcount_read(&win->in->ref) == 1)
+	if (shown) {
+		dev_err(&ntb->dev, "a window can't be shut: %zu bytes stay allocated\n",
+			win->base_len);
+		win->in->pages = NULL;
+	} else if (win->in->pages) {
+		dma_unmap_page(dev, win->base_dma, win->base_len, DMA_BIDIRECTIONAL);
+	} else if (refcount_read(&win->in->ref) == 1) {
 		dma_free_coherent(dev, win->base_len, win->base, win->base_dma);
-	else if (!shown)
+	} else {
 		dev_warn(dev, "consumers hold memory of the window: %zu bytes stay allocated\n",
 			 win->base_len);
+	}
 	win->base = NULL;
 }
 
@@ -277,13 +262,13 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb)
 		return ret;
 	ret = nt_win_arena(win, dev_to_node(dev));
 	if (ret) {
-		nt_win_put(win, ntb, 0);
+		nt_win_put(win, ntb, false);
 		nt_inbound_free(win->in);
 	}
 	return ret;
 }
 
-void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, size_t shown)
+void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, bool shown)
 {
 	nt_win_put(win, ntb, shown);
 	nt_inbound_put(win->in);
@@ -328,9 +313,10 @@ int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len)
 	return nt_mw_shut(ntb, index);
 }
 
-size_t nt_win_park(const struct nt_window *win, resource_size_t size_align)
+/* Return the bytes at the beginning of the memory that the closed window may show, or 0 */
+static size_t nt_win_park(const struct nt_window *win)
 {
-	size_t len = round_up(NTW_CTL_SIZE, max_t(size_t, size_align, 1));
+	size_t len = round_up(NTW_CTL_SIZE, max_t(size_t, win->size_align, 1));
 
 	/*
 	 * The arena is in use, so it must not be shown. Control page and ring are read only during
@@ -345,7 +331,7 @@ int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
 
 	if (!win->open)
 		return 0;
-	ret = nt_mw_close(ntb, win->index, win->dma, nt_win_park(win, win->size_align));
+	ret = nt_mw_close(ntb, win->index, win->dma, nt_win_park(win));
 	if (ret < 0)
 		return ret;
 	win->open = false;
@@ -353,16 +339,16 @@ int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
 	return 0;
 }
 
-size_t nt_win_shut(struct nt_window *win, struct ntb_dev *ntb)
+bool nt_win_shut(struct nt_window *win, struct ntb_dev *ntb)
 {
 	if (nt_win_close(win, ntb))
-		return win->base_len;
+		return true;
 	if (win->parked && !nt_mw_shut(ntb, win->index))
 		win->parked = 0;
 	return win->parked;
 }
 
-/* ---- the arena, for the endpoints ---- */
+/* ---- the arena, for consumers, which may keep its memory longer than the bridge exists ---- */
 
 static struct gen_pool *nt_arena(const struct nt_link *link)
 {
@@ -370,55 +356,27 @@ static struct gen_pool *nt_arena(const struct nt_link *link)
 	return smp_load_acquire(&link->win.in->arena);
 }
 
-void *nt_arena_alloc(struct nt_link *link, size_t len)
+void *nt_mem_get(struct nt_link *link, size_t len)
 {
 	struct genpool_data_align page = { .align = PAGE_SIZE };
 	struct gen_pool *arena = nt_arena(link);
-	unsigned long mem;
+	unsigned long mem = 0;
 
-	if (!arena || !len || READ_ONCE(link->exposed))
-		return NULL;
-	mem = len < PAGE_SIZE ? gen_pool_alloc(arena, len) :
-	      gen_pool_alloc_algo(arena, len, gen_pool_first_fit_align, &page);
-	return mem ? memset((void *)mem, 0, len) : NULL;
-}
-
-void nt_arena_free(struct nt_link *link, void *mem, size_t len)
-{
-	gen_pool_free(link->win.in->arena, (unsigned long)mem, len);
-}
-
-/* ---- the same for consumers, which may keep it longer than the bridge exists ---- */
-
-void *nt_mem_get(struct nt_link *link, size_t len, struct nt_inbound **in, int *node)
-{
-	void *mem = nt_arena_alloc(link, len);
-
+	if (!arena)
+		return ERR_PTR(-EAGAIN);
+	if (len && !READ_ONCE(link->exposed))
+		mem = len < PAGE_SIZE ? gen_pool_alloc(arena, len) :
+		      gen_pool_alloc_algo(arena, len, gen_pool_first_fit_align, &page);
 	if (!mem)
-		return NULL;
-	*in = link->win.in;
-	*node = (*in)->node;
-	refcount_inc(&(*in)->ref);
-	return mem;
+		return ERR_PTR(-ENOMEM);
+	refcount_inc(&link->win.in->ref);
+	return memset((void *)mem, 0, len);
 }
 
 void nt_mem_put(struct nt_inbound *in, void *mem, size_t len)
 {
 	gen_pool_free(in->arena, (unsigned long)mem, len);
 	nt_inbound_put(in);
-}
-
-size_t nt_arena_size(const struct nt_link *link, size_t *avail)
-{
-	struct gen_pool *arena = nt_arena(link);
-
-	*avail = arena ? gen_pool_avail(arena) : 0;
-	return arena ? gen_pool_size(arena) : 0;
-}
-
-struct page *nt_arena_page(struct nt_link *link, void *mem)
-{
-	return is_vmalloc_addr(mem) ? vmalloc_to_page(mem) : virt_to_page(mem);
 }
 
 /*

@@ -84,17 +84,13 @@ void ntw_encode_hello(const struct ntw_greeting *g, struct ntw_hello *hello)
 {
 	*hello = (struct ntw_hello) {
 		.magic = cpu_to_le16(NTW_MAGIC),
-		.version = g->version,
-		.signals = g->signals,
+		.version = cpu_to_le16(g->version),
 		.mine = cpu_to_le32(g->mine),
 		.yours = cpu_to_le32(g->yours),
 		.ring = cpu_to_le32(g->ring),
 		.size = cpu_to_le32(g->size / 1024),
 		.reach = cpu_to_le32(g->reach / 1024),
 		.heartbeat = cpu_to_le32(g->heartbeat),
-		.msi_window = cpu_to_le32(g->msi_window),
-		.msi_at = cpu_to_le64(g->msi_at),
-		.msi_data = cpu_to_le32(g->msi_data),
 		.flat_at = cpu_to_le64(g->flat_at),
 		.flat_window = cpu_to_le16(g->flat_window),
 		.flat_shift = cpu_to_le16(g->flat_shift),
@@ -103,7 +99,6 @@ void ntw_encode_hello(const struct ntw_greeting *g, struct ntw_hello *hello)
 	hello->check = cpu_to_le32(ntw_check(hello, offsetof(struct ntw_hello, check)));
 }
 
-/* The window of interrupt messages can not be the flat window as well. */
 static bool flat_sane(const struct ntw_greeting *g)
 {
 	if (!g->flat_shift)
@@ -111,8 +106,7 @@ static bool flat_sane(const struct ntw_greeting *g)
 	if (g->flat_shift < NTW_FLAT_SHIFT_MIN || g->flat_shift > NTW_FLAT_SHIFT_MAX ||
 	    g->flat_at % sizeof(u64))
 		return false;
-	return g->flat_at < 1ULL << g->flat_shift &&
-	       !(g->signals & NTW_S_MSI && g->msi_window == g->flat_window);
+	return g->flat_at < 1ULL << g->flat_shift;
 }
 
 static bool greeting_sane(const struct ntw_greeting *g)
@@ -121,32 +115,27 @@ static bool greeting_sane(const struct ntw_greeting *g)
 		return false;
 	if (g->ring < 1U << NTW_RING_SHIFT_MIN || g->ring > 1U << NTW_RING_SHIFT_MAX)
 		return false;
-	if (g->size < (u64)NTW_RING_AT + g->ring || g->size > NTW_SIZE_MAX || !flat_sane(g))
-		return false;
-	return g->signals & NTW_S_MSI ? g->msi_at % 4 == 0 :
-					!g->msi_window && !g->msi_at && !g->msi_data;
+	return g->size >= (u64)NTW_RING_AT + g->ring && g->size <= NTW_SIZE_MAX && flat_sane(g);
 }
 
 int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_greeting *g)
 {
-	if (le16_to_cpu(hello->magic) != NTW_MAGIC || hello->version < NTW_VERSION_MIN ||
-	    hello->version > NTW_VERSION ||
+	u16 version = le16_to_cpu(hello->version);
+
+	if (le16_to_cpu(hello->magic) != NTW_MAGIC || version < NTW_VERSION_MIN ||
+	    version > NTW_VERSION ||
 	    le32_to_cpu(hello->check) != ntw_check(hello, offsetof(struct ntw_hello, check)))
 		return -EPROTO;
-	if (le32_to_cpu(hello->features) & ~NTW_FEATS || hello->signals & ~NTW_S_MSI)
+	if (le32_to_cpu(hello->features) & ~NTW_FEATS)
 		return -EOPNOTSUPP;
 	*g = (struct ntw_greeting) {
-		.version = hello->version,
-		.signals = hello->signals,
+		.version = version,
 		.mine = le32_to_cpu(hello->mine),
 		.yours = le32_to_cpu(hello->yours),
 		.ring = le32_to_cpu(hello->ring),
 		.size = (u64)le32_to_cpu(hello->size) * 1024,
 		.heartbeat = le32_to_cpu(hello->heartbeat),
 		.reach = (u64)le32_to_cpu(hello->reach) * 1024,
-		.msi_window = le32_to_cpu(hello->msi_window),
-		.msi_at = le64_to_cpu(hello->msi_at),
-		.msi_data = le32_to_cpu(hello->msi_data),
 		.flat_at = le64_to_cpu(hello->flat_at),
 		.flat_window = le16_to_cpu(hello->flat_window),
 		.flat_shift = le16_to_cpu(hello->flat_shift),

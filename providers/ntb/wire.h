@@ -126,10 +126,6 @@ struct ntw_line {
 
 static_assert(sizeof(struct ntw_line) == 64, "line");
 
-/* Means to wake the writer, besides its doorbell: bits of &ntw_hello.signals */
-/* a 4-byte write of @msi_data to its window @msi_window, byte @msi_at */
-#define NTW_S_MSI	0x01
-
 /* Bits of &ntw_hello.features */
 #define NTW_FEAT_CRC	0x01	/* &ntw_rec.check is a CRC of the record */
 #define NTW_FEAT_CRC_PLACED	0x02	/* records that announce placed payload have a CRC of it */
@@ -139,16 +135,12 @@ static_assert(sizeof(struct ntw_line) == 64, "line");
  * struct ntw_hello - written once in each life, before the first record
  * @magic: NTW_MAGIC
  * @version: the version that is used
- * @signals: NTW_S_*
  * @mine: the writer's incarnation
  * @yours: the reader's incarnation
  * @ring: bytes of the writer's ring, which is at NTW_RING_AT
  * @size: KiB of the writer's inbound memory
  * @reach: KiB of the reader's inbound memory, from its beginning on, that the writer reaches
  * @heartbeat: milliseconds between two signs of life of the writer
- * @msi_window: window of the writer in which its interrupt messages are
- * @msi_at: byte of that window to which a message is written
- * @msi_data: the message
  * @features: NTW_FEAT_*: what the writer supports. A feature is used if both sides support it; an
  *	unknown bit is refused
  * @flat_at: byte of the flat window that is &ntw_ctl.flat
@@ -159,17 +151,13 @@ static_assert(sizeof(struct ntw_line) == 64, "line");
  */
 struct ntw_hello {
 	__le16	magic;
-	u8	version;
-	u8	signals;
+	__le16	version;
 	__le32	mine;
 	__le32	yours;
 	__le32	ring;
 	__le32	size;
 	__le32	reach;
 	__le32	heartbeat;
-	__le32	msi_window;
-	__le64	msi_at;
-	__le32	msi_data;
 	__le32	features;
 	__le64	flat_at;
 	__le16	flat_window;
@@ -177,19 +165,15 @@ struct ntw_hello {
 	__le32	check;
 };
 
-static_assert(sizeof(struct ntw_hello) == 64, "hello");
+static_assert(sizeof(struct ntw_hello) == 48, "hello");
 
 /** struct ntw_greeting - a hello in host order; @size and @reach in bytes */
 struct ntw_greeting {
-	u8	version;
-	u8	signals;
+	u16	version;
 	u32	mine, yours;
 	u32	ring;
 	u64	size, reach;
 	u32	heartbeat;
-	u32	msi_window;
-	u64	msi_at;
-	u32	msi_data;
 	u32	features;
 	u16	flat_window, flat_shift;
 	u64	flat_at;

@@ -646,124 +646,6 @@ static void wire_pause(struct test *t)
 	still_works(p);
 }
 
-/* ---- two bridges between the same machines ---- */
-
-#define BRIDGE_ROUNDS	4
-
-/* Expect that both directions transfer correctly. */
-static void talks(struct test *t, struct pair *p)
-{
-	struct talk *there = test_new(t, struct talk), *back = test_new(t, struct talk);
-
-	REQUIRE(t, there && back && talk_open(t, there, &p->a, &p->b) &&
-			   talk_open(t, back, &p->b, &p->a));
-	REQUIRE(t, talk_begin(there) && talk_begin(back));
-	talk_end(there);
-	talk_end(back);
-}
-
-/* Take back unused receives, which would take later messages. */
-static void unfeed(struct traffic *f)
-{
-	struct node *b = &f->p->b;
-	comp_t c;
-	u32 i;
-
-	for (i = 0; i < f->most; i++)
-		kfi_cancel(&b->ep->fid, CTX(i));
-	while (comp_poll(b, b->rxcq, &c) == 1)
-		EXPECT(b->t, !c.err || c.err == ECANCELED || c.err == ECONNRESET);
-}
-
-/*
- * "ready bridge_lost.<round>": the script takes down the bridge in use, so that the other one is
- * left.
- */
-static void bridge_lost_once(struct test *t, struct pair *p, u32 round)
-{
-	struct traffic *f = traffic_start(t, p);
-
-	REQUIRE(t, f);
-	traffic_fill(f);
-	REQUIRE(t, !t->failures && f->posted > f->ended);
-	REQUIRE(t, script_ask(t, "bridge_lost", round));
-	feed(f);
-	traffic_lost(f, 2 * t->w->loss_ms + t->w->wait_ms);
-	unfeed(f);
-	REQUIRE_EQ(t, test_close(t, &f->r.mr->fid), 0);
-	talks(t, p);
-}
-
-/* A message that was not received yet outlives the bridge over which it has come. */
-static void kept_send(struct test *t, struct pair *p, u8 *buf)
-{
-	comp_t c;
-
-	fill(buf, 300, 77);
-	POST(t, kfi_tsend(p->a.ep, buf, 300, NULL, p->a.peer, 0x77, CTX(77)));
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_EQ(t, c.err, 0);
-}
-
-static void kept_receive(struct test *t, struct pair *p, u8 *buf)
-{
-	comp_t c;
-
-	memset(buf, 0, 300);
-	POST(t, kfi_trecv(p->b.ep, buf, 300, NULL, KFI_ADDR_UNSPEC, 0x77, 0, CTX(78)));
-	do
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-	while (c.op_context != CTX(78));
-	EXPECT_EQ(t, c.err, 0);
-	EXPECT_DATA(t, buf, 300, 77);
-}
-
-/*
- * The bridge of a pair is lost under load, repeatedly, while another one is up: operations under
- * way end once, later ones arrive. After the first round the pair uses the second bridge, which is
- * then lost with its device.
- */
-static void bridge_lost(struct test *t)
-{
-	u32 i, n = t->w->lost_ops;
-	struct node_opts room = {
-		.cq_size = 2 * BRIDGE_ROUNDS * n, .rx_size = BRIDGE_ROUNDS * n, .tx_size = n,
-	};
-	struct pair *p = pair_open(t, &room, &room);
-	u8 *buf = test_pages(t, 4096);
-
-	REQUIRE(t, p && buf);
-	talks(t, p);
-	for (i = 0; i < BRIDGE_ROUNDS && !t->failures; i++) {
-		bridge_lost_once(t, p, i);
-		if (!i)
-			kept_send(t, p, buf);
-		if (i == 1)
-			kept_receive(t, p, buf);
-		REQUIRE(t, script_ask(t, "bridge_back", i));
-	}
-}
-
-/* No bridge is up when an endpoint calls; then one comes up that is not the endpoint's own. */
-static void bridge_other(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-
-	struct talk *k = test_new(t, struct talk);
-	comp_t c;
-
-	REQUIRE(t, p && k);
-	say_ready(t, "bridge_none");
-	REQUIRE(t, gone(t));
-	REQUIRE(t, talk_open(t, k, &p->a, &p->b) && talk_begin(k));
-	msleep(200);
-	EXPECT_EQ(t, comp_poll(&p->a, p->a.txcq, &c), 0);
-	say_ready(t, "bridge_other");
-	REQUIRE(t, gone(t));
-	talk_end(k);
-	talks(t, p);
-}
-
 const struct test_case script_cases[] = {
 	{ "script.hold", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, hold },
 	{ "script.fabric", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, hold_fabric },
@@ -774,8 +656,6 @@ const struct test_case script_cases[] = {
 	{ "script.wire_pause", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, wire_pause },
 	{ "script.namespace_gone", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, namespace_gone },
 	{ "script.device_gone", T_REL, CASE_SCRIPT, C_MSG | C_RMA, device_gone },
-	{ "script.bridge_lost", T_RDM, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, bridge_lost },
-	{ "script.bridge_other", T_RDM, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, bridge_other },
 	{ "script.garbage", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED, garbage_peer },
 	{ "script.garbage_datagrams", T_DGRAM, CASE_SCRIPT, C_MSG, garbage_peer },
 	{ }

@@ -69,20 +69,6 @@ static void check_data(const struct ntw_rec *rec, const u8 *body, u32 len)
 	PROMISE(!piece.placed || !memcmp(&placed2, placed, sizeof(placed2)));
 }
 
-static void check_machine(const struct ntw_rec *rec, const struct ntw_machine *body, u32 len)
-{
-	struct ntw_machine body2;
-	struct ntw_rec rec2;
-	u32 bridge;
-	u64 host;
-
-	if (ntw_decode_machine(rec, body, len, &host, &bridge))
-		return;
-	PROMISE(host && bridge);
-	ntw_encode_machine(host, bridge, &rec2, &body2);
-	PROMISE(!memcmp(&body2, body, sizeof(body2)));
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -114,11 +100,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 3:
 		if (!ntw_decode_close(rec, len))
 			PROMISE(!len && rec->conn && !(le16_to_cpu(rec->bits) & ~NTW_C_BITS));
-		break;
-	case 4:
-		rec->type = NTW_MACHINE;
-		check_machine(rec, (void *)in.body,
-			      data[0] & 16 ? sizeof(struct ntw_machine) : len);
 		break;
 	default:
 		check_data(rec, in.body, len);

@@ -146,8 +146,6 @@ static void absurd_hellos(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size, RING));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size, NTW_SIZE_MAX + 1024));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(version, NTW_VERSION + 1));
-	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(msi_at, 4));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, WITH(signals, 0x80));
 	KUNIT_EXPECT_EQ(test, 0, WITH(flat_shift, NTW_FLAT_SHIFT_MAX));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_shift, NTW_FLAT_SHIFT_MAX + 1));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_shift, U16_MAX));
@@ -159,9 +157,6 @@ static void absurd_hellos(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, try_hello(&g));
 	g.flat_at = 0;
 	KUNIT_EXPECT_EQ(test, 0, try_hello(&g));
-	KUNIT_EXPECT_EQ(test, 0, WITH(signals, NTW_S_MSI));
-	g.msi_window = g.flat_window;
-	KUNIT_EXPECT_EQ(test, -EPROTO, try_hello(&g));
 #undef WITH
 }
 
@@ -236,7 +231,7 @@ kunit_test_suite(suite);
 /* ---- records of connections ---- */
 
 static const struct ntw_calling call = {
-	.number = 0x12345678, .from = 0x10001, .to = 77, .bridge = 9, .window = 65536,
+	.number = 0x12345678, .from = 0x10001, .to = 77, .window = 65536,
 };
 
 static void record_call(struct kunit *test)
@@ -352,24 +347,6 @@ static void record_close(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ntw_decode_close(&rec, 0), -EPROTO);
 }
 
-static void record_machine(struct kunit *test)
-{
-	struct ntw_machine body;
-	struct ntw_rec rec;
-	u32 bridge;
-	u64 host;
-
-	ntw_encode_machine(0x1122334455667788, 7, &rec, &body);
-	KUNIT_EXPECT_EQ(test, ntw_decode_machine(&rec, &body, sizeof(body), &host, &bridge), 0);
-	KUNIT_EXPECT_EQ(test, host, 0x1122334455667788ULL);
-	KUNIT_EXPECT_EQ(test, bridge, 7U);
-	KUNIT_EXPECT_EQ(test, ntw_decode_machine(&rec, &body, sizeof(body) - 1, &host, &bridge),
-			-EPROTO);
-	body.bridge = 0;
-	KUNIT_EXPECT_EQ(test, ntw_decode_machine(&rec, &body, sizeof(body), &host, &bridge),
-			-EPROTO);
-}
-
 static struct kunit_case record_cases[] = {
 	KUNIT_CASE(record_call),
 	KUNIT_CASE(record_call_invalid),
@@ -377,7 +354,6 @@ static struct kunit_case record_cases[] = {
 	KUNIT_CASE(record_answer),
 	KUNIT_CASE(record_data),
 	KUNIT_CASE(record_close),
-	KUNIT_CASE(record_machine),
 	{}
 };
 

@@ -10,6 +10,7 @@
  */
 #include <linux/bvec.h>
 #include <linux/delay.h>
+#include <linux/iopoll.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -153,7 +154,7 @@ static u8 byte_of(u64 seq, u32 i)
 
 static struct side *side_of(struct nt_link *link)
 {
-	return nt_link_priv(link);
+	return link->priv;
 }
 
 /* ---- callbacks of the link ---- */
@@ -169,21 +170,21 @@ static void check_bytes(struct side *side, u64 seq, const u8 *bytes, u32 len)
 			  (int)(side - sides), seq, len, i, bytes[i], byte_of(seq, i));
 }
 
-void nt_rx_burst_begin(struct nt_link *link)
+void nt_rx_burst_begin(struct nt_ring *ring)
 {
 }
 
-void nt_rx_burst_end(struct nt_link *link)
+void nt_rx_burst_end(struct nt_ring *ring)
 {
 }
 
-void nt_conns_room(struct nt_link *link)
+void nt_conns_room(struct nt_ring *ring)
 {
 }
 
-void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *body, size_t len)
+void nt_rx_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len)
 {
-	struct side *side = side_of(link);
+	struct side *side = side_of(nt_ring_link(ring));
 	struct said said;
 	u32 slot, bytes;
 	u64 seq;
@@ -219,8 +220,8 @@ static void slot_make(struct side *side, unsigned int i)
 	struct kvec vec = { .iov_len = SLOT_LEN };
 	struct iov_iter it;
 
-	vec.iov_base = bare ? kmalloc(SLOT_LEN, GFP_KERNEL) : nt_arena_alloc(side->link, SLOT_LEN);
-	if (!vec.iov_base)
+	vec.iov_base = bare ? kmalloc(SLOT_LEN, GFP_KERNEL) : nt_mem_get(side->link, SLOT_LEN);
+	if (IS_ERR_OR_NULL(vec.iov_base))
 		return say_wrong("no memory for slots\n");
 	side->slot[i] = vec.iov_base;
 	iov_iter_kvec(&it, ITER_DEST, &vec, 1, SLOT_LEN);
@@ -359,7 +360,7 @@ static u32 slot_get(struct side *side)
 	spin_lock_bh(&side->lock);
 	/* The odd slots may have no memory yet, or memory that the peer does not reach. */
 	taken = side->slots | READ_ONCE(side->peer->placeless) | (half ? odd & ~bare : 0) |
-		(nt_link_reaches_flat(side->link) ? 0 : bare);
+		(READ_ONCE(side->link->ring.engine.flat_len) ? 0 : bare);
 	slot = find_first_zero_bit(&taken, SLOTS);
 	if (slot < SLOTS) {
 		side->slots |= BIT(slot);
@@ -418,7 +419,7 @@ static void item_make(struct item *item, struct rnd_state *rnd)
 	item->was_sent = false;
 	item->slot = below(rnd, 10) || !placed ? 0 : slot_get(item->side);
 	len = item->slot ? below(rnd, SLOT_LEN + 1) :
-			   a_length(rnd, nt_rec_room(item->side->link) - 32);
+			   a_length(rnd, nt_ring_room(&item->side->link->ring) - 32);
 	rec->sent = item_sent;
 	rec->handled = item_handled;
 	rec->rec.type = NTW_FIRST + 1;
@@ -453,7 +454,8 @@ static bool send_one(struct side *side, struct rnd_state *rnd, bool last)
 	item->seq = side->posted;
 	item_make(item, rnd);
 	out_add(side, 1);
-	ret = side->up ? nt_post(side->link, &item->rec, !last && below(rnd, 3)) : -ENOTCONN;
+	ret = side->up ? nt_ring_post(&side->link->ring, &item->rec, !last && below(rnd, 3)) :
+			 -ENOTCONN;
 	if (ret)
 		out_add(side, -1);
 	else
@@ -477,9 +479,9 @@ static int sender(void *arg)
 	for (n = 0; n < records; n++)
 		if (!send_one(side, &rnd, n + 1 == records))
 			break;
-	nt_kick(side->link);
+	nt_ring_kick(&side->link->ring);
 	if (!(below(&rnd, 2)))
-		nt_drain(side->link);
+		nt_ring_drain(&side->link->ring);
 	if (!wait_event_timeout(side->wait, !READ_ONCE(side->out), 30 * HZ))
 		say_wrong("%d: %u records don't come back\n", (int)(side - sides), side->out);
 	return 0;
@@ -487,12 +489,19 @@ static int sender(void *arg)
 
 /* ---- rounds ---- */
 
+static int wait_link(struct nt_link *link, unsigned int ms)
+{
+	bool up;
+
+	return read_poll_timeout(nt_link_is_up, up, up, 1000, 1000UL * ms, false, link);
+}
+
 static int wait_up(void)
 {
 	int i, ret = 0;
 
 	for (i = 0; i < SIDES && !ret; i++)
-		ret = nt_link_wait_up(sides[i].link, up_ms);
+		ret = wait_link(sides[i].link, up_ms);
 	/* Either end may be down again; it was up. */
 	for (i = 0; i < SIDES && !ret; i++)
 		if (!wait_event_timeout(sides[i].wait, READ_ONCE(sides[i].up), 10 * HZ))
@@ -502,7 +511,7 @@ static int wait_up(void)
 
 static struct ntb_dev *ntb_of(struct side *side)
 {
-	return container_of(nt_link_device(side->link), struct ntb_dev, dev);
+	return side->link->ntb;
 }
 
 /*
@@ -628,7 +637,7 @@ static void devices_hold(struct nt_link *link)
 		msleep(20);
 	if (!nt_pages_fence(link, life, NULL, 0))
 		say_wrong("a fence is good although the life has ended\n");
-	if (!nt_link_wait_up(link, 1500))
+	if (!wait_link(link, 1500))
 		say_wrong("a life begins while devices may write because of the last one\n");
 	nt_pages_unpin(link);
 	if (wait_up())
@@ -646,8 +655,8 @@ static void paged(void)
 
 	if (wait_up())
 		return say_wrong("the link does not come up (pages)\n");
-	mem = nt_arena_alloc(peer, PAGES_LEN);
-	if (!mem)
+	mem = nt_mem_get(peer, PAGES_LEN);
+	if (IS_ERR(mem))
 		return say_wrong("no memory for devices\n");
 	vec = (struct kvec) { mem, PAGES_LEN };
 	iov_iter_kvec(&iter, ITER_DEST, &vec, 1, PAGES_LEN);
@@ -660,7 +669,7 @@ static void paged(void)
 	place.at += 1ULL << 40;
 	if (nt_pages(link, &place, 1, &bv) != -EINVAL)
 		say_wrong("there are pages behind the end of the peer's memory\n");
-	nt_arena_free(peer, mem, PAGES_LEN);
+	nt_mem_put(peer->win.in, mem, PAGES_LEN);
 	devices_hold(link);
 }
 
@@ -682,9 +691,9 @@ static void never_closed(struct nt_link *link)
 	if (nt_link_life(link) == life)
 		say_wrong("a life does not end while a window can't be closed\n");
 	kfi_ntb_mock_command("end 0.0 stuck off");
-	if (!nt_link_wait_up(link, 1000))
+	if (!wait_link(link, 1000))
 		say_wrong("there is a life after a window could not be closed\n");
-	if (nt_arena_alloc(link, 64))
+	if (!IS_ERR(nt_mem_get(link, 64)))
 		say_wrong("memory that the peer can write is given away\n");
 	kfi_ntb_mock_command("end 0.0 tied off");
 }
@@ -734,7 +743,7 @@ static void halted(void)
 /* The engine has ended its copies: free what was kept for it. Only a test does that. */
 static void unhang(struct nt_link *link)
 {
-	if (!nt_link_hung(link))
+	if (!link->hung)
 		return;
 	if (!wait_event_timeout(link->ring.idle, nt_engine_idle(&link->ring.engine), 60 * HZ))
 		return say_wrong("the engine does not come to an end\n");
@@ -763,11 +772,11 @@ static void hung(void)
 	kfi_ntb_mock_command("dma 1 slow 20000000");
 	for (i = 0; i < 20; i++)
 		send_one(&sides[0], &rnd, false);
-	nt_kick(sides[0].link);
+	nt_ring_kick(&sides[0].link->ring);
 	msleep(20);
 	for (i = 0; i < 2; i++) {
 		nt_links_halt();
-		if (!nt_link_hung(sides[0].link) || !e->window_len || !sides[0].out)
+		if (!sides[0].link->hung || !e->window_len || !sides[0].out)
 			say_wrong("what the engine has was taken from it\n");
 		windows_shut();
 	}
@@ -862,9 +871,6 @@ static int probe(struct ntb_client *client, struct ntb_dev *ntb)
 	side->link = nt_link_add(ntb, side);
 	if (IS_ERR(side->link))
 		return PTR_ERR(side->link);
-	/* Valid also before the link is up: limits of domains depend on it. */
-	if (nt_rec_room_own(side->link) < 2048)
-		say_wrong("%u: no room for records\n", nt_rec_room_own(side->link));
 	ret = nt_link_start(side->link);
 	if (ret) {
 		nt_link_remove(side->link);
@@ -876,17 +882,15 @@ static int probe(struct ntb_client *client, struct ntb_dev *ntb)
 
 static void remove(struct ntb_client *client, struct ntb_dev *ntb)
 {
-	struct side *side = sides[0].link && nt_link_device(sides[0].link) == &ntb->dev ?
-				    &sides[0] :
-				    &sides[1];
+	struct side *side = sides[0].link && sides[0].link->ntb == ntb ? &sides[0] : &sides[1];
 	unsigned int i;
 
 	nt_link_stop(side->link);
-	if (nt_link_hung(side->link))
+	if (side->link->hung)
 		return;
 	for (i = 0; i < SLOTS; i++)
 		if (side->slot[i])
-			nt_arena_free(side->link, side->slot[i], SLOT_LEN);
+			nt_mem_put(side->link->win.in, side->slot[i], SLOT_LEN);
 	nt_link_remove(side->link);
 	side->link = NULL;
 }
@@ -900,17 +904,22 @@ static struct ntb_client client = {
 
 static bool good_stats(void)
 {
-	struct nt_stats s;
+	const struct nt_copies *c;
+	const struct nt_stats *s;
+	struct nt_link *link;
 	int i;
 
 	for (i = 0; i < SIDES; i++) {
-		nt_link_stats(sides[i].link, &s);
-		if (!engine && s.descriptors)
+		link = sides[i].link;
+		s = &link->ring.stats;
+		c = &link->ring.engine.count;
+		if (!engine && c->descriptors)
 			say_wrong("%d: an engine that will not do copies\n", i);
-		pr_info("link_test: side %d: out %llu in %llu batches %llu lines %llu descs %llu dma %llu cpu %llu signals %llu irqs %llu full %llu engine %llu dma_errors %llu protocol %llu ups %llu resets %llu\n",
-			i, s.records_out, s.records_in, s.batches, s.lines, s.descriptors,
-			s.dma_bytes, s.cpu_bytes, s.signals, s.interrupts, s.full, s.engine_full,
-			s.dma_errors, s.protocol_errors, s.ups, s.resets);
+		pr_info("link_test: side %d: out %llu in %llu batches %llu lines %llu descs %llu dma %llu cpu %llu signals %llu irqs %lld full %llu engine %llu dma_errors %llu protocol %llu ups %llu resets %llu\n",
+			i, s->records_out, s->records_in, s->batches, s->lines, c->descriptors,
+			c->dma_bytes, c->cpu_bytes, s->signals, atomic64_read(&link->interrupts),
+			s->full, c->full, s->dma_errors, s->protocol_errors, link->ups,
+			link->resets);
 	}
 	return !wrong;
 }

@@ -211,44 +211,6 @@ static bool flood(struct hp *hp, struct victim *v)
 	return ok;
 }
 
-/*
- * Two endpoints of the victim's side call each other, behind calls of the peer, while the link
- * ends.
- */
-static bool own_calls_once(struct hp *hp, struct victim *busy, struct victim *called,
-			   unsigned int round)
-{
-	struct victim calling;
-	unsigned int i;
-	bool ok;
-
-	if (!hp_check(!hp_wait_up(hp) && !hp_victim(&calling, false), "no link, or no endpoint"))
-		return false;
-	for (i = 0; i < 2 * BACKLOG; i++)
-		call(hp, busy, i);
-	hp_flush(hp);
-	ok = hp_check(!victim_send(&calling, called->name), "nothing can be posted");
-	usleep_range(300 * round, 300 * round + 100);
-	hp_bye(hp);
-	ok = ok && hp_check(!victim_done(&calling, HP_WAIT_MS),
-			    "a call to the own end has gone with the link");
-	victim_close(&calling);
-	return ok;
-}
-
-static bool own_calls(struct hp *hp, struct victim *busy)
-{
-	struct victim called;
-	unsigned int round;
-	bool ok = hp_check(!hp_victim(&called, false), "no second endpoint");
-
-	for (round = 0; round < 24 && ok; round++)
-		ok = own_calls_once(hp, busy, &called, round);
-	if (called.info)
-		victim_close(&called);
-	return ok;
-}
-
 /* ---- connections ---- */
 
 /*
@@ -723,7 +685,6 @@ static const struct hp_case {
 	{ "untaken",	untaken },
 	{ "unproven",	unproven, KEYED },
 	{ "flood",	flood, KEYED },
-	{ "own_calls",	own_calls, KEYED },
 	{ "streams",	streams, OPEN },
 	{ "foreseen",	foreseen, KEYED },
 	{ "deaf",	deaf, OPEN },

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * stats.c - what an administrator sees of a bridge in debugfs. kfi.ko counts what endpoints do.
+ */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+#include "bridge.h"
+
+static int stats_show(struct seq_file *seq, void *v)
+{
+	const struct nt_link *link = seq->private;
+	const struct nt_stats *s = &link->ring.stats;
+	const struct nt_copies *c = &link->ring.engine.count;
+
+	seq_printf(seq, "up %d\nexposes_all %d\nflat_in_use %d\n", nt_link_is_up(link),
+		   nt_link_exposes_all(link), nt_link_flat_in_use(link));
+	seq_printf(seq, "reaches_flat %d\nmapped %zu\n", !!READ_ONCE(link->ring.engine.flat_len),
+		   nt_map_used(link));
+	seq_printf(seq, "records_out %llu\nrecords_in %llu\n", s->records_out, s->records_in);
+	seq_printf(seq, "bytes_out %llu\nbytes_in %llu\n", s->bytes_out, s->bytes_in);
+	seq_printf(seq, "descriptors %llu\ndma_bytes %llu\ncpu_bytes %llu\n", c->descriptors,
+		   c->dma_bytes, c->cpu_bytes);
+	seq_printf(seq, "batches %llu\nlines %llu\n", s->batches, s->lines);
+	seq_printf(seq, "signals %llu\nsignals_saved %llu\ninterrupts %llu\n", s->signals,
+		   s->signals_saved, (u64)atomic64_read(&link->interrupts));
+	seq_printf(seq, "full %llu\nengine_full %llu\nunmapped %llu\n", s->full, c->full,
+		   c->unmapped);
+	seq_printf(seq, "crc %d\ncrc_placed %d\ncrc_errors %llu\n", link->ring.crc, link->checks,
+		   s->crc_errors + atomic64_read(&link->torn));
+	seq_printf(seq, "dma_errors %llu\nprotocol_errors %llu\n", s->dma_errors + c->refused,
+		   s->protocol_errors);
+	seq_printf(seq, "ups %llu\nresets %llu\n", link->ups, link->resets);
+	seq_printf(seq, "places %u\n", nt_pages_pinned(link));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(stats);
+
+void nt_link_show(struct nt_link *link)
+{
+	debugfs_create_file("stats", 0400, link->debugfs, link, &stats_fops);
+}
