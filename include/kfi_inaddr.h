@@ -91,7 +91,7 @@ static inline void kfi_inaddr_set_port(union kfi_inaddr *a, __be16 port)
  */
 int kfi_inaddr_ip_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b);
 /**
- * kfi_inaddr_cmp() - compare two names, for &kfi_peer_ops.cmp
+ * kfi_inaddr_cmp() - compare two names, for &kfi_link_ops.cmp
  * @a: a name
  * @b: another name
  *
