@@ -535,7 +535,7 @@ void kfi_rx_flush(struct kfi_ep *ep, int err);
  * @data: remote CQ data
  * @src: handle of the peer
  *
- * Writes a completion for remote CQ data, increases the counters, and calls kfi_mr_mark_used().
+ * Writes a completion for remote CQ data, and increases the counters.
  *
  * Context: process or softirq.
  * Return: 0; -EAGAIN if there is remote CQ data and the completion queue has no free slot. Then

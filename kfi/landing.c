@@ -264,8 +264,6 @@ int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, siz
 {
 	bool write = flags & KFI_REMOTE_WRITE, entry = (flags & KFI_REMOTE_CQ_DATA) && ep->rx_cq;
 
-	if (mr)
-		kfi_mr_mark_used(mr, key);
 	if (entry && !kfi_cq_reserve(ep->rx_cq))
 		return -EAGAIN;
 	if (entry)

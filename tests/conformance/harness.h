@@ -458,8 +458,6 @@ struct region {
 };
 
 int region_open(struct node *n, struct region *r, void *buf, size_t len, u64 access);
-/* Can regions be for a single use? If not, the case is skipped. */
-bool region_single_use(struct node *n);
 
 /* ---- accesses to a region of the peer that has ended (comp.c) ---- */
 

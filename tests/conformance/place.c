@@ -492,31 +492,6 @@ static void offered(struct test *t)
 	EXPECT_EQ(t, kfi_close(&place->fid), 0);
 }
 
-/* A region for a single use can't be held for an operation that has not begun. */
-static void once(struct desk *d)
-{
-	struct test *t = d->t;
-	struct kvec vec = { d->r.buf, LEN };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &vec, .iov_count = 1, .access = KFI_REMOTE_WRITE,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
-	struct kfid_mr *mr;
-
-	if (!region_single_use(&d->p->b))
-		return;
-	REQUIRE_EQ(t, kfi_mr_regattr(d->p->b.domain, &attr, KFI_MR_SINGLE_USE, &mr), 0);
-	test_keep(t, &mr->fid);
-	d->rma = (struct kfi_rma_iov){ kfi_mr_addr(mr), LEN, kfi_mr_key(mr) };
-	EXPECT_EQ(t, get(d, 0), EOPNOTSUPP);
-	EXPECT_EQ(t, test_close(t, &mr->fid), 0);
-}
-
-static void single_use(struct test *t)
-{
-	at_desk(t, once);
-}
-
 /* ---- ends while a place is out ---- */
 
 /**
@@ -857,7 +832,6 @@ const struct test_case place_cases[] = {
 	{ "place.abandoned", T_REL, 0, C_PLACE, abandoned },
 	{ "place.refused", T_REL, 0, C_PLACE, refused },
 	{ "place.bad_calls", T_REL, 0, C_PLACE, bad_calls },
-	{ "place.single_use", T_REL, 0, C_PLACE, single_use },
 	{ "place.region_closes", T_REL, 0, C_PLACE, region_closes },
 	{ "place.refresh", T_REL, 0, C_PLACE, refresh },
 	{ "place.bind", T_REL, 0, C_PLACE, bound },
