@@ -187,14 +187,10 @@ void kfi_eq_forget_sync(struct kfi_eq *eq, struct kfid *fid);
 
 struct kfi_obj *kfi_cntr_obj(struct kfi_cntr *cntr);
 /*
- * Count an operation, or an error if @err is nonzero. @cntr may be NULL. A counter with
- * KFI_CNTR_EVENTS_BYTES adds @len. Process or softirq context.
+ * Count an operation, or an error if @err is nonzero. @cntr may be NULL. Process or softirq
+ * context.
  */
-void kfi_cntr_count_len(struct kfi_cntr *cntr, int err, size_t len);
-static inline void kfi_cntr_count(struct kfi_cntr *cntr, int err)
-{
-	kfi_cntr_count_len(cntr, err, 0);
-}
+void kfi_cntr_count(struct kfi_cntr *cntr, int err);
 
 /* ---- av.c ---- */
 

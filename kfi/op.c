@@ -347,7 +347,7 @@ static __always_inline void kfi_op_count(const struct kfi_oper *op, struct kfi_e
 	}
 	cntr = ep->cntr[kfi_op_cntr[op->code]];
 	if (cntr)
-		kfi_cntr_count_len(cntr, wc->err, rx ? wc->len : op->len);
+		kfi_cntr_count(cntr, wc->err);
 }
 
 /*
@@ -415,7 +415,7 @@ static inline void op_finish_quietly(struct kfi_oper *op)
 	struct kfi_cq *cq = op->cq;
 
 	if (cntr && op_counts(op))
-		kfi_cntr_count_len(cntr, 0, op->len);
+		kfi_cntr_count(cntr, 0);
 	op_give_back(op);
 	if (reserved)
 		kfi_cq_unreserve(cq);

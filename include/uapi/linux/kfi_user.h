@@ -298,7 +298,7 @@ struct kfi_user_eq {
  * @domain: parent
  * @handle: out
  * @cookie: number of the caller's choice
- * @events: FI_CNTR_EVENTS_COMP or FI_CNTR_EVENTS_BYTES
+ * @events: FI_CNTR_EVENTS_COMP
  * @reserved: 0
  *
  * mmap(0, page size, PROT_READ, MAP_SHARED, fd, (off_t)handle * page size) maps a &struct
