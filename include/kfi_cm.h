@@ -138,7 +138,7 @@ int kfi_reject(struct kfid_pep *pep, kfid_t handle, const void *param,
  * If the network takes time (kfi_sockets), operations that were posted before are
  * still sent, and the connection ends when the peer has received them. To end a
  * connection without waiting for the peer, close the endpoint. Operations that
- * were not sent, or wait for a fence, complete with ECANCELED or ESHUTDOWN. Both
+ * were not sent complete with ECANCELED or ESHUTDOWN. Both
  * sides get KFI_SHUTDOWN.
  *
  * Context: Process context, may sleep.

@@ -10,12 +10,10 @@
  *	this side dials			a peer calls: the connection is pending, and their number
  *					is limited
  *	kfi_conn_set_add()		kfi_conn_set_add()
- *					RDM: kfi_conn_set_adopt(), kfi_peer_admit(),
- *					kfi_conn_set_admitted()
+ *					RDM: kfi_conn_set_adopt(), kfi_conn_set_admitted()
  *					MSG: kfi_conn_set_accept() or kfi_conn_set_reject(), as the
  *					consumer decides
  *	MSG: kfi_conn_set_publish()	MSG: kfi_conn_set_publish()
- *	RDM: kfi_peer_publish()		RDM: kfi_peer_publish()
  *
  * The end of a connection may begin at any time, by ops->fail(), which kfi_conn_set_drain() calls
  * too. These steps follow once, in process context, in this order:
@@ -24,8 +22,7 @@
  *	no publication of the connection runs, and none follows
  *	kfi_conn_set_unpublish()
  *	an RCU grace period; posters that have found the connection have left their read sections
- *	the provider completes every operation that the connection has, and reports the end:
- *	kfi_peer_lost(), or an event for the consumer
+ *	the provider completes every operation that the connection has, and reports the end
  *	kfi_conn_set_remove()
  *
  * kfi_conn_set.lock is taken with bottom halves off. Two of these locks are held while a connection
@@ -43,7 +40,38 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include <kfi_peer.h>
+#include <kfi_prov.h>
+
+struct kfi_conn_set;
+struct kfi_peer;
+
+/**
+ * struct kfi_peer_conn - a connection; the provider's connection contains it
+ * @dialed: this side has called. Set before kfi_conn_set_add()
+ * @conn_set: connection set that contains the connection
+ * @entry: in &kfi_conn_set.conns
+ * @is_pending: the connection is in &kfi_conn_set.pending_conns
+ * @waiting: in &kfi_conn_set.pending_conns
+ * @peer: RDM: the peer, of which this connection is a user; NULL until the peer is known. This
+ *	member and those that follow are the message protocol's
+ * @ready: the connection was published
+ * @stream: random number that names the connection on both sides. The side that calls chooses it
+ * @known: @stream of the previous connection to the peer, for the hello of a call; 0 if there was
+ *	none
+ * @incarnation: incarnation of the peer. Set before the connection is published
+ */
+struct kfi_peer_conn {
+	bool			dialed;
+	struct kfi_conn_set	*conn_set;
+	struct list_head	entry;
+	bool			is_pending;
+	struct list_head	waiting;
+	struct kfi_peer		*peer;
+	bool			ready;
+	u64			stream;
+	u64			known;
+	u64			incarnation;
+};
 
 /**
  * struct kfi_conn_set_ops - what a provider implements for the connections of a set
@@ -55,8 +83,8 @@
  * @fail: begin the end of a connection. The first reason counts. It is called again while the
  *	connection is in the set
  * @failed: has the end of the connection begun? Such a connection does not move
- * @carrier: connection that has the transmit operation, from the post or &kfi_peer_ops.queue on;
- *	NULL if no connection has it yet. Called without a lock, for an operation that may end at
+ * @carrier: connection that has the transmit operation, from the post on, or from when it gets
+ *	one; NULL if no connection has it yet. Called without a lock, for an operation that may end at
  *	the same time: the result is only compared with the connections of the set. Without
  *	@carrier, endpoints of the provider do not have KFI_OPT_OP_TIMEOUT_MS
  * @moved: &kfi_peer_conn.conn_set has changed to the set of an endpoint. Called under the locks of
@@ -91,7 +119,7 @@ struct kfi_conn_set_ops {
  * struct kfi_conn_set - a connection set; the provider's endpoint and passive endpoint contain one
  * @conn: MSG: the published connection, or NULL. Changed under @lock, read under RCU by
  *	kfi_conn_set_conn()
- * @peers: peers of the endpoint, whatever its type; NULL for a passive endpoint
+ * @ep: the endpoint; NULL for a passive endpoint
  * @ops: operations of the provider
  * @wq: workqueue in which connections end
  * @lock: protects the members below, changes of @conn, and &kfi_peer_conn.conn_set,
@@ -110,7 +138,7 @@ struct kfi_conn_set_ops {
  */
 struct kfi_conn_set {
 	struct kfi_peer_conn __rcu *conn;
-	struct kfi_peers	*peers;
+	struct kfi_ep		*ep;
 	const struct kfi_conn_set_ops *ops;
 	struct workqueue_struct	*wq;
 	spinlock_t		lock;
@@ -124,21 +152,19 @@ struct kfi_conn_set {
 /**
  * kfi_conn_set_init() - prepare the connection set of an endpoint or passive endpoint
  * @set: zeroed structure
- * @peers: peers of the endpoint, after kfi_peers_init(). &kfi_ep.conn_set is set to @set. NULL for
- *	a passive endpoint
+ * @ep: the endpoint, whose &kfi_ep.conn_set is set to @set; NULL for a passive endpoint
  * @ops: operations of the provider
  * @wq: workqueue in which connections end
  *
  * Context: any.
  */
-void kfi_conn_set_init(struct kfi_conn_set *set, struct kfi_peers *peers,
+void kfi_conn_set_init(struct kfi_conn_set *set, struct kfi_ep *ep,
 		       const struct kfi_conn_set_ops *ops, struct workqueue_struct *wq);
 
 /**
  * kfi_conn_set_add() - add a new connection to a set
  * @set: the set
  * @conn: the connection. The set takes a reference of its own
- * @peer: from &kfi_peer_ops.dial: the peer that @conn dials, and joins (kfi_peer_join()); else NULL
  *
  * A connection without &kfi_peer_conn.dialed is pending. If there are too many pending connections,
  * or too many from its source address, the oldest one for which &kfi_conn_set_ops.unproven returns
@@ -149,7 +175,7 @@ void kfi_conn_set_init(struct kfi_conn_set *set, struct kfi_peers *peers,
  * Return: 0; -ENODEV after kfi_conn_set_stop(); -EBUSY if there are too many pending connections,
  * and none of them can be failed.
  */
-int kfi_conn_set_add(struct kfi_conn_set *set, struct kfi_peer_conn *conn, struct kfi_peer *peer);
+int kfi_conn_set_add(struct kfi_conn_set *set, struct kfi_peer_conn *conn);
 
 /**
  * kfi_conn_set_adopt() - move a pending connection to the receive context that is called
@@ -223,7 +249,6 @@ void kfi_conn_set_unpublish(struct kfi_peer_conn *conn);
  * kfi_conn_set_remove() - remove a connection that has ended from its set
  * @conn: the connection. The reference of the set is dropped, @conn may be freed on return
  *
- * If the connection has a peer, this is its kfi_peer_leave().
  *
  * Context: as &kfi_conn_set_ops.put.
  */
@@ -234,7 +259,7 @@ void kfi_conn_set_remove(struct kfi_peer_conn *conn);
  * @set: the set
  * @err: reason, a negative errno. kfi_conn_set_drain() fails the connections with it
  *
- * Calls kfi_peers_stop() for the set of an endpoint. The connections in the set go on until
+ * The connections in the set go on until
  * kfi_conn_set_drain().
  *
  * Context: process or softirq.
@@ -245,7 +270,7 @@ void kfi_conn_set_stop(struct kfi_conn_set *set, int err);
  * kfi_conn_set_drain() - fail all connections of a set, and wait until they have ended
  * @set: the set, after kfi_conn_set_stop()
  *
- * Then completes the operations that wait for a peer (kfi_peers_flush()). Waits for the work items
+ * Waits for the work items
  * in &kfi_conn_set.wq. No peer is waited for, provided that these work items do not wait for one.
  *
  * Context: process, may sleep.
@@ -270,19 +295,6 @@ void kfi_conn_set_restart(struct kfi_conn_set *set);
  * Context: process or softirq.
  */
 void kfi_conn_set_expire(struct kfi_conn_set *set, const struct kfi_oper *op, u32 gen);
-
-/**
- * kfi_conn_set_show() - implement &kfi_prov_ops.peers
- * @set: set of an endpoint
- * @name: MSG: name of the peer, for &kfi_peer_ops.show
- * @after: show peers with a number above this. The connection of an MSG endpoint has number 1
- * @emit: called for each peer until it returns nonzero. Must not sleep
- * @arg: first argument of @emit
- *
- * Shows the connection of an MSG endpoint, or calls kfi_peers_show(). Context: process or softirq.
- */
-void kfi_conn_set_show(struct kfi_conn_set *set, const void *name, u32 after,
-		       int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 
 /**
  * kfi_conn_set_conn() - return the published connection of an MSG endpoint

@@ -172,7 +172,7 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr,
  */
 
 /* Flags of a registration */
-#define KFI_MR_SINGLE_USE	(1ULL << 41)	/* peers can access it in one operation only */
+#define KFI_MR_SINGLE_USE	(1ULL << 41)	/* not supported */
 
 /**
  * struct kfi_mr_attr - memory to register, fi_mr(3)
@@ -232,8 +232,7 @@ struct kfi_mr_modify {
  * @attr: memory to register; copied
  * @flags: KFI_RMA_EVENT: a counter counts the operations of peers
  *	(kfi_mr_bind()). KFI_RMA_PMEM: the memory is persistent; attr->persist
- *	has to be set. KFI_MR_SINGLE_USE: peers can access the region in one
- *	operation only.
+ *	has to be set.
  * @mr: where to store the region; close it with kfi_close()
  *
  * The memory belongs to the caller and has to exist until the region is closed.
@@ -503,7 +502,7 @@ struct kfi_mr_work {
  * @domain: the domain
  * @iov_limit: number of elements or pages that a registration can have, at most
  *	kfi_domain_limits.mr_page_limit
- * @flags: 0 or KFI_MR_SINGLE_USE
+ * @flags: 0
  * @mr: where to store the region; close it with kfi_close(), when no work is in
  *	progress
  * @context: pointer of the consumer, stored in kfid.context

@@ -39,40 +39,6 @@
  */
 
 /**
- * DOC: Fences
- *
- * An operation posted with KFI_FENCE, and all operations that are posted later
- * on the same endpoint or transmit context, start when all operations that were
- * posted there before have completed, with or without an error. libfabric
- * requires less, an order of the operations to one peer. All providers support
- * fences, on endpoints with the capability KFI_FENCE; on others the post returns
- * -EOPNOTSUPP. An endpoint gets the capability only if the hints ask for it or
- * name no capabilities, because the order costs time for each operation.
- *
- * So when a fenced operation reaches the peer
- *
- * - data that was read before, and old values of atomic operations, are in local
- *   memory;
- * - earlier writes and atomic operations have been performed at the peer, because
- *   on reliable endpoints the target confirms them before they complete;
- * - earlier messages have completed at their completion level, and on reliable
- *   endpoints no later operation overtakes them.
- *
- * A fence waits only for completions. A message without a receive delays a fence
- * if the provider keeps the message at the sender until it is received (always
- * with KFI_DELIVERY_COMPLETE); a lost peer delays it until the loss is detected.
- * An operation that waits for a fence has its place in the endpoint's queue and
- * its slot in the completion queue, and the data of KFI_INJECT has been copied.
- * If the provider refuses it when it starts, for example because the address was
- * removed, its completion has the error. KFI_MORE has no effect on it.
- *
- * kfi_cancel() ends an operation that waits, with -ECANCELED. The operations
- * behind a cancelled fence still wait for those that were posted before it. The
- * end of the endpoint or of the connection ends all operations that wait;
- * kfi_shutdown() does not wait for them.
- */
-
-/**
  * struct kfi_msg - a message, fi_msg(3)
  * @type: which member of the union is valid
  * @msg_iov: KFI_KVEC
@@ -280,9 +246,9 @@ static inline int kfi_enable(struct kfid_ep *ep)
  * @context: context that the receive was posted with. The oldest such receive
  *	is cancelled.
  *
- * Also cancels an operation that waits for a fence. A multi-receive buffer that
- * is cancelled takes no more messages. If messages are being placed in it, it
- * completes with the last of them, with KFI_MULTI_RECV.
+ * A multi-receive buffer that is cancelled takes no more messages. If messages
+ * are being placed in it, it completes with the last of them, with
+ * KFI_MULTI_RECV.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: 0 if a completion with ECANCELED follows; -ENOENT if there is no such
@@ -309,7 +275,7 @@ ssize_t kfi_cancel(struct kfid *fid, void *context);
  * peer is unknown. So do the other operations of that connection. An RDM
  * endpoint connects to the peer again with the next operation; an MSG endpoint
  * is disconnected. Receives have no time limit. Time during which an operation
- * waits for a counter, for a fence or for a connection does not count.
+ * waits for a connection does not count.
  *
  * Context: Process context, may sleep.
  * Return: 0; -ENOPROTOOPT if the level or option is unknown, read only, or not
@@ -481,8 +447,8 @@ ssize_t kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
  * kfi_sendmsg() - send a message
  * @ep: the endpoint or transmit context
  * @msg: the message; copied, but the data only with KFI_INJECT
- * @flags: KFI_COMPLETION, KFI_INJECT, KFI_MORE, KFI_FENCE,
- *	KFI_REMOTE_CQ_DATA, one of KFI_INJECT_COMPLETE, KFI_TRANSMIT_COMPLETE,
+ * @flags: KFI_COMPLETION, KFI_INJECT, KFI_MORE, KFI_REMOTE_CQ_DATA,
+ *	one of KFI_INJECT_COMPLETE, KFI_TRANSMIT_COMPLETE,
  *	KFI_DELIVERY_COMPLETE, KFI_MATCH_COMPLETE; KFI_CQE, KFI_INVALIDATE,
  *	KFI_NO_COMPLETION, KFI_OPFLAGS_DEFAULT
  *

@@ -463,7 +463,7 @@ int kfi_cq_poll(struct kfid_cq *cq, int budget);
 /**
  * enum kfi_cntr_events - what a counter counts
  * @KFI_CNTR_EVENTS_COMP: operations that have succeeded
- * @KFI_CNTR_EVENTS_BYTES: bytes of operations that have succeeded
+ * @KFI_CNTR_EVENTS_BYTES: not supported
  */
 enum kfi_cntr_events {
 	KFI_CNTR_EVENTS_COMP,
@@ -485,7 +485,7 @@ typedef void (*kfi_cntr_handler)(struct kfid_cntr *cntr, void *context);
 
 /**
  * struct kfi_cntr_attr - attributes of a counter, fi_cntr(3)
- * @events: what to count
+ * @events: KFI_CNTR_EVENTS_COMP
  * @wait_obj: &enum kfi_wait_obj
  * @flags: 0
  * @handler: called after each change, or NULL; exists only in kfabric
@@ -502,7 +502,7 @@ struct kfi_cntr_attr {
  * @cntr: the counter
  *
  * Context: Any.
- * Return: successful operations, or their bytes with KFI_CNTR_EVENTS_BYTES.
+ * Return: number of successful operations.
  */
 uint64_t kfi_cntr_read(struct kfid_cntr *cntr);
 

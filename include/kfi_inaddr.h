@@ -91,7 +91,7 @@ static inline void kfi_inaddr_set_port(union kfi_inaddr *a, __be16 port)
  */
 int kfi_inaddr_ip_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b);
 /**
- * kfi_inaddr_cmp() - compare two names, for &kfi_peer_ops.cmp
+ * kfi_inaddr_cmp() - compare two names, for &kfi_link_ops.cmp
  * @a: a name
  * @b: another name
  *
@@ -107,21 +107,11 @@ int kfi_inaddr_cmp(const void *a, const void *b);
  * Return: a hash that is the same for names that kfi_inaddr_cmp() finds equal.
  */
 u32 kfi_inaddr_hash(const void *name);
-/**
- * kfi_inaddr_equal() - are two names equal?
- * @a: a name
- * @b: another name
+/*
+ * The operations len(), source() and set_port() of a link whose names are &union kfi_inaddr. Limits
+ * for peers are counted by the IPv4 address, or by the first 64 bits of the IPv6 address, because a
+ * host may have any number of addresses in its IPv6 network.
  */
-bool kfi_inaddr_equal(const union kfi_inaddr *a, const union kfi_inaddr *b);
-/**
- * kfi_inaddr_origin() - return the part of a name by which limits for peers are counted
- * @name: name of a peer
- *
- * Return: the IPv4 address, or the first 64 bits of the IPv6 address, because a host may have any
- * number of addresses in its IPv6 network; with port 0.
- */
-union kfi_inaddr kfi_inaddr_origin(const union kfi_inaddr *name);
-/* The operations len(), source() and set_port() of a link whose names are &union kfi_inaddr. */
 size_t kfi_inaddr_name_len(const void *name);
 void kfi_inaddr_name_origin(const void *name, void *source);
 void kfi_inaddr_name_set_port(void *name, u16 port);

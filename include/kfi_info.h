@@ -184,107 +184,6 @@ struct kfi_fabric_attr {
 };
 
 /**
- * struct kfi_device_attr - device of a domain
- * @name: name in the operating system
- * @device_id: product number of the vendor
- * @device_version: revision of the product
- * @vendor_id: number of the vendor
- * @driver: name of the driver
- * @firmware: version of the firmware
- *
- * Each string may be NULL.
- */
-struct kfi_device_attr {
-	char			*name;
-	char			*device_id;
-	char			*device_version;
-	char			*vendor_id;
-	char			*driver;
-	char			*firmware;
-};
-
-/**
- * enum kfi_bus_type - bus of a device
- * @KFI_BUS_UNSPEC: unknown
- * @KFI_BUS_UNKNOWN: another name of KFI_BUS_UNSPEC
- * @KFI_BUS_PCI: PCI; kfi_bus_attr.attr.pci is valid
- */
-enum kfi_bus_type {
-	KFI_BUS_UNSPEC,
-	KFI_BUS_UNKNOWN = KFI_BUS_UNSPEC,
-	KFI_BUS_PCI,
-};
-
-/**
- * struct kfi_pci_attr - address of a PCI device
- * @domain_id: PCI domain
- * @bus_id: bus
- * @device_id: slot
- * @function_id: function
- */
-struct kfi_pci_attr {
-	uint16_t		domain_id;
-	uint8_t			bus_id;
-	uint8_t			device_id;
-	uint8_t			function_id;
-};
-
-/**
- * struct kfi_bus_attr - bus and address of a device
- * @bus_type: type of the bus
- * @attr: address on the bus
- * @attr.pci: valid with KFI_BUS_PCI
- */
-struct kfi_bus_attr {
-	enum kfi_bus_type	bus_type;
-	union {
-		struct kfi_pci_attr	pci;
-	} attr;
-};
-
-/**
- * enum kfi_link_state - state of a device's link
- * @KFI_LINK_UNKNOWN: unknown
- * @KFI_LINK_DOWN: no carrier
- * @KFI_LINK_UP: ready
- */
-enum kfi_link_state {
-	KFI_LINK_UNKNOWN,
-	KFI_LINK_DOWN,
-	KFI_LINK_UP,
-};
-
-/**
- * struct kfi_link_attr - link of a device
- * @address: link-level address as text, or NULL
- * @mtu: largest packet, bytes
- * @speed: bits per second; 0 if unknown
- * @state: state at the time of the query
- * @network_type: "Ethernet", "InfiniBand", ..., or NULL
- */
-struct kfi_link_attr {
-	char			*address;
-	size_t			mtu;
-	size_t			speed;
-	enum kfi_link_state	state;
-	char			*network_type;
-};
-
-/**
- * struct kfid_nic - description of a network device in an info
- * @fid: head, class KFI_CLASS_NIC; can't be closed
- * @device_attr: device, or NULL
- * @bus_attr: bus and address, or NULL
- * @link_attr: link, or NULL
- */
-struct kfid_nic {
-	struct kfid		fid;
-	struct kfi_device_attr	*device_attr;
-	struct kfi_bus_attr	*bus_attr;
-	struct kfi_link_attr	*link_attr;
-};
-
-/**
  * struct kfi_info - a service that a provider offers, fi_getinfo(3)
  * @next: next info, or NULL
  * @caps: capabilities
@@ -300,7 +199,7 @@ struct kfid_nic {
  * @ep_attr: attributes of endpoints
  * @domain_attr: attributes of the domain
  * @fabric_attr: attributes of the fabric
- * @nic: network device, or NULL
+ * @nic: NULL: no provider describes its device here
  *
  * An info is plain memory and holds no references. It owns everything that its
  * pointers lead to, except @handle and the two open objects in the attributes.

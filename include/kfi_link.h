@@ -15,7 +15,6 @@
 
 #include <linux/moduleparam.h>
 #include <kfi_conn_set.h>
-#include <kfi_peer.h>
 #include <kfi_prov.h>
 
 struct kfi_link;
@@ -473,7 +472,6 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
  * @accepting: orders the events of passive endpoints. Owned by the protocol
  * @conns: number of connections that are allocated. Owned by the protocol
  * @conn_set_ops: callbacks of the connection sets. Owned by the protocol
- * @peer_ops: callbacks for the peers of RDM endpoints. Owned by the protocol
  */
 struct kfi_proto {
 	const char			*name;
@@ -486,7 +484,6 @@ struct kfi_proto {
 	struct mutex			accepting;
 	atomic_t			conns;
 	struct kfi_conn_set_ops		conn_set_ops;
-	struct kfi_peer_ops		peer_ops;
 };
 
 /**
@@ -508,6 +505,32 @@ int kfi_proto_init(struct kfi_proto *proto);
  * Context: process.
  */
 void kfi_proto_exit(struct kfi_proto *proto);
+
+/**
+ * struct kfi_peers - the peers of an RDM endpoint; the protocol's, except for @incarnation
+ * @cache: peers by index and receive context of their address handle, in front of @list. Written
+ *	under @lock, read under RCU
+ * @ep: the endpoint
+ * @incarnation: random number of this life of the endpoint, never 0. All contexts of a scalable
+ *	endpoint have the same one: the provider copies it before it enables a context
+ * @lock: protects @nr, @last, @nr_ctx_peers, and changes of @list, @cache and @stopping
+ * @list: all peers, ordered by number. Read under @lock or RCU
+ * @nr: number of peers
+ * @last: number of the newest peer
+ * @nr_ctx_peers: number of peers in @cache that are receive contexts above 0
+ * @stopping: the endpoint stops. Read without the lock by READ_ONCE()
+ */
+struct kfi_peers {
+	struct xarray		cache;
+	struct kfi_ep		*ep;
+	u64			incarnation;
+	spinlock_t		lock;
+	struct list_head	list;
+	unsigned int		nr;
+	u32			last;
+	unsigned int		nr_ctx_peers;
+	bool			stopping;
+};
 
 /**
  * struct kfi_proto_ep - an endpoint; the provider's structure begins with it

@@ -73,7 +73,7 @@ int kfi_place_open(struct kfid_domain *domain, size_t seg_limit,
  * @place: handle without a place
  * @addr: peer; ignored on a connected endpoint
  * @rma: piece of the peer's region, not empty; copied
- * @flags: KFI_CQE, KFI_COMPLETION, KFI_FENCE, KFI_MORE, KFI_OPFLAGS_DEFAULT
+ * @flags: KFI_CQE, KFI_COMPLETION, KFI_MORE, KFI_OPFLAGS_DEFAULT
  * @context: returned in the completion; a struct kfi_cqe with KFI_CQE
  *
  * Success writes a completion in any case, with the flags KFI_RMA | KFI_WRITE;
@@ -102,7 +102,7 @@ ssize_t kfi_place_get(struct kfid_ep *ep, struct kfid_place *place,
  * @place: handle with a place
  * @len: bytes that devices have written, from the beginning of the place; 0 if
  *	the place is abandoned
- * @flags: KFI_CQE, KFI_COMPLETION, KFI_NO_COMPLETION, KFI_FENCE, KFI_MORE,
+ * @flags: KFI_CQE, KFI_COMPLETION, KFI_NO_COMPLETION, KFI_MORE,
  *	KFI_OPFLAGS_DEFAULT
  * @context: returned in the completion; a struct kfi_cqe with KFI_CQE
  *

@@ -381,6 +381,19 @@ size_t kfi_copy_to(struct iov_iter *iter, const void *from, size_t len);
  */
 size_t kfi_copy_from(void *to, struct iov_iter *iter, size_t len);
 
+/**
+ * kfi_piece() - find the first contiguous piece of the memory of an operation
+ * @iter: kvec or bvec iterator, not empty. It is not advanced, except past empty segments
+ * @page: where to store the first page of the piece
+ * @off: where to store the offset of the piece in @page
+ *
+ * Memory of the linear map is contiguous as far as its virtual addresses are; memory that is mapped
+ * elsewhere is contiguous up to the end of a page.
+ *
+ * Context: any. Return: length of the piece in bytes.
+ */
+size_t kfi_piece(struct iov_iter *iter, struct page **page, size_t *off);
+
 /* ------------------------------------------------------------------ */
 /* Receiving							      */
 /* ------------------------------------------------------------------ */
@@ -535,7 +548,7 @@ void kfi_rx_flush(struct kfi_ep *ep, int err);
  * @data: remote CQ data
  * @src: handle of the peer
  *
- * Writes a completion for remote CQ data, increases the counters, and calls kfi_mr_mark_used().
+ * Writes a completion for remote CQ data, and increases the counters.
  *
  * Context: process or softirq.
  * Return: 0; -EAGAIN if there is remote CQ data and the completion queue has no free slot. Then

@@ -17,14 +17,13 @@
  *	@cntr_access, and of @enabled unless @per_io
  * @ep: endpoint that the region is bound to; NULL if all endpoints of the domain may use it
  * @node: in &kfi_domain.mrs
- * @flags: flags of the registration: KFI_MR_SINGLE_USE, KFI_RMA_EVENT, KFI_RMA_PMEM
+ * @flags: flags of the registration: KFI_RMA_EVENT, KFI_RMA_PMEM
  * @access: KFI_REMOTE_READ, KFI_REMOTE_WRITE and rights of the owner
  * @prov_key: in a domain with &kfi_domain.prov_keys: the key, which the provider sets in mr_reg or
  *	mr_attach. It is unique in the domain as long as the provider has memory registered under it
  * @len: length in bytes
  * @live: peers may use the region. Cleared when the region is closed or invalidated
  * @enabled: the bindings are complete
- * @used: KFI_MR_SINGLE_USE: a peer has used the region, see kfi_mr_mark_used()
  * @per_io: kfi_mr_alloc() has created the region
  * @fixed: set by the provider in &kfi_prov_ops.mr_reg: the hardware knows the pages of the region,
  *	so KFI_REFRESH is refused
@@ -60,7 +59,6 @@ struct kfi_mr {
 	size_t			len;
 	bool			live;
 	bool			enabled;
-	bool			used;
 	bool			per_io;
 	bool			fixed;
 	int			state;
@@ -125,26 +123,6 @@ static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
 {
 	/* pairs with the release that makes a region live: its key and memory are in place */
 	return smp_load_acquire(&mr->live) && READ_ONCE(mr->fid.key) == key;
-}
-
-/**
- * kfi_mr_mark_used() - report that a peer's operation has moved all its bytes
- * @mr: region of kfi_mr_get()
- * @key: key by which the region was found
- *
- * From now on kfi_mr_get() refuses a region with KFI_MR_SINGLE_USE. kfi_remote_rma() includes this
- * call. It is for providers that may have to delay kfi_remote_rma() while other operations go on.
- *
- * Context: process or softirq.
- */
-static inline void kfi_mr_mark_used(struct kfi_mr *mr, u64 key)
-{
-	if (likely(!(mr->flags & KFI_MR_SINGLE_USE)))
-		return;
-	rcu_read_lock();	/* the key can't change in this section, see kfi/mr_async.c */
-	if (kfi_mr_live(mr, key))
-		WRITE_ONCE(mr->used, true);
-	rcu_read_unlock();
 }
 
 /**

@@ -63,7 +63,6 @@ struct kfi_av;
 struct kfi_mr;
 struct kfi_oper;
 struct kfi_rx;
-struct kfi_fence;
 struct kfi_conn_set;
 
 /**
@@ -378,7 +377,6 @@ struct kfi_match {
  * @ctxs: open contexts of a scalable endpoint
  * @rx_ctxs: enabled receive contexts of a scalable endpoint, see kfi_ep_rx_ctx()
  * @conn_set: connection set, if the provider uses kfi_conn_set.h
- * @fence: with KFI_FENCE: operations that wait for earlier transmits
  * @overdue: with KFI_OPT_OP_TIMEOUT_MS: work item that searches for operations that take too long
  * @end_err: error of the operations that are completed because the endpoint is KFI_EP_DEAD. Set
  *	before the state
@@ -442,7 +440,6 @@ struct kfi_ep {
 	struct xarray		ctxs;
 	struct xarray		rx_ctxs;
 	struct kfi_conn_set	*conn_set;
-	struct kfi_fence	*fence;
 	struct kfi_overdue	*overdue;
 	int			end_err;
 	void			(*space_fn)(struct kfid_ep *ep, void *context);

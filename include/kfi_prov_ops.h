@@ -83,9 +83,8 @@ struct kfi_peer_info {
  *	will be completed once, or has been completed; or a negative errno if it is refused, then
  *	nothing has happened. Must not return -EAGAIN for ever. With KFI_MORE in &kfi_oper.flags
  *	the provider may delay the operation, because another post follows. It starts the delayed
- *	operations with the next post without KFI_MORE, by @tx_flush, or after a short time. The
- *	provider ignores KFI_FENCE: kfi.ko calls @tx after all earlier transmits have been
- *	completed. Called inside rcu_read_lock_bh(), must not sleep
+ *	operations with the next post without KFI_MORE, by @tx_flush, or after a short time.
+ *	Called inside rcu_read_lock_bh(), must not sleep
  * @tx_flush: optional: start the operations that were delayed by KFI_MORE. Called inside
  *	rcu_read_lock_bh()
  * @rx_posted: optional, with @rx_cancel, for endpoints with &kfi_ep.hw_recv: post a receive to the

@@ -71,7 +71,7 @@ struct kfi_msg_rma {
  * kfi_readmsg() - read a peer's memory
  * @ep: the endpoint or transmit context
  * @msg: local and remote vector; copied
- * @flags: KFI_COMPLETION, KFI_MORE, KFI_FENCE, KFI_CQE, KFI_NO_COMPLETION,
+ * @flags: KFI_COMPLETION, KFI_MORE, KFI_CQE, KFI_NO_COMPLETION,
  *	KFI_OPFLAGS_DEFAULT; KFI_TAGGED with the capability KFI_TAGGED_RMA
  *
  * The consumer at the peer takes no part. An access that is outside of a region,

@@ -55,7 +55,7 @@ enum {
 #define KFI_MORE		(1ULL << 18)
 #define KFI_PEEK		(1ULL << 19)
 #define KFI_TRIGGER		(1ULL << 20)	/* not supported */
-#define KFI_FENCE		(1ULL << 21)
+#define KFI_FENCE		(1ULL << 21)	/* not supported */
 #define KFI_COMPLETION		(1ULL << 24)
 #define KFI_EVENT		KFI_COMPLETION
 #define KFI_INJECT		(1ULL << 25)

@@ -7,7 +7,6 @@
  */
 #include "ep.h"
 #include "eq.h"
-#include "fence.h"
 #include <trace/events/kfi.h>
 
 int kfi_cm_check_data(const struct kfi_prov_ops *ops, const void *data, size_t len)
@@ -170,12 +169,11 @@ EXPORT_SYMBOL_GPL(kfi_ep_connected);
 
 /*
  * End all receives. The state forbids posts already. After a grace period all receives that were
- * allowed are in the matching, and the operations that wait behind a fence are in their list.
+ * allowed are in the matching.
  */
 static void ep_end_receives(struct kfi_ep *ep, int err)
 {
 	synchronize_rcu_expedited();
-	kfi_fence_end(ep, err);
 	kfi_rx_flush(ep, err);
 }
 

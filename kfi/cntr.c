@@ -19,14 +19,14 @@ static void kfi_cntr_changed(struct kfi_cntr *cntr)
 		cntr->handler(&cntr->fid, cntr->fid.fid.context);
 }
 
-void kfi_cntr_count_len(struct kfi_cntr *cntr, int err, size_t len)
+void kfi_cntr_count(struct kfi_cntr *cntr, int err)
 {
 	if (!cntr)
 		return;
 	if (unlikely(err))
 		atomic64_inc(&cntr->errors);
 	else
-		atomic64_add(cntr->bytes ? len : 1, &cntr->value);
+		atomic64_inc(&cntr->value);
 	kfi_cntr_changed(cntr);
 }
 
@@ -120,7 +120,7 @@ static int kfi_cntr_check(const struct kfi_cntr_attr *attr)
 {
 	if (attr->flags)
 		return -KFI_EBADFLAGS;
-	if ((unsigned int)attr->events > KFI_CNTR_EVENTS_BYTES)
+	if (attr->events != KFI_CNTR_EVENTS_COMP)
 		return -EINVAL;
 	return kfi_queue_wait_obj(attr->wait_obj);
 }
@@ -144,7 +144,6 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr, struct
 	cntr->fid.fid.fclass = KFI_CLASS_CNTR;
 	cntr->fid.fid.context = context;
 	cntr->domain = kfi_to_domain(domain);
-	cntr->bytes = a->events == KFI_CNTR_EVENTS_BYTES;
 	cntr->waitable = a->wait_obj != KFI_WAIT_NONE;
 	cntr->handler = a->handler;
 	init_waitqueue_head(&cntr->wait);

@@ -11,11 +11,10 @@
  * @fid: the consumer's handle
  * @obj: common part
  * @domain: parent
- * @bytes: counts bytes instead of operations
  * @waitable: has a wait object
  * @handler: the consumer's, called after each change in the context of the change, or NULL
  * @wait: sleepers in kfi_cntr_wait()
- * @value: number of successes, or their bytes
+ * @value: number of successes
  * @errors: number of errors
  *
  * @value and @errors are atomics without a lock, exact at any time. kfi_cntr_open() allocates the
@@ -25,7 +24,6 @@ struct kfi_cntr {
 	struct kfid_cntr	fid;
 	struct kfi_obj		obj;
 	struct kfi_domain	*domain;
-	bool			bytes;
 	bool			waitable;
 	kfi_cntr_handler	handler;
 	wait_queue_head_t	wait;

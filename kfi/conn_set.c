@@ -7,18 +7,18 @@
 #include <kfi_conn_set.h>
 #include <kfi_prov.h>
 
-void kfi_conn_set_init(struct kfi_conn_set *set, struct kfi_peers *peers,
+void kfi_conn_set_init(struct kfi_conn_set *set, struct kfi_ep *ep,
 		       const struct kfi_conn_set_ops *ops, struct workqueue_struct *wq)
 {
-	set->peers = peers;
+	set->ep = ep;
 	set->ops = ops;
 	set->wq = wq;
 	spin_lock_init(&set->lock);
 	INIT_LIST_HEAD(&set->conns);
 	INIT_LIST_HEAD(&set->pending_conns);
 	init_waitqueue_head(&set->idle);
-	if (peers)
-		peers->ep->conn_set = set;
+	if (ep)
+		ep->conn_set = set;
 }
 EXPORT_SYMBOL_GPL(kfi_conn_set_init);
 
@@ -87,7 +87,7 @@ static bool kfi_conn_set_room(struct kfi_conn_set *set, const struct kfi_peer_co
 	return oldest;
 }
 
-int kfi_conn_set_add(struct kfi_conn_set *set, struct kfi_peer_conn *conn, struct kfi_peer *peer)
+int kfi_conn_set_add(struct kfi_conn_set *set, struct kfi_peer_conn *conn)
 {
 	int ret = 0;
 
@@ -102,8 +102,6 @@ int kfi_conn_set_add(struct kfi_conn_set *set, struct kfi_peer_conn *conn, struc
 			kfi_conn_set_add_pending(set, conn);
 		list_add_tail(&conn->entry, &set->conns);
 		set->ops->get(conn);
-		if (peer)
-			kfi_peer_join(peer, conn);
 	}
 	spin_unlock_bh(&set->lock);
 	return ret;
@@ -158,7 +156,7 @@ bool kfi_conn_set_adopt(struct kfi_peer_conn *conn, u32 rx_ctx)
 	bool there;
 
 	rcu_read_lock();	/* the context may be stopping; its stop_err shows that */
-	ctx = kfi_ep_rx_ctx(set->peers->ep, rx_ctx);
+	ctx = kfi_ep_rx_ctx(set->ep, rx_ctx);
 	there = ctx && (ctx->conn_set == set || kfi_conn_set_move(conn, ctx->conn_set, false));
 	rcu_read_unlock();
 	return there;
@@ -221,10 +219,6 @@ void kfi_conn_set_unpublish(struct kfi_peer_conn *conn)
 {
 	struct kfi_conn_set *set = conn->conn_set;
 
-	if (conn->peer) {
-		kfi_peer_unpublish(conn);
-		return;
-	}
 	spin_lock_bh(&set->lock);
 	if (rcu_access_pointer(set->conn) == conn)
 		RCU_INIT_POINTER(set->conn, NULL);
@@ -240,8 +234,6 @@ void kfi_conn_set_remove(struct kfi_peer_conn *conn)
 	spin_lock_bh(&set->lock);
 	list_del_init(&conn->entry);
 	kfi_conn_set_del_pending(set, conn);
-	if (conn->peer)
-		kfi_peer_leave(conn);
 	wake_up_all(&set->idle);
 	spin_unlock_bh(&set->lock);
 	ops->put(conn);
@@ -271,8 +263,6 @@ void kfi_conn_set_expire(struct kfi_conn_set *set, const struct kfi_oper *op, u3
 
 void kfi_conn_set_stop(struct kfi_conn_set *set, int err)
 {
-	if (set->peers)
-		kfi_peers_stop(set->peers);
 	spin_lock_bh(&set->lock);
 	WRITE_ONCE(set->stop_err, err);
 	spin_unlock_bh(&set->lock);
@@ -307,30 +297,6 @@ static bool kfi_conn_set_empty(struct kfi_conn_set *set)
 void kfi_conn_set_drain(struct kfi_conn_set *set)
 {
 	wait_event(set->idle, kfi_conn_set_empty(set));
-	if (set->peers) {
-		/* posters that have not seen the stop have added their operations somewhere */
-		synchronize_rcu();
-		kfi_peers_flush(set->peers, set->stop_err);
-	}
 	flush_workqueue(set->wq);	/* the work item of the last connection may still run */
 }
 EXPORT_SYMBOL_GPL(kfi_conn_set_drain);
-
-/* ---- for `kfi show` ---- */
-
-void kfi_conn_set_show(struct kfi_conn_set *set, const void *name, u32 after,
-		       int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
-{
-	struct kfi_peer_info info = { .nr = 1 };
-	struct kfi_peer_conn *conn;
-
-	rcu_read_lock();
-	conn = rcu_dereference(set->conn);
-	if (conn && !after) {
-		set->peers->ops->show(set->peers, name, conn, &info);
-		emit(arg, &info);
-	}
-	rcu_read_unlock();
-	kfi_peers_show(set->peers, after, emit, arg);
-}
-EXPORT_SYMBOL_GPL(kfi_conn_set_show);

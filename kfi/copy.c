@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copy between a buffer and the memory of an operation.
+ * Copy between a buffer and the memory of an operation, and that memory as contiguous pieces.
  *
  * copy_to_iter() and copy_from_iter() are made for copies to and from user space. With
  * CONFIG_HARDENED_USERCOPY they look up the object that contains the buffer, which costs several
@@ -11,6 +11,7 @@
 #include <linux/export.h>
 #include <linux/mm.h>
 #include <linux/uio.h>
+#include <linux/vmalloc.h>
 #include "core.h"
 
 static void *bvec_at(const struct iov_iter *iter)
@@ -60,3 +61,29 @@ size_t kfi_copy_from(void *to, struct iov_iter *iter, size_t len)
 	return len;
 }
 EXPORT_SYMBOL_GPL(kfi_copy_from);
+
+size_t kfi_piece(struct iov_iter *iter, struct page **page, size_t *off)
+{
+	bool kvec = iov_iter_is_kvec(iter);
+	size_t len, at;
+	void *addr;
+
+	if (unlikely(iter->iov_offset >= (kvec ? iter->kvec->iov_len : iter->bvec->bv_len)))
+		iov_iter_advance(iter, 0);	/* past empty segments */
+	if (!kvec) {
+		at = iter->bvec->bv_offset + iter->iov_offset;
+		*page = iter->bvec->bv_page + at / PAGE_SIZE;
+		*off = at % PAGE_SIZE;
+		return min(iter->bvec->bv_len - iter->iov_offset, iov_iter_count(iter));
+	}
+	addr = iter->kvec->iov_base + iter->iov_offset;
+	len = min(iter->kvec->iov_len - iter->iov_offset, iov_iter_count(iter));
+	*off = offset_in_page(addr);
+	if (is_vmalloc_or_module_addr(addr)) {
+		*page = vmalloc_to_page(addr);
+		return min_t(size_t, len, PAGE_SIZE - *off);
+	}
+	*page = virt_to_page(addr);
+	return len;
+}
+EXPORT_SYMBOL_GPL(kfi_piece);

@@ -160,6 +160,8 @@ void kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc);
 void __kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc);
 struct kfi_obj *kfi_cq_obj(struct kfi_cq *cq);
 int kfi_cq_init(void);		/* per-CPU batches and workqueues */
+/* Work items of handlers and of overdue.c, on any CPU */
+extern struct workqueue_struct *kfi_wq_unbound;
 void kfi_cq_exit(void);
 
 /* ---- eq.c ---- */
@@ -185,14 +187,10 @@ void kfi_eq_forget_sync(struct kfi_eq *eq, struct kfid *fid);
 
 struct kfi_obj *kfi_cntr_obj(struct kfi_cntr *cntr);
 /*
- * Count an operation, or an error if @err is nonzero. @cntr may be NULL. A counter with
- * KFI_CNTR_EVENTS_BYTES adds @len. Process or softirq context.
+ * Count an operation, or an error if @err is nonzero. @cntr may be NULL. Process or softirq
+ * context.
  */
-void kfi_cntr_count_len(struct kfi_cntr *cntr, int err, size_t len);
-static inline void kfi_cntr_count(struct kfi_cntr *cntr, int err)
-{
-	kfi_cntr_count_len(cntr, err, 0);
-}
+void kfi_cntr_count(struct kfi_cntr *cntr, int err);
 
 /* ---- av.c ---- */
 

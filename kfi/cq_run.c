@@ -38,7 +38,8 @@ struct kfi_batch {
 };
 
 static DEFINE_PER_CPU(struct kfi_batch, kfi_batches);
-static struct workqueue_struct *kfi_wq_unbound, *kfi_wq_percpu;
+struct workqueue_struct *kfi_wq_unbound;
+static struct workqueue_struct *kfi_wq_percpu;
 
 void kfi_callback_work(int cpu, struct work_struct *work)
 {

@@ -6,12 +6,11 @@
  *
  * 1. The state DEAD forbids posts. A grace period later every post that was allowed has reached the
  *    provider.
- * 2. The operations that wait for a counter are completed.
- * 3. The provider releases the network and ends all its operations (&kfi_prov_ops.ep_stop).
- * 4. The operations that a fence holds, and the receives in the matching, are completed.
- * 5. The operations drain into their queues (ep_drain()).
+ * 2. The provider releases the network and ends all its operations (&kfi_prov_ops.ep_stop).
+ * 3. The receives in the matching are completed.
+ * 4. The operations drain into their queues (ep_drain()).
  *
- * None of the steps waits for a peer. kfi_ep_kill() does not do step 5; the consumer's kfi_close()
+ * None of the steps waits for a peer. kfi_ep_kill() does not do step 4; the consumer's kfi_close()
  * does, whenever it is called.
  *
  * &kfi_ep.lock serialises bind, enable, the connection calls, kfi_ep_kill(), kfi_ep_reset() and
@@ -24,7 +23,6 @@
 #include "auth.h"
 #include "cq.h"
 #include "ep.h"
-#include "fence.h"
 #include <trace/events/kfi.h>
 
 #define EP_TX_SIZE	256
@@ -93,7 +91,7 @@ static u64 ep_class_caps(u64 caps, size_t fclass)
 		return caps & ~(KFI_RECV | KFI_REMOTE_READ | KFI_REMOTE_WRITE);
 	case KFI_CLASS_RX_CTX:
 	case KFI_CLASS_SRX_CTX:
-		return caps & ~(KFI_SEND | KFI_READ | KFI_WRITE | KFI_FENCE);
+		return caps & ~(KFI_SEND | KFI_READ | KFI_WRITE);
 	default:
 		return caps;
 	}
@@ -159,9 +157,6 @@ static int ep_alloc_pools(struct kfi_ep *ep, const struct kfi_info *info)
 	ret = kfi_pool_init(&ep->rx, ep, rx, info->rx_attr->iov_limit, 0, 0, 0);
 	if (ret)
 		return ret;
-	ret = kfi_fence_ep_init(ep);
-	if (ret)
-		return ret;
 	return kfi_match_init(&ep->match, rx);
 }
 
@@ -172,7 +167,6 @@ void kfi_ep_free(struct kfi_ep *ep)
 	if (ep->match.exact)
 		kfi_match_exit(&ep->match);
 	kfi_overdue_free(ep);
-	kfi_fence_ep_exit(ep);
 	kfi_pool_exit(&ep->rx);
 	kfi_pool_exit(&ep->tx);
 	free_percpu(ep->stats);
@@ -344,7 +338,6 @@ static void ep_stop(struct kfi_ep *ep, int err)
 	synchronize_rcu_expedited();	/* all posts that were allowed have been made */
 	kfi_overdue_stop(ep);
 	ep->ops->ep_stop(ep, err);
-	kfi_fence_end(ep, err);
 	kfi_match_close(ep, err);
 }
 
@@ -419,7 +412,6 @@ static int ep_disconnect(struct kfi_ep *ep)
 	kfi_ep_move(ep, KFI_EP_SHUT);
 	synchronize_rcu_expedited();	/* all posts that were allowed have been made */
 	ep->ops->ep_stop(ep, -ECANCELED);
-	kfi_fence_end(ep, -ECANCELED);
 	ep_begin_life(ep);
 	kfi_match_close(ep, -ECANCELED);
 	kfi_match_reopen(ep);

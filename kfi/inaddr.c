@@ -46,23 +46,6 @@ u32 kfi_inaddr_hash(const void *name)
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_hash);
 
-bool kfi_inaddr_equal(const union kfi_inaddr *a, const union kfi_inaddr *b)
-{
-	return kfi_inaddr_port(a) == kfi_inaddr_port(b) && !kfi_inaddr_ip_cmp(a, b);
-}
-EXPORT_SYMBOL_GPL(kfi_inaddr_equal);
-
-union kfi_inaddr kfi_inaddr_origin(const union kfi_inaddr *name)
-{
-	union kfi_inaddr origin = *name;
-
-	kfi_inaddr_set_port(&origin, 0);
-	if (origin.sa.sa_family == AF_INET6)
-		memset(&origin.in6.sin6_addr.s6_addr[8], 0, 8);
-	return origin;
-}
-EXPORT_SYMBOL_GPL(kfi_inaddr_origin);
-
 size_t kfi_inaddr_name_len(const void *name)
 {
 	const union kfi_inaddr *a = name;
@@ -73,7 +56,12 @@ EXPORT_SYMBOL_GPL(kfi_inaddr_name_len);
 
 void kfi_inaddr_name_origin(const void *name, void *source)
 {
-	*(union kfi_inaddr *)source = kfi_inaddr_origin(name);
+	union kfi_inaddr *origin = source;
+
+	*origin = *(const union kfi_inaddr *)name;
+	kfi_inaddr_set_port(origin, 0);
+	if (origin->sa.sa_family == AF_INET6)
+		memset(&origin->in6.sin6_addr.s6_addr[8], 0, 8);
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_name_origin);
 

@@ -34,38 +34,6 @@ static void free_ep_attr(struct kfi_ep_attr *attr)
 	kfree(attr);
 }
 
-static void free_device_attr(struct kfi_device_attr *attr)
-{
-	if (!attr)
-		return;
-	kfree(attr->name);
-	kfree(attr->device_id);
-	kfree(attr->device_version);
-	kfree(attr->vendor_id);
-	kfree(attr->driver);
-	kfree(attr->firmware);
-	kfree(attr);
-}
-
-static void free_link_attr(struct kfi_link_attr *attr)
-{
-	if (!attr)
-		return;
-	kfree(attr->address);
-	kfree(attr->network_type);
-	kfree(attr);
-}
-
-static void free_nic(struct kfid_nic *nic)
-{
-	if (!nic)
-		return;
-	free_device_attr(nic->device_attr);
-	kfree(nic->bus_attr);
-	free_link_attr(nic->link_attr);
-	kfree(nic);
-}
-
 static void free_one(struct kfi_info *info)
 {
 	kfree(info->src_addr);
@@ -75,7 +43,6 @@ static void free_one(struct kfi_info *info)
 	free_ep_attr(info->ep_attr);
 	free_domain_attr(info->domain_attr);
 	free_fabric_attr(info->fabric_attr);
-	free_nic(info->nic);
 	kfree(info);
 }
 
@@ -173,45 +140,6 @@ static bool dup_ep_attr(struct kfi_ep_attr **to, const struct kfi_ep_attr *from)
 	       dup_mem(&(*to)->auth_key, from->auth_key, from->auth_key_size);
 }
 
-static bool dup_device_attr(struct kfi_device_attr **to, const struct kfi_device_attr *from)
-{
-	if (!from)
-		return true;
-	*to = kzalloc(sizeof(**to), GFP_KERNEL);
-	return *to &&
-	       dup_str(&(*to)->name, from->name) &&
-	       dup_str(&(*to)->device_id, from->device_id) &&
-	       dup_str(&(*to)->device_version, from->device_version) &&
-	       dup_str(&(*to)->vendor_id, from->vendor_id) &&
-	       dup_str(&(*to)->driver, from->driver) &&
-	       dup_str(&(*to)->firmware, from->firmware);
-}
-
-static bool dup_link_attr(struct kfi_link_attr **to, const struct kfi_link_attr *from)
-{
-	if (!dup_mem(to, from, sizeof(*from)))
-		return false;
-	if (!from)
-		return true;
-	(*to)->address = NULL;
-	(*to)->network_type = NULL;
-	return dup_str(&(*to)->address, from->address) &&
-	       dup_str(&(*to)->network_type, from->network_type);
-}
-
-static bool dup_nic(struct kfid_nic **to, const struct kfid_nic *from)
-{
-	if (!from)
-		return true;
-	*to = kzalloc(sizeof(**to), GFP_KERNEL);
-	if (!*to)
-		return false;
-	(*to)->fid = from->fid;
-	return dup_device_attr(&(*to)->device_attr, from->device_attr) &&
-	       dup_mem(&(*to)->bus_attr, from->bus_attr, sizeof(*from->bus_attr)) &&
-	       dup_link_attr(&(*to)->link_attr, from->link_attr);
-}
-
 static bool dup_all(struct kfi_info *to, const struct kfi_info *from)
 {
 	return dup_mem(&to->src_addr, from->src_addr, from->src_addrlen) &&
@@ -220,8 +148,7 @@ static bool dup_all(struct kfi_info *to, const struct kfi_info *from)
 	       dup_mem(&to->rx_attr, from->rx_attr, sizeof(*from->rx_attr)) &&
 	       dup_ep_attr(&to->ep_attr, from->ep_attr) &&
 	       dup_domain_attr(&to->domain_attr, from->domain_attr) &&
-	       dup_fabric_attr(&to->fabric_attr, from->fabric_attr) &&
-	       dup_nic(&to->nic, from->nic);
+	       dup_fabric_attr(&to->fabric_attr, from->fabric_attr);
 }
 
 /**

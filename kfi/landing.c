@@ -250,12 +250,12 @@ static void remote_entry(struct kfi_ep *ep, u64 flags, size_t len, u64 data, kfi
  * that was accessed: a per-I/O region can't be attached again before this section ends, because the
  * end of a region that has holders waits for RCU readers (mr_async.c).
  */
-static void count_region(struct kfi_mr *mr, u64 key, u64 flags, size_t len)
+static void count_region(struct kfi_mr *mr, u64 key, u64 flags)
 {
 	rcu_read_lock();
 	/* pairs with mr_bind_cntr() */
 	if (kfi_mr_live(mr, key) && (flags & smp_load_acquire(&mr->cntr_access)))
-		kfi_cntr_count_len(mr->cntr, 0, len);
+		kfi_cntr_count(mr->cntr, 0);
 	rcu_read_unlock();
 }
 
@@ -264,15 +264,13 @@ int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, siz
 {
 	bool write = flags & KFI_REMOTE_WRITE, entry = (flags & KFI_REMOTE_CQ_DATA) && ep->rx_cq;
 
-	if (mr)
-		kfi_mr_mark_used(mr, key);
 	if (entry && !kfi_cq_reserve(ep->rx_cq))
 		return -EAGAIN;
 	if (entry)
 		remote_entry(ep, flags, len, data, src);
 	if (mr)
-		count_region(mr, key, flags, len);
-	kfi_cntr_count_len(ep->cntr[write ? KFI_CNTR_REMOTE_WRITE : KFI_CNTR_REMOTE_READ], 0, len);
+		count_region(mr, key, flags);
+	kfi_cntr_count(ep->cntr[write ? KFI_CNTR_REMOTE_WRITE : KFI_CNTR_REMOTE_READ], 0);
 	kfi_stat_inc(ep, rma_in_ops);
 	kfi_stat_add(ep, rma_in_bytes, len);
 	return 0;

@@ -7,7 +7,6 @@
 #include <linux/kfi.h>
 
 #include "atomic.h"
-#include "fence.h"
 #include "proto/proto.h"
 #include "registry.h"
 
@@ -37,12 +36,9 @@ static int __init kfi_init(void)
 	ret = kfi_cq_init();
 	if (ret)
 		goto exit_idmap;
-	ret = kfi_fence_init();
-	if (ret)
-		goto exit_cq;
 	ret = kfp_init();
 	if (ret)
-		goto exit_fence;
+		goto exit_cq;
 	ret = kfi_fabric_init();
 	if (ret)
 		goto exit_proto;
@@ -55,8 +51,6 @@ exit_fabric:
 	kfi_fabric_exit();
 exit_proto:
 	kfp_exit();
-exit_fence:
-	kfi_fence_exit();
 exit_cq:
 	kfi_cq_exit();
 exit_idmap:
@@ -73,7 +67,6 @@ static void __exit kfi_exit(void)
 	kfi_fabric_exit();
 	kfp_exit();
 	kfi_mr_exit();
-	kfi_fence_exit();
 	kfi_cq_exit();
 	kfi_idmap_exit();
 	kfi_device_exit();

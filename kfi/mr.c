@@ -31,7 +31,7 @@
 
 #define MR_OWNER_RIGHTS		(KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE)
 #define MR_PEER_RIGHTS		(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
-#define MR_REG_FLAGS		(KFI_RMA_EVENT | KFI_RMA_PMEM | KFI_MR_SINGLE_USE)
+#define MR_REG_FLAGS		(KFI_RMA_EVENT | KFI_RMA_PMEM)
 #define MR_KEY_TRIES		16
 
 static const struct rhashtable_params mr_params = {
@@ -199,7 +199,6 @@ void kfi_mr_fill(struct kfi_mr *mr, const struct kfi_mr_attr *attr, size_t segs,
 	mr->len = len;
 	mr->access = attr->access;
 	mr->persist = attr->persist;
-	mr->used = false;
 	mr->fid.addr = attr->offset;
 	if (mr_mode(mr->domain) & KFI_MR_VIRT_ADDR && attr->type == KFI_KVEC)
 		mr->fid.addr = (unsigned long)attr->mr_iov[0].iov_base;
@@ -688,8 +687,7 @@ static bool allowed(const struct kfi_mr *mr, u64 addr, u64 len, u64 access)
 {
 	u64 at = addr - mr->fid.addr;
 
-	return at <= mr->len && len <= mr->len - at && !(access & ~mr->access) &&
-	       !READ_ONCE(mr->used);
+	return at <= mr->len && len <= mr->len - at && !(access & ~mr->access);
 }
 
 static void mr_range(const struct kfi_mr *mr, size_t at, size_t len, bool source,

@@ -129,7 +129,7 @@ int kfi_mr_alloc(struct kfid_domain *dfid, size_t iov_limit, uint64_t flags, str
 	int ret;
 
 	might_sleep();
-	if (flags & ~KFI_MR_SINGLE_USE)
+	if (flags)
 		return -KFI_EBADFLAGS;
 	if (!iov_limit ||
 	    (domain->limits.mr_page_limit && iov_limit > domain->limits.mr_page_limit))
@@ -138,7 +138,6 @@ int kfi_mr_alloc(struct kfid_domain *dfid, size_t iov_limit, uint64_t flags, str
 	if (IS_ERR(mr))
 		return PTR_ERR(mr);
 	mr->per_io = true;
-	mr->flags = flags;
 	mr->state = MR_EMPTY;
 	ret = kfi_mr_prepare(mr);
 	if (ret) {

@@ -18,7 +18,6 @@
 #include <linux/slab.h>
 #include "cq.h"
 #include "ep.h"
-#include "fence.h"
 #include <trace/events/kfi.h>
 
 /* Bits of kfi_op_pool.starved */
@@ -348,7 +347,7 @@ static __always_inline void kfi_op_count(const struct kfi_oper *op, struct kfi_e
 	}
 	cntr = ep->cntr[kfi_op_cntr[op->code]];
 	if (cntr)
-		kfi_cntr_count_len(cntr, wc->err, rx ? wc->len : op->len);
+		kfi_cntr_count(cntr, wc->err);
 }
 
 /*
@@ -377,18 +376,15 @@ void __kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_e
 	if (flags & KFI_CQE && reported) {
 		kfi_op_keep_wc(op, wc);
 		kfi_cq_done(cq, op);
-		goto out;
+		return;
 	}
 	op_give_back(op);
 	if (!cq || flags & KFI_CQE)
-		goto out;
+		return;
 	if (reported)
 		__kfi_cq_fill(cq, wc);
 	else
 		kfi_cq_unreserve(cq);
-out:
-	if (unlikely(flags & KFI_OP_COUNTED))
-		kfi_fence_ended(ep);
 }
 
 void kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc)
@@ -416,17 +412,13 @@ static inline void op_finish_quietly(struct kfi_oper *op)
 {
 	struct kfi_cntr *cntr = op->ep->cntr[kfi_op_cntr[op->code]];
 	bool reserved = op->cq && !(op->flags & KFI_CQE);
-	bool counted = op->flags & KFI_OP_COUNTED;
 	struct kfi_cq *cq = op->cq;
-	struct kfi_ep *ep = op->ep;
 
 	if (cntr && op_counts(op))
-		kfi_cntr_count_len(cntr, 0, op->len);
+		kfi_cntr_count(cntr, 0);
 	op_give_back(op);
 	if (reserved)
 		kfi_cq_unreserve(cq);
-	if (unlikely(counted))
-		kfi_fence_ended(ep);
 }
 
 static noinline void op_finish_tx(struct kfi_oper *op, int err)

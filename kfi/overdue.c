@@ -12,8 +12,8 @@
  * connection is down, and nothing reaches the memory any more, the provider completes the operation
  * and all other operations of the connection.
  *
- * Time counts while a connection has the operation. An operation that waits for earlier operations
- * (KFI_FENCE) or for a connection is not overdue.
+ * Time counts while a connection has the operation. An operation that waits for a connection
+ * is not overdue.
  *
  * The work item takes no lock. It reads operations that may complete at the same time;
  * kfi_conn_set_expire() compares the generation of the operation again before it ends a connection.
@@ -23,7 +23,6 @@
 #include <linux/workqueue.h>
 #include <kfi_conn_set.h>
 #include "ep.h"
-#include "fence.h"
 
 #define OVERDUE_LOOKS	4
 
@@ -49,14 +48,12 @@ struct kfi_overdue {
 };
 
 /*
- * Return true if a connection has the operation. If the operation has completed, or the core holds
- * it back, its private part of the provider is stale and must not be used.
+ * Return true if a connection has the operation. If the operation has completed, its private part
+ * of the provider is stale and must not be used.
  */
 static bool op_is_out(struct kfi_ep *ep, const struct kfi_oper *op)
 {
 	if (!READ_ONCE(op->used) || READ_ONCE(op->ep) != ep || READ_ONCE(op->context) == op)
-		return false;
-	if (ep->fence && !(READ_ONCE(op->flags) & KFI_OP_COUNTED))
 		return false;
 	return ep->conn_set->ops->carrier(op);
 }
@@ -90,7 +87,7 @@ static void overdue_work(struct work_struct *work)
 		look_at(o, i, op);
 		cond_resched();
 	}
-	queue_delayed_work(kfi_start_wq, &o->work, DIV_ROUND_UP(o->timeout, OVERDUE_LOOKS));
+	queue_delayed_work(kfi_wq_unbound, &o->work, DIV_ROUND_UP(o->timeout, OVERDUE_LOOKS));
 }
 
 int kfi_overdue_set(struct kfi_ep *ep, size_t ms)
@@ -138,7 +135,7 @@ int kfi_overdue_alloc(struct kfi_ep *ep)
 void kfi_overdue_start(struct kfi_ep *ep)
 {
 	if (ep->overdue)
-		queue_delayed_work(kfi_start_wq, &ep->overdue->work,
+		queue_delayed_work(kfi_wq_unbound, &ep->overdue->work,
 				   DIV_ROUND_UP(ep->overdue->timeout, OVERDUE_LOOKS));
 }
 

@@ -17,11 +17,10 @@
  */
 #include "atomic.h"
 #include "ep.h"
-#include "fence.h"
 #include "post.h"
 #include <trace/events/kfi.h>
 
-#define TX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_FENCE | KFI_CQE | KFI_NO_COMPLETION)
+#define TX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_CQE | KFI_NO_COMPLETION)
 #define SEND_FLAGS	(TX_FLAGS | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_INVALIDATE |	\
 			 KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE |	\
 			 KFI_DELIVERY_COMPLETE | KFI_MATCH_COMPLETE)
@@ -121,8 +120,6 @@ static __always_inline int post_check_tx(const struct kfi_ep *ep, const struct k
 {
 	if (unlikely(post->flags & KFI_LEVELS & ~ep->tx_levels))
 		return -EOPNOTSUPP;
-	if (unlikely(post->flags & KFI_FENCE & ~ep->caps))
-		return -EOPNOTSUPP;	/* nothing would hold the operation back */
 	if (unlikely((post->flags & KFI_INVALIDATE) && (post->flags & KFI_REMOTE_CQ_DATA)))
 		return -EINVAL;
 	return 0;
@@ -252,7 +249,7 @@ static __always_inline int post_give_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	return 0;
 }
 
-void kfi_post_flush(struct kfi_ep *ep)
+static void post_flush(struct kfi_ep *ep)
 {
 	if (ep->ops->tx_flush && READ_ONCE(ep->state) != KFI_EP_DEAD)
 		ep->ops->tx_flush(ep);
@@ -269,12 +266,12 @@ ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post)
 	op = post_make_tx(ep, post);
 	ret = PTR_ERR_OR_ZERO(op);
 	if (likely(!ret)) {
-		ret = unlikely(ep->caps & KFI_FENCE) ? kfi_fence_tx(ep, op) : post_give_tx(ep, op);
+		ret = post_give_tx(ep, op);
 		if (unlikely(ret))
 			kfi_op_abort(op);
 	}
 	if (unlikely(ret))
-		kfi_post_flush(ep);	/* earlier posts with KFI_MORE rely on this one */
+		post_flush(ep);	/* earlier posts with KFI_MORE rely on this one */
 	rcu_read_unlock_bh();
 	return ret;
 }
@@ -283,7 +280,7 @@ void kfi_ep_tx_flush(struct kfid_ep *fid)
 {
 	lockdep_assert_irqs_enabled();
 	rcu_read_lock_bh();
-	kfi_post_flush(kfi_to_ep(fid));
+	post_flush(kfi_to_ep(fid));
 	rcu_read_unlock_bh();
 }
 EXPORT_SYMBOL_GPL(kfi_ep_tx_flush);
@@ -368,22 +365,6 @@ ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post)
 	return ret;
 }
 
-/* ---- transmits behind a fence ---- */
-
-int kfi_post_give(struct kfi_oper *op)
-{
-	return post_state_error(op->ep, false) ?: post_give_tx(op->ep, op);
-}
-
-void kfi_post_fail(struct kfi_oper *op, int err)
-{
-	struct kfi_ep *ep = op->ep;
-
-	if (READ_ONCE(ep->state) == KFI_EP_DEAD)
-		err = ep->end_err;
-	kfi_tx_complete(op, err);
-}
-
 /* ---- cancel ---- */
 
 static int cancel_rx(struct kfi_ep *ep, void *context)
@@ -410,7 +391,7 @@ ssize_t kfi_cancel(struct kfid *fid, void *context)
 	if (READ_ONCE(ep->state) == KFI_EP_IDLE || READ_ONCE(ep->state) == KFI_EP_DEAD)
 		ret = -ENOENT;
 	else
-		ret = cancel_rx(ep, context) ? kfi_fence_cancel(ep, context) : 0;
+		ret = cancel_rx(ep, context);
 	rcu_read_unlock();
 	return ret;
 }

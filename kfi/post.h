@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * post.h - interface between the posting calls (msg.c, rma.c, atomic.c, fence.c) and
+ * post.h - interface between the posting calls (msg.c, rma.c, place.c, atomic.c) and
  * post.c
  */
 #ifndef _KFI_POST_H
@@ -47,20 +47,6 @@ struct kfi_post {
 /* @fid is a handle of an endpoint or a context. */
 ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post);
 ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post);
-
-/*
- * Pass a transmit that is held by no fence to its provider, if the state of the endpoint allows it.
- * Called inside an RCU read section with bottom halves off. Return: 0, or an errno; after an error
- * the operation still belongs to the caller.
- */
-int kfi_post_give(struct kfi_oper *op);
-/* Complete a transmit that was posted and not given to its provider. */
-void kfi_post_fail(struct kfi_oper *op, int err);
-/*
- * Tell the provider that no post follows those with KFI_MORE. Called in the RCU read section of a
- * post.
- */
-void kfi_post_flush(struct kfi_ep *ep);
 
 /*
  * Assign member by member, because an initializer would clear the whole structure first. Members

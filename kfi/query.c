@@ -129,23 +129,17 @@ static bool prov_match(const struct kfi_query *q)
 /* A copy of an offer with room for the parts that the core extends */
 struct wide_offer {
 	struct kfi_info		info;
-	struct kfi_tx_attr	tx;
 	struct kfi_domain_attr	domain;
 };
 
-/* Add the capabilities and limits that the core implements for every provider. */
+/* Add the limits that the core implements for every provider. */
 static void widen_offer(struct wide_offer *wide, const struct kfi_query *q,
 			const struct kfi_info *offer)
 {
-	wide->tx = *offer->tx_attr;
-	if (wide->tx.caps)
-		wide->tx.caps |= KFI_FENCE;
 	wide->domain = *offer->domain_attr;
 	wide->domain.max_ep_stx_ctx = KFI_SHARERS_MAX;
 	wide->domain.max_ep_srx_ctx = q->hw_recv ? 0 : KFI_SHARERS_MAX;
 	wide->info = *offer;
-	wide->info.caps |= KFI_FENCE;
-	wide->info.tx_attr = &wide->tx;
 	wide->info.domain_attr = &wide->domain;
 }
 

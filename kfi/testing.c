@@ -23,7 +23,7 @@ EXPORT_SYMBOL_GPL(kfi_eq_obj);
 EXPORT_SYMBOL_GPL(kfi_eq_event);
 EXPORT_SYMBOL_GPL(kfi_eq_error);
 EXPORT_SYMBOL_GPL(kfi_eq_forget);
-EXPORT_SYMBOL_GPL(kfi_cntr_count_len);
+EXPORT_SYMBOL_GPL(kfi_cntr_count);
 EXPORT_SYMBOL_GPL(kfi_ep_transition);
 EXPORT_SYMBOL_GPL(kfi_ep_move);
 EXPORT_SYMBOL_GPL(kfi_ep_kill);

@@ -17,7 +17,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
-#include "proto.h"
+#include "peers.h"
 
 void kfp_conn_get(struct kfp_conn *conn)
 {
@@ -187,7 +187,7 @@ int kfi_link_called(struct kfi_link *link)
 
 	conn->deadline = jiffies + msecs_to_jiffies(min(READ_ONCE(params->hello_timeout_ms),
 							 READ_ONCE(params->connect_timeout_ms)));
-	ret = kfi_conn_set_add(set, &conn->pc, NULL);
+	ret = kfi_conn_set_add(set, &conn->pc);
 	if (ret) {
 		link->proto->addr_str(link->name, conn->ops->name_len, name, sizeof(name));
 		net_warn_ratelimited("kfi_%s: too many connections in handshake, %s turned away\n",
@@ -408,7 +408,10 @@ static void kfp_conn_take_down(struct kfp_conn *conn)
 	/* Before other posts look for another connection: a put of a place must not dial. */
 	kfp_places_abandon(conn);
 	cancel_delayed_work_sync(&conn->hello_work);	/* it publishes the connection */
-	kfi_conn_set_unpublish(&conn->pc);
+	if (conn->pc.peer)
+		kfi_peer_unpublish(&conn->pc);
+	else
+		kfi_conn_set_unpublish(&conn->pc);
 	conn->ops->detach(&conn->link);
 	set_bit(KFP_DEAD, &conn->flags);
 	synchronize_rcu_expedited();	/* posts that have found the connection are complete */
@@ -444,6 +447,8 @@ static void kfp_conn_take_down(struct kfp_conn *conn)
 	kfp_account_down(conn);
 	kfp_conn_report(conn);
 	kfp_conn_free_buffers(conn);
+	if (conn->pc.peer)
+		kfi_peer_leave(&conn->pc);
 	kfi_conn_set_remove(&conn->pc);
 }
 
@@ -483,7 +488,7 @@ static void kfp_conn_set_moved(struct kfi_peer_conn *pc)
 {
 	struct kfp_conn *conn = to_kfp_conn(pc);
 
-	conn->ep = to_proto_ep(pc->conn_set->peers->ep);
+	conn->ep = to_proto_ep(pc->conn_set->ep);
 	conn->link.ep = conn->ep;
 	WRITE_ONCE(conn->pep, NULL);
 }

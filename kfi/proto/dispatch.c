@@ -6,7 +6,7 @@
  *   kfp_rx_more()	the next segment of a write
  *   kfp_rx_finish()	the payload is in its place: completion, answer
  */
-#include "proto.h"
+#include "peers.h"
 
 /* ---- answers to the peer ---- */
 

@@ -186,15 +186,12 @@ static void kfp_grant_free(struct kfp_grant *g)
 }
 
 /*
- * May the peer have a grant of the region? Not of one for a single use: only frames are known to
- * come one after the other. A write that has asked gets none but of the region that it goes to, and
- * none of a region for one I/O: a send that invalidates it would find it in use. For a place there
- * is no other way.
+ * May the peer have a grant of the region? A write that has asked gets none but of the region that
+ * it goes to, and none of a region for one I/O: a send that invalidates it would find it in use.
+ * For a place there is no other way.
  */
 static bool kfp_grant_fits(const struct kfi_mr *mr, const struct kfp_places *write)
 {
-	if (mr->flags & KFI_MR_SINGLE_USE)
-		return false;
 	return !write || (mr == write->piece[0].x.mr && !mr->per_io);
 }
 

@@ -12,7 +12,7 @@
  * work queue of all connections. No other step is taken before the hello has left.
  */
 #include <linux/sched/mm.h>
-#include "proto.h"
+#include "peers.h"
 
 static u8 kfp_wire_type(const struct kfp_conn *conn)
 {

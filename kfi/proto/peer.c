@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * peer.c - RDM endpoints: the connections to their peers. kfi/peer.c keeps the peers (kfi_peer.h).
+ * peer.c - RDM endpoints: the connections to their peers. peers.c keeps the peers.
  */
 #include <linux/export.h>
 #include <linux/sched/mm.h>
-#include "proto.h"
+#include "peers.h"
 
 void kfi_proto_addr_removed(struct kfi_ep *ep, u32 index)
 {
@@ -49,9 +49,13 @@ struct kfp_conn *kfp_dial(struct kfi_proto_ep *pe, const void *to, struct kfi_pe
 	ret = kfp_conn_alloc(conn);
 	if (!ret && peer)
 		ret = kfp_account_join(conn);
-	ret = ret ?: kfi_conn_set_add(&pe->conn_set, &conn->pc, peer);
+	if (peer)
+		kfi_peer_join(peer, &conn->pc);
+	ret = ret ?: kfi_conn_set_add(&pe->conn_set, &conn->pc);
 	if (!ret)
 		goto restore;
+	if (peer)
+		kfi_peer_leave(&conn->pc);
 	kfp_account_down(conn);
 	conn->ops->close(&conn->link, true);
 put:
@@ -65,46 +69,6 @@ restore:
 void kfp_dial_start(struct kfp_conn *conn)
 {
 	kfp_hello_start(conn, KFP_CALLING);
-}
-
-static struct kfi_peer_conn *kfp_peer_dial(struct kfi_peer *peer)
-{
-	struct kfp_conn *conn = kfp_dial(to_proto_ep(peer->peers->ep), peer->name, peer);
-
-	return IS_ERR(conn) ? ERR_CAST(conn) : &conn->pc;
-}
-
-/* ---- callbacks of kfi/peer.c ---- */
-
-static void kfp_peer_start(struct kfi_peer_conn *pc)
-{
-	kfp_dial_start(to_kfp_conn(pc));
-}
-
-static void kfp_peer_put(struct kfi_peer_conn *pc)
-{
-	kfp_conn_put(to_kfp_conn(pc));
-}
-
-static void kfp_peer_fail(struct kfi_peer_conn *pc, int err)
-{
-	kfp_conn_fail(to_kfp_conn(pc), err);
-}
-
-/* The connection is published, so its link is open and its work items have not been canceled. */
-static int kfp_peer_probe(struct kfi_peer_conn *pc)
-{
-	struct kfp_conn *conn = to_kfp_conn(pc);
-
-	return conn->ops->probe(&conn->link);
-}
-
-static void kfp_peer_queue(struct kfi_peer_conn *pc, struct kfi_oper *op)
-{
-	struct kfp_conn *conn = to_kfp_conn(pc);
-
-	kfp_op(op)->conn = conn;
-	llist_add(&op->lnode, &conn->posted);
 }
 
 /* ---- for "kfi show" ---- */
@@ -127,11 +91,10 @@ static const char *kfp_conn_state(const struct kfp_conn *conn)
 	return kfp_conn_failed(&conn->pc) ? "lost" : names[READ_ONCE(conn->state)];
 }
 
-static void kfp_show(const struct kfi_peers *peers, const void *name,
-		     const struct kfi_peer_conn *pc,
-		     struct kfi_peer_info *info)
+void kfp_show(const struct kfi_proto_ep *pe, const void *name, const struct kfi_peer_conn *pc,
+	      struct kfi_peer_info *info)
 {
-	const struct kfi_proto *proto = to_proto_ep(peers->ep)->proto;
+	const struct kfi_proto *proto = pe->proto;
 	const struct kfp_conn *conn;
 
 	proto->addr_str(name, proto->ops->len(name), info->addr, sizeof(info->addr));
@@ -150,8 +113,17 @@ void kfi_proto_peers(struct kfi_ep *ep, u32 after,
 		     int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
 {
 	struct kfi_proto_ep *pe = to_proto_ep(ep);
+	struct kfi_peer_info info = { .nr = 1 };
+	struct kfi_peer_conn *pc;
 
-	kfi_conn_set_show(&pe->conn_set, pe->peer_name, after, emit, arg);
+	rcu_read_lock();
+	pc = kfi_conn_set_conn(&pe->conn_set);
+	if (pc && !after) {
+		kfp_show(pe, pe->peer_name, pc, &info);
+		emit(arg, &info);
+	}
+	rcu_read_unlock();
+	kfi_peers_show(&pe->peers, after, emit, arg);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_peers);
 
@@ -249,23 +221,4 @@ int kfp_rdm_admit(struct kfp_conn *conn)
 		return kfp_hello_refuse(conn, -ret, ret);
 	kfi_conn_set_admitted(&conn->pc);
 	return kfp_hello_accept(conn);
-}
-
-void kfp_peer_ops_init(struct kfi_proto *proto)
-{
-	proto->peer_ops = (struct kfi_peer_ops) {
-		.name_len	= proto->ops->name_len,
-		.max_peers	= &proto->params.max_peers,
-		.redial_timeout_ms	= &proto->params.connect_timeout_ms,
-		.name		= proto->ops->name,
-		.cmp		= proto->ops->cmp,
-		.dial		= kfp_peer_dial,
-		.start		= kfp_peer_start,
-		.put		= kfp_peer_put,
-		.fail		= kfp_peer_fail,
-		.probe		= kfp_peer_probe,
-		.failed		= kfp_conn_failed,
-		.queue		= kfp_peer_queue,
-		.show		= kfp_show,
-	};
 }

@@ -176,8 +176,7 @@ EXPORT_SYMBOL_GPL(kfi_link_concealed);
 
 /*
  * Expose a segment of a region. The region is held, so that its end waits until the peer does not
- * reach it any more. Of a region for a single use only one operation may begin, and only frames are
- * known to come one after the other.
+ * reach it any more.
  */
 static bool kfp_expose_segment(struct kfp_conn *conn, struct kfp_places *places,
 			       const struct kfw_rma *seg)
@@ -189,7 +188,7 @@ static bool kfp_expose_segment(struct kfp_conn *conn, struct kfp_places *places,
 	mr = kfi_mr_get(&conn->ep->ep, key, le64_to_cpu(seg->addr), len, KFI_REMOTE_WRITE, &iter);
 	if (IS_ERR(mr))
 		return false;
-	if (mr->flags & KFI_MR_SINGLE_USE || !kfi_mr_hold(mr, key))
+	if (!kfi_mr_hold(mr, key))
 		goto put;
 	if (kfp_expose_piece(conn, places, mr, le64_to_cpu(seg->addr), &iter, len)) {
 		places->piece[places->pieces - 1].key = key;

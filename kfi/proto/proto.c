@@ -23,7 +23,7 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 #include <kfi_inaddr.h>
-#include "proto.h"
+#include "peers.h"
 
 struct workqueue_struct *kfp_wq;
 struct workqueue_struct *kfp_cm_wq;
@@ -114,7 +114,6 @@ int kfi_proto_init(struct kfi_proto *proto)
 	kfp_check_params(proto);
 	mutex_init(&proto->accepting);
 	kfp_conn_set_ops_init(proto);
-	kfp_peer_ops_init(proto);
 	/*
 	 * A slab cache for each provider. Objects of the general caches have few different
 	 * alignments, so that the hot lines of all connections would compete for few sets of the
@@ -149,8 +148,8 @@ int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto)
 		if (!pe->accounts)
 			return -ENOMEM;
 	}
-	kfi_peers_init(&pe->peers, ep, &proto->peer_ops, kfp_cm_wq);
-	kfi_conn_set_init(&pe->conn_set, &pe->peers, &proto->conn_set_ops, kfp_cm_wq);
+	kfi_peers_init(&pe->peers, ep);
+	kfi_conn_set_init(&pe->conn_set, ep, &proto->conn_set_ops, kfp_cm_wq);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_proto_ep_open);
@@ -160,10 +159,15 @@ void kfi_proto_ep_stop(struct kfi_ep *ep, int err, void (*unlisten)(struct kfi_p
 {
 	struct kfi_proto_ep *pe = to_proto_ep(ep);
 
+	kfi_peers_stop(&pe->peers);
 	kfi_conn_set_stop(&pe->conn_set, err);
 	if (unlisten)
 		unlisten(pe);
 	kfi_conn_set_drain(&pe->conn_set);
+	if (ep->type != KFI_EP_RDM)
+		return;
+	synchronize_rcu();	/* posters that have not seen the stop have queued their operations */
+	kfi_peers_flush(&pe->peers, err);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_ep_stop);
 
@@ -171,7 +175,8 @@ void kfi_proto_ep_close(struct kfi_ep *ep)
 {
 	struct kfi_proto_ep *pe = to_proto_ep(ep);
 
-	kfi_peers_free(&pe->peers);
+	if (ep->type == KFI_EP_RDM)
+		kfi_peers_free(&pe->peers);
 	kfree(pe->accounts);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_ep_close);

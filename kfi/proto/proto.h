@@ -7,7 +7,7 @@
  *   kfi_conn_set.lock		of an endpoint or a passive endpoint, see kfi_conn_set.h
  *   the link's lock		the members marked (L): the streams of a connection in both
  *				directions. See kfi_link.h
- *   kfi_peers.lock, kfi_peer.lock	see kfi_peer.h. A post takes them, perhaps under the
+ *   kfi_peers.lock, kfi_peer.lock	see peers.h. A post takes them, perhaps under the
  *				link's lock
  *   kfp_conn.lock (spin, bh)	inbound messages, answers, credits granted to the peer. Only leaf
  *				locks of the core and kfp_accounts.lock are taken under it
@@ -29,9 +29,9 @@
 #include <linux/hashtable.h>
 #include <linux/refcount.h>
 #include <kfi_commit.h>
-#include <kfi_credit.h>
 #include <kfi_link.h>
 #include <trace/events/kfi.h>
+#include "credit.h"
 #include "wire.h"
 
 #define KFP_STAGE	(16 * 1024)	/* bytes of frames encoded for one unit */
@@ -705,7 +705,8 @@ int kfp_rdm_called(struct kfp_conn *conn);
 int kfp_rdm_admit(struct kfp_conn *conn);
 bool kfp_rdm_ready(struct kfp_conn *conn);
 void kfp_rdm_publish(struct kfp_conn *conn);
-void kfp_peer_ops_init(struct kfi_proto *proto);
+void kfp_show(const struct kfi_proto_ep *pe, const void *name, const struct kfi_peer_conn *pc,
+	      struct kfi_peer_info *info);
 
 /* msg.c: connected endpoints */
 void kfp_msg_lost(struct kfp_conn *conn, int err);

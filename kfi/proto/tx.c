@@ -13,7 +13,7 @@
  * runner reads it after it has cleared busy. A post only tries the link's lock, see proto.h.
  */
 #include <linux/export.h>
-#include "proto.h"
+#include "peers.h"
 
 int kfi_proto_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {

@@ -175,29 +175,6 @@ static u32 give_bytes(u8 *to, const void *from, size_t len, size_t room)
 	return len;
 }
 
-static void give_nic(struct kfi_user_info *to, const struct kfid_nic *nic)
-{
-	to->present |= KFI_USER_HAS_NIC;
-	if (nic->device_attr) {
-		give_string(to->nic.device, nic->device_attr->name);
-		give_string(to->nic.driver, nic->device_attr->driver);
-	}
-	if (nic->link_attr) {
-		give_string(to->nic.link_address, nic->link_attr->address);
-		give_string(to->nic.network_type, nic->link_attr->network_type);
-		to->nic.mtu = nic->link_attr->mtu;
-		to->nic.speed = nic->link_attr->speed;
-		to->nic.link_state = nic->link_attr->state;
-	}
-	if (nic->bus_attr && nic->bus_attr->bus_type == KFI_BUS_PCI) {
-		to->nic.bus_type = KFI_BUS_PCI;
-		to->nic.pci_domain = nic->bus_attr->attr.pci.domain_id;
-		to->nic.pci_bus = nic->bus_attr->attr.pci.bus_id;
-		to->nic.pci_device = nic->bus_attr->attr.pci.device_id;
-		to->nic.pci_function = nic->bus_attr->attr.pci.function_id;
-	}
-}
-
 static void give_info(struct kfi_user_info *to, const struct kfi_info *info)
 {
 	const struct kfi_domain_attr *domain = info->domain_attr;
@@ -234,8 +211,6 @@ static void give_info(struct kfi_user_info *to, const struct kfi_info *info)
 	give_string(to->fabric.prov_name, fabric->prov_name);
 	to->fabric.prov_version = fabric->prov_version;
 	to->fabric.api_version = fabric->api_version;
-	if (info->nic)
-		give_nic(to, info->nic);
 }
 
 int ku_info_to_user(const struct kfi_info *info, u64 to, u32 size)

@@ -246,9 +246,7 @@ void loop_place_get(struct loop_ep *to, struct loop_op *p)
 	}
 	lp->lease.recall = loop_place_recall;
 	lp->recalled = false;
-	if (mr->flags & KFI_MR_SINGLE_USE)
-		err = -EOPNOTSUPP;	/* a second operation could begin before the put */
-	else if (!kfi_mr_lease(&to->ep, mr, r->key, &lp->lease))
+	if (!kfi_mr_lease(&to->ep, mr, r->key, &lp->lease))
 		err = loop_no_lease(mr, r->key);
 	kfi_mr_put(mr);
 	if (!err) {

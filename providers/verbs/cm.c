@@ -278,7 +278,7 @@ int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	conn->serves = param->responder_resources;
 	conn->qp.reads_max = max_t(unsigned int, param->initiator_depth, 1);
 	conn->state = KV_WAITING;
-	if (kfi_conn_set_add(&vpep->conn_set, &conn->pc, NULL)) {
+	if (kfi_conn_set_add(&vpep->conn_set, &conn->pc)) {
 		kv_conn_put(conn);
 		return kv_cm_turn_away(id, -EBUSY);
 	}

@@ -165,7 +165,7 @@ static int kv_conn_list(struct kv_conn *conn)
 	if (!kv_domain_get(kdom))
 		return -ENODEV;
 	conn->qp.kdom = kdom;
-	ret = kfi_conn_set_add(&conn->vep->pe.conn_set, &conn->pc, NULL);
+	ret = kfi_conn_set_add(&conn->vep->pe.conn_set, &conn->pc);
 	if (ret)
 		kv_domain_put(kdom);
 	return ret;
@@ -361,7 +361,7 @@ static void kv_conn_set_moved(struct kfi_peer_conn *pc)
 {
 	struct kv_conn *conn = to_kv_conn(pc);
 
-	conn->vep = to_kv_ep(pc->conn_set->peers->ep);
+	conn->vep = to_kv_ep(pc->conn_set->ep);
 	conn->qp.kdom = to_kv_domain(conn->vep->pe.ep.domain);
 	WRITE_ONCE(conn->pep, NULL);
 }

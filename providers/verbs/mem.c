@@ -7,53 +7,12 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
-#include <linux/vmalloc.h>
 #include "verbs.h"
 
-static size_t kvec_piece(const struct iov_iter *iter, struct page **page, size_t *off)
-{
-	void *at = iter->kvec->iov_base + iter->iov_offset;
-	size_t len = iter->kvec->iov_len - iter->iov_offset;
-
-	*off = offset_in_page(at);
-	if (!is_vmalloc_or_module_addr(at)) {
-		*page = virt_to_page(at);
-		return len;
-	}
-	*page = vmalloc_to_page(at);
-	return min_t(size_t, len, PAGE_SIZE - *off);
-}
-
-static size_t bvec_piece(const struct iov_iter *iter, struct page **page, size_t *off)
-{
-	const struct bio_vec *bv = iter->bvec;
-	size_t at = bv->bv_offset + iter->iov_offset;
-
-	*page = bv->bv_page + at / PAGE_SIZE;
-	*off = at % PAGE_SIZE;
-	return bv->bv_len - iter->iov_offset;
-}
-
-static size_t kv_segment(const struct iov_iter *iter)
-{
-	return iov_iter_is_kvec(iter) ? iter->kvec->iov_len : iter->bvec->bv_len;
-}
-
-/* The first contiguous piece of @iter, which may not be empty. */
-size_t kv_piece(struct iov_iter *iter, struct page **page, size_t *off)
-{
-	size_t len;
-
-	if (unlikely(iter->iov_offset >= kv_segment(iter)))
-		iov_iter_advance(iter, 0);	/* past empty segments */
-	len = iov_iter_is_kvec(iter) ? kvec_piece(iter, page, off) : bvec_piece(iter, page, off);
-	return min(len, iov_iter_count(iter));
-}
-
-/* The same, at most @max bytes, and @iter moves on. Return: its length. */
+/* The first contiguous piece of @iter, at most @max bytes; @iter moves on. Return: its length. */
 size_t kv_take_piece(struct iov_iter *iter, size_t max, struct page **page, size_t *off)
 {
-	size_t len = min(kv_piece(iter, page, off), max);
+	size_t len = min(kfi_piece(iter, page, off), max);
 
 	iov_iter_advance(iter, len);
 	return len;
@@ -73,7 +32,7 @@ unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned
 
 	*bytes = 0;
 	while (iov_iter_count(iter)) {
-		len = kv_piece(iter, &page, &off);
+		len = kfi_piece(iter, &page, &off);
 		if (n && off)
 			break;
 		len = min(len, (size_t)(pages - used) * PAGE_SIZE - off);

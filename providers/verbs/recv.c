@@ -77,7 +77,7 @@ static int kv_rqe_map(struct kv_rqe *e, const struct kfi_oper *op)
 			iov_iter_advance(&iter, e->sge[e->nsge - 1].length);
 		if (unlikely(e->nsge == max))
 			return -EMSGSIZE;
-		n = kv_piece(&iter, &page, &off);
+		n = kfi_piece(&iter, &page, &off);
 		if (unlikely(is_pci_p2pdma_page(page)) && !ib_uses_virt_dma(kdom->ib))
 			return -EIO;	/* see kv_sq_map_piece() for what is sent */
 		dma = ib_dma_map_page(kdom->ib, page, off, n, DMA_FROM_DEVICE);

@@ -283,22 +283,20 @@ static struct kv_region *kv_region_new(struct kfi_mr *mr, struct kv_domain *kdom
 }
 
 /*
- * No device can end a region after one access, or report an access, so a region with a key of the
- * device can't have these flags. Without such a key the protocol copies what the device does not
+ * No device can report an access, so a region with a key of the device can't have this flag. Without such a key the protocol copies what the device does not
  * write.
  */
 static int kv_mr_fits(const struct kfi_mr *mr)
 {
 	if (!mr->domain->prov_keys)
 		return 0;
-	return mr->flags & (KFI_MR_SINGLE_USE | KFI_RMA_EVENT) || mr->persist ? -EOPNOTSUPP : 0;
+	return mr->flags & KFI_RMA_EVENT || mr->persist ? -EOPNOTSUPP : 0;
 }
 
 /* Without a key of the device: is the region worth a registration? */
 static bool kv_mr_worth(const struct kfi_mr *mr)
 {
-	return !mr->per_io && mr->access & KFI_REMOTE_WRITE && mr->len >= KV_PLACE_MIN &&
-	       !(mr->flags & KFI_MR_SINGLE_USE);
+	return !mr->per_io && mr->access & KFI_REMOTE_WRITE && mr->len >= KV_PLACE_MIN;
 }
 
 int kv_mr_open(struct kfi_mr *mr)

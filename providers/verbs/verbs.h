@@ -642,7 +642,6 @@ static inline u32 kv_sq_room(const struct kv_qp *qp)
 }
 
 /* mem.c: consumers' memory, and pages of our own */
-size_t kv_piece(struct iov_iter *iter, struct page **page, size_t *off);
 size_t kv_take_piece(struct iov_iter *iter, size_t max, struct page **page, size_t *off);
 unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned int pages,
 			 size_t *bytes);

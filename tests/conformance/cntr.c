@@ -4,9 +4,9 @@
 #include <linux/ktime.h>
 #include "harness.h"
 
-static struct kfid_cntr *open_cntr(struct test *t, struct node *n, enum kfi_cntr_events events)
+static struct kfid_cntr *open_cntr(struct test *t, struct node *n)
 {
-	struct kfi_cntr_attr attr = { .events = events, .wait_obj = KFI_WAIT_QUEUE };
+	struct kfi_cntr_attr attr = { .wait_obj = KFI_WAIT_QUEUE };
 	struct kfid_cntr *cntr;
 
 	if (!EXPECT_EQ(t, kfi_cntr_open(n->domain, &attr, &cntr, NULL), 0))
@@ -23,7 +23,7 @@ static void by_hand(struct test *t)
 	ktime_t start;
 
 	REQUIRE(t, n && !node_open(t, n, 0, NULL));
-	cntr = open_cntr(t, n, KFI_CNTR_EVENTS_COMP);
+	cntr = open_cntr(t, n);
 	REQUIRE(t, cntr);
 	EXPECT_EQ(t, kfi_cntr_read(cntr), 0);
 	EXPECT_EQ(t, kfi_cntr_add(cntr, 5), 0);
@@ -70,7 +70,7 @@ static void wakes(struct test *t)
 	struct waiter *w = test_new(t, struct waiter);
 
 	REQUIRE(t, n && one && two && w && !node_open(t, n, 0, NULL));
-	w->cntr = open_cntr(t, n, KFI_CNTR_EVENTS_COMP);
+	w->cntr = open_cntr(t, n);
 	w->threshold = 2;
 	w->ms = t->w->wait_ms;
 	REQUIRE(t, w->cntr && !worker_start(t, one, -1, wait_for, w));
@@ -103,7 +103,7 @@ static void several(struct test *t)
 	int i;
 
 	REQUIRE(t, th && w && n && !node_open(t, n, 0, NULL));
-	cntr = open_cntr(t, n, KFI_CNTR_EVENTS_COMP);
+	cntr = open_cntr(t, n);
 	REQUIRE(t, cntr);
 	EXPECT_EQ(t, kfi_cntr_adderr(cntr, 5), 0);	/* an old error ends no wait */
 	for (i = 0; i < WAITERS; i++) {
@@ -135,14 +135,14 @@ static const u64 directions[C_COUNT] = {
 	KFI_SEND, KFI_RECV, KFI_READ, KFI_WRITE, KFI_REMOTE_READ, KFI_REMOTE_WRITE,
 };
 
-static int bind_kind(struct node *n, enum kfi_cntr_events events)
+static int bind_all(struct node *n)
 {
 	struct kfid_cntr **cntr = (struct kfid_cntr **)n->opts.arg + n->side * C_COUNT;
 	bool rma = n->info->caps & KFI_RMA;
 	int i, ret;
 
 	for (i = 0; i < (rma ? C_COUNT : C_READ); i++) {
-		cntr[i] = open_cntr(n->t, n, events);
+		cntr[i] = open_cntr(n->t, n);
 		if (!cntr[i])
 			return -EIO;
 		ret = kfi_ep_bind(n->ep, &cntr[i]->fid, directions[i]);
@@ -150,16 +150,6 @@ static int bind_kind(struct node *n, enum kfi_cntr_events events)
 			return ret;
 	}
 	return 0;
-}
-
-static int bind_all(struct node *n)
-{
-	return bind_kind(n, KFI_CNTR_EVENTS_COMP);
-}
-
-static int bind_bytes(struct node *n)
-{
-	return bind_kind(n, KFI_CNTR_EVENTS_BYTES);
 }
 
 static void messages(struct test *t)
@@ -237,43 +227,6 @@ static void selective(struct test *t)
 	EXPECT_EQ(t, kfi_cntr_read(cntr[0][C_SEND]), 10);
 }
 
-/* Bytes of successes, and one for each failure. */
-static void bytes(struct test *t)
-{
-	struct kfid_cntr *cntr[2][C_COUNT] = {};
-	struct node_opts opts = {
-		.caps = C_MSG | C_RMA | KFI_RMA_EVENT, .before_enable = bind_bytes, .arg = cntr,
-	};
-	struct pair *p = pair_open(t, &opts, &opts);
-	u8 *src = test_pages(t, 1000), *dst = test_pages(t, 1000);
-	struct region r;
-	comp_t c;
-
-	REQUIRE(t, p && src && dst &&
-			   !region_open(&p->b, &r, dst, 1000, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
-	if (transfer(&p->a, &p->b, 100, 1) || transfer(&p->a, &p->b, 23, 2))
-		return;
-	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_SEND]) == 123 &&
-					kfi_cntr_read(cntr[1][C_RECV]) == 123));
-	POST(t, kfi_write(p->a.ep, src, 700, NULL, p->a.peer, r.addr, r.key, src));
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	POST(t, kfi_read(p->a.ep, src, 400, NULL, p->a.peer, r.addr, r.key, src));
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_WRITE]) == 700 &&
-					kfi_cntr_read(cntr[1][C_RWRITE]) == 700));
-	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_READ]) == 400 &&
-					kfi_cntr_read(cntr[1][C_RREAD]) == 400));
-	/* Truncated: an error, however much has arrived. */
-	POST(t, kfi_recv(p->b.ep, dst, 10, NULL, KFI_ADDR_UNSPEC, dst));
-	POST(t, kfi_send(p->a.ep, src, 50, NULL, p->a.peer, src));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_EQ(t, c.err, KFI_ETRUNC);
-	EXPECT(t, test_until(t, kfi_cntr_readerr(cntr[1][C_RECV]) == 1));
-	EXPECT_EQ(t, kfi_cntr_read(cntr[1][C_RECV]), 123);
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_SEND]) == 173));
-}
-
 /* The counters of an endpoint or a region stay until it is closed, and have to be bound in time. */
 static void in_use(struct test *t)
 {
@@ -284,8 +237,8 @@ static void in_use(struct test *t)
 	struct kfid_mr *mr;
 
 	REQUIRE(t, p && n && buf && !node_open(t, n, 0, NULL));
-	late = open_cntr(t, &p->a, KFI_CNTR_EVENTS_COMP);
-	other = open_cntr(t, n, KFI_CNTR_EVENTS_COMP);
+	late = open_cntr(t, &p->a);
+	other = open_cntr(t, n);
 	REQUIRE(t, late && other);
 	EXPECT_EQ(t, kfi_ep_bind(p->a.ep, &late->fid, KFI_SEND), -KFI_EOPBADSTATE);
 	REQUIRE(t, !node_endpoint(n, n->info));
@@ -364,7 +317,7 @@ static void of_region(struct test *t)
 	int i;
 
 	REQUIRE(t, p && src && dst);
-	cntr = open_cntr(t, &p->b, KFI_CNTR_EVENTS_COMP);
+	cntr = open_cntr(t, &p->b);
 	REQUIRE(t, cntr);
 	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, dst, 64, KFI_REMOTE_WRITE, 0, 99, KFI_RMA_EVENT,
 				 &mr, NULL), 0);
@@ -389,7 +342,6 @@ const struct test_case cntr_cases[] = {
 	{ "cntr.wakes", T_ALL, CASE_ONCE, 0, wakes },
 	{ "cntr.several", T_ALL, CASE_ONCE, 0, several },
 	{ "cntr.in_use", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, in_use },
-	{ "cntr.bytes", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, bytes },
 	{ "cntr.selective", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, selective },
 	{ "cntr.messages", T_ALL, CASE_MATCHING, 0, messages },
 	{ "cntr.remote", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, remote },

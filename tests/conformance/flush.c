@@ -375,27 +375,6 @@ static void commit_vector(struct test *t)
 	EXPECT_EQ(t, memcmp(b->d->copy + 4000, b->near + 7000, 2000), 0);
 }
 
-/* The last operation of a region for a single use is made durable as well. */
-static void commit_single_use(struct test *t)
-{
-	struct bench *b = bench_open(t, NULL);
-	struct disk *d;
-
-	REQUIRE(t, b);
-	if (!region_single_use(&b->p->b))
-		return;
-	d = disk_open(&b->p->b, ALL_RIGHTS, KFI_MR_SINGLE_USE);
-	REQUIRE(t, d);
-	fill(b->near, DISK_LEN, 7);
-	POST(t, write_at(b, &d->r, 0, DISK_LEN, COMMIT, CTX(1)));
-	ends(b, CTX(1), 0);
-	EXPECT_DATA(t, d->copy, DISK_LEN, 7);
-	POST(t, write_at(b, &d->r, 0, 1, COMMIT, CTX(2)));
-	ends(b, CTX(2), EACCES);
-	POST(t, flush_at(b, &d->r, 0, 1, COMMIT, CTX(3)));
-	ends(b, CTX(3), EACCES);
-}
-
 static void commit_atomic(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);
@@ -837,7 +816,6 @@ const struct test_case flush_cases[] = {
 	{ "flush.commit_no_room", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_no_room },
 	{ "flush.commit_default", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_default },
 	{ "flush.commit_vector", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_vector },
-	{ "flush.commit_single_use", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_single_use },
 	{ "flush.commit_atomic", T_REL, CASE_CHECKED, C_MSG | C_RMA | C_ATOMIC, commit_atomic },
 	{ "flush.refused", T_REL, CASE_CHECKED, C_MSG | C_RMA, refused },
 	{ "flush.half_wrong", T_REL, CASE_CHECKED, C_MSG | C_RMA, half_wrong },

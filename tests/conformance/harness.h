@@ -74,7 +74,7 @@ struct test_case {
 	S(info) S(lifetime) S(close) S(av) S(mr) S(mr_bind) S(mr_io) S(mem) S(cq) S(cq_wait) \
 	S(eq) S(cntr) S(cm) S(msg) S(tagged) S(tagged_rma) S(sep) S(shared) S(shared_tx) \
 	S(inject) S(rma) S(rma_grant) S(place) S(order) S(flush) S(atomic) S(atomic_error) S(multirecv) \
-	S(cancel) S(errors) S(flow) S(fence) S(overdue) S(reset) S(auth) S(plain) \
+	S(cancel) S(errors) S(flow) S(overdue) S(reset) S(auth) S(plain) \
 	S(dgram) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(overwrite) S(stress) S(short) \
 	S(lnd) S(regress) S(verbs_rma) S(script)
 #define TEST_SUITE(name)	name##_cases[],
@@ -87,8 +87,8 @@ extern const struct test_case TEST_SUITES(TEST_SUITE) no_cases[];
 #define C_RMA		(KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | \
 			 KFI_REMOTE_WRITE)
 
-/* Capabilities of a queue pair: messages and RMA, and what kfi.ko implements by itself */
-#define C_HW_RECV	(C_MSG | C_RMA | KFI_FENCE)
+/* Capabilities of a queue pair: messages and RMA */
+#define C_HW_RECV	(C_MSG | C_RMA)
 
 /* ---- a run ---- */
 
@@ -458,8 +458,6 @@ struct region {
 };
 
 int region_open(struct node *n, struct region *r, void *buf, size_t len, u64 access);
-/* Can regions be for a single use? If not, the case is skipped. */
-bool region_single_use(struct node *n);
 
 /* ---- accesses to a region of the peer that has ended (comp.c) ---- */
 

@@ -98,6 +98,7 @@ static void impossible(struct test *t)
 
 	EXPECT_EQ(t, test_getinfo(t, 0, KFI_MSG | KFI_MULTICAST, &info), -ENODATA);
 	EXPECT_EQ(t, test_getinfo(t, 0, KFI_MSG | KFI_TRIGGER, &info), -ENODATA);
+	EXPECT_EQ(t, test_getinfo(t, 0, KFI_MSG | KFI_FENCE, &info), -ENODATA);
 	EXPECT_EQ(t, test_getinfo(t, 0, KFI_COLLECTIVE, &info), -ENODATA);
 	EXPECT_EQ(t, test_getinfo(t, 0, KFI_MSG | BIT_ULL(63), &info), -ENODATA);
 	hints = test_hints(t, C_MSG);

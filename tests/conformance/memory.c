@@ -34,18 +34,6 @@ int region_open(struct node *n, struct region *r, void *buf, size_t len, u64 acc
 	return 0;
 }
 
-bool region_single_use(struct node *n)
-{
-	struct kfid_mr *mr;
-	int ret = kfi_mr_alloc(n->domain, 1, KFI_MR_SINGLE_USE, &mr, NULL);
-
-	if (ret == -EOPNOTSUPP)
-		test_skip(n->t, "no regions for single use");
-	else if (EXPECT_EQ(n->t, ret, 0))
-		EXPECT_EQ(n->t, kfi_close(&mr->fid), 0);
-	return !ret;
-}
-
 /* The lengths of the segments, which add up to @len. */
 static size_t cut_lengths(struct test *t, size_t *lens, size_t len, size_t most)
 {

@@ -22,14 +22,14 @@ struct io {
 	atomic_t		wrong;
 };
 
-static struct io *io_open(struct test *t, struct node *n, void *buf, size_t len, u64 flags)
+static struct io *io_open(struct test *t, struct node *n, void *buf, size_t len)
 {
 	struct io *io = test_new(t, struct io);
 	int ret;
 
 	if (!io)
 		return NULL;
-	ret = kfi_mr_alloc(n->domain, DIV_ROUND_UP(len, PAGE_SIZE), flags, &io->mr, NULL);
+	ret = kfi_mr_alloc(n->domain, DIV_ROUND_UP(len, PAGE_SIZE), 0, &io->mr, NULL);
 	if (ret == -EOPNOTSUPP)
 		test_skip(t, "no per-I/O regions");
 	else
@@ -111,7 +111,7 @@ static void softirq(struct test *t)
 	comp_t c;
 
 	REQUIRE(t, p && near && far);
-	io = io_open(t, &p->b, far, 4096, 0);
+	io = io_open(t, &p->b, far, 4096);
 	if (!io)
 		return;
 	io->left = t->w->quick ? 500 : 5000;
@@ -211,7 +211,7 @@ static struct io *io_next(struct io *io, struct writer *w)
 		return NULL;
 	if (!goes_on(w->p))
 		return NULL;
-	return kept ? io : io_open(t, &w->p->b, io->iov.iov_base, w->len, 0);
+	return kept ? io : io_open(t, &w->p->b, io->iov.iov_base, w->len);
 }
 
 /* As much as a message and a handle support. */
@@ -238,7 +238,7 @@ static void midway_run(struct test *t, int before)
 	far = test_pages(t, w.len);
 	REQUIRE(t, w.near && far);
 	memset(w.near, 0xa5, w.len);
-	io = io_open(t, &w.p->b, far, w.len, 0);
+	io = io_open(t, &w.p->b, far, w.len);
 	for (i = 0; io && i < n && !t->failures; i++) {
 		unsigned int us = i % 4 ? test_random(t, 200 * (i % 16) + 1) : 0;
 
@@ -257,102 +257,6 @@ static void midway(struct test *t)
 static void midway_again(struct test *t)
 {
 	midway_run(t, 2);
-}
-
-/* For one operation: the first is the last, also if the second comes right behind it. */
-static void single_use(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *near = test_pages(t, 4096), *far = test_pages(t, 4096);
-	int i, j, ok;
-	struct io *io;
-	comp_t c;
-
-	REQUIRE(t, p && near && far);
-	io = io_open(t, &p->b, far, 4096, KFI_MR_SINGLE_USE);
-	for (i = 0; io && i < 6 && !t->failures; i++) {
-		REQUIRE(t, io_do(t, io, true));
-		for (j = 0, ok = 0; j < 3; j++)
-			POST(t, i & 1 ? kfi_read(p->a.ep, near, 64, NULL, p->a.peer,
-						 kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(j)) :
-					kfi_write(p->a.ep, near, 64, NULL, p->a.peer,
-						  kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(j)));
-		for (j = 0; j < 3; j++) {
-			REQUIRE(t, !WAIT_TX(&p->a, &c));
-			EXPECT(t, c.err == 0 || c.err == EACCES);
-			ok += !c.err;
-		}
-		EXPECT_EQ(t, ok, 1);
-		REQUIRE(t, io_do(t, io, false));
-	}
-}
-
-/* Post as many writes with data of 64 bytes at @near, into @r, as fill the target's queue. */
-#define FULL	4
-
-static void fill_queue(struct pair *p, struct region *r, u8 *near)
-{
-	struct test *t = p->a.t;
-	u32 i;
-
-	for (i = 0; i < FULL; i++)
-		POST(t,
-		     kfi_writedata(p->a.ep, near, 64, NULL, i, p->a.peer, r->addr, r->key, CTX(i)));
-}
-
-/*
- * The only operation has written all its bytes, and waits for room in the queue for the consumer's
- * entry. No other operation gets in by any path; and when the entry is made at last, the handle has
- * other memory, which is not affected.
- */
-static void single_use_waits(struct test *t)
-{
-	struct node_opts small = { .cq_size = FULL };
-	struct pair *p = pair_open(t, NULL, &small);
-	u8 *near = test_pages(t, LEN / 2), *other = test_pages(t, 64), *far;
-	int i, err[FULL + 3] = { [0 ... FULL + 2] = -1 };
-	struct region r;
-	struct io *io;
-	comp_t c;
-
-	REQUIRE(t, p && near && other && !region_open(&p->b, &r, other, 64, KFI_REMOTE_WRITE));
-	far = test_best(t, p->b.domain, LEN / 4);
-	io = far ? io_open(t, &p->b, far, LEN / 4, KFI_MR_SINGLE_USE) : NULL;
-	if (!io)
-		return;
-	memset(near, 0xa5, LEN / 4);
-	memset(near + LEN / 4, 0x5a, LEN / 4);
-	REQUIRE(t, io_do(t, io, true));
-	fill_queue(p, &r, near);
-	POST(t, kfi_writedata(p->a.ep, near, LEN / 4, NULL, 7, p->a.peer, kfi_mr_addr(io->mr),
-			      kfi_mr_key(io->mr), CTX(FULL)));
-	for (i = 0; i < 2; i++)
-		POST(t, kfi_write(p->a.ep, near + LEN / 4, i ? 64 : LEN / 4, NULL, p->a.peer,
-				  kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(FULL + 1 + i)));
-	msleep(300);
-	EXPECT(t, far[0] != 0x5a && far[LEN / 4 - 1] != 0x5a);
-	REQUIRE(t, io_do(t, io, false) && io_do(t, io, true));
-	for (i = 0; i < FULL; i++)
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-	for (i = 0; i < FULL + 3; i++) {
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		REQUIRE(t, (uintptr_t)c.op_context < FULL + 3);
-		err[(uintptr_t)c.op_context] = c.err;
-	}
-	for (i = 0; i < FULL; i++)
-		EXPECT_EQ(t, err[i], 0);
-	/* If the provider tests for room first, it has not performed the operation. */
-	EXPECT(t, !err[FULL] || err[FULL] == EACCES);
-	EXPECT_EQ(t, err[FULL + 1], EACCES);
-	EXPECT_EQ(t, err[FULL + 2], EACCES);
-	if (!err[FULL])
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-	NONE_RX(&p->b);
-	POST(t, kfi_write(p->a.ep, near, 64, NULL, p->a.peer, kfi_mr_addr(io->mr),
-			  kfi_mr_key(io->mr), CTX(0)));
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_EQ(t, c.err, 0);
-	REQUIRE(t, io_do(t, io, false));
 }
 
 /*
@@ -392,7 +296,7 @@ static void device_holds(struct test *t)
 	REQUIRE(t, p && near);
 	REQUIRE_EQ(t, kfi_domain_limits(p->a.domain, &limits), 0);
 	refused = limits.virt_boundary_mask ? -EINVAL : 0;	/* software accepts any vector */
-	io = io_open(t, &p->a, near, 2 * PAGE_SIZE, 0);
+	io = io_open(t, &p->a, near, 2 * PAGE_SIZE);
 	REQUIRE(t, io);
 	EXPECT_EQ(t, attach_two(t, io, gap), refused);
 	EXPECT_EQ(t, attach_two(t, io, good), 0);
@@ -404,8 +308,6 @@ const struct test_case mr_io_cases[] = {
 	{ "mr.softirq", T_REL, 0, C_MSG | C_RMA, softirq },
 	{ "mr.invalidate_midway", T_REL, 0, C_MSG | C_RMA, midway },
 	{ "mr.invalidate_again", T_REL, 0, C_MSG | C_RMA, midway_again },
-	{ "mr.single_use", T_REL, 0, C_MSG | C_RMA, single_use },
-	{ "mr.single_use_waits", T_REL, 0, C_MSG | C_RMA, single_use_waits },
 	{ "mr.device_holds", T_REL, 0, C_MSG | C_RMA, device_holds },
 	{ }
 };

@@ -492,31 +492,6 @@ static void offered(struct test *t)
 	EXPECT_EQ(t, kfi_close(&place->fid), 0);
 }
 
-/* A region for a single use can't be held for an operation that has not begun. */
-static void once(struct desk *d)
-{
-	struct test *t = d->t;
-	struct kvec vec = { d->r.buf, LEN };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &vec, .iov_count = 1, .access = KFI_REMOTE_WRITE,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
-	struct kfid_mr *mr;
-
-	if (!region_single_use(&d->p->b))
-		return;
-	REQUIRE_EQ(t, kfi_mr_regattr(d->p->b.domain, &attr, KFI_MR_SINGLE_USE, &mr), 0);
-	test_keep(t, &mr->fid);
-	d->rma = (struct kfi_rma_iov){ kfi_mr_addr(mr), LEN, kfi_mr_key(mr) };
-	EXPECT_EQ(t, get(d, 0), EOPNOTSUPP);
-	EXPECT_EQ(t, test_close(t, &mr->fid), 0);
-}
-
-static void single_use(struct test *t)
-{
-	at_desk(t, once);
-}
-
 /* ---- ends while a place is out ---- */
 
 /**
@@ -771,49 +746,6 @@ static void peer_closes(struct test *t)
 	at_desk(t, far_end);
 }
 
-/*
- * A get and a put that wait for a fence end before the provider has seen them: a handle is free,
- * and a place is given back.
- */
-static void held_back(struct desk *d)
-{
-	struct node *a = &d->p->a, *b = &d->p->b;
-	struct test *t = d->t;
-	u8 *tx = test_pages(t, 64), *rx = test_pages(t, 64);
-	struct kvec vec = { tx, 64 };
-	struct kfi_msg msg = {
-		.type = KFI_KVEC, .msg_iov = &vec, .iov_count = 1, .addr = a->peer, .context = tx,
-	};
-	comp_t c;
-
-	REQUIRE(t, tx && rx);
-	REQUIRE_EQ(t, get(d, 0), 0);
-	/* does not complete before there is a receive */
-	POST(t, kfi_sendmsg(a->ep, &msg, KFI_COMPLETION | KFI_DELIVERY_COMPLETE));
-	POST(t, kfi_place_put(a->ep, d->place[0], LEN, KFI_COMPLETION | KFI_FENCE, CTX(0)));
-	EXPECT_EQ(t, kfi_place_drop(d->place[0]), -KFI_EOPBADSTATE);
-	EXPECT_EQ(t, kfi_close(&d->place[0]->fid), -EBUSY);
-	EXPECT_EQ(t, kfi_cancel(&a->ep->fid, CTX(0)), 0);
-	EXPECT_EQ(t, ends(d, CTX(0)), ECANCELED);
-	EXPECT_EQ(t, kfi_place_drop(d->place[0]), -KFI_EOPBADSTATE);
-	POST(t, kfi_place_get(a->ep, d->place[1], a->peer, &d->rma, KFI_FENCE, CTX(1)));
-	EXPECT_EQ(t, kfi_close(&d->place[1]->fid), -EBUSY);
-	EXPECT_EQ(t, kfi_cancel(&a->ep->fid, CTX(1)), 0);
-	EXPECT_EQ(t, ends(d, CTX(1)), ECANCELED);
-	EXPECT_EQ(t, kfi_place_drop(d->place[1]), -KFI_EOPBADSTATE);
-	POST(t, kfi_recv(b->ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx));
-	REQUIRE(t, !WAIT_RX(b, &c) && !c.err);
-	REQUIRE(t, !WAIT_TX(a, &c) && !c.err);
-	EXPECT_EQ(t, get(d, 0), 0);
-	EXPECT_EQ(t, put(d, 0, LEN), 0);
-	EXPECT_EQ(t, test_close(t, &d->r.mr->fid), 0);
-}
-
-static void fenced(struct test *t)
-{
-	at_desk(t, held_back);
-}
-
 /* ---- from softirq ---- */
 
 /**
@@ -900,14 +832,12 @@ const struct test_case place_cases[] = {
 	{ "place.abandoned", T_REL, 0, C_PLACE, abandoned },
 	{ "place.refused", T_REL, 0, C_PLACE, refused },
 	{ "place.bad_calls", T_REL, 0, C_PLACE, bad_calls },
-	{ "place.single_use", T_REL, 0, C_PLACE, single_use },
 	{ "place.region_closes", T_REL, 0, C_PLACE, region_closes },
 	{ "place.refresh", T_REL, 0, C_PLACE, refresh },
 	{ "place.bind", T_REL, 0, C_PLACE, bound },
 	{ "place.invalidate", T_REL, 0, C_PLACE, invalidate },
 	{ "place.endpoint_closes", T_REL, 0, C_PLACE, endpoint_closes },
 	{ "place.peer_closes", T_REL, 0, C_PLACE, peer_closes },
-	{ "place.fenced", T_REL, 0, C_PLACE | KFI_FENCE, fenced },
 	{ "place.softirq", T_REL, 0, C_PLACE, softirq },
 	{ }
 };

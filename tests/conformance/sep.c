@@ -453,46 +453,6 @@ static void atomics(struct test *t)
 	EXPECT_EQ(t, *far, LANES);
 }
 
-/* A fence affects its transmit context: the others continue. */
-static void fences(struct test *t)
-{
-	struct big *b = two_open(t);
-	u8 *buf = test_zalloc(t, 128);
-	struct kvec v = { buf, 64 };
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .context = CTX(2) };
-	struct kfi_msg_tagged tagged = {
-		.type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .tag = 1, .context = CTX(1)
-	};
-	struct node *rx;
-	comp_t c;
-	int i;
-
-	REQUIRE(t, b && buf);
-	rx = &b[1].rx[0];
-	msg.addr = tagged.addr = b[0].tx[0].peer;
-	for (i = 0; i < 2; i++)
-		REQUIRE(t, !POST(t, kfi_recv(rx->ep, buf + 64, 64, NULL, KFI_ADDR_UNSPEC,
-					     CTX(10 + i))));
-	/* It ends when the peer receives it. */
-	REQUIRE(t, !POST(t, kfi_tsendmsg(b[0].tx[0].ep, &tagged,
-					 KFI_COMPLETION | KFI_DELIVERY_COMPLETE)));
-	for (i = 0; i < 2; i++)
-		REQUIRE(t, !POST(t, kfi_sendmsg(b[0].tx[i].ep, &msg, KFI_COMPLETION | KFI_FENCE)));
-	REQUIRE(t, !WAIT_TX(&b[0].tx[1], &c));
-	EXPECT_COMP(t, &c, CTX(2), KFI_MSG | KFI_SEND);
-	REQUIRE(t, !WAIT_RX(rx, &c));
-	EXPECT_COMP(t, &c, CTX(10), KFI_MSG | KFI_RECV);
-	NONE_TX(&b[0].tx[0]);
-	NONE_RX(rx);
-	REQUIRE(t, !POST(t, kfi_trecv(rx->ep, buf + 64, 64, NULL, KFI_ADDR_UNSPEC, 1, 0, CTX(3))));
-	for (i = 0; i < 2; i++) {
-		REQUIRE(t, !WAIT_TX(&b[0].tx[0], &c));
-		EXPECT_COMP(t, &c, CTX(1 + i), KFI_SEND | (i ? KFI_MSG : KFI_TAGGED));
-		REQUIRE(t, !WAIT_RX(rx, &c));
-		EXPECT_COMP(t, &c, i ? CTX(11) : CTX(3), KFI_RECV | (i ? KFI_MSG : KFI_TAGGED));
-	}
-}
-
 static int keep_calm(struct kfid_mr *mr, uint64_t at, size_t len)
 {
 	atomic_add(len, (atomic_t *)mr->fid.context);
@@ -553,7 +513,6 @@ const struct test_case sep_cases[] = {
 	{ "sep.late_context", T_RDM, 0, C_SEP, late_context },
 	{ "sep.removed", T_RDM, 0, C_SEP, removed },
 	{ "sep.rma", T_RDM, 0, C_SEP | C_RMA, rma },
-	{ "sep.fences", T_RDM, 0, C_SEP | KFI_TAGGED | KFI_FENCE, fences },
 	{ "sep.flush", T_RDM, 0, C_SEP | C_RMA, flush },
 	{ "sep.atomics", T_RDM, 0, C_SEP | C_ATOMIC, atomics },
 	{ "sep.tagged_rma", T_RDM, 0, C_SEP | C_TAGGED | C_RMA | KFI_TAGGED_RMA | KFI_DIRECTED_RECV, tagged_rma },

@@ -100,7 +100,7 @@ static const struct {
 	{ KFI_SUM,	KFI_UINT64,	&huge_iov, 1,	target_iov, 2,	0, -EINVAL },
 	{ KFI_SUM,	KFI_UINT64,	operand_iov, 2,	target_iov, 2,	KFI_MULTI_RECV, -KFI_EBADFLAGS },
 	{ KFI_SUM,	KFI_UINT64,	operand_iov, 2,	target_iov, 2,	KFI_TAGGED, -KFI_EBADFLAGS },
-	{ KFI_SUM,	KFI_UINT64,	operand_iov, 2,	target_iov, 2,	KFI_FENCE, -EOPNOTSUPP },
+	{ KFI_SUM,	KFI_UINT64,	operand_iov, 2,	target_iov, 2,	KFI_FENCE, -KFI_EBADFLAGS },
 	{ KFI_SUM,	KFI_UINT64,	operand_iov, 2,	target_iov, 2,	KFI_COMMIT_COMPLETE, -EOPNOTSUPP },
 	{ KFI_SUM,	KFI_UINT64,	operand_iov, 2,	target_iov, 2,	KFI_CQE, -EINVAL },
 };

@@ -79,22 +79,6 @@ static void cntr_handler(struct kunit *test)
 	fake_close(w);
 }
 
-static void cntr_bytes(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfid_cntr *cntr = open_cntr(w,
-					   (struct kfi_cntr_attr){ .events = KFI_CNTR_EVENTS_BYTES });
-
-	kfi_cntr_count_len(kfi_to_cntr(cntr), 0, 1000);
-	kfi_cntr_count_len(kfi_to_cntr(cntr), 0, 24);
-	kfi_cntr_count_len(kfi_to_cntr(cntr), EIO, 4096);
-	KUNIT_EXPECT_EQ(test, 1024, kfi_cntr_read(cntr));
-	KUNIT_EXPECT_EQ(test, 1, kfi_cntr_readerr(cntr));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_cntr_wait(cntr, 1 << 20, 10));	/* WAIT_NONE */
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr->fid));
-	fake_close(w);
-}
-
 static void cntr_attributes(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -102,7 +86,7 @@ static void cntr_attributes(struct kunit *test)
 	struct kfid_cntr *cntr;
 
 	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_cntr_open(&w->domain.fid, &attr, &cntr, NULL));
-	attr = (struct kfi_cntr_attr){ .events = 9 };
+	attr = (struct kfi_cntr_attr){ .events = KFI_CNTR_EVENTS_BYTES };
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_cntr_open(&w->domain.fid, &attr, &cntr, NULL));
 	attr = (struct kfi_cntr_attr){ .wait_obj = KFI_WAIT_MUTEX_COND };
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_cntr_open(&w->domain.fid, &attr, &cntr, NULL));
@@ -180,7 +164,6 @@ static void cntr_is_exact(struct kunit *test)
 static struct kunit_case cntr_cases[] = {
 	KUNIT_CASE(cntr_values),
 	KUNIT_CASE(cntr_handler),
-	KUNIT_CASE(cntr_bytes),
 	KUNIT_CASE(cntr_attributes),
 	KUNIT_CASE(cntr_wait),
 	KUNIT_CASE(cntr_is_exact),

@@ -13,7 +13,7 @@ static struct hw_conn *hw_listed(struct hw *w, struct kfi_conn_set *set, bool di
 	struct hw_conn *conn = hw_conn(w, dialed);
 
 	KUNIT_ASSERT_NOT_NULL(w->test, conn);
-	*ret = kfi_conn_set_add(set, &conn->pc, NULL);
+	*ret = kfi_conn_set_add(set, &conn->pc);
 	return conn;
 }
 
@@ -76,7 +76,7 @@ static struct hw_conn *hw_caller(struct hw *w, int source, int *ret)
 
 	KUNIT_ASSERT_NOT_NULL(w->test, conn);
 	conn->source = source;
-	*ret = kfi_conn_set_add(&w->listener, &conn->pc, NULL);
+	*ret = kfi_conn_set_add(&w->listener, &conn->pc);
 	return conn;
 }
 
@@ -154,7 +154,6 @@ static void stopped_refuses_all(struct kunit *test)
 	struct hw *w = hw_open(test);
 
 	kfi_conn_set_stop(&w->ep->conn_set, -ENODEV);
-	KUNIT_EXPECT_TRUE(test, w->ep->peers.stopping);
 	KUNIT_EXPECT_EQ(test, -ENODEV, hw_try(w, &w->ep->conn_set, CALLED));
 	KUNIT_EXPECT_EQ(test, -ENODEV, hw_try(w, &w->ep->conn_set, DIALED));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&w->nr_conns));
@@ -351,38 +350,6 @@ static void drain_ends_all(struct kunit *test)
 	hw_close(w);
 }
 
-static int show_one(void *arg, const struct kfi_peer_info *peer)
-{
-	(*(unsigned int *)arg)++;
-	return 0;
-}
-
-static void show(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *conn,
-		 struct kfi_peer_info *info)
-{
-	if (conn)
-		info->state = name;
-}
-
-static void shows_who_is_connected(struct kunit *test)
-{
-	static const struct kfi_peer_ops ops = { .show = show };
-	struct hw *w = hw_open(test);
-	struct hw_conn *conn = hw_called(w, &w->ep->conn_set);
-	unsigned int seen = 0;
-
-	w->ep->peers.ops = &ops;
-	kfi_conn_set_show(&w->ep->conn_set, "name", 0, show_one, &seen);
-	KUNIT_EXPECT_EQ(test, 0u, seen);
-	kfi_conn_set_publish(&conn->pc);
-	kfi_conn_set_show(&w->ep->conn_set, "name", 0, show_one, &seen);
-	KUNIT_EXPECT_EQ(test, 1u, seen);
-	kfi_conn_set_show(&w->ep->conn_set, "name", 1, show_one, &seen);
-	KUNIT_EXPECT_EQ(test, 1u, seen);
-	hw_put(&conn->pc);
-	hw_close(w);
-}
-
 static struct kunit_case conn_set_cases[] = {
 	KUNIT_CASE(pending_are_bounded),
 	KUNIT_CASE(silent_make_room),
@@ -395,7 +362,6 @@ static struct kunit_case conn_set_cases[] = {
 	KUNIT_CASE(answers_once),
 	KUNIT_CASE(publishes_what_stands),
 	KUNIT_CASE(drain_ends_all),
-	KUNIT_CASE(shows_who_is_connected),
 	{}
 };
 
@@ -443,7 +409,7 @@ static void race_call(struct race *r, struct rnd_state *rnd)
 
 	if (!conn)
 		return;
-	if (kfi_conn_set_add(msg ? &w->listener : &w->top->conn_set, &conn->pc, NULL)) {
+	if (kfi_conn_set_add(msg ? &w->listener : &w->top->conn_set, &conn->pc)) {
 		hw_put(&conn->pc);
 		schedule_timeout_uninterruptible(1);
 		return;

@@ -99,8 +99,7 @@ struct hw_ep *hw_ep(struct hw *w, size_t fclass)
 		return NULL;
 	he->ep.fid.fid.fclass = fclass;
 	xa_init(&he->ep.rx_ctxs);
-	kfi_peers_init(&he->peers, &he->ep, NULL, w->wq);
-	kfi_conn_set_init(&he->conn_set, &he->peers, &hw_ops, w->wq);
+	kfi_conn_set_init(&he->conn_set, &he->ep, &hw_ops, w->wq);
 	return he;
 }
 
@@ -112,7 +111,6 @@ void hw_ep_stop(struct hw_ep *he, int err)
 
 void hw_ep_free(struct hw_ep *he)
 {
-	kfi_peers_free(&he->peers);
 	xa_destroy(&he->ep.rx_ctxs);
 	kfree(he);
 }

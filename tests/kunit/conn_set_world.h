@@ -36,7 +36,6 @@ struct hw {
 
 struct hw_ep {
 	struct kfi_ep		ep;
-	struct kfi_peers	peers;
 	struct kfi_conn_set	conn_set;
 };
 

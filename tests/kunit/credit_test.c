@@ -6,7 +6,7 @@
 #include <kunit/test.h>
 #include <linux/prandom.h>
 #include <linux/random.h>
-#include <kfi_credit.h>
+#include "../../kfi/proto/credit.h"
 #include "crew.h"
 
 static void take_and_charge(struct kunit *test)

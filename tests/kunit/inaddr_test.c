@@ -67,7 +67,6 @@ static void inaddr_order(struct kunit *test)
 			cmp = kfi_inaddr_cmp(&names[i], &names[j]);
 			KUNIT_EXPECT_EQ_MSG(test, i < j, cmp < 0, "%d and %d", i, j);
 			KUNIT_EXPECT_EQ_MSG(test, i == j, !cmp, "%d and %d", i, j);
-			KUNIT_EXPECT_EQ(test, i == j, kfi_inaddr_equal(&names[i], &names[j]));
 		}
 	}
 	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_ip_cmp(&names[0], &names[1]));
@@ -86,7 +85,7 @@ static void inaddr_source(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_source(&info, &got));
 	info.addr_format = KFI_SOCKADDR_IN;
 	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_source(&info, &got));
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&src, &got));
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_cmp(&src, &got));
 	info.src_addrlen--;
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_source(&info, &got));
 }
@@ -103,13 +102,13 @@ static void inaddr_origin(struct kunit *test)
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		four[i] = kfi_inaddr_origin(&four[i]);
-		six[i] = kfi_inaddr_origin(&six[i]);
+		kfi_inaddr_name_origin(&four[i], &four[i]);
+		kfi_inaddr_name_origin(&six[i], &six[i]);
 	}
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&four[0], &four[1]));
-	KUNIT_EXPECT_FALSE(test, kfi_inaddr_equal(&four[0], &four[2]));
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&six[0], &six[1]));
-	KUNIT_EXPECT_FALSE(test, kfi_inaddr_equal(&six[0], &six[2]));
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_cmp(&four[0], &four[1]));
+	KUNIT_EXPECT_NE(test, 0, kfi_inaddr_cmp(&four[0], &four[2]));
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_cmp(&six[0], &six[1]));
+	KUNIT_EXPECT_NE(test, 0, kfi_inaddr_cmp(&six[0], &six[2]));
 }
 
 static void inaddr_replace(struct kunit *test)
@@ -121,7 +120,7 @@ static void inaddr_replace(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_replace(&name, &six, sizeof(six.in6)));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_replace(&name, &six, sizeof(six.in)));
 	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_replace(&name, &other, sizeof(other.in)));
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&name, &other));
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_cmp(&name, &other));
 }
 
 static void inaddr_filter(struct kunit *test)
@@ -179,8 +178,8 @@ static void inaddr_hints(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_filter(&q, &filter));
 	KUNIT_EXPECT_EQ(test, 7, ntohs(filter.port));
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&src, &filter.src));
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&dest, &filter.dest));
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_cmp(&src, &filter.src));
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_cmp(&dest, &filter.dest));
 	KUNIT_EXPECT_TRUE(test, kfi_inaddr_matches(&filter, &local));
 	kfi_inaddr_offer(&info, &local, &filter);
 	KUNIT_EXPECT_EQ(test, KFI_SOCKADDR_IN, info.addr_format);

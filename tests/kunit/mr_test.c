@@ -391,57 +391,6 @@ static void virtual_addresses(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static void single_use(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct iov_iter iter;
-	struct kfid_mr *mr;
-	struct kfi_mr *held;
-
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_reg(&w->domain.fid, mem, 64, RW, 0, 1, KFI_MR_SINGLE_USE, &mr,
-				   NULL));
-	held = kfi_mr_get(&w->ep, 1, 0, 8, KFI_REMOTE_WRITE, &iter);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(held));
-	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, 1, KFI_REMOTE_WRITE, 8, 0, 0));
-	kfi_mr_put(held);
-	KUNIT_EXPECT_FALSE(test, may(w, 1, 0, 8, KFI_REMOTE_WRITE));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	kfi_world_close(w);
-}
-
-/*
- * An access under its key uses up a region of KFI_MR_SINGLE_USE before the owner is told. An access
- * under a key that the handle had earlier does not.
- */
-static void used_before_reported(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct iov_iter iter;
-	struct kfid_mr *mr;
-	struct kfi_mr *held;
-
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_reg(&w->domain.fid, mem, 64, RW, 0, 1, KFI_MR_SINGLE_USE, &mr,
-				   NULL));
-	held = kfi_mr_get(&w->ep, 1, 0, 8, KFI_REMOTE_WRITE, &iter);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(held));
-	kfi_mr_mark_used(held, 2);
-	KUNIT_EXPECT_TRUE(test, may(w, 1, 0, 8, KFI_REMOTE_WRITE));
-	kfi_mr_mark_used(held, 1);
-	KUNIT_EXPECT_FALSE(test, may(w, 1, 0, 8, KFI_REMOTE_WRITE));
-	kfi_mr_put(held);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	mr = reg(w, RW, 0, 5);
-	held = kfi_mr_get(&w->ep, 5, 0, 8, KFI_REMOTE_WRITE, &iter);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(held));
-	kfi_mr_mark_used(held, 5);	/* only a region of KFI_MR_SINGLE_USE is used up */
-	KUNIT_EXPECT_TRUE(test, may(w, 5, 0, 8, KFI_REMOTE_WRITE));
-	kfi_mr_put(held);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	kfi_world_close(w);
-}
-
 /* An operation of a peer that never ends does not delay kfi_close(), and loses its access. */
 static void close_does_not_wait_for_peers(struct kunit *test)
 {
@@ -474,8 +423,6 @@ static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(refreshed_parts),
 	KUNIT_CASE(counter_counts_remote_writes),
 	KUNIT_CASE(virtual_addresses),
-	KUNIT_CASE(single_use),
-	KUNIT_CASE(used_before_reported),
 	KUNIT_CASE(close_does_not_wait_for_peers),
 	{}
 };

@@ -405,7 +405,7 @@ static void ow_fail(struct kfi_peer_conn *pc, int err)
 
 static const struct kfi_conn_set_ops ow_ops = { .fail = ow_fail, .carrier = ow_carrier };
 
-static void ow_open(struct kunit *test, struct overdue_world *o, u64 caps, u64 cq_flags)
+static void ow_open(struct kunit *test, struct overdue_world *o, u64 cq_flags)
 {
 	size_t ms = OW_MS;
 	int i;
@@ -419,7 +419,6 @@ static void ow_open(struct kunit *test, struct overdue_world *o, u64 caps, u64 c
 		list_add_tail(&ow_conns[i].pc.entry, &ow_conn_set.conns);
 	o->w = fake_open(test);
 	o->info = fake_info(o->w, KFI_EP_RDM);
-	o->info->caps |= caps;
 	o->cq = fake_cq(o->w, OW_SLOTS, cq_flags, NULL, NULL);
 	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&o->w->domain.fid, o->info, &o->ep, NULL));
 	kfi_to_ep(o->ep)->conn_set = &ow_conn_set;
@@ -441,7 +440,7 @@ static void ow_close(struct kunit *test, struct overdue_world *o)
 }
 
 static void ow_post(struct kunit *test, struct overdue_world *o, unsigned long context,
-		    struct overdue_conn *conn, u64 flags)
+		    struct overdue_conn *conn)
 {
 	static u8 buf[16];
 	struct kvec vec = { buf, sizeof(buf) };
@@ -450,7 +449,7 @@ static void ow_post(struct kunit *test, struct overdue_world *o, unsigned long c
 	};
 
 	WRITE_ONCE(ow_carriers[context], conn);
-	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(o->ep, &msg, flags));
+	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(o->ep, &msg, 0));
 }
 
 /*
@@ -475,8 +474,8 @@ static void overdue_ends(struct kunit *test)
 	unsigned long start = jiffies;
 	struct overdue_world o;
 
-	ow_open(test, &o, 0, 0);
-	ow_post(test, &o, 1, &ow_conns[0], 0);
+	ow_open(test, &o, 0);
+	ow_post(test, &o, 1, &ow_conns[0]);
 	ow_expect_end(test, &ow_conns[0], start);
 	ow_expect_none(test, &ow_conns[1]);
 	ow_close(test, &o);
@@ -489,9 +488,9 @@ static void overdue_in_time(struct kunit *test)
 	struct overdue_world o;
 	struct kfi_cq_tagged_entry e;
 
-	ow_open(test, &o, 0, 0);
+	ow_open(test, &o, 0);
 	while (time_before(jiffies, end)) {
-		ow_post(test, &o, 1, &ow_conns[0], 0);
+		ow_post(test, &o, 1, &ow_conns[0]);
 		msleep(OW_MS / 20);
 		KUNIT_EXPECT_TRUE(test, fake_finish(o.fake, 0));
 		KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(o.cq, &e, 1));
@@ -506,31 +505,12 @@ static void overdue_unconnected(struct kunit *test)
 	struct overdue_world o;
 	unsigned long start;
 
-	ow_open(test, &o, 0, 0);
-	ow_post(test, &o, 1, NULL, 0);
+	ow_open(test, &o, 0);
+	ow_post(test, &o, 1, NULL);
 	msleep(2 * OW_MS);
 	start = jiffies;
 	WRITE_ONCE(ow_carriers[1], &ow_conns[0]);
 	ow_expect_end(test, &ow_conns[0], start);
-	ow_close(test, &o);
-}
-
-/* An operation behind a fence has no connection, whatever its entry of the pool refers to. */
-static void overdue_fence(struct kunit *test)
-{
-	struct overdue_world o;
-	unsigned long start;
-
-	ow_open(test, &o, KFI_FENCE, 0);
-	start = jiffies;
-	ow_post(test, &o, 1, &ow_conns[0], 0);
-	ow_post(test, &o, 2, &ow_conns[1], KFI_FENCE);
-	ow_expect_end(test, &ow_conns[0], start);
-	msleep(2 * OW_MS);
-	ow_expect_none(test, &ow_conns[1]);
-	start = jiffies;
-	KUNIT_EXPECT_TRUE(test, fake_finish(o.fake, -ETIMEDOUT));
-	ow_expect_end(test, &ow_conns[1], start);
 	ow_close(test, &o);
 }
 
@@ -545,7 +525,7 @@ static void overdue_ended(struct kunit *test)
 	struct kfi_msg msg = { .type = KFI_KVEC, .context = &cqe };
 	struct overdue_world o;
 
-	ow_open(test, &o, 0, KFI_CQ_DIRECT);
+	ow_open(test, &o, KFI_CQ_DIRECT);
 	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(o.ep, &msg, KFI_CQE));
 	KUNIT_EXPECT_TRUE(test, fake_finish(o.fake, 0));
 	KUNIT_EXPECT_EQ(test, 1, kfi_pool_used(&kfi_to_ep(o.ep)->tx));
@@ -565,7 +545,7 @@ static void overdue_options(struct kunit *test)
 	struct overdue_world o;
 	struct kfid_ep *ep;
 
-	ow_open(test, &o, 0, 0);
+	ow_open(test, &o, 0);
 	KUNIT_EXPECT_EQ(test, 0,
 			kfi_getopt(&o.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_OP_TIMEOUT_MS, &ms, &len));
 	KUNIT_EXPECT_EQ(test, OW_MS, ms);
@@ -595,7 +575,6 @@ static struct kunit_case overdue_cases[] = {
 	KUNIT_CASE(overdue_ends),
 	KUNIT_CASE(overdue_in_time),
 	KUNIT_CASE(overdue_unconnected),
-	KUNIT_CASE(overdue_fence),
 	KUNIT_CASE(overdue_ended),
 	KUNIT_CASE(overdue_options),
 	{}

@@ -86,15 +86,15 @@ static void race_break(struct race *r, struct rnd_state *rnd)
 	unsigned int n = prandom_u32_state(rnd) % 4;
 	struct pw_conn *conn;
 
-	spin_lock_bh(&pe->conn_set.lock);
-	list_for_each_entry(conn, &pe->conn_set.conns, pc.entry) {
+	spin_lock_bh(&pe->pe.conn_set.lock);
+	list_for_each_entry(conn, &pe->pe.conn_set.conns, kc.pc.entry) {
 		if (n--)
 			continue;
 		pw_fail(conn, -ECONNRESET);
 		atomic_inc(&r->broken);
 		break;
 	}
-	spin_unlock_bh(&pe->conn_set.lock);
+	spin_unlock_bh(&pe->pe.conn_set.lock);
 }
 
 /* Remove a handle and insert the address again, which gets another handle. */
@@ -200,7 +200,7 @@ static void everything_ends_once(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	pw_open(test, &r->pw);
 	r->pw.live = true;
-	pw_max_peers = 6;	/* so that endpoints have to forget peers */
+	pw_proto.params.max_peers = 6;	/* so that endpoints have to forget peers */
 	for (i = 0; i < RACE_EPS; i++) {
 		pw_ep(&r->pw);
 		r->h[i] = kfi_world_peer(r->pw.w, i + 1);
@@ -212,7 +212,7 @@ static void everything_ends_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, RACE_POSTERS * RACE_EACH, atomic_read(&r->got));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&r->twice));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&r->odd));
-	pw_max_peers = 100;
+	pw_proto.params.max_peers = 100;
 	race_agree(test, r);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&r->pw.wrong));
 	kunit_info(test, "%d arrived, %d not; %d broken, %d called\n", atomic_read(&r->good),

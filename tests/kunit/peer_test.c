@@ -52,9 +52,9 @@ static void posts_wait_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 3));
 	pw_settle(&pw);
 	KUNIT_EXPECT_EQ(test, 1u, pe->dials);
-	KUNIT_EXPECT_EQ(test, 123ul, pw_waiting(conn->pc.peer));
+	KUNIT_EXPECT_EQ(test, 123ul, pw_waiting(conn->kc.pc.peer));
 	KUNIT_EXPECT_TRUE(test, pw_accepted(conn, LIFE));
-	KUNIT_EXPECT_EQ(test, 0ul, pw_waiting(conn->pc.peer));
+	KUNIT_EXPECT_EQ(test, 0ul, pw_waiting(conn->kc.pc.peer));
 	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 4));
 	KUNIT_EXPECT_EQ(test, 1234ul, pw_given(conn));
 	KUNIT_EXPECT_EQ(test, 1u, pe->dials);
@@ -75,9 +75,9 @@ static void peers_wait_apart(struct kunit *test)
 	conn2 = pe->last;
 	KUNIT_EXPECT_PTR_NE(test, conn, conn2);
 	pw_accepted(conn2, LIFE);
-	KUNIT_EXPECT_EQ(test, 1ul, pw_waiting(conn->pc.peer));
+	KUNIT_EXPECT_EQ(test, 1ul, pw_waiting(conn->kc.pc.peer));
 	KUNIT_EXPECT_EQ(test, 2ul, pw_given(conn2));
-	KUNIT_EXPECT_EQ(test, 2u, pe->peers.nr);
+	KUNIT_EXPECT_EQ(test, 2u, pe->pe.peers.nr);
 	pw_close(&pw);
 }
 
@@ -127,8 +127,8 @@ static void loss_calls_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 2));
 	pw_settle(&pw);
 	KUNIT_EXPECT_EQ(test, 2u, pe->dials);
-	KUNIT_EXPECT_EQ(test, conn->pc.stream, pe->last->pc.known);
-	KUNIT_EXPECT_NE(test, conn->pc.stream, pe->last->pc.stream);
+	KUNIT_EXPECT_EQ(test, conn->kc.pc.stream, pe->last->kc.pc.known);
+	KUNIT_EXPECT_NE(test, conn->kc.pc.stream, pe->last->kc.pc.stream);
 	pw_accepted(pe->last, LIFE);
 	KUNIT_EXPECT_EQ(test, 2ul, pw_given(pe->last));
 	KUNIT_EXPECT_EQ(test, 1ull, pw_peer(pe, LARGER, 0)->reconnects);
@@ -150,11 +150,11 @@ static void accepts_and_hangs_up(struct kunit *test)
 	 * publishes.
 	 */
 	conn->err = -ECONNRESET;
-	set_bit(0, &conn->failed);
+	set_bit(KFP_FAILED, &conn->kc.flags);
 	KUNIT_EXPECT_TRUE(test, pw_accepted(conn, LIFE));
-	KUNIT_EXPECT_NULL(test, rcu_access_pointer(conn->pc.peer->conn));
+	KUNIT_EXPECT_NULL(test, rcu_access_pointer(conn->kc.pc.peer->conn));
 	KUNIT_EXPECT_EQ(test, 1ul, pw_given(conn));
-	clear_bit(0, &conn->failed);
+	clear_bit(KFP_FAILED, &conn->kc.flags);
 	pw_fail(conn, -ECONNRESET);
 	pw_settle(&pw);
 	expect_end(test, &pw, 1, ECONNRESET);
@@ -170,7 +170,7 @@ static void unknown_handle(struct kunit *test)
 	pw_open(test, &pw);
 	pe = pw_ep(&pw);
 	KUNIT_EXPECT_EQ(test, -EINVAL, pw_post(pe, 3, 1));
-	KUNIT_EXPECT_EQ(test, 0u, pe->peers.nr);
+	KUNIT_EXPECT_EQ(test, 0u, pe->pe.peers.nr);
 	pw_close(&pw);
 }
 
@@ -189,10 +189,10 @@ static void ours_stands(struct kunit *test)
 	pw_called(conn->pe, CALL(LARGER, ME, LIFE), &ret);
 	KUNIT_EXPECT_EQ(test, -EALREADY, ret);
 	pw_settle(&pw);
-	KUNIT_EXPECT_FALSE(test, test_bit(0, &conn->failed));
+	KUNIT_EXPECT_FALSE(test, kfp_conn_failed(&conn->kc.pc));
 	KUNIT_EXPECT_TRUE(test, pw_accepted(conn, LIFE));
 	KUNIT_EXPECT_EQ(test, 1ul, pw_given(conn));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&conn->pc.peer->users));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&conn->kc.pc.peer->users));
 	pw_close(&pw);
 }
 
@@ -208,10 +208,10 @@ static void theirs_stands(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EALREADY, conn->err);
 	KUNIT_EXPECT_FALSE(test, pw_accepted(conn, LIFE));
 	pw_settle(&pw);			/* our call ends, which changes nothing */
-	KUNIT_EXPECT_PTR_EQ(test, &theirs->pc, theirs->pc.peer->dialing);
-	kfi_peer_publish(&theirs->pc);
+	KUNIT_EXPECT_PTR_EQ(test, &theirs->kc.pc, theirs->kc.pc.peer->dialing);
+	kfi_peer_publish(&theirs->kc.pc);
 	KUNIT_EXPECT_EQ(test, 1ul, pw_given(theirs));
-	KUNIT_EXPECT_EQ(test, (u64)STREAM, theirs->pc.peer->stream);
+	KUNIT_EXPECT_EQ(test, (u64)STREAM, theirs->kc.pc.peer->stream);
 	KUNIT_EXPECT_EQ(test, 1u, conn->pe->dials);
 	pw_close(&pw);
 }
@@ -221,7 +221,7 @@ static struct pw_conn *crossing;
 
 static void call_meanwhile(struct kfi_peer *peer)
 {
-	struct pw_ep *pe = container_of(peer->peers, struct pw_ep, peers);
+	struct pw_ep *pe = container_of(peer->peers, struct pw_ep, pe.peers);
 	int ret;
 
 	crossing = pw_called(pe, CALL(*(u64 *)peer->name, ME, LIFE), &ret);
@@ -242,7 +242,7 @@ static void called_while_dialing(struct kunit *test)
 	pw_settle(&pw);
 	KUNIT_EXPECT_FALSE(test, pe->last->started);
 	KUNIT_EXPECT_EQ(test, -EALREADY, pe->last->err);
-	kfi_peer_publish(&crossing->pc);
+	kfi_peer_publish(&crossing->kc.pc);
 	KUNIT_EXPECT_EQ(test, 1ul, pw_given(crossing));
 	pw_close(&pw);
 }
@@ -254,10 +254,10 @@ static void lost_call_is_tried_again(struct kunit *test)
 	kfi_addr_t h;
 	struct pw_conn *conn = dial(test, &pw, LARGER, &h);
 	struct pw_ep *pe = conn->pe;
-	struct kfi_peer *peer = conn->pc.peer;
+	struct kfi_peer *peer = conn->kc.pc.peer;
 	unsigned int i;
 
-	pw_patience_ms = 200;
+	pw_proto.params.connect_timeout_ms = 200;
 	for (i = 1; i <= 4; i++) {
 		pw_fail(pe->last, -EALREADY);
 		pw_settle(&pw);
@@ -280,7 +280,7 @@ static void winner_that_dies(struct kunit *test)
 	struct pw pw;
 	kfi_addr_t h;
 	struct pw_conn *conn = dial(test, &pw, LARGER, &h), *theirs;
-	struct kfi_peer *peer = conn->pc.peer;
+	struct kfi_peer *peer = conn->kc.pc.peer;
 	struct pw_ep *pe = conn->pe;
 	int ret;
 
@@ -307,13 +307,13 @@ static void called_twice(struct kunit *test)
 	second = pw_called(conn->pe, CALL(LARGER, LARGER + 1, LIFE, .stream = STREAM + 1), &ret);
 	KUNIT_EXPECT_EQ(test, 0, ret);
 	KUNIT_EXPECT_EQ(test, -EALREADY, first->err);
-	kfi_peer_publish(&first->pc);
+	kfi_peer_publish(&first->kc.pc);
 	KUNIT_EXPECT_EQ(test, 0ul, pw_given(first));
-	KUNIT_EXPECT_EQ(test, 1ul, pw_waiting(second->pc.peer));
-	kfi_peer_publish(&second->pc);
+	KUNIT_EXPECT_EQ(test, 1ul, pw_waiting(second->kc.pc.peer));
+	kfi_peer_publish(&second->kc.pc);
 	KUNIT_EXPECT_EQ(test, 1ul, pw_given(second));
 	pw_settle(&pw);
-	KUNIT_EXPECT_PTR_EQ(test, &second->pc, rcu_access_pointer(second->pc.peer->conn));
+	KUNIT_EXPECT_PTR_EQ(test, &second->kc.pc, rcu_access_pointer(second->kc.pc.peer->conn));
 	pw_close(&pw);
 }
 
@@ -337,22 +337,22 @@ static void calls_of_the_connected(struct kunit *test)
 	for (m = meetings; m < meetings + ARRAY_SIZE(meetings); m++) {
 		old = dial(test, &pw, LARGER, &h);
 		pw_accepted(old, LIFE);
-		old->pc.dialed = m->dialed;
+		old->kc.pc.dialed = m->dialed;
 		new = pw_called(old->pe, CALL(LARGER, m->smaller ? ME : LARGER + 1,
 					      m->same ? LIFE : LIFE + 1,
-					      .known = m->knows ? old->pc.stream : 1), &ret);
+					      .known = m->knows ? old->kc.pc.stream : 1), &ret);
 		KUNIT_EXPECT_EQ_MSG(test, m->stands ? -EALREADY : 0, ret, "meeting %zd",
 				    m - meetings);
 		KUNIT_EXPECT_EQ(test, 0, old->err);	/* until the new one is published */
 		if (!ret) {
-			kfi_peer_publish(&new->pc);
+			kfi_peer_publish(&new->kc.pc);
 			KUNIT_EXPECT_EQ(test, -ECONNRESET, old->err);
 			KUNIT_EXPECT_EQ(test, 0ul, pw_given(new));	/* nothing is sent twice */
 			pw_settle(&pw);
 			expect_end(test, &pw, 1, ECONNRESET);
 			KUNIT_EXPECT_EQ(test, 0, pw_post(old->pe, h, 2));
 			KUNIT_EXPECT_EQ(test, 2ul, pw_given(new));
-			KUNIT_EXPECT_EQ(test, 1ull, new->pc.peer->reconnects);
+			KUNIT_EXPECT_EQ(test, 1ull, new->kc.pc.peer->reconnects);
 		}
 		pw_close(&pw);
 	}
@@ -382,7 +382,7 @@ static void name_in_use(struct kunit *test)
 	pw_there = -1;
 	new = pw_called(old->pe, CALL(LARGER, LARGER + 1, LIFE + 1, .known = 1), &ret);
 	KUNIT_EXPECT_EQ(test, 0, ret);
-	kfi_peer_publish(&new->pc);
+	kfi_peer_publish(&new->kc.pc);
 	KUNIT_EXPECT_EQ(test, -ECONNRESET, old->err);
 	pw_close(&pw);
 }
@@ -393,13 +393,13 @@ static void calls_himself(struct kunit *test)
 	struct pw pw;
 	kfi_addr_t h;
 	struct pw_conn *conn = dial(test, &pw, ME, &h), *end;
-	u64 life = conn->pe->peers.incarnation;
+	u64 life = conn->pe->pe.peers.incarnation;
 	int ret;
 
-	end = pw_called(conn->pe, CALL(ME, ME, life, .stream = conn->pc.stream), &ret);
+	end = pw_called(conn->pe, CALL(ME, ME, life, .stream = conn->kc.pc.stream), &ret);
 	KUNIT_EXPECT_EQ(test, 0, ret);
-	KUNIT_EXPECT_EQ(test, KFI_CTX_ID_SELF, end->pc.peer->ctx_id);
-	kfi_peer_publish(&end->pc);
+	KUNIT_EXPECT_EQ(test, KFI_CTX_ID_SELF, end->kc.pc.peer->ctx_id);
+	kfi_peer_publish(&end->kc.pc);
 	KUNIT_EXPECT_TRUE(test, pw_accepted(conn, life));
 	KUNIT_EXPECT_EQ(test, 1ul, pw_given(conn));
 	KUNIT_EXPECT_EQ(test, 0ul, pw_given(end));
@@ -416,20 +416,20 @@ static void contexts_have_connections(struct kunit *test)
 	int ret;
 
 	conn = dial(test, &pw, LARGER, &h);
-	KUNIT_EXPECT_EQ(test, 0, kfi_peer_rx_ctx(conn->pc.peer));
+	KUNIT_EXPECT_EQ(test, 0, kfi_peer_rx_ctx(conn->kc.pc.peer));
 	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, kfi_rx_addr(h, 2, 8), 2));
 	pw_settle(&pw);
 	KUNIT_EXPECT_PTR_NE(test, conn, conn->pe->last);
-	KUNIT_EXPECT_EQ(test, 2, kfi_peer_rx_ctx(conn->pe->last->pc.peer));
+	KUNIT_EXPECT_EQ(test, 2, kfi_peer_rx_ctx(conn->pe->last->kc.pc.peer));
 	in = pw_called(conn->pe, CALL(LARGER, ME, LIFE, .src_ctx = 3), &ret);
 	KUNIT_EXPECT_EQ(test, 0, ret);
-	KUNIT_EXPECT_EQ(test, -3, in->pc.peer->ctx_id);
-	KUNIT_EXPECT_EQ(test, 0, kfi_peer_rx_ctx(in->pc.peer));
-	in = pw_called(conn->pe, CALL(LARGER, ME, conn->pe->peers.incarnation, .src_ctx = U16_MAX),
+	KUNIT_EXPECT_EQ(test, -3, in->kc.pc.peer->ctx_id);
+	KUNIT_EXPECT_EQ(test, 0, kfi_peer_rx_ctx(in->kc.pc.peer));
+	in = pw_called(conn->pe, CALL(LARGER, ME, conn->pe->pe.peers.incarnation, .src_ctx = U16_MAX),
 		       &ret);
-	KUNIT_EXPECT_EQ(test, -(int)U16_MAX, in->pc.peer->ctx_id);
-	KUNIT_EXPECT_EQ(test, 4u, conn->pe->peers.nr);
-	KUNIT_EXPECT_EQ(test, BITS_PER_LONG == 64, conn->pe->peers.nr_ctx_peers);
+	KUNIT_EXPECT_EQ(test, -(int)U16_MAX, in->kc.pc.peer->ctx_id);
+	KUNIT_EXPECT_EQ(test, 4u, conn->pe->pe.peers.nr);
+	KUNIT_EXPECT_EQ(test, BITS_PER_LONG == 64, conn->pe->pe.peers.nr_ctx_peers);
 	pw_accepted(conn, LIFE);
 	KUNIT_EXPECT_EQ(test, 1ul, pw_given(conn));
 	pw_close(&pw);
@@ -447,7 +447,7 @@ static void removed_handles(struct kunit *test)
 	struct pw pw;
 
 	conn = dial(test, &pw, LARGER, &h);
-	peers = &conn->pe->peers;
+	peers = &conn->pe->pe.peers;
 	other = kfi_world_peer(pw.w, LARGER + 1);
 	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, kfi_rx_addr(h, 2, 8), 2));
 	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, kfi_rx_addr(h, 255, 8), 3));
@@ -466,7 +466,7 @@ static void removed_handles(struct kunit *test)
 	h = kfi_world_peer(pw.w, LARGER);		/* again, with another handle */
 	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, h, 6));
 	KUNIT_EXPECT_EQ(test, 16ul, pw_given(conn));
-	KUNIT_EXPECT_PTR_EQ(test, conn->pc.peer, kfi_peer_cached(peers, h));
+	KUNIT_EXPECT_PTR_EQ(test, conn->kc.pc.peer, kfi_peer_cached(peers, h));
 	pw_close(&pw);
 }
 
@@ -478,7 +478,7 @@ static struct pw_conn *caller(struct pw_ep *pe, u64 name, int *ret)
 	struct pw_conn *conn = pw_called(pe, CALL(name, ME, LIFE), ret);
 
 	if (!*ret)
-		kfi_peer_publish(&conn->pc);
+		kfi_peer_publish(&conn->kc.pc);
 	return conn;
 }
 
@@ -491,7 +491,7 @@ static void callers_are_bounded(struct kunit *test)
 
 	pw_open(test, &pw);
 	pe = pw_ep(&pw);
-	pw_max_peers = 2;
+	pw_proto.params.max_peers = 2;
 	first = caller(pe, 11, &ret);
 	KUNIT_EXPECT_EQ(test, 0, ret);
 	caller(pe, 12, &ret);
@@ -503,8 +503,8 @@ static void callers_are_bounded(struct kunit *test)
 	/* and the limit does not bind our own consumer */
 	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, kfi_world_peer(pw.w, 14), 1));
 	pw_settle(&pw);
-	KUNIT_EXPECT_EQ(test, 3u, pe->peers.nr);
-	pw_max_peers = 3;
+	KUNIT_EXPECT_EQ(test, 3u, pe->pe.peers.nr);
+	pw_proto.params.max_peers = 3;
 	caller(pe, 13, &ret);
 	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, ret);
 	pw_fail(first, -ECONNRESET);
@@ -513,7 +513,7 @@ static void callers_are_bounded(struct kunit *test)
 	caller(pe, 13, &ret);
 	KUNIT_EXPECT_EQ(test, 0, ret);
 	KUNIT_EXPECT_NULL(test, pw_peer(pe, 11, 0));
-	KUNIT_EXPECT_EQ(test, 3u, pe->peers.nr);
+	KUNIT_EXPECT_EQ(test, 3u, pe->pe.peers.nr);
 	pw_close(&pw);
 }
 
@@ -530,8 +530,8 @@ static void forgotten_and_named_again(struct kunit *test)
 	int ret;
 
 	conn = dial(test, &pw, LARGER, &h);
-	peers = &conn->pe->peers;
-	pw_max_peers = 1;
+	peers = &conn->pe->pe.peers;
+	pw_proto.params.max_peers = 1;
 	caller(conn->pe, 11, &ret);
 	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, ret);
 	pw_settle(&pw);
@@ -548,7 +548,7 @@ static void forgotten_and_named_again(struct kunit *test)
 	pw_settle(&pw);
 	KUNIT_EXPECT_EQ(test, 2u, conn->pe->dials);
 	/* nothing is known of the earlier connection */
-	KUNIT_EXPECT_EQ(test, 0ull, conn->pe->last->pc.known);
+	KUNIT_EXPECT_EQ(test, 0ull, conn->pe->last->kc.pc.known);
 	KUNIT_EXPECT_EQ(test, 2ul, pw_waiting(kfi_peer_cached(peers, h)));
 	pw_close(&pw);
 }
@@ -567,7 +567,7 @@ static void stopped_endpoint(struct kunit *test)
 	pw_settle(&pw);
 	conn2 = conn->pe->last;
 	pw_accepted(conn2, LIFE);
-	kfi_peers_stop(&conn->pe->peers);
+	kfi_peers_stop(&conn->pe->pe.peers);
 	KUNIT_EXPECT_EQ(test, -ENODEV, pw_post(conn->pe, h, 3));
 	KUNIT_EXPECT_EQ(test, -ENODEV, pw_post(conn->pe, kfi_world_peer(pw.w, 20), 3));
 	caller(conn->pe, 21, &ret);
@@ -591,12 +591,12 @@ static void flush_ends_what_waits(struct kunit *test)
 	kfi_addr_t h;
 
 	conn = dial(test, &pw, LARGER, &h);
-	peer = conn->pc.peer;
+	peer = conn->kc.pc.peer;
 	pw_fail(conn, -EALREADY);
 	pw_settle(&pw);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&peer->dial));
-	kfi_peers_stop(&conn->pe->peers);
-	kfi_peers_flush(&conn->pe->peers, -ECANCELED);
+	kfi_peers_stop(&conn->pe->pe.peers);
+	kfi_peers_flush(&conn->pe->pe.peers, -ECANCELED);
 	expect_end(test, &pw, 1, ECANCELED);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&peer->dial));
 	pw_close(&pw);
@@ -622,7 +622,7 @@ static void shows_peers(struct kunit *test)
 	pw_accepted(conn, LIFE);
 	pw_post(conn->pe, kfi_world_peer(pw.w, 8), 2);
 	pw_post(conn->pe, kfi_world_peer(pw.w, 9), 3);
-	kfi_peers_show(&conn->pe->peers, 0, emit_two, &at);
+	kfi_peers_show(&conn->pe->pe.peers, 0, emit_two, &at);
 	KUNIT_EXPECT_EQ(test, 2, at - info);
 	KUNIT_EXPECT_STREQ(test, "7", info[0].addr);
 	KUNIT_EXPECT_STREQ(test, "connected", info[0].state);
@@ -676,7 +676,7 @@ static void shows_in_parts(struct kunit *test)
 	pw_shows = 0;
 	for (i = 0; i < 10; i++) {
 		b.n = 0;
-		kfi_peers_show(&conn->pe->peers, b.last, emit_into, &b);
+		kfi_peers_show(&conn->pe->pe.peers, b.last, emit_into, &b);
 		b.all += b.n;
 		if (!b.n)
 			break;

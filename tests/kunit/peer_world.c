@@ -2,8 +2,9 @@
 /* The provider without a network, see peer_world.h. */
 #include <linux/slab.h>
 #include "peer_world.h"
+#include "../../kfi/proto/peers.c"
 
-unsigned int pw_max_peers, pw_patience_ms;
+struct workqueue_struct *kfp_cm_wq;
 int pw_there;
 static const unsigned int pw_backlog = UINT_MAX;
 
@@ -13,7 +14,7 @@ static struct kvec pw_vec = { pw_buf, sizeof(pw_buf) };
 
 static struct pw_ep *to_pw_ep(struct kfi_ep *ep)
 {
-	return container_of(ep, struct pw_ep, ep);
+	return container_of(ep, struct pw_ep, pe.ep);
 }
 
 /* ---- connections ---- */
@@ -42,11 +43,11 @@ static void pw_keep(struct pw_conn *conn)
 
 void pw_fail(struct pw_conn *conn, int err)
 {
-	if (test_and_set_bit(0, &conn->failed))
+	if (test_and_set_bit(KFP_FAILED, &conn->kc.flags))
 		return;
 	conn->err = err;
 	pw_get(conn);
-	queue_work(pw_now->wq, &conn->down);
+	queue_work(kfp_cm_wq, &conn->down);
 }
 
 void pw_say(struct pw_conn *conn, enum pw_said what, int why)
@@ -56,7 +57,7 @@ void pw_say(struct pw_conn *conn, enum pw_said what, int why)
 	conn->why = why;
 	spin_unlock_bh(&conn->lock);
 	if (pw_now->live)
-		queue_work(pw_now->wq, &conn->greet);
+		queue_work(kfp_cm_wq, &conn->greet);
 }
 
 /*
@@ -76,14 +77,10 @@ static void pw_arrive(struct pw_conn *conn, struct kfi_oper *op)
 
 static void pw_end_all(struct pw_conn *conn, int err)
 {
+	struct llist_node *all = llist_reverse_order(llist_del_all(&conn->kc.posted));
 	struct kfi_oper *op, *next;
-	LIST_HEAD(list);
 
-	spin_lock_bh(&conn->lock);
-	list_splice_init(&conn->ops, &list);
-	spin_unlock_bh(&conn->lock);
-	list_for_each_entry_safe(op, next, &list, link) {
-		list_del(&op->link);
+	llist_for_each_entry_safe(op, next, all, lnode) {
 		if (!err)
 			pw_arrive(conn, op);
 		kfi_tx_complete(op, err);
@@ -101,20 +98,23 @@ static void pw_down(struct work_struct *work)
 {
 	struct pw_conn *conn = container_of(work, struct pw_conn, down);
 
-	kfi_conn_set_wait_move(&conn->pc);
+	kfi_conn_set_wait_move(&conn->kc.pc);
 	cancel_work_sync(&conn->greet);		/* it publishes */
-	kfi_conn_set_unpublish(&conn->pc);
+	if (conn->kc.pc.peer)
+		kfi_peer_unpublish(&conn->kc.pc);
 	synchronize_rcu_expedited();
 	cancel_work_sync(&conn->greet);
 	cancel_work_sync(&conn->run);
 	pw_end_all(conn, conn->err);
-	if (conn->pc.peer)
-		kfi_peer_lost(&conn->pc, conn->err);
+	if (conn->kc.pc.peer)
+		kfi_peer_lost(&conn->kc.pc, conn->err);
 	if (conn->far) {
 		pw_fail(conn->far, -ECONNRESET);
 		pw_put(conn->far);
 	}
-	kfi_conn_set_remove(&conn->pc);
+	if (conn->kc.pc.peer)
+		kfi_peer_leave(&conn->kc.pc);
+	kfi_conn_set_remove(&conn->kc.pc);
 	pw_put(conn);		/* the reference of the work item */
 }
 
@@ -141,18 +141,18 @@ static int pw_answer(struct pw_conn *conn)
 	struct kfi_peer_call call = {
 		.name = &far->pe->name,
 		.self = &conn->pe->name,
-		.incarnation = far->pe->peers.incarnation,
-		.stream = far->pc.stream,
-		.known = far->pc.known,
+		.incarnation = far->pe->pe.peers.incarnation,
+		.stream = far->kc.pc.stream,
+		.known = far->kc.pc.known,
 	};
 
-	return kfi_peer_admit(&conn->pe->peers, &conn->pc, &call);
+	return kfi_peer_admit(&conn->pe->pe.peers, &conn->kc.pc, &call);
 }
 
 static void pw_publish(struct pw_conn *conn)
 {
-	kfi_peer_publish(&conn->pc);
-	queue_work(pw_now->wq, &conn->run);
+	kfi_peer_publish(&conn->kc.pc);
+	queue_work(kfp_cm_wq, &conn->run);
 }
 
 static void pw_greet_said(struct pw_conn *conn, enum pw_said said, int why)
@@ -167,8 +167,8 @@ static void pw_greet_said(struct pw_conn *conn, enum pw_said said, int why)
 			pw_publish(conn);
 		break;
 	case PW_ACCEPT:
-		if (pw_accepted(conn, conn->far->pe->peers.incarnation))
-			queue_work(pw_now->wq, &conn->run);
+		if (pw_accepted(conn, conn->far->pe->pe.peers.incarnation))
+			queue_work(kfp_cm_wq, &conn->run);
 		break;
 	case PW_REFUSE:
 		pw_fail(conn, why);
@@ -195,7 +195,7 @@ static void pw_greet(struct work_struct *work)
 	enum pw_said said;
 	int why;
 
-	if (test_bit(0, &conn->failed))
+	if (kfp_conn_failed(&conn->kc.pc))
 		return;
 	spin_lock_bh(&conn->lock);
 	said = conn->said;
@@ -222,23 +222,27 @@ static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct kfi_peer *pe
 	conn->to = to;
 	refcount_set(&conn->ref, 1);
 	spin_lock_init(&conn->lock);
-	INIT_LIST_HEAD(&conn->ops);
+	init_llist_head(&conn->kc.posted);
 	INIT_WORK(&conn->greet, pw_greet);
 	INIT_WORK(&conn->run, pw_run);
 	INIT_WORK(&conn->down, pw_down);
 	conn->far = far;
-	conn->pc.dialed = peer;
+	conn->kc.pc.dialed = peer;
 	if (far)
 		pw_get(far);
-	if (!kfi_conn_set_add(&pe->conn_set, &conn->pc, peer))
+	if (peer)
+		kfi_peer_join(peer, &conn->kc.pc);
+	if (!kfi_conn_set_add(&pe->pe.conn_set, &conn->kc.pc))
 		return conn;
+	if (peer)
+		kfi_peer_leave(&conn->kc.pc);
 	if (far)
 		pw_put(far);
 	pw_put(conn);
 	return NULL;
 }
 
-/* ---- operations of the provider ---- */
+/* ---- what the peers call ---- */
 
 static int pw_name(const struct kfi_ep *ep, const void *addr, void *name)
 {
@@ -253,15 +257,15 @@ static int pw_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static struct kfi_peer_conn *pw_dial(struct kfi_peer *peer)
+struct kfp_conn *kfp_dial(struct kfi_proto_ep *proto_ep, const void *to, struct kfi_peer *peer)
 {
-	struct pw_ep *pe = to_pw_ep(peer->peers->ep);
+	struct pw_ep *pe = to_pw_ep(&proto_ep->ep);
 	struct pw_conn *conn;
 
 	pe->dials++;
 	if (pw_now->dial_err)
 		return ERR_PTR(pw_now->dial_err);
-	conn = pw_conn_new(pe, *(u64 *)peer->name, peer, NULL);
+	conn = pw_conn_new(pe, *(const u64 *)to, peer, NULL);
 	if (!conn)
 		return ERR_PTR(-ENODEV);
 	if (!pw_now->live) {
@@ -270,16 +274,26 @@ static struct kfi_peer_conn *pw_dial(struct kfi_peer *peer)
 	}
 	if (pw_now->while_dialing)
 		pw_now->while_dialing(peer);
-	return &conn->pc;
+	return &conn->kc;
 }
 
-static void pw_start(struct kfi_peer_conn *pc)
+void kfp_dial_start(struct kfp_conn *kc)
 {
-	struct pw_conn *conn = to_pw_conn(pc);
+	struct pw_conn *conn = to_pw_conn(&kc->pc);
 
 	conn->started = true;
 	if (pw_now->live)
-		queue_work(pw_now->wq, &conn->greet);
+		queue_work(kfp_cm_wq, &conn->greet);
+}
+
+void kfp_conn_put(struct kfp_conn *kc)
+{
+	pw_put(to_pw_conn(&kc->pc));
+}
+
+void kfp_conn_fail(struct kfp_conn *kc, int err)
+{
+	pw_fail(to_pw_conn(&kc->pc), err);
 }
 
 static void pw_ops_put(struct kfi_peer_conn *pc)
@@ -292,9 +306,9 @@ static void pw_ops_fail(struct kfi_peer_conn *pc, int err)
 	pw_fail(to_pw_conn(pc), err);
 }
 
-static bool pw_failed(const struct kfi_peer_conn *pc)
+bool kfp_conn_failed(const struct kfi_peer_conn *pc)
 {
-	return test_bit(0, &to_pw_conn(pc)->failed);
+	return test_bit(KFP_FAILED, &to_kfp_conn(pc)->flags);
 }
 
 static void pw_ops_get(struct kfi_peer_conn *pc)
@@ -302,19 +316,10 @@ static void pw_ops_get(struct kfi_peer_conn *pc)
 	pw_get(to_pw_conn(pc));
 }
 
-static void pw_queue(struct kfi_peer_conn *pc, struct kfi_oper *op)
-{
-	struct pw_conn *conn = to_pw_conn(pc);
-
-	spin_lock(&conn->lock);
-	list_add_tail(&op->link, &conn->ops);
-	spin_unlock(&conn->lock);
-}
-
 unsigned int pw_shows;
 
-static void pw_show(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *pc,
-		    struct kfi_peer_info *info)
+void kfp_show(const struct kfi_proto_ep *pe, const void *name, const struct kfi_peer_conn *pc,
+	      struct kfi_peer_info *info)
 {
 	pw_shows++;
 	snprintf(info->addr, sizeof(info->addr), "%llu", *(const u64 *)name);
@@ -322,34 +327,27 @@ static void pw_show(const struct kfi_peers *peers, const void *name, const struc
 		info->state = "connected";
 }
 
-static int pw_probe(struct kfi_peer_conn *pc)
+static int pw_probe(struct kfi_link *link)
 {
-	lockdep_assert_held(&pc->peer->lock);
+	lockdep_assert_held(&link_conn(link)->pc.peer->lock);
 	return pw_there;
 }
 
-static const struct kfi_peer_ops pw_peer_ops = {
+static const struct kfi_link_ops pw_link_ops = {
 	.name_len	= sizeof(u64),
-	.max_peers	= &pw_max_peers,
-	.redial_timeout_ms	= &pw_patience_ms,
 	.name		= pw_name,
 	.cmp		= pw_cmp,
-	.dial		= pw_dial,
-	.start		= pw_start,
-	.put		= pw_ops_put,
-	.fail		= pw_ops_fail,
 	.probe		= pw_probe,
-	.failed		= pw_failed,
-	.queue		= pw_queue,
-	.show		= pw_show,
 };
+
+struct kfi_proto pw_proto = { .ops = &pw_link_ops };
 
 static const struct kfi_conn_set_ops pw_conn_set_ops = {
 	.backlog	= &pw_backlog,
 	.get		= pw_ops_get,
 	.put		= pw_ops_put,
 	.fail		= pw_ops_fail,
-	.failed		= pw_failed,
+	.failed		= kfp_conn_failed,
 };
 
 /* ---- endpoints ---- */
@@ -358,22 +356,26 @@ static int pw_ep_open(struct kfi_ep *ep)
 {
 	struct pw_ep *pe = to_pw_ep(ep);
 
-	kfi_peers_init(&pe->peers, ep, &pw_peer_ops, pw_now->wq);
-	kfi_conn_set_init(&pe->conn_set, &pe->peers, &pw_conn_set_ops, pw_now->wq);
+	pe->pe.proto = &pw_proto;
+	kfi_peers_init(&pe->pe.peers, ep);
+	kfi_conn_set_init(&pe->pe.conn_set, ep, &pw_conn_set_ops, kfp_cm_wq);
 	return 0;
 }
 
 static void pw_ep_stop(struct kfi_ep *ep, int err)
 {
-	struct kfi_conn_set *set = &to_pw_ep(ep)->conn_set;
+	struct kfi_proto_ep *pe = &to_pw_ep(ep)->pe;
 
-	kfi_conn_set_stop(set, err);
-	kfi_conn_set_drain(set);
+	kfi_peers_stop(&pe->peers);
+	kfi_conn_set_stop(&pe->conn_set, err);
+	kfi_conn_set_drain(&pe->conn_set);
+	synchronize_rcu();
+	kfi_peers_flush(&pe->peers, err);
 }
 
 static void pw_ep_close(struct kfi_ep *ep)
 {
-	struct kfi_peers *peers = &to_pw_ep(ep)->peers;
+	struct kfi_peers *peers = &to_pw_ep(ep)->pe.peers;
 	struct kfi_peer *peer;
 
 	list_for_each_entry(peer, &peers->list, entry)
@@ -389,14 +391,12 @@ static int pw_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	struct pw_conn *conn;
 
 	rcu_read_lock();
-	pc = kfi_peer_find_conn(&to_pw_ep(ep)->peers, op);
+	pc = kfi_peer_find_conn(&to_pw_ep(ep)->pe.peers, op);
 	if (!IS_ERR_OR_NULL(pc)) {
 		conn = to_pw_conn(pc);
-		spin_lock_bh(&conn->lock);
-		list_add_tail(&op->link, &conn->ops);
-		spin_unlock_bh(&conn->lock);
+		llist_add(&op->lnode, &conn->kc.posted);
 		if (pw_now->live)
-			queue_work(pw_now->wq, &conn->run);
+			queue_work(kfp_cm_wq, &conn->run);
 	}
 	rcu_read_unlock();
 	return PTR_ERR_OR_ZERO(pc);
@@ -404,7 +404,7 @@ static int pw_tx(struct kfi_ep *ep, struct kfi_oper *op)
 
 static void pw_removed(struct kfi_ep *ep, u32 index)
 {
-	kfi_peers_removed(&to_pw_ep(ep)->peers, index);
+	kfi_peers_removed(&to_pw_ep(ep)->pe.peers, index);
 }
 
 /* ---- for the tests ---- */
@@ -418,14 +418,15 @@ void pw_open(struct kunit *test, struct pw *pw)
 	spin_lock_init(&pw->lock);
 	INIT_LIST_HEAD(&pw->kept);
 	pw_now = pw;
-	pw_max_peers = 16;
+	pw_proto.params.max_peers = 16;
 	pw_there = -1;
-	pw_patience_ms = 10000;
-	pw->wq = alloc_workqueue("kfi_kunit_peer", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	KUNIT_ASSERT_NOT_NULL(test, pw->wq);
+	pw_proto.params.connect_timeout_ms = 10000;
+	kfp_cm_wq = alloc_workqueue("kfi_kunit_peer", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	KUNIT_ASSERT_NOT_NULL(test, kfp_cm_wq);
 	pw->w = fake_open(test);
 	ops = &pw->w->ops;
 	ops->ep_size = sizeof(struct pw_ep);
+	ops->tx_priv = KFI_PROTO_TX_PRIV;
 	ops->ep_open = pw_ep_open;
 	ops->ep_stop = pw_ep_stop;
 	ops->ep_close = pw_ep_close;
@@ -443,12 +444,12 @@ void pw_close(struct pw *pw)
 	int err;
 
 	for (i = 0; i < pw->nr_eps; i++)
-		KUNIT_EXPECT_EQ(pw->test, 0, kfi_close(&pw->eps[i]->ep.fid.fid));
+		KUNIT_EXPECT_EQ(pw->test, 0, kfi_close(&pw->eps[i]->pe.ep.fid.fid));
 	while (pw_entry(pw, &err))
 		;
 	list_for_each_entry_safe(conn, next, &pw->kept, keep)
 		pw_put(conn);
-	destroy_workqueue(pw->wq);
+	destroy_workqueue(kfp_cm_wq);
 	KUNIT_EXPECT_EQ(pw->test, 0, atomic_read(&pw->nr_conns));
 	KUNIT_EXPECT_EQ(pw->test, 1024, atomic_read(&kfi_to_cq(pw->cq)->free));
 	KUNIT_EXPECT_EQ(pw->test, 0, kfi_close(&pw->cq->fid));
@@ -470,7 +471,7 @@ void pw_settle(struct pw *pw)
 	int i;
 
 	for (i = 0; i < 8; i++)
-		flush_workqueue(pw->wq);
+		flush_workqueue(kfp_cm_wq);
 }
 
 int pw_send(struct pw_ep *pe, kfi_addr_t addr, u64 name, unsigned long context)
@@ -484,7 +485,7 @@ int pw_send(struct pw_ep *pe, kfi_addr_t addr, u64 name, unsigned long context)
 		.data = name,
 	};
 
-	return kfi_sendmsg(&pe->ep.fid, &msg, KFI_REMOTE_CQ_DATA);
+	return kfi_sendmsg(&pe->pe.ep.fid, &msg, KFI_REMOTE_CQ_DATA);
 }
 
 unsigned long pw_entry(struct pw *pw, int *err)
@@ -503,33 +504,36 @@ unsigned long pw_entry(struct pw *pw, int *err)
 	return (unsigned long)wc.op_context;
 }
 
-static unsigned long pw_digits(struct list_head *ops, spinlock_t *lock)
+unsigned long pw_waiting(struct kfi_peer *peer)
 {
 	struct kfi_oper *op;
 	unsigned long all = 0;
 
-	spin_lock_bh(lock);
-	list_for_each_entry(op, ops, link)
+	spin_lock_bh(&peer->lock);
+	list_for_each_entry(op, &peer->pending, link)
 		all = all * 10 + (unsigned long)op->context;
-	spin_unlock_bh(lock);
+	spin_unlock_bh(&peer->lock);
 	return all;
 }
 
-unsigned long pw_waiting(struct kfi_peer *peer)
-{
-	return pw_digits(&peer->pending, &peer->lock);
-}
-
+/* The newest operation is the first of the list. */
 unsigned long pw_given(struct pw_conn *conn)
 {
-	return pw_digits(&conn->ops, &conn->lock);
+	unsigned long all = 0, unit = 1;
+	struct kfi_oper *op;
+
+	llist_for_each_entry(op, READ_ONCE(conn->kc.posted.first), lnode) {
+		all += unit * (unsigned long)op->context;
+		unit *= 10;
+	}
+	return all;
 }
 
 struct kfi_peer *pw_peer(struct pw_ep *pe, u64 name, int ctx_id)
 {
 	struct kfi_peer *peer;
 
-	list_for_each_entry(peer, &pe->peers.list, entry)
+	list_for_each_entry(peer, &pe->pe.peers.list, entry)
 		if (*(u64 *)peer->name == name && peer->ctx_id == ctx_id)
 			return peer;
 	return NULL;
@@ -542,7 +546,7 @@ struct pw_conn *pw_called(struct pw_ep *pe, const struct kfi_peer_call *call, in
 	*ret = -ENOMEM;
 	if (!conn)
 		return NULL;
-	*ret = kfi_peer_admit(&pe->peers, &conn->pc, call);
+	*ret = kfi_peer_admit(&pe->pe.peers, &conn->kc.pc, call);
 	if (*ret)
 		pw_fail(conn, *ret);
 	if (pw_now->live)
@@ -554,11 +558,11 @@ struct pw_conn *pw_called(struct pw_ep *pe, const struct kfi_peer_call *call, in
 
 bool pw_accepted(struct pw_conn *conn, u64 incarnation)
 {
-	if (!kfi_peer_is_dialing(&conn->pc)) {
+	if (!kfi_peer_is_dialing(&conn->kc.pc)) {
 		pw_fail(conn, -EALREADY);
 		return false;
 	}
-	conn->pc.incarnation = incarnation;
-	kfi_peer_publish(&conn->pc);
+	conn->kc.pc.incarnation = incarnation;
+	kfi_peer_publish(&conn->kc.pc);
 	return true;
 }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * peer_world.h - a provider without a network, for the tests of peers: its endpoints have numbers
- * as names, and the far end of a connection is the test, or an endpoint of the same world.
+ * peer_world.h - a protocol without links, for the tests of peers: its endpoints have numbers as
+ * names, and the far end of a connection is the test, or an endpoint of the same world. kfi.ko
+ * exports nothing of the peers, so their source is compiled into this module.
  */
 #ifndef _KFI_KUNIT_PEER_WORLD_H
 #define _KFI_KUNIT_PEER_WORLD_H
 
-#include <kfi_conn_set.h>
 #include "fake.h"
+/* Other tests of this module define these functions, too. */
+#define kfp_conn_put	pw_conn_put
+#define kfp_conn_fail	pw_conn_fail
+#include "../../kfi/proto/peers.h"
 
-extern unsigned int pw_shows;	/* calls of ops->show */
+extern unsigned int pw_shows;	/* calls of kfp_show() */
 
 #define PW_EPS		4
 #define PW_THREADS	8	/* threads whose posts are numbered */
@@ -18,11 +22,10 @@ extern unsigned int pw_shows;	/* calls of ops->show */
 /**
  * struct pw - the world
  * @eps: its endpoints
- * @wq: runs everything that the test does not do
  * @live: endpoints of the world answer calls to their names, and posts arrive at once; otherwise
  *	the test does all that
- * @dial_err: what ops->dial returns
- * @while_dialing: called in the middle of ops->dial
+ * @dial_err: what kfp_dial() returns
+ * @while_dialing: called in the middle of kfp_dial()
  * @kept: connections that the test may look at until the world closes
  * @nr_conns: connections that have not been freed
  * @wrong: operations that arrived at another peer, or before an earlier one
@@ -35,7 +38,6 @@ struct pw {
 	struct kfid_cq		*cq;
 	struct pw_ep		*eps[PW_EPS];
 	unsigned int		nr_eps;
-	struct workqueue_struct	*wq;
 	bool			live;
 	int			dial_err;
 	void			(*while_dialing)(struct kfi_peer *peer);
@@ -50,15 +52,12 @@ struct pw {
  * struct pw_ep - an endpoint
  * @name: its name
  * @dials: calls that were begun
- * @conn_set: all connections that have not ended
  * @last: the last connection that was dialed and started
  */
 struct pw_ep {
-	struct kfi_ep		ep;
-	struct kfi_peers	peers;
+	struct kfi_proto_ep	pe;
 	u64			name;
 	unsigned int		dials;
-	struct kfi_conn_set	conn_set;
 	struct pw_conn		*last;
 };
 
@@ -72,24 +71,21 @@ enum pw_said { PW_NOTHING, PW_CALL, PW_ACCEPT, PW_REFUSE, PW_LET_IN, PW_DONE };
  * @pe: its endpoint
  * @to: name of the far end
  * @keep: in &pw.kept
- * @failed: bit 0: its end has begun, with @err
- * @started: ops->start was called
- * @lock: protects @ops, @said, @why
- * @ops: operations of the connection, in the order of their posts
+ * @kc: KFP_FAILED is set when its end has begun, with @err; @kc.posted: its operations
+ * @started: kfp_dial_start() was called
+ * @lock: protects @said, @why
  * @far: the other end, with a reference (live)
  * @seen: number of the last operation of each thread that arrived
  */
 struct pw_conn {
-	struct kfi_peer_conn	pc;
+	struct kfp_conn		kc;
 	struct pw_ep		*pe;
 	u64			to;
 	refcount_t		ref;
 	struct list_head	keep;
-	unsigned long		failed;
 	int			err;
 	bool			started;
 	spinlock_t		lock;
-	struct list_head	ops;
 	enum pw_said		said;
 	int			why;
 	struct pw_conn		*far;
@@ -97,13 +93,13 @@ struct pw_conn {
 	struct work_struct	greet, run, down;
 };
 
-extern unsigned int pw_max_peers, pw_patience_ms;
-/* What &kfi_peer_ops.probe finds out about an established connection */
+extern struct kfi_proto pw_proto;
+/* What &kfi_link_ops.probe finds out about an established connection */
 extern int pw_there;
 
 static inline struct pw_conn *to_pw_conn(const struct kfi_peer_conn *pc)
 {
-	return container_of(pc, struct pw_conn, pc);
+	return container_of(to_kfp_conn(pc), struct pw_conn, kc);
 }
 
 void pw_open(struct kunit *test, struct pw *pw);

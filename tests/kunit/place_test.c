@@ -71,7 +71,7 @@ static void place_open(struct kunit *test, struct place_world *p)
 	p->w->ops.tx = staged_tx;
 	p->w->ops.place_end = staged_end;
 	p->info = fake_info(p->w, KFI_EP_RDM);
-	p->info->caps |= KFI_PLACE | KFI_FENCE;
+	p->info->caps |= KFI_PLACE;
 	p->cq = fake_cq(p->w, 64, 0, NULL, NULL);
 	p->ep = fake_rdm(p->w, p->info, p->cq);
 	KUNIT_ASSERT_EQ(test, 0, kfi_place_open(&p->w->domain.fid, 4, &p->place, NULL));
@@ -104,38 +104,50 @@ static int next_error(struct kunit *test, struct place_world *p)
 	return wc.err;
 }
 
-/* A message behind a put is given to the provider behind it, also if the put waits for a fence. */
+/* A message behind a put is given to the provider behind it. */
 static void place_order(struct kunit *test)
 {
 	struct place_world p;
-	int fence, i;
+	int i;
 
 	place_open(test, &p);
-	for (fence = 0; fence < 2; fence++) {
-		struct fake_ep *fake = to_fake(p.ep);
-
-		KUNIT_ASSERT_EQ(test, 0, get(&p));
-		KUNIT_ASSERT_EQ(test, 0, next_error(test, &p));
-		if (fence)
-			KUNIT_ASSERT_EQ(test, 0, kfi_send(p.ep, &p, 1, NULL, 0, NULL));
-		memset((void *)page_address(p.place->bvec[0].bv_page) + p.place->bvec[0].bv_offset,
-		       0x11 * (fence + 1), LEN);
-		KUNIT_EXPECT_NE(test, 0, memcmp(staged.owner, staged.staging, LEN));
-		staged.sends = 0;
-		staged.early = 0;
-		KUNIT_ASSERT_EQ(test, 0, kfi_place_put(p.ep, p.place, LEN,
-						       fence ? KFI_FENCE : 0, NULL));
-		KUNIT_ASSERT_EQ(test, 0, kfi_send(p.ep, &p, 1, NULL, 0, NULL));
-		KUNIT_EXPECT_EQ(test, !fence, staged.sends);
-		KUNIT_EXPECT_EQ(test, fence, staged.ends);
-		for (i = 0; i < 2 + fence; i++) {
-			KUNIT_ASSERT_TRUE(test, fake_soon(fake_finish(fake, 0)));
-			KUNIT_EXPECT_EQ(test, 0, next_error(test, &p));
-		}
-		KUNIT_EXPECT_EQ(test, 1, staged.sends);
-		KUNIT_EXPECT_EQ(test, 0, staged.early);
-		KUNIT_EXPECT_EQ(test, fence + 1, staged.ends);
+	KUNIT_ASSERT_EQ(test, 0, get(&p));
+	KUNIT_ASSERT_EQ(test, 0, next_error(test, &p));
+	memset((void *)page_address(p.place->bvec[0].bv_page) + p.place->bvec[0].bv_offset, 0x11,
+	       LEN);
+	KUNIT_EXPECT_NE(test, 0, memcmp(staged.owner, staged.staging, LEN));
+	KUNIT_ASSERT_EQ(test, 0, kfi_place_put(p.ep, p.place, LEN, 0, NULL));
+	KUNIT_ASSERT_EQ(test, 0, kfi_send(p.ep, &p, 1, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, 1, staged.sends);
+	KUNIT_EXPECT_EQ(test, 0, staged.early);
+	KUNIT_EXPECT_EQ(test, 0, staged.ends);
+	for (i = 0; i < 2; i++) {
+		KUNIT_ASSERT_TRUE(test, fake_finish(to_fake(p.ep), 0));
+		KUNIT_EXPECT_EQ(test, 0, next_error(test, &p));
 	}
+	KUNIT_EXPECT_EQ(test, 1, staged.ends);
+	place_close(test, &p);
+}
+
+/* A put keeps the place until it has ended; a put that fails gives it back all the same. */
+static void place_put_fails(struct kunit *test)
+{
+	struct place_world p;
+
+	place_open(test, &p);
+	KUNIT_ASSERT_EQ(test, 0, get(&p));
+	KUNIT_ASSERT_EQ(test, 0, next_error(test, &p));
+	KUNIT_ASSERT_EQ(test, 0, kfi_place_put(p.ep, p.place, LEN, 0, NULL));
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_place_drop(p.place));
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&p.place->fid));
+	KUNIT_EXPECT_EQ(test, 0, staged.ends);
+	KUNIT_ASSERT_TRUE(test, fake_finish(to_fake(p.ep), -ECANCELED));
+	KUNIT_EXPECT_EQ(test, ECANCELED, next_error(test, &p));
+	KUNIT_EXPECT_EQ(test, 1, staged.ends);
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_place_drop(p.place));
+	KUNIT_EXPECT_EQ(test, 0, get(&p));
+	KUNIT_EXPECT_EQ(test, 0, next_error(test, &p));
+	KUNIT_EXPECT_EQ(test, 0, kfi_place_drop(p.place));
 	place_close(test, &p);
 }
 
@@ -214,6 +226,7 @@ static void place_pages(struct kunit *test)
 
 static struct kunit_case place_cases[] = {
 	KUNIT_CASE(place_order),
+	KUNIT_CASE(place_put_fails),
 	KUNIT_CASE(place_other_life),
 	KUNIT_CASE(place_device_gone),
 	KUNIT_CASE(place_pages),

@@ -64,6 +64,7 @@ static void post_refusals(struct kunit *test)
 		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_MULTI_RECV, -KFI_EBADFLAGS },
 		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_TAGGED, -KFI_EBADFLAGS },
 		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_TRIGGER, -KFI_EBADFLAGS },
+		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_FENCE, -KFI_EBADFLAGS },
 		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, 1, -KFI_EBADFLAGS },
 		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_DELIVERY_COMPLETE, -EOPNOTSUPP },
 		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_MATCH_COMPLETE, -EOPNOTSUPP },

@@ -10,16 +10,11 @@
 
 #include "../../kfi/proto/account.c"
 
-static void held_source(const void *name, void *source)
-{
-	*(union kfi_inaddr *)source = kfi_inaddr_origin(name);
-}
-
 static const struct kfi_link_ops held_ops = {
 	.name_len	= sizeof(union kfi_inaddr),
 	.cmp		= kfi_inaddr_cmp,
 	.hash		= kfi_inaddr_hash,
-	.source		= held_source,
+	.source		= kfi_inaddr_name_origin,
 };
 
 static struct kfi_proto held_proto = {

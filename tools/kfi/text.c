@@ -109,7 +109,7 @@ static const struct name caps[] = {
 	{ 1ULL << 4, "atomic" }, { 1ULL << 5, "multicast" }, { 1ULL << 6, "collective" },
 	{ 1ULL << 8, "read" }, { 1ULL << 9, "write" }, { 1ULL << 10, "recv" },
 	{ 1ULL << 11, "send" }, { 1ULL << 12, "remote_read" }, { 1ULL << 13, "remote_write" },
-	{ 1ULL << 16, "multi_recv" }, { 1ULL << 21, "fence" },
+	{ 1ULL << 16, "multi_recv" },
 	{ 1ULL << 41, "av_user_id" }, { 1ULL << 43, "peer" },
 	{ 1ULL << 45, "tagged_directed_recv" }, { 1ULL << 46, "tagged_multi_recv" },
 	{ 1ULL << 48, "exact_directed_recv" }, { 1ULL << 49, "rma_pmem" },

@@ -426,13 +426,11 @@ struct fi_info *kfi_info_unpack(const struct kfi_user_info *flat, uint32_t versi
 	info->fabric_attr->name = name_join(flat->fabric.prov_name, flat->fabric.name);
 	info->fabric_attr->prov_version = flat->fabric.prov_version;
 	info->fabric_attr->api_version = version;
-	if (flat->present & KFI_USER_HAS_NIC)
-		info->nic = kfi_nic(flat);
 	if (unpack_ep(flat, info->ep_attr) && unpack_domain(flat, hidden, info->domain_attr) &&
 	    unpack_addr(flat->src_addr, flat->src_addrlen, &info->src_addr, &info->src_addrlen) &&
 	    unpack_addr(flat->dest_addr, flat->dest_addrlen, &info->dest_addr,
 			&info->dest_addrlen) &&
-	    info->fabric_attr->name && (info->nic || !(flat->present & KFI_USER_HAS_NIC)))
+	    info->fabric_attr->name)
 		return info;
 	fi_freeinfo(info);
 	return NULL;

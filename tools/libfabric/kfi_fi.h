@@ -278,10 +278,6 @@ void kfi_pack_rx(const struct fi_rx_attr *attr, struct kfi_user_info *flat);
 int kfi_mr_bits(uint32_t version, int mr_mode);
 int kfi_name_split(const char *name, char *provider, char *rest);
 
-/* ---- nic.c ---- */
-
-struct fid_nic *kfi_nic(const struct kfi_user_info *flat);
-
 /* ---- objects ---- */
 
 int kfi_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);

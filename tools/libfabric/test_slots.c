@@ -16,8 +16,8 @@
 #include "kfi_fi.h"
 
 /* Those of libfabric 1.17. Fewer mean that a table is shorter, or that this program misses it. */
-#define TABLES_MIN	29
-#define SLOTS_MIN	206
+#define TABLES_MIN	28
+#define SLOTS_MIN	200
 
 static unsigned int tables, slots, failures;
 

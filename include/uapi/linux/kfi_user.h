@@ -51,7 +51,7 @@ struct kfi_user_version {
  * struct kfi_user_info - &struct fi_info in one piece
  *
  * The members have the names and meanings of libfabric's structures. In hints, 0 means that any
- * value will do. Strings end with a NUL. @present tells which optional parts an answer has.
+ * value will do. Strings end with a NUL.
  */
 struct kfi_user_info {
 	__u64	caps;
@@ -59,7 +59,7 @@ struct kfi_user_info {
 	__u32	addr_format;
 	__u32	src_addrlen;
 	__u32	dest_addrlen;
-	__u32	present;		/* KFI_USER_HAS_ */
+	__u32	reserved;
 	__u8	src_addr[KFI_USER_ADDR_MAX];
 	__u8	dest_addr[KFI_USER_ADDR_MAX];
 
@@ -127,26 +127,7 @@ struct kfi_user_info {
 		__u32	prov_version;
 		__u32	api_version;
 	} fabric;
-
-	/* The network device, if @present has KFI_USER_HAS_NIC */
-	struct {
-		char	device[KFI_USER_NAME_MAX];
-		char	driver[KFI_USER_NAME_MAX];
-		char	link_address[KFI_USER_NAME_MAX];
-		char	network_type[KFI_USER_NAME_MAX];
-		__u64	mtu;
-		__u64	speed;		/* bits per second */
-		__u32	link_state;
-		__u32	bus_type;
-		__u16	pci_domain;
-		__u8	pci_bus;
-		__u8	pci_device;
-		__u8	pci_function;
-		__u8	reserved[3];
-	} nic;
 };
-
-#define KFI_USER_HAS_NIC	(1U << 0)
 
 /**
  * struct kfi_user_getinfo - argument of KFI_IOC_GETINFO, see fi_getinfo(3)
@@ -317,7 +298,7 @@ struct kfi_user_eq {
  * @domain: parent
  * @handle: out
  * @cookie: number of the caller's choice
- * @events: FI_CNTR_EVENTS_COMP or FI_CNTR_EVENTS_BYTES
+ * @events: FI_CNTR_EVENTS_COMP
  * @reserved: 0
  *
  * mmap(0, page size, PROT_READ, MAP_SHARED, fd, (off_t)handle * page size) maps a &struct

@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * peer.c - the peers of an RDM endpoint, and the connection to each of them. See kfi_peer.h.
+ * peers.c - the peers of an RDM endpoint, and the connection to each of them. See peers.h.
  *
  * kfi_peers.lock protects the list of peers and the cache; kfi_peer.lock, which is taken inside of
  * it, protects the connection of a peer and the operations that wait for it. Both are taken with
  * bottom halves off. docs/locking.md describes the life of peers and connections.
  */
 #include <linux/err.h>
-#include <linux/export.h>
 #include <linux/random.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
-#include <kfi_peer.h>
-#include <trace/events/kfi.h>
+#include "peers.h"
 
 /* delay of another call after this side gave way to a call of the peer that never came */
 #define KFI_REDIAL_MS	50
 
 static void kfi_peer_dial_work(struct work_struct *work);
+
+static const struct kfi_link_ops *link_ops(const struct kfi_peers *peers)
+{
+	return to_proto_ep(peers->ep)->proto->ops;
+}
+
+static const struct kfi_proto_params *params(const struct kfi_peers *peers)
+{
+	return &to_proto_ep(peers->ep)->proto->params;
+}
 
 /* ---- the list of peers ---- */
 
@@ -26,20 +34,20 @@ static struct kfi_peer *kfi_peer_lookup(struct kfi_peers *peers, const void *nam
 	struct kfi_peer *peer;
 
 	list_for_each_entry(peer, &peers->list, entry)
-		if (peer->ctx_id == ctx_id && !peers->ops->cmp(peer->name, name))
+		if (peer->ctx_id == ctx_id && !link_ops(peers)->cmp(peer->name, name))
 			return peer;
 	return NULL;
 }
 
 static struct kfi_peer *kfi_peer_new(struct kfi_peers *peers, const void *name, int ctx_id)
 {
-	struct kfi_peer *peer =
-		kzalloc(struct_size(peer, name, peers->ops->name_len), GFP_ATOMIC | __GFP_NOWARN);
+	size_t len = link_ops(peers)->name_len;
+	struct kfi_peer *peer = kzalloc(struct_size(peer, name, len), GFP_ATOMIC | __GFP_NOWARN);
 
 	if (!peer)
 		return NULL;
 	peer->peers = peers;
-	memcpy(peer->name, name, peers->ops->name_len);
+	memcpy(peer->name, name, len);
 	peer->ctx_id = ctx_id;
 	peer->key = ULONG_MAX;
 	spin_lock_init(&peer->lock);
@@ -89,7 +97,7 @@ static bool kfi_peer_room(struct kfi_peers *peers)
 {
 	struct kfi_peer *peer;
 
-	if (peers->nr < READ_ONCE(*peers->ops->max_peers))
+	if (peers->nr < READ_ONCE(params(peers)->max_peers))
 		return true;
 	list_for_each_entry(peer, &peers->list, entry)
 		if (kfi_peer_forget(peers, peer))
@@ -131,7 +139,7 @@ static int kfi_peer_name(struct kfi_peers *peers, kfi_addr_t addr, void *name)
 {
 	u8 raw[KFI_ADDR_MAX] __aligned(8);
 
-	if (kfi_av_addr(peers->ep->av, addr, raw) < 0 || peers->ops->name(peers->ep, raw, name))
+	if (kfi_av_addr(peers->ep->av, addr, raw) < 0 || link_ops(peers)->name(peers->ep, raw, name))
 		return -EINVAL;
 	return 0;
 }
@@ -153,7 +161,7 @@ static void kfi_peer_cache(struct kfi_peers *peers, struct kfi_peer *peer, kfi_a
 	if (!peer->gone && !xa_err(xa_store(&peers->cache, key, peer, GFP_ATOMIC | __GFP_NOWARN))) {
 		peer->key = key;
 		peers->nr_ctx_peers += peer->ctx_id > 0;
-		if (kfi_peer_name(peers, addr, name) || peers->ops->cmp(name, peer->name))
+		if (kfi_peer_name(peers, addr, name) || link_ops(peers)->cmp(name, peer->name))
 			kfi_peer_uncache(peers, peer);
 	}
 	spin_unlock_bh(&peers->lock);
@@ -174,7 +182,6 @@ void kfi_peers_removed(struct kfi_peers *peers, u32 index)
 				kfi_peer_uncache(peers, peer);
 	spin_unlock_bh(&peers->lock);
 }
-EXPORT_SYMBOL_GPL(kfi_peers_removed);
 
 void kfi_peers_show(struct kfi_peers *peers, u32 after,
 		    int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
@@ -193,20 +200,19 @@ void kfi_peers_show(struct kfi_peers *peers, u32 after,
 			.nr = peer->nr,
 			.reconnects = READ_ONCE(peer->reconnects),
 		};
-		peers->ops->show(peers, peer->name, rcu_dereference(peer->conn), &info);
+		kfp_show(to_proto_ep(peers->ep), peer->name, rcu_dereference(peer->conn), &info);
 		if (emit(arg, &info))
 			break;
 	}
 	rcu_read_unlock();
 }
-EXPORT_SYMBOL_GPL(kfi_peers_show);
 
 /* ---- operations that wait for a connection ---- */
 
 static void kfi_peer_dial(struct kfi_peer *peer, unsigned int delay_ms)
 {
 	atomic_inc(&peer->users);
-	if (!queue_delayed_work(peer->peers->wq, &peer->dial, msecs_to_jiffies(delay_ms)))
+	if (!queue_delayed_work(kfp_cm_wq, &peer->dial, msecs_to_jiffies(delay_ms)))
 		atomic_dec(&peer->users);	/* queued already, and counted */
 }
 
@@ -262,17 +268,17 @@ struct kfi_peer_conn *kfi_peer_wait(struct kfi_peers *peers, struct kfi_oper *op
 	} while (conn == ERR_PTR(-ESTALE));
 	return conn;
 }
-EXPORT_SYMBOL_GPL(kfi_peer_wait);
 
 /* Pass the waiting operations to @conn in posting order, before a post can find @conn. */
-static void kfi_pending_move(struct kfi_peer *peer, struct kfi_peer_conn *conn)
+static void kfi_pending_move(struct kfi_peer *peer, struct kfp_conn *conn)
 {
 	struct kfi_oper *op, *next;
 
 	lockdep_assert_held(&peer->lock);
 	list_for_each_entry_safe(op, next, &peer->pending, link) {
 		list_del(&op->link);
-		peer->peers->ops->queue(conn, op);
+		kfp_op(op)->conn = conn;
+		llist_add(&op->lnode, &conn->posted);
 	}
 }
 
@@ -322,28 +328,25 @@ static bool kfi_dial_wanted(const struct kfi_peer *peer)
 
 /*
  * Make @conn the current attempt (peer->dialing) and start it, unless the peer has called meanwhile
- * or the endpoint has failed @conn because it stops. ops->start() runs under peer->lock, because
+ * or the endpoint has failed @conn because it stops. kfp_dial_start() runs under peer->lock, because
  * another context that finds peer->dialing may end the attempt at once.
  */
-static void kfi_dial_claim(struct kfi_peer *peer, struct kfi_peer_conn *conn)
+static void kfi_dial_claim(struct kfi_peer *peer, struct kfp_conn *conn)
 {
-	const struct kfi_peer_ops *ops = peer->peers->ops;
-
 	spin_lock_bh(&peer->lock);
 	if (!kfi_peer_unconnected(peer)) {
-		ops->fail(conn, -EALREADY);
-	} else if (!ops->failed(conn)) {
-		peer->dialing = conn;
-		conn->known = peer->stream;
-		ops->start(conn);
+		kfp_conn_fail(conn, -EALREADY);
+	} else if (!kfp_conn_failed(&conn->pc)) {
+		peer->dialing = &conn->pc;
+		conn->pc.known = peer->stream;
+		kfp_dial_start(conn);
 	}
 	spin_unlock_bh(&peer->lock);
 }
 
 static void kfi_peer_dial_now(struct kfi_peer *peer)
 {
-	const struct kfi_peer_ops *ops = peer->peers->ops;
-	struct kfi_peer_conn *conn = ops->dial(peer);
+	struct kfp_conn *conn = kfp_dial(to_proto_ep(peer->peers->ep), peer->name, peer);
 
 	if (IS_ERR(conn)) {
 		/* else kfi_peers_flush() reports the reason */
@@ -351,9 +354,9 @@ static void kfi_peer_dial_now(struct kfi_peer *peer)
 			kfi_pending_fail(peer, kfi_unreachable_err(PTR_ERR(conn)));
 		return;
 	}
-	conn->stream = get_random_u64();
+	conn->pc.stream = get_random_u64();
 	kfi_dial_claim(peer, conn);
-	ops->put(conn);
+	kfp_conn_put(conn);
 }
 
 static void kfi_peer_dial_work(struct work_struct *work)
@@ -379,7 +382,6 @@ bool kfi_peer_is_dialing(struct kfi_peer_conn *conn)
 	spin_unlock_bh(&peer->lock);
 	return stands;
 }
-EXPORT_SYMBOL_GPL(kfi_peer_is_dialing);
 
 /* ---- calls of peers ---- */
 
@@ -392,7 +394,7 @@ EXPORT_SYMBOL_GPL(kfi_peer_is_dialing);
  */
 static bool kfi_own_call_wins(const struct kfi_peer *peer, const struct kfi_peer_call *call)
 {
-	bool smaller = peer->peers->ops->cmp(call->self, peer->name) < 0;
+	bool smaller = link_ops(peer->peers)->cmp(call->self, peer->name) < 0;
 	struct kfi_peer_conn *cur =
 		rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
 
@@ -404,18 +406,18 @@ static bool kfi_own_call_wins(const struct kfi_peer *peer, const struct kfi_peer
 
 /*
  * May the call replace an established connection? Not while the peer is still there: anybody can
- * claim a name. A peer that has restarted, or has lost the connection, does not answer on it.
+ * claim a name. A peer that has restarted, or has lost the connection, does not answer on it. A
+ * published connection that has not failed has an open link, and its work items were not canceled.
  */
 static int kfi_peer_replace(struct kfi_peer *peer)
 {
-	const struct kfi_peer_ops *ops = peer->peers->ops;
 	struct kfi_peer_conn *cur =
 		rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
 	int there;
 
-	if (!cur || !ops->probe || ops->failed(cur))
+	if (!cur || kfp_conn_failed(cur))
 		return 0;
-	there = ops->probe(cur);
+	there = link_ops(peer->peers)->probe(&to_kfp_conn(cur)->link);
 	if (there < 0)
 		return 0;
 	return there ? -EALREADY : -EINPROGRESS;
@@ -437,7 +439,7 @@ static int kfi_peer_take(struct kfi_peer *peer, struct kfi_peer_conn *conn,
 		conn->incarnation = call->incarnation;
 		peer->dialing = conn;
 		if (other)
-			peer->peers->ops->fail(other, -EALREADY);
+			kfp_conn_fail(to_kfp_conn(other), -EALREADY);
 	}
 	spin_unlock_bh(&peer->lock);
 	return ret;
@@ -469,7 +471,6 @@ int kfi_peer_admit(struct kfi_peers *peers, struct kfi_peer_conn *conn,
 		atomic_dec(&peer->users);
 	return ret;
 }
-EXPORT_SYMBOL_GPL(kfi_peer_admit);
 
 /* ---- established connections and their end ---- */
 
@@ -480,16 +481,15 @@ EXPORT_SYMBOL_GPL(kfi_peer_admit);
  */
 static void kfi_peer_settle(struct kfi_peer *peer, struct kfi_peer_conn *conn)
 {
-	const struct kfi_peer_ops *ops = peer->peers->ops;
 	struct kfi_peer_conn *old =
 		rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
 
 	conn->ready = true;
 	if (peer->dialing == conn)
 		peer->dialing = NULL;
-	if (ops->failed(conn)) {
+	if (kfp_conn_failed(conn)) {
 		if (kfi_peer_unconnected(peer))
-			kfi_pending_move(peer, conn);
+			kfi_pending_move(peer, to_kfp_conn(conn));
 		return;
 	}
 	if (peer->incarnation)
@@ -497,10 +497,10 @@ static void kfi_peer_settle(struct kfi_peer *peer, struct kfi_peer_conn *conn)
 	peer->incarnation = conn->incarnation;
 	peer->stream = conn->stream;
 	peer->redials = 0;
-	kfi_pending_move(peer, conn);
+	kfi_pending_move(peer, to_kfp_conn(conn));
 	rcu_assign_pointer(peer->conn, conn);
 	if (old)
-		ops->fail(old, -ECONNRESET);
+		kfp_conn_fail(to_kfp_conn(old), -ECONNRESET);
 	trace_kfi_connect(peer->peers->ep);
 }
 
@@ -512,7 +512,6 @@ void kfi_peer_publish(struct kfi_peer_conn *conn)
 	kfi_peer_settle(peer, conn);
 	spin_unlock_bh(&peer->lock);
 }
-EXPORT_SYMBOL_GPL(kfi_peer_publish);
 
 void kfi_peer_unpublish(struct kfi_peer_conn *conn)
 {
@@ -525,7 +524,6 @@ void kfi_peer_unpublish(struct kfi_peer_conn *conn)
 		peer->dialing = NULL;
 	spin_unlock_bh(&peer->lock);
 }
-EXPORT_SYMBOL_GPL(kfi_peer_unpublish);
 
 /*
  * Return true if the attempt is to be repeated: for a limited time after it was given up for the
@@ -533,7 +531,7 @@ EXPORT_SYMBOL_GPL(kfi_peer_unpublish);
  */
 static bool kfi_peer_redial(struct kfi_peer *peer, const struct kfi_peer_conn *conn, int err)
 {
-	unsigned int tries = READ_ONCE(*peer->peers->ops->redial_timeout_ms) / KFI_REDIAL_MS;
+	unsigned int tries = READ_ONCE(params(peer->peers)->connect_timeout_ms) / KFI_REDIAL_MS;
 
 	if ((err == -EALREADY || !conn->dialed) && kfi_dial_wanted(peer) && peer->redials++ < tries)
 		return true;
@@ -557,16 +555,12 @@ void kfi_peer_lost(struct kfi_peer_conn *conn, int err)
 	if (!again && !settled)
 		kfi_pending_fail(peer, kfi_unreachable_err(err));
 }
-EXPORT_SYMBOL_GPL(kfi_peer_lost);
 
 /* ---- the endpoint ---- */
 
-void kfi_peers_init(struct kfi_peers *peers, struct kfi_ep *ep, const struct kfi_peer_ops *ops,
-		    struct workqueue_struct *wq)
+void kfi_peers_init(struct kfi_peers *peers, struct kfi_ep *ep)
 {
 	peers->ep = ep;
-	peers->ops = ops;
-	peers->wq = wq;
 	xa_init(&peers->cache);
 	spin_lock_init(&peers->lock);
 	INIT_LIST_HEAD(&peers->list);
@@ -574,7 +568,6 @@ void kfi_peers_init(struct kfi_peers *peers, struct kfi_ep *ep, const struct kfi
 		peers->incarnation = get_random_u64();
 	} while (!peers->incarnation);
 }
-EXPORT_SYMBOL_GPL(kfi_peers_init);
 
 void kfi_peers_stop(struct kfi_peers *peers)
 {
@@ -582,7 +575,6 @@ void kfi_peers_stop(struct kfi_peers *peers)
 	WRITE_ONCE(peers->stopping, true);
 	spin_unlock_bh(&peers->lock);
 }
-EXPORT_SYMBOL_GPL(kfi_peers_stop);
 
 /* No peer is added or removed any more, so the list needs no lock. */
 void kfi_peers_flush(struct kfi_peers *peers, int err)
@@ -595,7 +587,6 @@ void kfi_peers_flush(struct kfi_peers *peers, int err)
 		kfi_pending_fail(peer, err);
 	}
 }
-EXPORT_SYMBOL_GPL(kfi_peers_flush);
 
 void kfi_peers_free(struct kfi_peers *peers)
 {
@@ -608,4 +599,3 @@ void kfi_peers_free(struct kfi_peers *peers)
 	xa_destroy(&peers->cache);
 	local_bh_enable();
 }
-EXPORT_SYMBOL_GPL(kfi_peers_free);

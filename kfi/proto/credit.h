@@ -1,18 +1,18 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0 */
 /*
- * kfi_credit.h - arithmetic of flow control by credits.
+ * credit.h - arithmetic of flow control by credits.
  *
  * Sender and receiver count units, from the beginning of the connection, modulo 2^32. The receiver
  * advertises a limit: the count up to which the sender may send. As it advertises no increments,
  * an advertisement that is lost, repeated or reordered does no harm, and an invalid one can be
  * detected. A window is less than 2^31 units, so the difference of two counts tells their order.
- * The provider defines what a unit is, and the locks that protect the structures.
+ * The protocol defines what a unit is, and the locks that protect the structures.
  *
  *	receiver:	freed <= used <= advertised <= freed + window
  *	sender:		used <= limit <= used + window
  */
-#ifndef _KFI_CREDIT_H
-#define _KFI_CREDIT_H
+#ifndef _KFI_PROTO_CREDIT_H
+#define _KFI_PROTO_CREDIT_H
 
 #include <linux/bug.h>
 #include <linux/errno.h>
@@ -153,4 +153,4 @@ static inline u32 kfi_credit_advert(struct kfi_credit_rx *rx)
 	return rx->advertised;
 }
 
-#endif /* _KFI_CREDIT_H */
+#endif /* _KFI_PROTO_CREDIT_H */
