@@ -2,7 +2,7 @@
 /*
  * nic.c - the network device of an info
  *
- * fi_freeinfo(), fi_dupinfo() and fi_tostr() reach it by the operations of its fid.
+ * fi_freeinfo(), fi_dupinfo() and fi_tostr() call the operations of its fid.
  */
 #include <stdarg.h>
 #include <stdio.h>
