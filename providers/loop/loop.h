@@ -28,8 +28,8 @@
  * waiting operation holds one. @nr_tx counts the operations that the endpoint has
  * accepted and not completed; loop_ep_down() waits until it is 0. An operation that waits is always
  * in a list. The sender takes it back from there, or the receiver completes it when it closes. An
- * operation that waits for persist() is taken back by either side, and persist() goes on without it
- * (struct loop_commit).
+ * operation that waits for persist() is taken back by either side, and persist() continues without
+ * it (struct loop_commit).
  */
 #ifndef _KFI_LOOP_H
 #define _KFI_LOOP_H
@@ -81,8 +81,8 @@ struct loop_net {
  * @id: its number, constant once enabled; a context has that of its scalable endpoint
  * @keyed: the endpoint has an authorization key
  * @peer_id: MSG: number of the peer, set before @up
- * @peer_name: MSG: number by which the consumer knows the peer: for the initiator that of the
- *	listener
+  * @peer_name: MSG: number of the peer that is reported to the consumer: for the initiator that of
+ *	the listener
  * @users: references; the endpoint holds one itself until it is stopped
  * @nr_tx: operations accepted and not completed
  * @lock: protects the following members up to @cm_data

@@ -142,7 +142,7 @@ static int loop_commit_get(struct loop_ep *to, struct loop_op *p)
  */
 static DEFINE_SPINLOCK(loop_commit_lock);
 
-/* Detach the operation from its commit, which goes on without it. */
+/* Detach the operation from its commit, which continues without it. */
 static void loop_commit_part(struct loop_commit *c, struct list_head *to)
 {
 	lockdep_assert_held(&loop_commit_lock);

@@ -6,7 +6,7 @@
  *   promote [fenced|force]	become primary
  *   demote			become secondary
  *   fenced OUTAGE		policy fence: the peer is outdated or powered off; write alone
- *   outdate			secondary: the primary goes on without this copy
+ *   outdate			secondary: the primary continues without this copy
  *   invalidate			secondary: declare this copy worthless
  *   rate KIB			limit of a resynchronisation in KiB a second, 0 for none
  */
