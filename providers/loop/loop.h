@@ -81,7 +81,7 @@ struct loop_net {
  * @id: its number, constant once enabled; a context has that of its scalable endpoint
  * @keyed: the endpoint has an authorization key
  * @peer_id: MSG: number of the peer, set before @up
-  * @peer_name: MSG: number of the peer that is reported to the consumer: for the initiator that of
+ * @peer_name: MSG: number of the peer that is reported to the consumer: for the initiator that of
  *	the listener
  * @users: references; the endpoint holds one itself until it is stopped
  * @nr_tx: operations accepted and not completed

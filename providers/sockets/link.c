@@ -306,7 +306,7 @@ void ks_link_release(struct ks_link *kl)
 /*
  * Let TCP deliver the bytes that it still holds after the close. A kernel's socket loses its timers
  * at the close, and does not retransmit without them, unless it holds its network namespace as the
-  * socket of a process does. Return false if the namespace has ended.
+ * socket of a process does. Return false if the namespace has ended.
  */
 static bool ks_sock_outlives(struct sock *sk)
 {

@@ -59,7 +59,7 @@ struct kv_stream;
 
 /**
  * struct kv_rq - receives of a MSG endpoint, see plain.c
-  * @lock: protects the following members, and posting to the receive queue of @conn
+ * @lock: protects the following members, and posting to the receive queue of @conn
  * @over: the endpoint has stopped or its connection has ended: posts are refused
  * @conn: the connection whose queue pair takes receives, or NULL
  * @waiting: receives that were posted while @conn was NULL

@@ -24,7 +24,7 @@ struct kfn_queue;
  * @fabric: fabric
  * @domain: domain of all queues
  * @limits: limits of @domain
-  * @stale: the network of @domain was removed: the next set-up opens another domain
+ * @stale: the network of @domain was removed: the next set-up opens another domain
  *
  * It is opened before the admin queue is connected for the first time, and closed with the
  * controller or when another provider, or another domain, is chosen. The calls that set up and take

@@ -162,7 +162,7 @@ static void kfnt_release_work(struct work_struct *work)
 void kfnt_queue_end(struct kfnt_queue *queue)
 {
 	set_bit(KFNT_Q_FAILED, &queue->flags);
-	/* A full barrier, as in kfnt_queue_begin(): one of both sees the flag that the other set. */
+	/* A full barrier, as in kfnt_queue_begin(): one of both sees the flag of the other. */
 	if (!test_and_set_bit(KFNT_Q_ENDING, &queue->flags))
 		queue_work(kfnt_wq, &queue->release_work);
 }

@@ -90,7 +90,7 @@ static ssize_t kfnt_post_piece(struct kfnt_cmd *cmd)
 	return 0;
 }
 
-/* ---- rounds: the answers to commands that arrived and ended in one round are sent together ---- */
+/* ---- rounds: answers to commands that arrived and ended in one round are sent together ---- */
 
 /* Return KFI_MORE if kfnt_round_ends() will send the answer, else 0. */
 static u64 kfnt_more(struct kfnt_queue *queue)
