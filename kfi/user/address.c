@@ -85,7 +85,7 @@ static void uncharge(struct ku_av *av, size_t count)
 }
 
 /*
- * Copy the results of an insertion to the process: addresses, and with @errs why some are missing
+ * Copy the results of an insertion to the process: addresses, and with @errs the error of each
  */
 static int give_results(const kfi_addr_t *results, u64 fi_addrs, const int *errs, u64 to_errs,
 			size_t count)

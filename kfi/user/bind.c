@@ -3,7 +3,7 @@
 #include <linux/uaccess.h>
 #include "user.h"
 
-/* Return the directions that a counter's flags stand for. */
+/* Return the directions that a counter with these flags counts. */
 static u64 counted_directions(u64 flags)
 {
 	u64 directions = flags & KFI_RECV;
@@ -47,7 +47,7 @@ static int bind_ep(struct ku_ep *ep, struct ku_obj *target, u64 flags)
 {
 	int ret;
 
-	/* The hidden queue would become that of a shared context that is bound after it. */
+	/* The shared context would get the hidden queue as its queue. */
 	if (ep->hidden && target->class == KFI_CLASS_SRX_CTX)
 		return -EINVAL;
 	ret = bind_obj(&ep->obj, target, flags);
@@ -58,7 +58,7 @@ static int bind_ep(struct ku_ep *ep, struct ku_obj *target, u64 flags)
 	if (target->class == KFI_CLASS_CNTR)
 		ep->counted |= counted_directions(flags);
 	if (target->class == KFI_CLASS_SRX_CTX)
-		ep->queued |= KFI_RECV;		/* it has nothing to receive by itself */
+		ep->queued |= KFI_RECV;		/* all receives are those of the context */
 	return 0;
 }
 
@@ -69,8 +69,8 @@ int ku_ioc_bind(struct ku_ctx *ctx, void *arg)
 	int ret;
 
 	/*
-	 * The end of each operation has to be reported to this module, which shows the process what
-	 * it has selected.
+	 * The end of each operation has to be reported to this module, which passes the selected
+	 * completions to the process.
 	 */
 	if (bind->flags & (KFI_SELECTIVE_COMPLETION | GENMASK_ULL(63, 60)))
 		return -KFI_EBADFLAGS;
@@ -198,8 +198,8 @@ static int read_option(struct kfid *fid, struct kfi_user_opt *opt)
 }
 
 /*
- * A process may not set options that decide over memory of others, or over the rights of the
- * endpoint.
+ * A process may not set options that affect the memory of others, or that change the privileges of
+ * the endpoint.
  */
 static int write_option(struct ku_ep *ep, const struct kfi_user_opt *opt)
 {
@@ -208,7 +208,7 @@ static int write_option(struct ku_ep *ep, const struct kfi_user_opt *opt)
 
 	if (opt->name == KFI_OPT_RECLAIM || opt->name == KFI_OPT_UNPRIVILEGED)
 		return -ENOPROTOOPT;
-	/* No option has another size; kfi.ko says first whether it knows the option. */
+	/* No option has another size: size 0 makes kfi.ko return the right error. */
 	if (opt->len != sizeof(wide))
 		return kfi_setopt(&ep->ep->fid, opt->level, opt->name, &value, 0);
 	if (copy_from_user(&wide, u64_to_user_ptr(opt->value), sizeof(wide)))

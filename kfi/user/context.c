@@ -42,8 +42,8 @@ free_ctx:
 }
 
 /*
- * The last descriptor and the last mapping are closed, so no call is under way. Operations end
- * while their endpoints are closed; their memory is unpinned after that. Notifiers of the memory
+ * The last descriptor and the last mapping are closed, so no call is running. Operations end while
+ * their endpoints are closed; their memory is unpinned after that. Notifiers of the memory
  * management may still run: ku_cache_exit() waits for them.
  */
 int ku_release(struct inode *inode, struct file *file)

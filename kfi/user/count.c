@@ -12,8 +12,8 @@ static struct kfid_cntr *cntr_of(struct ku_obj *obj)
 }
 
 /*
- * Several CPUs may run this function at the same time. The lock makes the last one show what all of
- * them have counted.
+ * Several CPUs may run this function at the same time. The counter is read under the lock, so the
+ * last call stores the latest values.
  */
 static void cntr_handler(struct kfid_cntr *cntr, void *context)
 {

@@ -33,7 +33,7 @@ static void eq_handler(struct kfid_eq *eq, void *context)
 	ku_waiter_wake(context);
 }
 
-/* A buffer that is too small for any entry leaves the event in the queue. */
+/* Is there an event? The read has no buffer, so it leaves the event in the queue. */
 bool ku_eq_ready(struct ku_obj *obj)
 {
 	u32 event;
@@ -105,7 +105,7 @@ struct ku_event {
 	u8			bytes[KFI_USER_DATA_MAX];
 };
 
-/* Name the object that an event is about. Its fid does not end meanwhile. */
+/* Store the cookie and handle of the event's object, which is not closed meanwhile. */
 static void event_about(struct ku_ctx *ctx, struct ku_event *event, const struct kfid *fid)
 {
 	const struct ku_obj *obj = fid ? fid->context : NULL;
@@ -196,7 +196,7 @@ static int give_request(struct ku_ctx *ctx, struct ku_event *event)
 	req = ku_obj_new(ctx, NULL, sizeof(*req), KFI_CLASS_CONNREQ, 0);
 	if (IS_ERR(req))
 		return PTR_ERR(req);
-	/* This comes before a call of the process can find the request, and end it. */
+	/* before ku_obj_publish(), after which another call may find the request and end it */
 	ret = read->info ? ku_info_to_user(event->info, read->info, read->info_size) : 0;
 	if (ret) {
 		ku_obj_abandon(&req->obj);
@@ -222,7 +222,7 @@ static int give_event(struct ku_ctx *ctx, struct ku_event *event, u32 room)
 	return ret;
 }
 
-/* Refuse a request of which the process can't be told. */
+/* Refuse a request that can't be reported to the process. */
 static void refuse(struct ku_ctx *ctx, struct ku_event *event)
 {
 	struct ku_connreq req = { .obj.ctx = ctx, .pep = event->pep, .info = event->info };
@@ -267,7 +267,7 @@ int ku_ioc_eq_read(struct ku_ctx *ctx, void *arg)
 	return ret;
 }
 
-/* Refuse a request that was left. Its peer and its passive endpoint may have ended. */
+/* Refuse a request that was not answered. Its peer and its passive endpoint may have ended. */
 void ku_connreq_end(struct ku_connreq *req)
 {
 	struct kfid_pep *pep;

@@ -240,10 +240,10 @@ char *ku_string(u64 from, size_t max)
 }
 
 /*
- * What processes are not offered. Short names stand for ports in a way that this module can't
- * check. An MSG endpoint over verbs is a queue pair without kfabric's protocol: it has no tags, no
- * FI_DELIVERY_COMPLETE, and needs an entry of its vectors for each page of a process. A process
- * that wants a queue pair is served better by the device's own user-space driver.
+ * Is the info offered to processes? Short names are not, because this module can't check the ports
+ * that they denote. An MSG endpoint over verbs is a queue pair without kfabric's protocol: it has
+ * no tags, no FI_DELIVERY_COMPLETE, and needs a segment for each page of a process. A process that
+ * needs a queue pair should use the user-space driver of the device.
  */
 bool ku_info_offered(const struct kfi_info *info)
 {

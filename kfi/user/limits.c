@@ -2,9 +2,9 @@
 /*
  * Limits of one user, in all contexts together.
  *
- * The counts belong to the user in whose name a context was opened, and are returned to that user,
- * whatever process closes it. Pinned memory is charged to user_struct.locked_vm, as io_uring,
- * AF_XDP and mlock() of shared memory do, so that RLIMIT_MEMLOCK covers all of them together.
+ * Objects are counted for the user that has opened the context, even if a process of another user
+ * closes it. Pinned memory is charged to user_struct.locked_vm, as io_uring, AF_XDP and mlock() of
+ * shared memory do, so that RLIMIT_MEMLOCK covers all of them together.
  */
 #include <linux/cred.h>
 #include <linux/in6.h>
@@ -167,9 +167,9 @@ void ku_limits_unlock(struct ku_ctx *ctx, unsigned long pages)
 }
 
 /*
- * bind() asks the same of a process. kfi.ko can't, because it binds in work items, which may use
- * any port. The format comes from the provider and not from the process. Processes may not use
- * short names: their numbers stand for ports in a way that only the provider knows.
+ * bind() makes the same check for a process. kfi.ko can't make it, because it binds in work items,
+ * which may use any port. The format comes from the provider and not from the process. Processes
+ * may not use short names: only the provider can convert their numbers to ports.
  */
 int ku_limits_addr(struct ku_ctx *ctx, u32 format, const void *addr, size_t len)
 {

@@ -26,7 +26,7 @@ static int ku_ioc_version(struct ku_ctx *ctx, void *arg)
 	[_IOC_NR(cmd)] = { fn, _IOC_SIZE(cmd) + BUILD_BUG_ON_ZERO(_IOC_SIZE(cmd) > KU_ARG_MAX) }
 
 /*
- * @size: bytes that this kernel knows of. They are those of the first version, so a shorter
+ * @size: bytes of the structure in this kernel. The first version has the same size, so a shorter
  *	structure is refused.
  */
 static const struct {
@@ -97,7 +97,7 @@ static long ku_ioctl(struct file *file, unsigned int cmd, unsigned long to)
 	if (ret)
 		return ret;
 	ret = ku_ioctls[nr].fn(ctx, arg);
-	/* Copied after an error as well: some calls return how much room they would have needed. */
+	/* Copied after an error as well: some calls return the size that they would have needed. */
 	if (copy_to_user((void __user *)to, arg, min(size, ku_ioctls[nr].size)) && !ret)
 		return -EFAULT;
 	return ret;
@@ -132,7 +132,7 @@ static int __init ku_init(void)
 	return ret;
 }
 
-/* Open contexts hold a reference of the module, so none is left. */
+/* Open contexts hold a reference of the module, so no context exists. */
 static void __exit ku_exit(void)
 {
 	misc_deregister(&ku_device);

@@ -6,9 +6,9 @@
  * of the table, so that no new call finds the object, wakes calls that sleep on it and waits for
  * the others.
  *
- * An object counts the objects that depend on it (ku_obj.bound), as kfi.ko does. While there are
- * any, close fails before anything has changed, and calls of other threads go on. A call that is
- * under way may add a dependent object after that: close waits for the call, finds the object in
+ * An object counts the objects that depend on it (ku_obj.bound), as kfi.ko does. While the count is
+ * not 0, close fails before anything has changed, and calls of other threads are not affected. A
+ * running call may add a dependent object after that: close waits for the call, finds the object in
  * use and puts the handle back.
  */
 #include <linux/slab.h>
@@ -139,7 +139,7 @@ struct ku_domain *ku_domain_get(struct ku_ctx *ctx, u32 handle)
 
 /* ---- closing ---- */
 
-/* Completions of its receives may be read later: they find the receives in no list. */
+/* Empty the list of receives. Completions of the receives may be read after the close. */
 static void forget_receives(struct ku_ep *ep)
 {
 	struct ku_ctx *ctx = ep->obj.ctx;
@@ -177,7 +177,7 @@ static int end_ep(struct ku_ep *ep)
 	return 0;
 }
 
-/* An error leaves the object as it was. */
+/* Close the object of kfi.ko. After an error the object is unchanged. */
 static int end_obj(struct ku_obj *obj)
 {
 	int ret;
@@ -231,8 +231,8 @@ static void free_obj(struct ku_obj *obj)
 
 /*
  * Wait for the calls that have found the object; no further call can find it. A call may sleep for
- * long, over memory that another process provides, so a fatal signal ends the wait. @last: no call
- * is under way.
+ * long, for example in a page fault that another process handles, so a fatal signal ends the wait.
+ * @last: the context is being released, so no call is running.
  */
 static int wait_for_users(struct ku_obj *obj, bool last)
 {

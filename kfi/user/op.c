@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations of a process: their payload, and what is done when they have ended.
+ * Operations of a process: their payload, and their end.
  *
  * Payload to be sent is copied while the process posts it, up to KFI_USER_COPY_MAX bytes: a copy
  * costs less than a pin, and the process can't change it afterwards. Longer payload, and memory for
  * receives, is pinned (pin.c).
  *
- * If RLIMIT_MEMLOCK has no room, payload up to COPY_LONG_MAX is copied as well: the limit may be
- * used up by receives whose messages come only after this message was sent. Such a copy is charged
- * to the user's room for queues.
+ * If RLIMIT_MEMLOCK is exhausted, payload up to COPY_LONG_MAX is copied as well: the limit may be
+ * used up by receives whose messages arrive only after this message was sent. Such a copy is
+ * charged to the user's memory for queues.
  */
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -128,8 +128,8 @@ static int copy_in(struct ku_op *op, const struct kfi_user_iovec *iov, int count
 }
 
 /*
- * Return the number of pages of a pin that contain @len bytes from @base on, and in *@first the
- * first one.
+ * Return the number of pages of a pin that contain @len bytes, beginning at @base, and in *@first
+ * the index of the first page.
  */
 static size_t pin_pages_of(const struct ku_pin *pin, u64 base, size_t len, size_t *first)
 {
@@ -217,7 +217,7 @@ static int pin_iov(struct ku_op *op, const struct kfi_user_iovec *iov, int count
 	return 0;
 }
 
-/* Copy instead of pinning. Some pins may exist already. @ret: error of the pin that failed */
+/* Copy instead of pinning; release pins of other segments. @ret: error of the pin that failed */
 static int copy_long(struct ku_op *op, const struct kfi_user_iovec *iov, int count, size_t len,
 		     int ret)
 {
@@ -250,8 +250,8 @@ int ku_op_source(struct ku_op *op, const struct kfi_user_desc *desc)
 }
 
 /*
- * Messages are put into a multi-receive buffer one behind the other, and are reported by address:
- * the buffer has to be mapped in one piece.
+ * Map a multi-receive buffer in one piece: messages are stored in it one after the other, and their
+ * addresses are reported.
  */
 static int map_multi(struct ku_op *op, const struct kfi_user_iovec *iov, int count)
 {

@@ -36,7 +36,7 @@ int ku_ioc_fabric(struct ku_ctx *ctx, void *arg)
 	return 0;
 }
 
-/* Reduce a size to what was asked for; 0 asks for nothing special. */
+/* Reduce a size to the requested one; 0 requests no size. */
 static void shorten(size_t *offered, size_t asked)
 {
 	if (asked)
@@ -44,9 +44,9 @@ static void shorten(size_t *offered, size_t asked)
 }
 
 /*
- * kfi.ko and providers trust an info to be an answer of theirs. So the info of a process is used as
- * hints, and the first answer to them that processes are offered is what is opened, with queues
- * that may be shorter and fewer capabilities.
+ * kfi.ko and providers rely on the contents of an info, which they have created. So the info of a
+ * process is used only as hints. The first info that matches the hints, and that is offered to
+ * processes, is opened, possibly with shorter queues and fewer capabilities.
  */
 static struct kfi_info *ask(struct ku_ctx *ctx, const struct kfi_info *asked)
 {
@@ -77,8 +77,8 @@ static struct kfi_info *ask(struct ku_ctx *ctx, const struct kfi_info *asked)
 	shorten(&info->ep_attr->max_msg_size, asked->ep_attr->max_msg_size);
 	/*
 	 * A vector of the process may have any number of pages: it is posted as one iov_iter, so
-	 * operations of kfi.ko need no room for vectors. The flags of a descriptor are complete, so
-	 * no defaults are added.
+	 * operations of kfi.ko need no room for vectors. A descriptor has all its flags, so no
+	 * default flags are added.
 	 */
 	info->tx_attr->iov_limit = 1;
 	info->rx_attr->iov_limit = 1;
@@ -127,7 +127,8 @@ static struct kfi_info *open_info(struct ku_ctx *ctx, const struct kfi_user_open
 		asked->fabric_attr->fabric = container_of(fabric->fid, struct kfid_fabric, fid);
 	info = ret ? ERR_PTR(ret) : ask(ctx, asked);
 	/*
-	 * Addresses in regions are chosen by the process, and never those of the kernel's mapping.
+	 * The process chooses the addresses in its regions. Addresses of the kernel's mapping are
+	 * not used, and not shown to the process.
 	 */
 	if (!IS_ERR(info))
 		info->domain_attr->mr_mode &= ~KFI_MR_VIRT_ADDR;
@@ -182,7 +183,7 @@ free_info:
 	return ERR_PTR(ret);
 }
 
-/* Last part of these calls. @ret: result of kfi.ko */
+/* Last part of all calls with struct kfi_user_open. @ret: result of kfi.ko */
 static int open_done(struct kfi_user_open *open, struct ku_obj *obj, struct kfid *fid,
 		     struct kfi_info *info, int ret)
 {
@@ -287,7 +288,7 @@ put_fabric:
 	return ret;
 }
 
-/* A process has no right to reserved ports, nor have its peers. */
+/* The endpoint of a process neither uses reserved ports nor accepts peers because of them. */
 static int make_unprivileged(struct kfid_ep *ep)
 {
 	size_t yes = 1;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of the process that operations read and write: pinned, and kept pinned for the next
- * operation.
+ * Memory of the process that operations read and write. It is pinned, and stays pinned for later
+ * operations.
  *
  * A cached pin is in the tree of its context, with a reference of the cache. It has a notifier of
  * the memory management, which is called when the process unmaps or discards a part of the memory:
  * the pin is then dead, leaves the tree and is unpinned when the last operation has ended. The next
- * operation on that address pins anew. Other changes of the mapping, such as an attempt to migrate
+ * operation on that address pins again. Other changes of the mapping, such as an attempt to migrate
  * pages or a change of protection, do not move pinned pages.
  *
  * The notifier may not sleep, so it takes only ku_cache.lock. Unpinning may sleep, and the last
@@ -210,7 +210,7 @@ void ku_cache_init(struct ku_ctx *ctx)
 	INIT_WORK(&ctx->reap_work, reap_work);
 }
 
-/* No operation is left. A notifier may still run: it has a pin, and drops it under the lock. */
+/* All operations have ended. A notifier may still run; it drops its pin under the lock. */
 void ku_cache_exit(struct ku_ctx *ctx)
 {
 	while (cache_shrink(ctx))
@@ -226,10 +226,10 @@ void ku_cache_exit(struct ku_ctx *ctx)
 /*
  * Charge pages to the limit, and release pins of the cache if necessary.
  *
- * Return: 0; -EAGAIN: there will be room when the operations have ended that hold *@held pages
- * (NULL: none), without @own pages of the operation that asks; -ENOMEM: whether there will ever be
- * room depends on others. *@held is read before the cache and after it, so that an operation that
- * ends or begins meanwhile is counted.
+ * Return: 0; -EAGAIN if the limit will permit it when all operations that hold *@held pages (NULL:
+ * none) have ended, except the calling operation, which holds @own of these pages; -ENOMEM if that
+ * would not suffice. *@held is read before and after the search of the cache, so that an operation
+ * that ends or begins meanwhile is counted.
  */
 static int charge(struct ku_ctx *ctx, unsigned long pages, const atomic_long_t *held,
 		  unsigned long own)
@@ -282,9 +282,9 @@ static int pin_pages(struct ku_pin *pin, unsigned long start, unsigned int pages
 }
 
 /*
- * Pin for writing if possible, so that the memory serves sends and receives. @cached: the notifier
- * has to be inserted before the pages are pinned, or a change between the two is missed. @held,
- * @own: see charge().
+ * Pin memory, for writing if possible, so that the pin can be used by sends and receives. @cached:
+ * put the pin into the cache. The notifier is inserted before the pages are pinned, because a
+ * change of the mapping in between would be missed otherwise. @held, @own: see charge().
  */
 static struct ku_pin *pin_new(struct ku_ctx *ctx, unsigned long start, unsigned int pages,
 			      bool write, bool cached, const atomic_long_t *held,

@@ -37,8 +37,8 @@ static const u64 post_flags[] = {
 };
 
 /*
- * Every operation makes an entry in the queue of kfi.ko, so that this module learns of its end. The
- * process sees only the entries that it has asked for.
+ * Every operation gets an entry in the queue of kfi.ko, which reports its end to this module. The
+ * process gets only the entries that it has requested.
  */
 static u64 kernel_flags(const struct kfi_user_desc *desc)
 {
@@ -83,7 +83,7 @@ static ssize_t post_tagged(struct ku_ep *ep, const struct kfi_user_desc *desc, s
 
 /* ---- receives ---- */
 
-/* From then on the receive can be cancelled. */
+/* Add a receive to the list of its endpoint. After that it can be cancelled. */
 static void list_receive(struct ku_ep *ep, struct ku_op *op)
 {
 	spin_lock_bh(&op->ctx->ops_lock);
@@ -137,7 +137,7 @@ static struct ku_op *receive_op(struct ku_ep *ep, const struct kfi_user_desc *de
 	return op;
 }
 
-/* Undo a receive that could not be posted. A claim that it was for stays. */
+/* Undo a receive that could not be posted. If it was for a claimed message, the claim is kept. */
 static void receive_failed(struct ku_ep *ep, struct ku_op *op, const struct kfi_user_desc *desc)
 {
 	unlist_receive(op);

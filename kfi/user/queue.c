@@ -31,7 +31,7 @@ int ku_waiter_open(struct ku_obj *obj)
 	return 0;
 }
 
-/* The object has ended: pollers are told that no event will come. */
+/* The object was closed: pollers get EPOLLHUP. */
 void ku_waiter_close(struct ku_obj *obj)
 {
 	struct ku_waiter *waiter = obj->waiter;
@@ -119,8 +119,8 @@ int ku_ioc_getwait(struct ku_ctx *ctx, void *arg)
 /* ---- ioctls ---- */
 
 /*
- * Return: 0: continue to sleep; positive: what the caller waits for has come; negative: it will not
- * come, for this reason.
+ * Return: 0: continue to sleep; positive: the event that the caller waits for has occurred;
+ * negative: the reason for which the wait fails.
  */
 static int look(struct ku_obj *obj, const struct kfi_user_wait *wait)
 {
@@ -150,7 +150,7 @@ static int wait_for(struct ku_obj *obj, const struct kfi_user_wait *wait)
 	left = wait_event_interruptible_timeout(obj->waiter->wait, (ret = look(obj, wait)),
 						timeout);
 	if (left < 0)
-		/* not restarted automatically, because the time limit has been running */
+		/* not restarted automatically, because a part of the time limit has passed */
 		return -EINTR;
 	if (!ret)
 		return -ETIMEDOUT;

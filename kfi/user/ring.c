@@ -3,18 +3,18 @@
  * Completion queues: entries of the queue of kfi.ko are moved into a ring that the process maps.
  *
  * The handler of the queue (softirq) moves entries under ku_ring.lock as long as the ring has room.
- * Entries that do not fit stay in the queue of kfi.ko, which counts them against the room that
- * posts and messages need: no entry is lost, and nothing grows. The flag "overflow" then tells the
- * reader to call KFI_IOC_DRAIN:
+ * Entries that do not fit stay in the queue of kfi.ko, where they occupy slots that posts and
+ * messages need: no entry is lost, and no queue grows. The flag "overflow" then requests that the
+ * reader calls KFI_IOC_DRAIN:
  *
  *	kernel				reader
  *	(1) overflow = 1		(1) head = tail
  *	(2) full barrier		(2) full barrier
  *	(3) is there room now?		(3) is overflow 1?
  *
- * At least one of the two sees what the other has done. The only word of the mapping that the
- * kernel reads is the reader's position. A wrong position makes the ring look full, or lets entries
- * be overwritten that the same process has not read.
+ * At least one of the two sees what the other has stored. The only word of the mapping that the
+ * kernel reads is the reader's position. With a wrong position the ring seems to be full, or
+ * entries are overwritten that the same process has not read.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -41,7 +41,7 @@ static u32 ring_room(const struct ku_ring *ring)
 }
 
 /*
- * Return: slots that are free, if at least @need are, or 0 after the reader was told to call DRAIN.
+ * Return: number of free slots if it is at least @need; otherwise set "overflow" and return 0.
  */
 static u32 room_or_overflow(struct ku_ring *ring, u32 need)
 {
@@ -139,7 +139,7 @@ static bool move_round(struct ku_ring *ring)
 	while (more && left--)
 		more = move_batch(ring);
 	if (ring->head && ring->tail != before)
-		/* after the slots were written */
+		/* the slots are written before the tail */
 		smp_store_release(&ring->head->tail, ring->tail);
 	return more;
 }
@@ -284,7 +284,7 @@ put_domain:
 }
 
 /*
- * No endpoint is bound to the queue any more, so no entry comes. Entries that were not read are
+ * No endpoint is bound to the queue any more, so no entry is added. Entries that were not read are
  * dropped, with the memory that their operations hold.
  */
 int ku_ring_end(struct ku_ring *ring)

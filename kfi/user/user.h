@@ -3,15 +3,15 @@
  * user.h - shared by the files of kfi_user.ko.
  *
  * A context (struct ku_ctx) is one open of /dev/kfi. It has a table of objects (struct ku_obj),
- * each of which stands for one object of kfi.ko. An ioctl finds an object by its handle and holds a
+ * each of which represents one object of kfi.ko. An ioctl finds an object by its handle and holds a
  * reference (ku_obj.users) while it runs; the close of the object waits until the references are
  * dropped.
  *
  * Locks, outermost first:
  *	ku_obj.lock	(mutex) see struct ku_obj; that of an endpoint before that of a shared
  *			context
- *	ku_ctx.events	(mutex) held while an event is read and the object that it names is used, so
- *			that the object does not end meanwhile
+ *	ku_ctx.events	(mutex) held while an event is read and its object is used, so that the
+ *			object is not closed meanwhile
  *	ku_ctx.pinning	(mutex) one thread at a time fills the cache of pinned memory
  *	ku_ring.lock	one CPU at a time moves completions; bottom halves off
  *	ku_ctx.ops_lock	lists of posted receives; bottom halves off
@@ -62,8 +62,8 @@ struct ku_cache {
 
 /**
  * struct ku_ctx - one open of /dev/kfi
- * @mm: address space of the opener: calls from others are refused. The context holds a reference of
- *	the structure (mm_count), not of the address space
+ * @mm: address space of the opener: calls from other address spaces are refused. The context holds
+ *	a reference of the structure (mm_count), not of the address space
  * @net: network namespace of the opener
  * @user: user to whom objects and pinned memory are charged
  * @objs: objects by handle
@@ -72,9 +72,9 @@ struct ku_cache {
  * @pinning: see above
  * @cache: pinned memory
  * @pins: number of pins, in the cache or not
- * @held: pages that operations under way hold: transmits, receives. A page that several operations
+ * @held: pages that posted operations hold: transmits, receives. A page that several operations
  *	hold is counted for each of them
- * @copied: bytes of long sends under way that were copied
+ * @copied: bytes of copies of posted long sends
  * @ops_lock: protects ku_ep.receives and ku_op.link
  * @reap: pins that have lost their last reference, possibly in softirq
  * @reap_work: unpins them
@@ -103,16 +103,16 @@ struct ku_ctx {
  * @class: KFI_CLASS_*
  * @handle: its handle in the table
  * @cookie: number that the process has given
- * @users: references: one of the table, and one of each call under way
+ * @users: references: one held by the table, and one by each running call
  * @bound: number of objects that depend on this one; it can't be closed before them
  * @targets: objects on which it depends: its fabric or domain, and those that it is bound to
  * @nr_targets: number of @targets
  * @closing: close has begun: calls that sleep on the object return
- * @waiter: of queues and counters; else NULL
+ * @waiter: waiter of a queue or counter; else NULL
  * @lock: (mutex) held while the object is bound to others, enabled or connected, for which kfi.ko
  *	requires one call at a time; protects @targets, @room and the members that struct ku_ep
  *	names
- * @room: bytes that ku_limits_room() has charged for it
+ * @room: bytes that ku_limits_room() has charged for the object
  * @rcu: frees it
  */
 #define KU_TARGETS	16
@@ -137,7 +137,7 @@ struct ku_obj {
  * struct ku_domain - a domain
  * @obj: common part
  * @domain: the domain of kfi.ko
- * @info: answer of the provider with which it was opened
+ * @info: info of the provider with which the domain was opened
  * @addrlen: bytes of an address
  */
 struct ku_domain {
@@ -149,13 +149,13 @@ struct ku_domain {
 
 /**
  * struct ku_waiter - sleepers on an object, and descriptors of KFI_IOC_GETWAIT that are polled
- * @ref: references: of the object and of the descriptors
+ * @ref: references: one held by the object, and one by each descriptor
  * @wait: sleepers and pollers
  * @signalled: KFI_IOC_SIGNAL was called, and no sleeper has consumed it
  * @obj: the object; NULL when it is closed. Read under RCU
  * @rcu: frees it
  *
- * It outlives its object if the process keeps a descriptor.
+ * The waiter outlives its object if the process keeps a descriptor.
  */
 struct ku_waiter {
 	struct kref		ref;
@@ -176,7 +176,7 @@ struct ku_waiter {
  * @mask: number of slots - 1
  * @tail: number of slots that were filled
  * @nr_pages: pages of the mapping
- * @work: moves entries that the handler has left
+ * @work: moves entries that the handler has not moved
  * @ending: the queue is about to be closed
  * @batch: entries that are being moved
  * @src: senders of these entries
@@ -200,15 +200,15 @@ struct ku_ring {
 /**
  * struct ku_ep - an endpoint, passive endpoint or shared context
  * @obj: common part
- * @ep: the endpoint of kfi.ko; not for passive ones
+ * @ep: the endpoint of kfi.ko; not used for a passive endpoint
  * @domain: its domain; NULL for a passive endpoint
  * @addr_format: format of its names
  * @max_msg_size: longest message, and RMA operation
- * @depth: operations that can be under way
+ * @depth: operations that can be posted at a time
  * @receives: posted receives, the oldest one first, and messages that were peeked at and claimed;
  *	under ku_ctx.ops_lock
- * @hidden: queue for a direction that has only a counter: kfi_user.ko needs it to learn when
- *	operations end
+ * @hidden: queue for a direction that has only a counter: it reports the end of operations to
+ *	kfi_user.ko
  * @counted: directions that have a counter: KFI_TRANSMIT, KFI_RECV
  * @queued: directions that have a queue
  *
@@ -281,7 +281,7 @@ struct ku_mr {
 
 /**
  * struct ku_pin - a pinned piece of the process's memory
- * @ref: references: of operations and regions that use it, and of the cache
+ * @ref: references: of operations and regions that use the pin, and of the cache
  * @ctx: its context
  * @node: its bytes, in the cache's tree
  * @notifier: called when the process unmaps or discards the memory; inserted if @cached
@@ -311,13 +311,13 @@ struct ku_pin {
 };
 
 /**
- * struct ku_op - an operation under way
+ * struct ku_op - a posted operation
  * @link: receives: entry in ku_ep.receives, under ku_ctx.ops_lock
  * @ep: receives: the endpoint while the operation is in its list; under ku_ctx.ops_lock
  * @ctx: its context
- * @ref: references: its own, and that of a call that cancels it
- * @ended: a message that was peeked at and claimed waits for the receive that takes it
- * @receive: it receives; else it transmits
+ * @ref: references: one until the operation ends, and one of a call that cancels it
+ * @ended: the operation has claimed a message, which waits for the receive that takes it
+ * @receive: true: receive; false: transmit
  * @nr_pins: number of @pins
  * @context: number that the process has given
  * @flags: KFI_COMPLETION: success is reported; KFI_MULTI_RECV, KFI_PEEK, KFI_CLAIM as posted
@@ -327,12 +327,12 @@ struct ku_pin {
  * @copy: copy of a payload that is longer than @small
  * @room: bytes of @copy that ku_limits_room() has charged
  * @user_buf: multi-receive: the process's address of the buffer, whose kernel address is in @kvec
- * @result: fetching atomics: where the process wants the old values
- * @fetched: fetching atomics: where kfi.ko puts the old values, in @copy
- * @pins: pinned memory that it uses
+ * @result: fetching atomics: memory of the process for the old values
+ * @fetched: fetching atomics: memory in @copy, where kfi.ko stores the old values
+ * @pins: pinned memory that the operation uses
  * @small: copy of a short payload
  *
- * kfi.ko has a pointer to it as the operation's context; ku_op_done() frees it.
+ * A pointer to this structure is the context of kfi.ko's operation; ku_op_done() frees it.
  */
 #define KU_SMALL	192
 struct ku_op {
@@ -357,11 +357,11 @@ struct ku_op {
 	u8			small[KU_SMALL] __aligned(16);
 };
 
-/* ---- limits.c: what one user may have ---- */
+/* ---- limits.c: limits of one user ---- */
 
 enum ku_kind { KU_CONTEXTS, KU_ENDPOINTS, KU_REGIONS, KU_OTHERS, KU_KINDS };
 
-struct ku_user *ku_user_get(void);			/* that of the caller; ERR_PTR */
+struct ku_user *ku_user_get(void);			/* user of the caller; ERR_PTR */
 void ku_user_put(struct ku_user *user);
 int ku_limits_take(struct ku_user *user, enum ku_kind kind);	/* 0, -EMFILE */
 void ku_limits_give(struct ku_user *user, enum ku_kind kind);
@@ -372,14 +372,14 @@ void ku_limits_room_back(struct ku_user *user, size_t bytes);
 unsigned long ku_limits_lockable(void);
 /* Charge pinned pages to RLIMIT_MEMLOCK. Return: 0, -ENOMEM */
 int ku_limits_lock(struct ku_ctx *ctx, unsigned long pages);
-/* Would there be room for so many pages if @ending other pages were not pinned? */
+/* Would the limit permit @pages more pages if @ending pinned pages were released? */
 bool ku_limits_lock_later(struct ku_ctx *ctx, unsigned long pages, unsigned long ending);
 void ku_limits_unlock(struct ku_ctx *ctx, unsigned long pages);
 /* May the caller use this local address? Return: 0, -EACCES */
 int ku_limits_addr(struct ku_ctx *ctx, u32 format, const void *addr, size_t len);
 
 /* ---- object.c: the table; open.c, bind.c ---- */
-enum ku_kind ku_obj_kind(u32 class);		/* the limit to which a class counts */
+enum ku_kind ku_obj_kind(u32 class);		/* the limit against which a class counts */
 
 /*
  * Reserve a handle for an object of @size bytes that depends on @parent, which the caller holds, or
@@ -500,13 +500,13 @@ void ku_cache_exit(struct ku_ctx *ctx);
 /*
  * Pin bytes of the process for an operation, or find them in the cache.
  * @write: the memory will be written to. @receive: the operation is a receive. @own: pages that the
- *	operation holds already, by its other segments.
- * Return: ERR_PTR() on error; -EAGAIN: there will be room when other operations of the same
+ *	operation already holds for its other segments.
+ * Return: ERR_PTR() on error; -EAGAIN: the limit will permit it when other operations of the same
  * direction have ended.
  */
 struct ku_pin *ku_pin_get(struct ku_ctx *ctx, u64 base, u64 len, bool write, bool receive,
 			  unsigned long own);
-/* The same for a region, which uses the pin alone: it is not put into the cache */
+/* Pin bytes of the process for a region. The pin is not put into the cache. ERR_PTR() on error */
 struct ku_pin *ku_pin_new(struct ku_ctx *ctx, u64 base, u64 len, bool write);
 /* Drop the reference of an operation that has ended. Process context or softirq */
 void ku_pin_release(struct ku_pin *pin, bool receive);
@@ -514,7 +514,7 @@ void ku_pin_release(struct ku_pin *pin, bool receive);
 void ku_pin_put(struct ku_pin *pin);
 /* Return the pages in kernel address space; ERR_PTR. Sleeps */
 void *ku_pin_map(struct ku_pin *pin);
-/* Return the offset of a byte of the process in the pin */
+/* Return the offset in the pin of address @base of the process */
 static inline size_t ku_pin_offset(const struct ku_pin *pin, u64 base)
 {
 	return base - pin->node.start;

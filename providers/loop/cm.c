@@ -2,13 +2,13 @@
 /*
  * cm.c - connections.
  *
- * No event is reported to a consumer from within a call of another consumer. Whatever happens to an
+ * No event is reported to a consumer from within a call of another consumer. Each event of an
  * endpoint sets a bit in its @events and queues its cm_work. Only cm_work calls kfi_ep_connected(),
  * kfi_ep_refused() and kfi_ep_disconnected(), so the events stay in order. cm_work may wait for
  * operations to complete and for grace periods; only the close of the endpoint waits for cm_work.
  *
  * A connection is two endpoints with the number of the other one in peer_id. An endpoint that ends
- * tells its peer before its number can be used again, so the number cannot denote a different
+ * notifies its peer before its number can be used again, so peer_id never denotes a different
  * endpoint.
  */
 #include <linux/slab.h>
@@ -154,9 +154,8 @@ int loop_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t l
 
 /*
  * Take the request back from the listener. Return: true if it was waiting there. If the listener is
- * not found any more, it has passed on or rejected all its requests. A reference to the listener
- * for as long as a request waits is no alternative: the close of a listener would wait for
- * consumers.
+ * not found any more, it has passed on or rejected all its requests. A waiting request holds no
+ * reference to the listener, because the close of a listener would then wait for consumers.
  */
 static bool loop_req_gone(struct loop_ep *le, struct loop_connreq *req)
 {
@@ -187,7 +186,7 @@ static bool loop_withdraw(struct loop_ep *le)
 	self = loop_req_initiator(req);
 	if (self)
 		loop_ep_put(self);
-	/* it was still with the listener: drop the reference of the listening side */
+	/* the listener still had the request: drop the reference of the listening side */
 	if (posted && loop_req_gone(le, req))
 		loop_req_put(req);
 	loop_req_put(req);
@@ -261,10 +260,10 @@ static void loop_do_connect(struct loop_ep *le)
 /* ---- acceptor ---- */
 
 /*
- * Connect both endpoints. The acceptor is up, and has LOOP_EV_CONNECTED set, before the initiator
- * can learn of the connection: if it ends the connection at once, cm_work finds both events.
- * Otherwise the caller queues cm_work when the initiator is up, too, because the consumer of the
- * acceptor may send as soon as it knows.
+ * Connect both endpoints. The acceptor is up, and has LOOP_EV_CONNECTED set, before the connection
+ * is reported to the initiator: if the initiator ends the connection at once, cm_work of the
+ * acceptor finds both events. Otherwise the caller queues cm_work when the initiator is up, too,
+ * because the consumer of the acceptor may send as soon as it gets KFI_CONNECTED.
  */
 static bool loop_link(struct loop_ep *le, struct loop_connreq *req, const void *data, size_t len)
 {
@@ -359,8 +358,8 @@ int loop_shutdown(struct kfi_ep *ep)
 	struct loop_ep *le = to_loop_ep(ep);
 
 	/*
-	 * First the own operations: messages that have found their receive are delivered before the
-	 * peer learns of the end.
+	 * End the own operations first: messages that have found their receive are delivered before
+	 * the end is reported to the peer.
 	 */
 	loop_ep_down(le, -ESHUTDOWN);
 	loop_notify_peer(le);

@@ -30,7 +30,7 @@ static void loop_unmap(const struct iov_iter *it, void *p)
 }
 
 /*
- * Copy between kvec or bvec iterators, in any context. copy_to_iter() does not serve: its check of
+ * Copy between kvec or bvec iterators, in any context. copy_to_iter() can't be used: its check of
  * the source is meant for copies to user space and refuses slab objects that must not be copied
  * there.
  */

@@ -134,7 +134,7 @@ void loop_end_all(struct list_head *ops, int err)
 		loop_tx_end(p, err);
 }
 
-/* le->up is false, so no operation waits at @le any more, and none will. */
+/* le->up is false, so no operation waits for @le any more, and none will begin to wait. */
 static void loop_retry_stop(struct loop_ep *le)
 {
 	cancel_work_sync(&le->retry);
@@ -142,8 +142,8 @@ static void loop_retry_stop(struct loop_ep *le)
 		return;
 	kfi_cq_cancel_wait(le->ep.rx_cq, &le->room);
 	/*
-	 * @room may have queued the work in between. The work finds nothing to do, and does not
-	 * wait again.
+	 * @room may have queued the work before the wait was cancelled. The work finds no
+	 * operation, and does not wait again.
 	 */
 	cancel_work_sync(&le->retry);
 }

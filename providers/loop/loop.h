@@ -11,7 +11,7 @@
  *   loop_connreq.lock		spin lock, bh off, no other lock with it: the initiator of a request
  *   loop_ep.lock		spin lock, bh off: state of the endpoint (@up, @stopped, @err), its
  *				messages that wait for a receive (@parked), its connection request
- *				and its events (@req, @events, ...)
+ *				and its events (@req, @events and the following members)
  *   loop_net.stall_lock		spin lock, bh off: operations that wait for room in a peer's
  *				completion queue
  *   loop_commit_lock		spin lock, bh off, no other lock with it: operations that wait for
@@ -25,11 +25,11 @@
  * Life times: an endpoint is found in loop_net.eps under rcu_read_lock(), and the caller then takes
  * a reference (@users). loop_ep_stop() removes the endpoint from the array and waits until @users
  * is 0; loop_ep_close() waits for a grace period. References are held for a short time: no
- * operation that waits for anything holds one. @nr_tx counts the operations that the endpoint has
+ * waiting operation holds one. @nr_tx counts the operations that the endpoint has
  * accepted and not completed; loop_ep_down() waits until it is 0. An operation that waits is always
  * in a list. The sender takes it back from there, or the receiver completes it when it closes. An
- * operation that waits for persist() is taken back by either side, and persist() goes on without it
- * (struct loop_commit).
+ * operation that waits for persist() is taken back by either side, and persist() continues without
+ * it (struct loop_commit).
  */
 #ifndef _KFI_LOOP_H
 #define _KFI_LOOP_H
@@ -81,8 +81,8 @@ struct loop_net {
  * @id: its number, constant once enabled; a context has that of its scalable endpoint
  * @keyed: the endpoint has an authorization key
  * @peer_id: MSG: number of the peer, set before @up
- * @peer_name: MSG: number by which the consumer knows the peer: for the initiator that of the
- *	listener
+ * @peer_name: MSG: number of the peer that is reported to the consumer: for the initiator that of
+ *	the listener
  * @users: references; the endpoint holds one itself until it is stopped
  * @nr_tx: operations accepted and not completed
  * @lock: protects the following members up to @cm_data
@@ -164,8 +164,8 @@ struct loop_pep {
  * @mr: region of an RMA operation whose bytes have moved, with a reference; not NULL while its
  *	event waits for room
  * @commit: regions to be made durable, or NULL
- * @killed: kfi_mr_kill() has been called for the key to be invalidated
- * @over: kfi_mr_kill() has ended the region
+ * @killed: kfi_mr_kill() was called for the key to be invalidated
+ * @over: this call of kfi_mr_kill() has ended the region
  */
 struct loop_op {
 	struct kfi_oper		*op;
@@ -266,7 +266,7 @@ void loop_end_all(struct list_head *ops, int err);
 int loop_tx(struct kfi_ep *ep, struct kfi_oper *op);
 /*
  * Perform an operation at the peer. Return: false if it could not be performed because the peer's
- * queue has no room; true if @p is not the caller's any more.
+ * queue has no room; true if the caller does not own @p any more.
  */
 bool loop_perform(struct loop_ep *to, struct loop_op *p);
 void loop_tx_end(struct loop_op *p, int err);
@@ -293,8 +293,9 @@ void loop_uncommit(struct loop_ep *le, struct list_head *own, struct list_head *
 
 /* stall.c */
 /*
- * Let the operation wait for room. @full: the peer's queue is full. Otherwise it waits only if it
- * would overtake others. Return: true if it waits or has been completed; false if it need not wait.
+ * Let the operation wait for room. @full: the peer's queue is full. If it is not, the operation
+ * waits only if it would overtake others. Return: true if it waits or has been completed; false if
+ * it need not wait.
  */
 bool loop_stall(struct loop_ep *from, struct loop_ep *to, struct loop_op *p, bool full);
 /*
@@ -312,7 +313,7 @@ int loop_shutdown(struct kfi_ep *ep);
 int loop_getpeer(struct kfi_ep *ep, void *addr);
 int loop_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len);
 void loop_cm_work(struct work_struct *work);
-/* The endpoint stops: withdraw its request, and tell its peer. */
+/* The endpoint stops: withdraw its request, and notify its peer. */
 void loop_cm_stop(struct loop_ep *le);
 
 /* pep.c */

@@ -250,8 +250,8 @@ static int __net_init loop_net_init(struct net *net)
 }
 
 /*
- * There is no exit operation: kfi.ko stops the endpoints of the namespace before that would be
- * called, and this memory is freed after it. The arrays are empty then.
+ * An exit operation is not needed: kfi.ko stops the endpoints of a namespace before this memory is
+ * freed, so the arrays are empty.
  */
 static struct pernet_operations loop_pernet = {
 	.init	= loop_net_init,

@@ -142,7 +142,7 @@ static int loop_commit_get(struct loop_ep *to, struct loop_op *p)
  */
 static DEFINE_SPINLOCK(loop_commit_lock);
 
-/* Detach the operation from its commit, which goes on without it. */
+/* Detach the operation from its commit, which continues without it. */
 static void loop_commit_part(struct loop_commit *c, struct list_head *to)
 {
 	lockdep_assert_held(&loop_commit_lock);
@@ -211,16 +211,17 @@ static struct loop_place *to_loop_place(struct kfi_dev_place *place)
 }
 
 /*
- * The region ends or changes after the consumer's device has finished: its pages are ordinary
- * memory, to which nothing can forbid a device to write. If it has changed, its owner does not see
- * what the device writes, so the put fails.
+ * The owner ends or changes a region in use by a place. The end of the region waits until the
+ * consumer's device has finished, because the pages are ordinary memory, and writes of a device to
+ * them can't be prevented. If the region has changed, its owner does not see what the device
+ * writes, so the put fails.
  */
 static void loop_place_recall(struct kfi_mr_lease *lease)
 {
 	WRITE_ONCE(container_of(lease, struct loop_place, lease)->recalled, true);
 }
 
-/* The error of a get without a lease: a region that is not dead is changing, and takes writes. */
+/* Return the error of a get without a lease. A live region is changing; writes to it succeed. */
 static int loop_no_lease(struct kfi_mr *mr, u64 key)
 {
 	int err;
@@ -258,10 +259,9 @@ void loop_place_get(struct loop_ep *to, struct loop_op *p)
 }
 
 /*
- * Memory is coherent, so the bytes of the device are visible when its completion is. Look for the
- * region by its key once more: it may be dead, and the peer may be another endpoint than before.
- * The lease is looked at last, so a region that the owner changes afterwards changes behind the
- * put.
+ * Memory is coherent, so the bytes of the device are visible when its completion is. Find the
+ * region by its key again: it may be dead, and the peer may be another endpoint than before.
+ * @recalled is checked last, so a change of the region after this check is ordered after the put.
  */
 static int loop_place_written(struct loop_ep *to, struct loop_op *p)
 {

@@ -3,7 +3,8 @@
  * stall.c - operations that wait for room in the peer's completion queue.
  *
  * They wait in loop_ep.waiting of the peer, in order. When the queue has room, the peer's work item
- * (loop_ep.retry) performs them again. Nothing else does, so they stay in order.
+ * (loop_ep.retry) performs them. No other context performs waiting operations, so they stay in
+ * order.
  * loop_net.stall_lock protects these lists for all endpoints of a namespace: a full queue is the
  * slow path.
  */
@@ -42,7 +43,7 @@ static bool loop_must_wait(const struct loop_ep *from, const struct loop_ep *to,
 static int loop_line_up(struct loop_ep *from, struct loop_ep *to, struct loop_op *p, bool again)
 {
 	lockdep_assert_held(&to->ln->stall_lock);
-	/* loop_ep_down() clears up, and then takes the lock to remove what waits. */
+	/* loop_ep_down() clears up, and then takes the lock to remove the waiting operations. */
 	if (!READ_ONCE(from->up))
 		return from->err;
 	if (!READ_ONCE(to->up))

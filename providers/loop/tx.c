@@ -89,7 +89,7 @@ static void loop_deliver(struct loop_op *p)
 	if (done < len)
 		err = -EFAULT;
 	else if ((rx->flags & KFI_RMA) && rx->len > rx->room)
-		err = -KFI_ETRUNC;	/* an error for the sender of RMA, not of a message */
+		err = -KFI_ETRUNC;	/* truncation is an error of RMA, but not of a message */
 	kfi_rx_complete(rx, err == -EFAULT ? err : 0);
 	loop_tx_end(p, err);
 }
@@ -152,7 +152,7 @@ static bool loop_message(struct loop_ep *to, struct loop_op *p)
 			return true;
 		}
 		p->killed = true;
-		/* else the owner of the region has to invalidate it, or has done so */
+		/* if @err is set, the owner of the region has to invalidate it, or has done so */
 		p->over = !err;
 	}
 	loop_rx_fill(p);

@@ -16,7 +16,7 @@
 /* longest payload over IPv6 */
 #define KS_DGRAM_MAX	(65507 - 48 - sizeof(struct ksw_datagram))
 
-/* longest time that a datagram may block; then it is lost */
+/* longest time that the send of a datagram may block; then the datagram is lost */
 #define KS_DGRAM_SEND	(HZ / 4)
 
 /**
@@ -112,8 +112,8 @@ static void ks_dgram_tx_work(struct work_struct *work)
 }
 
 /*
- * Deliver the datagram in the buffer. Return false if the completion queue is full: the datagram
- * waits.
+ * Deliver the datagram in the buffer. Return false if the completion queue is full; then the
+ * datagram stays in the socket.
  */
 static bool ks_dgram_deliver(struct ks_ep *sep, const union kfi_inaddr *from, size_t len)
 {
@@ -284,7 +284,7 @@ void ks_dgram_stop(struct ks_ep *sep, int err)
 	cancel_work_sync(&dg->tx);
 	llist_for_each_entry_safe(op, next, llist_reverse_order(llist_del_all(&dg->posted)), lnode)
 		kfi_tx_complete(op, err);
-	/* from now on a run sees stop_err and does not wait for space */
+	/* a run that begins after this sees stop_err and does not wait for space */
 	cancel_work_sync(&dg->rx);
 	if (sep->pe.ep.rx_cq)
 		kfi_cq_cancel_wait(sep->pe.ep.rx_cq, &dg->space);

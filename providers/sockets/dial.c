@@ -8,8 +8,8 @@
 #include "sock.h"
 
 /*
- * Does the endpoint have to call from a reserved port? Without an authorization key a peer believes
- * our name because of that port.
+ * Does the endpoint have to call from a reserved port? Without an authorization key, a peer accepts
+ * the name of a caller only from such a port.
  */
 static bool ks_dial_reserved(const struct kfi_ep *ep)
 {
@@ -41,7 +41,7 @@ static int ks_dial_bind_reserved(struct socket *sock, union kfi_inaddr *from)
 	return ret;
 }
 
-/* Create a socket that is bound to our own address, because the peer knows us by it. */
+/* Create a socket bound to the endpoint's address, by which the peer identifies the endpoint. */
 static int ks_dial_socket(struct kfi_link *link, struct socket **sockp)
 {
 	struct kfi_ep *ep = &link->ep->ep;
@@ -79,7 +79,7 @@ int ks_open(struct kfi_link *link)
 
 /*
  * Replace the socket by one with another port, because the port is in use. Called in the hello
- * work, whose end kfp_conn_down() waits for before it closes the socket.
+ * work; kfp_conn_down() waits for the end of this work before it closes the socket.
  */
 static int ks_dial_again(struct kfi_link *link)
 {

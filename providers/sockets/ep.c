@@ -62,7 +62,7 @@ int ks_ep_enable(struct kfi_ep *ep)
 	return 0;
 }
 
-/* Stop to accept connections and datagrams. Existing connections are not affected. */
+/* Accept no more connections and datagrams. Existing connections are not affected. */
 static void ks_ep_quiet(struct kfi_proto_ep *pe)
 {
 	struct ks_ep *sep = container_of(pe, struct ks_ep, pe);

@@ -34,7 +34,7 @@ static void ks_name_self(struct kfi_link *link, void *name)
 
 /*
  * Set the options of a socket. A dead peer is detected after keepidle + keepcnt * keepintvl seconds
- * if the connection is idle, and after user_timeout if data is under way.
+ * if the connection is idle, and after peer_timeout_ms if sent data is not acknowledged.
  */
 void ks_tune(struct socket *sock, u32 tclass)
 {
@@ -55,9 +55,9 @@ void ks_tune(struct socket *sock, u32 tclass)
 
 /*
  * Allow the packets of a connection, in both directions, to use the memory reserve, if its endpoint
- * has KFI_OPT_RECLAIM. Such an endpoint frees memory; without the reserve a task that waits for
- * memory would wait for this connection for ever. Called under the socket lock, or before another
- * context uses the socket.
+ * has KFI_OPT_RECLAIM. Such an endpoint is used to free memory: without the reserve, memory reclaim
+ * could wait for this connection, and the connection for memory. Called under the socket lock, or
+ * before another context uses the socket.
  */
 void ks_link_reclaim(struct kfi_link *link)
 {
@@ -228,8 +228,8 @@ void ks_link_detach(struct kfi_link *link)
 /* ---- probe whether the peer is alive ---- */
 
 /*
- * Is a probe under way? An old probe says nothing about the present: the caller that has caused it
- * may have gone before the answer arrived.
+ * Is a probe in progress? The result of an old probe is not valid now: the caller that requested it
+ * may have closed its connection before the answer arrived.
  */
 static bool ks_probing(const struct ks_link *kl)
 {
@@ -278,7 +278,7 @@ static int ks_probe(struct kfi_link *link)
 		mod_delayed_work(ks_wq, &kl->probe, 0);
 		return 0;
 	}
-	/* The same tick suffices: a caller that is refused by mistake calls again. */
+	/* An answer in the same tick counts: a caller that is refused by mistake calls again. */
 	if ((s32)(last_rx - (u32)kl->probed) >= 0) {
 		WRITE_ONCE(kl->probed, 0);
 		return 1;
@@ -306,7 +306,7 @@ void ks_link_release(struct ks_link *kl)
 /*
  * Let TCP deliver the bytes that it still holds after the close. A kernel's socket loses its timers
  * at the close, and does not retransmit without them, unless it holds its network namespace as the
- * socket of a process does. Return false if the namespace is gone.
+ * socket of a process does. Return false if the namespace has ended.
  */
 static bool ks_sock_outlives(struct sock *sk)
 {

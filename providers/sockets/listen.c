@@ -2,8 +2,9 @@
 /*
  * listen.c - listening sockets, and the connections that they accept.
  *
- * A caller costs a socket and a connection object until its hello has been read, or
- * hello_timeout_ms have passed, or it is the oldest of too many callers in handshake.
+ * An accepted connection occupies a socket and a connection object. Its handshake ends when its
+ * hello has been read, when hello_timeout_ms have passed, or when there are too many connections in
+ * handshake and it is the oldest of them.
  */
 #include <linux/sched/mm.h>
 #include <linux/tcp.h>
@@ -48,7 +49,7 @@ int ks_listen(struct net *net, union kfi_inaddr *addr, int backlog, struct delay
 	sk->sk_user_data = work;
 	sk->sk_data_ready = ks_listener_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
-	*sockp = sock;		/* @work reads it from now on */
+	*sockp = sock;		/* @work reads it as soon as a connection arrives */
 	ret = kernel_listen(sock, backlog);
 	if (ret) {
 		ks_unlisten(sock, work);
@@ -70,12 +71,12 @@ void ks_unlisten(struct socket *sock, struct delayed_work *work)
 	sk->sk_user_data = NULL;
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
-	synchronize_rcu_expedited();	/* callbacks that saw it have queued @work */
+	synchronize_rcu_expedited();	/* callbacks that read sk_user_data have queued @work */
 	cancel_delayed_work_sync(work);
 	sock_release(sock);
 }
 
-/* Accept a connection and get the name of its peer. Return: 0, or why there is none. */
+/* Accept a connection and get the name of its peer. Return: 0 or a negative error. */
 static int ks_accept_one(struct socket *listener, struct socket **sockp, union kfi_inaddr *name)
 {
 	struct socket *sock;
@@ -126,7 +127,7 @@ static void ks_accept_all(struct ks_ep *sep, struct ks_pep *spep, struct socket 
 
 	while (!(ret = ks_accept_one(listener, &sock, &name)))
 		ks_accepted(sep, spep, sock, &name);
-	/* Without memory the caller stays in TCP's queue, and no callback reports it again. */
+	/* Without memory the connection stays in TCP's queue, and no callback reports it again. */
 	if (ret == -ENOMEM || ret == -ENFILE)
 		queue_delayed_work(ks_cm_wq, work, 1);
 	memalloc_noio_restore(noio);

@@ -9,8 +9,8 @@
 #include "sock.h"
 
 /*
- * TCP has accepted no bytes. If its queue is empty it had no memory, and no acknowledgement will
- * call ks_write_space().
+ * TCP has accepted no bytes. If its send queue is empty, the cause was a lack of memory, and no
+ * acknowledgement will call ks_write_space().
  */
 static int ks_full(const struct sock *sk, int sent)
 {
@@ -20,8 +20,9 @@ static int ks_full(const struct sock *sk, int sent)
 }
 
 /*
- * Count what the peer's TCP has acknowledged, at least once for 4 GiB. The count does not depend on
- * &kfi_link.posted, which does not contain the unit that is being posted.
+ * Count the bytes that the peer's TCP has acknowledged. This has to be called at least once for
+ * each 4 GiB, because snd_una wraps. &kfi_link.posted can't be used: it does not contain the unit
+ * that is being posted.
  */
 static void ks_acked(struct ks_link *kl)
 {
@@ -40,7 +41,7 @@ int ks_post(struct kfi_link *link, struct kfi_unit *unit)
 	int sent;
 
 	if (unlikely(!link->posted))
-		kl->una = tcp_sk(sk)->snd_una;		/* what comes first is the hello */
+		kl->una = tcp_sk(sk)->snd_una;		/* nothing was sent before the hello */
 	ks_acked(kl);
 	/*
 	 * tcp_sendmsg_locked() reads only the members that are set here. To clear the others would

@@ -39,7 +39,7 @@ static struct ks_span ks_rx_span(const struct sk_buff *skb, unsigned int off, si
 	};
 }
 
-/* A header, or as much as there is of many segments. */
+/* Pass a header to the protocol, or the first part of it if it has many segments. */
 static size_t ks_rx_head(struct kfi_link *link, struct sk_buff *skb, unsigned int off, size_t len,
 			 const struct ks_span *span)
 {
@@ -61,7 +61,7 @@ static size_t ks_rx_payload(struct kfi_link *link, struct sk_buff *skb, unsigned
 	if (likely(n == link->left && n <= min_t(size_t, KS_SHORT, span->len) &&
 		   iov_iter_is_kvec(into) && into->nr_segs == 1)) {
 		memcpy(into->kvec->iov_base + into->iov_offset, span->bytes, n);
-		iov_iter_advance(into, n);	/* the data of a read has several segments */
+		iov_iter_advance(into, n);	/* more data of a read may follow */
 	} else {
 		WARN_ON_ONCE(skb_copy_datagram_iter(skb, off, into, n));
 	}

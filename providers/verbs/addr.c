@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * addr.c - names, which are those of kfi_inaddr.h, and the devices behind them.
+ * addr.c - names, in the formats of kfi_inaddr.h, and the devices that have these addresses.
  *
- * rdma_cm selects the device and the port of an address of ours, as it would for a connection from
- * that address. This is the same for IPoIB, RoCE and iWARP.
+ * rdma_cm selects the device and the port of a local address, as it does for a connection from that
+ * address. This is the same for IPoIB, RoCE and iWARP.
  */
 #include <linux/mm.h>
 #include <rdma/rdma_cm.h>
@@ -45,7 +45,7 @@ struct kv_dev *kv_dev_at(struct net *net, const union kfi_inaddr *addr, u32 *por
 	return ret == -ENOMEM ? ERR_PTR(ret) : dev;
 }
 
-/* Is it an address in the domain's fabric, and the one that it was opened with, if any? */
+/* Is @local in the domain's fabric, and is it the address of the domain, if the domain has one? */
 static bool kv_domain_has(const struct kfi_domain *domain, const union kfi_inaddr *src,
 			  const struct kfi_inaddr_local *local)
 {

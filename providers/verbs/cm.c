@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cm.c - rdma_cm: how the connection of a MSG endpoint is established, and what link.c uses too.
- * The events of one identifier come one at a time, in process context.
+ * cm.c - rdma_cm: establishes the connection of a MSG endpoint; link.c uses some of the functions,
+ * too. The events of one identifier are reported one at a time, in process context.
  *
  *	the side that calls			the side that listens
  *	ADDR_RESOLVED, ROUTE_RESOLVED
- *	queue pair, connect	------------>	CONNECT_REQUEST: the consumer is asked
+ *	queue pair, connect	------------>	CONNECT_REQUEST: reported to the consumer
  *	ESTABLISHED		<------------	queue pair, accept; or reject
  *				------------>	ESTABLISHED, or a message
  *
@@ -17,7 +17,7 @@
 #include <rdma/ib_cm.h>
 #include "verbs.h"
 
-/* Receiver not ready: time after which the peer's device tries again. */
+/* Receiver not ready: time after which the peer's device sends again. */
 #define KV_RNR_TIMER	IB_RNR_TIMER_000_32
 
 static unsigned int kv_cm_timeout(void)
@@ -26,8 +26,8 @@ static unsigned int kv_cm_timeout(void)
 }
 
 /*
- * A dead peer is found by retries. A live one that is slow, or has posted no receive, gets all the
- * time that it needs.
+ * The device detects a dead peer by retries without an answer. rnr_retry_count 7 means that it
+ * retries without limit if a peer has posted no receive, so a slow peer is not disconnected.
  */
 static void kv_cm_param(struct kv_conn *conn, struct rdma_conn_param *param)
 {
@@ -41,7 +41,7 @@ static void kv_cm_param(struct kv_conn *conn, struct rdma_conn_param *param)
 	};
 }
 
-/* InfiniBand pads private data with zeros, and does not say where they begin. */
+/* InfiniBand pads private data with zeros, and does not report its original length. */
 static void kv_cm_data(struct kv_conn *conn, const void *data, u8 len)
 {
 	conn->data_in_len = data ? min_t(u8, len, KVW_DATA_MAX) : 0;
@@ -53,11 +53,11 @@ static void kv_cm_data(struct kv_conn *conn, const void *data, u8 len)
 static int kv_cm_addr_resolved(struct kv_conn *conn)
 {
 	if (conn->id->device != conn->qp.kdom->ib)
-		return -EHOSTUNREACH;	/* another device leads there */
+		return -EHOSTUNREACH;	/* the route uses another device */
 	return rdma_resolve_route(conn->id, kv_cm_timeout());
 }
 
-/* In step_work: the queue pair must not be created while the connection ends. */
+/* Called in step_work, because the queue pair must not be created while the connection ends. */
 static int kv_cm_connect(struct kv_conn *conn)
 {
 	struct rdma_conn_param param;
@@ -71,7 +71,7 @@ static int kv_cm_connect(struct kv_conn *conn)
 	return rdma_connect(conn->id, &param);
 }
 
-/* rdma_cm reports this to both sides. */
+/* rdma_cm reports ESTABLISHED on both sides. */
 static void kv_cm_established(struct kv_conn *conn, const struct rdma_conn_param *param)
 {
 	if (conn->pc.dialed) {
@@ -95,7 +95,7 @@ static int kv_cm_rejected(struct kv_conn *conn, struct rdma_cm_event *event)
 	data = rdma_consumer_reject_data(conn->id, event, &len);
 	front = data;
 	if (data && len >= sizeof(*front) && le32_to_cpu(front->magic) == KVW_MAGIC)
-		data = NULL;	/* an RDM endpoint listens there: no consumer has said this */
+		data = NULL;	/* from an RDM endpoint: this is not data of a consumer */
 	kv_cm_data(conn, data, len);
 	conn->rejected = true;
 	return -ECONNREFUSED;
@@ -104,9 +104,9 @@ static int kv_cm_rejected(struct kv_conn *conn, struct rdma_cm_event *event)
 /* ---- events ---- */
 
 /*
- * Over InfiniBand the caller may reject as well, and each side may reject an established
- * connection. Private data of such a message is ignored, because only the answer to our call is
- * more than the end of the connection.
+ * Is a REJECTED event the answer to a call of this side? Over InfiniBand the caller may reject as
+ * well, and each side may reject an established connection. Such a message only ends the
+ * connection, and its private data is ignored.
  */
 static bool kv_cm_is_answer(const struct kv_conn *conn)
 {
@@ -168,7 +168,7 @@ static int kv_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		smp_mb__after_atomic();	/* for waitqueue_active() in wake_up_var() */
 		wake_up_var(&conn->flags);
 	}
-	/* A message may have come before the connection failed: see kv_rq_lost() */
+	/* a message may have arrived before the connection failed: see kv_rq_lost() */
 	if (test_bit(KV_FAILED, &conn->flags) && !established)
 		return 0;
 	ret = kv_cm_event(conn, event);
@@ -177,7 +177,7 @@ static int kv_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
-/* Wait until no handler runs that has begun before. */
+/* Wait for a running handler of the identifier. */
 void kv_cm_settle(struct rdma_cm_id *id)
 {
 	rdma_lock_handler(id);
@@ -211,7 +211,7 @@ static void kv_cm_deadline(struct kv_conn *conn)
 	queue_delayed_work(kv_cm_wq, &conn->deadline, msecs_to_jiffies(kv_cm_timeout()));
 }
 
-/* Call from our own address, because the peer knows us by it, and from any port. */
+/* Call from the endpoint's address, by which the peer identifies the endpoint, and any port. */
 static int kv_cm_call(struct kv_conn *conn)
 {
 	union kfi_inaddr src = conn->vep->addr, dst = conn->name;
@@ -227,11 +227,14 @@ static int kv_cm_call(struct kv_conn *conn)
 
 /* ---- listening ---- */
 
-/* The request is in the connection set of the listener: after an error, its end frees it. */
+/*
+ * Report a request to the consumer. The request is in the connection set of the listener, so
+ * kv_conn_fail() is enough to free it.
+ */
 static void kv_cm_ask(struct kv_pep *vpep, struct kv_conn *conn)
 {
 	conn->requested = true;
-	kv_conn_get(conn);		/* the consumer's */
+	kv_conn_get(conn);		/* reference of the consumer */
 	if (!kfi_pep_connreq(&vpep->pep, &conn->req, &conn->name,
 			     kfi_inaddr_len(conn->name.sa.sa_family), conn->data_in,
 			     conn->data_in_len))
@@ -252,7 +255,7 @@ void kv_cm_name(union kfi_inaddr *name, const struct sockaddr_storage *addr, __b
 	kfi_inaddr_set_port(name, port);
 }
 
-/* Nonzero: rdma_cm destroys the identifier. */
+/* Reject a call. Return: @err, with which rdma_cm destroys the identifier. */
 static int kv_cm_turn_away(struct rdma_cm_id *id, int err)
 {
 	rdma_reject(id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
@@ -291,7 +294,7 @@ int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
-/* Listen at @addr, whose port is filled in. */
+/* Listen on @addr, and store the port in it. */
 int kv_cm_listen(struct net *net, union kfi_inaddr *addr, int backlog,
 		 rdma_cm_event_handler handler, void *context, struct rdma_cm_id **idp)
 {
@@ -345,7 +348,7 @@ static void kv_cm_reject(struct kv_conn *conn)
 	rdma_reject(conn->id, conn->data_out, conn->data_out_len, IB_CM_REJ_CONSUMER_DEFINED);
 }
 
-/* Bytes of a packet of the queue pair, which is connected. */
+/* Return the bytes of a packet of a connected queue pair. */
 static u32 kv_cm_mtu(struct kv_conn *conn)
 {
 	struct ib_qp_init_attr init;
@@ -357,7 +360,7 @@ static u32 kv_cm_mtu(struct kv_conn *conn)
 	return ib_mtu_enum_to_int(attr.path_mtu);
 }
 
-/* Tell the consumer, and complete the receives that the device has filled meanwhile. */
+/* Report KFI_CONNECTED, and complete the receives that the device has filled before. */
 static void kv_cm_ready(struct kv_conn *conn)
 {
 	cancel_delayed_work(&conn->deadline);
@@ -373,7 +376,7 @@ static void kv_cm_ready(struct kv_conn *conn)
 	kv_rq_ready(conn);
 }
 
-/* No step is queued after kv_conn_fail(), see kv_conn_take_down(). Any context */
+/* Queue a step. No step is queued after kv_conn_fail(), see kv_conn_take_down(). Any context */
 void kv_cm_step(struct kv_conn *conn, int step)
 {
 	spin_lock_bh(&conn->qp.lock);
@@ -399,7 +402,7 @@ static int kv_cm_step_now(struct kv_conn *conn)
 		conn->answered = true;
 		ret = kv_cm_accept(conn);
 	} else if (test_and_clear_bit(KV_STEP_HEARD, &conn->flags)) {
-		if (!rdma_notify(conn->id, IB_EVENT_COMM_EST))	/* else it knows already */
+		if (!rdma_notify(conn->id, IB_EVENT_COMM_EST))	/* fails if it is established */
 			set_bit(KV_NOTIFIED, &conn->flags);
 	} else if (test_and_clear_bit(KV_STEP_READY, &conn->flags)) {
 		kv_cm_ready(conn);
@@ -420,7 +423,7 @@ void kv_cm_step_work(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();	/* writeback may wait for this connection */
 	int ret = 0;
 
-	while (!ret && kv_cm_steps(conn))	/* two steps may have queued the work once */
+	while (!ret && kv_cm_steps(conn))	/* one run may have to execute several steps */
 		ret = kv_cm_step_now(conn);
 	memalloc_noio_restore(noio);
 	if (ret)
@@ -428,10 +431,10 @@ void kv_cm_step_work(struct work_struct *work)
 }
 
 /*
- * ib_cm repeats its answer to the caller until the caller's last message comes. rdma_notify() tells
- * ib_cm that the connection is established, and a work item of ib_cm then stops the repetition; but
- * not if the connection is disconnected before the work item runs. Then ib_cm goes on for the
- * better part of a minute, and rdma_destroy_id() waits for that.
+ * ib_cm repeats its answer to the caller until the caller's last message arrives. After
+ * rdma_notify(), a work item of ib_cm stops the repetition, unless the connection is disconnected
+ * before the work item runs. In that case ib_cm repeats the answer for up to a minute, and
+ * rdma_destroy_id() waits for the end of the repetition.
  */
 static void kv_cm_await_established(struct kv_conn *conn)
 {

@@ -2,12 +2,12 @@
 /*
  * conn.c - the life of the connection of a MSG endpoint.
  *
- *   kv_conn_new()	around an identifier of rdma_cm, or before there is one (cm.c)
- *   kv_conn_fail()	any context: the connection ends; the first reason counts
- *   kv_conn_down()	process context: unpublish, stop the queue pair, end every operation once
+ *   kv_conn_new()	allocates a connection, with or without an identifier of rdma_cm (cm.c)
+ *   kv_conn_fail()	any context: ends the connection; the first reason is reported
+ *   kv_conn_down()	process context: unpublishes, stops the queue pair, completes all operations
  *
- * Nothing here waits for a peer: a queue pair that is told to stop returns what it has, and each
- * operation of a consumer completes with the reason of the failure.
+ * These functions do not wait for a peer: a queue pair in the error state returns its requests, and
+ * each operation of a consumer completes with the reason of the failure.
  */
 #include <linux/net.h>
 #include <linux/sched/mm.h>
@@ -40,9 +40,9 @@ static void kv_deadline_work(struct work_struct *work)
 }
 
 /*
- * The device has stopped the queue pair by itself; process or softirq. It does so when it refuses
- * an access of the peer, and the peer's device has to receive that refusal before the disconnect.
- * During the handshake rdma_cm reports the reason.
+ * The device has stopped the queue pair by itself. It does so when it refuses an access of the
+ * peer, and the peer's device has to receive the refusal before the disconnect: therefore the
+ * deadline. During the handshake rdma_cm reports the reason. Process context or softirq
  */
 void kv_conn_flushed(struct kv_conn *conn)
 {
@@ -58,13 +58,13 @@ static void kv_event_work(struct work_struct *work)
 	kv_conn_flushed(container_of(work, struct kv_conn, qp.event_work));
 }
 
-/* Send a series of operations with KFI_MORE whose last one was refused, or never posted here. */
+/* Send operations with KFI_MORE, if the operation after them failed or was not posted. */
 static void kv_more_work(struct work_struct *work)
 {
 	kv_tx_kick(container_of(to_delayed_work(work), struct kv_conn, more_work));
 }
 
-/* ---- is the peer there? ---- */
+/* ---- check whether the peer answers ---- */
 
 static unsigned long kv_timeout(void)
 {
@@ -78,16 +78,17 @@ static unsigned long kv_watch_interval(void)
 }
 
 /*
- * A silent peer is sent an empty WRITE, which its device answers without its software. The WRITE is
- * not sent in the first silent interval, because this side may have slept. A message may wait long
- * for its receive, and so does the WRITE behind it. Hardware detects that the peer's device does
- * not answer. rxe tries without limit, so a peer that is silent for peer_timeout_ms after the WRITE
- * is considered dead. Called under the lock.
+ * If nothing arrives from the peer, send an empty WRITE, which the peer's device answers without
+ * software. The WRITE is not sent in the first interval without an arrival, because this machine
+ * may have been suspended. A message may wait long for a receive, and a WRITE behind it waits as
+ * well. Hardware detects a peer whose device does not answer. rxe retries without limit, so a peer
+ * from which nothing arrives for peer_timeout_ms after the WRITE is considered dead. Called under
+ * the lock. Return: true if the peer is dead.
  */
 static bool kv_watch(struct kv_conn *conn)
 {
 	struct kv_qp *qp = &conn->qp;
-	/* The device reports nothing of a short message that is the last one. */
+	/* The device does not report a short message if no other request follows it. */
 	bool asked = (s32)(qp->due - qp->tail) > 0;
 	unsigned long now = jiffies;
 
@@ -106,7 +107,7 @@ static bool kv_watch(struct kv_conn *conn)
 
 /*
  * A device ends a connection whose peer does not answer, but it detects this only while a request
- * is under way.
+ * is in flight.
  */
 static void kv_watch_work(struct work_struct *work)
 {
@@ -171,7 +172,10 @@ static int kv_conn_list(struct kv_conn *conn)
 	return ret;
 }
 
-/* A connection that will call @to, in the endpoint's set; with a reference for the caller. */
+/*
+ * Return a new connection that will call @to, with a reference for the caller. It is in the set of
+ * the endpoint.
+ */
 struct kv_conn *kv_dial(struct kv_ep *vep, const union kfi_inaddr *to)
 {
 	unsigned int noio = memalloc_noio_save();	/* writeback may wait for it */
@@ -193,7 +197,7 @@ put:
 	return ERR_PTR(ret);
 }
 
-/* Create the queue pair. After an error kv_conn_down() destroys what there is. */
+/* Create the queue pair. After an error kv_conn_down() releases everything that was created. */
 int kv_conn_qp(struct kv_conn *conn)
 {
 	struct kv_qp_need need = {
@@ -212,8 +216,8 @@ int kv_conn_qp(struct kv_conn *conn)
 /* ---- the end ---- */
 
 /*
- * The reason for the end of a connection that was established. Errors of an attempt to connect are
- * replaced; a time-out is kept if the connection was established when it was noticed.
+ * Return the reason for the end of a connection that was established. Errors of an attempt to
+ * connect are replaced; a time-out is kept if the connection was established when it was detected.
  */
 int kv_conn_was(const struct kv_conn *conn)
 {
@@ -231,8 +235,9 @@ int kv_conn_was(const struct kv_conn *conn)
 }
 
 /*
- * The endpoint closes. An empty WRITE is put behind all requests of the send queue: when it ends,
- * the peer's device has received them. Called under the lock of the connection set.
+ * The endpoint closes. Put an empty WRITE behind all requests of the send queue: when it ends, the
+ * peer's device has received them. Return: true if it has ended, or is not needed. Called under the
+ * lock of the connection set.
  */
 bool kv_conn_settled(struct kv_conn *conn)
 {
@@ -273,7 +278,7 @@ static void kv_conn_report(struct kv_conn *conn)
 	if (conn->vep)
 		kv_msg_lost(conn, conn->error);
 	else if (conn->requested && kfi_connreq_gone(&conn->req))
-		kv_conn_put(conn);	/* the consumer's; else an accept or reject will */
+		kv_conn_put(conn);	/* the consumer's; else accept or reject drops it */
 }
 
 /* Wait until no post uses the connection, and no work item runs. */
@@ -291,12 +296,12 @@ static void kv_conn_stop(struct kv_conn *conn)
 static void kv_conn_take_down(struct kv_conn *conn)
 {
 	kfi_conn_set_wait_move(&conn->pc);
-	spin_lock_bh(&conn->qp.lock);	/* kv_cm_step() that missed KV_FAILED is over */
+	spin_lock_bh(&conn->qp.lock);	/* wait for kv_cm_step() that did not see KV_FAILED */
 	spin_unlock_bh(&conn->qp.lock);
 	if (test_bit(KV_STEP_READY, &conn->flags))
 		WRITE_ONCE(conn->error, kv_conn_was(conn));
-	cancel_work_sync(&conn->step_work);	/* it publishes */
-	/* A message may have made it ready after its failure was noted. */
+	cancel_work_sync(&conn->step_work);	/* it may publish the connection */
+	/* A message may have made the connection ready after kv_conn_fail(). */
 	if (conn->state == KV_READY)
 		WRITE_ONCE(conn->error, kv_conn_was(conn));
 	kfi_conn_set_unpublish(&conn->pc);
@@ -321,7 +326,7 @@ static void kv_conn_take_down(struct kv_conn *conn)
 	kv_qp_free(&conn->qp);
 	if (conn->qp.kdom)
 		kv_domain_put(conn->qp.kdom);
-	kv_conn_report(conn);	/* behind the last message */
+	kv_conn_report(conn);	/* after the last message was delivered */
 	kfi_conn_set_remove(&conn->pc);
 }
 

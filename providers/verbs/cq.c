@@ -38,13 +38,13 @@ static const struct kfi_source_ops kv_source_ops = {
 	.arm	= kv_cq_arm,
 };
 
-/* Any context, but not before the source was started, because the queue is armed after that. */
+/* Called in any context; never before the source was started, which arms the queue. */
 static void kv_cq_event(struct ib_cq *cq, void *context)
 {
 	kfi_source_event(context);
 }
 
-/* The queue itself has failed; the queue pair reports what follows from that. */
+/* The completion queue has failed. Nothing to do: the queue pair reports the consequences. */
 static void kv_cq_trouble(struct ib_event *event, void *context)
 {
 }
@@ -92,7 +92,7 @@ int kv_cq_open(struct kv_qp *qp, struct kfi_ep *ep, unsigned int ncqe)
 	return 0;
 }
 
-/* The queue pair is gone: no completion comes any more. */
+/* The queue pair was destroyed: no completion arrives any more. */
 void kv_cq_close(struct kv_qp *qp)
 {
 	if (!qp->cq)

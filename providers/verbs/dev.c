@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dev.c - devices come and go, and domains with them; see dev.h.
+ * dev.c - devices, which may be added and removed at any time, and domains; see dev.h.
  */
 #define pr_fmt(fmt) "kfi_verbs: " fmt
 
@@ -10,12 +10,12 @@
 #include "dev.h"
 #include "verbs.h"
 
-/* The least that a device has to support. Devices for storage support a hundred times as much. */
+/* Minimum that a device has to support. Devices for storage support a hundred times as much. */
 #define KV_MIN_SGE		2	/* a header and payload */
 #define KV_MIN_PAGES		16
 
 /*
- * Protects kv_devs, &kv_dev.domains and membership in both. Nothing of kfi.ko is called under it.
+ * Protects kv_devs and &kv_dev.domains. No function of kfi.ko is called under this lock.
  */
 static DEFINE_MUTEX(kv_devs_lock);
 static LIST_HEAD(kv_devs);
@@ -88,8 +88,8 @@ static int kv_domain_read_port(struct kv_domain *kdom)
 }
 
 /*
- * A consumer may unmap memory late, so the domain has a reference to the device that memory is
- * mapped for. A device without DMA of its own has none: kfi.ko then uses its own.
+ * A consumer may unmap memory late, so the domain has a reference to the device for which memory is
+ * mapped. A device without DMA has none; then kfi.ko uses a device of its own.
  */
 static void kv_domain_set_limits(struct kv_domain *kdom)
 {
@@ -121,8 +121,8 @@ static void kv_domain_enter(struct kv_domain *kdom)
 }
 
 /*
- * The fabric's lock is held. So if the removal of the device has begun since it was found,
- * kfi_device_gone() waits for this function, and ends this domain too.
+ * The fabric's lock is held. So if the removal of the device begins after the device was found,
+ * kfi_device_gone() waits for this function, and then ends this domain, too.
  */
 int kv_domain_open(struct kfi_domain *domain)
 {
@@ -157,7 +157,7 @@ put_dev:
 	return ret;
 }
 
-/* The domain's own reference is dropped once: by the caller that takes the domain off the list. */
+/* Take the domain off the list. Only the caller that gets true drops the domain's own reference. */
 static bool kv_domain_leave(struct kv_domain *kdom)
 {
 	lockdep_assert_held(&kv_devs_lock);
@@ -181,7 +181,7 @@ void kv_domain_close(struct kfi_domain *domain)
 	put_device(kdom->dma);
 }
 
-/* Under the lock, which domain_close takes before the domain may be freed. */
+/* The puts are under the lock, because domain_close takes it before the domain may be freed. */
 static void kv_dev_drop_domains(struct kv_dev *dev)
 {
 	struct kv_domain *kdom, *next;
@@ -205,7 +205,10 @@ static bool kv_has_cm(struct ib_device *ib)
 	return false;
 }
 
-/* Why we can't use it, or NULL. Ports that rdma_cm connects have reliable connections. */
+/*
+ * Return the reason for which the device can't be used, or NULL. Ports that rdma_cm can connect
+ * support reliable connections.
+ */
 static const char *kv_unfit(struct ib_device *ib)
 {
 	const struct ib_device_attr *a = &ib->attrs;
@@ -250,7 +253,7 @@ static int kv_dev_add(struct ib_device *ib)
 	return 0;
 }
 
-/* The client of rdma_cm is older, so it is removed later, when no identifier of ours is left. */
+/* rdma_cm's client is removed after this one, when no identifier of this module is left. */
 static void kv_dev_remove(struct ib_device *ib, void *data)
 {
 	struct kv_dev *dev = data;

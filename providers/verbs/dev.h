@@ -2,16 +2,16 @@
 /*
  * dev.h - the RDMA devices of this machine, the domains that use them, and discovery.
  *
- * A device may be removed at any moment, and its driver waits until this module uses nothing of the
- * device. So each user has a reference, in one of two counts:
+ * A device may be removed at any moment, and its driver waits until this module does not use the
+ * device any more. So each user has a reference, in one of two counts:
  *
- *	kv_dev.users	users of the device: domains, listeners, queries under way
+ *	kv_dev.users	users of the device: domains, listeners, running queries
  *	kv_domain.users	users of the protection domain: the domain, its connections and regions
  *
  * Removal takes the device off the list, ends the objects that use it (kfi_device_gone()), drops
- * the domains' own references and waits for the last one. So no consumer and no peer may decide how
- * long a reference is kept: it is dropped in ep_stop, pep_close or mr_dereg at the latest, or soon
- * after by work that these have started, not in the consumer's close.
+ * the domains' own references and waits for the last reference. So the time for which a reference
+ * is held must not depend on a consumer or a peer: a reference is dropped in ep_stop, pep_close or
+ * mr_dereg, or by a work item that these functions have queued, but not in the consumer's close.
  */
 #ifndef _KFI_VERBS_DEV_H
 #define _KFI_VERBS_DEV_H
@@ -35,16 +35,16 @@
 #define KV_RECVS		64		/* RDM: receives of a connection */
 #define KV_PLACE_MIN		8192		/* RDM: shortest payload for places */
 #define KV_FRMR_PAGES		256U		/* most pages of one fast registration */
-#define KV_KEY_PAGES	65536U		/* most pages of a region that has a key of the device's */
+#define KV_KEY_PAGES	65536U		/* most pages of a region with a key of the device */
 #define KV_FRMRS		16		/* RDM: fast registrations of a connection */
 
 /**
- * struct kv_dev - a device that we can use
- * @ib:		the device; there as long as we have a reference
- * @entry:	in the list of all
- * @domains:	those that use it, until it is removed
+ * struct kv_dev - a device that this module can use
+ * @ib:		the device; it exists as long as a reference is held
+ * @entry:	in the list of all devices
+ * @domains:	domains that use it; empty when it is removed
  * @users:	see above
- * @idle:	completed by the last user, for the removal
+ * @idle:	completed by the last user; the removal waits for it
  */
 struct kv_dev {
 	struct ib_device	*ib;
@@ -57,26 +57,27 @@ struct kv_dev {
 /**
  * struct kv_domain - an open domain: one port of a device, one address family
  * @domain:	common part
- * @dev:	its device; @ib: the same; @port: its port. Not to be followed without a reference
- *		of kv_domain_get()
+ * @dev:	its device; @ib: device of the RDMA core; @port: its port. The pointers may be
+ *		dereferenced only with a reference of kv_domain_get()
  * @names:	format of the names
- * @iwarp:	the port speaks iWARP
- * @repeats:	rxe: when it has to send a request again, it executes all later requests again,
- *		registrations too
+ * @iwarp:	the port uses iWARP
+ * @repeats:	rxe: when it retransmits a request, it executes all later requests again,
+ *		including registrations
  * @pd:		protection domain, without a global key
- * @dma:	device that memory is mapped for, with a reference, or NULL
- * @bounces:	the device may be given a copy of some memory, see kv_bounces()
+ * @dma:	device for which memory is mapped, with a reference, or NULL
+ * @bounces:	DMA mappings may use a copy of the memory, see kv_bounces()
  * @max_send_sge: elements of a send or write request; @max_recv_sge: of a receive;
  *		@max_sge_rd: of a read
- * @max_qp_wr:	requests of a queue; @max_receives: of a MSG endpoint
- * @max_frmr_pages: pages of one fast registration; @max_key_pages: of one that is a whole region
+ * @max_qp_wr:	requests of a queue; @max_receives: receives of a MSG endpoint
+ * @max_frmr_pages: pages of one fast registration; @max_key_pages: the same for a registration that
+ *		holds a whole region
  * @max_wr_size: bytes of one request
- * @responder_resources: reads of a peer that are served at once, per connection;
- *		@initiator_depth: reads that this side may have under way
+ * @responder_resources: reads of a peer that are served at a time, per connection;
+ *		@initiator_depth: reads that this side may have in flight
  * @entry:	in &kv_dev.domains
  * @users:	see above
- * @idle:	completed by the last user, for domain_close
- * @regions:	those that are registered, or can be; read under RCU
+ * @idle:	completed by the last user; domain_close waits for it
+ * @regions:	regions of the domain that use registrations; read under RCU
  * @regions_lock: protects changes of @regions
  */
 struct kv_domain {
@@ -113,8 +114,8 @@ static inline struct kv_domain *to_kv_domain(struct kfi_domain *domain)
 }
 
 /*
- * Receives that the queue pair of a MSG endpoint can have beside its sends, with one more for its
- * end.
+ * Return the number of receives that the queue pair of a MSG endpoint can have beside its sends.
+ * One more entry of each queue is reserved for kv_drain().
  */
 static inline unsigned int kv_max_receives(const struct ib_device_attr *a)
 {
@@ -125,14 +126,14 @@ static inline unsigned int kv_max_receives(const struct ib_device_attr *a)
 int kv_dev_init(void);
 void kv_dev_exit(void);
 /*
- * A reference, or NULL: it is not one of ours, or it is going. A listener also sets
- * &kfi_pep.device to it.
+ * Return the device with a reference, or NULL if this module does not use it or if it is being
+ * removed. A listener also sets &kfi_pep.device to it.
  */
 struct kv_dev *kv_dev_get(const struct ib_device *ib);
 void kv_dev_put(struct kv_dev *dev);	/* any context */
 int kv_domain_open(struct kfi_domain *domain);
 void kv_domain_close(struct kfi_domain *domain);
-/* A reference, or false: its device has gone. Any context. */
+/* Take a reference. Return: false if the device is being removed. Any context. */
 bool kv_domain_get(struct kv_domain *kdom);
 void kv_domain_put(struct kv_domain *kdom);	/* may sleep */
 
@@ -140,18 +141,18 @@ void kv_domain_put(struct kv_domain *kdom);	/* may sleep */
 int kv_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
 int kv_addr_check(struct kfi_domain *domain, const void *addr);
 /*
- * The device that has an address of ours, with a reference, and its port; NULL: none; ERR_PTR: no
- * memory. May sleep
+ * Return the device that has a local address, with a reference, and its port; NULL if there is
+ * none; ERR_PTR(-ENOMEM). May sleep
  */
 struct kv_dev *kv_dev_at(struct net *net, const union kfi_inaddr *addr, u32 *port);
-/* The same for a domain, by its names. ERR_PTR */
+/* Return the device of a domain, with a reference, and its port; ERR_PTR. May sleep */
 struct kv_dev *kv_dev_of(const struct kfi_domain *domain, const struct kfi_inaddr_names *names,
 			 u32 *port);
 
-/* qp.c: requests that a queue of ours needs room for */
+/* qp.c: number of requests for which a queue needs room */
 int kv_qp_depth(void);
 
-/* info.c: what we offer */
+/* info.c: discovery */
 int kv_getinfo(struct kfi_query *q);
 u64 kv_levels(const struct kfi_ep_attr *attr);
 

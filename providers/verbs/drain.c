@@ -3,20 +3,21 @@
  * drain.c - the end of a queue pair: the device returns all requests, or their memory is never used
  * again.
  *
- * A queue pair that is told to stop flushes its queues in their order, so the completion of the
- * last request shows that nothing is left before it. ib_drain_qp() waits for that without limit,
- * and would delay the close of an endpoint and the removal of a device. Drivers that may not be
- * able to flush have a drain function of their own, which is used. Any other device that takes
- * longer than kv_drain_ms is considered broken: its queue pair is reset, after which the device has
- * no requests and touches no memory. But it may still report those that it had. So the memory of
- * their completions is kept for ever, and this module stays loaded.
+ * A queue pair in the error state flushes its queues in order, so the completion of the last
+ * request shows that all requests before it have completed. ib_drain_qp() waits for that without a
+ * time limit, and would delay the close of an endpoint and the removal of a device. If a driver has
+ * a drain function of its own, because its device may not be able to flush, that function is used.
+ * Any other device that takes longer than kv_drain_ms is considered broken: its queue pair is
+ * reset, after which the device has no requests and accesses no memory. But it may still report the
+ * requests that it had. So the memory of their completions is never freed, and this module stays
+ * loaded.
  */
 #define pr_fmt(fmt) "kfi_verbs: " fmt
 
 #include <linux/module.h>
 #include "drain.h"
 
-/* Nothing reads this list: it keeps the memory reachable. */
+/* This list is never read. It keeps a pointer to the memory, so that kmemleak reports no leak. */
 static LLIST_HEAD(kv_kept);
 
 void kv_keep(struct llist_node *node)

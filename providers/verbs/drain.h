@@ -11,7 +11,7 @@
 
 extern unsigned int kv_drain_ms;	/* module parameter (main.c) */
 
-/** struct kv_drain_end - the last request of a queue, with completion @cqe; @done: it has ended */
+/** struct kv_drain_end - @cqe: completion of the last request of a queue; @done: it has ended */
 struct kv_drain_end {
 	struct ib_cqe		cqe;
 	struct completion	done;
@@ -19,10 +19,10 @@ struct kv_drain_end {
 
 /**
  * struct kv_drain - the last requests of a queue pair, for which it has room
- * @sends: of the send queue
- * @receives: of the receive queue
+ * @sends: last request of the send queue
+ * @receives: last request of the receive queue
  *
- * It has to be kept as long as the memory of all other requests.
+ * This structure has to exist as long as the memory of all other requests.
  */
 struct kv_drain {
 	struct kv_drain_end	sends;
@@ -30,17 +30,18 @@ struct kv_drain {
 };
 
 /*
- * All of these may sleep. False: the device has not returned all requests, and kv_forget() is due.
+ * Stop the queue pair and wait for its requests. Return: false if the device has not returned all
+ * requests; then the caller has to call kv_forget(). May sleep.
  */
 bool kv_drain(struct ib_qp *qp, struct kv_drain *drain);
-/* Reset the queue pair: a device that obeys has no requests afterwards. */
+/* Reset the queue pair: a device that executes the reset has no requests afterwards. May sleep. */
 void kv_forget(struct ib_qp *qp);
 /*
- * The completion handler of all requests that the device has not returned: it may still report
- * them. To be set before an RCU grace period.
+ * Completion handler for all requests that the device has not returned, which it may still report.
+ * After it was set, the caller waits for an RCU grace period.
  */
 void kv_late_done(struct ib_cq *cq, struct ib_wc *wc);
-/* Keep the memory that such completions are in: it is never freed. Any context. */
+/* Add memory with such completions to a list, so that it is never freed. Any context. */
 void kv_keep(struct llist_node *node);
 
 #endif /* _KFI_VERBS_DRAIN_H */

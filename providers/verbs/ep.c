@@ -7,7 +7,7 @@
 static int kv_rdm_open(struct kfi_ep *ep)
 {
 	if (ep->domain->prov_keys)
-		return -EINVAL;		/* keys of the domain are the device's: MSG alone */
+		return -EINVAL;		/* the domain's keys are the device's: only for MSG */
 	if (ep->sep && ep->ctx >= KV_CTX_MAX)
 		return -EINVAL;
 	return kfi_proto_ep_open(ep, &kv_proto);
@@ -61,7 +61,7 @@ static void kv_ep_quiet(struct kfi_proto_ep *pe)
 	vep->id = NULL;
 }
 
-/* Have the peers received all that is in the send queues? */
+/* Have the peers received all requests in the send queues? */
 static bool kv_ep_settled(struct kv_ep *vep)
 {
 	struct kv_conn *conn;
@@ -75,8 +75,8 @@ static bool kv_ep_settled(struct kv_ep *vep)
 }
 
 /*
- * Operations of requests that are still in the send queue may have completed, so wait for these
- * requests. A peer that is gone does not delay the close for longer than KV_SETTLE_MS.
+ * An operation may complete while its request is still in the send queue, so wait until the peers
+ * have received the requests. A peer that does not answer delays the close by at most KV_SETTLE_MS.
  */
 static void kv_ep_settle(struct kv_ep *vep)
 {
@@ -87,7 +87,7 @@ static void kv_ep_settle(struct kv_ep *vep)
 			return;
 }
 
-/* Connections end in their own work items, which wait for no peer. */
+/* Connections end in their own work items, which do not wait for a peer. */
 void kv_ep_stop(struct kfi_ep *ep, int err)
 {
 	struct kv_ep *vep = to_kv_ep(ep);

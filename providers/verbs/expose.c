@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * expose.c - memory of ours that the peer writes to by RDMA WRITE.
+ * expose.c - local memory that the peer writes to by RDMA WRITE.
  *
- * A place is an address and a key of the device. A region has keys of its own, which stay until it
- * ends (region.c). Other memory is registered for one transfer, by one of the registrations of the
- * connection: each of them holds memory without gaps, so a transfer may take several. The requests
- * that register are in front of the SEND with the places. When the payload has come, the device
- * makes the keys invalid, and only then may the owner use the memory again.
+ * A place is an address and a key of the device. A region has keys of its own, which are valid
+ * until the region ends (region.c). Other memory is registered for one transfer, by registrations
+ * of the connection: each of them holds memory without gaps, so a transfer may need several. The
+ * registration requests precede the SEND with the places. When the payload has arrived, the device
+ * invalidates the keys; after that the owner may use the memory again.
  *
  * All functions are called under the link's lock, except for alloc, dereg and free.
  */
@@ -14,7 +14,8 @@
 #include "verbs.h"
 
 /*
- * Process context. Without memory there are fewer of them, or none: payload then comes as frames.
+ * Allocate the registrations of a connection. If memory is short, there are fewer registrations or
+ * none; then payload is sent in frames. Process context.
  */
 void kv_frmrs_alloc(struct kv_stream *s)
 {
@@ -47,7 +48,7 @@ static void kv_frmr_unmap(struct kv_stream *s, struct kv_frmr *frmr)
 	frmr->nents = 0;
 }
 
-/* Process context. After it no queue pair of the peer reaches what was exposed. */
+/* Deregister all memory. On return the peer can't access it any more. Process context. */
 void kv_frmrs_dereg(struct kv_stream *s)
 {
 	unsigned int i;
@@ -68,7 +69,7 @@ void kv_frmrs_free(struct kv_stream *s)
 
 /* ---- expose ---- */
 
-/* Map the front of @iter, which moves on. */
+/* Map the front of @iter, and advance it. */
 static int kv_frmr_map(struct kv_stream *s, struct kv_frmr *frmr, struct iov_iter *iter)
 {
 	struct kv_domain *kdom = s->qp.kdom;
@@ -105,7 +106,7 @@ static int kv_frmrs_map(struct kv_stream *s, struct iov_iter *iter, unsigned int
 	if (!ret && !iov_iter_count(iter) && kv_sq_room(&s->qp) > n)
 		return n;
 	list_for_each_entry(frmr, &s->frmrs, entry)
-		kv_frmr_unmap(s, frmr);		/* the rest of the list has nothing mapped */
+		kv_frmr_unmap(s, frmr);		/* does nothing if none is mapped */
 	return ret ?: -ENOSPC;
 }
 
@@ -144,8 +145,8 @@ int kv_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_ite
 /* ---- conceal ---- */
 
 /*
- * Put the invalidation of a registration into the send queue. Return false if there is none to be
- * made, or no room.
+ * Put the invalidation of a registration into the send queue. Return false if there is no
+ * registration to invalidate, or no room.
  */
 bool kv_put_ending(struct kv_stream *s)
 {
@@ -162,7 +163,7 @@ bool kv_put_ending(struct kv_stream *s)
 }
 
 /*
- * A registration is invalid. After an error the device may still know the key, until
+ * A registration was invalidated. After an error the device may still accept the key, until
  * kv_frmrs_dereg().
  */
 void kv_frmr_ended(struct kv_stream *s, struct kv_frmr *frmr, int err)
@@ -187,7 +188,7 @@ int kv_conceal(struct kfi_link *link, struct kfi_exposed *x)
 	struct kv_frmr *frmr;
 
 	if (!s || !x->priv[0])
-		return 0;	/* closed, or a region, whose keys stay until it ends */
+		return 0;	/* closed; or a region, whose keys are valid until it ends */
 	for (frmr = x->priv[0]; frmr; frmr = frmr->next)
 		list_add_tail(&frmr->entry, &s->ending);
 	if (!s->receiving)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * info.c - what we offer: for each address of the namespace that an RDMA device serves, what that
- * device can do. The fabric is named after the subnet, the domain after the device.
+ * info.c - discovery: the endpoints that are offered for each address of the namespace that belongs
+ * to an RDMA device. The fabric is named after the subnet, the domain after the device.
  */
 #include <linux/mm.h>
 #include <kfi_cxi_ext.h>
@@ -24,11 +24,11 @@
 
 /**
  * struct kv_kind - a kind of endpoint
- * @type: @protocol: what it is; @caps: what it can do
- * @levels: completion levels, beside op flags @flags; @order: in which its operations are performed
+ * @type: type of the endpoint; @protocol: its protocol; @caps: its capabilities
+ * @levels: completion levels; @flags: other flags of operations; @order: order of operations
  * @iov: elements of a vector; @data: bytes of remote CQ data; @ctxs: contexts in each direction
  * @keys: it can have an authorization key
- * @mr_mode: what owners of regions have to do; @mr_key: bytes of a region's key
+ * @mr_mode: requirements on the owners of regions; @mr_key: bytes of a region's key
  * @hw_recv: the device fills receives itself
  */
 static const struct kv_kind {
@@ -73,8 +73,8 @@ u64 kv_levels(const struct kfi_ep_attr *attr)
 }
 
 /*
- * The longest message: the port limits those of queue pairs. 0: iWARP has no MSG endpoints, see
- * docs/wire-verbs.md
+ * Return the longest message; for queue pairs the port limits it. 0: iWARP has no MSG endpoints,
+ * see docs/wire-verbs.md
  */
 static size_t kv_max_msg(const struct kv_dev *dev, u32 port, const struct kv_kind *kind)
 {
@@ -161,8 +161,8 @@ static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *d
 }
 
 /*
- * Everything that the offer points to is borrowed. @brief: unconnected endpoints alone, under a
- * short name if the address has one.
+ * Offer the endpoints of an address. kfi_query_add() copies the info, so its members may be on the
+ * stack. @brief: only unconnected endpoints, under the short name of the address if it has one.
  */
 static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port,
 		    struct kfi_inaddr_local *local, struct kfi_inaddr_filter *filter, bool brief)
@@ -200,7 +200,7 @@ static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port,
 	return ret;
 }
 
-/* A domain may be asked for by the name of the interface or of the device. */
+/* The hints may name a domain by the name of the interface or of the device. */
 static bool kv_named(const struct kfi_inaddr_filter *filter, const struct kfi_inaddr_local *local,
 		     const struct kv_dev *dev)
 {
@@ -208,7 +208,10 @@ static bool kv_named(const struct kfi_inaddr_filter *filter, const struct kfi_in
 	       kfi_inaddr_named(filter, dev_name(&dev->ib->dev));
 }
 
-/* Return: 0; -ENODATA: this address has no device, or another name; another negative errno */
+/*
+ * Return: 0; -ENODATA if the address has no device, or a device that the hints exclude; another
+ * negative errno
+ */
 static int kv_offer_at(struct kfi_query *q, struct kfi_inaddr_local *local,
 		       struct kfi_inaddr_filter *filter, bool brief)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * link.c - connections of RDM endpoints, as links of the message protocol (kfi_link.h): names, and
- * the life of a link. stream.c has the bytes, expose.c the memory that the peer writes to.
+ * the life of a link. stream.c transfers the bytes, expose.c registers memory that the peer writes
+ * to.
  *
  *	the side that calls			the side that listens
  *	kv_open(), kv_dial()
@@ -11,12 +12,12 @@
  *	ESTABLISHED		<------------
  *	hello of the protocol	============>	the first SEND
  *
- * The private data of rdma_cm only says which version of the link each side speaks. iWARP lets the
- * side that has called send first, and so does the protocol. Over InfiniBand the first SEND may
- * come before rdma_cm reports that the connection is established; nothing here waits for that
- * report. ib_cm asks for the last message of the handshake again if it is lost. rdma_notify() is
- * not used: if the peer hangs up at once, ib_cm then repeats its answer for the better part of a
- * minute, and rdma_destroy_id() waits for that.
+ * The private data of rdma_cm has only the version of the link. iWARP requires that the side that
+ * has called sends first, and the protocol does so. Over InfiniBand the first SEND may arrive
+ * before rdma_cm reports that the connection is established; the link does not wait for that
+ * report. If the last message of the handshake is lost, ib_cm requests it again. rdma_notify() is
+ * not used: if the peer disconnects at once, ib_cm would repeat its answer for up to a minute, and
+ * rdma_destroy_id() would wait for the end of the repetition.
  */
 #include <linux/net.h>
 #include <linux/sched/mm.h>
@@ -65,7 +66,7 @@ static const struct kvw_front kv_front = {
 	.version_min = KVW_VERSION,
 };
 
-/* Return: 0; -EPROTONOSUPPORT: another version of kfi_verbs; -EPROTO: something else */
+/* Return: 0; -EPROTONOSUPPORT: another version of kfi_verbs; -EPROTO: not from kfi_verbs */
 static int kv_front_check(const void *data, u8 len)
 {
 	const struct kvw_front *front = data;
@@ -76,7 +77,7 @@ static int kv_front_check(const void *data, u8 len)
 	       -EPROTONOSUPPORT : 0;
 }
 
-/* Receives are posted before anything is sent to them, so a device never has to wait for one. */
+/* kvw_head.limit ensures that each SEND finds a receive, so no device has to wait for one. */
 static struct rdma_conn_param kv_param(void)
 {
 	return (struct rdma_conn_param) {
@@ -142,7 +143,7 @@ static int kv_open(struct kfi_link *link)
 	return 0;
 }
 
-/* Call from our own address, because the peer knows us by it, and from any port. */
+/* Call from the endpoint's address, by which the peer identifies the endpoint, and any port. */
 static int kv_dial_link(struct kfi_link *link)
 {
 	union kfi_inaddr src = kv_link_ep(link)->addr, dst = *(union kfi_inaddr *)link->name;
@@ -157,11 +158,11 @@ static int kv_dial_link(struct kfi_link *link)
 static int kv_addr_resolved(struct kv_link *kl)
 {
 	if (kl->id->device != kl->stream->qp.kdom->ib)
-		return -EHOSTUNREACH;	/* another device leads there */
+		return -EHOSTUNREACH;	/* the route uses another device */
 	return rdma_resolve_route(kl->id, READ_ONCE(kv_proto.params.connect_timeout_ms));
 }
 
-/* The call was rejected: the peer speaks another version, or no endpoint listens. */
+/* The call was rejected: the peer has another version of the link, or no endpoint listens. */
 static int kv_refused(struct kv_link *kl, struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *param = &event->param.conn;
@@ -310,7 +311,7 @@ int kv_link_called(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return ret;
 }
 
-/* The peer has proved its identity, and gets more receives. */
+/* The peer has proved its identity: post more receives for it. */
 static void kv_admit(struct kfi_link *link)
 {
 	kv_stream_grow(kv_stream_of(link));
@@ -365,7 +366,7 @@ static int kv_probe(struct kfi_link *link)
 		mod_delayed_work(kv_cm_wq, &s->tick, 0);
 		return 0;
 	}
-	/* The same tick suffices: a caller that is refused by mistake calls again. */
+	/* An answer in the same tick counts: a caller that is refused by mistake calls again. */
 	if (time_after_eq(READ_ONCE(s->qp.heard), s->probing)) {
 		WRITE_ONCE(s->probing, 0);
 		return 1;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_verbs - kfabric over the kernel's RDMA core: InfiniBand, RoCE and iWARP, by the generic verbs
- * and rdma_cm alone.
+ * kfi_verbs - kfabric over the kernel's RDMA core: InfiniBand, RoCE and iWARP. It uses only the
+ * generic verbs and rdma_cm.
  *
  *   main.c		parameters, operations, init and exit of the module
  *   dev.c  addr.c	devices and domains, and names
  *   info.c		discovery
  *   ep.c		endpoints
- *   plain.c  recv.c	MSG endpoints: queue pairs without our protocol
+ *   plain.c  recv.c	MSG endpoints: queue pairs without the message protocol
  *   msg.c  cm.c  conn.c	the connections of MSG endpoints
  *   link.c		connections of RDM endpoints, as links of the message protocol (kfi_link.h)
- *   stream.c		the bytes of a link
+ *   stream.c		the byte streams of a link
  *   expose.c		memory that the peer of a link writes to
- *   region.c  rkey.c	regions, as the device knows them
+ *   region.c  rkey.c	registrations of memory regions
  *   qp.c  sq.c  cq.c	queue pairs, send queues, completion queues
- *   drain.c  mem.c	the end of a queue pair, and consumers' memory
- *   wire.h		what a link says to its peer
+ *   drain.c  mem.c	the end of a queue pair, and memory of consumers
+ *   wire.h		format of a link
  */
 #include <linux/module.h>
 #include "verbs.h"

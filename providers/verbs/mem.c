@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mem.c - consumers' memory, as devices want it: contiguous pieces of pages.
+ * mem.c - memory of consumers, split into contiguous pieces for devices.
  */
 #include <linux/bvec.h>
 #include <linux/mm.h>
@@ -9,7 +9,7 @@
 #include <linux/uio.h>
 #include "verbs.h"
 
-/* The first contiguous piece of @iter, at most @max bytes; @iter moves on. Return: its length. */
+/* Take the first piece of @iter, at most @max bytes, and advance @iter. Return: its length. */
 size_t kv_take_piece(struct iov_iter *iter, size_t max, struct page **page, size_t *off)
 {
 	size_t len = min(kfi_piece(iter, page, off), max);
@@ -19,9 +19,9 @@ size_t kv_take_piece(struct iov_iter *iter, size_t max, struct page **page, size
 }
 
 /*
- * One fast registration has no gaps: pieces begin and end at borders of pages, except at the first
- * byte and the last. Fill @sg with the front of @iter that fits @pages pages; @iter moves on.
- * Return: number of entries.
+ * Fill @sg with memory for one fast registration from the front of @iter, at most @pages pages, and
+ * advance @iter. The memory of a fast registration has no gaps: pieces begin and end at page
+ * boundaries, except at the first and the last byte. Return: number of entries.
  */
 unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned int pages,
 			 size_t *bytes)
@@ -73,8 +73,8 @@ struct scatterlist *kv_alloc_sg(unsigned int n, gfp_t gfp)
 }
 
 /*
- * At most so many calls of kv_take_run() use up an iterator that was not advanced. The first page
- * of a run may be incomplete.
+ * Return an upper limit of the number of kv_take_run() calls for an iterator that was not advanced.
+ * The first page of a run may be incomplete.
  */
 unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages)
 {
@@ -88,9 +88,9 @@ unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages)
 }
 
 /*
- * Does the device have only a copy of some of @list, which is mapped? The copy is written back when
- * the list is unmapped, over bytes that the owner has written meanwhile, and the owner does not see
- * bytes that a peer has written before.
+ * Did the DMA mapping of @list copy some of the memory? Such memory can't be used: the copy is
+ * written back when the list is unmapped, over bytes that the owner has written meanwhile, and the
+ * owner does not see bytes of a peer before that.
  */
 bool kv_bounces(const struct kv_domain *kdom, struct scatterlist *list, int nents)
 {

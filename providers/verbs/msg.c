@@ -25,7 +25,7 @@ static int kv_msg_tell(struct kv_conn *conn)
 	return kfi_ep_connected(ep, conn->data_in, conn->pc.dialed ? conn->data_in_len : 0);
 }
 
-/* The consumer may send as soon as it hears KFI_CONNECTED, so the connection is published first. */
+/* The consumer may send as soon as it gets KFI_CONNECTED, so the connection is published first. */
 void kv_msg_ready(struct kv_conn *conn)
 {
 	kv_msg_named(conn->vep, &conn->name);
@@ -35,8 +35,8 @@ void kv_msg_ready(struct kv_conn *conn)
 }
 
 /*
- * A connection has ended before the consumer was told of it: tell it now, without publishing the
- * connection. Return: the consumer was told, and kv_msg_lost() will tell it of the end.
+ * A connection has ended before KFI_CONNECTED was reported. Report it now, without publishing the
+ * connection. Return: true if it was reported; then kv_msg_lost() will report the end.
  */
 bool kv_msg_was_ready(struct kv_conn *conn)
 {
@@ -48,7 +48,7 @@ bool kv_msg_was_ready(struct kv_conn *conn)
 	return true;
 }
 
-/* The connection, or the attempt, is over; its operations have ended. */
+/* Report the end of a connection, or of an attempt to connect. All its operations have ended. */
 void kv_msg_lost(struct kv_conn *conn, int err)
 {
 	struct kfi_ep *ep = &conn->vep->pe.ep;
@@ -65,7 +65,7 @@ void kv_msg_lost(struct kv_conn *conn, int err)
 	kfi_ep_refused(ep, err, conn->data_in, conn->rejected ? conn->data_in_len : 0);
 }
 
-/* kfi.ko has compared @len with our cm_data_size. */
+/* kfi.ko has checked that @len is at most &kfi_prov_ops.cm_data_size. */
 static void kv_set_data(struct kv_conn *conn, const void *data, size_t len)
 {
 	memcpy(conn->data_out, data, len);
@@ -100,13 +100,13 @@ int kv_msg_accept(struct kfi_ep *ep, const void *data, size_t len)
 		if (there)
 			kv_domain_put(kdom);
 		kv_rq_end(to_kv_ep(ep), -ECONNABORTED);
-		kfi_ep_refused(ep, -ECONNABORTED, NULL, 0);	/* an event */
+		kfi_ep_refused(ep, -ECONNABORTED, NULL, 0);
 	}
 	kv_conn_put(conn);	/* the request's */
 	return 0;
 }
 
-/* What was posted before is sent first; then the connection ends. */
+/* Operations that were posted before are sent first; then the connection ends. */
 int kv_msg_shutdown(struct kfi_ep *ep)
 {
 	struct kv_ep *vep = to_kv_ep(ep);
@@ -193,7 +193,7 @@ void kv_pep_close(struct kfi_pep *pep)
 	if (vpep->id)
 		rdma_destroy_id(vpep->id);
 	vpep->id = NULL;
-	flush_workqueue(kv_cm_wq);	/* callers that were rejected get their answer */
+	flush_workqueue(kv_cm_wq);	/* send queued rejections */
 	kfi_conn_set_stop(&vpep->conn_set, -ECONNREFUSED);
 	kfi_conn_set_drain(&vpep->conn_set);
 	if (vpep->dev)

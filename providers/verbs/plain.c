@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * plain.c - MSG endpoints: a reliable queue pair as it is. A message is one SEND, and lands in the
- * receive that was posted for it. The device performs RMA, by its own keys. There is no header, no
- * credit and no copy, and the peer need not be kfabric.
+ * plain.c - MSG endpoints: a reliable queue pair without a protocol on it. A message is one SEND,
+ * which the peer's device writes into a posted receive. The device performs RMA, with keys of its
+ * own. There is no header, no credit and no copy, and the peer need not be kfabric.
  *
- *	kv_plain_tx()	puts a message, or RMA, into the send queue (sq.c)
- *	kv_tx_run()	puts there what had to wait for room
- *	kv_plain_sent()	the device reports
+ *	kv_plain_tx()	puts a message or an RMA operation into the send queue (sq.c)
+ *	kv_tx_run()	puts operations there that had to wait for room
+ *	kv_plain_sent()	handles completions of work requests
  *
  * Receives are in recv.c. msg.c and cm.c establish connections, conn.c and qp.c end them.
- * docs/wire-verbs.md describes what such endpoints can't do, and the keys of their regions.
+ * docs/wire-verbs.md describes the restrictions of such endpoints, and the keys of their regions.
  */
 #include "verbs.h"
 
 #define KV_PLAIN_LACKS	(KFI_TAGGED | KFI_ATOMIC | KFI_MULTI_RECV | KFI_TAGGED_RMA |	\
 			 KFI_SOURCE | KFI_DIRECTED_RECV | KFI_RMA_EVENT)
 
-/* An endpoint whose regions peers are to reach needs a domain whose keys are the device's. */
+/* An endpoint whose regions peers may access needs a domain with keys of the device. */
 int kv_plain_open(struct kv_ep *vep)
 {
 	struct kfi_ep *ep = &vep->pe.ep;
@@ -34,7 +34,7 @@ int kv_plain_open(struct kv_ep *vep)
 
 /* ---- the end of operations ---- */
 
-/* Called under the lock. The consumer is told when the lock was dropped: kv_unlock_bh() */
+/* Called under the lock. The completion is reported after the lock was dropped: kv_unlock_bh() */
 static void kv_op_end(struct kfi_oper *op, int err, struct kv_done *done)
 {
 	kv_op(op)->err = kv_op(op)->err ?: err;
@@ -42,7 +42,7 @@ static void kv_op_end(struct kfi_oper *op, int err, struct kv_done *done)
 	kv_done_op(done, op);
 }
 
-/* Called with bottom halves off, and without the lock. */
+/* Report completions. Called with bottom halves off, and without the lock. */
 static void kv_done(struct kv_done *done)
 {
 	struct kfi_oper *op, *next;
@@ -65,7 +65,7 @@ static bool kv_tx_open(const struct kv_conn *conn)
 	return conn->state == KV_READY && !test_bit(KV_DEAD, &conn->flags) && !conn->qp.broken;
 }
 
-/* Is there nothing that has to wait for room? Called under the lock. */
+/* Return: true if no operation waits for room. Called under the lock. */
 static bool kv_tx_idle(const struct kv_conn *conn)
 {
 	return list_empty(&conn->queue) && !conn->op && !test_bit(KV_BYE_WANTED, &conn->flags);
@@ -79,7 +79,7 @@ void kv_conn_post(struct kv_conn *conn)
 		kv_conn_fail(conn, ret);
 }
 
-/* The operation ends with work request @e, or now if it does not have to wait for that. */
+/* Let the operation end with work request @e, or now if its payload was copied. */
 static void kv_sent(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op,
 		    struct kv_done *done)
 {
@@ -137,7 +137,7 @@ static void kv_plain_send(struct kv_conn *conn, struct kfi_oper *op, struct kv_d
 
 /* ---- RMA ---- */
 
-/* A WRITE of bytes from the front of the payload. Short payload is copied. */
+/* Fill in a WRITE of bytes from the front of the payload. Short payload is copied. */
 static ssize_t kv_plain_write(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op, u64 len)
 {
 	struct kv_op *kop = kv_op(op);
@@ -162,8 +162,8 @@ static ssize_t kv_plain_read(struct kv_conn *conn, struct kv_sqe *e, struct kfi_
 }
 
 /*
- * One work request of an operation: what is contiguous at the peer, and in few enough pieces here.
- * Return false if the limit of READs under way is reached.
+ * Put one work request of an operation into the queue: memory that is contiguous at the peer and
+ * has not too many local pieces. Return false if the limit of READs in flight is reached.
  */
 static bool kv_plain_part(struct kv_conn *conn, struct kfi_oper *op)
 {
@@ -195,7 +195,7 @@ static bool kv_plain_part(struct kv_conn *conn, struct kfi_oper *op)
 	return true;
 }
 
-/* Skip what has been asked for. Return: there is more. */
+/* Skip segments that have work requests. Return: true if there are more. */
 static bool kv_rma_left(const struct kfi_oper *op, struct kv_op *kop)
 {
 	while (kop->seg < op->rma_count && kop->at == op->rma[kop->seg].len) {
@@ -211,7 +211,7 @@ static void kv_rma_done(struct kv_conn *conn, struct kfi_oper *op, struct kv_don
 	kv_op_end(op, 0, done);
 }
 
-/* Put as much of the operation under way into the queue as there is room for. False: not all. */
+/* Put as much of @conn->op into the queue as there is room for. Return: false if not all fits. */
 static bool kv_plain_rma(struct kv_conn *conn, struct kv_done *done)
 {
 	struct kfi_oper *op = conn->op;
@@ -225,11 +225,11 @@ static bool kv_plain_rma(struct kv_conn *conn, struct kv_done *done)
 	if (!kop->wrs)
 		kv_rma_done(conn, op, done);
 	else if (kop->err)
-		kv_put_nothing(&conn->qp, KV_SQ_PROBE);	/* the last part was not to be reported */
+		kv_put_nothing(&conn->qp, KV_SQ_PROBE);	/* no report of the last part is due */
 	return true;
 }
 
-/* There is room for the operation. Return false if there is not room for all of it. */
+/* Begin an operation. There is room for a part of it. Return false if there is no room for all. */
 static bool kv_plain_put(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
 {
 	struct kv_op *kop = kv_op(op);
@@ -244,15 +244,15 @@ static bool kv_plain_put(struct kv_conn *conn, struct kfi_oper *op, struct kv_do
 	conn->op = op;
 	for (i = 0; i < op->rma_count; i++)
 		if (unlikely(op->rma[i].key > U32_MAX))
-			kop->err = -EACCES;	/* no device has such a key */
+			kop->err = -EACCES;	/* keys of devices have 32 bits */
 	return kv_plain_rma(conn, done);
 }
 
 /* ---- filling the send queue ---- */
 
 /*
- * All operations are sent: end the connection when the peer's device has received them, or at a
- * deadline if it does not answer.
+ * All operations were sent: let the connection end when the peer's device has received them, or at
+ * a deadline if the device does not answer. Return: true if the request was put.
  */
 static bool kv_put_hangup(struct kv_conn *conn)
 {
@@ -265,7 +265,7 @@ static bool kv_put_hangup(struct kv_conn *conn)
 	return true;
 }
 
-/* Put the next thing that waits into the queue. False: there is none, or not now. */
+/* Put the next waiting operation into the queue. Return: false if none can be put now. */
 static bool kv_plain_next(struct kv_conn *conn, struct kv_done *done)
 {
 	struct kfi_oper *op;
@@ -281,13 +281,13 @@ static bool kv_plain_next(struct kv_conn *conn, struct kv_done *done)
 	return kv_plain_put(conn, op, done);
 }
 
-/* A region is in its list before the lock is taken: kv_mr_publish() */
+/* kv_mr_publish() adds a region to the list before it takes the lock. */
 static bool kv_tx_left(const struct kv_conn *conn)
 {
 	return !kv_tx_idle(conn) || !list_empty(&conn->vep->fresh);
 }
 
-/* Fill the send queue with what waits. Called under the lock. */
+/* Put waiting operations into the send queue. Called under the lock. */
 void kv_tx_run(struct kv_conn *conn, struct kv_done *done)
 {
 	lockdep_assert_held(&conn->qp.lock);
@@ -299,7 +299,7 @@ void kv_tx_run(struct kv_conn *conn, struct kv_done *done)
 	kv_conn_post(conn);
 }
 
-/* The caller has a reference, or is inside the RCU section in which it found the connection. */
+/* Called with a reference, or inside the RCU section in which the connection was found. */
 void kv_tx_kick(struct kv_conn *conn)
 {
 	struct kv_done done = KV_DONE(done);
@@ -318,7 +318,7 @@ void kv_plain_flush(struct kfi_ep *ep)
 		kv_tx_kick(conn);
 }
 
-/* Check for operations that a queue pair can't perform, and that no capability excludes. */
+/* Refuse operations that a queue pair can't perform, if no capability excludes them. */
 static int kv_plain_refuses(const struct kfi_oper *op)
 {
 	if (op->flags & KFI_INVALIDATE)
@@ -326,7 +326,7 @@ static int kv_plain_refuses(const struct kfi_oper *op)
 	return op->code == KFI_OPC_WRITE && op->flags & KFI_REMOTE_CQ_DATA ? -EOPNOTSUPP : 0;
 }
 
-/* &kfi_prov_ops.tx: at once if nothing waits that it would overtake, and there is room. */
+/* &kfi_prov_ops.tx. An operation is sent at once if no other one waits and there is room. */
 int kv_plain_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	struct kv_conn *conn = kv_msg_way(to_kv_ep(ep));
@@ -349,7 +349,7 @@ int kv_plain_tx(struct kfi_ep *ep, struct kfi_oper *op)
 		if (!more)
 			kv_tx_run(conn, &done);
 		else
-			kv_conn_post(conn);	/* what had room before it */
+			kv_conn_post(conn);	/* operations before it that had room */
 	}
 	ret = more ? 0 : kv_sq_post(&conn->qp);
 	if (unlikely(ret))
@@ -392,8 +392,9 @@ static void kv_plain_end(struct kv_sqe *e, int err, void *done)
 }
 
 /*
- * A refused key is an error of that operation; all else is one of the connection. EACCES promises
- * that no byte has moved, and a region may end between two packets.
+ * A refused key is an error of its operation; other errors are errors of the connection. EACCES
+ * means that no byte has moved. An access of several packets may have moved some bytes, because a
+ * region may end between two packets.
  */
 static int kv_wc_error(const struct kv_conn *conn, const struct kv_sqe *e, const struct ib_wc *wc)
 {
@@ -412,8 +413,8 @@ static int kv_wc_error(const struct kv_conn *conn, const struct kv_sqe *e, const
 }
 
 /*
- * Operations that end from now on are completed when the connection is down: a peer that has broken
- * it may still access memory that was registered for the peer.
+ * Move operations to @conn->failed: they are completed when the connection is down, because until
+ * then the peer may still access memory that was registered for it.
  */
 static void kv_sq_failed(struct kv_conn *conn, struct kv_done *done)
 {
@@ -426,8 +427,8 @@ static void kv_sq_failed(struct kv_conn *conn, struct kv_done *done)
 }
 
 /*
- * An error ends the connection, and the consumer is told of it when no post finds the connection
- * any more: its next posts are refused. Softirq
+ * Completion of a work request. An error ends the connection; it is reported to the consumer after
+ * the connection was unpublished, so that later posts are refused. Softirq
  */
 void kv_plain_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -455,7 +456,7 @@ void kv_plain_sent(struct ib_cq *cq, struct ib_wc *wc)
 
 /* ---- the end ---- */
 
-/* The queue pair is gone, and no post uses the connection any more: complete all operations. */
+/* Complete all operations. The queue pair is destroyed, and no post uses the connection. */
 void kv_tx_flush_all(struct kv_conn *conn, int err)
 {
 	struct kfi_oper *op, *next;
@@ -464,7 +465,7 @@ void kv_tx_flush_all(struct kv_conn *conn, int err)
 	spin_lock_bh(&conn->qp.lock);
 	list_for_each_entry_safe(op, next, &conn->failed, link) {
 		list_del(&op->link);
-		kv_done_op(&done, op);	/* with the error that it has */
+		kv_done_op(&done, op);	/* with its own error */
 	}
 	kv_sq_flush(&conn->qp, err, kv_plain_end, &done);
 	if (conn->op)

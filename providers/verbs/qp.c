@@ -7,7 +7,7 @@
 #include <linux/slab.h>
 #include "verbs.h"
 
-/* Requests that a device has to take in a queue; one more: kv_drain(). */
+/* Number of requests for which a queue of a device needs room; the last one is for kv_drain(). */
 int kv_qp_depth(void)
 {
 	return KV_SQ + 1;
@@ -66,7 +66,7 @@ static int kv_sq_create(struct kv_qp *qp, const struct kv_qp_need *need)
 	return ret;
 }
 
-/* All requests have ended. Those that a broken device may still report are not freed. */
+/* Free the send queue. All requests have ended, or a broken device may still report them. */
 void kv_qp_free(struct kv_qp *qp)
 {
 	unsigned int i;
@@ -83,7 +83,7 @@ void kv_qp_free(struct kv_qp *qp)
 
 /* ---- the queue pair ---- */
 
-/* What work requests do not report. Some drivers call in hard interrupt, where no lock is taken. */
+/* Asynchronous event. Some drivers call this in hard interrupts, so it takes no lock. */
 static void kv_qp_event(struct ib_event *event, void *context)
 {
 	struct kv_qp *qp = context;
@@ -115,15 +115,15 @@ static int kv_qp_make(struct kv_qp *qp, const struct kv_qp_need *need, u32 in_re
 	if (ret)
 		return ret;
 	qp->ib = need->id->qp;
-	/* a device without it says 0 */
+	/* a device without inline data reports 0 */
 	qp->in_request = min(attr.cap.max_inline_data, in_request);
 	return 0;
 }
 
 /*
- * Create the queue pair. Bytes up to a length go to the device with the work request: as many as
- * most short messages have, or none. How many the device takes can't be asked. After an error the
- * caller calls kv_qp_destroy() and kv_qp_free().
+ * Create the queue pair. Short data is passed inside the work request, if the device supports it.
+ * The limit of the device can't be queried, so several lengths are tried. After an error the caller
+ * has to call kv_qp_destroy() and kv_qp_free().
  */
 int kv_qp_create(struct kv_qp *qp, const struct kv_qp_need *need)
 {
@@ -141,9 +141,9 @@ int kv_qp_create(struct kv_qp *qp, const struct kv_qp_need *need)
 }
 
 /*
- * A queue pair that was not connected is reset before it is drained: rxe never flushes the receives
- * of a queue pair that had no memory to be connected. Others are not reset: messages that a MSG
- * endpoint has received are to be delivered, and a reset may drop them.
+ * Reset a queue pair that was not connected, before it is drained: rxe never flushes the receives
+ * of a queue pair whose connection failed for lack of memory. Queue pairs that were connected are
+ * not reset, because a reset may drop received messages, which have to be delivered.
  */
 static void kv_qp_reset(struct kv_qp *qp, struct rdma_cm_id *id)
 {
@@ -157,9 +157,9 @@ static void kv_qp_reset(struct kv_qp *qp, struct rdma_cm_id *id)
 }
 
 /*
- * Nothing moves any more on return, and the peer can touch nothing by the queue pair. @connected:
- * it has been connected. Return false if the device is broken: the caller makes all completions
- * of its receives kv_late_done(), and calls kv_qp_forget().
+ * Stop the queue pair. On return it transfers no data, and the peer can't access memory by it.
+ * @connected: it has been connected. Return false if the device is broken: then the caller has to
+ * set kv_late_done() as completion handler of its receives, and call kv_qp_forget().
  */
 bool kv_qp_drain(struct kv_qp *qp, struct rdma_cm_id *id, bool connected)
 {
@@ -182,12 +182,12 @@ void kv_qp_forget(struct kv_qp *qp)
 	synchronize_rcu();
 }
 
-/* The requests of the queue pair have not ended yet: kv_sq_flush(). */
+/* Destroy the queue pair. The caller then ends its requests by kv_sq_flush(). */
 void kv_qp_destroy(struct kv_qp *qp, struct rdma_cm_id *id)
 {
 	if (qp->ib)
 		rdma_destroy_qp(id);
 	qp->ib = NULL;
-	cancel_work_sync(&qp->event_work);	/* no event comes any more */
+	cancel_work_sync(&qp->event_work);	/* no event is reported any more */
 	kv_cq_close(qp);
 }

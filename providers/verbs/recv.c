@@ -2,32 +2,32 @@
 /*
  * recv.c - receives of MSG endpoints, which the device fills itself.
  *
- *   kv_plain_recv()	puts a receive into the device's receive queue, or before the endpoint is
- *			connected into a list
- *   kv_plain_came()	softirq: the device has filled the oldest of them
- *   kv_rq_lost()	the connection has ended: completes the rest
+ *   kv_plain_recv()	puts a receive into the device's receive queue, or into a list before the
+ *			endpoint is connected
+ *   kv_plain_came()	softirq: the device has filled the oldest receive
+ *   kv_rq_lost()	the connection has ended: completes all other receives
  *
- * The device completes receives in the order of posting, so those that it has are a ring (struct
+ * The device completes receives in the order of posting. So posted receives are in a ring (struct
  * kv_rqe) between kv_conn.rq_tail and kv_conn.rq_head, which has room for all receives of the
  * endpoint. An entry is written before it is posted and read when it is reported. It belongs to the
  * connection, because a broken device may report it long after its operation has ended (drain.c).
- * Receives are posted under kv_rq.lock, so that none is posted behind the end of the queue pair.
+ * Receives are posted under kv_rq.lock, so that none is posted after the queue pair was stopped.
  */
 #include <linux/memremap.h>
 #include <linux/slab.h>
 #include "verbs.h"
 
 /**
- * struct kv_rqe - a receive that the device has
+ * struct kv_rqe - a receive that was posted to the device
  * @cqe: its completion
  * @conn: the connection
  * @op: the operation
- * @len: bytes that have come
+ * @len: bytes received
  * @imm: remote CQ data, if @data
- * @inv: key of a region that the message has ended, or 0
- * @err: why it has failed
- * @flushed: because the connection has ended
- * @held: entry in &kv_conn.held: the consumer does not know of the connection yet
+ * @inv: key of a region that the message has invalidated, or 0
+ * @err: error of the receive, negative, or 0
+ * @flushed: the receive has failed because the connection has ended
+ * @held: entry in &kv_conn.held, until KFI_CONNECTED is reported to the consumer
  * @nsge: number of entries of @sge
  * @sge: its memory, mapped
  */
@@ -59,7 +59,7 @@ static void kv_rqe_unmap(struct kv_rqe *e)
 		ib_dma_unmap_page(ib, e->sge[i].addr, e->sge[i].length, DMA_FROM_DEVICE);
 }
 
-/* The iterator is moved only if there is more than one piece, which is rare. */
+/* The iterator is advanced only if there is more than one piece, which is rare. */
 static int kv_rqe_map(struct kv_rqe *e, const struct kfi_oper *op)
 {
 	struct kv_domain *kdom = e->conn->qp.kdom;
@@ -79,7 +79,7 @@ static int kv_rqe_map(struct kv_rqe *e, const struct kfi_oper *op)
 			return -EMSGSIZE;
 		n = kfi_piece(&iter, &page, &off);
 		if (unlikely(is_pci_p2pdma_page(page)) && !ib_uses_virt_dma(kdom->ib))
-			return -EIO;	/* see kv_sq_map_piece() for what is sent */
+			return -EIO;	/* for sends see kv_sq_map_piece() */
 		dma = ib_dma_map_page(kdom->ib, page, off, n, DMA_FROM_DEVICE);
 		if (unlikely(ib_dma_mapping_error(kdom->ib, dma)))
 			return -EIO;
@@ -105,7 +105,7 @@ static int kv_rqe_post(struct kv_conn *conn, struct kfi_oper *op)
 	return ret;
 }
 
-/* There is no queue pair yet that could refuse too many pieces. */
+/* Add a receive to the list. Too many pieces are refused here, because no queue pair exists yet. */
 static int kv_plain_wait(struct kv_rq *rq, struct kfi_oper *op)
 {
 	unsigned int left = kv_plain_pieces(to_kv_domain(op->ep->domain)->max_recv_sge);
@@ -137,7 +137,7 @@ int kv_plain_recv(struct kfi_ep *ep, struct kfi_oper *op)
 	return ret;
 }
 
-/* &kfi_prov_ops.rx_cancel: what the device has can't be cancelled. */
+/* &kfi_prov_ops.rx_cancel. A receive that was posted to the device can't be cancelled. */
 struct kfi_oper *kv_plain_cancel(struct kfi_ep *ep, void *context)
 {
 	struct kv_rq *rq = &to_kv_ep(ep)->rq;
@@ -155,11 +155,12 @@ struct kfi_oper *kv_plain_cancel(struct kfi_ep *ep, void *context)
 	return found;
 }
 
-/* ---- what comes ---- */
+/* ---- completions ---- */
 
 /*
- * Our device has invalidated the key that the peer has named, even if the peer may not end that
- * region. Return: 1: the region has ended; 0: its owner has begun to end it; -EPROTO
+ * A message has named a key, which the local device has invalidated, even if the peer is not
+ * permitted to end that region. Return: 1: the region has ended; 0: its owner has begun to end it;
+ * -EPROTO: the peer is not permitted to end it
  */
 static int kv_plain_invalidated(struct kv_conn *conn, u32 rkey)
 {
@@ -174,8 +175,9 @@ static int kv_plain_invalidated(struct kv_conn *conn, u32 rkey)
 }
 
 /*
- * Why the connection ends. A message may have made it ready after its failure was noted: then a
- * connection has ended, and not an attempt to connect.
+ * Return the reason for the end of the connection. A message may have made the connection ready
+ * after kv_conn_fail(): then the reason is that of an established connection, not of an attempt to
+ * connect.
  */
 static int kv_plain_why(const struct kv_conn *conn)
 {
@@ -186,7 +188,7 @@ static int kv_plain_why(const struct kv_conn *conn)
 	return READ_ONCE(conn->state) == KV_READY ? kv_conn_was(conn) : err;
 }
 
-/* A WRITE with immediate data is no message. */
+/* Only a SEND is a message: a WRITE with immediate data is an error. */
 static int kv_plain_error(struct kv_conn *conn, const struct ib_wc *wc)
 {
 	switch (wc->status) {
@@ -201,7 +203,7 @@ static int kv_plain_error(struct kv_conn *conn, const struct ib_wc *wc)
 	}
 }
 
-/* The entry may be used again when its operation has been completed. */
+/* Complete the operation. After that another receive may use the entry. */
 static void kv_plain_deliver(struct kv_rqe *e, int err)
 {
 	struct kv_conn *conn = e->conn;
@@ -230,8 +232,9 @@ static void kv_plain_failed(struct kv_conn *conn, const struct ib_wc *wc, int er
 }
 
 /*
- * Until the consumer knows of the connection, receives wait in order, failed ones too. rdma_cm may
- * not know of the connection either, if the last message of the caller is late or lost.
+ * Until KFI_CONNECTED is reported to the consumer, completed and failed receives wait in order. If
+ * the last message of the caller is late or lost, rdma_cm has not reported the connection either;
+ * then KV_STEP_HEARD calls rdma_notify(). Return: true if the receive waits.
  */
 static bool kv_plain_hold(struct kv_rqe *e)
 {
@@ -278,7 +281,7 @@ static void kv_plain_came(struct ib_cq *cq, struct ib_wc *wc)
 	kfi_batch_end();
 }
 
-/* Complete what was held, before anything that comes later. */
+/* Complete the receives that wait, before any later one. */
 static void kv_plain_release(struct kv_conn *conn, int err)
 {
 	struct kv_rqe *e, *next;
@@ -292,7 +295,7 @@ static void kv_plain_release(struct kv_conn *conn, int err)
 	spin_unlock_bh(&conn->rx_lock);
 }
 
-/* The consumer knows of the connection. */
+/* KFI_CONNECTED was reported to the consumer: complete the receives that have waited for it. */
 void kv_rq_ready(struct kv_conn *conn)
 {
 	kv_plain_release(conn, 0);
@@ -300,7 +303,7 @@ void kv_rq_ready(struct kv_conn *conn)
 
 /* ---- the ring ---- */
 
-/* Give the device what was posted before there was a queue pair. */
+/* Post receives to the device that were posted before the queue pair was created. */
 static int kv_rq_fill(struct kv_rq *rq, struct kv_conn *conn)
 {
 	struct kfi_oper *op, *next;
@@ -335,7 +338,7 @@ int kv_rq_create(struct kv_conn *conn)
 	return kv_rq_fill(&conn->vep->rq, conn);
 }
 
-/* Give the queue pair no more receives, before it is stopped. */
+/* Post no more receives to the queue pair, which is stopped next. */
 void kv_rq_stop(struct kv_conn *conn)
 {
 	struct kv_rq *rq = &conn->vep->rq;
@@ -355,7 +358,7 @@ void kv_rq_late(struct kv_conn *conn)
 		WRITE_ONCE(conn->rqe[i].cqe.done, kv_late_done);
 }
 
-/* Complete what no device has: the endpoint stops, or its connection has ended. */
+/* Complete receives that were not posted to a device: the endpoint or its connection has ended. */
 void kv_rq_end(struct kv_ep *vep, int err)
 {
 	struct kv_rq *rq = &vep->rq;
@@ -381,8 +384,8 @@ void kv_rq_restart(struct kv_ep *vep)
 }
 
 /*
- * Was there a connection that the consumer was not told of? There was if rdma_cm has reported it,
- * or if the first receive that the device reported is a message.
+ * Was there a connection that was not reported to the consumer? There was if rdma_cm has reported
+ * it, or if the first completed receive is a message.
  */
 static bool kv_plain_proven(struct kv_conn *conn)
 {
@@ -393,8 +396,9 @@ static bool kv_plain_proven(struct kv_conn *conn)
 }
 
 /*
- * The queue pair is gone, and no completion comes any more. A peer may have sent messages and left,
- * or broken a rule, before the consumer knew of the connection: the messages are delivered.
+ * The queue pair is destroyed, and no completion is reported any more. The peer may have sent
+ * messages and disconnected, or violated the protocol, before KFI_CONNECTED was reported to the
+ * consumer: these messages are delivered.
  */
 void kv_rq_lost(struct kv_conn *conn)
 {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * region.c - memory of ours that peers may write to, as the device knows it.
+ * region.c - registrations of local memory that peers may access.
  *
- * A region of a MSG endpoint has one registration, and peers name it by the key of that (rkey.c).
- * Peers of an RDM endpoint name a region by a key of kfi.ko, and are told the keys of the device
- * for one write at a time (kv_region_places()). Such a region is cut into chunks that one
- * registration can hold each. A chunk is registered when it is first needed, in the send queue of
- * the connection that needs it, and stays registered: all connections of the domain use it.
+ * A region of a MSG endpoint has one registration, and peers use its key (rkey.c). Peers of an RDM
+ * endpoint name a region by a key of kfi.ko, and get the keys of the device for one write at a time
+ * (kv_region_places()). Such a region is cut into chunks, each of which fits into one registration.
+ * A chunk is registered when it is first needed, in the send queue of the connection that needs it,
+ * and stays registered: all connections of the domain use it.
  *
  *	NEW ---> BUSY ---> VALID ---> GOING ---> BARE ---> NEW
- *	 needed    done          |          |         a new registration was made (@supply)
- *	                         |          the device has taken it back, in a work item
+ *	 needed    done          |          |         a new registration was allocated (@supply)
+ *	                         |          the registration was deregistered, in a work item
  *	                         the region ends, or its registration has failed
  *
- * The end of a region does not wait for the memory of a new registration: there may be none before
- * I/O has ended. It waits until the device has taken its registrations back, which depends on no
- * peer, except for what is in the send queue before a registration under way. A chunk whose
- * registration is in a send queue is not touched in any state, because the device reads it.
+ * The end of a region does not wait for the allocation of a new registration: there may be no
+ * memory before I/O has ended. It waits until its registrations are deregistered, which does not
+ * depend on a peer, except for requests that precede a registration in a send queue. A chunk whose
+ * registration is in a send queue is not changed in any state, because the device reads it.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -68,7 +68,7 @@ int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk)
 	return 0;
 }
 
-/* Process context. The device does not access the memory after it. */
+/* Deregister a chunk. On return the device does not access the memory any more. Process context. */
 static void kv_chunk_dereg(struct kv_domain *kdom, struct kv_chunk *chunk)
 {
 	if (chunk->mr)
@@ -88,10 +88,10 @@ static void kv_region_free(struct kv_region *region)
 		kvfree(region->chunk[i].sg);
 	}
 	kv_domain_put(region->kdom);
-	kvfree_rcu(region, rcu);	/* kv_mr_end() may be about to find it closed */
+	kvfree_rcu(region, rcu);	/* kv_mr_end() may still read @closed */
 }
 
-/* Find a chunk that is GOING and in no send queue. *@left: there is one that is in a send queue. */
+/* Find a chunk that is GOING and in no send queue. *@left: others are GOING and in a send queue. */
 static struct kv_chunk *kv_region_gone(struct kv_region *region, bool *left)
 {
 	struct kv_chunk *chunk;
@@ -111,8 +111,8 @@ static struct kv_chunk *kv_region_gone(struct kv_region *region, bool *left)
 }
 
 /*
- * Make a registration in place of the one that was taken back, if there is memory at once: the
- * owner may want to use it before kv_supply_work() has run.
+ * Replace a registration that was deregistered, if memory is available without reclaim: the owner
+ * may want to use the region before kv_supply_work() has run.
  */
 static void kv_chunk_again(struct kv_region *region, struct kv_chunk *chunk)
 {
@@ -125,10 +125,10 @@ static void kv_chunk_again(struct kv_region *region, struct kv_chunk *chunk)
 }
 
 /*
- * Have the device take back the registrations that are GOING and not in a send queue. The caller
- * holds the lock, which is dropped meanwhile. Return: true if one is still in a send queue. Then
- * kv_region_registered() queues the work item again, which must not wait: a peer decides how long a
- * request waits in a send queue.
+ * Deregister the chunks that are GOING and not in a send queue. The caller holds the lock, which is
+ * dropped meanwhile. Return: true if a chunk is still in a send queue. Then kv_region_registered()
+ * queues the work item again. The work item must not wait for it: how long a request stays in a
+ * send queue depends on a peer.
  */
 static bool kv_region_clear(struct kv_region *region)
 {
@@ -156,7 +156,7 @@ static struct kv_chunk *kv_region_bare(struct kv_region *region)
 	return NULL;
 }
 
-/* Only this work item uses a chunk that is BARE. Called under the lock. */
+/* Allocate registrations of BARE chunks, which only this work item uses. Called under the lock. */
 static int kv_region_supply(struct kv_region *region)
 {
 	struct kv_chunk *chunk;
@@ -192,8 +192,8 @@ static void kv_supply_work(struct work_struct *work)
 }
 
 /*
- * A registration may have failed while the region ends, and both queue this work item: it settles
- * the end that it finds.
+ * Deregister GOING chunks, and report the end of the region. A failed registration and the end of
+ * the region both queue this work item, so the first run may do the work of both.
  */
 static void kv_renew_work(struct work_struct *work)
 {
@@ -214,7 +214,7 @@ static void kv_renew_work(struct work_struct *work)
 		kfi_mr_settle(region->mr);
 }
 
-/* The most registrations that the memory needs. A region with a key of the device has one. */
+/* Return the limit of registrations for the memory. A region with a key of the device has one. */
 static unsigned int kv_region_chunks(const struct kfi_mr *mr, unsigned int pages)
 {
 	if (mr->domain->prov_keys)
@@ -222,7 +222,7 @@ static unsigned int kv_region_chunks(const struct kfi_mr *mr, unsigned int pages
 	return kv_count_runs(&mr->iter, pages);
 }
 
-/* The most entries that a chunk needs. */
+/* Return the limit of scatterlist entries of a chunk. */
 static unsigned int kv_region_pages(const struct kfi_mr *mr, unsigned int pages)
 {
 	if (mr->per_io)
@@ -230,7 +230,7 @@ static unsigned int kv_region_pages(const struct kfi_mr *mr, unsigned int pages)
 	return min_t(size_t, pages, mr->len / PAGE_SIZE + 2);
 }
 
-/* Find where the chunks begin. -EINVAL: the memory has more gaps or pages than were announced. */
+/* Cut the memory into chunks. -EINVAL: it has more gaps or pages than the region was opened for. */
 static int kv_region_cut(struct kv_region *region)
 {
 	struct iov_iter iter = region->mr->iter;
@@ -283,8 +283,8 @@ static struct kv_region *kv_region_new(struct kfi_mr *mr, struct kv_domain *kdom
 }
 
 /*
- * No device can report an access, so a region with a key of the device can't have this flag. Without such a key the protocol copies what the device does not
- * write.
+ * No device can report an access, so a region with a key of the device can't have this flag. For
+ * other regions the protocol copies the payload if the device can't write it.
  */
 static int kv_mr_fits(const struct kfi_mr *mr)
 {
@@ -293,7 +293,7 @@ static int kv_mr_fits(const struct kfi_mr *mr)
 	return mr->flags & KFI_RMA_EVENT || mr->persist ? -EOPNOTSUPP : 0;
 }
 
-/* Without a key of the device: is the region worth a registration? */
+/* Is a registration worthwhile for a region without a key of the device? */
 static bool kv_mr_worth(const struct kfi_mr *mr)
 {
 	return !mr->per_io && mr->access & KFI_REMOTE_WRITE && mr->len >= KV_PLACE_MIN;
@@ -313,7 +313,7 @@ int kv_mr_open(struct kfi_mr *mr)
 	region = kv_region_new(mr, kdom);
 	if (IS_ERR(region)) {
 		kv_domain_put(kdom);
-		return keyed ? PTR_ERR(region) : 0;	/* payload is copied then */
+		return keyed ? PTR_ERR(region) : 0;	/* 0: payload is copied */
 	}
 	mr->fixed = true;
 	spin_lock_bh(&kdom->regions_lock);
@@ -327,7 +327,7 @@ int kv_mr_attach(struct kfi_mr *mr)
 {
 	struct kv_region *region = READ_ONCE(mr->priv);
 	struct kv_chunk *chunk;
-	int ret = -ENODEV;	/* the device has gone */
+	int ret = -ENODEV;	/* the device was removed */
 	bool unused;
 
 	if (!mr->domain->prov_keys)
@@ -340,7 +340,7 @@ int kv_mr_attach(struct kfi_mr *mr)
 		return -ENOTCONN;
 	chunk = &region->chunk[0];
 	spin_lock_bh(&region->lock);
-	/* kfi.ko has refused the key of the last attach: the device has never had it. */
+	/* kfi.ko has refused the key of the last attach, so it was never passed to the device. */
 	unused = chunk->state == KV_CHUNK_NEW && chunk->nents;
 	if (unused)
 		kv_chunk_unmap(region->kdom, chunk);
@@ -352,7 +352,7 @@ int kv_mr_attach(struct kfi_mr *mr)
 	return ret;
 }
 
-/* The region ends: its registrations are to be taken back. Return: there are some */
+/* The region ends: mark its registrations GOING. Return: true if there are any. */
 static bool kv_region_going(struct kv_region *region)
 {
 	bool going = false;
@@ -369,7 +369,7 @@ static bool kv_region_going(struct kv_region *region)
 	return going;
 }
 
-/* Inside rcu_read_lock(): the device may have gone, and the region with it. */
+/* Inside rcu_read_lock(): the removal of the device may free the region. */
 bool kv_mr_end(struct kfi_mr *mr)
 {
 	struct kv_region *region = READ_ONCE(mr->priv);
@@ -411,9 +411,9 @@ bool kv_mr_known(struct kfi_mr *mr)
 }
 
 /*
- * Wait until no registration is in a send queue. A peer that posts no receive holds up what is
- * behind a message to it. After peer_timeout_ms its connection ends: the owner of a region does not
- * wait for a peer without limit.
+ * Wait until no registration is in a send queue. If a peer posts no receive, requests behind a
+ * message to it are not executed. After peer_timeout_ms the connection is ended, so that the owner
+ * of a region does not wait for a peer without a time limit.
  */
 static void kv_region_wait(struct kv_region *region)
 {
@@ -440,16 +440,16 @@ void kv_mr_close(struct kfi_mr *mr)
 	spin_lock_bh(&region->lock);
 	region->closed = true;
 	spin_unlock_bh(&region->lock);
-	kv_fresh_del(region);	/* kv_fresh_add() was before, or sees @closed */
+	kv_fresh_del(region);	/* a later kv_fresh_add() sees @closed */
 	spin_lock_bh(&region->lock);
 	ending = region->ending;
 	region->ending = false;
 	kv_region_going(region);
 	spin_unlock_bh(&region->lock);
 	cancel_work_sync(&region->renew);
-	cancel_delayed_work_sync(&region->supply);	/* which only @renew queues */
+	cancel_delayed_work_sync(&region->supply);	/* only @renew queues it */
 	kv_region_wait(region);
-	spin_lock_bh(&region->lock);	/* kv_region_registered() has returned */
+	spin_lock_bh(&region->lock);	/* wait for kv_region_registered() */
 	spin_unlock_bh(&region->lock);
 	WRITE_ONCE(mr->priv, NULL);
 	spin_lock_bh(&region->kdom->regions_lock);
@@ -485,8 +485,8 @@ static void kv_chunk_register(struct kv_region *region, struct kv_chunk *chunk, 
 }
 
 /*
- * May the next SEND of @qp tell the peer of the chunk? What another queue pair registers may take
- * effect later.
+ * May the next SEND of @qp have the key of the chunk? Not while another queue pair registers it,
+ * because that registration may take effect after the SEND. Return: 0 or a negative errno
  */
 static int kv_chunk_ready(struct kv_region *region, struct kv_chunk *chunk, struct kv_qp *qp)
 {
@@ -535,8 +535,8 @@ static int kv_chunks_places(struct kv_region *region, struct kv_qp *qp, u64 at, 
 }
 
 /*
- * Fill in places for @len bytes from byte @at of a region on. Their registrations precede the next
- * SEND of @qp, whose lock is held. Return: number of places, or a negative errno
+ * Fill in places for @len bytes of a region, beginning at byte @at. Their registrations precede the
+ * next SEND of @qp, whose lock is held. Return: number of places, or a negative errno
  */
 int kv_region_places(struct kv_qp *qp, struct kfi_mr *mr, u64 at, u64 len,
 		     struct kfi_place *place, unsigned int max)
@@ -552,7 +552,7 @@ int kv_region_places(struct kv_qp *qp, struct kfi_mr *mr, u64 at, u64 len,
 	return ret;
 }
 
-/* The device has registered a chunk, or has not. Called under kv_qp.lock. */
+/* The registration of a chunk has ended, with @err. Called under kv_qp.lock. */
 void kv_region_registered(struct kv_sqe *e, int err)
 {
 	struct kv_region *region = e->region;
@@ -561,8 +561,8 @@ void kv_region_registered(struct kv_sqe *e, int err)
 	spin_lock(&region->lock);
 	chunk->queued--;
 	/*
-	 * With a key of the device it is VALID before, and may be over: the peer may have ended
-	 * it.
+	 * A region with a key of the device is VALID before this, and may have ended again by a
+	 * message of the peer.
 	 */
 	if (chunk->state == KV_CHUNK_BUSY || (err && chunk->state == KV_CHUNK_VALID))
 		chunk->state = err ? KV_CHUNK_GOING : KV_CHUNK_VALID;
@@ -599,10 +599,10 @@ static bool kv_region_spoil(struct kv_region *region, u32 rkey)
 }
 
 /*
- * A peer has made our device invalidate a key that the peer may not end. The region is registered
- * again when it is needed, with another key, so peers that keep the key are asked to return it.
- * What they write before that fails, with their connections. Return false if no region has that
- * key.
+ * A message of a peer has invalidated a key at the local device, although the peer is not permitted
+ * to do so. The region is registered again when it is needed, with another key, so keys that peers
+ * hold are recalled (kfi_mr_recall()). Writes with the old key fail, and end their connections.
+ * Return false if no region has that key.
  */
 bool kv_region_spoilt(struct kv_domain *kdom, u32 rkey)
 {

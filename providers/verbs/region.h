@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * region.h - regions, between region.c and rkey.c.
+ * region.h - memory regions; shared by region.c and rkey.c.
  */
 #ifndef _KFI_VERBS_REGION_H
 #define _KFI_VERBS_REGION_H
@@ -11,15 +11,17 @@
 enum { KV_CHUNK_NEW, KV_CHUNK_BUSY, KV_CHUNK_VALID, KV_CHUNK_GOING, KV_CHUNK_BARE };
 
 /**
- * struct kv_chunk - what one registration holds
+ * struct kv_chunk - a part of a region, and its registration
  * @mr: the registration
- * @sg: room for @room entries, of which the chunk has @run; @nents of these are mapped: all or none
- * @at: position of its first byte in the region
+ * @sg: scatterlist with room for @room entries; the chunk uses @run of them
+ * @nents: number of mapped entries: @run or 0
+ * @at: position of the first byte in the region
  * @len: bytes
  * @state: KV_CHUNK_*
- * @queued: its registrations in a send queue. The peer may end one before the device reports it
+ * @queued: registration requests of the chunk in a send queue. The peer may invalidate the chunk
+ *	before the device reports its registration
  * @by: BUSY: the queue pair that registers the chunk
- * @last: key before the present one, which a device that has registered nothing since still accepts
+ * @last: previous key, which the device accepts until the chunk is registered again
  */
 struct kv_chunk {
 	struct ib_mr		*mr;
@@ -36,22 +38,23 @@ struct kv_chunk {
 };
 
 /**
- * struct kv_region - our part of a region
+ * struct kv_region - private part of a region
  * @rcu: frees it
  * @entry: in &kv_domain.regions, until it is @closed
- * @fresh: with a key of the device: entry in &kv_ep.fresh of @vep, or empty
+ * @fresh: region with a key of the device: entry in &kv_ep.fresh of @vep, or empty
  * @mr: the region of kfi.ko
  * @kdom: the domain, referenced
  * @lock: protects the states of chunks; bottom halves off, a leaf
  * @idle: woken when a registration has left a send queue
- * @renew: makes the device take back chunks that are GOING
- * @supply: makes registrations for chunks that are BARE; without memory it tries again later
- * @ending: kfi.ko waits for the end: kfi_mr_settle()
+ * @renew: deregisters chunks that are GOING
+ * @supply: allocates registrations for chunks that are BARE; without memory it tries again later
+ * @ending: kfi.ko waits for kfi_mr_settle(), which reports the end of the region
  * @closed: kv_mr_close() has begun
- * @tell: in &kv_ep.fresh: kfi.ko waits for kfi_mr_registered(). Under &kv_ep.fresh_lock
+ * @tell: kfi.ko waits for kfi_mr_registered() while the region is in &kv_ep.fresh. Under
+ *	&kv_ep.fresh_lock
  * @busy: registrations in a send queue
  * @count: entries of @chunk
- * @cut: chunks of the memory that is attached now; 0: none is
+ * @cut: number of chunks of the attached memory; 0 if no memory is attached
  */
 struct kv_region {
 	struct rcu_head		rcu;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rkey.c - regions that peers of MSG endpoints name by the key that the device has for them.
+ * rkey.c - regions that peers of MSG endpoints access by a key of the device.
  *
- * The key is fixed before the device knows it. A device registers memory by a request in a send
- * queue only: that of the endpoint to which the region is bound, in front of what is posted later.
- * Until there is a connection, or until the next post, the region is in &kv_ep.fresh.
+ * The key is chosen before the device registers the region. The registration is a request in the
+ * send queue of the endpoint to which the region is bound, before all requests that are posted
+ * later. Until the endpoint is connected, or until the next post, the region is in &kv_ep.fresh.
  */
 #include "region.h"
 
-#define KV_ENABLE_MS	1000		/* for a device to register what a consumer enables */
+#define KV_ENABLE_MS	1000		/* time for a device to register an enabled region */
 
 /*
- * Fix the key of a region, and its address. Devices do not shift memory by less than a page, so the
- * lower bits of the address are those of the memory. @unused: the device has never had the present
- * key.
+ * Choose the key and the address of a region. A device can't map memory at another offset in a
+ * page, so the lower bits of the address are those of the memory. @unused: the present key was
+ * never passed to the device.
  */
 int kv_region_key(struct kv_region *region, bool unused)
 {
@@ -40,7 +40,7 @@ struct kv_conn *kv_region_conn(const struct kfi_mr *mr)
 	return pc ? to_kv_conn(pc) : NULL;
 }
 
-/* The registration is not put into a send queue any more. */
+/* Remove the region from &kv_ep.fresh, so that its registration is not put into a send queue. */
 void kv_fresh_del(struct kv_region *region)
 {
 	struct kv_ep *vep = READ_ONCE(region->vep);
@@ -58,8 +58,8 @@ void kv_fresh_del(struct kv_region *region)
 }
 
 /*
- * The registration goes into the send queue in front of what is posted from now on, unless the
- * device is being removed.
+ * Let the registration be put into the send queue before all requests that are posted from now on,
+ * unless the device is being removed.
  */
 static void kv_fresh_add(struct kv_region *region, bool tell)
 {
@@ -104,7 +104,7 @@ void kv_mr_publish(struct kfi_mr *mr, bool tell)
 	kv_unlock_bh(conn, &done);
 }
 
-/* Is its registration still to be reported, by a device that may report it? */
+/* Does the endpoint have a connection whose device will report the registration? */
 static bool kv_region_pending(const struct kfi_mr *mr)
 {
 	struct kv_region *region;
@@ -119,8 +119,9 @@ static bool kv_region_pending(const struct kfi_mr *mr)
 }
 
 /*
- * Peers may get the key by other means than messages of the endpoint: wait until the device has
- * registered it, but not for long if the peer does not take the messages before the registration.
+ * Wait until the device has registered the region, because a peer may get the key by other means
+ * than messages of the endpoint. The time is limited: the registration may wait for messages before
+ * it in the send queue, which the peer does not receive.
  */
 int kv_mr_enable(struct kfi_mr *mr)
 {
@@ -136,7 +137,7 @@ int kv_mr_enable(struct kfi_mr *mr)
 	region = READ_ONCE(mr->priv);
 	if (region)
 		kv_fresh_add(region, false);
-	smp_mb();	/* pairs with kv_cm_ready(): it sees the region, or we see the connection */
+	smp_mb();	/* pairs with kv_cm_ready(): one of both sees what the other has done */
 	conn = region ? kv_region_conn(mr) : NULL;
 	if (conn) {
 		spin_lock_bh(&conn->qp.lock);
@@ -154,7 +155,10 @@ int kv_mr_enable(struct kfi_mr *mr)
 
 /* ---- into the send queue ---- */
 
-/* Requests behind it find the region registered. The end of the region waits for the report. */
+/*
+ * Put a registration into the send queue. Later requests find the region registered. The end of the
+ * region waits for the report of the registration.
+ */
 static void kv_region_place(struct kv_region *region, struct kv_conn *conn)
 {
 	struct kv_chunk *chunk = &region->chunk[0];
@@ -173,8 +177,8 @@ static void kv_region_place(struct kv_region *region, struct kv_conn *conn)
 }
 
 /*
- * Put the oldest registration that waits into the send queue, which has room. Called under
- * kv_qp.lock.
+ * Put the oldest waiting registration into the send queue, which has room. Called under kv_qp.lock.
+ * Return: false if none waits.
  */
 bool kv_put_fresh(struct kv_conn *conn)
 {
@@ -194,8 +198,8 @@ bool kv_put_fresh(struct kv_conn *conn)
 }
 
 /*
- * The connection has ended: memory of its I/Os is not registered any more. Long-lived regions wait
- * for the next connection.
+ * The connection has ended: drop waiting registrations of regions for single I/Os. Long-lived
+ * regions wait for the next connection.
  */
 void kv_fresh_lost(struct kv_ep *vep)
 {
@@ -214,8 +218,8 @@ void kv_fresh_lost(struct kv_ep *vep)
 }
 
 /*
- * A message has made our device invalidate @rkey. Was that the key of a region for one I/O of the
- * connection?
+ * A message of the peer has invalidated @rkey at the local device. Return: true if it is the key of
+ * a region for a single I/O, whose memory is unmapped now.
  */
 bool kv_region_taken(struct kv_conn *conn, u32 rkey)
 {

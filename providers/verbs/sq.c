@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sq.c - send queues: a ring of work requests, given to the device in chains, completed in order.
+ * sq.c - send queues: a ring of work requests, posted to the device in chains, completed in order.
  *
- * The device reports few of them. A report completes all requests before it too, because a reliable
- * connection keeps their order. All READs are reported: some iWARP devices report what follows a
- * READ before its data has come. On iWARP all requests are reported: siw hands the pages of other
- * requests to TCP, which may send them again when they have other contents. When the ring is empty
- * it begins anew: its first entries are still in the cache, which has no room for all of it.
+ * The device reports few requests. A report completes all requests before it, too, because a
+ * reliable connection keeps the order. All READs are reported, because some iWARP devices report a
+ * request after a READ before the data of the READ has arrived. On iWARP all requests are reported:
+ * siw passes the pages of other requests to TCP, which may send them again after their contents
+ * have changed. When the ring is empty, it is used from the first entry again: the first entries
+ * are still in the CPU cache, which is too small for the whole ring.
  *
  * All functions are called under kv_qp.lock.
  */
 #include <linux/memremap.h>
 #include "verbs.h"
 
-/* Take the next entry. The caller has found that there is room. */
+/* Take the next entry. The caller has checked that there is room. */
 struct kv_sqe *kv_sq_get(struct kv_qp *qp, u8 kind)
 {
 	struct kv_sqe *e = &qp->sq[qp->head & (qp->depth - 1)];
@@ -28,11 +29,11 @@ struct kv_sqe *kv_sq_get(struct kv_qp *qp, u8 kind)
 	e->mapped = 0;
 	e->unmapped = 0;
 	e->op = NULL;
-	memset(&e->wr.send, 0, sizeof(e->wr.send));	/* the rest of a longer one is filled in */
+	memset(&e->wr.send, 0, sizeof(e->wr.send));	/* callers set members after it */
 	return e;
 }
 
-/* The entry is filled in: the device gets it with the next chain. @tell: it has to be reported. */
+/* Add a filled entry to the chain that is posted next. @tell: the device has to report it. */
 void kv_sq_put(struct kv_qp *qp, struct kv_sqe *e, struct ib_send_wr *wr, bool tell)
 {
 	wr->wr_cqe = &e->cqe;
@@ -54,8 +55,9 @@ void kv_sq_put(struct kv_qp *qp, struct kv_sqe *e, struct ib_send_wr *wr, bool t
 }
 
 /*
- * Give the chain to the device. What the device refuses stays in the ring until the connection is
- * taken down, and so does what comes after it. Return: 0, or why the connection ends.
+ * Post the chain to the device. A request that the device refuses stays in the ring until the
+ * connection is taken down, and so do all later requests. Return: 0, or the error that ends the
+ * connection.
  */
 int kv_sq_post(struct kv_qp *qp)
 {
@@ -83,18 +85,18 @@ void kv_put_inv(struct kv_qp *qp, struct kv_sqe *e, u32 rkey, bool tell)
 }
 
 /*
- * Call this before the registrations of a step. @rkey: the previous key of the first of them. When
- * rxe has to send a request again, it also repeats all requests behind it, but it refuses to
- * register a registration that is valid. rxe executes an invalidation when all requests before it
- * have ended, and accepts that of an invalid key: no request before the invalidation can then cause
- * a registration behind it to be repeated.
+ * Called before the registrations of a step. @rkey: the previous key of the first registration.
+ * When rxe retransmits a request, it also repeats all requests behind it, but it refuses to
+ * register a registration that is valid. rxe executes an invalidation only when all requests before
+ * it have ended, and accepts an invalid key. So an invalidation before a registration ensures that
+ * no retransmission repeats the registration.
  */
 void kv_put_fence(struct kv_qp *qp, u32 rkey)
 {
 	if (!qp->kdom->repeats || qp->fenced)
 		return;
 	if (qp->head == qp->tail)
-		qp->fenced = true;	/* nothing could be repeated */
+		qp->fenced = true;	/* no request can be repeated */
 	else
 		kv_put_inv(qp, kv_sq_get(qp, KV_SQ_OTHER), rkey, false);
 }
@@ -118,7 +120,7 @@ void kv_put_reg(struct kv_qp *qp, struct kv_sqe *e, struct ib_mr *mr, int access
 
 /*
  * Put an empty WRITE, which is reported. When it ends, the peer's device has received all requests
- * before it in the queue; over iWARP only TCP has.
+ * before it in the queue; over iWARP, only the local TCP has them.
  */
 void kv_put_nothing(struct kv_qp *qp, u8 kind)
 {
@@ -135,8 +137,8 @@ void kv_put_nothing(struct kv_qp *qp, u8 kind)
 /* ---- local memory ---- */
 
 /*
- * The first @bytes of &kv_sqe.buf. If they go with the request, they are read while it is posted;
- * otherwise the device reads them.
+ * Add the first @bytes of &kv_sqe.buf to a request. Inline data is copied while the request is
+ * posted; otherwise the device reads the buffer.
  */
 void kv_put_buf(struct kv_qp *qp, struct kv_sqe *e, u32 bytes)
 {
@@ -152,9 +154,10 @@ void kv_put_buf(struct kv_qp *qp, struct kv_sqe *e, u32 bytes)
 }
 
 /*
- * Memory of another device. The drivers and the PCI core know how the two reach each other, and say
- * it for scatterlists only. An address on a bus that both are on needs no mapping, so it is valid
- * after the list was unmapped; for all others pages do as well. Return: the address, 0: none
+ * Map memory of another device. The DMA mapping code determines the path between both devices for
+ * scatterlists only. If both are on one bus, the result is a bus address, which needs no mapping
+ * and stays valid after the list was unmapped. In all other cases the page can be mapped as usual.
+ * Return: the bus address; 0 if there is none; DMA_MAPPING_ERROR
  */
 static noinline u64 kv_bus_address(struct ib_device *ib, struct page *page, size_t off, size_t n,
 				   enum dma_data_direction dir)
@@ -172,7 +175,7 @@ static noinline u64 kv_bus_address(struct ib_device *ib, struct page *page, size
 	return dma;
 }
 
-/* A CPU that moves the bytes itself, as with rxe, reaches all memory. */
+/* Map a piece. With rxe the CPU copies the bytes, and it can access all memory. */
 static u64 kv_sq_map_piece(struct kv_qp *qp, struct kv_sqe *e, struct page *page, size_t off,
 			   size_t n)
 {
@@ -188,8 +191,8 @@ static u64 kv_sq_map_piece(struct kv_qp *qp, struct kv_sqe *e, struct page *page
 }
 
 /*
- * Map at most @len bytes at the front of @iter, which moves on, as at most @max segments. Return:
- * bytes, fewer than @len if there were too many pieces; negative: they can't be mapped.
+ * Map at most @len bytes at the front of @iter as at most @max segments, and advance @iter. Return:
+ * bytes, fewer than @len if there were too many pieces; or a negative error.
  */
 ssize_t kv_sq_map(struct kv_qp *qp, struct kv_sqe *e, struct iov_iter *iter, size_t len,
 		  unsigned int max, enum dma_data_direction dir)
@@ -239,8 +242,8 @@ static void kv_sq_end(struct kv_sqe *e, int err, void (*end)(struct kv_sqe *e, i
 }
 
 /*
- * The device has reported @last. It ends with all entries before it, except READs, which have
- * reports of their own. Call @end for each that ends, except KV_SQ_OTHER and KV_SQ_REGION.
+ * The device has reported @last: end @last and all entries before it, except READs, which have
+ * reports of their own. Call @end for each entry that ends, except KV_SQ_OTHER and KV_SQ_REGION.
  */
 void kv_sq_reported(struct kv_sqe *last, int err,
 		    void (*end)(struct kv_sqe *e, int err, void *arg), void *arg)
@@ -251,7 +254,7 @@ void kv_sq_reported(struct kv_sqe *last, int err,
 
 	lockdep_assert_held(&qp->lock);
 	if (n >= qp->head - qp->tail)
-		return;		/* it has ended already */
+		return;		/* @last has ended already */
 	if (n >= qp->told - qp->tail)
 		qp->told = qp->tail + n + 1;
 	last->done = true;
@@ -263,13 +266,13 @@ void kv_sq_reported(struct kv_sqe *last, int err,
 		qp->tail++;
 		kv_sq_end(e, e->err, end, arg);
 	}
-	qp->head = 0;		/* nothing is left */
+	qp->head = 0;		/* the ring is empty */
 	qp->tail = 0;
 	qp->told = 0;
 	qp->due = 0;
 }
 
-/* The device has returned all that it had: what is left ends with @err. */
+/* The device has no requests any more: end all remaining entries with @err. */
 void kv_sq_flush(struct kv_qp *qp, int err, void (*end)(struct kv_sqe *e, int err, void *arg),
 		 void *arg)
 {

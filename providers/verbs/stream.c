@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * stream.c - the bytes of a link: SENDs to receives that the peer has posted, and WRITEs to places.
+ * stream.c - the byte streams of a link: SENDs to receives that the peer has posted, and WRITEs to
+ * places.
  *
- *   kv_post_unit()	frames and payload, of the stream or for places of the peer
+ *   kv_post_unit()	sends frames and payload, in the stream or to places of the peer
  *   kv_stream_sent()	softirq: work requests have ended
- *   kv_recv_done()	softirq: a SEND of the peer has come
- *   kv_read()		the protocol reads what has come
- *   kv_stream_run()	messages of the link itself
+ *   kv_recv_done()	softirq: a SEND of the peer has arrived
+ *   kv_read()		passes received bytes to the protocol
+ *   kv_stream_run()	sends messages of the link itself
  *
- * Each SEND says how many receives its sender has posted since the connection began, and the peer
- * never sends more than that: no device has to wait for a receive. Only a SEND without bytes of the
- * stream may use the last KVW_RESERVE receives, so that the two sides can always tell each other
- * of new ones. The protocol's credits are independent of this.
+ * Each SEND has the number of receives that its sender has posted since the connection began. The
+ * peer never sends more SENDs than that, so no device has to wait for a receive. Only a SEND
+ * without bytes of the stream may use the last KVW_RESERVE receives, so that both sides can always
+ * report new receives. The protocol's credits are independent of this.
  *
- * Head and short payload of a SEND are copied to the buffer of its work request; longer payload is
- * read by the device from where it is, until kv_sent_to() has passed it.
+ * The head and short payload of a SEND are copied to the buffer of its work request. The device
+ * reads longer payload from the memory of its owner, until kv_sent_to() has passed it.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -24,7 +25,7 @@
 
 /* ---- messages of the link ---- */
 
-/* Fill in the head of a SEND, and what else is due. */
+/* Fill in the head of a SEND, with all pending KV_DUE_* bits. */
 static void kv_put_head(struct kv_stream *s, struct kv_sqe *e)
 {
 	struct kvw_head *head = e->buf;
@@ -39,7 +40,7 @@ static void kv_put_head(struct kv_stream *s, struct kv_sqe *e)
 	s->sent++;
 }
 
-/* Send what @e has: @bytes of its buffer, head included, and what is mapped behind them. */
+/* Put a SEND: @bytes of the buffer of @e, including the head, then its mapped segments. */
 static void kv_put_send(struct kv_stream *s, struct kv_sqe *e, u32 bytes)
 {
 	kv_put_head(s, e);
@@ -61,7 +62,7 @@ static void kv_stream_post(struct kv_stream *s)
 		kv_stream_end(s, ret);
 }
 
-/* Send what is due in the link. Called under the lock. */
+/* Send pending messages of the link, and invalidations. Called under the lock. */
 void kv_stream_run(struct kv_stream *s)
 {
 	struct kv_sqe *e;
@@ -80,7 +81,8 @@ void kv_stream_run(struct kv_stream *s)
 }
 
 /*
- * Ask the peer for an answer, which is behind all that it has sent before. Called under the lock.
+ * Request an answer from the peer. It arrives after all SENDs that the peer has sent before. Called
+ * under the lock.
  */
 static void kv_stream_ping(struct kv_stream *s)
 {
@@ -92,7 +94,7 @@ static void kv_stream_ping(struct kv_stream *s)
 /* ---- sending ---- */
 
 /*
- * Map payload, behind what @e has. Payload that can't be mapped is copied. Return: bytes; 0: copy
+ * Map payload, and add it to the segments of @e. Return: bytes; 0 if the caller has to copy it
  */
 static u32 kv_map(struct kv_stream *s, struct kv_sqe *e, struct kfi_unit *unit, u32 len,
 		  unsigned int pieces)
@@ -112,7 +114,7 @@ static u32 kv_map(struct kv_stream *s, struct kv_sqe *e, struct kfi_unit *unit, 
 	return n;
 }
 
-/* Send one SEND with as much of the unit as it takes. Return: 0, -EAGAIN */
+/* Put one SEND with as much of the unit as fits. Return: 0, -EAGAIN */
 static int kv_send(struct kv_stream *s, struct kfi_unit *unit)
 {
 	u32 at = sizeof(struct kvw_head), head, n = 0;
@@ -194,13 +196,13 @@ int kv_post_unit(struct kfi_link *link, struct kfi_unit *unit)
 	int ret = 0;
 
 	if (!kv_stream_open_now(s))
-		return -EAGAIN;		/* the end was reported, or kfi_link_up() follows */
+		return -EAGAIN;		/* kfi_link_down() was called, or kfi_link_up() follows */
 	while (!ret && unit->nplaces && unit->left)
 		ret = kv_send_placed(s, unit, unit->at + before - unit->left);
 	while (!ret && !unit->nplaces && (unit->done < unit->len || unit->left))
 		ret = kv_send(s, unit);
 	s->starved |= ret == -EAGAIN;
-	kv_stream_post(s);	/* also after places: frames may not follow in this run */
+	kv_stream_post(s);	/* also after places, because no frame may follow in this run */
 	return ret;
 }
 
@@ -210,7 +212,7 @@ bool kv_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t
 	return len > KV_COPY;
 }
 
-/* The oldest payload that the device may still read begins there. */
+/* Return the position of the oldest payload that the device may still read. */
 u64 kv_sent_to(const struct kfi_link *link)
 {
 	const struct kv_stream *s = kv_stream_of(link);
@@ -270,7 +272,7 @@ static void kv_stream_sent(struct ib_cq *cq, struct ib_wc *wc)
 		s->qp.broken = true;
 		kv_stream_end(s, err);
 	} else if (!s->qp.kdom->iwarp) {
-		s->qp.heard = jiffies;	/* over iWARP only TCP has it */
+		s->qp.heard = jiffies;	/* over iWARP a completion does not involve the peer */
 	}
 	if (s->link)
 		kfi_link_sent(s->link);
@@ -298,14 +300,17 @@ static void kv_buf_post(struct kv_stream *s, struct kv_buf *buf)
 		kv_stream_end(s, ret);
 }
 
-/* Tell the peer of new receives in a SEND of its own if it may be waiting for them. */
+/* If the peer may wait for new receives, report them in a SEND without other contents. */
 static void kv_tell_soon(struct kv_stream *s)
 {
 	if (s->given - s->told >= s->nbufs / 2)
 		__set_bit(KV_DUE_LIMIT, &s->due);
 }
 
-/* Many short frames may have come, and this function runs with bottom halves off. */
+/*
+ * Many short frames may have arrived, and this function runs with bottom halves off, so a run ends
+ * after KV_STEPS pieces. Return: false if it has to be called again.
+ */
 bool kv_read(struct kfi_link *link)
 {
 	struct kv_stream *s = kv_stream_of(link);
@@ -324,7 +329,7 @@ bool kv_read(struct kfi_link *link)
 	}
 	kv_tell_soon(s);
 	if (!s->receiving)
-		kv_stream_run(s);	/* else answers follow, which say it as well */
+		kv_stream_run(s);	/* otherwise kv_recv_done() calls it */
 	return s->come_tail == s->come_head || !n;
 }
 
@@ -429,7 +434,7 @@ static int kv_bufs_add(struct kv_stream *s, u32 n)
 	return 0;
 }
 
-/* Not called for a broken device, which may still write to this memory. */
+/* Free the receives. Not called for a broken device, which may still write to this memory. */
 static void kv_bufs_free(struct kv_stream *s)
 {
 	struct kv_buf *buf = s->bufs;
@@ -443,9 +448,9 @@ static void kv_bufs_free(struct kv_stream *s)
 }
 
 /*
- * The peer has proved its identity, and gets more receives, and memory that it may write to. The
- * peer may already have been told of some of the receives, so the connection goes on even if there
- * is not enough memory for all.
+ * The peer has proved its identity: post more receives, and allocate registrations of memory that
+ * the peer may write to. Some of the receives may already have been reported to the peer, so the
+ * connection continues even if there is not enough memory for all.
  */
 void kv_stream_grow(struct kv_stream *s)
 {
@@ -458,7 +463,7 @@ void kv_stream_grow(struct kv_stream *s)
 	spin_unlock_bh(&s->qp.lock);
 }
 
-/* ---- is the peer there? ---- */
+/* ---- check whether the peer answers ---- */
 
 static unsigned long kv_tick_interval(void)
 {
@@ -468,7 +473,7 @@ static unsigned long kv_tick_interval(void)
 		     msecs_to_jiffies(100), 60UL * HZ);
 }
 
-/* Is a probe under way? An old one says nothing about the present. */
+/* Is a probe in progress? The result of an old probe is not valid now. */
 bool kv_probing(const struct kv_stream *s)
 {
 	unsigned long since = READ_ONCE(s->probing);
@@ -477,11 +482,11 @@ bool kv_probing(const struct kv_stream *s)
 }
 
 /*
- * A silent peer is sent a ping, which its link answers. The answer is not expected in the first
- * silent interval, because this side may have slept. A peer that sends may still not receive: if it
- * has posted fewer receives than it says, its device makes ours wait without limit. Then the
- * requests of the send queue would never end, nor would a region whose registration is among them.
- * Called under the lock.
+ * If nothing arrives from the peer, send a ping, which its link answers. The time-out begins after
+ * the first interval without an arrival, because this machine may have been suspended. A peer may
+ * send and still not receive: if it has posted fewer receives than it has reported, the local
+ * device waits without limit. Then the requests of the send queue would never end, nor would a
+ * region whose registration is one of them. Therefore the check of @stuck. Called under the lock.
  */
 static void kv_tick(struct kv_stream *s)
 {
@@ -534,7 +539,7 @@ static void kv_stream_event(struct work_struct *work)
 	spin_unlock_bh(&s->qp.lock);
 }
 
-/* @kdom: domain of the endpoint, whose reference becomes the stream's */
+/* @kdom: domain of the endpoint; the stream takes over the caller's reference */
 struct kv_stream *kv_stream_new(struct kv_domain *kdom, struct kfi_link *link)
 {
 	struct kv_stream *s = kvzalloc(sizeof(*s), GFP_NOIO);
@@ -553,7 +558,7 @@ struct kv_stream *kv_stream_new(struct kv_domain *kdom, struct kfi_link *link)
 	return s;
 }
 
-/* Create the queue pair, with the first receives. After an error kv_stream_close() is due. */
+/* Create the queue pair and the first receives. After an error call kv_stream_close(). */
 int kv_stream_open(struct kv_stream *s, struct kfi_ep *ep, struct rdma_cm_id *id)
 {
 	struct kv_qp_need need = {
@@ -585,7 +590,7 @@ void kv_stream_up(struct kv_stream *s)
 	spin_unlock_bh(&s->qp.lock);
 }
 
-/* Called under the lock. The first reason counts. */
+/* Record the end of the link, and report it. The first reason counts. Called under the lock. */
 void kv_stream_end(struct kv_stream *s, int err)
 {
 	lockdep_assert_held(&s->qp.lock);
@@ -597,7 +602,7 @@ void kv_stream_end(struct kv_stream *s, int err)
 		kfi_link_down(s->link);
 }
 
-/* No function of the protocol is called on return. */
+/* Detach the stream from the link. On return it calls no function of the protocol any more. */
 void kv_stream_detach(struct kv_stream *s)
 {
 	spin_lock_bh(&s->qp.lock);
@@ -606,7 +611,7 @@ void kv_stream_detach(struct kv_stream *s)
 	cancel_delayed_work_sync(&s->tick);
 }
 
-/* Wait for the answer to a ping. Return: what is left of @timeout, jiffies; 0: no answer */
+/* Wait for the answer to a ping. Return: remaining time of @timeout, jiffies; 0: no answer */
 static long kv_stream_answered(struct kv_stream *s, long timeout)
 {
 	return wait_event_timeout(s->settled, READ_ONCE(s->ended) || !READ_ONCE(s->pinged),
@@ -614,9 +619,10 @@ static long kv_stream_answered(struct kv_stream *s, long timeout)
 }
 
 /*
- * Wait until the peer has all that was sent, but not for long. An answer to an earlier ping says
- * nothing about what was sent after that ping, so it is waited for first. No tick sends a ping any
- * more. A caller that was not admitted gets a short time to receive the refusal.
+ * Wait a limited time until the peer has received everything that was sent. The answer to an
+ * earlier ping does not cover SENDs after that ping, so first wait for this answer, then send
+ * another ping. The tick work is cancelled and sends no ping. For a caller that was not admitted,
+ * the time is short: it only has to receive the refusal.
  */
 void kv_stream_settle(struct kv_stream *s)
 {
@@ -633,7 +639,7 @@ void kv_stream_settle(struct kv_stream *s)
 	kv_stream_answered(s, left);
 }
 
-/* Nothing moves any more on return. */
+/* Destroy the queue pair. On return no data is transferred any more. */
 void kv_stream_close(struct kv_stream *s, struct rdma_cm_id *id)
 {
 	u32 i;
@@ -652,7 +658,7 @@ void kv_stream_close(struct kv_stream *s, struct rdma_cm_id *id)
 	kv_qp_free(&s->qp);
 }
 
-/* Free the stream, unless a broken device may still report what it has. */
+/* Free the stream, unless a broken device may still report its requests. */
 void kv_stream_free(struct kv_stream *s)
 {
 	struct kv_domain *kdom = s->qp.kdom;

@@ -6,16 +6,16 @@
  *
  *   rdma_cm's handler lock	the events of one identifier, one at a time
  *   kfi_conn_set.lock		of an endpoint or a passive endpoint, see kfi_conn_set.h
- *   kv_conn.rx_lock (spin, bh)	MSG: receives that the device has filled before the consumer knows
- *				of the connection
- *   kv_qp.lock (spin, bh)	the send queue, and what is to be put there. For RDM it is the lock
- *				of the link (kfi_link.h), which the protocol runs under; for MSG a
- *				post takes it, and completions of consumers are made after it was
- *				dropped (struct kv_done)
- *   kv_rq.lock, kv_region.lock, kv_ep.fresh_lock	leaves, but for the locks of the device
+ *   kv_conn.rx_lock (spin, bh)	MSG: receives that the device has filled before KFI_CONNECTED was
+ *				reported to the consumer
+ *   kv_qp.lock (spin, bh)	the send queue, and the operations that wait for room in it. For RDM
+ *				it is the lock of the link (kfi_link.h), under which the protocol
+ *				runs; for MSG a post takes it, and completions are reported to
+ *				consumers after it was dropped (struct kv_done)
+ *   kv_rq.lock, kv_region.lock, kv_ep.fresh_lock	leaves, except for locks of the driver
  *
- * What has come, or has been sent, is handled where the completion queue of the device is polled:
- * in softirq, or with bottom halves off by the reader of the consumer's queue (cq.c).
+ * Completions are handled where the completion queue of the device is polled: in softirq, or with
+ * bottom halves off by the reader of the consumer's queue (cq.c).
  */
 #ifndef _KFI_VERBS_VERBS_H
 #define _KFI_VERBS_VERBS_H
@@ -37,11 +37,11 @@
 #define KV_SQ_ROOM	3		/* the most entries that one step puts into a send queue */
 #define KV_INLINE	64		/* MSG: payload up to this length is copied */
 #define KV_SIGNAL	16		/* one of so many work requests is reported */
-#define KV_SETTLE_MS	500		/* for what is in a send queue when the connection ends */
-#define KV_REFUSE_MS	50		/* the same, of a caller that was never admitted */
-#define KV_LINGER_MS	1000		/* MSG: for the peer's device to receive our last answer */
-#define KV_NUDGE_MS	100		/* iWARP: for the listener to have accepted */
-#define KV_PROBE_MS	2000		/* for a live peer to answer when another claims its name */
+#define KV_SETTLE_MS	500		/* time to send the send queue when the connection ends */
+#define KV_REFUSE_MS	50		/* the same for a caller that was never admitted */
+#define KV_LINGER_MS	1000		/* MSG: time for the peer's device to receive a refusal */
+#define KV_NUDGE_MS	100		/* iWARP: time for the listener to accept */
+#define KV_PROBE_MS	2000		/* time for the answer when another caller has its name */
 #define KV_STEPS	64		/* pieces of the stream that are read in one run */
 
 /* Module parameters (main.c) */
@@ -59,10 +59,10 @@ struct kv_stream;
 
 /**
  * struct kv_rq - receives of a MSG endpoint, see plain.c
- * @lock: protects the rest, and posting to the receive queue of @conn
- * @over: there will be no queue pair
- * @conn: the connection, once its queue pair takes receives
- * @waiting: receives that were posted before
+ * @lock: protects the following members, and posting to the receive queue of @conn
+ * @over: the endpoint has stopped or its connection has ended: posts are refused
+ * @conn: the connection whose queue pair takes receives, or NULL
+ * @waiting: receives that were posted while @conn was NULL
  */
 struct kv_rq {
 	spinlock_t		lock;
@@ -73,12 +73,12 @@ struct kv_rq {
 
 /**
  * struct kv_ep - an endpoint
- * @pe: the protocol's part; MSG endpoints use its connection set alone
+ * @pe: the protocol's part; MSG endpoints use only its connection set
  * @addr: own name; the port is fixed at enable
- * @id: RDM: where peers call
+ * @id: RDM: listening identifier
  * @rq: MSG: its receives
- * @fresh_lock: protects @fresh; inside kv_qp.lock
- * @fresh: MSG: regions whose registration goes into the send queue next (rkey.c)
+ * @fresh_lock: protects @fresh; taken inside kv_qp.lock
+ * @fresh: MSG: regions whose registrations are the next requests for the send queue (rkey.c)
  */
 struct kv_ep {
 	struct kfi_proto_ep	pe;
@@ -92,10 +92,10 @@ struct kv_ep {
 /**
  * struct kv_pep - a passive endpoint
  * @pep: common part
- * @addr: where it listens
- * @id: its listening identifier
- * @dev: the device of @id, or NULL: any
- * @conn_set: requests that were not answered
+ * @addr: address on which it listens
+ * @id: listening identifier
+ * @dev: device of @id, or NULL if it listens on all devices
+ * @conn_set: connection requests that were not answered
  */
 struct kv_pep {
 	struct kfi_pep		pep;
@@ -106,13 +106,13 @@ struct kv_pep {
 };
 
 /**
- * struct kv_frmr - memory of ours that the peer may write to for one transfer
+ * struct kv_frmr - local memory that the peer may write to for one transfer
  * @entry: in &kv_stream.frmrs or &kv_stream.ending
  * @mr: fast registration; its key changes with each use
  * @sg: room for &kv_domain.max_frmr_pages entries
  * @nents: entries of @sg that are mapped
- * @x: memory of the transfer, of which it holds a part
- * @next: next part of @x
+ * @x: memory of the transfer; this registration holds a part of it
+ * @next: registration of the next part of @x
  */
 struct kv_frmr {
 	struct list_head	entry;
@@ -123,37 +123,38 @@ struct kv_frmr {
 	struct kv_frmr		*next;
 };
 
-/** enum kv_sqe_kind - what a work request was for */
+/** enum kv_sqe_kind - purpose of a work request */
 enum kv_sqe_kind {
-	KV_SQ_OTHER,		/* its completion matters to nothing but the ring */
-	KV_SQ_MESSAGE,		/* MSG: a SEND; with @op, it completes that */
-	KV_SQ_PART,		/* MSG: of @op, which ends with all of them: READ or WRITE */
-	KV_SQ_PROBE,		/* MSG: an empty WRITE: only its completion matters */
-	KV_SQ_HANGUP,		/* MSG: the same; the connection ends when it completes */
+	KV_SQ_OTHER,		/* its completion only frees entries of the ring */
+	KV_SQ_MESSAGE,		/* MSG: a SEND; its completion ends @op, unless that is NULL */
+	KV_SQ_PART,		/* MSG: a READ or WRITE of @op, which ends with its last part */
+	KV_SQ_PROBE,		/* MSG: an empty WRITE, sent for its completion */
+	KV_SQ_HANGUP,		/* MSG: an empty WRITE; its completion ends the connection */
 	KV_SQ_REGION,		/* @region is registered */
 	KV_SQ_INV,		/* RDM: @frmr is invalidated */
 };
 
 /**
- * struct kv_sqe - a work request in a send queue. They complete in order: the report of one
- *	completes all before it
+ * struct kv_sqe - a work request in a send queue. Requests complete in order: the report of one
+ *	request completes all requests before it
  * @cqe: its completion
  * @qp: the queue pair
  * @kind: enum kv_sqe_kind
- * @read: a READ
- * @done: it has ended, with @err
- * @atom: RMA: the first of its operation, and one packet: if it is refused no byte has moved
+ * @read: the request is a READ
+ * @done: the request has ended, with @err
+ * @atom: RMA: first request of its operation, and not longer than a packet: if the peer's device
+ *	refuses it, no byte has moved
  * @tells: kfi.ko waits for kfi_mr_registered() of @region
  * @nsge: local segments
- * @mapped: how many of them, the last ones, are memory of a consumer
- * @unmapped: bitmap of those that are not to be unmapped
- * @dir: direction of that memory
+ * @mapped: the last @mapped segments are memory of a consumer
+ * @unmapped: bitmap of segments that must not be unmapped
+ * @dir: DMA direction of the mapped segments
  * @op: KV_SQ_MESSAGE, KV_SQ_PART: the operation; @frmr: KV_SQ_INV; @region: KV_SQ_REGION
- * @chunk: of @region
+ * @chunk: KV_SQ_REGION: index of the chunk of @region
  * @pos: RDM: position in the stream of the payload that is mapped
  * @buf: &kv_qp.buf_size bytes
  * @dma: address of @buf for the device
- * @wr: the request, @send, @rdma or @reg; @sge: its local segments
+ * @wr: the request in the format of the RDMA core; @sge: its local segments
  */
 struct kv_sqe {
 	struct ib_cqe		cqe;
@@ -187,30 +188,30 @@ struct kv_sqe {
 
 /**
  * struct kv_qp - a queue pair with its send queue; MSG and RDM share it
- * @ib: the device's; NULL when it is gone
+ * @ib: queue pair of the device; NULL before it is created and after it is destroyed
  * @kdom: domain of the endpoint, referenced
- * @cq: its completion queue
+ * @cq: completion queue
  * @ncqe: entries reserved in a shared @cq; 0: @cq is not shared, and is polled by @source
  * @source: see cq.c
  * @event_work: the device has reported an event
- * @lock: protects the rest
- * @broken: the device has refused some request, or failed at it, and gets no more
+ * @lock: protects the following members
+ * @broken: a request was refused by the device or has failed: no more requests are posted
  * @fenced: only registrations follow the last invalidation, see kv_put_fence()
- * @kept: the device has not given back everything (drain.c)
- * @in_request: bytes that go to the device with the work request
+ * @kept: the device has not returned all requests, so their memory is never freed (drain.c)
+ * @in_request: longest data that is passed to the device inside the work request, bytes
  * @depth: entries of @sq, a power of two
  * @buf_size: bytes of &kv_sqe.buf, a power of two
- * @chain: work requests that the device does not have yet; @chain_end: the last one
- * @sq: ring
+ * @chain: work requests that were not posted to the device yet; @chain_end: the last one
+ * @sq: ring of work requests
  * @head: next entry to fill
  * @tail: oldest entry that is not complete
- * @told: all entries before it have been reported, except READs, each of which is reported
- * @due: the device is to report an entry before this one
- * @reads: READs under way, at most @reads_max, which the peer's device serves at once
- * @mtu: bytes of a packet: an access of at most so many moves all of them, or none
- * @heard: jiffies of the last sign of life
+ * @told: all entries before this one have ended, except READs, each of which has its own report
+ * @due: the device will report an entry before this one
+ * @reads: READs in flight, at most @reads_max, the number that the peer's device serves at a time
+ * @mtu: bytes of a packet: an access of at most so many bytes moves all of them or none
+ * @heard: time of the last completion that shows that the peer works, jiffies
  * @drain: the last requests of the queue pair
- * @husk: entry in the list of what is @kept
+ * @husk: entry in the list of memory that is never freed, if @kept
  */
 struct kv_qp {
 	struct ib_qp		*ib;
@@ -240,7 +241,7 @@ struct kv_qp {
 };
 
 /**
- * struct kv_qp_need - what a queue pair has to have
+ * struct kv_qp_need - properties of a queue pair to be created
  * @ep: the endpoint
  * @id: identifier of the connection
  * @depth: entries of the send queue, a power of two
@@ -260,19 +261,19 @@ struct kv_qp_need {
 };
 
 /* ------------------------------------------------------------------ */
-/* MSG: a queue pair without our protocol (plain.c)			      */
+/* MSG: a queue pair without the message protocol (plain.c)		      */
 /* ------------------------------------------------------------------ */
 
 /* kv_conn.flags */
 enum {
 	KV_FAILED,		/* kv_conn_fail() was called */
 	KV_DEAD,		/* taken down: nothing is posted any more */
-	KV_LAST,		/* a probe is behind all requests, and ends at kv_conn.last */
+	KV_LAST,		/* a probe was put behind all requests, before kv_conn.last */
 	KV_BYE_WANTED,
 	KV_BYE_SENT,
-	KV_FLUSHED,		/* the device has stopped by itself */
-	KV_WAS_READY,		/* it was KV_READY when it failed */
-	KV_NOTIFIED,		/* rdma_cm was told that the connection is established */
+	KV_FLUSHED,		/* the device has stopped the queue pair by itself */
+	KV_WAS_READY,		/* the connection was KV_READY when it failed */
+	KV_NOTIFIED,		/* rdma_notify() reported that the connection is established */
 	KV_ESTABLISHED,		/* rdma_cm has reported that the connection is established */
 	KV_STEP_CALL,		/* for step_work, see cm.c */
 	KV_STEP_CONNECT,
@@ -285,7 +286,7 @@ enum {
 /** enum kv_conn_state - written in cm.c, under kv_qp.lock */
 enum kv_conn_state {
 	KV_NEW,
-	KV_CALLING,		/* resolving, connecting, and no answer yet */
+	KV_CALLING,		/* resolving or connecting; no answer yet */
 	KV_WAITING,		/* passive side: the consumer has not decided yet */
 	KV_ACCEPTED,		/* rdma_cm has not reported the connection as established */
 	KV_READY,
@@ -293,37 +294,39 @@ enum kv_conn_state {
 
 /**
  * struct kv_conn - the connection of a MSG endpoint
- * @qp: its queue pair. &kv_qp.lock protects what is posted
+ * @qp: its queue pair. &kv_qp.lock protects @state and the operations that were posted
  * @vep: its endpoint; NULL while a request waits at @pep. Both change with @pc's connection set
  * @flags: bits, see above
  * @state: enum kv_conn_state
  * @stands: the queue pair has been connected
- * @probing: a sign of life is waited for, since @probed
- * @waits: kv_tx_left(): set when that becomes true, cleared by kv_tx_run()
+ * @probing: the connection waits for an answer of the peer, since @probed
+ * @waits: operations wait for room: set when kv_tx_left() becomes true, cleared by kv_tx_run()
  * @queue: operations in posting order
  * @failed: operations to be completed when the connection is down
- * @op: RMA that is partly in the send queue
+ * @op: RMA operation that is partly in the send queue
  * @last: the requests that were in the send queue when the endpoint closed are before this entry
- * @inflight: operations that end with work requests
+ * @inflight: operations that end with the completion of work requests
  * @tx_bytes: payload sent; @rx_bytes: payload received
  * @rx_lock: protects @held and @rx_held
  * @rqe: the ring of receives, see recv.c: @rq_mask, @rq_tail, and @rq_head under &kv_rq.lock
- * @rx_held: the consumer does not know of the connection yet: receives wait in @held
- * @ref: references of connection set and work items, and of the consumer while it decides about
- *	@req
- * @pc: the part of kfi.ko
- * @error: why the connection has failed
+ * @rx_held: KFI_CONNECTED was not reported to the consumer yet: receives wait in @held
+ * @ref: references: one held by the connection set, one by each queued work item, and one by the
+ *	consumer until it accepts or rejects @req
+ * @pc: common part
+ * @error: reason for the end of the connection, negative
  * @id: identifier of rdma_cm
- * @name: the peer
- * @serves: READs of the peer that this side serves at once
- * @data_in: private data of the peer, @data_in_len bytes; @data_out: ours, @data_out_len bytes
+ * @name: address of the peer
+ * @serves: READs of the peer that this side serves at a time
+ * @data_in: private data of the peer, @data_in_len bytes
+ * @data_out: private data for the peer, @data_out_len bytes
  * @rejected: the peer's consumer has rejected the call
- * @requested: the consumer was told of @req
- * @answered: rdma_cm has our answer
- * @step_work: see cm.c; @down_work: the end
- * @more_work: sends operations with KFI_MORE that no other followed
- * @watch_work: looks for signs of life
- * @deadline: ends an attempt or a shutdown that takes too long
+ * @requested: @req was reported to the consumer
+ * @answered: the request was accepted or rejected at rdma_cm
+ * @step_work: executes the steps in @flags, see cm.c
+ * @down_work: takes the connection down
+ * @more_work: sends operations with KFI_MORE that no other operation followed
+ * @watch_work: checks whether the peer answers
+ * @deadline: ends an attempt to connect or a shutdown that takes too long
  */
 struct kv_conn {
 	struct kv_qp		qp;
@@ -371,14 +374,14 @@ struct kv_conn {
 };
 
 /**
- * struct kv_op - our part of a transmit operation of a MSG endpoint
+ * struct kv_op - private part of a transmit operation of a MSG endpoint
  * @conn: its connection
- * @begun: RMA: some of it was put into the send queue
- * @issued: RMA: no more of it will be put there
+ * @begun: RMA: a work request of the operation was put into the send queue
+ * @issued: RMA: no more work requests of the operation will follow
  * @wrs: RMA: work requests that have not ended
- * @err: what it will be completed with
- * @seg: the remote segment under way, and @at: how much of it has been asked for
- * @iter: what is left of the local memory, once it has begun
+ * @err: result of the operation
+ * @seg: RMA: remote segment of the next work request; @at: its position in the segment
+ * @iter: RMA: local memory for the next work requests
  */
 struct kv_op {
 	struct kv_conn		*conn;
@@ -391,7 +394,7 @@ struct kv_op {
 	struct iov_iter		iter;
 };
 
-/** struct kv_done - @ops: operations that have ended, in order; @ops_end: where the next goes */
+/** struct kv_done - @ops: operations that have ended, in order; @ops_end: end of this list */
 struct kv_done {
 	struct llist_node	*ops;
 	struct llist_node	**ops_end;
@@ -431,7 +434,7 @@ static inline bool kv_is_plain(const struct kfi_info *info)
 	return info->ep_attr && info->ep_attr->type == KFI_EP_MSG;
 }
 
-/* The most segments of a message; @device: the most that the device takes in a request */
+/* Return the limit of segments of a message. @device: limit of the device for a request */
 static inline unsigned int kv_plain_pieces(unsigned int device)
 {
 	return min_t(unsigned int, KV_SGE, device);
@@ -446,7 +449,7 @@ static inline unsigned int kv_plain_pieces(unsigned int device)
  * @link: the protocol's part
  * @stream: its queue pair; NULL after the close
  * @id: identifier of rdma_cm
- * @calls: the peer calls: rdma_cm destroys @id if the handler returns an error
+ * @calls: the handler of the peer's connection request runs: rdma_cm destroys @id if it fails
  * @over: detached: no event is reported to the protocol any more. Written under the handler lock
  * @connect: creates the queue pair and connects it. Queued under the handler lock, until @over
  */
@@ -464,8 +467,8 @@ struct kv_link {
  * @cqe: its completion
  * @stream: the stream
  * @page: memory; @dma: its address for the device
- * @at: position of the first byte that was not read
- * @len: bytes that were received, with the head
+ * @at: position of the first byte that the protocol has not read
+ * @len: bytes that were received, including the head
  */
 struct kv_buf {
 	struct ib_cqe		cqe;
@@ -478,36 +481,38 @@ struct kv_buf {
 
 /* kv_stream.due */
 enum {
-	KV_DUE_LIMIT,		/* the number of receives that were posted */
-	KV_DUE_PING,		/* a request for an answer */
-	KV_DUE_PONG,		/* the answer */
+	KV_DUE_LIMIT,		/* report the number of receives that were posted */
+	KV_DUE_PING,		/* request an answer */
+	KV_DUE_PONG,		/* answer a ping */
 };
 
 /**
- * struct kv_stream - bytes in both directions, and the queue pair that carries them
+ * struct kv_stream - byte streams in both directions, and the queue pair that transports them
  * @qp: the queue pair. Its lock is the lock of the link, and protects all members
  * @link: the link, until it is detached
  * @up: the connection is established, and frames may be sent
- * @pinged: the peer was asked for an answer
- * @due: what the next SEND has to say, bits
- * @ended: what the protocol is told of the end, a negative errno
- * @limit: receives that the peer has posted in all; @sent: how many of them are used
+ * @pinged: a ping was sent or is to be sent, and was not answered
+ * @due: KV_DUE_* bits that the next SEND has to transmit
+ * @ended: reason for the end of the connection, a negative errno, or 0
+ * @limit: receives that the peer has posted since the connection began
+ * @sent: SENDs since the connection began, never more than @limit
  * @posted: bytes that were accepted from the protocol
- * @starved: kfi_link_room() is due when there is room
- * @receiving: kv_recv_done() runs, and sends what is due at its end
- * @nudge: iWARP: the listener may have missed the first SEND: a ping follows
- * @silent: a sign of life is waited for, @since then
- * @stuck: the device is to report a work request, and has reported none since @stuck_since
- * @nbufs: receives; @given: how often one was posted; @told: the count that the peer was told
+ * @starved: kfi_link_room() has to be called when there is room
+ * @receiving: kv_recv_done() runs, and calls kv_stream_run() at its end
+ * @nudge: iWARP: send a ping, because the listener may have missed the first SEND
+ * @silent: nothing was received from the peer @since then, jiffies
+ * @stuck: the device has to report a work request, and has reported none since @stuck_since
+ * @nbufs: number of receives
+ * @given: receives posted since the connection began; @told: value last sent to the peer
  * @bufs: all receives
  * @come: ring of the receives that wait to be read, from @come_tail to @come_head
- * @frmrs: registrations that are free; @ending: to be invalidated when there is room
- * @frmr_mem: all of them, @frmr_sg: memory of their lists
- * @settled: woken when something has come from the peer, or the link has ended
- * @tick: checks whether the peer is alive
- * @probing: jiffies of a probe of the protocol, or 0
+ * @frmrs: free registrations; @ending: registrations to be invalidated when there is room
+ * @frmr_mem: all registrations; @frmr_sg: memory of their scatterlists
+ * @settled: woken when a SEND of the peer has arrived, or the link has ended
+ * @tick: checks whether the peer answers
+ * @probing: time of the last probe of the protocol, jiffies, or 0
  * @dialed: this side has called
- * @admitted: the protocol has admitted the peer. The protocol's work items read and write it
+ * @admitted: the protocol has admitted the peer; used only by work items of the protocol
  * @connected: the queue pair is connected
  */
 struct kv_stream {
@@ -641,7 +646,7 @@ static inline u32 kv_sq_room(const struct kv_qp *qp)
 	return qp->depth - (qp->head - qp->tail);
 }
 
-/* mem.c: consumers' memory, and pages of our own */
+/* mem.c: memory of consumers, and pages of the provider */
 size_t kv_take_piece(struct iov_iter *iter, size_t max, struct page **page, size_t *off);
 unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned int pages,
 			 size_t *bytes);
@@ -676,7 +681,7 @@ extern const struct kfi_link_ops kv_link_ops;
 int kv_link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 int kv_link_called(struct rdma_cm_id *id, struct rdma_cm_event *event);
 
-/* stream.c: its bytes */
+/* stream.c: the byte streams of a link */
 struct kv_stream *kv_stream_new(struct kv_domain *kdom, struct kfi_link *link);
 int kv_stream_open(struct kv_stream *s, struct kfi_ep *ep, struct rdma_cm_id *id);
 void kv_stream_grow(struct kv_stream *s);
@@ -703,7 +708,7 @@ int kv_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_ite
 	      struct kfi_place *place, unsigned int max);
 int kv_conceal(struct kfi_link *link, struct kfi_exposed *x);
 
-/* region.c: memory of ours that peers may name */
+/* region.c: memory regions that peers may access */
 int kv_mr_open(struct kfi_mr *mr);
 void kv_mr_close(struct kfi_mr *mr);
 bool kv_mr_end(struct kfi_mr *mr);

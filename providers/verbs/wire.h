@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * wire.h - what a link of kfi_verbs says to its peer: private data of the connection manager, and
- * the head of each SEND. The rest of a SEND is bytes of the message protocol.
+ * wire.h - format of a link of kfi_verbs: private data of the connection manager, and the head of
+ * each SEND. The rest of a SEND is bytes of the message protocol.
  *
  * All integers are little endian. docs/wire-verbs.md describes the link.
  */
@@ -14,7 +14,7 @@
 #define KVW_MAGIC	0x5649464b	/* "KFIV" */
 #define KVW_VERSION	5		/* 1 to 4 had a message protocol of their own */
 #define KVW_DATA_MAX	32		/* private data of a consumer of MSG endpoints */
-#define KVW_FIRST	16		/* receives that each side has before it has said more */
+#define KVW_FIRST	16		/* receives of each side until the first kvw_head.limit */
 #define KVW_RECVS_MAX	1024		/* receives of a side at any time */
 #define KVW_SEND_MAX	8192		/* bytes of a SEND, with its head */
 #define KVW_RESERVE	6		/* receives that only a SEND without bytes may use */
@@ -24,10 +24,10 @@
  * @magic: KVW_MAGIC
  * @zero: 0: a hello of versions 1 to 4 has a kind here
  * @version: KVW_VERSION
- * @version_min: the oldest that the sender speaks, which is KVW_VERSION as well
+ * @version_min: oldest version that the sender supports, which is KVW_VERSION as well
  *
- * The place of these members never changes, so that sides of different versions refuse each other
- * with a message that names the version.
+ * The offsets of these members are the same in all versions, so that sides of different versions
+ * refuse each other with a message that names the version.
  */
 struct kvw_front {
 	__le32	magic;
@@ -38,12 +38,13 @@ struct kvw_front {
 
 static_assert(sizeof(struct kvw_front) == 8, "front");
 
-#define KVW_F_PING	0x0001		/* the receiver is to answer at once, with KVW_F_PONG */
-#define KVW_F_PONG	0x0002		/* what came before the last ping was received */
+#define KVW_F_PING	0x0001		/* the receiver has to answer at once, with KVW_F_PONG */
+#define KVW_F_PONG	0x0002		/* all SENDs up to the last ping were received */
 
 /**
  * struct kvw_head - the first bytes of each SEND
- * @limit: receives that the sender has posted since the connection began: so many SENDs it takes
+ * @limit: receives that the sender of this head has posted since the connection began: the number
+ *	of SENDs that its peer may send
  * @flags: KVW_F_PING, KVW_F_PONG
  * @zero: 0
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fields.c - objects of the kernel as JSON, as a table, or as blocks of lines. A table of fields
- * describes an object; all three outputs are made from it.
+ * fields.c - print objects of the kernel as JSON, as a table, or as blocks of lines. A table of
+ * fields describes an object; all three outputs are made from this table.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #include "kfi.h"
 
 static unsigned int depth;
-static bool follows;	/* an element precedes in this object or array */
+static bool follows;	/* this object or array already has an element */
 
 static void new_line(void)
 {

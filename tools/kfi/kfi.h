@@ -38,7 +38,7 @@ struct verb {
 	int (*run)(int argc, char **argv);
 };
 
-/* Run the verb that argv[0] is a prefix of, or print what verbs there are. */
+/* Run the verb of which argv[0] is a prefix, or print a list of the verbs. */
 int run_verb(const char *of, const struct verb *verbs, size_t n, int argc, char **argv,
 	     void (*usage)(FILE *to));
 /* Handle an option that all verbs take. Return: true if it was one. */
@@ -68,7 +68,7 @@ int cmd_perf(int argc, char **argv);
  * @sk: the socket
  * @family: number of the family
  * @module: module that provides the family
- * @error: error of the request under way: 0, or a positive error number
+ * @error: error of the present request: 0, or a positive error number
  * @text: message of the kernel about the error
  * @done: the answer is complete
  * @message: called for each message
@@ -92,8 +92,8 @@ struct nl_msg *nlx_request(struct nlx *nlx, int cmd, int flags);
 /* Send and free @msg, and handle messages until it is answered. Return: 0, or a positive error. */
 int nlx_call(struct nlx *nlx, struct nl_msg *msg);
 /*
- * Handle messages that have come; wait at most @ms milliseconds. Return: false on an error of the
- * socket.
+ * Handle messages that have arrived; wait at most @ms milliseconds. Return: false on an error of
+ * the socket.
  */
 bool nlx_wait(struct nlx *nlx, int ms);
 void nlx_complain(const struct nlx *nlx, const char *what);
@@ -120,7 +120,7 @@ void mr_mode_text(uint64_t mode, char *buf, size_t size);
 const char *protocol_name(uint64_t protocol);
 const char *addr_format_name(uint32_t format);
 const char *ep_state_name(uint32_t state);
-/* "64k", "1M", "1000". Return: false if it is no such number up to @max */
+/* Parse "64k", "1M", "1000". Return: false if @text is not such a number, or more than @max */
 bool parse_size(const char *text, uint64_t max, uint64_t *value);
 void size_text(uint64_t bytes, char *buf, size_t size);
 
@@ -179,7 +179,7 @@ void list_begin(struct list *list, const struct field *fields, size_t n, enum la
 /* Callback for messages: add one more object. */
 void list_add(struct nlmsghdr *nlh, void *list);
 int list_end(struct list *list);
-/* The same for a whole dump. Return: 0, or an exit code after a message. */
+/* Request a dump and print it as a list. Return: 0, or an exit code after a message. */
 int dump_list(int cmd, const struct field *fields, size_t n, enum layout layout, bool details,
 	      uint32_t ep_id);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * map.c - kfi map: the numbers that stand for nodes
+ * map.c - kfi map: the map from numbers of nodes to addresses
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,7 +27,7 @@ static const struct field map_fields[] = {
 #define MAP_MOST	65536	/* entries that the kernel accepts */
 
 /**
- * struct map - entries: of the kernel, in the order of the numbers, or of a file
+ * struct map - entries of the kernel, in the order of the numbers, or of a file
  */
 struct map {
 	size_t n;
@@ -56,8 +56,8 @@ static bool parse_id(const char *text, uint32_t *id)
 }
 
 /*
- * Parse options of all verbs, and exactly @n words, or at most -@n. Return: an exit code, or -1 to
- * go on.
+ * Parse options of all verbs, and exactly @n words; if @n is negative, at most -@n words. Return:
+ * an exit code, or -1 to continue.
  */
 static int parse(const char *verb, int argc, char **argv, int n, const char *usage)
 {
@@ -174,7 +174,7 @@ static bool write_map(FILE *file, const struct map *map)
 	return !ferror(file) && !fflush(file);
 }
 
-/* The old file exists until all of the new one is on the disk. */
+/* Write a new file, and replace the old one only when the new one is complete and on the disk. */
 static int save_file(const char *name, const struct map *map)
 {
 	char fresh[PATH_MAX];
@@ -269,8 +269,8 @@ static bool has_entry(const struct map *map, const struct entry *entry)
 }
 
 /*
- * Add all entries that do not exist already. An entry that contradicts an existing one is reported
- * and left out.
+ * Add all entries that do not exist yet. An entry that contradicts an existing one is reported and
+ * skipped.
  */
 static int add_all(struct nlx *nlx, const struct map *have, const struct map *want)
 {

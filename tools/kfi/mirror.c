@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* mirror.c - kfi mirror: command lines, and messages to mirrors with what their refusal means */
+/* mirror.c - kfi mirror: command lines, messages to mirrors, and explanations of their errors */
 #define _GNU_SOURCE	/* strerrorname_np() */
 #include <errno.h>
 #include <getopt.h>
@@ -14,9 +14,9 @@
 /* ---- messages ---- */
 
 /**
- * struct refusal - what an error of a message means
- * @err: the error, 0 behind the last one
- * @text: meaning, and what can be done
+ * struct refusal - explanation of an error of a message
+ * @err: the error; 0 in the last entry of a table
+ * @text: meaning, and a remedy
  */
 struct refusal {
 	int err;
@@ -81,7 +81,7 @@ static const struct refusal rate_refusals[] = {
 	{}
 };
 
-/* What any message may meet */
+/* Errors that any message may return */
 static const struct refusal any_refusals[] = {
 	{ EACCES, "permission denied: it takes CAP_SYS_ADMIN" },
 	{ ENXIO, "the mirror is gone" },
@@ -96,7 +96,7 @@ static const char *find_refusal(const struct refusal *list, int err)
 	return list->text;
 }
 
-/* Say why a message was refused, with the name of the error at the end for scripts. */
+/* Print why a message was refused, with the name of the error at the end for scripts. */
 static void complain_refused(const char *name, const char *message, const struct refusal *first,
 			     const struct refusal *list, int err)
 {
@@ -127,8 +127,8 @@ static int send_message(const char *name, const char *message, const struct refu
 /* ---- command lines ---- */
 
 /*
- * Parse options of a verb that sends a message, then between @min and @max words, the first of
- * which is the mirror. Return: an exit code, or -1 to go on.
+ * Parse options of a verb that sends a message, then between @min and @max words. The first word is
+ * the mirror. Return: an exit code, or -1 to continue.
  */
 static int parse(const char *verb, int argc, char **argv, int min, int max, const char *usage)
 {
@@ -150,7 +150,7 @@ static int parse(const char *verb, int argc, char **argv, int min, int max, cons
 	return -1;
 }
 
-/* A verb without words but the mirror */
+/* A verb whose only word is the mirror */
 static int simple(const char *verb, int argc, char **argv, const char *message,
 		  const struct refusal *list, const char *usage)
 {
@@ -159,14 +159,14 @@ static int simple(const char *verb, int argc, char **argv, const char *message,
 	return ret >= 0 ? ret : send_message(argv[optind], message, NULL, list);
 }
 
-/* Is it a number as the kernel reads it? */
+/* Is @text a number that the kernel can parse? */
 static bool is_number(const char *text)
 {
 	return *text && !text[strspn(text, "0123456789")] && strlen(text) < 20 &&
 	       strtoull(text, NULL, 10) <= UINT32_MAX;
 }
 
-/* A verb with a number: of an outage, or of KiB */
+/* A verb with a number: of an outage, or a rate in KiB */
 static int with_number(const char *verb, int argc, char **argv, const char *message,
 		       const struct refusal *list, const char *usage)
 {
@@ -296,8 +296,8 @@ static bool show_option(struct mirror_view *view, int opt, bool *bad)
 }
 
 /*
- * Parse options of show; @shorts begins with '+' if they end at the first word. Return: an exit
- * code, or -1 to go on.
+ * Parse options of show; @shorts begins with '+' if the options end at the first word. Return: an
+ * exit code, or -1 to continue.
  */
 static int parse_show(int argc, char **argv, const char *shorts, struct mirror_view *view,
 		      void (*usage)(FILE *to))
@@ -330,7 +330,7 @@ static void print_show_usage(FILE *to)
 	fputs(show_usage, to);
 }
 
-/* Options may have come before the verb. */
+/* Options may precede the verb. */
 static struct mirror_view view;
 
 static int cmd_show_mirrors(int argc, char **argv)

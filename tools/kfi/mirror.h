@@ -5,13 +5,13 @@
 
 #include "kfi.h"
 
-/* Words of a status or table line that are kept; a line with more is cut. */
+/* Maximum number of words of a status or table line; later words are dropped. */
 #define MIRROR_WORDS	64
 
 /**
  * struct words - a line that is split at its blanks
- * @line: the line, with a 0 behind each word
- * @n: how many words
+ * @line: the line, with a 0 after each word
+ * @n: number of words
  * @at: the words
  */
 struct words {
@@ -22,7 +22,7 @@ struct words {
 
 /**
  * struct mirror - a mirror, from its status and its table; see kfi_mirror(7)
- * @next: next one of a list
+ * @next: next mirror of a list
  * @name: name of the device
  * @sectors: size
  * @suspended: device-mapper has suspended it
@@ -35,14 +35,14 @@ struct words {
  * @out_of_sync: regions that differ
  * @regions: regions of the bitmap
  * @region_bytes: bytes of a region
- * @percent: how far the resynchronisation is
+ * @percent: progress of the resynchronisation
  * @lag: records that the peer has not applied
  * @writes: writes in flight
  * @outage: number of the outage, valid if @frozen
- * @frozen: writes are held until the peer is back, or 'fenced' is said
+ * @frozen: writes are held until the peer is back, or 'fenced' is sent
  * @resync: a resynchronisation runs
  * @policy: policy for a lost peer
- * @timeout_ms: after which a silent peer is lost
+ * @timeout_ms: time after which a peer that sends nothing is lost
  * @rate_kib: limit of a resynchronisation in KiB a second, 0 for none
  */
 struct mirror {
@@ -70,7 +70,7 @@ struct mirror {
 	uint64_t rate_kib;
 };
 
-/* Words in front of the options of a table line */
+/* Words of a table line before its options */
 enum {
 	TABLE_LEG, TABLE_META, TABLE_LOG, TABLE_PROVIDER, TABLE_NODE, TABLE_SERVICE,
 	TABLE_PEER_NODE, TABLE_PEER_SERVICE, TABLE_POLICY, TABLE_FIXED
@@ -79,34 +79,34 @@ enum {
 /* ---- mirror_dm.c: device-mapper ---- */
 
 /*
- * Find the mirror @name, or all of them if that is NULL, in the order of their names. An empty list
- * is no error. Return: an exit code, after a message on failure.
+ * Find the mirror @name, or all mirrors if @name is NULL, in the order of their names. An empty
+ * list is not an error. Return: an exit code, after a message on failure.
  */
 int mirror_find(const char *name, struct mirror **list);
 void mirror_free(struct mirror *list);
 /* Is the device suspended? */
 bool mirror_suspended(const char *name);
 /*
- * Send a message to a target. Return: 0, a positive error number, or -1 after a message about an
- * error that is not the target's.
+ * Send a message to a target. Return: 0; a positive error number of the target; or -1 for another
+ * error, which was reported.
  */
 int mirror_send(const char *name, const char *message);
-/* Has the remark? */
+/* Does the status of the mirror have this remark? */
 bool mirror_remark(const struct mirror *m, const char *word);
 
 /* ---- mirror_show.c ---- */
 
 /**
  * struct mirror_view - how mirrors are shown
- * @details: all that is known
- * @interval: seconds until they are shown again, 0 for once
+ * @details: show all properties
+ * @interval: seconds between two outputs, 0 for one output
  */
 struct mirror_view {
 	bool details;
 	double interval;
 };
 
-/* Show the mirrors of these names, or all. Return: an exit code. */
+/* Show the mirrors of these names, or all mirrors if @n is 0. Return: an exit code. */
 int mirror_show(const struct mirror_view *view, size_t n, char **names);
 
 #endif /* KFI_TOOL_MIRROR_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * mirror_dm.c - device-mapper, through libdevmapper: find mirrors, read their status and table, and
- * send them messages. Words of a newer kfi_mirror behind those that are known are kept as they are.
+ * send them messages. Unknown words of a newer kfi_mirror are shown unchanged.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 
 /* ---- the library ---- */
 
-/* What it has said about the last failure. It would print that by itself otherwise. */
+/* Message of the library about the last failure; without keep_log() the library would print it. */
 static char said[256];
 
 __attribute__((format(printf, 5, 6)))
@@ -27,7 +27,7 @@ static void keep_log(int level, const char *file, int line, int err, const char 
 {
 	va_list args;
 
-	if ((level & 7) > 3 || *said)	/* less than an error; or what follows from one */
+	if ((level & 7) > 3 || *said)	/* not an error, or not the first one */
 		return;
 	va_start(args, fmt);
 	vsnprintf(said, sizeof(said), fmt, args);
@@ -92,7 +92,7 @@ static void split(struct words *words, const char *line)
 		words->at[words->n++] = word;
 }
 
-/* Return: the number at the begin of @word, and @end is behind it. False if there is none. */
+/* Parse the number at the beginning of @word; @end is behind it. Return: false if there is none. */
 static bool number(const char *word, uint64_t *value, const char **end)
 {
 	char *behind;
@@ -119,7 +119,7 @@ static void remark(struct mirror *m, const char *word)
 	size_t at = strlen(m->state);
 	const char *between = "";
 
-	if (at)		/* a number belongs to the word before it */
+	if (at)		/* a number is the value of the word before it */
 		between = *word >= '0' && *word <= '9' ? "=" : ",";
 	snprintf(m->state + at, sizeof(m->state) - at, "%s%s", between, word);
 }
@@ -168,7 +168,7 @@ static bool parse_status(struct mirror *m)
 	return true;
 }
 
-/* A region is the smallest power of two, from 128 KiB on, with which there are so many. */
+/* The size of a region is the smallest power of two from 128 KiB that gives so many regions. */
 static uint64_t region_bytes(uint64_t sectors, uint64_t regions)
 {
 	uint64_t size = REGION_MIN;
@@ -178,7 +178,7 @@ static uint64_t region_bytes(uint64_t sectors, uint64_t regions)
 	return size * SECTOR;
 }
 
-/* Options are pairs of words behind their count. */
+/* The options of a table are a count, then pairs of words. */
 static void parse_table(struct mirror *m)
 {
 	const char *const *at = m->table.at;
@@ -196,11 +196,11 @@ static void parse_table(struct mirror *m)
 /* ---- devices ---- */
 
 /**
- * struct device - the only target of a device, and what is known of the device
+ * struct device - a device and its only target
  * @info: the device
  * @sectors: size of the target
- * @type: its type, NULL if there is no table
- * @words: its status, or table
+ * @type: type of the target, NULL if there is no table
+ * @words: status or table of the target
  */
 struct device {
 	struct dm_info info;
@@ -236,7 +236,7 @@ static bool is_mirror(const struct device *dev)
 	return dev->info.exists && dev->type && !strcmp(dev->type, TARGET);
 }
 
-/* Return: 0 and a mirror, or NULL if the device is none; or -1 after a message */
+/* Return: 0, with the mirror in @out, or NULL if the device is not a mirror; -1 after a message */
 static int read_mirror(const char *name, struct mirror **out)
 {
 	struct dm_task *status = task_for(DM_DEVICE_STATUS, name);
@@ -360,7 +360,7 @@ int mirror_send(const char *name, const char *message)
 	struct mirror *m;
 	int ret = -1;
 
-	/* another type of target may know the same words */
+	/* another type of target may accept the same messages */
 	if (read_mirror(name, &m))
 		return -1;
 	if (!m) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* mirror_show.c - mirrors as a table, as blocks, as JSON, and again and again */
+/* mirror_show.c - print mirrors as a table, as blocks or as JSON, once or repeatedly */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 
 enum kind {
 	KIND_STRING,	/* a member of struct mirror */
-	KIND_STATE,	/* its remarks */
-	KIND_TABLE,	/* a word of its table */
-	KIND_U64,	/* a member */
+	KIND_STATE,	/* remarks of the mirror */
+	KIND_TABLE,	/* a word of the table */
+	KIND_U64,	/* a member of struct mirror */
 	KIND_OUTAGE,
 	KIND_BYTES,	/* out of sync */
 	KIND_SIZE,
@@ -24,8 +24,8 @@ enum kind {
 /**
  * struct column - a property of a mirror
  * @key: its name, in JSON and as a column
- * @kind: where it comes from
- * @at: offset of the member, or number of the word
+ * @kind: source of its value
+ * @at: offset of the member, or index of the word
  * @detail: not a column of the table
  */
 struct column {
@@ -103,7 +103,7 @@ static bool is_text(const struct column *c)
 	return c->kind <= KIND_TABLE;
 }
 
-/* Return: false if the mirror has no such value now */
+/* Return: false if the mirror has no such value at present */
 static bool number_of(const struct mirror *m, const struct column *c, uint64_t *value)
 {
 	switch (c->kind) {
@@ -138,12 +138,12 @@ static void cell(const struct mirror *m, const struct column *c, char *buf, size
 /* ---- progress of a resynchronisation ---- */
 
 /**
- * struct sample - how much of a mirror was out of sync when it was shown last
- * @next: of the next mirror
- * @name: the mirror
+ * struct sample - amount of a mirror that was out of sync when it was shown last
+ * @next: sample of the next mirror
+ * @name: name of the mirror
  * @bytes: bytes out of sync
  * @when: time, seconds
- * @rate: bytes a second since the sample before, 0 if unknown
+ * @rate: bytes a second since the previous sample, 0 if unknown
  */
 struct sample {
 	struct sample *next;
@@ -274,7 +274,7 @@ static int width(const struct mirror *list, const struct column *c)
 
 static void print_cell(const struct mirror *list, const struct column *c, const char *text)
 {
-	if (c->kind == KIND_STATE)	/* the last one */
+	if (c->kind == KIND_STATE)	/* the last column */
 		printf("%s\n", text);
 	else if (is_text(c))
 		printf("%-*s  ", width(list, c), text);
@@ -380,7 +380,7 @@ static void print_json(const struct mirror *list)
 	json_end(']');
 }
 
-/* ---- once, or again and again ---- */
+/* ---- once, or repeatedly ---- */
 
 static int find(size_t n, char **names, struct mirror **list)
 {
@@ -406,8 +406,8 @@ static size_t print_text(const struct mirror_view *view, const struct mirror *li
 }
 
 /*
- * Overwrite what was shown before. Lines are not wrapped meanwhile, so that each takes one row of
- * the terminal.
+ * Overwrite the previous output. Line wrap is off meanwhile, so that each line takes one row of the
+ * terminal.
  */
 static void redraw(const struct mirror_view *view, const struct mirror *list)
 {

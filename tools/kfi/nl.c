@@ -15,7 +15,7 @@
 #define SOL_NETLINK 270
 #endif
 
-/* The message of the kernel is behind the header of the request, or behind all of the request. */
+/* The kernel's message follows the header of the request, or the whole request. */
 static void take_text(struct nlx *nlx, const struct nlmsgerr *e, int len)
 {
 	struct nlmsghdr *nlh = (struct nlmsghdr *)((char *)e - NLMSG_HDRLEN);

@@ -29,14 +29,14 @@ enum bench {
  * @benches: kinds of measurements, bits
  * @sizes: bytes of messages
  * @nsizes: number of @sizes
- * @depth: operations under way
+ * @depth: operations in flight
  * @batch: operations that are posted together
  * @depth_given: @depth was on the command line
  * @iterations: number of operations; 0: measure for @duration_ms
  * @duration_ms: time of a measurement
  * @warmup: operations before the measurement; -1: a default
  * @timeout_ms: time limit
- * @wait: how completions are waited for
+ * @wait: method of waiting for completions
  * @mem: kind of memory
  * @check: a short verified run precedes each measurement
  * @verify: the measurement itself is verified

@@ -14,7 +14,7 @@
 
 #define CHECKED_OPS	32U		/* operations of a verified run before a measurement */
 #define CHECKED_BYTES	(16U << 20)	/* but no more bytes than this */
-#define IN_FLIGHT	(32U << 20)	/* bytes under way, if the depth is not given */
+#define IN_FLIGHT	(32U << 20)	/* bytes in flight, if the depth is not given */
 
 static atomic_bool interrupted;
 
@@ -60,7 +60,7 @@ static void on_message(struct nlmsghdr *nlh, void *arg)
 		return;
 	}
 	/*
-	 * The first report may come before the number of the run; reports of another run are old.
+	 * The first report may arrive before the number of the run. Reports of other runs are old.
 	 */
 	if ((t->id && id != t->id) || !attrs[KFI_PERF_A_STATE])
 		return;
@@ -114,7 +114,7 @@ static int call_id(struct nlx *nlx, int cmd, uint32_t id)
 	return nlx_call(nlx, msg);
 }
 
-/* Follow a run to its end. Too many reports may be lost: then ask for the state. */
+/* Handle reports until the run ends. Reports may be lost: then request the state. */
 static int follow(struct nlx *nlx, const struct plan *plan, struct task *t)
 {
 	uint64_t before;

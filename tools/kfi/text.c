@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * text.c - names of the numbers that the kernel uses. The numbers are libfabric's; the names are
- * those of kfabric's headers, in lower case and without prefix.
+ * text.c - names of the numbers that the kernel uses. The numbers are those of libfabric; the names
+ * are those of kfabric's headers, in lower case and without prefix.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -45,7 +45,7 @@ const char *ep_type_name(uint32_t type)
 	return type < ARRAY_SIZE(ep_types) ? ep_types[type] : "?";
 }
 
-/* Return the number, or -1; 0 is no type that can be asked for. */
+/* Return the number, or -1. Type 0 can't be requested. */
 int ep_type_parse(const char *name)
 {
 	size_t i;

@@ -57,7 +57,8 @@ static struct kfi_ep *to_ep(struct fid_ep *fid)
 }
 
 /*
- * Return the operands as one piece: where they are if they are one, else in @room. NULL: too many.
+ * Return the operands as one piece: their own memory if it is one piece, else a copy in @room. NULL
+ * if there are too many.
  */
 static const void *gather(const struct fi_ioc *iov, size_t count, size_t size, uint8_t *room)
 {

@@ -39,8 +39,8 @@ void kfi_connreq_free(struct kfi_connreq *req)
 }
 
 /*
- * The program may still have the info: its handle stays valid memory, and names no request any
- * more.
+ * The passive endpoint is closed. The program may still have the info, so the memory of its handle
+ * stays valid, but it denotes no request any more.
  */
 static void orphan_requests(struct kfi_pep *pep)
 {

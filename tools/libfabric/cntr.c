@@ -6,7 +6,7 @@
 
 #include "kfi_fi.h"
 
-/* As in cq.c: a thread that spins yields the CPU now and then. */
+/* As in cq.c: a thread that spins yields the CPU at intervals. */
 #define YIELD_FROM	2048
 #define YIELD_EVERY	256
 

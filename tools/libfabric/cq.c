@@ -6,8 +6,8 @@
  * queue makes no system call. The comment of struct kfi_user_ring says which side writes which
  * member. With cq->lock the threads of a program are one reader.
  *
- * An operation that was gathered with FI_MORE may be refused by the kernel when it is posted at
- * last. Such an error has no place in the ring. It is put into cq->late, which is read first.
+ * The kernel may refuse an operation that was gathered with FI_MORE when it is posted later. The
+ * ring has no entry for such an error, so the error is put into cq->late, which is read first.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static void cq_advance(struct kfi_cq *cq, uint32_t slots)
 /*
  * The ring is empty: does the kernel have completions that did not fit? The barrier orders the
  * store of head before the load of overflow; the kernel stores overflow before it loads head. So
- * one of the two sees the other's store, and no completion is forgotten.
+ * one of the two sees the other's store, and no completion is missed.
  */
 static bool cq_overflowed(struct kfi_cq *cq)
 {
@@ -179,8 +179,8 @@ static int signal_kernel(struct kfi_cq *cq)
 }
 
 /*
- * The late errors were read: take back the signal for them. While the ring has entries the wait
- * succeeds, and the kernel keeps the signal.
+ * The late errors were read: consume the signal for them by a wait. If the ring has entries, the
+ * wait succeeds because of these, and the kernel keeps the signal.
  */
 static void cq_unsignal(struct kfi_cq *cq)
 {
@@ -189,7 +189,7 @@ static void cq_unsignal(struct kfi_cq *cq)
 	if (!cq->signalled || !kfi_call(cq->domain->fabric, KFI_IOC_WAIT, &arg))
 		return;
 	cq->signalled = false;
-	/* The kernel has one signal for both uses: this one was for a sleeper. */
+	/* fi_cq_signal() uses the same signal of the kernel: restore it for a sleeper. */
 	if (atomic_load(&cq->asked))
 		signal_kernel(cq);
 }
@@ -253,8 +253,8 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 
 /*
  * Sleep until there is an entry. A threshold is treated as one entry, which the interface permits:
- * the reader asks again. While operations wait for room in the kernel, a sleep is short, because
- * the room may come with an entry of another queue.
+ * the reader calls again. While operations wait for room in the kernel, a sleep is short, because
+ * an entry of another queue may show that there is room.
  */
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src_addr,
 			    const void *cond, int timeout)
@@ -329,7 +329,7 @@ bool kfi_cq_ready(struct kfi_cq *cq)
 	return ready || atomic_load(&cq->domain->batched);
 }
 
-/* The signal wakes a thread that sleeps in the kernel, which does not know of the entry. */
+/* The entry exists only in the library, so a signal wakes threads that sleep in the kernel. */
 bool kfi_cq_add_late(struct kfi_cq *cq, const struct kfi_user_cqe *cqe)
 {
 	struct kfi_late *late = malloc(sizeof(*late));

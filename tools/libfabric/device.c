@@ -2,9 +2,9 @@
 /*
  * device.c - /dev/kfi: open, calls, mappings, waiting, and fork
  *
- * A child of fork() has a copy of the parent's descriptors, but its calls would fail, the rings are
- * not mapped in it, and a copy that stays open would keep the kernel's objects alive after the
- * parent's death. So the child closes its copies, and each of its calls returns -FI_EIO.
+ * A child of fork() has a copy of the parent's descriptors, but its calls would fail, and the rings
+ * are not mapped in it. With an open copy in the child, the kernel's objects would exist after the
+ * exit of the parent. So the child closes its copies, and each of its calls returns -FI_EIO.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -64,7 +64,7 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 
 	if (level != FI_OPT_ENDPOINT || name < 0)
 		return -FI_ENOPROTOOPT;
-	/* The kernel knows no option of another size. */
+	/* The kernel has no option of another size. */
 	if (len == sizeof(narrow)) {
 		memcpy(&narrow, value, sizeof(narrow));
 		wide = narrow;
@@ -97,8 +97,8 @@ static struct fi_ops_ep ep_ops = {
 /* ---- binding ---- */
 
 /*
- * Note the queue for operations that fail before the kernel has received them, and whether all of
- * them complete there.
+ * Record the queue for operations that fail before the kernel has received them, and whether all
+ * operations get an entry in it.
  */
 static void note_cq(struct kfi_ep *ep, struct kfi_cq *cq, uint64_t flags)
 {

@@ -2,12 +2,13 @@
 /*
  * eq.c - event queues
  *
- * The kernel returns one event after the other, errors among them. fi_eq_read() and fi_eq_readerr()
- * each leave the other's events, may peek, and leave an event if the buffer is too small. So the
- * library takes an event from the kernel into eq->next, and programs take it from there.
+ * The kernel returns events and errors in one sequence. But fi_eq_read() must not consume errors,
+ * fi_eq_readerr() must not consume other events, both may peek, and neither may consume an event if
+ * the buffer is too small. So the library reads an event from the kernel into eq->next, and
+ * programs read it from there.
  *
- * The kernel does not know of an event that a call leaves in eq->next. A signal tells threads that
- * sleep in the kernel, or poll the descriptor, that there is one.
+ * An event in eq->next is not in the kernel any more. So the library sets a signal in the kernel,
+ * which wakes threads that sleep there or poll the descriptor.
  */
 #include <stdio.h>
 
@@ -32,8 +33,8 @@ static void eq_drop(struct kfi_eq *eq)
 
 /*
  * Make the info of a connection request. It contains what the program has agreed on when it opened
- * the passive endpoint; the kernel knows only a part of that. If there is no memory for a request
- * it is rejected, so that the peer learns of it.
+ * the passive endpoint; the kernel has only a part of that. If there is no memory for a request, it
+ * is rejected, so that the peer is notified.
  */
 static int eq_make_request(struct kfi_eq *eq, const struct kfi_user_info *flat)
 {
@@ -74,8 +75,8 @@ static void eq_unlock(struct kfi_eq *eq)
 }
 
 /*
- * There is no event, so the descriptor must not stay readable. The wait fails, or an event has
- * come.
+ * There is no event, so the descriptor must not stay readable: consume the signal by a wait, which
+ * fails, unless an event has arrived.
  */
 static void eq_unsignal(struct kfi_eq *eq)
 {
@@ -179,7 +180,7 @@ static ssize_t eq_take(struct kfi_eq *eq, uint32_t *event, void *buf, size_t len
 		return ret;
 	*event = eq->next.event.event;
 	if (!peek) {
-		eq->next.info = NULL;	/* it is the reader's */
+		eq->next.info = NULL;	/* the reader owns it */
 		eq->pending = false;
 	}
 	return ret;

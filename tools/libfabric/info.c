@@ -2,13 +2,12 @@
 /*
  * info.c - fi_getinfo(), and conversion of struct fi_info to and from the flat form of the kernel
  *
- * The kernel compares hints with the offers of its providers. The library does what the kernel does
- * not:
+ * The kernel compares hints with the offers of its providers. The library does the rest:
  *
  * - Names. libfabric has one provider, kfi; the kernel has several. A fabric or domain "eth0" of
  *   the kernel's provider "sockets" is "sockets-eth0" here.
  * - FI_AV_MAP. The kernel's vectors are tables; an index serves as a handle.
- * - Memory registration. The kernel requires no duties of a program (some providers choose keys
+ * - Memory registration. The kernel has no requirements (except that some providers choose keys
  *   themselves); programs get the modes that they expect.
  * - Capabilities that a process can't use through the device are removed.
  */
@@ -17,17 +16,17 @@
 /* Triggered operations, scalable endpoints, multicast; and bits of the kernel only */
 #define HIDDEN_CAPS	(FI_TRIGGER | FI_NAMED_RX_CTX | FI_MULTICAST | FI_COLLECTIVE | FI_HMEM | \
 			 0xFULL << 60)
-/* Bits with another meaning in libfabric 1: FI_HMEM_HOST_ALLOC, FI_VARIABLE_MSG, ... */
+/* Bits with another meaning in libfabric 1, for example FI_HMEM_HOST_ALLOC */
 #define NEW_CAPS	(1ULL << 45 | 1ULL << 46 | 1ULL << 48)
 
 /* Capabilities of the info and its domain, not of one side of an endpoint */
 #define DOMAIN_CAPS	(FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV)
 
-/* Flags of utility providers that look for a provider to run over; no public flag is among them */
+/* Flags of utility providers that search a provider to run over; none of them is a public flag */
 #define LAYER_FLAGS	(0xFULL << 58)
 /*
  * Flags that the kernel gets. Other flags are ignored, as by libfabric's own providers. One of them
- * is FI_RESCAN of libfabric 2.2: the kernel looks at its networks anew for each answer.
+ * is FI_RESCAN of libfabric 2.2: the kernel scans its networks again for each answer.
  */
 #define PUBLIC_FLAGS	(FI_NUMERICHOST | FI_SOURCE | FI_PROV_ATTR_ONLY)
 
@@ -85,9 +84,10 @@ static char *name_join(const char *provider, const char *name)
 }
 
 /*
- * Convert names of a fabric and a domain to those of the kernel. A name that is only that of a
- * provider is returned to the caller and not passed to the kernel, which would try to load a module
- * for it: "eth0" in the hints of a program that uses another provider must not cost anything.
+ * Convert names of a fabric and a domain to those of the kernel. If a name has only the part of a
+ * provider, it is returned to the caller and not passed to the kernel, which would try to load a
+ * module of that name: "eth0" in the hints of a program that uses another libfabric provider must
+ * not cause that.
  */
 static int pack_names(const char *fabric, const char *domain, struct kfi_user_info *flat,
 		      const char **provider)
@@ -109,7 +109,7 @@ static int pack_names(const char *fabric, const char *domain, struct kfi_user_in
 
 /* ---- modes of registration ---- */
 
-/* Return the duties of a program, from mr_mode as a number or as a set of bits. */
+/* Return the requirements on registrations, from mr_mode as a number or as a set of bits. */
 int kfi_mr_bits(uint32_t version, int mr_mode)
 {
 	if (mr_mode & KFI_MR_BASIC || (version < KFI_API_MODES && mr_mode == KFI_MR_UNSPEC))
@@ -117,7 +117,7 @@ int kfi_mr_bits(uint32_t version, int mr_mode)
 	return mr_mode & ~KFI_MR_SCALABLE;
 }
 
-/* Return the mr_mode of an answer. @required: duties that the kernel's provider requires */
+/* Return the mr_mode of an answer. @required: requirements of the kernel's provider */
 static int mr_mode_answer(uint32_t version, const struct fi_info *hints, int required)
 {
 	int asked = hints && hints->domain_attr ? hints->domain_attr->mr_mode : KFI_MR_BITS;
@@ -135,8 +135,8 @@ static int mr_mode_answer(uint32_t version, const struct fi_info *hints, int req
 /* ---- to the kernel ---- */
 
 /*
- * A label, such as "low latency", is a wish. libfabric's own providers do not refuse a label that
- * they can't fulfil, and benchmarks use one. A code point of Differentiated Services is a
+ * A label, such as "low latency", is optional: libfabric's own providers do not refuse a label that
+ * they don't support, and benchmarks use one. A code point of Differentiated Services is a
  * requirement.
  */
 static uint32_t traffic_class(uint32_t tclass)
@@ -262,10 +262,10 @@ static bool order_known(const struct fi_info *info, uint32_t version)
  * @info: the info; parts of it may be absent
  * @version: version of the interface for which the program was written
  * @flat: the result
- * @provider: set to a provider of the kernel if the names mean one without a fabric or domain; else
- *	unchanged
+ * @provider: set to a provider of the kernel if the names have only a provider, without a fabric or
+ *	domain; else unchanged
  *
- * Return: 0; -FI_ENODATA if the kernel can't offer anything like that.
+ * Return: 0; -FI_ENODATA if the kernel can't offer such an endpoint.
  */
 int kfi_info_pack(const struct fi_info *info, uint32_t version, struct kfi_user_info *flat,
 		  const char **provider)
@@ -406,8 +406,8 @@ static bool unpack_addr(const uint8_t *from, uint32_t len, void **addr, size_t *
  * @flat: an answer of the kernel
  * @version: version of the interface for which the program was written
  *
- * mr_mode is the kernel's, av_type a table: the caller knows what the program has asked for.
- * libfabric sets fabric_attr->prov_name.
+ * mr_mode is that of the kernel, and av_type is FI_AV_TABLE: the caller replaces them by the values
+ * that the program has requested. libfabric sets fabric_attr->prov_name.
  *
  * Return: the info, for fi_freeinfo(), or NULL without memory.
  */
@@ -438,7 +438,7 @@ struct fi_info *kfi_info_unpack(const struct kfi_user_info *flat, uint32_t versi
 
 /* ---- fi_getinfo() ---- */
 
-/* Set in an answer what the program has asked for and the kernel was not told of. */
+/* Set attributes of an answer that the program has requested and that the kernel does not have. */
 static void sign(struct fi_info *info, uint32_t version, const struct fi_info *hints)
 {
 	struct fi_domain_attr *attr = info->domain_attr;
@@ -447,7 +447,7 @@ static void sign(struct fi_info *info, uint32_t version, const struct fi_info *h
 	attr->mr_mode = mr_mode_answer(version, hints, attr->mr_mode);
 	/* A program that uses a table counts the addresses itself. */
 	attr->av_type = asked ? asked->av_type : FI_AV_UNSPEC;
-	/* The kernel does more than a program needs that makes progress itself. */
+	/* The kernel makes progress by itself, which satisfies a request for manual progress. */
 	if (asked && asked->data_progress == FI_PROGRESS_MANUAL)
 		attr->data_progress = FI_PROGRESS_MANUAL;
 	if (asked && asked->control_progress == FI_PROGRESS_MANUAL)
@@ -483,8 +483,8 @@ static int ask(const struct kfi_fabric *device, struct kfi_user_getinfo *arg,
 }
 
 /*
- * A label such as FI_TC_LOW_LATENCY is a wish that programs have for any network. If no provider
- * has labels, the answer is one without. A DSCP value is a requirement.
+ * A label such as FI_TC_LOW_LATENCY is optional, and programs set it for any network. If no
+ * provider supports labels, the answer has none. A DSCP value is a requirement.
  */
 static bool drop_labels(struct kfi_user_info *hints)
 {

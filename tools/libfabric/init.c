@@ -2,8 +2,8 @@
 /*
  * init.c - libkfi-fi.so: a libfabric provider over /dev/kfi
  *
- * libfabric loads every *-fi.so of its provider directory and calls fi_prov_ini(). Nothing is
- * opened here: most programs that load the library never use it.
+ * libfabric loads every *-fi.so of its provider directory and calls fi_prov_ini(), which does not
+ * open the device: most programs that load the library never use it.
  */
 #include "kfi_fi.h"
 

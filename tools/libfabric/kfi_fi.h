@@ -2,10 +2,10 @@
 /*
  * kfi_fi.h - objects of the provider, and the functions that its files share
  *
- * Each object begins with libfabric's fid and contains the handle by which the kernel knows it. The
- * kernel keeps the references between objects: it refuses to close what another object still uses,
- * and the library frees its half of an object only after the kernel has closed the other half. So
- * the pointers below are valid as long as the object that contains them is open.
+ * Each object begins with libfabric's fid and contains its handle in the kernel. The kernel has the
+ * references between objects: it refuses to close an object that another object still uses, and the
+ * library frees its part of an object only after the kernel has closed the kernel's part. So the
+ * pointers below are valid as long as the object that contains them is open.
  *
  * Locks: eq->lock is taken before fabric->lock, and domain->post_lock before cq->lock. The lock of
  * device.c is held across fork(); no other lock is taken under it.
@@ -45,7 +45,7 @@
 #define KFI_MR_BASIC	(1 << 0)
 #define KFI_MR_SCALABLE	(1 << 1)
 
-/* Duties of registration that are required of programs of any version, if they support them */
+/* mr_mode bits that are required of programs of any version, if they support them */
 #define KFI_MR_BITS	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 #define KFI_LEVELS	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
@@ -80,11 +80,11 @@ struct kfi_domain {
 	struct fid_domain	fid;
 	struct kfi_fabric	*fabric;
 	uint32_t		handle;
-	int			mr_mode;	/* duties of registration that were agreed on */
-	struct kfi_user_info	info;		/* what shared contexts are opened with */
+	int			mr_mode;	/* requirements on registrations */
+	struct kfi_user_info	info;		/* info with which shared contexts are opened */
 	pthread_mutex_t		post_lock;	/* all batches of the domain, and their list */
 
-	LIST_HEAD(, kfi_batch)	batches;	/* those that are not empty */
+	LIST_HEAD(, kfi_batch)	batches;	/* batches that are not empty */
 	atomic_uint		batched;	/* entries of the list */
 	atomic_bool		stuck;		/* the kernel had no room for one of them */
 };
@@ -172,7 +172,7 @@ struct kfi_mr {
 	struct fid_mr		fid;
 	struct kfi_domain	*domain;
 	uint32_t		handle;
-	uint64_t		offset;		/* address by which peers know the first byte */
+	uint64_t		offset;		/* address of the first byte for peers */
 };
 
 /* Counters of an endpoint that count gathered operations which fail */
@@ -186,7 +186,7 @@ enum kfi_counted {
 
 /*
  * An endpoint or shared receive context. An alias is a struct of its own with other default flags;
- * @base is the endpoint that it stands for, which has the batches.
+ * @base is the endpoint of which it is an alias, and which has the batches.
  */
 struct kfi_ep {
 	struct fid_ep		fid;
@@ -200,7 +200,7 @@ struct kfi_ep {
 	uint64_t		rx_always;
 	bool			directed;	/* receives may name a source */
 	uint32_t		addr_format;
-	/* bytes of an address whose format does not tell its length */
+	/* bytes of an address if its format does not define the length */
 	size_t			addrlen;
 	struct kfi_cq		*tx_cq;
 	struct kfi_cq		*rx_cq;
@@ -247,7 +247,7 @@ struct kfi_stx {
  */
 int kfi_device_open(struct kfi_fabric *fabric, uint32_t *api);
 void kfi_device_close(struct kfi_fabric *fabric);
-/* Return: 0 or a negative error of libfabric's */
+/* Return: 0 or a negative error of libfabric */
 int kfi_call(const struct kfi_fabric *fabric, unsigned long request, void *arg);
 int kfi_handle_close(const struct kfi_fabric *fabric, uint32_t handle);
 int kfi_bind(const struct kfi_fabric *fabric, uint32_t handle, uint32_t target, uint64_t flags);
@@ -261,7 +261,7 @@ int kfi_wait_control(struct kfi_fabric *fabric, uint32_t handle, struct kfi_wait
 void kfi_wait_close(struct kfi_wait *wait);
 
 /*
- * A time that is @timeout_ms from now, and the time left until then; a negative timeout is for ever
+ * Return the time @timeout_ms from now, and the time left until then; a negative timeout never ends
  */
 uint64_t kfi_deadline(int timeout_ms);
 int kfi_time_left(uint64_t deadline);
@@ -307,7 +307,7 @@ int kfi_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 int kfi_getopt(const struct kfi_fabric *fabric, uint32_t handle, int level, int name, void *value,
 	       size_t *len);
 
-/* they identify objects of this provider */
+/* these tables identify objects of this provider */
 extern struct fi_ops kfi_domain_fid_ops, kfi_fabric_fid_ops;
 extern struct fi_ops_mr kfi_mr_ops;
 
@@ -317,8 +317,8 @@ extern struct fi_ops_cm kfi_cm_ops;		/* of endpoints */
 extern struct fi_ops_cm kfi_pep_cm_ops;
 struct kfi_connreq *kfi_connreq_new(struct kfi_pep *pep, uint32_t handle);
 /*
- * An endpoint was opened for it, or it is not needed any more. The handle in its info is invalid
- * then.
+ * Free a request for which an endpoint was opened, or that is not needed any more. The handle in
+ * its info is invalid after this.
  */
 void kfi_connreq_free(struct kfi_connreq *req);
 
@@ -344,7 +344,7 @@ static inline bool kfi_is_recv(const struct kfi_user_desc *desc)
 	return desc->opcode == KFI_USER_RECV || desc->opcode == KFI_USER_TRECV;
 }
 
-/* Post one operation, or gather it. A post behind gathered operations posts those first. */
+/* Post one operation, or gather it. A post first posts the operations that were gathered before. */
 static inline ssize_t kfi_post(struct kfi_ep *ep, struct kfi_user_desc *desc)
 {
 	struct kfi_batch *batch = &ep->base->batch[kfi_is_recv(desc)];
@@ -356,7 +356,7 @@ static inline ssize_t kfi_post(struct kfi_ep *ep, struct kfi_user_desc *desc)
 	return kfi_post_gather(ep, batch, desc);
 }
 
-/* Gathered operations wait no longer than until the next read of a queue or counter. */
+/* Post gathered operations. Called by each read of a queue or counter. */
 static inline void kfi_flush(struct kfi_domain *domain)
 {
 	if (atomic_load_explicit(&domain->batched, memory_order_relaxed))

@@ -91,8 +91,8 @@ static uint64_t base_offset(const struct kfi_domain *domain, const struct fi_mr_
 }
 
 /*
- * FI_RMA_EVENT makes the kernel wait for fi_mr_enable(), which programs leave out if the info does
- * not require it. A region without the flag counts as well once a counter is bound to it.
+ * With FI_RMA_EVENT the kernel requires fi_mr_enable(), which programs do not call if the info does
+ * not require it. A region without the flag reports to a counter, too, once it is bound to one.
  */
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
 		      struct fid_mr **mrp)

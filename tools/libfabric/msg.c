@@ -3,8 +3,8 @@
  * msg.c - messages, plain and tagged
  *
  * Each call is one descriptor for the kernel. Calls without a flags argument use the endpoint's
- * default flags, others their argument; ep->tx_always and ep->rx_always ask for a completion unless
- * the queue is bound for selective completion.
+ * default flags, others use their argument. ep->tx_always and ep->rx_always request a completion
+ * unless the queue is bound for selective completion.
  */
 #include "kfi_fi.h"
 

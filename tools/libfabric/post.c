@@ -3,12 +3,12 @@
  * post.c - posts operations to the kernel, one by one or gathered
  *
  * An operation without FI_MORE is one system call, whose result is that of fi_send() and the like.
- * One with FI_MORE is gathered: the call succeeds, and the kernel gets the operation together with
- * the next one without FI_MORE, or when the batch is full, or when a queue or counter of the domain
- * is read. Only operations whose arguments can wait are gathered: not those with FI_INJECT, whose
- * buffer the program may change at once, and none with a vector of several segments, which is in
- * the program's memory, too. Such an operation is posted at once, behind those that were gathered
- * before.
+ * An operation with FI_MORE is gathered: the call succeeds, and the kernel gets the operation
+ * together with the next one without FI_MORE, or when the batch is full, or when a queue or counter
+ * of the domain is read. An operation is not gathered if its arguments may change after the call:
+ * with FI_INJECT the program may change the buffer at once, and a vector of several segments is in
+ * the program's memory, too. Such an operation is posted at once, after the operations that were
+ * gathered before.
  *
  * An operation for which the kernel has no room stays in its batch. Another error becomes an error
  * completion.
@@ -90,8 +90,8 @@ static void batch_set_count(struct kfi_batch *batch, unsigned int count)
  * Post a batch to the kernel. Operations for which there is no room stay; operations that are
  * refused fail.
  *
- * @sync: the last operation is the caller's, which has to learn of its error: it never stays.
- *	Return: 0, or the error of that operation.
+ * @sync: the last operation is that of the present call, which returns its error, so the operation
+ *	never stays. Return: 0, or the error of that operation.
  */
 static int batch_post(struct kfi_batch *batch, bool sync)
 {

@@ -3,7 +3,7 @@
  * refuse.c - functions for operations that an object does not support
  *
  * libfabric calls most operations without a test whether the pointer is set, so each slot has a
- * function. These are for operations that no capability of the provider promises.
+ * function. The functions in this file are for operations without a capability of the provider.
  */
 #include "kfi_fi.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * test_fork.c - a child of fork() has no descriptor of the device, whatever other threads do
+ * test_fork.c - a child of fork() has no descriptor of the device, even if other threads open it
  *
  * The device is /dev/null here, and its calls succeed. A thread opens and closes it all the time.
  */

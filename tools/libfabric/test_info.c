@@ -37,7 +37,7 @@ static void test_split(void)
 	CHECK(!kfi_name_split(longest, provider, rest));
 }
 
-/* Find out what the kernel is asked for by hints with these names. Return: -FI_ENODATA or 0 */
+/* Convert hints with these names to the kernel's form. Return: -FI_ENODATA or 0 */
 static int pack_names(const char *fabric, const char *domain, struct kfi_user_info *flat,
 		      const char **provider)
 {
@@ -153,7 +153,7 @@ static void test_modes(void)
 	CHECK(kfi_mr_bits(V1, FI_MR_PROV_KEY) == FI_MR_PROV_KEY);
 }
 
-/* A utility provider that looks for a provider to run over finds none, with or without a device. */
+/* A utility provider that searches a provider to run over finds none, with or without a device. */
 static void test_flags(void)
 {
 	struct fi_info *info = NULL;

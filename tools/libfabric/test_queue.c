@@ -2,9 +2,9 @@
 /*
  * test_queue.c - reads of queues and gathered posts, with a simulated kernel
  *
- * The functions of device.c are replaced. The kernel below follows the rules of the interface: it
- * fills rings, keeps completions without room until they are drained, and answers posts as a test
- * tells it.
+ * The functions of device.c are replaced. The simulated kernel below follows the rules of the
+ * interface: it fills rings, keeps completions without room until they are drained, and returns the
+ * results of posts that a test has set.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -536,7 +536,7 @@ static void test_gather_refused(void)
 	close_all();
 }
 
-/* A sleeper returns for a signal of the program, and not for one that the library has left. */
+/* A sleeper returns for a signal of the program, and not for an old signal of the library. */
 static void test_signals(void)
 {
 	struct fi_cq_err_entry err = { 0 };
@@ -612,7 +612,7 @@ static void test_left_event(void)
 	close_listener();
 }
 
-/* A request that the program has outlives its passive endpoint, and then names nothing. */
+/* The handle of a request outlives its passive endpoint, and then denotes no request. */
 static void test_orphan(void)
 {
 	struct fi_eq_cm_entry entry;

@@ -2,8 +2,8 @@
 /*
  * test_slots.c - every operation table of the library is complete
  *
- * libfabric's inline functions call through these tables without a test, so an empty slot is a
- * crash in the program. The tables are found by the symbols of this program, static ones included:
+ * libfabric's inline functions call through these tables without a test, so an empty slot crashes
+ * the program. The tables are found by the symbols of this program, including static symbols:
  * each object whose name ends in "_ops" begins with its size, and pointers follow.
  */
 #include <elf.h>

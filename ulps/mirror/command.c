@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * command.c - dm messages and suspend: the worker does what they ask for, the caller waits.
+ * command.c - dm messages and suspend: the worker executes each command while the caller waits.
  *
  *   create UUID		format the metadata device of this node
  *   promote [fenced|force]	become primary
  *   demote			become secondary
- *   fenced OUTAGE		policy fence: the peer is outdated or has no power: go on alone
- *   outdate			secondary: the primary goes on without this copy
- *   invalidate			secondary: give up this copy
+ *   fenced OUTAGE		policy fence: the peer is outdated or powered off; write alone
+ *   outdate			secondary: the primary continues without this copy
+ *   invalidate			secondary: declare this copy worthless
  *   rate KIB			limit of a resynchronisation in KiB a second, 0 for none
  */
 #include <linux/kstrtox.h>
@@ -30,7 +30,7 @@ static bool has_word(const struct kfm_cmd *cmd, const char *word)
 	return cmd->argc > 1 && !strcmp(cmd->argv[1], word);
 }
 
-/* Why this node can't be promoted whatever the peer says, or 0 */
+/* Return: 0, or the reason for which no answer of the peer can make a promotion possible. */
 static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 {
 	bool force = has_word(cmd, "force");
@@ -51,9 +51,9 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 }
 
 /*
- * Become primary. The order is that of README.md: nothing of the old primary can land; its log is
- * on the leg; the log is empty, so that it is never replayed over what is written from now on; the
- * generation is raised. Everything is durable before the next step.
+ * Become primary, in the order that README.md gives: end the session, so that the old primary can
+ * write nothing more; replay its log to the leg; empty the log, so that it is never replayed over
+ * newer writes; raise the generation. Each step is durable before the next one.
  */
 static int become_primary(struct kfm *m, bool alone)
 {
@@ -173,7 +173,7 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 	};
 	export_uuid(m->sb.uuid, &uuid);
 	kfm_bits_clear(m);
-	/* twice: both copies of what another mirror may have left */
+	/* twice, to overwrite both copies of a log head that another mirror may have left */
 	ret = kfm_bits_flush(m) ?: kfm_log_start(m, kfm_random(), 0) ?:
 	      kfm_log_start(m, kfm_random(), 0) ?: kfm_super_save(m);
 	m->formatted = !ret;
@@ -200,7 +200,7 @@ static int demote(struct kfm *m)
 	return 0;
 }
 
-/* What the manager confirms is true of the present outage alone. */
+/* The manager names an outage: its confirmation is not valid for a later one. */
 static int fenced(struct kfm *m, struct kfm_cmd *cmd)
 {
 	unsigned int outage;
@@ -233,10 +233,10 @@ static int outdate(struct kfm *m)
 }
 
 /**
- * kfm_invalidate() - give up this copy
+ * kfm_invalidate() - make this copy blank
  * @m: formatted secondary; its session ends
  *
- * Return: 0, and that is durable; or a negative error.
+ * Return: 0 if the new state is durable, or a negative error.
  */
 int kfm_invalidate(struct kfm *m)
 {
@@ -307,7 +307,7 @@ static void stop_begin(struct kfm *m, struct kfm_cmd *cmd)
 	kfm_net_close(m);
 }
 
-/* Has everything come back that is under way? dm has waited for the bios before. */
+/* End a suspend when no operation is in flight any more. dm has waited for its bios before. */
 static void stop_tick(struct kfm *m)
 {
 	struct kfm_cmd *cmd = m->stop;
@@ -316,7 +316,7 @@ static void stop_tick(struct kfm *m)
 
 	if (!cmd || kfm_busy(&m->net.opening))
 		return;
-	kfm_net_close(m);	/* one that was being opened */
+	kfm_net_close(m);	/* stop_begin() did not close an endpoint that was being opened */
 	if (!kfm_writes_idle(m) || !list_empty(&m->limbo) || kfm_busy(&m->serve.busy))
 		return;
 	ret = m->formatted ? kfm_bits_clean(m) : 0;
@@ -325,7 +325,7 @@ static void stop_tick(struct kfm *m)
 	if (last)
 		m->active = false;
 	spin_unlock_irq(&m->lock);
-	if (!last) {	/* it is answered first */
+	if (!last) {	/* end the commands that arrived meanwhile first */
 		kfm_kick(m);
 		return;
 	}
@@ -347,7 +347,7 @@ static struct kfm_cmd *next_cmd(struct kfm *m)
 	return cmd;
 }
 
-/* Do what was asked for. */
+/* Execute the queued commands. */
 void kfm_commands(struct kfm *m)
 {
 	struct kfm_cmd *cmd;
@@ -366,9 +366,9 @@ void kfm_commands(struct kfm *m)
 }
 
 /**
- * kfm_command() - have the worker do something, and wait
+ * kfm_command() - queue a command for the worker and wait for its result
  * @m: mirror
- * @argc: words; 0 for the end of the worker
+ * @argc: number of words; 0 stops the worker
  * @argv: the words
  *
  * Return: 0 or a negative error; -EBUSY while the mirror is suspended.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * meta.c - the metadata device: superblock and bitmap. Everything here is called by the worker, or
- * by resume before there is one.
+ * meta.c - the metadata device: superblock and bitmap. The worker calls these functions, and resume
+ * does before it starts the worker.
  *
- * A bit of the bitmap is set on the device before the write that it stands for reaches a leg. It is
- * cleared lazily: when no write to its region is in flight, and the peer is known to be the same
- * (kfm.oos). So after a crash the bits cover all regions in which the copies may differ.
+ * The bit of a region is set on the device before a write to the region is submitted to a leg. It
+ * is cleared later, when no write to the region is in flight and the region is in sync (kfm.oos).
+ * So after a crash the bits cover all regions in which the copies may differ.
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
@@ -19,7 +19,7 @@ static struct page *page_of(void *buf)
 	return is_vmalloc_addr(buf) ? vmalloc_to_page(buf) : virt_to_page(buf);
 }
 
-/* Move as much as one bio takes. Return: bytes, or a negative error. */
+/* Transfer as much as fits in one bio. Return: bytes, or a negative error. */
 static int io_some(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len)
 {
 	struct bio_vec vecs[IO_PAGES];
@@ -45,8 +45,8 @@ static int io_some(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf,
  * @bdev: device
  * @op: REQ_OP_READ, or REQ_OP_WRITE with flags
  * @byte: first byte, a multiple of the logical block size
- * @buf: memory, also of vmalloc()
- * @len: bytes, likewise
+ * @buf: memory, which may come from vmalloc()
+ * @len: bytes, a multiple of the logical block size
  *
  * No memory is allocated.
  *
@@ -70,8 +70,9 @@ int kfm_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len
  * kfm_super_load() - read the superblock
  * @m: mirror
  *
- * Return: 0, and kfm.sb and kfm.formatted are set: a device of zeros is not formatted. Otherwise a
- * negative error: a device of somebody else, or of another size or version, is not touched.
+ * Return: 0, with kfm.sb and kfm.formatted set; a device of zeros is not formatted. A negative
+ * error if the device holds other data, or a superblock of another size or version. The device is
+ * not written.
  */
 int kfm_super_load(struct kfm *m)
 {
@@ -88,7 +89,7 @@ int kfm_super_load(struct kfm *m)
 		m->sb = one;
 		m->formatted = true;
 	}
-	/* a copy of another version, or of somebody else, may be the younger one */
+	/* a copy with another version or magic may be the newer one, so refuse the device */
 	for (i = 0; i < 2; i++) {
 		if (ret[i] && ret[i] != -ENODATA && (ret[i] != -EBADMSG || !m->formatted)) {
 			DMERR("%s: superblock %d is not ours (%d)", kfm_name(m), i, ret[i]);
@@ -131,7 +132,7 @@ int kfm_bits_load(struct kfm *m)
 	return kfm_io(m->meta->bdev, REQ_OP_READ, KFM_BITMAP_AT, m->bits, m->bitmap_bytes);
 }
 
-/* Make the bits durable that have changed. */
+/* Write the changed blocks of the bitmap and make them durable. */
 int kfm_bits_flush(struct kfm *m)
 {
 	u32 blocks = m->bitmap_bytes / KFM_BLOCK, i;
@@ -170,7 +171,7 @@ void kfm_bits_clear(struct kfm *m)
 	bitmap_set(m->stale, 0, m->bitmap_bytes / KFM_BLOCK);
 }
 
-/* Clear the bits of regions in which the copies are the same and nothing is written. */
+/* Clear the bits of regions that are in sync and have no write in flight. */
 int kfm_bits_clean(struct kfm *m)
 {
 	u32 r;
@@ -185,7 +186,7 @@ int kfm_bits_clean(struct kfm *m)
 	return kfm_bits_flush(m);
 }
 
-/* ---- regions that are out of sync. Each has its bit set ---- */
+/* ---- regions that are out of sync; the bit of each such region is set ---- */
 
 void kfm_oos_set(struct kfm *m, u32 region)
 {
@@ -198,7 +199,7 @@ void kfm_oos_clear(struct kfm *m, u32 region)
 	m->oos_count -= __test_and_clear_bit(region, m->oos);
 }
 
-/* After a crash whatever has its bit set may differ. */
+/* After a crash, every region whose bit is set may differ. */
 void kfm_oos_load(struct kfm *m)
 {
 	u32 r;

@@ -18,36 +18,36 @@
 #include "proto.h"
 
 #define KFM_WRITES	64	/* writes in flight */
-#define KFM_READS	4	/* parts of a resynchronisation, besides */
-#define KFM_SLOTS	(KFM_WRITES + KFM_READS + 1)	/* and a read that is repaired */
+#define KFM_READS	4	/* parts of a resynchronisation in flight, in addition to writes */
+#define KFM_SLOTS	(KFM_WRITES + KFM_READS + 1)	/* one more for a read being repaired */
 #define KFM_RX		16	/* receives posted */
-#define KFM_TX		16	/* messages under way */
+#define KFM_TX		16	/* messages being sent */
 #define KFM_BATCH	16	/* records that are applied at a time */
-#define KFM_EVENTS	16	/* uevents that wait; older ones are left out */
-#define KFM_DATA_AT	PAGE_SIZE	/* data in kfm_write.buf: a leg may demand any alignment */
+#define KFM_EVENTS	16	/* queued uevents; the oldest are dropped */
+#define KFM_DATA_AT	PAGE_SIZE	/* data in kfm_write.buf; legs may need page alignment */
 
 struct kfm;
 
 /**
- * struct kfm_write - a write of the primary, a part of a region that is resynchronised, or a read
- * that is repaired
+ * struct kfm_write - a write of the primary, a part of a region that is being resynchronised, or a
+ * read that is being repaired
  * @entry: in one of the lists of struct kfm
- * @begin: in the list of writes that launch() begins
+ * @begin: in the list of writes that launch() submits
  * @m: the mirror
  * @bio: write or read to end, NULL for resynchronisation
  * @sector: first sector
  * @len: bytes
- * @buf: a page, in whose end the head of the record is, and the data: the stable copy that the
- *	CRC, the leg and the peer are fed from. Pages are contiguous
+ * @buf: contiguous pages. The first page ends with the head of the record; the data follows. The
+ *	data is a stable copy: the CRC, the leg and the peer all get the same bytes
  * @leg: write to the leg, or read for resynchronisation
  * @vec: its vector
  * @leg_status: its result, valid when @leg_busy is false
- * @leg_busy: the block layer owns @leg and reads @buf. Cleared with release
+ * @leg_busy: the block layer owns @leg and uses @buf. Cleared with release semantics
  * @cqe: completion of the record's write, or of the read from the peer
- * @peer_busy: the provider owns @cqe and @buf. Cleared with release
+ * @peer_busy: the provider owns @cqe and @buf. Cleared with release semantics
  * @peer_err: result, valid when @peer_busy is false
- * @peer: what the session knows of the record
- * @round: kfm.rs_round of a resynchronisation
+ * @peer: state of the record in this session: not posted, posted, durable at the peer
+ * @round: value of kfm.rs_round when this part of a resynchronisation began
  */
 struct kfm_write {
 	struct list_head	entry;
@@ -69,16 +69,16 @@ struct kfm_write {
 };
 
 /**
- * struct kfm_ring - the primary's view of the log of its peer. The worker's
+ * struct kfm_ring - the primary's view of the log of its peer; used by the worker only
  * @key: key of the ring
  * @addr: address of its first byte
  * @len: bytes
- * @at: where the next record begins, unless it does not fit
- * @head: bytes that were ever used
- * @tail: bytes that may be used again
- * @seq: of the next record
+ * @at: offset of the next record; a record that does not fit there begins at 0
+ * @head: bytes used since the session began, never wrapped
+ * @tail: like @head: bytes that the peer has applied and that may be overwritten
+ * @seq: sequence number of the next record
  * @applied: records up to this one are in the peer's leg
- * @ends: @head behind each record that is not applied
+ * @ends: value of @head after each record that is not applied yet
  * @window_key: key of the window, see repair.c
  * @window_addr: address of its first byte
  */
@@ -98,9 +98,9 @@ struct kfm_ring {
 
 /**
  * struct kfm_read - a read, in the memory that device-mapper allocates with each bio
- * @iter: what it wants; the leg's driver changes that of the bio
- * @tried: the leg has failed it, and it was handed to the worker
- * @deadline: it fails without data from the peer until then, jiffies
+ * @iter: copy of the bio's iterator, which the leg's driver advances
+ * @tried: the leg has failed the read, and the worker has it
+ * @deadline: the read fails if the peer has not sent the data by then, jiffies
  */
 struct kfm_read {
 	struct bvec_iter	iter;
@@ -109,16 +109,16 @@ struct kfm_read {
 };
 
 /**
- * struct kfm_repair - the read that a primary repairs. The worker's
- * @waiting: the next read, whose range is in use. No write to it begins before
- * @w: its range, buffer and bio; NULL: none
- * @step: what it waits for: the peer's answer, the data, the leg
- * @session: the peer was in sync in this session
- * @id: number of the question
- * @seq: the peer has to have applied the records up to this one
+ * struct kfm_repair - the read that a primary repairs; used by the worker only
+ * @waiting: next read to repair; its range is in use. No new write to the range begins before it
+ * @w: range, buffer and bio of the read being repaired, or NULL
+ * @step: it waits for the peer's answer, for the data, or for the write to the leg
+ * @session: session in which the read was requested from the peer, which was in sync
+ * @id: number of the request
+ * @seq: the peer must have applied the records up to this one before it reads its leg
  * @crc: CRC32C of the data that the peer offers
- * @next: time to ask again, jiffies
- * @deadline: that of the read
+ * @next: time to repeat the request, jiffies
+ * @deadline: kfm_read.deadline of the read
  * @count: reads that were repaired
  */
 struct kfm_repair {
@@ -135,19 +135,20 @@ struct kfm_repair {
 };
 
 /**
- * struct kfm_serve - what the primary wants from a secondary. The worker's
- * @step: there is no question, it waits for records, the leg is being read, it was answered
- * @id: number of the question
+ * struct kfm_serve - a read that the primary requests from a secondary; used by the worker only
+ * @step: there is no request, the request waits for records, the leg is being read, or the request
+ *	was answered
+ * @id: number of the request
  * @sector: first sector
- * @seq: records up to this one have to be applied before
+ * @seq: records up to this one have to be applied before the leg is read
  * @len: bytes
- * @given: bytes in the window, 0 if it can't be served; with @crc, the answer
- * @crc: CRC32C of them
+ * @given: answer: bytes in the window, 0 if the request can't be served
+ * @crc: answer: CRC32C of the bytes in the window
  * @bio: read of the leg
- * @vec: its vector
- * @status: its result, valid when @busy is false
- * @busy: the block layer owns @bio and the window, also when the question is of no interest any
- *	more. Cleared with release
+ * @vec: vector of @bio
+ * @status: result of @bio, valid when @busy is false
+ * @busy: the block layer owns @bio and the window, even if the session of the request has ended.
+ *	Cleared with release semantics
  */
 struct kfm_serve {
 	enum { KFM_S_NONE, KFM_S_ASKED, KFM_S_READING, KFM_S_ANSWERED } step;
@@ -165,19 +166,20 @@ struct kfm_serve {
 
 /**
  * struct kfm_log - the log of a secondary
- * @head: as on the device; its seq and at name the first record that is not applied. The worker
+ * @head: as on the device; seq and at name the first record that is not applied. The worker
  *	writes it, under @lock while @mr is open; persist() reads it under @lock
  * @ring: the ring if the log is in persistent memory, otherwise a copy in RAM; peers write to it
  * @ring_len: bytes
- * @dax: the log device's, if @ring is in persistent memory; else NULL. Set by the constructor
- * @pgmap: holds that memory
+ * @dax: DAX device of the log device if @ring is in persistent memory, else NULL. Set by the
+ *	constructor
+ * @pgmap: reference that keeps that memory in place
  * @mr: the peer may write to @ring. NULL without a session
  * @bitmap_mr: the peer may read the bitmap
  * @window: KFM_WRITE_MAX bytes of the leg that the peer has asked for
  * @window_mr: the peer may read @window
  * @lock: protects @head and @recs
- * @recs: records that are durable, by sequence number; seq 0: none
- * @since: jiffies of the first record that waits for being applied, 0 for none
+ * @recs: durable records, indexed by sequence number; seq is 0 in an unused entry
+ * @since: time at which the oldest record that is not applied became durable, jiffies; 0: none
  * @failed: the leg or the log device has failed. No session until the next resume
  */
 struct kfm_log {
@@ -197,11 +199,11 @@ struct kfm_log {
 };
 
 /**
- * struct kfm_apply - a record on its way from the log to the leg
+ * struct kfm_apply - a record that is being written from the log to the leg
  * @bio: write
  * @vec: its vector
- * @buf: KFM_WRITE_MAX bytes, whole pages: records have any alignment in the ring, and a peer may
- *	change them there
+ * @buf: copy of the data, KFM_WRITE_MAX bytes in whole pages. In the ring the data may have any
+ *	alignment, and the peer may change it
  * @m: the mirror
  */
 struct kfm_apply {
@@ -216,7 +218,7 @@ struct kfm_apply {
  * @entry: in kfm.inbox while a message waits for the worker
  * @m: the mirror
  * @cqe: completion
- * @busy: the provider owns the slot. Cleared with release
+ * @busy: the provider owns the slot. Cleared with release semantics
  * @len: bytes received, 0 after an error
  * @data: the message
  */
@@ -230,20 +232,20 @@ struct kfm_slot {
 };
 
 /**
- * struct kfm_net - the endpoint. The worker's, or that of @work while @opening is true
+ * struct kfm_net - the endpoint; used by @work while @opening is true, otherwise by the worker
  * @work: opens the endpoint. It allocates memory, which may have to wait for writes to this mirror
- * @opening: @work runs, or is going to. Cleared with release
+ * @opening: @work is queued or running. Cleared with release semantics
  * @fabric: fabric; NULL: nothing is open
  * @domain: domain
  * @cq: completion queue
  * @av: address vector
  * @ep: endpoint
  * @peer: the peer
- * @ends: the region's key needs an endpoint to be bound
- * @retry: jiffies of the next try to open it
- * @said: error of the last try
+ * @ends: memory regions have to be bound to the endpoint
+ * @retry: time of the next attempt to open the endpoint, jiffies
+ * @said: error of the last attempt, so that it is logged once
  * @rx: receives
- * @tx: messages under way
+ * @tx: messages being sent
  */
 struct kfm_net {
 	struct work_struct	work;
@@ -261,7 +263,7 @@ struct kfm_net {
 	struct kfm_slot		tx[KFM_TX];
 };
 
-/* What a session has come to. A secondary knows only KFM_DOWN and KFM_UP. */
+/* State of a session. A secondary uses only KFM_DOWN and KFM_UP. */
 enum kfm_link { KFM_DOWN, KFM_HELLOED, KFM_ATTACHING, KFM_FETCHING, KFM_UP };
 
 /**
@@ -280,7 +282,7 @@ struct kfm_cmd {
 	int			ret;
 };
 
-/* An event that user space is to be told */
+/* An event to be reported to user space */
 struct kfm_told {
 	const char	*what;
 	u32		outage;
@@ -289,7 +291,7 @@ struct kfm_told {
 /**
  * struct kfm - a mirror: the target of a table
  *
- * Members up to @noflush belong to the whole life and do not change after the constructor.
+ * The constructor sets the members above @noflush; they do not change until the destructor.
  *
  * @ti: target
  * @leg: disk with this node's copy
@@ -299,7 +301,7 @@ struct kfm_told {
  * @local: node and service of this end
  * @remote: node and service of the peer
  * @policy: what happens when a peer in sync is lost
- * @timeout: jiffies without a sign of life after which a peer is lost
+ * @timeout: a peer that sends nothing for so long is lost, jiffies
  * @net_ns: network namespace of the caller of the constructor; held
  * @sectors: size
  * @regions: regions of the bitmap
@@ -307,85 +309,87 @@ struct kfm_told {
  * @bitmap_bytes: bytes of the bitmap
  * @entry: in the list of all mirrors
  *
- * @noflush: a suspend wants its bios back. Written by presuspend and resume, read by the worker
+ * @noflush: dm suspends without flushing: bios end with BLK_STS_DM_REQUEUE. Written by presuspend
+ *	and resume, read by the worker
  *
  * @lock: protects @arrived, @unread, @inbox, @cmds, @active and @events. Leaf, taken with
  *	interrupts off
- * @arrived: writes that the worker has not seen
- * @unread: reads that the leg has failed
- * @inbox: messages, likewise
- * @cmds: commands, likewise
- * @active: the worker runs: between resume and suspend
+ * @arrived: writes that the worker has not taken yet
+ * @unread: reads that the leg has failed and that the worker has not taken yet
+ * @inbox: received messages that the worker has not taken yet
+ * @cmds: commands that the worker has not taken yet
+ * @active: the worker may run: true between resume and suspend
  * @work: the worker
  * @tick: queues @work after a while, when @active
- * @tell: sends @events, which allocates memory
- * @events: what user space has to be told, the oldest first
+ * @tell: sends @events as uevents, which allocates memory
+ * @events: events to report to user space, the oldest first
  * @event_count: how many
  *
- * All other members are the worker's; status reads some of them without a lock.
+ * Only the worker uses the other members; status reads some of them without a lock.
  *
  * @sb: superblock as on the device; formatted if @formatted
  * @primary: role
- * @refused: why there is no session, for status
+ * @refused: reason for which there is no session, for status
  * @meta_failed: the metadata device has failed
  * @leg_failed: a write to the leg has failed: no I/O, no session until the next resume
  * @bits: bitmap as on the device, in the byte order of the device
- * @stale: bits of @bits that have to be written
- * @oos: regions in which the peer is not known to be the same
+ * @stale: blocks of @bits that have to be written to the device
+ * @oos: regions that are out of sync: the peer's copy may differ
  * @oos_count: how many
  * @oos_start: how many when the resynchronisation began
  * @busy: writes in flight in each region
  * @peer_bits: bitmap of the peer
- * @fetch: completion of its read
- * @fetch_busy: the provider owns @fetch and @peer_bits. Cleared with release
- * @fetch_err: result
- * @page: a block to write metadata from
+ * @fetch: completion of the read of the peer's bitmap
+ * @fetch_busy: the provider owns @fetch and @peer_bits. Cleared with release semantics
+ * @fetch_err: result of the read
+ * @page: buffer for a block of metadata
  * @link: state of the session
- * @session: its number
- * @attach: ATTACH said that the peer's copy is going to be overwritten
- * @asked: number of the last question before a promotion
- * @insync: both sides know that the copies are the same
+ * @session: number of the session
+ * @attach: ATTACH announced that the peer's copy is going to be overwritten
+ * @asked: session number of the last HELLO before a promotion
+ * @insync: both nodes have recorded that the copies are the same
  * @was_insync: this secondary was in sync in a session since it was resumed, and nothing has
- *	changed that
- * @live: time of the last message of the peer, jiffies
- * @next: time of the next step of the session
- * @deadline: time at which a step of the handshake has failed
- * @down: time since which a primary that needs its peer is without it
- * @policed: the policy was applied since then
- * @outage: names the time since the last session, or since resume
+ *	invalidated its copy since
+ * @live: time of the last message from the peer, jiffies
+ * @next: time of the next step of the session, jiffies
+ * @deadline: time at which the present step of the handshake fails, jiffies
+ * @down: time at which a primary that needs its peer lost it, jiffies
+ * @policed: the policy was applied since @down
+ * @outage: number of the present outage, which began with the end of the last session or with
+ *	resume
  * @net: endpoint
  * @ring: log of the peer
  * @log: own log
  * @writes: KFM_SLOTS of them
- * @bios: writes that have a bio
- * @free: writes that are not used
- * @queue: bios that wait for the worker's admission
+ * @bios: writes in @flight that have a bio
+ * @free: unused writes
+ * @queue: bios that have no struct kfm_write yet
  * @flight: writes, in the order of their records
- * @reads: resynchronisation that reads the leg
+ * @reads: parts of a resynchronisation that are being read from the leg
  * @repairs: &kfm_repair.w, if there is one
- * @limbo: writes whose bio has ended while the provider owns their buffer
- * @repair: read that is repaired
- * @serve: what this secondary was asked for
- * @gap: a write was given back whose record is posted, and may fail
- * @again: a post found a queue full
- * @rs_from: regions before it are in sync, or could not be read
+ * @limbo: writes whose bio has ended while the provider still owns their buffer
+ * @repair: the read that is being repaired
+ * @serve: the read that the primary requested from this secondary
+ * @gap: a write was requeued after its record was posted, and the post may still fail
+ * @again: a post failed with -EAGAIN, so the worker runs again soon
+ * @rs_from: regions before this one are in sync, or could not be read
  * @rs_tried: time of the last read that failed, jiffies
- * @rs_region: region that is resynchronised, or @regions
- * @rs_next: next sector of it
- * @rs_end: sector behind it
- * @rs_open: parts of it under way
- * @rs_round: number of resynchronisations that were given up
- * @rate: KiB a second, 0 for no limit
- * @budget: bytes that may be read now
- * @filled: jiffies when @budget was computed
- * @cleaned: jiffies of the last search for bits to clear
+ * @rs_region: region that is being resynchronised, or @regions if there is none
+ * @rs_next: next sector of the region to read
+ * @rs_end: sector behind the region
+ * @rs_open: parts of the region that are being read or sent
+ * @rs_round: number of resynchronisations that were stopped
+ * @rate: limit of a resynchronisation in KiB a second, 0 for none
+ * @budget: bytes that a resynchronisation may read now
+ * @filled: time at which @budget was computed, jiffies
+ * @cleaned: time of the last search for bits to clear, jiffies
  * @promote: promotion that waits for the peer's answer
- * @promote_by: its end, jiffies
- * @stop: suspend that waits
- * @applies: for records that are applied
- * @applying: records under way, plus 1
- * @applied: completed when they have ended
- * @apply_err: first error of them
+ * @promote_by: time at which the promotion stops waiting, jiffies
+ * @stop: suspend that waits for the worker to finish
+ * @applies: writes of records to the leg
+ * @applying: records being written to the leg, plus 1
+ * @applied: completed when these writes have ended
+ * @apply_err: first error of these writes
  */
 struct kfm {
 	struct dm_target	*ti;
@@ -573,7 +577,7 @@ void kfm_promote_tick(struct kfm *m);
 int kfm_invalidate(struct kfm *m);
 int kfm_command(struct kfm *m, unsigned int argc, char **argv);
 
-/* Does somebody else own what @busy stands for? If not, its results can be read. */
+/* Does the provider or the block layer own the object of @busy? If not, its results are valid. */
 static inline bool kfm_busy(const bool *busy)
 {
 	return smp_load_acquire(busy);	/* pairs with kfm_signal() */

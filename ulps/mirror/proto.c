@@ -3,8 +3,8 @@
  * proto.c - encode and decode what kfi_mirror stores and sends, and compare generations. Pure
  * functions, which tests/fuzz also builds for user space.
  *
- * The decoders of blocks answer 0; -ENODATA for a block of zeros; -EMEDIUMTYPE for one of somebody
- * else; -EPROTONOSUPPORT for another version; -EBADMSG for a damaged one.
+ * The decoders of blocks return 0; -ENODATA for a block of zeros; -EMEDIUMTYPE for a block with
+ * another magic; -EPROTONOSUPPORT for another version; -EBADMSG for a damaged block.
  */
 #ifdef __KERNEL__
 #include <asm/byteorder.h>
@@ -171,7 +171,7 @@ int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
 	return 0;
 }
 
-/* CRC of the head of a record, with which that of its data begins */
+/* CRC of the head of a record; the CRC of the data continues from it */
 u32 kfm_rec_head_crc(const struct kfm_le_rec *head)
 {
 	return crc_around(head, offsetof(struct kfm_le_rec, crc), sizeof(*head));
@@ -200,7 +200,7 @@ void kfm_rec_encode(const struct kfm_rec *r, const void *data, struct kfm_le_rec
  * @sectors: size of the mirror
  * @r: the record; @at is not set
  *
- * Return: 0, and the record lies inside of the mirror; or -EBADMSG. The data is not looked at.
+ * Return: 0 if the record lies inside the mirror, else -EBADMSG. The data is not checked.
  */
 int kfm_rec_decode(const struct kfm_le_rec *in, u64 sectors, struct kfm_rec *r)
 {
@@ -244,10 +244,10 @@ static int ring_at(const u8 *ring, u32 ring_len, u64 sectors, const struct kfm_l
  * @ring: the ring
  * @ring_len: bytes of it
  * @sectors: size of the mirror
- * @h: @seq is the record that is wanted, @at the byte behind the one before
+ * @h: @seq is the sequence number of the record, @at the end of the record before it
  * @r: the record
  *
- * Return: 0, or -ENODATA if the record is not there, or not complete.
+ * Return: 0, or -ENODATA if the record is missing or incomplete.
  */
 int kfm_ring_next(const void *ring, u32 ring_len, u64 sectors, const struct kfm_log_head *h,
 		  struct kfm_rec *r)
@@ -260,9 +260,9 @@ int kfm_ring_next(const void *ring, u32 ring_len, u64 sectors, const struct kfm_
 /**
  * kfm_ring_place() - find the place of a record
  * @ring_len: bytes of the ring
- * @at: byte behind the record before, up to @ring_len
+ * @at: end of the previous record, up to @ring_len
  * @room: bytes that the record takes
- * @take: bytes that are used up, with those at the end of the ring that are left out
+ * @take: bytes that are used up, including those skipped at the end of the ring
  *
  * Return: where the record begins.
  */
@@ -326,7 +326,7 @@ static bool msg_fits(const struct kfm_msg *m)
 	}
 }
 
-/* Return: 0, or -EPROTO for what is no message of this version. */
+/* Return: 0, or -EPROTO if the bytes are not a valid message of this version. */
 int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m)
 {
 	struct kfm_le_msg le;
@@ -375,14 +375,14 @@ static bool gens_past(const struct kfm_gens *g, u64 gen)
 }
 
 /**
- * kfm_compare() - what a primary, or a node that is to become it, does with its peer
+ * kfm_compare() - compare the generations of a primary, or of a candidate, with those of its peer
  * @mine: generations of this node, whose copy is whole
  * @peer: generations of the peer
  * @peer_state: enum kfm_state of the peer's copy
  *
- * Bits are enough if the peer was the same as this copy when the bitmap was empty, that is at
- * @base, or if a resynchronisation from this very generation was interrupted: the bitmap keeps
- * what is left of it.
+ * The bitmap describes all differences in two cases: the copies were the same at @base, when the
+ * bitmap was empty; or a resynchronisation from @cur or @base was interrupted, and the bitmap still
+ * has the regions that it did not reach.
  */
 enum kfm_verdict kfm_compare(const struct kfm_gens *mine, const struct kfm_gens *peer,
 			     u32 peer_state)
@@ -403,7 +403,7 @@ enum kfm_verdict kfm_compare(const struct kfm_gens *mine, const struct kfm_gens 
 	return gens_past(peer, mine->cur) ? KFM_STALE : KFM_SPLIT;
 }
 
-/* Begin a generation. @fresh is a random number, not 0. */
+/* Begin a generation. @fresh is a random number other than 0. */
 void kfm_gens_raise(struct kfm_gens *gens, u64 fresh)
 {
 	if (gens->cur) {

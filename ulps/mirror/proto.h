@@ -3,8 +3,8 @@
  * proto.h - what kfi_mirror stores and sends: the superblock, the log of a secondary with its
  * records, and the messages between both nodes.
  *
- * All members are little-endian. The decoders are pure functions: they read a copy of the bytes,
- * trust none of them, and say nothing about a block that they refuse (proto.c).
+ * All members are little-endian. The decoders (proto.c) are pure functions. They validate every
+ * field, and log nothing about a block that they reject.
  */
 #ifndef KFM_PROTO_H
 #define KFM_PROTO_H
@@ -18,10 +18,10 @@
 
 #define KFM_VERSION		1
 #define KFM_SECTOR		512u
-#define KFM_BLOCK		4096u	/* distance of two copies of one thing */
+#define KFM_BLOCK		4096u	/* distance between the two copies of a block */
 #define KFM_WRITE_MAX		65536u	/* bytes of data in a record */
 #define KFM_WINDOW		256u	/* records of a log that are not applied */
-#define KFM_HISTORY		8u	/* generations before the present one that are remembered */
+#define KFM_HISTORY		8u	/* earlier generations that are stored */
 #define KFM_REGIONS_MAX		(1u << 20)
 #define KFM_REGION_SHIFT_MIN	8u	/* a region has at least 256 sectors, 128 KiB */
 #define KFM_RING_MIN		(1u << 20)
@@ -36,7 +36,7 @@
 enum kfm_state {
 	KFM_BLANK,		/* never synchronised, or given up on purpose */
 	KFM_UPTODATE,		/* whole, as of its generation */
-	KFM_OUTDATED,		/* whole, but the manager said that the peer goes on without it */
+	KFM_OUTDATED,		/* whole, but the manager reported that the peer went on alone */
 	KFM_INCONSISTENT,	/* partly overwritten by a resynchronisation */
 	KFM_STATES
 };
@@ -46,14 +46,14 @@ enum kfm_policy { KFM_STOP, KFM_FENCE, KFM_ALONE, KFM_POLICIES };
 
 /* Flags of a superblock */
 #define KFM_SB_PRIMARY		1u	/* the node was primary when this was written */
-#define KFM_SB_ALONE		2u	/* a primary that writes without its peer */
-#define KFM_SB_SPOILT		4u	/* the leg has not taken data of the peer: no source */
+#define KFM_SB_ALONE		2u	/* the primary writes without its peer */
+#define KFM_SB_SPOILT		4u	/* a repair failed to write the leg: not a resync source */
 #define KFM_SB_FLAGS		7u
 
 /**
- * struct kfm_gens - generations: random numbers, each of which names a past of the data
+ * struct kfm_gens - generations: random numbers, each of which identifies a history of the data
  * @cur: present generation; 0 for a blank copy
- * @base: generation at whose begin the bitmap was empty: both copies were the same then
+ * @base: generation at whose beginning the bitmap was empty: both copies were the same then
  * @source: while a resynchronisation overwrites this copy, the generation of the primary
  * @history: generations before @cur, the youngest first; 0 for none
  */
@@ -85,7 +85,7 @@ struct kfm_le_super {
 	__le32	version;
 	__le32	crc;		/* CRC32C of the sector, with 0 here */
 	__le64	serial;
-	u8	uuid[16];	/* of the pair */
+	u8	uuid[16];	/* identifies the pair of nodes */
 	struct kfm_le_gens gens;
 	__le64	sectors;
 	__le32	region_shift;	/* sectors of a region, as a power of two */
@@ -112,17 +112,17 @@ struct kfm_super {
 
 #define KFM_RING_AT		(2 * KFM_BLOCK)
 
-/* The head of a log: where a replay begins. Copies as those of the superblock. */
+/* The head of a log: where a replay begins. There are two copies, as of the superblock. */
 struct kfm_le_log {
 	__le64	magic;
 	__le32	version;
 	__le32	crc;
 	__le64	serial;
 	u8	uuid[16];
-	__le64	id;		/* of the session that writes the log; in each record of it */
-	__le64	gen;		/* of the primary */
-	__le64	seq;		/* of the first record that is not applied */
-	__le32	at;		/* byte in the ring at which that one is, or it is at 0 */
+	__le64	id;		/* session that writes the log; repeated in each of its records */
+	__le64	gen;		/* generation of the primary */
+	__le64	seq;		/* first record that is not applied */
+	__le32	at;		/* offset of that record in the ring, unless it wrapped to 0 */
 	__le32	ring;		/* bytes of the ring */
 	u8	zero[440];
 } __packed;
@@ -139,8 +139,8 @@ struct kfm_log_head {
 };
 
 /*
- * The head of a record. It is followed by @len bytes of data. A record begins at a sector of the
- * ring, and does not wrap: one that does not fit behind the last one is at the ring's begin.
+ * The head of a record, followed by @len bytes of data. A record begins at a sector of the ring and
+ * does not wrap: a record that does not fit after the previous one begins at offset 0.
  */
 struct kfm_le_rec {
 	__le32	magic;
@@ -166,19 +166,19 @@ struct kfm_rec {
 /* ---- messages ---- */
 
 enum kfm_msg_type {
-	KFM_HELLO = 1,		/* primary, or a node that is to become it: who am I */
-	KFM_STATE,		/* the answer: who are you */
-	KFM_REFUSED,		/* the answer: no. @arg is enum kfm_refusal */
-	KFM_ATTACH,		/* primary: both were compared. @arg: 1 if it resynchronises */
-	KFM_GRANT,		/* secondary: the keys. Old log applied, old keys dead */
+	KFM_HELLO = 1,		/* a primary or a candidate describes its copy */
+	KFM_STATE,		/* answer to HELLO: the sender describes its own copy */
+	KFM_REFUSED,		/* answer to HELLO: no session. @arg is enum kfm_refusal */
+	KFM_ATTACH,		/* primary: copies compared. @arg: 1 if it will resynchronise */
+	KFM_GRANT,		/* secondary: new keys; old log applied, old keys revoked */
 	KFM_APPLIED,		/* secondary: records up to @seq may be overwritten */
 	KFM_PING,		/* primary; @arg: 1 while both are in sync */
-	KFM_PONG,		/* secondary; with @seq as KFM_APPLIED */
-	KFM_SYNCED,		/* primary: the copies are the same; take my generations */
-	KFM_SYNCED_OK,		/* secondary: that is durable */
+	KFM_PONG,		/* secondary: answer to PING; @seq as in APPLIED */
+	KFM_SYNCED,		/* primary: the copies are the same; store these generations */
+	KFM_SYNCED_OK,		/* secondary: the generations of SYNCED are durable */
 	KFM_BYE,		/* either: the session ends */
-	KFM_COPY,		/* primary: @arg bytes from @sector to the window, after @seq */
-	KFM_COPIED,		/* secondary: done; @arg as in COPY, or 0 if it can't */
+	KFM_COPY,		/* primary: read @arg bytes at @sector to the window, after @seq */
+	KFM_COPIED,		/* secondary: answer to COPY; @arg as in COPY, or 0 on failure */
 	KFM_MSG_TYPES
 };
 
@@ -186,8 +186,8 @@ enum kfm_refusal {
 	KFM_R_PRIMARY = 1,	/* the other node is primary, too */
 	KFM_R_FOREIGN,		/* another pair, or no metadata */
 	KFM_R_SIZE,		/* sizes or blocks differ */
-	KFM_R_BUSY,		/* it is to become primary itself */
-	KFM_R_LEG,		/* its leg or log has failed */
+	KFM_R_BUSY,		/* the other node is being promoted itself */
+	KFM_R_LEG,		/* the other node's leg or log has failed */
 	KFM_R_POLICY,		/* the policies differ */
 	KFM_REFUSALS
 };
@@ -196,12 +196,12 @@ enum kfm_refusal {
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
 #define KFM_M_FLAGS		3u
 
-/* All types have one layout; a type leaves members that it does not use 0. */
+/* All types have one layout; members that a type does not use are 0. */
 struct kfm_le_msg {
 	__le32	magic;
 	__le16	version;
 	__le16	type;
-	__le64	session;	/* chosen by the sender of HELLO, repeated by all that follow */
+	__le64	session;	/* chosen by the sender of HELLO, repeated in later messages */
 	u8	uuid[16];
 	struct kfm_le_gens gens;	/* HELLO, STATE, ATTACH, SYNCED */
 	__le64	sectors;	/* HELLO, STATE */
@@ -212,7 +212,7 @@ struct kfm_le_msg {
 	__le64	seq;
 	__le64	ring_key;	/* GRANT */
 	__le64	ring_addr;
-	__le64	bitmap_key;	/* GRANT; 0 length if there is nothing to read */
+	__le64	bitmap_key;	/* GRANT; bitmap_len is 0 if there is nothing to read */
 	__le64	bitmap_addr;
 	__le32	ring_len;
 	__le32	bitmap_len;
@@ -249,10 +249,10 @@ struct kfm_msg {
 	u32	crc;
 };
 
-/* What a primary does with a peer */
+/* Result of comparing the generations of two nodes */
 enum kfm_verdict {
-	KFM_SAME,		/* the copies are the same but for bits */
-	KFM_BITS,		/* resynchronise what the bitmaps say */
+	KFM_SAME,		/* same generation: only regions set in the bitmaps can differ */
+	KFM_BITS,		/* resynchronise the regions set in the bitmaps */
 	KFM_FULL,		/* resynchronise everything */
 	KFM_STALE,		/* the peer has newer data than this node */
 	KFM_SPLIT,		/* both have data that the other does not have */

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * repair.c - a read that the primary's leg has failed is served by a peer that is in sync, and what
- * the peer has is written to the leg.
+ * repair.c - when the primary's leg fails a read, the primary reads the data from a peer that is in
+ * sync, ends the bio with it, and writes it to the leg.
  *
  *   primary				secondary
  *   queues the bio (main.c)
- *   takes the range, as a write does
+ *   claims the range, as a write does
  *   COPY			->	applies its log up to the last record that was posted
  *					reads its leg into the window
  *				<-	COPIED, with a CRC
  *   reads the window: kfi_read()
  *   fills the bio, writes to the leg
  *
- * While the range is taken no write to it is in flight, so all writes to it are among the records
- * that the peer applies, and the leg gets what it ought to have. The bitmap is not touched: a crash
- * in the middle leaves sectors that can't be read, or the same data, and this leg must not become
- * the source of a resynchronisation because of them. If the leg fails to take the data, it may have
- * anything: then the bit and KFM_SB_SPOILT, which keeps this copy from being a source, are durable
- * before the read ends.
+ * While the range is claimed, no write to it is in flight. So the records that the peer applies
+ * include all writes to the range, and the leg gets current data. The bit of the region is not set:
+ * a crash during the repair leaves unreadable sectors or current data, and with the bit set this
+ * leg could become the source of a resynchronisation of those sectors. If the write to the leg
+ * fails, the range may hold anything. Then the bit and KFM_SB_SPOILT, which excludes this copy as a
+ * source, are made durable before the read ends.
  *
- * One read is repaired at a time. All of it is the worker's, except for the completions, which hand
- * over @leg_busy, @peer_busy and kfm_serve.busy as those of writes do. No memory is allocated.
+ * One read is repaired at a time. All functions run in the worker, except for the completions,
+ * which clear @leg_busy, @peer_busy and kfm_serve.busy with release semantics, as those of writes
+ * do. No memory is allocated.
  */
 #include <linux/crc32c.h>
 #include <linux/highmem.h>
@@ -31,8 +32,8 @@
 /* ---- primary ---- */
 
 /*
- * Is the peer's copy of a sector that of this node? Both sides have said so, and all that was
- * acknowledged since is in the log of this session.
+ * Is the peer's copy of a sector current? It is if the region is in sync: all writes that were
+ * acknowledged since are in the log of this session.
  */
 static bool peer_has(const struct kfm *m, u64 sector)
 {
@@ -53,7 +54,7 @@ static struct bio *next_bio(struct kfm *m)
 	return bio;
 }
 
-/* The read fails, as it did on the leg. A suspend with noflush gets it back. */
+/* End the read with an error, or requeue it during a suspend with noflush. */
 static void fail_read(struct kfm *m, struct bio *bio)
 {
 	bio->bi_status = READ_ONCE(m->noflush) ? BLK_STS_DM_REQUEUE : BLK_STS_IOERR;
@@ -72,7 +73,7 @@ static void ask(struct kfm *m)
 	kfm_net_send(m, &msg);
 }
 
-/* Begin with the next read. Return: whether there may be another one to look at. */
+/* Begin to repair the next read. Return: true if begin() should be called for another read. */
 static bool begin(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
@@ -104,7 +105,7 @@ static bool begin(struct kfm *m)
 	return false;
 }
 
-/* The range is free, and the buffer when the provider is done with it. */
+/* Release the range now, and the buffer as soon as the provider does not use it. */
 static void end(struct kfm_repair *f)
 {
 	kfm_write_put(f->w);
@@ -122,7 +123,7 @@ static void give_up(struct kfm *m)
 	end(f);
 }
 
-/* The data has come: the read ends, and the leg gets it, if it is what the peer has read. */
+/* The data has arrived. If its CRC is right, copy it to the bio and write it to the leg. */
 static void fetched(struct kfm *m)
 {
 	struct kfm_write *w = m->repair.w;
@@ -143,9 +144,9 @@ static void fetched(struct kfm *m)
 }
 
 /*
- * The leg has not taken the data. The node stays without a session until it was demoted, also when
- * it is resumed; as a secondary it gets the region from its peer. If this can't be stored, no write
- * is acknowledged any more, as after any error of the metadata device.
+ * The write of the data to the leg has failed. The node gets no session until it is demoted, not
+ * even after a resume; as a secondary it gets the region from its peer. If the metadata can't be
+ * stored, no write is acknowledged any more, as after any error of the metadata device.
  */
 static void spoil(struct kfm *m)
 {
@@ -167,11 +168,11 @@ static void written(struct kfm *m)
 		DMWARN_LIMIT("%s: sector %llu could not be read, and was repaired", kfm_name(m),
 			     f->w->sector);
 	}
-	bio_endio(f->w->bio);	/* the data is the peer's */
+	bio_endio(f->w->bio);	/* with success: the bio has the data of the peer */
 	end(f);
 }
 
-/* The peer is not waited for any more. What it still writes to the buffer ends in kfm.limbo. */
+/* Stop waiting for the peer? A read from the peer that is still in flight moves to kfm.limbo. */
 static bool too_late(const struct kfm *m)
 {
 	return READ_ONCE(m->noflush) || m->link != KFM_UP || m->session != m->repair.session ||
@@ -205,7 +206,7 @@ static void go_on(struct kfm *m)
 }
 
 /**
- * kfm_repair_run() - let reads go on that the leg has failed
+ * kfm_repair_run() - continue the repair of reads that the leg has failed
  * @m: mirror
  */
 void kfm_repair_run(struct kfm *m)
@@ -217,11 +218,11 @@ void kfm_repair_run(struct kfm *m)
 }
 
 /**
- * kfm_repair_waits() - does a read wait for the end of all writes to its range?
+ * kfm_repair_waits() - check whether a write has to wait for a read that is to be repaired
  * @m: mirror
  * @bio: write that is about to begin
  *
- * Return: true if the range of the write overlaps that of the read.
+ * Return: true if the write overlaps a read that waits for its range.
  */
 bool kfm_repair_waits(const struct kfm *m, const struct bio *bio)
 {
@@ -232,7 +233,7 @@ bool kfm_repair_waits(const struct kfm *m, const struct bio *bio)
 }
 
 /**
- * kfm_repair_copied() - the peer has answered
+ * kfm_repair_copied() - handle the peer's answer: read the data from its window
  * @m: primary with a session
  * @msg: COPIED
  */
@@ -248,7 +249,7 @@ void kfm_repair_copied(struct kfm *m, const struct kfm_msg *msg)
 	f->crc = msg->crc;
 	if (!ret)
 		f->step = KFM_F_FETCHING;
-	else if (ret != -EAGAIN)	/* then it is asked again */
+	else if (ret != -EAGAIN)	/* after -EAGAIN the request is repeated */
 		give_up(m);
 }
 
@@ -266,11 +267,12 @@ static void answer(struct kfm *m)
 }
 
 /**
- * kfm_repair_asked() - the primary wants data
+ * kfm_repair_asked() - handle a request of the primary for data
  * @m: secondary with a session
  * @msg: COPY
  *
- * A question that comes again gets the answer that it got: the primary may be reading the window.
+ * A repeated request gets the same answer again, and the window is not filled again: the primary
+ * may be reading it.
  */
 void kfm_repair_asked(struct kfm *m, const struct kfm_msg *msg)
 {
@@ -287,7 +289,7 @@ void kfm_repair_asked(struct kfm *m, const struct kfm_msg *msg)
 	}
 }
 
-/* Is all of it in the leg, and as the primary has it? */
+/* Is this copy in sync, and is the requested range inside the mirror? */
 static bool may_serve(const struct kfm *m)
 {
 	return m->sb.state == KFM_UPTODATE && m->was_insync && m->serve.sector < m->sectors &&
@@ -326,11 +328,11 @@ static void serve_end(struct kfm *m, u32 given)
 }
 
 /**
- * kfm_repair_serve() - answer when the records are applied
+ * kfm_repair_serve() - answer the request of the primary once the records are applied
  * @m: secondary
  *
- * The worker does not wait for the leg: it has to answer other messages meanwhile. A read may go on
- * when its session has ended; the next one begins after it, and a suspend waits for it.
+ * The worker does not wait for the leg, because it has to answer other messages meanwhile. A read
+ * of the leg may outlast its session; the next read begins after it, and a suspend waits for it.
  */
 void kfm_repair_serve(struct kfm *m)
 {

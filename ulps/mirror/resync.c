@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * resync.c - resynchronisation: the primary reads regions that are out of sync from its leg, and
- * writes them to the peer as it writes everything, as records of the log. So they have a place in
- * the order of writes. A range that is read or sent is in the lists in which writes look for
- * overlaps (kfm_write_get()), so no write to it comes in between.
+ * writes them to the peer as records of the log. So they are ordered with all other writes. A range
+ * that is being read or sent is in a list that kfm_write_get() checks for overlaps, so no write to
+ * the range begins meanwhile.
  *
- * The regions go one after the other. A region is in sync when all its parts are durable in the
- * peer's log. What is left of a resynchronisation is in the bitmap, so it goes on where it was.
+ * Regions are resynchronised one after the other. A region is in sync when all its parts are
+ * durable in the peer's log. The bitmap records the remaining regions, so a later session continues
+ * with them.
  */
 #include "mirror.h"
 
@@ -20,14 +21,14 @@ static void no_region(struct kfm *m)
 	m->rs_open = 0;
 }
 
-/* Give up what is under way. Its parts end as they come. */
+/* Stop the resynchronisation. Parts that are being read or sent are dropped when they end. */
 void kfm_resync_stop(struct kfm *m)
 {
 	m->rs_round++;
 	no_region(m);
 }
 
-/* A part has ended: it is durable at the peer, or the session is gone and so is its region. */
+/* A part has ended. It counts if it is durable at the peer and belongs to the present region. */
 void kfm_resync_part(struct kfm_write *w)
 {
 	struct kfm *m = w->m;
@@ -69,14 +70,14 @@ void kfm_resync_reads(struct kfm *m)
 	}
 }
 
-/* May another part be read now? Budget is earned by time, up to a second's. */
+/* May another part be read now? The budget grows with time, up to the rate of one second. */
 static bool in_budget(struct kfm *m)
 {
 	s64 rate = (s64)READ_ONCE(m->rate) << 10;
 	unsigned long now = jiffies;
 
 	if (!rate) {
-		m->budget = 0;	/* no debt for a later limit */
+		m->budget = 0;	/* a limit that is set later begins without a debt */
 		m->filled = now;
 		return true;
 	}
@@ -105,8 +106,8 @@ static bool next_region(struct kfm *m)
 }
 
 /*
- * Begin to read parts. A part that overlaps a write waits for its end. A secondary that has been
- * primary may have regions that are out of sync as well: those are its peer's business.
+ * Begin to read parts. A part that overlaps a write waits for the end of the write. A secondary
+ * that was primary before may have regions out of sync, too; its peer resynchronises those.
  */
 void kfm_resync_run(struct kfm *m)
 {

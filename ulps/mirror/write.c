@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * write.c - the way of a write through the primary.
+ * write.c - how the primary executes a write.
  *
  *   kfm_map()		queues the bio (main.c)
  *   admit()		takes a struct kfm_write, unless the write overlaps one that is in flight
  *   launch()		makes the bit durable, copies the data, writes to the leg
  *   post()		writes the record to the peer's log
- *   settle()		ends the bio, when the leg has the data and all records up to its own are
- *			durable at the peer
+ *   settle()		ends the bio when the leg has the data, and its record and all records
+ *			before it are durable at the peer
  *
- * All of it is the worker's, except for the completions, which hand over @leg_busy and @peer_busy.
- * No memory is allocated.
+ * All functions run in the worker, except for the completions, which clear @leg_busy and @peer_busy
+ * with release semantics. No memory is allocated.
  */
 #include <linux/gfp.h>
 #include <linux/highmem.h>
@@ -66,7 +66,7 @@ static bool list_overlaps(const struct list_head *list, u64 sector, u64 end)
  * @sector: first sector
  * @len: bytes
  *
- * Return: the write, in none of the lists; NULL if there is none, or if the range is in use.
+ * Return: the write, which is on no list; NULL if all writes are in use, or if the range is.
  */
 struct kfm_write *kfm_write_get(struct kfm *m, u64 sector, u32 len)
 {
@@ -88,7 +88,7 @@ struct kfm_write *kfm_write_get(struct kfm *m, u64 sector, u32 len)
 	return w;
 }
 
-/* The range is free; the buffer is when the provider is done with it. @leg_busy is false. */
+/* Release the range now, and @w when the provider no longer uses its buffer. @leg_busy is false. */
 void kfm_write_put(struct kfm_write *w)
 {
 	struct kfm *m = w->m;
@@ -123,7 +123,7 @@ static void leg_end_io(struct bio *bio)
 	kfm_signal(w->m, &w->leg_busy);
 }
 
-/* Write the data to the leg, durably, or read it from there. */
+/* Write the data to the leg, or read it from the leg. */
 void kfm_write_leg(struct kfm_write *w, blk_opf_t op)
 {
 	bio_init(&w->leg, w->m->leg->bdev, &w->vec, 1, op);
@@ -144,7 +144,7 @@ void kfm_ring_begin(struct kfm *m, const struct kfm_msg *grant)
 	};
 }
 
-/* The peer has applied records. What it says is checked: it concerns its own log only. */
+/* The peer has applied the records up to @seq. A number outside the open records is ignored. */
 void kfm_ring_applied(struct kfm *m, u64 seq)
 {
 	struct kfm_ring *ring = &m->ring;
@@ -155,7 +155,7 @@ void kfm_ring_applied(struct kfm *m, u64 seq)
 	ring->applied = seq;
 }
 
-/* Find room for a record. Return: its place, and @head is the new &kfm_ring.head; or -EAGAIN. */
+/* Find room for a record. Return: its offset, with the new &kfm_ring.head in @head; or -EAGAIN. */
 static s64 ring_room(const struct kfm_ring *ring, u32 room, u64 *head)
 {
 	u32 take, at = kfm_ring_place(ring->len, ring->at, room, &take);
@@ -179,7 +179,7 @@ static int post(struct kfm *m, struct kfm_write *w)
 	u64 head;
 	s64 at;
 
-	if (kfm_busy(&w->peer_busy))	/* a write of an earlier session */
+	if (kfm_busy(&w->peer_busy))	/* posted in an earlier session, not completed yet */
 		return -EAGAIN;
 	at = ring_room(&m->ring, kfm_rec_room(w->len), &head);
 	if (at < 0)
@@ -239,7 +239,7 @@ static void finish(struct kfm *m, struct kfm_write *w)
 	kfm_write_put(w);
 }
 
-/* Look at what the peer has answered. */
+/* Check which posted records are durable at the peer. */
 static void collect(struct kfm *m)
 {
 	struct kfm_write *w;
@@ -260,13 +260,13 @@ static void collect(struct kfm *m)
 }
 
 /*
- * End writes. A record counts when all records before it are durable, because a replay stops at the
- * first one that is missing. Without its peer a node ends writes only after it has said so in its
- * superblock (kfm_go_alone()).
+ * End writes. A record counts only when all records before it are durable, because a replay stops
+ * at the first missing record. A node without its peer ends writes only after it has set
+ * KFM_SB_ALONE in its superblock (kfm_go_alone()).
  */
 static void settle(struct kfm *m)
 {
-	/* as if there was nothing to send */
+	/* ATTACH announced no resynchronisation, so no write may end without the peer */
 	bool attaching = m->link > KFM_HELLOED && !m->attach;
 	bool alone = m->link != KFM_UP && !attaching && kfm_is_alone(m) && !m->meta_failed;
 	bool ordered = true;
@@ -282,8 +282,9 @@ static void settle(struct kfm *m)
 }
 
 /*
- * Has a write to the leg failed? It counts before its turn: this node must not go alone any more,
- * nor become the source of a resynchronisation. The peer's copy is the good one.
+ * Has a write to the leg failed? This is checked before settle() reaches the write: from now on
+ * this node must neither go on alone nor become the source of a resynchronisation. The peer's copy
+ * is the good one.
  */
 static void leg_check(struct kfm *m)
 {
@@ -293,7 +294,7 @@ static void leg_check(struct kfm *m)
 		m->leg_failed |= w->bio && !kfm_busy(&w->leg_busy) && w->leg_status;
 }
 
-/* The leg has failed: the peer keeps what it has, and all writes fail. */
+/* The leg has failed: end the session, and fail all writes. The peer keeps its copy. */
 static void leg_gone(struct kfm *m)
 {
 	struct kfm_write *w, *next;
@@ -307,7 +308,7 @@ static void leg_gone(struct kfm *m)
 	}
 }
 
-/* The session has ended: records go into the next one, resynchronisation begins again. */
+/* The session has ended: the next one posts the records again and restarts a resynchronisation. */
 void kfm_writes_lost(struct kfm *m)
 {
 	struct kfm_write *w, *next;
@@ -320,8 +321,8 @@ void kfm_writes_lost(struct kfm *m)
 }
 
 /*
- * A suspend with noflush gets back what has not ended. No write is acknowledged from now on: the
- * records before it may be those of writes that were given back.
+ * Requeue all bios that have not ended, for a suspend with noflush. No write is acknowledged from
+ * now on, because records before it may belong to writes that were requeued.
  */
 static void give_back(struct kfm *m)
 {
@@ -335,7 +336,7 @@ static void give_back(struct kfm *m)
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
 		if (!w->bio || kfm_busy(&w->leg_busy))
 			continue;
-		/* the peer may have it or not, until it is written again */
+		/* the peer may have the record or lack it until dm submits the write again */
 		m->gap |= w->peer == KFM_P_POSTED;
 		kfm_oos_set(m, kfm_region(m, w->sector));
 		end_bio(w, BLK_STS_DM_REQUEUE);
@@ -360,9 +361,9 @@ static void fail_queue(struct kfm *m)
 }
 
 /*
- * Take writes out of the queue, in order: one that overlaps a write in flight waits, and holds up
- * those behind it. So does one that overlaps a read that waits for being repaired, or that would
- * never get its turn. The bits of the writes are set in memory.
+ * Take writes out of the queue, in order. A write that overlaps a write in flight waits, and so do
+ * all writes behind it. A write that overlaps a read waiting for its repair waits, too; otherwise
+ * new writes could keep the range in use forever. The bits of the writes are set in memory.
  */
 static void admit(struct kfm *m, struct list_head *batch)
 {
@@ -377,7 +378,7 @@ static void admit(struct kfm *m, struct list_head *batch)
 		bio_list_pop(&m->queue);
 		w->bio = bio;
 		m->bios++;
-		w->leg_busy = true;	/* until launch() has decided */
+		w->leg_busy = true;	/* until launch() submits or fails it */
 		kfm_bit_set(m, kfm_region(m, w->sector));
 		list_add_tail(&w->entry, &m->flight);
 		list_add_tail(&w->begin, batch);
@@ -426,7 +427,7 @@ static void take_arrived(struct kfm *m)
 }
 
 /**
- * kfm_writes_run() - let all writes go on as far as they can
+ * kfm_writes_run() - advance all writes as far as possible
  * @m: mirror
  */
 void kfm_writes_run(struct kfm *m)
@@ -442,7 +443,7 @@ void kfm_writes_run(struct kfm *m)
 		give_back(m);
 		return;
 	}
-	/* the suspend was undone: nobody looks any more whether that record arrives */
+	/* the suspend was canceled: no completion is checked for the record of a requeued write */
 	if (m->gap && m->link == KFM_UP)
 		kfm_peer_lost(m, -EINTR);
 	m->gap = false;

@@ -12,8 +12,8 @@
 /* ---- the admin queue ---- */
 
 /*
- * Let answers find their commands. Before this an answer on the queue is for no command, and blk-mq
- * may not have allocated its tags.
+ * Set the tags in which answers look up their commands. Before this call no command was sent on the
+ * queue, and blk-mq may not have allocated its tags.
  */
 static int kfn_queue_tags(struct kfn_queue *queue)
 {
@@ -184,8 +184,8 @@ static int kfn_io_connect(struct kfn_ctrl *ctrl, unsigned int first, unsigned in
 }
 
 /*
- * No request is in the queues, so no answer is due. After the grace period no handler looks an
- * answer up in the tags any more.
+ * No request is in the queues, so no answer is expected. After the grace period no handler uses the
+ * tags any more.
  */
 static void kfn_io_forget_tags(struct kfn_ctrl *ctrl)
 {
@@ -206,7 +206,7 @@ static void kfn_io_find_tags(struct kfn_ctrl *ctrl)
 			kfn_queue_tags(&ctrl->queues[i]);
 }
 
-/* The number of queues may have changed: tell blk-mq while no request is in them. */
+/* The number of queues may have changed: update blk-mq while no request is in the queues. */
 static int kfn_io_update(struct kfn_ctrl *ctrl)
 {
 	nvme_start_freeze(&ctrl->ctrl);
@@ -222,7 +222,7 @@ static int kfn_io_update(struct kfn_ctrl *ctrl)
 	return 0;
 }
 
-/* First connect the queues that blk-mq knows already. */
+/* First connect the queues for which blk-mq already has hardware contexts. */
 static int kfn_io_start(struct kfn_ctrl *ctrl, bool new)
 {
 	unsigned int known = min(ctrl->tag_set.nr_hw_queues + 1, ctrl->ctrl.queue_count);
@@ -283,7 +283,7 @@ static void kfn_io_teardown(struct kfn_ctrl *ctrl, bool remove)
 
 /* ---- both ---- */
 
-/* Can this host work with what the target has reported about itself? */
+/* Does this host support the properties that the target has reported? */
 static int kfn_check_target(struct kfn_ctrl *ctrl)
 {
 	struct nvme_ctrl *nctrl = &ctrl->ctrl;
@@ -335,7 +335,7 @@ teardown_admin:
 	return ret;
 }
 
-/* An orderly end: the target is told, if it is still there. */
+/* Shut the controller down, by a command to the target if the connection still exists. */
 static void kfn_teardown(struct kfn_ctrl *ctrl, bool remove)
 {
 	kfn_io_teardown(ctrl, remove);
@@ -375,8 +375,8 @@ static void kfn_retry_or_delete(struct kfn_ctrl *ctrl, int status)
 
 /*
  * Reclaim may wait for pages that can be written only after this set-up, so no allocation may wait
- * for I/O. The reserves are left to writeback: most of the memory has been kept from the last
- * connection.
+ * for I/O. The memory reserves are left to writeback, because most of the memory that a set-up
+ * needs was kept from the last connection.
  */
 static int kfn_setup_again(struct kfn_ctrl *ctrl)
 {
@@ -428,7 +428,7 @@ static void kfn_err_work(struct work_struct *work)
  * @ctrl: controller
  *
  * Context: Any but hard interrupts.
- * Return: false if the controller is not live: nothing was begun.
+ * Return: false if the controller is not live; then no recovery was begun.
  */
 bool kfn_recover(struct kfn_ctrl *ctrl)
 {

@@ -12,7 +12,7 @@
 #define KFN_API		KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION)
 #define KFN_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW)	/* an answer comes behind its data */
 
-/* Copy a string of the user's; "" and NULL mean that there is none. */
+/* Copy a string that the user has set; "" and NULL mean that it is not set. */
 static inline int kfn_hint(char **to, const char *name)
 {
 	if (!name || !*name)

@@ -17,7 +17,7 @@ static unsigned int connect_timeout = 10;
 module_param(connect_timeout, uint, 0644);
 MODULE_PARM_DESC(connect_timeout, "seconds that the connection of a queue may take (default 10)");
 
-/* Ends the commands of lost queues; separate, because the core's work items may wait for them */
+/* Runs lost_work, in a queue of its own, because work items of the core may wait for lost_work */
 struct workqueue_struct *kfn_wq;
 
 /* All complete controllers */

@@ -24,7 +24,7 @@ struct kfn_queue;
  * @fabric: fabric
  * @domain: domain of all queues
  * @limits: limits of @domain
- * @stale: the network below @domain is gone: the next set-up opens another domain
+ * @stale: the network of @domain was removed: the next set-up opens another domain
  *
  * It is opened before the admin queue is connected for the first time, and closed with the
  * controller or when another provider, or another domain, is chosen. The calls that set up and take
@@ -52,7 +52,7 @@ struct kfn_rsp {
 
 /* Flags of struct kfn_queue */
 enum {
-	KFN_Q_ALLOCATED,	/* kfn_queue_stop() has something to do. Under @lock */
+	KFN_Q_ALLOCATED,	/* a connection exists, which kfn_queue_stop() ends. Under @lock */
 	KFN_Q_OPEN,		/* operations may be posted and the queue polled, under RCU */
 	KFN_Q_TAGS,		/* @tags is set: answers may come */
 	KFN_Q_BROKEN,		/* the connection has failed, or the queue is being stopped */
@@ -60,12 +60,12 @@ enum {
 };
 
 /**
- * struct kfn_queue - a queue: a connected endpoint, and what belongs to it
+ * struct kfn_queue - a queue: a connected endpoint and its resources
  * @ctrl: controller
  * @qid: number; 0 for the admin queue
  * @size: commands of the queue; tags are smaller numbers
  * @flags: KFN_Q_*
- * @lock: held while the queue is stopped, and while commands that a stop has left are ended
+ * @lock: held while the queue is stopped, and while the commands of a stopped queue are cancelled
  * @ep: endpoint. It outlives a connection, with @cq, @eq and @mrs: see kfn_queue_disconnect().
  *	NULL: none of them is open. Posts use it while KFN_Q_OPEN is set and for a grace period
  *	after that; handlers may always use it
@@ -82,8 +82,8 @@ enum {
  * @vecs: pages of each tag's region, KFN_PAGES_MAX each
  * @sqes: commands that are sent with data, by tag; in pages of their own, which a provider may send
  *	without a copy
- * @works: invalidations under way, plus 1 until the queue stops: an invalidation is counted before
- *	it is started, and not started if this is 0
+ * @works: invalidations in flight, plus 1 until the queue stops. An invalidation is counted before
+ *	it is started, and is not started if @works is 0
  * @idle: woken when @works becomes 0
  * @lost: done() of injected commands, called only if they fail
  * @epoch: number of the connection. Requests of an earlier connection may still have KFN_R_SENT
@@ -126,12 +126,12 @@ struct kfn_queue {
 /* Flags of struct kfn_req */
 enum {
 	/*
-	 * the target owes an answer, on the connection of @epoch. The context that clears the flag
-	 * owns the end that the answer stands for
+	 * The target has to send an answer, on the connection of @epoch. The context that clears
+	 * the flag calls kfn_req_put() for the answer.
 	 */
 	KFN_R_SENT,
 	KFN_R_ATTACHED,	/* memory is attached to the tag's region in @queue */
-	KFN_R_AGAIN,	/* there was no room to send it: blk-mq has to try again */
+	KFN_R_AGAIN,	/* there was no room to send the command: blk-mq has to try again */
 };
 
 /**
@@ -141,10 +141,10 @@ enum {
  * @queue: its queue
  * @flags: KFN_R_*
  * @epoch: epoch of @queue when KFN_R_SENT was set
- * @ends: what has to end before the request may be completed: its answer; queue_rq, because a
- *	target may send an answer before it has the command; and the send of data in the capsule.
- *	The last one detaches the region, unless the target has done so, and then completes the
- *	request
+ * @ends: number of events that have to happen before the request may be completed: the arrival of
+ *	its answer; the return of queue_rq, because a target may send an answer before it has the
+ *	command; and the completion of the send of a capsule with data. The last event detaches the
+ *	region, unless the target has done so, and then completes the request
  * @work: invalidation
  * @sent: done() of a command with data in the capsule
  * @key: key of the region
@@ -176,9 +176,9 @@ struct kfn_req {
  * @ns_tracker: tracks @net
  * @tag_set: tags of I/O queues
  * @admin_tag_set: tags of the admin queue
- * @virt_mask: alignment of addresses that the block queues guarantee since the first connection;
- *	each later link has to be content with it
- * @pages: pages of a request; likewise
+ * @virt_mask: alignment of addresses that the block queues guarantee since the first connection; a
+ *	later link must not need a stricter one
+ * @pages: pages of a request, fixed by the first connection; a later link must support as many
  * @in_capsule: the target takes data in capsules
  * @aen: the SQE of asynchronous events
  * @err_work: takes the controller down, then queues @reconnect_work

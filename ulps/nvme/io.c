@@ -3,12 +3,13 @@
  * io.c - requests: from blk-mq to the target and back.
  *
  *	queue_rq	sets up the SQE, attaches a region or puts data into the capsule, sends it
- *	answer		a message of 16 bytes: status, and mostly "your region is detached"
- *	kfn_req_put()	the last of: answer, send of a capsule with data, queue_rq itself
- *	complete	by blk-mq, on the CPU of its choice
+ *	answer		a message of 16 bytes: status; it usually detaches the region as well
+ *	kfn_req_put()	called by the answer, the send of a capsule with data, and queue_rq; the
+ *			last call completes the request
+ *	complete	called by blk-mq, on a CPU of its choice
  *
- * A command without data in its capsule is injected: its answer implies the end of its send, which
- * is not waited for.
+ * A command without data in its capsule is injected: its answer implies that its send has ended, so
+ * the request does not wait for a completion of the send.
  */
 #include <linux/blk-mq.h>
 #include <linux/unaligned.h>
@@ -22,7 +23,7 @@ enum {
 
 /* ---- completion ---- */
 
-/* Its region is detached, because the request may have another tag when it is started again. */
+/* The region is detached already: the request may get another tag when it is started again. */
 static void kfn_req_again(struct request *rq)
 {
 	nvme_cleanup_cmd(rq);
@@ -40,7 +41,7 @@ void kfn_req_complete(struct kfn_req *req)
 		nvme_complete_rq(rq);
 }
 
-/* One of the ends of a request has come. */
+/* One of the events counted by @ends has happened. */
 void kfn_req_put(struct kfn_req *req)
 {
 	if (atomic_dec_and_test(&req->ends) && !kfn_region_detach(req))
@@ -56,7 +57,7 @@ static void kfn_sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_c
 	kfn_req_put(req);
 }
 
-/* done() of an injected command, which has failed */
+/* done() of an injected command; it is called only if the send fails */
 void kfn_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
 	struct kfn_queue *queue = container_of(cqe, struct kfn_queue, lost);
@@ -75,8 +76,8 @@ static void kfn_bad_answer(struct kfn_queue *queue, const char *what, u64 value)
 }
 
 /*
- * Return the request that an answer is for. The caller then owns the end that the answer stands
- * for.
+ * Find the request of an answer. If it is found, the caller has to call kfn_req_put() for the
+ * answer.
  */
 static struct kfn_req *kfn_answered(struct kfn_queue *queue, u16 command_id)
 {
@@ -110,8 +111,8 @@ static void kfn_take_answer(struct kfn_queue *queue, const struct nvme_completio
 }
 
 /*
- * Receives are posted before there are commands, and at the first connection before there are tags
- * in which to look for them.
+ * Receives are posted before the first command, and at the first connection before the tags exist,
+ * so a malicious target can send an answer that early.
  */
 static void kfn_dispatch_answer(struct kfn_queue *queue, struct nvme_completion *cqe,
 				const struct kfi_cq_err_entry *wc)
@@ -175,7 +176,7 @@ static void kfn_no_data(struct nvme_command *cmd)
 	sgl->type = NVME_KEY_SGL_FMT_DATA_DESC << 4;
 }
 
-/* @more: KFI_MORE or 0 */
+/* Send a command without data. @more: KFI_MORE or 0 */
 static ssize_t kfn_inject(struct kfn_queue *queue, struct nvme_command *cmd, u64 more)
 {
 	struct kvec iov = { cmd, sizeof(*cmd) };
@@ -187,8 +188,8 @@ static ssize_t kfn_inject(struct kfn_queue *queue, struct nvme_command *cmd, u64
 }
 
 /*
- * Return how much data may be in a capsule of this queue. It is no more than is sent with the
- * capsule at once: the target should fetch longer data from a region.
+ * Return how much data may be in a capsule of this queue. The limit of the provider is the longest
+ * message that it sends without a handshake: the target should fetch longer data from a region.
  */
 static unsigned int kfn_capsule_room(const struct kfn_queue *queue)
 {
@@ -227,7 +228,7 @@ static ssize_t kfn_send_capsule(struct kfn_req *req, struct request *rq, u64 mor
 	atomic_inc(&req->ends);
 	ret = kfi_sendmsg(req->queue->ep, &msg, KFI_CQE | KFI_INJECT_COMPLETE | more);
 	if (ret)
-		atomic_dec(&req->ends);	/* not the last one: queue_rq has one */
+		atomic_dec(&req->ends);	/* does not reach 0: queue_rq counts, too */
 	return ret;
 }
 
@@ -237,8 +238,8 @@ static bool kfn_is_for_later(int err)
 }
 
 /*
- * The capsule could not be sent, but a region is attached: end the request as if the target had
- * answered. It is started again if there was no room.
+ * The command could not be sent, but a region is attached: end the request as an answer would do,
+ * which detaches the region. The request is started again if there was no room.
  */
 static void kfn_answer_for_target(struct kfn_req *req, int err)
 {
@@ -264,8 +265,9 @@ static ssize_t kfn_send_keyed(struct kfn_req *req, struct request *rq, u64 more)
 }
 
 /*
- * From now on the target may answer, even without having seen the command. A request that was
- * cancelled with its connection still has KFN_R_SENT, so the flag is cleared before @epoch is set.
+ * From now on answers are accepted; a malicious target may answer before it has the command. A
+ * request that was cancelled with its connection still has KFN_R_SENT, so the flag is cleared
+ * before @epoch is set.
  */
 static void kfn_req_begin(struct kfn_req *req)
 {
@@ -289,8 +291,8 @@ static ssize_t kfn_post_command(struct kfn_req *req, struct request *rq, u64 mor
 }
 
 /*
- * Return: 0; or an error: the request is blk-mq's again, and no answer ends it. If an answer has
- * come before the failure, it ends the request and the error is dropped.
+ * Return: 0; or an error: then blk-mq owns the request again, and no answer can end it. If an
+ * answer arrived before the failure, it ends the request and the error is dropped.
  */
 static ssize_t kfn_send_command(struct kfn_req *req, struct request *rq, u64 more)
 {
@@ -320,9 +322,9 @@ static blk_status_t kfn_send_failed(struct request *rq, int err)
 }
 
 /*
- * Called under the RCU read lock in which KFN_Q_OPEN was tested. A stop of the queue waits for the
- * whole of this function, so the cancellation behind a stop finds no request that is about to fail
- * here, and no further one is started. (A request that is returned to blk-mq is returned in
+ * Called under the RCU read lock under which KFN_Q_OPEN was tested. A stop of the queue waits until
+ * this function has returned. So a cancellation after the stop finds no request that is about to
+ * fail here, and no other request is started. (A request that is returned to blk-mq is returned in
  * blk-mq's own RCU section around queue_rq.)
  */
 static blk_status_t kfn_start(struct kfn_req *req, struct request *rq, u64 more)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * layout.h - check that the running kernel's private structures are those that this module was
- * compiled with.
+ * layout.h - check that the private structures of the running kernel have the layout with which
+ * this module was compiled.
  *
- * Nothing else would detect a difference: versions of symbols come from the kernel's headers, but
+ * No other check detects a difference: versions of symbols come from the kernel's headers, but
  * the layout of the NVMe core's structures comes from a source that the builder has unpacked. The
  * kernel describes the layout of its own structures in /sys/kernel/btf/<module>: a list of types,
  * whose names are in that file or, up to the length of its strings, in the file of vmlinux. The
@@ -25,7 +25,7 @@
 #include <linux/string.h>
 
 /**
- * struct kfn_layout - what the module was compiled with
+ * struct kfn_layout - an offset or a size with which the module was compiled
  * @type: name of a structure
  * @member: one of its members; NULL: the structure as a whole
  * @value: offset of @member, or size, in bytes
@@ -45,7 +45,7 @@ struct kfn_layout {
  * @types: the first type
  * @end: end of the types
  * @strings: names
- * @len: bytes of @strings, of which the last one is 0
+ * @len: bytes of @strings; the last byte is 0
  * @base: the file that has the first names, or NULL
  */
 struct kfn_btf {
@@ -231,14 +231,14 @@ static inline int kfn_layout_row(const struct kfn_btf *btf, const char *module,
 }
 
 /**
- * kfn_layout_check() - compare what was compiled in with the running kernel
+ * kfn_layout_check() - compare the compiled-in layout with the running kernel
  * @module: name of the kernel's module that has the structures, as in /sys/kernel/btf; the same if
  *	it is built in
  * @rows: structures and members
  * @n: number of @rows
  *
- * A kernel that does not describe its structures (CONFIG_DEBUG_INFO_BTF_MODULES) is not compared,
- * which is logged.
+ * If the kernel does not describe its structures (CONFIG_DEBUG_INFO_BTF_MODULES), nothing is
+ * compared, and a message is logged.
  *
  * Context: Process context; /sys has to be mounted in the namespace of the process that loads the
  * module.

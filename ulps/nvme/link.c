@@ -55,7 +55,7 @@ static int kfn_find(struct kfn_ctrl *ctrl, struct kfi_info **info)
 	return ret;
 }
 
-/* The block queues rely on what the first link can do. */
+/* The limits of the block queues are those of the first link: a later link must support them. */
 static int kfn_link_check(struct kfn_ctrl *ctrl, bool new)
 {
 	const struct kfi_domain_limits *limits = &ctrl->link.limits;
@@ -111,7 +111,7 @@ static void kfn_domain_close(struct kfn_ctrl *ctrl)
 	link->domain = NULL;
 }
 
-/* Is the target reached through the domain that is open? */
+/* Is the domain of @info the one that is open? */
 static bool kfn_domain_fits(const struct kfn_link *link, const struct kfi_info *info)
 {
 	return link->domain && !link->stale &&
@@ -120,8 +120,8 @@ static bool kfn_domain_fits(const struct kfn_link *link, const struct kfi_info *
 }
 
 /**
- * kfn_link_close() - close fabric and domain, and what the queues have kept
- * @ctrl: controller, none of whose queues is connected, nor will be
+ * kfn_link_close() - close fabric and domain, and the objects that the queues have kept
+ * @ctrl: controller; none of its queues is connected or being connected
  */
 void kfn_link_close(struct kfn_ctrl *ctrl)
 {
@@ -134,7 +134,8 @@ void kfn_link_close(struct kfn_ctrl *ctrl)
  * kfn_link_open() - find the provider and the domain that reach the target, and open them
  * @ctrl: controller, none of whose queues is connected
  *
- * If they are those of the last connection, the domain and the objects of the queues stay open.
+ * If provider and domain have not changed since the last connection, the domain and the objects of
+ * the queues stay open.
  *
  * Return: 0 or a negative error.
  */

@@ -4,8 +4,8 @@
  *
  * Several providers may serve an address (TCP and RDMA on the same interface). A port listens over
  * each of them, unless the module parameter `provider` names one, and is enabled if one of them
- * succeeds. An address that stands for several (0.0.0.0, ::, the name of an interface) makes a
- * listener for each that exists when the port is enabled.
+ * succeeds. If the address covers several (0.0.0.0, ::, the name of an interface), the port has a
+ * listener for each address that exists when the port is enabled.
  */
 #include <linux/configfs.h>
 #include <linux/inet.h>
@@ -46,7 +46,7 @@ static void kfnt_port_put(struct kfnt_port *port)
 	kref_put(&port->ref, kfnt_port_free);
 }
 
-/* Set what the files of the port leave open, and limit what they set too high. */
+/* Set defaults for attributes of the port that were not set, and limit the others. */
 static void kfnt_port_defaults(struct nvmet_port *nport)
 {
 	if (nport->inline_data_size < 0)
@@ -110,8 +110,8 @@ static bool kfnt_stands_for_all(const struct sockaddr_storage *addr)
 }
 
 /*
- * Set the text of a listener's address: the port's own text, unless that is no address to which a
- * host could connect.
+ * Set the text of a listener's address: the text of the port, or the address of the listener if
+ * the port has a wildcard or a name, to which no host can connect.
  */
 static void kfnt_listener_name(struct kfnt_listener *listener, const struct kfi_info *info)
 {
@@ -161,7 +161,7 @@ static bool kfnt_same_place(const struct kfi_info *a, const struct kfi_info *b)
 	       !memcmp(a->src_addr, b->src_addr, a->src_addrlen);
 }
 
-/* Is an earlier answer for the same place? The best one comes first. */
+/* Is an earlier entry of the list for the same place? The best entry comes first. */
 static bool kfnt_seen(const struct kfi_info *infos, const struct kfi_info *info)
 {
 	for (; infos != info; infos = infos->next)
@@ -225,8 +225,8 @@ int kfnt_add_port(struct nvmet_port *nport)
 }
 
 /*
- * The queues of the port end later: they may be executing commands that need a lock which the
- * caller holds.
+ * This function does not wait for the queues of the port: they may be executing commands that need
+ * a lock which the caller holds.
  */
 void kfnt_remove_port(struct nvmet_port *nport)
 {

@@ -17,8 +17,8 @@ static void kfn_connected(struct kfn_queue *queue, int err)
  * @queue: queue
  *
  * A live controller recovers. If the controller is not live, the commands that set it up or take it
- * down are cancelled: they would wait for their time-outs. A queue that is being stopped is broken
- * already: the operations that the stop cancels do nothing here.
+ * down are cancelled, because they would wait for their time-outs. A stop sets KFN_Q_BROKEN before
+ * it cancels operations, so for these operations this function does nothing.
  *
  * Context: Any.
  */
@@ -60,7 +60,7 @@ static void kfn_event_error(struct kfn_queue *queue)
 
 	if (kfi_eq_readerr(queue->eq, &err, 0) < 0)
 		return;
-	/* Status 0 means that the network has filled up the private data with zeros. */
+	/* Status 0 means that the network has padded empty private data with zeros. */
 	if (err.err_data_size >= sizeof(rej) &&
 	    le16_to_cpu(rej.recfmt) == NVME_RDMA_CM_FMT_1_0 && rej.sts)
 		dev_err(queue->ctrl->ctrl.device, "queue %u: the target refuses: %s (%#x)\n",
@@ -100,7 +100,7 @@ static bool kfn_queue_polled(const struct kfn_queue *queue)
 	return queue->qid && queue->qid > n[HCTX_TYPE_DEFAULT] + n[HCTX_TYPE_READ];
 }
 
-/* A command takes one transmit, which may be reported as complete later than its answer comes. */
+/* A command takes one transmit, whose completion may arrive later than the command's answer. */
 static int kfn_queue_endpoint(struct kfn_queue *queue)
 {
 	struct kfn_link *link = &queue->ctrl->link;
@@ -177,7 +177,7 @@ static void kfn_queue_release(struct kfn_queue *queue)
 	kfn_queue_close(queue);
 }
 
-/* Can the objects be used for this connection, or are other or longer ones needed? */
+/* Can the objects of the last connection be used for this one? */
 static bool kfn_queue_fits(const struct kfn_queue *queue)
 {
 	return queue->ep && queue->depth >= queue->size && queue->polled == kfn_queue_polled(queue);
@@ -203,10 +203,10 @@ static int kfn_queue_open_all(struct kfn_queue *queue)
 }
 
 /*
- * End the connection. On return no handler of the queue runs, and no byte is written to its memory
- * any more. The endpoint and the regions stay for the next connection, because reclaim may wait for
- * this disk, and the memory for new ones for reclaim. They are closed if they can't be used again,
- * or if their network is gone.
+ * End the connection. On return no handler of the queue runs, and the provider does not write to
+ * its memory any more. The endpoint and the regions are kept for the next connection: reclaim may
+ * wait for this disk, and the allocation of new objects would wait for reclaim. They are closed if
+ * they can't be used again, or if their network was removed.
  */
 static void kfn_queue_disconnect(struct kfn_queue *queue)
 {
@@ -258,7 +258,7 @@ static void kfn_queue_init(struct kfn_queue *queue, unsigned int size)
 {
 	queue->size = size;
 	queue->epoch++;
-	/* A stop by a time-out may have set them before the set-up. */
+	/* a stop by a time-out may have set KFN_Q_BROKEN before the set-up */
 	clear_bit(KFN_Q_TAGS, &queue->flags);
 	clear_bit(KFN_Q_BROKEN, &queue->flags);
 	queue->lost.done = kfn_lost;
@@ -267,8 +267,8 @@ static void kfn_queue_init(struct kfn_queue *queue, unsigned int size)
 }
 
 /*
- * A failure from now on finds something to stop; a failure before has not, so the work item is
- * queued here.
+ * Open the queue. If the connection failed before KFN_Q_ALLOCATED was set, lost_work had nothing to
+ * stop, so it is queued again here.
  */
 static void kfn_queue_ready(struct kfn_queue *queue)
 {
@@ -324,7 +324,7 @@ static void kfn_queue_stop(struct kfn_queue *queue)
 }
 
 /**
- * kfn_queues_release() - close what queues without a connection have kept
+ * kfn_queues_release() - close the objects that stopped queues have kept
  * @ctrl: controller, whose queues are stopped
  */
 void kfn_queues_release(struct kfn_ctrl *ctrl)
@@ -339,13 +339,13 @@ void kfn_queues_release(struct kfn_ctrl *ctrl)
 }
 
 /**
- * kfn_queues_stop() - disconnect queues, for which no request is started any more
+ * kfn_queues_stop() - disconnect queues, and let no further request start
  * @ctrl: controller
  * @first: number of the first queue
  * @end: number behind the last queue
  *
- * Requests that were under way stay so: the caller cancels them. Requests whose answer has come may
- * complete meanwhile.
+ * Requests in flight are not ended: the caller has to cancel them. Requests whose answer has
+ * arrived may complete meanwhile.
  */
 void kfn_queues_stop(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end)
 {
@@ -363,7 +363,7 @@ void kfn_queues_stop(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end
 }
 
 /**
- * kfn_queues_end() - kfn_queues_stop(), and wait for the work items that look at their requests
+ * kfn_queues_end() - kfn_queues_stop(), and wait for the work items that cancel requests
  * @ctrl: controller
  * @first: number of the first queue
  * @end: number behind the last queue
@@ -395,7 +395,7 @@ void kfn_lost_work(struct work_struct *work)
 	set = READ_ONCE(*(queue->qid ? &ctrl->ctrl.tagset : &ctrl->ctrl.admin_tagset));
 	if (!set)
 		return;
-	/* a time-out may be ending one of them: the test and the end must not be interleaved */
+	/* a time-out may be ending one of the requests: its test and its end must be one step */
 	mutex_lock(&queue->lock);
 	blk_mq_tagset_busy_iter(set, kfn_cancel, queue);
 	mutex_unlock(&queue->lock);

@@ -2,10 +2,10 @@
 /*
  * region.c - memory of a request, which the target reads and writes.
  *
- * Each tag of a queue has a memory region, so none has to be searched for. A request whose data is
- * not in its capsule attaches its pages to the region, names the region in the SQE, and completes
- * only after the region was detached: by the target, with the message that brings the CQE, or else
- * by the host.
+ * Each tag of a queue has a memory region of its own. If the data of a request is not in the
+ * capsule, its pages are attached to the region, the SQE names the region, and the request
+ * completes only after the region was detached: by the target, with the message that has the CQE,
+ * or else by the host.
  */
 #include <linux/blk-mq.h>
 #include <linux/slab.h>
@@ -45,7 +45,7 @@ static bool kfn_adjacent(const struct bio_vec *a, const struct bio_vec *b)
  * @room: number of pieces that fit
  *
  * Contiguous memory is one piece: &kfi_domain_limits.virt_boundary_mask, which is a limit of the
- * block queues, is about such pieces.
+ * block queues, applies to such pieces.
  *
  * Return: number of pieces, or 0 if there are more than @room.
  */
@@ -86,9 +86,9 @@ static void kfn_region_name(struct kfn_req *req, u32 len)
  * @req: request
  * @rq: the same
  *
- * The registration is not waited for: it takes effect before the target can react to the command.
- * What the target does without having seen the command does not end the request, because the caller
- * keeps one of its ends.
+ * The caller does not wait for the registration: it takes effect before the target can react to the
+ * command. An answer that a malicious target sends before it has the command does not complete the
+ * request, because queue_rq counts in @ends.
  *
  * Return: 0; -EAGAIN, or another negative error.
  */
@@ -142,12 +142,11 @@ static int kfn_region_invalidate(struct kfn_req *req)
 }
 
 /**
- * kfn_region_detach() - end the target's access to the memory of a request all of whose ends have
- * come
- * @req: request
+ * kfn_region_detach() - end the target's access to the memory of a request
+ * @req: request whose @ends is 0
  *
- * A queue that stops closes its regions. Then this function does nothing, and leaves the request to
- * the caller of the stop, which cancels requests.
+ * If the queue is being stopped, the stop detaches all regions, and the caller of the stop cancels
+ * the request. Then this function does nothing.
  *
  * Return: true if the caller must not complete the request.
  */
@@ -213,8 +212,8 @@ close:
 }
 
 /**
- * kfn_regions_quiesce() - wait for invalidations under way, and let none begin
- * @queue: queue, to which nothing is posted any more
+ * kfn_regions_quiesce() - wait for invalidations in flight, and let none begin
+ * @queue: queue to which no operation is posted any more
  */
 void kfn_regions_quiesce(struct kfn_queue *queue)
 {

@@ -20,7 +20,7 @@ static unsigned int connect_timeout = 30;
 module_param(connect_timeout, uint, 0644);
 MODULE_PARM_DESC(connect_timeout, "seconds within which NVMe's connect has to follow a connection (default 30)");
 
-/* Ends of queues; and posts that had to be deferred, for which these ends wait */
+/* kfnt_wq runs release_work and silent_work. release_work waits for resume_work on kfnt_post_wq. */
 struct workqueue_struct *kfnt_wq, *kfnt_post_wq;
 
 const char *kfnt_provider(void)
@@ -33,7 +33,7 @@ unsigned long kfnt_silence(void)
 	return clamp(READ_ONCE(connect_timeout), 1U, 600U) * HZ;
 }
 
-/* Of several addresses show the host the one by which it has asked: it can reach that one. */
+/* Report the address at which the host has connected: it can reach that address. */
 static void kfnt_disc_traddr(struct nvmet_req *req, struct nvmet_port *nport, char *traddr)
 {
 	memcpy(traddr, to_kfnt_cmd(req)->queue->listener->traddr, NVMF_TRADDR_SIZE);
@@ -74,7 +74,7 @@ static int kfnt_make_workqueues(void)
 	kfnt_wq = alloc_workqueue("nvmet-kfi", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kfnt_wq)
 		return -ENOMEM;
-	/* It runs on the CPU of the disk's interrupt. */
+	/* bound: resume_work runs on the CPU of the disk's interrupt */
 	kfnt_post_wq = alloc_workqueue("nvmet-kfi-post", WQ_MEM_RECLAIM | WQ_PERCPU | WQ_HIGHPRI,
 				       0);
 	if (kfnt_post_wq)

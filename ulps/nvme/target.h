@@ -22,13 +22,13 @@ enum {
 
 /**
  * struct kfnt_port - a port of configfs
- * @ref: references: one of the port itself, and one of each listener
+ * @ref: references: one held by the port itself, and one by each listener
  * @nport: the core's port, whose configfs item is held
  * @net: the network namespace of the process that enabled the port; held
  * @ns_tracker: tracks @net
- * @listeners: one for each provider and each local address that the port's address stands for;
- *	under configfs's locks
- * @silent: commands for which connections have room on which NVMe's connect has not come yet
+ * @listeners: one for each provider and each local address that the port's address covers; under
+ *	configfs's locks
+ * @silent: number of commands for which connections without an NVMe connect have room
  */
 struct kfnt_port {
 	struct kref		ref;
@@ -40,8 +40,8 @@ struct kfnt_port {
 };
 
 /**
- * struct kfnt_domain - a domain through which connections of a listener have come
- * @ref: references: of the listener while the domain is in its list, and of each queue
+ * struct kfnt_domain - a domain in which connections of a listener have arrived
+ * @ref: references: one held by the listener while the domain is in its list, one by each queue
  * @entry: entry in the listener's list
  * @domain: domain
  * @name: its name
@@ -55,14 +55,14 @@ struct kfnt_domain {
 
 /**
  * struct kfnt_listener - a passive endpoint
- * @ref: references: of the port, and of each queue
+ * @ref: references: one held by the port, and one by each queue
  * @entry: entry in &kfnt_port.listeners
  * @port: port
  * @traddr: address of the port as it is shown to hosts that have connected here
  * @fabric: fabric of the endpoint and the queues; closed with the last reference
  * @eq: connection requests
- * @lock: held while a request is answered, and while @pep is closed: the close fails with -EBUSY
- *	while a request was read and not answered
+ * @lock: held while a request is answered, and while @pep is closed: the close fails with -EBUSY if
+ *	a request was read and not answered yet
  * @pep: endpoint; closed with the port, and @eq after it
  * @domains: list of struct kfnt_domain that can be used. Only the handler of @eq, and the drop of
  *	the last reference, change it
@@ -82,30 +82,30 @@ struct kfnt_listener {
 struct kfnt_queue;
 
 /**
- * struct kfnt_cmd - room for a command, from its receive to the end of its answer
+ * struct kfnt_cmd - buffer and state of a command, from its receive to the end of its answer
  * @req: the core's part
- * @sqe: the command as it was received; allocated by itself, because a receive needs pages
+ * @sqe: the command as it was received; a separate allocation, because a receive needs pages
  * @cqe: the answer
  * @queue: its queue
  * @recv: done() of the receive
  * @moved: done() of the RMA operations
- * @refs: RMA operations under way, plus 1 while they are being posted
+ * @refs: RMA operations in flight, plus 1 while they are being posted
  * @err: error of an RMA operation or of a post, 0 or negative
- * @reply: the answer has to be sent after the data; else the command has to be executed then
+ * @reply: true: send the answer after the data; false: execute the command after the data
  * @inv: the answer has to detach the host's region
  * @fetch: the data has to be read from that region
  * @key: key of that region
  * @addr: address of the data in it
  * @capsule: bytes of data that were received in the capsule
- * @todo: bytes for which an RMA operation has to be posted yet
- * @sg: where these bytes are
+ * @todo: bytes for which no RMA operation was posted yet
+ * @sg: location of these bytes
  * @wait: entry in &kfnt_queue.backlog
  * @deferred: entry in &kfnt_queue.deferred
- * @own_sg: data in @data, for the core
+ * @own_sg: scatterlist that describes @data to the core
  * @data: memory for data of the capsule, or other short data, &kfnt_queue.inline_size bytes, or NULL
  *
- * One context at a time owns a command: the receive, the execution, then the context that posts (or
- * the backlog); with @refs also the operations.
+ * One context at a time owns a command: the receive, the execution, then the context that posts, or
+ * the backlog. While @refs is not 0, the RMA operations own it as well.
  */
 struct kfnt_cmd {
 	struct nvmet_req	req;
@@ -133,8 +133,8 @@ struct kfnt_cmd {
 /* Flags of struct kfnt_queue */
 enum {
 	KFNT_Q_OPEN,		/* operations may be posted, under RCU */
-	KFNT_Q_CONNECTED,	/* sends may be posted, too; commands may be received before */
-	/* release_work is queued, or the queue is still the acceptor's, which will queue it */
+	KFNT_Q_CONNECTED,	/* sends may be posted; commands may be received before */
+	/* release_work is queued, or the acceptor still owns the queue and will queue it */
 	KFNT_Q_ENDING,
 	KFNT_Q_FAILED,		/* the queue has to end */
 	KFNT_Q_KNOWN,		/* NVMe's connect was executed */
@@ -155,17 +155,16 @@ enum {
  * @inline_size: bytes of data that a capsule may have
  * @nr_cmds: number of @cmds and @more; a few more than @depth, for commands whose answers are being
  *	sent
- * @cmds: KFNT_FIRST_CMDS of them, for a host that has not sent NVMe's connect
- * @more: the others; NULL until NVMe's connect is executed, which allocates them
+ * @cmds: the first KFNT_FIRST_CMDS commands, for a host that has not sent NVMe's connect
+ * @more: the other commands; NULL until the execution of NVMe's connect allocates them
  * @flags: KFNT_Q_*
  * @round: task that runs the done()s of @comp, from the first command of a round to its end. Other
  *	tasks only compare it with themselves
  * @held: answers that were posted with KFI_MORE; used by @round
  * @lost: done() of answers, which are injected: called only if they fail
- * @silent_work: ends a queue on which NVMe's connect does not come
+ * @silent_work: ends a queue on which NVMe's connect does not arrive in time
  * @release_work: releases the queue, see kfnt_release_work()
- * @resume_work: posts what could not be posted before: @backlog, because there was no room or no
- *	connection yet, and @deferred, because of the context
+ * @resume_work: continues the commands in @backlog and @deferred
  * @lock: protects @backlog
  * @backlog: commands that wait for room in the endpoint, or for the connection
  * @deferred: commands that were completed in a context in which nothing may be posted

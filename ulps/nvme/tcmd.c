@@ -4,7 +4,7 @@
  *
  *	WRITE, data in the capsule	execute, answer
  *	WRITE				read the host's region, execute, answer
- *	READ				execute, write the host's region, answer behind that
+ *	READ				execute, write the host's region, then answer
  */
 #include <linux/slab.h>
 #include <linux/unaligned.h>
@@ -60,7 +60,7 @@ int kfnt_cmds_receive(struct kfnt_cmd *cmds, unsigned int n)
 	return ret;
 }
 
-/* A command is over: its memory receives the next one. */
+/* A command has ended: post its memory as the receive of another command. */
 void kfnt_cmd_release(struct kfnt_cmd *cmd)
 {
 	int ret;
@@ -85,7 +85,7 @@ static void kfnt_map_own(struct kfnt_cmd *cmd, u64 offset, u32 len)
 	cmd->req.transfer_len = len;
 }
 
-/* The limit is what was received, not what the capsule could have had. */
+/* The limit is the number of bytes received, not the size of a capsule. */
 static u16 kfnt_map_capsule(struct kfnt_cmd *cmd)
 {
 	const struct nvme_sgl_desc *sgl = &cmd->sqe->common.dptr.sgl;
@@ -103,7 +103,7 @@ static u16 kfnt_map_capsule(struct kfnt_cmd *cmd)
 	return 0;
 }
 
-/* A host that has not sent NVMe's connect may send nothing else, and gets memory for no more. */
+/* Before NVMe's connect no other command is permitted, so more memory is not allocated. */
 static u32 kfnt_data_max(const struct kfnt_queue *queue)
 {
 	return test_bit(KFNT_Q_KNOWN, &queue->flags) ? KFN_DATA_MAX :

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tknown.c - from a connection, which any host can make, to a queue on which NVMe's connect was
- * executed.
+ * tknown.c - limits for connections on which NVMe's connect was not executed yet. Any host can make
+ * such a connection.
  *
- * Before that a connection costs the target little memory of its own: room for KFNT_FIRST_CMDS
- * commands. But the endpoint is made only once, with pools of transmits and receives for the queue
- * size that the host has announced. So commands are counted for a port, not connections; and no
- * connection stays long without a connect. The rest of a queue is allocated while its connect
- * command is executed, before that is answered.
+ * For such a connection the target itself allocates little memory: KFNT_FIRST_CMDS commands. But
+ * the endpoint is created only once, with pools of transmits and receives for the queue size that
+ * the host has announced. So a port limits the sum of the announced commands, not the number of
+ * connections, and a connection without a connect command ends after some time. The rest of a queue
+ * is allocated while its connect command is executed, before the answer to it.
  */
 #include "target.h"
 
-/* A host makes the connections of all its queues first. */
+/* A host may make the connections of all its queues before it sends the first NVMe connect. */
 enum { KFNT_SILENT_QUEUES = 256 };
 
 /* Return the number of commands of the longest I/O queue that a host may ask for */
@@ -21,9 +21,9 @@ unsigned int kfnt_queue_limit(struct nvmet_port *nport)
 }
 
 /**
- * kfnt_silent_get() - count one more connection on which NVMe's connect has not come
- * @port: port through which it has come
- * @n: commands that its endpoint would have room for
+ * kfnt_silent_get() - count a connection on which NVMe's connect has not arrived
+ * @port: port of the connection
+ * @n: number of commands for which its endpoint has room
  *
  * Return: false if there are too many.
  */
@@ -50,7 +50,7 @@ void kfnt_silent_work(struct work_struct *work)
 		kfnt_queue_fail(queue, "no NVMe connect has come", ETIMEDOUT);
 }
 
-/* The queue was made for what the host has announced in its private data. */
+/* The queue was allocated for the number and size that the private data of the host announced. */
 static bool kfnt_as_announced(struct kfnt_queue *queue)
 {
 	if (queue->sq.qid == queue->qid && queue->sq.size <= queue->depth)
@@ -61,7 +61,7 @@ static bool kfnt_as_announced(struct kfnt_queue *queue)
 }
 
 /**
- * kfnt_install_queue() - the core has found the controller of a queue
+ * kfnt_install_queue() - allocate the rest of a queue, when the core has found its controller
  * @sq: submission queue
  *
  * Context: Execution of the connect command, process context.

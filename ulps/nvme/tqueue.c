@@ -2,19 +2,19 @@
 /*
  * tqueue.c - a queue of a host, from the acceptance to the release.
  *
- * It ends when its connection does, when an operation on it fails, or when its controller or port
- * is removed. The first of these queues release_work; commands that are being executed then
- * complete without an answer.
+ * A queue ends when its connection ends, when an operation on it fails, or when its controller or
+ * port is removed. The first of these events queues release_work; commands that are being executed
+ * then complete without an answer.
  */
 #include <linux/slab.h>
 #include <linux/wait.h>
 #include "target.h"
 
-/* All queues, until they are being released */
+/* All queues whose release has not begun */
 static LIST_HEAD(kfnt_queues);
 static DEFINE_SPINLOCK(kfnt_queues_lock);
 
-/* Number of queues that were not freed */
+/* Number of queues that exist */
 static atomic_t kfnt_queues_alive = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(kfnt_queues_gone);
 
@@ -118,7 +118,7 @@ static void kfnt_queue_leave(struct kfnt_queue *queue)
 	spin_unlock(&kfnt_queues_lock);
 }
 
-/* Drop commands that wait for room to post what is not needed any more. */
+/* Run resume_work: as the queue is closed, its posts fail, and the waiting commands end. */
 static void kfnt_queue_drain(struct kfnt_queue *queue)
 {
 	queue_work(kfnt_post_wq, &queue->resume_work);
@@ -126,11 +126,11 @@ static void kfnt_queue_drain(struct kfnt_queue *queue)
 }
 
 /*
- * First no operation is posted any more. Then the close of the endpoint ends what was posted, and
- * waits for every done(): no command begins beside nvmet_sq_destroy(), which does not permit that.
- * nvmet_sq_destroy() waits for commands that are being executed, whose answers are dropped. Some of
- * these commands were completed in a context in which not even that was possible, so resume_work
- * has to finish as well.
+ * After the grace period no operation is posted any more. The close of the endpoint ends posted
+ * operations and waits for every done(), so no command begins during nvmet_sq_destroy(), which does
+ * not permit that. nvmet_sq_destroy() waits for commands that are being executed; their answers are
+ * dropped. If a disk completed a command in a hard interrupt, resume_work drops its answer, so it
+ * has to run once more.
  */
 static void kfnt_release_work(struct work_struct *work)
 {
@@ -151,10 +151,10 @@ static void kfnt_release_work(struct work_struct *work)
 }
 
 /**
- * kfnt_queue_end() - let a queue be released and freed
+ * kfnt_queue_end() - begin the release of a queue
  * @queue: queue
  *
- * A queue that is still the acceptor's is only marked: the acceptor may open that queue again, or
+ * A queue that the acceptor still owns is only marked: the acceptor may open the queue again, or
  * drop it.
  *
  * Context: Any. The queue exists at least until the caller's RCU section, handler or command ends.
@@ -162,13 +162,13 @@ static void kfnt_release_work(struct work_struct *work)
 void kfnt_queue_end(struct kfnt_queue *queue)
 {
 	set_bit(KFNT_Q_FAILED, &queue->flags);
-	/* A full barrier, as in kfnt_queue_begin(): one of the two sees what the other has done. */
+	/* A full barrier, as in kfnt_queue_begin(): one of both sees the flag of the other. */
 	if (!test_and_set_bit(KFNT_Q_ENDING, &queue->flags))
 		queue_work(kfnt_wq, &queue->release_work);
 }
 
 /**
- * kfnt_queue_fail() - let a queue be released because something on it has failed
+ * kfnt_queue_fail() - begin the release of a queue after an error, and log the error
  * @queue: as kfnt_queue_end()
  * @what: text for the log, unless the connection has ended before
  * @err: positive error number
@@ -194,7 +194,7 @@ void kfnt_queue_enter(struct kfnt_queue *queue)
  */
 void kfnt_queue_begin(struct kfnt_queue *queue)
 {
-	rcu_read_lock();	/* an end meanwhile does not free it */
+	rcu_read_lock();	/* a release that begins meanwhile does not free the queue yet */
 	clear_bit(KFNT_Q_ENDING, &queue->flags);
 	smp_mb__after_atomic();	/* pairs with test_and_set_bit() in kfnt_queue_end() */
 	if (test_bit(KFNT_Q_FAILED, &queue->flags))
@@ -238,7 +238,7 @@ void kfnt_wait_queues(void)
  * @qid: number that the host has chosen
  * @depth: commands that the host may send
  *
- * Return: a queue, the caller's until kfnt_queue_begin() or kfnt_queue_drop(); or NULL.
+ * Return: a queue, which the caller owns until kfnt_queue_begin() or kfnt_queue_drop(); or NULL.
  */
 struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int qid,
 				  unsigned int depth)
@@ -286,8 +286,8 @@ free:
 }
 
 /*
- * The exit of the module waits for the last of them. After the wake-up this function uses no memory
- * of the module, and its code stays until the workqueues are flushed.
+ * The exit of the module waits until the last queue is freed. After the wake-up this function uses
+ * no data of the module, and its code stays until the exit has destroyed the workqueues.
  */
 static void kfnt_queue_free(struct kfnt_queue *queue)
 {

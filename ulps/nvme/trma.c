@@ -2,13 +2,14 @@
 /*
  * trma.c - move data between a command's pages and the host's region, and send answers.
  *
- * The context that owns a command posts its data in pieces, then, if the command was executed, its
- * answer. The answer is posted right behind the data; endpoints keep that order. If the endpoint
- * has no room, or if the connection is not established although the host's first command has come,
- * the command goes to the backlog, from which a work item continues it.
+ * The context that owns a command posts the transfers of its data in pieces, then, if the command
+ * was executed, its answer. It does not wait for the data before it posts the answer, because
+ * endpoints keep the order. If the endpoint has no room, or if the connection is not established
+ * although the host's first command has arrived, the command is put into the backlog, from which a
+ * work item continues it.
  *
- * If data for an answer can't be moved, the host may have received the answer, so the connection
- * ends.
+ * If the transfer of data to the host fails, the host may have received the answer already, so the
+ * connection ends.
  */
 #include "hints.h"
 #include "target.h"
@@ -89,9 +90,9 @@ static ssize_t kfnt_post_piece(struct kfnt_cmd *cmd)
 	return 0;
 }
 
-/* ---- rounds: commands that came together and were executed at once are answered together ---- */
+/* ---- rounds: answers to commands that arrived and ended in one round are sent together ---- */
 
-/* Return KFI_MORE if the end of the round, at the latest, sends the answer. */
+/* Return KFI_MORE if kfnt_round_ends() will send the answer, else 0. */
 static u64 kfnt_more(struct kfnt_queue *queue)
 {
 	if (READ_ONCE(queue->round) != current || !in_task())
@@ -100,7 +101,7 @@ static u64 kfnt_more(struct kfnt_queue *queue)
 	return queue->held ? KFI_MORE : 0;
 }
 
-/* Handler of the completion queue, called behind the last done() of a round. */
+/* Handler of the completion queue, called after the last done() of a round. */
 void kfnt_round_ends(struct kfid_cq *cq, void *context)
 {
 	struct kfnt_queue *queue = context;
@@ -131,7 +132,7 @@ static ssize_t kfnt_post_answer(struct kfnt_cmd *cmd)
 				   (cmd->inv ? KFI_INVALIDATE : 0) | kfnt_more(cmd->queue));
 }
 
-/* Post all that is left of a command. Return: 0; -EAGAIN, -ENOTCONN: continue later. */
+/* Post the remaining operations of a command. Return: 0; -EAGAIN or -ENOTCONN: continue later. */
 static ssize_t kfnt_post(struct kfnt_cmd *cmd)
 {
 	ssize_t ret = -ESHUTDOWN;
@@ -157,7 +158,7 @@ static void kfnt_room(struct kfid_ep *ep, void *context)
 	queue_work(kfnt_post_wq, &queue->resume_work);
 }
 
-/* Let the work item be queued when it can continue. Return: -EAGAIN: it can at once. */
+/* Arrange that resume_work is queued when it can continue. Return: -EAGAIN: it can now. */
 static int kfnt_await(struct kfnt_queue *queue, ssize_t why)
 {
 	if (why == -ENOTCONN)
@@ -221,12 +222,12 @@ static void kfnt_go_on(struct kfnt_cmd *cmd)
 }
 
 /**
- * kfnt_move() - move the data of a command, if there is any; then send its answer, or execute it
+ * kfnt_move() - transfer the data of a command, if it has data; then send its answer or execute it
  * @cmd: command
  * @reply: the command was executed
  *
- * Context: The contexts in which the core completes commands, but hard interrupts. Without @reply:
- * a work item.
+ * Context: With @reply the contexts in which the core completes commands, except hard interrupts.
+ * Without @reply a work item.
  */
 void kfnt_move(struct kfnt_cmd *cmd, bool reply)
 {
