@@ -304,7 +304,7 @@ void nt_links_halt(void);
  * or will be called.
  */
 void nt_link_stop(struct nt_link *link);
-/* Free the link and its memory, after nt_link_stop() and when all of its arena has been freed */
+/* Free the link, and its memory but for what consumers still have, after nt_link_stop() */
 void nt_link_remove(struct nt_link *link);
 
 /* ---- our inbound memory ---- */
@@ -393,7 +393,7 @@ void nt_conns_link_up(struct nt_link *link);
  * our memory, and all records have had their callbacks (-ENOTCONN). No callback comes until
  * nt_conns_link_up().
  */
-void nt_conns_link_down(struct nt_link *link, int err);
+void nt_conns_link_down(struct nt_link *link);
 
 /* ---- for the files of a bridge ---- */
 

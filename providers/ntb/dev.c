@@ -257,7 +257,7 @@ void nt_conns_link_up(struct nt_link *link)
  * All connections of the life end. After the grace period no post of the old life is under way:
  * nt_stream_over().
  */
-void nt_conns_link_down(struct nt_link *link, int err)
+void nt_conns_link_down(struct nt_link *link)
 {
 	struct nt_dev *dev = link->priv;
 	struct nt_stream *s, *next;

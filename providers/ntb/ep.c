@@ -12,6 +12,9 @@ int nt_ep_open(struct kfi_ep *ep)
 	int ret = 0;
 
 	nep->dev = to_nt_domain(ep->domain)->dev;
+	/* A connection stays on the bridge of the listener that was called. */
+	if (ep->connreq && to_nt_pep(ep->connreq->pep)->dev != nep->dev)
+		return -EINVAL;
 	ep->tx_levels = KFI_PROTO_LEVELS;
 	nep->listener.nep = nep;
 	if (ep->sep)

@@ -274,7 +274,7 @@ static void nt_life_end(struct nt_link *link, const char *why)
 		return;
 	nt_ring_off(&link->ring);
 	nt_life_count(link);
-	nt_conns_link_down(link, -ENOTCONN);
+	nt_conns_link_down(link);
 }
 
 /* ---- beginning of a life: each step returns true if the next one has to be tried at once ---- */

@@ -174,7 +174,7 @@ void nt_stream_open(struct nt_stream *s, u32 peer, u32 limit)
 	s->limit = limit;
 	s->room = nt_ring_room(&s->dev->link->ring) - NT_PREFIX;
 	s->state = NT_OPEN;
-	s->end->link.checks = s->dev->link->checks;
+	s->end->link.checks = READ_ONCE(s->dev->link->checks);
 }
 
 static int nt_open(struct kfi_link *link)

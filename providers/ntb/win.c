@@ -127,7 +127,8 @@ static int nt_win_pages(struct nt_window *win, struct device *dev, size_t len, s
 	struct page *pages;
 
 	pages = alloc_pages_node(dev_to_node(dev),
-				 GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_NORETRY, order);
+				 GFP_KERNEL | __GFP_COMP | __GFP_ZERO | __GFP_NOWARN |
+				 __GFP_NORETRY, order);
 	if (!pages)
 		return -ENOMEM;
 	win->base_dma = dma_map_page(dev, pages, 0, len, DMA_BIDIRECTIONAL);

@@ -646,6 +646,72 @@ static void wire_pause(struct test *t)
 	still_works(p);
 }
 
+/* ---- two bridges between the same machines ---- */
+
+/* The link of the bridge is down when an endpoint calls. The call is made when the link is up. */
+static void call_waits(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	struct talk *k = test_new(t, struct talk);
+	comp_t c;
+
+	REQUIRE(t, p && k);
+	say_ready(t, "call_waits");
+	REQUIRE(t, gone(t));
+	REQUIRE(t, talk_open(t, k, &p->a, &p->b) && talk_begin(k));
+	msleep(200);
+	EXPECT_EQ(t, comp_poll(&p->a, p->a.txcq, &c), 0);
+	say_ready(t, "call_made");
+	REQUIRE(t, gone(t));
+	talk_end(k);
+}
+
+/* Open B's domain over the other bridge. */
+static struct kfid_domain *other_domain(struct test *t, struct node *b)
+{
+	struct kfi_info *hints = test_hints(t, KFI_MSG), *info;
+	struct kfid_domain *domain;
+	int ret;
+
+	if (!hints)
+		return NULL;
+	hints->domain_attr->name = kstrdup("mock1.1", GFP_KERNEL);
+	ret = kfi_getinfo_net(t->w->side[1].net, kfi_version(), NULL, NULL, 0, hints, &info);
+	kfi_freeinfo(hints);
+	if (!EXPECT_EQ(t, ret, 0))
+		return NULL;
+	test_keep_info(t, info);
+	if (!EXPECT_EQ(t, kfi_domain(b->fabric, info, &domain, NULL), 0))
+		return NULL;
+	test_keep(t, &domain->fid);
+	return domain;
+}
+
+/*
+ * A connection stays on the bridge that the call has come by, so an endpoint in the domain of
+ * another bridge can't accept it. Then an endpoint in the right domain can.
+ */
+static void other_bridge(struct test *t)
+{
+	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
+	struct kfid_domain *domain;
+	struct kfid_ep *ep;
+	struct event ev;
+
+	REQUIRE(t, a && b && !node_open_ep(t, a, 0, NULL) && !node_open(t, b, 1, NULL) &&
+			   !node_listen(b));
+	domain = other_domain(t, b);
+	REQUIRE(t, domain);
+	REQUIRE_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0);
+	REQUIRE(t, !WAIT_EVENT(b, &ev) && ev.info);
+	test_keep_info(t, ev.info);
+	EXPECT_EQ(t, kfi_endpoint(domain, ev.info, &ep, NULL), -EINVAL);
+	REQUIRE_EQ(t, node_endpoint(b, ev.info), 0);
+	REQUIRE_EQ(t, kfi_accept(b->ep, NULL, 0), 0);
+	REQUIRE(t, !WAIT_EVENT(a, &ev));
+	EXPECT_EQ(t, ev.type, KFI_CONNECTED);
+}
+
 const struct test_case script_cases[] = {
 	{ "script.hold", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, hold },
 	{ "script.fabric", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, hold_fabric },
@@ -656,6 +722,8 @@ const struct test_case script_cases[] = {
 	{ "script.wire_pause", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, wire_pause },
 	{ "script.namespace_gone", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, namespace_gone },
 	{ "script.device_gone", T_REL, CASE_SCRIPT, C_MSG | C_RMA, device_gone },
+	{ "script.call_waits", T_RDM, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, call_waits },
+	{ "script.other_bridge", T_MSG, CASE_SCRIPT, C_MSG, other_bridge },
 	{ "script.garbage", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED, garbage_peer },
 	{ "script.garbage_datagrams", T_DGRAM, CASE_SCRIPT, C_MSG, garbage_peer },
 	{ }

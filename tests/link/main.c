@@ -274,7 +274,7 @@ void nt_conns_link_up(struct nt_link *link)
 	wake_up_all(&side->wait);
 }
 
-void nt_conns_link_down(struct nt_link *link, int err)
+void nt_conns_link_down(struct nt_link *link)
 {
 	struct side *side = side_of(link);
 

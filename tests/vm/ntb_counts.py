@@ -111,8 +111,6 @@ class Counts:
             before = self.bounced(provider)
             cost = grown(self.sim, lambda: kfi.perf("a", address, provider=provider, iterations=n * group,
                                                     **{"mode": "bandwidth", **words}))
-            # a's endpoint has gone with the run
-            cost["a"]["bounced"] = 0
             cost["b"]["bounced"] = self.bounced(provider) - before
             return cost
 
