@@ -249,7 +249,6 @@ void kfi_conn_set_unpublish(struct kfi_peer_conn *conn);
  * kfi_conn_set_remove() - remove a connection that has ended from its set
  * @conn: the connection. The reference of the set is dropped, @conn may be freed on return
  *
- *
  * Context: as &kfi_conn_set_ops.put.
  */
 void kfi_conn_set_remove(struct kfi_peer_conn *conn);
@@ -259,8 +258,7 @@ void kfi_conn_set_remove(struct kfi_peer_conn *conn);
  * @set: the set
  * @err: reason, a negative errno. kfi_conn_set_drain() fails the connections with it
  *
- * The connections in the set go on until
- * kfi_conn_set_drain().
+ * The connections in the set go on until kfi_conn_set_drain().
  *
  * Context: process or softirq.
  */
@@ -270,8 +268,8 @@ void kfi_conn_set_stop(struct kfi_conn_set *set, int err);
  * kfi_conn_set_drain() - fail all connections of a set, and wait until they have ended
  * @set: the set, after kfi_conn_set_stop()
  *
- * Waits for the work items
- * in &kfi_conn_set.wq. No peer is waited for, provided that these work items do not wait for one.
+ * Waits for the work items in &kfi_conn_set.wq. No peer is waited for, provided that these work
+ * items do not wait for one.
  *
  * Context: process, may sleep.
  */

@@ -259,6 +259,7 @@ static void kfp_commit_work(struct work_struct *work)
 		if (c.segs != &c.one)
 			kfree(c.segs);
 		kfp_commit_answer(conn, c.answer, err);
+		cond_resched();
 	}
 	kfp_conn_put(conn);
 }

@@ -328,8 +328,8 @@ static bool kfi_dial_wanted(const struct kfi_peer *peer)
 
 /*
  * Make @conn the current attempt (peer->dialing) and start it, unless the peer has called meanwhile
- * or the endpoint has failed @conn because it stops. kfp_dial_start() runs under peer->lock, because
- * another context that finds peer->dialing may end the attempt at once.
+ * or the endpoint has failed @conn because it stops. kfp_dial_start() runs under peer->lock,
+ * because another context that finds peer->dialing may end the attempt at once.
  */
 static void kfi_dial_claim(struct kfi_peer *peer, struct kfp_conn *conn)
 {

@@ -46,7 +46,8 @@ int kfp_init(void)
 	kfp_stages = alloc_percpu(struct kfp_stage);
 	kfp_wq = alloc_workqueue("kfi_proto", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
 	kfp_cm_wq = alloc_workqueue("kfi_proto_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	kfp_commit_wq = alloc_workqueue("kfi_proto_commit", WQ_MEM_RECLAIM | WQ_PERCPU, 0);
+	kfp_commit_wq = alloc_workqueue("kfi_proto_commit",
+					WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
 	if (kfp_inmsg_cache && kfp_places_cache && kfp_stages && kfp_wq && kfp_cm_wq && kfp_commit_wq)
 		return 0;
 	kfp_exit();
