@@ -62,7 +62,9 @@ static int become_primary(struct kfm *m, bool alone)
 
 	kfm_peer_end(m);
 	ret = kfm_log_replay(m);
-	if (ret)
+	if (ret == -EUCLEAN && !has_word(m->promote, "force"))
+		return kfm_give_up(m) ?: ret;
+	if (ret && ret != -EUCLEAN)
 		return ret;
 	kfm_gens_raise(&m->sb.gens, kfm_random());
 	m->sb.gens.source = 0;
@@ -252,6 +254,19 @@ int kfm_invalidate(struct kfm *m)
 		return ret;
 	kfm_bits_clear(m);
 	return kfm_bits_flush(m) ?: kfm_log_start(m, kfm_random(), 0);
+}
+
+/**
+ * kfm_give_up() - acknowledged writes are missing in this copy
+ * @m: formatted secondary; its session ends
+ *
+ * Return: 0, and the copy is durably blank; or a negative error.
+ */
+int kfm_give_up(struct kfm *m)
+{
+	DMERR("%s: records have been overwritten: this copy is given up", kfm_name(m));
+	kfm_event(m, "invalid");
+	return kfm_invalidate(m);
 }
 
 static int invalidate(struct kfm *m)

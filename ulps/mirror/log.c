@@ -55,11 +55,11 @@ static int ring_check(const struct kfm_log *log, const struct kfm_le_rec *head, 
 	return crc == le32_to_cpu(head->crc) ? 0 : -EBADMSG;
 }
 
-/* Where a CPU can reach the first bytes of the ring in persistent memory, or NULL */
-static void *ring_reach(const struct kfm *m, u32 bytes, enum dax_access_mode mode)
+/* Where a CPU can reach a piece of the ring in persistent memory, or NULL */
+static void *ring_reach(const struct kfm *m, u32 at, u32 bytes, enum dax_access_mode mode)
 {
 	struct dax_device *dax = m->logdev->dax_dev;
-	u64 byte = (u64)get_start_sect(m->logdev->bdev) * KFM_SECTOR + KFM_RING_AT;
+	u64 byte = (u64)get_start_sect(m->logdev->bdev) * KFM_SECTOR + KFM_RING_AT + at;
 	long pages = PFN_UP(offset_in_page(byte) + bytes), found;
 	void *ring;
 	int id;
@@ -84,17 +84,26 @@ static void *ring_find(const struct kfm *m)
 
 	if (!dax || !dax_synchronous(dax))
 		return NULL;
-	ring = ring_reach(m, m->log.ring_len, DAX_ACCESS);
+	ring = ring_reach(m, 0, m->log.ring_len, DAX_ACCESS);
 	return ring && virt_addr_valid(ring) ? ring : NULL;
 }
 
 /*
- * Is the ring still where the constructor has found it? Tables below a mirror may be reloaded. A
- * place that has gone bad is an error of those who read it.
+ * Are both ends of a piece of the ring still where the constructor has found them? Tables below a
+ * mirror may be reloaded. A place that has gone bad is an error of the access that reads it.
  */
+static bool ring_stays(const struct kfm *m, u32 at, u32 len)
+{
+	const struct kfm_log *log = &m->log;
+	u32 end = at + len - 1;
+
+	return !log->dax || (ring_reach(m, at, 1, DAX_RECOVERY_WRITE) == log->ring + at &&
+			     ring_reach(m, end, 1, DAX_RECOVERY_WRITE) == log->ring + end);
+}
+
 bool kfm_log_stays(const struct kfm *m)
 {
-	return !m->log.dax || ring_reach(m, 1, DAX_RECOVERY_WRITE) == m->log.ring;
+	return ring_stays(m, 0, m->log.ring_len);
 }
 
 /* Make a piece of the ring durable. May sleep. Return: 0 or a negative error. */
@@ -109,7 +118,7 @@ static int ring_store(struct kfm *m, u32 at, u32 len)
 		dax_flush(log->dax, log->ring + at, len);
 		pmem_wmb();
 	}
-	return kfm_log_stays(m) ? 0 : -ESTALE;
+	return ring_stays(m, at, len) ? 0 : -ESTALE;
 }
 
 /* ---- persist() ---- */
@@ -123,12 +132,29 @@ static int rec_expected(struct kfm_log *log, const struct kfm_rec *r)
 	return log->recs[r->seq % KFM_WINDOW].seq ? -EPROTO : 0;
 }
 
+/*
+ * Should the worker apply records now that @r is durable? It looks by itself after a while. Until
+ * then it must not miss a batch that is full, a ring that the primary needs, or a record that a
+ * repair waits for.
+ */
+static bool apply_due(const struct kfm *m, const struct kfm_rec *r)
+{
+	const struct kfm_log *log = &m->log;
+	u32 used = r->at - log->head.at + (r->at < log->head.at ? log->ring_len : 0);
+
+	return !(r->seq % KFM_BATCH) || used >= log->ring_len / 4 ||
+	       READ_ONCE(m->serve.step) == KFM_S_ASKED ||
+	       (r->seq == log->head.seq &&
+		log->recs[(r->seq + 1) % KFM_WINDOW].seq == r->seq + 1);
+}
+
 static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len)
 {
 	struct kfm *m = mr->fid.context;
 	struct kfm_log *log = &m->log;
 	struct kfm_le_rec head;
 	struct kfm_rec r;
+	bool due = false;
 	int ret;
 
 	if (offset % KFM_SECTOR || offset > log->ring_len || log->ring_len - offset < len ||
@@ -154,11 +180,12 @@ static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len)
 		return ret;
 	spin_lock(&log->lock);
 	ret = rec_expected(log, &r);
-	if (!ret)
+	if (!ret) {
 		log->recs[r.seq % KFM_WINDOW] = r;
+		due = apply_due(m, &r);
+	}
 	spin_unlock(&log->lock);
-	/* the worker looks after a while by itself: it is not woken up for each record */
-	if (!(r.seq % KFM_BATCH))
+	if (due)
 		kfm_kick(m);
 	return ret;
 }
@@ -328,11 +355,15 @@ static bool batch_add(struct kfm_rec *recs, unsigned int *count, const struct kf
 	return true;
 }
 
-/* Take the durable records that follow one another. @whole: no other fits into the batch. */
+/*
+ * Take the durable records that follow one another. @whole: the batch does not wait for others,
+ * because no other fits into it, or because the primary needs the room in the ring.
+ */
 static unsigned int batch_durable(struct kfm_log *log, struct kfm_rec *recs, bool *whole)
 {
 	unsigned int count = 0;
 	struct kfm_rec *r;
+	u32 bytes = 0;
 	u64 seq;
 
 	*whole = false;
@@ -341,7 +372,9 @@ static unsigned int batch_durable(struct kfm_log *log, struct kfm_rec *recs, boo
 		r = &log->recs[seq % KFM_WINDOW];
 		if (r->seq != seq)
 			break;
-		*whole = !batch_add(recs, &count, r) || count == KFM_BATCH;
+		bytes += kfm_rec_room(r->len);
+		*whole = !batch_add(recs, &count, r) || count == KFM_BATCH ||
+			 bytes >= log->ring_len / 4;
 	}
 	spin_unlock(&log->lock);
 	return count;
@@ -361,8 +394,7 @@ static void apply_failed(struct kfm *m, int err)
 	kfm_peer_end(m);
 	if (!log->dax || err != -EBADMSG)
 		return;
-	DMERR("%s: records have been overwritten: this copy is given up", kfm_name(m));
-	log->failed = kfm_invalidate(m);
+	log->failed = kfm_give_up(m);
 }
 
 /**
@@ -421,14 +453,24 @@ static int ring_load(struct kfm *m)
 	return ret;
 }
 
-/* The number behind the records that the last session has made durable, all in a row. */
-static u64 durable_end(const struct kfm_log *log)
+/*
+ * Store up to where the records of this log are durable in a row. This outlives a replay that fails
+ * and a resume, but not the beginning of another log.
+ */
+static void note_acked(struct kfm_log *log)
 {
-	u64 seq = log->head.seq;
+	const struct kfm_rec *r;
+	u64 seq;
 
-	while (seq && log->recs[seq % KFM_WINDOW].seq == seq)
-		seq++;
-	return seq;
+	for (seq = log->head.seq; seq; seq++) {
+		r = &log->recs[seq % KFM_WINDOW];
+		if (r->seq != seq || r->log != log->head.id)
+			break;
+	}
+	if (log->acked_id != log->head.id)
+		log->acked = 0;
+	log->acked_id = log->head.id;
+	log->acked = max(log->acked, seq);
 }
 
 /**
@@ -437,20 +479,21 @@ static u64 durable_end(const struct kfm_log *log)
  *
  * The first record that is missing or damaged ends the log: what follows was never acknowledged.
  * But a peer can also overwrite what it was told is durable. If that record was made durable since
- * this node was resumed, the replay notices that it ends too early.
+ * the mirror's table was loaded, the replay notices that it ends too early.
  *
- * Return: 0, and the log is empty; or a negative error, -ENODATA if this copy lacks acknowledged
- * writes, and was given up.
+ * Return: 0, and the log is empty; or a negative error, -EUCLEAN if this copy lacks acknowledged
+ * writes, see kfm_give_up().
  */
 int kfm_log_replay(struct kfm *m)
 {
 	struct kfm_rec recs[KFM_BATCH], r;
 	struct kfm_log *log = &m->log;
-	u64 total = 0, end = durable_end(log);
 	struct kfm_log_head at;
 	unsigned int count;
+	u64 total = 0;
 	int ret;
 
+	note_acked(log);
 	ret = kfm_log_stays(m) ? 0 : -ESTALE;
 	ret = ret ?: kfm_log_load(m) ?: ring_load(m);
 	memset(log->recs, 0, sizeof(log->recs));
@@ -469,10 +512,9 @@ int kfm_log_replay(struct kfm *m)
 	}
 	if (total || ret)
 		DMINFO("%s: %llu records of the log replayed (%d)", kfm_name(m), total, ret);
-	if (ret || log->head.seq >= end)
+	if (ret || log->head.id != log->acked_id || log->head.seq >= log->acked)
 		return ret;
-	DMERR("%s: records have been overwritten: this copy is given up", kfm_name(m));
-	return kfm_invalidate(m) ?: -ENODATA;
+	return -EUCLEAN;
 }
 
 /* ---- session ---- */

@@ -82,6 +82,8 @@ int kfm_super_load(struct kfm *m)
 	m->formatted = false;
 	for (i = 0; i < 2; i++) {
 		ret[i] = kfm_io(m->meta->bdev, REQ_OP_READ, i * KFM_BLOCK, m->page, KFM_BLOCK);
+		if (ret[i] == -ENODATA)
+			ret[i] = -EIO;	/* a medium error, not a block of zeros */
 		if (!ret[i])
 			ret[i] = kfm_super_decode(m->page, &one);
 		if (ret[i] || (m->formatted && one.serial <= m->sb.serial))

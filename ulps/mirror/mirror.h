@@ -179,6 +179,9 @@ struct kfm_serve {
  * @window_mr: the peer may read @window
  * @lock: protects @head and @recs
  * @recs: durable records, indexed by sequence number; seq is 0 in an unused entry
+ * @acked: records of the log @acked_id before this number were made durable in a row, so the peer
+ *	relies on them
+ * @acked_id: number of a log, see @acked
  * @since: time at which the oldest record that is not applied became durable, jiffies; 0: none
  * @failed: the leg or the log device has failed. No session until the next resume
  */
@@ -194,6 +197,8 @@ struct kfm_log {
 	struct kfid_mr		*window_mr;
 	spinlock_t		lock;
 	struct kfm_rec		recs[KFM_WINDOW];
+	u64			acked;
+	u64			acked_id;
 	unsigned long		since;
 	bool			failed;
 };
@@ -575,6 +580,7 @@ void kfm_commands(struct kfm *m);
 void kfm_promote_answer(struct kfm *m, const struct kfm_msg *msg);
 void kfm_promote_tick(struct kfm *m);
 int kfm_invalidate(struct kfm *m);
+int kfm_give_up(struct kfm *m);
 int kfm_command(struct kfm *m, unsigned int argc, char **argv);
 
 /* Does the provider or the block layer own the object of @busy? If not, its results are valid. */

@@ -203,6 +203,8 @@ static int attach_prepare(struct kfm *m, const struct kfm_msg *msg)
 {
 	int ret = kfm_log_replay(m);
 
+	if (ret == -EUCLEAN)
+		return kfm_give_up(m) ?: ret;
 	if (!ret && msg->arg) {
 		m->was_insync = false;
 		m->sb.state = KFM_INCONSISTENT;
@@ -238,7 +240,7 @@ static void on_attach(struct kfm *m, const struct kfm_msg *msg)
 	if (m->link == KFM_UP || !attach_fits(m, msg))
 		return;
 	ret = attach_prepare(m, msg);
-	if (ret == -ENODATA) {	/* this copy is another one now: the primary has to plan anew */
+	if (ret == -EUCLEAN) {	/* this copy is another one now: the primary has to plan anew */
 		send_simple(m, KFM_BYE, 0, m->session);
 		return;
 	}
