@@ -141,7 +141,6 @@ static int kfp_rx_to_inmsg(struct kfp_conn *conn, struct kfp_inmsg *in)
 	struct kfp_rx *rx = &conn->rx;
 	struct kvec vec = { in->buf, rx->f.payload };
 
-	kfi_stat_inc(&conn->ep->ep, unexpected);
 	rx->to = KFP_TO_INMSG;
 	rx->in = in;
 	conn->link.left = rx->f.payload;
@@ -233,7 +232,6 @@ static int kfp_rx_request(struct kfp_conn *conn)
 	kfp_rx_describe(conn, &in->rx);
 	switch (__kfi_rx_arrive(&conn->ep->ep, &in->rx, !rma)) {
 	case KFI_RX_QUEUED:
-		kfi_stat_inc(&conn->ep->ep, unexpected);
 		return 0;
 	case KFI_RX_NONE:
 		kfp_inmsg_refuse(in, EACCES);

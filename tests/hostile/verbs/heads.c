@@ -185,7 +185,8 @@ static bool leave_one(struct victim *v, u32 serial)
 	ok = check(!hv_frame(hv, &f, body, sizeof(body)), "a message can't be sent");
 	for (ms = 0; ok && ms < HV_WAIT_MS && victim_stat(v, unexpected) <= serial; ms += 20)
 		msleep(20);
-	ok = ok && check(ms < HV_WAIT_MS, "an unexpected message does not arrive");
+	ok = ok && check(ms < HV_WAIT_MS, "an unexpected message does not arrive") &&
+	     check(victim_stat(v, unexpected) == serial + 1, "a message is counted twice");
 	hv_close(hv);
 	return ok;
 }
