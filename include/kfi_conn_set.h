@@ -84,8 +84,8 @@ struct kfi_peer_conn {
  *	connection is in the set
  * @failed: has the end of the connection begun? Such a connection does not move
  * @carrier: connection that has the transmit operation, from the post on, or from when it gets
- *	one; NULL if no connection has it yet. Called without a lock, for an operation that may end at
- *	the same time: the result is only compared with the connections of the set. Without
+ *	one; NULL if no connection has it yet. Called without a lock, for an operation that may end
+ *	at the same time: the result is only compared with the connections of the set. Without
  *	@carrier, endpoints of the provider do not have KFI_OPT_OP_TIMEOUT_MS
  * @moved: &kfi_peer_conn.conn_set has changed to the set of an endpoint. Called under the locks of
  *	both sets

@@ -139,7 +139,8 @@ static int kfi_peer_name(struct kfi_peers *peers, kfi_addr_t addr, void *name)
 {
 	u8 raw[KFI_ADDR_MAX] __aligned(8);
 
-	if (kfi_av_addr(peers->ep->av, addr, raw) < 0 || link_ops(peers)->name(peers->ep, raw, name))
+	if (kfi_av_addr(peers->ep->av, addr, raw) < 0 ||
+	    link_ops(peers)->name(peers->ep, raw, name))
 		return -EINVAL;
 	return 0;
 }

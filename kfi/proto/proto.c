@@ -167,7 +167,7 @@ void kfi_proto_ep_stop(struct kfi_ep *ep, int err, void (*unlisten)(struct kfi_p
 	kfi_conn_set_drain(&pe->conn_set);
 	if (ep->type != KFI_EP_RDM)
 		return;
-	synchronize_rcu();	/* posters that have not seen the stop have queued their operations */
+	synchronize_rcu();	/* posts that have not seen the stop have queued operations */
 	kfi_peers_flush(&pe->peers, err);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_ep_stop);

@@ -13,7 +13,8 @@
 
 static char *nt_signal = "auto";
 module_param_named(signal, nt_signal, charp, 0444);
-MODULE_PARM_DESC(signal, "which writes the peer's doorbell: dma (the engine), cpu, or auto: the engine if it can (default auto)");
+MODULE_PARM_DESC(signal,
+		 "writer of the peer's doorbell: dma, cpu, or auto: dma if it can (default auto)");
 
 static enum nt_signal nt_mode;
 

@@ -316,8 +316,8 @@ void nt_link_remove(struct nt_link *link);
  * at its address whether the link is up or down, and may be kept longer than the link exists; it
  * has a reference of &nt_window.in. Any context.
  *
- * Return: ERR_PTR(-EAGAIN) before the link was up for the first time; ERR_PTR(-ENOMEM) without room,
- * and when a window could not be closed.
+ * Return: ERR_PTR(-EAGAIN) before the link was up for the first time; ERR_PTR(-ENOMEM) without
+ * room, and when a window could not be closed.
  */
 void *nt_mem_get(struct nt_link *link, size_t len);
 void nt_mem_put(struct nt_inbound *in, void *mem, size_t len);

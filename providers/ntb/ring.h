@@ -51,7 +51,7 @@ struct nt_place {
 };
 
 /* Flags of a record that the caller sets */
-#define NT_REC_ACK	0x01	/* the peer is asked to signal that it has handled the record */
+#define NT_REC_ACK	0x01	/* the peer has to signal that it has handled the record */
 /* set by the link: the record takes no room and is not sent; only sent() is called */
 #define NT_REC_LOCAL	0x80
 

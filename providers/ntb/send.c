@@ -317,7 +317,7 @@ int nt_post_unit(struct kfi_link *link, struct kfi_unit *unit)
 	while (!ret && !unit->nplaces && (unit->done < unit->len || unit->left))
 		ret = nt_send(s, unit);
 	if (ret)
-		nt_ring_kick(&s->dev->link->ring);	/* send what was posted, as no more follows now */
+		nt_ring_kick(&s->dev->link->ring);	/* send what was posted before */
 	rcu_read_unlock();
 	return ret;
 }

@@ -200,7 +200,7 @@ static void nt_inbound_put(struct nt_inbound *in)
 	kfree(in);
 }
 
-/* Drop the device's part. Memory that the bridge still shows the peer stays allocated and mapped. */
+/* Drop the device's part. Memory that a window still shows stays allocated and mapped. */
 static void nt_win_put(struct nt_window *win, struct ntb_dev *ntb, bool shown)
 {
 	struct device *dev = ntb_get_dma_dev(ntb);

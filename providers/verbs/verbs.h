@@ -37,11 +37,11 @@
 #define KV_SQ_ROOM	3		/* the most entries that one step puts into a send queue */
 #define KV_INLINE	64		/* MSG: payload up to this length is copied */
 #define KV_SIGNAL	16		/* one of so many work requests is reported */
-#define KV_SETTLE_MS	500		/* time to send the send queue when the connection ends */
+#define KV_SETTLE_MS	500		/* time to empty the send queue when a connection ends */
 #define KV_REFUSE_MS	50		/* the same for a caller that was never admitted */
-#define KV_LINGER_MS	1000		/* MSG: time for the peer's device to receive a refusal */
+#define KV_LINGER_MS	1000		/* MSG: time for the peer to receive a refusal */
 #define KV_NUDGE_MS	100		/* iWARP: time for the listener to accept */
-#define KV_PROBE_MS	2000		/* time for the answer when another caller has its name */
+#define KV_PROBE_MS	2000		/* time for the answer when a caller has the same name */
 #define KV_STEPS	64		/* pieces of the stream that are read in one run */
 
 /* Module parameters (main.c) */

@@ -425,8 +425,8 @@ static void contexts_have_connections(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, ret);
 	KUNIT_EXPECT_EQ(test, -3, in->kc.pc.peer->ctx_id);
 	KUNIT_EXPECT_EQ(test, 0, kfi_peer_rx_ctx(in->kc.pc.peer));
-	in = pw_called(conn->pe, CALL(LARGER, ME, conn->pe->pe.peers.incarnation, .src_ctx = U16_MAX),
-		       &ret);
+	in = pw_called(conn->pe,
+		       CALL(LARGER, ME, conn->pe->pe.peers.incarnation, .src_ctx = U16_MAX), &ret);
 	KUNIT_EXPECT_EQ(test, -(int)U16_MAX, in->kc.pc.peer->ctx_id);
 	KUNIT_EXPECT_EQ(test, 4u, conn->pe->pe.peers.nr);
 	KUNIT_EXPECT_EQ(test, BITS_PER_LONG == 64, conn->pe->pe.peers.nr_ctx_peers);

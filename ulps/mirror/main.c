@@ -184,7 +184,7 @@ static int table_devices(struct kfm *m, char **argv)
 		ret = -ENOSPC;
 	if (ret)
 		return ret;
-	m->ti->error = "The leg is memory, and a loss of power can tear its sectors: see ndctl, mode sector";
+	m->ti->error = "The leg is memory that can tear its sectors: see ndctl, mode sector";
 	if (m->leg->dax_dev)
 		return -EINVAL;
 	m->ti->error = "Can't use the metadata device";

@@ -18,13 +18,13 @@
 #include "proto.h"
 
 #define KFM_WRITES	64	/* writes in flight */
-#define KFM_READS	4	/* parts of a resynchronisation in flight, in addition to writes */
-#define KFM_SLOTS	(KFM_WRITES + KFM_READS + 1)	/* one more for a read being repaired */
+#define KFM_READS	4	/* parts of a resynchronisation in flight, besides writes */
+#define KFM_SLOTS	(KFM_WRITES + KFM_READS + 1)	/* one for a read being repaired */
 #define KFM_RX		16	/* receives posted */
 #define KFM_TX		16	/* messages being sent */
 #define KFM_BATCH	16	/* records that are applied at a time */
 #define KFM_EVENTS	16	/* queued uevents; the oldest are dropped */
-#define KFM_DATA_AT	PAGE_SIZE	/* data in kfm_write.buf; legs may need page alignment */
+#define KFM_DATA_AT	PAGE_SIZE	/* data in kfm_write.buf; legs may need alignment */
 
 struct kfm;
 

@@ -240,7 +240,7 @@ static void on_attach(struct kfm *m, const struct kfm_msg *msg)
 	if (m->link == KFM_UP || !attach_fits(m, msg))
 		return;
 	ret = attach_prepare(m, msg);
-	if (ret == -EUCLEAN) {	/* this copy is another one now: the primary has to plan anew */
+	if (ret == -EUCLEAN) {	/* this copy is blank now: the primary has to compare again */
 		send_simple(m, KFM_BYE, 0, m->session);
 		return;
 	}

@@ -36,7 +36,7 @@
 enum kfm_state {
 	KFM_BLANK,		/* never synchronised, or given up on purpose */
 	KFM_UPTODATE,		/* whole, as of its generation */
-	KFM_OUTDATED,		/* whole, but the manager reported that the peer went on alone */
+	KFM_OUTDATED,		/* whole, but the peer went on alone, says the manager */
 	KFM_INCONSISTENT,	/* partly overwritten by a resynchronisation */
 	KFM_STATES
 };
@@ -47,7 +47,7 @@ enum kfm_policy { KFM_STOP, KFM_FENCE, KFM_ALONE, KFM_POLICIES };
 /* Flags of a superblock */
 #define KFM_SB_PRIMARY		1u	/* the node was primary when this was written */
 #define KFM_SB_ALONE		2u	/* the primary writes without its peer */
-#define KFM_SB_SPOILT		4u	/* a repair failed to write the leg: not a resync source */
+#define KFM_SB_SPOILT		4u	/* a repair failed to write the leg: no source */
 #define KFM_SB_FLAGS		7u
 
 /**
@@ -119,10 +119,10 @@ struct kfm_le_log {
 	__le32	crc;
 	__le64	serial;
 	u8	uuid[16];
-	__le64	id;		/* session that writes the log; repeated in each of its records */
+	__le64	id;		/* session that writes the log, also in each record */
 	__le64	gen;		/* generation of the primary */
 	__le64	seq;		/* first record that is not applied */
-	__le32	at;		/* offset of that record in the ring, unless it wrapped to 0 */
+	__le32	at;		/* offset of that record in the ring, or it is at 0 */
 	__le32	ring;		/* bytes of the ring */
 	u8	zero[440];
 } __packed;
@@ -201,7 +201,7 @@ struct kfm_le_msg {
 	__le32	magic;
 	__le16	version;
 	__le16	type;
-	__le64	session;	/* chosen by the sender of HELLO, repeated in later messages */
+	__le64	session;	/* chosen by the sender of HELLO, also in later messages */
 	u8	uuid[16];
 	struct kfm_le_gens gens;	/* HELLO, STATE, ATTACH, SYNCED */
 	__le64	sectors;	/* HELLO, STATE */

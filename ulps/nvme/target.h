@@ -102,7 +102,7 @@ struct kfnt_queue;
  * @wait: entry in &kfnt_queue.backlog
  * @deferred: entry in &kfnt_queue.deferred
  * @own_sg: scatterlist that describes @data to the core
- * @data: memory for data of the capsule, or other short data, &kfnt_queue.inline_size bytes, or NULL
+ * @data: &kfnt_queue.inline_size bytes for data of the capsule, or other short data, or NULL
  *
  * One context at a time owns a command: the receive, the execution, then the context that posts, or
  * the backlog. While @refs is not 0, the RMA operations own it as well.
