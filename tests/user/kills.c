@@ -2,10 +2,11 @@
 /*
  * kills - processes that use /dev/kfi are killed at random moments
  *
- * Two children at a time open contexts, register memory, connect to each other over a
- * provider, and send, receive, read and write. Each is killed after a random time, and another one
- * replaces it. Over sockets the pages of a killed child may still be in the queues of TCP. At the end nothing may be left: no page is pinned or charged to the user, who can
- * again register as much as RLIMIT_MEMLOCK permits, and not a page more.
+ * Pairs of children open contexts, register memory, connect to each other over a provider, and
+ * send, receive, read and write. Each is killed after a random time, and another one replaces it.
+ * Several can be dying at the same time. Over sockets the pages of a killed child may still be in
+ * the queues of TCP. At the end nothing may be left: no page is pinned or charged to the user, and
+ * the user can again register as much as RLIMIT_MEMLOCK permits, and not a page more.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -17,7 +18,8 @@
 #define LIMIT		(8UL << 20)
 #define BUFFERS		16
 #define SIZE		(64UL << 10)
-#define SERVICE		4000	/* the first of two names of endpoints, one for each child */
+#define CHILDREN_MAX	8
+#define SERVICE		4000	/* the first name of an endpoint; each child has one */
 
 static struct raw_random dice;
 
@@ -102,7 +104,7 @@ static int insert_peer(struct child *c)
 		.fi_addrs = (uintptr_t)&c->peer,
 	};
 
-	service_of(service, !c->slot);
+	service_of(service, c->slot ^ 1);
 	c->av = raw_av(c->fd, c->domain);
 	if (c->av < 0)
 		return c->av;
@@ -130,7 +132,7 @@ static int call_peer(struct child *c)
 	struct kfi_user_name name = { };
 	int ret;
 
-	service_of(service, !c->slot);
+	service_of(service, c->slot ^ 1);
 	snprintf(hints.fabric.prov_name, sizeof(hints.fabric.prov_name), "%s", provider);
 	ret = raw_ioctl(c->fd, KFI_IOC_GETINFO, &get);
 	if (ret)
@@ -339,17 +341,29 @@ static int verdict(void)
 	return bad | status;
 }
 
+static int was_killed(uint64_t number, int status)
+{
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		return 1;
+	printf("kills: child %llu ended by itself, status %x\n", (unsigned long long)number,
+	       status);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = { { "count", 1, NULL, 'c' },
 						 { "seed", 1, NULL, 's' },
 						 { "longest", 1, NULL, 'l' },
 						 { "sockets", 0, NULL, 't' },
+						 { "children", 1, NULL, 'n' },
 						 {} };
 	uint64_t seed = time(NULL) ^ getpid() << 20, count = 1000, number = 0, longest = 30000;
+	uint64_t children = 2;
 	unsigned long *steps;
-	pid_t pids[2] = { };
-	int option, status, slot, bad = 0, n;
+	pid_t pids[CHILDREN_MAX] = { }, pid;
+	int option, status, slot, bad = 0;
+	uint64_t n;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
 		if (option == '?')
@@ -359,8 +373,14 @@ int main(int argc, char **argv)
 			node = "127.0.0.1";
 			continue;
 		}
-		*(option == 'c' ? &count : option == 's' ? &seed : &longest) =
-			strtoull(optarg, NULL, 0);
+		*(option == 'c' ? &count :
+		  option == 's' ? &seed :
+		  option == 'n' ? &children :
+				  &longest) = strtoull(optarg, NULL, 0);
+	}
+	if (!children || children % 2 || children > CHILDREN_MAX) {
+		fprintf(stderr, "kills: an even number of children, at most %d\n", CHILDREN_MAX);
+		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("kills: seed %llu, %llu kills\n", (unsigned long long)seed,
@@ -372,28 +392,24 @@ int main(int argc, char **argv)
 		printf("kills: this is so before the first kill\n");
 		return 1;
 	}
-	for (n = 0; n < 2; n++)
+	for (n = 0; n < children; n++)
 		pids[n] = spawn(seed, number++, n, steps);
-	while (number < count + 2 && !bad) {
+	while (number < count + children && !bad) {
 		/* Most moments are in the short time in which a child opens its objects. */
 		usleep(raw_below(&dice, 1 + raw_below(&dice, longest)));
-		slot = raw_below(&dice, 2);
-		kill(pids[slot], SIGKILL);
-		waitpid(pids[slot], &status, 0);
-		if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) {
-			printf("kills: child %llu ended by itself, status %x\n",
-			       (unsigned long long)number, status);
-			bad = 1;
+		kill(pids[raw_below(&dice, children)], SIGKILL);
+		while (!bad && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
+			bad = !was_killed(number, status);
+			if (number % 1000 == 0 && raw_pinned_now() > 8 * LIMIT / 4096) {
+				printf("kills: more pages are pinned than children can pin\n");
+				bad = 1;
+			}
+			for (slot = 0; pids[slot] != pid; slot++)
+				;
+			pids[slot] = spawn(seed, number++, slot, steps);
 		}
-		if (number % 1000 == 0 &&
-		    raw_vmstat("nr_foll_pin_acquired") - raw_vmstat("nr_foll_pin_released") >
-			    8 * LIMIT / 4096) {
-			printf("kills: more pages are pinned than two children can pin\n");
-			bad = 1;
-		}
-		pids[slot] = spawn(seed, number++, slot, steps);
 	}
-	for (n = 0; n < 2; n++) {
+	for (n = 0; n < children; n++) {
 		kill(pids[n], SIGKILL);
 		waitpid(pids[n], &status, 0);
 	}

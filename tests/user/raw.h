@@ -228,14 +228,19 @@ static inline unsigned long long raw_vmstat(const char *name)
 	return value;
 }
 
-/* Return the pinned pages, when their number is 0 or no longer changes. */
+static inline long long raw_pinned_now(void)
+{
+	return raw_vmstat("nr_foll_pin_acquired") - raw_vmstat("nr_foll_pin_released");
+}
+
+/* Return the pinned pages as soon as there are none, or after ten seconds. */
 static inline long long raw_pinned(void)
 {
 	uint64_t end = raw_ms() + 10000;
 	long long pinned;
 
 	do {
-		pinned = raw_vmstat("nr_foll_pin_acquired") - raw_vmstat("nr_foll_pin_released");
+		pinned = raw_pinned_now();
 		if (pinned)
 			usleep(50000);
 	} while (pinned && raw_ms() < end);

@@ -228,15 +228,15 @@ static bool leaves(struct hostile *h)
 		victim_stat(&v, dropped));
 	ok = ok && check(kib < DEATHS * CONN_KIB / 2, "a message holds the buffers of a dead peer");
 	/*
-	 * Messages may have made room for the windows of later connections. Messages of different
-	 * connections have no order.
+	 * Messages may be dropped to make room for the windows of later connections. How many, and
+	 * which, depends on time: a connection is charged with its windows until its end is
+	 * complete, and that can be after the next peer was let in. proto_account_test.c tests what
+	 * is dropped.
 	 */
 	for (i = victim_stat(&v, dropped); ok && i < DEATHS; i++)
 		ok = check(!victim_receive(&v, 1, HV_WAIT_MS) && *(u64 *)v.buf < DEATHS &&
 			   !__test_and_set_bit(*(u64 *)v.buf, &seen),
 			   "a message is lost that was not dropped");
-	ok = ok && check(victim_stat(&v, dropped) < DEATHS / 2,
-			 "more messages are dropped than have to be");
 	victim_close(&v);
 	return ok;
 }
