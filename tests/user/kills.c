@@ -400,7 +400,7 @@ int main(int argc, char **argv)
 		kill(pids[raw_below(&dice, children)], SIGKILL);
 		while (!bad && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
 			bad = !was_killed(number, status);
-			if (number % 1000 == 0 && raw_pinned_now() > 8 * LIMIT / 4096) {
+			if (number % 1000 == 0 && raw_pinned_now() > (long long)(8 * LIMIT / 4096)) {
 				printf("kills: more pages are pinned than children can pin\n");
 				bad = 1;
 			}
