@@ -34,8 +34,8 @@ int nt_loads_alloc(struct nt_stream *s)
 }
 
 /*
- * Take back payload that still waits for room. The CLOSE has NTW_C_ABORT then, because the stream is
- * not complete.
+ * Take back payload that still waits for room. The CLOSE has NTW_C_ABORT then, because the stream
+ * is not complete.
  */
 void nt_loads_unpost(struct nt_stream *s)
 {
@@ -184,8 +184,8 @@ u32 nt_places_cut(const struct kfi_unit *unit, u64 at, u64 max, bool one, struct
 }
 
 /*
- * Store in @piece the key of the place that has byte @at, and the offset of that byte from the first
- * place with this key.
+ * Store in @piece the key of the place that has byte @at, and the offset of that byte from the
+ * first place with this key.
  */
 static void nt_place_named(const struct kfi_unit *unit, u64 at, struct ntw_piece *piece)
 {
