@@ -423,7 +423,7 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
 #define KFI_PROTO_PARAMS(proto)								\
 	extern struct kfi_proto proto;	/* anything else does not compile */			\
 	KFI_PROTO_PARAM(proto, eager_size, eager, 0444,					\
-			"longest message sent without asking, bytes");			\
+			"maximum bytes of an eager message");			\
 	KFI_PROTO_PARAM(proto, unexpected, units, 0444,					\
 			"unexpected messages held for each connection and class, 256 bytes");	\
 	KFI_PROTO_PARAM(proto, unexpected_peer, units, 0444,				\
@@ -435,13 +435,13 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
 	KFI_PROTO_PARAM(proto, requests, requests, 0444,				\
 			"unanswered RMA, atomics and flushes accepted from each peer");	\
 	KFI_PROTO_PARAM(proto, connect_timeout_ms, ms, 0644,				\
-			"time for a connection to be established, milliseconds");	\
+			"milliseconds to establish a connection");	\
 	KFI_PROTO_PARAM(proto, hello_timeout_ms, ms, 0644,				\
-			"time for a caller to say, and to prove, who it is, milliseconds");	\
+			"milliseconds for a caller to prove its identity");	\
 	KFI_PROTO_PARAM(proto, peer_timeout_ms, ms, 0644,				\
-			"time for what is due before a peer is dead, milliseconds");	\
+			"milliseconds without progress before a peer is dead");	\
 	KFI_PROTO_PARAM(proto, max_peers, count, 0644,					\
-			"peers per endpoint that may connect by themselves");		\
+			"peers that may connect to an endpoint");		\
 	KFI_PROTO_PARAM(proto, source_peers, count, 0644,				\
 			"connections per endpoint that come from one source");		\
 	KFI_PROTO_PARAM(proto, source_backlog, calls, 0644,				\
@@ -456,7 +456,7 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
 #define KFI_PROTO_GRANT_PARAMS(proto)							\
 	extern struct kfi_proto proto;	/* anything else does not compile */			\
 	KFI_PROTO_PARAM(proto, grants, grants, 0644,					\
-			"regions that a peer writes to without asking, per connection, to 64");	\
+			"regions per connection that a peer may write directly, up to 64");	\
 	KFI_PROTO_PARAM(proto, grant_mib, count, 0644, "memory in these regions, MiB");	\
 	KFI_PROTO_PARAM(proto, peer_grants, count, 0644,				\
 			"such regions of all connections of a peer of an RDM endpoint");	\

@@ -18,25 +18,25 @@
 
 static unsigned int max_contexts = 256;
 module_param(max_contexts, uint, 0644);
-MODULE_PARM_DESC(max_contexts, "opens of /dev/kfi of one user (default 256)");
+MODULE_PARM_DESC(max_contexts, "number of times that a user can have /dev/kfi open (default 256)");
 
 static unsigned int max_endpoints = 1024;
 module_param(max_endpoints, uint, 0644);
-MODULE_PARM_DESC(max_endpoints, "endpoints of one user (default 1024)");
+MODULE_PARM_DESC(max_endpoints, "endpoints per user (default 1024)");
 
 static unsigned int max_regions = 65536;
 module_param(max_regions, uint, 0644);
-MODULE_PARM_DESC(max_regions, "memory regions of one user (default 65536)");
+MODULE_PARM_DESC(max_regions, "memory regions per user (default 65536)");
 
 static unsigned int max_objects = 65536;
 module_param(max_objects, uint, 0644);
 MODULE_PARM_DESC(max_objects,
-		 "other objects of one user: queues, counters, vectors, requests (default 65536)");
+		 "queues, counters, vectors and requests per user (default 65536)");
 
 static unsigned int max_queue_mb = 1024;
 module_param(max_queue_mb, uint, 0644);
 MODULE_PARM_DESC(max_queue_mb,
-		 "kernel memory for queues and operations of one user, MiB (default 1024)");
+		 "MiB of kernel memory for queues and operations per user (default 1024)");
 
 /**
  * struct ku_user - a user with an open context

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * addr.c - names: an end of a bridge, and a port at this end. Both ends of a bridge have a number,
- * which the driver of the bridge knows.
+ * addr.c - names. A name consists of an end of a bridge, and a port at this end. The driver of the
+ * bridge reports the numbers of both ends.
  *
- * A node string is the number of an end, or the name of a bridge of this machine, which stands for
- * our end of it; with "/peer" behind it, it stands for the other end.
+ * A node string is the number of an end, or the name of a bridge of this machine. The name stands
+ * for our end of the bridge; with "/peer" behind it, it stands for the other end.
  */
 #include <linux/jhash.h>
 #include <linux/kernel.h>
@@ -75,7 +75,7 @@ int nt_port_parse(const char *service, u32 *port)
 	return kstrtou32(service, 10, port) || !*port || *port > INT_MAX ? -EINVAL : 0;
 }
 
-/* Parse the name of one bridge. Return: 0, -ENODATA */
+/* Parse a node string that begins with the name of @dev. Return: 0, -ENODATA */
 static int nt_named(struct nt_dev *dev, const char *node, u32 *side)
 {
 	const char *name = nt_link_name(dev->link);
@@ -108,9 +108,9 @@ static int nt_name_match(struct nt_dev *dev, void *arg)
 }
 
 /*
- * The name of another bridge stands for its end, too: both ends may be in one machine. "/peer" is
- * accepted behind the name of @dev only. If several bridges connect two machines, all other ends
- * may have the same number, and the name says which bridge is meant.
+ * The name of another bridge stands for its end, too, because both ends of @dev may be in one
+ * machine. "/peer" is accepted behind the name of @dev only. If several bridges connect two
+ * machines, all other ends may have the same number, so the name selects the bridge.
  */
 int nt_node_side(struct nt_dev *dev, const char *node, u32 *side)
 {
@@ -133,7 +133,7 @@ int nt_addr_check(struct kfi_domain *domain, const void *addr)
 	return port && port <= INT_MAX ? 0 : -EINVAL;
 }
 
-/* Without a node the address is at the other end of the domain's bridge. */
+/* Without a node, the address is at the other end of the domain's bridge. */
 int nt_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr)
 {
 	struct nt_dev *dev = nt_dev_find(domain->name, 0);
@@ -153,7 +153,7 @@ int nt_resolve(struct kfi_domain *domain, const char *node, const char *service,
 	return sizeof(*a);
 }
 
-/* The name that an endpoint asks for by its info. Port 0 stands for any. */
+/* Store the name that an info requests for its endpoint. Port 0 stands for any port. */
 int nt_source(const struct kfi_info *info, struct nt_dev *dev, struct ntw_addr *addr)
 {
 	*addr = (struct ntw_addr) { .side = cpu_to_le32(nt_link_side(dev->link)) };

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bell.c - signals: how a side wakes the other.
+ * bell.c - signals, with which a side wakes the other one.
  *
- * Doorbell bits are used in turn. A bit that is rung while it is set makes no interrupt, and a
- * write that clears a bit takes time to reach the bridge. Only a read could tell that it has
- * arrived, and the data path has no reads. With several bits the same one is not rung again for as
- * many signals. A signal that is lost nevertheless is made up for at the next sign of life.
+ * Doorbell bits are used in turn. A bit that is rung while it is set causes no interrupt, and a
+ * write that clears a bit takes time to reach the bridge. Only a read could tell whether the write
+ * has arrived, and the data path does not read from the bridge. With several bits, other signals
+ * are sent before the same bit is rung again. If a signal is lost nevertheless, the receiver looks
+ * at its ring at its next heartbeat.
  */
 #include <linux/bitops.h>
 #include <linux/module.h>
@@ -14,7 +15,7 @@
 static char *nt_signal = "auto";
 module_param_named(signal, nt_signal, charp, 0444);
 MODULE_PARM_DESC(signal,
-		 "writer of the peer's doorbell: dma, cpu, or auto: dma if it can (default auto)");
+		 "what rings the peer's doorbell: dma, cpu or auto (default auto)");
 
 static enum nt_signal nt_mode;
 
@@ -31,7 +32,7 @@ int nt_bell_check_params(void)
 	return 0;
 }
 
-/* Use the first adjacent bits of our doorbell register */
+/* Use the lowest valid bits of our doorbell register that are adjacent */
 int nt_bell_init(struct nt_link *link)
 {
 	u64 valid = ntb_db_valid_mask(link->ntb);
@@ -94,7 +95,7 @@ void nt_bell_received(struct nt_link *link, int vector)
 
 	if (!bits)
 		return;
-	/* Cleared before the ring is read: a bit that is rung from here on interrupts again. */
+	/* Clear the bits before the ring is read. A bit that is rung later interrupts again. */
 	ntb_db_clear(link->ntb, bits);
 	atomic64_inc(&link->interrupts);
 	if (READ_ONCE(link->state) == NT_LINK_UP)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * bridge.h - one bridge: records to the peer and from it (ring.h); payload that is written to its
- * place in the peer's memory; and a piece of our own memory that the peer can write to.
+ * bridge.h - one bridge. It carries records in both directions (ring.h), writes payload to places
+ * in the peer's memory, and has memory that the peer can write to.
  *
  * One work item runs the state machine of a link (link.c). The structures below are used by that
  * work item only, or by nt_link_start() and nt_link_stop() while it does not run, unless their
  * comments say otherwise. Interrupts, timers and faults set a bit of @events and queue the work
  * item.
  *
- * Contexts. A function under "any" may be called in process context and softirq, not in hard
- * interrupts. It takes no lock for longer than a copy of NT_COPY bytes, or with a CRC of one
- * record. nt_conns_link_up() and nt_conns_link_down() come from the link's work item and may sleep;
- * they come in turn, and never both at once.
+ * Contexts. A function under "any" may be called in process context and in softirq, but not in hard
+ * interrupts. It holds no lock longer than a copy of NT_COPY bytes takes, or with a CRC a copy of
+ * one record. The link's work item calls nt_conns_link_up() and nt_conns_link_down(), which may
+ * sleep, in turn and never at the same time.
  *
  * Life of a link: nt_link_add() -> nt_link_start() -> { nt_conns_link_up() -> nt_conns_link_down()
  * } ... -> nt_link_stop() -> nt_link_remove().
@@ -26,9 +26,9 @@
 #include <linux/workqueue.h>
 #include "ring.h"
 
-#define NT_PEER		NTB_DEF_PEER_IDX	/* the peer that is used, of those of the bridge */
+#define NT_PEER		NTB_DEF_PEER_IDX	/* index of the bridge's peer that is used */
 
-/** enum nt_signal - parameter signal */
+/** enum nt_signal - values of the parameter "signal" */
 enum nt_signal {
 	NT_SIGNAL_AUTO,
 	NT_SIGNAL_DMA,		/* the engine writes the peer's doorbell */
@@ -39,10 +39,11 @@ enum nt_signal {
 /**
  * struct nt_inbound - memory that the peer can write
  * @ref: references: one of the device until it is removed, one of each piece that a consumer has.
- *	The last one frees the structure
- * @pages: pages that were allocated; NULL: the memory is of dma_alloc_coherent(), or is never freed
+ *	Dropping the last one frees the structure
+ * @pages: pages that were allocated; NULL: the memory comes from dma_alloc_coherent(), or is never
+ *	freed
  * @order: order of @pages
- * @arena: the memory behind the ring. It has locks of its own; published with a release
+ * @arena: allocator of the memory behind the ring, with locks of its own; published with a release
  * @node: NUMA node of the memory
  */
 struct nt_inbound {
@@ -54,10 +55,10 @@ struct nt_inbound {
 };
 
 /**
- * struct nt_window - memory that the peer writes, and the window to the peer's
+ * struct nt_window - memory that the peer writes to, and the window to the same memory of the peer
  * @index: index of the memory window, the same in both directions
  * @in: the part that may live longer than the device
- * @base: what was allocated; NULL until the link is up for the first time
+ * @base: the memory that was allocated; NULL until the bridge's link is up for the first time
  * @base_dma: address of @base for the device
  * @base_len: bytes of @base
  * @mem: inbound memory, within @base
@@ -65,14 +66,14 @@ struct nt_inbound {
  * @size: bytes of @mem
  * @ring: bytes of the ring in @mem
  * @size_align: the bridge requires lengths to be a multiple of this
- * @reach: bytes of @mem that the peer reaches in this life: its window may be shorter. Read in any
- *	context; memory that is exposed lies below it
+ * @reach: bytes of @mem that the peer reaches in this life; the peer's window may be shorter than
+ *	@mem. Exposed memory lies below @reach. Read in any context
  * @open: the peer can write to @mem
- * @parked: the window is closed, and shows only this many bytes of the beginning of @mem
+ * @parked: bytes at the beginning of @mem that the window still shows after it was closed, or 0
  * @peer: the peer's window in our address space
  * @peer_base: physical address of the peer's window
  * @peer_len: bytes of the peer's window
- * @pages: it has struct pages, which devices of this machine may be given
+ * @pages: the peer's window has struct pages, to which devices of this machine may write
  */
 struct nt_window {
 	int			index;
@@ -97,8 +98,8 @@ struct nt_window {
 /**
  * struct nt_map - bus addresses at which regions are mapped; map.c
  * @iova: the whole range
- * @room: free addresses of the range, without the first page, as byte offsets. It has locks of its
- *	own
+ * @room: allocator of the range, in byte offsets, without the beginning that a closed window shows.
+ *	It has locks of its own
  */
 struct nt_map {
 	struct dma_iova_state	iova;
@@ -108,14 +109,14 @@ struct nt_map {
 /**
  * struct nt_flat - a second window, over all memory or over registered memory; flat.c
  * @index: index of the memory window; negative: there is none
- * @all: the window shows all memory, from address 0 on; else what is in @map
+ * @all: the window shows all memory, from address 0 on; otherwise it shows @map
  * @mapped: @map exists. Published with a release
  * @open: the peer can write to the window
- * @park: bytes at its beginning that are not in use, to which the bridge can shorten the window. 0:
- *	there are too few, so the window can't be parked
- * @parked: the window is closed, but shows this many of these bytes
+ * @park: length to which the bridge can shorten the window so that it shows only bytes that are not
+ *	in use; 0: there is no such length, so the window can't be parked
+ * @parked: bytes at its beginning that the window still shows after it was closed, or 0
  * @size: bytes that the window shows, from @base on; 0 until the bridge has reported its limits
- * @base: address of the bus at which it begins
+ * @base: bus address at which the window begins
  * @word: byte of the window that is &ntw_ctl.flat
  * @map: what a window over registered memory shows
  */
@@ -137,7 +138,7 @@ struct nt_flat {
  * @first: number of the first of our bits
  * @count: number of our bits
  * @peer_first: number of the first of the peer's bits
- * @peer_count: number of the peer's bits. The work item sets both before the ring is on; after that
+ * @peer_count: number of the peer's bits. The work item sets both before nt_ring_on(); after that
  *	posts read them
  */
 struct nt_bells {
@@ -151,25 +152,25 @@ struct nt_bells {
  */
 enum nt_link_state {
 	NT_LINK_DOWN,
-	NT_LINK_QUIET,	/* has published its incarnation, waits for the peer's */
-	NT_LINK_OPEN,	/* has opened its window to the peer, waits for the peer's window */
-	NT_LINK_HELLO,	/* has written a hello, waits for the peer's */
+	NT_LINK_QUIET,	/* our incarnation is published; the peer's is awaited */
+	NT_LINK_OPEN,	/* our window is open to the peer; the peer's window is awaited */
+	NT_LINK_HELLO,	/* our hello was written; the peer's is awaited */
 	NT_LINK_UP
 };
 
 /* Bits of &nt_link.events, set in any context */
 enum nt_event {
-	NT_EV_FAULT,	/* this life can't go on */
+	NT_EV_FAULT,	/* this life has to end; see &nt_link.why */
 	NT_EV_FLAP,	/* the bridge's link has changed after our hello */
 };
 
 /**
  * struct nt_link - one bridge
  * @ntb: the device
- * @priv: the object of the endpoints; constant
+ * @priv: struct nt_dev of the bridge; constant
  * @entry: entry in the list of links that were started; link.c
  * @ring: records
- * @win: inbound memory and the peer's
+ * @win: inbound memory and the window to the peer's
  * @flat: flat window
  * @bells: doorbells
  * @work: runs the state machine
@@ -180,24 +181,24 @@ enum nt_event {
  *	nt_conns_link_down(). Read with nt_link_life()
  * @state: enum nt_link_state; read in any context
  * @stopping: the link has to stay down
- * @halting: the link has to stay down, and this kernel ends
- * @hung: this kernel has ended while the engine had memory of ours, none of which is ever freed:
- *	the callbacks of records are not called, nt_ring_drain() may never return, and
- *	nt_link_remove() must not be called. Read in any context
+ * @halting: the link has to stay down, because this kernel ends
+ * @hung: this kernel ends, but the engine still uses memory of ours, which is never freed: the
+ *	callbacks of records are not called, nt_ring_drain() may never return, and nt_link_remove()
+ *	must not be called. Read in any context
  * @no_memory: the last attempt to allocate memory for the window has failed
- * @held: places of devices are waited for, and that was logged
- * @exposed: a window of a life could not be closed. There is no further life, and memory in that
- *	window is not allocated any more. Read in any context
+ * @held: the link stays down until devices have released their places, and that was logged
+ * @exposed: a window could not be closed at the end of a life. There is no further life, and memory
+ *	in that window is not allocated any more. Read in any context
  * @mine: our incarnation of this life
  * @yours: the peer's incarnation of this life
  * @pace: milliseconds until the next step of the handshake
  * @beat: serial number of the peer, as last read
  * @beat_at: time at which @beat has changed, in jiffies
- * @given: what the peer has answered, as last read, see nt_ring_peer_owes()
- * @given_at: time at which @given has changed, or at which the peer last owed nothing
+ * @given: progress of the peer, as last read, see nt_ring_peer_owes()
+ * @given_at: time at which @given has changed, or at which the peer last owed nothing, in jiffies
  * @checks: placed payload has a CRC, in the record that announces it. Constant from
  *	nt_conns_link_up() to nt_conns_link_down(); read in any context
- * @torn: records that have announced placed payload with another CRC
+ * @torn: number of records whose CRC of placed payload was wrong
  * @pins: see nt_pages_pin()
  * @interrupts: doorbells that were received
  * @ups: times that the link has come up
@@ -243,7 +244,7 @@ static inline struct nt_link *nt_ring_link(struct nt_ring *ring)
 	return container_of(ring, struct nt_link, ring);
 }
 
-/* ---- what it is: any ---- */
+/* ---- properties of a link: any ---- */
 
 /* Name of the NTB device; valid as long as the link */
 static inline const char *nt_link_name(const struct nt_link *link)
@@ -262,7 +263,7 @@ static inline u32 nt_link_peer_side(const struct nt_link *link)
 	return ntb_peer_port_number(link->ntb, NT_PEER);
 }
 
-/* May have changed on return */
+/* The state may have changed when the function returns */
 static inline bool nt_link_is_up(const struct nt_link *link)
 {
 	return READ_ONCE(link->state) == NT_LINK_UP;
@@ -273,12 +274,13 @@ static inline unsigned int nt_link_life(const struct nt_link *link)
 	return READ_ONCE(link->life);
 }
 
-/* End this life of the link soon, unless it has ended: the peer violates the protocol */
+/* End this life of the link soon, unless it has ended already. @why: the reason, for the log */
 void nt_link_fault(struct nt_link *link, unsigned int life, const char *why);
-/* The peer can write to all memory of this machine */
+/* Return: true if the peer can write to all memory of this machine */
 bool nt_link_exposes_all(const struct nt_link *link);
 /*
- * The peer has shown that it writes through our flat window, which may show registered memory only
+ * Return: true if the peer has shown that its writes through our flat window arrive. The window may
+ * show registered memory only
  */
 bool nt_link_flat_in_use(const struct nt_link *link);
 
@@ -292,7 +294,7 @@ void nt_links_exit(void);
  *	error
  */
 struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv);
-/* Enable the bridge's link. From now on the link comes up when it can */
+/* Enable the bridge's link. After this the link may come up at any time */
 int nt_link_start(struct nt_link *link);
 /*
  * Take all links down, as nt_link_stop() does, because this kernel ends. nt_link_stop() is called
@@ -304,7 +306,7 @@ void nt_links_halt(void);
  * or will be called.
  */
 void nt_link_stop(struct nt_link *link);
-/* Free the link, and its memory but for what consumers still have, after nt_link_stop() */
+/* Free the link after nt_link_stop(), and its memory except for what consumers still have */
 void nt_link_remove(struct nt_link *link);
 
 /* ---- our inbound memory ---- */
@@ -312,12 +314,12 @@ void nt_link_remove(struct nt_link *link);
 /*
  * nt_mem_get() - allocate memory that the peer can write to directly
  *
- * The memory is zeroed. It is aligned to a page if @len is one or more, else to 64 bytes. It stays
- * at its address whether the link is up or down, and may be kept longer than the link exists; it
- * has a reference of &nt_window.in. Any context.
+ * The memory is zeroed. It is aligned to a page if @len is at least a page, else to 64 bytes. It
+ * stays at its address whether the link is up or down, and may be kept longer than the link exists,
+ * because it holds a reference of &nt_window.in. Any context.
  *
- * Return: ERR_PTR(-EAGAIN) before the link was up for the first time; ERR_PTR(-ENOMEM) without
- * room, and when a window could not be closed.
+ * Return: ERR_PTR(-EAGAIN) before the link was up for the first time; ERR_PTR(-ENOMEM) if there is
+ * no room, or if a window could not be closed.
  */
 void *nt_mem_get(struct nt_link *link, size_t len);
 void nt_mem_put(struct nt_inbound *in, void *mem, size_t len);
@@ -326,8 +328,8 @@ void nt_mem_put(struct nt_inbound *in, void *mem, size_t len);
  * @iter: the memory, kvec or bvec
  * @len: bytes of it from the beginning
  *
- * Any context. Return: number of places; 0: not all of the memory is there, or it takes more than
- * @max places.
+ * Any context. Return: number of places; 0: part of the memory is in neither of them, or it takes
+ * more than @max places.
  */
 int nt_window_places(struct nt_link *link, const struct iov_iter *iter, size_t len,
 		     struct nt_place *place, unsigned int max);
@@ -344,16 +346,16 @@ int nt_window_places(struct nt_link *link, const struct iov_iter *iter, size_t l
  * page.
  */
 int nt_window_map(struct nt_link *link, const struct iov_iter *iter, size_t len, u64 *at);
-/* On return no write of the peer arrives there any more. Process context */
+/* End that. On return no write of the peer arrives there any more. Process context */
 void nt_window_unmap(struct nt_link *link, u64 at, size_t len);
-/* May a bridge have a window over registered memory? Any context */
+/* Return: true if bridges may have windows over registered memory. Any context */
 bool nt_flat_maps(void);
-/* Has this bridge such a window? It has none before the link was up. Any context */
+/* Return: true if this bridge has one. It has none before the link was up. Any context */
 bool nt_window_maps(const struct nt_link *link);
 
 /* ---- the peer's memory as pages (pages.c): any ---- */
 
-/* The device that owns the pages; NULL: the window has none, or it is not to be used so */
+/* The device that owns the pages; NULL: the window has none, or places are not enabled */
 struct device *nt_pages_device(const struct nt_link *link);
 /*
  * nt_pages() - find the pages of the peer's memory
@@ -365,13 +367,13 @@ struct device *nt_pages_device(const struct nt_link *link);
 int nt_pages(struct nt_link *link, const struct nt_place *place, unsigned int n,
 	     struct bio_vec *bv);
 /*
- * nt_pages_fence() - let arrive what devices have written to the pages
+ * nt_pages_fence() - wait until what devices have written to the pages has arrived
  *
- * Return: 0: it is in front of all that is posted later in this life; -EIO: the link is down;
+ * Return: 0: the bytes arrive before all that is posted later in this life; -EIO: the link is down;
  * -ENOTCONN: the life has ended.
  */
 int nt_pages_fence(struct nt_link *link, unsigned int life, const struct bio_vec *bv, size_t n);
-/* From pin to unpin devices may write to pages: no life begins, and the link is not removed */
+/* From pin to unpin devices may write to pages: no life begins. The caller prevents the removal */
 void nt_pages_pin(struct nt_link *link);
 void nt_pages_unpin(struct nt_link *link);
 unsigned int nt_pages_pinned(const struct nt_link *link);	/* number of pins */
@@ -384,13 +386,13 @@ void nt_rx_burst_end(struct nt_ring *ring);
 void nt_rx_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len);
 void nt_conns_room(struct nt_ring *ring);
 /*
- * The link is up, and records may be posted. No record and no callback comes before it returns, so
- * it must not wait for one.
+ * The link is up, and records may be posted. No record is handled and no callback is called before
+ * this function returns, so it must not wait for one.
  */
 void nt_conns_link_up(struct nt_link *link);
 /*
  * The link is down. The engine reads and writes nothing any more, no write of the peer arrives in
- * our memory, and all records have had their callbacks (-ENOTCONN). No callback comes until
+ * our memory, and all records have had their callbacks (-ENOTCONN). No callback is called until
  * nt_conns_link_up().
  */
 void nt_conns_link_down(struct nt_link *link);
@@ -409,26 +411,26 @@ extern bool nt_crc, nt_crc_placed;
 int nt_win_init(struct nt_window *win, struct ntb_dev *ntb);
 /* After nt_win_shut(). @shown: a window still shows inbound memory, so it is never freed */
 void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, bool shown);
-/* Allocate the memory when the link is up for the first time. It is kept */
+/* Allocate the memory when the link is up for the first time, and keep it */
 int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb);
 /*
- * Let the peer write, to an empty control page; or stop it: on return nothing of the peer's arrives
- * any more
+ * nt_win_open() empties the control page and lets the peer write. After nt_win_close() has returned
+ * 0, no write of the peer arrives any more, except in the part that a parked window shows
  */
 int nt_win_open(struct nt_window *win, struct ntb_dev *ntb);
 int nt_win_close(struct nt_window *win, struct ntb_dev *ntb);
 /*
- * Let the window show nothing, not even what it is parked on: there is no further life.
- * Return: true: the peer can still write to inbound memory
+ * Let the window show nothing, not even the memory on which it is parked. There is no further life
+ * after that. Return: true: the peer can still write to inbound memory
  */
 bool nt_win_shut(struct nt_window *win, struct ntb_dev *ntb);
 /*
- * Close any window of ours. If the bridge can't switch it off, it shows @len bytes at @park
- * afterwards; 0: there is no memory for that.
- * Return: bytes that it shows; negative: it still shows what it did
+ * Close any window of ours. If the bridge can't switch it off, the window shows @len bytes at @park
+ * afterwards. @len is 0 if there is no memory for that.
+ * Return: bytes that the window shows; negative: it shows what it showed before
  */
 int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len);
-/* Switch a window off. Return: 0; else it still shows what it did */
+/* Switch a window off. Return: 0; otherwise the window shows what it showed before */
 int nt_mw_shut(struct ntb_dev *ntb, int index);
 int nt_win_check_params(void);
 
@@ -439,8 +441,8 @@ bool nt_flat_shut(struct nt_link *link);
 /* After nt_flat_shut() */
 void nt_flat_exit(struct nt_link *link);
 /*
- * Prepare the window, with the link up. Return: 0, also if there is none; negative: the bridge
- * can't show what the window is for; with @log the reason is logged
+ * Prepare the window, with the bridge's link up. Return: 0, also if there is none; negative: the
+ * bridge can't show what the window is for; with @log the reason is logged
  */
 int nt_flat_ready(struct nt_link *link, bool log);
 /* As nt_win_open() and nt_win_close(), and called next to them */
@@ -451,7 +453,7 @@ int nt_flat_close(struct nt_flat *flat, struct ntb_dev *ntb);
  * the peer that we reach it. Return: 0; -EPROTO: an invalid hello
  */
 int nt_flat_use(struct nt_link *link, const struct ntw_greeting *g);
-/* Find the address of @piece in the window */
+/* Store in *@at the address of @piece in a window over all memory. Return: true if it is there */
 bool nt_flat_at(const struct nt_flat *flat, const struct nt_piece *piece, u64 *at);
 int nt_flat_check_params(void);
 
@@ -460,7 +462,7 @@ bool nt_map_possible(struct device *dev);
 int nt_map_open(struct nt_link *link, u64 size, u64 align);
 /* @shown: a window still shows the range, so it is never freed and keeps its mapping */
 void nt_map_close(struct nt_link *link, bool shown);
-/* Bytes that are in use. Any context */
+/* Return the bytes of the range that are in use. Any context */
 size_t nt_map_used(const struct nt_link *link);
 
 /* handshake.c: the handshake before records can be sent. Called by the work item */

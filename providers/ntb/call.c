@@ -2,9 +2,9 @@
 /*
  * call.c - callers. A CALL is recorded in softirq, and answered by a work item of its bridge.
  *
- * The record takes a struct nt_caller, of which there is a fixed number, until the work item
- * handles it. A caller that finds none free gets no answer, and gives up after its time limit. A
- * caller that was admitted takes a connection of the message protocol, which bounds their number
+ * Until the work item handles it, a CALL occupies a struct nt_caller, of which there is a fixed
+ * number. If none is free, the caller gets no answer, and gives up after its time limit. For a
+ * caller that is admitted, the message protocol creates a connection; it bounds their number
  * (struct kfi_proto_params).
  */
 #include <linux/sched/mm.h>
@@ -66,7 +66,7 @@ static bool nt_caller_next(struct nt_dev *dev, struct nt_caller *call)
 	return caller;
 }
 
-/* The link has gone down, and with it the callers. */
+/* The link has gone down, so no caller waits for an answer any more. */
 void nt_callers_drop(struct nt_dev *dev)
 {
 	spin_lock_bh(&dev->lock);
@@ -93,8 +93,8 @@ void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body,
 }
 
 /*
- * An ANSWER to a call that was given up. The other side has a connection now, and learns from a
- * CLOSE that this side has none.
+ * Handle an ANSWER to a call that was given up. The other side has a connection now, so send it a
+ * CLOSE.
  */
 static void nt_answer_late(struct nt_dev *dev, const struct ntw_calling *c)
 {
@@ -166,7 +166,7 @@ static void nt_refusal_sent(struct nt_rec *rec, int err)
 	nt_refusal_free(container_of(rec, struct nt_refusal, rec));
 }
 
-/* Their number is bounded: a peer that handles no records may call without end. */
+/* The number of refusals is bounded, because a peer that handles no records may go on calling. */
 static struct nt_refusal *nt_refusal_new(struct nt_dev *dev)
 {
 	struct nt_refusal *r = NULL;
@@ -207,10 +207,10 @@ static void nt_refuse(struct nt_dev *dev, const struct nt_caller *caller, int er
 	rcu_read_unlock();
 }
 
-/* Publish the connection, which is listed in its connection set, and answer the call */
+/* Publish the connection, which is in its connection set already, and answer the call. */
 static void nt_called(struct nt_stream *s, struct kfi_link *link, const struct nt_caller *caller)
 {
-	/* nt_conns_link_down() waits for this section, and then finds the connection */
+	/* nt_conns_link_down() waits for this RCU section, and then finds the connection. */
 	rcu_read_lock();
 	spin_lock_bh(&s->lock);
 	s->end = container_of(link, struct nt_end, link);
@@ -281,8 +281,7 @@ static void nt_caller_answer(struct nt_dev *dev, const struct nt_caller *caller)
 }
 
 /*
- * The number of callers of one run is bounded: an endpoint that closes waits for the end of a run,
- * and the peer may call without end.
+ * The number of callers that one run handles is bounded, because the peer may go on calling.
  */
 void nt_callers_work(struct work_struct *work)
 {
@@ -291,7 +290,7 @@ void nt_callers_work(struct work_struct *work)
 	struct nt_caller caller;
 	unsigned int n;
 
-	/* When the bridge is removed, no endpoint listens any more, and the link is down. */
+	/* While the bridge is being removed, callers need no answer: its link goes down. */
 	for (n = 0; n < NT_ANSWERED && !READ_ONCE(dev->going) && nt_caller_next(dev, &caller); n++)
 		nt_caller_answer(dev, &caller);
 	memalloc_noio_restore(noio);

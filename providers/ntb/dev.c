@@ -2,15 +2,16 @@
 /*
  * dev.c - bridges and domains.
  *
- * A bridge is removed in these steps:
+ * The removal of a bridge takes these steps:
  *
- *	removed from the list		domain_open, pep_open and listen do not find it
- *	kfi_device_gone()		listeners are closed, endpoints stopped
- *	nt_link_stop()			the link goes down; every record has had its callbacks, so
- *					connections drop their last references
- *	domains' references dropped
- *	wait for the last reference	of a consumer that is just closing, or of a query
- *	nt_link_remove()
+ *	nt_dev_unlist()		domain_open, pep_open and listen do not find the bridge any more
+ *	kfi_device_gone()	closes listeners and stops endpoints
+ *	nt_link_stop()		takes the link down. All records have had their callbacks then, so
+ *				connections drop their last references
+ *	nt_dev_drop_domains()	drops the references of domains
+ *	&nt_dev.idle		waits for the last reference, of a consumer that is closing an
+ *				object, or of a query
+ *	nt_link_remove()	frees the link
  */
 #include <linux/ntb.h>
 #include <linux/random.h>
@@ -18,10 +19,10 @@
 #include "ntb.h"
 
 #define NT_PORT_AUTO	0x10000U	/* first of the ports that are chosen automatically */
-#define NT_BRIDGES	16		/* bridges that are offered, at most */
-#define NT_REMOVE_LATE	(30 * HZ)	/* a removal that waits so long is reported */
+#define NT_BRIDGES	16		/* bridges that nt_devs_each() visits, at most */
+#define NT_REMOVE_LATE	(30 * HZ)	/* a removal that waits longer is logged */
 
-/* Protects nt_devs, nt_domains and membership in both. No function of kfi.ko is called under it. */
+/* Protects nt_devs and nt_domains. No function of kfi.ko is called under it. */
 static DEFINE_MUTEX(nt_devs_lock);
 static LIST_HEAD(nt_devs);
 static LIST_HEAD(nt_domains);
@@ -55,7 +56,7 @@ struct nt_dev *nt_dev_find(const char *name, u32 side)
 	return found;
 }
 
-/* @fn may sleep, and may take nt_devs_lock again, so it is called without the lock. */
+/* @fn may sleep and take nt_devs_lock, so it is called without the lock. */
 int nt_devs_each(int (*fn)(struct nt_dev *dev, void *arg), void *arg)
 {
 	struct nt_dev *dev, *all[NT_BRIDGES];
@@ -80,8 +81,8 @@ int nt_devs_each(int (*fn)(struct nt_dev *dev, void *arg), void *arg)
 /* ---- domains ---- */
 
 /*
- * The fabric's lock is held. So if the removal of the bridge has begun since it was found,
- * kfi_device_gone() waits for us, and ends this domain, too.
+ * The caller holds the fabric's lock. So if the removal of the bridge begins after nt_dev_find(),
+ * kfi_device_gone() waits until this function has returned, and ends this domain, too.
  */
 int nt_domain_open(struct kfi_domain *domain)
 {
@@ -107,7 +108,7 @@ int nt_domain_open(struct kfi_domain *domain)
 	return 0;
 }
 
-/* Return: true once: the caller then drops the reference of the domain */
+/* Return: true at the first call: the caller then drops the reference of the domain */
 static bool nt_domain_leave(struct nt_domain *ndom)
 {
 	lockdep_assert_held(&nt_devs_lock);
@@ -152,7 +153,7 @@ struct nt_dev *nt_domain_dev(struct kfi_domain *domain)
 	return dev;
 }
 
-/* ---- memory for consumers. The domain is not dead, and can't become so meanwhile ---- */
+/* ---- memory for consumers. The domain can't die during nt_mem_alloc() ---- */
 
 int nt_mem_alloc(struct kfi_domain *domain, struct kfi_mem *mem)
 {
@@ -189,7 +190,7 @@ int nt_port_take(struct nt_dev *dev, struct nt_listener *l)
 	return ret == -EBUSY ? -EADDRNOTAVAIL : ret;
 }
 
-/* On return no caller is being added to the listener. */
+/* On return no caller is being added to the listener, and none is added later. */
 void nt_port_give(struct nt_dev *dev, struct nt_listener *l)
 {
 	if (!l->port || xa_cmpxchg(&dev->ports, l->port, l, NULL, GFP_KERNEL) != l)
@@ -200,7 +201,7 @@ void nt_port_give(struct nt_dev *dev, struct nt_listener *l)
 
 /* ---- callbacks of the link ---- */
 
-/* Completion handlers run at the end of a burst. */
+/* Completion handlers run in kfi_batch_end(), not after each record. */
 void nt_rx_burst_begin(struct nt_ring *ring) __acquires(RCU)
 {
 	rcu_read_lock();
@@ -236,14 +237,15 @@ void nt_rx_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *b
 	}
 }
 
-/* Make the calls that have waited for the link */
+/* Send the CALLs that have waited for the link. */
 void nt_conns_link_up(struct nt_link *link)
 {
 	struct nt_dev *dev = link->priv;
 	struct nt_stream *s;
 	unsigned long id;
 
-	smp_mb();	/* the link is up, then the connections are read; pairs with nt_dial() */
+	/* The link is up before the connections are read; pairs with nt_dial(). */
+	smp_mb();
 	rcu_read_lock();
 	xa_for_each(&dev->streams, id, s) {
 		spin_lock_bh(&s->lock);
@@ -254,7 +256,7 @@ void nt_conns_link_up(struct nt_link *link)
 }
 
 /*
- * All connections of the life end. After the grace period no post of the old life is under way:
+ * End all connections of the life. After the grace period no post of the old life is under way; see
  * nt_stream_over().
  */
 void nt_conns_link_down(struct nt_link *link)
@@ -363,7 +365,7 @@ static void nt_remove(struct ntb_client *client, struct ntb_dev *ntb)
 
 	if (!dev)
 		return;
-	/* This kernel ends. To wait for the last connection would mean to wait for the engine. */
+	/* This kernel ends. The last connection may wait for the engine, so do not wait for it. */
 	if (READ_ONCE(dev->link->hung)) {
 		nt_link_stop(dev->link);
 		return;
@@ -373,7 +375,7 @@ static void nt_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	nt_link_stop(dev->link);
 	if (READ_ONCE(dev->link->hung))
 		return;
-	/* a caller that was being answered has its connection now, or is refused */
+	/* After this, callers that were being answered have a connection or were refused. */
 	flush_work(&dev->cm_work);
 	nt_dev_drop_domains(dev);
 	nt_dev_put(dev);

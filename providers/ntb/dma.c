@@ -3,19 +3,18 @@
  * dma.c - copies to the peer, see dma.h.
  *
  * A channel completes memory copies in order. It may execute them in any order, except for fences
- * (DMA_PREP_FENCE): a copy begins when the last fenced copy before it is complete. So the bytes
- * that a line announces end with a fenced copy, and so does payload for places that later payload
- * of the batch overwrites. A line is fenced, too, because its signal and the
- * next line depend on it (out.c). A signal is not: a signal that is late still comes behind its
- * line.
+ * (DMA_PREP_FENCE): a copy begins when the last fenced copy before it is complete. So the last copy
+ * of the bytes that a line announces is fenced, and so is payload for places that later payload of
+ * the batch overwrites. A line is fenced, too, because its signal and the next line must not
+ * overtake it (out.c). A signal needs no fence, because nothing has to come behind it.
  *
- * What was submitted behind a failed copy is not executed if a fence is between the two: ioatdma
- * aborts it. What is submitted later is executed, and a line among it would tell the peer of bytes
- * that are not there. ioatdma calls the callbacks of the failed and the aborted copies before it
- * prepares another one, and no copy can fail between the preparation of a copy and its submission,
- * because one lock covers both. So a line that was prepared after an error can be made empty. With
- * an engine that behaves differently, or that does not abort, out.c finds afterwards that a line
- * was executed behind an error, and the link goes down.
+ * A copy that was submitted behind a failed copy is not executed if a fence is between the two:
+ * ioatdma aborts it. A copy that is submitted after the failure is executed, and if it is a line,
+ * it would announce bytes that are not there. ioatdma calls the callbacks of the failed and the
+ * aborted copies before it prepares another one, and no copy can fail between the preparation of a
+ * copy and its submission, because one lock covers both. So a line that is prepared after an error
+ * can be made empty. With an engine that behaves differently, or that does not abort, out.c finds
+ * afterwards that a line was executed behind an error, and the link goes down.
  *
  * Each copy has a callback that reports its result. Only the last copy of a batch and every
  * NT_IRQ_INTERVAL-th one, or more if the channel is small, ask for an interrupt. Callbacks run
@@ -27,7 +26,7 @@
 #include <linux/slab.h>
 #include "dma.h"
 
-#define NT_SLICE	65536U	/* bytes that the work item copies before it lets others run */
+#define NT_SLICE	65536U	/* bytes that the work item copies before it may be rescheduled */
 
 /* ---- execution of copies ---- */
 
@@ -50,7 +49,7 @@ static void nt_chan_done(void *arg, const struct dmaengine_result *result)
 	nt_desc_fate(d, fate);
 }
 
-/* The last word of a line is written by nt_engine_write_word(). */
+/* Write a line without its word @bye, which nt_ring_bye() writes. */
 void nt_engine_write_line(struct nt_engine *e, const struct ntw_line *line)
 {
 	const __le64 *word = (const __le64 *)line;
@@ -58,21 +57,21 @@ void nt_engine_write_line(struct nt_engine *e, const struct ntw_line *line)
 
 	for (i = 0; i < words; i++) {
 		/*
-		 * The bytes come before the line, and its words in their order, even if the window
-		 * combines writes.
+		 * The bytes have to arrive before the line, and its words in their order, even if
+		 * the window is mapped write-combining.
 		 */
 		wmb();
 		iosys_map_wr(&e->peer, offsetof(struct ntw_ctl, line) + i * sizeof(*word), u64,
 			     (__force u64)word[i]);
 	}
-	/* The line comes before the doorbell. */
+	/* The line has to arrive before the doorbell. */
 	wmb();
 	e->count.cpu_bytes += words * sizeof(*word);
 }
 
 void nt_engine_write_word(struct nt_engine *e, u32 at, u64 word)
 {
-	/* What the word is about comes before the word, ... */
+	/* All earlier writes have to arrive before the word, ... */
 	wmb();
 	iosys_map_wr(&e->peer, at, u64, (__force u64)cpu_to_le64(word));
 	/* ... and the word before the doorbell. */
@@ -116,9 +115,9 @@ static void nt_work(struct work_struct *work)
 /* ---- giving of copies ---- */
 
 /*
- * This memory has no address on the bus of the engine: there are no free addresses, or the memory
- * is of a kind that can't have one. The CPU copies it to memory that has an address, because
- * nothing may wait here: lines, which are the signs of life, come behind this copy.
+ * The memory can't be mapped for the engine, because there are no free addresses, or because of its
+ * kind. The CPU copies it to memory that is mapped, because lines, which are the signs of life,
+ * must not wait here until an address is free.
  * Return: false if another such copy was not reaped yet.
  */
 static bool nt_piece_bounce(struct nt_engine *e, struct nt_piece *piece, struct nt_desc *d)
@@ -176,8 +175,8 @@ static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 	if (irq)
 		e->since_irq = 0;
 	/*
-	 * A line announces that all before it is there. After an error it is not there, and this
-	 * copy is not aborted any more: make the line empty.
+	 * A line announces that all copies before it have been executed. After an error this is not
+	 * true, and the engine does not abort this copy any more, so make the line empty.
 	 */
 	if (d->what == NT_LINE && READ_ONCE(e->broken))
 		memset((void *)d->from, 0, d->len);
@@ -201,8 +200,8 @@ static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 }
 
 /*
- * The channel is full. If none of its copies had a completion interrupt, nothing would tell when it
- * has room again: from now on more copies have one.
+ * The channel is full. If none of its copies had a completion interrupt, nothing would report that
+ * it has room again, so more copies have one from now on.
  */
 static void nt_chan_full(struct nt_engine *e)
 {
@@ -301,7 +300,7 @@ struct nt_desc *nt_engine_reap(struct nt_engine *e)
 	return d;
 }
 
-/* The channel has ended all copies in one way or the other, but calls no callback for the rest. */
+/* The channel was terminated, and calls no callbacks for the copies that were not executed. */
 static void nt_chan_ended(struct nt_engine *e)
 {
 	u32 i;
@@ -356,8 +355,8 @@ struct nt_want {
 
 /*
  * Copies are reaped in the order in which they were given, and a fence orders the copies before it
- * only if they complete in order. An engine with DMA_COMPLETION_NO_ORDER (idxd) does neither, and
- * it may never complete a copy that asks for no interrupt.
+ * only if they complete in order. So an engine with DMA_COMPLETION_NO_ORDER (idxd) can't be used.
+ * It may also never report the completion of a copy that asks for no interrupt.
  */
 static bool nt_chan_fits(struct dma_chan *chan, void *arg)
 {

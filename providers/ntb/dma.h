@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * dma.h - copies to the peer, one after another: by a channel of the DMA engine, or by a work item
- * where there is none.
+ * dma.h - copies to the peer, which a channel of a DMA engine executes, or a work item if there is
+ * no channel.
  *
- * Copies are reaped in the order in which they were given. They may be executed in any order
- * between two fences (NT_COPY_FENCE), unless the work item executes them. All of a struct nt_engine
- * is protected by the lock of its ring, unless the comments say otherwise. Nothing is allocated and
- * nothing sleeps on the path of a copy.
+ * Copies are reaped in the order in which they were given. A channel may execute the copies between
+ * two fences (NT_COPY_FENCE) in any order. The lock of the ring protects all members of struct
+ * nt_engine, unless their comments say otherwise. Nothing is allocated and nothing sleeps on the
+ * path of a copy.
  */
 #ifndef _KFI_NTB_DMA_H
 #define _KFI_NTB_DMA_H
@@ -24,7 +24,7 @@ struct nt_engine;
 #define NT_DESCS	1024U	/* copies under way, at most; a power of two */
 #define NT_PIECE_MAX	(1UL << 20)
 #define NT_BOUNCE	65536U	/* bytes of a copy whose source can't be mapped for the engine */
-#define NT_IRQ_INTERVAL	16U	/* copies in a row that need no completion interrupt, at most */
+#define NT_IRQ_INTERVAL	16U	/* copies per completion interrupt, at most */
 
 /**
  * enum nt_fate - state of a copy
@@ -38,7 +38,7 @@ enum nt_fate {
 
 /* Flags of a copy */
 #define NT_COPY_LAST	0x1	/* the last of its batch */
-/* No copy that is given later starts before this one, and those before it, are complete */
+/* No copy that is given later starts before this one and those before it are complete */
 #define NT_COPY_FENCE	0x2
 
 /**
@@ -86,7 +86,7 @@ struct nt_desc {
  * @dma_bytes: bytes of these
  * @cpu_bytes: bytes that the CPU has written
  * @full: times that there was no room for a copy
- * @refused: copies that the driver of the channel has refused
+ * @refused: copies that the driver of the channel has refused to submit
  * @unmapped: copies whose source could not be mapped for the engine
  */
 struct nt_copies {
@@ -106,9 +106,9 @@ struct nt_copies {
  * @window_len: bytes of @window that were mapped, or 0
  * @flat: the peer's flat window for the channel. The CPU does not write there
  * @flat_len: bytes of @flat, or 0
- * @bell: addresses that ring at the peer
- * @bells: entries of @bell, or 0
- * @bell_data: what to write to each of them
+ * @bell: addresses of the peer's doorbells for the channel
+ * @bells: number of used entries of @bell, or 0
+ * @bell_data: number to be written to each of them
  * @bell_dma: address of @bell_data for the channel
  * @bell_len: bytes to write
  * @bounce: NT_BOUNCE bytes for one copy at a time whose source can't be mapped for the channel
@@ -121,9 +121,9 @@ struct nt_copies {
  * @since_irq: copies since the last one with a completion interrupt
  * @irq_interval: number of copies after which one gets a completion interrupt
  * @cookie: cookie of the last copy
- * @broken: a copy and those behind it have failed. Set in callbacks, under locks of the engine's
- *	driver; cleared when all were reaped
- * @halt: the work item has to execute no more copies
+ * @broken: a copy has failed or was refused, so lines behind it have to be empty. Also set in
+ *	callbacks, under locks of the engine's driver; cleared when all copies were reaped
+ * @halt: the work item must not execute any more copies
  * @work: the work item
  * @wq: its workqueue
  * @wake: tasklet of the ring
@@ -162,8 +162,8 @@ struct nt_engine {
 
 /*
  * struct nt_piece - a contiguous piece of memory
- * @addr: its address
- * @page: its first page for an engine, or NULL
+ * @addr: address for the CPU
+ * @page: first page, if the piece has to be mapped for the engine, or NULL
  * @off: offset in @page
  * @dma: address for the engine, if that is not 0 and @page is NULL
  * @len: bytes
@@ -177,24 +177,24 @@ struct nt_piece {
 };
 
 /*
- * Process context. @node: prefer a channel of that node; @use: false: use no channel; @wake:
- * tasklet of the ring; @wq: for the work item
+ * Process context. A channel of @node is preferred; with @use false no channel is used. @wake:
+ * tasklet of the ring; @wq: workqueue for the work item
  */
 int nt_engine_init(struct nt_engine *e, int node, bool use, struct tasklet_struct *wake,
 		   struct workqueue_struct *wq);
 void nt_engine_exit(struct nt_engine *e);
-/* Allocate zeroed memory that copies come from; *@dma is for &nt_piece.dma. Process context */
+/* Allocate zeroed memory for sources of copies. *@dma is for &nt_piece.dma. Process context */
 void *nt_engine_alloc(struct nt_engine *e, size_t len, dma_addr_t *dma);
 void nt_engine_free(struct nt_engine *e, size_t len, void *mem, dma_addr_t dma);
-/* Use the peer's window of @len bytes at @base; @vaddr: its address for the CPU. Process context */
+/* Use the window to the peer, @len bytes at @base, for the CPU at @vaddr. Process context */
 int nt_engine_open(struct nt_engine *e, phys_addr_t base, size_t len,
 		   const struct iosys_map *vaddr);
 void nt_engine_close(struct nt_engine *e);
-/* The same for its flat window. Return: false if this engine can't reach it */
+/* The same for the peer's flat window. Return: false if this engine can't reach it */
 bool nt_engine_flat(struct nt_engine *e, phys_addr_t base, u64 len);
 /*
- * Use a register that rings at the peer when @data is written to it. Process context. Return: false
- * if this engine can't write it
+ * Use a register that signals the peer when @data is written to it. Process context. Return: false
+ * if this engine can't write to it
  */
 bool nt_engine_bell(struct nt_engine *e, phys_addr_t base, size_t len, u64 data);
 
@@ -204,9 +204,10 @@ static inline bool nt_engine_idle(const struct nt_engine *e)
 }
 
 /*
- * Give one copy of the first bytes of @piece; &nt_piece.len is set to their number.
+ * Give a copy of @piece to the engine. If not all of its bytes are copied, &nt_piece.len is set to
+ * the number of the first bytes that are.
  * Return: false if there is no room: the caller tries again when it has reaped a copy, or after a
- * while if there is none.
+ * while if none is under way.
  */
 bool nt_engine_copy(struct nt_engine *e, enum nt_what what, struct nt_piece *piece, u64 at,
 		    struct nt_rec *rec, u8 flags);
@@ -216,17 +217,17 @@ void nt_engine_go(struct nt_engine *e);
 /* Let the driver look for copies that have completed without an interrupt */
 void nt_engine_poll(struct nt_engine *e);
 /*
- * Return the oldest copy with its fate, if it was executed, and unmap its memory; else NULL. The
- * caller increments @tail.
+ * Return the oldest copy, if its fate is known, and unmap its memory; else NULL. The caller
+ * increments &nt_engine.tail.
  */
 struct nt_desc *nt_engine_reap(struct nt_engine *e);
 /*
- * Let copies that were not executed end without execution. Process context. Return: false if the
- * engine may still execute them: it has to be called again.
+ * End copies that were not executed. Process context. Return: false if the engine may still execute
+ * them, so the caller has to try again.
  */
 bool nt_engine_abort(struct nt_engine *e);
 
-/* Write at once, by CPU. Only while no copy is under way */
+/* Write at once, by CPU. It may be called only while no copy is under way */
 void nt_engine_write(struct nt_engine *e, u32 at, const void *from, size_t len);
 /* Write one tagged word, behind all that was written before */
 void nt_engine_write_word(struct nt_engine *e, u32 at, u64 word);

@@ -24,7 +24,7 @@ int nt_ep_open(struct kfi_ep *ep)
 	return ret ?: kfi_proto_ep_open(ep, &nt_proto);
 }
 
-/* A context has the name of its scalable endpoint, which listens for it: kfi_conn_set_adopt(). */
+/* A context has the name of its scalable endpoint, which listens for it; kfi_conn_set_adopt(). */
 static void nt_ctx_enable(struct nt_ep *nep, const struct nt_ep *top)
 {
 	nep->addr = top->addr;
@@ -74,7 +74,7 @@ static int nt_addr_write(const struct ntw_addr *from, void *addr)
 	return sizeof(*from);
 }
 
-/* The name that an endpoint is given has to be one of its own end. */
+/* Set the name of an endpoint. It has to be a name at our own end of the bridge. */
 static int nt_addr_set(struct ntw_addr *to, u32 side, const void *addr, size_t len)
 {
 	struct ntw_addr name;
@@ -117,8 +117,8 @@ static struct nt_dev *nt_pep_dev(const struct kfi_info *info)
 }
 
 /*
- * The lock of the fabric is held. kfi_device_gone() waits for that lock, and then closes what is
- * open on its bridge.
+ * The caller holds the lock of the fabric. kfi_device_gone() waits for that lock, and then closes
+ * what is open on the bridge.
  */
 int nt_pep_open(struct kfi_pep *pep)
 {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * expose.c - memory of ours that the peer writes to by itself. docs/wire-ntb-endpoints.md,
- * "Places", has the reasons.
+ * expose.c - memory of ours to which the peer writes directly. docs/wire-ntb-endpoints.md,
+ * "Places", gives the reasons.
  *
- *   nt_expose()	the protocol lets the peer write to memory, until
- *   nt_conceal()	the frame has come that follows the payload; or
- *   nt_recall()	the connection ends, and the peer has sent its CLOSE, or the life of the
- *			link has ended
+ *   nt_expose()	lets the peer write to memory
+ *   nt_conceal()	ends that when the frame that follows the payload has come
+ *   nt_recall()	ends that for a connection that is closed: it waits until the peer has sent
+ *			its CLOSE, or the life of the link has ended
  */
 #include <linux/slab.h>
 #include "ntb.h"
 
-/* ---- memory for one transfer. The lock of the connection is held ---- */
+/* ---- memory for one transfer. The callers hold the lock of the connection ---- */
 
-/* A region that is mapped has one place. */
+/* Find the place of a region that is mapped. Return: 1; 0: there is none. */
 static int nt_mr_place(const struct nt_stream *s, const struct kfi_exposed *x, u64 len,
 		       struct nt_place *place)
 {
@@ -36,7 +36,7 @@ static struct nt_exposure *nt_exposure_find(struct nt_stream *s, u32 key)
 	return NULL;
 }
 
-/* Once the keys begin again, memory of a lasting grant may have the next one. */
+/* After the keys have wrapped around, memory of a lasting grant may still have the next key. */
 static u32 nt_exposure_key(struct nt_stream *s)
 {
 	do {
@@ -46,7 +46,7 @@ static u32 nt_exposure_key(struct nt_stream *s)
 	return s->key;
 }
 
-/* With a CRC each record names the memory that it is about, by the key of a struct nt_exposure. */
+/* With a CRC, each record that announces payload has the key of a struct nt_exposure. */
 static struct nt_exposure *nt_exposure_new(struct nt_stream *s, const struct iov_iter *iter,
 					   u64 len, bool lasting)
 {
@@ -95,14 +95,14 @@ int nt_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_ite
 	return n;
 }
 
-/* The record that follows the payload was handled, or the connection is being closed. */
+/* Called when the frame that follows the payload was handled, or when the connection has ended. */
 int nt_conceal(struct kfi_link *link, struct kfi_exposed *x)
 {
 	struct nt_stream *s = nt_stream_of(link);
 	struct nt_exposure *e = x->priv[0];
 
 	if (!s)
-		return 0;	/* nt_close() has freed it */
+		return 0;	/* nt_close() has freed the exposures */
 	s->exposed--;
 	if (e)
 		list_move(&e->entry, &s->unexposed);
@@ -127,7 +127,7 @@ static int nt_placed_check(struct nt_stream *s, const struct ntw_piece *piece)
 	if (!e)
 		return -EPROTO;
 	if (e->lasting && e->behind != s->got) {
-		e->behind = s->got;	/* the frame of the last write has come */
+		e->behind = s->got;	/* the frame that follows the last write has come */
 		e->checked = 0;
 	}
 	if (piece->placed > NT_CHECKED || (u64)piece->at + piece->placed > e->len ||
@@ -163,8 +163,8 @@ static bool nt_recalled(const struct nt_stream *s)
 }
 
 /*
- * Wait until the peer can't write to our memory any more. The CLOSE of the peer comes behind all
- * that it has written. A peer that does not send it loses the link.
+ * Wait until the peer can't write to our memory any more. The CLOSE of the peer arrives after all
+ * that the peer has written. If the peer does not send it, this life of the link ends.
  */
 void nt_recall(struct nt_stream *s)
 {
@@ -173,7 +173,7 @@ void nt_recall(struct nt_stream *s)
 
 	if (!s->exposed || nt_recalled(s))
 		return;
-	if (READ_ONCE(dev->going))	/* the bridge is removed, so do not wait for the peer */
+	if (READ_ONCE(dev->going))	/* the bridge is being removed: do not wait for the peer */
 		nt_link_fault(dev->link, s->life, "it is taken down");
 	else if (!wait_event_timeout(dev->back, nt_recalled(s), wait))
 		nt_link_fault(dev->link, s->life, "a peer does not give back memory");
@@ -183,8 +183,8 @@ void nt_recall(struct nt_stream *s)
 /* ---- regions that are mapped (map.c) ---- */
 
 /*
- * Map a region of memory that stays at its address until the region ends. This is an optimization:
- * the payload for a region that can't be mapped is copied.
+ * Map the memory of a region, until the region ends. This is an optimization: the payload for a
+ * region that can't be mapped is copied.
  */
 int nt_mr_reg(struct kfi_mr *mr)
 {
@@ -206,7 +206,8 @@ int nt_mr_reg(struct kfi_mr *mr)
 }
 
 /*
- * No transfer uses the region any more, or the bridge is removed and what was exposed was recalled.
+ * Called when no transfer uses the region any more, or when the bridge is being removed, and the
+ * memory that was exposed was recalled.
  */
 void nt_mr_dereg(struct kfi_mr *mr)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * flat.c - a window over memory outside the arena, if the administrator of this machine permits
- * one. It is a memory window of the bridge besides the one with the ring, and is opened and closed
- * together with that one, so it ends with the same guarantees. None of its memory is exposed for a
- * transfer before the peer has written a word through it. There are two kinds:
+ * one. It is another memory window of the bridge than the one with the ring, and is opened and
+ * closed together with that one. None of its memory is exposed for a transfer before the peer has
+ * written a word through it. There are two kinds:
  *
- * flat=N shows all memory of this machine: whatever a consumer exposes for an operation has a place
- * there, and so has all other memory. The window begins with address 0, because bridges require an
- * address that is aligned to the size. So the offset of a byte is its address on the bus, which has
- * to be its physical address.
+ * flat=N shows all memory of this machine, whether consumers have exposed it or not. The window
+ * begins at address 0, because bridges require an address that is aligned to the size. So the
+ * offset of a byte is its bus address, which has to be its physical address.
  *
- * mapped=N shows what consumers have registered for peers to write, and requires an IOMMU (map.c).
+ * mapped=N shows memory that consumers have registered for writes of peers, and requires an IOMMU
+ * (map.c).
  */
 #include <linux/dma-mapping.h>
 #include <linux/gfp.h>
@@ -24,11 +24,11 @@
 
 static int nt_flat_index = -1;
 module_param_named_unsafe(flat, nt_flat_index, int, 0444);
-MODULE_PARM_DESC(flat, "memory window by which the peer can write to ALL memory of this machine, for copies that it saves; -1: none (default -1)");
+MODULE_PARM_DESC(flat, "memory window through which the peer can write to ALL memory; -1: none (default -1)");
 
 static int nt_mapped_index = -1;
 module_param_named(mapped, nt_mapped_index, int, 0444);
-MODULE_PARM_DESC(mapped, "memory window by which the peer can write to registered memory, behind an IOMMU; -1: none (default -1)");
+MODULE_PARM_DESC(mapped, "memory window over registered memory, behind an IOMMU; -1: none (default -1)");
 
 bool nt_flat_maps(void)
 {
@@ -71,8 +71,8 @@ static bool nt_flat_translated(struct device *dev)
 #endif
 
 /*
- * Are addresses on the bus physical addresses, and does the CPU see what the bridge writes without
- * a cache operation?
+ * Return: true if bus addresses are physical addresses, and the CPU sees what the bridge writes
+ * without a cache operation.
  */
 static bool nt_flat_same(struct device *dev)
 {
@@ -91,7 +91,7 @@ static bool nt_flat_same(struct device *dev)
 	return same;
 }
 
-/* Return the end of memory. Memory that is added later, behind it, is not shown. */
+/* Return the end of memory. The window does not show memory that is added behind it later. */
 static u64 nt_flat_end(void)
 {
 	u64 end = 0;
@@ -135,7 +135,7 @@ bool nt_flat_shut(struct nt_link *link)
 			flat->index);
 	if (flat->parked && !nt_mw_shut(link->ntb, flat->index))
 		flat->parked = 0;
-	/* The first page of a range of addresses leads to the control page (map.c). */
+	/* The first page of the range of addresses is mapped to the control page (map.c). */
 	return flat->mapped && (flat->open || flat->parked);
 }
 
@@ -149,7 +149,7 @@ static int nt_flat_all(struct nt_link *link, u64 size_align, u64 size_max, bool 
 {
 	const struct nt_window *win = &link->win;
 	struct nt_flat *flat = &link->flat;
-	/* the ring may be in memory that was set aside */
+	/* the ring may be in reserved memory, behind the end of other memory */
 	u64 size, end = max_t(u64, nt_flat_end(), win->dma + win->size);
 
 	size = 1ULL << fls64(max3(size_align, (u64)PAGE_SIZE, end) - 1);
@@ -178,9 +178,10 @@ static int nt_flat_mapped(struct nt_link *link, u64 size_max, u64 addr_align, bo
 }
 
 /*
- * Return the bytes of the window that are never in use, to which it can be shortened, or 0. The
- * shortest length that the window can have is taken. In a range of addresses no region is put there
- * (map.c). Of all memory it may be page 0, or the first 64 KiB, which x86 does not use.
+ * Return the length to which the closed window can be shortened, the shortest that the bridge
+ * permits, or 0 if the window would show memory that is in use. A window over registered memory has
+ * no region there (map.c). A window over all memory may show page 0, or the first 64 KiB, which x86
+ * does not use.
  */
 static u32 nt_flat_park(const struct nt_flat *flat, u64 size_align, u64 size_max)
 {
@@ -239,7 +240,7 @@ bool nt_link_exposes_all(const struct nt_link *link)
 	return link->flat.all && READ_ONCE(link->flat.open);
 }
 
-/* A peer that has written the word through the window reaches it. */
+/* A peer that has written the word through the window reaches our memory. */
 bool nt_link_flat_in_use(const struct nt_link *link)
 {
 	const struct ntw_ctl *ctl = link->win.mem;
@@ -265,8 +266,8 @@ bool nt_flat_at(const struct nt_flat *flat, const struct nt_piece *piece, u64 *a
 /* ---- the peer's window ---- */
 
 /*
- * Show the peer that our writes arrive. A driver may take address 0 for "no translation", as
- * ntb_hw_switchtec once did, and what else may be between a window and memory only a try can tell.
+ * Show the peer that our writes arrive. Only a test can tell whether they do: a driver may take
+ * address 0 for "no translation", as ntb_hw_switchtec once did, or an IOMMU may drop the writes.
  */
 static bool nt_flat_show(const struct nt_link *link, phys_addr_t at)
 {
@@ -281,8 +282,8 @@ static bool nt_flat_show(const struct nt_link *link, phys_addr_t at)
 }
 
 /*
- * Nothing is written there without an engine, or if our window is shorter than the memory behind
- * it.
+ * The window is not used without an engine, or if our window to the peer is shorter than the
+ * peer's flat window.
  */
 int nt_flat_use(struct nt_link *link, const struct ntw_greeting *g)
 {

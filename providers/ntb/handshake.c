@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * handshake.c - the handshake before there can be records: scratchpads, and the hello in the
- * control page. docs/wire-ntb.md describes it.
+ * handshake.c - the handshake at the beginning of a life: scratchpads, and the hello in the control
+ * page. docs/wire-ntb.md describes it.
  */
 #include "bridge.h"
 
@@ -22,7 +22,7 @@ void nt_handshake_write(struct nt_link *link, enum ntw_state state)
 	ntw_encode_handshake(&handshake, pads);
 	for (i = 0; i < NTW_PADS; i++)
 		ntb_peer_spad_write(link->ntb, NT_PEER, i, pads[i]);
-	/* A peer that has published its doorbell bits need not wait for its next look. */
+	/* If the peer's doorbell bits are known, let it read the scratchpads at once. */
 	if (link->bells.peer_count)
 		nt_bell_ring(&link->ring);
 }
@@ -68,7 +68,7 @@ void nt_hello_write(struct nt_link *link)
 	}
 	ntw_encode_hello(&g, &hello);
 	nt_engine_write(e, offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
-	/* The hello is complete before @ready says so. */
+	/* The hello has to be complete before the peer sees @ready. */
 	nt_engine_write_word(e, offsetof(struct ntw_ctl, ready), ntw_word(link->yours, 1));
 	nt_bell_ring(&link->ring);
 }
@@ -89,14 +89,11 @@ int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
 	ret = ntw_decode_hello(&hello, g);
 	if (ret)
 		return ret;
-	/*
-	 * The ring has to be within the peer's reach, and the peer can't reach more than there is.
-	 */
+	/* The peer has to reach the whole ring, and can't reach more than the inbound memory. */
 	if (g->reach < NTW_RING_AT + link->win.ring || g->reach > round_up(link->win.size, 1024))
 		return -EPROTO;
 	/*
-	 * The scratchpads have said the same, and this copy came through the window: they have to
-	 * agree.
+	 * The hello, which came through the window, has to agree with the scratchpads.
 	 */
 	return g->version == handshake->version &&
 	       g->mine == link->yours && g->yours == link->mine &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * in.c - what the peer writes to us. The peer may write anything at any time, so all of it is
- * copied once and then checked. ring.c describes the protocol.
+ * in.c - reads what the peer has written. The peer may write anything at any time, so everything
+ * is copied once, and then the copy is checked. ring.c describes the protocol.
  */
 #include "ring.h"
 
@@ -14,8 +14,8 @@ void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 mine)
 }
 
 /*
- * Read a word, which is a position that is at least @old, into *@now. Return: false if the word is
- * invalid.
+ * Read a position from a word into *@now. It must not be less than @old or more than @max.
+ * Return: false if the word is invalid.
  */
 static bool nt_read_word(const struct nt_ring *ring, const __le64 *word, u64 old, u64 max, u64 *now)
 {
@@ -30,8 +30,7 @@ static bool nt_read_word(const struct nt_ring *ring, const __le64 *word, u64 old
 
 /*
  * The peer has handled our bytes up to @acked, so there is room. Posts on other CPUs increase
- * out.produced before the peer can have consumed the bytes: so the check comes after the words were
- * read.
+ * out.produced before the peer can consume the bytes, so the check comes after the words were read.
  */
 static bool nt_in_handled(struct nt_ring *ring, u64 acked)
 {
@@ -52,18 +51,19 @@ bool nt_in_look(struct nt_ring *ring)
 	u64 consumed, produced;
 
 	/*
-	 * An echo says that the words of that line were handled, so serial and echo are read first.
+	 * Our echo of a serial means that the words of that line were handled. So serial and echo
+	 * are read before them.
 	 */
 	ntw_decode_word(le64_to_cpu(READ_ONCE(line->serial)), in->mine, &in->serial);
 	ntw_decode_word(le64_to_cpu(READ_ONCE(line->echo)), in->mine, &in->echo);
 	dma_rmb();
 	if (!nt_read_word(ring, &line->consumed, ring->out.acked, U64_MAX, &consumed))
 		return false;
-	/* This reads at least what was produced when the peer has written this consumed. */
+	/* This @produced is at least as new as @consumed, because it is read later. */
 	dma_rmb();
 	if (!nt_read_word(ring, &line->produced, in->avail, in->got + in->size, &produced))
 		return false;
-	/* The index is read before the records. */
+	/* The position is read before the records. */
 	dma_rmb();
 	in->avail = produced;
 	if (in->got >= in->pair_produced) {
@@ -74,8 +74,8 @@ bool nt_in_look(struct nt_ring *ring)
 }
 
 /*
- * A bridge may lose a write and carry later ones: then bytes of an earlier turn are in the ring.
- * The peer may change bytes while they are checked: a CRC is no protection against the peer.
+ * Check the CRC. If a bridge loses a write and carries later ones, the ring has old bytes instead.
+ * The CRC is no protection against the peer, which may change bytes while they are checked.
  */
 static bool nt_in_whole(const struct nt_in *in, const struct ntw_rec *rec, u32 at, __le32 crc)
 {
@@ -84,7 +84,7 @@ static bool nt_in_whole(const struct nt_in *in, const struct ntw_rec *rec, u32 a
 	return le32_to_cpu(crc) == nt_rec_check(rec, in->ring + at + sizeof(*rec), len);
 }
 
-/* Handle one record. Return: its bytes in the ring; negative: it is invalid */
+/* Handle one record. Return: bytes of the ring that it takes; negative: it is invalid */
 static int nt_in_one(struct nt_ring *ring)
 {
 	struct nt_in *in = &ring->in;
@@ -94,7 +94,7 @@ static int nt_in_one(struct nt_ring *ring)
 	int span;
 
 	memcpy(&rec, in->ring + at, sizeof(rec));
-	/* Only the copy is used from here on, whatever the compiler prefers. */
+	/* Prevent the compiler from reading the ring instead of the copy from here on. */
 	barrier_data(&rec);
 	crc = rec.check;
 	if (in->crc)
@@ -133,8 +133,8 @@ bool nt_in_take(struct nt_ring *ring)
 }
 
 /*
- * Return: true if there are records that the budget did not reach or that have come meanwhile, or,
- * for a number of runs after that, if the peer was told that we are awake.
+ * Return: true if there are records that exceed the budget, or that have come meanwhile. If the
+ * last line had NTW_AWAKE, the function also returns true for NT_LINGER runs after that.
  */
 bool nt_in_more(struct nt_ring *ring)
 {
@@ -153,7 +153,7 @@ bool nt_in_more(struct nt_ring *ring)
 	return true;
 }
 
-/* Note what the peer has seen of our lines. If it claims more it harms only itself. */
+/* Record which of our lines the peer has seen. A peer that claims more harms only itself. */
 static void nt_in_echo(struct nt_in *in, struct nt_out *out)
 {
 	out->echoed = in->echo & ~NTW_FLAGS;
@@ -164,8 +164,8 @@ static void nt_in_echo(struct nt_in *in, struct nt_out *out)
 }
 
 /*
- * A peer that was told that we are awake is told when that ends. A peer that has stopped to be
- * awake is woken for a line that it has not seen.
+ * If the last line had NTW_AWAKE and the tasklet does not run again, send a line without it. If the
+ * peer is not awake any more, wake it for a line that it has not seen.
  */
 static void nt_in_sleep(struct nt_in *in, struct nt_out *out)
 {
@@ -188,8 +188,8 @@ void nt_in_due(struct nt_ring *ring, bool more)
 	in->awake = more;
 	nt_in_sleep(in, out);
 	/*
-	 * What was handled need not be reported at once, unless a record asks for it: it goes with
-	 * the next line, but before the peer runs out of room.
+	 * Unless a record asks for it, progress is not reported at once, but with the next line, or
+	 * when 1/NT_LAG of the ring was handled, before the peer runs out of room.
 	 */
 	out->due |= in->ack || (in->awake && !out->awake) ||
 		    in->to_report - in->reported >= in->size / NT_LAG;

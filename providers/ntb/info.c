@@ -13,13 +13,13 @@
 #define NT_RDM_CAPS	(NT_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA |	\
 			 KFI_NAMED_RX_CTX)
 #define NT_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
-/* As over every link of the message protocol, see providers/sockets/addr.c */
+/* The same as with all links of the message protocol, see providers/sockets/addr.c */
 #define NT_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW |	\
 			 KFI_ORDER_RAR | KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW |		\
 			 KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
 
 /**
- * struct nt_filter - what a query asks for
+ * struct nt_filter - what a query requests
  * @q: the query
  * @node: its node, or NULL
  * @src: port of the source, 0 for any
@@ -116,7 +116,7 @@ static int nt_offer(struct nt_filter *w, struct nt_dev *dev, enum kfi_ep_type ty
 	return kfi_query_add(w->q, &offer);
 }
 
-/* A source address in the hints restricts the offer, too, unless a node names the source. */
+/* A source address in the hints restricts the offers, too, unless a node names the source. */
 static bool nt_hint_ok(struct nt_filter *w, struct nt_dev *dev)
 {
 	const struct kfi_info *h = w->q->hints;
@@ -130,7 +130,7 @@ static bool nt_hint_ok(struct nt_filter *w, struct nt_dev *dev)
 	return true;
 }
 
-/* Return: 0 to go on with the next bridge; negative to stop */
+/* Return: 0: continue with the next bridge; negative: stop */
 static int nt_offer_dev(struct nt_dev *dev, void *arg)
 {
 	struct nt_filter *w = arg;
@@ -138,9 +138,7 @@ static int nt_offer_dev(struct nt_dev *dev, void *arg)
 	u32 side, want = source ? nt_link_side(dev->link) : nt_link_peer_side(dev->link);
 	int ret;
 
-	/*
-	 * The name of a bridge stands for that bridge only, and not for others with the same side.
-	 */
+	/* The name of a bridge stands for that bridge only, not for others with the same number. */
 	if (source && w->node && kstrtou32(w->node, 10, &side) &&
 	    strcmp(w->node, nt_link_name(dev->link)))
 		return 0;

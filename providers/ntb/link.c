@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * link.c - one bridge: its state machine, its signs of life, its end.
+ * link.c - one bridge: its state machine and its signs of life.
  *
  *	DOWN -> QUIET -> OPEN -> HELLO -> UP
  *	  ^_______|________|_______|______|    the bridge's link goes down, or the peer has
@@ -8,18 +8,18 @@
  *
  *	DOWN	no write of ours is under way, and the peer can write nothing
  *	QUIET	we have written a new incarnation to the peer's scratchpads. Until the peer
- *		repeats it, the peer may still write for an earlier life
+ *		repeats it, writes of the peer for an earlier life may be under way
  *	OPEN	the peer has repeated it, so none of its earlier writes is under way. Our window is
  *		open
  *	HELLO	the peer's window is open to us, and we have written a hello through it
  *	UP	the peer has written its hello: records can be sent
  *
- * A life begins with QUIET and ends with DOWN. It always ends in the same steps, whatever the
- * reason: no copy is given to the engine any more; copies under way are waited for; the peer is
- * told; the window is closed; all records end; the endpoints are told. Flaps, faults and timers
- * only set a bit and queue the work item.
+ * A life begins with QUIET and ends with DOWN. nt_life_end() takes the same steps whatever the
+ * reason is: it gives no more copies to the engine, waits for copies under way, tells the peer,
+ * closes the windows, ends all records, and tells the endpoints. Flaps, faults and timers only set
+ * a bit and queue the work item.
  *
- * In each step the work item repeats its scratchpads or its hello, because a write vanishes if the
+ * In each step the work item repeats its scratchpads or its hello, because a write is lost if the
  * bridge's link goes down at that moment.
  */
 #include <linux/debugfs.h>
@@ -33,40 +33,40 @@
 
 unsigned int nt_heartbeat_ms = 100;
 module_param_named(heartbeat_ms, nt_heartbeat_ms, uint, 0444);
-MODULE_PARM_DESC(heartbeat_ms, "time between two signs of life, milliseconds (default 100)");
+MODULE_PARM_DESC(heartbeat_ms, "milliseconds between two signs of life (default 100)");
 
 static unsigned int nt_timeout_ms = 1000;
 module_param_named(timeout_ms, nt_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(timeout_ms, "time without one before the peer is dead, milliseconds (default 1000)");
+MODULE_PARM_DESC(timeout_ms, "milliseconds without a sign of life before a peer is dead (default 1000)");
 
 static bool nt_use_dma = true;
 module_param_named(use_dma, nt_use_dma, bool, 0444);
-MODULE_PARM_DESC(use_dma, "copy by the DMA engine, if there is one (default yes)");
+MODULE_PARM_DESC(use_dma, "copy with a DMA engine, if there is one (default yes)");
 
 static unsigned int nt_direct_max = 256;
 module_param_named(direct, nt_direct_max, uint, 0444);
-MODULE_PARM_DESC(direct, "batches up to so many bytes are written by the CPU while the engine is idle; 0: never (default 256)");
+MODULE_PARM_DESC(direct, "bytes of a batch that the CPU writes if the engine is idle; 0: never (default 256)");
 
 bool nt_crc = true;
 module_param_named(crc, nt_crc, bool, 0444);
-MODULE_PARM_DESC(crc, "a CRC of each record, if both ends want it; not of payload that the engine writes to its place (default yes)");
+MODULE_PARM_DESC(crc, "protect records by a CRC, if both ends enable it (default yes)");
 
 bool nt_crc_placed;
 module_param_named(crc_placed, nt_crc_placed, bool, 0444);
 MODULE_PARM_DESC(crc_placed,
-		 "a CRC of payload that the engine writes to its place, if both ends want it (default no)");
+		 "protect placed payload by a CRC, if both ends enable it (default no)");
 
 /*
- * Milliseconds between two looks at a handshake: they double, up to NT_PACE_MAX, as long as nothing
- * happens
+ * Milliseconds between two steps of the handshake. The interval doubles, up to NT_PACE_MAX, until
+ * the state of the link changes
  */
 #define NT_PACE_MIN	10
 #define NT_PACE_MAX	100
 /* milliseconds between two attempts to allocate memory for the window */
 #define NT_PACE_NO_MEMORY	2000
-/* a line makes the next sign of life needless in the last 1/NT_BEAT_PART of the interval */
+/* no sign of life is sent if a line was sent in the last 1/NT_BEAT_PART of the interval */
 #define NT_BEAT_PART	4
-#define NT_END_MS	2000	/* ms for the copies that the engine has */
+#define NT_END_MS	2000	/* ms for copies that the engine has before they are aborted */
 #define NT_CLOSE_MS	100	/* ms between two attempts to close the window */
 #define NT_CLOSE_TRIES	20
 
@@ -106,7 +106,7 @@ void nt_link_fault(struct nt_link *link, unsigned int life, const char *why)
 		nt_link_queue(link);
 }
 
-/* The current life is the one meant: its callbacks are over before it ends. */
+/* The fault belongs to the current life, because a ring reports none after its life has ended. */
 static void nt_on_fault(struct nt_ring *ring, const char *why)
 {
 	struct nt_link *link = nt_ring_link(ring);
@@ -135,9 +135,10 @@ static void nt_on_link(void *ctx)
 	struct nt_link *link = ctx;
 
 	/*
-	 * "Up" is a flap too: something has vanished. Before our hello everything is repeated until
-	 * the peer has received it. A peer that has received our hello may have sent records, even
-	 * if its hello has not come yet.
+	 * A report that the link is up is a flap, too, because writes may have been lost before.
+	 * This does no harm before our hello, because everything is repeated until the peer has
+	 * received it. A peer that has received our hello may have sent records, even if its hello
+	 * has not come yet.
 	 */
 	WRITE_ONCE(link->ring.lost, true);
 	if (READ_ONCE(link->state) >= NT_LINK_HELLO)
@@ -157,7 +158,7 @@ static const struct ntb_ctx_ops nt_ctx_ops = {
 
 /* ---- end of a life ---- */
 
-/* The bridge may learn of the end of its link some time later, from an interrupt. */
+/* The driver may report the end of the bridge's link later, after an interrupt. */
 static bool nt_link_gone(struct nt_link *link)
 {
 	unsigned int tries;
@@ -168,9 +169,9 @@ static bool nt_link_gone(struct nt_link *link)
 }
 
 /*
- * A window can't be closed, so the bridge has to stop to carry writes. Some drivers can't disable
- * its link, or only from the other end. A PCI function that is no bus master writes nothing to
- * memory, which also stops interrupt messages of the bridge.
+ * A window can't be closed, so the bridge has to stop carrying writes. With some drivers its link
+ * can't be disabled, or only from the other end. Without bus mastering a PCI function writes
+ * nothing to memory, and sends no interrupt messages either.
  */
 static void nt_link_expose(struct nt_link *link)
 {
@@ -195,8 +196,8 @@ static void nt_link_expose(struct nt_link *link)
 }
 
 /*
- * Close the windows. Memory that the peer may still write must not be reused: if a window can't be
- * closed, the inbound memory stays allocated, and no further memory is taken from it.
+ * Close the windows. Memory that the peer may still write to must not be reused: if a window can't
+ * be closed, the inbound memory stays allocated, and no further memory is taken from it.
  */
 static void nt_life_shut(struct nt_link *link)
 {
@@ -216,9 +217,9 @@ static void nt_life_shut(struct nt_link *link)
 }
 
 /*
- * Wait for the engine. Memory that the engine may still read or write must not be reused, however
- * long that takes. Only the end of this kernel does not wait for ever.
- * Return: true if the engine has nothing of ours.
+ * Wait for the engine, however long that takes, because memory that the engine may still read or
+ * write must not be reused. Only at the end of this kernel the wait is limited.
+ * Return: true if the engine has no copies of ours.
  */
 static bool nt_life_quiesce(struct nt_link *link)
 {
@@ -230,7 +231,7 @@ static bool nt_life_quiesce(struct nt_link *link)
 	return true;
 }
 
-/* A fault that is reported for the old life has no effect any more. */
+/* Count lives. Faults that are reported for the old life have no effect any more. */
 static void nt_life_count(struct nt_link *link)
 {
 	spin_lock_bh(&link->lock);
@@ -254,7 +255,7 @@ static void nt_life_end(struct nt_link *link, const char *why)
 	}
 	if (!quiet) {
 		/*
-		 * The engine still has memory of ours, and its driver may call us. So nothing is
+		 * The engine still uses memory of ours, and its driver may call us. So nothing is
 		 * unmapped or freed, records do not end, and this module stays loaded.
 		 */
 		WRITE_ONCE(link->hung, true);
@@ -266,8 +267,8 @@ static void nt_life_end(struct nt_link *link, const char *why)
 	if (greeted)
 		nt_ring_bye(&link->ring, link->yours);
 	/*
-	 * From here on no write of the peer arrives. Only now are the owners of memory told that it
-	 * is theirs again.
+	 * After this no write of the peer arrives. Only then may the owners of memory be told that
+	 * they can reuse it.
 	 */
 	nt_life_shut(link);
 	if (!was_up)
@@ -279,7 +280,7 @@ static void nt_life_end(struct nt_link *link, const char *why)
 
 /* ---- beginning of a life: each step returns true if the next one has to be tried at once ---- */
 
-/* Allocate what a life needs. A failure is logged once. */
+/* Allocate the memory that a life needs. A failure is logged once. */
 static bool nt_life_memory(struct nt_link *link)
 {
 	int ret = nt_win_alloc(&link->win, link->ntb);
@@ -294,7 +295,10 @@ static bool nt_life_memory(struct nt_link *link)
 	return !ret;
 }
 
-/* The peer begins no life either: it waits for our incarnation. */
+/*
+ * Return: true if no life can begin, because devices have places. The peer begins none either: it
+ * waits for our incarnation.
+ */
 static bool nt_life_held(struct nt_link *link)
 {
 	unsigned int pins = nt_pages_pinned(link);
@@ -311,7 +315,7 @@ static bool nt_step_down(struct nt_link *link)
 {
 	if (link->exposed || nt_life_held(link) || !nt_life_memory(link))
 		return false;
-	/* A bit that was rung while nothing cleared it would make no interrupt. */
+	/* A doorbell bit that is still set would cause no interrupt when it is rung again. */
 	ntb_db_clear(link->ntb, link->bells.mine);
 	do
 		link->mine = get_random_u32();
@@ -322,7 +326,7 @@ static bool nt_step_down(struct nt_link *link)
 	return true;
 }
 
-/* Both sides are quiet: what is written from now on, in either direction, is for this life. */
+/* Both sides are quiet: all writes from now on, in either direction, belong to this life. */
 static int nt_life_open(struct nt_link *link, const struct ntw_handshake *handshake)
 {
 	struct iosys_map peer = IOSYS_MAP_INIT_VADDR_IOMEM(link->win.peer);
@@ -350,7 +354,7 @@ static bool nt_step_quiet(struct nt_link *link)
 	struct ntw_handshake handshake;
 	int ret;
 
-	/* A window was opened in vain, and could not be closed. */
+	/* nt_life_open() has failed, and a window could not be closed. */
 	if (link->exposed) {
 		nt_link_set(link, NT_LINK_DOWN);
 		return false;
@@ -371,8 +375,8 @@ static bool nt_step_quiet(struct nt_link *link)
 }
 
 /*
- * Has the peer the incarnation that we know? Otherwise our life ends, too. Return: 0: yes; -EAGAIN:
- * not known; -ESTALE: no.
+ * Check that the peer still has the incarnation that we have read, and end this life if it has not.
+ * Return: 0: it has; -EAGAIN: it could not be read; -ESTALE: it has another one.
  */
 static int nt_same_life(struct nt_link *link, struct ntw_handshake *handshake)
 {
@@ -396,7 +400,7 @@ static bool nt_step_open(struct nt_link *link)
 	nt_handshake_write(link, NTW_OPEN);
 	if (ret || handshake.state != NTW_OPEN)
 		return false;
-	/* What vanishes from here on may be more than words that are repeated. */
+	/* From here on a flap may lose more than words that are repeated. */
 	WRITE_ONCE(link->ring.lost, false);
 	clear_bit(NT_EV_FLAP, &link->events);
 	nt_link_set(link, NT_LINK_HELLO);
@@ -414,7 +418,7 @@ static void nt_life_up(struct nt_link *link, const struct ntw_greeting *g)
 	WRITE_ONCE(link->checks, nt_crc_placed && g->features & NTW_FEAT_CRC_PLACED);
 	link->ups++;
 	WRITE_ONCE(link->win.reach, min(g->reach, link->win.size));
-	/* The endpoints are told before the first record is handled. */
+	/* nt_conns_link_up() has to return before the first record is handled. */
 	tasklet_disable(&link->ring.tasklet);
 	nt_ring_on(&link->ring, link->win.mem, link->win.ring, link->mine, link->yours);
 	nt_link_set(link, NT_LINK_UP);
@@ -475,8 +479,8 @@ static bool nt_peer_silent(struct nt_link *link)
 }
 
 /*
- * Is there no progress although the peer sends signs of life? If it does not handle what it has
- * received, or does not echo a line, operations would wait for ever.
+ * Return: true if the peer sends signs of life, but makes no progress: it does not handle what it
+ * has received, or does not echo a line. Operations would wait for ever.
  */
 static bool nt_peer_stuck(struct nt_link *link)
 {
@@ -604,8 +608,8 @@ free_link:
 }
 
 /*
- * There is no further life: no window of ours is to show anything, not even what it is parked on.
- * Return: true: a window still shows inbound memory.
+ * Let no window of ours show anything, not even the memory on which it is parked. There is no
+ * further life. Return: true: a window still shows inbound memory.
  */
 static bool nt_link_shut(struct nt_link *link)
 {
@@ -623,7 +627,7 @@ static void nt_link_halt(struct nt_link *link)
 	ntb_link_disable(link->ntb);
 	nt_bell_exit(link);
 	ntb_clear_ctx(link->ntb);
-	/* An interrupt that was under way may have queued it. */
+	/* An interrupt that was under way may have queued the work item. */
 	cancel_delayed_work_sync(&link->work);
 }
 
@@ -643,15 +647,15 @@ void nt_links_halt(void)
 	list_for_each_entry(link, &nt_links, entry) {
 		WRITE_ONCE(link->halting, true);
 		nt_link_halt(link);
-		/* The kernel that comes next uses this memory for something else. */
+		/* The next kernel uses this memory for something else. */
 		nt_link_shut(link);
 	}
 	mutex_unlock(&nt_links_lock);
 }
 
 /*
- * Without this the window would stay open for the kernel that comes next (kexec), and the peer
- * would notice the end only after its time limit.
+ * Without this the window would stay open when the next kernel runs (kexec), and the peer would
+ * notice the end only after its time limit.
  */
 static int nt_on_reboot(struct notifier_block *nb, unsigned long action, void *arg)
 {
@@ -690,7 +694,7 @@ void nt_link_remove(struct nt_link *link)
 {
 	bool shown;
 
-	/* nt_pages_unpin() may have queued it, which does not wait for the halt. */
+	/* nt_pages_unpin() may have queued the work item after nt_link_halt() has cancelled it. */
 	cancel_delayed_work_sync(&link->work);
 	shown = nt_link_shut(link);
 	debugfs_remove_recursive(link->debugfs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_ntb - kfabric over PCI Express non-transparent bridges: memory of two machines, a ring in
- * each, and a DMA engine.
+ * kfi_ntb - kfabric over PCI Express non-transparent bridges. Each machine has a ring in its
+ * memory, to which the other one writes, by DMA engine or by CPU.
  *
  *   main.c		parameters, operations, init and exit of the module
  *   ntb.h		objects and locks above a bridge
@@ -10,11 +10,11 @@
  *   ep.c		endpoints and passive endpoints
  *   stream.c  call.c	connections, as links of the message protocol (kfi_link.h), and callers
  *   send.c  recv.c	the streams of connections
- *   expose.c		memory that the peer writes to by itself
- *   place.c		memory of the peer that devices of this machine write to
+ *   expose.c		memory to which the peer writes directly
+ *   place.c		memory of the peer to which devices of this machine write
  *   record.[ch]	format of the records of connections
- *   bridge.h		a bridge, and the files behind it: records in order, and memory that the
- *			peer writes to
+ *   bridge.h		a bridge, and the other files: records in order, and memory to which the
+ *			peer writes
  */
 #include <linux/module.h>
 #include "ntb.h"
@@ -29,7 +29,7 @@ struct kfi_proto nt_proto = {
 		/* a page, and a header of a consumer in front of it */
 		.eager_size		= 4352,
 		.unexpected_source	= 131072,
-		.source_peers		= 4096,	/* all peers have one source */
+		.source_peers		= 4096,	/* all peers at one end have the same source */
 		.source_backlog		= 512,
 	},
 };
@@ -40,11 +40,11 @@ KFI_PROTO_GRANT_PARAMS(nt_proto);
 unsigned int nt_stream_kib = 128;
 module_param_named(stream_kib, nt_stream_kib, uint, 0444);
 MODULE_PARM_DESC(stream_kib,
-		 "bytes that a peer may send ahead on a connection, KiB, 4 to 8192 (default 128)");
+		 "KiB that a peer may send ahead on a connection, 4 to 8192 (default 128)");
 
 unsigned int nt_return_ms = 5000;
 KFI_PARAM(return_ms, nt_return_ms, drain_ms, 0644,
-	  "time for a peer to give back memory after the end of a connection, ms (default 5000)");
+	  "milliseconds that a closed connection waits for its peer's CLOSE (default 5000)");
 
 struct workqueue_struct *nt_cm_wq;
 
@@ -147,7 +147,7 @@ exit_proto:
 	return ret;
 }
 
-/* Open fabrics hold a reference of the module, so only bridges are left. */
+/* Open fabrics hold a reference of the module, so only bridges are left to remove. */
 static void __exit nt_exit(void)
 {
 	kfi_provider_deregister(&nt_provider);

@@ -2,13 +2,12 @@
 /*
  * map.c - a window over registered memory, where an IOMMU is between the bridge and memory.
  *
- * The window shows a range of bus addresses, as long as the bridge permits, in which nothing is
- * mapped at first. The first page of the range is mapped to the control page, where the peer writes
- * the word that shows that it reaches the window (flat.c). The pages of a region that peers may
- * write are mapped there, in one piece, from the registration of the region to its end. So the peer
- * reaches registered memory, with what else is in the same pages, and nothing besides, whatever it
- * does; and it reaches nothing of a region that has ended: the IOMMU has dropped the mapping when
- * nt_window_unmap() returns.
+ * The window shows a range of bus addresses, as long as the bridge permits. The first page of the
+ * range is mapped to the control page, to which the peer writes the word that shows that it reaches
+ * the window (flat.c). Nothing else is mapped at first. The pages of a region to which peers may
+ * write are mapped in the range, in one piece, from the registration of the region to its end. So
+ * the peer can only reach registered memory, and what else is in the same pages. It can't reach a
+ * region that has ended, because the IOMMU has dropped the mapping when nt_window_unmap() returns.
  */
 #include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
@@ -20,10 +19,10 @@
 #include <linux/vmalloc.h>
 #include "bridge.h"
 
-/* the page tables and the list of free pages take memory, too */
+/* The length of a range is limited, because page tables and the allocator take memory. */
 #define NT_MAP_MAX	(64ULL * SZ_1G)
 
-/* Is there an IOMMU, and does this kernel let a driver map chosen addresses? */
+/* Return: true if there is an IOMMU, and drivers can choose what a range of addresses shows. */
 bool nt_map_possible(struct device *dev)
 {
 	struct dma_iova_state probe;
@@ -41,7 +40,10 @@ static struct device *nt_map_dev(const struct nt_link *link)
 
 /* ---- the range ---- */
 
-/* @first: bytes at the beginning that no region gets, because the closed window shows them */
+/*
+ * @first: bytes at the beginning that are not given to regions. They contain the control page, and
+ * a parked window shows them.
+ */
 static int nt_map_room(struct nt_map *map, u64 first, u64 size, int node)
 {
 	int ret;
@@ -72,9 +74,9 @@ static int nt_map_control(struct nt_link *link, struct nt_map *map)
 }
 
 /*
- * Called with the link up. @most: bytes that the bridge can show; @align: alignment that it
- * requires. A range is aligned to its length, rounded up, so the range is as long as the larger of
- * the two, even if less of it can be used.
+ * Called with the bridge's link up. @most: bytes that the bridge can show; @align: alignment that
+ * it requires. The kernel aligns a range to its length. So the range is as long as the larger of
+ * the two, rounded up to a power of two, even if less of it is used.
  */
 int nt_map_open(struct nt_link *link, u64 most, u64 align)
 {
@@ -109,9 +111,9 @@ free:
 }
 
 /*
- * Free the range. No region is left, because each has a reference of the device. Addresses that the
- * bridge still shows (@shown) are never freed: another driver of the device could be given them for
- * memory of its own.
+ * Free the range. No region is left, because each has a reference of the device. If a window still
+ * shows the range (@shown), it is never freed: the kernel could use its addresses for other memory
+ * that is mapped for the device.
  */
 void nt_map_close(struct nt_link *link, bool shown)
 {
@@ -131,8 +133,8 @@ void nt_map_close(struct nt_link *link, bool shown)
 /* ---- regions ---- */
 
 /*
- * Is this memory with a struct page that fills its pages, except before the first byte and behind
- * the last byte of the region?
+ * Return: true if the memory has struct pages and fills them, except before the first byte and
+ * behind the last byte of the region.
  */
 static bool nt_map_fits(const struct nt_piece *piece, bool first, bool last)
 {

@@ -27,7 +27,7 @@
 #include "record.h"
 
 #define NT_IOV_MAX	256
-#define NT_DEPTH	4096		/* operations of an endpoint, each direction */
+#define NT_DEPTH	4096		/* operations of an endpoint, in each direction */
 #define NT_INJECT	512
 #define NT_CTX_MAX	256		/* contexts of a scalable endpoint, in each direction */
 #define NT_MSG_MAX	(1UL << 30)
@@ -45,7 +45,7 @@
 extern unsigned int nt_stream_kib, nt_return_ms;
 extern struct kfi_proto nt_proto;
 
-extern struct workqueue_struct *nt_cm_wq;	/* unbound: connections are set up and closed */
+extern struct workqueue_struct *nt_cm_wq;	/* unbound; runs cm_work and held_work */
 
 struct nt_dev;
 struct nt_ep;
@@ -70,7 +70,7 @@ struct nt_listener {
  * struct nt_caller - a CALL that was not handled yet, or a number for which a CLOSE has to be sent
  * @entry: entry in &nt_dev.callers or &nt_dev.spares
  * @version: the CALL has a version that is not supported
- * @close: not a CALL: the other side has to learn that there is no connection
+ * @close: this is no CALL: a CLOSE has to be sent for the number
  * @life: life of the link in which the record came
  * @call: contents of the CALL
  */
@@ -86,17 +86,17 @@ struct nt_caller {
  * struct nt_dev - a bridge
  * @link: the bridge; valid as long as there is a reference
  * @entry: entry in the list of all bridges
- * @users: references: of an open domain until the device is removed, of a listener, a connection, a
- *	query
+ * @users: references: one of the device until it is removed; of each open domain until then; of
+ *	passive endpoints, connections, refusals, mapped regions and queries
  * @idle: completed when the last reference is dropped; the removal waits for it
  * @streams: connections by our number; looked up under RCU
  * @ports: struct nt_listener by port
- * @answering: held from the look-up of a listener in @ports until the caller is listed
+ * @answering: held from the look-up of a listener in @ports until the caller is in its connection
+ *	set
  * @back: wakes nt_close(), which waits for the peer or for the end of a life of the link
- * @next_number: where the search for a free number of a connection begins. It is random at first,
- *	and a number is not reused soon, so that a record for an earlier connection finds no
- *	connection
- * @next_port: where the search for a free port begins
+ * @next_number: number at which the search for a free number of a connection begins. It is random
+ *	at first and counts up, so that a record for an earlier connection finds no connection
+ * @next_port: port at which the search for a free port begins
  * @going: the bridge is being removed
  * @lock: protects @callers, @spares and @stalled
  * @callers: callers that were not handled yet
@@ -132,7 +132,8 @@ struct nt_dev {
 /**
  * struct nt_domain - an open domain: one bridge
  * @domain: common part
- * @dev: its bridge. After the bridge has been removed, only an object with a reference may use it
+ * @dev: its bridge. After the removal of the bridge, only an object that holds a reference of its
+ *	own may use it
  * @entry: entry in the list of domains. The domain has a reference of @dev as long as it is in the
  *	list, which is at most until the bridge is removed
  */
@@ -145,8 +146,8 @@ struct nt_domain {
 /**
  * struct nt_mr - a memory region
  * @mr: common part
- * @at: address at which the peer of @dev finds the region in a window over registered memory. 0:
- *	the region is not in a window. Else it holds a reference of @dev
+ * @at: address at which the peer of @dev finds the region in a window over registered memory; 0:
+ *	the region is in no window. If it is in one, it holds a reference of @dev
  * @dev: the bridge of that window
  */
 struct nt_mr {
@@ -196,12 +197,12 @@ struct nt_end {
 };
 
 /**
- * struct nt_load - payload that the engine reads from where it lies
+ * struct nt_load - payload that the engine reads from the consumer's memory, or from @copy
  * @rec: the record
- * @stream: the connection; nt_close() waits until the payload was read
+ * @stream: the connection; nt_close() waits until the engine has read the payload
  * @entry: entry in &nt_stream.idle or &nt_stream.flying (L)
  * @at: bytes of the connection that were sent before the payload (L)
- * @place: places that the payload is written to, unless it is part of the stream
+ * @place: places to which the payload is written, unless it is part of the stream
  * @vec: describes @copy
  * @copy: copy of payload for places whose memory may be reused before the engine has read it
  */
@@ -216,15 +217,15 @@ struct nt_load {
 };
 
 /**
- * struct nt_exposure - memory that the peer writes to, if the payload has a CRC; all members (L)
+ * struct nt_exposure - memory that the peer writes to, if placed payload has a CRC; all members (L)
  * @entry: entry in &nt_stream.exposures or &nt_stream.unexposed
  * @key: &kfi_place.key of its places, without the bit of the window
  * @iter: the memory
  * @len: bytes of the memory
- * @lasting: for a lasting grant
+ * @lasting: the memory belongs to a lasting grant
  * @checked: bytes that the peer has announced. Each byte is announced once; in @lasting memory once
  *	between two frames
- * @behind: @lasting: bytes of the stream that came before the bytes of @checked
+ * @behind: if @lasting: bytes of the stream that have come before the bytes of @checked
  */
 struct nt_exposure {
 	struct list_head	entry;
@@ -259,8 +260,8 @@ enum {
 
 /**
  * struct nt_stream - a connection
- * @ref: references: of the struct nt_end, of @ctrl while it is posted, of @stall while it is in a
- *	list, of each pin and then of @held_work
+ * @ref: references: of the struct nt_end; of @ctrl while it is posted; of @stall while it is in a
+ *	list; of each pin, the last of which passes its reference to @held_work if that is queued
  * @lock: protects the members marked (L); it is also the lock of the link of the message protocol
  * @dev: the bridge that carries the connection, with a reference
  * @id: our number of the connection
@@ -268,7 +269,7 @@ enum {
  * @peer: the peer's number of the connection; 0: not known yet (L)
  * @life: life of the bridge's link that the connection belongs to; set from NT_CALLED on
  * @state: &enum nt_stream_state (L)
- * @ended: 0, or why no more bytes come, a negative errno. Written under @lock
+ * @ended: 0, or the reason why no more bytes come, a negative errno. Written under @lock
  * @call: contents of the CALL
  * @room: bytes of the stream that fit in one record; set from NT_OPEN on
  * @sent: bytes that were sent in DATA (L)
@@ -301,7 +302,7 @@ enum {
  * @leaving: the connection is closed, and counted in &nt_dev.leaving
  * @pins: places that devices of this machine write; see nt_pin()
  * @held: the CLOSE that was sent last has NTW_C_HELD. Written under @lock
- * @held_work: sends the CLOSE that is still due then
+ * @held_work: sends another CLOSE when no pin is left
  * @stalled: @stall is in &nt_dev.stalled (L)
  * @stall: entry in &nt_dev.stalled, under nt_dev.lock
  * @rcu: frees the structure
@@ -463,15 +464,16 @@ void nt_stream_put(struct nt_stream *s);
 void nt_stream_publish(struct nt_stream *s);	/* let records find the connection by its number */
 void nt_backlog_free(struct nt_stream *s, u8 *backlog);
 /*
- * The caller of the next four holds @s->lock. Begin to exchange bytes with number @peer of the peer
+ * The callers of the next four functions hold @s->lock. nt_stream_open() begins to exchange bytes
+ * with the connection that has the number @peer at the peer
  */
 void nt_stream_open(struct nt_stream *s, u32 peer, u32 limit);
 void nt_stream_due(struct nt_stream *s, int what);
 void nt_stream_end(struct nt_stream *s, int err);
 void nt_stream_call(struct nt_stream *s);
 /*
- * Has the life of the link ended that the connection belongs to? Called in an RCU section, for
- * which the end of that life waits
+ * Return: true if the life of the link that the connection belongs to has ended. Called in an RCU
+ * section, for which the end of that life waits
  */
 bool nt_stream_over(const struct nt_stream *s);
 void nt_close_in(struct nt_stream *s, const struct ntw_rec *rec, size_t len);
@@ -483,15 +485,16 @@ int nt_post_unit(struct kfi_link *link, struct kfi_unit *unit);
 bool nt_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t len);
 u64 nt_sent_to(const struct kfi_link *link);
 /*
- * Find up to @max bytes of the places of the unit, from byte @at on; with @one they have one key.
- * @to has room for NT_PLACES, and *@count are filled in. Return: bytes; 0: there are no such places.
+ * Find up to @max bytes of the places of the unit, from byte @at on; with @one all of them have the
+ * same key. @to has room for NT_PLACES entries, and *@count of them are filled in.
+ * Return: bytes; 0: there are no such places.
  */
 u32 nt_places_cut(const struct kfi_unit *unit, u64 at, u64 max, bool one, struct nt_place *to,
 		  unsigned int *count);
 
 /* recv.c */
 int nt_window_grow(struct nt_stream *s);	/* process context */
-u32 nt_advertise(struct nt_stream *s);		/* the caller holds @s->lock for these two */
+u32 nt_advertise(struct nt_stream *s);		/* the callers of these two hold @s->lock */
 void nt_advertise_soon(struct nt_stream *s);
 bool nt_read(struct kfi_link *link);
 void nt_data_in(struct nt_stream *s, const struct ntw_rec *rec, const void *body, size_t len);
@@ -518,8 +521,8 @@ void *nt_pin(struct kfi_link *link);
 int nt_fence(void *pin, const struct kfi_dev_place *place);
 void nt_unpin(void *pin);
 /*
- * A CLOSE is about to be sent. Return: there are pins, so another CLOSE follows. The caller holds
- * @s->lock
+ * A CLOSE is about to be sent. Return: true if there are pins, so another CLOSE follows. The caller
+ * holds @s->lock
  */
 bool nt_stream_note_held(struct nt_stream *s);
 void nt_held_work(struct work_struct *work);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * out.c - what we write to the peer: batches of what shadow.c has placed, each with a line and a
- * signal, by engine or by CPU. ring.c describes the protocol.
+ * out.c - writes to the peer, by engine or by CPU: batches of the records that shadow.c has placed,
+ * each with a line and a signal. ring.c describes the protocol.
  *
- * The ring's lock is held in all of this file. A function that returns false has found no room, and
- * is called again when copies were reaped.
+ * The ring's lock is held in all of this file, except in nt_ring_beat() and nt_ring_bye(), which
+ * take it. A function nt_give*() that returns false has found no room, and is called again when
+ * copies were reaped.
  */
 #include "ring.h"
 
@@ -21,8 +22,8 @@ static void nt_line(struct nt_ring *ring, u64 produced, struct ntw_line *line)
 	out->leaving = !ring->in.awake && (out->leaving || out->awake);
 	WRITE_ONCE(out->awake, ring->in.awake);
 	/*
-	 * A line that is given again has the position that it had. The peer may have seen that
-	 * position, but none that came later.
+	 * A line that is given again has the same position as before, which the peer may have seen.
+	 * So @produced does not decrease.
 	 */
 	out->produced = max(out->produced, produced);
 	ring->in.reported = ring->in.to_report;
@@ -74,7 +75,7 @@ static void nt_close(struct nt_ring *ring)
 	b->signal = out->wake || b->bytes;
 	out->due = false;
 	out->wake = false;
-	/* the waiting records were posted with "go" as well */
+	/* @go also holds for records that wait for room */
 	out->go &= !list_empty(&out->waiting);
 	out->cpu_backoff -= !!out->cpu_backoff;
 	nt_rewind(b);
@@ -82,9 +83,9 @@ static void nt_close(struct nt_ring *ring)
 	nt_batch_reset(nt_filling(out));
 }
 
-/* ---- giving: a batch is given to the engine, up to where the engine has no room ---- */
+/* ---- giving: a batch is given to the engine, until the engine has no room ---- */
 
-/* Return where the next byte of a record's payload goes; *@most bytes may follow it there */
+/* Return where the next byte of a record's payload goes, and in *@most how many bytes fit there */
 static u64 nt_target(const struct nt_out *out, const struct nt_batch *b, size_t *most)
 {
 	const struct nt_rec *rec = b->rec;
@@ -119,9 +120,10 @@ static void nt_places_begin(struct nt_batch *b)
 }
 
 /*
- * An engine may execute copies in any order between fences, but of two payloads for the same memory
- * the later one has to stay. Does the next payload for places begin where a copy without a fence
- * writes? The range of all such copies is looked at, so a fence may be put where none is needed.
+ * An engine may execute copies in any order between fences, but if two payloads are written to the
+ * same memory, the later one has to remain there. Return NT_COPY_FENCE if the next payload for
+ * places overlaps the range of copies behind the last fence. That is the range of all of them, so
+ * there may be a fence that is not needed.
  */
 static u32 nt_places_fence(const struct nt_out *out, const struct nt_batch *b)
 {
@@ -208,12 +210,12 @@ static bool nt_give_runs(struct nt_ring *ring, struct nt_batch *b)
 }
 
 /*
- * Can the signal of the line that was made up last be left out? Not unless the peer is awake, which
- * means that it polls. If it stops to be awake before it has seen that line, it sends a line with a
- * signal, and nt_in_sleep() finds @quiet set. A line that asks always has a signal, because a side
- * that changes from CPU to engine sends nothing else until it has the answer. The line that ends
- * our being awake has one, too: if both sides sent theirs without a signal, because each has seen
- * the other awake, both would sleep without having seen the last line of the other.
+ * Return: true if the signal of the last line can be left out. It can only if the peer is awake,
+ * that is, if it polls. If the peer stops polling before it has seen that line, it sends a line
+ * with a signal, and nt_in_sleep() finds @quiet set. A line that asks always has a signal, because
+ * a side that changes from CPU to engine sends nothing else until it has the answer. The first line
+ * without NTW_AWAKE has one, too: if both sides sent theirs without a signal, because each has seen
+ * the other one awake, neither would see the last line of the other.
  */
 static bool nt_suppress_signal(struct nt_ring *ring)
 {
@@ -275,9 +277,9 @@ static bool nt_give(struct nt_ring *ring, struct nt_batch *b)
 /* ---- the two paths: CPU and engine ---- */
 
 /*
- * Has the peer seen the line with this serial number, the last that went by one path? A peer that
- * echoes a line that was not written harms only itself. The number follows the echo: one path may
- * be used until serial numbers wrap around.
+ * Return: true if the peer has seen the line *@serial, the last one on one of the two paths. A peer
+ * that echoes a line that was not written harms only itself. *@serial is set to the echo, because
+ * the other path may be used until serial numbers wrap around.
  */
 static bool nt_echoed(const struct nt_out *out, u32 *serial)
 {
@@ -314,9 +316,9 @@ static void nt_write_line(struct nt_ring *ring, u64 produced, struct ntw_line *l
 }
 
 /*
- * The peer asks while we change from CPU to engine. If the peer changes as well, each side waits
- * for an answer that the other can't give by its engine yet, so one of the two gives it by CPU
- * again. If both did they would never finish.
+ * Return: true if we have to answer by CPU although we change from CPU to engine. If the peer
+ * changes, too, each side waits for an answer that the other one can't give by its engine yet, so
+ * one of the two gives it by CPU again. If both did, they would answer each other for ever.
  */
 static bool nt_yields(const struct nt_ring *ring)
 {
@@ -326,9 +328,9 @@ static bool nt_yields(const struct nt_ring *ring)
 }
 
 /*
- * May the engine start? It may when the peer has echoed the last line that the CPU has written;
- * otherwise the peer is asked, once. Without an engine there is one path only. A change costs a
- * round trip, so the CPU writes nothing for a while after it.
+ * Return: true if the engine may start. It may when the peer has echoed the last line that the CPU
+ * has written; otherwise the peer is asked, once. Without an engine there is one path only. The
+ * change costs a round trip, so after it the CPU writes no batches for a while.
  */
 static bool nt_switch(struct nt_ring *ring)
 {
@@ -362,10 +364,9 @@ static void nt_submit(struct nt_ring *ring)
 }
 
 /*
- * May the CPU write this batch? It may if the batch is small and the engine is idle. The change
- * back to the engine costs nothing if the peer answers before the engine is needed, which was so
- * when that was last tried. A line alone may never be answered, so it takes the path of the last
- * line.
+ * Return: true if the CPU may write this batch. It may if the batch is small and the engine is
+ * idle, unless the change back to the engine has recently had to wait for the peer (@cpu_backoff).
+ * A line alone may never be answered, so it takes the path of the last line.
  */
 static bool nt_direct(struct nt_ring *ring, const struct nt_batch *b)
 {
@@ -395,7 +396,7 @@ static void nt_write(struct nt_ring *ring, struct nt_batch *b)
 
 /* ---- pushing ---- */
 
-/* If no event is to come that makes room, ask the peer. */
+/* If no event is expected that makes room, ask the peer. */
 static void nt_ask(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
@@ -411,7 +412,8 @@ static void nt_ask(struct nt_ring *ring)
 }
 
 /*
- * May the batch that is being filled be sent? Otherwise it waits for records that were announced.
+ * Return: true if the batch that is being filled has to be sent. Otherwise it waits for records
+ * that were announced by "more".
  */
 static bool nt_leaves(const struct nt_out *out)
 {
@@ -446,7 +448,10 @@ static void nt_complete(struct nt_ring *ring, struct nt_batch *b, struct list_he
 		ring->stats.batches++;
 	else
 		ring->stats.lines++;
-	/* The engine can't ring. The CPU does, now that the engine's writes are on their way. */
+	/*
+	 * If the engine can't write doorbells, the CPU does so when the engine has executed its
+	 * copies.
+	 */
 	if (b->signal && !b->suppressed && !b->written && !ring->engine.bells &&
 	    ring->state == NT_UP)
 		nt_signal(ring);
@@ -461,8 +466,8 @@ static void nt_reap_written(struct nt_ring *ring, struct list_head *done)
 }
 
 /*
- * Only the bell of the batch has failed. The peer may have read the batch and reclaimed memory that
- * it had exposed, so nothing of it is written again. The CPU rings.
+ * Only the signal of the batch has failed. The peer may have read the batch and reclaimed memory
+ * that it had exposed, so the batch is not written again. The CPU rings the doorbell.
  */
 static void nt_reap_unrung(struct nt_ring *ring, struct list_head *done)
 {
@@ -488,7 +493,7 @@ static bool nt_reap_one(struct nt_ring *ring, struct nt_desc *d, struct list_hea
 	}
 	if (d->what == NT_SIGNAL && !out->failing)
 		nt_reap_unrung(ring, done);
-	/* All before the line has arrived, and the line may have arrived, too. */
+	/* All copies before the line were executed, and the line may have arrived. */
 	if (d->what == NT_LINE && !out->failing)
 		nt_batch(out, out->oldest)->announced = true;
 	out->failing = true;
@@ -518,7 +523,7 @@ static bool nt_again(struct nt_ring *ring)
 		nt_rewind(nt_batch(out, i));
 	}
 	out->giving = out->oldest;
-	out->leaving = !out->awake;	/* the line that said so may not have arrived */
+	out->leaving = !out->awake;	/* the line without NTW_AWAKE may not have arrived */
 	out->failing = false;
 	WRITE_ONCE(ring->engine.broken, false);
 	return true;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * pages.c - the peer's memory as pages of this machine, for devices other than the DMA engine: a
- * disk reads into them, and its data goes through the window to the peer. The CPU never touches
- * such a page.
+ * disk writes what it has read into these pages, and the data goes through the window to the peer.
+ * The CPU never writes to such a page.
  *
- * The window has struct pages if its addresses have (win.c): kfi_ntb makes none. A device that
- * writes there can't be stopped, so a life that has such places may end, as its peer closes its
- * windows first; but no other life begins here before the places are back (link.c): late writes
- * would land in memory that the next life lends to somebody else.
+ * The window has struct pages only if its addresses have them (win.c): kfi_ntb creates none. A
+ * device that writes to them can't be stopped. A life may end while devices have such places,
+ * because the peer closes its windows first. But no other life begins here before all places were
+ * released (link.c): late writes would land in memory that the peer uses for something else in the
+ * next life.
  */
 #include <linux/bvec.h>
 #include <linux/io.h>
@@ -42,13 +43,14 @@ int nt_pages(struct nt_link *link, const struct nt_place *place, unsigned int n,
 }
 
 /*
- * A read through the window comes behind what devices have written there before, wherever in the
- * window that was: it pushes what is posted on the same way. All bits are set in what is read if
- * the link is down; the ready word of the peer is never like that while the link is up, unless the peer
- * is hostile, and then it loses this life.
+ * A read through the window is ordered behind what devices have written there before, anywhere in
+ * the window: on the PCI bus, a read pushes the posted writes before it. If the link is down, the
+ * read returns all ones. The peer's ready word is never all ones while the link is up, unless the
+ * peer is hostile, and then this life ends.
  *
  * Bytes of a life that has ended need no fence, because the peer closes its window before it uses
- * that memory again; and a read of a link that is down may take long, and is an error for the host.
+ * that memory again. Also, a read through a link that is down may take long, and the host may
+ * report it as an error.
  */
 int nt_pages_fence(struct nt_link *link, unsigned int life, const struct bio_vec *bv, size_t n)
 {
@@ -59,8 +61,9 @@ int nt_pages_fence(struct nt_link *link, unsigned int life, const struct bio_vec
 	if (life != nt_link_life(link))
 		return -ENOTCONN;
 	/*
-	 * The CPU may read write-combining memory ahead of the completion of the device that has
-	 * led here. On the way out the checks of what was read order what is posted then.
+	 * Without the barrier the CPU may read write-combining memory before it has seen the
+	 * completion of the device. After the read, the checks of its value order it before what
+	 * is posted later.
 	 */
 	mb();
 	if (n) {
@@ -80,7 +83,7 @@ void nt_pages_pin(struct nt_link *link)
 void nt_pages_unpin(struct nt_link *link)
 {
 	if (atomic_dec_and_test(&link->pins))
-		nt_link_queue(link);	/* another life may wait for it */
+		nt_link_queue(link);	/* the next life may be waiting for this */
 }
 
 unsigned int nt_pages_pinned(const struct nt_link *link)

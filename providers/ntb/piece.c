@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * piece.c - split memory of consumers, kvec or bvec of kernel memory, into pieces that are
+ * piece.c - splits memory of consumers (kvec or bvec of kernel memory) into pieces that are
  * contiguous for CPU and device.
  */
 #include <linux/bvec.h>

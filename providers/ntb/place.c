@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * place.c - places of a connection: memory of the peer that devices of this machine write. pages.c
- * has their pages. docs/wire-ntb-endpoints.md, "Places", has the reasons.
+ * place.c - places of a connection: memory of the peer that devices of this machine write to.
+ * pages.c finds their pages. docs/wire-ntb-endpoints.md, "Places", gives the reasons.
  *
- *   nt_place_pages()	the protocol has a grant of the peer, and a consumer wants pages of it
- *   nt_pin()		the consumer has got them
- *   nt_fence()		its devices have finished: let their bytes arrive
- *   nt_unpin()		the place is back. If the connection has ended meanwhile, the peer still
- *			waits for the CLOSE that says that nothing is written any more
+ *   nt_place_pages()	finds the pages of a grant of the peer, for a consumer
+ *   nt_pin()		is called when the consumer gets the pages
+ *   nt_fence()		waits until the bytes that its devices have written have arrived
+ *   nt_unpin()		is called when the consumer has released the place. If the connection has
+ *			ended meanwhile, the peer still waits for the CLOSE after which nothing is
+ *			written any more
  */
 #include <linux/bvec.h>
 #include "ntb.h"
 
-/* A connection that has said, or is about to say, that it writes no more has no pages. */
+/*
+ * A connection whose CLOSE is due or was sent gets no pages: the CLOSE tells the peer whether
+ * devices may still write.
+ */
 int nt_place_pages(struct kfi_link *link, const struct kfi_place *place, unsigned int n, u64 at,
 		   u64 len, struct kfi_dev_place *to)
 {
@@ -47,8 +51,8 @@ void *nt_pin(struct kfi_link *link)
 }
 
 /*
- * If nobody knows what lands the life has to end: a CLOSE would tell the peer that nothing does any
- * more.
+ * If it is not known whether all bytes have arrived, the life has to end, because a CLOSE would
+ * tell the peer that nothing is written any more.
  */
 int nt_fence(void *pin, const struct kfi_dev_place *place)
 {
@@ -60,7 +64,7 @@ int nt_fence(void *pin, const struct kfi_dev_place *place)
 	return ret;
 }
 
-/* The lock of the connection, or of another one, may be held, so a work item sends the CLOSE. */
+/* The caller may hold the lock of this or another connection, so a work item sends the CLOSE. */
 void nt_unpin(void *pin)
 {
 	struct nt_stream *s = pin;
@@ -77,7 +81,8 @@ bool nt_stream_note_held(struct nt_stream *s)
 {
 	lockdep_assert_held(&s->lock);
 	WRITE_ONCE(s->held, true);
-	smp_mb();	/* either nt_unpin() sees @held, or this function that there is no pin */
+	/* Either nt_unpin() sees @held, or this function sees that no pin is left. */
+	smp_mb();
 	if (!atomic_read(&s->pins))
 		WRITE_ONCE(s->held, false);
 	return s->held;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * record.c - encode and decode the records of connections. Pure functions: the fuzzer builds this
- * file in user space.
+ * record.c - encodes and decodes the records of connections. All functions are pure: the fuzzer
+ * builds this file in user space.
  */
 #include "record.h"
 

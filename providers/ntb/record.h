@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * record.h - format of the records that carry connections (wire.h has the ring). Nothing else is in
- * this file. All integers are little endian. docs/wire-ntb-endpoints.md describes the meaning.
+ * record.h - format of the records of connections (wire.h has that of the ring). Nothing else is in
+ * this file. All integers are little endian. docs/wire-ntb-endpoints.md describes their meaning.
  *
  * This file also compiles in user space, for the fuzzer: it uses fixed-endian types and the helpers
  * below only.
@@ -31,7 +31,7 @@ enum ntw_conn_type {
 	NTW_CALL = NTW_FIRST,	/* open a connection; &ntw_rec.conn is 0 */
 	NTW_ANSWER,		/* the port has accepted the call, or has refused it */
 	NTW_DATA,		/* bytes of the stream, or none */
-	NTW_CLOSE,		/* the connection has ended; the last record of its sender for it */
+	NTW_CLOSE,		/* the connection has ended; without NTW_C_HELD no record follows */
 	NTW_CONN_TYPES
 };
 
@@ -47,12 +47,12 @@ enum ntw_conn_type {
 /**
  * struct ntw_call - follows the header of a CALL
  * @version: newest version that the sender supports
- * @version_min: oldest version. The newest that both sides support is used
+ * @version_min: oldest version that the sender supports. The newest common version is used
  * @zero: 0
  * @number: the sender's number of the connection, not 0
  * @from: port of the sender, or 0 if it has none
  * @to: port that is called
- * @window: bytes that the receiver may send
+ * @window: bytes that the receiver may send at first
  */
 struct ntw_call {
 	u8	version;
@@ -69,7 +69,7 @@ static_assert(sizeof(struct ntw_call) == 20, "call");
 /**
  * struct ntw_answer - follows the header of an ANSWER
  * @number: the sender's number of the connection; 0 if the call is refused
- * @window: bytes that the receiver may send
+ * @window: bytes that the receiver may send at first
  * @status: 0, or the reason of a refusal, a positive errno
  * @zero: 0
  */
@@ -85,7 +85,7 @@ static_assert(sizeof(struct ntw_answer) == 16, "answer");
 /**
  * struct ntw_data - follows the header of a DATA record; the bytes follow it
  * @pos: bytes that were sent before, in DATA and to places, modulo 2^32
- * @limit: bytes in DATA up to which the receiver may send in the other direction, modulo 2^32
+ * @limit: total bytes in DATA that the receiver may send in the other direction, modulo 2^32
  */
 struct ntw_data {
 	__le32	pos;
@@ -99,7 +99,7 @@ static_assert(sizeof(struct ntw_data) == 8, "data");
  * @len: number of bytes, not 0
  * @key: with a CRC: &kfi_place.key of the memory, else 0
  * @crc: with NTW_FEAT_CRC_PLACED: CRC32C of the bytes, begun with ~0 and not inverted; else 0
- * @at: with a CRC: where the bytes begin, counted from the first place with this key; else 0
+ * @at: with a CRC: offset at which the bytes begin, from the first place with this key; else 0
  *
  * Follows struct ntw_data if the record has NTW_D_PLACED.
  */
@@ -112,7 +112,7 @@ struct ntw_placed {
 
 static_assert(sizeof(struct ntw_placed) == 16, "placed");
 
-/* &kfi_place.key: the window that a place is in, and above it a number of the place's owner */
+/* Bit of &kfi_place.key. The owner of the place chooses the other bits */
 #define NTW_K_WINDOW	0x0001	/* 0: inbound memory; 1: flat window */
 
 /** struct ntw_calling - a CALL or an ANSWER in host order */
@@ -144,20 +144,20 @@ struct ntw_piece {
 };
 
 /*
- * @body is a copy of the @len bytes that follow the header. Pure. Return: 0; -EPROTO if the record
- * is invalid; -EPROTONOSUPPORT for another version, with the number of the caller in @c
+ * Pure functions. @body is a copy of the @len bytes that follow the header. Return: 0; -EPROTO: the
+ * record is invalid; -EPROTONOSUPPORT: no common version, with the number of the caller in @c
  */
 int ntw_decode_call(const struct ntw_rec *rec, const struct ntw_call *body, u32 len,
 		    struct ntw_calling *c);
 int ntw_decode_answer(const struct ntw_rec *rec, const struct ntw_answer *body, u32 len,
 		      struct ntw_calling *c);
 /*
- * @body is a copy of the first of the @len bytes that follow the header, @placed a copy of what
- * follows it, if that is present. Pure. Return: 0, -EPROTO
+ * Pure function. @body is a copy of the first of the @len bytes that follow the header, and @placed
+ * a copy of what follows it, if that is present. Return: 0, -EPROTO
  */
 int ntw_decode_data(const struct ntw_rec *rec, const struct ntw_data *body,
 		    const struct ntw_placed *placed, u32 len, struct ntw_piece *piece);
-/* Return: 0, -EPROTO. Pure */
+/* Pure function. Return: 0, -EPROTO */
 int ntw_decode_close(const struct ntw_rec *rec, u32 len);
 
 void ntw_encode_call(const struct ntw_calling *c, struct ntw_rec *rec, struct ntw_call *body);

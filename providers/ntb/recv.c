@@ -3,9 +3,9 @@
  * recv.c - receives the bytes of a connection. The protocol reads them at once, out of the ring, or
  * they are copied to the backlog.
  *
- *   nt_data_in()	a DATA record
- *   nt_read()		the protocol reads
- *   nt_advertise_soon()	the peer is told that it may send more
+ *   nt_data_in()		handles a DATA record
+ *   nt_read()			passes bytes to the protocol
+ *   nt_advertise_soon()	tells the peer that it may send more
  */
 #include <linux/slab.h>
 #include "ntb.h"
@@ -37,7 +37,7 @@ int nt_window_grow(struct nt_stream *s)
 	return 0;
 }
 
-/* Return the position up to which the peer may send, which is then told to the peer. */
+/* Return the position up to which the peer may send. The caller reports it to the peer. */
 u32 nt_advertise(struct nt_stream *s)
 {
 	s->advertised = s->used + s->window;
@@ -54,8 +54,8 @@ void nt_advertise_soon(struct nt_stream *s)
 /* ---- bytes ---- */
 
 /*
- * A backlog can hold thousands of short frames, and this function runs with bottom halves off: a
- * run ends after NT_RX_STEPS steps.
+ * The number of steps is limited, because a backlog can contain thousands of short frames, and this
+ * function runs with bottom halves off.
  */
 bool nt_read(struct kfi_link *link)
 {
@@ -79,15 +79,15 @@ bool nt_read(struct kfi_link *link)
 			s->piece += n;
 	}
 	/*
-	 * While a record is handled the limit is not sent by itself: answers to it follow, and
-	 * carry the limit as well.
+	 * While a record is handled the limit is not sent in a record of its own, because answers
+	 * may follow, which contain it as well.
 	 */
 	if (!s->piece && !s->ended)
 		nt_advertise_soon(s);
 	return s->used == s->got || !n;
 }
 
-/* Copy @len bytes that end at @got to the backlog, which has room for them. */
+/* Copy the last @len bytes before @got to the backlog, which has room for them. */
 static void nt_keep(struct nt_stream *s, const u8 *from, u32 len)
 {
 	u32 at = (s->got - len) & (s->window - 1), n = min(len, s->window - at);
@@ -96,7 +96,7 @@ static void nt_keep(struct nt_stream *s, const u8 *from, u32 len)
 	memcpy(s->backlog, from + n, len - n);
 }
 
-/* Handle bytes in memory that the peer can change. They follow those that have arrived before. */
+/* Handle the next bytes of the stream, in memory that the peer can change. */
 static void nt_bytes_in(struct nt_stream *s, const u8 *from, u32 len)
 {
 	struct kfi_link *link = &s->end->link;
@@ -143,7 +143,7 @@ static int nt_data_decode(const struct ntw_rec *rec, const void *body, size_t le
 	return ntw_decode_data(rec, &raw.data, &raw.placed, len, piece);
 }
 
-/* A DATA record. Softirq: the tasklet of the ring calls it. */
+/* Handle a DATA record. The tasklet of the ring calls this function. */
 void nt_data_in(struct nt_stream *s, const struct ntw_rec *rec, const void *body, size_t len)
 {
 	struct ntw_piece piece;

@@ -1,39 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ring.c - records to the peer and from it: init and exit of a ring, and the tasklet that runs it.
- * shadow.c and out.c send, in.c receives.
+ * ring.c - records to the peer and from it: init and exit of a ring, and its tasklet. shadow.c and
+ * out.c send, in.c receives.
  *
  * There is one ring for each direction. The ring through which A sends lies in B's memory; A writes
- * it and never reads it. A has a *shadow* of it in memory of its own, in which records are made up,
- * and from which they are copied. Positions are bytes since the link came up. The ring's size is a
- * power of two, and position p is at byte p mod size. Each side has a *line* in the other's control
- * page for its words; in it `produced` comes before `consumed`.
+ * to it and never reads it. A has a *shadow* of it in memory of its own. A writes records to the
+ * shadow, from which they are copied. Positions count bytes since the link came up. The ring's size
+ * is a power of two, and position p is at byte p mod size. Each side has a *line* in the other's
+ * control page for its words; in it `produced` comes before `consumed`.
  *
- * States of a byte of the ring, as the sender knows them, in the order of positions:
+ * States of the bytes of the ring at the sender, in the order of positions:
  *
  *	        acked                produced               placed             acked + size
  *	  handled |   with the peer     |    in the shadow     |       free         |
  *
- * and of the bytes in between as the receiver knows them:
+ * and of the bytes in between at the receiver:
  *
  *	        reported               got                   avail
  *	  reported|       handled       |      to handle       |   not there yet
  *
  * States of a record: *posted* -> (*waiting* for room) -> *placed*, in the batch that is being
  * filled -> its batch is *closed*, and *given* to the engine piece by piece -> *reaped*: its memory
- * is free, sent() -> *handled*: the peer has handled it, handled().
+ * is not read any more, and sent() is called -> *handled*: the peer has handled it, and handled()
+ * is called.
  *
  * A batch is closed as soon as fewer than NT_BATCHES are under way, so batches become larger while
- * the engine is busy. A batch consists, in this order, of payload from where it lies, runs of the
- * shadow, the line, and the signal. If a copy fails, those behind it are aborted. Then batches are
- * given again from the oldest on, and records whose own payload has failed are replaced by fillers.
+ * the engine is busy. A batch consists, in this order, of payload that the engine reads from the
+ * consumers' memory, runs of the shadow, the line, and the signal. If a copy fails, the copies
+ * behind it are aborted. Then batches are given again from the oldest on, and records whose own
+ * payload has failed are replaced by fillers.
  *
- * Order. "Write" is to the peer's memory. Writes of one engine, and of the CPU with wmb() in
- * between, arrive in their order; the words of a line arrive in their order, or at once. These are
- * the pairs:
+ * Order. "Write" means a write to the peer's memory. Writes of one engine with a fence in between,
+ * and of the CPU with wmb() in between, arrive in their order; the words of a line arrive in their
+ * order, or at once. These are the pairs:
  *
  *   A: write payload, write runs          B: read produced
- *   (the engine's order, or wmb())        dma_rmb()
+ *   (a fence of the engine, or wmb())     dma_rmb()
  *   A: write line (produced)              B: read records
  *
  *	B sees the bytes of each record below `produced`.
@@ -57,45 +59,46 @@
  *   A: engine reads the shadow            A: reap
  *   smp_store_release(fate)               smp_load_acquire(fate)
  *
- *	A's CPU changes no byte of the shadow, and no line, that the engine still reads: both are
- *	reused after they were reaped, and the shadow after `consumed`.
+ *	A's CPU changes no byte of the shadow, and no line, that the engine still reads: a line is
+ *	reused after it was reaped, and a byte of the shadow after `consumed` has covered it, too.
  *
  *   A: write line                         B: clear the doorbell
  *   A: write signal                       B: read the line
  *
- *	No wake-up is lost: a signal that comes after B has read the line makes another interrupt,
- *	and one that came before is covered by the read.
+ *	No wake-up is lost: a signal that comes after B has cleared the doorbell causes another
+ *	interrupt, and the line of a signal that came before is seen by the read.
  *
  *   A: write line (asking), write signal  B: read serial
  *                                         B: write line (consumed, echo), then signal
  *
- *	A has no room. B answers each new serial that asks with `consumed`, and wakes A. B wakes A
- *	only for this and for records that ask for it. A asks in all lines until it has the answer,
- *	because B may see only the last of several lines.
+ *	A asks if it has no room. B answers each new serial that asks with a line that has
+ *	`consumed`, and a signal. A change of `consumed` has a signal only for this, and for records
+ *	that ask for it. A asks in all lines until it has the answer, because B may see only the
+ *	last of several lines.
  *
  *   A: write line by CPU (serial)         B: read serial
  *   A: read echo of that serial           B: write line (echo)
  *   A: engine starts
  *
- *	CPU and engine are two paths to the peer, with no order between them. A uses one only when
- *	B has echoed the last line that took the other: what was written before it has arrived.
+ *	CPU and engine are two paths to the peer, with no order between them. A uses one path only
+ *	when B has echoed the last line on the other: what A wrote there before has arrived.
  *
  *   B: read; write line (not awake,       A: write line; no signal, because B was awake
  *      echo), then signal                 A: read serial, read echo
  *                                         A: write line, then signal
  *
- *	B says that it is awake while it polls. A then rings no bell, and remembers the serial. The
- *	line by which B says that it is not awake any more wakes A, and its echo shows A what B has
- *	not seen: A then signals again. A line that asks always has a signal, because A may send
+ *	Lines of B have NTW_AWAKE while B polls. A then sends no signal, and remembers the serial.
+ *	The first line of B without NTW_AWAKE has a signal, and its echo shows A what B has not
+ *	seen: A then sends a signal again. A line that asks always has a signal, because A may send
  *	nothing else before the answer.
  *
  * The CPU writes small batches while the engine is idle, unless a change back to the engine has
- * recently had to wait. docs/wire-ntb.md says what all this requires of the hardware; tests/model
- * has models of it, which fail without any one of these orders.
+ * recently had to wait. docs/wire-ntb.md describes what all this requires of the hardware;
+ * tests/model has models of it, which fail without any one of these orders.
  *
  * Context: all of this happens in posts and in the tasklet, under `lock`, except that records are
- * handled and callbacks called without it. nt_ring_on() and nt_ring_off() are called by the link's
- * work item; in between `state` is NT_UP until nt_ring_end().
+ * handled and callbacks are called without it. The link's work item calls nt_ring_on() and
+ * nt_ring_off(); in between `state` is NT_UP until nt_ring_end().
  */
 #include "ring.h"
 
@@ -110,7 +113,7 @@ static void nt_call_sent(struct nt_ring *ring, struct list_head *done)
 			list_del(&rec->entry);
 		else
 			list_move_tail(&rec->entry, &ring->unhandled);
-		/* After this the record is its owner's, unless the owner waits for handled(). */
+		/* After this the record may be freed, unless handled() will be called. */
 		if (rec->sent)
 			rec->sent(rec, rec->err);
 	}
@@ -142,7 +145,7 @@ static bool nt_run_reap(struct nt_ring *ring, struct list_head *done)
 	return good;
 }
 
-/* Return: true: nt_ring_want() was called, and there is room. */
+/* Return: true if nt_ring_want() was called, and there is room. */
 static bool nt_run_push(struct nt_ring *ring, bool more)
 {
 	bool roomy = false;
@@ -177,8 +180,8 @@ static void nt_run_refuse(struct nt_ring *ring)
 
 /*
  * Handle what the peer has written. If the bridge's link was interrupted between payload and its
- * record, the record is complete and the payload is not. The bridge has reported the interruption
- * before it carried the line that was read.
+ * record, the record is complete and the payload is not. But then the bridge has reported the
+ * interruption before it carried the line that was read, so @lost is set.
  */
 static void nt_run_take(struct nt_ring *ring)
 {
@@ -258,7 +261,7 @@ void nt_ring_exit(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
 
-	cancel_work_sync(&ring->engine.work);	/* it schedules the tasklet */
+	cancel_work_sync(&ring->engine.work);	/* before the tasklet, which it schedules */
 	tasklet_kill(&ring->tasklet);
 	nt_engine_free(&ring->engine, out->shadow_len, out->shadow, out->shadow_dma);
 	nt_engine_free(&ring->engine, NT_SLOTS * sizeof(*out->lines), out->lines, out->lines_dma);
@@ -289,7 +292,7 @@ void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 mine, u
 	WRITE_ONCE(ring->lives, ring->lives + 1);
 	WRITE_ONCE(ring->state, NT_UP);
 	spin_unlock_bh(&ring->lock);
-	/* The peer may have been up, and sending, for a while. */
+	/* The peer may have been up for a while, and may have sent records. */
 	nt_ring_look(ring);
 }
 
@@ -342,7 +345,7 @@ void nt_ring_off(struct nt_ring *ring)
 	spin_lock_bh(&ring->lock);
 	nt_out_abandon(ring, &all);
 	spin_unlock_bh(&ring->lock);
-	/* Nothing else calls back now. Callbacks expect bottom halves to be off. */
+	/* No other context calls callbacks now. They expect bottom halves to be off. */
 	local_bh_disable();
 	list_for_each_entry_safe(rec, next, &ring->unhandled, entry) {
 		list_del(&rec->entry);
@@ -378,7 +381,10 @@ bool nt_ring_peer_owes(struct nt_ring *ring, u64 *given)
 
 	spin_lock_bh(&ring->lock);
 	owes = out->arrived > out->acked || out->switching;
-	/* While it is true, only the echo lets the engine start, whatever the peer handles. */
+	/*
+	 * While @switching is set, only the echo lets the engine start, so records that the peer
+	 * handles do not count as an answer.
+	 */
 	*given = out->switching ? ~out->switches : out->acked + out->switches;
 	spin_unlock_bh(&ring->lock);
 	return owes;

@@ -2,9 +2,9 @@
 /*
  * ring.h - records to the peer and from it, over two pieces of memory.
  *
- * A ring knows of no bridge. Signals, and whatever else a bridge does, are requested through struct
- * nt_ring_ops, so that tests can connect two rings over plain memory. The opening comment of ring.c
- * describes states, orders and locks.
+ * A ring does not depend on a bridge. It requests signals, and whatever else a bridge does, through
+ * struct nt_ring_ops, so that tests can connect two rings over plain memory. The opening comment of
+ * ring.c describes states, orders and locks.
  *
  * Life of a record: nt_ring_post() -> (waits for room) -> in the ring -> sent() -> handled(). It is
  * the caller's again after handled(), or after sent() if it has no handled(). Each comes exactly
@@ -23,25 +23,31 @@
 #include <linux/wait.h>
 #include "dma.h"
 
-/* batches under way at once, a power of two; another one is being filled */
+/* batches that may be under way, a power of two; one more is being filled */
 #define NT_BATCHES	4U
 #define NT_SLOTS	(2 * NT_BATCHES)
 #define NT_RUNS		16U	/* pieces of the shadow in a batch */
 #define NT_TRIES	3U	/* times that a batch is given to an engine that fails */
-/* batches that go by the engine after the change from CPU to engine has cost a round trip */
+/* batches for the engine alone after a change from CPU to engine has cost a round trip */
 #define NT_CPU_BACKOFF	16U
 /* the peer is told when 1/NT_LAG of the ring was handled without being reported */
 #define NT_LAG		4U
 #define NT_BUDGET	64U	/* records handled in one run of the tasklet */
-#define NT_LINGER	8U	/* runs that find nothing before a side stops to be awake */
+#define NT_LINGER	8U	/* runs that find nothing before a side is not awake any more */
 
-/* payload up to this is copied by CPU through the shadow; with a CRC all that is not placed is */
+/*
+ * Payload up to this length is copied by CPU through the shadow. With a CRC, so is all payload that
+ * does not go to places.
+ */
 #define NT_COPY		1024U
-/* payload of a batch with more than one record: a line, which is a sign of life, waits for it */
+/*
+ * Bytes of payload in a batch with more than one record. The limit exists because a line, which is
+ * a sign of life, waits for the payload.
+ */
 #define NT_LOAD_MAX	16777216U
 
 /**
- * struct nt_place - memory of the peer to which it lets us write
+ * struct nt_place - memory of the peer to which the peer lets us write
  * @at: byte of its inbound memory, within its arena; with NTW_FLAT: byte of its flat window
  * @len: bytes
  */
@@ -59,11 +65,11 @@ struct nt_place {
  * struct nt_rec - one record; embedded in the object that waits for it
  * @entry: entry in lists of the link
  * @sent: called when nothing reads the memory of @iter any more, and nothing writes to @place for
- *	this record. Or NULL
+ *	this record; or NULL
  * @handled: called when the peer has handled the record and all before it, and its payload is in
- *	its place. @err: -EIO: a copy failed, and the peer has not received the record; -ENOTCONN:
- *	the link went down, and it is not known whether the peer has received it. The record is the
- *	caller's again. Or NULL
+ *	its place; or NULL. @err: -EIO: a copy failed, and the peer has not received the record;
+ *	-ENOTCONN: the link went down, and it is not known whether the peer has received the record.
+ *	From the call on, the record is the caller's again
  * @rec: header, with type, bits and conn filled in; the link fills in the rest of struct ntw_rec
  * @head: the header, and what follows it in the record
  * @head_len: bytes of @head, sizeof(struct ntw_rec) to NTW_HEAD_MAX
@@ -74,9 +80,9 @@ struct nt_place {
  *	advanced
  * @len: bytes of the payload, or 0
  * @err: for the link: a copy failed
- * @waits: for the link: it is waiting for room, and can be taken back
- * @span: for the link: bytes of the ring that it takes
- * @end: for the link: position in the ring behind it
+ * @waits: for the link: the record waits for room, and can be taken back
+ * @span: for the link: bytes of the ring that the record takes
+ * @end: for the link: position in the ring behind the record
  */
 struct nt_rec {
 	struct list_head	entry;
@@ -100,17 +106,17 @@ struct nt_rec {
 };
 
 /**
- * struct nt_stats - what a ring has done since it was initialised; members only grow
+ * struct nt_stats - counters of a ring since it was initialised
  * @records_out: records that were posted, without fillers
  * @records_in: records that were received, without fillers
  * @bytes_out: payload and headers, through the ring or to places
  * @bytes_in: bytes of the ring that were handled
  * @batches: batches
- * @lines: control lines without a batch
+ * @lines: lines that were sent without records
  * @signals: signals that were sent
  * @signals_saved: signals that were not sent because the peer was polling
  * @full: times that records had to wait for room
- * @crc_errors: records of the peer whose bytes were not what the peer has written
+ * @crc_errors: records of the peer with a wrong CRC
  * @dma_errors: copies that failed
  * @protocol_errors: violations of the protocol by the peer
  */
@@ -127,16 +133,16 @@ struct nt_stats {
 struct nt_ring;
 
 /**
- * struct nt_ring_ops - what a ring asks of its bridge
+ * struct nt_ring_ops - functions of its bridge that a ring calls
  * @signal: wake the peer, by CPU. Called under the ring's lock
  * @burst_begin: records and callbacks of records follow. Called in the tasklet without a lock; or
  *	NULL
- * @burst_end: they are over. Called as @burst_begin, and NULL if that is
+ * @burst_end: no more of them follow. Called as @burst_begin, and NULL if that is
  * @record: handle a record of the peer. @rec: copy of its first bytes; @body: the @len bytes that
  *	follow, in memory that the PEER MAY STILL CHANGE: copy, then check. Valid during the call.
- *	Called in the tasklet without a lock. The peer sees what is posted meanwhile before it
- *	learns that this record was handled, unless the post has to wait for room or for the engine.
- *	So a handled record does not mean that no answer follows
+ *	Called in the tasklet without a lock. The peer sees what is posted during the call before it
+ *	sees that this record was handled, unless the post has to wait for room or for the engine.
+ *	So a record that was handled may still be answered
  * @room: there is room again after nt_ring_want(). Called in the tasklet without a lock; or NULL
  * @fault: the ring can't go on and has to be taken down soon. Called under the ring's lock or
  *	without it, possibly more than once
@@ -159,7 +165,7 @@ struct nt_run {
 };
 
 /**
- * enum nt_step - what of a batch is given to the engine next
+ * enum nt_step - part of a batch that is given to the engine next
  */
 enum nt_step {
 	NT_STEP_PAYLOAD,
@@ -177,22 +183,22 @@ enum nt_step {
  * @load: bytes of payload that the engine has to fetch
  * @signal: the peer has to be woken
  * @suppressed: the signal was left out, because the peer is awake
- * @written: the batch was written by the CPU at once
+ * @written: the CPU has written the batch
  * @announced: the copy of its line has failed. The peer may have received the line, and may then
  *	have reclaimed the memory that it had exposed for these records
  * @tries: number of times that the batch was given to the engine
  * @step: enum nt_step
- * @runs: entries of @run
+ * @runs: number of used entries of @run
  * @next: next entry of @run to be given
  * @run: pieces of the shadow
- * @line: its control line
+ * @line: line of the batch
  * @line_dma: address of @line for the engine
  * @rec: record whose payload is given next
  * @it: payload of @rec that was not given yet
  * @done: bytes of the payload that were given
- * @place: place of @rec that is filled next
- * @place_done: bytes of that place that were filled
- * @low: first byte in places that copies behind the last fence write to
+ * @place: index of the place of @rec to which the next copy goes
+ * @place_done: bytes of that place for which copies were given
+ * @low: first byte of the places to which copies behind the last fence write
  * @high: end of these bytes
  */
 struct nt_batch {
@@ -224,7 +230,7 @@ struct nt_batch {
 enum nt_ring_state {
 	NT_OFF,		/* nothing is copied, and no callback is called */
 	NT_UP,
-	/* copies under way are waited for; none is started, and no record is handled */
+	/* nt_ring_end() waits for copies; none is started, and no record is handled */
 	NT_ENDING
 };
 
@@ -234,12 +240,12 @@ enum nt_ring_state {
  * @shadow_dma: address of @shadow for the engine
  * @shadow_len: bytes that were allocated
  * @size: bytes of the peer's ring
- * @crc: records have a CRC, so all bytes of a record pass the CPU
+ * @crc: records have a CRC, so the CPU reads all bytes of a record
  * @yours: the peer's incarnation, with which the words for the peer are tagged
- * @placed: bytes of the ring that have a record; acked <= produced <= placed <= acked + size
- * @produced: of these, bytes that a line was made up for
- * @arrived: of these, bytes that the engine has written, with the line that announces them
- * @acked: of these, bytes that the peer has handled
+ * @placed: position up to which there are records; acked <= produced <= placed <= acked + size
+ * @produced: position up to which lines were made that announce records
+ * @arrived: position up to which records, and the lines that announce them, were written
+ * @acked: position up to which the peer has handled records
  * @announced: @produced in the last line that was given to the engine or written
  * @announced_at: time of that line, in jiffies
  * @serial: serial number of the last line
@@ -247,10 +253,10 @@ enum nt_ring_state {
  * @by_cpu: serial number of the last line that was written by the CPU
  * @echoed: serial number of the last line that the peer has seen
  * @direct: the last line was written by the CPU
- * @cpu_backoff: number of batches that the CPU is not to write
+ * @cpu_backoff: number of further batches that the CPU does not write
  * @switching: the peer has to echo the CPU's last line before the engine starts
  * @switches: number of times that @switching was set; see nt_ring_peer_owes()
- * @waiting: records without room
+ * @waiting: records that wait for room
  * @filling: slot that takes records. Slots count up and are used modulo NT_SLOTS
  * @giving: first slot that waits for the engine
  * @oldest: first slot that the engine has not completed
@@ -259,16 +265,15 @@ enum nt_ring_state {
  * @lines_dma: address of @lines for the engine
  * @due: a line has to be sent, whether or not there are records
  * @wake: that line needs a signal
- * @wanted: @room has to be called, see nt_ring_want()
+ * @wanted: ops->room() has to be called, see nt_ring_want()
  * @go: the batch that is being filled has to be sent: a record in it was posted without "more"
- * @failing: a copy has failed. The copies behind it are waited for, then the batches are given
- *	again
- * @corked: the tasklet is running and pushes at its end
- * @asking: the peer has to answer
+ * @failing: a copy has failed. When all copies behind it were reaped, the batches are given again
+ * @corked: the tasklet is running, and calls nt_out_push() at its end
+ * @asking: the peer has to answer; all lines have NTW_ASK
  * @ask: serial number of the first line that asks
- * @awake: the last line has said that this side is awake
- * @leaving: a line has said that this side is not awake any more, and no line with a signal
- *	followed
+ * @awake: the last line has NTW_AWAKE
+ * @leaving: a line without NTW_AWAKE has followed one with it, and no line with a signal has
+ *	followed yet
  * @quiet: the peer got no signal for the line with the serial number @unrung, and has not echoed it
  * @unrung: see @quiet
  */
@@ -325,17 +330,17 @@ struct nt_out {
  * @avail: bytes that the peer has produced, as last read; reported <= to_report <= got <= avail <=
  *	got + size
  * @to_report: @got at the end of the tasklet's last run
- * @reported: @to_report in the last line that was made up
+ * @reported: @to_report when the last line was made
  * @pair_consumed: bytes that the peer had consumed of ours ...
  * @pair_produced: ... before it had produced this many bytes
- * @handled_to: our records up to this position were handled, and all answers to them that the peer
- *	had sent before were handled here
- * @ack: a record since the last line asks for a signal when it was handled
- * @answered: the peer's serial number whose question was answered last
+ * @handled_to: the peer has handled our records up to this position, and we have handled all
+ *	answers that the peer had sent before it reported that
+ * @ack: a record that was handled since the last line asks for a signal
+ * @answered: serial number of the last line with NTW_ASK of the peer that was answered
  * @serial: the peer's serial number, as last read
  * @echo: our serial number that the peer has seen, as last read
  * @seen: @serial at the end of the tasklet's last run
- * @repeated: @seen in the last line that was made up
+ * @repeated: @seen when the last line was made
  * @awake: the tasklet will run again by itself; set at the end of its run
  * @idle: number of runs that have found nothing
  *
@@ -373,7 +378,7 @@ struct nt_in {
  * @ops: see struct nt_ring_ops
  * @state: enum nt_ring_state; READ_ONCE() without the lock where an old value does no harm
  * @lost: the bridge has reported, in a hard interrupt, that its link is gone or has changed.
- *	Nothing that arrives after that is believed
+ *	Records that arrive after that are not handled
  * @lives: odd while the ring is on, and until all callbacks of its end were called. Changed by
  *	nt_ring_on() and nt_ring_off()
  * @direct: batches of at most this many bytes are written by the CPU when no copy is under way
@@ -381,12 +386,12 @@ struct nt_in {
  * @bell: the doorbell that is rung next
  * @out: the direction to the peer
  * @in: the direction from the peer
- * @unhandled: records that the engine has copied and the peer has not handled. The tasklet's, and
- *	nt_ring_off()'s when the tasklet can't run any more
+ * @unhandled: records that were copied, and that the peer has not handled. Used by the tasklet, and
+ *	by nt_ring_off() when the tasklet can't run any more
  * @tasklet: handles records, completes copies and starts copies
- * @idle: woken when the engine has nothing left in NT_ENDING, and when the ring is off
+ * @idle: woken when the engine has no copies left, and when the ring is off
  * @engine: copies to the peer
- * @stats: the ring's part; each member is changed either under the lock or by the tasklet alone
+ * @stats: counters; each is changed either under the lock or by the tasklet alone
  */
 struct nt_ring {
 	spinlock_t			lock;
@@ -413,16 +418,17 @@ void nt_ring_exit(struct nt_ring *ring);
 /* Prepare a shadow for a peer's ring of @size bytes. Process context, while the ring is off */
 int nt_ring_shadow(struct nt_ring *ring, u32 size);
 /*
- * nt_ring_on() - start, at position 0
+ * nt_ring_on() - start the ring, at position 0
  * @inbound: our inbound memory, with a ring of @size bytes; @mine, @yours: incarnations
  *
  * Process context, while the ring is off; nt_engine_open() was called before.
  */
 void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 mine, u32 yours);
 /*
- * nt_ring_end() - start no more copies, and wait until the engine has none of ours
+ * nt_ring_end() - start no more copies, and wait until the engine has completed all of ours
  *
- * Process context. Return: 0, or -ETIMEDOUT after @ms milliseconds: it has to be called again.
+ * If that takes longer than @ms milliseconds, the copies are aborted. Process context.
+ * Return: 0; -ETIMEDOUT: the engine may still have copies, so the function has to be called again.
  */
 int nt_ring_end(struct nt_ring *ring, unsigned int ms);
 /*
@@ -438,11 +444,11 @@ void nt_ring_off(struct nt_ring *ring);
  * @more: another record follows at once: this one may wait for it, or for nt_ring_kick()
  *
  * The peer handles records in the order of the posts. The function neither sleeps nor spins for
- * room: a record without room waits in the ring.
+ * room: a record without room is queued.
  *
- * Return: 0; -ENOTCONN if the link is down, and no callback is called; -EMSGSIZE if the record is
- * longer than nt_ring_room(); -EINVAL if we can't write to the places, or if they are shorter than
- * the payload.
+ * Return: 0; on error no callback is called: -ENOTCONN: the link is down; -EMSGSIZE: the record is
+ * longer than nt_ring_room(); -EINVAL: we can't write to the places, or they are shorter than the
+ * payload.
  */
 int nt_ring_post(struct nt_ring *ring, struct nt_rec *rec, bool more);
 /*
@@ -451,8 +457,8 @@ int nt_ring_post(struct nt_ring *ring, struct nt_rec *rec, bool more);
  * @iter: payload of @len bytes, which is advanced; or NULL
  * @more: another record follows at once: this one may wait for it, or for nt_ring_kick()
  *
- * The record takes its place in the order of posts. All of it has at most nt_ring_room() bytes. For
- * softirq, or with bottom halves off.
+ * The order of this record and of posts is kept. The whole record has at most nt_ring_room() bytes.
+ * The function is called in softirq, or with bottom halves off.
  *
  * Return: 0; -EAGAIN: there is no room, or the link is down, and nothing was done.
  */
@@ -462,26 +468,26 @@ int nt_ring_put(struct nt_ring *ring, const struct kvec *vec, unsigned int n, st
 void nt_ring_want(struct nt_ring *ring);
 /* Send records that wait for another one to follow */
 void nt_ring_kick(struct nt_ring *ring);
-/* Can we write to these places? Return: 0, -ENOTCONN, -EINVAL */
+/* Check whether we can write to these places. Return: 0, -ENOTCONN, -EINVAL */
 int nt_ring_reaches(struct nt_ring *ring, const struct nt_place *place, unsigned int n);
 /*
  * nt_ring_unpost() - take back a record that waits for room
  *
- * Return: true: it is the caller's again, and no callback is called; false: it is in the ring, or
- * its callbacks were called or will be.
+ * Return: true: the record is the caller's again, and no callback is called; false: it is in the
+ * ring, so its callbacks were called or will be.
  */
 bool nt_ring_unpost(struct nt_ring *ring, struct nt_rec *rec);
 /*
  * nt_ring_drain() - wait until the engine has completed all that was posted before and has found
  * room
  *
- * May sleep; not called from a callback. On return sent() was called for these records. The end of
- * the link's life bounds the wait. For records that wait for room see nt_ring_unpost().
+ * May sleep, and must not be called from a callback. On return sent() was called for these records.
+ * The end of the link's life bounds the wait. For records that wait for room see nt_ring_unpost().
  */
 void nt_ring_drain(struct nt_ring *ring);
 /*
- * Most bytes of a record to this peer, with its header. Constant while the ring is on, and never
- * below 2048
+ * Maximum length of a record to this peer, with its header. It is constant while the ring is on,
+ * and at least 2048
  */
 static inline u32 nt_ring_room(const struct nt_ring *ring)
 {
@@ -491,8 +497,8 @@ static inline u32 nt_ring_room(const struct nt_ring *ring)
 /* ---- for the link's work item ---- */
 
 /*
- * nt_ring_beat() sends a sign of life, which any line is, unless a line was sent in the last @ms
- * milliseconds. nt_ring_bye() writes the last word of a life to a peer of that incarnation at once:
+ * nt_ring_beat() sends a line, as a sign of life, unless one was sent in the last @ms milliseconds.
+ * nt_ring_bye() tells a peer with the incarnation @yours that this life ends. It writes at once, so
  * it may be called only after nt_ring_end(), or before nt_ring_on().
  */
 void nt_ring_beat(struct nt_ring *ring, unsigned int ms);
@@ -501,7 +507,8 @@ void nt_ring_bye(struct nt_ring *ring, u32 yours);
 u32 nt_ring_peer_serial(const struct nt_ring *ring);
 bool nt_ring_peer_bye(const struct nt_ring *ring);
 /*
- * Return: true if the peer owes an answer that only it can give. *@given changes with each answer
+ * Return: true if the peer owes an answer, without which this side can't make progress. *@given
+ * changes with each answer
  */
 bool nt_ring_peer_owes(struct nt_ring *ring, u64 *given);
 
@@ -512,10 +519,10 @@ static inline void nt_ring_look(struct nt_ring *ring)
 		tasklet_schedule(&ring->tasklet);
 }
 
-/* piece.c: take the first contiguous piece off @it, which is not empty; at most @max bytes */
+/* piece.c: take the first contiguous piece, at most @max bytes, off @it, which is not empty */
 void nt_piece_take(struct iov_iter *it, size_t max, struct nt_piece *piece);
 /*
- * nt_iter_crc() - CRC32C, not inverted, of memory that may have places
+ * nt_iter_crc() - compute the CRC32C, not inverted, of memory of a consumer
  * @crc: ~0, or the result for the bytes before
  * @it: the memory, kvec or bvec
  * @skip: bytes to leave out first
@@ -544,8 +551,9 @@ static inline bool nt_filled(const struct nt_out *out)
 }
 
 /*
- * Return: true if the engine fetches the payload from where it lies. With a CRC it is copied first:
- * the owner of the payload may change it after the CRC was computed (writeback).
+ * Return: true if the engine reads the payload from the consumer's memory. With a CRC, payload that
+ * does not go to places is copied first, because its owner may change it after the CRC was computed
+ * (writeback).
  */
 static inline bool nt_loads(const struct nt_out *out, const struct nt_rec *rec)
 {
@@ -575,7 +583,7 @@ void nt_shadow_void(struct nt_out *out, const struct nt_rec *rec);
 void nt_out_push(struct nt_ring *ring);
 /* Add the records that the engine has completed to @done. Return: false if the ring can't go on */
 bool nt_out_reap(struct nt_ring *ring, struct list_head *done);
-/* Move all records that were not reaped to @all, in order. The engine has none of them */
+/* Move all records that were not reaped to @all, in order. The engine has no copies any more */
 void nt_out_abandon(struct nt_ring *ring, struct list_head *all);
 /* Start at position 0, for a peer of this incarnation */
 void nt_out_reset(struct nt_ring *ring, u32 yours);
@@ -586,11 +594,12 @@ void nt_out_reset(struct nt_ring *ring, u32 yours);
  */
 bool nt_in_look(struct nt_ring *ring);
 bool nt_in_take(struct nt_ring *ring);
-/* Return: true if there are more records, or may soon be */
+/* Return: true if the tasklet has to run again, because there are or may soon be more records */
 bool nt_in_more(struct nt_ring *ring);
 void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 mine);
 /*
- * Under the lock: make a line due for what the peer should be told. @more: the tasklet runs again
+ * Under the lock: make a line due if there is something to report to the peer. @more: the tasklet
+ * runs again
  */
 void nt_in_due(struct nt_ring *ring, bool more);
 

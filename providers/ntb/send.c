@@ -2,15 +2,15 @@
 /*
  * send.c - sends the bytes of a connection, within the limit of the peer and the room in the ring.
  *
- *   nt_post_unit()	frames, and payload behind them or for places of the peer
- *   nt_send()		a record with bytes that are copied, or that the engine reads
- *   nt_send_placed()	payload that the engine writes to places, and a record behind it
- *   nt_stall()		there is no room: nt_conns_room() tries again
+ *   nt_post_unit()	sends frames, and payload behind them or for places of the peer
+ *   nt_send()		sends a record with bytes that are copied, or that the engine reads
+ *   nt_send_placed()	sends payload to places, and a record behind it
+ *   nt_stall()		is called if there is no room: nt_conns_room() lets the protocol try again
  */
 #include <linux/slab.h>
 #include "ntb.h"
 
-/* ---- loads: payload that the engine reads from where it is ---- */
+/* ---- loads: payload that the engine reads ---- */
 
 static void nt_load_sent(struct nt_rec *rec, int err);
 
@@ -34,7 +34,8 @@ int nt_loads_alloc(struct nt_stream *s)
 }
 
 /*
- * Take back payload that still waits for room. The peer finds a gap in the stream, if it reads on.
+ * Take back payload that still waits for room. The CLOSE has NTW_C_ABORT then, because the stream
+ * is not complete.
  */
 void nt_loads_unpost(struct nt_stream *s)
 {
@@ -65,7 +66,7 @@ static void nt_stall(struct nt_stream *s)
 	nt_ring_want(&dev->link->ring);
 }
 
-/* There is room in the ring. Called by the tasklet */
+/* There is room in the ring. The tasklet calls this function. */
 void nt_conns_room(struct nt_ring *ring)
 {
 	struct nt_dev *dev = nt_ring_link(ring)->priv;
@@ -91,8 +92,8 @@ void nt_conns_room(struct nt_ring *ring)
 /* ---- sending a load ---- */
 
 /*
- * Send a record with @l, whose payload is the next @len bytes of @iter.
- * Return: 0; -EAGAIN: the link is down; -EPROTO: the peer has named places that it does not have.
+ * Post the record of @l, whose payload is the next @len bytes of @iter.
+ * Return: 0; -EAGAIN: the link is down; -EPROTO: the peer has named places that can't be reached.
  */
 static int nt_load_post(struct nt_stream *s, struct nt_load *l, struct iov_iter *iter, u32 len,
 			bool more)
@@ -111,8 +112,8 @@ static int nt_load_post(struct nt_stream *s, struct nt_load *l, struct iov_iter 
 }
 
 /*
- * The engine has read the payload, or will not do so. Called by the tasklet, or at the end of a
- * life
+ * The engine does not read the payload any more. The tasklet calls this function, or nt_ring_off()
+ * at the end of a life.
  */
 static void nt_load_sent(struct nt_rec *rec, int err)
 {
@@ -125,7 +126,7 @@ static void nt_load_sent(struct nt_rec *rec, int err)
 	starved = s->starved;
 	s->starved = false;
 	if (err == -EIO)
-		nt_stream_end(s, err);	/* the peer finds a gap in the stream */
+		nt_stream_end(s, err);	/* the peer has not received the record */
 	if (s->end)
 		kfi_link_sent(&s->end->link);
 	if (s->end && starved)
@@ -141,7 +142,7 @@ static struct nt_load *nt_load_get(struct nt_stream *s)
 	return l;
 }
 
-/* Send payload of the stream, behind @head_len bytes of frames */
+/* Send payload in the stream, behind @head_len bytes of frames */
 static int nt_send_load(struct nt_stream *s, const void *head, u32 head_len, struct kfi_unit *unit,
 			u32 len, bool more)
 {
@@ -183,8 +184,8 @@ u32 nt_places_cut(const struct kfi_unit *unit, u64 at, u64 max, bool one, struct
 }
 
 /*
- * Fill in the key of the place that has byte @at, and the position of that byte among the places of
- * the key.
+ * Store in @piece the key of the place that has byte @at, and the offset of that byte from the
+ * first place with this key.
  */
 static void nt_place_named(const struct kfi_unit *unit, u64 at, struct ntw_piece *piece)
 {
@@ -257,7 +258,7 @@ static int nt_send_placed(struct nt_stream *s, struct kfi_unit *unit, u64 at)
 	return 0;
 }
 
-/* ---- sending a copy ---- */
+/* ---- sending bytes of the stream ---- */
 
 /* Send a record with as much of the unit as there is room for. Return: 0, -EAGAIN, -EPROTO */
 static int nt_send(struct nt_stream *s, struct kfi_unit *unit)
@@ -276,9 +277,9 @@ static int nt_send(struct nt_stream *s, struct kfi_unit *unit)
 	int ret;
 
 	if (!room)
-		return -EAGAIN;		/* kfi_link_room() is called with a new limit */
+		return -EAGAIN;		/* kfi_link_room() is called when a new limit comes */
 	if (splice && head > NTW_HEAD_MAX - NT_PREFIX) {
-		splice = false;		/* the frames go first, by themselves */
+		splice = false;		/* send the frames in a record of their own */
 		load = 0;
 	}
 	vec[1].iov_len = head;
@@ -309,7 +310,7 @@ int nt_post_unit(struct kfi_link *link, struct kfi_unit *unit)
 	int ret = 0;
 
 	rcu_read_lock();
-	/* The end of the connection was reported, and kfi_link_room() is not called any more. */
+	/* If the connection has ended, that was reported, and kfi_link_room() is not called. */
 	if (s->ended || s->state != NT_OPEN || nt_stream_over(s))
 		ret = -EAGAIN;
 	while (!ret && unit->nplaces && unit->left)

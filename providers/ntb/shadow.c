@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * shadow.c - posts: a record gets its place in the shadow, and with it in the batch that is being
- * filled, or waits for room. ring.c describes the protocol.
+ * shadow.c - posts: a record is placed in the shadow and in the batch that is being filled, or it
+ * waits for room. ring.c describes the protocol.
  */
 #include "ring.h"
 
 /* ---- placing: the ring's lock is held ---- */
 
-/* Let @len bytes at position @pos be copied from the shadow. */
+/* Add @len bytes at position @pos of the shadow to what the batch copies. */
 static void nt_run_add(struct nt_out *out, struct nt_batch *b, u64 pos, u32 len)
 {
 	u32 at = pos & (out->size - 1);
@@ -29,7 +29,7 @@ static void nt_head(struct nt_out *out, u64 pos, struct ntw_rec head, u32 len)
 	memcpy(out->shadow + (pos & (out->size - 1)), &head, sizeof(head));
 }
 
-/* Skip the end of the ring, which is too short for the next record. */
+/* Put a filler at the end of the ring, which is too short for the next record. */
 static void nt_fill_end(struct nt_out *out, struct nt_batch *b, u32 rest)
 {
 	nt_head(out, out->placed, (struct ntw_rec) { .type = NTW_SKIP }, rest);
@@ -38,8 +38,8 @@ static void nt_fill_end(struct nt_out *out, struct nt_batch *b, u32 rest)
 }
 
 /*
- * Write the @n parts of @vec, which begin with a header, and behind them @inside bytes of @it. The
- * record has @all bytes. Return: bytes that were written
+ * Write the @n parts of @vec, which begin with a header, and behind them @inside bytes of @it, to
+ * the shadow. The record has @all bytes. Return: bytes that were written
  */
 static u32 nt_put_bytes(struct nt_out *out, const struct kvec *vec, unsigned int n, u8 flags,
 			struct iov_iter *it, u32 inside, u32 all)
@@ -53,7 +53,7 @@ static u32 nt_put_bytes(struct nt_out *out, const struct kvec *vec, unsigned int
 		len += vec->iov_len;
 	}
 	nt_head(out, out->placed, first, all);
-	/* kernel memory does not fault */
+	/* The copy is complete, because kernel memory does not fault. */
 	WARN_ON_ONCE(inside && copy_from_iter(out->shadow + at + len, inside, it) != inside);
 	if (out->crc) {
 		struct ntw_rec *rec = out->shadow + at;
@@ -73,16 +73,16 @@ static void nt_put_rec(struct nt_out *out, struct nt_batch *b, struct nt_rec *re
 			       rec->head_len + inside);
 
 	/*
-	 * Runs are whole units of NTW_ALIGN, so adjacent ones become one. The peer does not read
-	 * the padding of a record whose payload the engine copies.
+	 * A run includes the padding to NTW_ALIGN, so that adjacent runs can be merged. If the
+	 * engine copies the payload, the padding is not copied; the peer does not read it.
 	 */
 	nt_run_add(out, b, out->placed, loads ? len : ntw_rec_span(len));
 	out->placed += rec->span;
 }
 
 /*
- * Is there room for @span bytes in a row, and for @load bytes of payload? The end of the ring is
- * skipped if the bytes do not fit there.
+ * Return: true if there is room for @span contiguous bytes, and for @load bytes of payload. If the
+ * bytes do not fit at the end of the ring, a filler is put there.
  */
 static bool nt_fit(struct nt_out *out, struct nt_batch *b, u32 span, u32 load)
 {
@@ -141,8 +141,8 @@ void nt_shadow_void(struct nt_out *out, const struct nt_rec *rec)
 /* ---- posts ---- */
 
 /*
- * Is the place in the arena, or in a flat window that the engine reaches? The sums do not overflow:
- * offsets have far fewer bits.
+ * Return: true if the place is in the arena, or in a flat window that the engine reaches. The sums
+ * do not overflow, because place->len has 32 bits and the bit NTW_FLAT is cleared.
  */
 static bool nt_place_good(const struct nt_ring *ring, const struct nt_place *place)
 {
@@ -219,7 +219,7 @@ int nt_ring_post(struct nt_ring *ring, struct nt_rec *rec, bool more)
 	return ret;
 }
 
-/* Is there room now, or once the batch that is being filled has left? */
+/* Return: true if there is room now, or after the batch that is being filled was closed. */
 static bool nt_put_fits(struct nt_ring *ring, u32 span)
 {
 	struct nt_out *out = &ring->out;
@@ -269,7 +269,7 @@ bool nt_shadow_roomy(const struct nt_out *out)
 	       out->acked + out->size - out->placed >= room;
 }
 
-/* Room that is there already is reported by the tasklet, as room that comes. */
+/* The tasklet calls ops->room(), also if there is room already. */
 void nt_ring_want(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
@@ -309,7 +309,7 @@ bool nt_ring_unpost(struct nt_ring *ring, struct nt_rec *rec)
 	return waits;
 }
 
-/* struct nt_mark - takes the path of a record, but is not sent */
+/* struct nt_mark - a record that is not sent; it completes when those before it were sent */
 struct nt_mark {
 	struct nt_rec		rec;
 	struct completion	passed;
@@ -321,9 +321,9 @@ static void nt_mark_sent(struct nt_rec *rec, int err)
 }
 
 /*
- * The mark is placed behind all records that were placed, and before those that wait. Waiting
- * records belong to other callers, because the caller has taken its own back, and the peer may let
- * them wait as long as it likes.
+ * Place the mark behind all records that were placed, and before those that wait for room. The
+ * caller has taken back its own waiting records. Those of others are not waited for, because the
+ * peer may let them wait without limit.
  */
 static void nt_mark_place(struct nt_ring *ring, struct nt_rec *rec)
 {
@@ -350,8 +350,8 @@ void nt_ring_drain(struct nt_ring *ring)
 		nt_mark_place(ring, &mark.rec);
 	spin_unlock_bh(&ring->lock);
 	/*
-	 * The end of a life completes all records, and the next life may have begun before this
-	 * looks.
+	 * The end of a life completes all records. The next life may begin before wait_event()
+	 * checks, so it compares &nt_ring.lives and not the state.
 	 */
 	if (state == NT_UP)
 		wait_for_completion(&mark.passed);

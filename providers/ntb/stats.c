@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * stats.c - what an administrator sees of a bridge in debugfs. kfi.ko counts what endpoints do.
+ * stats.c - state and counters of a bridge in debugfs. kfi.ko has the counters of endpoints.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>

@@ -2,14 +2,14 @@
 /*
  * stream.c - connections: a stream of bytes in each direction, as a link of the message protocol.
  *
- *   nt_open()  nt_dial()	this side calls; call.c has the other side
- *   nt_ctrl_run()		records without bytes
- *   nt_close()			the last record, and the end
+ *   nt_open()  nt_dial()	call the peer; call.c answers calls of the peer
+ *   nt_ctrl_run()		sends records without bytes
+ *   nt_close()			sends the last record, and ends the connection
  *
- * send.c and recv.c have the streams.
+ * send.c and recv.c send and receive the bytes.
  *
- * A struct nt_stream may outlive its struct nt_end until its last record was sent. Records of the
- * peer are handled in the RCU section in which the connection was found (dev.c).
+ * A struct nt_stream may exist longer than its struct nt_end, until its last record was sent.
+ * Records of the peer are handled in the RCU section in which the connection was found (dev.c).
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -41,7 +41,7 @@ static int nt_stream_number(struct nt_stream *s)
 	return min(ret, 0);
 }
 
-/* The entry of the number exists, so the store allocates nothing. */
+/* nt_stream_number() has created the entry of the number, so the store allocates nothing. */
 void nt_stream_publish(struct nt_stream *s)
 {
 	xa_lock_bh(&s->dev->streams);
@@ -87,15 +87,15 @@ struct nt_stream *nt_stream_new(struct nt_dev *dev, u32 window)
 /* ---- records for the ring ---- */
 
 /*
- * Is the life of the link over that the connection belongs to? nt_conns_link_down() waits for RCU
- * sections that have found that it is not.
+ * Return: true if the life of the link that the connection belongs to has ended.
+ * nt_conns_link_down() waits for RCU sections in which this function has returned false.
  */
 bool nt_stream_over(const struct nt_stream *s)
 {
 	return s->life != nt_link_life(s->dev->link);
 }
 
-/* Return: 0; -ENOTCONN: no callback is called */
+/* Return: 0; -ENOTCONN: the link is down, and no callback is called */
 static int nt_stream_post(struct nt_stream *s, struct nt_rec *rec)
 {
 	int ret;
@@ -183,7 +183,7 @@ static int nt_open(struct kfi_link *link)
 	struct nt_ep *nep = nt_link_ep(link);
 	struct nt_stream *s;
 
-	/* A bridge does not lead back to our own end. */
+	/* A bridge can't carry records to our own end. */
 	if (le32_to_cpu(to->side) != nt_link_peer_side(nep->dev->link))
 		return -EHOSTUNREACH;
 	s = nt_stream_new(nep->dev, nt_window());
@@ -199,7 +199,7 @@ static int nt_open(struct kfi_link *link)
 	return 0;
 }
 
-/* Call, if the link is up. Otherwise nt_conns_link_up() calls this function again. */
+/* Send a CALL, if the link is up. Otherwise nt_conns_link_up() calls this function again. */
 void nt_stream_call(struct nt_stream *s)
 {
 	lockdep_assert_held(&s->lock);
@@ -222,7 +222,7 @@ static int nt_dial(struct kfi_link *link)
 	s->end = container_of(link, struct nt_end, link);
 	spin_unlock_bh(&s->lock);
 	nt_stream_publish(s);
-	/* either this side sees the link up, or nt_conns_link_up() sees the connection */
+	/* Either nt_stream_call() sees the link up, or nt_conns_link_up() sees the connection. */
 	smp_mb();
 	spin_lock_bh(&s->lock);
 	nt_stream_call(s);
@@ -230,7 +230,7 @@ static int nt_dial(struct kfi_link *link)
 	return 0;
 }
 
-/* The peer has proved its identity, and gets a window for more than a hello. */
+/* The peer has proved its identity, and gets a window that is longer than a hello. */
 static void nt_admit(struct kfi_link *link)
 {
 	struct nt_stream *s = nt_stream_of(link);
@@ -261,8 +261,8 @@ static void nt_send_close(struct nt_stream *s)
 }
 
 /*
- * The peer has closed the connection, and writes nothing to our memory any more; or its devices
- * still do, and it sends another CLOSE when they have finished.
+ * The peer has closed the connection. It writes nothing to our memory any more, unless the CLOSE
+ * has NTW_C_HELD: then devices of the peer still do, and another CLOSE follows.
  */
 void nt_close_in(struct nt_stream *s, const struct ntw_rec *rec, size_t len)
 {
@@ -276,7 +276,7 @@ void nt_close_in(struct nt_stream *s, const struct ntw_rec *rec, size_t len)
 		WRITE_ONCE(s->returned, true);
 	nt_stream_end(s, s->state == NT_OPEN ? err : -ECONNREFUSED);
 	if (bits & NTW_C_RETURN)
-		nt_send_close(s);	/* behind all that was written to its memory */
+		nt_send_close(s);	/* it comes after all that we have written to the peer */
 	spin_unlock(&s->lock);
 	wake_up_all(&s->dev->back);
 }
@@ -327,8 +327,8 @@ static void nt_close(struct kfi_link *link, bool abort)
 	container_of(link, struct nt_end, link)->stream = NULL;
 	nt_exposures_free(s);
 	/*
-	 * The stream stays until its last record has found room. A peer that makes no room for many
-	 * of them loses the link.
+	 * The stream exists until its last record was sent. If the peer makes no room for the last
+	 * records of too many streams, this life of the link ends.
 	 */
 	s->leaving = true;
 	if (atomic_inc_return(&s->dev->leaving) > NT_LEAVING)
@@ -338,8 +338,8 @@ static void nt_close(struct kfi_link *link, bool abort)
 }
 
 /*
- * Records arrive in order, so a peer that calls again has closed its old connection before, and
- * this side has handled that.
+ * Records arrive in order. So if a peer calls again, this side has already handled the CLOSE of the
+ * old connection.
  */
 static int nt_probe(struct kfi_link *link)
 {

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * win.c - memory that the peer writes: control page, ring, arena; and the window to the peer's.
+ * win.c - memory that the peer writes to: control page, ring and arena; and the window to the same
+ * memory of the peer.
  *
  * The inbound memory is one contiguous piece. It is allocated when the bridge first reports its
  * limits, with the link up, and kept until the device is removed, because its arena contains memory
  * of consumers. Memory that consumers still have when the device is removed stays (struct
  * nt_inbound). nt_win_open() and nt_win_close() decide whether the peer can reach it.
  *
- * Closing. Few drivers have a call that switches a window off. A translation of no length to
- * address 0 is no such call: ntb_hw_intel answers -EIO on Ice Lake, and where a bridge has no limit
- * register the window then shows the memory at address 0. So a window is closed by *parking* it: it
- * is shortened to the control page, which is never given to consumers, and in which words that are
- * not of the current life are ignored.
+ * Closing. Few drivers have a call that switches a window off. A translation with length 0 to
+ * address 0 does not replace it: ntb_hw_intel returns -EIO for it on Ice Lake, and if a bridge has
+ * no limit register, the window then shows the memory at address 0. So a window is closed by
+ * *parking* it: it is shortened to the control page, which is never given to consumers, and in
+ * which words that are not of the current life are ignored.
  *
  * A parked window shows memory of ours as long as it is parked. So before that memory is freed,
- * each window is *shut* (nt_win_shut(), nt_flat_shut()), by that translation of no length if there
- * is no other means, and memory that a window still shows then is never freed. The same is done
- * when this kernel ends, because the kernel that is started next (kexec) knows of no window.
+ * each window is *shut* (nt_win_shut(), nt_flat_shut()), by a translation with length 0 if there is
+ * no other means. Memory that a window still shows after that is never freed. Windows are also shut
+ * when this kernel ends, because the kernel that is started next (kexec) does not close them.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -32,19 +33,19 @@
 
 static unsigned int nt_window;
 module_param_named(window, nt_window, uint, 0444);
-MODULE_PARM_DESC(window, "memory window of the bridge that is used, the same at both ends (default 0)");
+MODULE_PARM_DESC(window, "index of the memory window, the same at both ends (default 0)");
 
 static unsigned int nt_window_mib = 4;
 module_param_named(window_mib, nt_window_mib, uint, 0444);
-MODULE_PARM_DESC(window_mib, "memory that the peer can write to, MiB, 1 to 4095; no more than the window (default 4)");
+MODULE_PARM_DESC(window_mib, "MiB that the peer can write to, 1 to 4095, at most the window (default 4)");
 
 static unsigned int nt_ring_kib = 256;
 module_param_named(ring_kib, nt_ring_kib, uint, 0444);
-MODULE_PARM_DESC(ring_kib, "ring for the peer's records, KiB, a power of two from 16 to 4096 (default 256)");
+MODULE_PARM_DESC(ring_kib, "KiB of the ring for the peer's records, a power of two, 16 to 4096 (default 256)");
 
 static bool nt_places_on;
 module_param_named(places, nt_places_on, bool, 0444);
-MODULE_PARM_DESC(places, "let devices of this machine write to the peer's memory, if the window has struct pages (default no)");
+MODULE_PARM_DESC(places, "let local devices write to the peer's memory through the window (default no)");
 
 int nt_win_check_params(void)
 {
@@ -65,9 +66,9 @@ int nt_win_check_params(void)
 }
 
 /*
- * Has the window struct pages that are meant for it, all from one owner? Other memory of this
- * machine has pages, too, and a hole between pieces of it may have some. Only a bridge that is on
- * no bus (tests/mock) has its window in ordinary pages.
+ * Return: true if the window has struct pages of its own, all with the same owner. A valid page
+ * frame number is not enough, because a hole between pieces of ordinary memory may have struct
+ * pages, too. Only a bridge that is on no bus (tests/mock) may have its window in ordinary pages.
  */
 static bool nt_has_pages(const struct nt_window *win, const struct ntb_dev *ntb)
 {
@@ -118,8 +119,9 @@ int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)
 /* ---- memory ---- */
 
 /*
- * Allocate pages, and map them for the bridge's device: unlike coherent memory they can outlive the
- * device. They do not serve if the CPU has to synchronize before it sees what the peer has written.
+ * Allocate pages and map them for the bridge's device: unlike coherent memory, pages can be kept
+ * longer than the device. They can't be used if the CPU has to synchronize before it sees what the
+ * peer has written.
  */
 static int nt_win_pages(struct nt_window *win, struct device *dev, size_t len, size_t align)
 {
@@ -150,15 +152,15 @@ free:
 }
 
 /*
- * Allocate more than the page allocator has in one piece, from wherever the platform reserves such
- * memory.
+ * Allocate more than the page allocator has in one piece, from memory that the platform has
+ * reserved.
  */
 static int nt_win_coherent(struct nt_window *win, struct device *dev, size_t len, size_t align)
 {
 	win->base_len = len;
 	win->base = dma_alloc_coherent(dev, len, &win->base_dma, GFP_KERNEL | __GFP_NOWARN);
 	if (win->base && !IS_ALIGNED(win->base_dma, align)) {
-		/* Allocate as much more as it takes to contain an aligned piece. */
+		/* Allocate enough to contain an aligned piece. */
 		dma_free_coherent(dev, len, win->base, win->base_dma);
 		win->base_len = len + align;
 		win->base = dma_alloc_coherent(dev, win->base_len, &win->base_dma,
@@ -191,7 +193,6 @@ static void nt_inbound_free(struct nt_inbound *in)
 	in->pages = NULL;
 }
 
-/* The last piece was returned. */
 static void nt_inbound_put(struct nt_inbound *in)
 {
 	if (!refcount_dec_and_test(&in->ref))
@@ -200,7 +201,7 @@ static void nt_inbound_put(struct nt_inbound *in)
 	kfree(in);
 }
 
-/* Drop the device's part. Memory that a window still shows stays allocated and mapped. */
+/* Free what the device alone uses. Memory that a window still shows stays allocated and mapped. */
 static void nt_win_put(struct nt_window *win, struct ntb_dev *ntb, bool shown)
 {
 	struct device *dev = ntb_get_dma_dev(ntb);
@@ -298,7 +299,7 @@ int nt_mw_shut(struct ntb_dev *ntb, int index)
 	if (ret)
 		ret = ntb_mw_set_trans(ntb, NT_PEER, index, 0, 0);
 	/*
-	 * Nothing is written through a bridge that was pulled out. A device that is on no bus
+	 * The peer writes nothing through a bridge that was pulled out. A device that is on no bus
 	 * (tests/mock) can't be pulled out.
 	 */
 	return ret && ntb->pdev && ntb->pdev->bus && !pci_device_is_present(ntb->pdev) ? 0 : ret;
@@ -310,18 +311,17 @@ int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len)
 		return 0;
 	if (len && !ntb_mw_set_trans(ntb, NT_PEER, index, park, len))
 		return len;
-	/* The last resort: the driver shuts the window, or reports that it can't. */
 	return nt_mw_shut(ntb, index);
 }
 
-/* Return the bytes at the beginning of the memory that the closed window may show, or 0 */
+/* Return how many bytes of the beginning of the memory the closed window may show, or 0 */
 static size_t nt_win_park(const struct nt_window *win)
 {
 	size_t len = round_up(NTW_CTL_SIZE, max_t(size_t, win->size_align, 1));
 
 	/*
-	 * The arena is in use, so it must not be shown. Control page and ring are read only during
-	 * a life.
+	 * The arena is in use between lives, too, so a closed window must not show it. The control
+	 * page and the ring are read during a life only.
 	 */
 	return len <= NTW_RING_AT + win->ring ? len : 0;
 }
@@ -349,7 +349,7 @@ bool nt_win_shut(struct nt_window *win, struct ntb_dev *ntb)
 	return win->parked;
 }
 
-/* ---- the arena, for consumers, which may keep its memory longer than the bridge exists ---- */
+/* ---- the arena: consumers may keep its memory longer than the bridge exists ---- */
 
 static struct gen_pool *nt_arena(const struct nt_link *link)
 {
@@ -381,8 +381,8 @@ void nt_mem_put(struct nt_inbound *in, void *mem, size_t len)
 }
 
 /*
- * Find the address of @piece, if the peer reaches it. Memory of a bvec is found only if the inbound
- * memory is in the linear map.
+ * Store in *@at where @piece begins in the inbound memory. Return: true if the peer reaches all of
+ * it. Memory of a bvec is found only if the inbound memory is in the linear map.
  */
 static bool nt_inside(const struct nt_window *win, const struct nt_piece *piece, u64 *at)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * wire.c - encode and decode scratchpads and the structures in shared memory. Pure functions; also
- * compiled in user space, see wire.h.
+ * wire.c - encodes and decodes scratchpads and the structures in shared memory. All functions are
+ * pure. This file also compiles in user space, see wire.h.
  */
 #include "wire.h"
 
@@ -38,7 +38,7 @@ void ntw_encode_handshake(const struct ntw_handshake *handshake, u32 pads[NTW_PA
 	pads[NTW_PAD_CHECK] = pad_check(pads);
 }
 
-/* Are the values valid for a writer that is not away? */
+/* Return: true if the values are valid for a writer that is not away */
 static bool handshake_sane(const struct ntw_handshake *handshake)
 {
 	u64 need;
@@ -60,7 +60,7 @@ int ntw_decode_handshake(const u32 pads[NTW_PADS], struct ntw_handshake *handsha
 	u32 magic = pads[NTW_PAD_MAGIC], state = pads[NTW_PAD_STATE];
 	u8 oldest = magic >> 8, newest = magic;
 
-	/* A scratchpad without a peer reads as zeros or ones with some drivers. */
+	/* With some drivers, scratchpads without a peer read as all zeros or all ones. */
 	if (magic >> 16 != NTW_MAGIC || pads[NTW_PAD_CHECK] != pad_check(pads))
 		return -EAGAIN;
 	if (oldest > NTW_VERSION || newest < NTW_VERSION_MIN || oldest > newest)
@@ -151,8 +151,8 @@ int ntw_decode_rec(const struct ntw_rec *rec, u32 at, u32 avail, u32 ring, u32 i
 	if (le32_to_cpu(rec->check) != (at ^ incarnation))
 		return -EPROTO;
 	/*
-	 * A filler may be as long as what it fills; no other record is longer than an eighth of the
-	 * ring.
+	 * A filler may be as long as the space that it fills. No other record is longer than an
+	 * eighth of the ring.
 	 */
 	if (len < sizeof(*rec) || len > (rec->type == NTW_SKIP ? ring : ntw_rec_max(ring)))
 		return -EPROTO;

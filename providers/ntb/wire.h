@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * wire.h - what kfi_ntb writes to its peer: scratchpads, the control page, and the layout of
- * records in the ring. Nothing else is in this file.
+ * wire.h - format of what kfi_ntb writes to its peer: scratchpads, the control page, and records in
+ * the ring. Nothing else is in this file.
  *
  * All integers in memory are little endian. docs/wire-ntb.md describes the protocol.
  *
@@ -22,7 +22,7 @@
 
 #define NTW_MAGIC		0x4e46		/* "FN": the upper half of the first scratchpad */
 #define NTW_VERSION		1		/* newest version that this side supports */
-#define NTW_VERSION_MIN		1		/* oldest version */
+#define NTW_VERSION_MIN		1		/* oldest version that this side supports */
 
 /* Inbound memory: control page, ring, arena */
 #define NTW_CTL_SIZE		4096U
@@ -34,13 +34,13 @@
 #define NTW_FLAT_SHIFT_MIN	12
 #define NTW_FLAT_SHIFT_MAX	52
 #define NTW_FLAT_MAX		(1ULL << NTW_FLAT_SHIFT_MAX)	/* bytes of a flat window */
-/* Set in an address of the other side's memory that lies in its flat window */
+/* Set in an address of memory of the other side if the memory is in the other side's flat window */
 #define NTW_FLAT		(1ULL << 63)
 #define NTW_BELLS_MAX		16		/* doorbell bits of a link */
-/* bytes of a record, also at most an eighth of the ring */
+/* maximum length of a record; it is also at most an eighth of the ring */
 #define NTW_REC_MAX		32768U
 
-/* Scratchpads of 32 bits that one side writes at the other */
+/* Scratchpads of 32 bits, which each side writes on the other side */
 enum ntw_pad {
 	NTW_PAD_MAGIC,		/* NTW_MAGIC << 16 | oldest version << 8 | newest */
 	/* enum ntw_state | shift of the ring << 8 | first doorbell bit << 16 | bits << 24 */
@@ -56,8 +56,8 @@ enum ntw_pad {
  * enum ntw_state - state of the writer of the scratchpads
  */
 enum ntw_state {
-	NTW_AWAY,		/* not present, or about to leave */
-	/* reads scratchpads only; none of its writes of an earlier life is under way */
+	NTW_AWAY,		/* the writer is not present, or is about to leave */
+	/* the writer uses scratchpads only; none of its earlier writes is under way */
 	NTW_QUIET,
 	NTW_OPEN,		/* its inbound memory is open to the incarnation in NTW_PAD_YOURS */
 };
@@ -105,15 +105,16 @@ static inline u64 ntw_word(u32 incarnation, u32 value)
  *	memory of what it has sent up to here
  * @echo: the last @serial of the reader that the writer has seen
  * @serial: grows by NTW_SERIAL_STEP with each line. Lines are also sent as time passes, so it is a
- *	sign of life. A reader that sees a value sees the line up to here, and all that was written
- *	before by the same way. NTW_ASK: the writer asks for a line and a signal; set in all lines
- *	until one has echoed the first of them. NTW_AWAKE: the writer polls and needs no signal,
- *	until a line without the flag
+ *	sign of life. A reader that sees a value also sees the words before it in the line, and all
+ *	that was written before on the same path (CPU or engine). NTW_ASK: the writer asks for a
+ *	line and a signal; it is set in all lines until an echo shows that the first of them was
+ *	seen. NTW_AWAKE: the writer polls and needs no signal, until it sends a line without the
+ *	flag
  * @bye: 1: the writer's life ends
  * @zero: 0
  *
- * It is one aligned cache line, and always written from the first to the last byte: a reader that
- * sees a new word sees words before it that are at least as new.
+ * The line is one aligned cache line, and is always written from the first to the last byte: a
+ * reader that sees a new word sees words before it that are at least as new.
  */
 struct ntw_line {
 	__le64	produced;
@@ -141,10 +142,10 @@ static_assert(sizeof(struct ntw_line) == 64, "line");
  * @size: KiB of the writer's inbound memory
  * @reach: KiB of the reader's inbound memory, from its beginning on, that the writer reaches
  * @heartbeat: milliseconds between two signs of life of the writer
- * @features: NTW_FEAT_*: what the writer supports. A feature is used if both sides support it; an
- *	unknown bit is refused
+ * @features: NTW_FEAT_* that the writer supports. A feature is used if both sides support it. A
+ *	hello with an unknown bit is refused
  * @flat_at: byte of the flat window that is &ntw_ctl.flat
- * @flat_window: window of the writer that is its flat window
+ * @flat_window: index of the memory window that is the writer's flat window
  * @flat_shift: 1 << @flat_shift bytes of the writer's memory, from its beginning on, are in the
  *	flat window. 0: there is none
  * @check: ntw_check() of the bytes before
@@ -228,10 +229,10 @@ struct ntw_rec {
 
 static_assert(sizeof(struct ntw_rec) == NTW_ALIGN, "record");
 
-/* bytes of a record's header, with what connections put behind struct ntw_rec */
+/* maximum length of a record's header, with what connections add to struct ntw_rec */
 #define NTW_HEAD_MAX	192U
 
-/* Most bytes of a record in a ring of @ring bytes */
+/* Maximum length of a record in a ring of @ring bytes */
 static inline u32 ntw_rec_max(u32 ring)
 {
 	return ring / 8 < NTW_REC_MAX ? ring / 8 : NTW_REC_MAX;
@@ -244,20 +245,22 @@ static inline u32 ntw_rec_span(u32 len)
 }
 
 /*
- * Checksum that tells a half-written structure from a complete one. It protects from nothing else
+ * Compute a checksum that tells a complete structure from one that was written in part. It protects
+ * from nothing else
  */
 u32 ntw_check(const void *data, size_t len);
 
 /*
- * Decode the peer's scratchpads, which were read one after another. Pure.
- * Return: 0; -EAGAIN: no peer, or half-written; -EPROTONOSUPPORT: another version; -EPROTO: invalid
+ * Decode the peer's scratchpads, which were read one after another. Pure function.
+ * Return: 0; -EAGAIN: there is no peer, or not all of them were written yet; -EPROTONOSUPPORT: no
+ * common version; -EPROTO: invalid
  */
 int ntw_decode_handshake(const u32 pads[NTW_PADS], struct ntw_handshake *handshake);
 void ntw_encode_handshake(const struct ntw_handshake *handshake, u32 pads[NTW_PADS]);
 
 /*
- * Decode a copy of the hello in the control page. Pure. Return: 0; -EPROTO; -EOPNOTSUPP: an unknown
- * feature
+ * Decode a copy of the hello in the control page. Pure function. Return: 0; -EPROTO; -EOPNOTSUPP:
+ * an unknown feature
  */
 int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_greeting *g);
 void ntw_encode_hello(const struct ntw_greeting *g, struct ntw_hello *hello);
@@ -272,12 +275,12 @@ static inline bool ntw_decode_word(u64 word, u32 incarnation, u32 *value)
 }
 
 /*
- * Check a copy of a record's header. Pure.
- * @at: where it begins, modulo 2^32; @avail: bytes from there on that are produced; @ring: bytes of
- *	the ring; @incarnation: of the reader
+ * Check a copy of a record's header. Pure function.
+ * @at: position of the record, modulo 2^32; @avail: bytes from there on that were produced; @ring:
+ *	bytes of the ring; @incarnation: the reader's incarnation
  *
- * The caller checks a CRC, and passes in its place the number that is there without a CRC.
- * Return: bytes that the record takes of the ring, or -EPROTO
+ * If records have a CRC, the caller checks it, and sets &ntw_rec.check to the number that is there
+ * without a CRC. Return: bytes of the ring that the record takes, or -EPROTO
  */
 int ntw_decode_rec(const struct ntw_rec *rec, u32 at, u32 avail, u32 ring, u32 incarnation);
 

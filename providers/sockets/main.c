@@ -33,10 +33,10 @@ KFI_PROTO_PARAMS(ks_proto);
 
 unsigned int ks_keepidle_s = 5;
 KFI_PARAM(keepidle_s, ks_keepidle_s, s, 0644,
-	  "silence before an idle peer is probed, seconds (default 5)");
+	  "seconds of silence before an idle peer is probed (default 5)");
 
 unsigned int ks_keepintvl_s = 2;
-KFI_PARAM(keepintvl_s, ks_keepintvl_s, s, 0644, "time between probes, seconds (default 2)");
+KFI_PARAM(keepintvl_s, ks_keepintvl_s, s, 0644, "seconds between probes (default 2)");
 
 unsigned int ks_keepcnt = 3;
 module_param_named(keepcnt, ks_keepcnt, uint, 0644);
@@ -44,16 +44,16 @@ MODULE_PARM_DESC(keepcnt, "unanswered probes before a peer is dead (default 3)")
 
 module_param_named(reserved_ports, ks_proto.params.need_privilege, bool, 0644);
 MODULE_PARM_DESC(reserved_ports,
-		 "RDM without key: call from, and believe, ports below 1024 only (default yes)");
+		 "without a key, RDM uses and accepts ports below 1024 only (default yes)");
 
 unsigned int ks_short_port = 12345;
 KFI_PARAM(short_port, ks_short_port, short_port, 0444,
-	  "port of pid 0 in short names, which kfilnd has (default 12345)");
+	  "port of pid 0 in short names, as kfilnd uses them (default 12345)");
 
 bool ks_splice = true;
 module_param_named(splice, ks_splice, bool, 0644);
 MODULE_PARM_DESC(splice,
-		 "send page-backed payload without a copy where the kernel can (default yes)");
+		 "send page-backed payload without a copy if possible (default yes)");
 
 struct workqueue_struct *ks_wq;
 struct workqueue_struct *ks_cm_wq;

@@ -11,11 +11,11 @@
 
 static char *provider;
 module_param(provider, charp, 0644);
-MODULE_PARM_DESC(provider, "kfabric's provider to connect over (default: the first that reaches the target)");
+MODULE_PARM_DESC(provider, "kfabric provider (default: the first that reaches the target)");
 
 static unsigned int connect_timeout = 10;
 module_param(connect_timeout, uint, 0644);
-MODULE_PARM_DESC(connect_timeout, "seconds that the connection of a queue may take (default 10)");
+MODULE_PARM_DESC(connect_timeout, "seconds for connecting a queue (default 10)");
 
 /* Runs lost_work, in a queue of its own, because work items of the core may wait for lost_work */
 struct workqueue_struct *kfn_wq;

@@ -10,15 +10,15 @@ enum { KFNT_TRTYPE = 253 };
 
 static char *provider;
 module_param(provider, charp, 0644);
-MODULE_PARM_DESC(provider, "kfabric's provider that ports listen over (default: all that serve the address)");
+MODULE_PARM_DESC(provider, "kfabric provider of ports (default: all that serve the address)");
 
 static unsigned int trtype = KFNT_TRTYPE;
 module_param(trtype, uint, 0444);
-MODULE_PARM_DESC(trtype, "number of the transport type (default 253; 254 is \"loop\" of a configfs that does not know \"kfi\")");
+MODULE_PARM_DESC(trtype, "transport type number (default 253; 254: use \"loop\" in configfs)");
 
 static unsigned int connect_timeout = 30;
 module_param(connect_timeout, uint, 0644);
-MODULE_PARM_DESC(connect_timeout, "seconds within which NVMe's connect has to follow a connection (default 30)");
+MODULE_PARM_DESC(connect_timeout, "seconds from a connection to its NVMe connect command (default 30)");
 
 /* kfnt_wq runs release_work and silent_work. release_work waits for resume_work on kfnt_post_wq. */
 struct workqueue_struct *kfnt_wq, *kfnt_post_wq;
