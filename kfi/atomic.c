@@ -31,8 +31,8 @@ static ssize_t take_elements(struct kvec *to, const struct kfi_ioc *from, size_t
 }
 
 /*
- * Only the target knows how its memory is aligned. The initiator can check that the target
- * addresses are multiples of the element size.
+ * The initiator can check only that the target addresses are multiples of the element size. The
+ * target checks how its memory is aligned.
  */
 static ssize_t take_targets(struct kfi_oper *op, const struct kfi_rma_ioc *from, size_t count,
 			    size_t size)

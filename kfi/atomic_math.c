@@ -5,7 +5,7 @@
  *
  * All types are computed in the widest one: values are sign or zero extended when they are loaded,
  * and truncated when they are stored. Sums, products and bit operations are correct modulo the size
- * of the type; only comparisons have to know whether the type is signed.
+ * of the type; only comparisons depend on whether the type is signed.
  */
 #include <linux/bits.h>
 #include <linux/export.h>

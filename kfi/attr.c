@@ -7,10 +7,10 @@
  * the offer, which states limits, into an answer, which states values:
  *
  * - Attributes that cost memory or work (queue sizes, vector lengths, inject size, capabilities,
- *   ordering) are granted as asked for. If the hints do not ask, the answer has the value of the
+ *   ordering) are granted as requested. If the hints have no value, the answer has the value of the
  *   offer, but at most the default of the tables below.
  * - Attributes that cost nothing (longest message, size of CQ data, ...) have the value of the
- *   offer, which is at least what was asked for.
+ *   offer, which is at least what was requested.
  *
  * Conventions for offers, in addition to those of kfi_query_add():
  *
@@ -20,7 +20,7 @@
  * - domain_attr counts of objects (cq_cnt, ...) 0: no limit.
  * - domain_attr.max_ep_auth_key 0: no authorization keys. A request for a key is refused.
  * - domain_attr.mr_mode has KFI_MR_PROV_KEY only if the provider can't accept keys that the
- *   consumer chooses. A provider that supports both chooses the keys if the hints ask for that.
+ *   consumer chooses. A provider that supports both chooses the keys if the hints request that.
  */
 #include <linux/bitops.h>
 #include <linux/slab.h>
@@ -34,7 +34,7 @@
 #define MESSAGE_DIRS	(KFI_SEND | KFI_RECV)
 #define MEMORY_DIRS	(KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 
-/* Granted without being asked for: they cost nothing if they are not used */
+/* Granted without a request: they cost nothing if they are not used */
 #define FREE_CAPS							\
 	(KFI_MULTI_RECV | KFI_LOCAL_COMM | KFI_REMOTE_COMM |		\
 	 KFI_SHARED_AV | KFI_RMA_PMEM)
@@ -59,7 +59,7 @@
 /* ---- limits: members of type size_t, where a larger value means that more is possible ---- */
 
 enum limit_kind {
-	GRANT_ASKED,	/* the answer has what was asked for, or the default */
+	GRANT_ASKED,	/* the answer has the requested value, or the default */
 	GRANT_ALL,	/* the answer has the value of the offer */
 };
 
@@ -67,7 +67,7 @@ struct limit {
 	size_t		offset;
 	enum limit_kind	kind;
 	bool		open;	/* 0 in an offer means no limit */
-	size_t		def;	/* maximum if the hints do not ask; 0: the value of the offer */
+	size_t		def;	/* maximum if nothing is requested; 0: the value of the offer */
 };
 
 #define ASKED(type, field, def)	{ offsetof(struct type, field), GRANT_ASKED, false, def }
@@ -150,9 +150,9 @@ static void limits_settle(const struct limit *l, size_t n, void *attr, const voi
 
 /**
  * kfi_caps_expand() - add the directions that capabilities imply
- * @caps: capabilities as asked for
+ * @caps: capabilities as requested
  *
- * Return: @caps, with all directions of each interface that is asked for without a direction.
+ * Return: @caps, with all directions of each interface that is requested without a direction.
  */
 u64 kfi_caps_expand(u64 caps)
 {
@@ -163,7 +163,7 @@ u64 kfi_caps_expand(u64 caps)
 	return caps;
 }
 
-/* Capabilities of the answer: those that were asked for, and those that cost nothing. */
+/* Capabilities of the answer: those that were requested, and those that cost nothing. */
 static u64 caps_grant(u64 offer, u64 asked)
 {
 	return asked ? kfi_caps_expand(asked) | (offer & FREE_CAPS) : offer;
@@ -175,8 +175,8 @@ static u64 side_caps(u64 side, u64 all, u64 others_only)
 }
 
 /*
- * Does the offer have the capabilities @side that the hints ask for one direction? They also have
- * to be among those that the hints ask for as a whole, if the hints name any.
+ * Does the offer have the capabilities @side that the hints request for one direction? They also
+ * have to be among those that the hints request as a whole, if the hints name any.
  */
 static bool side_caps_match(u64 offer, u64 side, u64 info_hint)
 {
@@ -355,7 +355,7 @@ static bool fabric_match(const struct kfi_info *offer, const struct kfi_info *hi
 /**
  * kfi_attr_match() - decide whether an offer meets the hints
  * @offer: offer with all attribute structures
- * @hints: what is asked for, or NULL. A missing structure asks for nothing
+ * @hints: what is requested, or NULL. A missing structure requests nothing
  *
  * Return: true if the offer meets all members of the hints.
  */
@@ -419,7 +419,7 @@ static int settle_auth_key(u8 **key, size_t *size, const u8 *from, size_t from_s
 }
 
 /*
- * A consumer that asks for KFI_NAMED_RX_CTX without a number of contexts may open as many as the
+ * A consumer that requests KFI_NAMED_RX_CTX without a number of contexts may open as many as the
  * provider has.
  */
 static size_t settle_ctx_cnt(const struct kfi_info *hints, size_t asked, size_t max)
@@ -446,7 +446,10 @@ static int settle_ep(struct kfi_info *info, const struct kfi_info *hints)
 			       h->auth_key, h->auth_key_size);
 }
 
-/* Who does not share memory has no duties, and is told of none that have not been offered. */
+/*
+ * A consumer whose memory is not accessed needs no mode of registration, so its answer has only
+ * those modes of the offer that the hints have, too.
+ */
 static void settle_mr(struct kfi_domain_attr *attr, const struct kfi_domain_attr *h, u64 caps)
 {
 	if (!(caps & MEMORY_CAPS))
@@ -490,7 +493,7 @@ static int settle_domain(struct kfi_info *info, const struct kfi_info *hints)
 /**
  * kfi_attr_settle() - turn an offer into an answer
  * @info: copy of an offer that kfi_attr_match() has accepted
- * @hints: what is asked for, or NULL
+ * @hints: what is requested, or NULL
  *
  * Context: Process context, may sleep.
  * Return: 0, or -ENOMEM. After an error @info can only be freed.

@@ -3,9 +3,9 @@
  * Authorization keys: endpoints communicate only with endpoints that have the same key.
  *
  * An open endpoint or passive endpoint has its key in info->ep_attr: its own key, or that of its
- * domain. The provider checks the key of a peer when it meets the peer. A provider whose peers are
- * on other machines exchanges proofs: an HMAC (RFC 2104) with the key over what both sides have
- * said, which includes a random number of each side.
+ * domain. The provider checks that a peer has the same key when they connect. A provider whose
+ * peers are on other machines exchanges proofs: an HMAC (RFC 2104) with the key over the data that
+ * both sides have sent, which includes a random number of each side.
  */
 #include <crypto/sha2.h>
 #include <linux/export.h>

@@ -9,7 +9,7 @@
  * An address that is inserted again gets the same handle, and one more use. The entry is removed
  * when the address has been removed as many times, as in libfabric's providers. Indices are
  * allocated cyclically, so a removed index is not reused before all others have been. Providers may
- * therefore keep state of a peer by its index; they are told when an entry is removed
+ * therefore keep state of a peer by its index; they are notified when an entry is removed
  * (&kfi_prov_ops.addr_removed).
  */
 #include <linux/export.h>
@@ -225,8 +225,9 @@ EXPORT_SYMBOL_GPL(kfi_av_insert);
 /* ---- removal and look-up ---- */
 
 /*
- * Tell the providers, after the entry has been removed. A provider that stores what a look-up has
- * found and then looks the address up again either finds it removed, or is told here.
+ * Notify the providers, after the entry has been removed. A provider that stores the result of a
+ * look-up and then looks the address up again either finds that it was removed, or is notified
+ * here.
  */
 static void notify_removed(struct kfi_av *av, u32 index)
 {

@@ -45,8 +45,8 @@ static inline struct kfi_av *kfi_to_av(struct kfid_av *fid)
 
 int kfi_av_check_insert(u64 flags, const void *context);
 /*
- * Insert address number @i of a call, and report the result as the flags of the call ask. *@err is
- * positive on entry if the address could not be resolved; on return it is 0 or a positive errno.
+ * Insert address number @i of a call, and report the result as the flags of the call request. *@err
+ * is positive on entry if the address could not be resolved; on return it is 0 or a positive errno.
  * Returns true if the address was inserted.
  */
 bool kfi_av_put_one(struct kfi_av *av, const void *addr, size_t i, kfi_addr_t *handles, u64 flags,

@@ -3,7 +3,8 @@
  * Connections and names of endpoints: the calls of consumers, and the reports of providers.
  *
  * Calls of consumers run under &kfi_ep.lock or &kfi_pep.lock. Reports of providers take neither,
- * because calls that hold these locks wait for providers; ep_state.c says how they are ordered.
+ * because calls that hold these locks wait for providers; ep_state.c describes how they are
+ * ordered.
  */
 #include "ep.h"
 #include "eq.h"

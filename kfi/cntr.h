@@ -12,7 +12,7 @@
  * @obj: common part
  * @domain: parent
  * @waitable: has a wait object
- * @handler: the consumer's, called after each change in the context of the change, or NULL
+ * @handler: handler of the consumer, called after each change in the context of the change, or NULL
  * @wait: sleepers in kfi_cntr_wait()
  * @value: number of successes
  * @errors: number of errors

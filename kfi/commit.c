@@ -5,7 +5,7 @@
  * &kfi_mr.persists counts the calls of &kfi_mr.persist that run, the holds (kfi_mr_hold()), and one
  * reference of the region itself. The end of a region (kfi_close(), kfi_mr_invalidate()) marks the
  * region dead, drops that reference, and is complete when the count is 0; no call begins after
- * that. So the owner of a region waits for its own callback and not for a peer, however many
+ * that. So the owner of a region waits for a commit only while its own callback runs, however many
  * commits are queued.
  */
 #include <linux/err.h>

@@ -49,7 +49,7 @@ static void kfi_conn_set_del_pending(struct kfi_conn_set *set, struct kfi_peer_c
 
 /*
  * Is there room for @conn, one more caller that is neither admitted nor accepted? If the set has as
- * many of them as it may, the oldest one that has not yet proved who it is (ops->unproven) is
+ * many of them as it may, the oldest one whose hello or proof is still missing (ops->unproven) is
  * failed to make room, so that silent callers do not lock out others. If the source address of
  * @conn has as many of them as it may, the oldest such caller from that address is failed. A failed
  * caller keeps its memory until its end has run, therefore failed callers are bounded, too: the

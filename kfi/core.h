@@ -104,8 +104,8 @@ void kfi_fabric_exit(void);
  * Race between opening an endpoint and the end of its namespace or device: the opener of an
  * endpoint (passive endpoint) holds &kfi_domain.lock (&kfi_fabric.lock). Under the lock it tests
  * the parent's dead flag, calls the provider, and calls kfi_obj_link(). gone.c sets the dead flag
- * before it takes the lock, or under it, and then kills the objects in the list. So the open either
- * fails or gone.c finds the object.
+ * before it takes the lock, or under it, and then kills the objects in the list. So either the open
+ * fails, or gone.c finds the object.
  */
 int kfi_domain_resolve(struct kfi_domain *domain, const char *node, const char *service,
 		       void *addr);
@@ -138,7 +138,7 @@ struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct 
 void kfi_op_abort(struct kfi_oper *op);
 /*
  * End an operation: make its entry in the CQ, or queue its done() callback, or, after a success
- * that the consumer does not want to see, release the reserved slot. Update the counters, free @op
+ * that is not reported to the consumer, release the reserved slot. Update the counters, free @op
  * and wake waiters for space. kfi_op_finish() sets @wc->op_context; the reader of the entry sets
  * err_data. @ep is the endpoint whose counters change: @op->ep, or the endpoint whose message took
  * a receive of a shared context. Process or softirq context.
@@ -196,13 +196,13 @@ void kfi_cntr_count(struct kfi_cntr *cntr, int err);
 
 struct kfi_obj *kfi_av_obj(struct kfi_av *av);
 /*
- * Add an endpoint to the vector, or remove it. While it is a member, its provider is told about
+ * Add an endpoint to the vector, or remove it. While it is a member, its provider is notified of
  * removed addresses (&kfi_prov_ops.addr_removed). kfi_av_join() also takes the reference that keeps
  * the vector open; kfi_ep_unbind() drops it.
  */
 void kfi_av_join(struct kfi_av *av, struct kfi_ep *ep);
 void kfi_av_leave(struct kfi_av *av, struct kfi_ep *ep);
-/* Does handle @addr stand for address @name at present? Any context but hard interrupt. */
+/* Does handle @addr denote address @name at present? Any context but hard interrupt. */
 bool kfi_av_is(struct kfi_av *av, kfi_addr_t addr, const void *name);
 
 /* ---- match.c ---- */
@@ -255,25 +255,25 @@ void kfi_mr_table_exit(struct kfi_domain *domain);
 void kfi_mr_init(void);
 void kfi_mr_exit(void);		/* waits for RCU callbacks and done() callbacks */
 /*
- * The device goes away: tell the provider to release every region that is registered with it. The
- * caller holds &kfi_domain.lock.
+ * The device is being removed: have the provider release every region that is registered with it.
+ * The caller holds &kfi_domain.lock.
  */
 void kfi_mr_lose(struct kfi_domain *domain);
 
 /* ---- place.c ---- */
 
 /*
- * A get or a put ends with @err: change the state of the place, and release what it has taken if it
- * is over. Called before the completion is reported.
+ * A get or a put ends with @err: change the state of its place, and end the place after a put.
+ * Called before the completion is reported.
  */
 void kfi_place_ended(struct kfi_oper *op, int err);
 
 /* ---- ep.c, pep.c ---- */
 
 /*
- * End an endpoint because its namespace or device goes away: complete its operations with -ENODEV
- * and raise an event. The endpoint stays allocated, in state KFI_EP_DEAD, until the consumer closes
- * it. May sleep.
+ * End an endpoint because its namespace or device is being removed: complete its operations with
+ * -ENODEV and raise an event. The endpoint stays allocated, in state KFI_EP_DEAD, until the
+ * consumer closes it. May sleep.
  */
 void kfi_ep_kill(struct kfi_ep *ep);
 void kfi_pep_kill(struct kfi_pep *pep);

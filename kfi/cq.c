@@ -201,7 +201,7 @@ EXPORT_SYMBOL_GPL(kfi_cq_open);
 
 /*
  * No object is bound to the queue, so no entry is added any more. Only callbacks that run, and
- * entries that nobody has read, may be left.
+ * entries that were not read, may be left.
  */
 static int kfi_cq_close(struct kfid *fid)
 {

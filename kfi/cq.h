@@ -36,11 +36,11 @@ struct kfi_cq_slot {
  * kfi_cq_open() allocates it. kfi_cq_close() frees it, when no object is bound to it.
  *
  * The first group is constant after open.
- * @size: number of slots that may be reserved or queued, exactly as the consumer has asked
- * @mask: slots of the ring - 1. The ring has a power of two slots, at least @size
+ * @size: number of slots that may be reserved or queued, exactly as the consumer has requested
+ * @mask: number of slots of the ring - 1. The ring has a power of two slots, at least @size
  * @where: context of the callbacks
  * @cpu: CPU of the work item, or WORK_CPU_UNBOUND
- * @threshold: sread waits for as many entries as its argument says
+ * @threshold: the argument of sread is the number of entries that it waits for
  * @waitable: has a wait object
  * @rounds: the handler is also called after a round of done() callbacks
  * @local: the work item runs on the CPU that made the completion, instead of @cpu
@@ -84,7 +84,7 @@ struct kfi_cq_slot {
  *
  * These belong to a directly polled queue.
  * @polled: jiffies when the queue was last polled
- * @hot: sources that a poll looks at, by &kfi_source_at.link. Readers use RCU
+ * @hot: sources that a poll of the queue polls, by &kfi_source_at.link. Readers use RCU
  * @hot_lock: protects changes of @hot. A leaf lock, taken with interrupts off
  *
  * @space_lock: protects @space, @nr_space, @space_calling and the links of waiters. A leaf lock,
@@ -204,7 +204,7 @@ bool kfi_cq_busy_for(struct kfi_cq *cq, const struct kfi_ep *ep);
 
 int kfi_cq_space_setup(void);
 void kfi_cq_space_teardown(void);
-/* Make @w wait, whether a slot is free or not. If a slot is free the work item calls it soon. */
+/* Make @w wait, whether a slot is free or not. If a slot is free, the work item calls @w soon. */
 void kfi_cq_call_waiter(struct kfi_cq *cq, struct kfi_cq_waiter *w);
 
 void kfi_cq_space_init(struct kfi_cq *cq);

@@ -184,7 +184,7 @@ static long kfi_cq_sleep(struct kfi_cq *cq, u32 want, u32 signals, long timeout)
 
 /*
  * Begin a wait. @signals is set to the number of signals so far, to recognise later ones. Returns
- * false if a signal came when no reader waited; then there is no wait to end.
+ * false if kfi_cq_signal() was called when no reader waited; then there is no wait to end.
  */
 static bool kfi_cq_begin_wait(struct kfi_cq *cq, u32 *signals)
 {
@@ -247,9 +247,7 @@ ssize_t kfi_cq_sread(struct kfid_cq *cq, void *buf, size_t count, const void *co
 }
 EXPORT_SYMBOL_GPL(kfi_cq_sread);
 
-/*
- * Wake all readers that wait. If no reader waits, the next one that wants to wait returns at once.
- */
+/* Wake all readers that wait. If no reader waits, the next one that would wait returns at once. */
 int kfi_cq_signal(struct kfid_cq *fid)
 {
 	struct kfi_cq *cq = kfi_to_cq(fid);

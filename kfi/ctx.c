@@ -9,8 +9,8 @@
  * their scalable endpoint. Each open context is counted in &kfi_ep.obj of the scalable endpoint,
  * which can't be closed before them.
  *
- * &kfi_ep.ctxs and rx_ctxs are xarrays with their own lock. Peers' messages look into rx_ctxs under
- * RCU.
+ * &kfi_ep.ctxs and rx_ctxs are xarrays with their own lock. rx_ctxs is read under RCU to find the
+ * context for a call or a message of a peer.
  */
 #include <linux/export.h>
 #include "av.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Endpoints: open, enable and close; the end of an endpoint whose network has gone; kfi_ep_reset().
+ * Endpoints: open, enable and close; the end of an endpoint whose network is removed;
+ * kfi_ep_reset().
  *
  * Steps of the end of an endpoint:
  *
@@ -10,8 +11,8 @@
  * 3. The receives in the matching are completed.
  * 4. The operations drain into their queues (ep_drain()).
  *
- * None of the steps waits for a peer. kfi_ep_kill() does not do step 4; the consumer's kfi_close()
- * does, whenever it is called.
+ * No step waits for a peer, except that step 2 may do so for a bounded time (&kfi_link_ops.close).
+ * kfi_ep_kill() does not do step 4; the consumer's kfi_close() does, whenever it is called.
  *
  * &kfi_ep.lock serialises bind, enable, the connection calls, kfi_ep_kill(), kfi_ep_reset() and
  * close. gone.c and netlink take it, or call the provider, inside of &kfi_domain.lock.
@@ -175,7 +176,10 @@ void kfi_ep_free(struct kfi_ep *ep)
 	kvfree(ep);
 }
 
-/* An address may be that of a later endpoint, and 32 bits of an id may wrap. */
+/*
+ * Neither the address nor the id identifies an endpoint for ever: the address may be reused, and
+ * the 32 bits of the id may wrap.
+ */
 static void ep_begin_life(struct kfi_ep *ep)
 {
 	static atomic64_t last;
@@ -237,8 +241,8 @@ static int ep_check_recv(struct kfi_ep *ep)
 }
 
 /*
- * The domain's lock keeps the namespace and the device from going. When one of them goes later,
- * gone.c finds the endpoint in the list.
+ * The domain's lock prevents the removal of the namespace and the device. When one of them is
+ * removed later, gone.c finds the endpoint in the list.
  */
 int kfi_ep_open(struct kfi_domain *domain, struct kfi_ep *ep)
 {
@@ -422,8 +426,8 @@ static int ep_disconnect(struct kfi_ep *ep)
 }
 
 /*
- * Called without &kfi_ep.lock, because a done() callback may take it. Meanwhile the network may go,
- * and kfi_ep_kill() may end the endpoint.
+ * Called without &kfi_ep.lock, because a done() callback may take it. Meanwhile the network may be
+ * removed, and kfi_ep_kill() may end the endpoint.
  */
 static void ep_settle(struct kfi_ep *ep)
 {

@@ -55,7 +55,7 @@ void kfi_ctx_unpublish(struct kfi_ep *ep);
 void kfi_ctx_leave(struct kfi_ep *ep);
 /*
  * Compute the attributes of a context. @tx and @rx are the attributes of the parent, @attr those
- * that the consumer asks for, or NULL. Returns 0, -EINVAL or -EOPNOTSUPP.
+ * that the consumer requests, or NULL. Returns 0, -EINVAL or -EOPNOTSUPP.
  */
 int kfi_ctx_tx_attr(struct kfi_tx_attr *tx, const struct kfi_tx_attr *attr, u64 levels);
 int kfi_ctx_rx_attr(struct kfi_rx_attr *rx, const struct kfi_rx_attr *attr);
@@ -100,8 +100,8 @@ static inline bool kfi_shares_rx(const struct kfi_info *info)
 
 int kfi_share_bind(struct kfi_ep *ep, struct kfi_ep *ctx, u64 flags);
 /*
- * Check that an endpoint with these bindings can be enabled. Returns 0, -KFI_ENORX, -KFI_ENOCQ,
- * -KFI_EOPBADSTATE, -EINVAL or -ENODEV.
+ * Check that the bindings to shared contexts allow the endpoint to be enabled. Returns 0,
+ * -KFI_ENORX, -KFI_ENOCQ, -KFI_EOPBADSTATE, -EINVAL or -ENODEV.
  */
 int kfi_share_check_enable(struct kfi_ep *ep);
 void kfi_share_unbind(struct kfi_ep *ep);
@@ -137,7 +137,7 @@ int kfi_overdue_set(struct kfi_ep *ep, size_t ms);
 int kfi_overdue_alloc(struct kfi_ep *ep);
 void kfi_overdue_start(struct kfi_ep *ep);
 /*
- * Stop the work item. On return it looks at no operation any more. The work item takes no mutex and
+ * Stop the work item. On return it accesses no operation any more. The work item takes no mutex and
  * waits for nothing.
  */
 void kfi_overdue_stop(struct kfi_ep *ep);

@@ -36,7 +36,7 @@ void kfi_ep_space_init(struct kfi_ep *ep)
 
 /*
  * Don't clear the mark at the pool of a shared context, because other endpoints may wait for it
- * too. The next operation that ends then calls them, and this endpoint in vain.
+ * too. The next operation that ends then calls them, and this endpoint without need.
  */
 static void ep_space_unstarve(struct kfi_ep *ep)
 {

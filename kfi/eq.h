@@ -10,7 +10,7 @@
  * @fid: the consumer's handle
  * @obj: common part
  * @fabric: parent
- * @handler: the consumer's, or NULL
+ * @handler: handler of the consumer, or NULL
  * @size: number of events up to which consumers' events and connection requests are queued. Other
  *	events of connections are queued in any case; the number of endpoints bounds them
  * @cpu: CPU on which the handler runs

@@ -17,8 +17,8 @@ static int domain_device(struct kfid *fid, struct device **device)
 }
 
 /*
- * Resources are always allocated dynamically: each object allocates what its attributes say. So
- * there is nothing to switch.
+ * Resources are always allocated dynamically, by the attributes of each object, so nothing has to
+ * be switched.
  */
 static int enable_dynamic_rsrc_alloc(struct kfid *fid, bool enable)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * gone.c - the end of objects whose network namespace or device goes away
+ * gone.c - the end of objects whose network namespace or device is removed
  *
  * Both cases end objects in the same way, at once and without waiting for a consumer: the objects
- * stay allocated until the consumer closes them, and answer -ENODEV. An object that is opened at
- * the same time, under the locks that are taken here, either sees that its parent is dead, or is
- * found in the parent's list and killed.
+ * stay allocated until the consumer closes them, and their calls return -ENODEV. An object that is
+ * opened at the same time, under the locks that are taken here, either sees that its parent is
+ * dead, or is found in the parent's list and killed.
  *
  * Lock order: kfi_fabrics_lock, &kfi_fabric.lock, then &kfi_pep.lock, or &kfi_domain.lock and
  * &kfi_ep.lock.

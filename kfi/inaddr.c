@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * inaddr.c - names that consist of an IP address and a port: comparison, text, the addresses of a
- * namespace, and the addresses that a query asks for. kfi_inaddr.h describes the calls. They access
+ * namespace, and the addresses that a query requests. kfi_inaddr.h describes the calls. They access
  * no object of kfi.ko, and take no lock of it.
  */
 #include <linux/jhash.h>
@@ -230,9 +230,9 @@ static void add_devices(struct kfi_inaddr_locals *all, struct net *net, unsigned
 #define LOOPBACKS	4	/* entries that are reserved for loopback devices */
 
 /*
- * Loopback devices come last, as in libfabric, because a consumer that takes the first info wants
- * to reach other machines. Room is reserved for them, so they are present even if the other devices
- * have more addresses than fit.
+ * Loopback devices come last, as in libfabric, because a consumer that takes the first info usually
+ * has to reach other machines. Room is reserved for them, so they are present even if the other
+ * devices have more addresses than fit.
  */
 struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net)
 {

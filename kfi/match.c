@@ -2,9 +2,9 @@
 /*
  * match.c - matching of messages with receives.
  *
- * struct kfi_match of an endpoint keeps receives that were posted before their message, and
- * messages that arrived before their receive (unexpected messages). kfi_match.lock protects both,
- * for a few list operations: no provider is called and no payload is copied under it.
+ * struct kfi_match of an endpoint has the receives that were posted before their message, and the
+ * messages that arrived before their receive (unexpected messages). kfi_match.lock protects both.
+ * No provider is called and no payload is copied under it.
  *
  * Invariant: no unexpected message fits a posted receive. So an arriving message is compared with
  * posted receives only, a new receive with unexpected messages only, and neither overtakes the
@@ -16,9 +16,9 @@
  * passed to its provider inside an RCU read section, for which the end of an endpoint waits.
  *
  * Cost: receives without ignore bits and source are found in O(1), others by walking a list.
- * Thousands of receives are not in the CPU caches, so what counts is the number of cache lines:
- * three of struct kfi_oper and one of the table. So a bucket is one pointer, and there is no other
- * index: kfi_cancel() scans the pool.
+ * Thousands of receives are not in the CPU caches, so the cost is the number of cache lines: three
+ * of struct kfi_oper and one of the table. So a bucket is one pointer, and there is no other index:
+ * kfi_cancel() scans the pool.
  */
 #include <linux/export.h>
 #include <linux/hash.h>
@@ -89,7 +89,7 @@ static void ring_del(struct kfi_oper **ring, struct kfi_oper *op)
 	list_del_init(&op->link);
 }
 
-/* A product alone would have long searches for tags at a common stride, for 6 of 100 keys. */
+/* A product alone would cause long searches for tags at a common stride, with 6 of 100 keys. */
 static inline u32 bucket_of(const struct kfi_match *m, u64 tag)
 {
 	u64 x = tag ^ m->hash_key[0];
@@ -300,7 +300,7 @@ static void settle_list(struct kfi_match *m, struct list_head *list, bool *stall
 	}
 }
 
-/* As settle_list(), for a receive just posted or returned: no other one fits, unless stalled. */
+/* As settle_list(), for a new or returned receive: a message fits no other one, unless stalled. */
 static void settle_op(struct kfi_match *m, struct kfi_oper *op)
 {
 	struct kfi_rx *rx, *next;
@@ -333,7 +333,7 @@ static bool must_wait(const struct kfi_match *m)
 	return (m->stalled[0] || m->stalled[1]) && !m->closed;
 }
 
-/* While stalled, have match_space() called when the CQ has a free slot. m->lock is not held. */
+/* While stalled, wait for a free slot of the CQ by match_space(). Called without m->lock. */
 static void wait_space(struct kfi_ep *ep)
 {
 	struct kfi_match *m = &ep->match;
@@ -409,7 +409,7 @@ static void requeue_op(struct kfi_match *m, struct kfi_oper *op)
 	ring_add(ring, op, pos);
 }
 
-/* The sender is lost; another one may use @op. Return: false if closing: @op must be completed. */
+/* The sender is lost: post @op again. Return: false if closing; then @op has to be completed. */
 static bool match_return(struct kfi_oper *op)
 {
 	struct kfi_match *m = &op->ep->match;
@@ -499,7 +499,7 @@ struct kfi_rx *kfi_match_more(struct kfi_ep *ep)
 	return rx;
 }
 
-/* @ours: m->delivering is the caller's; else set it. NULL: no message, or another one delivers. */
+/* @ours: the caller has set m->delivering. NULL: no message, or another context delivers. */
 static struct kfi_rx *deliver_next(struct kfi_match *m, bool ours)
 {
 	struct kfi_rx *rx = NULL;
@@ -682,7 +682,7 @@ EXPORT_SYMBOL_GPL(kfi_rx_flush);
 /*
  * Remove one unexpected message. If rx->op is set, a receive has taken it already. The lock of a
  * shared matching still protects messages that kfi_match_leave() has moved out of it: the end of a
- * sender may take them back at the same time.
+ * sender may remove them at the same time.
  */
 static struct kfi_rx *take_unexpected(struct kfi_ep *ep)
 {

@@ -17,7 +17,9 @@
 #include "core.h"
 #include "landing.h"
 
-/* Find the message that is reserved for op->context. rx->buf has that context meanwhile. */
+/*
+ * Find the message that is reserved for op->context. While it is reserved, rx->buf is that context.
+ */
 static struct kfi_rx *find_claimed(struct kfi_match *m, const struct kfi_oper *op)
 {
 	struct kfi_rx *rx;

@@ -5,9 +5,9 @@
  *
  * A region pins the memory of kfi_mem_alloc() that it contains. Each segment of a region that
  * begins in such memory holds a count in &kfi_mem.regions, from the registration until no byte can
- * be written to the region any more; kfi_mem_free() answers -EBUSY meanwhile. Segments are looked
+ * be written to the region any more; kfi_mem_free() returns -EBUSY meanwhile. Segments are looked
  * up in &kfi_domain.mems by page number, under RCU, because regions for one I/O are registered in
- * softirq. A domain without such memory pays for a look at an empty table.
+ * softirq. In a domain without such memory this costs a test for an empty table.
  */
 #include <linux/export.h>
 #include <linux/mm.h>
@@ -211,7 +211,7 @@ int kfi_mem_free(struct kfi_mem *mem)
 	mem_unlist(domain, mem);
 	mem_put(domain, mem);
 	kfi_obj_put(&domain->obj);
-	kfree_rcu(mem, rcu);	/* kfi_mem_claim() may still look at it */
+	kfree_rcu(mem, rcu);	/* kfi_mem_claim() may still access it */
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_mem_free);

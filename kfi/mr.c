@@ -6,11 +6,12 @@
  * holds a reference (kfi_mr.ref) for as long as the peer takes. The right is kfi_mr.live, together
  * with the key that the operation used: both are checked again in every RCU read section that moves
  * bytes. To end a region, mr_close() clears kfi_mr.live, removes the region from the table and
- * waits for a grace period, or does not wait if nobody holds a reference. So no peer can delay the
- * end of a region by an operation whose bytes a CPU moves. The end waits also for persist(), which
- * belongs to the owner of the region (see commit.c), and for holds of the provider (kfi_mr_hold()),
- * which end in bounded time; but for a place that a provider can't take away, whose end is up to
- * the consumer that has it and to its device. kfi_mr_late() names a region that waits for long.
+ * waits for a grace period, or does not wait if no operation holds a reference. So no peer can
+ * delay the end of a region by an operation whose bytes a CPU moves. The end waits also for
+ * persist(), which belongs to the owner of the region (see commit.c), and for holds of the provider
+ * (kfi_mr_hold()). These end in bounded time, except that of a place, which ends when the consumer
+ * that has it and its device have finished. kfi_mr_late() logs a region that has waited for a long
+ * time.
  *
  * A lookup takes no lock: it finds the region in the domain's table under RCU, takes a reference,
  * and then makes all checks. kfi_mr_get() explains the order of these steps.
@@ -234,7 +235,7 @@ static int hash_random(struct kfi_mr *mr)
 	return ret;
 }
 
-/* A key that the consumer does not choose: the provider's, or a random one. */
+/* Add the region with a key that the consumer does not choose: the provider's, or a random one. */
 int kfi_mr_hash(struct kfi_mr *mr)
 {
 	int ret = mr->domain->prov_keys ? hash_key(mr, mr->prov_key) : hash_random(mr);
@@ -254,7 +255,7 @@ static int hash_requested(struct kfi_mr *mr, u64 key)
 	return ret == -EEXIST ? -KFI_ENOKEY : ret;
 }
 
-/* Add the region to domain->regions, from where kfi_mr_lose() removes it when the device goes. */
+/* Add the region to domain->regions, where kfi_mr_lose() finds it when the device is removed. */
 static int mr_join(struct kfi_mr *mr)
 {
 	struct kfi_domain *domain = mr->domain;
@@ -271,8 +272,8 @@ static int mr_join(struct kfi_mr *mr)
 }
 
 /*
- * Remove the region from domain->regions. Return: true if it was there: then the provider still
- * knows the region, and the caller must call ops->mr_dereg().
+ * Remove the region from domain->regions. Return: true if it was there: then it is still registered
+ * at the provider, and the caller must call ops->mr_dereg().
  */
 static bool mr_leave(struct kfi_mr *mr)
 {
@@ -287,8 +288,8 @@ static bool mr_leave(struct kfi_mr *mr)
 }
 
 /*
- * The endpoints of the domain are dead already: no peer can ask for a region any more, and only the
- * device can still access its memory.
+ * The endpoints of the domain are dead already: no request of a peer can use a region any more, and
+ * only the device can still access its memory.
  */
 void kfi_mr_lose(struct kfi_domain *domain)
 {
@@ -536,7 +537,7 @@ static int mr_bind_ep(struct kfi_mr *mr, struct kfi_ep *ep, u64 flags)
 		return -KFI_EOPBADSTATE;
 	kfi_obj_get(&ep->obj);
 	WRITE_ONCE(mr->ep, ep);
-	kfi_mr_recall_wait(mr);		/* peers of other endpoints may have some */
+	kfi_mr_recall_wait(mr);		/* peers of other endpoints may have leases */
 	return 0;
 }
 
@@ -610,8 +611,8 @@ static bool lies_in(const struct kfi_mr *mr, const struct kvec *part)
 
 /*
  * KFI_REFRESH: the pages behind virtual addresses may have changed. A region in virtual addresses
- * needs no update, because each access translates them anew; but for leases, which last, and whose
- * users may write to the old pages until they end. A region in pages cannot change.
+ * needs no update, because each access translates them again. Only its leases have to end, because
+ * they give access to the old pages. A region in pages cannot change.
  */
 static int mr_refresh(struct kfi_mr *mr, const struct kfi_mr_modify *modify)
 {
@@ -716,7 +717,7 @@ static void mr_range(const struct kfi_mr *mr, size_t at, size_t len, bool source
  * The reference is taken before mr->live is read, with a full barrier in between. The end of a
  * region clears mr->live before it reads the reference count (kfi_mr_in_use()). So either this
  * function sees that the region is dead, or the end sees the reference and waits for the RCU read
- * section. The key is compared again because a region for one I/O may have been registered anew,
+ * section. The key is compared again because a region for one I/O may have been registered again,
  * with another key, since the lookup.
  */
 struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, u64 len, u64 access,

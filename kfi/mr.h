@@ -10,7 +10,7 @@
 
 /* Allocate a region without memory; it pins @domain. Return: the region, or ERR_PTR. May sleep. */
 struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *context);
-/* Have the provider prepare the region before peers can know it. May sleep. */
+/* Have the provider prepare the region before peers can find it. May sleep. */
 int kfi_mr_prepare(struct kfi_mr *mr);
 /* Undo kfi_mr_new(). */
 void kfi_mr_abandon(struct kfi_mr *mr);
@@ -27,19 +27,21 @@ void kfi_mr_fill(struct kfi_mr *mr, const struct kfi_mr_attr *attr, size_t segs,
 /* Add the region to the table with the provider's key, or a random one. Does not sleep. */
 int kfi_mr_hash(struct kfi_mr *mr);
 /*
- * Let peers find and use the region; end that. Operations that have found the region before it was
- * made dead may still be moving bytes: see kfi_mr_in_use().
+ * Let peers find and use the region, or prevent that. Operations that found the region before it
+ * was made dead may still be moving bytes, see kfi_mr_in_use().
  */
 void kfi_mr_make_live(struct kfi_mr *mr);
 void kfi_mr_make_dead(struct kfi_mr *mr);
 bool kfi_mr_taken(struct kfi_ep *ep, u64 key);
 void kfi_mr_done_exit(void);
-/* Tell the administrator that a call has waited for the region for KFI_MR_LATE, and goes on. */
+/* Log that a call has waited for the region for KFI_MR_LATE, and continues to wait. */
 #define KFI_MR_LATE	(30 * HZ)
 void kfi_mr_late(const struct kfi_mr *mr);
 void kfi_mr_retire(struct kfi_mr *mr);
 
-/* mr_lease.c: kfi_mr_recall(), and wait until there is no lease; none begins meanwhile. Sleeps. */
+/*
+ * mr_lease.c: recall the leases, and wait until there is none. No lease begins meanwhile. Sleeps.
+ */
 void kfi_mr_recall_wait(struct kfi_mr *mr);
 
 /*

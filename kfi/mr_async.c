@@ -82,7 +82,7 @@ static void run_done(struct tasklet_struct *tasklet)
 	}
 }
 
-/* Have run_done() call done() soon, in softirq on this CPU. */
+/* Schedule run_done() on this CPU, which calls done(). */
 static void queue_done(struct kfi_mr_work *work)
 {
 	struct done_queue *q;
@@ -227,7 +227,7 @@ static bool moved_by_device(struct kfi_mr *mr)
 	const struct kfi_prov_ops *ops = mr->domain->fabric->prov->ops;
 	bool moved;
 
-	/* keeps what the provider knows of the region while the device goes */
+	/* keeps the provider's part of the region while the device is removed */
 	rcu_read_lock();
 	moved = ops->mr_end && ops->mr_end(mr);
 	rcu_read_unlock();
@@ -315,7 +315,7 @@ static int kill_region(struct kfi_mr *mr)
 
 /*
  * A key that no region has is treated as an ended registration (-ENOENT): each registration has a
- * new key, so nobody can tell the difference.
+ * new key, so there is no difference for a peer.
  */
 int kfi_mr_kill(struct kfi_ep *ep, u64 key)
 {

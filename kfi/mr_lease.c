@@ -3,15 +3,16 @@
  * mr_lease.c - leases: holds of a region that last longer than one operation.
  *
  * A peer may write to a region for as long as its provider has a lease of the region. The owner of
- * the region does not know of leases: whatever changes what a peer may do calls kfi_mr_recall(),
- * and the provider then ends the access of the peer in bounded time. A lease is a hold
- * (kfi_mr_hold()), so the end of the region waits for that.
+ * the region does not see leases: each function that changes what a peer may do calls
+ * kfi_mr_recall(), and the provider then ends the access of the peer, in bounded time unless a
+ * device of the peer writes (see mr.c). A lease is a hold (kfi_mr_hold()), so the end of the region
+ * waits for that.
  *
  * A region that changes stays live. While kfi_mr_recall_wait() waits, there are no new leases of it
  * (kfi_mr.changing), so the list only shrinks.
  *
  * lease_lock protects kfi_mr.leases and kfi_mr.changing of all regions. It is a leaf, taken when a
- * lease begins or ends, when a region changes, and when a region ends that somebody uses at that
+ * lease begins or ends, when a region changes, and when a region ends that is in use at that
  * moment.
  */
 #include <linux/export.h>
@@ -31,8 +32,9 @@ static bool lease_allowed(const struct kfi_ep *ep, const struct kfi_mr *mr, u64 
 }
 
 /*
- * The lease is in the list before the region is looked at. kfi_mr_recall() takes the lock after the
- * region was changed: so either this function sees the change, or kfi_mr_recall() the lease.
+ * The region is checked and the lease is added in one section of the lock. kfi_mr_recall() takes
+ * the lock after the region was changed: so either this function sees the change, or
+ * kfi_mr_recall() sees the lease.
  */
 bool kfi_mr_lease(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, struct kfi_mr_lease *lease)
 {
@@ -74,7 +76,7 @@ bool kfi_mr_recall(struct kfi_mr *mr)
 	struct kfi_mr_lease *lease;
 	bool any = false;
 
-	rcu_read_lock();	/* a provider waits for recall() with a grace period */
+	rcu_read_lock();	/* a provider waits for the end of recall() by a grace period */
 	spin_lock_bh(&lease_lock);
 	list_for_each_entry(lease, &mr->leases, entry) {
 		lease->recall(lease);

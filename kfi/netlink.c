@@ -244,7 +244,7 @@ static int show_domains(struct kfi_fabric *fabric, void *arg)
 	return ret;
 }
 
-/* Dump what hangs on fabrics. The peers and the statistics are those of endpoints. */
+/* Dump fabrics, or objects that belong to fabrics. Peers and statistics belong to endpoints. */
 static int dump_fabrics(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	static int (*const show[])(struct kfi_fabric *fabric, void *arg) = {

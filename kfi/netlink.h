@@ -14,7 +14,7 @@
 extern struct genl_family kfi_family;
 
 /**
- * struct kfi_nl_cursor - progress of a dump; lives in netlink_callback.ctx
+ * struct kfi_nl_cursor - progress of a dump; stored in netlink_callback.ctx
  * @fabric: id of the fabric of the last object that was shown completely. Lists are ordered by id,
  *	so the dump continues with the first object that has greater ids. For providers and for
  *	entries of the map of fabric ids this is the id of the object

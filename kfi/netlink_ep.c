@@ -298,7 +298,7 @@ static int show_ep(struct kfi_ep *ep, void *arg)
 	return ret;
 }
 
-/* Show the endpoints of a fabric, their peers or their statistics, as the command asks. */
+/* Show the endpoints of a fabric, their peers or their statistics, depending on the command. */
 int kfi_nl_show_eps(struct kfi_fabric *fabric, void *arg)
 {
 	struct kfi_nl_dump *d = arg;

@@ -9,7 +9,7 @@
  * An operation completes with bottom halves off, which is an RCU read section. An endpoint that
  * closes waits until no operation is in use, and then for a grace period. So completion may return
  * the operation to the pool before it reports the completion to the consumer: a consumer that
- * counts its operations against tx_attr.size never gets -EAGAIN for want of an operation.
+ * counts its operations against tx_attr.size never gets -EAGAIN for lack of an operation.
  *
  * The pools are lock-free (kfi_op_pool.free). An operation that is in use belongs to the context
  * that posts or completes it, to its provider, or to the matching.
@@ -237,8 +237,8 @@ again:
 }
 
 /*
- * Wake the close that waits for the last operation, or have the consumers called back that wait for
- * a free one. The caller is in an RCU read section.
+ * Wake the close that waits for the last operation, or call the waiters for a free operation. The
+ * caller is in an RCU read section.
  */
 static void kfi_pool_wake(struct kfi_ep *ep, struct kfi_op_pool *pool)
 {
@@ -283,7 +283,7 @@ void kfi_op_abort(struct kfi_oper *op)
 	rcu_read_unlock();
 }
 
-/* Have ep->space called when an operation is free. Return: false if one is free already. */
+/* Request a call of ep->space when an operation is free. Return: false if one is free already. */
 bool kfi_pool_starve(struct kfi_op_pool *pool)
 {
 	set_bit(KFI_POOL_STARVED, &pool->starved);
@@ -302,7 +302,7 @@ void kfi_pool_closing(struct kfi_op_pool *pool)
 	set_bit(KFI_POOL_CLOSING, &pool->starved);
 }
 
-/* Undo kfi_pool_closing(): the endpoint goes on (kfi_ep_reset()). */
+/* Undo kfi_pool_closing(), because the endpoint remains in use (kfi_ep_reset()). */
 void kfi_pool_opened(struct kfi_op_pool *pool)
 {
 	clear_bit(KFI_POOL_CLOSING, &pool->starved);
@@ -319,8 +319,8 @@ bool kfi_pool_idle(struct kfi_op_pool *pool)
 }
 
 /*
- * Is the operation one that counts? The get of a place moves nothing, and an abandoned place is no
- * write. A get that fails is no error either, because many do so in ordinary use.
+ * Is the operation counted? The get of a place moves nothing, and an abandoned place is no write. A
+ * get that fails is not counted as an error either, because many gets fail in ordinary use.
  */
 static inline bool op_counts(const struct kfi_oper *op)
 {
@@ -407,7 +407,10 @@ void kfi_op_part(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry
 		kfi_cq_unreserve(op->cq);
 }
 
-/* A success that is neither reported nor traced, as that of most injected messages. */
+/*
+ * Complete an operation whose success is neither reported nor traced, as for most injected
+ * messages.
+ */
 static inline void op_finish_quietly(struct kfi_oper *op)
 {
 	struct kfi_cntr *cntr = op->ep->cntr[kfi_op_cntr[op->code]];

@@ -305,8 +305,8 @@ static struct kfi_connreq *pep_take_any(struct kfi_pep *pep)
 }
 
 /*
- * Take no more requests, reject those that wait, and have the provider close. Only the first call
- * does this. Return: true if it was this call.
+ * Accept no more requests, reject those that wait, and close the passive endpoint at the provider.
+ * Only the first call does this. Return: true if it was this call.
  */
 static bool pep_stop(struct kfi_pep *pep)
 {

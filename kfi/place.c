@@ -99,7 +99,7 @@ const struct kfi_fid_class kfi_place_class = {
 
 /* ---- pages ---- */
 
-/* Return the page of a kernel address; NULL if it has none, as mapped memory of a device. */
+/* Return the page of a kernel address; NULL if it has none, like mapped memory of a device. */
 static struct page *addr_page(const void *addr)
 {
 	struct page *page;
@@ -134,8 +134,9 @@ static phys_addr_t piece_phys(const struct bio_vec *bv)
 }
 
 /*
- * Append the piece to @last if it is adjacent. Whoever uses a segment counts on from its first
- * page: so the memory has to be adjacent, the pages too, and of one device if they are of a device.
+ * Append the piece to @last if it is adjacent. Users of a segment compute its other pages from the
+ * first page. So both the memory and the struct pages have to be adjacent, and pages of devices
+ * must belong to one device.
  */
 static bool merge_piece(struct bio_vec *last, const struct bio_vec *bv)
 {

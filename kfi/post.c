@@ -6,7 +6,7 @@
  * A post runs inside an RCU read section in which the state of the endpoint allows it. A context
  * that stops an endpoint changes the state and waits for a grace period; after that no post is
  * between the check and the provider. So a post that races with the removal of a namespace or a
- * device either fails with -ENODEV, or its operation is known to the provider, which completes it.
+ * device either fails with -ENODEV, or its operation has reached the provider, which completes it.
  * A post that races with kfi_close() is a fault of the consumer: the handle itself may be freed.
  *
  * Addresses are not checked here: the provider checks in ops->tx() whether a handle is valid,
@@ -30,7 +30,9 @@
 #define RX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_CQE | KFI_NO_COMPLETION)
 #define PEEK_FLAGS	(KFI_PEEK | KFI_CLAIM | KFI_DISCARD)
 
-/* For each operation: flags that it takes, capabilities that it needs, direction of its payload. */
+/*
+ * For each operation: flags that it accepts, capabilities that it needs, direction of its payload.
+ */
 static const struct {
 	u64 flags;
 	u64 caps;
@@ -346,7 +348,7 @@ static __always_inline int post_rx(struct kfi_ep *ep, struct kfi_post *post)
 		return ret;
 	}
 	/*
-	 * The peer may have ended the connection when the consumer could not know of it yet. The
+	 * The peer may have ended the connection before the consumer was notified of it. The
 	 * receive ends as it would have if it had been posted before.
 	 */
 	kfi_match_end(op, -ESHUTDOWN);

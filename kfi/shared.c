@@ -3,8 +3,8 @@
  * shared.c - transmit and receive contexts that several endpoints share.
  *
  * A shared context is a struct kfi_ep that the core opens without a provider. It has a pool of
- * operations; a shared receive context also has a matching and a completion queue. No provider
- * knows of it, so every provider that uses the matching of the core supports both kinds.
+ * operations; a shared receive context also has a matching and a completion queue. Providers do not
+ * see it, so every provider that uses the matching of the core supports both kinds.
  *
  * Receive: all receives are posted to the shared context, and the messages of its endpoints are
  * matched there, see kfi_rx_owner(). The operation belongs to the context (kfi_oper.ep), the
@@ -20,7 +20,7 @@
  * Life: a binding pins the context, so the context is closed after its endpoints. The messages of
  * an endpoint leave the shared matching before its provider is stopped (kfi_match_leave()). A grace
  * period lies in between, because a post to the context may be passing a message to that provider.
- * When a namespace goes, the contexts are stopped after all endpoints.
+ * When a namespace or a device is removed, the contexts are stopped after all endpoints.
  *
  * Locks: kfi_ep.lock of the endpoint protects its bindings, and kfi_ep.lock of the shared context,
  * taken inside of it, protects the binding of the context to its queue. kfi_ep.space_lock of a
@@ -237,7 +237,7 @@ int kfi_share_check_enable(struct kfi_ep *ep)
 /* ---- the shared pool ---- */
 
 /*
- * Return true if no operation of the endpoint is in use. Nobody wakes the close of the endpoint, so
+ * Return true if no operation of the endpoint is in use. The close of the endpoint is not woken, so
  * it polls. The provider has completed the transmits by then; at most some done() are outstanding.
  */
 bool kfi_share_idle(struct kfi_ep *ep)

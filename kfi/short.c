@@ -157,7 +157,7 @@ int kfi_inaddr_name_check(const struct kfi_inaddr_names *names, const void *addr
 
 	if (!names->brief)
 		return kfi_inaddr_check(names->family, addr);
-	rcu_read_lock();	/* keeps the namespace from going */
+	rcu_read_lock();	/* prevents the removal of the namespace */
 	ret = read_short(names, addr, &name);
 	rcu_read_unlock();
 	return ret;
@@ -204,8 +204,8 @@ EXPORT_SYMBOL_GPL(kfi_inaddr_name_source);
 
 /*
  * Warn if the address has no entry in the map. The map is lost with the module. A node that had a
- * number of the map would come back under another name, and peers that know it by the first one
- * would wait for it in vain.
+ * number of the map would come back under another name, and peers that use the first name could not
+ * reach it.
  */
 static void warn_unmapped(const struct kfi_inaddr_names *names, const struct kfi_info *info)
 {
@@ -245,9 +245,9 @@ EXPORT_SYMBOL_GPL(kfi_inaddr_names_open);
 /* ---- queries ---- */
 
 /*
- * A consumer that asks for tagged RMA and for named receive contexts, but for no address format, is
- * taken for kfilnd, because no consumer of IP addresses asks for both. Offers with short names come
- * first then.
+ * A consumer that requests tagged RMA and named receive contexts, but no address format, is assumed
+ * to be kfilnd, because no known consumer of IP addresses requests both. Offers with short names
+ * come first then.
  */
 bool kfi_inaddr_short_wanted(const struct kfi_query *q)
 {

@@ -4,35 +4,35 @@
  * exist for each peer, for each source, and for the endpoint. They count units: KFW_UNIT bytes of
  * payload of unexpected messages, or one message object.
  *
- * A live connection is charged with its windows when it begins, which is all that its peer may send
- * unexpected. So the data path checks nothing but credit, and no connection waits for another one.
- * When the connection is down, it is charged with the complete messages that it has left in the
- * matching, until they are received or dropped. So the bound survives reconnects.
+ * A live connection is charged with its windows when it begins. The windows are all that its peer
+ * may send unexpected, so the data path checks nothing but credit, and no connection waits for
+ * another one. When the connection is down, it is charged with the complete messages that it has
+ * left in the matching, until they are received or dropped. So the bound survives reconnects.
  *
  * kfp_account_join() charges a connection that begins, and determines its windows.
  * kfp_account_down() replaces the charge by that of the messages that the connection has left.
  * kfp_account_freed() returns the charge of one of these messages.
  *
  * At the bound of a level, messages that dead connections have left are dropped, oldest connection
- * first, except those whose sender was told that they have arrived (flag ACK) and those that
- * invalidate a region. Then new connections get smaller windows, at least KFP_HELD_MIN. When dead
- * connections alone have left as much as a peer or a source may have, further callers of that peer
- * or source are refused. When they have left as much as the endpoint may have, only callers whose
- * source has more than KFP_HELD_SPARE are refused, because no source may lock out another one. A
- * connection that this side dials is never refused, because the consumer has selected the peer.
+ * first, except those whose sender gets an ACK for them, and those that have invalidated a region.
+ * Then new connections get smaller windows, at least KFP_HELD_MIN. When dead connections alone have
+ * left as much as a peer or a source may have, further callers of that peer or source are refused.
+ * When they have left as much as the endpoint may have, only callers whose source has more than
+ * KFP_HELD_SPARE are refused, because no source may lock out another one. A connection that this
+ * side dials is never refused, because the consumer has selected the peer.
  *
  * So a peer or a source holds at most its bound and KFP_HELD_MIN units of each class for each live
  * connection, and an endpoint at most its bound and KFP_HELD_SPARE for each source. What dialed
  * connections leave beyond that is bounded by what the consumer dials. Messages of live connections
  * are never dropped.
  *
- * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends and
- * when a message of a dead connection is freed.
+ * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends,
+ * when a message of a dead connection is freed, and when a lasting grant begins or ends.
  */
 #include <linux/slab.h>
 #include "proto.h"
 
-/* What one object of a dead connection counts, in units */
+/* Return the charge for the object of a dead connection that has left messages, in units. */
 static u32 kfp_account_object(const struct kfp_conn *conn)
 {
 	size_t bytes = offsetof(struct kfp_conn, link) + conn->ops->link_size;
@@ -274,7 +274,7 @@ static bool kfp_account_refuses(const struct kfp_accounts *accounts, const struc
 
 /*
  * Determine the windows and the eager size of @conn, whose peer is known, and charge them. Called
- * in process context, before our hello announces them.
+ * in process context, before the hello of this side announces them.
  *
  * Return: 0; -ENOMEM; -ENOBUFS if the peer has called and the account of the peer, its source or
  * the endpoint is full, or the source has too many connections.
@@ -328,8 +328,9 @@ int kfp_account_join(struct kfp_conn *conn)
 /* ---- lasting grants ---- */
 
 /*
- * The peer gets a lasting grant of @len bytes (@n is 1), or returns one (-1). The peer of an MSG
- * endpoint has one connection, whose bounds suffice. Return: false if it has too many already.
+ * Count a lasting grant of @len bytes that the peer gets (@n is 1) or returns (@n is -1). The peer
+ * of an MSG endpoint has one connection, whose own bounds suffice. Return: false if the peer would
+ * have too many grants, or too many bytes of them.
  */
 bool kfp_account_grant(struct kfp_conn *conn, int n, u64 len)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * answer.c - answers of the peer to our operations. An answer is accepted only if the state of the
- * operation agrees with it. All functions are called under the link's lock.
+ * answer.c - answers of the peer to operations of this side. An answer is accepted only if the
+ * state of the operation agrees with it. All functions are called under the link's lock.
  */
 #include "proto.h"
 
@@ -18,7 +18,7 @@ struct kfi_oper *kfp_answered_op(struct kfp_conn *conn, const struct kfw_frame *
 	return op;
 }
 
-/* A write that was granted keeps its place in the queue. */
+/* Handle a CTS. A granted write keeps its place in the queue. */
 int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f)
 {
 	struct kfi_oper *op = kfp_answered_op(conn, f);
@@ -63,10 +63,10 @@ static int kfp_verdict(struct kfp_conn *conn, struct kfi_oper *op, const struct 
 }
 
 /*
- * Does the link not read the bytes of the operation any more? A peer has read what it answers, so
- * the link knows that the bytes have arrived no later than the answer arrives. Until then the link
- * may send spliced pages again, with new contents. Only a link with KFI_LINK_REPORTS_SENT may see
- * the answer first. Positions have 64 bits, because an answer may arrive many GiB later.
+ * Has the link read the bytes of the operation for the last time? Before that it may send spliced
+ * pages again, with new contents. The peer answers after it has received the bytes, so the link has
+ * their acknowledgement no later than the answer. Only on a link with KFI_LINK_REPORTS_SENT may the
+ * answer arrive first. Positions have 64 bits, because an answer may arrive many GiB later.
  */
 bool kfp_op_acked(const struct kfp_conn *conn, const struct kfi_oper *op)
 {

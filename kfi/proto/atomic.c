@@ -205,8 +205,8 @@ static int kfp_answer_fetched(struct kfp_conn *conn)
 }
 
 /*
- * Perform the operation and queue the answer. Return: 0; -EAGAIN if the event has no room, then the
- * function is called again and does not perform the operation again; -EPROTO.
+ * Perform the operation and queue the answer. Return: 0; -EAGAIN if there is no room for the event;
+ * then the function is called again, and does not perform the operation again; -EPROTO.
  */
 int kfp_rx_finish_atomic(struct kfp_conn *conn)
 {

@@ -9,9 +9,9 @@
  *				<-	ACCEPT, proof
  *
  * A proof is an HMAC of a label that names the side, the hello with its private data, and both
- * random numbers. The proof of the accepting side covers its ACCEPT, too. The connecting side
- * proves first: before that no consumer gets the request, and only struct kfp_auth is kept of it.
- * A proof is valid for one handshake.
+ * random numbers. The proof of the accepting side covers its ACCEPT, too. The connecting side sends
+ * its proof first. Before the proof is checked no consumer gets the request, and only struct
+ * kfp_auth is allocated for it. A proof is valid for one handshake.
  */
 #include <linux/random.h>
 #include <linux/sched/mm.h>
@@ -25,7 +25,7 @@
  * @data_len: bytes at @data
  * @nonce: random numbers of the connecting and of the accepting side
  * @challenged: the CHALLENGE was sent, or answered
- * @greeting: accepting side: the decoded HELLO, until the caller has proved itself
+ * @greeting: accepting side: the decoded HELLO, until the proof of the caller was checked
  */
 struct kfp_auth {
 	struct kfw_hello	hello;
@@ -109,8 +109,8 @@ static int kfp_auth_check(struct kfp_conn *conn)
 }
 
 /*
- * Handle a hello on the connecting side. Return: 0 if the ACCEPT of the peer is proved; -EAGAIN if
- * it was a CHALLENGE, which has been answered; other negative errno.
+ * Handle a hello on the connecting side. Return: 0 if the proof in the ACCEPT of the peer is valid;
+ * -EAGAIN if the hello was a CHALLENGE, which has been answered; another negative errno.
  */
 int kfp_auth_answered(struct kfp_conn *conn)
 {
@@ -129,8 +129,8 @@ int kfp_auth_answered(struct kfp_conn *conn)
 }
 
 /*
- * Handle a hello on the accepting side. Return: 0 if the peer has proved itself, then its HELLO is
- * in conn->greeting again; -EAGAIN if the CHALLENGE was sent; other negative errno.
+ * Handle a hello on the accepting side. Return: 0 if the proof of the peer is valid; then its HELLO
+ * is in conn->greeting again; -EAGAIN if the CHALLENGE was sent; another negative errno.
  */
 int kfp_auth_from_caller(struct kfp_conn *conn)
 {

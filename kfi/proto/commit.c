@@ -68,9 +68,9 @@ static int kfp_commit_get(struct kfp_conn *conn, struct kfp_answer *answer,
 }
 
 /*
- * Prepare a frame with KFW_F_COMMIT: take its answer, with references to the regions, because an
- * operation can use up a region before its data is durable. Return: 0, perhaps with a status;
- * -ENOMEM if nothing has changed and the frame has to be dispatched again; -EPROTO.
+ * Prepare a frame with KFW_F_COMMIT: take its answer, with references to the regions, because a
+ * region may end before its data is durable. Return: 0, perhaps with a status; -ENOMEM if nothing
+ * has changed and the frame has to be dispatched again; -EPROTO.
  */
 int kfp_rx_commit(struct kfp_conn *conn)
 {
@@ -106,8 +106,8 @@ int kfp_rx_commit(struct kfp_conn *conn)
 }
 
 /*
- * Check that a write which asks could be made durable, before a byte of it moves. Return: 0, perhaps
- * with a status; -ENOMEM; -EPROTO.
+ * Check that the data of an RTW could be made durable, before a byte of it is sent. Return: 0,
+ * perhaps with a status; -ENOMEM; -EPROTO.
  */
 int kfp_rx_commit_rtw(struct kfp_conn *conn)
 {
@@ -169,7 +169,7 @@ static void kfp_commit_start(struct kfp_conn *conn)
 	queue_work(kfp_commit_wq, &conn->committers[i].work);
 }
 
-/* Queue the ACK of a frame, or its commit, after which the ACK follows. */
+/* Queue the ACK of a frame, or its commit, which queues the ACK when it has ended. */
 int kfp_rx_verdict(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
@@ -178,7 +178,7 @@ int kfp_rx_verdict(struct kfp_conn *conn)
 	if (!answer)
 		return kfp_rx_ack(conn, rx->status);
 	rx->commit = NULL;
-	if (rx->status) {		/* a region died meanwhile */
+	if (rx->status) {		/* a region has ended meanwhile */
 		kfp_commit_abandon(conn, answer);
 		return kfp_rx_ack(conn, rx->status);
 	}

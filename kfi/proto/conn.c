@@ -4,12 +4,13 @@
  *
  *   kfp_conn_new()	allocates a connection; the handshake follows (hello.c)
  *   kfp_conn_start()	the handshake is complete: frames flow (tx.c, rx.c)
- *   kfp_conn_fail()	begins the end, in any context; the first reason counts
+ *   kfp_conn_fail()	begins the end, in any context; the first reason is kept
  *   kfp_conn_down()	process context: unpublishes the connection, closes the link, completes each
  *			operation exactly once
  *
- * No function in this file waits for a peer. The close of a link does not block, and each operation
- * of a consumer completes with the reason of the failure.
+ * No function in this file waits for a peer, except that the close of a link may wait for a bounded
+ * time (&kfi_link_ops.close). Each operation of a consumer completes with the reason of the
+ * failure.
  */
 #include <linux/cpumask.h>
 #include <linux/export.h>
@@ -80,8 +81,9 @@ void kfp_conn_put(struct kfp_conn *conn)
 }
 
 /*
- * Allocate the buffers of a connection. A caller gets them after its hello, and with a key after
- * its proof; before that it costs a link and this object. May sleep.
+ * Allocate the buffers of a connection. A connection of a caller gets them after the hello of the
+ * caller, and with a key after its proof; before that it consists of a link and this object. May
+ * sleep.
  */
 int kfp_conn_alloc(struct kfp_conn *conn)
 {
@@ -396,7 +398,7 @@ static void kfp_conn_report(struct kfp_conn *conn)
 	else if (conn->ep)
 		kfp_msg_lost(conn, conn->error);
 	else if (conn->requested && kfi_connreq_gone(&conn->req))
-		kfp_conn_put(conn);	/* the consumer's reference, or accept or reject drops it */
+		kfp_conn_put(conn);	/* no accept or reject will drop this reference */
 }
 
 static void kfp_conn_take_down(struct kfp_conn *conn)
@@ -405,7 +407,7 @@ static void kfp_conn_take_down(struct kfp_conn *conn)
 	LIST_HEAD(lost);
 
 	kfi_conn_set_wait_move(&conn->pc);
-	/* Before other posts look for another connection: a put of a place must not dial. */
+	/* Do this before posts look for another connection: a put of a place must not dial. */
 	kfp_places_abandon(conn);
 	cancel_delayed_work_sync(&conn->hello_work);	/* it publishes the connection */
 	if (conn->pc.peer)
@@ -435,8 +437,8 @@ static void kfp_conn_take_down(struct kfp_conn *conn)
 	if (conn->state == KFP_READY) {
 		kfp_tx_flush_all(conn, err);
 		/*
-		 * Answers before the message objects, which contain some of them; all messages are
-		 * collected before the first receive returns to the matching.
+		 * Flush the answers before the message objects, which contain some of them. Collect
+		 * all messages before the first receive returns to the matching.
 		 */
 		kfp_answers_flush(conn);
 		kfp_inmsgs_collect(conn, &lost);

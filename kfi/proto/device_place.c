@@ -12,13 +12,14 @@
  *	  kfi_proto_place_end()
  *
  * A place is a use of a lasting grant (grant.c) that lasts longer than a write. The RTW and its
- * answer are left out if there is a grant. As long as there is a place of a grant RECALLED is not
- * sent (kfp_permit.out), and as long as there is a place of a connection the link is pinned, also
- * after the end of the connection: what devices write can't be stopped.
+ * answer are not sent if there is a grant already. As long as a grant has a place, its RECALLED is
+ * not sent (kfp_permit.out). As long as a connection has a place, its link is pinned, even after
+ * the end of the connection, because the devices can't be stopped.
  *
  * The consumer may drop a place in softirq, at any time, and a connection may end at any time. So
- * kfp_places_lock protects what leads from a place to its connection, and kfp_permit.out: it is a
- * leaf. The other functions are called under the link's lock, or after the end of the link.
+ * kfp_places_lock, which is a leaf, protects the members that lead from a place to its connection,
+ * and kfp_permit.out. The other functions are called under the link's lock, or after the end of the
+ * link.
  */
 #include <linux/export.h>
 #include "grant.h"
@@ -33,8 +34,8 @@ static struct kfi_proto_place *to_proto_place(struct kfi_dev_place *place)
 /* ---- initiator: get ---- */
 
 /*
- * Let the consumer have a piece of the memory of a grant, unless kfp_places_abandon() has come
- * before or comes now. Return: 0, or the errno of the get.
+ * Give the consumer a piece of the memory of a grant, unless the connection has failed: then
+ * kfp_places_abandon() may have run already. Return: 0, or the negative errno of the get.
  */
 static int kfp_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct kfp_permit *p)
 {
@@ -65,7 +66,7 @@ static int kfp_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct kfp
 	return -ECONNRESET;
 }
 
-/* The owner has answered. Return: the errno of the get. */
+/* The owner has answered with success. Return: 0, or the negative errno of the get. */
 int kfp_place_take(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfp_permit *p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
@@ -73,7 +74,10 @@ int kfp_place_take(struct kfp_conn *conn, struct kfi_oper *op)
 	return p ? kfp_place_fill(conn, op, p) : -EOPNOTSUPP;
 }
 
-/* Begin a get: complete it, or ask. A link that checks payload has no pages, so nobody asks. */
+/*
+ * Begin a get: complete it if there is a grant, otherwise send an RTW. A link that checks the
+ * payload has no pages for devices, so the get fails there.
+ */
 void kfp_put_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfp_permit *p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
@@ -120,10 +124,11 @@ void kfp_put_place_answer(struct kfp_conn *conn, struct kfp_answer *answer)
 /* ---- initiator: put ---- */
 
 /*
- * Devices have finished, and the fence has returned @err. If what they have written has arrived,
- * the owner may be told that nothing lands any more; if that is not known the connection ends, and
- * the grant keeps the count of the place, so that its RECALLED is not sent. The connection may have
- * ended, and may end now. Return: it has not, and @f, unless NULL, names the grant.
+ * Release a place after its devices have finished. @err is the result of the fence. If it is 0, all
+ * that they have written has arrived, and this side may tell the owner that nothing lands any more.
+ * Otherwise that is not known: the connection ends, and the grant keeps the count of the place, so
+ * that its RECALLED is not sent. The connection may have ended before, or may end during the call.
+ * Return: true if the connection had not ended; then *@f, unless @f is NULL, names the grant.
  */
 static bool kfp_place_release(struct kfi_proto_place *kp, int err, struct kfw_frame *f)
 {
@@ -155,8 +160,8 @@ static bool kfp_place_release(struct kfi_proto_place *kp, int err, struct kfw_fr
 }
 
 /*
- * Is the place of the put one of this connection? Only the connection itself changes the answer, in
- * its end.
+ * Does the place of the put belong to this connection? The result changes only when the connection
+ * ends, or when the place is released.
  */
 static bool kfp_place_of(const struct kfp_conn *conn, const struct kfi_proto_place *kp)
 {
@@ -164,10 +169,10 @@ static bool kfp_place_of(const struct kfp_conn *conn, const struct kfi_proto_pla
 }
 
 /*
- * Send the WRITE for what devices have written. The place needs no pin behind its fence: whatever
- * says that nothing lands any more is posted behind this WRITE. If it is not known what they have
- * written, the connection ends, and with it the operation: no frame may follow that says that the
- * bytes are there.
+ * Send the WRITE for what devices have written. The place needs no pin after its fence: each frame
+ * that says that nothing lands any more is posted behind this WRITE. If the fence fails, it is not
+ * known which bytes have arrived: the connection ends, and with it the operation, and no frame
+ * follows, because it could say that the bytes are there.
  */
 void kfp_put_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 {
@@ -194,7 +199,10 @@ void kfp_put_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 	kfp_op_sent(conn, op, true);
 }
 
-/* Has the connection of the place ended? Such a put needs no other connection to fail. */
+/*
+ * Has the connection of the place ended? Then the put fails, and no other connection is dialed for
+ * it.
+ */
 bool kfp_place_lost(struct kfi_dev_place *place)
 {
 	return !READ_ONCE(to_proto_place(place)->conn);
@@ -203,9 +211,9 @@ bool kfp_place_lost(struct kfi_dev_place *place)
 /* ---- initiator: ends ---- */
 
 /*
- * Devices have finished, but what they have written may still be on its way, also to a place that
- * is abandoned: let it arrive before the owner can be told that nothing lands any more. A put that
- * was encoded has done this.
+ * The devices have finished, but what they have written may still be in transit, even if the place
+ * was abandoned. The fence makes it arrive before this side can tell the owner that nothing lands
+ * any more. A put that was encoded has done this.
  */
 void kfi_proto_place_end(struct kfi_dev_place *place)
 {
@@ -217,9 +225,9 @@ void kfi_proto_place_end(struct kfi_dev_place *place)
 EXPORT_SYMBOL_GPL(kfi_proto_place_end);
 
 /*
- * The operations of a connection that ends complete behind ops->close(), which may wait for the
- * peer; and the peer waits for the pins of this side in the same way. So places whose put is not
- * encoded yet end before that. Nothing posts and nothing sends any more.
+ * The operations of a connection that ends complete after ops->close(), which may wait for the
+ * peer, and the peer waits for the pins of this side in the same way. So end the places whose put
+ * is not encoded yet before that. No operation is posted or sent any more.
  */
 void kfp_puts_end(struct kfp_conn *conn)
 {

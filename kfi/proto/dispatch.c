@@ -2,7 +2,7 @@
 /*
  * dispatch.c - what a received frame means. Under the link's lock, with bottom halves off.
  *
- *   kfp_rx_dispatch()	header and segments are complete: what is it, where does the payload go?
+ *   kfp_rx_dispatch()	header and segments are complete: select the destination of the payload
  *   kfp_rx_more()	the next segment of a write
  *   kfp_rx_finish()	the payload is in its place: completion, answer
  */
@@ -31,8 +31,8 @@ static bool kfp_may_be_lazy(const struct kfw_frame *f)
 }
 
 /*
- * Queue an ACK. A peer that has more requests outstanding than we announced violates the protocol,
- * otherwise the pool has a free answer.
+ * Queue an ACK. The pool has a free answer, unless the peer has more requests outstanding than this
+ * side announced, which violates the protocol.
  */
 int kfp_rx_ack(struct kfp_conn *conn, u16 status)
 {
@@ -207,7 +207,7 @@ static int kfp_rx_message(struct kfp_conn *conn)
 
 /*
  * Handle an RTS or a TREAD. No payload follows; a message object represents the request until its
- * end. Tagged RMA does not wait for a receive.
+ * end. Tagged RMA does not wait for a receive: without one it is refused.
  */
 static int kfp_rx_request(struct kfp_conn *conn)
 {
@@ -376,7 +376,7 @@ static int kfp_rx_read(struct kfp_conn *conn)
 	return 0;
 }
 
-/* Handle data for one of our reads or fetching operations. */
+/* Handle data for a read or a fetching operation of this side. */
 static int kfp_rx_read_data(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
@@ -390,7 +390,7 @@ static int kfp_rx_read_data(struct kfp_conn *conn)
 	if (rx->f.flags & KFW_F_PLACED) {
 		if (!reads || !kfp_op(op)->places)
 			return -EPROTO;
-		iov_iter_advance(&op->iter, rx->f.len);	/* frames may bring the rest */
+		iov_iter_advance(&op->iter, rx->f.len);	/* frames may carry the rest */
 		kfi_stat_add(&conn->ep->ep, placed, rx->f.len);
 	} else if (reads) {
 		conn->link.into = &op->iter;

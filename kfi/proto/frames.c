@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * frames.c - what is sent next: the frames of operations and answers, in which order, and where the
- * payload comes from. Under the link's lock throughout, but for kfp_more_work().
+ * payload comes from. All functions are called under the link's lock, or after the end of the link,
+ * except kfp_more_work() and kfp_answer_queue().
  *
  *   kfp_tx_gather()		frames into the stage, until a long payload follows
  *   kfp_put_next()		the next frame: answers, granted payload, new operations
@@ -17,7 +18,7 @@ void kfp_tx_collect(struct kfp_conn *conn)
 	struct llist_node *posted;
 	struct kfi_oper *op, *next;
 
-	if (llist_empty(&conn->posted))	/* usual, and saves an xchg */
+	if (llist_empty(&conn->posted))	/* the usual case; saves an xchg */
 		return;
 	posted = llist_reverse_order(llist_del_all(&conn->posted));
 	llist_for_each_entry_safe(op, next, posted, lnode)
@@ -114,7 +115,7 @@ void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered)
 	tx->unplaced += kfp_unplaced(op);
 	kfp_op(op)->end = conn->link.posted + tx->staged - tx->written;
 	if (!answered) {
-		/* kfi_link_sent() follows only if the link still reads. */
+		/* kfi_link_sent() is called only if the link still reads the memory. */
 		if (kfp_op_acked(conn, op))
 			kfp_op_end(conn, op, 0);
 		else
@@ -159,8 +160,8 @@ static void kfp_put_payload(struct kfp_conn *conn, struct kfi_oper *op, bool ans
 }
 
 /*
- * The ACK of an operation that asks for INJECT by name may be delayed: the poster only needs its
- * buffer back at some time.
+ * The ACK of an operation with KFI_INJECT_COMPLETE may be delayed: its completion says only that
+ * the buffer can be reused.
  */
 static u8 kfp_lazy(const struct kfi_oper *op)
 {
@@ -215,7 +216,7 @@ static void kfp_put_message(struct kfp_conn *conn, struct kfi_oper *op)
 	list_add_tail(&op->link, &conn->tx.waiting);
 }
 
-/* Let the peer write the result of a read to its place. */
+/* Expose the buffer of a read, so that the link of the peer can write the result to it. */
 static void kfp_expose_result(struct kfp_conn *conn, struct kfi_oper *op, struct kfw_frame *f)
 {
 	struct kfp_places *places = kfp_expose(conn, &op->iter, op->len);
@@ -427,7 +428,7 @@ static bool kfp_hold_source(struct kfp_conn *conn, struct kfp_answer *answer, bo
 	return true;
 }
 
-/* Give the region back whose pages the link does not read. */
+/* Release a region whose pages the link does not read any more. */
 void kfp_hold_put(struct kfp_conn *conn, struct kfp_hold *hold)
 {
 	kfi_mr_unhold(hold->mr);
@@ -535,8 +536,8 @@ void kfp_verdict_queue(struct kfp_conn *conn, struct kfp_answer *answer, bool la
 }
 
 /*
- * Send what was delayed: posts with KFI_MORE whose last post went to another peer or was refused,
- * and ACKs.
+ * Send delayed ACKs, and delayed posts: those with KFI_MORE whose last post went to another peer or
+ * was refused.
  */
 void kfp_more_work(struct work_struct *work)
 {
@@ -560,9 +561,10 @@ void kfp_more_work(struct work_struct *work)
 /* ---- select the next frame ---- */
 
 /*
- * Does a write wait? One that has asked waits for its CTS. If it has places, of its CTS or of a
- * lasting grant, it then waits until the peer has performed all earlier writes and atomic
- * operations whose data is in frames: the bytes that go to places would overtake those frames.
+ * Does a write have to wait? A write whose RTW was sent waits for its CTS. A write with places, of
+ * its CTS or of a lasting grant, waits until the peer has performed all earlier writes and atomic
+ * operations whose data is in frames, because the bytes that go to places would overtake those
+ * frames.
  */
 static bool kfp_op_waits(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
@@ -577,8 +579,8 @@ static bool kfp_op_waits(const struct kfp_conn *conn, const struct kfi_oper *op)
 }
 
 /*
- * The write @op waits. Meanwhile nothing behind it is sent, but writes among the next operations may
- * ask.
+ * The write @op waits, and no operation behind it is sent. Return a write among the next operations
+ * whose RTW can be sent meanwhile, or NULL.
  */
 static struct kfi_oper *kfp_next_rtw(struct kfp_conn *conn, struct kfi_oper *op)
 {
@@ -637,8 +639,8 @@ bool kfp_tx_follows(struct kfp_conn *conn)
 	u8 cls;
 
 	/*
-	 * A write that has asked may have to wait for the operation that is being sent, and a place
-	 * may need no frame.
+	 * A write whose RTW was sent may have to wait for the operation that is being sent, and a
+	 * place may need no frame.
 	 */
 	if (!op || tx->requests >= tx->requests_max || kfp_op(op)->state != KFP_OP_QUEUED ||
 	    kfi_opc_is_place(op->code))
@@ -683,7 +685,10 @@ static noinline void kfp_put_header(struct kfp_conn *conn, u8 type)
 	kfp_put_frame(conn, &f);
 }
 
-/* Is there no frame to put? kfp_put_next() finds out, too, but this is cheaper, and usual. */
+/*
+ * Is there no frame to send? This is the usual case, and cheaper to find out here than in
+ * kfp_put_next().
+ */
 bool kfp_nothing_next(struct kfp_conn *conn)
 {
 	const struct kfp_tx *tx = &conn->tx;
@@ -706,8 +711,8 @@ static bool kfp_put_control(struct kfp_conn *conn)
 }
 
 /*
- * May a granted payload pass after the next part of this answer? It may after the data of each
- * segment, except the last one, which the ACK follows at once.
+ * May a granted payload be sent after the next part of this answer? It may after the data of each
+ * segment except the last one, which the ACK follows at once, and after that ACK.
  */
 static bool kfp_answer_yields(const struct kfp_answer *answer)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * grant.c - lasting grants: memory of a region that is written again and again stays exposed, and
- * writes to it do not ask.
+ * grant.c - lasting grants: memory of a region to which the peer writes repeatedly stays exposed,
+ * so that writes to it need no RTW.
  *
  *	initiator			owner of the region
  *	  RTW			--->
@@ -16,28 +16,30 @@
  *	GIVEN		from its GRANT on the peer may write at any moment
  *	RECALLED	the RECALL is due or sent, because the region has ended or the grant makes
  *			room for another one
- *	(freed)		RECALLED has come, or the link is closed
+ *	(freed)		RECALLED has arrived, or the link is closed
  *
- * The initiator has a struct kfp_permit: found by its key until the RECALL comes, then in a list
- * until its RECALLED is encoded. The payload of a write is with the link before the next frame is
- * encoded. So RECALLED is behind the last byte that was written because of the grant. A permit that
- * is recalled while devices write its memory (device_place.c) gets into the list when they have
- * finished.
+ * The initiator has a struct kfp_permit. It is found by its key until the RECALL arrives, and is
+ * then in a list until its RECALLED is encoded. The link has accepted the payload of a write before
+ * the next frame is encoded, so the RECALLED follows the last byte that was written because of the
+ * grant. A permit that is recalled while devices write its memory (device_place.c) is added to the
+ * list when they have finished.
  *
  * All functions are called under the link's lock, or after the end of the link, except
- * kfp_grant_recall(): the core calls it in any context, it sets a flag and queues the work item.
+ * kfp_grant_recall() and kfp_grants_kick(), which are called in any context and queue the work
+ * item.
  */
 #include <linux/hash.h>
 #include <linux/slab.h>
 #include "grant.h"
 
 /**
- * struct kfp_grant - memory of this side that the peer writes to without asking; (L) but for @ended
+ * struct kfp_grant - memory of this side to which the peer may write without an RTW; all (L),
+ * except @ended and @awaited
  * @lease: of the region
- * @x: what the link knows of the memory
+ * @x: description of the memory for the link
  * @conn: the connection
  * @ended: the region ends, or changes. Written in any context
- * @awaited: the core has recalled the lease, so somebody may wait. Written in any context
+ * @awaited: the core has recalled the lease, so a call may wait for its end. Written in any context
  * @recalled: the RECALL is due or sent
  * @sent: the RECALL is sent
  * @timed: @awaited was seen: the peer is late peer_timeout_ms after @since
@@ -46,10 +48,11 @@
  * @key: key of the region
  * @addr: address of the first byte, as the peer names it
  * @len: bytes
- * @used: jiffies: last write, last get that has asked, or when @recalled was set
- * @first: jiffies: beginning of @timed
- * @since: jiffies: the RECALL is due, or has left. What moves on the link advances it
- * @moved: bytes that have moved since then
+ * @used: jiffies: last write, last get with an RTW, or when @recalled was set
+ * @first: jiffies: when @timed was set
+ * @since: jiffies: start of the wait for the answer, when the RECALL is due, and again when it is
+ *	encoded. Bytes that move on the link advance it
+ * @moved: bytes that have moved on the link during the wait
  */
 struct kfp_grant {
 	struct kfi_mr_lease	lease;
@@ -90,16 +93,17 @@ static void kfp_grant_recall(struct kfi_mr_lease *lease)
 	kfp_grants_kick(conn);
 }
 
-/* The peer has written to this region with places. Is it the second time? */
+/* The peer has written to this region with places. Record it: its next RTW may get a grant. */
 void kfp_grant_written(struct kfp_conn *conn, u64 key)
 {
 	conn->grants->written[hash_64(key, KFP_GRANT_BITS)] = key;
 }
 
 /*
- * Recall the grant that was not used for the longest time, unless it was used in the last second:
- * a peer that writes to more memory in turn than it can have grants for gets no more of them. One
- * that was recalled may wait for a device, so after a second it is not what makes room.
+ * Recall the grant that was not used for the longest time, unless it was used in the last second: a
+ * peer that writes in turn to more memory than it can have grants for gets no more grants. If the
+ * recall of a grant began less than a second ago, its end makes room. After that it may be waiting
+ * for a device, so another one is recalled.
  */
 static void kfp_grant_make_room(struct kfp_grants *grants)
 {
@@ -136,8 +140,8 @@ static int kfp_grant_slot(const struct kfp_grants *grants)
 }
 
 /*
- * Return the grant for the first @len bytes of the segment, or NULL. Its GRANT has crossed the RTW,
- * or it is being recalled.
+ * Return the grant that contains the first @len bytes of the segment, or NULL. If the peer sends an
+ * RTW although there is a grant, the GRANT has crossed the RTW, or the grant is being recalled.
  */
 static struct kfp_grant *kfp_grant_over(const struct kfp_grants *grants, const struct kfw_rma *seg,
 					u64 len)
@@ -186,9 +190,9 @@ static void kfp_grant_free(struct kfp_grant *g)
 }
 
 /*
- * May the peer have a grant of the region? A write that has asked gets none but of the region that
- * it goes to, and none of a region for one I/O: a send that invalidates it would find it in use.
- * For a place there is no other way.
+ * May the peer have a grant of the region? The RTW of a write gets a grant only of the region that
+ * was exposed for it, and not if that region is for one I/O: a send that invalidates it would find
+ * it in use. A place always needs a grant.
  */
 static bool kfp_grant_fits(const struct kfi_mr *mr, const struct kfp_places *write)
 {
@@ -213,9 +217,10 @@ static struct kfp_grant *kfp_grant_lease(struct kfp_conn *conn, struct kfi_mr *m
 }
 
 /*
- * Give a grant that includes the segment: of the whole region, or if that can't be, of the segment.
- * @write: what a write that has asked goes to; NULL: the grant is for a place. Return: number of
- * places; 0: there is no grant.
+ * Give a grant that includes the segment: of the whole region, or if that is not possible, of the
+ * segment.
+ * @write: exposed memory of the write of an RTW; NULL if the grant is for a place. Return: number
+ * of places; 0 if there is no grant.
  */
 static int kfp_grant_new(struct kfp_conn *conn, const struct kfw_rma *seg,
 			 const struct kfp_places *write, int slot, struct kfi_place *place)
@@ -332,9 +337,9 @@ static struct kfp_grant *kfp_grant_named(const struct kfp_conn *conn)
 
 /*
  * Handle a WRITE whose payload is in the memory of a grant. The region may have ended meanwhile,
- * and another one may have its key. Devices may have written a place for a long time, and nothing
- * tells when: so what is in a place counts only if the region has not changed until now. Return: 0,
- * perhaps with a status; -EPROTO.
+ * and another one may have its key. Devices may write a place at any time between its get and its
+ * put, so the contents of a place are valid only if the lease was not recalled until now. Return:
+ * 0, perhaps with a status; -EPROTO.
  */
 int kfp_rx_granted(struct kfp_conn *conn)
 {
@@ -358,14 +363,14 @@ int kfp_rx_granted(struct kfp_conn *conn)
 		rx->status = EREMOTEIO;
 	}
 	rx->landed = true;
-	rx->granted += len;	/* a device does not say before that they have landed */
+	rx->granted += len;	/* bytes of devices are not counted when they land */
 	kfi_stat_add(&conn->ep->ep, placed, len);
 	return 0;
 }
 
 /* ---- owner: recall ---- */
 
-/* No byte of the peer can land any more because of this grant: its region may end. */
+/* End a grant because of which no byte of the peer can land any more: its region may end. */
 static void kfp_grant_end(struct kfp_conn *conn, struct kfp_grant *g)
 {
 	conn->grants->given[g->slot] = NULL;
@@ -392,8 +397,8 @@ static unsigned long kfp_patience(const struct kfp_conn *conn)
 }
 
 /*
- * The peer has to answer behind the bytes that come first: those that the link has to deliver
- * before the RECALL. Their time is as in kfp_inmsg_granted().
+ * Start the wait for the answer of the peer. The time for the bytes that the link has to deliver
+ * before the RECALL is added, as in kfp_inmsg_granted().
  */
 static void kfp_grant_clock(struct kfp_conn *conn, struct kfp_grant *g)
 {
@@ -404,9 +409,9 @@ static void kfp_grant_clock(struct kfp_conn *conn, struct kfp_grant *g)
 }
 
 /*
- * Return the length of the longest payload that may be in front of a RECALL or RECALLED, which pass
- * all other frames: what this side sends, and what it has asked for or lets the peer send. Called
- * under the link's lock.
+ * Return the length of the longest payload that may be in front of a RECALL or RECALLED, which are
+ * sent before all other frames: payload that this side is sending, that it has requested, or that
+ * the peer may send. Called under the link's lock.
  */
 static u64 kfp_longest_payload(struct kfp_conn *conn)
 {
@@ -443,7 +448,10 @@ static void kfp_permit_return(struct kfp_conn *conn, struct kfp_permit *p)
 	conn->tx.recalls++;
 }
 
-/* Begin what is due. Nobody waits for a grant that only makes room, so that one has no deadline. */
+/*
+ * Begin the recalls that are due. No call waits for a grant that only makes room, so it has no
+ * deadline.
+ */
 static void kfp_grants_look(struct kfp_conn *conn)
 {
 	struct kfp_permit *p;
@@ -472,11 +480,12 @@ static void kfp_grants_look(struct kfp_conn *conn)
 
 /*
  * Has the peer kept a grant for too long? Both the RECALL and its answer may be behind a long
- * payload, and the peer may not read because its queue is full. So what moves advances the wait
- * (kfp_paced()), but not while this side does not read: its own consumer may be what waits. No more
- * bytes do that than there can be in front of the answer, and bytes of this side only until the
- * RECALL is sent: a peer that waits for a device may go on with other things for ever. Bytes for
- * places count when they land, and again when their WRITE comes. Called under the link's lock.
+ * payload, and the peer may not read because its queue is full. So bytes that move on the link
+ * advance the start of the wait (kfp_paced()), but not while this side does not read: its own
+ * consumer may be the cause of the wait. At most as many bytes count as there can be in front of
+ * the answer, and bytes of this side count only until the RECALL is sent: a peer that waits for a
+ * device may continue with other transfers for ever. Bytes for places count when they land, and
+ * again when their WRITE arrives. Called under the link's lock.
  */
 bool kfp_recalls_late(struct kfp_conn *conn)
 {
@@ -510,8 +519,9 @@ bool kfp_recalls_late(struct kfp_conn *conn)
 }
 
 /*
- * This side did not read for @pause jiffies, and the answer may have been there. The owner of the
- * region does not wait for ever: such pauses count up to peer_timeout_ms after the first recall.
+ * This side did not read for @pause jiffies, and the answer may have arrived meanwhile. The owner
+ * of the region must not wait for ever: such pauses advance the start of the wait up to
+ * peer_timeout_ms after its first start, and not further.
  */
 void kfp_recalls_pause(struct kfp_conn *conn, unsigned long pause)
 {
@@ -549,7 +559,7 @@ static void kfp_grants_work(struct work_struct *work)
 
 /* ---- initiator ---- */
 
-/* Has the operation asked for memory that the peer may grant? */
+/* Has the operation sent an RTW that the peer may answer with a GRANT? */
 static bool kfp_op_asked(const struct kfi_oper *op)
 {
 	u8 state = kfp_op(op)->state;
@@ -560,8 +570,9 @@ static bool kfp_op_asked(const struct kfi_oper *op)
 }
 
 /*
- * Handle a GRANT. It is for a write that has asked, or for a place. Return: 0; -ENOMEM; -EPROTO: it
- * is for nothing, or for more than there can be. Where its places are the link checks.
+ * Handle a GRANT, the answer to the RTW of a write or of a place. The link checks the places when
+ * they are used. Return: 0; -ENOMEM; -EPROTO if it answers no RTW or does not agree with it, if its
+ * number is in use, or if its id is not new.
  */
 int kfp_rx_grant(struct kfp_conn *conn)
 {
@@ -615,8 +626,9 @@ struct kfp_permit *kfp_permit_search(const struct kfp_conn *conn, const struct k
 }
 
 /*
- * Fill in the frame of a write that uses a grant, and keep where its payload goes. The places stay
- * until the payload is with the link: the RECALLED of the grant is a later frame.
+ * Fill in the frame of a write that uses a grant, and store the destination of its payload. The
+ * places stay valid until the link has accepted the payload, because the RECALLED of the grant is a
+ * later frame.
  */
 void kfp_permit_use(struct kfp_conn *conn, const struct kfp_permit *p, const struct kfi_oper *op,
 		    struct kfw_frame *f)
@@ -638,8 +650,8 @@ static void kfp_permit_free(struct kfp_conn *conn, struct kfp_permit *p)
 }
 
 /*
- * The peer recalls a grant. Later writes ask; RECALLED follows those that are with the link, and
- * waits for places.
+ * The peer recalls a grant. Later writes use an RTW. The RECALLED follows the writes that the link
+ * has accepted, and is not sent before the places of the grant have ended.
  */
 int kfp_rx_recall(struct kfp_conn *conn)
 {

@@ -10,13 +10,15 @@
 #define KFP_GRANT_BITS	4
 
 /**
- * struct kfp_permit - memory of the peer that writes go to without asking; (L) but for @out
+ * struct kfp_permit - memory of the peer to which this side may write without an RTW; all (L),
+ * except @out
  * @entry: entry in &kfp_grants.by_key, or in &kfp_grants.returned, or in neither
- * @recalled: the peer has recalled it. Written under kfp_places_lock as well
+ * @recalled: the peer has recalled the grant. Written under kfp_places_lock as well
  * @commits: the peer can make the memory durable
- * @slot: the peer's number, index in &kfp_grants.permits
- * @out: places of it that devices may write; under kfp_places_lock. RECALLED waits for them
- * @id: the peer's id
+ * @slot: number that the peer has given it, index in &kfp_grants.permits
+ * @out: number of its places that devices may write; under kfp_places_lock. RECALLED waits until it
+ *	is 0
+ * @id: id that the peer has given it
  * @key: key of the peer's region
  * @addr: address of the first byte
  * @len: bytes
@@ -36,20 +38,20 @@ struct kfp_permit {
 };
 
 /**
- * struct kfp_grants - lasting grants of a connection whose link has places; (L) but for @out
+ * struct kfp_grants - lasting grants of a connection whose link has places; all (L), except @out
  * @conn: the connection
- * @work: has the RECALLs and RECALLEDs sent that are due
- * @came: bytes that had come on the link when kfp_recalls_late() looked last
- * @went: bytes that had gone
+ * @work: sends the RECALLs and RECALLEDs that are due
+ * @came: bytes received on the link, and landed, up to the last call of kfp_recalls_late()
+ * @went: bytes posted to the link up to that call
  * @given: grants of this side, by slot
- * @bytes: their bytes
- * @last: id of the last one
+ * @bytes: sum of the lengths of @given
+ * @last: id of the last grant of this side
  * @written: keys of regions that the peer has written to with places, by hash
  * @permits: grants of the peer, by slot
- * @by_key: the same, unless recalled
- * @returned: the same, recalled, without places: RECALLED is due
- * @newest: id of the last one
- * @out: list of struct kfi_proto_place; under kfp_places_lock
+ * @by_key: those of @permits that are not recalled, by key
+ * @returned: those of @permits that are recalled and have no place: their RECALLED is due
+ * @newest: id of the last grant of the peer
+ * @out: places that consumers have, struct kfi_proto_place; under kfp_places_lock
  */
 struct kfp_grants {
 	struct kfp_conn		*conn;
@@ -71,13 +73,17 @@ struct kfp_grants {
 /* Return the grant of the peer that includes the segment, or NULL. */
 struct kfp_permit *kfp_permit_over(const struct kfp_conn *conn, const struct kfi_rma_iov *seg);
 /*
- * Give a grant for a place, unless there is one, and send the GRANT. Return: false: there is none.
+ * Give a grant for a place, unless there is one, and encode the GRANT. Return: true if there is a
+ * grant.
  */
 bool kfp_put_place_grant(struct kfp_conn *conn, const struct kfp_answer *answer);
-/* Have the RECALLs and RECALLEDs sent that are due. In an RCU section, any context. */
+/*
+ * Queue the work item that sends the RECALLs and RECALLEDs that are due. Called in an RCU read
+ * section, in any context.
+ */
 void kfp_grants_kick(struct kfp_conn *conn);
 
 /* device_place.c */
-/* The peer recalls the grant. Return: devices may still write its memory. */
+/* Mark a grant as recalled by the peer. Return: true if devices may still write its memory. */
 bool kfp_permit_recall(struct kfp_permit *p);
 #endif /* _KFI_PROTO_GRANT_H */

@@ -27,8 +27,9 @@ void kfp_hello_kick(struct kfp_conn *conn)
 /* ---- sending ---- */
 
 /*
- * Post what is left of our hello. Return: 0 if all of it has left; -EAGAIN if the hello work has to
- * try again, because a task holds the link's lock or the link has no room; another negative errno.
+ * Post what is left of the hello of this side. Return: 0 if all of it has left; -EAGAIN if the
+ * hello work has to try again, because a task holds the link's lock or the link has no room;
+ * another negative errno.
  */
 static int kfp_hello_post(struct kfp_conn *conn)
 {
@@ -103,7 +104,8 @@ static int kfp_hello_answer(struct kfp_conn *conn, u8 kind, int status)
 
 /*
  * Reject the hello of a caller. The connection ends with @err when the REJECT has left, without
- * dropping bytes, so that the peer can read the reason. Return: @err, or -EAGAIN until then.
+ * dropping bytes, so that the peer can read the reason. Return: @err, or -EAGAIN if the REJECT has
+ * not left yet.
  */
 int kfp_hello_refuse(struct kfp_conn *conn, int status, int err)
 {
@@ -112,9 +114,10 @@ int kfp_hello_refuse(struct kfp_conn *conn, int status, int err)
 }
 
 /*
- * Send the ACCEPT, or what is left of it; then frames may follow. A caller that has its ACCEPT may
- * call again at once. Its KFI_CONNREQ comes behind the KFI_CONNECTED of this connection, as
- * programs expect that accept one caller after the other: kfp_hello_request() takes the same lock.
+ * Send the ACCEPT, or what is left of it; then frames may follow. A caller that has received its
+ * ACCEPT may call again at once. Its KFI_CONNREQ must follow the KFI_CONNECTED of this connection,
+ * because programs that accept one caller after the other expect this order. So kfp_hello_request()
+ * takes the same lock.
  */
 static int kfp_msg_accept(struct kfp_conn *conn)
 {
@@ -130,8 +133,8 @@ static int kfp_msg_accept(struct kfp_conn *conn)
 }
 
 /*
- * Accept the hello of a caller, or go on with that. Return: 0: the connection is ready; else as
- * kfp_hello_post().
+ * Accept the hello of a caller, or continue to send the ACCEPT. Return: 0 if the connection is
+ * ready; otherwise as kfp_hello_post().
  */
 int kfp_hello_accept(struct kfp_conn *conn)
 {
@@ -219,11 +222,11 @@ void kfp_hello_next(struct kfp_conn *conn)
  */
 static int kfp_hello_received(struct kfp_conn *conn)
 {
-	int ended = conn->ops->ended(&conn->link);	/* read before the bytes that came before it */
+	int ended = conn->ops->ended(&conn->link);	/* before the bytes are read */
 
 	/*
-	 * Bytes may have arrived before the link's callbacks, or while the link was told to stop.
-	 * The loads of @at pair with kfp_rx_go().
+	 * Bytes may have arrived before the link's callbacks, or while &kfi_link.want was
+	 * KFI_RX_STOP. The loads of @at pair with kfp_rx_go().
 	 */
 	if (smp_load_acquire(&conn->rx.at) != KFP_RX_HELD && !kfp_rx_poll(conn)) {
 		queue_delayed_work(kfp_cm_wq, &conn->hello_work, 1);
@@ -242,7 +245,7 @@ static int kfp_hello_key(const struct kfp_conn *conn)
 	return conn->greeting.auth == !!conn->auth ? 0 : -KFI_EKEYREJECTED;
 }
 
-/* Handle the answer to our hello. */
+/* Handle the answer to the hello of this side. */
 static int kfp_hello_answered(struct kfp_conn *conn)
 {
 	const struct kfw_greeting *g = &conn->greeting;
@@ -269,7 +272,7 @@ static int kfp_hello_answered(struct kfp_conn *conn)
  */
 static int kfp_hello_request(struct kfp_conn *conn)
 {
-	/* The consumer may accept at once, and conn->pep is no more. */
+	/* The consumer may accept at once; then conn->pep is NULL. */
 	struct mutex *lock = &conn->pep->proto->accepting;
 	int ret;
 
@@ -376,12 +379,12 @@ static void kfp_hello_go_on(struct kfp_conn *conn)
 
 	if (test_bit(KFP_FAILED, &conn->flags) || state == KFP_NEW)
 		return;
-	if (state == KFP_READY) {	/* the peer has not answered our BYE in time */
+	if (state == KFP_READY) {	/* the peer has not closed the link after the BYE */
 		if (test_bit(KFP_BYE_LEFT, &conn->flags) && time_after_eq(jiffies, conn->deadline))
 			kfp_conn_fail(conn, -ESHUTDOWN);
 		return;
 	}
-	if (state == KFP_WAITING) {	/* the consumer decides, if the peer is still there */
+	if (state == KFP_WAITING) {	/* the consumer decides, unless the link has ended */
 		if (conn->ops->ended(&conn->link))
 			kfp_conn_fail(conn, -ECONNRESET);
 		return;
@@ -402,9 +405,9 @@ static void kfp_hello_go_on(struct kfp_conn *conn)
 }
 
 /*
- * The link has accepted our BYE. The peer closes the link when it has read the BYE. If this side
- * closed the link first, frames of the peer that are under way could make the link drop bytes that
- * this side has sent. Called under the link's lock.
+ * The link has accepted the BYE of this side. The peer closes the link when it has read the BYE. If
+ * this side closed the link first, frames of the peer that are in transit could make the link drop
+ * bytes that this side has sent. Called under the link's lock.
  */
 void kfp_bye_left(struct kfp_conn *conn)
 {

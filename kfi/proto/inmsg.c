@@ -113,8 +113,8 @@ void kfp_inmsg_free_spares(struct kfp_conn *conn)
 }
 
 /*
- * Return credit to the peer: the next frame has it, and a frame is sent when the amount is worth
- * one.
+ * Return credit to the peer: the next frame carries it. If half of the window or more is free and
+ * not advertised, a frame is sent for it.
  */
 static void kfp_credit_return(struct kfp_conn *conn, u8 cls, u32 cost)
 {
@@ -183,8 +183,8 @@ void kfp_inmsg_arrived(struct kfp_inmsg *in)
 }
 
 /*
- * Return a free slot for a long message, or -1. A connection has KFP_RDV slots, and KFP_GRANT_MAX
- * bytes for several messages.
+ * Return a free slot for a long message, or -1. A connection has KFP_RDV slots. Its granted
+ * messages have KFP_GRANT_MAX bytes at most, unless there is only one.
  */
 static int kfp_grant_place(const struct kfp_conn *conn, const struct kfp_inmsg *in)
 {
@@ -242,7 +242,7 @@ static void kfp_grant_write(struct kfp_inmsg *in)
 	kfp_grant_waiting(in->conn);
 }
 
-/* Grant a write that has asked, as soon as there is a slot. */
+/* Grant the write of an RTW, as soon as there is a slot. */
 void kfp_inmsg_grant(struct kfp_inmsg *in)
 {
 	spin_lock_bh(&in->conn->lock);
@@ -336,8 +336,8 @@ bool kfp_grants_late(struct kfp_conn *conn, unsigned long earned)
 }
 
 /*
- * A receive was found for a message that waited. Called in process context or softirq, without a
- * lock of the protocol.
+ * A receive was found for a message that waited. Called in process context or softirq, perhaps
+ * under the link's lock, but not under kfp_conn.lock.
  */
 void kfi_proto_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 {
@@ -396,8 +396,8 @@ void kfp_inmsg_refuse(struct kfp_inmsg *in, u16 status)
 }
 
 /*
- * Return the status for the ACK. The sender of a message is not told that the message was
- * truncated, but RMA has a result.
+ * Return the status for the ACK. The ACK of a message does not report that the message was
+ * truncated; the ACK of RMA does.
  */
 static u16 kfp_inmsg_status(const struct kfp_inmsg *in)
 {
@@ -426,7 +426,7 @@ void kfp_inmsg_done(struct kfp_inmsg *in)
 	spin_unlock_bh(&conn->lock);
 }
 
-/* The peer does not reach the receive any more. */
+/* The peer can't write to the receive any more. */
 void kfp_inmsg_concealed(struct kfp_inmsg *in)
 {
 	kfp_conceal(in->conn, &in->places);
@@ -434,7 +434,7 @@ void kfp_inmsg_concealed(struct kfp_inmsg *in)
 		kfp_inmsg_done(in);
 }
 
-/* The DATA of a write that has asked has come: grant the next request. */
+/* The DATA for an RTW has arrived: grant the next request. */
 void kfp_inmsg_rtw_done(struct kfp_inmsg *in)
 {
 	struct kfp_conn *conn = in->conn;
@@ -530,8 +530,7 @@ void kfp_inmsgs_abort(struct list_head *lost, int err)
 
 /*
  * Drop complete messages of a connection that is down, because they take room from others. Messages
- * that a receive has taken stay, and those whose sender was promised more than that the message was
- * sent. Process context.
+ * that a receive has taken stay, and so do those with &kfp_inmsg.promised. Process context.
  */
 void kfp_inmsgs_drop(struct kfp_conn *conn)
 {

@@ -16,7 +16,7 @@ static void kfp_msg_established(struct kfi_proto_ep *pe, struct kfp_conn *conn)
 		kfp_conn_fail(conn, -ECANCELED);
 }
 
-/* The peer has accepted our call, or our ACCEPT has left. */
+/* The peer has accepted the call of this side, or the ACCEPT of this side was sent. */
 void kfp_msg_ready(struct kfp_conn *conn)
 {
 	kfp_msg_established(conn->ep, conn);
@@ -49,7 +49,7 @@ void kfp_msg_lost(struct kfp_conn *conn, int err)
 	kfi_ep_refused(ep, err, conn->data_in, kfp_data_in_len(conn));
 }
 
-/* Keep the private data. The core has compared @len with KFI_PROTO_DATA_MAX. */
+/* Store the private data. The core has compared @len with KFI_PROTO_DATA_MAX. */
 static void kfp_set_data(struct kfp_conn *conn, const void *data, size_t len)
 {
 	memcpy(conn->data_out, data, len);

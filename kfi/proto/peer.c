@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * peer.c - RDM endpoints: the connections to their peers. peers.c keeps the peers.
- */
+/* peer.c - RDM endpoints: the connections to their peers. peers.c manages the peers. */
 #include <linux/export.h>
 #include <linux/sched/mm.h>
 #include "peers.h"
@@ -138,8 +136,8 @@ void kfp_rdm_publish(struct kfp_conn *conn)
 }
 
 /*
- * The peer has accepted our call. Return false if we have accepted a call of the peer meanwhile,
- * and that connection stands.
+ * The peer has accepted the call of this side. Return false if this side has accepted a call of the
+ * peer meanwhile, and that connection is kept.
  */
 bool kfp_rdm_ready(struct kfp_conn *conn)
 {
@@ -151,9 +149,9 @@ bool kfp_rdm_ready(struct kfp_conn *conn)
 }
 
 /*
- * Is the name that the caller claims believed? Without a key the caller has to show that its
- * kernel, or the process of an administrator, has sent the hello, see docs/wire-protocol.md. The
- * peers of an endpoint of a process are other processes, which can't show that.
+ * Is the name that the caller claims accepted? Without a key, the caller has to show that its
+ * kernel, or a privileged process, has sent the hello, see docs/wire-protocol.md. The peers of an
+ * endpoint that belongs to a process are other processes, which can't show that.
  */
 static bool kfp_rdm_believed(const struct kfp_conn *conn)
 {
@@ -174,7 +172,7 @@ static bool kfp_rdm_known(const struct kfp_conn *conn)
  * listens there.
  *
  * Return: 0 if the caller is admitted and the connection is ready; -EAGAIN if the hello work has to
- * go on; other negative values end the connection.
+ * continue; other negative values end the connection.
  */
 int kfp_rdm_called(struct kfp_conn *conn)
 {

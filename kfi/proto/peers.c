@@ -12,7 +12,7 @@
 #include <linux/slab.h>
 #include "peers.h"
 
-/* delay of another call after this side gave way to a call of the peer that never came */
+/* Delay before this side dials again, see kfi_peer_redial() */
 #define KFI_REDIAL_MS	50
 
 static void kfi_peer_dial_work(struct work_struct *work);
@@ -68,7 +68,7 @@ static void kfi_peer_uncache(struct kfi_peers *peers, struct kfi_peer *peer)
 
 /*
  * Free the peer, if only the list and the cache refer to it and no operation waits for it. A later
- * use of its name makes it anew. A post that has found the peer in the cache sees peer->gone.
+ * use of its name creates a new one. A post that has found the peer in the cache sees peer->gone.
  * Return: true if the peer was freed.
  */
 static bool kfi_peer_forget(struct kfi_peers *peers, struct kfi_peer *peer)
@@ -106,7 +106,7 @@ static bool kfi_peer_room(struct kfi_peers *peers)
 }
 
 /*
- * Return the peer with this name and context number (see struct kfi_peer); make it if it does not
+ * Return the peer with this name and context number (see struct kfi_peer); create it if it does not
  * exist. This is the slow path: posts find a peer by its index in the address vector. If @inbound,
  * the caller gets a count in peer->users for its connection; otherwise it must stay inside
  * rcu_read_lock().
@@ -218,7 +218,8 @@ static void kfi_peer_dial(struct kfi_peer *peer, unsigned int delay_ms)
 }
 
 /*
- * Add the operation to peer->pending and have the peer called, unless there is a connection by now.
+ * Add the operation to peer->pending and queue the work item that dials, unless there is a
+ * connection by now.
  * Return: NULL if the operation waits; the connection; -ESTALE if the peer is being freed and must
  * be looked up again; -ENODEV if the endpoint stops.
  */
@@ -320,7 +321,7 @@ static bool kfi_peer_unconnected(const struct kfi_peer *peer)
 	return !peer->dialing && !rcu_access_pointer(peer->conn);
 }
 
-/* Return true if operations wait for a connection and nobody tries to connect. */
+/* Return true if operations wait for a connection and there is no attempt to connect. */
 static bool kfi_dial_wanted(const struct kfi_peer *peer)
 {
 	return kfi_peer_unconnected(peer) && !list_empty(&peer->pending) &&
@@ -387,10 +388,10 @@ bool kfi_peer_is_dialing(struct kfi_peer_conn *conn)
 /* ---- calls of peers ---- */
 
 /*
- * Decide which of two calls between this side and the peer stands. Return: true if it is the call
+ * Decide which of two calls between this side and the peer is kept. Return: true if it is the call
  * of this side. That is the case if its name is the smaller one, and it is still dialing; or its
- * call has been established already, but the hello of the peer does not know that connection: then
- * both calls crossed on the wire. A peer that knows the connection and calls again has lost it; a
+ * call has been established already, but the hello of the peer does not name that connection: then
+ * both calls crossed on the wire. A peer that names the connection and calls again has lost it; a
  * peer with another incarnation has restarted.
  */
 static bool kfi_own_call_wins(const struct kfi_peer *peer, const struct kfi_peer_call *call)
@@ -406,9 +407,10 @@ static bool kfi_own_call_wins(const struct kfi_peer *peer, const struct kfi_peer
 }
 
 /*
- * May the call replace an established connection? Not while the peer is still there: anybody can
- * claim a name. A peer that has restarted, or has lost the connection, does not answer on it. A
- * published connection that has not failed has an open link, and its work items were not canceled.
+ * May the call replace an established connection? Not while its peer is still alive, because any
+ * caller can claim a name. A peer that has restarted, or has lost the connection, does not answer
+ * on it. A published connection that has not failed has an open link, and its work items were not
+ * canceled.
  */
 static int kfi_peer_replace(struct kfi_peer *peer)
 {
@@ -527,8 +529,8 @@ void kfi_peer_unpublish(struct kfi_peer_conn *conn)
 }
 
 /*
- * Return true if the attempt is to be repeated: for a limited time after it was given up for the
- * peer's own call, or after a call of the peer has ended before it was established.
+ * Return true if the attempt is to be repeated: for a limited time after it was ended in favor of a
+ * call of the peer, or after a call of the peer has ended before it was established.
  */
 static bool kfi_peer_redial(struct kfi_peer *peer, const struct kfi_peer_conn *conn, int err)
 {

@@ -49,8 +49,8 @@
  * @nr: number of the peer, as &kfi_peer_info.nr
  * @users: number of joined connections, plus 1 while @dial is queued or runs. The peer is not
  *	freed before it is 0
- * @ctx_id: tells the contexts of a peer's scalable endpoint apart; each of them has connections of
- *	its own. 0: the endpoint itself or its receive context 0. Above 0: the receive context of
+ * @ctx_id: distinguishes the contexts of a peer's scalable endpoint; each of them has connections
+ *	of its own. 0: the endpoint itself or its receive context 0. Above 0: the receive context of
  *	the peer to which this side sends. Below 0: minus the number, counted from 1, of the
  *	transmit context of the peer that calls this side, or KFI_CTX_ID_SELF
  * @key: key in &kfi_peers.cache; ULONG_MAX if the peer is not cached. Under kfi_peers.lock
@@ -99,7 +99,7 @@ struct kfi_peer {
  * @src_ctx: transmit context of the caller, counted from 1; 0 if the caller is no context
  * @incarnation: incarnation of the caller's endpoint, not 0
  * @stream: name of the connection
- * @known: &kfi_peer_conn.stream of the last connection to this side that the caller knows of
+ * @known: &kfi_peer_conn.stream of the caller's last connection to this side, 0 if there was none
  */
 struct kfi_peer_call {
 	const void	*name;
@@ -227,7 +227,7 @@ bool kfi_peer_is_dialing(struct kfi_peer_conn *conn);
  * has to call kfi_peer_leave().
  *
  * Return: 0; -EINPROGRESS if there is a connection to the peer, which is being probed: the caller
- * asks again a little later; otherwise the reason to refuse: -EALREADY if the call of this side is
+ * tries again a little later; otherwise the reason to refuse: -EALREADY if the call of this side is
  * kept, or if the peer at the other end of the existing connection is alive; -ECONNREFUSED if there
  * are too many peers, if there is no memory, or if the endpoint stops.
  */

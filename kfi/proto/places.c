@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * places.c - payload that goes straight into the memory of its receiver.
+ * places.c - payload that the link writes directly to the memory of its receiver.
  *
  * A link with ops->expose() can let the peer's link write to memory of this side. The protocol uses
  * this for long payload. Its receiver exposes the destination and names the places in a frame:
@@ -16,11 +16,11 @@
  * KFW_F_PLACED. Payload that can't be exposed is sent as frames, so places are never needed.
  *
  *   kfp_expose()		exposes memory of an operation or of a receive
- *   kfp_conceal()		ends that, when the payload has come or the link is closed. It may take
- *				until kfi_link_concealed()
+ *   kfp_conceal()		ends that, when the payload has arrived or the link is closed. The link
+ *				may end it later, and then calls kfi_link_concealed()
  *   kfp_places_take()		accepts the places that a frame of the peer names
  *   kfp_rx_rtw()		target of a write: handles an RTW
- *   kfp_rx_rtw_data()		handles the DATA that follows: from here on it is a WRITE
+ *   kfp_rx_rtw_data()		handles the DATA that follows, as if it were the WRITE
  *
  * All functions are called under the link's lock, or after the end of the link.
  */
@@ -77,8 +77,8 @@ void kfp_places_free_spares(struct kfp_conn *conn)
 /* ---- memory of this side ---- */
 
 /*
- * Expose one piece of memory, which may be part of region @mr. Its places are added to those that
- * are there.
+ * Expose one piece of memory, which may be part of region @mr. Its places are added to those of
+ * earlier pieces.
  */
 static bool kfp_expose_piece(struct kfp_conn *conn, struct kfp_places *places, struct kfi_mr *mr,
 			     u64 addr, const struct iov_iter *iter, u64 len)
@@ -101,8 +101,8 @@ static bool kfp_expose_piece(struct kfp_conn *conn, struct kfp_places *places, s
 }
 
 /*
- * Let the peer write to @len bytes of @iter, which stay where they are until kfp_conceal(). Return:
- * the places, or NULL if the payload has to come as frames.
+ * Let the peer write to @len bytes of @iter, whose memory has to stay valid until kfp_conceal().
+ * Return: the places, or NULL if the payload has to come in frames.
  */
 struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter, u64 len)
 {
@@ -117,7 +117,7 @@ struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter
 	return NULL;
 }
 
-/* End the access of the peer to all pieces; their regions may end again. */
+/* End the access of the peer to all pieces; then their regions may end. */
 static bool kfp_conceal_pieces(struct kfp_conn *conn, struct kfp_places *places)
 {
 	struct kfp_piece *piece;
@@ -136,8 +136,9 @@ static bool kfp_conceal_pieces(struct kfp_conn *conn, struct kfp_places *places)
 }
 
 /*
- * End the access of the peer to exposed memory, or forget the places of the peer. Return: true, and
- * *@places is NULL; or false: kfi_link_concealed() frees them, and ends what the memory belongs to.
+ * End the access of the peer to exposed memory, or free the places of the peer. Return: true if the
+ * places were freed, and *@places is NULL; false if kfi_link_concealed() will free them and end the
+ * operation or the message that the memory belongs to.
  */
 bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places)
 {
@@ -175,8 +176,8 @@ void kfi_link_concealed(struct kfi_link *link, struct kfi_exposed *x)
 EXPORT_SYMBOL_GPL(kfi_link_concealed);
 
 /*
- * Expose a segment of a region. The region is held, so that its end waits until the peer does not
- * reach it any more.
+ * Expose a segment of a region. The region is held, so that its end waits until the peer can't
+ * write to it any more.
  */
 static bool kfp_expose_segment(struct kfp_conn *conn, struct kfp_places *places,
 			       const struct kfw_rma *seg)
@@ -200,7 +201,7 @@ put:
 	return false;
 }
 
-/* Expose all segments of a write that has asked, or none of them. */
+/* Expose all segments of the write of an RTW, or none of them. */
 static void kfp_expose_segments(struct kfp_conn *conn, struct kfp_places *places)
 {
 	unsigned int i;
@@ -216,8 +217,8 @@ static void kfp_expose_segments(struct kfp_conn *conn, struct kfp_places *places
 }
 
 /*
- * A long message, or a write that has asked, is being granted: expose its destination. A message
- * that is longer than its receive comes as frames, the end of which is dropped.
+ * Expose the destination of a long message, or of the write of an RTW, before its CTS is encoded.
+ * The payload of a message that is longer than its receive comes in frames, and its end is dropped.
  */
 void kfp_inmsg_expose(struct kfp_conn *conn, struct kfp_inmsg *in)
 {
@@ -252,8 +253,8 @@ void kfp_put_places(struct kfp_conn *conn, const struct kfp_places *places)
 /* ---- memory of the peer ---- */
 
 /*
- * Keep the places that the current frame names for @len bytes of payload. The link checks where
- * they are when it is told to write there. Return: 0; -ENOMEM; -EPROTO if they do not fit.
+ * Store the places that the current frame names for @len bytes of payload. The link checks their
+ * addresses when payload is posted to them. Return: 0; -ENOMEM; -EPROTO if they do not fit.
  */
 int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to)
 {
@@ -285,9 +286,11 @@ int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to)
 	return 0;
 }
 
-/* ---- initiator: a write that asks ---- */
+/* ---- initiator: a write with an RTW ---- */
 
-/* A write does not ask. */
+/*
+ * A write is sent without an RTW. After KFP_RTW_RETRY that could have used one, the next one does.
+ */
 void kfp_rtw_skipped(struct kfp_conn *conn, const struct kfi_oper *op)
 {
 	struct kfp_tx *tx = &conn->tx;
@@ -298,7 +301,10 @@ void kfp_rtw_skipped(struct kfp_conn *conn, const struct kfi_oper *op)
 	tx->rtw_failures--;
 }
 
-/* The operation keeps its place in the queue, and what is behind it waits for its payload. */
+/*
+ * The operation keeps its place in the queue, and the operations behind it wait until its payload
+ * was sent.
+ */
 void kfp_put_rtw(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_RTW);
@@ -310,9 +316,9 @@ void kfp_put_rtw(struct kfp_conn *conn, struct kfi_oper *op)
 	kfp_op(op)->state = KFP_OP_REQUESTED;
 }
 
-/* ---- target: a write that asks ---- */
+/* ---- target: a write with an RTW ---- */
 
-/* Handle an RTW. Its answer is taken from the pool now, and is free again when the DATA comes. */
+/* Handle an RTW. Its answer is taken from the pool now, and is returned when the DATA arrives. */
 int kfp_rx_rtw(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
@@ -373,8 +379,8 @@ static void kfp_rx_landed(struct kfp_conn *conn, const struct kfp_places *places
 }
 
 /*
- * Handle the DATA for a write that has asked. The frame becomes the WRITE that it stands for:
- * either its payload follows, or it is in the regions.
+ * Handle the DATA for an RTW as the WRITE that it replaces: its payload either follows or is in the
+ * regions.
  */
 int kfp_rx_rtw_data(struct kfp_conn *conn, struct kfp_inmsg *in)
 {

@@ -10,8 +10,8 @@
  *   answer.c		answers of the peer
  *   rx.c  dispatch.c	the receive side, and what a received frame means
  *   inmsg.c		messages that wait for a receive or for their payload
- *   places.c		payload that goes straight into the memory of its receiver
- *   grant.c		lasting grants: writes that do not ask
+ *   places.c		payload that the link writes directly to the memory of its receiver
+ *   grant.c		lasting grants: writes without an RTW
  *   atomic.c  commit.c	atomic operations on both sides; flush and commit
  *   hello.c  auth.c	the handshake, and authorization
  *   conn.c		the life of a connection
@@ -130,7 +130,7 @@ EXPORT_SYMBOL_GPL(kfi_proto_init);
 
 void kfi_proto_exit(struct kfi_proto *proto)
 {
-	/* A call of a region's owner may last longer than its connection and its endpoint. */
+	/* A call of persist() may last longer than its connection and its endpoint. */
 	wait_var_event(&proto->conns, !atomic_read(&proto->conns));
 	mutex_destroy(&proto->accepting);
 	kmem_cache_destroy(proto->cache);
@@ -155,7 +155,10 @@ int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto)
 }
 EXPORT_SYMBOL_GPL(kfi_proto_ep_open);
 
-/* Each connection goes down in its own work item, which waits for no peer. */
+/*
+ * Each connection goes down in a work item of its own, which waits for its peer for a bounded time
+ * at most.
+ */
 void kfi_proto_ep_stop(struct kfi_ep *ep, int err, void (*unlisten)(struct kfi_proto_ep *pe))
 {
 	struct kfi_proto_ep *pe = to_proto_ep(ep);

@@ -12,11 +12,11 @@
  *   kfp_conn.lock (spin, bh)	inbound messages, answers, credits granted to the peer. Only leaf
  *				locks of the core and kfp_accounts.lock are taken under it
  *   kfp_accounts.lock (spin, bh)	accounts of unexpected messages (account.c). A leaf
- *   kfp_places_lock (spin, bh)	what leads from a place of devices to its connection
- *				(device_place.c). A leaf, of the module
+ *   kfp_places_lock (spin, bh)	the members that lead from a place of devices to its connection
+ *				(device_place.c). A leaf; there is one for the module
  *
- * A post (tx.c) never waits for the link's lock, it only tries it. A consumer may post from a
- * completion handler that runs under the link's lock (see kfi_batch_begin()), and while it holds
+ * A post (tx.c) never waits for the link's lock; it only tries to take it. A consumer may post from
+ * a completion handler that runs under the link's lock (see kfi_batch_begin()), and while it holds
  * locks of its own that its handlers take, too.
  *
  * kfi_peer.conn and kfi_conn_set.conn publish a connection by RCU. A post finds the connection and
@@ -45,14 +45,14 @@
 #define KFP_HELD_MIN	16U		/* units of each window that each connection gets */
 #define KFP_HELD_SPARE	1024U		/* units for a source when the endpoint is full */
 #define KFP_TX_BUDGET	(2 << 20)	/* bytes posted in one hold of the link's lock */
-#define KFP_RTW_SEGS	4		/* segments of a write that asks for places */
-#define KFP_RTW_AHEAD	8		/* writes that ask before it is their turn */
-#define KFP_RTW_FAILURES	4	/* answers in a row without places, then few writes ask */
-#define KFP_RTW_RETRY	64		/* one of so many writes asks then */
+#define KFP_RTW_SEGS	4		/* most segments of a write with an RTW */
+#define KFP_RTW_AHEAD	8		/* first operations whose RTW may be sent */
+#define KFP_RTW_FAILURES	4	/* answers in a row without places: few RTWs follow */
+#define KFP_RTW_RETRY	64		/* then one of so many writes sends an RTW */
 
 extern struct workqueue_struct *kfp_wq;		/* bound: data path outside of softirq */
 extern struct workqueue_struct *kfp_cm_wq;	/* unbound: handshakes and ends of connections */
-extern struct workqueue_struct *kfp_commit_wq;	/* unbound: only calls of persist() */
+extern struct workqueue_struct *kfp_commit_wq;	/* bound: only calls of persist() */
 extern struct kmem_cache *kfp_inmsg_cache;
 extern struct kmem_cache *kfp_places_cache;
 
@@ -76,7 +76,7 @@ struct kfp_permit;
 
 /**
  * struct kfp_piece - a piece of memory of this side that the peer may write to
- * @x: what the link knows of it; x.mr is referenced and held
+ * @x: description of the piece for the link; x.mr is referenced and held
  * @key: key of x.mr
  */
 struct kfp_piece {
@@ -129,7 +129,7 @@ enum kfp_account_level {
 };
 
 /**
- * struct kfp_account - account of the messages that a peer, a source or an endpoint makes us hold
+ * struct kfp_account - account of the unexpected messages of a peer, a source or an endpoint
  * @node: entry in &kfp_accounts.by_name
  * @level: &enum kfp_account_level; @level and @name identify an account
  * @name: name of the peer or of the source
@@ -203,7 +203,7 @@ enum kfp_answer_kind {
  * @segs: all segments of a read with several segments
  * @places: READ, TREAD: places of the peer, or NULL
  * @placed: bytes that were sent: the position in @places, whether they went there or not
- * @hold: the link references the pages of the current segment, which this object holds
+ * @hold: keeps the region of the current segment while the link references its pages, or NULL
  * @spliced: the link references the pages of the current segment
  * @placing: the current segment goes to @places
  * @end: TREAD: value of &kfi_link.posted behind the last byte
@@ -211,7 +211,7 @@ enum kfp_answer_kind {
  * @durable: segments of a commit: @durable0 or an allocation
  * @small: short old values
  * @durable0: the segment of a commit with one segment
- * @zeros: sent in place of the data of a region that has died
+ * @zeros: sent in place of the data of a region that has ended
  */
 struct kfp_answer {
 	struct list_head	link;
@@ -257,7 +257,7 @@ enum kfp_inmsg_state {
 
 /**
  * struct kfp_inmsg - an inbound message that waits for its receive or for its payload
- * @rx: the message as the matching sees it
+ * @rx: the part of the message that the matching uses
  * @conn: its connection, referenced
  * @entry: entry in &kfp_conn.inmsgs
  * @answer: CTS, read data or ACK that is due for the message
@@ -266,7 +266,7 @@ enum kfp_inmsg_state {
  * @lost_receive: KFP_IN_LOST: the receive has to be returned to the matching
  * @read: the message is a TREAD: its data comes out of the receive
  * @landed: the payload is in the receive, to which the peer may still write
- * @promised: the sender was told more than that the message has been sent: never dropped
+ * @promised: never dropped, because the sender gets an ACK for it, or it has invalidated a region
  * @cls: credit class
  * @cost: units of credit to return
  * @since: KFP_IN_GRANTED and the CTS is sent: jiffies. The first byte of the payload is late
@@ -274,8 +274,9 @@ enum kfp_inmsg_state {
  * @limit: jiffies at which the payload is late in any case
  * @id: number of the peer's operation
  * @gen: generation of the peer's operation
- * @places: KFP_IN_GRANTED: the receive is exposed; an RTW: what it has asked (L)
- * @rtw_answer: an RTW of a write, not a message: the answer of the pool that the write will need
+ * @places: KFP_IN_GRANTED: places of the exposed receive. For an RTW: the decoded request (L)
+ * @rtw_answer: set if the object is an RTW and no message: the answer of the pool that its write
+ *	needs
  * @buf: eager payload
  * @vec: describes @buf for the receiving iterator
  */
@@ -310,7 +311,7 @@ enum kfp_conn_state {
 	KFP_NEW,		/* not started */
 	KFP_CALLING,		/* ops->dial() has to be called */
 	KFP_DIALING,		/* ops->dial() was called, the link is not up yet */
-	KFP_GREETING,		/* our hello is sent, or the peer's hello is awaited */
+	KFP_GREETING,		/* a hello is being sent, or the peer's is awaited */
 	KFP_ADMITTING,		/* RDM, called side: waits for ops->probe() */
 	KFP_WAITING,		/* MSG, called side: the consumer has not decided */
 	KFP_ACCEPTED,		/* MSG, called side: accepted, the answer is due */
@@ -355,7 +356,7 @@ enum kfp_rx_to {
 	KFP_TO_INMSG,		/* the buffer of an unexpected eager message */
 	KFP_TO_RDV,		/* the receive of a rendezvous */
 	KFP_TO_MR,		/* a region: RMA write */
-	KFP_TO_OP,		/* the buffer of our read or fetching operation */
+	KFP_TO_OP,		/* the buffer of a read or fetching operation */
 	KFP_TO_ATOMIC,		/* the operands of an atomic operation */
 	KFP_TO_EVENT,		/* performed; only the event is missing */
 };
@@ -381,7 +382,7 @@ struct kfp_tx {
 	bool			yields;		/* one operation of @granted is next */
 	u8			recalls;	/* RECALLs and RECALLEDs that are due */
 	u8			rtw_failures;	/* answers to RTWs without places, in a row */
-	u8			rtw_skips;	/* long writes that have not asked since then */
+	u8			rtw_skips;	/* long writes without an RTW since then */
 	u8			*stage;		/* frames to be sent: @held, or a kfp_stage */
 
 	struct list_head	waiting;	/* sent, the answer is due */
@@ -400,7 +401,7 @@ struct kfp_rx {
 	u8			at;		/* &enum kfp_rx_at */
 	u8			to;		/* &enum kfp_rx_to */
 	bool			counted;	/* credit of this frame has been charged */
-	bool			finishing;	/* the payload is complete: only the end failed */
+	bool			finishing;	/* the payload is complete, the end is due */
 	bool			inv_over;	/* the message has invalidated its region */
 	bool			landed;		/* the payload of the write is in its regions */
 	u16			status;		/* status of the current RMA so far */
@@ -432,17 +433,17 @@ struct kfp_rx {
 };
 
 /**
- * struct kfp_committer - work item that calls persist() of the owners of regions
+ * struct kfp_committer - work item that calls persist() for the owners of regions
  * @work: the work item
  * @conn: its connection, referenced while @work is queued or runs
  */
 struct kfp_committer {
 	struct work_struct	work;
-	struct kfp_conn		*conn;		/* referenced while it is at work */
+	struct kfp_conn		*conn;
 };
 
 /**
- * struct kfp_hello_out - our last hello; only the hello work uses it
+ * struct kfp_hello_out - last hello of this side; only the hello work uses it
  * @hello: fixed part
  * @tail: private data and authentication data
  * @len: bytes to be sent, from @hello on; 0 if the link has accepted all of them
@@ -469,7 +470,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @kick: there may be something to transmit
  * @state: &enum kfp_conn_state
  * @ops: operations of the link
- * @concealed: places that kfi_link_concealed() is about (L)
+ * @concealed: places that kfi_link_concealed() passes to its burst (L)
  * @spare_places: places for reuse (L), at most KFP_RDV; @nr_spare_places: their number (L)
  * @spare_holds: struct kfp_hold for reuse (L); there are never more than requests
  * @grants: lasting grants in both directions; NULL if the link has no places
@@ -496,8 +497,8 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @committing: committers that run, bits
  * @committers: see struct kfp_committer
  * @left: the connection is down and has left messages: kfp_inmsg_free() reports each to the account
- * @window: units of unexpected messages that we announce, for each class
- * @eager: longest payload without rendezvous that we announce
+ * @window: units of unexpected messages that this side announces, for each class
+ * @eager: longest payload without rendezvous that this side announces
  * @account: RDM: account of the peer, from kfp_account_join() until the endpoint holds nothing
  *	of this connection; under kfp_accounts.lock
  * @units: units charged to @account; under kfp_accounts.lock
@@ -519,18 +520,18 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @auth: state of the authorization, with a key only (auth.c)
  * @data_in: private data of the peer's hello
  * @auth_in: authentication data of the peer's hello
- * @data_out: our private data
+ * @data_out: private data of this side
  * @data_out_len: bytes at @data_out
- * @auth_out: our authentication data
- * @hello_out: our last hello
+ * @auth_out: authentication data of this side
+ * @hello_out: last hello of this side
  * @refusal: the reason for the REJECT in @hello_out: ends the connection when it has left
  * @requested: @req was given to the consumer
  * @req: connection request
  * @hello_in: the peer's last hello as received; &kfp_rx.have counts it and its tail
  * @link: part of the link; the provider's structure begins here
  *
- * A post touches the first cache line, and a message few lines more. With many peers these lines
- * determine the cost of a message.
+ * A post accesses the first cache line, and a message only few more lines. With many peers these
+ * lines determine the cost of a message.
  */
 struct kfp_conn {
 	struct kfi_proto_ep	*ep;
@@ -671,7 +672,7 @@ static inline bool kfp_op_fetches(const struct kfi_oper *op)
 }
 
 /*
- * Does the CPU of the peer change its regions, or look at them, when the frames of the operation
+ * Does the CPU of the peer write to its regions, or check them, when the frames of the operation
  * arrive? A later write with places would overtake them.
  */
 static inline bool kfp_unplaced(const struct kfi_oper *op)
@@ -820,7 +821,7 @@ void kfp_answer_done(struct kfp_conn *conn, struct kfp_answer *answer);
 void kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost);
 void __kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost);	/* with bottom halves off */
 
-/* places.c: payload that goes straight into the memory of its receiver */
+/* places.c: payload that the link writes directly to the memory of its receiver */
 struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter, u64 len);
 void kfp_places_free_spares(struct kfp_conn *conn);
 void kfp_inmsg_expose(struct kfp_conn *conn, struct kfp_inmsg *in);
@@ -837,8 +838,8 @@ static inline bool kfp_rtw_possible(const struct kfp_conn *conn, const struct kf
 }
 
 /*
- * Does a write ask for places? Each question costs a round trip. If the last answers named no
- * places, only one in KFP_RTW_RETRY of the writes that may ask does so.
+ * Does a write use an RTW? Each RTW costs a round trip. If the last answers named no places, only
+ * one in KFP_RTW_RETRY of the writes that could use an RTW does so.
  */
 static inline bool kfp_uses_rtw(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
@@ -865,7 +866,7 @@ bool kfp_recalls_late(struct kfp_conn *conn);
 void kfp_recalls_pause(struct kfp_conn *conn, unsigned long pause);
 struct kfp_permit *kfp_permit_search(const struct kfp_conn *conn, const struct kfi_oper *op);
 
-/* May this write go to places without asking? Return: its grant, or NULL. */
+/* Find the lasting grant that a write can use instead of an RTW. Return: the grant, or NULL. */
 static inline struct kfp_permit *kfp_permit_find(const struct kfp_conn *conn,
 						 const struct kfi_oper *op)
 {
@@ -884,9 +885,12 @@ void kfp_put_place_put(struct kfp_conn *conn, struct kfi_oper *op);
 void kfp_put_place_answer(struct kfp_conn *conn, struct kfp_answer *answer);
 int kfp_rx_place(struct kfp_conn *conn);
 bool kfp_place_lost(struct kfi_dev_place *place);
-/* KFP_FAILED is set: places that are out have no connection any more, and there will be none. */
+/*
+ * Called after KFP_FAILED is set: detach all places that consumers have from the connection. No
+ * place is added later.
+ */
 void kfp_places_abandon(struct kfp_conn *conn);
-/* The connection is dead, and not closed: unpin the places of operations. */
+/* Called after KFP_DEAD is set and before the link is closed: unpin the places of operations. */
 void kfp_puts_end(struct kfp_conn *conn);
 
 /* account.c: bounds of the memory that peers make an endpoint hold */
@@ -896,7 +900,7 @@ void kfp_account_down(struct kfp_conn *conn);
 void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last);
 bool kfp_account_grant(struct kfp_conn *conn, int n, u64 len);
 
-/* answer.c: answers of the peer to our operations */
+/* answer.c: answers of the peer to operations of this side */
 int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f);
 int kfp_got_ack(struct kfp_conn *conn, const struct kfw_frame *f);
 struct kfi_oper *kfp_answered_op(struct kfp_conn *conn, const struct kfw_frame *f);

@@ -34,8 +34,8 @@ void kfp_rx_go(struct kfp_conn *conn, u8 at)
 	};
 
 	/*
-	 * The hello work restarts the link when it sees KFP_RX_HELD, so @want is KFI_RX_STOP before
-	 * @at says so.
+	 * The hello work restarts the link when it sees KFP_RX_HELD, so @want is set to KFI_RX_STOP
+	 * before @at is set.
 	 */
 	if (wants[at] == KFI_RX_STOP) {
 		WRITE_ONCE(conn->link.want, KFI_RX_STOP);
@@ -163,8 +163,8 @@ static void kfp_rx_header(struct kfp_conn *conn, const struct kfw_hdr *hdr)
 /* ---- callbacks of the link ---- */
 
 /*
- * Collect up to @want bytes at @to. Return: bytes used. All bytes are there when &kfp_rx.have is
- * @want.
+ * Collect up to @want bytes at @to. Return: bytes used. All of them have arrived when &kfp_rx.have
+ * is @want.
  */
 static size_t kfp_rx_collect(struct kfp_rx *rx, void *to, size_t want, const void *bytes,
 			     size_t len)

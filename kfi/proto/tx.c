@@ -242,8 +242,9 @@ void kfp_op_end(struct kfp_conn *conn, struct kfi_oper *op, int verdict)
 }
 
 /*
- * Nothing is due for the operation but kfi_link_sent(). The peer may have answered an operation
- * before it answers an earlier one, so the list is sorted here.
+ * Let an operation wait for kfi_link_sent(), or with end U64_MAX for kfi_link_concealed(); nothing
+ * else is due for it. The peer may answer operations in another order than they were sent in, so
+ * the list is sorted here.
  */
 void kfp_op_unsent(struct kfp_conn *conn, struct kfi_oper *op, int verdict)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * units.c - what the link is given to send, and what it has taken. Under the link's lock.
+ * units.c - what the link has to send, and what it has accepted. Called under the link's lock.
  *
  *   kfp_unit_next()		the next unit for the link: frames, and the payload of the last one
  *   kfp_unit_taken()		what the link has taken of it
@@ -9,9 +9,9 @@
 #include "proto.h"
 
 /*
- * Bytes of the data of an answer for the next unit. If the region has died, zeros are sent, because
- * the frame has announced the number of bytes. The status of the ACK then says that the data is
- * invalid.
+ * Bytes of the data of an answer for the next unit. If the region has ended, zeros are sent,
+ * because the frame has announced the number of bytes. The status of the ACK then says that the
+ * data is invalid.
  */
 static u64 kfp_answer_piece(struct kfp_answer *answer)
 {
@@ -40,8 +40,8 @@ static void kfp_unit_to_places(struct kfi_unit *unit, const struct kfp_places *p
 /*
  * The next unit: frames, and the payload of the last of them. Payload that goes to places of the
  * peer is a unit of its own, ahead of the frames that are in the stage. Called inside the RCU
- * section of the post, because the payload may be memory of a region. Return: false: nothing is
- * left.
+ * section in which the unit is posted, because the payload may be memory of a region. Return:
+ * false: nothing is left.
  */
 bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
 {
@@ -85,7 +85,10 @@ bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
 	}
 }
 
-/* The data of an answer, or of one segment of it, is with the link. The rest of it is next. */
+/*
+ * The link has accepted the data of an answer, or of one segment of it. Queue the rest of the
+ * answer in front of the others.
+ */
 static void kfp_answer_sent(struct kfp_conn *conn)
 {
 	struct kfp_answer *answer = conn->tx.answer;

@@ -13,8 +13,8 @@
 #define KFW_ALWAYS	0xff
 
 /*
- * What each type of frame may contain. The table has one row for each type; kfw_decode() has no
- * special cases beyond it.
+ * What each type of frame may contain: one row for each type. kfw_decode() also checks that the
+ * members of a frame agree with each other.
  */
 static const struct kfw_rule {
 	u8   flags;		/* flags that may be set */
@@ -23,7 +23,7 @@ static const struct kfw_rule {
 	bool payload;		/* a payload is allowed */
 	bool segments;		/* at least one segment is required */
 	bool places;		/* places are allowed, in the member status */
-	u8   grant;		/* slot and tag name a grant: with this flag, or KFW_ALWAYS */
+	u8   grant;		/* slot and tag name a grant if this flag is set; KFW_ALWAYS */
 	bool atomic;		/* payload and length follow kfw_atomic_ok() */
 } kfw_rules[KFW_TYPES] = {
 	[KFW_MSG]	= { .flags = KFW_F_TAGGED | KFW_F_CQ_DATA | KFW_F_ACK | KFW_F_INV |
@@ -60,8 +60,8 @@ static bool kfw_segments_ok(const struct kfw_rule *rule, const struct kfw_frame 
 }
 
 /*
- * A lasting grant has a number and an id. It is about one segment: in the GRANT that gives it,
- * which names places, and in each WRITE that uses it.
+ * A lasting grant has a number and an id. The GRANT that gives it has one segment and names places,
+ * and each WRITE that uses it has one segment.
  */
 static bool kfw_grant_ok(const struct kfw_rule *rule, const struct kfw_frame *f)
 {
@@ -73,8 +73,8 @@ static bool kfw_grant_ok(const struct kfw_rule *rule, const struct kfw_frame *f)
 }
 
 /*
- * A place of devices is one segment that is not empty. The RTW asks for nothing else, and the WRITE
- * is one that uses a lasting grant.
+ * A place of devices is one segment that is not empty. Its RTW requests nothing else, and its WRITE
+ * uses a lasting grant.
  */
 static bool kfw_place_ok(const struct kfw_frame *f)
 {
@@ -103,7 +103,7 @@ u8 kfw_value_size(u16 slot)
 
 /*
  * Is the operation valid for the kind of request that the flags select? A request that returns old
- * values carries no remote CQ data and does not ask for a commit.
+ * values carries no remote CQ data and requests no commit.
  */
 static bool kfw_atomic_op_ok(u8 flags, u8 op)
 {

@@ -66,7 +66,7 @@ enum kfw_hello_kind {
  * @features: KFW_FEAT_AUTH in each hello of the connection except REJECT, or in none. Bits 0-7
  *	are reserved for encryption, bits 8-15 for authentication
  * @src_ctx: HELLO: number of the transmit context that calls, from 1; 0 if there is none
- * @dst_ctx: HELLO: receive context to which the sender wants to send
+ * @dst_ctx: HELLO: receive context to which the sender will send
  * @zero: 0
  *
  * The first three members never change, so that sides of different versions refuse each other
@@ -112,25 +112,25 @@ enum kfw_type {
 	KFW_BYE,	/* orderly end: no frame follows */
 	KFW_ATOMIC,	/* atomic operation: segments, operands, compare values */
 	KFW_FLUSH,	/* makes earlier writes to the segments visible or durable */
-	KFW_RTW,	/* request to write: segments. CTS, and then DATA in place of the WRITE */
-	KFW_GRANT,	/* answer to a RTW: the places of a segment, for later writes, too */
-	KFW_RECALL,	/* the grant @slot is not to be used any more */
-	KFW_RECALLED,	/* and is not: nothing is written there behind this frame */
+	KFW_RTW,	/* request to write: segments. After the CTS, DATA replaces the WRITE */
+	KFW_GRANT,	/* answer to an RTW: places of a segment, also for later writes */
+	KFW_RECALL,	/* the grant @slot must not be used any more */
+	KFW_RECALLED,	/* answer: nothing is written because of @slot after this frame */
 	KFW_TYPES
 };
 
 /* Flags of a frame */
 #define KFW_F_TAGGED	0x01	/* MSG, RTS, TREAD: matched by tag */
 #define KFW_F_CQ_DATA	0x02	/* MSG, RTS, WRITE, RTW, ATOMIC: @data is valid */
-#define KFW_F_ACK	0x04	/* MSG: the sender wants an ACK when the payload has arrived */
-#define KFW_F_FETCH	0x08	/* ATOMIC: the sender wants the old values */
+#define KFW_F_ACK	0x04	/* MSG: an ACK is due when the payload has arrived */
+#define KFW_F_FETCH	0x08	/* ATOMIC: the old values are returned */
 #define KFW_F_LAZY	0x08	/* MSG, WRITE: the ACK may be delayed */
 #define KFW_F_RMA	0x10	/* RTS: tagged RMA write; TREAD: always set */
 #define KFW_F_INV	0x20	/* MSG, RTS: one segment follows; its key is to be invalidated */
 #define KFW_F_PLACE	0x20	/* RTW: devices will write. WRITE with PLACED: they have written */
 #define KFW_F_COMPARE	0x40	/* ATOMIC: compare values follow the operands */
 #define KFW_F_PLACED	0x40	/* DATA, READ_DATA, WRITE: the payload is in places */
-#define KFW_F_COMMIT	0x80	/* WRITE, RTW, ATOMIC, FLUSH: the ACK follows durability. GRANT */
+#define KFW_F_COMMIT	0x80	/* the ACK means that the data is durable; GRANT: it can be */
 
 /**
  * struct kfw_hdr - header of a frame
@@ -251,7 +251,8 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *frame);
 
 /*
  * kfw_decode_front() - check the first KFW_FROZEN bytes of a hello
- * A hello of another version may be shorter than ours, and is refused when these have come.
+ *
+ * A hello of another version may be shorter, so it is refused as soon as these bytes have arrived.
  * Return: 0, -EPROTO, -EPROTONOSUPPORT (another version).
  */
 int kfw_decode_front(const struct kfw_hello *hello);
@@ -264,7 +265,10 @@ int kfw_decode_front(const struct kfw_hello *hello);
  */
 int kfw_decode_hello(const struct kfw_hello *hello, struct kfw_greeting *greeting);
 
-/* ATOMIC frames: size of an element, 0 if the type is not supported; operation; type. */
+/*
+ * Parts of the slot of an ATOMIC frame: size of an element, or 0 if its type is not supported;
+ * operation; type of the elements.
+ */
 u8 kfw_value_size(u16 slot);
 static inline u8 kfw_atomic_op(u16 slot)
 {
