@@ -58,11 +58,11 @@ struct net;
  * DOC: Differences from libfabric
  *
  * - kfi_cq_open() and kfi_eq_open() take a handler.
- * - Message structures have a type that tells what their vector consists of.
+ * - Message structures have a type, which determines the kind of their vector.
  * - Flags that exist only in kfabric use bits 60 to 63, and enumerators that
  *   exist only in kfabric are 0x1000 and above.
- * - A timeout is in milliseconds, a negative one means no limit, and fatal
- *   signals end waits.
+ * - A timeout is in milliseconds; a negative one means no limit. Fatal signals
+ *   end waits, other signals do not.
  * - Not supported, because the kernel has no use for them: file descriptors as
  *   wait objects, wait and poll sets, asynchronous address insertion, device
  *   memory, collectives. Enumerators of such features exist if other values
@@ -83,14 +83,15 @@ uint32_t kfi_version(void);
  * @fabric: where to store the fabric; close it with kfi_close()
  * @context: pointer of the consumer, stored in kfid.context
  *
- * The fabric belongs to the caller's network namespace, and holds a reference of
- * the provider's module. When the namespace goes, all operations of the fabric's
- * objects are completed, and the objects return -ENODEV. See fi_fabric(3).
+ * The module of the provider is loaded if necessary. The fabric belongs to the
+ * caller's network namespace, and holds a reference to the provider's module.
+ * When the namespace goes, all operations of the fabric's objects are completed,
+ * and calls on the objects return -ENODEV. See fi_fabric(3).
  *
  * Context: Process context, may sleep.
- * Return: 0; -ENODATA if there is no such provider; -EINVAL if @attr has no
- * names; -ENOSYS if its api_version is newer than kfi_version(); -ENOMEM; or
- * another error of the provider.
+ * Return: 0; -ENODATA if there is no such provider; -EINVAL if @attr lacks a
+ * name, or if the name of the fabric is too long; -ENOSYS if its api_version is
+ * newer than kfi_version(); -ENOMEM; or another error of the provider.
  */
 int kfi_fabric(struct kfi_fabric_attr *attr, struct kfid_fabric **fabric,
 	       void *context);
@@ -116,15 +117,13 @@ int kfi_fabric_net(struct net *net, struct kfi_fabric_attr *attr,
  * Closing an endpoint ends all its outstanding operations. When the function returns, a completion
  * with ECANCELED is queued for each of them, and no handler runs for the endpoint. Entries in a
  * completion queue stay there. Closing a region waits until no peer can access its memory, and
- * until its persist() does not run. A peer that writes to the region without asking (kfi_ntb, RDM
- * endpoints of kfi_verbs) has to give it back: one that is silent loses its connection after
- * peer_timeout_ms, one that sends slowly at the latest after the time of the longest payload at 256
- * KiB per second. So do kfi_mr_bind() and kfi_mr_refresh() wait. See the manual pages of the
- * objects, for example fi_endpoint(3).
+ * until its persist() does not run; "Memory regions" in kfi_domain.h has the time limits of this
+ * wait. See the manual pages of the objects, for example fi_endpoint(3).
  *
  * Context: Process context, may sleep. Not from a handler of this object.
- * Return: 0; -EBUSY if other objects depend on this one, which is not changed
- * then; -EINVAL if @fid is no object.
+ * Return: 0; -EBUSY if other objects depend on this one, if a kfi_mr_work of a per-I/O region is in
+ * progress, or if a handle for places is in use; the object is not changed then. -EINVAL if @fid is
+ * no object.
  */
 int kfi_close(struct kfid *fid);
 
@@ -140,15 +139,16 @@ int kfi_close(struct kfid *fid);
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if such objects can't be bound, or one of the kind is bound
  * already; -KFI_EDOMAIN if the objects are of different domains or fabrics;
- * -KFI_EBADFLAGS; -KFI_EOPBADSTATE if @fid is enabled already; -EOPNOTSUPP;
- * -ENODEV if the device or the namespace has gone.
+ * -KFI_EBADFLAGS; -KFI_EOPBADSTATE if @fid is enabled or listens already, or is
+ * a domain with endpoints; -EOPNOTSUPP if nothing can be bound to an object of
+ * this class; -ENODEV if the device or the namespace has gone.
  */
 int kfi_bind(struct kfid *fid, struct kfid *bfid, uint64_t flags);
 
 /* Commands of kfi_control(), with the type of arg */
 enum {
-	KFI_GETFIDFLAG,		/* uint64_t * */
-	KFI_SETFIDFLAG,		/* uint64_t * */
+	KFI_GETFIDFLAG,		/* not supported */
+	KFI_SETFIDFLAG,		/* not supported */
 	KFI_GETOPSFLAG,		/* not supported */
 	KFI_SETOPSFLAG,		/* not supported */
 	KFI_ALIAS,		/* not supported */
@@ -175,11 +175,13 @@ enum {
  * @command: one of the commands above
  * @arg: depends on @command
  *
- * See fi_control(3).
+ * kfi_enable(), kfi_mr_enable() and kfi_mr_refresh() are this function with
+ * types. See fi_control(3).
  *
  * Context: Process context, may sleep.
  * Return: 0; -ENOSYS if the command is unknown; -EOPNOTSUPP if the object or the
- * provider does not support it; -EINVAL; or the error of the typed function.
+ * provider does not support it; -EINVAL if @fid is no object; or the error of
+ * the typed function.
  */
 int kfi_control(struct kfid *fid, int command, void *arg);
 
@@ -195,7 +197,8 @@ int kfi_control(struct kfid *fid, int command, void *arg);
  * kfi_cxi_ext.h has the sets. See fi_open_ops(3).
  *
  * Context: Process context, may sleep.
- * Return: 0; -ENOSYS if the name is unknown; -KFI_EBADFLAGS; -EINVAL.
+ * Return: 0; -ENOSYS if objects of this class have no set of that name;
+ * -KFI_EBADFLAGS; -EINVAL if an argument is missing or @fid is no object.
  */
 int kfi_open_ops(struct kfid *fid, const char *name, uint64_t flags,
 		 void **ops, void *context);
@@ -221,7 +224,7 @@ struct kfi_context2 {
 };
 
 /**
- * struct kfi_recv_context - context of a KFI_CLAIM on a shared context
+ * struct kfi_recv_context - not used; for sources written for libfabric
  * @ep: the endpoint
  * @context: the operation's context
  */

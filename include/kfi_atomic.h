@@ -18,7 +18,7 @@
  * The owner sees whole elements of up to 64 bits, but can't lock them.
  *
  * Types and operations are in kfi_types.h: all integer types, no floating point.
- * kfi_query_atomic() tells which of them a domain supports; others are refused
+ * kfi_query_atomic() returns which of them a domain supports; others are refused
  * with -EOPNOTSUPP. kfi_atomic() and kfi_fetch_atomic() support KFI_MIN to
  * KFI_BXOR, KFI_DIFF and KFI_ATOMIC_WRITE; kfi_fetch_atomic() also
  * KFI_ATOMIC_READ; kfi_compare_atomic() supports KFI_CSWAP to KFI_MSWAP.
@@ -61,7 +61,7 @@ struct kfi_atomic_attr {
  * @addr: peer; ignored on a connected endpoint
  * @rma_iov: targets, as many as there are operands
  * @rma_iov_count: number of entries of @rma_iov
- * @datatype: type of the operands of operands, targets and results
+ * @datatype: type of operands, targets and results
  * @op: operation
  * @context: returned in the completion; a struct kfi_cqe with KFI_CQE
  * @data: remote CQ data, with KFI_REMOTE_CQ_DATA
@@ -104,7 +104,7 @@ struct kfi_msg_compare {
 };
 
 /**
- * kfi_query_atomic() - does a domain support an atomic operation?
+ * kfi_query_atomic() - check whether a domain supports an atomic operation
  * @domain: the domain
  * @datatype: type of the operands
  * @op: operation
@@ -114,14 +114,15 @@ struct kfi_msg_compare {
  * See fi_query_atomic(3).
  *
  * Context: Process context or softirq, does not sleep.
- * Return: 0; -EOPNOTSUPP if it does not; -KFI_EBADFLAGS.
+ * Return: 0 if the operation is supported; -EOPNOTSUPP if it is not;
+ * -KFI_EBADFLAGS; -EINVAL if @domain is no domain, or @attr is NULL.
  */
 int kfi_query_atomic(struct kfid_domain *domain, enum kfi_datatype datatype,
 		     enum kfi_op op, struct kfi_atomic_attr *attr,
 		     uint64_t flags);
 
 /**
- * kfi_ep_query_atomic() - does an endpoint support an atomic operation?
+ * kfi_ep_query_atomic() - check whether an endpoint supports an atomic operation
  * @ep: the endpoint or transmit context
  * @datatype: type of the operands
  * @op: operation
@@ -261,7 +262,8 @@ kfi_inject_atomic(struct kfid_ep *ep, const void *buf, size_t count,
 }
 
 /**
- * kfi_fetch_atomic() - change an array in a peer's memory and return the old one
+ * kfi_fetch_atomic() - change an array in a peer's memory and return the old
+ *	values
  * @ep: the endpoint or transmit context
  * @buf: operands
  * @count: number of operands

@@ -29,9 +29,10 @@
  * @addrlen: length in bytes
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL if @addr is no address of this format; -EADDRNOTAVAIL;
- * -KFI_EOPBADSTATE if the endpoint is enabled or listens; -EOPNOTSUPP; -ENODEV
- * if the device or the namespace has gone.
+ * Return: 0; -EINVAL if @addr is no address of this format, or if @fid can have no
+ * address; -EADDRNOTAVAIL; -KFI_EOPBADSTATE if the endpoint is enabled or listens;
+ * -EOPNOTSUPP if the provider does not support it; -ENODEV if the device or the
+ * namespace has gone.
  */
 int kfi_setname(kfid_t fid, void *addr, size_t addrlen);
 
@@ -39,11 +40,11 @@ int kfi_setname(kfid_t fid, void *addr, size_t addrlen);
  * kfi_getname() - return the local address of an endpoint
  * @fid: head of an endpoint or passive endpoint
  * @addr: where to store the address
- * @addrlen: in: bytes at @addr; out: length of the address. If that is more, the
- *	address was cut off.
+ * @addrlen: in: bytes at @addr; out: length of the address. If that is more, only
+ *	the beginning of the address was stored.
  *
- * If the system chooses the address, it is known when the endpoint is enabled or
- * listens.
+ * If the system chooses the address, it is available when the endpoint is enabled
+ * or listens.
  *
  * Context: Process context, may sleep.
  * Return: 0; -KFI_ETOOSMALL if @addr is too small; -KFI_EOPBADSTATE if the
@@ -84,8 +85,8 @@ int kfi_listen(struct kfid_pep *pep);
  * @paramlen: length in bytes, at most KFI_OPT_CM_DATA_SIZE
  *
  * An event reports the result, in bounded time: KFI_CONNECTED, or an error such
- * as ECONNREFUSED, ETIMEDOUT or EHOSTUNREACH; KFI_EKEYREJECTED if the two
- * endpoints have different authorization keys.
+ * as ECONNREFUSED, ETIMEDOUT or EHOSTUNREACH. The error is KFI_EKEYREJECTED if the
+ * two endpoints have different authorization keys.
  *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if there is no valid address or too much private data;
@@ -104,12 +105,14 @@ int kfi_connect(struct kfid_ep *ep, const void *addr, const void *param,
  * @param: private data for the peer, or NULL; copied
  * @paramlen: length in bytes, at most KFI_OPT_CM_DATA_SIZE
  *
- * Receives can be posted before. Events report the result, as for kfi_connect().
+ * Receives can be posted to an enabled endpoint before this call. Events report
+ * the result, as for kfi_connect().
  *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if there is too much private data; -KFI_ENOEQ and
  * -KFI_ENOCQ as kfi_enable(); -KFI_EOPBADSTATE if the endpoint has no connection
- * request; -KFI_EKEYREJECTED if the endpoint has another authorization key than
+ * request, or is shut; -EISCONN if it is connected; -EOPNOTSUPP if it is not of
+ * type KFI_EP_MSG; -KFI_EKEYREJECTED if it has another authorization key than
  * the passive endpoint; -ECONNABORTED if the peer has given up; -ENODEV if the
  * device or the namespace has gone; -ENOMEM.
  */
@@ -135,11 +138,10 @@ int kfi_reject(struct kfid_pep *pep, kfid_t handle, const void *param,
  * @ep: the endpoint
  * @flags: 0
  *
- * If the network takes time (kfi_sockets), operations that were posted before are
- * still sent, and the connection ends when the peer has received them. To end a
- * connection without waiting for the peer, close the endpoint. Operations that
- * were not sent complete with ECANCELED or ESHUTDOWN. Both
- * sides get KFI_SHUTDOWN.
+ * Over a network, operations that were posted before are still sent, and the
+ * connection ends when the peer has received them. To end a connection without
+ * waiting for the peer, close the endpoint. Operations that were not sent
+ * complete with ECANCELED or ESHUTDOWN. Both sides get KFI_SHUTDOWN.
  *
  * Context: Process context, may sleep.
  * Return: 0; -ENOTCONN if the endpoint is not connected; -KFI_EBADFLAGS;

@@ -2,13 +2,14 @@
 /*
  * kfi_commit.h - making the writes of a peer durable, for providers.
  *
- * The provider checks with kfi_commit_get(), before the first byte moves, that the peer may ask for
- * durability and that the owner of the region can provide it. Then the bytes move. Then a work item
- * calls kfi_commit_run(), which calls the owners, and answers the peer.
+ * The provider checks with kfi_commit_get(), before the first byte moves, that the peer may make
+ * bytes of the region durable and that the region has a persist(). Then the bytes move. Then a work
+ * item calls kfi_commit_run(), which calls persist() of the regions, and answers the peer.
  *
  * The references that are held meanwhile keep the structures of the regions, not the right to use
- * them. The owner may end a region at any time. It waits for a persist() that runs, and for nothing
- * else; kfi_commit_run() returns -EREMOTEIO for a region that has ended before.
+ * them. The owner may end a region at any time. Of the commits, the end of the region waits only
+ * for a persist() that runs; kfi_commit_run() returns -EREMOTEIO for a region that has ended
+ * before.
  */
 #ifndef _KFI_COMMIT_H
 #define _KFI_COMMIT_H
@@ -57,12 +58,12 @@ void kfi_commit_put(const struct kfi_commit_seg *segs, unsigned int count);
  *
  * The bytes are in memory when this is called. No endpoint is needed; it may be closed already.
  *
- * Context: a work item of a workqueue with WQ_MEM_RECLAIM. Sleeps as long as the owners do. The
+ * Context: a work item of a workqueue with WQ_MEM_RECLAIM. Sleeps as long as persist() does. The
  * caller holds no lock, and nothing else for which the end of an object waits.
  * Return: 0 if all bytes are durable. After any other value it is unknown what is durable:
  * -EREMOTEIO if a region was closed or invalidated before its persist() was called; otherwise the
- * error of persist(). -EIO replaces a value that is no errno, and -EACCES, which would tell the
- * peer that no byte has moved.
+ * error of persist(). -EIO replaces a value that is no errno, and also -EACCES, which would mean to
+ * the peer that no byte has moved.
  */
 int kfi_commit_run(const struct kfi_commit_seg *segs, unsigned int count);
 

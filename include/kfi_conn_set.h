@@ -82,21 +82,21 @@ struct kfi_peer_conn {
  * @put: drop the reference of @get. Called by kfi_conn_set_remove(), may sleep
  * @fail: begin the end of a connection. The first reason counts. It is called again while the
  *	connection is in the set
- * @failed: has the end of the connection begun? Such a connection does not move
- * @carrier: connection that has the transmit operation, from the post on, or from when it gets
- *	one; NULL if no connection has it yet. Called without a lock, for an operation that may end
- *	at the same time: the result is only compared with the connections of the set. Without
- *	@carrier, endpoints of the provider do not have KFI_OPT_OP_TIMEOUT_MS
+ * @failed: returns whether the end of the connection has begun. Such a connection does not move
+ * @carrier: returns the connection that has the transmit operation; NULL if no connection has it
+ *	yet. Called without a lock, for an operation that may end at the same time: the result is
+ *	only compared with the connections of the set. Without @carrier, endpoints of the provider
+ *	do not have KFI_OPT_OP_TIMEOUT_MS
  * @moved: &kfi_peer_conn.conn_set has changed to the set of an endpoint. Called under the locks of
  *	both sets
  * @unproven: the caller has not sent its hello yet, or has not proved its identity yet. Such a
  *	connection may be failed to make room for another one. With @same_source and
  *	@source_backlog. Without them a new caller is refused if there is no room
- * @same_source: do two callers have the same source address?
+ * @same_source: returns whether two callers have the same source address
  * @source_backlog: limit for the number of pending connections from one source address. Read at
  *	each use
  * @answer: MSG: the consumer has accepted or rejected the connection. Queues a work item that
- *	tells the caller. The beginning of the connection's end has to stop that work item.
+ *	notifies the caller. @fail has to stop that work item.
  *	Called after @moved and under the same locks if accepted, under the lock of the passive
  *	endpoint's set if rejected. NULL if the provider has no passive endpoints
  */
@@ -268,8 +268,8 @@ void kfi_conn_set_stop(struct kfi_conn_set *set, int err);
  * kfi_conn_set_drain() - fail all connections of a set, and wait until they have ended
  * @set: the set, after kfi_conn_set_stop()
  *
- * Waits for the work items in &kfi_conn_set.wq. No peer is waited for, provided that these work
- * items do not wait for one.
+ * The function waits for the work items in &kfi_conn_set.wq. It waits for a peer only if one of
+ * these work items does.
  *
  * Context: process, may sleep.
  */

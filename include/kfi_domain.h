@@ -23,12 +23,13 @@ struct device;
  *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if @info is incomplete, of another provider, or has an
- * invalid key; -ENODEV if the device or the namespace has gone; -ENOMEM.
+ * invalid key or a name that is too long; -ENODEV if the device or the namespace
+ * has gone; -ENOMEM; or an error of the provider.
  */
 int kfi_domain(struct kfid_fabric *fabric, struct kfi_info *info,
 	       struct kfid_domain **domain, void *context);
 
-/* kfi_domain_bind(): report completed registrations to the event queue; not supported */
+/* Flag of kfi_domain_bind(): report completed registrations to the event queue; not supported */
 #define KFI_REG_MR		(1ULL << 59)
 
 /**
@@ -36,8 +37,8 @@ int kfi_domain(struct kfid_fabric *fabric, struct kfi_info *info,
  * @domain: domain without endpoints
  * @fid: head of the event queue. It gets KFI_SHUTDOWN when the device or the
  *	namespace goes.
- * @flags: 0. KFI_REG_MR is not supported, because registrations are complete
- *	when the call returns.
+ * @flags: 0. KFI_REG_MR is not supported (-EOPNOTSUPP), because registrations
+ *	are complete when the call returns.
  *
  * Context: Process context, may sleep.
  * Return: as kfi_bind().
@@ -60,7 +61,7 @@ kfi_domain_bind(struct kfid_domain *domain, struct kfid *fid, uint64_t flags)
  *	is unknown, and they are not repeated. The operation itself completes
  *	with EACCES if no byte has moved, else with EREMOTEIO. An operation of
  *	more than one packet completes with EREMOTEIO in either case, because the
- *	initiator can't tell them apart.
+ *	initiator can't distinguish the two.
  * @KFI_REFUSAL_MUTE: as KFI_REFUSAL_CONN, but the device reports only that the
  *	connection has ended: the operation completes with EREMOTEIO or with the
  *	error of the connection. A write without a completion level may have
@@ -73,24 +74,25 @@ enum kfi_refusal {
 };
 
 /**
- * struct kfi_domain_limits - limits of a domain that a consumer has to know
+ * struct kfi_domain_limits - properties of a domain that are in no info
  * @dma_device: device to map KFI_SGL vectors for. Never NULL: software providers
  *	have a device with direct mapping.
  * @numa_node: node near the device, or NUMA_NO_NODE
  * @virt_boundary_mask: no element of a region except the first may begin, and
  *	none except the last may end, at an address with one of these bits set;
- *	0: no restriction. For the virt_boundary_mask of a block queue.
+ *	0: no restriction. A block driver sets the virt_boundary_mask of its
+ *	queue to this value.
  * @mr_page_limit: number of pages in one per-I/O region; 0: no limit
  * @sge_limit: number of elements in the vector of one operation
  * @refusal: effect of an RMA operation on a region that has ended
  * @short_msg_limit: length in bytes up to which a message to a peer with the
- *	same provider is sent at once. The receiver fetches a longer message,
- *	which takes an additional round trip, and longer than RMA to a per-I/O
- *	region. 0: no message is fetched.
+ *	same provider is sent at once. A longer message is transferred when its
+ *	receive is found, which takes an additional round trip, and longer than
+ *	RMA to a per-I/O region. 0: every message is sent at once.
  * @addrlen: length of an address in an address vector, bytes
  * @place_device: device that owns the pages of places (kfi_place.h). NULL: they
  *	are system memory
- * @place_min: length in bytes of a write below which a place is no faster
+ * @place_min: length in bytes below which a place is not faster than a write
  */
 struct kfi_domain_limits {
 	struct device		*dma_device;
@@ -124,10 +126,11 @@ int kfi_domain_limits(struct kfid_domain *domain,
  * @domain: the domain
  * @attr: attributes, or NULL for defaults
  * @cq: where to store the queue; close it with kfi_close()
- * @handler: called when the queue becomes non-empty, or NULL
+ * @handler: called when an entry arrives in an armed queue, see
+ *	kfi_comp_handler; or NULL
  * @context: pointer of the consumer, passed to @handler
  *
- * As fi_cq_open(3), with an additional handler.
+ * This function is fi_cq_open(3) with an additional handler.
  *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if the size or CPU is out of range, or flags contradict
@@ -166,6 +169,16 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr,
  * kfi_mr_invalidate() detaches the memory, both without sleeping. When an
  * invalidation or kfi_close() has completed, no peer can access the memory.
  *
+ * The end of a region waits for accesses that are in progress. The wait is
+ * bounded where a peer may write without a request for each write (kfi_ntb, RDM
+ * endpoints of kfi_verbs): a peer that sends nothing loses its connection after
+ * peer_timeout_ms, and a peer that sends slowly loses it at the latest after the
+ * time that the longest payload takes at 256 KiB per second. A place
+ * (kfi_place.h) of kfi_loop has no such bound: the end waits for the consumer
+ * that has the place. The end also waits for calls of persist() that run.
+ * kfi_close() of a region, kfi_mr_bind() of an endpoint and kfi_mr_refresh() wait
+ * in the call; after kfi_mr_invalidate() done() is called when the wait is over.
+ *
  * A key alone is no protection. A region that is bound to an endpoint
  * (kfi_mr_bind()) can only be accessed by the peers of that endpoint. A region
  * that is not bound can be accessed by the peers of all endpoints in the domain.
@@ -194,10 +207,10 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr,
  *	at @offset in the region, for KFI_COMMIT_COMPLETE and kfi_flush() of
  *	peers. NULL if the memory is not persistent; such operations complete
  *	with EOPNOTSUPP then. It is called in a workqueue with WQ_MEM_RECLAIM and
- *	may sleep. It returns 0 or a negative error, which the peer gets (EIO for
- *	EACCES). Several calls may run at the same time. The end of the region
- *	waits for them and for no peer, so they must not wait for that end. The
- *	end of an endpoint does not wait for them.
+ *	may sleep. It returns 0 or a negative error, with which the operation of
+ *	the peer completes (EIO replaces EACCES). Several calls may run at the
+ *	same time. The end of the region waits for them, so they must not wait
+ *	for that end. The end of an endpoint does not wait for them.
  */
 struct kfi_mr_attr {
 	enum kfi_iov_type	type;
@@ -310,7 +323,7 @@ kfi_mr_reg(struct kfid_domain *domain, const void *buf, size_t len,
 /**
  * kfi_mr_regbv() - register a vector of pages
  * @domain: the domain
- * @biov: the vector
+ * @biov: the vector; copied
  * @count: number of entries
  * @acs: as kfi_mr_regv()
  * @offset: as kfi_mr_regv()
@@ -404,13 +417,13 @@ static inline uint64_t kfi_mr_key(struct kfid_mr *mr)
 }
 
 /**
- * kfi_mr_addr() - address of a region's first byte, for peers
+ * kfi_mr_addr() - return the address of a region's first byte, for peers
  * @mr: the region
  *
- * In a domain without KFI_MR_VIRT_ADDR it is the offset of the registration. With
- * KFI_MR_VIRT_ADDR it is the address of the first byte of a KFI_KVEC, and of
- * pages an address that the provider chooses. It changes with each registration
- * of a per-I/O region.
+ * In a domain without KFI_MR_VIRT_ADDR the address is the offset of the
+ * registration. With KFI_MR_VIRT_ADDR it is the virtual address of the first byte
+ * of a KFI_KVEC; for pages the provider chooses it. It may change with each
+ * registration of a per-I/O region.
  *
  * Context: Any.
  * Return: the address.
@@ -428,8 +441,13 @@ static inline uint64_t kfi_mr_addr(struct kfid_mr *mr)
  * @flags: 0 for an endpoint; KFI_REMOTE_WRITE, KFI_REMOTE_READ or both for a
  *	counter
  *
+ * A region that needs kfi_mr_enable() is bound before that call, a per-I/O region
+ * to an endpoint before its first registration, any other region at any time.
+ * Binding an endpoint waits until peers of other endpoints do not write to the
+ * region without a request any more; see "Memory regions".
+ *
  * Context: Process context, may sleep.
- * Return: as kfi_bind().
+ * Return: as kfi_bind(); -KFI_EOPBADSTATE if it is too late.
  */
 static inline int
 kfi_mr_bind(struct kfid_mr *mr, struct kfid *bfid, uint64_t flags)
@@ -444,9 +462,10 @@ kfi_mr_bind(struct kfid_mr *mr, struct kfid *bfid, uint64_t flags)
  * @count: number of entries
  * @flags: 0
  *
- * Waits until peers do not write to the pages that were mapped before; the owner
- * keeps these until then. What a peer writes to them by a place (kfi_place.h) is
- * not moved to the new pages: the peer's put fails.
+ * The function waits until peers do not write to the pages that were mapped
+ * before (see "Memory regions"); the owner keeps these until then. What a peer
+ * writes to them by a place (kfi_place.h) is not moved to the new pages: the
+ * peer's put fails.
  *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if @iov is empty or not inside the region; -KFI_EBADFLAGS;
@@ -472,8 +491,8 @@ kfi_mr_refresh(struct kfid_mr *mr, const struct kvec *iov, size_t count,
  * @mr: the region
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL if it is enabled already, or is a per-I/O region;
- * -KFI_EOPBADSTATE if a binding is missing.
+ * Return: 0; -EINVAL if @mr is enabled already, or is a per-I/O region;
+ * -KFI_EOPBADSTATE if a binding is missing; or an error of the provider.
  */
 static inline int kfi_mr_enable(struct kfid_mr *mr)
 {
@@ -482,8 +501,8 @@ static inline int kfi_mr_enable(struct kfid_mr *mr)
 
 /**
  * struct kfi_mr_work - an asynchronous registration or invalidation
- * @done: called once when the work has ended, in softirq; err is 0 or a negative
- *	error. At present the core reports no errors here.
+ * @done: called once when the work has ended, in softirq. err is 0 or a negative
+ *	error; at present it is always 0.
  *
  * The consumer's request contains it, and has to exist until @done is called.
  * @done may be called before the call that has started the work returns, unless
@@ -525,7 +544,7 @@ int kfi_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags,
  *	scatterlist, have to exist until the invalidation. requested_key has to
  *	be KFI_KEY_NOTAVAIL or 0.
  * @work: its done() is called when peers can access the region; NULL if the
- *	consumer does not need to know. If the device can't register the memory
+ *	consumer needs no report. If the device can't register the memory
  *	after all, operations of peers on it fail; the consumer calls
  *	kfi_mr_invalidate() as usual.
  *
@@ -537,10 +556,10 @@ int kfi_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags,
  * Return: 0, and done() of @work will be called. Otherwise done() is not called:
  * -EAGAIN if there is no room now, or other work of @mr is in progress; -EINVAL
  * if the memory is too long or does not fit the virt boundary, the type is
- * unknown, or @mr is no per-I/O region; -KFI_EOPBADSTATE if memory is attached;
- * -EINVAL too if the domain needs a bound endpoint and there is none; -ENOTCONN if
- * keys are the device's and the endpoint is not connected; -ENODEV if the device
- * or the namespace has gone.
+ * unknown, @mr is no per-I/O region, or the domain needs a bound endpoint and
+ * there is none; -KFI_EOPBADSTATE if memory is attached; -EOPNOTSUPP if there is
+ * an authorization key; -ENOTCONN if the device chooses the keys and the endpoint
+ * is not connected; -ENODEV if the device or the namespace has gone.
  */
 int kfi_mr_register(struct kfid_mr *mr, const struct kfi_mr_attr *attr,
 		    struct kfi_mr_work *work);
@@ -551,12 +570,9 @@ int kfi_mr_register(struct kfid_mr *mr, const struct kfi_mr_attr *attr,
  * @work: its done() is called when no peer can access the memory, no persist()
  *	runs, and the region can be used again
  *
- * Not needed if the peer has invalidated the key (KFI_INVALIDATE), which the
- * completion of the receive tells by that flag. done() waits for writes of a peer
- * that are under way, up to a bound of the provider (kfi_ntb, kfi_verbs:
- * peer_timeout_ms for a peer that is silent, else the time of the longest payload
- * at 256 KiB per second). A place (kfi_place.h) has no such bound with kfi_loop:
- * done() waits for the consumer that has it. So does kfi_close() of a region.
+ * The call is not needed if the peer has invalidated the key (KFI_INVALIDATE):
+ * then the completion of the receive has that flag. "Memory regions" has the time
+ * limits for done().
  *
  * Context: Process context or softirq, does not sleep.
  * Return: 0, and done() will be called. Otherwise done() is not called: -EAGAIN
@@ -568,10 +584,11 @@ int kfi_mr_invalidate(struct kfid_mr *mr, struct kfi_mr_work *work);
 /**
  * DOC: Address vectors
  *
- * An address vector converts addresses of peers to kfi_addr_t, which posts use.
- * Insertion is synchronous, and does not send anything. Inserting an address
- * again returns the same handle; the address is removed when kfi_av_remove() has
- * been called as often. A removed index is used again only after all others.
+ * An address vector converts addresses of peers to handles of type kfi_addr_t,
+ * which posts use. Insertion is synchronous, and does not send anything. Inserting
+ * an address again returns the same handle; the address is removed when
+ * kfi_av_remove() has been called as many times. A removed index is used again
+ * only after all others.
  */
 
 /* Flags of an address vector and of insertions */
@@ -581,7 +598,7 @@ int kfi_mr_invalidate(struct kfid_mr *mr, struct kfi_mr_work *work);
 
 /**
  * struct kfi_av_attr - attributes of an address vector, fi_av(3)
- * @type: KFI_AV_UNSPEC or KFI_AV_TABLE
+ * @type: KFI_AV_UNSPEC or KFI_AV_TABLE; kfi_av_open() sets it to KFI_AV_TABLE
  * @rx_ctx_bits: number of top bits of a kfi_addr_t that hold a receive context,
  *	0 to 16
  * @count: number of addresses that are expected, 0 if unknown. Not a limit.
@@ -608,9 +625,9 @@ struct kfi_av_attr {
  * @context: pointer of the consumer, stored in kfid.context
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL if an attribute is out of range; -KFI_EBADFLAGS;
- * -EOPNOTSUPP for KFI_AV_MAP or a name; -ENODEV if the device or the namespace
- * has gone; -ENOMEM.
+ * Return: 0; -EINVAL if @attr is NULL or an attribute is out of range;
+ * -KFI_EBADFLAGS; -EOPNOTSUPP for KFI_AV_MAP, a name or a map_addr; -ENODEV if
+ * the device or the namespace has gone; -ENOMEM.
  */
 int kfi_av_open(struct kfid_domain *domain, struct kfi_av_attr *attr,
 		struct kfid_av **av, void *context);
@@ -626,15 +643,16 @@ int kfi_av_open(struct kfid_domain *domain, struct kfi_av_attr *attr,
  * @context: with KFI_SYNC_ERR array of @count ints, for 0 or a positive error of
  *	each address; otherwise ignored
  *
- * An unexpected message of a peer that was sent before its address was inserted
- * is handled like a later one. A receive that is posted with the new handle
+ * An unexpected message that a peer has sent before its address was inserted is
+ * handled like a later one. A receive that is posted with the new handle
  * (KFI_DIRECTED_RECV) takes it, and completions with KFI_SOURCE and KFI_PEEK
  * have the handle. A receive must not name a handle before this function has
  * returned it.
  *
  * Context: Process context, may sleep.
- * Return: number of addresses that were inserted, 0 to @count; -EINVAL if there
- * is no address, or no @context; -KFI_EBADFLAGS; -ENOMEM.
+ * Return: number of addresses that were inserted, 0 to @count: an address that
+ * is invalid, or for which there is no memory, is left out. -EINVAL if there is
+ * no address, or no @context with KFI_SYNC_ERR; -KFI_EBADFLAGS.
  */
 int kfi_av_insert(struct kfid_av *av, const void *addr, size_t count,
 		  kfi_addr_t *kfi_addr, uint64_t flags, void *context);
@@ -649,7 +667,10 @@ int kfi_av_insert(struct kfid_av *av, const void *addr, size_t count,
  * @context: as kfi_av_insert()
  *
  * Context: Process context, may sleep.
- * Return: 1 if the address was inserted; otherwise a negative error.
+ * Return: 1 if the address was inserted; -EINVAL if @node and @service are no
+ * address of a peer, or if there is no @context with KFI_SYNC_ERR;
+ * -KFI_EBADFLAGS; -EOPNOTSUPP if the provider converts no text; -ENODEV if the
+ * device or the namespace has gone; -ENOMEM.
  */
 int kfi_av_insertsvc(struct kfid_av *av, const char *node, const char *service,
 		     kfi_addr_t *kfi_addr, uint64_t flags, void *context);
@@ -657,8 +678,8 @@ int kfi_av_insertsvc(struct kfid_av *av, const char *node, const char *service,
 /**
  * kfi_av_insertsym() - insert the addresses of a range of nodes and services
  * @av: the address vector
- * @node: first node. The number at its end, or its IP address, is increased for
- *	the others.
+ * @node: first node. Its IP address (IPv6: the last 64 bits of it), or the number
+ *	at its end, is increased for the others.
  * @nodecnt: number of nodes
  * @service: first service. The number at its end is increased for the others.
  * @svccnt: number of services of each node
@@ -668,7 +689,8 @@ int kfi_av_insertsvc(struct kfid_av *av, const char *node, const char *service,
  * @context: as kfi_av_insert()
  *
  * Context: Process context, may sleep.
- * Return: as kfi_av_insert().
+ * Return: as kfi_av_insert(); -EOPNOTSUPP if the provider converts no text;
+ * -ENOMEM.
  */
 int kfi_av_insertsym(struct kfid_av *av, const char *node, size_t nodecnt,
 		     const char *service, size_t svccnt, kfi_addr_t *kfi_addr,
@@ -687,8 +709,8 @@ int kfi_av_insertsym(struct kfid_av *av, const char *node, size_t nodecnt,
  * address is inserted again they have its new handle.
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL if an address was not in the vector, the others are
- * removed; -KFI_EBADFLAGS.
+ * Return: 0; -EINVAL if there is no address, or if an address was not in the
+ * vector: the others are removed all the same; -KFI_EBADFLAGS.
  */
 int kfi_av_remove(struct kfid_av *av, kfi_addr_t *kfi_addr, size_t count,
 		  uint64_t flags);
@@ -709,7 +731,7 @@ int kfi_av_lookup(struct kfid_av *av, kfi_addr_t kfi_addr, void *addr,
 
 /**
  * kfi_av_straddr() - print an address
- * @av: the address vector, which knows the format
+ * @av: the address vector, whose domain determines the format
  * @addr: the address
  * @buf: where to print; always terminated if @len is not 0
  * @len: in: bytes at @buf; out: bytes that the whole text needs
@@ -721,7 +743,7 @@ const char *kfi_av_straddr(struct kfid_av *av, const void *addr, char *buf,
 			   size_t *len);
 
 /**
- * kfi_rx_addr() - name a receive context of a peer
+ * kfi_rx_addr() - return the handle of a receive context of a peer
  * @kfi_addr: the peer
  * @rx_index: number of the receive context
  * @rx_ctx_bits: as in struct kfi_av_attr

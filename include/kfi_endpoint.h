@@ -11,27 +11,33 @@
 /**
  * DOC: Posting
  *
- * One function for each direction and kind of operation does the work:
- * kfi_sendmsg(), kfi_recvmsg(), and similar functions in the other headers. The
- * other functions are inlines that fill in the message structure. They use the
- * default operation flags of the endpoint (op_flags of its attributes); the msg
- * functions use exactly the flags of the call.
+ * One function for each direction and kind of operation posts it: kfi_sendmsg(),
+ * kfi_recvmsg(), and similar functions in the other headers. The other functions
+ * are inlines that fill in the message structure. They use the default operation
+ * flags of the endpoint (op_flags of its attributes); the msg functions use
+ * exactly the flags of the call.
  *
  * A message may be empty: no vector, or entries of length 0.
  *
  * All of these functions return 0, or a negative error. After an error nothing
  * was posted, and there is no completion:
  *
- * - -EAGAIN: a queue is full. kfi_ep_tx_space() reports when there is room.
- * - -KFI_EOPBADSTATE: the endpoint is not enabled; -ENOTCONN: not connected.
- * - -EINVAL: a vector or an address is malformed, or the payload is longer than
- *   inject_size with KFI_INJECT.
+ * - -EAGAIN: all operations of the endpoint are in use, its completion queue has
+ *   no free slot, or the provider has no room. For transmits kfi_ep_tx_space()
+ *   reports when there is room.
+ * - -KFI_EOPBADSTATE: the endpoint is not enabled.
+ * - -ENOTCONN: the endpoint is not connected yet.
+ * - -EINVAL: a vector or an address is malformed; a vector is longer than
+ *   iov_limit; the payload is longer than inject_size with KFI_INJECT; or the
+ *   context is NULL with KFI_CQE.
  * - -EMSGSIZE: the message is longer than max_msg_size.
  * - -KFI_EBADFLAGS: a flag is unknown, or not allowed for this operation.
- * - -EOPNOTSUPP: the endpoint does not have the capability.
- * - -KFI_ENOCQ: KFI_CQE without a completion queue.
- * - -ESHUTDOWN: the connection has ended. A receive is accepted, because its
- *   consumer may not know of the end yet, and completes with ESHUTDOWN at once.
+ * - -EOPNOTSUPP: the endpoint does not have the capability or the completion
+ *   level, or uses a shared receive context, to which receives are posted.
+ * - -KFI_ENOCQ: KFI_CQE is set, and there is no completion queue.
+ * - -ESHUTDOWN: the connection has ended. A receive is accepted all the same,
+ *   because the consumer may not have read the event yet, and completes with
+ *   ESHUTDOWN at once.
  * - -ENODEV: the device or the namespace has gone.
  *
  * Errors that are detected later, such as an unreachable peer, are reported by
@@ -80,7 +86,7 @@ enum {
  * be set. Those from KFI_OPT_RECLAIM on exist only in kfabric, and can be set before the endpoint
  * is enabled:
  *
- * KFI_OPT_RECLAIM: not 0 if memory reclaim waits for operations of the endpoint, for example
+ * KFI_OPT_RECLAIM: not 0 if memory reclaim may wait for operations of the endpoint, for example
  *	because a block device uses it. The operations may then use memory reserves.
  * KFI_OPT_AV_ONLY: not 0 if an RDM endpoint refuses callers that are not in its address vector
  * KFI_OPT_OP_TIMEOUT_MS: time limit of transmit operations in milliseconds, 0 for no limit; see
@@ -126,8 +132,8 @@ enum {
  * @context: pointer of the consumer, stored in kfid.context
  *
  * See fi_endpoint(3). An endpoint that was opened with the info of a
- * KFI_CONNREQ event owns the connection request, and rejects it if it is closed
- * before kfi_accept().
+ * KFI_CONNREQ event owns the connection request. If the endpoint is closed before
+ * kfi_accept(), the request is rejected.
  *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if @info is incomplete, out of range, or names a request
@@ -167,7 +173,8 @@ int kfi_passive_ep(struct kfid_fabric *fabric, struct kfi_info *info,
  *
  * Context: Process context, may sleep.
  * Return: as kfi_endpoint(); -EOPNOTSUPP if the provider has no scalable
- * endpoints, -EINVAL if @info asks for more contexts than the domain has.
+ * endpoints; -EINVAL also if @info is not of type KFI_EP_RDM, or has more
+ * contexts than the domain.
  */
 int kfi_scalable_ep(struct kfid_domain *domain, struct kfi_info *info,
 		    struct kfid_ep **sep, void *context);
@@ -228,12 +235,15 @@ kfi_scalable_ep_bind(struct kfid_ep *sep, struct kfid *bfid, uint64_t flags)
  * kfi_connect() and kfi_accept() enable an endpoint that is not enabled.
  *
  * Context: Process context, may sleep.
- * Return: 0; -KFI_ENOCQ if a direction has no completion queue and no counter;
- * -KFI_ENOAV if an unconnected endpoint has no address vector; -KFI_ENOEQ if a
- * connected endpoint has no event queue; -KFI_ENORX, -KFI_EOPBADSTATE if a
- * shared receive or transmit context is not bound, or the scalable endpoint of
- * a context is not enabled; -EINVAL if it is enabled already; -EADDRINUSE;
- * -ENODEV; -ENOMEM.
+ * Return: 0; -KFI_ENOCQ if a direction has neither a completion queue nor a
+ * counter, or if an endpoint with a shared receive context has no completion
+ * queue for receives; -KFI_ENOAV if an unconnected endpoint has no address
+ * vector; -KFI_ENOEQ if a connected endpoint has no event queue; -KFI_ENORX if
+ * no shared receive context is bound; -KFI_EOPBADSTATE if no shared transmit
+ * context is bound, or if the scalable endpoint of a context is not enabled;
+ * -EINVAL if the endpoint is enabled already, or does not have the completion
+ * queue and address vector of its shared receive context; -EADDRINUSE; -ENODEV if
+ * the device or the namespace has gone; -ENOMEM.
  */
 static inline int kfi_enable(struct kfid_ep *ep)
 {
@@ -252,8 +262,8 @@ static inline int kfi_enable(struct kfid_ep *ep)
  *
  * Context: Process context or softirq, does not sleep.
  * Return: 0 if a completion with ECANCELED follows; -ENOENT if there is no such
- * receive, because a message has taken it, and its completion is queued or
- * follows; -EINVAL if @fid is no endpoint or context.
+ * receive, for example because a message has taken it: then its completion is
+ * queued already, or follows; -EINVAL if @fid is no endpoint or context.
  */
 ssize_t kfi_cancel(struct kfid *fid, void *context);
 
@@ -268,14 +278,14 @@ ssize_t kfi_cancel(struct kfid *fid, void *context);
  * See fi_setopt(3), and above for the options that exist only in kfabric.
  *
  * KFI_OPT_OP_TIMEOUT_MS is a time limit for transmit operations of an MSG or RDM
- * endpoint, or of a transmit context. When a connection has had an operation for
- * longer than that, and for at most a quarter longer, the connection is ended
- * with ETIMEDOUT. The operation completes with ETIMEDOUT when the connection is
- * down: its memory is not used any more, and whether it was performed at the
- * peer is unknown. So do the other operations of that connection. An RDM
+ * endpoint, or of a transmit context. A connection that does not complete an
+ * operation within the limit is ended with ETIMEDOUT, at most a quarter of the
+ * limit later. When the connection is down, this operation and all other
+ * operations of the connection complete with ETIMEDOUT: their memory is not used
+ * any more, and whether they were performed at the peer is unknown. An RDM
  * endpoint connects to the peer again with the next operation; an MSG endpoint
- * is disconnected. Receives have no time limit. Time during which an operation
- * waits for a connection does not count.
+ * is disconnected. Receives have no time limit. The time during which an
+ * operation waits for a connection does not count.
  *
  * Context: Process context, may sleep.
  * Return: 0; -ENOPROTOOPT if the level or option is unknown, read only, or not
@@ -308,14 +318,15 @@ int kfi_getopt(struct kfid *fid, int level, int optname, void *optval,
  * kfi_tx_context() - open a transmit context of a scalable endpoint
  * @ep: the scalable endpoint
  * @idx: number of the context, from 0
- * @attr: attributes, or NULL for those of @ep. A limit that is 0 is that of @ep
+ * @attr: attributes, or NULL for those of @ep. A limit of 0 means that of @ep
  * @tx_ep: where to store the context; close it before @ep
  * @context: pointer of the consumer, stored in kfid.context
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL if @idx or an attribute is higher than @ep has; -EBUSY if
- * the number is in use; -EOPNOTSUPP for a completion level that @ep does not
- * have; -ENODEV; -ENOMEM.
+ * Return: 0; -EINVAL if @idx or an attribute is too high for @ep, or @ep is no
+ * scalable endpoint; -EBUSY if the number is in use; -EOPNOTSUPP for a completion
+ * level that @ep does not have; -ENODEV if the device or the namespace has gone;
+ * -ENOMEM.
  */
 int kfi_tx_context(struct kfid_ep *ep, int idx, struct kfi_tx_attr *attr,
 		   struct kfid_ep **tx_ep, void *context);
@@ -324,13 +335,14 @@ int kfi_tx_context(struct kfid_ep *ep, int idx, struct kfi_tx_attr *attr,
  * kfi_rx_context() - open a receive context of a scalable endpoint
  * @ep: the scalable endpoint
  * @idx: number of the context, from 0; peers name it by kfi_rx_addr()
- * @attr: attributes, or NULL for those of @ep. A limit that is 0 is that of @ep
+ * @attr: attributes, or NULL for those of @ep. A limit of 0 means that of @ep
  * @rx_ep: where to store the context; close it before @ep
  * @context: pointer of the consumer, stored in kfid.context
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL if @idx or an attribute is higher than @ep has; -EBUSY if
- * the number is in use; -ENODEV; -ENOMEM.
+ * Return: 0; -EINVAL if @idx or an attribute is too high for @ep, or @ep is no
+ * scalable endpoint; -EBUSY if the number is in use; -ENODEV if the device or the
+ * namespace has gone; -ENOMEM.
  */
 int kfi_rx_context(struct kfid_ep *ep, int idx, struct kfi_rx_attr *attr,
 		   struct kfid_ep **rx_ep, void *context);
@@ -346,12 +358,13 @@ int kfi_rx_context(struct kfid_ep *ep, int idx, struct kfi_rx_attr *attr,
  * An endpoint whose info has KFI_SHARED_CONTEXT in ep_attr.tx_ctx_cnt is bound
  * to the context by kfi_ep_bind(ep, &stx->fid, 0) before it is enabled.
  * Operations are posted to the endpoints, and complete in the queues of the
- * endpoints. An endpoint can't be bound if it has more (inject size, segments,
- * KFI_ATOMIC) than the context was opened with.
+ * endpoints. An endpoint can't be bound if its inject size or a number of
+ * segments is higher than that of the context, or if only the endpoint has
+ * KFI_ATOMIC.
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL if @attr asks for more than the domain has; -ENOMEM;
- * -ENODEV.
+ * Return: 0; -EINVAL if @attr has more than the domain; -ENOMEM; -ENODEV if the
+ * device or the namespace has gone.
  */
 int kfi_stx_context(struct kfid_domain *domain, struct kfi_tx_attr *attr,
 		    struct kfid_stx **stx, void *context);
@@ -368,41 +381,44 @@ int kfi_stx_context(struct kfid_domain *domain, struct kfi_tx_attr *attr,
  * Receives are posted to the context. Messages for any of the endpoints take
  * them in the order of posting. A counter of receives is bound to an endpoint.
  *
- * All endpoints have the completion queue of the context and, if they are
- * unconnected, its address vector. These are bound to the context before
- * kfi_enable() of the context. Otherwise kfi_enable() of the first endpoint
- * enables the context with those of the endpoint; the context uses them until
- * it is closed.
+ * All endpoints have to be bound to the completion queue of the context and, if
+ * they are unconnected, to its address vector. The consumer binds both to the
+ * context and enables it with kfi_enable(). Otherwise kfi_enable() of the first
+ * endpoint enables the context with the queue and vector of that endpoint; the
+ * context uses them until it is closed.
  *
  * When an endpoint closes, its unexpected messages are dropped, and receives
- * into which its messages are being placed end; all others stay. A receive
- * without a message completes at the latest when the context is closed.
+ * into which its messages are being placed end; all other receives stay posted. A
+ * receive without a message completes at the latest when the context is closed.
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL if @attr asks for more than the domain has; -EOPNOTSUPP if
- * the hardware of the provider receives by itself; -ENOMEM; -ENODEV.
+ * Return: 0; -EINVAL if @attr has more than the domain; -EOPNOTSUPP if the
+ * provider posts all receives to its hardware; -ENOMEM; -ENODEV if the device or
+ * the namespace has gone.
  */
 int kfi_srx_context(struct kfid_domain *domain, struct kfi_rx_attr *attr,
 		    struct kfid_ep **rx_ep, void *context);
 
 /**
- * kfi_ep_tx_space() - have a function called when there is room for a post
+ * kfi_ep_tx_space() - call a function when there is room for a transmit
  * @ep: endpoint or transmit context whose post has returned -EAGAIN
- * @fn: called once when there is room in the queues, or NULL to cancel. An
- *	endpoint has room for one such function.
+ * @fn: called once when there is room in the queues, or NULL to cancel. Only one
+ *	function can be set for an endpoint.
  * @context: second argument of @fn
  *
  * If there is room already, because operations have completed since the post,
- * @fn is called at once. @fn runs in a work item with bottom halves off, without
- * locks, possibly before this function returns. It may post and call this
- * function again, and must not sleep. It is not guaranteed that a post succeeds
- * then. Closing the endpoint cancels. libfabric has no counterpart.
+ * the call of @fn is scheduled at once. @fn runs in a work item with bottom
+ * halves off, without locks, possibly before this function returns. It may post
+ * and call this function again, and must not sleep. It is not guaranteed that a
+ * post from @fn succeeds. kfi_close() of the endpoint cancels the call. libfabric
+ * has no counterpart.
  *
- * Context: Process context or softirq, does not sleep. With @fn NULL process
- * context only: waits until the old function does not run, and it will not be
- * called after that.
+ * Context: Process context or softirq, does not sleep. With @fn NULL: process
+ * context, without locks that the function takes; spins while the function runs.
+ * On return the function does not run, and will not be called.
  * Return: 0; -EALREADY if a function is set; -KFI_EOPBADSTATE if the endpoint is
- * not enabled; -KFI_ENOCQ if it has no completion queue for transmits; -ENODEV.
+ * not enabled; -KFI_ENOCQ if it has no completion queue for transmits; -ENODEV if
+ * the device or the namespace has gone.
  */
 int kfi_ep_tx_space(struct kfid_ep *ep,
 		    void (*fn)(struct kfid_ep *ep, void *context),
@@ -413,8 +429,9 @@ int kfi_ep_tx_space(struct kfid_ep *ep,
  * @ep: endpoint or transmit context
  *
  * A series of posts with KFI_MORE usually ends with a post without it. This
- * function is for consumers that find that nothing follows. On a connected
- * endpoint the operations start at once, on others a little later.
+ * function ends the series if the consumer has nothing more to post. The
+ * operations of a connected endpoint start at once, those of other endpoints a
+ * little later.
  *
  * Context: As kfi_sendmsg().
  */
@@ -423,7 +440,7 @@ void kfi_ep_tx_flush(struct kfid_ep *ep);
 /**
  * kfi_recvmsg() - post a receive
  * @ep: the endpoint or receive context
- * @msg: the message; copied
+ * @msg: buffer, and the peer to receive from; copied
  * @flags: KFI_COMPLETION, KFI_MULTI_RECV, KFI_MORE, KFI_CQE,
  *	KFI_NO_COMPLETION, KFI_OPFLAGS_DEFAULT
  *
@@ -431,11 +448,12 @@ void kfi_ep_tx_flush(struct kfid_ep *ep);
  * error entry is the length of the whole message, olen the bytes that did not
  * fit.
  *
- * With KFI_MULTI_RECV the vector has one entry. Messages are placed in it one
- * after the other, and the last completion has KFI_MULTI_RECV. A message that is
- * too long for the rest of the buffer goes to the next one. If no other message
- * is being placed in the old buffer then, an entry of its own ends it, whose
- * flags are KFI_MULTI_RECV alone and whose len is 0. See fi_msg(3).
+ * With KFI_MULTI_RECV the vector has one entry, and KFI_CQE is not allowed.
+ * Messages are placed in the buffer one after the other, and the last completion
+ * has KFI_MULTI_RECV. A message that is too long for the rest of the buffer is
+ * placed in the next receive. If no other message is being placed in the old
+ * buffer at that time, a separate entry ends it, whose flags are KFI_MULTI_RECV
+ * alone and whose len is 0. See fi_msg(3).
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".

@@ -10,7 +10,8 @@
 
 /**
  * enum kfi_wait_obj - how a consumer can wait for a queue or counter
- * @KFI_WAIT_NONE: not at all; kfi_cq_sread() and the like return -EINVAL
+ * @KFI_WAIT_NONE: waiting is not possible; kfi_cq_sread() and the like return
+ *	-EINVAL
  * @KFI_WAIT_UNSPEC: the same as KFI_WAIT_QUEUE
  * @KFI_WAIT_SET: not supported
  * @KFI_WAIT_FD: not supported
@@ -32,7 +33,7 @@ enum kfi_wait_obj {
 
 /**
  * struct kfi_eq_attr - attributes of an event queue, fi_eq(3)
- * @size: number of entries that have to fit; 0 for the default
+ * @size: number of entries that have to fit; 0 for the default, 256
  * @flags: KFI_WRITE to allow kfi_eq_write(); KFI_AFFINITY if @signaling_vector
  *	is valid
  * @wait_obj: &enum kfi_wait_obj
@@ -97,7 +98,8 @@ struct kfi_eq_err_entry {
  *	the reader, which frees it with kfi_freeinfo() after kfi_accept() or
  *	kfi_reject(). Else NULL.
  * @data: private data of the peer, as much as the reader's buffer has room
- *	for. Its length is the result of the read minus sizeof(this).
+ *	for. Its length is the result of the read minus the size of this
+ *	structure.
  */
 struct kfi_eq_cm_entry {
 	kfid_t			fid;
@@ -110,11 +112,12 @@ struct kfi_eq_cm_entry {
  * @fabric: the fabric
  * @attr: attributes, or NULL for defaults
  * @eq: where to store the queue; close it with kfi_close()
- * @handler: called when the queue becomes non-empty, or NULL
+ * @handler: called when an event arrives in an armed queue, see
+ *	kfi_event_handler; or NULL
  * @context: pointer of the consumer, passed to @handler
  *
- * As fi_eq_open(3), with an additional handler. The size of the queue limits
- * kfi_eq_write() and connection requests. All other events of the core are
+ * This function is fi_eq_open(3) with an additional handler. The size of the
+ * queue limits kfi_eq_write() and connection requests. All other events are
  * always queued.
  *
  * Context: Process context, may sleep.
@@ -231,7 +234,7 @@ struct kfi_cq_msg_entry {
  * @len: as in struct kfi_cq_msg_entry
  * @buf: address of the message in a multi-receive buffer; else undefined
  * @data: with KFI_REMOTE_CQ_DATA the data of the peer; with KFI_INVALIDATE the
- *	key
+ *	key that was invalidated
  */
 struct kfi_cq_data_entry {
 	void			*op_context;
@@ -270,8 +273,8 @@ struct kfi_cq_tagged_entry {
  * @olen: with ETRUNC number of bytes that did not fit
  * @err: positive error number; 0 in the done() of an operation that succeeded
  * @prov_errno: error number of the provider
- * @err_data: as in struct kfi_eq_err_entry
- * @err_data_size: as in struct kfi_eq_err_entry; always 0
+ * @err_data: not changed by kfi_cq_readerr(); no provider has error data
+ * @err_data_size: always 0
  * @src_addr: sender, with KFI_SOURCE; else KFI_ADDR_NOTAVAIL
  */
 struct kfi_cq_err_entry {
@@ -303,8 +306,7 @@ struct kfi_cq_err_entry {
  * The operation is free before @done runs, so @done may post again, and may free
  * the request. It must not close an object that the operation has used.
  *
- * Context: as the flags of the queue say (KFI_CQ_SOFTIRQ, KFI_CQ_DIRECT),
- * otherwise a work item.
+ * Context: a work item, unless the queue has KFI_CQ_SOFTIRQ or KFI_CQ_DIRECT.
  */
 struct kfi_cqe {
 	void (*done)(struct kfid_cq *cq, struct kfi_cqe *cqe,
@@ -313,8 +315,9 @@ struct kfi_cqe {
 
 /**
  * enum kfi_cq_wait_cond - condition of kfi_cq_sread()
- * @KFI_CQ_COND_NONE: an entry
- * @KFI_CQ_COND_THRESHOLD: as many entries as the size_t at cond says
+ * @KFI_CQ_COND_NONE: the queue has an entry
+ * @KFI_CQ_COND_THRESHOLD: the number of entries has reached the size_t at cond,
+ *	or there is an error
  */
 enum kfi_cq_wait_cond {
 	KFI_CQ_COND_NONE,
@@ -322,19 +325,20 @@ enum kfi_cq_wait_cond {
 };
 
 /*
- * Flags of a completion queue, which exist only in kfabric. They tell where the
- * handler of the queue and the done() of its operations run. The default is a
- * workqueue with WQ_MEM_RECLAIM, where they may sleep.
+ * Flags of a completion queue, which exist only in kfabric. They determine where
+ * the callbacks run: the handler of the queue and the done() of its operations.
+ * The default is a workqueue with WQ_MEM_RECLAIM, where callbacks may sleep.
  *
- * KFI_CQ_SOFTIRQ: they run in softirq, often in the softirq in which the data
- *	has arrived.
- * KFI_CQ_DIRECT: they run in kfi_cq_poll() only. The device of a provider need
- *	not interrupt for such queues: kfi_cq_poll(), and a read of an empty
- *	queue, look at the device. Not with KFI_CQ_SOFTIRQ.
+ * KFI_CQ_SOFTIRQ: callbacks run in softirq, often in the softirq in which the
+ *	data has arrived.
+ * KFI_CQ_DIRECT: callbacks run in kfi_cq_poll(). kfi_close() and kfi_ep_reset()
+ *	of an endpoint call the done() of its last operations, too. The device
+ *	of a provider need not interrupt for such queues: kfi_cq_poll(), and a
+ *	read of an empty queue, poll the device. Not with KFI_CQ_SOFTIRQ.
  * KFI_CQ_ROUNDS: the handler is also called after each batch of done(), so that
  *	it can start the operations that they have posted with KFI_MORE.
- * KFI_CQ_LOCAL: they run in the workqueue on the CPU on which the operation has
- *	completed, usually the CPU that has received the packets. Not with
+ * KFI_CQ_LOCAL: callbacks run in the workqueue on the CPU on which the operation
+ *	has completed, usually the CPU that has received the packets. Not with
  *	KFI_CQ_SOFTIRQ, KFI_CQ_DIRECT or KFI_AFFINITY.
  */
 #define KFI_CQ_SOFTIRQ		(1ULL << 60)
@@ -344,7 +348,8 @@ enum kfi_cq_wait_cond {
 
 /**
  * struct kfi_cq_attr - attributes of a completion queue, fi_cq(3)
- * @size: number of entries that have to fit; 0 for the default. Each outstanding
+ * @size: number of entries that have to fit; 0 for the default: room for the
+ *	operations of one endpoint in both directions. Each outstanding
  *	operation without KFI_CQE reserves an entry, so the queue never overruns.
  * @flags: KFI_CQ_SOFTIRQ, KFI_CQ_DIRECT or KFI_CQ_LOCAL; KFI_CQ_ROUNDS, with a
  *	handler; KFI_AFFINITY if @signaling_vector is valid
@@ -394,8 +399,7 @@ ssize_t kfi_cq_readfrom(struct kfid_cq *cq, void *buf, size_t count,
 /**
  * kfi_cq_readerr() - read the next error
  * @cq: the queue
- * @buf: where to store the error; err_data and err_data_size have to be set, or
- *	to be 0
+ * @buf: where to store the error
  * @flags: 0
  *
  * Context: Process context or softirq, does not sleep.
@@ -451,8 +455,9 @@ int kfi_cq_signal(struct kfid_cq *cq);
  * @budget: limit for the number of callbacks
  *
  * Calls done() of each operation with KFI_CQE that has ended, and the handler
- * once if other entries have arrived. Intended for ->poll of a block driver. May
- * be called on several CPUs at the same time. libfabric has no counterpart.
+ * once if other entries have arrived. The function is intended for ->poll of a
+ * block driver. It may be called on several CPUs at the same time; one of them
+ * runs the callbacks. libfabric has no counterpart.
  *
  * Context: Process context or softirq, does not sleep; not from done().
  * Return: number of callbacks, 0 to @budget; -EINVAL if the queue is not
@@ -475,9 +480,10 @@ enum kfi_cntr_events {
  * @cntr: the counter
  * @context: the context given to kfi_cntr_open()
  *
- * Called after each change of the value or of the error counter, where the
- * change is made, and on several CPUs at the same time. When kfi_close() of the
- * counter returns, the handler does not run and will not be called.
+ * The handler is called after each change of the value or of the error counter,
+ * in the context that makes the change, and possibly on several CPUs at the same
+ * time. When kfi_close() of the counter returns, the handler does not run and will
+ * not be called.
  *
  * Context: Process context or softirq, must not sleep. It may read the counter.
  */
@@ -511,7 +517,7 @@ uint64_t kfi_cntr_read(struct kfid_cntr *cntr);
  * @cntr: the counter
  *
  * Context: Any.
- * Return: operations that have failed.
+ * Return: number of operations that have failed.
  */
 uint64_t kfi_cntr_readerr(struct kfid_cntr *cntr);
 
@@ -558,7 +564,7 @@ int kfi_cntr_seterr(struct kfid_cntr *cntr, uint64_t value);
 /**
  * kfi_cntr_wait() - wait until a counter reaches a value
  * @cntr: a counter with a wait object
- * @threshold: the value
+ * @threshold: value to wait for, or a higher one
  * @timeout: milliseconds; negative: no time limit
  *
  * Context: Process context, may sleep; a fatal signal ends the wait.

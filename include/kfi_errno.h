@@ -15,9 +15,9 @@
  * KFI_E names of standard errors are aliases that exist for sources ported
  * from libfabric; code written for the kernel may use the plain names.
  *
- * Conditions that errno has no name for take the numbers 256 and up, with the
- * values that libfabric gives them (fi_errno(3)). They never collide with the
- * kernel's internal errno range, which starts at 512.
+ * Conditions that errno has no name for have numbers from 256 on, with the values
+ * of libfabric (fi_errno(3)). The kernel's internal errors begin at 512, so the
+ * numbers do not collide.
  */
 
 #define KFI_SUCCESS		0
@@ -79,7 +79,7 @@ enum {
 	KFI_ENOCQ	 = 263,	/* no completion queue is bound */
 	KFI_ECRC	 = 264,	/* the payload was damaged in transit */
 	KFI_ETRUNC	 = 265,	/* the message was longer than the buffer */
-	KFI_ENOKEY	 = 266,	/* the key is in use, or there is none */
+	KFI_ENOKEY	 = 266,	/* the key is in use, or no key is available */
 	KFI_ENOAV	 = 267,	/* no address vector is bound */
 	KFI_EOVERRUN	 = 268,	/* a queue has lost entries */
 	KFI_ENORX	 = 269,	/* no receive is posted, or no receive context is bound */

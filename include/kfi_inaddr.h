@@ -116,20 +116,20 @@ size_t kfi_inaddr_name_len(const void *name);
 void kfi_inaddr_name_origin(const void *name, void *source);
 void kfi_inaddr_name_set_port(void *name, u16 port);
 /**
- * kfi_inaddr_any() - is the address of a name the wildcard address?
+ * kfi_inaddr_any() - check whether the address of a name is the wildcard address
  * @a: the name
  */
 bool kfi_inaddr_any(const union kfi_inaddr *a);
 /**
  * kfi_inaddr_str() - implement &kfi_prov_ops.addr_str
  * @addr: name in either form: short, or IP address and port
- * @len: length of @addr, which tells the form
+ * @len: length of @addr, which distinguishes the forms
  * @buf: where to print
  * @size: bytes at @buf
  */
 void kfi_inaddr_str(const void *addr, size_t len, char *buf, size_t size);
 /**
- * kfi_inaddr_check() - can a peer have this name?
+ * kfi_inaddr_check() - check whether a peer can have a name
  * @family: AF_INET or AF_INET6
  * @a: the name
  *
@@ -145,7 +145,7 @@ int kfi_inaddr_check(int family, const union kfi_inaddr *a);
  * @service: port as text
  * @addr: where to store the name
  *
- * Return: length of the name; -EINVAL if they are no name of a peer.
+ * Return: length of the name; -EINVAL if @node and @service are no name of a peer.
  */
 int kfi_inaddr_resolve(struct net *net, int family, const char *node, const char *service,
 		       union kfi_inaddr *addr);
@@ -316,7 +316,7 @@ struct kfi_inaddr_locals {
 struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net);
 
 /**
- * struct kfi_inaddr_filter - the names that a query asks for
+ * struct kfi_inaddr_filter - the names in a query
  * @src: local address. Family 0: any address; the wildcard: any address of its family
  * @name: name of a local interface or device, see kfi_inaddr_named(); NULL: any
  * @port: local port, 0: any. With a short name, its service
@@ -344,14 +344,14 @@ struct kfi_inaddr_filter {
  */
 int kfi_inaddr_filter(const struct kfi_query *q, struct kfi_inaddr_filter *filter);
 /**
- * kfi_inaddr_matches() - does a query ask for this local address?
+ * kfi_inaddr_matches() - check whether a local address matches a query
  * @filter: the names of the query
  * @local: local address
  */
 bool kfi_inaddr_matches(const struct kfi_inaddr_filter *filter,
 			const struct kfi_inaddr_local *local);
 /**
- * kfi_inaddr_named() - does a query ask for this interface or device?
+ * kfi_inaddr_named() - check whether an interface or device matches a query
  * @filter: the names of the query
  * @name: name of an interface or device
  */
@@ -370,14 +370,14 @@ void kfi_inaddr_offer(struct kfi_info *info, struct kfi_inaddr_local *local,
 		      struct kfi_inaddr_filter *filter);
 
 /**
- * kfi_inaddr_short_wanted() - does a query ask for short names, as kfilnd does?
+ * kfi_inaddr_short_wanted() - check whether a query requests short names, as kfilnd does
  * @q: the query
  *
  * Return: true if offers with short names have to come before all others.
  */
 bool kfi_inaddr_short_wanted(const struct kfi_query *q);
 /**
- * kfi_inaddr_getinfo() - answer a query with the local addresses that it asks for
+ * kfi_inaddr_getinfo() - answer a query with the local addresses that match
  * @q: the query
  * @offer: called for each of these addresses, to add its offers. @filter holds the names of the
  *	query. @brief: only RDM endpoints, under the short name of the address if it has one;
@@ -385,7 +385,7 @@ bool kfi_inaddr_short_wanted(const struct kfi_query *q);
  *	nothing is offered at this address; another negative errno ends the answer
  *
  * If the query names a peer and no local address, the local address is that of the route to the
- * peer. If it asks for short names, as kfilnd does, these come before all others.
+ * peer. If the query requests short names, as kfilnd does, these come before all others.
  *
  * Context: process, may sleep; takes the RTNL.
  * Return: 0; -ENODATA if nothing is offered, if the query has a name of another kind, or if there
@@ -404,7 +404,7 @@ int kfi_inaddr_getinfo(struct kfi_query *q,
  * @info: the offer, which points to @name afterwards
  *
  * Context: process.
- * Return: false if the address has no short name, or another one than the query asks for.
+ * Return: true; false if the address has no short name, or one that does not match the query.
  */
 bool kfi_inaddr_short_offer(const struct kfi_query *q, const struct kfi_inaddr_filter *filter,
 			    const struct kfi_inaddr_local *local, struct kcxi_addr *name,

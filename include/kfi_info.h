@@ -15,7 +15,8 @@ struct net;
  * @mode: mode bits
  * @op_flags: default operation flags
  * @msg_order: ordering guarantees, KFI_ORDER_
- * @comp_order: not used. libfabric 2 does not have it; for sources that set it
+ * @comp_order: not used. It exists for sources that set it; libfabric 2 does not
+ *	have it
  * @inject_size: largest injected message, bytes
  * @size: number of operations that can be outstanding
  * @iov_limit: number of entries of a local vector
@@ -41,7 +42,8 @@ struct kfi_tx_attr {
  * @mode: mode bits
  * @op_flags: default operation flags
  * @msg_order: ordering guarantees, KFI_ORDER_
- * @comp_order: not used. libfabric 2 does not have it; for sources that set it
+ * @comp_order: not used. It exists for sources that set it; libfabric 2 does not
+ *	have it
  * @size: number of receives that can be outstanding
  * @iov_limit: number of entries of a local vector
  */
@@ -73,7 +75,7 @@ struct kfi_rx_attr {
  * @auth_key: authorization key. Two endpoints can communicate if both have the
  *	same key, or neither has one. A peer with another key is refused with
  *	-KFI_EKEYREJECTED: for a connection in an error event, for an operation
- *	of a connectionless endpoint in the completion.
+ *	of an unconnected endpoint in the completion.
  */
 struct kfi_ep_attr {
 	enum kfi_ep_type	type;
@@ -126,8 +128,8 @@ struct kfi_ep_attr {
  * @max_err_data: length of err_data of an error entry, bytes
  * @mr_cnt: number of regions that the consumer will register
  * @tclass: default traffic class
- * @max_ep_auth_key: number of authorization keys of an endpoint: 1; or 0 if keys
- *	are not supported, then hints with a key get no answer
+ * @max_ep_auth_key: number of authorization keys of an endpoint: 1; 0 if keys are
+ *	not supported: then hints with a key get no answer
  * @max_group_id: 0; collectives are not supported
  */
 struct kfi_domain_attr {
@@ -170,8 +172,8 @@ struct kfi_domain_attr {
  * @fabric: in hints, an open fabric that the answers have to belong to. An info
  *	holds no reference of it.
  * @name: name of the fabric
- * @prov_name: name of the provider. In hints, the provider that is asked; its
- *	module is loaded if necessary.
+ * @prov_name: name of the provider. In hints, the only provider that may answer;
+ *	its module is loaded if necessary.
  * @prov_version: version of the provider, KFI_VERSION()
  * @api_version: version of the interface that the consumer has asked for
  */
@@ -225,7 +227,7 @@ struct kfi_info {
 };
 
 /**
- * kfi_getinfo() - ask the providers for a service
+ * kfi_getinfo() - find providers of a service
  * @version: version of the interface that the consumer uses, KFI_VERSION(); 0
  *	for any
  * @node: address, name of a local interface or the like, or NULL
@@ -236,14 +238,14 @@ struct kfi_info {
  *	Not changed, and not used after the call.
  * @info: where to store the list of answers, best first
  *
- * A provider answers if it supports all capabilities that @hints ask for, and
- * can use @node. If @hints name a provider, only this one is asked, and its
- * module is loaded if necessary ("kfi-provider-<name>"). The network namespace is
- * that of the caller. See fi_getinfo(3).
+ * A provider answers if it supports all capabilities in @hints, and can use
+ * @node. If @hints name a provider, no other provider answers, and its module is
+ * loaded if necessary ("kfi-provider-<name>"). The network namespace is that of
+ * the caller. See fi_getinfo(3).
  *
  * Context: Process context, may sleep.
  * Return: 0 and a list, to be freed by kfi_freeinfo(); -ENODATA if no provider
- * offers this (unknown provider, node or capability); -ENOSYS if @version is
+ * offers the service (unknown provider, node or capability); -ENOSYS if @version is
  * newer than kfi_version(); -KFI_EBADFLAGS; -EINVAL if KFI_SOURCE comes without
  * node and service; -ENOMEM. After an error @info is NULL.
  */

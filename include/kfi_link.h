@@ -49,8 +49,8 @@ struct kfp_permit;
 /**
  * DOC: Lock of a link
  *
- * Each link has one lock. If the transport has a lock of its own, that lock serves. The lock
- * protects what the protocol keeps about the streams of the connection in both directions. The
+ * Each link has one lock, which may be a lock that the transport has anyway. The lock protects the
+ * state that the protocol keeps of the streams of the connection in both directions. The
  * link holds the lock around kfi_link_rx(), kfi_link_room() and kfi_link_down().
  *
  * The posting path only tries the lock (ops->trylock()). A consumer may post from a completion
@@ -77,23 +77,25 @@ enum kfi_rx_want {
 };
 
 /**
- * struct kfi_link - a connection as its link sees it; the provider's structure begins with it
+ * struct kfi_link - the part of a connection that its link uses; the provider's structure begins
+ *	with it
  * @want: &enum kfi_rx_want. The protocol sets it, under the link's lock
  * @left: bytes of the payload that are still to be received or dropped. The protocol sets it,
  *	under the link's lock
  * @into: destination of the payload. The protocol sets it, under the link's lock
  * @cpu: CPU that received the last bytes. The link sets it. Work items of the connection run on
- *	this CPU unless the consumer has asked for another one
+ *	this CPU unless the consumer has chosen another one
  * @posted: bytes that the link has accepted in ops->post(). The protocol sets it
- * @landed: bytes that the peer has written to places here, as far as the link knows. A link with
- *	&kfi_link_ops.expose sets it, under its lock: they show that a long payload goes on
+ * @landed: bytes that the peer has written to places here, as far as the link can find out. A link
+ *	with &kfi_link_ops.expose sets it, under its lock. The protocol reads it to detect that a
+ *	long payload makes progress
  * @ep: endpoint of the connection; NULL while a connection request waits at a passive endpoint
  * @proto: the protocol over this kind of link
  * @privileged: the caller has shown that it acts for the administrator of its machine. Such a
  *	caller may claim a name there without an authorization key. Set by a link that a peer calls
- * @checks: the link compares payload in places with what its sender has written, when the bytes
- *	behind it arrive. So the protocol does not write to places before the peer has answered
- *	earlier writes. The link sets it before kfi_link_up()
+ * @checks: when the bytes behind a payload in places arrive, the link compares the payload with
+ *	what its sender has written. So the protocol does not write to places before the peer has
+ *	answered earlier writes. The link sets it before kfi_link_up()
  * @name: name of the peer, &kfi_link_ops.name_len bytes. A link that a peer calls stores the name
  *	of the source. The protocol adds the port from the hello by &kfi_link_ops.set_port
  */
@@ -112,20 +114,21 @@ struct kfi_link {
 };
 
 /* Flags of a unit */
-#define KFI_UNIT_MORE	0x01	/* another unit follows at once: the link may wait for it */
+#define KFI_UNIT_MORE	0x01	/* another unit follows at once; the link may wait for it */
 #define KFI_UNIT_SPLICE	0x02	/* the link may reference the pages, see &kfi_link_ops.splices */
 
 /* &kfi_link_ops.flags */
 #define KFI_LINK_REPORTS_SENT	0x01	/* the link calls kfi_link_sent() */
 
 /**
- * struct kfi_place - a piece of memory that its owner lets the peer's link write to
- * @at: address; the owner's link defines what it means
+ * struct kfi_place - a piece of memory to which the peer's link may write
+ * @at: address; the owner's link defines its meaning
  * @len: bytes
- * @key: key of a device, or number of a window; the owner's link defines what it means
+ * @key: key of a device, or number of a window; the owner's link defines its meaning
  *
- * Places that came from the peer are not trusted: ops->post() checks them. This is what links write
- * to; the handle by which a consumer has its devices write is struct kfid_place (kfi_place.h).
+ * Places that came from the peer are not trusted: ops->post() checks them. Links write to such
+ * places. The handle for a place to which devices of a consumer write is struct kfid_place
+ * (kfi_place.h).
  */
 struct kfi_place {
 	u64	at;
@@ -140,7 +143,7 @@ struct kfi_place {
  *	has registered it with its device can use that registration
  * @addr: with @mr: address of the first byte, as the peer names it
  * @lasting: for a lasting grant: the peer may write the same bytes several times
- * @priv: the link's
+ * @priv: for the link
  */
 struct kfi_exposed {
 	struct kfi_mr	*mr;
@@ -159,7 +162,7 @@ struct kfi_exposed {
  * @left: bytes of @payload that the link has not accepted yet
  * @place: with @nplaces: memory of the peer that @payload is written to. The bytes have to be there
  *	before the peer's link passes on any byte that is posted later, and before the bytes of a
- *	later unit with places. They may overtake bytes of the stream
+ *	later unit with places. They may arrive before earlier bytes of the stream
  * @nplaces: number of entries of @place; 0: @payload follows @head in the stream
  * @at: where @payload begins, counted from the first byte of the first place
  * @flags: KFI_UNIT_*
@@ -187,7 +190,7 @@ struct kfi_unit {
  * @hash: hash of a name, equal for names that @cmp finds equal. Any context
  * @name: convert an address of an address vector to a name. Returns 0, or a negative errno if
  *	the address denotes no peer. Any context, inside rcu_read_lock()
- * @address: convert a name to an address; @addr has room for KFI_ADDR_MAX bytes. Returns the
+ * @address: convert a name to an address; the buffer has room for KFI_ADDR_MAX bytes. Returns the
  *	length, or a negative errno if the name has no address in this domain. Process context
  * @source: compute the part of a name that identifies its source. Peers of one source share an
  *	account. The result has the form of a name. Any context
@@ -199,7 +202,7 @@ struct kfi_unit {
  * @open: prepare to dial &kfi_link.name. Must not wait for I/O, because memory reclaim may wait
  *	for this connection. After an error nothing is open. Process context, may sleep
  * @dial: start to connect. kfi_link_up() or kfi_link_down() reports the result. Context as @open
- * @admit: optional: frames will flow from now on. Context as @open
+ * @admit: optional: the peer is admitted, and frames follow. Context as @open
  * @ended: state of the receive direction. Returns 0 while the link receives; -ESHUTDOWN if the
  *	peer has closed the link in order; any other negative errno if the link has failed.
  *	Any context, without a lock
@@ -207,12 +210,12 @@ struct kfi_unit {
  *	Process context, may sleep
  * @close: close a link that was detached, or that has made no callback yet. On return the link
  *	does not read memory of the protocol. With @abort the link drops the bytes that it still
- *	holds, otherwise it delivers them if it can. Must not depend on the peer: a link that needs
- *	the peer to know what was delivered waits for half a second at most, and for a peer that was
- *	not admitted for a small part of that. Process context, may sleep
- * @probe: find out whether the peer is still alive, because another caller claims its name. The
- *	first call sends something to the peer (kfi_link_ping()), later calls look at the result.
- *	Returns 0 if the answer is not known yet, 1 if the peer is alive, -1 if it is not.
+ *	holds, otherwise it delivers them if it can. Must not depend on the peer: a link that can
+ *	learn only from the peer what was delivered waits for half a second at most, and for a small
+ *	part of that if the peer was not admitted. Process context, may sleep
+ * @probe: find out whether the peer still answers, because another caller claims its name. The
+ *	first call sends something to the peer (kfi_link_ping()), later calls check for the answer.
+ *	Returns 0 if the result is not available yet, 1 if the peer answers, -1 if it does not.
  *	Called under kfi_peer.lock, bottom halves off
  *
  * @trylock: take the link's lock unless that requires waiting. Returns with bottom halves off if
@@ -226,11 +229,11 @@ struct kfi_unit {
  *	later; -ENOMEM if there is no room and no callback follows; any other negative errno ends
  *	the connection. Called under the link's lock with bottom halves off, and inside the RCU
  *	section that protects the region that the payload may come from; must not sleep
- * @splices: optional: may the link reference the pages of this payload instead of copying them?
- *	The pages stay in use until @sent_to reports a position behind them. A link without
- *	KFI_LINK_REPORTS_SENT is asked only about operations, and the protocol then waits for an
- *	answer of the peer; with it the payload may also be memory of a region. Called under the
- *	link's lock
+ * @splices: optional: returns whether the link may reference the pages of this payload instead of
+ *	copying them. The pages stay in use until @sent_to reports a position behind them. With
+ *	KFI_LINK_REPORTS_SENT the payload may be that of an operation or memory of a region. Without
+ *	it the payload is that of an operation, and the protocol waits for an answer of the peer.
+ *	Called under the link's lock
  * @sent_to: position, in the count of &kfi_link.posted, up to which the link does not read bytes
  *	any more. Called under the link's lock
  * @read: pass received bytes to the protocol until there are none, or &kfi_link.want is
@@ -240,41 +243,41 @@ struct kfi_unit {
  * @flags: KFI_LINK_*
  * @place_min: with @expose: shortest payload that is worth a place
  * @expose: optional, with @conceal: let the peer's link write to the first @len bytes of @iter,
- *	which stay where they are until @conceal: for one transfer, or for a lasting grant, in whose
- *	memory the peer writes any bytes in any order, also several times. Fills in up to @max
- *	places that cover the @len bytes in order. Returns the number of places, or a negative
- *	errno; then the payload comes as frames. Called under the link's lock with bottom halves
- *	off; must not sleep
- * @conceal: end what @expose has begun: the peer has said that its bytes are there, or that it has
- *	written the last ones because of a lasting grant; or the link is closed. Returns 0 if no
- *	byte of the peer can land any more, or -EINPROGRESS; then the link calls
- *	kfi_link_concealed(). Memory of a region is concealed at once. Called as @expose; or after
- *	@close without the lock, perhaps once more for the same memory, and then it returns 0
+ *	which stay at the same addresses until @conceal. The exposure is for one transfer, or for a
+ *	lasting grant, in whose memory the peer writes any bytes in any order, also several times.
+ *	Fills in up to @max places that cover the @len bytes in order. Returns the number of places,
+ *	or a negative errno; then the payload comes as frames. Called under the link's lock with
+ *	bottom halves off; must not sleep
+ * @conceal: undo @expose. The peer has reported that its bytes have arrived, or that it writes no
+ *	more bytes because of a lasting grant; or the link is closed. Returns 0 if no byte of the
+ *	peer can arrive any more, or -EINPROGRESS; then the link calls kfi_link_concealed(). Memory
+ *	of a region is concealed at once. Called as @expose; or after @close without the lock,
+ *	perhaps once more for the same memory, and then it returns 0
  *
  * @pages: optional, with @expose, @pin, @fence and @unpin: describe, by kfi_place_fill(), the pages
  *	by which devices of this machine write to the memory of the peer that the @n entries of
  *	@place name: @len bytes from byte @at on, counted from the first byte of the first entry.
  *	The entries come from the peer, and are checked as @post checks them. Returns 0;
  *	-EOPNOTSUPP if this memory has no pages here, or if the link has &kfi_link.checks, because
- *	nobody here knows what a device writes; -EMSGSIZE: too many segments for @to; -EPROTO ends
- *	the connection. Called as @expose. Endpoints may have KFI_PLACE only over links with @pages
- * @fence: devices have finished with the place of a @pin: let what they have written arrive. When
- *	it returns 0 these bytes are in front of all that is posted later. A negative errno says
- *	that they may not have arrived, and ends the connection: from then on the link lets out no
- *	frame of its own, either, that says that nothing lands any more. Called once between @pin
- *	and @unpin, in any context but hard interrupt, perhaps under the link's lock, perhaps long
- *	after @close. Must not sleep
- * @pin: a consumer is given a place that @pages has filled in. Until @unpin its devices may write
- *	there, whatever becomes of the link: the link keeps the pages, and does not tell its peer
- *	that nothing lands any more. Returns what @fence and @unpin are called with, not NULL.
- *	Called as @expose, right after @pages. What is pinned when @close is called are places that
- *	consumers have: those of operations are unpinned before
- * @unpin: no byte of a device lands any more. Called once for each @pin, in the contexts of @fence.
- *	Must not sleep
+ *	the link can't read the bytes that a device writes; -EMSGSIZE: too many segments for @to;
+ *	-EPROTO ends the connection. Called as @expose. Endpoints may have KFI_PLACE only over links
+ *	with @pages
+ * @fence: devices have finished writing to the place of a @pin: order their bytes before all bytes
+ *	that are posted later. Returns 0, or a negative errno if the bytes may not have arrived. An
+ *	error ends the connection, and from then on the link sends no frame of its own, either,
+ *	which reports that no more bytes arrive. Called once between @pin and @unpin, in any context
+ *	but hard interrupt, perhaps under the link's lock, perhaps long after @close. Must not sleep
+ * @pin: a consumer gets a place that @pages has filled in. Until @unpin its devices may write
+ *	there, also when the link ends: the link keeps the pages, and does not report to its peer
+ *	that no more bytes arrive. Returns the argument for @fence and @unpin, not NULL. Called as
+ *	@expose, right after @pages. Only places of consumers are pinned when @close is called:
+ *	those of operations are unpinned before
+ * @unpin: no more bytes of a device arrive in the place. Called once for each @pin, in the contexts
+ *	of @fence. Must not sleep
  *
- * A link with @expose guarantees that no byte of the peer lands in exposed memory any more when
+ * A link with @expose guarantees that no byte of the peer arrives in exposed memory any more when
  * @close has returned. If that depends on the peer, @close waits for a bounded time, and then ends
- * the peer's access for good.
+ * the peer's access permanently.
  */
 struct kfi_link_ops {
 	size_t	link_size;
@@ -335,11 +338,11 @@ struct kfi_link_ops {
  * @source_peers: connections of an endpoint that come from one source
  * @source_backlog: connections in handshake that come from one source
  * @backlog: connections in handshake for each listening endpoint
- * @grants: lasting grants that a connection gives its peer at a time, up to 64; 0: none. Only for a
- *	link with &kfi_link_ops.expose
+ * @grants: lasting grants that the peer of a connection has at a time, up to 64; 0: none. Only for
+ *	a link with &kfi_link_ops.expose
  * @grant_mib: MiB of memory in these grants
  * @peer_grants: lasting grants that a peer of an RDM endpoint has over all its connections
- * @peer_grant_mib: MiB of memory in those
+ * @peer_grant_mib: MiB of memory in the grants of @peer_grants
  * @need_privilege: a caller without an authorization key must be &kfi_link.privileged
  *
  * kfi_proto_init() fixes the first six. The others are read at each use. KFI_PROTO_PARAMS() makes
@@ -367,7 +370,7 @@ struct kfi_proto_params {
 	bool		need_privilege;
 };
 
-/* Values of &struct kfi_proto_params for which a provider rarely has a reason to differ */
+/* Values of &struct kfi_proto_params that are the same for most providers */
 #define KFI_PROTO_DEFAULTS		\
 	.unexpected		= 1024,		\
 	.unexpected_peer	= 8192,		\
@@ -386,7 +389,7 @@ struct kfi_proto_params {
 	.peer_grants		= 64,		\
 	.peer_grant_mib		= 2048
 
-/* Kinds of values. One that is out of range is refused, at load time and later. */
+/* Ranges of values. A value that is out of range is refused, at load time and later. */
 extern const struct kernel_param_ops kfi_param_eager;		/* 256 to 1 MiB */
 extern const struct kernel_param_ops kfi_param_units;		/* 16 to 2^24 */
 extern const struct kernel_param_ops kfi_param_requests;	/* 16 to 65535 */
@@ -415,10 +418,11 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
 	KFI_PARAM(name, (proto).params.name, kind, perm, text)
 
 /**
- * KFI_PROTO_PARAMS() - the parameters of a provider's module that the protocol has
+ * KFI_PROTO_PARAMS() - define the parameters of the protocol in a provider's module
  * @proto: struct kfi_proto of the provider, a variable
  *
- * At file scope. What a source is, see &kfi_link_ops.source, the provider's manual page says.
+ * To be used at file scope. The provider's manual page explains what a source is
+ * (&kfi_link_ops.source).
  */
 #define KFI_PROTO_PARAMS(proto)								\
 	extern struct kfi_proto proto;	/* anything else does not compile */			\
@@ -500,14 +504,15 @@ int kfi_proto_init(struct kfi_proto *proto);
  * kfi_proto_exit() - undo kfi_proto_init()
  * @proto: the provider's protocol object
  *
- * The provider's module exit calls this after kfi_provider_deregister(). It waits until the last
- * call of a region's owner has returned, which may take longer than the end of its connection.
+ * The provider's module exit calls this after kfi_provider_deregister(). The function waits until
+ * the last call of a region's persist() has returned, which may take longer than the end of the
+ * connection that the call was made for.
  * Context: process.
  */
 void kfi_proto_exit(struct kfi_proto *proto);
 
 /**
- * struct kfi_peers - the peers of an RDM endpoint; the protocol's, except for @incarnation
+ * struct kfi_peers - the peers of an RDM endpoint. Owned by the protocol, except for @incarnation
  * @cache: peers by index and receive context of their address handle, in front of @list. Written
  *	under @lock, read under RCU
  * @ep: the endpoint
@@ -679,7 +684,7 @@ void kfi_link_sent(struct kfi_link *link);
 void kfi_link_concealed(struct kfi_link *link, struct kfi_exposed *x);
 
 /**
- * kfi_link_ping() - send a frame without content, which the peer's end of the link acknowledges
+ * kfi_link_ping() - send a frame without content, which the peer's link acknowledges
  * @link: the link
  *
  * Context: process or softirq.
@@ -697,11 +702,11 @@ void kfi_link_ping(struct kfi_link *link);
 size_t kfi_rx_head(struct kfi_link *link, const void *bytes, size_t len);
 
 /**
- * kfi_rx_live() - may payload be copied to &kfi_link.into?
+ * kfi_rx_live() - check whether payload may be copied to &kfi_link.into
  * @link: the link; &kfi_link.want is KFI_RX_REGION
  *
  * Context: from ops->read(), inside an RCU read section that lasts until the copy is done.
- * Return: false if the region is gone. Then the link drops the bytes and reports them to
+ * Return: true; false if the region has ended. Then the link drops the bytes and reports them to
  * kfi_rx_placed() as usual.
  */
 bool kfi_rx_live(struct kfi_link *link);
@@ -716,12 +721,12 @@ bool kfi_rx_live(struct kfi_link *link);
 void kfi_rx_placed(struct kfi_link *link, size_t len);
 
 /**
- * kfi_rx_bytes() - pass on bytes of the stream, whatever they are
+ * kfi_rx_bytes() - pass on bytes of the stream as &kfi_link.want requires
  * @link: the link
  * @bytes: received bytes, contiguous in memory that the link keeps during the call
  * @len: number of bytes, not 0
  *
- * Does what &kfi_link.want says, for a link that has its bytes in memory.
+ * For a link that has the received bytes in memory.
  * Context: from ops->read(). Return: number of bytes used; 0 if @want is KFI_RX_STOP.
  */
 size_t kfi_rx_bytes(struct kfi_link *link, const void *bytes, size_t len);

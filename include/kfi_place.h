@@ -20,12 +20,12 @@
  *
  * The calls need an endpoint with KFI_PLACE, KFI_RMA and KFI_WRITE. A provider
  * may not have KFI_PLACE, and a get may fail for a single region, so a consumer
- * always needs a way through its own memory as well. docs/places.md has the
+ * always needs a second path, through its own memory. docs/places.md has the
  * states and the rules. libfabric has no counterpart.
  *
  * From the completion of a get until the end of the put the peer's region is
  * held: its close or invalidation waits. The owner of the region waits for the
- * consumer of the place and for its device, so a consumer does not keep places
+ * consumer of the place and for its device, so a consumer must not keep places
  * longer than its device needs.
  */
 
@@ -77,19 +77,20 @@ int kfi_place_open(struct kfid_domain *domain, size_t seg_limit,
  * @context: returned in the completion; a struct kfi_cqe with KFI_CQE
  *
  * Success writes a completion in any case, with the flags KFI_RMA | KFI_WRITE;
- * @place then describes the pages. No byte moves, the owner of the region is not
- * told, and counters and statistics of errors of @ep do not see it. After an error @place has no
- * place:
+ * @place then describes the pages. No byte moves, the owner of the region gets no
+ * event, and neither the counters nor the statistics of errors of @ep count the
+ * get. After an error @place has no place:
  *
  * - EACCES: no such key, right or range, as for kfi_writemsg().
  * - EOPNOTSUPP: devices can't write this memory. Write it with kfi_writemsg().
  * - EMSGSIZE: the place has more segments than @place has room for.
- * - The error of a connection or peer that is lost.
+ * - The error of the connection, if the connection or the peer is lost.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h. -EOPNOTSUPP if the endpoint has no
  * KFI_PLACE; -KFI_EOPBADSTATE if @place has a place, or a get or put is
- * outstanding; -KFI_EDOMAIN if @place is of another domain.
+ * outstanding; -KFI_EDOMAIN if @place is of another domain; -EINVAL if @rma is
+ * empty; -EMSGSIZE if @rma is longer than max_msg_size.
  */
 ssize_t kfi_place_get(struct kfid_ep *ep, struct kfid_place *place,
 		      kfi_addr_t addr, const struct kfi_rma_iov *rma,
@@ -106,23 +107,23 @@ ssize_t kfi_place_get(struct kfid_ep *ep, struct kfid_place *place,
  *	KFI_OPFLAGS_DEFAULT
  * @context: returned in the completion; a struct kfi_cqe with KFI_CQE
  *
- * Devices have finished when this is called. The put is ordered as a write of
- * @len bytes: the peer sees nothing that this endpoint posts later before it
- * sees these bytes. Success means that readers at the peer see them, as after
- * KFI_DELIVERY_COMPLETE; the flags of completion levels are refused. The
+ * Devices must have finished before this call. The put is ordered as a write of
+ * @len bytes: nothing that this endpoint posts later becomes visible at the peer
+ * before these bytes. Success means that they are visible to readers at the peer,
+ * as after KFI_DELIVERY_COMPLETE; the flags of completion levels are refused. The
  * completion has the flags KFI_RMA | KFI_WRITE. For the owner of the region the
- * put is a remote write of @len bytes, and for the counters of @ep a write; but
- * nothing happens and nothing is counted for 0 bytes.
+ * put is a remote write of @len bytes, and for the counters of @ep a write. A put
+ * of 0 bytes has no effect at the peer and is not counted.
  *
- * If the call returns 0, the place ends, whatever the completion says, and
- * @place can be used again from the completion on. With KFI_NO_COMPLETION a
+ * If the call returns 0, the place ends, whatever the result of the completion,
+ * and @place can be used again from the completion on. With KFI_NO_COMPLETION a
  * success is not reported: until the place has ended, kfi_place_get() returns
- * -KFI_EOPBADSTATE and kfi_close() -EBUSY. If the call returns an error, the place stays
- * as it is. Errors of the completion:
+ * -KFI_EOPBADSTATE and kfi_close() -EBUSY. If the call returns an error, the place
+ * stays as it is. Errors of the completion:
  *
  * - EREMOTEIO: the owner has closed, invalidated, refreshed or bound the region
  *   meanwhile. It is unknown what has arrived.
- * - The error of a connection or peer that is lost.
+ * - The error of the connection, if the connection or the peer is lost.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h. -EINVAL if @len is more than the

@@ -2,11 +2,11 @@
 /*
  * kfi_prov.h - the contract between kfi.ko and a provider.
  *
- * A provider moves bytes. What all providers need besides is implemented once, in kfi.ko, and
- * available through the functions declared here: discovery and attribute matching, life times of
- * objects, completion and event queues, counters, address vectors, memory keys, tag matching, and
- * the arithmetic of flow control. docs/provider-guide.md describes how to write a provider, with
- * providers/loop, the smallest complete one, as the example.
+ * A provider moves bytes. Everything else that all providers need is implemented once, in kfi.ko,
+ * and available through the functions declared here: discovery and attribute matching, life times
+ * of objects, completion and event queues, counters, address vectors, memory keys, tag matching,
+ * and the arithmetic of flow control. docs/provider-guide.md describes how to write a provider.
+ * Its example is providers/loop, the smallest complete provider.
  */
 #ifndef _KFI_PROV_H
 #define _KFI_PROV_H
@@ -77,8 +77,8 @@ int __kfi_provider_register(struct kfi_provider *prov, u32 contract, size_t size
  * @prov: description. It has to exist until kfi_provider_deregister()
  *
  * Context: process, may sleep. Return: 0; -EINVAL if an operation is missing, if the name is
- * invalid, or if the provider was built for another version or size of the contract, which the
- * kernel log tells; -EEXIST if there is a provider of that name.
+ * invalid, or if the provider was built for another version or size of the contract (the kernel
+ * log has the reason); -EEXIST if there is a provider of that name.
  */
 #define kfi_provider_register(prov)						\
 	__kfi_provider_register(prov, KFI_PROV_CONTRACT, sizeof(struct kfi_prov_ops),	\
@@ -105,7 +105,7 @@ void kfi_provider_deregister(struct kfi_provider *prov);
  * @service: service, or NULL
  * @flags: KFI_SOURCE, KFI_NUMERICHOST
  * @hints: hints of the caller, or NULL. A provider needs them only for addresses
- * @prov: the provider that is asked
+ * @prov: the provider that answers
  * @hw_recv: set by the provider before kfi_query_add(): the endpoints of the offer have
  *	&kfi_ep.hw_recv, and can't share receive contexts
  * @head: first info of the answer. Owned by kfi.ko
@@ -136,8 +136,8 @@ struct kfi_query {
  *
  * kfi.ko ignores the members of @offer that are the same for all providers, and sets them itself:
  * name and version of the provider, threading, progress, resource management, type of address
- * vectors, and the number of contexts of an endpoint that asks for no number. Then it compares the
- * offer with the hints, reduces it to what the hints ask for, and appends it to the answer.
+ * vectors, and the number of contexts of an endpoint if the hints have none. Then it compares the
+ * offer with the hints, reduces it to what the hints request, and appends it to the answer.
  *
  * Context: process, may sleep.
  * Return: 0, also if the hints do not match; -EINVAL if @offer lacks a name or an attribute
@@ -186,7 +186,7 @@ enum kfi_opcode {
 };
 
 /**
- * kfi_opc_is_atomic() - is this one of the three kinds of atomic operations?
+ * kfi_opc_is_atomic() - check for one of the three kinds of atomic operations
  * @code: &enum kfi_opcode
  */
 static inline bool kfi_opc_is_atomic(u8 code)
@@ -195,7 +195,7 @@ static inline bool kfi_opc_is_atomic(u8 code)
 }
 
 /**
- * kfi_opc_is_place() - is this the get or the put of a place?
+ * kfi_opc_is_place() - check for the get or the put of a place
  * @code: &enum kfi_opcode
  */
 static inline bool kfi_opc_is_place(u8 code)
@@ -442,7 +442,7 @@ struct kfi_rx {
  *	kfi_rx_complete()
  * @KFI_RX_QUEUED: the message is unexpected, and belongs to the matching until
  *	&kfi_prov_ops.rx_matched or &kfi_prov_ops.rx_drop
- * @KFI_RX_NONE: no receive matches, and the provider did not want the message to be queued
+ * @KFI_RX_NONE: no receive matches, and the provider has not set @queue of kfi_rx_arrive()
  * @KFI_RX_FULL: a receive may match, but its completion queue has no free slot. The provider calls
  *	kfi_cq_wait_space(), and kfi_rx_arrive() again when there is one
  * @KFI_RX_CLOSED: the endpoint closes
@@ -562,7 +562,7 @@ int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, siz
 /* ------------------------------------------------------------------ */
 
 /**
- * kfi_cq_cpu() - return the CPU on which the consumer wants the callbacks of a queue
+ * kfi_cq_cpu() - return the CPU that the consumer has chosen for the callbacks of a queue
  * @cq: completion queue, or NULL
  *
  * For providers whose device can choose the CPU that it interrupts. The callbacks run on that CPU
@@ -573,7 +573,7 @@ int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, siz
 int kfi_cq_cpu(const struct kfi_cq *cq);
 
 /**
- * kfi_cq_wait_space() - have a function called when a completion queue has a free slot
+ * kfi_cq_wait_space() - call a function when a completion queue has a free slot
  * @cq: the queue
  * @w: waiter; &kfi_cq_waiter.fn is set and &kfi_cq_waiter.link is initialised
  *
@@ -599,8 +599,8 @@ void kfi_cq_cancel_wait(struct kfi_cq *cq, struct kfi_cq_waiter *w);
  *
  * A provider calls this before it handles a burst of arrivals. The handlers of KFI_CQ_SOFTIRQ
  * queues that get completions before kfi_batch_end() run in kfi_batch_end(), on this CPU, instead
- * of in a tasklet, which saves one softirq for each message. Without kfi_batch_begin() handlers run
- * all the same, later.
+ * of in a tasklet, which saves one softirq for each message. Without kfi_batch_begin() the
+ * handlers run later.
  *
  * Must not be used around operations of &struct kfi_prov_ops: they may be called under locks of a
  * consumer, which its handlers take. kfi_batch_end() may be called under a lock only if
@@ -684,13 +684,14 @@ int kfi_idmap_id(struct net *net, __be32 addr, u32 *id);
 #define KFI_AUTH_PROOF		32
 
 /**
- * kfi_auth_same() - do two endpoints have the same authorization key?
+ * kfi_auth_same() - check whether two endpoints have the same authorization key
  * @a: ep_attr of the info of an open endpoint or passive endpoint. The key there is that of the
  *	endpoint, or of its domain if the endpoint has none
  * @b: as @a, of the other endpoint
  *
  * A provider that supports keys (max_ep_auth_key of its offers is 1) refuses a peer with another
- * key with -KFI_EKEYREJECTED, before any payload moves and before a consumer is told of the peer.
+ * key with -KFI_EKEYREJECTED, before any payload moves and before the peer is reported to a
+ * consumer.
  *
  * Context: any. Return: true if the keys are equal, or if neither has one.
  */
@@ -699,7 +700,7 @@ bool kfi_auth_same(const struct kfi_ep_attr *a, const struct kfi_ep_attr *b);
 /**
  * kfi_auth_proof() - compute a proof that this side has an authorization key
  * @attr: attributes of an endpoint with a key, as for kfi_auth_same()
- * @parts: what the proof is about. A random number of the side that verifies is part of it
+ * @parts: the data that the proof covers. It contains a random number of the side that verifies
  * @count: number of entries in @parts
  * @proof: where to store KFI_AUTH_PROOF bytes, the HMAC-SHA256 of @parts
  *

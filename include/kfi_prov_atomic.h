@@ -62,7 +62,7 @@ struct kfi_mr *kfi_atomic_perform(struct kfi_ep *ep, struct kfi_atomic *atomic,
 size_t kfi_atomic_size(unsigned int datatype);
 
 /**
- * kfi_atomic_valid() - is an atomic operation supported?
+ * kfi_atomic_valid() - check whether an atomic operation is supported
  * @code: &enum kfi_opcode
  * @op: &enum kfi_op, not trusted
  * @datatype: &enum kfi_datatype, not trusted

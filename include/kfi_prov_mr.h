@@ -25,15 +25,15 @@
  * @live: peers may use the region. Cleared when the region is closed or invalidated
  * @enabled: the bindings are complete
  * @per_io: kfi_mr_alloc() has created the region
- * @fixed: set by the provider in &kfi_prov_ops.mr_reg: the hardware knows the pages of the region,
- *	so KFI_REFRESH is refused
+ * @fixed: set by the provider in &kfi_prov_ops.mr_reg: the hardware uses the pages of the region by
+ *	itself, so KFI_REFRESH is refused
  * @state: state of a per-I/O region, see kfi/mr_async.c
  * @iter: kvec or bvec iterator over the whole region
  * @iov: copy of the segments
  * @iov_limit: room for segments
  * @claims: number of segments in memory of kfi_mem_alloc(), which can't be freed meanwhile
- * @unit: length in bytes of every segment except the first and the last if they have the same, else
- *	0
+ * @unit: common length in bytes of all segments except the first and the last; 0 if they have no
+ *	common length
  * @cntr: bound counter, or NULL
  * @cntr_access: operations that @cntr counts
  * @persist: function of the owner for KFI_COMMIT_COMPLETE, or NULL
@@ -111,7 +111,7 @@ struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, u64 len, u64 acc
 void kfi_mr_put(struct kfi_mr *mr);
 
 /**
- * kfi_mr_live() - may bytes of a region be moved?
+ * kfi_mr_live() - check whether bytes of a region may be moved
  * @mr: region of kfi_mr_get()
  * @key: key by which the region was found. A per-I/O region may have been registered again since,
  *	with other memory and another key
@@ -231,8 +231,8 @@ void kfi_mr_settle(struct kfi_mr *mr);
  * Context: process or softirq.
  * Return: 0 if no peer can access the memory any more; -EACCES if the region is not a per-I/O
  * region, or is bound to another endpoint, which violates every protocol; -EBUSY if an operation of
- * a peer uses the region, or if the device still knows it: the region is dead, and its owner has to
- * call kfi_mr_invalidate(); -ENOENT if the owner has invalidated the region, or is doing so.
+ * a peer uses the region, or if the device may still use it: the region is dead, and its owner has
+ * to call kfi_mr_invalidate(); -ENOENT if the owner has invalidated the region, or is doing so.
  */
 int kfi_mr_kill(struct kfi_ep *ep, u64 key);
 

@@ -206,8 +206,8 @@ enum kfi_cntr_dir {
  *	provider
  * @bounced: bytes of payload that hardware has placed elsewhere, and a CPU has copied. Counted by
  *	the provider
- * @granted: bytes of payload that this side has written to regions of peers without asking, because
- *	of lasting grants. Counted by the message protocol
+ * @granted: bytes of payload that this side has written to regions of peers by lasting grants,
+ *	without a request for each write. Counted by the message protocol
  */
 struct kfi_stats {
 	u64 tx_ops, tx_bytes;
@@ -367,7 +367,8 @@ struct kfi_match {
  * @match: posted receives and unexpected messages
  * @lock: serialises bind, enable, connection calls, reset and close
  * @obj: common part
- * @life: a number that no other endpoint has ever; kfi_ep_reset() changes it. Owned by kfi.ko
+ * @life: number that is never used again for another endpoint; kfi_ep_reset() assigns a new one.
+ *	Owned by kfi.ko
  * @eq: event queue, or NULL
  * @av_entry: in the list of @av
  * @info: copy of the info that the endpoint was opened with

@@ -54,7 +54,7 @@ struct kfi_peer_info {
  * @resolve: convert a node and a service to an address in the format of the domain; @addr has room
  *	for KFI_ADDR_MAX bytes. Returns the length, or -EINVAL if they are no address. May sleep
  * @addr_check: optional: check that an address is well-formed. Returns 0 or -EINVAL. Without it,
- *	every sequence of bytes is
+ *	every sequence of bytes is accepted
  * @addr_str: print an address
  * @addr_removed: optional: an index was removed from the address vector of @ep. The provider drops
  *	what it has stored for the index. A post that runs at the same time may succeed or fail,
@@ -79,7 +79,7 @@ struct kfi_peer_info {
  *	wait for a peer or a consumer. Called once before @ep_close, also when the namespace or the
  *	device goes, then long before @ep_close; and once before each @ep_restart
  *
- * @tx: start a transmit; &kfi_oper.code tells its kind. Returns 0 if the operation is accepted: it
+ * @tx: start a transmit; &kfi_oper.code is its kind. Returns 0 if the operation is accepted: it
  *	will be completed once, or has been completed; or a negative errno if it is refused, then
  *	nothing has happened. Must not return -EAGAIN for ever. With KFI_MORE in &kfi_oper.flags
  *	the provider may delay the operation, because another post follows. It starts the delayed
@@ -128,12 +128,13 @@ struct kfi_peer_info {
  * @mr_end: optional: a per-I/O region is dead, and its memory is detached. Returns false if the
  *	device does not access the memory any more; true if it may, then the provider calls
  *	kfi_mr_settle() later. Called in softirq or with bottom halves off, inside rcu_read_lock()
- * @mr_attach: optional: memory is attached to a per-I/O region, whose key no peer knows yet.
+ * @mr_attach: optional: memory is attached to a per-I/O region, whose key no peer has yet.
  *	Returns 0; -EINVAL if the hardware can't register this memory; -ENOTCONN if its endpoint has
  *	no connection. Context as @mr_end
- * @mr_publish: optional: a per-I/O region is live, and peers may hear of its key. With @tell the
+ * @mr_publish: optional: a per-I/O region is live, and its key may be sent to peers. With @tell the
  *	provider calls kfi_mr_registered() later, once. Context as @mr_end
- * @mr_known: optional: may the device still access the memory of a dead region? Context as @mr_end
+ * @mr_known: optional: returns whether the device may still access the memory of a dead region.
+ *	Context as @mr_end
  *
  * @mem_alloc: optional, with @mem_free: allocate zeroed memory that peers reach better than other
  *	memory, page aligned, of &kfi_mem.len bytes, a multiple of the page size. Sets
@@ -142,10 +143,11 @@ struct kfi_peer_info {
  * @mem_free: free memory of @mem_alloc, in which no region lies. May sleep. May be called long
  *	after the device has gone
  *
- * @place_end: mandatory with KFI_PLACE: devices of this machine do not write to a place any more:
- *	release what the get has taken. Called once for each KFI_OPC_PLACE_GET that has succeeded,
- *	before the put is reported, or because the place was dropped. The endpoint may be closed,
- *	and the device may have gone. Called in process context or softirq, with interrupts enabled
+ * @place_end: mandatory with KFI_PLACE: devices of this machine do not write to a place any more.
+ *	Releases the resources of the get. Called once for each KFI_OPC_PLACE_GET that has
+ *	succeeded, before the put is reported, or because the place was dropped. The endpoint may be
+ *	closed, and the device may have gone. Called in process context or softirq, with interrupts
+ *	enabled
  *
  * @peers: call @emit for each peer with a number above @after, in the order of the numbers, until
  *	@emit returns nonzero. @emit does not sleep, so it may be called inside an RCU read section.
@@ -242,8 +244,8 @@ void kfi_recv_complete(struct kfi_oper *op, size_t len, u64 flags, u64 data, int
  * Called once, when the driver of the device is removed. Before that the provider makes
  * domain_open, pep_open and listen refuse the device. This function closes the passive endpoints
  * (pep_close), stops the endpoints (ep_stop with -ENODEV) and deregisters the regions (mr_dereg) of
- * the device, as at the end of a namespace, and reports to their event queues. It does not wait for
- * consumers. They close the objects at any time later, and only ep_close and domain_close are
+ * the device, as at the end of a namespace, and reports this to their event queues. It does not
+ * wait for consumers, which close the objects at any time later; only ep_close and domain_close are
  * called then. However, a consumer may be in a call that closes or registers an object; the
  * provider has to wait for the end of such calls.
  *

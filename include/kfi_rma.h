@@ -9,9 +9,8 @@
 
 /**
  * struct kfi_rma_iov - a segment of a peer's region
- * @addr: address of the first byte: offset in the region plus the offset that
- *	the owner has registered it with, or with KFI_MR_VIRT_ADDR the peer's
- *	virtual address
+ * @addr: address of the first byte: the offset in the region plus kfi_mr_addr()
+ *	of the region at the peer
  * @len: length in bytes
  * @key: key of the region; with KFI_TAGGED the tag of the peer's receive
  */
@@ -77,9 +76,9 @@ struct kfi_msg_rma {
  * The consumer at the peer takes no part. An access that is outside of a region,
  * that the access rights of the region do not allow, or that uses a wrong or
  * invalid key completes with EACCES. Then no byte has moved, and the endpoint can
- * be used, where the transport allows it (kfi_domain_limits.refusal). If a region
- * is closed or invalidated during the operation, it completes with EREMOTEIO.
- * See fi_readmsg(3).
+ * still be used, unless kfi_domain_limits.refusal describes another effect. If a
+ * region is closed or invalidated during the operation, the operation completes
+ * with EREMOTEIO. See fi_readmsg(3).
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -113,27 +112,28 @@ ssize_t kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
  * @ep: the endpoint or transmit context
  * @addr: peer; ignored on a connected endpoint
  * @ranges: segments of the peer's regions; copied
- * @count: number of segments
+ * @count: number of segments, 1 to rma_iov_limit
  * @scope: KFI_DELIVERY_COMPLETE to make the writes visible to every reader at
  *	the peer, or KFI_COMMIT_COMPLETE to make them durable; and KFI_CQE
  * @context: returned in the completion; a struct kfi_cqe with KFI_CQE
  *
- * Concerns all writes of this endpoint to @ranges that were posted before,
- * whether they have completed or not. Success writes a completion in any case,
- * with the flags KFI_RMA | KFI_WRITE. After an error it is unknown what is
+ * The flush concerns all writes of this endpoint to @ranges that were posted
+ * before, whether they have completed or not. Success writes a completion in any
+ * case, with the flags KFI_RMA | KFI_WRITE. After an error it is unknown what is
  * durable:
  *
  * - EACCES: as kfi_writemsg(); the owner of no region was called.
  * - EOPNOTSUPP: a region has no persist(), or the peer does not support flushes.
  * - EREMOTEIO: a region was closed or invalidated before its owner was called.
  * - The error of persist().
- * - The error of a connection or peer that is lost.
+ * - The error of the connection, if the connection or the peer is lost.
  *
  * The operation takes as long as persist() of the owners. Other operations do
  * not wait for it. libfabric has no counterpart.
  *
  * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
+ * Return: see "Posting" in kfi_endpoint.h. -EOPNOTSUPP if the provider does not
+ * support flushes; -EINVAL if @scope has none of the two levels, or both.
  */
 ssize_t kfi_flush(struct kfid_ep *ep, kfi_addr_t addr,
 		  const struct kfi_rma_iov *ranges, size_t count,

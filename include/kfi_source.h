@@ -13,9 +13,9 @@
  *	DUE	as HOT, and a tasklet looks at the device, and arms it when nothing is left
  *
  *	ARMED --> HOT	the device reports, and the queues are being polled
- *	ARMED --> DUE	the device reports, and nobody polls, or a reader sleeps
- *	HOT --> DUE	for one or two jiffies nobody has polled, or nothing was found; or a reader
- *			is about to sleep
+ *	ARMED --> DUE	the device reports, and the queues are not being polled, or a reader sleeps
+ *	HOT --> DUE	for one or two jiffies the queues were not polled, or nothing was found; or
+ *			a reader is about to sleep
  *	DUE --> ARMED	the tasklet has found nothing more
  *
  * So a device with few completions interrupts, a busy device does not, and a poller looks at busy
@@ -110,7 +110,7 @@ struct kfi_source {
 bool kfi_source_wanted(const struct kfi_ep *ep);
 
 /**
- * kfi_source_start() - start to poll a device
+ * kfi_source_start() - start polling a device
  * @src: zeroed structure
  * @ops: operations of the provider
  * @ep: endpoint for which kfi_source_wanted() is true. Its queues exist until kfi_source_stop()
@@ -129,7 +129,7 @@ void kfi_source_start(struct kfi_source *src, const struct kfi_source_ops *ops, 
 void kfi_source_event(struct kfi_source *src);
 
 /**
- * kfi_source_stop() - stop to poll a device
+ * kfi_source_stop() - stop polling a device
  * @src: a started source
  *
  * When this function returns, no operation of the source runs, and none will run. The caller holds

@@ -45,10 +45,10 @@ struct kfi_msg_tagged {
 /**
  * kfi_trecvmsg() - post a tagged receive
  * @ep: the endpoint or receive context
- * @msg: the message; copied
+ * @msg: buffer, tag, and the peer to receive from; copied
  * @flags: as kfi_recvmsg(), without KFI_MULTI_RECV; and one of
- *	KFI_PEEK: report whether an unexpected message matches, which stays;
- *	KFI_PEEK | KFI_CLAIM: reserve it for a later receive with this context;
+ *	KFI_PEEK: report whether an unexpected message matches, and leave it;
+ *	KFI_PEEK | KFI_CLAIM: reserve it for a later KFI_CLAIM with this context;
  *	KFI_PEEK | KFI_DISCARD: drop it;
  *	KFI_CLAIM: receive the message that is reserved for this context;
  *	KFI_CLAIM | KFI_DISCARD: drop the message that is reserved.
@@ -59,7 +59,8 @@ struct kfi_msg_tagged {
  * or KFI_CLAIM completes with ENOMSG. See fi_tagged(3).
  *
  * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
+ * Return: see "Posting" in kfi_endpoint.h. -EINVAL for another combination of
+ * these flags; -EOPNOTSUPP for any of them if the hardware holds the receives.
  */
 ssize_t kfi_trecvmsg(struct kfid_ep *ep, const struct kfi_msg_tagged *msg,
 		     uint64_t flags);

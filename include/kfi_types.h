@@ -122,11 +122,11 @@ enum {
  *	before the peer's receive completes. The completion of the receive has
  *	KFI_INVALIDATE in its flags and the key in its data, so the message can't
  *	have remote CQ data (-EINVAL). If the provider can't invalidate the
- *	region, because peers use it or the device knows it, the completion does
- *	not have the flag, and the owner has to invalidate the region. The sender
- *	does not learn this.
+ *	region, because peers or the device still use it, the completion does not
+ *	have the flag, and the owner has to invalidate the region. The sender
+ *	gets no report of this.
  * KFI_NO_COMPLETION: success writes no completion, whatever the binding of the
- *	queue and the default flags say. Failure writes one.
+ *	queue and the default flags are. Failure writes one.
  * KFI_OPFLAGS_DEFAULT: add the default flags of the endpoint. Functions without
  *	a flags argument use it.
  */
@@ -159,9 +159,9 @@ enum {
 };
 
 /*
- * A kfi_addr_t names a peer in one address vector. It consists of an index in the
- * vector, and in its top rx_ctx_bits of a receive context (kfi_rx_addr()). It has
- * no meaning for other address vectors and other nodes.
+ * A kfi_addr_t names a peer in one address vector. Its top rx_ctx_bits are the
+ * number of a receive context (kfi_rx_addr()), the others an index in the vector.
+ * It has no meaning for other address vectors and other nodes.
  */
 typedef uint64_t		kfi_addr_t;
 #define KFI_ADDR_UNSPEC		((uint64_t)-1)
@@ -232,7 +232,7 @@ enum kfi_threading {
 /**
  * enum kfi_resource_mgmt - protection against overrun queues
  * @KFI_RM_UNSPEC: the same as KFI_RM_ENABLED
- * @KFI_RM_DISABLED: the consumer needs no protection; it has it nevertheless
+ * @KFI_RM_DISABLED: the consumer needs no protection; it gets it nevertheless
  * @KFI_RM_ENABLED: a post that would overrun a queue returns -EAGAIN
  */
 enum kfi_resource_mgmt {
@@ -362,7 +362,7 @@ enum {
 };
 
 /**
- * kfi_tc_dscp_set() - traffic class for a DSCP value
+ * kfi_tc_dscp_set() - return the traffic class for a DSCP value
  * @dscp: differentiated services code point, 0 to 63
  *
  * Context: Any.
@@ -374,7 +374,7 @@ static inline uint32_t kfi_tc_dscp_set(uint8_t dscp)
 }
 
 /**
- * kfi_tc_dscp_get() - DSCP value of a traffic class
+ * kfi_tc_dscp_get() - return the DSCP value of a traffic class
  * @tclass: a tclass member
  *
  * Context: Any.
@@ -594,7 +594,7 @@ struct kfid_av {
 
 /**
  * struct kfid_ep - an endpoint, or a transmit or receive context
- * @fid: head; its class tells which
+ * @fid: head; its class distinguishes them
  */
 struct kfid_ep {
 	struct kfid		fid;
@@ -635,12 +635,14 @@ struct kfid_mr {
  * @cq: the queue
  * @context: the context given to kfi_cq_open()
  *
- * Called once when an entry arrives in an armed queue. A read that finds the
- * queue empty arms it again, so a reader that reads until -EAGAIN misses no
- * entry. It is not called for operations with KFI_CQE.
+ * The handler is called once when an entry arrives in an armed queue. A new queue
+ * is armed, and a read that finds the queue empty arms it again, so a handler
+ * that reads until -EAGAIN misses no entry. It is not called for operations with
+ * KFI_CQE, except after each batch of done() with KFI_CQ_ROUNDS.
  *
- * Context: as the flags of the queue say (KFI_CQ_SOFTIRQ, KFI_CQ_DIRECT),
- * otherwise a work item. It may post, read and cancel; it must not close.
+ * Context: a work item, unless the queue has KFI_CQ_SOFTIRQ or KFI_CQ_DIRECT. The
+ * handler may post, read and cancel. It must not close the queue, or objects that
+ * are bound to the queue.
  */
 typedef void (*kfi_comp_handler)(struct kfid_cq *cq, void *context);
 
@@ -649,10 +651,11 @@ typedef void (*kfi_comp_handler)(struct kfid_cq *cq, void *context);
  * @eq: the queue
  * @context: the context given to kfi_eq_open()
  *
- * Called once when an event arrives in an armed queue, as kfi_comp_handler.
+ * The handler is called once when an event arrives in an armed queue, as
+ * kfi_comp_handler.
  *
- * Context: Work item; may sleep. It may open, accept, reject and read. It may
- * close endpoints, but not the event queue.
+ * Context: a work item; may sleep. The handler may open, accept, reject and read.
+ * It may close endpoints, but not the event queue.
  */
 typedef void (*kfi_event_handler)(struct kfid_eq *eq, void *context);
 

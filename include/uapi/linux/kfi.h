@@ -286,7 +286,7 @@ enum kfi_peer_attr {
  * @KFI_STATS_A_RMA_IN_OPS: RMA and atomic operations that peers have performed on this side
  * @KFI_STATS_A_RMA_IN_BYTES: bytes of payload in RMA_IN_OPS
  * @KFI_STATS_A_ERRORS: operations that were completed with an error
- * @KFI_STATS_A_AGAIN: posts that found no room
+ * @KFI_STATS_A_AGAIN: posts that failed with EAGAIN
  * @KFI_STATS_A_UNEXPECTED: messages that arrived before their receive was posted
  * @KFI_STATS_A_COPIED: bytes of payload that were copied to send them
  * @KFI_STATS_A_SPLICED: bytes of payload that were sent from the pages of the consumer
@@ -295,7 +295,8 @@ enum kfi_peer_attr {
  *	counted
  * @KFI_STATS_A_BOUNCED: bytes of payload that hardware has placed elsewhere, and a CPU has copied
  * @KFI_STATS_A_DROPPED: unexpected messages of lost peers that were dropped to make room
- * @KFI_STATS_A_GRANTED: bytes of payload that were written to regions of peers without asking
+ * @KFI_STATS_A_GRANTED: bytes of payload that were written to regions of peers by lasting grants,
+ *	without a request for each write
  */
 enum kfi_stats_attr {
 	KFI_STATS_A_UNSPEC,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause */
 /*
- * kfi_perf.h - generic netlink interface of kfi_perf.ko, which tests and measures in the kernel:
- * servers that answer, and runs that measure
+ * kfi_perf.h - generic netlink interface of kfi_perf.ko, which tests and measures kfabric in the
+ * kernel: it has servers, which answer, and runs, which measure
  *
  * Each command concerns the network namespace of the socket. The commands that start and stop need
  * CAP_NET_ADMIN. A run belongs to the socket that has started it, and is cancelled and deleted when
@@ -190,7 +190,7 @@ enum kfi_perf_attr {
  * @KFI_PERF_RESULT_A_PAD: aligns 64-bit values
  * @KFI_PERF_RESULT_A_ITERATIONS: number of operations that were measured so far
  * @KFI_PERF_RESULT_A_BYTES: bytes of their payload, in one direction
- * @KFI_PERF_RESULT_A_ELAPSED_NS: time that they took together, nanoseconds
+ * @KFI_PERF_RESULT_A_ELAPSED_NS: time that all of them together took, nanoseconds
  * @KFI_PERF_RESULT_A_LAT_MIN_NS: smallest sample, nanoseconds (latency, when the run has ended)
  * @KFI_PERF_RESULT_A_LAT_MEDIAN_NS: median of the samples
  * @KFI_PERF_RESULT_A_LAT_P99_NS: 99th percentile of the samples

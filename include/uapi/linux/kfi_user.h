@@ -11,7 +11,7 @@
  * All structures have the same layout for 32-bit and 64-bit programs; pointers are 64-bit numbers.
  * The length of a structure is part of the request number. Later versions may add members at the
  * end of a structure. A kernel accepts the structures of all earlier versions, in which the missing
- * members are 0, and longer structures if the members that it does not know are 0 (else E2BIG).
+ * members are 0, and longer structures if the additional members are 0 (else E2BIG).
  * Members with the name reserved have to be 0.
  *
  * An ioctl returns 0, or -1 with errno set. Errors that have no errno are the FI_E numbers of
@@ -184,8 +184,8 @@ struct kfi_user_fabric {
  * @parent: the fabric of a domain or passive endpoint; the domain of the others
  * @handle: out
  * @cookie: number of the caller's choice
- * @info: &struct kfi_user_info. It is taken as hints, and the object is opened with the first
- *	answer to them
+ * @info: &struct kfi_user_info. It is used as hints, and the object is opened with the first answer
+ *	to them
  * @info_size: bytes at @info
  * @connreq: KFI_IOC_ENDPOINT: connection request that the endpoint will accept, or 0
  */
@@ -577,7 +577,7 @@ struct kfi_user_event {
  * @handle: completion queue, event queue or counter
  * @timeout_ms: milliseconds; negative: no time limit
  * @threshold: counter: value to wait for
- * @errors: counter: value of the error counter that the caller knows
+ * @errors: counter: value of the error counter that the caller has read
  *
  * Returns when the queue is not empty, or the counter has reached @threshold. Errors: FI_EAVAIL if
  * the error counter has another value than @errors; EAGAIN after KFI_IOC_SIGNAL; ETIMEDOUT; EINTR
