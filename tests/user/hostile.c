@@ -240,16 +240,22 @@ static void do_fork(struct context *c)
 {
 	struct kfi_user_version version = { };
 	pid_t pid = fork();
-	int status, ret;
+	int status, ret, fd;
 
 	if (pid < 0)
 		return;
 	if (!pid) {
 		memset(steady, 1, PAGE);
-		ret = raw_ioctl(c->fd, KFI_IOC_VERSION, &version);
-		/* Another thread may have closed that descriptor. */
-		if (ret != -EIO && ret != -EBADF)
+		fd = c->fd;
+		ret = raw_ioctl(fd, KFI_IOC_VERSION, &version);
+		/*
+		 * Another thread may have closed that descriptor, or the process may have spoilt
+		 * the number, which then is that of another file.
+		 */
+		if (ret != -EIO && ret != -EBADF && ret != -ENOTTY) {
+			dprintf(2, "hostile: descriptor %d answers %d after a fork\n", fd, ret);
 			__atomic_add_fetch(&counts->served, 1, __ATOMIC_RELAXED);
+		}
 		_exit(0);
 	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
