@@ -780,7 +780,7 @@ int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto);
  * @err: reason, a negative errno
  * @unlisten: stop listening, or NULL. kfi_link_called() is not called for @ep after it returns
  *
- * Does not wait for a peer. Context: process, may sleep.
+ * Waits for a peer only as long as &kfi_link_ops.close does. Context: process, may sleep.
  */
 void kfi_proto_ep_stop(struct kfi_ep *ep, int err, void (*unlisten)(struct kfi_proto_ep *pe));
 

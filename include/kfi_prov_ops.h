@@ -76,8 +76,9 @@ struct kfi_peer_info {
  * @ep_stop: release the network. Before it returns, every accepted transmit was completed with @err
  *	by kfi_tx_complete(), and so was every receive into which a message was being placed. The
  *	provider calls no kfi_rx_*() function for the endpoint afterwards. May sleep, but must not
- *	wait for a peer or a consumer. Called once before @ep_close, also when the namespace or the
- *	device goes, then long before @ep_close; and once before each @ep_restart
+ *	wait for a consumer, nor longer than a second for a peer. Called once before @ep_close, also
+ *	when the namespace or the device goes, then long before @ep_close; and once before each
+ *	@ep_restart
  *
  * @tx: start a transmit; &kfi_oper.code is its kind. Returns 0 if the operation is accepted: it
  *	will be completed once, or has been completed; or a negative errno if it is refused, then
@@ -130,7 +131,8 @@ struct kfi_peer_info {
  *	kfi_mr_settle() later. Called in softirq or with bottom halves off, inside rcu_read_lock()
  * @mr_attach: optional: memory is attached to a per-I/O region, whose key no peer has yet.
  *	Returns 0; -EINVAL if the hardware can't register this memory; -ENOTCONN if its endpoint has
- *	no connection. Context as @mr_end
+ *	no connection. If kfi.ko then cannot use the key, the next call for this region is @mr_attach
+ *	or @mr_dereg, without @mr_end. Context as @mr_end
  * @mr_publish: optional: a per-I/O region is live, and its key may be sent to peers. With @tell the
  *	provider calls kfi_mr_registered() later, once. Context as @mr_end
  * @mr_known: optional: returns whether the device may still access the memory of a dead region.

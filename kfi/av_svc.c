@@ -56,18 +56,24 @@ static int count_up_name(const char *name, u64 n, char *out, size_t size)
 
 /*
  * Compute the name of node @node + @n. An IP address is incremented, of another name the number at
- * its end.
+ * its end. A range that leaves the IPv4 addresses, or the /64 of its IPv6 address, is refused.
  */
 static int count_up_node(const char *node, u64 n, char *out, size_t size)
 {
 	u8 ip[16];
+	u32 v4;
+	u64 v6;
 
 	if (in4_pton(node, -1, ip, -1, NULL)) {
-		put_unaligned_be32(get_unaligned_be32(ip) + n, ip);
+		if (check_add_overflow(get_unaligned_be32(ip), n, &v4))
+			return -EINVAL;
+		put_unaligned_be32(v4, ip);
 		return snprintf(out, size, "%pI4", ip);
 	}
 	if (in6_pton(node, -1, ip, -1, NULL)) {
-		put_unaligned_be64(get_unaligned_be64(ip + 8) + n, ip + 8);
+		if (check_add_overflow(get_unaligned_be64(ip + 8), n, &v6))
+			return -EINVAL;
+		put_unaligned_be64(v6, ip + 8);
 		return snprintf(out, size, "%pI6c", ip);
 	}
 	return count_up_name(node, n, out, size);

@@ -280,6 +280,9 @@ static void ranges(struct kunit *test)
 		{ "node09", "9", 2, 2, { "node09:9", "node09:10", "node10:9", "node10:10" } },
 		{ "host", NULL, 1, 1, { "host:-" } },
 	};
+	static const char * const last[] = {
+		"host", "255.255.255.255", "fe80::ffff:ffff:ffff:ffff", "n18446744073709551615",
+	};
 	struct kfi_world *w = kfi_world_open(test, NULL);
 	kfi_addr_t h[4];
 	int r, i;
@@ -296,9 +299,12 @@ static void ranges(struct kunit *test)
 		for (i = 0; i < n; i++)
 			KUNIT_EXPECT_STREQ(test, rows[r].want[i], asked[i]);
 	}
-	/* a name without a number at its end can't be counted up */
-	KUNIT_EXPECT_EQ(test, 1, kfi_av_insertsym(w->av, "host", 2, "1", 1, h, 0, NULL));
-	KUNIT_EXPECT_EQ(test, KFI_ADDR_NOTAVAIL, h[1]);
+	/* a name without a number at its end can't be counted up, nor can the last address */
+	for (r = 0; r < ARRAY_SIZE(last); r++) {
+		nr_asked = 0;
+		KUNIT_EXPECT_EQ(test, 1, kfi_av_insertsym(w->av, last[r], 2, "1", 1, h, 0, NULL));
+		KUNIT_EXPECT_EQ(test, KFI_ADDR_NOTAVAIL, h[1]);
+	}
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_insertsym(w->av, "a1", 0, "1", 1, h, 0, NULL));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_insertsym(w->av, "a1", SIZE_MAX, "1", 3, h, 0, NULL));
 	kfi_world_close(w);
