@@ -58,9 +58,10 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 static int become_primary(struct kfm *m, bool alone)
 {
 	struct kfm_super before = m->sb;
+	struct kfm_peer *p;
 	int ret;
 
-	kfm_peer_end(m);
+	kfm_peers_end(m);
 	ret = kfm_log_replay(m);
 	if (ret == -EUCLEAN && !has_word(m->promote, "force"))
 		return kfm_give_up(m) ?: ret;
@@ -77,14 +78,15 @@ static int become_primary(struct kfm *m, bool alone)
 		return ret;
 	}
 	kfm_oos_load(m);
-	m->insync = false;
+	kfm_for_each_peer(p, m) {
+		p->policed = false;
+		p->refused = NULL;
+		p->down = jiffies;
+		p->next = jiffies;
+	}
 	m->was_insync = false;
-	m->policed = false;
-	m->refused = NULL;
-	m->down = jiffies;
-	m->next = jiffies;
 	WRITE_ONCE(m->primary, true);
-	kfm_event(m, "primary");
+	kfm_event(m->peers[0], "primary");
 	return 0;
 }
 
@@ -124,8 +126,10 @@ static int promote_compared(struct kfm *m, const struct kfm_msg *msg)
 	return become_primary(m, false);
 }
 
-void kfm_promote_answer(struct kfm *m, const struct kfm_msg *msg)
+void kfm_promote_answer(struct kfm_peer *p, const struct kfm_msg *msg)
 {
+	struct kfm *m = p->m;
+
 	if (msg->type == KFM_STATE)
 		promote_end(m, promote_compared(m, msg));
 	else if (msg->type == KFM_REFUSED && msg->arg == KFM_R_PRIMARY)
@@ -138,17 +142,24 @@ void kfm_promote_answer(struct kfm *m, const struct kfm_msg *msg)
 
 void kfm_promote_tick(struct kfm *m)
 {
+	struct kfm_peer *p;
+
 	if (time_after(jiffies, m->promote_by)) {
 		promote_end(m, promote_unanswered(m));
-	} else if (!time_before(jiffies, m->next)) {
-		m->next = jiffies + ASK_EVERY;
-		kfm_peer_hello(m, KFM_M_CANDIDATE);
+		return;
+	}
+	kfm_for_each_peer(p, m) {
+		if (time_before(jiffies, p->next))
+			continue;
+		p->next = jiffies + ASK_EVERY;
+		kfm_peer_hello(p, KFM_M_CANDIDATE);
 	}
 }
 
 static void promote(struct kfm *m, struct kfm_cmd *cmd)
 {
 	int ret = promote_check(m, cmd);
+	struct kfm_peer *p;
 
 	if (ret) {
 		cmd_end(cmd, ret);
@@ -156,7 +167,8 @@ static void promote(struct kfm *m, struct kfm_cmd *cmd)
 	}
 	m->promote = cmd;
 	m->promote_by = jiffies + m->timeout;
-	m->next = jiffies;
+	kfm_for_each_peer(p, m)
+		p->next = jiffies;
 }
 
 /* ---- the other messages ---- */
@@ -196,28 +208,28 @@ static int demote(struct kfm *m)
 	if (ret)
 		return ret;
 	WRITE_ONCE(m->primary, false);
-	kfm_peer_end(m);
-	m->insync = false;
-	kfm_event(m, "secondary");
+	kfm_peers_end(m);
+	kfm_event(m->peers[0], "secondary");
 	return 0;
 }
 
 /* The manager names an outage: its confirmation is not valid for a later one. */
 static int fenced(struct kfm *m, struct kfm_cmd *cmd)
 {
+	struct kfm_peer *p = m->peers[0];
 	unsigned int outage;
 
 	if (cmd->argc != 2 || kstrtouint(cmd->argv[1], 10, &outage))
 		return -EINVAL;
 	if (!m->primary || m->policy != KFM_FENCE)
 		return -EINVAL;
-	if (m->link > KFM_HELLOED)	/* the peer is back */
+	if (p->link > KFM_HELLOED)	/* the peer is back */
 		return -EBUSY;
-	if (outage != m->outage)
+	if (outage != p->outage)
 		return -ESTALE;
 	if (m->leg_failed)
 		return -EIO;
-	return kfm_is_alone(m) ? 0 : kfm_go_alone(m);
+	return kfm_is_alone(p) ? 0 : kfm_go_alone(p);
 }
 
 static int outdate(struct kfm *m)
@@ -229,7 +241,7 @@ static int outdate(struct kfm *m)
 	m->was_insync = false;
 	if (m->sb.state != KFM_UPTODATE)
 		return 0;
-	kfm_peer_end(m);
+	kfm_peers_end(m);
 	m->sb.state = KFM_OUTDATED;
 	return kfm_super_save(m);
 }
@@ -244,7 +256,7 @@ int kfm_invalidate(struct kfm *m)
 {
 	int ret;
 
-	kfm_peer_end(m);
+	kfm_peers_end(m);
 	m->was_insync = false;
 	m->sb.state = KFM_BLANK;
 	m->sb.flags = 0;
@@ -265,7 +277,7 @@ int kfm_invalidate(struct kfm *m)
 int kfm_give_up(struct kfm *m)
 {
 	DMERR("%s: records have been overwritten: this copy is given up", kfm_name(m));
-	kfm_event(m, "invalid");
+	kfm_event(m->peers[0], "invalid");
 	return kfm_invalidate(m);
 }
 
@@ -312,14 +324,30 @@ static int other(struct kfm *m, struct kfm_cmd *cmd)
 
 static void stop_begin(struct kfm *m, struct kfm_cmd *cmd)
 {
+	struct kfm_peer *p;
+
 	if (m->promote)
 		promote_end(m, -EINTR);
 	m->stop = cmd;
-	kfm_peer_end(m);
-	m->insync = false;
-	kfm_resync_stop(m);
-	kfm_writes_lost(m);
-	kfm_net_close(m);
+	kfm_peers_end(m);
+	kfm_for_each_peer(p, m) {
+		kfm_resync_stop(p);
+		kfm_writes_lost(p);
+		kfm_net_close(p);
+	}
+}
+
+/* Are all endpoints closed? stop_begin() does not close one that is being opened. */
+static bool nets_closed(struct kfm *m)
+{
+	struct kfm_peer *p;
+	bool closed = true;
+
+	kfm_for_each_peer(p, m) {
+		closed &= !kfm_busy(&p->net.opening);
+		kfm_net_close(p);
+	}
+	return closed;
 }
 
 /* End a suspend when no operation is in flight any more. dm has waited for its bios before. */
@@ -329,10 +357,7 @@ static void stop_tick(struct kfm *m)
 	bool last;
 	int ret;
 
-	if (!cmd || kfm_busy(&m->net.opening))
-		return;
-	kfm_net_close(m);	/* stop_begin() did not close an endpoint that was being opened */
-	if (!kfm_writes_idle(m) || !list_empty(&m->limbo) || kfm_busy(&m->serve.busy))
+	if (!cmd || !nets_closed(m) || !kfm_writes_idle(m) || !list_empty(&m->limbo) || kfm_busy(&m->serve.busy))
 		return;
 	ret = m->formatted ? kfm_bits_clean(m) : 0;
 	spin_lock_irq(&m->lock);

@@ -391,7 +391,7 @@ static void apply_failed(struct kfm *m, int err)
 
 	DMERR("%s: can't apply the log (%d)", kfm_name(m), err);
 	log->failed = err != -EBADMSG;
-	kfm_peer_end(m);
+	kfm_peers_end(m);
 	if (!log->dax || err != -EBADMSG)
 		return;
 	log->failed = kfm_give_up(m);
@@ -406,7 +406,7 @@ void kfm_log_apply(struct kfm *m, bool all)
 {
 	struct kfm_rec recs[KFM_BATCH];
 	struct kfm_log *log = &m->log;
-	struct kfm_msg msg = { .type = KFM_APPLIED, .session = m->session };
+	struct kfm_msg msg = { .type = KFM_APPLIED };
 	unsigned int count;
 	bool whole;
 	int ret;
@@ -428,8 +428,9 @@ void kfm_log_apply(struct kfm *m, bool all)
 		apply_failed(m, ret);
 		return;
 	}
+	msg.session = log->peer->session;
 	msg.seq = log->head.seq - 1;
-	kfm_net_send(m, &msg);
+	kfm_net_send(log->peer, &msg);
 	kfm_kick(m);
 }
 
@@ -519,18 +520,20 @@ int kfm_log_replay(struct kfm *m)
 
 /* ---- session ---- */
 
-/* Let the peer write records, and read the bitmap and what it will ask for. */
-int kfm_log_open(struct kfm *m)
+/* Let the primary write records, and read the bitmap and what it will ask for. */
+int kfm_log_open(struct kfm_peer *p)
 {
+	struct kfm *m = p->m;
 	struct kfm_log *log = &m->log;
 	int ret;
 
-	ret = kfm_net_region(m, log->ring, log->ring_len, KFI_REMOTE_WRITE, kfm_persist, &log->mr);
+	log->peer = p;
+	ret = kfm_net_region(p, log->ring, log->ring_len, KFI_REMOTE_WRITE, kfm_persist, &log->mr);
 	if (!ret)
-		ret = kfm_net_region(m, m->bits, m->bitmap_bytes, KFI_REMOTE_READ, NULL,
+		ret = kfm_net_region(p, p->bits, m->bitmap_bytes, KFI_REMOTE_READ, NULL,
 				     &log->bitmap_mr);
 	if (!ret)
-		ret = kfm_net_region(m, log->window, KFM_WRITE_MAX, KFI_REMOTE_READ, NULL,
+		ret = kfm_net_region(p, log->window, KFM_WRITE_MAX, KFI_REMOTE_READ, NULL,
 				     &log->window_mr);
 	if (ret)
 		kfm_log_close(m);

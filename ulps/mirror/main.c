@@ -66,13 +66,15 @@ u64 kfm_random(void)
  * Tell user space, by a uevent with KFI_MIRROR=what. The memory for it may have to wait for a write
  * to this mirror, so the worker does not send it.
  */
-void kfm_event(struct kfm *m, const char *what)
+void kfm_event(const struct kfm_peer *p, const char *what)
 {
+	struct kfm *m = p->m;
+
 	DMINFO("%s: %s", kfm_name(m), what);
 	spin_lock_irq(&m->lock);
 	if (m->event_count == KFM_EVENTS)
 		memmove(&m->events[0], &m->events[1], --m->event_count * sizeof(m->events[0]));
-	m->events[m->event_count++] = (struct kfm_told) { .what = what, .outage = m->outage };
+	m->events[m->event_count++] = (struct kfm_told) { .what = what, .outage = p->outage };
 	spin_unlock_irq(&m->lock);
 	schedule_work(&m->tell);
 }
@@ -115,14 +117,16 @@ static void look_again(struct kfm *m)
 static void kfm_work(struct work_struct *work)
 {
 	struct kfm *m = container_of(work, struct kfm, work);
+	struct kfm_peer *p;
 	unsigned int noio;
 
 	if (!READ_ONCE(m->active))
 		return;
 	noio = memalloc_noio_save();
 	if (!m->stop) {
-		kfm_net_receive(m);
-		kfm_peer_tick(m);
+		kfm_for_each_peer(p, m)
+			kfm_net_receive(p);
+		kfm_peers_tick(m);
 	}
 	kfm_writes_run(m);
 	if (m->formatted && time_after(jiffies, m->cleaned + CLEAN_EVERY)) {
@@ -137,16 +141,30 @@ static void kfm_work(struct work_struct *work)
 
 /* ---- table ---- */
 
-static void kfm_free(struct kfm *m)
+static void peer_free(struct kfm_peer *p)
 {
 	int i;
 
+	kvfree(p->bits);
+	kvfree(p->peer_bits);
+	kvfree(p->oos);
+	kvfree(p->stale);
+	for (i = 0; i < 2; i++) {
+		kfree(p->local[i]);
+		kfree(p->remote[i]);
+	}
+	kfree(p->provider);
+	kfree(p);
+}
+
+static void kfm_free(struct kfm *m)
+{
+	struct kfm_peer *p;
+
 	kfm_writes_free(m);
 	kfm_log_free(m);
-	kvfree(m->bits);
-	kvfree(m->peer_bits);
-	kvfree(m->oos);
-	kvfree(m->stale);
+	kfm_for_each_peer(p, m)
+		peer_free(p);
 	kvfree(m->busy);
 	free_page((unsigned long)m->page);
 	if (m->logdev)
@@ -157,11 +175,6 @@ static void kfm_free(struct kfm *m)
 		dm_put_device(m->ti, m->leg);
 	if (m->net_ns)
 		put_net(m->net_ns);
-	for (i = 0; i < 2; i++) {
-		kfree(m->local[i]);
-		kfree(m->remote[i]);
-	}
-	kfree(m->provider);
 	kfree(m);
 }
 
@@ -201,19 +214,43 @@ static int table_devices(struct kfm *m, char **argv)
 	return kfm_log_grow(m);
 }
 
-static int table_words(struct kfm *m, char **argv)
+/* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE */
+static int peer_words(struct kfm_peer *p, char **argv)
 {
-	char **to[] = { &m->provider, &m->local[0], &m->local[1], &m->remote[0], &m->remote[1] };
+	char **to[] = { &p->provider, &p->local[0], &p->local[1], &p->remote[0], &p->remote[1] };
 	unsigned int i;
 
-	m->ti->error = "No memory";
 	for (i = 0; i < ARRAY_SIZE(to); i++) {
 		*to[i] = kstrdup(argv[i], GFP_KERNEL);
 		if (!*to[i])
 			return -ENOMEM;
 	}
+	return 0;
+}
+
+static int table_peer(struct kfm *m, char **argv)
+{
+	struct kfm_peer *p = kzalloc(sizeof(*p), GFP_KERNEL);
+
+	m->ti->error = "No memory";
+	if (!p)
+		return -ENOMEM;
+	p->m = m;
+	while (m->peers[p->index])
+		p->index++;
+	m->peers[p->index] = p;
+	p->rs_region = m->regions;
+	INIT_LIST_HEAD(&p->inbox);
+	INIT_WORK(&p->net.work, kfm_net_work);
+	return peer_words(p, argv);
+}
+
+static int table_policy(struct kfm *m, const char *word)
+{
+	unsigned int i;
+
 	for (i = 0; i < KFM_POLICIES; i++) {
-		if (!strcmp(argv[5], policies[i])) {
+		if (!strcmp(word, policies[i])) {
 			m->policy = i;
 			return 0;
 		}
@@ -254,17 +291,30 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 	return ret;
 }
 
+static int peer_memory(struct kfm_peer *p)
+{
+	const struct kfm *m = p->m;
+
+	p->bits = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
+	p->peer_bits = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
+	p->oos = kvcalloc(BITS_TO_LONGS(m->regions), sizeof(long), GFP_KERNEL);
+	p->stale = kvcalloc(BITS_TO_LONGS(m->bitmap_bytes / KFM_BLOCK), sizeof(long), GFP_KERNEL);
+	return p->bits && p->peer_bits && p->oos && p->stale ? 0 : -ENOMEM;
+}
+
 static int table_memory(struct kfm *m)
 {
+	struct kfm_peer *p;
+
 	m->ti->error = "No memory";
 	m->page = (void *)get_zeroed_page(GFP_KERNEL);
-	m->bits = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
-	m->peer_bits = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
-	m->oos = kvcalloc(BITS_TO_LONGS(m->regions), sizeof(long), GFP_KERNEL);
-	m->stale = kvcalloc(BITS_TO_LONGS(m->bitmap_bytes / KFM_BLOCK), sizeof(long), GFP_KERNEL);
 	m->busy = kvcalloc(m->regions, sizeof(*m->busy), GFP_KERNEL);
-	if (!m->page || !m->bits || !m->peer_bits || !m->oos || !m->stale || !m->busy)
+	if (!m->page || !m->busy)
 		return -ENOMEM;
+	kfm_for_each_peer(p, m) {
+		if (peer_memory(p))
+			return -ENOMEM;
+	}
 	return kfm_writes_alloc(m);
 }
 
@@ -279,12 +329,10 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	m->shift = kfm_region_shift(m->sectors);
 	m->regions = ((m->sectors - 1) >> m->shift) + 1;
 	m->bitmap_bytes = kfm_bitmap_bytes(m->sectors, m->shift);
-	m->rs_region = m->regions;
 	m->net_ns = get_net(current->nsproxy->net_ns);
 	spin_lock_init(&m->lock);
 	spin_lock_init(&m->log.lock);
 	INIT_LIST_HEAD(&m->entry);
-	INIT_LIST_HEAD(&m->inbox);
 	INIT_LIST_HEAD(&m->cmds);
 	INIT_LIST_HEAD(&m->free);
 	INIT_LIST_HEAD(&m->flight);
@@ -295,7 +343,6 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	INIT_WORK(&m->work, kfm_work);
 	INIT_DELAYED_WORK(&m->tick, tick_work);
 	INIT_WORK(&m->tell, tell_work);
-	INIT_WORK(&m->net.work, kfm_net_work);
 	return m;
 }
 
@@ -316,7 +363,9 @@ static int kfm_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 	m = kfm_alloc(ti);
 	if (!m)
 		return -ENOMEM;
-	ret = table_words(m, argv + 3);
+	ret = table_peer(m, argv + 3);
+	if (!ret)
+		ret = table_policy(m, argv[8]);
 	dm_consume_args(&as, 9);
 	if (!ret)
 		ret = table_options(m, &as);
@@ -342,6 +391,7 @@ static int kfm_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 static void kfm_dtr(struct dm_target *ti)
 {
 	struct kfm *m = ti->private;
+	struct kfm_peer *p;
 
 	mutex_lock(&mirrors_lock);
 	list_del(&m->entry);
@@ -349,7 +399,8 @@ static void kfm_dtr(struct dm_target *ti)
 	synchronize_rcu();	/* the last kfm_signal() */
 	cancel_delayed_work_sync(&m->tick);
 	cancel_work_sync(&m->work);
-	flush_work(&m->net.work);
+	kfm_for_each_peer(p, m)
+		flush_work(&p->net.work);
 	flush_work(&m->tell);
 	kfm_free(m);
 }
@@ -457,9 +508,33 @@ static void inherit_role(struct kfm *m)
 	mutex_unlock(&mirrors_lock);
 }
 
+static void peer_resume(struct kfm_peer *p)
+{
+	p->policed = false;
+	p->outage = get_random_u32();	/* of no earlier table */
+	p->refused = NULL;
+	p->link = KFM_DOWN;
+	p->gap = false;
+	p->next = jiffies;
+	p->down = jiffies;
+	p->filled = jiffies;
+	p->net.retry = jiffies;
+}
+
+static int bits_load(struct kfm *m)
+{
+	struct kfm_peer *p;
+	int ret = 0;
+
+	kfm_for_each_peer(p, m)
+		ret = ret ?: kfm_bits_load(p);
+	return ret;
+}
+
 static int kfm_preresume(struct dm_target *ti)
 {
 	struct kfm *m = ti->private;
+	struct kfm_peer *p;
 	int ret;
 
 	if (!kfm_log_stays(m)) {
@@ -468,26 +543,19 @@ static int kfm_preresume(struct dm_target *ti)
 	}
 	ret = kfm_super_load(m);
 	if (!ret && m->formatted)
-		ret = kfm_bits_load(m) ?: kfm_log_load(m);
+		ret = bits_load(m) ?: kfm_log_load(m);
 	if (ret)
 		return ret;
 	inherit_role(m);
 	kfm_oos_load(m);
 	m->meta_failed = false;
 	m->leg_failed = m->primary && m->sb.flags & KFM_SB_SPOILT;
-	m->gap = false;
 	m->log.failed = false;
 	m->log.since = 0;
 	m->was_insync = false;
-	m->policed = false;
-	m->outage = get_random_u32();	/* of no earlier table */
-	m->refused = NULL;
-	m->link = KFM_DOWN;
-	m->next = jiffies;
-	m->down = jiffies;
+	kfm_for_each_peer(p, m)
+		peer_resume(p);
 	m->cleaned = jiffies;
-	m->filled = jiffies;
-	m->net.retry = jiffies;
 	m->noflush = false;
 	spin_lock_irq(&m->lock);
 	m->active = true;
@@ -498,9 +566,9 @@ static int kfm_preresume(struct dm_target *ti)
 
 /* ---- status ---- */
 
-static unsigned int percent(const struct kfm *m)
+static unsigned int percent(const struct kfm_peer *p)
 {
-	u32 start = READ_ONCE(m->oos_start), now = READ_ONCE(m->oos_count);
+	u32 start = READ_ONCE(p->oos_start), now = READ_ONCE(p->oos_count);
 
 	return now && start >= now ? 100 - DIV_ROUND_UP((u64)now * 100, start) : now ? 0 : 100;
 }
@@ -513,12 +581,13 @@ static void kfm_status(struct dm_target *ti, status_type_t type, unsigned int fl
 		       unsigned int maxlen)
 {
 	struct kfm *m = ti->private;
+	struct kfm_peer *p = m->peers[0];
 	unsigned int sz = 0;
 
 	if (type == STATUSTYPE_TABLE) {
 		DMEMIT("%s %s %s %s %s %s %s %s %s 4 timeout %u rate %u", m->leg->name,
-		       m->meta->name, m->logdev->name, m->provider, m->local[0], m->local[1],
-		       m->remote[0], m->remote[1], policies[m->policy],
+		       m->meta->name, m->logdev->name, p->provider, p->local[0], p->local[1],
+		       p->remote[0], p->remote[1], policies[m->policy],
 		       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
 		return;
 	}
@@ -526,18 +595,18 @@ static void kfm_status(struct dm_target *ti, status_type_t type, unsigned int fl
 		*result = '\0';
 		return;
 	}
-	DMEMIT("%s %s %s %u/%u %u %llu %u", m->primary ? "primary" : "secondary", links[m->link],
-	       m->formatted ? states[m->sb.state] : "unformatted", m->oos_count, m->regions,
-	       percent(m), m->ring.seq ? m->ring.seq - 1 - m->ring.applied : 0, m->bios);
-	if (m->insync || (!m->primary && m->was_insync))
+	DMEMIT("%s %s %s %u/%u %u %llu %u", m->primary ? "primary" : "secondary", links[p->link],
+	       m->formatted ? states[m->sb.state] : "unformatted", p->oos_count, m->regions,
+	       percent(p), p->ring.seq ? p->ring.seq - 1 - p->ring.applied : 0, m->bios);
+	if (p->insync || (!m->primary && m->was_insync))
 		DMEMIT(" insync");
-	if (m->primary && kfm_is_alone(m))
+	if (m->primary && kfm_is_alone(p))
 		DMEMIT(" alone");
-	if (m->primary && !kfm_is_alone(m) && m->link != KFM_UP && m->policy == KFM_FENCE)
-		DMEMIT(" frozen %u", m->outage);
-	else if (m->primary && !kfm_is_alone(m) && m->link != KFM_UP)
+	if (m->primary && !kfm_is_alone(p) && p->link != KFM_UP && m->policy == KFM_FENCE)
+		DMEMIT(" frozen %u", p->outage);
+	else if (m->primary && !kfm_is_alone(p) && p->link != KFM_UP)
 		DMEMIT(" stopped");
-	if (m->refused)
+	if (p->refused)
 		DMEMIT(" refused");
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		DMEMIT(" failed");
