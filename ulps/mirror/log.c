@@ -237,19 +237,22 @@ int kfm_log_load(struct kfm *m)
  * @id: number of the session that will write it, or a random number: records of other numbers are
  *	never replayed
  * @gen: generation of the primary
+ * @node: number of the primary, 0 if there is none
  *
  * Return: 0, and that is durable; or a negative error.
  */
-int kfm_log_start(struct kfm *m, u64 id, u64 gen)
+int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 {
 	struct kfm_log *log = &m->log;
 
 	log->head = (struct kfm_log_head) {
-		.serial = log->head.serial, .id = id, .gen = gen, .seq = 1, .ring = log->ring_len,
+		.serial = log->head.serial, .id = id, .gen = gen, .node = node, .seq = 1,
+		.ring = log->ring_len,
 	};
 	memcpy(log->head.uuid, m->sb.uuid, sizeof(log->head.uuid));
 	memset(log->recs, 0, sizeof(log->recs));
 	log->since = 0;
+	kfm_recent_begin(m);
 	return head_save(m);
 }
 
@@ -328,7 +331,8 @@ static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int c
 	wait_for_completion(&m->applied);
 	for (i = 0; i < count; i++)
 		bio_uninit(&m->applies[i].bio);
-	ret = m->apply_err ?: blkdev_issue_flush(m->leg->bdev);
+	ret = m->apply_err ?: blkdev_issue_flush(m->leg->bdev) ?:
+	      kfm_recent_add(m, recs, count);
 	if (ret)
 		return ret;
 	spin_lock(&log->lock);

@@ -4,7 +4,7 @@
  * device-mapper calls, and the worker.
  *
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
- *	[COUNT [timeout MS] [rate KIB]]
+ *	[COUNT [timeout MS] [rate KIB] [peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
  *
  * One work item, the worker, does everything; other contexts only hand something over to it and
  * queue it (kfm_kick()). It never runs twice at a time, so its members need no lock.
@@ -19,10 +19,6 @@
 #include "mirror.h"
 
 #define CLEAN_EVERY	(2 * HZ)
-
-static const char * const policies[KFM_POLICIES] = { "stop", "fence", "alone" };
-static const char * const links[] = { "down", "hello", "attaching", "fetching", "connected" };
-static const char * const states[] = { "blank", "uptodate", "outdated", "inconsistent" };
 
 static struct workqueue_struct *kfm_wq;
 
@@ -62,30 +58,46 @@ u64 kfm_random(void)
 	return get_random_u64() | 1;
 }
 
+static void tell_later(struct kfm *m, const struct kfm_told *event)
+{
+	DMINFO("%s: %s %s", kfm_name(m), event->what, event->peer ?: "");
+	spin_lock_irq(&m->lock);
+	if (m->event_count == KFM_EVENTS)
+		memmove(&m->events[0], &m->events[1], --m->event_count * sizeof(m->events[0]));
+	m->events[m->event_count++] = *event;
+	spin_unlock_irq(&m->lock);
+	schedule_work(&m->tell);
+}
+
 /*
  * Tell user space, by a uevent with KFI_MIRROR=what. The memory for it may have to wait for a write
  * to this mirror, so the worker does not send it.
  */
-void kfm_event(const struct kfm_peer *p, const char *what)
+void kfm_event(struct kfm *m, const char *what)
 {
-	struct kfm *m = p->m;
+	tell_later(m, &(struct kfm_told) { .what = what });
+}
 
-	DMINFO("%s: %s", kfm_name(m), what);
-	spin_lock_irq(&m->lock);
-	if (m->event_count == KFM_EVENTS)
-		memmove(&m->events[0], &m->events[1], --m->event_count * sizeof(m->events[0]));
-	m->events[m->event_count++] = (struct kfm_told) { .what = what, .outage = p->outage };
-	spin_unlock_irq(&m->lock);
-	schedule_work(&m->tell);
+/* The same for one peer */
+void kfm_peer_event(const struct kfm_peer *p, const char *what)
+{
+	tell_later(p->m, &(struct kfm_told) {
+		.what = what, .peer = p->remote[0], .outage = p->outage,
+	});
 }
 
 static void tell(struct kfm *m, const struct kfm_told *event)
 {
 	struct gendisk *disk = dm_disk(dm_table_get_md(m->ti->table));
-	char text[32], outage[32], *env[] = { text, outage, NULL };
+	char text[32], outage[32], peer[128], *env[] = { text, NULL, NULL, NULL };
 
 	snprintf(text, sizeof(text), "KFI_MIRROR=%s", event->what);
-	snprintf(outage, sizeof(outage), "KFI_MIRROR_OUTAGE=%u", event->outage);
+	if (event->peer) {
+		snprintf(outage, sizeof(outage), "KFI_MIRROR_OUTAGE=%u", event->outage);
+		snprintf(peer, sizeof(peer), "KFI_MIRROR_PEER=%s", event->peer);
+		env[1] = outage;
+		env[2] = peer;
+	}
 	kobject_uevent_env(&disk_to_dev(disk)->kobj, KOBJ_CHANGE, env);
 }
 
@@ -202,7 +214,8 @@ static int table_devices(struct kfm *m, char **argv)
 		return -EINVAL;
 	m->ti->error = "Can't use the metadata device";
 	ret = table_device(m, argv[1], &m->meta, KFM_BLOCK);
-	if (!ret && bdev_nr_bytes(m->meta->bdev) < KFM_BITMAP_AT + m->bitmap_bytes)
+	if (!ret && bdev_nr_bytes(m->meta->bdev) <
+	    KFM_BITMAP_AT + (u64)kfm_peer_count(m) * m->bitmap_bytes)
 		ret = -ENOSPC;
 	if (ret)
 		return ret;
@@ -214,7 +227,6 @@ static int table_devices(struct kfm *m, char **argv)
 	return kfm_log_grow(m);
 }
 
-/* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE */
 static int peer_words(struct kfm_peer *p, char **argv)
 {
 	char **to[] = { &p->provider, &p->local[0], &p->local[1], &p->remote[0], &p->remote[1] };
@@ -228,16 +240,30 @@ static int peer_words(struct kfm_peer *p, char **argv)
 	return 0;
 }
 
+/* Do the endpoints for two peers have the same address? */
+static bool same_end(const struct kfm_peer *p, char **argv)
+{
+	return !strcmp(p->provider, argv[0]) && !strcmp(p->local[0], argv[1]) &&
+	       !strcmp(p->local[1], argv[2]);
+}
+
 static int table_peer(struct kfm *m, char **argv)
 {
-	struct kfm_peer *p = kzalloc(sizeof(*p), GFP_KERNEL);
+	struct kfm_peer *p;
 
+	m->ti->error = "Too many peers, or two of them have the same NODE and SERVICE";
+	if (kfm_peer_count(m) == KFM_PEERS)
+		return -EINVAL;
+	kfm_for_each_peer(p, m) {
+		if (same_end(p, argv))
+			return -EINVAL;
+	}
+	p = kzalloc(sizeof(*p), GFP_KERNEL);
 	m->ti->error = "No memory";
 	if (!p)
 		return -ENOMEM;
 	p->m = m;
-	while (m->peers[p->index])
-		p->index++;
+	p->index = kfm_peer_count(m);
 	m->peers[p->index] = p;
 	p->rs_region = m->regions;
 	INIT_LIST_HEAD(&p->inbox);
@@ -250,7 +276,7 @@ static int table_policy(struct kfm *m, const char *word)
 	unsigned int i;
 
 	for (i = 0; i < KFM_POLICIES; i++) {
-		if (!strcmp(word, policies[i])) {
+		if (!strcmp(word, kfm_policies[i])) {
 			m->policy = i;
 			return 0;
 		}
@@ -261,7 +287,9 @@ static int table_policy(struct kfm *m, const char *word)
 
 static int table_options(struct kfm *m, struct dm_arg_set *as)
 {
-	static const struct dm_arg count = { 0, 4, "Invalid number of options" };
+	static const struct dm_arg count = {
+		0, 4 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
 	static const struct dm_arg rate = { 0, 1 << 30, "Invalid rate" };
 	unsigned int args = 0, ms = 5000, kib = 0;
@@ -276,6 +304,10 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 			ret = dm_read_arg(&timeout, as, &ms, &m->ti->error);
 		} else if (!strcasecmp(word, "rate")) {
 			ret = dm_read_arg(&rate, as, &kib, &m->ti->error);
+		} else if (!strcasecmp(word, "peer") && args > KFM_PEER_WORDS) {
+			ret = table_peer(m, as->argv);
+			dm_consume_args(as, KFM_PEER_WORDS);
+			args -= KFM_PEER_WORDS - 1;
 		} else {
 			m->ti->error = "Unknown option";
 			ret = -EINVAL;
@@ -450,6 +482,7 @@ static int kfm_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error
 	if (bio_op(bio) != REQ_OP_READ || r->tried || !bad_data(*error))
 		return DM_ENDIO_DONE;
 	r->tried = true;
+	r->asked = 0;
 	r->deadline = jiffies + m->timeout;
 	bio->bi_iter = r->iter;
 	bio->bi_status = BLK_STS_OK;
@@ -511,7 +544,8 @@ static void inherit_role(struct kfm *m)
 static void peer_resume(struct kfm_peer *p)
 {
 	p->policed = false;
-	p->outage = get_random_u32();	/* of no earlier table */
+	/* of no earlier table, and of no other peer */
+	p->outage = get_random_u32() / KFM_PEERS + p->index * (U32_MAX / KFM_PEERS);
 	p->refused = NULL;
 	p->link = KFM_DOWN;
 	p->gap = false;
@@ -564,57 +598,7 @@ static int kfm_preresume(struct dm_target *ti)
 	return 0;
 }
 
-/* ---- status ---- */
-
-static unsigned int percent(const struct kfm_peer *p)
-{
-	u32 start = READ_ONCE(p->oos_start), now = READ_ONCE(p->oos_count);
-
-	return now && start >= now ? 100 - DIV_ROUND_UP((u64)now * 100, start) : now ? 0 : 100;
-}
-
-/*
- * ROLE LINK STATE OUT-OF-SYNC/REGIONS PERCENT LAG WRITES WORD...: regions that differ, how far the
- * resynchronisation is, records that the peer has not applied, writes in flight, remarks
- */
-static void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, char *result,
-		       unsigned int maxlen)
-{
-	struct kfm *m = ti->private;
-	struct kfm_peer *p = m->peers[0];
-	unsigned int sz = 0;
-
-	if (type == STATUSTYPE_TABLE) {
-		DMEMIT("%s %s %s %s %s %s %s %s %s 4 timeout %u rate %u", m->leg->name,
-		       m->meta->name, m->logdev->name, p->provider, p->local[0], p->local[1],
-		       p->remote[0], p->remote[1], policies[m->policy],
-		       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
-		return;
-	}
-	if (type != STATUSTYPE_INFO) {
-		*result = '\0';
-		return;
-	}
-	DMEMIT("%s %s %s %u/%u %u %llu %u", m->primary ? "primary" : "secondary", links[p->link],
-	       m->formatted ? states[m->sb.state] : "unformatted", p->oos_count, m->regions,
-	       percent(p), p->ring.seq ? p->ring.seq - 1 - p->ring.applied : 0, m->bios);
-	if (p->insync || (!m->primary && m->was_insync))
-		DMEMIT(" insync");
-	if (m->primary && kfm_is_alone(p))
-		DMEMIT(" alone");
-	if (m->primary && !kfm_is_alone(p) && p->link != KFM_UP && m->policy == KFM_FENCE)
-		DMEMIT(" frozen %u", p->outage);
-	else if (m->primary && !kfm_is_alone(p) && p->link != KFM_UP)
-		DMEMIT(" stopped");
-	if (p->refused)
-		DMEMIT(" refused");
-	if (m->meta_failed || m->log.failed || m->leg_failed)
-		DMEMIT(" failed");
-	if (m->log.dax)
-		DMEMIT(" pmem");
-	if (m->repair.count)
-		DMEMIT(" repaired %u", m->repair.count);
-}
+/* ---- other calls ---- */
 
 static int kfm_message(struct dm_target *ti, unsigned int argc, char **argv, char *result,
 		       unsigned int maxlen)

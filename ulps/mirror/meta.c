@@ -99,6 +99,11 @@ int kfm_super_load(struct kfm *m)
 			return ret[i];
 		}
 	}
+	if (m->formatted && m->sb.peers != kfm_peer_count(m)) {
+		DMERR("%s: the mirror has %u peers, its superblock says %u", kfm_name(m),
+		      kfm_peer_count(m), m->sb.peers);
+		return -EINVAL;
+	}
 	if (m->formatted && m->sb.sectors != m->sectors) {
 		DMERR("%s: the mirror has %llu sectors, its superblock says %llu", kfm_name(m),
 		      m->sectors, m->sb.sectors);
@@ -193,14 +198,12 @@ bool kfm_bits_any(const struct kfm_peer *p)
 }
 
 /* Clear all bits in memory. */
-void kfm_bits_clear(struct kfm *m)
+void kfm_bits_clear(struct kfm_peer *p)
 {
-	struct kfm_peer *p;
-
-	kfm_for_each_peer(p, m) {
-		memset(p->bits, 0, m->bitmap_bytes);
-		bitmap_set(p->stale, 0, m->bitmap_bytes / KFM_BLOCK);
-	}
+	memset(p->bits, 0, p->m->bitmap_bytes);
+	bitmap_set(p->stale, 0, p->m->bitmap_bytes / KFM_BLOCK);
+	bitmap_zero(p->oos, p->m->regions);
+	p->oos_count = 0;
 }
 
 static void clean_one(struct kfm_peer *p)

@@ -18,9 +18,10 @@
 #include "proto.h"
 
 #define KFM_WRITES	64	/* writes in flight */
-#define KFM_READS	4	/* parts of a resynchronisation in flight, besides writes */
-#define KFM_PEERS	1	/* peers of a mirror */
-#define KFM_SLOTS	(KFM_WRITES + KFM_READS + 1)	/* one for a read being repaired */
+#define KFM_READS	4	/* parts of each resynchronisation in flight, besides writes */
+/* One for a read being repaired */
+#define KFM_SLOTS	(KFM_WRITES + KFM_READS * KFM_PEERS + 1)
+#define KFM_PEER_WORDS	5	/* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE */
 #define KFM_RX		16	/* receives posted */
 #define KFM_TX		16	/* messages being sent */
 #define KFM_BATCH	16	/* records that are applied at a time */
@@ -37,6 +38,7 @@ struct kfm_write;
  * @cqe: completion of the record's write, or of the read from the peer
  * @busy: the provider owns @cqe and the buffer of @w. Cleared with release semantics
  * @err: result, valid when @busy is false
+ * @seq: number of the record in the session, if it was posted
  * @state: there is no record for this peer; or the record was not posted in the present session, was
  *	posted, is durable at the peer
  */
@@ -45,6 +47,7 @@ struct kfm_post {
 	struct kfi_cqe		cqe;
 	bool			busy;
 	int			err;
+	u64			seq;
 	enum { KFM_P_NONE, KFM_P_WAIT, KFM_P_POSTED, KFM_P_ACKED } state;
 };
 
@@ -57,8 +60,10 @@ struct kfm_post {
  * @bio: write or read to end, NULL for resynchronisation
  * @sector: first sector
  * @len: bytes
- * @buf: contiguous pages. The first page ends with the head of the record; the data follows. The
- *	data is a stable copy: the CRC, the leg and the peer all get the same bytes
+ * @number: writes and parts are numbered as they begin
+ * @buf: contiguous pages. The first page ends with the heads of the records, that for the first
+ *	peer last; the data follows. The data is a stable copy: the CRCs, the leg and all peers get
+ *	the same bytes
  * @leg: write to the leg, or read for resynchronisation
  * @vec: its vector
  * @leg_status: its result, valid when @leg_busy is false
@@ -74,6 +79,7 @@ struct kfm_write {
 	struct bio		*bio;
 	u64			sector;
 	u32			len;
+	u64			number;
 	u8			*buf;
 	struct bio		leg;
 	struct bio_vec		vec;
@@ -116,11 +122,13 @@ struct kfm_ring {
  * struct kfm_read - a read, in the memory that device-mapper allocates with each bio
  * @iter: copy of the bio's iterator, which the leg's driver advances
  * @tried: the leg has failed the read, and the worker has it
- * @deadline: the read fails if the peer has not sent the data by then, jiffies
+ * @asked: peers that could not serve it, as bits
+ * @deadline: the read fails if no peer has sent the data by then, jiffies
  */
 struct kfm_read {
 	struct bvec_iter	iter;
 	bool			tried;
+	u8			asked;
 	unsigned long		deadline;
 };
 
@@ -134,7 +142,7 @@ struct kfm_read {
  * @seq: the peer must have applied the records up to this one before it reads its leg
  * @crc: CRC32C of the data that the peer offers
  * @next: time to repeat the request, jiffies
- * @deadline: kfm_read.deadline of the read
+ * @deadline: the next peer is asked if this one has not sent the data by then, jiffies
  * @count: reads that were repaired
  */
 struct kfm_repair {
@@ -305,7 +313,12 @@ enum kfm_link { KFM_DOWN, KFM_HELLOED, KFM_ATTACHING, KFM_FETCHING, KFM_UP };
  * @link: state of the session
  * @session: number of the session
  * @attach: ATTACH announced that the peer's copy is going to be overwritten
+ * @log_gen: the generation in ATTACH, which all records of the session have
+ * @told: SYNCED was sent in this session, so the peer's copy may be whole
+ * @gen: generation that the peer has stored in this session, as far as this node knows
+ * @began: kfm.numbered when the session began
  * @asked: session number of the last HELLO before a promotion
+ * @answer: answer to that
  * @insync: both nodes have recorded that the copies are the same
  * @refused: reason for which there is no session, for status
  * @live: time of the last message from the peer, jiffies
@@ -348,7 +361,12 @@ struct kfm_peer {
 	enum kfm_link		link;
 	u64			session;
 	bool			attach;
+	u64			log_gen;
+	bool			told;
+	u64			gen;
+	u64			began;
 	u64			asked;
+	enum { KFM_A_NONE, KFM_A_STATE, KFM_A_FOLLOWS, KFM_A_NO } answer;
 	bool			insync;
 	const char		*refused;
 	unsigned long		live;
@@ -397,10 +415,18 @@ struct kfm_cmd {
 	int			ret;
 };
 
-/* An event to be reported to user space */
+/* An event to be reported to user space; @peer is NULL if it is not one of a single peer */
 struct kfm_told {
 	const char	*what;
+	const char	*peer;
 	u32		outage;
+};
+
+/* The regions of a record that a secondary has applied, see recent.c */
+struct kfm_recent {
+	u64	seq;
+	u32	first;
+	u32	last;
 };
 
 /**
@@ -461,7 +487,9 @@ struct kfm_told {
  * @again: a post failed with -EAGAIN, so the worker runs again soon
  * @rate: limit of a resynchronisation in KiB a second, 0 for none
  * @cleaned: time of the last search for bits to clear, jiffies
- * @promote: promotion that waits for the peer's answer
+ * @numbered: number of the next write or part
+ * @recent: regions of the last records that were applied, see recent.c
+ * @promote: promotion that waits for the answers of the peers
  * @promote_by: time at which the promotion stops waiting, jiffies
  * @stop: suspend that waits for the worker to finish
  * @applies: writes of records to the leg
@@ -520,6 +548,9 @@ struct kfm {
 	struct kfm_serve	serve;
 	bool			again;
 
+	u64			numbered;
+	struct kfm_recent	recent[KFM_WINDOW];
+
 	unsigned int		rate;
 	unsigned long		cleaned;
 
@@ -540,8 +571,14 @@ struct kfm {
 /* main.c */
 void kfm_kick(struct kfm *m);
 void kfm_signal(struct kfm *m, bool *busy);
-void kfm_event(const struct kfm_peer *p, const char *what);
+void kfm_event(struct kfm *m, const char *what);
+void kfm_peer_event(const struct kfm_peer *p, const char *what);
 u64 kfm_random(void);
+
+/* status.c */
+extern const char * const kfm_policies[KFM_POLICIES];
+void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, char *result,
+		unsigned int maxlen);
 
 /* meta.c */
 int kfm_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len);
@@ -551,7 +588,7 @@ int kfm_bits_load(struct kfm_peer *p);
 int kfm_bits_flush(struct kfm *m);
 void kfm_bit_set(struct kfm *m, u32 region);
 bool kfm_bits_any(const struct kfm_peer *p);
-void kfm_bits_clear(struct kfm *m);
+void kfm_bits_clear(struct kfm_peer *p);
 int kfm_bits_clean(struct kfm *m);
 void kfm_oos_set(struct kfm_peer *p, u32 region);
 void kfm_oos_clear(struct kfm_peer *p, u32 region);
@@ -561,7 +598,7 @@ void kfm_oos_load(struct kfm *m);
 
 /* log.c */
 int kfm_log_load(struct kfm *m);
-int kfm_log_start(struct kfm *m, u64 id, u64 gen);
+int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node);
 int kfm_log_open(struct kfm_peer *p);
 void kfm_log_close(struct kfm *m);
 int kfm_log_replay(struct kfm *m);
@@ -591,6 +628,7 @@ bool kfm_writes_idle(const struct kfm *m);
 struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u32 len);
 void kfm_write_put(struct kfm_write *w);
 void kfm_write_leg(struct kfm_write *w, blk_opf_t op);
+void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w);
 void kfm_ring_begin(struct kfm_peer *p, const struct kfm_msg *grant);
 void kfm_ring_applied(struct kfm_peer *p, u64 seq);
 
@@ -607,6 +645,12 @@ void kfm_repair_copied(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_repair_asked(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_repair_serve(struct kfm *m);
 
+/* recent.c */
+void kfm_recent_settled(const struct kfm_peer *p, struct kfm_msg *msg);
+int kfm_recent_add(struct kfm *m, const struct kfm_rec *recs, unsigned int count);
+void kfm_recent_clean(struct kfm_peer *p, const struct kfm_msg *msg);
+void kfm_recent_begin(struct kfm *m);
+
 /* peer.c */
 void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_peers_tick(struct kfm *m);
@@ -614,6 +658,7 @@ void kfm_peer_lost(struct kfm_peer *p, int err);
 void kfm_peers_end(struct kfm *m);
 void kfm_peers_leg(struct kfm *m);
 void kfm_peer_hello(struct kfm_peer *p, u32 flags);
+enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg *state);
 int kfm_go_alone(struct kfm_peer *p);
 
 /* command.c */
@@ -636,10 +681,25 @@ static inline bool kfm_net_up(const struct kfm_peer *p)
 	return !kfm_busy(&p->net.opening) && p->net.fabric;
 }
 
+/* What is stored about the peer */
+static inline struct kfm_pair *kfm_pair(const struct kfm_peer *p)
+{
+	return &p->m->sb.pairs[p->index];
+}
+
 /* Does the primary write without this peer? */
 static inline bool kfm_is_alone(const struct kfm_peer *p)
 {
-	return p->m->sb.flags & KFM_SB_ALONE;
+	return kfm_pair(p)->flags & KFM_PAIR_ALONE;
+}
+
+static inline unsigned int kfm_peer_count(const struct kfm *m)
+{
+	unsigned int n = 0;
+
+	while (m->peers[n])
+		n++;
+	return n;
 }
 
 static inline u32 kfm_region(const struct kfm *m, u64 sector)

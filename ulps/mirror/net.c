@@ -25,6 +25,7 @@ static struct kfi_info *make_hints(const struct kfm_peer *p)
 	hints->ep_attr->max_msg_size = KFM_WRITE_MAX + KFM_SECTOR;
 	hints->tx_attr->size = KFM_SLOTS + KFM_TX + 1;
 	hints->tx_attr->msg_order = KFI_ORDER_SAS;
+	hints->tx_attr->iov_limit = p->index ? 2 : 0;	/* see kfm_net_write() */
 	hints->rx_attr->size = KFM_RX;
 	hints->rx_attr->msg_order = KFI_ORDER_SAS;
 	hints->domain_attr->mr_mode = KFI_MR_VIRT_ADDR | KFI_MR_ALLOCATED | KFI_MR_PROV_KEY |
@@ -101,6 +102,7 @@ void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg)
 	if (slot == &p->net.tx[KFM_TX])
 		return;
 	memcpy(copy.uuid, p->m->sb.uuid, sizeof(copy.uuid));
+	copy.node = p->m->sb.node;
 	kfm_msg_encode(&copy, &slot->data);
 	iov = (struct kvec) { .iov_base = &slot->data, .iov_len = sizeof(slot->data) };
 	slot->cqe.done = sent;
@@ -197,18 +199,23 @@ ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w)
 			&post->cqe, &post->busy);
 }
 
-/* Write a record, head and data in one piece, to the peer's ring, durably. */
+/*
+ * Write a record, head and data in one piece, to the peer's ring, durably. All heads are in front of
+ * the data, but only one can be next to it.
+ */
 ssize_t kfm_net_write(struct kfm_peer *p, struct kfm_write *w, u64 at, u32 len)
 {
+	const u32 head = sizeof(struct kfm_le_rec);
 	struct kfm_post *post = &w->posts[p->index];
-	struct kvec iov = {
-		.iov_base = w->buf + KFM_DATA_AT - sizeof(struct kfm_le_rec), .iov_len = len,
+	struct kvec iov[2] = {
+		{ .iov_base = kfm_write_head(p, w), .iov_len = p->index ? head : len },
+		{ .iov_base = w->buf + KFM_DATA_AT, .iov_len = len - head },
 	};
 	struct kfi_rma_iov rma = { .addr = p->ring.addr + at, .len = len, .key = p->ring.key };
 	struct kfi_msg_rma msg = {
 		.type = KFI_KVEC,
-		.msg_iov = &iov,
-		.iov_count = 1,
+		.msg_iov = iov,
+		.iov_count = p->index ? 2 : 1,
 		.addr = p->net.peer,
 		.rma_iov = &rma,
 		.rma_iov_count = 1,

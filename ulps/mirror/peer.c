@@ -31,6 +31,7 @@ static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_BUSY] = "the peer is to become primary",
 	[KFM_R_POLICY] = "the peer has another policy",
 	[KFM_R_LEG] = "the peer's disk has failed",
+	[KFM_R_FOLLOWS] = "the peer has a session with another primary",
 };
 
 static const char leg_failed[] = "this node's disk has failed";
@@ -42,13 +43,42 @@ static void send_simple(struct kfm_peer *p, u16 type, u32 arg, u64 session)
 	kfm_net_send(p, &msg);
 }
 
+/* The generations of this node, as seen from a peer */
+static struct kfm_gens pair_gens(const struct kfm_peer *p)
+{
+	struct kfm_gens gens = p->m->sb.gens;
+
+	gens.base = kfm_pair(p)->base;
+	gens.source = kfm_pair(p)->source;
+	return gens;
+}
+
+/*
+ * Is the node the one that has always been the peer? A table with its peers in another order would
+ * mix up bitmaps. Another node may take the place of a peer if one of both copies is blank, because
+ * the whole copy is written then.
+ */
+static bool right_node(const struct kfm_peer *p, u64 node, bool blank)
+{
+	const struct kfm *m = p->m;
+	struct kfm_peer *q;
+
+	if (node == m->sb.node)
+		return false;
+	kfm_for_each_peer(q, m) {
+		if (q != p && kfm_pair(q)->node == node)
+			return false;
+	}
+	return !kfm_pair(p)->node || kfm_pair(p)->node == node || blank;
+}
+
 static void refuse_peer(struct kfm_peer *p, const char *why)
 {
 	struct kfm *m = p->m;
 
 	if (!p->refused) {
 		DMERR("%s: no session: %s", kfm_name(m), why);
-		kfm_event(p, "refused");
+		kfm_peer_event(p, "refused");
 	}
 	p->refused = why;
 	p->link = KFM_DOWN;
@@ -62,7 +92,8 @@ static void refuse_peer(struct kfm_peer *p, const char *why)
  * @p: peer of a primary, without a session
  *
  * The peer is not in sync, and there is a new generation, durably, before any write is
- * acknowledged that the peer does not have.
+ * acknowledged that the peer does not have. Peers in sync get the generation by SYNCED; no such write
+ * ends before they have stored it (write.c).
  *
  * Return: 0 or a negative error; then writes are still held.
  */
@@ -70,17 +101,20 @@ int kfm_go_alone(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;
 	struct kfm_super before = m->sb;
+	struct kfm_peer *q;
 	int ret;
 
 	kfm_gens_raise(&m->sb.gens, kfm_random());
-	m->sb.flags |= KFM_SB_ALONE;
+	kfm_pair(p)->flags |= KFM_PAIR_ALONE;
 	ret = kfm_super_save(m);
 	if (ret) {
 		m->sb.gens = before.gens;
-		m->sb.flags = before.flags;
+		kfm_pair(p)->flags = before.pairs[p->index].flags;
 		return ret;
 	}
-	kfm_event(p, "alone");
+	kfm_peer_event(p, "alone");
+	kfm_for_each_peer(q, m)
+		q->next = q->link == KFM_UP ? jiffies : q->next;	/* SYNCED */
 	return 0;
 }
 
@@ -94,7 +128,7 @@ static void apply_policy(struct kfm_peer *p)
 	if (m->policy == KFM_ALONE)
 		kfm_go_alone(p);
 	else
-		kfm_event(p, m->policy == KFM_FENCE ? "frozen" : "stopped");
+		kfm_peer_event(p, m->policy == KFM_FENCE ? "frozen" : "stopped");
 }
 
 /**
@@ -113,7 +147,7 @@ void kfm_peer_lost(struct kfm_peer *p, int err)
 	if (!up)
 		return;
 	DMWARN("%s: the peer is lost (%d)", kfm_name(m), err);
-	kfm_event(p, "lost");
+	kfm_peer_event(p, "lost");
 	p->down = jiffies;
 	kfm_resync_stop(p);
 	kfm_writes_lost(p);
@@ -143,11 +177,7 @@ static void leg_lost(struct kfm_peer *p)
 		kfm_writes_lost(p);
 	}
 	p->insync = false;
-	if (p->refused != leg_failed) {
-		p->refused = leg_failed;
-		DMERR("%s: a write to the leg has failed", kfm_name(p->m));
-		kfm_event(p, "failed");
-	}
+	p->refused = leg_failed;
 }
 
 /*
@@ -156,13 +186,26 @@ static void leg_lost(struct kfm_peer *p)
  */
 void kfm_peers_leg(struct kfm *m)
 {
+	bool known = m->peers[0]->refused == leg_failed;
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, m)
 		leg_lost(p);
+	if (known)
+		return;
+	DMERR("%s: a write to the leg has failed", kfm_name(m));
+	kfm_event(m, "failed");
 }
 
 /* ---- secondary ---- */
+
+/* The session with another primary than @p, unless that was silent for too long; or NULL */
+static struct kfm_peer *other_primary(const struct kfm_peer *p)
+{
+	struct kfm_peer *q = p->m->log.mr ? p->m->log.peer : NULL;
+
+	return q && q != p && time_before(jiffies, q->live + p->m->timeout) ? q : NULL;
+}
 
 static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 {
@@ -172,10 +215,14 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 		return KFM_R_FOREIGN;
 	if (msg->sectors != m->sectors || bdev_logical_block_size(m->leg->bdev) > msg->lbs)
 		return KFM_R_SIZE;
+	if (!right_node(p, msg->node, m->sb.state == KFM_BLANK))
+		return KFM_R_FOREIGN;
 	if (m->primary)
 		return KFM_R_PRIMARY;
 	if (m->promote)
 		return KFM_R_BUSY;
+	if (other_primary(p))
+		return KFM_R_FOLLOWS;
 	if (m->policy != msg->arg)
 		return KFM_R_POLICY;
 	if (m->leg_failed && !(msg->flags & KFM_M_CANDIDATE))
@@ -199,6 +246,8 @@ static void on_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	}
 	if (!(msg->flags & KFM_M_CANDIDATE)) {
+		if (m->log.mr)
+			m->log.peer->link = KFM_DOWN;
 		kfm_log_close(m);
 		p->link = KFM_DOWN;
 		p->session = msg->session;
@@ -229,13 +278,18 @@ static int attach_prepare(struct kfm_peer *p, const struct kfm_msg *msg)
 
 	if (ret == -EUCLEAN)
 		return kfm_give_up(m) ?: ret;
-	if (!ret && msg->arg) {
+	if (ret)
+		return ret;
+	if (msg->arg) {
 		m->was_insync = false;
 		m->sb.state = KFM_INCONSISTENT;
-		m->sb.gens.source = msg->gens.cur;
+		m->sb.gens.source = msg->gens.source;
+	}
+	if (msg->arg || kfm_pair(p)->node != msg->node) {
+		kfm_pair(p)->node = msg->node;
 		ret = kfm_super_save(m);
 	}
-	return ret ?: kfm_log_start(m, p->session, msg->gens.cur);
+	return ret ?: kfm_log_start(m, p->session, msg->gens.cur, msg->node);
 }
 
 static void send_grant(struct kfm_peer *p)
@@ -263,7 +317,7 @@ static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm *m = p->m;
 	int ret;
 
-	if (p->link == KFM_UP || !attach_fits(p, msg))
+	if (m->log.mr || !attach_fits(p, msg))
 		return;
 	ret = attach_prepare(p, msg);
 	if (ret == -EUCLEAN) {	/* this copy is blank now: the primary has to compare again */
@@ -284,40 +338,61 @@ static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 	send_grant(p);
 }
 
-/* The copies are the same: what the log does not have applied yet is durable in it. */
+/*
+ * The copies are the same: what the log does not have applied yet is durable in it. They are those of
+ * all nodes with this generation, but for the regions of writes in flight, see recent.c.
+ */
+static int take_gens(struct kfm *m, const struct kfm_gens *gens)
+{
+	struct kfm_peer *p;
+
+	m->sb.state = KFM_UPTODATE;
+	m->sb.gens = *gens;
+	m->sb.gens.source = 0;
+	m->sb.gens.base = 0;
+	m->sb.flags = 0;
+	kfm_for_each_peer(p, m) {
+		kfm_pair(p)->base = gens->cur;
+		kfm_pair(p)->source = 0;
+		kfm_pair(p)->flags = 0;
+	}
+	return kfm_super_save(m);
+}
+
 static void on_synced(struct kfm_peer *p, const struct kfm_msg *msg)
 {
+	struct kfm_msg answer = { .type = KFM_SYNCED_OK, .session = p->session };
 	struct kfm *m = p->m;
 
 	if (p->link != KFM_UP)
 		return;
 	if (m->sb.state != KFM_UPTODATE || m->sb.gens.cur != msg->gens.cur) {
-		m->sb.state = KFM_UPTODATE;
-		m->sb.gens = msg->gens;
-		m->sb.gens.source = 0;
-		m->sb.flags = 0;
-		if (kfm_super_save(m))
+		if (take_gens(m, &msg->gens))
 			return;
-		kfm_event(p, "synced");
+		kfm_peer_event(p, "synced");
 	}
-	kfm_bits_clear(m);
+	kfm_recent_clean(p, msg);
+	kfm_bits_clear(p);
 	if (kfm_bits_flush(m))
 		return;
 	m->was_insync = true;
-	send_simple(p, KFM_SYNCED_OK, 0, p->session);
+	answer.gens = m->sb.gens;
+	kfm_net_send(p, &answer);
 }
 
-static void on_ping(struct kfm_peer *p)
+static void on_ping(struct kfm_peer *p, const struct kfm_msg *ping)
 {
 	struct kfm *m = p->m;
 	struct kfm_msg pong = {
 		.type = KFM_PONG, .session = p->session, .seq = m->log.head.seq - 1,
 	};
 
-	if (p->link == KFM_UP)
-		kfm_net_send(p, &pong);
-	else
+	if (p->link != KFM_UP) {
 		send_simple(p, KFM_BYE, 0, p->session);
+		return;
+	}
+	kfm_recent_clean(p, ping);
+	kfm_net_send(p, &pong);
 }
 
 static void secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
@@ -332,14 +407,15 @@ static void secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		on_synced(p, msg);
 		break;
 	case KFM_PING:
-		on_ping(p);
+		on_ping(p, msg);
 		break;
 	case KFM_COPY:
 		if (p->link == KFM_UP)
 			kfm_repair_asked(p, msg);
 		break;
 	case KFM_BYE:
-		kfm_log_close(m);
+		if (p->link == KFM_UP)
+			kfm_log_close(m);
 		p->link = KFM_DOWN;
 		break;
 	}
@@ -357,7 +433,7 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 	struct kfm *m = p->m;
 	struct kfm_msg hello = {
 		.type = KFM_HELLO,
-		.gens = m->sb.gens,
+		.gens = pair_gens(p),
 		.sectors = m->sectors,
 		.lbs = bdev_logical_block_size(m->leg->bdev),
 		.state = m->sb.state,
@@ -373,19 +449,53 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 	kfm_net_send(p, &hello);
 }
 
+/* Compare the copy of a peer, as STATE describes it. */
+enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg *state)
+{
+	struct kfm_gens mine = pair_gens(p);
+
+	if (!right_node(p, state->node, state->state == KFM_BLANK))
+		return KFM_OTHER;
+	return kfm_compare(&mine, &state->gens, state->state);
+}
+
+/*
+ * Store which node the peer is, and in which generation its resynchronisation begins. One that was
+ * interrupted keeps its number.
+ */
+static int pair_begin(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_verdict verdict,
+		      bool resync)
+{
+	struct kfm_pair *pair = kfm_pair(p), before = *pair;
+	bool goes_on = state->state == KFM_INCONSISTENT && verdict == KFM_BITS;
+	int ret;
+
+	pair->node = state->node;
+	if (resync && !goes_on)
+		pair->source = p->m->sb.gens.cur;
+	if (pair->node == before.node && pair->source == before.source)
+		return 0;
+	ret = kfm_super_save(p->m);
+	if (ret)
+		*pair = before;
+	return ret;
+}
+
 static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 {
-	struct kfm *m = p->m;
-	enum kfm_verdict verdict = kfm_compare(&m->sb.gens, &msg->gens, msg->state);
-	struct kfm_msg attach = {
-		.type = KFM_ATTACH, .session = p->session, .gens = m->sb.gens,
+	static const char * const reasons[] = {
+		[KFM_STALE] = "this copy is stale",
+		[KFM_SPLIT] = "the copies are split: each has data that the other does not have",
+		[KFM_OTHER] = "the peer is another node than before",
 	};
+	enum kfm_verdict verdict = kfm_peer_compare(p, msg);
+	struct kfm_msg attach = { .type = KFM_ATTACH, .session = p->session };
+	struct kfm *m = p->m;
 
 	if (p->link != KFM_HELLOED)
 		return;
-	if (verdict == KFM_STALE || verdict == KFM_SPLIT) {
-		refuse_peer(p, verdict == KFM_STALE ? "this copy is stale" :
-			    "the copies are split: each has data that the other does not have");
+	if (verdict >= KFM_STALE) {
+		refuse_peer(p, reasons[verdict]);
 		return;
 	}
 	p->refused = NULL;
@@ -393,7 +503,13 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	attach.arg = verdict == KFM_FULL || p->oos_count || msg->flags & KFM_M_DIRTY ||
 		     (msg->state != KFM_UPTODATE && msg->state != KFM_OUTDATED);
+	if (pair_begin(p, msg, verdict, attach.arg))
+		return;
+	attach.gens = pair_gens(p);
 	p->attach = attach.arg;
+	p->log_gen = attach.gens.cur;
+	p->told = false;
+	p->gen = 0;
 	p->link = KFM_ATTACHING;
 	p->deadline = jiffies + 2 * m->timeout;
 	kfm_net_send(p, &attach);
@@ -411,13 +527,14 @@ static void session_up(struct kfm_peer *p)
 	}
 	p->link = KFM_UP;
 	p->outage++;
+	p->began = p->m->numbered;
 	p->live = jiffies;
 	p->next = jiffies;
 	p->insync = false;
 	p->rs_from = 0;
 	p->oos_start = p->oos_count;
 	kfm_resync_stop(p);
-	kfm_event(p, "connected");
+	kfm_peer_event(p, "connected");
 }
 
 static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
@@ -436,6 +553,15 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 	if (msg->bitmap_len != m->bitmap_bytes || kfm_busy(&p->fetch_busy) ||
 	    kfm_net_fetch(p, msg->bitmap_key, msg->bitmap_addr, msg->bitmap_len))
 		kfm_peer_lost(p, -EPROTO);
+}
+
+static void synced_ok(struct kfm_peer *p)
+{
+	p->gen = p->m->sb.gens.cur;
+	if (p->insync || p->oos_count)
+		return;
+	p->insync = true;
+	kfm_peer_event(p, "synced");
 }
 
 static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
@@ -457,10 +583,8 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 			kfm_ring_applied(p, msg->seq);
 		break;
 	case KFM_SYNCED_OK:
-		if (p->link != KFM_UP || p->insync || p->oos_count)
-			break;
-		p->insync = true;
-		kfm_event(p, "synced");
+		if (p->link == KFM_UP && msg->gens.cur == p->m->sb.gens.cur)
+			synced_ok(p);
 		break;
 	case KFM_COPIED:
 		if (p->link == KFM_UP)
@@ -491,21 +615,30 @@ static void synced_tick(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;
 	struct kfm_msg synced = { .type = KFM_SYNCED, .session = p->session };
-	struct kfm_super before = m->sb;
+	struct kfm_pair *pair = kfm_pair(p), before = *pair;
 
 	if (m->meta_failed)
 		return;
-	if (kfm_is_alone(p) || m->sb.gens.base != m->sb.gens.cur) {
-		m->sb.flags &= ~KFM_SB_ALONE;
-		m->sb.gens.base = m->sb.gens.cur;
-		if (kfm_super_save(m)) {
-			m->sb.flags = before.flags;
-			m->sb.gens.base = before.gens.base;
-			return;
-		}
+	pair->flags &= ~KFM_PAIR_ALONE;
+	pair->base = m->sb.gens.cur;
+	if (memcmp(pair, &before, sizeof(before)) && kfm_super_save(m)) {
+		*pair = before;
+		return;
 	}
 	synced.gens = m->sb.gens;
+	kfm_recent_settled(p, &synced);
+	p->told = true;
 	kfm_net_send(p, &synced);
+}
+
+/* PING tells a peer in sync which writes are settled. */
+static void ping(struct kfm_peer *p)
+{
+	struct kfm_msg msg = { .type = KFM_PING, .arg = p->insync, .session = p->session };
+
+	if (p->insync)
+		kfm_recent_settled(p, &msg);
+	kfm_net_send(p, &msg);
 }
 
 static void up_tick(struct kfm_peer *p)
@@ -519,8 +652,8 @@ static void up_tick(struct kfm_peer *p)
 	if (time_before(jiffies, p->next))
 		return;
 	p->next = jiffies + m->timeout / 8;
-	if (p->oos_count || p->insync)
-		send_simple(p, KFM_PING, p->insync, p->session);
+	if (p->insync ? p->gen == m->sb.gens.cur : p->oos_count)
+		ping(p);
 	else
 		synced_tick(p);
 }

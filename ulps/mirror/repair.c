@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * repair.c - when the primary's leg fails a read, the primary reads the data from a peer that is in
- * sync, ends the bio with it, and writes it to the leg.
+ * sync, or from the next one if that fails, ends the bio with it, and writes it to the leg.
  *
  *   primary				secondary
  *   queues the bio (main.c)
@@ -43,16 +43,20 @@ static bool peer_has(const struct kfm_peer *p, u64 sector)
 	       !test_bit(kfm_region(m, sector), p->oos);
 }
 
-/* A peer that can serve the read, or NULL */
-static struct kfm_peer *find_peer(const struct kfm *m, u64 sector)
+/* The next peer that can serve the read, or NULL; @count: how many there are */
+static struct kfm_peer *find_peer(const struct kfm *m, struct bio *bio, unsigned int *count)
 {
-	struct kfm_peer *p;
+	const struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
+	struct kfm_peer *p, *found = NULL;
 
+	*count = 0;
 	kfm_for_each_peer(p, m) {
-		if (peer_has(p, sector))
-			return p;
+		if (r->asked & BIT(p->index) || !peer_has(p, bio->bi_iter.bi_sector))
+			continue;
+		found = found ?: p;
+		(*count)++;
 	}
-	return NULL;
+	return found;
 }
 
 static struct bio *next_bio(struct kfm *m)
@@ -92,13 +96,14 @@ static bool begin(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
 	struct bio *bio = next_bio(m);
+	unsigned int count;
 	struct kfm_peer *p;
 	struct kfm_read *r;
 
 	if (!bio)
 		return false;
 	r = dm_per_bio_data(bio, sizeof(*r));
-	p = find_peer(m, bio->bi_iter.bi_sector);
+	p = find_peer(m, bio, &count);
 	if (READ_ONCE(m->noflush) || !p || time_after(jiffies, r->deadline)) {
 		fail_read(m, bio);
 		return true;
@@ -115,7 +120,7 @@ static bool begin(struct kfm *m)
 	f->session = p->session;
 	f->id = kfm_random();
 	f->seq = p->ring.seq - 1;
-	f->deadline = r->deadline;
+	f->deadline = jiffies + (r->deadline - jiffies) / count;
 	ask(m);
 	return false;
 }
@@ -127,15 +132,25 @@ static void end(struct kfm_repair *f)
 	f->w = NULL;
 }
 
+/* The peer does not serve the read: ask the next one, or fail it. */
 static void give_up(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
+	struct bio *bio = f->w->bio;
+	struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
+	unsigned int count;
 
-	if (!READ_ONCE(m->noflush))
-		DMERR_LIMIT("%s: sector %llu can't be read, and the peer does not serve it",
-			    kfm_name(m), f->w->sector);
-	fail_read(m, f->w->bio);
+	r->asked |= BIT(f->w->peer->index);
 	end(f);
+	if (!READ_ONCE(m->noflush) && find_peer(m, bio, &count)) {
+		f->waiting = bio;
+		m->again = true;
+		return;
+	}
+	if (!READ_ONCE(m->noflush))
+		DMERR_LIMIT("%s: sector %llu can't be read, and no peer serves it", kfm_name(m),
+			    bio->bi_iter.bi_sector);
+	fail_read(m, bio);
 }
 
 /* The data has arrived. If its CRC is right, copy it to the bio and write it to the leg. */

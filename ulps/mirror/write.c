@@ -95,6 +95,7 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 	w->leg_busy = false;
 	w->peer = peer;
 	w->round = peer ? peer->rs_round : 0;
+	w->number = m->numbered++;
 	kfm_for_each_peer(p, m)
 		w->posts[p->index].state = peer && peer != p ? KFM_P_NONE : KFM_P_WAIT;
 	m->busy[kfm_region(m, sector)]++;
@@ -192,6 +193,12 @@ static s64 ring_room(const struct kfm_ring *ring, u32 room, u64 *head)
 	return at;
 }
 
+/* Where the head of the record for a peer is; that for the first peer is followed by the data. */
+void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w)
+{
+	return w->buf + KFM_DATA_AT - (p->index + 1) * sizeof(struct kfm_le_rec);
+}
+
 /* Write the record to the peer. Return: 0; -EAGAIN; or the error of the session. */
 static int post(struct kfm_peer *p, struct kfm_write *w)
 {
@@ -199,7 +206,7 @@ static int post(struct kfm_peer *p, struct kfm_write *w)
 	struct kfm_post *post = &w->posts[p->index];
 	struct kfm_ring *ring = &p->ring;
 	struct kfm_rec r = {
-		.log = p->session, .gen = p->m->sb.gens.cur, .seq = ring->seq,
+		.log = p->session, .gen = p->log_gen, .seq = ring->seq,
 		.sector = w->sector, .len = w->len,
 	};
 	ssize_t ret;
@@ -211,14 +218,14 @@ static int post(struct kfm_peer *p, struct kfm_write *w)
 	at = ring_room(ring, kfm_rec_room(w->len), &head);
 	if (at < 0)
 		return at;
-	kfm_rec_encode(&r, w->buf + KFM_DATA_AT,
-		       (void *)(w->buf + KFM_DATA_AT - sizeof(struct kfm_le_rec)));
+	kfm_rec_encode(&r, w->buf + KFM_DATA_AT, kfm_write_head(p, w));
 	ret = kfm_net_write(p, w, at, len);
 	if (ret) {
 		p->m->again |= ret == -EAGAIN;
 		return ret;
 	}
 	post->state = KFM_P_POSTED;
+	post->seq = ring->seq;
 	ring->ends[ring->seq++ % KFM_WINDOW] = head;
 	ring->head = head;
 	ring->at = at + kfm_rec_room(w->len);
@@ -299,7 +306,7 @@ static void collect(struct kfm_peer *p)
 }
 
 /*
- * May writes end without the peer? Only after KFM_SB_ALONE was set in the superblock
+ * May writes end without the peer? Only after KFM_PAIR_ALONE was set in the superblock
  * (kfm_go_alone()). If ATTACH announced no resynchronisation, no write may end without the peer
  * until the session is up, or has failed.
  */
@@ -323,16 +330,38 @@ static bool durable(const struct kfm_write *w)
 }
 
 /*
+ * May writes end that some peer does not get? Each other copy that can be promoted must have stored
+ * the generation in which that peer is missing; otherwise the missing one would pass for the same.
+ * A copy that is partly resynchronised can't be promoted before SYNCED.
+ */
+static bool outdated_known(const struct kfm *m)
+{
+	bool missing = false, behind = false;
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m) {
+		if (unneeded(p))
+			missing = true;
+		else if (p->link == KFM_UP && (!p->attach || p->told))
+			behind |= p->gen != m->sb.gens.cur;
+	}
+	return !missing || !behind;
+}
+
+/*
  * End writes. A record counts only when all records before it are durable, because a replay stops
  * at the first missing record.
  */
 static void settle(struct kfm *m)
 {
+	bool hold = !outdated_known(m);
 	struct kfm_write *w, *next;
 
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
 		if (!durable(w))
 			break;
+		if (hold && w->bio)
+			continue;
 		if (!kfm_busy(&w->leg_busy))
 			finish(m, w);
 	}
