@@ -19,8 +19,8 @@
 
 #define KFM_WRITES	64	/* writes in flight */
 #define KFM_READS	4	/* parts of each resynchronisation in flight, besides writes */
-/* One for a read being repaired */
-#define KFM_SLOTS	(KFM_WRITES + KFM_READS * KFM_PEERS + 1)
+/* Writes, parts and reads that use one peer; the last one is a read being repaired */
+#define KFM_SLOTS	(KFM_WRITES + KFM_READS + 1)
 #define KFM_PEER_WORDS	5	/* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE */
 #define KFM_RX		16	/* receives posted */
 #define KFM_TX		16	/* messages being sent */
@@ -474,7 +474,8 @@ struct kfm_recent {
  * @was_insync: this secondary was in sync in a session since it was resumed, and nothing has
  *	invalidated its copy since
  * @log: own log
- * @writes: KFM_SLOTS of them
+ * @writes: writes, and parts of resynchronisations and a read that is repaired
+ * @slots: how many
  * @bios: writes in @flight that have a bio
  * @free: unused writes
  * @queue: bios that have no struct kfm_write yet
@@ -537,6 +538,7 @@ struct kfm {
 	struct kfm_log		log;
 
 	struct kfm_write	*writes;
+	unsigned int		slots;
 	unsigned int		bios;
 	struct list_head	free;
 	struct bio_list		queue;

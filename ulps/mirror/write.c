@@ -32,10 +32,11 @@ int kfm_writes_alloc(struct kfm *m)
 {
 	unsigned int i;
 
-	m->writes = kcalloc(KFM_SLOTS, sizeof(*m->writes), GFP_KERNEL);
+	m->slots = KFM_WRITES + KFM_READS * kfm_peer_count(m) + 1;
+	m->writes = kcalloc(m->slots, sizeof(*m->writes), GFP_KERNEL);
 	if (!m->writes)
 		return -ENOMEM;
-	for (i = 0; i < KFM_SLOTS; i++) {
+	for (i = 0; i < m->slots; i++) {
 		write_init(m, &m->writes[i]);
 		m->writes[i].buf = alloc_pages_exact(BUF_SIZE, GFP_KERNEL);
 		if (!m->writes[i].buf)
@@ -49,7 +50,7 @@ void kfm_writes_free(struct kfm *m)
 {
 	unsigned int i;
 
-	for (i = 0; m->writes && i < KFM_SLOTS; i++) {
+	for (i = 0; m->writes && i < m->slots; i++) {
 		if (m->writes[i].buf)
 			free_pages_exact(m->writes[i].buf, BUF_SIZE);
 	}
