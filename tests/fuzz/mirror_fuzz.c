@@ -39,6 +39,7 @@ static void fuzz_super(struct kfm_le_super *le, int honest)
 	if (kfm_super_decode(le, &s))
 		return;
 	PROMISE(s.sectors && s.state < KFM_STATES && !(s.flags & ~KFM_SB_FLAGS));
+	PROMISE(s.peers && s.peers <= KFM_PEERS && s.node);
 	PROMISE((s.sectors - 1) >> s.region_shift < KFM_REGIONS_MAX);
 	PROMISE(((s.sectors - 1) >> s.region_shift) / 8 < s.bitmap_bytes);
 	kfm_super_encode(&s, &again);
@@ -88,6 +89,7 @@ static void fuzz_msg(struct kfm_le_msg *le, int honest)
 	if (kfm_msg_decode(le, sizeof(*le), &m))
 		return;
 	PROMISE(m.type && m.type < KFM_MSG_TYPES && m.session && m.state < KFM_STATES);
+	PROMISE(m.node || m.type == KFM_REFUSED);
 	PROMISE(m.type != KFM_REFUSED || (m.arg && m.arg < KFM_REFUSALS));
 	PROMISE(m.type != KFM_GRANT || (m.ring_len >= KFM_RING_MIN && m.ring_len <= KFM_RING_MAX));
 	PROMISE(m.type != KFM_COPY ||

@@ -16,8 +16,12 @@ static struct kfm_super some_super(void)
 		.serial = 7, .uuid = "0123456789abcde", .sectors = SECTORS,
 		.region_shift = kfm_region_shift(SECTORS),
 		.bitmap_bytes = kfm_bitmap_bytes(SECTORS, kfm_region_shift(SECTORS)),
-		.gens = { .cur = 3, .base = 2, .history = { 2, 1 } },
-		.state = KFM_UPTODATE, .flags = KFM_SB_PRIMARY,
+		.gens = { .cur = 3, .history = { 2, 1 } },
+		.state = KFM_UPTODATE, .flags = KFM_SB_PRIMARY, .node = 8, .peers = 2,
+		.pairs = {
+			{ .node = 9, .base = 2, .source = 3, .flags = KFM_PAIR_ALONE },
+			{ .node = 10, .base = 3 },
+		},
 	};
 }
 
@@ -35,6 +39,9 @@ static void super_round(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, out.sectors, s.sectors);
 	KUNIT_EXPECT_EQ(test, out.state, s.state);
 	KUNIT_EXPECT_EQ(test, out.flags, s.flags);
+	KUNIT_EXPECT_EQ(test, out.node, s.node);
+	KUNIT_EXPECT_EQ(test, out.peers, s.peers);
+	KUNIT_EXPECT_MEMEQ(test, out.pairs, s.pairs, sizeof(s.pairs));
 }
 
 /* No byte of a superblock may change unnoticed. */
@@ -59,25 +66,57 @@ static void super_damaged(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), -ENODATA);
 }
 
-/* The checksum is right, and the contents are not. */
+/* The checksum of @s is right, and the contents are not. Make it a valid one again. */
+static void super_refused(struct kunit *test, struct kfm_super *s)
+{
+	struct kfm_le_super le;
+
+	kfm_super_encode(s, &le);
+	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, s), -EBADMSG);
+	*s = some_super();
+}
+
 static void super_invalid(struct kunit *test)
 {
-	struct kfm_super wrong[] = {
-		some_super(), some_super(), some_super(), some_super(), some_super(), some_super(),
-	}, out;
-	struct kfm_le_super le;
-	unsigned int i;
+	struct kfm_super s = some_super();
 
-	wrong[0].sectors = 0;
-	wrong[1].region_shift++;
-	wrong[2].bitmap_bytes += KFM_BLOCK;
-	wrong[3].state = KFM_STATES;
-	wrong[4].flags = KFM_SB_FLAGS + 1;
-	wrong[5].gens.cur = 0;
-	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
-		kfm_super_encode(&wrong[i], &le);
-		KUNIT_EXPECT_EQ_MSG(test, kfm_super_decode(&le, &out), -EBADMSG, "row %u", i);
-	}
+	s.sectors = 0;
+	super_refused(test, &s);
+	s.region_shift++;
+	super_refused(test, &s);
+	s.bitmap_bytes += KFM_BLOCK;
+	super_refused(test, &s);
+	s.state = KFM_STATES;
+	super_refused(test, &s);
+	s.flags = KFM_SB_FLAGS + 1;
+	super_refused(test, &s);
+	s.gens.cur = 0;
+	super_refused(test, &s);
+	s.gens.base = 2;
+	super_refused(test, &s);
+	s.node = 0;
+	super_refused(test, &s);
+	s.peers = 0;
+	super_refused(test, &s);
+	s.peers = KFM_PEERS + 1;
+	super_refused(test, &s);
+	s.pairs[1].flags = KFM_PAIR_FLAGS + 1;
+	super_refused(test, &s);
+}
+
+/* Nothing is stored about a peer behind the last one. */
+static void super_peers(struct kunit *test)
+{
+	struct kfm_super s = some_super(), out;
+	struct kfm_le_super le;
+
+	kfm_super_encode(&s, &le);
+	le.peers = cpu_to_le32(1);
+	le.crc = cpu_to_le32(crc_around(&le, offsetof(struct kfm_le_super, crc), sizeof(le)));
+	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), -EBADMSG);
+	memset(&le.pairs[1], 0, sizeof(le.pairs[1]));
+	le.crc = cpu_to_le32(crc_around(&le, offsetof(struct kfm_le_super, crc), sizeof(le)));
+	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), 0);
 }
 
 static void bitmap_sizes(struct kunit *test)
@@ -241,7 +280,7 @@ static void ring_places(struct kunit *test)
 static void messages(struct kunit *test)
 {
 	struct kfm_msg m = {
-		.type = KFM_GRANT, .session = 77, .ring_key = 1, .ring_addr = 2, .bitmap_key = 3,
+		.type = KFM_GRANT, .session = 77, .node = 5, .ring_key = 1, .ring_addr = 2, .bitmap_key = 3,
 		.bitmap_addr = 4, .ring_len = KFM_RING_MIN, .bitmap_len = KFM_BLOCK,
 		.window_key = 5, .window_addr = 6,
 	}, out;
@@ -258,21 +297,30 @@ static void messages(struct kunit *test)
 	m.ring_len = KFM_RING_MAX + KFM_BLOCK;
 	kfm_msg_encode(&m, &le);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
-	m = (struct kfm_msg) { .type = KFM_MSG_TYPES, .session = 77 };
+	m = (struct kfm_msg) { .type = KFM_MSG_TYPES, .session = 77, .node = 5 };
 	kfm_msg_encode(&m, &le);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
-	m = (struct kfm_msg) { .type = KFM_REFUSED, .session = 77, .arg = KFM_REFUSALS };
+	m = (struct kfm_msg) { .type = KFM_REFUSED, .session = 77, .node = 5, .arg = KFM_REFUSALS };
 	kfm_msg_encode(&m, &le);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
 	m = (struct kfm_msg) {
-		.type = KFM_HELLO, .session = 77, .sectors = 1, .lbs = KFM_SECTOR, .arg = KFM_ALONE,
+		.type = KFM_HELLO, .session = 77, .node = 5, .sectors = 1, .lbs = KFM_SECTOR, .arg = KFM_ALONE,
 	};
 	kfm_msg_encode(&m, &le);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), 0);
 	m.arg = KFM_POLICIES;
 	kfm_msg_encode(&m, &le);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
-	m = (struct kfm_msg) { .type = KFM_PING };
+	m = (struct kfm_msg) { .type = KFM_PING, .node = 5 };
+	kfm_msg_encode(&m, &le);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
+	m = (struct kfm_msg) { .type = KFM_ATTACH, .session = 77, .node = 5, .gens.cur = 1, .arg = 1 };
+	kfm_msg_encode(&m, &le);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
+	m.gens.source = 1;
+	kfm_msg_encode(&m, &le);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), 0);
+	m = (struct kfm_msg) { .type = KFM_PING, .session = 77 };
 	kfm_msg_encode(&m, &le);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
 }
@@ -289,7 +337,7 @@ static void message_copy(struct kunit *test)
 		{ U32_MAX, -EPROTO },
 	};
 	struct kfm_msg m = {
-		.type = KFM_COPY, .session = 77, .id = 8, .sector = 9, .seq = 10, .crc = 11,
+		.type = KFM_COPY, .session = 77, .node = 5, .id = 8, .sector = 9, .seq = 10, .crc = 11,
 	}, out;
 	struct kfm_le_msg le;
 	unsigned int i;
@@ -314,31 +362,47 @@ static void message_copy(struct kunit *test)
 
 static void generations(struct kunit *test)
 {
-	static const struct kfm_gens mine = { .cur = 5, .base = 4, .history = { 4, 3 } };
+	static const struct kfm_gens mine = {
+		.cur = 6, .base = 4, .source = 5, .history = { 5, 4, 3 }
+	};
 	static const struct {
 		struct kfm_gens peer;
 		u32 state;
 		enum kfm_verdict verdict;
 	} rows[] = {
-		{ { .cur = 5 }, KFM_UPTODATE, KFM_SAME },
-		{ { .cur = 5 }, KFM_OUTDATED, KFM_SAME },
+		{ { .cur = 6 }, KFM_UPTODATE, KFM_SAME },
+		{ { .cur = 6 }, KFM_OUTDATED, KFM_SAME },
+		{ { .cur = 5, .history = { 4 } }, KFM_UPTODATE, KFM_BITS },
 		{ { .cur = 4, .history = { 3 } }, KFM_UPTODATE, KFM_BITS },
 		{ { .cur = 3 }, KFM_UPTODATE, KFM_FULL },
 		{ { .cur = 0 }, KFM_BLANK, KFM_FULL },
-		{ { .cur = 6, .history = { 5, 4 } }, KFM_UPTODATE, KFM_STALE },
-		{ { .cur = 6, .history = { 4, 3 } }, KFM_UPTODATE, KFM_SPLIT },
+		{ { .cur = 7, .history = { 6, 5 } }, KFM_UPTODATE, KFM_STALE },
+		{ { .cur = 7, .history = { 5, 4 } }, KFM_UPTODATE, KFM_SPLIT },
 		{ { .cur = 9 }, KFM_UPTODATE, KFM_SPLIT },
 		{ { .cur = 9, .history = { 0, 0 } }, KFM_UPTODATE, KFM_SPLIT },
 		{ { .cur = 3, .source = 5 }, KFM_INCONSISTENT, KFM_BITS },
-		{ { .cur = 3, .source = 4 }, KFM_INCONSISTENT, KFM_BITS },
-		{ { .cur = 5, .source = 3 }, KFM_INCONSISTENT, KFM_FULL },
+		/* overwritten by another node, which had the same generation */
+		{ { .cur = 3, .source = 6 }, KFM_INCONSISTENT, KFM_FULL },
+		{ { .cur = 3, .source = 4 }, KFM_INCONSISTENT, KFM_FULL },
 		{ { .cur = 4, .source = 9 }, KFM_INCONSISTENT, KFM_SPLIT },
+		{ { .cur = 4 }, KFM_INCONSISTENT, KFM_SPLIT },
 	};
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
 		KUNIT_EXPECT_EQ_MSG(test, kfm_compare(&mine, &rows[i].peer, rows[i].state),
 				    rows[i].verdict, "row %u", i);
+}
+
+/* Without a base nothing is known of a copy that is older; one that is the same is not older. */
+static void generations_no_base(struct kunit *test)
+{
+	const struct kfm_gens mine = { .cur = 6, .history = { 5 } };
+	struct kfm_gens peer = { .cur = 5 };
+
+	KUNIT_EXPECT_EQ(test, kfm_compare(&mine, &peer, KFM_UPTODATE), KFM_FULL);
+	peer.cur = 6;
+	KUNIT_EXPECT_EQ(test, kfm_compare(&mine, &peer, KFM_UPTODATE), KFM_SAME);
 }
 
 static void generations_raised(struct kunit *test)
@@ -359,6 +423,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(super_round),
 	KUNIT_CASE(super_damaged),
 	KUNIT_CASE(super_invalid),
+	KUNIT_CASE(super_peers),
 	KUNIT_CASE(bitmap_sizes),
 	KUNIT_CASE(log_head),
 	KUNIT_CASE(rec_bounds),
@@ -368,6 +433,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(messages),
 	KUNIT_CASE(message_copy),
 	KUNIT_CASE(generations),
+	KUNIT_CASE(generations_no_base),
 	KUNIT_CASE(generations_raised),
 	{}
 };

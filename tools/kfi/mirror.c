@@ -25,7 +25,9 @@ struct refusal {
 
 static const struct refusal promote_refusals[] = {
 	{ EALREADY, "it is primary already" },
-	{ EBUSY, "the peer is primary; demote it first. Or a promotion of this node runs already" },
+	{ EBUSY,
+	  "a peer is primary, or has a session with a live one; demote that first. Or a promotion of "
+	  "this node runs already" },
 	{ EAGAIN, "the peer is being promoted itself; try again" },
 	{ ESTALE, "the peer has newer data: promote the peer" },
 	{ ENOTUNIQ, "the copies are split: each has writes of its own; 'invalidate' one of them" },
@@ -186,10 +188,10 @@ static int cmd_promote(int argc, char **argv)
 {
 	static const char usage[] =
 		"Usage: kfi mirror promote NAME [fenced | force]\n\n"
-		"Become primary. Without a word the peer has to answer, must not be primary, and\n"
-		"must have nothing newer.\n\n"
-		"  fenced  the primary has no power and stays off: no answer is needed, if this\n"
-		"          copy was in sync and the policy is not alone\n"
+		"Become primary. Without a word all peers have to answer; none may be primary,\n"
+		"or have anything newer.\n\n"
+		"  fenced  peers that do not answer have no power and stay off, or are outdated:\n"
+		"          no answer is needed, if this copy was in sync and the policy is not alone\n"
 		"  force   accept that acknowledged writes are lost and the copies are split\n";
 	const struct refusal *first = NULL;
 	char text[32] = "promote";
@@ -236,7 +238,7 @@ static int cmd_fenced(int argc, char **argv)
 {
 	static const char usage[] =
 		"Usage: kfi mirror fenced NAME OUTAGE\n\n"
-		"On a primary with policy fence: the peer is outdated or has no power, so\n"
+		"On a primary with policy fence: the lost peer is outdated or has no power, so\n"
 		"writes may go on without it. OUTAGE is the number that the uevent 'frozen'\n"
 		"and 'kfi mirror' tell: what is confirmed holds for that outage alone.\n";
 
@@ -254,7 +256,7 @@ static int cmd_create(int argc, char **argv)
 {
 	static const char usage[] =
 		"Usage: kfi mirror create NAME UUID\n\n"
-		"Format metadata and log of this node, once. Both nodes of a pair need the same\n"
+		"Format metadata and log of this node, once. All nodes of a mirror need the same\n"
 		"UUID, as uuidgen prints one.\n";
 	char text[64];
 	int ret = parse("mirror create", argc, argv, 2, 2, usage);

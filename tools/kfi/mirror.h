@@ -6,7 +6,9 @@
 #include "kfi.h"
 
 /* Maximum number of words of a status or table line; later words are dropped. */
-#define MIRROR_WORDS	64
+#define MIRROR_WORDS	128
+
+#define MIRROR_PEERS	4
 
 /**
  * struct words - a line that is split at its blanks
@@ -18,6 +20,30 @@ struct words {
 	char *line;
 	size_t n;
 	const char *at[MIRROR_WORDS];
+};
+
+/**
+ * struct mirror_peer - one of several peers of a mirror
+ * @node: its address
+ * @service: its service
+ * @session: state of the session
+ * @out_of_sync: regions that differ
+ * @percent: progress of the resynchronisation
+ * @lag: records that the peer has not applied
+ * @outage: number of the outage, valid if @frozen
+ * @frozen: writes are held until this peer is back, or 'fenced' is sent
+ * @state: remarks about the peer, separated by commas
+ */
+struct mirror_peer {
+	const char *node;
+	const char *service;
+	const char *session;
+	uint64_t out_of_sync;
+	uint64_t percent;
+	uint64_t lag;
+	uint64_t outage;
+	bool frozen;
+	char state[128];
 };
 
 /**
@@ -44,6 +70,8 @@ struct words {
  * @policy: policy for a lost peer
  * @timeout_ms: time after which a peer that sends nothing is lost
  * @rate_kib: limit of a resynchronisation in KiB a second, 0 for none
+ * @peers: the peers, if there are several; the members above describe the worst of them
+ * @npeers: number of them, 0 if there is only one peer
  */
 struct mirror {
 	struct mirror *next;
@@ -68,6 +96,8 @@ struct mirror {
 	const char *policy;
 	uint64_t timeout_ms;
 	uint64_t rate_kib;
+	struct mirror_peer peers[MIRROR_PEERS];
+	size_t npeers;
 };
 
 /* Words of a table line before its options */
@@ -91,8 +121,8 @@ bool mirror_suspended(const char *name);
  * error, which was reported.
  */
 int mirror_send(const char *name, const char *message);
-/* Does the status of the mirror have this remark? */
-bool mirror_remark(const struct mirror *m, const char *word);
+/* Do these remarks contain the word? */
+bool mirror_remark(const char *state, const char *word);
 
 /* ---- mirror_show.c ---- */
 

@@ -114,36 +114,80 @@ static bool whole_number(const char *word, uint64_t *value)
 
 /* ---- status ---- */
 
-static void remark(struct mirror *m, const char *word)
+static void remark(char *state, size_t size, const char *word)
 {
-	size_t at = strlen(m->state);
+	size_t at = strlen(state);
 	const char *between = "";
 
 	if (at)		/* a number is the value of the word before it */
 		between = *word >= '0' && *word <= '9' ? "=" : ",";
-	snprintf(m->state + at, sizeof(m->state) - at, "%s%s", between, word);
+	snprintf(state + at, size - at, "%s%s", between, word);
 }
 
-bool mirror_remark(const struct mirror *m, const char *word)
+bool mirror_remark(const char *state, const char *word)
 {
-	const char *at = m->state;
 	size_t len = strlen(word);
 
-	while (*at) {
-		if (!strncmp(at, word, len) && (!at[len] || at[len] == ',' || at[len] == '='))
+	while (*state) {
+		if (!strncmp(state, word, len) &&
+		    (!state[len] || state[len] == ',' || state[len] == '='))
 			return true;
-		at += strcspn(at, ",");
-		at += *at == ',';
+		state += strcspn(state, ",");
+		state += *state == ',';
 	}
 	return false;
 }
 
-/* ROLE SESSION COPY OUT-OF-SYNC/REGIONS PERCENT LAG WRITES, and remarks */
+/* The number of an outage follows the word. Return: words of it */
+static size_t parse_frozen(const struct words *words, size_t i, bool *frozen, uint64_t *outage)
+{
+	if (strcmp(words->at[i], "frozen") || i + 1 >= words->n)
+		return 0;
+	*frozen = true;
+	return whole_number(words->at[i + 1], outage);
+}
+
+/*
+ * peer NODE SERVICE SESSION OUT-OF-SYNC PERCENT LAG, and remarks up to the next peer. Return: index
+ * behind them, or 0 if they are something else
+ */
+static size_t parse_peer(struct mirror *m, size_t i)
+{
+	struct mirror_peer *peer = &m->peers[m->npeers];
+	const char *const *at = &m->status.at[i];
+
+	if (strcmp(at[0], "peer") || m->status.n - i < 7 || m->npeers == MIRROR_PEERS ||
+	    !whole_number(at[4], &peer->out_of_sync) || !whole_number(at[5], &peer->percent) ||
+	    !whole_number(at[6], &peer->lag))
+		return 0;
+	m->npeers++;
+	peer->node = at[1];
+	peer->service = at[2];
+	peer->session = at[3];
+	for (i += 7; i < m->status.n && strcmp(m->status.at[i], "peer"); i++) {
+		remark(peer->state, sizeof(peer->state), m->status.at[i]);
+		i += parse_frozen(&m->status, i, &peer->frozen, &peer->outage);
+	}
+	return i;
+}
+
+static bool is_resyncing(const struct mirror *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->npeers; i++) {
+		if (m->peers[i].out_of_sync && !strcmp(m->peers[i].session, "connected"))
+			return true;
+	}
+	return !m->npeers && m->out_of_sync && !strcmp(m->session, "connected");
+}
+
+/* ROLE SESSION COPY OUT-OF-SYNC/REGIONS PERCENT LAG WRITES, remarks, and several peers */
 static bool parse_status(struct mirror *m)
 {
 	const char *const *at = m->status.at;
 	const char *end;
-	size_t i;
+	size_t i, next;
 
 	if (m->status.n < 7 || !number(at[3], &m->out_of_sync, &end) || *end != '/' ||
 	    !whole_number(end + 1, &m->regions) || !whole_number(at[4], &m->percent) ||
@@ -152,19 +196,18 @@ static bool parse_status(struct mirror *m)
 	m->role = at[0];
 	m->session = at[1];
 	m->copy = at[2];
-	for (i = 7; i < m->status.n; i++) {
-		remark(m, at[i]);
-		if (strcmp(at[i], "frozen") || i + 1 == m->status.n)
+	for (i = 7; i < m->status.n; i = next) {
+		next = parse_peer(m, i);
+		if (next)
 			continue;
-		m->frozen = true;
-		i += whole_number(at[i + 1], &m->outage);
+		remark(m->state, sizeof(m->state), at[i]);
+		next = i + 1 + parse_frozen(&m->status, i, &m->frozen, &m->outage);
 	}
-	m->resync = m->out_of_sync && !strcmp(m->role, "primary") &&
-		    !strcmp(m->session, "connected");
+	m->resync = !strcmp(m->role, "primary") && is_resyncing(m);
 	if (m->resync)
-		remark(m, "resync");
+		remark(m->state, sizeof(m->state), "resync");
 	if (m->suspended)
-		remark(m, "suspended");
+		remark(m->state, sizeof(m->state), "suspended");
 	return true;
 }
 

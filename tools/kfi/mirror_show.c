@@ -65,6 +65,9 @@ static const struct column columns[] = {
 	{ "percent", KIND_U64, MEMBER(percent), true },
 };
 
+/* Remarks about each peer that JSON always has */
+static const char *const peer_remarks[] = { "insync", "alone", "frozen", "stopped", "refused" };
+
 /* Remarks that JSON always has, as true or false */
 static const char *const remarks[] = {
 	"insync", "alone", "frozen", "stopped", "refused", "failed", "pmem", "resync",
@@ -282,6 +285,26 @@ static void print_cell(const struct mirror *list, const struct column *c, const 
 		printf("%*s  ", width(list, c), text);
 }
 
+/* A line for each of several peers. Return: lines */
+static size_t print_peers(const struct mirror *m)
+{
+	char text[128];
+	size_t i;
+
+	for (i = 0; i < m->npeers; i++) {
+		const struct mirror_peer *peer = &m->peers[i];
+
+		snprintf(text, sizeof(text), "%s:%s", peer->node, peer->service);
+		printf("    %-24s %-9s  ", text, peer->session);
+		if (peer->frozen)
+			printf("outage %" PRIu64 "  ", peer->outage);
+		if (peer->out_of_sync)
+			printf("%" PRIu64 " regions out of sync  ", peer->out_of_sync);
+		printf("%s\n", *peer->state ? peer->state : "-");
+	}
+	return m->npeers;
+}
+
 /* Return: lines */
 static size_t print_table(const struct mirror *list)
 {
@@ -298,6 +321,7 @@ static size_t print_table(const struct mirror *list)
 			cell(m, &columns[i], text, sizeof(text));
 			print_cell(list, &columns[i], text);
 		}
+		lines += print_peers(m);
 		if (!m->resync)
 			continue;
 		print_bar(m);
@@ -317,6 +341,7 @@ static size_t print_blocks(const struct mirror *list)
 			cell(list, &columns[i], text, sizeof(text));
 			printf("%s%s: %s\n", i ? "    " : "", columns[i].key, text);
 		}
+		lines += print_peers(list);
 		if (!list->resync)
 			continue;
 		print_bar(list);
@@ -351,6 +376,26 @@ static void print_lines(const struct mirror *list)
 
 /* ---- JSON ---- */
 
+static void json_peer(const struct mirror_peer *peer)
+{
+	size_t i;
+
+	json_begin(NULL, '{');
+	json_string("node", peer->node);
+	json_string("service", peer->service);
+	json_string("session", peer->session);
+	json_u64("out_of_sync", peer->out_of_sync);
+	json_u64("percent", peer->percent);
+	json_u64("lag", peer->lag);
+	if (peer->frozen)
+		json_u64("outage", peer->outage);
+	else
+		json_null("outage");
+	for (i = 0; i < ARRAY_SIZE(peer_remarks); i++)
+		json_bool(peer_remarks[i], mirror_remark(peer->state, peer_remarks[i]));
+	json_end('}');
+}
+
 static void json_mirror(const struct mirror *m)
 {
 	const char *text;
@@ -368,7 +413,11 @@ static void json_mirror(const struct mirror *m)
 			json_null(columns[i].key);
 	}
 	for (i = 0; i < ARRAY_SIZE(remarks); i++)
-		json_bool(remarks[i], mirror_remark(m, remarks[i]));
+		json_bool(remarks[i], mirror_remark(m->state, remarks[i]));
+	json_begin("peers", '[');
+	for (i = 0; i < m->npeers; i++)
+		json_peer(&m->peers[i]);
+	json_end(']');
 	json_end('}');
 }
 

@@ -53,36 +53,44 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 /*
  * Become primary, in the order that README.md gives: end the session, so that the old primary can
  * write nothing more; replay its log to the leg; empty the log, so that it is never replayed over
- * newer writes; raise the generation. Each step is durable before the next one.
+ * newer writes; raise the generation. Each step is durable before the next one. Writes do not wait
+ * for peers that have not described their copies, or for any peer after a promotion by force.
  */
-static int become_primary(struct kfm *m, bool alone)
+static int become_primary(struct kfm *m, bool force)
 {
-	struct kfm_super before = m->sb;
+	struct kfm_super before;
+	struct kfm_peer *p;
 	int ret;
 
-	kfm_peer_end(m);
+	kfm_peers_end(m);
 	ret = kfm_log_replay(m);
 	if (ret == -EUCLEAN && !has_word(m->promote, "force"))
 		return kfm_give_up(m) ?: ret;
 	if (ret && ret != -EUCLEAN)
 		return ret;
+	before = m->sb;
+	kfm_for_each_peer(p, m) {
+		if (force || p->answer != KFM_A_STATE)
+			kfm_pair(p)->flags |= KFM_PAIR_ALONE;
+	}
 	kfm_gens_raise(&m->sb.gens, kfm_random());
 	m->sb.gens.source = 0;
 	m->sb.state = KFM_UPTODATE;
 	m->sb.flags &= ~KFM_SB_SPOILT;	/* by force */
-	m->sb.flags |= KFM_SB_PRIMARY | (alone ? KFM_SB_ALONE : 0);
-	ret = kfm_log_start(m, kfm_random(), m->sb.gens.cur) ?: kfm_super_save(m);
+	m->sb.flags |= KFM_SB_PRIMARY;
+	ret = kfm_log_start(m, kfm_random(), m->sb.gens.cur, 0) ?: kfm_super_save(m);
 	if (ret) {
 		m->sb = before;
 		return ret;
 	}
 	kfm_oos_load(m);
-	m->insync = false;
+	kfm_for_each_peer(p, m) {
+		p->policed = false;
+		p->refused = NULL;
+		p->down = jiffies;
+		p->next = jiffies;
+	}
 	m->was_insync = false;
-	m->policed = false;
-	m->refused = NULL;
-	m->down = jiffies;
-	m->next = jiffies;
 	WRITE_ONCE(m->primary, true);
 	kfm_event(m, "primary");
 	return 0;
@@ -96,59 +104,92 @@ static void promote_end(struct kfm *m, int ret)
 	cmd_end(cmd, ret);
 }
 
-/* The peer did not answer in time. */
-static int promote_unanswered(struct kfm *m)
+/*
+ * Decide, after all answers have come, or as much of them as came in time. A peer that has a session
+ * with a live primary says so: then the primary is not dead, whatever the manager believes.
+ */
+static int promote_decide(struct kfm *m)
 {
-	if (has_word(m->promote, "force"))
-		return become_primary(m, true);
+	bool force = has_word(m->promote, "force"), unknown = false;
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m) {
+		if (p->answer == KFM_A_FOLLOWS)
+			return -EBUSY;
+		unknown |= p->answer != KFM_A_STATE;
+	}
+	if (!unknown || force)
+		return become_primary(m, force);
 	if (!has_word(m->promote, "fenced") || m->policy == KFM_ALONE || !m->was_insync ||
 	    m->sb.state != KFM_UPTODATE) {
 		DMERR("%s: not promoted: this copy may lack acknowledged writes", kfm_name(m));
 		return -EPERM;
 	}
-	return become_primary(m, true);
-}
-
-static int promote_compared(struct kfm *m, const struct kfm_msg *msg)
-{
-	enum kfm_verdict verdict = kfm_compare(&m->sb.gens, &msg->gens, msg->state);
-
-	if (has_word(m->promote, "force"))
-		return become_primary(m, true);
-	if (verdict == KFM_STALE)
-		return -ESTALE;
-	if (verdict == KFM_SPLIT)
-		return -ENOTUNIQ;
-	if (m->sb.state == KFM_OUTDATED && verdict != KFM_SAME)
-		return -ESTALE;
 	return become_primary(m, false);
 }
 
-void kfm_promote_answer(struct kfm *m, const struct kfm_msg *msg)
+/* Does the copy of a peer permit the promotion? */
+static int promote_compared(struct kfm_peer *p, const struct kfm_msg *msg)
 {
+	enum kfm_verdict verdict = kfm_peer_compare(p, msg);
+	struct kfm *m = p->m;
+
+	p->answer = verdict == KFM_OTHER ? KFM_A_NO : KFM_A_STATE;
+	if (verdict == KFM_OTHER || has_word(m->promote, "force"))
+		return 0;
+	if (verdict == KFM_STALE || (m->sb.state == KFM_OUTDATED && verdict != KFM_SAME))
+		return -ESTALE;
+	return verdict == KFM_SPLIT ? -ENOTUNIQ : 0;
+}
+
+static int promote_refused(struct kfm_peer *p, u32 why)
+{
+	p->answer = why == KFM_R_FOLLOWS ? KFM_A_FOLLOWS : KFM_A_NO;
+	if (why == KFM_R_PRIMARY)
+		return -EBUSY;
+	return why == KFM_R_BUSY ? -EAGAIN : 0;
+}
+
+void kfm_promote_answer(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	struct kfm *m = p->m;
+	int ret = 0;
+
 	if (msg->type == KFM_STATE)
-		promote_end(m, promote_compared(m, msg));
-	else if (msg->type == KFM_REFUSED && msg->arg == KFM_R_PRIMARY)
-		promote_end(m, -EBUSY);
-	else if (msg->type == KFM_REFUSED && msg->arg == KFM_R_BUSY)
-		promote_end(m, -EAGAIN);
+		ret = promote_compared(p, msg);
 	else if (msg->type == KFM_REFUSED)
-		promote_end(m, promote_unanswered(m));
+		ret = promote_refused(p, msg->arg);
+	if (ret) {
+		promote_end(m, ret);
+		return;
+	}
+	kfm_for_each_peer(p, m) {
+		if (p->answer == KFM_A_NONE || p->answer == KFM_A_FOLLOWS)
+			return;
+	}
+	promote_end(m, promote_decide(m));
 }
 
 void kfm_promote_tick(struct kfm *m)
 {
+	struct kfm_peer *p;
+
 	if (time_after(jiffies, m->promote_by)) {
-		promote_end(m, promote_unanswered(m));
-	} else if (!time_before(jiffies, m->next)) {
-		m->next = jiffies + ASK_EVERY;
-		kfm_peer_hello(m, KFM_M_CANDIDATE);
+		promote_end(m, promote_decide(m));
+		return;
+	}
+	kfm_for_each_peer(p, m) {
+		if (time_before(jiffies, p->next))
+			continue;
+		p->next = jiffies + ASK_EVERY;
+		kfm_peer_hello(p, KFM_M_CANDIDATE);
 	}
 }
 
 static void promote(struct kfm *m, struct kfm_cmd *cmd)
 {
 	int ret = promote_check(m, cmd);
+	struct kfm_peer *p;
 
 	if (ret) {
 		cmd_end(cmd, ret);
@@ -156,13 +197,17 @@ static void promote(struct kfm *m, struct kfm_cmd *cmd)
 	}
 	m->promote = cmd;
 	m->promote_by = jiffies + m->timeout;
-	m->next = jiffies;
+	kfm_for_each_peer(p, m) {
+		p->answer = KFM_A_NONE;
+		p->next = jiffies;
+	}
 }
 
 /* ---- the other messages ---- */
 
 static int create(struct kfm *m, struct kfm_cmd *cmd)
 {
+	struct kfm_peer *p;
 	uuid_t uuid;
 	int ret;
 
@@ -172,13 +217,17 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 		return -EEXIST;
 	m->sb = (struct kfm_super) {
 		.sectors = m->sectors, .region_shift = m->shift, .bitmap_bytes = m->bitmap_bytes,
+		.node = kfm_random(), .peers = kfm_peer_count(m),
 	};
 	export_uuid(m->sb.uuid, &uuid);
-	kfm_bits_clear(m);
+	kfm_for_each_peer(p, m)
+		kfm_bits_clear(p);
 	/* twice, to overwrite both copies of a log head that another mirror may have left */
-	ret = kfm_bits_flush(m) ?: kfm_log_start(m, kfm_random(), 0) ?:
-	      kfm_log_start(m, kfm_random(), 0) ?: kfm_super_save(m);
+	ret = kfm_bits_flush(m) ?: kfm_log_start(m, kfm_random(), 0, 0) ?:
+	      kfm_log_start(m, kfm_random(), 0, 0) ?: kfm_super_save(m);
 	m->formatted = !ret;
+	if (ret)
+		m->sb.node = 0;
 	return ret;
 }
 
@@ -196,28 +245,33 @@ static int demote(struct kfm *m)
 	if (ret)
 		return ret;
 	WRITE_ONCE(m->primary, false);
-	kfm_peer_end(m);
-	m->insync = false;
+	kfm_peers_end(m);
 	kfm_event(m, "secondary");
 	return 0;
 }
 
-/* The manager names an outage: its confirmation is not valid for a later one. */
+/* The manager names an outage of one peer: its confirmation is not valid for a later one. */
 static int fenced(struct kfm *m, struct kfm_cmd *cmd)
 {
+	struct kfm_peer *p;
 	unsigned int outage;
+	bool down = false;
 
 	if (cmd->argc != 2 || kstrtouint(cmd->argv[1], 10, &outage))
 		return -EINVAL;
 	if (!m->primary || m->policy != KFM_FENCE)
 		return -EINVAL;
-	if (m->link > KFM_HELLOED)	/* the peer is back */
-		return -EBUSY;
-	if (outage != m->outage)
-		return -ESTALE;
-	if (m->leg_failed)
-		return -EIO;
-	return kfm_is_alone(m) ? 0 : kfm_go_alone(m);
+	kfm_for_each_peer(p, m) {
+		if (p->link > KFM_HELLOED)	/* the peer is back */
+			continue;
+		down = true;
+		if (outage != p->outage)
+			continue;
+		if (m->leg_failed)
+			return -EIO;
+		return kfm_is_alone(p) ? 0 : kfm_go_alone(p);
+	}
+	return down ? -ESTALE : -EBUSY;
 }
 
 static int outdate(struct kfm *m)
@@ -229,7 +283,7 @@ static int outdate(struct kfm *m)
 	m->was_insync = false;
 	if (m->sb.state != KFM_UPTODATE)
 		return 0;
-	kfm_peer_end(m);
+	kfm_peers_end(m);
 	m->sb.state = KFM_OUTDATED;
 	return kfm_super_save(m);
 }
@@ -242,18 +296,22 @@ static int outdate(struct kfm *m)
  */
 int kfm_invalidate(struct kfm *m)
 {
+	struct kfm_peer *p;
 	int ret;
 
-	kfm_peer_end(m);
+	kfm_peers_end(m);
 	m->was_insync = false;
 	m->sb.state = KFM_BLANK;
 	m->sb.flags = 0;
 	memset(&m->sb.gens, 0, sizeof(m->sb.gens));
+	kfm_for_each_peer(p, m)
+		*kfm_pair(p) = (struct kfm_pair) { .node = kfm_pair(p)->node };
 	ret = kfm_super_save(m);
 	if (ret)
 		return ret;
-	kfm_bits_clear(m);
-	return kfm_bits_flush(m) ?: kfm_log_start(m, kfm_random(), 0);
+	kfm_for_each_peer(p, m)
+		kfm_bits_clear(p);
+	return kfm_bits_flush(m) ?: kfm_log_start(m, kfm_random(), 0, 0);
 }
 
 /**
@@ -312,14 +370,30 @@ static int other(struct kfm *m, struct kfm_cmd *cmd)
 
 static void stop_begin(struct kfm *m, struct kfm_cmd *cmd)
 {
+	struct kfm_peer *p;
+
 	if (m->promote)
 		promote_end(m, -EINTR);
 	m->stop = cmd;
-	kfm_peer_end(m);
-	m->insync = false;
-	kfm_resync_stop(m);
-	kfm_writes_lost(m);
-	kfm_net_close(m);
+	kfm_peers_end(m);
+	kfm_for_each_peer(p, m) {
+		kfm_resync_stop(p);
+		kfm_writes_lost(p);
+		kfm_net_close(p);
+	}
+}
+
+/* Are all endpoints closed? stop_begin() does not close one that is being opened. */
+static bool nets_closed(struct kfm *m)
+{
+	struct kfm_peer *p;
+	bool closed = true;
+
+	kfm_for_each_peer(p, m) {
+		closed &= !kfm_busy(&p->net.opening);
+		kfm_net_close(p);
+	}
+	return closed;
 }
 
 /* End a suspend when no operation is in flight any more. dm has waited for its bios before. */
@@ -329,10 +403,7 @@ static void stop_tick(struct kfm *m)
 	bool last;
 	int ret;
 
-	if (!cmd || kfm_busy(&m->net.opening))
-		return;
-	kfm_net_close(m);	/* stop_begin() did not close an endpoint that was being opened */
-	if (!kfm_writes_idle(m) || !list_empty(&m->limbo) || kfm_busy(&m->serve.busy))
+	if (!cmd || !nets_closed(m) || !kfm_writes_idle(m) || !list_empty(&m->limbo) || kfm_busy(&m->serve.busy))
 		return;
 	ret = m->formatted ? kfm_bits_clean(m) : 0;
 	spin_lock_irq(&m->lock);

@@ -237,19 +237,22 @@ int kfm_log_load(struct kfm *m)
  * @id: number of the session that will write it, or a random number: records of other numbers are
  *	never replayed
  * @gen: generation of the primary
+ * @node: number of the primary, 0 if there is none
  *
  * Return: 0, and that is durable; or a negative error.
  */
-int kfm_log_start(struct kfm *m, u64 id, u64 gen)
+int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 {
 	struct kfm_log *log = &m->log;
 
 	log->head = (struct kfm_log_head) {
-		.serial = log->head.serial, .id = id, .gen = gen, .seq = 1, .ring = log->ring_len,
+		.serial = log->head.serial, .id = id, .gen = gen, .node = node, .seq = 1,
+		.ring = log->ring_len,
 	};
 	memcpy(log->head.uuid, m->sb.uuid, sizeof(log->head.uuid));
 	memset(log->recs, 0, sizeof(log->recs));
 	log->since = 0;
+	kfm_recent_begin(m);
 	return head_save(m);
 }
 
@@ -328,7 +331,8 @@ static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int c
 	wait_for_completion(&m->applied);
 	for (i = 0; i < count; i++)
 		bio_uninit(&m->applies[i].bio);
-	ret = m->apply_err ?: blkdev_issue_flush(m->leg->bdev);
+	ret = m->apply_err ?: blkdev_issue_flush(m->leg->bdev) ?:
+	      kfm_recent_add(m, recs, count);
 	if (ret)
 		return ret;
 	spin_lock(&log->lock);
@@ -391,7 +395,7 @@ static void apply_failed(struct kfm *m, int err)
 
 	DMERR("%s: can't apply the log (%d)", kfm_name(m), err);
 	log->failed = err != -EBADMSG;
-	kfm_peer_end(m);
+	kfm_peers_end(m);
 	if (!log->dax || err != -EBADMSG)
 		return;
 	log->failed = kfm_give_up(m);
@@ -406,7 +410,7 @@ void kfm_log_apply(struct kfm *m, bool all)
 {
 	struct kfm_rec recs[KFM_BATCH];
 	struct kfm_log *log = &m->log;
-	struct kfm_msg msg = { .type = KFM_APPLIED, .session = m->session };
+	struct kfm_msg msg = { .type = KFM_APPLIED };
 	unsigned int count;
 	bool whole;
 	int ret;
@@ -428,8 +432,9 @@ void kfm_log_apply(struct kfm *m, bool all)
 		apply_failed(m, ret);
 		return;
 	}
+	msg.session = log->peer->session;
 	msg.seq = log->head.seq - 1;
-	kfm_net_send(m, &msg);
+	kfm_net_send(log->peer, &msg);
 	kfm_kick(m);
 }
 
@@ -519,18 +524,20 @@ int kfm_log_replay(struct kfm *m)
 
 /* ---- session ---- */
 
-/* Let the peer write records, and read the bitmap and what it will ask for. */
-int kfm_log_open(struct kfm *m)
+/* Let the primary write records, and read the bitmap and what it will ask for. */
+int kfm_log_open(struct kfm_peer *p)
 {
+	struct kfm *m = p->m;
 	struct kfm_log *log = &m->log;
 	int ret;
 
-	ret = kfm_net_region(m, log->ring, log->ring_len, KFI_REMOTE_WRITE, kfm_persist, &log->mr);
+	log->peer = p;
+	ret = kfm_net_region(p, log->ring, log->ring_len, KFI_REMOTE_WRITE, kfm_persist, &log->mr);
 	if (!ret)
-		ret = kfm_net_region(m, m->bits, m->bitmap_bytes, KFI_REMOTE_READ, NULL,
+		ret = kfm_net_region(p, p->bits, m->bitmap_bytes, KFI_REMOTE_READ, NULL,
 				     &log->bitmap_mr);
 	if (!ret)
-		ret = kfm_net_region(m, log->window, KFM_WRITE_MAX, KFI_REMOTE_READ, NULL,
+		ret = kfm_net_region(p, log->window, KFM_WRITE_MAX, KFI_REMOTE_READ, NULL,
 				     &log->window_mr);
 	if (ret)
 		kfm_log_close(m);

@@ -4,7 +4,7 @@
  * device-mapper calls, and the worker.
  *
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
- *	[COUNT [timeout MS] [rate KIB]]
+ *	[COUNT [timeout MS] [rate KIB] [peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
  *
  * One work item, the worker, does everything; other contexts only hand something over to it and
  * queue it (kfm_kick()). It never runs twice at a time, so its members need no lock.
@@ -19,10 +19,6 @@
 #include "mirror.h"
 
 #define CLEAN_EVERY	(2 * HZ)
-
-static const char * const policies[KFM_POLICIES] = { "stop", "fence", "alone" };
-static const char * const links[] = { "down", "hello", "attaching", "fetching", "connected" };
-static const char * const states[] = { "blank", "uptodate", "outdated", "inconsistent" };
 
 static struct workqueue_struct *kfm_wq;
 
@@ -62,28 +58,46 @@ u64 kfm_random(void)
 	return get_random_u64() | 1;
 }
 
+static void tell_later(struct kfm *m, const struct kfm_told *event)
+{
+	DMINFO("%s: %s %s", kfm_name(m), event->what, event->peer ?: "");
+	spin_lock_irq(&m->lock);
+	if (m->event_count == KFM_EVENTS)
+		memmove(&m->events[0], &m->events[1], --m->event_count * sizeof(m->events[0]));
+	m->events[m->event_count++] = *event;
+	spin_unlock_irq(&m->lock);
+	schedule_work(&m->tell);
+}
+
 /*
  * Tell user space, by a uevent with KFI_MIRROR=what. The memory for it may have to wait for a write
  * to this mirror, so the worker does not send it.
  */
 void kfm_event(struct kfm *m, const char *what)
 {
-	DMINFO("%s: %s", kfm_name(m), what);
-	spin_lock_irq(&m->lock);
-	if (m->event_count == KFM_EVENTS)
-		memmove(&m->events[0], &m->events[1], --m->event_count * sizeof(m->events[0]));
-	m->events[m->event_count++] = (struct kfm_told) { .what = what, .outage = m->outage };
-	spin_unlock_irq(&m->lock);
-	schedule_work(&m->tell);
+	tell_later(m, &(struct kfm_told) { .what = what });
+}
+
+/* The same for one peer */
+void kfm_peer_event(const struct kfm_peer *p, const char *what)
+{
+	tell_later(p->m, &(struct kfm_told) {
+		.what = what, .peer = p->remote[0], .outage = p->outage,
+	});
 }
 
 static void tell(struct kfm *m, const struct kfm_told *event)
 {
 	struct gendisk *disk = dm_disk(dm_table_get_md(m->ti->table));
-	char text[32], outage[32], *env[] = { text, outage, NULL };
+	char text[32], outage[32], peer[128], *env[] = { text, NULL, NULL, NULL };
 
 	snprintf(text, sizeof(text), "KFI_MIRROR=%s", event->what);
-	snprintf(outage, sizeof(outage), "KFI_MIRROR_OUTAGE=%u", event->outage);
+	if (event->peer) {
+		snprintf(outage, sizeof(outage), "KFI_MIRROR_OUTAGE=%u", event->outage);
+		snprintf(peer, sizeof(peer), "KFI_MIRROR_PEER=%s", event->peer);
+		env[1] = outage;
+		env[2] = peer;
+	}
 	kobject_uevent_env(&disk_to_dev(disk)->kobj, KOBJ_CHANGE, env);
 }
 
@@ -115,14 +129,16 @@ static void look_again(struct kfm *m)
 static void kfm_work(struct work_struct *work)
 {
 	struct kfm *m = container_of(work, struct kfm, work);
+	struct kfm_peer *p;
 	unsigned int noio;
 
 	if (!READ_ONCE(m->active))
 		return;
 	noio = memalloc_noio_save();
 	if (!m->stop) {
-		kfm_net_receive(m);
-		kfm_peer_tick(m);
+		kfm_for_each_peer(p, m)
+			kfm_net_receive(p);
+		kfm_peers_tick(m);
 	}
 	kfm_writes_run(m);
 	if (m->formatted && time_after(jiffies, m->cleaned + CLEAN_EVERY)) {
@@ -137,16 +153,30 @@ static void kfm_work(struct work_struct *work)
 
 /* ---- table ---- */
 
-static void kfm_free(struct kfm *m)
+static void peer_free(struct kfm_peer *p)
 {
 	int i;
 
+	kvfree(p->bits);
+	kvfree(p->peer_bits);
+	kvfree(p->oos);
+	kvfree(p->stale);
+	for (i = 0; i < 2; i++) {
+		kfree(p->local[i]);
+		kfree(p->remote[i]);
+	}
+	kfree(p->provider);
+	kfree(p);
+}
+
+static void kfm_free(struct kfm *m)
+{
+	struct kfm_peer *p;
+
 	kfm_writes_free(m);
 	kfm_log_free(m);
-	kvfree(m->bits);
-	kvfree(m->peer_bits);
-	kvfree(m->oos);
-	kvfree(m->stale);
+	kfm_for_each_peer(p, m)
+		peer_free(p);
 	kvfree(m->busy);
 	free_page((unsigned long)m->page);
 	if (m->logdev)
@@ -157,11 +187,6 @@ static void kfm_free(struct kfm *m)
 		dm_put_device(m->ti, m->leg);
 	if (m->net_ns)
 		put_net(m->net_ns);
-	for (i = 0; i < 2; i++) {
-		kfree(m->local[i]);
-		kfree(m->remote[i]);
-	}
-	kfree(m->provider);
 	kfree(m);
 }
 
@@ -189,7 +214,8 @@ static int table_devices(struct kfm *m, char **argv)
 		return -EINVAL;
 	m->ti->error = "Can't use the metadata device";
 	ret = table_device(m, argv[1], &m->meta, KFM_BLOCK);
-	if (!ret && bdev_nr_bytes(m->meta->bdev) < KFM_BITMAP_AT + m->bitmap_bytes)
+	if (!ret && bdev_nr_bytes(m->meta->bdev) <
+	    KFM_BITMAP_AT + (u64)kfm_peer_count(m) * m->bitmap_bytes)
 		ret = -ENOSPC;
 	if (ret)
 		return ret;
@@ -201,19 +227,56 @@ static int table_devices(struct kfm *m, char **argv)
 	return kfm_log_grow(m);
 }
 
-static int table_words(struct kfm *m, char **argv)
+static int peer_words(struct kfm_peer *p, char **argv)
 {
-	char **to[] = { &m->provider, &m->local[0], &m->local[1], &m->remote[0], &m->remote[1] };
+	char **to[] = { &p->provider, &p->local[0], &p->local[1], &p->remote[0], &p->remote[1] };
 	unsigned int i;
 
-	m->ti->error = "No memory";
 	for (i = 0; i < ARRAY_SIZE(to); i++) {
 		*to[i] = kstrdup(argv[i], GFP_KERNEL);
 		if (!*to[i])
 			return -ENOMEM;
 	}
+	return 0;
+}
+
+/* Do the endpoints for two peers have the same address? */
+static bool same_end(const struct kfm_peer *p, char **argv)
+{
+	return !strcmp(p->provider, argv[0]) && !strcmp(p->local[0], argv[1]) &&
+	       !strcmp(p->local[1], argv[2]);
+}
+
+static int table_peer(struct kfm *m, char **argv)
+{
+	struct kfm_peer *p;
+
+	m->ti->error = "Too many peers, or two of them have the same NODE and SERVICE";
+	if (kfm_peer_count(m) == KFM_PEERS)
+		return -EINVAL;
+	kfm_for_each_peer(p, m) {
+		if (same_end(p, argv))
+			return -EINVAL;
+	}
+	p = kzalloc(sizeof(*p), GFP_KERNEL);
+	m->ti->error = "No memory";
+	if (!p)
+		return -ENOMEM;
+	p->m = m;
+	p->index = kfm_peer_count(m);
+	m->peers[p->index] = p;
+	p->rs_region = m->regions;
+	INIT_LIST_HEAD(&p->inbox);
+	INIT_WORK(&p->net.work, kfm_net_work);
+	return peer_words(p, argv);
+}
+
+static int table_policy(struct kfm *m, const char *word)
+{
+	unsigned int i;
+
 	for (i = 0; i < KFM_POLICIES; i++) {
-		if (!strcmp(argv[5], policies[i])) {
+		if (!strcmp(word, kfm_policies[i])) {
 			m->policy = i;
 			return 0;
 		}
@@ -224,7 +287,9 @@ static int table_words(struct kfm *m, char **argv)
 
 static int table_options(struct kfm *m, struct dm_arg_set *as)
 {
-	static const struct dm_arg count = { 0, 4, "Invalid number of options" };
+	static const struct dm_arg count = {
+		0, 4 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
 	static const struct dm_arg rate = { 0, 1 << 30, "Invalid rate" };
 	unsigned int args = 0, ms = 5000, kib = 0;
@@ -239,6 +304,10 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 			ret = dm_read_arg(&timeout, as, &ms, &m->ti->error);
 		} else if (!strcasecmp(word, "rate")) {
 			ret = dm_read_arg(&rate, as, &kib, &m->ti->error);
+		} else if (!strcasecmp(word, "peer") && args > KFM_PEER_WORDS) {
+			ret = table_peer(m, as->argv);
+			dm_consume_args(as, KFM_PEER_WORDS);
+			args -= KFM_PEER_WORDS - 1;
 		} else {
 			m->ti->error = "Unknown option";
 			ret = -EINVAL;
@@ -254,17 +323,30 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 	return ret;
 }
 
+static int peer_memory(struct kfm_peer *p)
+{
+	const struct kfm *m = p->m;
+
+	p->bits = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
+	p->peer_bits = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
+	p->oos = kvcalloc(BITS_TO_LONGS(m->regions), sizeof(long), GFP_KERNEL);
+	p->stale = kvcalloc(BITS_TO_LONGS(m->bitmap_bytes / KFM_BLOCK), sizeof(long), GFP_KERNEL);
+	return p->bits && p->peer_bits && p->oos && p->stale ? 0 : -ENOMEM;
+}
+
 static int table_memory(struct kfm *m)
 {
+	struct kfm_peer *p;
+
 	m->ti->error = "No memory";
 	m->page = (void *)get_zeroed_page(GFP_KERNEL);
-	m->bits = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
-	m->peer_bits = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
-	m->oos = kvcalloc(BITS_TO_LONGS(m->regions), sizeof(long), GFP_KERNEL);
-	m->stale = kvcalloc(BITS_TO_LONGS(m->bitmap_bytes / KFM_BLOCK), sizeof(long), GFP_KERNEL);
 	m->busy = kvcalloc(m->regions, sizeof(*m->busy), GFP_KERNEL);
-	if (!m->page || !m->bits || !m->peer_bits || !m->oos || !m->stale || !m->busy)
+	if (!m->page || !m->busy)
 		return -ENOMEM;
+	kfm_for_each_peer(p, m) {
+		if (peer_memory(p))
+			return -ENOMEM;
+	}
 	return kfm_writes_alloc(m);
 }
 
@@ -279,12 +361,10 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	m->shift = kfm_region_shift(m->sectors);
 	m->regions = ((m->sectors - 1) >> m->shift) + 1;
 	m->bitmap_bytes = kfm_bitmap_bytes(m->sectors, m->shift);
-	m->rs_region = m->regions;
 	m->net_ns = get_net(current->nsproxy->net_ns);
 	spin_lock_init(&m->lock);
 	spin_lock_init(&m->log.lock);
 	INIT_LIST_HEAD(&m->entry);
-	INIT_LIST_HEAD(&m->inbox);
 	INIT_LIST_HEAD(&m->cmds);
 	INIT_LIST_HEAD(&m->free);
 	INIT_LIST_HEAD(&m->flight);
@@ -295,7 +375,6 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	INIT_WORK(&m->work, kfm_work);
 	INIT_DELAYED_WORK(&m->tick, tick_work);
 	INIT_WORK(&m->tell, tell_work);
-	INIT_WORK(&m->net.work, kfm_net_work);
 	return m;
 }
 
@@ -316,7 +395,9 @@ static int kfm_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 	m = kfm_alloc(ti);
 	if (!m)
 		return -ENOMEM;
-	ret = table_words(m, argv + 3);
+	ret = table_peer(m, argv + 3);
+	if (!ret)
+		ret = table_policy(m, argv[8]);
 	dm_consume_args(&as, 9);
 	if (!ret)
 		ret = table_options(m, &as);
@@ -342,6 +423,7 @@ static int kfm_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 static void kfm_dtr(struct dm_target *ti)
 {
 	struct kfm *m = ti->private;
+	struct kfm_peer *p;
 
 	mutex_lock(&mirrors_lock);
 	list_del(&m->entry);
@@ -349,7 +431,8 @@ static void kfm_dtr(struct dm_target *ti)
 	synchronize_rcu();	/* the last kfm_signal() */
 	cancel_delayed_work_sync(&m->tick);
 	cancel_work_sync(&m->work);
-	flush_work(&m->net.work);
+	kfm_for_each_peer(p, m)
+		flush_work(&p->net.work);
 	flush_work(&m->tell);
 	kfm_free(m);
 }
@@ -399,6 +482,7 @@ static int kfm_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error
 	if (bio_op(bio) != REQ_OP_READ || r->tried || !bad_data(*error))
 		return DM_ENDIO_DONE;
 	r->tried = true;
+	r->asked = 0;
 	r->deadline = jiffies + m->timeout;
 	bio->bi_iter = r->iter;
 	bio->bi_status = BLK_STS_OK;
@@ -457,9 +541,34 @@ static void inherit_role(struct kfm *m)
 	mutex_unlock(&mirrors_lock);
 }
 
+static void peer_resume(struct kfm_peer *p)
+{
+	p->policed = false;
+	/* of no earlier table, and of no other peer */
+	p->outage = get_random_u32() / KFM_PEERS + p->index * (U32_MAX / KFM_PEERS);
+	p->refused = NULL;
+	p->link = KFM_DOWN;
+	p->gap = false;
+	p->next = jiffies;
+	p->down = jiffies;
+	p->filled = jiffies;
+	p->net.retry = jiffies;
+}
+
+static int bits_load(struct kfm *m)
+{
+	struct kfm_peer *p;
+	int ret = 0;
+
+	kfm_for_each_peer(p, m)
+		ret = ret ?: kfm_bits_load(p);
+	return ret;
+}
+
 static int kfm_preresume(struct dm_target *ti)
 {
 	struct kfm *m = ti->private;
+	struct kfm_peer *p;
 	int ret;
 
 	if (!kfm_log_stays(m)) {
@@ -468,26 +577,19 @@ static int kfm_preresume(struct dm_target *ti)
 	}
 	ret = kfm_super_load(m);
 	if (!ret && m->formatted)
-		ret = kfm_bits_load(m) ?: kfm_log_load(m);
+		ret = bits_load(m) ?: kfm_log_load(m);
 	if (ret)
 		return ret;
 	inherit_role(m);
 	kfm_oos_load(m);
 	m->meta_failed = false;
 	m->leg_failed = m->primary && m->sb.flags & KFM_SB_SPOILT;
-	m->gap = false;
 	m->log.failed = false;
 	m->log.since = 0;
 	m->was_insync = false;
-	m->policed = false;
-	m->outage = get_random_u32();	/* of no earlier table */
-	m->refused = NULL;
-	m->link = KFM_DOWN;
-	m->next = jiffies;
-	m->down = jiffies;
+	kfm_for_each_peer(p, m)
+		peer_resume(p);
 	m->cleaned = jiffies;
-	m->filled = jiffies;
-	m->net.retry = jiffies;
 	m->noflush = false;
 	spin_lock_irq(&m->lock);
 	m->active = true;
@@ -496,56 +598,7 @@ static int kfm_preresume(struct dm_target *ti)
 	return 0;
 }
 
-/* ---- status ---- */
-
-static unsigned int percent(const struct kfm *m)
-{
-	u32 start = READ_ONCE(m->oos_start), now = READ_ONCE(m->oos_count);
-
-	return now && start >= now ? 100 - DIV_ROUND_UP((u64)now * 100, start) : now ? 0 : 100;
-}
-
-/*
- * ROLE LINK STATE OUT-OF-SYNC/REGIONS PERCENT LAG WRITES WORD...: regions that differ, how far the
- * resynchronisation is, records that the peer has not applied, writes in flight, remarks
- */
-static void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, char *result,
-		       unsigned int maxlen)
-{
-	struct kfm *m = ti->private;
-	unsigned int sz = 0;
-
-	if (type == STATUSTYPE_TABLE) {
-		DMEMIT("%s %s %s %s %s %s %s %s %s 4 timeout %u rate %u", m->leg->name,
-		       m->meta->name, m->logdev->name, m->provider, m->local[0], m->local[1],
-		       m->remote[0], m->remote[1], policies[m->policy],
-		       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
-		return;
-	}
-	if (type != STATUSTYPE_INFO) {
-		*result = '\0';
-		return;
-	}
-	DMEMIT("%s %s %s %u/%u %u %llu %u", m->primary ? "primary" : "secondary", links[m->link],
-	       m->formatted ? states[m->sb.state] : "unformatted", m->oos_count, m->regions,
-	       percent(m), m->ring.seq ? m->ring.seq - 1 - m->ring.applied : 0, m->bios);
-	if (m->insync || (!m->primary && m->was_insync))
-		DMEMIT(" insync");
-	if (m->primary && kfm_is_alone(m))
-		DMEMIT(" alone");
-	if (m->primary && !kfm_is_alone(m) && m->link != KFM_UP && m->policy == KFM_FENCE)
-		DMEMIT(" frozen %u", m->outage);
-	else if (m->primary && !kfm_is_alone(m) && m->link != KFM_UP)
-		DMEMIT(" stopped");
-	if (m->refused)
-		DMEMIT(" refused");
-	if (m->meta_failed || m->log.failed || m->leg_failed)
-		DMEMIT(" failed");
-	if (m->log.dax)
-		DMEMIT(" pmem");
-	if (m->repair.count)
-		DMEMIT(" repaired %u", m->repair.count);
-}
+/* ---- other calls ---- */
 
 static int kfm_message(struct dm_target *ti, unsigned int argc, char **argv, char *result,
 		       unsigned int maxlen)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * meta.c - the metadata device: superblock and bitmap. The worker calls these functions, and resume
+ * meta.c - the metadata device: superblock and bitmaps. The worker calls these functions, and resume
  * does before it starts the worker.
  *
  * The bit of a region is set on the device before a write to the region is submitted to a leg. It
- * is cleared later, when no write to the region is in flight and the region is in sync (kfm.oos).
+ * is cleared later, when no write to the region is in flight and the region is in sync
+ * (kfm_peer.oos).
  * So after a crash the bits cover all regions in which the copies may differ.
  */
 #include <linux/bitmap.h>
@@ -98,6 +99,11 @@ int kfm_super_load(struct kfm *m)
 			return ret[i];
 		}
 	}
+	if (m->formatted && m->sb.peers != kfm_peer_count(m)) {
+		DMERR("%s: the mirror has %u peers, its superblock says %u", kfm_name(m),
+		      kfm_peer_count(m), m->sb.peers);
+		return -EINVAL;
+	}
 	if (m->formatted && m->sb.sectors != m->sectors) {
 		DMERR("%s: the mirror has %llu sectors, its superblock says %llu", kfm_name(m),
 		      m->sectors, m->sb.sectors);
@@ -124,111 +130,153 @@ int kfm_super_save(struct kfm *m)
 
 /* ---- bitmap ---- */
 
-static void mark_stale(struct kfm *m, u32 region)
+static void mark_stale(struct kfm_peer *p, u32 region)
 {
-	__set_bit(region / 8 / KFM_BLOCK, m->stale);
+	__set_bit(region / 8 / KFM_BLOCK, p->stale);
 }
 
-int kfm_bits_load(struct kfm *m)
+/* Where the bitmap of a peer begins */
+static u64 bits_at(const struct kfm_peer *p)
 {
-	return kfm_io(m->meta->bdev, REQ_OP_READ, KFM_BITMAP_AT, m->bits, m->bitmap_bytes);
+	return KFM_BITMAP_AT + (u64)p->index * p->m->bitmap_bytes;
 }
 
-/* Write the changed blocks of the bitmap and make them durable. */
-int kfm_bits_flush(struct kfm *m)
+int kfm_bits_load(struct kfm_peer *p)
 {
+	return kfm_io(p->m->meta->bdev, REQ_OP_READ, bits_at(p), p->bits, p->m->bitmap_bytes);
+}
+
+static int flush_one(struct kfm_peer *p)
+{
+	struct kfm *m = p->m;
 	u32 blocks = m->bitmap_bytes / KFM_BLOCK, i;
 	int ret;
 
-	for_each_set_bit(i, m->stale, blocks) {
+	for_each_set_bit(i, p->stale, blocks) {
 		ret = kfm_io(m->meta->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC,
-			     KFM_BITMAP_AT + (u64)i * KFM_BLOCK, m->bits + i * KFM_BLOCK,
-			     KFM_BLOCK);
+			     bits_at(p) + (u64)i * KFM_BLOCK, p->bits + i * KFM_BLOCK, KFM_BLOCK);
 		if (ret) {
 			if (!m->meta_failed)
 				DMERR("%s: can't write the bitmap (%d)", kfm_name(m), ret);
 			m->meta_failed = true;
 			return ret;
 		}
-		__clear_bit(i, m->stale);
+		__clear_bit(i, p->stale);
 	}
 	return 0;
 }
 
-void kfm_bit_set(struct kfm *m, u32 region)
+/* Write the changed blocks of all bitmaps and make them durable. */
+int kfm_bits_flush(struct kfm *m)
 {
-	if (!__test_and_set_bit_le(region, m->bits))
-		mark_stale(m, region);
+	struct kfm_peer *p;
+	int ret = 0;
+
+	kfm_for_each_peer(p, m)
+		ret = ret ?: flush_one(p);
+	return ret;
 }
 
-bool kfm_bits_any(const struct kfm *m)
+static void set_one(struct kfm_peer *p, u32 region)
 {
-	return find_next_bit_le(m->bits, m->regions, 0) < m->regions;
+	if (!__test_and_set_bit_le(region, p->bits))
+		mark_stale(p, region);
+}
+
+/* Set the bit of a region in all bitmaps. */
+void kfm_bit_set(struct kfm *m, u32 region)
+{
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m)
+		set_one(p, region);
+}
+
+bool kfm_bits_any(const struct kfm_peer *p)
+{
+	return find_next_bit_le(p->bits, p->m->regions, 0) < p->m->regions;
 }
 
 /* Clear all bits in memory. */
-void kfm_bits_clear(struct kfm *m)
+void kfm_bits_clear(struct kfm_peer *p)
 {
-	memset(m->bits, 0, m->bitmap_bytes);
-	bitmap_set(m->stale, 0, m->bitmap_bytes / KFM_BLOCK);
+	memset(p->bits, 0, p->m->bitmap_bytes);
+	bitmap_set(p->stale, 0, p->m->bitmap_bytes / KFM_BLOCK);
+	bitmap_zero(p->oos, p->m->regions);
+	p->oos_count = 0;
+}
+
+static void clean_one(struct kfm_peer *p)
+{
+	struct kfm *m = p->m;
+	u32 r;
+
+	for (r = find_next_bit_le(p->bits, m->regions, 0); r < m->regions;
+	     r = find_next_bit_le(p->bits, m->regions, r + 1)) {
+		if (m->busy[r] || test_bit(r, p->oos))
+			continue;
+		__clear_bit_le(r, p->bits);
+		mark_stale(p, r);
+	}
 }
 
 /* Clear the bits of regions that are in sync and have no write in flight. */
 int kfm_bits_clean(struct kfm *m)
 {
-	u32 r;
+	struct kfm_peer *p;
 
-	for (r = find_next_bit_le(m->bits, m->regions, 0); r < m->regions;
-	     r = find_next_bit_le(m->bits, m->regions, r + 1)) {
-		if (m->busy[r] || test_bit(r, m->oos))
-			continue;
-		__clear_bit_le(r, m->bits);
-		mark_stale(m, r);
-	}
+	kfm_for_each_peer(p, m)
+		clean_one(p);
 	return kfm_bits_flush(m);
 }
 
 /* ---- regions that are out of sync; the bit of each such region is set ---- */
 
-void kfm_oos_set(struct kfm *m, u32 region)
+void kfm_oos_set(struct kfm_peer *p, u32 region)
 {
-	kfm_bit_set(m, region);
-	m->oos_count += !__test_and_set_bit(region, m->oos);
+	set_one(p, region);
+	p->oos_count += !__test_and_set_bit(region, p->oos);
 }
 
-void kfm_oos_clear(struct kfm *m, u32 region)
+void kfm_oos_clear(struct kfm_peer *p, u32 region)
 {
-	m->oos_count -= __test_and_clear_bit(region, m->oos);
+	p->oos_count -= __test_and_clear_bit(region, p->oos);
 }
 
-/* After a crash, every region whose bit is set may differ. */
+/* Every region whose bit is set in a bitmap may differ. */
+static void add_bits(struct kfm_peer *p, const u8 *bits)
+{
+	u32 regions = p->m->regions, r;
+
+	for (r = find_next_bit_le(bits, regions, 0); r < regions;
+	     r = find_next_bit_le(bits, regions, r + 1))
+		kfm_oos_set(p, r);
+}
+
+/* What the bitmaps say after a crash */
 void kfm_oos_load(struct kfm *m)
 {
-	u32 r;
+	struct kfm_peer *p;
 
-	bitmap_zero(m->oos, m->regions);
-	m->oos_count = 0;
-	for (r = find_next_bit_le(m->bits, m->regions, 0); r < m->regions;
-	     r = find_next_bit_le(m->bits, m->regions, r + 1))
-		kfm_oos_set(m, r);
+	kfm_for_each_peer(p, m) {
+		bitmap_zero(p->oos, m->regions);
+		p->oos_count = 0;
+		add_bits(p, p->bits);
+	}
 }
 
-int kfm_oos_fill(struct kfm *m)
+int kfm_oos_fill(struct kfm_peer *p)
 {
 	u32 r;
 
-	for (r = 0; r < m->regions; r++)
-		kfm_oos_set(m, r);
-	return kfm_bits_flush(m);
+	for (r = 0; r < p->m->regions; r++)
+		kfm_oos_set(p, r);
+	return kfm_bits_flush(p->m);
 }
 
 /* Add the regions that a former primary may have written. */
-int kfm_oos_merge(struct kfm *m, const u8 *bits)
+int kfm_oos_merge(struct kfm_peer *p)
 {
-	u32 r;
-
-	for (r = find_next_bit_le(bits, m->regions, 0); r < m->regions;
-	     r = find_next_bit_le(bits, m->regions, r + 1))
-		kfm_oos_set(m, r);
-	return kfm_bits_flush(m);
+	add_bits(p, p->peer_bits);
+	return kfm_bits_flush(p->m);
 }

@@ -18,8 +18,10 @@
 #include "proto.h"
 
 #define KFM_WRITES	64	/* writes in flight */
-#define KFM_READS	4	/* parts of a resynchronisation in flight, besides writes */
-#define KFM_SLOTS	(KFM_WRITES + KFM_READS + 1)	/* one for a read being repaired */
+#define KFM_READS	4	/* parts of each resynchronisation in flight, besides writes */
+/* Writes, parts and reads that use one peer; the last one is a read being repaired */
+#define KFM_SLOTS	(KFM_WRITES + KFM_READS + 1)
+#define KFM_PEER_WORDS	5	/* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE */
 #define KFM_RX		16	/* receives posted */
 #define KFM_TX		16	/* messages being sent */
 #define KFM_BATCH	16	/* records that are applied at a time */
@@ -27,6 +29,27 @@
 #define KFM_DATA_AT	PAGE_SIZE	/* data in kfm_write.buf; legs may need alignment */
 
 struct kfm;
+struct kfm_peer;
+struct kfm_write;
+
+/**
+ * struct kfm_post - the record of a write for one peer
+ * @w: the write
+ * @cqe: completion of the record's write, or of the read from the peer
+ * @busy: the provider owns @cqe and the buffer of @w. Cleared with release semantics
+ * @err: result, valid when @busy is false
+ * @seq: number of the record in the session, if it was posted
+ * @state: there is no record for this peer; or the record was not posted in the present session, was
+ *	posted, is durable at the peer
+ */
+struct kfm_post {
+	struct kfm_write	*w;
+	struct kfi_cqe		cqe;
+	bool			busy;
+	int			err;
+	u64			seq;
+	enum { KFM_P_NONE, KFM_P_WAIT, KFM_P_POSTED, KFM_P_ACKED } state;
+};
 
 /**
  * struct kfm_write - a write of the primary, a part of a region that is being resynchronised, or a
@@ -37,17 +60,17 @@ struct kfm;
  * @bio: write or read to end, NULL for resynchronisation
  * @sector: first sector
  * @len: bytes
- * @buf: contiguous pages. The first page ends with the head of the record; the data follows. The
- *	data is a stable copy: the CRC, the leg and the peer all get the same bytes
+ * @number: writes and parts are numbered as they begin
+ * @buf: contiguous pages. The first page ends with the heads of the records, that for the first
+ *	peer last; the data follows. The data is a stable copy: the CRCs, the leg and all peers get
+ *	the same bytes
  * @leg: write to the leg, or read for resynchronisation
  * @vec: its vector
  * @leg_status: its result, valid when @leg_busy is false
  * @leg_busy: the block layer owns @leg and uses @buf. Cleared with release semantics
- * @cqe: completion of the record's write, or of the read from the peer
- * @peer_busy: the provider owns @cqe and @buf. Cleared with release semantics
- * @peer_err: result, valid when @peer_busy is false
- * @peer: state of the record in this session: not posted, posted, durable at the peer
- * @round: value of kfm.rs_round when this part of a resynchronisation began
+ * @posts: the records for all peers, by kfm_peer.index
+ * @peer: the peer that is resynchronised, or that serves the read; NULL for a write
+ * @round: value of kfm_peer.rs_round when this part of a resynchronisation began
  */
 struct kfm_write {
 	struct list_head	entry;
@@ -56,20 +79,19 @@ struct kfm_write {
 	struct bio		*bio;
 	u64			sector;
 	u32			len;
+	u64			number;
 	u8			*buf;
 	struct bio		leg;
 	struct bio_vec		vec;
 	blk_status_t		leg_status;
 	bool			leg_busy;
-	struct kfi_cqe		cqe;
-	bool			peer_busy;
-	int			peer_err;
-	enum { KFM_P_WAIT, KFM_P_POSTED, KFM_P_ACKED } peer;
+	struct kfm_post		posts[KFM_PEERS];
+	struct kfm_peer		*peer;
 	u32			round;
 };
 
 /**
- * struct kfm_ring - the primary's view of the log of its peer; used by the worker only
+ * struct kfm_ring - the primary's view of the log of a peer; used by the worker only
  * @key: key of the ring
  * @addr: address of its first byte
  * @len: bytes
@@ -100,11 +122,13 @@ struct kfm_ring {
  * struct kfm_read - a read, in the memory that device-mapper allocates with each bio
  * @iter: copy of the bio's iterator, which the leg's driver advances
  * @tried: the leg has failed the read, and the worker has it
- * @deadline: the read fails if the peer has not sent the data by then, jiffies
+ * @asked: peers that could not serve it, as bits
+ * @deadline: the read fails if no peer has sent the data by then, jiffies
  */
 struct kfm_read {
 	struct bvec_iter	iter;
 	bool			tried;
+	u8			asked;
 	unsigned long		deadline;
 };
 
@@ -113,12 +137,12 @@ struct kfm_read {
  * @waiting: next read to repair; its range is in use. No new write to the range begins before it
  * @w: range, buffer and bio of the read being repaired, or NULL
  * @step: it waits for the peer's answer, for the data, or for the write to the leg
- * @session: session in which the read was requested from the peer, which was in sync
+ * @session: session in which the read was requested from &kfm_write.peer, which was in sync
  * @id: number of the request
  * @seq: the peer must have applied the records up to this one before it reads its leg
  * @crc: CRC32C of the data that the peer offers
  * @next: time to repeat the request, jiffies
- * @deadline: kfm_read.deadline of the read
+ * @deadline: the next peer is asked if this one has not sent the data by then, jiffies
  * @count: reads that were repaired
  */
 struct kfm_repair {
@@ -173,7 +197,8 @@ struct kfm_serve {
  * @dax: DAX device of the log device if @ring is in persistent memory, else NULL. Set by the
  *	constructor
  * @pgmap: reference that keeps that memory in place
- * @mr: the peer may write to @ring. NULL without a session
+ * @peer: the primary; valid while @mr is open
+ * @mr: @peer may write to @ring. NULL without a session
  * @bitmap_mr: the peer may read the bitmap
  * @window: KFM_WRITE_MAX bytes of the leg that the peer has asked for
  * @window_mr: the peer may read @window
@@ -191,6 +216,7 @@ struct kfm_log {
 	u32			ring_len;
 	struct dax_device	*dax;
 	struct dev_pagemap	*pgmap;
+	struct kfm_peer		*peer;
 	struct kfid_mr		*mr;
 	struct kfid_mr		*bitmap_mr;
 	u8			*window;
@@ -220,8 +246,8 @@ struct kfm_apply {
 
 /**
  * struct kfm_slot - a buffer of a message
- * @entry: in kfm.inbox while a message waits for the worker
- * @m: the mirror
+ * @entry: in kfm_peer.inbox while a message waits for the worker
+ * @p: the peer
  * @cqe: completion
  * @busy: the provider owns the slot. Cleared with release semantics
  * @len: bytes received, 0 after an error
@@ -229,7 +255,7 @@ struct kfm_apply {
  */
 struct kfm_slot {
 	struct list_head	entry;
-	struct kfm		*m;
+	struct kfm_peer		*p;
 	struct kfi_cqe		cqe;
 	bool			busy;
 	size_t			len;
@@ -237,7 +263,7 @@ struct kfm_slot {
 };
 
 /**
- * struct kfm_net - the endpoint; used by @work while @opening is true, otherwise by the worker
+ * struct kfm_net - the endpoint for a peer; used by @work while @opening is true, otherwise by the worker
  * @work: opens the endpoint. It allocates memory, which may have to wait for writes to this mirror
  * @opening: @work is queued or running. Cleared with release semantics
  * @fabric: fabric; NULL: nothing is open
@@ -272,6 +298,108 @@ struct kfm_net {
 enum kfm_link { KFM_DOWN, KFM_HELLOED, KFM_ATTACHING, KFM_FETCHING, KFM_UP };
 
 /**
+ * struct kfm_peer - another node, and all that a node knows of it. Only the worker uses it, except
+ * for @inbox, and for the operations of the provider; status reads some members without a lock.
+ *
+ * The constructor sets the members above @inbox; they do not change until the destructor.
+ *
+ * @m: the mirror
+ * @index: place in kfm.peers
+ * @provider: name of the provider, or "any"
+ * @local: node and service of this end
+ * @remote: node and service of the peer
+ * @inbox: received messages that the worker has not taken yet. Protected by kfm.lock
+ * @net: endpoint
+ * @link: state of the session
+ * @session: number of the session
+ * @attach: ATTACH announced that the peer's copy is going to be overwritten
+ * @log_gen: the generation in ATTACH, which all records of the session have
+ * @told: SYNCED was sent in this session, so the peer's copy may be whole
+ * @gen: generation that the peer has stored in this session, as far as this node knows
+ * @began: kfm.numbered when the session began
+ * @asked: session number of the last HELLO before a promotion
+ * @answer: answer to that
+ * @insync: both nodes have recorded that the copies are the same
+ * @refused: reason for which there is no session, for status
+ * @live: time of the last message from the peer, jiffies
+ * @next: time of the next step of the session, jiffies
+ * @deadline: time at which the present step of the handshake fails, jiffies
+ * @down: time at which a primary that needs the peer lost it, jiffies
+ * @policed: the policy was applied since @down
+ * @outage: number of the present outage, which began with the end of the last session or with
+ *	resume
+ * @ring: log of the peer
+ * @gap: a write was requeued after its record was posted, and the post may still fail
+ * @bits: bitmap of the peer as on the device, in the byte order of the device
+ * @stale: blocks of @bits that have to be written to the device
+ * @oos: regions that are out of sync: the peer's copy may differ
+ * @oos_count: how many
+ * @oos_start: how many when the resynchronisation began
+ * @peer_bits: bitmap that the peer has sent
+ * @fetch: completion of the read of @peer_bits
+ * @fetch_busy: the provider owns @fetch and @peer_bits. Cleared with release semantics
+ * @fetch_err: result of the read
+ * @rs_from: regions before this one are in sync, or could not be read
+ * @rs_tried: time of the last read that failed, jiffies
+ * @rs_region: region that is being resynchronised, or kfm.regions if there is none
+ * @rs_next: next sector of the region to read
+ * @rs_end: sector behind the region
+ * @rs_open: parts of the region that are being read or sent
+ * @rs_round: number of resynchronisations that were stopped
+ * @budget: bytes that a resynchronisation may read now
+ * @filled: time at which @budget was computed, jiffies
+ */
+struct kfm_peer {
+	struct kfm		*m;
+	unsigned int		index;
+	char			*provider;
+	char			*local[2];
+	char			*remote[2];
+
+	struct list_head	inbox;
+	struct kfm_net		net;
+	enum kfm_link		link;
+	u64			session;
+	bool			attach;
+	u64			log_gen;
+	bool			told;
+	u64			gen;
+	u64			began;
+	u64			asked;
+	enum { KFM_A_NONE, KFM_A_STATE, KFM_A_FOLLOWS, KFM_A_NO } answer;
+	bool			insync;
+	const char		*refused;
+	unsigned long		live;
+	unsigned long		next;
+	unsigned long		deadline;
+	unsigned long		down;
+	bool			policed;
+	u32			outage;
+	struct kfm_ring		ring;
+	bool			gap;
+
+	u8			*bits;
+	unsigned long		*stale;
+	unsigned long		*oos;
+	u32			oos_count;
+	u32			oos_start;
+	u8			*peer_bits;
+	struct kfi_cqe		fetch;
+	bool			fetch_busy;
+	int			fetch_err;
+
+	u32			rs_from;
+	unsigned long		rs_tried;
+	u32			rs_region;
+	u64			rs_next;
+	u64			rs_end;
+	unsigned int		rs_open;
+	u32			rs_round;
+	s64			budget;
+	unsigned long		filled;
+};
+
+/**
  * struct kfm_cmd - a dm message, or a suspend, on the stack of its caller
  * @entry: in kfm.cmds
  * @argc: words
@@ -287,10 +415,18 @@ struct kfm_cmd {
 	int			ret;
 };
 
-/* An event to be reported to user space */
+/* An event to be reported to user space; @peer is NULL if it is not one of a single peer */
 struct kfm_told {
 	const char	*what;
+	const char	*peer;
 	u32		outage;
+};
+
+/* The regions of a record that a secondary has applied, see recent.c */
+struct kfm_recent {
+	u64	seq;
+	u32	first;
+	u32	last;
 };
 
 /**
@@ -302,9 +438,6 @@ struct kfm_told {
  * @leg: disk with this node's copy
  * @meta: disk with superblock and bitmap
  * @logdev: disk with the log
- * @provider: name of the provider, or "any"
- * @local: node and service of this end
- * @remote: node and service of the peer
  * @policy: what happens when a peer in sync is lost
  * @timeout: a peer that sends nothing for so long is lost, jiffies
  * @net_ns: network namespace of the caller of the constructor; held
@@ -312,16 +445,16 @@ struct kfm_told {
  * @regions: regions of the bitmap
  * @shift: sectors of a region, as a power of two
  * @bitmap_bytes: bytes of the bitmap
+ * @peers: the other nodes, in the order of the table; NULL behind the last one
  * @entry: in the list of all mirrors
  *
  * @noflush: dm suspends without flushing: bios end with BLK_STS_DM_REQUEUE. Written by presuspend
  *	and resume, read by the worker
  *
- * @lock: protects @arrived, @unread, @inbox, @cmds, @active and @events. Leaf, taken with
- *	interrupts off
+ * @lock: protects @arrived, @unread, @cmds, @active, @events and kfm_peer.inbox. Leaf, taken
+ *	with interrupts off
  * @arrived: writes that the worker has not taken yet
  * @unread: reads that the leg has failed and that the worker has not taken yet
- * @inbox: received messages that the worker has not taken yet
  * @cmds: commands that the worker has not taken yet
  * @active: the worker may run: true between resume and suspend
  * @work: the worker
@@ -334,38 +467,15 @@ struct kfm_told {
  *
  * @sb: superblock as on the device; formatted if @formatted
  * @primary: role
- * @refused: reason for which there is no session, for status
  * @meta_failed: the metadata device has failed
  * @leg_failed: a write to the leg has failed: no I/O, no session until the next resume
- * @bits: bitmap as on the device, in the byte order of the device
- * @stale: blocks of @bits that have to be written to the device
- * @oos: regions that are out of sync: the peer's copy may differ
- * @oos_count: how many
- * @oos_start: how many when the resynchronisation began
  * @busy: writes in flight in each region
- * @peer_bits: bitmap of the peer
- * @fetch: completion of the read of the peer's bitmap
- * @fetch_busy: the provider owns @fetch and @peer_bits. Cleared with release semantics
- * @fetch_err: result of the read
  * @page: buffer for a block of metadata
- * @link: state of the session
- * @session: number of the session
- * @attach: ATTACH announced that the peer's copy is going to be overwritten
- * @asked: session number of the last HELLO before a promotion
- * @insync: both nodes have recorded that the copies are the same
  * @was_insync: this secondary was in sync in a session since it was resumed, and nothing has
  *	invalidated its copy since
- * @live: time of the last message from the peer, jiffies
- * @next: time of the next step of the session, jiffies
- * @deadline: time at which the present step of the handshake fails, jiffies
- * @down: time at which a primary that needs its peer lost it, jiffies
- * @policed: the policy was applied since @down
- * @outage: number of the present outage, which began with the end of the last session or with
- *	resume
- * @net: endpoint
- * @ring: log of the peer
  * @log: own log
- * @writes: KFM_SLOTS of them
+ * @writes: writes, and parts of resynchronisations and a read that is repaired
+ * @slots: how many
  * @bios: writes in @flight that have a bio
  * @free: unused writes
  * @queue: bios that have no struct kfm_write yet
@@ -375,20 +485,12 @@ struct kfm_told {
  * @limbo: writes whose bio has ended while the provider still owns their buffer
  * @repair: the read that is being repaired
  * @serve: the read that the primary requested from this secondary
- * @gap: a write was requeued after its record was posted, and the post may still fail
  * @again: a post failed with -EAGAIN, so the worker runs again soon
- * @rs_from: regions before this one are in sync, or could not be read
- * @rs_tried: time of the last read that failed, jiffies
- * @rs_region: region that is being resynchronised, or @regions if there is none
- * @rs_next: next sector of the region to read
- * @rs_end: sector behind the region
- * @rs_open: parts of the region that are being read or sent
- * @rs_round: number of resynchronisations that were stopped
  * @rate: limit of a resynchronisation in KiB a second, 0 for none
- * @budget: bytes that a resynchronisation may read now
- * @filled: time at which @budget was computed, jiffies
  * @cleaned: time of the last search for bits to clear, jiffies
- * @promote: promotion that waits for the peer's answer
+ * @numbered: number of the next write or part
+ * @recent: regions of the last records that were applied, see recent.c
+ * @promote: promotion that waits for the answers of the peers
  * @promote_by: time at which the promotion stops waiting, jiffies
  * @stop: suspend that waits for the worker to finish
  * @applies: writes of records to the leg
@@ -401,9 +503,6 @@ struct kfm {
 	struct dm_dev		*leg;
 	struct dm_dev		*meta;
 	struct dm_dev		*logdev;
-	char			*provider;
-	char			*local[2];
-	char			*remote[2];
 	enum kfm_policy		policy;
 	unsigned long		timeout;
 	struct net		*net_ns;
@@ -411,6 +510,7 @@ struct kfm {
 	u32			regions;
 	u32			shift;
 	u32			bitmap_bytes;
+	struct kfm_peer		*peers[KFM_PEERS + 1];
 	struct list_head	entry;
 
 	bool			noflush;
@@ -418,7 +518,6 @@ struct kfm {
 	spinlock_t		lock;
 	struct bio_list		arrived;
 	struct bio_list		unread;
-	struct list_head	inbox;
 	struct list_head	cmds;
 	bool			active;
 	struct work_struct	work;
@@ -430,38 +529,16 @@ struct kfm {
 	struct kfm_super	sb;
 	bool			formatted;
 	bool			primary;
-	const char		*refused;
 	bool			meta_failed;
 	bool			leg_failed;
-	u8			*bits;
-	unsigned long		*stale;
-	unsigned long		*oos;
-	u32			oos_count;
-	u32			oos_start;
 	u16			*busy;
-	u8			*peer_bits;
-	struct kfi_cqe		fetch;
-	bool			fetch_busy;
-	int			fetch_err;
 	void			*page;
 
-	enum kfm_link		link;
-	u64			session;
-	bool			attach;
-	u64			asked;
-	bool			insync;
 	bool			was_insync;
-	unsigned long		live;
-	unsigned long		next;
-	unsigned long		deadline;
-	unsigned long		down;
-	bool			policed;
-	u32			outage;
-	struct kfm_net		net;
-	struct kfm_ring		ring;
 	struct kfm_log		log;
 
 	struct kfm_write	*writes;
+	unsigned int		slots;
 	unsigned int		bios;
 	struct list_head	free;
 	struct bio_list		queue;
@@ -471,19 +548,12 @@ struct kfm {
 	struct list_head	limbo;
 	struct kfm_repair	repair;
 	struct kfm_serve	serve;
-	bool			gap;
 	bool			again;
 
-	u32			rs_from;
-	unsigned long		rs_tried;
-	u32			rs_region;
-	u64			rs_next;
-	u64			rs_end;
-	unsigned int		rs_open;
-	u32			rs_round;
+	u64			numbered;
+	struct kfm_recent	recent[KFM_WINDOW];
+
 	unsigned int		rate;
-	s64			budget;
-	unsigned long		filled;
 	unsigned long		cleaned;
 
 	struct kfm_cmd		*promote;
@@ -496,32 +566,42 @@ struct kfm {
 	int			apply_err;
 };
 
+/* Each peer in turn */
+#define kfm_for_each_peer(p, m) \
+	for (struct kfm_peer *const *at_ = (m)->peers; ((p) = *at_); at_++)
+
 /* main.c */
 void kfm_kick(struct kfm *m);
 void kfm_signal(struct kfm *m, bool *busy);
 void kfm_event(struct kfm *m, const char *what);
+void kfm_peer_event(const struct kfm_peer *p, const char *what);
 u64 kfm_random(void);
+
+/* status.c */
+extern const char * const kfm_policies[KFM_POLICIES];
+void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, char *result,
+		unsigned int maxlen);
 
 /* meta.c */
 int kfm_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len);
 int kfm_super_load(struct kfm *m);
 int kfm_super_save(struct kfm *m);
-int kfm_bits_load(struct kfm *m);
+int kfm_bits_load(struct kfm_peer *p);
 int kfm_bits_flush(struct kfm *m);
 void kfm_bit_set(struct kfm *m, u32 region);
-bool kfm_bits_any(const struct kfm *m);
-void kfm_bits_clear(struct kfm *m);
+bool kfm_bits_any(const struct kfm_peer *p);
+void kfm_bits_clear(struct kfm_peer *p);
 int kfm_bits_clean(struct kfm *m);
-void kfm_oos_set(struct kfm *m, u32 region);
-void kfm_oos_clear(struct kfm *m, u32 region);
-int kfm_oos_fill(struct kfm *m);
-int kfm_oos_merge(struct kfm *m, const u8 *bits);
+void kfm_oos_set(struct kfm_peer *p, u32 region);
+void kfm_oos_clear(struct kfm_peer *p, u32 region);
+int kfm_oos_fill(struct kfm_peer *p);
+int kfm_oos_merge(struct kfm_peer *p);
 void kfm_oos_load(struct kfm *m);
 
 /* log.c */
 int kfm_log_load(struct kfm *m);
-int kfm_log_start(struct kfm *m, u64 id, u64 gen);
-int kfm_log_open(struct kfm *m);
+int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node);
+int kfm_log_open(struct kfm_peer *p);
 void kfm_log_close(struct kfm *m);
 int kfm_log_replay(struct kfm *m);
 void kfm_log_apply(struct kfm *m, bool all);
@@ -531,53 +611,61 @@ void kfm_log_free(struct kfm *m);
 
 /* net.c */
 void kfm_net_work(struct work_struct *work);
-void kfm_net_close(struct kfm *m);
-int kfm_net_region(struct kfm *m, void *buf, size_t len, u64 access,
+void kfm_net_close(struct kfm_peer *p);
+int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
 		   int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
 		   struct kfid_mr **mr);
-void kfm_net_send(struct kfm *m, const struct kfm_msg *msg);
-void kfm_net_receive(struct kfm *m);
-ssize_t kfm_net_fetch(struct kfm *m, u64 key, u64 addr, u32 len);
-ssize_t kfm_net_read(struct kfm *m, struct kfm_write *w);
-ssize_t kfm_net_write(struct kfm *m, struct kfm_write *w, u64 at, u32 len);
+void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg);
+void kfm_net_receive(struct kfm_peer *p);
+ssize_t kfm_net_fetch(struct kfm_peer *p, u64 key, u64 addr, u32 len);
+ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w);
+ssize_t kfm_net_write(struct kfm_peer *p, struct kfm_write *w, u64 at, u32 len);
 
 /* write.c */
 int kfm_writes_alloc(struct kfm *m);
 void kfm_writes_free(struct kfm *m);
 void kfm_writes_run(struct kfm *m);
-void kfm_writes_lost(struct kfm *m);
+void kfm_writes_lost(struct kfm_peer *p);
 bool kfm_writes_idle(const struct kfm *m);
-struct kfm_write *kfm_write_get(struct kfm *m, u64 sector, u32 len);
+struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u32 len);
 void kfm_write_put(struct kfm_write *w);
 void kfm_write_leg(struct kfm_write *w, blk_opf_t op);
-void kfm_ring_begin(struct kfm *m, const struct kfm_msg *grant);
-void kfm_ring_applied(struct kfm *m, u64 seq);
+void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w);
+void kfm_ring_begin(struct kfm_peer *p, const struct kfm_msg *grant);
+void kfm_ring_applied(struct kfm_peer *p, u64 seq);
 
 /* resync.c */
 void kfm_resync_run(struct kfm *m);
 void kfm_resync_reads(struct kfm *m);
-void kfm_resync_stop(struct kfm *m);
+void kfm_resync_stop(struct kfm_peer *p);
 void kfm_resync_part(struct kfm_write *w);
 
 /* repair.c */
 void kfm_repair_run(struct kfm *m);
 bool kfm_repair_waits(const struct kfm *m, const struct bio *bio);
-void kfm_repair_copied(struct kfm *m, const struct kfm_msg *msg);
-void kfm_repair_asked(struct kfm *m, const struct kfm_msg *msg);
+void kfm_repair_copied(struct kfm_peer *p, const struct kfm_msg *msg);
+void kfm_repair_asked(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_repair_serve(struct kfm *m);
 
+/* recent.c */
+void kfm_recent_settled(const struct kfm_peer *p, struct kfm_msg *msg);
+int kfm_recent_add(struct kfm *m, const struct kfm_rec *recs, unsigned int count);
+void kfm_recent_clean(struct kfm_peer *p, const struct kfm_msg *msg);
+void kfm_recent_begin(struct kfm *m);
+
 /* peer.c */
-void kfm_peer_message(struct kfm *m, const struct kfm_msg *msg);
-void kfm_peer_tick(struct kfm *m);
-void kfm_peer_lost(struct kfm *m, int err);
-void kfm_peer_end(struct kfm *m);
-void kfm_peer_leg(struct kfm *m);
-void kfm_peer_hello(struct kfm *m, u32 flags);
-int kfm_go_alone(struct kfm *m);
+void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg);
+void kfm_peers_tick(struct kfm *m);
+void kfm_peer_lost(struct kfm_peer *p, int err);
+void kfm_peers_end(struct kfm *m);
+void kfm_peers_leg(struct kfm *m);
+void kfm_peer_hello(struct kfm_peer *p, u32 flags);
+enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg *state);
+int kfm_go_alone(struct kfm_peer *p);
 
 /* command.c */
 void kfm_commands(struct kfm *m);
-void kfm_promote_answer(struct kfm *m, const struct kfm_msg *msg);
+void kfm_promote_answer(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_promote_tick(struct kfm *m);
 int kfm_invalidate(struct kfm *m);
 int kfm_give_up(struct kfm *m);
@@ -590,14 +678,30 @@ static inline bool kfm_busy(const bool *busy)
 }
 
 /* Is there an endpoint? */
-static inline bool kfm_net_up(const struct kfm *m)
+static inline bool kfm_net_up(const struct kfm_peer *p)
 {
-	return !kfm_busy(&m->net.opening) && m->net.fabric;
+	return !kfm_busy(&p->net.opening) && p->net.fabric;
 }
 
-static inline bool kfm_is_alone(const struct kfm *m)
+/* What is stored about the peer */
+static inline struct kfm_pair *kfm_pair(const struct kfm_peer *p)
 {
-	return m->sb.flags & KFM_SB_ALONE;
+	return &p->m->sb.pairs[p->index];
+}
+
+/* Does the primary write without this peer? */
+static inline bool kfm_is_alone(const struct kfm_peer *p)
+{
+	return kfm_pair(p)->flags & KFM_PAIR_ALONE;
+}
+
+static inline unsigned int kfm_peer_count(const struct kfm *m)
+{
+	unsigned int n = 0;
+
+	while (m->peers[n])
+		n++;
+	return n;
 }
 
 static inline u32 kfm_region(const struct kfm *m, u64 sector)

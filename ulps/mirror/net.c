@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * net.c - the endpoint, messages, and regions. Everything but the completions is the worker's.
+ * net.c - the endpoint for a peer, messages, and regions. Everything but the completions is the worker's.
  *
  * The endpoint is opened after resume and closed by suspend. A lost peer does not close it: an RDM
  * endpoint connects again with the next post. Completions run in softirq, and only hand over to the
@@ -14,7 +14,7 @@
 
 #define API	KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION)
 
-static struct kfi_info *make_hints(const struct kfm *m)
+static struct kfi_info *make_hints(const struct kfm_peer *p)
 {
 	struct kfi_info *hints = kfi_allocinfo();
 
@@ -25,13 +25,14 @@ static struct kfi_info *make_hints(const struct kfm *m)
 	hints->ep_attr->max_msg_size = KFM_WRITE_MAX + KFM_SECTOR;
 	hints->tx_attr->size = KFM_SLOTS + KFM_TX + 1;
 	hints->tx_attr->msg_order = KFI_ORDER_SAS;
+	hints->tx_attr->iov_limit = p->index ? 2 : 0;	/* see kfm_net_write() */
 	hints->rx_attr->size = KFM_RX;
 	hints->rx_attr->msg_order = KFI_ORDER_SAS;
 	hints->domain_attr->mr_mode = KFI_MR_VIRT_ADDR | KFI_MR_ALLOCATED | KFI_MR_PROV_KEY |
 				      KFI_MR_ENDPOINT;
-	if (!strcmp(m->provider, "any"))
+	if (!strcmp(p->provider, "any"))
 		return hints;
-	hints->fabric_attr->prov_name = kstrdup(m->provider, GFP_KERNEL);
+	hints->fabric_attr->prov_name = kstrdup(p->provider, GFP_KERNEL);
 	if (hints->fabric_attr->prov_name)
 		return hints;
 	kfi_freeinfo(hints);
@@ -43,13 +44,14 @@ static struct kfi_info *make_hints(const struct kfm *m)
 static void received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
 	struct kfm_slot *slot = container_of(cqe, struct kfm_slot, cqe);
-	struct kfm *m = slot->m;
+	struct kfm_peer *p = slot->p;
+	struct kfm *m = p->m;
 	unsigned long flags;
 
 	slot->len = wc->err ? 0 : wc->len;
 	rcu_read_lock();
 	spin_lock_irqsave(&m->lock, flags);
-	list_add_tail(&slot->entry, &m->inbox);
+	list_add_tail(&slot->entry, &p->inbox);
 	spin_unlock_irqrestore(&m->lock, flags);
 	kfm_kick(m);
 	rcu_read_unlock();
@@ -59,10 +61,10 @@ static void sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_er
 {
 	struct kfm_slot *slot = container_of(cqe, struct kfm_slot, cqe);
 
-	kfm_signal(slot->m, &slot->busy);
+	kfm_signal(slot->p->m, &slot->busy);
 }
 
-static ssize_t post_receive(struct kfm *m, struct kfm_slot *slot)
+static ssize_t post_receive(struct kfm_slot *slot)
 {
 	struct kvec iov = { .iov_base = &slot->data, .iov_len = sizeof(slot->data) };
 	struct kfi_msg msg = {
@@ -74,51 +76,53 @@ static ssize_t post_receive(struct kfm *m, struct kfm_slot *slot)
 	};
 
 	slot->cqe.done = received;
-	return kfi_recvmsg(m->net.ep, &msg, KFI_CQE);
+	return kfi_recvmsg(slot->p->net.ep, &msg, KFI_CQE);
 }
 
 /**
  * kfm_net_send() - send a message, or do nothing
- * @m: mirror
+ * @p: to whom
  * @msg: message; the pair's number is filled in
  *
  * A message that is lost is repeated by a timer, or is contained in a later one.
  */
-void kfm_net_send(struct kfm *m, const struct kfm_msg *msg)
+void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg)
 {
-	struct kfm_slot *slot = m->net.tx;
+	struct kfm_slot *slot = p->net.tx;
 	struct kfm_msg copy = *msg;
 	struct kvec iov;
 	struct kfi_msg post = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = m->net.peer,
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = p->net.peer,
 	};
 
-	if (!kfm_net_up(m))
+	if (!kfm_net_up(p))
 		return;
-	while (slot < &m->net.tx[KFM_TX] && kfm_busy(&slot->busy))
+	while (slot < &p->net.tx[KFM_TX] && kfm_busy(&slot->busy))
 		slot++;
-	if (slot == &m->net.tx[KFM_TX])
+	if (slot == &p->net.tx[KFM_TX])
 		return;
-	memcpy(copy.uuid, m->sb.uuid, sizeof(copy.uuid));
+	memcpy(copy.uuid, p->m->sb.uuid, sizeof(copy.uuid));
+	copy.node = p->m->sb.node;
 	kfm_msg_encode(&copy, &slot->data);
 	iov = (struct kvec) { .iov_base = &slot->data, .iov_len = sizeof(slot->data) };
 	slot->cqe.done = sent;
 	slot->busy = true;
 	post.context = &slot->cqe;
-	if (kfi_sendmsg(m->net.ep, &post, KFI_CQE))
+	if (kfi_sendmsg(p->net.ep, &post, KFI_CQE))
 		slot->busy = false;
 }
 
 /* Hand the messages that have come to peer.c, and post their receives again. */
-void kfm_net_receive(struct kfm *m)
+void kfm_net_receive(struct kfm_peer *p)
 {
+	struct kfm *m = p->m;
 	struct kfm_slot *slot;
 	struct kfm_msg msg;
 	bool ok;
 
-	while (kfm_net_up(m)) {
+	while (kfm_net_up(p)) {
 		spin_lock_irq(&m->lock);
-		slot = list_first_entry_or_null(&m->inbox, struct kfm_slot, entry);
+		slot = list_first_entry_or_null(&p->inbox, struct kfm_slot, entry);
 		if (slot)
 			list_del(&slot->entry);
 		spin_unlock_irq(&m->lock);
@@ -127,12 +131,12 @@ void kfm_net_receive(struct kfm *m)
 		ok = slot->len && !kfm_msg_decode(&slot->data, slot->len, &msg);
 		if (slot->len && !ok)
 			DMWARN("%s: the peer has sent something malformed", kfm_name(m));
-		if (post_receive(m, slot)) {
-			kfm_net_close(m);	/* the device is gone */
+		if (post_receive(slot)) {
+			kfm_net_close(p);	/* the device is gone */
 			return;
 		}
 		if (ok)
-			kfm_peer_message(m, &msg);
+			kfm_peer_message(p, &msg);
 	}
 }
 
@@ -140,15 +144,15 @@ void kfm_net_receive(struct kfm *m)
 
 static void fetched(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
-	struct kfm *m = container_of(cqe, struct kfm, fetch);
+	struct kfm_peer *p = container_of(cqe, struct kfm_peer, fetch);
 
-	m->fetch_err = -wc->err;
-	kfm_signal(m, &m->fetch_busy);
+	p->fetch_err = -wc->err;
+	kfm_signal(p->m, &p->fetch_busy);
 }
 
 /* Begin a read. @busy becomes false when it has ended, or now, if it does not begin. */
-static ssize_t rma_read(struct kfm *m, void *buf, u64 key, u64 addr, u32 len, struct kfi_cqe *cqe,
-			bool *busy)
+static ssize_t rma_read(struct kfm_peer *p, void *buf, u64 key, u64 addr, u32 len,
+			struct kfi_cqe *cqe, bool *busy)
 {
 	struct kvec iov = { .iov_base = buf, .iov_len = len };
 	struct kfi_rma_iov rma = { .addr = addr, .len = len, .key = key };
@@ -156,7 +160,7 @@ static ssize_t rma_read(struct kfm *m, void *buf, u64 key, u64 addr, u32 len, st
 		.type = KFI_KVEC,
 		.msg_iov = &iov,
 		.iov_count = 1,
-		.addr = m->net.peer,
+		.addr = p->net.peer,
 		.rma_iov = &rma,
 		.rma_iov_count = 1,
 		.context = cqe,
@@ -164,64 +168,72 @@ static ssize_t rma_read(struct kfm *m, void *buf, u64 key, u64 addr, u32 len, st
 	ssize_t ret;
 
 	*busy = true;
-	ret = kfi_readmsg(m->net.ep, &msg, KFI_CQE);
+	ret = kfi_readmsg(p->net.ep, &msg, KFI_CQE);
 	if (ret)
 		*busy = false;
 	return ret;
 }
 
 /* Read the peer's bitmap. */
-ssize_t kfm_net_fetch(struct kfm *m, u64 key, u64 addr, u32 len)
+ssize_t kfm_net_fetch(struct kfm_peer *p, u64 key, u64 addr, u32 len)
 {
-	m->fetch.done = fetched;
-	return rma_read(m, m->peer_bits, key, addr, len, &m->fetch, &m->fetch_busy);
+	p->fetch.done = fetched;
+	return rma_read(p, p->peer_bits, key, addr, len, &p->fetch, &p->fetch_busy);
 }
 
 static void written(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
-	struct kfm_write *w = container_of(cqe, struct kfm_write, cqe);
+	struct kfm_post *post = container_of(cqe, struct kfm_post, cqe);
 
-	w->peer_err = -wc->err;
-	kfm_signal(w->m, &w->peer_busy);
+	post->err = -wc->err;
+	kfm_signal(post->w->m, &post->busy);
 }
 
 /* Read what the peer has copied to its window. */
-ssize_t kfm_net_read(struct kfm *m, struct kfm_write *w)
+ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w)
 {
-	w->cqe.done = written;
-	return rma_read(m, w->buf + KFM_DATA_AT, m->ring.window_key, m->ring.window_addr, w->len,
-			&w->cqe, &w->peer_busy);
+	struct kfm_post *post = &w->posts[p->index];
+
+	post->cqe.done = written;
+	return rma_read(p, w->buf + KFM_DATA_AT, p->ring.window_key, p->ring.window_addr, w->len,
+			&post->cqe, &post->busy);
 }
 
-/* Write a record, head and data in one piece, to the peer's ring, durably. */
-ssize_t kfm_net_write(struct kfm *m, struct kfm_write *w, u64 at, u32 len)
+/*
+ * Write a record, head and data in one piece, to the peer's ring, durably. All heads are in front of
+ * the data, but only one can be next to it.
+ */
+ssize_t kfm_net_write(struct kfm_peer *p, struct kfm_write *w, u64 at, u32 len)
 {
-	struct kvec iov = {
-		.iov_base = w->buf + KFM_DATA_AT - sizeof(struct kfm_le_rec), .iov_len = len,
+	const u32 head = sizeof(struct kfm_le_rec);
+	struct kfm_post *post = &w->posts[p->index];
+	struct kvec iov[2] = {
+		{ .iov_base = kfm_write_head(p, w), .iov_len = p->index ? head : len },
+		{ .iov_base = w->buf + KFM_DATA_AT, .iov_len = len - head },
 	};
-	struct kfi_rma_iov rma = { .addr = m->ring.addr + at, .len = len, .key = m->ring.key };
+	struct kfi_rma_iov rma = { .addr = p->ring.addr + at, .len = len, .key = p->ring.key };
 	struct kfi_msg_rma msg = {
 		.type = KFI_KVEC,
-		.msg_iov = &iov,
-		.iov_count = 1,
-		.addr = m->net.peer,
+		.msg_iov = iov,
+		.iov_count = p->index ? 2 : 1,
+		.addr = p->net.peer,
 		.rma_iov = &rma,
 		.rma_iov_count = 1,
-		.context = &w->cqe,
+		.context = &post->cqe,
 	};
 	ssize_t ret;
 
-	w->cqe.done = written;
-	w->peer_busy = true;
-	ret = kfi_writemsg(m->net.ep, &msg, KFI_CQE | KFI_COMMIT_COMPLETE);
+	post->cqe.done = written;
+	post->busy = true;
+	ret = kfi_writemsg(p->net.ep, &msg, KFI_CQE | KFI_COMMIT_COMPLETE);
 	if (ret)
-		w->peer_busy = false;
+		post->busy = false;
 	return ret;
 }
 
 /**
  * kfm_net_region() - let the peer access memory
- * @m: mirror with an open endpoint
+ * @p: peer with an open endpoint
  * @buf: memory
  * @len: bytes
  * @access: KFI_REMOTE_
@@ -230,7 +242,7 @@ ssize_t kfm_net_write(struct kfm *m, struct kfm_write *w, u64 at, u32 len)
  *
  * Return: 0 or a negative error.
  */
-int kfm_net_region(struct kfm *m, void *buf, size_t len, u64 access,
+int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
 		   int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
 		   struct kfid_mr **mr)
 {
@@ -241,19 +253,19 @@ int kfm_net_region(struct kfm *m, void *buf, size_t len, u64 access,
 		.iov_count = 1,
 		.access = access,
 		.requested_key = KFI_KEY_NOTAVAIL,
-		.context = m,
+		.context = p->m,
 		.persist = persist,
 	};
 	int ret;
 
-	if (!kfm_net_up(m))
+	if (!kfm_net_up(p))
 		return -ENOTCONN;
-	ret = kfi_mr_regattr(m->net.domain, &attr, persist ? KFI_RMA_PMEM : 0, mr);
+	ret = kfi_mr_regattr(p->net.domain, &attr, persist ? KFI_RMA_PMEM : 0, mr);
 	if (ret)
 		return ret;
-	/* the peers of this endpoint alone: a key that leaks is of no use elsewhere */
-	ret = kfi_mr_bind(*mr, &m->net.ep->fid, 0);
-	if (!ret && m->net.ends)
+	/* the peer of this endpoint alone: a key that leaks is of no use elsewhere */
+	ret = kfi_mr_bind(*mr, &p->net.ep->fid, 0);
+	if (!ret && p->net.ends)
 		ret = kfi_mr_enable(*mr);
 	if (!ret)
 		return 0;
@@ -275,17 +287,17 @@ static int set_option(struct kfid_ep *ep, int name, size_t value)
  * Callers that are not the peer are refused where the provider can do that: all but loop. One
  * without a time limit may keep a buffer of a lost session for longer; nothing else waits for it.
  */
-static int set_options(struct kfm *m, struct kfid_ep *ep)
+static int set_options(const struct kfm *m, struct kfid_ep *ep)
 {
 	return set_option(ep, KFI_OPT_AV_ONLY, 1) ?: set_option(ep, KFI_OPT_RECLAIM, 1) ?:
 	       set_option(ep, KFI_OPT_OP_TIMEOUT_MS, jiffies_to_msecs(m->timeout));
 }
 
-static int open_endpoint(struct kfm *m, struct kfi_info *info)
+static int open_endpoint(struct kfm_peer *p, struct kfi_info *info)
 {
 	struct kfi_cq_attr cq_attr = { .flags = KFI_CQ_SOFTIRQ, .format = KFI_CQ_FORMAT_CONTEXT };
 	struct kfi_av_attr av_attr = { .type = KFI_AV_TABLE };
-	struct kfm_net *net = &m->net;
+	struct kfm_net *net = &p->net;
 	int ret;
 
 	ret = kfi_cq_open(net->domain, &cq_attr, &net->cq, NULL, NULL);
@@ -301,9 +313,9 @@ static int open_endpoint(struct kfm *m, struct kfi_info *info)
 	if (!ret)
 		ret = kfi_ep_bind(net->ep, &net->av->fid, 0);
 	if (!ret)
-		ret = set_options(m, net->ep);
+		ret = set_options(p->m, net->ep);
 	if (!ret)
-		ret = kfi_av_insertsvc(net->av, m->remote[0], m->remote[1], &net->peer, 0, NULL);
+		ret = kfi_av_insertsvc(net->av, p->remote[0], p->remote[1], &net->peer, 0, NULL);
 	if (ret == 1)
 		ret = kfi_enable(net->ep);
 	if (!ret)
@@ -323,20 +335,20 @@ static void close_endpoint(struct kfm_net *net)
 	WARN_ON(kfi_close(&net->cq->fid));	/* waits for completions that run */
 }
 
-static int open_domain(struct kfm *m, struct kfi_info *info)
+static int open_domain(struct kfm_peer *p, struct kfi_info *info)
 {
-	struct kfm_net *net = &m->net;
+	struct kfm_net *net = &p->net;
 	struct kfid_fabric *fabric;
 	int ret;
 
-	ret = kfi_fabric_net(m->net_ns, info->fabric_attr, &fabric, NULL);
+	ret = kfi_fabric_net(p->m->net_ns, info->fabric_attr, &fabric, NULL);
 	if (ret)
 		return ret;
 	ret = kfi_domain(fabric, info, &net->domain, NULL);
 	if (ret)
 		goto close_fabric;
 	net->ends = info->domain_attr->mr_mode & KFI_MR_ENDPOINT;
-	ret = open_endpoint(m, info);
+	ret = open_endpoint(p, info);
 	if (ret)
 		goto close_domain;
 	net->fabric = fabric;
@@ -349,67 +361,69 @@ close_fabric:
 	return ret;
 }
 
-static void net_close(struct kfm *m)
+static void net_close(struct kfm_peer *p)
 {
-	struct kfm_net *net = &m->net;
+	struct kfm *m = p->m;
+	struct kfm_net *net = &p->net;
 
 	close_endpoint(net);
 	WARN_ON(kfi_close(&net->domain->fid));
 	WARN_ON(kfi_close(&net->fabric->fid));
 	net->fabric = NULL;
 	spin_lock_irq(&m->lock);
-	INIT_LIST_HEAD(&m->inbox);
+	INIT_LIST_HEAD(&p->inbox);
 	spin_unlock_irq(&m->lock);
 }
 
 /* Open the endpoint and post its receives. Return: 0 or a negative error. */
-static int net_open(struct kfm *m)
+static int net_open(struct kfm_peer *p)
 {
-	struct kfm_net *net = &m->net;
-	struct kfi_info *hints = make_hints(m), *info;
+	struct kfm_net *net = &p->net;
+	struct kfi_info *hints = make_hints(p), *info;
 	unsigned int i;
 	int ret;
 
 	if (!hints)
 		return -ENOMEM;
-	ret = kfi_getinfo_net(m->net_ns, API, m->local[0], m->local[1], KFI_SOURCE, hints, &info);
+	ret = kfi_getinfo_net(p->m->net_ns, API, p->local[0], p->local[1], KFI_SOURCE, hints, &info);
 	kfi_freeinfo(hints);
 	if (ret)
 		return ret;
-	ret = open_domain(m, info);
+	ret = open_domain(p, info);
 	kfi_freeinfo(info);
 	if (ret)
 		return ret;
 	for (i = 0; i < KFM_TX; i++)
-		net->tx[i].m = m;
+		net->tx[i].p = p;
 	for (i = 0; i < KFM_RX && !ret; i++) {
-		net->rx[i].m = m;
-		ret = post_receive(m, &net->rx[i]);
+		net->rx[i].p = p;
+		ret = post_receive(&net->rx[i]);
 	}
 	if (ret)
-		net_close(m);
+		net_close(p);
 	return ret;
 }
 
 /* Open the endpoint. The worker does not wait for it, and queues it again if it fails. */
 void kfm_net_work(struct work_struct *work)
 {
-	struct kfm *m = container_of(work, struct kfm, net.work);
+	struct kfm_peer *p = container_of(work, struct kfm_peer, net.work);
 	unsigned int noio = memalloc_noio_save();
-	int ret = net_open(m);
+	int ret = net_open(p);
 
 	memalloc_noio_restore(noio);
-	if (ret && m->net.said != ret)
-		DMWARN("%s: can't open an endpoint at %s (%d)", kfm_name(m), m->local[0], ret);
-	m->net.said = ret;
-	kfm_signal(m, &m->net.opening);
+	if (ret && p->net.said != ret)
+		DMWARN("%s: can't open an endpoint at %s (%d)", kfm_name(p->m), p->local[0], ret);
+	p->net.said = ret;
+	kfm_signal(p->m, &p->net.opening);
 }
 
 /* Close everything. All completions have run when this returns. */
-void kfm_net_close(struct kfm *m)
+void kfm_net_close(struct kfm_peer *p)
 {
-	if (!kfm_net_up(m))
+	if (!kfm_net_up(p))
 		return;
-	kfm_log_close(m);
-	net_close(m);
+	if (p->m->log.peer == p)
+		kfm_log_close(p->m);
+	net_close(p);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * peer.c - the session of two nodes.
+ * peer.c - the sessions: each is one of two nodes.
  *
  *   primary			secondary
  *   HELLO		->			ends the old session: its keys are dead
@@ -31,130 +31,198 @@ static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_BUSY] = "the peer is to become primary",
 	[KFM_R_POLICY] = "the peer has another policy",
 	[KFM_R_LEG] = "the peer's disk has failed",
+	[KFM_R_FOLLOWS] = "the peer has a session with another primary",
 };
 
 static const char leg_failed[] = "this node's disk has failed";
 
-static void send_simple(struct kfm *m, u16 type, u32 arg, u64 session)
+static void send_simple(struct kfm_peer *p, u16 type, u32 arg, u64 session)
 {
 	struct kfm_msg msg = { .type = type, .arg = arg, .session = session };
 
-	kfm_net_send(m, &msg);
+	kfm_net_send(p, &msg);
 }
 
-static void refuse_peer(struct kfm *m, const char *why)
+/* The generations of this node, as seen from a peer */
+static struct kfm_gens pair_gens(const struct kfm_peer *p)
 {
-	if (!m->refused) {
-		DMERR("%s: no session: %s", kfm_name(m), why);
-		kfm_event(m, "refused");
+	struct kfm_gens gens = p->m->sb.gens;
+
+	gens.base = kfm_pair(p)->base;
+	gens.source = kfm_pair(p)->source;
+	return gens;
+}
+
+/*
+ * Is the node the one that has always been the peer? A table with its peers in another order would
+ * mix up bitmaps. Another node may take the place of a peer if one of both copies is blank, because
+ * the whole copy is written then.
+ */
+static bool right_node(const struct kfm_peer *p, u64 node, bool blank)
+{
+	const struct kfm *m = p->m;
+	struct kfm_peer *q;
+
+	if (node == m->sb.node)
+		return false;
+	kfm_for_each_peer(q, m) {
+		if (q != p && kfm_pair(q)->node == node)
+			return false;
 	}
-	m->refused = why;
-	m->link = KFM_DOWN;
-	m->next = jiffies + REFUSED_EVERY;
+	return !kfm_pair(p)->node || kfm_pair(p)->node == node || blank;
+}
+
+static void refuse_peer(struct kfm_peer *p, const char *why)
+{
+	struct kfm *m = p->m;
+
+	if (!p->refused) {
+		DMERR("%s: no session: %s", kfm_name(m), why);
+		kfm_peer_event(p, "refused");
+	}
+	p->refused = why;
+	p->link = KFM_DOWN;
+	p->next = jiffies + REFUSED_EVERY;
 }
 
 /* ---- the end of a session ---- */
 
 /**
- * kfm_go_alone() - write without the peer from now on
- * @m: primary without a session
+ * kfm_go_alone() - write without a peer from now on
+ * @p: peer of a primary, without a session
  *
  * The peer is not in sync, and there is a new generation, durably, before any write is
- * acknowledged that the peer does not have.
+ * acknowledged that the peer does not have. Peers in sync get the generation by SYNCED; no such write
+ * ends before they have stored it (write.c).
  *
  * Return: 0 or a negative error; then writes are still held.
  */
-int kfm_go_alone(struct kfm *m)
+int kfm_go_alone(struct kfm_peer *p)
 {
+	struct kfm *m = p->m;
 	struct kfm_super before = m->sb;
+	struct kfm_peer *q;
 	int ret;
 
 	kfm_gens_raise(&m->sb.gens, kfm_random());
-	m->sb.flags |= KFM_SB_ALONE;
+	kfm_pair(p)->flags |= KFM_PAIR_ALONE;
 	ret = kfm_super_save(m);
 	if (ret) {
 		m->sb.gens = before.gens;
-		m->sb.flags = before.flags;
+		kfm_pair(p)->flags = before.pairs[p->index].flags;
 		return ret;
 	}
-	kfm_event(m, "alone");
+	kfm_peer_event(p, "alone");
+	kfm_for_each_peer(q, m)
+		q->next = q->link == KFM_UP ? jiffies : q->next;	/* SYNCED */
 	return 0;
 }
 
-static void apply_policy(struct kfm *m)
+static void apply_policy(struct kfm_peer *p)
 {
-	m->policed = true;
-	if (kfm_is_alone(m) || m->leg_failed)
+	struct kfm *m = p->m;
+
+	p->policed = true;
+	if (kfm_is_alone(p) || m->leg_failed)
 		return;
 	if (m->policy == KFM_ALONE)
-		kfm_go_alone(m);
+		kfm_go_alone(p);
 	else
-		kfm_event(m, m->policy == KFM_FENCE ? "frozen" : "stopped");
+		kfm_peer_event(p, m->policy == KFM_FENCE ? "frozen" : "stopped");
 }
 
 /**
- * kfm_peer_lost() - the session of a primary has ended
- * @m: primary
+ * kfm_peer_lost() - a session of a primary has ended
+ * @p: the peer
  * @err: why
  */
-void kfm_peer_lost(struct kfm *m, int err)
+void kfm_peer_lost(struct kfm_peer *p, int err)
 {
-	bool up = m->link == KFM_UP;
+	struct kfm *m = p->m;
+	bool up = p->link == KFM_UP;
 
-	m->link = KFM_DOWN;
-	m->insync = false;
-	m->next = jiffies + HELLO_EVERY;
+	p->link = KFM_DOWN;
+	p->insync = false;
+	p->next = jiffies + HELLO_EVERY;
 	if (!up)
 		return;
 	DMWARN("%s: the peer is lost (%d)", kfm_name(m), err);
-	kfm_event(m, "lost");
-	m->down = jiffies;
-	kfm_resync_stop(m);
-	kfm_writes_lost(m);
-	apply_policy(m);
+	kfm_peer_event(p, "lost");
+	p->down = jiffies;
+	kfm_resync_stop(p);
+	kfm_writes_lost(p);
+	apply_policy(p);
 }
 
-/* End the session of a secondary: no byte of the peer lands after this. */
-void kfm_peer_end(struct kfm *m)
+/* End all sessions: no byte of a primary lands after this. */
+void kfm_peers_end(struct kfm *m)
 {
+	struct kfm_peer *p;
+
 	kfm_log_close(m);
-	if (m->link != KFM_DOWN)
-		send_simple(m, KFM_BYE, 0, m->session);
-	m->link = KFM_DOWN;
+	kfm_for_each_peer(p, m) {
+		if (p->link != KFM_DOWN)
+			send_simple(p, KFM_BYE, 0, p->session);
+		p->link = KFM_DOWN;
+		p->insync = false;
+	}
+}
+
+static void leg_lost(struct kfm_peer *p)
+{
+	if (p->link != KFM_DOWN) {
+		send_simple(p, KFM_BYE, 0, p->session);
+		p->link = KFM_DOWN;
+		kfm_resync_stop(p);
+		kfm_writes_lost(p);
+	}
+	p->insync = false;
+	p->refused = leg_failed;
 }
 
 /*
- * The leg of a primary has failed. The peer stays in sync, with all records in its log, and can be
- * promoted. A new session would overwrite it from the disk that has failed.
+ * The leg of a primary has failed. The peers stay in sync, with all records in their logs, and can
+ * be promoted. A new session would overwrite them from the disk that has failed.
  */
-void kfm_peer_leg(struct kfm *m)
+void kfm_peers_leg(struct kfm *m)
 {
-	if (m->link != KFM_DOWN) {
-		send_simple(m, KFM_BYE, 0, m->session);
-		m->link = KFM_DOWN;
-		kfm_resync_stop(m);
-		kfm_writes_lost(m);
-	}
-	m->insync = false;
-	if (m->refused != leg_failed) {
-		m->refused = leg_failed;
-		DMERR("%s: a write to the leg has failed", kfm_name(m));
-		kfm_event(m, "failed");
-	}
+	bool known = m->peers[0]->refused == leg_failed;
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m)
+		leg_lost(p);
+	if (known)
+		return;
+	DMERR("%s: a write to the leg has failed", kfm_name(m));
+	kfm_event(m, "failed");
 }
 
 /* ---- secondary ---- */
 
-static u32 hello_refusal(const struct kfm *m, const struct kfm_msg *msg)
+/* The session with another primary than @p, unless that was silent for too long; or NULL */
+static struct kfm_peer *other_primary(const struct kfm_peer *p)
 {
+	struct kfm_peer *q = p->m->log.mr ? p->m->log.peer : NULL;
+
+	return q && q != p && time_before(jiffies, q->live + p->m->timeout) ? q : NULL;
+}
+
+static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	const struct kfm *m = p->m;
+
 	if (!m->formatted || memcmp(m->sb.uuid, msg->uuid, sizeof(msg->uuid)))
 		return KFM_R_FOREIGN;
 	if (msg->sectors != m->sectors || bdev_logical_block_size(m->leg->bdev) > msg->lbs)
 		return KFM_R_SIZE;
+	if (!right_node(p, msg->node, m->sb.state == KFM_BLANK))
+		return KFM_R_FOREIGN;
 	if (m->primary)
 		return KFM_R_PRIMARY;
 	if (m->promote)
 		return KFM_R_BUSY;
+	if (other_primary(p))
+		return KFM_R_FOLLOWS;
 	if (m->policy != msg->arg)
 		return KFM_R_POLICY;
 	if (m->leg_failed && !(msg->flags & KFM_M_CANDIDATE))
@@ -162,9 +230,10 @@ static u32 hello_refusal(const struct kfm *m, const struct kfm_msg *msg)
 	return m->log.failed || m->meta_failed ? KFM_R_LEG : 0;
 }
 
-static void on_hello(struct kfm *m, const struct kfm_msg *msg)
+static void on_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 {
-	u32 refusal = hello_refusal(m, msg);
+	struct kfm *m = p->m;
+	u32 refusal = hello_refusal(p, msg);
 	struct kfm_msg answer = {
 		.type = KFM_STATE, .session = msg->session, .gens = m->sb.gens,
 		.state = m->sb.state, .sectors = m->sectors,
@@ -173,22 +242,25 @@ static void on_hello(struct kfm *m, const struct kfm_msg *msg)
 	if (refusal == KFM_R_POLICY && msg->arg == KFM_ALONE)
 		m->was_insync = false;	/* the peer may go on without this node */
 	if (refusal) {
-		send_simple(m, KFM_REFUSED, refusal, msg->session);
+		send_simple(p, KFM_REFUSED, refusal, msg->session);
 		return;
 	}
 	if (!(msg->flags & KFM_M_CANDIDATE)) {
+		if (m->log.mr)
+			m->log.peer->link = KFM_DOWN;
 		kfm_log_close(m);
-		m->link = KFM_DOWN;
-		m->session = msg->session;
+		p->link = KFM_DOWN;
+		p->session = msg->session;
 	}
-	if (kfm_bits_any(m))
+	if (kfm_bits_any(p))
 		answer.flags = KFM_M_DIRTY;
-	kfm_net_send(m, &answer);
+	kfm_net_send(p, &answer);
 }
 
 /* Does the plan of the primary agree with what this node knows? */
-static bool attach_fits(const struct kfm *m, const struct kfm_msg *msg)
+static bool attach_fits(const struct kfm_peer *p, const struct kfm_msg *msg)
 {
+	const struct kfm *m = p->m;
 	enum kfm_verdict verdict = kfm_compare(&msg->gens, &m->sb.gens, m->sb.state);
 
 	if (verdict == KFM_STALE || verdict == KFM_SPLIT)
@@ -196,120 +268,155 @@ static bool attach_fits(const struct kfm *m, const struct kfm_msg *msg)
 	if (msg->arg)
 		return true;
 	return (m->sb.state == KFM_UPTODATE || m->sb.state == KFM_OUTDATED) &&
-	       verdict != KFM_FULL && !kfm_bits_any(m);
+	       verdict != KFM_FULL && !kfm_bits_any(p);
 }
 
-static int attach_prepare(struct kfm *m, const struct kfm_msg *msg)
+static int attach_prepare(struct kfm_peer *p, const struct kfm_msg *msg)
 {
+	struct kfm *m = p->m;
 	int ret = kfm_log_replay(m);
 
 	if (ret == -EUCLEAN)
 		return kfm_give_up(m) ?: ret;
-	if (!ret && msg->arg) {
+	if (ret)
+		return ret;
+	if (msg->arg) {
 		m->was_insync = false;
 		m->sb.state = KFM_INCONSISTENT;
-		m->sb.gens.source = msg->gens.cur;
+		m->sb.gens.source = msg->gens.source;
+	}
+	if (msg->arg || kfm_pair(p)->node != msg->node) {
+		kfm_pair(p)->node = msg->node;
 		ret = kfm_super_save(m);
 	}
-	return ret ?: kfm_log_start(m, m->session, msg->gens.cur);
+	return ret ?: kfm_log_start(m, p->session, msg->gens.cur, msg->node);
 }
 
-static void send_grant(struct kfm *m)
+static void send_grant(struct kfm_peer *p)
 {
+	struct kfm *m = p->m;
 	struct kfm_log *log = &m->log;
 	struct kfm_msg grant = {
 		.type = KFM_GRANT,
-		.session = m->session,
+		.session = p->session,
 		.ring_key = kfi_mr_key(log->mr),
 		.ring_addr = kfi_mr_addr(log->mr),
 		.ring_len = log->ring_len,
 		.bitmap_key = kfi_mr_key(log->bitmap_mr),
 		.bitmap_addr = kfi_mr_addr(log->bitmap_mr),
-		.bitmap_len = kfm_bits_any(m) ? m->bitmap_bytes : 0,
+		.bitmap_len = kfm_bits_any(p) ? m->bitmap_bytes : 0,
 		.window_key = kfi_mr_key(log->window_mr),
 		.window_addr = kfi_mr_addr(log->window_mr),
 	};
 
-	kfm_net_send(m, &grant);
+	kfm_net_send(p, &grant);
 }
 
-static void on_attach(struct kfm *m, const struct kfm_msg *msg)
+static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 {
+	struct kfm *m = p->m;
 	int ret;
 
-	if (m->link == KFM_UP || !attach_fits(m, msg))
+	if (m->log.mr || !attach_fits(p, msg))
 		return;
-	ret = attach_prepare(m, msg);
+	ret = attach_prepare(p, msg);
 	if (ret == -EUCLEAN) {	/* this copy is blank now: the primary has to compare again */
-		send_simple(m, KFM_BYE, 0, m->session);
+		send_simple(p, KFM_BYE, 0, p->session);
 		return;
 	}
 	if (ret) {
 		m->log.failed = true;
-		send_simple(m, KFM_REFUSED, KFM_R_LEG, m->session);
+		send_simple(p, KFM_REFUSED, KFM_R_LEG, p->session);
 		return;
 	}
-	ret = kfm_log_open(m);
+	ret = kfm_log_open(p);
 	if (ret) {
 		DMERR("%s: can't register the log (%d)", kfm_name(m), ret);
 		return;
 	}
-	m->link = KFM_UP;
-	send_grant(m);
+	p->link = KFM_UP;
+	send_grant(p);
 }
 
-/* The copies are the same: what the log does not have applied yet is durable in it. */
-static void on_synced(struct kfm *m, const struct kfm_msg *msg)
+/*
+ * The copies are the same: what the log does not have applied yet is durable in it. They are those of
+ * all nodes with this generation, but for the regions of writes in flight, see recent.c.
+ */
+static int take_gens(struct kfm *m, const struct kfm_gens *gens)
 {
-	if (m->link != KFM_UP)
+	struct kfm_peer *p;
+
+	m->sb.state = KFM_UPTODATE;
+	m->sb.gens = *gens;
+	m->sb.gens.source = 0;
+	m->sb.gens.base = 0;
+	m->sb.flags = 0;
+	kfm_for_each_peer(p, m) {
+		kfm_pair(p)->base = gens->cur;
+		kfm_pair(p)->source = 0;
+		kfm_pair(p)->flags = 0;
+	}
+	return kfm_super_save(m);
+}
+
+static void on_synced(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	struct kfm_msg answer = { .type = KFM_SYNCED_OK, .session = p->session };
+	struct kfm *m = p->m;
+
+	if (p->link != KFM_UP)
 		return;
 	if (m->sb.state != KFM_UPTODATE || m->sb.gens.cur != msg->gens.cur) {
-		m->sb.state = KFM_UPTODATE;
-		m->sb.gens = msg->gens;
-		m->sb.gens.source = 0;
-		m->sb.flags = 0;
-		if (kfm_super_save(m))
+		if (take_gens(m, &msg->gens))
 			return;
-		kfm_event(m, "synced");
+		kfm_peer_event(p, "synced");
 	}
-	kfm_bits_clear(m);
+	kfm_recent_clean(p, msg);
+	kfm_bits_clear(p);
 	if (kfm_bits_flush(m))
 		return;
 	m->was_insync = true;
-	send_simple(m, KFM_SYNCED_OK, 0, m->session);
+	answer.gens = m->sb.gens;
+	kfm_net_send(p, &answer);
 }
 
-static void on_ping(struct kfm *m)
+static void on_ping(struct kfm_peer *p, const struct kfm_msg *ping)
 {
+	struct kfm *m = p->m;
 	struct kfm_msg pong = {
-		.type = KFM_PONG, .session = m->session, .seq = m->log.head.seq - 1,
+		.type = KFM_PONG, .session = p->session, .seq = m->log.head.seq - 1,
 	};
 
-	if (m->link == KFM_UP)
-		kfm_net_send(m, &pong);
-	else
-		send_simple(m, KFM_BYE, 0, m->session);
+	if (p->link != KFM_UP) {
+		send_simple(p, KFM_BYE, 0, p->session);
+		return;
+	}
+	kfm_recent_clean(p, ping);
+	kfm_net_send(p, &pong);
 }
 
-static void secondary_message(struct kfm *m, const struct kfm_msg *msg)
+static void secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 {
+	struct kfm *m = p->m;
+
 	switch (msg->type) {
 	case KFM_ATTACH:
-		on_attach(m, msg);
+		on_attach(p, msg);
 		break;
 	case KFM_SYNCED:
-		on_synced(m, msg);
+		on_synced(p, msg);
 		break;
 	case KFM_PING:
-		on_ping(m);
+		on_ping(p, msg);
 		break;
 	case KFM_COPY:
-		if (m->link == KFM_UP)
-			kfm_repair_asked(m, msg);
+		if (p->link == KFM_UP)
+			kfm_repair_asked(p, msg);
 		break;
 	case KFM_BYE:
-		kfm_log_close(m);
-		m->link = KFM_DOWN;
+		if (p->link == KFM_UP)
+			kfm_log_close(m);
+		p->link = KFM_DOWN;
 		break;
 	}
 }
@@ -318,14 +425,15 @@ static void secondary_message(struct kfm *m, const struct kfm_msg *msg)
 
 /**
  * kfm_peer_hello() - begin a session
- * @m: primary, or a node that asks before a promotion
+ * @p: peer of a primary, or of a node that asks before a promotion
  * @flags: KFM_M_
  */
-void kfm_peer_hello(struct kfm *m, u32 flags)
+void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 {
+	struct kfm *m = p->m;
 	struct kfm_msg hello = {
 		.type = KFM_HELLO,
-		.gens = m->sb.gens,
+		.gens = pair_gens(p),
 		.sectors = m->sectors,
 		.lbs = bdev_logical_block_size(m->leg->bdev),
 		.state = m->sb.state,
@@ -335,241 +443,317 @@ void kfm_peer_hello(struct kfm *m, u32 flags)
 
 	hello.session = kfm_random();
 	if (flags & KFM_M_CANDIDATE)
-		m->asked = hello.session;
+		p->asked = hello.session;
 	else
-		m->session = hello.session;
-	kfm_net_send(m, &hello);
+		p->session = hello.session;
+	kfm_net_send(p, &hello);
 }
 
-static void on_state(struct kfm *m, const struct kfm_msg *msg)
+/* Compare the copy of a peer, as STATE describes it. */
+enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg *state)
 {
-	enum kfm_verdict verdict = kfm_compare(&m->sb.gens, &msg->gens, msg->state);
-	struct kfm_msg attach = {
-		.type = KFM_ATTACH, .session = m->session, .gens = m->sb.gens,
-	};
+	struct kfm_gens mine = pair_gens(p);
 
-	if (m->link != KFM_HELLOED)
+	if (!right_node(p, state->node, state->state == KFM_BLANK))
+		return KFM_OTHER;
+	return kfm_compare(&mine, &state->gens, state->state);
+}
+
+/*
+ * Store which node the peer is, and in which generation its resynchronisation begins. One that was
+ * interrupted keeps its number.
+ */
+static int pair_begin(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_verdict verdict,
+		      bool resync)
+{
+	struct kfm_pair *pair = kfm_pair(p), before = *pair;
+	bool goes_on = state->state == KFM_INCONSISTENT && verdict == KFM_BITS;
+	int ret;
+
+	pair->node = state->node;
+	if (resync && !goes_on)
+		pair->source = p->m->sb.gens.cur;
+	if (pair->node == before.node && pair->source == before.source)
+		return 0;
+	ret = kfm_super_save(p->m);
+	if (ret)
+		*pair = before;
+	return ret;
+}
+
+static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	static const char * const reasons[] = {
+		[KFM_STALE] = "this copy is stale",
+		[KFM_SPLIT] = "the copies are split: each has data that the other does not have",
+		[KFM_OTHER] = "the peer is another node than before",
+	};
+	enum kfm_verdict verdict = kfm_peer_compare(p, msg);
+	struct kfm_msg attach = { .type = KFM_ATTACH, .session = p->session };
+	struct kfm *m = p->m;
+
+	if (p->link != KFM_HELLOED)
 		return;
-	if (verdict == KFM_STALE || verdict == KFM_SPLIT) {
-		refuse_peer(m, verdict == KFM_STALE ? "this copy is stale" :
-			    "the copies are split: each has data that the other does not have");
+	if (verdict >= KFM_STALE) {
+		refuse_peer(p, reasons[verdict]);
 		return;
 	}
-	m->refused = NULL;
-	if (verdict == KFM_FULL && kfm_oos_fill(m))
+	p->refused = NULL;
+	if (verdict == KFM_FULL && kfm_oos_fill(p))
 		return;
-	attach.arg = verdict == KFM_FULL || m->oos_count || msg->flags & KFM_M_DIRTY ||
+	attach.arg = verdict == KFM_FULL || p->oos_count || msg->flags & KFM_M_DIRTY ||
 		     (msg->state != KFM_UPTODATE && msg->state != KFM_OUTDATED);
-	m->attach = attach.arg;
-	m->link = KFM_ATTACHING;
-	m->deadline = jiffies + 2 * m->timeout;
-	kfm_net_send(m, &attach);
+	if (pair_begin(p, msg, verdict, attach.arg))
+		return;
+	attach.gens = pair_gens(p);
+	p->attach = attach.arg;
+	p->log_gen = attach.gens.cur;
+	p->told = false;
+	p->gen = 0;
+	p->link = KFM_ATTACHING;
+	p->deadline = jiffies + 2 * m->timeout;
+	kfm_net_send(p, &attach);
 }
 
-static void session_up(struct kfm *m)
+static void session_up(struct kfm_peer *p)
 {
 	/*
 	 * Writes ended alone meanwhile: the peer's copy has to be inconsistent before it gets
 	 * them.
 	 */
-	if (!m->attach && m->oos_count) {
-		kfm_peer_lost(m, -EAGAIN);
+	if (!p->attach && p->oos_count) {
+		kfm_peer_lost(p, -EAGAIN);
 		return;
 	}
-	m->link = KFM_UP;
-	m->outage++;
-	m->live = jiffies;
-	m->next = jiffies;
-	m->insync = false;
-	m->rs_from = 0;
-	m->oos_start = m->oos_count;
-	kfm_resync_stop(m);
-	kfm_event(m, "connected");
+	p->link = KFM_UP;
+	p->outage++;
+	p->began = p->m->numbered;
+	p->live = jiffies;
+	p->next = jiffies;
+	p->insync = false;
+	p->rs_from = 0;
+	p->oos_start = p->oos_count;
+	kfm_resync_stop(p);
+	kfm_peer_event(p, "connected");
 }
 
-static void on_grant(struct kfm *m, const struct kfm_msg *msg)
+static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 {
-	if (m->link != KFM_ATTACHING)
+	struct kfm *m = p->m;
+
+	if (p->link != KFM_ATTACHING)
 		return;
-	kfm_ring_begin(m, msg);
+	kfm_ring_begin(p, msg);
 	if (!msg->bitmap_len) {
-		session_up(m);
+		session_up(p);
 		return;
 	}
-	m->deadline = jiffies + m->timeout;
-	m->link = KFM_FETCHING;
-	if (msg->bitmap_len != m->bitmap_bytes || kfm_busy(&m->fetch_busy) ||
-	    kfm_net_fetch(m, msg->bitmap_key, msg->bitmap_addr, msg->bitmap_len))
-		kfm_peer_lost(m, -EPROTO);
+	p->deadline = jiffies + m->timeout;
+	p->link = KFM_FETCHING;
+	if (msg->bitmap_len != m->bitmap_bytes || kfm_busy(&p->fetch_busy) ||
+	    kfm_net_fetch(p, msg->bitmap_key, msg->bitmap_addr, msg->bitmap_len))
+		kfm_peer_lost(p, -EPROTO);
 }
 
-static void primary_message(struct kfm *m, const struct kfm_msg *msg)
+static void synced_ok(struct kfm_peer *p)
+{
+	p->gen = p->m->sb.gens.cur;
+	if (p->insync || p->oos_count)
+		return;
+	p->insync = true;
+	kfm_peer_event(p, "synced");
+}
+
+static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	switch (msg->type) {
 	case KFM_STATE:
-		on_state(m, msg);
+		on_state(p, msg);
 		break;
 	case KFM_REFUSED:
-		if (m->link != KFM_UP)
-			refuse_peer(m, refusals[msg->arg]);
+		if (p->link != KFM_UP)
+			refuse_peer(p, refusals[msg->arg]);
 		break;
 	case KFM_GRANT:
-		on_grant(m, msg);
+		on_grant(p, msg);
 		break;
 	case KFM_APPLIED:
 	case KFM_PONG:
-		if (m->link == KFM_UP)
-			kfm_ring_applied(m, msg->seq);
+		if (p->link == KFM_UP)
+			kfm_ring_applied(p, msg->seq);
 		break;
 	case KFM_SYNCED_OK:
-		if (m->link != KFM_UP || m->insync || m->oos_count)
-			break;
-		m->insync = true;
-		kfm_event(m, "synced");
+		if (p->link == KFM_UP && msg->gens.cur == p->m->sb.gens.cur)
+			synced_ok(p);
 		break;
 	case KFM_COPIED:
-		if (m->link == KFM_UP)
-			kfm_repair_copied(m, msg);
+		if (p->link == KFM_UP)
+			kfm_repair_copied(p, msg);
 		break;
 	case KFM_BYE:
-		kfm_peer_lost(m, -ESHUTDOWN);
+		kfm_peer_lost(p, -ESHUTDOWN);
 		break;
 	}
 }
 
 /* The peer's bitmap has come, or not. */
-static void fetch_tick(struct kfm *m)
+static void fetch_tick(struct kfm_peer *p)
 {
-	if (kfm_busy(&m->fetch_busy))
+	if (kfm_busy(&p->fetch_busy))
 		return;
-	if (m->fetch_err || kfm_oos_merge(m, m->peer_bits))
-		kfm_peer_lost(m, m->fetch_err);
+	if (p->fetch_err || kfm_oos_merge(p))
+		kfm_peer_lost(p, p->fetch_err);
 	else
-		session_up(m);
+		session_up(p);
 }
 
 /*
  * Everything is the same: say so, until the peer has answered. The peer may be promoted after
  * SYNCED, so the note that it was not in sync has to be gone, durably, before.
  */
-static void synced_tick(struct kfm *m)
+static void synced_tick(struct kfm_peer *p)
 {
-	struct kfm_msg synced = { .type = KFM_SYNCED, .session = m->session };
-	struct kfm_super before = m->sb;
+	struct kfm *m = p->m;
+	struct kfm_msg synced = { .type = KFM_SYNCED, .session = p->session };
+	struct kfm_pair *pair = kfm_pair(p), before = *pair;
 
 	if (m->meta_failed)
 		return;
-	if (kfm_is_alone(m) || m->sb.gens.base != m->sb.gens.cur) {
-		m->sb.flags &= ~KFM_SB_ALONE;
-		m->sb.gens.base = m->sb.gens.cur;
-		if (kfm_super_save(m)) {
-			m->sb.flags = before.flags;
-			m->sb.gens.base = before.gens.base;
-			return;
-		}
+	pair->flags &= ~KFM_PAIR_ALONE;
+	pair->base = m->sb.gens.cur;
+	if (memcmp(pair, &before, sizeof(before)) && kfm_super_save(m)) {
+		*pair = before;
+		return;
 	}
 	synced.gens = m->sb.gens;
-	kfm_net_send(m, &synced);
+	kfm_recent_settled(p, &synced);
+	p->told = true;
+	kfm_net_send(p, &synced);
 }
 
-static void up_tick(struct kfm *m)
+/* PING tells a peer in sync which writes are settled. */
+static void ping(struct kfm_peer *p)
 {
-	if (time_after(jiffies, m->live + m->timeout)) {
-		kfm_peer_lost(m, -ETIMEDOUT);
+	struct kfm_msg msg = { .type = KFM_PING, .arg = p->insync, .session = p->session };
+
+	if (p->insync)
+		kfm_recent_settled(p, &msg);
+	kfm_net_send(p, &msg);
+}
+
+static void up_tick(struct kfm_peer *p)
+{
+	struct kfm *m = p->m;
+
+	if (time_after(jiffies, p->live + m->timeout)) {
+		kfm_peer_lost(p, -ETIMEDOUT);
 		return;
 	}
-	if (time_before(jiffies, m->next))
+	if (time_before(jiffies, p->next))
 		return;
-	m->next = jiffies + m->timeout / 8;
-	if (m->oos_count || m->insync)
-		send_simple(m, KFM_PING, m->insync, m->session);
+	p->next = jiffies + m->timeout / 8;
+	if (p->insync ? p->gen == m->sb.gens.cur : p->oos_count)
+		ping(p);
 	else
-		synced_tick(m);
+		synced_tick(p);
 }
 
 /* A peer that never came is lost as well; also without an endpoint. */
-static void policy_tick(struct kfm *m)
+static void policy_tick(struct kfm_peer *p)
 {
-	if (m->link != KFM_UP && !m->policed && time_after(jiffies, m->down + m->timeout))
-		apply_policy(m);
+	struct kfm *m = p->m;
+
+	if (p->link != KFM_UP && !p->policed && time_after(jiffies, p->down + m->timeout))
+		apply_policy(p);
 }
 
-static void primary_tick(struct kfm *m)
+static void primary_tick(struct kfm_peer *p)
 {
+	struct kfm *m = p->m;
+
 	if (m->leg_failed)
 		return;
-	switch (m->link) {
+	switch (p->link) {
 	case KFM_DOWN:
-		if (time_before(jiffies, m->next))
+		if (time_before(jiffies, p->next))
 			return;
-		m->link = KFM_HELLOED;
-		m->deadline = jiffies + HELLO_EVERY;
-		kfm_peer_hello(m, 0);
+		p->link = KFM_HELLOED;
+		p->deadline = jiffies + HELLO_EVERY;
+		kfm_peer_hello(p, 0);
 		return;
 	case KFM_FETCHING:
-		fetch_tick(m);
+		fetch_tick(p);
 		break;
 	case KFM_UP:
-		up_tick(m);
+		up_tick(p);
 		return;
 	default:
 		break;
 	}
-	if (m->link != KFM_UP && m->link != KFM_DOWN && time_after(jiffies, m->deadline))
-		kfm_peer_lost(m, -ETIMEDOUT);
+	if (p->link != KFM_UP && p->link != KFM_DOWN && time_after(jiffies, p->deadline))
+		kfm_peer_lost(p, -ETIMEDOUT);
 }
 
 /* ---- both ---- */
 
-/* A message that has the right form. Its sender is in the address vector. */
-void kfm_peer_message(struct kfm *m, const struct kfm_msg *msg)
+/* A message that has the right form. Its sender is in the address vector of the endpoint for @p. */
+void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg)
 {
+	const struct kfm *m = p->m;
+
 	if (msg->type == KFM_HELLO) {
-		on_hello(m, msg);
+		on_hello(p, msg);
 		return;
 	}
-	if (!m->formatted || msg->session != (m->promote ? m->asked : m->session) ||
+	if (!m->formatted || msg->session != (m->promote ? p->asked : p->session) ||
 	    (msg->type != KFM_REFUSED && memcmp(m->sb.uuid, msg->uuid, sizeof(msg->uuid))))
 		return;
-	m->live = jiffies;
+	p->live = jiffies;
 	if (m->promote)
-		kfm_promote_answer(m, msg);
+		kfm_promote_answer(p, msg);
 	else if (m->primary)
-		primary_message(m, msg);
+		primary_message(p, msg);
 	else
-		secondary_message(m, msg);
+		secondary_message(p, msg);
 }
 
-static void open_tick(struct kfm *m)
+static void open_tick(struct kfm_peer *p)
 {
-	if (kfm_busy(&m->net.opening) || time_before(jiffies, m->net.retry))
+	if (kfm_busy(&p->net.opening) || time_before(jiffies, p->net.retry))
 		return;
-	m->net.retry = jiffies + HZ;
-	m->net.opening = true;
-	schedule_work(&m->net.work);
+	p->net.retry = jiffies + HZ;
+	p->net.opening = true;
+	schedule_work(&p->net.work);
+}
+
+static void peer_tick(struct kfm_peer *p)
+{
+	struct kfm *m = p->m;
+
+	if (!kfm_net_up(p)) {
+		if (m->primary)
+			kfm_peer_lost(p, -ENODEV);
+		p->link = KFM_DOWN;
+		open_tick(p);
+	}
+	if (!m->formatted || !m->primary)
+		return;
+	policy_tick(p);
+	if (kfm_net_up(p))
+		primary_tick(p);
 }
 
 /* What is due. */
-void kfm_peer_tick(struct kfm *m)
+void kfm_peers_tick(struct kfm *m)
 {
-	if (!kfm_net_up(m)) {
-		if (m->primary)
-			kfm_peer_lost(m, -ENODEV);
-		m->link = KFM_DOWN;
-		open_tick(m);
-	}
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m)
+		peer_tick(p);
 	if (m->promote)
 		kfm_promote_tick(m);
-	if (!m->formatted)
+	if (!m->formatted || m->primary)
 		return;
-	if (m->primary)
-		policy_tick(m);
-	if (!kfm_net_up(m))
-		return;
-	if (m->primary) {
-		primary_tick(m);
-		return;
-	}
 	kfm_log_apply(m, m->serve.step == KFM_S_ASKED);
 	kfm_repair_serve(m);
 }

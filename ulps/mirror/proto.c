@@ -94,13 +94,36 @@ u32 kfm_bitmap_bytes(u64 sectors, u32 shift)
 	return (regions + KFM_BLOCK * 8 - 1) / (KFM_BLOCK * 8) * KFM_BLOCK;
 }
 
+static void pair_encode(const struct kfm_pair *pair, struct kfm_le_pair *out)
+{
+	out->node = cpu_to_le64(pair->node);
+	out->base = cpu_to_le64(pair->base);
+	out->source = cpu_to_le64(pair->source);
+	out->flags = cpu_to_le32(pair->flags);
+}
+
+/* Return: 0, or -EBADMSG. A peer behind the last one has nothing but zeros. */
+static int pair_decode(const struct kfm_le_pair *in, bool used, struct kfm_pair *pair)
+{
+	pair->node = le64_to_cpu(in->node);
+	pair->base = le64_to_cpu(in->base);
+	pair->source = le64_to_cpu(in->source);
+	pair->flags = le32_to_cpu(in->flags);
+	if (!used)
+		return all_zero((const u8 *)in, sizeof(*in)) ? 0 : -EBADMSG;
+	return in->zero || pair->flags & ~KFM_PAIR_FLAGS ? -EBADMSG : 0;
+}
+
 void kfm_super_encode(const struct kfm_super *s, struct kfm_le_super *out)
 {
+	unsigned int i;
+
 	memset(out, 0, sizeof(*out));
 	out->magic = cpu_to_le64(KFM_SUPER_MAGIC);
 	out->version = cpu_to_le32(KFM_VERSION);
 	out->serial = cpu_to_le64(s->serial);
 	memcpy(out->uuid, s->uuid, sizeof(out->uuid));
+	out->node = cpu_to_le64(s->node);
 	gens_encode(&s->gens, &out->gens);
 	out->sectors = cpu_to_le64(s->sectors);
 	out->region_shift = cpu_to_le32(s->region_shift);
@@ -108,6 +131,9 @@ void kfm_super_encode(const struct kfm_super *s, struct kfm_le_super *out)
 	out->bitmap_bytes = cpu_to_le32(s->bitmap_bytes);
 	out->state = cpu_to_le32(s->state);
 	out->flags = cpu_to_le32(s->flags);
+	out->peers = cpu_to_le32(s->peers);
+	for (i = 0; i < s->peers && i < KFM_PEERS; i++)
+		pair_encode(&s->pairs[i], &out->pairs[i]);
 	out->crc = cpu_to_le32(crc_around(out, offsetof(struct kfm_le_super, crc), sizeof(*out)));
 }
 
@@ -115,21 +141,29 @@ int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
 {
 	int ret = check_block(in, KFM_SUPER_MAGIC, le64_to_cpu(in->magic), le32_to_cpu(in->version),
 			      le32_to_cpu(in->crc), offsetof(struct kfm_le_super, crc));
+	unsigned int i;
 
 	if (ret)
 		return ret;
 	s->serial = le64_to_cpu(in->serial);
 	memcpy(s->uuid, in->uuid, sizeof(s->uuid));
+	s->node = le64_to_cpu(in->node);
 	gens_decode(&in->gens, &s->gens);
 	s->sectors = le64_to_cpu(in->sectors);
 	s->region_shift = le32_to_cpu(in->region_shift);
 	s->bitmap_bytes = le32_to_cpu(in->bitmap_bytes);
 	s->state = le32_to_cpu(in->state);
 	s->flags = le32_to_cpu(in->flags);
+	s->peers = le32_to_cpu(in->peers);
+	for (i = 0; i < KFM_PEERS; i++) {
+		if (pair_decode(&in->pairs[i], i < s->peers, &s->pairs[i]))
+			return -EBADMSG;
+	}
 	if (!s->sectors || s->sectors >> 48 || s->region_shift != kfm_region_shift(s->sectors) ||
 	    s->bitmap_bytes != kfm_bitmap_bytes(s->sectors, s->region_shift) ||
 	    le32_to_cpu(in->bitmap_at) != KFM_BITMAP_AT || s->state >= KFM_STATES ||
-	    s->flags & ~KFM_SB_FLAGS ||
+	    s->flags & ~KFM_SB_FLAGS || !s->peers || s->peers > KFM_PEERS || !s->node ||
+	    s->gens.base ||
 	    (s->state != KFM_BLANK && !s->gens.cur && !s->gens.source) ||
 	    !all_zero(in->zero, sizeof(in->zero)))
 		return -EBADMSG;
@@ -145,6 +179,7 @@ void kfm_log_encode(const struct kfm_log_head *h, struct kfm_le_log *out)
 	memcpy(out->uuid, h->uuid, sizeof(out->uuid));
 	out->id = cpu_to_le64(h->id);
 	out->gen = cpu_to_le64(h->gen);
+	out->node = cpu_to_le64(h->node);
 	out->seq = cpu_to_le64(h->seq);
 	out->at = cpu_to_le32(h->at);
 	out->ring = cpu_to_le32(h->ring);
@@ -162,6 +197,7 @@ int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
 	memcpy(h->uuid, in->uuid, sizeof(h->uuid));
 	h->id = le64_to_cpu(in->id);
 	h->gen = le64_to_cpu(in->gen);
+	h->node = le64_to_cpu(in->node);
 	h->seq = le64_to_cpu(in->seq);
 	h->at = le32_to_cpu(in->at);
 	h->ring = le32_to_cpu(in->ring);
@@ -300,12 +336,13 @@ void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out)
 	out->id = cpu_to_le64(m->id);
 	out->sector = cpu_to_le64(m->sector);
 	out->crc = cpu_to_le32(m->crc);
+	out->node = cpu_to_le64(m->node);
 }
 
 static bool msg_fits(const struct kfm_msg *m)
 {
 	if (!m->type || m->type >= KFM_MSG_TYPES || !m->session || m->flags & ~KFM_M_FLAGS ||
-	    m->state >= KFM_STATES)
+	    m->state >= KFM_STATES || (!m->node && m->type != KFM_REFUSED))
 		return false;
 	switch (m->type) {
 	case KFM_REFUSED:
@@ -314,8 +351,9 @@ static bool msg_fits(const struct kfm_msg *m)
 		return m->arg < KFM_POLICIES && m->sectors && m->lbs >= KFM_SECTOR &&
 		       m->lbs <= KFM_WRITE_MAX;
 	case KFM_ATTACH:
+		return m->gens.cur && m->arg <= 1 && (!m->arg || m->gens.source);
 	case KFM_SYNCED:
-		return m->gens.cur && m->arg <= 1;
+		return m->gens.cur;
 	case KFM_GRANT:
 		return m->ring_len >= KFM_RING_MIN && m->ring_len <= KFM_RING_MAX &&
 		       !(m->ring_len % KFM_BLOCK) && m->bitmap_len <= KFM_REGIONS_MAX / 8;
@@ -358,49 +396,55 @@ int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m)
 	m->id = le64_to_cpu(le.id);
 	m->sector = le64_to_cpu(le.sector);
 	m->crc = le32_to_cpu(le.crc);
+	m->node = le64_to_cpu(le.node);
 	return msg_fits(m) ? 0 : -EPROTO;
 }
 
 /* ---- generations ---- */
 
-static bool gens_past(const struct kfm_gens *g, u64 gen)
+/* Return: how many generations ago @gen was the present one; -1 if it is none of them. */
+static int gens_age(const struct kfm_gens *g, u64 gen)
 {
 	unsigned int i;
 
+	if (!gen)
+		return -1;
+	if (gen == g->cur)
+		return 0;
 	for (i = 0; i < KFM_HISTORY; i++) {
-		if (gen && g->history[i] == gen)
-			return true;
+		if (g->history[i] == gen)
+			return i + 1;
 	}
-	return false;
+	return -1;
 }
 
 /**
  * kfm_compare() - compare the generations of a primary, or of a candidate, with those of its peer
- * @mine: generations of this node, whose copy is whole
+ * @mine: generations of this node, whose copy is whole, with base and source for this peer
  * @peer: generations of the peer
  * @peer_state: enum kfm_state of the peer's copy
  *
- * The bitmap describes all differences in two cases: the copies were the same at @base, when the
- * bitmap was empty; or a resynchronisation from @cur or @base was interrupted, and the bitmap still
- * has the regions that it did not reach.
+ * The bitmap for the peer describes all differences in two cases: the peer's copy is whole and not
+ * older than @base; or it is partly overwritten by this node's resynchronisation @source, and the
+ * bitmap still has the regions that it did not reach.
  */
 enum kfm_verdict kfm_compare(const struct kfm_gens *mine, const struct kfm_gens *peer,
 			     u32 peer_state)
 {
-	bool whole = peer_state == KFM_UPTODATE || peer_state == KFM_OUTDATED;
+	int age = gens_age(mine, peer->cur);
 
 	if (peer_state == KFM_BLANK)
 		return KFM_FULL;
 	if (peer_state == KFM_INCONSISTENT) {
-		if (peer->source == mine->cur || peer->source == mine->base)
+		if (peer->source && peer->source == mine->source)
 			return KFM_BITS;
-		return gens_past(mine, peer->source) ? KFM_FULL : KFM_SPLIT;
+		return gens_age(mine, peer->source) < 0 ? KFM_SPLIT : KFM_FULL;
 	}
-	if (whole && peer->cur == mine->cur)
+	if (!age)
 		return KFM_SAME;
-	if (whole && gens_past(mine, peer->cur))
-		return peer->cur == mine->base ? KFM_BITS : KFM_FULL;
-	return gens_past(peer, mine->cur) ? KFM_STALE : KFM_SPLIT;
+	if (age > 0)
+		return age <= gens_age(mine, mine->base) ? KFM_BITS : KFM_FULL;
+	return gens_age(peer, mine->cur) < 0 ? KFM_SPLIT : KFM_STALE;
 }
 
 /* Begin a generation. @fresh is a random number other than 0. */

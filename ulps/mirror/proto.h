@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * proto.h - what kfi_mirror stores and sends: the superblock, the log of a secondary with its
- * records, and the messages between both nodes.
+ * records, and the messages between two nodes.
  *
  * All members are little-endian. The decoders (proto.c) are pure functions. They validate every
  * field, and log nothing about a block that they reject.
@@ -16,7 +16,8 @@
 #include "wire-user.h"
 #endif
 
-#define KFM_VERSION		1
+#define KFM_VERSION		2
+#define KFM_PEERS		4u	/* peers of a node, at most */
 #define KFM_SECTOR		512u
 #define KFM_BLOCK		4096u	/* distance between the two copies of a block */
 #define KFM_WRITE_MAX		65536u	/* bytes of data in a record */
@@ -41,20 +42,25 @@ enum kfm_state {
 	KFM_STATES
 };
 
-/* What happens when a peer in sync is lost; the same at both nodes */
+/* What happens when a peer in sync is lost; the same at all nodes */
 enum kfm_policy { KFM_STOP, KFM_FENCE, KFM_ALONE, KFM_POLICIES };
 
 /* Flags of a superblock */
 #define KFM_SB_PRIMARY		1u	/* the node was primary when this was written */
-#define KFM_SB_ALONE		2u	/* the primary writes without its peer */
-#define KFM_SB_SPOILT		4u	/* a repair failed to write the leg: no source */
-#define KFM_SB_FLAGS		7u
+#define KFM_SB_SPOILT		2u	/* a repair failed to write the leg: no source */
+#define KFM_SB_FLAGS		3u
+
+/* Flags of a pair, in the superblock of a primary */
+#define KFM_PAIR_ALONE		1u	/* the primary writes without this peer */
+#define KFM_PAIR_FLAGS		1u
 
 /**
  * struct kfm_gens - generations: random numbers, each of which identifies a history of the data
  * @cur: present generation; 0 for a blank copy
- * @base: generation at whose beginning the bitmap was empty: both copies were the same then
- * @source: while a resynchronisation overwrites this copy, the generation of the primary
+ * @base: from a primary: the bitmap for this peer has all that differs if the peer's copy is whole
+ *	and of this generation or a later one. In a superblock 0, see struct kfm_pair
+ * @source: number of the resynchronisation that overwrites a copy: the generation of the primary in
+ *	which it began. Of a primary: that of its peer's copy, see struct kfm_pair
  * @history: generations before @cur, the youngest first; 0 for none
  */
 struct kfm_gens {
@@ -72,9 +78,32 @@ struct kfm_le_gens {
 	__le64	history[KFM_HISTORY];
 } __packed;
 
-/* ---- the metadata device: two copies of the superblock, then the bitmap at KFM_BITMAP_AT ---- */
+/* ---- the metadata device: two copies of the superblock, then bitmaps at KFM_BITMAP_AT ---- */
 
-#define KFM_BITMAP_AT		(2 * KFM_BLOCK)
+/**
+ * struct kfm_pair - what a node stores about a peer
+ * @node: number of the peer; 0 until there has been a session
+ * @base: see struct kfm_gens
+ * @source: this node began to resynchronise the peer in this generation, and @bits has what is left
+ *	of that; 0 for none
+ * @flags: KFM_PAIR_
+ */
+struct kfm_pair {
+	u64	node;
+	u64	base;
+	u64	source;
+	u32	flags;
+};
+
+struct kfm_le_pair {
+	__le64	node;
+	__le64	base;
+	__le64	source;
+	__le32	flags;
+	__le32	zero;
+} __packed;
+
+#define KFM_BITMAP_AT		(2 * KFM_BLOCK)	/* of the first peer; those of others follow */
 
 /*
  * A superblock. The copy with the higher serial number counts; copies are written in turn, so a
@@ -85,27 +114,33 @@ struct kfm_le_super {
 	__le32	version;
 	__le32	crc;		/* CRC32C of the sector, with 0 here */
 	__le64	serial;
-	u8	uuid[16];	/* identifies the pair of nodes */
+	u8	uuid[16];	/* identifies the mirror, at all nodes */
+	__le64	node;		/* identifies this node */
 	struct kfm_le_gens gens;
 	__le64	sectors;
 	__le32	region_shift;	/* sectors of a region, as a power of two */
 	__le32	bitmap_at;	/* byte on the device */
-	__le32	bitmap_bytes;	/* a multiple of KFM_BLOCK */
+	__le32	bitmap_bytes;	/* of each peer; a multiple of KFM_BLOCK */
 	__le32	state;
 	__le32	flags;
-	u8	zero[356];
+	__le32	peers;		/* number of peers and bitmaps */
+	struct kfm_le_pair pairs[KFM_PEERS];
+	u8	zero[216];
 } __packed;
 static_assert(sizeof(struct kfm_le_super) == KFM_SECTOR, "kfm_le_super");
 
 struct kfm_super {
 	u64	serial;
 	u8	uuid[16];
+	u64	node;
 	struct kfm_gens gens;
 	u64	sectors;
 	u32	region_shift;
 	u32	bitmap_bytes;
 	u32	state;
 	u32	flags;
+	u32	peers;
+	struct kfm_pair pairs[KFM_PEERS];
 };
 
 /* ---- the log device: two copies of the head, then the ring at KFM_RING_AT ---- */
@@ -121,10 +156,11 @@ struct kfm_le_log {
 	u8	uuid[16];
 	__le64	id;		/* session that writes the log, also in each record */
 	__le64	gen;		/* generation of the primary */
+	__le64	node;		/* number of the primary, 0 for none */
 	__le64	seq;		/* first record that is not applied */
 	__le32	at;		/* offset of that record in the ring, or it is at 0 */
 	__le32	ring;		/* bytes of the ring */
-	u8	zero[440];
+	u8	zero[432];
 } __packed;
 static_assert(sizeof(struct kfm_le_log) == KFM_SECTOR, "kfm_le_log");
 
@@ -133,6 +169,7 @@ struct kfm_log_head {
 	u8	uuid[16];
 	u64	id;
 	u64	gen;
+	u64	node;
 	u64	seq;
 	u32	at;
 	u32	ring;
@@ -172,10 +209,10 @@ enum kfm_msg_type {
 	KFM_ATTACH,		/* primary: copies compared. @arg: 1 if it will resynchronise */
 	KFM_GRANT,		/* secondary: new keys; old log applied, old keys revoked */
 	KFM_APPLIED,		/* secondary: records up to @seq may be overwritten */
-	KFM_PING,		/* primary; @arg: 1 while both are in sync */
+	KFM_PING,		/* primary; @arg: 1 while both are in sync; @seq with KFM_M_SETTLED */
 	KFM_PONG,		/* secondary: answer to PING; @seq as in APPLIED */
 	KFM_SYNCED,		/* primary: the copies are the same; store these generations */
-	KFM_SYNCED_OK,		/* secondary: the generations of SYNCED are durable */
+	KFM_SYNCED_OK,		/* secondary: these generations are durable */
 	KFM_BYE,		/* either: the session ends */
 	KFM_COPY,		/* primary: read @arg bytes at @sector to the window, after @seq */
 	KFM_COPIED,		/* secondary: answer to COPY; @arg as in COPY, or 0 on failure */
@@ -189,12 +226,14 @@ enum kfm_refusal {
 	KFM_R_BUSY,		/* the other node is being promoted itself */
 	KFM_R_LEG,		/* the other node's leg or log has failed */
 	KFM_R_POLICY,		/* the policies differ */
+	KFM_R_FOLLOWS,		/* the other node has a session with another primary */
 	KFM_REFUSALS
 };
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
-#define KFM_M_FLAGS		3u
+#define KFM_M_SETTLED		4u	/* PING, SYNCED: see recent.c */
+#define KFM_M_FLAGS		7u
 
 /* All types have one layout; members that a type does not use are 0. */
 struct kfm_le_msg {
@@ -203,7 +242,7 @@ struct kfm_le_msg {
 	__le16	type;
 	__le64	session;	/* chosen by the sender of HELLO, also in later messages */
 	u8	uuid[16];
-	struct kfm_le_gens gens;	/* HELLO, STATE, ATTACH, SYNCED */
+	struct kfm_le_gens gens;	/* HELLO, STATE, ATTACH, SYNCED, SYNCED_OK */
 	__le64	sectors;	/* HELLO, STATE */
 	__le32	lbs;		/* HELLO: logical block size, bytes */
 	__le32	state;		/* HELLO, STATE: enum kfm_state */
@@ -221,7 +260,8 @@ struct kfm_le_msg {
 	__le64	id;		/* COPY, and repeated by COPIED */
 	__le64	sector;		/* COPY */
 	__le32	crc;		/* COPIED: CRC32C of the bytes in the window */
-	u8	zero[28];
+	__le64	node;		/* number of the sender; 0 if it has no metadata, in REFUSED */
+	u8	zero[20];
 } __packed;
 static_assert(sizeof(struct kfm_le_msg) == 256, "kfm_le_msg");
 
@@ -247,15 +287,17 @@ struct kfm_msg {
 	u64	id;
 	u64	sector;
 	u32	crc;
+	u64	node;
 };
 
 /* Result of comparing the generations of two nodes */
 enum kfm_verdict {
 	KFM_SAME,		/* same generation: only regions set in the bitmaps can differ */
-	KFM_BITS,		/* resynchronise the regions set in the bitmaps */
+	KFM_BITS,		/* older; resynchronise the regions set in the bitmaps */
 	KFM_FULL,		/* resynchronise everything */
 	KFM_STALE,		/* the peer has newer data than this node */
 	KFM_SPLIT,		/* both have data that the other does not have */
+	KFM_OTHER,		/* the node is not this peer */
 };
 
 void kfm_super_encode(const struct kfm_super *s, struct kfm_le_super *out);

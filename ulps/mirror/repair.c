@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * repair.c - when the primary's leg fails a read, the primary reads the data from a peer that is in
- * sync, ends the bio with it, and writes it to the leg.
+ * sync, or from the next one if that fails, ends the bio with it, and writes it to the leg.
  *
  *   primary				secondary
  *   queues the bio (main.c)
@@ -20,7 +20,7 @@
  * source, are made durable before the read ends.
  *
  * One read is repaired at a time. All functions run in the worker, except for the completions,
- * which clear @leg_busy, @peer_busy and kfm_serve.busy with release semantics, as those of writes
+ * which clear @leg_busy, kfm_post.busy and kfm_serve.busy with release semantics, as those of writes
  * do. No memory is allocated.
  */
 #include <linux/crc32c.h>
@@ -35,10 +35,28 @@
  * Is the peer's copy of a sector current? It is if the region is in sync: all writes that were
  * acknowledged since are in the log of this session.
  */
-static bool peer_has(const struct kfm *m, u64 sector)
+static bool peer_has(const struct kfm_peer *p, u64 sector)
 {
-	return m->primary && m->link == KFM_UP && m->insync && !m->gap && !m->leg_failed &&
-	       !test_bit(kfm_region(m, sector), m->oos);
+	const struct kfm *m = p->m;
+
+	return m->primary && p->link == KFM_UP && p->insync && !p->gap && !m->leg_failed &&
+	       !test_bit(kfm_region(m, sector), p->oos);
+}
+
+/* The next peer that can serve the read, or NULL; @count: how many there are */
+static struct kfm_peer *find_peer(const struct kfm *m, struct bio *bio, unsigned int *count)
+{
+	const struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
+	struct kfm_peer *p, *found = NULL;
+
+	*count = 0;
+	kfm_for_each_peer(p, m) {
+		if (r->asked & BIT(p->index) || !peer_has(p, bio->bi_iter.bi_sector))
+			continue;
+		found = found ?: p;
+		(*count)++;
+	}
+	return found;
 }
 
 static struct bio *next_bio(struct kfm *m)
@@ -70,7 +88,7 @@ static void ask(struct kfm *m)
 	};
 
 	f->next = jiffies + ASK_EVERY;
-	kfm_net_send(m, &msg);
+	kfm_net_send(f->w->peer, &msg);
 }
 
 /* Begin to repair the next read. Return: true if begin() should be called for another read. */
@@ -78,17 +96,19 @@ static bool begin(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
 	struct bio *bio = next_bio(m);
+	unsigned int count;
+	struct kfm_peer *p;
 	struct kfm_read *r;
 
 	if (!bio)
 		return false;
 	r = dm_per_bio_data(bio, sizeof(*r));
-	if (READ_ONCE(m->noflush) || !peer_has(m, bio->bi_iter.bi_sector) ||
-	    time_after(jiffies, r->deadline)) {
+	p = find_peer(m, bio, &count);
+	if (READ_ONCE(m->noflush) || !p || time_after(jiffies, r->deadline)) {
 		fail_read(m, bio);
 		return true;
 	}
-	f->w = kfm_write_get(m, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
+	f->w = kfm_write_get(m, p, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
 	if (!f->w) {	/* the range is in use */
 		f->waiting = bio;
 		m->again = true;
@@ -97,10 +117,10 @@ static bool begin(struct kfm *m)
 	f->w->bio = bio;
 	list_add_tail(&f->w->entry, &m->repairs);
 	f->step = KFM_F_ASKED;
-	f->session = m->session;
+	f->session = p->session;
 	f->id = kfm_random();
-	f->seq = m->ring.seq - 1;
-	f->deadline = r->deadline;
+	f->seq = p->ring.seq - 1;
+	f->deadline = jiffies + (r->deadline - jiffies) / count;
 	ask(m);
 	return false;
 }
@@ -112,15 +132,25 @@ static void end(struct kfm_repair *f)
 	f->w = NULL;
 }
 
+/* The peer does not serve the read: ask the next one, or fail it. */
 static void give_up(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
+	struct bio *bio = f->w->bio;
+	struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
+	unsigned int count;
 
-	if (!READ_ONCE(m->noflush))
-		DMERR_LIMIT("%s: sector %llu can't be read, and the peer does not serve it",
-			    kfm_name(m), f->w->sector);
-	fail_read(m, f->w->bio);
+	r->asked |= BIT(f->w->peer->index);
 	end(f);
+	if (!READ_ONCE(m->noflush) && find_peer(m, bio, &count)) {
+		f->waiting = bio;
+		m->again = true;
+		return;
+	}
+	if (!READ_ONCE(m->noflush))
+		DMERR_LIMIT("%s: sector %llu can't be read, and no peer serves it", kfm_name(m),
+			    bio->bi_iter.bi_sector);
+	fail_read(m, bio);
 }
 
 /* The data has arrived. If its CRC is right, copy it to the bio and write it to the leg. */
@@ -150,8 +180,11 @@ static void fetched(struct kfm *m)
  */
 static void spoil(struct kfm *m)
 {
+	struct kfm_peer *p;
+
 	m->leg_failed = true;
-	kfm_oos_set(m, kfm_region(m, m->repair.w->sector));
+	kfm_for_each_peer(p, m)
+		kfm_oos_set(p, kfm_region(m, m->repair.w->sector));
 	m->sb.flags |= KFM_SB_SPOILT;
 	if (!kfm_bits_flush(m))
 		kfm_super_save(m);
@@ -175,13 +208,16 @@ static void written(struct kfm *m)
 /* Stop waiting for the peer? A read from the peer that is still in flight moves to kfm.limbo. */
 static bool too_late(const struct kfm *m)
 {
-	return READ_ONCE(m->noflush) || m->link != KFM_UP || m->session != m->repair.session ||
+	const struct kfm_peer *p = m->repair.w->peer;
+
+	return READ_ONCE(m->noflush) || p->link != KFM_UP || p->session != m->repair.session ||
 	       time_after(jiffies, m->repair.deadline);
 }
 
 static void go_on(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
+	struct kfm_post *post = &f->w->posts[f->w->peer->index];
 	bool busy;
 
 	switch (f->step) {
@@ -192,8 +228,8 @@ static void go_on(struct kfm *m)
 			ask(m);
 		break;
 	case KFM_F_FETCHING:
-		busy = kfm_busy(&f->w->peer_busy);	/* once: it may change at any time */
-		if (busy ? too_late(m) : f->w->peer_err)
+		busy = kfm_busy(&post->busy);	/* once: it may change at any time */
+		if (busy ? too_late(m) : post->err)
 			give_up(m);
 		else if (!busy)
 			fetched(m);
@@ -234,23 +270,23 @@ bool kfm_repair_waits(const struct kfm *m, const struct bio *bio)
 
 /**
  * kfm_repair_copied() - handle the peer's answer: read the data from its window
- * @m: primary with a session
+ * @p: peer with a session
  * @msg: COPIED
  */
-void kfm_repair_copied(struct kfm *m, const struct kfm_msg *msg)
+void kfm_repair_copied(struct kfm_peer *p, const struct kfm_msg *msg)
 {
-	struct kfm_repair *f = &m->repair;
+	struct kfm_repair *f = &p->m->repair;
 	ssize_t ret = -ENODATA;
 
-	if (!f->w || f->step != KFM_F_ASKED || msg->id != f->id)
+	if (!f->w || f->w->peer != p || f->step != KFM_F_ASKED || msg->id != f->id)
 		return;
 	if (msg->arg == f->w->len)
-		ret = kfm_net_read(m, f->w);
+		ret = kfm_net_read(p, f->w);
 	f->crc = msg->crc;
 	if (!ret)
 		f->step = KFM_F_FETCHING;
 	else if (ret != -EAGAIN)	/* after -EAGAIN the request is repeated */
-		give_up(m);
+		give_up(p->m);
 }
 
 /* ---- secondary ---- */
@@ -258,25 +294,26 @@ void kfm_repair_copied(struct kfm *m, const struct kfm_msg *msg)
 static void answer(struct kfm *m)
 {
 	const struct kfm_serve *s = &m->serve;
+	struct kfm_peer *p = m->log.peer;
 	struct kfm_msg msg = {
-		.type = KFM_COPIED, .session = m->session, .id = s->id, .arg = s->given,
+		.type = KFM_COPIED, .session = p->session, .id = s->id, .arg = s->given,
 		.crc = s->crc,
 	};
 
-	kfm_net_send(m, &msg);
+	kfm_net_send(p, &msg);
 }
 
 /**
  * kfm_repair_asked() - handle a request of the primary for data
- * @m: secondary with a session
+ * @p: primary with a session
  * @msg: COPY
  *
  * A repeated request gets the same answer again, and the window is not filled again: the primary
  * may be reading it.
  */
-void kfm_repair_asked(struct kfm *m, const struct kfm_msg *msg)
+void kfm_repair_asked(struct kfm_peer *p, const struct kfm_msg *msg)
 {
-	struct kfm_serve *s = &m->serve;
+	struct kfm_serve *s = &p->m->serve;
 
 	if (s->step == KFM_S_NONE || s->id != msg->id) {
 		s->step = KFM_S_ASKED;
@@ -285,7 +322,7 @@ void kfm_repair_asked(struct kfm *m, const struct kfm_msg *msg)
 		s->len = msg->arg;
 		s->seq = msg->seq;
 	} else if (s->step == KFM_S_ANSWERED) {
-		answer(m);
+		answer(p->m);
 	}
 }
 
@@ -338,7 +375,7 @@ void kfm_repair_serve(struct kfm *m)
 {
 	struct kfm_serve *s = &m->serve;
 
-	if (m->link != KFM_UP || kfm_busy(&s->busy))
+	if (!m->log.mr || kfm_busy(&s->busy))
 		return;
 	if (s->step == KFM_S_READING)
 		serve_end(m, s->status ? 0 : s->len);

@@ -5,12 +5,12 @@
  *   kfm_map()		queues the bio (main.c)
  *   admit()		takes a struct kfm_write, unless the write overlaps one that is in flight
  *   launch()		makes the bit durable, copies the data, writes to the leg
- *   post()		writes the record to the peer's log
+ *   post()		writes the record to the log of a peer
  *   settle()		ends the bio when the leg has the data, and its record and all records
  *			before it are durable at the peer
  *
- * All functions run in the worker, except for the completions, which clear @leg_busy and @peer_busy
- * with release semantics. No memory is allocated.
+ * All functions run in the worker, except for the completions, which clear @leg_busy and
+ * kfm_post.busy with release semantics. No memory is allocated.
  */
 #include <linux/gfp.h>
 #include <linux/highmem.h>
@@ -19,15 +19,25 @@
 
 #define BUF_SIZE	(KFM_DATA_AT + KFM_WRITE_MAX)
 
+static void write_init(struct kfm *m, struct kfm_write *w)
+{
+	unsigned int i;
+
+	w->m = m;
+	for (i = 0; i < KFM_PEERS; i++)
+		w->posts[i].w = w;
+}
+
 int kfm_writes_alloc(struct kfm *m)
 {
 	unsigned int i;
 
-	m->writes = kcalloc(KFM_SLOTS, sizeof(*m->writes), GFP_KERNEL);
+	m->slots = KFM_WRITES + KFM_READS * kfm_peer_count(m) + 1;
+	m->writes = kcalloc(m->slots, sizeof(*m->writes), GFP_KERNEL);
 	if (!m->writes)
 		return -ENOMEM;
-	for (i = 0; i < KFM_SLOTS; i++) {
-		m->writes[i].m = m;
+	for (i = 0; i < m->slots; i++) {
+		write_init(m, &m->writes[i]);
 		m->writes[i].buf = alloc_pages_exact(BUF_SIZE, GFP_KERNEL);
 		if (!m->writes[i].buf)
 			return -ENOMEM;
@@ -40,7 +50,7 @@ void kfm_writes_free(struct kfm *m)
 {
 	unsigned int i;
 
-	for (i = 0; m->writes && i < KFM_SLOTS; i++) {
+	for (i = 0; m->writes && i < m->slots; i++) {
 		if (m->writes[i].buf)
 			free_pages_exact(m->writes[i].buf, BUF_SIZE);
 	}
@@ -63,15 +73,17 @@ static bool list_overlaps(const struct list_head *list, u64 sector, u64 end)
 /**
  * kfm_write_get() - take a free write for a range
  * @m: mirror
+ * @peer: the peer that is resynchronised, or serves a read; NULL for a write to all peers
  * @sector: first sector
  * @len: bytes
  *
  * Return: the write, which is on no list; NULL if all writes are in use, or if the range is.
  */
-struct kfm_write *kfm_write_get(struct kfm *m, u64 sector, u32 len)
+struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector, u32 len)
 {
-	u64 end = sector + len / KFM_SECTOR;
 	struct kfm_write *w = list_first_entry_or_null(&m->free, struct kfm_write, entry);
+	u64 end = sector + len / KFM_SECTOR;
+	struct kfm_peer *p;
 
 	if (!w || list_overlaps(&m->flight, sector, end) || list_overlaps(&m->reads, sector, end) ||
 	    list_overlaps(&m->repairs, sector, end))
@@ -82,19 +94,34 @@ struct kfm_write *kfm_write_get(struct kfm *m, u64 sector, u32 len)
 	w->len = len;
 	w->leg_status = BLK_STS_OK;
 	w->leg_busy = false;
-	w->peer = KFM_P_WAIT;
-	w->round = m->rs_round;
+	w->peer = peer;
+	w->round = peer ? peer->rs_round : 0;
+	w->number = m->numbered++;
+	kfm_for_each_peer(p, m)
+		w->posts[p->index].state = peer && peer != p ? KFM_P_NONE : KFM_P_WAIT;
 	m->busy[kfm_region(m, sector)]++;
 	return w;
 }
 
-/* Release the range now, and @w when the provider no longer uses its buffer. @leg_busy is false. */
+/* Does a provider use the buffer? */
+static bool posts_busy(const struct kfm_write *w)
+{
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, w->m) {
+		if (kfm_busy(&w->posts[p->index].busy))
+			return true;
+	}
+	return false;
+}
+
+/* Release the range now, and @w when no provider uses its buffer any more. @leg_busy is false. */
 void kfm_write_put(struct kfm_write *w)
 {
 	struct kfm *m = w->m;
 
 	m->busy[kfm_region(m, w->sector)]--;
-	list_move_tail(&w->entry, kfm_busy(&w->peer_busy) ? &m->limbo : &m->free);
+	list_move_tail(&w->entry, posts_busy(w) ? &m->limbo : &m->free);
 }
 
 static void leave_limbo(struct kfm *m)
@@ -102,7 +129,7 @@ static void leave_limbo(struct kfm *m)
 	struct kfm_write *w, *next;
 
 	list_for_each_entry_safe(w, next, &m->limbo, entry) {
-		if (!kfm_busy(&w->peer_busy))
+		if (!posts_busy(w))
 			list_move_tail(&w->entry, &m->free);
 	}
 }
@@ -136,18 +163,18 @@ void kfm_write_leg(struct kfm_write *w, blk_opf_t op)
 
 /* ---- records ---- */
 
-void kfm_ring_begin(struct kfm *m, const struct kfm_msg *grant)
+void kfm_ring_begin(struct kfm_peer *p, const struct kfm_msg *grant)
 {
-	m->ring = (struct kfm_ring) {
+	p->ring = (struct kfm_ring) {
 		.key = grant->ring_key, .addr = grant->ring_addr, .len = grant->ring_len, .seq = 1,
 		.window_key = grant->window_key, .window_addr = grant->window_addr,
 	};
 }
 
 /* The peer has applied the records up to @seq. A number outside the open records is ignored. */
-void kfm_ring_applied(struct kfm *m, u64 seq)
+void kfm_ring_applied(struct kfm_peer *p, u64 seq)
 {
-	struct kfm_ring *ring = &m->ring;
+	struct kfm_ring *ring = &p->ring;
 
 	if (seq <= ring->applied || seq >= ring->seq)
 		return;
@@ -167,53 +194,61 @@ static s64 ring_room(const struct kfm_ring *ring, u32 room, u64 *head)
 	return at;
 }
 
+/* Where the head of the record for a peer is; that for the first peer is followed by the data. */
+void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w)
+{
+	return w->buf + KFM_DATA_AT - (p->index + 1) * sizeof(struct kfm_le_rec);
+}
+
 /* Write the record to the peer. Return: 0; -EAGAIN; or the error of the session. */
-static int post(struct kfm *m, struct kfm_write *w)
+static int post(struct kfm_peer *p, struct kfm_write *w)
 {
 	u32 len = sizeof(struct kfm_le_rec) + w->len;
+	struct kfm_post *post = &w->posts[p->index];
+	struct kfm_ring *ring = &p->ring;
 	struct kfm_rec r = {
-		.log = m->session, .gen = m->sb.gens.cur, .seq = m->ring.seq, .sector = w->sector,
-		.len = w->len,
+		.log = p->session, .gen = p->log_gen, .seq = ring->seq,
+		.sector = w->sector, .len = w->len,
 	};
 	ssize_t ret;
 	u64 head;
 	s64 at;
 
-	if (kfm_busy(&w->peer_busy))	/* posted in an earlier session, not completed yet */
+	if (kfm_busy(&post->busy))	/* posted in an earlier session, not completed yet */
 		return -EAGAIN;
-	at = ring_room(&m->ring, kfm_rec_room(w->len), &head);
+	at = ring_room(ring, kfm_rec_room(w->len), &head);
 	if (at < 0)
 		return at;
-	kfm_rec_encode(&r, w->buf + KFM_DATA_AT,
-		       (void *)(w->buf + KFM_DATA_AT - sizeof(struct kfm_le_rec)));
-	ret = kfm_net_write(m, w, at, len);
+	kfm_rec_encode(&r, w->buf + KFM_DATA_AT, kfm_write_head(p, w));
+	ret = kfm_net_write(p, w, at, len);
 	if (ret) {
-		m->again |= ret == -EAGAIN;
+		p->m->again |= ret == -EAGAIN;
 		return ret;
 	}
-	w->peer = KFM_P_POSTED;
-	m->ring.ends[m->ring.seq++ % KFM_WINDOW] = head;
-	m->ring.head = head;
-	m->ring.at = at + kfm_rec_room(w->len);
+	post->state = KFM_P_POSTED;
+	post->seq = ring->seq;
+	ring->ends[ring->seq++ % KFM_WINDOW] = head;
+	ring->head = head;
+	ring->at = at + kfm_rec_room(w->len);
 	return 0;
 }
 
 /* Post records in the order of the writes, as long as there is room. */
-static void post_all(struct kfm *m)
+static void post_all(struct kfm_peer *p)
 {
 	struct kfm_write *w;
 	int ret = 0;
 
-	if (m->link != KFM_UP)
+	if (p->link != KFM_UP)
 		return;
-	list_for_each_entry(w, &m->flight, entry) {
-		if (w->peer == KFM_P_WAIT)
-			ret = post(m, w);
+	list_for_each_entry(w, &p->m->flight, entry) {
+		if (w->posts[p->index].state == KFM_P_WAIT)
+			ret = post(p, w);
 		if (ret)
 			break;
 	}
 	if (ret && ret != -EAGAIN)
-		kfm_peer_lost(m, ret);
+		kfm_peer_lost(p, ret);
 }
 
 /* ---- ends ---- */
@@ -226,12 +261,22 @@ static void end_bio(struct kfm_write *w, blk_status_t status)
 	w->m->bios--;
 }
 
+/* Is there a record for the peer that is not known to be durable? */
+static bool lacks(const struct kfm_write *w, const struct kfm_peer *p)
+{
+	return w->posts[p->index].state == KFM_P_WAIT || w->posts[p->index].state == KFM_P_POSTED;
+}
+
 static void finish(struct kfm *m, struct kfm_write *w)
 {
+	struct kfm_peer *p;
+
 	if (w->leg_status)
 		m->leg_failed = true;
-	if (w->leg_status || w->peer != KFM_P_ACKED)
-		kfm_oos_set(m, kfm_region(m, w->sector));
+	kfm_for_each_peer(p, m) {
+		if (w->leg_status || lacks(w, p))
+			kfm_oos_set(p, kfm_region(m, w->sector));
+	}
 	if (w->bio)
 		end_bio(w, w->leg_status);
 	else
@@ -240,42 +285,84 @@ static void finish(struct kfm *m, struct kfm_write *w)
 }
 
 /* Check which posted records are durable at the peer. */
-static void collect(struct kfm *m)
+static void collect(struct kfm_peer *p)
 {
+	struct kfm_post *post;
 	struct kfm_write *w;
 	int err = 0;
 
-	list_for_each_entry(w, &m->flight, entry) {
-		if (w->peer != KFM_P_POSTED || kfm_busy(&w->peer_busy))
+	list_for_each_entry(w, &p->m->flight, entry) {
+		post = &w->posts[p->index];
+		if (post->state != KFM_P_POSTED || kfm_busy(&post->busy))
 			continue;
-		if (w->peer_err) {
-			err = w->peer_err;
+		if (post->err) {
+			err = post->err;
 		} else {
-			w->peer = KFM_P_ACKED;
-			m->live = jiffies;
+			post->state = KFM_P_ACKED;
+			p->live = jiffies;
 		}
 	}
 	if (err)
-		kfm_peer_lost(m, err);
+		kfm_peer_lost(p, err);
+}
+
+/*
+ * May writes end without the peer? Only after KFM_PAIR_ALONE was set in the superblock
+ * (kfm_go_alone()). If ATTACH announced no resynchronisation, no write may end without the peer
+ * until the session is up, or has failed.
+ */
+static bool unneeded(const struct kfm_peer *p)
+{
+	bool attaching = p->link > KFM_HELLOED && !p->attach;
+
+	return p->link != KFM_UP && !attaching && kfm_is_alone(p) && !p->m->meta_failed;
+}
+
+/* Is the record durable at all peers that are needed, as far as there is one? */
+static bool durable(const struct kfm_write *w)
+{
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, w->m) {
+		if (lacks(w, p) && !unneeded(p))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * May writes end that some peer does not get? Each other copy that can be promoted must have stored
+ * the generation in which that peer is missing; otherwise the missing one would pass for the same.
+ * A copy that is partly resynchronised can't be promoted before SYNCED.
+ */
+static bool outdated_known(const struct kfm *m)
+{
+	bool missing = false, behind = false;
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m) {
+		if (unneeded(p))
+			missing = true;
+		else if (p->link == KFM_UP && (!p->attach || p->told))
+			behind |= p->gen != m->sb.gens.cur;
+	}
+	return !missing || !behind;
 }
 
 /*
  * End writes. A record counts only when all records before it are durable, because a replay stops
- * at the first missing record. A node without its peer ends writes only after it has set
- * KFM_SB_ALONE in its superblock (kfm_go_alone()).
+ * at the first missing record.
  */
 static void settle(struct kfm *m)
 {
-	/* ATTACH announced no resynchronisation, so no write may end without the peer */
-	bool attaching = m->link > KFM_HELLOED && !m->attach;
-	bool alone = m->link != KFM_UP && !attaching && kfm_is_alone(m) && !m->meta_failed;
-	bool ordered = true;
+	bool hold = !outdated_known(m);
 	struct kfm_write *w, *next;
 
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
-		ordered &= w->peer == KFM_P_ACKED;
-		if (!ordered && !alone)
+		if (!durable(w))
 			break;
+		if (hold && w->bio)
+			continue;
 		if (!kfm_busy(&w->leg_busy))
 			finish(m, w);
 	}
@@ -299,7 +386,7 @@ static void leg_gone(struct kfm *m)
 {
 	struct kfm_write *w, *next;
 
-	kfm_peer_leg(m);
+	kfm_peers_leg(m);
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
 		if (kfm_busy(&w->leg_busy))
 			continue;
@@ -309,13 +396,14 @@ static void leg_gone(struct kfm *m)
 }
 
 /* The session has ended: the next one posts the records again and restarts a resynchronisation. */
-void kfm_writes_lost(struct kfm *m)
+void kfm_writes_lost(struct kfm_peer *p)
 {
 	struct kfm_write *w, *next;
 
-	list_for_each_entry_safe(w, next, &m->flight, entry) {
-		w->peer = KFM_P_WAIT;
-		if (!w->bio)
+	list_for_each_entry_safe(w, next, &p->m->flight, entry) {
+		if (!w->peer)
+			w->posts[p->index].state = KFM_P_WAIT;
+		else if (w->peer == p)
 			kfm_write_put(w);
 	}
 }
@@ -327,6 +415,7 @@ void kfm_writes_lost(struct kfm *m)
 static void give_back(struct kfm *m)
 {
 	struct kfm_write *w, *next;
+	struct kfm_peer *p;
 	struct bio *bio;
 
 	while ((bio = bio_list_pop(&m->queue))) {
@@ -336,9 +425,11 @@ static void give_back(struct kfm *m)
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
 		if (!w->bio || kfm_busy(&w->leg_busy))
 			continue;
-		/* the peer may have the record or lack it until dm submits the write again */
-		m->gap |= w->peer == KFM_P_POSTED;
-		kfm_oos_set(m, kfm_region(m, w->sector));
+		/* a peer may have the record or lack it until dm submits the write again */
+		kfm_for_each_peer(p, m) {
+			p->gap |= w->posts[p->index].state == KFM_P_POSTED;
+			kfm_oos_set(p, kfm_region(m, w->sector));
+		}
 		end_bio(w, BLK_STS_DM_REQUEUE);
 		kfm_write_put(w);
 	}
@@ -349,7 +440,13 @@ static void give_back(struct kfm *m)
 /* May a new write begin? */
 static bool may_write(const struct kfm *m)
 {
-	return m->link == KFM_UP || kfm_is_alone(m);
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m) {
+		if (p->link != KFM_UP && !kfm_is_alone(p))
+			return false;
+	}
+	return true;
 }
 
 static void fail_queue(struct kfm *m)
@@ -372,7 +469,7 @@ static void admit(struct kfm *m, struct list_head *batch)
 
 	while (m->bios < KFM_WRITES && (bio = bio_list_peek(&m->queue)) &&
 	       !kfm_repair_waits(m, bio)) {
-		w = kfm_write_get(m, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
+		w = kfm_write_get(m, NULL, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
 		if (!w)
 			return;
 		bio_list_pop(&m->queue);
@@ -432,11 +529,14 @@ static void take_arrived(struct kfm *m)
  */
 void kfm_writes_run(struct kfm *m)
 {
+	struct kfm_peer *p;
+
 	m->again = false;
 	take_arrived(m);
 	leave_limbo(m);
 	leg_check(m);
-	collect(m);
+	kfm_for_each_peer(p, m)
+		collect(p);
 	kfm_repair_run(m);
 	if (READ_ONCE(m->noflush)) {
 		kfm_resync_reads(m);
@@ -444,9 +544,11 @@ void kfm_writes_run(struct kfm *m)
 		return;
 	}
 	/* the suspend was canceled: no completion is checked for the record of a requeued write */
-	if (m->gap && m->link == KFM_UP)
-		kfm_peer_lost(m, -EINTR);
-	m->gap = false;
+	kfm_for_each_peer(p, m) {
+		if (p->gap && p->link == KFM_UP)
+			kfm_peer_lost(p, -EINTR);
+		p->gap = false;
+	}
 	settle(m);
 	if (m->leg_failed)
 		leg_gone(m);
@@ -455,5 +557,6 @@ void kfm_writes_run(struct kfm *m)
 	else if (may_write(m))
 		launch(m);
 	kfm_resync_run(m);
-	post_all(m);
+	kfm_for_each_peer(p, m)
+		post_all(p);
 }

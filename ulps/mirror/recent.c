@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * recent.c - what two secondaries of one primary may have that differs, if the primary dies.
+ *
+ * A write that is in flight when the primary dies may have reached one secondary and not the other.
+ * So a secondary with several peers sets the bit of each region that it writes, in the bitmaps of
+ * all peers but the primary, before the record leaves its log. When it is promoted, it resynchronises
+ * these regions, and those in the bitmaps of the other nodes.
+ *
+ * A write is settled when it has ended: then all peers have it that are in sync, and those that are
+ * not have an older generation. The primary says in PING and SYNCED up to which record of the session
+ * all writes are settled, and so are those of earlier sessions (KFM_M_SETTLED). The secondary then
+ * clears the bits of all regions that no later record has written. At most KFM_SLOTS records are not
+ * settled, so the last KFM_WINDOW records are enough to know these regions.
+ *
+ * A mirror with one peer does nothing of that. All functions run in the worker.
+ */
+#include "mirror.h"
+
+/* ---- primary ---- */
+
+/* Is a region of a peer in sync still to be resynchronised, because dm took back a write to it? */
+static bool any_open(const struct kfm *m)
+{
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m) {
+		if (p->link == KFM_UP && p->insync && p->oos_count)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * kfm_recent_settled() - say to a secondary which writes are settled
+ * @p: peer in sync
+ * @msg: PING or SYNCED; @seq and KFM_M_SETTLED are set if all writes are settled that began before
+ *	the session
+ */
+void kfm_recent_settled(const struct kfm_peer *p, struct kfm_msg *msg)
+{
+	const struct kfm_post *post;
+	struct kfm_write *w;
+
+	if (any_open(p->m))
+		return;
+	msg->seq = p->ring.seq - 1;
+	list_for_each_entry(w, &p->m->flight, entry) {
+		if (w->peer)	/* all peers that are in sync have what is resynchronised */
+			continue;
+		if (w->number < p->began) {
+			msg->seq = 0;
+			return;
+		}
+		post = &w->posts[p->index];
+		if (post->state == KFM_P_POSTED || post->state == KFM_P_ACKED)
+			msg->seq = post->seq - 1;
+		break;
+	}
+	msg->flags |= KFM_M_SETTLED;
+}
+
+/* ---- secondary ---- */
+
+/**
+ * kfm_recent_add() - set the bits of records that are on the leg
+ * @m: secondary, or a node that is being promoted
+ * @recs: the records
+ * @count: number of records
+ *
+ * Return: 0 if the bits are durable, or a negative error.
+ */
+int kfm_recent_add(struct kfm *m, const struct kfm_rec *recs, unsigned int count)
+{
+	struct kfm_recent *recent;
+	struct kfm_peer *p;
+	unsigned int i;
+
+	if (!m->peers[1])
+		return 0;
+	for (i = 0; i < count; i++) {
+		recent = &m->recent[recs[i].seq % KFM_WINDOW];
+		recent->seq = recs[i].seq;
+		recent->first = kfm_region(m, recs[i].sector);
+		recent->last = kfm_region(m, recs[i].sector + recs[i].len / KFM_SECTOR - 1);
+		kfm_for_each_peer(p, m) {
+			if (m->sb.pairs[p->index].node == m->log.head.node)
+				continue;
+			kfm_oos_set(p, recent->first);
+			kfm_oos_set(p, recent->last);
+		}
+	}
+	return kfm_bits_flush(m);
+}
+
+/* Has a record behind @seq written the region? */
+static bool written_since(const struct kfm *m, u32 region, u64 seq)
+{
+	unsigned int i;
+
+	for (i = 0; i < KFM_WINDOW; i++) {
+		if (m->recent[i].seq > seq &&
+		    (m->recent[i].first == region || m->recent[i].last == region))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * kfm_recent_clean() - forget the regions of settled writes
+ * @p: the primary, with a session in which this node was in sync
+ * @msg: PING or SYNCED
+ *
+ * The bits are cleared later, by kfm_bits_clean().
+ */
+void kfm_recent_clean(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	struct kfm *m = p->m;
+	struct kfm_peer *q;
+	u32 r;
+
+	if (!(msg->flags & KFM_M_SETTLED))
+		return;
+	kfm_for_each_peer(q, m) {
+		if (q == p)
+			continue;
+		for_each_set_bit(r, q->oos, m->regions) {
+			if (!written_since(m, r, msg->seq))
+				kfm_oos_clear(q, r);
+		}
+	}
+}
+
+/* A log begins: its records are numbered from 1 again. */
+void kfm_recent_begin(struct kfm *m)
+{
+	memset(m->recent, 0, sizeof(m->recent));
+}

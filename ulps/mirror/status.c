@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * status.c - what `dmsetup status` and `dmsetup table` show. Any context that may sleep; the members of
+ * struct kfm and struct kfm_peer are read without a lock.
+ */
+#include "mirror.h"
+
+const char * const kfm_policies[KFM_POLICIES] = { "stop", "fence", "alone" };
+static const char * const links[] = { "down", "hello", "attaching", "fetching", "connected" };
+static const char * const states[] = { "blank", "uptodate", "outdated", "inconsistent" };
+
+static unsigned int percent(const struct kfm_peer *p)
+{
+	u32 start = READ_ONCE(p->oos_start), now = READ_ONCE(p->oos_count);
+
+	return now && start >= now ? 100 - DIV_ROUND_UP((u64)now * 100, start) : now ? 0 : 100;
+}
+
+/* The figures and remarks of a peer, or of the worst of several */
+struct summary {
+	enum kfm_link	link;
+	u32		oos;
+	unsigned int	percent;
+	u64		lag;
+	bool		insync;
+	bool		alone;
+	bool		held;
+	u32		outage;
+	bool		refused;
+};
+
+static struct summary sum_peer(const struct kfm_peer *p)
+{
+	const struct kfm *m = p->m;
+	bool alone = m->primary && kfm_is_alone(p);
+
+	return (struct summary) {
+		.link = p->link,
+		.oos = p->oos_count,
+		.percent = percent(p),
+		.lag = p->ring.seq ? p->ring.seq - 1 - p->ring.applied : 0,
+		.insync = p->insync || (!m->primary && m->log.mr && m->log.peer == p && m->was_insync),
+		.alone = alone,
+		.held = m->primary && !alone && p->link != KFM_UP,
+		.outage = p->outage,
+		.refused = p->refused,
+	};
+}
+
+/* A secondary has a session with one peer at most: that counts. */
+static struct summary sum_peers(const struct kfm *m)
+{
+	struct summary all = sum_peer(m->peers[0]), one;
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m) {
+		one = sum_peer(p);
+		all.link = m->primary ? min(all.link, one.link) : max(all.link, one.link);
+		all.oos = max(all.oos, one.oos);
+		all.percent = min(all.percent, one.percent);
+		all.lag = max(all.lag, one.lag);
+		all.insync = m->primary ? all.insync && one.insync : m->was_insync;
+		all.alone |= one.alone;
+		all.outage = one.held && !all.held ? one.outage : all.outage;
+		all.held |= one.held;
+		all.refused |= one.refused;
+	}
+	return all;
+}
+
+static unsigned int emit_remarks(const struct kfm *m, const struct summary *s, char *result,
+				 unsigned int maxlen)
+{
+	unsigned int sz = 0;
+
+	if (s->insync)
+		DMEMIT(" insync");
+	if (s->alone)
+		DMEMIT(" alone");
+	if (s->held && m->policy == KFM_FENCE)
+		DMEMIT(" frozen %u", s->outage);
+	else if (s->held)
+		DMEMIT(" stopped");
+	if (s->refused)
+		DMEMIT(" refused");
+	return sz;
+}
+
+static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
+{
+	struct kfm_peer *p = m->peers[0];
+	unsigned int sz = 0;
+
+	DMEMIT("%s %s %s %s %s %s %s %s %s %u timeout %u rate %u", m->leg->name, m->meta->name,
+	       m->logdev->name, p->provider, p->local[0], p->local[1], p->remote[0], p->remote[1],
+	       kfm_policies[m->policy], 4 + (kfm_peer_count(m) - 1) * (1 + KFM_PEER_WORDS),
+	       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
+	kfm_for_each_peer(p, m) {
+		if (p->index)
+			DMEMIT(" peer %s %s %s %s %s", p->provider, p->local[0], p->local[1],
+			       p->remote[0], p->remote[1]);
+	}
+}
+
+/*
+ * ROLE LINK STATE OUT-OF-SYNC/REGIONS PERCENT LAG WRITES WORD...: regions that differ, how far the
+ * resynchronisation is, records that the peer has not applied, writes in flight, remarks. With
+ * several peers these are the worst ones, and each peer follows:
+ * peer NODE SERVICE LINK OUT-OF-SYNC PERCENT LAG WORD...
+ */
+void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, char *result,
+		unsigned int maxlen)
+{
+	struct kfm *m = ti->private;
+	struct summary s = sum_peers(m);
+	unsigned int sz = 0;
+	struct kfm_peer *p;
+
+	if (type == STATUSTYPE_TABLE) {
+		emit_table(m, result, maxlen);
+		return;
+	}
+	if (type != STATUSTYPE_INFO) {
+		*result = '\0';
+		return;
+	}
+	DMEMIT("%s %s %s %u/%u %u %llu %u", m->primary ? "primary" : "secondary", links[s.link],
+	       m->formatted ? states[m->sb.state] : "unformatted", s.oos, m->regions, s.percent,
+	       s.lag, m->bios);
+	sz += emit_remarks(m, &s, result + sz, maxlen - sz);
+	if (m->meta_failed || m->log.failed || m->leg_failed)
+		DMEMIT(" failed");
+	if (m->log.dax)
+		DMEMIT(" pmem");
+	if (m->repair.count)
+		DMEMIT(" repaired %u", m->repair.count);
+	if (!m->peers[1])
+		return;
+	kfm_for_each_peer(p, m) {
+		s = sum_peer(p);
+		DMEMIT(" peer %s %s %s %u %u %llu", p->remote[0], p->remote[1], links[s.link], s.oos,
+		       s.percent, s.lag);
+		sz += emit_remarks(m, &s, result + sz, maxlen - sz);
+	}
+}
