@@ -42,9 +42,9 @@ static unsigned int nt_ring_kib = 256;
 module_param_named(ring_kib, nt_ring_kib, uint, 0444);
 MODULE_PARM_DESC(ring_kib, "ring for the peer's records, KiB, a power of two from 16 to 4096 (default 256)");
 
-static bool nt_places_on;
+bool nt_places_on;
 module_param_named(places, nt_places_on, bool, 0444);
-MODULE_PARM_DESC(places, "let devices of this machine write to the peer's memory, if the window has struct pages (default no)");
+MODULE_PARM_DESC(places, "let devices of this machine write to the peer's memory (default no)");
 
 int nt_win_check_params(void)
 {
