@@ -15,6 +15,7 @@ import random
 import re
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed                               # noqa: E402
@@ -86,7 +87,8 @@ class Bypass:
 
     def load(self):
         self.pair.run("b", "modprobe nvme")
-        self.nvme.options = f"{PROMISE['ntb'][0]} places=1"
+        # Answers by the engine take another way than what the disk writes, so a missing fence shows.
+        self.nvme.options = f"{PROMISE['ntb'][0]} places=1 direct=0"
         self.pair.run("b", f"{bed.BELOW['ntb']} && modprobe kfi_ntb {self.nvme.options} && modprobe nvmet && "
                       "modprobe nvmet-kfi trtype=254 bypass=1")
         self.nvme.options = f"{PROMISE['ntb'][0]} flat=1"
@@ -96,7 +98,18 @@ class Bypass:
         self.pair.run("b", nvme_bed.TARGET.format(**self.nvme.words(disk="/dev/nvme0n1")))
         self.nvme.port()
         self.pair.run("a", f"echo {HUGE_PAGES} >/proc/sys/vm/nr_hugepages")
-        return self.nvme.connect(nr_io_queues=1)
+        device = self.nvme.connect(nr_io_queues=1)
+        self.settle()
+        return device
+
+    def settle(self):
+        """Wait until the host has looked for partitions."""
+        self.disk.addresses()
+        for _ in range(20):
+            time.sleep(1)
+            if not self.disk.addresses():
+                return
+        raise vm.TimedOut("the host does not stop reading")
 
     def reads(self, device, size, depth, count):
         """Read at a, compare. Return the bytes that the disk has written to the window, and elsewhere."""
