@@ -305,6 +305,7 @@ void kfnt_place_end(struct kfnt_cmd *cmd)
  */
 bool kfnt_place_begin(struct kfnt_cmd *cmd, u32 len)
 {
+	/* pairs with kfnt_places_open() */
 	struct kfnt_places *places = smp_load_acquire(&cmd->queue->places);
 	struct nvmet_ns *ns = cmd->req.ns;
 

@@ -5,7 +5,7 @@
  *
  *	echo DEVICE BYTES DEPTH COUNT > /sys/kernel/debug/kfi_nvme_bypass/read
  *
- * reads COUNT times BYTES, DEPTH at a time. The write returns when the last one has ended: success,
+ * reads COUNT times BYTES, DEPTH at a time, up to the first error. The write then returns: success,
  * -EIO if a read has failed, -EILSEQ if one has brought other bytes, and -EUCLEAN if bytes have
  * come to a buffer after the end of its read. For that a buffer is overwritten when its read has
  * been compared, and looked at again before its next read and some time after the last one.
@@ -69,6 +69,7 @@ static void reader_fails(struct reader *reader, int err)
 {
 	if (atomic_cmpxchg(&reader->err, 0, err) == 0)
 		pr_info("kfi_nvme_bypass: a read: %d\n", err);
+	atomic_set(&reader->left, 0);
 	/* What is written late is worse than what has failed. */
 	if (err == -EUCLEAN)
 		atomic_set(&reader->err, err);
