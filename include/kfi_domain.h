@@ -90,8 +90,8 @@ enum kfi_refusal {
  *	receive is found, which takes an additional round trip, and longer than
  *	RMA to a per-I/O region. 0: every message is sent at once.
  * @addrlen: length of an address in an address vector, bytes
- * @place_device: device that owns the pages of places (kfi_place.h). NULL: they
- *	are system memory
+ * @place_device: device that owns the pages of places (kfi_place.h), which exists
+ *	as long as the domain is open. NULL: they are system memory
  * @place_min: length in bytes below which a place is not faster than a write
  */
 struct kfi_domain_limits {

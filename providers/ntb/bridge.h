@@ -133,6 +133,24 @@ struct nt_flat {
 };
 
 /**
+ * struct nt_paged - struct pages of a window that leads to the peer; paged.c
+ * @index: index of the memory window
+ * @base: physical address
+ * @len: bytes
+ * @mem: the same in the kernel's map of memory; NULL: there are no pages
+ * @map: pages that this module has made; NULL: they are of the kernel's peer-to-peer DMA
+ * @flat: in this life it is the peer's flat window. Set before the ring is on; read after that
+ */
+struct nt_paged {
+	int			index;
+	phys_addr_t		base;
+	resource_size_t		len;
+	void			*mem;
+	struct dev_pagemap	*map;
+	bool			flat;
+};
+
+/**
  * struct nt_bells - doorbell bits that we and the peer use for each other
  * @mine: our bits
  * @first: number of the first of our bits
@@ -172,6 +190,7 @@ enum nt_event {
  * @ring: records
  * @win: inbound memory and the window to the peer's
  * @flat: flat window
+ * @paged: the peer's window that has pages
  * @bells: doorbells
  * @work: runs the state machine
  * @events: bits of enum nt_event
@@ -212,6 +231,7 @@ struct nt_link {
 	struct nt_ring		ring;
 	struct nt_window	win;
 	struct nt_flat		flat;
+	struct nt_paged		paged;
 	struct nt_bells		bells;
 	struct delayed_work	work;
 	unsigned long		events;
@@ -352,6 +372,13 @@ void nt_window_unmap(struct nt_link *link, u64 at, size_t len);
 bool nt_flat_maps(void);
 /* Return: true if this bridge has one. It has none before the link was up. Any context */
 bool nt_window_maps(const struct nt_link *link);
+
+/* ---- pages of a window (paged.c): process context, may sleep ---- */
+
+extern bool nt_places_on;	/* win.c */
+/* @ring: index of the window with the ring. If there can be no pages, the log says why */
+void nt_paged_init(struct nt_paged *paged, struct ntb_dev *ntb, int ring);
+void nt_paged_exit(struct nt_paged *paged, struct ntb_dev *ntb);
 
 /* ---- the peer's memory as pages (pages.c): any ---- */
 

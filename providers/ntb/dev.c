@@ -102,6 +102,7 @@ int nt_domain_open(struct kfi_domain *domain)
 		.place_device = nt_pages_device(dev->link),
 		.place_min = NT_COPY,
 	};
+	get_device(domain->limits.place_device);	/* a consumer may use it until the close */
 	mutex_lock(&nt_devs_lock);
 	list_add_tail(&ndom->entry, &nt_domains);
 	mutex_unlock(&nt_devs_lock);
@@ -126,6 +127,7 @@ void nt_domain_close(struct kfi_domain *domain)
 	if (nt_domain_leave(ndom))
 		nt_dev_put(ndom->dev);
 	mutex_unlock(&nt_devs_lock);
+	put_device(domain->limits.place_device);
 }
 
 static void nt_dev_drop_domains(struct nt_dev *dev)

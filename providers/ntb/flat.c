@@ -291,6 +291,7 @@ int nt_flat_use(struct nt_link *link, const struct ntw_greeting *g)
 	resource_size_t len;
 	phys_addr_t base;
 
+	link->paged.flat = false;
 	if (!g->flat_shift)
 		return 0;
 	if (g->flat_window == link->win.index)
@@ -301,5 +302,7 @@ int nt_flat_use(struct nt_link *link, const struct ntw_greeting *g)
 	    !nt_flat_show(link, base + g->flat_at))
 		dev_info_ratelimited(&ntb->dev,
 				     "the peer's memory is open to us, but not all of it can be reached: nothing is written there\n");
+	else
+		link->paged.flat = g->flat_window == link->paged.index;
 	return 0;
 }

@@ -597,6 +597,7 @@ struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv)
 			   nt_use_dma, nt_wq);
 	if (ret)
 		goto exit_win;
+	nt_paged_init(&link->paged, ntb, link->win.index);
 	link->debugfs = debugfs_create_dir(dev_name(&ntb->dev), nt_debugfs);
 	nt_link_show(link);
 	return link;
@@ -699,6 +700,7 @@ void nt_link_remove(struct nt_link *link)
 	shown = nt_link_shut(link);
 	debugfs_remove_recursive(link->debugfs);
 	nt_ring_exit(&link->ring);
+	nt_paged_exit(&link->paged, link->ntb);
 	nt_flat_exit(link);
 	nt_win_exit(&link->win, link->ntb, shown);
 	kfree(link);

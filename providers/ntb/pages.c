@@ -4,11 +4,12 @@
  * disk writes what it has read into these pages, and the data goes through the window to the peer.
  * The CPU never writes to such a page.
  *
- * The window has struct pages only if its addresses have them (win.c): kfi_ntb creates none. A
- * device that writes to them can't be stopped. A life may end while devices have such places,
- * because the peer closes its windows first. But no other life begins here before all places were
- * released (link.c): late writes would land in memory that the peer uses for something else in the
- * next life.
+ * Memory of the peer's flat window has struct pages if that window has some (paged.c). Memory of the
+ * window with the ring has struct pages only if its addresses have them (win.c), which only
+ * tests/mock provides. A device that writes to such pages can't be stopped. A life may end while
+ * devices have such places, because the peer closes its windows first. But no other life begins here
+ * before all places were released (link.c): late writes would land in memory that the peer uses for
+ * something else in the next life.
  */
 #include <linux/bvec.h>
 #include <linux/io.h>
@@ -18,28 +19,46 @@
 
 struct device *nt_pages_device(const struct nt_link *link)
 {
-	return link->win.pages ? &link->ntb->pdev->dev : NULL;
+	return link->win.pages || link->paged.mem ? &link->ntb->pdev->dev : NULL;
+}
+
+/* Return the address of the first byte of a place, if it has pages; 0: it has none. */
+static phys_addr_t nt_pages_at(const struct nt_link *link, const struct nt_place *place)
+{
+	const struct nt_paged *paged = &link->paged;
+	u64 at = place->at & ~NTW_FLAT;
+
+	if (!(place->at & NTW_FLAT))
+		return link->win.pages ? link->win.peer_base + at : 0;
+	return paged->mem && paged->flat && at + place->len <= paged->len ? paged->base + at : 0;
 }
 
 int nt_pages(struct nt_link *link, const struct nt_place *place, unsigned int n,
 	     struct bio_vec *bv)
 {
-	const struct nt_window *win = &link->win;
 	phys_addr_t at;
 	int ret;
 
-	if (!win->pages)
-		return -EOPNOTSUPP;
 	ret = nt_ring_reaches(&link->ring, place, n);
 	if (ret)
 		return ret;
 	for (; n; n--, place++, bv++) {
-		if (place->at & NTW_FLAT)
+		at = nt_pages_at(link, place);
+		if (!at)
 			return -EOPNOTSUPP;
-		at = win->peer_base + place->at;
 		bvec_set_page(bv, pfn_to_page(PHYS_PFN(at)), place->len, offset_in_page(at));
 	}
 	return 0;
+}
+
+static u8 nt_pages_read(const struct nt_link *link, const struct bio_vec *bv)
+{
+	phys_addr_t at = page_to_phys(bv->bv_page) + bv->bv_offset + bv->bv_len - 1;
+	const struct nt_paged *paged = &link->paged;
+
+	if (paged->mem && at >= paged->base && at - paged->base < paged->len)
+		return readb((__force void __iomem *)paged->mem + (at - paged->base));
+	return readb(link->win.peer + (at - link->win.peer_base));
 }
 
 /*
@@ -56,7 +75,6 @@ int nt_pages_fence(struct nt_link *link, unsigned int life, const struct bio_vec
 {
 	const struct nt_window *win = &link->win;
 	bool ones = false;
-	size_t at;
 
 	if (life != nt_link_life(link))
 		return -ENOTCONN;
@@ -66,10 +84,8 @@ int nt_pages_fence(struct nt_link *link, unsigned int life, const struct bio_vec
 	 * is posted later.
 	 */
 	mb();
-	if (n) {
-		at = page_to_phys(bv->bv_page) + bv->bv_offset - win->peer_base;
-		ones = readb(win->peer + at + bv->bv_len - 1) == 0xff;
-	}
+	if (n)
+		ones = nt_pages_read(link, bv) == 0xff;
 	if (ones && readl(win->peer + offsetof(struct ntw_ctl, ready)) == ~0U)
 		return -EIO;
 	return life == nt_link_life(link) ? 0 : -ENOTCONN;

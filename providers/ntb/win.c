@@ -43,7 +43,7 @@ static unsigned int nt_ring_kib = 256;
 module_param_named(ring_kib, nt_ring_kib, uint, 0444);
 MODULE_PARM_DESC(ring_kib, "KiB of the ring for the peer's records, a power of two, 16 to 4096 (default 256)");
 
-static bool nt_places_on;
+bool nt_places_on;
 module_param_named(places, nt_places_on, bool, 0444);
 MODULE_PARM_DESC(places, "let local devices write to the peer's memory through the window (default no)");
 

@@ -8,6 +8,7 @@ static void kfnt_domain_free(struct kref *ref)
 {
 	struct kfnt_domain *dom = container_of(ref, struct kfnt_domain, ref);
 
+	kfnt_disks_free(dom);
 	WARN_ON(kfi_close(&dom->domain->fid));
 	kfree(dom);
 }
@@ -39,6 +40,7 @@ static struct kfnt_domain *kfnt_domain(struct kfnt_listener *listener, struct kf
 	if (!dom)
 		return NULL;
 	kref_init(&dom->ref);
+	INIT_LIST_HEAD(&dom->disks);
 	memcpy(dom->name, info->domain_attr->name, len);
 	if (kfi_domain(listener->fabric, info, &dom->domain, NULL)) {
 		kfree(dom);

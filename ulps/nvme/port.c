@@ -186,6 +186,30 @@ static int kfnt_listen_all(struct kfnt_port *port, struct kfi_info *infos)
 	return ret;
 }
 
+/* Entries with places come first: kfnt_listen_all() skips the others for the same place. */
+static int kfnt_port_getinfo(struct kfnt_port *port, struct kfi_info *hints,
+			     struct kfi_info **infos)
+{
+	struct nvmf_disc_rsp_page_entry *addr = &port->nport->disc_addr;
+	const char *service = *addr->trsvcid ? addr->trsvcid : KFN_PORT;
+	struct kfi_info **end = infos;
+	int ret;
+
+	*infos = NULL;
+	if (kfnt_bypass()) {
+		hints->caps |= KFI_PLACE;
+		if (kfn_getinfo(port->net, addr->traddr, service, KFI_SOURCE, hints, false, infos))
+			*infos = NULL;
+		hints->caps &= ~KFI_PLACE;
+	}
+	while (*end)
+		end = &(*end)->next;
+	ret = kfn_getinfo(port->net, addr->traddr, service, KFI_SOURCE, hints, true, end);
+	if (ret)
+		*end = NULL;
+	return *infos ? 0 : ret;
+}
+
 static int kfnt_port_listen(struct kfnt_port *port)
 {
 	struct nvmf_disc_rsp_page_entry *addr = &port->nport->disc_addr;
@@ -194,8 +218,7 @@ static int kfnt_port_listen(struct kfnt_port *port)
 
 	if (!hints)
 		return -ENOMEM;
-	ret = kfn_getinfo(port->net, addr->traddr, *addr->trsvcid ? addr->trsvcid : KFN_PORT,
-			  KFI_SOURCE, hints, true, &infos);
+	ret = kfnt_port_getinfo(port, hints, &infos);
 	kfi_freeinfo(hints);
 	if (ret) {
 		pr_err("nvmet-kfi: no provider of kfabric has the address %s:%s (%d): "

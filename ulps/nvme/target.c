@@ -101,9 +101,11 @@ static int __init kfnt_init(void)
 	ret = kfnt_check_layouts() ?: kfnt_make_workqueues();
 	if (ret)
 		return ret;
+	kfnt_places_init();
 	ret = nvmet_register_transport(&kfnt_transport);
 	if (!ret)
 		return 0;
+	kfnt_places_exit();
 	if (ret == -EINVAL)
 		pr_err("nvmet-kfi: transport type %u has another owner (nvme-loop?)\n", trtype);
 	kfnt_destroy_workqueues();
@@ -114,6 +116,7 @@ static void __exit kfnt_exit(void)
 {
 	nvmet_unregister_transport(&kfnt_transport);
 	kfnt_wait_queues();
+	kfnt_places_exit();
 	kfnt_destroy_workqueues();
 }
 

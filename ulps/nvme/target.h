@@ -44,12 +44,14 @@ struct kfnt_port {
  * @ref: references: one held by the listener while the domain is in its list, one by each queue
  * @entry: entry in the listener's list
  * @domain: domain
+ * @disks: list of struct kfnt_disk: which disks may write to places of the domain (tplace.c)
  * @name: its name
  */
 struct kfnt_domain {
 	struct kref		ref;
 	struct list_head	entry;
 	struct kfid_domain	*domain;
+	struct list_head	disks;
 	char			name[];
 };
 
@@ -79,6 +81,8 @@ struct kfnt_listener {
 	struct list_head	domains;
 };
 
+struct kfnt_place;
+struct kfnt_places;
 struct kfnt_queue;
 
 /**
@@ -88,7 +92,7 @@ struct kfnt_queue;
  * @cqe: the answer
  * @queue: its queue
  * @recv: done() of the receive
- * @moved: done() of the RMA operations
+ * @moved: done() of the RMA operations, and of the get and put of @place
  * @refs: RMA operations in flight, plus 1 while they are being posted
  * @err: error of an RMA operation or of a post, 0 or negative
  * @reply: true: send the answer after the data; false: execute the command after the data
@@ -99,6 +103,7 @@ struct kfnt_queue;
  * @capsule: bytes of data that were received in the capsule
  * @todo: bytes for which no RMA operation was posted yet
  * @sg: location of these bytes
+ * @place: where the disk writes the data of a READ, or NULL: to RAM (tplace.c)
  * @wait: entry in &kfnt_queue.backlog
  * @deferred: entry in &kfnt_queue.deferred
  * @own_sg: scatterlist that describes @data to the core
@@ -124,6 +129,7 @@ struct kfnt_cmd {
 	u32			capsule;
 	u32			todo;
 	struct scatterlist	*sg;
+	struct kfnt_place	*place;
 	struct list_head	wait;
 	struct llist_node	deferred;
 	struct scatterlist	own_sg;
@@ -157,6 +163,8 @@ enum {
  *	sent
  * @cmds: the first KFNT_FIRST_CMDS commands, for a host that has not sent NVMe's connect
  * @more: the other commands; NULL until the execution of NVMe's connect allocates them
+ * @has_places: @ep was opened with KFI_PLACE
+ * @places: handles for places, from NVMe's connect on; NULL: all data goes through RAM
  * @flags: KFNT_Q_*
  * @round: task that runs the done()s of @comp, from the first command of a round to its end. Other
  *	tasks only compare it with themselves
@@ -184,6 +192,8 @@ struct kfnt_queue {
 	unsigned int		nr_cmds;
 	struct kfnt_cmd		*cmds;
 	struct kfnt_cmd		*more;
+	bool			has_places;
+	struct kfnt_places	*places;
 	unsigned long		flags;
 	struct task_struct	*round;
 	unsigned int		held;
@@ -245,6 +255,7 @@ void kfnt_cmds_free(struct kfnt_queue *queue, struct kfnt_cmd *cmds, unsigned in
 int kfnt_cmds_receive(struct kfnt_cmd *cmds, unsigned int n);
 int kfnt_cmd_receive(struct kfnt_cmd *cmd);
 void kfnt_cmd_release(struct kfnt_cmd *cmd);
+u16 kfnt_map_ram(struct kfnt_cmd *cmd, u32 len);
 void kfnt_queue_response(struct nvmet_req *req);
 
 /* trma.c */
@@ -252,5 +263,17 @@ void kfnt_move(struct kfnt_cmd *cmd, bool reply);
 void kfnt_resume_work(struct work_struct *work);
 void kfnt_round_ends(struct kfid_cq *cq, void *context);
 void kfnt_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
+
+/* tplace.c */
+bool kfnt_bypass(void);
+void kfnt_disks_free(struct kfnt_domain *dom);
+void kfnt_places_open(struct kfnt_queue *queue);
+void kfnt_places_close(struct kfnt_queue *queue);
+bool kfnt_place_begin(struct kfnt_cmd *cmd, u32 len);
+void kfnt_place_get(struct kfnt_cmd *cmd);
+ssize_t kfnt_place_put(struct kfnt_cmd *cmd);
+void kfnt_place_end(struct kfnt_cmd *cmd);
+void kfnt_places_init(void);
+void kfnt_places_exit(void);
 
 #endif /* KFNT_TARGET_H */

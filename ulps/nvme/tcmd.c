@@ -5,6 +5,7 @@
  *	WRITE, data in the capsule	execute, answer
  *	WRITE				read the host's region, execute, answer
  *	READ				execute, write the host's region, then answer
+ *	READ that bypasses RAM		get a place, execute, put the place, then answer (tplace.c)
  */
 #include <linux/slab.h>
 #include <linux/unaligned.h>
@@ -65,7 +66,9 @@ void kfnt_cmd_release(struct kfnt_cmd *cmd)
 {
 	int ret;
 
-	if (cmd->req.sg && cmd->req.sg != &cmd->own_sg)
+	if (cmd->place)
+		kfnt_place_end(cmd);
+	else if (cmd->req.sg && cmd->req.sg != &cmd->own_sg)
 		nvmet_req_free_sgls(&cmd->req);
 	cmd->req.sg = NULL;
 	ret = kfnt_cmd_receive(cmd);
@@ -111,27 +114,39 @@ static u32 kfnt_data_max(const struct kfnt_queue *queue)
 }
 
 /*
- * The data is in the host's region. Short data needs no allocation: the memory for data in the
- * capsule is not in use. It may contain data of earlier commands of the same host.
+ * Short data needs no allocation: the memory for data in the capsule is not in use. It may contain
+ * data of earlier commands of the same host. Process context, may sleep. Return: 0, or a status
  */
+u16 kfnt_map_ram(struct kfnt_cmd *cmd, u32 len)
+{
+	if (len <= cmd->queue->inline_size) {
+		kfnt_map_own(cmd, 0, len);
+		return 0;
+	}
+	cmd->req.transfer_len = len;
+	if (!nvmet_req_alloc_sgls(&cmd->req))
+		return 0;
+	cmd->req.transfer_len = 0;
+	return NVME_SC_INTERNAL;
+}
+
+/* The data is in the host's region. */
 static u16 kfnt_map_region(struct kfnt_cmd *cmd, bool inv)
 {
 	const struct nvme_keyed_sgl_desc *sgl = &cmd->sqe->common.dptr.ksgl;
 	u32 len = get_unaligned_le24(sgl->length);
+	u16 status = 0;
 
 	if (!len)
 		return 0;
 	if (len > kfnt_data_max(cmd->queue))
 		return NVME_SC_SGL_INVALID_DATA | NVME_STATUS_DNR;
-	if (len <= cmd->queue->inline_size) {
-		kfnt_map_own(cmd, 0, len);
-	} else {
+	if (kfnt_place_begin(cmd, len))
 		cmd->req.transfer_len = len;
-		if (nvmet_req_alloc_sgls(&cmd->req)) {
-			cmd->req.transfer_len = 0;
-			return NVME_SC_INTERNAL;
-		}
-	}
+	else
+		status = kfnt_map_ram(cmd, len);
+	if (status)
+		return status;
 	cmd->fetch = nvme_is_write(cmd->sqe);
 	cmd->addr = le64_to_cpu(sgl->addr);
 	cmd->key = get_unaligned_le32(sgl->key);
@@ -176,6 +191,8 @@ static void kfnt_cmd_begin(struct kfnt_cmd *cmd)
 	status = kfnt_map(cmd);
 	if (status)
 		nvmet_req_complete(&cmd->req, status);
+	else if (cmd->place)
+		kfnt_place_get(cmd);
 	else if (cmd->fetch)
 		kfnt_move(cmd, false);
 	else

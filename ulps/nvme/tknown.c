@@ -83,6 +83,7 @@ u16 kfnt_install_queue(struct nvmet_sq *sq)
 			return NVME_SC_INTERNAL;
 		}
 	}
+	kfnt_places_open(queue);
 	if (!test_and_set_bit(KFNT_Q_KNOWN, &queue->flags))
 		kfnt_silent_put(queue->listener->port, queue->nr_cmds);
 	return 0;

@@ -61,6 +61,7 @@ static int kfnt_queue_endpoint(struct kfnt_queue *queue, struct kfid_domain *dom
 {
 	info->tx_attr->size = 2 * queue->nr_cmds;
 	info->rx_attr->size = queue->nr_cmds;
+	queue->has_places = info->caps & KFI_PLACE;
 	return kfi_endpoint(domain, info, &queue->ep, queue);
 }
 
@@ -293,6 +294,7 @@ static void kfnt_queue_free(struct kfnt_queue *queue)
 {
 	kfnt_cmds_free(queue, queue->cmds, KFNT_FIRST_CMDS);
 	kfnt_cmds_free(queue, queue->more, queue->nr_cmds - KFNT_FIRST_CMDS);
+	kfnt_places_close(queue);
 	if (!test_bit(KFNT_Q_KNOWN, &queue->flags))
 		kfnt_silent_put(queue->listener->port, queue->nr_cmds);
 	if (queue->dom)

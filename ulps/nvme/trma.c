@@ -8,6 +8,9 @@
  * although the host's first command has arrived, the command is put into the backlog, from which a
  * work item continues it.
  *
+ * Data that the disk has written to a place needs no transfer, but the put of the place, which is
+ * ordered as one.
+ *
  * If the transfer of data to the host fails, the host may have received the answer already, so the
  * connection ends.
  */
@@ -140,7 +143,8 @@ static ssize_t kfnt_post(struct kfnt_cmd *cmd)
 	rcu_read_lock();
 	if (test_bit(KFNT_Q_OPEN, &cmd->queue->flags)) {
 		do
-			ret = cmd->todo ? kfnt_post_piece(cmd) : 0;
+			ret = !cmd->todo ? 0 :
+			      cmd->place ? kfnt_place_put(cmd) : kfnt_post_piece(cmd);
 		while (!ret && cmd->todo);
 		if (!ret && cmd->reply)
 			ret = kfnt_post_answer(cmd);

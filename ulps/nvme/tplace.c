@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tplace.c - READs that bypass the memory of this machine: the disk writes the data directly into
+ * the host's memory, through a place (kfi_place.h).
+ *
+ *	host				nvmet-kfi				disk
+ *	READ			--->	kfnt_place_begin(): may this disk do that?
+ *				<--->	kfnt_place_get()
+ *					kfnt_place_got(): execute	--->	READ into the
+ *	memory			<-----------------------------------------	pages of the place
+ *					kfnt_move()			<---	done
+ *				<---	kfnt_place_put(): has a fence
+ *				<---	answer, behind the put
+ *					kfnt_place_end(): the handle is free again
+ *
+ * Every step before the execution may fail: then the command gets pages in RAM, as all others. So
+ * this is an optimization, and it is off unless the administrator has set `bypass`.
+ *
+ * A queue has its handles for places in a pool. A command owns a handle from kfnt_place_begin() to
+ * kfnt_place_end(), which drops a place that was not put: because the disk has failed, or because
+ * the queue has ended meanwhile. A disk can't be stopped, so nothing ends a place before the disk
+ * has completed the command: nvmet waits for its commands before a queue, a namespace or a port is
+ * released, and the provider keeps the pages after the end of the connection.
+ */
+#include <linux/blk-integrity.h>
+#include <linux/blkdev.h>
+#include <linux/debugfs.h>
+#include <linux/module.h>
+#include <linux/pci-p2pdma.h>
+#include <linux/rculist.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <kfi_place.h>
+#include "target.h"
+
+static bool bypass;
+module_param(bypass, bool, 0444);
+MODULE_PARM_DESC(bypass, "let disks write the data of READs directly into the host's memory, where the network has places (default no)");
+
+static char *bypass_disks;
+module_param(bypass_disks, charp, 0444);
+MODULE_PARM_DESC(bypass_disks, "disks, as dm-0,sda, that do so without a check that they can (default none)");
+
+/**
+ * struct kfnt_disk - may a disk write to the places of a domain?
+ * @entry: entry in &kfnt_domain.disks, which only grows
+ * @all: entry in kfnt_disks
+ * @seq: &gendisk.diskseq, which no other disk ever has
+ * @may: yes
+ * @why: the reason
+ * @name: name of the disk
+ * @domain: name of the domain; the same life time
+ */
+struct kfnt_disk {
+	struct list_head	entry;
+	struct list_head	all;
+	u64			seq;
+	bool			may;
+	const char		*why;
+	char			name[DISK_NAME_LEN];
+	const char		*domain;
+};
+
+/**
+ * struct kfnt_place - a handle, and its pages as the core wants them
+ * @entry: entry in &kfnt_places.free
+ * @fid: handle
+ * @sg: its pages
+ */
+struct kfnt_place {
+	struct list_head	entry;
+	struct kfid_place	*fid;
+	struct scatterlist	sg[KFN_TX_SEGS];
+};
+
+/**
+ * struct kfnt_places - handles of a queue
+ * @lock: protects @free
+ * @free: handles that no command has
+ * @min: bytes below which a write from RAM is not slower
+ * @n: number of @place
+ * @place: handles
+ */
+struct kfnt_places {
+	spinlock_t		lock;
+	struct list_head	free;
+	size_t			min;
+	unsigned int		n;
+	struct kfnt_place	place[] __counted_by(n);
+};
+
+/* Protects the insertion into lists of disks, and kfnt_disks */
+static DEFINE_MUTEX(kfnt_disks_lock);
+static LIST_HEAD(kfnt_disks);
+
+/*
+ * @reads: READs whose data has bypassed this machine's memory
+ * @bytes: their bytes
+ * @ram: READs of disks that may write to places, which went through RAM because there was no place
+ */
+struct kfnt_place_counts {
+	u64	reads;
+	u64	bytes;
+	u64	ram;
+};
+
+static DEFINE_PER_CPU(struct kfnt_place_counts, kfnt_counts);
+static struct dentry *kfnt_debugfs;
+
+bool kfnt_bypass(void)
+{
+	return bypass;
+}
+
+/* ---- which disks ---- */
+
+static bool kfnt_disk_named(const char *name)
+{
+	size_t len = strlen(name), n;
+	const char *at = bypass_disks;
+
+	for (; at && *at; at += n + (at[n] == ',')) {
+		n = strcspn(at, ",");
+		if (n == len && !strncmp(at, name, n))
+			return true;
+	}
+	return false;
+}
+
+static bool kfnt_disk_in_reach(struct block_device *bdev, struct device *pages)
+{
+	return dev_is_pci(pages) &&
+	       pci_p2pdma_distance(to_pci_dev(pages), disk_to_dev(bdev->bd_disk), true) >= 0;
+}
+
+/*
+ * May the disk write to pages of this device? A disk that is made of others, and software that
+ * reads or checks data by the CPU, don't know of such pages, so they are not asked for. With
+ * protection information the CPU reads the data in any case.
+ */
+static bool kfnt_disk_judge(struct block_device *bdev, struct device *pages, const char **why)
+{
+	if (bdev_get_integrity(bdev))
+		*why = "no: it has protection information";
+	else if (kfnt_disk_named(bdev->bd_disk->disk_name))
+		*why = "yes: bypass_disks";
+	else if (!pages)
+		*why = "yes: the places are memory of this machine";
+	else if (!blk_queue_pci_p2pdma(bdev_get_queue(bdev)))
+		*why = "no: its driver does not support memory of other devices";
+	else if (!kfnt_disk_in_reach(bdev, pages))
+		*why = "no: no known way from it to the bridge";
+	else
+		*why = "yes: it reaches the bridge";
+	return **why == 'y';
+}
+
+static struct kfnt_disk *kfnt_disk_find(struct kfnt_domain *dom, u64 seq)
+{
+	struct kfnt_disk *disk;
+
+	list_for_each_entry_rcu(disk, &dom->disks, entry, lockdep_is_held(&kfnt_disks_lock))
+		if (disk->seq == seq)
+			return disk;
+	return NULL;
+}
+
+static void kfnt_disk_add(struct kfnt_domain *dom, struct block_device *bdev)
+{
+	struct kfnt_disk *disk = kzalloc(sizeof(*disk), GFP_KERNEL);
+	struct kfi_domain_limits limits;
+
+	if (!disk)
+		return;
+	kfi_domain_limits(dom->domain, &limits);
+	disk->seq = bdev->bd_disk->diskseq;
+	disk->domain = dom->name;
+	strscpy(disk->name, bdev->bd_disk->disk_name);
+	disk->may = kfnt_disk_judge(bdev, limits.place_device, &disk->why);
+	pr_info("nvmet-kfi: does %s write directly to the memory of hosts over %s? %s\n",
+		disk->name, dom->name, disk->why);
+	list_add_tail_rcu(&disk->entry, &dom->disks);
+	list_add_tail(&disk->all, &kfnt_disks);
+}
+
+/* The first READ of a disk over a domain looks for the way between both, and may sleep. */
+static bool kfnt_disk_may(struct kfnt_domain *dom, struct block_device *bdev)
+{
+	u64 seq = bdev->bd_disk->diskseq;
+	struct kfnt_disk *disk;
+	bool may;
+
+	rcu_read_lock();
+	disk = kfnt_disk_find(dom, seq);
+	may = disk && disk->may;
+	rcu_read_unlock();
+	if (disk)
+		return may;
+	mutex_lock(&kfnt_disks_lock);
+	if (!kfnt_disk_find(dom, seq))
+		kfnt_disk_add(dom, bdev);
+	disk = kfnt_disk_find(dom, seq);
+	may = disk && disk->may;
+	mutex_unlock(&kfnt_disks_lock);
+	return may;
+}
+
+/* The last queue of the domain has gone. */
+void kfnt_disks_free(struct kfnt_domain *dom)
+{
+	struct kfnt_disk *disk, *next;
+
+	mutex_lock(&kfnt_disks_lock);
+	list_for_each_entry_safe(disk, next, &dom->disks, entry) {
+		list_del(&disk->all);
+		kfree(disk);
+	}
+	mutex_unlock(&kfnt_disks_lock);
+}
+
+/* ---- handles of a queue ---- */
+
+void kfnt_places_close(struct kfnt_queue *queue)
+{
+	struct kfnt_places *places = queue->places;
+	unsigned int i;
+
+	for (i = 0; places && i < places->n && places->place[i].fid; i++)
+		WARN_ON(kfi_close(&places->place[i].fid->fid));
+	kvfree(places);
+	queue->places = NULL;
+}
+
+/**
+ * kfnt_places_open() - open handles for the commands of a queue
+ * @queue: queue whose host has connected to a controller. Without memory, or if its domain has no
+ *	places, all its READs go through RAM
+ *
+ * Context: Execution of the connect command, process context.
+ */
+void kfnt_places_open(struct kfnt_queue *queue)
+{
+	struct kfi_domain_limits limits;
+	struct kfnt_places *places;
+	unsigned int i;
+
+	if (!queue->qid || !queue->has_places || queue->places)
+		return;
+	places = kvzalloc(struct_size(places, place, queue->depth), GFP_KERNEL);
+	if (!places)
+		return;
+	places->n = queue->depth;
+	spin_lock_init(&places->lock);
+	INIT_LIST_HEAD(&places->free);
+	kfi_domain_limits(queue->dom->domain, &limits);
+	places->min = limits.place_min;
+	for (i = 0; i < places->n; i++) {
+		if (kfi_place_open(queue->dom->domain, KFN_TX_SEGS, &places->place[i].fid, queue))
+			break;
+		list_add_tail(&places->place[i].entry, &places->free);
+	}
+	smp_store_release(&queue->places, places);	/* pairs with kfnt_place_begin() */
+}
+
+static struct kfnt_place *kfnt_place_take(struct kfnt_places *places)
+{
+	struct kfnt_place *place;
+
+	spin_lock_bh(&places->lock);
+	place = list_first_entry_or_null(&places->free, struct kfnt_place, entry);
+	if (place)
+		list_del(&place->entry);
+	spin_unlock_bh(&places->lock);
+	return place;
+}
+
+/**
+ * kfnt_place_end() - end the place of a command, if it has one that was not put
+ * @cmd: command with a handle. The disk does not write any more
+ *
+ * Context: Process context or softirq.
+ */
+void kfnt_place_end(struct kfnt_cmd *cmd)
+{
+	struct kfnt_places *places = cmd->queue->places;
+	struct kfnt_place *place = cmd->place;
+
+	kfi_place_drop(place->fid);	/* after a put, or without a place, an error */
+	cmd->place = NULL;
+	cmd->req.sg = NULL;
+	spin_lock_bh(&places->lock);
+	list_add(&place->entry, &places->free);
+	spin_unlock_bh(&places->lock);
+}
+
+/* ---- path of a READ ---- */
+
+/**
+ * kfnt_place_begin() - decide whether the data of a command bypasses this machine's memory
+ * @cmd: command, which the core has accepted
+ * @len: bytes of its data
+ *
+ * Context: Process context, may sleep.
+ * Return: true: @cmd has a handle, and kfnt_place_get() comes next.
+ */
+bool kfnt_place_begin(struct kfnt_cmd *cmd, u32 len)
+{
+	/* pairs with kfnt_places_open() */
+	struct kfnt_places *places = smp_load_acquire(&cmd->queue->places);
+	struct nvmet_ns *ns = cmd->req.ns;
+
+	if (!places || cmd->sqe->common.opcode != nvme_cmd_read || !ns || !ns->bdev ||
+	    len < places->min || !kfnt_disk_may(cmd->queue->dom, ns->bdev))
+		return false;
+	cmd->place = kfnt_place_take(places);
+	return cmd->place;
+}
+
+/* Execute the command with pages in RAM. */
+static void kfnt_place_none(struct kfnt_cmd *cmd)
+{
+	u16 status;
+
+	this_cpu_inc(kfnt_counts.ram);
+	kfnt_place_end(cmd);
+	status = kfnt_map_ram(cmd, cmd->req.transfer_len);
+	if (status)
+		nvmet_req_complete(&cmd->req, status);
+	else
+		cmd->req.execute(&cmd->req);
+}
+
+/*
+ * The disk has a granularity, and so have its transfers. Buffers of hosts usually consist of pages,
+ * but nothing makes a host use such buffers.
+ */
+static bool kfnt_place_fits(struct kfnt_cmd *cmd)
+{
+	const struct kfid_place *fid = cmd->place->fid;
+	struct block_device *bdev = cmd->req.ns->bdev;
+	unsigned int odd = 0, lens = 0;
+	size_t i;
+
+	for (i = 0; i < fid->count; i++) {
+		odd |= fid->bvec[i].bv_offset | fid->bvec[i].bv_len;
+		lens |= fid->bvec[i].bv_len;
+	}
+	return !(odd & bdev_dma_alignment(bdev)) && !(lens & (bdev_logical_block_size(bdev) - 1));
+}
+
+static void kfnt_place_map(struct kfnt_cmd *cmd)
+{
+	const struct kfid_place *fid = cmd->place->fid;
+	struct scatterlist *sg = cmd->place->sg;
+	size_t i;
+
+	sg_init_table(sg, fid->count);
+	for (i = 0; i < fid->count; i++)
+		sg_set_page(&sg[i], fid->bvec[i].bv_page, fid->bvec[i].bv_len,
+			    fid->bvec[i].bv_offset);
+	cmd->req.sg = sg;
+	cmd->req.sg_cnt = fid->count;
+}
+
+static void kfnt_place_got(struct kfid_cq *cq, struct kfi_cqe *cqe,
+			   const struct kfi_cq_err_entry *wc)
+{
+	struct kfnt_cmd *cmd = container_of(cqe, struct kfnt_cmd, moved);
+
+	if (wc->err || !kfnt_place_fits(cmd)) {
+		kfnt_place_none(cmd);
+		return;
+	}
+	kfnt_place_map(cmd);
+	cmd->req.execute(&cmd->req);
+}
+
+/**
+ * kfnt_place_get() - get the place, then execute the command: without a place with pages in RAM
+ * @cmd: command with a handle
+ *
+ * Context: Process context.
+ */
+void kfnt_place_get(struct kfnt_cmd *cmd)
+{
+	struct kfi_rma_iov from = {
+		.addr = cmd->addr, .len = cmd->req.transfer_len, .key = cmd->key,
+	};
+	ssize_t ret = -ESHUTDOWN;
+
+	cmd->moved.done = kfnt_place_got;
+	rcu_read_lock();
+	if (test_bit(KFNT_Q_OPEN, &cmd->queue->flags))
+		ret = kfi_place_get(cmd->queue->ep, cmd->place->fid, KFI_ADDR_UNSPEC, &from,
+				    KFI_CQE, &cmd->moved);
+	rcu_read_unlock();
+	if (ret)
+		kfnt_place_none(cmd);
+}
+
+/**
+ * kfnt_place_put() - post the put of a command that the disk has completed
+ * @cmd: command with a place; &kfnt_cmd.todo becomes 0
+ *
+ * Context: The caller is inside the RCU section of the queue's other posts.
+ * Return: as kfi_place_put(); after an error the place is as before.
+ */
+ssize_t kfnt_place_put(struct kfnt_cmd *cmd)
+{
+	ssize_t ret;
+
+	atomic_inc(&cmd->refs);
+	ret = kfi_place_put(cmd->queue->ep, cmd->place->fid, cmd->todo, KFI_CQE | KFI_MORE,
+			    &cmd->moved);
+	if (ret) {
+		atomic_dec(&cmd->refs);
+		return ret;
+	}
+	this_cpu_inc(kfnt_counts.reads);
+	this_cpu_add(kfnt_counts.bytes, cmd->todo);
+	cmd->todo = 0;
+	return 0;
+}
+
+/* ---- what can be seen ---- */
+
+static int kfnt_bypass_show(struct seq_file *seq, void *unused)
+{
+	struct kfnt_place_counts sum = {};
+	struct kfnt_disk *disk;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		sum.reads += per_cpu(kfnt_counts.reads, cpu);
+		sum.bytes += per_cpu(kfnt_counts.bytes, cpu);
+		sum.ram += per_cpu(kfnt_counts.ram, cpu);
+	}
+	seq_printf(seq, "reads %llu\nbytes %llu\nram %llu\n", sum.reads, sum.bytes, sum.ram);
+	mutex_lock(&kfnt_disks_lock);
+	list_for_each_entry(disk, &kfnt_disks, all)
+		seq_printf(seq, "%s over %s: %s\n", disk->name, disk->domain, disk->why);
+	mutex_unlock(&kfnt_disks_lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(kfnt_bypass);
+
+void kfnt_places_init(void)
+{
+	if (!bypass)
+		return;
+	pr_info("nvmet-kfi: bypass: it is not proven on hardware that the data is in the host's memory before the answer\n");
+	kfnt_debugfs = debugfs_create_dir("nvmet_kfi", NULL);
+	debugfs_create_file("places", 0400, kfnt_debugfs, NULL, &kfnt_bypass_fops);
+}
+
+void kfnt_places_exit(void)
+{
+	debugfs_remove(kfnt_debugfs);
+}
