@@ -175,7 +175,7 @@ static void kfnt_disk_add(struct kfnt_domain *dom, struct block_device *bdev)
 	kfi_domain_limits(dom->domain, &limits);
 	disk->seq = bdev->bd_disk->diskseq;
 	disk->domain = dom->name;
-	strscpy(disk->name, bdev->bd_disk->disk_name);
+	strscpy(disk->name, bdev->bd_disk->disk_name, sizeof(disk->name));
 	disk->may = kfnt_disk_judge(bdev, limits.place_device, &disk->why);
 	pr_info("nvmet-kfi: does %s write directly to the memory of hosts over %s? %s\n",
 		disk->name, dom->name, disk->why);
