@@ -91,14 +91,23 @@ static bool nt_flat_same(struct device *dev)
 	return same;
 }
 
-/* Return the end of memory. The window does not show memory that is added behind it later. */
+/*
+ * Return the end of memory. The window does not show memory that is added behind it later. The end
+ * of a node is not used, because the struct pages of a bridge's window (paged.c) raise it.
+ */
 static u64 nt_flat_end(void)
 {
+	const struct zone *zone;
 	u64 end = 0;
-	int node;
+	int node, i;
 
-	for_each_online_node(node)
-		end = max_t(u64, end, PFN_PHYS(pgdat_end_pfn(NODE_DATA(node))));
+	for_each_online_node(node) {
+		for (i = 0; i < MAX_NR_ZONES; i++) {
+			zone = &NODE_DATA(node)->node_zones[i];
+			if (populated_zone(zone) && !zone_is_zone_device(zone))
+				end = max_t(u64, end, PFN_PHYS(zone_end_pfn(zone)));
+		}
+	}
 	return end;
 }
 

@@ -25,7 +25,7 @@
 
 static bool nt_places_unchecked;
 module_param_named_unsafe(places_unchecked, nt_places_unchecked, bool, 0444);
-MODULE_PARM_DESC(places_unchecked, "do so on a kernel that can't check whether a device reaches the bridge (default no)");
+MODULE_PARM_DESC(places_unchecked, "let devices write to the peer's memory also on a kernel that can't check whether they reach the bridge (default no)");
 
 /* ---- with CONFIG_PCI_P2PDMA ---- */
 
@@ -51,22 +51,34 @@ static bool nt_paged_in_use(struct pci_dev *pdev)
 	return page;
 }
 
+/* The bridge's pool may have the pages of another window, if an earlier load has used that one. */
+static int nt_paged_take(struct nt_paged *paged, struct pci_dev *pdev)
+{
+	void *mem = pci_alloc_p2pmem(pdev, paged->len);
+
+	if (!mem)
+		return -ENOMEM;
+	if (page_to_phys(virt_to_page(mem)) != paged->base) {
+		pci_free_p2pmem(pdev, mem, paged->len);
+		return -EBUSY;
+	}
+	paged->mem = mem;
+	return 0;
+}
+
 static int nt_paged_p2p(struct nt_paged *paged, struct pci_dev *pdev)
 {
 	int ret, bar = nt_paged_bar(pdev, paged->base, paged->len);
 
 	if (bar < 0)
 		return -ENXIO;
-	paged->mem = pci_alloc_p2pmem(pdev, paged->len);
-	if (paged->mem)
-		return 0;
+	ret = nt_paged_take(paged, pdev);
+	if (ret != -ENOMEM)
+		return ret;
 	if (nt_paged_in_use(pdev))
 		return -EBUSY;
 	ret = pci_p2pdma_add_resource(pdev, bar, paged->len, 0);
-	if (ret)
-		return ret;
-	paged->mem = pci_alloc_p2pmem(pdev, paged->len);
-	return paged->mem ? 0 : -ENOMEM;
+	return ret ?: nt_paged_take(paged, pdev);
 }
 
 /* ---- without ---- */
@@ -139,7 +151,7 @@ static const char *nt_paged_reason(int err)
 	case -ENODEV: return "there is no window besides that of the ring";
 	case -EINVAL: return "its address or length is not aligned";
 	case -ENXIO: return "it does not begin with a BAR";
-	case -EBUSY: return "its memory is in use";
+	case -EBUSY: return "its pages are in use, or there are pages of another window: unbind the bridge's driver";
 	case -EOPNOTSUPP: return "this kernel has no peer-to-peer DMA, see places_unchecked";
 	default: return "the kernel does not make them";
 	}

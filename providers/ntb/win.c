@@ -66,26 +66,22 @@ int nt_win_check_params(void)
 }
 
 /*
- * Return: true if the window has struct pages of its own, all with the same owner. A valid page
- * frame number is not enough, because a hole between pieces of ordinary memory may have struct
- * pages, too. Only a bridge that is on no bus (tests/mock) may have its window in ordinary pages.
+ * Return: true if the window consists of ordinary pages, which only tests/mock provides: its bridges
+ * are on no bus. A valid page frame number is not enough, because a hole between pieces of memory
+ * may have struct pages, too. Pages that the window of a real bridge has from an earlier load, when
+ * it did not have the ring, are not used: they are uncached.
  */
 static bool nt_has_pages(const struct nt_window *win, const struct ntb_dev *ntb)
 {
 	unsigned long pfn = PHYS_PFN(win->peer_base);
 	unsigned long end = PHYS_PFN(win->peer_base + win->peer_len - 1);
-	bool ordinary = ntb->pdev && !ntb->pdev->bus;
-	struct page *first, *page;
 
-	for (first = NULL; pfn <= end; pfn++) {
-		page = pfn_valid(pfn) ? pfn_to_page(pfn) : NULL;
-		first = first ?: page;
-		if (!page || !zone_device_pages_have_same_pgmap(first, page))
+	if (!ntb->pdev || ntb->pdev->bus)
+		return false;
+	for (; pfn <= end; pfn++)
+		if (!pfn_valid(pfn) || PageReserved(pfn_to_page(pfn)))
 			return false;
-		if (!is_zone_device_page(page) && (!ordinary || PageReserved(page)))
-			return false;
-	}
-	return first;
+	return true;
 }
 
 int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)

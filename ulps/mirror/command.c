@@ -262,11 +262,11 @@ static int fenced(struct kfm *m, struct kfm_cmd *cmd)
 	if (!m->primary || m->policy != KFM_FENCE)
 		return -EINVAL;
 	kfm_for_each_peer(p, m) {
-		if (p->link > KFM_HELLOED)	/* the peer is back */
-			continue;
-		down = true;
+		down |= p->link <= KFM_HELLOED;
 		if (outage != p->outage)
 			continue;
+		if (p->link > KFM_HELLOED)	/* the peer is back */
+			return -EBUSY;
 		if (m->leg_failed)
 			return -EIO;
 		return kfm_is_alone(p) ? 0 : kfm_go_alone(p);

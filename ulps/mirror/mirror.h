@@ -329,7 +329,8 @@ enum kfm_link { KFM_DOWN, KFM_HELLOED, KFM_ATTACHING, KFM_FETCHING, KFM_UP };
  * @outage: number of the present outage, which began with the end of the last session or with
  *	resume
  * @ring: log of the peer
- * @gap: a write was requeued after its record was posted, and the post may still fail
+ * @gap: a write was requeued after its record was posted, and the post may still fail; or before
+ *	the peer was in sync, which needs a session that resynchronises it
  * @bits: bitmap of the peer as on the device, in the byte order of the device
  * @stale: blocks of @bits that have to be written to the device
  * @oos: regions that are out of sync: the peer's copy may differ

@@ -141,6 +141,9 @@ void kfm_peer_lost(struct kfm_peer *p, int err)
 	struct kfm *m = p->m;
 	bool up = p->link == KFM_UP;
 
+	/* the event is sent again: `fenced` was refused while the peer was coming back */
+	if (p->link > KFM_HELLOED && !kfm_is_alone(p))
+		p->policed = false;
 	p->link = KFM_DOWN;
 	p->insync = false;
 	p->next = jiffies + HELLO_EVERY;
@@ -317,7 +320,8 @@ static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm *m = p->m;
 	int ret;
 
-	if (m->log.mr || !attach_fits(p, msg))
+	if (m->log.mr || !right_node(p, msg->node, m->sb.state == KFM_BLANK) ||
+	    !attach_fits(p, msg))
 		return;
 	ret = attach_prepare(p, msg);
 	if (ret == -EUCLEAN) {	/* this copy is blank now: the primary has to compare again */
@@ -583,7 +587,7 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 			kfm_ring_applied(p, msg->seq);
 		break;
 	case KFM_SYNCED_OK:
-		if (p->link == KFM_UP && msg->gens.cur == p->m->sb.gens.cur)
+		if (p->link == KFM_UP && p->told && msg->gens.cur == p->m->sb.gens.cur)
 			synced_ok(p);
 		break;
 	case KFM_COPIED:

@@ -19,13 +19,19 @@
 
 /* ---- primary ---- */
 
-/* Is a region of a peer in sync still to be resynchronised, because dm took back a write to it? */
+/*
+ * Does a copy that may be promoted, or be taken for one of this generation, lack a write that another
+ * peer has? That may be one that dm took back, or one that the leg has failed. A copy without which
+ * this node writes has an older generation. One that is being resynchronised is inconsistent until
+ * SYNCED.
+ */
 static bool any_open(const struct kfm *m)
 {
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, m) {
-		if (p->link == KFM_UP && p->insync && p->oos_count)
+		if (p->oos_count && !kfm_is_alone(p) &&
+		    !(p->link == KFM_UP && p->attach && !p->told))
 			return true;
 	}
 	return false;

@@ -96,6 +96,7 @@ static bool begin(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
 	struct bio *bio = next_bio(m);
+	unsigned long now = jiffies;
 	unsigned int count;
 	struct kfm_peer *p;
 	struct kfm_read *r;
@@ -104,7 +105,7 @@ static bool begin(struct kfm *m)
 		return false;
 	r = dm_per_bio_data(bio, sizeof(*r));
 	p = find_peer(m, bio, &count);
-	if (READ_ONCE(m->noflush) || !p || time_after(jiffies, r->deadline)) {
+	if (READ_ONCE(m->noflush) || !p || time_after(now, r->deadline)) {
 		fail_read(m, bio);
 		return true;
 	}
@@ -120,7 +121,7 @@ static bool begin(struct kfm *m)
 	f->session = p->session;
 	f->id = kfm_random();
 	f->seq = p->ring.seq - 1;
-	f->deadline = jiffies + (r->deadline - jiffies) / count;
+	f->deadline = now + (r->deadline - now) / count;
 	ask(m);
 	return false;
 }

@@ -427,7 +427,7 @@ static void give_back(struct kfm *m)
 			continue;
 		/* a peer may have the record or lack it until dm submits the write again */
 		kfm_for_each_peer(p, m) {
-			p->gap |= w->posts[p->index].state == KFM_P_POSTED;
+			p->gap |= w->posts[p->index].state == KFM_P_POSTED || !p->insync;
 			kfm_oos_set(p, kfm_region(m, w->sector));
 		}
 		end_bio(w, BLK_STS_DM_REQUEUE);

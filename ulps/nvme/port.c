@@ -186,7 +186,7 @@ static int kfnt_listen_all(struct kfnt_port *port, struct kfi_info *infos)
 	return ret;
 }
 
-/* Entries with places come first: kfnt_listen_all() skips the others for the same place. */
+/* Entries with places come first: kfnt_listen_all() skips the others for the same address. */
 static int kfnt_port_getinfo(struct kfnt_port *port, struct kfi_info *hints,
 			     struct kfi_info **infos)
 {

@@ -272,6 +272,7 @@ void kfnt_places_close(struct kfnt_queue *queue);
 bool kfnt_place_begin(struct kfnt_cmd *cmd, u32 len);
 void kfnt_place_get(struct kfnt_cmd *cmd);
 ssize_t kfnt_place_put(struct kfnt_cmd *cmd);
+void kfnt_place_failed(struct kfnt_cmd *cmd);
 void kfnt_place_end(struct kfnt_cmd *cmd);
 void kfnt_places_init(void);
 void kfnt_places_exit(void);

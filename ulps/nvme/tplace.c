@@ -38,7 +38,7 @@ module_param(bypass, bool, 0444);
 MODULE_PARM_DESC(bypass, "let disks write the data of READs directly into the host's memory, where the network has places (default no)");
 
 static char *bypass_disks;
-module_param(bypass_disks, charp, 0444);
+module_param_unsafe(bypass_disks, charp, 0444);
 MODULE_PARM_DESC(bypass_disks, "disks, as dm-0,sda, that do so without a check that they can (default none)");
 
 /**
@@ -46,7 +46,7 @@ MODULE_PARM_DESC(bypass_disks, "disks, as dm-0,sda, that do so without a check t
  * @entry: entry in &kfnt_domain.disks, which only grows
  * @all: entry in kfnt_disks
  * @seq: &gendisk.diskseq, which no other disk ever has
- * @may: yes
+ * @may: yes; false after a READ has failed
  * @why: the reason
  * @name: name of the disk
  * @domain: name of the domain; the same life time
@@ -65,11 +65,13 @@ struct kfnt_disk {
  * struct kfnt_place - a handle, and its pages as the core wants them
  * @entry: entry in &kfnt_places.free
  * @fid: handle
+ * @disk: disk that writes there; it has the life time of the domain
  * @sg: its pages
  */
 struct kfnt_place {
 	struct list_head	entry;
 	struct kfid_place	*fid;
+	struct kfnt_disk	*disk;
 	struct scatterlist	sg[KFN_TX_SEGS];
 };
 
@@ -89,14 +91,19 @@ struct kfnt_places {
 	struct kfnt_place	place[] __counted_by(n);
 };
 
+/* Handles of a queue: more places than kfi_ntb's `grants` permits are never given */
+enum { KFNT_PLACES_MAX = 64 };
+
 /* Protects the insertion into lists of disks, and kfnt_disks */
 static DEFINE_MUTEX(kfnt_disks_lock);
 static LIST_HEAD(kfnt_disks);
 
 /*
- * @reads: READs whose data has bypassed this machine's memory
+ * @reads: READs whose data has bypassed this machine's memory. The end of the connection may have
+ *	made the transfer fail
  * @bytes: their bytes
- * @ram: READs of disks that may write to places, which went through RAM because there was no place
+ * @ram: READs of disks that may write to places, which went through RAM because there was no
+ *	handle or no place, or because the buffer does not suit the disk
  */
 struct kfnt_place_counts {
 	u64	reads;
@@ -127,6 +134,15 @@ static bool kfnt_disk_named(const char *name)
 	return false;
 }
 
+static bool kfnt_disk_is_pci(struct block_device *bdev)
+{
+	struct device *dev = disk_to_dev(bdev->bd_disk);
+
+	while (dev && !dev_is_pci(dev))
+		dev = dev->parent;
+	return dev;
+}
+
 static bool kfnt_disk_in_reach(struct block_device *bdev, struct device *pages)
 {
 	return dev_is_pci(pages) &&
@@ -134,19 +150,20 @@ static bool kfnt_disk_in_reach(struct block_device *bdev, struct device *pages)
 }
 
 /*
- * May the disk write to pages of this device? A disk that is made of others, and software that
- * reads or checks data by the CPU, don't know of such pages, so they are not asked for. With
- * protection information the CPU reads the data in any case.
+ * May the disk write to pages of this device? A disk that is made of others has no PCI device, so
+ * nothing is known about its way. That is so also if it says that it supports such pages, as some
+ * of md and the heads of NVMe multipath do. The name of a disk that has a PCI device replaces what
+ * its driver says, but not the way.
  */
 static bool kfnt_disk_judge(struct block_device *bdev, struct device *pages, const char **why)
 {
-	if (bdev_get_integrity(bdev))
-		*why = "no: it has protection information";
-	else if (kfnt_disk_named(bdev->bd_disk->disk_name))
+	bool named = kfnt_disk_named(bdev->bd_disk->disk_name);
+
+	if (named && !(pages && IS_ENABLED(CONFIG_PCI_P2PDMA) && kfnt_disk_is_pci(bdev)))
 		*why = "yes: bypass_disks";
 	else if (!pages)
 		*why = "yes: the places are memory of this machine";
-	else if (!blk_queue_pci_p2pdma(bdev_get_queue(bdev)))
+	else if (!named && !blk_queue_pci_p2pdma(bdev_get_queue(bdev)))
 		*why = "no: its driver does not support memory of other devices";
 	else if (!kfnt_disk_in_reach(bdev, pages))
 		*why = "no: no known way from it to the bridge";
@@ -183,29 +200,40 @@ static void kfnt_disk_add(struct kfnt_domain *dom, struct block_device *bdev)
 	list_add_tail(&disk->all, &kfnt_disks);
 }
 
-/* The first READ of a disk over a domain looks for the way between both, and may sleep. */
-static bool kfnt_disk_may(struct kfnt_domain *dom, struct block_device *bdev)
+/*
+ * The first READ of a disk over a domain looks for the way between both, and may sleep. Return: the
+ * disk, if it may write to places of the domain, or NULL.
+ */
+static struct kfnt_disk *kfnt_disk_may(struct kfnt_domain *dom, struct block_device *bdev)
 {
 	u64 seq = bdev->bd_disk->diskseq;
 	struct kfnt_disk *disk;
-	bool may;
 
 	rcu_read_lock();
 	disk = kfnt_disk_find(dom, seq);
-	may = disk && disk->may;
 	rcu_read_unlock();
-	if (disk)
-		return may;
-	mutex_lock(&kfnt_disks_lock);
-	if (!kfnt_disk_find(dom, seq))
-		kfnt_disk_add(dom, bdev);
-	disk = kfnt_disk_find(dom, seq);
-	may = disk && disk->may;
-	mutex_unlock(&kfnt_disks_lock);
-	return may;
+	if (!disk) {
+		mutex_lock(&kfnt_disks_lock);
+		if (!kfnt_disk_find(dom, seq))
+			kfnt_disk_add(dom, bdev);
+		disk = kfnt_disk_find(dom, seq);
+		mutex_unlock(&kfnt_disks_lock);
+	}
+	return disk && READ_ONCE(disk->may) ? disk : NULL;
 }
 
-/* The last queue of the domain has gone. */
+/* The disk may be at fault, or its way to the bridge: READs through RAM will show that. */
+static void kfnt_disk_stop(struct kfnt_disk *disk)
+{
+	if (!READ_ONCE(disk->may))
+		return;
+	WRITE_ONCE(disk->why, "no: a READ has failed");
+	WRITE_ONCE(disk->may, false);
+	pr_warn("nvmet-kfi: %s does not write to the memory of hosts over %s any more: a READ has failed\n",
+		disk->name, disk->domain);
+}
+
+/* The domain has no user any more. */
 void kfnt_disks_free(struct kfnt_domain *dom)
 {
 	struct kfnt_disk *disk, *next;
@@ -242,14 +270,15 @@ void kfnt_places_open(struct kfnt_queue *queue)
 {
 	struct kfi_domain_limits limits;
 	struct kfnt_places *places;
-	unsigned int i;
+	unsigned int i, n;
 
 	if (!queue->qid || !queue->has_places || queue->places)
 		return;
-	places = kvzalloc(struct_size(places, place, queue->depth), GFP_KERNEL);
+	n = min_t(unsigned int, queue->depth, KFNT_PLACES_MAX);
+	places = kvzalloc(struct_size(places, place, n), GFP_KERNEL);
 	if (!places)
 		return;
-	places->n = queue->depth;
+	places->n = n;
 	spin_lock_init(&places->lock);
 	INIT_LIST_HEAD(&places->free);
 	kfi_domain_limits(queue->dom->domain, &limits);
@@ -293,7 +322,36 @@ void kfnt_place_end(struct kfnt_cmd *cmd)
 	spin_unlock_bh(&places->lock);
 }
 
+/**
+ * kfnt_place_failed() - end the place of a command that the disk has completed with an error
+ * @cmd: command with a place. This is before its answer is posted, and so before the host, which
+ *	repeats an error that is not permanent, can use its memory again
+ *
+ * Context: Process context or softirq.
+ */
+void kfnt_place_failed(struct kfnt_cmd *cmd)
+{
+	const __le16 dnr = cpu_to_le16(NVME_STATUS_DNR << 1);
+
+	/* Without DNR the core knows another reason, such as a block that the disk can't read. */
+	if (cmd->cqe.status & dnr) {
+		kfnt_disk_stop(cmd->place->disk);
+		cmd->cqe.status &= ~dnr;
+	}
+	kfnt_place_end(cmd);
+}
+
 /* ---- path of a READ ---- */
+
+/* READs that the core or any disk refuses must not look as if a disk had failed. */
+static bool kfnt_read_valid(struct kfnt_cmd *cmd, u32 len)
+{
+	const struct nvmet_ns *ns = cmd->req.ns;
+	u64 at = le64_to_cpu(cmd->sqe->rw.slba), end = ns->size >> ns->blksize_shift;
+
+	return len == nvmet_rw_data_len(&cmd->req) && at < end &&
+	       len >> ns->blksize_shift <= end - at;
+}
 
 /**
  * kfnt_place_begin() - decide whether the data of a command bypasses this machine's memory
@@ -308,22 +366,35 @@ bool kfnt_place_begin(struct kfnt_cmd *cmd, u32 len)
 	/* pairs with kfnt_places_open() */
 	struct kfnt_places *places = smp_load_acquire(&cmd->queue->places);
 	struct nvmet_ns *ns = cmd->req.ns;
+	struct kfnt_disk *disk;
 
 	if (!places || cmd->sqe->common.opcode != nvme_cmd_read || !ns || !ns->bdev ||
-	    len < places->min || !kfnt_disk_may(cmd->queue->dom, ns->bdev))
+	    len < places->min || !kfnt_read_valid(cmd, len))
+		return false;
+	/* The CPU checks protection information. A disk may get some at any time. */
+	if (bdev_get_integrity(ns->bdev))
+		return false;
+	disk = kfnt_disk_may(cmd->queue->dom, ns->bdev);
+	if (!disk)
 		return false;
 	cmd->place = kfnt_place_take(places);
+	if (cmd->place)
+		cmd->place->disk = disk;
+	else
+		this_cpu_inc(kfnt_counts.ram);
 	return cmd->place;
 }
 
-/* Execute the command with pages in RAM. */
+/* Execute the command with pages in RAM, unless its answer can't be sent. */
 static void kfnt_place_none(struct kfnt_cmd *cmd)
 {
-	u16 status;
+	u16 status = NVME_SC_INTERNAL;
 
-	this_cpu_inc(kfnt_counts.ram);
 	kfnt_place_end(cmd);
-	status = kfnt_map_ram(cmd, cmd->req.transfer_len);
+	if (test_bit(KFNT_Q_OPEN, &cmd->queue->flags)) {
+		this_cpu_inc(kfnt_counts.ram);
+		status = kfnt_map_ram(cmd, cmd->req.transfer_len);
+	}
 	if (status)
 		nvmet_req_complete(&cmd->req, status);
 	else
@@ -438,7 +509,8 @@ static int kfnt_bypass_show(struct seq_file *seq, void *unused)
 	seq_printf(seq, "reads %llu\nbytes %llu\nram %llu\n", sum.reads, sum.bytes, sum.ram);
 	mutex_lock(&kfnt_disks_lock);
 	list_for_each_entry(disk, &kfnt_disks, all)
-		seq_printf(seq, "%s over %s: %s\n", disk->name, disk->domain, disk->why);
+		seq_printf(seq, "%s over %s: %s\n", disk->name, disk->domain,
+			   READ_ONCE(disk->why));
 	mutex_unlock(&kfnt_disks_lock);
 	return 0;
 }

@@ -242,6 +242,8 @@ void kfnt_move(struct kfnt_cmd *cmd, bool reply)
 	cmd->todo = data && cmd->req.sg ? cmd->req.transfer_len : 0;
 	cmd->sg = cmd->req.sg;
 	cmd->moved.done = kfnt_moved;
+	if (cmd->place && !cmd->todo)
+		kfnt_place_failed(cmd);
 	atomic_set(&cmd->refs, 1);
 	kfnt_go_on(cmd);
 }

@@ -7,7 +7,7 @@
  * Files in debugfs:
  *	delay_us	time of each I/O. The data is written at its end
  *	hold		1: no I/O ends
- *	fail		1: each I/O writes its data, and then fails
+ *	fail		1: each I/O writes its data, and then fails if that went to a window; 2: in any case
  *	window_bytes	bytes that it has written to windows
  *	ram_bytes	bytes that it has written to memory of this machine
  *	waiting		I/Os that have not ended
@@ -42,8 +42,8 @@ static atomic_t disk_turn, disk_waiting;
 static u64 disk_window_bytes, disk_ram_bytes;	/* under disk_lock */
 static DEFINE_SPINLOCK(disk_lock);
 
-/* Write a piece of at most a page. */
-static void disk_write(struct page *page, unsigned int off, unsigned int len, u64 pos)
+/* Write a piece of at most a page. Return: true: to a window. */
+static bool disk_write(struct page *page, unsigned int off, unsigned int len, u64 pos)
 {
 	u64 words[64];
 	unsigned int at, i, n;
@@ -63,20 +63,24 @@ static void disk_write(struct page *page, unsigned int off, unsigned int len, u6
 	else
 		disk_ram_bytes += len;
 	spin_unlock(&disk_lock);
+	return window;
 }
 
-static void disk_transfer(struct bio *bio)
+/* Return: true if data was written to a window. */
+static bool disk_transfer(struct bio *bio)
 {
 	u64 pos = (u64)bio->bi_iter.bi_sector << SECTOR_SHIFT;
 	struct bvec_iter iter;
 	struct bio_vec bv;
+	bool window = false;
 
 	if (bio_op(bio) != REQ_OP_READ)
-		return;
+		return false;
 	bio_for_each_segment(bv, bio, iter) {
-		disk_write(bv.bv_page, bv.bv_offset, bv.bv_len, pos);
+		window |= disk_write(bv.bv_page, bv.bv_offset, bv.bv_len, pos);
 		pos += bv.bv_len;
 	}
+	return window;
 }
 
 static void disk_end(struct work_struct *work)
@@ -89,8 +93,7 @@ static void disk_end(struct work_struct *work)
 		queue_delayed_work(disk_wq, &io->work, 1);
 		return;
 	}
-	disk_transfer(bio);
-	if (READ_ONCE(disk_fail))
+	if (READ_ONCE(disk_fail) > !disk_transfer(bio))
 		bio->bi_status = BLK_STS_IOERR;
 	if (io->quiet) {
 		local_irq_save(flags);
