@@ -105,8 +105,8 @@ static void promote_end(struct kfm *m, int ret)
 }
 
 /*
- * Decide, after all answers have come, or as much of them as came in time. A peer that has a session
- * with a live primary says so: then the primary is not dead, whatever the manager believes.
+ * Decide, after all answers have come, or as much of them as came in time. A peer that has a
+ * session with a live primary says so: then the primary is not dead, whatever the manager believes.
  */
 static int promote_decide(struct kfm *m)
 {
@@ -403,7 +403,8 @@ static void stop_tick(struct kfm *m)
 	bool last;
 	int ret;
 
-	if (!cmd || !nets_closed(m) || !kfm_writes_idle(m) || !list_empty(&m->limbo) || kfm_busy(&m->serve.busy))
+	if (!cmd || !nets_closed(m) || !kfm_writes_idle(m) || !list_empty(&m->limbo) ||
+	    kfm_busy(&m->serve.busy))
 		return;
 	ret = m->formatted ? kfm_bits_clean(m) : 0;
 	spin_lock_irq(&m->lock);

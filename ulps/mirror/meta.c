@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * meta.c - the metadata device: superblock and bitmaps. The worker calls these functions, and resume
- * does before it starts the worker.
+ * meta.c - the metadata device: superblock and bitmaps. The worker calls these functions, and
+ * resume does before it starts the worker.
  *
  * The bit of a region is set on the device before a write to the region is submitted to a leg. It
  * is cleared later, when no write to the region is in flight and the region is in sync

@@ -39,8 +39,8 @@ struct kfm_write;
  * @busy: the provider owns @cqe and the buffer of @w. Cleared with release semantics
  * @err: result, valid when @busy is false
  * @seq: number of the record in the session, if it was posted
- * @state: there is no record for this peer; or the record was not posted in the present session, was
- *	posted, is durable at the peer
+ * @state: there is no record for this peer; or the record was not posted in the present session,
+ *	was posted, is durable at the peer
  */
 struct kfm_post {
 	struct kfm_write	*w;
@@ -263,7 +263,8 @@ struct kfm_slot {
 };
 
 /**
- * struct kfm_net - the endpoint for a peer; used by @work while @opening is true, otherwise by the worker
+ * struct kfm_net - the endpoint for a peer; used by @work while @opening is true, otherwise by the
+ *	worker
  * @work: opens the endpoint. It allocates memory, which may have to wait for writes to this mirror
  * @opening: @work is queued or running. Cleared with release semantics
  * @fabric: fabric; NULL: nothing is open

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * net.c - the endpoint for a peer, messages, and regions. Everything but the completions is the worker's.
+ * net.c - the endpoint for a peer, messages, and regions. All but the completions runs in the
+ * worker.
  *
  * The endpoint is opened after resume and closed by suspend. A lost peer does not close it: an RDM
  * endpoint connects again with the next post. Completions run in softirq, and only hand over to the
@@ -82,7 +83,7 @@ static ssize_t post_receive(struct kfm_slot *slot)
 /**
  * kfm_net_send() - send a message, or do nothing
  * @p: to whom
- * @msg: message; the pair's number is filled in
+ * @msg: message; the UUID and the number of this node are filled in
  *
  * A message that is lost is repeated by a timer, or is contained in a later one.
  */
@@ -200,8 +201,8 @@ ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w)
 }
 
 /*
- * Write a record, head and data in one piece, to the peer's ring, durably. All heads are in front of
- * the data, but only one can be next to it.
+ * Write a record, head and data in one piece, to the peer's ring, durably. All heads are in front
+ * of the data, but only one can be next to it.
  */
 ssize_t kfm_net_write(struct kfm_peer *p, struct kfm_write *w, u64 at, u32 len)
 {
@@ -285,7 +286,8 @@ static int set_option(struct kfid_ep *ep, int name, size_t value)
 
 /*
  * Callers that are not the peer are refused where the provider can do that: all but loop. One
- * without a time limit may keep a buffer of a lost session for longer; nothing else waits for it.
+ * without a time limit may keep a buffer of a lost session for longer, and new writes wait if it
+ * keeps all of them.
  */
 static int set_options(const struct kfm *m, struct kfid_ep *ep)
 {

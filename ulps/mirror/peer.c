@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * peer.c - the sessions: each is one of two nodes.
+ * peer.c - the sessions: each is between two nodes.
  *
  *   primary			secondary
  *   HELLO		->			ends the old session: its keys are dead
@@ -26,7 +26,7 @@
 
 static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_PRIMARY] = "the peer is primary",
-	[KFM_R_FOREIGN] = "the peer belongs to another pair",
+	[KFM_R_FOREIGN] = "the peer belongs to another mirror, or is not the node of before",
 	[KFM_R_SIZE] = "the peer's size or block size does not fit",
 	[KFM_R_BUSY] = "the peer is to become primary",
 	[KFM_R_POLICY] = "the peer has another policy",
@@ -92,8 +92,8 @@ static void refuse_peer(struct kfm_peer *p, const char *why)
  * @p: peer of a primary, without a session
  *
  * The peer is not in sync, and there is a new generation, durably, before any write is
- * acknowledged that the peer does not have. Peers in sync get the generation by SYNCED; no such write
- * ends before they have stored it (write.c).
+ * acknowledged that the peer does not have. Peers in sync get the generation by SYNCED; no such
+ * write ends before they have stored it (write.c).
  *
  * Return: 0 or a negative error; then writes are still held.
  */
@@ -343,8 +343,8 @@ static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 }
 
 /*
- * The copies are the same: what the log does not have applied yet is durable in it. They are those of
- * all nodes with this generation, but for the regions of writes in flight, see recent.c.
+ * The copies are the same: what this node has not applied yet is durable in its log. All nodes with
+ * this generation have the same data, except for the regions of writes in flight, see recent.c.
  */
 static int take_gens(struct kfm *m, const struct kfm_gens *gens)
 {

@@ -221,7 +221,7 @@ enum kfm_msg_type {
 
 enum kfm_refusal {
 	KFM_R_PRIMARY = 1,	/* the other node is primary, too */
-	KFM_R_FOREIGN,		/* another pair, or no metadata */
+	KFM_R_FOREIGN,		/* another mirror or node, or no metadata */
 	KFM_R_SIZE,		/* sizes or blocks differ */
 	KFM_R_BUSY,		/* the other node is being promoted itself */
 	KFM_R_LEG,		/* the other node's leg or log has failed */

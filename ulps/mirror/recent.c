@@ -4,14 +4,15 @@
  *
  * A write that is in flight when the primary dies may have reached one secondary and not the other.
  * So a secondary with several peers sets the bit of each region that it writes, in the bitmaps of
- * all peers but the primary, before the record leaves its log. When it is promoted, it resynchronises
- * these regions, and those in the bitmaps of the other nodes.
+ * all peers but the primary, before the record leaves its log. When it is promoted, it
+ * resynchronises these regions, and those in the bitmaps of the other nodes.
  *
  * A write is settled when it has ended: then all peers have it that are in sync, and those that are
- * not have an older generation. The primary says in PING and SYNCED up to which record of the session
- * all writes are settled, and so are those of earlier sessions (KFM_M_SETTLED). The secondary then
- * clears the bits of all regions that no later record has written. At most KFM_SLOTS records are not
- * settled, so the last KFM_WINDOW records are enough to know these regions.
+ * not have an older generation. PING and SYNCED of the primary contain the last record of the
+ * session up to which all writes are settled, with those of earlier sessions (KFM_M_SETTLED). The
+ * secondary then clears the bits of all regions that no later record has written. It remembers the
+ * regions of the last KFM_WINDOW records. That is enough, because settle() (write.c) stops at the
+ * first write that a peer lacks and needs: all peers in sync have the records before these.
  *
  * A mirror with one peer does nothing of that. All functions run in the worker.
  */
@@ -20,10 +21,10 @@
 /* ---- primary ---- */
 
 /*
- * Does a copy that may be promoted, or be taken for one of this generation, lack a write that another
- * peer has? That may be one that dm took back, or one that the leg has failed. A copy without which
- * this node writes has an older generation. One that is being resynchronised is inconsistent until
- * SYNCED.
+ * Does a copy that may be promoted, or be taken for one of this generation, lack a write that
+ * another peer has? That may be one that dm took back, or one that the leg has failed. A copy
+ * without which this node writes has an older generation. One that is being resynchronised is
+ * inconsistent until SYNCED.
  */
 static bool any_open(const struct kfm *m)
 {

@@ -20,8 +20,8 @@
  * source, are made durable before the read ends.
  *
  * One read is repaired at a time. All functions run in the worker, except for the completions,
- * which clear @leg_busy, kfm_post.busy and kfm_serve.busy with release semantics, as those of writes
- * do. No memory is allocated.
+ * which clear @leg_busy, kfm_post.busy and kfm_serve.busy with release semantics, as those of
+ * writes do. No memory is allocated.
  */
 #include <linux/crc32c.h>
 #include <linux/highmem.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * status.c - what `dmsetup status` and `dmsetup table` show. Any context that may sleep; the members of
- * struct kfm and struct kfm_peer are read without a lock.
+ * status.c - what `dmsetup status` and `dmsetup table` show. Any context that may sleep; the members
+ * of struct kfm and struct kfm_peer are read without a lock.
  */
 #include "mirror.h"
 
