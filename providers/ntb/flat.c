@@ -97,7 +97,7 @@ static bool nt_flat_same(struct device *dev)
  */
 static u64 nt_flat_end(void)
 {
-	const struct zone *zone;
+	struct zone *zone;
 	u64 end = 0;
 	int node, i;
 
