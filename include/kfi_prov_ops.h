@@ -131,8 +131,8 @@ struct kfi_peer_info {
  *	kfi_mr_settle() later. Called in softirq or with bottom halves off, inside rcu_read_lock()
  * @mr_attach: optional: memory is attached to a per-I/O region, whose key no peer has yet.
  *	Returns 0; -EINVAL if the hardware can't register this memory; -ENOTCONN if its endpoint has
- *	no connection. If kfi.ko then cannot use the key, the next call for this region is @mr_attach
- *	or @mr_dereg, without @mr_end. Context as @mr_end
+ *	no connection. If kfi.ko then cannot use the key, the next call for this region is
+ *	@mr_attach or @mr_dereg, without @mr_end. Context as @mr_end
  * @mr_publish: optional: a per-I/O region is live, and its key may be sent to peers. With @tell the
  *	provider calls kfi_mr_registered() later, once. Context as @mr_end
  * @mr_known: optional: returns whether the device may still access the memory of a dead region.

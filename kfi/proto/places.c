@@ -16,8 +16,8 @@
  * KFW_F_PLACED. Payload that can't be exposed is sent as frames, so places are never needed.
  *
  *   kfp_expose()		exposes memory of an operation or of a receive
- *   kfp_conceal()		ends that, when the payload has arrived or the link is closed. The link
- *				may end it later, and then calls kfi_link_concealed()
+ *   kfp_conceal()		ends that, when the payload has arrived or the link is closed. The
+ *				link may end it later, and then calls kfi_link_concealed()
  *   kfp_places_take()		accepts the places that a frame of the peer names
  *   kfp_rx_rtw()		target of a write: handles an RTW
  *   kfp_rx_rtw_data()		handles the DATA that follows, as if it were the WRITE

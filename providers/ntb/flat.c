@@ -24,11 +24,11 @@
 
 static int nt_flat_index = -1;
 module_param_named_unsafe(flat, nt_flat_index, int, 0444);
-MODULE_PARM_DESC(flat, "memory window through which the peer can write to ALL memory; -1: none (default -1)");
+MODULE_PARM_DESC(flat, "window through which the peer can write to ALL memory (default -1: none)");
 
 static int nt_mapped_index = -1;
 module_param_named(mapped, nt_mapped_index, int, 0444);
-MODULE_PARM_DESC(mapped, "memory window over registered memory, behind an IOMMU; -1: none (default -1)");
+MODULE_PARM_DESC(mapped, "window over registered memory, behind an IOMMU (default -1: none)");
 
 bool nt_flat_maps(void)
 {

@@ -37,7 +37,7 @@ MODULE_PARM_DESC(heartbeat_ms, "milliseconds between two signs of life (default 
 
 static unsigned int nt_timeout_ms = 1000;
 module_param_named(timeout_ms, nt_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(timeout_ms, "milliseconds without a sign of life before a peer is dead (default 1000)");
+MODULE_PARM_DESC(timeout_ms, "ms without a sign of life before a peer is dead (default 1000)");
 
 static bool nt_use_dma = true;
 module_param_named(use_dma, nt_use_dma, bool, 0444);
@@ -45,7 +45,7 @@ MODULE_PARM_DESC(use_dma, "copy with a DMA engine, if there is one (default yes)
 
 static unsigned int nt_direct_max = 256;
 module_param_named(direct, nt_direct_max, uint, 0444);
-MODULE_PARM_DESC(direct, "bytes of a batch that the CPU writes if the engine is idle; 0: never (default 256)");
+MODULE_PARM_DESC(direct, "bytes of a batch that the CPU writes if the engine is idle (default 256)");
 
 bool nt_crc = true;
 module_param_named(crc, nt_crc, bool, 0444);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * paged.c - struct pages for a window of the bridge, so that other devices of this machine can be
- * told to write there: pages.c uses them, and says when.
+ * paged.c - struct pages for a window of the bridge, so that other devices of this machine can
+ * write there. pages.c gives these pages to the protocol.
  *
- * The window with the ring gets none, because memory with pages is uncached, not write-combining,
- * also where this module maps it. The first other window does. The peer's flat window has to be
- * that one: else no memory of a flat window has places.
+ * The window with the ring gets no pages, because memory with pages is uncached, not
+ * write-combining, also where this module maps it. The first other window gets them. The peer's
+ * flat window has to be that one, or no memory of a flat window has places.
  *
  * The kernel's code for peer-to-peer DMA (CONFIG_PCI_P2PDMA) makes the pages. They last until the
- * driver of the bridge is unbound: so they may exist from an earlier load of this module, and are
- * allocated from their pool. All of the window is allocated at once, and not published, so nobody
- * else has a part of it.
+ * driver of the bridge is unbound. So they may exist from an earlier load of this module, and are
+ * allocated from their pool. The whole window is allocated at once, and is not published, so no
+ * other user of the pool can get a part of it.
  *
  * A kernel without this code has pages only if the administrator asks for them, because it does not
  * check whether a disk reaches the window: what a disk writes may be lost, or go somewhere else.
@@ -25,7 +25,7 @@
 
 static bool nt_places_unchecked;
 module_param_named_unsafe(places_unchecked, nt_places_unchecked, bool, 0444);
-MODULE_PARM_DESC(places_unchecked, "let devices write to the peer's memory also on a kernel that can't check whether they reach the bridge (default no)");
+MODULE_PARM_DESC(places_unchecked, "pages on kernels that can't check the way of a device to the bridge");
 
 /* ---- with CONFIG_PCI_P2PDMA ---- */
 
@@ -151,7 +151,7 @@ static const char *nt_paged_reason(int err)
 	case -ENODEV: return "there is no window besides that of the ring";
 	case -EINVAL: return "its address or length is not aligned";
 	case -ENXIO: return "it does not begin with a BAR";
-	case -EBUSY: return "its pages are in use, or there are pages of another window: unbind the bridge's driver";
+	case -EBUSY: return "pages are in use, or another window has them: unbind the driver";
 	case -EOPNOTSUPP: return "this kernel has no peer-to-peer DMA, see places_unchecked";
 	default: return "the kernel does not make them";
 	}

@@ -37,15 +37,15 @@ MODULE_PARM_DESC(window, "index of the memory window, the same at both ends (def
 
 static unsigned int nt_window_mib = 4;
 module_param_named(window_mib, nt_window_mib, uint, 0444);
-MODULE_PARM_DESC(window_mib, "MiB that the peer can write to, 1 to 4095, at most the window (default 4)");
+MODULE_PARM_DESC(window_mib, "MiB that the peer can write to, 1 to 4095 (default 4)");
 
 static unsigned int nt_ring_kib = 256;
 module_param_named(ring_kib, nt_ring_kib, uint, 0444);
-MODULE_PARM_DESC(ring_kib, "KiB of the ring for the peer's records, a power of two, 16 to 4096 (default 256)");
+MODULE_PARM_DESC(ring_kib, "KiB of the peer's ring, a power of two, 16 to 4096 (default 256)");
 
 bool nt_places_on;
 module_param_named(places, nt_places_on, bool, 0444);
-MODULE_PARM_DESC(places, "let local devices write to the peer's memory through the window (default no)");
+MODULE_PARM_DESC(places, "let local devices write to the peer's memory (default no)");
 
 int nt_win_check_params(void)
 {
@@ -66,10 +66,10 @@ int nt_win_check_params(void)
 }
 
 /*
- * Return: true if the window consists of ordinary pages, which only tests/mock provides: its bridges
- * are on no bus. A valid page frame number is not enough, because a hole between pieces of memory
- * may have struct pages, too. Pages that the window of a real bridge has from an earlier load, when
- * it did not have the ring, are not used: they are uncached.
+ * Return: true if the window consists of ordinary pages. Only tests/mock provides such windows; its
+ * bridges are on no bus. A valid page frame number is not enough, because a hole between pieces of
+ * memory may have struct pages, too. A window of a real bridge may have pages from an earlier load
+ * of this module, when another window had the ring. They are uncached, and are not used.
  */
 static bool nt_has_pages(const struct nt_window *win, const struct ntb_dev *ntb)
 {

@@ -280,7 +280,8 @@ static void ring_places(struct kunit *test)
 static void messages(struct kunit *test)
 {
 	struct kfm_msg m = {
-		.type = KFM_GRANT, .session = 77, .node = 5, .ring_key = 1, .ring_addr = 2, .bitmap_key = 3,
+		.type = KFM_GRANT, .session = 77, .node = 5,
+		.ring_key = 1, .ring_addr = 2, .bitmap_key = 3,
 		.bitmap_addr = 4, .ring_len = KFM_RING_MIN, .bitmap_len = KFM_BLOCK,
 		.window_key = 5, .window_addr = 6,
 	}, out;
@@ -304,7 +305,8 @@ static void messages(struct kunit *test)
 	kfm_msg_encode(&m, &le);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
 	m = (struct kfm_msg) {
-		.type = KFM_HELLO, .session = 77, .node = 5, .sectors = 1, .lbs = KFM_SECTOR, .arg = KFM_ALONE,
+		.type = KFM_HELLO, .session = 77, .node = 5,
+		.sectors = 1, .lbs = KFM_SECTOR, .arg = KFM_ALONE,
 	};
 	kfm_msg_encode(&m, &le);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), 0);
@@ -314,7 +316,9 @@ static void messages(struct kunit *test)
 	m = (struct kfm_msg) { .type = KFM_PING, .node = 5 };
 	kfm_msg_encode(&m, &le);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
-	m = (struct kfm_msg) { .type = KFM_ATTACH, .session = 77, .node = 5, .gens.cur = 1, .arg = 1 };
+	m = (struct kfm_msg) {
+		.type = KFM_ATTACH, .session = 77, .node = 5, .gens.cur = 1, .arg = 1,
+	};
 	kfm_msg_encode(&m, &le);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
 	m.gens.source = 1;
@@ -337,7 +341,8 @@ static void message_copy(struct kunit *test)
 		{ U32_MAX, -EPROTO },
 	};
 	struct kfm_msg m = {
-		.type = KFM_COPY, .session = 77, .node = 5, .id = 8, .sector = 9, .seq = 10, .crc = 11,
+		.type = KFM_COPY, .session = 77, .node = 5,
+		.id = 8, .sector = 9, .seq = 10, .crc = 11,
 	}, out;
 	struct kfm_le_msg le;
 	unsigned int i;

@@ -53,8 +53,8 @@ static void piece_exit(struct kunit *test)
 }
 
 /*
- * Take all pieces of @iter, in steps of at most @step bytes, and compare them with what the kernel's
- * own copy of @iter gives. Return the number of pieces.
+ * Take all pieces of @iter, in steps of at most @step bytes, and compare them with the bytes that
+ * copy_from_iter() returns. Return the number of pieces.
  */
 static int take(struct kunit *test, struct iov_iter iter, size_t step, size_t longest)
 {

@@ -366,7 +366,7 @@ static int was_killed(int status)
 	return 0;
 }
 
-/* Replace the children that have died. Return: 0, or 1 if one was not killed or too much is pinned */
+/* Replace the children that have died. Return: 1 if one was not killed, or too much is pinned */
 static int replace(pid_t *pids, unsigned long *steps)
 {
 	int status, slot, bad = 0;

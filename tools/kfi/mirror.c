@@ -25,7 +25,7 @@ struct refusal {
 
 static const struct refusal promote_refusals[] = {
 	{ EALREADY, "it is primary already" },
-	{ EBUSY, "a peer is primary, or follows a live one: demote that first; or a promotion runs" },
+	{ EBUSY, "a peer is primary, or follows one: demote that first; or a promotion runs" },
 	{ EAGAIN, "the peer is being promoted itself; try again" },
 	{ ESTALE, "the peer has newer data: promote the peer" },
 	{ ENOTUNIQ, "the copies are split: each has writes of its own; 'invalidate' one of them" },

@@ -209,7 +209,7 @@ enum kfm_msg_type {
 	KFM_ATTACH,		/* primary: copies compared. @arg: 1 if it will resynchronise */
 	KFM_GRANT,		/* secondary: new keys; old log applied, old keys revoked */
 	KFM_APPLIED,		/* secondary: records up to @seq may be overwritten */
-	KFM_PING,		/* primary; @arg: 1 while both are in sync; @seq with KFM_M_SETTLED */
+	KFM_PING,		/* primary; @arg: 1 if both are in sync; @seq with KFM_M_SETTLED */
 	KFM_PONG,		/* secondary: answer to PING; @seq as in APPLIED */
 	KFM_SYNCED,		/* primary: the copies are the same; store these generations */
 	KFM_SYNCED_OK,		/* secondary: these generations are durable */

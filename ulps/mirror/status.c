@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * status.c - what `dmsetup status` and `dmsetup table` show. Any context that may sleep; the members
+ * status.c - what `dmsetup status` and `dmsetup table` show. Called in process context. The members
  * of struct kfm and struct kfm_peer are read without a lock.
  */
 #include "mirror.h"
@@ -32,6 +32,7 @@ struct summary {
 static struct summary sum_peer(const struct kfm_peer *p)
 {
 	const struct kfm *m = p->m;
+	bool follows = !m->primary && m->log.mr && m->log.peer == p;
 	bool alone = m->primary && kfm_is_alone(p);
 
 	return (struct summary) {
@@ -39,7 +40,7 @@ static struct summary sum_peer(const struct kfm_peer *p)
 		.oos = p->oos_count,
 		.percent = percent(p),
 		.lag = p->ring.seq ? p->ring.seq - 1 - p->ring.applied : 0,
-		.insync = p->insync || (!m->primary && m->log.mr && m->log.peer == p && m->was_insync),
+		.insync = p->insync || (follows && m->was_insync),
 		.alone = alone,
 		.held = m->primary && !alone && p->link != KFM_UP,
 		.outage = p->outage,
@@ -138,8 +139,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		return;
 	kfm_for_each_peer(p, m) {
 		s = sum_peer(p);
-		DMEMIT(" peer %s %s %s %u %u %llu", p->remote[0], p->remote[1], links[s.link], s.oos,
-		       s.percent, s.lag);
+		DMEMIT(" peer %s %s %s %u %u %llu", p->remote[0], p->remote[1], links[s.link],
+		       s.oos, s.percent, s.lag);
 		sz += emit_remarks(m, &s, result + sz, maxlen - sz);
 	}
 }

@@ -18,7 +18,7 @@ MODULE_PARM_DESC(trtype, "transport type number (default 253; 254: use \"loop\" 
 
 static unsigned int connect_timeout = 30;
 module_param(connect_timeout, uint, 0644);
-MODULE_PARM_DESC(connect_timeout, "seconds from a connection to its NVMe connect command (default 30)");
+MODULE_PARM_DESC(connect_timeout, "seconds until NVMe connect on a connection (default 30)");
 
 /* kfnt_wq runs release_work and silent_work. release_work waits for resume_work on kfnt_post_wq. */
 struct workqueue_struct *kfnt_wq, *kfnt_post_wq;

@@ -35,11 +35,11 @@
 
 static bool bypass;
 module_param(bypass, bool, 0444);
-MODULE_PARM_DESC(bypass, "let disks write the data of READs directly into the host's memory, where the network has places (default no)");
+MODULE_PARM_DESC(bypass, "let disks write the data of READs into the host's memory (default no)");
 
 static char *bypass_disks;
 module_param_unsafe(bypass_disks, charp, 0444);
-MODULE_PARM_DESC(bypass_disks, "disks, as dm-0,sda, that do so without a check that they can (default none)");
+MODULE_PARM_DESC(bypass_disks, "disks, as dm-0,sda, for bypass without a check (default none)");
 
 /**
  * struct kfnt_disk - may a disk write to the places of a domain?
@@ -229,7 +229,7 @@ static void kfnt_disk_stop(struct kfnt_disk *disk)
 		return;
 	WRITE_ONCE(disk->why, "no: a READ has failed");
 	WRITE_ONCE(disk->may, false);
-	pr_warn("nvmet-kfi: %s does not write to the memory of hosts over %s any more: a READ has failed\n",
+	pr_warn("nvmet-kfi: %s does not write to hosts over %s any more: a READ has failed\n",
 		disk->name, disk->domain);
 }
 
@@ -520,7 +520,7 @@ void kfnt_places_init(void)
 {
 	if (!bypass)
 		return;
-	pr_info("nvmet-kfi: bypass: it is not proven on hardware that the data is in the host's memory before the answer\n");
+	pr_info("nvmet-kfi: bypass: that data arrives before the answer is not proven on hardware\n");
 	kfnt_debugfs = debugfs_create_dir("nvmet_kfi", NULL);
 	debugfs_create_file("places", 0400, kfnt_debugfs, NULL, &kfnt_bypass_fops);
 }

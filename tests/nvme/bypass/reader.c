@@ -30,7 +30,7 @@ enum { READER_DEPTH = 16, READER_LATE_MS = 300, READER_REST = 0x5a };
 
 static char *domain = "mock0.0";
 module_param(domain, charp, 0);
-MODULE_PARM_DESC(domain, "the host's end of the bridge, whose memory is read into (default mock0.0)");
+MODULE_PARM_DESC(domain, "end of the bridge whose memory is read into (default mock0.0)");
 
 struct reader;
 
