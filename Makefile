@@ -17,7 +17,7 @@ help:		## this list
 	@echo
 	@echo "  KDIR=<kernel build dir>  PREFIX=$(PREFIX)  PROVIDER=$(PROVIDER)  KERNEL=6.1|6.12, ULP=nvme|user|mirror (demo; PROVIDER=sockets|verbs|ntb)"
 
-demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA, or with ULP=nvme share a disk, with ULP=mirror mirror a file system and are killed, with ULP=user run libfabric's programs
+demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA, or with ULP=nvme share a disk (with PROVIDER=ntb also READs that bypass the memory of the disk's machine), with ULP=mirror mirror a file system and are killed, with ULP=user run libfabric's programs
 	@tests/vm/demo
 
 test:		## everything that must pass: unit, conformance, virtual machines (half an hour; docs/testing.md)

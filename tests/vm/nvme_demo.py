@@ -5,6 +5,7 @@ import json
 import os
 
 import bed
+import bypass_demo
 import nvme_bed
 import pair as vm
 
@@ -53,6 +54,17 @@ def file_system(nvme, progress):
 
 def demo(series, provider, mtu, out, progress):
     """Return release and rows; everything that was written was read back and compared."""
+    release, rows = load(series, provider, mtu, out, progress)
+    if provider == "ntb":
+        rows += bypass_demo.demo(out, progress)
+    with open(os.path.join(out, "results.json"), "w", encoding="utf-8") as file:
+        json.dump(rows, file, indent=1)
+        file.write("\n")
+    return release, rows
+
+
+def load(series, provider, mtu, out, progress):
+    """Use the disk: a file system, verified writes, fio."""
     ko, tool = bed.build(series, progress, out)
     nvme_bed.need(progress, out)
     progress(f"{series}: nvmet.ko that knows kfi")
@@ -68,7 +80,7 @@ def demo(series, provider, mtu, out, progress):
         disk = file_system(nvme, progress)
         verified(nvme, disk, progress)
         rows = figures(nvme, disk, progress)
-        save(nvme, out, rows)
+        log(nvme, out)
         nvme.disconnect()
         nvme.drop_target()
         nvme.unload_target()
@@ -77,10 +89,7 @@ def demo(series, provider, mtu, out, progress):
         return pair.release, rows
 
 
-def save(nvme, out, rows):
-    with open(os.path.join(out, "results.json"), "w", encoding="utf-8") as file:
-        json.dump(rows, file, indent=1)
-        file.write("\n")
+def log(nvme, out):
     with open(os.path.join(out, "nvme.log"), "w", encoding="utf-8") as file:
         file.write(nvme.pair.run("a", "nvme list; nvme list-subsys; kfi show; kfi stats", check=False).text)
 
@@ -90,6 +99,7 @@ def table(rows):
     for text, _, _ in RUNS:
         line = f"{text:<18}"
         for name, _ in DIRECTIONS:
-            row = next(row for row in rows if row["what"] == text and row["op"] == name)
+            row = next(row for row in rows if row.get("what") == text and row["op"] == name)
             line += f"{row['iops']:>7.0f} IOPS{row['mb_s']:>8.1f} MB/s{row['latency_us'] / 1000:>8.2f} ms"
         print(line)
+    bypass_demo.table([row for row in rows if row.get("bench") == bypass_demo.BENCH])
