@@ -7,7 +7,7 @@ static int mw_io(struct bio *bio);
 static void mw_submit(struct bio *bio);
 
 #undef bdev_logical_block_size
-#define bdev_logical_block_size(bdev)	KFM_SECTOR
+#define bdev_logical_block_size(bdev)	((void)(bdev), KFM_SECTOR)
 #define submit_bio_wait(bio)		mw_io(bio)
 #define submit_bio(bio)			mw_submit(bio)
 #define bio_endio(bio)			((bio)->bi_end_io(bio))
@@ -43,7 +43,7 @@ void kfm_kick(struct kfm *m)
 
 void kfm_signal(struct kfm *m, bool *busy)
 {
-	smp_store_release(busy, false);
+	WRITE_ONCE(*busy, false);	/* all of this is one thread */
 }
 
 u64 kfm_random(void)
@@ -151,13 +151,14 @@ static void *mw_alloc(struct mw *w, size_t bytes)
 
 static void mw_peer(struct mw *w, struct kfm_peer *p, unsigned int index)
 {
-	static char address[] = "there", service[] = "7";
 	struct kfm *m = &w->m;
 
 	p->m = m;
 	p->index = index;
-	p->remote[0] = address;
-	p->remote[1] = service;
+	p->remote[0] = mw_alloc(w, 8);
+	p->remote[1] = mw_alloc(w, 8);
+	memcpy(p->remote[0], "there", 6);
+	memcpy(p->remote[1], "7", 2);
 	p->rs_region = m->regions;
 	p->bits = mw_alloc(w, m->bitmap_bytes);
 	p->peer_bits = mw_alloc(w, m->bitmap_bytes);
