@@ -96,6 +96,8 @@ enum kfi_rx_want {
  * @checks: when the bytes behind a payload in places arrive, the link compares the payload with
  *	what its sender has written. So the protocol does not write to places before the peer has
  *	answered earlier writes. The link sets it before kfi_link_up()
+ * @pages: &kfi_link_ops.pages may find pages of the peer's memory. Otherwise the protocol does not
+ *	ask the peer for places of devices. The link sets it before kfi_link_up()
  * @name: name of the peer, &kfi_link_ops.name_len bytes. A link that a peer calls stores the name
  *	of the source. The protocol adds the port from the hello by &kfi_link_ops.set_port
  */
@@ -110,6 +112,7 @@ struct kfi_link {
 	struct kfi_proto	*proto;
 	bool			privileged;
 	bool			checks;
+	bool			pages;
 	u8			name[KFI_ADDR_MAX] __aligned(8);
 };
 
@@ -258,10 +261,10 @@ struct kfi_unit {
  *	by which devices of this machine write to the memory of the peer that the @n entries of
  *	@place name: @len bytes from byte @at on, counted from the first byte of the first entry.
  *	The entries come from the peer, and are checked as @post checks them. Returns 0;
- *	-EOPNOTSUPP if this memory has no pages here, or if the link has &kfi_link.checks, because
- *	the link can't read the bytes that a device writes; -EMSGSIZE: too many segments for @to;
- *	-EPROTO ends the connection. Called as @expose. Endpoints may have KFI_PLACE only over links
- *	with @pages
+ *	-EOPNOTSUPP if this memory has no pages here; -EMSGSIZE: too many segments for @to; -EPROTO
+ *	ends the connection. Called as @expose, only with &kfi_link.pages, which a link with
+ *	&kfi_link.checks never sets, because it can't read the bytes that a device writes. Endpoints
+ *	may have KFI_PLACE only over links with @pages
  * @fence: devices have finished writing to the place of a @pin: order their bytes before all bytes
  *	that are posted later. Returns 0, or a negative errno if the bytes may not have arrived. An
  *	error ends the connection, and from then on the link sends no frame of its own, either,

@@ -75,16 +75,16 @@ int kfp_place_take(struct kfp_conn *conn, struct kfi_oper *op)
 }
 
 /*
- * Begin a get: complete it if there is a grant, otherwise send an RTW. A link that checks the
- * payload has no pages for devices, so the get fails there.
+ * Begin a get: complete it if there is a grant, otherwise send an RTW. Over a link without pages the
+ * get fails at once, because an answer of the peer would be useless.
  */
 void kfp_put_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfp_permit *p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
 	struct kfw_frame f = kfp_op_frame(op, KFW_RTW);
 
-	if (p || conn->link.checks) {
-		kfp_op_end(conn, op, p ? kfp_place_fill(conn, op, p) : -EOPNOTSUPP);
+	if (p || !conn->link.pages) {
+		kfp_op_end(conn, op, conn->link.pages ? kfp_place_fill(conn, op, p) : -EOPNOTSUPP);
 		return;
 	}
 	f.flags = KFW_F_PLACE;

@@ -22,6 +22,11 @@ struct device *nt_pages_device(const struct nt_link *link)
 	return link->win.pages || link->paged.mem ? &link->ntb->pdev->dev : NULL;
 }
 
+bool nt_pages_any(const struct nt_link *link)
+{
+	return link->win.pages || (link->paged.mem && link->paged.flat);
+}
+
 /* Return the address of the first byte of a place, if it has pages; 0: it has none. */
 static phys_addr_t nt_pages_at(const struct nt_link *link, const struct nt_place *place)
 {

@@ -28,8 +28,7 @@ int nt_place_pages(struct kfi_link *link, const struct kfi_place *place, unsigne
 	unsigned int count;
 	int ret;
 
-	if (s->ended || s->closing || s->state != NT_OPEN || link->checks ||
-	    nt_stream_over(s))
+	if (s->ended || s->closing || s->state != NT_OPEN || nt_stream_over(s))
 		return -EOPNOTSUPP;
 	if (nt_places_cut(&unit, at, len, false, cut, &count) != len)
 		return -EPROTO;

@@ -178,6 +178,7 @@ void nt_stream_open(struct nt_stream *s, u32 peer, u32 limit)
 	s->room = nt_ring_room(&s->dev->link->ring) - NT_PREFIX;
 	s->state = NT_OPEN;
 	s->end->link.checks = READ_ONCE(s->dev->link->checks);
+	s->end->link.pages = !s->end->link.checks && nt_pages_any(s->dev->link);
 }
 
 static int nt_open(struct kfi_link *link)

@@ -564,7 +564,7 @@ static struct pm_ep *to_pm_ep(struct kfi_ep *ep)
 static void pm_link_init(struct pm_link *kl)
 {
 	INIT_LIST_HEAD(&kl->refs);
-	kl->link.checks = pm.checks;
+	kl->link.pages = !pm.pageless;
 	INIT_DELAYED_WORK(&kl->pump, pm_pump);
 }
 

@@ -40,7 +40,7 @@ struct pm_ep;
  * @pins: number of pins
  * @close_pins: the most pins that there were when an end 0 was closed
  * @closing: links that are being closed
- * @checks: links check payload
+ * @pageless: links have no pages for devices
  * @slow: a link stays in its close as long as this is set
  */
 struct pm_world {
@@ -66,7 +66,7 @@ struct pm_world {
 	struct list_head	devices;
 	atomic_t		fences, pins, closing;
 	int			close_pins;
-	bool			checks, slow;
+	bool			pageless, slow;
 	int			fence_err;
 };
 

@@ -200,10 +200,10 @@ static void refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pp_frames(KFW_RECALL));
 }
 
-/* Nobody asks for pages over a link that checks what it places: it has none. */
-static void checked(struct kunit *test)
+/* Nothing is sent over a link that has no pages for what the peer would answer. */
+static void pageless(struct kunit *test)
 {
-	pm.checks = true;
+	pm.pageless = true;
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, pp_get(0, 0, PP_LEN));
 	KUNIT_EXPECT_EQ(test, 0, pp_frames(KFW_RTW));
 }
@@ -565,7 +565,7 @@ static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(at_once),
 	KUNIT_CASE(abandoned),
 	KUNIT_CASE(refused),
-	KUNIT_CASE(checked),
+	KUNIT_CASE(pageless),
 	KUNIT_CASE(close_waits),
 	KUNIT_CASE(changed),
 	KUNIT_CASE(link_ends),

@@ -10,174 +10,85 @@ is compared. The last line is "N passed, N failed".
 """
 
 import argparse
-import hashlib
 import os
 import random
-import re
-import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed                               # noqa: E402
-import ntbsim                            # noqa: E402
-import nvme_bed                          # noqa: E402
+import bypass_bed                        # noqa: E402
 import pair as vm                        # noqa: E402
-from ntb_topologies import IDS, find     # noqa: E402
-from scenario import PROMISE, Verdict, check  # noqa: E402
+from bypass_bed import UNCHECKED         # noqa: E402
+from ntb_topologies import find          # noqa: E402
+from scenario import Verdict, check      # noqa: E402
 
-DISK_MIB = 4
 # The kernel lets the disk reach the bridge in these topologies of ntbsim.py, or not.
 REACHES = {"switch": True, "zen": True, "root": False}
-# Kernels without PCI_P2PDMA: parameters of kfi_ntb and nvmet-kfi, and the topologies in which they work
-UNCHECKED = {"6.12": ("places_unchecked=1", "bypass_disks=nvme0n1", ("root",))}
 # Bytes of a read, reads at a time, number of reads
 LOADS = ((4096, 1, 64), (4096, 16, 256), (65536, 16, 32), (1 << 20, 1, 2), (1 << 20, 16, 4))
-HUGE_PAGES = 16
-EVENTS = ("pci_nvme_read", "pci_nvme_io_cmd", "pci_nvme_admin_cmd", "pci_nvme_map_addr")
+# Answers by the engine take another way than what the disk writes, so a missing fence shows.
+TARGET = "places=1 direct=0"
 BUDGET = 300
 
 
-class Disk:
-    """The NVMe disk of machine b, and the log of its addresses. Ntbsim puts a disk into both machines."""
-
-    def __init__(self, seed):
-        self.data = random.Random(seed).randbytes(DISK_MIB << 20)
-        self.path = self.trace = None
-        self.seen = 0
-
-    def start(self, run_dir, logs):
-        self.path = os.path.join(run_dir, "nvme")
-        self.trace = os.path.join(logs, "trace")
-        with open(self.path, "wb") as file:
-            file.write(self.data)
-
-    def stop(self):
-        """Its directory is removed with it."""
-
-    def arguments(self, name, _memory):
-        if name != "b":
-            return ["-drive", "driver=null-co,size=1M,if=none,id=disk"]
-        trace = [word for event in EVENTS for word in ("-trace", event)]
-        return ["-drive", f"file={self.path},format=raw,if=none,id=disk", "-D", self.trace, *trace]
-
-    def addresses(self):
-        """Return [(address, bytes)] of the data of READs since the last call."""
-        with open(self.trace, encoding="utf-8") as file:
-            file.seek(self.seen)
-            text = file.read()
-            self.seen = file.tell()
-        found, reading = [], False
-        for line in text.splitlines():
-            if "pci_nvme_map_addr" in line:
-                at, size = re.search(r"addr 0x([0-9a-f]+) len (\d+)", line).groups()
-                if reading:
-                    found.append((int(at, 16), int(size)))
-            else:
-                reading = "pci_nvme_read" in line
-        return found
-
-
-class Bypass:
+class Bed(bypass_bed.Bypass):
     """One pair in one topology"""
 
     def __init__(self, pair, disk, topology):
-        self.pair = pair
-        self.disk = disk
-        self.options = UNCHECKED.get(pair.series, ("", ""))
-        self.reaches = REACHES[topology] or pair.series in UNCHECKED
-        self.nvme = nvme_bed.Nvme(pair, "ntb")
-        self.window = None
+        super().__init__(pair, disk)
+        self.reaches = REACHES[topology] or bool(self.unchecked)
 
-    def load(self):
-        self.pair.run("b", "modprobe nvme")
-        # Answers by the engine take another way than what the disk writes, so a missing fence shows.
-        self.nvme.options = f"{PROMISE['ntb'][0]} places=1 direct=0 {self.options[0]}"
-        self.pair.run("b", f"{bed.BELOW['ntb']} && modprobe kfi_ntb {self.nvme.options} && modprobe nvmet && "
-                      f"modprobe nvmet-kfi trtype=254 bypass=1 {self.options[1]}")
-        self.nvme.options = f"{PROMISE['ntb'][0]} flat=1"
-        self.nvme.load_host()
-        bar = self.pair.run("b", f"sed -n 5p {find(self.pair, 'b', 'ntb')}/resource").text.split()
-        self.window = int(bar[0], 16), int(bar[1], 16)
-        self.pair.run("b", nvme_bed.TARGET.format(**self.nvme.words(disk="/dev/nvme0n1")))
-        self.nvme.port()
-        self.pair.run("a", f"echo {HUGE_PAGES} >/proc/sys/vm/nr_hugepages")
-        device = self.nvme.connect(nr_io_queues=1)
-        self.settle()
-        return device
-
-    def settle(self):
-        """Wait until the host has looked for partitions."""
-        self.disk.addresses()
-        for _ in range(20):
-            time.sleep(1)
-            if not self.disk.addresses():
-                return
-        raise vm.TimedOut("the host does not stop reading")
-
-    def reads(self, device, size, depth, count):
-        """Read at a, compare. Return the bytes that the disk has written to the window, and elsewhere."""
-        self.disk.addresses()
-        self.pair.run("a", f"hugeread {device} {size} {depth} {count} /tmp/read", 120)
-        text = self.pair.run("a", "sha256sum /tmp/read && rm /tmp/read").text
-        check(text.split()[0] == hashlib.sha256(self.disk.data[:size * count]).hexdigest(),
-              f"{count} reads of {size} bytes, {depth} at a time: other data")
-        first, last = self.window
-        window = ram = 0
-        for at, length in self.disk.addresses():
-            if first <= at <= last:
-                window += length
-            else:
-                ram += length
-        return window, ram
+    def all_by(self, device, size, depth, count, window):
+        """Read: the disk writes all to the window, or nothing."""
+        want = (size * count, 0) if window else (0, size * count)
+        found = self.reads(device, size, depth, count)
+        check(found == want, f"{count} reads of {size} bytes, {depth} at a time: (window, memory) {found}, not {want}")
 
 
 def straight(s):
     """reads of the host: no byte of their data in the memory of the target, or all if the kernel refuses"""
-    device = s.load()
+    device = s.load(TARGET)
     for size, depth, count in LOADS:
-        want = (size * count, 0) if s.reaches else (0, size * count)
-        found = s.reads(device, size, depth, count)
-        check(found == want, f"{count} reads of {size} bytes, {depth} at a time: (window, memory) {found}, not {want}")
-    text = s.pair.run("b", "cat /sys/kernel/debug/nvmet_kfi/places").text
-    check(f"nvme0n1 over {bed_domain(s)}: {'yes' if s.reaches else 'no'}" in text, text)
-    s.nvme.disconnect()
-    s.nvme.drop_target()
+        s.all_by(device, size, depth, count, s.reaches)
+    text = s.shown()
+    name = os.path.basename(find(s.pair, "b", "ntb"))
+    check(f"nvme0n1 over {name}: {'yes' if s.reaches else 'no'}" in text, text)
+    s.unload()
     # The kernel keeps the pages of the window: a module that is loaded again finds them.
-    s.pair.run("b", f"rmmod nvmet_kfi kfi_ntb && modprobe kfi_ntb places=1 {s.options[0]} && rmmod kfi_ntb && rmmod ntb_hw_intel", 60)
+    s.pair.run("b", f"modprobe kfi_ntb places=1 {s.unchecked} && rmmod kfi_ntb && rmmod ntb_hw_intel", 60)
 
 
-def bed_domain(s):
-    """Return the name of b's end of the bridge."""
-    return os.path.basename(find(s.pair, "b", "ntb"))
+def both(s):
+    """both machines have a flat window and pages of the other's: the pages are no memory that it has to show"""
+    device = s.load(f"{TARGET} flat=1", "flat=1 places=1")
+    s.all_by(device, 65536, 16, 32, s.reaches)
+    s.unload()
 
 
-def hugeread():
-    out = os.path.join(vm.BUILD, "nvme-tools")
-    os.makedirs(out, exist_ok=True)
-    path = os.path.join(out, "hugeread")
-    subprocess.run(["gcc", "-static", "-O2", "-Wall", "-Werror", "-pthread", "-o", path,
-                    os.path.join(bed.TOP, "tests", "nvme", "hugeread.c")], check=True)
-    return path
+def hidden(s):
+    """a host without a flat window: all goes through memory, and the host is not asked for a place"""
+    device = s.load(TARGET, "")
+    before = s.pair.devices.counters("ntb0.b")["doorbells"]
+    s.all_by(device, 4096, 1, 64, False)
+    # one for each command, and a few; an answer for a place would be as many more
+    bells = s.pair.devices.counters("ntb0.b")["doorbells"] - before
+    check(bells < 112, f"{bells} doorbells for 64 reads")
+    s.unload()
+
+
+CASES = (straight, both, hidden)
 
 
 def run_series(series, verdict, wanted, seed):
-    logs = os.path.join(vm.BUILD, f"vm-{series}", "nvme-bypass")
-    os.makedirs(logs, exist_ok=True)
-    ko, tool = bed.build(series, verdict.progress, logs)
-    nvme_bed.need(verdict.progress, logs)
     for topology in UNCHECKED[series][2] if series in UNCHECKED else REACHES:
         if wanted not in topology:
             continue
-        disk = Disk(seed)
-        devices = bed.Devices(disk, ntbsim.Ntbsim(
-            bar2=bed.WINDOW, bar4=bed.MEMORY, topology=topology,
-            others=[{"driver": "nvme", "drive": "disk", "serial": "bypass"}]))
-        with vm.Pair(series, os.path.join(logs, topology), ko=[ko, vm.script("stock-modules", series)],
-                     programs=[tool, "/usr/sbin/nvme", hugeread()],
-                     modules=["ioatdma", "nvme", "nvme_fabrics", "nvmet"], append="rootfstype=ramfs",
-                     devices=devices, progress=verdict.progress) as pair:
-            verdict.case(f"{series} {topology}", straight, BUDGET, Bypass(pair, disk, topology))
+        disk = bypass_bed.Disk(seed)
+        logs = os.path.join(vm.BUILD, f"vm-{series}", "nvme-bypass", topology)
+        with bypass_bed.machines(series, topology, disk, logs, verdict.progress) as pair:
+            s = Bed(pair, disk, topology)
+            for case in CASES:
+                verdict.case(f"{series} {topology}", case, BUDGET, s)
 
 
 def main():
