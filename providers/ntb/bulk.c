@@ -322,8 +322,9 @@ static bool nt_again(struct nt_ring *ring)
 	if (ring->state == NT_UP && nt_batch(out, out->oldest)->tries++ == NT_TRIES)
 		return false;
 	for (i = out->oldest; i != out->filling; i++) {
+		/* If the peer may have the line, the room of its records may have been reused. */
 		list_for_each_entry(rec, &nt_batch(out, i)->recs, entry)
-			if (rec->err)
+			if (rec->err && !nt_batch(out, i)->announced)
 				nt_shadow_void(out, rec);
 		nt_rewind(nt_batch(out, i));
 	}

@@ -58,19 +58,32 @@ static bool nt_in_produced(struct nt_ring *ring, struct nt_rx *rx, const __le64 
 }
 
 /*
- * Read behind which record of the message ring the records of the bulk ring come. The peer may have
- * sent no records of the message ring for a long time, or many since, but it can't have placed more
- * than fit in the ring.
+ * Read the line of the engine, when the records of the one before were handled: these would
+ * otherwise wait for the position in the message ring that belongs to later ones. @after is at most
+ * the size of the ring ahead, because the peer can't have placed more. It may be that of a newer
+ * line, or one that was passed long ago. It may also belong to a line that the peer has made empty
+ * because a copy has failed (nt_chan_give()): then the line comes again, with a signal.
  */
-static bool nt_in_after(struct nt_ring *ring)
+static bool nt_in_bulk_line(struct nt_ring *ring)
 {
 	struct nt_in *in = &ring->in;
-	u64 got = in->rx[NTW_MSG].got / NTW_ALIGN;
+	struct nt_rx *bulk = &in->rx[NTW_BULK];
+	u64 got = in->rx[NTW_MSG].got / NTW_ALIGN, avail = bulk->avail;
 	u32 after;
 	s32 more;
 
-	if (!ntw_decode_word(le64_to_cpu(READ_ONCE(in->ctl->bulk.after)), in->mine, &after))
+	if (bulk->got != avail)
+		return true;
+	if (!nt_in_produced(ring, bulk, &in->ctl->bulk.produced))
 		return false;
+	if (bulk->avail == avail)
+		return true;
+	/* Pairs with the order of the words of the line. */
+	dma_rmb();
+	if (!ntw_decode_word(le64_to_cpu(READ_ONCE(in->ctl->bulk.after)), in->mine, &after)) {
+		bulk->avail = avail;
+		return true;
+	}
 	more = after - (u32)got;
 	in->after = more > 0 ? (got + more) * NTW_ALIGN : 0;
 	return more <= (s32)(in->size / NTW_ALIGN);
@@ -80,8 +93,6 @@ bool nt_in_look(struct nt_ring *ring)
 {
 	struct nt_in *in = &ring->in;
 	const struct ntw_line *line = &in->ctl->line;
-	struct nt_rx *bulk = &in->rx[NTW_BULK];
-	u64 avail = bulk->avail;
 	unsigned int i;
 
 	/*
@@ -94,12 +105,11 @@ bool nt_in_look(struct nt_ring *ring)
 	for (i = 0; i < NTW_RINGS; i++)
 		if (!nt_in_consumed(ring, &ring->out.tx[i], &line->consumed[i]))
 			return false;
-	if (!nt_in_produced(ring, &in->rx[NTW_MSG], &line->produced) ||
-	    !nt_in_produced(ring, bulk, &in->ctl->bulk.produced))
+	if (!nt_in_produced(ring, &in->rx[NTW_MSG], &line->produced) || !nt_in_bulk_line(ring))
 		return false;
-	/* The positions are read before the records, and before @after. */
+	/* The positions are read before the records. */
 	dma_rmb();
-	return bulk->avail == avail || nt_in_after(ring);
+	return true;
 }
 
 /*
@@ -171,18 +181,26 @@ bool nt_in_take(struct nt_ring *ring)
 	return !nt_in_bulk_ready(in) || nt_in_ring(ring, &in->rx[NTW_BULK], NT_BULK_BUDGET);
 }
 
-/* Return: true if there are records in a ring that have come meanwhile. */
-static bool nt_in_news(const struct nt_in *in, const struct nt_rx *rx, const __le64 *word)
+/* Return: true if records have come meanwhile that nt_in_look() is going to find. */
+static bool nt_in_news(const struct nt_in *in)
 {
-	u32 produced;
+	const struct nt_rx *msg = &in->rx[NTW_MSG], *bulk = &in->rx[NTW_BULK];
+	const struct ntw_ctl *ctl = in->ctl;
+	u32 produced, after;
 
-	return ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), in->mine, &produced) &&
-	       produced != (u32)rx->avail;
+	if (ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->line.produced)), in->mine, &produced) &&
+	    produced != (u32)msg->avail)
+		return true;
+	return bulk->got == bulk->avail &&
+	       ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->bulk.after)), in->mine, &after) &&
+	       ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->bulk.produced)), in->mine, &produced) &&
+	       produced != (u32)bulk->avail;
 }
 
 /*
  * Return: true if there are records that exceed the budget, or that have come meanwhile. If the
- * last line had NTW_AWAKE, the function also returns true for NT_LINGER runs after that.
+ * last line had NTW_AWAKE, the function also returns true for NT_LINGER runs after that. Records of
+ * the bulk ring that wait for the message ring do not count: the peer sends a signal for those.
  */
 bool nt_in_more(struct nt_ring *ring)
 {
@@ -190,8 +208,7 @@ bool nt_in_more(struct nt_ring *ring)
 	const struct nt_rx *msg = &in->rx[NTW_MSG], *bulk = &in->rx[NTW_BULK];
 
 	if (msg->got != msg->avail || (bulk->got != bulk->avail && nt_in_bulk_ready(in)) ||
-	    nt_in_news(in, msg, &in->ctl->line.produced) ||
-	    nt_in_news(in, bulk, &in->ctl->bulk.produced)) {
+	    nt_in_news(in)) {
 		in->idle = 0;
 		return true;
 	}

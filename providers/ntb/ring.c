@@ -23,7 +23,8 @@
  *	  reported|       handled       |      to handle       |   not there yet
  *
  * A record of the message ring is copied to the shadow, and from there to the ring, in
- * nt_ring_put(), or at the end of the tasklet's run, or when a record without "more" follows.
+ * nt_ring_put(), or at the end of the tasklet's run. With "more" it waits for the next post, a kick
+ * or a sign of life.
  *
  * States of a record of the bulk ring: *posted* -> (*waiting* for room) -> *placed*, in the batch
  * that is being filled -> its batch is *closed*, and *given* to the engine piece by piece ->
@@ -70,6 +71,7 @@
  *
  *	A's CPU changes no byte of the shadow, and no line, that the engine still reads: a line is
  *	reused after it was reaped, and a byte of the shadow after `consumed` has covered it, too.
+ *	(A peer that acknowledges what it was not sent harms itself.)
  *
  *   A: write line                         B: clear the doorbell
  *   A: write signal                       B: read the line
@@ -180,14 +182,14 @@ static bool nt_run_push(struct nt_ring *ring, bool more)
 
 	spin_lock(&ring->lock);
 	out->corked = false;
+	if (ring->state == NT_UP) {
+		nt_in_due(ring, more);
+		nt_out_push(ring);
+	}
 	for (i = 0; i < NTW_RINGS && ring->state == NT_UP; i++) {
 		room = out->tx[i].wanted && nt_shadow_roomy(out, i);
 		out->tx[i].wanted &= !room;
 		roomy |= room;
-	}
-	if (ring->state == NT_UP) {
-		nt_in_due(ring, more);
-		nt_out_push(ring);
 	}
 	spin_unlock(&ring->lock);
 	return roomy;

@@ -362,9 +362,8 @@ struct nt_in {
 /**
  * struct nt_ring - both directions
  * @lock: protects @out, @engine, @state and the members of @in that struct nt_in and struct nt_rx
- *	name; taken by
- *	posts and by the tasklet, with bottom halves off. Locks of the DMA engine's driver are taken
- *	inside
+ *	name; taken by posts and by the tasklet, with bottom halves off. Locks of the DMA engine's
+ *	driver are taken inside
  * @ops: see struct nt_ring_ops
  * @state: enum nt_ring_state; READ_ONCE() without the lock where an old value does no harm
  * @lost: the bridge has reported, in a hard interrupt, that its link is gone or has changed.

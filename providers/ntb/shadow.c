@@ -209,6 +209,8 @@ static void nt_queue(struct nt_ring *ring, struct nt_rec *rec, bool more)
 	rec->waits = true;
 	list_add_tail(&rec->entry, &out->waiting);
 	out->tx[NTW_BULK].go |= !more;
+	/* Records of the message ring do not wait until this one can leave. */
+	out->tx[NTW_MSG].go |= nt_unannounced(out);
 	nt_shadow_fill(ring);
 	if (!out->corked && (!more || !list_empty(&out->waiting)))
 		nt_out_push(ring);
@@ -261,8 +263,10 @@ int nt_ring_put(struct nt_ring *ring, enum ntw_which which, const struct kvec *v
 	spin_lock(&ring->lock);
 	if (ring->state == NT_UP && nt_put_fits(ring, which, ntw_rec_span(all))) {
 		nt_put_bytes(out, which, vec, n, iter, len, all);
-		if (which == NTW_BULK)
+		if (which == NTW_BULK) {
 			nt_run_add(out, tx->placed, ntw_rec_span(all));
+			out->tx[NTW_MSG].go |= nt_unannounced(out);	/* as in nt_queue() */
+		}
 		WRITE_ONCE(tx->placed, tx->placed + ntw_rec_span(all));
 		ring->stats.records_out++;
 		ring->stats.bytes_out += all;

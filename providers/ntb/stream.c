@@ -261,6 +261,7 @@ static void nt_send_close(struct nt_stream *s)
 	if (s->closing || !s->peer)
 		return;
 	s->closing = true;
+	__clear_bit(NT_DUE_LIMIT, &s->due);	/* no record follows a CLOSE */
 	nt_stream_due(s, NT_DUE_CLOSE);
 }
 

@@ -545,30 +545,62 @@ static void torn_records(struct kunit *test)
 
 /*
  * A record of the bulk ring that arrives before a record of the message ring which was put there
- * earlier is handled after it; and the message ring does not wait for the bulk ring.
+ * earlier is handled after it; but it does not wait for those that were put there later.
  */
 static void bulk_comes_after(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct ntw_line late, *line = &((struct ntw_ctl *)b->mem)->line;
+	struct ntw_line *line = &((struct ntw_ctl *)b->mem)->line, lines[3];
+	u32 i;
 
 	msleep(20);	/* first lines */
-	tasklet_disable(&b->ring.tasklet);
-	late = *line;
-	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, 0, 40, false));
-	KUNIT_EXPECT_EQ(test, 0, post(a, 1, 1900, false));
+	lines[0] = *line;
+	for (i = 0; i < 2; i++) {
+		tasklet_disable(&b->ring.tasklet);
+		KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, 2 * i, 40, false));
+		KUNIT_EXPECT_EQ(test, 0, post(a, 2 * i + 1, 1900, false));
+		flush_work(&a->ring.engine.work);
+		lines[i + 1] = *line;
+		*line = lines[0];	/* the line of the CPU has not arrived */
+		tasklet_enable(&b->ring.tasklet);
+		nt_ring_look(&b->ring);
+		msleep(20);
+		KUNIT_EXPECT_EQ(test, 0U, b->got);
+		KUNIT_EXPECT_GT(test, b->ring.in.rx[NTW_BULK].avail, 0ULL);
+	}
+	for (i = 1; i <= 2; i++) {
+		tasklet_disable(&b->ring.tasklet);
+		*line = lines[i];
+		tasklet_enable(&b->ring.tasklet);
+		nt_ring_look(&b->ring);
+		msleep(20);
+		KUNIT_EXPECT_EQ(test, 2 * i, READ_ONCE(b->got));
+	}
+	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+}
+
+/* Records of the message ring leave when records of the bulk ring follow that can't. */
+static void no_wait_for_batches(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	u32 i;
+
+	msleep(20);	/* first lines */
+	tasklet_disable(&a->ring.tasklet);
+	for (i = 0; i < NT_BATCHES; i++)
+		KUNIT_EXPECT_EQ(test, 0, post(a, i, 8, false));
 	flush_work(&a->ring.engine.work);
-	swap(late, *line);	/* the line of the CPU has not arrived */
-	tasklet_enable(&b->ring.tasklet);
 	nt_ring_look(&b->ring);
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, 0U, b->got);
-	KUNIT_EXPECT_GT(test, b->ring.in.rx[NTW_BULK].avail, 0ULL);
-	tasklet_disable(&b->ring.tasklet);
-	*line = late;
-	tasklet_enable(&b->ring.tasklet);
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i, PATIENCE), 0L);
+	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, i, 8, true));
+	KUNIT_EXPECT_EQ(test, 0, post(a, i + 1, 8, false));
 	nt_ring_look(&b->ring);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 2, PATIENCE), 0L);
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 1, PATIENCE),
+			0L);
+	tasklet_enable(&a->ring.tasklet);
+	nt_ring_look(&a->ring);
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 2, PATIENCE),
+			0L);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 }
 
@@ -845,10 +877,23 @@ static void bulk_produced_too_much(struct kunit *test)
 	hostile(test, &ctl_of(test)->bulk.produced, RING_LEN + 16);
 }
 
-/* The engine writes the word @after before @produced. */
+/*
+ * The word @after is written first, so a line without it was made empty while it was read. It comes
+ * again; until then it has no effect, and nobody polls for it.
+ */
 static void bulk_after_nothing(struct kunit *test)
 {
-	hostile(test, &ctl_of(test)->bulk.produced, 16);
+	struct end *a = &((struct pair *)test->priv)->end[0];
+
+	end_off(a->other);
+	ctl_of(test)->bulk.produced = cpu_to_le64(ntw_word(a->ring.in.mine, 16));
+	nt_ring_look(&a->ring);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 0U, a->faults);
+	KUNIT_EXPECT_EQ(test, 0ULL, a->ring.in.rx[NTW_BULK].avail);
+	KUNIT_EXPECT_FALSE(test, nt_in_more(&a->ring));
+	ctl_of(test)->bulk.produced = 0;
+	end_on(a->other, 101, 100);
 }
 
 static void bulk_after_too_much(struct kunit *test)
@@ -887,6 +932,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(room_for_messages),
 	KUNIT_CASE(room_for_bulk),
 	KUNIT_CASE(bulk_comes_after),
+	KUNIT_CASE(no_wait_for_batches),
 	KUNIT_CASE(line_was_there),
 	KUNIT_CASE(torn_records),
 	KUNIT_CASE(fences),
