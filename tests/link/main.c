@@ -547,11 +547,15 @@ static bool send_one(struct side *side, struct rnd_state *rnd, bool last)
 /* When the peer has reported what it has handled, the message ring can be used. */
 static void let_report(struct side *side)
 {
+	unsigned int i;
+
 	nt_ring_kick(&side->link->ring);
 	nt_ring_drain(&side->link->ring);
-	usleep_range(1000, 2000);
-	nt_ring_beat(&side->peer->link->ring, 0);
-	nt_ring_look(&side->link->ring);
+	for (i = 0; i < 20 && !nt_ring_acked(&side->link->ring, READ_ONCE(side->bulk_end)); i++) {
+		nt_ring_beat(&side->peer->link->ring, 0);
+		usleep_range(1000, 2000);
+		nt_ring_look(&side->link->ring);
+	}
 }
 
 static int sender(void *arg)
