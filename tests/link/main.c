@@ -318,7 +318,6 @@ void nt_conns_link_up(struct nt_link *link)
 		if (!side->slot[i])
 			slot_make(side, i);
 	mutex_lock(&side->life);
-	side->got = 0;
 	side->posted = 0;
 	side->bulk_end = 0;
 	WRITE_ONCE(side->up, true);
@@ -334,6 +333,8 @@ void nt_conns_link_down(struct nt_link *link)
 	if (side->out)
 		say_wrong("%u records are still out\n", side->out);
 	WRITE_ONCE(side->up, false);
+	/* The peer may be up again, and send, before this side is. */
+	WRITE_ONCE(side->got, 0);
 	mutex_unlock(&side->life);
 	items_lost(side);
 	slots_end(side);
