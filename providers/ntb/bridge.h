@@ -43,7 +43,7 @@ enum nt_signal {
  * @pages: pages that were allocated; NULL: the memory comes from dma_alloc_coherent(), or is never
  *	freed
  * @order: order of @pages
- * @arena: allocator of the memory behind the ring, with locks of its own; published with a release
+ * @arena: allocator of the memory behind the rings, with locks of its own; published with a release
  * @node: NUMA node of the memory
  */
 struct nt_inbound {
@@ -64,7 +64,7 @@ struct nt_inbound {
  * @mem: inbound memory, within @base
  * @dma: address of @mem for the device
  * @size: bytes of @mem
- * @ring: bytes of the ring in @mem
+ * @ring: bytes of each ring in @mem
  * @size_align: the bridge requires lengths to be a multiple of this
  * @reach: bytes of @mem that the peer reaches in this life; the peer's window may be shorter than
  *	@mem. Exposed memory lies below @reach. Read in any context
@@ -139,7 +139,7 @@ struct nt_flat {
  * @len: bytes
  * @mem: the same in the kernel's map of memory; NULL: there are no pages
  * @map: pages that this module has made; NULL: they are of the kernel's peer-to-peer DMA
- * @flat: in this life it is the peer's flat window. Set before the ring is on; read after that
+ * @flat: in this life it is the peer's flat window. Set before the rings are on; read after that
  */
 struct nt_paged {
 	int			index;
@@ -183,6 +183,16 @@ enum nt_event {
 };
 
 /**
+ * struct nt_watch - progress of something that operations wait for
+ * @done: number of its steps, as last read
+ * @at: time at which @done has changed, or at which nothing waited, in jiffies
+ */
+struct nt_watch {
+	u64		done;
+	unsigned long	at;
+};
+
+/**
  * struct nt_link - one bridge
  * @ntb: the device
  * @priv: struct nt_dev of the bridge; constant
@@ -213,8 +223,7 @@ enum nt_event {
  * @pace: milliseconds until the next step of the handshake
  * @beat: serial number of the peer, as last read
  * @beat_at: time at which @beat has changed, in jiffies
- * @given: progress of the peer, as last read, see nt_ring_peer_owes()
- * @given_at: time at which @given has changed, or at which the peer last owed nothing, in jiffies
+ * @watch: what operations may wait for, see nt_ring_waits()
  * @checks: placed payload has a CRC, in the record that announces it. Constant from
  *	nt_conns_link_up() to nt_conns_link_down(); read in any context
  * @torn: number of records whose CRC of placed payload was wrong
@@ -249,8 +258,7 @@ struct nt_link {
 	unsigned int		pace;
 	u32			beat;
 	unsigned long		beat_at;
-	u64			given;
-	unsigned long		given_at;
+	struct nt_watch		watch[NT_PROGRESS];
 	bool			checks;
 	atomic64_t		torn;
 	atomic_t		pins;

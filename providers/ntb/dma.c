@@ -6,14 +6,14 @@
  * (DMA_PREP_FENCE): a copy begins when the last fenced copy before it is complete. So the last copy
  * of the bytes that a line announces is fenced, and so is payload for places that later payload of
  * the batch overwrites. A line is fenced, too, because its signal and the next line must not
- * overtake it (out.c). A signal needs no fence, because nothing has to come behind it.
+ * overtake it (bulk.c). A signal needs no fence, because nothing has to come behind it.
  *
  * A copy that was submitted behind a failed copy is not executed if a fence is between the two:
  * ioatdma aborts it. A copy that is submitted after the failure is executed, and if it is a line,
  * it would announce bytes that are not there. ioatdma calls the callbacks of the failed and the
  * aborted copies before it prepares another one, and no copy can fail between the preparation of a
  * copy and its submission, because one lock covers both. So a line that is prepared after an error
- * can be made empty. With an engine that behaves differently, or that does not abort, out.c finds
+ * can be made empty. With an engine that behaves differently, or that does not abort, bulk.c finds
  * afterwards that a line was executed behind an error, and the link goes down.
  *
  * Each copy has a callback that reports its result. Only the last copy of a batch and every
@@ -49,34 +49,38 @@ static void nt_chan_done(void *arg, const struct dmaengine_result *result)
 	nt_desc_fate(d, fate);
 }
 
+/*
+ * Write words in their order, behind all that was written before, even if the window is mapped
+ * write-combining. What is written later, such as a doorbell, comes behind them.
+ */
+static void nt_engine_words(const struct nt_engine *e, size_t at, const __le64 *word,
+			    unsigned int words)
+{
+	unsigned int i;
+
+	for (i = 0; i < words; i++) {
+		wmb();		/* behind the words and bytes before */
+		iosys_map_wr(&e->peer, at + i * sizeof(*word), u64, (__force u64)word[i]);
+	}
+	wmb();		/* before a doorbell */
+}
+
 /* Write a line without its word @bye, which nt_ring_bye() writes. */
 void nt_engine_write_line(struct nt_engine *e, const struct ntw_line *line)
 {
-	const __le64 *word = (const __le64 *)line;
-	unsigned int i, words = offsetof(struct ntw_line, bye) / sizeof(*word);
+	const size_t len = offsetof(struct ntw_line, bye);
 
-	for (i = 0; i < words; i++) {
-		/*
-		 * The bytes have to arrive before the line, and its words in their order, even if
-		 * the window is mapped write-combining.
-		 */
-		wmb();
-		iosys_map_wr(&e->peer, offsetof(struct ntw_ctl, line) + i * sizeof(*word), u64,
-			     (__force u64)word[i]);
-	}
-	/* The line has to arrive before the doorbell. */
-	wmb();
-	e->count.cpu_bytes += words * sizeof(*word);
+	nt_engine_words(e, offsetof(struct ntw_ctl, line), (const __le64 *)line,
+			len / sizeof(__le64));
+	e->count.cpu_bytes += len;
 }
 
 void nt_engine_write_word(struct nt_engine *e, u32 at, u64 word)
 {
-	/* All earlier writes have to arrive before the word, ... */
-	wmb();
-	iosys_map_wr(&e->peer, at, u64, (__force u64)cpu_to_le64(word));
-	/* ... and the word before the doorbell. */
-	wmb();
-	e->count.cpu_bytes += sizeof(word);
+	__le64 le = cpu_to_le64(word);
+
+	nt_engine_words(e, at, &le, 1);
+	e->count.cpu_bytes += sizeof(le);
 }
 
 void nt_engine_write(struct nt_engine *e, u32 at, const void *from, size_t len)
@@ -89,11 +93,12 @@ static void nt_work_copy(struct nt_engine *e, const struct nt_desc *d)
 {
 	u32 done, n;
 
+	e->count.work_bytes += d->len;
 	if (d->what == NT_LINE)
-		return nt_engine_write_line(e, d->from);
+		return nt_engine_words(e, d->at, d->from, d->len / sizeof(__le64));
 	for (done = 0; done < d->len && !READ_ONCE(e->halt); done += n) {
 		n = min(d->len - done, NT_SLICE);
-		nt_engine_write(e, d->at + done, d->from + done, n);
+		iosys_map_memcpy_to(&e->peer, d->at + done, d->from + done, n);
 		cond_resched();
 	}
 }

@@ -46,8 +46,8 @@ enum nt_fate {
  */
 enum nt_what {
 	NT_PAYLOAD,	/* payload of a record */
-	NT_BYTES,	/* a run of the ring */
-	NT_LINE,
+	NT_BYTES,	/* a run of the bulk ring */
+	NT_LINE,	/* struct ntw_bulk_line */
 	NT_SIGNAL
 };
 
@@ -84,13 +84,14 @@ struct nt_desc {
  * struct nt_copies - statistics of an engine
  * @descriptors: copies that the channel has taken
  * @dma_bytes: bytes of these
- * @cpu_bytes: bytes that the CPU has written
+ * @cpu_bytes: bytes that the CPU has written at once
+ * @work_bytes: bytes that the work item has written
  * @full: times that there was no room for a copy
  * @refused: copies that the driver of the channel has refused to submit
  * @unmapped: copies whose source could not be mapped for the engine
  */
 struct nt_copies {
-	u64	descriptors, dma_bytes, cpu_bytes, full;
+	u64	descriptors, dma_bytes, cpu_bytes, work_bytes, full;
 	u64	refused;
 	u64	unmapped;
 };
@@ -127,7 +128,7 @@ struct nt_copies {
  * @work: the work item
  * @wq: its workqueue
  * @wake: tasklet of the ring
- * @count: statistics; @cpu_bytes is also changed by the work item
+ * @count: statistics; the work item alone changes @work_bytes
  */
 struct nt_engine {
 	struct dma_chan		*chan;
@@ -227,9 +228,9 @@ struct nt_desc *nt_engine_reap(struct nt_engine *e);
  */
 bool nt_engine_abort(struct nt_engine *e);
 
-/* Write at once, by CPU. It may be called only while no copy is under way */
+/* Write at once, by CPU, in no order with copies */
 void nt_engine_write(struct nt_engine *e, u32 at, const void *from, size_t len);
-/* Write one tagged word, behind all that was written before */
+/* Write one tagged word, behind all that the CPU has written before */
 void nt_engine_write_word(struct nt_engine *e, u32 at, u64 word);
 void nt_engine_write_line(struct nt_engine *e, const struct ntw_line *line);
 

@@ -89,8 +89,9 @@ int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
 	ret = ntw_decode_hello(&hello, g);
 	if (ret)
 		return ret;
-	/* The peer has to reach the whole ring, and can't reach more than the inbound memory. */
-	if (g->reach < NTW_RING_AT + link->win.ring || g->reach > round_up(link->win.size, 1024))
+	/* The peer has to reach both rings, and can't reach more than the inbound memory. */
+	if (g->reach < ntw_arena_at(link->win.ring) ||
+	    g->reach > round_up(link->win.size, 1024))
 		return -EPROTO;
 	/*
 	 * The hello, which came through the window, has to agree with the scratchpads.

@@ -7,10 +7,12 @@
 
 void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 mine)
 {
-	ring->in = (struct nt_in) {
-		.ctl = inbound, .ring = inbound + NTW_RING_AT, .size = size, .mine = mine,
-		.crc = ring->crc,
-	};
+	struct nt_in *in = &ring->in;
+	unsigned int i;
+
+	*in = (struct nt_in) { .ctl = inbound, .size = size, .mine = mine, .crc = ring->crc };
+	for (i = 0; i < NTW_RINGS; i++)
+		in->rx[i].ring = inbound + ntw_ring_at(i, size);
 }
 
 /*
@@ -29,26 +31,69 @@ static bool nt_read_word(const struct nt_ring *ring, const __le64 *word, u64 old
 }
 
 /*
- * The peer has handled our bytes up to @acked, so there is room. Posts on other CPUs increase
- * out.produced before the peer can consume the bytes, so the check comes after the words were read.
+ * The peer has handled our bytes up to *@word of a ring, so there is room. Posts on other CPUs
+ * increase @produced before the peer can consume the bytes, so it is compared after the word was
+ * read.
  */
-static bool nt_in_handled(struct nt_ring *ring, u64 acked)
+static bool nt_in_consumed(struct nt_ring *ring, struct nt_tx *tx, const __le64 *word)
 {
+	u64 acked;
 	bool good;
 
+	if (!nt_read_word(ring, word, tx->acked, U64_MAX, &acked))
+		return false;
+	if (acked == tx->acked)
+		return true;
 	spin_lock(&ring->lock);
-	good = acked <= ring->out.produced;
+	good = acked <= tx->produced;
 	if (good)
-		ring->out.acked = acked;
+		WRITE_ONCE(tx->acked, acked);
 	spin_unlock(&ring->lock);
 	return good;
 }
 
+static bool nt_in_produced(struct nt_ring *ring, struct nt_rx *rx, const __le64 *word)
+{
+	return nt_read_word(ring, word, rx->avail, rx->got + ring->in.size, &rx->avail);
+}
+
+/*
+ * Read the line of the engine, when the records of the one before were handled: these would
+ * otherwise wait for the position in the message ring that belongs to later ones. @after is at most
+ * the size of the ring ahead, because the peer can't have placed more. It may be that of a newer
+ * line, or one that was passed long ago. It may also belong to a line that the peer has made empty
+ * because a copy has failed (nt_chan_give()): then the line comes again, with a signal.
+ */
+static bool nt_in_bulk_line(struct nt_ring *ring)
+{
+	struct nt_in *in = &ring->in;
+	struct nt_rx *bulk = &in->rx[NTW_BULK];
+	u64 got = in->rx[NTW_MSG].got / NTW_ALIGN, avail = bulk->avail;
+	u32 after;
+	s32 more;
+
+	if (bulk->got != avail)
+		return true;
+	if (!nt_in_produced(ring, bulk, &in->ctl->bulk.produced))
+		return false;
+	if (bulk->avail == avail)
+		return true;
+	/* Pairs with the order of the words of the line. */
+	dma_rmb();
+	if (!ntw_decode_word(le64_to_cpu(READ_ONCE(in->ctl->bulk.after)), in->mine, &after)) {
+		bulk->avail = avail;
+		return true;
+	}
+	more = after - (u32)got;
+	in->after = more > 0 ? (got + more) * NTW_ALIGN : 0;
+	return more <= (s32)(in->size / NTW_ALIGN);
+}
+
 bool nt_in_look(struct nt_ring *ring)
 {
-	const struct ntw_line *line = &ring->in.ctl->line;
 	struct nt_in *in = &ring->in;
-	u64 consumed, produced;
+	const struct ntw_line *line = &in->ctl->line;
+	unsigned int i;
 
 	/*
 	 * Our echo of a serial means that the words of that line were handled. So serial and echo
@@ -57,93 +102,113 @@ bool nt_in_look(struct nt_ring *ring)
 	ntw_decode_word(le64_to_cpu(READ_ONCE(line->serial)), in->mine, &in->serial);
 	ntw_decode_word(le64_to_cpu(READ_ONCE(line->echo)), in->mine, &in->echo);
 	dma_rmb();
-	if (!nt_read_word(ring, &line->consumed, ring->out.acked, U64_MAX, &consumed))
+	for (i = 0; i < NTW_RINGS; i++)
+		if (!nt_in_consumed(ring, &ring->out.tx[i], &line->consumed[i]))
+			return false;
+	if (!nt_in_produced(ring, &in->rx[NTW_MSG], &line->produced) || !nt_in_bulk_line(ring))
 		return false;
-	/* This @produced is at least as new as @consumed, because it is read later. */
+	/* The positions are read before the records. */
 	dma_rmb();
-	if (!nt_read_word(ring, &line->produced, in->avail, in->got + in->size, &produced))
-		return false;
-	/* The position is read before the records. */
-	dma_rmb();
-	in->avail = produced;
-	if (in->got >= in->pair_produced) {
-		in->pair_consumed = consumed;
-		in->pair_produced = produced;
-	}
-	return consumed == ring->out.acked || nt_in_handled(ring, consumed);
+	return true;
 }
 
 /*
  * Check the CRC. If a bridge loses a write and carries later ones, the ring has old bytes instead.
  * The CRC is no protection against the peer, which may change bytes while they are checked.
  */
-static bool nt_in_whole(const struct nt_in *in, const struct ntw_rec *rec, u32 at, __le32 crc)
+static bool nt_in_whole(const struct ntw_rec *rec, const void *body, __le32 crc)
 {
 	u32 len = rec->type == NTW_SKIP ? 0 : le32_to_cpu(rec->len) - sizeof(*rec);
 
-	return le32_to_cpu(crc) == nt_rec_check(rec, in->ring + at + sizeof(*rec), len);
+	return le32_to_cpu(crc) == nt_rec_check(rec, body, len);
 }
 
 /* Handle one record. Return: bytes of the ring that it takes; negative: it is invalid */
-static int nt_in_one(struct nt_ring *ring)
+static int nt_in_one(struct nt_ring *ring, const struct nt_rx *rx)
 {
 	struct nt_in *in = &ring->in;
-	u32 at = in->got & (in->size - 1);
+	const void *from = rx->ring + (rx->got & (in->size - 1));
+	const void *body = from + sizeof(struct ntw_rec);
 	struct ntw_rec rec;
 	__le32 crc;
 	int span;
 
-	memcpy(&rec, in->ring + at, sizeof(rec));
+	memcpy(&rec, from, sizeof(rec));
 	/* Prevent the compiler from reading the ring instead of the copy from here on. */
 	barrier_data(&rec);
 	crc = rec.check;
 	if (in->crc)
-		rec.check = cpu_to_le32((u32)in->got ^ in->mine);
-	span = ntw_decode_rec(&rec, (u32)in->got, in->avail - in->got, in->size, in->mine);
-	if (in->crc && (span < 0 || !nt_in_whole(in, &rec, at, crc))) {
+		rec.check = cpu_to_le32((u32)rx->got ^ in->mine);
+	span = ntw_decode_rec(&rec, (u32)rx->got, rx->avail - rx->got, in->size, in->mine);
+	if (in->crc && (span < 0 || !nt_in_whole(&rec, body, crc))) {
 		ring->stats.crc_errors++;
 		in->torn = true;
 		return -EPROTO;
 	}
 	if (span < 0 || rec.type == NTW_SKIP)
 		return span;
-	in->ack |= rec.flags & NTW_R_ACK;
 	ring->stats.records_in++;
-	ring->ops->record(ring, &rec, in->ring + at + sizeof(rec),
-			  le32_to_cpu(rec.len) - sizeof(rec));
+	ring->ops->record(ring, &rec, body, le32_to_cpu(rec.len) - sizeof(rec));
 	return span;
+}
+
+static bool nt_in_ring(struct nt_ring *ring, struct nt_rx *rx, unsigned int budget)
+{
+	int span;
+
+	for (; rx->got != rx->avail && budget; budget--) {
+		span = nt_in_one(ring, rx);
+		if (span < 0)
+			return false;
+		rx->got += span;
+		ring->stats.bytes_in += span;
+	}
+	return true;
+}
+
+/* Return: true if records of the bulk ring can be handled, as far as there are any */
+static bool nt_in_bulk_ready(const struct nt_in *in)
+{
+	return in->rx[NTW_MSG].got >= in->after;
 }
 
 bool nt_in_take(struct nt_ring *ring)
 {
 	struct nt_in *in = &ring->in;
-	unsigned int n;
-	int span;
 
-	for (n = 0; in->got != in->avail && n < NT_BUDGET; n++) {
-		span = nt_in_one(ring);
-		if (span < 0)
-			return false;
-		in->got += span;
-		ring->stats.bytes_in += span;
-	}
-	if (in->got >= in->pair_produced)
-		in->handled_to = in->pair_consumed;
-	return true;
+	if (!nt_in_ring(ring, &in->rx[NTW_MSG], NT_BUDGET))
+		return false;
+	return !nt_in_bulk_ready(in) || nt_in_ring(ring, &in->rx[NTW_BULK], NT_BULK_BUDGET);
+}
+
+/* Return: true if records have come meanwhile that nt_in_look() is going to find. */
+static bool nt_in_news(const struct nt_in *in)
+{
+	const struct nt_rx *msg = &in->rx[NTW_MSG], *bulk = &in->rx[NTW_BULK];
+	const struct ntw_ctl *ctl = in->ctl;
+	u32 produced, after;
+
+	if (ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->line.produced)), in->mine, &produced) &&
+	    produced != (u32)msg->avail)
+		return true;
+	return bulk->got == bulk->avail &&
+	       ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->bulk.after)), in->mine, &after) &&
+	       ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->bulk.produced)), in->mine, &produced) &&
+	       produced != (u32)bulk->avail;
 }
 
 /*
  * Return: true if there are records that exceed the budget, or that have come meanwhile. If the
- * last line had NTW_AWAKE, the function also returns true for NT_LINGER runs after that.
+ * last line had NTW_AWAKE, the function also returns true for NT_LINGER runs after that. Records of
+ * the bulk ring that wait for the message ring do not count: the peer sends a signal for those.
  */
 bool nt_in_more(struct nt_ring *ring)
 {
 	struct nt_in *in = &ring->in;
-	u32 produced;
+	const struct nt_rx *msg = &in->rx[NTW_MSG], *bulk = &in->rx[NTW_BULK];
 
-	if (in->got != in->avail ||
-	    (ntw_decode_word(le64_to_cpu(READ_ONCE(in->ctl->line.produced)), in->mine, &produced) &&
-	     produced != (u32)in->avail)) {
+	if (msg->got != msg->avail || (bulk->got != bulk->avail && nt_in_bulk_ready(in)) ||
+	    nt_in_news(in)) {
 		in->idle = 0;
 		return true;
 	}
@@ -180,21 +245,22 @@ void nt_in_due(struct nt_ring *ring, bool more)
 {
 	struct nt_in *in = &ring->in;
 	struct nt_out *out = &ring->out;
+	struct nt_rx *rx;
 
 	lockdep_assert_held(&ring->lock);
 	nt_in_echo(in, out);
-	in->to_report = in->got;
 	in->seen = in->serial;
 	in->awake = more;
 	nt_in_sleep(in, out);
+	out->due |= in->awake && !out->awake;
 	/*
-	 * Unless a record asks for it, progress is not reported at once, but with the next line, or
-	 * when 1/NT_LAG of the ring was handled, before the peer runs out of room.
+	 * Progress is not reported at once, but with the next line, or when 1/NT_LAG of a ring was
+	 * handled, before the peer runs out of room.
 	 */
-	out->due |= in->ack || (in->awake && !out->awake) ||
-		    in->to_report - in->reported >= in->size / NT_LAG;
-	out->wake |= in->ack;
-	in->ack = false;
+	for (rx = in->rx; rx < in->rx + NTW_RINGS; rx++) {
+		rx->to_report = rx->got;
+		out->due |= rx->to_report - rx->reported >= in->size / NT_LAG;
+	}
 	if (!(in->seen & NTW_ASK) || in->seen == in->answered)
 		return;
 	in->answered = in->seen;

@@ -43,9 +43,9 @@ static bool nt_use_dma = true;
 module_param_named(use_dma, nt_use_dma, bool, 0444);
 MODULE_PARM_DESC(use_dma, "copy with a DMA engine, if there is one (default yes)");
 
-static unsigned int nt_direct_max = 256;
+static unsigned int nt_direct_max = 1024;
 module_param_named(direct, nt_direct_max, uint, 0444);
-MODULE_PARM_DESC(direct, "bytes of a batch that the CPU writes if the engine is idle (default 256)");
+MODULE_PARM_DESC(direct, "bytes of a record that the CPU writes, at most (default 1024)");
 
 bool nt_crc = true;
 module_param_named(crc, nt_crc, bool, 0444);
@@ -333,7 +333,7 @@ static int nt_life_open(struct nt_link *link, const struct ntw_handshake *handsh
 	size_t len = min_t(u64, link->win.peer_len, (u64)handshake->size_kib * 1024);
 	int ret;
 
-	if (len < NTW_RING_AT + (1U << handshake->ring_shift))
+	if (len < ntw_arena_at(1U << handshake->ring_shift))
 		return -ENOSPC;
 	ret = nt_ring_shadow(&link->ring, 1U << handshake->ring_shift);
 	if (ret)
@@ -409,10 +409,12 @@ static bool nt_step_open(struct nt_link *link)
 
 static void nt_life_up(struct nt_link *link, const struct ntw_greeting *g)
 {
+	unsigned int i;
+
 	link->beat = 0;
 	link->beat_at = jiffies;
-	link->given = 0;
-	link->given_at = jiffies;
+	for (i = 0; i < NT_PROGRESS; i++)
+		link->watch[i] = (struct nt_watch) { .at = jiffies };
 	link->ring.direct = nt_direct_max;
 	link->ring.crc = nt_crc && g->features & NTW_FEAT_CRC;
 	WRITE_ONCE(link->checks, nt_crc_placed && g->features & NTW_FEAT_CRC_PLACED);
@@ -479,18 +481,30 @@ static bool nt_peer_silent(struct nt_link *link)
 }
 
 /*
- * Return: true if the peer sends signs of life, but makes no progress: it does not handle what it
- * has received, or does not echo a line. Operations would wait for ever.
+ * Return why operations would wait for ever, or NULL: the peer sends signs of life, but does not
+ * handle what it has received, or this side's engine does not copy.
  */
-static bool nt_peer_stuck(struct nt_link *link)
+static const char *nt_life_stuck(struct nt_link *link)
 {
-	u64 given;
+	static const char *const why[] = {
+		[NT_PEER_MSG]	= "the peer does not handle what it gets",
+		[NT_PEER_BULK]	= "the peer does not handle what it gets",
+		[NT_ENGINE]	= "the DMA engine does not copy",
+	};
+	struct nt_watch *w;
+	unsigned int i;
+	u64 done;
 
-	if (nt_ring_peer_owes(&link->ring, &given) && given == link->given)
-		return nt_late(link->given_at);
-	link->given = given;
-	link->given_at = jiffies;
-	return false;
+	for (i = 0; i < NT_PROGRESS; i++) {
+		w = &link->watch[i];
+		if (!nt_ring_waits(&link->ring, i, &done) || done != w->done) {
+			w->done = done;
+			w->at = jiffies;
+		} else if (nt_late(w->at)) {
+			return why[i];
+		}
+	}
+	return NULL;
 }
 
 static const char *nt_life_fault(struct nt_link *link)
@@ -514,7 +528,7 @@ static const char *nt_life_over(struct nt_link *link)
 		return "the peer says so";
 	if (nt_peer_silent(link))
 		return "the peer is silent";
-	return nt_peer_stuck(link) ? "the peer does not handle what it gets" : NULL;
+	return nt_life_stuck(link);
 }
 
 static bool nt_step_up(struct nt_link *link)

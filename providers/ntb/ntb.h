@@ -274,6 +274,7 @@ enum {
  * @room: bytes of the stream that fit in one record; set from NT_OPEN on
  * @sent: bytes that were sent in DATA (L)
  * @put: bytes that were sent to places (L)
+ * @bulk_end: position behind the records of the connection in the bulk ring that were placed (L)
  * @limit: bytes that may be sent in DATA (L)
  * @loads: NT_LOADS entries, allocated by ops->admit()
  * @idle: unused entries of @loads (L)
@@ -287,8 +288,8 @@ enum {
  * @backlog: bytes from @used to @got, unless they are in @piece. Byte p is at p mod @window (L)
  * @piece: bytes from @used to @got of the record that is being handled, or NULL (L)
  * @first: @backlog of a caller that was not admitted yet
- * @due: records that @ctrl has to carry, bits (L)
- * @ctrl: record without bytes
+ * @due: records that have to be sent, bits (L)
+ * @ctrl: record without bytes; a record of the bulk ring, unlike that of NT_DUE_LIMIT
  * @busy: @ctrl is posted (L)
  * @exposed: number of pieces of memory that the peer can write to (L)
  * @exposures: list of struct nt_exposure (L)
@@ -321,6 +322,7 @@ struct nt_stream {
 	u32			room;
 
 	u64			sent, put;
+	u64			bulk_end;
 	u64			limit;
 	struct nt_load		*loads;
 	struct list_head	idle, flying;
@@ -464,9 +466,11 @@ void nt_stream_put(struct nt_stream *s);
 void nt_stream_publish(struct nt_stream *s);	/* let records find the connection by its number */
 void nt_backlog_free(struct nt_stream *s, u8 *backlog);
 /*
- * The callers of the next four functions hold @s->lock. nt_stream_open() begins to exchange bytes
- * with the connection that has the number @peer at the peer
+ * The callers of the next five functions hold @s->lock. nt_ctrl_run() sends records that are due.
+ * nt_stream_open() begins to exchange bytes with the connection that has the number @peer at the
+ * peer
  */
+void nt_ctrl_run(struct nt_stream *s);
 void nt_stream_open(struct nt_stream *s, u32 peer, u32 limit);
 void nt_stream_due(struct nt_stream *s, int what);
 void nt_stream_end(struct nt_stream *s, int err);
@@ -480,7 +484,8 @@ void nt_close_in(struct nt_stream *s, const struct ntw_rec *rec, size_t len);
 
 /* send.c */
 int nt_loads_alloc(struct nt_stream *s);	/* process context */
-void nt_loads_unpost(struct nt_stream *s);	/* the caller holds @s->lock */
+void nt_loads_unpost(struct nt_stream *s);	/* the callers of these two hold @s->lock */
+void nt_send_limit(struct nt_stream *s);
 int nt_post_unit(struct kfi_link *link, struct kfi_unit *unit);
 bool nt_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t len);
 u64 nt_sent_to(const struct kfi_link *link);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ring.c - records to the peer and from it: init and exit of a ring, and its tasklet. shadow.c and
- * out.c send, in.c receives.
+ * ring.c - records to the peer and from it: init and exit of the rings, and their tasklet. shadow.c,
+ * line.c and bulk.c send, in.c receives.
  *
- * There is one ring for each direction. The ring through which A sends lies in B's memory; A writes
- * to it and never reads it. A has a *shadow* of it in memory of its own. A writes records to the
- * shadow, from which they are copied. Positions count bytes since the link came up. The ring's size
- * is a power of two, and position p is at byte p mod size. Each side has a *line* in the other's
- * control page for its words; in it `produced` comes before `consumed`.
+ * There are two rings for each direction. Those through which A sends lie in B's memory; A writes to
+ * them and never reads them. A's CPU writes the *message ring*, which has short records, and A's
+ * engine writes the *bulk ring*, which has all others. So a short record does not wait for long ones
+ * of other connections. A has a *shadow* of both in memory of its own. A writes records to the
+ * shadow, from which they are copied. Positions count bytes since the link came up. A ring's size
+ * is a power of two, and position p is at byte p mod size. Each side has two *lines* in the other's
+ * control page: the CPU writes one, with `produced` of the message ring and `consumed` of both
+ * rings; the engine writes the other one, with `produced` of the bulk ring.
  *
- * States of the bytes of the ring at the sender, in the order of positions:
+ * States of the bytes of a ring at the sender, in the order of positions:
  *
  *	        acked                produced               placed             acked + size
  *	  handled |   with the peer     |    in the shadow     |       free         |
@@ -19,10 +22,13 @@
  *	        reported               got                   avail
  *	  reported|       handled       |      to handle       |   not there yet
  *
- * States of a record: *posted* -> (*waiting* for room) -> *placed*, in the batch that is being
- * filled -> its batch is *closed*, and *given* to the engine piece by piece -> *reaped*: its memory
- * is not read any more, and sent() is called -> *handled*: the peer has handled it, and handled()
- * is called.
+ * A record of the message ring is copied to the shadow, and from there to the ring, in
+ * nt_ring_put(), or at the end of the tasklet's run. With "more" it waits for the next post, a kick
+ * or a sign of life.
+ *
+ * States of a record of the bulk ring: *posted* -> (*waiting* for room) -> *placed*, in the batch
+ * that is being filled -> its batch is *closed*, and *given* to the engine piece by piece ->
+ * *reaped*: its memory is not read any more, and sent() is called.
  *
  * A batch is closed as soon as fewer than NT_BATCHES are under way, so batches become larger while
  * the engine is busy. A batch consists, in this order, of payload that the engine reads from the
@@ -30,25 +36,29 @@
  * behind it are aborted. Then batches are given again from the oldest on, and records whose own
  * payload has failed are replaced by fillers.
  *
- * Order. "Write" means a write to the peer's memory. Writes of one engine with a fence in between,
- * and of the CPU with wmb() in between, arrive in their order; the words of a line arrive in their
- * order, or at once. These are the pairs:
+ * Order of the two rings. CPU and engine are two paths to the peer, with no order between them. A
+ * record of the bulk ring comes after the records of the message ring that were put there before:
+ * the line has their position (`after`), and B handles the records of the bulk ring when it has
+ * handled the message ring up to there. B never delays records of the message ring. So if a
+ * connection has records in the bulk ring that B has not acknowledged, later ones go there, too
+ * (send.c).
  *
- *   A: write payload, write runs          B: read produced
+ * Order of writes. "Write" means a write to the peer's memory. Writes of one engine with a fence in
+ * between, and of the CPU with wmb() in between, arrive in their order; the words of a line arrive
+ * in their order, or at once. These are the pairs:
+ *
+ *   A: write records, and payload         B: read produced
  *   (a fence of the engine, or wmb())     dma_rmb()
  *   A: write line (produced)              B: read records
  *
  *	B sees the bytes of each record below `produced`.
  *
- *   B: handle records of A; post answers  A: read consumed
- *   (program order, under B's lock)       dma_rmb()
- *   B: write line (produced, consumed)    A: read produced, handle up to there
- *                                         A: complete up to consumed
+ *   A: write records, line by CPU         B: read produced of the bulk ring
+ *   (program order, under A's lock)       dma_rmb()
+ *   A: write line by engine (after)       B: read after
  *
- *	A sees B's answers to a record before A regards the record as handled: the answers are
- *	below the `produced` of the line that has this `consumed`, or of an earlier one. A
- *	completes records up to `consumed` only when it has handled up to the `produced` of that
- *	pair. An answer that had to wait for room or for the engine may come later.
+ *	The line of a record says behind which record of the message ring it comes, because
+ *	`after` is the earlier word of the line. B waits until those have arrived.
  *
  *   B: read the record's bytes            A: read consumed
  *   (handling copies before it returns)   (control dependency)
@@ -61,40 +71,33 @@
  *
  *	A's CPU changes no byte of the shadow, and no line, that the engine still reads: a line is
  *	reused after it was reaped, and a byte of the shadow after `consumed` has covered it, too.
+ *	(A peer that acknowledges what it was not sent harms itself.)
  *
  *   A: write line                         B: clear the doorbell
  *   A: write signal                       B: read the line
  *
  *	No wake-up is lost: a signal that comes after B has cleared the doorbell causes another
- *	interrupt, and the line of a signal that came before is seen by the read.
+ *	interrupt, and the line of a signal that came before is seen by the read. Each line of the
+ *	engine has a signal.
  *
  *   A: write line (asking), write signal  B: read serial
  *                                         B: write line (consumed, echo), then signal
  *
  *	A asks if it has no room. B answers each new serial that asks with a line that has
- *	`consumed`, and a signal. A change of `consumed` has a signal only for this, and for records
- *	that ask for it. A asks in all lines until it has the answer, because B may see only the
- *	last of several lines.
- *
- *   A: write line by CPU (serial)         B: read serial
- *   A: read echo of that serial           B: write line (echo)
- *   A: engine starts
- *
- *	CPU and engine are two paths to the peer, with no order between them. A uses one path only
- *	when B has echoed the last line on the other: what A wrote there before has arrived.
+ *	`consumed`, and a signal. A change of `consumed` has a signal only for this. A asks in all
+ *	lines until it has the answer, because B may see only the last of several lines.
  *
  *   B: read; write line (not awake,       A: write line; no signal, because B was awake
  *      echo), then signal                 A: read serial, read echo
  *                                         A: write line, then signal
  *
- *	Lines of B have NTW_AWAKE while B polls. A then sends no signal, and remembers the serial.
- *	The first line of B without NTW_AWAKE has a signal, and its echo shows A what B has not
- *	seen: A then sends a signal again. A line that asks always has a signal, because A may send
- *	nothing else before the answer.
+ *	Lines of B have NTW_AWAKE while B polls. A's CPU then sends no signal, and remembers the
+ *	serial. The first line of B without NTW_AWAKE has a signal, and its echo shows A what B has
+ *	not seen: A then sends a signal again. A line that asks always has a signal, because A may
+ *	send nothing else before the answer.
  *
- * The CPU writes small batches while the engine is idle, unless a change back to the engine has
- * recently had to wait. docs/wire-ntb.md describes what all this requires of the hardware;
- * tests/model has models of it, which fail without any one of these orders.
+ * docs/wire-ntb.md describes what all this requires of the hardware; tests/model has models of it,
+ * which fail without any one of these orders.
  *
  * Context: all of this happens in posts and in the tasklet, under `lock`, except that records are
  * handled and callbacks are called without it. The link's work item calls nt_ring_on() and
@@ -102,37 +105,62 @@
  */
 #include "ring.h"
 
-/* ---- callbacks, without locks ---- */
+/* ---- sending: the lock is held ---- */
 
-static void nt_call_sent(struct nt_ring *ring, struct list_head *done)
+/* Return: true if A needs room in a ring, and no event is expected that makes room. */
+static bool nt_starved(const struct nt_out *out)
+{
+	bool bulk = !list_empty(&out->waiting) || out->tx[NTW_BULK].wanted;
+
+	if (out->tx[NTW_MSG].wanted && !nt_shadow_roomy(out, NTW_MSG))
+		return true;
+	return bulk && !nt_shadow_roomy(out, NTW_BULK) && !nt_filled(out) &&
+	       out->filling == out->oldest;
+}
+
+/* Let the next line ask the peer for an answer, unless an answer is awaited. */
+static void nt_ask(struct nt_ring *ring)
+{
+	struct nt_out *out = &ring->out;
+
+	if (out->asking || !nt_starved(out))
+		return;
+	out->asking = true;
+	out->ask = out->serial + NTW_SERIAL_STEP;
+	out->due = true;
+	out->wake = true;
+	ring->stats.full++;
+}
+
+/*
+ * Batches are given after the records of the message ring were written, so that these arrive first
+ * if the engine is idle.
+ */
+void nt_out_push(struct nt_ring *ring)
+{
+	struct nt_out *out = &ring->out;
+
+	lockdep_assert_held(&ring->lock);
+	nt_bulk_close(ring);
+	nt_ask(ring);
+	if (out->due || out->tx[NTW_MSG].go)
+		nt_line_send(ring);
+	nt_bulk_submit(ring);
+}
+
+/* ---- the tasklet ---- */
+
+static void nt_call_sent(struct list_head *done)
 {
 	struct nt_rec *rec, *next;
 
 	list_for_each_entry_safe(rec, next, done, entry) {
-		if (rec->flags & NT_REC_LOCAL || !rec->handled)
-			list_del(&rec->entry);
-		else
-			list_move_tail(&rec->entry, &ring->unhandled);
-		/* After this the record may be freed, unless handled() will be called. */
+		list_del(&rec->entry);
+		/* The record may be freed by the callback. */
 		if (rec->sent)
 			rec->sent(rec, rec->err);
 	}
 }
-
-static void nt_call_handled(struct nt_ring *ring)
-{
-	struct nt_rec *rec, *next;
-
-	list_for_each_entry_safe(rec, next, &ring->unhandled, entry) {
-		if (rec->end > ring->in.handled_to)
-			return;
-		list_del(&rec->entry);
-		if (rec->handled)
-			rec->handled(rec, rec->err);
-	}
-}
-
-/* ---- the tasklet ---- */
 
 static bool nt_run_reap(struct nt_ring *ring, struct list_head *done)
 {
@@ -140,7 +168,7 @@ static bool nt_run_reap(struct nt_ring *ring, struct list_head *done)
 
 	spin_lock(&ring->lock);
 	ring->out.corked = true;
-	good = nt_out_reap(ring, done);
+	good = nt_bulk_reap(ring, done);
 	spin_unlock(&ring->lock);
 	return good;
 }
@@ -148,15 +176,20 @@ static bool nt_run_reap(struct nt_ring *ring, struct list_head *done)
 /* Return: true if nt_ring_want() was called, and there is room. */
 static bool nt_run_push(struct nt_ring *ring, bool more)
 {
-	bool roomy = false;
+	struct nt_out *out = &ring->out;
+	bool roomy = false, room;
+	unsigned int i;
 
 	spin_lock(&ring->lock);
-	ring->out.corked = false;
+	out->corked = false;
 	if (ring->state == NT_UP) {
-		roomy = ring->out.wanted && nt_shadow_roomy(&ring->out);
-		ring->out.wanted &= !roomy;
 		nt_in_due(ring, more);
 		nt_out_push(ring);
+	}
+	for (i = 0; i < NTW_RINGS && ring->state == NT_UP; i++) {
+		room = out->tx[i].wanted && nt_shadow_roomy(out, i);
+		out->tx[i].wanted &= !room;
+		roomy |= room;
 	}
 	spin_unlock(&ring->lock);
 	return roomy;
@@ -174,8 +207,9 @@ static void nt_run_fault(struct nt_ring *ring, const char *why)
 
 static void nt_run_refuse(struct nt_ring *ring)
 {
-	ring->stats.protocol_errors++;
-	nt_run_fault(ring, "the peer does not follow the protocol");
+	ring->stats.protocol_errors += !ring->in.torn;
+	nt_run_fault(ring, ring->in.torn ? "bytes of a record are not those that were written" :
+					   "the peer does not follow the protocol");
 }
 
 /*
@@ -190,11 +224,7 @@ static void nt_run_take(struct nt_ring *ring)
 	dma_rmb();
 	if (READ_ONCE(ring->lost))
 		nt_run_fault(ring, "the bridge says so");
-	else if (good && nt_in_take(ring))
-		nt_call_handled(ring);
-	else if (ring->in.torn)
-		nt_run_fault(ring, "bytes of a record are not those that were written");
-	else
+	else if (!good || !nt_in_take(ring))
 		nt_run_refuse(ring);
 }
 
@@ -210,7 +240,7 @@ static void nt_ring_run(struct tasklet_struct *tasklet)
 		nt_run_fault(ring, "the DMA engine does not copy");
 	if (ring->ops->burst_begin)
 		ring->ops->burst_begin(ring);
-	nt_call_sent(ring, &done);
+	nt_call_sent(&done);
 	if (READ_ONCE(ring->state) == NT_UP)
 		nt_run_take(ring);
 	if (ring->ops->burst_end)
@@ -236,7 +266,6 @@ int nt_ring_init(struct nt_ring *ring, const struct nt_ring_ops *ops, int node, 
 	spin_lock_init(&ring->lock);
 	ring->ops = ops;
 	ring->state = NT_OFF;
-	INIT_LIST_HEAD(&ring->unhandled);
 	INIT_LIST_HEAD(&out->waiting);
 	tasklet_setup(&ring->tasklet, nt_ring_run);
 	init_waitqueue_head(&ring->idle);
@@ -257,13 +286,25 @@ int nt_ring_init(struct nt_ring *ring, const struct nt_ring_ops *ops, int node, 
 	return 0;
 }
 
+static void nt_shadows_free(struct nt_ring *ring)
+{
+	struct nt_out *out = &ring->out;
+	struct nt_tx *bulk = &out->tx[NTW_BULK];
+
+	kvfree(out->tx[NTW_MSG].shadow);
+	out->tx[NTW_MSG].shadow = NULL;
+	nt_engine_free(&ring->engine, out->shadow_len, bulk->shadow, bulk->dma);
+	bulk->shadow = NULL;
+	out->shadow_len = 0;
+}
+
 void nt_ring_exit(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
 
 	cancel_work_sync(&ring->engine.work);	/* before the tasklet, which it schedules */
 	tasklet_kill(&ring->tasklet);
-	nt_engine_free(&ring->engine, out->shadow_len, out->shadow, out->shadow_dma);
+	nt_shadows_free(ring);
 	nt_engine_free(&ring->engine, NT_SLOTS * sizeof(*out->lines), out->lines, out->lines_dma);
 	nt_engine_exit(&ring->engine);
 }
@@ -271,17 +312,38 @@ void nt_ring_exit(struct nt_ring *ring)
 int nt_ring_shadow(struct nt_ring *ring, u32 size)
 {
 	struct nt_out *out = &ring->out;
+	struct nt_tx *bulk = &out->tx[NTW_BULK];
 
 	if (out->shadow_len != size) {
-		nt_engine_free(&ring->engine, out->shadow_len, out->shadow, out->shadow_dma);
-		out->shadow_len = 0;
-		out->shadow = nt_engine_alloc(&ring->engine, size, &out->shadow_dma);
-		if (!out->shadow)
-			return -ENOMEM;
+		nt_shadows_free(ring);
+		out->tx[NTW_MSG].shadow = kvzalloc(size, GFP_KERNEL);
+		bulk->shadow = nt_engine_alloc(&ring->engine, size, &bulk->dma);
 		out->shadow_len = size;
+	}
+	if (!out->tx[NTW_MSG].shadow || !bulk->shadow) {
+		nt_shadows_free(ring);
+		return -ENOMEM;
 	}
 	out->size = size;
 	return 0;
+}
+
+static void nt_out_reset(struct nt_ring *ring, u32 yours)
+{
+	struct nt_out *out = &ring->out;
+	struct nt_tx *tx;
+
+	for (tx = out->tx; tx < out->tx + NTW_RINGS; tx++) {
+		tx->placed = 0;
+		tx->produced = 0;
+		tx->acked = 0;
+		tx->go = false;
+		tx->wanted = false;
+	}
+	out->yours = yours;
+	out->crc = ring->crc;
+	nt_line_reset(out);
+	nt_bulk_reset(out);
 }
 
 void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 mine, u32 yours)
@@ -318,24 +380,9 @@ int nt_ring_end(struct nt_ring *ring, unsigned int ms)
 	       wait_event_timeout(ring->idle, nt_ring_quiet(ring), HZ) ? 0 : -ETIMEDOUT;
 }
 
-static void nt_call_lost(struct list_head *all)
-{
-	struct nt_rec *rec, *next;
-
-	list_for_each_entry_safe(rec, next, all, entry) {
-		bool handled = !(rec->flags & NT_REC_LOCAL) && rec->handled;
-
-		list_del(&rec->entry);
-		if (rec->sent)
-			rec->sent(rec, -ENOTCONN);
-		if (handled)
-			rec->handled(rec, -ENOTCONN);
-	}
-}
-
 void nt_ring_off(struct nt_ring *ring)
 {
-	struct nt_rec *rec, *next;
+	struct nt_rec *rec;
 	LIST_HEAD(all);
 
 	spin_lock_bh(&ring->lock);
@@ -343,16 +390,13 @@ void nt_ring_off(struct nt_ring *ring)
 	spin_unlock_bh(&ring->lock);
 	tasklet_kill(&ring->tasklet);
 	spin_lock_bh(&ring->lock);
-	nt_out_abandon(ring, &all);
+	nt_bulk_abandon(ring, &all);
 	spin_unlock_bh(&ring->lock);
 	/* No other context calls callbacks now. They expect bottom halves to be off. */
 	local_bh_disable();
-	list_for_each_entry_safe(rec, next, &ring->unhandled, entry) {
-		list_del(&rec->entry);
-		if (rec->handled)
-			rec->handled(rec, rec->err ?: -ENOTCONN);
-	}
-	nt_call_lost(&all);
+	list_for_each_entry(rec, &all, entry)
+		rec->err = -ENOTCONN;
+	nt_call_sent(&all);
 	local_bh_enable();
 	WRITE_ONCE(ring->lives, ring->lives + 1);
 	wake_up_all(&ring->idle);
@@ -374,18 +418,26 @@ bool nt_ring_peer_bye(const struct nt_ring *ring)
 			       &bye) && bye;
 }
 
-bool nt_ring_peer_owes(struct nt_ring *ring, u64 *given)
+bool nt_ring_waits(struct nt_ring *ring, enum nt_progress what, u64 *done)
 {
 	const struct nt_out *out = &ring->out;
-	bool owes;
+	const struct nt_tx *msg = &out->tx[NTW_MSG], *bulk = &out->tx[NTW_BULK];
+	bool waits;
 
 	spin_lock_bh(&ring->lock);
-	owes = out->arrived > out->acked || out->switching;
-	/*
-	 * While @switching is set, only the echo lets the engine start, so records that the peer
-	 * handles do not count as an answer.
-	 */
-	*given = out->switching ? ~out->switches : out->acked + out->switches;
+	switch (what) {
+	case NT_PEER_MSG:
+		*done = msg->acked;
+		waits = msg->produced > msg->acked;
+		break;
+	case NT_PEER_BULK:
+		*done = bulk->acked;
+		waits = out->arrived > bulk->acked;
+		break;
+	default:
+		*done = ring->engine.tail;
+		waits = out->oldest != out->filling;
+	}
 	spin_unlock_bh(&ring->lock);
-	return owes;
+	return waits;
 }

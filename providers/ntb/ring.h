@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * ring.h - records to the peer and from it, over two pieces of memory.
+ * ring.h - records to the peer and from it, over two pieces of memory, each with two rings.
  *
- * A ring does not depend on a bridge. It requests signals, and whatever else a bridge does, through
- * struct nt_ring_ops, so that tests can connect two rings over plain memory. The opening comment of
- * ring.c describes states, orders and locks.
+ * Records do not depend on a bridge. Signals, and whatever else a bridge does, are requested
+ * through struct nt_ring_ops, so that tests can connect two sides over plain memory. The opening
+ * comment of ring.c describes states, orders and locks.
  *
- * Life of a record: nt_ring_post() -> (waits for room) -> in the ring -> sent() -> handled(). It is
- * the caller's again after handled(), or after sent() if it has no handled(). Each comes exactly
- * once for each nt_ring_post() that has returned 0, sent() first; both have an error if the link
- * goes down before. The callbacks of one ring come in the order of the posts, one at a time from
- * its tasklet, with none of its locks held, so they may post.
+ * A record of the bulk ring: nt_ring_post() -> (waits for room) -> in the ring -> sent(). It is the
+ * caller's again after sent(), which comes exactly once for each nt_ring_post() that has returned
+ * 0, with an error if the link goes down before. The callbacks come in the order of the posts, one
+ * at a time from the tasklet, with no lock of the ring held, so they may post. nt_ring_put() sends
+ * a record through either ring, and copies it at once.
  */
 #ifndef _KFI_NTB_RING_H
 #define _KFI_NTB_RING_H
@@ -28,11 +28,14 @@
 #define NT_SLOTS	(2 * NT_BATCHES)
 #define NT_RUNS		16U	/* pieces of the shadow in a batch */
 #define NT_TRIES	3U	/* times that a batch is given to an engine that fails */
-/* batches for the engine alone after a change from CPU to engine has cost a round trip */
-#define NT_CPU_BACKOFF	16U
-/* the peer is told when 1/NT_LAG of the ring was handled without being reported */
+/* the peer is told when 1/NT_LAG of a ring was handled without being reported */
 #define NT_LAG		4U
-#define NT_BUDGET	64U	/* records handled in one run of the tasklet */
+/*
+ * Records of each ring that are handled in one run of the tasklet. Those of the bulk ring may be
+ * long, and short ones must not wait for many of them.
+ */
+#define NT_BUDGET	64U
+#define NT_BULK_BUDGET	8U
 #define NT_LINGER	8U	/* runs that find nothing before a side is not awake any more */
 
 /*
@@ -40,10 +43,7 @@
  * does not go to places.
  */
 #define NT_COPY		1024U
-/*
- * Bytes of payload in a batch with more than one record. The limit exists because a line, which is
- * a sign of life, waits for the payload.
- */
+/* Bytes of payload in a batch with more than one record: its first record waits for all of them */
 #define NT_LOAD_MAX	16777216U
 
 /**
@@ -56,63 +56,55 @@ struct nt_place {
 	u32	len;
 };
 
-/* Flags of a record that the caller sets */
-#define NT_REC_ACK	0x01	/* the peer has to signal that it has handled the record */
-/* set by the link: the record takes no room and is not sent; only sent() is called */
-#define NT_REC_LOCAL	0x80
-
 /**
- * struct nt_rec - one record; embedded in the object that waits for it
- * @entry: entry in lists of the link
+ * struct nt_rec - one record of the bulk ring; embedded in the object that waits for it
+ * @entry: entry in lists of the ring
  * @sent: called when nothing reads the memory of @iter any more, and nothing writes to @place for
- *	this record; or NULL
- * @handled: called when the peer has handled the record and all before it, and its payload is in
- *	its place; or NULL. @err: -EIO: a copy failed, and the peer has not received the record;
- *	-ENOTCONN: the link went down, and it is not known whether the peer has received the record.
- *	From the call on, the record is the caller's again
- * @rec: header, with type, bits and conn filled in; the link fills in the rest of struct ntw_rec
+ *	this record; or NULL. @err: 0; -EIO: a copy failed, and the peer does not receive the record;
+ *	-ENOTCONN: the link went down, and it is not known whether the peer has received the record
+ * @rec: header, with type, bits and conn filled in; the ring fills in the rest of struct ntw_rec
  * @head: the header, and what follows it in the record
  * @head_len: bytes of @head, sizeof(struct ntw_rec) to NTW_HEAD_MAX
- * @flags: NT_REC_*
  * @count: entries of @place; 0: the payload follows the header in the record
  * @place: where the payload is written instead, ahead of the record; valid until sent()
  * @iter: payload (ITER_SOURCE): kvec or bvec, kernel memory that is valid until sent(). Not
  *	advanced
  * @len: bytes of the payload, or 0
- * @err: for the link: a copy failed
- * @waits: for the link: the record waits for room, and can be taken back
- * @span: for the link: bytes of the ring that the record takes
- * @end: for the link: position in the ring behind the record
+ * @local: for the ring: the record takes no room and is not sent; only sent() is called
+ * @waits: for the ring: the record waits for room, and can be taken back
+ * @err: for the ring: a copy failed
+ * @span: for the ring: bytes of the ring that the record takes
+ * @end: for the ring: position behind the record. Valid in sent()
  */
 struct nt_rec {
 	struct list_head	entry;
 	void			(*sent)(struct nt_rec *rec, int err);
-	void			(*handled)(struct nt_rec *rec, int err);
 	union {
 		struct ntw_rec	rec;
 		u8		head[NTW_HEAD_MAX];
 	};
 	u16			head_len;
-	u8			flags;
 	u16			count;
 	const struct nt_place	*place;
 	struct iov_iter		iter;
 	size_t			len;
-	/* the following members are the link's */
-	int			err;
+	/* the following members are the ring's */
+	bool			local;
 	bool			waits;
+	int			err;
 	u32			span;
 	u64			end;
 };
 
 /**
  * struct nt_stats - counters of a ring since it was initialised
- * @records_out: records that were posted, without fillers
+ * @records_out: records that were sent, without fillers
  * @records_in: records that were received, without fillers
  * @bytes_out: payload and headers, through the ring or to places
- * @bytes_in: bytes of the ring that were handled
- * @batches: batches
- * @lines: lines that were sent without records
+ * @bytes_in: bytes of the rings that were handled
+ * @batches: batches of the bulk ring
+ * @messages: lines with records of the message ring
+ * @lines: lines without records
  * @signals: signals that were sent
  * @signals_saved: signals that were not sent because the peer was polling
  * @full: times that records had to wait for room
@@ -123,7 +115,7 @@ struct nt_rec {
 struct nt_stats {
 	u64	records_out, records_in;
 	u64	bytes_out, bytes_in;
-	u64	batches, lines;
+	u64	batches, messages, lines;
 	u64	signals, signals_saved;
 	u64	full;
 	u64	crc_errors;
@@ -133,19 +125,17 @@ struct nt_stats {
 struct nt_ring;
 
 /**
- * struct nt_ring_ops - functions of its bridge that a ring calls
- * @signal: wake the peer, by CPU. Called under the ring's lock
+ * struct nt_ring_ops - functions of the bridge that are called here
+ * @signal: wake the peer, by CPU. Called under the lock
  * @burst_begin: records and callbacks of records follow. Called in the tasklet without a lock; or
  *	NULL
  * @burst_end: no more of them follow. Called as @burst_begin, and NULL if that is
  * @record: handle a record of the peer. @rec: copy of its first bytes; @body: the @len bytes that
  *	follow, in memory that the PEER MAY STILL CHANGE: copy, then check. Valid during the call.
- *	Called in the tasklet without a lock. The peer sees what is posted during the call before it
- *	sees that this record was handled, unless the post has to wait for room or for the engine.
- *	So a record that was handled may still be answered
+ *	Called in the tasklet without a lock
  * @room: there is room again after nt_ring_want(). Called in the tasklet without a lock; or NULL
- * @fault: the ring can't go on and has to be taken down soon. Called under the ring's lock or
- *	without it, possibly more than once
+ * @fault: the rings can't go on and have to be taken down soon. Called under the lock or without
+ *	it, possibly more than once
  */
 struct nt_ring_ops {
 	void (*signal)(struct nt_ring *ring);
@@ -158,7 +148,7 @@ struct nt_ring_ops {
 };
 
 /**
- * struct nt_run - @len bytes of the ring, from its byte @at on, to be copied out of the shadow
+ * struct nt_run - @len bytes of the bulk ring, from its byte @at on, to be copied out of the shadow
  */
 struct nt_run {
 	u32	at, len;
@@ -176,14 +166,12 @@ enum nt_step {
 };
 
 /**
- * struct nt_batch - records that are sent together, with one index and one signal
+ * struct nt_batch - records of the bulk ring that are sent together, with one line and one signal
  * @recs: the records, in order
  * @end: position in the ring behind the last of them
  * @bytes: bytes of the ring to be copied
  * @load: bytes of payload that the engine has to fetch
- * @signal: the peer has to be woken
- * @suppressed: the signal was left out, because the peer is awake
- * @written: the CPU has written the batch
+ * @after: position in the message ring behind the records that come before this batch
  * @announced: the copy of its line has failed. The peer may have received the line, and may then
  *	have reclaimed the memory that it had exposed for these records
  * @tries: number of times that the batch was given to the engine
@@ -206,15 +194,13 @@ struct nt_batch {
 	u64			end;
 	u32			bytes;
 	u64			load;
-	bool			signal;
-	bool			suppressed;
-	bool			written;
+	u64			after;
 	bool			announced;
 	u8			tries;
 	u8			step;
 	unsigned int		runs, next;
 	struct nt_run		run[NT_RUNS];
-	struct ntw_line		*line;
+	struct ntw_bulk_line	*line;
 	dma_addr_t		line_dma;
 	struct nt_rec		*rec;
 	struct iov_iter		it;
@@ -235,40 +221,53 @@ enum nt_ring_state {
 };
 
 /**
- * struct nt_out - the direction to the peer; the ring's lock protects all of it
- * @shadow: the peer's ring as we write it
- * @shadow_dma: address of @shadow for the engine
- * @shadow_len: bytes that were allocated
- * @size: bytes of the peer's ring
- * @crc: records have a CRC, so the CPU reads all bytes of a record
- * @yours: the peer's incarnation, with which the words for the peer are tagged
+ * struct nt_tx - one of the two rings of the peer, as this side writes it
+ * @shadow: its contents
+ * @dma: address of @shadow for the engine; not used for the message ring
  * @placed: position up to which there are records; acked <= produced <= placed <= acked + size
  * @produced: position up to which lines were made that announce records
- * @arrived: position up to which records, and the lines that announce them, were written
  * @acked: position up to which the peer has handled records
- * @announced: @produced in the last line that was given to the engine or written
- * @announced_at: time of that line, in jiffies
- * @serial: serial number of the last line
- * @by_engine: serial number of the last line that was copied by the engine
- * @by_cpu: serial number of the last line that was written by the CPU
- * @echoed: serial number of the last line that the peer has seen
- * @direct: the last line was written by the CPU
- * @cpu_backoff: number of further batches that the CPU does not write
- * @switching: the peer has to echo the CPU's last line before the engine starts
- * @switches: number of times that @switching was set; see nt_ring_peer_owes()
+ * @go: records that are not announced have to be sent: one of them was sent without "more"
+ * @wanted: ops->room() has to be called, see nt_ring_want()
+ */
+struct nt_tx {
+	void		*shadow;
+	dma_addr_t	dma;
+	u64		placed;
+	u64		produced;
+	u64		acked;
+	bool		go;
+	bool		wanted;
+};
+
+/**
+ * struct nt_out - the direction to the peer; the lock protects all of it
+ * @tx: the rings
+ * @shadow_len: bytes of each shadow that were allocated
+ * @size: bytes of each ring
+ * @crc: records have a CRC, so the CPU reads all bytes of a record
+ * @yours: the peer's incarnation, with which the words for the peer are tagged
+ * @corked: the tasklet is running, and calls nt_out_push() at its end
+ *
+ * Batches of the bulk ring:
+ *
  * @waiting: records that wait for room
+ * @arrived: position up to which records, and the lines that announce them, were copied
  * @filling: slot that takes records. Slots count up and are used modulo NT_SLOTS
  * @giving: first slot that waits for the engine
  * @oldest: first slot that the engine has not completed
  * @batch: the slots
  * @lines: NT_SLOTS lines
  * @lines_dma: address of @lines for the engine
+ * @failing: a copy has failed. When all copies behind it were reaped, the batches are given again
+ *
+ * Lines that the CPU writes:
+ *
  * @due: a line has to be sent, whether or not there are records
  * @wake: that line needs a signal
- * @wanted: ops->room() has to be called, see nt_ring_want()
- * @go: the batch that is being filled has to be sent: a record in it was posted without "more"
- * @failing: a copy has failed. When all copies behind it were reaped, the batches are given again
- * @corked: the tasklet is running, and calls nt_out_push() at its end
+ * @line_at: time of the last line, in jiffies
+ * @serial: serial number of the last line
+ * @echoed: serial number of the last line that the peer has seen
  * @asking: the peer has to answer; all lines have NTW_ASK
  * @ask: serial number of the first line that asks
  * @awake: the last line has NTW_AWAKE
@@ -278,38 +277,28 @@ enum nt_ring_state {
  * @unrung: see @quiet
  */
 struct nt_out {
-	void			*shadow;
-	dma_addr_t		shadow_dma;
+	struct nt_tx		tx[NTW_RINGS];
 	size_t			shadow_len;
 	u32			size;
 	bool			crc;
 	u32			yours;
-	u64			placed;
-	u64			produced;
-	u64			arrived;
-	u64			acked;
-	u64			announced;
-	unsigned long		announced_at;
-	u32			serial;
-	u32			by_engine, by_cpu;
-	u32			echoed;
-	bool			direct;
-	unsigned int		cpu_backoff;
-	bool			switching;
-	u64			switches;
+	bool			corked;
+
 	struct list_head	waiting;
+	u64			arrived;
 	unsigned int		filling;
 	unsigned int		giving;
 	unsigned int		oldest;
 	struct nt_batch		batch[NT_SLOTS];
-	struct ntw_line		*lines;
+	struct ntw_bulk_line	*lines;
 	dma_addr_t		lines_dma;
+	bool			failing;
+
 	bool			due;
 	bool			wake;
-	bool			wanted;
-	bool			go;
-	bool			failing;
-	bool			corked;
+	unsigned long		line_at;
+	u32			serial;
+	u32			echoed;
 	bool			asking;
 	u32			ask;
 	bool			awake;
@@ -319,77 +308,75 @@ struct nt_out {
 };
 
 /**
- * struct nt_in - the direction from the peer
- * @ring: the ring, which the peer writes
- * @size: bytes of the ring
- * @ctl: the control page, which the peer writes
- * @mine: our incarnation, with which the words for us are tagged
- * @crc: records have a CRC
- * @torn: a record had a wrong CRC
+ * struct nt_rx - one of our two rings, which the peer writes
+ * @ring: the ring
  * @got: bytes that were handled
  * @avail: bytes that the peer has produced, as last read; reported <= to_report <= got <= avail <=
  *	got + size
  * @to_report: @got at the end of the tasklet's last run
  * @reported: @to_report when the last line was made
- * @pair_consumed: bytes that the peer had consumed of ours ...
- * @pair_produced: ... before it had produced this many bytes
- * @handled_to: the peer has handled our records up to this position, and we have handled all
- *	answers that the peer had sent before it reported that
- * @ack: a record that was handled since the last line asks for a signal
+ *
+ * The tasklet alone uses it, except for @to_report and @reported, which the lock protects.
+ */
+struct nt_rx {
+	const void	*ring;
+	u64		got;
+	u64		avail;
+	u64		to_report;
+	u64		reported;
+};
+
+/**
+ * struct nt_in - the direction from the peer
+ * @rx: the rings
+ * @after: position in the message ring. Records of the bulk ring are handled behind it
+ * @size: bytes of each ring
+ * @ctl: the control page, which the peer writes
+ * @mine: our incarnation, with which the words for us are tagged
+ * @crc: records have a CRC
+ * @torn: a record had a wrong CRC
  * @answered: serial number of the last line with NTW_ASK of the peer that was answered
  * @serial: the peer's serial number, as last read
  * @echo: our serial number that the peer has seen, as last read
  * @seen: @serial at the end of the tasklet's last run
- * @repeated: @seen when the last line was made
  * @awake: the tasklet will run again by itself; set at the end of its run
  * @idle: number of runs that have found nothing
  *
- * The tasklet alone uses it, except for @to_report, @reported, @seen, @repeated, @answered and
- * @awake, which the ring's lock protects.
+ * The tasklet alone uses it, except for @seen, @answered and @awake, which the lock protects.
  */
 struct nt_in {
-	const void		*ring;
+	struct nt_rx		rx[NTW_RINGS];
+	u64			after;
 	u32			size;
 	const struct ntw_ctl	*ctl;
 	u32			mine;
 	bool			crc;
 	bool			torn;
-	u64			got;
-	u64			avail;
-	u64			to_report;
-	u64			reported;
-	u64			pair_consumed;
-	u64			pair_produced;
-	u64			handled_to;
-	bool			ack;
 	u32			answered;
 	u32			serial, echo;
 	u32			seen;
-	u32			repeated;
 	bool			awake;
 	u8			idle;
 };
 
 /**
  * struct nt_ring - both directions
- * @lock: protects @out, @engine, @state and the members of @in that struct nt_in names; taken by
- *	posts and by the tasklet, with bottom halves off. Locks of the DMA engine's driver are taken
- *	inside
+ * @lock: protects @out, @engine, @state and the members of @in that struct nt_in and struct nt_rx
+ *	name; taken by posts and by the tasklet, with bottom halves off. Locks of the DMA engine's
+ *	driver are taken inside
  * @ops: see struct nt_ring_ops
  * @state: enum nt_ring_state; READ_ONCE() without the lock where an old value does no harm
  * @lost: the bridge has reported, in a hard interrupt, that its link is gone or has changed.
  *	Records that arrive after that are not handled
- * @lives: odd while the ring is on, and until all callbacks of its end were called. Changed by
+ * @lives: odd while the rings are on, and until all callbacks of its end were called. Changed by
  *	nt_ring_on() and nt_ring_off()
- * @direct: batches of at most this many bytes are written by the CPU when no copy is under way
+ * @direct: maximum length of a record of the message ring; 0: it is not used
  * @crc: records have a CRC in both directions; set before nt_ring_on()
  * @bell: the doorbell that is rung next
  * @out: the direction to the peer
  * @in: the direction from the peer
- * @unhandled: records that were copied, and that the peer has not handled. Used by the tasklet, and
- *	by nt_ring_off() when the tasklet can't run any more
  * @tasklet: handles records, completes copies and starts copies
- * @idle: woken when the engine has no copies left, and when the ring is off
+ * @idle: woken when the engine has no copies left, and when the rings are off
  * @engine: copies to the peer
  * @stats: counters; each is changed either under the lock or by the tasklet alone
  */
@@ -404,7 +391,6 @@ struct nt_ring {
 	unsigned int			bell;
 	struct nt_out			out;
 	struct nt_in			in;
-	struct list_head		unhandled;
 	struct tasklet_struct		tasklet;
 	wait_queue_head_t		idle;
 	struct nt_engine		engine;
@@ -415,13 +401,13 @@ struct nt_ring {
 int nt_ring_init(struct nt_ring *ring, const struct nt_ring_ops *ops, int node, bool use_dma,
 		 struct workqueue_struct *wq);
 void nt_ring_exit(struct nt_ring *ring);
-/* Prepare a shadow for a peer's ring of @size bytes. Process context, while the ring is off */
+/* Prepare shadows for a peer's rings of @size bytes. Process context, while the rings are off */
 int nt_ring_shadow(struct nt_ring *ring, u32 size);
 /*
- * nt_ring_on() - start the ring, at position 0
- * @inbound: our inbound memory, with a ring of @size bytes; @mine, @yours: incarnations
+ * nt_ring_on() - start both rings, at position 0
+ * @inbound: our inbound memory, with rings of @size bytes; @mine, @yours: incarnations
  *
- * Process context, while the ring is off; nt_engine_open() was called before.
+ * Process context, while the rings are off; nt_engine_open() was called before.
  */
 void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 mine, u32 yours);
 /*
@@ -437,10 +423,10 @@ int nt_ring_end(struct nt_ring *ring, unsigned int ms);
  */
 void nt_ring_off(struct nt_ring *ring);
 
-/* ---- records: any context but hard interrupts ---- */
+/* ---- records: any context but hard interrupts, except where said ---- */
 
 /*
- * nt_ring_post() - send a record
+ * nt_ring_post() - send a record through the bulk ring
  * @more: another record follows at once: this one may wait for it, or for nt_ring_kick()
  *
  * The peer handles records in the order of the posts. The function neither sleeps nor spins for
@@ -453,19 +439,36 @@ void nt_ring_off(struct nt_ring *ring);
 int nt_ring_post(struct nt_ring *ring, struct nt_rec *rec, bool more);
 /*
  * nt_ring_put() - send a record that is copied at once
+ * @which: the ring. A record of the bulk ring comes after all records that were put in the message
+ *	ring before it. The opposite is not true: see nt_ring_acked()
  * @vec: @n parts; the first begins with a struct ntw_rec, as &nt_rec.head
  * @iter: payload of @len bytes, which is advanced; or NULL
  * @more: another record follows at once: this one may wait for it, or for nt_ring_kick()
  *
- * The order of this record and of posts is kept. The whole record has at most nt_ring_room() bytes.
+ * The order of records of one ring is kept. The whole record has at most nt_ring_room() bytes.
  * The function is called in softirq, or with bottom halves off.
  *
  * Return: 0; -EAGAIN: there is no room, or the link is down, and nothing was done.
  */
-int nt_ring_put(struct nt_ring *ring, const struct kvec *vec, unsigned int n, struct iov_iter *iter,
-		u32 len, bool more);
+int nt_ring_put(struct nt_ring *ring, enum ntw_which which, const struct kvec *vec, unsigned int n,
+		struct iov_iter *iter, u32 len, bool more);
 /* Let ops->room() be called when there is room, after nt_ring_put() has found none */
-void nt_ring_want(struct nt_ring *ring);
+void nt_ring_want(struct nt_ring *ring, enum ntw_which which);
+/*
+ * Position in the bulk ring behind all records that were put there, and whether the peer has
+ * handled all records before a position. Records of the message ring that are sent after that come
+ * after these records. Any context, without the lock.
+ */
+static inline u64 nt_ring_placed(const struct nt_ring *ring)
+{
+	return READ_ONCE(ring->out.tx[NTW_BULK].placed);
+}
+
+static inline bool nt_ring_acked(const struct nt_ring *ring, u64 position)
+{
+	return READ_ONCE(ring->out.tx[NTW_BULK].acked) >= position;
+}
+
 /* Send records that wait for another one to follow */
 void nt_ring_kick(struct nt_ring *ring);
 /* Check whether we can write to these places. Return: 0, -ENOTCONN, -EINVAL */
@@ -486,7 +489,7 @@ bool nt_ring_unpost(struct nt_ring *ring, struct nt_rec *rec);
  */
 void nt_ring_drain(struct nt_ring *ring);
 /*
- * Maximum length of a record to this peer, with its header. It is constant while the ring is on,
+ * Maximum length of a record to this peer, with its header. It is constant while the rings are on,
  * and at least 2048
  */
 static inline u32 nt_ring_room(const struct nt_ring *ring)
@@ -498,19 +501,29 @@ static inline u32 nt_ring_room(const struct nt_ring *ring)
 
 /*
  * nt_ring_beat() sends a line, as a sign of life, unless one was sent in the last @ms milliseconds.
- * nt_ring_bye() tells a peer with the incarnation @yours that this life ends. It writes at once, so
- * it may be called only after nt_ring_end(), or before nt_ring_on().
+ * nt_ring_bye() tells a peer with the incarnation @yours that this life ends. It may be called only
+ * after nt_ring_end(), or before nt_ring_on().
  */
 void nt_ring_beat(struct nt_ring *ring, unsigned int ms);
 void nt_ring_bye(struct nt_ring *ring, u32 yours);
 /* Read the words of the peer as they are now */
 u32 nt_ring_peer_serial(const struct nt_ring *ring);
 bool nt_ring_peer_bye(const struct nt_ring *ring);
-/*
- * Return: true if the peer owes an answer, without which this side can't make progress. *@given
- * changes with each answer
+
+/**
+ * enum nt_progress - what operations may wait for
  */
-bool nt_ring_peer_owes(struct nt_ring *ring, u64 *given);
+enum nt_progress {
+	NT_PEER_MSG,		/* the peer handles the message ring */
+	NT_PEER_BULK,		/* the peer handles the bulk ring */
+	NT_ENGINE,		/* the engine copies */
+	NT_PROGRESS
+};
+
+/*
+ * Return: true if there is something to wait for. *@done changes with each step that is made
+ */
+bool nt_ring_waits(struct nt_ring *ring, enum nt_progress what, u64 *done);
 
 /* Let the tasklet look for records and completed copies. Any context, hard interrupts too */
 static inline void nt_ring_look(struct nt_ring *ring)
@@ -550,6 +563,12 @@ static inline bool nt_filled(const struct nt_out *out)
 	return b->bytes || !list_empty(&b->recs);
 }
 
+/* Return: true if the message ring has records that the peer was not told of */
+static inline bool nt_unannounced(const struct nt_out *out)
+{
+	return out->tx[NTW_MSG].placed != out->tx[NTW_MSG].produced;
+}
+
 /*
  * Return: true if the engine reads the payload from the consumer's memory. With a CRC, payload that
  * does not go to places is copied first, because its owner may change it after the CRC was computed
@@ -572,21 +591,28 @@ static inline u32 nt_rec_check(const struct ntw_rec *head, const void *body, u32
 /* shadow.c, under the lock: place waiting records as far as there is room */
 void nt_shadow_fill(struct nt_ring *ring);
 /* Return: true if there is room for long records. Under the lock */
-bool nt_shadow_roomy(const struct nt_out *out);
+bool nt_shadow_roomy(const struct nt_out *out, enum ntw_which which);
 /* Turn a record whose payload could not be copied into a filler, which the peer skips */
 void nt_shadow_void(struct nt_out *out, const struct nt_rec *rec);
 
-/*
- * out.c, under the lock: place waiting records and give placed records to the engine, as far as
- * there is room
- */
-void nt_out_push(struct nt_ring *ring);
-/* Add the records that the engine has completed to @done. Return: false if the ring can't go on */
-bool nt_out_reap(struct nt_ring *ring, struct list_head *done);
+/* line.c, under the lock: write new records of the message ring, and a line, by CPU */
+void nt_line_send(struct nt_ring *ring);
+/* Wake the peer, by CPU */
+void nt_line_signal(struct nt_ring *ring);
+void nt_line_reset(struct nt_out *out);
+
+/* bulk.c, under the lock: close batches, as far as there is something to send */
+void nt_bulk_close(struct nt_ring *ring);
+/* Give closed batches to the engine, as far as that has room */
+void nt_bulk_submit(struct nt_ring *ring);
+/* Add the records that the engine has completed to @done. Return: false if it can't go on */
+bool nt_bulk_reap(struct nt_ring *ring, struct list_head *done);
 /* Move all records that were not reaped to @all, in order. The engine has no copies any more */
-void nt_out_abandon(struct nt_ring *ring, struct list_head *all);
-/* Start at position 0, for a peer of this incarnation */
-void nt_out_reset(struct nt_ring *ring, u32 yours);
+void nt_bulk_abandon(struct nt_ring *ring, struct list_head *all);
+void nt_bulk_reset(struct nt_out *out);
+
+/* ring.c, under the lock: send what is there and may be sent, through both rings */
+void nt_out_push(struct nt_ring *ring);
 
 /*
  * in.c, in the tasklet: read the peer's words, and handle records up to a budget. Return: false if

@@ -4,6 +4,7 @@
  *
  *   nt_post_unit()	sends frames, and payload behind them or for places of the peer
  *   nt_send()		sends a record with bytes that are copied, or that the engine reads
+ *   nt_put()		selects the ring for a record that is copied
  *   nt_send_placed()	sends payload to places, and a record behind it
  *   nt_stall()		is called if there is no room: nt_conns_room() lets the protocol try again
  */
@@ -52,7 +53,7 @@ void nt_loads_unpost(struct nt_stream *s)
 
 /* ---- room ---- */
 
-static void nt_stall(struct nt_stream *s)
+static void nt_stall(struct nt_stream *s, enum ntw_which which)
 {
 	struct nt_dev *dev = s->dev;
 
@@ -63,7 +64,7 @@ static void nt_stall(struct nt_stream *s)
 		list_add_tail(&s->stall, &dev->stalled);
 		spin_unlock(&dev->lock);
 	}
-	nt_ring_want(&dev->link->ring);
+	nt_ring_want(&dev->link->ring, which);
 }
 
 /* There is room in the ring. The tasklet calls this function. */
@@ -81,12 +82,63 @@ void nt_conns_room(struct nt_ring *ring)
 		spin_lock(&s->lock);
 		list_del(&s->stall);
 		s->stalled = false;
+		nt_ctrl_run(s);
 		if (s->end)
 			kfi_link_room(&s->end->link);
 		spin_unlock(&s->lock);
 		nt_stream_put(s);
 	}
 	kfi_batch_end();
+}
+
+/* ---- records that are copied ---- */
+
+/*
+ * Return: true if records of the connection may be in the bulk ring that the peer has not handled.
+ * Later records have to go there, too, because those of the message ring do not wait for them.
+ */
+static bool nt_behind_bulk(const struct nt_stream *s)
+{
+	return s->busy || !list_empty(&s->flying) ||
+	       !nt_ring_acked(&s->dev->link->ring, s->bulk_end);
+}
+
+/* See nt_ring_put(). Without room, nt_conns_room() continues later. Return: 0, -EAGAIN */
+static int nt_put(struct nt_stream *s, const struct kvec *vec, unsigned int n,
+		  struct iov_iter *payload, u32 len, bool more)
+{
+	struct nt_ring *ring = &s->dev->link->ring;
+	enum ntw_which which = NTW_MSG;
+	unsigned int i;
+	u32 all = len;
+	int ret;
+
+	for (i = 0; i < n; i++)
+		all += vec[i].iov_len;
+	if (all > ring->direct || nt_behind_bulk(s))
+		which = NTW_BULK;
+	ret = nt_ring_put(ring, which, vec, n, payload, len, more);
+	if (ret)
+		nt_stall(s, which);
+	else if (which == NTW_BULK)
+		s->bulk_end = nt_ring_placed(ring);
+	return ret;
+}
+
+/* Send the limit in a record of its own. */
+void nt_send_limit(struct nt_stream *s)
+{
+	struct {
+		struct ntw_rec rec;
+		struct ntw_data data;
+	} head;
+	struct kvec vec = { &head, sizeof(head) };
+
+	rcu_read_lock();	/* see nt_stream_over() */
+	ntw_encode_data(s->sent + s->put, nt_advertise(s), s->peer, &head.rec, &head.data);
+	if (nt_stream_over(s) || !nt_put(s, &vec, 1, NULL, 0, false))
+		__clear_bit(NT_DUE_LIMIT, &s->due);
+	rcu_read_unlock();
 }
 
 /* ---- sending a load ---- */
@@ -123,6 +175,7 @@ static void nt_load_sent(struct nt_rec *rec, int err)
 
 	spin_lock_bh(&s->lock);
 	list_move_tail(&l->entry, &s->idle);
+	s->bulk_end = max(s->bulk_end, rec->end);
 	starved = s->starved;
 	s->starved = false;
 	if (err == -EIO)
@@ -290,9 +343,7 @@ static int nt_send(struct nt_stream *s, struct kfi_unit *unit)
 	} else {
 		ntw_encode_data(s->sent + s->put, nt_advertise(s), s->peer, &first.rec,
 				&first.data);
-		ret = nt_ring_put(&s->dev->link->ring, vec, 2, unit->payload, load, more);
-		if (ret == -EAGAIN)
-			nt_stall(s);
+		ret = nt_put(s, vec, 2, unit->payload, load, more);
 	}
 	if (ret)
 		return ret;

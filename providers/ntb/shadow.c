@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * shadow.c - posts: a record is placed in the shadow and in the batch that is being filled, or it
- * waits for room. ring.c describes the protocol.
+ * shadow.c - posts: a record is placed in the shadow of a ring. In the bulk ring it belongs to the
+ * batch that is being filled, or waits for room. ring.c describes the protocol.
  */
 #include "ring.h"
 
-/* ---- placing: the ring's lock is held ---- */
+/* ---- placing: the lock is held ---- */
 
-/* Add @len bytes at position @pos of the shadow to what the batch copies. */
-static void nt_run_add(struct nt_out *out, struct nt_batch *b, u64 pos, u32 len)
+/* Add @len bytes at position @pos of the bulk ring to what the batch copies. */
+static void nt_run_add(struct nt_out *out, u64 pos, u32 len)
 {
+	struct nt_batch *b = nt_filling(out);
 	u32 at = pos & (out->size - 1);
 	struct nt_run *last = b->runs ? &b->run[b->runs - 1] : NULL;
 
@@ -20,100 +21,110 @@ static void nt_run_add(struct nt_out *out, struct nt_batch *b, u64 pos, u32 len)
 		b->run[b->runs++] = (struct nt_run) { .at = at, .len = len };
 }
 
-static void nt_head(struct nt_out *out, u64 pos, struct ntw_rec head, u32 len)
+static void nt_head(struct nt_out *out, enum ntw_which which, u64 pos, struct ntw_rec head, u32 len)
 {
 	head.len = cpu_to_le32(len);
 	head.check = cpu_to_le32((u32)pos ^ out->yours);
 	if (out->crc && head.type == NTW_SKIP)
 		head.check = cpu_to_le32(nt_rec_check(&head, NULL, 0));
-	memcpy(out->shadow + (pos & (out->size - 1)), &head, sizeof(head));
+	memcpy(out->tx[which].shadow + (pos & (out->size - 1)), &head, sizeof(head));
 }
 
 /* Put a filler at the end of the ring, which is too short for the next record. */
-static void nt_fill_end(struct nt_out *out, struct nt_batch *b, u32 rest)
+static void nt_fill_end(struct nt_out *out, enum ntw_which which, u32 rest)
 {
-	nt_head(out, out->placed, (struct ntw_rec) { .type = NTW_SKIP }, rest);
-	nt_run_add(out, b, out->placed, sizeof(struct ntw_rec));
-	out->placed += rest;
+	struct nt_tx *tx = &out->tx[which];
+
+	nt_head(out, which, tx->placed, (struct ntw_rec) { .type = NTW_SKIP }, rest);
+	if (which == NTW_BULK)
+		nt_run_add(out, tx->placed, sizeof(struct ntw_rec));
+	WRITE_ONCE(tx->placed, tx->placed + rest);
 }
 
 /*
  * Write the @n parts of @vec, which begin with a header, and behind them @inside bytes of @it, to
  * the shadow. The record has @all bytes. Return: bytes that were written
  */
-static u32 nt_put_bytes(struct nt_out *out, const struct kvec *vec, unsigned int n, u8 flags,
-			struct iov_iter *it, u32 inside, u32 all)
+static u32 nt_put_bytes(struct nt_out *out, enum ntw_which which, const struct kvec *vec,
+			unsigned int n, struct iov_iter *it, u32 inside, u32 all)
 {
-	u32 at = out->placed & (out->size - 1), len = 0;
-	struct ntw_rec first = *(const struct ntw_rec *)vec->iov_base;
+	u64 pos = out->tx[which].placed;
+	struct ntw_rec *rec = out->tx[which].shadow + (pos & (out->size - 1));
+	const struct ntw_rec *first = vec->iov_base;
+	u32 len = 0;
 
-	first.flags = flags & NT_REC_ACK ? NTW_R_ACK : 0;
 	for (; n--; vec++) {
-		memcpy(out->shadow + at + len, vec->iov_base, vec->iov_len);
+		memcpy((void *)rec + len, vec->iov_base, vec->iov_len);
 		len += vec->iov_len;
 	}
-	nt_head(out, out->placed, first, all);
+	nt_head(out, which, pos, *first, all);
 	/* The copy is complete, because kernel memory does not fault. */
-	WARN_ON_ONCE(inside && copy_from_iter(out->shadow + at + len, inside, it) != inside);
-	if (out->crc) {
-		struct ntw_rec *rec = out->shadow + at;
-
+	WARN_ON_ONCE(inside && copy_from_iter((void *)rec + len, inside, it) != inside);
+	if (out->crc)
 		rec->check = cpu_to_le32(nt_rec_check(rec, rec + 1, all - sizeof(*rec)));
-	}
 	return len + inside;
 }
 
-static void nt_put_rec(struct nt_out *out, struct nt_batch *b, struct nt_rec *rec)
+static void nt_put_rec(struct nt_out *out, struct nt_rec *rec)
 {
 	u32 inside = rec->count ? 0 : rec->len;
 	struct kvec head = { rec->head, rec->head_len };
+	struct nt_tx *tx = &out->tx[NTW_BULK];
 	struct iov_iter it = rec->iter;
 	bool loads = nt_loads(out, rec);
-	u32 len = nt_put_bytes(out, &head, 1, rec->flags, &it, loads ? 0 : inside,
+	u32 len = nt_put_bytes(out, NTW_BULK, &head, 1, &it, loads ? 0 : inside,
 			       rec->head_len + inside);
 
 	/*
 	 * A run includes the padding to NTW_ALIGN, so that adjacent runs can be merged. If the
 	 * engine copies the payload, the padding is not copied; the peer does not read it.
 	 */
-	nt_run_add(out, b, out->placed, loads ? len : ntw_rec_span(len));
-	out->placed += rec->span;
+	nt_run_add(out, tx->placed, loads ? len : ntw_rec_span(len));
+	WRITE_ONCE(tx->placed, tx->placed + rec->span);
+}
+
+/* Return: true if the batch that is being filled can take a record, and has a run for a filler. */
+static bool nt_batch_takes(struct nt_out *out, u32 span, u32 load)
+{
+	const struct nt_batch *b = nt_filling(out);
+
+	if (b->runs + 3 > NT_RUNS || (b->bytes && b->bytes + span > out->size / NT_BATCHES))
+		return false;
+	return !b->load || b->load + load <= NT_LOAD_MAX;
 }
 
 /*
  * Return: true if there is room for @span contiguous bytes, and for @load bytes of payload. If the
  * bytes do not fit at the end of the ring, a filler is put there.
  */
-static bool nt_fit(struct nt_out *out, struct nt_batch *b, u32 span, u32 load)
+static bool nt_fit(struct nt_out *out, enum ntw_which which, u32 span, u32 load)
 {
-	u32 rest = out->size - (out->placed & (out->size - 1));
+	const struct nt_tx *tx = &out->tx[which];
+	u32 rest = out->size - (tx->placed & (out->size - 1));
 
 	if (rest >= span)
 		rest = 0;
-	if (b->runs + 3 > NT_RUNS || (b->bytes && b->bytes + span > out->size / NT_BATCHES))
+	if (which == NTW_BULK && !nt_batch_takes(out, span, load))
 		return false;
-	if (b->load && b->load + load > NT_LOAD_MAX)
-		return false;
-	if (out->placed + rest + span > out->acked + out->size)
+	if (tx->placed + rest + span > tx->acked + out->size)
 		return false;
 	if (rest)
-		nt_fill_end(out, b, rest);
+		nt_fill_end(out, which, rest);
 	return true;
 }
 
 static bool nt_place(struct nt_ring *ring, struct nt_rec *rec)
 {
 	struct nt_out *out = &ring->out;
-	struct nt_batch *b = nt_filling(out);
 	u32 load = nt_loads(out, rec) ? rec->len : 0;
 
-	if (!nt_fit(out, b, rec->span, load))
+	if (!nt_fit(out, NTW_BULK, rec->span, load))
 		return false;
 	if (rec->span)
-		nt_put_rec(out, b, rec);
-	rec->end = out->placed;
-	b->load += load;
-	list_add_tail(&rec->entry, &b->recs);
+		nt_put_rec(out, rec);
+	rec->end = out->tx[NTW_BULK].placed;
+	nt_filling(out)->load += load;
+	list_add_tail(&rec->entry, &nt_filling(out)->recs);
 	return true;
 }
 
@@ -135,7 +146,8 @@ void nt_shadow_fill(struct nt_ring *ring)
 void nt_shadow_void(struct nt_out *out, const struct nt_rec *rec)
 {
 	if (rec->span)
-		nt_head(out, rec->end - rec->span, (struct ntw_rec) { .type = NTW_SKIP }, rec->span);
+		nt_head(out, NTW_BULK, rec->end - rec->span,
+			(struct ntw_rec) { .type = NTW_SKIP }, rec->span);
 }
 
 /* ---- posts ---- */
@@ -150,7 +162,7 @@ static bool nt_place_good(const struct nt_ring *ring, const struct nt_place *pla
 
 	if (place->at & NTW_FLAT)
 		return at + place->len <= ring->engine.flat_len;
-	return at >= NTW_RING_AT + ring->out.size && at + place->len <= ring->engine.size;
+	return at >= ntw_arena_at(ring->out.size) && at + place->len <= ring->engine.size;
 }
 
 static bool nt_places_good(const struct nt_ring *ring, const struct nt_place *place,
@@ -196,7 +208,9 @@ static void nt_queue(struct nt_ring *ring, struct nt_rec *rec, bool more)
 	rec->err = 0;
 	rec->waits = true;
 	list_add_tail(&rec->entry, &out->waiting);
-	out->go |= !more;
+	out->tx[NTW_BULK].go |= !more;
+	/* Records of the message ring do not wait until this one can leave. */
+	out->tx[NTW_MSG].go |= nt_unannounced(out);
 	nt_shadow_fill(ring);
 	if (!out->corked && (!more || !list_empty(&out->waiting)))
 		nt_out_push(ring);
@@ -209,7 +223,7 @@ int nt_ring_post(struct nt_ring *ring, struct nt_rec *rec, bool more)
 	spin_lock_bh(&ring->lock);
 	ret = nt_check(ring, rec);
 	if (!ret) {
-		rec->flags &= ~NT_REC_LOCAL;
+		rec->local = false;
 		rec->span = ntw_rec_span(rec->head_len + (rec->count ? 0 : rec->len));
 		ring->stats.records_out++;
 		ring->stats.bytes_out += rec->head_len + rec->len;
@@ -220,23 +234,26 @@ int nt_ring_post(struct nt_ring *ring, struct nt_rec *rec, bool more)
 }
 
 /* Return: true if there is room now, or after the batch that is being filled was closed. */
-static bool nt_put_fits(struct nt_ring *ring, u32 span)
+static bool nt_put_fits(struct nt_ring *ring, enum ntw_which which, u32 span)
 {
 	struct nt_out *out = &ring->out;
 
-	if (nt_fit(out, nt_filling(out), span, 0))
-		return true;
-	if (!nt_filled(out))
+	if (which == NTW_BULK && !list_empty(&out->waiting))
 		return false;
-	out->go = true;
+	if (nt_fit(out, which, span, 0))
+		return true;
+	if (which == NTW_MSG || !nt_filled(out))
+		return false;
+	out->tx[which].go = true;
 	nt_out_push(ring);
-	return nt_fit(out, nt_filling(out), span, 0);
+	return nt_fit(out, which, span, 0);
 }
 
-int nt_ring_put(struct nt_ring *ring, const struct kvec *vec, unsigned int n, struct iov_iter *iter,
-		u32 len, bool more)
+int nt_ring_put(struct nt_ring *ring, enum ntw_which which, const struct kvec *vec, unsigned int n,
+		struct iov_iter *iter, u32 len, bool more)
 {
 	struct nt_out *out = &ring->out;
+	struct nt_tx *tx = &out->tx[which];
 	int ret = -EAGAIN;
 	unsigned int i;
 	u32 all = len;
@@ -244,14 +261,16 @@ int nt_ring_put(struct nt_ring *ring, const struct kvec *vec, unsigned int n, st
 	for (i = 0; i < n; i++)
 		all += vec[i].iov_len;
 	spin_lock(&ring->lock);
-	if (ring->state == NT_UP && list_empty(&out->waiting) &&
-	    nt_put_fits(ring, ntw_rec_span(all))) {
-		nt_put_bytes(out, vec, n, 0, iter, len, all);
-		nt_run_add(out, nt_filling(out), out->placed, ntw_rec_span(all));
-		out->placed += ntw_rec_span(all);
+	if (ring->state == NT_UP && nt_put_fits(ring, which, ntw_rec_span(all))) {
+		nt_put_bytes(out, which, vec, n, iter, len, all);
+		if (which == NTW_BULK) {
+			nt_run_add(out, tx->placed, ntw_rec_span(all));
+			out->tx[NTW_MSG].go |= nt_unannounced(out);	/* as in nt_queue() */
+		}
+		WRITE_ONCE(tx->placed, tx->placed + ntw_rec_span(all));
 		ring->stats.records_out++;
 		ring->stats.bytes_out += all;
-		out->go |= !more;
+		tx->go |= !more;
 		if (!more && !out->corked)
 			nt_out_push(ring);
 		ret = 0;
@@ -260,26 +279,29 @@ int nt_ring_put(struct nt_ring *ring, const struct kvec *vec, unsigned int n, st
 	return ret;
 }
 
-bool nt_shadow_roomy(const struct nt_out *out)
+bool nt_shadow_roomy(const struct nt_out *out, enum ntw_which which)
 {
 	const struct nt_batch *b = &out->batch[out->filling % NT_SLOTS];
+	const struct nt_tx *tx = &out->tx[which];
 	u32 room = out->size / NT_BATCHES;
 
-	return list_empty(&out->waiting) && b->runs + 3 <= NT_RUNS && b->bytes <= room / 2 &&
-	       out->acked + out->size - out->placed >= room;
+	if (tx->acked + out->size - tx->placed < room)
+		return false;
+	return which == NTW_MSG ||
+	       (list_empty(&out->waiting) && b->runs + 3 <= NT_RUNS && b->bytes <= room / 2);
 }
 
 /* The tasklet calls ops->room(), also if there is room already. */
-void nt_ring_want(struct nt_ring *ring)
+void nt_ring_want(struct nt_ring *ring, enum ntw_which which)
 {
 	struct nt_out *out = &ring->out;
 
 	spin_lock_bh(&ring->lock);
 	if (ring->state == NT_UP) {
-		out->wanted = true;
-		out->go |= nt_filled(out);
+		out->tx[which].wanted = true;
+		out->tx[which].go |= which == NTW_MSG ? nt_unannounced(out) : nt_filled(out);
 		nt_out_push(ring);
-		if (nt_shadow_roomy(out))
+		if (nt_shadow_roomy(out, which))
 			tasklet_schedule(&ring->tasklet);
 	}
 	spin_unlock_bh(&ring->lock);
@@ -290,7 +312,8 @@ void nt_ring_kick(struct nt_ring *ring)
 	struct nt_out *out = &ring->out;
 
 	spin_lock_bh(&ring->lock);
-	out->go |= nt_filled(out) || !list_empty(&out->waiting);
+	out->tx[NTW_MSG].go |= nt_unannounced(out);
+	out->tx[NTW_BULK].go |= nt_filled(out) || !list_empty(&out->waiting);
 	if (ring->state == NT_UP && !out->corked)
 		nt_out_push(ring);
 	spin_unlock_bh(&ring->lock);
@@ -329,16 +352,16 @@ static void nt_mark_place(struct nt_ring *ring, struct nt_rec *rec)
 {
 	struct nt_out *out = &ring->out;
 
-	rec->end = out->placed;
+	rec->end = out->tx[NTW_BULK].placed;
 	list_add_tail(&rec->entry, &nt_filling(out)->recs);
-	out->go = true;
+	out->tx[NTW_BULK].go = true;
 	if (!out->corked)
 		nt_out_push(ring);
 }
 
 void nt_ring_drain(struct nt_ring *ring)
 {
-	struct nt_mark mark = { .rec = { .sent = nt_mark_sent, .flags = NT_REC_LOCAL } };
+	struct nt_mark mark = { .rec = { .sent = nt_mark_sent, .local = true } };
 	u32 lives;
 	u8 state;
 

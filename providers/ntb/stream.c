@@ -119,9 +119,6 @@ static u16 nt_ctrl_fill(struct nt_stream *s, int what)
 	case NT_DUE_ANSWER:
 		ntw_encode_answer(&c, s->peer, rec, body);
 		return sizeof(struct ntw_answer);
-	case NT_DUE_LIMIT:
-		ntw_encode_data(s->sent + s->put, nt_advertise(s), s->peer, rec, body);
-		return sizeof(struct ntw_data);
 	default:
 		ntw_encode_close((s->abort ? NTW_C_ABORT : 0) | (s->wants ? NTW_C_RETURN : 0) |
 				 (nt_stream_note_held(s) ? NTW_C_HELD : 0), s->peer, rec);
@@ -129,14 +126,17 @@ static u16 nt_ctrl_fill(struct nt_stream *s, int what)
 	}
 }
 
-/* Send the records that are due, one at a time */
-static void nt_ctrl_run(struct nt_stream *s)
+/*
+ * Send the records that are due, one at a time. Calls and closes of all connections take the bulk
+ * ring: the close of a connection arrives before the call of the one that replaces it.
+ */
+void nt_ctrl_run(struct nt_stream *s)
 {
 	int what;
 
 	lockdep_assert_held(&s->lock);
-	while (s->due && !s->busy) {
-		what = __ffs(s->due);
+	while (s->due & ~BIT(NT_DUE_LIMIT) && !s->busy) {
+		what = __ffs(s->due & ~BIT(NT_DUE_LIMIT));
 		__clear_bit(what, &s->due);
 		s->ctrl.head_len = sizeof(struct ntw_rec) + nt_ctrl_fill(s, what);
 		s->busy = true;
@@ -146,6 +146,8 @@ static void nt_ctrl_run(struct nt_stream *s)
 			refcount_dec(&s->ref);
 		}
 	}
+	if (test_bit(NT_DUE_LIMIT, &s->due))
+		nt_send_limit(s);
 }
 
 static void nt_ctrl_sent(struct nt_rec *rec, int err)
@@ -154,6 +156,7 @@ static void nt_ctrl_sent(struct nt_rec *rec, int err)
 
 	spin_lock_bh(&s->lock);
 	s->busy = false;
+	s->bulk_end = max(s->bulk_end, rec->end);
 	nt_ctrl_run(s);
 	spin_unlock_bh(&s->lock);
 	nt_stream_put(s);
@@ -258,6 +261,7 @@ static void nt_send_close(struct nt_stream *s)
 	if (s->closing || !s->peer)
 		return;
 	s->closing = true;
+	__clear_bit(NT_DUE_LIMIT, &s->due);	/* no record follows a CLOSE */
 	nt_stream_due(s, NT_DUE_CLOSE);
 }
 

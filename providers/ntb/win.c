@@ -41,7 +41,7 @@ MODULE_PARM_DESC(window_mib, "MiB that the peer can write to, 1 to 4095 (default
 
 static unsigned int nt_ring_kib = 256;
 module_param_named(ring_kib, nt_ring_kib, uint, 0444);
-MODULE_PARM_DESC(ring_kib, "KiB of the peer's ring, a power of two, 16 to 4096 (default 256)");
+MODULE_PARM_DESC(ring_kib, "KiB of each of the peer's two rings, a power of two, 16 to 4096 (default 256)");
 
 bool nt_places_on;
 module_param_named(places, nt_places_on, bool, 0444);
@@ -57,8 +57,8 @@ int nt_win_check_params(void)
 		return -EINVAL;
 	}
 	if (!nt_window_mib || nt_window_mib > 4095 ||
-	    (u64)nt_window_mib * SZ_1M < ring + 2 * NTW_CTL_SIZE) {
-		pr_err("kfi_ntb: window_mib=%u: not from 1 to 4095, or without room for the ring\n",
+	    (u64)nt_window_mib * SZ_1M < NTW_RINGS * ring + 2 * NTW_CTL_SIZE) {
+		pr_err("kfi_ntb: window_mib=%u: not from 1 to 4095, or without room for the rings\n",
 		       nt_window_mib);
 		return -EINVAL;
 	}
@@ -221,7 +221,7 @@ static void nt_win_put(struct nt_window *win, struct ntb_dev *ntb, bool shown)
 
 static int nt_win_arena(struct nt_window *win, int node)
 {
-	size_t at = NTW_RING_AT + win->ring;
+	size_t at = ntw_arena_at(win->ring);
 	struct gen_pool *arena = gen_pool_create(NT_GRAIN_SHIFT, node);
 	int ret;
 
@@ -253,7 +253,7 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb)
 	win->size_align = size_align;
 	len = min_t(u64, round_up((u64)nt_window_mib * SZ_1M, max_t(u64, size_align, PAGE_SIZE)),
 		    size_max);
-	if (len < win->ring + 2 * NTW_CTL_SIZE)
+	if (len < ntw_arena_at(win->ring) + NTW_CTL_SIZE)
 		return -ENOSPC;
 	ret = nt_win_get(win, dev, len, max_t(u64, addr_align, PAGE_SIZE));
 	if (ret)
@@ -317,9 +317,9 @@ static size_t nt_win_park(const struct nt_window *win)
 
 	/*
 	 * The arena is in use between lives, too, so a closed window must not show it. The control
-	 * page and the ring are read during a life only.
+	 * page and the rings are read during a life only.
 	 */
-	return len <= NTW_RING_AT + win->ring ? len : 0;
+	return len <= ntw_arena_at(win->ring) ? len : 0;
 }
 
 int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
@@ -382,7 +382,7 @@ void nt_mem_put(struct nt_inbound *in, void *mem, size_t len)
  */
 static bool nt_inside(const struct nt_window *win, const struct nt_piece *piece, u64 *at)
 {
-	uintptr_t begin = (uintptr_t)win->mem + NTW_RING_AT + win->ring;
+	uintptr_t begin = (uintptr_t)win->mem + ntw_arena_at(win->ring);
 	uintptr_t end = (uintptr_t)win->mem + READ_ONCE(win->reach);
 	uintptr_t mem = (uintptr_t)piece->addr;
 

@@ -50,7 +50,7 @@ static bool handshake_sane(const struct ntw_handshake *handshake)
 	if (!handshake->bells || handshake->bells > NTW_BELLS_MAX ||
 	    handshake->bell + handshake->bells > 64)
 		return false;
-	need = NTW_RING_AT + (1ULL << handshake->ring_shift);
+	need = ntw_arena_at(1U << handshake->ring_shift);
 	return (u64)handshake->size_kib * 1024 >= need &&
 	       (u64)handshake->size_kib * 1024 <= NTW_SIZE_MAX;
 }
@@ -115,7 +115,7 @@ static bool greeting_sane(const struct ntw_greeting *g)
 		return false;
 	if (g->ring < 1U << NTW_RING_SHIFT_MIN || g->ring > 1U << NTW_RING_SHIFT_MAX)
 		return false;
-	return g->size >= (u64)NTW_RING_AT + g->ring && g->size <= NTW_SIZE_MAX && flat_sane(g);
+	return g->size >= ntw_arena_at(g->ring) && g->size <= NTW_SIZE_MAX && flat_sane(g);
 }
 
 int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_greeting *g)
@@ -159,7 +159,7 @@ int ntw_decode_rec(const struct ntw_rec *rec, u32 at, u32 avail, u32 ring, u32 i
 	span = ntw_rec_span(len);
 	if (span > avail || span > rest)
 		return -EPROTO;
-	if ((rec->type != NTW_SKIP && rec->type < NTW_FIRST) || rec->flags & ~NTW_R_ACK)
+	if ((rec->type != NTW_SKIP && rec->type < NTW_FIRST) || rec->zero)
 		return -EPROTO;
 	return span;
 }

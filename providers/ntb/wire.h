@@ -21,12 +21,11 @@
 #endif
 
 #define NTW_MAGIC		0x4e46		/* "FN": the upper half of the first scratchpad */
-#define NTW_VERSION		1		/* newest version that this side supports */
-#define NTW_VERSION_MIN		1		/* oldest version that this side supports */
+#define NTW_VERSION		2		/* newest version that this side supports */
+#define NTW_VERSION_MIN		2		/* oldest version that this side supports */
 
-/* Inbound memory: control page, ring, arena */
+/* Inbound memory: control page, message ring, bulk ring, arena. Both rings have the same size */
 #define NTW_CTL_SIZE		4096U
-#define NTW_RING_AT		NTW_CTL_SIZE
 #define NTW_RING_SHIFT_MIN	14
 #define NTW_RING_SHIFT_MAX	22
 #define NTW_ALIGN		16U		/* records begin and end at a multiple of it */
@@ -40,10 +39,31 @@
 /* maximum length of a record; it is also at most an eighth of the ring */
 #define NTW_REC_MAX		32768U
 
+/**
+ * enum ntw_which - the two rings of a side, in the order of their memory
+ */
+enum ntw_which {
+	NTW_MSG,		/* short records, which the CPU writes */
+	NTW_BULK,		/* all others, which the engine writes */
+	NTW_RINGS
+};
+
+/* Byte of the inbound memory at which a ring begins, for rings of @ring bytes */
+static inline u32 ntw_ring_at(enum ntw_which which, u32 ring)
+{
+	return NTW_CTL_SIZE + which * ring;
+}
+
+/* Byte of the inbound memory at which the arena begins */
+static inline u32 ntw_arena_at(u32 ring)
+{
+	return ntw_ring_at(NTW_RINGS, ring);
+}
+
 /* Scratchpads of 32 bits, which each side writes on the other side */
 enum ntw_pad {
 	NTW_PAD_MAGIC,		/* NTW_MAGIC << 16 | oldest version << 8 | newest */
-	/* enum ntw_state | shift of the ring << 8 | first doorbell bit << 16 | bits << 24 */
+	/* enum ntw_state | shift of a ring << 8 | first doorbell bit << 16 | bits << 24 */
 	NTW_PAD_STATE,
 	NTW_PAD_MINE,		/* the writer's incarnation; 0 only while it is away */
 	NTW_PAD_YOURS,		/* the reader's incarnation as the writer has read it, or 0 */
@@ -66,7 +86,7 @@ enum ntw_state {
  * struct ntw_handshake - the scratchpads, decoded
  * @version: the newest version that both sides support
  * @state: enum ntw_state
- * @ring_shift: the ring has 1 << @ring_shift bytes
+ * @ring_shift: each ring has 1 << @ring_shift bytes
  * @bell: first bit of the writer's doorbell register that the reader uses
  * @bells: number of these bits, which are used in turn
  * @mine: incarnation of the writer
@@ -99,17 +119,16 @@ static inline u64 ntw_word(u32 incarnation, u32 value)
 #define NTW_SERIAL_STEP	4U
 
 /**
- * struct ntw_line - the words that change while the link is up, all of them tagged: ntw_word()
- * @produced: bytes of the reader's ring that hold records
- * @consumed: bytes of the writer's ring that the writer has handled. The reader may reuse the
- *	memory of what it has sent up to here
+ * struct ntw_line - words that the CPU writes while the link is up, all of them tagged: ntw_word()
+ * @produced: bytes of the reader's message ring that hold records
+ * @consumed: bytes of each of the writer's rings that the writer has handled. The reader may reuse
+ *	the memory of what it has sent up to here
  * @echo: the last @serial of the reader that the writer has seen
  * @serial: grows by NTW_SERIAL_STEP with each line. Lines are also sent as time passes, so it is a
  *	sign of life. A reader that sees a value also sees the words before it in the line, and all
- *	that was written before on the same path (CPU or engine). NTW_ASK: the writer asks for a
- *	line and a signal; it is set in all lines until an echo shows that the first of them was
- *	seen. NTW_AWAKE: the writer polls and needs no signal, until it sends a line without the
- *	flag
+ *	that the writer's CPU has written before. NTW_ASK: the writer asks for a line and a signal;
+ *	it is set in all lines until an echo shows that the first of them was seen. NTW_AWAKE: the
+ *	writer polls and needs no signal for a line, until it sends a line without the flag
  * @bye: 1: the writer's life ends
  * @zero: 0
  *
@@ -118,14 +137,27 @@ static inline u64 ntw_word(u32 incarnation, u32 value)
  */
 struct ntw_line {
 	__le64	produced;
-	__le64	consumed;
+	__le64	consumed[NTW_RINGS];
 	__le64	echo;
 	__le64	serial;
 	__le64	bye;
-	__le64	zero[3];
+	__le64	zero[2];
 };
 
 static_assert(sizeof(struct ntw_line) == 64, "line");
+
+/**
+ * struct ntw_bulk_line - words that the engine writes behind records of the bulk ring, tagged
+ * @after: position in the message ring, in units of NTW_ALIGN: records of the bulk ring below
+ *	@produced come after the records of the message ring below it
+ * @produced: bytes of the reader's bulk ring that hold records
+ *
+ * It is written from the first to the last byte, as struct ntw_line is.
+ */
+struct ntw_bulk_line {
+	__le64	after;
+	__le64	produced;
+};
 
 /* Bits of &ntw_hello.features */
 #define NTW_FEAT_CRC	0x01	/* &ntw_rec.check is a CRC of the record */
@@ -138,7 +170,7 @@ static_assert(sizeof(struct ntw_line) == 64, "line");
  * @version: the version that is used
  * @mine: the writer's incarnation
  * @yours: the reader's incarnation
- * @ring: bytes of the writer's ring, which is at NTW_RING_AT
+ * @ring: bytes of each of the writer's rings
  * @size: KiB of the writer's inbound memory
  * @reach: KiB of the reader's inbound memory, from its beginning on, that the writer reaches
  * @heartbeat: milliseconds between two signs of life of the writer
@@ -183,12 +215,14 @@ struct ntw_greeting {
 /**
  * struct ntw_ctl - the beginning of the control page; the rest is 0
  * @line: changes while the link is up
+ * @bulk: changes while the link is up
  * @hello: written before the first line
  * @ready: tagged, 1: @hello is complete
  * @flat: tagged, 1: written through the flat window, which shows that the other side reaches it
  */
 struct ntw_ctl {
 	struct ntw_line		line;
+	struct ntw_bulk_line	bulk;
 	struct ntw_hello	hello;
 	__le64			ready;
 	__le64			flat;
@@ -199,19 +233,16 @@ struct ntw_ctl {
  */
 enum ntw_type {
 	NTW_NONE,		/* never sent */
-	/* filler: at the end of the ring, or in the place of a record that could not be copied */
+	/* filler: at the end of a ring, or in the place of a record that could not be copied */
 	NTW_SKIP,
 	NTW_FIRST = 16,
 };
-
-/* Flags of a record that belong to the link */
-#define NTW_R_ACK	0x01	/* send a signal with the @consumed that covers this record */
 
 /**
  * struct ntw_rec - header of each record
  * @len: bytes, with this header and without the padding to NTW_ALIGN
  * @type: enum ntw_type
- * @flags: NTW_R_*
+ * @zero: 0
  * @bits: for connections
  * @conn: for connections: the number that the receiver has chosen
  * @check: where the record begins: bytes of the ring produced before it, modulo 2^32, xor the
@@ -221,7 +252,7 @@ enum ntw_type {
 struct ntw_rec {
 	__le32	len;
 	u8	type;
-	u8	flags;
+	u8	zero;
 	__le16	bits;
 	__le32	conn;
 	__le32	check;
@@ -232,7 +263,7 @@ static_assert(sizeof(struct ntw_rec) == NTW_ALIGN, "record");
 /* maximum length of a record's header, with what connections add to struct ntw_rec */
 #define NTW_HEAD_MAX	192U
 
-/* Maximum length of a record in a ring of @ring bytes */
+/* Maximum length of a record in rings of @ring bytes */
 static inline u32 ntw_rec_max(u32 ring)
 {
 	return ring / 8 < NTW_REC_MAX ? ring / 8 : NTW_REC_MAX;

@@ -306,10 +306,15 @@ static void messages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
 	m = (struct kfm_msg) {
 		.type = KFM_HELLO, .session = 77, .node = 5,
-		.sectors = 1, .lbs = KFM_SECTOR, .arg = KFM_ALONE,
+		.sectors = 1, .lbs = KFM_SECTOR, .arg = KFM_ALONE, .peers = KFM_PEERS,
 	};
 	kfm_msg_encode(&m, &le);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), 0);
+	KUNIT_EXPECT_EQ(test, out.peers, KFM_PEERS);
+	m.peers++;
+	kfm_msg_encode(&m, &le);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
+	m.peers = 1;
 	m.arg = KFM_POLICIES;
 	kfm_msg_encode(&m, &le);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);

@@ -21,6 +21,7 @@
  * @head: number of copies submitted so far
  * @ran: number of copies executed so far
  * @early: copies that were executed ahead of one that they depend on
+ * @hold: nothing is executed
  * @refuse: the n-th copy that is submitted from now on is refused; 0: none is
  * @bounce: bounce memory that the ring's engine gets with the channel
  *
@@ -33,6 +34,7 @@ struct chan {
 	struct dma_async_tx_descriptor	tx[CHAN_RING];
 	u32				head, ran;
 	u32				early;
+	bool				hold;
 	u32				refuse;
 	u8				bounce[NT_BOUNCE];
 };
@@ -103,7 +105,7 @@ static void chan_issue(struct dma_chan *chan)
 	struct chan *c = chan_of(chan);
 	u32 end;
 
-	while (c->ran != c->head) {
+	while (!c->hold && c->ran != c->head) {
 		for (end = c->ran;
 		     end != c->head && !(c->tx[end % CHAN_RING].flags & DMA_PREP_FENCE); end++)
 			;

@@ -10,8 +10,8 @@
 #include "../../providers/ntb/map.c"
 
 #define RING		16384U
-#define INBOUND		(NTW_RING_AT + RING + 65536U)
-#define ARENA		(NTW_RING_AT + RING)
+#define ARENA		(NTW_CTL_SIZE + NTW_RINGS * RING)
+#define INBOUND		(ARENA + 65536U)
 #define PLACES		4U
 #define ALL		(1ULL << 46)	/* more memory than a machine of the tests has */
 

@@ -81,8 +81,8 @@ static void absurd_scratchpads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(bells, 0));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(bells, NTW_BELLS_MAX + 1));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(bell, 49));
-	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size_kib, 4 + 255));
-	KUNIT_EXPECT_EQ(test, 0, WITH(size_kib, 4 + 256));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size_kib, 4 + 2 * 256 - 1));
+	KUNIT_EXPECT_EQ(test, 0, WITH(size_kib, 4 + 2 * 256));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size_kib, U32_MAX));
 #undef WITH
 }
@@ -207,7 +207,7 @@ static void record_heads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_rec(&rec, RING, 16, RING, ME));
 	/* from another life of the link */
 	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_rec(&rec, 0, 16, RING, ME + 1));
-	rec.flags = NTW_R_ACK << 1;
+	rec.zero = 1;
 	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_rec(&rec, 0, 16, RING, ME));
 }
 

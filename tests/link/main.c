@@ -5,10 +5,9 @@
  * order and intact. The bridge's link goes down and up meanwhile. Loading the module runs the test;
  * insmod returns its result.
  *
- * With both ends in one kernel the test can check handled(): when handled(0) is called, the other
- * side must have handled the record.
+ * Both ends are in one kernel, so a sender sees which records the other side has handled. Until then
+ * it keeps the memory to which their payload was written.
  */
-#include <linux/bvec.h>
 #include <linux/delay.h>
 #include <linux/iopoll.h>
 #include <linux/kthread.h>
@@ -19,7 +18,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
-#include "../../providers/ntb/bridge.h"
+#include "link_test.h"
 #include "../mock/command.h"
 
 static unsigned int records = 20000;
@@ -33,7 +32,7 @@ MODULE_PARM_DESC(rounds, "how often; the link goes in the middle of all but the 
 static unsigned int seed;
 module_param(seed, uint, 0444);
 
-static unsigned int up_ms = 20000;
+unsigned int up_ms = 20000;
 module_param(up_ms, uint, 0444);
 
 static bool errors_ok;
@@ -113,10 +112,12 @@ struct side {
 	struct task_struct	*task;
 	/* protects up and posted: records that were posted belong to this life of the link */
 	struct mutex		life;
-	spinlock_t		lock;		/* protects free, slots, out */
+	spinlock_t		lock;		/* protects free, copied, slots, out, bulk_end */
 	struct list_head	free;
+	struct list_head	copied;		/* the peer has not handled them yet */
 	unsigned long		slots;		/* slots of the peer that this side uses */
-	unsigned int		out;
+	unsigned int		out;		/* records that were posted and not copied */
+	u64			bulk_end;	/* position in the bulk ring behind the others */
 	wait_queue_head_t	wait;
 	struct item		*item;
 	u8			*slot[SLOTS];
@@ -126,6 +127,7 @@ struct side {
 	unsigned long		bare;
 	u64			flat;		/* records to such slots of the peer */
 	u64			posted, got, handled, lost, failed;
+	u64			messages;	/* records to the message ring */
 	u64			all;		/* got, in all rounds */
 	bool			up;
 };
@@ -134,7 +136,7 @@ static struct side sides[SIDES];
 static unsigned int found;
 static unsigned int wrong;
 
-static __printf(1, 2) void say_wrong(const char *format, ...)
+void say_wrong(const char *format, ...)
 {
 	struct va_format vaf = { .fmt = format };
 	va_list args;
@@ -155,6 +157,54 @@ static u8 byte_of(u64 seq, u32 i)
 static struct side *side_of(struct nt_link *link)
 {
 	return link->priv;
+}
+
+/* ---- records that were copied ---- */
+
+/* The peer has handled the record, or the link is down. The caller holds side->lock. */
+static void item_free(struct item *item)
+{
+	struct side *side = item->side;
+
+	list_move_tail(&item->entry, &side->free);
+	if (item->slot)
+		side->slots &= ~BIT(item->slot - 1);
+}
+
+/* Take back what the peer has handled. The caller holds side->lock. */
+static void items_handled(struct side *side)
+{
+	struct item *item, *next;
+
+	list_for_each_entry_safe(item, next, &side->copied, entry) {
+		if (item->seq >= READ_ONCE(side->peer->got))
+			return;
+		item_free(item);
+		side->handled++;
+	}
+}
+
+static void items_lost(struct side *side)
+{
+	spin_lock_bh(&side->lock);
+	items_handled(side);
+	while (!list_empty(&side->copied)) {
+		item_free(list_first_entry(&side->copied, struct item, entry));
+		side->lost++;
+	}
+	spin_unlock_bh(&side->lock);
+}
+
+/* Return: true if the peer has handled all records */
+static bool all_handled(struct side *side)
+{
+	bool all;
+
+	spin_lock_bh(&side->lock);
+	items_handled(side);
+	all = !side->out && list_empty(&side->copied);
+	spin_unlock_bh(&side->lock);
+	return all;
 }
 
 /* ---- callbacks of the link ---- */
@@ -208,6 +258,7 @@ void nt_rx_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *b
 		check_bytes(side, seq, slot ? side->slot[slot - 1] : body + sizeof(said), bytes);
 	WRITE_ONCE(side->got, seq + 1);
 	side->all++;
+	wake_up(&side->peer->wait);
 }
 
 /*
@@ -267,8 +318,8 @@ void nt_conns_link_up(struct nt_link *link)
 		if (!side->slot[i])
 			slot_make(side, i);
 	mutex_lock(&side->life);
-	side->got = 0;
 	side->posted = 0;
+	side->bulk_end = 0;
 	WRITE_ONCE(side->up, true);
 	mutex_unlock(&side->life);
 	wake_up_all(&side->wait);
@@ -282,7 +333,10 @@ void nt_conns_link_down(struct nt_link *link)
 	if (side->out)
 		say_wrong("%u records are still out\n", side->out);
 	WRITE_ONCE(side->up, false);
+	/* The peer may be up again, and send, before this side is. */
+	WRITE_ONCE(side->got, 0);
 	mutex_unlock(&side->life);
+	items_lost(side);
 	slots_end(side);
 	wake_up_all(&side->wait);
 }
@@ -292,34 +346,21 @@ void nt_conns_link_down(struct nt_link *link)
 static void item_sent(struct nt_rec *rec, int err)
 {
 	struct item *item = container_of(rec, struct item, rec);
+	struct side *side = item->side;
 
 	if (item->was_sent)
 		say_wrong("sent twice\n");
 	item->was_sent = true;
 	/* Nothing reads the buffer any more. */
 	memset(item->buf, 0xee, min_t(size_t, rec->len, 64));
-}
-
-static void item_handled(struct nt_rec *rec, int err)
-{
-	struct item *item = container_of(rec, struct item, rec);
-	struct side *side = item->side;
-
-	if (!item->was_sent)
-		say_wrong("heard before sent\n");
-	if (!err && READ_ONCE(side->peer->got) <= item->seq)
-		say_wrong("heard of %llu, which the peer has not had\n", item->seq);
 	spin_lock_bh(&side->lock);
-	list_add_tail(&item->entry, &side->free);
-	if (item->slot)
-		side->slots &= ~BIT(item->slot - 1);
+	side->bulk_end = max(side->bulk_end, rec->end);
+	list_add_tail(&item->entry, &side->copied);
+	if (err)
+		item_free(item);
 	side->out--;
-	if (err == -EIO)
-		side->failed++;
-	else if (err)
-		side->lost++;
-	else
-		side->handled++;
+	side->failed += err == -EIO;
+	side->lost += err && err != -EIO;
 	spin_unlock_bh(&side->lock);
 	wake_up(&side->wait);
 }
@@ -327,6 +368,7 @@ static void item_handled(struct nt_rec *rec, int err)
 static bool item_get(struct side *side, struct item **item)
 {
 	spin_lock_bh(&side->lock);
+	items_handled(side);
 	*item = list_first_entry_or_null(&side->free, struct item, entry);
 	if (*item)
 		list_del(&(*item)->entry);
@@ -339,9 +381,8 @@ static void item_back(struct item *item)
 	struct side *side = item->side;
 
 	spin_lock_bh(&side->lock);
-	list_add(&item->entry, &side->free);
-	if (item->slot)
-		side->slots &= ~BIT(item->slot - 1);
+	list_add(&item->entry, &side->copied);
+	item_free(item);
 	spin_unlock_bh(&side->lock);
 }
 
@@ -421,7 +462,6 @@ static void item_make(struct item *item, struct rnd_state *rnd)
 	len = item->slot ? below(rnd, SLOT_LEN + 1) :
 			   a_length(rnd, nt_ring_room(&item->side->link->ring) - 32);
 	rec->sent = item_sent;
-	rec->handled = item_handled;
 	rec->rec.type = NTW_FIRST + 1;
 	rec->rec.conn = cpu_to_le32(item->seq);
 	said = (struct said) {
@@ -430,10 +470,50 @@ static void item_make(struct item *item, struct rnd_state *rnd)
 	};
 	memcpy(rec->head + sizeof(rec->rec), &said, sizeof(said));
 	rec->head_len = sizeof(rec->rec) + sizeof(said);
-	rec->flags = below(rnd, 4) ? 0 : NT_REC_ACK;
 	item_payload(item, rnd, len);
 	if (item->slot)
 		item_places(item, rnd, len);
+}
+
+/*
+ * Send a short record through the message ring, if the peer has handled all records in the bulk
+ * ring: it would overtake them. Return: was it sent?
+ */
+static bool item_put(struct item *item, bool more)
+{
+	struct side *side = item->side;
+	struct nt_ring *ring = &side->link->ring;
+	struct kvec head = { item->rec.head, item->rec.head_len };
+	struct iov_iter iter = item->rec.iter;
+	bool sent;
+
+	if (item->slot || item->rec.len > 1024)
+		return false;
+	spin_lock_bh(&side->lock);
+	sent = !side->out && nt_ring_acked(ring, side->bulk_end) &&
+	       !nt_ring_put(ring, NTW_MSG, &head, 1, &iter, item->rec.len, more);
+	if (sent) {
+		list_add_tail(&item->entry, &side->copied);
+		side->messages++;
+	}
+	spin_unlock_bh(&side->lock);
+	return sent;
+}
+
+static int item_post(struct item *item, bool more)
+{
+	struct side *side = item->side;
+	int ret;
+
+	if (!side->up)
+		return -ENOTCONN;
+	if (item_put(item, more))
+		return 0;
+	out_add(side, 1);
+	ret = nt_ring_post(&side->link->ring, &item->rec, more);
+	if (ret)
+		out_add(side, -1);
+	return ret;
 }
 
 /* Return: false: the link is down */
@@ -453,12 +533,8 @@ static bool send_one(struct side *side, struct rnd_state *rnd, bool last)
 	mutex_lock(&side->life);
 	item->seq = side->posted;
 	item_make(item, rnd);
-	out_add(side, 1);
-	ret = side->up ? nt_ring_post(&side->link->ring, &item->rec, !last && below(rnd, 3)) :
-			 -ENOTCONN;
-	if (ret)
-		out_add(side, -1);
-	else
+	ret = item_post(item, !last && below(rnd, 3));
+	if (!ret)
 		side->posted++;
 	mutex_unlock(&side->life);
 	if (!ret)
@@ -469,6 +545,20 @@ static bool send_one(struct side *side, struct rnd_state *rnd, bool last)
 	return false;
 }
 
+/* When the peer has reported what it has handled, the message ring can be used. */
+static void let_report(struct side *side)
+{
+	unsigned int i;
+
+	nt_ring_kick(&side->link->ring);
+	nt_ring_drain(&side->link->ring);
+	for (i = 0; i < 20 && !nt_ring_acked(&side->link->ring, READ_ONCE(side->bulk_end)); i++) {
+		nt_ring_beat(&side->peer->link->ring, 0);
+		usleep_range(1000, 2000);
+		nt_ring_look(&side->link->ring);
+	}
+}
+
 static int sender(void *arg)
 {
 	struct side *side = arg;
@@ -476,27 +566,31 @@ static int sender(void *arg)
 	unsigned int n;
 
 	prandom_seed_state(&rnd, seed + (side - sides));
-	for (n = 0; n < records; n++)
+	for (n = 0; n < records; n++) {
 		if (!send_one(side, &rnd, n + 1 == records))
 			break;
+		if (n % 64 == 63)
+			let_report(side);
+	}
 	nt_ring_kick(&side->link->ring);
 	if (!(below(&rnd, 2)))
 		nt_ring_drain(&side->link->ring);
-	if (!wait_event_timeout(side->wait, !READ_ONCE(side->out), 30 * HZ))
-		say_wrong("%d: %u records don't come back\n", (int)(side - sides), side->out);
+	if (!wait_event_timeout(side->wait, all_handled(side), 30 * HZ))
+		say_wrong("%d: not all records were handled, %u not sent\n", (int)(side - sides),
+			  side->out);
 	return 0;
 }
 
 /* ---- rounds ---- */
 
-static int wait_link(struct nt_link *link, unsigned int ms)
+int wait_link(struct nt_link *link, unsigned int ms)
 {
 	bool up;
 
 	return read_poll_timeout(nt_link_is_up, up, up, 1000, 1000UL * ms, false, link);
 }
 
-static int wait_up(void)
+int wait_up(void)
 {
 	int i, ret = 0;
 
@@ -572,105 +666,6 @@ static void late_fault(struct nt_link *link)
 		msleep(20);
 	if (nt_link_life(link) == life)
 		say_wrong("a life does not end when it is asked to\n");
-}
-
-#define PAGES_LEN	5000U
-
-/*
- * A device writes to memory of the peer; its bytes are there after the fence, also if they look
- * like a link that is down.
- */
-static void device_writes(struct nt_link *link, struct nt_place *place, const u8 *mem, u8 byte)
-{
-	u8 bytes[64];
-	struct bio_vec bv;
-	unsigned int skip = PAGES_LEN % sizeof(bytes), at;
-
-	memset(bytes, byte, sizeof(bytes));
-	if (nt_pages(link, place, 1, &bv) || bv.bv_len != PAGES_LEN)
-		return say_wrong("the peer's memory has no pages\n");
-	kfi_ntb_mock_command("link 0 devices 100000");
-	for (at = skip; at < PAGES_LEN; at += sizeof(bytes))
-		if (!kfi_ntb_mock_device_write(bv.bv_page, bv.bv_offset + at, bytes, sizeof(bytes)))
-			return say_wrong("the pages are not those of the window\n");
-	if (nt_pages_fence(link, nt_link_life(link), &bv, 1) ||
-	    memchr_inv(mem + skip, byte, PAGES_LEN - skip))
-		say_wrong("what a device has written is not there after the fence\n");
-	kfi_ntb_mock_command("link 0 devices 0");
-}
-
-/* No fence is good that has read a link which is down, before or after this side knows that. */
-static void fence_down(struct nt_link *link, struct nt_place *place)
-{
-	unsigned int life = nt_link_life(link), i;
-	struct bio_vec bv;
-	int ret = 0;
-
-	if (nt_pages(link, place, 1, &bv))
-		return say_wrong("the peer's memory has no pages\n");
-	kfi_ntb_mock_command("link 0 stuck on");	/* and nobody notices at once */
-	kfi_ntb_mock_command("link 0 down");
-	for (i = 0; !ret && i < 1000; i++) {
-		ret = nt_pages_fence(link, life, &bv, 1);
-		usleep_range(100, 200);
-	}
-	if (i != 1 || ret != -EIO)
-		say_wrong("fence %u of a link that is down returns %d\n", i, ret);
-	kfi_ntb_mock_command("link 0 stuck off");
-	kfi_ntb_mock_command("link 0 up");
-	for (i = 0; i < up_ms && nt_link_life(link) == life; i += 20)
-		msleep(20);
-	if (nt_pages_fence(link, life, &bv, 1) != -ENOTCONN)
-		say_wrong("a fence is good although the life has ended\n");
-	if (wait_up())
-		say_wrong("the link does not come up (fence)\n");
-}
-
-/* As long as devices may write, a life may end, but no other one begins; nor is the fence good. */
-static void devices_hold(struct nt_link *link)
-{
-	unsigned int life = nt_link_life(link), ms;
-
-	nt_pages_pin(link);
-	nt_link_fault(link, life, "it is asked to");
-	for (ms = 0; ms < up_ms && nt_link_life(link) == life; ms += 20)
-		msleep(20);
-	if (!nt_pages_fence(link, life, NULL, 0))
-		say_wrong("a fence is good although the life has ended\n");
-	if (!wait_link(link, 1500))
-		say_wrong("a life begins while devices may write because of the last one\n");
-	nt_pages_unpin(link);
-	if (wait_up())
-		say_wrong("the link does not come up when devices have finished\n");
-}
-
-static void paged(void)
-{
-	struct nt_link *link = sides[0].link, *peer = sides[1].link;
-	struct nt_place place;
-	struct iov_iter iter;
-	struct bio_vec bv;
-	struct kvec vec;
-	u8 *mem;
-
-	if (wait_up())
-		return say_wrong("the link does not come up (pages)\n");
-	mem = nt_mem_get(peer, PAGES_LEN);
-	if (IS_ERR(mem))
-		return say_wrong("no memory for devices\n");
-	vec = (struct kvec) { mem, PAGES_LEN };
-	iov_iter_kvec(&iter, ITER_DEST, &vec, 1, PAGES_LEN);
-	if (nt_window_places(peer, &iter, PAGES_LEN, &place, 1) == 1)
-		device_writes(link, &place, mem, 0x5a);
-	else
-		say_wrong("memory for devices is in no window\n");
-	device_writes(link, &place, mem, 0xff);
-	fence_down(link, &place);
-	place.at += 1ULL << 40;
-	if (nt_pages(link, &place, 1, &bv) != -EINVAL)
-		say_wrong("there are pages behind the end of the peer's memory\n");
-	nt_mem_put(peer->win.in, mem, PAGES_LEN);
-	devices_hold(link);
 }
 
 /*
@@ -805,6 +800,9 @@ static int run(void)
 	for (n = 0; n < SIDES && !ret; n++)
 		if (sides[n].got != sides[n].peer->posted && !errors_ok)
 			say_wrong("%u: got %llu of %llu\n", n, sides[n].got, sides[n].peer->posted);
+	for (n = 0; n < SIDES && !ret && records >= 1000; n++)
+		if (!sides[n].messages)
+			say_wrong("%u: no record took the message ring\n", n);
 	for (n = 0; n < SIDES && !ret; n++)
 		if (all_memory != !!sides[n].flat)
 			say_wrong("%u: %llu records to memory of anybody's\n", n, sides[n].flat);
@@ -812,7 +810,7 @@ static int run(void)
 	if (!ret && !errors_ok)
 		late_fault(sides[0].link);
 	if (!ret && pages)
-		paged();
+		paged(sides[0].link, sides[1].link);
 	if (narrow != !!(sides[0].placeless | sides[1].placeless))
 		say_wrong("slots out of reach: %lx and %lx\n", sides[0].placeless,
 			  sides[1].placeless);
@@ -835,6 +833,7 @@ static int side_init(struct side *side)
 	spin_lock_init(&side->lock);
 	init_waitqueue_head(&side->wait);
 	INIT_LIST_HEAD(&side->free);
+	INIT_LIST_HEAD(&side->copied);
 	side->item = kvcalloc(POOL, sizeof(*side->item), GFP_KERNEL);
 	if (!side->item)
 		return -ENOMEM;
@@ -915,9 +914,9 @@ static bool good_stats(void)
 		c = &link->ring.engine.count;
 		if (!engine && c->descriptors)
 			say_wrong("%d: an engine that will not do copies\n", i);
-		pr_info("link_test: side %d: out %llu in %llu batches %llu lines %llu descs %llu dma %llu cpu %llu signals %llu irqs %lld full %llu engine %llu dma_errors %llu protocol %llu ups %llu resets %llu\n",
-			i, s->records_out, s->records_in, s->batches, s->lines, c->descriptors,
-			c->dma_bytes, c->cpu_bytes, s->signals, atomic64_read(&link->interrupts),
+		pr_info("link_test: side %d: out %llu in %llu batches %llu messages %llu lines %llu descs %llu dma %llu cpu %llu signals %llu irqs %lld full %llu engine %llu dma_errors %llu protocol %llu ups %llu resets %llu\n",
+			i, s->records_out, s->records_in, s->batches, s->messages, s->lines,
+			c->descriptors, c->dma_bytes, c->cpu_bytes + c->work_bytes, s->signals, atomic64_read(&link->interrupts),
 			s->full, c->full, s->dma_errors, s->protocol_errors, link->ups,
 			link->resets);
 	}

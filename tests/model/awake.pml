@@ -4,8 +4,8 @@
  * that and sends no signal meanwhile.
  *
  * The model has lines in both directions, by posted writes that arrive later, a word at a time;
- * polls of B, each of which may be the last; and a question of A, behind which A sends nothing else
- * before the answer (nt_switch() in out.c). ring.pml models the contents of the ring.
+ * polls of B, each of which may be the last; and a question of A, which has no room and sends
+ * nothing else before the answer. ring.pml models the contents of the rings.
  *
  * Condition: B sees all that A has sent (otherwise both sleep, an invalid end state).
  */
@@ -63,9 +63,9 @@ end:	do
 
 /* A question must be signalled. */
 #ifdef NO_LOUD_QUESTION
-#define MAY_HUSH	peer_awake
+#define MAY_HUSH	a_awake
 #else
-#define MAY_HUSH	(peer_awake && !asking)
+#define MAY_HUSH	(a_awake && !asking)
 #endif
 
 inline say()

@@ -237,8 +237,10 @@ static int cmd_fenced(int argc, char **argv)
 	static const char usage[] =
 		"Usage: kfi mirror fenced NAME OUTAGE\n\n"
 		"On a primary with policy fence: the lost peer is outdated or has no power, so\n"
-		"writes may go on without it. OUTAGE is the number that the uevent 'frozen'\n"
-		"and 'kfi mirror' tell: what is confirmed holds for that outage alone.\n";
+		"writes may go on without it. OUTAGE is the number that 'kfi mirror' shows, and\n"
+		"that the uevent 'frozen' has as KFI_MIRROR_OUTAGE, with the node and service of\n"
+		"the peer as KFI_MIRROR_PEER and KFI_MIRROR_SERVICE: what is confirmed holds for\n"
+		"that outage alone.\n";
 
 	return with_number("mirror fenced", argc, argv, "fenced", fenced_refusals, usage);
 }

@@ -86,6 +86,7 @@ static int become_primary(struct kfm *m, bool force)
 	kfm_oos_load(m);
 	kfm_for_each_peer(p, m) {
 		p->policed = false;
+		p->attach = false;
 		p->refused = NULL;
 		p->down = jiffies;
 		p->next = jiffies;
@@ -196,7 +197,8 @@ static void promote(struct kfm *m, struct kfm_cmd *cmd)
 		return;
 	}
 	m->promote = cmd;
-	m->promote_by = jiffies + m->timeout;
+	/* a peer says for as long as the time-out that it follows a primary which is dead */
+	m->promote_by = jiffies + m->timeout + 2 * ASK_EVERY;
 	kfm_for_each_peer(p, m) {
 		p->answer = KFM_A_NONE;
 		p->next = jiffies;

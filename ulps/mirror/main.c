@@ -60,7 +60,7 @@ u64 kfm_random(void)
 
 static void tell_later(struct kfm *m, const struct kfm_told *event)
 {
-	DMINFO("%s: %s %s", kfm_name(m), event->what, event->peer ?: "");
+	DMINFO("%s: %s %s", kfm_name(m), event->what, event->peer ? event->peer->remote[0] : "");
 	spin_lock_irq(&m->lock);
 	if (m->event_count == KFM_EVENTS)
 		memmove(&m->events[0], &m->events[1], --m->event_count * sizeof(m->events[0]));
@@ -81,22 +81,23 @@ void kfm_event(struct kfm *m, const char *what)
 /* The same for one peer */
 void kfm_peer_event(const struct kfm_peer *p, const char *what)
 {
-	tell_later(p->m, &(struct kfm_told) {
-		.what = what, .peer = p->remote[0], .outage = p->outage,
-	});
+	tell_later(p->m, &(struct kfm_told) { .what = what, .peer = p, .outage = p->outage });
 }
 
 static void tell(struct kfm *m, const struct kfm_told *event)
 {
 	struct gendisk *disk = dm_disk(dm_table_get_md(m->ti->table));
-	char text[32], outage[32], peer[128], *env[] = { text, NULL, NULL, NULL };
+	char text[32], outage[32], peer[128], service[64], *env[] = { text, NULL, NULL, NULL, NULL };
 
 	snprintf(text, sizeof(text), "KFI_MIRROR=%s", event->what);
 	if (event->peer) {
 		snprintf(outage, sizeof(outage), "KFI_MIRROR_OUTAGE=%u", event->outage);
-		snprintf(peer, sizeof(peer), "KFI_MIRROR_PEER=%s", event->peer);
+		snprintf(peer, sizeof(peer), "KFI_MIRROR_PEER=%s", event->peer->remote[0]);
+		snprintf(service, sizeof(service), "KFI_MIRROR_SERVICE=%s",
+			 event->peer->remote[1]);
 		env[1] = outage;
 		env[2] = peer;
+		env[3] = service;
 	}
 	kobject_uevent_env(&disk_to_dev(disk)->kobj, KOBJ_CHANGE, env);
 }
@@ -240,18 +241,23 @@ static int peer_words(struct kfm_peer *p, char **argv)
 	return 0;
 }
 
-/* Do the endpoints for two peers have the same address? */
+static bool same_pair(char *const *a, char *const *b)
+{
+	return !strcmp(a[0], b[0]) && !strcmp(a[1], b[1]);
+}
+
+/* Do two peers, or the endpoints for them, have the same address? */
 static bool same_end(const struct kfm_peer *p, char **argv)
 {
-	return !strcmp(p->provider, argv[0]) && !strcmp(p->local[0], argv[1]) &&
-	       !strcmp(p->local[1], argv[2]);
+	return !strcmp(p->provider, argv[0]) &&
+	       (same_pair(p->local, argv + 1) || same_pair(p->remote, argv + 3));
 }
 
 static int table_peer(struct kfm *m, char **argv)
 {
 	struct kfm_peer *p;
 
-	m->ti->error = "Too many peers, or two of them have the same NODE and SERVICE";
+	m->ti->error = "Too many peers, or two with the same NODE and SERVICE or PEER-NODE and PEER-SERVICE";
 	if (kfm_peer_count(m) == KFM_PEERS)
 		return -EINVAL;
 	kfm_for_each_peer(p, m) {
@@ -304,7 +310,10 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 			ret = dm_read_arg(&timeout, as, &ms, &m->ti->error);
 		} else if (!strcasecmp(word, "rate")) {
 			ret = dm_read_arg(&rate, as, &kib, &m->ti->error);
-		} else if (!strcasecmp(word, "peer") && args > KFM_PEER_WORDS) {
+		} else if (!strcasecmp(word, "peer") && args <= KFM_PEER_WORDS) {
+			m->ti->error = "Option peer needs five words";
+			ret = -EINVAL;
+		} else if (!strcasecmp(word, "peer")) {
 			ret = table_peer(m, as->argv);
 			dm_consume_args(as, KFM_PEER_WORDS);
 			args -= KFM_PEER_WORDS - 1;
@@ -544,6 +553,7 @@ static void inherit_role(struct kfm *m)
 static void peer_resume(struct kfm_peer *p)
 {
 	p->policed = false;
+	p->attach = false;
 	/* of no earlier table, and of no other peer */
 	p->outage = get_random_u32() / KFM_PEERS + p->index * (U32_MAX / KFM_PEERS);
 	p->refused = NULL;

@@ -25,7 +25,7 @@
 #define KFM_RX		16	/* receives posted */
 #define KFM_TX		16	/* messages being sent */
 #define KFM_BATCH	16	/* records that are applied at a time */
-#define KFM_EVENTS	16	/* queued uevents; the oldest are dropped */
+#define KFM_EVENTS	(16 * KFM_PEERS)	/* queued uevents; the oldest are dropped */
 #define KFM_DATA_AT	PAGE_SIZE	/* data in kfm_write.buf; legs may need alignment */
 
 struct kfm;
@@ -313,7 +313,8 @@ enum kfm_link { KFM_DOWN, KFM_HELLOED, KFM_ATTACHING, KFM_FETCHING, KFM_UP };
  * @net: endpoint
  * @link: state of the session
  * @session: number of the session
- * @attach: ATTACH announced that the peer's copy is going to be overwritten
+ * @attach: the peer's copy has to be overwritten, as ATTACH announces
+ * @whole: the peer's copy was whole when it described that
  * @log_gen: the generation in ATTACH, which all records of the session have
  * @told: SYNCED was sent in this session, so the peer's copy may be whole
  * @gen: generation that the peer has stored in this session, as far as this node knows
@@ -363,6 +364,7 @@ struct kfm_peer {
 	enum kfm_link		link;
 	u64			session;
 	bool			attach;
+	bool			whole;
 	u64			log_gen;
 	bool			told;
 	u64			gen;
@@ -419,9 +421,9 @@ struct kfm_cmd {
 
 /* An event to be reported to user space; @peer is NULL if it is not one of a single peer */
 struct kfm_told {
-	const char	*what;
-	const char	*peer;
-	u32		outage;
+	const char		*what;
+	const struct kfm_peer	*peer;
+	u32			outage;
 };
 
 /* The regions of a record that a secondary has applied, see recent.c */
@@ -655,7 +657,13 @@ int kfm_recent_add(struct kfm *m, const struct kfm_rec *recs, unsigned int count
 void kfm_recent_clean(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_recent_begin(struct kfm *m);
 
+/* secondary.c */
+void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg);
+void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg);
+
 /* peer.c */
+void kfm_peer_say(struct kfm_peer *p, u16 type, u32 arg, u64 session);
+bool kfm_right_node(const struct kfm_peer *p, u64 node, bool blank);
 void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_peers_tick(struct kfm *m);
 void kfm_peer_lost(struct kfm_peer *p, int err);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * peer.c - the sessions: each is between two nodes.
+ * peer.c - the sessions: each is between two nodes. The part of the secondary is in secondary.c.
  *
  *   primary			secondary
  *   HELLO		->			ends the old session: its keys are dead
@@ -23,6 +23,7 @@
 
 #define HELLO_EVERY	(HZ / 2)
 #define REFUSED_EVERY	(2 * HZ)
+#define WAIT_EVERY	(HZ / 10)
 
 static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_PRIMARY] = "the peer is primary",
@@ -32,11 +33,13 @@ static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_POLICY] = "the peer has another policy",
 	[KFM_R_LEG] = "the peer's disk has failed",
 	[KFM_R_FOLLOWS] = "the peer has a session with another primary",
+	[KFM_R_PEERS] = "the table of the peer has another number of peers",
 };
 
 static const char leg_failed[] = "this node's disk has failed";
 
-static void send_simple(struct kfm_peer *p, u16 type, u32 arg, u64 session)
+/* Send a message that has no other members. */
+void kfm_peer_say(struct kfm_peer *p, u16 type, u32 arg, u64 session)
 {
 	struct kfm_msg msg = { .type = type, .arg = arg, .session = session };
 
@@ -58,7 +61,7 @@ static struct kfm_gens pair_gens(const struct kfm_peer *p)
  * mix up bitmaps. Another node may take the place of a peer if one of both copies is blank, because
  * the whole copy is written then.
  */
-static bool right_node(const struct kfm_peer *p, u64 node, bool blank)
+bool kfm_right_node(const struct kfm_peer *p, u64 node, bool blank)
 {
 	const struct kfm *m = p->m;
 	struct kfm_peer *q;
@@ -165,7 +168,7 @@ void kfm_peers_end(struct kfm *m)
 	kfm_log_close(m);
 	kfm_for_each_peer(p, m) {
 		if (p->link != KFM_DOWN)
-			send_simple(p, KFM_BYE, 0, p->session);
+			kfm_peer_say(p, KFM_BYE, 0, p->session);
 		p->link = KFM_DOWN;
 		p->insync = false;
 	}
@@ -174,7 +177,7 @@ void kfm_peers_end(struct kfm *m)
 static void leg_lost(struct kfm_peer *p)
 {
 	if (p->link != KFM_DOWN) {
-		send_simple(p, KFM_BYE, 0, p->session);
+		kfm_peer_say(p, KFM_BYE, 0, p->session);
 		p->link = KFM_DOWN;
 		kfm_resync_stop(p);
 		kfm_writes_lost(p);
@@ -200,231 +203,6 @@ void kfm_peers_leg(struct kfm *m)
 	kfm_event(m, "failed");
 }
 
-/* ---- secondary ---- */
-
-/* The session with another primary than @p, unless that was silent for too long; or NULL */
-static struct kfm_peer *other_primary(const struct kfm_peer *p)
-{
-	struct kfm_peer *q = p->m->log.mr ? p->m->log.peer : NULL;
-
-	return q && q != p && time_before(jiffies, q->live + p->m->timeout) ? q : NULL;
-}
-
-static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
-{
-	const struct kfm *m = p->m;
-
-	if (!m->formatted || memcmp(m->sb.uuid, msg->uuid, sizeof(msg->uuid)))
-		return KFM_R_FOREIGN;
-	if (msg->sectors != m->sectors || bdev_logical_block_size(m->leg->bdev) > msg->lbs)
-		return KFM_R_SIZE;
-	if (!right_node(p, msg->node, m->sb.state == KFM_BLANK))
-		return KFM_R_FOREIGN;
-	if (m->primary)
-		return KFM_R_PRIMARY;
-	if (m->promote)
-		return KFM_R_BUSY;
-	if (other_primary(p))
-		return KFM_R_FOLLOWS;
-	if (m->policy != msg->arg)
-		return KFM_R_POLICY;
-	if (m->leg_failed && !(msg->flags & KFM_M_CANDIDATE))
-		return KFM_R_LEG;
-	return m->log.failed || m->meta_failed ? KFM_R_LEG : 0;
-}
-
-static void on_hello(struct kfm_peer *p, const struct kfm_msg *msg)
-{
-	struct kfm *m = p->m;
-	u32 refusal = hello_refusal(p, msg);
-	struct kfm_msg answer = {
-		.type = KFM_STATE, .session = msg->session, .gens = m->sb.gens,
-		.state = m->sb.state, .sectors = m->sectors,
-	};
-
-	if (refusal == KFM_R_POLICY && msg->arg == KFM_ALONE)
-		m->was_insync = false;	/* the peer may go on without this node */
-	if (refusal) {
-		send_simple(p, KFM_REFUSED, refusal, msg->session);
-		return;
-	}
-	if (!(msg->flags & KFM_M_CANDIDATE)) {
-		if (m->log.mr)
-			m->log.peer->link = KFM_DOWN;
-		kfm_log_close(m);
-		p->link = KFM_DOWN;
-		p->session = msg->session;
-	}
-	if (kfm_bits_any(p))
-		answer.flags = KFM_M_DIRTY;
-	kfm_net_send(p, &answer);
-}
-
-/* Does the plan of the primary agree with what this node knows? */
-static bool attach_fits(const struct kfm_peer *p, const struct kfm_msg *msg)
-{
-	const struct kfm *m = p->m;
-	enum kfm_verdict verdict = kfm_compare(&msg->gens, &m->sb.gens, m->sb.state);
-
-	if (verdict == KFM_STALE || verdict == KFM_SPLIT)
-		return false;
-	if (msg->arg)
-		return true;
-	return (m->sb.state == KFM_UPTODATE || m->sb.state == KFM_OUTDATED) &&
-	       verdict != KFM_FULL && !kfm_bits_any(p);
-}
-
-static int attach_prepare(struct kfm_peer *p, const struct kfm_msg *msg)
-{
-	struct kfm *m = p->m;
-	int ret = kfm_log_replay(m);
-
-	if (ret == -EUCLEAN)
-		return kfm_give_up(m) ?: ret;
-	if (ret)
-		return ret;
-	if (msg->arg) {
-		m->was_insync = false;
-		m->sb.state = KFM_INCONSISTENT;
-		m->sb.gens.source = msg->gens.source;
-	}
-	if (msg->arg || kfm_pair(p)->node != msg->node) {
-		kfm_pair(p)->node = msg->node;
-		ret = kfm_super_save(m);
-	}
-	return ret ?: kfm_log_start(m, p->session, msg->gens.cur, msg->node);
-}
-
-static void send_grant(struct kfm_peer *p)
-{
-	struct kfm *m = p->m;
-	struct kfm_log *log = &m->log;
-	struct kfm_msg grant = {
-		.type = KFM_GRANT,
-		.session = p->session,
-		.ring_key = kfi_mr_key(log->mr),
-		.ring_addr = kfi_mr_addr(log->mr),
-		.ring_len = log->ring_len,
-		.bitmap_key = kfi_mr_key(log->bitmap_mr),
-		.bitmap_addr = kfi_mr_addr(log->bitmap_mr),
-		.bitmap_len = kfm_bits_any(p) ? m->bitmap_bytes : 0,
-		.window_key = kfi_mr_key(log->window_mr),
-		.window_addr = kfi_mr_addr(log->window_mr),
-	};
-
-	kfm_net_send(p, &grant);
-}
-
-static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
-{
-	struct kfm *m = p->m;
-	int ret;
-
-	if (m->log.mr || !right_node(p, msg->node, m->sb.state == KFM_BLANK) ||
-	    !attach_fits(p, msg))
-		return;
-	ret = attach_prepare(p, msg);
-	if (ret == -EUCLEAN) {	/* this copy is blank now: the primary has to compare again */
-		send_simple(p, KFM_BYE, 0, p->session);
-		return;
-	}
-	if (ret) {
-		m->log.failed = true;
-		send_simple(p, KFM_REFUSED, KFM_R_LEG, p->session);
-		return;
-	}
-	ret = kfm_log_open(p);
-	if (ret) {
-		DMERR("%s: can't register the log (%d)", kfm_name(m), ret);
-		return;
-	}
-	p->link = KFM_UP;
-	send_grant(p);
-}
-
-/*
- * The copies are the same: what this node has not applied yet is durable in its log. All nodes with
- * this generation have the same data, except for the regions of writes in flight, see recent.c.
- */
-static int take_gens(struct kfm *m, const struct kfm_gens *gens)
-{
-	struct kfm_peer *p;
-
-	m->sb.state = KFM_UPTODATE;
-	m->sb.gens = *gens;
-	m->sb.gens.source = 0;
-	m->sb.gens.base = 0;
-	m->sb.flags = 0;
-	kfm_for_each_peer(p, m) {
-		kfm_pair(p)->base = gens->cur;
-		kfm_pair(p)->source = 0;
-		kfm_pair(p)->flags = 0;
-	}
-	return kfm_super_save(m);
-}
-
-static void on_synced(struct kfm_peer *p, const struct kfm_msg *msg)
-{
-	struct kfm_msg answer = { .type = KFM_SYNCED_OK, .session = p->session };
-	struct kfm *m = p->m;
-
-	if (p->link != KFM_UP)
-		return;
-	if (m->sb.state != KFM_UPTODATE || m->sb.gens.cur != msg->gens.cur) {
-		if (take_gens(m, &msg->gens))
-			return;
-		kfm_peer_event(p, "synced");
-	}
-	kfm_recent_clean(p, msg);
-	kfm_bits_clear(p);
-	if (kfm_bits_flush(m))
-		return;
-	m->was_insync = true;
-	answer.gens = m->sb.gens;
-	kfm_net_send(p, &answer);
-}
-
-static void on_ping(struct kfm_peer *p, const struct kfm_msg *ping)
-{
-	struct kfm *m = p->m;
-	struct kfm_msg pong = {
-		.type = KFM_PONG, .session = p->session, .seq = m->log.head.seq - 1,
-	};
-
-	if (p->link != KFM_UP) {
-		send_simple(p, KFM_BYE, 0, p->session);
-		return;
-	}
-	kfm_recent_clean(p, ping);
-	kfm_net_send(p, &pong);
-}
-
-static void secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
-{
-	struct kfm *m = p->m;
-
-	switch (msg->type) {
-	case KFM_ATTACH:
-		on_attach(p, msg);
-		break;
-	case KFM_SYNCED:
-		on_synced(p, msg);
-		break;
-	case KFM_PING:
-		on_ping(p, msg);
-		break;
-	case KFM_COPY:
-		if (p->link == KFM_UP)
-			kfm_repair_asked(p, msg);
-		break;
-	case KFM_BYE:
-		if (p->link == KFM_UP)
-			kfm_log_close(m);
-		p->link = KFM_DOWN;
-		break;
-	}
-}
-
 /* ---- primary ---- */
 
 /**
@@ -443,6 +221,7 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		.state = m->sb.state,
 		.flags = flags,
 		.arg = m->policy,
+		.peers = kfm_peer_count(m),
 	};
 
 	hello.session = kfm_random();
@@ -458,7 +237,8 @@ enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg
 {
 	struct kfm_gens mine = pair_gens(p);
 
-	if (!right_node(p, state->node, state->state == KFM_BLANK))
+	if (!kfm_right_node(p, state->node, state->state == KFM_BLANK) ||
+	    state->peers != kfm_peer_count(p->m))
 		return KFM_OTHER;
 	return kfm_compare(&mine, &state->gens, state->state);
 }
@@ -485,12 +265,42 @@ static int pair_begin(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_
 	return ret;
 }
 
+/*
+ * Should the resynchronisation of a peer wait for another peer? While a copy is overwritten it can't
+ * be promoted. So of two whole copies one is left as it is until the other one is whole again. And
+ * the generation, which becomes the number of the resynchronisation, should be known to all copies
+ * that can be promoted: for another node the copy that has it would be a split one. Writes are held
+ * meanwhile, so a peer that does not come, or needs long, is waited for during a part of the
+ * time-out only.
+ */
+static bool resync_waits(const struct kfm_peer *p)
+{
+	const struct kfm *m = p->m;
+	bool early = time_before(jiffies, p->down + m->timeout / 2), wait;
+	struct kfm_peer *q;
+
+	kfm_for_each_peer(q, m) {
+		if (q == p || kfm_is_alone(q))
+			continue;
+		if (q->attach && !q->told)
+			wait = early && q->link > KFM_HELLOED && q->whole && p->whole &&
+			       !kfm_is_alone(p);
+		else if (q->link == KFM_UP)
+			wait = q->gen != m->sb.gens.cur;
+		else
+			wait = early && !q->policed;
+		if (wait)
+			return true;
+	}
+	return false;
+}
+
 static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	static const char * const reasons[] = {
 		[KFM_STALE] = "this copy is stale",
 		[KFM_SPLIT] = "the copies are split: each has data that the other does not have",
-		[KFM_OTHER] = "the peer is another node than before",
+		[KFM_OTHER] = "the peer is another node than before, or has other peers",
 	};
 	enum kfm_verdict verdict = kfm_peer_compare(p, msg);
 	struct kfm_msg attach = { .type = KFM_ATTACH, .session = p->session };
@@ -503,17 +313,22 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	}
 	p->refused = NULL;
+	p->whole = msg->state == KFM_UPTODATE || msg->state == KFM_OUTDATED;
+	attach.arg = verdict == KFM_FULL || p->oos_count || msg->flags & KFM_M_DIRTY || !p->whole;
+	p->attach = attach.arg;
+	p->told = false;
+	p->gen = 0;
+	if (p->attach && resync_waits(p)) {
+		p->link = KFM_DOWN;
+		p->next = jiffies + WAIT_EVERY;
+		return;
+	}
 	if (verdict == KFM_FULL && kfm_oos_fill(p))
 		return;
-	attach.arg = verdict == KFM_FULL || p->oos_count || msg->flags & KFM_M_DIRTY ||
-		     (msg->state != KFM_UPTODATE && msg->state != KFM_OUTDATED);
 	if (pair_begin(p, msg, verdict, attach.arg))
 		return;
 	attach.gens = pair_gens(p);
-	p->attach = attach.arg;
 	p->log_gen = attach.gens.cur;
-	p->told = false;
-	p->gen = 0;
 	p->link = KFM_ATTACHING;
 	p->deadline = jiffies + 2 * m->timeout;
 	kfm_net_send(p, &attach);
@@ -625,7 +440,7 @@ static void synced_tick(struct kfm_peer *p)
 		return;
 	pair->flags &= ~KFM_PAIR_ALONE;
 	pair->base = m->sb.gens.cur;
-	if (memcmp(pair, &before, sizeof(before)) && kfm_super_save(m)) {
+	if ((pair->flags != before.flags || pair->base != before.base) && kfm_super_save(m)) {
 		*pair = before;
 		return;
 	}
@@ -706,7 +521,7 @@ void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg)
 	const struct kfm *m = p->m;
 
 	if (msg->type == KFM_HELLO) {
-		on_hello(p, msg);
+		kfm_secondary_hello(p, msg);
 		return;
 	}
 	if (!m->formatted || msg->session != (m->promote ? p->asked : p->session) ||
@@ -718,7 +533,7 @@ void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg)
 	else if (m->primary)
 		primary_message(p, msg);
 	else
-		secondary_message(p, msg);
+		kfm_secondary_message(p, msg);
 }
 
 static void open_tick(struct kfm_peer *p)

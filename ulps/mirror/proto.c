@@ -337,6 +337,7 @@ void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out)
 	out->sector = cpu_to_le64(m->sector);
 	out->crc = cpu_to_le32(m->crc);
 	out->node = cpu_to_le64(m->node);
+	out->peers = cpu_to_le32(m->peers);
 }
 
 static bool msg_fits(const struct kfm_msg *m)
@@ -349,7 +350,9 @@ static bool msg_fits(const struct kfm_msg *m)
 		return m->arg && m->arg < KFM_REFUSALS;
 	case KFM_HELLO:
 		return m->arg < KFM_POLICIES && m->sectors && m->lbs >= KFM_SECTOR &&
-		       m->lbs <= KFM_WRITE_MAX;
+		       m->lbs <= KFM_WRITE_MAX && m->peers && m->peers <= KFM_PEERS;
+	case KFM_STATE:
+		return m->peers && m->peers <= KFM_PEERS;
 	case KFM_ATTACH:
 		return m->gens.cur && m->arg <= 1 && (!m->arg || m->gens.source);
 	case KFM_SYNCED:
@@ -397,6 +400,7 @@ int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m)
 	m->sector = le64_to_cpu(le.sector);
 	m->crc = le32_to_cpu(le.crc);
 	m->node = le64_to_cpu(le.node);
+	m->peers = le32_to_cpu(le.peers);
 	return msg_fits(m) ? 0 : -EPROTO;
 }
 

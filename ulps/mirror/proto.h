@@ -227,6 +227,7 @@ enum kfm_refusal {
 	KFM_R_LEG,		/* the other node's leg or log has failed */
 	KFM_R_POLICY,		/* the policies differ */
 	KFM_R_FOLLOWS,		/* the other node has a session with another primary */
+	KFM_R_PEERS,		/* the numbers of peers differ */
 	KFM_REFUSALS
 };
 
@@ -261,7 +262,8 @@ struct kfm_le_msg {
 	__le64	sector;		/* COPY */
 	__le32	crc;		/* COPIED: CRC32C of the bytes in the window */
 	__le64	node;		/* number of the sender; 0 if it has no metadata, in REFUSED */
-	u8	zero[20];
+	__le32	peers;		/* HELLO, STATE: how many peers the sender has */
+	u8	zero[16];
 } __packed;
 static_assert(sizeof(struct kfm_le_msg) == 256, "kfm_le_msg");
 
@@ -288,6 +290,7 @@ struct kfm_msg {
 	u64	sector;
 	u32	crc;
 	u64	node;
+	u32	peers;
 };
 
 /* Result of comparing the generations of two nodes */

@@ -11,8 +11,8 @@
  * not have an older generation. PING and SYNCED of the primary contain the last record of the
  * session up to which all writes are settled, with those of earlier sessions (KFM_M_SETTLED). The
  * secondary then clears the bits of all regions that no later record has written. It remembers the
- * regions of the last KFM_WINDOW records. That is enough, because settle() (write.c) stops at the
- * first write that a peer lacks and needs: all peers in sync have the records before these.
+ * regions of the last KFM_WINDOW records. That is enough for the writes in flight, but not if many
+ * parts of a resynchronisation follow them: then it clears nothing until these writes are settled.
  *
  * A mirror with one peer does nothing of that. All functions run in the worker.
  */
@@ -100,17 +100,20 @@ int kfm_recent_add(struct kfm *m, const struct kfm_rec *recs, unsigned int count
 	return kfm_bits_flush(m);
 }
 
-/* Has a record behind @seq written the region? */
-static bool written_since(const struct kfm *m, u32 region, u64 seq)
+/* Forget all regions that may differ from those of a peer but those of records behind @seq. */
+static void forget(struct kfm_peer *q, u64 seq)
 {
+	const struct kfm_recent *recent = q->m->recent;
 	unsigned int i;
 
+	bitmap_zero(q->oos, q->m->regions);
+	q->oos_count = 0;
 	for (i = 0; i < KFM_WINDOW; i++) {
-		if (m->recent[i].seq > seq &&
-		    (m->recent[i].first == region || m->recent[i].last == region))
-			return true;
+		if (recent[i].seq <= seq)
+			continue;
+		kfm_oos_set(q, recent[i].first);
+		kfm_oos_set(q, recent[i].last);
 	}
-	return false;
 }
 
 /**
@@ -123,18 +126,15 @@ static bool written_since(const struct kfm *m, u32 region, u64 seq)
 void kfm_recent_clean(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfm *m = p->m;
+	u64 applied = m->log.head.seq - 1;
 	struct kfm_peer *q;
-	u32 r;
 
-	if (!(msg->flags & KFM_M_SETTLED))
+	if (!(msg->flags & KFM_M_SETTLED) ||
+	    (applied > msg->seq && applied - msg->seq > KFM_WINDOW))
 		return;
 	kfm_for_each_peer(q, m) {
-		if (q == p)
-			continue;
-		for_each_set_bit(r, q->oos, m->regions) {
-			if (!written_since(m, r, msg->seq))
-				kfm_oos_clear(q, r);
-		}
+		if (q != p && q->oos_count)
+			forget(q, msg->seq);
 	}
 }
 

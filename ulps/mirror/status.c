@@ -34,11 +34,12 @@ static struct summary sum_peer(const struct kfm_peer *p)
 	const struct kfm *m = p->m;
 	bool follows = !m->primary && m->log.mr && m->log.peer == p;
 	bool alone = m->primary && kfm_is_alone(p);
+	bool known = m->primary || follows;	/* else the regions are those of recent.c */
 
 	return (struct summary) {
 		.link = p->link,
-		.oos = p->oos_count,
-		.percent = percent(p),
+		.oos = known ? p->oos_count : 0,
+		.percent = known ? percent(p) : 100,
 		.lag = p->ring.seq ? p->ring.seq - 1 - p->ring.applied : 0,
 		.insync = p->insync || (follows && m->was_insync),
 		.alone = alone,

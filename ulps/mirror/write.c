@@ -318,50 +318,51 @@ static bool unneeded(const struct kfm_peer *p)
 	return p->link != KFM_UP && !attaching && kfm_is_alone(p) && !p->m->meta_failed;
 }
 
-/* Is the record durable at all peers that are needed, as far as there is one? */
-static bool durable(const struct kfm_write *w)
+/* Peers that are needed and at which the record is not known to be durable, as bits */
+static unsigned int needed_by(const struct kfm_write *w)
 {
+	unsigned int bits = 0;
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, w->m) {
 		if (lacks(w, p) && !unneeded(p))
-			return false;
+			bits |= BIT(p->index);
+	}
+	return bits;
+}
+
+/*
+ * May writes end? Each copy that can be promoted must have stored the present generation before.
+ * Otherwise a peer that misses a write would pass for a copy as good as the others; and this node
+ * would pass for a split copy if a peer of the generation before is promoted. A copy that is partly
+ * resynchronised can't be promoted before SYNCED. If the generation can't be announced because the
+ * metadata device has failed, writes end that all peers have.
+ */
+static bool generation_known(const struct kfm *m)
+{
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m) {
+		if (p->link == KFM_UP && (!p->attach || p->told) && p->gen != m->sb.gens.cur)
+			return m->meta_failed;
 	}
 	return true;
 }
 
 /*
- * May writes end that some peer does not get? Each other copy that can be promoted must have stored
- * the generation in which that peer is missing; otherwise the missing one would pass for the same.
- * A copy that is partly resynchronised can't be promoted before SYNCED.
- */
-static bool outdated_known(const struct kfm *m)
-{
-	bool missing = false, behind = false;
-	struct kfm_peer *p;
-
-	kfm_for_each_peer(p, m) {
-		if (unneeded(p))
-			missing = true;
-		else if (p->link == KFM_UP && (!p->attach || p->told))
-			behind |= p->gen != m->sb.gens.cur;
-	}
-	return !missing || !behind;
-}
-
-/*
- * End writes. A record counts only when all records before it are durable, because a replay stops
- * at the first missing record.
+ * End writes, and parts of resynchronisations. A record counts only when all records before it are
+ * durable, because a replay stops at the first missing record. For a write these are the records of
+ * all peers, and for a part those of its own peer: another one that stops does not hold it up.
  */
 static void settle(struct kfm *m)
 {
-	bool hold = !outdated_known(m);
+	bool hold = !generation_known(m);
 	struct kfm_write *w, *next;
+	unsigned int missing = 0;
 
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
-		if (!durable(w))
-			break;
-		if (hold && w->bio)
+		missing |= needed_by(w);
+		if (w->peer ? missing & BIT(w->peer->index) : missing || hold)
 			continue;
 		if (!kfm_busy(&w->leg_busy))
 			finish(m, w);

@@ -426,7 +426,7 @@ static void fill(u8 *bytes, u32 len)
 static bool unanswered_once(struct hp *hp, struct victim *v, bool checks)
 {
 	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(PORT_OURS) };
-	u8 *there = hp->mem + NTW_RING_AT + HP_RING;
+	u8 *there = hp->mem + ntw_arena_at(HP_RING);
 	u32 number = accepted(hp, v), crc, sent;
 	bool ok;
 	int ret;
@@ -664,7 +664,7 @@ static bool reaches(struct hp *hp, struct victim *none)
 
 	hp_set_reach(hp, MIB);
 	ok = hp_check(silent(hp), "it believes that we reach more than it has");
-	hp_set_reach(hp, -(s64)(hp->reach - MIB - NTW_RING_AT));
+	hp_set_reach(hp, -(s64)(hp->reach - MIB - NTW_CTL_SIZE));
 	ok &= hp_check(silent(hp), "it believes that we reach less than its ring");
 	hp_set_reach(hp, 0);
 	return ok;

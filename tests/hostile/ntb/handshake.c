@@ -80,7 +80,7 @@ static void hp_reset(struct hp *hp)
 	hp->placed = 0;
 	hp->reported = 0;
 	hp->freed = 0;
-	hp->got = 0;
+	memset(hp->got, 0, sizeof(hp->got));
 	hp->serial = 0;
 	hp->seen = 0;
 	hp->echo = 0;

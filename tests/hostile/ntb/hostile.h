@@ -92,16 +92,16 @@ struct hp_stream {
 /**
  * struct hp - the peer
  * @window: window to the victim's memory, for the whole test
- * @mem: our memory that the victim writes, with a control page and a ring, for the whole test
+ * @mem: our memory that the victim writes, with a control page and two rings, for the whole test
  * @task: polls for records, and beats
  * @lock: protects the following members
  * @bell: the victim's doorbell
  * @bells: the victim has announced @bell
- * @ring: size of the victim's ring
- * @placed: bytes written to that ring
+ * @ring: size of each of the victim's rings
+ * @placed: bytes written to its message ring, which has all our records
  * @reported: bytes of these that were announced
  * @freed: bytes of these that the victim has handled
- * @got: bytes of our ring that were handled
+ * @got: bytes of each of our rings that were handled
  * @serial: of our last line
  * @beat: time of our last line
  * @seen: serial of the victim's last line
@@ -133,7 +133,7 @@ struct hp {
 	bool			bells;
 	u32			ring;
 	u64			placed, reported, freed;
-	u64			got;
+	u64			got[NTW_RINGS];
 	u32			serial;
 	u32			seen, echo;
 	unsigned long		beat;

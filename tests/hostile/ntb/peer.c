@@ -17,12 +17,15 @@
 static void hp_line(struct hp *hp)
 {
 	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window);
-	u64 counts[] = { hp->placed, hp->got, hp->seen, hp->serial + NTW_SERIAL_STEP };
+	u64 counts[] = {
+		hp->placed, hp->got[NTW_MSG], hp->got[NTW_BULK], hp->seen,
+		hp->serial + NTW_SERIAL_STEP,
+	};
 	unsigned int i;
 
 	if (!hp->deaf)
 		hp->echo = hp->seen;
-	counts[2] = hp->echo;
+	counts[3] = hp->echo;
 	for (i = 0; i < ARRAY_SIZE(counts); i++) {
 		wmb();	/* records before the line, and its words in order */
 		iosys_map_wr(&out, offsetof(struct ntw_ctl, line) + i * sizeof(u64), u64,
@@ -37,7 +40,7 @@ static void hp_line(struct hp *hp)
 
 static void hp_write(struct hp *hp, const void *from, u32 len)
 {
-	memcpy_toio(hp->window + NTW_RING_AT + (hp->placed & (hp->ring - 1)), from, len);
+	memcpy_toio(hp->window + NTW_CTL_SIZE + (hp->placed & (hp->ring - 1)), from, len);
 }
 
 static void hp_skip(struct hp *hp, u32 rest)
@@ -176,30 +179,42 @@ static u64 hp_word(struct hp *hp, const __le64 *word, u64 old)
 	       old + (u32)(value - (u32)old) : old;
 }
 
-static void hp_take(struct hp *hp)
+static void hp_take_from(struct hp *hp, enum ntw_which which, u64 avail)
 {
-	const struct ntw_line *line = hp->mem;
+	u64 *got = &hp->got[which];
 	const void *at;
 	struct ntw_rec rec;
-	u64 avail;
 	int span;
 
-	hp->seen = hp_word(hp, &line->serial, hp->seen);
-	hp->freed = hp_word(hp, &line->consumed, hp->freed);
-	rmb();	/* read the words in the order in which the victim writes them */
-	avail = hp_word(hp, &line->produced, hp->got);
-	rmb();	/* the index before the records */
-	while (!hp->deaf && hp->got != avail) {
-		at = hp->mem + NTW_RING_AT + (hp->got & (HP_RING - 1));
+	while (!hp->deaf && *got != avail) {
+		at = hp->mem + ntw_ring_at(which, HP_RING) + (*got & (HP_RING - 1));
 		memcpy(&rec, at, sizeof(rec));
-		span = ntw_decode_rec(&rec, (u32)hp->got, avail - hp->got, HP_RING, hp->mine);
+		span = ntw_decode_rec(&rec, (u32)*got, avail - *got, HP_RING, hp->mine);
 		if (span < 0) {
-			pr_err("hostile: wrong: no record at %llu\n", hp->got);
+			pr_err("hostile: wrong: no record at %llu\n", *got);
 			return;
 		}
 		hp_record(hp, &rec, at + sizeof(rec));
-		hp->got += span;
+		*got += span;
 	}
+}
+
+static void hp_take(struct hp *hp)
+{
+	const struct ntw_ctl *ctl = hp->mem;
+	u64 msg = hp->got[NTW_MSG], avail, bulk, after;
+
+	hp->seen = hp_word(hp, &ctl->line.serial, hp->seen);
+	hp->freed = hp_word(hp, &ctl->line.consumed[NTW_MSG], hp->freed);
+	rmb();	/* read the words in the order in which the victim writes them */
+	avail = hp_word(hp, &ctl->line.produced, msg);
+	bulk = hp_word(hp, &ctl->bulk.produced, hp->got[NTW_BULK]);
+	rmb();	/* the positions before the records, and before @after */
+	after = hp_word(hp, &ctl->bulk.after, msg / NTW_ALIGN);
+	hp_take_from(hp, NTW_MSG, avail);
+	/* A position that was passed looks like one far ahead. */
+	if (after - msg / NTW_ALIGN > HP_RING || after * NTW_ALIGN <= hp->got[NTW_MSG])
+		hp_take_from(hp, NTW_BULK, bulk);
 }
 
 static bool hp_over(struct hp *hp)
@@ -212,10 +227,10 @@ static bool hp_over(struct hp *hp)
 static void hp_look(struct hp *hp)
 {
 	bool beat = time_after_eq(jiffies, hp->beat + msecs_to_jiffies(HP_BEAT_MS));
-	u64 got = hp->got;
+	u64 got = hp->got[NTW_MSG] + hp->got[NTW_BULK];
 
 	hp_take(hp);
-	if (beat || hp->got != got || (!hp->deaf && hp->seen & NTW_ASK && hp->seen != hp->echo))
+	if (beat || hp->got[NTW_MSG] + hp->got[NTW_BULK] != got || (!hp->deaf && hp->seen & NTW_ASK && hp->seen != hp->echo))
 		hp_line(hp);
 	if (beat && hp_over(hp))
 		hp_down(hp);

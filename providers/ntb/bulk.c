@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * bulk.c - writes to the peer by the engine: batches of the records that shadow.c has placed in the
+ * bulk ring, each with a line and a signal. ring.c describes the protocol.
+ *
+ * The lock is held in all of this file. A function nt_give*() that returns false has found no room,
+ * and is called again when copies were reaped.
+ */
+#include "ring.h"
+
+/* ---- closing: a batch takes no more records ---- */
+
+static void nt_batch_reset(struct nt_batch *b)
+{
+	INIT_LIST_HEAD(&b->recs);
+	b->bytes = 0;
+	b->runs = 0;
+	b->load = 0;
+	b->announced = false;
+	b->tries = 0;
+}
+
+/*
+ * If the peer may have received the line, the bytes before it are not written again: the peer may
+ * use that memory for something else by now.
+ */
+static void nt_rewind(struct nt_batch *b)
+{
+	b->step = b->announced ? NT_STEP_LINE : NT_STEP_PAYLOAD;
+	b->next = 0;
+	b->done = 0;
+	b->low = U64_MAX;
+	b->high = 0;
+	b->rec = list_first_entry(&b->recs, struct nt_rec, entry);
+}
+
+static void nt_close(struct nt_ring *ring)
+{
+	struct nt_out *out = &ring->out;
+	struct nt_tx *tx = &out->tx[NTW_BULK];
+	struct nt_batch *b = nt_filling(out);
+
+	b->end = tx->placed;
+	/* nt_out_push() announces these records before it gives the batch. */
+	b->after = out->tx[NTW_MSG].placed;
+	out->tx[NTW_MSG].go |= nt_unannounced(out);
+	/* @go also holds for records that wait for room */
+	tx->go &= !list_empty(&out->waiting);
+	nt_rewind(b);
+	out->filling++;
+	nt_batch_reset(nt_filling(out));
+}
+
+/*
+ * Return: true if the batch that is being filled has to be sent. Otherwise it waits for records
+ * that were announced by "more".
+ */
+static bool nt_leaves(const struct nt_out *out)
+{
+	return nt_filled(out) && (out->tx[NTW_BULK].go || !list_empty(&out->waiting));
+}
+
+void nt_bulk_close(struct nt_ring *ring)
+{
+	struct nt_out *out = &ring->out;
+
+	lockdep_assert_held(&ring->lock);
+	nt_shadow_fill(ring);
+	while (nt_leaves(out) && out->filling - out->oldest < NT_BATCHES) {
+		nt_close(ring);
+		nt_shadow_fill(ring);
+	}
+}
+
+/* ---- giving: a batch is given to the engine, until the engine has no room ---- */
+
+/* Return where the next byte of a record's payload goes, and in *@most how many bytes fit there */
+static u64 nt_target(const struct nt_out *out, const struct nt_batch *b, size_t *most)
+{
+	const struct nt_rec *rec = b->rec;
+
+	*most = rec->len - b->done;
+	if (!rec->count)
+		return ntw_ring_at(NTW_BULK, out->size) +
+		       ((rec->end - rec->span) & (out->size - 1)) + rec->head_len + b->done;
+	*most = min_t(size_t, *most, rec->place[b->place].len - b->place_done);
+	return rec->place[b->place].at + b->place_done;
+}
+
+static void nt_given(struct nt_batch *b, size_t len)
+{
+	b->done += len;
+	b->place_done += len;
+	if (!b->rec->count || b->place_done < b->rec->place[b->place].len)
+		return;
+	b->place++;
+	b->place_done = 0;
+}
+
+static void nt_places_begin(struct nt_batch *b)
+{
+	const struct nt_place *place = b->rec->place;
+	unsigned int i;
+
+	for (i = 0; i < b->rec->count; i++) {
+		b->low = min(b->low, place[i].at);
+		b->high = max(b->high, place[i].at + place[i].len);
+	}
+}
+
+/*
+ * An engine may execute copies in any order between fences, but if two payloads are written to the
+ * same memory, the later one has to remain there. Return NT_COPY_FENCE if the next payload for
+ * places overlaps the range of copies behind the last fence. That is the range of all of them, so
+ * there may be a fence that is not needed.
+ */
+static u32 nt_places_fence(const struct nt_out *out, const struct nt_batch *b)
+{
+	const struct nt_rec *rec = b->rec;
+	unsigned int i;
+
+	list_for_each_entry_continue(rec, &b->recs, entry) {
+		if (!rec->count || rec->err || !nt_loads(out, rec))
+			continue;
+		for (i = 0; i < rec->count; i++)
+			if (rec->place[i].at < b->high &&
+			    rec->place[i].at + rec->place[i].len > b->low)
+				return NT_COPY_FENCE;
+		break;
+	}
+	return 0;
+}
+
+static bool nt_give_load(struct nt_ring *ring, struct nt_batch *b)
+{
+	struct nt_piece piece;
+	struct iov_iter it;
+	size_t most;
+	u32 flags;
+	u64 at;
+
+	if (!b->done) {
+		b->it = b->rec->iter;
+		b->place = 0;
+		b->place_done = 0;
+		nt_places_begin(b);
+	}
+	while (b->done < b->rec->len) {
+		at = nt_target(&ring->out, b, &most);
+		if (!most) {
+			nt_given(b, 0);
+			continue;
+		}
+		it = b->it;
+		nt_piece_take(&it, min(most, ring->engine.piece_max), &piece);
+		flags = b->done + piece.len == b->rec->len ? nt_places_fence(&ring->out, b) : 0;
+		if (!nt_engine_copy(&ring->engine, NT_PAYLOAD, &piece, at, b->rec, flags))
+			return false;
+		if (flags) {
+			b->low = U64_MAX;
+			b->high = 0;
+		}
+		iov_iter_advance(&b->it, piece.len);
+		nt_given(b, piece.len);
+	}
+	return true;
+}
+
+static bool nt_give_payload(struct nt_ring *ring, struct nt_batch *b)
+{
+	while (b->load && !list_entry_is_head(b->rec, &b->recs, entry)) {
+		if (nt_loads(&ring->out, b->rec) && !b->rec->err && !nt_give_load(ring, b))
+			return false;
+		b->rec = list_next_entry(b->rec, entry);
+		b->done = 0;
+	}
+	return true;
+}
+
+/*
+ * The last run is fenced, so that the line comes after it, and after the payload. A batch with
+ * payload has a run, because each record has a header.
+ */
+static bool nt_give_runs(struct nt_ring *ring, struct nt_batch *b)
+{
+	const struct nt_out *out = &ring->out;
+	const struct nt_tx *tx = &out->tx[NTW_BULK];
+	u32 to = ntw_ring_at(NTW_BULK, out->size);
+
+	for (; b->next < b->runs; b->next++) {
+		const struct nt_run *run = &b->run[b->next];
+		struct nt_piece piece = { .addr = tx->shadow + run->at,
+					  .dma = tx->dma + run->at,
+					  .len = run->len };
+
+		if (!nt_engine_copy(&ring->engine, NT_BYTES, &piece, to + run->at, NULL,
+				    b->next + 1 == b->runs ? NT_COPY_FENCE : 0))
+			return false;
+	}
+	return true;
+}
+
+static bool nt_give_line(struct nt_ring *ring, struct nt_batch *b)
+{
+	struct nt_piece piece = { .addr = b->line, .dma = b->line_dma, .len = sizeof(*b->line) };
+	struct nt_tx *tx = &ring->out.tx[NTW_BULK];
+	u32 yours = ring->out.yours;
+
+	*b->line = (struct ntw_bulk_line) {
+		.after = cpu_to_le64(ntw_word(yours, b->after / NTW_ALIGN)),
+		.produced = cpu_to_le64(ntw_word(yours, b->end)),
+	};
+	/* The peer may have seen a line that is given again. So @produced does not decrease. */
+	tx->produced = max(tx->produced, b->end);
+	return nt_engine_copy(&ring->engine, NT_LINE, &piece, offsetof(struct ntw_ctl, bulk), NULL,
+			      NT_COPY_FENCE | (ring->engine.bells ? 0 : NT_COPY_LAST));
+}
+
+static bool nt_give_signal(struct nt_ring *ring, struct nt_batch *b)
+{
+	if (!ring->engine.bells)
+		return true;
+	if (!nt_engine_ring(&ring->engine, ring->bell % ring->engine.bells))
+		return false;
+	ring->bell++;
+	ring->stats.signals++;
+	return true;
+}
+
+static bool nt_give(struct nt_ring *ring, struct nt_batch *b)
+{
+	static bool (*const steps[])(struct nt_ring *ring, struct nt_batch *b) = {
+		[NT_STEP_PAYLOAD] = nt_give_payload,
+		[NT_STEP_RUNS] = nt_give_runs,
+		[NT_STEP_LINE] = nt_give_line,
+		[NT_STEP_SIGNAL] = nt_give_signal,
+	};
+
+	for (; b->step < NT_STEP_GIVEN; b->step++)
+		if (!steps[b->step](ring, b))
+			return false;
+	return true;
+}
+
+void nt_bulk_submit(struct nt_ring *ring)
+{
+	struct nt_out *out = &ring->out;
+
+	lockdep_assert_held(&ring->lock);
+	if (out->failing || out->giving == out->filling)
+		return;
+	for (; out->giving != out->filling; out->giving++)
+		if (!nt_give(ring, nt_batch(out, out->giving)))
+			break;
+	nt_engine_go(&ring->engine);
+}
+
+/* ---- reaping: the engine has completed copies, with or without an error ---- */
+
+static void nt_complete(struct nt_ring *ring, struct nt_batch *b, struct list_head *done)
+{
+	list_splice_tail_init(&b->recs, done);
+	ring->out.arrived = b->end;
+	ring->out.oldest++;
+	if (b->bytes)
+		ring->stats.batches++;
+	/* If the engine can't write doorbells, the CPU does when the engine has copied the line. */
+	if (!ring->engine.bells && ring->state == NT_UP)
+		nt_line_signal(ring);
+}
+
+/*
+ * Only the signal of the batch has failed. The peer may have read the batch and reclaimed memory
+ * that it had exposed, so the batch is not written again. The CPU rings the doorbell.
+ */
+static void nt_reap_unrung(struct nt_ring *ring, struct list_head *done)
+{
+	nt_complete(ring, nt_batch(&ring->out, ring->out.oldest), done);
+	if (ring->state == NT_UP)
+		nt_line_signal(ring);
+}
+
+/*
+ * Return: false if the engine has continued after a failed copy, so that the peer was told of bytes
+ * that are not there.
+ */
+static bool nt_reap_one(struct nt_ring *ring, struct nt_desc *d, struct list_head *done)
+{
+	struct nt_out *out = &ring->out;
+
+	if (d->fate == NT_DONE) {
+		if (out->failing)
+			return d->what != NT_LINE ||
+			       !((const struct ntw_bulk_line *)d->from)->produced;
+		if (d->flags & NT_COPY_LAST)
+			nt_complete(ring, nt_batch(out, out->oldest), done);
+		return true;
+	}
+	if (d->what == NT_SIGNAL && !out->failing)
+		nt_reap_unrung(ring, done);
+	/* All copies before the line were executed, and the line may have arrived. */
+	if (d->what == NT_LINE && !out->failing)
+		nt_batch(out, out->oldest)->announced = true;
+	out->failing = true;
+	if (d->fate == NT_FAILED)
+		ring->stats.dma_errors++;
+	if (d->fate == NT_FAILED && d->what == NT_PAYLOAD)
+		d->rec->err = -EIO;
+	return true;
+}
+
+/*
+ * The engine has completed all copies, some of them without execution. Give the batches again.
+ * Return: false if a batch has failed too often.
+ */
+static bool nt_again(struct nt_ring *ring)
+{
+	struct nt_out *out = &ring->out;
+	struct nt_rec *rec;
+	unsigned int i;
+
+	if (ring->state == NT_UP && nt_batch(out, out->oldest)->tries++ == NT_TRIES)
+		return false;
+	for (i = out->oldest; i != out->filling; i++) {
+		/* If the peer may have the line, the room of its records may have been reused. */
+		list_for_each_entry(rec, &nt_batch(out, i)->recs, entry)
+			if (rec->err && !nt_batch(out, i)->announced)
+				nt_shadow_void(out, rec);
+		nt_rewind(nt_batch(out, i));
+	}
+	out->giving = out->oldest;
+	out->failing = false;
+	WRITE_ONCE(ring->engine.broken, false);
+	return true;
+}
+
+bool nt_bulk_reap(struct nt_ring *ring, struct list_head *done)
+{
+	struct nt_engine *e = &ring->engine;
+	struct nt_desc *d;
+	bool good = true;
+
+	lockdep_assert_held(&ring->lock);
+	while ((d = nt_engine_reap(e))) {
+		good &= nt_reap_one(ring, d, done);
+		e->tail++;
+	}
+	if (ring->out.failing && nt_engine_idle(e))
+		good &= nt_again(ring);
+	return good;
+}
+
+/* ---- beginning and end of a life ---- */
+
+void nt_bulk_reset(struct nt_out *out)
+{
+	unsigned int i;
+
+	for (i = 0; i < NT_SLOTS; i++)
+		nt_batch_reset(&out->batch[i]);
+	out->arrived = 0;
+	out->filling = 0;
+	out->giving = 0;
+	out->oldest = 0;
+	out->failing = false;
+}
+
+void nt_bulk_abandon(struct nt_ring *ring, struct list_head *all)
+{
+	struct nt_out *out = &ring->out;
+	struct nt_rec *rec;
+	unsigned int i;
+
+	lockdep_assert_held(&ring->lock);
+	for (i = out->oldest; i != out->filling + 1; i++)
+		list_splice_tail_init(&nt_batch(out, i)->recs, all);
+	list_for_each_entry(rec, &out->waiting, entry)
+		rec->waits = false;
+	list_splice_tail_init(&out->waiting, all);
+}

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a node of kfi_mirror does when its peers come, go, lie or stop: which writes end, which
+ * copies are overwritten when, and what a message is answered.
+ */
+#include <linux/delay.h>
+#include "mirror_world.h"
+
+/* Let a peer answer the next HELLO. */
+static void again(struct mw *w, unsigned int peer, u32 state, u64 gen, u32 flags)
+{
+	w->peers[peer].next = jiffies;
+	mw_run(w);
+	mw_state(w, peer, state, gen, flags);
+}
+
+/* After a promotion no write ends before all whole copies have stored the generation. */
+static void node_generation_stored(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+
+	mw_primary(w, 6);
+	mw_join(w, 0, 5);
+	mw_join(w, 1, 5);
+	mw_write(w, 0, 3);
+	mw_run(w);
+	mw_ack(w, 0);
+	mw_ack(w, 1);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	mw_synced_ok(w, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	mw_synced_ok(w, 1);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+	mw_write(w, 1, 3);
+	mw_run(w);
+	mw_ack(w, 0);
+	mw_ack(w, 1);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 3);
+}
+
+/* ... except if the generation can't be announced any more: all peers have these writes. */
+static void node_generation_stuck(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+
+	mw_primary(w, 6);
+	mw_join(w, 0, 5);
+	mw_write(w, 0, 3);
+	mw_run(w);
+	w->m.meta_failed = true;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	mw_ack(w, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+}
+
+/* A resynchronisation begins after the other copies have stored the generation that it begins in. */
+static void node_source_known(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+
+	mw_primary(w, 6);
+	mw_run(w);
+	mw_state(w, 0, KFM_BLANK, 0, 0);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 0);
+	mw_join(w, 1, 5);
+	KUNIT_EXPECT_EQ(test, w->count[1][KFM_SYNCED], 1);
+	again(w, 0, KFM_BLANK, 0, 0);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 0);
+	mw_synced_ok(w, 1);
+	again(w, 0, KFM_BLANK, 0, 0);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 1);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_ATTACH].arg, 1);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_ATTACH].gens.source, 6);
+}
+
+/* ... but does not wait for a peer that does not come. */
+static void node_source_alone(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+
+	mw_primary(w, 6);
+	mw_run(w);
+	mw_state(w, 0, KFM_BLANK, 0, 0);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 0);
+	w->peers[0].down = jiffies - w->m.timeout;
+	again(w, 0, KFM_BLANK, 0, 0);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 1);
+}
+
+/* Of two whole copies one is left as it is while the other one is overwritten. */
+static void node_one_by_one(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+
+	mw_primary(w, 6);
+	mw_run(w);
+	mw_state(w, 0, KFM_UPTODATE, 5, KFM_M_DIRTY);
+	mw_state(w, 1, KFM_UPTODATE, 5, KFM_M_DIRTY);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 0);
+	KUNIT_EXPECT_EQ(test, w->count[1][KFM_ATTACH], 1);
+	again(w, 0, KFM_UPTODATE, 5, KFM_M_DIRTY);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 0);
+	mw_grant(w, 1);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->count[1][KFM_SYNCED], 1);
+	again(w, 0, KFM_UPTODATE, 5, KFM_M_DIRTY);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 0);
+	mw_synced_ok(w, 1);
+	again(w, 0, KFM_UPTODATE, 5, KFM_M_DIRTY);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 1);
+}
+
+/* Two copies of which neither is of use are overwritten at the same time. */
+static void node_both_at_once(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+
+	mw_primary(w, 6);
+	mw_run(w);
+	mw_state(w, 0, KFM_BLANK, 0, 0);
+	mw_state(w, 1, KFM_BLANK, 0, 0);
+	again(w, 0, KFM_BLANK, 0, 0);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 1);
+	KUNIT_EXPECT_EQ(test, w->count[1][KFM_ATTACH], 1);
+}
+
+/* A peer that stops holds up writes, and no resynchronisation of another one. */
+static void node_part_passes(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+	unsigned int i;
+
+	mw_primary(w, 6);
+	mw_join(w, 0, 5);
+	mw_synced_ok(w, 0);
+	kfm_oos_set(&w->peers[1], 10);
+	mw_join(w, 1, 5);
+	KUNIT_EXPECT_EQ(test, w->sent[1][KFM_ATTACH].arg, 1);
+	mw_write(w, 0, 3);
+	for (i = 0; i < 4; i++) {
+		mw_run(w);
+		mw_ack(w, 1);
+	}
+	w->peers[1].next = jiffies;
+	mw_run(w);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, 0);
+	KUNIT_EXPECT_EQ(test, w->count[1][KFM_SYNCED], 1);
+	mw_synced_ok(w, 1);
+	mw_ack(w, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+}
+
+/* A part whose own record, or one before it, is not durable does not count. */
+static void node_part_waits(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	unsigned int i;
+
+	mw_primary(w, 6);
+	kfm_oos_set(&w->peers[0], 10);
+	mw_join(w, 0, 5);
+	mw_write(w, 0, 3);
+	mw_run(w);
+	mw_run(w);
+	KUNIT_ASSERT_EQ(test, w->nr_posted[0], 3);	/* the write, two parts */
+	for (i = 3; i-- > 1;)
+		w->posted[0][i]->busy = false;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 1);
+	w->posted[0][0]->busy = false;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 0);
+}
+
+/* SYNCED_OK without SYNCED says nothing. */
+static void node_early_synced_ok(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	struct kfm_peer *p = &w->peers[0];
+
+	mw_primary(w, 6);
+	kfm_oos_set(p, 10);
+	mw_join(w, 0, 5);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_SYNCED], 0);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_SYNCED_OK, .gens.cur = 6 });
+	KUNIT_EXPECT_EQ(test, p->gen, 0);
+	kfm_oos_clear(p, 10);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_SYNCED_OK, .gens.cur = 6 });
+	KUNIT_EXPECT_FALSE(test, p->insync);
+	p->next = jiffies;
+	mw_run(w);
+	mw_synced_ok(w, 0);
+	KUNIT_EXPECT_TRUE(test, p->insync);
+}
+
+/* A suspend takes back a write that was held before SYNCED_OK: a new session mends its region. */
+static void node_held_and_requeued(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	struct kfm_peer *p = &w->peers[0];
+	unsigned int i;
+
+	mw_primary(w, 6);
+	mw_join(w, 0, 5);
+	mw_write(w, 0, 3);
+	mw_run(w);
+	mw_ack(w, 0);
+	mw_run(w);
+	w->m.noflush = true;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->requeued, 1);
+	w->m.noflush = false;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, p->link, KFM_DOWN);
+	mw_join(w, 0, 5);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_ATTACH].arg, 1);
+	for (i = 0; i < 4 * MW_REGIONS && p->oos_count; i++) {
+		mw_run(w);
+		mw_ack(w, 0);
+	}
+	p->next = jiffies;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, p->oos_count, 0);
+	mw_synced_ok(w, 0);
+	KUNIT_EXPECT_TRUE(test, p->insync);
+}
+
+/* A confirmation is valid for one outage of one peer, unless that peer is coming back. */
+static void node_fenced(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+	struct kfm_peer *p = &w->peers[1];
+
+	mw_primary(w, 6);
+	w->peers[0].policed = true;
+	p->policed = true;
+	mw_run(w);
+	mw_state(w, 1, KFM_UPTODATE, 5, 0);
+	KUNIT_ASSERT_EQ(test, p->link, KFM_ATTACHING);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "fenced", "10"), -EBUSY);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "fenced", "11"), -ESTALE);
+	KUNIT_EXPECT_FALSE(test, kfm_is_alone(p));
+	/* it does not come: the manager is asked again */
+	p->deadline = jiffies - 1;
+	p->down = jiffies - w->m.timeout - 1;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, p->link, KFM_DOWN);
+	KUNIT_EXPECT_STREQ(test, w->events, "");
+	mw_run(w);
+	KUNIT_EXPECT_STREQ(test, w->events, "frozen ");
+	KUNIT_EXPECT_EQ(test, mw_order(w, "fenced", "10"), 0);
+	KUNIT_EXPECT_TRUE(test, kfm_is_alone(p));
+	KUNIT_EXPECT_FALSE(test, kfm_is_alone(&w->peers[0]));
+}
+
+/* A peer follows a dead primary for as long as the time-out; a candidate waits for that. */
+static void node_promoted_at_once(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+	unsigned int asked = 0;
+	unsigned long begin;
+
+	w->m.timeout = HZ / 5;
+	KUNIT_EXPECT_EQ(test, mw_order(w, "promote", "fenced"), 1);
+	begin = jiffies;
+	while (w->m.promote) {
+		mw_run(w);
+		if (w->m.promote && w->count[1][KFM_HELLO] > asked) {
+			asked = w->count[1][KFM_HELLO];
+			if (time_before(jiffies, begin + w->m.timeout))
+				mw_say(w, 1, (struct kfm_msg) {
+					.type = KFM_REFUSED, .arg = KFM_R_FOLLOWS,
+				});
+			else
+				mw_state(w, 1, KFM_UPTODATE, 5, 0);
+		}
+		msleep(20);
+	}
+	KUNIT_EXPECT_TRUE(test, w->m.primary);
+	KUNIT_EXPECT_TRUE(test, kfm_is_alone(&w->peers[0]));
+	KUNIT_EXPECT_FALSE(test, kfm_is_alone(&w->peers[1]));
+}
+
+/* All tables have to name all other nodes. */
+static void node_peers_differ(struct kunit *test)
+{
+	struct kfm_msg hello = {
+		.type = KFM_HELLO, .session = 9, .gens.cur = 5, .lbs = KFM_SECTOR,
+		.arg = KFM_FENCE, .peers = 1,
+	};
+	struct mw *w = mw_make(test, 2);
+
+	hello.sectors = w->m.sectors;
+	mw_say(w, 0, hello);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 0);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_REFUSED].arg, KFM_R_PEERS);
+	hello.peers = 2;
+	mw_say(w, 0, hello);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 1);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_STATE].peers, 2);
+	mw_primary(w, 6);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->sent[1][KFM_HELLO].peers, 2);
+	mw_say(w, 1, (struct kfm_msg) {
+		.type = KFM_STATE, .state = KFM_UPTODATE, .gens.cur = 5, .peers = 3,
+	});
+	KUNIT_EXPECT_EQ(test, w->count[1][KFM_ATTACH], 0);
+	KUNIT_EXPECT_NOT_NULL(test, w->peers[1].refused);
+}
+
+/* ---- a secondary ---- */
+
+/* A secondary in a session with its first peer */
+static struct mw *follower(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+
+	w->m.log.mr = (void *)w;
+	w->m.log.peer = &w->peers[0];
+	w->m.log.head.node = MW_NODE;
+	w->peers[0].link = KFM_UP;
+	w->peers[0].session = 9;
+	return w;
+}
+
+/* A generation that can't be stored ends the session: the primary would wait for the answer. */
+static void node_synced_not_stored(struct kunit *test)
+{
+	struct mw *w = follower(test);
+
+	w->io_err = -EIO;
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_SYNCED, .gens.cur = 6 });
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_SYNCED_OK], 0);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_BYE], 1);
+	KUNIT_EXPECT_EQ(test, w->peers[0].link, KFM_DOWN);
+	KUNIT_EXPECT_NULL(test, w->m.log.mr);
+	KUNIT_EXPECT_EQ(test, w->m.sb.gens.cur, 5);
+}
+
+static void node_synced_stored(struct kunit *test)
+{
+	struct mw *w = follower(test);
+
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_SYNCED, .gens.cur = 6 });
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_SYNCED_OK], 1);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_SYNCED_OK].gens.cur, 6);
+	KUNIT_EXPECT_EQ(test, w->m.sb.gens.cur, 6);
+	KUNIT_EXPECT_EQ(test, w->m.sb.pairs[1].base, 6);
+}
+
+/* A record is applied. */
+static void apply(struct mw *w, u64 seq, u32 region)
+{
+	struct kfm_rec rec = {
+		.seq = seq, .sector = (u64)region << w->m.shift, .len = KFM_SECTOR,
+	};
+
+	KUNIT_ASSERT_EQ(w->test, kfm_recent_add(&w->m, &rec, 1), 0);
+	w->m.log.head.seq = seq + 1;
+}
+
+static void settled(struct mw *w, u64 seq)
+{
+	kfm_recent_clean(&w->peers[0], &(struct kfm_msg) {
+		.type = KFM_PING, .flags = KFM_M_SETTLED, .seq = seq,
+	});
+}
+
+/* What is settled is forgotten, for the other secondaries. */
+static void node_settled(struct kunit *test)
+{
+	struct mw *w = follower(test);
+	struct kfm_peer *q = &w->peers[1];
+	u64 seq;
+
+	for (seq = 1; seq <= 8; seq++)
+		apply(w, seq, seq);
+	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 0);
+	KUNIT_EXPECT_EQ(test, q->oos_count, 8);
+	settled(w, 6);
+	KUNIT_EXPECT_EQ(test, q->oos_count, 2);
+	KUNIT_EXPECT_TRUE(test, test_bit(7, q->oos) && test_bit(8, q->oos));
+	apply(w, 9, 3);
+	settled(w, 8);
+	KUNIT_EXPECT_EQ(test, q->oos_count, 1);
+	KUNIT_EXPECT_TRUE(test, test_bit(3, q->oos));
+	settled(w, 9);
+	KUNIT_EXPECT_EQ(test, q->oos_count, 0);
+	KUNIT_EXPECT_TRUE(test, bitmap_empty(q->oos, MW_REGIONS));
+	/* the bits stay until they are cleaned */
+	KUNIT_EXPECT_TRUE(test, kfm_bits_any(q));
+	KUNIT_EXPECT_EQ(test, kfm_bits_clean(&w->m), 0);
+	KUNIT_EXPECT_FALSE(test, kfm_bits_any(q));
+}
+
+/* The region of a write that is not settled is kept, however many records follow it. */
+static void node_settled_long_ago(struct kunit *test)
+{
+	struct mw *w = follower(test);
+	struct kfm_peer *q = &w->peers[1];
+	u64 seq;
+
+	apply(w, 1, 3);
+	for (seq = 2; seq <= KFM_WINDOW; seq++)
+		apply(w, seq, 9);
+	settled(w, 0);
+	KUNIT_EXPECT_EQ(test, q->oos_count, 2);
+	apply(w, seq, 9);	/* the first one is not remembered any more */
+	settled(w, 0);
+	KUNIT_EXPECT_TRUE(test, test_bit(3, q->oos));
+	settled(w, 1);
+	KUNIT_EXPECT_FALSE(test, test_bit(3, q->oos));
+	KUNIT_EXPECT_EQ(test, q->oos_count, 1);
+}
+
+#define FIRST_IN_SYNC	" peer there 7 connected 0 100 0 insync"
+#define SECOND_NONE	" peer there 7 down 0 100 0"
+
+/* A secondary shows no resynchronisation of another one. */
+static void node_status(struct kunit *test)
+{
+	struct mw *w = follower(test);
+	struct dm_target ti = { .private = &w->m };
+	char text[256], *peers;
+
+	apply(w, 1, 3);
+	kfm_status(&ti, STATUSTYPE_INFO, 0, text, sizeof(text));
+	peers = strstr(text, " peer there 7 ");
+	KUNIT_ASSERT_NOT_NULL(test, peers);
+	KUNIT_EXPECT_STREQ(test, peers, FIRST_IN_SYNC SECOND_NONE);
+	*peers = 0;
+	KUNIT_EXPECT_STREQ(test, text, "secondary connected uptodate 0/64 100 0 0 insync");
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(node_generation_stored),
+	KUNIT_CASE(node_generation_stuck),
+	KUNIT_CASE(node_source_known),
+	KUNIT_CASE(node_source_alone),
+	KUNIT_CASE(node_one_by_one),
+	KUNIT_CASE(node_both_at_once),
+	KUNIT_CASE(node_part_passes),
+	KUNIT_CASE(node_part_waits),
+	KUNIT_CASE(node_early_synced_ok),
+	KUNIT_CASE(node_held_and_requeued),
+	KUNIT_CASE(node_fenced),
+	KUNIT_CASE(node_promoted_at_once),
+	KUNIT_CASE(node_peers_differ),
+	KUNIT_CASE(node_synced_not_stored),
+	KUNIT_CASE(node_synced_stored),
+	KUNIT_CASE(node_settled),
+	KUNIT_CASE(node_settled_long_ago),
+	KUNIT_CASE(node_status),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "kfi_mirror_node",
+	.test_cases = cases,
+};
+kunit_test_suite(suite);

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A node of kfi_mirror whose disks, wires and log are functions of this file, see mirror_world.h. */
+#include "mirror_world.h"
+
+/* There is no device, and I/O ends at once. */
+static int mw_io(struct bio *bio);
+static void mw_submit(struct bio *bio);
+
+#undef bdev_logical_block_size
+#define bdev_logical_block_size(bdev)	((void)(bdev), KFM_SECTOR)
+#define submit_bio_wait(bio)		mw_io(bio)
+#define submit_bio(bio)			mw_submit(bio)
+#define bio_endio(bio)			((bio)->bi_end_io(bio))
+
+#include "../../ulps/mirror/meta.c"
+#include "../../ulps/mirror/peer.c"
+#include "../../ulps/mirror/secondary.c"
+#include "../../ulps/mirror/recent.c"
+#include "../../ulps/mirror/resync.c"
+#include "../../ulps/mirror/write.c"
+#include "../../ulps/mirror/command.c"
+#include "../../ulps/mirror/status.c"
+
+static struct mw *mw_now;	/* KUnit runs one test at a time */
+
+/* ---- disks ---- */
+
+static int mw_io(struct bio *bio)
+{
+	return mw_now->io_err;
+}
+
+static void mw_submit(struct bio *bio)
+{
+	bio->bi_end_io(bio);
+}
+
+/* ---- main.c ---- */
+
+void kfm_kick(struct kfm *m)
+{
+}
+
+void kfm_signal(struct kfm *m, bool *busy)
+{
+	WRITE_ONCE(*busy, false);	/* all of this is one thread */
+}
+
+u64 kfm_random(void)
+{
+	return get_random_u64() | 1;
+}
+
+void kfm_event(struct kfm *m, const char *what)
+{
+	strlcat(mw_now->events, what, sizeof(mw_now->events));
+	strlcat(mw_now->events, " ", sizeof(mw_now->events));
+}
+
+void kfm_peer_event(const struct kfm_peer *p, const char *what)
+{
+	kfm_event(p->m, what);
+}
+
+/* ---- net.c ---- */
+
+void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	mw_now->sent[p->index][msg->type] = *msg;
+	mw_now->count[p->index][msg->type]++;
+}
+
+ssize_t kfm_net_fetch(struct kfm_peer *p, u64 key, u64 addr, u32 len)
+{
+	return 0;	/* at once; kfm_peer.peer_bits is what the test has put there */
+}
+
+ssize_t kfm_net_write(struct kfm_peer *p, struct kfm_write *w, u64 at, u32 len)
+{
+	struct kfm_post *post = &w->posts[p->index];
+
+	post->busy = true;
+	mw_now->posted[p->index][mw_now->nr_posted[p->index]++] = post;
+	return 0;
+}
+
+void kfm_net_close(struct kfm_peer *p)
+{
+}
+
+/* ---- log.c ---- */
+
+int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
+{
+	m->log.head = (struct kfm_log_head) { .id = id, .gen = gen, .node = node, .seq = 1 };
+	kfm_recent_begin(m);
+	return 0;
+}
+
+int kfm_log_open(struct kfm_peer *p)
+{
+	return -ENOMEM;
+}
+
+void kfm_log_close(struct kfm *m)
+{
+	m->log.mr = NULL;
+}
+
+int kfm_log_replay(struct kfm *m)
+{
+	return 0;
+}
+
+void kfm_log_apply(struct kfm *m, bool all)
+{
+}
+
+/* ---- repair.c ---- */
+
+void kfm_repair_run(struct kfm *m)
+{
+}
+
+bool kfm_repair_waits(const struct kfm *m, const struct bio *bio)
+{
+	return false;
+}
+
+void kfm_repair_copied(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+}
+
+void kfm_repair_asked(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+}
+
+void kfm_repair_serve(struct kfm *m)
+{
+}
+
+/* ---- the world ---- */
+
+static void *mw_alloc(struct mw *w, size_t bytes)
+{
+	void *p = kunit_kzalloc(w->test, bytes, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(w->test, p);
+	return p;
+}
+
+static void mw_peer(struct mw *w, struct kfm_peer *p, unsigned int index)
+{
+	struct kfm *m = &w->m;
+
+	p->m = m;
+	p->index = index;
+	p->remote[0] = mw_alloc(w, 8);
+	p->remote[1] = mw_alloc(w, 8);
+	memcpy(p->remote[0], "there", 6);
+	memcpy(p->remote[1], "7", 2);
+	p->rs_region = m->regions;
+	p->bits = mw_alloc(w, m->bitmap_bytes);
+	p->peer_bits = mw_alloc(w, m->bitmap_bytes);
+	p->oos = mw_alloc(w, BITS_TO_LONGS(m->regions) * sizeof(long));
+	p->stale = mw_alloc(w, sizeof(long));
+	p->net.fabric = (void *)p;	/* there is an endpoint */
+	p->down = jiffies;
+	p->next = jiffies;
+	p->outage = 10 * index;
+	INIT_LIST_HEAD(&p->inbox);
+	m->sb.pairs[index].node = MW_NODE + index;
+	m->peers[index] = p;
+}
+
+static void mw_free(void *data)
+{
+	struct mw *w = data;
+
+	kfm_writes_free(&w->m);
+	free_page((unsigned long)w->m.page);
+	free_page((unsigned long)w->page);
+	kvfree(w);
+}
+
+/* A secondary whose copy is whole, of generation 5, and was in sync. */
+struct mw *mw_make(struct kunit *test, unsigned int peers)
+{
+	struct mw *w = kvzalloc(sizeof(*w), GFP_KERNEL);
+	struct kfm *m;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, mw_free, w), 0);
+	mw_now = w;
+	w->test = test;
+	m = &w->m;
+	m->leg = mw_alloc(w, sizeof(*m->leg));
+	m->meta = m->leg;
+	m->logdev = m->leg;
+	m->timeout = HZ;
+	m->policy = KFM_FENCE;
+	m->shift = KFM_REGION_SHIFT_MIN;
+	m->regions = MW_REGIONS;
+	m->sectors = (u64)MW_REGIONS << m->shift;
+	m->bitmap_bytes = kfm_bitmap_bytes(m->sectors, m->shift);
+	m->busy = mw_alloc(w, m->regions * sizeof(*m->busy));
+	m->page = (void *)get_zeroed_page(GFP_KERNEL);
+	w->page = (void *)get_zeroed_page(GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, m->page && w->page);
+	spin_lock_init(&m->lock);
+	INIT_LIST_HEAD(&m->cmds);
+	INIT_LIST_HEAD(&m->free);
+	INIT_LIST_HEAD(&m->flight);
+	INIT_LIST_HEAD(&m->reads);
+	INIT_LIST_HEAD(&m->repairs);
+	INIT_LIST_HEAD(&m->limbo);
+	m->sb = (struct kfm_super) {
+		.sectors = m->sectors, .region_shift = m->shift, .peers = peers, .node = 7,
+		.bitmap_bytes = m->bitmap_bytes, .state = KFM_UPTODATE, .gens = { .cur = 5 },
+	};
+	for (i = 0; i < peers; i++) {
+		mw_peer(w, &w->peers[i], i);
+		m->sb.pairs[i].base = 5;
+	}
+	KUNIT_ASSERT_EQ(test, kfm_writes_alloc(m), 0);
+	m->formatted = true;
+	m->active = true;
+	m->was_insync = true;
+	kfm_log_start(m, 1, 5, 0);
+	return w;
+}
+
+/* The node has been promoted: its generation is @gen, the one before was 5. */
+void mw_primary(struct mw *w, u64 gen)
+{
+	struct kfm *m = &w->m;
+
+	m->sb.gens = (struct kfm_gens) { .cur = gen, .history = { 5 } };
+	m->sb.flags = KFM_SB_PRIMARY;
+	m->primary = true;
+}
+
+/* The worker runs once. */
+void mw_run(struct mw *w)
+{
+	kfm_peers_tick(&w->m);
+	kfm_writes_run(&w->m);
+}
+
+/* A message of a peer */
+void mw_say(struct mw *w, unsigned int peer, struct kfm_msg msg)
+{
+	struct kfm_peer *p = &w->peers[peer];
+
+	if (!msg.session)
+		msg.session = w->m.promote ? p->asked : p->session;
+	msg.node = msg.node ?: MW_NODE + peer;
+	kfm_peer_message(p, &msg);
+}
+
+/* A peer answers HELLO. */
+void mw_state(struct mw *w, unsigned int peer, u32 state, u64 gen, u32 flags)
+{
+	mw_say(w, peer, (struct kfm_msg) {
+		.type = KFM_STATE, .state = state, .flags = flags, .gens.cur = gen,
+		.peers = w->m.sb.peers, .sectors = w->m.sectors,
+	});
+}
+
+/* A peer answers ATTACH: the session begins. */
+void mw_grant(struct mw *w, unsigned int peer)
+{
+	mw_say(w, peer, (struct kfm_msg) { .type = KFM_GRANT, .ring_len = KFM_RING_MIN });
+}
+
+/* A peer answers SYNCED. */
+void mw_synced_ok(struct mw *w, unsigned int peer)
+{
+	mw_say(w, peer, (struct kfm_msg) {
+		.type = KFM_SYNCED_OK, .gens = w->sent[peer][KFM_SYNCED].gens,
+	});
+}
+
+/* A session with a whole copy that is the same, up to SYNCED */
+void mw_join(struct mw *w, unsigned int peer, u64 gen)
+{
+	w->peers[peer].next = jiffies;
+	mw_run(w);
+	mw_state(w, peer, KFM_UPTODATE, gen, 0);
+	mw_grant(w, peer);
+	mw_run(w);
+}
+
+/* A peer has made all records durable that it was sent, and has applied them. */
+void mw_ack(struct mw *w, unsigned int peer)
+{
+	struct kfm_msg applied = { .type = KFM_APPLIED, .seq = w->peers[peer].ring.seq - 1 };
+	unsigned int i;
+
+	for (i = 0; i < w->nr_posted[peer]; i++) {
+		w->posted[peer][i]->err = 0;
+		w->posted[peer][i]->busy = false;
+	}
+	w->nr_posted[peer] = 0;
+	mw_say(w, peer, applied);
+}
+
+static void mw_ended(struct bio *bio)
+{
+	unsigned int number = bio - mw_now->bios;
+
+	if (bio->bi_status == BLK_STS_DM_REQUEUE)
+		set_bit(number, &mw_now->requeued);
+	else if (!bio->bi_status)
+		set_bit(number, &mw_now->done);
+}
+
+/* A page is written to a region. */
+void mw_write(struct mw *w, unsigned int number, u32 region)
+{
+	struct bio *bio = &w->bios[number];
+
+	w->vec = (struct bio_vec) { .bv_page = virt_to_page(w->page), .bv_len = PAGE_SIZE };
+	bio_init(bio, NULL, &w->vec, 1, REQ_OP_WRITE);
+	bio->bi_vcnt = 1;
+	bio->bi_iter.bi_size = PAGE_SIZE;
+	bio->bi_iter.bi_sector = (u64)region << w->m.shift;
+	bio->bi_end_io = mw_ended;
+	bio_list_add(&w->m.arrived, bio);
+}
+
+/* A dm message. Return: its result, or 1 if it waits. */
+int mw_order(struct mw *w, const char *first, const char *second)
+{
+	static struct kfm_cmd cmd;	/* it may wait for longer than this function */
+	static char words[2][16], *argv[2] = { words[0], words[1] };
+
+	strscpy(words[0], first);
+	strscpy(words[1], second ?: "");
+	cmd = (struct kfm_cmd) { .argc = second ? 2 : 1, .argv = argv, .ret = 1 };
+	init_completion(&cmd.done);
+	list_add_tail(&cmd.entry, &w->m.cmds);
+	kfm_commands(&w->m);
+	return cmd.ret;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * mirror_world.h - a node of kfi_mirror without disks, wires and device-mapper: the test is its
+ * peers, and calls the worker. Sessions, writes, commands, bitmaps and status are those of
+ * ulps/mirror, whose source is compiled into this module.
+ */
+#ifndef _KFI_KUNIT_MIRROR_WORLD_H
+#define _KFI_KUNIT_MIRROR_WORLD_H
+
+#include <kunit/test.h>
+#include <linux/device-mapper.h>
+#define dm_table_device_name(table)	((void)sizeof(table), "mirror")	/* there is none */
+#include "../../ulps/mirror/mirror.h"
+
+#define MW_REGIONS	64
+#define MW_NODE		100	/* number of the first peer; the others follow */
+
+/**
+ * struct mw - the world
+ * @m: the node, with peers that have endpoints
+ * @test: the test
+ * @sent: the last message of each type that a peer was sent
+ * @count: how many of them
+ * @posted: records that a peer was sent and has not acknowledged, in their order
+ * @nr_posted: how many
+ * @io_err: result of all I/O of the metadata device
+ * @events: uevents, with a blank behind each
+ * @done: writes that have ended, by submit order as bits
+ * @requeued: writes that dm has taken back, as bits
+ * @bios: the writes
+ * @vec: their vector
+ * @page: their data
+ */
+struct mw {
+	struct kfm	m;
+	struct kunit	*test;
+	struct kfm_msg	sent[KFM_PEERS][KFM_MSG_TYPES];
+	unsigned int	count[KFM_PEERS][KFM_MSG_TYPES];
+	struct kfm_post	*posted[KFM_PEERS][KFM_WINDOW];
+	unsigned int	nr_posted[KFM_PEERS];
+	int		io_err;
+	char		events[512];
+	unsigned long	done;
+	unsigned long	requeued;
+	struct bio	bios[8];
+	struct bio_vec	vec;
+	void		*page;
+	struct kfm_peer	peers[KFM_PEERS];
+};
+
+struct mw *mw_make(struct kunit *test, unsigned int peers);
+void mw_primary(struct mw *w, u64 gen);
+void mw_run(struct mw *w);
+void mw_say(struct mw *w, unsigned int peer, struct kfm_msg msg);
+void mw_state(struct mw *w, unsigned int peer, u32 state, u64 gen, u32 flags);
+void mw_grant(struct mw *w, unsigned int peer);
+void mw_synced_ok(struct mw *w, unsigned int peer);
+void mw_join(struct mw *w, unsigned int peer, u64 gen);
+void mw_ack(struct mw *w, unsigned int peer);
+void mw_write(struct mw *w, unsigned int number, u32 region);
+int mw_order(struct mw *w, const char *first, const char *second);
+
+#endif

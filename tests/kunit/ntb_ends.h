@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * ntb_ends.h - two ends of kfi_ntb's rings for KUnit, over plain memory: the signal of an end
+ * schedules the tasklet of the other one.
+ *
+ * A test includes this file after the sources of the rings.
+ */
+#ifndef _KFI_KUNIT_NTB_ENDS_H
+#define _KFI_KUNIT_NTB_ENDS_H
+
+#define RING_LEN	16384U
+#define LOAD		(NT_LOAD_MAX / 4)
+#define ARENA		(NTW_CTL_SIZE + NTW_RINGS * RING_LEN)
+#define INBOUND		(ARENA + LOAD)
+#define LINES		64U		/* records of an end that are out at a time */
+#define MANY		1500U
+#define PATIENCE	(20 * HZ)
+
+struct end {
+	struct nt_ring	ring;
+	struct end	*other;
+	u8		*mem;
+	u32		got, wrong, faults, rooms;
+	/* records */
+	struct nt_rec	rec[LINES];
+	u8		buf[LINES][2048];
+	struct kvec	vec[LINES];
+	unsigned long	used;		/* a bit for each record that is out */
+	u32		posted, sent, lost;
+	u32		messages;	/* records of the message ring */
+	u64		bulk_end;
+	wait_queue_head_t wait;
+};
+
+struct pair {
+	struct end	end[2];
+};
+
+static u8 fill(u32 seq)
+{
+	return seq * 37 + 11;
+}
+
+static void op_signal(struct nt_ring *ring)
+{
+	nt_ring_look(&container_of(ring, struct end, ring)->other->ring);
+}
+
+static void op_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len)
+{
+	struct end *end = container_of(ring, struct end, ring);
+
+	end->wrong += le32_to_cpu(rec->conn) != end->got || memchr_inv(body, fill(end->got), len);
+	WRITE_ONCE(end->got, end->got + 1);
+	wake_up(&end->wait);
+}
+
+static void op_fault(struct nt_ring *ring, const char *why)
+{
+	struct end *end = container_of(ring, struct end, ring);
+
+	WRITE_ONCE(end->faults, end->faults + 1);
+	wake_up(&end->wait);
+}
+
+static void op_room(struct nt_ring *ring)
+{
+	struct end *end = container_of(ring, struct end, ring);
+
+	WRITE_ONCE(end->rooms, end->rooms + 1);
+	wake_up(&end->wait);
+}
+
+static const struct nt_ring_ops ops = {
+	.signal = op_signal, .record = op_record, .room = op_room, .fault = op_fault,
+};
+
+static struct end *end_of(struct nt_rec *rec)
+{
+	return (struct end *)rec->place;	/* a record without places does not use it */
+}
+
+static void rec_sent(struct nt_rec *rec, int err)
+{
+	struct end *end = end_of(rec);
+
+	memset((void *)rec->iter.kvec->iov_base, 0, rec->len);
+	WRITE_ONCE(end->bulk_end, max(end->bulk_end, rec->end));
+	err ? end->lost++ : end->sent++;
+	smp_mb__before_atomic();	/* @bulk_end before the bit */
+	clear_bit(rec - end->rec, &end->used);
+	wake_up(&end->wait);
+}
+
+static int post(struct end *end, u32 seq, size_t len, bool more)
+{
+	unsigned int i = find_first_zero_bit(&end->used, LINES);
+	struct nt_rec *rec = &end->rec[i];
+	int ret;
+
+	*rec = (struct nt_rec) {
+		.sent = rec_sent, .head_len = sizeof(struct ntw_rec), .len = len,
+		.rec = { .type = NTW_FIRST, .conn = cpu_to_le32(seq) },
+		.place = (struct nt_place *)end,
+	};
+	memset(end->buf[i], fill(seq), len);
+	end->vec[i] = (struct kvec) { .iov_base = end->buf[i], .iov_len = len };
+	iov_iter_kvec(&rec->iter, ITER_SOURCE, &end->vec[i], 1, len);
+	set_bit(i, &end->used);
+	ret = nt_ring_post(&end->ring, rec, more);
+	if (ret)
+		clear_bit(i, &end->used);
+	return ret;
+}
+
+static int put(struct end *end, enum ntw_which which, u32 seq, u32 len, bool more)
+{
+	struct ntw_rec head = { .type = NTW_FIRST, .conn = cpu_to_le32(seq) };
+	struct kvec vec = { &head, sizeof(head) }, bytes;
+	struct iov_iter iter;
+	u8 buf[512];
+	int ret;
+
+	memset(buf, fill(seq), sizeof(buf));
+	bytes = (struct kvec) { buf, len };
+	iov_iter_kvec(&iter, ITER_SOURCE, &bytes, 1, len);
+	local_bh_disable();
+	ret = nt_ring_put(&end->ring, which, &vec, 1, &iter, len, more);
+	local_bh_enable();
+	return ret;
+}
+
+/* ---- fixture ---- */
+
+static void end_on(struct end *end, u32 mine, u32 yours)
+{
+	struct iosys_map peer = IOSYS_MAP_INIT_VADDR(end->other->mem);
+
+	nt_engine_open(&end->ring.engine, 0, INBOUND, &peer);
+	nt_ring_on(&end->ring, end->mem, RING_LEN, mine, yours);
+	nt_ring_beat(&end->ring, 0);
+}
+
+static void end_off(struct end *end)
+{
+	while (nt_ring_end(&end->ring, 1000))
+		;
+	nt_ring_off(&end->ring);
+}
+
+static int ring_init(struct kunit *test)
+{
+	struct pair *pair = kvzalloc(sizeof(*pair), GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, pair);
+	test->priv = pair;
+	for (i = 0; i < 2; i++) {
+		struct end *end = &pair->end[i];
+
+		end->other = &pair->end[!i];
+		end->mem = kvzalloc(INBOUND, GFP_KERNEL);
+		init_waitqueue_head(&end->wait);
+		KUNIT_ASSERT_NOT_NULL(test, end->mem);
+		KUNIT_ASSERT_EQ(test, 0,
+				nt_ring_init(&end->ring, &ops, NUMA_NO_NODE, false,
+					     system_unbound_wq));
+		KUNIT_ASSERT_EQ(test, 0, nt_ring_shadow(&end->ring, RING_LEN));
+		end->ring.crc = true;
+	}
+	for (i = 0; i < 2; i++)
+		end_on(&pair->end[i], 100 + i, 101 - i);
+	return 0;
+}
+
+static void ring_exit(struct kunit *test)
+{
+	struct pair *pair = test->priv;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		end_off(&pair->end[i]);
+	for (i = 0; i < 2; i++) {
+		nt_ring_exit(&pair->end[i].ring);
+		kvfree(pair->end[i].mem);
+	}
+	kvfree(pair);
+}
+
+#endif

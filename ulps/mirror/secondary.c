@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * secondary.c - a session as the secondary has it, see the head of peer.c: what it answers, and
+ * what it stores before it does. All of it runs in the worker.
+ */
+#include "mirror.h"
+
+/* The session with another primary than @p, unless that was silent for too long; or NULL */
+static struct kfm_peer *other_primary(const struct kfm_peer *p)
+{
+	struct kfm_peer *q = p->m->log.mr ? p->m->log.peer : NULL;
+
+	return q && q != p && time_before(jiffies, q->live + p->m->timeout) ? q : NULL;
+}
+
+static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	const struct kfm *m = p->m;
+
+	if (!m->formatted || memcmp(m->sb.uuid, msg->uuid, sizeof(msg->uuid)))
+		return KFM_R_FOREIGN;
+	if (msg->sectors != m->sectors || bdev_logical_block_size(m->leg->bdev) > msg->lbs)
+		return KFM_R_SIZE;
+	if (!kfm_right_node(p, msg->node, m->sb.state == KFM_BLANK))
+		return KFM_R_FOREIGN;
+	if (m->primary)
+		return KFM_R_PRIMARY;
+	if (m->promote)
+		return KFM_R_BUSY;
+	if (other_primary(p))
+		return KFM_R_FOLLOWS;
+	if (m->policy != msg->arg)
+		return KFM_R_POLICY;
+	if (msg->peers != kfm_peer_count(m))
+		return KFM_R_PEERS;
+	if (m->leg_failed && !(msg->flags & KFM_M_CANDIDATE))
+		return KFM_R_LEG;
+	return m->log.failed || m->meta_failed ? KFM_R_LEG : 0;
+}
+
+/**
+ * kfm_secondary_hello() - answer HELLO, in any role
+ * @p: its sender
+ * @msg: HELLO
+ */
+void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	struct kfm *m = p->m;
+	u32 refusal = hello_refusal(p, msg);
+	struct kfm_msg answer = {
+		.type = KFM_STATE, .session = msg->session, .gens = m->sb.gens,
+		.state = m->sb.state, .sectors = m->sectors, .peers = kfm_peer_count(m),
+	};
+
+	if (refusal == KFM_R_POLICY && msg->arg == KFM_ALONE)
+		m->was_insync = false;	/* the peer may go on without this node */
+	if (refusal) {
+		kfm_peer_say(p, KFM_REFUSED, refusal, msg->session);
+		return;
+	}
+	if (!(msg->flags & KFM_M_CANDIDATE)) {
+		if (m->log.mr)
+			m->log.peer->link = KFM_DOWN;
+		kfm_log_close(m);
+		p->link = KFM_DOWN;
+		p->session = msg->session;
+	}
+	if (kfm_bits_any(p))
+		answer.flags = KFM_M_DIRTY;
+	kfm_net_send(p, &answer);
+}
+
+/* Does the plan of the primary agree with what this node knows? */
+static bool attach_fits(const struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	const struct kfm *m = p->m;
+	enum kfm_verdict verdict = kfm_compare(&msg->gens, &m->sb.gens, m->sb.state);
+
+	if (verdict == KFM_STALE || verdict == KFM_SPLIT)
+		return false;
+	if (msg->arg)
+		return true;
+	return (m->sb.state == KFM_UPTODATE || m->sb.state == KFM_OUTDATED) &&
+	       verdict != KFM_FULL && !kfm_bits_any(p);
+}
+
+static int attach_prepare(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	struct kfm *m = p->m;
+	int ret = kfm_log_replay(m);
+
+	if (ret == -EUCLEAN)
+		return kfm_give_up(m) ?: ret;
+	if (ret)
+		return ret;
+	if (msg->arg) {
+		m->was_insync = false;
+		m->sb.state = KFM_INCONSISTENT;
+		m->sb.gens.source = msg->gens.source;
+	}
+	if (msg->arg || kfm_pair(p)->node != msg->node) {
+		kfm_pair(p)->node = msg->node;
+		ret = kfm_super_save(m);
+	}
+	return ret ?: kfm_log_start(m, p->session, msg->gens.cur, msg->node);
+}
+
+static void send_grant(struct kfm_peer *p)
+{
+	struct kfm *m = p->m;
+	struct kfm_log *log = &m->log;
+	struct kfm_msg grant = {
+		.type = KFM_GRANT,
+		.session = p->session,
+		.ring_key = kfi_mr_key(log->mr),
+		.ring_addr = kfi_mr_addr(log->mr),
+		.ring_len = log->ring_len,
+		.bitmap_key = kfi_mr_key(log->bitmap_mr),
+		.bitmap_addr = kfi_mr_addr(log->bitmap_mr),
+		.bitmap_len = kfm_bits_any(p) ? m->bitmap_bytes : 0,
+		.window_key = kfi_mr_key(log->window_mr),
+		.window_addr = kfi_mr_addr(log->window_mr),
+	};
+
+	kfm_net_send(p, &grant);
+}
+
+static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	struct kfm *m = p->m;
+	int ret;
+
+	if (m->log.mr || !kfm_right_node(p, msg->node, m->sb.state == KFM_BLANK) ||
+	    !attach_fits(p, msg))
+		return;
+	ret = attach_prepare(p, msg);
+	if (ret == -EUCLEAN) {	/* this copy is blank now: the primary has to compare again */
+		kfm_peer_say(p, KFM_BYE, 0, p->session);
+		return;
+	}
+	if (ret) {
+		m->log.failed = true;
+		kfm_peer_say(p, KFM_REFUSED, KFM_R_LEG, p->session);
+		return;
+	}
+	ret = kfm_log_open(p);
+	if (ret) {
+		DMERR("%s: can't register the log (%d)", kfm_name(m), ret);
+		return;
+	}
+	p->link = KFM_UP;
+	send_grant(p);
+}
+
+/*
+ * The copies are the same: what this node has not applied yet is durable in its log. All nodes with
+ * this generation have the same data, except for the regions of writes in flight, see recent.c.
+ */
+static int take_gens(struct kfm *m, const struct kfm_gens *gens)
+{
+	struct kfm_super before = m->sb;
+	struct kfm_peer *p;
+	int ret;
+
+	m->sb.state = KFM_UPTODATE;
+	m->sb.gens = *gens;
+	m->sb.gens.source = 0;
+	m->sb.gens.base = 0;
+	m->sb.flags = 0;
+	kfm_for_each_peer(p, m) {
+		kfm_pair(p)->base = gens->cur;
+		kfm_pair(p)->source = 0;
+		kfm_pair(p)->flags = 0;
+	}
+	ret = kfm_super_save(m);
+	if (ret)
+		m->sb = before;
+	return ret;
+}
+
+/* Store what SYNCED says. Return: 0 or a negative error. */
+static int store_synced(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	struct kfm *m = p->m;
+	int ret;
+
+	if (m->sb.state != KFM_UPTODATE || m->sb.gens.cur != msg->gens.cur) {
+		ret = take_gens(m, &msg->gens);
+		if (ret)
+			return ret;
+		kfm_peer_event(p, "synced");
+	}
+	kfm_recent_clean(p, msg);
+	kfm_bits_clear(p);
+	return kfm_bits_flush(m);
+}
+
+/* The primary ends no write before the answer. A node that can't give it ends the session. */
+static void on_synced(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	struct kfm_msg answer = { .type = KFM_SYNCED_OK, .session = p->session };
+	struct kfm *m = p->m;
+
+	if (p->link != KFM_UP)
+		return;
+	if (store_synced(p, msg)) {
+		kfm_peers_end(m);
+		return;
+	}
+	m->was_insync = true;
+	answer.gens = m->sb.gens;
+	kfm_net_send(p, &answer);
+}
+
+static void on_ping(struct kfm_peer *p, const struct kfm_msg *ping)
+{
+	struct kfm *m = p->m;
+	struct kfm_msg pong = {
+		.type = KFM_PONG, .session = p->session, .seq = m->log.head.seq - 1,
+	};
+
+	if (p->link != KFM_UP) {
+		kfm_peer_say(p, KFM_BYE, 0, p->session);
+		return;
+	}
+	kfm_recent_clean(p, ping);
+	kfm_net_send(p, &pong);
+}
+
+/**
+ * kfm_secondary_message() - handle a message of the present session
+ * @p: the primary
+ * @msg: message, not HELLO
+ */
+void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	struct kfm *m = p->m;
+
+	switch (msg->type) {
+	case KFM_ATTACH:
+		on_attach(p, msg);
+		break;
+	case KFM_SYNCED:
+		on_synced(p, msg);
+		break;
+	case KFM_PING:
+		on_ping(p, msg);
+		break;
+	case KFM_COPY:
+		if (p->link == KFM_UP)
+			kfm_repair_asked(p, msg);
+		break;
+	case KFM_BYE:
+		if (p->link == KFM_UP)
+			kfm_log_close(m);
+		p->link = KFM_DOWN;
+		break;
+	}
+}
