@@ -41,7 +41,7 @@ MODULE_PARM_DESC(window_mib, "MiB that the peer can write to, 1 to 4095 (default
 
 static unsigned int nt_ring_kib = 256;
 module_param_named(ring_kib, nt_ring_kib, uint, 0444);
-MODULE_PARM_DESC(ring_kib, "KiB of each of the peer's two rings, a power of two, 16 to 4096 (default 256)");
+MODULE_PARM_DESC(ring_kib, "KiB of each of both rings, a power of two, 16 to 4096 (default 256)");
 
 bool nt_places_on;
 module_param_named(places, nt_places_on, bool, 0444);

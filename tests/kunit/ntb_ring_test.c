@@ -898,9 +898,10 @@ static void bulk_after_nothing(struct kunit *test)
 
 static void bulk_after_too_much(struct kunit *test)
 {
-	u32 after = RING_LEN / NTW_ALIGN + 1, mine = ((struct pair *)test->priv)->end[0].ring.in.mine;
+	struct end *a = &((struct pair *)test->priv)->end[0];
+	u32 after = RING_LEN / NTW_ALIGN + 1;
 
-	ctl_of(test)->bulk.after = cpu_to_le64(ntw_word(mine, after));
+	ctl_of(test)->bulk.after = cpu_to_le64(ntw_word(a->ring.in.mine, after));
 	hostile(test, &ctl_of(test)->bulk.produced, 16);
 }
 

@@ -230,7 +230,8 @@ static void hp_look(struct hp *hp)
 	u64 got = hp->got[NTW_MSG] + hp->got[NTW_BULK];
 
 	hp_take(hp);
-	if (beat || hp->got[NTW_MSG] + hp->got[NTW_BULK] != got || (!hp->deaf && hp->seen & NTW_ASK && hp->seen != hp->echo))
+	if (beat || hp->got[NTW_MSG] + hp->got[NTW_BULK] != got ||
+	    (!hp->deaf && hp->seen & NTW_ASK && hp->seen != hp->echo))
 		hp_line(hp);
 	if (beat && hp_over(hp))
 		hp_down(hp);
