@@ -75,8 +75,8 @@ int kfp_place_take(struct kfp_conn *conn, struct kfi_oper *op)
 }
 
 /*
- * Begin a get: complete it if there is a grant, otherwise send an RTW. Over a link without pages the
- * get fails at once, because an answer of the peer would be useless.
+ * Begin a get: complete it if there is a grant, otherwise send an RTW. Over a link without pages
+ * the get fails at once, because an answer of the peer would be useless.
  */
 void kfp_put_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ring.c - records to the peer and from it: init and exit of the rings, and their tasklet. shadow.c,
- * line.c and bulk.c send, in.c receives.
+ * ring.c - records to the peer and from it: init and exit of the rings, and their tasklet.
+ * shadow.c, line.c and bulk.c send, in.c receives.
  *
- * There are two rings for each direction. Those through which A sends lie in B's memory; A writes to
- * them and never reads them. A's CPU writes the *message ring*, which has short records, and A's
- * engine writes the *bulk ring*, which has all others. So a short record does not wait for long ones
- * of other connections. A has a *shadow* of both in memory of its own. A writes records to the
+ * There are two rings for each direction. Those through which A sends lie in B's memory; A writes
+ * to them and never reads them. A's CPU writes the *message ring*, which has short records, and A's
+ * engine writes the *bulk ring*, which has all others. So a short record does not wait for long
+ * ones of other connections. A has a *shadow* of both in memory of its own. A writes records to the
  * shadow, from which they are copied. Positions count bytes since the link came up. A ring's size
  * is a power of two, and position p is at byte p mod size. Each side has two *lines* in the other's
  * control page: the CPU writes one, with `produced` of the message ring and `consumed` of both

@@ -60,7 +60,7 @@ struct nt_place {
  * struct nt_rec - one record of the bulk ring; embedded in the object that waits for it
  * @entry: entry in lists of the ring
  * @sent: called when nothing reads the memory of @iter any more, and nothing writes to @place for
- *	this record; or NULL. @err: 0; -EIO: a copy failed, and the peer does not receive the record;
+ *	this record; or NULL. @err: 0; -EIO: a copy failed, and the peer does not get the record;
  *	-ENOTCONN: the link went down, and it is not known whether the peer has received the record
  * @rec: header, with type, bits and conn filled in; the ring fills in the rest of struct ntw_rec
  * @head: the header, and what follows it in the record

@@ -58,7 +58,7 @@ int nt_win_check_params(void)
 	}
 	if (!nt_window_mib || nt_window_mib > 4095 ||
 	    (u64)nt_window_mib * SZ_1M < NTW_RINGS * ring + 2 * NTW_CTL_SIZE) {
-		pr_err("kfi_ntb: window_mib=%u: not from 1 to 4095, or without room for the rings\n",
+		pr_err("kfi_ntb: window_mib=%u: not from 1 to 4095, or no room for the rings\n",
 		       nt_window_mib);
 		return -EINVAL;
 	}

@@ -59,7 +59,7 @@ static void node_generation_stuck(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->done, 1);
 }
 
-/* A resynchronisation begins after the other copies have stored the generation that it begins in. */
+/* A resynchronisation begins after the other copies have stored its generation. */
 static void node_source_known(struct kunit *test)
 {
 	struct mw *w = mw_make(test, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A node of kfi_mirror whose disks, wires and log are functions of this file, see mirror_world.h. */
+/* A node of kfi_mirror whose disks, wires and log are functions of this file. */
 #include "mirror_world.h"
 
 /* There is no device, and I/O ends at once. */

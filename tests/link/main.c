@@ -5,8 +5,8 @@
  * order and intact. The bridge's link goes down and up meanwhile. Loading the module runs the test;
  * insmod returns its result.
  *
- * Both ends are in one kernel, so a sender sees which records the other side has handled. Until then
- * it keeps the memory to which their payload was written.
+ * Both ends are in one kernel, so a sender sees which records the other side has handled. Until
+ * then it keeps the memory to which their payload was written.
  */
 #include <linux/delay.h>
 #include <linux/iopoll.h>

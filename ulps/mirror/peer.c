@@ -266,8 +266,8 @@ static int pair_begin(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_
 }
 
 /*
- * Should the resynchronisation of a peer wait for another peer? While a copy is overwritten it can't
- * be promoted. So of two whole copies one is left as it is until the other one is whole again. And
+ * Should the resynchronisation of a peer wait for another peer? While a copy is overwritten it
+ * can't be promoted. So of two whole copies one is left as it is until the other one is whole again. And
  * the generation, which becomes the number of the resynchronisation, should be known to all copies
  * that can be promoted: for another node the copy that has it would be a split one. Writes are held
  * meanwhile, so a peer that does not come, or needs long, is waited for during a part of the
