@@ -87,8 +87,8 @@ void kfm_peer_event(const struct kfm_peer *p, const char *what)
 static void tell(struct kfm *m, const struct kfm_told *event)
 {
 	struct gendisk *disk = dm_disk(dm_table_get_md(m->ti->table));
-	char text[32], outage[32], peer[128], service[64];
-	char *env[] = { text, NULL, NULL, NULL, NULL };
+	char outage[32], peer[128], service[64];
+	char text[32], *env[] = { text, NULL, NULL, NULL, NULL };
 
 	snprintf(text, sizeof(text), "KFI_MIRROR=%s", event->what);
 	if (event->peer) {
