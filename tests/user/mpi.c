@@ -4,8 +4,8 @@
  * at sizes that use each kind of transfer of kfabric. All data is checked. A rank that finds a
  * wrong byte says where the byte is, and ends all ranks.
  *
- * The ranks have to be in as many network namespaces as --nodes says, or the test would show
- * nothing.
+ * The ranks have to be on as many nodes as --nodes says, or the test would show nothing. A node is
+ * a network namespace of a machine.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -87,23 +87,39 @@ static unsigned char *allocate(size_t len)
 	return buf;
 }
 
+/* The first network namespace has the same number on all machines, but each boot has its own id. */
+static struct node {
+	char boot[64];
+	unsigned long net;
+} nodes[RANKS_MAX];
+
+static void read_node(struct node *node)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+	struct stat st;
+
+	if (!file || !fgets(node->boot, sizeof(node->boot), file) || stat("/proc/self/ns/net", &st))
+		die("no /proc");
+	fclose(file);
+	node->net = st.st_ino;
+}
+
 static void check_nodes(int wanted)
 {
-	unsigned long mine, all[RANKS_MAX];
-	struct stat st;
-	int i, j, nodes = 0;
+	struct node mine = { 0 };
+	int i, j, found = 0;
 
-	if (ranks > RANKS_MAX || stat("/proc/self/ns/net", &st))
-		die("too many ranks, or no /proc");
-	mine = st.st_ino;
-	MPI_Allgather(&mine, 1, MPI_UNSIGNED_LONG, all, 1, MPI_UNSIGNED_LONG, MPI_COMM_WORLD);
+	if (ranks > RANKS_MAX)
+		die("too many ranks");
+	read_node(&mine);
+	MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, nodes, sizeof(mine), MPI_BYTE, MPI_COMM_WORLD);
 	for (i = 0; i < ranks; i++) {
-		for (j = 0; j < i && all[j] != all[i]; j++)
+		for (j = 0; j < i && memcmp(&nodes[j], &nodes[i], sizeof(mine)); j++)
 			;
-		nodes += j == i;
+		found += j == i;
 	}
-	if (nodes != wanted)
-		die("%d ranks are in %d network namespaces, not in %d", ranks, nodes, wanted);
+	if (found != wanted)
+		die("%d ranks are on %d nodes, not on %d", ranks, found, wanted);
 }
 
 /* Each rank adds its number to the data that goes around. */
@@ -242,7 +258,7 @@ int main(int argc, char **argv)
 	if (ranks != atoi(argv[3]))
 		die("there are %d ranks, not %s", ranks, argv[3]);
 	check_nodes(atoi(argv[2]));
-	done("ranks in both namespaces");
+	done("ranks on both nodes");
 	go_round();
 	all_pingpong();
 	all_crowds();

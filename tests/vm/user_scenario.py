@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """user_scenario.py [-k WORD]: processes over /dev/kfi on machines with a stock 6.12 kernel.
 
-What `make demo ULP=user` does, over each provider. Then tests/user/calls.c, once built for 64 and
+What `make demo ULP=user` does, over each provider. Open MPI over sockets, with two ranks on each
+machine. Then tests/user/calls.c, once built for 64 and
 once for 32 bits: the structures of the interface are the same, and so are the results. The stock
 kernel has memory cgroups, which the debug kernel does not have: the kernel's memory of endpoints
 is charged to the group of the process that opens them. The last line is "N passed, N failed".
@@ -20,6 +21,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed               # noqa: E402
 import pair as vm        # noqa: E402
 import user_demo         # noqa: E402
+import user_mpi          # noqa: E402
 from scenario import Verdict, check, once_more  # noqa: E402
 
 SERIES = "6.12"
@@ -99,18 +101,18 @@ def cgroup(s):
 CASES = ((calls_of_64_bits, 300), (calls_of_32_bits, 300), (cgroup, 120))
 
 
-def run_demo(provider, verdict, progress):
-    """A run of the demo of that provider, as one case"""
-    out = os.path.join(vm.BUILD, f"vm-{SERIES}", f"user-{provider}")
+def run_alone(what, folder, function, verdict):
+    """Run a function that boots machines for itself, as one case."""
+    out = os.path.join(vm.BUILD, f"vm-{SERIES}", folder)
     os.makedirs(out, exist_ok=True)
     start, error = time.monotonic(), None
     try:
-        user_demo.demo(SERIES, provider, 1500, out, progress)
+        function(out)
     except vm.EmulatorFault:
         raise
     except vm.VmError as problem:
         error = str(problem)
-    verdict.say(SERIES, f"demo of {provider}", time.monotonic() - start, error)
+    verdict.say(SERIES, what, time.monotonic() - start, error)
 
 
 def run_calls(wanted, verdict, progress):
@@ -130,7 +132,12 @@ def run(wanted, verdict, progress):
     """Everything whose name has that word"""
     for provider in user_demo.TYPES:
         if wanted in f"demo_{provider}":
-            run_demo(provider, verdict, progress)
+            run_alone(f"demo of {provider}", f"user-{provider}",
+                      lambda out, name=provider: user_demo.demo(SERIES, name, 1500, out, progress),
+                      verdict)
+    if wanted in "mpi":
+        run_alone("Open MPI: two ranks on each machine", "user-mpi",
+                  lambda out: user_mpi.run(SERIES, out, progress), verdict)
     if any(wanted in function.__name__ for function, _ in CASES):
         run_calls(wanted, verdict, progress)
 
@@ -139,7 +146,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-k", dest="wanted", default="", metavar="WORD",
-                        help="only demo_PROVIDER and cases with this word")
+                        help="only demo_PROVIDER, mpi and cases with this word")
     opts = parser.parse_args()
     progress = vm.Progress()
     verdict = Verdict(progress)
