@@ -3,10 +3,10 @@
 """user_scenario.py [-k WORD]: processes over /dev/kfi on machines with a stock 6.12 kernel.
 
 What `make demo ULP=user` does, over each provider. Open MPI over sockets, with two ranks on each
-machine. Then tests/user/calls.c, once built for 64 and
-once for 32 bits: the structures of the interface are the same, and so are the results. The stock
-kernel has memory cgroups, which the debug kernel does not have: the kernel's memory of endpoints
-is charged to the group of the process that opens them. The last line is "N passed, N failed".
+machine. Then tests/user/calls.c, once built for 64 and once for 32 bits: the structures of the
+interface are the same, and so are the results. The stock kernel has memory cgroups, which the debug
+kernel does not have: the kernel's memory of endpoints is charged to the group of the process that
+opens them. The last line is "N passed, N failed".
 """
 
 import argparse
