@@ -161,7 +161,7 @@ enum {
 	KFI_QUEUE_WORK,		/* not supported */
 	KFI_CANCEL_WORK,	/* not supported */
 	KFI_FLUSH_WORK,		/* not supported */
-	KFI_REFRESH,		/* struct kfi_mr_modify * */
+	KFI_REFRESH,		/* not supported */
 	KFI_DUP,		/* not supported */
 	KFI_GETWAITOBJ,		/* not supported */
 	KFI_GET_VAL,		/* not supported */
@@ -175,8 +175,7 @@ enum {
  * @command: one of the commands above
  * @arg: depends on @command
  *
- * kfi_enable(), kfi_mr_enable() and kfi_mr_refresh() are this function with
- * types. See fi_control(3).
+ * kfi_enable() and kfi_mr_enable() are this function with types. See fi_control(3).
  *
  * Context: Process context, may sleep.
  * Return: 0; -ENOSYS if the command is unknown; -EOPNOTSUPP if the object or the

@@ -176,8 +176,8 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr,
  * time that the longest payload takes at 256 KiB per second. A place
  * (kfi_place.h) of kfi_loop has no such bound: the end waits for the consumer
  * that has the place. The end also waits for calls of persist() that run.
- * kfi_close() of a region, kfi_mr_bind() of an endpoint and kfi_mr_refresh() wait
- * in the call; after kfi_mr_invalidate() done() is called when the wait is over.
+ * kfi_close() of a region and kfi_mr_bind() of an endpoint wait in the call; after
+ * kfi_mr_invalidate() done() is called when the wait is over.
  *
  * A key alone is no protection. A region that is bound to an endpoint
  * (kfi_mr_bind()) can only be accessed by the peers of that endpoint. A region
@@ -227,16 +227,6 @@ struct kfi_mr_attr {
 	size_t			auth_key_size;
 	uint8_t			*auth_key;
 	int (*persist)(struct kfid_mr *mr, uint64_t offset, size_t len);
-};
-
-/**
- * struct kfi_mr_modify - argument of KFI_REFRESH
- * @flags: 0
- * @attr: part of the region that has changed, of type KFI_KVEC
- */
-struct kfi_mr_modify {
-	uint64_t		flags;
-	struct kfi_mr_attr	attr;
 };
 
 /**
@@ -453,37 +443,6 @@ static inline int
 kfi_mr_bind(struct kfid_mr *mr, struct kfid *bfid, uint64_t flags)
 {
 	return kfi_bind(&mr->fid, bfid, flags);
-}
-
-/**
- * kfi_mr_refresh() - report that other pages are mapped in a region now
- * @mr: region of type KFI_KVEC
- * @iov: parts that have changed, each inside one entry of the region
- * @count: number of entries
- * @flags: 0
- *
- * The function waits until peers do not write to the pages that were mapped
- * before (see "Memory regions"); the owner keeps these until then. What a peer
- * writes to them by a place (kfi_place.h) is not moved to the new pages: the
- * peer's put fails.
- *
- * Context: Process context, may sleep.
- * Return: 0; -EINVAL if @iov is empty or not inside the region; -KFI_EBADFLAGS;
- * -EOPNOTSUPP if the region is not KFI_KVEC, is a per-I/O region, or is
- * registered with a device that can't change it.
- */
-static inline int
-kfi_mr_refresh(struct kfid_mr *mr, const struct kvec *iov, size_t count,
-	       uint64_t flags)
-{
-	struct kfi_mr_modify modify = {
-		.flags = flags,
-		.attr.type = KFI_KVEC,
-		.attr.mr_iov = iov,
-		.attr.iov_count = count,
-	};
-
-	return kfi_control(&mr->fid, KFI_REFRESH, &modify);
 }
 
 /**

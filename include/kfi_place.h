@@ -121,7 +121,7 @@ ssize_t kfi_place_get(struct kfid_ep *ep, struct kfid_place *place,
  * -KFI_EOPBADSTATE and kfi_close() -EBUSY. If the call returns an error, the place
  * stays as it is. Errors of the completion:
  *
- * - EREMOTEIO: the owner has closed, invalidated, refreshed or bound the region
+ * - EREMOTEIO: the owner has closed, invalidated or bound the region
  *   meanwhile. It is unknown what has arrived.
  * - The error of the connection, if the connection or the peer is lost.
  *

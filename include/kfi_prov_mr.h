@@ -25,8 +25,6 @@
  * @live: peers may use the region. Cleared when the region is closed or invalidated
  * @enabled: the bindings are complete
  * @per_io: kfi_mr_alloc() has created the region
- * @fixed: set by the provider in &kfi_prov_ops.mr_reg: the hardware uses the pages of the region by
- *	itself, so KFI_REFRESH is refused
  * @state: state of a per-I/O region, see kfi/mr_async.c
  * @iter: kvec or bvec iterator over the whole region
  * @iov: copy of the segments
@@ -40,7 +38,7 @@
  * @persists: number of calls of @persist that run (kfi/commit.c) and of holds (kfi_mr_hold()), plus
  *	1 until the region ends
  * @leases: leases (kfi_mr_lease()), under a lock of kfi/mr_lease.c
- * @changing: under the same lock: number of calls that wait until there are no leases
+ * @changing: under the same lock: kfi_mr_bind() waits until there are no leases
  * @ref: references of the structure, which give no right to use the memory
  * @rcu: frees the structure, or ends an invalidation
  * @work: asynchronous registration or invalidation in progress, or NULL
@@ -60,7 +58,6 @@ struct kfi_mr {
 	bool			live;
 	bool			enabled;
 	bool			per_io;
-	bool			fixed;
 	int			state;
 	struct iov_iter		iter;
 	union {
@@ -75,7 +72,7 @@ struct kfi_mr {
 	int			(*persist)(struct kfid_mr *mr, u64 offset, size_t len);
 	refcount_t		persists;
 	struct list_head	leases;
-	unsigned int		changing;
+	bool			changing;
 	struct kref		ref;
 	struct rcu_head		rcu;
 	struct kfi_mr_work	*work;

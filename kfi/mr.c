@@ -596,58 +596,17 @@ static int mr_enable(struct kfi_mr *mr)
 	return ret;
 }
 
-static bool lies_in(const struct kfi_mr *mr, const struct kvec *part)
-{
-	const struct kvec *kv = mr->iov.kvec;
-	size_t i, at;
-
-	for (i = 0; i < mr->iter.nr_segs; i++) {
-		at = (unsigned long)part->iov_base - (unsigned long)kv[i].iov_base;
-		if (at < kv[i].iov_len && part->iov_len <= kv[i].iov_len - at)
-			return true;
-	}
-	return false;
-}
-
-/*
- * KFI_REFRESH: the pages behind virtual addresses may have changed. A region in virtual addresses
- * needs no update, because each access translates them again. Only its leases have to end, because
- * they give access to the old pages. A region in pages cannot change.
- */
-static int mr_refresh(struct kfi_mr *mr, const struct kfi_mr_modify *modify)
-{
-	const struct kfi_mr_attr *part = modify ? &modify->attr : NULL;
-	size_t i;
-
-	if (!part || !part->mr_iov || !part->iov_count || part->type != KFI_KVEC)
-		return -EINVAL;
-	if (modify->flags)
-		return -KFI_EBADFLAGS;
-	if (mr->per_io || mr->fixed || !iov_iter_is_kvec(&mr->iter))
-		return -EOPNOTSUPP;
-	for (i = 0; i < part->iov_count; i++)
-		if (!lies_in(mr, &part->mr_iov[i]))
-			return -EINVAL;
-	kfi_mr_recall_wait(mr);
-	return 0;
-}
-
 static int mr_control(struct kfid *fid, int command, void *arg)
 {
 	struct kfi_mr *mr = to_mr(fid);
 	int ret;
 
-	switch (command) {
-	case KFI_ENABLE:
-		mutex_lock(&mr->bind_lock);
-		ret = mr_enable(mr);
-		mutex_unlock(&mr->bind_lock);
-		return ret;
-	case KFI_REFRESH:
-		return mr_refresh(mr, arg);
-	default:
+	if (command != KFI_ENABLE)
 		return -EOPNOTSUPP;
-	}
+	mutex_lock(&mr->bind_lock);
+	ret = mr_enable(mr);
+	mutex_unlock(&mr->bind_lock);
+	return ret;
 }
 
 const struct kfi_fid_class kfi_mr_class = {

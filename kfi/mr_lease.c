@@ -88,17 +88,18 @@ bool kfi_mr_recall(struct kfi_mr *mr)
 }
 EXPORT_SYMBOL_GPL(kfi_mr_recall);
 
-static void lease_change(struct kfi_mr *mr, int n)
+static void lease_change(struct kfi_mr *mr, bool changing)
 {
 	spin_lock_bh(&lease_lock);
-	mr->changing += n;
+	mr->changing = changing;
 	spin_unlock_bh(&lease_lock);
 }
 
 void kfi_mr_recall_wait(struct kfi_mr *mr)
 {
-	lease_change(mr, 1);
+	lockdep_assert_held(&mr->bind_lock);
+	lease_change(mr, true);
 	while (!wait_var_event_timeout(&mr->leases, !kfi_mr_recall(mr), KFI_MR_LATE))
 		kfi_mr_late(mr);
-	lease_change(mr, -1);
+	lease_change(mr, false);
 }

@@ -201,7 +201,6 @@ int nt_mr_reg(struct kfi_mr *mr)
 		return 0;
 	}
 	nmr->dev = dev;
-	mr->fixed = true;
 	return 0;
 }
 

@@ -315,7 +315,6 @@ int kv_mr_open(struct kfi_mr *mr)
 		kv_domain_put(kdom);
 		return keyed ? PTR_ERR(region) : 0;	/* 0: payload is copied */
 	}
-	mr->fixed = true;
 	spin_lock_bh(&kdom->regions_lock);
 	list_add_tail_rcu(&region->entry, &kdom->regions);
 	spin_unlock_bh(&kdom->regions_lock);

@@ -273,8 +273,6 @@ static int far_control(struct kfid *fid, int command, void *arg)
 {
 	struct far_call c = { .op = FAR_CONTROL, .arg = { far_number(fid), command, 0, !!arg } };
 
-	if (command == KFI_REFRESH)
-		return far_refuse("side B is controlled by more than a value");
 	return call_of_fid(&c, fid);
 }
 

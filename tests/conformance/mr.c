@@ -687,33 +687,6 @@ static void bindings(struct test *t)
 }
 
 /*
- * Other pages behind an address: accesses after the refresh use them. Here they are the same pages,
- * under the same address.
- */
-static void refresh(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *near = test_pages(t, LEN), *far = test_pages(t, 3 * LEN);
-	struct kvec part = { far + LEN + 100, 1000 };
-	struct region r;
-	int ret;
-
-	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far + LEN, LEN, BOTH));
-	ret = kfi_mr_refresh(r.mr, &part, 1, 0);
-	EXPECT(t, ret == 0 || ret == -EOPNOTSUPP);
-	EXPECT_EQ(t, kfi_mr_refresh(r.mr, &part, 0, 0), -EINVAL);
-	EXPECT_EQ(t, kfi_mr_refresh(r.mr, NULL, 1, 0), -EINVAL);
-	if (!ret) {
-		EXPECT_EQ(t, kfi_mr_refresh(r.mr, &part, 1, 1), -KFI_EBADFLAGS);
-		part.iov_len = LEN;
-		EXPECT_EQ(t, kfi_mr_refresh(r.mr, &part, 1, 0), -EINVAL);
-		part = (struct kvec){ far, 1 };
-		EXPECT_EQ(t, kfi_mr_refresh(r.mr, &part, 1, 0), -EINVAL);
-	}
-	REQUIRE(t, try(p, A_WRITE, &r, near, true) && try(p, A_READ, &r, near, true));
-}
-
-/*
  * Addresses of the first byte from one end of the range to the other; accesses beside the region
  * are refused.
  */
@@ -755,7 +728,6 @@ const struct test_case mr_bind_cases[] = {
 	{ "mr.long_key", T_REL, CASE_ONCE, C_MR, long_key },
 	{ "mr.waits_for_enable", T_REL, 0, C_MR | KFI_RMA_EVENT, waits },
 	{ "mr.bindings", T_REL, 0, C_MR, bindings },
-	{ "mr.refresh", T_REL, 0, C_MR, refresh },
 	{ "mr.offsets", T_REL, 0, C_MR, offsets },
 	{ }
 };

@@ -519,13 +519,6 @@ static int close_region(struct desk *d)
 	return test_close(d->t, &d->r.mr->fid);
 }
 
-static int refresh_region(struct desk *d)
-{
-	struct kvec vec = { d->r.buf, LEN };
-
-	return kfi_mr_refresh(d->r.mr, &vec, 1, 0);
-}
-
 static int bind_region(struct desk *d)
 {
 	return kfi_mr_bind(d->r.mr, &d->p->b.ep->fid, 0);
@@ -593,35 +586,25 @@ static void region_closes(struct test *t)
 }
 
 /*
- * Other pages are mapped in the region while a device writes the old ones: the owner waits, because
- * it keeps those pages until then, but it does not see what the device writes, so the put fails.
- * The region is not dead: a get that comes meanwhile finds that it has no places at present.
+ * The owner takes the region from the peers of other endpoints, which waits: it does not see what a
+ * device writes meanwhile, so the put fails. The region is not dead: a get that comes meanwhile
+ * finds that it has no places at present.
  */
-static void refreshing(struct desk *d)
+static void binding(struct desk *d)
 {
 	struct test *t = d->t;
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(ends_of) && !t->failures; i++) {
-		waits_for(d, refresh_region, EOPNOTSUPP, ends_of[i]);
-		EXPECT_EQ(t, get(d, 0), 0);
-		EXPECT_EQ(t, put(d, 0, LEN), 0);
-	}
-}
-
-static void refresh(struct test *t)
-{
-	at_desk(t, refreshing);
-}
-
-/* The owner takes the region from the peers of other endpoints. */
-static void binding(struct desk *d)
-{
 	if (d->p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
 		return;		/* bound before there was a place */
-	waits_for(d, bind_region, EOPNOTSUPP, end_dead);
-	EXPECT_EQ(d->t, get(d, 0), 0);
-	EXPECT_EQ(d->t, put(d, 0, LEN), 0);
+	for (i = 0; i < ARRAY_SIZE(ends_of) && !t->failures; i++) {
+		waits_for(d, bind_region, EOPNOTSUPP, ends_of[i]);
+		EXPECT_EQ(t, get(d, 0), 0);
+		EXPECT_EQ(t, put(d, 0, LEN), 0);
+		EXPECT_EQ(t, test_close(t, &d->r.mr->fid), 0);
+		REQUIRE(t, !region_open(&d->p->b, &d->r, d->r.buf, LEN, KFI_REMOTE_WRITE));
+		d->rma = (struct kfi_rma_iov){ d->r.addr, LEN, d->r.key };
+	}
 }
 
 static void bound(struct test *t)
@@ -833,7 +816,6 @@ const struct test_case place_cases[] = {
 	{ "place.refused", T_REL, 0, C_PLACE, refused },
 	{ "place.bad_calls", T_REL, 0, C_PLACE, bad_calls },
 	{ "place.region_closes", T_REL, 0, C_PLACE, region_closes },
-	{ "place.refresh", T_REL, 0, C_PLACE, refresh },
 	{ "place.bind", T_REL, 0, C_PLACE, bound },
 	{ "place.invalidate", T_REL, 0, C_PLACE, invalidate },
 	{ "place.endpoint_closes", T_REL, 0, C_PLACE, endpoint_closes },

@@ -60,9 +60,10 @@ static void invalidation_waits(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* A thread that closes a region */
+/* A thread that closes a region, or binds it to @ep */
 struct closing {
 	struct kfid_mr		*mr;
+	struct kfid_ep		*ep;
 	struct completion	done;
 	int			ret;
 };
@@ -159,7 +160,7 @@ static void lease_invalidated(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* A thread that closes, binds or refreshes a region waits for its leases, which it recalls. */
+/* A thread that closes or binds a region waits for its leases, which it recalls. */
 static void lease_waits(struct kunit *test, struct closing *c, struct test_lease *l)
 {
 	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&c->done, msecs_to_jiffies(100)));
@@ -169,12 +170,11 @@ static void lease_waits(struct kunit *test, struct closing *c, struct test_lease
 	KUNIT_EXPECT_EQ(test, 0, c->ret);
 }
 
-static int refresh_it(void *arg)
+static int bind_it(void *arg)
 {
 	struct closing *c = arg;
-	struct kvec kv = { mem, sizeof(mem) };
 
-	c->ret = kfi_mr_refresh(c->mr, &kv, 1, 0);
+	c->ret = kfi_mr_bind(c->mr, &c->ep->fid, 0);
 	complete(&c->done);
 	return 0;
 }
@@ -182,13 +182,16 @@ static int refresh_it(void *arg)
 static void lease_ends(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct closing c = { .done = COMPLETION_INITIALIZER_ONSTACK(c.done) };
+	struct closing c = {
+		.ep = &w->ep.fid,
+		.done = COMPLETION_INITIALIZER_ONSTACK(c.done),
+	};
 	struct test_lease l;
 
 	KUNIT_ASSERT_EQ(test, 0,
 			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &c.mr, NULL));
 	KUNIT_ASSERT_TRUE(test, lease(w, 3, &l));
-	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(refresh_it, &c, "kunit_refresh")));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(bind_it, &c, "kunit_bind")));
 	lease_waits(test, &c, &l);
 	KUNIT_EXPECT_TRUE(test, may(w, 3, 0, 8, KFI_REMOTE_WRITE));
 	KUNIT_ASSERT_TRUE(test, lease(w, 3, &l));
@@ -203,14 +206,17 @@ static void lease_ends(struct kunit *test)
 static void lease_refused(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct closing c = { .done = COMPLETION_INITIALIZER_ONSTACK(c.done) };
+	struct closing c = {
+		.ep = &w->ep.fid,
+		.done = COMPLETION_INITIALIZER_ONSTACK(c.done),
+	};
 	struct test_lease one, two, next;
 	int i;
 
 	KUNIT_ASSERT_EQ(test, 0,
 			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &c.mr, NULL));
 	KUNIT_ASSERT_TRUE(test, lease(w, 3, &one) && lease(w, 3, &two));
-	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(refresh_it, &c, "kunit_refresh")));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(bind_it, &c, "kunit_bind")));
 	for (i = 0; i < 1000 && !atomic_read(&two.calls); i++)
 		usleep_range(1000, 2000);
 	KUNIT_ASSERT_GT(test, atomic_read(&two.calls), 0);

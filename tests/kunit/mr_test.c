@@ -323,33 +323,6 @@ static void enable_after_bind(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static void refreshed_parts(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kvec iov[2] = { { mem, 16 }, { mem + 32, 16 } },
-		    part[2] = { { mem + 4, 12 }, { mem + 32, 1 } };
-	struct bio_vec page = { .bv_page = ZERO_PAGE(0), .bv_len = 1 };
-	struct kfid_mr *mr;
-
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_regv(&w->domain.fid, iov, 2, RW, 0, KFI_KEY_NOTAVAIL, 0, &mr, NULL));
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_refresh(mr, part, 2, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_refresh(mr, part, 0, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_refresh(mr, NULL, 1, 0));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_mr_refresh(mr, part, 2, 1));
-	part[1].iov_len = 17;
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_refresh(mr, part, 2, 0));
-	part[1] = (struct kvec){ mem + 16, 1 };		/* between the two */
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_refresh(mr, part, 2, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_regbv(&w->domain.fid, &page, 1, RW, 0, KFI_KEY_NOTAVAIL, 0, &mr,
-				     NULL));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_mr_refresh(mr, part, 1, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	kfi_world_close(w);
-}
-
 static void counter_counts_remote_writes(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -420,7 +393,6 @@ static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(pages_and_scatterlists),
 	KUNIT_CASE(bound_to_an_endpoint),
 	KUNIT_CASE(enable_after_bind),
-	KUNIT_CASE(refreshed_parts),
 	KUNIT_CASE(counter_counts_remote_writes),
 	KUNIT_CASE(virtual_addresses),
 	KUNIT_CASE(close_does_not_wait_for_peers),

@@ -307,18 +307,12 @@ static void kill_ends(struct kunit *test)
 	pg_detach();
 }
 
-/* Other pages are mapped in the region now, or another endpoint alone may use it. */
-static void changes_recall(struct kunit *test)
+/* Another endpoint alone may use the region. */
+static void binding_recalls(struct kunit *test)
 {
-	struct kvec kv = { pm.area[1], PG_LEN };
-
 	pg_granted(PG_KEY);
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_refresh(pg.mr, &kv, 1, 0));
-	KUNIT_EXPECT_EQ(test, 1, pg_frames(KFW_RECALLED));
-	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 3));
-	KUNIT_EXPECT_EQ(test, 2, pg_frames(KFW_GRANT));
 	KUNIT_EXPECT_EQ(test, 0, kfi_mr_bind(pg.mr, &pm.ep[0]->fid, 0));
-	KUNIT_EXPECT_EQ(test, 2, pg_frames(KFW_RECALLED));
+	KUNIT_EXPECT_EQ(test, 1, pg_frames(KFW_RECALLED));
 	KUNIT_EXPECT_EQ(test, -EACCES, pg_write(PG_KEY, 0, PG_LEN, 4));
 	/* so that the endpoint can be closed */
 	KUNIT_ASSERT_EQ(test, 0, kfi_close(&pg.mr->fid));
@@ -567,7 +561,7 @@ static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(key_again),
 	KUNIT_CASE(invalidation_ends),
 	KUNIT_CASE(kill_ends),
-	KUNIT_CASE(changes_recall),
+	KUNIT_CASE(binding_recalls),
 	KUNIT_CASE(link_ends),
 	KUNIT_CASE(silence_ends),
 	KUNIT_CASE(bounds),
