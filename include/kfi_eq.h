@@ -316,8 +316,7 @@ struct kfi_cqe {
 /**
  * enum kfi_cq_wait_cond - condition of kfi_cq_sread()
  * @KFI_CQ_COND_NONE: the queue has an entry
- * @KFI_CQ_COND_THRESHOLD: the number of entries has reached the size_t at cond,
- *	or there is an error
+ * @KFI_CQ_COND_THRESHOLD: not supported
  */
 enum kfi_cq_wait_cond {
 	KFI_CQ_COND_NONE,
@@ -413,7 +412,7 @@ ssize_t kfi_cq_readerr(struct kfid_cq *cq, struct kfi_cq_err_entry *buf,
  * @cq: a queue with a wait object
  * @buf: as kfi_cq_read()
  * @count: as kfi_cq_read()
- * @cond: pointer to a size_t with KFI_CQ_COND_THRESHOLD, else NULL
+ * @cond: ignored
  * @timeout: milliseconds; negative: no time limit
  *
  * Context: Process context, may sleep; a fatal signal ends the wait.

@@ -43,13 +43,13 @@ static void kfi_cq_set_slot(struct kfi_cq *cq, u32 i, const struct kfi_cq_err_en
 		cq->olen[i] = wc->olen;
 }
 
-/* Do sleeping readers have to be woken? An entry with an error wakes all of them. */
-static bool kfi_cq_wakes(struct kfi_cq *cq, bool error)
+/* Do sleeping readers have to be woken? */
+static bool kfi_cq_wakes(struct kfi_cq *cq)
 {
 	lockdep_assert_held(&cq->lock);
-	if (likely(!cq->sleepers) || (cq->tail - cq->head < cq->sleepers && !error))
+	if (likely(!cq->asleep))
 		return false;
-	cq->sleepers = 0;
+	cq->asleep = false;
 	return true;
 }
 
@@ -66,7 +66,7 @@ void __kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc)
 		cq->event = true;
 		claimed = kfi_cq_claim(cq);
 	}
-	wake = kfi_cq_wakes(cq, wc->err);
+	wake = kfi_cq_wakes(cq);
 	spin_unlock(&cq->lock);
 
 	if (claimed)
@@ -95,7 +95,7 @@ static int kfi_cq_check(const struct kfi_cq_attr *attr, kfi_comp_handler handler
 		return -EINVAL;
 	if ((unsigned int)attr->format > KFI_CQ_FORMAT_TAGGED || attr->size > KFI_CQ_SIZE_MAX)
 		return -EINVAL;
-	if ((unsigned int)attr->wait_cond > KFI_CQ_COND_THRESHOLD)
+	if (attr->wait_cond != KFI_CQ_COND_NONE)
 		return -EINVAL;
 	if (kfi_queue_cpu(attr->flags, attr->signaling_vector) < 0)
 		return -EINVAL;
@@ -120,7 +120,6 @@ static void kfi_cq_set_attr(struct kfi_cq *cq, const struct kfi_cq_attr *attr)
 	cq->size = attr->size ?: kfi_cq_default_size(cq->domain);
 	cq->mask = roundup_pow_of_two(cq->size) - 1;
 	cq->format = attr->format ?: KFI_CQ_FORMAT_CONTEXT;
-	cq->threshold = attr->wait_cond == KFI_CQ_COND_THRESHOLD;
 	cq->waitable = attr->wait_obj != KFI_WAIT_NONE;
 	cq->rounds = attr->flags & KFI_CQ_ROUNDS;
 	cq->local = attr->flags & KFI_CQ_LOCAL;

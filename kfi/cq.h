@@ -40,7 +40,6 @@ struct kfi_cq_slot {
  * @mask: number of slots of the ring - 1. The ring has a power of two slots, at least @size
  * @where: context of the callbacks
  * @cpu: CPU of the work item, or WORK_CPU_UNBOUND
- * @threshold: the argument of sread is the number of entries that it waits for
  * @waitable: has a wait object
  * @rounds: the handler is also called after a round of done() callbacks
  * @local: the work item runs on the CPU that made the completion, instead of @cpu
@@ -67,7 +66,7 @@ struct kfi_cq_slot {
  *	of one queue do not run in parallel and keep the order of completion
  * @closing: the handler is not called any more
  * @signaled: kfi_cq_signal() found no waiting reader; the next sread returns at once
- * @sleepers: number of queued entries that wakes the sleeping readers; 0 if no reader sleeps
+ * @asleep: a reader sleeps, and the next entry wakes all that do
  * @waiting: number of readers that wait in sread
  * @signals: number of calls of kfi_cq_signal() that found a waiting reader
  * @done: finished operations whose done() callback has to run, by &kfi_oper.link
@@ -103,7 +102,6 @@ struct kfi_cq {
 	enum kfi_cq_format	format;
 	enum kfi_cq_where	where;
 	int			cpu;
-	bool			threshold;
 	bool			waitable;
 	bool			rounds;
 	bool			local;
@@ -121,7 +119,7 @@ struct kfi_cq {
 	bool			scheduled;
 	bool			closing;
 	bool			signaled;
-	u32			sleepers;
+	bool			asleep;
 	u32			waiting;
 	u32			signals;
 	struct list_head	done;

@@ -145,32 +145,28 @@ ssize_t kfi_cq_readerr(struct kfid_cq *fid, struct kfi_cq_err_entry *buf, uint64
 }
 EXPORT_SYMBOL_GPL(kfi_cq_readerr);
 
-/* Can a sleeping reader return? If not, record the number of entries that has to wake it. */
-static bool kfi_cq_ready(struct kfi_cq *cq, u32 want, u32 signals)
+/* Can a sleeping reader return? If not, record that the next entry has to wake it. */
+static bool kfi_cq_ready(struct kfi_cq *cq, u32 signals)
 {
-	u32 queued;
 	bool ready;
 
 	spin_lock_bh(&cq->lock);
-	queued = cq->tail - cq->head;
-	ready = queued >= want || cq->signals != signals ||
-		(queued && cq->ring[(cq->tail - 1) & cq->mask].err) ||
-		(queued && cq->ring[cq->head & cq->mask].err);
+	ready = cq->tail != cq->head || cq->signals != signals;
 	if (!ready)
-		cq->sleepers = cq->sleepers ? min(cq->sleepers, want) : want;
+		cq->asleep = true;
 	spin_unlock_bh(&cq->lock);
 	return ready;
 }
 
 /* Sleep. Returns the rest of @timeout (jiffies), 0 if it has expired, or -EINTR. */
-static long kfi_cq_sleep(struct kfi_cq *cq, u32 want, u32 signals, long timeout)
+static long kfi_cq_sleep(struct kfi_cq *cq, u32 signals, long timeout)
 {
 	unsigned int state = kfi_queue_sleep_state();
 	DEFINE_WAIT(wait);
 
 	for (;;) {
 		prepare_to_wait(&cq->wait, &wait, state);
-		if (kfi_cq_ready(cq, want, signals) || !timeout)
+		if (kfi_cq_ready(cq, signals) || !timeout)
 			break;
 		if (kfi_queue_killed(state)) {
 			timeout = -EINTR;
@@ -209,31 +205,24 @@ static void kfi_cq_end_wait(struct kfi_cq *cq)
 	spin_unlock_bh(&cq->lock);
 }
 
-static u32 kfi_cq_wanted(const struct kfi_cq *cq, const void *cond)
-{
-	if (!cq->threshold || !cond)
-		return 1;
-	return clamp_t(size_t, *(const size_t *)cond, 1, cq->size);
-}
-
 ssize_t kfi_cq_sreadfrom(struct kfid_cq *fid, void *buf, size_t count, kfi_addr_t *src_addr,
 			 const void *cond, int timeout)
 {
 	struct kfi_cq *cq = kfi_to_cq(fid);
 	long left = kfi_queue_timeout(timeout);
-	u32 want = kfi_cq_wanted(cq, cond), signals;
+	u32 signals;
 	ssize_t ret;
 
 	if (!cq->waitable)
 		return -EINVAL;
 	might_sleep();
-	ret = want == 1 ? kfi_cq_readfrom(fid, buf, count, src_addr) : -EAGAIN;
+	ret = kfi_cq_readfrom(fid, buf, count, src_addr);
 	if (ret != -EAGAIN || !count)
 		return ret;
 	if (!kfi_cq_begin_wait(cq, &signals))
 		return kfi_cq_readfrom(fid, buf, count, src_addr);
 	do {
-		left = kfi_cq_sleep(cq, want, signals, left);
+		left = kfi_cq_sleep(cq, signals, left);
 		ret = left < 0 ? left : kfi_cq_readfrom(fid, buf, count, src_addr);
 	} while (ret == -EAGAIN && left && READ_ONCE(cq->signals) == signals);
 	kfi_cq_end_wait(cq);
@@ -259,7 +248,7 @@ int kfi_cq_signal(struct kfid_cq *fid)
 		WRITE_ONCE(cq->signals, cq->signals + 1);
 	else
 		cq->signaled = true;
-	cq->sleepers = 0;
+	cq->asleep = false;
 	spin_unlock_bh(&cq->lock);
 	wake_up_all(&cq->wait);
 	return 0;

@@ -94,9 +94,6 @@ s64 agent_cq_read(struct agent_call *c)
 {
 	struct kfid_cq *cq = FID(c, 0, kfid_cq);
 	size_t n = c->arg[1], size = c->arg[2];
-	/* The threshold is read through the pointer. */
-	size_t threshold = c->arg[6];
-	const void *cond = c->arg[6] ? &threshold : NULL;
 	kfi_addr_t *from;
 	void *room;
 	s64 ret;
@@ -108,8 +105,8 @@ s64 agent_cq_read(struct agent_call *c)
 		return -ENOMEM;
 	from = room + n * size;
 	if (c->arg[4])
-		ret = c->arg[3] ? kfi_cq_sreadfrom(cq, room, n, from, cond, c->arg[5]) :
-				  kfi_cq_sread(cq, room, n, cond, c->arg[5]);
+		ret = c->arg[3] ? kfi_cq_sreadfrom(cq, room, n, from, NULL, c->arg[5]) :
+				  kfi_cq_sread(cq, room, n, NULL, c->arg[5]);
 	else
 		ret = c->arg[3] ? kfi_cq_readfrom(cq, room, n, from) : kfi_cq_read(cq, room, n);
 	name_buffers(c, room, size, ret);

@@ -28,7 +28,6 @@ static void timeout(struct test *t)
 struct reader {
 	struct kfid_cq			*cq;
 	struct kfi_cq_tagged_entry	e[4];
-	const void			*cond;
 	int				timeout;
 };
 
@@ -36,7 +35,7 @@ static int read_one(void *arg)
 {
 	struct reader *r = arg;
 
-	return kfi_cq_sread(r->cq, r->e, 4, r->cond, r->timeout);
+	return kfi_cq_sread(r->cq, r->e, 4, NULL, r->timeout);
 }
 
 static void send_n(struct pair *p, int n, u8 *buf)
@@ -84,39 +83,6 @@ static void signalled(struct test *t)
 	msleep(50);
 	EXPECT_EQ(t, kfi_cq_signal(n->rxcq), 0);
 	EXPECT_EQ(t, worker_join(w, t->w->wait_ms), -EAGAIN);
-}
-
-static void threshold(struct test *t)
-{
-	struct node_opts opts = { .wait = KFI_WAIT_QUEUE };
-	struct kfi_cq_attr attr = {
-		.size = 64, .format = KFI_CQ_FORMAT_TAGGED, .wait_obj = KFI_WAIT_QUEUE,
-		.wait_cond = KFI_CQ_COND_THRESHOLD,
-	};
-	struct pair *p = test_new(t, struct pair);
-	struct worker *w = test_new(t, struct worker);
-	struct reader *r = test_new(t, struct reader);
-	u8 *buf = test_zalloc(t, 64);
-	struct node *n = p ? &p->b : NULL;
-	size_t three = 3;
-
-	REQUIRE(t, n && w && r && buf && !node_open_ep(t, &p->a, 0, &opts));
-	REQUIRE(t, !node_open(t, n, 1, &opts));
-	REQUIRE_EQ(t, test_close(t, &n->rxcq->fid), 0);
-	REQUIRE_EQ(t, kfi_cq_open(n->domain, &attr, &n->rxcq, NULL, NULL), 0);
-	test_keep(t, &n->rxcq->fid);
-	REQUIRE(t, !node_endpoint(n, n->info) && !node_enable(n));
-	REQUIRE(t, !node_insert(&p->a, n, &p->a.peer));
-	r->cq = n->rxcq;
-	r->timeout = t->w->wait_ms;
-	r->cond = &three;
-	REQUIRE(t, !worker_start(t, w, -1, read_one, r));
-	/* Two entries are too few. */
-	send_n(p, 2, buf);
-	msleep(100);
-	EXPECT(t, !completion_done(&w->ended));
-	send_n(p, 1, buf);
-	EXPECT_EQ(t, worker_join(w, t->w->wait_ms), 3);
 }
 
 /* ---- handlers and done() ---- */
@@ -539,7 +505,6 @@ const struct test_case cq_wait_cases[] = {
 	{ "cq.timeout", T_ALL, CASE_ONCE, 0, timeout },
 	{ "cq.wakes", T_ALL, 0, 0, wakes },
 	{ "cq.signalled", T_ALL, CASE_ONCE, 0, signalled },
-	{ "cq.threshold", T_RDM, 0, 0, threshold },
 	{ "cq.done_workqueue", T_REL, 0, 0, done_workqueue },
 	{ "cq.done_softirq", T_REL, 0, 0, done_softirq },
 	{ "cq.done_direct", T_REL, 0, 0, done_direct },

@@ -121,7 +121,6 @@ struct reading {
 	void		*buf;
 	size_t		count;
 	kfi_addr_t	*src;
-	const void	*cond;
 	bool		wait;
 	int		timeout;
 };
@@ -132,8 +131,7 @@ static ssize_t far_cq_read(struct kfid_cq *cq, const struct reading *r)
 	struct far_buf in;
 	struct far_call c = {
 		.op = FAR_CQ_READ, .keep = &in,
-		.arg = { far_number(cq), n, size, !!r->src, r->wait, (s64)r->timeout,
-			 r->cond ? *(const size_t *)r->cond : 0 },
+		.arg = { far_number(cq), n, size, !!r->src, r->wait, (s64)r->timeout },
 	};
 	s64 ret = far_call(&c);
 	const void *entries;
@@ -178,15 +176,14 @@ ssize_t side_cq_readfrom(struct kfid_cq *cq, void *buf, size_t count, kfi_addr_t
 ssize_t side_cq_sread(struct kfid_cq *cq, void *buf, size_t count, const void *cond, int timeout)
 {
 	return CQ_READ(cq, kfi_cq_sread(cq, buf, count, cond, timeout), .buf = buf, .count = count,
-		       .cond = cond, .wait = true, .timeout = timeout);
+		       .wait = true, .timeout = timeout);
 }
 
 ssize_t side_cq_sreadfrom(struct kfid_cq *cq, void *buf, size_t count, kfi_addr_t *src_addr,
 			  const void *cond, int timeout)
 {
 	return CQ_READ(cq, kfi_cq_sreadfrom(cq, buf, count, src_addr, cond, timeout), .buf = buf,
-		       .count = count, .src = src_addr, .cond = cond, .wait = true,
-		       .timeout = timeout);
+		       .count = count, .src = src_addr, .wait = true, .timeout = timeout);
 }
 
 ssize_t side_cq_readerr(struct kfid_cq *cq, struct kfi_cq_err_entry *buf, uint64_t flags)

@@ -72,9 +72,7 @@ enum far_op {
 	FAR_EQ_READ,		/* eq, room, flags, may wait, timeout > event -> event */
 	FAR_EQ_READERR,		/* eq, room, flags > entry, data */
 	FAR_EQ_WRITE,		/* eq, event, flags < entry */
-	/*
-	 * cq, count, bytes of an entry, senders wanted, may wait, timeout, cond > entries, senders
-	 */
+	/* cq, count, bytes of an entry, senders wanted, may wait, timeout > entries, senders */
 	FAR_CQ_READ,
 	FAR_CQ_READERR,		/* cq, room, flags > entry, data */
 	FAR_CQ_SIGNAL,		/* cq */

@@ -91,7 +91,7 @@ static void cq_attributes(struct kunit *test)
 		{ { .flags = KFI_CQ_LOCAL | KFI_AFFINITY },		-EINVAL },
 		{ { .flags = KFI_AFFINITY, .signaling_vector = 1 << 20 }, -EINVAL },
 		{ { .size = (size_t)1 << 40 },				-EINVAL },
-		{ { .wait_cond = 7 },					-EINVAL },
+		{ { .wait_cond = KFI_CQ_COND_THRESHOLD },		-EINVAL },
 	};
 	struct kfi_world *w = fake_open(test);
 	int users = atomic_read(&w->domain.obj.users);
@@ -548,8 +548,6 @@ static void cq_rounds(struct kunit *test)
 
 struct sleeper {
 	struct kfid_cq		*cq;
-	size_t			threshold;
-	int			timeout;
 	ssize_t			ret;
 	bool			done;
 	struct task_struct	*task;
@@ -560,17 +558,16 @@ static int sleeper_fn(void *arg)
 	struct kfi_cq_tagged_entry e[8];
 	struct sleeper *s = arg;
 
-	s->ret = kfi_cq_sread(s->cq, e, ARRAY_SIZE(e), s->threshold ? &s->threshold : NULL,
-			      s->timeout);
+	s->ret = kfi_cq_sread(s->cq, e, ARRAY_SIZE(e), NULL, -1);
 	WRITE_ONCE(s->done, true);
 	while (!kthread_should_stop())
 		schedule_timeout_interruptible(1);
 	return 0;
 }
 
-static void sleeper_start(struct sleeper *s, struct kfid_cq *cq, size_t threshold, int timeout)
+static void sleeper_start(struct sleeper *s, struct kfid_cq *cq)
 {
-	*s = (struct sleeper){ .cq = cq, .threshold = threshold, .timeout = timeout };
+	*s = (struct sleeper){ .cq = cq };
 	s->task = kthread_run(sleeper_fn, s, "kfi_sleeper");
 	fake_soon(READ_ONCE(kfi_to_cq(cq)->waiting));
 }
@@ -598,19 +595,11 @@ static void cq_sread(struct kunit *test)
 	KUNIT_EXPECT_GE(test, ktime_ms_delta(ktime_get(), start), 50);
 	KUNIT_EXPECT_LT(test, ktime_ms_delta(ktime_get(), start), 1500);
 
-	sleeper_start(&s, cq, 0, -1);
+	sleeper_start(&s, cq);
 	put(cq, 1, 0);
 	KUNIT_EXPECT_EQ(test, 1, sleeper_end(&s));
 
-	sleeper_start(&s, cq, 3, -1);
-	put(cq, 1, 0);
-	put(cq, 2, 0);
-	msleep(50);
-	KUNIT_EXPECT_FALSE(test, s.done);
-	put(cq, 3, 0);
-	KUNIT_EXPECT_EQ(test, 3, sleeper_end(&s));
-
-	sleeper_start(&s, cq, 3, -1);	/* an error ends every wait */
+	sleeper_start(&s, cq);
 	put(cq, 1, EIO);
 	KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, sleeper_end(&s));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
@@ -626,8 +615,8 @@ static void cq_signals(struct kunit *test)
 	struct sleeper s[2];
 	ktime_t start;
 
-	sleeper_start(&s[0], cq, 0, -1);
-	sleeper_start(&s[1], cq, 0, -1);
+	sleeper_start(&s[0], cq);
+	sleeper_start(&s[1], cq);
 	fake_soon(READ_ONCE(kfi_to_cq(cq)->waiting) == 2);
 	KUNIT_EXPECT_EQ(test, 0, kfi_cq_signal(cq));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, sleeper_end(&s[0]));

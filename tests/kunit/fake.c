@@ -169,7 +169,6 @@ struct kfid_cq *fake_cq(struct kfi_world *w, u32 size, u64 flags, kfi_comp_handl
 		.flags = flags,
 		.format = KFI_CQ_FORMAT_TAGGED,
 		.wait_obj = KFI_WAIT_QUEUE,
-		.wait_cond = KFI_CQ_COND_THRESHOLD,
 	};
 	struct kfid_cq *cq = NULL;
 
