@@ -164,6 +164,7 @@ const struct bench_case bench_cases[] = {
 	DISK_CASES("null", KB_DISK_BLANK, "tcp", &bench_tcp_stream_copy),
 	DISK_CASES("ram", 0, "tcp", &bench_tcp_stream_copy),
 	DISK_CASES("nbd", 0, "nbd"),
+	DISK_CASES("ntb", 0, "tcp"),
 	DISK_CASES("rxe", 0, "rdma"),
 	MIRROR_CASE("write-4k-1", KB_DISK_RANDOM | KB_DISK_WRITE, SZ_4K, 1),
 	MIRROR_CASE("write-4k-16", KB_DISK_RANDOM | KB_DISK_WRITE, SZ_4K, 16),

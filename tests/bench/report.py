@@ -217,6 +217,7 @@ for op in ("read", "write"):
 nvme("null", "null_blk", "sockets", "tcp", 0.95, 1.2, None)
 nvme("ram", "RAM disk", "sockets", "tcp", 0.95, 1.2, None)
 nvme("nbd", "beside nbd", "sockets", "nbd", None, None, None)
+nvme("ntb", "bridge", "ntb", "tcp", 1.0, None, 3.0)
 nvme("rxe", "rxe", "verbs", "rdma", 1.03, 0.97, 0.97)
 for peer, latency, iops, name in (("drbd", 0.667, 2.0, "DRBD"), ("md", None, None, "md over nvme-tcp")):
     for what, case, unit, goal in (("4 KiB, depth 1", "4k-1", "us", latency), ("4 KiB, depth 16", "4k-16", "kIOPS", iops),

@@ -53,9 +53,14 @@ static int nm_op_link_disable(struct ntb_dev *ntb)
 	return 0;
 }
 
+static int nm_windows_shown(struct ntb_dev *ntb)
+{
+	return nm_of(ntb)->bridge->index < nm_fewer ? nm_windows - 1 : nm_windows;
+}
+
 static int nm_mw_count(struct ntb_dev *ntb, int pidx)
 {
-	return pidx ? -EINVAL : nm_windows;
+	return pidx ? -EINVAL : nm_windows_shown(ntb);
 }
 
 static u64 nm_align_of(int widx)
@@ -103,7 +108,7 @@ static int nm_mw_clear_trans(struct ntb_dev *ntb, int pidx, int widx)
 
 static int nm_peer_mw_count(struct ntb_dev *ntb)
 {
-	return nm_windows;
+	return nm_windows_shown(ntb);
 }
 
 static int nm_peer_mw_get_addr(struct ntb_dev *ntb, int widx, phys_addr_t *base,

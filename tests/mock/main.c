@@ -31,6 +31,10 @@ static unsigned int last_mib;
 module_param(last_mib, uint, 0444);
 MODULE_PARM_DESC(last_mib, "MiB of the last window, a power of two (up to 65536); 0: as the others (default 0)");
 
+unsigned int nm_fewer;
+module_param_named(fewer, nm_fewer, uint, 0444);
+MODULE_PARM_DESC(fewer, "the first so many bridges do not show their last window (default 0)");
+
 static unsigned int align_kib;
 module_param(align_kib, uint, 0444);
 MODULE_PARM_DESC(align_kib, "what translated memory has to be aligned to, a power of two; 0: the window's size, as Intel's");
@@ -78,6 +82,8 @@ static int __init nm_check(void)
 	if (!is_power_of_2(nm_last_size) || nm_last_size < PAGE_SIZE || last_mib > 65536)
 		return -EINVAL;
 	if (nm_align && (!is_power_of_2(nm_align) || nm_align < PAGE_SIZE))
+		return -EINVAL;
+	if (nm_fewer && nm_windows == 1)
 		return -EINVAL;
 	return nm_vectors == 1 || nm_vectors == NM_BELLS ? 0 : -EINVAL;
 }

@@ -138,7 +138,7 @@ struct nm_bridge {
 };
 
 extern struct nm_bridge nm_bridge[NM_BRIDGES];
-extern unsigned int nm_bridges, nm_windows, nm_vectors;
+extern unsigned int nm_bridges, nm_windows, nm_fewer, nm_vectors;
 extern u64 nm_window_size, nm_last_size, nm_align, nm_narrow;
 extern bool nm_inline, nm_no_zero, nm_no_clear, nm_pages;
 

@@ -12,7 +12,7 @@ from user_demo import LIBRARY
 MODULES = ("kfi", "kfi_sockets", "kfi_user")
 PROVIDED = ("9p", "9pnet_virtio")
 # Seconds for all ranks together
-TIMEOUT = 480
+TIMEOUT = 1200
 ROOT = "/openmpi"
 # The root directory of Open MPI is a directory of the host, which nobody can write to.
 ENTER = f"""
