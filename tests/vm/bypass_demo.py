@@ -15,19 +15,25 @@ BENCH = "nvme-bypass"
 SERIES, TOPOLOGY = "7.2", "switch"
 # Bytes of a read, reads at a time, number of reads
 LOADS = ((4096, 1, 64), (4096, 16, 256), (65536, 16, 32), (1 << 20, 1, 2))
-# Name of a count, its heading, its goal with bypass
-COUNTS = (("server_ram_bytes", "b's RAM", 0), ("engine_bytes", "b's engine", None), ("window_bytes", "window", None))
+# Name of a count, its heading, its unit, its goal with bypass
+COUNTS = (("server_ram_bytes", "b's RAM", "bytes", 0), ("engine_bytes", "b's engine", "bytes", None),
+          ("window_bytes", "window", "bytes", None), ("doorbells", "doorbells", "1/read", None), ("bridge_interrupts", "interrupts", "1/read", None),
+          ("engine_interrupts", "of engines", "1/read", None))
+SIDES = (("ours", "bypass=1"), ("peer", "bypass=0"))
 
 
 def count(s, device, size, depth, reads):
-    """Read at a, compare. Return the bytes that went each way."""
+    """Read at a, compare. Return the bytes that went each way; what both machines were told, for each read."""
     def now():
         devices = s.pair.devices.stats()["devices"]
-        return devices["dma.b"]["dma_bytes"], devices["ntb0.a"]["window_bytes_in"]
+        both = [sum(devices[f"{device}.{name}"][key] for name in s.pair.vms)
+                for device, key in (("ntb0", "doorbells"), ("ntb0", "interrupts"), ("dma", "interrupts"))]
+        return devices["dma.b"]["dma_bytes"], devices["ntb0.a"]["window_bytes_in"], *both
 
-    engine, window = now()
+    before = now()
     _, ram = s.reads(device, size, depth, reads)
-    return ram, *(after - before for after, before in zip(now(), (engine, window)))
+    engine, window, *each = (after - then for after, then in zip(now(), before))
+    return ram, engine, window, *(round(number / reads, 2) for number in each)
 
 
 def measure(s, bypass, progress):
@@ -42,9 +48,9 @@ def rows(release, ours, peer):
     """Return the rows for results.json."""
     found = []
     for (size, depth, reads), with_bypass, without in zip(LOADS, ours, peer):
-        for (op, _, goal), value, other in zip(COUNTS, with_bypass, without):
+        for (op, _, unit, goal), value, other in zip(COUNTS, with_bypass, without):
             found.append({"bench": BENCH, "kernel": release, "provider": "ntb", "op": op, "size": size, "depth": depth, "iterations": reads,
-                          "unit": "bytes", "better": "lower", "ours": value, "ours_name": "bypass=1", "peer": other,
+                          "unit": unit, "better": "lower", "ours": value, "ours_name": "bypass=1", "peer": other,
                           "peer_name": "bypass=0", "goal": goal, "met": None if goal is None else value <= goal})
     return found
 
@@ -64,14 +70,16 @@ def table(found):
     """Print them, if there are any: other providers have no bypass."""
     if not found:
         return
-    heads = "".join(f"{head:>12}" for _, head, _ in COUNTS)
-    print(f"\nWhere the data of a's reads goes, in bytes. Kernel {found[0]['kernel']}; disk, bridge and engine of b are below one\n"
+    print(f"\nWhere the data of a's reads goes. Kernel {found[0]['kernel']}; disk, bridge and engine of b are below one\n"
           "PCI Express switch. There are no times, because the emulated disk writes only 8 bytes at once to the window.\n")
-    print(f"{'':<20}{'with bypass=1':>36}{'without':>38}\n{'':<20}{heads}  {heads}")
+    print(f"{'':<32}{'bytes in all':>36}{'at both machines, for each read':>36}")
+    print(f"{'':<32}" + "".join(f"{head:>12}" for _, head, _, _ in COUNTS))
     for size, depth, reads in LOADS:
         line = {row["op"]: row for row in found if (row["size"], row["depth"]) == (size, depth)}
         text = f"{reads} x {size >> 10} KiB, depth {depth}"
-        print(f"{text:<20}" + "  ".join("".join(f"{line[op][side]:>12}" for op, _, _ in COUNTS) for side in ("ours", "peer")))
+        for side, name in SIDES:
+            print(f"{text:<22}{name:<10}" + "".join(f"{line[op][side]:>12}" for op, _, _, _ in COUNTS))
+            text = ""
     print("\nWith bypass=1 the disk of b writes the data through the window directly into a's memory: none of it passes through b's\n"
           "memory. Without it the disk writes to b's memory, and b's engine copies the data through the window. What is more than\n"
-          "the data in a column is the protocol's.")
+          "the data in a column is the protocol's. Doorbells that come while one is pending cause no interrupt.")
