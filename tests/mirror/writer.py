@@ -92,6 +92,7 @@ def write(device, path, seconds, seed):
     before = sum(state.acked)
     for thread in threads:
         thread.start()
+    print("writing", flush=True)
     for thread in threads:
         thread.join()
     state.save()
