@@ -257,6 +257,7 @@ int ks_dgram_enable(struct ks_ep *sep)
 	}
 	sk = sep->udp->sk;
 	sk->sk_sndtimeo = KS_DGRAM_SEND;
+	ks_set_tclass(sep->udp, sep->pe.ep.info->tx_attr->tclass);
 	write_lock_bh(&sk->sk_callback_lock);
 	dg->old_data_ready = sk->sk_data_ready;
 	sk->sk_user_data = dg;

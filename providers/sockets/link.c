@@ -32,6 +32,19 @@ static void ks_name_self(struct kfi_link *link, void *name)
 
 /* ---- the socket ---- */
 
+/* Set the DSCP of a socket. TCP takes that of IPv6 from another place than that of IPv4. */
+void ks_set_tclass(struct socket *sock, u32 tclass)
+{
+	int class = kfi_tc_dscp_get(tclass) << 2;
+
+	if (!(tclass & KFI_TC_DSCP))
+		return;
+	ip_sock_set_tos(sock->sk, class);
+	if (sock->sk->sk_family == AF_INET6)
+		sock->ops->setsockopt(sock, IPPROTO_IPV6, IPV6_TCLASS, KERNEL_SOCKPTR(&class),
+				      sizeof(class));
+}
+
 /*
  * Set the options of a socket. A dead peer is detected after keepidle + keepcnt * keepintvl seconds
  * if the connection is idle, and after peer_timeout_ms if sent data is not acknowledged.
@@ -46,8 +59,7 @@ void ks_tune(struct socket *sock, u32 tclass)
 	tcp_sock_set_keepintvl(sk, ks_keepintvl_s);
 	tcp_sock_set_keepcnt(sk, ks_keepcnt);
 	tcp_sock_set_user_timeout(sk, ks_proto.params.peer_timeout_ms);
-	if (tclass & KFI_TC_DSCP)
-		ip_sock_set_tos(sk, kfi_tc_dscp_get(tclass) << 2);
+	ks_set_tclass(sock, tclass);
 	/* Allocations for this socket may run in softirq, or under memory reclaim. */
 	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN;	/* see ks_full() */
 	sock_own_page_frag(sk);		/* softirq must not use the page_frag of a task */

@@ -163,6 +163,7 @@ void ks_link_attach(struct ks_link *kl);
 void ks_link_detach(struct kfi_link *link);
 void ks_link_reclaim(struct kfi_link *link);
 void ks_link_release(struct ks_link *kl);
+void ks_set_tclass(struct socket *sock, u32 tclass);
 void ks_tune(struct socket *sock, u32 tclass);
 
 /* send.c: transmit */

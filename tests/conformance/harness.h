@@ -76,7 +76,7 @@ struct test_case {
 	S(inject) S(rma) S(rma_grant) S(place) S(order) S(flush) S(atomic) S(atomic_error) S(multirecv) \
 	S(cancel) S(errors) S(flow) S(overdue) S(reset) S(auth) S(plain) \
 	S(dgram) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(overwrite) S(stress) S(short) \
-	S(lnd) S(regress) S(verbs_rma) S(script)
+	S(lnd) S(regress) S(tclass) S(verbs_rma) S(script)
 #define TEST_SUITE(name)	name##_cases[],
 /* the last is for the comma before it */
 extern const struct test_case TEST_SUITES(TEST_SUITE) no_cases[];
@@ -246,6 +246,7 @@ ssize_t not_all(const void *buf, size_t len, u8 byte);
  * @domain_key: authorization key of its domain
  * @tx_size: transmits (default: the answer of getinfo)
  * @rx_size: receives (default: the answer of getinfo)
+ * @tclass: traffic class of transmits
  * @handler: completion handler of both queues
  * @arg: its context
  * @before_enable: called when all is bound; returns 0 to continue
@@ -261,6 +262,7 @@ struct node_opts {
 	u64			tx_op_flags, rx_op_flags;
 	const char		*key, *domain_key;
 	size_t			tx_size, rx_size;
+	u32			tclass;
 	kfi_comp_handler	handler;
 	void			*arg;
 	int			(*before_enable)(struct node *n);

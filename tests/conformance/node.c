@@ -74,6 +74,8 @@ static int node_info(struct node *n)
 		n->info->tx_attr->size = n->opts.tx_size;
 	if (n->opts.rx_size)
 		n->info->rx_attr->size = n->opts.rx_size;
+	if (n->opts.tclass)
+		n->info->tx_attr->tclass = n->opts.tclass;
 	n->info->tx_attr->op_flags |= n->opts.tx_op_flags;
 	n->info->rx_attr->op_flags |= n->opts.rx_op_flags;
 	return set_key(&n->info->ep_attr->auth_key, &n->info->ep_attr->auth_key_size, n->opts.key) ?:
