@@ -39,13 +39,12 @@ struct kfi_peer_info {
  * kfi/provider.c lists the mandatory operations and checks them at registration. An optional
  * operation that is NULL is not supported; kfi.ko returns -EOPNOTSUPP for it.
  *
- * @fabric_size: bytes of the provider's structure, which begins with &struct kfi_fabric; 0 if the
+ * @domain_size: bytes of the provider's structure, which begins with &struct kfi_domain; 0 if the
  *	provider has none
- * @domain_size: as @fabric_size, for &struct kfi_domain
- * @ep_size: as @fabric_size, for &struct kfi_ep
- * @pep_size: as @fabric_size, for &struct kfi_pep
- * @mr_size: as @fabric_size, for &struct kfi_mr
- * @place_size: as @fabric_size, for &struct kfi_dev_place
+ * @ep_size: as @domain_size, for &struct kfi_ep
+ * @pep_size: as @domain_size, for &struct kfi_pep
+ * @mr_size: as @domain_size, for &struct kfi_mr
+ * @place_size: as @domain_size, for &struct kfi_dev_place
  * @tx_priv: bytes of &kfi_oper.priv of transmit operations
  *
  * @getinfo: call kfi_query_add() for each combination that the provider offers for &kfi_query.node.
@@ -61,8 +60,6 @@ struct kfi_peer_info {
  *	later posts return -EINVAL. Called until @ep_close, under the lock of the address vector.
  *	May sleep
  *
- * @fabric_open: optional: open a fabric
- * @fabric_close: optional: undo @fabric_open
  * @domain_open: open a domain: set &kfi_domain.limits and &kfi_domain.addrlen
  * @domain_close: optional: undo @domain_open
  *
@@ -162,7 +159,7 @@ struct kfi_peer_info {
  * @av_only: @ep_enable and the handling of callers respect &kfi_ep.av_only (KFI_OPT_AV_ONLY)
  */
 struct kfi_prov_ops {
-	size_t	fabric_size, domain_size, ep_size, pep_size, mr_size, place_size;
+	size_t	domain_size, ep_size, pep_size, mr_size, place_size;
 	size_t	tx_priv;
 	size_t	cm_data_size;
 	size_t	atomic_size;
@@ -176,8 +173,6 @@ struct kfi_prov_ops {
 	void	(*addr_str)(const void *addr, size_t len, char *buf, size_t size);
 	void	(*addr_removed)(struct kfi_ep *ep, u32 index);
 
-	int	(*fabric_open)(struct kfi_fabric *fabric);
-	void	(*fabric_close)(struct kfi_fabric *fabric);
 	int	(*domain_open)(struct kfi_domain *domain);
 	void	(*domain_close)(struct kfi_domain *domain);
 

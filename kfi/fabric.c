@@ -31,7 +31,7 @@ static struct kfi_fabric *make_fabric(struct net *net, const struct kfi_fabric_a
 {
 	struct kfi_fabric *fabric;
 
-	fabric = kzalloc(max(sizeof(*fabric), prov->ops->fabric_size), GFP_KERNEL_ACCOUNT);
+	fabric = kzalloc(sizeof(*fabric), GFP_KERNEL_ACCOUNT);
 	if (!fabric)
 		return NULL;
 	fabric->fid.fid.fclass = KFI_CLASS_FABRIC;
@@ -45,20 +45,6 @@ static struct kfi_fabric *make_fabric(struct net *net, const struct kfi_fabric_a
 	INIT_LIST_HEAD(&fabric->domains);
 	INIT_LIST_HEAD(&fabric->peps);
 	return fabric;
-}
-
-static int open_fabric(struct kfi_fabric *fabric)
-{
-	const struct kfi_prov_ops *ops = fabric->prov->ops;
-	int ret;
-
-	ret = ops->fabric_open ? ops->fabric_open(fabric) : 0;
-	if (ret)
-		return ret;
-	mutex_lock(&kfi_fabrics_lock);
-	kfi_obj_link(&fabric->obj, &kfi_fabrics);
-	mutex_unlock(&kfi_fabrics_lock);
-	return 0;
 }
 
 static int check_attr(const struct kfi_fabric_attr *attr)
@@ -95,22 +81,16 @@ int kfi_fabric_net(struct net *net, struct kfi_fabric_attr *attr,
 	prov = kfi_provider_get(attr->prov_name);
 	if (!prov)
 		return -ENODATA;
-	ret = -ENOMEM;
 	fabric = make_fabric(net, attr, prov, context);
-	if (!fabric)
-		goto put_provider;
-	ret = open_fabric(fabric);
-	if (ret)
-		goto free_fabric;
+	if (!fabric) {
+		kfi_provider_put(prov);
+		return -ENOMEM;
+	}
+	mutex_lock(&kfi_fabrics_lock);
+	kfi_obj_link(&fabric->obj, &kfi_fabrics);
+	mutex_unlock(&kfi_fabrics_lock);
 	*fabric_fid = &fabric->fid;
 	return 0;
-
-free_fabric:
-	mutex_destroy(&fabric->lock);
-	kfree(fabric);
-put_provider:
-	kfi_provider_put(prov);
-	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_fabric_net);
 
@@ -139,8 +119,6 @@ static int close_fabric(struct kfid *fid)
 	mutex_lock(&kfi_fabrics_lock);
 	list_del(&fabric->obj.entry);
 	mutex_unlock(&kfi_fabrics_lock);
-	if (prov->ops->fabric_close)
-		prov->ops->fabric_close(fabric);
 	mutex_destroy(&fabric->lock);
 	kfree(fabric);
 	kfi_provider_put(prov);
