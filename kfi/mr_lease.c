@@ -99,6 +99,6 @@ void kfi_mr_recall_wait(struct kfi_mr *mr)
 {
 	lease_change(mr, 1);
 	while (!wait_var_event_timeout(&mr->leases, !kfi_mr_recall(mr), KFI_MR_LATE))
-		kfi_mr_late(mr);
+		kfi_mr_warn_busy(mr);
 	lease_change(mr, -1);
 }

@@ -541,7 +541,7 @@ void kfp_inmsgs_drop(struct kfp_conn *conn)
 	spin_lock_bh(&conn->lock);
 	list_for_each_entry_safe(in, next, &conn->inmsgs, entry)
 		if (in->state == KFP_IN_READY && !in->matched && !in->promised &&
-		    kfi_rx_forget(&in->rx))
+		    kfi_rx_dequeue(&in->rx))
 			list_move_tail(&in->entry, &drop);
 	spin_unlock_bh(&conn->lock);
 	list_for_each_entry_safe(in, next, &drop, entry) {

@@ -104,7 +104,7 @@ static void kv_domain_set_limits(struct kv_domain *kdom)
 		.virt_boundary_mask = plain ? PAGE_SIZE - 1 : 0,
 		.mr_page_limit = plain ? kdom->max_frmr_pages : SIZE_MAX,
 		.sge_limit = KV_IOV_MAX,
-		.refusal = plain ? KFI_REFUSAL_CONN : KFI_REFUSAL_ALONE,
+		.refusal = plain ? KFI_REFUSAL_CONN : KFI_REFUSAL_OP,
 		.short_msg_limit = plain ? 0 : kv_proto.params.eager_size,
 	};
 }
