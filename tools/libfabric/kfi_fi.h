@@ -125,7 +125,7 @@ struct kfi_cq {
 	bool			moved;		/* head was stored since overflow was read */
 	unsigned int		idle;		/* reads of an empty ring in a row */
 	bool			signalled;	/* the kernel has a signal for an error in @late */
-	atomic_bool		asked;		/* the kernel has a signal of fi_cq_signal() */
+	atomic_bool		signal_pending;	/* the kernel has a signal of fi_cq_signal() */
 
 	STAILQ_HEAD(, kfi_late)	late;
 };
