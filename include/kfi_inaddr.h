@@ -178,7 +178,7 @@ int kfi_inaddr_replace(union kfi_inaddr *name, const void *addr, size_t len);
  * struct kfi_inaddr_names - format of the names in a domain
  * @domain: the domain
  * @family: AF_INET or AF_INET6
- * @brief: the consumer uses short names. The members below are for short names
+ * @short_names: the consumer uses short names. The members below are for short names
  * @prefix: number of bits of @subnet
  * @subnet: the number of a node is the host part of its address in this subnet, unless the map of
  *	kfi_idmap_addr() has another address for the number, or another number for the address
@@ -189,7 +189,7 @@ int kfi_inaddr_replace(union kfi_inaddr *name, const void *addr, size_t len);
 struct kfi_inaddr_names {
 	const struct kfi_domain	*domain;
 	int			family;
-	bool			brief;
+	bool			short_names;
 	u8			prefix;
 	__be32			subnet;
 	u16			base;
@@ -380,7 +380,7 @@ bool kfi_inaddr_short_wanted(const struct kfi_query *q);
  * kfi_inaddr_getinfo() - answer a query with the local addresses that match
  * @q: the query
  * @offer: called for each of these addresses, to add its offers. @filter holds the names of the
- *	query. @brief: only RDM endpoints, under the short name of the address if it has one;
+ *	query. @short_names: only RDM endpoints, under the short name of the address if it has one;
  *	otherwise all types, under the address with the port of the query. Return: 0; -ENODATA:
  *	nothing is offered at this address; another negative errno ends the answer
  *
@@ -393,7 +393,7 @@ bool kfi_inaddr_short_wanted(const struct kfi_query *q);
  */
 int kfi_inaddr_getinfo(struct kfi_query *q,
 		       int (*offer)(struct kfi_query *q, struct kfi_inaddr_local *local,
-				    struct kfi_inaddr_filter *filter, bool brief));
+				    struct kfi_inaddr_filter *filter, bool short_names));
 
 /**
  * kfi_inaddr_short_offer() - set the short name in an offer

@@ -515,14 +515,14 @@ void kfi_rx_abort(struct kfi_rx *rx, int err);
 bool kfi_rx_unqueue(struct kfi_rx *rx);
 
 /**
- * kfi_rx_forget() - remove an unexpected message from the matching, to drop it
+ * kfi_rx_dequeue() - remove an unexpected message from the matching, to drop it
  * @rx: message for which kfi_rx_arrive() has returned KFI_RX_QUEUED
  *
  * Context: process or softirq.
  * Return: as kfi_rx_unqueue(), but false also for a tagged message that the consumer has claimed
  * (KFI_PEEK | KFI_CLAIM), which stays.
  */
-bool kfi_rx_forget(struct kfi_rx *rx);
+bool kfi_rx_dequeue(struct kfi_rx *rx);
 
 /**
  * kfi_rx_flush() - complete all posted receives of an endpoint
@@ -712,12 +712,12 @@ void kfi_auth_proof(const struct kfi_ep_attr *attr, const struct kvec *parts, si
 /**
  * kfi_auth_proved() - compare a proof of the peer with the expected one, in constant time
  * @proof: expected proof of kfi_auth_proof(), or its first bytes
- * @said: what the peer has sent
+ * @received: what the peer has sent
  * @len: bytes to compare
  *
  * Context: any. Return: true if they are equal.
  */
-bool kfi_auth_proved(const u8 *proof, const u8 *said, size_t len);
+bool kfi_auth_proved(const u8 *proof, const u8 *received, size_t len);
 
 /* ------------------------------------------------------------------ */
 /* Connections and events					      */

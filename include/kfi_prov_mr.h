@@ -204,7 +204,7 @@ bool kfi_mr_recall(struct kfi_mr *mr);
 
 /**
  * kfi_mr_registered() - report that peers can use a region, or that there are no peers any more
- * @mr: region for which &kfi_prov_ops.mr_publish was called with @tell
+ * @mr: region for which &kfi_prov_ops.mr_publish was called with @notify
  *
  * Called once. Context: process or softirq.
  */

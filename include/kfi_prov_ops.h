@@ -130,8 +130,8 @@ struct kfi_peer_info {
  *	Returns 0; -EINVAL if the hardware can't register this memory; -ENOTCONN if its endpoint has
  *	no connection. If kfi.ko then cannot use the key, the next call for this region is
  *	@mr_attach or @mr_dereg, without @mr_end. Context as @mr_end
- * @mr_publish: optional: a per-I/O region is live, and its key may be sent to peers. With @tell the
- *	provider calls kfi_mr_registered() later, once. Context as @mr_end
+ * @mr_publish: optional: a per-I/O region is live, and its key may be sent to peers. With @notify
+ *	the provider calls kfi_mr_registered() later, once. Context as @mr_end
  * @mr_known: optional: returns whether the device may still access the memory of a dead region.
  *	Context as @mr_end
  *
@@ -210,7 +210,7 @@ struct kfi_prov_ops {
 	bool	(*mr_end)(struct kfi_mr *mr);
 	int	(*mr_enable)(struct kfi_mr *mr);
 	int	(*mr_attach)(struct kfi_mr *mr);
-	void	(*mr_publish)(struct kfi_mr *mr, bool tell);
+	void	(*mr_publish)(struct kfi_mr *mr, bool notify);
 	bool	(*mr_known)(struct kfi_mr *mr);
 
 	int	(*mem_alloc)(struct kfi_domain *domain, struct kfi_mem *mem);

@@ -81,7 +81,7 @@ struct kfi_source_at {
  *	list in a queue is inside it
  * @state: &enum kfi_source_state
  * @found: a poll has found completions since the last run of @tick
- * @looking: held around &kfi_source_ops.poll, with bottom halves off. A reader that can't get it
+ * @poll_lock: held around &kfi_source_ops.poll, with bottom halves off. A reader that can't get it
  *	does not wait
  * @tasklet: polls and arms the device while the source is DUE
  * @tick: checks once in a jiffy whether the source stays HOT
@@ -94,7 +94,7 @@ struct kfi_source {
 	spinlock_t			lock;
 	u8				state;
 	bool				found;
-	spinlock_t			looking;
+	spinlock_t			poll_lock;
 	struct tasklet_struct		tasklet;
 	struct delayed_work		tick;
 };

@@ -3,7 +3,7 @@
  * attr.c - comparison of a provider's offer with a consumer's hints: pure functions over memory,
  * following fi_getinfo(3).
  *
- * kfi_attr_match() decides whether an offer meets the hints. kfi_attr_settle() then turns a copy of
+ * kfi_attr_match() decides whether an offer meets the hints. kfi_attr_answer() then turns a copy of
  * the offer, which states limits, into an answer, which states values:
  *
  * - Attributes that cost memory or work (queue sizes, vector lengths, inject size, capabilities,
@@ -59,8 +59,8 @@
 /* ---- limits: members of type size_t, where a larger value means that more is possible ---- */
 
 enum limit_kind {
-	GRANT_ASKED,	/* the answer has the requested value, or the default */
-	GRANT_ALL,	/* the answer has the value of the offer */
+	GRANT_REQUESTED,	/* the answer has the requested value, or the default */
+	GRANT_ALL,		/* the answer has the value of the offer */
 };
 
 struct limit {
@@ -70,20 +70,21 @@ struct limit {
 	size_t		def;	/* maximum if nothing is requested; 0: the value of the offer */
 };
 
-#define ASKED(type, field, def)	{ offsetof(struct type, field), GRANT_ASKED, false, def }
+#define REQUESTED(type, field, def) \
+	{ offsetof(struct type, field), GRANT_REQUESTED, false, def }
 #define ALL(type, field)	{ offsetof(struct type, field), GRANT_ALL, false, 0 }
-#define COUNT(type, field)	{ offsetof(struct type, field), GRANT_ASKED, true, 0 }
+#define COUNT(type, field)	{ offsetof(struct type, field), GRANT_REQUESTED, true, 0 }
 
 static const struct limit tx_limits[] = {
-	ASKED(kfi_tx_attr, inject_size, KFI_DEF_INJECT),
-	ASKED(kfi_tx_attr, size, KFI_DEF_QUEUE),
-	ASKED(kfi_tx_attr, iov_limit, KFI_DEF_IOV),
-	ASKED(kfi_tx_attr, rma_iov_limit, KFI_DEF_IOV),
+	REQUESTED(kfi_tx_attr, inject_size, KFI_DEF_INJECT),
+	REQUESTED(kfi_tx_attr, size, KFI_DEF_QUEUE),
+	REQUESTED(kfi_tx_attr, iov_limit, KFI_DEF_IOV),
+	REQUESTED(kfi_tx_attr, rma_iov_limit, KFI_DEF_IOV),
 };
 
 static const struct limit rx_limits[] = {
-	ASKED(kfi_rx_attr, size, KFI_DEF_QUEUE),
-	ASKED(kfi_rx_attr, iov_limit, KFI_DEF_IOV),
+	REQUESTED(kfi_rx_attr, size, KFI_DEF_QUEUE),
+	REQUESTED(kfi_rx_attr, iov_limit, KFI_DEF_IOV),
 };
 
 static const struct limit ep_limits[] = {
@@ -101,7 +102,7 @@ static const struct limit domain_limits[] = {
 	ALL(kfi_domain_attr, max_ep_stx_ctx),
 	ALL(kfi_domain_attr, max_ep_srx_ctx),
 	ALL(kfi_domain_attr, max_ep_auth_key),
-	ASKED(kfi_domain_attr, mr_iov_limit, 0),
+	REQUESTED(kfi_domain_attr, mr_iov_limit, 0),
 	COUNT(kfi_domain_attr, cq_cnt),
 	COUNT(kfi_domain_attr, ep_cnt),
 	COUNT(kfi_domain_attr, tx_ctx_cnt),
@@ -126,16 +127,16 @@ static bool limits_match(const struct limit *l, size_t n, const void *offer, con
 	return true;
 }
 
-static void limits_settle(const struct limit *l, size_t n, void *attr, const void *hint)
+static void limits_answer(const struct limit *l, size_t n, void *attr, const void *hint)
 {
 	for (; n--; l++) {
-		size_t asked = hint ? *limit_of(l, hint) : 0;
+		size_t requested = hint ? *limit_of(l, hint) : 0;
 		size_t *value = limit_of(l, attr);
 
-		if (l->kind != GRANT_ASKED)
+		if (l->kind != GRANT_REQUESTED)
 			continue;
-		if (asked)
-			*value = asked;
+		if (requested)
+			*value = requested;
 		else if (l->def)
 			*value = min(*value, l->def);
 	}
@@ -143,8 +144,8 @@ static void limits_settle(const struct limit *l, size_t n, void *attr, const voi
 
 #define LIMITS_MATCH(table, offer, hint) \
 	limits_match(table, ARRAY_SIZE(table), offer, hint)
-#define LIMITS_SETTLE(table, attr, hint) \
-	limits_settle(table, ARRAY_SIZE(table), attr, hint)
+#define LIMITS_ANSWER(table, attr, hint) \
+	limits_answer(table, ARRAY_SIZE(table), attr, hint)
 
 /* ---- capabilities and modes ---- */
 
@@ -164,9 +165,9 @@ u64 kfi_caps_expand(u64 caps)
 }
 
 /* Capabilities of the answer: those that were requested, and those that cost nothing. */
-static u64 caps_grant(u64 offer, u64 asked)
+static u64 caps_grant(u64 offer, u64 requested)
 {
-	return asked ? kfi_caps_expand(asked) | (offer & FREE_CAPS) : offer;
+	return requested ? kfi_caps_expand(requested) | (offer & FREE_CAPS) : offer;
 }
 
 static u64 side_caps(u64 side, u64 all, u64 others_only)
@@ -260,9 +261,9 @@ static bool tag_format_match(u64 offer, u64 hint)
 	return fls64(hint) <= fls64(offer);
 }
 
-static bool ctx_cnt_match(size_t asked, size_t max, size_t shared)
+static bool ctx_cnt_match(size_t requested, size_t max, size_t shared)
 {
-	return asked == KFI_SHARED_CONTEXT ? shared > 0 : asked <= max_t(size_t, max, 1);
+	return requested == KFI_SHARED_CONTEXT ? shared > 0 : requested <= max_t(size_t, max, 1);
 }
 
 static bool auth_key_match(const struct kfi_domain_attr *offer, const u8 *key, size_t size)
@@ -294,7 +295,7 @@ static bool ep_match(const struct kfi_info *offer, const struct kfi_info *hints)
  * Required modes of memory registration. They apply only to a consumer whose memory is accessed by
  * RMA or atomic operations.
  */
-static int mr_duties(const struct kfi_info *offer, const struct kfi_info *hints)
+static int mr_mode_required(const struct kfi_info *offer, const struct kfi_info *hints)
 {
 	u64 caps = hints->caps ?: offer->caps;
 
@@ -334,7 +335,7 @@ static bool domain_match(const struct kfi_info *offer, const struct kfi_info *hi
 	       tclass_match(offer->tx_attr->tclass, h->tclass) &&
 	       auth_key_match(o, h->auth_key, h->auth_key_size) &&
 	       !(h->mr_mode & MR_REFUSED) &&
-	       !(mr_duties(offer, hints) & ~h->mr_mode) &&
+	       !(mr_mode_required(offer, hints) & ~h->mr_mode) &&
 	       mr_key_match(o, h) &&
 	       LIMITS_MATCH(domain_limits, o, h);
 }
@@ -373,7 +374,7 @@ bool kfi_attr_match(const struct kfi_info *offer, const struct kfi_info *hints)
 
 /* ---- the answer ---- */
 
-static void settle_tx(struct kfi_info *info, const struct kfi_info *hints)
+static void answer_tx(struct kfi_info *info, const struct kfi_info *hints)
 {
 	const struct kfi_tx_attr *h = hints ? hints->tx_attr : NULL;
 	struct kfi_tx_attr *attr = info->tx_attr;
@@ -386,10 +387,10 @@ static void settle_tx(struct kfi_info *info, const struct kfi_info *hints)
 	attr->tclass = h ? h->tclass : KFI_TC_UNSPEC;
 	if (!attr->tclass && hints && hints->domain_attr)
 		attr->tclass = hints->domain_attr->tclass;
-	LIMITS_SETTLE(tx_limits, attr, h);
+	LIMITS_ANSWER(tx_limits, attr, h);
 }
 
-static void settle_rx(struct kfi_info *info, const struct kfi_info *hints)
+static void answer_rx(struct kfi_info *info, const struct kfi_info *hints)
 {
 	const struct kfi_rx_attr *h = hints ? hints->rx_attr : NULL;
 	struct kfi_rx_attr *attr = info->rx_attr;
@@ -399,11 +400,11 @@ static void settle_rx(struct kfi_info *info, const struct kfi_info *hints)
 	attr->op_flags = h ? h->op_flags : 0;
 	if (h && h->msg_order)
 		attr->msg_order = h->msg_order;
-	LIMITS_SETTLE(rx_limits, attr, h);
+	LIMITS_ANSWER(rx_limits, attr, h);
 }
 
 /* Replace a key by the key of the hints, if the hints have one. */
-static int settle_auth_key(u8 **key, size_t *size, const u8 *from, size_t from_size)
+static int answer_auth_key(u8 **key, size_t *size, const u8 *from, size_t from_size)
 {
 	u8 *copy;
 
@@ -422,27 +423,27 @@ static int settle_auth_key(u8 **key, size_t *size, const u8 *from, size_t from_s
  * A consumer that requests KFI_NAMED_RX_CTX without a number of contexts may open as many as the
  * provider has.
  */
-static size_t settle_ctx_cnt(const struct kfi_info *hints, size_t asked, size_t max)
+static size_t answer_ctx_cnt(const struct kfi_info *hints, size_t requested, size_t max)
 {
-	if (asked)
-		return asked;
+	if (requested)
+		return requested;
 	return hints && hints->caps & KFI_NAMED_RX_CTX ? max_t(size_t, max, 1) : 1;
 }
 
-static int settle_ep(struct kfi_info *info, const struct kfi_info *hints)
+static int answer_ep(struct kfi_info *info, const struct kfi_info *hints)
 {
 	const struct kfi_domain_attr *dom = info->domain_attr;
 	const struct kfi_ep_attr *h = hints ? hints->ep_attr : NULL;
 	struct kfi_ep_attr *attr = info->ep_attr;
 
-	attr->tx_ctx_cnt = settle_ctx_cnt(hints, h ? h->tx_ctx_cnt : 0, dom->max_ep_tx_ctx);
-	attr->rx_ctx_cnt = settle_ctx_cnt(hints, h ? h->rx_ctx_cnt : 0, dom->max_ep_rx_ctx);
-	LIMITS_SETTLE(ep_limits, attr, h);
+	attr->tx_ctx_cnt = answer_ctx_cnt(hints, h ? h->tx_ctx_cnt : 0, dom->max_ep_tx_ctx);
+	attr->rx_ctx_cnt = answer_ctx_cnt(hints, h ? h->rx_ctx_cnt : 0, dom->max_ep_rx_ctx);
+	LIMITS_ANSWER(ep_limits, attr, h);
 	if (!h)
 		return 0;
 	if (h->mem_tag_format)
 		attr->mem_tag_format = h->mem_tag_format;
-	return settle_auth_key(&attr->auth_key, &attr->auth_key_size,
+	return answer_auth_key(&attr->auth_key, &attr->auth_key_size,
 			       h->auth_key, h->auth_key_size);
 }
 
@@ -450,7 +451,7 @@ static int settle_ep(struct kfi_info *info, const struct kfi_info *hints)
  * A consumer whose memory is not accessed needs no mode of registration, so its answer has only
  * those modes of the offer that the hints have, too.
  */
-static void settle_mr(struct kfi_domain_attr *attr, const struct kfi_domain_attr *h, u64 caps)
+static void answer_mr(struct kfi_domain_attr *attr, const struct kfi_domain_attr *h, u64 caps)
 {
 	if (!(caps & MEMORY_CAPS))
 		attr->mr_mode &= h ? h->mr_mode : 0;
@@ -465,40 +466,40 @@ static void settle_mr(struct kfi_domain_attr *attr, const struct kfi_domain_attr
  * The deprecated threading models demand less from the provider than KFI_THREAD_SAFE, which every
  * endpoint has.
  */
-static enum kfi_threading settle_threading(enum kfi_threading asked)
+static enum kfi_threading answer_threading(enum kfi_threading requested)
 {
-	return asked == KFI_THREAD_DOMAIN || asked == KFI_THREAD_COMPLETION ?
-		asked : KFI_THREAD_SAFE;
+	return requested == KFI_THREAD_DOMAIN || requested == KFI_THREAD_COMPLETION ?
+		requested : KFI_THREAD_SAFE;
 }
 
-static int settle_domain(struct kfi_info *info, const struct kfi_info *hints)
+static int answer_domain(struct kfi_info *info, const struct kfi_info *hints)
 {
 	const struct kfi_domain_attr *h = hints ? hints->domain_attr : NULL;
 	struct kfi_domain_attr *attr = info->domain_attr;
 
-	attr->threading = settle_threading(h ? h->threading : KFI_THREAD_SAFE);
+	attr->threading = answer_threading(h ? h->threading : KFI_THREAD_SAFE);
 	attr->control_progress = KFI_PROGRESS_AUTO;
 	attr->data_progress = KFI_PROGRESS_AUTO;
 	attr->resource_mgmt = h && h->resource_mgmt ? h->resource_mgmt : KFI_RM_ENABLED;
 	attr->av_type = KFI_AV_TABLE;
 	attr->tclass = h ? h->tclass : KFI_TC_UNSPEC;
-	settle_mr(attr, h, info->caps);
-	LIMITS_SETTLE(domain_limits, attr, h);
+	answer_mr(attr, h, info->caps);
+	LIMITS_ANSWER(domain_limits, attr, h);
 	if (!h)
 		return 0;
-	return settle_auth_key(&attr->auth_key, &attr->auth_key_size,
+	return answer_auth_key(&attr->auth_key, &attr->auth_key_size,
 			       h->auth_key, h->auth_key_size);
 }
 
 /**
- * kfi_attr_settle() - turn an offer into an answer
+ * kfi_attr_answer() - turn an offer into an answer
  * @info: copy of an offer that kfi_attr_match() has accepted
  * @hints: what is requested, or NULL
  *
  * Context: Process context, may sleep.
  * Return: 0, or -ENOMEM. After an error @info can only be freed.
  */
-int kfi_attr_settle(struct kfi_info *info, const struct kfi_info *hints)
+int kfi_attr_answer(struct kfi_info *info, const struct kfi_info *hints)
 {
 	int ret;
 
@@ -507,8 +508,8 @@ int kfi_attr_settle(struct kfi_info *info, const struct kfi_info *hints)
 		if (info->addr_format == KFI_SOCKADDR && hints->addr_format)
 			info->addr_format = hints->addr_format;
 	}
-	settle_tx(info, hints);
-	settle_rx(info, hints);
-	ret = settle_ep(info, hints);
-	return ret ?: settle_domain(info, hints);
+	answer_tx(info, hints);
+	answer_rx(info, hints);
+	ret = answer_ep(info, hints);
+	return ret ?: answer_domain(info, hints);
 }

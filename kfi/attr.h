@@ -18,7 +18,7 @@
 #define KFI_AUTH_KEY_MAX	256
 
 bool kfi_attr_match(const struct kfi_info *offer, const struct kfi_info *hints);
-int kfi_attr_settle(struct kfi_info *info, const struct kfi_info *hints);
+int kfi_attr_answer(struct kfi_info *info, const struct kfi_info *hints);
 u64 kfi_caps_expand(u64 caps);
 
 #endif /* _KFI_ATTR_H */

@@ -77,12 +77,12 @@ EXPORT_SYMBOL_GPL(kfi_auth_proof);
  * crypto_memneq() is not used because not all supported kernels export it to modules. The
  * comparison takes the same time wherever the first difference is.
  */
-bool kfi_auth_proved(const u8 *proof, const u8 *said, size_t len)
+bool kfi_auth_proved(const u8 *proof, const u8 *received, size_t len)
 {
 	u8 differs = 0;
 
 	while (len--) {
-		differs |= *proof++ ^ *said++;
+		differs |= *proof++ ^ *received++;
 		OPTIMIZER_HIDE_VAR(differs);	/* prevents an early exit */
 	}
 	return !differs;

@@ -128,19 +128,19 @@ static void kfi_conn_set_enter(struct kfi_conn_set *to, struct kfi_peer_conn *co
 static bool kfi_conn_set_move(struct kfi_peer_conn *conn, struct kfi_conn_set *to, bool accepted)
 {
 	struct kfi_conn_set *from = conn->conn_set;
-	bool there;
+	bool moved;
 
 	spin_lock_bh(&from->lock);
 	spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
-	there = !to->ops->failed(conn) && !to->stop_err && (accepted || !kfi_conn_set_full(to));
-	if (there) {
+	moved = !to->ops->failed(conn) && !to->stop_err && (accepted || !kfi_conn_set_full(to));
+	if (moved) {
 		kfi_conn_set_enter(to, conn, !accepted);
 		if (accepted)
 			to->ops->answer(conn, true);
 	}
 	spin_unlock(&to->lock);
 	spin_unlock_bh(&from->lock);
-	return there;
+	return moved;
 }
 
 bool kfi_conn_set_accept(struct kfi_peer_conn *conn, struct kfi_conn_set *set)
@@ -153,13 +153,13 @@ bool kfi_conn_set_adopt(struct kfi_peer_conn *conn, u32 rx_ctx)
 {
 	struct kfi_conn_set *set = conn->conn_set;
 	struct kfi_ep *ctx;
-	bool there;
+	bool moved;
 
 	rcu_read_lock();	/* the context may be stopping; its stop_err shows that */
 	ctx = kfi_ep_rx_ctx(set->ep, rx_ctx);
-	there = ctx && (ctx->conn_set == set || kfi_conn_set_move(conn, ctx->conn_set, false));
+	moved = ctx && (ctx->conn_set == set || kfi_conn_set_move(conn, ctx->conn_set, false));
 	rcu_read_unlock();
-	return there;
+	return moved;
 }
 EXPORT_SYMBOL_GPL(kfi_conn_set_adopt);
 

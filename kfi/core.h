@@ -176,12 +176,12 @@ int kfi_eq_event(struct kfi_eq *eq, u32 event, struct kfid *fid, struct kfi_info
 /* Queue an error event. @err is negative. */
 int kfi_eq_error(struct kfi_eq *eq, struct kfid *fid, int err, const void *data, size_t len);
 /* Drop the queued events of an object that is being closed. */
-void kfi_eq_forget(struct kfi_eq *eq, struct kfid *fid);
+void kfi_eq_purge(struct kfi_eq *eq, struct kfid *fid);
 /*
- * As kfi_eq_forget(), and wait until the handler has returned for the events that it has already
+ * As kfi_eq_purge(), and wait until the handler has returned for the events that it has already
  * read. Must not be called from the handler.
  */
-void kfi_eq_forget_sync(struct kfi_eq *eq, struct kfid *fid);
+void kfi_eq_purge_sync(struct kfi_eq *eq, struct kfid *fid);
 
 /* ---- cntr.c ---- */
 
@@ -258,7 +258,7 @@ void kfi_mr_exit(void);		/* waits for RCU callbacks and done() callbacks */
  * The device is being removed: have the provider release every region that is registered with it.
  * The caller holds &kfi_domain.lock.
  */
-void kfi_mr_lose(struct kfi_domain *domain);
+void kfi_mr_device_gone(struct kfi_domain *domain);
 
 /* ---- place.c ---- */
 

@@ -55,8 +55,8 @@ struct kfi_cq_slot {
  * Completions and readers change these.
  * @lock: protects the members from here to @done. A leaf lock, taken with bottom halves off. No
  *	callback and no provider is called under it
- * @head: number of entries that have been read, mod 2^32. kfi_cq_quiet() compares @head with @tail
- *	without the lock
+ * @head: number of entries that have been read, mod 2^32. kfi_cq_empty_armed() compares @head with
+ *	@tail without the lock
  * @tail: number of entries that have been written, mod 2^32
  * @armed: the next entry schedules the handler. Always set, and not used, if there is no handler
  * @event: an entry has cleared @armed; the handler will have to run
@@ -185,7 +185,7 @@ void kfi_source_teardown(void);
  * Handle up to @budget completions of the devices whose completions go to the queue. Called by a
  * poll or a read. Returns the number of completions; their entries may be in other queues.
  */
-int kfi_cq_look(struct kfi_cq *cq, int budget);
+int kfi_cq_poll_sources(struct kfi_cq *cq, int budget);
 /*
  * A reader, which is counted in @waiting, will sleep. From now on softirq handles the completions
  * of the devices.

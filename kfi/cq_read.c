@@ -57,7 +57,7 @@ static size_t kfi_cq_pop(struct kfi_cq *cq, void *buf, size_t count, kfi_addr_t 
 }
 
 /* Without the lock: is the queue empty and armed? */
-static bool kfi_cq_quiet(const struct kfi_cq *cq)
+static bool kfi_cq_empty_armed(const struct kfi_cq *cq)
 {
 	if (READ_ONCE(cq->head) != READ_ONCE(cq->tail))
 		return false;
@@ -69,10 +69,10 @@ static bool kfi_cq_quiet(const struct kfi_cq *cq)
 #define KFI_READ_BUDGET	16	/* completions of devices that one read handles */
 
 /* Is there nothing to read, and for a directly polled queue nothing at the devices either? */
-static bool kfi_cq_nothing(struct kfi_cq *cq)
+static bool kfi_cq_idle(struct kfi_cq *cq)
 {
-	return kfi_cq_quiet(cq) &&
-	       (cq->where != KFI_CQ_IN_POLL || !kfi_cq_look(cq, KFI_READ_BUDGET));
+	return kfi_cq_empty_armed(cq) &&
+	       (cq->where != KFI_CQ_IN_POLL || !kfi_cq_poll_sources(cq, KFI_READ_BUDGET));
 }
 
 ssize_t kfi_cq_readfrom(struct kfid_cq *fid, void *buf, size_t count, kfi_addr_t *src_addr)
@@ -80,7 +80,7 @@ ssize_t kfi_cq_readfrom(struct kfid_cq *fid, void *buf, size_t count, kfi_addr_t
 	struct kfi_cq *cq = kfi_to_cq(fid);
 	ssize_t ret;
 
-	if (kfi_cq_nothing(cq))
+	if (kfi_cq_idle(cq))
 		return -EAGAIN;
 	spin_lock_bh(&cq->lock);
 	ret = kfi_cq_pop(cq, buf, count, src_addr);

@@ -239,15 +239,15 @@ EXPORT_SYMBOL_GPL(kfi_batch_end);
 static int kfi_cq_poll_once(struct kfi_cq *cq, int budget, bool handler)
 {
 	int left = budget;
-	bool mine;
+	bool claimed;
 
 	spin_lock_bh(&cq->lock);
-	mine = !cq->scheduled;
+	claimed = !cq->scheduled;
 	cq->scheduled = true;
-	if (mine && handler)
+	if (claimed && handler)
 		kfi_cq_take_event(cq);
 	spin_unlock_bh(&cq->lock);
-	if (!mine)
+	if (!claimed)
 		return 0;	/* another CPU polls the queue */
 	if (!kfi_cq_run(cq, &left, handler)) {
 		spin_lock_bh(&cq->lock);
@@ -266,7 +266,7 @@ int kfi_cq_poll(struct kfid_cq *fid, int budget)
 		return -EINVAL;
 	if (budget <= 0)
 		return 0;
-	kfi_cq_look(cq, budget);
+	kfi_cq_poll_sources(cq, budget);
 	if (list_empty_careful(&cq->done) && !READ_ONCE(cq->event))
 		return 0;
 	return kfi_cq_poll_once(cq, budget, true);

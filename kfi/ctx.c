@@ -181,11 +181,11 @@ static bool idx_ok(int idx, size_t count)
  * Set one limit of a context. 0 means the limit of the scalable endpoint. A context can't have more
  * than was granted to the scalable endpoint.
  */
-static bool ctx_limit(size_t *limit, size_t asked)
+static bool ctx_limit(size_t *limit, size_t requested)
 {
-	if (asked > *limit)
+	if (requested > *limit)
 		return false;
-	*limit = asked ?: *limit;
+	*limit = requested ?: *limit;
 	return true;
 }
 

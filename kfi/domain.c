@@ -73,7 +73,7 @@ static int open_domain(struct kfi_domain *domain)
 		if (!domain->limits.dma_device)
 			domain->limits.dma_device = kfi_soft_device();
 		if (!domain->limits.refusal)
-			domain->limits.refusal = KFI_REFUSAL_ALONE;
+			domain->limits.refusal = KFI_REFUSAL_OP;
 		kfi_obj_get(&fabric->obj);
 		kfi_obj_link(&domain->obj, &fabric->domains);
 	}
@@ -138,7 +138,7 @@ static int close_domain(struct kfid *fid)
 		fabric->prov->ops->domain_close(domain);
 	kfi_mr_table_exit(domain);
 	if (domain->eq) {
-		kfi_eq_forget(domain->eq, fid);
+		kfi_eq_purge(domain->eq, fid);
 		kfi_obj_put(kfi_eq_obj(domain->eq));
 	}
 	free_domain(domain);

@@ -429,13 +429,13 @@ static int ep_disconnect(struct kfi_ep *ep)
  * Called without &kfi_ep.lock, because a done() callback may take it. Meanwhile the network may be
  * removed, and kfi_ep_kill() may end the endpoint.
  */
-static void ep_settle(struct kfi_ep *ep)
+static void ep_finish_disconnect(struct kfi_ep *ep)
 {
 	kfi_ep_space_disarm(ep);
 	ep_drain(ep);
 	kfi_pool_opened(&ep->tx);
 	kfi_pool_opened(&ep->rx);
-	kfi_eq_forget_sync(ep->eq, &ep->fid.fid);
+	kfi_eq_purge_sync(ep->eq, &ep->fid.fid);
 }
 
 int kfi_ep_reset(struct kfid_ep *fid)
@@ -451,7 +451,7 @@ int kfi_ep_reset(struct kfid_ep *fid)
 	mutex_unlock(&ep->lock);
 	if (ret)
 		return ret;
-	ep_settle(ep);
+	ep_finish_disconnect(ep);
 	mutex_lock(&ep->lock);
 	if (kfi_ep_move(ep, KFI_EP_ENABLED) < 0)
 		ret = -ENODEV;

@@ -178,7 +178,7 @@ void kfi_ep_unbind(struct kfi_ep *ep)
 	if (ep->av)
 		kfi_obj_put(kfi_av_obj(ep->av));
 	if (ep->eq) {
-		kfi_eq_forget(ep->eq, &ep->fid.fid);
+		kfi_eq_purge(ep->eq, &ep->fid.fid);
 		kfi_obj_put(&ep->eq->obj);
 	}
 	if (ep->rx_cq)

@@ -140,38 +140,38 @@ static void kfi_eq_drop(struct kfi_eq *eq, const struct kfid *fid, const struct 
 		kfi_eq_free_item(item);
 }
 
-void kfi_eq_forget(struct kfi_eq *eq, struct kfid *fid)
+void kfi_eq_purge(struct kfi_eq *eq, struct kfid *fid)
 {
 	kfi_eq_drop(eq, fid, NULL);
 }
 
-void kfi_eq_forget_sync(struct kfi_eq *eq, struct kfid *fid)
+void kfi_eq_purge_sync(struct kfi_eq *eq, struct kfid *fid)
 {
 	kfi_eq_drop(eq, fid, NULL);
 	if (eq->handler)
 		flush_work(&eq->work);
 }
 
-void kfi_eq_forget_request(struct kfi_eq *eq, const struct kfid *handle)
+void kfi_eq_purge_request(struct kfi_eq *eq, const struct kfid *handle)
 {
 	kfi_eq_drop(eq, NULL, handle);
 }
 
 /*
  * Return the first event if it is of the kind that the caller reads, otherwise NULL with the reason
- * in *@why. An empty queue is armed.
+ * in *@err. An empty queue is armed.
  */
-static struct kfi_eq_item *kfi_eq_head(struct kfi_eq *eq, bool error, ssize_t *why)
+static struct kfi_eq_item *kfi_eq_head(struct kfi_eq *eq, bool error, ssize_t *err)
 {
 	struct kfi_eq_item *item;
 
 	lockdep_assert_held(&eq->lock);
 	item = list_first_entry_or_null(&eq->events, struct kfi_eq_item, link);
-	*why = -EAGAIN;
+	*err = -EAGAIN;
 	if (!item)
 		eq->armed = true;
 	else if (!error && item->err)
-		*why = -KFI_EAVAIL;
+		*err = -KFI_EAVAIL;
 	else if (error == !!item->err)
 		return item;
 	return NULL;

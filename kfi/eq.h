@@ -50,6 +50,6 @@ static inline struct kfi_eq *kfi_to_eq(struct kfid_eq *fid)
 }
 
 /* Drop the event of a connection request that ends before the consumer has read the event. */
-void kfi_eq_forget_request(struct kfi_eq *eq, const struct kfid *handle);
+void kfi_eq_purge_request(struct kfi_eq *eq, const struct kfid *handle);
 
 #endif /* _KFI_EQ_PRIV_H */

@@ -33,7 +33,7 @@ static void kill_domain(struct kfi_domain *domain)
 		WRITE_ONCE(domain->dead, true);
 		kill_eps(domain, false);
 		kill_eps(domain, true);
-		kfi_mr_lose(domain);
+		kfi_mr_device_gone(domain);
 		if (domain->eq)
 			kfi_eq_event(domain->eq, KFI_SHUTDOWN, &domain->fid.fid, NULL, NULL, 0);
 	}

@@ -188,8 +188,8 @@ static struct kfi_rx *fitting_in_list(struct list_head *list, const struct kfi_o
 }
 
 /* Return the oldest unexpected message that fits @op; if @after is set, the next one behind it. */
-static struct kfi_rx *later_unexpected(struct kfi_match *m, const struct kfi_oper *op,
-				       struct kfi_rx *after)
+static struct kfi_rx *next_unexpected(struct kfi_match *m, const struct kfi_oper *op,
+				      struct kfi_rx *after)
 {
 	struct list_head *list = unexp_bucket(m, op->tag);
 
@@ -201,7 +201,7 @@ static struct kfi_rx *later_unexpected(struct kfi_match *m, const struct kfi_ope
 
 struct kfi_rx *__kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op)
 {
-	return later_unexpected(m, op, NULL);
+	return next_unexpected(m, op, NULL);
 }
 
 static inline void enqueue_op(struct kfi_match *m, struct kfi_oper *op)
@@ -278,7 +278,7 @@ static inline enum kfi_rx_verdict match_rx(struct kfi_match *m, struct kfi_rx *r
 }
 
 /* Match the messages in @list with posted receives, oldest first. Matched ones go to m->ready. */
-static void settle_list(struct kfi_match *m, struct list_head *list, bool *stalled)
+static void match_list(struct kfi_match *m, struct list_head *list, bool *stalled)
 {
 	struct kfi_rx *rx, *next;
 	enum kfi_rx_verdict verdict;
@@ -300,15 +300,15 @@ static void settle_list(struct kfi_match *m, struct list_head *list, bool *stall
 	}
 }
 
-/* As settle_list(), for a new or returned receive: a message fits no other one, unless stalled. */
-static void settle_op(struct kfi_match *m, struct kfi_oper *op)
+/* As match_list(), for a new or returned receive: a message fits no other one, unless stalled. */
+static void match_op(struct kfi_match *m, struct kfi_oper *op)
 {
 	struct kfi_rx *rx, *next;
 	enum kfi_land land;
 
 	lockdep_assert_held(&m->lock);
 	for (rx = kfi_match_unexpected(m, op); rx; rx = next) {
-		next = later_unexpected(m, op, rx);
+		next = next_unexpected(m, op, rx);
 		kfi_match_source(rx);
 		land = claim(m, op, rx);
 		if (land == KFI_LAND_FULL)
@@ -322,10 +322,10 @@ static void settle_op(struct kfi_match *m, struct kfi_oper *op)
 	}
 }
 
-static void settle(struct kfi_match *m, bool tagged)
+static void match_queue(struct kfi_match *m, bool tagged)
 {
 	lockdep_assert_held(&m->lock);
-	settle_list(m, tagged ? &m->unexp_tags : &m->unexp_msgs, &m->stalled[tagged]);
+	match_list(m, tagged ? &m->unexp_tags : &m->unexp_msgs, &m->stalled[tagged]);
 }
 
 static bool must_wait(const struct kfi_match *m)
@@ -342,8 +342,8 @@ static void wait_space(struct kfi_ep *ep)
 	do {
 		spin_lock_bh(&m->lock);
 		if (!m->waiting && must_wait(m)) {
-			settle(m, false);
-			settle(m, true);
+			match_queue(m, false);
+			match_queue(m, true);
 		}
 		wait = !m->waiting && must_wait(m);
 		if (wait)
@@ -421,10 +421,10 @@ static bool match_return(struct kfi_oper *op)
 		requeue_op(m, op);
 		/*
 		 * If the matching is stalled, match_space() looks for a message. @op is not a
-		 * multi-receive buffer, so settle_op() cannot stall the matching.
+		 * multi-receive buffer, so match_op() cannot stall the matching.
 		 */
 		if (!m->stalled[op_tagged(op)])
-			settle_op(m, op);
+			match_op(m, op);
 	}
 	match_unlock(m);
 	local_bh_enable();
@@ -454,9 +454,9 @@ static noinline struct kfi_rx *post_many(struct kfi_ep *ep, struct kfi_oper *op)
 
 	enqueue_op(m, op);
 	if (m->stalled[tagged])
-		settle(m, tagged);
+		match_queue(m, tagged);
 	else
-		settle_op(m, op);
+		match_op(m, op);
 	match_unlock(m);
 	if (READ_ONCE(m->stalled[tagged]))
 		post_wait(ep);
@@ -499,13 +499,13 @@ struct kfi_rx *kfi_match_more(struct kfi_ep *ep)
 	return rx;
 }
 
-/* @ours: the caller has set m->delivering. NULL: no message, or another context delivers. */
-static struct kfi_rx *deliver_next(struct kfi_match *m, bool ours)
+/* @delivering: the caller has set m->delivering. NULL: no message, or another context delivers. */
+static struct kfi_rx *deliver_next(struct kfi_match *m, bool delivering)
 {
 	struct kfi_rx *rx = NULL;
 
 	spin_lock_bh(&m->lock);
-	if (ours || !m->delivering) {
+	if (delivering || !m->delivering) {
 		rx = take_ready(m);
 		m->delivering = !!rx;
 	}
@@ -537,7 +537,7 @@ static inline enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx,
 		return KFI_RX_CLOSED;
 	if (unlikely(m->stalled[tagged])) {
 		if (!m->waiting)	/* else match_space() settles once for all arrivals */
-			settle(m, tagged);
+			match_queue(m, tagged);
 		if (m->stalled[tagged])
 			return KFI_RX_FULL;
 	}
@@ -579,7 +579,7 @@ bool kfi_rx_unqueue(struct kfi_rx *rx)
 EXPORT_SYMBOL_GPL(kfi_rx_unqueue);
 
 /* A claimed message is in no bucket: kfi_match_dequeue() has removed it. */
-bool kfi_rx_forget(struct kfi_rx *rx)
+bool kfi_rx_dequeue(struct kfi_rx *rx)
 {
 	struct kfi_match *m = &kfi_rx_owner(rx->ep)->match;
 	bool queued;
@@ -591,7 +591,7 @@ bool kfi_rx_forget(struct kfi_rx *rx)
 	spin_unlock_bh(&m->lock);
 	return queued;
 }
-EXPORT_SYMBOL_GPL(kfi_rx_forget);
+EXPORT_SYMBOL_GPL(kfi_rx_dequeue);
 
 static void cancel_recv(struct kfi_match *m, struct kfi_oper *op)
 {

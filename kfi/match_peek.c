@@ -30,7 +30,7 @@ static struct kfi_rx *find_claimed(struct kfi_match *m, const struct kfi_oper *o
 	return NULL;
 }
 
-static void set_aside(struct kfi_match *m, struct kfi_rx *rx, void *context)
+static void claim_rx(struct kfi_match *m, struct kfi_rx *rx, void *context)
 {
 	kfi_match_dequeue(m, rx);
 	rx->buf = context;
@@ -38,7 +38,7 @@ static void set_aside(struct kfi_match *m, struct kfi_rx *rx, void *context)
 }
 
 /* Fill in the completion that describes @rx. @rx stays unmatched. */
-static void look(struct kfi_oper *op, struct kfi_rx *rx, struct kfi_cq_err_entry *wc)
+static void describe_rx(struct kfi_oper *op, struct kfi_rx *rx, struct kfi_cq_err_entry *wc)
 {
 	rx->op = op;
 	rx->room = 0;
@@ -81,9 +81,9 @@ static bool peek(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx **taken
 		*taken = rx;
 		return false;
 	}
-	look(op, rx, wc);
+	describe_rx(op, rx, wc);
 	if (op->flags & KFI_CLAIM)
-		set_aside(m, rx, op->context);
+		claim_rx(m, rx, op->context);
 	return true;
 }
 
@@ -92,7 +92,7 @@ struct kfi_rx *kfi_match_peek(struct kfi_ep *ep, struct kfi_oper *op)
 	struct kfi_match *m = &ep->match;
 	struct kfi_rx *taken = NULL;
 	struct kfi_cq_err_entry wc;
-	bool ends;
+	bool completes;
 
 	if (op->addr != KFI_ADDR_UNSPEC)
 		kfi_match_direct(ep, op);
@@ -101,9 +101,9 @@ struct kfi_rx *kfi_match_peek(struct kfi_ep *ep, struct kfi_oper *op)
 		spin_unlock(&m->lock);
 		return ERR_PTR(-ESHUTDOWN);
 	}
-	ends = peek(m, op, &taken, &wc);
+	completes = peek(m, op, &taken, &wc);
 	spin_unlock(&m->lock);
-	if (ends)
+	if (completes)
 		__kfi_op_finish(op, ep, &wc);
 	return taken;
 }

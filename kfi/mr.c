@@ -10,8 +10,8 @@
  * delay the end of a region by an operation whose bytes a CPU moves. The end waits also for
  * persist(), which belongs to the owner of the region (see commit.c), and for holds of the provider
  * (kfi_mr_hold()). These end in bounded time, except that of a place, which ends when the consumer
- * that has it and its device have finished. kfi_mr_late() logs a region that has waited for a long
- * time.
+ * that has it and its device have finished. kfi_mr_warn_busy() logs a region that has waited for a
+ * long time.
  *
  * A lookup takes no lock: it finds the region in the domain's table under RCU, takes a reference,
  * and then makes all checks. kfi_mr_get() explains the order of these steps.
@@ -255,7 +255,7 @@ static int hash_requested(struct kfi_mr *mr, u64 key)
 	return ret == -EEXIST ? -KFI_ENOKEY : ret;
 }
 
-/* Add the region to domain->regions, where kfi_mr_lose() finds it when the device is removed. */
+/* Add the region to domain->regions, which kfi_mr_device_gone() walks. */
 static int mr_join(struct kfi_mr *mr)
 {
 	struct kfi_domain *domain = mr->domain;
@@ -278,20 +278,20 @@ static int mr_join(struct kfi_mr *mr)
 static bool mr_leave(struct kfi_mr *mr)
 {
 	struct kfi_domain *domain = mr->domain;
-	bool there;
+	bool listed;
 
 	mutex_lock(&domain->lock);
-	there = !list_empty(&mr->obj.entry);
+	listed = !list_empty(&mr->obj.entry);
 	list_del_init(&mr->obj.entry);
 	mutex_unlock(&domain->lock);
-	return there;
+	return listed;
 }
 
 /*
  * The endpoints of the domain are dead already: no request of a peer can use a region any more, and
  * only the device can still access its memory.
  */
-void kfi_mr_lose(struct kfi_domain *domain)
+void kfi_mr_device_gone(struct kfi_domain *domain)
 {
 	struct kfi_mr *mr, *next;
 
@@ -485,7 +485,7 @@ abandon:
 }
 EXPORT_SYMBOL_GPL(kfi_mr_regattr);
 
-void kfi_mr_late(const struct kfi_mr *mr)
+void kfi_mr_warn_busy(const struct kfi_mr *mr)
 {
 	pr_warn("kfi: region %u of domain %u (%s), %zu bytes, waits for a hold or persist()\n",
 		mr->obj.id, mr->domain->obj.id, mr->domain->fabric->prov->name, mr->len);
@@ -506,7 +506,7 @@ static int mr_close(struct kfid *fid)
 		kfi_mr_settle(mr);
 		while (!wait_var_event_timeout(&mr->persists, !refcount_read(&mr->persists),
 					       KFI_MR_LATE))
-			kfi_mr_late(mr);
+			kfi_mr_warn_busy(mr);
 	}
 	mr_undo(mr);
 	if (mr->ep)
@@ -634,7 +634,7 @@ EXPORT_SYMBOL_GPL(kfi_mr_find);
  * Return true if a region of the domain has this key, including regions that are bound to other
  * endpoints. Called under rcu_read_lock().
  */
-bool kfi_mr_taken(struct kfi_ep *ep, u64 key)
+bool kfi_mr_key_exists(struct kfi_ep *ep, u64 key)
 {
 	return rhashtable_lookup(&ep->domain->mrs, &key, mr_params);
 }

@@ -32,11 +32,11 @@ int kfi_mr_hash(struct kfi_mr *mr);
  */
 void kfi_mr_make_live(struct kfi_mr *mr);
 void kfi_mr_make_dead(struct kfi_mr *mr);
-bool kfi_mr_taken(struct kfi_ep *ep, u64 key);
+bool kfi_mr_key_exists(struct kfi_ep *ep, u64 key);
 void kfi_mr_done_exit(void);
 /* Log that a call has waited for the region for KFI_MR_LATE, and continues to wait. */
 #define KFI_MR_LATE	(30 * HZ)
-void kfi_mr_late(const struct kfi_mr *mr);
+void kfi_mr_warn_busy(const struct kfi_mr *mr);
 void kfi_mr_retire(struct kfi_mr *mr);
 
 /*

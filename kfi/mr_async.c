@@ -63,9 +63,9 @@ static void finish(struct kfi_mr_work *work)
 	if (READ_ONCE(mr->state) == MR_DETACHING) {
 		kfi_mem_unclaim(mr);
 		refcount_set(&mr->persists, 1);
-		smp_store_release(&mr->state, MR_EMPTY);	/* pairs with seize() */
+		smp_store_release(&mr->state, MR_EMPTY);	/* pairs with set_busy() */
 	}
-	smp_store_release(&mr->work, NULL);	/* pairs with seize() */
+	smp_store_release(&mr->work, NULL);	/* pairs with set_busy() */
 	work->done(work, 0);
 }
 
@@ -150,7 +150,7 @@ int kfi_mr_alloc(struct kfid_domain *dfid, size_t iov_limit, uint64_t flags, str
 EXPORT_SYMBOL_GPL(kfi_mr_alloc);
 
 /* Change the state from @from to BUSY. Return: 0, or the errno for the consumer. */
-static int seize(struct kfi_mr *mr, int from)
+static int set_busy(struct kfi_mr *mr, int from)
 {
 	int old;
 
@@ -201,14 +201,14 @@ int kfi_mr_register(struct kfid_mr *fid, const struct kfi_mr_attr *attr, struct 
 	const struct kfi_prov_ops *ops = mr->domain->fabric->prov->ops;
 	int ret;
 
-	ret = seize(mr, MR_EMPTY);
+	ret = set_busy(mr, MR_EMPTY);
 	if (ret)
 		return ret;
-	rcu_read_lock();	/* keeps kfi_mr_lose() from running: it waits for a grace period */
+	rcu_read_lock();	/* kfi_mr_device_gone() waits for a grace period */
 	ret = READ_ONCE(mr->domain->dead) ? -ENODEV : attach(mr, attr);
 	if (!ret && work)
 		start(mr, work);
-	smp_store_release(&mr->state, ret ? MR_EMPTY : MR_ATTACHED);	/* pairs with seize() */
+	smp_store_release(&mr->state, ret ? MR_EMPTY : MR_ATTACHED);	/* pairs with set_busy() */
 	if (!ret && ops->mr_publish)
 		ops->mr_publish(mr, work);
 	else if (!ret && work)
@@ -261,7 +261,7 @@ EXPORT_SYMBOL_GPL(kfi_mr_settle);
 int kfi_mr_invalidate(struct kfid_mr *fid, struct kfi_mr_work *work)
 {
 	struct kfi_mr *mr = container_of(fid, struct kfi_mr, fid);
-	int ret = seize(mr, MR_ATTACHED);
+	int ret = set_busy(mr, MR_ATTACHED);
 
 	if (ret)
 		return ret;
@@ -283,13 +283,13 @@ EXPORT_SYMBOL_GPL(kfi_mr_invalidate);
  * Change the state of the registration with this key to BUSY, for kfi_mr_kill(). Return: false if
  * the owner of the region is about to invalidate it, or has done so. Called under rcu_read_lock().
  */
-static bool seize_live(struct kfi_mr *mr, u64 key)
+static bool set_busy_live(struct kfi_mr *mr, u64 key)
 {
 	if (!kfi_mr_live(mr, key) || cmpxchg(&mr->state, MR_ATTACHED, MR_BUSY) != MR_ATTACHED)
 		return false;
 	if (kfi_mr_live(mr, key))
 		return true;
-	smp_store_release(&mr->state, MR_ATTACHED);	/* pairs with seize() */
+	smp_store_release(&mr->state, MR_ATTACHED);	/* pairs with set_busy() */
 	return false;
 }
 
@@ -309,7 +309,7 @@ static int kill_region(struct kfi_mr *mr)
 	used = held || (ops->mr_known && ops->mr_known(mr));
 	if (!used)
 		kfi_mem_unclaim(mr);
-	smp_store_release(&mr->state, used ? MR_ATTACHED : MR_EMPTY);	/* pairs with seize() */
+	smp_store_release(&mr->state, used ? MR_ATTACHED : MR_EMPTY);	/* pairs with set_busy() */
 	return used ? -EBUSY : 0;
 }
 
@@ -324,9 +324,9 @@ int kfi_mr_kill(struct kfi_ep *ep, u64 key)
 
 	rcu_read_lock();
 	mr = kfi_mr_find(ep, key);
-	if (mr ? !mr->per_io : kfi_mr_taken(ep, key))
+	if (mr ? !mr->per_io : kfi_mr_key_exists(ep, key))
 		ret = -EACCES;
-	else if (mr && seize_live(mr, key))
+	else if (mr && set_busy_live(mr, key))
 		ret = kill_region(mr);
 	rcu_read_unlock();
 	return ret;

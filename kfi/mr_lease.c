@@ -100,6 +100,6 @@ void kfi_mr_recall_wait(struct kfi_mr *mr)
 	lockdep_assert_held(&mr->bind_lock);
 	lease_change(mr, true);
 	while (!wait_var_event_timeout(&mr->leases, !kfi_mr_recall(mr), KFI_MR_LATE))
-		kfi_mr_late(mr);
+		kfi_mr_warn_busy(mr);
 	lease_change(mr, false);
 }

@@ -40,7 +40,7 @@ static const char *string_of(const struct nlattr *attr)
 	return attr ? nla_data(attr) : NULL;
 }
 
-static int ask(struct net *net, struct nlattr **attrs, struct kfi_info **answer)
+static int get_info(struct net *net, struct nlattr **attrs, struct kfi_info **answer)
 {
 	struct kfi_info *hints = make_hints(attrs);
 	int ret;
@@ -76,7 +76,7 @@ int kfi_nl_info_start(struct netlink_callback *cb)
 		if (!prov)
 			return -ENODATA;
 	}
-	ret = ask(sock_net(cb->skb->sk), attrs, &cur->infos);
+	ret = get_info(sock_net(cb->skb->sk), attrs, &cur->infos);
 	cur->next = cur->infos;
 	if (prov)
 		kfi_provider_put(prov);

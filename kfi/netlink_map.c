@@ -52,7 +52,7 @@ int kfi_nl_map_dump(struct sk_buff *skb, struct netlink_callback *cb)
  * Explain an error of kfi_idmap_add(). After -EEXIST the id is looked up again. If its entry has
  * been removed meanwhile, the message names the address, which may be free by now too.
  */
-static void say_why_not(struct genl_info *info, int ret, u32 id)
+static void report_add_error(struct genl_info *info, int ret, u32 id)
 {
 	__be32 addr;
 
@@ -88,7 +88,7 @@ int kfi_nl_map_add(struct sk_buff *skb, struct genl_info *info)
 	id = nla_get_u32(info->attrs[KFI_A_MAP_ID]);
 	ret = kfi_idmap_add(genl_info_net(info), id, nla_get_in_addr(info->attrs[KFI_A_MAP_ADDR]));
 	if (ret)
-		say_why_not(info, ret, id);
+		report_add_error(info, ret, id);
 	return ret;
 }
 

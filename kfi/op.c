@@ -163,9 +163,9 @@ static size_t pool_atomic_size(const struct kfi_op_pool *pool, const struct kfi_
  */
 static size_t pool_colour(void)
 {
-	static atomic_t turn;
+	static atomic_t next;
 
-	return (unsigned int)atomic_inc_return(&turn) * 7 % POOL_COLOURS * SMP_CACHE_BYTES;
+	return (unsigned int)atomic_inc_return(&next) * 7 % POOL_COLOURS * SMP_CACHE_BYTES;
 }
 
 int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 iov_limit,
@@ -411,7 +411,7 @@ void kfi_op_part(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry
  * Complete an operation whose success is neither reported nor traced, as for most injected
  * messages.
  */
-static inline void op_finish_quietly(struct kfi_oper *op)
+static inline void op_finish_unreported(struct kfi_oper *op)
 {
 	struct kfi_cntr *cntr = op->ep->cntr[kfi_op_cntr[op->code]];
 	bool reserved = op->cq && !(op->flags & KFI_CQE);
@@ -449,6 +449,6 @@ void __kfi_tx_complete(struct kfi_oper *op, int err)
 	if (err || !(op->flags & KFI_NO_COMPLETION) || trace_kfi_complete_enabled())
 		op_finish_tx(op, err);
 	else
-		op_finish_quietly(op);
+		op_finish_unreported(op);
 }
 EXPORT_SYMBOL_GPL(__kfi_tx_complete);

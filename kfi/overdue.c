@@ -4,8 +4,8 @@
  *
  * A peer that is alive, and therefore passes every keep-alive check, can still leave an operation
  * without an answer for ever: it posts no receive, or it is hostile. An endpoint with the option
- * has a work item that looks at its transmit operations OVERDUE_LOOKS times per timeout and records
- * when it first saw each of them. Posts and completions do nothing for it.
+ * has a work item that looks at its transmit operations OVERDUE_CHECKS times per timeout and
+ * records when it first saw each of them. Posts and completions do nothing for it.
  *
  * An overdue operation can't be completed by itself: the peer may still write to its memory, or
  * read from it. So the connection that has the operation is ended with -ETIMEDOUT. When the
@@ -24,7 +24,7 @@
 #include <kfi_conn_set.h>
 #include "ep.h"
 
-#define OVERDUE_LOOKS	4
+#define OVERDUE_CHECKS	4
 
 /**
  * struct kfi_overdue - time limit of an endpoint; allocated when the endpoint is enabled
@@ -58,7 +58,7 @@ static bool op_is_out(struct kfi_ep *ep, const struct kfi_oper *op)
 	return ep->conn_set->ops->carrier(op);
 }
 
-static void look_at(struct kfi_overdue *o, u32 i, const struct kfi_oper *op)
+static void check_op(struct kfi_overdue *o, u32 i, const struct kfi_oper *op)
 {
 	u32 gen = READ_ONCE(op->gen);
 	bool out = op_is_out(o->ep, op);
@@ -84,10 +84,10 @@ static void overdue_work(struct work_struct *work)
 	 * generation.
 	 */
 	for (i = 0; kfi_pool_used(pool) && (op = kfi_op_by_index(pool, i)); i++) {
-		look_at(o, i, op);
+		check_op(o, i, op);
 		cond_resched();
 	}
-	queue_delayed_work(kfi_wq_unbound, &o->work, DIV_ROUND_UP(o->timeout, OVERDUE_LOOKS));
+	queue_delayed_work(kfi_wq_unbound, &o->work, DIV_ROUND_UP(o->timeout, OVERDUE_CHECKS));
 }
 
 int kfi_overdue_set(struct kfi_ep *ep, size_t ms)
@@ -136,7 +136,7 @@ void kfi_overdue_start(struct kfi_ep *ep)
 {
 	if (ep->overdue)
 		queue_delayed_work(kfi_wq_unbound, &ep->overdue->work,
-				   DIV_ROUND_UP(ep->overdue->timeout, OVERDUE_LOOKS));
+				   DIV_ROUND_UP(ep->overdue->timeout, OVERDUE_CHECKS));
 }
 
 void kfi_overdue_stop(struct kfi_ep *ep)

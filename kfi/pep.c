@@ -102,7 +102,7 @@ bool kfi_connreq_gone(struct kfi_connreq *req)
 	waited = !list_empty(&req->entry);
 	if (waited) {
 		pep_remove(pep, req);
-		kfi_eq_forget_request(pep->eq, &req->fid);
+		kfi_eq_purge_request(pep->eq, &req->fid);
 	}
 	mutex_unlock(&pep->req_lock);
 	return waited;
@@ -348,7 +348,7 @@ static int close_pep(struct kfid *fid)
 	list_del(&pep->obj.entry);
 	mutex_unlock(&fabric->lock);
 	if (pep->eq) {
-		kfi_eq_forget(pep->eq, fid);
+		kfi_eq_purge(pep->eq, fid);
 		kfi_obj_put(&pep->eq->obj);
 	}
 	free_pep(pep);

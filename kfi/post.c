@@ -92,7 +92,7 @@ static u64 post_merge(u64 flags, u64 defaults, u64 mask)
 	return (flags & ~KFI_OPFLAGS_DEFAULT) | (defaults & mask);
 }
 
-static u64 post_quiet(u64 flags, bool selective)
+static u64 post_selective(u64 flags, bool selective)
 {
 	if (selective && !(flags & (KFI_COMPLETION | KFI_CQE)))
 		flags |= KFI_NO_COMPLETION;
@@ -166,7 +166,7 @@ static void post_describe(struct kfi_oper *op, const struct kfi_post *post)
 }
 
 /* A flush and the get of a place move nothing. */
-static bool post_moves(enum kfi_opcode code)
+static bool post_moves_data(enum kfi_opcode code)
 {
 	return code != KFI_OPC_FLUSH && code != KFI_OPC_PLACE_GET;
 }
@@ -186,7 +186,7 @@ static noinline int post_describe_rma(struct kfi_oper *op, const struct kfi_post
 	op->rma_count = post->rma_count;
 	/* used by tagged RMA only, where the key is the tag of a receive */
 	op->tag = post->rma[0].key;
-	return !post_moves(post->code) || len == op->len ? 0 : -EINVAL;
+	return !post_moves_data(post->code) || len == op->len ? 0 : -EINVAL;
 }
 
 static __always_inline int post_fill_tx(struct kfi_oper *op, const struct kfi_post *post)
@@ -224,7 +224,7 @@ static __always_inline struct kfi_oper *post_make_tx(struct kfi_ep *ep, struct k
 	if (unlikely(ret))
 		return ERR_PTR(ret);
 	op = kfi_op_get(ep, &kfi_tx_owner(ep)->tx, ep->tx_cq,
-			post_quiet(post->flags, ep->tx_selective));
+			post_selective(post->flags, ep->tx_selective));
 	if (IS_ERR(op))
 		return op;
 	ret = post_fill_tx(op, post);
@@ -313,7 +313,7 @@ static __always_inline struct kfi_oper *post_make_rx(struct kfi_ep *ep, struct k
 	ret = post_check(ep, post, ep->rx_cq) ?: post_check_rx(ep, post);
 	if (unlikely(ret))
 		return ERR_PTR(ret);
-	op = kfi_op_get(ep, &ep->rx, ep->rx_cq, post_quiet(post->flags, ep->rx_selective));
+	op = kfi_op_get(ep, &ep->rx, ep->rx_cq, post_selective(post->flags, ep->rx_selective));
 	if (IS_ERR(op))
 		return op;
 	post_describe(op, post);

@@ -72,7 +72,7 @@ static bool reuse_match(const struct kfi_query *q, const struct kfi_info *offer)
 
 /* ---- the answer ---- */
 
-static int sign_answer(struct kfi_info *info, const struct kfi_query *q)
+static int fill_answer(struct kfi_info *info, const struct kfi_query *q)
 {
 	struct kfi_fabric_attr *attr = info->fabric_attr;
 
@@ -100,7 +100,7 @@ static struct kfi_info *make_answer(const struct kfi_query *q, const struct kfi_
 
 	if (!info)
 		return NULL;
-	if (kfi_attr_settle(info, q->hints) || sign_answer(info, q)) {
+	if (kfi_attr_answer(info, q->hints) || fill_answer(info, q)) {
 		kfi_freeinfo(info);
 		return NULL;
 	}
@@ -180,7 +180,7 @@ static int add_prov_attr(struct kfi_query *q)
 	info = kfi_allocinfo();
 	if (!info)
 		return -ENOMEM;
-	if (sign_answer(info, q)) {
+	if (fill_answer(info, q)) {
 		kfi_freeinfo(info);
 		return -ENOMEM;
 	}
@@ -190,7 +190,7 @@ static int add_prov_attr(struct kfi_query *q)
 
 /* ---- query of the providers ---- */
 
-static int ask(struct kfi_query *q)
+static int query_one(struct kfi_query *q)
 {
 	int ret;
 
@@ -201,7 +201,7 @@ static int ask(struct kfi_query *q)
 }
 
 /* Query one provider. If the provider fails, only its own offers are dropped. */
-static int ask_provider(struct kfi_provider *prov, void *arg)
+static int query_provider(struct kfi_provider *prov, void *arg)
 {
 	struct kfi_query *all = arg;
 	struct kfi_query q = *all;
@@ -211,7 +211,7 @@ static int ask_provider(struct kfi_provider *prov, void *arg)
 	q.head = NULL;
 	q.tail = &q.head;
 	q.err = 0;
-	ret = ask(&q);
+	ret = query_one(&q);
 	if (ret) {
 		kfi_freeinfo(q.head);
 		if (ret != -ENODATA)
@@ -238,19 +238,19 @@ static int check_query(const struct kfi_query *q)
 	return 0;
 }
 
-static void ask_all(struct kfi_query *q)
+static void query_providers(struct kfi_query *q)
 {
 	const char *name = hint_prov_name(q->hints);
 	struct kfi_provider *prov;
 
 	if (!name) {
-		kfi_walk_providers(ask_provider, q);
+		kfi_walk_providers(query_provider, q);
 		return;
 	}
 	prov = kfi_provider_get(name);
 	if (!prov)
 		return;
-	ask_provider(prov, q);
+	query_provider(prov, q);
 	kfi_provider_put(prov);
 }
 
@@ -290,7 +290,7 @@ int kfi_getinfo_net(struct net *net, uint32_t version, const char *node,
 	if (ret)
 		return ret;
 	q.tail = &q.head;
-	ask_all(&q);
+	query_providers(&q);
 	if (!q.head)
 		return q.err ?: -ENODATA;
 	*info = q.head;

@@ -93,7 +93,7 @@ static int read_short(const struct kfi_inaddr_names *names, const struct kcxi_ad
 int kfi_inaddr_name_read(const struct kfi_inaddr_names *names, const void *addr,
 			 union kfi_inaddr *name)
 {
-	if (names->brief)
+	if (names->short_names)
 		return read_short(names, addr, name);
 	memset(name, 0, sizeof(*name));
 	memcpy(name, addr, kfi_inaddr_len(names->family));
@@ -125,7 +125,7 @@ int kfi_inaddr_name_write(const struct kfi_inaddr_names *names, const union kfi_
 {
 	size_t len = kfi_inaddr_len(names->family);
 
-	if (names->brief)
+	if (names->short_names)
 		return write_short(names, name, addr) ?: sizeof(struct kcxi_addr);
 	memcpy(addr, name, len);
 	return len;
@@ -155,7 +155,7 @@ int kfi_inaddr_name_check(const struct kfi_inaddr_names *names, const void *addr
 	union kfi_inaddr name;
 	int ret;
 
-	if (!names->brief)
+	if (!names->short_names)
 		return kfi_inaddr_check(names->family, addr);
 	rcu_read_lock();	/* prevents the removal of the namespace */
 	ret = read_short(names, addr, &name);
@@ -181,7 +181,7 @@ static int resolve_short(const char *node, const char *service, struct kcxi_addr
 int kfi_inaddr_name_resolve(const struct kfi_inaddr_names *names, const char *node,
 			    const char *service, void *addr)
 {
-	if (names->brief)
+	if (names->short_names)
 		return resolve_short(node, service, addr) ?:
 		       kfi_inaddr_name_check(names, addr) ?: sizeof(struct kcxi_addr);
 	return kfi_inaddr_resolve(read_pnet(&names->domain->fabric->net), names->family, node,
@@ -192,7 +192,7 @@ EXPORT_SYMBOL_GPL(kfi_inaddr_name_resolve);
 int kfi_inaddr_name_source(const struct kfi_inaddr_names *names, const struct kfi_info *info,
 			   union kfi_inaddr *addr)
 {
-	if (!names->brief)
+	if (!names->short_names)
 		return kfi_inaddr_source(info, addr);
 	/* The info must have an address: one that the provider chose might have no short name. */
 	if (info->ep_attr->type != KFI_EP_RDM || !info->src_addr ||
@@ -235,7 +235,7 @@ int kfi_inaddr_names_open(struct kfi_inaddr_names *names, struct kfi_domain *dom
 	    kstrtou8(end + 1, 10, &names->prefix) || names->prefix > 32 ||
 	    names->subnet & host_mask(names->prefix))
 		return -EINVAL;
-	names->brief = true;
+	names->short_names = true;
 	domain->addrlen = sizeof(struct kcxi_addr);
 	warn_unmapped(names, domain->info);
 	return 0;

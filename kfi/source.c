@@ -4,7 +4,7 @@
  *
  * A reader that polls a queue sets kfi_cq.polled to the time, and calls ops->poll() of the sources
  * in kfi_cq.hot, which are HOT or DUE, under RCU. A reader that is about to sleep is not missed: it
- * increments kfi_cq.waiting and then looks for HOT sources (kfi_cq_sleeps()); kfi_source_heat()
+ * increments kfi_cq.waiting and then looks for HOT sources (kfi_cq_sleeps()); kfi_source_set_hot()
  * makes a source HOT and then reads kfi_cq.waiting. Both sides have a full barrier in between.
  *
  * A source that leaves kfi_cq.hot may be added again at once. A reader that is at its entry then
@@ -12,7 +12,7 @@
  * the list, because a source is always added to the same list.
  *
  * Locks, outermost first: kfi_source.lock (state, membership in lists; interrupts off),
- * kfi_cq.hot_lock (list of a queue; interrupts off). kfi_source.looking serializes ops->poll();
+ * kfi_cq.hot_lock (list of a queue; interrupts off). kfi_source.poll_lock serializes ops->poll();
  * readers only try it.
  */
 #include <linux/rculist.h>
@@ -96,7 +96,7 @@ static void kfi_source_set(struct kfi_source *src, u8 state)
 		tasklet_schedule(&src->tasklet);
 }
 
-static void kfi_source_heat(struct kfi_source *src)
+static void kfi_source_set_hot(struct kfi_source *src)
 {
 	WRITE_ONCE(src->found, true);
 	kfi_source_set(src, KFI_SOURCE_HOT);
@@ -113,7 +113,7 @@ void kfi_source_event(struct kfi_source *src)
 	spin_lock_irqsave(&src->lock, flags);
 	if (src->state == KFI_SOURCE_ARMED) {
 		if (kfi_source_polled(src))
-			kfi_source_heat(src);
+			kfi_source_set_hot(src);
 		else
 			kfi_source_set(src, KFI_SOURCE_DUE);
 	}
@@ -149,7 +149,7 @@ void kfi_cq_sleeps(struct kfi_cq *cq)
 
 	if (cq->where != KFI_CQ_IN_POLL)
 		return;
-	smp_mb();		/* pairs with kfi_source_heat() */
+	smp_mb();		/* pairs with kfi_source_set_hot() */
 	local_bh_disable();
 	rcu_read_lock();
 	list_for_each_entry_rcu(at, &cq->hot, link) {
@@ -168,20 +168,20 @@ void kfi_cq_sleeps(struct kfi_cq *cq)
  * Called by a reader. It does not wait for another reader, because the completions that the other
  * one finds are in the queue soon.
  */
-static int kfi_source_look(struct kfi_source *src, int budget)
+static int kfi_source_poll(struct kfi_source *src, int budget)
 {
 	int n;
 
-	if (!spin_trylock(&src->looking))
+	if (!spin_trylock(&src->poll_lock))
 		return 0;
 	n = src->ops->poll(src, budget);
-	spin_unlock(&src->looking);
+	spin_unlock(&src->poll_lock);
 	if (n)
 		WRITE_ONCE(src->found, true);
 	return n;
 }
 
-int kfi_cq_look(struct kfi_cq *cq, int budget)
+int kfi_cq_poll_sources(struct kfi_cq *cq, int budget)
 {
 	struct kfi_source_at *at;
 	int n = 0;
@@ -194,7 +194,7 @@ int kfi_cq_look(struct kfi_cq *cq, int budget)
 	local_bh_disable();
 	rcu_read_lock();
 	list_for_each_entry_rcu(at, &cq->hot, link) {
-		n += kfi_source_look(at->src, budget - n);
+		n += kfi_source_poll(at->src, budget - n);
 		if (n >= budget)
 			break;
 	}
@@ -230,9 +230,9 @@ static void kfi_source_tasklet(struct tasklet_struct *t)
 	struct kfi_source *src = from_tasklet(src, t, tasklet);
 	int n;
 
-	spin_lock(&src->looking);
+	spin_lock(&src->poll_lock);
 	n = src->ops->poll(src, KFI_SOURCE_BUDGET);
-	spin_unlock(&src->looking);
+	spin_unlock(&src->poll_lock);
 	if (n < KFI_SOURCE_BUDGET)
 		kfi_source_arm(src);
 	else
@@ -248,7 +248,7 @@ void kfi_source_start(struct kfi_source *src, const struct kfi_source_ops *ops, 
 
 	src->ops = ops;
 	spin_lock_init(&src->lock);
-	spin_lock_init(&src->looking);
+	spin_lock_init(&src->poll_lock);
 	tasklet_setup(&src->tasklet, kfi_source_tasklet);
 	INIT_DELAYED_WORK(&src->tick, kfi_source_tick);
 	for (i = 0; i < ARRAY_SIZE(src->at); i++) {

@@ -131,10 +131,10 @@ static void kfp_account_charge(struct kfp_account *account, s64 units)
 		account->units += units;
 }
 
-static void kfp_account_leave_behind(struct kfp_account *account, s64 units)
+static void kfp_account_charge_dead(struct kfp_account *account, s64 units)
 {
 	for (; account; account = account->up)
-		account->left += units;
+		account->dead_units += units;
 }
 
 /* ---- dead connections ---- */
@@ -147,8 +147,8 @@ static void kfp_account_leave(struct kfp_conn *conn)
 
 	spin_lock_bh(&accounts->lock);
 	kfp_account_charge(conn->account, -(s64)conn->units);
-	if (conn->left)
-		kfp_account_leave_behind(conn->account, -(s64)conn->units);
+	if (conn->orphaned)
+		kfp_account_charge_dead(conn->account, -(s64)conn->units);
 	for (level = 0; level < KFP_HELD_LEVELS; level++)
 		list_del_init(&conn->dead[level]);
 	kfp_account_put(accounts, conn->account);
@@ -192,11 +192,11 @@ void kfp_account_down(struct kfp_conn *conn)
 		units += in->cost;
 	if (units)
 		units += kfp_account_object(conn);
-	conn->left = units;	/* from here on kfp_inmsg_free() reports to the account */
+	conn->orphaned = units;	/* from here on kfp_inmsg_free() reports to the account */
 	spin_lock(&accounts->lock);
 	kfp_account_live(account, -1);
 	kfp_account_charge(account, (s64)units - conn->units);
-	kfp_account_leave_behind(account, units);
+	kfp_account_charge_dead(account, units);
 	conn->units = units;
 	for (level = 0; units && level < KFP_HELD_LEVELS; level++, account = account->up)
 		list_add_tail(&conn->dead[level], &account->dead);
@@ -213,7 +213,7 @@ void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last)
 
 	spin_lock_bh(&accounts->lock);
 	kfp_account_charge(conn->account, -(s64)units);
-	kfp_account_leave_behind(conn->account, -(s64)units);
+	kfp_account_charge_dead(conn->account, -(s64)units);
 	conn->units -= units;
 	spin_unlock_bh(&accounts->lock);
 	if (last)
@@ -257,7 +257,7 @@ static u32 kfp_account_window(const struct kfp_accounts *accounts,
 /* Have dead connections left so much that the smallest windows do not fit? */
 static bool kfp_account_full(const struct kfp_accounts *accounts, const struct kfp_account *account)
 {
-	return account->left + 2 * KFP_HELD_MIN > kfp_account_limit(accounts, account->level);
+	return account->dead_units + 2 * KFP_HELD_MIN > kfp_account_limit(accounts, account->level);
 }
 
 /* Is a further caller with the name of @peer refused? */
@@ -269,7 +269,7 @@ static bool kfp_account_refuses(const struct kfp_accounts *accounts, const struc
 	    kfp_account_full(accounts, peer) || kfp_account_full(accounts, source))
 		return true;
 	return kfp_account_full(accounts, source->up) &&
-	       source->left + (source->live + 1) * 2 * KFP_HELD_MIN > KFP_HELD_SPARE;
+	       source->dead_units + (source->live + 1) * 2 * KFP_HELD_MIN > KFP_HELD_SPARE;
 }
 
 /*

@@ -51,7 +51,7 @@ static bool kfp_was_request(const struct kfi_oper *op)
 	return !kfp_op(op)->rendezvous && op->code != KFI_OPC_TREAD;
 }
 
-static int kfp_verdict(struct kfp_conn *conn, struct kfi_oper *op, const struct kfw_frame *f)
+static int kfp_ack_status(struct kfp_conn *conn, struct kfi_oper *op, const struct kfw_frame *f)
 {
 	bool read = op->code == KFI_OPC_READ || op->code == KFI_OPC_TREAD || kfp_op_fetches(op);
 
@@ -94,8 +94,8 @@ int kfp_got_ack(struct kfp_conn *conn, const struct kfw_frame *f)
 		conn->tx.unplaced -= kfp_unplaced(op);
 	sent |= !kfp_op(op)->spliced;	/* the link has copied all of it */
 	if (sent)
-		kfp_op_end(conn, op, kfp_verdict(conn, op, f));
+		kfp_op_end(conn, op, kfp_ack_status(conn, op, f));
 	else
-		kfp_op_unsent(conn, op, kfp_verdict(conn, op, f));
+		kfp_op_unsent(conn, op, kfp_ack_status(conn, op, f));
 	return 0;
 }

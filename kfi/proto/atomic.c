@@ -119,7 +119,7 @@ int kfp_rx_atomic(struct kfp_conn *conn)
 
 void kfp_rx_atomic_drop(struct kfp_conn *conn)
 {
-	kfp_rx_wrote(conn);
+	kfp_rx_put_mr(conn);
 	kfp_values_free(&conn->rx.values, conn->rx.small);
 }
 
@@ -225,7 +225,7 @@ int kfp_rx_finish_atomic(struct kfp_conn *conn)
 				     kfp_rx_src(conn));
 	if (ret)
 		return ret;
-	ret = fetch && !rx->status ? kfp_answer_fetched(conn) : kfp_rx_verdict(conn);
+	ret = fetch && !rx->status ? kfp_answer_fetched(conn) : kfp_rx_end(conn);
 	kfp_rx_atomic_drop(conn);	/* the region, and values not moved to the answer */
 	return ret;
 }
@@ -242,5 +242,5 @@ void kfp_put_fetched(struct kfp_conn *conn, struct kfp_answer *answer)
 	kfp_put_frame(conn, &f);
 	memcpy(tx->stage + tx->staged, answer->values, answer->len);
 	tx->staged += answer->len;
-	kfp_put_verdict(conn, answer);
+	kfp_put_ack(conn, answer);
 }

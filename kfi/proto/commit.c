@@ -4,7 +4,7 @@
  *
  *   kfp_put_flush()	initiator: encodes frame and segments
  *   kfp_rx_commit()	target: checks the regions before the first byte of the frame is copied
- *   kfp_rx_verdict()	target: the frame and all frames before it are complete: queues the
+ *   kfp_rx_end()	target: the frame and all frames before it are complete: queues the
  *			commit, or the ACK
  *   kfp_commit_work()	target: calls persist() of the owners of the regions, queues the ACK
  *
@@ -151,7 +151,7 @@ int kfp_rx_flush(struct kfp_conn *conn)
 		return ret;
 	if (!(conn->rx.f.flags & KFW_F_COMMIT))
 		kfp_rx_visible(conn);
-	return kfp_rx_verdict(conn);
+	return kfp_rx_end(conn);
 }
 
 /* ---- target: the owners ---- */
@@ -170,7 +170,7 @@ static void kfp_commit_start(struct kfp_conn *conn)
 }
 
 /* Queue the ACK of a frame, or its commit, which queues the ACK when it has ended. */
-int kfp_rx_verdict(struct kfp_conn *conn)
+int kfp_rx_end(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	struct kfp_answer *answer = rx->commit;

@@ -132,7 +132,7 @@ static void kfp_conn_init(struct kfp_conn *conn)
 	INIT_LIST_HEAD(&conn->spares);
 	INIT_LIST_HEAD(&conn->rx.space.link);
 	conn->rx.space.fn = kfp_rx_space;
-	kfp_rx_go(conn, KFP_RX_HELLO);
+	kfp_rx_set_at(conn, KFP_RX_HELLO);
 	INIT_DELAYED_WORK(&conn->tx_work, kfp_tx_work);
 	INIT_DELAYED_WORK(&conn->rx_work, kfp_rx_work);
 	INIT_DELAYED_WORK(&conn->more_work, kfp_more_work);
@@ -226,7 +226,7 @@ EXPORT_SYMBOL_GPL(kfi_link_up);
  * Return the reason for the end of the connection. The peer of an MSG endpoint may close its end.
  * The peer of an RDM endpoint that does so has broken the connection.
  */
-static int kfp_end_of(const struct kfp_conn *conn, int ended)
+static int kfp_end_reason(const struct kfp_conn *conn, int ended)
 {
 	if (test_bit(KFP_BYE_SENT, &conn->flags))
 		return -ESHUTDOWN;
@@ -241,7 +241,7 @@ void kfp_conn_check(struct kfp_conn *conn)
 	int ended = conn->ops->ended(&conn->link);
 
 	if (ended)
-		kfp_conn_fail(conn, kfp_end_of(conn, ended));
+		kfp_conn_fail(conn, kfp_end_reason(conn, ended));
 }
 
 void kfi_link_down(struct kfi_link *link)
@@ -290,9 +290,9 @@ EXPORT_SYMBOL_GPL(kfi_link_ping);
 
 static unsigned long kfp_watch_interval(const struct kfp_conn *conn)
 {
-	unsigned int patience = READ_ONCE(kfp_params(conn)->peer_timeout_ms);
+	unsigned int timeout = READ_ONCE(kfp_params(conn)->peer_timeout_ms);
 
-	return msecs_to_jiffies(clamp(patience / 2, 100U, 5000U));
+	return msecs_to_jiffies(clamp(timeout / 2, 100U, 5000U));
 }
 
 /* The handshake is complete; bytes may have arrived already. Called in the hello work. */
@@ -328,17 +328,17 @@ void kfp_conn_start(struct kfp_conn *conn)
 static void kfp_conn_watch(struct work_struct *work)
 {
 	struct kfp_conn *conn = container_of(to_delayed_work(work), struct kfp_conn, watch_work);
-	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
+	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
 	bool late, ended;
 
 	if (test_bit(KFP_FAILED, &conn->flags))
 		return;
 	if (!test_bit(KFP_DEAD, &conn->flags) && conn->ops->lock(&conn->link)) {
-		late = time_after(jiffies, READ_ONCE(conn->rx.last_rx) + patience);
+		late = time_after(jiffies, READ_ONCE(conn->rx.last_rx) + timeout);
 		ended = conn->ops->ended(&conn->link);
-		if (late && patience && ended)
+		if (late && timeout && ended)
 			kfp_conn_check(conn);	/* its last bytes could not be read for too long */
-		else if (patience && !ended && kfp_rx_late(conn))
+		else if (timeout && !ended && kfp_rx_late(conn))
 			kfp_conn_fail(conn, -ETIMEDOUT);
 		conn->ops->unlock(&conn->link);
 	}

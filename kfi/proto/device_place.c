@@ -118,7 +118,7 @@ int kfp_rx_place(struct kfp_conn *conn)
 void kfp_put_place_answer(struct kfp_conn *conn, struct kfp_answer *answer)
 {
 	answer->status = kfp_put_place_grant(conn, answer) ? 0 : EOPNOTSUPP;
-	kfp_put_verdict(conn, answer);
+	kfp_put_ack(conn, answer);
 }
 
 /* ---- initiator: put ---- */

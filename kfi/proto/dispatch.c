@@ -45,7 +45,7 @@ int kfp_rx_ack(struct kfp_conn *conn, u16 status)
 	answer->id = conn->rx.f.id;
 	answer->gen = conn->rx.f.gen;
 	spin_lock(&conn->lock);
-	kfp_verdict_queue(conn, answer, kfp_may_be_lazy(&conn->rx.f) && !status);
+	kfp_ack_queue(conn, answer, kfp_may_be_lazy(&conn->rx.f) && !status);
 	spin_unlock(&conn->lock);
 	return 0;
 }
@@ -502,7 +502,7 @@ int kfp_rx_dispatch(struct kfp_conn *conn)
 	}
 }
 
-void kfp_rx_wrote(struct kfp_conn *conn)
+void kfp_rx_put_mr(struct kfp_conn *conn)
 {
 	if (conn->rx.mr)
 		kfi_mr_put(conn->rx.mr);
@@ -520,8 +520,8 @@ static int kfp_rx_finish_write(struct kfp_conn *conn)
 				     kfp_rx_src(conn));
 	if (ret)
 		return ret;
-	kfp_rx_wrote(conn);
-	return kfp_rx_verdict(conn);
+	kfp_rx_put_mr(conn);
+	return kfp_rx_end(conn);
 }
 
 int kfp_rx_finish(struct kfp_conn *conn)
@@ -560,7 +560,7 @@ bool kfp_rx_more(struct kfp_conn *conn)
 
 	if (rx->to != KFP_TO_MR || rx->seg >= rx->f.rma_count)
 		return false;
-	kfp_rx_wrote(conn);
+	kfp_rx_put_mr(conn);
 	kfp_rx_open_segment(conn);
 	return true;
 }

@@ -371,7 +371,7 @@ static struct kfp_answer *kfp_next_answer(struct kfp_conn *conn)
 	return answer;
 }
 
-void kfp_put_verdict(struct kfp_conn *conn, struct kfp_answer *answer)
+void kfp_put_ack(struct kfp_conn *conn, struct kfp_answer *answer)
 {
 	struct kfw_frame f = {
 		.type = KFW_ACK,
@@ -470,11 +470,11 @@ static void kfp_put_read(struct kfp_conn *conn, struct kfp_answer *answer)
 
 	if (answer->kind == KFP_ANSWER_TREAD) {
 		if (answer->seg++) {
-			kfp_put_verdict(conn, answer);
+			kfp_put_ack(conn, answer);
 			return;
 		}
 	} else if (!kfp_read_segment(conn, answer)) {
-		kfp_put_verdict(conn, answer);
+		kfp_put_ack(conn, answer);
 		return;
 	}
 	answer->placing = answer->places && answer->len;
@@ -499,7 +499,7 @@ static void kfp_put_answer(struct kfp_conn *conn, struct kfp_answer *answer)
 	else if (answer->kind == KFP_ANSWER_PLACE)
 		kfp_put_place_answer(conn, answer);
 	else
-		kfp_put_verdict(conn, answer);
+		kfp_put_ack(conn, answer);
 }
 
 void kfp_answer_queue(struct kfp_conn *conn, struct kfp_answer *answer)
@@ -526,7 +526,7 @@ void kfp_lazy_join(struct kfp_conn *conn)
 }
 
 /* Queue an ACK in the order of the requests. Called under kfp_conn.lock. */
-void kfp_verdict_queue(struct kfp_conn *conn, struct kfp_answer *answer, bool lazy)
+void kfp_ack_queue(struct kfp_conn *conn, struct kfp_answer *answer, bool lazy)
 {
 	list_add_tail(&answer->link, &conn->lazy);
 	if (!lazy || ++conn->nr_lazy == KFP_LAZY_MAX)
@@ -689,7 +689,7 @@ static noinline void kfp_put_header(struct kfp_conn *conn, u8 type)
  * Is there no frame to send? This is the usual case, and cheaper to find out here than in
  * kfp_put_next().
  */
-bool kfp_nothing_next(struct kfp_conn *conn)
+bool kfp_tx_empty(struct kfp_conn *conn)
 {
 	const struct kfp_tx *tx = &conn->tx;
 

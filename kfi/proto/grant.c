@@ -391,7 +391,7 @@ int kfp_rx_recalled(struct kfp_conn *conn)
 	return 0;
 }
 
-static unsigned long kfp_patience(const struct kfp_conn *conn)
+static unsigned long kfp_peer_timeout(const struct kfp_conn *conn)
 {
 	return msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
 }
@@ -452,7 +452,7 @@ static void kfp_permit_return(struct kfp_conn *conn, struct kfp_permit *p)
  * Begin the recalls that are due. No call waits for a grant that only makes room, so it has no
  * deadline.
  */
-static void kfp_grants_look(struct kfp_conn *conn)
+static void kfp_grants_check(struct kfp_conn *conn)
 {
 	struct kfp_permit *p;
 	struct kfp_grant *g;
@@ -481,7 +481,7 @@ static void kfp_grants_look(struct kfp_conn *conn)
 /*
  * Has the peer kept a grant for too long? Both the RECALL and its answer may be behind a long
  * payload, and the peer may not read because its queue is full. So bytes that move on the link
- * advance the start of the wait (kfp_paced()), but not while this side does not read: its own
+ * advance the start of the wait (kfp_extend()), but not while this side does not read: its own
  * consumer may be the cause of the wait. At most as many bytes count as there can be in front of
  * the answer, and bytes of this side count only until the RECALL is sent: a peer that waits for a
  * device may continue with other transfers for ever. Bytes for places count when they land, and
@@ -490,30 +490,30 @@ static void kfp_grants_look(struct kfp_conn *conn)
 bool kfp_recalls_late(struct kfp_conn *conn)
 {
 	struct kfp_grants *grants = conn->grants;
-	u64 came, went, moved, most = 0;
-	unsigned long earned;
+	u64 rx_bytes, tx_bytes, moved, most = 0;
+	unsigned long extra;
 	struct kfp_grant *g;
 	bool late = false;
 	unsigned int i;
 
 	if (!grants)
 		return false;
-	came = conn->rx.bytes + conn->rx.granted + conn->link.landed - grants->came;
-	went = conn->link.posted - grants->went;
-	grants->came += came;
-	grants->went += went;
+	rx_bytes = conn->rx.bytes + conn->rx.granted + conn->link.landed - grants->rx_bytes;
+	tx_bytes = conn->link.posted - grants->tx_bytes;
+	grants->rx_bytes += rx_bytes;
+	grants->tx_bytes += tx_bytes;
 	for (i = 0; i < KFW_GRANTS_MAX; i++) {
 		g = grants->given[i];
 		if (!g || !g->timed)
 			continue;
 		most = most ?: 2 * kfp_longest_payload(conn);
-		moved = came + (g->sent ? 0 : went);
-		earned = min_t(u64, div_u64(min(moved, most - min(most, g->moved)) * HZ,
-					    KFP_RATE_MIN), LONG_MAX);
+		moved = rx_bytes + (g->sent ? 0 : tx_bytes);
+		extra = min_t(u64, div_u64(min(moved, most - min(most, g->moved)) * HZ,
+					   KFP_RATE_MIN), LONG_MAX);
 		g->moved += moved;
 		if (conn->rx.at != KFP_RX_BLOCKED)
-			g->since = kfp_paced(g->since, earned);
-		late |= time_after(jiffies, g->since + kfp_patience(conn));
+			g->since = kfp_extend(g->since, extra);
+		late |= time_after(jiffies, g->since + kfp_peer_timeout(conn));
 	}
 	return late;
 }
@@ -533,7 +533,7 @@ void kfp_recalls_pause(struct kfp_conn *conn, unsigned long pause)
 		g = conn->grants->given[i];
 		if (!g || !g->timed)
 			continue;
-		most = g->first + kfp_patience(conn);
+		most = g->first + kfp_peer_timeout(conn);
 		if (time_before(g->since, most))
 			g->since += min(pause, most - g->since);
 	}
@@ -549,7 +549,7 @@ static void kfp_grants_work(struct work_struct *work)
 		return;
 	local_bh_disable();
 	if (conn->ops->lock(&conn->link)) {
-		kfp_rx_burst(conn, kfp_grants_look);
+		kfp_rx_burst(conn, kfp_grants_check);
 		conn->ops->unlock(&conn->link);
 	} else {
 		kfp_conn_queue(conn, &grants->work, 1);
@@ -560,7 +560,7 @@ static void kfp_grants_work(struct work_struct *work)
 /* ---- initiator ---- */
 
 /* Has the operation sent an RTW that the peer may answer with a GRANT? */
-static bool kfp_op_asked(const struct kfi_oper *op)
+static bool kfp_op_awaits_grant(const struct kfi_oper *op)
 {
 	u8 state = kfp_op(op)->state;
 
@@ -583,7 +583,7 @@ int kfp_rx_grant(struct kfp_conn *conn)
 	struct kfp_permit *p;
 	int ret;
 
-	if (!grants || !op || !kfp_op_asked(op) || op->rma[0].key != le64_to_cpu(seg->key) ||
+	if (!grants || !op || !kfp_op_awaits_grant(op) || op->rma[0].key != le64_to_cpu(seg->key) ||
 	    le64_to_cpu(seg->len) != f->len || grants->permits[f->slot] || f->tag <= grants->newest)
 		return -EPROTO;
 	p = kzalloc(sizeof(*p), GFP_ATOMIC | __GFP_NOWARN);

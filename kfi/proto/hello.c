@@ -203,7 +203,7 @@ size_t kfp_hello_bytes(struct kfp_conn *conn, const void *bytes, size_t len)
 	if (ret) {
 		kfp_rx_error(conn, ret);
 	} else if (conn->rx.have >= sizeof(conn->hello_in) && !kfp_hello_room(conn).iov_len) {
-		kfp_rx_go(conn, KFP_RX_HELD);
+		kfp_rx_set_at(conn, KFP_RX_HELD);
 		kfp_hello_kick(conn);
 	}
 	return n;
@@ -213,7 +213,7 @@ size_t kfp_hello_bytes(struct kfp_conn *conn, const void *bytes, size_t len)
 void kfp_hello_next(struct kfp_conn *conn)
 {
 	conn->rx.have = 0;
-	kfp_rx_go(conn, KFP_RX_HELLO);
+	kfp_rx_set_at(conn, KFP_RX_HELLO);
 }
 
 /*
@@ -226,7 +226,7 @@ static int kfp_hello_received(struct kfp_conn *conn)
 
 	/*
 	 * Bytes may have arrived before the link's callbacks, or while &kfi_link.want was
-	 * KFI_RX_STOP. The loads of @at pair with kfp_rx_go().
+	 * KFI_RX_STOP. The loads of @at pair with kfp_rx_set_at().
 	 */
 	if (smp_load_acquire(&conn->rx.at) != KFP_RX_HELD && !kfp_rx_poll(conn)) {
 		queue_delayed_work(kfp_cm_wq, &conn->hello_work, 1);
@@ -372,7 +372,7 @@ static int kfp_hello_step(struct kfp_conn *conn)
 	return conn->pc.dialed ? kfp_hello_answered(conn) : kfp_hello_from_caller(conn);
 }
 
-static void kfp_hello_go_on(struct kfp_conn *conn)
+static void kfp_hello_continue(struct kfp_conn *conn)
 {
 	u8 state = smp_load_acquire(&conn->state);	/* pairs with kfp_hello_start() */
 	int ret;
@@ -380,7 +380,8 @@ static void kfp_hello_go_on(struct kfp_conn *conn)
 	if (test_bit(KFP_FAILED, &conn->flags) || state == KFP_NEW)
 		return;
 	if (state == KFP_READY) {	/* the peer has not closed the link after the BYE */
-		if (test_bit(KFP_BYE_LEFT, &conn->flags) && time_after_eq(jiffies, conn->deadline))
+		if (test_bit(KFP_BYE_POSTED, &conn->flags) &&
+		    time_after_eq(jiffies, conn->deadline))
 			kfp_conn_fail(conn, -ESHUTDOWN);
 		return;
 	}
@@ -409,14 +410,14 @@ static void kfp_hello_go_on(struct kfp_conn *conn)
  * this side closed the link first, frames of the peer that are in transit could make the link drop
  * bytes that this side has sent. Called under the link's lock.
  */
-void kfp_bye_left(struct kfp_conn *conn)
+void kfp_bye_posted(struct kfp_conn *conn)
 {
-	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
+	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
 
-	if (test_and_set_bit(KFP_BYE_LEFT, &conn->flags))
+	if (test_and_set_bit(KFP_BYE_POSTED, &conn->flags))
 		return;
-	conn->deadline = jiffies + patience;
-	mod_delayed_work(kfp_cm_wq, &conn->hello_work, patience);
+	conn->deadline = jiffies + timeout;
+	mod_delayed_work(kfp_cm_wq, &conn->hello_work, timeout);
 }
 
 void kfp_hello_work(struct work_struct *work)
@@ -424,7 +425,7 @@ void kfp_hello_work(struct work_struct *work)
 	struct kfp_conn *conn = container_of(to_delayed_work(work), struct kfp_conn, hello_work);
 	unsigned int noio = memalloc_noio_save();	/* writeback may wait for it */
 
-	kfp_hello_go_on(conn);
+	kfp_hello_continue(conn);
 	memalloc_noio_restore(noio);
 }
 
@@ -439,6 +440,6 @@ void kfp_hello_start(struct kfp_conn *conn, int state)
 	if (state == KFP_ACCEPTED || state == KFP_REJECTED)
 		conn->deadline = jiffies +
 			msecs_to_jiffies(READ_ONCE(kfp_params(conn)->connect_timeout_ms));
-	smp_store_release(&conn->state, state);	/* pairs with kfp_hello_go_on() */
+	smp_store_release(&conn->state, state);	/* pairs with kfp_hello_continue() */
 	kfp_hello_kick(conn);
 }

@@ -57,7 +57,7 @@ struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f
 	in->read = f->type == KFW_TREAD;
 	in->cls = f->flags & KFW_F_TAGGED ? KFP_CLS_TAG : KFP_CLS_MSG;
 	in->cost = cost;
-	in->promised = f->flags & (KFW_F_ACK | KFW_F_INV);
+	in->no_drop = f->flags & (KFW_F_ACK | KFW_F_INV);
 	in->id = f->id;
 	in->gen = f->gen;
 	INIT_LIST_HEAD(&in->answer.link);
@@ -76,12 +76,12 @@ void kfp_inmsg_free(struct kfp_inmsg *in)
 	struct kfp_conn *conn = in->conn;
 	void *buf = in->buf;
 	u32 cost = in->cost;
-	bool spare, left, last;
+	bool spare, orphaned, last;
 
 	kfp_conceal(conn, &in->answer.places);
 	spin_lock_bh(&conn->lock);
 	list_del(&in->entry);
-	left = conn->left;
+	orphaned = conn->orphaned;
 	last = !--conn->nr_inmsgs;
 	if (buf)
 		conn->unexpected -= in->rx.len;
@@ -94,7 +94,7 @@ void kfp_inmsg_free(struct kfp_inmsg *in)
 	kfree(buf);
 	if (!spare)
 		kmem_cache_free(kfp_inmsg_cache, in);
-	if (unlikely(left))
+	if (unlikely(orphaned))
 		kfp_account_freed(conn, cost, last);
 	kfp_conn_put(conn);
 }
@@ -267,9 +267,9 @@ static void kfp_grant_read(struct kfp_inmsg *in)
 /*
  * The CTS is in the stage: from now on the peer has to send. The time for the bytes that the link
  * has to deliver before the CTS is added. Only the DATA frame of this message ends the wait; then
- * kfp_rx_late() supervises the frame. Bytes of other frames prolong the wait (kfp_paced()), because
- * the peer may have sent them before the CTS arrived, but not longer than the longest frame may
- * take. Called under the link's lock.
+ * kfp_rx_late() supervises the frame. Bytes of other frames prolong the wait (kfp_extend()),
+ * because the peer may have sent them before the CTS arrived, but not longer than the longest frame
+ * may take. Called under the link's lock.
  */
 void kfp_inmsg_granted(struct kfp_inmsg *in)
 {
@@ -303,22 +303,22 @@ void kfp_grants_pause(struct kfp_conn *conn, unsigned long pause)
 }
 
 /*
- * Advance the start @since of a wait by @earned jiffies, which the peer has earned by sending, but
+ * Advance the start @since of a wait by @extra jiffies, because the peer has sent something, but
  * not beyond the present. So a peer that was fast may not be silent for longer.
  */
-unsigned long kfp_paced(unsigned long since, unsigned long earned)
+unsigned long kfp_extend(unsigned long since, unsigned long extra)
 {
 	unsigned long now = jiffies;
 
 	if (time_after(since, now))
 		return since;
-	return earned < now - since ? since + earned : now;
+	return extra < now - since ? since + extra : now;
 }
 
-/* Has the peer left a grant unused for too long? @earned: jiffies that it has earned by sending. */
-bool kfp_grants_late(struct kfp_conn *conn, unsigned long earned)
+/* Has the peer left a grant unused for too long? @extra: see kfp_extend() */
+bool kfp_grants_late(struct kfp_conn *conn, unsigned long extra)
 {
-	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
+	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
 	struct kfp_inmsg *in;
 	bool late = false;
 	int slot;
@@ -328,8 +328,8 @@ bool kfp_grants_late(struct kfp_conn *conn, unsigned long earned)
 		in = conn->rdv[slot];
 		if (!in || !list_empty(&in->answer.link))
 			continue;
-		in->since = kfp_paced(in->since, earned);
-		late |= time_after(jiffies, in->since + patience) || time_after(jiffies, in->limit);
+		in->since = kfp_extend(in->since, extra);
+		late |= time_after(jiffies, in->since + timeout) || time_after(jiffies, in->limit);
 	}
 	spin_unlock_bh(&conn->lock);
 	return late;
@@ -530,7 +530,7 @@ void kfp_inmsgs_abort(struct list_head *lost, int err)
 
 /*
  * Drop complete messages of a connection that is down, because they take room from others. Messages
- * that a receive has taken stay, and so do those with &kfp_inmsg.promised. Process context.
+ * that a receive has taken stay, and so do those with &kfp_inmsg.no_drop. Process context.
  */
 void kfp_inmsgs_drop(struct kfp_conn *conn)
 {
@@ -540,8 +540,8 @@ void kfp_inmsgs_drop(struct kfp_conn *conn)
 
 	spin_lock_bh(&conn->lock);
 	list_for_each_entry_safe(in, next, &conn->inmsgs, entry)
-		if (in->state == KFP_IN_READY && !in->matched && !in->promised &&
-		    kfi_rx_forget(&in->rx))
+		if (in->state == KFP_IN_READY && !in->matched && !in->no_drop &&
+		    kfi_rx_dequeue(&in->rx))
 			list_move_tail(&in->entry, &drop);
 	spin_unlock_bh(&conn->lock);
 	list_for_each_entry_safe(in, next, &drop, entry) {

@@ -89,8 +89,8 @@ static const char *kfp_conn_state(const struct kfp_conn *conn)
 	return kfp_conn_failed(&conn->pc) ? "lost" : names[READ_ONCE(conn->state)];
 }
 
-void kfp_show(const struct kfi_proto_ep *pe, const void *name, const struct kfi_peer_conn *pc,
-	      struct kfi_peer_info *info)
+void kfp_peer_info(const struct kfi_proto_ep *pe, const void *name, const struct kfi_peer_conn *pc,
+		   struct kfi_peer_info *info)
 {
 	const struct kfi_proto *proto = pe->proto;
 	const struct kfp_conn *conn;
@@ -117,7 +117,7 @@ void kfi_proto_peers(struct kfi_ep *ep, u32 after,
 	rcu_read_lock();
 	pc = kfi_conn_set_conn(&pe->conn_set);
 	if (pc && !after) {
-		kfp_show(pe, pe->peer_name, pc, &info);
+		kfp_peer_info(pe, pe->peer_name, pc, &info);
 		emit(arg, &info);
 	}
 	rcu_read_unlock();
@@ -153,13 +153,13 @@ bool kfp_rdm_ready(struct kfp_conn *conn)
  * kernel, or a privileged process, has sent the hello, see docs/wire-protocol.md. The peers of an
  * endpoint that belongs to a process are other processes, which can't show that.
  */
-static bool kfp_rdm_believed(const struct kfp_conn *conn)
+static bool kfp_rdm_trusted(const struct kfp_conn *conn)
 {
 	return conn->auth || conn->link.privileged || !kfp_params(conn)->need_privilege ||
 	       conn->ep->ep.unprivileged;
 }
 
-static bool kfp_rdm_known(const struct kfp_conn *conn)
+static bool kfp_rdm_in_av(const struct kfp_conn *conn)
 {
 	const struct kfi_ep *ep = &conn->ep->ep;
 
@@ -184,10 +184,10 @@ int kfp_rdm_called(struct kfp_conn *conn)
 	if (conn->ops->set_port)
 		conn->ops->set_port(conn->link.name, g->port);
 	kfp_conn_named(conn);
-	if (!kfp_rdm_believed(conn))
+	if (!kfp_rdm_trusted(conn))
 		ret = -EACCES;
 	else if (kfi_conn_set_adopt(&conn->pc, g->dst_ctx))
-		ret = kfp_rdm_known(conn) ? kfp_account_join(conn) ?: kfp_conn_alloc(conn) :
+		ret = kfp_rdm_in_av(conn) ? kfp_account_join(conn) ?: kfp_conn_alloc(conn) :
 					    -EACCES;
 	if (ret)
 		return kfp_hello_refuse(conn, -ret, ret);

@@ -71,7 +71,7 @@ static void kfi_peer_uncache(struct kfi_peers *peers, struct kfi_peer *peer)
  * use of its name creates a new one. A post that has found the peer in the cache sees peer->gone.
  * Return: true if the peer was freed.
  */
-static bool kfi_peer_forget(struct kfi_peers *peers, struct kfi_peer *peer)
+static bool kfi_peer_reclaim(struct kfi_peers *peers, struct kfi_peer *peer)
 {
 	lockdep_assert_held(&peers->lock);
 	if (atomic_read(&peer->users))
@@ -100,7 +100,7 @@ static bool kfi_peer_room(struct kfi_peers *peers)
 	if (peers->nr < READ_ONCE(params(peers)->max_peers))
 		return true;
 	list_for_each_entry(peer, &peers->list, entry)
-		if (kfi_peer_forget(peers, peer))
+		if (kfi_peer_reclaim(peers, peer))
 			return true;
 	return false;
 }
@@ -201,7 +201,8 @@ void kfi_peers_show(struct kfi_peers *peers, u32 after,
 			.nr = peer->nr,
 			.reconnects = READ_ONCE(peer->reconnects),
 		};
-		kfp_show(to_proto_ep(peers->ep), peer->name, rcu_dereference(peer->conn), &info);
+		kfp_peer_info(to_proto_ep(peers->ep), peer->name, rcu_dereference(peer->conn),
+			      &info);
 		if (emit(arg, &info))
 			break;
 	}
@@ -377,12 +378,12 @@ static void kfi_peer_dial_work(struct work_struct *work)
 bool kfi_peer_is_dialing(struct kfi_peer_conn *conn)
 {
 	struct kfi_peer *peer = conn->peer;
-	bool stands;
+	bool dialing;
 
 	spin_lock_bh(&peer->lock);
-	stands = peer->dialing == conn;
+	dialing = peer->dialing == conn;
 	spin_unlock_bh(&peer->lock);
-	return stands;
+	return dialing;
 }
 
 /* ---- calls of peers ---- */
@@ -482,7 +483,7 @@ int kfi_peer_admit(struct kfi_peers *peers, struct kfi_peer_conn *conn,
  * operations, if there is no other connection or attempt, and ends them. Connections that are found
  * in the peer under peer->lock cannot be freed meanwhile: kfi_peer_unpublish() takes the lock.
  */
-static void kfi_peer_settle(struct kfi_peer *peer, struct kfi_peer_conn *conn)
+static void kfi_peer_set_conn(struct kfi_peer *peer, struct kfi_peer_conn *conn)
 {
 	struct kfi_peer_conn *old =
 		rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
@@ -512,7 +513,7 @@ void kfi_peer_publish(struct kfi_peer_conn *conn)
 	struct kfi_peer *peer = conn->peer;
 
 	spin_lock_bh(&peer->lock);
-	kfi_peer_settle(peer, conn);
+	kfi_peer_set_conn(peer, conn);
 	spin_unlock_bh(&peer->lock);
 }
 
@@ -545,17 +546,17 @@ static bool kfi_peer_redial(struct kfi_peer *peer, const struct kfi_peer_conn *c
 void kfi_peer_lost(struct kfi_peer_conn *conn, int err)
 {
 	struct kfi_peer *peer = conn->peer;
-	bool again, settled;
+	bool again, connected;
 
 	if (conn->ready)
 		trace_kfi_disconnect(peer->peers->ep, err);
 	spin_lock_bh(&peer->lock);
-	settled = conn->ready || !kfi_peer_unconnected(peer);
-	again = settled ? kfi_dial_wanted(peer) : kfi_peer_redial(peer, conn, err);
+	connected = conn->ready || !kfi_peer_unconnected(peer);
+	again = connected ? kfi_dial_wanted(peer) : kfi_peer_redial(peer, conn, err);
 	if (again)
-		kfi_peer_dial(peer, settled ? 0 : KFI_REDIAL_MS);
+		kfi_peer_dial(peer, connected ? 0 : KFI_REDIAL_MS);
 	spin_unlock_bh(&peer->lock);
-	if (!again && !settled)
+	if (!again && !connected)
 		kfi_pending_fail(peer, kfi_unreachable_err(err));
 }
 

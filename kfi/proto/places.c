@@ -157,7 +157,7 @@ static void kfp_concealed_run(struct kfp_conn *conn)
 
 	if (places->op) {
 		list_del(&places->op->link);
-		kfp_op_end(conn, places->op, kfp_op(places->op)->verdict);
+		kfp_op_end(conn, places->op, kfp_op(places->op)->result);
 	} else {
 		kfp_inmsg_concealed(places->in);
 	}

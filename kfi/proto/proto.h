@@ -59,12 +59,12 @@ extern struct kmem_cache *kfp_places_cache;
 /**
  * struct kfp_stage - buffer of a CPU in which frames are encoded; it stays in the CPU's cache
  * @buf: the buffer
- * @taken: the buffer is in use. A run can begin inside a run, because some devices deliver while
+ * @in_use: the buffer is in use. A run can begin inside a run, because some devices deliver while
  *	they transmit
  */
 struct kfp_stage {
 	u8	buf[KFP_STAGE] ____cacheline_aligned;
-	bool	taken;
+	bool	in_use;
 };
 
 extern struct kfp_stage __percpu *kfp_stages;
@@ -136,7 +136,7 @@ enum kfp_account_level {
  * @up: account of the next level, which counts the same units
  * @users: number of connections, or of accounts of the level below
  * @units: windows of live connections, and messages that dead connections have left
- * @left: the part of @units that dead connections have left
+ * @dead_units: the part of @units that dead connections have left
  * @live: number of live connections
  * @grants: number of lasting grants that a peer has
  * @grant_bytes: bytes of these grants
@@ -151,7 +151,7 @@ struct kfp_account {
 	struct kfp_account	*up;
 	unsigned int		users;
 	u32			units;
-	u32			left;
+	u32			dead_units;
 	unsigned int		live;
 	unsigned int		grants;
 	u64			grant_bytes;
@@ -266,11 +266,11 @@ enum kfp_inmsg_state {
  * @lost_receive: KFP_IN_LOST: the receive has to be returned to the matching
  * @read: the message is a TREAD: its data comes out of the receive
  * @landed: the payload is in the receive, to which the peer may still write
- * @promised: never dropped, because the sender gets an ACK for it, or it has invalidated a region
+ * @no_drop: never dropped, because the sender gets an ACK for it, or it has invalidated a region
  * @cls: credit class
  * @cost: units of credit to return
  * @since: KFP_IN_GRANTED and the CTS is sent: jiffies. The first byte of the payload is late
- *	peer_timeout_ms after it. Other bytes of the peer advance it, see kfp_paced()
+ *	peer_timeout_ms after it. Other bytes of the peer advance it, see kfp_extend()
  * @limit: jiffies at which the payload is late in any case
  * @id: number of the peer's operation
  * @gen: generation of the peer's operation
@@ -290,7 +290,7 @@ struct kfp_inmsg {
 	bool			lost_receive;
 	bool			read;
 	bool			landed;
-	bool			promised;
+	bool			no_drop;
 	u8			cls;
 	u32			cost;
 	unsigned long		since;
@@ -327,7 +327,7 @@ enum {
 	KFP_UP,			/* kfi_link_up() was called */
 	KFP_BYE_SENT,
 	KFP_BYE_WANTED,
-	KFP_BYE_LEFT,		/* the link has accepted the BYE: the peer closes */
+	KFP_BYE_POSTED,		/* the link has accepted the BYE: the peer closes */
 };
 
 /** enum kfp_tx_at - position of the transmit side (L) */
@@ -409,7 +409,7 @@ struct kfp_rx {
 	u32			have;		/* bytes of the hello, header or segments */
 	u64			skip;		/* bytes to drop after kfi_link.left */
 	unsigned long		last_rx;	/* jiffies: last bytes received or awaited */
-	unsigned long		since;		/* jiffies: start of the payload, see kfp_paced() */
+	unsigned long		since;		/* jiffies: start of the payload; kfp_extend() */
 	u64			bytes;
 	u64			watched;	/* @bytes at the last call of kfp_rx_late() */
 	struct kfp_inmsg	*in;
@@ -476,7 +476,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @grants: lasting grants in both directions; NULL if the link has no places
  * @tx: transmit side (L)
  * @rx: receive side (L)
- * @lock: protects the members from @credit_due to @left
+ * @lock: protects the members from @credit_due to @orphaned
  * @credit_due: a credit update has to be sent
  * @credit_freed: @credit has changed since the last frame, or @credit_due is set
  * @answers: answers to be sent, in this order
@@ -496,7 +496,8 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @commits: answers that wait for a committer
  * @committing: committers that run, bits
  * @committers: see struct kfp_committer
- * @left: the connection is down and has left messages: kfp_inmsg_free() reports each to the account
+ * @orphaned: the connection is down and has left messages: kfp_inmsg_free() reports each to the
+ *	account
  * @window: units of unexpected messages that this side announces, for each class
  * @eager: longest payload without rendezvous that this side announces
  * @account: RDM: account of the peer, from kfp_account_join() until the endpoint holds nothing
@@ -571,7 +572,7 @@ struct kfp_conn {
 	unsigned long		committing;
 	struct kfp_committer	committers[KFP_COMMITS];
 
-	bool			left;
+	bool			orphaned;
 	u32			window;
 	u32			eager;
 	struct kfp_account	*account;
@@ -624,7 +625,7 @@ enum kfp_op_state {
  * @end: KFP_OP_UNANSWERED, KFP_OP_UNSENT: value of &kfi_link.posted behind the last byte of the
  *	operation; U64_MAX if it waits for kfi_link_concealed()
  * @got: bytes of a read that have arrived
- * @verdict: KFP_OP_UNSENT: result of the operation
+ * @result: KFP_OP_UNSENT: result of the operation
  * @places: where the payload goes: of the peer, or for a read of this side; or NULL
  * @slot: slot number of the CTS
  * @state: &enum kfp_op_state
@@ -641,7 +642,7 @@ struct kfp_op {
 	};
 	union {
 		u64	got;
-		int	verdict;
+		int	result;
 	};
 	struct kfp_places *places;
 	u16		slot;
@@ -706,8 +707,8 @@ int kfp_rdm_called(struct kfp_conn *conn);
 int kfp_rdm_admit(struct kfp_conn *conn);
 bool kfp_rdm_ready(struct kfp_conn *conn);
 void kfp_rdm_publish(struct kfp_conn *conn);
-void kfp_show(const struct kfi_proto_ep *pe, const void *name, const struct kfi_peer_conn *pc,
-	      struct kfi_peer_info *info);
+void kfp_peer_info(const struct kfi_proto_ep *pe, const void *name, const struct kfi_peer_conn *pc,
+		   struct kfi_peer_info *info);
 
 /* msg.c: connected endpoints */
 void kfp_msg_lost(struct kfp_conn *conn, int err);
@@ -729,7 +730,7 @@ int kfp_hello_accept(struct kfp_conn *conn);
 void kfp_hello_kick(struct kfp_conn *conn);
 void kfp_hello_next(struct kfp_conn *conn);
 size_t kfp_hello_bytes(struct kfp_conn *conn, const void *bytes, size_t len);
-void kfp_bye_left(struct kfp_conn *conn);
+void kfp_bye_posted(struct kfp_conn *conn);
 
 /* conn.c: life of a connection */
 void kfp_conn_set_ops_init(struct kfi_proto *proto);
@@ -749,17 +750,17 @@ void kfp_conn_queue(struct kfp_conn *conn, struct delayed_work *work, unsigned l
 void kfp_tx_kick(struct kfp_conn *conn);
 void kfp_tx_work(struct work_struct *work);
 void kfp_tx_run(struct kfp_conn *conn);
-void kfp_op_end(struct kfp_conn *conn, struct kfi_oper *op, int verdict);
-void kfp_op_unsent(struct kfp_conn *conn, struct kfi_oper *op, int verdict);
+void kfp_op_end(struct kfp_conn *conn, struct kfi_oper *op, int result);
+void kfp_op_unsent(struct kfp_conn *conn, struct kfi_oper *op, int result);
 void kfp_tx_flush_all(struct kfp_conn *conn, int err);
 
 /* frames.c: what is sent next */
 void kfp_tx_collect(struct kfp_conn *conn);
 void kfp_tx_gather(struct kfp_conn *conn);
 bool kfp_tx_follows(struct kfp_conn *conn);
-bool kfp_nothing_next(struct kfp_conn *conn);
+bool kfp_tx_empty(struct kfp_conn *conn);
 void kfp_lazy_join(struct kfp_conn *conn);
-void kfp_verdict_queue(struct kfp_conn *conn, struct kfp_answer *answer, bool lazy);
+void kfp_ack_queue(struct kfp_conn *conn, struct kfp_answer *answer, bool lazy);
 void kfp_answer_queue(struct kfp_conn *conn, struct kfp_answer *answer);
 void kfp_more_work(struct work_struct *work);
 bool kfp_drained(const struct kfp_conn *conn);
@@ -767,19 +768,19 @@ bool kfp_drained(const struct kfp_conn *conn);
 struct kfw_frame kfp_op_frame(const struct kfi_oper *op, u8 type);
 void kfp_put_frame(struct kfp_conn *conn, struct kfw_frame *f);
 void kfp_put_segments(struct kfp_conn *conn, const struct kfi_oper *op);
-void kfp_put_verdict(struct kfp_conn *conn, struct kfp_answer *answer);
+void kfp_put_ack(struct kfp_conn *conn, struct kfp_answer *answer);
 void kfp_hold_put(struct kfp_conn *conn, struct kfp_hold *hold);
 void kfp_hold_drop(struct kfp_conn *conn, struct kfp_answer *answer);
 void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered);
 
 /* units.c: what the link is given to send */
 bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit);
-void kfp_unit_taken(struct kfp_conn *conn, const struct kfi_unit *unit, u64 left);
+void kfp_unit_accepted(struct kfp_conn *conn, const struct kfi_unit *unit, u64 left);
 
 /* rx.c: the receive side */
 void kfp_rx_next(struct kfp_conn *conn);
 void kfp_rx_proceed(struct kfp_conn *conn);
-void kfp_rx_go(struct kfp_conn *conn, u8 at);
+void kfp_rx_set_at(struct kfp_conn *conn, u8 at);
 void kfp_rx_error(struct kfp_conn *conn, int err);
 void kfp_rx_abort(struct kfp_conn *conn, int err);
 bool kfp_rx_late(struct kfp_conn *conn);
@@ -798,7 +799,7 @@ int kfp_rx_ack(struct kfp_conn *conn, u16 status);
 int kfp_rx_check_segments(struct kfp_conn *conn, u64 access);
 int kfp_rx_write(struct kfp_conn *conn);
 kfi_addr_t kfp_rx_src(struct kfp_conn *conn);
-void kfp_rx_wrote(struct kfp_conn *conn);
+void kfp_rx_put_mr(struct kfp_conn *conn);
 
 /* inmsg.c: messages that wait for a receive or for their payload */
 struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f, u32 cost);
@@ -811,8 +812,8 @@ void kfp_inmsg_granted(struct kfp_inmsg *in);
 void kfp_inmsg_rtw_done(struct kfp_inmsg *in);
 void kfp_inmsg_concealed(struct kfp_inmsg *in);
 void kfp_grants_pause(struct kfp_conn *conn, unsigned long pause);
-unsigned long kfp_paced(unsigned long since, unsigned long earned);
-bool kfp_grants_late(struct kfp_conn *conn, unsigned long earned);
+unsigned long kfp_extend(unsigned long since, unsigned long extra);
+bool kfp_grants_late(struct kfp_conn *conn, unsigned long extra);
 void kfp_inmsg_refuse(struct kfp_inmsg *in, u16 status);
 void kfp_inmsgs_collect(struct kfp_conn *conn, struct list_head *lost);
 void kfp_inmsgs_abort(struct list_head *lost, int err);
@@ -920,7 +921,7 @@ void kfp_put_flush(struct kfp_conn *conn, struct kfi_oper *op);
 int kfp_rx_flush(struct kfp_conn *conn);
 int kfp_rx_commit(struct kfp_conn *conn);
 int kfp_rx_commit_rtw(struct kfp_conn *conn);
-int kfp_rx_verdict(struct kfp_conn *conn);
+int kfp_rx_end(struct kfp_conn *conn);
 void kfp_commit_init(struct kfp_conn *conn);
 void kfp_commit_drop(struct kfp_answer *answer);
 

@@ -21,7 +21,7 @@
  * Set what the link does with the next bytes. The hello work calls this function without the link's
  * lock, while the link is stopped; the store of @want lets the link continue.
  */
-void kfp_rx_go(struct kfp_conn *conn, u8 at)
+void kfp_rx_set_at(struct kfp_conn *conn, u8 at)
 {
 	static const u8 wants[] = {
 		[KFP_RX_HELLO] = KFI_RX_HEAD,
@@ -59,7 +59,7 @@ void kfp_rx_next(struct kfp_conn *conn)
 	rx->in = NULL;
 	rx->op = NULL;
 	rx->commit = NULL;
-	kfp_rx_go(conn, KFP_RX_HDR);
+	kfp_rx_set_at(conn, KFP_RX_HDR);
 }
 
 /* ---- the state machine ---- */
@@ -77,21 +77,21 @@ static int kfp_rx_credit(struct kfp_conn *conn)
 	return 0;
 }
 
-static void kfp_rx_block(struct kfp_conn *conn, int why)
+static void kfp_rx_block(struct kfp_conn *conn, int err)
 {
 	struct kfp_rx *rx = &conn->rx;
 
-	kfp_rx_go(conn, KFP_RX_BLOCKED);
+	kfp_rx_set_at(conn, KFP_RX_BLOCKED);
 	rx->blocked = jiffies;
-	if (why == -EAGAIN && conn->ep->ep.rx_cq &&
+	if (err == -EAGAIN && conn->ep->ep.rx_cq &&
 	    kfi_cq_wait_space(conn->ep->ep.rx_cq, &rx->space))
 		return;
-	kfp_conn_queue(conn, &conn->rx_work, why == -EAGAIN ? 0 : 1);
+	kfp_conn_queue(conn, &conn->rx_work, err == -EAGAIN ? 0 : 1);
 }
 
 void kfp_rx_error(struct kfp_conn *conn, int err)
 {
-	kfp_rx_go(conn, KFP_RX_BLOCKED);
+	kfp_rx_set_at(conn, KFP_RX_BLOCKED);
 	kfp_conn_fail(conn, err);
 }
 
@@ -103,7 +103,7 @@ static void kfp_rx_payload_done(struct kfp_conn *conn)
 
 	do {
 		if (conn->link.left) {
-			kfp_rx_go(conn, KFP_RX_PAYLOAD);
+			kfp_rx_set_at(conn, KFP_RX_PAYLOAD);
 			if (rx->to == KFP_TO_MR)
 				conn->link.want = KFI_RX_REGION;
 			return;
@@ -112,7 +112,7 @@ static void kfp_rx_payload_done(struct kfp_conn *conn)
 	if (rx->skip) {
 		conn->link.left = rx->skip;
 		rx->skip = 0;
-		kfp_rx_go(conn, KFP_RX_SKIP);
+		kfp_rx_set_at(conn, KFP_RX_SKIP);
 		return;
 	}
 	rx->finishing = true;
@@ -155,7 +155,7 @@ static void kfp_rx_header(struct kfp_conn *conn, const struct kfw_hdr *hdr)
 	}
 	rx->have = 0;
 	if (rx->f.rma_count || rx->f.places)
-		kfp_rx_go(conn, KFP_RX_SEGS);
+		kfp_rx_set_at(conn, KFP_RX_SEGS);
 	else
 		kfp_rx_proceed(conn);
 }
@@ -237,7 +237,7 @@ EXPORT_SYMBOL_GPL(kfi_rx_placed);
 
 size_t kfi_rx_bytes(struct kfi_link *link, const void *bytes, size_t len)
 {
-	u8 want = smp_load_acquire(&link->want);	/* pairs with kfp_rx_go() */
+	u8 want = smp_load_acquire(&link->want);	/* pairs with kfp_rx_set_at() */
 
 	if (want == KFI_RX_STOP)
 		return 0;
@@ -307,7 +307,7 @@ void kfi_link_rx(struct kfi_link *link)
 }
 EXPORT_SYMBOL_GPL(kfi_link_rx);
 
-static void kfp_rx_again(struct kfp_conn *conn)
+static void kfp_rx_resume(struct kfp_conn *conn)
 {
 	WRITE_ONCE(conn->rx.last_rx, jiffies);
 	if (conn->rx.at == KFP_RX_BLOCKED && !test_bit(KFP_FAILED, &conn->flags)) {
@@ -326,7 +326,7 @@ void kfp_rx_work(struct work_struct *work)
 		return;
 	local_bh_disable();
 	if (conn->ops->lock(&conn->link)) {
-		kfp_rx_burst(conn, kfp_rx_again);
+		kfp_rx_burst(conn, kfp_rx_resume);
 		conn->ops->unlock(&conn->link);
 	} else {
 		kfp_conn_queue(conn, &conn->rx_work, 1);
@@ -365,19 +365,19 @@ void kfp_rx_space(struct kfi_cq_waiter *w)
 bool kfp_rx_late(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
-	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
-	unsigned long earned = min_t(u64, div_u64((rx->bytes - rx->watched) * HZ, KFP_RATE_MIN),
-				     LONG_MAX);
+	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
+	unsigned long extra = min_t(u64, div_u64((rx->bytes - rx->watched) * HZ, KFP_RATE_MIN),
+				    LONG_MAX);
 	bool payload = rx->at == KFP_RX_PAYLOAD || rx->at == KFP_RX_SKIP;
-	bool late = kfp_grants_late(conn, earned), kept = kfp_recalls_late(conn);
+	bool late = kfp_grants_late(conn, extra), recall_late = kfp_recalls_late(conn);
 
 	rx->watched = rx->bytes;
-	rx->since = kfp_paced(rx->since, earned);
-	if (kept || rx->at == KFP_RX_BLOCKED)
-		return kept;
-	if ((rx->at != KFP_RX_HDR || rx->have) && time_after(jiffies, rx->last_rx + patience))
+	rx->since = kfp_extend(rx->since, extra);
+	if (recall_late || rx->at == KFP_RX_BLOCKED)
+		return recall_late;
+	if ((rx->at != KFP_RX_HDR || rx->have) && time_after(jiffies, rx->last_rx + timeout))
 		return true;
-	return late || (payload && time_after(jiffies, rx->since + patience));
+	return late || (payload && time_after(jiffies, rx->since + timeout));
 }
 
 /*
@@ -393,7 +393,7 @@ void kfp_rx_abort(struct kfp_conn *conn, int err)
 	if (rx->to == KFP_TO_RX && (conn->link.left || rx->skip || rx->finishing))
 		kfi_rx_abort(&rx->rx, err);
 	if (rx->to == KFP_TO_MR)
-		kfp_rx_wrote(conn);
+		kfp_rx_put_mr(conn);
 	if (rx->to == KFP_TO_ATOMIC || rx->to == KFP_TO_EVENT)
 		kfp_rx_atomic_drop(conn);
 	rx->to = KFP_TO_NOWHERE;

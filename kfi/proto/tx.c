@@ -118,9 +118,9 @@ static struct kfp_stage *kfp_stage_take(struct kfp_tx *tx)
 	struct kfp_stage *stage = this_cpu_ptr(kfp_stages);
 
 	/* With a preemptible softirq the stage would not be exclusive. */
-	if (IS_ENABLED(CONFIG_PREEMPT_RT) || unlikely(tx->staged || stage->taken))
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || unlikely(tx->staged || stage->in_use))
 		return NULL;
-	stage->taken = true;
+	stage->in_use = true;
 	tx->stage = stage->buf;
 	return stage;
 }
@@ -135,7 +135,7 @@ static void kfp_stage_return(struct kfp_tx *tx, struct kfp_stage *stage)
 		tx->written = 0;
 	}
 	tx->stage = tx->held;
-	stage->taken = false;
+	stage->in_use = false;
 }
 
 #define KFP_TX_LONG	1	/* the budget of a run is used up */
@@ -149,7 +149,7 @@ static bool kfp_tx_stopped(struct kfp_conn *conn, int ret)
 	switch (ret) {
 	case 0:		/* nothing is left */
 		if (test_bit(KFP_BYE_SENT, &conn->flags))
-			kfp_bye_left(conn);
+			kfp_bye_posted(conn);
 		return false;
 	case -EAGAIN:	/* kfi_link_room() will be called */
 		return false;
@@ -193,7 +193,7 @@ void kfp_tx_run(struct kfp_conn *conn)
 			while (!ret && kfp_unit_next(conn, &unit)) {
 				left = unit.left;
 				ret = conn->ops->post(&conn->link, &unit);
-				kfp_unit_taken(conn, &unit, left);
+				kfp_unit_accepted(conn, &unit, left);
 				if (!ret && conn->link.posted >= until)
 					ret = KFP_TX_LONG;
 			}
@@ -229,16 +229,16 @@ EXPORT_SYMBOL_GPL(kfi_link_room);
  * Complete an operation. Its private part must not refer to the connection any more: another
  * connection can be allocated at the same address.
  */
-void kfp_op_end(struct kfp_conn *conn, struct kfi_oper *op, int verdict)
+void kfp_op_end(struct kfp_conn *conn, struct kfi_oper *op, int result)
 {
 	if (!kfp_conceal(conn, &kfp_op(op)->places)) {
 		kfp_op(op)->end = U64_MAX;
-		kfp_op_unsent(conn, op, verdict);
+		kfp_op_unsent(conn, op, result);
 		return;
 	}
 	kfp_op(op)->state = KFP_OP_QUEUED;
 	kfp_op(op)->conn = NULL;
-	kfi_tx_complete(op, verdict);
+	kfi_tx_complete(op, result);
 }
 
 /*
@@ -246,7 +246,7 @@ void kfp_op_end(struct kfp_conn *conn, struct kfi_oper *op, int verdict)
  * else is due for it. The peer may answer operations in another order than they were sent in, so
  * the list is sorted here.
  */
-void kfp_op_unsent(struct kfp_conn *conn, struct kfi_oper *op, int verdict)
+void kfp_op_unsent(struct kfp_conn *conn, struct kfi_oper *op, int result)
 {
 	struct list_head *at = conn->tx.unsent.prev;
 
@@ -255,7 +255,7 @@ void kfp_op_unsent(struct kfp_conn *conn, struct kfi_oper *op, int verdict)
 		at = at->prev;
 	list_add(&op->link, at);
 	kfp_op(op)->state = KFP_OP_UNSENT;
-	kfp_op(op)->verdict = verdict;
+	kfp_op(op)->result = result;
 }
 
 /* The link does not read bytes before position @to any more: end what has waited for that. */
@@ -270,7 +270,7 @@ static void kfp_unsent_end(struct kfp_conn *conn, u64 to)
 		if (kfp_op(op)->end > to)
 			break;
 		list_del(&op->link);
-		kfp_op_end(conn, op, kfp_op(op)->verdict);
+		kfp_op_end(conn, op, kfp_op(op)->result);
 	}
 	list_for_each_entry_safe(hold, last, &tx->holds, link) {
 		if (hold->end > to)

@@ -3,7 +3,7 @@
  * units.c - what the link has to send, and what it has accepted. Called under the link's lock.
  *
  *   kfp_unit_next()		the next unit for the link: frames, and the payload of the last one
- *   kfp_unit_taken()		what the link has taken of it
+ *   kfp_unit_accepted()		accounts for what the link has accepted of it
  */
 #include <linux/bvec.h>
 #include "proto.h"
@@ -48,7 +48,7 @@ bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
 	struct kfp_tx *tx = &conn->tx;
 	const struct kfp_op *pop;
 
-	if (tx->at == KFP_TX_FRAMES && !tx->staged && kfp_nothing_next(conn))
+	if (tx->at == KFP_TX_FRAMES && !tx->staged && kfp_tx_empty(conn))
 		return false;
 	if (unlikely(test_bit(KFP_BYE_WANTED, &conn->flags)))
 		kfp_lazy_join(conn);	/* no frame may follow a BYE */
@@ -117,18 +117,18 @@ static void kfp_answer_sent(struct kfp_conn *conn)
 }
 
 /* The link has taken a part of a unit, or all of it. The payload had @left bytes. */
-void kfp_unit_taken(struct kfp_conn *conn, const struct kfi_unit *unit, u64 left)
+void kfp_unit_accepted(struct kfp_conn *conn, const struct kfi_unit *unit, u64 left)
 {
 	struct kfp_tx *tx = &conn->tx;
-	u64 taken = left - unit->left;
+	u64 accepted = left - unit->left;
 
-	conn->link.posted += unit->done + taken;
+	conn->link.posted += unit->done + accepted;
 	tx->written += unit->done;
 	if (tx->at == KFP_TX_PAYLOAD) {
-		kfp_op(tx->op)->left -= taken;
+		kfp_op(tx->op)->left -= accepted;
 	} else if (tx->at == KFP_TX_ANSWER) {
-		tx->answer->len -= taken;
-		tx->answer->placed += taken;
+		tx->answer->len -= accepted;
+		tx->answer->placed += accepted;
 	}
 	if (tx->written != tx->staged || unit->nplaces)
 		return;

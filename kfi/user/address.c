@@ -39,7 +39,7 @@ int ku_ioc_av(struct ku_ctx *ctx, void *arg)
 		ret = PTR_ERR(av);
 		goto put_domain;
 	}
-	ret = ku_limits_room(ctx->user, SZ_4K + attr.count * AV_SLOT_ROOM);
+	ret = ku_limits_charge(ctx->user, SZ_4K + attr.count * AV_SLOT_ROOM);
 	if (ret)
 		goto abandon;
 	av->obj.room = SZ_4K + attr.count * AV_SLOT_ROOM;
@@ -68,7 +68,7 @@ static int charge(struct ku_av *av, size_t count)
 	int ret;
 
 	mutex_lock(&av->obj.lock);
-	ret = ku_limits_room(av->obj.ctx->user, count * AV_ROOM);
+	ret = ku_limits_charge(av->obj.ctx->user, count * AV_ROOM);
 	if (!ret)
 		av->obj.room += count * AV_ROOM;
 	mutex_unlock(&av->obj.lock);
@@ -79,7 +79,7 @@ static int charge(struct ku_av *av, size_t count)
 static void uncharge(struct ku_av *av, size_t count)
 {
 	mutex_lock(&av->obj.lock);
-	ku_limits_room_back(av->obj.ctx->user, count * AV_ROOM);
+	ku_limits_uncharge(av->obj.ctx->user, count * AV_ROOM);
 	av->obj.room -= count * AV_ROOM;
 	mutex_unlock(&av->obj.lock);
 }

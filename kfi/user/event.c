@@ -64,7 +64,7 @@ int ku_ioc_eq(struct ku_ctx *ctx, void *arg)
 		ret = PTR_ERR(obj);
 		goto put_fabric;
 	}
-	ret = ku_limits_room(ctx->user, attr.size * EQ_ROOM);
+	ret = ku_limits_charge(ctx->user, attr.size * EQ_ROOM);
 	if (ret)
 		goto abandon;
 	obj->room = attr.size * EQ_ROOM;

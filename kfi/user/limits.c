@@ -45,14 +45,14 @@ MODULE_PARM_DESC(max_queue_mb,
  * @cred: credentials of the first opener, which hold the user's account, to which pinned memory is
  *	charged
  * @count: objects of each kind
- * @room: bytes of queues
+ * @queue_bytes: bytes of queues
  */
 struct ku_user {
 	struct list_head	entry;
 	unsigned int		contexts;
 	const struct cred	*cred;
 	atomic_t		count[KU_KINDS];
-	atomic_long_t		room;
+	atomic_long_t		queue_bytes;
 };
 
 static LIST_HEAD(ku_users);
@@ -117,21 +117,21 @@ void ku_limits_give(struct ku_user *user, enum ku_kind kind)
 	atomic_dec(&user->count[kind]);
 }
 
-int ku_limits_room(struct ku_user *user, size_t bytes)
+int ku_limits_charge(struct ku_user *user, size_t bytes)
 {
 	u64 limit = (u64)max_queue_mb << 20;
 
 	if (bytes > limit)
 		return -EMFILE;
-	if ((unsigned long)atomic_long_add_return(bytes, &user->room) <= limit)
+	if ((unsigned long)atomic_long_add_return(bytes, &user->queue_bytes) <= limit)
 		return 0;
-	atomic_long_sub(bytes, &user->room);
+	atomic_long_sub(bytes, &user->queue_bytes);
 	return -EMFILE;
 }
 
-void ku_limits_room_back(struct ku_user *user, size_t bytes)
+void ku_limits_uncharge(struct ku_user *user, size_t bytes)
 {
-	atomic_long_sub(bytes, &user->room);
+	atomic_long_sub(bytes, &user->queue_bytes);
 }
 
 unsigned long ku_limits_lockable(void)
@@ -153,7 +153,7 @@ int ku_limits_lock(struct ku_ctx *ctx, unsigned long pages)
 	return 0;
 }
 
-bool ku_limits_lock_later(struct ku_ctx *ctx, unsigned long pages, unsigned long ending)
+bool ku_limits_may_lock(struct ku_ctx *ctx, unsigned long pages, unsigned long ending)
 {
 	unsigned long locked = atomic_long_read(&ctx->user->cred->user->locked_vm);
 

@@ -93,7 +93,7 @@ void ku_obj_abandon(struct ku_obj *obj)
 
 	drop_targets(obj);
 	xa_erase(&ctx->objs, obj->handle);
-	ku_limits_room_back(ctx->user, obj->room);
+	ku_limits_uncharge(ctx->user, obj->room);
 	ku_limits_give(ctx->user, ku_obj_kind(obj->class));
 	kvfree_rcu(obj, rcu);
 }
@@ -140,7 +140,7 @@ struct ku_domain *ku_domain_get(struct ku_ctx *ctx, u32 handle)
 /* ---- closing ---- */
 
 /* Empty the list of receives. Completions of the receives may be read after the close. */
-static void forget_receives(struct ku_ep *ep)
+static void drop_receives(struct ku_ep *ep)
 {
 	struct ku_ctx *ctx = ep->obj.ctx;
 	struct ku_op *op, *next;
@@ -170,7 +170,7 @@ static int end_ep(struct ku_ep *ep)
 	mutex_unlock(&ep->obj.ctx->events);
 	if (ret)
 		return ret;
-	forget_receives(ep);
+	drop_receives(ep);
 	/* A queue that can't be closed is still used: a leak is better than a use after free. */
 	if (ep->hidden && !WARN_ON_ONCE(ku_ring_end(ep->hidden)))
 		ku_ring_free(ep->hidden);
@@ -210,7 +210,7 @@ static void free_obj(struct ku_obj *obj)
 	drop_targets(obj);
 	switch (obj->class) {
 	case KFI_CLASS_CQ:
-		ku_limits_room_back(obj->ctx->user, obj->room);
+		ku_limits_uncharge(obj->ctx->user, obj->room);
 		ku_limits_give(obj->ctx->user, KU_OTHERS);
 		ku_ring_free(to_ku_ring(obj));
 		return;
@@ -224,7 +224,7 @@ static void free_obj(struct ku_obj *obj)
 		kfi_freeinfo(container_of(obj, struct ku_domain, obj)->info);
 		break;
 	}
-	ku_limits_room_back(obj->ctx->user, obj->room);
+	ku_limits_uncharge(obj->ctx->user, obj->room);
 	ku_limits_give(obj->ctx->user, ku_obj_kind(obj->class));
 	kvfree_rcu(obj, rcu);
 }

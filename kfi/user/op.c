@@ -69,7 +69,7 @@ void ku_op_put(struct ku_op *op)
 	ku_op_release_memory(op);
 	kvfree(op->copy);
 	if (op->room) {
-		ku_limits_room_back(op->ctx->user, op->room);
+		ku_limits_uncharge(op->ctx->user, op->room);
 		atomic_long_sub(op->room, &op->ctx->copied);
 	}
 	kmem_cache_free(ku_ops, op);
@@ -227,7 +227,7 @@ static int copy_long(struct ku_op *op, const struct kfi_user_iovec *iov, int cou
 	if (len > COPY_LONG_MAX)
 		return ret;
 	/* There will be room when other copies of this process have been sent. */
-	if (ku_limits_room(op->ctx->user, len))
+	if (ku_limits_charge(op->ctx->user, len))
 		return copied ? -EAGAIN : ret;
 	op->room = len;
 	atomic_long_add(len, &op->ctx->copied);

@@ -37,10 +37,10 @@ int ku_ioc_fabric(struct ku_ctx *ctx, void *arg)
 }
 
 /* Reduce a size to the requested one; 0 requests no size. */
-static void shorten(size_t *offered, size_t asked)
+static void shorten(size_t *offered, size_t requested)
 {
-	if (asked)
-		*offered = min(*offered, asked);
+	if (requested)
+		*offered = min(*offered, requested);
 }
 
 /*
@@ -48,12 +48,12 @@ static void shorten(size_t *offered, size_t asked)
  * process is used only as hints. The first info that matches the hints, and that is offered to
  * processes, is opened, possibly with shorter queues and fewer capabilities.
  */
-static struct kfi_info *ask(struct ku_ctx *ctx, const struct kfi_info *asked)
+static struct kfi_info *find_info(struct ku_ctx *ctx, const struct kfi_info *requested)
 {
 	struct kfi_info *list, *first, *info = NULL;
 	int ret;
 
-	ret = kfi_getinfo_net(ctx->net, 0, NULL, NULL, 0, asked, &list);
+	ret = kfi_getinfo_net(ctx->net, 0, NULL, NULL, 0, requested, &list);
 	if (ret)
 		return ERR_PTR(ret);
 	for (first = list; first && !ku_info_offered(first); first = first->next)
@@ -68,13 +68,13 @@ static struct kfi_info *ask(struct ku_ctx *ctx, const struct kfi_info *asked)
 		kfi_freeinfo(info);
 		return ERR_PTR(ret);
 	}
-	info->caps &= asked->caps ?: info->caps;
-	info->tx_attr->caps &= asked->tx_attr->caps ?: info->tx_attr->caps;
-	info->rx_attr->caps &= asked->rx_attr->caps ?: info->rx_attr->caps;
-	shorten(&info->tx_attr->size, asked->tx_attr->size);
-	shorten(&info->rx_attr->size, asked->rx_attr->size);
-	shorten(&info->tx_attr->inject_size, asked->tx_attr->inject_size);
-	shorten(&info->ep_attr->max_msg_size, asked->ep_attr->max_msg_size);
+	info->caps &= requested->caps ?: info->caps;
+	info->tx_attr->caps &= requested->tx_attr->caps ?: info->tx_attr->caps;
+	info->rx_attr->caps &= requested->rx_attr->caps ?: info->rx_attr->caps;
+	shorten(&info->tx_attr->size, requested->tx_attr->size);
+	shorten(&info->rx_attr->size, requested->rx_attr->size);
+	shorten(&info->tx_attr->inject_size, requested->tx_attr->inject_size);
+	shorten(&info->ep_attr->max_msg_size, requested->ep_attr->max_msg_size);
 	/*
 	 * A vector of the process may have any number of pages: it is posted as one iov_iter, so
 	 * operations of kfi.ko need no room for vectors. A descriptor has all its flags, so no
@@ -89,7 +89,7 @@ static struct kfi_info *ask(struct ku_ctx *ctx, const struct kfi_info *asked)
 }
 
 /* The names of an endpoint's domain replace those in the info of the process. */
-static int same_domain(struct kfi_info *asked, const struct kfi_info *domain)
+static int same_domain(struct kfi_info *requested, const struct kfi_info *domain)
 {
 	char *name = kstrdup(domain->domain_attr->name, GFP_KERNEL_ACCOUNT);
 	char *fabric = kstrdup(domain->fabric_attr->name, GFP_KERNEL_ACCOUNT);
@@ -101,13 +101,13 @@ static int same_domain(struct kfi_info *asked, const struct kfi_info *domain)
 		kfree(prov);
 		return -ENOMEM;
 	}
-	kfree(asked->domain_attr->name);
-	kfree(asked->fabric_attr->name);
-	kfree(asked->fabric_attr->prov_name);
-	asked->domain_attr->name = name;
-	asked->fabric_attr->name = fabric;
-	asked->fabric_attr->prov_name = prov;
-	asked->addr_format = domain->addr_format;
+	kfree(requested->domain_attr->name);
+	kfree(requested->fabric_attr->name);
+	kfree(requested->fabric_attr->prov_name);
+	requested->domain_attr->name = name;
+	requested->fabric_attr->name = fabric;
+	requested->fabric_attr->prov_name = prov;
+	requested->addr_format = domain->addr_format;
 	return 0;
 }
 
@@ -115,24 +115,24 @@ static int same_domain(struct kfi_info *asked, const struct kfi_info *domain)
 static struct kfi_info *open_info(struct ku_ctx *ctx, const struct kfi_user_open *open,
 				  struct ku_obj *fabric, const struct ku_domain *domain)
 {
-	struct kfi_info *asked, *info;
+	struct kfi_info *requested, *info;
 	int ret = 0;
 
-	asked = ku_info_from_user(open->info, open->info_size);
-	if (IS_ERR(asked))
-		return asked;
+	requested = ku_info_from_user(open->info, open->info_size);
+	if (IS_ERR(requested))
+		return requested;
 	if (domain)
-		ret = same_domain(asked, domain->info);
+		ret = same_domain(requested, domain->info);
 	if (fabric)
-		asked->fabric_attr->fabric = container_of(fabric->fid, struct kfid_fabric, fid);
-	info = ret ? ERR_PTR(ret) : ask(ctx, asked);
+		requested->fabric_attr->fabric = container_of(fabric->fid, struct kfid_fabric, fid);
+	info = ret ? ERR_PTR(ret) : find_info(ctx, requested);
 	/*
 	 * The process chooses the addresses in its regions. Addresses of the kernel's mapping are
 	 * not used, and not shown to the process.
 	 */
 	if (!IS_ERR(info))
 		info->domain_attr->mr_mode &= ~KFI_MR_VIRT_ADDR;
-	kfi_freeinfo(asked);
+	kfi_freeinfo(requested);
 	return info;
 }
 
@@ -168,7 +168,8 @@ static void *open_new(struct ku_ctx *ctx, struct kfi_user_open *open, struct ku_
 		goto free_info;
 	}
 	if (ku_obj_kind(class) == KU_ENDPOINTS && class != KFI_CLASS_PEP) {
-		ret = ep_room(info) > SIZE_MAX ? -EMFILE : ku_limits_room(ctx->user, ep_room(info));
+		ret = ep_room(info) > SIZE_MAX ? -EMFILE :
+					 ku_limits_charge(ctx->user, ep_room(info));
 		if (ret)
 			goto abandon;
 		obj->room = ep_room(info);

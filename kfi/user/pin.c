@@ -249,7 +249,7 @@ static int charge(struct ku_ctx *ctx, unsigned long pages, const atomic_long_t *
 		after = held ? atomic_long_read(held) : 0;
 		after = max(before, after);
 		after -= min(after, own);
-		return ku_limits_lock_later(ctx, pages, after) ? -EAGAIN : -ENOMEM;
+		return ku_limits_may_lock(ctx, pages, after) ? -EAGAIN : -ENOMEM;
 	}
 	return 0;
 }

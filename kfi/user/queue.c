@@ -122,7 +122,7 @@ int ku_ioc_getwait(struct ku_ctx *ctx, void *arg)
  * Return: 0: continue to sleep; positive: the event that the caller waits for has occurred;
  * negative: the reason for which the wait fails.
  */
-static int look(struct ku_obj *obj, const struct kfi_user_wait *wait)
+static int wait_result(struct ku_obj *obj, const struct kfi_user_wait *wait)
 {
 	struct kfid_cntr *cntr;
 
@@ -147,7 +147,7 @@ static int wait_for(struct ku_obj *obj, const struct kfi_user_wait *wait)
 
 	if (wait->timeout_ms >= 0)
 		timeout = msecs_to_jiffies(wait->timeout_ms);
-	left = wait_event_interruptible_timeout(obj->waiter->wait, (ret = look(obj, wait)),
+	left = wait_event_interruptible_timeout(obj->waiter->wait, (ret = wait_result(obj, wait)),
 						timeout);
 	if (left < 0)
 		/* not restarted automatically, because a part of the time limit has passed */

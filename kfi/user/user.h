@@ -112,7 +112,7 @@ struct ku_ctx {
  * @lock: (mutex) held while the object is bound to others, enabled or connected, for which kfi.ko
  *	requires one call at a time; protects @targets, @room and the members that struct ku_ep
  *	names
- * @room: bytes that ku_limits_room() has charged for the object
+ * @room: bytes that ku_limits_charge() has charged for the object
  * @rcu: frees it
  */
 #define KU_TARGETS	16
@@ -325,7 +325,7 @@ struct ku_pin {
  * @kvec: describes a copy, or a mapped pin
  * @bvec: describes several pins
  * @copy: copy of a payload that is longer than @small
- * @room: bytes of @copy that ku_limits_room() has charged
+ * @room: bytes of @copy that ku_limits_charge() has charged
  * @user_buf: multi-receive: the process's address of the buffer, whose kernel address is in @kvec
  * @result: fetching atomics: memory of the process for the old values
  * @fetched: fetching atomics: memory in @copy, where kfi.ko stores the old values
@@ -366,14 +366,14 @@ void ku_user_put(struct ku_user *user);
 int ku_limits_take(struct ku_user *user, enum ku_kind kind);	/* 0, -EMFILE */
 void ku_limits_give(struct ku_user *user, enum ku_kind kind);
 /* Charge bytes of queues and pools. Return: 0, -EMFILE */
-int ku_limits_room(struct ku_user *user, size_t bytes);
-void ku_limits_room_back(struct ku_user *user, size_t bytes);
+int ku_limits_charge(struct ku_user *user, size_t bytes);
+void ku_limits_uncharge(struct ku_user *user, size_t bytes);
 /* Return the number of pages that the caller may have pinned */
 unsigned long ku_limits_lockable(void);
 /* Charge pinned pages to RLIMIT_MEMLOCK. Return: 0, -ENOMEM */
 int ku_limits_lock(struct ku_ctx *ctx, unsigned long pages);
 /* Would the limit permit @pages more pages if @ending pinned pages were released? */
-bool ku_limits_lock_later(struct ku_ctx *ctx, unsigned long pages, unsigned long ending);
+bool ku_limits_may_lock(struct ku_ctx *ctx, unsigned long pages, unsigned long ending);
 void ku_limits_unlock(struct ku_ctx *ctx, unsigned long pages);
 /* May the caller use this local address? Return: 0, -EACCES */
 int ku_limits_addr(struct ku_ctx *ctx, u32 format, const void *addr, size_t len);

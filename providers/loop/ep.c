@@ -8,7 +8,7 @@
  * Return the number that the info asks for, 0 for any. The info of an endpoint that accepts a
  * request has the number of the listener, so the endpoint gets a number of its own.
  */
-static u64 loop_wanted_id(const struct kfi_ep *ep)
+static u64 loop_requested_id(const struct kfi_ep *ep)
 {
 	const struct kfi_loop_addr *a = ep->info->src_addr;
 
@@ -26,7 +26,7 @@ int loop_ep_open(struct kfi_ep *ep)
 	refcount_set(&le->users, 1);
 	atomic_set(&le->nr_tx, 0);
 	spin_lock_init(&le->lock);
-	INIT_LIST_HEAD(&le->parked);
+	INIT_LIST_HEAD(&le->unexpected);
 	INIT_LIST_HEAD(&le->stalled);
 	INIT_LIST_HEAD(&le->waiting);
 	INIT_LIST_HEAD(&le->committing);
@@ -39,7 +39,7 @@ int loop_ep_open(struct kfi_ep *ep)
 	le->keyed = ep->info->ep_attr->auth_key_size;
 	if (ep->sep)
 		return 0;
-	le->id = loop_wanted_id(ep);
+	le->id = loop_requested_id(ep);
 	if (le->id && !loop_addr_ok(le->id))
 		return -EINVAL;
 	return loop_id_reserve(&le->ln->eps, &le->ln->next_ep, &le->id);
@@ -116,12 +116,12 @@ void loop_ep_put(struct loop_ep *le)
  * Take back own messages that still wait for a receive at peers. A message that a receive has just
  * taken is completed by loop_rx_matched().
  */
-static void loop_unpark(struct loop_ep *le, struct list_head *own)
+static void loop_unqueue(struct loop_ep *le, struct list_head *own)
 {
 	struct loop_op *p, *next;
 
 	lockdep_assert_held(&le->lock);
-	list_for_each_entry_safe(p, next, &le->parked, node)
+	list_for_each_entry_safe(p, next, &le->unexpected, node)
 		if (kfi_rx_unqueue(&p->rx))
 			list_move_tail(&p->node, own);
 }
@@ -157,7 +157,7 @@ void loop_ep_down(struct loop_ep *le, int err)
 	if (le->up)
 		le->err = err;
 	WRITE_ONCE(le->up, false);
-	loop_unpark(le, &own);
+	loop_unqueue(le, &own);
 	spin_unlock_bh(&le->lock);
 	loop_unstall(le, &own, &peers);
 	loop_uncommit(le, &own, &peers);

@@ -10,8 +10,8 @@
  *   kfi_ep.lock, kfi_pep.lock	mutexes of kfi.ko around open, enable, connection calls and close
  *   loop_connreq.lock		spin lock, bh off, no other lock with it: the initiator of a request
  *   loop_ep.lock		spin lock, bh off: state of the endpoint (@up, @stopped, @err), its
- *				messages that wait for a receive (@parked), its connection request
- *				and its events (@req, @events and the following members)
+ *				messages that wait for a receive (@unexpected), its connection
+ *				request and its events (@req, @events and the following members)
  *   loop_net.stall_lock		spin lock, bh off: operations that wait for room in a peer's
  *				completion queue
  *   loop_commit_lock		spin lock, bh off, no other lock with it: operations that wait for
@@ -90,7 +90,7 @@ struct loop_net {
  *	lock
  * @stopped: set by loop_cm_stop(): no event is queued any more
  * @err: error of operations while @up is false
- * @parked: own messages that wait for a receive in the matching of a peer, by loop_op.node
+ * @unexpected: own messages that wait for a receive in the matching of a peer, by loop_op.node
  * @req: MSG: own connection request that waits for an answer
  * @events: LOOP_EV_* bits that @cm_work has to handle
  * @cm_err: error of the connection
@@ -121,7 +121,7 @@ struct loop_ep {
 	bool			up;
 	bool			stopped;
 	int			err;
-	struct list_head	parked;
+	struct list_head	unexpected;
 	struct loop_connreq	*req;
 	unsigned int		events;
 	int			cm_err;
@@ -160,12 +160,12 @@ struct loop_pep {
  * struct loop_op - a transmit operation (kfi_oper.priv)
  * @op: common part
  * @rx: the message, for the receiver's matching
- * @node: entry in the sender's @parked, @committing or @stalled
+ * @node: entry in the sender's @unexpected, @committing or @stalled
  * @mr: region of an RMA operation whose bytes have moved, with a reference; not NULL while its
  *	event waits for room
  * @commit: regions to be made durable, or NULL
  * @killed: kfi_mr_kill() was called for the key to be invalidated
- * @over: this call of kfi_mr_kill() has ended the region
+ * @ended: this call of kfi_mr_kill() has ended the region
  */
 struct loop_op {
 	struct kfi_oper		*op;
@@ -174,7 +174,7 @@ struct loop_op {
 	struct kfi_mr		*mr;
 	struct loop_commit	*commit;
 	bool			killed;
-	bool			over;
+	bool			ended;
 };
 
 /**

@@ -40,7 +40,7 @@ static bool loop_must_wait(const struct loop_ep *from, const struct loop_ep *to,
  * Add the operation to to->waiting: at the end, or at the head if it is to be tried again. Return:
  * 0, or the errno to complete it with.
  */
-static int loop_line_up(struct loop_ep *from, struct loop_ep *to, struct loop_op *p, bool again)
+static int loop_wait_add(struct loop_ep *from, struct loop_ep *to, struct loop_op *p, bool again)
 {
 	lockdep_assert_held(&to->ln->stall_lock);
 	/* loop_ep_down() clears up, and then takes the lock to remove the waiting operations. */
@@ -68,7 +68,7 @@ bool loop_stall(struct loop_ep *from, struct loop_ep *to, struct loop_op *p, boo
 	spin_lock_bh(&ln->stall_lock);
 	wait = full || loop_must_wait(from, to, p->op);
 	if (wait)
-		err = loop_line_up(from, to, p, false);
+		err = loop_wait_add(from, to, p, false);
 	/*
 	 * Queued under the lock: loop_ep_down() removes the operation under the lock first, and
 	 * then cancels the work.
@@ -106,7 +106,7 @@ static bool loop_put_back(struct loop_ep *to, struct loop_op *p)
 
 	spin_lock_bh(&to->ln->stall_lock);
 	to->retrying = NULL;
-	err = loop_line_up(to_loop_ep(p->op->ep), to, p, true);
+	err = loop_wait_add(to_loop_ep(p->op->ep), to, p, true);
 	loop_set_congested(to);
 	spin_unlock_bh(&to->ln->stall_lock);
 	if (err)

@@ -3,7 +3,7 @@
  * tx.c - the data path: an operation from its post to its completion.
  *
  * The context that posts an operation performs it at the peer at once, with three exceptions:
- * - a message finds no receive. It is parked: the operation waits in the peer's matching;
+ * - a message finds no receive. It is unexpected: the operation waits in the peer's matching;
  * - the peer's completion queue is full. The operation is stalled, and later operations that
  *   must not overtake it wait, too (stall.c);
  * - a commit is requested: a work item calls persist() of the region (rma.c).
@@ -67,7 +67,7 @@ static void loop_rx_fill(struct loop_op *p)
 		rx->tag = op->rma[0].key;
 	}
 	rx->flags |= op->flags & KFI_REMOTE_CQ_DATA;
-	if (p->over) {
+	if (p->ended) {
 		rx->flags |= KFI_INVALIDATE;
 		rx->data = op->inv_key;
 	}
@@ -95,9 +95,9 @@ static void loop_deliver(struct loop_op *p)
 }
 
 /*
- * Look for the receive; a message without one is parked. from->lock orders this with
+ * Look for the receive; a message without one is unexpected. from->lock orders this with
  * loop_rx_matched() and loop_rx_drop(), which may be called at once, and with loop_ep_down() of the
- * sender, which takes parked messages back.
+ * sender, which takes unexpected messages back.
  */
 static enum kfi_rx_verdict loop_arrive(struct loop_ep *from, struct loop_ep *to, struct loop_op *p)
 {
@@ -108,12 +108,12 @@ static enum kfi_rx_verdict loop_arrive(struct loop_ep *from, struct loop_ep *to,
 	if (from->up)
 		verdict = kfi_rx_arrive(&to->ep, &p->rx, queue);
 	if (verdict == KFI_RX_QUEUED)
-		list_add_tail(&p->node, &from->parked);
+		list_add_tail(&p->node, &from->unexpected);
 	spin_unlock_bh(&from->lock);
 	return verdict;
 }
 
-static void loop_unpark_one(struct loop_op *p)
+static void loop_unqueue_one(struct loop_op *p)
 {
 	struct loop_ep *from = to_loop_ep(p->op->ep);
 
@@ -122,12 +122,12 @@ static void loop_unpark_one(struct loop_op *p)
 	spin_unlock_bh(&from->lock);
 }
 
-/* A parked message has its receive now. Called in the context of the receiver's post. */
+/* An unexpected message has its receive now. Called in the context of the receiver's post. */
 void loop_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 {
 	struct loop_op *p = container_of(rx, struct loop_op, rx);
 
-	loop_unpark_one(p);
+	loop_unqueue_one(p);
 	loop_deliver(p);
 }
 
@@ -135,7 +135,7 @@ void loop_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx)
 {
 	struct loop_op *p = container_of(rx, struct loop_op, rx);
 
-	loop_unpark_one(p);
+	loop_unqueue_one(p);
 	loop_tx_end(p, -ECONNRESET);
 }
 
@@ -153,7 +153,7 @@ static bool loop_message(struct loop_ep *to, struct loop_op *p)
 		}
 		p->killed = true;
 		/* if @err is set, the owner of the region has to invalidate it, or has done so */
-		p->over = !err;
+		p->ended = !err;
 	}
 	loop_rx_fill(p);
 	switch (loop_arrive(from, to, p)) {
@@ -239,7 +239,7 @@ static int loop_tx_check(struct loop_ep *from, struct kfi_oper *op, u64 *id, u32
 }
 
 /* The keys of connected endpoints were compared when the connection was requested. */
-static bool loop_may_talk(const struct loop_ep *from, const struct loop_ep *to)
+static bool loop_keys_match(const struct loop_ep *from, const struct loop_ep *to)
 {
 	if (likely(!from->keyed && !to->keyed) || from->ep.type == KFI_EP_MSG)
 		return true;
@@ -261,13 +261,13 @@ int loop_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	p->mr = NULL;
 	p->commit = NULL;
 	p->killed = false;
-	p->over = false;
+	p->ended = false;
 	to = loop_peer(from, id, rx_ctx);
 	if (!to) {
 		loop_tx_end(p, ep->type == KFI_EP_MSG ? -ENOTCONN : -EHOSTUNREACH);
 		return 0;
 	}
-	if (unlikely(!loop_may_talk(from, to))) {
+	if (unlikely(!loop_keys_match(from, to))) {
 		loop_tx_end(p, -KFI_EKEYREJECTED);
 		goto out;
 	}

@@ -118,11 +118,11 @@ static void ks_offer_domain(struct kfi_info *info, struct kfi_inaddr_local *loca
 }
 
 /*
- * Add the endpoints that @local offers. @brief: add only RDM endpoints, under the short name of the
- * address if it has one; else all types, under the address.
+ * Add the endpoints that @local offers. @short_names: add only RDM endpoints, under the short name
+ * of the address if it has one; else all types, under the address.
  */
 static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local,
-		    struct kfi_inaddr_filter *filter, bool brief)
+		    struct kfi_inaddr_filter *filter, bool short_names)
 {
 	static const enum kfi_ep_type types[] = { KFI_EP_RDM, KFI_EP_MSG, KFI_EP_DGRAM };
 	struct kfi_info *info;
@@ -133,10 +133,10 @@ static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local,
 		return -ENODATA;
 	info = kfi_allocinfo();
 	ret = info ? 0 : -ENOMEM;
-	for (i = 0; !ret && i < (brief ? 1 : ARRAY_SIZE(types)); i++) {
+	for (i = 0; !ret && i < (short_names ? 1 : ARRAY_SIZE(types)); i++) {
 		ks_offer_transfer(info, types[i]);
 		ks_offer_domain(info, local);
-		if (!brief)
+		if (!short_names)
 			kfi_inaddr_offer(info, local, filter);
 		else if (!kfi_inaddr_short_offer(q, filter, local, &name, info))
 			break;

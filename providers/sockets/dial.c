@@ -24,7 +24,7 @@ static bool ks_dial_reserved(const struct kfi_ep *ep)
  */
 static int ks_dial_bind_reserved(struct socket *sock, union kfi_inaddr *from)
 {
-	static atomic_t turn;
+	static atomic_t next;
 	struct net *net = sock_net(sock->sk);
 	unsigned int tries, port;
 	int ret = -EADDRINUSE;
@@ -32,7 +32,7 @@ static int ks_dial_bind_reserved(struct socket *sock, union kfi_inaddr *from)
 	sock_set_reuseaddr(sock->sk);
 	for (tries = KS_PORT_MIN; tries <= KS_PORT_MAX && ret == -EADDRINUSE; tries++) {
 		port = KS_PORT_MAX -
-		       (unsigned int)atomic_inc_return(&turn) % (KS_PORT_MAX - KS_PORT_MIN + 1);
+		       (unsigned int)atomic_inc_return(&next) % (KS_PORT_MAX - KS_PORT_MIN + 1);
 		if (inet_is_local_reserved_port(net, port))
 			continue;
 		kfi_inaddr_set_port(from, cpu_to_be16(port));
@@ -53,7 +53,7 @@ static int ks_dial_socket(struct kfi_link *link, struct socket **sockp)
 	ret = sock_create_kern(kfi_ep_net(ep), to->sa.sa_family, SOCK_STREAM, IPPROTO_TCP, &sock);
 	if (ret)
 		return ret;
-	ks_tune(sock, ep->info->tx_attr->tclass);
+	ks_set_options(sock, ep->info->tx_attr->tclass);
 	kfi_inaddr_set_port(&from, 0);
 	if (ks_dial_reserved(ep))
 		ret = ks_dial_bind_reserved(sock, &from);
@@ -81,7 +81,7 @@ int ks_open(struct kfi_link *link)
  * Replace the socket by one with another port, because the port is in use. Called in the hello
  * work; kfp_conn_down() waits for the end of this work before it closes the socket.
  */
-static int ks_dial_again(struct kfi_link *link)
+static int ks_redial(struct kfi_link *link)
 {
 	struct ks_link *kl = to_ks_link(link);
 	struct socket *sock;
@@ -117,7 +117,7 @@ int ks_dial(struct kfi_link *link)
 	ret = ks_connect(kl);
 	/* The port belongs to another connection to the same destination, perhaps in TIME_WAIT. */
 	for (tries = KS_PORT_MIN; ret == -EADDRNOTAVAIL && tries <= KS_PORT_MAX; tries++) {
-		if (!ks_dial_reserved(&link->ep->ep) || ks_dial_again(link))
+		if (!ks_dial_reserved(&link->ep->ep) || ks_redial(link))
 			break;
 		ret = ks_connect(kl);
 	}

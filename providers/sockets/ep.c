@@ -63,7 +63,7 @@ int ks_ep_enable(struct kfi_ep *ep)
 }
 
 /* Accept no more connections and datagrams. Existing connections are not affected. */
-static void ks_ep_quiet(struct kfi_proto_ep *pe)
+static void ks_ep_unlisten(struct kfi_proto_ep *pe)
 {
 	struct ks_ep *sep = container_of(pe, struct ks_ep, pe);
 
@@ -76,7 +76,7 @@ static void ks_ep_quiet(struct kfi_proto_ep *pe)
 
 void ks_ep_stop(struct kfi_ep *ep, int err)
 {
-	kfi_proto_ep_stop(ep, err, ks_ep_quiet);
+	kfi_proto_ep_stop(ep, err, ks_ep_unlisten);
 }
 
 void ks_ep_close(struct kfi_ep *ep)

@@ -49,7 +49,7 @@ void ks_set_tclass(struct socket *sock, u32 tclass)
  * Set the options of a socket. A dead peer is detected after keepidle + keepcnt * keepintvl seconds
  * if the connection is idle, and after peer_timeout_ms if sent data is not acknowledged.
  */
-void ks_tune(struct socket *sock, u32 tclass)
+void ks_set_options(struct socket *sock, u32 tclass)
 {
 	struct sock *sk = sock->sk;
 
@@ -61,7 +61,7 @@ void ks_tune(struct socket *sock, u32 tclass)
 	tcp_sock_set_user_timeout(sk, ks_proto.params.peer_timeout_ms);
 	ks_set_tclass(sock, tclass);
 	/* Allocations for this socket may run in softirq, or under memory reclaim. */
-	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN;	/* see ks_full() */
+	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN;	/* see ks_send_err() */
 	sock_own_page_frag(sk);		/* softirq must not use the page_frag of a task */
 }
 
@@ -247,7 +247,7 @@ static bool ks_probing(const struct ks_link *kl)
 {
 	unsigned long probed = READ_ONCE(kl->probed);
 
-	return probed && time_before(jiffies, probed + 2 * READ_ONCE(kl->patience));
+	return probed && time_before(jiffies, probed + 2 * READ_ONCE(kl->probe_timeout));
 }
 
 static void ks_probe_work(struct work_struct *work)
@@ -266,14 +266,14 @@ static void ks_probe_work(struct work_struct *work)
  * the next packet with a reset in any case. The values are read without the socket lock: a change
  * makes the wait longer or shorter, no more.
  */
-static unsigned long ks_probe_patience(const struct sock *sk)
+static unsigned long ks_probe_timeout(const struct sock *sk)
 {
 	const struct inet_connection_sock *icsk = inet_csk(sk);
 	bool waits = READ_ONCE(icsk->icsk_backoff) || READ_ONCE(icsk->icsk_retransmits) ||
 		     READ_ONCE(icsk->icsk_probes_out) || !READ_ONCE(tcp_sk(sk)->snd_wnd);
-	unsigned int patience = READ_ONCE(ks_proto.params.peer_timeout_ms);
+	unsigned int timeout = READ_ONCE(ks_proto.params.peer_timeout_ms);
 
-	return msecs_to_jiffies(waits ? max(KS_PROBE_MS, patience) : KS_PROBE_MS);
+	return msecs_to_jiffies(waits ? max(KS_PROBE_MS, timeout) : KS_PROBE_MS);
 }
 
 /* The peer's TCP acknowledges the bytes that we send, or a probe of its closed window. */
@@ -285,7 +285,7 @@ static int ks_probe(struct kfi_link *link)
 	if (READ_ONCE(kl->sk->sk_state) != TCP_ESTABLISHED)
 		return -1;
 	if (!ks_probing(kl)) {
-		WRITE_ONCE(kl->patience, ks_probe_patience(kl->sk));
+		WRITE_ONCE(kl->probe_timeout, ks_probe_timeout(kl->sk));
 		WRITE_ONCE(kl->probed, jiffies ?: 1);
 		mod_delayed_work(ks_wq, &kl->probe, 0);
 		return 0;
@@ -295,7 +295,7 @@ static int ks_probe(struct kfi_link *link)
 		WRITE_ONCE(kl->probed, 0);
 		return 1;
 	}
-	return time_after(jiffies, kl->probed + kl->patience) ? -1 : 0;
+	return time_after(jiffies, kl->probed + kl->probe_timeout) ? -1 : 0;
 }
 
 /* ---- begin and end ---- */
@@ -320,7 +320,7 @@ void ks_link_release(struct ks_link *kl)
  * at the close, and does not retransmit without them, unless it holds its network namespace as the
  * socket of a process does. Return false if the namespace has ended.
  */
-static bool ks_sock_outlives(struct sock *sk)
+static bool ks_sock_hold_net(struct sock *sk)
 {
 	struct net *net = maybe_get_net(sock_net(sk));
 
@@ -335,7 +335,7 @@ static void ks_link_close(struct kfi_link *link, bool abort)
 {
 	struct ks_link *kl = to_ks_link(link);
 
-	if (abort || !ks_sock_outlives(kl->sk))
+	if (abort || !ks_sock_hold_net(kl->sk))
 		sock_no_linger(kl->sk);
 	ks_reclaimed(kl->sk);
 	sock_release(kl->sock);

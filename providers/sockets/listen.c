@@ -108,7 +108,7 @@ static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *s
 	ks_link_init(to_ks_link(link), sock);
 	memcpy(link->name, name, sizeof(*name));
 	link->privileged = be16_to_cpu(kfi_inaddr_port(name)) <= KS_PORT_MAX;
-	ks_tune(sock, sep ? sep->pe.ep.info->tx_attr->tclass :
+	ks_set_options(sock, sep ? sep->pe.ep.info->tx_attr->tclass :
 			    spep->ppep.pep.info->tx_attr->tclass);
 	if (kfi_link_called(link))
 		return;

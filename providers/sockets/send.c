@@ -12,7 +12,7 @@
  * TCP has accepted no bytes. If its send queue is empty, the cause was a lack of memory, and no
  * acknowledgement will call ks_write_space().
  */
-static int ks_full(const struct sock *sk, int sent)
+static int ks_send_err(const struct sock *sk, int sent)
 {
 	if (sent && sent != -EAGAIN)
 		return sent;
@@ -58,7 +58,7 @@ int ks_post(struct kfi_link *link, struct kfi_unit *unit)
 		iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &head, 1, head.iov_len);
 		sent = tcp_sendmsg_locked(sk, &msg, head.iov_len);
 		if (unlikely(sent <= 0))
-			return ks_full(sk, sent);
+			return ks_send_err(sk, sent);
 		unit->done += sent;
 	}
 	while (unit->left) {
@@ -69,7 +69,7 @@ int ks_post(struct kfi_link *link, struct kfi_unit *unit)
 		iov_iter_truncate(&msg.msg_iter, unit->left);
 		sent = tcp_sendmsg_locked(sk, &msg, iov_iter_count(&msg.msg_iter));
 		if (unlikely(sent <= 0))
-			return ks_full(sk, sent);
+			return ks_send_err(sk, sent);
 		iov_iter_advance(unit->payload, sent);
 		unit->left -= sent;
 	}

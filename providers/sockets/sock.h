@@ -85,7 +85,7 @@ struct ks_pep {
  * @una: snd_una when @acked was counted last
  * @probe: work item that sends something to acknowledge while ks_probe() waits for the answer
  * @probed: time of the last probe, jiffies, 0 if there was none; under kfi_peer.lock
- * @patience: time to wait for the answer, jiffies
+ * @probe_timeout: time to wait for the answer, jiffies
  * @old_data_ready: TCP's own callback
  * @old_write_space: TCP's own callback
  * @old_state_change: TCP's own callback
@@ -98,7 +98,7 @@ struct ks_link {
 	u32			una;
 	struct delayed_work	probe;
 	unsigned long		probed;
-	unsigned long		patience;
+	unsigned long		probe_timeout;
 	void			(*old_data_ready)(struct sock *sk);
 	void			(*old_write_space)(struct sock *sk);
 	void			(*old_state_change)(struct sock *sk);
@@ -164,7 +164,7 @@ void ks_link_detach(struct kfi_link *link);
 void ks_link_reclaim(struct kfi_link *link);
 void ks_link_release(struct ks_link *kl);
 void ks_set_tclass(struct socket *sock, u32 tclass);
-void ks_tune(struct socket *sock, u32 tclass);
+void ks_set_options(struct socket *sock, u32 tclass);
 
 /* send.c: transmit */
 int ks_post(struct kfi_link *link, struct kfi_unit *unit);

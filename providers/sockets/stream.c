@@ -84,7 +84,7 @@ static size_t ks_rx_region(struct kfi_link *link, struct sk_buff *skb, unsigned 
 static size_t ks_rx_consume(struct kfi_link *link, struct sk_buff *skb, unsigned int off,
 			    size_t len, const struct ks_span *span)
 {
-	switch (smp_load_acquire(&link->want)) {	/* pairs with kfp_rx_go() */
+	switch (smp_load_acquire(&link->want)) {	/* pairs with kfp_rx_set_at() */
 	case KFI_RX_HEAD:
 		return ks_rx_head(link, skb, off, len, span);
 	case KFI_RX_PAYLOAD:

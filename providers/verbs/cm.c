@@ -32,7 +32,7 @@ static unsigned int kv_cm_timeout(void)
 static void kv_cm_param(struct kv_conn *conn, struct rdma_conn_param *param)
 {
 	*param = (struct rdma_conn_param) {
-		.responder_resources = conn->serves,
+		.responder_resources = conn->responder_resources,
 		.initiator_depth = conn->qp.reads_max,
 		.retry_count = 7,
 		.rnr_retry_count = 7,
@@ -65,7 +65,7 @@ static int kv_cm_connect(struct kv_conn *conn)
 
 	if (ret)
 		return ret;
-	conn->serves = conn->qp.kdom->responder_resources;
+	conn->responder_resources = conn->qp.kdom->responder_resources;
 	conn->qp.reads_max = conn->qp.kdom->initiator_depth;
 	kv_cm_param(conn, &param);
 	return rdma_connect(conn->id, &param);
@@ -78,7 +78,7 @@ static void kv_cm_established(struct kv_conn *conn, const struct rdma_conn_param
 		kv_cm_data(conn, param->private_data, param->private_data_len);
 		conn->qp.reads_max = clamp_t(unsigned int, param->initiator_depth, 1,
 					     conn->qp.reads_max);
-		conn->stands = true;
+		conn->connected = true;
 		conn->state = KV_ACCEPTED;
 	}
 	if (conn->state == KV_ACCEPTED)
@@ -178,13 +178,13 @@ static int kv_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 }
 
 /* Wait for a running handler of the identifier. */
-void kv_cm_settle(struct rdma_cm_id *id)
+void kv_cm_sync(struct rdma_cm_id *id)
 {
 	rdma_lock_handler(id);
 	rdma_unlock_handler(id);
 }
 
-void kv_cm_tune(struct rdma_cm_id *id, const struct kfi_ep *ep)
+void kv_cm_set_options(struct rdma_cm_id *id, const struct kfi_ep *ep)
 {
 	u32 tclass = ep->info->tx_attr->tclass;
 
@@ -202,7 +202,7 @@ int kv_cm_id(struct kv_conn *conn)
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	conn->id = id;
-	kv_cm_tune(id, &conn->vep->pe.ep);
+	kv_cm_set_options(id, &conn->vep->pe.ep);
 	return 0;
 }
 
@@ -231,7 +231,7 @@ static int kv_cm_call(struct kv_conn *conn)
  * Report a request to the consumer. The request is in the connection set of the listener, so
  * kv_conn_fail() is enough to free it.
  */
-static void kv_cm_ask(struct kv_pep *vpep, struct kv_conn *conn)
+static void kv_cm_connreq(struct kv_pep *vpep, struct kv_conn *conn)
 {
 	conn->requested = true;
 	kv_conn_get(conn);		/* reference of the consumer */
@@ -256,7 +256,7 @@ void kv_cm_name(union kfi_inaddr *name, const struct sockaddr_storage *addr, __b
 }
 
 /* Reject a call. Return: @err, with which rdma_cm destroys the identifier. */
-static int kv_cm_turn_away(struct rdma_cm_id *id, int err)
+static int kv_cm_refuse(struct rdma_cm_id *id, int err)
 {
 	rdma_reject(id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 	return err;
@@ -272,24 +272,24 @@ int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
 	if (rdma_protocol_iwarp(id->device, id->port_num))
-		return kv_cm_turn_away(id, -EOPNOTSUPP);
+		return kv_cm_refuse(id, -EOPNOTSUPP);
 	conn = kv_conn_new(NULL, vpep);
 	if (!conn)
-		return kv_cm_turn_away(id, -ENOMEM);
+		return kv_cm_refuse(id, -ENOMEM);
 	kv_cm_data(conn, param->private_data, param->private_data_len);
 	kv_cm_name(&conn->name, from, ((const struct sockaddr_in *)from)->sin_port);
-	conn->serves = param->responder_resources;
+	conn->responder_resources = param->responder_resources;
 	conn->qp.reads_max = max_t(unsigned int, param->initiator_depth, 1);
 	conn->state = KV_WAITING;
 	if (kfi_conn_set_add(&vpep->conn_set, &conn->pc)) {
 		kv_conn_put(conn);
-		return kv_cm_turn_away(id, -EBUSY);
+		return kv_cm_refuse(id, -EBUSY);
 	}
 	/* From here on kv_conn_down() destroys the identifier, after this handler. */
 	conn->id = id;
 	id->context = conn;
 	id->event_handler = kv_cm_handler;
-	kv_cm_ask(vpep, conn);
+	kv_cm_connreq(vpep, conn);
 	kv_conn_put(conn);
 	return 0;
 }
@@ -326,19 +326,19 @@ static int kv_cm_accept(struct kv_conn *conn)
 
 	if (conn->id->device != kdom->ib)
 		return -EHOSTUNREACH;
-	kv_cm_tune(conn->id, &conn->vep->pe.ep);
+	kv_cm_set_options(conn->id, &conn->vep->pe.ep);
 	kv_cm_deadline(conn);
 	ret = kv_conn_qp(conn);
 	if (ret)
 		return ret;
-	conn->serves = min(conn->serves, kdom->responder_resources);
+	conn->responder_resources = min(conn->responder_resources, kdom->responder_resources);
 	conn->qp.reads_max = clamp_t(unsigned int, kdom->initiator_depth, 1, conn->qp.reads_max);
 	kv_cm_param(conn, &param);
 	conn->state = KV_ACCEPTED;
 	rdma_lock_handler(conn->id);
 	ret = rdma_accept(conn->id, &param);
 	rdma_unlock_handler(conn->id);
-	conn->stands = !ret;
+	conn->connected = !ret;
 	return ret;
 }
 
@@ -401,7 +401,7 @@ static int kv_cm_step_now(struct kv_conn *conn)
 	} else if (test_and_clear_bit(KV_STEP_ACCEPT, &conn->flags)) {
 		conn->answered = true;
 		ret = kv_cm_accept(conn);
-	} else if (test_and_clear_bit(KV_STEP_HEARD, &conn->flags)) {
+	} else if (test_and_clear_bit(KV_STEP_NOTIFY, &conn->flags)) {
 		if (!rdma_notify(conn->id, IB_EVENT_COMM_EST))	/* fails if it is established */
 			set_bit(KV_NOTIFIED, &conn->flags);
 	} else if (test_and_clear_bit(KV_STEP_READY, &conn->flags)) {
@@ -414,7 +414,7 @@ static bool kv_cm_steps(const struct kv_conn *conn)
 {
 	return READ_ONCE(conn->flags) & (BIT(KV_STEP_CALL) | BIT(KV_STEP_CONNECT) |
 					 BIT(KV_STEP_ACCEPT) | BIT(KV_STEP_REJECT) |
-					 BIT(KV_STEP_HEARD) | BIT(KV_STEP_READY));
+					 BIT(KV_STEP_NOTIFY) | BIT(KV_STEP_READY));
 }
 
 void kv_cm_step_work(struct work_struct *work)
@@ -443,7 +443,7 @@ static void kv_cm_await_established(struct kv_conn *conn)
 }
 
 /* Reject a request that was not answered, or disconnect. Called by kv_conn_take_down() */
-void kv_cm_hang_up(struct kv_conn *conn)
+void kv_cm_disconnect(struct kv_conn *conn)
 {
 	kv_cm_await_established(conn);
 	if (conn->state == KV_WAITING && !conn->answered)

@@ -23,8 +23,8 @@ void kv_conn_put(struct kv_conn *conn)
 {
 	if (!refcount_dec_and_test(&conn->ref))
 		return;
-	if (conn->qp.kept) {
-		kv_keep(&conn->qp.husk);
+	if (conn->qp.leaked) {
+		kv_leak(&conn->qp.leak_node);
 		return;
 	}
 	kvfree(conn->rqe);
@@ -89,16 +89,16 @@ static bool kv_watch(struct kv_conn *conn)
 {
 	struct kv_qp *qp = &conn->qp;
 	/* The device does not report a short message if no other request follows it. */
-	bool asked = (s32)(qp->due - qp->tail) > 0;
+	bool requested = (s32)(qp->due - qp->tail) > 0;
 	unsigned long now = jiffies;
 
-	if (time_before(now, qp->heard + kv_keepalive_s * HZ)) {
+	if (time_before(now, qp->last_active + kv_keepalive_s * HZ)) {
 		conn->probing = false;
 	} else if (!conn->probing) {
 		conn->probing = true;
 		conn->probed = now;
-	} else if (!asked && kv_sq_room(qp) && !qp->broken) {
-		kv_put_nothing(qp, KV_SQ_PROBE);
+	} else if (!requested && kv_sq_room(qp) && !qp->broken) {
+		kv_put_empty_write(qp, KV_SQ_PROBE);
 		kv_conn_post(conn);
 		conn->probed = now;
 	}
@@ -126,7 +126,7 @@ static void kv_watch_work(struct work_struct *work)
 
 void kv_watch_start(struct kv_conn *conn)
 {
-	conn->qp.heard = jiffies;
+	conn->qp.last_active = jiffies;
 	queue_delayed_work(kv_cm_wq, &conn->watch_work, kv_watch_interval());
 }
 
@@ -219,7 +219,7 @@ int kv_conn_qp(struct kv_conn *conn)
  * Return the reason for the end of a connection that was established. Errors of an attempt to
  * connect are replaced; a time-out is kept if the connection was established when it was detected.
  */
-int kv_conn_was(const struct kv_conn *conn)
+int kv_conn_end_reason(const struct kv_conn *conn)
 {
 	switch (conn->error) {
 	case -ETIMEDOUT:
@@ -239,24 +239,24 @@ int kv_conn_was(const struct kv_conn *conn)
  * peer's device has received them. Return: true if it has ended, or is not needed. Called under the
  * lock of the connection set.
  */
-bool kv_conn_settled(struct kv_conn *conn)
+bool kv_conn_delivered(struct kv_conn *conn)
 {
 	struct kv_qp *qp = &conn->qp;
-	bool settled;
+	bool delivered;
 
 	spin_lock_bh(&qp->lock);
-	settled = conn->state != KV_READY || qp->head == qp->tail || qp->broken ||
+	delivered = conn->state != KV_READY || qp->head == qp->tail || qp->broken ||
 		  test_bit(KV_FAILED, &conn->flags);
-	if (!settled && test_bit(KV_LAST, &conn->flags)) {
-		settled = (s32)(qp->tail - conn->last) >= 0;
-	} else if (!settled && kv_sq_room(qp)) {
-		kv_put_nothing(qp, KV_SQ_PROBE);
+	if (!delivered && test_bit(KV_LAST, &conn->flags)) {
+		delivered = (s32)(qp->tail - conn->last) >= 0;
+	} else if (!delivered && kv_sq_room(qp)) {
+		kv_put_empty_write(qp, KV_SQ_PROBE);
 		kv_conn_post(conn);
 		conn->last = qp->head;
 		set_bit(KV_LAST, &conn->flags);
 	}
 	spin_unlock_bh(&qp->lock);
-	return settled;
+	return delivered;
 }
 
 void kv_conn_fail(struct kv_conn *conn, int err)
@@ -299,23 +299,23 @@ static void kv_conn_take_down(struct kv_conn *conn)
 	spin_lock_bh(&conn->qp.lock);	/* wait for kv_cm_step() that did not see KV_FAILED */
 	spin_unlock_bh(&conn->qp.lock);
 	if (test_bit(KV_STEP_READY, &conn->flags))
-		WRITE_ONCE(conn->error, kv_conn_was(conn));
+		WRITE_ONCE(conn->error, kv_conn_end_reason(conn));
 	cancel_work_sync(&conn->step_work);	/* it may publish the connection */
 	/* A message may have made the connection ready after kv_conn_fail(). */
 	if (conn->state == KV_READY)
-		WRITE_ONCE(conn->error, kv_conn_was(conn));
+		WRITE_ONCE(conn->error, kv_conn_end_reason(conn));
 	kfi_conn_set_unpublish(&conn->pc);
 	kv_conn_stop(conn);
 	if (conn->vep) {
 		kv_rq_stop(conn);
-		kv_fresh_lost(conn->vep);
+		kv_reg_queue_flush(conn->vep);
 	}
-	kv_cm_settle(conn->id);
-	kv_cm_hang_up(conn);
+	kv_cm_sync(conn->id);
+	kv_cm_disconnect(conn);
 	if (conn->qp.kdom) {
-		if (!kv_qp_drain(&conn->qp, conn->id, conn->state == KV_READY || conn->stands)) {
-			kv_rq_late(conn);
-			kv_qp_forget(&conn->qp);
+		if (!kv_qp_drain(&conn->qp, conn->id, conn->state == KV_READY || conn->connected)) {
+			kv_rq_abandon(conn);
+			kv_qp_abandon(&conn->qp);
 		}
 		kv_qp_destroy(&conn->qp, conn->id);
 	}

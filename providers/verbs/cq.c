@@ -45,11 +45,11 @@ static void kv_cq_event(struct ib_cq *cq, void *context)
 }
 
 /* The completion queue has failed. Nothing to do: the queue pair reports the consequences. */
-static void kv_cq_trouble(struct ib_event *event, void *context)
+static void kv_cq_error(struct ib_event *event, void *context)
 {
 }
 
-static int kv_cq_own(struct kv_qp *qp, struct kfi_ep *ep, unsigned int ncqe, int vector)
+static int kv_cq_create(struct kv_qp *qp, struct kfi_ep *ep, unsigned int ncqe, int vector)
 {
 	struct ib_device *ib = qp->kdom->ib;
 	struct ib_cq_init_attr attr = {
@@ -57,7 +57,7 @@ static int kv_cq_own(struct kv_qp *qp, struct kfi_ep *ep, unsigned int ncqe, int
 		.comp_vector	= (vector < 0 ? raw_smp_processor_id() : vector) %
 				  ib->num_comp_vectors,
 	};
-	struct ib_cq *cq = ib_create_cq(ib, kv_cq_event, kv_cq_trouble, &qp->source, &attr);
+	struct ib_cq *cq = ib_create_cq(ib, kv_cq_event, kv_cq_error, &qp->source, &attr);
 
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
@@ -83,7 +83,7 @@ int kv_cq_open(struct kv_qp *qp, struct kfi_ep *ep, unsigned int ncqe)
 	struct ib_cq *cq;
 
 	if (kfi_source_wanted(ep))
-		return kv_cq_own(qp, ep, ncqe, kv_cq_vector(ep));
+		return kv_cq_create(qp, ep, ncqe, kv_cq_vector(ep));
 	cq = ib_cq_pool_get(qp->kdom->ib, ncqe, kv_cq_vector(ep), IB_POLL_SOFTIRQ);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);

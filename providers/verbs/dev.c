@@ -104,7 +104,7 @@ static void kv_domain_set_limits(struct kv_domain *kdom)
 		.virt_boundary_mask = plain ? PAGE_SIZE - 1 : 0,
 		.mr_page_limit = plain ? kdom->max_frmr_pages : SIZE_MAX,
 		.sge_limit = KV_IOV_MAX,
-		.refusal = plain ? KFI_REFUSAL_CONN : KFI_REFUSAL_ALONE,
+		.refusal = plain ? KFI_REFUSAL_CONN : KFI_REFUSAL_OP,
 		.short_msg_limit = plain ? 0 : kv_proto.params.eager_size,
 	};
 }
@@ -170,12 +170,12 @@ static bool kv_domain_leave(struct kv_domain *kdom)
 void kv_domain_close(struct kfi_domain *domain)
 {
 	struct kv_domain *kdom = to_kv_domain(domain);
-	bool ours;
+	bool listed;
 
 	mutex_lock(&kv_devs_lock);
-	ours = kv_domain_leave(kdom);
+	listed = kv_domain_leave(kdom);
 	mutex_unlock(&kv_devs_lock);
-	if (ours)
+	if (listed)
 		kv_domain_put(kdom);
 	wait_for_completion(&kdom->idle);
 	put_device(kdom->dma);
@@ -209,7 +209,7 @@ static bool kv_has_cm(struct ib_device *ib)
  * Return the reason for which the device can't be used, or NULL. Ports that rdma_cm can connect
  * support reliable connections.
  */
-static const char *kv_unfit(struct ib_device *ib)
+static const char *kv_dev_unusable(struct ib_device *ib)
 {
 	const struct ib_device_attr *a = &ib->attrs;
 
@@ -232,11 +232,11 @@ static struct ib_client kv_client;
 
 static int kv_dev_add(struct ib_device *ib)
 {
-	const char *why = kv_unfit(ib);
+	const char *reason = kv_dev_unusable(ib);
 	struct kv_dev *dev;
 
-	if (why) {
-		pr_info("not using %s: %s\n", dev_name(&ib->dev), why);
+	if (reason) {
+		pr_info("not using %s: %s\n", dev_name(&ib->dev), reason);
 		return -EOPNOTSUPP;
 	}
 	dev = kzalloc(sizeof(*dev), GFP_KERNEL);

@@ -18,18 +18,18 @@
 #include "drain.h"
 
 /* This list is never read. It keeps a pointer to the memory, so that kmemleak reports no leak. */
-static LLIST_HEAD(kv_kept);
+static LLIST_HEAD(kv_leaked);
 
-void kv_keep(struct llist_node *node)
+void kv_leak(struct llist_node *node)
 {
-	llist_add(node, &kv_kept);
+	llist_add(node, &kv_leaked);
 }
 
 void kv_late_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 }
 
-void kv_forget(struct ib_qp *qp)
+void kv_abandon(struct ib_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
 	int ret = ib_modify_qp(qp, &attr, IB_QP_STATE);

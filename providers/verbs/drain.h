@@ -31,17 +31,17 @@ struct kv_drain {
 
 /*
  * Stop the queue pair and wait for its requests. Return: false if the device has not returned all
- * requests; then the caller has to call kv_forget(). May sleep.
+ * requests; then the caller has to call kv_abandon(). May sleep.
  */
 bool kv_drain(struct ib_qp *qp, struct kv_drain *drain);
 /* Reset the queue pair: a device that executes the reset has no requests afterwards. May sleep. */
-void kv_forget(struct ib_qp *qp);
+void kv_abandon(struct ib_qp *qp);
 /*
  * Completion handler for all requests that the device has not returned, which it may still report.
  * After it was set, the caller waits for an RCU grace period.
  */
 void kv_late_done(struct ib_cq *cq, struct ib_wc *wc);
 /* Add memory with such completions to a list, so that it is never freed. Any context. */
-void kv_keep(struct llist_node *node);
+void kv_leak(struct llist_node *node);
 
 #endif /* _KFI_VERBS_DRAIN_H */

@@ -19,8 +19,8 @@ int kv_ep_open(struct kfi_ep *ep)
 	int ret = 0;
 
 	ep->tx_levels = kv_levels(ep->info->ep_attr);
-	spin_lock_init(&vep->fresh_lock);
-	INIT_LIST_HEAD(&vep->fresh);
+	spin_lock_init(&vep->reg_lock);
+	INIT_LIST_HEAD(&vep->reg_queue);
 	spin_lock_init(&vep->rq.lock);
 	INIT_LIST_HEAD(&vep->rq.waiting);
 	if (!ep->sep)
@@ -52,7 +52,7 @@ int kv_ep_enable(struct kfi_ep *ep)
 	return 0;
 }
 
-static void kv_ep_quiet(struct kfi_proto_ep *pe)
+static void kv_ep_unlisten(struct kfi_proto_ep *pe)
 {
 	struct kv_ep *vep = container_of(pe, struct kv_ep, pe);
 
@@ -62,28 +62,29 @@ static void kv_ep_quiet(struct kfi_proto_ep *pe)
 }
 
 /* Have the peers received all requests in the send queues? */
-static bool kv_ep_settled(struct kv_ep *vep)
+static bool kv_ep_delivered(struct kv_ep *vep)
 {
 	struct kv_conn *conn;
-	bool settled = true;
+	bool delivered = true;
 
 	spin_lock_bh(&vep->pe.conn_set.lock);
 	list_for_each_entry(conn, &vep->pe.conn_set.conns, pc.entry)
-		settled &= kv_conn_settled(conn);
+		delivered &= kv_conn_delivered(conn);
 	spin_unlock_bh(&vep->pe.conn_set.lock);
-	return settled;
+	return delivered;
 }
 
 /*
  * An operation may complete while its request is still in the send queue, so wait until the peers
- * have received the requests. A peer that does not answer delays the close by at most KV_SETTLE_MS.
+ * have received the requests. A peer that does not answer delays the close by at most KV_CLOSE_MS.
  */
-static void kv_ep_settle(struct kv_ep *vep)
+static void kv_ep_linger(struct kv_ep *vep)
 {
-	unsigned long until = jiffies + msecs_to_jiffies(KV_SETTLE_MS);
+	unsigned long deadline = jiffies + msecs_to_jiffies(KV_CLOSE_MS);
 
-	while (!wait_event_timeout(vep->pe.conn_set.idle, kv_ep_settled(vep), msecs_to_jiffies(20)))
-		if (time_after(jiffies, until))
+	while (!wait_event_timeout(vep->pe.conn_set.idle, kv_ep_delivered(vep),
+				   msecs_to_jiffies(20)))
+		if (time_after(jiffies, deadline))
 			return;
 }
 
@@ -93,12 +94,12 @@ void kv_ep_stop(struct kfi_ep *ep, int err)
 	struct kv_ep *vep = to_kv_ep(ep);
 
 	if (ep->type == KFI_EP_RDM) {
-		kfi_proto_ep_stop(ep, err, kv_ep_quiet);
+		kfi_proto_ep_stop(ep, err, kv_ep_unlisten);
 		return;
 	}
 	kfi_conn_set_stop(&vep->pe.conn_set, err);
 	if (err == -ECANCELED)
-		kv_ep_settle(vep);
+		kv_ep_linger(vep);
 	kfi_conn_set_drain(&vep->pe.conn_set);
 	kv_rq_end(vep, err);
 }
@@ -130,7 +131,7 @@ void kv_ep_peers(struct kfi_ep *ep, u32 after,
 	struct kv_conn *conn;
 
 	rcu_read_lock();
-	conn = after ? NULL : kv_msg_way(to_kv_ep(ep));
+	conn = after ? NULL : kv_msg_conn(to_kv_ep(ep));
 	if (conn) {
 		kfi_inaddr_str(&conn->name, kfi_inaddr_len(conn->name.sa.sa_family), info.addr,
 			       sizeof(info.addr));

@@ -162,10 +162,12 @@ static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *d
 
 /*
  * Offer the endpoints of an address. kfi_query_add() copies the info, so its members may be on the
- * stack. @brief: only unconnected endpoints, under the short name of the address if it has one.
+ * stack. @short_names: only unconnected endpoints, under the short name of the address if it has
+ * one.
  */
 static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port,
-		    struct kfi_inaddr_local *local, struct kfi_inaddr_filter *filter, bool brief)
+		    struct kfi_inaddr_local *local, struct kfi_inaddr_filter *filter,
+		    bool short_names)
 {
 	const struct kv_kind *kind;
 	struct kfi_tx_attr tx;
@@ -184,13 +186,13 @@ static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port,
 	size_t max_msg;
 	int ret = 0;
 
-	if (!brief)
+	if (!short_names)
 		kfi_inaddr_offer(&info, local, filter);
 	else if (!kfi_inaddr_short_offer(q, filter, local, &name, &info))
 		return 0;
 	for (kind = kv_kinds; !ret && kind < kv_kinds + ARRAY_SIZE(kv_kinds); kind++) {
 		max_msg = kv_max_msg(dev, port, kind);
-		if (!max_msg || (brief && kind->type != KFI_EP_RDM))
+		if (!max_msg || (short_names && kind->type != KFI_EP_RDM))
 			continue;
 		kv_offer_transfer(&info, dev, kind, max_msg);
 		kv_offer_domain(&domain, dev, kind);
@@ -213,7 +215,7 @@ static bool kv_named(const struct kfi_inaddr_filter *filter, const struct kfi_in
  * negative errno
  */
 static int kv_offer_at(struct kfi_query *q, struct kfi_inaddr_local *local,
-		       struct kfi_inaddr_filter *filter, bool brief)
+		       struct kfi_inaddr_filter *filter, bool short_names)
 {
 	struct kv_dev *dev;
 	int ret = -ENODATA;
@@ -223,7 +225,7 @@ static int kv_offer_at(struct kfi_query *q, struct kfi_inaddr_local *local,
 	if (IS_ERR_OR_NULL(dev))
 		return dev ? PTR_ERR(dev) : -ENODATA;
 	if (kv_named(filter, local, dev))
-		ret = kv_offer(q, dev, port, local, filter, brief);
+		ret = kv_offer(q, dev, port, local, filter, short_names);
 	kv_dev_put(dev);
 	return ret;
 }

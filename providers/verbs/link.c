@@ -108,7 +108,7 @@ static void kv_connect_work(struct work_struct *work)
 	struct rdma_conn_param param = kv_param();
 	int ret = 0;
 
-	if (!READ_ONCE(kl->over))
+	if (!READ_ONCE(kl->detached))
 		ret = kv_stream_open(kl->stream, &kl->link.ep->ep, kl->id) ?:
 		      rdma_connect(kl->id, &param);
 	memalloc_noio_restore(noio);
@@ -136,7 +136,7 @@ static int kv_open(struct kfi_link *link)
 		kl->stream = NULL;
 		return PTR_ERR(id);
 	}
-	kv_cm_tune(id, ep);
+	kv_cm_set_options(id, ep);
 	INIT_WORK(&kl->connect, kv_connect_work);
 	kl->stream->dialed = true;
 	kl->id = id;
@@ -178,7 +178,7 @@ static void kv_established(struct kv_link *kl)
 	struct kv_stream *s = kl->stream;
 
 	s->connected = true;
-	if (!s->dialed || kl->over)
+	if (!s->dialed || kl->detached)
 		return;
 	kv_stream_up(s);
 	kfi_link_up(&kl->link);
@@ -188,9 +188,9 @@ static int kv_link_event(struct kv_link *kl, struct rdma_cm_event *event)
 {
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		return kl->over ? 0 : kv_addr_resolved(kl);
+		return kl->detached ? 0 : kv_addr_resolved(kl);
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		if (!kl->over)
+		if (!kl->detached)
 			queue_work(kv_cm_wq, &kl->connect);
 		return 0;
 	case RDMA_CM_EVENT_ESTABLISHED:
@@ -234,7 +234,7 @@ static int kv_accept(struct kv_link *kl, struct kv_ep *vep)
 	struct rdma_conn_param param = kv_param();
 	int ret;
 
-	kv_cm_tune(kl->id, &vep->pe.ep);
+	kv_cm_set_options(kl->id, &vep->pe.ep);
 	ret = kv_stream_open(kl->stream, &vep->pe.ep, kl->id);
 	if (ret)
 		return ret;
@@ -274,12 +274,12 @@ static int kv_link_accept(struct kv_ep *vep, struct rdma_cm_id *id)
 	kl = to_kv_link(link);
 	kl->stream = s;
 	kl->id = id;
-	kl->calls = true;
+	kl->in_connreq = true;
 	kv_cm_name((void *)link->name, &id->route.addr.dst_addr, 0);
 	ret = kfi_link_called(link);
 	if (ret)
 		return ret;
-	kl->calls = false;
+	kl->in_connreq = false;
 	id->context = kl;
 	id->event_handler = kv_link_handler;
 	ret = kv_accept(kl, vep);
@@ -330,7 +330,7 @@ static void kv_detach(struct kfi_link *link)
 	struct kv_link *kl = to_kv_link(link);
 
 	rdma_lock_handler(kl->id);
-	WRITE_ONCE(kl->over, true);
+	WRITE_ONCE(kl->detached, true);
 	rdma_unlock_handler(kl->id);
 	if (kl->stream->dialed)
 		cancel_work_sync(&kl->connect);		/* no handler queues it any more */
@@ -344,11 +344,11 @@ static void kv_close(struct kfi_link *link, bool abort)
 
 	kv_stream_detach(s);
 	if (!abort)
-		kv_stream_settle(s);
+		kv_stream_linger(s);
 	if (s->qp.ib)
 		rdma_disconnect(kl->id);
 	kv_stream_close(s, kl->id);
-	if (!kl->calls)
+	if (!kl->in_connreq)
 		rdma_destroy_id(kl->id);
 	kl->stream = NULL;
 	kv_stream_free(s);
@@ -367,7 +367,7 @@ static int kv_probe(struct kfi_link *link)
 		return 0;
 	}
 	/* An answer in the same tick counts: a caller that is refused by mistake calls again. */
-	if (time_after_eq(READ_ONCE(s->qp.heard), s->probing)) {
+	if (time_after_eq(READ_ONCE(s->qp.last_active), s->probing)) {
 		WRITE_ONCE(s->probing, 0);
 		return 1;
 	}

@@ -3,7 +3,7 @@
 #include "verbs.h"
 
 /* The connection, or NULL if there is none. Inside rcu_read_lock() */
-struct kv_conn *kv_msg_way(struct kv_ep *vep)
+struct kv_conn *kv_msg_conn(struct kv_ep *vep)
 {
 	struct kfi_peer_conn *pc = kfi_conn_set_conn(&vep->pe.conn_set);
 
@@ -17,7 +17,7 @@ static void kv_msg_named(struct kv_ep *vep, const union kfi_inaddr *name)
 	memcpy(vep->pe.peer_name, name, sizeof(*name));
 }
 
-static int kv_msg_tell(struct kv_conn *conn)
+static int kv_msg_report_connected(struct kv_conn *conn)
 {
 	struct kfi_ep *ep = &conn->vep->pe.ep;
 
@@ -30,7 +30,7 @@ void kv_msg_ready(struct kv_conn *conn)
 {
 	kv_msg_named(conn->vep, &conn->name);
 	kfi_conn_set_publish(&conn->pc);
-	if (kv_msg_tell(conn))
+	if (kv_msg_report_connected(conn))
 		kv_conn_fail(conn, -ECANCELED);
 }
 
@@ -41,10 +41,10 @@ void kv_msg_ready(struct kv_conn *conn)
 bool kv_msg_was_ready(struct kv_conn *conn)
 {
 	kv_msg_named(conn->vep, &conn->name);
-	if (kv_msg_tell(conn))
+	if (kv_msg_report_connected(conn))
 		return false;
 	WRITE_ONCE(conn->state, KV_READY);
-	WRITE_ONCE(conn->error, kv_conn_was(conn));
+	WRITE_ONCE(conn->error, kv_conn_end_reason(conn));
 	return true;
 }
 
@@ -113,7 +113,7 @@ int kv_msg_shutdown(struct kfi_ep *ep)
 	struct kv_conn *conn;
 
 	rcu_read_lock();
-	conn = kv_msg_way(vep);
+	conn = kv_msg_conn(vep);
 	if (conn) {
 		spin_lock_bh(&conn->qp.lock);
 		set_bit(KV_BYE_WANTED, &conn->flags);

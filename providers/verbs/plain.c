@@ -225,7 +225,7 @@ static bool kv_plain_rma(struct kv_conn *conn, struct kv_done *done)
 	if (!kop->wrs)
 		kv_rma_done(conn, op, done);
 	else if (kop->err)
-		kv_put_nothing(&conn->qp, KV_SQ_PROBE);	/* no report of the last part is due */
+		kv_put_empty_write(&conn->qp, KV_SQ_PROBE);	/* nothing reports the last part */
 	return true;
 }
 
@@ -254,14 +254,14 @@ static bool kv_plain_put(struct kv_conn *conn, struct kfi_oper *op, struct kv_do
  * All operations were sent: let the connection end when the peer's device has received them, or at
  * a deadline if the device does not answer. Return: true if the request was put.
  */
-static bool kv_put_hangup(struct kv_conn *conn)
+static bool kv_put_bye(struct kv_conn *conn)
 {
 	if (!test_bit(KV_BYE_WANTED, &conn->flags) || conn->inflight ||
 	    test_and_set_bit(KV_BYE_SENT, &conn->flags))
 		return false;
 	queue_delayed_work(kv_cm_wq, &conn->deadline,
 			   msecs_to_jiffies(READ_ONCE(kv_proto.params.connect_timeout_ms)));
-	kv_put_nothing(&conn->qp, KV_SQ_HANGUP);
+	kv_put_empty_write(&conn->qp, KV_SQ_BYE);
 	return true;
 }
 
@@ -270,13 +270,13 @@ static bool kv_plain_next(struct kv_conn *conn, struct kv_done *done)
 {
 	struct kfi_oper *op;
 
-	if (kv_put_fresh(conn))
+	if (kv_put_next_reg(conn))
 		return true;
 	if (conn->op)
 		return kv_plain_rma(conn, done);
 	op = list_first_entry_or_null(&conn->queue, struct kfi_oper, link);
 	if (!op)
-		return kv_put_hangup(conn);
+		return kv_put_bye(conn);
 	list_del(&op->link);
 	return kv_plain_put(conn, op, done);
 }
@@ -284,7 +284,7 @@ static bool kv_plain_next(struct kv_conn *conn, struct kv_done *done)
 /* kv_mr_publish() adds a region to the list before it takes the lock. */
 static bool kv_tx_left(const struct kv_conn *conn)
 {
-	return !kv_tx_idle(conn) || !list_empty(&conn->vep->fresh);
+	return !kv_tx_idle(conn) || !list_empty(&conn->vep->reg_queue);
 }
 
 /* Put waiting operations into the send queue. Called under the lock. */
@@ -312,7 +312,7 @@ void kv_tx_kick(struct kv_conn *conn)
 /* &kfi_prov_ops.tx_flush */
 void kv_plain_flush(struct kfi_ep *ep)
 {
-	struct kv_conn *conn = kv_msg_way(to_kv_ep(ep));
+	struct kv_conn *conn = kv_msg_conn(to_kv_ep(ep));
 
 	if (conn)
 		kv_tx_kick(conn);
@@ -329,7 +329,7 @@ static int kv_plain_refuses(const struct kfi_oper *op)
 /* &kfi_prov_ops.tx. An operation is sent at once if no other one waits and there is room. */
 int kv_plain_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
-	struct kv_conn *conn = kv_msg_way(to_kv_ep(ep));
+	struct kv_conn *conn = kv_msg_conn(to_kv_ep(ep));
 	struct kv_done done = KV_DONE(done);
 	bool more = op->flags & KFI_MORE;
 	int ret = kv_plain_refuses(op);
@@ -382,7 +382,7 @@ static void kv_plain_end(struct kv_sqe *e, int err, void *done)
 		if (kop->issued && !kop->wrs)
 			kv_rma_done(conn, e->op, done);
 		break;
-	case KV_SQ_HANGUP:
+	case KV_SQ_BYE:
 		kv_conn_fail(conn, -ESHUTDOWN);
 		break;
 	case KV_SQ_PROBE:
@@ -443,7 +443,7 @@ void kv_plain_sent(struct ib_cq *cq, struct ib_wc *wc)
 	if (unlikely(err))
 		conn->qp.broken = true;
 	else
-		conn->qp.heard = jiffies;
+		conn->qp.last_active = jiffies;
 	if (unlikely(conn->qp.broken))
 		kv_sq_failed(conn, &done);
 	kv_tx_run(conn, &done);

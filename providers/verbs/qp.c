@@ -71,7 +71,7 @@ void kv_qp_free(struct kv_qp *qp)
 {
 	unsigned int i;
 
-	if (qp->kept)
+	if (qp->leaked)
 		return;
 	for (i = 0; qp->sq && i < qp->depth && qp->sq[i].buf; i += kv_bufs_per_page(qp)) {
 		ib_dma_unmap_single(qp->kdom->ib, qp->sq[i].dma, PAGE_SIZE, DMA_TO_DEVICE);
@@ -159,7 +159,7 @@ static void kv_qp_reset(struct kv_qp *qp, struct rdma_cm_id *id)
 /*
  * Stop the queue pair. On return it transfers no data, and the peer can't access memory by it.
  * @connected: it has been connected. Return false if the device is broken: then the caller has to
- * set kv_late_done() as completion handler of its receives, and call kv_qp_forget().
+ * set kv_late_done() as completion handler of its receives, and call kv_qp_abandon().
  */
 bool kv_qp_drain(struct kv_qp *qp, struct rdma_cm_id *id, bool connected)
 {
@@ -171,12 +171,12 @@ bool kv_qp_drain(struct kv_qp *qp, struct rdma_cm_id *id, bool connected)
 }
 
 /* Keep all requests, which the device may still report. On return no completion handler runs. */
-void kv_qp_forget(struct kv_qp *qp)
+void kv_qp_abandon(struct kv_qp *qp)
 {
 	unsigned int i;
 
-	kv_forget(qp->ib);
-	qp->kept = true;
+	kv_abandon(qp->ib);
+	qp->leaked = true;
 	for (i = 0; qp->sq && i < qp->depth; i++)
 		WRITE_ONCE(qp->sq[i].cqe.done, kv_late_done);
 	synchronize_rcu();

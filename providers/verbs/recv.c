@@ -4,7 +4,7 @@
  *
  *   kv_plain_recv()	puts a receive into the device's receive queue, or into a list before the
  *			endpoint is connected
- *   kv_plain_came()	softirq: the device has filled the oldest receive
+ *   kv_plain_recv_done()	softirq: the device has filled the oldest receive
  *   kv_rq_lost()	the connection has ended: completes all other receives
  *
  * The device completes receives in the order of posting. So posted receives are in a ring (struct
@@ -46,7 +46,7 @@ struct kv_rqe {
 	struct ib_sge		sge[KV_SGE];
 };
 
-static void kv_plain_came(struct ib_cq *cq, struct ib_wc *wc);
+static void kv_plain_recv_done(struct ib_cq *cq, struct ib_wc *wc);
 
 /* ---- receives ---- */
 
@@ -132,7 +132,7 @@ int kv_plain_recv(struct kfi_ep *ep, struct kfi_oper *op)
 	if (likely(rq->conn))
 		ret = kv_rqe_post(rq->conn, op);
 	else
-		ret = rq->over ? -ESHUTDOWN : kv_plain_wait(rq, op);
+		ret = rq->closed ? -ESHUTDOWN : kv_plain_wait(rq, op);
 	spin_unlock(&rq->lock);
 	return ret;
 }
@@ -166,7 +166,7 @@ static int kv_plain_invalidated(struct kv_conn *conn, u32 rkey)
 {
 	int ret;
 
-	if (!kv_region_taken(conn, rkey) && kv_region_spoilt(conn->qp.kdom, rkey))
+	if (!kv_region_io_invalidated(conn, rkey) && kv_region_invalidated(conn->qp.kdom, rkey))
 		return -EPROTO;
 	ret = kfi_mr_kill(&conn->vep->pe.ep, rkey);
 	if (ret == -EACCES)
@@ -179,13 +179,13 @@ static int kv_plain_invalidated(struct kv_conn *conn, u32 rkey)
  * after kv_conn_fail(): then the reason is that of an established connection, not of an attempt to
  * connect.
  */
-static int kv_plain_why(const struct kv_conn *conn)
+static int kv_plain_end_reason(const struct kv_conn *conn)
 {
 	int err = READ_ONCE(conn->error);
 
 	if (!err)
 		return -ESHUTDOWN;
-	return READ_ONCE(conn->state) == KV_READY ? kv_conn_was(conn) : err;
+	return READ_ONCE(conn->state) == KV_READY ? kv_conn_end_reason(conn) : err;
 }
 
 /* Only a SEND is a message: a WRITE with immediate data is an error. */
@@ -197,7 +197,7 @@ static int kv_plain_error(struct kv_conn *conn, const struct ib_wc *wc)
 	case IB_WC_LOC_LEN_ERR:
 		return -KFI_ETRUNC;
 	case IB_WC_WR_FLUSH_ERR:
-		return kv_plain_why(conn);
+		return kv_plain_end_reason(conn);
 	default:
 		return -EIO;
 	}
@@ -234,7 +234,7 @@ static void kv_plain_failed(struct kv_conn *conn, const struct ib_wc *wc, int er
 /*
  * Until KFI_CONNECTED is reported to the consumer, completed and failed receives wait in order. If
  * the last message of the caller is late or lost, rdma_cm has not reported the connection either;
- * then KV_STEP_HEARD calls rdma_notify(). Return: true if the receive waits.
+ * then KV_STEP_NOTIFY calls rdma_notify(). Return: true if the receive waits.
  */
 static bool kv_plain_hold(struct kv_rqe *e)
 {
@@ -247,11 +247,11 @@ static bool kv_plain_hold(struct kv_rqe *e)
 		list_add_tail(&e->held, &conn->held);
 	spin_unlock(&conn->rx_lock);
 	if (held && !e->err && !conn->pc.dialed)
-		kv_cm_step(conn, KV_STEP_HEARD);
+		kv_cm_step(conn, KV_STEP_NOTIFY);
 	return held;
 }
 
-static void kv_plain_came(struct ib_cq *cq, struct ib_wc *wc)
+static void kv_plain_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct kv_rqe *e = container_of(wc->wr_cqe, struct kv_rqe, cqe);
 	struct kv_conn *conn = e->conn;
@@ -265,7 +265,7 @@ static void kv_plain_came(struct ib_cq *cq, struct ib_wc *wc)
 		err = min(err, 0);
 	}
 	conn->rq_tail++;
-	conn->qp.heard = jiffies;
+	conn->qp.last_active = jiffies;
 	e->err = err;
 	e->flushed = wc->status == IB_WC_WR_FLUSH_ERR;
 	e->len = wc->byte_len;
@@ -289,9 +289,9 @@ static void kv_plain_release(struct kv_conn *conn, int err)
 	spin_lock_bh(&conn->rx_lock);
 	list_for_each_entry_safe(e, next, &conn->held, held) {
 		list_del(&e->held);
-		kv_plain_deliver(e, e->flushed ? kv_plain_why(conn) : e->err ?: err);
+		kv_plain_deliver(e, e->flushed ? kv_plain_end_reason(conn) : e->err ?: err);
 	}
-	smp_store_release(&conn->rx_held, false);	/* pairs with kv_plain_came() */
+	smp_store_release(&conn->rx_held, false);	/* pairs with kv_plain_recv_done() */
 	spin_unlock_bh(&conn->rx_lock);
 }
 
@@ -331,7 +331,7 @@ int kv_rq_create(struct kv_conn *conn)
 		return -ENOMEM;
 	for (i = 0; i < size; i++) {
 		conn->rqe[i].conn = conn;
-		conn->rqe[i].cqe.done = kv_plain_came;
+		conn->rqe[i].cqe.done = kv_plain_recv_done;
 	}
 	conn->rq_mask = size - 1;
 	conn->rx_held = true;
@@ -345,12 +345,12 @@ void kv_rq_stop(struct kv_conn *conn)
 
 	spin_lock_bh(&rq->lock);
 	rq->conn = NULL;
-	rq->over = true;
+	rq->closed = true;
 	spin_unlock_bh(&rq->lock);
 }
 
-/* The device is broken and may still report receives: kv_qp_forget() */
-void kv_rq_late(struct kv_conn *conn)
+/* The device is broken and may still report receives: kv_qp_abandon() */
+void kv_rq_abandon(struct kv_conn *conn)
 {
 	u32 i;
 
@@ -366,7 +366,7 @@ void kv_rq_end(struct kv_ep *vep, int err)
 	LIST_HEAD(ops);
 
 	spin_lock_bh(&rq->lock);
-	rq->over = true;
+	rq->closed = true;
 	list_splice_init(&rq->waiting, &ops);
 	spin_unlock(&rq->lock);
 	list_for_each_entry_safe(op, next, &ops, link)
@@ -379,7 +379,7 @@ void kv_rq_restart(struct kv_ep *vep)
 	struct kv_rq *rq = &vep->rq;
 
 	spin_lock_bh(&rq->lock);
-	rq->over = false;
+	rq->closed = false;
 	spin_unlock_bh(&rq->lock);
 }
 
@@ -387,7 +387,7 @@ void kv_rq_restart(struct kv_ep *vep)
  * Was there a connection that was not reported to the consumer? There was if rdma_cm has reported
  * it, or if the first completed receive is a message.
  */
-static bool kv_plain_proven(struct kv_conn *conn)
+static bool kv_plain_was_connected(struct kv_conn *conn)
 {
 	struct kv_rqe *first = list_first_entry_or_null(&conn->held, struct kv_rqe, held);
 
@@ -404,8 +404,9 @@ void kv_rq_lost(struct kv_conn *conn)
 {
 	struct kv_rqe *e;
 
-	kv_cm_settle(conn->id);
-	kv_plain_release(conn, kv_plain_proven(conn) && kv_msg_was_ready(conn) ? 0 : conn->error);
+	kv_cm_sync(conn->id);
+	kv_plain_release(conn, kv_plain_was_connected(conn) && kv_msg_was_ready(conn) ?
+			       0 : conn->error);
 	local_bh_disable();
 	for (; conn->rq_tail != conn->rq_head; conn->rq_tail++) {
 		e = &conn->rqe[conn->rq_tail & conn->rq_mask];

@@ -8,8 +8,8 @@
  * A chunk is registered when it is first needed, in the send queue of the connection that needs it,
  * and stays registered: all connections of the domain use it.
  *
- *	NEW ---> BUSY ---> VALID ---> GOING ---> BARE ---> NEW
- *	 needed    done          |          |         a new registration was allocated (@supply)
+ *	NEW ---> BUSY ---> VALID ---> DEREG ---> NOMR ---> NEW
+ *	 needed    done          |          |         a new registration was allocated (@alloc_work)
  *	                         |          the registration was deregistered, in a work item
  *	                         the region ends, or its registration has failed
  *
@@ -22,7 +22,7 @@
 #include <linux/slab.h>
 #include "region.h"
 
-#define KV_SUPPLY_AGAIN	msecs_to_jiffies(50)
+#define KV_ALLOC_RETRY	msecs_to_jiffies(50)
 
 /* ---- chunks ---- */
 
@@ -91,8 +91,8 @@ static void kv_region_free(struct kv_region *region)
 	kvfree_rcu(region, rcu);	/* kv_mr_end() may still read @closed */
 }
 
-/* Find a chunk that is GOING and in no send queue. *@left: others are GOING and in a send queue. */
-static struct kv_chunk *kv_region_gone(struct kv_region *region, bool *left)
+/* Find a chunk that is DEREG and in no send queue. *@left: others are DEREG and in a send queue. */
+static struct kv_chunk *kv_region_next_dereg(struct kv_region *region, bool *left)
 {
 	struct kv_chunk *chunk;
 	unsigned int i;
@@ -101,7 +101,7 @@ static struct kv_chunk *kv_region_gone(struct kv_region *region, bool *left)
 	*left = false;
 	for (i = 0; i < region->count; i++) {
 		chunk = &region->chunk[i];
-		if (chunk->state != KV_CHUNK_GOING)
+		if (chunk->state != KV_CHUNK_DEREG)
 			continue;
 		if (!chunk->queued)
 			return chunk;
@@ -112,9 +112,9 @@ static struct kv_chunk *kv_region_gone(struct kv_region *region, bool *left)
 
 /*
  * Replace a registration that was deregistered, if memory is available without reclaim: the owner
- * may want to use the region before kv_supply_work() has run.
+ * may want to use the region before kv_alloc_work() has run.
  */
-static void kv_chunk_again(struct kv_region *region, struct kv_chunk *chunk)
+static void kv_chunk_realloc(struct kv_region *region, struct kv_chunk *chunk)
 {
 	unsigned int noreclaim = memalloc_noreclaim_save();
 	struct ib_mr *mr = ib_alloc_mr(region->kdom->pd, IB_MR_TYPE_MEM_REG, chunk->room);
@@ -125,7 +125,7 @@ static void kv_chunk_again(struct kv_region *region, struct kv_chunk *chunk)
 }
 
 /*
- * Deregister the chunks that are GOING and not in a send queue. The caller holds the lock, which is
+ * Deregister the chunks that are DEREG and not in a send queue. The caller holds the lock, which is
  * dropped meanwhile. Return: true if a chunk is still in a send queue. Then kv_region_registered()
  * queues the work item again. The work item must not wait for it: how long a request stays in a
  * send queue depends on a peer.
@@ -135,34 +135,34 @@ static bool kv_region_clear(struct kv_region *region)
 	struct kv_chunk *chunk;
 	bool left;
 
-	while ((chunk = kv_region_gone(region, &left))) {
+	while ((chunk = kv_region_next_dereg(region, &left))) {
 		spin_unlock_bh(&region->lock);
 		kv_chunk_dereg(region->kdom, chunk);
 		if (region->mr->domain->prov_keys)
-			kv_chunk_again(region, chunk);
+			kv_chunk_realloc(region, chunk);
 		spin_lock_bh(&region->lock);
-		chunk->state = chunk->mr ? KV_CHUNK_NEW : KV_CHUNK_BARE;
+		chunk->state = chunk->mr ? KV_CHUNK_NEW : KV_CHUNK_NOMR;
 	}
 	return left;
 }
 
-static struct kv_chunk *kv_region_bare(struct kv_region *region)
+static struct kv_chunk *kv_region_nomr(struct kv_region *region)
 {
 	unsigned int i;
 
 	for (i = 0; i < region->count; i++)
-		if (region->chunk[i].state == KV_CHUNK_BARE)
+		if (region->chunk[i].state == KV_CHUNK_NOMR)
 			return &region->chunk[i];
 	return NULL;
 }
 
-/* Allocate registrations of BARE chunks, which only this work item uses. Called under the lock. */
-static int kv_region_supply(struct kv_region *region)
+/* Allocate registrations of NOMR chunks, which only this work item uses. Called under the lock. */
+static int kv_region_alloc_mrs(struct kv_region *region)
 {
 	struct kv_chunk *chunk;
 	struct ib_mr *mr;
 
-	while (!region->closed && (chunk = kv_region_bare(region))) {
+	while (!region->closed && (chunk = kv_region_nomr(region))) {
 		spin_unlock_bh(&region->lock);
 		mr = ib_alloc_mr(region->kdom->pd, IB_MR_TYPE_MEM_REG, chunk->room);
 		spin_lock_bh(&region->lock);
@@ -174,17 +174,18 @@ static int kv_region_supply(struct kv_region *region)
 	return 0;
 }
 
-static void kv_supply_work(struct work_struct *work)
+static void kv_alloc_work(struct work_struct *work)
 {
-	struct kv_region *region = container_of(to_delayed_work(work), struct kv_region, supply);
+	struct kv_region *region = container_of(to_delayed_work(work), struct kv_region,
+						alloc_work);
 	bool reclaim = region->mr->ep && region->mr->ep->reclaim;
 	unsigned int noio = memalloc_noio_save(), noreclaim = 0;
 
 	if (reclaim)
 		noreclaim = memalloc_noreclaim_save();
 	spin_lock_bh(&region->lock);
-	if (kv_region_supply(region) && !region->closed)
-		queue_delayed_work(kv_region_wq, &region->supply, KV_SUPPLY_AGAIN);
+	if (kv_region_alloc_mrs(region) && !region->closed)
+		queue_delayed_work(kv_region_wq, &region->alloc_work, KV_ALLOC_RETRY);
 	spin_unlock_bh(&region->lock);
 	if (reclaim)
 		memalloc_noreclaim_restore(noreclaim);
@@ -192,12 +193,12 @@ static void kv_supply_work(struct work_struct *work)
 }
 
 /*
- * Deregister GOING chunks, and report the end of the region. A failed registration and the end of
+ * Deregister DEREG chunks, and report the end of the region. A failed registration and the end of
  * the region both queue this work item, so the first run may do the work of both.
  */
-static void kv_renew_work(struct work_struct *work)
+static void kv_dereg_work(struct work_struct *work)
 {
-	struct kv_region *region = container_of(work, struct kv_region, renew);
+	struct kv_region *region = container_of(work, struct kv_region, dereg_work);
 	bool left, ending;
 
 	spin_lock_bh(&region->lock);
@@ -207,8 +208,8 @@ static void kv_renew_work(struct work_struct *work)
 		region->ending = false;
 		region->cut = 0;
 	}
-	if (!region->closed && kv_region_bare(region))
-		queue_delayed_work(kv_region_wq, &region->supply, 0);
+	if (!region->closed && kv_region_nomr(region))
+		queue_delayed_work(kv_region_wq, &region->alloc_work, 0);
 	spin_unlock_bh(&region->lock);
 	if (ending)
 		kfi_mr_settle(region->mr);
@@ -266,9 +267,9 @@ static struct kv_region *kv_region_new(struct kfi_mr *mr, struct kv_domain *kdom
 	region->kdom = kdom;
 	spin_lock_init(&region->lock);
 	init_waitqueue_head(&region->idle);
-	INIT_LIST_HEAD(&region->fresh);
-	INIT_WORK(&region->renew, kv_renew_work);
-	INIT_DELAYED_WORK(&region->supply, kv_supply_work);
+	INIT_LIST_HEAD(&region->reg_node);
+	INIT_WORK(&region->dereg_work, kv_dereg_work);
+	INIT_DELAYED_WORK(&region->alloc_work, kv_alloc_work);
 	for (i = 0; i < count && !ret; i++)
 		ret = kv_chunk_alloc(kdom, &region->chunk[i], kv_region_pages(mr, pages));
 	if (!ret && !mr->per_io)
@@ -351,43 +352,43 @@ int kv_mr_attach(struct kfi_mr *mr)
 	return ret;
 }
 
-/* The region ends: mark its registrations GOING. Return: true if there are any. */
-static bool kv_region_going(struct kv_region *region)
+/* The region ends: mark its registrations DEREG. Return: true if there are any. */
+static bool kv_region_mark_dereg(struct kv_region *region)
 {
-	bool going = false;
+	bool ending = false;
 	unsigned int i;
 
 	lockdep_assert_held(&region->lock);
 	for (i = 0; i < region->count; i++) {
 		if ((region->chunk[i].state == KV_CHUNK_NEW && !region->chunk[i].nents) ||
-		    region->chunk[i].state == KV_CHUNK_BARE)
+		    region->chunk[i].state == KV_CHUNK_NOMR)
 			continue;
-		region->chunk[i].state = KV_CHUNK_GOING;
-		going = true;
+		region->chunk[i].state = KV_CHUNK_DEREG;
+		ending = true;
 	}
-	return going;
+	return ending;
 }
 
 /* Inside rcu_read_lock(): the removal of the device may free the region. */
 bool kv_mr_end(struct kfi_mr *mr)
 {
 	struct kv_region *region = READ_ONCE(mr->priv);
-	bool going = false;
+	bool ending = false;
 
 	if (!region)
 		return false;
-	kv_fresh_del(region);
+	kv_reg_queue_del(region);
 	spin_lock_bh(&region->lock);
 	if (!region->closed) {
-		going = kv_region_going(region);
-		region->ending = going;
-		if (!going)
+		ending = kv_region_mark_dereg(region);
+		region->ending = ending;
+		if (!ending)
 			region->cut = 0;
 		else
-			queue_work(kv_cm_wq, &region->renew);
+			queue_work(kv_cm_wq, &region->dereg_work);
 	}
 	spin_unlock_bh(&region->lock);
-	return going;
+	return ending;
 }
 
 bool kv_mr_known(struct kfi_mr *mr)
@@ -398,11 +399,11 @@ bool kv_mr_known(struct kfi_mr *mr)
 
 	if (!region)
 		return false;
-	kv_fresh_del(region);
+	kv_reg_queue_del(region);
 	spin_lock_bh(&region->lock);
 	for (i = 0; i < region->count; i++)
 		known |= region->chunk[i].state != KV_CHUNK_NEW &&
-			 region->chunk[i].state != KV_CHUNK_BARE;
+			 region->chunk[i].state != KV_CHUNK_NOMR;
 	if (!known)
 		region->cut = 0;
 	spin_unlock_bh(&region->lock);
@@ -439,14 +440,14 @@ void kv_mr_close(struct kfi_mr *mr)
 	spin_lock_bh(&region->lock);
 	region->closed = true;
 	spin_unlock_bh(&region->lock);
-	kv_fresh_del(region);	/* a later kv_fresh_add() sees @closed */
+	kv_reg_queue_del(region);	/* a later kv_reg_queue_add() sees @closed */
 	spin_lock_bh(&region->lock);
 	ending = region->ending;
 	region->ending = false;
-	kv_region_going(region);
+	kv_region_mark_dereg(region);
 	spin_unlock_bh(&region->lock);
-	cancel_work_sync(&region->renew);
-	cancel_delayed_work_sync(&region->supply);	/* only @renew queues it */
+	cancel_work_sync(&region->dereg_work);
+	cancel_delayed_work_sync(&region->alloc_work);	/* only @dereg_work queues it */
 	kv_region_wait(region);
 	spin_lock_bh(&region->lock);	/* wait for kv_region_registered() */
 	spin_unlock_bh(&region->lock);
@@ -564,10 +565,10 @@ void kv_region_registered(struct kv_sqe *e, int err)
 	 * message of the peer.
 	 */
 	if (chunk->state == KV_CHUNK_BUSY || (err && chunk->state == KV_CHUNK_VALID))
-		chunk->state = err ? KV_CHUNK_GOING : KV_CHUNK_VALID;
-	if (chunk->state == KV_CHUNK_GOING && !chunk->queued && !region->closed)
-		queue_work(kv_cm_wq, &region->renew);
-	if (e->tells)
+		chunk->state = err ? KV_CHUNK_DEREG : KV_CHUNK_VALID;
+	if (chunk->state == KV_CHUNK_DEREG && !chunk->queued && !region->closed)
+		queue_work(kv_cm_wq, &region->dereg_work);
+	if (e->notify)
 		kfi_mr_registered(region->mr);
 	region->busy--;
 	if (region->vep)
@@ -576,7 +577,7 @@ void kv_region_registered(struct kv_sqe *e, int err)
 	spin_unlock(&region->lock);
 }
 
-static bool kv_region_spoil(struct kv_region *region, u32 rkey)
+static bool kv_region_invalidate(struct kv_region *region, u32 rkey)
 {
 	struct kv_chunk *chunk;
 	bool found = false;
@@ -587,8 +588,8 @@ static bool kv_region_spoil(struct kv_region *region, u32 rkey)
 		chunk = &region->chunk[i];
 		if (chunk->state != KV_CHUNK_VALID || chunk->mr->rkey != rkey)
 			continue;
-		chunk->state = KV_CHUNK_GOING;
-		queue_work(kv_cm_wq, &region->renew);
+		chunk->state = KV_CHUNK_DEREG;
+		queue_work(kv_cm_wq, &region->dereg_work);
 		found = true;
 	}
 	if (found)
@@ -603,14 +604,14 @@ static bool kv_region_spoil(struct kv_region *region, u32 rkey)
  * hold are recalled (kfi_mr_recall()). Writes with the old key fail, and end their connections.
  * Return false if no region has that key.
  */
-bool kv_region_spoilt(struct kv_domain *kdom, u32 rkey)
+bool kv_region_invalidated(struct kv_domain *kdom, u32 rkey)
 {
 	struct kv_region *region;
-	bool spoilt = false;
+	bool found = false;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(region, &kdom->regions, entry)
-		spoilt |= kv_region_spoil(region, rkey);
+		found |= kv_region_invalidate(region, rkey);
 	rcu_read_unlock();
-	return spoilt;
+	return found;
 }

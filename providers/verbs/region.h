@@ -8,7 +8,7 @@
 #include "verbs.h"
 
 /* kv_chunk.state, under kv_region.lock */
-enum { KV_CHUNK_NEW, KV_CHUNK_BUSY, KV_CHUNK_VALID, KV_CHUNK_GOING, KV_CHUNK_BARE };
+enum { KV_CHUNK_NEW, KV_CHUNK_BUSY, KV_CHUNK_VALID, KV_CHUNK_DEREG, KV_CHUNK_NOMR };
 
 /**
  * struct kv_chunk - a part of a region, and its registration
@@ -41,17 +41,18 @@ struct kv_chunk {
  * struct kv_region - private part of a region
  * @rcu: frees it
  * @entry: in &kv_domain.regions, until it is @closed
- * @fresh: region with a key of the device: entry in &kv_ep.fresh of @vep, or empty
+ * @reg_node: region with a key of the device: entry in &kv_ep.reg_queue of @vep, or empty
  * @mr: the region of kfi.ko
  * @kdom: the domain, referenced
  * @lock: protects the states of chunks; bottom halves off, a leaf
  * @idle: woken when a registration has left a send queue
- * @renew: deregisters chunks that are GOING
- * @supply: allocates registrations for chunks that are BARE; without memory it tries again later
+ * @dereg_work: deregisters chunks that are DEREG
+ * @alloc_work: allocates registrations for chunks that are NOMR; without memory it tries again
+ *	later
  * @ending: kfi.ko waits for kfi_mr_settle(), which reports the end of the region
  * @closed: kv_mr_close() has begun
- * @tell: kfi.ko waits for kfi_mr_registered() while the region is in &kv_ep.fresh. Under
- *	&kv_ep.fresh_lock
+ * @notify: kfi.ko waits for kfi_mr_registered() while the region is in &kv_ep.reg_queue. Under
+ *	&kv_ep.reg_lock
  * @busy: registrations in a send queue
  * @count: entries of @chunk
  * @cut: number of chunks of the attached memory; 0 if no memory is attached
@@ -59,17 +60,17 @@ struct kv_chunk {
 struct kv_region {
 	struct rcu_head		rcu;
 	struct list_head	entry;
-	struct list_head	fresh;
+	struct list_head	reg_node;
 	struct kv_ep		*vep;
 	struct kfi_mr		*mr;
 	struct kv_domain	*kdom;
 	spinlock_t		lock;
 	wait_queue_head_t	idle;
-	struct work_struct	renew;
-	struct delayed_work	supply;
+	struct work_struct	dereg_work;
+	struct delayed_work	alloc_work;
 	bool			ending;
 	bool			closed;
-	bool			tell;
+	bool			notify;
 	unsigned int		busy;
 	unsigned int		count;
 	unsigned int		cut;
@@ -84,6 +85,6 @@ int kv_access(const struct kfi_mr *mr);
 /* rkey.c */
 int kv_region_key(struct kv_region *region, bool unused);
 struct kv_conn *kv_region_conn(const struct kfi_mr *mr);
-void kv_fresh_del(struct kv_region *region);
+void kv_reg_queue_del(struct kv_region *region);
 
 #endif /* _KFI_VERBS_REGION_H */

@@ -4,7 +4,8 @@
  *
  * The key is chosen before the device registers the region. The registration is a request in the
  * send queue of the endpoint to which the region is bound, before all requests that are posted
- * later. Until the endpoint is connected, or until the next post, the region is in &kv_ep.fresh.
+ * later. Until the endpoint is connected, or until the next post, the region is in
+ * &kv_ep.reg_queue.
  */
 #include "region.h"
 
@@ -40,20 +41,20 @@ struct kv_conn *kv_region_conn(const struct kfi_mr *mr)
 	return pc ? to_kv_conn(pc) : NULL;
 }
 
-/* Remove the region from &kv_ep.fresh, so that its registration is not put into a send queue. */
-void kv_fresh_del(struct kv_region *region)
+/* Remove the region from &kv_ep.reg_queue: its registration is not put into a send queue. */
+void kv_reg_queue_del(struct kv_region *region)
 {
 	struct kv_ep *vep = READ_ONCE(region->vep);
-	bool tell;
+	bool notify;
 
 	if (!vep)
 		return;
-	spin_lock_bh(&vep->fresh_lock);
-	tell = !list_empty(&region->fresh) && region->tell;
-	region->tell = false;
-	list_del_init(&region->fresh);
-	spin_unlock_bh(&vep->fresh_lock);
-	if (tell)
+	spin_lock_bh(&vep->reg_lock);
+	notify = !list_empty(&region->reg_node) && region->notify;
+	region->notify = false;
+	list_del_init(&region->reg_node);
+	spin_unlock_bh(&vep->reg_lock);
+	if (notify)
 		kfi_mr_registered(region->mr);
 }
 
@@ -61,45 +62,45 @@ void kv_fresh_del(struct kv_region *region)
  * Let the registration be put into the send queue before all requests that are posted from now on,
  * unless the device is being removed.
  */
-static void kv_fresh_add(struct kv_region *region, bool tell)
+static void kv_reg_queue_add(struct kv_region *region, bool notify)
 {
 	struct kv_ep *vep = to_kv_ep(region->mr->ep);
 	bool closed;
 
 	WRITE_ONCE(region->vep, vep);
-	spin_lock_bh(&vep->fresh_lock);
+	spin_lock_bh(&vep->reg_lock);
 	spin_lock(&region->lock);
 	closed = region->closed;
 	spin_unlock(&region->lock);
 	if (!closed) {
-		region->tell = tell;
-		list_add_tail(&region->fresh, &vep->fresh);
+		region->notify = notify;
+		list_add_tail(&region->reg_node, &vep->reg_queue);
 	}
-	spin_unlock_bh(&vep->fresh_lock);
-	if (closed && tell)
+	spin_unlock_bh(&vep->reg_lock);
+	if (closed && notify)
 		kfi_mr_registered(region->mr);
 }
 
-void kv_mr_publish(struct kfi_mr *mr, bool tell)
+void kv_mr_publish(struct kfi_mr *mr, bool notify)
 {
 	struct kv_region *region = READ_ONCE(mr->priv);
 	struct kv_done done = KV_DONE(done);
 	struct kv_conn *conn;
 
 	if (!region || !mr->domain->prov_keys) {
-		if (tell)
+		if (notify)
 			kfi_mr_registered(mr);
 		return;
 	}
-	kv_fresh_add(region, tell);
+	kv_reg_queue_add(region, notify);
 	conn = kv_region_conn(mr);
 	if (!conn) {
-		kv_fresh_del(region);	/* kv_fresh_lost() may have run before */
+		kv_reg_queue_del(region);	/* kv_reg_queue_flush() may have run before */
 		return;
 	}
 	spin_lock_bh(&conn->qp.lock);
 	conn->waits = true;
-	if (tell)
+	if (notify)
 		kv_tx_run(conn, &done);
 	kv_unlock_bh(conn, &done);
 }
@@ -112,7 +113,7 @@ static bool kv_region_pending(const struct kfi_mr *mr)
 
 	rcu_read_lock();
 	region = READ_ONCE(mr->priv);
-	pending = region && (!list_empty(&region->fresh) || READ_ONCE(region->busy)) &&
+	pending = region && (!list_empty(&region->reg_node) || READ_ONCE(region->busy)) &&
 		  kv_region_conn(mr);
 	rcu_read_unlock();
 	return pending;
@@ -125,7 +126,7 @@ static bool kv_region_pending(const struct kfi_mr *mr)
  */
 int kv_mr_enable(struct kfi_mr *mr)
 {
-	unsigned long until = jiffies + msecs_to_jiffies(KV_ENABLE_MS);
+	unsigned long deadline = jiffies + msecs_to_jiffies(KV_ENABLE_MS);
 	struct kv_region *region;
 	struct kv_conn *conn;
 
@@ -136,7 +137,7 @@ int kv_mr_enable(struct kfi_mr *mr)
 	rcu_read_lock();
 	region = READ_ONCE(mr->priv);
 	if (region)
-		kv_fresh_add(region, false);
+		kv_reg_queue_add(region, false);
 	smp_mb();	/* pairs with kv_cm_ready(): one of both sees what the other has done */
 	conn = region ? kv_region_conn(mr) : NULL;
 	if (conn) {
@@ -148,7 +149,7 @@ int kv_mr_enable(struct kfi_mr *mr)
 	rcu_read_unlock();
 	while (!wait_event_timeout(to_kv_ep(mr->ep)->pe.conn_set.idle, !kv_region_pending(mr),
 				   msecs_to_jiffies(20)))
-		if (time_after(jiffies, until))
+		if (time_after(jiffies, deadline))
 			break;
 	return region ? 0 : -ENODEV;
 }
@@ -168,8 +169,8 @@ static void kv_region_place(struct kv_region *region, struct kv_conn *conn)
 	e = kv_sq_get(&conn->qp, KV_SQ_REGION);
 	e->region = region;
 	e->chunk = 0;
-	e->tells = region->tell;
-	region->tell = false;
+	e->notify = region->notify;
+	region->notify = false;
 	chunk->state = KV_CHUNK_VALID;
 	chunk->queued++;
 	region->busy++;
@@ -180,20 +181,20 @@ static void kv_region_place(struct kv_region *region, struct kv_conn *conn)
  * Put the oldest waiting registration into the send queue, which has room. Called under kv_qp.lock.
  * Return: false if none waits.
  */
-bool kv_put_fresh(struct kv_conn *conn)
+bool kv_put_next_reg(struct kv_conn *conn)
 {
 	struct kv_ep *vep = conn->vep;
 	struct kv_region *region;
 
-	spin_lock(&vep->fresh_lock);
-	region = list_first_entry_or_null(&vep->fresh, struct kv_region, fresh);
+	spin_lock(&vep->reg_lock);
+	region = list_first_entry_or_null(&vep->reg_queue, struct kv_region, reg_node);
 	if (region) {
 		spin_lock(&region->lock);
-		list_del_init(&region->fresh);
+		list_del_init(&region->reg_node);
 		kv_region_place(region, conn);
 		spin_unlock(&region->lock);
 	}
-	spin_unlock(&vep->fresh_lock);
+	spin_unlock(&vep->reg_lock);
 	return region;
 }
 
@@ -201,31 +202,31 @@ bool kv_put_fresh(struct kv_conn *conn)
  * The connection has ended: drop waiting registrations of regions for single I/Os. Long-lived
  * regions wait for the next connection.
  */
-void kv_fresh_lost(struct kv_ep *vep)
+void kv_reg_queue_flush(struct kv_ep *vep)
 {
 	struct kv_region *region, *next;
 
-	spin_lock_bh(&vep->fresh_lock);
-	list_for_each_entry_safe(region, next, &vep->fresh, fresh) {
+	spin_lock_bh(&vep->reg_lock);
+	list_for_each_entry_safe(region, next, &vep->reg_queue, reg_node) {
 		if (!region->mr->per_io)
 			continue;
-		list_del_init(&region->fresh);
-		if (region->tell)
+		list_del_init(&region->reg_node);
+		if (region->notify)
 			kfi_mr_registered(region->mr);
-		region->tell = false;
+		region->notify = false;
 	}
-	spin_unlock_bh(&vep->fresh_lock);
+	spin_unlock_bh(&vep->reg_lock);
 }
 
 /*
  * A message of the peer has invalidated @rkey at the local device. Return: true if it is the key of
  * a region for a single I/O, whose memory is unmapped now.
  */
-bool kv_region_taken(struct kv_conn *conn, u32 rkey)
+bool kv_region_io_invalidated(struct kv_conn *conn, u32 rkey)
 {
 	struct kv_region *region;
 	struct kv_chunk *chunk;
-	bool taken = false;
+	bool found = false;
 	struct kfi_mr *mr;
 
 	rcu_read_lock();
@@ -234,13 +235,13 @@ bool kv_region_taken(struct kv_conn *conn, u32 rkey)
 	if (region) {
 		spin_lock_bh(&region->lock);
 		chunk = &region->chunk[0];
-		taken = chunk->state == KV_CHUNK_VALID && chunk->mr->rkey == rkey;
-		if (taken) {
+		found = chunk->state == KV_CHUNK_VALID && chunk->mr->rkey == rkey;
+		if (found) {
 			kv_chunk_unmap(region->kdom, chunk);
 			chunk->state = KV_CHUNK_NEW;
 		}
 		spin_unlock_bh(&region->lock);
 	}
 	rcu_read_unlock();
-	return taken;
+	return found;
 }

@@ -23,7 +23,7 @@ struct kv_sqe *kv_sq_get(struct kv_qp *qp, u8 kind)
 	e->kind = kind;
 	e->done = false;
 	e->atom = false;
-	e->tells = false;
+	e->notify = false;
 	e->err = 0;
 	e->nsge = 0;
 	e->mapped = 0;
@@ -33,15 +33,15 @@ struct kv_sqe *kv_sq_get(struct kv_qp *qp, u8 kind)
 	return e;
 }
 
-/* Add a filled entry to the chain that is posted next. @tell: the device has to report it. */
-void kv_sq_put(struct kv_qp *qp, struct kv_sqe *e, struct ib_send_wr *wr, bool tell)
+/* Add a filled entry to the chain that is posted next. @signaled: the device has to report it. */
+void kv_sq_put(struct kv_qp *qp, struct kv_sqe *e, struct ib_send_wr *wr, bool signaled)
 {
 	wr->wr_cqe = &e->cqe;
 	wr->sg_list = e->sge;
 	wr->num_sge = e->nsge;
 	e->read = wr->opcode == IB_WR_RDMA_READ;
 	qp->fenced = wr->opcode == IB_WR_LOCAL_INV || (qp->fenced && wr->opcode == IB_WR_REG_MR);
-	if (tell || e->read || qp->kdom->iwarp || !((qp->head + 1) & (KV_SIGNAL - 1))) {
+	if (signaled || e->read || qp->kdom->iwarp || !((qp->head + 1) & (KV_SIGNAL - 1))) {
 		wr->send_flags |= IB_SEND_SIGNALED;
 		qp->due = qp->head + 1;
 	}
@@ -77,11 +77,11 @@ int kv_sq_post(struct kv_qp *qp)
 
 /* ---- registrations ---- */
 
-void kv_put_inv(struct kv_qp *qp, struct kv_sqe *e, u32 rkey, bool tell)
+void kv_put_inv(struct kv_qp *qp, struct kv_sqe *e, u32 rkey, bool signaled)
 {
 	e->wr.send.opcode = IB_WR_LOCAL_INV;
 	e->wr.send.ex.invalidate_rkey = rkey;
-	kv_sq_put(qp, e, &e->wr.send, tell);
+	kv_sq_put(qp, e, &e->wr.send, signaled);
 }
 
 /*
@@ -102,27 +102,27 @@ void kv_put_fence(struct kv_qp *qp, u32 rkey)
 }
 
 /* Register @mr, whose pages and key are set. */
-void kv_put_reg_as(struct kv_qp *qp, struct kv_sqe *e, struct ib_mr *mr, int access, bool tell)
+void kv_put_reg_as(struct kv_qp *qp, struct kv_sqe *e, struct ib_mr *mr, int access, bool signaled)
 {
 	e->wr.reg.wr.opcode = IB_WR_REG_MR;
 	e->wr.reg.mr = mr;
 	e->wr.reg.key = mr->rkey;
 	e->wr.reg.access = access;
-	kv_sq_put(qp, e, &e->wr.reg.wr, tell);
+	kv_sq_put(qp, e, &e->wr.reg.wr, signaled);
 }
 
 /* Register @mr, whose pages are set, with another key. */
-void kv_put_reg(struct kv_qp *qp, struct kv_sqe *e, struct ib_mr *mr, int access, bool tell)
+void kv_put_reg(struct kv_qp *qp, struct kv_sqe *e, struct ib_mr *mr, int access, bool signaled)
 {
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
-	kv_put_reg_as(qp, e, mr, access, tell);
+	kv_put_reg_as(qp, e, mr, access, signaled);
 }
 
 /*
  * Put an empty WRITE, which is reported. When it ends, the peer's device has received all requests
  * before it in the queue; over iWARP, only the local TCP has them.
  */
-void kv_put_nothing(struct kv_qp *qp, u8 kind)
+void kv_put_empty_write(struct kv_qp *qp, u8 kind)
 {
 	struct kv_sqe *e = kv_sq_get(qp, kind);
 
@@ -255,20 +255,20 @@ void kv_sq_reported(struct kv_sqe *last, int err,
 	lockdep_assert_held(&qp->lock);
 	if (n >= qp->head - qp->tail)
 		return;		/* @last has ended already */
-	if (n >= qp->told - qp->tail)
-		qp->told = qp->tail + n + 1;
+	if (n >= qp->reported - qp->tail)
+		qp->reported = qp->tail + n + 1;
 	last->done = true;
 	last->err = err;
 	while (qp->tail != qp->head) {
 		e = &qp->sq[qp->tail & (qp->depth - 1)];
-		if (!e->done && (e->read || qp->tail == qp->told))
+		if (!e->done && (e->read || qp->tail == qp->reported))
 			return;
 		qp->tail++;
 		kv_sq_end(e, e->err, end, arg);
 	}
 	qp->head = 0;		/* the ring is empty */
 	qp->tail = 0;
-	qp->told = 0;
+	qp->reported = 0;
 	qp->due = 0;
 }
 

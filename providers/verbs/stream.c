@@ -31,11 +31,11 @@ static void kv_put_head(struct kv_stream *s, struct kv_sqe *e)
 	struct kvw_head *head = e->buf;
 
 	*head = (struct kvw_head) {
-		.limit = cpu_to_le32(s->given),
+		.limit = cpu_to_le32(s->recvs_posted),
 		.flags = cpu_to_le16((s->due & BIT(KV_DUE_PING) ? KVW_F_PING : 0) |
 				     (s->due & BIT(KV_DUE_PONG) ? KVW_F_PONG : 0)),
 	};
-	s->told = s->given;
+	s->recvs_advertised = s->recvs_posted;
 	s->due = 0;
 	s->sent++;
 }
@@ -272,7 +272,7 @@ static void kv_stream_sent(struct ib_cq *cq, struct ib_wc *wc)
 		s->qp.broken = true;
 		kv_stream_end(s, err);
 	} else if (!s->qp.kdom->iwarp) {
-		s->qp.heard = jiffies;	/* over iWARP a completion does not involve the peer */
+		s->qp.last_active = jiffies;	/* over iWARP the peer is not involved */
 	}
 	if (s->link)
 		kfi_link_sent(s->link);
@@ -295,15 +295,15 @@ static void kv_buf_post(struct kv_stream *s, struct kv_buf *buf)
 	ib_dma_sync_single_for_device(s->qp.kdom->ib, buf->dma, KVW_SEND_MAX, DMA_FROM_DEVICE);
 	ret = ib_post_recv(s->qp.ib, &wr, NULL);
 	if (likely(!ret))
-		s->given++;
+		s->recvs_posted++;
 	else
 		kv_stream_end(s, ret);
 }
 
 /* If the peer may wait for new receives, report them in a SEND without other contents. */
-static void kv_tell_soon(struct kv_stream *s)
+static void kv_advertise_soon(struct kv_stream *s)
 {
-	if (s->given - s->told >= s->nbufs / 2)
+	if (s->recvs_posted - s->recvs_advertised >= s->nbufs / 2)
 		__set_bit(KV_DUE_LIMIT, &s->due);
 }
 
@@ -318,19 +318,19 @@ bool kv_read(struct kfi_link *link)
 	struct kv_buf *buf;
 	size_t n = 1;
 
-	while (s->come_tail != s->come_head && n && steps--) {
-		buf = s->come[s->come_tail % KV_RECVS];
+	while (s->rxq_tail != s->rxq_head && n && steps--) {
+		buf = s->rxq[s->rxq_tail % KV_RECVS];
 		n = kfi_rx_bytes(link, page_address(buf->page) + buf->at, buf->len - buf->at);
 		buf->at += n;
 		if (buf->at < buf->len)
 			continue;
-		s->come_tail++;
+		s->rxq_tail++;
 		kv_buf_post(s, buf);
 	}
-	kv_tell_soon(s);
+	kv_advertise_soon(s);
 	if (!s->receiving)
 		kv_stream_run(s);	/* otherwise kv_recv_done() calls it */
-	return s->come_tail == s->come_head || !n;
+	return s->rxq_tail == s->rxq_head || !n;
 }
 
 /* Check a SEND of the peer, and handle its head. */
@@ -340,7 +340,7 @@ static int kv_head_in(struct kv_stream *s, struct kv_buf *buf, const struct ib_w
 	u32 limit, flags;
 
 	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
-		kv_region_spoilt(s->qp.kdom, wc->ex.invalidate_rkey);
+		kv_region_invalidated(s->qp.kdom, wc->ex.invalidate_rkey);
 	if (wc->opcode != IB_WC_RECV || wc->wc_flags & (IB_WC_WITH_INVALIDATE | IB_WC_WITH_IMM) ||
 	    wc->byte_len < sizeof(head))
 		return -EPROTO;
@@ -367,9 +367,9 @@ static void kv_buf_in(struct kv_stream *s, struct kv_buf *buf)
 	s->receiving = true;
 	if (buf->at == buf->len) {
 		kv_buf_post(s, buf);
-		kv_tell_soon(s);
+		kv_advertise_soon(s);
 	} else {
-		s->come[s->come_head++ % KV_RECVS] = buf;
+		s->rxq[s->rxq_head++ % KV_RECVS] = buf;
 		if (s->link && s->link->cpu != cpu)
 			WRITE_ONCE(s->link->cpu, cpu);	/* work items run on the same CPU */
 		if (s->link)
@@ -389,7 +389,7 @@ static void kv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (!ret) {
 		ib_dma_sync_single_for_cpu(s->qp.kdom->ib, buf->dma, KVW_SEND_MAX,
 					   DMA_FROM_DEVICE);
-		s->qp.heard = jiffies;
+		s->qp.last_active = jiffies;
 		ret = kv_head_in(s, buf, wc);
 	}
 	if (ret == -EPROTO && s->link)
@@ -400,8 +400,8 @@ static void kv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		kv_buf_in(s, buf);
 		kv_stream_room(s);
 		kv_stream_run(s);
-		if (wq_has_sleeper(&s->settled))
-			wake_up_all(&s->settled);
+		if (wq_has_sleeper(&s->event_wait))
+			wake_up_all(&s->event_wait);
 	}
 	spin_unlock(&s->qp.lock);
 }
@@ -458,7 +458,7 @@ void kv_stream_grow(struct kv_stream *s)
 	if (!kv_bufs_add(s, KV_RECVS))
 		kv_frmrs_alloc(s);
 	spin_lock_bh(&s->qp.lock);
-	kv_tell_soon(s);
+	kv_advertise_soon(s);
 	kv_stream_run(s);
 	spin_unlock_bh(&s->qp.lock);
 }
@@ -492,13 +492,13 @@ static void kv_tick(struct kv_stream *s)
 {
 	unsigned long now = jiffies, keepalive = kv_keepalive_s * HZ;
 	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kv_proto.params.peer_timeout_ms));
-	bool asked = kv_probing(s) || s->nudge;
-	bool waits = (s32)(s->qp.due - s->qp.told) > 0;
+	bool ping = kv_probing(s) || s->early_ping;
+	bool waits = (s32)(s->qp.due - s->qp.reported) > 0;
 
-	s->nudge = false;
-	if (asked && !s->pinged)
+	s->early_ping = false;
+	if (ping && !s->pinged)
 		kv_stream_ping(s);
-	if (time_before(now, s->qp.heard + keepalive)) {
+	if (time_before(now, s->qp.last_active + keepalive)) {
 		s->silent = false;
 	} else if (!s->silent) {
 		s->silent = true;
@@ -550,10 +550,10 @@ struct kv_stream *kv_stream_new(struct kv_domain *kdom, struct kfi_link *link)
 	s->qp.kdom = kdom;
 	s->link = link;
 	s->limit = KVW_FIRST;
-	s->told = KVW_FIRST;
+	s->recvs_advertised = KVW_FIRST;
 	INIT_LIST_HEAD(&s->frmrs);
 	INIT_LIST_HEAD(&s->ending);
-	init_waitqueue_head(&s->settled);
+	init_waitqueue_head(&s->event_wait);
 	INIT_DELAYED_WORK(&s->tick, kv_tick_work);
 	return s;
 }
@@ -583,10 +583,10 @@ void kv_stream_up(struct kv_stream *s)
 {
 	spin_lock_bh(&s->qp.lock);
 	s->up = true;
-	s->qp.heard = jiffies;
-	s->nudge = s->qp.kdom->iwarp && s->dialed;
+	s->qp.last_active = jiffies;
+	s->early_ping = s->qp.kdom->iwarp && s->dialed;
 	queue_delayed_work(kv_cm_wq, &s->tick,
-			   s->nudge ? msecs_to_jiffies(KV_NUDGE_MS) : kv_tick_interval());
+			   s->early_ping ? msecs_to_jiffies(KV_EARLY_PING_MS) : kv_tick_interval());
 	spin_unlock_bh(&s->qp.lock);
 }
 
@@ -597,7 +597,7 @@ void kv_stream_end(struct kv_stream *s, int err)
 	if (s->ended)
 		return;
 	WRITE_ONCE(s->ended, err);
-	wake_up_all(&s->settled);
+	wake_up_all(&s->event_wait);
 	if (s->link)
 		kfi_link_down(s->link);
 }
@@ -612,9 +612,9 @@ void kv_stream_detach(struct kv_stream *s)
 }
 
 /* Wait for the answer to a ping. Return: remaining time of @timeout, jiffies; 0: no answer */
-static long kv_stream_answered(struct kv_stream *s, long timeout)
+static long kv_stream_wait_pong(struct kv_stream *s, long timeout)
 {
-	return wait_event_timeout(s->settled, READ_ONCE(s->ended) || !READ_ONCE(s->pinged),
+	return wait_event_timeout(s->event_wait, READ_ONCE(s->ended) || !READ_ONCE(s->pinged),
 				  timeout);
 }
 
@@ -624,19 +624,19 @@ static long kv_stream_answered(struct kv_stream *s, long timeout)
  * another ping. The tick work is cancelled and sends no ping. For a caller that was not admitted,
  * the time is short: it only has to receive the refusal.
  */
-void kv_stream_settle(struct kv_stream *s)
+void kv_stream_linger(struct kv_stream *s)
 {
 	bool known = s->dialed || s->admitted;
-	long left = msecs_to_jiffies(known ? KV_SETTLE_MS : KV_REFUSE_MS);
+	long left = msecs_to_jiffies(known ? KV_CLOSE_MS : KV_REFUSE_MS);
 
-	left = kv_stream_answered(s, left);
+	left = kv_stream_wait_pong(s, left);
 	if (!left)
 		return;
 	spin_lock_bh(&s->qp.lock);
 	if (kv_stream_open_now(s))
 		kv_stream_ping(s);
 	spin_unlock_bh(&s->qp.lock);
-	kv_stream_answered(s, left);
+	kv_stream_wait_pong(s, left);
 }
 
 /* Destroy the queue pair. On return no data is transferred any more. */
@@ -647,7 +647,7 @@ void kv_stream_close(struct kv_stream *s, struct rdma_cm_id *id)
 	if (!kv_qp_drain(&s->qp, id, s->connected)) {
 		for (i = 0; i < s->nbufs; i++)
 			WRITE_ONCE(s->bufs[i].cqe.done, kv_late_done);
-		kv_qp_forget(&s->qp);
+		kv_qp_abandon(&s->qp);
 	}
 	kv_frmrs_dereg(s);
 	kv_qp_destroy(&s->qp, id);
@@ -663,8 +663,8 @@ void kv_stream_free(struct kv_stream *s)
 {
 	struct kv_domain *kdom = s->qp.kdom;
 
-	if (s->qp.kept) {
-		kv_keep(&s->qp.husk);
+	if (s->qp.leaked) {
+		kv_leak(&s->qp.leak_node);
 	} else {
 		kv_bufs_free(s);
 		kvfree(s);

@@ -12,7 +12,7 @@
  *				it is the lock of the link (kfi_link.h), under which the protocol
  *				runs; for MSG a post takes it, and completions are reported to
  *				consumers after it was dropped (struct kv_done)
- *   kv_rq.lock, kv_region.lock, kv_ep.fresh_lock	leaves, except for locks of the driver
+ *   kv_rq.lock, kv_region.lock, kv_ep.reg_lock	leaves, except for locks of the driver
  *
  * Completions are handled where the completion queue of the device is polled: in softirq, or with
  * bottom halves off by the reader of the consumer's queue (cq.c).
@@ -37,10 +37,10 @@
 #define KV_SQ_ROOM	3		/* the most entries that one step puts into a send queue */
 #define KV_INLINE	64		/* MSG: payload up to this length is copied */
 #define KV_SIGNAL	16		/* one of so many work requests is reported */
-#define KV_SETTLE_MS	500		/* time to empty the send queue when a connection ends */
+#define KV_CLOSE_MS	500		/* time to empty the send queue when a connection ends */
 #define KV_REFUSE_MS	50		/* the same for a caller that was never admitted */
 #define KV_LINGER_MS	1000		/* MSG: time for the peer to receive a refusal */
-#define KV_NUDGE_MS	100		/* iWARP: time for the listener to accept */
+#define KV_EARLY_PING_MS	100	/* iWARP: time for the listener to accept */
 #define KV_PROBE_MS	2000		/* time for the answer when a caller has the same name */
 #define KV_STEPS	64		/* pieces of the stream that are read in one run */
 
@@ -60,13 +60,13 @@ struct kv_stream;
 /**
  * struct kv_rq - receives of a MSG endpoint, see plain.c
  * @lock: protects the following members, and posting to the receive queue of @conn
- * @over: the endpoint has stopped or its connection has ended: posts are refused
+ * @closed: the endpoint has stopped or its connection has ended: posts are refused
  * @conn: the connection whose queue pair takes receives, or NULL
  * @waiting: receives that were posted while @conn was NULL
  */
 struct kv_rq {
 	spinlock_t		lock;
-	bool			over;
+	bool			closed;
 	struct kv_conn		*conn;
 	struct list_head	waiting;
 };
@@ -77,16 +77,16 @@ struct kv_rq {
  * @addr: own name; the port is fixed at enable
  * @id: RDM: listening identifier
  * @rq: MSG: its receives
- * @fresh_lock: protects @fresh; taken inside kv_qp.lock
- * @fresh: MSG: regions whose registrations are the next requests for the send queue (rkey.c)
+ * @reg_lock: protects @reg_queue; taken inside kv_qp.lock
+ * @reg_queue: MSG: regions whose registrations are the next requests for the send queue (rkey.c)
  */
 struct kv_ep {
 	struct kfi_proto_ep	pe;
 	union kfi_inaddr	addr;
 	struct rdma_cm_id	*id;
 	struct kv_rq		rq;
-	spinlock_t		fresh_lock;
-	struct list_head	fresh;
+	spinlock_t		reg_lock;
+	struct list_head	reg_queue;
 };
 
 /**
@@ -129,7 +129,7 @@ enum kv_sqe_kind {
 	KV_SQ_MESSAGE,		/* MSG: a SEND; its completion ends @op, unless that is NULL */
 	KV_SQ_PART,		/* MSG: a READ or WRITE of @op, which ends with its last part */
 	KV_SQ_PROBE,		/* MSG: an empty WRITE, sent for its completion */
-	KV_SQ_HANGUP,		/* MSG: an empty WRITE; its completion ends the connection */
+	KV_SQ_BYE,		/* MSG: an empty WRITE; its completion ends the connection */
 	KV_SQ_REGION,		/* @region is registered */
 	KV_SQ_INV,		/* RDM: @frmr is invalidated */
 };
@@ -144,7 +144,7 @@ enum kv_sqe_kind {
  * @done: the request has ended, with @err
  * @atom: RMA: first request of its operation, and not longer than a packet: if the peer's device
  *	refuses it, no byte has moved
- * @tells: kfi.ko waits for kfi_mr_registered() of @region
+ * @notify: kfi.ko waits for kfi_mr_registered() of @region
  * @nsge: local segments
  * @mapped: the last @mapped segments are memory of a consumer
  * @unmapped: bitmap of segments that must not be unmapped
@@ -163,7 +163,7 @@ struct kv_sqe {
 	bool			read;
 	bool			done;
 	bool			atom;
-	bool			tells;
+	bool			notify;
 	u8			nsge;
 	u8			mapped;
 	u32			unmapped;
@@ -197,7 +197,7 @@ struct kv_sqe {
  * @lock: protects the following members
  * @broken: a request was refused by the device or has failed: no more requests are posted
  * @fenced: only registrations follow the last invalidation, see kv_put_fence()
- * @kept: the device has not returned all requests, so their memory is never freed (drain.c)
+ * @leaked: the device has not returned all requests, so their memory is never freed (drain.c)
  * @in_request: longest data that is passed to the device inside the work request, bytes
  * @depth: entries of @sq, a power of two
  * @buf_size: bytes of &kv_sqe.buf, a power of two
@@ -205,13 +205,13 @@ struct kv_sqe {
  * @sq: ring of work requests
  * @head: next entry to fill
  * @tail: oldest entry that is not complete
- * @told: all entries before this one have ended, except READs, each of which has its own report
+ * @reported: all entries before this one have ended, except READs, each of which has its own report
  * @due: the device will report an entry before this one
  * @reads: READs in flight, at most @reads_max, the number that the peer's device serves at a time
  * @mtu: bytes of a packet: an access of at most so many bytes moves all of them or none
- * @heard: time of the last completion that shows that the peer works, jiffies
+ * @last_active: time of the last completion that shows that the peer works, jiffies
  * @drain: the last requests of the queue pair
- * @husk: entry in the list of memory that is never freed, if @kept
+ * @leak_node: entry in the list of memory that is never freed, if @leaked
  */
 struct kv_qp {
 	struct ib_qp		*ib;
@@ -224,20 +224,20 @@ struct kv_qp {
 	spinlock_t		lock ____cacheline_aligned;
 	bool			broken;
 	bool			fenced;
-	bool			kept;
+	bool			leaked;
 	u32			in_request;
 	u32			depth;
 	u32			buf_size;
 	struct ib_send_wr	*chain;
 	struct ib_send_wr	*chain_end;
 	struct kv_sqe		*sq;
-	u32			head, tail, told;
+	u32			head, tail, reported;
 	u32			due;
 	unsigned int		reads, reads_max;
 	u32			mtu;
-	unsigned long		heard;
+	unsigned long		last_active;
 	struct kv_drain		drain;
-	struct llist_node	husk;
+	struct llist_node	leak_node;
 };
 
 /**
@@ -279,7 +279,7 @@ enum {
 	KV_STEP_CONNECT,
 	KV_STEP_ACCEPT,
 	KV_STEP_REJECT,
-	KV_STEP_HEARD,
+	KV_STEP_NOTIFY,
 	KV_STEP_READY,
 };
 
@@ -298,7 +298,7 @@ enum kv_conn_state {
  * @vep: its endpoint; NULL while a request waits at @pep. Both change with @pc's connection set
  * @flags: bits, see above
  * @state: enum kv_conn_state
- * @stands: the queue pair has been connected
+ * @connected: the queue pair has been connected
  * @probing: the connection waits for an answer of the peer, since @probed
  * @waits: operations wait for room: set when kv_tx_left() becomes true, cleared by kv_tx_run()
  * @queue: operations in posting order
@@ -316,7 +316,7 @@ enum kv_conn_state {
  * @error: reason for the end of the connection, negative
  * @id: identifier of rdma_cm
  * @name: address of the peer
- * @serves: READs of the peer that this side serves at a time
+ * @responder_resources: READs of the peer that this side serves at a time
  * @data_in: private data of the peer, @data_in_len bytes
  * @data_out: private data for the peer, @data_out_len bytes
  * @rejected: the peer's consumer has rejected the call
@@ -333,7 +333,7 @@ struct kv_conn {
 	struct kv_ep		*vep;
 	unsigned long		flags;
 	u8			state;
-	bool			stands;
+	bool			connected;
 	bool			probing;
 	bool			waits;
 	struct list_head	queue;
@@ -357,7 +357,7 @@ struct kv_conn {
 	struct rdma_cm_id	*id;
 	struct kv_pep		*pep;
 	union kfi_inaddr	name;
-	u8			serves;
+	u8			responder_resources;
 	u8			data_in[KVW_DATA_MAX];
 	u8			data_in_len;
 	u8			data_out[KVW_DATA_MAX];
@@ -449,16 +449,16 @@ static inline unsigned int kv_plain_pieces(unsigned int device)
  * @link: the protocol's part
  * @stream: its queue pair; NULL after the close
  * @id: identifier of rdma_cm
- * @calls: the handler of the peer's connection request runs: rdma_cm destroys @id if it fails
- * @over: detached: no event is reported to the protocol any more. Written under the handler lock
- * @connect: creates the queue pair and connects it. Queued under the handler lock, until @over
+ * @in_connreq: the handler of the peer's connection request runs: rdma_cm destroys @id if it fails
+ * @detached: no event is reported to the protocol any more. Written under the handler lock
+ * @connect: creates the queue pair and connects it. Queued under the handler lock, until @detached
  */
 struct kv_link {
 	struct kfi_link		link;
 	struct kv_stream	*stream;
 	struct rdma_cm_id	*id;
-	bool			calls;
-	bool			over;
+	bool			in_connreq;
+	bool			detached;
 	struct work_struct	connect;
 };
 
@@ -499,16 +499,17 @@ enum {
  * @posted: bytes that were accepted from the protocol
  * @starved: kfi_link_room() has to be called when there is room
  * @receiving: kv_recv_done() runs, and calls kv_stream_run() at its end
- * @nudge: iWARP: send a ping, because the listener may have missed the first SEND
+ * @early_ping: iWARP: send a ping, because the listener may have missed the first SEND
  * @silent: nothing was received from the peer @since then, jiffies
  * @stuck: the device has to report a work request, and has reported none since @stuck_since
  * @nbufs: number of receives
- * @given: receives posted since the connection began; @told: value last sent to the peer
+ * @recvs_posted: receives posted since the connection began; @recvs_advertised: value last sent to
+ *	the peer
  * @bufs: all receives
- * @come: ring of the receives that wait to be read, from @come_tail to @come_head
+ * @rxq: ring of the receives that wait to be read, from @rxq_tail to @rxq_head
  * @frmrs: free registrations; @ending: registrations to be invalidated when there is room
  * @frmr_mem: all registrations; @frmr_sg: memory of their scatterlists
- * @settled: woken when a SEND of the peer has arrived, or the link has ended
+ * @event_wait: woken when a SEND of the peer has arrived, or the link has ended
  * @tick: checks whether the peer answers
  * @probing: time of the last probe of the protocol, jiffies, or 0
  * @dialed: this side has called
@@ -526,21 +527,21 @@ struct kv_stream {
 	u64			posted;
 	bool			starved;
 	bool			receiving;
-	bool			nudge;
+	bool			early_ping;
 	bool			silent;
 	unsigned long		since;
 	bool			stuck;
 	unsigned long		stuck_since;
 	u32			nbufs;
-	u32			given, told;
+	u32			recvs_posted, recvs_advertised;
 	struct kv_buf		*bufs;
-	struct kv_buf		*come[KV_RECVS];
-	u32			come_head, come_tail;
+	struct kv_buf		*rxq[KV_RECVS];
+	u32			rxq_head, rxq_tail;
 	struct list_head	frmrs;
 	struct list_head	ending;
 	struct kv_frmr		*frmr_mem;
 	struct scatterlist	*frmr_sg;
-	wait_queue_head_t	settled;
+	wait_queue_head_t	event_wait;
 	struct delayed_work	tick;
 	unsigned long		probing;
 	bool			dialed;
@@ -569,7 +570,7 @@ void kv_ep_peers(struct kfi_ep *ep, u32 after,
 		 int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 
 /* msg.c: connected endpoints, and passive endpoints */
-struct kv_conn *kv_msg_way(struct kv_ep *vep);
+struct kv_conn *kv_msg_conn(struct kv_ep *vep);
 int kv_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t len);
 int kv_msg_accept(struct kfi_ep *ep, const void *data, size_t len);
 int kv_msg_shutdown(struct kfi_ep *ep);
@@ -587,15 +588,15 @@ int kv_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data
 /* cm.c: rdma_cm, and the connections of MSG endpoints */
 extern const struct kfi_conn_set_ops kv_conn_set_ops;
 int kv_cm_error(const struct rdma_cm_event *event);
-void kv_cm_tune(struct rdma_cm_id *id, const struct kfi_ep *ep);
+void kv_cm_set_options(struct rdma_cm_id *id, const struct kfi_ep *ep);
 void kv_cm_name(union kfi_inaddr *name, const struct sockaddr_storage *addr, __be16 port);
 int kv_cm_listen(struct net *net, union kfi_inaddr *addr, int backlog,
 		 rdma_cm_event_handler handler, void *context, struct rdma_cm_id **idp);
 int kv_cm_id(struct kv_conn *conn);
 void kv_cm_step(struct kv_conn *conn, int step);
 int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
-void kv_cm_settle(struct rdma_cm_id *id);
-void kv_cm_hang_up(struct kv_conn *conn);
+void kv_cm_sync(struct rdma_cm_id *id);
+void kv_cm_disconnect(struct kv_conn *conn);
 void kv_cm_step_work(struct work_struct *work);
 
 /* conn.c: life of the connection of a MSG endpoint */
@@ -605,8 +606,8 @@ void kv_watch_start(struct kv_conn *conn);
 void kv_conn_get(struct kv_conn *conn);
 void kv_conn_put(struct kv_conn *conn);
 void kv_conn_fail(struct kv_conn *conn, int err);
-bool kv_conn_settled(struct kv_conn *conn);
-int kv_conn_was(const struct kv_conn *conn);
+bool kv_conn_delivered(struct kv_conn *conn);
+int kv_conn_end_reason(const struct kv_conn *conn);
 void kv_conn_flushed(struct kv_conn *conn);
 int kv_conn_qp(struct kv_conn *conn);
 
@@ -615,7 +616,7 @@ int kv_qp_depth(void);
 void kv_qp_init(struct kv_qp *qp, work_func_t event);
 int kv_qp_create(struct kv_qp *qp, const struct kv_qp_need *need);
 bool kv_qp_drain(struct kv_qp *qp, struct rdma_cm_id *id, bool connected);
-void kv_qp_forget(struct kv_qp *qp);
+void kv_qp_abandon(struct kv_qp *qp);
 void kv_qp_destroy(struct kv_qp *qp, struct rdma_cm_id *id);
 void kv_qp_free(struct kv_qp *qp);
 
@@ -625,14 +626,14 @@ void kv_cq_close(struct kv_qp *qp);
 
 /* sq.c: send queues */
 struct kv_sqe *kv_sq_get(struct kv_qp *qp, u8 kind);
-void kv_sq_put(struct kv_qp *qp, struct kv_sqe *e, struct ib_send_wr *wr, bool tell);
+void kv_sq_put(struct kv_qp *qp, struct kv_sqe *e, struct ib_send_wr *wr, bool signaled);
 int kv_sq_post(struct kv_qp *qp);
 void kv_put_fence(struct kv_qp *qp, u32 rkey);
-void kv_put_inv(struct kv_qp *qp, struct kv_sqe *e, u32 rkey, bool tell);
-void kv_put_reg_as(struct kv_qp *qp, struct kv_sqe *e, struct ib_mr *mr, int access, bool tell);
-void kv_put_reg(struct kv_qp *qp, struct kv_sqe *e, struct ib_mr *mr, int access, bool tell);
+void kv_put_inv(struct kv_qp *qp, struct kv_sqe *e, u32 rkey, bool signaled);
+void kv_put_reg_as(struct kv_qp *qp, struct kv_sqe *e, struct ib_mr *mr, int access, bool signaled);
+void kv_put_reg(struct kv_qp *qp, struct kv_sqe *e, struct ib_mr *mr, int access, bool signaled);
 void kv_put_buf(struct kv_qp *qp, struct kv_sqe *e, u32 bytes);
-void kv_put_nothing(struct kv_qp *qp, u8 kind);
+void kv_put_empty_write(struct kv_qp *qp, u8 kind);
 ssize_t kv_sq_map(struct kv_qp *qp, struct kv_sqe *e, struct iov_iter *iter, size_t len,
 		  unsigned int max, enum dma_data_direction dir);
 void kv_sq_unmap(struct kv_qp *qp, struct kv_sqe *e);
@@ -670,7 +671,7 @@ void kv_conn_post(struct kv_conn *conn);
 /* recv.c: receives of MSG endpoints */
 int kv_rq_create(struct kv_conn *conn);
 void kv_rq_stop(struct kv_conn *conn);
-void kv_rq_late(struct kv_conn *conn);
+void kv_rq_abandon(struct kv_conn *conn);
 void kv_rq_lost(struct kv_conn *conn);
 void kv_rq_end(struct kv_ep *vep, int err);
 void kv_rq_restart(struct kv_ep *vep);
@@ -690,7 +691,7 @@ void kv_stream_up(struct kv_stream *s);
 void kv_stream_run(struct kv_stream *s);
 void kv_stream_end(struct kv_stream *s, int err);
 void kv_stream_detach(struct kv_stream *s);
-void kv_stream_settle(struct kv_stream *s);
+void kv_stream_linger(struct kv_stream *s);
 void kv_stream_close(struct kv_stream *s, struct rdma_cm_id *id);
 void kv_stream_free(struct kv_stream *s);
 int kv_post_unit(struct kfi_link *link, struct kfi_unit *unit);
@@ -717,13 +718,13 @@ bool kv_mr_known(struct kfi_mr *mr);
 void kv_region_registered(struct kv_sqe *e, int err);
 int kv_region_places(struct kv_qp *qp, struct kfi_mr *mr, u64 at, u64 len,
 		     struct kfi_place *place, unsigned int max);
-bool kv_region_spoilt(struct kv_domain *kdom, u32 rkey);
+bool kv_region_invalidated(struct kv_domain *kdom, u32 rkey);
 
 /* rkey.c: regions that have a key of the device */
-bool kv_region_taken(struct kv_conn *conn, u32 rkey);
-void kv_mr_publish(struct kfi_mr *mr, bool tell);
+bool kv_region_io_invalidated(struct kv_conn *conn, u32 rkey);
+void kv_mr_publish(struct kfi_mr *mr, bool notify);
 int kv_mr_enable(struct kfi_mr *mr);
-bool kv_put_fresh(struct kv_conn *conn);
-void kv_fresh_lost(struct kv_ep *vep);
+bool kv_put_next_reg(struct kv_conn *conn);
+void kv_reg_queue_flush(struct kv_ep *vep);
 
 #endif /* _KFI_VERBS_VERBS_H */

@@ -244,7 +244,7 @@ enum kfi_refusal refusal(struct node *n)
 bool is_lost(struct node *n, int err)
 {
 	switch (refusal(n)) {
-	case KFI_REFUSAL_MUTE:
+	case KFI_REFUSAL_NO_REASON:
 		if (err == EREMOTEIO)
 			/* the device's refusal may come with another operation */
 			return true;
@@ -259,7 +259,7 @@ bool is_lost(struct node *n, int err)
 bool is_refused(struct node *n, int err, size_t len, bool claims)
 {
 	switch (refusal(n)) {
-	case KFI_REFUSAL_MUTE:
+	case KFI_REFUSAL_NO_REASON:
 		return err == EACCES || is_lost(n, err) || (!err && !claims);
 	case KFI_REFUSAL_CONN:
 		return err == EACCES || (err == EREMOTEIO && len > ONE_PACKET);
@@ -334,7 +334,7 @@ bool goes_on(struct pair *p)
 
 	if (!there && t->type == KFI_EP_MSG)
 		there = is_over(p);
-	else if (!there && refusal(&p->a) == KFI_REFUSAL_MUTE)
+	else if (!there && refusal(&p->a) == KFI_REFUSAL_NO_REASON)
 		there = gets_through(p);	/* the end was not noticed yet */
 	if (EXPECT_EQ(t, there, 1))
 		still_works(p);

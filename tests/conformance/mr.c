@@ -236,7 +236,7 @@ static void per_io(struct test *t)
 		 * Not with connected endpoints that have to be replaced: the region is bound to
 		 * one.
 		 */
-		if (t->type == KFI_EP_RDM || refusal(&p->a) == KFI_REFUSAL_ALONE)
+		if (t->type == KFI_EP_RDM || refusal(&p->a) == KFI_REFUSAL_OP)
 			REQUIRE(t, write_refused(p, src, 4096, kfi_mr_addr(mr), key));
 		EXPECT_EQ(t, not_all(dst, 8192, 0x5a), -1);
 	}

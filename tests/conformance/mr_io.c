@@ -192,7 +192,7 @@ static bool detach_one(struct test *t, struct io *io, struct writer *w, int befo
 	if (WAIT_TX(&w->p->a, &c))
 		return false;
 	if (c.err && c.err != EREMOTEIO && (c.err != EACCES || moved) &&
-	    (refusal(&w->p->a) != KFI_REFUSAL_MUTE || !is_lost(&w->p->a, c.err)))
+	    (refusal(&w->p->a) != KFI_REFUSAL_NO_REASON || !is_lost(&w->p->a, c.err)))
 		FAIL(t, "ended with %d, %s moved", c.err, moved ? "bytes have" : "nothing has");
 	EXPECT_EQ(t, not_all(far, w->len, 0x5a), -1);
 	return !c.err;
@@ -205,7 +205,7 @@ static bool detach_one(struct test *t, struct io *io, struct writer *w, int befo
 static struct io *io_next(struct io *io, struct writer *w)
 {
 	struct test *t = w->p->a.t;
-	bool kept = t->type == KFI_EP_RDM || refusal(&w->p->a) == KFI_REFUSAL_ALONE;
+	bool kept = t->type == KFI_EP_RDM || refusal(&w->p->a) == KFI_REFUSAL_OP;
 
 	if (!kept && !EXPECT_EQ(t, test_close(t, &io->mr->fid), 0))
 		return NULL;

@@ -148,7 +148,7 @@ static void expect_refused(struct node *a, int err, size_t len, bool claims)
 	if (refusal(a) == KFI_REFUSAL_CONN)
 		EXPECT_EQ(a->t, err, len < STALE ? EACCES : EREMOTEIO);
 	else
-		EXPECT(a->t, refusal(a) == KFI_REFUSAL_MUTE && err != EACCES &&
+		EXPECT(a->t, refusal(a) == KFI_REFUSAL_NO_REASON && err != EACCES &&
 				     is_refused(a, err, len, claims));
 }
 

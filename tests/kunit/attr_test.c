@@ -338,7 +338,7 @@ static void test_row(struct kunit *test)
 	apply(hints, row->ask, ARRAY_SIZE(row->ask));
 	KUNIT_EXPECT_EQ(test, kfi_attr_match(info, hints), row->match);
 	if (row->match) {
-		KUNIT_EXPECT_EQ(test, kfi_attr_settle(info, hints), 0);
+		KUNIT_EXPECT_EQ(test, kfi_attr_answer(info, hints), 0);
 		expect(test, info, row->want, ARRAY_SIZE(row->want));
 		/* An info that was returned matches as hints. */
 		KUNIT_EXPECT_TRUE(test,
@@ -390,7 +390,7 @@ static void test_auth_key(struct kunit *test)
 	info->domain_attr->max_ep_auth_key = 0;		/* not used by an info of this kind */
 	KUNIT_EXPECT_FALSE(test, kfi_attr_match(info, hints));
 	info->domain_attr->max_ep_auth_key = 1;
-	KUNIT_ASSERT_EQ(test, kfi_attr_settle(info, hints), 0);
+	KUNIT_ASSERT_EQ(test, kfi_attr_answer(info, hints), 0);
 	KUNIT_EXPECT_EQ(test, info->ep_attr->auth_key_size, sizeof(key));
 	KUNIT_EXPECT_EQ(test, info->domain_attr->auth_key_size, (size_t)3);
 	KUNIT_EXPECT_PTR_NE(test, info->ep_attr->auth_key, &key[0]);
@@ -410,7 +410,7 @@ static void test_no_hints(struct kunit *test)
 	info->mode = KFI_CONTEXT;
 	info->domain_attr->mr_mode = KFI_MR_PROV_KEY;
 	KUNIT_EXPECT_TRUE(test, kfi_attr_match(info, NULL));
-	KUNIT_ASSERT_EQ(test, kfi_attr_settle(info, NULL), 0);
+	KUNIT_ASSERT_EQ(test, kfi_attr_answer(info, NULL), 0);
 	KUNIT_EXPECT_EQ(test, info->mode, KFI_CONTEXT);
 	KUNIT_EXPECT_EQ(test, info->domain_attr->mr_mode, KFI_MR_PROV_KEY);
 	KUNIT_EXPECT_EQ(test, info->tx_attr->size, (size_t)KFI_DEF_QUEUE);
@@ -426,7 +426,7 @@ static void test_bare_hints(struct kunit *test)
 
 	info->domain_attr->mr_mode = KFI_MR_PROV_KEY;
 	KUNIT_EXPECT_TRUE(test, kfi_attr_match(info, &hints));
-	KUNIT_ASSERT_EQ(test, kfi_attr_settle(info, &hints), 0);
+	KUNIT_ASSERT_EQ(test, kfi_attr_answer(info, &hints), 0);
 	KUNIT_EXPECT_EQ(test, info->caps, KFI_MSG | KFI_SEND | KFI_RECV | FREE);
 	KUNIT_EXPECT_EQ(test, info->rx_attr->size, (size_t)KFI_DEF_QUEUE);
 	hints.caps = KFI_ATOMIC;
@@ -460,7 +460,7 @@ static void test_all_caps(struct kunit *test)
 		matched++;
 		info = kfi_dupinfo(offer);
 		KUNIT_ASSERT_NOT_NULL(test, info);
-		KUNIT_ASSERT_EQ(test, kfi_attr_settle(info, &hints), 0);
+		KUNIT_ASSERT_EQ(test, kfi_attr_answer(info, &hints), 0);
 		KUNIT_ASSERT_EQ(test, hints.caps & ~info->caps, 0ULL);
 		KUNIT_ASSERT_EQ(test, info->caps & primary & ~hints.caps, 0ULL);
 		kfi_freeinfo(info);

@@ -100,7 +100,7 @@ static void eq_cm_events(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, memcmp(room.data, "0123", 4));
 	kfi_freeinfo(room.entry.info);
 
-	kfi_eq_forget(q, &fid);		/* the other request, with its info */
+	kfi_eq_purge(q, &fid);		/* the other request, with its info */
 	KUNIT_EXPECT_EQ(test, sizeof(room.entry), kfi_eq_read(eq, &event, &room, sizeof(room), 0));
 	KUNIT_EXPECT_EQ(test, KFI_SHUTDOWN, event);
 	KUNIT_EXPECT_PTR_EQ(test, &other, room.entry.fid);

@@ -326,7 +326,7 @@ static u64 pm_sent_to(const struct kfi_link *link)
 
 static size_t pm_offer(struct kfi_link *link, const u8 *bytes, size_t len)
 {
-	u8 want = smp_load_acquire(&link->want);	/* pairs with kfp_rx_go() */
+	u8 want = smp_load_acquire(&link->want);	/* pairs with kfp_rx_set_at() */
 
 	if (want == KFI_RX_HEAD)
 		return kfi_rx_head(link, bytes, len);
@@ -353,7 +353,7 @@ static bool pm_read(struct kfi_link *link)
 		for (i = 0; i < n; i++)
 			buf[i] = self->ring[(self->tail + i) % PM_RING];
 		spin_unlock(&kl->wire->lock);
-		/* pairs with kfp_rx_go() */
+		/* pairs with kfp_rx_set_at() */
 		if (!n || smp_load_acquire(&link->want) == KFI_RX_STOP)
 			return true;
 		n = pm_offer(link, buf, 1 + pm_random(n));

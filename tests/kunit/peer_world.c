@@ -318,8 +318,8 @@ static void pw_ops_get(struct kfi_peer_conn *pc)
 
 unsigned int pw_shows;
 
-void kfp_show(const struct kfi_proto_ep *pe, const void *name, const struct kfi_peer_conn *pc,
-	      struct kfi_peer_info *info)
+void kfp_peer_info(const struct kfi_proto_ep *pe, const void *name, const struct kfi_peer_conn *pc,
+		   struct kfi_peer_info *info)
 {
 	pw_shows++;
 	snprintf(info->addr, sizeof(info->addr), "%llu", *(const u64 *)name);

@@ -13,7 +13,7 @@
 #define kfp_conn_fail	pw_conn_fail
 #include "../../kfi/proto/peers.h"
 
-extern unsigned int pw_shows;	/* calls of kfp_show() */
+extern unsigned int pw_shows;	/* calls of kfp_peer_info() */
 
 #define PW_EPS		4
 #define PW_THREADS	8	/* threads whose posts are numbered */

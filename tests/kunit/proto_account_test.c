@@ -87,7 +87,7 @@ static void held_exit(struct kunit *test)
 		kfp_account_freed(&c->conn, c->conn.units, true);
 	}
 	KUNIT_EXPECT_EQ(test, 0u, w->pe.accounts->all.units);
-	KUNIT_EXPECT_EQ(test, 0u, w->pe.accounts->all.left);
+	KUNIT_EXPECT_EQ(test, 0u, w->pe.accounts->all.dead_units);
 	KUNIT_EXPECT_EQ(test, 0u, w->pe.accounts->all.live);
 	KUNIT_EXPECT_TRUE(test, hash_empty(w->pe.accounts->by_name));
 	kfree(w->pe.accounts);
@@ -156,14 +156,14 @@ static void held_down(struct kunit *test, struct held_conn *c, u32 units)
 static u32 held_fill(struct kunit *test, union kfi_inaddr name)
 {
 	struct held_world *w = test->priv;
-	u32 before = w->pe.accounts->all.left;
+	u32 before = w->pe.accounts->all.dead_units;
 	struct held_conn *c = held_new(test, name, false);
 
 	while (!kfp_account_join(&c->conn)) {
 		held_down(test, c, 2 * c->conn.window);
 		c = held_new(test, name, false);
 	}
-	return w->pe.accounts->all.left - before;
+	return w->pe.accounts->all.dead_units - before;
 }
 
 /* A peer that has left as much as it may can't call any more, but we can call it. */
@@ -190,7 +190,7 @@ static void held_all_full(struct kunit *test)
 	u32 host, left;
 
 	for (host = 1; host < 100; host++) {
-		if (w->pe.accounts->all.left + 2 * KFP_HELD_MIN >
+		if (w->pe.accounts->all.dead_units + 2 * KFP_HELD_MIN >
 		    held_proto.params.unexpected_total)
 			break;
 		held_fill(test, held_name(0, host, 700));

@@ -50,7 +50,7 @@ const void *conn_test_reject_data(struct rdma_cm_id *id, struct rdma_cm_event *e
 	return ev->param.conn.private_data;
 }
 
-struct kv_conn *kv_msg_way(struct kv_ep *vep)
+struct kv_conn *kv_msg_conn(struct kv_ep *vep)
 {
 	return the_conn;
 }
@@ -191,7 +191,7 @@ static void post_refused(struct kunit *test)
 		post(m, i, KFI_OPC_WRITE, 512, &rma, 1);
 	}
 	spin_lock_bh(&m->conn->qp.lock);
-	kv_put_nothing(&m->conn->qp, KV_SQ_PROBE);
+	kv_put_empty_write(&m->conn->qp, KV_SQ_PROBE);
 	kv_conn_post(m->conn);
 	spin_unlock_bh(&m->conn->qp.lock);
 	for (i = w->nwr; i--; )		/* the last first, which stands for the others */
@@ -309,9 +309,9 @@ static void end_while_renewed(struct kunit *test)
 	struct world *w = m->w;
 	struct kv_region *region = open_region(w, false);
 
-	set_state(region, 1, KV_CHUNK_GOING);
+	set_state(region, 1, KV_CHUNK_DEREG);
 	w->dereg = ends_behind;
-	queue_work(kv_cm_wq, &region->renew);
+	queue_work(kv_cm_wq, &region->dereg_work);
 	flush_workqueue(kv_cm_wq);
 	expect_ended(w, 2);
 	kv_mr_close(&w->mr);
@@ -333,9 +333,9 @@ static void renew_while_registered(struct kunit *test)
 	struct world *w = m->w;
 	struct kv_region *region = open_region(w, false);
 
-	set_state(region, 0, KV_CHUNK_GOING);
+	set_state(region, 0, KV_CHUNK_DEREG);
 	w->dereg = needed_meanwhile;
-	queue_work(kv_cm_wq, &region->renew);
+	queue_work(kv_cm_wq, &region->dereg_work);
 	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&w->reached, 10 * HZ));
 	flush_workqueue(kv_cm_wq);
 	KUNIT_EXPECT_EQ(test, 1, w->nderegs);	/* the device may still execute the second */
@@ -385,7 +385,7 @@ static void ends_without_memory(struct kunit *test)
 	flush_workqueue(kv_cm_wq);
 	flush_workqueue(kv_region_wq);
 	expect_ended(w, 1);
-	KUNIT_EXPECT_EQ(test, KV_CHUNK_BARE, region->chunk[0].state);
+	KUNIT_EXPECT_EQ(test, KV_CHUNK_NOMR, region->chunk[0].state);
 	KUNIT_EXPECT_FALSE(test, kv_mr_known(&w->mr));
 	rcu_read_lock();
 	KUNIT_EXPECT_FALSE(test, kv_mr_end(&w->mr));
@@ -419,7 +419,7 @@ static void closes_without_memory(struct kunit *test)
 	flush_workqueue(kv_cm_wq);
 	flush_workqueue(kv_region_wq);
 	expect_ended(w, 1);
-	KUNIT_EXPECT_EQ(test, KV_CHUNK_BARE, region->chunk[0].state);
+	KUNIT_EXPECT_EQ(test, KV_CHUNK_NOMR, region->chunk[0].state);
 	kv_mr_close(&w->mr);
 	KUNIT_EXPECT_GE(test, w->nderegs, 2);
 	msg_close(m);

@@ -461,15 +461,15 @@ static void read_in_parts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2, side->rxs);
 	KUNIT_EXPECT_TRUE(test, read(side));
 	KUNIT_EXPECT_EQ(test, 30, side->taken);
-	KUNIT_EXPECT_EQ(test, KVW_FIRST, side->s->given);
+	KUNIT_EXPECT_EQ(test, KVW_FIRST, side->s->recvs_posted);
 	side->takes = 15;
 	KUNIT_EXPECT_TRUE(test, read(side));
 	KUNIT_EXPECT_EQ(test, 45, side->taken);
-	KUNIT_EXPECT_EQ(test, KVW_FIRST + 1, side->s->given);
+	KUNIT_EXPECT_EQ(test, KVW_FIRST + 1, side->s->recvs_posted);
 	side->takes = SIZE_MAX;
 	KUNIT_EXPECT_TRUE(test, read(side));
 	KUNIT_EXPECT_EQ(test, 60, side->taken);
-	KUNIT_EXPECT_EQ(test, KVW_FIRST + 2, side->s->given);
+	KUNIT_EXPECT_EQ(test, KVW_FIRST + 2, side->s->recvs_posted);
 	side_close(side);
 }
 

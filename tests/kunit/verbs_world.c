@@ -127,7 +127,7 @@ static int device_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
 	struct world *w = the_world;
 
 	if (w->nderegs < OPS)
-		w->unsettled[w->nderegs] = refcount_read(&w->mr.persists);
+		w->refs[w->nderegs] = refcount_read(&w->mr.persists);
 	w->nderegs++;
 	if (w->dereg)
 		w->dereg(w);
@@ -211,8 +211,8 @@ static void open_ep(struct world *w)
 	ep->info = &w->info;
 	ep->domain = &w->kdom.domain;
 	ep->rx.depth = OPS;
-	spin_lock_init(&w->vep.fresh_lock);
-	INIT_LIST_HEAD(&w->vep.fresh);
+	spin_lock_init(&w->vep.reg_lock);
+	INIT_LIST_HEAD(&w->vep.reg_queue);
 	spin_lock_init(&w->vep.rq.lock);
 	INIT_LIST_HEAD(&w->vep.rq.waiting);
 }
@@ -289,6 +289,6 @@ void expect_ended(struct world *w, unsigned int nderegs)
 
 	KUNIT_EXPECT_EQ(w->test, nderegs, w->nderegs);
 	for (i = 0; i < min(w->nderegs, OPS); i++)
-		KUNIT_EXPECT_EQ(w->test, 2, w->unsettled[i]);
+		KUNIT_EXPECT_EQ(w->test, 2, w->refs[i]);
 	KUNIT_EXPECT_EQ(w->test, 1, refcount_read(&w->mr.persists));
 }

@@ -26,7 +26,7 @@
  * @recv: receives, @nrecvs of them; @came: receives that have been used
  * @poor: there is no memory for registrations
  * @nderegs: registrations that were taken back
- * @unsettled: references that kept the region then
+ * @refs: references that kept the region then
  * @dereg: called before a registration is taken back
  * @mr: a region
  * @reached: @dereg has run
@@ -54,7 +54,7 @@ struct world {
 	unsigned int		nrecvs, came;
 	bool			poor;
 	unsigned int		nderegs;
-	unsigned int		unsettled[OPS];
+	unsigned int		refs[OPS];
 	void			(*dereg)(struct world *w);
 	struct kfi_mr		mr;
 	struct completion	reached;
@@ -62,7 +62,7 @@ struct world {
 
 /* One case at a time. */
 extern struct world *the_world;
-/* What kv_msg_way() finds */
+/* What kv_msg_conn() finds */
 extern struct kv_conn *the_conn;
 
 struct world *world_open(struct kunit *test);

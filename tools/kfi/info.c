@@ -53,13 +53,13 @@ static void print_usage(FILE *to)
 	      "  -j, --json               in JSON, always with details\n", to);
 }
 
-struct ask {
+struct query {
 	const char *provider, *node, *service;
 	int type;
 	bool source, details;
 };
 
-static int parse(int argc, char **argv, struct ask *ask)
+static int parse(int argc, char **argv, struct query *query)
 {
 	static const struct option longs[] = {
 		COMMON_LONG,
@@ -75,82 +75,82 @@ static int parse(int argc, char **argv, struct ask *ask)
 		if (common_option(opt))
 			continue;
 		if (opt == 'p') {
-			ask->provider = optarg;
+			query->provider = optarg;
 		} else if (opt == 't') {
-			ask->type = ep_type_parse(optarg);
-			if (ask->type < 0)
+			query->type = ep_type_parse(optarg);
+			if (query->type < 0)
 				return usage_error("info", "types are msg, rdm and dgram, not '%s'",
 						   optarg);
 		} else if (opt == 's') {
-			ask->source = true;
+			query->source = true;
 		} else if (opt == 'd') {
-			ask->details = true;
+			query->details = true;
 		} else {
 			print_usage(opt == 'h' ? stdout : stderr);
 			return opt == 'h' ? EXIT_OK : EXIT_USAGE;
 		}
 	}
 	if (optind < argc)
-		ask->node = argv[optind++];
+		query->node = argv[optind++];
 	if (optind < argc)
-		ask->service = argv[optind++];
+		query->service = argv[optind++];
 	if (optind < argc)
 		return usage_error("info", "too many words: '%s'", argv[optind]);
-	if (ask->source && !ask->node)
+	if (query->source && !query->node)
 		return usage_error("info", "--source wants a NODE");
 	return -1;
 }
 
-static struct nl_msg *request(struct nlx *nlx, const struct ask *ask)
+static struct nl_msg *request(struct nlx *nlx, const struct query *query)
 {
 	struct nl_msg *msg = nlx_request(nlx, KFI_CMD_GET_INFO, NLM_F_DUMP);
 
 	if (!msg)
 		return NULL;
-	if (ask->provider)
-		nla_put_string(msg, KFI_A_PROV_NAME, ask->provider);
-	if (ask->type)
-		nla_put_u32(msg, KFI_A_EP_TYPE, ask->type);
-	if (ask->node)
-		nla_put_string(msg, KFI_A_NODE, ask->node);
-	if (ask->service)
-		nla_put_string(msg, KFI_A_SERVICE, ask->service);
-	if (ask->source)
+	if (query->provider)
+		nla_put_string(msg, KFI_A_PROV_NAME, query->provider);
+	if (query->type)
+		nla_put_u32(msg, KFI_A_EP_TYPE, query->type);
+	if (query->node)
+		nla_put_string(msg, KFI_A_NODE, query->node);
+	if (query->service)
+		nla_put_string(msg, KFI_A_SERVICE, query->service);
+	if (query->source)
 		nla_put_flag(msg, KFI_A_SOURCE);
 	return msg;
 }
 
-static void complain_info(struct nlx *nlx, const struct ask *ask)
+static void complain_info(struct nlx *nlx, const struct query *query)
 {
 	if (nlx->error != ENODATA)
 		nlx_complain(nlx, "asking the kernel");
-	else if (ask->provider && !ask->node)
-		complain("no provider %s offers that; try: modprobe kfi_%s", ask->provider,
-			 ask->provider);
+	else if (query->provider && !query->node)
+		complain("no provider %s offers that; try: modprobe kfi_%s", query->provider,
+			 query->provider);
 	else
 		complain("no provider offers that");
 }
 
 int cmd_info(int argc, char **argv)
 {
-	struct ask ask = {};
+	struct query query = {};
 	struct list list;
 	struct nlx nlx;
 	int ret;
 
-	ret = parse(argc, argv, &ask);
+	ret = parse(argc, argv, &query);
 	if (ret >= 0)
 		return ret;
 	ret = nlx_open(&nlx, KFI_GENL_NAME, "kfi");
 	if (ret)
 		return ret;
-	list_begin(&list, info_fields, ARRAY_SIZE(info_fields), LAYOUT_BLOCKS, ask.details);
+	list_begin(&list, info_fields, ARRAY_SIZE(info_fields), LAYOUT_BLOCKS, query.details);
 	nlx.message = list_add;
 	nlx.arg = &list;
-	nlx.error = nlx_call(&nlx, request(&nlx, &ask));
+	nlx.error = nlx_call(&nlx, request(&nlx, &query));
 	ret = list_end(&list);
 	if (nlx.error) {
-		complain_info(&nlx, &ask);
+		complain_info(&nlx, &query);
 		ret = EXIT_FAILED;
 	}
 	nlx_close(&nlx);

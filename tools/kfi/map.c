@@ -93,7 +93,7 @@ static bool parse_addr(const char *text, struct in_addr *addr)
 /*
  * Add @addr, or delete the entry of this number. Return: an exit code, after a message on failure.
  */
-static int ask_change(struct nlx *nlx, int cmd, uint32_t id, const struct in_addr *addr)
+static int request_change(struct nlx *nlx, int cmd, uint32_t id, const struct in_addr *addr)
 {
 	struct nl_msg *msg = nlx_request(nlx, cmd, 0);
 	char what[32];
@@ -118,7 +118,7 @@ static int change(int cmd, uint32_t id, const struct in_addr *addr)
 	ret = nlx_open(&nlx, KFI_GENL_NAME, "kfi");
 	if (ret)
 		return ret;
-	ret = ask_change(&nlx, cmd, id, addr);
+	ret = request_change(&nlx, cmd, id, addr);
 	nlx_close(&nlx);
 	return ret;
 }
@@ -141,7 +141,7 @@ static void take_entry(struct nlmsghdr *nlh, void *arg)
  * Read all entries of the namespace, in the order of the numbers. Return: an exit code, after a
  * message on failure.
  */
-static int ask_map(struct nlx *nlx, struct map *map)
+static int request_map(struct nlx *nlx, struct map *map)
 {
 	map->n = 0;
 	nlx->message = take_entry;
@@ -279,7 +279,7 @@ static int add_all(struct nlx *nlx, const struct map *have, const struct map *wa
 
 	for (i = 0; i < want->n; i++)
 		if (!has_entry(have, &want->at[i]) &&
-		    ask_change(nlx, KFI_CMD_ADD_MAP, want->at[i].id, &want->at[i].addr))
+		    request_change(nlx, KFI_CMD_ADD_MAP, want->at[i].id, &want->at[i].addr))
 			ret = EXIT_FAILED;
 	return ret;
 }
@@ -342,7 +342,7 @@ static int cmd_save(int argc, char **argv)
 	ret = nlx_open(&nlx, KFI_GENL_NAME, "kfi");
 	if (ret)
 		return ret;
-	ret = ask_map(&nlx, &map);
+	ret = request_map(&nlx, &map);
 	nlx_close(&nlx);
 	return ret ?: save_file(optind < argc ? argv[optind] : MAP_FILE, &map);
 }
@@ -367,7 +367,7 @@ static int cmd_load(int argc, char **argv)
 	ret = nlx_open(&nlx, KFI_GENL_NAME, "kfi");
 	if (ret)
 		return ret;
-	ret = ask_map(&nlx, &have) ?: add_all(&nlx, &have, &want);
+	ret = request_map(&nlx, &have) ?: add_all(&nlx, &have, &want);
 	nlx_close(&nlx);
 	return ret;
 }

@@ -20,26 +20,26 @@
 /* ---- the library ---- */
 
 /* Message of the library about the last failure; without keep_log() the library would print it. */
-static char said[256];
+static char first_error[256];
 
 __attribute__((format(printf, 5, 6)))
 static void keep_log(int level, const char *file, int line, int err, const char *fmt, ...)
 {
 	va_list args;
 
-	if ((level & 7) > 3 || *said)	/* not an error, or not the first one */
+	if ((level & 7) > 3 || *first_error)	/* not an error, or not the first one */
 		return;
 	va_start(args, fmt);
-	vsnprintf(said, sizeof(said), fmt, args);
+	vsnprintf(first_error, sizeof(first_error), fmt, args);
 	va_end(args);
 }
 
 static void complain_dm(int err)
 {
-	if (strstr(said, "/control") && strstr(said, "No such"))
+	if (strstr(first_error, "/control") && strstr(first_error, "No such"))
 		complain("the kernel has no device-mapper; try: modprobe " TARGET);
 	else
-		complain("device-mapper: %s", *said ? said : strerror(err));
+		complain("device-mapper: %s", *first_error ? first_error : strerror(err));
 }
 
 /* Return: a task, or NULL after a message. Its name is @name unless that is NULL. */
@@ -48,7 +48,7 @@ static struct dm_task *task_for(int type, const char *name)
 	struct dm_task *task;
 
 	dm_log_with_errno_init(keep_log);
-	*said = '\0';
+	*first_error = '\0';
 	task = dm_task_create(type);
 	if (task && name && !dm_task_set_name(task, name)) {
 		dm_task_destroy(task);

@@ -35,7 +35,7 @@ static void take_text(struct nlx *nlx, const struct nlmsgerr *e, int len)
 			 (char *)nla_data(attr));
 }
 
-static int on_error(struct sockaddr_nl *who, struct nlmsgerr *e, void *arg)
+static int on_error(struct sockaddr_nl *addr, struct nlmsgerr *e, void *arg)
 {
 	struct nlmsghdr *nlh = (struct nlmsghdr *)((char *)e - NLMSG_HDRLEN);
 	struct nlx *nlx = arg;

@@ -244,7 +244,7 @@ static int pep_close(struct fid *fid)
 	if (ret)
 		return ret;
 	if (pep->eq)
-		kfi_eq_forget(pep->eq, fid);
+		kfi_eq_purge(pep->eq, fid);
 	orphan_requests(pep);
 	fi_freeinfo(pep->info);
 	free(pep);

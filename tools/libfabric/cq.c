@@ -190,7 +190,7 @@ static void cq_unsignal(struct kfi_cq *cq)
 		return;
 	cq->signalled = false;
 	/* fi_cq_signal() uses the same signal of the kernel: restore it for a sleeper. */
-	if (atomic_load(&cq->asked))
+	if (atomic_load(&cq->signal_pending))
 		signal_kernel(cq);
 }
 
@@ -283,7 +283,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 			arg.timeout_ms = STUCK_WAIT_MS;
 		ret = kfi_call(cq->domain->fabric, KFI_IOC_WAIT, &arg);
 		/* fi_cq_signal() was called, or it is the signal of an error that was read since */
-		if (ret == -FI_EAGAIN && atomic_exchange(&cq->asked, false))
+		if (ret == -FI_EAGAIN && atomic_exchange(&cq->signal_pending, false))
 			return cq_readfrom(fid, buf, count, src_addr);
 		if (ret && ret != -FI_EAGAIN && ret != -FI_ETIMEDOUT)
 			return ret;
@@ -299,7 +299,7 @@ static int cq_signal(struct fid_cq *fid)
 {
 	struct kfi_cq *cq = kfi_container(fid, struct kfi_cq, fid);
 
-	atomic_store(&cq->asked, true);
+	atomic_store(&cq->signal_pending, true);
 	return signal_kernel(cq);
 }
 

@@ -292,7 +292,7 @@ static int ep_close(struct fid *fid)
 	if (ret)
 		return ret;
 	if (ep->eq)
-		kfi_eq_forget(ep->eq, fid);
+		kfi_eq_purge(ep->eq, fid);
 	kfi_batch_drop(ep);
 	free(ep);
 	return 0;

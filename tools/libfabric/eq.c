@@ -303,7 +303,7 @@ static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *e
 
 /* ---- for the other files ---- */
 
-void kfi_eq_forget(struct kfi_eq *eq, const struct fid *fid)
+void kfi_eq_purge(struct kfi_eq *eq, const struct fid *fid)
 {
 	pthread_mutex_lock(&eq->lock);
 	if (eq->pending && !eq->next.event.written && event_fid(&eq->next.event) == fid)

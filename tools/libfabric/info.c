@@ -43,7 +43,7 @@ static uint64_t widen(size_t n)
 	return n == SIZE_MAX ? UINT64_MAX : n;
 }
 
-static size_t narrow(uint64_t n)
+static size_t clamp_size(uint64_t n)
 {
 	return n > SIZE_MAX ? SIZE_MAX : n;
 }
@@ -120,16 +120,16 @@ int kfi_mr_bits(uint32_t version, int mr_mode)
 /* Return the mr_mode of an answer. @required: requirements of the kernel's provider */
 static int mr_mode_answer(uint32_t version, const struct fi_info *hints, int required)
 {
-	int asked = hints && hints->domain_attr ? hints->domain_attr->mr_mode : KFI_MR_BITS;
+	int requested = hints && hints->domain_attr ? hints->domain_attr->mr_mode : KFI_MR_BITS;
 
 	if (version < KFI_API_MODES)
-		return hints && hints->domain_attr && asked == KFI_MR_SCALABLE ? KFI_MR_SCALABLE :
-										KFI_MR_BASIC;
-	if (asked & KFI_MR_BASIC)
+		return hints && hints->domain_attr && requested == KFI_MR_SCALABLE ?
+		       KFI_MR_SCALABLE : KFI_MR_BASIC;
+	if (requested & KFI_MR_BASIC)
 		return KFI_MR_BASIC;
-	if (asked == KFI_MR_SCALABLE)
+	if (requested == KFI_MR_SCALABLE)
 		return KFI_MR_SCALABLE;
-	return required | (asked & KFI_MR_BITS);
+	return required | (requested & KFI_MR_BITS);
 }
 
 /* ---- to the kernel ---- */
@@ -312,10 +312,10 @@ static void unpack_tx(const struct kfi_user_info *flat, uint64_t hidden, struct 
 	attr->mode = flat->tx.mode;
 	attr->op_flags = flat->tx.op_flags;
 	attr->msg_order = flat->tx.msg_order;
-	attr->inject_size = narrow(flat->tx.inject_size);
-	attr->size = narrow(flat->tx.size);
-	attr->iov_limit = narrow(flat->tx.iov_limit);
-	attr->rma_iov_limit = narrow(flat->tx.rma_iov_limit);
+	attr->inject_size = clamp_size(flat->tx.inject_size);
+	attr->size = clamp_size(flat->tx.size);
+	attr->iov_limit = clamp_size(flat->tx.iov_limit);
+	attr->rma_iov_limit = clamp_size(flat->tx.rma_iov_limit);
 	attr->tclass = flat->tx.tclass;
 	/* Vectors of the interface may be shorter than those that kernel consumers are offered. */
 	if (attr->iov_limit > KFI_USER_IOV_MAX)
@@ -330,8 +330,8 @@ static void unpack_rx(const struct kfi_user_info *flat, uint64_t hidden, struct 
 	attr->mode = flat->rx.mode;
 	attr->op_flags = flat->rx.op_flags;
 	attr->msg_order = flat->rx.msg_order;
-	attr->size = narrow(flat->rx.size);
-	attr->iov_limit = narrow(flat->rx.iov_limit);
+	attr->size = clamp_size(flat->rx.size);
+	attr->iov_limit = clamp_size(flat->rx.iov_limit);
 	if (attr->iov_limit > KFI_USER_IOV_MAX)
 		attr->iov_limit = KFI_USER_IOV_MAX;
 }
@@ -341,14 +341,14 @@ static bool unpack_ep(const struct kfi_user_info *flat, struct fi_ep_attr *attr)
 	attr->type = flat->ep.type;
 	attr->protocol = flat->ep.protocol;
 	attr->protocol_version = flat->ep.protocol_version;
-	attr->max_msg_size = narrow(flat->ep.max_msg_size);
-	attr->msg_prefix_size = narrow(flat->ep.msg_prefix_size);
-	attr->max_order_raw_size = narrow(flat->ep.max_order_raw_size);
-	attr->max_order_war_size = narrow(flat->ep.max_order_war_size);
-	attr->max_order_waw_size = narrow(flat->ep.max_order_waw_size);
+	attr->max_msg_size = clamp_size(flat->ep.max_msg_size);
+	attr->msg_prefix_size = clamp_size(flat->ep.msg_prefix_size);
+	attr->max_order_raw_size = clamp_size(flat->ep.max_order_raw_size);
+	attr->max_order_war_size = clamp_size(flat->ep.max_order_war_size);
+	attr->max_order_waw_size = clamp_size(flat->ep.max_order_waw_size);
 	attr->mem_tag_format = flat->ep.mem_tag_format;
-	attr->tx_ctx_cnt = narrow(flat->ep.tx_ctx_cnt);
-	attr->rx_ctx_cnt = narrow(flat->ep.rx_ctx_cnt);
+	attr->tx_ctx_cnt = clamp_size(flat->ep.tx_ctx_cnt);
+	attr->rx_ctx_cnt = clamp_size(flat->ep.rx_ctx_cnt);
 	if (!flat->ep.auth_key_size || flat->ep.auth_key_size > KFI_USER_DATA_MAX)
 		return true;
 	attr->auth_key_size = flat->ep.auth_key_size;
@@ -367,24 +367,24 @@ static bool unpack_domain(const struct kfi_user_info *flat, uint64_t hidden,
 	attr->av_type = flat->domain.av_type;
 	attr->mr_mode = flat->domain.mr_mode;
 	attr->tclass = flat->domain.tclass;
-	attr->mr_key_size = narrow(flat->domain.mr_key_size);
-	attr->cq_data_size = narrow(flat->domain.cq_data_size);
-	attr->cq_cnt = narrow(flat->domain.cq_cnt);
-	attr->ep_cnt = narrow(flat->domain.ep_cnt);
-	attr->tx_ctx_cnt = narrow(flat->domain.tx_ctx_cnt);
-	attr->rx_ctx_cnt = narrow(flat->domain.rx_ctx_cnt);
+	attr->mr_key_size = clamp_size(flat->domain.mr_key_size);
+	attr->cq_data_size = clamp_size(flat->domain.cq_data_size);
+	attr->cq_cnt = clamp_size(flat->domain.cq_cnt);
+	attr->ep_cnt = clamp_size(flat->domain.ep_cnt);
+	attr->tx_ctx_cnt = clamp_size(flat->domain.tx_ctx_cnt);
+	attr->rx_ctx_cnt = clamp_size(flat->domain.rx_ctx_cnt);
 	attr->max_ep_tx_ctx = 1;
 	attr->max_ep_rx_ctx = 1;
-	attr->max_ep_stx_ctx = narrow(flat->domain.max_ep_stx_ctx);
-	attr->max_ep_srx_ctx = narrow(flat->domain.max_ep_srx_ctx);
-	attr->cntr_cnt = narrow(flat->domain.cntr_cnt);
-	attr->mr_iov_limit = narrow(flat->domain.mr_iov_limit);
+	attr->max_ep_stx_ctx = clamp_size(flat->domain.max_ep_stx_ctx);
+	attr->max_ep_srx_ctx = clamp_size(flat->domain.max_ep_srx_ctx);
+	attr->cntr_cnt = clamp_size(flat->domain.cntr_cnt);
+	attr->mr_iov_limit = clamp_size(flat->domain.mr_iov_limit);
 	if (attr->mr_iov_limit > KFI_USER_IOV_MAX)
 		attr->mr_iov_limit = KFI_USER_IOV_MAX;
 	attr->caps = flat->domain.caps & ~hidden;
 	attr->mode = flat->domain.mode;
-	attr->max_err_data = narrow(flat->domain.max_err_data);
-	attr->mr_cnt = narrow(flat->domain.mr_cnt);
+	attr->max_err_data = clamp_size(flat->domain.max_err_data);
+	attr->mr_cnt = clamp_size(flat->domain.mr_cnt);
 	if (!flat->domain.auth_key_size || flat->domain.auth_key_size > KFI_USER_DATA_MAX)
 		return attr->name;
 	attr->auth_key_size = flat->domain.auth_key_size;
@@ -439,28 +439,28 @@ struct fi_info *kfi_info_unpack(const struct kfi_user_info *flat, uint32_t versi
 /* ---- fi_getinfo() ---- */
 
 /* Set attributes of an answer that the program has requested and that the kernel does not have. */
-static void sign(struct fi_info *info, uint32_t version, const struct fi_info *hints)
+static void fill_requested(struct fi_info *info, uint32_t version, const struct fi_info *hints)
 {
 	struct fi_domain_attr *attr = info->domain_attr;
-	const struct fi_domain_attr *asked = hints ? hints->domain_attr : NULL;
+	const struct fi_domain_attr *requested = hints ? hints->domain_attr : NULL;
 
 	attr->mr_mode = mr_mode_answer(version, hints, attr->mr_mode);
 	/* A program that uses a table counts the addresses itself. */
-	attr->av_type = asked ? asked->av_type : FI_AV_UNSPEC;
+	attr->av_type = requested ? requested->av_type : FI_AV_UNSPEC;
 	/* The kernel makes progress by itself, which satisfies a request for manual progress. */
-	if (asked && asked->data_progress == FI_PROGRESS_MANUAL)
+	if (requested && requested->data_progress == FI_PROGRESS_MANUAL)
 		attr->data_progress = FI_PROGRESS_MANUAL;
-	if (asked && asked->control_progress == FI_PROGRESS_MANUAL)
+	if (requested && requested->control_progress == FI_PROGRESS_MANUAL)
 		attr->control_progress = FI_PROGRESS_MANUAL;
-	if (asked)
-		attr->domain = asked->domain;
+	if (requested)
+		attr->domain = requested->domain;
 	if (hints && hints->fabric_attr)
 		info->fabric_attr->fabric = hints->fabric_attr->fabric;
 }
 
 /* Get all answers, in memory for the caller to free. */
-static int ask(const struct kfi_fabric *device, struct kfi_user_getinfo *arg,
-	       struct kfi_user_info **answers)
+static int get_answers(const struct kfi_fabric *device, struct kfi_user_getinfo *arg,
+		       struct kfi_user_info **answers)
 {
 	uint32_t room = DEFAULT_ANSWERS;
 	int ret;
@@ -511,7 +511,7 @@ static int answer(const struct kfi_user_info *answers, uint32_t count, uint32_t 
 			fi_freeinfo(head);
 			return -FI_ENOMEM;
 		}
-		sign(*tail, version, hints);
+		fill_requested(*tail, version, hints);
 		tail = &(*tail)->next;
 	}
 	*info = head;
@@ -602,9 +602,9 @@ int kfi_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	}
 	arg.version = version < api ? version : api;
 	arg.flags = flags;
-	ret = ask(&device, &arg, &answers);
+	ret = get_answers(&device, &arg, &answers);
 	if (ret == -FI_ENODATA && hints && drop_labels(&flat))
-		ret = ask(&device, &arg, &answers);
+		ret = get_answers(&device, &arg, &answers);
 	kfi_device_close(&device);
 	if (ret)
 		return ret;

@@ -125,7 +125,7 @@ struct kfi_cq {
 	bool			moved;		/* head was stored since overflow was read */
 	unsigned int		idle;		/* reads of an empty ring in a row */
 	bool			signalled;	/* the kernel has a signal for an error in @late */
-	atomic_bool		asked;		/* the kernel has a signal of fi_cq_signal() */
+	atomic_bool		signal_pending;	/* the kernel has a signal of fi_cq_signal() */
 
 	STAILQ_HEAD(, kfi_late)	late;
 };
@@ -284,7 +284,7 @@ int kfi_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, voi
 int kfi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
 		void *context);
 /* @fid is closed: drop an event about it. */
-void kfi_eq_forget(struct kfi_eq *eq, const struct fid *fid);
+void kfi_eq_purge(struct kfi_eq *eq, const struct fid *fid);
 bool kfi_eq_ready(struct kfi_eq *eq);
 int kfi_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
 		 void *context);

@@ -187,7 +187,7 @@ static int kfn_io_connect(struct kfn_ctrl *ctrl, unsigned int first, unsigned in
  * No request is in the queues, so no answer is expected. After the grace period no handler uses the
  * tags any more.
  */
-static void kfn_io_forget_tags(struct kfn_ctrl *ctrl)
+static void kfn_io_clear_tags(struct kfn_ctrl *ctrl)
 {
 	unsigned int i;
 
@@ -215,7 +215,7 @@ static int kfn_io_update(struct kfn_ctrl *ctrl)
 		nvme_unfreeze(&ctrl->ctrl);
 		return -ENODEV;
 	}
-	kfn_io_forget_tags(ctrl);
+	kfn_io_clear_tags(ctrl);
 	blk_mq_update_nr_hw_queues(ctrl->ctrl.tagset, ctrl->ctrl.queue_count - 1);
 	kfn_io_find_tags(ctrl);
 	nvme_unfreeze(&ctrl->ctrl);

@@ -85,7 +85,7 @@ enum {
  * @works: invalidations in flight, plus 1 until the queue stops. An invalidation is counted before
  *	it is started, and is not started if @works is 0
  * @idle: woken when @works becomes 0
- * @lost: done() of injected commands, called only if they fail
+ * @inject_cqe: done() of injected commands, called only if they fail
  * @epoch: number of the connection. Requests of an earlier connection may still have KFN_R_SENT
  * @lost_work: ends the commands of a queue whose connection was lost while the controller is being
  *	set up or taken down
@@ -116,7 +116,7 @@ struct kfn_queue {
 	struct nvme_command	*sqes;
 	atomic_t		works;
 	wait_queue_head_t	idle;
-	struct kfi_cqe		lost;
+	struct kfi_cqe		inject_cqe;
 	u32			epoch;
 	struct work_struct	lost_work;
 	struct completion	connected;
@@ -131,7 +131,7 @@ enum {
 	 */
 	KFN_R_SENT,
 	KFN_R_ATTACHED,	/* memory is attached to the tag's region in @queue */
-	KFN_R_AGAIN,	/* there was no room to send the command: blk-mq has to try again */
+	KFN_R_REQUEUE,	/* there was no room to send the command: blk-mq has to try again */
 };
 
 /**
@@ -141,8 +141,8 @@ enum {
  * @queue: its queue
  * @flags: KFN_R_*
  * @epoch: epoch of @queue when KFN_R_SENT was set
- * @ends: number of events that have to happen before the request may be completed: the arrival of
- *	its answer; the return of queue_rq, because a target may send an answer before it has the
+ * @pending: number of events that have to happen before the request may be completed: the arrival
+ *	of its answer; the return of queue_rq, because a target may send an answer before it has the
  *	command; and the completion of the send of a capsule with data. The last event detaches the
  *	region, unless the target has done so, and then completes the request
  * @work: invalidation
@@ -157,7 +157,7 @@ struct kfn_req {
 	struct kfn_queue	*queue;
 	unsigned long		flags;
 	u32			epoch;
-	atomic_t		ends;
+	atomic_t		pending;
 	struct kfi_mr_work	work;
 	struct kfi_cqe		sent;
 	u32			key;
@@ -251,7 +251,7 @@ bool kfn_region_detach(struct kfn_req *req);
 /* io.c */
 extern const struct blk_mq_ops kfn_mq_ops, kfn_admin_mq_ops;
 int kfn_rsp_post(struct kfn_rsp *rsp);
-void kfn_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
+void kfn_inject_failed(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
 void kfn_req_put(struct kfn_req *req);
 void kfn_req_complete(struct kfn_req *req);
 void kfn_submit_async_event(struct nvme_ctrl *ctrl);

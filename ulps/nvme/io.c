@@ -18,33 +18,33 @@
 enum {
 	KFN_POLL_BUDGET		= 256,
 	/* blk-mq waits as long for a resource whose return is not reported to it */
-	KFN_AGAIN_MS		= 3,
+	KFN_REQUEUE_MS		= 3,
 };
 
 /* ---- completion ---- */
 
 /* The region is detached already: the request may get another tag when it is started again. */
-static void kfn_req_again(struct request *rq)
+static void kfn_req_requeue(struct request *rq)
 {
 	nvme_cleanup_cmd(rq);
 	blk_mq_requeue_request(rq, false);
-	blk_mq_delay_kick_requeue_list(rq->q, KFN_AGAIN_MS);
+	blk_mq_delay_kick_requeue_list(rq->q, KFN_REQUEUE_MS);
 }
 
 void kfn_req_complete(struct kfn_req *req)
 {
 	struct request *rq = blk_mq_rq_from_pdu(req);
 
-	if (unlikely(test_bit(KFN_R_AGAIN, &req->flags)))
-		kfn_req_again(rq);
+	if (unlikely(test_bit(KFN_R_REQUEUE, &req->flags)))
+		kfn_req_requeue(rq);
 	else if (!nvme_try_complete_req(rq, req->status, req->result))
 		nvme_complete_rq(rq);
 }
 
-/* One of the events counted by @ends has happened. */
+/* One of the events counted by @pending has happened. */
 void kfn_req_put(struct kfn_req *req)
 {
-	if (atomic_dec_and_test(&req->ends) && !kfn_region_detach(req))
+	if (atomic_dec_and_test(&req->pending) && !kfn_region_detach(req))
 		kfn_req_complete(req);
 }
 
@@ -58,9 +58,9 @@ static void kfn_sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_c
 }
 
 /* done() of an injected command; it is called only if the send fails */
-void kfn_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+void kfn_inject_failed(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
-	struct kfn_queue *queue = container_of(cqe, struct kfn_queue, lost);
+	struct kfn_queue *queue = container_of(cqe, struct kfn_queue, inject_cqe);
 
 	if (wc->err)
 		kfn_queue_broken(queue);
@@ -79,7 +79,7 @@ static void kfn_bad_answer(struct kfn_queue *queue, const char *what, u64 value)
  * Find the request of an answer. If it is found, the caller has to call kfn_req_put() for the
  * answer.
  */
-static struct kfn_req *kfn_answered(struct kfn_queue *queue, u16 command_id)
+static struct kfn_req *kfn_find_req(struct kfn_queue *queue, u16 command_id)
 {
 	struct request *rq = nvme_find_rq(queue->tags, command_id);
 	struct kfn_req *req = rq ? blk_mq_rq_to_pdu(rq) : NULL;
@@ -95,7 +95,7 @@ static struct kfn_req *kfn_answered(struct kfn_queue *queue, u16 command_id)
 static void kfn_take_answer(struct kfn_queue *queue, const struct nvme_completion *cqe,
 			    const struct kfi_cq_err_entry *wc)
 {
-	struct kfn_req *req = kfn_answered(queue, cqe->command_id);
+	struct kfn_req *req = kfn_find_req(queue, cqe->command_id);
 
 	if (!req)
 		return;
@@ -181,7 +181,7 @@ static ssize_t kfn_inject(struct kfn_queue *queue, struct nvme_command *cmd, u64
 {
 	struct kvec iov = { cmd, sizeof(*cmd) };
 	struct kfi_msg msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .context = &queue->lost
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .context = &queue->inject_cqe
 	};
 
 	return kfi_sendmsg(queue->ep, &msg, KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION | more);
@@ -225,14 +225,14 @@ static ssize_t kfn_send_capsule(struct kfn_req *req, struct request *rq, u64 mor
 	bvec_set_page(&vec[0], virt_to_page(sqe), sizeof(*sqe), offset_in_page(sqe));
 	msg.iov_count = 1 + kfn_request_vec(rq, vec + 1, KFN_TX_SEGS - 1);
 	req->sent.done = kfn_sent;
-	atomic_inc(&req->ends);
+	atomic_inc(&req->pending);
 	ret = kfi_sendmsg(req->queue->ep, &msg, KFI_CQE | KFI_INJECT_COMPLETE | more);
 	if (ret)
-		atomic_dec(&req->ends);	/* does not reach 0: queue_rq counts, too */
+		atomic_dec(&req->pending);	/* does not reach 0: queue_rq counts, too */
 	return ret;
 }
 
-static bool kfn_is_for_later(int err)
+static bool kfn_can_retry(int err)
 {
 	return err == -EAGAIN || err == -ENOMEM;	/* a recovery would take even more memory */
 }
@@ -241,12 +241,12 @@ static bool kfn_is_for_later(int err)
  * The command could not be sent, but a region is attached: end the request as an answer would do,
  * which detaches the region. The request is started again if there was no room.
  */
-static void kfn_answer_for_target(struct kfn_req *req, int err)
+static void kfn_end_unsent(struct kfn_req *req, int err)
 {
 	if (!test_and_clear_bit(KFN_R_SENT, &req->flags))
 		return;
-	if (kfn_is_for_later(err))
-		set_bit(KFN_R_AGAIN, &req->flags);
+	if (kfn_can_retry(err))
+		set_bit(KFN_R_REQUEUE, &req->flags);
 	req->status = cpu_to_le16(NVME_SC_HOST_PATH_ERROR << 1);
 	req->result.u64 = 0;
 	kfn_req_put(req);
@@ -260,7 +260,7 @@ static ssize_t kfn_send_keyed(struct kfn_req *req, struct request *rq, u64 more)
 		return ret;
 	ret = kfn_inject(req->queue, &req->cmd, more);
 	if (ret)
-		kfn_answer_for_target(req, ret);
+		kfn_end_unsent(req, ret);
 	return 0;
 }
 
@@ -272,8 +272,8 @@ static ssize_t kfn_send_keyed(struct kfn_req *req, struct request *rq, u64 more)
 static void kfn_req_begin(struct kfn_req *req)
 {
 	WRITE_ONCE(req->flags, 0);
-	atomic_set(&req->ends, 2);	/* answer, queue_rq */
-	smp_wmb();	/* pairs with test_and_clear_bit() in kfn_answered() */
+	atomic_set(&req->pending, 2);	/* answer, queue_rq */
+	smp_wmb();	/* pairs with test_and_clear_bit() in kfn_find_req() */
 	WRITE_ONCE(req->epoch, req->queue->epoch);
 	smp_wmb();	/* a context that takes the flag sees all of the above */
 	WRITE_ONCE(req->flags, BIT(KFN_R_SENT));
@@ -309,7 +309,7 @@ static ssize_t kfn_send_command(struct kfn_req *req, struct request *rq, u64 mor
 
 static blk_status_t kfn_send_failed(struct request *rq, int err)
 {
-	if (kfn_is_for_later(err)) {
+	if (kfn_can_retry(err)) {
 		nvme_cleanup_cmd(rq);
 		return BLK_STS_RESOURCE;
 	}

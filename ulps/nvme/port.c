@@ -102,7 +102,7 @@ static int kfnt_listener_open(struct kfnt_listener *listener, struct kfi_info *i
 	       kfi_listen(listener->pep);
 }
 
-static bool kfnt_stands_for_all(const struct sockaddr_storage *addr)
+static bool kfnt_addr_any(const struct sockaddr_storage *addr)
 {
 	if (addr->ss_family == AF_INET6)
 		return ipv6_addr_any(&((const struct sockaddr_in6 *)addr)->sin6_addr);
@@ -122,7 +122,7 @@ static void kfnt_listener_name(struct kfnt_listener *listener, const struct kfi_
 	if (info->addr_format != KFI_SOCKADDR_IN && info->addr_format != KFI_SOCKADDR_IN6)
 		return;
 	if (inet_pton_with_scope(listener->port->net, AF_UNSPEC, traddr, NULL, &addr) ||
-	    kfnt_stands_for_all(&addr))
+	    kfnt_addr_any(&addr))
 		snprintf(listener->traddr, NVMF_TRADDR_SIZE, "%pISc", info->src_addr);
 }
 
@@ -153,7 +153,7 @@ static int kfnt_listen(struct kfnt_port *port, struct kfi_info *info)
 	return 0;
 }
 
-static bool kfnt_same_place(const struct kfi_info *a, const struct kfi_info *b)
+static bool kfnt_same_addr(const struct kfi_info *a, const struct kfi_info *b)
 {
 	return !strcmp(a->fabric_attr->prov_name, b->fabric_attr->prov_name) &&
 	       !strcmp(a->domain_attr->name, b->domain_attr->name) &&
@@ -162,10 +162,10 @@ static bool kfnt_same_place(const struct kfi_info *a, const struct kfi_info *b)
 }
 
 /* Is an earlier entry of the list for the same place? The best entry comes first. */
-static bool kfnt_seen(const struct kfi_info *infos, const struct kfi_info *info)
+static bool kfnt_listed_before(const struct kfi_info *infos, const struct kfi_info *info)
 {
 	for (; infos != info; infos = infos->next)
-		if (kfnt_same_place(infos, info))
+		if (kfnt_same_addr(infos, info))
 			return true;
 	return false;
 }
@@ -177,7 +177,7 @@ static int kfnt_listen_all(struct kfnt_port *port, struct kfi_info *infos)
 	int ret = -ENODATA, err;
 
 	for (info = infos; info; info = info->next) {
-		if (kfnt_seen(infos, info))
+		if (kfnt_listed_before(infos, info))
 			continue;
 		err = kfnt_listen(port, info);
 		if (ret)

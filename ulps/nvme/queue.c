@@ -31,7 +31,7 @@ void kfn_queue_broken(struct kfn_queue *queue)
 		queue_work(kfn_wq, &queue->lost_work);
 }
 
-static void kfn_gone(struct kfn_queue *queue, int err)
+static void kfn_disconnected(struct kfn_queue *queue, int err)
 {
 	kfn_connected(queue, err);
 	kfn_queue_broken(queue);
@@ -65,7 +65,7 @@ static void kfn_event_error(struct kfn_queue *queue)
 	    le16_to_cpu(rej.recfmt) == NVME_RDMA_CM_FMT_1_0 && rej.sts)
 		dev_err(queue->ctrl->ctrl.device, "queue %u: the target refuses: %s (%#x)\n",
 			queue->qid, nvme_rdma_cm_msg(le16_to_cpu(rej.sts)), le16_to_cpu(rej.sts));
-	kfn_gone(queue, -err.err);
+	kfn_disconnected(queue, -err.err);
 }
 
 static void kfn_event(struct kfid_eq *eq, void *context)
@@ -87,7 +87,7 @@ static void kfn_event(struct kfid_eq *eq, void *context)
 		if (event == KFI_CONNECTED)
 			kfn_connected(queue, kfn_check_accept(queue, cm->data, n - sizeof(*cm)));
 		else if (event == KFI_SHUTDOWN)
-			kfn_gone(queue, -ECONNRESET);
+			kfn_disconnected(queue, -ECONNRESET);
 	}
 }
 
@@ -261,7 +261,7 @@ static void kfn_queue_init(struct kfn_queue *queue, unsigned int size)
 	/* a stop by a time-out may have set KFN_Q_BROKEN before the set-up */
 	clear_bit(KFN_Q_TAGS, &queue->flags);
 	clear_bit(KFN_Q_BROKEN, &queue->flags);
-	queue->lost.done = kfn_lost;
+	queue->inject_cqe.done = kfn_inject_failed;
 	atomic_set(&queue->works, 1);
 	init_completion(&queue->connected);
 }
@@ -297,7 +297,7 @@ int kfn_queue_start(struct kfn_ctrl *ctrl, unsigned int qid, unsigned int size)
 	if (ret == -ENODEV)
 		ctrl->link.stale = true;
 	if (ret)
-		goto say;
+		goto report;
 	ret = kfn_queue_receives(queue) ?: kfn_queue_connect(queue);
 	if (ret)
 		goto disconnect;
@@ -307,7 +307,7 @@ int kfn_queue_start(struct kfn_ctrl *ctrl, unsigned int qid, unsigned int size)
 disconnect:
 	kfn_queue_disconnect(queue);
 	cancel_work_sync(&queue->lost_work);
-say:
+report:
 	dev_err(ctrl->ctrl.device, "queue %u: no connection to %s:%s (%d)\n", qid,
 		ctrl->ctrl.opts->traddr, ctrl->ctrl.opts->trsvcid, ret);
 	return ret;

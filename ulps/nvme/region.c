@@ -88,7 +88,7 @@ static void kfn_region_name(struct kfn_req *req, u32 len)
  *
  * The caller does not wait for the registration: it takes effect before the target can react to the
  * command. An answer that a malicious target sends before it has the command does not complete the
- * request, because queue_rq counts in @ends.
+ * request, because queue_rq counts in @pending.
  *
  * Return: 0; -EAGAIN, or another negative error.
  */
@@ -143,7 +143,7 @@ static int kfn_region_invalidate(struct kfn_req *req)
 
 /**
  * kfn_region_detach() - end the target's access to the memory of a request
- * @req: request whose @ends is 0
+ * @req: request whose @pending is 0
  *
  * If the queue is being stopped, the stop detaches all regions, and the caller of the stop cancels
  * the request. Then this function does nothing.

@@ -20,7 +20,9 @@ static unsigned int connect_timeout = 30;
 module_param(connect_timeout, uint, 0644);
 MODULE_PARM_DESC(connect_timeout, "seconds until NVMe connect on a connection (default 30)");
 
-/* kfnt_wq runs release_work and silent_work. release_work waits for resume_work on kfnt_post_wq. */
+/*
+ * kfnt_wq runs release_work and timeout_work. release_work waits for resume_work on kfnt_post_wq.
+ */
 struct workqueue_struct *kfnt_wq, *kfnt_post_wq;
 
 const char *kfnt_provider(void)
@@ -28,7 +30,7 @@ const char *kfnt_provider(void)
 	return provider;
 }
 
-unsigned long kfnt_silence(void)
+unsigned long kfnt_connect_timeout(void)
 {
 	return clamp(READ_ONCE(connect_timeout), 1U, 600U) * HZ;
 }

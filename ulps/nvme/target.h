@@ -28,7 +28,7 @@ enum {
  * @ns_tracker: tracks @net
  * @listeners: one for each provider and each local address that the port's address covers; under
  *	configfs's locks
- * @silent: number of commands for which connections without an NVMe connect have room
+ * @unconnected: number of commands for which connections without an NVMe connect have room
  */
 struct kfnt_port {
 	struct kref		ref;
@@ -36,7 +36,7 @@ struct kfnt_port {
 	struct net		*net;
 	netns_tracker		ns_tracker;
 	struct list_head	listeners;
-	atomic_t		silent;
+	atomic_t		unconnected;
 };
 
 /**
@@ -143,7 +143,7 @@ enum {
 	/* release_work is queued, or the acceptor still owns the queue and will queue it */
 	KFNT_Q_ENDING,
 	KFNT_Q_FAILED,		/* the queue has to end */
-	KFNT_Q_KNOWN,		/* NVMe's connect was executed */
+	KFNT_Q_INSTALLED,	/* NVMe's connect was executed */
 };
 
 /**
@@ -169,8 +169,8 @@ enum {
  * @round: task that runs the done()s of @comp, from the first command of a round to its end. Other
  *	tasks only compare it with themselves
  * @held: answers that were posted with KFI_MORE; used by @round
- * @lost: done() of answers, which are injected: called only if they fail
- * @silent_work: ends a queue on which NVMe's connect does not arrive in time
+ * @answer_cqe: done() of answers, which are injected: called only if they fail
+ * @timeout_work: ends a queue on which NVMe's connect does not arrive in time
  * @release_work: releases the queue, see kfnt_release_work()
  * @resume_work: continues the commands in @backlog and @deferred
  * @lock: protects @backlog
@@ -197,8 +197,8 @@ struct kfnt_queue {
 	unsigned long		flags;
 	struct task_struct	*round;
 	unsigned int		held;
-	struct kfi_cqe		lost;
-	struct delayed_work	silent_work;
+	struct kfi_cqe		answer_cqe;
+	struct delayed_work	timeout_work;
 	struct work_struct	release_work;
 	struct work_struct	resume_work;
 	spinlock_t		lock;
@@ -215,7 +215,7 @@ static inline struct kfnt_cmd *to_kfnt_cmd(struct nvmet_req *req)
 const struct nvmet_fabrics_ops *kfnt_ops(void);
 extern struct workqueue_struct *kfnt_wq, *kfnt_post_wq;
 const char *kfnt_provider(void);
-unsigned long kfnt_silence(void);
+unsigned long kfnt_connect_timeout(void);
 
 /* tlayout.c */
 int kfnt_check_layouts(void);
@@ -244,9 +244,9 @@ void kfnt_wait_queues(void);
 
 /* tknown.c */
 unsigned int kfnt_queue_limit(struct nvmet_port *nport);
-bool kfnt_silent_get(struct kfnt_port *port, unsigned int n);
-void kfnt_silent_put(struct kfnt_port *port, unsigned int n);
-void kfnt_silent_work(struct work_struct *work);
+bool kfnt_unconnected_get(struct kfnt_port *port, unsigned int n);
+void kfnt_unconnected_put(struct kfnt_port *port, unsigned int n);
+void kfnt_timeout_work(struct work_struct *work);
 u16 kfnt_install_queue(struct nvmet_sq *sq);
 
 /* tcmd.c */
@@ -261,8 +261,8 @@ void kfnt_queue_response(struct nvmet_req *req);
 /* trma.c */
 void kfnt_move(struct kfnt_cmd *cmd, bool reply);
 void kfnt_resume_work(struct work_struct *work);
-void kfnt_round_ends(struct kfid_cq *cq, void *context);
-void kfnt_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
+void kfnt_round_end(struct kfid_cq *cq, void *context);
+void kfnt_answer_failed(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
 
 /* tplace.c */
 bool kfnt_bypass(void);

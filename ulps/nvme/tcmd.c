@@ -109,7 +109,7 @@ static u16 kfnt_map_capsule(struct kfnt_cmd *cmd)
 /* Before NVMe's connect no other command is permitted, so more memory is not allocated. */
 static u32 kfnt_data_max(const struct kfnt_queue *queue)
 {
-	return test_bit(KFNT_Q_KNOWN, &queue->flags) ? KFN_DATA_MAX :
+	return test_bit(KFNT_Q_INSTALLED, &queue->flags) ? KFN_DATA_MAX :
 						       sizeof(struct nvmf_connect_data);
 }
 

@@ -12,7 +12,7 @@
 #include "target.h"
 
 /* A host may make the connections of all its queues before it sends the first NVMe connect. */
-enum { KFNT_SILENT_QUEUES = 256 };
+enum { KFNT_UNCONNECTED_QUEUES = 256 };
 
 /* Return the number of commands of the longest I/O queue that a host may ask for */
 unsigned int kfnt_queue_limit(struct nvmet_port *nport)
@@ -21,32 +21,32 @@ unsigned int kfnt_queue_limit(struct nvmet_port *nport)
 }
 
 /**
- * kfnt_silent_get() - count a connection on which NVMe's connect has not arrived
+ * kfnt_unconnected_get() - count a connection on which NVMe's connect has not arrived
  * @port: port of the connection
  * @n: number of commands for which its endpoint has room
  *
  * Return: false if there are too many.
  */
-bool kfnt_silent_get(struct kfnt_port *port, unsigned int n)
+bool kfnt_unconnected_get(struct kfnt_port *port, unsigned int n)
 {
-	if (atomic_add_return(n, &port->silent) <=
-	    KFNT_SILENT_QUEUES * kfnt_queue_limit(port->nport))
+	if (atomic_add_return(n, &port->unconnected) <=
+	    KFNT_UNCONNECTED_QUEUES * kfnt_queue_limit(port->nport))
 		return true;
-	kfnt_silent_put(port, n);
+	kfnt_unconnected_put(port, n);
 	return false;
 }
 
-void kfnt_silent_put(struct kfnt_port *port, unsigned int n)
+void kfnt_unconnected_put(struct kfnt_port *port, unsigned int n)
 {
-	atomic_sub(n, &port->silent);
+	atomic_sub(n, &port->unconnected);
 }
 
-void kfnt_silent_work(struct work_struct *work)
+void kfnt_timeout_work(struct work_struct *work)
 {
 	struct kfnt_queue *queue = container_of(to_delayed_work(work), struct kfnt_queue,
-						silent_work);
+						timeout_work);
 
-	if (!test_bit(KFNT_Q_KNOWN, &queue->flags))
+	if (!test_bit(KFNT_Q_INSTALLED, &queue->flags))
 		kfnt_queue_fail(queue, "no NVMe connect has come", ETIMEDOUT);
 }
 
@@ -84,7 +84,7 @@ u16 kfnt_install_queue(struct nvmet_sq *sq)
 		}
 	}
 	kfnt_places_open(queue);
-	if (!test_and_set_bit(KFNT_Q_KNOWN, &queue->flags))
-		kfnt_silent_put(queue->listener->port, queue->nr_cmds);
+	if (!test_and_set_bit(KFNT_Q_INSTALLED, &queue->flags))
+		kfnt_unconnected_put(queue->listener->port, queue->nr_cmds);
 	return 0;
 }

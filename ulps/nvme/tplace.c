@@ -46,8 +46,8 @@ MODULE_PARM_DESC(bypass_disks, "disks, as dm-0,sda, for bypass without a check (
  * @entry: entry in &kfnt_domain.disks, which only grows
  * @all: entry in kfnt_disks
  * @seq: &gendisk.diskseq, which no other disk ever has
- * @may: yes; false after a READ has failed
- * @why: the reason
+ * @usable: yes; false after a READ has failed
+ * @reason: the reason
  * @name: name of the disk
  * @domain: name of the domain; the same life time
  */
@@ -55,8 +55,8 @@ struct kfnt_disk {
 	struct list_head	entry;
 	struct list_head	all;
 	u64			seq;
-	bool			may;
-	const char		*why;
+	bool			usable;
+	const char		*reason;
 	char			name[DISK_NAME_LEN];
 	const char		*domain;
 };
@@ -155,21 +155,21 @@ static bool kfnt_disk_in_reach(struct block_device *bdev, struct device *pages)
  * of md and the heads of NVMe multipath do. The name of a disk that has a PCI device replaces what
  * its driver says, but not the way.
  */
-static bool kfnt_disk_judge(struct block_device *bdev, struct device *pages, const char **why)
+static bool kfnt_disk_check(struct block_device *bdev, struct device *pages, const char **reason)
 {
 	bool named = kfnt_disk_named(bdev->bd_disk->disk_name);
 
 	if (named && !(pages && IS_ENABLED(CONFIG_PCI_P2PDMA) && kfnt_disk_is_pci(bdev)))
-		*why = "yes: bypass_disks";
+		*reason = "yes: bypass_disks";
 	else if (!pages)
-		*why = "yes: the places are memory of this machine";
+		*reason = "yes: the places are memory of this machine";
 	else if (!named && !blk_queue_pci_p2pdma(bdev_get_queue(bdev)))
-		*why = "no: its driver does not support memory of other devices";
+		*reason = "no: its driver does not support memory of other devices";
 	else if (!kfnt_disk_in_reach(bdev, pages))
-		*why = "no: no known way from it to the bridge";
+		*reason = "no: no known way from it to the bridge";
 	else
-		*why = "yes: it reaches the bridge";
-	return **why == 'y';
+		*reason = "yes: it reaches the bridge";
+	return **reason == 'y';
 }
 
 static struct kfnt_disk *kfnt_disk_find(struct kfnt_domain *dom, u64 seq)
@@ -193,9 +193,9 @@ static void kfnt_disk_add(struct kfnt_domain *dom, struct block_device *bdev)
 	disk->seq = bdev->bd_disk->diskseq;
 	disk->domain = dom->name;
 	strscpy(disk->name, bdev->bd_disk->disk_name, sizeof(disk->name));
-	disk->may = kfnt_disk_judge(bdev, limits.place_device, &disk->why);
+	disk->usable = kfnt_disk_check(bdev, limits.place_device, &disk->reason);
 	pr_info("nvmet-kfi: does %s write directly to the memory of hosts over %s? %s\n",
-		disk->name, dom->name, disk->why);
+		disk->name, dom->name, disk->reason);
 	list_add_tail_rcu(&disk->entry, &dom->disks);
 	list_add_tail(&disk->all, &kfnt_disks);
 }
@@ -204,7 +204,7 @@ static void kfnt_disk_add(struct kfnt_domain *dom, struct block_device *bdev)
  * The first READ of a disk over a domain looks for the way between both, and may sleep. Return: the
  * disk, if it may write to places of the domain, or NULL.
  */
-static struct kfnt_disk *kfnt_disk_may(struct kfnt_domain *dom, struct block_device *bdev)
+static struct kfnt_disk *kfnt_disk_usable(struct kfnt_domain *dom, struct block_device *bdev)
 {
 	u64 seq = bdev->bd_disk->diskseq;
 	struct kfnt_disk *disk;
@@ -219,16 +219,16 @@ static struct kfnt_disk *kfnt_disk_may(struct kfnt_domain *dom, struct block_dev
 		disk = kfnt_disk_find(dom, seq);
 		mutex_unlock(&kfnt_disks_lock);
 	}
-	return disk && READ_ONCE(disk->may) ? disk : NULL;
+	return disk && READ_ONCE(disk->usable) ? disk : NULL;
 }
 
 /* The disk may be at fault, or its way to the bridge: READs through RAM will show that. */
 static void kfnt_disk_stop(struct kfnt_disk *disk)
 {
-	if (!READ_ONCE(disk->may))
+	if (!READ_ONCE(disk->usable))
 		return;
-	WRITE_ONCE(disk->why, "no: a READ has failed");
-	WRITE_ONCE(disk->may, false);
+	WRITE_ONCE(disk->reason, "no: a READ has failed");
+	WRITE_ONCE(disk->usable, false);
 	pr_warn("nvmet-kfi: %s does not write to hosts over %s any more: a READ has failed\n",
 		disk->name, disk->domain);
 }
@@ -374,7 +374,7 @@ bool kfnt_place_begin(struct kfnt_cmd *cmd, u32 len)
 	/* The CPU checks protection information. A disk may get some at any time. */
 	if (bdev_get_integrity(ns->bdev))
 		return false;
-	disk = kfnt_disk_may(cmd->queue->dom, ns->bdev);
+	disk = kfnt_disk_usable(cmd->queue->dom, ns->bdev);
 	if (!disk)
 		return false;
 	cmd->place = kfnt_place_take(places);
@@ -409,14 +409,15 @@ static bool kfnt_place_fits(struct kfnt_cmd *cmd)
 {
 	const struct kfid_place *fid = cmd->place->fid;
 	struct block_device *bdev = cmd->req.ns->bdev;
-	unsigned int odd = 0, lens = 0;
+	unsigned int alignment = 0, lens = 0;
 	size_t i;
 
 	for (i = 0; i < fid->count; i++) {
-		odd |= fid->bvec[i].bv_offset | fid->bvec[i].bv_len;
+		alignment |= fid->bvec[i].bv_offset | fid->bvec[i].bv_len;
 		lens |= fid->bvec[i].bv_len;
 	}
-	return !(odd & bdev_dma_alignment(bdev)) && !(lens & (bdev_logical_block_size(bdev) - 1));
+	return !(alignment & bdev_dma_alignment(bdev)) &&
+	       !(lens & (bdev_logical_block_size(bdev) - 1));
 }
 
 static void kfnt_place_map(struct kfnt_cmd *cmd)
@@ -510,7 +511,7 @@ static int kfnt_bypass_show(struct seq_file *seq, void *unused)
 	mutex_lock(&kfnt_disks_lock);
 	list_for_each_entry(disk, &kfnt_disks, all)
 		seq_printf(seq, "%s over %s: %s\n", disk->name, disk->domain,
-			   READ_ONCE(disk->why));
+			   READ_ONCE(disk->reason));
 	mutex_unlock(&kfnt_disks_lock);
 	return 0;
 }

@@ -81,7 +81,7 @@ int kfnt_queue_open(struct kfnt_queue *queue, struct kfid_domain *domain, struct
 	};
 	int ret;
 
-	ret = kfi_cq_open(domain, &attr, &queue->comp, kfnt_round_ends, queue);
+	ret = kfi_cq_open(domain, &attr, &queue->comp, kfnt_round_end, queue);
 	if (ret)
 		return ret;
 	ret = kfi_eq_open(queue->listener->fabric, NULL, &queue->events, kfnt_queue_event, queue);
@@ -138,7 +138,7 @@ static void kfnt_release_work(struct work_struct *work)
 	struct kfnt_queue *queue = container_of(work, struct kfnt_queue, release_work);
 
 	kfnt_queue_leave(queue);
-	cancel_delayed_work_sync(&queue->silent_work);
+	cancel_delayed_work_sync(&queue->timeout_work);
 	clear_bit(KFNT_Q_OPEN, &queue->flags);
 	synchronize_rcu();
 	WARN_ON(kfi_close(&queue->ep->fid));
@@ -183,7 +183,7 @@ void kfnt_queue_fail(struct kfnt_queue *queue, const char *what, int err)
 
 void kfnt_queue_enter(struct kfnt_queue *queue)
 {
-	queue_delayed_work(kfnt_wq, &queue->silent_work, kfnt_silence());
+	queue_delayed_work(kfnt_wq, &queue->timeout_work, kfnt_connect_timeout());
 	spin_lock(&kfnt_queues_lock);
 	list_add_tail(&queue->entry, &kfnt_queues);
 	spin_unlock(&kfnt_queues_lock);
@@ -252,10 +252,10 @@ struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int q
 	INIT_LIST_HEAD(&queue->backlog);
 	init_llist_head(&queue->deferred);
 	spin_lock_init(&queue->lock);
-	INIT_DELAYED_WORK(&queue->silent_work, kfnt_silent_work);
+	INIT_DELAYED_WORK(&queue->timeout_work, kfnt_timeout_work);
 	INIT_WORK(&queue->release_work, kfnt_release_work);
 	INIT_WORK(&queue->resume_work, kfnt_resume_work);
-	queue->lost.done = kfnt_lost;
+	queue->answer_cqe.done = kfnt_answer_failed;
 	set_bit(KFNT_Q_ENDING, &queue->flags);	/* until kfnt_queue_begin() */
 	queue->qid = qid;
 	queue->depth = depth;
@@ -263,7 +263,7 @@ struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int q
 	queue->nr_cmds = min_t(unsigned int, depth + min_t(unsigned int, depth, KFNT_SPARE_CMDS),
 			       KFN_QUEUE_MAX);
 	queue->inline_size = qid ? listener->port->nport->inline_data_size : 0;
-	if (!kfnt_silent_get(listener->port, queue->nr_cmds))
+	if (!kfnt_unconnected_get(listener->port, queue->nr_cmds))
 		goto free;
 	queue->cmds = kfnt_cmds_alloc(queue, KFNT_FIRST_CMDS);
 	if (!queue->cmds)
@@ -280,7 +280,7 @@ free_cmds:
 	nvmet_cq_put(&queue->cq);
 	kfnt_cmds_free(queue, queue->cmds, KFNT_FIRST_CMDS);
 uncount:
-	kfnt_silent_put(listener->port, queue->nr_cmds);
+	kfnt_unconnected_put(listener->port, queue->nr_cmds);
 free:
 	kfree(queue);
 	return NULL;
@@ -295,8 +295,8 @@ static void kfnt_queue_free(struct kfnt_queue *queue)
 	kfnt_cmds_free(queue, queue->cmds, KFNT_FIRST_CMDS);
 	kfnt_cmds_free(queue, queue->more, queue->nr_cmds - KFNT_FIRST_CMDS);
 	kfnt_places_close(queue);
-	if (!test_bit(KFNT_Q_KNOWN, &queue->flags))
-		kfnt_silent_put(queue->listener->port, queue->nr_cmds);
+	if (!test_bit(KFNT_Q_INSTALLED, &queue->flags))
+		kfnt_unconnected_put(queue->listener->port, queue->nr_cmds);
 	if (queue->dom)
 		kfnt_domain_put(queue->dom);
 	kfnt_listener_put(queue->listener);

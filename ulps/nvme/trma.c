@@ -30,9 +30,9 @@ static void kfnt_moved(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi
 	kfnt_put(cmd);
 }
 
-void kfnt_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+void kfnt_answer_failed(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
-	struct kfnt_queue *queue = container_of(cqe, struct kfnt_queue, lost);
+	struct kfnt_queue *queue = container_of(cqe, struct kfnt_queue, answer_cqe);
 
 	if (wc->err)
 		kfnt_queue_fail(queue, "an answer was not sent", wc->err);
@@ -95,7 +95,7 @@ static ssize_t kfnt_post_piece(struct kfnt_cmd *cmd)
 
 /* ---- rounds: answers to commands that arrived and ended in one round are sent together ---- */
 
-/* Return KFI_MORE if kfnt_round_ends() will send the answer, else 0. */
+/* Return KFI_MORE if kfnt_round_end() will send the answer, else 0. */
 static u64 kfnt_more(struct kfnt_queue *queue)
 {
 	if (READ_ONCE(queue->round) != current || !in_task())
@@ -105,7 +105,7 @@ static u64 kfnt_more(struct kfnt_queue *queue)
 }
 
 /* Handler of the completion queue, called after the last done() of a round. */
-void kfnt_round_ends(struct kfid_cq *cq, void *context)
+void kfnt_round_end(struct kfid_cq *cq, void *context)
 {
 	struct kfnt_queue *queue = context;
 
@@ -126,7 +126,7 @@ static ssize_t kfnt_post_answer(struct kfnt_cmd *cmd)
 		.type = KFI_KVEC,
 		.msg_iov = &iov,
 		.iov_count = 1,
-		.context = &cmd->queue->lost,
+		.context = &cmd->queue->answer_cqe,
 		.inv_key = cmd->key,
 	};
 
@@ -163,14 +163,14 @@ static void kfnt_room(struct kfid_ep *ep, void *context)
 }
 
 /* Arrange that resume_work is queued when it can continue. Return: -EAGAIN: it can now. */
-static int kfnt_await(struct kfnt_queue *queue, ssize_t why)
+static int kfnt_arm_resume(struct kfnt_queue *queue, ssize_t err)
 {
-	if (why == -ENOTCONN)
+	if (err == -ENOTCONN)
 		return test_bit(KFNT_Q_CONNECTED, &queue->flags) ? -EAGAIN : 0;
 	return kfi_ep_tx_space(queue->ep, kfnt_room, queue);
 }
 
-static void kfnt_wait(struct kfnt_cmd *cmd, ssize_t why)
+static void kfnt_wait(struct kfnt_cmd *cmd, ssize_t err)
 {
 	struct kfnt_queue *queue = cmd->queue;
 	int ret = -ESHUTDOWN;
@@ -181,7 +181,7 @@ static void kfnt_wait(struct kfnt_cmd *cmd, ssize_t why)
 	smp_mb();	/* pairs with kfnt_queue_connected() */
 	rcu_read_lock();
 	if (test_bit(KFNT_Q_OPEN, &queue->flags))
-		ret = kfnt_await(queue, why);
+		ret = kfnt_arm_resume(queue, err);
 	if (ret && ret != -EALREADY)
 		queue_work(kfnt_post_wq, &queue->resume_work);
 	rcu_read_unlock();
@@ -210,7 +210,7 @@ static void kfnt_put(struct kfnt_cmd *cmd)
 		kfnt_ended(cmd);
 }
 
-static void kfnt_go_on(struct kfnt_cmd *cmd)
+static void kfnt_continue(struct kfnt_cmd *cmd)
 {
 	ssize_t ret = kfnt_post(cmd);
 
@@ -245,7 +245,7 @@ void kfnt_move(struct kfnt_cmd *cmd, bool reply)
 	if (cmd->place && !cmd->todo)
 		kfnt_place_failed(cmd);
 	atomic_set(&cmd->refs, 1);
-	kfnt_go_on(cmd);
+	kfnt_continue(cmd);
 }
 
 static void kfnt_resume_backlog(struct kfnt_queue *queue)
@@ -258,7 +258,7 @@ static void kfnt_resume_backlog(struct kfnt_queue *queue)
 	spin_unlock_bh(&queue->lock);
 	list_for_each_entry_safe(cmd, next, &list, wait) {
 		list_del(&cmd->wait);
-		kfnt_go_on(cmd);
+		kfnt_continue(cmd);
 	}
 }
 
