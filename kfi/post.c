@@ -184,7 +184,7 @@ static noinline int post_describe_rma(struct kfi_oper *op, const struct kfi_post
 			return -EINVAL;
 	}
 	op->rma_count = post->rma_count;
-	/* used by tagged RMA only, where the key is the tag of a receive */
+	/* for tagged RMA, where the key is the tag of a receive; not used otherwise */
 	op->tag = post->rma[0].key;
 	return !post_moves_data(post->code) || len == op->len ? 0 : -EINVAL;
 }

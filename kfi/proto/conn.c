@@ -248,7 +248,8 @@ void kfi_link_down(struct kfi_link *link)
 {
 	struct kfp_conn *conn = link_conn(link);
 
-	if (conn->state != KFP_READY) {
+	/* pairs with kfp_conn_start(), which has set up @rx before */
+	if (smp_load_acquire(&conn->state) != KFP_READY) {
 		kfp_hello_kick(conn);
 		return;
 	}

@@ -189,10 +189,8 @@ static void kfp_put_message(struct kfp_conn *conn, struct kfi_oper *op)
 	struct kfw_frame f = kfp_op_frame(op, eager ? KFW_MSG : KFW_RTS);
 
 	kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
-	if (op->code == KFI_OPC_TWRITE) {
+	if (op->code == KFI_OPC_TWRITE)
 		f.flags |= KFW_F_RMA;
-		f.tag = op->rma[0].key;
-	}
 	if (op->flags & KFI_INVALIDATE) {
 		f.flags |= KFW_F_INV;
 		f.rma_count = 1;
@@ -257,7 +255,6 @@ static void kfp_put_tread(struct kfp_conn *conn, struct kfi_oper *op)
 	struct kfw_frame f = kfp_op_frame(op, KFW_TREAD);
 
 	f.flags = KFW_F_TAGGED | KFW_F_RMA;
-	f.tag = op->rma[0].key;
 	kfp_expose_result(conn, op, &f);
 	kfp_put_frame(conn, &f);
 	kfp_put_places(conn, kfp_op(op)->places);
@@ -348,11 +345,14 @@ static u32 kfp_op_cost(const struct kfp_conn *conn, const struct kfi_oper *op)
 	return op->code == KFI_OPC_TREAD || kfp_is_long(conn, op) ? 1 : kfw_cost(op->len);
 }
 
+static u8 kfp_op_cls(const struct kfi_oper *op)
+{
+	return kfp_is_tagged(op) ? KFP_CLS_TAG : KFP_CLS_MSG;
+}
+
 static bool kfp_may_send(struct kfp_conn *conn, struct kfi_oper *op)
 {
-	u8 cls = kfp_is_tagged(op) ? KFP_CLS_TAG : KFP_CLS_MSG;
-
-	return kfi_credit_take(&conn->tx.credit[cls], kfp_op_cost(conn, op));
+	return kfi_credit_take(&conn->tx.credit[kfp_op_cls(op)], kfp_op_cost(conn, op));
 }
 
 /* ---- answers ---- */
@@ -620,7 +620,7 @@ static struct kfi_oper *kfp_next_op(struct kfp_conn *conn)
 			return NULL;
 		if (!kfp_is_message(op))
 			return op;
-		cls = kfp_is_tagged(op) ? KFP_CLS_TAG : KFP_CLS_MSG;
+		cls = kfp_op_cls(op);
 		if (list_empty(&tx->stalled[cls]) && kfp_may_send(conn, op))
 			return op;
 		list_move_tail(&op->link, &tx->stalled[cls]);
@@ -647,7 +647,7 @@ bool kfp_tx_follows(struct kfp_conn *conn)
 		return false;
 	if (!kfp_is_message(op))
 		return !((tx->unplaced || kfp_unplaced(tx->op)) && kfp_permit_find(conn, op));
-	cls = kfp_is_tagged(op) ? KFP_CLS_TAG : KFP_CLS_MSG;
+	cls = kfp_op_cls(op);
 	return list_empty(&tx->stalled[cls]) &&
 	       kfi_credit_covers(&tx->credit[cls], kfp_op_cost(conn, op));
 }

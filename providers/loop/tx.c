@@ -62,10 +62,8 @@ static void loop_rx_fill(struct loop_op *p)
 	rx->tag = op->tag;
 	rx->data = op->data;
 	rx->flags = op->code == KFI_OPC_SEND ? KFI_MSG : KFI_TAGGED;
-	if (op->code == KFI_OPC_TWRITE || op->code == KFI_OPC_TREAD) {
+	if (op->code == KFI_OPC_TWRITE || op->code == KFI_OPC_TREAD)
 		rx->flags |= KFI_RMA | (op->code == KFI_OPC_TWRITE ? KFI_WRITE : KFI_READ);
-		rx->tag = op->rma[0].key;
-	}
 	rx->flags |= op->flags & KFI_REMOTE_CQ_DATA;
 	if (p->ended) {
 		rx->flags |= KFI_INVALIDATE;

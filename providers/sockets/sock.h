@@ -86,7 +86,7 @@ struct ks_pep {
  * @probe: work item that sends something to acknowledge while ks_probe() waits for the answer
  * @probed: time of the last probe, jiffies, 0 if there was none; under kfi_peer.lock
  * @probe_timeout: time to wait for the answer, jiffies
- * @old_data_ready: TCP's own callback
+ * @old_data_ready: the callback that the socket had before, TCP's or ks_listener_ready()
  * @old_write_space: TCP's own callback
  * @old_state_change: TCP's own callback
  */
