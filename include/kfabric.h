@@ -21,10 +21,10 @@ struct net;
  * and to access remote memory, also atomically, over any transport that has a
  * provider module. The interface follows libfabric 2.x: names differ only in the
  * prefix (fi_send() is kfi_send(), struct fid_ep is struct kfid_ep), and
- * constants have the same values. Unless the comments here say something else,
+ * constants have the same values. Unless the comments here differ,
  * the manual pages of libfabric describe the semantics.
  *
- * A consumer asks for a service with kfi_getinfo(), and opens a fabric and a
+ * A consumer requests a service with kfi_getinfo(), and opens a fabric and a
  * domain with the answer. Then it opens queues (kfi_eq_open(), kfi_cq_open()), an
  * address vector (kfi_av_open()) and endpoints (kfi_endpoint()), binds them
  * (kfi_ep_bind()) and enables the endpoint (kfi_enable()).

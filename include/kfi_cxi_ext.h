@@ -24,7 +24,7 @@ struct device;
 /**
  * struct kfi_cxi_fabric_ops - KFI_CXI_FAB_OPS_1, for a fabric
  * @enable_dynamic_rsrc_alloc: let domains that are opened later reserve the
- *	queues and contexts that their info asks for, instead of fixed numbers.
+ *	queues and contexts that their info requests, instead of fixed numbers.
  *	kfabric never reserves fixed numbers, so the call has no effect. Returns
  *	0, or -EINVAL if @fid is no fabric.
  */

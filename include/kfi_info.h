@@ -175,7 +175,7 @@ struct kfi_domain_attr {
  * @prov_name: name of the provider. In hints, the only provider that may answer;
  *	its module is loaded if necessary.
  * @prov_version: version of the provider, KFI_VERSION()
- * @api_version: version of the interface that the consumer has asked for
+ * @api_version: version of the interface that the consumer has requested
  */
 struct kfi_fabric_attr {
 	struct kfid_fabric	*fabric;

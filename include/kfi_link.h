@@ -97,7 +97,7 @@ enum kfi_rx_want {
  *	what its sender has written. So the protocol does not write to places before the peer has
  *	answered earlier writes. The link sets it before kfi_link_up()
  * @pages: &kfi_link_ops.pages may find pages of the peer's memory. Otherwise the protocol does not
- *	ask the peer for places of devices. The link sets it before kfi_link_up()
+ *	request places of devices from the peer. The link sets it before kfi_link_up()
  * @name: name of the peer, &kfi_link_ops.name_len bytes. A link that a peer calls stores the name
  *	of the source. The protocol adds the port from the hello by &kfi_link_ops.set_port
  */

@@ -244,7 +244,7 @@ struct kfi_mr *kfi_atomic_perform(struct kfi_ep *ep, struct kfi_atomic *a,
 		next = atomic_segment(ep, a, &segs[i], true);
 		if (mr)
 			kfi_mr_put(mr);
-		if (IS_ERR(next))	/* not -EACCES, which says that nothing was changed */
+		if (IS_ERR(next))	/* not -EACCES, which reports that nothing was changed */
 			return i ? ERR_PTR(-EREMOTEIO) : next;
 		mr = next;
 	}

@@ -186,7 +186,7 @@ const struct kfi_fid_class kfi_domain_class = {
 };
 
 /**
- * kfi_domain_resolve() - ask the provider for the address of a node
+ * kfi_domain_resolve() - query the provider for the address of a node
  * @domain: domain
  * @node: as in kfi_av_insertsvc()
  * @service: as in kfi_av_insertsvc()

@@ -5,7 +5,7 @@
  * Sender and receiver count units, from the beginning of the connection, modulo 2^32. The receiver
  * advertises a limit: the count up to which the sender may send. As it advertises no increments,
  * an advertisement that is lost, repeated or reordered does no harm, and an invalid one can be
- * detected. A window is less than 2^31 units, so the difference of two counts tells their order.
+ * detected. A window is less than 2^31 units, so the difference of two counts shows their order.
  * The protocol defines what a unit is, and the locks that protect the structures.
  *
  *	receiver:	freed <= used <= advertised <= freed + window

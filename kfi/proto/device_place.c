@@ -125,9 +125,10 @@ void kfp_put_place_answer(struct kfp_conn *conn, struct kfp_answer *answer)
 
 /*
  * Release a place after its devices have finished. @err is the result of the fence. If it is 0, all
- * that they have written has arrived, and this side may tell the owner that nothing lands any more.
- * Otherwise that is not known: the connection ends, and the grant keeps the count of the place, so
- * that its RECALLED is not sent. The connection may have ended before, or may end during the call.
+ * that they have written has arrived, and this side may report to the owner that nothing lands any
+ * more. Otherwise that is not known: the connection ends, and the grant keeps the count of the
+ * place, so that its RECALLED is not sent. The connection may have ended before, or may end during
+ * the call.
  * Return: true if the connection had not ended; then *@f, unless @f is NULL, names the grant.
  */
 static bool kfp_place_release(struct kfi_proto_place *kp, int err, struct kfw_frame *f)
@@ -170,9 +171,9 @@ static bool kfp_place_of(const struct kfp_conn *conn, const struct kfi_proto_pla
 
 /*
  * Send the WRITE for what devices have written. The place needs no pin after its fence: each frame
- * that says that nothing lands any more is posted behind this WRITE. If the fence fails, it is not
- * known which bytes have arrived: the connection ends, and with it the operation, and no frame
- * follows, because it could say that the bytes are there.
+ * that reports that nothing lands any more is posted behind this WRITE. If the fence fails, it is
+ * not known which bytes have arrived: the connection ends, and with it the operation, and no frame
+ * follows, because it could report that the bytes are there.
  */
 void kfp_put_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 {
@@ -212,8 +213,8 @@ bool kfp_place_lost(struct kfi_dev_place *place)
 
 /*
  * The devices have finished, but what they have written may still be in transit, even if the place
- * was abandoned. The fence makes it arrive before this side can tell the owner that nothing lands
- * any more. A put that was encoded has done this.
+ * was abandoned. The fence makes it arrive before this side can report to the owner that nothing
+ * lands any more. A put that was encoded has done this.
  */
 void kfi_proto_place_end(struct kfi_dev_place *place)
 {

@@ -160,7 +160,7 @@ static void kfp_put_payload(struct kfp_conn *conn, struct kfi_oper *op, bool ans
 }
 
 /*
- * The ACK of an operation with KFI_INJECT_COMPLETE may be delayed: its completion says only that
+ * The ACK of an operation with KFI_INJECT_COMPLETE may be delayed: its completion shows only that
  * the buffer can be reused.
  */
 static u8 kfp_lazy(const struct kfi_oper *op)

@@ -9,7 +9,7 @@
  *   kfp_op_sent()		complete the operation, or wait for the answer of the peer
  *
  * kfp_conn.busy selects the runner. The context that sets it runs the transmit side under the
- * link's lock, or passes this duty to tx_work. All other contexts set kfp_conn.kick and return; the
+ * link's lock, or leaves this to tx_work. All other contexts set kfp_conn.kick and return; the
  * runner reads it after it has cleared busy. A post only tries the link's lock, see proto.h.
  */
 #include <linux/export.h>

@@ -10,7 +10,7 @@
 
 /*
  * Bytes of the data of an answer for the next unit. If the region has ended, zeros are sent,
- * because the frame has announced the number of bytes. The status of the ACK then says that the
+ * because the frame has announced the number of bytes. The status of the ACK then shows that the
  * data is invalid.
  */
 static u64 kfp_answer_piece(struct kfp_answer *answer)

@@ -185,7 +185,7 @@ static bool cache_shrink(struct ku_ctx *ctx)
 
 /*
  * Put a pin into the cache, unless the process has unmapped or discarded the memory since @seq:
- * then only the operation that asked for it uses the pin.
+ * then only the operation that requested it uses the pin.
  */
 static void cache_add(struct ku_pin *pin, unsigned long seq)
 {

@@ -65,7 +65,7 @@ struct ku_cache {
  * @mm: address space of the opener: calls from other address spaces are refused. The context holds
  *	a reference of the structure (mm_count), not of the address space
  * @net: network namespace of the opener
- * @user: user to whom objects and pinned memory are charged
+ * @user: user whose limits objects and pinned memory are charged to
  * @objs: objects by handle
  * @next: where the search for a free handle begins; under the lock of @objs
  * @events: see above

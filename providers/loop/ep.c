@@ -5,7 +5,7 @@
 #include "loop.h"
 
 /*
- * Return the number that the info asks for, 0 for any. The info of an endpoint that accepts a
+ * Return the number that the info requests, 0 for any. The info of an endpoint that accepts a
  * request has the number of the listener, so the endpoint gets a number of its own.
  */
 static u64 loop_requested_id(const struct kfi_ep *ep)

@@ -2,7 +2,7 @@
 /*
  * av.c - address vectors
  *
- * The kernel's vectors are tables. A program that has asked for FI_AV_MAP gets indices as handles.
+ * The kernel's vectors are tables. A program that has requested FI_AV_MAP gets indices as handles.
  * An insertion is complete when the call returns, and makes no events.
  */
 #include "kfi_fi.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* hints.h - the service that both sides ask kfabric for. Any provider may offer it. */
+/* hints.h - the service that both sides request from kfabric. Any provider may offer it. */
 #ifndef KFN_HINTS_H
 #define KFN_HINTS_H
 
@@ -53,7 +53,7 @@ static inline struct kfi_info *kfn_hints(const char *prov, const char *domain)
 }
 
 /**
- * kfn_getinfo() - ask kfabric which provider serves an address
+ * kfn_getinfo() - query kfabric for the provider that serves an address
  * @net: network namespace
  * @node: address
  * @service: service

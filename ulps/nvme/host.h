@@ -168,7 +168,7 @@ struct kfn_req {
 /**
  * struct kfn_ctrl - a controller
  * @ctrl: the core's part
- * @queues: the queues that the options ask for, and the admin queue; the core's count may become
+ * @queues: the queues that the options request, and the admin queue; the core's count may become
  *	smaller
  * @nr_queues: number of @queues
  * @link: fabric and domain

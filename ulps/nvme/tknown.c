@@ -14,7 +14,7 @@
 /* A host may make the connections of all its queues before it sends the first NVMe connect. */
 enum { KFNT_UNCONNECTED_QUEUES = 256 };
 
-/* Return the number of commands of the longest I/O queue that a host may ask for */
+/* Return the number of commands of the longest I/O queue that a host may request */
 unsigned int kfnt_queue_limit(struct nvmet_port *nport)
 {
 	return max_t(int, kfnt_port_queue_size(nport, KFN_QUEUE_DEFAULT), KFN_QUEUE_DEFAULT);

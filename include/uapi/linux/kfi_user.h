@@ -143,7 +143,7 @@ struct kfi_user_info {
  * @reserved: 0
  *
  * The answers of the best provider come first. Errors: ENODATA if there is no answer, EINVAL,
- * ENOMEM. The file mode of /dev/kfi decides who may open objects, so there is no EPERM.
+ * ENOMEM. The file mode of /dev/kfi decides which users may open objects, so there is no EPERM.
  */
 struct kfi_user_getinfo {
 	__u32	version;
