@@ -6,7 +6,7 @@
  * write that clears a bit takes time to reach the bridge. Only a read could tell whether the write
  * has arrived, and the data path does not read from the bridge. With several bits, other signals
  * are sent before the same bit is rung again. If a signal is lost nevertheless, the receiver looks
- * at its ring at its next heartbeat.
+ * at its rings at its next heartbeat.
  */
 #include <linux/bitops.h>
 #include <linux/module.h>
@@ -95,7 +95,7 @@ void nt_bell_received(struct nt_link *link, int vector)
 
 	if (!bits)
 		return;
-	/* Clear the bits before the ring is read. A bit that is rung later interrupts again. */
+	/* Clear the bits before the rings are read. A bit that is rung later interrupts again. */
 	ntb_db_clear(link->ntb, bits);
 	atomic64_inc(&link->interrupts);
 	if (READ_ONCE(link->state) == NT_LINK_UP)

@@ -384,7 +384,7 @@ bool nt_window_maps(const struct nt_link *link);
 /* ---- pages of a window (paged.c): process context, may sleep ---- */
 
 extern bool nt_places_on;	/* win.c */
-/* @ring: index of the window with the ring. If there can be no pages, the log says why */
+/* @ring: index of the window with the rings. If there can be no pages, the log says why */
 void nt_paged_init(struct nt_paged *paged, struct ntb_dev *ntb, int ring);
 void nt_paged_exit(struct nt_paged *paged, struct ntb_dev *ntb);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * flat.c - a window over memory outside the arena, if the administrator of this machine permits
- * one. It is another memory window of the bridge than the one with the ring, and is opened and
+ * one. It is another memory window of the bridge than the one with the rings, and is opened and
  * closed together with that one. None of its memory is exposed for a transfer before the peer has
  * written a word through it. There are two kinds:
  *
@@ -122,7 +122,7 @@ int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_wind
 	if (flat->index >= ntb_mw_count(ntb, NT_PEER))
 		return nt_flat_refuse(flat, ntb, "there is no such memory window");
 	if (flat->index == win->index)
-		return nt_flat_refuse(flat, ntb, "that memory window has the ring");
+		return nt_flat_refuse(flat, ntb, "that memory window has the rings");
 	if (!flat->all)
 		return nt_map_possible(dev) ? 0 :
 		       nt_flat_refuse(flat, ntb,
@@ -158,7 +158,7 @@ static int nt_flat_all(struct nt_link *link, u64 size_align, u64 size_max, bool 
 {
 	const struct nt_window *win = &link->win;
 	struct nt_flat *flat = &link->flat;
-	/* the ring may be in reserved memory, behind the end of other memory */
+	/* the rings may be in reserved memory, behind the end of other memory */
 	u64 size, end = max_t(u64, nt_flat_end(), win->dma + win->size);
 
 	size = 1ULL << fls64(max3(size_align, (u64)PAGE_SIZE, end) - 1);
@@ -304,7 +304,7 @@ int nt_flat_use(struct nt_link *link, const struct ntw_greeting *g)
 	if (!g->flat_shift)
 		return 0;
 	if (g->flat_window == link->win.index)
-		return -EPROTO;		/* that window has the ring of the peer */
+		return -EPROTO;		/* that window has the rings of the peer */
 	if (g->flat_window >= ntb_peer_mw_count(ntb) ||
 	    ntb_peer_mw_get_addr(ntb, g->flat_window, &base, &len) || len < 1ULL << g->flat_shift ||
 	    !nt_engine_flat(&link->ring.engine, base, 1ULL << g->flat_shift) ||

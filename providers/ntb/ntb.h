@@ -103,8 +103,8 @@ struct nt_caller {
  * @spares: unused entries of @caller_mem
  * @caller_mem: NT_CALLERS entries
  * @refusals: number of struct nt_refusal that were posted and not sent, at most NT_CALLERS
- * @leaving: closed streams whose last record has not found room in the ring yet
- * @stalled: connections that wait for room in the ring
+ * @leaving: closed streams whose last record has not found room in its ring yet
+ * @stalled: connections that wait for room in a ring
  * @cm_work: handles @callers
  */
 struct nt_dev {

@@ -3,7 +3,7 @@
  * paged.c - struct pages for a window of the bridge, so that other devices of this machine can
  * write there. pages.c gives these pages to the protocol.
  *
- * The window with the ring gets no pages, because memory with pages is uncached, not
+ * The window with the rings gets no pages, because memory with pages is uncached, not
  * write-combining, also where this module maps it. The first other window gets them. The peer's
  * flat window has to be that one, or no memory of a flat window has places.
  *
@@ -148,7 +148,7 @@ static int nt_paged_make(struct nt_paged *paged, struct ntb_dev *ntb)
 static const char *nt_paged_reason(int err)
 {
 	switch (err) {
-	case -ENODEV: return "there is no window besides that of the ring";
+	case -ENODEV: return "there is no window besides that of the rings";
 	case -EINVAL: return "its address or length is not aligned";
 	case -ENXIO: return "it does not begin with a BAR";
 	case -EBUSY: return "pages are in use, or another window has them: unbind the driver";

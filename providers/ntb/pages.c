@@ -5,7 +5,7 @@
  * The CPU never writes to such a page.
  *
  * Memory of the peer's flat window has struct pages if that window has some (paged.c). Memory of
- * the window with the ring has struct pages only if its addresses have them (win.c), which only
+ * the window with the rings has struct pages only if its addresses have them (win.c), which only
  * tests/mock provides. A device that writes to such pages can't be stopped. A life may end while
  * devices have such places, because the peer closes its windows first. But no other life begins
  * here before all places were released (link.c): late writes would land in memory that the peer

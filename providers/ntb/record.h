@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * record.h - format of the records of connections (wire.h has that of the ring). Nothing else is in
+ * record.h - format of the records of connections (wire.h has that of the rings). Nothing else is in
  * this file. All integers are little endian. docs/wire-ntb-endpoints.md describes their meaning.
  *
  * This file also compiles in user space, for the fuzzer: it uses fixed-endian types and the helpers

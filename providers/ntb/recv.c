@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * recv.c - receives the bytes of a connection. The protocol reads them at once, out of the ring, or
+ * recv.c - receives the bytes of a connection. The protocol reads them at once, out of a ring, or
  * they are copied to the backlog.
  *
  *   nt_data_in()		handles a DATA record

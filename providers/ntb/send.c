@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * send.c - sends the bytes of a connection, within the limit of the peer and the room in the ring.
+ * send.c - sends the bytes of a connection, within the limit of the peer and the room in the rings.
  *
  *   nt_post_unit()	sends frames, and payload behind them or for places of the peer
  *   nt_send()		sends a record with bytes that are copied, or that the engine reads
@@ -67,7 +67,7 @@ static void nt_stall(struct nt_stream *s, enum ntw_which which)
 	nt_ring_want(&dev->link->ring, which);
 }
 
-/* There is room in the ring. The tasklet calls this function. */
+/* There is room in a ring. The tasklet calls this function. */
 void nt_conns_room(struct nt_ring *ring)
 {
 	struct nt_dev *dev = nt_ring_link(ring)->priv;

@@ -69,7 +69,7 @@ int nt_win_check_params(void)
  * Return: true if the window consists of ordinary pages. Only tests/mock provides such windows; its
  * bridges are on no bus. A valid page frame number is not enough, because a hole between pieces of
  * memory may have struct pages, too. A window of a real bridge may have pages from an earlier load
- * of this module, when another window had the ring. They are uncached, and are not used.
+ * of this module, when another window had the rings. They are uncached, and are not used.
  */
 static bool nt_has_pages(const struct nt_window *win, const struct ntb_dev *ntb)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * wire.h - format of what kfi_ntb writes to its peer: scratchpads, the control page, and records in
- * the ring. Nothing else is in this file.
+ * the rings. Nothing else is in this file.
  *
  * All integers in memory are little endian. docs/wire-ntb.md describes the protocol.
  *
