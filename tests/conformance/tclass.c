@@ -26,7 +26,8 @@ static bool packet_is_for(const union packet *packet, __be16 port, u8 *dscp)
 {
 	bool v4 = packet->v4.version == 4;
 	u8 proto = v4 ? packet->v4.protocol : packet->v6.nexthdr;
-	const struct udphdr *udp = (void *)packet->raw + (v4 ? sizeof(packet->v4) : sizeof(packet->v6));
+	size_t header = v4 ? sizeof(packet->v4) : sizeof(packet->v6);
+	const struct udphdr *udp = (void *)packet->raw + header;
 
 	*dscp = (v4 ? packet->v4.tos : get_unaligned_be16(packet->raw) >> 4 & 0xff) >> 2;
 	return (proto == IPPROTO_TCP || proto == IPPROTO_UDP) && udp->dest == port;

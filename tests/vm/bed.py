@@ -12,8 +12,8 @@ TOP = os.path.abspath(os.path.join(vm.HERE, "..", ".."))
 BELOW = {
     "sockets": ":",
     "verbs": "modprobe -a rdma_rxe rdma_cm && { [ -e /sys/class/infiniband/rxe0 ] || rdma link add rxe0 type rxe netdev eth0; }",
-    # The engine first: a bridge only uses an engine that exists already. Before 6.16 crc32c() is in a
-    # module, which insmod does not load.
+    # The engine first: a bridge only uses an engine that exists already. In 6.1 and 6.12 crc32c() is
+    # in a module, which insmod of kfi_ntb does not load.
     "ntb": "modprobe ioatdma && modprobe ntb_hw_intel && { modprobe -q libcrc32c || true; }",
 }
 # The ends of a bridge, by the numbers that its driver gives them.

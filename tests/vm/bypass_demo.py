@@ -17,13 +17,14 @@ SERIES, TOPOLOGY = "7.2", "switch"
 LOADS = ((4096, 1, 64), (4096, 16, 256), (65536, 16, 32), (1 << 20, 1, 2))
 # Name of a count, its heading, its unit, its goal with bypass
 COUNTS = (("server_ram_bytes", "b's RAM", "bytes", 0), ("engine_bytes", "b's engine", "bytes", None),
-          ("window_bytes", "window", "bytes", None), ("doorbells", "doorbells", "1/read", None), ("bridge_interrupts", "interrupts", "1/read", None),
+          ("window_bytes", "window", "bytes", None), ("doorbells", "doorbells", "1/read", None),
+          ("bridge_interrupts", "interrupts", "1/read", None),
           ("engine_interrupts", "of engines", "1/read", None))
 SIDES = (("ours", "bypass=1"), ("peer", "bypass=0"))
 
 
 def count(s, device, size, depth, reads):
-    """Read at a, compare. Return the bytes that went each way; what both machines were told, for each read."""
+    """Read at a, compare. Return the bytes that went each way, and signals of both machines for a read."""
     def now():
         devices = s.pair.devices.stats()["devices"]
         both = [sum(devices[f"{device}.{name}"][key] for name in s.pair.vms)
