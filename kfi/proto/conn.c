@@ -329,7 +329,7 @@ void kfp_conn_start(struct kfp_conn *conn)
 static void kfp_conn_watch(struct work_struct *work)
 {
 	struct kfp_conn *conn = container_of(to_delayed_work(work), struct kfp_conn, watch_work);
-	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
+	unsigned long timeout = kfp_peer_timeout(conn);
 	bool late, ended;
 
 	if (test_bit(KFP_FAILED, &conn->flags))

@@ -7,7 +7,6 @@
  *   kfp_tx_gather()		frames into the stage, until a long payload follows
  *   kfp_put_next()		the next frame: answers, granted payload, new operations
  *   kfp_put_op()		the frame of an operation
- *   kfp_op_sent()		complete the operation, or wait for the answer of the peer
  */
 #include "proto.h"
 
@@ -98,32 +97,6 @@ static bool kfp_wants_ack(const struct kfp_conn *conn, const struct kfi_oper *op
 {
 	return (kfp_op(op)->spliced && !kfp_reports_sent(conn)) ||
 	       (op->flags & (KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE));
-}
-
-/*
- * All bytes of the operation are accepted by the link or are in the stage. The position of its last
- * byte is kept for kfp_op_acked().
- */
-void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered)
-{
-	struct kfp_tx *tx = &conn->tx;
-
-	if (!answered && !kfp_op(op)->spliced) {
-		__kfi_tx_complete(op, 0);
-		return;
-	}
-	tx->unplaced += kfp_unplaced(op);
-	kfp_op(op)->end = conn->link.posted + tx->staged - tx->written;
-	if (!answered) {
-		/* kfi_link_sent() is called only if the link still reads the memory. */
-		if (kfp_op_acked(conn, op))
-			kfp_op_end(conn, op, 0);
-		else
-			kfp_op_unsent(conn, op, 0);
-		return;
-	}
-	kfp_op(op)->state = KFP_OP_UNANSWERED;
-	list_add_tail(&op->link, &conn->tx.waiting);
 }
 
 /* Copy the payload behind the frame. Kernel memory can't fault. */

@@ -391,20 +391,13 @@ int kfp_rx_recalled(struct kfp_conn *conn)
 	return 0;
 }
 
-static unsigned long kfp_peer_timeout(const struct kfp_conn *conn)
-{
-	return msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
-}
-
 /*
  * Start the wait for the answer of the peer. The time for the bytes that the link has to deliver
  * before the RECALL is added, as in kfp_inmsg_granted().
  */
 static void kfp_grant_clock(struct kfp_conn *conn, struct kfp_grant *g)
 {
-	u64 before = conn->link.posted - conn->ops->sent_to(&conn->link) + conn->tx.staged;
-
-	g->since = jiffies + div_u64(before * HZ, KFP_RATE_MIN);
+	g->since = jiffies + kfp_delivery_time(conn);
 	g->moved = 0;
 }
 
@@ -508,8 +501,7 @@ bool kfp_recalls_late(struct kfp_conn *conn)
 			continue;
 		most = most ?: 2 * kfp_longest_payload(conn);
 		moved = rx_bytes + (g->sent ? 0 : tx_bytes);
-		extra = min_t(u64, div_u64(min(moved, most - min(most, g->moved)) * HZ,
-					   KFP_RATE_MIN), LONG_MAX);
+		extra = kfp_transfer_time(min(moved, most - min(most, g->moved)));
 		g->moved += moved;
 		if (conn->rx.at != KFP_RX_BLOCKED)
 			g->since = kfp_extend(g->since, extra);

@@ -412,7 +412,7 @@ static void kfp_hello_continue(struct kfp_conn *conn)
  */
 void kfp_bye_posted(struct kfp_conn *conn)
 {
-	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
+	unsigned long timeout = kfp_peer_timeout(conn);
 
 	if (test_and_set_bit(KFP_BYE_POSTED, &conn->flags))
 		return;

@@ -274,14 +274,14 @@ static void kfp_grant_read(struct kfp_inmsg *in)
 void kfp_inmsg_granted(struct kfp_inmsg *in)
 {
 	struct kfp_conn *conn = in->conn;
-	u64 before = conn->link.posted - conn->ops->sent_to(&conn->link) + conn->tx.staged;
+	unsigned long before = kfp_delivery_time(conn);
 
+	/* Bytes that go to places do not advance kfp_rx.bytes. */
 	if (in->places && in->places->pieces)
-		before += in->rx.len;	/* its bytes do not advance kfp_rx.bytes */
+		before += kfp_transfer_time(in->rx.len);
 	spin_lock_bh(&conn->lock);
-	in->since = jiffies + div_u64(before * HZ, KFP_RATE_MIN);
-	in->limit = in->since + msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms)) +
-		    div_u64(KFW_PAYLOAD_MAX * HZ, KFP_RATE_MIN);
+	in->since = jiffies + before;
+	in->limit = in->since + kfp_peer_timeout(conn) + kfp_transfer_time(KFW_PAYLOAD_MAX);
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -318,7 +318,7 @@ unsigned long kfp_extend(unsigned long since, unsigned long extra)
 /* Has the peer left a grant unused for too long? @extra: see kfp_extend() */
 bool kfp_grants_late(struct kfp_conn *conn, unsigned long extra)
 {
-	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
+	unsigned long timeout = kfp_peer_timeout(conn);
 	struct kfp_inmsg *in;
 	bool late = false;
 	int slot;

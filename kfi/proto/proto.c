@@ -6,7 +6,6 @@
  *   wire.[ch]		the wire format
  *   proto.h		objects and locks
  *   tx.c  frames.c	the transmit side, and what is sent next
- *   units.c		what the link is given to send
  *   answer.c		answers of the peer
  *   rx.c  dispatch.c	the receive side, and what a received frame means
  *   inmsg.c		messages that wait for a receive or for their payload

@@ -700,6 +700,29 @@ static inline const struct kfi_proto_params *kfp_params(const struct kfp_conn *c
 	return &conn->link.proto->params;
 }
 
+/* Jiffies that a live peer may be silent */
+static inline unsigned long kfp_peer_timeout(const struct kfp_conn *conn)
+{
+	return msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
+}
+
+/* Jiffies that a transfer of so many bytes takes at the least rate */
+static inline unsigned long kfp_transfer_time(u64 bytes)
+{
+	return min_t(u64, div_u64(bytes * HZ, KFP_RATE_MIN), LONG_MAX);
+}
+
+/*
+ * Jiffies that the link may take, at the least rate, until the peer has what was given to the link.
+ * Called under the link's lock.
+ */
+static inline unsigned long kfp_delivery_time(const struct kfp_conn *conn)
+{
+	u64 bytes = conn->link.posted - conn->ops->sent_to(&conn->link) + conn->tx.staged;
+
+	return kfp_transfer_time(bytes);
+}
+
 /* peer.c: peers of RDM endpoints */
 struct kfp_conn *kfp_dial(struct kfi_proto_ep *pe, const void *to, struct kfi_peer *peer);
 void kfp_dial_start(struct kfp_conn *conn);
@@ -751,6 +774,7 @@ void kfp_tx_kick(struct kfp_conn *conn);
 void kfp_tx_work(struct work_struct *work);
 void kfp_tx_run(struct kfp_conn *conn);
 void kfp_op_end(struct kfp_conn *conn, struct kfi_oper *op, int result);
+void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered);
 void kfp_op_unsent(struct kfp_conn *conn, struct kfi_oper *op, int result);
 void kfp_tx_flush_all(struct kfp_conn *conn, int err);
 
@@ -771,11 +795,6 @@ void kfp_put_segments(struct kfp_conn *conn, const struct kfi_oper *op);
 void kfp_put_ack(struct kfp_conn *conn, struct kfp_answer *answer);
 void kfp_hold_put(struct kfp_conn *conn, struct kfp_hold *hold);
 void kfp_hold_drop(struct kfp_conn *conn, struct kfp_answer *answer);
-void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered);
-
-/* units.c: what the link is given to send */
-bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit);
-void kfp_unit_accepted(struct kfp_conn *conn, const struct kfi_unit *unit, u64 left);
 
 /* rx.c: the receive side */
 void kfp_rx_next(struct kfp_conn *conn);

@@ -365,9 +365,8 @@ void kfp_rx_space(struct kfi_cq_waiter *w)
 bool kfp_rx_late(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
-	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->peer_timeout_ms));
-	unsigned long extra = min_t(u64, div_u64((rx->bytes - rx->watched) * HZ, KFP_RATE_MIN),
-				    LONG_MAX);
+	unsigned long timeout = kfp_peer_timeout(conn);
+	unsigned long extra = kfp_transfer_time(rx->bytes - rx->watched);
 	bool payload = rx->at == KFP_RX_PAYLOAD || rx->at == KFP_RX_SKIP;
 	bool late = kfp_grants_late(conn, extra), recall_late = kfp_recalls_late(conn);
 
