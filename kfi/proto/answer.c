@@ -18,6 +18,18 @@ struct kfi_oper *kfp_answered_op(struct kfp_conn *conn, const struct kfw_frame *
 	return op;
 }
 
+/* Note whether the answer to an RTW has named places, see kfp_uses_rtw(). */
+static void kfp_rtw_answered(struct kfp_tx *tx, u64 len, bool places)
+{
+	if (!places) {
+		tx->rtw_failures = min(tx->rtw_failures + 1, KFP_RTW_FAILURES);
+		tx->rtw_failed = max(tx->rtw_failed, len);
+	} else if (len <= tx->rtw_failed) {
+		tx->rtw_failures = 0;
+		tx->rtw_failed = 0;
+	}
+}
+
 /* Handle a CTS. A granted write keeps its place in the queue. */
 int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f)
 {
@@ -35,7 +47,7 @@ int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f)
 	if (op->code != KFI_OPC_WRITE)
 		list_move_tail(&op->link, &tx->granted);
 	else
-		tx->rtw_failures = f->places ? 0 : min(tx->rtw_failures + 1, KFP_RTW_FAILURES);
+		kfp_rtw_answered(tx, op->len, f->places);
 	return 0;
 }
 

@@ -381,7 +381,8 @@ struct kfp_tx {
 	u8			at;		/* &enum kfp_tx_at */
 	bool			yields;		/* one operation of @granted is next */
 	u8			recalls;	/* RECALLs and RECALLEDs that are due */
-	u8			rtw_failures;	/* answers to RTWs without places, in a row */
+	u64			rtw_failed;	/* longest write whose answer had no places */
+	u8			rtw_failures;	/* such answers in a row, for writes up to that length */
 	u8			rtw_skips;	/* long writes without an RTW since then */
 	u8			*stage;		/* frames to be sent: @held, or a kfp_stage */
 
@@ -859,11 +860,13 @@ static inline bool kfp_rtw_possible(const struct kfp_conn *conn, const struct kf
 
 /*
  * Does a write use an RTW? Each RTW costs a round trip. If the last answers named no places, only
- * one in KFP_RTW_RETRY of the writes that could use an RTW does so.
+ * one in KFP_RTW_RETRY of the writes that could use an RTW does so. Longer writes do: the peer may
+ * expose only memory for which that is worth it.
  */
 static inline bool kfp_uses_rtw(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
-	return kfp_rtw_possible(conn, op) && conn->tx.rtw_failures < KFP_RTW_FAILURES;
+	return kfp_rtw_possible(conn, op) &&
+	       (conn->tx.rtw_failures < KFP_RTW_FAILURES || op->len > conn->tx.rtw_failed);
 }
 
 void kfp_rtw_skipped(struct kfp_conn *conn, const struct kfi_oper *op);

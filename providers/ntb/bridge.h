@@ -96,7 +96,7 @@ struct nt_window {
 };
 
 /**
- * struct nt_map - bus addresses at which regions are mapped; map.c
+ * struct nt_map - bus addresses at which memory is mapped; map.c
  * @iova: the whole range
  * @room: allocator of the range, in byte offsets, without the beginning that a closed window shows.
  *	It has locks of its own
@@ -107,7 +107,7 @@ struct nt_map {
 };
 
 /**
- * struct nt_flat - a second window, over all memory or over registered memory; flat.c
+ * struct nt_flat - a second window, over all memory or over that of transfers; flat.c
  * @index: index of the memory window; negative: there is none
  * @all: the window shows all memory, from address 0 on; otherwise it shows @map
  * @mapped: @map exists. Published with a release
@@ -118,7 +118,7 @@ struct nt_map {
  * @size: bytes that the window shows, from @base on; 0 until the bridge has reported its limits
  * @base: bus address at which the window begins
  * @word: byte of the window that is &ntw_ctl.flat
- * @map: what a window over registered memory shows
+ * @map: what the window shows if it does not show all memory
  */
 struct nt_flat {
 	int			index;
@@ -374,9 +374,17 @@ int nt_window_places(struct nt_link *link, const struct iov_iter *iter, size_t l
  * page.
  */
 int nt_window_map(struct nt_link *link, const struct iov_iter *iter, size_t len, u64 *at);
-/* End that. On return no write of the peer arrives there any more. Process context */
+/*
+ * nt_window_map_once() - let the peer write to memory for one transfer
+ *
+ * As nt_window_map(), in any context but hard interrupts, if the memory has whole pages and a
+ * length that is worth it. Return: also -ENOSPC if there is no such window, or the peer does not
+ * reach it.
+ */
+int nt_window_map_once(struct nt_link *link, const struct iov_iter *iter, size_t len, u64 *at);
+/* End that. On return no write of the peer arrives there any more. Any but hard interrupts */
 void nt_window_unmap(struct nt_link *link, u64 at, size_t len);
-/* Return: true if bridges may have windows over registered memory. Any context */
+/* Return: true if bridges may have windows over the memory of transfers. Any context */
 bool nt_flat_maps(void);
 /* Return: true if this bridge has one. It has none before the link was up. Any context */
 bool nt_window_maps(const struct nt_link *link);

@@ -36,7 +36,10 @@ static struct nt_exposure *nt_exposure_find(struct nt_stream *s, u32 key)
 	return NULL;
 }
 
-/* After the keys have wrapped around, memory of a lasting grant may still have the next key. */
+/*
+ * With a CRC, each record that announces payload has the key of a struct nt_exposure. After the keys
+ * have wrapped around, memory of a lasting grant may still have the next key.
+ */
 static u32 nt_exposure_key(struct nt_stream *s)
 {
 	do {
@@ -46,7 +49,6 @@ static u32 nt_exposure_key(struct nt_stream *s)
 	return s->key;
 }
 
-/* With a CRC, each record that announces payload has the key of a struct nt_exposure. */
 static struct nt_exposure *nt_exposure_new(struct nt_stream *s, const struct iov_iter *iter,
 					   u64 len, bool lasting)
 {
@@ -65,6 +67,23 @@ static struct nt_exposure *nt_exposure_new(struct nt_stream *s, const struct iov
 	return e;
 }
 
+/* The memory is the owner's again. */
+static void nt_exposure_end(struct nt_stream *s, struct nt_exposure *e)
+{
+	if (e->at)
+		nt_window_unmap(s->dev->link, e->at, e->len);
+	e->at = 0;
+}
+
+/* Map memory that is in no window, for this transfer. Return: 1; 0: it can't be mapped. */
+static int nt_exposure_map(struct nt_stream *s, struct nt_exposure *e, struct nt_place *place)
+{
+	if (nt_window_map_once(s->dev->link, &e->iter, e->len, &e->at))
+		return 0;
+	*place = (struct nt_place) { .at = e->at, .len = e->len };
+	return 1;
+}
+
 int nt_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_iter *iter, u64 len,
 	      struct kfi_place *place, unsigned int max)
 {
@@ -77,12 +96,17 @@ int nt_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_ite
 		return -EOPNOTSUPP;
 	n = nt_mr_place(s, x, len, at) ?:
 	    nt_window_places(s->dev->link, iter, len, at, min(max, NT_PLACES));
-	if (!n)
+	if (!n && !nt_window_maps(s->dev->link))
 		return -ENOSPC;
-	if (s->dev->link->checks) {
+	if (!n || s->dev->link->checks) {
 		e = nt_exposure_new(s, iter, len, x->lasting);
 		if (!e)
 			return -ENOMEM;
+	}
+	n = n ?: nt_exposure_map(s, e, at);
+	if (!n) {
+		list_move(&e->entry, &s->unexposed);
+		return -ENOSPC;
 	}
 	for (i = 0; i < n; i++) {
 		place[i] = (struct kfi_place) {
@@ -104,8 +128,10 @@ int nt_conceal(struct kfi_link *link, struct kfi_exposed *x)
 	if (!s)
 		return 0;	/* nt_close() has freed the exposures */
 	s->exposed--;
-	if (e)
+	if (e) {
+		nt_exposure_end(s, e);
 		list_move(&e->entry, &s->unexposed);
+	}
 	return 0;
 }
 
@@ -114,8 +140,10 @@ void nt_exposures_free(struct nt_stream *s)
 	struct nt_exposure *e, *next;
 
 	list_splice(&s->unexposed, &s->exposures);
-	list_for_each_entry_safe(e, next, &s->exposures, entry)
+	list_for_each_entry_safe(e, next, &s->exposures, entry) {
+		nt_exposure_end(s, e);
 		kfree(e);
+	}
 }
 
 /* ---- CRC of what was written ---- */
@@ -183,8 +211,8 @@ void nt_recall(struct nt_stream *s)
 /* ---- regions that are mapped (map.c) ---- */
 
 /*
- * Map the memory of a region, until the region ends. This is an optimization: the payload for a
- * region that can't be mapped is copied.
+ * Map the memory of a region, until the region ends. This is an optimization: without it each
+ * transfer maps its memory (nt_exposure_map()), or is copied.
  */
 int nt_mr_reg(struct kfi_mr *mr)
 {

@@ -9,8 +9,8 @@
  * begins at address 0, because bridges require an address that is aligned to the size. So the
  * offset of a byte is its bus address, which has to be its physical address.
  *
- * mapped=N shows memory that consumers have registered for writes of peers, and requires an IOMMU
- * (map.c).
+ * mapped=N shows memory that consumers have registered for writes of peers, and that of transfers
+ * while they last. It requires an IOMMU (map.c).
  */
 #include <linux/dma-mapping.h>
 #include <linux/gfp.h>
@@ -28,7 +28,7 @@ MODULE_PARM_DESC(flat, "window through which the peer can write to ALL memory (d
 
 static int nt_mapped_index = -1;
 module_param_named(mapped, nt_mapped_index, int, 0444);
-MODULE_PARM_DESC(mapped, "window over registered memory, behind an IOMMU (default -1: none)");
+MODULE_PARM_DESC(mapped, "window over the memory of transfers, behind an IOMMU (default -1: none)");
 
 bool nt_flat_maps(void)
 {

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * map.c - a window over registered memory, where an IOMMU is between the bridge and memory.
+ * map.c - a window over the memory of transfers, where an IOMMU is between the bridge and memory.
  *
  * The window shows a range of bus addresses, as long as the bridge permits. The first page of the
  * range is mapped to the control page, to which the peer writes the word that shows that it reaches
- * the window (flat.c). Nothing else is mapped at first. The pages of a region to which peers may
- * write are mapped in the range, in one piece, from the registration of the region to its end. So
- * the peer can only reach registered memory, and what else is in the same pages. It can't reach a
- * region that has ended, because the IOMMU has dropped the mapping when nt_window_unmap() returns.
+ * the window (flat.c). Nothing else is mapped at first. Memory is mapped in the range, in one piece:
+ *
+ * - the pages of a region to which peers may write, from its registration to its end. The peer can
+ *   also reach what else is in the first and the last page;
+ * - the pages of other memory that is exposed, such as that of a receive or of a region for one
+ *   I/O, while it is exposed (expose.c), if it consists of whole pages.
+ *
+ * The peer can't reach memory any more when nt_window_unmap() has returned, because the IOMMU has
+ * dropped the mapping.
  */
 #include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
@@ -21,6 +26,13 @@
 
 /* The length of a range is limited, because page tables and the allocator take memory. */
 #define NT_MAP_MAX	(64ULL * SZ_1G)
+/*
+ * Bytes that are mapped for one transfer. The mapping and its end take a fixed time, mostly that of
+ * an invalidation of the IOMMU, and a single page is copied in less. They run in softirq, so the
+ * time for the pages is limited.
+ */
+#define NT_MAP_ONCE_MIN	(2 * PAGE_SIZE)
+#define NT_MAP_ONCE_MAX	SZ_1M
 
 /* Return: true if there is an IOMMU, and drivers can choose what a range of addresses shows. */
 bool nt_map_possible(struct device *dev)
@@ -130,7 +142,7 @@ void nt_map_close(struct nt_link *link, bool shown)
 	dma_iova_free(dev, &map->iova);
 }
 
-/* ---- regions ---- */
+/* ---- memory ---- */
 
 /*
  * Return: true if the memory has struct pages and fills them, except before the first byte and
@@ -145,11 +157,12 @@ static bool nt_map_fits(const struct nt_piece *piece, bool first, bool last)
 }
 
 /*
- * Map the region. Return: bytes of the range that were mapped, from @at on; fewer than @size on
- * error
+ * Map memory. @whole: all of its pages must be its own; otherwise the first and the last one may
+ * have other data, and the caller may sleep. Return: bytes of the range that were mapped, from @at
+ * on; fewer than @size on error
  */
 static size_t nt_map_link(struct nt_link *link, struct iov_iter it, size_t len, size_t at,
-			  size_t size)
+			  size_t size, bool whole)
 {
 	struct nt_map *map = &link->flat.map;
 	struct nt_piece piece;
@@ -158,12 +171,14 @@ static size_t nt_map_link(struct nt_link *link, struct iov_iter it, size_t len, 
 	for (; len; len -= piece.len, done += n) {
 		nt_piece_take(&it, len, &piece);
 		n = PAGE_ALIGN(piece.off + piece.len);
-		if (!nt_map_fits(&piece, !done, piece.len == len) || n > size - done)
+		if (!nt_map_fits(&piece, !whole && !done, !whole && piece.len == len) ||
+		    n > size - done)
 			break;
 		if (dma_iova_link(nt_map_dev(link), &map->iova, page_to_phys(piece.page), at + done,
 				  n, DMA_FROM_DEVICE, 0))
 			break;
-		cond_resched();
+		if (!whole)
+			cond_resched();
 	}
 	return done;
 }
@@ -180,7 +195,8 @@ bool nt_window_maps(const struct nt_link *link)
 	return smp_load_acquire(&link->flat.mapped);	/* pairs with nt_flat_ready() */
 }
 
-int nt_window_map(struct nt_link *link, const struct iov_iter *iter, size_t len, u64 *at)
+static int nt_map(struct nt_link *link, const struct iov_iter *iter, size_t len, bool whole,
+		  u64 *at)
 {
 	struct nt_map *map = &link->flat.map;
 	struct iov_iter it = *iter;
@@ -191,11 +207,13 @@ int nt_window_map(struct nt_link *link, const struct iov_iter *iter, size_t len,
 	if (READ_ONCE(link->exposed))
 		return -ENOSPC;
 	nt_piece_take(&it, len, &first);
+	if (whole && (first.off || !PAGE_ALIGNED(len)))
+		return -EINVAL;
 	size = PAGE_ALIGN(first.off + len);
 	begin = gen_pool_alloc(map->room, size);
 	if (!begin)
 		return -ENOSPC;
-	done = nt_map_link(link, *iter, len, begin, size);
+	done = nt_map_link(link, *iter, len, begin, size, whole);
 	if (done == size && !dma_iova_sync(nt_map_dev(link), &map->iova, begin, size)) {
 		*at = (begin + first.off) | NTW_FLAT;
 		return 0;
@@ -203,6 +221,19 @@ int nt_window_map(struct nt_link *link, const struct iov_iter *iter, size_t len,
 	nt_map_unlink(link, begin, done);
 	gen_pool_free(map->room, begin, size);
 	return -EINVAL;
+}
+
+int nt_window_map(struct nt_link *link, const struct iov_iter *iter, size_t len, u64 *at)
+{
+	return nt_map(link, iter, len, false, at);
+}
+
+int nt_window_map_once(struct nt_link *link, const struct iov_iter *iter, size_t len, u64 *at)
+{
+	if (len < NT_MAP_ONCE_MIN || len > NT_MAP_ONCE_MAX || !nt_window_maps(link) ||
+	    !nt_link_flat_in_use(link))
+		return -ENOSPC;
+	return nt_map(link, iter, len, true, at);
 }
 
 void nt_window_unmap(struct nt_link *link, u64 at, size_t len)

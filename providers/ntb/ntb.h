@@ -146,8 +146,8 @@ struct nt_domain {
 /**
  * struct nt_mr - a memory region
  * @mr: common part
- * @at: address at which the peer of @dev finds the region in a window over registered memory; 0:
- *	the region is in no window. If it is in one, it holds a reference of @dev
+ * @at: address at which the peer of @dev finds the region in a window, from registration on; 0: it
+ *	is in none. If it is in one, it holds a reference of @dev
  * @dev: the bridge of that window
  */
 struct nt_mr {
@@ -217,11 +217,13 @@ struct nt_load {
 };
 
 /**
- * struct nt_exposure - memory that the peer writes to, if placed payload has a CRC; all members (L)
+ * struct nt_exposure - memory that the peer writes to, if it was mapped for that, or placed payload
+ *	has a CRC; all members (L)
  * @entry: entry in &nt_stream.exposures or &nt_stream.unexposed
  * @key: &kfi_place.key of its places, without the bit of the window
  * @iter: the memory
  * @len: bytes of the memory
+ * @at: address at which the peer finds the memory, if it was mapped for this exposure; or 0
  * @lasting: the memory belongs to a lasting grant
  * @checked: bytes that the peer has announced. Each byte is announced once; in @lasting memory once
  *	between two frames
@@ -232,6 +234,7 @@ struct nt_exposure {
 	u32			key;
 	struct iov_iter		iter;
 	u64			len;
+	u64			at;
 	bool			lasting;
 	u64			checked;
 	u64			behind;

@@ -376,6 +376,8 @@ static int pm_expose(struct kfi_link *link, struct kfi_exposed *x, const struct 
 	struct pm_exposure *ex = &self->exposed[key % PM_EXPOSED];
 	u64 at = 0;
 
+	if (len < pm.expose_min)
+		return -ENOSPC;
 	if ((!pm.sure && !pm_random(8)) || ex->key)
 		return -EBUSY;
 	spin_lock(&kl->wire->lock);

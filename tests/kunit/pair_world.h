@@ -33,6 +33,7 @@ struct pm_ep;
  * @lates: memory that was concealed late
  * @frames: frames that were sent, by type
  * @sure: memory is exposed whenever the protocol wants that
+ * @expose_min: the links expose no shorter memory
  * @deaf: the link of this endpoint reports nothing, a bit for each
  * @devices: struct pm_written: what devices have written and has not arrived; under @device_lock
  * @fences: number of fences
@@ -61,6 +62,7 @@ struct pm_world {
 	atomic64_t		placed;
 	atomic_t		frames[KFW_TYPES];
 	bool			sure;
+	u64			expose_min;
 	unsigned long		deaf;
 	spinlock_t		device_lock;
 	struct list_head	devices;

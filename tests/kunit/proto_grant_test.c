@@ -136,6 +136,27 @@ static void without_places(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 10, pg_frames(KFW_RTW));
 }
 
+/*
+ * A link that exposes only long memory is soon not asked for short writes any more, and is asked
+ * for each long one.
+ */
+static void short_ask_no_more(struct kunit *test)
+{
+	int i;
+
+	pm_proto.params.grants = 0;
+	pm.expose_min = PG_LEN;
+	for (i = 0; i < 10; i++)
+		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN / 2, i));
+	KUNIT_EXPECT_EQ(test, KFP_RTW_FAILURES, pg_frames(KFW_RTW));
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, i));
+		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN / 2, i));
+	}
+	KUNIT_EXPECT_EQ(test, KFP_RTW_FAILURES + 3, pg_frames(KFW_RTW));
+	KUNIT_EXPECT_EQ(test, 3ll * PG_LEN, atomic64_read(&pm.placed));
+}
+
 /* A write with KFI_COMMIT_COMPLETE does not use the grant of a region without persist(). */
 static void commit_asks(struct kunit *test)
 {
@@ -555,6 +576,7 @@ static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(two_writes_ask),
 	KUNIT_CASE(any_part),
 	KUNIT_CASE(without_places),
+	KUNIT_CASE(short_ask_no_more),
 	KUNIT_CASE(commit_asks),
 	KUNIT_CASE(close_recalls),
 	KUNIT_CASE(close_under_load),

@@ -412,7 +412,7 @@ static void full_link_holds_up_nobody(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, completion_done(&caller->closed));
 	/* It tries again with each jiffy, so it may be running now, but not all the time. */
 	for (i = 0; i < 100 && work_busy(&conn->hello_work.work) & WORK_BUSY_RUNNING; i++)
-		msleep(10);
+		msleep(20);
 	KUNIT_EXPECT_LT(test, i, 100);
 	ml_room(ml, 20);
 	msleep(50);

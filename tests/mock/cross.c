@@ -28,8 +28,8 @@ static bool nm_carries(const struct nm_place *place)
 }
 
 /*
- * Translate a bus address; 0: no page. The range must not cross a page. The caller has interrupts
- * off, for which kfi_iommu_mock waits.
+ * Translate a bus address; 0: no page. The range must not cross a page. The caller has the lock of
+ * the bridge, for which nm_accesses_wait() waits.
  */
 static phys_addr_t nm_memory(const struct nm_end *end, dma_addr_t addr)
 {

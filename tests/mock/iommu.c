@@ -3,8 +3,9 @@
  * kfi_iommu_mock - a simulated IOMMU in front of simulated devices: those of the platform bus whose
  * names begin with its parameter. The kernel's drivers/iommu creates domains, allocates addresses
  * and calls this driver for pages. Code that plays a device translates addresses with
- * iommu_iova_to_phys(), in an RCU read-side section that lasts until its bytes were copied. So an
- * address is out of reach when the call that unmaps it returns, as with hardware.
+ * iommu_iova_to_phys(), under a lock that it holds until its bytes were copied, and provides
+ * kfi_iommu_mock_wait(). So an address is out of reach when the call that unmaps it returns, as
+ * with hardware. Drivers may unmap in softirq.
  *
  * Load it before the devices exist; remove it after them.
  */
@@ -12,10 +13,10 @@
 #include <linux/iommu.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
-#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/xarray.h>
+#include "iommu.h"
 
 static char *devices = "mock-dma";
 module_param(devices, charp, 0444);
@@ -35,6 +36,9 @@ struct km_domain {
 };
 
 static struct iommu_device km_iommu;
+
+void (*kfi_iommu_mock_wait)(void);
+EXPORT_SYMBOL_GPL(kfi_iommu_mock_wait);
 
 static struct km_domain *to_km(struct iommu_domain *domain)
 {
@@ -81,14 +85,17 @@ static size_t km_unmap_pages(struct iommu_domain *domain, unsigned long iova, si
 }
 
 /* An access that has translated before the unmapping ends before this returns. */
-static void km_iotlb_sync(struct iommu_domain *domain, struct iommu_iotlb_gather *gather)
-{
-	synchronize_rcu_expedited();
-}
-
 static void km_flush_iotlb_all(struct iommu_domain *domain)
 {
-	synchronize_rcu_expedited();
+	typeof(kfi_iommu_mock_wait) wait = READ_ONCE(kfi_iommu_mock_wait);
+
+	if (wait)
+		wait();
+}
+
+static void km_iotlb_sync(struct iommu_domain *domain, struct iommu_iotlb_gather *gather)
+{
+	km_flush_iotlb_all(domain);
 }
 
 static phys_addr_t km_iova_to_phys(struct iommu_domain *domain, dma_addr_t iova)

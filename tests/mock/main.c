@@ -11,6 +11,7 @@
  */
 #include <linux/module.h>
 #include <linux/sizes.h>
+#include "iommu.h"
 #include "mock.h"
 
 struct nm_bridge nm_bridge[NM_BRIDGES];
@@ -133,6 +134,37 @@ undo:
 	return err;
 }
 
+/* The IOMMU has dropped a mapping: wait for the accesses that may still use it. */
+static void nm_accesses_wait(void)
+{
+	unsigned long flags;
+	int i;
+
+	for (i = 0; i < nm_bridges; i++) {
+		write_lock_irqsave(&nm_bridge[i].lock, flags);
+		write_unlock_irqrestore(&nm_bridge[i].lock, flags);
+	}
+}
+
+/* kfi_iommu_mock is loaded only by tests that need it. */
+static void (**nm_iommu_wait)(void);
+
+static void nm_iommu_join(void)
+{
+	nm_iommu_wait = symbol_get(kfi_iommu_mock_wait);
+	if (nm_iommu_wait)
+		WRITE_ONCE(*nm_iommu_wait, nm_accesses_wait);
+}
+
+/* No device is left that could map memory. */
+static void nm_iommu_leave(void)
+{
+	if (!nm_iommu_wait)
+		return;
+	WRITE_ONCE(*nm_iommu_wait, NULL);
+	symbol_put(kfi_iommu_mock_wait);
+}
+
 static int __init nm_init(void)
 {
 	int err;
@@ -143,6 +175,7 @@ static int __init nm_init(void)
 	err = nm_io_init();
 	if (err)
 		return err;
+	nm_iommu_join();
 	/* The engine first: clients request a channel when they find a device. */
 	err = nm_dma_init();
 	if (err)
@@ -156,6 +189,7 @@ static int __init nm_init(void)
 no_bridges:
 	nm_dma_exit();
 no_dma:
+	nm_iommu_leave();
 	nm_io_exit();
 	return err;
 }
@@ -168,6 +202,7 @@ static void __exit nm_exit(void)
 	for (i = 0; i < nm_bridges; i++)
 		nm_bridge_remove(&nm_bridge[i]);
 	nm_dma_exit();
+	nm_iommu_leave();
 	nm_io_exit();
 }
 

@@ -678,7 +678,7 @@ static const struct hp_case {
 	const char	*name;
 	bool		(*run)(struct hp *hp, struct victim *v);
 	enum { NOBODY, OPEN, KEYED } victim;
-	/* needs a window over registered memory; the others run without one */
+	/* needs a window behind an IOMMU; the others run without one */
 	bool		mapped;
 } cases[] = {
 	{ "strangers",	strangers },

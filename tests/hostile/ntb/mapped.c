@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mapped.c - a window over registered memory behind an IOMMU, and a peer that writes to all of it.
+ * mapped.c - a window behind an IOMMU, a region, and a peer that writes to all of it.
  */
 #include <linux/gfp.h>
 #include <linux/io.h>
