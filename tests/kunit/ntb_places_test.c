@@ -211,7 +211,7 @@ static void by_pages(struct kunit *test)
 	__free_pages(page, 2);
 }
 
-/* A window behind an IOMMU has no places for memory that is not mapped, although the peer reaches it. */
+/* Behind an IOMMU memory that is not mapped has no places, although the peer reaches the window. */
 static void registered_alone(struct kunit *test)
 {
 	u8 *mem = kunit_kzalloc(test, 4096, GFP_KERNEL);

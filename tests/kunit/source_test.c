@@ -264,6 +264,7 @@ static int say_later(void *arg)
 	while (!READ_ONCE(kfi_to_cq(d->cq)->waiting))
 		schedule_timeout_uninterruptible(1);
 	local_bh_disable();
+	WRITE_ONCE(kfi_to_cq(d->cq)->polled, jiffies);	/* another reader has just polled */
 	gadget_say(d);
 	d->hot = d->src.state == KFI_SOURCE_HOT;
 	local_bh_enable();

@@ -273,7 +273,13 @@ static void apply_end_io(struct bio *bio)
 	apply_put(m);
 }
 
-/* Copy a record. Return: 0, or -EBADMSG if it is not any more what was made durable, or -EIO. */
+/*
+ * Copy a record. Return: 0, or -EBADMSG if it is not any more what was made durable, or -EIO.
+ *
+ * In persistent memory the record is the only copy of acknowledged data, so the CRC is checked
+ * again. In RAM it was checked when the record was made durable. A peer that changes the data since
+ * then harms only what it may write anyway, and the log device has the record as it was.
+ */
 static int apply_copy(struct kfm *m, struct kfm_apply *a, const struct kfm_rec *r)
 {
 	struct kfm_le_rec head;
@@ -284,9 +290,10 @@ static int apply_copy(struct kfm *m, struct kfm_apply *a, const struct kfm_rec *
 	      ring_copy(&m->log, a->buf, r->at + sizeof(head), r->len);
 	if (ret)
 		return ret;
-	return !kfm_rec_decode(&head, m->sectors, &now) && now.seq == r->seq &&
-	       now.log == r->log && now.sector == r->sector && now.len == r->len &&
-	       kfm_rec_intact(&head, a->buf, r->len) ? 0 : -EBADMSG;
+	if (kfm_rec_decode(&head, m->sectors, &now) || now.seq != r->seq || now.log != r->log ||
+	    now.sector != r->sector || now.len != r->len)
+		return -EBADMSG;
+	return !m->log.dax || kfm_rec_intact(&head, a->buf, r->len) ? 0 : -EBADMSG;
 }
 
 static void apply_start(struct kfm *m, struct kfm_apply *a, const struct kfm_rec *r)

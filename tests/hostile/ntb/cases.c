@@ -229,7 +229,8 @@ static bool stream_once(struct hp *hp, struct victim *v, unsigned int kind)
 		return false;
 	switch (kind) {
 	case 0:
-		ret = hp_send_data(hp, number, sent + 16, 0, 0, 56);
+		ret = hp_send_data(hp, number, sent + sizeof(struct kfw_hdr), 0, 0,
+				   sizeof(struct kfw_hdr));
 		break;
 	case 1:		/* frames without content, which the victim does not read at once */
 		for (i = 0; i < 128 && !ret; i++)

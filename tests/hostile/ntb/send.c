@@ -33,6 +33,23 @@ int hp_send_close(struct hp *hp, u32 to, u16 bits)
 
 /* ---- streams ---- */
 
+/*
+ * Fill with frames without content. @at: position in the stream, from the beginning of a frame on.
+ * So a stream that lacks some of them, or is longer than it may be, is wrong for no other reason.
+ */
+static void hp_fill_frames(u8 *bytes, size_t len, u64 at)
+{
+	struct kfw_frame f = {
+		.type = KFW_CREDIT, .credit_msg = HP_CREDIT, .credit_tag = HP_CREDIT,
+	};
+	struct kfw_hdr hdr;
+	size_t i;
+
+	kfw_encode(&f, &hdr);
+	for (i = 0; i < len; i++)
+		bytes[i] = ((u8 *)&hdr)[(at + i) % sizeof(hdr)];
+}
+
 int hp_send_data(struct hp *hp, u32 number, u64 pos, u32 less, u16 bits, u32 len)
 {
 	struct {
@@ -47,6 +64,7 @@ int hp_send_data(struct hp *hp, u32 number, u64 pos, u32 less, u16 bits, u32 len
 	ntw_encode_data(pos, hp->stream.got + HP_WINDOW - less, hp_received(hp, number).from, &rec,
 			&body->data);
 	rec.bits |= cpu_to_le16(bits);
+	hp_fill_frames(body->bytes, sizeof(body->bytes), pos - hp->stream.sent);
 	ret = hp_post(hp, &rec, body,
 		      sizeof(body->data) + min_t(u32, len, sizeof(body->bytes)), 1);
 	kfree(body);
