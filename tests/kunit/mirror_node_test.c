@@ -241,8 +241,8 @@ static void node_fenced(struct kunit *test)
 	struct kfm_peer *p = &w->peers[1];
 
 	mw_primary(w, 6);
-	w->peers[0].policed = true;
-	p->policed = true;
+	w->peers[0].policy_applied = true;
+	p->policy_applied = true;
 	mw_run(w);
 	mw_state(w, 1, KFM_UPTODATE, 5, 0);
 	KUNIT_ASSERT_EQ(test, p->link, KFM_ATTACHING);

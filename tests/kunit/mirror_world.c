@@ -131,7 +131,7 @@ void kfm_repair_copied(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 }
 
-void kfm_repair_asked(struct kfm_peer *p, const struct kfm_msg *msg)
+void kfm_repair_requested(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 }
 
@@ -214,7 +214,7 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	INIT_LIST_HEAD(&m->flight);
 	INIT_LIST_HEAD(&m->reads);
 	INIT_LIST_HEAD(&m->repairs);
-	INIT_LIST_HEAD(&m->limbo);
+	INIT_LIST_HEAD(&m->draining);
 	m->sb = (struct kfm_super) {
 		.sectors = m->sectors, .region_shift = m->shift, .peers = peers, .node = 7,
 		.bitmap_bytes = m->bitmap_bytes, .state = KFM_UPTODATE, .gens = { .cur = 5 },

@@ -38,7 +38,7 @@ mount -t tmpfs tmpfs /host/run && ls /dev/pmem0 /dev/pmem1
 """
 # Faults of log.c: what is there, and what takes its place
 FAULTS = (("dax_flush(log->dax,", "(void)(log->dax,"),
-          ("\tlog->failed = kfm_give_up(m);\n", ""),
+          ("\tlog->failed = kfm_writes_missing(m);\n", ""),
           ("\treturn -EUCLEAN;\n", "\treturn 0;\n"))
 # Groups that notice: the case, and what it has to say
 NOTICED = {"pmem": ("records are overwritten", r"^# .*a\.leg .*b\.leg differ"),

@@ -15,7 +15,7 @@
 #include <linux/uuid.h>
 #include "mirror.h"
 
-#define ASK_EVERY	(HZ / 4)
+#define REQUEST_EVERY	(HZ / 4)
 
 static void cmd_end(struct kfm_cmd *cmd, int ret)
 {
@@ -45,7 +45,7 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 		return -EINVAL;
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		return -EIO;
-	if (m->sb.state == KFM_INCONSISTENT || (m->sb.flags & KFM_SB_SPOILT && !force))
+	if (m->sb.state == KFM_INCONSISTENT || (m->sb.flags & KFM_SB_LEG_FAILED && !force))
 		return -EUCLEAN;
 	return m->sb.state == KFM_BLANK && !force ? -ENODATA : 0;
 }
@@ -65,7 +65,7 @@ static int become_primary(struct kfm *m, bool force)
 	kfm_peers_end(m);
 	ret = kfm_log_replay(m);
 	if (ret == -EUCLEAN && !has_word(m->promote, "force"))
-		return kfm_give_up(m) ?: ret;
+		return kfm_writes_missing(m) ?: ret;
 	if (ret && ret != -EUCLEAN)
 		return ret;
 	before = m->sb;
@@ -76,7 +76,7 @@ static int become_primary(struct kfm *m, bool force)
 	kfm_gens_raise(&m->sb.gens, kfm_random());
 	m->sb.gens.source = 0;
 	m->sb.state = KFM_UPTODATE;
-	m->sb.flags &= ~KFM_SB_SPOILT;	/* by force */
+	m->sb.flags &= ~KFM_SB_LEG_FAILED;	/* by force */
 	m->sb.flags |= KFM_SB_PRIMARY;
 	ret = kfm_log_start(m, kfm_random(), m->sb.gens.cur, 0) ?: kfm_super_save(m);
 	if (ret) {
@@ -85,7 +85,7 @@ static int become_primary(struct kfm *m, bool force)
 	}
 	kfm_oos_load(m);
 	kfm_for_each_peer(p, m) {
-		p->policed = false;
+		p->policy_applied = false;
 		p->attach = false;
 		p->refused = NULL;
 		p->down = jiffies;
@@ -182,7 +182,7 @@ void kfm_promote_tick(struct kfm *m)
 	kfm_for_each_peer(p, m) {
 		if (time_before(jiffies, p->next))
 			continue;
-		p->next = jiffies + ASK_EVERY;
+		p->next = jiffies + REQUEST_EVERY;
 		kfm_peer_hello(p, KFM_M_CANDIDATE);
 	}
 }
@@ -198,7 +198,7 @@ static void promote(struct kfm *m, struct kfm_cmd *cmd)
 	}
 	m->promote = cmd;
 	/* a peer says for as long as the time-out that it follows a primary which is dead */
-	m->promote_by = jiffies + m->timeout + 2 * ASK_EVERY;
+	m->promote_by = jiffies + m->timeout + 2 * REQUEST_EVERY;
 	kfm_for_each_peer(p, m) {
 		p->answer = KFM_A_NONE;
 		p->next = jiffies;
@@ -317,12 +317,12 @@ int kfm_invalidate(struct kfm *m)
 }
 
 /**
- * kfm_give_up() - acknowledged writes are missing in this copy
+ * kfm_writes_missing() - acknowledged writes are missing in this copy
  * @m: formatted secondary; its session ends
  *
  * Return: 0, and the copy is durably blank; or a negative error.
  */
-int kfm_give_up(struct kfm *m)
+int kfm_writes_missing(struct kfm *m)
 {
 	DMERR("%s: records have been overwritten: this copy is given up", kfm_name(m));
 	kfm_event(m, "invalid");
@@ -349,7 +349,7 @@ static int set_rate(struct kfm *m, struct kfm_cmd *cmd)
 	return ret;
 }
 
-static int other(struct kfm *m, struct kfm_cmd *cmd)
+static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 {
 	const char *word = cmd->argv[0];
 
@@ -405,7 +405,7 @@ static void stop_tick(struct kfm *m)
 	bool last;
 	int ret;
 
-	if (!cmd || !nets_closed(m) || !kfm_writes_idle(m) || !list_empty(&m->limbo) ||
+	if (!cmd || !nets_closed(m) || !kfm_writes_idle(m) || !list_empty(&m->draining) ||
 	    kfm_busy(&m->serve.busy))
 		return;
 	ret = m->formatted ? kfm_bits_clean(m) : 0;
@@ -449,7 +449,7 @@ void kfm_commands(struct kfm *m)
 		else if (!strcmp(cmd->argv[0], "promote"))
 			promote(m, cmd);
 		else
-			cmd_end(cmd, other(m, cmd));
+			cmd_end(cmd, other_command(m, cmd));
 	}
 	stop_tick(m);
 }

@@ -56,7 +56,7 @@ static int ring_check(const struct kfm_log *log, const struct kfm_le_rec *head, 
 }
 
 /* Where a CPU can reach a piece of the ring in persistent memory, or NULL */
-static void *ring_reach(const struct kfm *m, u32 at, u32 bytes, enum dax_access_mode mode)
+static void *ring_dax_addr(const struct kfm *m, u32 at, u32 bytes, enum dax_access_mode mode)
 {
 	struct dax_device *dax = m->logdev->dax_dev;
 	u64 byte = (u64)get_start_sect(m->logdev->bdev) * KFM_SECTOR + KFM_RING_AT + at;
@@ -84,7 +84,7 @@ static void *ring_find(const struct kfm *m)
 
 	if (!dax || !dax_synchronous(dax))
 		return NULL;
-	ring = ring_reach(m, 0, m->log.ring_len, DAX_ACCESS);
+	ring = ring_dax_addr(m, 0, m->log.ring_len, DAX_ACCESS);
 	return ring && virt_addr_valid(ring) ? ring : NULL;
 }
 
@@ -92,18 +92,18 @@ static void *ring_find(const struct kfm *m)
  * Are both ends of a piece of the ring still where the constructor has found them? Tables below a
  * mirror may be reloaded. A place that has gone bad is an error of the access that reads it.
  */
-static bool ring_stays(const struct kfm *m, u32 at, u32 len)
+static bool ring_unmoved(const struct kfm *m, u32 at, u32 len)
 {
 	const struct kfm_log *log = &m->log;
 	u32 end = at + len - 1;
 
-	return !log->dax || (ring_reach(m, at, 1, DAX_RECOVERY_WRITE) == log->ring + at &&
-			     ring_reach(m, end, 1, DAX_RECOVERY_WRITE) == log->ring + end);
+	return !log->dax || (ring_dax_addr(m, at, 1, DAX_RECOVERY_WRITE) == log->ring + at &&
+			     ring_dax_addr(m, end, 1, DAX_RECOVERY_WRITE) == log->ring + end);
 }
 
-bool kfm_log_stays(const struct kfm *m)
+bool kfm_log_unmoved(const struct kfm *m)
 {
-	return ring_stays(m, 0, m->log.ring_len);
+	return ring_unmoved(m, 0, m->log.ring_len);
 }
 
 /* Make a piece of the ring durable. May sleep. Return: 0 or a negative error. */
@@ -118,7 +118,7 @@ static int ring_store(struct kfm *m, u32 at, u32 len)
 		dax_flush(log->dax, log->ring + at, len);
 		pmem_wmb();
 	}
-	return ring_stays(m, at, len) ? 0 : -ESTALE;
+	return ring_unmoved(m, at, len) ? 0 : -ESTALE;
 }
 
 /* ---- persist() ---- */
@@ -137,13 +137,13 @@ static int rec_expected(struct kfm_log *log, const struct kfm_rec *r)
  * then it must not miss a batch that is full, a ring that the primary needs, or a record that a
  * repair waits for.
  */
-static bool apply_due(const struct kfm *m, const struct kfm_rec *r)
+static bool apply_wanted(const struct kfm *m, const struct kfm_rec *r)
 {
 	const struct kfm_log *log = &m->log;
 	u32 used = r->at - log->head.at + (r->at < log->head.at ? log->ring_len : 0);
 
 	return !(r->seq % KFM_BATCH) || used >= log->ring_len / 4 ||
-	       READ_ONCE(m->serve.step) == KFM_S_ASKED ||
+	       READ_ONCE(m->serve.step) == KFM_S_REQUESTED ||
 	       (r->seq == log->head.seq &&
 		log->recs[(r->seq + 1) % KFM_WINDOW].seq == r->seq + 1);
 }
@@ -182,7 +182,7 @@ static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len)
 	ret = rec_expected(log, &r);
 	if (!ret) {
 		log->recs[r.seq % KFM_WINDOW] = r;
-		due = apply_due(m, &r);
+		due = apply_wanted(m, &r);
 	}
 	spin_unlock(&log->lock);
 	if (due)
@@ -251,7 +251,7 @@ int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 	};
 	memcpy(log->head.uuid, m->sb.uuid, sizeof(log->head.uuid));
 	memset(log->recs, 0, sizeof(log->recs));
-	log->since = 0;
+	log->oldest_at = 0;
 	kfm_recent_begin(m);
 	return head_save(m);
 }
@@ -405,7 +405,7 @@ static void apply_failed(struct kfm *m, int err)
 	kfm_peers_end(m);
 	if (!log->dax || err != -EBADMSG)
 		return;
-	log->failed = kfm_give_up(m);
+	log->failed = kfm_writes_missing(m);
 }
 
 /**
@@ -426,15 +426,15 @@ void kfm_log_apply(struct kfm *m, bool all)
 		return;
 	count = batch_durable(log, recs, &whole);
 	if (!count) {
-		log->since = 0;
+		log->oldest_at = 0;
 		return;
 	}
-	if (!log->since)
-		log->since = jiffies | 1;
-	if (!all && !whole && time_before(jiffies, log->since + APPLY_DELAY))
+	if (!log->oldest_at)
+		log->oldest_at = jiffies | 1;
+	if (!all && !whole && time_before(jiffies, log->oldest_at + APPLY_DELAY))
 		return;
 	ret = apply_batch(m, recs, count);
-	log->since = 0;
+	log->oldest_at = 0;
 	if (ret) {
 		apply_failed(m, ret);
 		return;
@@ -469,7 +469,7 @@ static int ring_load(struct kfm *m)
  * Store up to where the records of this log are durable in a row. This outlives a replay that fails
  * and a resume, but not the beginning of another log.
  */
-static void note_acked(struct kfm_log *log)
+static void record_acked(struct kfm_log *log)
 {
 	const struct kfm_rec *r;
 	u64 seq;
@@ -494,7 +494,7 @@ static void note_acked(struct kfm_log *log)
  * the mirror's table was loaded, the replay notices that it ends too early.
  *
  * Return: 0, and the log is empty; or a negative error, -EUCLEAN if this copy lacks acknowledged
- * writes, see kfm_give_up().
+ * writes, see kfm_writes_missing().
  */
 int kfm_log_replay(struct kfm *m)
 {
@@ -505,8 +505,8 @@ int kfm_log_replay(struct kfm *m)
 	u64 total = 0;
 	int ret;
 
-	note_acked(log);
-	ret = kfm_log_stays(m) ? 0 : -ESTALE;
+	record_acked(log);
+	ret = kfm_log_unmoved(m) ? 0 : -ESTALE;
 	ret = ret ?: kfm_log_load(m) ?: ring_load(m);
 	memset(log->recs, 0, sizeof(log->recs));
 	while (!ret) {
@@ -583,7 +583,7 @@ static void *ring_map(struct kfm *m)
 }
 
 /* Find or allocate the ring for a device, and buffers to apply records from. */
-int kfm_log_grow(struct kfm *m)
+int kfm_log_alloc(struct kfm *m)
 {
 	u64 bytes = bdev_nr_bytes(m->logdev->bdev);
 	unsigned int i;

@@ -58,7 +58,7 @@ u64 kfm_random(void)
 	return get_random_u64() | 1;
 }
 
-static void tell_later(struct kfm *m, const struct kfm_told *event)
+static void uevent_queue(struct kfm *m, const struct kfm_uevent *event)
 {
 	DMINFO("%s: %s %s", kfm_name(m), event->what, event->peer ? event->peer->remote[0] : "");
 	spin_lock_irq(&m->lock);
@@ -66,7 +66,7 @@ static void tell_later(struct kfm *m, const struct kfm_told *event)
 		memmove(&m->events[0], &m->events[1], --m->event_count * sizeof(m->events[0]));
 	m->events[m->event_count++] = *event;
 	spin_unlock_irq(&m->lock);
-	schedule_work(&m->tell);
+	schedule_work(&m->uevent_work);
 }
 
 /*
@@ -75,16 +75,16 @@ static void tell_later(struct kfm *m, const struct kfm_told *event)
  */
 void kfm_event(struct kfm *m, const char *what)
 {
-	tell_later(m, &(struct kfm_told) { .what = what });
+	uevent_queue(m, &(struct kfm_uevent) { .what = what });
 }
 
 /* The same for one peer */
 void kfm_peer_event(const struct kfm_peer *p, const char *what)
 {
-	tell_later(p->m, &(struct kfm_told) { .what = what, .peer = p, .outage = p->outage });
+	uevent_queue(p->m, &(struct kfm_uevent) { .what = what, .peer = p, .outage = p->outage });
 }
 
-static void tell(struct kfm *m, const struct kfm_told *event)
+static void uevent_send(struct kfm *m, const struct kfm_uevent *event)
 {
 	struct gendisk *disk = dm_disk(dm_table_get_md(m->ti->table));
 	char outage[32], peer[128], service[64];
@@ -103,26 +103,26 @@ static void tell(struct kfm *m, const struct kfm_told *event)
 	kobject_uevent_env(&disk_to_dev(disk)->kobj, KOBJ_CHANGE, env);
 }
 
-static void tell_work(struct work_struct *work)
+static void uevent_work(struct work_struct *work)
 {
-	struct kfm *m = container_of(work, struct kfm, tell);
-	struct kfm_told event;
+	struct kfm *m = container_of(work, struct kfm, uevent_work);
+	struct kfm_uevent event;
 
 	spin_lock_irq(&m->lock);
 	while (m->event_count) {
 		event = m->events[0];
 		memmove(&m->events[0], &m->events[1], --m->event_count * sizeof(event));
 		spin_unlock_irq(&m->lock);
-		tell(m, &event);
+		uevent_send(m, &event);
 		spin_lock_irq(&m->lock);
 	}
 	spin_unlock_irq(&m->lock);
 }
 
 /* Have the worker look again, whether it is told something or not. */
-static void look_again(struct kfm *m)
+static void worker_rearm(struct kfm *m)
 {
-	if (m->again || m->log.since)
+	if (m->again || m->log.oldest_at)
 		mod_delayed_work(kfm_wq, &m->tick, m->again ? 1 : HZ / 50);
 	else
 		queue_delayed_work(kfm_wq, &m->tick, HZ / 10);
@@ -150,7 +150,7 @@ static void kfm_work(struct work_struct *work)
 	kfm_commands(m);
 	memalloc_noio_restore(noio);
 	if (READ_ONCE(m->active))
-		look_again(m);
+		worker_rearm(m);
 }
 
 /* ---- table ---- */
@@ -226,7 +226,7 @@ static int table_devices(struct kfm *m, char **argv)
 	if (ret)
 		return ret;
 	m->ti->error = "The log device is too small, or there is no memory";
-	return kfm_log_grow(m);
+	return kfm_log_alloc(m);
 }
 
 static int peer_words(struct kfm_peer *p, char **argv)
@@ -380,11 +380,11 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	INIT_LIST_HEAD(&m->flight);
 	INIT_LIST_HEAD(&m->reads);
 	INIT_LIST_HEAD(&m->repairs);
-	INIT_LIST_HEAD(&m->limbo);
+	INIT_LIST_HEAD(&m->draining);
 	init_completion(&m->applied);
 	INIT_WORK(&m->work, kfm_work);
 	INIT_DELAYED_WORK(&m->tick, tick_work);
-	INIT_WORK(&m->tell, tell_work);
+	INIT_WORK(&m->uevent_work, uevent_work);
 	return m;
 }
 
@@ -443,7 +443,7 @@ static void kfm_dtr(struct dm_target *ti)
 	cancel_work_sync(&m->work);
 	kfm_for_each_peer(p, m)
 		flush_work(&p->net.work);
-	flush_work(&m->tell);
+	flush_work(&m->uevent_work);
 	kfm_free(m);
 }
 
@@ -553,7 +553,7 @@ static void inherit_role(struct kfm *m)
 
 static void peer_resume(struct kfm_peer *p)
 {
-	p->policed = false;
+	p->policy_applied = false;
 	p->attach = false;
 	/* of no earlier table, and of no other peer */
 	p->outage = get_random_u32() / KFM_PEERS + p->index * (U32_MAX / KFM_PEERS);
@@ -562,7 +562,7 @@ static void peer_resume(struct kfm_peer *p)
 	p->gap = false;
 	p->next = jiffies;
 	p->down = jiffies;
-	p->filled = jiffies;
+	p->budget_at = jiffies;
 	p->net.retry = jiffies;
 }
 
@@ -582,7 +582,7 @@ static int kfm_preresume(struct dm_target *ti)
 	struct kfm_peer *p;
 	int ret;
 
-	if (!kfm_log_stays(m)) {
+	if (!kfm_log_unmoved(m)) {
 		DMERR("%s: the log has moved: load the table again", kfm_name(m));
 		return -ESTALE;
 	}
@@ -594,9 +594,9 @@ static int kfm_preresume(struct dm_target *ti)
 	inherit_role(m);
 	kfm_oos_load(m);
 	m->meta_failed = false;
-	m->leg_failed = m->primary && m->sb.flags & KFM_SB_SPOILT;
+	m->leg_failed = m->primary && m->sb.flags & KFM_SB_LEG_FAILED;
 	m->log.failed = false;
-	m->log.since = 0;
+	m->log.oldest_at = 0;
 	m->was_insync = false;
 	kfm_for_each_peer(p, m)
 		peer_resume(p);

@@ -148,7 +148,7 @@ struct kfm_read {
 struct kfm_repair {
 	struct bio		*waiting;
 	struct kfm_write	*w;
-	enum { KFM_F_ASKED, KFM_F_FETCHING, KFM_F_WRITING } step;
+	enum { KFM_F_REQUESTED, KFM_F_FETCHING, KFM_F_WRITING } step;
 	u64			session;
 	u64			id;
 	u64			seq;
@@ -166,7 +166,7 @@ struct kfm_repair {
  * @sector: first sector
  * @seq: records up to this one have to be applied before the leg is read
  * @len: bytes
- * @given: answer: bytes in the window, 0 if the request can't be served
+ * @answer_len: answer: bytes in the window, 0 if the request can't be served
  * @crc: answer: CRC32C of the bytes in the window
  * @bio: read of the leg
  * @vec: vector of @bio
@@ -175,12 +175,12 @@ struct kfm_repair {
  *	Cleared with release semantics
  */
 struct kfm_serve {
-	enum { KFM_S_NONE, KFM_S_ASKED, KFM_S_READING, KFM_S_ANSWERED } step;
+	enum { KFM_S_NONE, KFM_S_REQUESTED, KFM_S_READING, KFM_S_ANSWERED } step;
 	u64		id;
 	u64		sector;
 	u64		seq;
 	u32		len;
-	u32		given;
+	u32		answer_len;
 	u32		crc;
 	struct bio	bio;
 	struct bio_vec	vec;
@@ -207,7 +207,7 @@ struct kfm_serve {
  * @acked: records of the log @acked_id before this number were made durable in a row, so the peer
  *	relies on them
  * @acked_id: number of a log, see @acked
- * @since: time at which the oldest record that is not applied became durable, jiffies; 0: none
+ * @oldest_at: time at which the oldest record that is not applied became durable, jiffies; 0: none
  * @failed: the leg or the log device has failed. No session until the next resume
  */
 struct kfm_log {
@@ -225,7 +225,7 @@ struct kfm_log {
 	struct kfm_rec		recs[KFM_WINDOW];
 	u64			acked;
 	u64			acked_id;
-	unsigned long		since;
+	unsigned long		oldest_at;
 	bool			failed;
 };
 
@@ -275,7 +275,7 @@ struct kfm_slot {
  * @peer: the peer
  * @ends: memory regions have to be bound to the endpoint
  * @retry: time of the next attempt to open the endpoint, jiffies
- * @said: error of the last attempt, so that it is logged once
+ * @logged_err: error of the last attempt, so that it is logged once
  * @rx: receives
  * @tx: messages being sent
  */
@@ -290,7 +290,7 @@ struct kfm_net {
 	kfi_addr_t		peer;
 	bool			ends;
 	unsigned long		retry;
-	int			said;
+	int			logged_err;
 	struct kfm_slot		rx[KFM_RX];
 	struct kfm_slot		tx[KFM_TX];
 };
@@ -316,7 +316,7 @@ enum kfm_link { KFM_DOWN, KFM_HELLOED, KFM_ATTACHING, KFM_FETCHING, KFM_UP };
  * @attach: the peer's copy has to be overwritten, as ATTACH announces
  * @whole: the peer's copy was whole when it described that
  * @log_gen: the generation in ATTACH, which all records of the session have
- * @told: SYNCED was sent in this session, so the peer's copy may be whole
+ * @synced_sent: SYNCED was sent in this session, so the peer's copy may be whole
  * @gen: generation that the peer has stored in this session, as far as this node knows
  * @began: kfm.numbered when the session began
  * @asked: session number of the last HELLO before a promotion
@@ -327,7 +327,7 @@ enum kfm_link { KFM_DOWN, KFM_HELLOED, KFM_ATTACHING, KFM_FETCHING, KFM_UP };
  * @next: time of the next step of the session, jiffies
  * @deadline: time at which the present step of the handshake fails, jiffies
  * @down: time at which a primary that needs the peer lost it, jiffies
- * @policed: the policy was applied since @down
+ * @policy_applied: the policy was applied since @down
  * @outage: number of the present outage, which began with the end of the last session or with
  *	resume
  * @ring: log of the peer
@@ -350,7 +350,7 @@ enum kfm_link { KFM_DOWN, KFM_HELLOED, KFM_ATTACHING, KFM_FETCHING, KFM_UP };
  * @rs_open: parts of the region that are being read or sent
  * @rs_round: number of resynchronisations that were stopped
  * @budget: bytes that a resynchronisation may read now
- * @filled: time at which @budget was computed, jiffies
+ * @budget_at: time at which @budget was computed, jiffies
  */
 struct kfm_peer {
 	struct kfm		*m;
@@ -366,7 +366,7 @@ struct kfm_peer {
 	bool			attach;
 	bool			whole;
 	u64			log_gen;
-	bool			told;
+	bool			synced_sent;
 	u64			gen;
 	u64			began;
 	u64			asked;
@@ -377,7 +377,7 @@ struct kfm_peer {
 	unsigned long		next;
 	unsigned long		deadline;
 	unsigned long		down;
-	bool			policed;
+	bool			policy_applied;
 	u32			outage;
 	struct kfm_ring		ring;
 	bool			gap;
@@ -400,7 +400,7 @@ struct kfm_peer {
 	unsigned int		rs_open;
 	u32			rs_round;
 	s64			budget;
-	unsigned long		filled;
+	unsigned long		budget_at;
 };
 
 /**
@@ -420,7 +420,7 @@ struct kfm_cmd {
 };
 
 /* An event to be reported to user space; @peer is NULL if it is not one of a single peer */
-struct kfm_told {
+struct kfm_uevent {
 	const char		*what;
 	const struct kfm_peer	*peer;
 	u32			outage;
@@ -463,7 +463,7 @@ struct kfm_recent {
  * @active: the worker may run: true between resume and suspend
  * @work: the worker
  * @tick: queues @work after a while, when @active
- * @tell: sends @events as uevents, which allocates memory
+ * @uevent_work: sends @events as uevents, which allocates memory
  * @events: events to report to user space, the oldest first
  * @event_count: how many
  *
@@ -486,7 +486,7 @@ struct kfm_recent {
  * @flight: writes, in the order of their records
  * @reads: parts of a resynchronisation that are being read from the leg
  * @repairs: &kfm_repair.w, if there is one
- * @limbo: writes whose bio has ended while the provider still owns their buffer
+ * @draining: writes whose bio has ended while the provider still owns their buffer
  * @repair: the read that is being repaired
  * @serve: the read that the primary requested from this secondary
  * @again: a post failed with -EAGAIN, so the worker runs again soon
@@ -526,8 +526,8 @@ struct kfm {
 	bool			active;
 	struct work_struct	work;
 	struct delayed_work	tick;
-	struct work_struct	tell;
-	struct kfm_told		events[KFM_EVENTS];
+	struct work_struct	uevent_work;
+	struct kfm_uevent		events[KFM_EVENTS];
 	unsigned int		event_count;
 
 	struct kfm_super	sb;
@@ -549,7 +549,7 @@ struct kfm {
 	struct list_head	flight;
 	struct list_head	reads;
 	struct list_head	repairs;
-	struct list_head	limbo;
+	struct list_head	draining;
 	struct kfm_repair	repair;
 	struct kfm_serve	serve;
 	bool			again;
@@ -609,8 +609,8 @@ int kfm_log_open(struct kfm_peer *p);
 void kfm_log_close(struct kfm *m);
 int kfm_log_replay(struct kfm *m);
 void kfm_log_apply(struct kfm *m, bool all);
-int kfm_log_grow(struct kfm *m);
-bool kfm_log_stays(const struct kfm *m);
+int kfm_log_alloc(struct kfm *m);
+bool kfm_log_unmoved(const struct kfm *m);
 void kfm_log_free(struct kfm *m);
 
 /* net.c */
@@ -648,11 +648,11 @@ void kfm_resync_part(struct kfm_write *w);
 void kfm_repair_run(struct kfm *m);
 bool kfm_repair_waits(const struct kfm *m, const struct bio *bio);
 void kfm_repair_copied(struct kfm_peer *p, const struct kfm_msg *msg);
-void kfm_repair_asked(struct kfm_peer *p, const struct kfm_msg *msg);
+void kfm_repair_requested(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_repair_serve(struct kfm *m);
 
 /* recent.c */
-void kfm_recent_settled(const struct kfm_peer *p, struct kfm_msg *msg);
+void kfm_recent_announce(const struct kfm_peer *p, struct kfm_msg *msg);
 int kfm_recent_add(struct kfm *m, const struct kfm_rec *recs, unsigned int count);
 void kfm_recent_clean(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_recent_begin(struct kfm *m);
@@ -662,13 +662,13 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg);
 
 /* peer.c */
-void kfm_peer_say(struct kfm_peer *p, u16 type, u32 arg, u64 session);
-bool kfm_right_node(const struct kfm_peer *p, u64 node, bool blank);
+void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session);
+bool kfm_node_matches(const struct kfm_peer *p, u64 node, bool blank);
 void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_peers_tick(struct kfm *m);
 void kfm_peer_lost(struct kfm_peer *p, int err);
 void kfm_peers_end(struct kfm *m);
-void kfm_peers_leg(struct kfm *m);
+void kfm_peers_leg_failed(struct kfm *m);
 void kfm_peer_hello(struct kfm_peer *p, u32 flags);
 enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg *state);
 int kfm_go_alone(struct kfm_peer *p);
@@ -678,7 +678,7 @@ void kfm_commands(struct kfm *m);
 void kfm_promote_answer(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_promote_tick(struct kfm *m);
 int kfm_invalidate(struct kfm *m);
-int kfm_give_up(struct kfm *m);
+int kfm_writes_missing(struct kfm *m);
 int kfm_command(struct kfm *m, unsigned int argc, char **argv);
 
 /* Does the provider or the block layer own the object of @busy? If not, its results are valid. */

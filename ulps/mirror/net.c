@@ -415,9 +415,9 @@ void kfm_net_work(struct work_struct *work)
 	int ret = net_open(p);
 
 	memalloc_noio_restore(noio);
-	if (ret && p->net.said != ret)
+	if (ret && p->net.logged_err != ret)
 		DMWARN("%s: can't open an endpoint at %s (%d)", kfm_name(p->m), p->local[0], ret);
-	p->net.said = ret;
+	p->net.logged_err = ret;
 	kfm_signal(p->m, &p->net.opening);
 }
 

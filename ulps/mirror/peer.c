@@ -39,7 +39,7 @@ static const char * const refusals[KFM_REFUSALS] = {
 static const char leg_failed[] = "this node's disk has failed";
 
 /* Send a message that has no other members. */
-void kfm_peer_say(struct kfm_peer *p, u16 type, u32 arg, u64 session)
+void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session)
 {
 	struct kfm_msg msg = { .type = type, .arg = arg, .session = session };
 
@@ -61,7 +61,7 @@ static struct kfm_gens pair_gens(const struct kfm_peer *p)
  * mix up bitmaps. Another node may take the place of a peer if one of both copies is blank, because
  * the whole copy is written then.
  */
-bool kfm_right_node(const struct kfm_peer *p, u64 node, bool blank)
+bool kfm_node_matches(const struct kfm_peer *p, u64 node, bool blank)
 {
 	const struct kfm *m = p->m;
 	struct kfm_peer *q;
@@ -125,7 +125,7 @@ static void apply_policy(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;
 
-	p->policed = true;
+	p->policy_applied = true;
 	if (kfm_is_alone(p) || m->leg_failed)
 		return;
 	if (m->policy == KFM_ALONE)
@@ -146,7 +146,7 @@ void kfm_peer_lost(struct kfm_peer *p, int err)
 
 	/* the event is sent again: `fenced` was refused while the peer was coming back */
 	if (p->link > KFM_HELLOED && !kfm_is_alone(p))
-		p->policed = false;
+		p->policy_applied = false;
 	p->link = KFM_DOWN;
 	p->insync = false;
 	p->next = jiffies + HELLO_EVERY;
@@ -168,7 +168,7 @@ void kfm_peers_end(struct kfm *m)
 	kfm_log_close(m);
 	kfm_for_each_peer(p, m) {
 		if (p->link != KFM_DOWN)
-			kfm_peer_say(p, KFM_BYE, 0, p->session);
+			kfm_peer_send(p, KFM_BYE, 0, p->session);
 		p->link = KFM_DOWN;
 		p->insync = false;
 	}
@@ -177,7 +177,7 @@ void kfm_peers_end(struct kfm *m)
 static void leg_lost(struct kfm_peer *p)
 {
 	if (p->link != KFM_DOWN) {
-		kfm_peer_say(p, KFM_BYE, 0, p->session);
+		kfm_peer_send(p, KFM_BYE, 0, p->session);
 		p->link = KFM_DOWN;
 		kfm_resync_stop(p);
 		kfm_writes_lost(p);
@@ -190,7 +190,7 @@ static void leg_lost(struct kfm_peer *p)
  * The leg of a primary has failed. The peers stay in sync, with all records in their logs, and can
  * be promoted. A new session would overwrite them from the disk that has failed.
  */
-void kfm_peers_leg(struct kfm *m)
+void kfm_peers_leg_failed(struct kfm *m)
 {
 	bool known = m->peers[0]->refused == leg_failed;
 	struct kfm_peer *p;
@@ -237,7 +237,7 @@ enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg
 {
 	struct kfm_gens mine = pair_gens(p);
 
-	if (!kfm_right_node(p, state->node, state->state == KFM_BLANK) ||
+	if (!kfm_node_matches(p, state->node, state->state == KFM_BLANK) ||
 	    state->peers != kfm_peer_count(p->m))
 		return KFM_OTHER;
 	return kfm_compare(&mine, &state->gens, state->state);
@@ -282,13 +282,13 @@ static bool resync_waits(const struct kfm_peer *p)
 	kfm_for_each_peer(q, m) {
 		if (q == p || kfm_is_alone(q))
 			continue;
-		if (q->attach && !q->told)
+		if (q->attach && !q->synced_sent)
 			wait = early && q->link > KFM_HELLOED && q->whole && p->whole &&
 			       !kfm_is_alone(p);
 		else if (q->link == KFM_UP)
 			wait = q->gen != m->sb.gens.cur;
 		else
-			wait = early && !q->policed;
+			wait = early && !q->policy_applied;
 		if (wait)
 			return true;
 	}
@@ -316,7 +316,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 	p->whole = msg->state == KFM_UPTODATE || msg->state == KFM_OUTDATED;
 	attach.arg = verdict == KFM_FULL || p->oos_count || msg->flags & KFM_M_DIRTY || !p->whole;
 	p->attach = attach.arg;
-	p->told = false;
+	p->synced_sent = false;
 	p->gen = 0;
 	if (p->attach && resync_waits(p)) {
 		p->link = KFM_DOWN;
@@ -402,7 +402,7 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 			kfm_ring_applied(p, msg->seq);
 		break;
 	case KFM_SYNCED_OK:
-		if (p->link == KFM_UP && p->told && msg->gens.cur == p->m->sb.gens.cur)
+		if (p->link == KFM_UP && p->synced_sent && msg->gens.cur == p->m->sb.gens.cur)
 			synced_ok(p);
 		break;
 	case KFM_COPIED:
@@ -445,8 +445,8 @@ static void synced_tick(struct kfm_peer *p)
 		return;
 	}
 	synced.gens = m->sb.gens;
-	kfm_recent_settled(p, &synced);
-	p->told = true;
+	kfm_recent_announce(p, &synced);
+	p->synced_sent = true;
 	kfm_net_send(p, &synced);
 }
 
@@ -456,7 +456,7 @@ static void ping(struct kfm_peer *p)
 	struct kfm_msg msg = { .type = KFM_PING, .arg = p->insync, .session = p->session };
 
 	if (p->insync)
-		kfm_recent_settled(p, &msg);
+		kfm_recent_announce(p, &msg);
 	kfm_net_send(p, &msg);
 }
 
@@ -482,7 +482,7 @@ static void policy_tick(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;
 
-	if (p->link != KFM_UP && !p->policed && time_after(jiffies, p->down + m->timeout))
+	if (p->link != KFM_UP && !p->policy_applied && time_after(jiffies, p->down + m->timeout))
 		apply_policy(p);
 }
 
@@ -573,6 +573,6 @@ void kfm_peers_tick(struct kfm *m)
 		kfm_promote_tick(m);
 	if (!m->formatted || m->primary)
 		return;
-	kfm_log_apply(m, m->serve.step == KFM_S_ASKED);
+	kfm_log_apply(m, m->serve.step == KFM_S_REQUESTED);
 	kfm_repair_serve(m);
 }

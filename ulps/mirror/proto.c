@@ -28,7 +28,7 @@ static bool all_zero(const u8 *p, size_t len)
 }
 
 /* CRC of @len bytes at @p, of which the member of 4 bytes at @hole counts as 0 */
-static u32 crc_around(const void *p, size_t hole, size_t len)
+static u32 crc_skipping(const void *p, size_t hole, size_t len)
 {
 	static const u8 none[4];
 	u32 crc;
@@ -46,7 +46,7 @@ static int check_block(const void *p, u64 magic, u64 found, u32 version, u32 crc
 		return -EMEDIUMTYPE;
 	if (version != KFM_VERSION)
 		return -EPROTONOSUPPORT;
-	return crc_around(p, hole, KFM_SECTOR) == crc ? 0 : -EBADMSG;
+	return crc_skipping(p, hole, KFM_SECTOR) == crc ? 0 : -EBADMSG;
 }
 
 static void gens_encode(const struct kfm_gens *g, struct kfm_le_gens *out)
@@ -134,7 +134,7 @@ void kfm_super_encode(const struct kfm_super *s, struct kfm_le_super *out)
 	out->peers = cpu_to_le32(s->peers);
 	for (i = 0; i < s->peers && i < KFM_PEERS; i++)
 		pair_encode(&s->pairs[i], &out->pairs[i]);
-	out->crc = cpu_to_le32(crc_around(out, offsetof(struct kfm_le_super, crc), sizeof(*out)));
+	out->crc = cpu_to_le32(crc_skipping(out, offsetof(struct kfm_le_super, crc), sizeof(*out)));
 }
 
 int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
@@ -183,7 +183,7 @@ void kfm_log_encode(const struct kfm_log_head *h, struct kfm_le_log *out)
 	out->seq = cpu_to_le64(h->seq);
 	out->at = cpu_to_le32(h->at);
 	out->ring = cpu_to_le32(h->ring);
-	out->crc = cpu_to_le32(crc_around(out, offsetof(struct kfm_le_log, crc), sizeof(*out)));
+	out->crc = cpu_to_le32(crc_skipping(out, offsetof(struct kfm_le_log, crc), sizeof(*out)));
 }
 
 int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
@@ -210,7 +210,7 @@ int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
 /* CRC of the head of a record; the CRC of the data continues from it */
 u32 kfm_rec_head_crc(const struct kfm_le_rec *head)
 {
-	return crc_around(head, offsetof(struct kfm_le_rec, crc), sizeof(*head));
+	return crc_skipping(head, offsetof(struct kfm_le_rec, crc), sizeof(*head));
 }
 
 static u32 rec_crc(const struct kfm_le_rec *head, const void *data, u32 len)

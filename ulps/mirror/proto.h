@@ -47,7 +47,7 @@ enum kfm_policy { KFM_STOP, KFM_FENCE, KFM_ALONE, KFM_POLICIES };
 
 /* Flags of a superblock */
 #define KFM_SB_PRIMARY		1u	/* the node was primary when this was written */
-#define KFM_SB_SPOILT		2u	/* a repair failed to write the leg: no source */
+#define KFM_SB_LEG_FAILED	2u	/* a repair failed to write the leg: no source */
 #define KFM_SB_FLAGS		3u
 
 /* Flags of a pair, in the superblock of a primary */

@@ -32,19 +32,19 @@ static bool any_open(const struct kfm *m)
 
 	kfm_for_each_peer(p, m) {
 		if (p->oos_count && !kfm_is_alone(p) &&
-		    !(p->link == KFM_UP && p->attach && !p->told))
+		    !(p->link == KFM_UP && p->attach && !p->synced_sent))
 			return true;
 	}
 	return false;
 }
 
 /**
- * kfm_recent_settled() - say to a secondary which writes are settled
+ * kfm_recent_announce() - say to a secondary which writes are settled
  * @p: peer in sync
  * @msg: PING or SYNCED; @seq and KFM_M_SETTLED are set if all writes are settled that began before
  *	the session
  */
-void kfm_recent_settled(const struct kfm_peer *p, struct kfm_msg *msg)
+void kfm_recent_announce(const struct kfm_peer *p, struct kfm_msg *msg)
 {
 	const struct kfm_post *post;
 	struct kfm_write *w;

@@ -16,8 +16,8 @@
  * include all writes to the range, and the leg gets current data. The bit of the region is not set:
  * a crash during the repair leaves unreadable sectors or current data, and with the bit set this
  * leg could become the source of a resynchronisation of those sectors. If the write to the leg
- * fails, the range may hold anything. Then the bit and KFM_SB_SPOILT, which excludes this copy as a
- * source, are made durable before the read ends.
+ * fails, the range may hold anything. Then the bit and KFM_SB_LEG_FAILED, which excludes this copy as
+ * a source, are made durable before the read ends.
  *
  * One read is repaired at a time. All functions run in the worker, except for the completions,
  * which clear @leg_busy, kfm_post.busy and kfm_serve.busy with release semantics, as those of
@@ -27,7 +27,7 @@
 #include <linux/highmem.h>
 #include "mirror.h"
 
-#define ASK_EVERY	(HZ / 4)
+#define REQUEST_EVERY	(HZ / 4)
 
 /* ---- primary ---- */
 
@@ -79,7 +79,7 @@ static void fail_read(struct kfm *m, struct bio *bio)
 	bio_endio(bio);
 }
 
-static void ask(struct kfm *m)
+static void request_data(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
 	struct kfm_msg msg = {
@@ -87,12 +87,12 @@ static void ask(struct kfm *m)
 		.arg = f->w->len, .seq = f->seq,
 	};
 
-	f->next = jiffies + ASK_EVERY;
+	f->next = jiffies + REQUEST_EVERY;
 	kfm_net_send(f->w->peer, &msg);
 }
 
-/* Begin to repair the next read. Return: true if begin() should be called for another read. */
-static bool begin(struct kfm *m)
+/* Begin to repair the next read. Return: true if it has to be called again, for another read. */
+static bool repair_begin(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
 	struct bio *bio = next_bio(m);
@@ -117,24 +117,24 @@ static bool begin(struct kfm *m)
 	}
 	f->w->bio = bio;
 	list_add_tail(&f->w->entry, &m->repairs);
-	f->step = KFM_F_ASKED;
+	f->step = KFM_F_REQUESTED;
 	f->session = p->session;
 	f->id = kfm_random();
 	f->seq = p->ring.seq - 1;
 	f->deadline = now + (r->deadline - now) / count;
-	ask(m);
+	request_data(m);
 	return false;
 }
 
 /* Release the range now, and the buffer as soon as the provider does not use it. */
-static void end(struct kfm_repair *f)
+static void repair_end(struct kfm_repair *f)
 {
 	kfm_write_put(f->w);
 	f->w = NULL;
 }
 
 /* The peer does not serve the read: ask the next one, or fail it. */
-static void give_up(struct kfm *m)
+static void repair_abandon(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
 	struct bio *bio = f->w->bio;
@@ -142,7 +142,7 @@ static void give_up(struct kfm *m)
 	unsigned int count;
 
 	r->asked |= BIT(f->w->peer->index);
-	end(f);
+	repair_end(f);
 	if (!READ_ONCE(m->noflush) && find_peer(m, bio, &count)) {
 		f->waiting = bio;
 		m->again = true;
@@ -163,7 +163,7 @@ static void fetched(struct kfm *m)
 	struct bio_vec vec;
 
 	if (crc32c(~0U, from, w->len) != m->repair.crc) {
-		give_up(m);
+		repair_abandon(m);
 		return;
 	}
 	bio_for_each_segment(vec, w->bio, iter) {
@@ -179,14 +179,14 @@ static void fetched(struct kfm *m)
  * even after a resume; as a secondary it gets the region from its peer. If the metadata can't be
  * stored, no write is acknowledged any more, as after any error of the metadata device.
  */
-static void spoil(struct kfm *m)
+static void repair_failed(struct kfm *m)
 {
 	struct kfm_peer *p;
 
 	m->leg_failed = true;
 	kfm_for_each_peer(p, m)
 		kfm_oos_set(p, kfm_region(m, m->repair.w->sector));
-	m->sb.flags |= KFM_SB_SPOILT;
+	m->sb.flags |= KFM_SB_LEG_FAILED;
 	if (!kfm_bits_flush(m))
 		kfm_super_save(m);
 }
@@ -196,17 +196,17 @@ static void written(struct kfm *m)
 	struct kfm_repair *f = &m->repair;
 
 	if (f->w->leg_status) {
-		spoil(m);
+		repair_failed(m);
 	} else {
 		f->count++;
 		DMWARN_LIMIT("%s: sector %llu could not be read, and was repaired", kfm_name(m),
 			     f->w->sector);
 	}
 	bio_endio(f->w->bio);	/* with success: the bio has the data of the peer */
-	end(f);
+	repair_end(f);
 }
 
-/* Stop waiting for the peer? A read from the peer that is still in flight moves to kfm.limbo. */
+/* Stop waiting for the peer? A read from the peer that is still in flight moves to kfm.draining. */
 static bool too_late(const struct kfm *m)
 {
 	const struct kfm_peer *p = m->repair.w->peer;
@@ -222,16 +222,16 @@ static void go_on(struct kfm *m)
 	bool busy;
 
 	switch (f->step) {
-	case KFM_F_ASKED:
+	case KFM_F_REQUESTED:
 		if (too_late(m))
-			give_up(m);
+			repair_abandon(m);
 		else if (!time_before(jiffies, f->next))
-			ask(m);
+			request_data(m);
 		break;
 	case KFM_F_FETCHING:
 		busy = kfm_busy(&post->busy);	/* once: it may change at any time */
 		if (busy ? too_late(m) : post->err)
-			give_up(m);
+			repair_abandon(m);
 		else if (!busy)
 			fetched(m);
 		break;
@@ -250,7 +250,7 @@ void kfm_repair_run(struct kfm *m)
 {
 	if (m->repair.w)
 		go_on(m);
-	while (!m->repair.w && begin(m))
+	while (!m->repair.w && repair_begin(m))
 		;
 }
 
@@ -279,7 +279,7 @@ void kfm_repair_copied(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm_repair *f = &p->m->repair;
 	ssize_t ret = -ENODATA;
 
-	if (!f->w || f->w->peer != p || f->step != KFM_F_ASKED || msg->id != f->id)
+	if (!f->w || f->w->peer != p || f->step != KFM_F_REQUESTED || msg->id != f->id)
 		return;
 	if (msg->arg == f->w->len)
 		ret = kfm_net_read(p, f->w);
@@ -287,7 +287,7 @@ void kfm_repair_copied(struct kfm_peer *p, const struct kfm_msg *msg)
 	if (!ret)
 		f->step = KFM_F_FETCHING;
 	else if (ret != -EAGAIN)	/* after -EAGAIN the request is repeated */
-		give_up(p->m);
+		repair_abandon(p->m);
 }
 
 /* ---- secondary ---- */
@@ -297,7 +297,7 @@ static void answer(struct kfm *m)
 	const struct kfm_serve *s = &m->serve;
 	struct kfm_peer *p = m->log.peer;
 	struct kfm_msg msg = {
-		.type = KFM_COPIED, .session = p->session, .id = s->id, .arg = s->given,
+		.type = KFM_COPIED, .session = p->session, .id = s->id, .arg = s->answer_len,
 		.crc = s->crc,
 	};
 
@@ -305,19 +305,19 @@ static void answer(struct kfm *m)
 }
 
 /**
- * kfm_repair_asked() - handle a request of the primary for data
+ * kfm_repair_requested() - handle a request of the primary for data
  * @p: primary with a session
  * @msg: COPY
  *
  * A repeated request gets the same answer again, and the window is not filled again: the primary
  * may be reading it.
  */
-void kfm_repair_asked(struct kfm_peer *p, const struct kfm_msg *msg)
+void kfm_repair_requested(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfm_serve *s = &p->m->serve;
 
 	if (s->step == KFM_S_NONE || s->id != msg->id) {
-		s->step = KFM_S_ASKED;
+		s->step = KFM_S_REQUESTED;
 		s->id = msg->id;
 		s->sector = msg->sector;
 		s->len = msg->arg;
@@ -359,7 +359,7 @@ static void serve_end(struct kfm *m, u32 given)
 {
 	struct kfm_serve *s = &m->serve;
 
-	s->given = given;
+	s->answer_len = given;
 	s->crc = given ? crc32c(~0U, m->log.window, given) : 0;
 	s->step = KFM_S_ANSWERED;
 	answer(m);
@@ -380,7 +380,7 @@ void kfm_repair_serve(struct kfm *m)
 		return;
 	if (s->step == KFM_S_READING)
 		serve_end(m, s->status ? 0 : s->len);
-	if (s->step != KFM_S_ASKED || m->log.head.seq <= s->seq)
+	if (s->step != KFM_S_REQUESTED || m->log.head.seq <= s->seq)
 		return;
 	if (may_serve(m))
 		serve_read(m);

@@ -42,7 +42,7 @@ void kfm_resync_part(struct kfm_write *w)
 	no_region(p);
 }
 
-static void unread(struct kfm_write *w)
+static void part_unreadable(struct kfm_write *w)
 {
 	struct kfm_peer *p = w->peer;
 
@@ -70,24 +70,24 @@ void kfm_resync_reads(struct kfm *m)
 			continue;
 		}
 		if (w->leg_status)
-			unread(w);
+			part_unreadable(w);
 		kfm_write_put(w);
 	}
 }
 
 /* May another part be read now? The budget grows with time, up to the rate of one second. */
-static bool in_budget(struct kfm_peer *p)
+static bool rate_allows(struct kfm_peer *p)
 {
 	s64 rate = (s64)READ_ONCE(p->m->rate) << 10;
 	unsigned long now = jiffies;
 
 	if (!rate) {
 		p->budget = 0;	/* a limit that is set later begins without a debt */
-		p->filled = now;
+		p->budget_at = now;
 		return true;
 	}
-	p->budget = min(p->budget + rate * (long)(now - p->filled) / HZ, rate);
-	p->filled = now;
+	p->budget = min(p->budget + rate * (long)(now - p->budget_at) / HZ, rate);
+	p->budget_at = now;
 	return p->budget > 0;
 }
 
@@ -118,7 +118,7 @@ static void read_parts(struct kfm_peer *p)
 	struct kfm_write *w;
 	u32 len;
 
-	while (p->link == KFM_UP && p->oos_count && p->rs_open < KFM_READS && in_budget(p) &&
+	while (p->link == KFM_UP && p->oos_count && p->rs_open < KFM_READS && rate_allows(p) &&
 	       next_region(p)) {
 		len = min_t(u64, (p->rs_end - p->rs_next) * KFM_SECTOR, KFM_WRITE_MAX);
 		w = kfm_write_get(m, p, p->rs_next, len);

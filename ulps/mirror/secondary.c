@@ -21,7 +21,7 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 		return KFM_R_FOREIGN;
 	if (msg->sectors != m->sectors || bdev_logical_block_size(m->leg->bdev) > msg->lbs)
 		return KFM_R_SIZE;
-	if (!kfm_right_node(p, msg->node, m->sb.state == KFM_BLANK))
+	if (!kfm_node_matches(p, msg->node, m->sb.state == KFM_BLANK))
 		return KFM_R_FOREIGN;
 	if (m->primary)
 		return KFM_R_PRIMARY;
@@ -55,7 +55,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 	if (refusal == KFM_R_POLICY && msg->arg == KFM_ALONE)
 		m->was_insync = false;	/* the peer may go on without this node */
 	if (refusal) {
-		kfm_peer_say(p, KFM_REFUSED, refusal, msg->session);
+		kfm_peer_send(p, KFM_REFUSED, refusal, msg->session);
 		return;
 	}
 	if (!(msg->flags & KFM_M_CANDIDATE)) {
@@ -90,7 +90,7 @@ static int attach_prepare(struct kfm_peer *p, const struct kfm_msg *msg)
 	int ret = kfm_log_replay(m);
 
 	if (ret == -EUCLEAN)
-		return kfm_give_up(m) ?: ret;
+		return kfm_writes_missing(m) ?: ret;
 	if (ret)
 		return ret;
 	if (msg->arg) {
@@ -130,17 +130,17 @@ static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm *m = p->m;
 	int ret;
 
-	if (m->log.mr || !kfm_right_node(p, msg->node, m->sb.state == KFM_BLANK) ||
+	if (m->log.mr || !kfm_node_matches(p, msg->node, m->sb.state == KFM_BLANK) ||
 	    !attach_fits(p, msg))
 		return;
 	ret = attach_prepare(p, msg);
 	if (ret == -EUCLEAN) {	/* this copy is blank now: the primary has to compare again */
-		kfm_peer_say(p, KFM_BYE, 0, p->session);
+		kfm_peer_send(p, KFM_BYE, 0, p->session);
 		return;
 	}
 	if (ret) {
 		m->log.failed = true;
-		kfm_peer_say(p, KFM_REFUSED, KFM_R_LEG, p->session);
+		kfm_peer_send(p, KFM_REFUSED, KFM_R_LEG, p->session);
 		return;
 	}
 	ret = kfm_log_open(p);
@@ -220,7 +220,7 @@ static void on_ping(struct kfm_peer *p, const struct kfm_msg *ping)
 	};
 
 	if (p->link != KFM_UP) {
-		kfm_peer_say(p, KFM_BYE, 0, p->session);
+		kfm_peer_send(p, KFM_BYE, 0, p->session);
 		return;
 	}
 	kfm_recent_clean(p, ping);
@@ -248,7 +248,7 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		break;
 	case KFM_COPY:
 		if (p->link == KFM_UP)
-			kfm_repair_asked(p, msg);
+			kfm_repair_requested(p, msg);
 		break;
 	case KFM_BYE:
 		if (p->link == KFM_UP)

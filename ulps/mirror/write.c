@@ -3,10 +3,10 @@
  * write.c - how the primary executes a write.
  *
  *   kfm_map()		queues the bio (main.c)
- *   admit()		takes a struct kfm_write, unless the write overlaps one that is in flight
- *   launch()		makes the bit durable, copies the data, writes to the leg
+ *   admit_writes()	takes a struct kfm_write, unless the write overlaps one that is in flight
+ *   launch_writes()	makes the bit durable, copies the data, writes to the leg
  *   post()		writes the record to the log of a peer
- *   settle()		ends the bio when the leg has the data, and its record and all records
+ *   end_writes()	ends the bio when the leg has the data, and its record and all records
  *			before it are durable at the peer
  *
  * All functions run in the worker, except for the completions, which clear @leg_busy and
@@ -121,14 +121,14 @@ void kfm_write_put(struct kfm_write *w)
 	struct kfm *m = w->m;
 
 	m->busy[kfm_region(m, w->sector)]--;
-	list_move_tail(&w->entry, posts_busy(w) ? &m->limbo : &m->free);
+	list_move_tail(&w->entry, posts_busy(w) ? &m->draining : &m->free);
 }
 
-static void leave_limbo(struct kfm *m)
+static void reclaim_writes(struct kfm *m)
 {
 	struct kfm_write *w, *next;
 
-	list_for_each_entry_safe(w, next, &m->limbo, entry) {
+	list_for_each_entry_safe(w, next, &m->draining, entry) {
 		if (!posts_busy(w))
 			list_move_tail(&w->entry, &m->free);
 	}
@@ -262,7 +262,7 @@ static void end_bio(struct kfm_write *w, blk_status_t status)
 }
 
 /* Is there a record for the peer that is not known to be durable? */
-static bool lacks(const struct kfm_write *w, const struct kfm_peer *p)
+static bool unacked(const struct kfm_write *w, const struct kfm_peer *p)
 {
 	return w->posts[p->index].state == KFM_P_WAIT || w->posts[p->index].state == KFM_P_POSTED;
 }
@@ -274,7 +274,7 @@ static void finish(struct kfm *m, struct kfm_write *w)
 	if (w->leg_status)
 		m->leg_failed = true;
 	kfm_for_each_peer(p, m) {
-		if (w->leg_status || lacks(w, p))
+		if (w->leg_status || unacked(w, p))
 			kfm_oos_set(p, kfm_region(m, w->sector));
 	}
 	if (w->bio)
@@ -285,7 +285,7 @@ static void finish(struct kfm *m, struct kfm_write *w)
 }
 
 /* Check which posted records are durable at the peer. */
-static void collect(struct kfm_peer *p)
+static void collect_acks(struct kfm_peer *p)
 {
 	struct kfm_post *post;
 	struct kfm_write *w;
@@ -311,7 +311,7 @@ static void collect(struct kfm_peer *p)
  * (kfm_go_alone()). If ATTACH announced no resynchronisation, no write may end without the peer
  * until the session is up, or has failed.
  */
-static bool unneeded(const struct kfm_peer *p)
+static bool peer_optional(const struct kfm_peer *p)
 {
 	bool attaching = p->link > KFM_HELLOED && !p->attach;
 
@@ -319,13 +319,13 @@ static bool unneeded(const struct kfm_peer *p)
 }
 
 /* Peers that are needed and at which the record is not known to be durable, as bits */
-static unsigned int needed_by(const struct kfm_write *w)
+static unsigned int missing_peers(const struct kfm_write *w)
 {
 	unsigned int bits = 0;
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, w->m) {
-		if (lacks(w, p) && !unneeded(p))
+		if (unacked(w, p) && !peer_optional(p))
 			bits |= BIT(p->index);
 	}
 	return bits;
@@ -343,7 +343,7 @@ static bool generation_known(const struct kfm *m)
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, m) {
-		if (p->link == KFM_UP && (!p->attach || p->told) && p->gen != m->sb.gens.cur)
+		if (p->link == KFM_UP && (!p->attach || p->synced_sent) && p->gen != m->sb.gens.cur)
 			return m->meta_failed;
 	}
 	return true;
@@ -354,14 +354,14 @@ static bool generation_known(const struct kfm *m)
  * durable, because a replay stops at the first missing record. For a write these are the records of
  * all peers, and for a part those of its own peer: another one that stops does not hold it up.
  */
-static void settle(struct kfm *m)
+static void end_writes(struct kfm *m)
 {
 	bool hold = !generation_known(m);
 	struct kfm_write *w, *next;
 	unsigned int missing = 0;
 
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
-		missing |= needed_by(w);
+		missing |= missing_peers(w);
 		if (w->peer ? missing & BIT(w->peer->index) : missing || hold)
 			continue;
 		if (!kfm_busy(&w->leg_busy))
@@ -370,7 +370,7 @@ static void settle(struct kfm *m)
 }
 
 /*
- * Has a write to the leg failed? This is checked before settle() reaches the write: from now on
+ * Has a write to the leg failed? This is checked before end_writes() reaches the write: from now on
  * this node must neither go on alone nor become the source of a resynchronisation. The peer's copy
  * is the good one.
  */
@@ -383,11 +383,11 @@ static void leg_check(struct kfm *m)
 }
 
 /* The leg has failed: end the session, and fail all writes. The peer keeps its copy. */
-static void leg_gone(struct kfm *m)
+static void fail_writes(struct kfm *m)
 {
 	struct kfm_write *w, *next;
 
-	kfm_peers_leg(m);
+	kfm_peers_leg_failed(m);
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
 		if (kfm_busy(&w->leg_busy))
 			continue;
@@ -413,7 +413,7 @@ void kfm_writes_lost(struct kfm_peer *p)
  * Requeue all bios that have not ended, for a suspend with noflush. No write is acknowledged from
  * now on, because records before it may belong to writes that were requeued.
  */
-static void give_back(struct kfm *m)
+static void requeue_bios(struct kfm *m)
 {
 	struct kfm_write *w, *next;
 	struct kfm_peer *p;
@@ -463,7 +463,7 @@ static void fail_queue(struct kfm *m)
  * all writes behind it. A write that overlaps a read waiting for its repair waits, too; otherwise
  * new writes could keep the range in use forever. The bits of the writes are set in memory.
  */
-static void admit(struct kfm *m, struct list_head *batch)
+static void admit_writes(struct kfm *m, struct list_head *batch)
 {
 	struct kfm_write *w;
 	struct bio *bio;
@@ -476,7 +476,7 @@ static void admit(struct kfm *m, struct list_head *batch)
 		bio_list_pop(&m->queue);
 		w->bio = bio;
 		m->bios++;
-		w->leg_busy = true;	/* until launch() submits or fails it */
+		w->leg_busy = true;	/* until launch_writes() submits or fails it */
 		kfm_bit_set(m, kfm_region(m, w->sector));
 		list_add_tail(&w->entry, &m->flight);
 		list_add_tail(&w->begin, batch);
@@ -496,13 +496,13 @@ static void copy_data(struct kfm_write *w)
 }
 
 /* Start the writes that were admitted, after their bits are durable. */
-static void launch(struct kfm *m)
+static void launch_writes(struct kfm *m)
 {
 	struct kfm_write *w, *next;
 	LIST_HEAD(batch);
 	int ret;
 
-	admit(m, &batch);
+	admit_writes(m, &batch);
 	ret = kfm_bits_flush(m);
 	list_for_each_entry_safe(w, next, &batch, begin) {
 		list_del(&w->begin);
@@ -516,7 +516,7 @@ static void launch(struct kfm *m)
 	}
 }
 
-static void take_arrived(struct kfm *m)
+static void take_new_bios(struct kfm *m)
 {
 	spin_lock_irq(&m->lock);
 	bio_list_merge(&m->queue, &m->arrived);
@@ -533,15 +533,15 @@ void kfm_writes_run(struct kfm *m)
 	struct kfm_peer *p;
 
 	m->again = false;
-	take_arrived(m);
-	leave_limbo(m);
+	take_new_bios(m);
+	reclaim_writes(m);
 	leg_check(m);
 	kfm_for_each_peer(p, m)
-		collect(p);
+		collect_acks(p);
 	kfm_repair_run(m);
 	if (READ_ONCE(m->noflush)) {
 		kfm_resync_reads(m);
-		give_back(m);
+		requeue_bios(m);
 		return;
 	}
 	/* the suspend was canceled: no completion is checked for the record of a requeued write */
@@ -550,13 +550,13 @@ void kfm_writes_run(struct kfm *m)
 			kfm_peer_lost(p, -EINTR);
 		p->gap = false;
 	}
-	settle(m);
+	end_writes(m);
 	if (m->leg_failed)
-		leg_gone(m);
+		fail_writes(m);
 	if (!m->primary || m->meta_failed || m->leg_failed)
 		fail_queue(m);
 	else if (may_write(m))
-		launch(m);
+		launch_writes(m);
 	kfm_resync_run(m);
 	kfm_for_each_peer(p, m)
 		post_all(p);
