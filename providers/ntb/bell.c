@@ -99,7 +99,7 @@ void nt_bell_received(struct nt_link *link, int vector)
 	ntb_db_clear(link->ntb, bits);
 	atomic64_inc(&link->interrupts);
 	if (READ_ONCE(link->state) == NT_LINK_UP)
-		nt_ring_look(&link->ring);
+		nt_ring_schedule(&link->ring);
 	else
 		nt_link_queue(link);
 }

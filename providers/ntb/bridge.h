@@ -223,7 +223,7 @@ struct nt_watch {
  * @pace: milliseconds until the next step of the handshake
  * @beat: serial number of the peer, as last read
  * @beat_at: time at which @beat has changed, in jiffies
- * @watch: what operations may wait for, see nt_ring_waits()
+ * @watch: what operations may wait for, see nt_ring_progress()
  * @checks: placed payload has a CRC, in the record that announces it. Constant from
  *	nt_conns_link_up() to nt_conns_link_down(); read in any context
  * @torn: number of records whose CRC of placed payload was wrong
@@ -454,7 +454,7 @@ extern bool nt_crc, nt_crc_placed;
 
 /* win.c. Process context */
 int nt_win_init(struct nt_window *win, struct ntb_dev *ntb);
-/* After nt_win_shut(). @shown: a window still shows inbound memory, so it is never freed */
+/* After nt_win_switch_off(). @shown: a window still shows inbound memory, so it is never freed */
 void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, bool shown);
 /* Allocate the memory when the link is up for the first time, and keep it */
 int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb);
@@ -468,7 +468,7 @@ int nt_win_close(struct nt_window *win, struct ntb_dev *ntb);
  * Let the window show nothing, not even the memory on which it is parked. There is no further life
  * after that. Return: true: the peer can still write to inbound memory
  */
-bool nt_win_shut(struct nt_window *win, struct ntb_dev *ntb);
+bool nt_win_switch_off(struct nt_window *win, struct ntb_dev *ntb);
 /*
  * Close any window of ours. If the bridge can't switch it off, the window shows @len bytes at @park
  * afterwards. @len is 0 if there is no memory for that.
@@ -476,14 +476,14 @@ bool nt_win_shut(struct nt_window *win, struct ntb_dev *ntb);
  */
 int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len);
 /* Switch a window off. Return: 0; otherwise the window shows what it showed before */
-int nt_mw_shut(struct ntb_dev *ntb, int index);
+int nt_mw_switch_off(struct ntb_dev *ntb, int index);
 int nt_win_check_params(void);
 
 /* flat.c. Process context, but for nt_flat_at() */
 int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_window *win);
-/* As nt_win_shut() */
-bool nt_flat_shut(struct nt_link *link);
-/* After nt_flat_shut() */
+/* As nt_win_switch_off() */
+bool nt_flat_switch_off(struct nt_link *link);
+/* After nt_flat_switch_off() */
 void nt_flat_exit(struct nt_link *link);
 /*
  * Prepare the window, with the bridge's link up. Return: 0, also if there is none; negative: the

@@ -120,7 +120,7 @@ static u32 nt_places_fence(const struct nt_out *out, const struct nt_batch *b)
 	unsigned int i;
 
 	list_for_each_entry_continue(rec, &b->recs, entry) {
-		if (!rec->count || rec->err || !nt_loads(out, rec))
+		if (!rec->count || rec->err || !nt_engine_reads(out, rec))
 			continue;
 		for (i = 0; i < rec->count; i++)
 			if (rec->place[i].at < b->high &&
@@ -169,7 +169,7 @@ static bool nt_give_load(struct nt_ring *ring, struct nt_batch *b)
 static bool nt_give_payload(struct nt_ring *ring, struct nt_batch *b)
 {
 	while (b->load && !list_entry_is_head(b->rec, &b->recs, entry)) {
-		if (nt_loads(&ring->out, b->rec) && !b->rec->err && !nt_give_load(ring, b))
+		if (nt_engine_reads(&ring->out, b->rec) && !b->rec->err && !nt_give_load(ring, b))
 			return false;
 		b->rec = list_next_entry(b->rec, entry);
 		b->done = 0;
@@ -325,7 +325,7 @@ static bool nt_again(struct nt_ring *ring)
 		/* If the peer may have the line, the room of its records may have been reused. */
 		list_for_each_entry(rec, &nt_batch(out, i)->recs, entry)
 			if (rec->err && !nt_batch(out, i)->announced)
-				nt_shadow_void(out, rec);
+				nt_shadow_to_filler(out, rec);
 		nt_rewind(nt_batch(out, i));
 	}
 	out->giving = out->oldest;

@@ -3,10 +3,10 @@
  * expose.c - memory of ours to which the peer writes directly. docs/wire-ntb-endpoints.md,
  * "Places", gives the reasons.
  *
- *   nt_expose()	lets the peer write to memory
- *   nt_conceal()	ends that when the frame that follows the payload has come
- *   nt_recall()	ends that for a connection that is closed: it waits until the peer has sent
- *			its CLOSE, or the life of the link has ended
+ *   nt_expose()		lets the peer write to memory
+ *   nt_conceal()		ends that when the frame that follows the payload has come
+ *   nt_wait_access_end()	ends that for a connection that is closed: it waits until the peer
+ *				has sent its CLOSE, or the life of the link has ended
  */
 #include <linux/slab.h>
 #include "ntb.h"
@@ -185,7 +185,7 @@ int nt_placed_in(struct nt_stream *s, const struct ntw_piece *piece)
 
 /* ---- end of a connection ---- */
 
-static bool nt_recalled(const struct nt_stream *s)
+static bool nt_access_ended(const struct nt_stream *s)
 {
 	return READ_ONCE(s->returned) || s->life != nt_link_life(s->dev->link);
 }
@@ -194,18 +194,18 @@ static bool nt_recalled(const struct nt_stream *s)
  * Wait until the peer can't write to our memory any more. The CLOSE of the peer arrives after all
  * that the peer has written. If the peer does not send it, this life of the link ends.
  */
-void nt_recall(struct nt_stream *s)
+void nt_wait_access_end(struct nt_stream *s)
 {
 	unsigned long wait = msecs_to_jiffies(READ_ONCE(nt_return_ms));
 	struct nt_dev *dev = s->dev;
 
-	if (!s->exposed || nt_recalled(s))
+	if (!s->exposed || nt_access_ended(s))
 		return;
 	if (READ_ONCE(dev->going))	/* the bridge is being removed: do not wait for the peer */
 		nt_link_fault(dev->link, s->life, "it is taken down");
-	else if (!wait_event_timeout(dev->back, nt_recalled(s), wait))
+	else if (!wait_event_timeout(dev->back, nt_access_ended(s), wait))
 		nt_link_fault(dev->link, s->life, "a peer does not give back memory");
-	wait_event(dev->back, nt_recalled(s));
+	wait_event(dev->back, nt_access_ended(s));
 }
 
 /* ---- regions that are mapped (map.c) ---- */

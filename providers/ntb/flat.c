@@ -134,7 +134,7 @@ int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_wind
 	return 0;
 }
 
-bool nt_flat_shut(struct nt_link *link)
+bool nt_flat_switch_off(struct nt_link *link)
 {
 	struct nt_flat *flat = &link->flat;
 
@@ -142,7 +142,7 @@ bool nt_flat_shut(struct nt_link *link)
 		dev_err(&link->ntb->dev,
 			"flat=%d: the window can't be closed: the peer can write to all memory of this machine\n",
 			flat->index);
-	if (flat->parked && !nt_mw_shut(link->ntb, flat->index))
+	if (flat->parked && !nt_mw_switch_off(link->ntb, flat->index))
 		flat->parked = 0;
 	/* The first page of the range of addresses is mapped to the control page (map.c). */
 	return flat->mapped && (flat->open || flat->parked);

@@ -89,7 +89,7 @@ static bool nt_in_bulk_line(struct nt_ring *ring)
 	return more <= (s32)(in->size / NTW_ALIGN);
 }
 
-bool nt_in_look(struct nt_ring *ring)
+bool nt_in_poll(struct nt_ring *ring)
 {
 	struct nt_in *in = &ring->in;
 	const struct ntw_line *line = &in->ctl->line;
@@ -172,7 +172,7 @@ static bool nt_in_bulk_ready(const struct nt_in *in)
 	return in->rx[NTW_MSG].got >= in->after;
 }
 
-bool nt_in_take(struct nt_ring *ring)
+bool nt_in_handle(struct nt_ring *ring)
 {
 	struct nt_in *in = &ring->in;
 
@@ -181,7 +181,7 @@ bool nt_in_take(struct nt_ring *ring)
 	return !nt_in_bulk_ready(in) || nt_in_ring(ring, &in->rx[NTW_BULK], NT_BULK_BUDGET);
 }
 
-/* Return: true if records have come meanwhile that nt_in_look() is going to find. */
+/* Return: true if records have come meanwhile that nt_in_poll() is going to find. */
 static bool nt_in_news(const struct nt_in *in)
 {
 	const struct nt_rx *msg = &in->rx[NTW_MSG], *bulk = &in->rx[NTW_BULK];
@@ -222,10 +222,10 @@ bool nt_in_more(struct nt_ring *ring)
 static void nt_in_echo(struct nt_in *in, struct nt_out *out)
 {
 	out->echoed = in->echo & ~NTW_FLAGS;
-	if (out->asking && (s32)(out->echoed - out->ask) >= 0)
-		out->asking = false;
-	if (out->quiet && (s32)(out->echoed - out->unrung) >= 0)
-		out->quiet = false;
+	if (out->awaits_answer && (s32)(out->echoed - out->ask) >= 0)
+		out->awaits_answer = false;
+	if (out->unsignalled && (s32)(out->echoed - out->unsignalled_serial) >= 0)
+		out->unsignalled = false;
 }
 
 /*
@@ -234,9 +234,9 @@ static void nt_in_echo(struct nt_in *in, struct nt_out *out)
  */
 static void nt_in_sleep(struct nt_in *in, struct nt_out *out)
 {
-	if ((!out->awake || in->awake) && (!out->quiet || in->seen & NTW_AWAKE))
+	if ((!out->awake || in->awake) && (!out->unsignalled || in->seen & NTW_AWAKE))
 		return;
-	out->quiet = false;	/* the next line has a signal, or sets @quiet again */
+	out->unsignalled = false;	/* the next line has a signal, or sets @unsignalled again */
 	out->due = true;
 	out->wake = true;
 }

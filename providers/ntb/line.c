@@ -43,7 +43,7 @@ static void nt_line_write(struct nt_ring *ring)
 		line.consumed[i] = nt_line_word(ring, in->rx[i].reported);
 	}
 	line.echo = nt_line_word(ring, in->seen);
-	line.serial = nt_line_word(ring, out->serial | (out->asking ? NTW_ASK : 0) |
+	line.serial = nt_line_word(ring, out->serial | (out->awaits_answer ? NTW_ASK : 0) |
 					 (out->awake ? NTW_AWAKE : 0));
 	nt_engine_write_line(&ring->engine, &line);
 }
@@ -51,10 +51,10 @@ static void nt_line_write(struct nt_ring *ring)
 /*
  * Return: true if the signal of the last line can be left out. It can only if the peer is awake,
  * that is, if it polls. If the peer stops polling before it has seen that line, it sends a line
- * with a signal, and nt_in_sleep() finds @quiet set. A line that asks always has a signal, because
- * this side may send nothing else until it has the answer. The first line without NTW_AWAKE has
- * one, too: if both sides sent theirs without a signal, because each has seen the other one awake,
- * neither would see the last line of the other.
+ * with a signal, and nt_in_sleep() finds @unsignalled set. A line that asks always has a signal,
+ * because this side may send nothing else until it has the answer. The first line without NTW_AWAKE
+ * has one, too: if both sides sent theirs without a signal, because each has seen the other one
+ * awake, neither would see the last line of the other.
  */
 static bool nt_line_unsignalled(struct nt_ring *ring)
 {
@@ -62,10 +62,10 @@ static bool nt_line_unsignalled(struct nt_ring *ring)
 	bool leaving = out->leaving;
 
 	out->leaving = false;
-	if (!(nt_ring_peer_serial(ring) & NTW_AWAKE) || out->asking || leaving)
+	if (!(nt_ring_peer_serial(ring) & NTW_AWAKE) || out->awaits_answer || leaving)
 		return false;
-	out->quiet = true;
-	out->unrung = out->serial;
+	out->unsignalled = true;
+	out->unsignalled_serial = out->serial;
 	ring->stats.signals_saved++;
 	return true;
 }
@@ -100,10 +100,10 @@ void nt_line_reset(struct nt_out *out)
 {
 	out->serial = 0;
 	out->echoed = 0;
-	out->asking = false;
+	out->awaits_answer = false;
 	out->awake = false;
 	out->leaving = false;
-	out->quiet = false;
+	out->unsignalled = false;
 	out->due = true;
 	out->wake = true;
 }
@@ -121,7 +121,7 @@ void nt_ring_beat(struct nt_ring *ring, unsigned int ms)
 		nt_out_push(ring);
 	}
 	spin_unlock_bh(&ring->lock);
-	nt_ring_look(ring);
+	nt_ring_schedule(ring);
 }
 
 void nt_ring_bye(struct nt_ring *ring, u32 yours)

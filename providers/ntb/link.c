@@ -497,7 +497,7 @@ static const char *nt_life_stuck(struct nt_link *link)
 
 	for (i = 0; i < NT_PROGRESS; i++) {
 		w = &link->watch[i];
-		if (!nt_ring_waits(&link->ring, i, &done) || done != w->done) {
+		if (!nt_ring_progress(&link->ring, i, &done) || done != w->done) {
 			w->done = done;
 			w->at = jiffies;
 		} else if (nt_late(w->at)) {
@@ -628,9 +628,9 @@ free_link:
  */
 static bool nt_link_shut(struct nt_link *link)
 {
-	bool ring = nt_win_shut(&link->win, link->ntb);
+	bool ring = nt_win_switch_off(&link->win, link->ntb);
 
-	return nt_flat_shut(link) || ring;
+	return nt_flat_switch_off(link) || ring;
 }
 
 static void nt_link_halt(struct nt_link *link)

@@ -518,7 +518,7 @@ int nt_conceal(struct kfi_link *link, struct kfi_exposed *x);
 int nt_placed_in(struct nt_stream *s, const struct ntw_piece *piece);
 void nt_exposures_free(struct nt_stream *s);
 /* Wait until the peer can't write to our memory through @s any more. Process context, sleeps */
-void nt_recall(struct nt_stream *s);
+void nt_wait_access_end(struct nt_stream *s);
 int nt_mr_reg(struct kfi_mr *mr);		/* process context, these two */
 void nt_mr_dereg(struct kfi_mr *mr);
 

@@ -88,7 +88,7 @@ bool nt_read(struct kfi_link *link)
 }
 
 /* Copy the last @len bytes before @got to the backlog, which has room for them. */
-static void nt_keep(struct nt_stream *s, const u8 *from, u32 len)
+static void nt_backlog_put(struct nt_stream *s, const u8 *from, u32 len)
 {
 	u32 at = (s->got - len) & (s->window - 1), n = min(len, s->window - at);
 
@@ -108,10 +108,10 @@ static void nt_bytes_in(struct nt_stream *s, const u8 *from, u32 len)
 	if (s->used + len == s->got)
 		s->piece = from;
 	else
-		nt_keep(s, from, len);
+		nt_backlog_put(s, from, len);
 	kfi_link_rx(link);
 	if (s->piece && s->used != s->got)
-		nt_keep(s, s->piece, s->got - s->used);
+		nt_backlog_put(s, s->piece, s->got - s->used);
 	s->piece = NULL;
 	if (!s->ended)
 		nt_advertise_soon(s);

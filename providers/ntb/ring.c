@@ -108,24 +108,24 @@
 /* ---- sending: the lock is held ---- */
 
 /* Return: true if A needs room in a ring, and no event is expected that makes room. */
-static bool nt_starved(const struct nt_out *out)
+static bool nt_needs_room(const struct nt_out *out)
 {
 	bool bulk = !list_empty(&out->waiting) || out->tx[NTW_BULK].wanted;
 
-	if (out->tx[NTW_MSG].wanted && !nt_shadow_roomy(out, NTW_MSG))
+	if (out->tx[NTW_MSG].wanted && !nt_shadow_has_room(out, NTW_MSG))
 		return true;
-	return bulk && !nt_shadow_roomy(out, NTW_BULK) && !nt_filled(out) &&
+	return bulk && !nt_shadow_has_room(out, NTW_BULK) && !nt_filled(out) &&
 	       out->filling == out->oldest;
 }
 
 /* Let the next line ask the peer for an answer, unless an answer is awaited. */
-static void nt_ask(struct nt_ring *ring)
+static void nt_request_answer(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
 
-	if (out->asking || !nt_starved(out))
+	if (out->awaits_answer || !nt_needs_room(out))
 		return;
-	out->asking = true;
+	out->awaits_answer = true;
 	out->ask = out->serial + NTW_SERIAL_STEP;
 	out->due = true;
 	out->wake = true;
@@ -142,7 +142,7 @@ void nt_out_push(struct nt_ring *ring)
 
 	lockdep_assert_held(&ring->lock);
 	nt_bulk_close(ring);
-	nt_ask(ring);
+	nt_request_answer(ring);
 	if (out->due || out->tx[NTW_MSG].go)
 		nt_line_send(ring);
 	nt_bulk_submit(ring);
@@ -187,7 +187,7 @@ static bool nt_run_push(struct nt_ring *ring, bool more)
 		nt_out_push(ring);
 	}
 	for (i = 0; i < NTW_RINGS && ring->state == NT_UP; i++) {
-		room = out->tx[i].wanted && nt_shadow_roomy(out, i);
+		room = out->tx[i].wanted && nt_shadow_has_room(out, i);
 		out->tx[i].wanted &= !room;
 		roomy |= room;
 	}
@@ -205,7 +205,7 @@ static void nt_run_fault(struct nt_ring *ring, const char *why)
 	ring->ops->fault(ring, why);
 }
 
-static void nt_run_refuse(struct nt_ring *ring)
+static void nt_run_protocol_error(struct nt_ring *ring)
 {
 	ring->stats.protocol_errors += !ring->in.torn;
 	nt_run_fault(ring, ring->in.torn ? "bytes of a record are not those that were written" :
@@ -217,15 +217,15 @@ static void nt_run_refuse(struct nt_ring *ring)
  * record, the record is complete and the payload is not. But then the bridge has reported the
  * interruption before it carried the line that was read, so @lost is set.
  */
-static void nt_run_take(struct nt_ring *ring)
+static void nt_run_receive(struct nt_ring *ring)
 {
-	bool good = nt_in_look(ring);
+	bool good = nt_in_poll(ring);
 
 	dma_rmb();
 	if (READ_ONCE(ring->lost))
 		nt_run_fault(ring, "the bridge says so");
-	else if (!good || !nt_in_take(ring))
-		nt_run_refuse(ring);
+	else if (!good || !nt_in_handle(ring))
+		nt_run_protocol_error(ring);
 }
 
 static void nt_ring_run(struct tasklet_struct *tasklet)
@@ -242,14 +242,14 @@ static void nt_ring_run(struct tasklet_struct *tasklet)
 		ring->ops->burst_begin(ring);
 	nt_call_sent(&done);
 	if (READ_ONCE(ring->state) == NT_UP)
-		nt_run_take(ring);
+		nt_run_receive(ring);
 	if (ring->ops->burst_end)
 		ring->ops->burst_end(ring);
 	more = READ_ONCE(ring->state) == NT_UP && nt_in_more(ring);
 	if (nt_run_push(ring, more))
 		ring->ops->room(ring);
 	if (more)
-		nt_ring_look(ring);
+		nt_ring_schedule(ring);
 	if (nt_engine_idle(&ring->engine))
 		wake_up_all(&ring->idle);
 }
@@ -355,10 +355,10 @@ void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 mine, u
 	WRITE_ONCE(ring->state, NT_UP);
 	spin_unlock_bh(&ring->lock);
 	/* The peer may have been up for a while, and may have sent records. */
-	nt_ring_look(ring);
+	nt_ring_schedule(ring);
 }
 
-static bool nt_ring_quiet(struct nt_ring *ring)
+static bool nt_ring_engine_idle(struct nt_ring *ring)
 {
 	bool quiet;
 
@@ -374,10 +374,10 @@ int nt_ring_end(struct nt_ring *ring, unsigned int ms)
 	WRITE_ONCE(ring->state, NT_ENDING);
 	spin_unlock_bh(&ring->lock);
 	tasklet_schedule(&ring->tasklet);
-	if (wait_event_timeout(ring->idle, nt_ring_quiet(ring), msecs_to_jiffies(ms)))
+	if (wait_event_timeout(ring->idle, nt_ring_engine_idle(ring), msecs_to_jiffies(ms)))
 		return 0;
 	return nt_engine_abort(&ring->engine) &&
-	       wait_event_timeout(ring->idle, nt_ring_quiet(ring), HZ) ? 0 : -ETIMEDOUT;
+	       wait_event_timeout(ring->idle, nt_ring_engine_idle(ring), HZ) ? 0 : -ETIMEDOUT;
 }
 
 void nt_ring_off(struct nt_ring *ring)
@@ -418,7 +418,7 @@ bool nt_ring_peer_bye(const struct nt_ring *ring)
 			       &bye) && bye;
 }
 
-bool nt_ring_waits(struct nt_ring *ring, enum nt_progress what, u64 *done)
+bool nt_ring_progress(struct nt_ring *ring, enum nt_progress what, u64 *done)
 {
 	const struct nt_out *out = &ring->out;
 	const struct nt_tx *msg = &out->tx[NTW_MSG], *bulk = &out->tx[NTW_BULK];

@@ -268,13 +268,13 @@ struct nt_tx {
  * @line_at: time of the last line, in jiffies
  * @serial: serial number of the last line
  * @echoed: serial number of the last line that the peer has seen
- * @asking: the peer has to answer; all lines have NTW_ASK
+ * @awaits_answer: the peer has to answer; all lines have NTW_ASK
  * @ask: serial number of the first line that asks
  * @awake: the last line has NTW_AWAKE
  * @leaving: a line without NTW_AWAKE has followed one with it, and no line with a signal has
  *	followed yet
- * @quiet: the peer got no signal for the line with the serial number @unrung, and has not echoed it
- * @unrung: see @quiet
+ * @unsignalled: the peer got no signal for the line @unsignalled_serial, and has not echoed it
+ * @unsignalled_serial: serial number of that line
  */
 struct nt_out {
 	struct nt_tx		tx[NTW_RINGS];
@@ -299,12 +299,12 @@ struct nt_out {
 	unsigned long		line_at;
 	u32			serial;
 	u32			echoed;
-	bool			asking;
+	bool			awaits_answer;
 	u32			ask;
 	bool			awake;
 	bool			leaving;
-	bool			quiet;
-	u32			unrung;
+	bool			unsignalled;
+	u32			unsignalled_serial;
 };
 
 /**
@@ -523,10 +523,10 @@ enum nt_progress {
 /*
  * Return: true if there is something to wait for. *@done changes with each step that is made
  */
-bool nt_ring_waits(struct nt_ring *ring, enum nt_progress what, u64 *done);
+bool nt_ring_progress(struct nt_ring *ring, enum nt_progress what, u64 *done);
 
 /* Let the tasklet look for records and completed copies. Any context, hard interrupts too */
-static inline void nt_ring_look(struct nt_ring *ring)
+static inline void nt_ring_schedule(struct nt_ring *ring)
 {
 	if (READ_ONCE(ring->state) == NT_UP)
 		tasklet_schedule(&ring->tasklet);
@@ -574,7 +574,7 @@ static inline bool nt_unannounced(const struct nt_out *out)
  * does not go to places is copied first, because its owner may change it after the CRC was computed
  * (writeback).
  */
-static inline bool nt_loads(const struct nt_out *out, const struct nt_rec *rec)
+static inline bool nt_engine_reads(const struct nt_out *out, const struct nt_rec *rec)
 {
 	return rec->len && (rec->count || (!out->crc && rec->len > NT_COPY));
 }
@@ -591,9 +591,9 @@ static inline u32 nt_rec_check(const struct ntw_rec *head, const void *body, u32
 /* shadow.c, under the lock: place waiting records as far as there is room */
 void nt_shadow_fill(struct nt_ring *ring);
 /* Return: true if there is room for long records. Under the lock */
-bool nt_shadow_roomy(const struct nt_out *out, enum ntw_which which);
+bool nt_shadow_has_room(const struct nt_out *out, enum ntw_which which);
 /* Turn a record whose payload could not be copied into a filler, which the peer skips */
-void nt_shadow_void(struct nt_out *out, const struct nt_rec *rec);
+void nt_shadow_to_filler(struct nt_out *out, const struct nt_rec *rec);
 
 /* line.c, under the lock: write new records of the message ring, and a line, by CPU */
 void nt_line_send(struct nt_ring *ring);
@@ -618,8 +618,8 @@ void nt_out_push(struct nt_ring *ring);
  * in.c, in the tasklet: read the peer's words, and handle records up to a budget. Return: false if
  * the peer does not follow the protocol
  */
-bool nt_in_look(struct nt_ring *ring);
-bool nt_in_take(struct nt_ring *ring);
+bool nt_in_poll(struct nt_ring *ring);
+bool nt_in_handle(struct nt_ring *ring);
 /* Return: true if the tasklet has to run again, because there are or may soon be more records */
 bool nt_in_more(struct nt_ring *ring);
 void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 mine);

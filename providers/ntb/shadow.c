@@ -71,7 +71,7 @@ static void nt_put_rec(struct nt_out *out, struct nt_rec *rec)
 	struct kvec head = { rec->head, rec->head_len };
 	struct nt_tx *tx = &out->tx[NTW_BULK];
 	struct iov_iter it = rec->iter;
-	bool loads = nt_loads(out, rec);
+	bool loads = nt_engine_reads(out, rec);
 	u32 len = nt_put_bytes(out, NTW_BULK, &head, 1, &it, loads ? 0 : inside,
 			       rec->head_len + inside);
 
@@ -116,7 +116,7 @@ static bool nt_fit(struct nt_out *out, enum ntw_which which, u32 span, u32 load)
 static bool nt_place(struct nt_ring *ring, struct nt_rec *rec)
 {
 	struct nt_out *out = &ring->out;
-	u32 load = nt_loads(out, rec) ? rec->len : 0;
+	u32 load = nt_engine_reads(out, rec) ? rec->len : 0;
 
 	if (!nt_fit(out, NTW_BULK, rec->span, load))
 		return false;
@@ -143,7 +143,7 @@ void nt_shadow_fill(struct nt_ring *ring)
 	}
 }
 
-void nt_shadow_void(struct nt_out *out, const struct nt_rec *rec)
+void nt_shadow_to_filler(struct nt_out *out, const struct nt_rec *rec)
 {
 	if (rec->span)
 		nt_head(out, NTW_BULK, rec->end - rec->span,
@@ -279,7 +279,7 @@ int nt_ring_put(struct nt_ring *ring, enum ntw_which which, const struct kvec *v
 	return ret;
 }
 
-bool nt_shadow_roomy(const struct nt_out *out, enum ntw_which which)
+bool nt_shadow_has_room(const struct nt_out *out, enum ntw_which which)
 {
 	const struct nt_batch *b = &out->batch[out->filling % NT_SLOTS];
 	const struct nt_tx *tx = &out->tx[which];
@@ -301,7 +301,7 @@ void nt_ring_want(struct nt_ring *ring, enum ntw_which which)
 		out->tx[which].wanted = true;
 		out->tx[which].go |= which == NTW_MSG ? nt_unannounced(out) : nt_filled(out);
 		nt_out_push(ring);
-		if (nt_shadow_roomy(out, which))
+		if (nt_shadow_has_room(out, which))
 			tasklet_schedule(&ring->tasklet);
 	}
 	spin_unlock_bh(&ring->lock);

@@ -328,7 +328,7 @@ static void nt_close(struct kfi_link *link, bool abort)
 	spin_unlock_bh(&s->lock);
 	if (flies)
 		nt_ring_drain(&s->dev->link->ring);
-	nt_recall(s);
+	nt_wait_access_end(s);
 	container_of(link, struct nt_end, link)->stream = NULL;
 	nt_exposures_free(s);
 	/*

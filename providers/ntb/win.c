@@ -15,9 +15,10 @@
  * which words that are not of the current life are ignored.
  *
  * A parked window shows memory of ours as long as it is parked. So before that memory is freed,
- * each window is *shut* (nt_win_shut(), nt_flat_shut()), by a translation with length 0 if there is
- * no other means. Memory that a window still shows after that is never freed. Windows are also shut
- * when this kernel ends, because the kernel that is started next (kexec) does not close them.
+ * each window is *switched off* (nt_win_switch_off(), nt_flat_switch_off()), by a translation with
+ * length 0 if there is no other means. Memory that a window still shows after that is never freed.
+ * Windows are also switched off when this kernel ends, because the kernel that is started next
+ * (kexec) does not close them.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -288,7 +289,7 @@ int nt_win_open(struct nt_window *win, struct ntb_dev *ntb)
 	return ret;
 }
 
-int nt_mw_shut(struct ntb_dev *ntb, int index)
+int nt_mw_switch_off(struct ntb_dev *ntb, int index)
 {
 	int ret = ntb->ops->mw_clear_trans ? ntb_mw_clear_trans(ntb, NT_PEER, index) : -EOPNOTSUPP;
 
@@ -307,7 +308,7 @@ int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len)
 		return 0;
 	if (len && !ntb_mw_set_trans(ntb, NT_PEER, index, park, len))
 		return len;
-	return nt_mw_shut(ntb, index);
+	return nt_mw_switch_off(ntb, index);
 }
 
 /* Return how many bytes of the beginning of the memory the closed window may show, or 0 */
@@ -336,11 +337,11 @@ int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
 	return 0;
 }
 
-bool nt_win_shut(struct nt_window *win, struct ntb_dev *ntb)
+bool nt_win_switch_off(struct nt_window *win, struct ntb_dev *ntb)
 {
 	if (nt_win_close(win, ntb))
 		return true;
-	if (win->parked && !nt_mw_shut(ntb, win->index))
+	if (win->parked && !nt_mw_switch_off(ntb, win->index))
 		win->parked = 0;
 	return win->parked;
 }

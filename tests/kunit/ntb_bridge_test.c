@@ -97,16 +97,16 @@ static void shut_windows(struct kunit *test)
 	struct bridge *br = test->priv;
 	struct nt_window *win = &br->win;
 
-	KUNIT_EXPECT_FALSE(test, nt_win_shut(win, &br->ntb));
+	KUNIT_EXPECT_FALSE(test, nt_win_switch_off(win, &br->ntb));
 	KUNIT_EXPECT_EQ(test, 0U, br->sets);
 	br->no_zero = true;
 	KUNIT_EXPECT_EQ(test, 0, nt_win_open(win, &br->ntb));
 	br->stuck = true;
-	KUNIT_EXPECT_TRUE(test, nt_win_shut(win, &br->ntb));
+	KUNIT_EXPECT_TRUE(test, nt_win_switch_off(win, &br->ntb));
 	br->stuck = false;
-	KUNIT_EXPECT_TRUE(test, nt_win_shut(win, &br->ntb));
+	KUNIT_EXPECT_TRUE(test, nt_win_switch_off(win, &br->ntb));
 	br->no_zero = false;
-	KUNIT_EXPECT_FALSE(test, nt_win_shut(win, &br->ntb));
+	KUNIT_EXPECT_FALSE(test, nt_win_switch_off(win, &br->ntb));
 	KUNIT_EXPECT_EQ(test, 0ULL, (u64)br->size);
 }
 

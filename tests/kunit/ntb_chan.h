@@ -75,7 +75,7 @@ static struct nt_desc *chan_desc(struct chan *c, u32 i)
 static void chan_copy(struct chan *c, const struct nt_desc *d)
 {
 	if (d->what == NT_SIGNAL)
-		nt_ring_look(&c->end->other->ring);
+		nt_ring_schedule(&c->end->other->ring);
 	else
 		memcpy(c->end->other->mem + d->at, d->from, d->len);
 }
@@ -134,7 +134,7 @@ static void chan_begin(struct kunit *test, struct chan *c, struct end *end)
 	c->chan.device = &c->device;
 	c->end = end;
 	msleep(20);	/* first lines */
-	KUNIT_ASSERT_TRUE(test, nt_ring_quiet(&end->ring));
+	KUNIT_ASSERT_TRUE(test, nt_ring_engine_idle(&end->ring));
 	spin_lock_bh(&end->ring.lock);
 	end->ring.engine.chan = &c->chan;
 	end->ring.engine.bounce = c->bounce;

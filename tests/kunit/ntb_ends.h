@@ -43,7 +43,7 @@ static u8 fill(u32 seq)
 
 static void op_signal(struct nt_ring *ring)
 {
-	nt_ring_look(&container_of(ring, struct end, ring)->other->ring);
+	nt_ring_schedule(&container_of(ring, struct end, ring)->other->ring);
 }
 
 static void op_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len)

@@ -84,7 +84,7 @@ static void more_waits(struct kunit *test)
 
 	for (i = 0; i < 3; i++) {
 		KUNIT_EXPECT_EQ(test, 0, post(a, i, 8, true));
-		nt_ring_look(&a->ring);
+		nt_ring_schedule(&a->ring);
 		msleep(20);
 	}
 	KUNIT_EXPECT_EQ(test, 0U, b->got);
@@ -99,7 +99,7 @@ static void more_waits(struct kunit *test)
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 5, PATIENCE), 0L);
 	/* Messages leave with a kick, too, and with a record of the bulk ring. */
 	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, 5, 8, true));
-	nt_ring_look(&a->ring);
+	nt_ring_schedule(&a->ring);
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 5U, b->got);
 	nt_ring_kick(&a->ring);
@@ -280,8 +280,8 @@ static bool owes_nothing(struct nt_ring *ring)
 {
 	u64 done;
 
-	return !nt_ring_waits(ring, NT_PEER_MSG, &done) &&
-	       !nt_ring_waits(ring, NT_PEER_BULK, &done);
+	return !nt_ring_progress(ring, NT_PEER_MSG, &done) &&
+	       !nt_ring_progress(ring, NT_PEER_BULK, &done);
 }
 
 /* Let the peer report what it has handled. Return: was that all? */
@@ -292,7 +292,7 @@ static bool reported(struct end *end)
 	for (i = 0; !owes_nothing(&end->ring) && i < 1000; i++) {
 		nt_ring_beat(&end->other->ring, 0);
 		usleep_range(1000, 2000);
-		nt_ring_look(&end->ring);
+		nt_ring_schedule(&end->ring);
 		usleep_range(1000, 2000);
 	}
 	return owes_nothing(&end->ring);
@@ -354,7 +354,7 @@ static void room_in(struct kunit *test, enum ntw_which which)
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(a->rooms));
 	tasklet_enable(&b->ring.tasklet);
-	nt_ring_look(&b->ring);
+	nt_ring_schedule(&b->ring);
 	for (round = 1; round < 50; round++) {
 		KUNIT_ASSERT_TRUE(test, rooms_are(a, round));
 		seq += put_all(a, which, seq, round & 1);
@@ -397,10 +397,10 @@ static void no_room(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, nt_ring_unpost(&a->ring, &a->rec[19]));
 	KUNIT_EXPECT_FALSE(test, nt_ring_unpost(&a->ring, &a->rec[19]));
 	KUNIT_EXPECT_EQ(test, 0U, b->got);
-	KUNIT_EXPECT_TRUE(test, nt_ring_waits(&a->ring, NT_PEER_BULK, &given));
+	KUNIT_EXPECT_TRUE(test, nt_ring_progress(&a->ring, NT_PEER_BULK, &given));
 	nt_ring_beat(&a->ring, 0);
 	msleep(20);
-	KUNIT_EXPECT_TRUE(test, nt_ring_waits(&a->ring, NT_PEER_BULK, &later));
+	KUNIT_EXPECT_TRUE(test, nt_ring_progress(&a->ring, NT_PEER_BULK, &later));
 	KUNIT_EXPECT_EQ(test, given, later);
 	tasklet_enable(&b->ring.tasklet);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 19, PATIENCE), 0L);
@@ -480,13 +480,13 @@ static void line_was_there(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, post_placed(a, p, bytes, 64, false));
 	flush_work(&a->ring.engine.work);
 	/* The ring signals only when it reaps the line, so let the peer look now. */
-	nt_ring_look(&b->ring);
+	nt_ring_schedule(&b->ring);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 1, PATIENCE), 0L);
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT, 0xa5, 64), NULL);
 	memset(b->mem + PLACED_AT, 0x5a, 64);
 	KUNIT_EXPECT_EQ(test, 1U, fail_made(&a->ring, NT_LINE));
 	tasklet_enable(&a->ring.tasklet);
-	nt_ring_look(&a->ring);
+	nt_ring_schedule(&a->ring);
 	KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p->sent, PATIENCE), 0UL);
 	KUNIT_EXPECT_EQ(test, 0, p->err);
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT, 0x5a, 64), NULL);
@@ -515,7 +515,7 @@ static void torn_at(struct kunit *test, enum ntw_which which, u32 len, size_t at
 	flush_work(&a->ring.engine.work);
 	b->mem[ntw_ring_at(which, RING_LEN) + (from + at) % RING_LEN] ^= 4;
 	tasklet_enable(&b->ring.tasklet);
-	nt_ring_look(&b->ring);
+	nt_ring_schedule(&b->ring);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->faults) != faults, PATIENCE),
 			0L);
 	KUNIT_EXPECT_EQ(test, got, b->got);
@@ -563,7 +563,7 @@ static void bulk_comes_after(struct kunit *test)
 		lines[i + 1] = *line;
 		*line = lines[0];	/* the line of the CPU has not arrived */
 		tasklet_enable(&b->ring.tasklet);
-		nt_ring_look(&b->ring);
+		nt_ring_schedule(&b->ring);
 		msleep(20);
 		KUNIT_EXPECT_EQ(test, 0U, b->got);
 		KUNIT_EXPECT_GT(test, b->ring.in.rx[NTW_BULK].avail, 0ULL);
@@ -572,7 +572,7 @@ static void bulk_comes_after(struct kunit *test)
 		tasklet_disable(&b->ring.tasklet);
 		*line = lines[i];
 		tasklet_enable(&b->ring.tasklet);
-		nt_ring_look(&b->ring);
+		nt_ring_schedule(&b->ring);
 		msleep(20);
 		KUNIT_EXPECT_EQ(test, 2 * i, READ_ONCE(b->got));
 	}
@@ -590,15 +590,15 @@ static void no_wait_for_batches(struct kunit *test)
 	for (i = 0; i < NT_BATCHES; i++)
 		KUNIT_EXPECT_EQ(test, 0, post(a, i, 8, false));
 	flush_work(&a->ring.engine.work);
-	nt_ring_look(&b->ring);
+	nt_ring_schedule(&b->ring);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i, PATIENCE), 0L);
 	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, i, 8, true));
 	KUNIT_EXPECT_EQ(test, 0, post(a, i + 1, 8, false));
-	nt_ring_look(&b->ring);
+	nt_ring_schedule(&b->ring);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 1, PATIENCE),
 			0L);
 	tasklet_enable(&a->ring.tasklet);
-	nt_ring_look(&a->ring);
+	nt_ring_schedule(&a->ring);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 2, PATIENCE),
 			0L);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
@@ -643,16 +643,16 @@ static void engine_hangs(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	chan_begin(test, c, a);
-	KUNIT_EXPECT_FALSE(test, nt_ring_waits(&a->ring, NT_ENGINE, &done));
+	KUNIT_EXPECT_FALSE(test, nt_ring_progress(&a->ring, NT_ENGINE, &done));
 	c->hold = true;
 	KUNIT_EXPECT_EQ(test, 0, post(a, 1, 1900, false));
 	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, 0, 40, false));
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 1, PATIENCE), 0L);
-	KUNIT_EXPECT_TRUE(test, nt_ring_waits(&a->ring, NT_ENGINE, &done));
+	KUNIT_EXPECT_TRUE(test, nt_ring_progress(&a->ring, NT_ENGINE, &done));
 	serial = nt_ring_peer_serial(&b->ring);
 	nt_ring_beat(&a->ring, 0);
 	KUNIT_EXPECT_NE(test, serial, nt_ring_peer_serial(&b->ring));
-	KUNIT_EXPECT_TRUE(test, nt_ring_waits(&a->ring, NT_ENGINE, &later));
+	KUNIT_EXPECT_TRUE(test, nt_ring_progress(&a->ring, NT_ENGINE, &later));
 	KUNIT_EXPECT_EQ(test, done, later);
 	spin_lock_bh(&a->ring.lock);
 	c->hold = false;
@@ -827,7 +827,7 @@ static void hostile(struct kunit *test, __le64 *word, u32 value)
 
 	end_off(a->other);
 	WRITE_ONCE(*word, cpu_to_le64(ntw_word(a->ring.in.mine, value)));
-	nt_ring_look(&a->ring);
+	nt_ring_schedule(&a->ring);
 	wait_event_timeout(a->wait, READ_ONCE(a->faults), HZ);
 	KUNIT_EXPECT_EQ(test, 1U, a->faults);
 	KUNIT_EXPECT_EQ(test, 1ULL, a->ring.stats.protocol_errors);
@@ -887,7 +887,7 @@ static void bulk_after_nothing(struct kunit *test)
 
 	end_off(a->other);
 	ctl_of(test)->bulk.produced = cpu_to_le64(ntw_word(a->ring.in.mine, 16));
-	nt_ring_look(&a->ring);
+	nt_ring_schedule(&a->ring);
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 0U, a->faults);
 	KUNIT_EXPECT_EQ(test, 0ULL, a->ring.in.rx[NTW_BULK].avail);
@@ -914,7 +914,7 @@ static void stale_words(struct kunit *test)
 	ctl_of(test)->line.produced = cpu_to_le64(ntw_word(a->ring.in.mine + 1, 48));
 	ctl_of(test)->line.consumed[NTW_MSG] = cpu_to_le64(ntw_word(a->ring.in.mine + 1, 48));
 	ctl_of(test)->bulk.produced = cpu_to_le64(ntw_word(a->ring.in.mine + 1, 48));
-	nt_ring_look(&a->ring);
+	nt_ring_schedule(&a->ring);
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 0U, a->faults);
 	end_on(a->other, 101, 100);

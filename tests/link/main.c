@@ -555,7 +555,7 @@ static void let_report(struct side *side)
 	for (i = 0; i < 20 && !nt_ring_acked(&side->link->ring, READ_ONCE(side->bulk_end)); i++) {
 		nt_ring_beat(&side->peer->link->ring, 0);
 		usleep_range(1000, 2000);
-		nt_ring_look(&side->link->ring);
+		nt_ring_schedule(&side->link->ring);
 	}
 }
 
