@@ -172,8 +172,11 @@ static void last_words(struct test *t)
 #define PARTING		40
 #define PARTING_LEN	48
 
-/* The same if the sender closes at once: a success is not revoked. */
-static void parting(struct test *t)
+/*
+ * The same if the sender closes at once: a success is not revoked. @inject: the buffer is free when
+ * the call returns, and there is no completion to wait for before the close.
+ */
+static void part(struct test *t, bool inject)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *tx = test_pages(t, PARTING_LEN), *rx = test_pages(t, PARTING * PARTING_LEN);
@@ -188,8 +191,10 @@ static void parting(struct test *t)
 		POST(t, kfi_recv(p->b.ep, rx + i * PARTING_LEN, PARTING_LEN, NULL, KFI_ADDR_UNSPEC,
 				 CTX(i)));
 	for (i = 0; i < PARTING; i++)
-		POST(t, kfi_send(p->a.ep, tx, PARTING_LEN, NULL, p->a.peer, CTX(i)));
-	for (i = 0; i < PARTING; i++) {
+		REQUIRE(t, inject ? !POST(t, kfi_inject(p->a.ep, tx, PARTING_LEN, p->a.peer)) :
+				    !POST(t, kfi_send(p->a.ep, tx, PARTING_LEN, NULL, p->a.peer,
+						      CTX(i))));
+	for (i = 0; i < PARTING && !inject; i++) {
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
 	}
@@ -202,6 +207,16 @@ static void parting(struct test *t)
 	}
 }
 
+static void parting(struct test *t)
+{
+	part(t, false);
+}
+
+static void parting_inject(struct test *t)
+{
+	part(t, true);
+}
+
 const struct test_case regress_cases[] = {
 	{ "regress.gone_before_accept", T_MSG, 0, 0, gone_before_accept },
 	{ "regress.gone_while_answered", T_MSG, 0, 0, gone_while_answered },
@@ -209,5 +224,6 @@ const struct test_case regress_cases[] = {
 	{ "regress.more_and_no_more", T_ALL, 0, C_MSG, more_and_no_more },
 	{ "regress.last_words", T_RDM, 0, C_MSG | KFI_MULTI_RECV, last_words },
 	{ "regress.parting", T_REL, 0, C_MSG, parting },
+	{ "regress.parting_inject", T_REL, 0, C_MSG, parting_inject },
 	{ }
 };
