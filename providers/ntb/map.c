@@ -230,8 +230,8 @@ int nt_window_map(struct nt_link *link, const struct iov_iter *iter, size_t len,
 
 int nt_window_map_once(struct nt_link *link, const struct iov_iter *iter, size_t len, u64 *at)
 {
-	if (len < NT_MAP_ONCE_MIN || len > NT_MAP_ONCE_MAX || !nt_window_maps(link) ||
-	    !nt_link_flat_in_use(link))
+	if (len < NT_MAP_ONCE_MIN || len > NT_MAP_ONCE_MAX || len > iter->count ||
+	    !nt_window_maps(link) || !nt_link_flat_in_use(link))
 		return -ENOSPC;
 	return nt_map(link, iter, len, true, at);
 }
