@@ -214,7 +214,7 @@ struct kfi_unit {
  * @close: close a link that was detached, or that has made no callback yet. On return the link
  *	does not read memory of the protocol. With @abort the link drops the bytes that it still
  *	holds, otherwise it delivers them if it can. Must not depend on the peer: a link that can
- *	learn only from the peer what was delivered waits for half a second at most, and for a small
+ *	learn only from the peer what was delivered waits for two seconds at most, and for a small
  *	part of that if the peer was not admitted. Process context, may sleep
  * @probe: find out whether the peer still answers, because another caller claims its name. The
  *	first call sends something to the peer (kfi_link_ping()), later calls check for the answer.

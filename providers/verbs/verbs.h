@@ -37,7 +37,11 @@
 #define KV_SQ_ROOM	3		/* the most entries that one step puts into a send queue */
 #define KV_INLINE	64		/* MSG: payload up to this length is copied */
 #define KV_SIGNAL	16		/* one of so many work requests is reported */
-#define KV_CLOSE_MS	500		/* time to empty the send queue when a connection ends */
+/*
+ * Time to empty the send queue when a connection ends. With the times that rdma_cm sets, RoCE repeats
+ * a lost request after 540 ms, and what it repeats may be lost as well.
+ */
+#define KV_CLOSE_MS	2000
 #define KV_REFUSE_MS	50		/* the same for a caller that was never admitted */
 #define KV_LINGER_MS	1000		/* MSG: time for the peer to receive a refusal */
 #define KV_EARLY_PING_MS	100	/* iWARP: time for the listener to accept */

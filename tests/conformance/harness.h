@@ -75,7 +75,7 @@ struct test_case {
 	S(eq) S(cntr) S(cm) S(msg) S(tagged) S(tagged_rma) S(sep) S(shared) S(shared_tx) \
 	S(inject) S(rma) S(rma_grant) S(place) S(order) S(flush) S(atomic) S(atomic_error) S(multirecv) \
 	S(cancel) S(errors) S(flow) S(overdue) S(reset) S(auth) S(plain) \
-	S(dgram) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(overwrite) S(stress) S(short) \
+	S(dgram) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(lossy) S(overwrite) S(stress) S(short) \
 	S(lnd) S(regress) S(tclass) S(verbs_rma) S(script)
 #define TEST_SUITE(name)	name##_cases[],
 /* the last is for the comma before it */
@@ -412,6 +412,13 @@ size_t size_max(struct test *t);
 size_t size_next(struct test *t, size_t size);
 /* Expect that both directions still work. */
 void still_works(struct pair *p);
+
+/*
+ * A sends messages and closes at once; B gets all of them. @inject: by kfi_inject(). (sockets_regress.c)
+ */
+void pair_part(struct pair *p, bool inject);
+/* Threads work with @pairs connected pairs and compare all data. (stress.c) */
+void stress_pairs(struct test *t, struct pair **p, int pairs);
 
 /* ---- actions of the script (script.c) ---- */
 

@@ -176,16 +176,14 @@ static void last_words(struct test *t)
  * The same if the sender closes at once: a success is not revoked. @inject: the buffer is free when
  * the call returns, and there is no completion to wait for before the close.
  */
-static void part(struct test *t, bool inject)
+void pair_part(struct pair *p, bool inject)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
+	struct test *t = p->a.t;
 	u8 *tx = test_pages(t, PARTING_LEN), *rx = test_pages(t, PARTING * PARTING_LEN);
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && tx && rx);
-	/* They know each other, so nothing delays the message. */
-	still_works(p);
+	REQUIRE(t, tx && rx);
 	fill(tx, PARTING_LEN, 3);
 	for (i = 0; i < PARTING; i++)
 		POST(t, kfi_recv(p->b.ep, rx + i * PARTING_LEN, PARTING_LEN, NULL, KFI_ADDR_UNSPEC,
@@ -205,6 +203,16 @@ static void part(struct test *t, bool inject)
 		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
 		EXPECT_DATA(t, rx + i * PARTING_LEN, PARTING_LEN, 3);
 	}
+}
+
+/* They know each other, so nothing delays the messages. */
+static void part(struct test *t, bool inject)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+
+	REQUIRE(t, p);
+	still_works(p);
+	pair_part(p, inject);
 }
 
 static void parting(struct test *t)

@@ -192,21 +192,15 @@ static int thread_open(struct test *t, struct thread *th, struct pair *p, u32 id
 			   KFI_REMOTE_READ | KFI_REMOTE_WRITE);
 }
 
-/* Run @pairs pairs, with all threads spread over them and over the CPUs. */
-static void mixed(struct test *t, int pairs, u64 cq_flags)
+/* Threads work with these pairs, spread over them and over the CPUs. */
+void stress_pairs(struct test *t, struct pair **p, int pairs)
 {
-	struct node_opts opts = { .cq_flags = cq_flags };
 	unsigned int cpu = 0, threads = PER_CPU * num_online_cpus();
 	struct thread *th = test_zalloc(t, threads * sizeof(*th));
-	struct pair *p[PER_CPU];
 	u64 ops = 0;
 	int i, n;
 
 	REQUIRE(t, th);
-	for (i = 0; i < pairs; i++) {
-		p[i] = pair_open(t, &opts, &opts);
-		REQUIRE(t, p[i]);
-	}
 	for (i = 0; i < threads; i++)
 		REQUIRE(t, !thread_open(t, &th[i], p[i % pairs], i));
 	for (n = 0; n < threads; n++, cpu++) {
@@ -222,6 +216,19 @@ static void mixed(struct test *t, int pairs, u64 cq_flags)
 	}
 	EXPECT(t, ops >= threads);
 	pr_info("    # stress: %u threads, %llu operations\n", threads, ops);
+}
+
+static void mixed(struct test *t, int pairs, u64 cq_flags)
+{
+	struct node_opts opts = { .cq_flags = cq_flags };
+	struct pair *p[PER_CPU];
+	int i;
+
+	for (i = 0; i < pairs; i++) {
+		p[i] = pair_open(t, &opts, &opts);
+		REQUIRE(t, p[i]);
+	}
+	stress_pairs(t, p, pairs);
 }
 
 static void one_pair(struct test *t)
