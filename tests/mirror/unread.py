@@ -6,8 +6,8 @@ BADBLOCKS is the attribute of null_blk, whose badblocks_once is set: sectors tha
 the next time that they are read. "once" writes random ranges behind the sector FIRST, makes a part of
 each fail, and reads it at once: the data has to be what was written last. "race" does so while a thread
 overwrites another part of the same range: no older data may come back, neither in the read nor later.
-"starve" does so while four threads overwrite that part without a pause: each read has to end within
-5 seconds. The last line says how many ranges were read."""
+"starve" does so while four threads overwrite that part, a quarter each, without a pause: at no moment
+are all of them between two writes, and each read has to end within 5 seconds. The last line says how many ranges were read."""
 
 import mmap
 import os
@@ -56,18 +56,19 @@ def once(buf):
 
 
 class Hot(threading.Thread):
-    """Overwrites the begin of a range with numbers that grow, until told to end."""
+    """Overwrites sectors at the begin of a range with numbers that grow, until told to end."""
 
-    def __init__(self):
+    def __init__(self, first=0, count=HOT):
         super().__init__()
+        self.first, self.count = start + first, count
         self.begun = self.acked = 0
         self.told = threading.Event()
 
     def run(self):
-        buf = mmap.mmap(-1, HOT * SECTOR)
+        buf = mmap.mmap(-1, self.count * SECTOR)
         while not self.told.is_set():
             self.begun += 1
-            write(buf, start, struct.pack("<Q", self.begun) * (HOT * SECTOR // 8))
+            write(buf, self.first, struct.pack("<Q", self.begun) * (self.count * SECTOR // 8))
             self.acked = self.begun
 
 
@@ -93,7 +94,7 @@ def race(buf):
 
 
 def starve(buf):
-    hots = [Hot() for _ in range(4)]
+    hots = [Hot(first, HOT // 4) for first in range(0, HOT, HOT // 4)]
 
     def end():
         for hot in hots:
@@ -103,6 +104,7 @@ def starve(buf):
     limit.start()
     for hot in hots:
         hot.start()
+        time.sleep(0.003)               # so that they do not end together either, on a wire with 5 ms
     try:
         for i in range(rounds):
             bad = start + rng.randrange(HOT, RANGE)

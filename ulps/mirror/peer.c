@@ -244,8 +244,9 @@ enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg
 }
 
 /*
- * Store which node the peer is, and in which generation its resynchronisation begins. One that was
- * interrupted keeps its number.
+ * Store which node the peer is, and either in which generation its resynchronisation begins (one
+ * that was interrupted keeps its number), or which generation its copy has, which is the same as
+ * this one but for the regions of the bitmap.
  */
 static int pair_begin(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_verdict verdict,
 		      bool resync)
@@ -257,7 +258,9 @@ static int pair_begin(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_
 	pair->node = state->node;
 	if (resync && !goes_on)
 		pair->source = p->m->sb.gens.cur;
-	if (pair->node == before.node && pair->source == before.source)
+	if (!resync)
+		pair->base = state->gens.cur;
+	if (pair->node == before.node && pair->source == before.source && pair->base == before.base)
 		return 0;
 	ret = kfm_super_save(p->m);
 	if (ret)
@@ -374,9 +377,14 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_peer_lost(p, -EPROTO);
 }
 
+/*
+ * The peer has stored the generation. That it is the base now becomes durable with the next change
+ * of the superblock: an older one is as good until there is another generation.
+ */
 static void synced_ok(struct kfm_peer *p)
 {
 	p->gen = p->m->sb.gens.cur;
+	kfm_pair(p)->base = p->gen;
 	if (p->insync || p->oos_count)
 		return;
 	p->insync = true;
@@ -429,6 +437,11 @@ static void fetch_tick(struct kfm_peer *p)
 /*
  * Everything is the same: say so, until the peer has answered. The peer may be promoted after
  * SYNCED, so the note that it was not in sync has to be gone, durably, before.
+ *
+ * A peer that is lost before it answers has stored the generation or has not, and in both cases the
+ * bitmap has to be enough when it returns. A copy that was overwritten until now is known by its
+ * source if it has not, so the new generation becomes the base now. For a whole copy the one of
+ * before remains the base until the answer.
  */
 static void synced_tick(struct kfm_peer *p)
 {
@@ -439,7 +452,8 @@ static void synced_tick(struct kfm_peer *p)
 	if (m->meta_failed)
 		return;
 	pair->flags &= ~KFM_PAIR_ALONE;
-	pair->base = m->sb.gens.cur;
+	if (p->attach && !p->synced_sent)
+		pair->base = m->sb.gens.cur;
 	if ((pair->flags != before.flags || pair->base != before.base) && kfm_super_save(m)) {
 		*pair = before;
 		return;
