@@ -7,7 +7,8 @@ the next time that they are read. "once" writes random ranges behind the sector 
 each fail, and reads it at once: the data has to be what was written last. "race" does so while a thread
 overwrites another part of the same range: no older data may come back, neither in the read nor later.
 "starve" does so while four threads overwrite that part, a quarter each, without a pause: at no moment
-are all of them between two writes, and each read has to end within 5 seconds. The last line says how many ranges were read."""
+are all of them between two writes, and each read has to end within 5 seconds. The last line says how
+many ranges were read."""
 
 import mmap
 import os
