@@ -38,8 +38,8 @@
 #define KV_INLINE	64		/* MSG: payload up to this length is copied */
 #define KV_SIGNAL	16		/* one of so many work requests is reported */
 /*
- * Time to empty the send queue when a connection ends. With the times that rdma_cm sets, RoCE repeats
- * a lost request after 540 ms, and what it repeats may be lost as well.
+ * Time to empty the send queue when a connection ends. With the times that rdma_cm sets, RoCE
+ * repeats a lost request after 540 ms, and the repeated request may be lost as well.
  */
 #define KV_CLOSE_MS	2000
 #define KV_REFUSE_MS	50		/* the same for a caller that was never admitted */

@@ -75,8 +75,8 @@ struct test_case {
 	S(eq) S(cntr) S(cm) S(msg) S(tagged) S(tagged_rma) S(sep) S(shared) S(shared_tx) \
 	S(inject) S(rma) S(rma_grant) S(place) S(order) S(flush) S(atomic) S(atomic_error) S(multirecv) \
 	S(cancel) S(errors) S(flow) S(overdue) S(reset) S(auth) S(plain) \
-	S(dgram) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(lossy) S(overwrite) S(stress) S(short) \
-	S(lnd) S(regress) S(tclass) S(verbs_rma) S(script)
+	S(dgram) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(lossy) S(overwrite) S(stress) \
+	S(short) S(lnd) S(regress) S(tclass) S(verbs_rma) S(script)
 #define TEST_SUITE(name)	name##_cases[],
 /* the last is for the comma before it */
 extern const struct test_case TEST_SUITES(TEST_SUITE) no_cases[];
@@ -414,7 +414,8 @@ size_t size_next(struct test *t, size_t size);
 void still_works(struct pair *p);
 
 /*
- * A sends messages and closes at once; B gets all of them. @inject: by kfi_inject(). (sockets_regress.c)
+ * A sends messages and closes at once, and B receives all of them. @inject: A sends with
+ * kfi_inject(). (sockets_regress.c)
  */
 void pair_part(struct pair *p, bool inject);
 /* Threads work with @pairs connected pairs and compare all data. (stress.c) */

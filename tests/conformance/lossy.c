@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cases on a wire that loses packets, so RDMA devices and TCP repeat them. The script begins that when
- * the pairs are connected, because a call that is lost takes seconds.
+ * Cases on a wire that loses packets, which RDMA devices and TCP have to repeat. The script makes
+ * the wire lose packets after the pairs were connected, because a lost connection request takes
+ * seconds.
  */
 #include "harness.h"
 

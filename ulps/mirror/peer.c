@@ -244,9 +244,9 @@ enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg
 }
 
 /*
- * Store which node the peer is, and either in which generation its resynchronisation begins (one
- * that was interrupted keeps its number), or which generation its copy has, which is the same as
- * this one but for the regions of the bitmap.
+ * Store which node the peer is. If its copy is resynchronised, also store in which generation that
+ * begins; a resynchronisation that was interrupted keeps its number. If nothing has to be
+ * resynchronised, the generation of the copy becomes the base.
  */
 static int pair_begin(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_verdict verdict,
 		      bool resync)
@@ -378,8 +378,8 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 }
 
 /*
- * The peer has stored the generation. That it is the base now becomes durable with the next change
- * of the superblock: an older one is as good until there is another generation.
+ * The peer has stored the generation, which becomes the base. The superblock is not written for
+ * that: until the next generation, whose beginning writes it, the older base is as good.
  */
 static void synced_ok(struct kfm_peer *p)
 {
@@ -438,10 +438,11 @@ static void fetch_tick(struct kfm_peer *p)
  * Everything is the same: say so, until the peer has answered. The peer may be promoted after
  * SYNCED, so the note that it was not in sync has to be gone, durably, before.
  *
- * A peer that is lost before it answers has stored the generation or has not, and in both cases the
- * bitmap has to be enough when it returns. A copy that was overwritten until now is known by its
- * source if it has not, so the new generation becomes the base now. For a whole copy the one of
- * before remains the base until the answer.
+ * A peer that is lost before it answers may have stored the generation or not. In both cases the
+ * bitmap alone must be enough when the peer returns. If its copy was overwritten until now and the
+ * generation is not stored, kfm_compare() knows the copy by its source, so the base can change
+ * before SYNCED is sent. A whole copy is known by its generation alone, so the older base remains
+ * until the peer answers.
  */
 static void synced_tick(struct kfm_peer *p)
 {
