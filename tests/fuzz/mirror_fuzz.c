@@ -84,7 +84,7 @@ static void fuzz_msg(struct kfm_le_msg *le, int honest)
 
 	if (honest) {
 		le->magic = cpu_to_le32(KFM_MSG_MAGIC);
-		le->version = cpu_to_le16(KFM_VERSION);
+		le->version = cpu_to_le16(KFM_MSG_VERSION);
 	}
 	if (kfm_msg_decode(le, sizeof(*le), &m))
 		return;

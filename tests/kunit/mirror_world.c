@@ -75,12 +75,20 @@ ssize_t kfm_net_fetch(struct kfm_peer *p, u64 key, u64 addr, u32 len)
 	return 0;	/* at once; kfm_peer.peer_bits is what the test has put there */
 }
 
-ssize_t kfm_net_write(struct kfm_peer *p, struct kfm_write *w, u64 at, u32 len)
+ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
 {
-	struct kfm_post *post = &w->posts[p->index];
+	struct kfm_post *post;
+	unsigned int i;
 
-	post->busy = true;
-	mw_now->posted[p->index][mw_now->nr_posted[p->index]++] = post;
+	if (mw_now->full)
+		return -EAGAIN;
+	for (i = 0; i < g->count; i++) {
+		post = &g->writes[i]->posts[p->index];
+		post->busy = true;
+		mw_now->posted[p->index][mw_now->nr_posted[p->index]++] = post;
+	}
+	mw_now->group[p->index] = *g;
+	mw_now->groups[p->index]++;
 	return 0;
 }
 
@@ -295,7 +303,7 @@ void mw_join(struct mw *w, unsigned int peer, u64 gen)
 /* A peer has made all records durable that it was sent, and has applied them. */
 void mw_ack(struct mw *w, unsigned int peer)
 {
-	struct kfm_msg applied = { .type = KFM_APPLIED, .seq = w->peers[peer].ring.seq - 1 };
+	struct kfm_msg applied = { .type = KFM_APPLIED, .seq = w->peers[peer].ring.next.seq - 1 };
 	unsigned int i;
 
 	for (i = 0; i < w->nr_posted[peer]; i++) {

@@ -38,6 +38,9 @@ struct mw {
 	unsigned int	count[KFM_PEERS][KFM_MSG_TYPES];
 	struct kfm_post	*posted[KFM_PEERS][KFM_WINDOW];
 	unsigned int	nr_posted[KFM_PEERS];
+	struct kfm_group group[KFM_PEERS];	/* the last one of each peer */
+	unsigned int	groups[KFM_PEERS];
+	bool		full;			/* the provider takes no operation */
 	int		io_err;
 	char		events[512];
 	unsigned long	done;

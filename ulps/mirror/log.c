@@ -148,46 +148,82 @@ static bool apply_wanted(const struct kfm *m, const struct kfm_rec *r)
 		log->recs[(r->seq + 1) % KFM_WINDOW].seq == r->seq + 1);
 }
 
-static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len)
+/* Read and check a record of which @len bytes or less were written. Return: 0 or an error. */
+static int rec_read(struct kfm *m, u32 at, u32 len, struct kfm_rec *r)
 {
-	struct kfm *m = mr->fid.context;
 	struct kfm_log *log = &m->log;
 	struct kfm_le_rec head;
-	struct kfm_rec r;
-	bool due = false;
 	int ret;
 
-	if (offset % KFM_SECTOR || offset > log->ring_len || log->ring_len - offset < len ||
-	    len < sizeof(head))
+	if (len < sizeof(head))
 		return -EPROTO;
-	ret = ring_copy(log, &head, offset, sizeof(head));
+	ret = ring_copy(log, &head, at, sizeof(head));
 	if (ret)
 		return ret;
-	if (kfm_rec_decode(&head, m->sectors, &r) || len != sizeof(head) + r.len ||
-	    log->ring_len - offset < kfm_rec_room(r.len))
+	if (kfm_rec_decode(&head, m->sectors, r) || len < kfm_rec_room(r->len))
 		return -EPROTO;
-	ret = ring_check(log, &head, offset, r.len);
-	if (ret)
-		return ret;
-	r.at = offset;
+	r->at = at;
+	return ring_check(log, &head, at, r->len);
+}
+
+/* Read and check the records that were written. Return: how many, or a negative error. */
+static int group_read(struct kfm *m, u32 at, u32 len, struct kfm_rec *recs)
+{
+	unsigned int count;
+	u32 room;
+	int ret;
+
+	for (count = 0; len; count++, at += room, len -= room) {
+		ret = count < KFM_GROUP ? rec_read(m, at, len, &recs[count]) : -EPROTO;
+		if (!ret && recs[count].seq != recs[0].seq + count)
+			ret = -EPROTO;
+		if (ret)
+			return ret;
+		room = kfm_rec_room(recs[count].len);
+	}
+	return count ?: -EPROTO;
+}
+
+/* Are all records expected? If so, and if they are durable, add them to those that are applied. */
+static int group_take(struct kfm *m, const struct kfm_rec *recs, unsigned int count, bool durable)
+{
+	struct kfm_log *log = &m->log;
+	unsigned int i;
+	bool due = false;
+	int ret = 0;
+
 	spin_lock(&log->lock);
-	ret = rec_expected(log, &r);
-	spin_unlock(&log->lock);
-	if (ret)
-		return ret;
-	ret = ring_store(m, offset, kfm_rec_room(r.len));
-	if (ret)
-		return ret;
-	spin_lock(&log->lock);
-	ret = rec_expected(log, &r);
-	if (!ret) {
-		log->recs[r.seq % KFM_WINDOW] = r;
-		due = apply_wanted(m, &r);
+	for (i = 0; i < count && !ret; i++)
+		ret = rec_expected(log, &recs[i]);
+	for (i = 0; i < count && durable && !ret; i++) {
+		log->recs[recs[i].seq % KFM_WINDOW] = recs[i];
+		due |= apply_wanted(m, &recs[i]);
 	}
 	spin_unlock(&log->lock);
 	if (due)
 		kfm_kick(m);
 	return ret;
+}
+
+/* The range holds one or more records that follow one another, with all of their room. */
+static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len)
+{
+	struct kfm *m = mr->fid.context;
+	struct kfm_rec recs[KFM_GROUP];
+	int count, ret;
+
+	if (offset % KFM_SECTOR || offset > m->log.ring_len || m->log.ring_len - offset < len)
+		return -EPROTO;
+	count = group_read(m, offset, len, recs);
+	if (count < 0)
+		return count;
+	ret = group_take(m, recs, count, false);
+	if (ret)
+		return ret;
+	ret = ring_store(m, offset, len);
+	if (ret)
+		return ret;
+	return group_take(m, recs, count, true);
 }
 
 /* ---- head ---- */

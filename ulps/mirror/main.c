@@ -649,7 +649,11 @@ static int __init kfm_init(void)
 {
 	int ret;
 
-	kfm_wq = alloc_workqueue("kfi_mirror", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
+	/*
+	 * Not WQ_HIGHPRI: the worker would preempt the thread that submits writes at the first one,
+	 * and post each record by itself.
+	 */
+	kfm_wq = alloc_workqueue("kfi_mirror", WQ_MEM_RECLAIM | WQ_PERCPU, 0);
 	if (!kfm_wq)
 		return -ENOMEM;
 	ret = dm_register_target(&kfm_target);

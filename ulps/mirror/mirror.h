@@ -35,7 +35,8 @@ struct kfm_write;
 /**
  * struct kfm_post - the record of a write for one peer
  * @w: the write
- * @cqe: completion of the record's write, or of the read from the peer
+ * @next: next record of the group, which completes with this one; or NULL
+ * @cqe: completion of the group of which this is the first record, or of the read from the peer
  * @busy: the provider owns @cqe and the buffer of @w. Cleared with release semantics
  * @err: result, valid when @busy is false
  * @seq: number of the record in the session, if it was posted
@@ -44,6 +45,7 @@ struct kfm_write;
  */
 struct kfm_post {
 	struct kfm_write	*w;
+	struct kfm_post		*next;
 	struct kfi_cqe		cqe;
 	bool			busy;
 	int			err;
@@ -91,16 +93,44 @@ struct kfm_write {
 };
 
 /**
+ * struct kfm_place - where the next record goes in the log of a peer
+ * @at: offset of the record; a record that does not fit there begins at 0
+ * @head: bytes used since the session began, never wrapped
+ * @seq: sequence number of the record
+ */
+struct kfm_place {
+	u32	at;
+	u64	head;
+	u64	seq;
+};
+
+/**
+ * struct kfm_group - records that follow one another in the log of a peer, and are written at once
+ * @writes: their writes
+ * @count: how many
+ * @at: offset of the first one
+ * @bytes: room of all
+ * @ends: value of &kfm_place.head after each
+ * @next: place behind them
+ */
+struct kfm_group {
+	struct kfm_write	*writes[KFM_GROUP];
+	unsigned int		count;
+	u32			at;
+	u32			bytes;
+	u64			ends[KFM_GROUP];
+	struct kfm_place	next;
+};
+
+/**
  * struct kfm_ring - the primary's view of the log of a peer; used by the worker only
  * @key: key of the ring
  * @addr: address of its first byte
  * @len: bytes
- * @at: offset of the next record; a record that does not fit there begins at 0
- * @head: bytes used since the session began, never wrapped
- * @tail: like @head: bytes that the peer has applied and that may be overwritten
- * @seq: sequence number of the next record
+ * @next: place of the next record
+ * @tail: like &kfm_place.head: bytes that the peer has applied and that may be overwritten
  * @applied: records up to this one are in the peer's leg
- * @ends: value of @head after each record that is not applied yet
+ * @ends: value of &kfm_place.head after each record that is not applied yet
  * @window_key: key of the window, see repair.c
  * @window_addr: address of its first byte
  */
@@ -108,10 +138,8 @@ struct kfm_ring {
 	u64	key;
 	u64	addr;
 	u32	len;
-	u32	at;
-	u64	head;
+	struct kfm_place next;
 	u64	tail;
-	u64	seq;
 	u64	applied;
 	u64	ends[KFM_WINDOW];
 	u64	window_key;
@@ -623,7 +651,7 @@ void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_net_receive(struct kfm_peer *p);
 ssize_t kfm_net_fetch(struct kfm_peer *p, u64 key, u64 addr, u32 len);
 ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w);
-ssize_t kfm_net_write(struct kfm_peer *p, struct kfm_write *w, u64 at, u32 len);
+ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g);
 
 /* write.c */
 int kfm_writes_alloc(struct kfm *m);

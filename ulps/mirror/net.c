@@ -13,6 +13,7 @@
 #include <net/net_namespace.h>
 #include "mirror.h"
 
+#define KFM_IOV	(2 * KFM_GROUP)		/* head and data of each record */
 #define API	KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION)
 
 static struct kfi_info *make_hints(const struct kfm_peer *p)
@@ -23,10 +24,10 @@ static struct kfi_info *make_hints(const struct kfm_peer *p)
 		return NULL;
 	hints->caps = KFI_MSG | KFI_RMA;
 	hints->ep_attr->type = KFI_EP_RDM;
-	hints->ep_attr->max_msg_size = KFM_WRITE_MAX + KFM_SECTOR;
+	hints->ep_attr->max_msg_size = KFM_GROUP_BYTES;
 	hints->tx_attr->size = KFM_SLOTS + KFM_TX + 1;
 	hints->tx_attr->msg_order = KFI_ORDER_SAS;
-	hints->tx_attr->iov_limit = p->index ? 2 : 0;	/* see kfm_net_write() */
+	hints->tx_attr->iov_limit = KFM_IOV;
 	hints->rx_attr->size = KFM_RX;
 	hints->rx_attr->msg_order = KFI_ORDER_SAS;
 	hints->domain_attr->mr_mode = KFI_MR_VIRT_ADDR | KFI_MR_ALLOCATED | KFI_MR_PROV_KEY |
@@ -184,10 +185,17 @@ ssize_t kfm_net_fetch(struct kfm_peer *p, u64 key, u64 addr, u32 len)
 
 static void written(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
-	struct kfm_post *post = container_of(cqe, struct kfm_post, cqe);
+	struct kfm_post *next, *post = container_of(cqe, struct kfm_post, cqe);
+	struct kfm *m = post->w->m;
 
-	post->err = -wc->err;
-	kfm_signal(post->w->m, &post->busy);
+	rcu_read_lock();	/* see kfm_signal() */
+	for (; post; post = next) {
+		next = post->next;
+		post->err = -wc->err;
+		smp_store_release(&post->busy, false);	/* pairs with kfm_busy() */
+	}
+	kfm_kick(m);
+	rcu_read_unlock();
 }
 
 /* Read what the peer has copied to its window. */
@@ -195,40 +203,68 @@ ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w)
 {
 	struct kfm_post *post = &w->posts[p->index];
 
+	post->next = NULL;
 	post->cqe.done = written;
 	return rma_read(p, w->buf + KFM_DATA_AT, p->ring.window_key, p->ring.window_addr, w->len,
 			&post->cqe, &post->busy);
 }
 
 /*
- * Write a record, head and data in one piece, to the peer's ring, durably. All heads are in front
- * of the data, but only one can be next to it.
+ * Head, data, and all that lies between the data and the end of the record's room. All heads are in
+ * front of the data, but only one can be next to it.
  */
-ssize_t kfm_net_write(struct kfm_peer *p, struct kfm_write *w, u64 at, u32 len)
+static unsigned int rec_iov(const struct kfm_peer *p, const struct kfm_write *w, struct kvec *iov)
 {
-	const u32 head = sizeof(struct kfm_le_rec);
-	struct kfm_post *post = &w->posts[p->index];
-	struct kvec iov[2] = {
-		{ .iov_base = kfm_write_head(p, w), .iov_len = p->index ? head : len },
-		{ .iov_base = w->buf + KFM_DATA_AT, .iov_len = len - head },
+	const u32 head = sizeof(struct kfm_le_rec), rest = kfm_rec_room(w->len) - head;
+
+	iov[0] = (struct kvec) { .iov_base = kfm_write_head(p, w), .iov_len = head };
+	if (!p->index) {
+		iov[0].iov_len += rest;
+		return 1;
+	}
+	iov[1] = (struct kvec) { .iov_base = w->buf + KFM_DATA_AT, .iov_len = rest };
+	return 2;
+}
+
+/* Link the posts, which complete together, and mark them. */
+static void group_busy(const struct kfm_peer *p, const struct kfm_group *g, bool busy)
+{
+	struct kfm_post *post, *next = NULL;
+	unsigned int i;
+
+	for (i = g->count; i--; next = post) {
+		post = &g->writes[i]->posts[p->index];
+		post->next = next;
+		post->busy = busy;
+	}
+}
+
+/* Write a group of records to the peer's ring, durably. */
+ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
+{
+	struct kfi_cqe *cqe = &g->writes[0]->posts[p->index].cqe;
+	struct kvec iov[KFM_IOV];
+	struct kfi_rma_iov rma = {
+		.addr = p->ring.addr + g->at, .len = g->bytes, .key = p->ring.key,
 	};
-	struct kfi_rma_iov rma = { .addr = p->ring.addr + at, .len = len, .key = p->ring.key };
 	struct kfi_msg_rma msg = {
 		.type = KFI_KVEC,
 		.msg_iov = iov,
-		.iov_count = p->index ? 2 : 1,
 		.addr = p->net.peer,
 		.rma_iov = &rma,
 		.rma_iov_count = 1,
-		.context = &post->cqe,
+		.context = cqe,
 	};
+	unsigned int i;
 	ssize_t ret;
 
-	post->cqe.done = written;
-	post->busy = true;
+	for (i = 0; i < g->count; i++)
+		msg.iov_count += rec_iov(p, g->writes[i], &iov[msg.iov_count]);
+	cqe->done = written;
+	group_busy(p, g, true);
 	ret = kfi_writemsg(p->net.ep, &msg, KFI_CQE | KFI_COMMIT_COMPLETE);
 	if (ret)
-		post->busy = false;
+		group_busy(p, g, false);
 	return ret;
 }
 

@@ -314,7 +314,7 @@ void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->magic = cpu_to_le32(KFM_MSG_MAGIC);
-	out->version = cpu_to_le16(KFM_VERSION);
+	out->version = cpu_to_le16(KFM_MSG_VERSION);
 	out->type = cpu_to_le16(m->type);
 	out->session = cpu_to_le64(m->session);
 	memcpy(out->uuid, m->uuid, sizeof(out->uuid));
@@ -375,8 +375,8 @@ int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m)
 	if (len != sizeof(le))
 		return -EPROTO;
 	memcpy(&le, in, sizeof(le));
-	if (le32_to_cpu(le.magic) != KFM_MSG_MAGIC || le16_to_cpu(le.version) != KFM_VERSION ||
-	    !all_zero(le.zero, sizeof(le.zero)))
+	if (le32_to_cpu(le.magic) != KFM_MSG_MAGIC ||
+	    le16_to_cpu(le.version) != KFM_MSG_VERSION || !all_zero(le.zero, sizeof(le.zero)))
 		return -EPROTO;
 	m->type = le16_to_cpu(le.type);
 	m->session = le64_to_cpu(le.session);

@@ -16,12 +16,14 @@
 #include "wire-user.h"
 #endif
 
-#define KFM_VERSION		2
+#define KFM_VERSION		2	/* of all that is stored */
+#define KFM_MSG_VERSION		3	/* since version 3 a write to the ring has several records */
 #define KFM_PEERS		4u	/* peers of a node, at most */
 #define KFM_SECTOR		512u
 #define KFM_BLOCK		4096u	/* distance between the two copies of a block */
 #define KFM_WRITE_MAX		65536u	/* bytes of data in a record */
 #define KFM_WINDOW		256u	/* records of a log that are not applied */
+#define KFM_GROUP		16u	/* records in one write to the ring */
 #define KFM_HISTORY		8u	/* earlier generations that are stored */
 #define KFM_REGIONS_MAX		(1u << 20)
 #define KFM_REGION_SHIFT_MIN	8u	/* a region has at least 256 sectors, 128 KiB */
@@ -321,6 +323,9 @@ enum kfm_verdict kfm_compare(const struct kfm_gens *mine, const struct kfm_gens 
 void kfm_gens_raise(struct kfm_gens *gens, u64 fresh);
 u32 kfm_region_shift(u64 sectors);
 u32 kfm_bitmap_bytes(u64 sectors, u32 shift);
+
+/* Bytes of the largest group, which are those of the largest record */
+#define KFM_GROUP_BYTES		(KFM_WRITE_MAX + KFM_SECTOR)
 
 /* Bytes that a record with @len bytes of data takes in the ring */
 static inline u32 kfm_rec_room(u32 len)

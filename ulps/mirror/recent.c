@@ -51,7 +51,7 @@ void kfm_recent_announce(const struct kfm_peer *p, struct kfm_msg *msg)
 
 	if (any_open(p->m))
 		return;
-	msg->seq = p->ring.seq - 1;
+	msg->seq = p->ring.next.seq - 1;
 	list_for_each_entry(w, &p->m->flight, entry) {
 		if (w->peer)	/* all peers that are in sync have what is resynchronised */
 			continue;

@@ -120,7 +120,7 @@ static bool repair_begin(struct kfm *m)
 	f->step = KFM_F_REQUESTED;
 	f->session = p->session;
 	f->id = kfm_random();
-	f->seq = p->ring.seq - 1;
+	f->seq = p->ring.next.seq - 1;
 	f->deadline = now + (r->deadline - now) / count;
 	request_data(m);
 	return false;

@@ -40,7 +40,7 @@ static struct summary sum_peer(const struct kfm_peer *p)
 		.link = p->link,
 		.oos = known ? p->oos_count : 0,
 		.percent = known ? percent(p) : 100,
-		.lag = p->ring.seq ? p->ring.seq - 1 - p->ring.applied : 0,
+		.lag = p->ring.next.seq ? p->ring.next.seq - 1 - p->ring.applied : 0,
 		.insync = p->insync || (follows && m->was_insync),
 		.alone = alone,
 		.held = m->primary && !alone && p->link != KFM_UP,

@@ -5,7 +5,7 @@
  *   kfm_map()		queues the bio (main.c)
  *   admit_writes()	takes a struct kfm_write, unless the write overlaps one that is in flight
  *   launch_writes()	makes the bit durable, copies the data, writes to the leg
- *   post()		writes the record to the log of a peer
+ *   post()		writes records to the log of a peer, as many at once as have come since then
  *   end_writes()	ends the bio when the leg has the data, and its record and all records
  *			before it are durable at the peer
  *
@@ -17,7 +17,9 @@
 #include <linux/slab.h>
 #include "mirror.h"
 
-#define BUF_SIZE	(KFM_DATA_AT + KFM_WRITE_MAX)
+/* Heads, data, and the rest of the room of a record */
+#define BUF_SIZE	(KFM_DATA_AT + KFM_WRITE_MAX + KFM_SECTOR)
+#define GROUP_PART	2	/* a group has at least this part of the records in flight */
 
 static void write_init(struct kfm *m, struct kfm_write *w)
 {
@@ -38,7 +40,7 @@ int kfm_writes_alloc(struct kfm *m)
 		return -ENOMEM;
 	for (i = 0; i < m->slots; i++) {
 		write_init(m, &m->writes[i]);
-		m->writes[i].buf = alloc_pages_exact(BUF_SIZE, GFP_KERNEL);
+		m->writes[i].buf = alloc_pages_exact(BUF_SIZE, GFP_KERNEL | __GFP_ZERO);
 		if (!m->writes[i].buf)
 			return -ENOMEM;
 		list_add_tail(&m->writes[i].entry, &m->free);
@@ -166,7 +168,8 @@ void kfm_write_leg(struct kfm_write *w, blk_opf_t op)
 void kfm_ring_begin(struct kfm_peer *p, const struct kfm_msg *grant)
 {
 	p->ring = (struct kfm_ring) {
-		.key = grant->ring_key, .addr = grant->ring_addr, .len = grant->ring_len, .seq = 1,
+		.key = grant->ring_key, .addr = grant->ring_addr, .len = grant->ring_len,
+		.next.seq = 1,
 		.window_key = grant->window_key, .window_addr = grant->window_addr,
 	};
 }
@@ -176,22 +179,10 @@ void kfm_ring_applied(struct kfm_peer *p, u64 seq)
 {
 	struct kfm_ring *ring = &p->ring;
 
-	if (seq <= ring->applied || seq >= ring->seq)
+	if (seq <= ring->applied || seq >= ring->next.seq)
 		return;
 	ring->tail = ring->ends[seq % KFM_WINDOW];
 	ring->applied = seq;
-}
-
-/* Find room for a record. Return: its offset, with the new &kfm_ring.head in @head; or -EAGAIN. */
-static s64 ring_room(const struct kfm_ring *ring, u32 room, u64 *head)
-{
-	u32 take, at = kfm_ring_place(ring->len, ring->at, room, &take);
-
-	if (ring->head + take - ring->tail > ring->len ||
-	    ring->seq - ring->applied >= KFM_WINDOW)
-		return -EAGAIN;
-	*head = ring->head + take;
-	return at;
 }
 
 /* Where the head of the record for a peer is; that for the first peer is followed by the data. */
@@ -200,50 +191,119 @@ void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w)
 	return w->buf + KFM_DATA_AT - (p->index + 1) * sizeof(struct kfm_le_rec);
 }
 
-/* Write the record to the peer. Return: 0; -EAGAIN; or the error of the session. */
-static int post(struct kfm_peer *p, struct kfm_write *w)
+/* Add a record to a group. Return: false if it, or the ring, has no room. */
+static bool group_add(const struct kfm_ring *ring, struct kfm_group *g, struct kfm_write *w)
 {
-	u32 len = sizeof(struct kfm_le_rec) + w->len;
-	struct kfm_post *post = &w->posts[p->index];
-	struct kfm_ring *ring = &p->ring;
-	struct kfm_rec r = {
-		.log = p->session, .gen = p->log_gen, .seq = ring->seq,
-		.sector = w->sector, .len = w->len,
-	};
-	ssize_t ret;
-	u64 head;
-	s64 at;
+	u32 room = kfm_rec_room(w->len), take, at = kfm_ring_place(ring->len, g->next.at, room, &take);
 
-	if (kfm_busy(&post->busy))	/* posted in an earlier session, not completed yet */
-		return -EAGAIN;
-	at = ring_room(ring, kfm_rec_room(w->len), &head);
-	if (at < 0)
-		return at;
-	kfm_rec_encode(&r, w->buf + KFM_DATA_AT, kfm_write_head(p, w));
-	ret = kfm_net_write(p, w, at, len);
+	if (g->next.head + take - ring->tail > ring->len ||
+	    g->next.seq - ring->applied >= KFM_WINDOW)
+		return false;
+	if (g->count && (g->count == KFM_GROUP || g->bytes + room > KFM_GROUP_BYTES ||
+			 at != g->next.at))
+		return false;
+	if (!g->count)
+		g->at = at;
+	g->next = (struct kfm_place) {
+		.at = at + room, .head = g->next.head + take, .seq = g->next.seq + 1,
+	};
+	g->bytes += room;
+	g->ends[g->count] = g->next.head;
+	g->writes[g->count++] = w;
+	return true;
+}
+
+/* Collect the records that are posted next, in the order of the writes, from @w on. */
+static void group_collect(struct kfm_peer *p, struct kfm_group *g, struct kfm_write *w)
+{
+	const struct kfm_post *post;
+
+	list_for_each_entry_from(w, &p->m->flight, entry) {
+		post = &w->posts[p->index];
+		if (post->state != KFM_P_WAIT)
+			continue;
+		/* posted in an earlier session, not completed yet */
+		if (kfm_busy(&post->busy) || !group_add(&p->ring, g, w))
+			return;
+	}
+}
+
+/* Write a group to the peer. Return: 0; -EAGAIN; or the error of the session. */
+static int post(struct kfm_peer *p, const struct kfm_group *g)
+{
+	struct kfm_rec r = { .log = p->session, .gen = p->log_gen, .seq = p->ring.next.seq };
+	struct kfm_ring *ring = &p->ring;
+	struct kfm_write *w;
+	struct kfm_post *post;
+	unsigned int i;
+	ssize_t ret;
+
+	for (i = 0; i < g->count; i++, r.seq++) {
+		w = g->writes[i];
+		r.sector = w->sector;
+		r.len = w->len;
+		kfm_rec_encode(&r, w->buf + KFM_DATA_AT, kfm_write_head(p, w));
+	}
+	ret = kfm_net_write(p, g);
 	if (ret) {
 		p->m->again |= ret == -EAGAIN;
 		return ret;
 	}
-	post->state = KFM_P_POSTED;
-	post->seq = ring->seq;
-	ring->ends[ring->seq++ % KFM_WINDOW] = head;
-	ring->head = head;
-	ring->at = at + kfm_rec_room(w->len);
+	for (i = 0; i < g->count; i++) {
+		post = &g->writes[i]->posts[p->index];
+		post->state = KFM_P_POSTED;
+		post->seq = ring->next.seq + i;
+		ring->ends[post->seq % KFM_WINDOW] = g->ends[i];
+	}
+	ring->next = g->next;
 	return 0;
+}
+
+/*
+ * Is it time to post? One write to the ring costs the same with one record as with many, so a
+ * record waits while many others are in flight, until there are some that can go together. An
+ * answer comes for those in flight, and the worker looks again; so nothing waits for long, and with
+ * few writes in flight nothing waits at all.
+ */
+static bool post_due(const struct kfm_peer *p)
+{
+	unsigned int waiting = 0, posted = 0;
+	const struct kfm_write *w;
+	u32 bytes = 0;
+
+	list_for_each_entry(w, &p->m->flight, entry) {
+		switch (w->posts[p->index].state) {
+		case KFM_P_WAIT:
+			waiting++;
+			bytes += kfm_rec_room(w->len);
+			break;
+		case KFM_P_POSTED:
+			posted++;
+			break;
+		default:
+			break;
+		}
+	}
+	return waiting && (waiting * GROUP_PART >= posted || bytes >= KFM_GROUP_BYTES);
 }
 
 /* Post records in the order of the writes, as long as there is room. */
 static void post_all(struct kfm_peer *p)
 {
+	struct kfm_group g;
 	struct kfm_write *w;
 	int ret = 0;
 
-	if (p->link != KFM_UP)
+	if (p->link != KFM_UP || !post_due(p))
 		return;
 	list_for_each_entry(w, &p->m->flight, entry) {
-		if (w->posts[p->index].state == KFM_P_WAIT)
-			ret = post(p, w);
+		if (w->posts[p->index].state != KFM_P_WAIT)
+			continue;
+		g.count = 0;
+		g.bytes = 0;
+		g.next = p->ring.next;
+		group_collect(p, &g, w);
+		ret = g.count ? post(p, &g) : -EAGAIN;
 		if (ret)
 			break;
 	}
