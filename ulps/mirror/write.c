@@ -260,10 +260,10 @@ static int post(struct kfm_peer *p, const struct kfm_group *g)
 }
 
 /*
- * Is it time to post? One write to the ring costs the same with one record as with many, so a
- * record waits while many others are in flight, until there are some that can go together. An
- * answer comes for those in flight, and the worker looks again; so nothing waits for long, and with
- * few writes in flight nothing waits at all.
+ * Is it time to post? A write to the ring wakes a thread of the peer, and its answer one here,
+ * whether it has one record or many. So a record waits while many others are in flight, until there
+ * are some that can go together. The worker looks again when one of those in flight has ended, so
+ * nothing waits for long; with few writes in flight nothing waits at all.
  */
 static bool post_due(const struct kfm_peer *p)
 {
