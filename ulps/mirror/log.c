@@ -133,19 +133,20 @@ static int rec_expected(struct kfm_log *log, const struct kfm_rec *r)
 }
 
 /*
- * Should the worker apply records now that @r is durable? It looks by itself after a while. Until
- * then it must not miss a batch that is full, a ring that the primary needs, or a record that a
- * repair waits for.
+ * Should the worker apply records now that a group is durable? It looks by itself after a while.
+ * Until then it must not miss a batch that is full, a ring that the primary needs, or a record that
+ * a repair waits for. A group that was the only one missing may complete any of these.
  */
-static bool apply_wanted(const struct kfm *m, const struct kfm_rec *r)
+static bool apply_wanted(const struct kfm *m, const struct kfm_rec *recs, unsigned int count)
 {
+	const struct kfm_rec *first = &recs[0], *last = &recs[count - 1];
 	const struct kfm_log *log = &m->log;
-	u32 used = r->at - log->head.at + (r->at < log->head.at ? log->ring_len : 0);
+	u32 used = last->at - log->head.at + (last->at < log->head.at ? log->ring_len : 0);
 
-	return !(r->seq % KFM_BATCH) || used >= log->ring_len / 4 ||
+	return last->seq / KFM_BATCH != (first->seq - 1) / KFM_BATCH || used >= log->ring_len / 4 ||
 	       READ_ONCE(m->serve.step) == KFM_S_REQUESTED ||
-	       (r->seq == log->head.seq &&
-		log->recs[(r->seq + 1) % KFM_WINDOW].seq == r->seq + 1);
+	       (first->seq == log->head.seq &&
+		log->recs[(last->seq + 1) % KFM_WINDOW].seq == last->seq + 1);
 }
 
 /* Read and check a record of which @len bytes or less were written. Return: 0 or an error. */
@@ -189,16 +190,15 @@ static int group_take(struct kfm *m, const struct kfm_rec *recs, unsigned int co
 {
 	struct kfm_log *log = &m->log;
 	unsigned int i;
-	bool due = false;
 	int ret = 0;
+	bool due;
 
 	spin_lock(&log->lock);
 	for (i = 0; i < count && !ret; i++)
 		ret = rec_expected(log, &recs[i]);
-	for (i = 0; i < count && durable && !ret; i++) {
+	for (i = 0; i < count && durable && !ret; i++)
 		log->recs[recs[i].seq % KFM_WINDOW] = recs[i];
-		due |= apply_wanted(m, &recs[i]);
-	}
+	due = durable && !ret && apply_wanted(m, recs, count);
 	spin_unlock(&log->lock);
 	if (due)
 		kfm_kick(m);
