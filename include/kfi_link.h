@@ -748,9 +748,41 @@ size_t kfi_rx_bytes(struct kfi_link *link, const void *bytes, size_t len);
 #define KFI_PROTO_RMA_MAX	256
 /** KFI_PROTO_VERSION - version of the wire format, for &kfi_ep_attr.protocol_version */
 #define KFI_PROTO_VERSION	1
+/** KFI_PROTO_IOV_MAX - segments of a local vector */
+#define KFI_PROTO_IOV_MAX	256
+/** KFI_PROTO_CTX_MAX - contexts of a scalable endpoint, in each direction */
+#define KFI_PROTO_CTX_MAX	256
 /** KFI_PROTO_LEVELS - completion levels of MSG and RDM endpoints */
 #define KFI_PROTO_LEVELS	(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE |		\
 				 KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE)
+
+/**
+ * struct kfi_proto_offer - what the endpoints of a link offer, beside what the protocol offers
+ * @caps: capabilities of the link: KFI_LOCAL_COMM, KFI_REMOTE_COMM, KFI_PLACE
+ * @tclass: supported kinds of traffic classes
+ * @protocol: KFI_PROTO_*, the link and the protocol above it
+ * @depth: operations of an endpoint, in each direction
+ * @max_msg: longest message, bytes
+ */
+struct kfi_proto_offer {
+	u64	caps;
+	u32	tclass;
+	u32	protocol;
+	size_t	depth;
+	size_t	max_msg;
+};
+
+/**
+ * kfi_proto_offer() - fill in the attributes of an offer for kfi_query_add()
+ * @info: has an attribute structure of each kind. All but the fabric's are overwritten; the
+ *	provider then sets the names, and the members that its device limits further
+ * @type: KFI_EP_MSG or KFI_EP_RDM
+ * @offer: what the link offers
+ *
+ * Context: any.
+ */
+void kfi_proto_offer(struct kfi_info *info, enum kfi_ep_type type,
+		     const struct kfi_proto_offer *offer);
 
 /* Each implements the operation of &struct kfi_prov_ops with the same name. */
 int kfi_proto_tx(struct kfi_ep *ep, struct kfi_oper *op);
@@ -772,8 +804,8 @@ void kfi_proto_place_end(struct kfi_dev_place *place);
  * @ep: the endpoint
  * @proto: the provider's protocol object
  *
- * Context: process, may sleep. Return: 0, -ENOMEM. After 0 &kfi_prov_ops.ep_close has to call
- * kfi_proto_ep_close().
+ * Context: process, may sleep. Return: 0; -EINVAL for a context number that is not below
+ * KFI_PROTO_CTX_MAX; -ENOMEM. After 0 &kfi_prov_ops.ep_close has to call kfi_proto_ep_close().
  */
 int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto);
 

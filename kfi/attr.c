@@ -17,7 +17,8 @@
  * - tx_attr.caps or rx_attr.caps 0: all capabilities of the info that concern that direction.
  * - tx_attr.tclass: the supported kinds of traffic classes, KFI_TC_DSCP, KFI_TC_LABEL or both. If
  *   there are none, a request for a class other than best effort is refused.
- * - domain_attr counts of objects (cq_cnt, ...) 0: no limit.
+ * - domain_attr counts of objects (cq_cnt, ...) 0: no limit of the provider; query.c sets those of
+ *   the core.
  * - domain_attr.max_ep_auth_key 0: no authorization keys. A request for a key is refused.
  * - domain_attr.mr_mode has KFI_MR_PROV_KEY only if the provider can't accept keys that the
  *   consumer chooses. A provider that supports both chooses the keys if the hints request that.

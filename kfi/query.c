@@ -17,6 +17,10 @@
 
 #define QUERY_FLAGS	(KFI_SOURCE | KFI_NUMERICHOST | KFI_PROV_ATTR_ONLY)
 
+/* Objects of each kind and regions that an answer promises, of those that only memory limits */
+#define QUERY_OBJECTS	65536
+#define QUERY_REGIONS	(1 << 20)
+
 /* ---- open objects in the hints ---- */
 
 static struct kfid_fabric *hint_fabric(const struct kfi_info *hints)
@@ -132,13 +136,21 @@ struct wide_offer {
 	struct kfi_domain_attr	domain;
 };
 
-/* Add the limits that the core implements for every provider. */
+/* Add the limits of the core, which apply to objects that the provider does not limit itself. */
 static void widen_offer(struct wide_offer *wide, const struct kfi_query *q,
 			const struct kfi_info *offer)
 {
-	wide->domain = *offer->domain_attr;
-	wide->domain.max_ep_stx_ctx = KFI_SHARERS_MAX;
-	wide->domain.max_ep_srx_ctx = q->hw_recv ? 0 : KFI_SHARERS_MAX;
+	struct kfi_domain_attr *dom = &wide->domain;
+
+	*dom = *offer->domain_attr;
+	dom->max_ep_stx_ctx = KFI_SHARERS_MAX;
+	dom->max_ep_srx_ctx = q->hw_recv ? 0 : KFI_SHARERS_MAX;
+	dom->cq_cnt = QUERY_OBJECTS;
+	dom->cntr_cnt = QUERY_OBJECTS;
+	dom->ep_cnt = dom->ep_cnt ?: QUERY_OBJECTS;
+	dom->tx_ctx_cnt = dom->tx_ctx_cnt ?: dom->ep_cnt;
+	dom->rx_ctx_cnt = dom->rx_ctx_cnt ?: dom->ep_cnt;
+	dom->mr_cnt = dom->mr_cnt ?: QUERY_REGIONS;
 	wide->info = *offer;
 	wide->info.domain_attr = &wide->domain;
 }

@@ -4,6 +4,7 @@
  * each endpoint.
  *
  *   wire.[ch]		the wire format
+ *   offer.c		what endpoints offer in getinfo
  *   proto.h		objects and locks
  *   tx.c  frames.c	the transmit side, and what is sent next
  *   answer.c		answers of the peer
@@ -142,6 +143,8 @@ int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto)
 {
 	struct kfi_proto_ep *pe = to_proto_ep(ep);
 
+	if (ep->sep && ep->ctx >= KFI_PROTO_CTX_MAX)
+		return -EINVAL;
 	pe->proto = proto;
 	if (ep->type == KFI_EP_RDM) {
 		pe->accounts = kfp_accounts_new(proto);

@@ -129,17 +129,11 @@ static int loop_offer(struct kfi_query *q, enum kfi_ep_type type, struct loop_na
 		.name = "loop0",
 		.mr_key_size = sizeof(u64),
 		.cq_data_size = sizeof(u64),
-		.cq_cnt = LOOP_QUEUE,
-		.ep_cnt = LOOP_QUEUE,
-		.tx_ctx_cnt = LOOP_QUEUE,
-		.rx_ctx_cnt = LOOP_QUEUE,
 		.max_ep_auth_key = 1,
 		.max_ep_tx_ctx = type == KFI_EP_RDM ? LOOP_CTX : 1,
 		.max_ep_rx_ctx = type == KFI_EP_RDM ? LOOP_CTX : 1,
-		.cntr_cnt = LOOP_QUEUE,
 		.mr_iov_limit = LOOP_IOV,
 		.caps = KFI_LOCAL_COMM,
-		.mr_cnt = U32_MAX,
 	};
 	struct kfi_fabric_attr fabric = { .name = "loop" };
 	struct kfi_info offer = {

@@ -97,7 +97,7 @@ int nt_domain_open(struct kfi_domain *domain)
 	domain->limits = (struct kfi_domain_limits) {
 		.numa_node = dev_to_node(ntb_get_dma_dev(dev->link->ntb)),
 		.mr_page_limit = SIZE_MAX,
-		.sge_limit = NT_IOV_MAX,
+		.sge_limit = KFI_PROTO_IOV_MAX,
 		.short_msg_limit = nt_proto.params.eager_size,
 		.place_device = nt_pages_device(dev->link),
 		.place_min = NT_COPY,

@@ -17,9 +17,7 @@ int nt_ep_open(struct kfi_ep *ep)
 		return -EINVAL;
 	ep->tx_levels = KFI_PROTO_LEVELS;
 	nep->listener.nep = nep;
-	if (ep->sep)
-		ret = ep->ctx < NT_CTX_MAX ? 0 : -EINVAL;
-	else
+	if (!ep->sep)
 		ret = nt_source(ep->info, nep->dev, &nep->addr);
 	return ret ?: kfi_proto_ep_open(ep, &nt_proto);
 }

@@ -5,19 +5,6 @@
  */
 #include "ntb.h"
 
-#define NT_DIR_CAPS	(KFI_SEND | KFI_RECV)
-#define NT_RMA_CAPS	(KFI_RMA | KFI_ATOMIC | KFI_READ | KFI_WRITE | KFI_REMOTE_READ |	\
-			 KFI_REMOTE_WRITE)
-#define NT_MSG_CAPS	(KFI_MSG | KFI_TAGGED | NT_DIR_CAPS | NT_RMA_CAPS | KFI_RMA_EVENT |	\
-			 KFI_MULTI_RECV | KFI_REMOTE_COMM)
-#define NT_RDM_CAPS	(NT_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA |	\
-			 KFI_NAMED_RX_CTX)
-#define NT_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
-/* The same as with all links of the message protocol, see providers/sockets/addr.c */
-#define NT_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW |	\
-			 KFI_ORDER_RAR | KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW |		\
-			 KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
-
 /**
  * struct nt_filter - what a query requests
  * @q: the query
@@ -57,53 +44,18 @@ static void nt_offer_names(struct nt_filter *w, struct nt_dev *dev, struct kfi_i
 
 static int nt_offer(struct nt_filter *w, struct nt_dev *dev, enum kfi_ep_type type)
 {
-	bool rdm = type == KFI_EP_RDM;
-	u64 places = nt_pages_device(dev->link) ? KFI_PLACE : 0;
-	u64 caps = (rdm ? NT_RDM_CAPS : NT_MSG_CAPS) | places;
-	struct kfi_tx_attr tx = {
-		.caps = caps,
-		.op_flags = NT_OP_FLAGS | KFI_PROTO_LEVELS,
-		.msg_order = NT_ORDER,
-		.inject_size = NT_INJECT,
-		.size = NT_DEPTH,
-		.iov_limit = NT_IOV_MAX,
-		.rma_iov_limit = KFI_PROTO_RMA_MAX,
-	};
-	struct kfi_rx_attr rx = {
-		.caps = caps,
-		.op_flags = NT_OP_FLAGS,
-		.msg_order = NT_ORDER,
-		.size = NT_DEPTH,
-		.iov_limit = NT_IOV_MAX,
-	};
-	struct kfi_ep_attr ep = {
-		.type = type,
+	const struct kfi_proto_offer link = {
+		.caps = KFI_REMOTE_COMM | (nt_pages_device(dev->link) ? KFI_PLACE : 0),
 		.protocol = KFI_PROTO_KFI_NTB,
-		.protocol_version = KFI_PROTO_VERSION,
-		.max_msg_size = NT_MSG_MAX,
-		.max_order_raw_size = SIZE_MAX,
-		.max_order_waw_size = SIZE_MAX,
-		.mem_tag_format = ~0ULL,
+		.depth = NT_DEPTH,
+		.max_msg = NT_MSG_MAX,
 	};
-	struct kfi_domain_attr domain = {
-		.name = (char *)nt_link_name(dev->link),
-		.mr_key_size = sizeof(u64),
-		.cq_data_size = sizeof(u64),
-		.cq_cnt = 65536,
-		.ep_cnt = 65536,
-		.tx_ctx_cnt = 65536,
-		.rx_ctx_cnt = 65536,
-		.max_ep_tx_ctx = rdm ? NT_CTX_MAX : 1,
-		.max_ep_rx_ctx = rdm ? NT_CTX_MAX : 1,
-		.max_ep_auth_key = 1,
-		.cntr_cnt = 65536,
-		.mr_iov_limit = 1024,
-		.caps = KFI_REMOTE_COMM,
-		.mr_cnt = 1 << 20,
-	};
+	struct kfi_tx_attr tx;
+	struct kfi_rx_attr rx;
+	struct kfi_ep_attr ep;
+	struct kfi_domain_attr domain;
 	struct kfi_fabric_attr fabric = { .name = "ntb" };
 	struct kfi_info offer = {
-		.caps = caps,
 		.tx_attr = &tx,
 		.rx_attr = &rx,
 		.ep_attr = &ep,
@@ -112,6 +64,8 @@ static int nt_offer(struct nt_filter *w, struct nt_dev *dev, enum kfi_ep_type ty
 	};
 	struct ntw_addr name[2];
 
+	kfi_proto_offer(&offer, type, &link);
+	domain.name = (char *)nt_link_name(dev->link);
 	nt_offer_names(w, dev, &offer, name);
 	return kfi_query_add(w->q, &offer);
 }

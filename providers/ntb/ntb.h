@@ -26,10 +26,7 @@
 #include "bridge.h"
 #include "record.h"
 
-#define NT_IOV_MAX	256
 #define NT_DEPTH	4096		/* operations of an endpoint, in each direction */
-#define NT_INJECT	512
-#define NT_CTX_MAX	256		/* contexts of a scalable endpoint, in each direction */
 #define NT_MSG_MAX	(1UL << 30)
 #define NT_CALLERS	512U		/* callers that the work item has not handled yet */
 #define NT_ANSWERED	32		/* callers that one run of the work item handles */

@@ -18,7 +18,6 @@
 #include <kfi_link.h>
 
 #define KS_RX_STEPS	2048		/* steps of one run of ks_read() */
-#define KS_CTX_MAX	256		/* contexts of a scalable endpoint, each direction */
 #define KS_PORT_MIN	512		/* reserved ports from which endpoints call */
 #define KS_PORT_MAX	1023
 #define KS_PROBE_MS	2000U		/* time for a live peer to acknowledge something */

@@ -22,14 +22,12 @@
 #include <kfi_inaddr.h>
 #include "wire.h"
 
-#define KV_IOV_MAX		256		/* elements of a vector */
 #define KV_SQ			256		/* work requests in a send queue, a power of two */
 #define KV_RECV_MAX		1024		/* receives of a MSG endpoint */
 #define KV_SGE			16		/* most segments of a work request */
 #define KV_DEPTH_MAX		16384		/* operations of an endpoint, each direction */
 #define KV_INJECT_MAX		512
 #define KV_MSG_MAX		(8UL << 20)	/* bytes of a message, or of an RMA operation */
-#define KV_CTX_MAX		256		/* contexts of an endpoint, in each direction */
 #define KV_LINK_SQ		128		/* RDM: as KV_SQ */
 #define KV_LINK_BUF		2048		/* RDM: bytes of a SEND that are copied at most */
 #define KV_RECVS		64		/* RDM: receives of a connection */
@@ -154,6 +152,6 @@ int kv_qp_depth(void);
 
 /* info.c: discovery */
 int kv_getinfo(struct kfi_query *q);
-u64 kv_levels(const struct kfi_ep_attr *attr);
+u64 kv_levels(enum kfi_ep_type type);
 
 #endif /* _KFI_VERBS_DEV_H */

@@ -8,8 +8,6 @@ static int kv_rdm_open(struct kfi_ep *ep)
 {
 	if (ep->domain->prov_keys)
 		return -EINVAL;		/* the domain's keys are the device's: only for MSG */
-	if (ep->sep && ep->ctx >= KV_CTX_MAX)
-		return -EINVAL;
 	return kfi_proto_ep_open(ep, &kv_proto);
 }
 
@@ -18,7 +16,7 @@ int kv_ep_open(struct kfi_ep *ep)
 	struct kv_ep *vep = to_kv_ep(ep);
 	int ret = 0;
 
-	ep->tx_levels = kv_levels(ep->info->ep_attr);
+	ep->tx_levels = kv_levels(ep->type);
 	spin_lock_init(&vep->reg_lock);
 	INIT_LIST_HEAD(&vep->reg_queue);
 	spin_lock_init(&vep->rq.lock);
