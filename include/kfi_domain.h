@@ -93,6 +93,11 @@ enum kfi_refusal {
  * @place_device: device that owns the pages of places (kfi_place.h), which exists
  *	as long as the domain is open. NULL: they are system memory
  * @place_min: length in bytes below which a place is not faster than a write
+ * @p2p_device: device that reads the memory of sends and writes, for
+ *	pci_p2pdma_distance(): they may have pages of other PCI devices, such as
+ *	those of pci_p2pmem_alloc_sgl(), if the distance is not negative. NULL: posts
+ *	with such pages return -EOPNOTSUPP, as receives, reads, injected messages and
+ *	registrations do in every domain. Exists as long as the domain is open.
  */
 struct kfi_domain_limits {
 	struct device		*dma_device;
@@ -105,6 +110,7 @@ struct kfi_domain_limits {
 	size_t			addrlen;
 	struct device		*place_device;
 	size_t			place_min;
+	struct device		*p2p_device;
 };
 
 /**
@@ -245,8 +251,9 @@ struct kfi_mr_attr {
  * Context: Process context, may sleep.
  * Return: 0; -KFI_ENOKEY if the key is in use; -EINVAL if the vector is empty or
  * too long, the type or the access rights are unknown, or the key is too long;
- * -KFI_EBADFLAGS; -EOPNOTSUPP if there is an authorization key; -ENODEV if the
- * device or the namespace has gone; -ENOMEM; or an error of the provider.
+ * -KFI_EBADFLAGS; -EOPNOTSUPP if there is an authorization key, or the memory
+ * has pages of a PCI device (is_pci_p2pdma_page()); -ENODEV if the device or the
+ * namespace has gone; -ENOMEM; or an error of the provider.
  */
 int kfi_mr_regattr(struct kfid_domain *domain, const struct kfi_mr_attr *attr,
 		   uint64_t flags, struct kfid_mr **mr);

@@ -33,7 +33,9 @@
  * - -EMSGSIZE: the message is longer than max_msg_size.
  * - -KFI_EBADFLAGS: a flag is unknown, or not allowed for this operation.
  * - -EOPNOTSUPP: the endpoint does not have the capability or the completion
- *   level, or uses a shared receive context, to which receives are posted.
+ *   level, or uses a shared receive context, to which receives are posted; or a
+ *   vector has pages of a PCI device that are not accepted, see p2p_device of
+ *   struct kfi_domain_limits.
  * - -KFI_ENOCQ: KFI_CQE is set, and there is no completion queue.
  * - -ESHUTDOWN: the connection has ended. A receive is accepted all the same,
  *   because the consumer may not have read the event yet, and completes with

@@ -20,6 +20,7 @@
  * neither at the same time as the close, or as kfi_mr_register(), which must not sleep.
  */
 #include <linux/export.h>
+#include <linux/memremap.h>
 #include <linux/overflow.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
@@ -105,6 +106,8 @@ static ssize_t measure_bvec(const struct kfi_mr_attr *attr, size_t *len)
 	for (i = 0; i < attr->iov_count; i++) {
 		if (!attr->mr_biov[i].bv_page)
 			return -EINVAL;
+		if (is_pci_p2pdma_page(attr->mr_biov[i].bv_page))
+			return -EOPNOTSUPP;
 		if (check_add_overflow(*len, (size_t)attr->mr_biov[i].bv_len, len))
 			return -EINVAL;
 	}
@@ -126,12 +129,15 @@ static ssize_t measure_sgl(const struct kfi_mr_attr *attr, size_t *len)
 	}
 	left = *len;
 	for (sg = (struct scatterlist *)attr->mr_sgl; sg && left; sg = sg_next(sg)) {
+		if (is_pci_p2pdma_page(sg_page(sg)))
+			return -EOPNOTSUPP;
 		left -= min_t(size_t, left, sg->length);
 		segs++;
 	}
 	return left ? -EINVAL : segs;
 }
 
+/* A region has no pages of PCI devices, because software may read and write it. */
 ssize_t kfi_mr_measure(const struct kfi_mr_attr *attr, size_t *len)
 {
 	ssize_t segs = -EINVAL;

@@ -7,6 +7,7 @@
  * operation completes.
  */
 #include <linux/highmem.h>
+#include <linux/memremap.h>
 #include <linux/overflow.h>
 #include <linux/scatterlist.h>
 #include <linux/uio.h>
@@ -102,13 +103,9 @@ static noinline int payload_iter(struct kfi_oper *op, const struct iov_iter *ite
 	return 0;
 }
 
-static noinline int payload_vector(struct kfi_oper *op, const struct kfi_post *post, u32 limit,
-				   unsigned int dir)
+static noinline int payload_pages(struct kfi_oper *op, const struct kfi_post *post, u32 limit,
+				  unsigned int dir)
 {
-	if (unlikely(post->count > limit || (post->count && !post->iov)))
-		return -EINVAL;
-	if (!post->count || post->type == KFI_KVEC)
-		return payload_kvec(op, post->iov, post->count, dir);
 	if (post->type == KFI_BVEC)
 		return payload_bvec(op, post->iov, post->count, dir);
 	if (post->type == KFI_SGL)
@@ -116,6 +113,37 @@ static noinline int payload_vector(struct kfi_oper *op, const struct kfi_post *p
 	if (post->type == KFI_ITER && post->count == 1)
 		return payload_iter(op, post->iov, dir);
 	return -EINVAL;
+}
+
+/*
+ * Memory of a PCI device may be out of reach for another device. So its pages are accepted only if
+ * the domain names the device that reads them, because the consumer can then check the way. Nothing
+ * is written to such pages, and the CPU copies none of them here.
+ */
+static int payload_check_devices(const struct kfi_oper *op, unsigned int dir)
+{
+	const struct kfi_domain *domain = op->ep->domain;
+	const struct bio_vec *bv;
+	unsigned long i;
+
+	if (!IS_ENABLED(CONFIG_PCI_P2PDMA) || !iov_iter_is_bvec(&op->iter))
+		return 0;
+	if (dir == ITER_SOURCE && !(op->flags & KFI_INJECT) && domain && domain->limits.p2p_device)
+		return 0;
+	for (i = 0, bv = op->iter.bvec; i < op->iter.nr_segs; i++, bv++)
+		if (bv->bv_len && unlikely(is_pci_p2pdma_page(bv->bv_page)))
+			return -EOPNOTSUPP;
+	return 0;
+}
+
+static noinline int payload_vector(struct kfi_oper *op, const struct kfi_post *post, u32 limit,
+				   unsigned int dir)
+{
+	if (unlikely(post->count > limit || (post->count && !post->iov)))
+		return -EINVAL;
+	if (!post->count || post->type == KFI_KVEC)
+		return payload_kvec(op, post->iov, post->count, dir);
+	return payload_pages(op, post, limit, dir) ?: payload_check_devices(op, dir);
 }
 
 /* Make op->inline_buf the payload. */

@@ -110,7 +110,7 @@ static __always_inline void kfi_post_rma(struct kfi_post *post, bool write,
 
 /*
  * payload.c: set op->iter, op->len and op->sgl from the local vector; with KFI_INJECT copy the
- * payload. Return: 0, -EINVAL.
+ * payload. Return: 0, -EINVAL, -EOPNOTSUPP.
  */
 int kfi_op_payload(struct kfi_oper *op, const struct kfi_post *post, u32 limit, unsigned int dir);
 /* payload.c: copy the payload that op->iter describes into the operation. Return: 0, -EINVAL. */

@@ -400,6 +400,8 @@ void nt_paged_exit(struct nt_paged *paged, struct ntb_dev *ntb);
 
 /* The device that owns the pages; NULL: the window has none, or places are not enabled */
 struct device *nt_pages_device(const struct nt_link *link);
+/* Return the device that reads memory of other devices, or NULL */
+struct device *nt_p2p_device(const struct nt_link *link);
 /* Return: true if memory of the peer has pages in this life of the link. The link is up */
 bool nt_pages_any(const struct nt_link *link);
 /*

@@ -101,8 +101,11 @@ int nt_domain_open(struct kfi_domain *domain)
 		.short_msg_limit = nt_proto.params.eager_size,
 		.place_device = nt_pages_device(dev->link),
 		.place_min = NT_COPY,
+		.p2p_device = nt_p2p_device(dev->link),
 	};
-	get_device(domain->limits.place_device);	/* a consumer may use it until the close */
+	/* A consumer may use them until the close. */
+	get_device(domain->limits.place_device);
+	get_device(domain->limits.p2p_device);
 	mutex_lock(&nt_devs_lock);
 	list_add_tail(&ndom->entry, &nt_domains);
 	mutex_unlock(&nt_devs_lock);
@@ -128,6 +131,7 @@ void nt_domain_close(struct kfi_domain *domain)
 		nt_dev_put(ndom->dev);
 	mutex_unlock(&nt_devs_lock);
 	put_device(domain->limits.place_device);
+	put_device(domain->limits.p2p_device);
 }
 
 static void nt_dev_drop_domains(struct nt_dev *dev)

@@ -22,7 +22,9 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
+#include <linux/memremap.h>
 #include <linux/mm.h>
+#include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include "dma.h"
 
@@ -141,28 +143,63 @@ static bool nt_piece_bounce(struct nt_engine *e, struct nt_piece *piece, struct 
 	return true;
 }
 
+/*
+ * Map memory of another PCI device, such as the memory buffer of a disk. Only the mapping of a
+ * scatterlist finds the way between both devices. A bus address is no mapping. If there is no way,
+ * the CPU copies the memory.
+ */
+static dma_addr_t nt_map_device(struct nt_engine *e, const struct nt_piece *piece,
+				struct nt_desc *d)
+{
+	struct scatterlist sg;
+
+	sg_init_table(&sg, 1);
+	sg_set_page(&sg, piece->page, piece->len, piece->off);
+	if (!dma_map_sg(e->dev, &sg, 1, DMA_TO_DEVICE))
+		return DMA_MAPPING_ERROR;
+	d->mapped = sg_dma_is_bus_address(&sg) ? NT_MAP_NONE : NT_MAP_LIST;
+	return sg_dma_address(&sg);
+}
+
+static void nt_unmap_device(struct nt_engine *e, const struct nt_desc *d)
+{
+	struct scatterlist sg;
+
+	sg_init_one(&sg, d->from, d->len);
+	sg_dma_address(&sg) = d->dma;
+	sg_dma_len(&sg) = d->len;
+	dma_unmap_sg(e->dev, &sg, 1, DMA_TO_DEVICE);
+}
+
 static bool nt_piece_map(struct nt_engine *e, struct nt_piece *piece, struct nt_desc *d)
 {
-	d->mapped = false;
+	d->mapped = NT_MAP_NONE;
 	d->bounced = false;
 	d->from = piece->addr;
 	d->dma = piece->dma;
 	if (!e->chan || !piece->page)
 		return true;
-	d->dma = dma_map_page(e->dev, piece->page, piece->off, piece->len, DMA_TO_DEVICE);
-	if (dma_mapping_error(e->dev, d->dma))
-		return nt_piece_bounce(e, piece, d);
-	d->mapped = true;
-	return true;
+	if (unlikely(is_pci_p2pdma_page(piece->page))) {
+		d->dma = nt_map_device(e, piece, d);
+	} else {
+		d->dma = dma_map_page(e->dev, piece->page, piece->off, piece->len, DMA_TO_DEVICE);
+		d->mapped = NT_MAP_PAGE;
+	}
+	if (!dma_mapping_error(e->dev, d->dma))
+		return true;
+	d->mapped = NT_MAP_NONE;
+	return nt_piece_bounce(e, piece, d);
 }
 
 static void nt_desc_unmap(struct nt_engine *e, struct nt_desc *d)
 {
-	if (d->mapped)
+	if (d->mapped == NT_MAP_PAGE)
 		dma_unmap_page(e->dev, d->dma, d->len, DMA_TO_DEVICE);
+	else if (unlikely(d->mapped == NT_MAP_LIST))
+		nt_unmap_device(e, d);
 	if (d->bounced)
 		e->bouncing = false;
-	d->mapped = false;
+	d->mapped = NT_MAP_NONE;
 	d->bounced = false;
 }
 

@@ -51,6 +51,13 @@ enum nt_what {
 	NT_SIGNAL
 };
 
+/* How the source of a copy was mapped */
+enum {
+	NT_MAP_NONE,	/* not at all, or it is a bus address */
+	NT_MAP_PAGE,
+	NT_MAP_LIST	/* as a scatterlist: memory of another device */
+};
+
 /**
  * struct nt_desc - one copy
  * @engine: its engine
@@ -61,7 +68,7 @@ enum nt_what {
  * @len: bytes
  * @what: enum nt_what
  * @flags: NT_COPY_*
- * @mapped: @dma was mapped for this copy
+ * @mapped: how @dma was mapped for this copy, NT_MAP_*
  * @bounced: the source is &nt_engine.bounce
  * @fate: enum nt_fate; stored with a release when the copy was executed, and read with an acquire
  *	when it is reaped
@@ -75,7 +82,8 @@ struct nt_desc {
 	u32			len;
 	u8			what;
 	u8			flags;
-	bool			mapped, bounced;
+	u8			mapped;
+	bool			bounced;
 	u8			fate;
 	struct nt_rec		*rec;
 };

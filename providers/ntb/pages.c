@@ -22,6 +22,11 @@ struct device *nt_pages_device(const struct nt_link *link)
 	return link->win.pages || link->paged.mem ? &link->ntb->pdev->dev : NULL;
 }
 
+struct device *nt_p2p_device(const struct nt_link *link)
+{
+	return IS_ENABLED(CONFIG_PCI_P2PDMA) ? link->ring.engine.dev : NULL;
+}
+
 bool nt_pages_any(const struct nt_link *link)
 {
 	return link->win.pages || (link->paged.mem && link->paged.flat);

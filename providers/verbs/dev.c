@@ -106,6 +106,8 @@ static void kv_domain_set_limits(struct kv_domain *kdom)
 		.sge_limit = KFI_PROTO_IOV_MAX,
 		.refusal = plain ? KFI_REFUSAL_CONN : KFI_REFUSAL_OP,
 		.short_msg_limit = plain ? 0 : kv_proto.params.eager_size,
+		/* A mapping that fails ends the connection of an RDM endpoint. */
+		.p2p_device = plain && ib_dma_pci_p2p_dma_supported(kdom->ib) ? kdom->dma : NULL,
 	};
 }
 

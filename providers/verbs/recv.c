@@ -78,8 +78,6 @@ static int kv_rqe_map(struct kv_rqe *e, const struct kfi_oper *op)
 		if (unlikely(e->nsge == max))
 			return -EMSGSIZE;
 		n = kfi_piece(&iter, &page, &off);
-		if (unlikely(is_pci_p2pdma_page(page)) && !ib_uses_virt_dma(kdom->ib))
-			return -EIO;	/* for sends see kv_sq_map_piece() */
 		dma = ib_dma_map_page(kdom->ib, page, off, n, DMA_FROM_DEVICE);
 		if (unlikely(ib_dma_mapping_error(kdom->ib, dma)))
 			return -EIO;

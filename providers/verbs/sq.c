@@ -175,14 +175,13 @@ static noinline u64 kv_bus_address(struct ib_device *ib, struct page *page, size
 	return dma;
 }
 
-/* Map a piece. With rxe the CPU copies the bytes, and it can access all memory. */
 static u64 kv_sq_map_piece(struct kv_qp *qp, struct kv_sqe *e, struct page *page, size_t off,
 			   size_t n)
 {
 	struct ib_device *ib = qp->kdom->ib;
 	u64 dma = 0;
 
-	if (unlikely(is_pci_p2pdma_page(page)) && !ib_uses_virt_dma(ib))
+	if (unlikely(is_pci_p2pdma_page(page)))
 		dma = kv_bus_address(ib, page, off, n, e->dir);
 	if (likely(!dma))
 		return ib_dma_map_page(ib, page, off, n, e->dir);
