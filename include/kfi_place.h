@@ -5,7 +5,9 @@
 #ifndef KFI_PLACE_H
 #define KFI_PLACE_H
 
+#include <linux/atomic.h>
 #include <linux/bvec.h>
+#include <linux/list.h>
 #include <kfi_domain.h>
 #include <kfi_endpoint.h>
 #include <kfi_rma.h>
@@ -32,6 +34,23 @@
 #define KFI_PLACE_SEGS_MAX	4096	/* highest number of segments of a place */
 
 /**
+ * struct kfi_place_writer - a device of this machine that may write to places, for "kfi show"
+ * @name: name of the device, as that of a disk; set by the consumer
+ * @verdict: may it write there, and the reason, as "yes: ..."; set by the consumer,
+ *	and replaced at any time by WRITE_ONCE(). The text is never freed
+ * @places: number of places that it has now
+ * @id: used by kfi.ko
+ * @entry: used by kfi.ko
+ */
+struct kfi_place_writer {
+	char			name[32];
+	const char		*verdict;
+	atomic_t		places;
+	uint32_t		id;
+	struct list_head	entry;
+};
+
+/**
  * struct kfid_place - handle for one place at a time
  * @fid: class KFI_CLASS_PLACE; close it with kfi_close()
  * @bvec: pages of the place, valid from the completion of a get until the put or
@@ -40,6 +59,8 @@
  *	pages of kfi_domain_limits.place_device. A segment may be longer than a page.
  * @count: number of segments
  * @len: bytes
+ * @writer: device that will write there, or NULL. The consumer sets it while the
+ *	handle has no place; kfi_place_writer_add() was called for it
  *
  * Not to be confused with struct kfi_place of kfi_link.h, which is a piece of a
  * peer's memory that a link of a provider writes to.
@@ -49,7 +70,29 @@ struct kfid_place {
 	const struct bio_vec	*bvec;
 	size_t			count;
 	size_t			len;
+	struct kfi_place_writer	*writer;
 };
+
+/**
+ * kfi_place_writer_add() - let "kfi show places" show a device
+ * @domain: domain of its places
+ * @writer: the device; belongs to the caller, and must not be in a list yet
+ *
+ * An administrator sees there which devices write to memory of peers, and which
+ * device does not return its places, for which the network may have to wait.
+ *
+ * Context: Process context, may sleep.
+ */
+void kfi_place_writer_add(struct kfid_domain *domain, struct kfi_place_writer *writer);
+
+/**
+ * kfi_place_writer_del() - undo kfi_place_writer_add()
+ * @domain: the domain
+ * @writer: the device. It has no place
+ *
+ * Context: Process context, may sleep.
+ */
+void kfi_place_writer_del(struct kfid_domain *domain, struct kfi_place_writer *writer);
 
 /**
  * kfi_place_open() - create a handle for places

@@ -117,9 +117,10 @@ struct kfi_fabric {
  *	sets it in &kfi_prov_ops.domain_open
  * @dead: the namespace or the device has gone, and all objects of the domain return -ENODEV.
  *	Written under @lock
- * @lock: protects @eps and @regions. A mutex, because netlink lists the endpoints, and the
+ * @lock: protects @eps, @regions and @writers. A mutex, because netlink lists the endpoints, and the
  *	end of a namespace or device stops them, under it
  * @eps: open endpoints
+ * @writers: devices that may write to places (kfi_place_writer_add())
  * @regions: regions for which &kfi_prov_ops.mr_reg was called
  * @mrs: hash table of &struct kfi_mr by key
  * @prov_keys: set by the provider in &kfi_prov_ops.domain_open: the key of a region is
@@ -141,6 +142,7 @@ struct kfi_domain {
 	bool			prov_keys;
 	struct mutex		lock;
 	struct list_head	eps;
+	struct list_head	writers;
 	struct list_head	regions;
 	struct rhashtable	mrs;
 	u64 __percpu		*registered;

@@ -48,6 +48,7 @@ static struct kfi_domain *make_domain(struct kfi_fabric *fabric, const struct kf
 	domain->limits.numa_node = NUMA_NO_NODE;
 	mutex_init(&domain->lock);
 	INIT_LIST_HEAD(&domain->eps);
+	INIT_LIST_HEAD(&domain->writers);
 	INIT_LIST_HEAD(&domain->regions);
 	xa_init(&domain->mems);
 	return domain;

@@ -244,6 +244,66 @@ static int show_domains(struct kfi_fabric *fabric, void *arg)
 	return ret;
 }
 
+/* ---- devices that may write to places ---- */
+
+struct shown_writer {
+	const struct kfi_domain *domain;
+	const struct kfi_place_writer *writer;
+};
+
+static int put_writer(struct sk_buff *skb, void *object)
+{
+	const struct shown_writer *shown = object;
+	const struct kfi_domain *domain = shown->domain;
+	const struct kfi_place_writer *writer = shown->writer;
+	struct nlattr *nest;
+
+	if (nla_put_string(skb, KFI_A_PROV_NAME, domain->fabric->prov->name) ||
+	    nla_put_u32(skb, KFI_A_DOMAIN_ID, domain->obj.id) ||
+	    nla_put_string(skb, KFI_A_DOMAIN_NAME, domain->name))
+		return -EMSGSIZE;
+	nest = nla_nest_start(skb, KFI_A_PLACE);
+	if (!nest || nla_put_string(skb, KFI_PLACE_A_DEVICE, writer->name) ||
+	    nla_put_string(skb, KFI_PLACE_A_VERDICT, READ_ONCE(writer->verdict)) ||
+	    nla_put_u32(skb, KFI_PLACE_A_COUNT, atomic_read(&writer->places)) ||
+	    nla_put_string(skb, KFI_PLACE_A_FENCE,
+			   domain->limits.place_device ? "unproven" : "not needed"))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int show_domain_writers(struct kfi_domain *domain, void *arg)
+{
+	struct shown_writer shown = { .domain = domain };
+	int ret = 0;
+
+	mutex_lock(&domain->lock);
+	list_for_each_entry(shown.writer, &domain->writers, entry) {
+		ret = kfi_nl_show(arg, domain->fabric->obj.id, domain->obj.id, shown.writer->id,
+				  put_writer, &shown);
+		if (ret)
+			break;
+	}
+	mutex_unlock(&domain->lock);
+	return ret;
+}
+
+static int show_writers(struct kfi_fabric *fabric, void *arg)
+{
+	struct kfi_domain *domain;
+	int ret = 0;
+
+	mutex_lock(&fabric->lock);
+	list_for_each_entry(domain, &fabric->domains, obj.entry) {
+		ret = show_domain_writers(domain, arg);
+		if (ret)
+			break;
+	}
+	mutex_unlock(&fabric->lock);
+	return ret;
+}
+
 /* Dump fabrics, or objects that belong to fabrics. Peers and statistics belong to endpoints. */
 static int dump_fabrics(struct sk_buff *skb, struct netlink_callback *cb)
 {
@@ -253,6 +313,7 @@ static int dump_fabrics(struct sk_buff *skb, struct netlink_callback *cb)
 		[KFI_CMD_GET_EP]	= kfi_nl_show_eps,
 		[KFI_CMD_GET_PEER]	= kfi_nl_show_eps,
 		[KFI_CMD_GET_STATS]	= kfi_nl_show_eps,
+		[KFI_CMD_GET_PLACE]	= show_writers,
 	};
 	struct kfi_nl_dump d;
 
@@ -313,6 +374,7 @@ static const struct genl_ops kfi_nl_ops[] = {
 	KFI_DUMP(PEER, dump_fabrics, ep_policy),
 	KFI_DUMP(STATS, dump_fabrics, ep_policy),
 	KFI_DUMP(MAP, kfi_nl_map_dump, no_policy),
+	KFI_DUMP(PLACE, dump_fabrics, no_policy),
 	KFI_CHANGE(ADD_MAP, kfi_nl_map_add, map_add_policy),
 	KFI_CHANGE(DEL_MAP, kfi_nl_map_del, map_del_policy),
 	{

@@ -97,6 +97,30 @@ const struct kfi_fid_class kfi_place_class = {
 	.close = place_close,
 };
 
+/* ---- devices that write, for kfi show ---- */
+
+void kfi_place_writer_add(struct kfid_domain *dfid, struct kfi_place_writer *writer)
+{
+	static atomic_t last_id;
+	struct kfi_domain *domain = kfi_to_domain(dfid);
+
+	mutex_lock(&domain->lock);
+	writer->id = atomic_inc_return(&last_id);
+	list_add_tail(&writer->entry, &domain->writers);
+	mutex_unlock(&domain->lock);
+}
+EXPORT_SYMBOL_GPL(kfi_place_writer_add);
+
+void kfi_place_writer_del(struct kfid_domain *dfid, struct kfi_place_writer *writer)
+{
+	struct kfi_domain *domain = kfi_to_domain(dfid);
+
+	mutex_lock(&domain->lock);
+	list_del(&writer->entry);
+	mutex_unlock(&domain->lock);
+}
+EXPORT_SYMBOL_GPL(kfi_place_writer_del);
+
 /* ---- pages ---- */
 
 /* Return the page of a kernel address; NULL if it has none, like mapped memory of a device. */
@@ -257,6 +281,8 @@ EXPORT_SYMBOL_GPL(kfi_place_put);
 static void place_end(struct kfi_dev_place *place)
 {
 	place_ops(place)->place_end(place);
+	if (place->fid.writer)
+		atomic_dec(&place->fid.writer->places);
 	place_set(place, PLACE_FREE);
 }
 
@@ -276,8 +302,11 @@ void kfi_place_ended(struct kfi_oper *op, int err)
 {
 	struct kfi_dev_place *place = op->place;
 
-	if (op->code == KFI_OPC_PLACE_PUT)
+	if (op->code == KFI_OPC_PLACE_PUT) {
 		place_end(place);
-	else
-		place_set(place, err ? PLACE_FREE : PLACE_GOT);
+		return;
+	}
+	if (!err && place->fid.writer)
+		atomic_inc(&place->fid.writer->places);
+	place_set(place, err ? PLACE_FREE : PLACE_GOT);
 }

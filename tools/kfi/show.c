@@ -49,6 +49,15 @@ static const struct field peer_fields[] = {
 	{ "reconnects", FIELD_U64, KFI_A_PEER, KFI_PEER_A_RECONNECTS },
 };
 
+static const struct field place_fields[] = {
+	{ "provider", FIELD_STRING, 0, KFI_A_PROV_NAME },
+	{ "domain", FIELD_STRING, 0, KFI_A_DOMAIN_NAME },
+	{ "device", FIELD_STRING, KFI_A_PLACE, KFI_PLACE_A_DEVICE },
+	{ "places", FIELD_U32, KFI_A_PLACE, KFI_PLACE_A_COUNT },
+	{ "fence", FIELD_STRING, KFI_A_PLACE, KFI_PLACE_A_FENCE },
+	{ "writes", FIELD_STRING, KFI_A_PLACE, KFI_PLACE_A_VERDICT },
+};
+
 static const struct field stats_fields[] = {
 	{ "endpoint", FIELD_U32, 0, KFI_A_EP_ID },
 	{ "provider", FIELD_STRING, 0, KFI_A_PROV_NAME },
@@ -126,7 +135,7 @@ int cmd_provider(int argc, char **argv)
 }
 
 static const char show_usage[] =
-	"Usage: kfi show [-j] [-d] [domains | endpoints [ID] | peers [ID]]\n\n"
+	"Usage: kfi show [-j] [-d] [domains | endpoints [ID] | peers [ID] | places]\n\n"
 	"List what is open in this network namespace; ID is the number of an endpoint.\n"
 	"Without a word: endpoints.\n\n"
 	"  -d, --details  all that is known\n"
@@ -136,6 +145,9 @@ static int show(const char *what, bool details, uint32_t ep_id)
 {
 	if (*what == 'd')
 		return dump_list(KFI_CMD_GET_DOMAIN, domain_fields, ARRAY_SIZE(domain_fields),
+				 LAYOUT_TABLE, details, 0);
+	if (!strcmp(what, "places"))
+		return dump_list(KFI_CMD_GET_PLACE, place_fields, ARRAY_SIZE(place_fields),
 				 LAYOUT_TABLE, details, 0);
 	if (*what == 'p')
 		return dump_list(KFI_CMD_GET_PEER, peer_fields, ARRAY_SIZE(peer_fields),
@@ -151,7 +163,7 @@ static bool begins(const char *word, const char *with)
 
 int cmd_show(int argc, char **argv)
 {
-	static const char *const words[] = { "domains", "endpoints", "peers" };
+	static const char *const words[] = { "domains", "endpoints", "peers", "places" };
 	const char *what = "endpoints";
 	bool details = false;
 	uint32_t ep_id;
@@ -167,7 +179,7 @@ int cmd_show(int argc, char **argv)
 				break;
 		if (i == ARRAY_SIZE(words))
 			return usage_error("show",
-					   "there are domains, endpoints and peers, not '%s'",
+					   "there are domains, endpoints, peers and places, not '%s'",
 					   argv[optind]);
 		what = words[i];
 		optind++;
@@ -175,8 +187,8 @@ int cmd_show(int argc, char **argv)
 	ret = parse_ep("show", argc, argv, &ep_id);
 	if (ret >= 0)
 		return ret;
-	if (ep_id && *what == 'd')
-		return usage_error("show", "domains are not listed by number");
+	if (ep_id && (*what == 'd' || !strcmp(what, "places")))
+		return usage_error("show", "%s are not listed by number", what);
 	return show(what, details, ep_id);
 }
 

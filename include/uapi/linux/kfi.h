@@ -61,6 +61,9 @@
  *	use already.
  *	Request: MAP_ID.
  *	Fails with ENOENT if the map has no such number, ERANGE, EINVAL, EPERM
+ * @KFI_CMD_GET_PLACE: list the devices of this machine that may write to memory of peers, or were
+ *	found not to be able to.
+ *	Answer: PROV_NAME, DOMAIN_ID, DOMAIN_NAME, PLACE
  */
 enum kfi_cmd {
 	KFI_CMD_UNSPEC,
@@ -74,6 +77,7 @@ enum kfi_cmd {
 	KFI_CMD_GET_MAP,
 	KFI_CMD_ADD_MAP,
 	KFI_CMD_DEL_MAP,
+	KFI_CMD_GET_PLACE,
 	/* private: */
 	__KFI_CMD_MAX,
 	KFI_CMD_MAX = __KFI_CMD_MAX - 1
@@ -130,6 +134,7 @@ enum kfi_nl_ep_state {
  * @KFI_A_MAP_ID: u32, node number, 1 to %KFI_MAP_ID_MAX
  * @KFI_A_MAP_ADDR: IPv4 address of a node, 4 bytes in network order
  * @KFI_A_REGISTERED: u64, number of times that a region of the domain was made available to peers
+ * @KFI_A_PLACE: nest of &enum kfi_place_attr
  *	since the domain was opened. Each registration of a per-I/O region counts
  */
 enum kfi_attr {
@@ -162,6 +167,7 @@ enum kfi_attr {
 	KFI_A_MAP_ID,
 	KFI_A_MAP_ADDR,
 	KFI_A_REGISTERED,
+	KFI_A_PLACE,
 	/* private: */
 	__KFI_A_MAX,
 	KFI_A_MAX = __KFI_A_MAX - 1
@@ -356,6 +362,29 @@ enum kfi_cntr_nl_attr {
 	/* private: */
 	__KFI_CNTR_A_MAX,
 	KFI_CNTR_A_MAX = __KFI_CNTR_A_MAX - 1
+};
+
+/**
+ * enum kfi_place_attr - a device that may write to memory of peers
+ * @KFI_PLACE_A_UNSPEC: not used
+ * @KFI_PLACE_A_PAD: aligns 64-bit values
+ * @KFI_PLACE_A_DEVICE: string, name of the device
+ * @KFI_PLACE_A_VERDICT: string, "yes: " or "no: " and the reason
+ * @KFI_PLACE_A_COUNT: u32, places that the device has now
+ * @KFI_PLACE_A_FENCE: string, whether all that the device has written before its completion is known
+ *	to be in front of what is sent later: "not needed", as for memory of this machine; or
+ *	"unproven", which no test on hardware has shown
+ */
+enum kfi_place_attr {
+	KFI_PLACE_A_UNSPEC,
+	KFI_PLACE_A_PAD,
+	KFI_PLACE_A_DEVICE,
+	KFI_PLACE_A_VERDICT,
+	KFI_PLACE_A_COUNT,
+	KFI_PLACE_A_FENCE,
+	/* private: */
+	__KFI_PLACE_A_MAX,
+	KFI_PLACE_A_MAX = __KFI_PLACE_A_MAX - 1
 };
 
 #endif /* _UAPI_LINUX_KFI_H */
