@@ -23,6 +23,14 @@ DISK_MIB = 4
 # Kernels without PCI_P2PDMA: parameters of kfi_ntb and nvmet-kfi, and the topologies in which they work
 UNCHECKED = {"6.12": ("places_unchecked=1", "bypass_disks=nvme0n1", ("root",))}
 HUGE_PAGES = 16
+CMB_MIB = 4
+# Data of READs is read into memory of disks.
+STAGED = """set -e
+cd {config}/subsystems/{nqn}/namespaces/1
+echo 0 >enable
+echo 1 >p2pmem
+echo 1 >enable
+"""
 EVENTS = ("pci_nvme_read", "pci_nvme_io_cmd", "pci_nvme_admin_cmd", "pci_nvme_map_addr")
 
 
@@ -74,9 +82,14 @@ class Bypass:
         self.disk = disk
         self.unchecked, self.named, _ = UNCHECKED.get(pair.series, ("", "", ()))
         self.nvme = nvme_bed.Nvme(pair, "ntb")
-        self.window = None
+        self.window = self.cmb = None
 
-    def load(self, target="places=1", host="flat=1", bypass=1):
+    def bar(self, what, number):
+        """Return the first and the last address of a BAR of a device of b."""
+        words = self.pair.run("b", f"sed -n {number + 1}p {find(self.pair, 'b', what)}/resource").text.split()
+        return int(words[0], 16), int(words[1], 16)
+
+    def load(self, target="places=1", host="flat=1", bypass=1, staged=False):
         """Load modules with these parameters of kfi_ntb, connect. Return the device of the host."""
         self.pair.run("b", "modprobe nvme")
         options = f"{PROMISE['ntb'][0]} {self.unchecked}"
@@ -84,9 +97,11 @@ class Bypass:
                       f"modprobe nvmet-kfi trtype=254 bypass={bypass} {self.named}")
         self.nvme.options = f"{options} {host}"
         self.nvme.load_host()
-        bar = self.pair.run("b", f"sed -n 5p {find(self.pair, 'b', 'ntb')}/resource").text.split()
-        self.window = int(bar[0], 16), int(bar[1], 16)
+        self.window = self.bar("ntb", 4)
+        self.cmb = self.bar("disk", 2)
         self.pair.run("b", nvme_bed.TARGET.format(**self.nvme.words(disk="/dev/nvme0n1")))
+        if staged:
+            self.pair.run("b", STAGED.format(**self.nvme.words()))
         self.nvme.port()
         self.pair.run("a", f"echo {HUGE_PAGES} >/proc/sys/vm/nr_hugepages")
         device = self.nvme.connect(nr_io_queues=1)
@@ -109,20 +124,21 @@ class Bypass:
         raise vm.TimedOut("the host does not stop reading")
 
     def reads(self, device, size, depth, count):
-        """Read at a, compare. Return the bytes that the disk has written to the window, and elsewhere."""
+        """Read at a, compare. Return the bytes that the disk has written to the window, to its own memory, and elsewhere."""
         self.disk.addresses()
         self.pair.run("a", f"hugeread {device} {size} {depth} {count} /tmp/read", 120)
         text = self.pair.run("a", "sha256sum /tmp/read && rm /tmp/read").text
         check(text.split()[0] == hashlib.sha256(self.disk.data[:size * count]).hexdigest(),
               f"{count} reads of {size} bytes, {depth} at a time: other data")
-        first, last = self.window
-        window = ram = 0
+        found = [0, 0, 0]
         for at, length in self.disk.addresses():
-            if first <= at <= last:
-                window += length
-            else:
-                ram += length
-        return window, ram
+            where = [first <= at <= last for first, last in (self.window, self.cmb)] + [True]
+            found[where.index(True)] += length
+        return tuple(found)
+
+    def count(self, name):
+        """Return a number that the target shows."""
+        return int(re.search(rf"^{name} (\d+)$", self.shown(), re.M).group(1))
 
     def shown(self):
         """Return what the target shows of its disks."""
@@ -141,12 +157,12 @@ def hugeread():
 def machines(series, topology, disk, logs, progress):
     """Return a pair with a disk in b, a bridge and engines, and what they need."""
     os.makedirs(logs, exist_ok=True)
-    ko, tool = bed.build(series, progress, logs)
+    ko, tool = bed.build(series, progress, logs, "KFI_TESTS=y")
     nvme_bed.need(progress, logs)
     devices = bed.Devices(disk, ntbsim.Ntbsim(
         bar2=bed.WINDOW, bar4=bed.MEMORY, topology=topology,
-        others=[{"driver": "nvme", "drive": "disk", "serial": "bypass"}]))
+        others=[{"driver": "nvme", "drive": "disk", "serial": "bypass", "cmb_size_mb": CMB_MIB}]))
     return vm.Pair(series, logs, ko=[ko, vm.script("stock-modules", series)],
                    programs=[tool, "/usr/sbin/nvme", hugeread()],
-                   modules=["ioatdma", "nvme", "nvme_fabrics", "nvmet"], append="rootfstype=ramfs",
+                   modules=["ioatdma", "rdma_rxe", "rdma_cm", "nvme", "nvme_fabrics", "nvmet"], append="rootfstype=ramfs",
                    devices=devices, progress=progress)

@@ -32,7 +32,7 @@ def count(s, device, size, depth, reads):
         return devices["dma.b"]["dma_bytes"], devices["ntb0.a"]["window_bytes_in"], *both
 
     before = now()
-    _, ram = s.reads(device, size, depth, reads)
+    *_, ram = s.reads(device, size, depth, reads)
     engine, window, *each = (after - then for after, then in zip(now(), before))
     return ram, engine, window, *(round(number / reads, 2) for number in each)
 

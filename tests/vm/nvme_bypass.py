@@ -26,6 +26,8 @@ from scenario import Verdict, check      # noqa: E402
 REACHES = {"switch": True, "zen": True, "root": False}
 # Bytes of a read, reads at a time, number of reads
 LOADS = ((4096, 1, 64), (4096, 16, 256), (65536, 16, 32), (1 << 20, 1, 2), (1 << 20, 16, 4))
+# The same for data in the disk's memory, which has room for half of its 4 MiB besides the disk's queues
+STAGED_LOADS = ((8192, 4, 32), (65536, 1, 8), (65536, 8, 32), (1 << 20, 1, 2))
 # Answers by the engine take another way than what the disk writes, so a missing fence shows.
 TARGET = "places=1 direct=0"
 BUDGET = 300
@@ -40,9 +42,13 @@ class Bed(bypass_bed.Bypass):
 
     def all_by(self, device, size, depth, count, window):
         """Read: the disk writes all to the window, or nothing."""
-        want = (size * count, 0) if window else (0, size * count)
-        found = self.reads(device, size, depth, count)
-        check(found == want, f"{count} reads of {size} bytes, {depth} at a time: (window, memory) {found}, not {want}")
+        self.went(self.reads(device, size, depth, count), 0 if window else 2, size, depth, count)
+
+    @staticmethod
+    def went(found, way, size, depth, count):
+        """Check that all bytes went one way, a position in what reads() returns."""
+        want = tuple(size * count if n == way else 0 for n in range(3))
+        check(found == want, f"{count} reads of {size} bytes, {depth} at a time: (window, CMB, memory) {found}, not {want}")
 
 
 def straight(s):
@@ -76,7 +82,34 @@ def hidden(s):
     s.unload()
 
 
+def staged(s):
+    """the disk may not write to the window: it writes to its own memory, and the engine reads that, or RAM if the kernel refuses"""
+    device = s.load("direct=0", bypass=0, staged=True)
+    first = s.count("staged")
+    for size, depth, count in STAGED_LOADS:
+        before = s.pair.devices.counters("dma.b")["foreign_bytes"]
+        s.went(s.reads(device, size, depth, count), 1 if s.reaches else 2, size, depth, count)
+        engine = s.pair.devices.counters("dma.b")["foreign_bytes"] - before
+        check(engine == (size * count if s.reaches else 0), f"the engine has read {engine} bytes of the disk's memory")
+    more = s.count("staged") - first		# the host may merge reads
+    check((more > 0) == s.reaches, f"{more} reads were staged")
+    s.unload()
+
+
+def refused(s):
+    """posts and registrations with a page of the disk's memory: only sends of ntb, whose engine reads it, are accepted"""
+    for provider, accepts in (("loop", 0), ("sockets", 0), ("verbs", 0), ("ntb", 1)):
+        below = "modprobe nvme" if provider == "loop" else bed.BELOW[provider]
+        text = s.pair.run("b", f"modprobe nvme && {below} && modprobe kfi_{provider} && "
+                          f"insmod $(find /lib/modules -name kfi_device_pages.ko) provider={provider} accepts={accepts} && "
+                          f"rmmod kfi_device_pages kfi_{provider}; code=$?; dmesg | grep device_pages | tail -3; exit $code", 60,
+                          check=False)
+        check(text.status == 0, f"{provider}: {text.text}")
+
+
 CASES = (straight, both, hidden)
+# Only kernels with PCI_P2PDMA use the memory of disks.
+CHECKED = (staged, refused)
 
 
 def run_series(series, verdict, wanted, seed):
@@ -87,7 +120,7 @@ def run_series(series, verdict, wanted, seed):
         logs = os.path.join(vm.BUILD, f"vm-{series}", "nvme-bypass", topology)
         with bypass_bed.machines(series, topology, disk, logs, verdict.progress) as pair:
             s = Bed(pair, disk, topology)
-            for case in CASES:
+            for case in CASES + (() if s.unchecked else CHECKED):
                 verdict.case(f"{series} {topology}", case, BUDGET, s)
 
 

@@ -17,6 +17,10 @@ static unsigned int connect_timeout = 10;
 module_param(connect_timeout, uint, 0644);
 MODULE_PARM_DESC(connect_timeout, "seconds for connecting a queue (default 10)");
 
+bool kfn_verify;
+module_param_named(verify, kfn_verify, bool, 0644);
+MODULE_PARM_DESC(verify, "let targets read the memory of reads, for bypass_verify (default no)");
+
 /* Runs lost_work, in a queue of its own, because work items of the core may wait for lost_work */
 struct workqueue_struct *kfn_wq;
 

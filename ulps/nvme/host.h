@@ -219,6 +219,8 @@ static inline bool kfn_queue_open(const struct kfn_queue *queue)
 
 /* host.c */
 extern struct workqueue_struct *kfn_wq;
+/* Targets may read the memory of reads */
+extern bool kfn_verify;
 const char *kfn_provider(void);
 unsigned int kfn_connect_ms(void);
 

@@ -99,7 +99,8 @@ int kfn_region_register(struct kfn_req *req, struct request *rq)
 	struct kfi_mr_attr attr = {
 		.type = KFI_BVEC,
 		.mr_biov = vec,
-		.access = rq_data_dir(rq) == WRITE ? KFI_REMOTE_READ : KFI_REMOTE_WRITE,
+		.access = rq_data_dir(rq) == WRITE ? KFI_REMOTE_READ :
+			  KFI_REMOTE_WRITE | (READ_ONCE(kfn_verify) ? KFI_REMOTE_READ : 0),
 		.requested_key = KFI_KEY_NOTAVAIL,
 	};
 	int ret;

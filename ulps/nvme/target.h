@@ -81,6 +81,18 @@ struct kfnt_listener {
 	struct list_head	domains;
 };
 
+/**
+ * struct kfnt_check - the comparison of the data of a READ that bypasses RAM (tverify.c)
+ * @disk: the data as the disk has it in RAM; NULL: nothing is compared
+ * @host: the data as the host has it
+ * @n: number of entries of each
+ */
+struct kfnt_check {
+	struct scatterlist	*disk;
+	struct scatterlist	*host;
+	unsigned int		n;
+};
+
 struct kfnt_place;
 struct kfnt_places;
 struct kfnt_queue;
@@ -96,6 +108,7 @@ struct kfnt_queue;
  * @refs: RMA operations in flight, plus 1 while they are being posted
  * @err: error of an RMA operation or of a post, 0 or negative
  * @reply: true: send the answer after the data; false: execute the command after the data
+ * @checking: the command was executed, and the data is read from the host, to be compared
  * @inv: the answer has to detach the host's region
  * @fetch: the data has to be read from that region
  * @key: key of that region
@@ -122,6 +135,7 @@ struct kfnt_cmd {
 	atomic_t		refs;
 	int			err;
 	bool			reply;
+	bool			checking;
 	bool			inv;
 	bool			fetch;
 	u32			key;
@@ -163,6 +177,8 @@ enum {
  *	sent
  * @cmds: the first KFNT_FIRST_CMDS commands, for a host that has not sent NVMe's connect
  * @more: the other commands; NULL until the execution of NVMe's connect allocates them
+ * @p2p_client: device that reads memory of disks, or NULL; has the life time of the domain
+ * @p2p_min: bytes of data up to which a CPU reads the memory
  * @has_places: @ep was opened with KFI_PLACE
  * @places: handles for places, from NVMe's connect on; NULL: all data goes through RAM
  * @flags: KFNT_Q_*
@@ -175,7 +191,8 @@ enum {
  * @resume_work: continues the commands in @backlog and @deferred
  * @lock: protects @backlog
  * @backlog: commands that wait for room in the endpoint, or for the connection
- * @deferred: commands that were completed in a context in which nothing may be posted
+ * @deferred: commands that were completed in a context in which nothing may be posted, or whose
+ *	data is to be compared
  */
 struct kfnt_queue {
 	struct list_head	entry;
@@ -192,6 +209,8 @@ struct kfnt_queue {
 	unsigned int		nr_cmds;
 	struct kfnt_cmd		*cmds;
 	struct kfnt_cmd		*more;
+	struct device		*p2p_client;
+	size_t			p2p_min;
 	bool			has_places;
 	struct kfnt_places	*places;
 	unsigned long		flags;
@@ -273,8 +292,15 @@ bool kfnt_place_begin(struct kfnt_cmd *cmd, u32 len);
 void kfnt_place_get(struct kfnt_cmd *cmd);
 ssize_t kfnt_place_put(struct kfnt_cmd *cmd);
 void kfnt_place_failed(struct kfnt_cmd *cmd);
+void kfnt_place_check(struct kfnt_cmd *cmd);
 void kfnt_place_end(struct kfnt_cmd *cmd);
+void kfnt_count_staged(const struct kfnt_cmd *cmd);
 void kfnt_places_init(void);
 void kfnt_places_exit(void);
+
+/* tverify.c */
+bool kfnt_check_begin(const struct kfnt_cmd *cmd, struct kfnt_check *check, u32 len);
+void kfnt_check_end(struct kfnt_check *check);
+const char *kfnt_check_result(const struct kfnt_cmd *cmd, struct kfnt_check *check, int err);
 
 #endif /* KFNT_TARGET_H */

@@ -7,6 +7,7 @@
  *	READ				execute, write the host's region, then answer
  *	READ that bypasses RAM		get a place, execute, put the place, then answer (tplace.c)
  */
+#include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/unaligned.h>
 #include "hints.h"
@@ -114,18 +115,46 @@ static u32 kfnt_data_max(const struct kfnt_queue *queue)
 }
 
 /*
+ * May the data be in memory of a disk, from which the network's device reads it? The administrator
+ * decides by the attribute p2pmem of the namespace, and the core looks for such memory within reach
+ * of both. The data of a WRITE may be copied by a CPU, which must not write there.
+ */
+static bool kfnt_may_stage(const struct kfnt_cmd *cmd, u32 len)
+{
+	const struct kfnt_queue *queue = cmd->queue;
+
+	return queue->p2p_client && len > queue->p2p_min && !nvme_is_write(cmd->sqe) &&
+	       cmd->req.ns && cmd->req.ns->use_p2pmem;
+}
+
+/* Allocate memory of a disk, or RAM. */
+static bool kfnt_alloc(struct kfnt_cmd *cmd, bool stage)
+{
+	struct nvmet_req *req = &cmd->req;
+
+	if (stage)
+		return !nvmet_req_alloc_sgls(req);
+	req->sg = sgl_alloc(req->transfer_len, GFP_KERNEL, &req->sg_cnt);
+	return req->sg;
+}
+
+/*
  * Short data needs no allocation: the memory for data in the capsule is not in use. It may contain
  * data of earlier commands of the same host. Process context, may sleep. Return: 0, or a status
  */
 u16 kfnt_map_ram(struct kfnt_cmd *cmd, u32 len)
 {
-	if (len <= cmd->queue->inline_size) {
+	bool stage = kfnt_may_stage(cmd, len);
+
+	if (len <= cmd->queue->inline_size && !stage) {
 		kfnt_map_own(cmd, 0, len);
 		return 0;
 	}
 	cmd->req.transfer_len = len;
-	if (!nvmet_req_alloc_sgls(&cmd->req))
+	if (kfnt_alloc(cmd, stage)) {
+		kfnt_count_staged(cmd);
 		return 0;
+	}
 	cmd->req.transfer_len = 0;
 	return NVME_SC_INTERNAL;
 }
@@ -176,6 +205,7 @@ static void kfnt_cmd_reset(struct kfnt_cmd *cmd)
 	cmd->req.cmd = cmd->sqe;
 	cmd->req.cqe = &cmd->cqe;
 	cmd->req.port = cmd->queue->listener->port->nport;
+	cmd->req.p2p_client = cmd->queue->p2p_client;
 	memset(&cmd->cqe, 0, sizeof(cmd->cqe));
 	cmd->inv = false;
 	cmd->fetch = false;

@@ -47,8 +47,7 @@ MODULE_PARM_DESC(bypass_disks, "disks, as dm-0,sda, for bypass without a check (
  * @all: entry in kfnt_disks
  * @seq: &gendisk.diskseq, which no other disk ever has
  * @usable: yes; false after a READ has failed
- * @reason: the reason
- * @name: name of the disk
+ * @writer: name, and the decision with its reason
  * @domain: name of the domain; the same life time
  */
 struct kfnt_disk {
@@ -56,8 +55,7 @@ struct kfnt_disk {
 	struct list_head	all;
 	u64			seq;
 	bool			usable;
-	const char		*reason;
-	char			name[DISK_NAME_LEN];
+	struct kfi_place_writer	writer;
 	const char		*domain;
 };
 
@@ -66,12 +64,14 @@ struct kfnt_disk {
  * @entry: entry in &kfnt_places.free
  * @fid: handle
  * @disk: disk that writes there; it has the life time of the domain
+ * @check: the comparison of its data
  * @sg: its pages
  */
 struct kfnt_place {
 	struct list_head	entry;
 	struct kfid_place	*fid;
 	struct kfnt_disk	*disk;
+	struct kfnt_check	check;
 	struct scatterlist	sg[KFN_TX_SEGS];
 };
 
@@ -104,11 +104,15 @@ static LIST_HEAD(kfnt_disks);
  * @bytes: their bytes
  * @ram: READs of disks that may write to places, which went through RAM because there was no
  *	handle or no place, or because the buffer does not suit the disk
+ * @staged: READs whose data was read into memory of a disk (kfnt_may_stage())
+ * @checked: READs of @reads whose data was compared
  */
 struct kfnt_place_counts {
 	u64	reads;
 	u64	bytes;
 	u64	ram;
+	u64	staged;
+	u64	checked;
 };
 
 static DEFINE_PER_CPU(struct kfnt_place_counts, kfnt_counts);
@@ -184,18 +188,21 @@ static struct kfnt_disk *kfnt_disk_find(struct kfnt_domain *dom, u64 seq)
 
 static void kfnt_disk_add(struct kfnt_domain *dom, struct block_device *bdev)
 {
-	struct kfnt_disk *disk = kzalloc(sizeof(*disk), GFP_KERNEL);
 	struct kfi_domain_limits limits;
+	struct kfnt_disk *disk;
 
+	if (kfi_domain_limits(dom->domain, &limits))
+		return;		/* the device has gone */
+	disk = kzalloc(sizeof(*disk), GFP_KERNEL);
 	if (!disk)
 		return;
-	kfi_domain_limits(dom->domain, &limits);
 	disk->seq = bdev->bd_disk->diskseq;
 	disk->domain = dom->name;
-	strscpy(disk->name, bdev->bd_disk->disk_name, sizeof(disk->name));
-	disk->usable = kfnt_disk_check(bdev, limits.place_device, &disk->reason);
+	strscpy(disk->writer.name, bdev->bd_disk->disk_name, sizeof(disk->writer.name));
+	disk->usable = kfnt_disk_check(bdev, limits.place_device, &disk->writer.verdict);
 	pr_info("nvmet-kfi: does %s write directly to the memory of hosts over %s? %s\n",
-		disk->name, dom->name, disk->reason);
+		disk->writer.name, dom->name, disk->writer.verdict);
+	kfi_place_writer_add(dom->domain, &disk->writer);
 	list_add_tail_rcu(&disk->entry, &dom->disks);
 	list_add_tail(&disk->all, &kfnt_disks);
 }
@@ -223,14 +230,14 @@ static struct kfnt_disk *kfnt_disk_usable(struct kfnt_domain *dom, struct block_
 }
 
 /* The disk may be at fault, or its way to the bridge: READs through RAM will show that. */
-static void kfnt_disk_stop(struct kfnt_disk *disk)
+static void kfnt_disk_stop(struct kfnt_disk *disk, const char *verdict)
 {
 	if (!READ_ONCE(disk->usable))
 		return;
-	WRITE_ONCE(disk->reason, "no: a READ has failed");
+	WRITE_ONCE(disk->writer.verdict, verdict);
 	WRITE_ONCE(disk->usable, false);
-	pr_warn("nvmet-kfi: %s does not write to hosts over %s any more: a READ has failed\n",
-		disk->name, disk->domain);
+	pr_warn("nvmet-kfi: does %s write directly to the memory of hosts over %s? %s\n",
+		disk->writer.name, disk->domain, verdict);
 }
 
 /* The domain has no user any more. */
@@ -241,6 +248,7 @@ void kfnt_disks_free(struct kfnt_domain *dom)
 	mutex_lock(&kfnt_disks_lock);
 	list_for_each_entry_safe(disk, next, &dom->disks, entry) {
 		list_del(&disk->all);
+		kfi_place_writer_del(dom->domain, &disk->writer);
 		kfree(disk);
 	}
 	mutex_unlock(&kfnt_disks_lock);
@@ -272,7 +280,8 @@ void kfnt_places_open(struct kfnt_queue *queue)
 	struct kfnt_places *places;
 	unsigned int i, n;
 
-	if (!queue->qid || !queue->has_places || queue->places)
+	if (!queue->qid || !queue->has_places || queue->places ||
+	    kfi_domain_limits(queue->dom->domain, &limits))
 		return;
 	n = min_t(unsigned int, queue->depth, KFNT_PLACES_MAX);
 	places = kvzalloc(struct_size(places, place, n), GFP_KERNEL);
@@ -281,7 +290,6 @@ void kfnt_places_open(struct kfnt_queue *queue)
 	places->n = n;
 	spin_lock_init(&places->lock);
 	INIT_LIST_HEAD(&places->free);
-	kfi_domain_limits(queue->dom->domain, &limits);
 	places->min = limits.place_min;
 	for (i = 0; i < places->n; i++) {
 		if (kfi_place_open(queue->dom->domain, KFN_TX_SEGS, &places->place[i].fid, queue))
@@ -315,6 +323,7 @@ void kfnt_place_end(struct kfnt_cmd *cmd)
 	struct kfnt_place *place = cmd->place;
 
 	kfi_place_drop(place->fid);	/* after a put, or without a place, an error */
+	kfnt_check_end(&place->check);
 	cmd->place = NULL;
 	cmd->req.sg = NULL;
 	spin_lock_bh(&places->lock);
@@ -335,7 +344,7 @@ void kfnt_place_failed(struct kfnt_cmd *cmd)
 
 	/* Without DNR the core knows another reason, such as a block that the disk can't read. */
 	if (cmd->cqe.status & dnr) {
-		kfnt_disk_stop(cmd->place->disk);
+		kfnt_disk_stop(cmd->place->disk, "no: a READ has failed");
 		cmd->cqe.status &= ~dnr;
 	}
 	kfnt_place_end(cmd);
@@ -378,11 +387,16 @@ bool kfnt_place_begin(struct kfnt_cmd *cmd, u32 len)
 	if (!disk)
 		return false;
 	cmd->place = kfnt_place_take(places);
-	if (cmd->place)
-		cmd->place->disk = disk;
-	else
+	if (!cmd->place) {
 		this_cpu_inc(kfnt_counts.ram);
-	return cmd->place;
+		return false;
+	}
+	cmd->place->disk = disk;
+	cmd->place->fid->writer = &disk->writer;
+	if (kfnt_check_begin(cmd, &cmd->place->check, len))
+		return true;
+	kfnt_place_end(cmd);
+	return false;
 }
 
 /* Execute the command with pages in RAM, unless its answer can't be sent. */
@@ -490,11 +504,44 @@ ssize_t kfnt_place_put(struct kfnt_cmd *cmd)
 	}
 	this_cpu_inc(kfnt_counts.reads);
 	this_cpu_add(kfnt_counts.bytes, cmd->todo);
-	cmd->todo = 0;
+	cmd->sg = cmd->place->check.host;
+	cmd->checking = cmd->sg;
+	if (!cmd->checking)
+		cmd->todo = 0;
 	return 0;
 }
 
+/**
+ * kfnt_place_check() - compare what the host has with what the disk has
+ * @cmd: command whose memory at the host was read. If the host may have other data, the command
+ *	fails, and the host repeats it
+ *
+ * Context: Process context, may sleep.
+ */
+void kfnt_place_check(struct kfnt_cmd *cmd)
+{
+	int err = READ_ONCE(cmd->err);
+	const char *verdict;
+
+	if (err && err != -EACCES)
+		return;		/* the connection has ended */
+	cmd->err = 0;
+	this_cpu_inc(kfnt_counts.checked);
+	verdict = kfnt_check_result(cmd, &cmd->place->check, err);
+	if (!verdict)
+		return;
+	kfnt_disk_stop(cmd->place->disk, verdict);
+	cmd->cqe.status = cpu_to_le16(NVME_SC_DATA_XFER_ERROR << 1);
+}
+
 /* ---- what can be seen ---- */
+
+/* @cmd has memory for its data. */
+void kfnt_count_staged(const struct kfnt_cmd *cmd)
+{
+	if (cmd->req.p2p_dev)
+		this_cpu_inc(kfnt_counts.staged);
+}
 
 static int kfnt_bypass_show(struct seq_file *seq, void *unused)
 {
@@ -506,12 +553,15 @@ static int kfnt_bypass_show(struct seq_file *seq, void *unused)
 		sum.reads += per_cpu(kfnt_counts.reads, cpu);
 		sum.bytes += per_cpu(kfnt_counts.bytes, cpu);
 		sum.ram += per_cpu(kfnt_counts.ram, cpu);
+		sum.staged += per_cpu(kfnt_counts.staged, cpu);
+		sum.checked += per_cpu(kfnt_counts.checked, cpu);
 	}
-	seq_printf(seq, "reads %llu\nbytes %llu\nram %llu\n", sum.reads, sum.bytes, sum.ram);
+	seq_printf(seq, "reads %llu\nbytes %llu\nram %llu\nstaged %llu\nchecked %llu\n",
+		   sum.reads, sum.bytes, sum.ram, sum.staged, sum.checked);
 	mutex_lock(&kfnt_disks_lock);
 	list_for_each_entry(disk, &kfnt_disks, all)
-		seq_printf(seq, "%s over %s: %s\n", disk->name, disk->domain,
-			   READ_ONCE(disk->reason));
+		seq_printf(seq, "%s over %s: %s\n", disk->writer.name, disk->domain,
+			   READ_ONCE(disk->writer.verdict));
 	mutex_unlock(&kfnt_disks_lock);
 	return 0;
 }
@@ -519,9 +569,8 @@ DEFINE_SHOW_ATTRIBUTE(kfnt_bypass);
 
 void kfnt_places_init(void)
 {
-	if (!bypass)
-		return;
-	pr_info("nvmet-kfi: bypass: that data arrives before the answer is not proven on hardware\n");
+	if (bypass)
+		pr_info("nvmet-kfi: bypass: that data arrives before the answer is not proven on hardware\n");
 	kfnt_debugfs = debugfs_create_dir("nvmet_kfi", NULL);
 	debugfs_create_file("places", 0400, kfnt_debugfs, NULL, &kfnt_bypass_fops);
 }

@@ -59,9 +59,16 @@ static void kfnt_queue_event(struct kfid_eq *eq, void *context)
 static int kfnt_queue_endpoint(struct kfnt_queue *queue, struct kfid_domain *domain,
 			       struct kfi_info *info)
 {
+	struct kfi_domain_limits limits;
+	int ret = kfi_domain_limits(domain, &limits);
+
+	if (ret)
+		return ret;
+	queue->p2p_client = limits.p2p_device;
+	queue->p2p_min = limits.short_msg_limit;
+	queue->has_places = info->caps & KFI_PLACE;
 	info->tx_attr->size = 2 * queue->nr_cmds;
 	info->rx_attr->size = queue->nr_cmds;
-	queue->has_places = info->caps & KFI_PLACE;
 	return kfi_endpoint(domain, info, &queue->ep, queue);
 }
 

@@ -79,7 +79,7 @@ static ssize_t kfnt_post_piece(struct kfnt_cmd *cmd)
 		return -EINVAL;
 	atomic_inc(&cmd->refs);
 	/* another piece or the answer follows; the pages may be released late */
-	if (cmd->reply)
+	if (cmd->reply && !cmd->checking)
 		ret = kfi_writemsg(cmd->queue->ep, &msg, KFI_CQE | KFI_MORE | KFI_INJECT_COMPLETE);
 	else
 		ret = kfi_readmsg(cmd->queue->ep, &msg,
@@ -144,9 +144,10 @@ static ssize_t kfnt_post(struct kfnt_cmd *cmd)
 	if (test_bit(KFNT_Q_OPEN, &cmd->queue->flags)) {
 		do
 			ret = !cmd->todo ? 0 :
-			      cmd->place ? kfnt_place_put(cmd) : kfnt_post_piece(cmd);
+			      cmd->place && !cmd->checking ? kfnt_place_put(cmd) :
+							     kfnt_post_piece(cmd);
 		while (!ret && cmd->todo);
-		if (!ret && cmd->reply)
+		if (!ret && cmd->reply && !cmd->checking)
 			ret = kfnt_post_answer(cmd);
 	}
 	rcu_read_unlock();
@@ -193,7 +194,10 @@ static void kfnt_ended(struct kfnt_cmd *cmd)
 {
 	int err = READ_ONCE(cmd->err);
 
-	if (cmd->reply) {
+	if (cmd->checking) {
+		llist_add(&cmd->deferred, &cmd->queue->deferred);
+		queue_work(kfnt_post_wq, &cmd->queue->resume_work);
+	} else if (cmd->reply) {
 		if (err)
 			kfnt_queue_fail(cmd->queue, "data was not moved", -err);
 		kfnt_cmd_release(cmd);
@@ -238,12 +242,26 @@ void kfnt_move(struct kfnt_cmd *cmd, bool reply)
 	bool data = !reply || (!nvme_is_write(cmd->sqe) && !cmd->cqe.status);
 
 	cmd->reply = reply;
+	cmd->checking = false;
 	cmd->err = 0;
 	cmd->todo = data && cmd->req.sg ? cmd->req.transfer_len : 0;
 	cmd->sg = cmd->req.sg;
 	cmd->moved.done = kfnt_moved;
 	if (cmd->place && !cmd->todo)
 		kfnt_place_failed(cmd);
+	atomic_set(&cmd->refs, 1);
+	kfnt_continue(cmd);
+}
+
+/* The data of a command was read from the host: compare it, then answer. */
+static void kfnt_checked(struct kfnt_cmd *cmd)
+{
+	kfnt_place_check(cmd);
+	cmd->checking = false;
+	if (cmd->err) {
+		kfnt_ended(cmd);
+		return;
+	}
 	atomic_set(&cmd->refs, 1);
 	kfnt_continue(cmd);
 }
@@ -270,5 +288,8 @@ void kfnt_resume_work(struct work_struct *work)
 
 	kfnt_resume_backlog(queue);
 	llist_for_each_entry_safe(cmd, next, node, deferred)
-		kfnt_move(cmd, true);
+		if (cmd->checking)
+			kfnt_checked(cmd);
+		else
+			kfnt_move(cmd, true);
 }

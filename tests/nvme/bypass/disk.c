@@ -8,6 +8,7 @@
  *	delay_us	time of each I/O. The data is written at its end
  *	hold		1: no I/O ends
  *	fail		1: each I/O writes its data, and then fails if that went to a window; 2: in any case
+ *	wrong		1: a bit of what it writes to windows is wrong
  *	window_bytes	bytes that it has written to windows
  *	ram_bytes	bytes that it has written to memory of this machine
  *	waiting		I/Os that have not ended
@@ -37,7 +38,7 @@ struct disk_io {
 
 static struct gendisk *bypass_disk;
 static struct workqueue_struct *disk_wq;
-static u32 disk_delay_us, disk_hold, disk_fail;
+static u32 disk_delay_us, disk_hold, disk_fail, disk_wrong;
 static atomic_t disk_turn, disk_waiting;
 static u64 disk_window_bytes, disk_ram_bytes;	/* under disk_lock */
 static DEFINE_SPINLOCK(disk_lock);
@@ -45,7 +46,7 @@ static DEFINE_SPINLOCK(disk_lock);
 /* Write a piece of at most a page. Return: true: to a window. */
 static bool disk_write(struct page *page, unsigned int off, unsigned int len, u64 pos)
 {
-	u64 words[64];
+	u64 words[64], wrong = READ_ONCE(disk_wrong);
 	unsigned int at, i, n;
 	bool window = false;
 
@@ -53,7 +54,9 @@ static bool disk_write(struct page *page, unsigned int off, unsigned int len, u6
 		n = min_t(unsigned int, len - at, sizeof(words));
 		for (i = 0; i < n / sizeof(u64); i++)
 			words[i] = bypass_word(pos + at + i * sizeof(u64));
+		words[0] ^= wrong;
 		window = kfi_ntb_mock_device_write(page, off + at, words, n);
+		words[0] ^= wrong;
 		if (!window)
 			memcpy_to_page(page, off + at, (char *)words, n);
 	}
@@ -149,6 +152,7 @@ int bypass_disk_init(struct dentry *dir)
 	debugfs_create_u32("delay_us", 0600, dir, &disk_delay_us);
 	debugfs_create_u32("hold", 0600, dir, &disk_hold);
 	debugfs_create_u32("fail", 0600, dir, &disk_fail);
+	debugfs_create_u32("wrong", 0600, dir, &disk_wrong);
 	debugfs_create_u64("window_bytes", 0600, dir, &disk_window_bytes);
 	debugfs_create_u64("ram_bytes", 0600, dir, &disk_ram_bytes);
 	debugfs_create_atomic_t("waiting", 0400, dir, &disk_waiting);
