@@ -158,12 +158,18 @@ static bool kfnt_disk_in_reach(struct block_device *bdev, struct device *pages)
  * nothing is known about its way. That is so also if it says that it supports such pages, as some
  * of md and the heads of NVMe multipath do. The name of a disk that has a PCI device replaces what
  * its driver says, but not the way.
+ *
+ * A disk whose data must not change while it is written has a CPU that reads this data, to compute
+ * parity or checksums, as RAID 5, dm-integrity and T10-PI do. A CPU must not access the pages of a
+ * place, so a name does not help. dm-crypt is not recognized.
  */
 static bool kfnt_disk_check(struct block_device *bdev, struct device *pages, const char **reason)
 {
 	bool named = kfnt_disk_named(bdev->bd_disk->disk_name);
 
-	if (named && !(pages && IS_ENABLED(CONFIG_PCI_P2PDMA) && kfnt_disk_is_pci(bdev)))
+	if (bdev_stable_writes(bdev))
+		*reason = "no: a CPU computes or checks its data";
+	else if (named && !(pages && IS_ENABLED(CONFIG_PCI_P2PDMA) && kfnt_disk_is_pci(bdev)))
 		*reason = "yes: bypass_disks";
 	else if (!pages)
 		*reason = "yes: the places are memory of this machine";
