@@ -15,16 +15,16 @@
  *
  * At the bound of a level, messages that dead connections have left are dropped, oldest connection
  * first, except those whose sender gets an ACK for them, and those that have invalidated a region.
- * Then new connections get smaller windows, at least KFP_HELD_MIN. When dead connections alone have
- * left as much as a peer or a source may have, further callers of that peer or source are refused.
- * When they have left as much as the endpoint may have, only callers whose source has more than
- * KFP_HELD_SPARE are refused, because no source may lock out another one. A connection that this
- * side dials is never refused, because the consumer has selected the peer.
+ * Then new connections get smaller windows, at least KFP_ACCOUNT_MIN. When dead connections alone
+ * have left as much as a peer or a source may have, further callers of that peer or source are
+ * refused. When they have left as much as the endpoint may have, only callers whose source has more
+ * than KFP_ACCOUNT_SPARE are refused, because no source may lock out another one. A connection that
+ * this side dials is never refused, because the consumer has selected the peer.
  *
- * So a peer or a source holds at most its bound and KFP_HELD_MIN units of each class for each live
- * connection, and an endpoint at most its bound and KFP_HELD_SPARE for each source. What dialed
- * connections leave beyond that is bounded by what the consumer dials. Messages of live connections
- * are never dropped.
+ * So a peer or a source holds at most its bound and KFP_ACCOUNT_MIN units of each class for each
+ * live connection, and an endpoint at most its bound and KFP_ACCOUNT_SPARE for each source. What
+ * dialed connections leave beyond that is bounded by what the consumer dials. Messages of live
+ * connections are never dropped.
  *
  * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends,
  * when a message of a dead connection is freed, and when a lasting grant begins or ends.
@@ -41,10 +41,10 @@ static u32 kfp_account_object(const struct kfp_conn *conn)
 }
 
 /* A new connection gets at most this fraction (1/n) of the remaining units. */
-static const unsigned int kfp_account_share[KFP_HELD_LEVELS] = {
-	[KFP_HELD_PEER]	  = 2,
-	[KFP_HELD_SOURCE] = 4,
-	[KFP_HELD_ALL]	  = 8,
+static const unsigned int kfp_account_share[KFP_ACCOUNT_LEVELS] = {
+	[KFP_ACCOUNT_PEER]   = 2,
+	[KFP_ACCOUNT_SOURCE] = 4,
+	[KFP_ACCOUNT_ALL]    = 8,
 };
 
 /* Return the bound of an account of this level, in units. */
@@ -53,9 +53,9 @@ static u32 kfp_account_limit(const struct kfp_accounts *accounts, int level)
 	const struct kfi_proto_params *params = &accounts->proto->params;
 
 	switch (level) {
-	case KFP_HELD_PEER:
+	case KFP_ACCOUNT_PEER:
 		return READ_ONCE(params->unexpected_peer);
-	case KFP_HELD_SOURCE:
+	case KFP_ACCOUNT_SOURCE:
 		return READ_ONCE(params->unexpected_source);
 	default:
 		return READ_ONCE(params->unexpected_total);
@@ -72,7 +72,7 @@ struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto)
 	spin_lock_init(&accounts->lock);
 	hash_init(accounts->by_name);
 	INIT_LIST_HEAD(&accounts->all.dead);
-	accounts->all.level = KFP_HELD_ALL;
+	accounts->all.level = KFP_ACCOUNT_ALL;
 	return accounts;
 }
 
@@ -149,7 +149,7 @@ static void kfp_account_leave(struct kfp_conn *conn)
 	kfp_account_charge(conn->account, -(s64)conn->units);
 	if (conn->orphaned)
 		kfp_account_charge_dead(conn->account, -(s64)conn->units);
-	for (level = 0; level < KFP_HELD_LEVELS; level++)
+	for (level = 0; level < KFP_ACCOUNT_LEVELS; level++)
 		list_del_init(&conn->dead[level]);
 	kfp_account_put(accounts, conn->account);
 	conn->account = NULL;
@@ -166,7 +166,7 @@ static struct kfp_conn *kfp_account_oldest(struct kfp_accounts *accounts,
 	conn = list_first_entry_or_null(&account->dead, struct kfp_conn, dead[level]);
 	if (!conn)
 		return NULL;
-	for (level = 0; level < KFP_HELD_LEVELS; level++)
+	for (level = 0; level < KFP_ACCOUNT_LEVELS; level++)
 		list_del_init(&conn->dead[level]);
 	kfp_conn_get(conn);
 	return conn;
@@ -198,7 +198,7 @@ void kfp_account_down(struct kfp_conn *conn)
 	kfp_account_charge(account, (s64)units - conn->units);
 	kfp_account_charge_dead(account, units);
 	conn->units = units;
-	for (level = 0; units && level < KFP_HELD_LEVELS; level++, account = account->up)
+	for (level = 0; units && level < KFP_ACCOUNT_LEVELS; level++, account = account->up)
 		list_add_tail(&conn->dead[level], &account->dead);
 	spin_unlock(&accounts->lock);
 	spin_unlock_bh(&conn->lock);
@@ -257,7 +257,8 @@ static u32 kfp_account_window(const struct kfp_accounts *accounts,
 /* Have dead connections left so much that the smallest windows do not fit? */
 static bool kfp_account_full(const struct kfp_accounts *accounts, const struct kfp_account *account)
 {
-	return account->dead_units + 2 * KFP_HELD_MIN > kfp_account_limit(accounts, account->level);
+	return account->dead_units + 2 * KFP_ACCOUNT_MIN >
+	       kfp_account_limit(accounts, account->level);
 }
 
 /* Is a further caller with the name of @peer refused? */
@@ -269,7 +270,7 @@ static bool kfp_account_refuses(const struct kfp_accounts *accounts, const struc
 	    kfp_account_full(accounts, peer) || kfp_account_full(accounts, source))
 		return true;
 	return kfp_account_full(accounts, source->up) &&
-	       source->dead_units + (source->live + 1) * 2 * KFP_HELD_MIN > KFP_HELD_SPARE;
+	       source->dead_units + (source->live + 1) * 2 * KFP_ACCOUNT_MIN > KFP_ACCOUNT_SPARE;
 }
 
 /*
@@ -314,7 +315,7 @@ int kfp_account_join(struct kfp_conn *conn)
 		ret = -ENOBUFS;
 		kfp_account_put(accounts, peer);
 	} else {
-		conn->window = max(window, KFP_HELD_MIN);
+		conn->window = max(window, KFP_ACCOUNT_MIN);
 		conn->eager = min(params->eager_size, conn->window / 2 * KFW_UNIT);
 		conn->units = 2 * conn->window;
 		conn->account = peer;

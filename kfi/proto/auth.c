@@ -25,7 +25,7 @@
  * @data_len: bytes at @data
  * @nonce: random numbers of the connecting and of the accepting side
  * @challenged: the CHALLENGE was sent, or answered
- * @greeting: accepting side: the decoded HELLO, until the proof of the caller was checked
+ * @hello_info: accepting side: the decoded HELLO, until the proof of the caller was checked
  */
 struct kfp_auth {
 	struct kfw_hello	hello;
@@ -33,7 +33,7 @@ struct kfp_auth {
 	u16			data_len;
 	u8			nonce[2][KFW_AUTH_LEN];
 	bool			challenged;
-	struct kfw_greeting	greeting;
+	struct kfw_hello_info	hello_info;
 };
 
 static_assert(KFW_AUTH_LEN == KFI_AUTH_PROOF);
@@ -104,7 +104,7 @@ static int kfp_auth_check(struct kfp_conn *conn)
 
 	if (!conn->auth->challenged)
 		return -EPROTO;
-	kfp_auth_prove(conn, conn->greeting.kind, &conn->hello_in, conn->data_in, proof);
+	kfp_auth_prove(conn, conn->hello_info.kind, &conn->hello_in, conn->data_in, proof);
 	return kfi_auth_proved(proof, conn->auth_in, sizeof(proof)) ? 0 : -KFI_EKEYREJECTED;
 }
 
@@ -117,7 +117,7 @@ int kfp_auth_answered(struct kfp_conn *conn)
 	struct kfp_auth *auth = conn->auth;
 	int ret;
 
-	if (conn->greeting.kind != KFW_CHALLENGE)
+	if (conn->hello_info.kind != KFW_CHALLENGE)
 		return kfp_auth_check(conn);
 	if (auth->challenged)
 		return -EPROTO;
@@ -130,23 +130,23 @@ int kfp_auth_answered(struct kfp_conn *conn)
 
 /*
  * Handle a hello on the accepting side. Return: 0 if the proof of the peer is valid; then its HELLO
- * is in conn->greeting again; -EAGAIN if the CHALLENGE was sent; another negative errno.
+ * is in conn->hello_info again; -EAGAIN if the CHALLENGE was sent; another negative errno.
  */
 int kfp_auth_from_caller(struct kfp_conn *conn)
 {
 	struct kfp_auth *auth = conn->auth;
 	int ret;
 
-	if (conn->greeting.kind == KFW_PROOF) {
+	if (conn->hello_info.kind == KFW_PROOF) {
 		ret = kfp_auth_check(conn);
-		conn->greeting = auth->greeting;
+		conn->hello_info = auth->hello_info;
 		return ret;
 	}
-	if (auth->challenged || conn->greeting.kind != KFW_HELLO)
+	if (auth->challenged || conn->hello_info.kind != KFW_HELLO)
 		return -EPROTO;
 	auth->challenged = true;
-	auth->greeting = conn->greeting;
-	kfp_auth_keep(auth, &conn->hello_in, conn->data_in, conn->greeting.data_len);
+	auth->hello_info = conn->hello_info;
+	kfp_auth_keep(auth, &conn->hello_in, conn->data_in, conn->hello_info.data_len);
 	memcpy(auth->nonce[0], conn->auth_in, KFW_AUTH_LEN);
 	kfp_hello_next(conn);
 	ret = kfp_hello_send_auth(conn, KFW_CHALLENGE);

@@ -141,7 +141,7 @@ static void kfp_conn_init(struct kfp_conn *conn)
 	INIT_WORK(&conn->down_work, kfp_conn_down);
 	conn->req.fid.fclass = KFI_CLASS_CONNREQ;
 	conn->link.cpu = raw_smp_processor_id();	/* until bytes arrive */
-	for (level = 0; level < KFP_HELD_LEVELS; level++)
+	for (level = 0; level < KFP_ACCOUNT_LEVELS; level++)
 		INIT_LIST_HEAD(&conn->dead[level]);
 }
 
@@ -216,7 +216,7 @@ void kfi_link_up(struct kfi_link *link)
 		if (conn->pc.dialed)
 			kfp_hello_kick(conn);
 		else
-			kfp_hello_start(conn, KFP_GREETING);
+			kfp_hello_start(conn, KFP_HELLO);
 	}
 	rcu_read_unlock();
 }
@@ -299,19 +299,19 @@ static unsigned long kfp_watch_interval(const struct kfp_conn *conn)
 /* The handshake is complete; bytes may have arrived already. Called in the hello work. */
 void kfp_conn_start(struct kfp_conn *conn)
 {
-	const struct kfw_greeting *g = &conn->greeting;
+	const struct kfw_hello_info *info = &conn->hello_info;
 	struct kfp_tx *tx = &conn->tx;
 
 	if (conn->ops->admit)
 		conn->ops->admit(&conn->link);
-	tx->window[KFP_CLS_MSG] = g->window_msg;
-	tx->window[KFP_CLS_TAG] = g->window_tag;
-	tx->requests_max = g->requests;
-	tx->eager = g->eager;
+	tx->window[KFP_CLS_MSG] = info->window_msg;
+	tx->window[KFP_CLS_TAG] = info->window_tag;
+	tx->requests_max = info->requests;
+	tx->eager = info->eager;
 	kfi_credit_init(&tx->credit[KFP_CLS_MSG], &conn->credit[KFP_CLS_MSG], conn->window,
-			g->window_msg);
+			info->window_msg);
 	kfi_credit_init(&tx->credit[KFP_CLS_TAG], &conn->credit[KFP_CLS_TAG], conn->window,
-			g->window_tag);
+			info->window_tag);
 	conn->rx.last_rx = jiffies;
 	kfp_rx_next(conn);
 	/* Pairs with the loads in kfp_rx_run() and kfp_tx_run(), which read nothing else before. */
@@ -502,7 +502,7 @@ static void kfp_conn_set_moved(struct kfi_peer_conn *pc)
  */
 static bool kfp_conn_set_unproven(const struct kfi_peer_conn *pc)
 {
-	return READ_ONCE(to_kfp_conn(pc)->state) == KFP_GREETING;
+	return READ_ONCE(to_kfp_conn(pc)->state) == KFP_HELLO;
 }
 
 static bool kfp_conn_set_same_source(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)

@@ -54,28 +54,28 @@ static int kfp_hello_post(struct kfp_conn *conn)
 }
 
 /* Return: as kfp_hello_post(). */
-static int kfp_hello_send(struct kfp_conn *conn, const struct kfw_greeting *g)
+static int kfp_hello_send(struct kfp_conn *conn, const struct kfw_hello_info *info)
 {
 	struct kfp_hello_out *out = &conn->hello_out;
 
-	kfw_encode_hello(g, &out->hello);
-	memcpy(out->tail, conn->data_out, g->data_len);
-	out->len = sizeof(out->hello) + g->data_len;
+	kfw_encode_hello(info, &out->hello);
+	memcpy(out->tail, conn->data_out, info->data_len);
+	out->len = sizeof(out->hello) + info->data_len;
 	out->done = 0;
-	if (g->auth) {
+	if (info->auth) {
 		kfp_auth_outgoing(conn, &out->hello);
-		memcpy(out->tail + g->data_len, conn->auth_out, KFW_AUTH_LEN);
+		memcpy(out->tail + info->data_len, conn->auth_out, KFW_AUTH_LEN);
 		out->len += KFW_AUTH_LEN;
 	}
 	return kfp_hello_post(conn);
 }
 
-static struct kfw_greeting kfp_greeting(const struct kfp_conn *conn, u8 kind, u64 incarnation,
-					u16 port)
+static struct kfw_hello_info kfp_hello_info(const struct kfp_conn *conn, u8 kind, u64 incarnation,
+					    u16 port)
 {
 	const struct kfi_peer_conn *pc = &conn->pc;
 
-	return (struct kfw_greeting) {
+	return (struct kfw_hello_info) {
 		.kind = kind,
 		.ep_type = kfp_wire_type(conn),
 		.auth = conn->auth && kind != KFW_REJECT,
@@ -95,11 +95,11 @@ static struct kfw_greeting kfp_greeting(const struct kfp_conn *conn, u8 kind, u6
 
 static int kfp_hello_answer(struct kfp_conn *conn, u8 kind, int status)
 {
-	struct kfw_greeting g = kfp_greeting(conn, kind,
-					     conn->ep ? conn->ep->peers.incarnation : 1, 0);
+	u64 incarnation = conn->ep ? conn->ep->peers.incarnation : 1;
+	struct kfw_hello_info info = kfp_hello_info(conn, kind, incarnation, 0);
 
-	g.status = status;
-	return kfp_hello_send(conn, &g);
+	info.status = status;
+	return kfp_hello_send(conn, &info);
 }
 
 /*
@@ -153,17 +153,17 @@ static int kfp_hello_first(struct kfp_conn *conn)
 {
 	struct kfi_proto_ep *pe = conn->ep;
 	u16 port = conn->ops->port ? conn->ops->port(pe) : 1;
-	struct kfw_greeting g = kfp_greeting(conn, KFW_HELLO, pe->peers.incarnation, port);
+	struct kfw_hello_info info = kfp_hello_info(conn, KFW_HELLO, pe->peers.incarnation, port);
 
-	return kfp_hello_send(conn, &g);
+	return kfp_hello_send(conn, &info);
 }
 
 /* Send a hello that consists of its kind and authentication data. */
 int kfp_hello_send_auth(struct kfp_conn *conn, u8 kind)
 {
-	struct kfw_greeting g = { .kind = kind, .ep_type = kfp_wire_type(conn), .auth = true };
+	struct kfw_hello_info info = { .kind = kind, .ep_type = kfp_wire_type(conn), .auth = true };
 
-	return kfp_hello_send(conn, &g);
+	return kfp_hello_send(conn, &info);
 }
 
 /* ---- receiving ---- */
@@ -174,7 +174,7 @@ int kfp_hello_send_auth(struct kfp_conn *conn, u8 kind)
  */
 static struct kvec kfp_hello_room(struct kfp_conn *conn)
 {
-	size_t data_len = conn->greeting.data_len, have = conn->rx.have;
+	size_t data_len = conn->hello_info.data_len, have = conn->rx.have;
 
 	if (have < sizeof(conn->hello_in))
 		return (struct kvec) { (void *)&conn->hello_in + have,
@@ -184,7 +184,7 @@ static struct kvec kfp_hello_room(struct kfp_conn *conn)
 		return (struct kvec) { conn->data_in + have, data_len - have };
 	have -= data_len;
 	return (struct kvec) { conn->auth_in + have,
-			       (conn->greeting.auth ? KFW_AUTH_LEN : 0) - have };
+			       (conn->hello_info.auth ? KFW_AUTH_LEN : 0) - have };
 }
 
 /* Collect bytes of the peer's hello. Called under the link's lock. Return: bytes used. */
@@ -197,7 +197,7 @@ size_t kfp_hello_bytes(struct kfp_conn *conn, const void *bytes, size_t len)
 	memcpy(vec.iov_base, bytes, n);
 	conn->rx.have += n;
 	if (conn->rx.have == sizeof(conn->hello_in))
-		ret = kfw_decode_hello(&conn->hello_in, &conn->greeting);
+		ret = kfw_decode_hello(&conn->hello_in, &conn->hello_info);
 	else if (conn->rx.have >= KFW_FROZEN && conn->rx.have < sizeof(conn->hello_in))
 		ret = kfw_decode_front(&conn->hello_in);
 	if (ret) {
@@ -242,23 +242,24 @@ static int kfp_hello_received(struct kfp_conn *conn)
 /* Return -KFI_EKEYREJECTED if only one side has an authorization key. */
 static int kfp_hello_key(const struct kfp_conn *conn)
 {
-	return conn->greeting.auth == !!conn->auth ? 0 : -KFI_EKEYREJECTED;
+	return conn->hello_info.auth == !!conn->auth ? 0 : -KFI_EKEYREJECTED;
 }
 
 /* Handle the answer to the hello of this side. */
 static int kfp_hello_answered(struct kfp_conn *conn)
 {
-	const struct kfw_greeting *g = &conn->greeting;
+	const struct kfw_hello_info *info = &conn->hello_info;
 	int ret;
 
-	if (g->kind == KFW_REJECT)
-		return g->status && g->status < MAX_ERRNO ? -(int)g->status : -ECONNREFUSED;
+	if (info->kind == KFW_REJECT)
+		return info->status && info->status < MAX_ERRNO ? -(int)info->status :
+								  -ECONNREFUSED;
 	ret = kfp_hello_key(conn);
 	if (!ret && conn->auth)
 		ret = kfp_auth_answered(conn);
 	if (ret)
 		return ret;
-	if (g->kind != KFW_ACCEPT || g->ep_type != kfp_wire_type(conn))
+	if (info->kind != KFW_ACCEPT || info->ep_type != kfp_wire_type(conn))
 		return -EPROTO;
 	if (conn->pc.peer)
 		return kfp_rdm_ready(conn) ? 0 : -EALREADY;
@@ -282,11 +283,11 @@ static int kfp_hello_request(struct kfp_conn *conn)
 	mutex_lock(lock);
 	ret = kfi_pep_connreq(&conn->pep->pep, &conn->req, conn->link.name,
 			      conn->ops->len(conn->link.name), conn->data_in,
-			      conn->greeting.data_len);
+			      conn->hello_info.data_len);
 	mutex_unlock(lock);
 	if (ret) {
 		conn->requested = false;
-		conn->state = KFP_GREETING;
+		conn->state = KFP_HELLO;
 		ret = kfp_hello_refuse(conn, ECONNREFUSED, ret);
 		kfp_conn_put(conn);
 	}
@@ -296,7 +297,7 @@ static int kfp_hello_request(struct kfp_conn *conn)
 /* Handle the hello or the proof of a caller. */
 static int kfp_hello_from_caller(struct kfp_conn *conn)
 {
-	const struct kfw_greeting *g = &conn->greeting;
+	const struct kfw_hello_info *info = &conn->hello_info;
 	int ret;
 
 	ret = kfp_hello_key(conn);
@@ -306,13 +307,13 @@ static int kfp_hello_from_caller(struct kfp_conn *conn)
 		return kfp_hello_refuse(conn, EKEYREJECTED, ret);
 	if (ret)
 		return ret;
-	if (g->kind != KFW_HELLO)
+	if (info->kind != KFW_HELLO)
 		return -EPROTO;
-	if (g->ep_type != kfp_wire_type(conn))
+	if (info->ep_type != kfp_wire_type(conn))
 		return kfp_hello_refuse(conn, EPROTOTYPE, -EPROTOTYPE);
 	if (!conn->pep)
 		return kfp_rdm_called(conn);
-	if (g->src_ctx || g->dst_ctx)
+	if (info->src_ctx || info->dst_ctx)
 		return -EPROTO;
 	return kfp_hello_request(conn);
 }
@@ -328,7 +329,7 @@ static int kfp_hello_dialing(struct kfp_conn *conn)
 		return ended == -ESHUTDOWN ? -ECONNREFUSED : ended;
 	if (!test_bit(KFP_UP, &conn->flags))
 		return -EAGAIN;
-	conn->state = KFP_GREETING;
+	conn->state = KFP_HELLO;
 	ret = kfp_hello_first(conn);
 	return ret ?: -EAGAIN;
 }
@@ -431,7 +432,7 @@ void kfp_hello_work(struct work_struct *work)
 
 /*
  * Begin the handshake, or continue it after the consumer's decision. @state: KFP_CALLING for a
- * connection to be dialed, KFP_GREETING for one that waits for a hello, KFP_ACCEPTED or
+ * connection to be dialed, KFP_HELLO for one that waits for a hello, KFP_ACCEPTED or
  * KFP_REJECTED for a request that was answered.
  */
 void kfp_hello_start(struct kfp_conn *conn, int state)

@@ -12,7 +12,7 @@ static void kfp_msg_established(struct kfi_proto_ep *pe, struct kfp_conn *conn)
 	memcpy(pe->peer_name, conn->link.name, conn->ops->name_len);
 	kfp_conn_start(conn);
 	kfi_conn_set_publish(&conn->pc);
-	if (kfi_ep_connected(&pe->ep, conn->data_in, conn->greeting.data_len))
+	if (kfi_ep_connected(&pe->ep, conn->data_in, conn->hello_info.data_len))
 		kfp_conn_fail(conn, -ECANCELED);
 }
 
@@ -28,7 +28,7 @@ void kfp_msg_ready(struct kfp_conn *conn)
  */
 static size_t kfp_data_in_len(const struct kfp_conn *conn)
 {
-	size_t len = conn->greeting.data_len;
+	size_t len = conn->hello_info.data_len;
 
 	return conn->pc.dialed && conn->rx.have == sizeof(conn->hello_in) + len ? len : 0;
 }
@@ -94,7 +94,7 @@ int kfp_msg_accepted(struct kfp_conn *conn)
 
 	if (ret)
 		return ret;
-	conn->greeting.data_len = 0;	/* delivered with the request */
+	conn->hello_info.data_len = 0;	/* delivered with the request */
 	return kfp_hello_accept(conn);
 }
 

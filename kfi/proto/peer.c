@@ -77,7 +77,7 @@ static const char *kfp_conn_state(const struct kfp_conn *conn)
 		[KFP_NEW]	= "connecting",
 		[KFP_CALLING]	= "connecting",
 		[KFP_DIALING]	= "connecting",
-		[KFP_GREETING]	= "handshake",
+		[KFP_HELLO]	= "handshake",
 		[KFP_ADMITTING]	= "handshake",
 		[KFP_WAITING]	= "waiting",
 		[KFP_ACCEPTED]	= "handshake",
@@ -143,7 +143,7 @@ bool kfp_rdm_ready(struct kfp_conn *conn)
 {
 	if (!kfi_peer_is_dialing(&conn->pc))
 		return false;
-	conn->pc.incarnation = conn->greeting.incarnation;
+	conn->pc.incarnation = conn->hello_info.incarnation;
 	kfp_rdm_publish(conn);
 	return true;
 }
@@ -176,17 +176,17 @@ static bool kfp_rdm_in_av(const struct kfp_conn *conn)
  */
 int kfp_rdm_called(struct kfp_conn *conn)
 {
-	const struct kfw_greeting *g = &conn->greeting;
+	const struct kfw_hello_info *info = &conn->hello_info;
 	int ret = -ECONNREFUSED;
 
-	if (!g->port)
+	if (!info->port)
 		return -EPROTO;
 	if (conn->ops->set_port)
-		conn->ops->set_port(conn->link.name, g->port);
+		conn->ops->set_port(conn->link.name, info->port);
 	kfp_conn_named(conn);
 	if (!kfp_rdm_trusted(conn))
 		ret = -EACCES;
-	else if (kfi_conn_set_adopt(&conn->pc, g->dst_ctx))
+	else if (kfi_conn_set_adopt(&conn->pc, info->dst_ctx))
 		ret = kfp_rdm_in_av(conn) ? kfp_account_join(conn) ?: kfp_conn_alloc(conn) :
 					    -EACCES;
 	if (ret)
@@ -199,15 +199,15 @@ int kfp_rdm_called(struct kfp_conn *conn)
 
 int kfp_rdm_admit(struct kfp_conn *conn)
 {
-	const struct kfw_greeting *g = &conn->greeting;
+	const struct kfw_hello_info *info = &conn->hello_info;
 	u8 self[KFI_ADDR_MAX] __aligned(8);
 	struct kfi_peer_call call = {
 		.name = conn->link.name,
 		.self = self,
-		.src_ctx = g->src_ctx,
-		.incarnation = g->incarnation,
-		.stream = g->stream,
-		.known = g->known,
+		.src_ctx = info->src_ctx,
+		.incarnation = info->incarnation,
+		.stream = info->stream,
+		.known = info->known,
 	};
 	int ret;
 

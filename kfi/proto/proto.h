@@ -42,8 +42,8 @@
 #define KFP_RDV		64		/* granted rendezvous of a connection and direction */
 #define KFP_GRANT_MAX	(64ULL << 20)	/* bytes granted at once, or one longer message */
 #define KFP_RATE_MIN	(256U << 10)	/* least rate of a payload, bytes per second */
-#define KFP_HELD_MIN	16U		/* units of each window that each connection gets */
-#define KFP_HELD_SPARE	1024U		/* units for a source when the endpoint is full */
+#define KFP_ACCOUNT_MIN	16U		/* units of each window that each connection gets */
+#define KFP_ACCOUNT_SPARE	1024U		/* units for a source when the endpoint is full */
 #define KFP_TX_BUDGET	(2 << 20)	/* bytes posted in one hold of the link's lock */
 #define KFP_RTW_SEGS	4		/* most segments of a write with an RTW */
 #define KFP_RTW_AHEAD	8		/* first operations whose RTW may be sent */
@@ -122,10 +122,10 @@ struct kfp_hold {
 
 /** enum kfp_account_level - levels at which unexpected messages are counted */
 enum kfp_account_level {
-	KFP_HELD_PEER,
-	KFP_HELD_SOURCE,	/* all peers of a source, see &kfi_link_ops.source */
-	KFP_HELD_ALL,		/* all peers of an endpoint */
-	KFP_HELD_LEVELS
+	KFP_ACCOUNT_PEER,
+	KFP_ACCOUNT_SOURCE,	/* all peers of a source, see &kfi_link_ops.source */
+	KFP_ACCOUNT_ALL,		/* all peers of an endpoint */
+	KFP_ACCOUNT_LEVELS
 };
 
 /**
@@ -311,7 +311,7 @@ enum kfp_conn_state {
 	KFP_NEW,		/* not started */
 	KFP_CALLING,		/* ops->dial() has to be called */
 	KFP_DIALING,		/* ops->dial() was called, the link is not up yet */
-	KFP_GREETING,		/* a hello is being sent, or the peer's is awaited */
+	KFP_HELLO,		/* a hello is being sent, or the peer's is awaited */
 	KFP_ADMITTING,		/* RDM, called side: waits for ops->probe() */
 	KFP_WAITING,		/* MSG, called side: the consumer has not decided */
 	KFP_ACCEPTED,		/* MSG, called side: accepted, the answer is due */
@@ -518,7 +518,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @more_work: sends posts with KFI_MORE that no other post follows, and delayed ACKs
  * @hello_work: runs the handshake
  * @down_work: ends the connection
- * @greeting: contents of the peer's last hello
+ * @hello_info: contents of the peer's last hello
  * @auth: state of the authorization, with a key only (auth.c)
  * @data_in: private data of the peer's hello
  * @auth_in: authentication data of the peer's hello
@@ -578,7 +578,7 @@ struct kfp_conn {
 	u32			eager;
 	struct kfp_account	*account;
 	u32			units;
-	struct list_head	dead[KFP_HELD_LEVELS];
+	struct list_head	dead[KFP_ACCOUNT_LEVELS];
 
 	refcount_t		ref;
 	int			error;
@@ -593,7 +593,7 @@ struct kfp_conn {
 	struct delayed_work	hello_work;
 	struct work_struct	down_work;
 
-	struct kfw_greeting	greeting;
+	struct kfw_hello_info	hello_info;
 	struct kfp_auth		*auth;
 	u8			data_in[KFW_DATA_MAX];
 	u8			auth_in[KFW_AUTH_LEN];

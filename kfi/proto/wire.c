@@ -287,13 +287,13 @@ int kfw_decode_front(const struct kfw_hello *h)
 	return le16_to_cpu(h->len) == sizeof(*h) ? 0 : -EPROTO;
 }
 
-int kfw_decode_hello(const struct kfw_hello *h, struct kfw_greeting *g)
+int kfw_decode_hello(const struct kfw_hello *h, struct kfw_hello_info *g)
 {
 	int ret = kfw_decode_front(h);
 
 	if (ret)
 		return ret;
-	*g = (struct kfw_greeting) {
+	*g = (struct kfw_hello_info) {
 		.kind = h->kind,
 		.ep_type = h->ep_type,
 		.port = le16_to_cpu(h->port),
@@ -329,7 +329,7 @@ int kfw_decode_hello(const struct kfw_hello *h, struct kfw_greeting *g)
 	return 0;
 }
 
-void kfw_encode_hello(const struct kfw_greeting *g, struct kfw_hello *h)
+void kfw_encode_hello(const struct kfw_hello_info *g, struct kfw_hello *h)
 {
 	*h = (struct kfw_hello) {
 		.magic = cpu_to_le32(KFW_MAGIC),

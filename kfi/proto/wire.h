@@ -96,6 +96,9 @@ struct kfw_hello {
 } __packed;
 
 static_assert(sizeof(struct kfw_hello) == 72, "hello");
+/* Frozen for all versions, see KFW_FROZEN */
+static_assert(offsetof(struct kfw_hello, magic) == 0 && offsetof(struct kfw_hello, version) == 4 &&
+	      offsetof(struct kfw_hello, len) == 6, "front of a hello");
 
 /** enum kfw_type - types of frame */
 enum kfw_type {
@@ -219,8 +222,8 @@ struct kfw_frame {
 	u64	data;
 };
 
-/** struct kfw_greeting - a decoded hello in host order */
-struct kfw_greeting {
+/** struct kfw_hello_info - a decoded hello in host order */
+struct kfw_hello_info {
 	u8	kind;
 	u8	ep_type;
 	bool	auth;
@@ -263,7 +266,7 @@ int kfw_decode_front(const struct kfw_hello *hello);
  * Pure function. Return: 0; -EPROTO; -EPROTONOSUPPORT if the version is another one; -EOPNOTSUPP if
  * an unknown feature bit is set.
  */
-int kfw_decode_hello(const struct kfw_hello *hello, struct kfw_greeting *greeting);
+int kfw_decode_hello(const struct kfw_hello *hello, struct kfw_hello_info *info);
 
 /*
  * Parts of the slot of an ATOMIC frame: size of an element, or 0 if its type is not supported;
@@ -293,6 +296,6 @@ void kfw_encode_values(void *values, size_t len, u8 size);
 void kfw_decode_values(void *values, size_t len, u8 size);
 
 void kfw_encode(const struct kfw_frame *frame, struct kfw_hdr *hdr);
-void kfw_encode_hello(const struct kfw_greeting *greeting, struct kfw_hello *hello);
+void kfw_encode_hello(const struct kfw_hello_info *info, struct kfw_hello *hello);
 
 #endif /* _KFI_PROTO_WIRE_H */

@@ -125,22 +125,22 @@ static void check_frame(const struct kfw_hdr *hdr)
 
 static void check_hello(const struct kfw_hello *hello)
 {
-	struct kfw_greeting g, again;
+	struct kfw_hello_info info, again;
 	struct kfw_hello back, twice;
 
-	if (kfw_decode_hello(hello, &g))
+	if (kfw_decode_hello(hello, &info))
 		return;
-	PROMISE(g.kind >= KFW_HELLO && g.kind <= KFW_PROOF && g.data_len <= KFW_DATA_MAX);
+	PROMISE(info.kind >= KFW_HELLO && info.kind <= KFW_PROOF && info.data_len <= KFW_DATA_MAX);
 	PROMISE(le16_to_cpu(hello->version) == KFW_VERSION &&
 		le16_to_cpu(hello->len) == sizeof(*hello));
-	PROMISE(le16_to_cpu(hello->auth_len) == (g.auth ? KFW_AUTH_LEN : 0));
-	PROMISE(g.kind != KFW_REJECT || !g.auth);
-	PROMISE((g.kind != KFW_CHALLENGE && g.kind != KFW_PROOF) || (g.auth && !g.data_len));
-	if (g.kind == KFW_HELLO || g.kind == KFW_ACCEPT) {
-		PROMISE(g.requests && g.eager && g.incarnation);
-		PROMISE(g.window_msg >= kfw_cost(g.eager) && g.window_tag >= kfw_cost(g.eager));
+	PROMISE(le16_to_cpu(hello->auth_len) == (info.auth ? KFW_AUTH_LEN : 0));
+	PROMISE(info.kind != KFW_REJECT || !info.auth);
+	PROMISE((info.kind != KFW_CHALLENGE && info.kind != KFW_PROOF) || (info.auth && !info.data_len));
+	if (info.kind == KFW_HELLO || info.kind == KFW_ACCEPT) {
+		PROMISE(info.requests && info.eager && info.incarnation);
+		PROMISE(info.window_msg >= kfw_cost(info.eager) && info.window_tag >= kfw_cost(info.eager));
 	}
-	kfw_encode_hello(&g, &back);
+	kfw_encode_hello(&info, &back);
 	PROMISE(!kfw_decode_hello(&back, &again));
 	kfw_encode_hello(&again, &twice);
 	PROMISE(!memcmp(&back, &twice, sizeof(back)));

@@ -40,7 +40,7 @@ struct pm_link;
 struct pm_side {
 	struct pm_link		*kl;		/* NULL: no callbacks */
 	bool			closed, aborted;
-	bool			greeted;
+	bool			hello_done;
 	u8			head_bytes[sizeof(struct kfw_hello)];
 	u32			nr_head;
 	u64			skip;
@@ -191,16 +191,16 @@ static void pm_count(struct pm_side *to, const u8 *bytes, u32 len)
 		to->skip -= n;
 		if (n)
 			continue;
-		want = to->greeted ? sizeof(*hdr) : sizeof(*hello);
+		want = to->hello_done ? sizeof(*hdr) : sizeof(*hello);
 		n = min(len, want - to->nr_head);
 		memcpy(to->head_bytes + to->nr_head, bytes, n);
 		to->nr_head += n;
 		if (to->nr_head < want)
 			continue;
 		to->nr_head = 0;
-		if (!to->greeted) {
+		if (!to->hello_done) {
 			to->skip = le16_to_cpu(hello->data_len) + le16_to_cpu(hello->auth_len);
-			to->greeted = true;
+			to->hello_done = true;
 			continue;
 		}
 		places = hdr->type == KFW_CTS || hdr->type == KFW_READ || hdr->type == KFW_TREAD ||

@@ -57,7 +57,7 @@ void pw_say(struct pw_conn *conn, enum pw_said what, int why)
 	conn->why = why;
 	spin_unlock_bh(&conn->lock);
 	if (pw_now->live)
-		queue_work(kfp_cm_wq, &conn->greet);
+		queue_work(kfp_cm_wq, &conn->hello);
 }
 
 /*
@@ -99,11 +99,11 @@ static void pw_down(struct work_struct *work)
 	struct pw_conn *conn = container_of(work, struct pw_conn, down);
 
 	kfi_conn_set_wait_move(&conn->kc.pc);
-	cancel_work_sync(&conn->greet);		/* it publishes */
+	cancel_work_sync(&conn->hello);		/* it publishes */
 	if (conn->kc.pc.peer)
 		kfi_peer_unpublish(&conn->kc.pc);
 	synchronize_rcu_expedited();
-	cancel_work_sync(&conn->greet);
+	cancel_work_sync(&conn->hello);
 	cancel_work_sync(&conn->run);
 	pw_end_all(conn, conn->err);
 	if (conn->kc.pc.peer)
@@ -155,7 +155,7 @@ static void pw_publish(struct pw_conn *conn)
 	queue_work(kfp_cm_wq, &conn->run);
 }
 
-static void pw_greet_said(struct pw_conn *conn, enum pw_said said, int why)
+static void pw_handle_received(struct pw_conn *conn, enum pw_said said, int why)
 {
 	switch (said) {
 	case PW_CALL:
@@ -189,9 +189,9 @@ static void pw_greet_said(struct pw_conn *conn, enum pw_said said, int why)
 	}
 }
 
-static void pw_greet(struct work_struct *work)
+static void pw_hello(struct work_struct *work)
 {
-	struct pw_conn *conn = container_of(work, struct pw_conn, greet);
+	struct pw_conn *conn = container_of(work, struct pw_conn, hello);
 	enum pw_said said;
 	int why;
 
@@ -203,7 +203,7 @@ static void pw_greet(struct work_struct *work)
 	if (said != PW_NOTHING)
 		conn->said = PW_DONE;
 	spin_unlock_bh(&conn->lock);
-	pw_greet_said(conn, said, why);
+	pw_handle_received(conn, said, why);
 }
 
 /*
@@ -223,7 +223,7 @@ static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct kfi_peer *pe
 	refcount_set(&conn->ref, 1);
 	spin_lock_init(&conn->lock);
 	init_llist_head(&conn->kc.posted);
-	INIT_WORK(&conn->greet, pw_greet);
+	INIT_WORK(&conn->hello, pw_hello);
 	INIT_WORK(&conn->run, pw_run);
 	INIT_WORK(&conn->down, pw_down);
 	conn->far = far;
@@ -283,7 +283,7 @@ void kfp_dial_start(struct kfp_conn *kc)
 
 	conn->started = true;
 	if (pw_now->live)
-		queue_work(kfp_cm_wq, &conn->greet);
+		queue_work(kfp_cm_wq, &conn->hello);
 }
 
 void kfp_conn_put(struct kfp_conn *kc)

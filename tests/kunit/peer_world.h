@@ -90,7 +90,7 @@ struct pw_conn {
 	int			why;
 	struct pw_conn		*far;
 	u32			seen[PW_THREADS];
-	struct work_struct	greet, run, down;
+	struct work_struct	hello, run, down;
 };
 
 extern struct kfi_proto pw_proto;

@@ -10,15 +10,15 @@
 
 #include "../../kfi/proto/account.c"
 
-static const struct kfi_link_ops held_ops = {
+static const struct kfi_link_ops account_ops = {
 	.name_len	= sizeof(union kfi_inaddr),
 	.cmp		= kfi_inaddr_cmp,
 	.hash		= kfi_inaddr_hash,
 	.source		= kfi_inaddr_name_origin,
 };
 
-static struct kfi_proto held_proto = {
-	.ops = &held_ops,
+static struct kfi_proto account_proto = {
+	.ops = &account_ops,
 	.params = {
 		.eager_size	= 16384,
 		.unexpected		= 1024,
@@ -42,34 +42,34 @@ void kfp_conn_put(struct kfp_conn *conn)
 }
 
 /**
- * struct held_world - state of a test
+ * struct account_world - state of a test
  * @pe: the endpoint
- * @dead: connections that have left messages, linked by &held_conn.link
+ * @dead: connections that have left messages, linked by &account_conn.link
  */
-struct held_world {
+struct account_world {
 	struct kfi_proto_ep	pe;
 	struct list_head	dead;
 };
 
 /**
- * struct held_conn - a connection
+ * struct account_conn - a connection
  * @conn: as the accounts see it
  * @in: the message that it leaves
- * @link: in &held_world.dead
+ * @link: in &account_world.dead
  */
-struct held_conn {
+struct account_conn {
 	struct kfp_conn		conn;
 	struct kfp_inmsg		in;
 	struct list_head	link;
 };
 
-static int held_init(struct kunit *test)
+static int account_init(struct kunit *test)
 {
-	struct held_world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	struct account_world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
 
 	if (!w)
 		return -ENOMEM;
-	w->pe.accounts = kfp_accounts_new(&held_proto);
+	w->pe.accounts = kfp_accounts_new(&account_proto);
 	KUNIT_ASSERT_NOT_NULL(test, w->pe.accounts);
 	INIT_LIST_HEAD(&w->dead);
 	test->priv = w;
@@ -77,10 +77,10 @@ static int held_init(struct kunit *test)
 }
 
 /* Receive all messages. Then nothing is charged any more. */
-static void held_exit(struct kunit *test)
+static void account_exit(struct kunit *test)
 {
-	struct held_world *w = test->priv;
-	struct held_conn *c;
+	struct account_world *w = test->priv;
+	struct account_conn *c;
 
 	list_for_each_entry(c, &w->dead, link) {
 		list_del(&c->in.entry);
@@ -94,7 +94,7 @@ static void held_exit(struct kunit *test)
 }
 
 /* An IPv4 name, or an IPv6 name if @net is not 0 */
-static union kfi_inaddr held_name(u32 net, u32 host, u16 port)
+static union kfi_inaddr account_name(u32 net, u32 host, u16 port)
 {
 	union kfi_inaddr name = {};
 
@@ -110,39 +110,39 @@ static union kfi_inaddr held_name(u32 net, u32 host, u16 port)
 	return name;
 }
 
-static struct held_conn *held_new(struct kunit *test, union kfi_inaddr name, bool dialed)
+static struct account_conn *account_new(struct kunit *test, union kfi_inaddr name, bool dialed)
 {
-	struct held_world *w = test->priv;
-	struct held_conn *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct account_world *w = test->priv;
+	struct account_conn *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 	int level;
 
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	spin_lock_init(&c->conn.lock);
 	INIT_LIST_HEAD(&c->conn.inmsgs);
-	for (level = 0; level < KFP_HELD_LEVELS; level++)
+	for (level = 0; level < KFP_ACCOUNT_LEVELS; level++)
 		INIT_LIST_HEAD(&c->conn.dead[level]);
 	c->conn.ep = &w->pe;
-	c->conn.ops = &held_ops;
-	c->conn.link.proto = &held_proto;
+	c->conn.ops = &account_ops;
+	c->conn.link.proto = &account_proto;
 	memcpy(c->conn.link.name, &name, sizeof(name));
 	c->conn.pc.dialed = dialed;
 	return c;
 }
 
 /* A connection begins, or is refused, as @expect says. */
-static struct held_conn *held_join(struct kunit *test, union kfi_inaddr name, bool dialed,
+static struct account_conn *account_join(struct kunit *test, union kfi_inaddr name, bool dialed,
 				   int expect)
 {
-	struct held_conn *c = held_new(test, name, dialed);
+	struct account_conn *c = account_new(test, name, dialed);
 
 	KUNIT_ASSERT_EQ(test, expect, kfp_account_join(&c->conn));
 	return c;
 }
 
 /* A connection ends and leaves messages of @units. */
-static void held_down(struct kunit *test, struct held_conn *c, u32 units)
+static void account_down(struct kunit *test, struct account_conn *c, u32 units)
 {
-	struct held_world *w = test->priv;
+	struct account_world *w = test->priv;
 
 	c->in.cost = units;
 	if (units) {
@@ -153,100 +153,100 @@ static void held_down(struct kunit *test, struct held_conn *c, u32 units)
 }
 
 /* A peer connects again until it is refused. Return: units of the messages that it has left. */
-static u32 held_fill(struct kunit *test, union kfi_inaddr name)
+static u32 account_fill(struct kunit *test, union kfi_inaddr name)
 {
-	struct held_world *w = test->priv;
+	struct account_world *w = test->priv;
 	u32 before = w->pe.accounts->all.dead_units;
-	struct held_conn *c = held_new(test, name, false);
+	struct account_conn *c = account_new(test, name, false);
 
 	while (!kfp_account_join(&c->conn)) {
-		held_down(test, c, 2 * c->conn.window);
-		c = held_new(test, name, false);
+		account_down(test, c, 2 * c->conn.window);
+		c = account_new(test, name, false);
 	}
 	return w->pe.accounts->all.dead_units - before;
 }
 
 /* A peer that has left as much as it may can't call any more, but we can call it. */
-static void held_peer_full(struct kunit *test)
+static void account_peer_full(struct kunit *test)
 {
-	union kfi_inaddr name = held_name(0, 1, 700);
-	struct held_conn *c;
+	union kfi_inaddr name = account_name(0, 1, 700);
+	struct account_conn *c;
 
-	KUNIT_EXPECT_LE(test, held_fill(test, name), held_proto.params.unexpected_peer + 64);
-	held_join(test, name, false, -ENOBUFS);
-	c = held_join(test, name, true, 0);
-	KUNIT_EXPECT_EQ(test, KFP_HELD_MIN, c->conn.window);
-	held_down(test, c, 0);
-	c = held_join(test, held_name(0, 1, 701), false, 0);
-	held_down(test, c, 0);
+	KUNIT_EXPECT_LE(test, account_fill(test, name), account_proto.params.unexpected_peer + 64);
+	account_join(test, name, false, -ENOBUFS);
+	c = account_join(test, name, true, 0);
+	KUNIT_EXPECT_EQ(test, KFP_ACCOUNT_MIN, c->conn.window);
+	account_down(test, c, 0);
+	c = account_join(test, account_name(0, 1, 701), false, 0);
+	account_down(test, c, 0);
 }
 
 /* Some sources have left as much as all may leave: others get the smallest window. */
-static void held_all_full(struct kunit *test)
+static void account_all_full(struct kunit *test)
 {
-	struct held_world *w = test->priv;
-	union kfi_inaddr late = held_name(0, 1000, 700);
-	struct held_conn *c;
+	struct account_world *w = test->priv;
+	union kfi_inaddr late = account_name(0, 1000, 700);
+	struct account_conn *c;
 	u32 host, left;
 
 	for (host = 1; host < 100; host++) {
-		if (w->pe.accounts->all.dead_units + 2 * KFP_HELD_MIN >
-		    held_proto.params.unexpected_total)
+		if (w->pe.accounts->all.dead_units + 2 * KFP_ACCOUNT_MIN >
+		    account_proto.params.unexpected_total)
 			break;
-		held_fill(test, held_name(0, host, 700));
+		account_fill(test, account_name(0, host, 700));
 	}
 	KUNIT_ASSERT_LT(test, host, 100u);
-	c = held_join(test, late, false, 0);
-	KUNIT_EXPECT_EQ(test, KFP_HELD_MIN, c->conn.window);
-	held_down(test, c, 0);
-	left = held_fill(test, late);
-	KUNIT_EXPECT_LE(test, left, KFP_HELD_SPARE + 64);
-	KUNIT_EXPECT_GE(test, left, KFP_HELD_SPARE / 2);
-	held_join(test, late, false, -ENOBUFS);
-	held_join(test, held_name(0, 1, 701), false, -ENOBUFS);
-	c = held_join(test, late, true, 0);
-	held_down(test, c, 0);
+	c = account_join(test, late, false, 0);
+	KUNIT_EXPECT_EQ(test, KFP_ACCOUNT_MIN, c->conn.window);
+	account_down(test, c, 0);
+	left = account_fill(test, late);
+	KUNIT_EXPECT_LE(test, left, KFP_ACCOUNT_SPARE + 64);
+	KUNIT_EXPECT_GE(test, left, KFP_ACCOUNT_SPARE / 2);
+	account_join(test, late, false, -ENOBUFS);
+	account_join(test, account_name(0, 1, 701), false, -ENOBUFS);
+	c = account_join(test, late, true, 0);
+	account_down(test, c, 0);
 }
 
 /* The addresses of an IPv6 network are one source. */
-static void held_network(struct kunit *test)
+static void account_network(struct kunit *test)
 {
-	struct held_conn *c[5];
+	struct account_conn *c[5];
 	int i;
 
 	for (i = 0; i < 4; i++)
-		c[i] = held_join(test, held_name(1, 1 + i, 700), false, 0);
-	held_join(test, held_name(1, 5, 700), false, -ENOBUFS);
-	c[4] = held_join(test, held_name(2, 5, 700), false, 0);
+		c[i] = account_join(test, account_name(1, 1 + i, 700), false, 0);
+	account_join(test, account_name(1, 5, 700), false, -ENOBUFS);
+	c[4] = account_join(test, account_name(2, 5, 700), false, 0);
 	for (i = 0; i < 5; i++)
-		held_down(test, c[i], 0);
+		account_down(test, c[i], 0);
 }
 
 /* A peer with port 0 has the same name as its source, but has its own account. */
-static void held_port_zero(struct kunit *test)
+static void account_port_zero(struct kunit *test)
 {
-	struct held_world *w = test->priv;
-	union kfi_inaddr name = held_name(0, 1, 0);
-	struct held_conn *c = held_join(test, name, true, 0);
+	struct account_world *w = test->priv;
+	union kfi_inaddr name = account_name(0, 1, 0);
+	struct account_conn *c = account_join(test, name, true, 0);
 
 	KUNIT_ASSERT_NOT_NULL(test, c->conn.account);
 	KUNIT_ASSERT_NOT_NULL(test, c->conn.account->up);
 	KUNIT_EXPECT_PTR_EQ(test, &w->pe.accounts->all, c->conn.account->up->up);
-	held_down(test, c, 0);
+	account_down(test, c, 0);
 }
 
-static struct kunit_case held_cases[] = {
-	KUNIT_CASE(held_peer_full),
-	KUNIT_CASE(held_all_full),
-	KUNIT_CASE(held_network),
-	KUNIT_CASE(held_port_zero),
+static struct kunit_case account_cases[] = {
+	KUNIT_CASE(account_peer_full),
+	KUNIT_CASE(account_all_full),
+	KUNIT_CASE(account_network),
+	KUNIT_CASE(account_port_zero),
 	{}
 };
 
-static struct kunit_suite held_suite = {
+static struct kunit_suite account_suite = {
 	.name = "kfi_proto_account",
-	.init = held_init,
-	.exit = held_exit,
-	.test_cases = held_cases,
+	.init = account_init,
+	.exit = account_exit,
+	.test_cases = account_cases,
 };
-kunit_test_suite(held_suite);
+kunit_test_suite(account_suite);

@@ -294,6 +294,24 @@ static void version_is_looked_at_first(struct kunit *test)
 }
 
 /*
+ * Magic, version and length are these bytes, in the hellos of both sides. All versions have them at
+ * these offsets, so that each version can refuse each other one.
+ */
+static void front_is_frozen(struct kunit *test)
+{
+	static const u8 front[KFW_FROZEN] = { 'K', 'F', 'I', 'P', 1, 0, 72, 0 };
+	struct ml_caller *caller = ml_caller(test);
+
+	ml_hello(caller);
+	memcpy(caller->in, front, sizeof(front));
+	kfi_link_up(&ml_called(test, caller)->link);
+	ml_closes(test, caller);
+	KUNIT_ASSERT_EQ(test, sizeof(struct kfw_hello), caller->out_len);
+	KUNIT_EXPECT_EQ(test, (u8)KFW_REJECT, ((struct kfw_hello *)caller->out)->kind);
+	KUNIT_EXPECT_MEMEQ(test, front, caller->out, sizeof(front));
+}
+
+/*
  * A hello that arrives byte by byte is as good as one that arrives at once: its request is
  * rejected.
  */
@@ -345,7 +363,7 @@ static void up_comes_twice(struct kunit *test)
 
 	kfi_link_up(&ml->link);
 	msleep(20);
-	KUNIT_EXPECT_EQ(test, (u8)KFP_GREETING, READ_ONCE(conn->state));
+	KUNIT_EXPECT_EQ(test, (u8)KFP_HELLO, READ_ONCE(conn->state));
 	WRITE_ONCE(conn->state, KFP_WAITING);	/* as if the request waited for the consumer */
 	kfi_link_up(&ml->link);
 	msleep(20);
@@ -447,6 +465,7 @@ static void full_link_ends(struct kunit *test)
 static struct kunit_case ml_cases[] = {
 	KUNIT_CASE(nonsense_comes_early),
 	KUNIT_CASE(version_is_looked_at_first),
+	KUNIT_CASE(front_is_frozen),
 	KUNIT_CASE(hello_comes_in_pieces),
 	KUNIT_CASE(hello_then_end),
 	KUNIT_CASE(up_comes_twice),

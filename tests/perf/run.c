@@ -142,7 +142,7 @@ static int hello_rdm(struct perf_flow *flow, size_t *addrlen)
 	return perf_flow_send(flow, &ctl);
 }
 
-static int greet(struct perf_flow *flow)
+static int exchange_hello(struct perf_flow *flow)
 {
 	struct perf_ctl ctl;
 	size_t addrlen = 0;
@@ -281,7 +281,7 @@ static int run_main(void *arg)
 	struct perf_run *run = arg;
 	int err;
 
-	err = open_flow(run) ?: greet(&run->flow) ?: measure(run);
+	err = open_flow(run) ?: exchange_hello(&run->flow) ?: measure(run);
 	perf_flow_close(&run->flow);
 	finish(run, err);
 	perf_await_stop();

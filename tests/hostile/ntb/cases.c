@@ -526,13 +526,13 @@ static bool torn(struct hp *hp, struct victim *none)
 
 /* ---- the bridge ---- */
 
-static bool greeted(struct hp *hp)
+static bool hello_done(struct hp *hp)
 {
 	unsigned long until = jiffies + msecs_to_jiffies(HP_WAIT_MS);
 
-	while (!hp_greeted(hp) && time_before(jiffies, until))
+	while (!hp_hello_received(hp) && time_before(jiffies, until))
 		msleep(20);
-	return hp_greeted(hp);
+	return hp_hello_received(hp);
 }
 
 static bool left(struct hp *hp, u32 before)
@@ -608,7 +608,7 @@ static bool flap(struct hp *hp, struct victim *none)
 	hp_set_no_hello(hp, true);
 	hp_bye(hp);
 	for (round = 0; round < FLAPS && ok; round++) {
-		ok = hp_check(greeted(hp), "it says no hello");
+		ok = hp_check(hello_done(hp), "it says no hello");
 		before = hp_left(hp);
 		ok = ok && hp_check(blink(hp), "the bridge does not do as it is told");
 		ok = ok &&

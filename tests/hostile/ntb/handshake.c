@@ -114,7 +114,7 @@ static void hp_shake_open(struct hp *hp)
 		hp->state = HP_HELLO;
 }
 
-bool hp_has_greeted(struct hp *hp)
+bool hp_has_hello(struct hp *hp)
 {
 	const struct ntw_ctl *ctl = hp->mem;
 	u32 ready;
@@ -147,7 +147,7 @@ static void hp_shake_hello(struct hp *hp)
 	iosys_map_wr(&out, offsetof(struct ntw_ctl, ready), u64,
 		     (__force u64)cpu_to_le64(ntw_word(hp->yours, 1)));
 	hp_ring(hp);
-	if (!hp_has_greeted(hp))
+	if (!hp_has_hello(hp))
 		return;
 	hp->state = HP_UP;
 	hp->beat = jiffies;

@@ -79,14 +79,14 @@ struct hp_received {
  * @got: bytes received in DATA
  * @in: bytes that were not parsed yet
  * @have: number of bytes in @in
- * @greeted: the hello was received
+ * @hello_done: the hello was received
  */
 struct hp_stream {
 	u32	number;
 	u64	sent, put, got;
 	u8	in[4096];
 	u32	have;
-	bool	greeted;
+	bool	hello_done;
 };
 
 /**
@@ -154,7 +154,7 @@ struct hp {
 void hp_shake(struct hp *hp);
 void hp_down(struct hp *hp);
 bool hp_same_life(struct hp *hp);
-bool hp_has_greeted(struct hp *hp);
+bool hp_has_hello(struct hp *hp);
 void hp_ring(struct hp *hp);	/* ring the victim's doorbell */
 
 /* peer.c: process context, no lock */
@@ -167,7 +167,7 @@ void hp_set_no_hello(struct hp *hp, bool no_hello);
 void hp_set_flat(struct hp *hp, u16 shift, u16 window);	/* begins another life */
 void hp_set_features(struct hp *hp, u32 features);	/* the same */
 void hp_set_reach(struct hp *hp, s64 more);	/* the same */
-bool hp_greeted(struct hp *hp);	/* the victim has sent its hello and waits for ours */
+bool hp_hello_received(struct hp *hp);	/* the victim has sent its hello and waits for ours */
 u32 hp_left(struct hp *hp);	/* how often it has begun another life instead of coming up */
 /*
  * Records become visible to the victim with the next flush or beat, or when there is no room for

@@ -92,14 +92,14 @@ static u32 hp_parse(struct hp_stream *s, struct hp_received *received)
 	const struct kfw_place *place;
 	u32 len, type = hdr->type;
 
-	if (!s->greeted) {
+	if (!s->hello_done) {
 		if (s->have < sizeof(*hello))
 			return 0;
 		len = sizeof(*hello) + le16_to_cpu(hello->data_len) + le16_to_cpu(hello->auth_len);
 		if (s->have < len)
 			return 0;
 		received->types |= HP_HELLO(hello->kind);
-		s->greeted = hello->kind == KFW_ACCEPT;
+		s->hello_done = hello->kind == KFW_ACCEPT;
 		return len;
 	}
 	if (s->have < sizeof(*hdr))
@@ -316,14 +316,14 @@ void hp_set_reach(struct hp *hp, s64 more)
 	hp_bye(hp);
 }
 
-bool hp_greeted(struct hp *hp)
+bool hp_hello_received(struct hp *hp)
 {
-	bool greeted;
+	bool hello_done;
 
 	mutex_lock(&hp->lock);
-	greeted = hp->state == HP_HELLO && hp_has_greeted(hp);
+	hello_done = hp->state == HP_HELLO && hp_has_hello(hp);
 	mutex_unlock(&hp->lock);
-	return greeted;
+	return hello_done;
 }
 
 u32 hp_left(struct hp *hp)

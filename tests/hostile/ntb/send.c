@@ -89,7 +89,7 @@ static int hp_send_bytes(struct hp *hp, u32 number, const void *bytes, u32 len)
 
 int hp_send_hello(struct hp *hp, u32 number, u64 incarnation, bool key)
 {
-	struct kfw_greeting g = {
+	struct kfw_hello_info info = {
 		.kind = KFW_HELLO, .ep_type = KFI_EP_RDM, .auth = key, .port = 1,
 		.incarnation = incarnation, .stream = get_random_u64(),
 		.window_msg = HP_CREDIT, .window_tag = HP_CREDIT, .requests = HP_CREDIT,
@@ -100,7 +100,7 @@ int hp_send_hello(struct hp *hp, u32 number, u64 incarnation, bool key)
 		u8 auth[KFW_AUTH_LEN];
 	} out;
 
-	kfw_encode_hello(&g, &out.hello);
+	kfw_encode_hello(&info, &out.hello);
 	get_random_bytes(out.auth, sizeof(out.auth));
 	return hp_send_bytes(hp, number, &out, sizeof(out.hello) + (key ? sizeof(out.auth) : 0));
 }

@@ -51,7 +51,7 @@ struct hs {
 struct hs *hs_connect(const struct victim *v, const struct hs_call *call);
 int hs_hello(struct hs *hs, const struct hs_call *call);		/* the hello */
 /* ... and the victim's ACCEPT */
-int hs_greet(struct hs *hs, const struct hs_call *call);
+int hs_exchange_hello(struct hs *hs, const struct hs_call *call);
 struct hs *hs_open(const struct victim *v, const struct hs_call *call);	/* both; ERR_PTR() */
 /* Be called: a listener on all addresses of this machine; ERR_PTR() */
 struct socket *hs_listen(u16 port, int backlog);

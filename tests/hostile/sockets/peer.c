@@ -131,7 +131,7 @@ free:
 	return ERR_PTR(ret);
 }
 
-int hs_greet(struct hs *hs, const struct hs_call *call)
+int hs_exchange_hello(struct hs *hs, const struct hs_call *call)
 {
 	int ret = hs_hello(hs, call);
 
@@ -148,7 +148,7 @@ struct hs *hs_open(const struct victim *v, const struct hs_call *call)
 
 	if (IS_ERR(hs))
 		return hs;
-	ret = hs_greet(hs, call);
+	ret = hs_exchange_hello(hs, call);
 	if (!ret)
 		return hs;
 	hs_close(hs);

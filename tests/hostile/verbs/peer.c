@@ -45,7 +45,7 @@ void hv_listen(struct hv *hv, unsigned int n)
  */
 static u32 hv_parse(struct hv *hv)
 {
-	struct kfw_greeting g;
+	struct kfw_hello_info info;
 	struct hv_heard *heard;
 	struct kfw_frame f;
 	u32 len, parts;
@@ -53,7 +53,7 @@ static u32 hv_parse(struct hv *hv)
 	if (!hv->accepted) {
 		if (hv->have < sizeof(struct kfw_hello))
 			return 0;
-		hv->accepted = !kfw_decode_hello((void *)hv->stream, &g) && g.kind == KFW_ACCEPT;
+		hv->accepted = !kfw_decode_hello((void *)hv->stream, &info) && info.kind == KFW_ACCEPT;
 		return sizeof(struct kfw_hello);
 	}
 	if (hv->have < sizeof(struct kfw_hdr) ||
@@ -227,13 +227,13 @@ bool hv_ended(struct hv *hv)
 
 void hv_hello(struct kfw_hello *hello, u16 port)
 {
-	struct kfw_greeting g = {
+	struct kfw_hello_info info = {
 		.kind = KFW_HELLO, .ep_type = KFI_EP_RDM, .port = port, .incarnation = 77,
 		.stream = get_random_u64() | 1, .window_msg = HV_WINDOW, .window_tag = HV_WINDOW,
 		.requests = 64, .eager = 4096,
 	};
 
-	kfw_encode_hello(&g, hello);
+	kfw_encode_hello(&info, hello);
 }
 
 static int hv_memory(struct hv *hv)
@@ -318,7 +318,7 @@ struct hv *hv_new(void)
 }
 
 /* Say hello, and wait for the answer. */
-static int hv_greet(struct hv *hv, u16 port)
+static int hv_exchange_hello(struct hv *hv, u16 port)
 {
 	struct kfw_hello hello;
 	int ret;
@@ -356,7 +356,7 @@ int hv_call(struct hv *hv, const struct victim *v, const struct hv_call *call)
 		return ret;
 	if (!hv_wait_event(hv, call->bare ? RDMA_CM_EVENT_CONNECT_RESPONSE : RDMA_CM_EVENT_ESTABLISHED, HV_WAIT_MS))
 		return hv->events & BIT(RDMA_CM_EVENT_REJECTED) ? -ECONNREFUSED : -ETIMEDOUT;
-	return call->bare || call->silent ? 0 : hv_greet(hv, call->port);
+	return call->bare || call->silent ? 0 : hv_exchange_hello(hv, call->port);
 }
 
 struct hv *hv_open(const struct victim *v, u16 port)
