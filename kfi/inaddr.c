@@ -81,10 +81,10 @@ EXPORT_SYMBOL_GPL(kfi_inaddr_any);
 
 void kfi_inaddr_str(const void *addr, size_t len, char *buf, size_t size)
 {
-	const struct kcxi_addr *brief = addr;
+	const struct kcxi_addr *short_name = addr;
 
-	if (len == sizeof(*brief))
-		snprintf(buf, size, "%#x:%u", (u32)brief->nic, (u32)brief->pid);
+	if (len == sizeof(*short_name))
+		snprintf(buf, size, "%#x:%u", (u32)short_name->nic, (u32)short_name->pid);
 	else
 		snprintf(buf, size, "%pISpc", addr);
 }
@@ -356,7 +356,7 @@ EXPORT_SYMBOL_GPL(kfi_inaddr_matches);
 
 int kfi_inaddr_getinfo(struct kfi_query *q,
 		       int (*offer)(struct kfi_query *q, struct kfi_inaddr_local *local,
-				    struct kfi_inaddr_filter *filter, bool brief))
+				    struct kfi_inaddr_filter *filter, bool short_names))
 {
 	struct kfi_inaddr_locals *all;
 	struct kfi_inaddr_filter filter;

@@ -2,10 +2,10 @@
 /*
  * overdue.c - a time limit for operations: KFI_OPT_OP_TIMEOUT_MS.
  *
- * A peer that is alive, and therefore passes every keep-alive check, can still leave an operation
- * without an answer for ever: it posts no receive, or it is hostile. An endpoint with the option
- * has a work item that looks at its transmit operations OVERDUE_CHECKS times per timeout and
- * records when it first saw each of them. Posts and completions do nothing for it.
+ * A live peer, which passes every keep-alive check, can still leave an operation without an answer
+ * for ever: it posts no receive, or it is hostile. An endpoint with the option has a work item that
+ * looks at its transmit operations OVERDUE_CHECKS times per timeout and records when it first saw
+ * each of them. Posts and completions do nothing for it.
  *
  * An overdue operation can't be completed by itself: the peer may still write to its memory, or
  * read from it. So the connection that has the operation is ended with -ETIMEDOUT. When the

@@ -13,8 +13,8 @@
  */
 #include "verbs.h"
 
-#define KV_PLAIN_LACKS	(KFI_TAGGED | KFI_ATOMIC | KFI_MULTI_RECV | KFI_TAGGED_RMA |	\
-			 KFI_SOURCE | KFI_DIRECTED_RECV | KFI_RMA_EVENT)
+#define KV_PLAIN_UNSUPPORTED	(KFI_TAGGED | KFI_ATOMIC | KFI_MULTI_RECV | KFI_TAGGED_RMA |	\
+				 KFI_SOURCE | KFI_DIRECTED_RECV | KFI_RMA_EVENT)
 
 /* An endpoint whose regions peers may access needs a domain with keys of the device. */
 int kv_plain_open(struct kv_ep *vep)
@@ -29,7 +29,7 @@ int kv_plain_open(struct kv_ep *vep)
 		return -EINVAL;
 	if (ep->caps & (KFI_REMOTE_READ | KFI_REMOTE_WRITE) && !ep->domain->prov_keys)
 		return -EINVAL;
-	return ep->caps & KV_PLAIN_LACKS || ep->info->ep_attr->auth_key_size ? -EOPNOTSUPP : 0;
+	return ep->caps & KV_PLAIN_UNSUPPORTED || ep->info->ep_attr->auth_key_size ? -EOPNOTSUPP : 0;
 }
 
 /* ---- the end of operations ---- */

@@ -106,8 +106,9 @@ static void promote_end(struct kfm *m, int ret)
 }
 
 /*
- * Decide, after all answers have come, or as much of them as came in time. A peer that has a
- * session with a live primary says so: then the primary is not dead, whatever the manager believes.
+ * Decide when all answers have arrived, or when the time for them has ended. If the answer of a
+ * peer reports a session with a live primary, the primary is not dead, whatever the manager has
+ * decided.
  */
 static int promote_decide(struct kfm *m)
 {
@@ -197,7 +198,7 @@ static void promote(struct kfm *m, struct kfm_cmd *cmd)
 		return;
 	}
 	m->promote = cmd;
-	/* a peer says for as long as the time-out that it follows a primary which is dead */
+	/* a peer reports a session with a dead primary until its own time-out */
 	m->promote_by = jiffies + m->timeout + 2 * REQUEST_EVERY;
 	kfm_for_each_peer(p, m) {
 		p->answer = KFM_A_NONE;

@@ -9,7 +9,7 @@
  *
  * If the log device is persistent memory, the ring is that memory: the peer writes to the place
  * where a record stays, and persist() flushes it from the caches of the CPUs. Otherwise the ring is
- * a copy in RAM. A replay of that trusts the device alone: it reads head and ring again, so what
+ * a copy in RAM. A replay uses only what is on the device: it reads head and ring again, so what
  * was in RAM only is lost in a takeover as it is in a loss of power.
  *
  * kfm_persist() runs in work items of the provider, several at a time, between kfm_log_open() and
@@ -292,7 +292,7 @@ int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 	return head_save(m);
 }
 
-/* ---- the way to the leg ---- */
+/* ---- from the log to the leg ---- */
 
 static void apply_put(struct kfm *m)
 {
@@ -526,8 +526,8 @@ static void record_acked(struct kfm_log *log)
  * @m: mirror without a session
  *
  * The first record that is missing or damaged ends the log: what follows was never acknowledged.
- * But a peer can also overwrite what it was told is durable. If that record was made durable since
- * the mirror's table was loaded, the replay notices that it ends too early.
+ * But a peer can also overwrite a record that was acknowledged as durable. If that record was made
+ * durable since the mirror's table was loaded, the replay notices that it ends too early.
  *
  * Return: 0, and the log is empty; or a negative error, -EUCLEAN if this copy lacks acknowledged
  * writes, see kfm_writes_missing().
@@ -567,7 +567,7 @@ int kfm_log_replay(struct kfm *m)
 
 /* ---- session ---- */
 
-/* Let the primary write records, and read the bitmap and what it will ask for. */
+/* Let the primary write records, and read the bitmap and the data that it will request. */
 int kfm_log_open(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;

@@ -6,7 +6,7 @@
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
  *	[COUNT [timeout MS] [rate KIB] [peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
  *
- * One work item, the worker, does everything; other contexts only hand something over to it and
+ * One work item, the worker, does everything; other contexts only put something into its lists and
  * queue it (kfm_kick()). It never runs twice at a time, so its members need no lock.
  */
 #include <linux/module.h>
@@ -40,7 +40,7 @@ static void tick_work(struct work_struct *work)
 }
 
 /**
- * kfm_signal() - hand something back to the worker
+ * kfm_signal() - return something to the worker
  * @m: mirror. It may go as soon as @busy is false, but for the grace period that its end waits for
  * @busy: becomes false, after everything that was written before
  */
@@ -70,8 +70,8 @@ static void uevent_queue(struct kfm *m, const struct kfm_uevent *event)
 }
 
 /*
- * Tell user space, by a uevent with KFI_MIRROR=what. The memory for it may have to wait for a write
- * to this mirror, so the worker does not send it.
+ * Notify user space by a uevent with KFI_MIRROR=what. The memory for it may have to wait for a
+ * write to this mirror, so the worker does not send it.
  */
 void kfm_event(struct kfm *m, const char *what)
 {
@@ -119,7 +119,7 @@ static void uevent_work(struct work_struct *work)
 	spin_unlock_irq(&m->lock);
 }
 
-/* Have the worker look again, whether it is told something or not. */
+/* Queue the worker once more, whether anything queues it or not. */
 static void worker_rearm(struct kfm *m)
 {
 	if (m->again || m->log.oldest_at)
@@ -492,7 +492,7 @@ static int kfm_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error
 	if (bio_op(bio) != REQ_OP_READ || r->tried || !bad_data(*error))
 		return DM_ENDIO_DONE;
 	r->tried = true;
-	r->asked = 0;
+	r->failed_peers = 0;
 	r->deadline = jiffies + m->timeout;
 	bio->bi_iter = r->iter;
 	bio->bi_status = BLK_STS_OK;

@@ -253,7 +253,7 @@ static void add_bits(struct kfm_peer *p, const u8 *bits)
 		kfm_oos_set(p, r);
 }
 
-/* What the bitmaps say after a crash */
+/* Load the regions that may differ after a crash, from the bitmaps */
 void kfm_oos_load(struct kfm *m)
 {
 	struct kfm_peer *p;

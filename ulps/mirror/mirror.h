@@ -150,13 +150,13 @@ struct kfm_ring {
  * struct kfm_read - a read, in the memory that device-mapper allocates with each bio
  * @iter: copy of the bio's iterator, which the leg's driver advances
  * @tried: the leg has failed the read, and the worker has it
- * @asked: peers that could not serve it, as bits
+ * @failed_peers: peers that could not serve it, as bits
  * @deadline: the read fails if no peer has sent the data by then, jiffies
  */
 struct kfm_read {
 	struct bvec_iter	iter;
 	bool			tried;
-	u8			asked;
+	u8			failed_peers;
 	unsigned long		deadline;
 };
 
@@ -347,7 +347,7 @@ enum kfm_link { KFM_DOWN, KFM_HELLOED, KFM_ATTACHING, KFM_FETCHING, KFM_UP };
  * @synced_sent: SYNCED was sent in this session, so the peer's copy may be whole
  * @gen: generation that the peer has stored in this session, as far as this node knows
  * @began: kfm.numbered when the session began
- * @asked: session number of the last HELLO before a promotion
+ * @candidate_session: session number of the last HELLO before a promotion
  * @answer: answer to that
  * @insync: both nodes have recorded that the copies are the same
  * @refused: reason for which there is no session, for status
@@ -397,7 +397,7 @@ struct kfm_peer {
 	bool			synced_sent;
 	u64			gen;
 	u64			began;
-	u64			asked;
+	u64			candidate_session;
 	enum { KFM_A_NONE, KFM_A_STATE, KFM_A_FOLLOWS, KFM_A_NO } answer;
 	bool			insync;
 	const char		*refused;

@@ -4,7 +4,7 @@
  * worker.
  *
  * The endpoint is opened after resume and closed by suspend. A lost peer does not close it: an RDM
- * endpoint connects again with the next post. Completions run in softirq, and only hand over to the
+ * endpoint connects again with the next post. Completions run in softirq, and only queue the
  * worker.
  */
 #include <linux/sched/mm.h>
@@ -114,7 +114,7 @@ void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg)
 		slot->busy = false;
 }
 
-/* Hand the messages that have come to peer.c, and post their receives again. */
+/* Pass the messages that have arrived to peer.c, and post their receives again. */
 void kfm_net_receive(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;

@@ -226,7 +226,7 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 
 	hello.session = kfm_random();
 	if (flags & KFM_M_CANDIDATE)
-		p->asked = hello.session;
+		p->candidate_session = hello.session;
 	else
 		p->session = hello.session;
 	kfm_net_send(p, &hello);
@@ -270,11 +270,11 @@ static int pair_begin(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_
 
 /*
  * Should the resynchronisation of a peer wait for another peer? While a copy is overwritten it
- * can't be promoted. So of two whole copies one is left as it is until the other one is whole again. And
- * the generation, which becomes the number of the resynchronisation, should be known to all copies
- * that can be promoted: for another node the copy that has it would be a split one. Writes are held
- * meanwhile, so a peer that does not come, or needs long, is waited for during a part of the
- * time-out only.
+ * can't be promoted. So of two whole copies one is left as it is until the other one is whole
+ * again. And the generation, which becomes the number of the resynchronisation, should be known to
+ * all copies that can be promoted: for another node the copy that has it would be a split one.
+ * Writes are held meanwhile, so a peer that does not come, or needs long, is waited for during a
+ * part of the time-out only.
  */
 static bool resync_waits(const struct kfm_peer *p)
 {
@@ -435,14 +435,14 @@ static void fetch_tick(struct kfm_peer *p)
 }
 
 /*
- * Everything is the same: say so, until the peer has answered. The peer may be promoted after
- * SYNCED, so the note that it was not in sync has to be gone, durably, before.
+ * Both copies are the same: send SYNCED until the peer has answered. The peer may be promoted after
+ * SYNCED, so the note that it was not in sync has to be removed, durably, before.
  *
  * A peer that is lost before it answers may have stored the generation or not. In both cases the
  * bitmap alone must be enough when the peer returns. If its copy was overwritten until now and the
- * generation is not stored, kfm_compare() knows the copy by its source, so the base can change
- * before SYNCED is sent. A whole copy is known by its generation alone, so the older base remains
- * until the peer answers.
+ * generation is not stored, kfm_compare() identifies the copy by its source, so the base can
+ * change before SYNCED is sent. A whole copy is identified by its generation alone, so the older
+ * base remains until the peer answers.
  */
 static void synced_tick(struct kfm_peer *p)
 {
@@ -465,7 +465,7 @@ static void synced_tick(struct kfm_peer *p)
 	kfm_net_send(p, &synced);
 }
 
-/* PING tells a peer in sync which writes are settled. */
+/* PING reports to a peer in sync which writes are settled. */
 static void ping(struct kfm_peer *p)
 {
 	struct kfm_msg msg = { .type = KFM_PING, .arg = p->insync, .session = p->session };
@@ -539,7 +539,7 @@ void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_secondary_hello(p, msg);
 		return;
 	}
-	if (!m->formatted || msg->session != (m->promote ? p->asked : p->session) ||
+	if (!m->formatted || msg->session != (m->promote ? p->candidate_session : p->session) ||
 	    (msg->type != KFM_REFUSED && memcmp(m->sb.uuid, msg->uuid, sizeof(msg->uuid))))
 		return;
 	p->live = jiffies;

@@ -451,13 +451,13 @@ enum kfm_verdict kfm_compare(const struct kfm_gens *mine, const struct kfm_gens 
 	return gens_age(peer, mine->cur) < 0 ? KFM_SPLIT : KFM_STALE;
 }
 
-/* Begin a generation. @fresh is a random number other than 0. */
-void kfm_gens_raise(struct kfm_gens *gens, u64 fresh)
+/* Begin a generation. @id is a random number other than 0. */
+void kfm_gens_raise(struct kfm_gens *gens, u64 id)
 {
 	if (gens->cur) {
 		memmove(&gens->history[1], &gens->history[0],
 			sizeof(gens->history) - sizeof(gens->history[0]));
 		gens->history[0] = gens->cur;
 	}
-	gens->cur = fresh;
+	gens->cur = id;
 }

@@ -320,7 +320,7 @@ void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out);
 int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m);
 enum kfm_verdict kfm_compare(const struct kfm_gens *mine, const struct kfm_gens *peer,
 			     u32 peer_state);
-void kfm_gens_raise(struct kfm_gens *gens, u64 fresh);
+void kfm_gens_raise(struct kfm_gens *gens, u64 id);
 u32 kfm_region_shift(u64 sectors);
 u32 kfm_bitmap_bytes(u64 sectors, u32 shift);
 

@@ -10,9 +10,10 @@
  * A write is settled when it has ended: then all peers have it that are in sync, and those that are
  * not have an older generation. PING and SYNCED of the primary contain the last record of the
  * session up to which all writes are settled, with those of earlier sessions (KFM_M_SETTLED). The
- * secondary then clears the bits of all regions that no later record has written. It remembers the
- * regions of the last KFM_WINDOW records. That is enough for the writes in flight, but not if many
- * parts of a resynchronisation follow them: then it clears nothing until these writes are settled.
+ * secondary then clears the bits of all regions that no later record has written. It keeps a list
+ * of the regions of the last KFM_WINDOW records. That is enough for the writes in flight, but not
+ * if many parts of a resynchronisation follow them: then it clears nothing until these writes are
+ * settled.
  *
  * A mirror with one peer does nothing of that. All functions run in the worker.
  */
@@ -39,7 +40,7 @@ static bool any_open(const struct kfm *m)
 }
 
 /**
- * kfm_recent_announce() - say to a secondary which writes are settled
+ * kfm_recent_announce() - report to a secondary which writes are settled
  * @p: peer in sync
  * @msg: PING or SYNCED; @seq and KFM_M_SETTLED are set if all writes are settled that began before
  *	the session
@@ -100,8 +101,8 @@ int kfm_recent_add(struct kfm *m, const struct kfm_rec *recs, unsigned int count
 	return kfm_bits_flush(m);
 }
 
-/* Forget all regions that may differ from those of a peer but those of records behind @seq. */
-static void forget(struct kfm_peer *q, u64 seq)
+/* Clear all regions that may differ from those of a peer but those of records behind @seq. */
+static void clear_settled(struct kfm_peer *q, u64 seq)
 {
 	const struct kfm_recent *recent = q->m->recent;
 	unsigned int i;
@@ -117,7 +118,7 @@ static void forget(struct kfm_peer *q, u64 seq)
 }
 
 /**
- * kfm_recent_clean() - forget the regions of settled writes
+ * kfm_recent_clean() - clear the regions of settled writes
  * @p: the primary, with a session in which this node was in sync
  * @msg: PING or SYNCED
  *
@@ -134,7 +135,7 @@ void kfm_recent_clean(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	kfm_for_each_peer(q, m) {
 		if (q != p && q->oos_count)
-			forget(q, msg->seq);
+			clear_settled(q, msg->seq);
 	}
 }
 

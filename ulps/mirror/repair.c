@@ -13,11 +13,11 @@
  *   fills the bio, writes to the leg
  *
  * While the range is claimed, no write to it is in flight. So the records that the peer applies
- * include all writes to the range, and the leg gets current data. The bit of the region is not set:
- * a crash during the repair leaves unreadable sectors or current data, and with the bit set this
- * leg could become the source of a resynchronisation of those sectors. If the write to the leg
- * fails, the range may hold anything. Then the bit and KFM_SB_LEG_FAILED, which excludes this copy as
- * a source, are made durable before the read ends.
+ * include all writes to the range, and the leg gets current data. The bit of the region is not
+ * set: a crash during the repair leaves unreadable sectors or current data, and with the bit set
+ * this leg could become the source of a resynchronisation of those sectors. If the write to the
+ * leg fails, the range may hold anything. Then the bit and KFM_SB_LEG_FAILED, which excludes this
+ * copy as a source, are made durable before the read ends.
  *
  * One read is repaired at a time. All functions run in the worker, except for the completions,
  * which clear @leg_busy, kfm_post.busy and kfm_serve.busy with release semantics, as those of
@@ -51,7 +51,7 @@ static struct kfm_peer *find_peer(const struct kfm *m, struct bio *bio, unsigned
 
 	*count = 0;
 	kfm_for_each_peer(p, m) {
-		if (r->asked & BIT(p->index) || !peer_has(p, bio->bi_iter.bi_sector))
+		if (r->failed_peers & BIT(p->index) || !peer_has(p, bio->bi_iter.bi_sector))
 			continue;
 		found = found ?: p;
 		(*count)++;
@@ -141,7 +141,7 @@ static void repair_abandon(struct kfm *m)
 	struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
 	unsigned int count;
 
-	r->asked |= BIT(f->w->peer->index);
+	r->failed_peers |= BIT(f->w->peer->index);
 	repair_end(f);
 	if (!READ_ONCE(m->noflush) && find_peer(m, bio, &count)) {
 		f->waiting = bio;

@@ -70,7 +70,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 	kfm_net_send(p, &answer);
 }
 
-/* Does the plan of the primary agree with what this node knows? */
+/* Does the plan of the primary agree with the generations of this node? */
 static bool attach_fits(const struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	const struct kfm *m = p->m;
@@ -178,7 +178,7 @@ static int take_gens(struct kfm *m, const struct kfm_gens *gens)
 	return ret;
 }
 
-/* Store what SYNCED says. Return: 0 or a negative error. */
+/* Store the generations in SYNCED. Return: 0 or a negative error. */
 static int store_synced(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfm *m = p->m;

@@ -255,7 +255,7 @@ static inline int kfn_layout_check(const char *module, const struct kfn_layout *
 	if (!ret && kfn_btf_open(&own, module, &kernel))
 		btf = kfn_btf_struct(&kernel, rows->type) ? &kernel : NULL;
 	if (ret || !btf)
-		pr_info(KBUILD_MODNAME ": this kernel does not tell the layout of %s: not compared\n",
+		pr_info(KBUILD_MODNAME ": this kernel has no BTF of %s: its layout was not compared\n",
 			module);
 	for (i = 0; i < n && !ret && btf; i++)
 		ret = kfn_layout_row(btf, module, &rows[i]);

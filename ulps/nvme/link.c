@@ -68,7 +68,7 @@ static int kfn_link_check(struct kfn_ctrl *ctrl, bool new)
 	}
 	if (!(limits->virt_boundary_mask & ~ctrl->virt_mask) && pages >= ctrl->pages)
 		return 0;
-	dev_err(ctrl->ctrl.device, "the new way to the target can do less than the old one\n");
+	dev_err(ctrl->ctrl.device, "the new path to the target has smaller limits than the old one\n");
 	return -EOPNOTSUPP;
 }
 

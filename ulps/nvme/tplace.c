@@ -155,9 +155,9 @@ static bool kfnt_disk_in_reach(struct block_device *bdev, struct device *pages)
 
 /*
  * May the disk write to pages of this device? A disk that is made of others has no PCI device, so
- * nothing is known about its way. That is so also if it says that it supports such pages, as some
- * of md and the heads of NVMe multipath do. The name of a disk that has a PCI device replaces what
- * its driver says, but not the way.
+ * nothing is known about its path to the bridge. That is so also if its driver claims to support
+ * such pages, as some of md and the heads of NVMe multipath do. The name of a disk that has a PCI
+ * device replaces what its driver claims, but not the path.
  *
  * A disk whose data must not change while it is written has a CPU that reads this data, to compute
  * parity or checksums, as RAID 5, dm-integrity and T10-PI do. A CPU must not access the pages of a
@@ -176,7 +176,7 @@ static bool kfnt_disk_check(struct block_device *bdev, struct device *pages, con
 	else if (!named && !blk_queue_pci_p2pdma(bdev_get_queue(bdev)))
 		*reason = "no: its driver does not support memory of other devices";
 	else if (!kfnt_disk_in_reach(bdev, pages))
-		*reason = "no: no known way from it to the bridge";
+		*reason = "no: no known path from it to the bridge";
 	else
 		*reason = "yes: it reaches the bridge";
 	return **reason == 'y';
@@ -214,8 +214,8 @@ static void kfnt_disk_add(struct kfnt_domain *dom, struct block_device *bdev)
 }
 
 /*
- * The first READ of a disk over a domain looks for the way between both, and may sleep. Return: the
- * disk, if it may write to places of the domain, or NULL.
+ * The first READ of a disk over a domain searches for the path between both, and may sleep. Return:
+ * the disk, if it may write to places of the domain, or NULL.
  */
 static struct kfnt_disk *kfnt_disk_usable(struct kfnt_domain *dom, struct block_device *bdev)
 {
@@ -235,7 +235,7 @@ static struct kfnt_disk *kfnt_disk_usable(struct kfnt_domain *dom, struct block_
 	return disk && READ_ONCE(disk->usable) ? disk : NULL;
 }
 
-/* The disk may be at fault, or its way to the bridge: READs through RAM will show that. */
+/* The disk may be at fault, or its path to the bridge: READs through RAM will show that. */
 static void kfnt_disk_stop(struct kfnt_disk *disk, const char *verdict)
 {
 	if (!READ_ONCE(disk->usable))
