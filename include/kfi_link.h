@@ -58,6 +58,63 @@ struct kfp_permit;
  */
 
 /**
+ * DOC: Events
+ *
+ * Four events follow a post. None of them implies another one, and the protocol never takes one for
+ * another:
+ *
+ *	memory read	the link does not read the memory of this side any more: @sent_to has passed
+ *			the position
+ *	data placed	the bytes are in the memory of the peer
+ *	frame handled	the protocol of the peer has handled the frame
+ *	link ended	the link carries no more bytes: kfi_link_down() and @ended
+ *
+ * A link reports the first and the last. No link reports the second to the sender, because the
+ * completion of a device is no proof of it: a DMA engine completes when it has issued its writes,
+ * and iWARP when TCP has the bytes. The second is a promise about order instead: bytes that were
+ * posted with places are in the memory of the peer before the peer's link passes on any byte that
+ * was posted later, see &struct kfi_unit. The third is reported by frames of the protocol (ACK).
+ *
+ *	kfi_sockets	memory read	copied bytes: at the post; spliced pages: ACK of TCP
+ *			data placed	no places
+ *			link ended	the socket is closed
+ *	kfi_verbs RDM	memory read	copied: at the post; mapped: completion of the request
+ *			data placed	the SEND behind the WRITEs has arrived
+ *			link ended	the queue pair is disconnected, or the device is gone
+ *	kfi_ntb		memory read	copied: at the post; otherwise: completion of the engine
+ *			data placed	the record behind the payload has arrived
+ *			link ended	CLOSE of the connection, or end of the life of the bridge's link
+ */
+
+/**
+ * DOC: Received bytes, push-back and order
+ *
+ * *Buffers of the link.* The protocol keeps no pointer to received bytes. Each kfi_rx_*() function
+ * copies what it needs, so the link may use its buffer again when the function has returned, or
+ * when the link has copied the payload to &kfi_link.into. If the peer can still change the bytes (a
+ * ring in shared memory), that is safe as well, because the protocol checks only its own copy.
+ *
+ * *Push-back.* The protocol stops the receive direction by KFI_RX_STOP, for example while a
+ * completion queue is full. Then the link keeps the bytes and lets the transport push back: TCP
+ * closes its window, kfi_verbs posts no receives, kfi_ntb sends no limit. There is no call that
+ * resumes: the protocol calls @read again from a work item. If several connections share a
+ * transport, a connection that has stopped must not stop the others, so its link needs memory of
+ * its own for the bytes that the peer may still send.
+ *
+ * *Order.* The bytes of one direction are passed on in the order in which they were posted, and no
+ * frame overtakes another one. A link with several queues has to restore that order. Only bytes
+ * that are posted with places may arrive earlier than bytes that were posted before. Connections
+ * are independent of each other.
+ *
+ * *Reserved space.* The protocol needs none: its control frames (ACK, CREDIT, CTS) are posted in
+ * turn, and their number is bounded by what this side has accepted. So @read must make progress
+ * although @post has no room; otherwise two sides without room would wait for each other. A link
+ * whose push-back needs messages of its own has to reserve space for them: kfi_verbs reserves the
+ * last receives (KVW_RESERVE), and kfi_ntb has a line outside of the rings. Credits of the protocol
+ * are no concern of a link.
+ */
+
+/**
  * enum kfi_rx_want - what the protocol does with the next received bytes
  * @KFI_RX_STOP: nothing at present. The link keeps the bytes until ops->read() is called again
  * @KFI_RX_HEAD: the bytes belong to a hello, or to the header or the segments of a frame. The
