@@ -257,44 +257,67 @@ static void absent(struct test *t)
 	still_works(p);
 }
 
-/* A hint that asks for one thing more than there is has no answer. */
-static void no_offer(struct test *t, const char *what, u64 caps, u64 levels, size_t key, int mr_mode)
-{
-	struct kfi_info *hints = test_hints(t, C_MSG | C_RMA | caps), *info = NULL;
-	struct side *s = &t->w->side[0];
-	static u8 secret[16] = "sixteen of them";
-	int ret;
+/*
+ * Requests for one feature that a plain queue pair lacks. There is none for credits: no attribute
+ * asks for them, and a message without a receive waits (plain.late).
+ */
+struct absent_feature {
+	const char	*name;
+	u64		caps, tx_flags, rx_flags;
+	int		no_mr_mode;	/* bits of mr_mode that the hints do not permit */
+	u32		protocol;
+	bool		key, shared_rx, contexts;
+};
 
-	REQUIRE(t, hints);
-	hints->tx_attr->op_flags = levels;
-	hints->domain_attr->mr_mode &= ~mr_mode;
-	hints->ep_attr->auth_key_size = key;
-	hints->ep_attr->auth_key = key ? kmemdup(secret, sizeof(secret), GFP_KERNEL) : NULL;
-	ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0, hints, &info);
-	if (!EXPECT_EQ(t, ret, -ENODATA))
-		FAIL(t, "asked for %s", what);
-	kfi_freeinfo(info);
-	kfi_freeinfo(hints);
-}
+static const struct absent_feature absent_features[] = {
+	{ "tags", .caps = KFI_TAGGED },
+	{ "tagged RMA", .caps = KFI_TAGGED_RMA },
+	{ "atomics", .caps = KFI_ATOMIC },
+	{ "multi-receive", .caps = KFI_MULTI_RECV },
+	{ "multi-receive by default", .rx_flags = KFI_MULTI_RECV },
+	{ "sources", .caps = KFI_SOURCE },
+	{ "directed receives", .caps = KFI_DIRECTED_RECV },
+	{ "events of remote accesses", .caps = KFI_RMA_EVENT },
+	{ "durable memory", .caps = KFI_RMA_PMEM },
+	{ "places", .caps = KFI_PLACE },
+	{ "delivery", .tx_flags = KFI_DELIVERY_COMPLETE },
+	{ "durability", .tx_flags = KFI_COMMIT_COMPLETE },
+	{ "an authorization key", .key = true },
+	{ "keys of its own choice", .no_mr_mode = KFI_MR_PROV_KEY },
+	{ "offsets", .no_mr_mode = KFI_MR_VIRT_ADDR },
+	{ "regions of the domain", .no_mr_mode = KFI_MR_ENDPOINT },
+	{ "shared receives", .shared_rx = true },
+	{ "two contexts", .contexts = true },
+	{ "kfabric's protocol", .protocol = KFI_PROTO_KFI_RC },
+};
 
 static void not_offered(struct test *t)
 {
-	struct kfi_info *info;
+	static u8 secret[16] = "sixteen of them";
+	const struct absent_feature *f = absent_features;
+	struct side *s = &t->w->side[0];
+	struct kfi_info *hints, *info;
 
 	REQUIRE_EQ(t, test_getinfo(t, 0, C_MSG | C_RMA, &info), 0);
 	EXPECT_EQ(t, info->domain_attr->mr_key_size, sizeof(u32));
 	kfi_freeinfo(info);
-	no_offer(t, "tags", KFI_TAGGED, 0, 0, 0);
-	no_offer(t, "atomics", KFI_ATOMIC, 0, 0, 0);
-	no_offer(t, "multi-receive", KFI_MULTI_RECV, 0, 0, 0);
-	no_offer(t, "events of remote accesses", KFI_RMA_EVENT, 0, 0, 0);
-	no_offer(t, "tagged RMA", KFI_TAGGED_RMA, 0, 0, 0);
-	no_offer(t, "delivery", 0, KFI_DELIVERY_COMPLETE, 0, 0);
-	no_offer(t, "durability", 0, KFI_COMMIT_COMPLETE, 0, 0);
-	no_offer(t, "an authorization key", 0, 0, 16, 0);
-	no_offer(t, "keys of its own choice", 0, 0, 0, KFI_MR_PROV_KEY);
-	no_offer(t, "offsets", 0, 0, 0, KFI_MR_VIRT_ADDR);
-	no_offer(t, "regions of the domain", 0, 0, 0, KFI_MR_ENDPOINT);
+	for (; f < absent_features + ARRAY_SIZE(absent_features); f++) {
+		hints = test_hints(t, C_MSG | C_RMA | f->caps);
+		REQUIRE(t, hints);
+		info = NULL;
+		hints->tx_attr->op_flags = f->tx_flags;
+		hints->rx_attr->op_flags = f->rx_flags;
+		hints->domain_attr->mr_mode &= ~f->no_mr_mode;
+		hints->ep_attr->auth_key_size = f->key ? sizeof(secret) : 0;
+		hints->ep_attr->auth_key = f->key ? kmemdup(secret, sizeof(secret), GFP_KERNEL) : NULL;
+		hints->ep_attr->rx_ctx_cnt = f->shared_rx ? KFI_SHARED_CONTEXT : f->contexts ? 2 : 0;
+		hints->ep_attr->protocol = f->protocol;
+		if (!EXPECT_EQ(t, kfi_getinfo_net(s->net, kfi_version(), s->node, NULL,
+						  s->node ? KFI_SOURCE : 0, hints, &info), -ENODATA))
+			FAIL(t, "asked for %s", f->name);
+		kfi_freeinfo(info);
+		kfi_freeinfo(hints);
+	}
 }
 
 /* An RDM endpoint wants a hello: a queue pair that calls it gets no connection. */
