@@ -415,7 +415,7 @@ void still_works(struct pair *p);
 
 /*
  * A sends messages and closes at once, and B receives all of them. @inject: A sends with
- * kfi_inject(). (sockets_regress.c)
+ * kfi_inject(). (regress.c)
  */
 void pair_part(struct pair *p, bool inject);
 /* Threads work with @pairs connected pairs and compare all data. (stress.c) */

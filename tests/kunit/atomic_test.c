@@ -10,7 +10,7 @@
 #include <linux/vmalloc.h>
 #include "crew.h"
 #include "fake.h"
-#include "mr_fixture.h"
+#include "fixture.h"
 
 #define LAST_OP		KFI_DIFF
 #define KEY		7

@@ -1,11 +1,254 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Connection sets (struct kfi_conn_set): which connections they list, move and publish, and that a
- * set that stops waits for the end of all.
+ * set that stops waits for the end of all. The endpoints, contexts and the listener are those of a
+ * provider without a network.
  */
+#include <linux/completion.h>
 #include <linux/slab.h>
-#include "conn_set_world.h"
+#include <kfi_conn_set.h>
 #include "crew.h"
+#include "fake.h"
+
+/* ---- the provider ---- */
+
+#define HW_CTXS	2
+#define CALLED	false	/* called by the peer */
+#define DIALED	true
+
+/**
+ * struct hw - the world
+ * @top: a scalable endpoint that listens for @ctx
+ * @listener: set of a passive endpoint
+ * @ep: an endpoint that accepts
+ * @nr_conns: connections that have not been freed
+ * @ended: connections that have ended
+ * @twice: connections that have ended more than once
+ * @odd: connections that were moved or answered in a wrong state
+ * @hold: if set, connections wait for it before they end
+ */
+struct hw {
+	struct kunit		*test;
+	struct workqueue_struct	*wq;
+	struct hw_ep		*top, *ctx[HW_CTXS], *ep;
+	struct kfi_conn_set	listener;
+	struct completion	*hold;
+	atomic_t		nr_conns, ended, twice, odd;
+};
+
+struct hw_ep {
+	struct kfi_ep		ep;
+	struct kfi_conn_set	conn_set;
+};
+
+/**
+ * struct hw_conn - a connection
+ * @failed: bit 0: its end has begun, with @err; bit 1: it has ended
+ * @fails: how often its end was requested
+ * @source: its address
+ * @said: it has sent a hello, so it is not pending
+ * @moved: how often it was moved
+ * @accepted: how often it was accepted
+ * @rejected: how often it was rejected
+ */
+struct hw_conn {
+	struct kfi_peer_conn	pc;
+	struct hw		*w;
+	refcount_t		ref;
+	unsigned long		failed;
+	int			err;
+	atomic_t		fails;
+	unsigned int		moved, accepted, rejected;
+	int			source;
+	bool			said;
+	struct work_struct	down;
+};
+
+static inline struct hw_conn *to_hw_conn(const struct kfi_peer_conn *pc)
+{
+	return container_of(pc, struct hw_conn, pc);
+}
+
+static unsigned int hw_backlog;
+
+/* ---- operations of the provider ---- */
+
+static void hw_get(struct kfi_peer_conn *pc)
+{
+	refcount_inc(&to_hw_conn(pc)->ref);
+}
+
+static void hw_put(struct kfi_peer_conn *pc)
+{
+	struct hw_conn *conn = to_hw_conn(pc);
+
+	if (!refcount_dec_and_test(&conn->ref))
+		return;
+	atomic_dec(&conn->w->nr_conns);
+	kfree(conn);
+}
+
+static void hw_fail(struct kfi_peer_conn *pc, int err)
+{
+	struct hw_conn *conn = to_hw_conn(pc);
+
+	atomic_inc(&conn->fails);
+	if (test_and_set_bit(0, &conn->failed))
+		return;
+	conn->err = err;
+	hw_get(pc);
+	queue_work(conn->w->wq, &conn->down);
+}
+
+static bool hw_failed(const struct kfi_peer_conn *pc)
+{
+	return test_bit(0, &to_hw_conn(pc)->failed);
+}
+
+static void hw_moved(struct kfi_peer_conn *pc)
+{
+	struct hw_conn *conn = to_hw_conn(pc);
+
+	lockdep_assert_held(&pc->conn_set->lock);
+	conn->moved++;
+}
+
+static void hw_answer(struct kfi_peer_conn *pc, bool accepted)
+{
+	struct hw_conn *conn = to_hw_conn(pc);
+
+	lockdep_assert_held(&pc->conn_set->lock);
+	accepted ? conn->accepted++ : conn->rejected++;
+	if (conn->moved != accepted)
+		atomic_inc(&conn->w->odd);
+}
+
+static const struct kfi_conn_set_ops hw_ops = {
+	.backlog	= &hw_backlog,
+	.get		= hw_get,
+	.put		= hw_put,
+	.fail		= hw_fail,
+	.failed		= hw_failed,
+	.moved		= hw_moved,
+	.answer		= hw_answer,
+};
+
+static void hw_down(struct work_struct *work)
+{
+	struct hw_conn *conn = container_of(work, struct hw_conn, down);
+	struct kfi_conn_set *set;
+	unsigned int moved;
+
+	kfi_conn_set_wait_move(&conn->pc);
+	set = conn->pc.conn_set;
+	moved = conn->moved;
+	kfi_conn_set_unpublish(&conn->pc);
+	synchronize_rcu_expedited();
+	if (conn->w->hold)
+		wait_for_completion(conn->w->hold);
+	if (conn->pc.conn_set != set || conn->moved != moved)
+		atomic_inc(&conn->w->odd);
+	if (test_and_set_bit(1, &conn->failed))
+		atomic_inc(&conn->w->twice);
+	atomic_inc(&conn->w->ended);
+	kfi_conn_set_remove(&conn->pc);
+	hw_put(&conn->pc);	/* the reference of the work item */
+}
+
+/* ---- the world ---- */
+
+static struct hw_ep *hw_ep(struct hw *w, size_t fclass)
+{
+	struct hw_ep *he = kzalloc(sizeof(*he), GFP_KERNEL);
+
+	if (!he)
+		return NULL;
+	he->ep.fid.fid.fclass = fclass;
+	xa_init(&he->ep.rx_ctxs);
+	kfi_conn_set_init(&he->conn_set, &he->ep, &hw_ops, w->wq);
+	return he;
+}
+
+static void hw_ep_stop(struct hw_ep *he, int err)
+{
+	kfi_conn_set_stop(&he->conn_set, err);
+	kfi_conn_set_drain(&he->conn_set);
+}
+
+static void hw_ep_free(struct hw_ep *he)
+{
+	xa_destroy(&he->ep.rx_ctxs);
+	kfree(he);
+}
+
+static struct hw *hw_open(struct kunit *test)
+{
+	struct hw *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	hw_backlog = 2;
+	w->test = test;
+	w->wq = alloc_workqueue("kfi_kunit_conn_set", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	KUNIT_ASSERT_NOT_NULL(test, w->wq);
+	w->top = hw_ep(w, KFI_CLASS_SEP);
+	w->ep = hw_ep(w, KFI_CLASS_EP);
+	KUNIT_ASSERT_TRUE(test, w->top && w->ep);
+	for (i = 0; i < HW_CTXS; i++) {
+		w->ctx[i] = hw_ep(w, KFI_CLASS_RX_CTX);
+		KUNIT_ASSERT_NOT_NULL(test, w->ctx[i]);
+		KUNIT_ASSERT_NULL(test,
+				  xa_store(&w->top->ep.rx_ctxs, i, &w->ctx[i]->ep, GFP_KERNEL));
+	}
+	kfi_conn_set_init(&w->listener, NULL, &hw_ops, w->wq);
+	return w;
+}
+
+/* Check that the set has no connection. */
+static void hw_set_is_empty(struct hw *w, struct kfi_conn_set *set)
+{
+	KUNIT_EXPECT_EQ(w->test, 0u, set->nr_pending);
+	KUNIT_EXPECT_TRUE(w->test, list_empty(&set->conns));
+	KUNIT_EXPECT_NULL(w->test, rcu_access_pointer(set->conn));
+}
+
+/* Stop everything and check that no connection is left. */
+static void hw_close(struct hw *w)
+{
+	struct hw_ep *all[] = { w->top, w->ctx[0], w->ctx[1], w->ep };
+	int i;
+
+	kfi_conn_set_stop(&w->listener, -ECONNREFUSED);
+	kfi_conn_set_drain(&w->listener);
+	for (i = 0; i < ARRAY_SIZE(all); i++)
+		hw_ep_stop(all[i], -ECANCELED);
+	hw_set_is_empty(w, &w->listener);
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		hw_set_is_empty(w, &all[i]->conn_set);
+		hw_ep_free(all[i]);
+	}
+	destroy_workqueue(w->wq);
+	KUNIT_EXPECT_EQ(w->test, 0, atomic_read(&w->nr_conns));
+	KUNIT_EXPECT_EQ(w->test, 0, atomic_read(&w->twice));
+	KUNIT_EXPECT_EQ(w->test, 0, atomic_read(&w->odd));
+}
+
+/* A connection that is not listed, with a reference for the caller. NULL: no memory */
+static struct hw_conn *hw_conn(struct hw *w, bool dialed)
+{
+	struct hw_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+
+	if (!conn)
+		return NULL;
+	conn->w = w;
+	conn->pc.dialed = dialed;
+	refcount_set(&conn->ref, 1);
+	INIT_WORK(&conn->down, hw_down);
+	atomic_inc(&w->nr_conns);
+	return conn;
+}
+
+/* ---- helpers of the cases ---- */
 
 /* Return a connection after an attempt to list it; *@ret is the result of the attempt. */
 static struct hw_conn *hw_listed(struct hw *w, struct kfi_conn_set *set, bool dialed, int *ret)

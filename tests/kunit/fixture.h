@@ -7,6 +7,7 @@
 #define _KFI_KUNIT_FIXTURE_H
 
 #include <kunit/test.h>
+#include <linux/completion.h>
 #include "../../kfi/core.h"
 
 /**
@@ -80,5 +81,28 @@ int kfi_post_tag(struct kfi_world *w, u64 tag, u64 ignore, void *context);
 bool kfi_world_entry(struct kfi_world *w, struct kfi_cq_err_entry *wc);
 /* Insert a made-up address into w->av. Return its handle. */
 kfi_addr_t kfi_world_peer(struct kfi_world *w, u64 address);
+
+/* ---- memory regions ---- */
+
+#define RW	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+
+/* Has a peer this access? */
+bool may(struct kfi_world *w, u64 key, u64 addr, size_t len, u64 access);
+
+/**
+ * struct job - a work item and the result of its call
+ * @calls: calls of done()
+ * @err: argument of done()
+ */
+struct job {
+	struct kfi_mr_work	work;
+	struct completion	done;
+	int			calls, err;
+};
+
+void job_init(struct job *j);
+/* Register or invalidate, and wait for done(). */
+int attach(struct kfid_mr *mr, void *buf, size_t len, struct job *j);
+int detach(struct kfid_mr *mr, struct job *j);
 
 #endif /* _KFI_KUNIT_FIXTURE_H */

@@ -4,7 +4,7 @@
  * when done() is called.
  */
 #include <kunit/test.h>
-#include "mr_fixture.h"
+#include "fixture.h"
 
 static char mem[256];
 

@@ -10,7 +10,7 @@
 #include <linux/slab.h>
 #include <kfi_mem.h>
 #include "crew.h"
-#include "mr_fixture.h"
+#include "fixture.h"
 
 static char mem[256];
 

@@ -3,7 +3,7 @@
 #include <kunit/test.h>
 #include <linux/random.h>
 #include <linux/slab.h>
-#include "mr_fixture.h"
+#include "fixture.h"
 
 /*
  * A length from the wire has 64 bits, also on a kernel whose size_t has 32: 2^32 bytes must not

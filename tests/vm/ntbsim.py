@@ -13,8 +13,6 @@ import socket
 import subprocess
 import time
 
-from errors import VmError
-
 HERE = os.path.dirname(os.path.realpath(__file__))
 BUILD = os.path.abspath(os.environ.get("KFABRIC_BUILD") or os.path.join(HERE, "..", "..", "build"))
 START = 10
@@ -22,6 +20,10 @@ START = 10
 MESSAGE_TIMEOUT_MS = 60000
 # Slots of the first NTB and of the engine on each machine's bus
 NTB_SLOT, DMA_SLOT = 0x10, 0x18
+
+
+class VmError(Exception):
+    """Any failure that the modules of this folder report"""
 
 
 # Buses of a machine on which the devices can be, and whether its kernel lets them reach each other (Linux 7.2, P2PDMA):

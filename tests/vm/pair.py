@@ -36,7 +36,7 @@ import tempfile
 import time
 
 import ntbsim
-from errors import VmError
+from ntbsim import VmError
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 BUILD = os.path.abspath(os.environ.get("KFABRIC_BUILD") or os.path.join(HERE, "..", "..", "build"))

@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cases.c - one after the other; after each the well-behaved peer is served as before, and so is
- * somebody new.
+ * cases.c - loading the module is the test, and its result is that of insmod. It runs in the network
+ * namespace of the process that loads it. The cases run one after the other; after each the
+ * well-behaved peer is served as before, and so is a new one.
  */
+#include <linux/module.h>
 #include <linux/vmalloc.h>
 #include "hostile.h"
+
+static char *node = "10.0.0.1";
+module_param(node, charp, 0444);
+MODULE_PARM_DESC(node, "an address of this namespace that an RDMA device has");
+
+static char *only = "";
+module_param(only, charp, 0444);
+MODULE_PARM_DESC(only, "this case alone (default: all)");
+
+static char *without = "";
+module_param(without, charp, 0444);
+MODULE_PARM_DESC(without, "not this case (default: all run)");
 
 #define PORT_GOOD	900
 #define PORT_NEW	901
@@ -39,8 +53,7 @@ bool hostile_well(struct hostile *h)
 	return ok && served(h, h->good);
 }
 
-static unsigned int run_cases(struct hostile *h, const struct hostile_case *c, const char *only, const char *without,
-			      unsigned int *ran)
+static unsigned int run_cases(struct hostile *h, const struct hostile_case *c, unsigned int *ran)
 {
 	unsigned int wrong = 0;
 	bool ok;
@@ -58,17 +71,17 @@ static unsigned int run_cases(struct hostile *h, const struct hostile_case *c, c
 	return wrong;
 }
 
-static unsigned int run_all(struct hostile *h, const char *only, const char *without)
+static unsigned int run_all(struct hostile *h)
 {
 	unsigned int wrong, ran = 0;
 
 	h->good = hv_open(&h->v, PORT_GOOD);
 	if (!check(!IS_ERR(h->good), "nobody is let in"))
 		return 1;
-	wrong = run_cases(h, hello_cases, only, without, &ran);
-	wrong += run_cases(h, head_cases, only, without, &ran);
-	wrong += run_cases(h, place_cases, only, without, &ran);
-	wrong += run_cases(h, plain_cases, only, without, &ran);
+	wrong = run_cases(h, hello_cases, &ran);
+	wrong += run_cases(h, head_cases, &ran);
+	wrong += run_cases(h, place_cases, &ran);
+	wrong += run_cases(h, plain_cases, &ran);
 	hv_close(h->good);
 	return check(ran, "no such case") ? wrong : 1;
 }
@@ -91,17 +104,26 @@ kfi_addr_t hv_knows(struct victim *v, u16 port)
 	return victim_knows(v, &name);
 }
 
-int hostile_cases(const char *node, const char *only, const char *without)
+static int __init hostile_init(void)
 {
 	struct hostile h = { .mem = vzalloc(VICTIM_MEM) };
 	int wrong = 1, ret;
 
 	if (check(h.mem && !hv_victim(&h.v, node), "no endpoint")) {
 		ret = victim_region(&h.v, h.mem, VICTIM_MEM, KFI_REMOTE_READ | KFI_REMOTE_WRITE, VICTIM_KEY);
-		wrong = check(!ret, "no region") ? run_all(&h, only, without) : 1;
+		wrong = check(!ret, "no region") ? run_all(&h) : 1;
 		if (!check(!victim_close_in(&h.v, HV_WAIT_MS), "an endpoint can't be closed"))
 			wrong++;
 	}
 	vfree(h.mem);
-	return wrong;
+	return wrong ? -EIO : 0;
 }
+
+static void __exit hostile_exit(void)
+{
+}
+
+module_init(hostile_init);
+module_exit(hostile_exit);
+MODULE_DESCRIPTION("a hostile peer of kfi_verbs");
+MODULE_LICENSE("GPL");

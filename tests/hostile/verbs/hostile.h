@@ -159,6 +159,5 @@ extern const struct hostile_case plain_cases[];
 
 bool check(bool truth, const char *what);
 bool hostile_well(struct hostile *h);		/* the good one is served, and a new one, too */
-int hostile_cases(const char *node, const char *only, const char *without);
 
 #endif

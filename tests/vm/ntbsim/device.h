@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A device: configuration space, interrupts, the guest's memory, and the connected client, if any.
- * Its registers are in the models: ntb.c, ioat.c.
- *
- * Each device has a thread, which takes the client's messages in order and does the device's own
- * work between them. When a client disconnects, its memory and interrupts are removed; the device
- * is reset and waits for the next.
+ * device.h - a device, and what it consists of: counters, the memory of its guest, configuration
+ * space
  */
 #ifndef NTBSIM_DEVICE_H
 #define NTBSIM_DEVICE_H
@@ -13,11 +9,171 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "counters.h"
-#include "memory.h"
-#include "pci.h"
+/* Counters of a device: exact, from its first connection on. A reader computes differences. */
+
+/* One row for each counter: name, description */
+#define COUNTER_TABLE(ROW) \
+	ROW(connections,	"clients that have connected") \
+	ROW(resets,		"resets asked for by the client") \
+	ROW(mmio_reads,		"CPU reads of registers") \
+	ROW(mmio_writes,	"CPU writes to registers") \
+	ROW(mmio_refused,	"accesses to nothing, or of a size or at a place that no register has") \
+	ROW(config_reads,	"reads of configuration space") \
+	ROW(config_writes,	"writes to configuration space") \
+	ROW(interrupts,		"interrupts sent to the guest") \
+	ROW(interrupts_lost,	"interrupts that a fault switch swallowed") \
+	ROW(interrupts_moot,	"interrupts without a vector to go to") \
+	ROW(doorbells,		"doorbells rung here by the peer") \
+	ROW(doorbells_masked,	"... of which masked, or not yet cleared: no interrupt") \
+	ROW(scratchpads,	"scratchpads written here by the peer") \
+	ROW(msis,		"interrupt messages that the peer wrote through a window") \
+	ROW(window_cpu_reads,	"CPU reads through a window, to the peer's memory") \
+	ROW(window_cpu_writes,	"CPU writes through a window, to the peer's memory") \
+	ROW(window_dma_reads,	"DMA reads through a window, from the peer's memory") \
+	ROW(window_dma_writes,	"DMA writes through a window, to the peer's memory") \
+	ROW(window_bytes_in,	"bytes that the peer has put here") \
+	ROW(window_bytes_out,	"bytes that the peer has taken here") \
+	ROW(misses,		"accesses of the peer that translation or limit refused") \
+	ROW(dropped,		"writes to the peer that a dead link swallowed") \
+	ROW(link_ups,		"times that the link came up") \
+	ROW(link_downs,		"times that the link went down") \
+	ROW(descriptors,	"DMA descriptors executed, copies only") \
+	ROW(descriptors_null,	"DMA descriptors executed that copy nothing") \
+	ROW(dma_bytes,		"bytes copied by DMA") \
+	ROW(foreign_bytes,	"... of which read from memory of other devices, by messages") \
+	ROW(register_writes,	"DMA writes to registers: doorbells, scratchpads") \
+	ROW(completions,	"completion records written") \
+	ROW(dma_errors,		"errors that halted a DMA channel")
+
+enum counter {
+#define COUNTER_ENUM(name, ...) COUNT_##name,
+	COUNTER_TABLE(COUNTER_ENUM)
+#undef COUNTER_ENUM
+	COUNTERS
+};
+
+struct counters {
+	_Atomic uint64_t value[COUNTERS];
+};
+
+/* Relaxed: counters are not ordered among themselves. */
+static inline void count_add(struct counters *counters, enum counter which, uint64_t amount)
+{
+	atomic_fetch_add_explicit(&counters->value[which], amount, memory_order_relaxed);
+}
+
+static inline void count(struct counters *counters, enum counter which)
+{
+	count_add(counters, which, 1);
+}
+
+static inline uint64_t counted(const struct counters *counters, enum counter which)
+{
+	return atomic_load_explicit(&counters->value[which], memory_order_relaxed);
+}
+
+/* The memory of a guest for one of its devices: what the client has mapped for it. */
+
+#define MEMORY_RANGES 256
+
+struct memory_range {
+	uint64_t address;	/* on the guest's bus */
+	uint64_t size;
+	uint8_t *host;		/* where it is mapped here */
+	bool writable;
+};
+
+/* @lock is held for reading while bytes are accessed, for writing while ranges change. */
+struct memory {
+	pthread_rwlock_t lock;
+	struct memory_range range[MEMORY_RANGES];	/* sorted by address, disjoint */
+	unsigned int ranges;
+};
+
+void memory_init(struct memory *mem);
+void memory_clear(struct memory *mem);
+
+/* All return 0 or a negative errno. The caller keeps the file descriptor. */
+int memory_map(struct memory *mem, uint64_t address, uint64_t size, int fd, uint64_t offset,
+	       bool writable);
+int memory_unmap(struct memory *mem, uint64_t address, uint64_t size);
+
+/* -EFAULT: not all of it is mapped; then nothing was copied. */
+int memory_read(struct memory *mem, uint64_t address, void *data, size_t len);
+int memory_write(struct memory *mem, uint64_t address, const void *data, size_t len);
+
+/*
+ * memory_copy() - from one guest's memory to the same or another's
+ *
+ * Aligned units of 1, 2, 4 and 8 bytes arrive in one piece. What was copied is visible before
+ * anything that the caller does next, as with posted writes on PCI Express.
+ *
+ * Return: 0, MEMORY_NO_SOURCE or MEMORY_NO_TARGET; then nothing has been touched.
+ */
+enum { MEMORY_NO_SOURCE = 1, MEMORY_NO_TARGET };
+int memory_copy(struct memory *to, uint64_t target, struct memory *from, uint64_t source,
+		size_t len);
+
+/*
+ * Configuration space of an endpoint: registers that the client reads once, and the few that have a
+ * meaning later. Base addresses are ordinary writes for the device. The client has the MSI-X table;
+ * the device only tells its address.
+ */
+
+#define PCI_CONFIG_SIZE	4096
+#define PCI_BARS	6
+
+#define PCI_AT_COMMAND	0x04
+#define PCI_AT_BAR0	0x10
+/* where the drivers expect it: GEN3_DEVCTRL_OFFSET is 0x98 */
+#define PCI_AT_EXPRESS	0x90
+#define PCI_AT_MSIX	0x80
+
+#define PCI_MEMORY	0x2
+#define PCI_MASTER	0x4
+
+struct pci_identity {
+	uint16_t device;
+	uint32_t class;		/* 24 bits */
+	uint8_t revision;
+	unsigned int vectors;
+	uint32_t msix_table;	/* offset in BAR 0 */
+	uint32_t msix_pending;
+	uint64_t bar[PCI_BARS];	/* sizes; the second entry of a 64-bit BAR is 0 */
+	unsigned int prefetchable;	/* a bit for each BAR */
+};
+
+struct pci {
+	uint8_t config[PCI_CONFIG_SIZE];
+	uint8_t writable[PCI_CONFIG_SIZE];	/* bits that a write changes */
+	uint64_t bar[PCI_BARS];
+};
+
+void pci_reset(struct pci *pci, const struct pci_identity *id);
+
+/* Bytes behind the end read as ones and are not written. */
+void pci_read(const struct pci *pci, uint64_t offset, void *data, size_t len);
+void pci_write(struct pci *pci, uint64_t offset, const void *data, size_t len);
+
+/* For use by the device itself. */
+void pci_put(struct pci *pci, unsigned int offset, uint64_t value, size_t len);
+uint64_t pci_get(const struct pci *pci, unsigned int offset, size_t len);
+
+uint64_t pci_base(const struct pci *pci, unsigned int bar);
+bool pci_claims(const struct pci *pci, unsigned int bar, uint64_t address, size_t len);
+bool pci_is_master(const struct pci *pci);
+
+/*
+ * A device: configuration space, interrupts, the guest's memory, and the connected client, if any.
+ * Its registers are in the models: ntb.c, ioat.c.
+ *
+ * Each device has a thread, which takes the client's messages in order and does the device's own
+ * work between them. When a client disconnects, its memory and interrupts are removed; the device
+ * is reset and waits for the next.
+ */
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

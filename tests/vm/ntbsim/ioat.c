@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ioat.h"
+#include "world.h"
 
 uint64_t ioat_now(void)
 {

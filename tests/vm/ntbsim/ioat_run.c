@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "world.h"
-#include "ioat.h"
 
 /* Limits of one turn of a channel, after which other channels and registers have a turn */
 #define TURN_DESCRIPTORS	64

@@ -4,8 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "link.h"
-#include "ntb.h"
+#include "world.h"
 
 void link_init(struct link *link, unsigned int delay_ms, int wake)
 {

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "memory.h"
+#include "device.h"
 
 void memory_init(struct memory *mem)
 {

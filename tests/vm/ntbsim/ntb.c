@@ -7,9 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "link.h"
-#include "ntb.h"
-#include "window.h"
+#include "world.h"
 
 struct ntb_register;
 typedef void effect_t(struct ntb *ntb, const struct ntb_register *row, unsigned int at,

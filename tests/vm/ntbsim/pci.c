@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <string.h>
 
-#include "pci.h"
+#include "device.h"
 
 #define VENDOR_INTEL	0x8086
 #define CAPABILITIES	0x10	/* status: there is a capability list */

@@ -2,9 +2,7 @@
 /* Translation, limits, and accesses that passed them. */
 #include <string.h>
 
-#include "link.h"
-#include "ntb.h"
-#include "window.h"
+#include "world.h"
 
 /* Addresses of interrupt messages on this architecture */
 #define MESSAGES_FROM	0xfee00000ull

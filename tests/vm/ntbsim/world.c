@@ -5,8 +5,6 @@
 #include <sys/eventfd.h>
 
 #include "world.h"
-#include "link.h"
-#include "window.h"
 
 static const char *path_of(char *path, const char *dir, const char *name)
 {

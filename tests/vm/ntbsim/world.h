@@ -1,14 +1,176 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* All objects: two hosts and the links between them. */
+/* world.h - both models of devices, the links and windows between them, and all objects */
 #ifndef NTBSIM_WORLD_H
 #define NTBSIM_WORLD_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ioat.h"
-#include "link.h"
-#include "ntb.h"
+#include "device.h"
+#include "ioat_regs.h"
+#include "ntb_regs.h"
+
+/*
+ * A DMA engine: channels that copy by chains of descriptors, in the guest's memory and through its
+ * NTBs.
+ */
+
+#define IOAT_CHANNELS	4	/* IOAT_MAX_CHANS of the driver */
+/* What one descriptor may copy: 1 MiB */
+#define IOAT_XFERCAP_LOG	20
+
+struct host;
+
+struct ioat_channel {
+	enum ioat_state state;
+	uint16_t control;
+	uint16_t count;		/* DMACOUNT: descriptors of this chain that may be executed */
+	uint16_t done;		/* ... that were executed */
+	uint64_t chain;
+	uint64_t next;		/* address of the next descriptor */
+	uint64_t last;		/* address of the last completed one, 0 if none of this chain is */
+	uint64_t completion;	/* address of completion records */
+	uint32_t error;
+	uint32_t error_mask;
+	bool armed;		/* may send its next interrupt */
+	bool waiting;		/* has one to send */
+	uint64_t ready_at;	/* us: the present descriptor takes until then (slow DMA) */
+	uint32_t restarts;	/* resets, suspensions, new chains */
+};
+
+/* Only the device's thread uses channels; any thread may change the switches. */
+struct ioat {
+	struct device dev;	/* first */
+	struct host *host;
+	struct pci_identity id;
+	pthread_rwlock_t lock;
+	uint8_t interrupts;	/* INTRCTRL */
+	struct ioat_channel channel[IOAT_CHANNELS];
+	struct memory fetched;	/* bytes from memory of another device, from address 0 on */
+
+	/* switches */
+	atomic_uint fail_in;	/* the n-th copy from now on fails; 0: none */
+	atomic_uint fail_with;	/* IOAT_ERR_READ_DATA or _WRITE_DATA */
+	atomic_uint slow_us;	/* additional time of each copy */
+};
+
+int ioat_init(struct ioat *ioat, struct host *host, char side, const char *path);
+
+/*
+ * For ioat.c: ioat_run.c executes descriptors, as many as one turn permits. Return: are there more?
+ */
+bool ioat_run(struct ioat *ioat, unsigned int number);
+void ioat_interrupt(struct ioat *ioat, unsigned int number);
+uint64_t ioat_now(void);
+
+/* One end of a bridge: registers, doorbells, scratchpads, and windows into the guest's memory. */
+
+struct ntb {
+	struct device dev;	/* first */
+	struct link *link;
+	unsigned int side;	/* 0: upstream, 1: downstream */
+	struct pci_identity id;
+	uint8_t reg[NTB_BAR0_SIZE];	/* see the table in ntb.c */
+};
+
+int ntb_init(struct ntb *ntb, struct link *link, unsigned int side, unsigned int number,
+	     const uint64_t *window, const char *path);
+
+/* The following: under the link's lock, for writing. */
+/* Set these bits: an interrupt for each that was not pending and is not masked. */
+void ntb_raise(struct ntb *ntb, uint64_t bits);
+bool ntb_enabled(const struct ntb *ntb);
+void ntb_show_link(struct ntb *ntb, bool up);
+/* Access registers, by the own CPU or DMA engine. Return: false if there is no such register */
+bool ntb_write_register(struct ntb *ntb, uint64_t offset, const void *data, size_t len);
+
+/* Under the link's lock, for reading. */
+bool ntb_read_register(const struct ntb *ntb, uint64_t offset, void *data, size_t len);
+uint64_t ntb_value(const struct ntb *ntb, unsigned int offset, size_t len);
+
+/*
+ * The link between two NTBs. It is up when both ends have a client, both have enabled it
+ * (NTB_CTL_DISABLE), no command holds it down, and this was so for the time of training. The status
+ * registers show the same, unless they are stuck.
+ */
+
+#define LINK_NEVER UINT64_MAX
+
+struct link {
+	/*
+	 * Protects all state of both NTBs. Taken for reading while bytes are copied, so that a
+	 * change waits for these.
+	 */
+	pthread_rwlock_t lock;
+	struct ntb *ntb[2];
+	bool attached[2];
+	bool carries;
+	bool shown;
+	uint64_t up_at;		/* ms; LINK_NEVER: not in training */
+	int wake;		/* eventfd: a time has changed */
+
+	/* switches */
+	unsigned int delay_ms;
+	bool held_down;
+	bool stuck;		/* the status registers do not change */
+	bool dead_writes_fail;	/* DMA to a dead link ends with an error instead of being dropped */
+
+	/* a flap in progress */
+	unsigned int flaps;	/* ups still to come */
+	unsigned int down_ms, up_ms;
+	uint64_t flap_at;
+};
+
+void link_init(struct link *link, unsigned int delay_ms, int wake);
+
+/* The following: under the lock, for writing. */
+/* A condition of the link has changed. */
+void link_update(struct link *link);
+/* The registers of a side were reset: they show the state of the link again, without an event. */
+void link_shown_again(struct link *link, unsigned int side);
+void link_flap(struct link *link, unsigned int count, unsigned int down_ms, unsigned int up_ms);
+void link_stick(struct link *link, bool stuck);
+
+/* Do what is due by now and return when to call again. Takes the lock. */
+uint64_t link_tick(struct link *link, uint64_t now);
+uint64_t link_now(void);
+
+/*
+ * Accesses through the windows: BAR 2 and BAR 4 of an NTB lead to the memory behind its peer, as
+ * far as the peer's translation and limit registers permit. All functions: under the link's lock,
+ * for reading.
+ */
+
+/* Does any access of this end reach the peer? */
+bool window_open(const struct ntb *ntb);
+/* How many bytes of that window may the peer reach? */
+uint64_t window_room(const struct ntb *ntb, unsigned int bar);
+
+/*
+ * Accesses of the own CPU: bytes that can't be read are ones, those that can't be written are
+ * dropped.
+ */
+void window_read(struct ntb *ntb, unsigned int bar, uint64_t offset, void *data, size_t len);
+void window_write(struct ntb *ntb, unsigned int bar, uint64_t offset, const void *data, size_t len);
+
+/*
+ * Accesses of a DMA engine. @memory is the engine's view of its guest.
+ *
+ * A write is posted: if the far side refuses it, it is dropped silently. Only a source that can't
+ * be read is an error, or a dead link if the switch says so. A read without an answer is an error.
+ *
+ * Return: 0, WINDOW_READ_ERROR or WINDOW_WRITE_ERROR.
+ */
+enum { WINDOW_READ_ERROR = 1, WINDOW_WRITE_ERROR };
+int window_dma_write(struct ntb *ntb, unsigned int bar, uint64_t offset, struct memory *memory,
+		     uint64_t source, size_t len);
+int window_dma_read(struct ntb *ntb, unsigned int bar, uint64_t offset, struct memory *memory,
+		    uint64_t target, size_t len);
+
+/* All objects: two hosts and the links between them. */
 
 /* ---- the bus of one guest for its DMA engine: memory, and the BARs of the NTBs ---- */
 

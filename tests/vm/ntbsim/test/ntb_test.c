@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "unit.h"
-#include "window.h"
+#include "world.h"
 
 static struct bed bed;
 static struct device *a, *b;
