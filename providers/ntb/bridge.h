@@ -499,7 +499,7 @@ int nt_flat_close(struct nt_flat *flat, struct ntb_dev *ntb);
  * Let the engine use the peer's flat window, if there is an engine that reaches all of it, and show
  * the peer that we reach it. Return: 0; -EPROTO: an invalid hello
  */
-int nt_flat_use(struct nt_link *link, const struct ntw_greeting *g);
+int nt_flat_use(struct nt_link *link, const struct ntw_hello_info *g);
 /* Store in *@at the address of @piece in a window over all memory. Return: true if it is there */
 bool nt_flat_at(const struct nt_flat *flat, const struct nt_piece *piece, u64 *at);
 int nt_flat_check_params(void);
@@ -522,7 +522,7 @@ void nt_hello_write(struct nt_link *link);
  * -EPROTO
  */
 int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
-		  struct ntw_greeting *g);
+		  struct ntw_hello_info *g);
 
 /* bell.c */
 int nt_bell_init(struct nt_link *link);

@@ -294,7 +294,7 @@ static bool nt_flat_show(const struct nt_link *link, phys_addr_t at)
  * The window is not used without an engine, or if our window to the peer is shorter than the
  * peer's flat window.
  */
-int nt_flat_use(struct nt_link *link, const struct ntw_greeting *g)
+int nt_flat_use(struct nt_link *link, const struct ntw_hello_info *g)
 {
 	struct ntb_dev *ntb = link->ntb;
 	resource_size_t len;

@@ -37,7 +37,7 @@ int nt_handshake_read(struct nt_link *link, struct ntw_handshake *handshake)
 	ret = ntw_decode_handshake(pads, handshake);
 	if (ret && ret != -EAGAIN)
 		dev_warn_ratelimited(&link->ntb->dev,
-				     "what the peer has in the scratchpads is no greeting of ours (%d)\n",
+				     "what the peer has in the scratchpads is no handshake of kfabric (%d)\n",
 				     ret);
 	if (ret)
 		return ret;
@@ -49,7 +49,7 @@ int nt_handshake_read(struct nt_link *link, struct ntw_handshake *handshake)
 void nt_hello_write(struct nt_link *link)
 {
 	struct nt_engine *e = &link->ring.engine;
-	struct ntw_greeting g = {
+	struct ntw_hello_info g = {
 		.version = NTW_VERSION,
 		.mine = link->mine,
 		.yours = link->yours,
@@ -74,7 +74,7 @@ void nt_hello_write(struct nt_link *link)
 }
 
 int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
-		  struct ntw_greeting *g)
+		  struct ntw_hello_info *g)
 {
 	const struct ntw_ctl *ctl = link->win.mem;
 	struct ntw_hello hello;

@@ -242,7 +242,7 @@ static void nt_life_count(struct nt_link *link)
 
 static void nt_life_end(struct nt_link *link, const char *why)
 {
-	bool was_up = link->state == NT_LINK_UP, greeted = link->state >= NT_LINK_HELLO;
+	bool was_up = link->state == NT_LINK_UP, had_hello = link->state >= NT_LINK_HELLO;
 	bool quiet = true;
 
 	if (link->hung)
@@ -264,7 +264,7 @@ static void nt_life_end(struct nt_link *link, const char *why)
 		nt_flat_close(&link->flat, link->ntb);
 		return;
 	}
-	if (greeted)
+	if (had_hello)
 		nt_ring_bye(&link->ring, link->yours);
 	/*
 	 * After this no write of the peer arrives. Only then may the owners of memory be told that
@@ -407,7 +407,7 @@ static bool nt_step_open(struct nt_link *link)
 	return true;
 }
 
-static void nt_life_up(struct nt_link *link, const struct ntw_greeting *g)
+static void nt_life_up(struct nt_link *link, const struct ntw_hello_info *g)
 {
 	unsigned int i;
 
@@ -438,7 +438,7 @@ static void nt_life_up(struct nt_link *link, const struct ntw_greeting *g)
 
 static bool nt_step_hello(struct nt_link *link)
 {
-	struct ntw_greeting g;
+	struct ntw_hello_info g;
 	struct ntw_handshake handshake;
 	int ret;
 

@@ -80,7 +80,7 @@ int ntw_decode_handshake(const u32 pads[NTW_PADS], struct ntw_handshake *handsha
 	return handshake_sane(handshake) ? 0 : -EPROTO;
 }
 
-void ntw_encode_hello(const struct ntw_greeting *g, struct ntw_hello *hello)
+void ntw_encode_hello(const struct ntw_hello_info *g, struct ntw_hello *hello)
 {
 	*hello = (struct ntw_hello) {
 		.magic = cpu_to_le16(NTW_MAGIC),
@@ -99,7 +99,7 @@ void ntw_encode_hello(const struct ntw_greeting *g, struct ntw_hello *hello)
 	hello->check = cpu_to_le32(ntw_check(hello, offsetof(struct ntw_hello, check)));
 }
 
-static bool flat_sane(const struct ntw_greeting *g)
+static bool flat_sane(const struct ntw_hello_info *g)
 {
 	if (!g->flat_shift)
 		return !g->flat_window && !g->flat_at;
@@ -109,7 +109,7 @@ static bool flat_sane(const struct ntw_greeting *g)
 	return g->flat_at < 1ULL << g->flat_shift;
 }
 
-static bool greeting_sane(const struct ntw_greeting *g)
+static bool hello_sane(const struct ntw_hello_info *g)
 {
 	if (!g->mine || !g->yours || !g->heartbeat || g->ring & (g->ring - 1))
 		return false;
@@ -118,7 +118,7 @@ static bool greeting_sane(const struct ntw_greeting *g)
 	return g->size >= ntw_arena_at(g->ring) && g->size <= NTW_SIZE_MAX && flat_sane(g);
 }
 
-int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_greeting *g)
+int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_hello_info *g)
 {
 	u16 version = le16_to_cpu(hello->version);
 
@@ -128,7 +128,7 @@ int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_greeting *g)
 		return -EPROTO;
 	if (le32_to_cpu(hello->features) & ~NTW_FEATS)
 		return -EOPNOTSUPP;
-	*g = (struct ntw_greeting) {
+	*g = (struct ntw_hello_info) {
 		.version = version,
 		.mine = le32_to_cpu(hello->mine),
 		.yours = le32_to_cpu(hello->yours),
@@ -141,7 +141,7 @@ int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_greeting *g)
 		.flat_shift = le16_to_cpu(hello->flat_shift),
 		.features = le32_to_cpu(hello->features),
 	};
-	return greeting_sane(g) ? 0 : -EPROTO;
+	return hello_sane(g) ? 0 : -EPROTO;
 }
 
 int ntw_decode_rec(const struct ntw_rec *rec, u32 at, u32 avail, u32 ring, u32 incarnation)

@@ -68,7 +68,7 @@ enum ntw_pad {
 	NTW_PAD_MINE,		/* the writer's incarnation; 0 only while it is away */
 	NTW_PAD_YOURS,		/* the reader's incarnation as the writer has read it, or 0 */
 	NTW_PAD_SIZE,		/* inbound memory in KiB */
-	NTW_PAD_CHECK,		/* ntw_pad_check() of the scratchpads before */
+	NTW_PAD_CHECK,		/* checksum of the scratchpads before */
 	NTW_PADS
 };
 
@@ -200,8 +200,8 @@ struct ntw_hello {
 
 static_assert(sizeof(struct ntw_hello) == 48, "hello");
 
-/** struct ntw_greeting - a hello in host order; @size and @reach in bytes */
-struct ntw_greeting {
+/** struct ntw_hello_info - a hello in host order; @size and @reach in bytes */
+struct ntw_hello_info {
 	u16	version;
 	u32	mine, yours;
 	u32	ring;
@@ -293,8 +293,8 @@ void ntw_encode_handshake(const struct ntw_handshake *handshake, u32 pads[NTW_PA
  * Decode a copy of the hello in the control page. Pure function. Return: 0; -EPROTO; -EOPNOTSUPP:
  * an unknown feature
  */
-int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_greeting *g);
-void ntw_encode_hello(const struct ntw_greeting *g, struct ntw_hello *hello);
+int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_hello_info *g);
+void ntw_encode_hello(const struct ntw_hello_info *g, struct ntw_hello *hello);
 
 /* Decode a word. Return: true, and the number in *@value, if it is tagged with @incarnation */
 static inline bool ntw_decode_word(u64 word, u32 incarnation, u32 *value)

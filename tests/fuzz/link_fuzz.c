@@ -39,7 +39,7 @@ static void fuzz_handshake(const uint8_t *data, size_t size, bool mend)
 static void fuzz_hello(const uint8_t *data, size_t size, bool mend)
 {
 	struct ntw_hello hello = {}, again;
-	struct ntw_greeting g;
+	struct ntw_hello_info g;
 
 	memcpy(&hello, data, size < sizeof(hello) ? size : sizeof(hello));
 	if (mend) {

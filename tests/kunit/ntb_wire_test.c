@@ -87,9 +87,9 @@ static void absurd_scratchpads(struct kunit *test)
 #undef WITH
 }
 
-static struct ntw_greeting full_greeting(void)
+static struct ntw_hello_info full_hello(void)
 {
-	return (struct ntw_greeting) {
+	return (struct ntw_hello_info) {
 		.version = NTW_VERSION,
 		.mine = 1,
 		.yours = 2,
@@ -104,9 +104,9 @@ static struct ntw_greeting full_greeting(void)
 	};
 }
 
-static int try_hello(const struct ntw_greeting *g)
+static int try_hello(const struct ntw_hello_info *g)
 {
-	struct ntw_greeting back;
+	struct ntw_hello_info back;
 	struct ntw_hello hello;
 
 	ntw_encode_hello(g, &hello);
@@ -115,7 +115,7 @@ static int try_hello(const struct ntw_greeting *g)
 
 static void hellos(struct kunit *test)
 {
-	struct ntw_greeting g = full_greeting(), back;
+	struct ntw_hello_info g = full_hello(), back;
 	struct ntw_hello hello;
 
 	ntw_encode_hello(&g, &hello);
@@ -135,9 +135,9 @@ static void hellos(struct kunit *test)
 
 static void absurd_hellos(struct kunit *test)
 {
-	struct ntw_greeting g;
+	struct ntw_hello_info g;
 
-#define WITH(field, value) ({ g = full_greeting(); g.field = (value); try_hello(&g); })
+#define WITH(field, value) ({ g = full_hello(); g.field = (value); try_hello(&g); })
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(mine, 0));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(yours, 0));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(heartbeat, 0));

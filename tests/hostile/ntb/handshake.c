@@ -125,7 +125,7 @@ bool hp_has_hello(struct hp *hp)
 static void hp_shake_hello(struct hp *hp)
 {
 	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window);
-	struct ntw_greeting g = {
+	struct ntw_hello_info g = {
 		.version = NTW_VERSION,
 		.mine = hp->mine,
 		.yours = hp->yours,
