@@ -262,7 +262,7 @@ void mw_say(struct mw *w, unsigned int peer, struct kfm_msg msg)
 	struct kfm_peer *p = &w->peers[peer];
 
 	if (!msg.session)
-		msg.session = w->m.promote ? p->asked : p->session;
+		msg.session = w->m.promote ? p->candidate_session : p->session;
 	msg.node = msg.node ?: MW_NODE + peer;
 	kfm_peer_message(p, &msg);
 }
