@@ -553,6 +553,44 @@ static void forgotten_and_named_again(struct kunit *test)
 	pw_close(&pw);
 }
 
+static bool reclaimed;
+
+/*
+ * The last use of the name by a post is under kfi_peers.lock, after the post has found or created
+ * the peer. To reclaim the peer there is as if a call had done so when the lock was free again.
+ */
+static void reclaim_found(struct pw *pw)
+{
+	struct kfi_peers *peers = &pw->eps[0]->pe.peers;
+
+	if (list_empty(&peers->list))
+		return;		/* the post has not created the peer yet */
+	pw->while_naming = NULL;
+	reclaimed = pw_reclaim(peers);
+}
+
+/* A post that has found a peer, which is freed before the operation waits there, looks again. */
+static void freed_when_found(struct kunit *test)
+{
+	struct kfi_peer *peer;
+	struct pw_ep *pe;
+	struct pw pw;
+
+	pw_open(test, &pw);
+	pe = pw_ep(&pw);
+	reclaimed = false;
+	pw.while_naming = reclaim_found;
+	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, kfi_world_peer(pw.w, LARGER), 1));
+	KUNIT_EXPECT_TRUE(test, reclaimed);
+	peer = pw_peer(pe, LARGER, 0);
+	KUNIT_ASSERT_NOT_NULL(test, peer);
+	KUNIT_EXPECT_EQ(test, 1ul, pw_waiting(peer));
+	KUNIT_EXPECT_EQ(test, 2u, pe->pe.peers.last);
+	pw_settle(&pw);
+	KUNIT_EXPECT_EQ(test, 1u, pe->dials);
+	pw_close(&pw);
+}
+
 /* ---- end of an endpoint ---- */
 
 static void stopped_endpoint(struct kunit *test)
@@ -707,6 +745,7 @@ static struct kunit_case peer_cases[] = {
 	KUNIT_CASE(removed_handles),
 	KUNIT_CASE(callers_are_bounded),
 	KUNIT_CASE(forgotten_and_named_again),
+	KUNIT_CASE(freed_when_found),
 	KUNIT_CASE(stopped_endpoint),
 	KUNIT_CASE(flush_ends_what_waits),
 	KUNIT_CASE(shows_peers),

@@ -247,6 +247,8 @@ static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct kfi_peer *pe
 static int pw_name(const struct kfi_ep *ep, const void *addr, void *name)
 {
 	memcpy(name, addr, sizeof(u64));
+	if (pw_now->while_naming)
+		pw_now->while_naming(pw_now);
 	return 0;
 }
 
@@ -527,6 +529,11 @@ unsigned long pw_given(struct pw_conn *conn)
 		unit *= 10;
 	}
 	return all;
+}
+
+bool pw_reclaim(struct kfi_peers *peers)
+{
+	return kfi_peer_reclaim(peers, list_first_entry(&peers->list, struct kfi_peer, entry));
 }
 
 struct kfi_peer *pw_peer(struct pw_ep *pe, u64 name, int ctx_id)

@@ -26,6 +26,7 @@ extern unsigned int pw_shows;	/* calls of kfp_peer_info() */
  *	the test does all that
  * @dial_err: what kfp_dial() returns
  * @while_dialing: called in the middle of kfp_dial()
+ * @while_naming: called at the end of &kfi_link_ops.name
  * @kept: connections that the test may look at until the world closes
  * @nr_conns: connections that have not been freed
  * @wrong: operations that arrived at another peer, or before an earlier one
@@ -41,6 +42,7 @@ struct pw {
 	bool			live;
 	int			dial_err;
 	void			(*while_dialing)(struct kfi_peer *peer);
+	void			(*while_naming)(struct pw *pw);
 	spinlock_t		lock;
 	struct list_head	kept;
 	atomic_t		nr_conns;
@@ -133,6 +135,8 @@ unsigned long pw_entry(struct pw *pw, int *err);
 /* Return the contexts of operations that wait at @peer or that @conn has, as decimal digits. */
 unsigned long pw_waiting(struct kfi_peer *peer);
 unsigned long pw_given(struct pw_conn *conn);
+/* Free the oldest peer, as a call does that needs its place. Called under kfi_peers.lock. */
+bool pw_reclaim(struct kfi_peers *peers);
 /* Return the peer with this name and &kfi_peer.ctx_id, or NULL. */
 struct kfi_peer *pw_peer(struct pw_ep *pe, u64 name, int ctx_id);
 

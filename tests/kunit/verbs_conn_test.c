@@ -425,6 +425,37 @@ static void closes_without_memory(struct kunit *test)
 	msg_close(m);
 }
 
+/*
+ * A message may name the key of any region that was published before it, so the registrations
+ * precede it in the send queue. A published region without a message behind it is not registered
+ * yet: both are one chain, and one call of the device.
+ */
+static void registered_before_message(struct kunit *test)
+{
+	struct msg *m = msg_open(test);
+	struct world *w = m->w;
+	struct kv_region *region = open_region(w, true);
+
+	RCU_INIT_POINTER(w->vep.pe.conn_set.conn, &m->conn->pc);
+	post(m, 0, KFI_OPC_SEND, PAGE_SIZE, NULL, 0);
+	rcu_read_lock();
+	kv_mr_publish(&w->mr, false);
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, 1, w->nwr);
+	post(m, 1, KFI_OPC_SEND, PAGE_SIZE, NULL, 0);
+	KUNIT_ASSERT_EQ(test, 3, w->nwr);
+	KUNIT_EXPECT_EQ(test, IB_WR_SEND, w->opcode[0]);
+	KUNIT_EXPECT_EQ(test, IB_WR_REG_MR, w->opcode[1]);
+	KUNIT_EXPECT_EQ(test, IB_WR_SEND, w->opcode[2]);
+	device_report(w, 2, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, 1, m->told[0]);
+	KUNIT_EXPECT_EQ(test, 1, m->told[1]);
+	KUNIT_EXPECT_EQ(test, KV_CHUNK_VALID, region->chunk[0].state);
+	RCU_INIT_POINTER(w->vep.pe.conn_set.conn, NULL);
+	kv_mr_close(&w->mr);
+	msg_close(m);
+}
+
 /* ---- events ---- */
 
 static struct irq_work from_irq;
@@ -532,6 +563,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(registered_by_another),
 	KUNIT_CASE(ends_without_memory),
 	KUNIT_CASE(closes_without_memory),
+	KUNIT_CASE(registered_before_message),
 	KUNIT_CASE(event_in_irq),
 	KUNIT_CASE(event_of_no_end),
 	KUNIT_CASE(refused_by_caller),
