@@ -378,6 +378,47 @@ static void handler_cpu(struct test *t)
 	EXPECT_EQ(t, atomic_read(&d->e.wrong), 0);
 }
 
+static void count_call(struct kfid_cq *cq, void *context)
+{
+	atomic_inc(context);
+}
+
+/*
+ * A queue may name any possible CPU. If that CPU is offline, the handler and the work items of the
+ * connection run on another one. Their timers, too: nothing follows the message with KFI_MORE, so
+ * a timer sends it.
+ */
+static void possible_cpu(struct test *t)
+{
+	atomic_t *calls = test_zalloc(t, sizeof(*calls));
+	struct node_opts opts = {
+		.cq_flags = KFI_AFFINITY, .cq_cpu = cpumask_last(cpu_possible_mask),
+		.handler = count_call, .arg = calls,
+	};
+	u8 *tx = test_pages(t, 64), *rx = test_pages(t, 64), *back = test_pages(t, 64);
+	struct kvec iov = { tx, 64 };
+	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .context = tx };
+	struct pair *p;
+	comp_t c;
+
+	REQUIRE(t, calls && tx && rx && back);
+	p = pair_open(t, &opts, NULL);
+	REQUIRE(t, p);
+	fill(tx, 64, 1);
+	msg.addr = p->a.peer;
+	REQUIRE(t, !POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx)) &&
+			   !POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_MORE | KFI_COMPLETION)) &&
+			   !WAIT_RX(&p->b, &c));
+	EXPECT_DATA(t, rx, 64, 1);
+	EXPECT(t, test_until(t, atomic_read(calls) == 1));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	REQUIRE(t, !POST(t, kfi_recv(p->a.ep, back, 64, NULL, KFI_ADDR_UNSPEC, back)) &&
+			   !POST(t, kfi_send(p->b.ep, rx, 64, NULL, p->b.peer, rx)));
+	EXPECT(t, test_until(t, atomic_read(calls) == 2));
+	REQUIRE(t, !WAIT_RX(&p->a, &c) && !WAIT_TX(&p->b, &c));
+	EXPECT_DATA(t, back, 64, 1);
+}
+
 struct edge {
 	struct completion	called;
 	atomic_t		calls;
@@ -512,6 +553,7 @@ const struct test_case cq_wait_cases[] = {
 	{ "cq.handler_softirq", T_REL, 0, 0, handler_softirq },
 	{ "cq.handler_direct", T_REL, 0, 0, handler_direct },
 	{ "cq.handler_cpu", T_REL, CASE_ONCE, 0, handler_cpu },
+	{ "cq.possible_cpu", T_REL, 0, 0, possible_cpu },
 	{ "cq.handler_edge", T_REL, CASE_MATCHING, 0, handler_edge },
 	{ "cq.readers", T_REL, 0, 0, readers },
 	{ }

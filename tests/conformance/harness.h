@@ -238,6 +238,7 @@ ssize_t not_all(const void *buf, size_t len, u8 byte);
  * @format: format of the entries (default: tagged)
  * @wait: wait object of the queues (default: none; they are polled)
  * @cq_flags: flags of the queues
+ * @cq_cpu: with KFI_AFFINITY: the CPU for their handlers
  * @tx_bind: flags of the transmit binding besides the direction
  * @rx_bind: flags of the receive binding besides the direction
  * @tx_op_flags: default flags of transmits
@@ -258,6 +259,7 @@ struct node_opts {
 	enum kfi_cq_format	format;
 	enum kfi_wait_obj	wait;
 	u64			cq_flags;
+	int			cq_cpu;
 	u64			tx_bind, rx_bind;
 	u64			tx_op_flags, rx_op_flags;
 	const char		*key, *domain_key;

@@ -18,6 +18,7 @@ static int open_cq(struct node *n, struct kfid_cq **cq)
 	struct kfi_cq_attr attr = {
 		.size = n->opts.cq_size ?: 512,
 		.flags = n->opts.cq_flags,
+		.signaling_vector = n->opts.cq_cpu,
 		.format = n->opts.format ?: KFI_CQ_FORMAT_TAGGED,
 		.wait_obj = n->opts.wait ?: KFI_WAIT_NONE,
 	};
