@@ -18,7 +18,7 @@
  *
  * Each copy has a callback that reports its result. Only the last copy of a batch and every
  * NT_IRQ_INTERVAL-th one, or more if the channel is small, ask for an interrupt. Callbacks run
- * under locks of the engine's driver, so they only store the result and schedule the tasklet.
+ * under locks of the engine's driver, so they only store the result and queue the BH work.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -36,7 +36,7 @@ static void nt_desc_fate(struct nt_desc *d, enum nt_fate fate)
 {
 	/* Pairs with nt_engine_reap(). The memory may be freed once the fate is seen. */
 	smp_store_release(&d->fate, fate);
-	tasklet_schedule(d->engine->wake);
+	queue_bh_work(d->engine->wake);
 }
 
 static void nt_chan_done(void *arg, const struct dmaengine_result *result)
@@ -428,7 +428,7 @@ static struct dma_chan *nt_chan_get(int node)
 	return chan;
 }
 
-int nt_engine_init(struct nt_engine *e, int node, bool use, struct tasklet_struct *wake,
+int nt_engine_init(struct nt_engine *e, int node, bool use, struct bh_work_struct *wake,
 		   struct workqueue_struct *wq)
 {
 	*e = (struct nt_engine) { .wake = wake, .wq = wq, .irq_interval = NT_IRQ_INTERVAL };

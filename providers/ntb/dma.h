@@ -12,7 +12,6 @@
 #define _KFI_NTB_DMA_H
 
 #include <linux/dmaengine.h>
-#include <linux/interrupt.h>
 #include <linux/iosys-map.h>
 #include <linux/workqueue.h>
 #include "wire.h"
@@ -135,7 +134,7 @@ struct nt_copies {
  * @halt: the work item must not execute any more copies
  * @work: the work item
  * @wq: its workqueue
- * @wake: tasklet of the ring
+ * @wake: BH work of the ring
  * @count: statistics; the work item alone changes @work_bytes
  */
 struct nt_engine {
@@ -165,7 +164,7 @@ struct nt_engine {
 	bool			halt;
 	struct work_struct	work;
 	struct workqueue_struct	*wq;
-	struct tasklet_struct	*wake;
+	struct bh_work_struct	*wake;
 	struct nt_copies	count;
 };
 
@@ -187,9 +186,9 @@ struct nt_piece {
 
 /*
  * Process context. A channel of @node is preferred; with @use false no channel is used. @wake:
- * tasklet of the ring; @wq: workqueue for the work item
+ * BH work of the ring; @wq: workqueue for the work item
  */
-int nt_engine_init(struct nt_engine *e, int node, bool use, struct tasklet_struct *wake,
+int nt_engine_init(struct nt_engine *e, int node, bool use, struct bh_work_struct *wake,
 		   struct workqueue_struct *wq);
 void nt_engine_exit(struct nt_engine *e);
 /* Allocate zeroed memory for sources of copies. *@dma is for &nt_piece.dma. Process context */

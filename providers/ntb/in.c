@@ -229,7 +229,7 @@ static void nt_in_echo(struct nt_in *in, struct nt_out *out)
 }
 
 /*
- * If the last line had NTW_AWAKE and the tasklet does not run again, send a line without it. If the
+ * If the last line had NTW_AWAKE and the BH work does not run again, send a line without it. If the
  * peer is not awake any more, wake it for a line that it has not seen.
  */
 static void nt_in_sleep(struct nt_in *in, struct nt_out *out)

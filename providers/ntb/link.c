@@ -421,7 +421,7 @@ static void nt_life_up(struct nt_link *link, const struct ntw_hello_info *g)
 	link->ups++;
 	WRITE_ONCE(link->win.reach, min(g->reach, link->win.size));
 	/* nt_conns_link_up() has to return before the first record is handled. */
-	tasklet_disable(&link->ring.tasklet);
+	disable_bh_work_sync(&link->ring.run);
 	nt_ring_on(&link->ring, link->win.mem, link->win.ring, link->mine, link->yours);
 	nt_link_set(link, NT_LINK_UP);
 	dev_info_ratelimited(&link->ntb->dev, "link up: %zu bytes here, %zu there, %s\n",
@@ -432,7 +432,7 @@ static void nt_life_up(struct nt_link *link, const struct ntw_hello_info *g)
 		dev_warn_ratelimited(&link->ntb->dev,
 				     "the peer can write to all memory of this machine\n");
 	nt_conns_link_up(link);
-	tasklet_enable(&link->ring.tasklet);
+	enable_bh_work(&link->ring.run);
 	nt_ring_beat(&link->ring, 0);
 }
 

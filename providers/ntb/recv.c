@@ -143,7 +143,7 @@ static int nt_data_decode(const struct ntw_rec *rec, const void *body, size_t le
 	return ntw_decode_data(rec, &raw.data, &raw.placed, len, piece);
 }
 
-/* Handle a DATA record. The tasklet of the ring calls this function. */
+/* Handle a DATA record. The BH work of the ring calls this function. */
 void nt_data_in(struct nt_stream *s, const struct ntw_rec *rec, const void *body, size_t len)
 {
 	struct ntw_piece piece;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ring.c - records to the peer and from it: init and exit of the rings, and their tasklet.
+ * ring.c - records to the peer and from it: init and exit of the rings, and their BH work.
  * shadow.c, line.c and bulk.c send, in.c receives.
  *
  * There are two rings for each direction. Those through which A sends lie in B's memory; A writes
@@ -23,7 +23,7 @@
  *	  reported|       handled       |      to handle       |   not there yet
  *
  * A record of the message ring is copied to the shadow, and from there to the ring, in
- * nt_ring_put(), or at the end of the tasklet's run. With "more" it waits for the next post, a kick
+ * nt_ring_put(), or at the end of the BH work's run. With "more" it waits for the next post, a kick
  * or a sign of life.
  *
  * States of a record of the bulk ring: *posted* -> (*waiting* for room) -> *placed*, in the batch
@@ -99,7 +99,7 @@
  * docs/wire-ntb.md describes what all this requires of the hardware; tests/model has models of it,
  * which fail without any one of these orders.
  *
- * Context: all of this happens in posts and in the tasklet, under `lock`, except that records are
+ * Context: all of this happens in posts and in the BH work, under `lock`, except that records are
  * handled and callbacks are called without it. The link's work item calls nt_ring_on() and
  * nt_ring_off(); in between `state` is NT_UP until nt_ring_end().
  */
@@ -148,7 +148,7 @@ void nt_out_push(struct nt_ring *ring)
 	nt_bulk_submit(ring);
 }
 
-/* ---- the tasklet ---- */
+/* ---- the BH work ---- */
 
 static void nt_call_sent(struct list_head *done)
 {
@@ -228,9 +228,9 @@ static void nt_run_receive(struct nt_ring *ring)
 		nt_run_protocol_error(ring);
 }
 
-static void nt_ring_run(struct tasklet_struct *tasklet)
+static void nt_ring_run(struct bh_work_struct *work)
 {
-	struct nt_ring *ring = from_tasklet(ring, tasklet, tasklet);
+	struct nt_ring *ring = container_of(work, struct nt_ring, run);
 	bool more = false;
 	LIST_HEAD(done);
 
@@ -267,9 +267,9 @@ int nt_ring_init(struct nt_ring *ring, const struct nt_ring_ops *ops, int node, 
 	ring->ops = ops;
 	ring->state = NT_OFF;
 	INIT_LIST_HEAD(&out->waiting);
-	tasklet_setup(&ring->tasklet, nt_ring_run);
+	INIT_BH_WORK(&ring->run, nt_ring_run);
 	init_waitqueue_head(&ring->idle);
-	ret = nt_engine_init(&ring->engine, node, use_dma, &ring->tasklet, wq);
+	ret = nt_engine_init(&ring->engine, node, use_dma, &ring->run, wq);
 	if (ret)
 		return ret;
 	out->lines = nt_engine_alloc(&ring->engine, NT_SLOTS * sizeof(*out->lines),
@@ -302,8 +302,8 @@ void nt_ring_exit(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
 
-	cancel_work_sync(&ring->engine.work);	/* before the tasklet, which it schedules */
-	tasklet_kill(&ring->tasklet);
+	cancel_work_sync(&ring->engine.work);	/* before the BH work, which it queues */
+	cancel_bh_work_sync(&ring->run);
 	nt_shadows_free(ring);
 	nt_engine_free(&ring->engine, NT_SLOTS * sizeof(*out->lines), out->lines, out->lines_dma);
 	nt_engine_exit(&ring->engine);
@@ -373,7 +373,7 @@ int nt_ring_end(struct nt_ring *ring, unsigned int ms)
 	spin_lock_bh(&ring->lock);
 	WRITE_ONCE(ring->state, NT_ENDING);
 	spin_unlock_bh(&ring->lock);
-	tasklet_schedule(&ring->tasklet);
+	queue_bh_work(&ring->run);
 	if (wait_event_timeout(ring->idle, nt_ring_engine_idle(ring), msecs_to_jiffies(ms)))
 		return 0;
 	return nt_engine_abort(&ring->engine) &&
@@ -388,7 +388,7 @@ void nt_ring_off(struct nt_ring *ring)
 	spin_lock_bh(&ring->lock);
 	WRITE_ONCE(ring->state, NT_OFF);
 	spin_unlock_bh(&ring->lock);
-	tasklet_kill(&ring->tasklet);
+	cancel_bh_work_sync(&ring->run);
 	spin_lock_bh(&ring->lock);
 	nt_bulk_abandon(ring, &all);
 	spin_unlock_bh(&ring->lock);

@@ -9,18 +9,18 @@
  * A record of the bulk ring: nt_ring_post() -> (waits for room) -> in the ring -> sent(). It is the
  * caller's again after sent(), which comes exactly once for each nt_ring_post() that has returned
  * 0, with an error if the link goes down before. The callbacks come in the order of the posts, one
- * at a time from the tasklet, with no lock of the ring held, so they may post. nt_ring_put() sends
+ * at a time from the BH work, with no lock of the ring held, so they may post. nt_ring_put() sends
  * a record through either ring, and copies it at once.
  */
 #ifndef _KFI_NTB_RING_H
 #define _KFI_NTB_RING_H
 
 #include <linux/crc32c.h>
-#include <linux/interrupt.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/uio.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 #include "dma.h"
 
 /* batches that may be under way, a power of two; one more is being filled */
@@ -31,7 +31,7 @@
 /* the peer is told when 1/NT_LAG of a ring was handled without being reported */
 #define NT_LAG		4U
 /*
- * Records of each ring that are handled in one run of the tasklet. Those of the bulk ring may be
+ * Records of each ring that are handled in one run of the BH work. Those of the bulk ring may be
  * long, and short ones must not wait for many of them.
  */
 #define NT_BUDGET	64U
@@ -127,13 +127,13 @@ struct nt_ring;
 /**
  * struct nt_ring_ops - functions of the bridge that are called here
  * @signal: wake the peer, by CPU. Called under the lock
- * @burst_begin: records and callbacks of records follow. Called in the tasklet without a lock; or
+ * @burst_begin: records and callbacks of records follow. Called in the BH work without a lock; or
  *	NULL
  * @burst_end: no more of them follow. Called as @burst_begin, and NULL if that is
  * @record: handle a record of the peer. @rec: copy of its first bytes; @body: the @len bytes that
  *	follow, in memory that the PEER MAY STILL CHANGE: copy, then check. Valid during the call.
- *	Called in the tasklet without a lock
- * @room: there is room again after nt_ring_want(). Called in the tasklet without a lock; or NULL
+ *	Called in the BH work without a lock
+ * @room: there is room again after nt_ring_want(). Called in the BH work without a lock; or NULL
  * @fault: the rings can't go on and have to be taken down soon. Called under the lock or without
  *	it, possibly more than once
  */
@@ -247,7 +247,7 @@ struct nt_tx {
  * @size: bytes of each ring
  * @crc: records have a CRC, so the CPU reads all bytes of a record
  * @yours: the peer's incarnation, with which the words for the peer are tagged
- * @corked: the tasklet is running, and calls nt_out_push() at its end
+ * @corked: the BH work is running, and calls nt_out_push() at its end
  *
  * Batches of the bulk ring:
  *
@@ -313,10 +313,10 @@ struct nt_out {
  * @got: bytes that were handled
  * @avail: bytes that the peer has produced, as last read; reported <= to_report <= got <= avail <=
  *	got + size
- * @to_report: @got at the end of the tasklet's last run
+ * @to_report: @got at the end of the BH work's last run
  * @reported: @to_report when the last line was made
  *
- * The tasklet alone uses it, except for @to_report and @reported, which the lock protects.
+ * The BH work alone uses it, except for @to_report and @reported, which the lock protects.
  */
 struct nt_rx {
 	const void	*ring;
@@ -338,11 +338,11 @@ struct nt_rx {
  * @answered: serial number of the last line with NTW_ASK of the peer that was answered
  * @serial: the peer's serial number, as last read
  * @echo: our serial number that the peer has seen, as last read
- * @seen: @serial at the end of the tasklet's last run
- * @awake: the tasklet will run again by itself; set at the end of its run
+ * @seen: @serial at the end of the BH work's last run
+ * @awake: the BH work will run again by itself; set at the end of its run
  * @idle: number of runs that have found nothing
  *
- * The tasklet alone uses it, except for @seen, @answered and @awake, which the lock protects.
+ * The BH work alone uses it, except for @seen, @answered and @awake, which the lock protects.
  */
 struct nt_in {
 	struct nt_rx		rx[NTW_RINGS];
@@ -362,7 +362,7 @@ struct nt_in {
 /**
  * struct nt_ring - both directions
  * @lock: protects @out, @engine, @state and the members of @in that struct nt_in and struct nt_rx
- *	name; taken by posts and by the tasklet, with bottom halves off. Locks of the DMA engine's
+ *	name; taken by posts and by the BH work, with bottom halves off. Locks of the DMA engine's
  *	driver are taken inside
  * @ops: see struct nt_ring_ops
  * @state: enum nt_ring_state; READ_ONCE() without the lock where an old value does no harm
@@ -375,10 +375,10 @@ struct nt_in {
  * @bell: the doorbell that is rung next
  * @out: the direction to the peer
  * @in: the direction from the peer
- * @tasklet: handles records, completes copies and starts copies
+ * @run: the BH work, which is a work item in softirq: handles records, completes and starts copies
  * @idle: woken when the engine has no copies left, and when the rings are off
  * @engine: copies to the peer
- * @stats: counters; each is changed either under the lock or by the tasklet alone
+ * @stats: counters; each is changed either under the lock or by the BH work alone
  */
 struct nt_ring {
 	spinlock_t			lock;
@@ -391,7 +391,7 @@ struct nt_ring {
 	unsigned int			bell;
 	struct nt_out			out;
 	struct nt_in			in;
-	struct tasklet_struct		tasklet;
+	struct bh_work_struct		run;
 	wait_queue_head_t		idle;
 	struct nt_engine		engine;
 	struct nt_stats			stats;
@@ -525,11 +525,11 @@ enum nt_progress {
  */
 bool nt_ring_progress(struct nt_ring *ring, enum nt_progress what, u64 *done);
 
-/* Let the tasklet look for records and completed copies. Any context, hard interrupts too */
+/* Let the BH work look for records and completed copies. Any context, hard interrupts too */
 static inline void nt_ring_schedule(struct nt_ring *ring)
 {
 	if (READ_ONCE(ring->state) == NT_UP)
-		tasklet_schedule(&ring->tasklet);
+		queue_bh_work(&ring->run);
 }
 
 /* piece.c: take the first contiguous piece, at most @max bytes, off @it, which is not empty */
@@ -615,16 +615,16 @@ void nt_bulk_reset(struct nt_out *out);
 void nt_out_push(struct nt_ring *ring);
 
 /*
- * in.c, in the tasklet: read the peer's words, and handle records up to a budget. Return: false if
+ * in.c, in the BH work: read the peer's words, and handle records up to a budget. Return: false if
  * the peer does not follow the protocol
  */
 bool nt_in_poll(struct nt_ring *ring);
 bool nt_in_handle(struct nt_ring *ring);
-/* Return: true if the tasklet has to run again, because there are or may soon be more records */
+/* Return: true if the BH work has to run again, because there are or may soon be more records */
 bool nt_in_more(struct nt_ring *ring);
 void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 mine);
 /*
- * Under the lock: make a line due if there is something to report to the peer. @more: the tasklet
+ * Under the lock: make a line due if there is something to report to the peer. @more: the BH work
  * runs again
  */
 void nt_in_due(struct nt_ring *ring, bool more);

@@ -67,7 +67,7 @@ static void nt_stall(struct nt_stream *s, enum ntw_which which)
 	nt_ring_want(&dev->link->ring, which);
 }
 
-/* There is room in a ring. The tasklet calls this function. */
+/* There is room in a ring. The BH work calls this function. */
 void nt_conns_room(struct nt_ring *ring)
 {
 	struct nt_dev *dev = nt_ring_link(ring)->priv;
@@ -164,7 +164,7 @@ static int nt_load_post(struct nt_stream *s, struct nt_load *l, struct iov_iter 
 }
 
 /*
- * The engine does not read the payload any more. The tasklet calls this function, or nt_ring_off()
+ * The engine does not read the payload any more. The BH work calls this function, or nt_ring_off()
  * at the end of a life.
  */
 static void nt_load_sent(struct nt_rec *rec, int err)

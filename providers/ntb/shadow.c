@@ -291,7 +291,7 @@ bool nt_shadow_has_room(const struct nt_out *out, enum ntw_which which)
 	       (list_empty(&out->waiting) && b->runs + 3 <= NT_RUNS && b->bytes <= room / 2);
 }
 
-/* The tasklet calls ops->room(), also if there is room already. */
+/* The BH work calls ops->room(), also if there is room already. */
 void nt_ring_want(struct nt_ring *ring, enum ntw_which which)
 {
 	struct nt_out *out = &ring->out;
@@ -302,7 +302,7 @@ void nt_ring_want(struct nt_ring *ring, enum ntw_which which)
 		out->tx[which].go |= which == NTW_MSG ? nt_unannounced(out) : nt_filled(out);
 		nt_out_push(ring);
 		if (nt_shadow_has_room(out, which))
-			tasklet_schedule(&ring->tasklet);
+			queue_bh_work(&ring->run);
 	}
 	spin_unlock_bh(&ring->lock);
 }

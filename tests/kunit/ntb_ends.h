@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * ntb_ends.h - two ends of kfi_ntb's rings for KUnit, over plain memory: the signal of an end
- * schedules the tasklet of the other one.
+ * queues the BH work of the other one.
  *
  * A test includes this file after the sources of the rings.
  */
@@ -139,6 +139,18 @@ static void end_on(struct end *end, u32 mine, u32 yours)
 	nt_engine_open(&end->ring.engine, 0, INBOUND, &peer);
 	nt_ring_on(&end->ring, end->mem, RING_LEN, mine, yours);
 	nt_ring_beat(&end->ring, 0);
+}
+
+/* From end_pause() to end_resume() the end looks at nothing: neither at records nor at copies. */
+static void end_pause(struct end *end)
+{
+	disable_bh_work_sync(&end->ring.run);
+}
+
+static void end_resume(struct end *end)
+{
+	enable_bh_work(&end->ring.run);
+	nt_ring_schedule(&end->ring);
 }
 
 static void end_off(struct end *end)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two rings of kfi_ntb over plain memory, without a bridge. The signal of a ring schedules the
- * tasklet of the other one. The work item of the engine copies, or a channel that takes every
+ * Two rings of kfi_ntb over plain memory, without a bridge. The signal of a ring queues the
+ * BH work of the other one. The work item of the engine copies, or a channel that takes every
  * liberty that the dmaengine interface allows. tests/link shows more of what channels do, with a
  * bridge that is simulated.
  */
@@ -74,7 +74,7 @@ static void few_messages(struct kunit *test)
 }
 
 /*
- * A series of records that are posted with @more is not cut where the tasklet happens to run: it
+ * A series of records that are posted with @more is not cut where the BH work happens to run: it
  * leaves with a kick, with a line that leaves anyway, or when the ring is drained.
  */
 static void more_waits(struct kunit *test)
@@ -119,12 +119,12 @@ static void kick_is_for_all(struct kunit *test)
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
 	u32 i;
 
-	tasklet_disable(&b->ring.tasklet);
+	end_pause(b);
 	for (i = 0; i < 24; i++)
 		KUNIT_EXPECT_EQ(test, 0, post(a, i, 1000, true));
 	KUNIT_EXPECT_FALSE(test, list_empty(&a->ring.out.waiting));
 	nt_ring_kick(&a->ring);
-	tasklet_enable(&b->ring.tasklet);
+	end_resume(b);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 24, PATIENCE), 0L);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 }
@@ -310,7 +310,7 @@ static void no_signals(struct kunit *test)
 	u32 i, seq = 0, round = 0;
 
 	do {
-		/* More than the tasklet handles before it leaves the CPU, and all of it has room */
+		/* More than the BH work handles before it leaves the CPU, and all of it has room */
 		for (i = 0; i < 15 * NT_BUDGET; i++)
 			KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, seq++, 0, true));
 		nt_ring_kick(&a->ring);
@@ -347,14 +347,13 @@ static void room_in(struct kunit *test, enum ntw_which which)
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
 	u32 seq, round;
 
-	tasklet_disable(&b->ring.tasklet);
+	end_pause(b);
 	seq = put_all(a, which, 0, true);
 	KUNIT_EXPECT_GT(test, seq, 10U);
 	nt_ring_want(&a->ring, which);
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(a->rooms));
-	tasklet_enable(&b->ring.tasklet);
-	nt_ring_schedule(&b->ring);
+	end_resume(b);
 	for (round = 1; round < 50; round++) {
 		KUNIT_ASSERT_TRUE(test, rooms_are(a, round));
 		seq += put_all(a, which, seq, round & 1);
@@ -387,7 +386,7 @@ static void no_room(struct kunit *test)
 	u64 given, later;
 	u32 i;
 
-	tasklet_disable(&b->ring.tasklet);
+	end_pause(b);
 	for (i = 0; i < 20; i++)
 		KUNIT_EXPECT_EQ(test, 0, post(a, i, 1000, false));
 	msleep(20);
@@ -402,7 +401,7 @@ static void no_room(struct kunit *test)
 	msleep(20);
 	KUNIT_EXPECT_TRUE(test, nt_ring_progress(&a->ring, NT_PEER_BULK, &later));
 	KUNIT_EXPECT_EQ(test, given, later);
-	tasklet_enable(&b->ring.tasklet);
+	end_resume(b);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 19, PATIENCE), 0L);
 	KUNIT_EXPECT_EQ(test, 0U, b->wrong);
 	KUNIT_EXPECT_GE(test, a->ring.stats.full, 1ULL);
@@ -476,7 +475,7 @@ static void line_was_there(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, bytes);
 	memset(bytes, 0xa5, 64);
 	msleep(20);	/* first lines */
-	tasklet_disable(&a->ring.tasklet);
+	end_pause(a);
 	KUNIT_EXPECT_EQ(test, 0, post_placed(a, p, bytes, 64, false));
 	flush_work(&a->ring.engine.work);
 	/* The ring signals only when it reaps the line, so let the peer look now. */
@@ -485,8 +484,7 @@ static void line_was_there(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT, 0xa5, 64), NULL);
 	memset(b->mem + PLACED_AT, 0x5a, 64);
 	KUNIT_EXPECT_EQ(test, 1U, fail_made(&a->ring, NT_LINE));
-	tasklet_enable(&a->ring.tasklet);
-	nt_ring_schedule(&a->ring);
+	end_resume(a);
 	KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p->sent, PATIENCE), 0UL);
 	KUNIT_EXPECT_EQ(test, 0, p->err);
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT, 0x5a, 64), NULL);
@@ -507,15 +505,14 @@ static void torn_at(struct kunit *test, enum ntw_which which, u32 len, size_t at
 	u32 got = b->got, faults = b->faults;
 	u64 from;
 
-	tasklet_disable(&b->ring.tasklet);
+	end_pause(b);
 	from = a->ring.out.tx[which].placed;
 	KUNIT_EXPECT_EQ(test, 0,
 			which == NTW_MSG ? put(a, which, got, len, false) :
 					   post(a, got, len, false));
 	flush_work(&a->ring.engine.work);
 	b->mem[ntw_ring_at(which, RING_LEN) + (from + at) % RING_LEN] ^= 4;
-	tasklet_enable(&b->ring.tasklet);
-	nt_ring_schedule(&b->ring);
+	end_resume(b);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->faults) != faults, PATIENCE),
 			0L);
 	KUNIT_EXPECT_EQ(test, got, b->got);
@@ -556,23 +553,21 @@ static void bulk_comes_after(struct kunit *test)
 	msleep(20);	/* first lines */
 	lines[0] = *line;
 	for (i = 0; i < 2; i++) {
-		tasklet_disable(&b->ring.tasklet);
+		end_pause(b);
 		KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, 2 * i, 40, false));
 		KUNIT_EXPECT_EQ(test, 0, post(a, 2 * i + 1, 1900, false));
 		flush_work(&a->ring.engine.work);
 		lines[i + 1] = *line;
 		*line = lines[0];	/* the line of the CPU has not arrived */
-		tasklet_enable(&b->ring.tasklet);
-		nt_ring_schedule(&b->ring);
+		end_resume(b);
 		msleep(20);
 		KUNIT_EXPECT_EQ(test, 0U, b->got);
 		KUNIT_EXPECT_GT(test, b->ring.in.rx[NTW_BULK].avail, 0ULL);
 	}
 	for (i = 1; i <= 2; i++) {
-		tasklet_disable(&b->ring.tasklet);
+		end_pause(b);
 		*line = lines[i];
-		tasklet_enable(&b->ring.tasklet);
-		nt_ring_schedule(&b->ring);
+		end_resume(b);
 		msleep(20);
 		KUNIT_EXPECT_EQ(test, 2 * i, READ_ONCE(b->got));
 	}
@@ -586,7 +581,7 @@ static void no_wait_for_batches(struct kunit *test)
 	u32 i;
 
 	msleep(20);	/* first lines */
-	tasklet_disable(&a->ring.tasklet);
+	end_pause(a);
 	for (i = 0; i < NT_BATCHES; i++)
 		KUNIT_EXPECT_EQ(test, 0, post(a, i, 8, false));
 	flush_work(&a->ring.engine.work);
@@ -597,8 +592,7 @@ static void no_wait_for_batches(struct kunit *test)
 	nt_ring_schedule(&b->ring);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 1, PATIENCE),
 			0L);
-	tasklet_enable(&a->ring.tasklet);
-	nt_ring_schedule(&a->ring);
+	end_resume(a);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 2, PATIENCE),
 			0L);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
@@ -809,11 +803,11 @@ static void all_come_back(struct kunit *test)
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
 	u32 i;
 
-	tasklet_disable(&b->ring.tasklet);
+	end_pause(b);
 	for (i = 0; i < 30; i++)
 		KUNIT_EXPECT_EQ(test, 0, post(a, i, 1000, i % 2));
 	end_off(a);
-	tasklet_enable(&b->ring.tasklet);
+	end_resume(b);
 	KUNIT_EXPECT_EQ(test, 30U, a->lost + a->sent);
 	KUNIT_EXPECT_EQ(test, 0UL, a->used);
 	end_on(a, 200, 101);
