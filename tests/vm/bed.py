@@ -88,13 +88,13 @@ class Devices:
         return getattr(self.parts[-1], name)
 
 
-def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, **options):
-    """Return a pair with what that provider needs of machines; @disk is one of b."""
+def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, last=MEMORY, **options):
+    """Return a pair with what that provider needs of machines; @disk is one of b, @last the size of a bridge's last window."""
     devices = [disk] if disk else []
     if provider == "ntb":
         ko = [ko, vm.script("stock-modules", series)]
         modules = [*modules, "ioatdma"]
-        devices.append(ntbsim.Ntbsim(bridges, bar2=WINDOW, bar4=MEMORY))
+        devices.append(ntbsim.Ntbsim(bridges, bar2=WINDOW, bar4=last))
     if devices:
         options["devices"] = devices[0] if len(devices) == 1 else Devices(*devices)
     return vm.Pair(series, logs, ko=ko, modules=modules, **options)

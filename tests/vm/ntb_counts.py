@@ -235,7 +235,8 @@ def save(logs, release, rows, aims):
 
 def measure(series, logs, progress, word):
     ko, tool = bed.build(series, progress, logs)
-    with bed.machines("ntb", series, logs, ko, ntb_scenario.LINKS, programs=[tool], progress=progress) as pair:
+    # ntb_perf and ntb_transport allocate memory for all of each window.
+    with bed.machines("ntb", series, logs, ko, ntb_scenario.LINKS, last=bed.WINDOW, programs=[tool], progress=progress) as pair:
         counts = Counts(pair, progress)
         if word:
             counts.some(word)
