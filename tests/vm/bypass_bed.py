@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""READs of machine b's NVMe disk through a bridge by machine a: the machines, and what is counted
+"""READs and WRITEs of machine b's NVMe disk through a bridge by machine a: the machines, and what is counted
 
 QEMU reports each address that the disk gets for data, so it is known which bytes the disk has written
-to b's memory. nvme_bypass.py and bypass_demo.py use this.
+to b's memory, or read from there. nvme_bypass.py and bypass_demo.py use this.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ echo 0 >enable
 echo 1 >p2pmem
 echo 1 >enable
 """
-EVENTS = ("pci_nvme_read", "pci_nvme_io_cmd", "pci_nvme_admin_cmd", "pci_nvme_map_addr")
+EVENTS = ("pci_nvme_read", "pci_nvme_write", "pci_nvme_io_cmd", "pci_nvme_admin_cmd", "pci_nvme_map_addr")
 
 
 class Disk:
@@ -51,26 +51,31 @@ class Disk:
     def stop(self):
         """Its directory is removed with it."""
 
+    def stored(self):
+        """Find out what it has after WRITEs."""
+        with open(self.path, "rb") as file:
+            self.data = file.read()
+
     def arguments(self, name, _memory):
         if name != "b":
             return ["-drive", "driver=null-co,size=1M,if=none,id=disk"]
         trace = [word for event in EVENTS for word in ("-trace", event)]
         return ["-drive", f"file={self.path},format=raw,if=none,id=disk", "-D", self.trace, *trace]
 
-    def addresses(self):
-        """Return [(address, bytes)] of the data of READs since the last call."""
+    def addresses(self, event="pci_nvme_read"):
+        """Return [(address, bytes)] of the data of READs, or of WRITEs, since the last call."""
         with open(self.trace, encoding="utf-8") as file:
             file.seek(self.seen)
             text = file.read()
             self.seen = file.tell()
-        found, reading = [], False
+        found, wanted = [], False
         for line in text.splitlines():
             if "pci_nvme_map_addr" in line:
                 at, size = re.search(r"addr 0x([0-9a-f]+) len (\d+)", line).groups()
-                if reading:
+                if wanted:
                     found.append((int(at, 16), int(size)))
             else:
-                reading = "pci_nvme_read" in line
+                wanted = event in line
         return found
 
 
@@ -126,12 +131,28 @@ class Bypass:
     def reads(self, device, size, depth, count):
         """Read at a, compare. Return the bytes that the disk has written to the window, to its own memory, and elsewhere."""
         self.disk.addresses()
-        self.pair.run("a", f"hugeread {device} {size} {depth} {count} /tmp/read", 120)
+        self.pair.run("a", f"hugeio read {device} {size} {depth} {count} /tmp/read", 120)
         text = self.pair.run("a", "sha256sum /tmp/read && rm /tmp/read").text
         check(text.split()[0] == hashlib.sha256(self.disk.data[:size * count]).hexdigest(),
               f"{count} reads of {size} bytes, {depth} at a time: other data")
+        return self.by_way(self.disk.addresses())
+
+    def writes(self, device, size, depth, count):
+        """Write at a, compare. Return the bytes that the disk has read from the window, its own memory, and elsewhere."""
+        self.pair.run("a", f"dd if=/dev/urandom of=/tmp/write bs={size} count={count} 2>/dev/null")
+        self.disk.addresses()
+        self.pair.run("a", f"hugeio write {device} {size} {depth} {count} /tmp/write", 120)
+        found = self.by_way(self.disk.addresses("pci_nvme_write"))
+        text = self.pair.run("a", "sha256sum /tmp/write && rm /tmp/write").text
+        self.disk.stored()
+        check(text.split()[0] == hashlib.sha256(self.disk.data[:size * count]).hexdigest(),
+              f"{count} writes of {size} bytes, {depth} at a time: other data")
+        return found
+
+    def by_way(self, addresses):
+        """Return the bytes at addresses of the window, of the disk's own memory, and at others."""
         found = [0, 0, 0]
-        for at, length in self.disk.addresses():
+        for at, length in addresses:
             where = [first <= at <= last for first, last in (self.window, self.cmb)] + [True]
             found[where.index(True)] += length
         return tuple(found)
@@ -145,12 +166,12 @@ class Bypass:
         return self.pair.run("b", "cat /sys/kernel/debug/nvmet_kfi/places").text
 
 
-def hugeread():
+def hugeio():
     out = os.path.join(vm.BUILD, "nvme-tools")
     os.makedirs(out, exist_ok=True)
-    path = os.path.join(out, "hugeread")
+    path = os.path.join(out, "hugeio")
     subprocess.run(["gcc", "-static", "-O2", "-Wall", "-Werror", "-pthread", "-o", path,
-                    os.path.join(bed.TOP, "tests", "nvme", "hugeread.c")], check=True)
+                    os.path.join(bed.TOP, "tests", "nvme", "hugeio.c")], check=True)
     return path
 
 
@@ -163,6 +184,6 @@ def machines(series, topology, disk, logs, progress):
         bar2=bed.WINDOW, bar4=bed.MEMORY, topology=topology,
         others=[{"driver": "nvme", "drive": "disk", "serial": "bypass", "cmb_size_mb": CMB_MIB}]))
     return vm.Pair(series, logs, ko=[ko, vm.script("stock-modules", series)],
-                   programs=[tool, "/usr/sbin/nvme", hugeread()],
+                   programs=[tool, "/usr/sbin/nvme", hugeio()],
                    modules=["ioatdma", "rdma_rxe", "rdma_cm", "nvme", "nvme_fabrics", "nvmet"], append="rootfstype=ramfs",
                    devices=devices, progress=progress)

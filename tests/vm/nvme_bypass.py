@@ -52,13 +52,17 @@ class Bed(bypass_bed.Bypass):
 
 
 def straight(s):
-    """reads of the host: no byte of their data in the memory of the target, or all if the kernel refuses"""
+    """reads of the host: no byte of their data in the memory of the target, or all if the kernel refuses; all of writes"""
     device = s.load(TARGET)
     for size, depth, count in LOADS:
         s.all_by(device, size, depth, count, s.reaches)
     text = s.shown()
     name = os.path.basename(find(s.pair, "b", "ntb"))
     check(f"nvme0n1 over {name}: {'yes' if s.reaches else 'no'}" in text, text)
+    for size, depth, count in LOADS:
+        found = s.writes(device, size, depth, count)
+        check(found == (0, size * count), f"{count} writes of {size} bytes, {depth} at a time: (window, memory) {found}")
+    s.all_by(device, 4096, 16, 256, s.reaches)
     s.unload()
     # The kernel keeps the pages of the window: a module that is loaded again finds them.
     s.pair.run("b", f"modprobe kfi_ntb places=1 {s.unchecked} && rmmod kfi_ntb && rmmod ntb_hw_intel", 60)
