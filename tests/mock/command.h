@@ -32,4 +32,10 @@ struct page;
  */
 bool kfi_ntb_mock_device_write(struct page *page, size_t off, const void *src, size_t len);
 
+/*
+ * A device or CPU of the machine of an end reads or writes @len bytes of its memory: count them,
+ * and wait until the memory has had time for them (command "ram"). Process context.
+ */
+void kfi_ntb_mock_ram(int bridge, int port, size_t len);
+
 #endif

@@ -41,8 +41,8 @@ static void nm_copy_across(const struct nm_place *to, const struct nm_place *fro
 	}
 }
 
-static enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src,
-					      size_t len)
+/* The end of the window belongs to the machine whose memory is at the other end of the copy. */
+enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src, size_t len)
 {
 	bool cross_to, cross_from;
 	struct nm_place to, from;
@@ -56,6 +56,8 @@ static enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst,
 		return DMA_TRANS_READ_FAILED;
 	if ((cross_to && len > to.room) || (!cross_to && !d))
 		return DMA_TRANS_WRITE_FAILED;
+	if (cross_to != cross_from)
+		nm_add(cross_to ? to.end : from.end, NM_RAM_BYTES, len);
 	if (cross_to && cross_from)
 		nm_copy_across(&to, &from, len);
 	else if (cross_to)
@@ -87,7 +89,7 @@ static bool nm_now(u32 *countdown)
 	return *countdown && !--*countdown;
 }
 
-static bool nm_start_one(struct nm_chan *c)
+bool nm_start_one(struct nm_chan *c)
 {
 	struct nm_copy *copy = list_first_entry_or_null(&c->issued, struct nm_copy, node);
 
@@ -109,14 +111,13 @@ static bool nm_start_one(struct nm_chan *c)
  * DMA_PREP_FENCE, before whose end no later copy begins. Copies complete in order, so all earlier
  * copies are complete then, too.
  */
-static void nm_start(struct nm_chan *c)
+void nm_start(struct nm_chan *c)
 {
 	unsigned int n = 1;
 
-	spin_lock_irq(&c->lock);
+	lockdep_assert_held(&c->lock);
 	while (nm_start_one(c) && c->fault.reorder && n++ < NM_GROUP)
 		;
-	spin_unlock_irq(&c->lock);
 }
 
 static void nm_slow_down(u32 us)
@@ -125,22 +126,25 @@ static void nm_slow_down(u32 us)
 		fsleep(us);
 }
 
-static void nm_run_one(struct nm_chan *c, struct nm_copy *copy)
+/* Does the copy fail or get lost, by command? Then it is not made. Set its result. */
+bool nm_fails(struct nm_copy *copy)
 {
 	const struct nm_fault *fault = &copy->fault;
 
-	nm_slow_down(fault->slow_us);
+	copy->result = (struct dmaengine_result){ .result = DMA_TRANS_NOERROR };
 	if (fault->fail_write)
-		copy->result = (struct dmaengine_result) {
-			.result = DMA_TRANS_WRITE_FAILED, .residue = copy->len,
-		};
+		copy->result.result = DMA_TRANS_WRITE_FAILED;
 	else if (fault->fail_read)
-		copy->result = (struct dmaengine_result) {
-			.result = DMA_TRANS_READ_FAILED, .residue = copy->len,
-		};
-	else if (fault->drop)
-		copy->result = (struct dmaengine_result){ .result = DMA_TRANS_NOERROR };
-	else
+		copy->result.result = DMA_TRANS_READ_FAILED;
+	if (copy->result.result != DMA_TRANS_NOERROR)
+		copy->result.residue = copy->len;
+	return copy->result.result != DMA_TRANS_NOERROR || fault->drop;
+}
+
+static void nm_run_one(struct nm_chan *c, struct nm_copy *copy)
+{
+	nm_slow_down(copy->fault.slow_us);
+	if (!nm_fails(copy))
 		nm_make(c, copy);
 }
 
@@ -253,7 +257,7 @@ void nm_tell(struct tasklet_struct *task)
 		nm_call(c, copy);
 }
 
-static void nm_finish(struct nm_chan *c)
+void nm_finish(struct nm_chan *c)
 {
 	struct nm_copy *copy, *next;
 	bool tell = false, failed = false;
@@ -291,7 +295,9 @@ void nm_run(struct kthread_work *work)
 	struct nm_chan *c = container_of(work, struct nm_chan, work);
 
 	for (;;) {
+		spin_lock_irq(&c->lock);
 		nm_start(c);
+		spin_unlock_irq(&c->lock);
 		if (list_empty(&c->running))	/* only this thread adds to it */
 			return;
 		nm_run_now(c);

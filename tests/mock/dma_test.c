@@ -4,6 +4,7 @@
 #include <linux/dmaengine.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include "budget.h"
 #include "test.h"
 
 #define MK_COPIES	8
@@ -433,6 +434,97 @@ static void mk_dma_chain(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, mk_side[1].mem + 128, mk_src, 64);
 }
 
+/* ---- an engine that takes time: engine_mbs ---- */
+
+#define MK_RAM_MBS	10
+#define MK_RAM_US	(MK_MEM / MK_RAM_MBS)	/* that memory of this speed takes for MK_MEM bytes */
+
+/*
+ * Make memory of port 0 slow. Return: false: the engine does not take time, so memory can't either.
+ */
+static bool mk_slow_ram(struct kunit *test, u32 mbs)
+{
+	char line[40];
+	int err;
+
+	snprintf(line, sizeof(line), "end 0.0 ram %u", mbs);
+	err = kfi_ntb_mock_command(line);
+	if (err)
+		KUNIT_EXPECT_EQ(test, err, -EOPNOTSUPP);
+	return !err;
+}
+
+static s64 mk_us_since(ktime_t start)
+{
+	/* Memory that was idle has saved a little time. */
+	return ktime_us_delta(ktime_get(), start) + NM_BUDGET_LATE_NS / NSEC_PER_USEC;
+}
+
+/* A copy takes the time of the memory that it reads, and its pieces arrive meanwhile. */
+static void mk_dma_slow_ram(struct kunit *test)
+{
+	u64 crossed = mk_count(0, "ram_bytes");
+	u8 *mem = mk_side[1].mem;
+	struct mk_copy copy = {};
+	ktime_t start;
+
+	if (!mk_slow_ram(test, MK_RAM_MBS))
+		return;
+	mk_src[0] = 1;
+	start = ktime_get();
+	mk_push(&copy, mk_window_dma, 0, MK_MEM, DMA_PREP_INTERRUPT);
+	dma_async_issue_pending(mk_chan);
+	KUNIT_EXPECT_TRUE(test, SOON(READ_ONCE(mem[0])));
+	KUNIT_EXPECT_FALSE(test, mk_was_called(&copy));
+	KUNIT_EXPECT_EQ(test, mem[MK_MEM - 1], 0);
+	KUNIT_ASSERT_TRUE(test, SOON(mk_was_called(&copy)));
+	KUNIT_EXPECT_GE(test, mk_us_since(start), MK_RAM_US);
+	KUNIT_EXPECT_MEMEQ(test, mem, mk_src, MK_MEM);
+	KUNIT_EXPECT_EQ(test, mk_count(0, "ram_bytes"), crossed + MK_MEM);
+	mk_slow_ram(test, 0);
+}
+
+/* Memory has time for one user after the other. */
+static void mk_dma_shared_ram(struct kunit *test)
+{
+	struct mk_copy copy = {};
+	ktime_t start;
+
+	if (!mk_slow_ram(test, MK_RAM_MBS))
+		return;
+	start = ktime_get();
+	mk_push(&copy, mk_window_dma, 0, MK_MEM, DMA_PREP_INTERRUPT);
+	dma_async_issue_pending(mk_chan);
+	kfi_ntb_mock_ram(0, 0, MK_MEM);
+	KUNIT_ASSERT_TRUE(test, SOON(mk_was_called(&copy)));
+	KUNIT_EXPECT_GE(test, mk_us_since(start), 2 * MK_RAM_US);
+	mk_slow_ram(test, 0);
+}
+
+/* The rest of a copy that was terminated is not made, and the channel can be used again. */
+static void mk_dma_slow_terminate(struct kunit *test)
+{
+	u8 *mem = mk_side[1].mem;
+	struct mk_copy copy = {}, next = {};
+
+	if (!mk_slow_ram(test, 1))
+		return;
+	mk_src[0] = 1;
+	mk_push(&copy, mk_window_dma, 0, MK_MEM, DMA_PREP_INTERRUPT);
+	dma_async_issue_pending(mk_chan);
+	KUNIT_EXPECT_TRUE(test, SOON(READ_ONCE(mem[0])));
+	KUNIT_EXPECT_EQ(test, dmaengine_terminate_sync(mk_chan), 0);
+	memset(mem, 0, MK_MEM);
+	mk_slow_ram(test, 0);
+	msleep(100);
+	KUNIT_EXPECT_NULL(test, memchr_inv(mem, 0, MK_MEM));
+	KUNIT_EXPECT_FALSE(test, mk_was_called(&copy));
+	mk_push(&next, mk_window_dma, 0, MK_MEM, DMA_PREP_INTERRUPT);
+	dma_async_issue_pending(mk_chan);
+	KUNIT_EXPECT_TRUE(test, SOON(mk_was_called(&next)));
+	KUNIT_EXPECT_MEMEQ(test, mem, mk_src, MK_MEM);
+}
+
 static struct kunit_case mk_cases[] = {
 	KUNIT_CASE(mk_into_window),
 	KUNIT_CASE(mk_not_issued),
@@ -452,6 +544,9 @@ static struct kunit_case mk_cases[] = {
 	KUNIT_CASE(mk_dma_terminate),
 	KUNIT_CASE(mk_dma_full),
 	KUNIT_CASE(mk_dma_chain),
+	KUNIT_CASE(mk_dma_slow_ram),
+	KUNIT_CASE(mk_dma_shared_ram),
+	KUNIT_CASE(mk_dma_slow_terminate),
 	{}
 };
 
