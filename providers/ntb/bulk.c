@@ -90,6 +90,11 @@ static u64 nt_target(const struct nt_out *out, const struct nt_batch *b, size_t 
 static void nt_given(struct nt_batch *b, size_t len)
 {
 	b->done += len;
+	b->mapping_done += len;
+	if (b->rec->mapped && b->mapping_done == b->rec->mapping[b->mapping].len) {
+		b->mapping++;
+		b->mapping_done = 0;
+	}
 	b->place_done += len;
 	if (!b->rec->count || b->place_done < b->rec->place[b->place].len)
 		return;
@@ -131,6 +136,18 @@ static u32 nt_places_fence(const struct nt_out *out, const struct nt_batch *b)
 	return 0;
 }
 
+/* Take the next piece of the payload, at most @most bytes, off @it, and find it for the engine. */
+static void nt_load_take(struct nt_ring *ring, const struct nt_batch *b, struct iov_iter *it,
+			 size_t most, struct nt_piece *piece)
+{
+	const struct nt_mapping *m = &b->rec->mapping[b->mapping];
+
+	if (!b->rec->mapped)
+		return nt_piece_take(it, min(most, ring->engine.piece_max), piece);
+	nt_piece_take(it, min_t(size_t, most, m->len - b->mapping_done), piece);
+	piece->dma = m->dma == DMA_MAPPING_ERROR ? m->dma : m->dma + b->mapping_done;
+}
+
 static bool nt_give_load(struct nt_ring *ring, struct nt_batch *b)
 {
 	struct nt_piece piece;
@@ -141,6 +158,8 @@ static bool nt_give_load(struct nt_ring *ring, struct nt_batch *b)
 
 	if (!b->done) {
 		b->it = b->rec->iter;
+		b->mapping = 0;
+		b->mapping_done = 0;
 		b->place = 0;
 		b->place_done = 0;
 		nt_places_begin(b);
@@ -152,7 +171,7 @@ static bool nt_give_load(struct nt_ring *ring, struct nt_batch *b)
 			continue;
 		}
 		it = b->it;
-		nt_piece_take(&it, min(most, ring->engine.piece_max), &piece);
+		nt_load_take(ring, b, &it, most, &piece);
 		flags = b->done + piece.len == b->rec->len ? nt_places_fence(&ring->out, b) : 0;
 		if (!nt_engine_copy(&ring->engine, NT_PAYLOAD, &piece, at, b->rec, flags))
 			return false;

@@ -20,11 +20,8 @@
  * NT_IRQ_INTERVAL-th one, or more if the channel is small, ask for an interrupt. Callbacks run
  * under locks of the engine's driver, so they only store the result and queue the BH work.
  */
-#include <linux/dma-mapping.h>
 #include <linux/io.h>
-#include <linux/memremap.h>
 #include <linux/mm.h>
-#include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include "dma.h"
 
@@ -122,9 +119,8 @@ static void nt_work(struct work_struct *work)
 /* ---- giving of copies ---- */
 
 /*
- * The memory can't be mapped for the engine, because there are no free addresses, or because of its
- * kind. The CPU copies it to memory that is mapped, because lines, which are the signs of life,
- * must not wait here until an address is free.
+ * The memory can't be mapped for the engine. The CPU copies it to memory that is mapped, because
+ * lines, which are the signs of life, must not wait here until an address is free.
  * Return: false if another such copy was not reaped yet.
  */
 static bool nt_piece_bounce(struct nt_engine *e, struct nt_piece *piece, struct nt_desc *d)
@@ -143,63 +139,10 @@ static bool nt_piece_bounce(struct nt_engine *e, struct nt_piece *piece, struct 
 	return true;
 }
 
-/*
- * Map memory of another PCI device, such as the memory buffer of a disk. Only the mapping of a
- * scatterlist finds the way between both devices. A bus address is no mapping. If there is no way,
- * the CPU copies the memory.
- */
-static dma_addr_t nt_map_device(struct nt_engine *e, const struct nt_piece *piece,
-				struct nt_desc *d)
+static void nt_desc_unbounce(struct nt_engine *e, struct nt_desc *d)
 {
-	struct scatterlist sg;
-
-	sg_init_table(&sg, 1);
-	sg_set_page(&sg, piece->page, piece->len, piece->off);
-	if (!dma_map_sg(e->dev, &sg, 1, DMA_TO_DEVICE))
-		return DMA_MAPPING_ERROR;
-	d->mapped = sg_dma_is_bus_address(&sg) ? NT_MAP_NONE : NT_MAP_LIST;
-	return sg_dma_address(&sg);
-}
-
-static void nt_unmap_device(struct nt_engine *e, const struct nt_desc *d)
-{
-	struct scatterlist sg;
-
-	sg_init_one(&sg, d->from, d->len);
-	sg_dma_address(&sg) = d->dma;
-	sg_dma_len(&sg) = d->len;
-	dma_unmap_sg(e->dev, &sg, 1, DMA_TO_DEVICE);
-}
-
-static bool nt_piece_map(struct nt_engine *e, struct nt_piece *piece, struct nt_desc *d)
-{
-	d->mapped = NT_MAP_NONE;
-	d->bounced = false;
-	d->from = piece->addr;
-	d->dma = piece->dma;
-	if (!e->chan || !piece->page)
-		return true;
-	if (unlikely(is_pci_p2pdma_page(piece->page))) {
-		d->dma = nt_map_device(e, piece, d);
-	} else {
-		d->dma = dma_map_page(e->dev, piece->page, piece->off, piece->len, DMA_TO_DEVICE);
-		d->mapped = NT_MAP_PAGE;
-	}
-	if (!dma_mapping_error(e->dev, d->dma))
-		return true;
-	d->mapped = NT_MAP_NONE;
-	return nt_piece_bounce(e, piece, d);
-}
-
-static void nt_desc_unmap(struct nt_engine *e, struct nt_desc *d)
-{
-	if (d->mapped == NT_MAP_PAGE)
-		dma_unmap_page(e->dev, d->dma, d->len, DMA_TO_DEVICE);
-	else if (unlikely(d->mapped == NT_MAP_LIST))
-		nt_unmap_device(e, d);
 	if (d->bounced)
 		e->bouncing = false;
-	d->mapped = NT_MAP_NONE;
 	d->bounced = false;
 }
 
@@ -257,7 +200,7 @@ static bool nt_engine_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to
 {
 	d->fate = NT_GIVEN;
 	if (e->chan && !nt_chan_give(e, d, to)) {
-		nt_desc_unmap(e, d);
+		nt_desc_unbounce(e, d);
 		nt_chan_full(e);
 		return false;
 	}
@@ -295,7 +238,10 @@ bool nt_engine_copy(struct nt_engine *e, enum nt_what what, struct nt_piece *pie
 	d->at = at;
 	d->rec = rec;
 	d->flags = flags;
-	if (!nt_piece_map(e, piece, d))
+	d->from = piece->addr;
+	d->dma = piece->dma;
+	d->bounced = false;
+	if (piece->dma == DMA_MAPPING_ERROR && !nt_piece_bounce(e, piece, d))
 		return false;
 	d->len = piece->len;
 	return nt_engine_give(e, d, nt_engine_to(e, at));
@@ -338,7 +284,7 @@ struct nt_desc *nt_engine_reap(struct nt_engine *e)
 	/* Pairs with nt_desc_fate(). */
 	if (nt_engine_idle(e) || smp_load_acquire(&d->fate) == NT_GIVEN)
 		return NULL;
-	nt_desc_unmap(e, d);
+	nt_desc_unbounce(e, d);
 	return d;
 }
 

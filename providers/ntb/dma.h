@@ -6,11 +6,12 @@
  * Copies are reaped in the order in which they were given. A channel may execute the copies between
  * two fences (NT_COPY_FENCE) in any order. The lock of the ring protects all members of struct
  * nt_engine, unless their comments say otherwise. Nothing is allocated and nothing sleeps on the
- * path of a copy.
+ * path of a copy, and nothing is mapped: with an IOMMU that takes long (nt_ring_post()).
  */
 #ifndef _KFI_NTB_DMA_H
 #define _KFI_NTB_DMA_H
 
+#include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
 #include <linux/iosys-map.h>
 #include <linux/workqueue.h>
@@ -23,6 +24,7 @@ struct nt_engine;
 #define NT_DESCS	1024U	/* copies under way, at most; a power of two */
 #define NT_PIECE_MAX	(1UL << 20)
 #define NT_BOUNCE	65536U	/* bytes of a copy whose source can't be mapped for the engine */
+#define NT_MAPPINGS	64U	/* pieces of the payload of a record that the engine reads, at most */
 #define NT_IRQ_INTERVAL	16U	/* copies per completion interrupt, at most */
 
 /**
@@ -50,13 +52,6 @@ enum nt_what {
 	NT_SIGNAL
 };
 
-/* How the source of a copy was mapped */
-enum {
-	NT_MAP_NONE,	/* not at all, or it is a bus address */
-	NT_MAP_PAGE,
-	NT_MAP_LIST	/* as a scatterlist: memory of another device */
-};
-
 /**
  * struct nt_desc - one copy
  * @engine: its engine
@@ -67,7 +62,6 @@ enum {
  * @len: bytes
  * @what: enum nt_what
  * @flags: NT_COPY_*
- * @mapped: how @dma was mapped for this copy, NT_MAP_*
  * @bounced: the source is &nt_engine.bounce
  * @fate: enum nt_fate; stored with a release when the copy was executed, and read with an acquire
  *	when it is reaped
@@ -81,7 +75,6 @@ struct nt_desc {
 	u32			len;
 	u8			what;
 	u8			flags;
-	u8			mapped;
 	bool			bounced;
 	u8			fate;
 	struct nt_rec		*rec;
@@ -171,9 +164,9 @@ struct nt_engine {
 /*
  * struct nt_piece - a contiguous piece of memory
  * @addr: address for the CPU
- * @page: first page, if the piece has to be mapped for the engine, or NULL
+ * @page: its first page; nt_piece_take() sets it
  * @off: offset in @page
- * @dma: address for the engine, if that is not 0 and @page is NULL
+ * @dma: address for the engine; DMA_MAPPING_ERROR: the piece can't be mapped for it
  * @len: bytes
  */
 struct nt_piece {
@@ -182,6 +175,28 @@ struct nt_piece {
 	size_t		off;
 	dma_addr_t	dma;
 	size_t		len;
+};
+
+/* How a piece of memory was mapped for the channel */
+enum {
+	NT_MAP_NONE,	/* not at all, or it is a bus address */
+	NT_MAP_PAGE,
+	NT_MAP_LIST	/* as a scatterlist: memory of another device */
+};
+
+/**
+ * struct nt_mapping - a piece of memory that the channel reads
+ * @dma: its address; DMA_MAPPING_ERROR: it can't be mapped, because there are no free addresses, or
+ *	because of the kind of the memory
+ * @addr: address for the CPU
+ * @len: bytes
+ * @how: NT_MAP_*
+ */
+struct nt_mapping {
+	dma_addr_t	dma;
+	void		*addr;
+	u32		len;
+	u8		how;
 };
 
 /*
@@ -225,8 +240,7 @@ void nt_engine_go(struct nt_engine *e);
 /* Let the driver look for copies that have completed without an interrupt */
 void nt_engine_poll(struct nt_engine *e);
 /*
- * Return the oldest copy, if its fate is known, and unmap its memory; else NULL. The caller
- * increments &nt_engine.tail.
+ * Return the oldest copy, if its fate is known; else NULL. The caller increments &nt_engine.tail.
  */
 struct nt_desc *nt_engine_reap(struct nt_engine *e);
 /*

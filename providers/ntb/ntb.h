@@ -200,6 +200,7 @@ struct nt_end {
  * @entry: entry in &nt_stream.idle or &nt_stream.flying (L)
  * @at: bytes of the connection that were sent before the payload (L)
  * @place: places to which the payload is written, unless it is part of the stream
+ * @mapping: &nt_rec.mapping
  * @vec: describes @copy
  * @copy: copy of payload for places whose memory may be reused before the engine has read it
  */
@@ -209,6 +210,7 @@ struct nt_load {
 	struct list_head	entry;
 	u64			at;
 	struct nt_place		place[NT_PLACES];
+	struct nt_mapping	mapping[NT_MAPPINGS];
 	struct kvec		vec;
 	u8			copy[NT_COPY];
 };

@@ -26,9 +26,10 @@
  * nt_ring_put(), or at the end of the BH work's run. With "more" it waits for the next post, a kick
  * or a sign of life.
  *
- * States of a record of the bulk ring: *posted* -> (*waiting* for room) -> *placed*, in the batch
- * that is being filled -> its batch is *closed*, and *given* to the engine piece by piece ->
- * *reaped*: its memory is not read any more, and sent() is called.
+ * States of a record of the bulk ring: *posted*, with its payload mapped for the engine ->
+ * (*waiting* for room) -> *placed*, in the batch that is being filled -> its batch is *closed*, and
+ * *given* to the engine piece by piece -> *reaped*: its memory is not read any more, is unmapped,
+ * and sent() is called.
  *
  * A batch is closed as soon as fewer than NT_BATCHES are under way, so batches become larger while
  * the engine is busy. A batch consists, in this order, of payload that the engine reads from the
@@ -99,9 +100,9 @@
  * docs/wire-ntb.md describes what all this requires of the hardware; tests/model has models of it,
  * which fail without any one of these orders.
  *
- * Context: all of this happens in posts and in the BH work, under `lock`, except that records are
- * handled and callbacks are called without it. The link's work item calls nt_ring_on() and
- * nt_ring_off(); in between `state` is NT_UP until nt_ring_end().
+ * Context: all of this happens in posts and in the BH work, under `lock`, except that payload is
+ * mapped and unmapped, records are handled and callbacks are called without it. The link's work
+ * item calls nt_ring_on() and nt_ring_off(); in between `state` is NT_UP until nt_ring_end().
  */
 #include "ring.h"
 
@@ -150,12 +151,13 @@ void nt_out_push(struct nt_ring *ring)
 
 /* ---- the BH work ---- */
 
-static void nt_call_sent(struct list_head *done)
+static void nt_call_sent(struct nt_ring *ring, struct list_head *done)
 {
 	struct nt_rec *rec, *next;
 
 	list_for_each_entry_safe(rec, next, done, entry) {
 		list_del(&rec->entry);
+		nt_rec_unmap(ring, rec);
 		/* The record may be freed by the callback. */
 		if (rec->sent)
 			rec->sent(rec, rec->err);
@@ -240,7 +242,7 @@ static void nt_ring_run(struct bh_work_struct *work)
 		nt_run_fault(ring, "the DMA engine does not copy");
 	if (ring->ops->burst_begin)
 		ring->ops->burst_begin(ring);
-	nt_call_sent(&done);
+	nt_call_sent(ring, &done);
 	if (READ_ONCE(ring->state) == NT_UP)
 		nt_run_receive(ring);
 	if (ring->ops->burst_end)
@@ -396,7 +398,7 @@ void nt_ring_off(struct nt_ring *ring)
 	local_bh_disable();
 	list_for_each_entry(rec, &all, entry)
 		rec->err = -ENOTCONN;
-	nt_call_sent(&all);
+	nt_call_sent(ring, &all);
 	local_bh_enable();
 	WRITE_ONCE(ring->lives, ring->lives + 1);
 	wake_up_all(&ring->idle);

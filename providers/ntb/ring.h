@@ -70,6 +70,9 @@ struct nt_place {
  * @iter: payload (ITER_SOURCE): kvec or bvec, kernel memory that is valid until sent(). Not
  *	advanced
  * @len: bytes of the payload, or 0
+ * @mapping: NT_MAPPINGS entries for the ring, valid until sent(); NULL if no engine reads the
+ *	payload, see nt_engine_reads()
+ * @mapped: for the ring: entries of @mapping that describe the payload; 0: no channel reads it
  * @local: for the ring: the record takes no room and is not sent; only sent() is called
  * @waits: for the ring: the record waits for room, and can be taken back
  * @err: for the ring: a copy failed
@@ -88,7 +91,9 @@ struct nt_rec {
 	const struct nt_place	*place;
 	struct iov_iter		iter;
 	size_t			len;
+	struct nt_mapping	*mapping;
 	/* the following members are the ring's */
+	u16			mapped;
 	bool			local;
 	bool			waits;
 	int			err;
@@ -184,6 +189,8 @@ enum nt_step {
  * @rec: record whose payload is given next
  * @it: payload of @rec that was not given yet
  * @done: bytes of the payload that were given
+ * @mapping: index of the entry of &nt_rec.mapping from which the next copy reads
+ * @mapping_done: bytes of that entry for which copies were given
  * @place: index of the place of @rec to which the next copy goes
  * @place_done: bytes of that place for which copies were given
  * @low: first byte of the places to which copies behind the last fence write
@@ -205,8 +212,8 @@ struct nt_batch {
 	struct nt_rec		*rec;
 	struct iov_iter		it;
 	size_t			done;
-	unsigned int		place;
-	u32			place_done;
+	unsigned int		mapping, place;
+	u32			mapping_done, place_done;
 	u64			low, high;
 };
 
@@ -433,10 +440,15 @@ void nt_ring_off(struct nt_ring *ring);
  * room: a record without room is queued.
  *
  * Return: 0; on error no callback is called: -ENOTCONN: the link is down; -EMSGSIZE: the record is
- * longer than nt_ring_room(); -EINVAL: we can't write to the places, or they are shorter than the
- * payload.
+ * longer than nt_ring_room(); -EINVAL: we can't write to the places, they are shorter than the
+ * payload, or the payload is longer than nt_ring_fits().
  */
 int nt_ring_post(struct nt_ring *ring, struct nt_rec *rec, bool more);
+/*
+ * Return how many of the first @len bytes of @it one record may have as payload that the engine
+ * reads: memory in many pieces takes several records. Any context
+ */
+size_t nt_ring_fits(const struct nt_ring *ring, struct iov_iter it, size_t len);
 /*
  * nt_ring_put() - send a record that is copied at once
  * @which: the ring. A record of the bulk ring comes after all records that were put in the message
@@ -592,6 +604,8 @@ static inline u32 nt_rec_check(const struct ntw_rec *head, const void *body, u32
 void nt_shadow_fill(struct nt_ring *ring);
 /* Return: true if there is room for long records. Under the lock */
 bool nt_shadow_has_room(const struct nt_out *out, enum ntw_which which);
+/* Unmap the payload of a record that has left the ring. Without the lock */
+void nt_rec_unmap(struct nt_ring *ring, struct nt_rec *rec);
 /* Turn a record whose payload could not be copied into a filler, which the peer skips */
 void nt_shadow_to_filler(struct nt_out *out, const struct nt_rec *rec);
 

@@ -28,6 +28,7 @@ int nt_loads_alloc(struct nt_stream *s)
 	for (i = 0; i < NT_LOADS; i++) {
 		loads[i].stream = s;
 		loads[i].rec.sent = nt_load_sent;
+		loads[i].rec.mapping = loads[i].mapping;
 		list_add(&loads[i].entry, &s->idle);
 	}
 	spin_unlock_bh(&s->lock);
@@ -276,7 +277,10 @@ static int nt_send_placed(struct nt_stream *s, struct kfi_unit *unit, u64 at)
 		return -EAGAIN;
 	if (!(unit->flags & KFI_UNIT_SPLICE))
 		most = NT_COPY;
-	len = nt_places_cut(unit, at, min_t(u64, unit->left, most), checks, l->place, &count);
+	len = min_t(u64, unit->left, most);
+	if (most != NT_COPY)
+		len = nt_ring_fits(&s->dev->link->ring, *unit->payload, len);
+	len = nt_places_cut(unit, at, len, checks, l->place, &count);
 	if (!len)
 		return -EPROTO;
 	l->rec.count = count;
@@ -335,6 +339,8 @@ static int nt_send(struct nt_stream *s, struct kfi_unit *unit)
 		splice = false;		/* send the frames in a record of their own */
 		load = 0;
 	}
+	if (splice)
+		load = nt_ring_fits(&s->dev->link->ring, *unit->payload, load);
 	vec[1].iov_len = head;
 	last = unit->done + head == unit->len && unit->left == load;
 	more = s->limit - s->sent > head + load && (!last || unit->flags & KFI_UNIT_MORE);

@@ -3,6 +3,8 @@
  * shadow.c - posts: a record is placed in the shadow of a ring. In the bulk ring it belongs to the
  * batch that is being filled, or waits for room. ring.c describes the protocol.
  */
+#include <linux/memremap.h>
+#include <linux/scatterlist.h>
 #include "ring.h"
 
 /* ---- placing: the lock is held ---- */
@@ -216,10 +218,107 @@ static void nt_queue(struct nt_ring *ring, struct nt_rec *rec, bool more)
 		nt_out_push(ring);
 }
 
+size_t nt_ring_fits(const struct nt_ring *ring, struct iov_iter it, size_t len)
+{
+	struct nt_piece piece;
+	size_t fits = 0;
+	unsigned int n;
+
+	if (!ring->engine.chan)
+		return len;
+	for (n = 0; fits < len && n < NT_MAPPINGS; n++) {
+		nt_piece_take(&it, min(len - fits, ring->engine.piece_max), &piece);
+		fits += piece.len;
+	}
+	return fits;
+}
+
+/*
+ * Map memory of another PCI device, such as the memory buffer of a disk. Only the mapping of a
+ * scatterlist finds the path between both devices. A bus address is no mapping. If there is no
+ * path, the CPU copies the memory.
+ */
+static void nt_map_device(struct device *dev, const struct nt_piece *piece, struct nt_mapping *m)
+{
+	struct scatterlist sg;
+
+	sg_init_table(&sg, 1);
+	sg_set_page(&sg, piece->page, piece->len, piece->off);
+	if (!dma_map_sg(dev, &sg, 1, DMA_TO_DEVICE))
+		return;
+	m->how = sg_dma_is_bus_address(&sg) ? NT_MAP_NONE : NT_MAP_LIST;
+	m->dma = sg_dma_address(&sg);
+}
+
+static void nt_unmap_device(struct device *dev, const struct nt_mapping *m)
+{
+	struct scatterlist sg;
+
+	sg_init_one(&sg, m->addr, m->len);
+	sg_dma_address(&sg) = m->dma;
+	sg_dma_len(&sg) = m->len;
+	dma_unmap_sg(dev, &sg, 1, DMA_TO_DEVICE);
+}
+
+static void nt_piece_map(struct device *dev, const struct nt_piece *piece, struct nt_mapping *m)
+{
+	*m = (struct nt_mapping) {
+		.dma = DMA_MAPPING_ERROR, .addr = piece->addr, .len = piece->len,
+	};
+	if (unlikely(is_pci_p2pdma_page(piece->page))) {
+		nt_map_device(dev, piece, m);
+		return;
+	}
+	m->dma = dma_map_page(dev, piece->page, piece->off, piece->len, DMA_TO_DEVICE);
+	if (dma_mapping_error(dev, m->dma))
+		m->dma = DMA_MAPPING_ERROR;
+	else
+		m->how = NT_MAP_PAGE;
+}
+
+/*
+ * Map the payload if a channel reads it. A piece that can't be mapped fails nothing: the CPU copies
+ * it later (nt_piece_bounce()). The lock is not held, because an IOMMU takes long to map many
+ * pieces, and records of all connections would wait for that.
+ */
+static int nt_rec_map(struct nt_ring *ring, struct nt_rec *rec)
+{
+	struct nt_engine *e = &ring->engine;
+	struct iov_iter it = rec->iter;
+	size_t left = rec->len;
+	struct nt_piece piece;
+
+	rec->mapped = 0;
+	if (!e->chan || !nt_engine_reads(&ring->out, rec))
+		return 0;
+	for (; left && rec->mapping && rec->mapped < NT_MAPPINGS; left -= piece.len) {
+		nt_piece_take(&it, min(left, e->piece_max), &piece);
+		nt_piece_map(e->dev, &piece, &rec->mapping[rec->mapped++]);
+	}
+	if (!left)
+		return 0;
+	nt_rec_unmap(ring, rec);
+	return -EINVAL;
+}
+
+void nt_rec_unmap(struct nt_ring *ring, struct nt_rec *rec)
+{
+	const struct nt_mapping *m = rec->mapping;
+
+	for (; rec->mapped; rec->mapped--, m++) {
+		if (m->how == NT_MAP_PAGE)
+			dma_unmap_page(ring->engine.dev, m->dma, m->len, DMA_TO_DEVICE);
+		else if (m->how == NT_MAP_LIST)
+			nt_unmap_device(ring->engine.dev, m);
+	}
+}
+
 int nt_ring_post(struct nt_ring *ring, struct nt_rec *rec, bool more)
 {
-	int ret;
+	int ret = nt_rec_map(ring, rec);
 
+	if (ret)
+		return ret;
 	spin_lock_bh(&ring->lock);
 	ret = nt_check(ring, rec);
 	if (!ret) {
@@ -230,6 +329,8 @@ int nt_ring_post(struct nt_ring *ring, struct nt_rec *rec, bool more)
 		nt_queue(ring, rec, more);
 	}
 	spin_unlock_bh(&ring->lock);
+	if (ret)
+		nt_rec_unmap(ring, rec);
 	return ret;
 }
 
@@ -329,6 +430,8 @@ bool nt_ring_unpost(struct nt_ring *ring, struct nt_rec *rec)
 		list_del(&rec->entry);
 	rec->waits = false;
 	spin_unlock_bh(&ring->lock);
+	if (waits)
+		nt_rec_unmap(ring, rec);
 	return waits;
 }
 

@@ -77,7 +77,9 @@ static void chan_copy(struct chan *c, const struct nt_desc *d)
 	if (d->what == NT_SIGNAL)
 		nt_ring_schedule(&c->end->other->ring);
 	else
-		memcpy(c->end->other->mem + d->at, d->from, d->len);
+		memcpy(c->end->other->mem + d->at,
+		       d->what == NT_PAYLOAD && !d->bounced ? (void *)(unsigned long)d->dma : d->from,
+		       d->len);
 }
 
 /*

@@ -102,6 +102,7 @@ struct item {
 	u32			slot;
 	struct nt_place		place[2];
 	struct kvec		vec[2];
+	struct nt_mapping	mapping[NT_MAPPINGS];
 	bool			was_sent;
 	u8			*buf;
 };
@@ -462,6 +463,7 @@ static void item_make(struct item *item, struct rnd_state *rnd)
 	len = item->slot ? below(rnd, SLOT_LEN + 1) :
 			   a_length(rnd, nt_ring_room(&item->side->link->ring) - 32);
 	rec->sent = item_sent;
+	rec->mapping = item->mapping;
 	rec->rec.type = NTW_FIRST + 1;
 	rec->rec.conn = cpu_to_le32(item->seq);
 	said = (struct said) {
