@@ -252,7 +252,7 @@ static void nt_ring_run(struct bh_work_struct *work)
 		ring->ops->room(ring);
 	if (more)
 		nt_ring_schedule(ring);
-	if (nt_engine_idle(&ring->engine))
+	if (nt_engine_idle(&ring->engine) && wq_has_sleeper(&ring->idle))
 		wake_up_all(&ring->idle);
 }
 
