@@ -13,6 +13,7 @@
 
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
+#include <linux/interrupt.h>
 #include <linux/iosys-map.h>
 #include <linux/workqueue.h>
 #include "wire.h"

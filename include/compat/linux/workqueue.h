@@ -3,7 +3,8 @@
  * WQ_PERCPU came with 6.17. Before, every workqueue without WQ_UNBOUND is bound to CPUs.
  *
  * Work items that run in softirq (system_bh_wq) came with 6.9, and disable_work_sync() with 6.10.
- * Before, such a work item is a tasklet. queue_bh_work() is called in any context, hard interrupts
+ * Before, such a work item is a tasklet; a user includes <linux/interrupt.h> for it, because this
+ * header can't: that one includes it. queue_bh_work() is called in any context, hard interrupts
  * too. While the work item is disabled, queue_bh_work() may have no effect.
  */
 #ifndef _KFI_COMPAT_LINUX_WORKQUEUE_H
@@ -17,8 +18,6 @@
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
-#include <linux/interrupt.h>
-
 #define bh_work_struct		tasklet_struct
 #define INIT_BH_WORK(work, fn)	tasklet_setup(work, fn)
 #define queue_bh_work(work)	tasklet_schedule(work)
