@@ -195,7 +195,7 @@ enum {
  */
 struct nt_mapping {
 	dma_addr_t	dma;
-	void		*addr;
+	const void	*addr;
 	u32		len;
 	u8		how;
 };
