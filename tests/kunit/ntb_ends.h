@@ -207,4 +207,42 @@ static void ring_exit(struct kunit *test)
 	kvfree(pair);
 }
 
+/* ---- a record whose payload goes to one place ---- */
+
+#define PLACED_AT	(INBOUND - 64)
+
+struct placed {
+	struct nt_rec		rec;
+	struct nt_place		place;
+	struct kvec		vec;
+	struct nt_mapping	mapping[NT_MAPPINGS];
+	struct completion	sent;
+	int			err;
+};
+
+static void placed_sent(struct nt_rec *rec, int err)
+{
+	struct placed *p = container_of(rec, struct placed, rec);
+
+	p->err = err;
+	complete(&p->sent);
+}
+
+static int post_placed(struct end *end, struct placed *p, void *from, size_t len, bool more)
+{
+	*p = (struct placed) {
+		.place = { .at = PLACED_AT, .len = len }, .vec = { from, len },
+		.rec = { .sent = placed_sent,
+			 .head_len = sizeof(struct ntw_rec),
+			 .rec.type = NTW_FIRST,
+			 .len = len,
+			 .count = 1,
+			 .place = &p->place,
+			 .mapping = p->mapping },
+	};
+	init_completion(&p->sent);
+	iov_iter_kvec(&p->rec.iter, ITER_SOURCE, &p->vec, 1, len);
+	return nt_ring_post(&end->ring, &p->rec, more);
+}
+
 #endif

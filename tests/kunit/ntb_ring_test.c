@@ -12,38 +12,7 @@
 #include <linux/kthread.h>
 #include <linux/slab.h>
 
-/* The DMA address of payload is that of the CPU in the linear map, and can be refused. */
-#undef dma_map_page
-#undef dma_unmap_page
-#define dma_map_page	test_map
-#define dma_unmap_page	test_unmap
-
-static struct page *unmappable;
-static spinlock_t *unlocked;	/* nothing is mapped or unmapped under it */
-static u32 locked;		/* number of times that this happened */
-static u64 mapped;		/* bytes that are mapped */
-static u64 addresses;		/* sum of their addresses */
-
-static dma_addr_t test_map(struct device *dev, struct page *page, size_t off, size_t len,
-			   enum dma_data_direction dir)
-{
-	dma_addr_t at = (unsigned long)page_address(page) + off;
-
-	locked += unlocked && lockdep_is_held(unlocked);
-	if (page == unmappable)
-		return DMA_MAPPING_ERROR;
-	mapped += len;
-	addresses += at;
-	return at;
-}
-
-static void test_unmap(struct device *dev, dma_addr_t addr, size_t len, enum dma_data_direction dir)
-{
-	locked += unlocked && lockdep_is_held(unlocked);
-	mapped -= len;
-	addresses -= addr;
-}
-
+#include "ntb_map.h"
 #include "../../providers/ntb/piece.c"
 #include "../../providers/ntb/dma.c"
 #include "../../providers/ntb/in.c"
@@ -417,42 +386,6 @@ static void no_room(struct kunit *test)
 }
 
 /* ---- an engine that reports a failure of a copy which was made ---- */
-
-#define PLACED_AT	(INBOUND - 64)
-
-struct placed {
-	struct nt_rec		rec;
-	struct nt_place		place;
-	struct kvec		vec;
-	struct nt_mapping	mapping[NT_MAPPINGS];
-	struct completion	sent;
-	int			err;
-};
-
-static void placed_sent(struct nt_rec *rec, int err)
-{
-	struct placed *p = container_of(rec, struct placed, rec);
-
-	p->err = err;
-	complete(&p->sent);
-}
-
-static int post_placed(struct end *end, struct placed *p, void *from, size_t len, bool more)
-{
-	*p = (struct placed) {
-		.place = { .at = PLACED_AT, .len = len }, .vec = { from, len },
-		.rec = { .sent = placed_sent,
-			 .head_len = sizeof(struct ntw_rec),
-			 .rec.type = NTW_FIRST,
-			 .len = len,
-			 .count = 1,
-			 .place = &p->place,
-			 .mapping = p->mapping },
-	};
-	init_completion(&p->sent);
-	iov_iter_kvec(&p->rec.iter, ITER_SOURCE, &p->vec, 1, len);
-	return nt_ring_post(&end->ring, &p->rec, more);
-}
 
 /* Let the copies of a kind fail that the ring has not reaped. Return: their number. */
 static u32 fail_made(struct nt_ring *ring, enum nt_what what)
