@@ -101,7 +101,7 @@ struct bench_env {
  *	module.
  * @run: perform @ops operations; may sleep. Returns nanoseconds (bench_clock()) or a negative
  *	errno, after which the variant is only closed.
- * @cpu: NULL, or returns the nanoseconds of CPU time of the last run
+ * @also: NULL, or returns another figure of the last run, which report.py knows
  * @close: free everything
  * @arg: argument of @open, for variants that share code
  * @depth: operations in progress
@@ -111,7 +111,7 @@ struct bench_variant {
 	const char	*name;
 	void		*(*open)(struct bench_env *env, const struct bench_variant *v);
 	s64		(*run)(void *priv, u32 ops);
-	s64		(*cpu)(void *priv);
+	s64		(*also)(void *priv);
 	void		(*close)(void *priv);
 	unsigned long	arg;
 	u32		depth;
@@ -155,19 +155,28 @@ enum {
 	KB_DISK_WRITE	= 1,
 	KB_DISK_RANDOM	= 2,
 	KB_DISK_BLANK	= 4,	/* data that was written can't be read back */
+	KB_DISK_PLACED	= 8,	/* memory of I/Os is in the window of the first node's bridge */
 };
 
 void *kb_disk_open(struct bench_env *env, const struct bench_variant *v);
 s64 kb_disk_run(void *priv, u32 ops);
-s64 kb_disk_cpu(void *priv);
+s64 kb_disk_cpu(void *priv);		/* nanoseconds of the last run in which the CPU was not idle */
 void kb_disk_close(void *priv);
+
+/*
+ * Keep a load in progress in the background. kb_disk_stop() waits for its end and returns 0 or an
+ * error.
+ */
+int kb_disk_begin(void *priv);
+u64 kb_disk_moved(void *priv);		/* bytes since then */
+int kb_disk_stop(void *priv);
 
 /* @_disk: NAME of /dev/bench/NAME, and of the variant */
 #define KB_DISK(_disk, _arg, _size, _depth)	(&(const struct bench_variant) {	\
 		.name	= _disk,							\
 		.open	= kb_disk_open,							\
 		.run	= kb_disk_run,							\
-		.cpu	= kb_disk_cpu,							\
+		.also	= kb_disk_cpu,							\
 		.close	= kb_disk_close,						\
 		.arg	= _arg,								\
 		.size	= _size,							\

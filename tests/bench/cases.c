@@ -161,6 +161,13 @@ const struct bench_case bench_cases[] = {
 		&kb_ntb_write_rdm,
 	} },
 	{ "ntb-flat-long", { &bench_window_long, &kb_ntb_long_msg, &kb_ntb_long_rdm } },
+	{ "ntb-loaded-msg", { &kb_ntb_idle_msg, &kb_ntb_loaded_msg } },
+	{ "ntb-loaded-rdm", { &kb_ntb_idle_rdm, &kb_ntb_loaded_rdm } },
+	{ "nvme-scarce-read", { &kb_scarce_bypass, &kb_scarce_through } },
+	{ "nvme-scarce-ample", { &kb_scarce_bypass, &kb_scarce_through } },
+	{ "nvme-scarce-neighbour", {
+		&kb_neighbour_alone, &kb_neighbour_bypass, &kb_neighbour_through,
+	} },
 	DISK_CASES("null", KB_DISK_BLANK, "tcp", &bench_tcp_stream_copy),
 	DISK_CASES("ram", 0, "tcp", &bench_tcp_stream_copy),
 	DISK_CASES("nbd", 0, "nbd"),

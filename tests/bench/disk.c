@@ -14,13 +14,15 @@
 #include <linux/blkdev.h>
 #include <linux/err.h>
 #include <linux/kernel_stat.h>
+#include <linux/kthread.h>
 #include <linux/llist.h>
 #include <linux/prandom.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/tick.h>
 #include <linux/wait.h>
-#include "bench.h"
+#include <kfi_mem.h>
+#include "kfi.h"
 
 struct disk_stamp {
 	u64	page;
@@ -49,6 +51,12 @@ struct disk_slot {
  * @next: next block of sequential access
  * @run: number of the run, unique among all loads
  * @starts: I/Os still to be started
+ * @busy: I/Os in progress
+ * @moved: bytes of I/Os that have ended since kb_disk_begin(); READ_ONCE
+ * @stop: start no more; READ_ONCE
+ * @stopped: the thread in the background has ended
+ * @node: whose memory the I/Os use (KB_DISK_PLACED)
+ * @mem: that memory
  * @cpu: nanoseconds of the last run in which the CPU was not idle
  * @ended: slots that have ended; bios add them, the thread takes them, and sleeps on @wait
  */
@@ -62,6 +70,12 @@ struct disk_load {
 	u64				run;
 	struct rnd_state		rnd;
 	u32				starts;
+	u32				busy;
+	u64				moved;
+	bool				stop;
+	struct completion		stopped;
+	struct kb_node			node;
+	struct kfi_mem			*mem;
 	int				err;
 	s64				cpu;
 	struct llist_head		ended;
@@ -144,6 +158,7 @@ static u64 disk_place(struct disk_load *load)
 static void disk_start(struct disk_slot *slot)
 {
 	slot->load->starts--;
+	slot->load->busy++;
 	slot->page = disk_place(slot->load);
 	if (disk_writes(slot->load))
 		disk_mark(slot);
@@ -163,39 +178,38 @@ static void disk_end(struct disk_slot *slot)
 
 /* ---- many I/Os ---- */
 
-/* Start I/Os in the slots that have ended. Return: how many have ended. */
-static u32 disk_turn(struct disk_load *load)
+/* Start I/Os in the slots that have ended. */
+static void disk_turn(struct disk_load *load)
 {
 	struct disk_slot *slot, *next;
 	struct llist_node *ended;
 	struct blk_plug plug;
-	u32 n = 0;
 
 	wait_event(load->wait, !llist_empty(&load->ended));
 	ended = llist_reverse_order(llist_del_all(&load->ended));
 	blk_start_plug(&plug);
 	llist_for_each_entry_safe(slot, next, ended, node) {
 		disk_end(slot);
-		if (load->starts)
+		load->busy--;
+		WRITE_ONCE(load->moved, load->moved + load->v->size);
+		if (load->starts && !READ_ONCE(load->stop))
 			disk_start(slot);
-		n++;
 	}
 	blk_finish_plug(&plug);
-	return n;
 }
 
 static void disk_move(struct disk_load *load, u32 ops)
 {
 	struct blk_plug plug;
-	u32 i, left = ops;
+	u32 i;
 
 	load->starts = ops;
 	blk_start_plug(&plug);
 	for (i = 0; i < load->v->depth && load->starts; i++)
 		disk_start(&load->slots[i]);
 	blk_finish_plug(&plug);
-	while (left)
-		left -= disk_turn(load);
+	while (load->busy)
+		disk_turn(load);
 }
 
 /*
@@ -255,12 +269,58 @@ s64 kb_disk_cpu(void *priv)
 	return ((struct disk_load *)priv)->cpu;
 }
 
+/* ---- in the background ---- */
+
+static int disk_thread(void *data)
+{
+	struct disk_load *load = data;
+
+	disk_move(load, U32_MAX);
+	complete(&load->stopped);
+	return 0;
+}
+
+int kb_disk_begin(void *priv)
+{
+	struct disk_load *load = priv;
+
+	load->err = 0;
+	load->moved = 0;
+	load->stop = false;
+	reinit_completion(&load->stopped);
+	return PTR_ERR_OR_ZERO(kthread_run(disk_thread, load, "kfi_bench_disk"));
+}
+
+u64 kb_disk_moved(void *priv)
+{
+	return READ_ONCE(((struct disk_load *)priv)->moved);
+}
+
+int kb_disk_stop(void *priv)
+{
+	struct disk_load *load = priv;
+
+	WRITE_ONCE(load->stop, true);
+	wait_for_completion(&load->stopped);
+	load->stop = false;
+	return load->err;
+}
+
 /* ---- open and close ---- */
 
 static void disk_free_slots(struct disk_load *load)
 {
 	u32 i, j;
 
+	if (load->v->arg & KB_DISK_PLACED) {
+		for (i = 0; load->slots && i < load->v->depth; i++)
+			kfree(load->slots[i].vec);
+		kfree(load->slots);
+		if (load->mem)
+			WARN_ON(kfi_mem_free(load->mem));
+		kb_node_close(&load->node);
+		return;
+	}
 	for (i = 0; load->slots && i < load->v->depth; i++) {
 		for (j = 0; load->slots[i].vec && j < disk_pages(load->v); j++)
 			if (load->slots[i].vec[j].bv_page)
@@ -268,6 +328,14 @@ static void disk_free_slots(struct disk_load *load)
 		kfree(load->slots[i].vec);
 	}
 	kfree(load->slots);
+}
+
+/* Page @i of a slot, in memory that the peer's devices reach */
+static struct page *disk_placed(struct disk_load *load, struct disk_slot *slot, unsigned int i)
+{
+	void *at = load->mem->addr + (slot - load->slots) * load->v->size + i * PAGE_SIZE;
+
+	return is_vmalloc_addr(at) ? vmalloc_to_page(at) : virt_to_page(at);
 }
 
 static int disk_make_slot(struct disk_load *load, struct disk_slot *slot)
@@ -280,12 +348,24 @@ static int disk_make_slot(struct disk_load *load, struct disk_slot *slot)
 	if (!slot->vec)
 		return -ENOMEM;
 	for (i = 0; i < disk_pages(load->v); i++) {
-		page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+		page = load->mem ? disk_placed(load, slot, i) : alloc_page(GFP_KERNEL | __GFP_ZERO);
 		if (!page)
 			return -ENOMEM;
 		bvec_set_page(&slot->vec[i], page, PAGE_SIZE, 0);
 	}
 	return 0;
+}
+
+static int disk_make_mem(struct disk_load *load, struct bench_env *env)
+{
+	static const struct kb_kind kind = { "ntb", KFI_EP_MSG };
+	int ret;
+
+	if (!(load->v->arg & KB_DISK_PLACED))
+		return 0;
+	ret = kb_node_open(&load->node, env, 0, &kind, KFI_CQ_FORMAT_CONTEXT, NULL, NULL);
+	return ret ?: kfi_mem_alloc(load->node.domain, load->v->depth * load->v->size, KFI_MEM_DIRECT,
+				    &load->mem);
 }
 
 static int disk_make_slots(struct disk_load *load)
@@ -355,8 +435,9 @@ void *kb_disk_open(struct bench_env *env, const struct bench_variant *v)
 	load->v = v;
 	init_llist_head(&load->ended);
 	init_waitqueue_head(&load->wait);
+	init_completion(&load->stopped);
 	prandom_seed_state(&load->rnd, 1);
-	ret = disk_open_file(load) ?: disk_make_slots(load) ?: disk_fill(load);
+	ret = disk_open_file(load) ?: disk_make_mem(load, env) ?: disk_make_slots(load) ?: disk_fill(load);
 	if (!ret)
 		return load;
 	kb_disk_close(load);

@@ -68,6 +68,11 @@ int kb_join(struct kb_node node[2], const struct kb_kind *kind, struct kfid_ep *
 	    kfi_addr_t addr[2]);
 int kb_cq_error(struct kfid_cq *cq);
 
+/* rma.c: writes of a variant without a thread, in the background */
+int kb_rma_begin(void *priv);
+u32 kb_rma_ended(void *priv);		/* operations since then */
+int kb_rma_stop(void *priv);		/* may sleep */
+
 static inline void kb_close(struct kfid *fid)
 {
 	WARN_ON_ONCE(kfi_close(fid));
@@ -156,6 +161,15 @@ extern const struct bench_variant kb_ntb_placed_long_msg;
 extern const struct bench_variant kb_ntb_placed_long_rdm;
 extern const struct bench_variant kb_ntb_long_msg;
 extern const struct bench_variant kb_ntb_long_rdm;
+extern const struct bench_variant kb_ntb_idle_msg;
+extern const struct bench_variant kb_ntb_idle_rdm;
+extern const struct bench_variant kb_ntb_loaded_msg;
+extern const struct bench_variant kb_ntb_loaded_rdm;
+extern const struct bench_variant kb_scarce_bypass;
+extern const struct bench_variant kb_scarce_through;
+extern const struct bench_variant kb_neighbour_alone;
+extern const struct bench_variant kb_neighbour_bypass;
+extern const struct bench_variant kb_neighbour_through;
 extern const struct bench_variant kb_scale_messages;
 extern const struct bench_variant kb_scale_write;
 extern const struct bench_variant kb_scale_roundtrip;

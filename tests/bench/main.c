@@ -6,7 +6,7 @@
  * to debugfs/kfi_bench/run measures; a read returns the results, in lines:
  *	variant NAME DEPTH SIZE					for each variant
  *	failed NAME ERRNO					for one that failed
- *	NAME ROUND OPERATIONS NANOSECONDS CPU-NANOSECONDS	for each run
+ *	NAME ROUND OPERATIONS NANOSECONDS ALSO			for each run, bench_variant.also
  * "wall" selects the wall clock, see peer/clock.c.
  *
  * The namespaces are descriptors of the process that loads the module:
@@ -215,8 +215,10 @@ static void turn_failed(struct turn *t, struct bench_text *text, s64 err)
 static int turn_calibrate(struct turn *t, u64 ns)
 {
 	u32 step = max(t->v->depth, 1U);
-	s64 took;
+	s64 took = t->v->run(t->priv, step);	/* it may connect */
 
+	if (took < 0)
+		return took;
 	for (t->ops = 4 * step;; t->ops = min(OPS_MAX, 4 * t->ops)) {
 		took = t->v->run(t->priv, t->ops);
 		if (took < 0)
@@ -257,7 +259,7 @@ static void turn_run(struct turn *t, u32 round, struct bench_text *text)
 		turn_failed(t, text, ns);
 	else
 		say(text, "%s %u %u %lld %lld\n", t->v->name, round, t->ops, ns,
-		    t->v->cpu ? t->v->cpu(t->priv) : ns);
+		    t->v->also ? t->v->also(t->priv) : ns);
 }
 
 /* "CASE", or "CASE/VARIANT" for one of its variants, for use with a profiler */

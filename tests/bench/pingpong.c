@@ -145,7 +145,7 @@ static s64 pp_run_block(struct pp *pp)
 
 static int pp_asked(struct pp *pp, const u8 *buf)
 {
-	u64 number;
+	u64 number[PP_SIZE / sizeof(u64)] = { };
 
 	if (*(u64 *)buf != pp->at)
 		return -EBADMSG;
@@ -153,8 +153,8 @@ static int pp_asked(struct pp *pp, const u8 *buf)
 		complete(&pp->done);
 		return 0;
 	}
-	number = pp->at;
-	return pp_send(&pp->side[0], &number);
+	number[0] = pp->at;
+	return pp_send(&pp->side[0], number);
 }
 
 static void pp_received(struct pp_recv *recv, int err)
@@ -193,9 +193,9 @@ static void pp_handler(struct kfid_cq *cq, void *context)
 
 static s64 pp_run_softirq(struct pp *pp)
 {
-	u64 number = 0;
+	u64 number[PP_SIZE / sizeof(u64)] = { };
 	u64 start = bench_clock();
-	int ret = pp_send(&pp->side[0], &number);
+	int ret = pp_send(&pp->side[0], number);
 
 	if (ret)
 		return ret;
@@ -290,7 +290,7 @@ static void *pp_open(struct bench_env *env, const struct bench_variant *v)
 	return ERR_PTR(ret);
 }
 
-#define PINGPONG(_name, ...)							\
+#define PINGPONG_OF(_size, _name, ...)						\
 	{									\
 		.name	= _name,						\
 		.open	= pp_open,						\
@@ -298,8 +298,10 @@ static void *pp_open(struct bench_env *env, const struct bench_variant *v)
 		.close	= pp_close,						\
 		.arg	= (unsigned long)&(const struct kb_kind) { __VA_ARGS__ },	\
 		.depth	= 1,							\
-		.size	= 8,							\
+		.size	= _size,						\
 	}
+
+#define PINGPONG(_name, ...)	PINGPONG_OF(8, _name, __VA_ARGS__)
 
 const struct bench_variant kb_pingpong_rdm_block = PINGPONG("kfi-rdm-block", "sockets", KFI_EP_RDM,
 							    KB_BLOCK);
@@ -344,6 +346,10 @@ const struct bench_variant kb_ntb_msg_done = PINGPONG("msg-done", "ntb", KFI_EP_
 const struct bench_variant kb_ntb_rdm_handler = PINGPONG("rdm-handler", "ntb", KFI_EP_RDM,
 							 KB_HANDLER);
 const struct bench_variant kb_ntb_rdm_done = PINGPONG("rdm-done", "ntb", KFI_EP_RDM, KB_DONE);
+const struct bench_variant kb_ntb_idle_msg = PINGPONG_OF(PP_SIZE, "msg-idle", "ntb", KFI_EP_MSG,
+							 KB_DONE);
+const struct bench_variant kb_ntb_idle_rdm = PINGPONG_OF(PP_SIZE, "rdm-idle", "ntb", KFI_EP_RDM,
+							 KB_DONE);
 
 /*
  * 8-byte round trips in softirq between one endpoint and many peers, one after the other

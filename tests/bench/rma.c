@@ -89,7 +89,7 @@ static int rma_more(struct rma *rma)
 {
 	int ret = 0;
 
-	while (!ret && rma->posted < rma->ops && rma->posted - rma->ended < rma->depth)
+	while (!ret && rma->posted < READ_ONCE(rma->ops) && rma->posted - rma->ended < rma->depth)
 		ret = rma_post(rma, rma->posted++);
 	return ret;
 }
@@ -133,7 +133,8 @@ static void rma_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_c
 	rma->ended++;
 	if (!rma->err)
 		rma->err = wc->err ? -wc->err : rma_more(rma);
-	if (rma->err || rma->ended == rma->ops)
+	/* Each operation that ends posts the next one, so none is left only at the end. */
+	if (rma->err || rma->ended == rma->posted)
 		complete(&rma->done);
 }
 
@@ -143,6 +144,40 @@ static int rma_stream_done(struct rma *rma)
 	local_bh_disable();
 	rma->err = rma_more(rma);
 	local_bh_enable();
+	if (!rma->err && !wait_for_completion_timeout(&rma->done, BENCH_TIMEOUT))
+		return -ETIMEDOUT;
+	return rma->err;
+}
+
+/*
+ * In the background: writes without an end, until the stop. The caller stamps and checks the
+ * memory.
+ */
+
+int kb_rma_begin(void *priv)
+{
+	struct rma *rma = priv;
+
+	rma->ops = U32_MAX;
+	rma->posted = 0;
+	rma->ended = 0;
+	reinit_completion(&rma->done);
+	local_bh_disable();
+	rma->err = rma_more(rma);
+	local_bh_enable();
+	return rma->err;
+}
+
+u32 kb_rma_ended(void *priv)
+{
+	return READ_ONCE(((struct rma *)priv)->ended);
+}
+
+int kb_rma_stop(void *priv)
+{
+	struct rma *rma = priv;
+
+	WRITE_ONCE(rma->ops, 0);
 	if (!rma->err && !wait_for_completion_timeout(&rma->done, BENCH_TIMEOUT))
 		return -ETIMEDOUT;
 	return rma->err;

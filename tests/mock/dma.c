@@ -20,7 +20,7 @@ MODULE_PARM_DESC(ring, "copies that a channel can hold");
 
 unsigned int nm_engine_mbs;
 module_param_named(engine_mbs, nm_engine_mbs, uint, 0444);
-MODULE_PARM_DESC(engine_mbs, "MB/s of a channel, whose copies are then timed; 0: as fast as the CPU copies (default 0)");
+MODULE_PARM_DESC(engine_mbs, "MB/s of a channel; 0: as fast as the CPU copies (default 0)");
 
 static bool terminate = true;
 module_param(terminate, bool, 0444);

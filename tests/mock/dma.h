@@ -99,7 +99,8 @@ static inline struct nm_copy *to_nm_copy(struct dma_async_tx_descriptor *tx)
 bool nm_start_one(struct nm_chan *c);
 void nm_start(struct nm_chan *c);	/* under the lock */
 bool nm_fails(struct nm_copy *copy);
-enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src, size_t len);
+enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src,
+				       size_t len);
 void nm_finish(struct nm_chan *c);	/* what runs has ended; bottom halves off */
 void nm_run(struct kthread_work *work);
 void nm_tell(struct tasklet_struct *task);

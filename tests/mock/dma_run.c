@@ -42,7 +42,8 @@ static void nm_copy_across(const struct nm_place *to, const struct nm_place *fro
 }
 
 /* The end of the window belongs to the machine whose memory is at the other end of the copy. */
-enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src, size_t len)
+enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src,
+				       size_t len)
 {
 	bool cross_to, cross_from;
 	struct nm_place to, from;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * dma_timed.c - copies that take the time of an engine in hardware (parameter engine_mbs). A
- * channel makes one piece at a time: a part of a long copy, or some short ones. A piece takes the time that the channel needs for
- * it, or that the memory of its machine needs for it beside other users (command "ram"), whichever
- * is longer. A timer in softirq ends the piece: only then the CPU copies its bytes. So the CPU is
- * free for other work while a copy runs, and a long copy does not wait for a CPU.
+ * channel makes one piece at a time: a part of a long copy, or some short ones. A piece takes the
+ * time that the channel needs for it, or that the memory of its machine needs for it beside other
+ * users (command "ram"), whichever is longer. A timer in softirq ends the piece: only then the CPU
+ * copies its bytes. So the CPU is free for other work while a copy runs, and a long copy does not
+ * wait for a CPU.
  */
 #include "dma.h"
 #include "mock.h"
@@ -70,7 +71,10 @@ static size_t nm_timed_together(struct nm_chan *c, size_t len, const struct nm_b
 	return len;
 }
 
-/* Begin the next copies, if there are any. With reordering the last one is first, as in nm_run_now(). */
+/*
+ * Begin the next copies, if there are any. With reordering the last one is first, as in
+ * nm_run_now().
+ */
 static void nm_timed_next(struct nm_chan *c)
 {
 	struct nm_copy *first;
