@@ -433,6 +433,7 @@ static void nt_life_up(struct nt_link *link, const struct ntw_hello_info *g)
 				     "the peer can write to all memory of this machine\n");
 	nt_conns_link_up(link);
 	enable_bh_work(&link->ring.run);
+	nt_ring_schedule(&link->ring);	/* for signals that came while it was disabled */
 	nt_ring_beat(&link->ring, 0);
 }
 

@@ -134,8 +134,8 @@ enum kfi_nl_ep_state {
  * @KFI_A_MAP_ID: u32, node number, 1 to %KFI_MAP_ID_MAX
  * @KFI_A_MAP_ADDR: IPv4 address of a node, 4 bytes in network order
  * @KFI_A_REGISTERED: u64, number of times that a region of the domain was made available to peers
- * @KFI_A_PLACE: nest of &enum kfi_place_attr
  *	since the domain was opened. Each registration of a per-I/O region counts
+ * @KFI_A_PLACE: nest of &enum kfi_place_attr
  */
 enum kfi_attr {
 	KFI_A_UNSPEC,
@@ -371,9 +371,9 @@ enum kfi_cntr_nl_attr {
  * @KFI_PLACE_A_DEVICE: string, name of the device
  * @KFI_PLACE_A_VERDICT: string, "yes: " or "no: " and the reason
  * @KFI_PLACE_A_COUNT: u32, places that the device has now
- * @KFI_PLACE_A_FENCE: string, whether all that the device has written before its completion is known
- *	to be in front of what is sent later: "not needed", as for memory of this machine; or
- *	"unproven", which no test on hardware has shown
+ * @KFI_PLACE_A_FENCE: string, whether what the device has written before its completion is known to
+ *	arrive before what is sent later: "not needed", as for memory of this machine; or
+ *	"unproven": no test on hardware has shown it
  */
 enum kfi_place_attr {
 	KFI_PLACE_A_UNSPEC,
