@@ -21,7 +21,7 @@ struct end {
 	struct end	*other;
 	u8		*mem;
 	u32		got, wrong, faults, rooms;
-	u32		answers;	/* records that @other puts while this end handles others */
+	u32		answers;	/* records that @other puts meanwhile */
 	u32		answer;		/* number of the next one */
 	/* records */
 	struct nt_rec	rec[LINES];

@@ -49,7 +49,7 @@ enum nm_count {
 	NM_DMA_BYTES,
 	NM_DMA_READS,
 	NM_DEVICE_BYTES,	/* bytes that other devices have written to pages of a window */
-	NM_RAM_BYTES,		/* bytes that devices of this machine read from its memory or write to it */
+	NM_RAM_BYTES,		/* bytes of its memory that its devices read or write */
 	/* accesses to registers (doorbells, masks, scratchpads) of either side */
 	NM_REG_READS,
 	NM_REG_WRITES,

@@ -517,7 +517,7 @@ free:
 }
 
 #define SILENT		60
-#define SILENT_KIB	24UL	/* more than both sockets take, less than with the buffers of a connection */
+#define SILENT_KIB	24UL	/* more than two sockets take, less than a connection */
 
 /* Connections without a hello have no buffers, neither lock out others nor last. */
 static bool silence(struct victim *v)
