@@ -182,5 +182,9 @@ const struct bench_case bench_cases[] = {
 		&kb_readers_1, &kb_readers_2,
 		&kb_scale_tcp_messages, &kb_scale_tcp_stream, &kb_scale_tcp_roundtrip,
 	} },
+	{ "queues", {
+		&kb_queues_messages, &kb_queues_single, &kb_queues_roundtrip, &kb_queues_send,
+		&kb_queues_write,
+	} },
 	{ }
 };

@@ -178,5 +178,10 @@ extern const struct bench_variant kb_scale_counters;
 extern const struct bench_variant kb_scale_tcp_messages;
 extern const struct bench_variant kb_scale_tcp_stream;
 extern const struct bench_variant kb_scale_tcp_roundtrip;
+extern const struct bench_variant kb_queues_messages;
+extern const struct bench_variant kb_queues_single;
+extern const struct bench_variant kb_queues_roundtrip;
+extern const struct bench_variant kb_queues_send;
+extern const struct bench_variant kb_queues_write;
 
 #endif /* _KFI_BENCH_KFI_H */

@@ -182,6 +182,10 @@ for what, size in (("messages", "64 bytes"), ("write", "1 MiB"), ("roundtrip", "
                                   unit, 1.6))
     COMPARISONS.append(Comparison("8 connections, 2 CPUs", "scale", f"raw TCP: {peer}", f"tcp-{peer}-2", f"tcp-{peer}-1",
                                   unit, provider="raw TCP"))
+for what, size in (("messages", "64 bytes, KFI_MORE"), ("single", "64 bytes"), ("roundtrip", "8 bytes"), ("send", "4 KiB sends"),
+                   ("write", "1 MiB writes")):
+    COMPARISONS.append(Comparison("4 queues over a bridge, 2 CPUs", "queues", size, f"{what}-2", f"{what}-1",
+                                  "GB/s" if what == "write" else "M/s", 1.6, provider="ntb"))
 for what in ("atomics", "counters"):
     COMPARISONS.append(Comparison("8 targets, 2 CPUs", "scale", what, f"kfi-{what}-2", f"kfi-{what}-1", "M/s", 1.6,
                                   provider="loop"))

@@ -29,8 +29,19 @@ struct scale_copy {
 	struct completion		done;
 };
 
+/**
+ * struct scale_kind - what is done at once
+ * @v: the task
+ * @copies: how many of it, at most SCALE_COPIES
+ */
+struct scale_kind {
+	const struct bench_variant	*v;
+	u32				copies;
+};
+
 struct scale {
-	struct scale_copy copy[SCALE_COPIES];
+	u32			copies;
+	struct scale_copy	copy[SCALE_COPIES];
 };
 
 static int scale_thread(void *data)
@@ -73,8 +84,8 @@ static s64 scale_run(void *priv, u32 ops)
 	s64 err = 0;
 	u32 n, i;
 
-	for (n = 0; n < SCALE_COPIES && !err; n++)
-		err = scale_start(&scale->copy[n], ops / SCALE_COPIES, n);
+	for (n = 0; n < scale->copies && !err; n++)
+		err = scale_start(&scale->copy[n], ops / scale->copies, n);
 	if (err)
 		n--;
 	for (i = 0; i < n; i++) {
@@ -102,7 +113,7 @@ static int scale_copy_open(struct scale_copy *copy, struct bench_env *env,
 	copy->env = *env;
 	memset(copy->env.mem, 0, sizeof(copy->env.mem));
 	for (i = 0; i < 2 && !ret; i++)
-		ret = bench_mem_alloc(&copy->env.mem[i], BENCH_DEPTH, env->mem[i].size);
+		ret = bench_mem_alloc(&copy->env.mem[i], env->mem[i].count, env->mem[i].size);
 	if (ret)
 		return ret;
 	copy->priv = v->open(&copy->env, v);
@@ -117,36 +128,39 @@ static void scale_close(void *priv)
 	struct scale *scale = priv;
 	int i;
 
-	for (i = 0; i < SCALE_COPIES; i++)
+	for (i = 0; i < scale->copies; i++)
 		scale_copy_close(&scale->copy[i]);
 	kvfree(scale);
 }
 
 static void *scale_open(struct bench_env *env, const struct bench_variant *v)
 {
+	const struct scale_kind *kind = (const struct scale_kind *)v->arg;
 	struct scale *scale = kvzalloc(sizeof(*scale), GFP_KERNEL);
 	int i, ret = 0;
 
 	if (!scale)
 		return ERR_PTR(-ENOMEM);
-	for (i = 0; i < SCALE_COPIES && !ret; i++)
-		ret = scale_copy_open(&scale->copy[i], env, (const struct bench_variant *)v->arg);
+	scale->copies = kind->copies;
+	for (i = 0; i < kind->copies && !ret; i++)
+		ret = scale_copy_open(&scale->copy[i], env, kind->v);
 	if (!ret)
 		return scale;
 	scale_close(scale);
 	return ERR_PTR(ret);
 }
 
-#define SCALE(_name, _variant, _depth, _size)		\
-	{						\
-		.name	= _name,			\
-		.open	= scale_open,			\
-		.run	= scale_run,			\
-		.close	= scale_close,			\
-		.arg	= (unsigned long)&(_variant),	\
-		.depth	= SCALE_COPIES * (_depth),	\
-		.size	= (_size),			\
+#define SEVERAL(_name, _variant, _copies, _depth, _size)					\
+	{										\
+		.name	= _name,							\
+		.open	= scale_open,							\
+		.run	= scale_run,							\
+		.close	= scale_close,							\
+		.arg	= (unsigned long)&(const struct scale_kind) { &(_variant), _copies },	\
+		.depth	= (_copies) * (_depth),						\
+		.size	= (_size),							\
 	}
+#define SCALE(_name, _variant, _depth, _size)	SEVERAL(_name, _variant, SCALE_COPIES, _depth, _size)
 
 const struct bench_variant kb_scale_messages = SCALE("kfi-messages", kb_messages, 64, 64);
 const struct bench_variant kb_scale_write = SCALE("kfi-write", kb_write_copy, BENCH_DEPTH,
@@ -160,3 +174,13 @@ const struct bench_variant kb_scale_tcp_stream = SCALE("tcp-stream", bench_tcp_s
 						       BENCH_DEPTH, BENCH_MB);
 const struct bench_variant kb_scale_tcp_roundtrip = SCALE("tcp-roundtrip", bench_tcp_pingpong_block,
 							  1, 8);
+
+/* Four queues over one bridge, with both ends in one machine */
+#define QUEUES(_name, _variant, _depth, _size)	SEVERAL(_name, _variant, 4, _depth, _size)
+
+const struct bench_variant kb_queues_messages = QUEUES("messages", kb_ntb_messages_rdm, 64, 64);
+const struct bench_variant kb_queues_single = QUEUES("single", kb_ntb_single_rdm, 64, 64);
+const struct bench_variant kb_queues_roundtrip = QUEUES("roundtrip", kb_ntb_rdm_block, 1, 8);
+const struct bench_variant kb_queues_send = QUEUES("send", kb_ntb_send_rdm_4k, BENCH_BLOCKS, 4096);
+const struct bench_variant kb_queues_write = QUEUES("write", kb_ntb_write_rdm, BENCH_BLOCKS,
+						    BENCH_MB);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The gain of a second CPU: eight connections at once on one CPU and on two
+"""The gain of a second CPU: eight connections at once on one CPU and on two, and four over a bridge
 
 User Mode Linux has one CPU, so this runs in an emulated machine of a stock kernel with two CPUs,
 one of which is taken off line and put back in turns. Only the quotient is valid there. Waits for
@@ -21,9 +21,23 @@ sys.path.insert(0, os.path.join(HERE, os.pardir, "vm"))
 import bed               # noqa: E402
 import pair as vm        # noqa: E402
 
-SERIES = "6.12"
-CASE = "scale"
-MODULES = ("kfi", "kfi_loop", "kfi_sockets", "kfi_bench_tcp")
+PLACE = "/lib/modules/$(uname -r)/extra"
+NODES = """
+    for ko in kfi kfi_loop kfi_sockets kfi_bench_tcp; do insmod {place}/$ko.ko; done
+    exec 7</run/netns/ca 8</run/netns/cb
+    insmod {place}/kfi_bench.ko net_a=7 net_b=8 addr_a=10.78.0.1 addr_b=10.78.0.2""".format(place=PLACE)
+# The mock is of the newest kernel. Its interrupts come on the CPU that has rung the doorbell.
+BRIDGE = """
+    modprobe -a kfi_loop kfi_sockets kfi_bench_tcp
+    modprobe kfi_ntb_mock inline_irqs=1
+    modprobe kfi_ntb
+    exec 7</run/netns/ca 8</run/netns/cb
+    insmod {place}/kfi_bench.ko net_a=7 net_b=8 bridge_a=mock0.0 bridge_b=mock0.1""".format(place=PLACE)
+# case: series, arguments of make, how modules are loaded, and in which order they are removed
+CASES = {
+    "scale": ("6.12", [], NODES, "kfi_bench kfi_bench_tcp kfi_sockets kfi_loop kfi"),
+    "queues": ("7.2", ["KFI_MOCK=y"], BRIDGE, "kfi_bench kfi_bench_tcp kfi_ntb kfi_ntb_mock kfi_sockets kfi_loop kfi"),
+}
 RUN = "/sys/kernel/debug/kfi_bench/run"
 SECOND = "/sys/devices/system/cpu/cpu1/online"
 TRACING = "/sys/kernel/tracing"
@@ -39,24 +53,14 @@ EVENT = re.compile(SPIN + r" <-|: contention_begin:.*flags=(?!SPIN)")
 LOCKING = re.compile(r"^\[|ftrace|contention|spin_|mutex_|rwsem|rtmutex|^_raw_|lock_slow|queued_|^down_|^trace_|event_trigger|^__?bpf")
 
 
-def load(pair):
-    pair.run("a", bed.TWO_NODES)
-    place = "/lib/modules/$(uname -r)/extra"
-    for name in MODULES:
-        pair.run("a", f"insmod {place}/{name}.ko")
-    pair.run("a", f"""
-        exec 7</run/netns/ca 8</run/netns/cb
-        insmod {place}/kfi_bench.ko net_a=7 net_b=8 addr_a=10.78.0.1 addr_b=10.78.0.2""")
-
-
-def variants(pair):
+def variants(pair, case):
     """Return the names, in the order of cases.c, from a run of one round."""
-    text = measure(pair, "", 10)
-    return [line.split()[1] for line in text.splitlines() if line.startswith("variant")]
+    text = measure(pair, case, 10)
+    return [f"{case}/{line.split()[1]}" for line in text.splitlines() if line.startswith("variant")]
 
 
-def measure(pair, variant, ms):
-    name = f"{CASE}/{variant}" if variant else CASE
+def measure(pair, name, ms):
+    """Run a case, or CASE/VARIANT."""
     return pair.run("a", f"echo '{name} 1 {ms} wall' >{RUN} && cat {RUN}", timeout=120).text
 
 
@@ -131,7 +135,7 @@ def trace(pair, variant):
         echo >trace""")
     done = pair.run("a", f"""
         echo 1 >{TRACING}/tracing_on
-        echo '{CASE}/{variant} 1 {TRACE_MS} wall' >{RUN}
+        echo '{variant} 1 {TRACE_MS} wall' >{RUN}
         echo 0 >{TRACING}/tracing_on
         cat {RUN}
         echo ==
@@ -145,7 +149,7 @@ def trace(pair, variant):
         echo >set_ftrace_filter
         echo 1 >{SECOND}""")
     runs, _, events = done.text.partition("==\n")
-    ops = sum(int(line.split()[2]) for line in runs.splitlines() if line.startswith(f"{variant} "))
+    ops = sum(int(line.split()[2]) for line in runs.splitlines() if line.startswith(f"{os.path.basename(variant)} "))
     return ops, events
 
 
@@ -170,27 +174,29 @@ def contention_lines(variant, ops, waits):
         yield f"{'':16} {count:6} in {place}"
 
 
-def run(out, runs, rounds, ms):
-    """Measure; write runs/scale.txt and contention.txt. Return the lines of the latter."""
-    logs = os.path.join(out, "scale")
+def run(case, out, runs, rounds, ms):
+    """Measure; write runs/CASE.txt and contention-CASE.txt. Return the lines of the latter."""
+    series, arguments, load, unload = CASES[case]
+    logs = os.path.join(out, case)
     progress = vm.Progress()
-    progress.during(f"{SERIES}: looking for what it needs", [os.path.join(vm.HERE, "need")], os.path.join(logs, "need.log"))
-    progress.during(f"{SERIES}: building the modules", [os.path.join(vm.HERE, "modules"), SERIES, "KFI_BENCH=y"],
+    progress.during(f"{series}: looking for what it needs", [os.path.join(vm.HERE, "need")], os.path.join(logs, "need.log"))
+    progress.during(f"{series}: building the modules", [os.path.join(vm.HERE, "modules"), series, "KFI_BENCH=y", *arguments],
                     os.path.join(logs, "modules.log"))
-    ko = os.path.join(vm.BUILD, f"vm-{SERIES}", "ko")
-    with vm.Pair(SERIES, logs, ko=ko, progress=progress, names=("a",), memory="1G") as pair:
-        load(pair)
-        names = variants(pair)
+    ko = [os.path.join(vm.BUILD, f"vm-{series}", "ko"), vm.script("stock-modules", series)]
+    with vm.Pair(series, logs, ko=ko, progress=progress, names=("a",), memory="1G") as pair:
+        pair.run("a", bed.TWO_NODES)
+        pair.run("a", load)
+        names = variants(pair, case)
         lines = rounds_of(pair, names, rounds, ms, progress)
-        (runs / f"{CASE}.txt").write_text("".join(line + "\n" for line in lines))
+        (runs / f"{case}.txt").write_text("".join(line + "\n" for line in lines))
         told = []
         for name in names:
             progress(f"lock contention: {name}")
             ops, events = trace(pair, name)
-            with open(os.path.join(logs, f"{name}.trace"), "w", encoding="utf-8") as file:
+            with open(os.path.join(logs, f"{os.path.basename(name)}.trace"), "w", encoding="utf-8") as file:
                 file.write(events)
-            told += contention_lines(name, ops, contention(events))
-        pair.run("a", "rmmod kfi_bench kfi_bench_tcp kfi_sockets kfi_loop kfi")
+            told += contention_lines(os.path.basename(name), ops, contention(events))
+        pair.run("a", f"rmmod {unload}")
         pair.check_logs()
-    (out / "contention.txt").write_text("\n".join(told) + "\n")
+    (out / f"contention-{case}.txt").write_text("\n".join(told) + "\n")
     return told
