@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * bridge.h - one bridge. It carries records in both directions (ring.h), writes payload to places
- * in the peer's memory, and has memory that the peer can write to.
+ * bridge.h - one bridge. It carries records in both directions, over one or more queues (ring.h),
+ * writes payload to places in the peer's memory, and has memory that the peer can write to.
  *
- * One work item runs the state machine of a link (link.c). The structures below are used by that
+ * One work item runs the state machine of a link (life.c). The structures below are used by that
  * work item only, or by nt_link_start() and nt_link_stop() while it does not run, unless their
  * comments say otherwise. Interrupts, timers and faults set a bit of @events and queue the work
  * item.
@@ -64,6 +64,7 @@ struct nt_inbound {
  * @mem: inbound memory, within @base
  * @dma: address of @mem for the device
  * @size: bytes of @mem
+ * @queues: queues in @mem. Constant when @base is set
  * @ring: bytes of each ring in @mem
  * @size_align: the bridge requires lengths to be a multiple of this
  * @reach: bytes of @mem that the peer reaches in this life; the peer's window may be shorter than
@@ -84,6 +85,7 @@ struct nt_window {
 	void			*mem;
 	dma_addr_t		dma;
 	size_t			size;
+	unsigned int		queues;
 	u32			ring;
 	resource_size_t		size_align;
 	size_t			reach;
@@ -158,15 +160,18 @@ struct nt_paged {
  * @peer_first: number of the first of the peer's bits
  * @peer_count: number of the peer's bits. The work item sets both before nt_ring_on(); after that
  *	posts read them
+ * @wakes: our bits that wake each queue in this life. Set before the link is up; interrupts read
+ *	them
  */
 struct nt_bells {
 	u64	mine;
 	u8	first, count;
 	u8	peer_first, peer_count;
+	u64	wakes[NTW_QUEUES_MAX];
 };
 
 /**
- * enum nt_link_state - state of a link, see link.c
+ * enum nt_link_state - state of a link, see life.c
  */
 enum nt_link_state {
 	NT_LINK_DOWN,
@@ -197,7 +202,6 @@ struct nt_watch {
  * @ntb: the device
  * @priv: struct nt_dev of the bridge; constant
  * @entry: entry in the list of links that were started; link.c
- * @ring: records
  * @win: inbound memory and the window to the peer's
  * @flat: flat window
  * @paged: the peer's window that has pages
@@ -223,7 +227,7 @@ struct nt_watch {
  * @pace: milliseconds until the next step of the handshake
  * @beat: serial number of the peer, as last read
  * @beat_at: time at which @beat has changed, in jiffies
- * @watch: what operations may wait for, see nt_ring_progress()
+ * @watch: what operations may wait for in each queue, see nt_ring_progress()
  * @checks: placed payload has a CRC, in the record that announces it. Constant from
  *	nt_conns_link_up() to nt_conns_link_down(); read in any context
  * @torn: number of records whose CRC of placed payload was wrong
@@ -232,12 +236,15 @@ struct nt_watch {
  * @ups: times that the link has come up
  * @resets: times that the link has gone down
  * @debugfs: directory of the link
+ * @queues: queues that both ends have, and that are used in this life: the first ones. 1 before the
+ *	first life. It changes while the link is down; read in any context
+ * @rings: number of entries of @ring; constant
+ * @ring: the queues
  */
 struct nt_link {
 	struct ntb_dev		*ntb;
 	void			*priv;
 	struct list_head	entry;
-	struct nt_ring		ring;
 	struct nt_window	win;
 	struct nt_flat		flat;
 	struct nt_paged		paged;
@@ -258,18 +265,21 @@ struct nt_link {
 	unsigned int		pace;
 	u32			beat;
 	unsigned long		beat_at;
-	struct nt_watch		watch[NT_PROGRESS];
+	struct nt_watch		watch[NTW_QUEUES_MAX][NT_PROGRESS];
 	bool			checks;
 	atomic64_t		torn;
 	atomic_t		pins;
 	atomic64_t		interrupts;
 	u64			ups, resets;
 	struct dentry		*debugfs;
+	unsigned int		queues;
+	unsigned int		rings;
+	struct nt_ring		ring[];
 };
 
 static inline struct nt_link *nt_ring_link(struct nt_ring *ring)
 {
-	return container_of(ring, struct nt_link, ring);
+	return container_of(ring - ring->index, struct nt_link, ring[0]);
 }
 
 /* ---- properties of a link: any ---- */
@@ -451,8 +461,15 @@ void nt_link_show(struct nt_link *link);
 
 /* link.c: let the state machine run now. Any context */
 void nt_link_queue(struct nt_link *link);
+
+/* life.c: the state machine; for the work item, or while it does not run */
 extern unsigned int nt_heartbeat_ms;
 extern bool nt_crc, nt_crc_placed;
+int nt_life_check_params(void);
+/* Return: milliseconds until the next call; 0: none is needed until something is reported */
+unsigned int nt_life_run(struct nt_link *link);
+/* End the life, if there is one */
+void nt_life_end(struct nt_link *link, const char *why);
 
 /* win.c. Process context */
 int nt_win_init(struct nt_window *win, struct ntb_dev *ntb);
@@ -527,9 +544,9 @@ int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
 /* bell.c */
 int nt_bell_init(struct nt_link *link);
 void nt_bell_exit(struct nt_link *link);
-/* Choose how to wake the peer in this life. Process context */
+/* Choose how to wake the peer, and the bits of each queue, in this life. Process context */
 int nt_bell_open(struct nt_link *link);
-/* Wake the peer, by CPU. Any context */
+/* Wake the peer's end of a queue, by CPU. Any context */
 void nt_bell_ring(struct nt_ring *ring);
 /* Handle a doorbell of ours. Hard interrupt */
 void nt_bell_received(struct nt_link *link, int vector);

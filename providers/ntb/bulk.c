@@ -81,7 +81,7 @@ static u64 nt_target(const struct nt_out *out, const struct nt_batch *b, size_t 
 
 	*most = rec->len - b->done;
 	if (!rec->count)
-		return ntw_ring_at(NTW_BULK, out->size) +
+		return nt_out_at(out, NTW_BULK) +
 		       ((rec->end - rec->span) & (out->size - 1)) + rec->head_len + b->done;
 	*most = min_t(size_t, *most, rec->place[b->place].len - b->place_done);
 	return rec->place[b->place].at + b->place_done;
@@ -204,7 +204,7 @@ static bool nt_give_runs(struct nt_ring *ring, struct nt_batch *b)
 {
 	const struct nt_out *out = &ring->out;
 	const struct nt_tx *tx = &out->tx[NTW_BULK];
-	u32 to = ntw_ring_at(NTW_BULK, out->size);
+	u32 to = nt_out_at(out, NTW_BULK);
 
 	for (; b->next < b->runs; b->next++) {
 		const struct nt_run *run = &b->run[b->next];
@@ -222,8 +222,9 @@ static bool nt_give_runs(struct nt_ring *ring, struct nt_batch *b)
 static bool nt_give_line(struct nt_ring *ring, struct nt_batch *b)
 {
 	struct nt_piece piece = { .addr = b->line, .dma = b->line_dma, .len = sizeof(*b->line) };
-	struct nt_tx *tx = &ring->out.tx[NTW_BULK];
-	u32 yours = ring->out.yours;
+	struct nt_out *out = &ring->out;
+	struct nt_tx *tx = &out->tx[NTW_BULK];
+	u32 yours = out->yours;
 
 	*b->line = (struct ntw_bulk_line) {
 		.after = cpu_to_le64(ntw_word(yours, b->after / NTW_ALIGN)),
@@ -231,7 +232,8 @@ static bool nt_give_line(struct nt_ring *ring, struct nt_batch *b)
 	};
 	/* The peer may have seen a line that is given again. So @produced does not decrease. */
 	tx->produced = max(tx->produced, b->end);
-	return nt_engine_copy(&ring->engine, NT_LINE, &piece, offsetof(struct ntw_ctl, bulk), NULL,
+	return nt_engine_copy(&ring->engine, NT_LINE, &piece,
+			      out->base + offsetof(struct ntw_ctl, bulk), NULL,
 			      NT_COPY_FENCE | (ring->engine.bells ? 0 : NT_COPY_LAST));
 }
 

@@ -44,6 +44,7 @@ static void nt_caller_note(struct nt_dev *dev, const struct nt_caller *call)
 		caller->version = call->version;
 		caller->close = call->close;
 		caller->life = call->life;
+		caller->ring = call->ring;
 		caller->call = call->call;
 		list_move_tail(&caller->entry, &dev->callers);
 	}
@@ -76,9 +77,10 @@ void nt_callers_drop(struct nt_dev *dev)
 
 /* ---- records of the peer, in softirq ---- */
 
-void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len)
+void nt_call_in(struct nt_dev *dev, struct nt_ring *ring, const struct ntw_rec *rec,
+		const void *body, size_t len)
 {
-	struct nt_caller caller = { .life = nt_link_life(dev->link) };
+	struct nt_caller caller = { .life = nt_link_life(dev->link), .ring = ring };
 	struct ntw_call raw;
 	int ret;
 
@@ -96,18 +98,19 @@ void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body,
  * Handle an ANSWER to a call that was given up. The other side has a connection now, so send it a
  * CLOSE.
  */
-static void nt_answer_late(struct nt_dev *dev, const struct ntw_calling *c)
+static void nt_answer_late(struct nt_dev *dev, struct nt_ring *ring, const struct ntw_calling *c)
 {
 	struct nt_caller caller = {
-		.life = nt_link_life(dev->link), .close = true, .call.number = c->number,
+		.life = nt_link_life(dev->link), .ring = ring, .close = true,
+		.call.number = c->number,
 	};
 
 	if (c->number)
 		nt_caller_note(dev, &caller);
 }
 
-void nt_answer_in(struct nt_dev *dev, struct nt_stream *s, const struct ntw_rec *rec,
-		  const void *body, size_t len)
+void nt_answer_in(struct nt_dev *dev, struct nt_ring *ring, struct nt_stream *s,
+		  const struct ntw_rec *rec, const void *body, size_t len)
 {
 	struct ntw_answer raw;
 	struct ntw_calling c;
@@ -120,7 +123,7 @@ void nt_answer_in(struct nt_dev *dev, struct nt_stream *s, const struct ntw_rec 
 	}
 	if (!s) {
 		if (!ret)
-			nt_answer_late(dev, &c);
+			nt_answer_late(dev, ring, &c);
 		return;
 	}
 	spin_lock(&s->lock);
@@ -128,7 +131,7 @@ void nt_answer_in(struct nt_dev *dev, struct nt_stream *s, const struct ntw_rec 
 		if (s->state == NT_OPEN)
 			nt_stream_end(s, -EPROTO);
 		else if (!ret)
-			nt_answer_late(dev, &c);	/* the call is being given up */
+			nt_answer_late(dev, ring, &c);	/* the call is being given up */
 	} else if (ret) {
 		nt_stream_end(s, ret);
 	} else if (c.status) {
@@ -202,7 +205,7 @@ static void nt_refuse(struct nt_dev *dev, const struct nt_caller *caller, int er
 	}
 	rec->head_len = sizeof(struct ntw_rec) + len;
 	rcu_read_lock();	/* as nt_stream_over() */
-	if (caller->life != nt_link_life(dev->link) || nt_ring_post(&dev->link->ring, rec, false))
+	if (caller->life != nt_link_life(dev->link) || nt_ring_post(caller->ring, rec, false))
 		nt_refusal_free(r);
 	rcu_read_unlock();
 }
@@ -245,6 +248,7 @@ static int nt_caller_admit(struct nt_dev *dev, const struct nt_caller *caller)
 	if (!s)
 		return -ENOMEM;
 	s->life = caller->life;
+	s->ring = caller->ring;
 	s->peer = caller->call.number;
 	link = kfi_link_new(l->nep ? &l->nep->pe : NULL, l->npep ? &l->npep->ppep : NULL);
 	if (!link) {

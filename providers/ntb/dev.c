@@ -225,12 +225,15 @@ void nt_rx_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *b
 	struct nt_dev *dev = nt_ring_link(ring)->priv;
 	struct nt_stream *s = xa_load(&dev->streams, le32_to_cpu(rec->conn));
 
+	/* An honest peer sends nothing through another queue than that of the call. */
+	if (s && READ_ONCE(s->ring) != ring)
+		return;
 	switch (rec->type) {
 	case NTW_CALL:
-		nt_call_in(dev, rec, body, len);
+		nt_call_in(dev, ring, rec, body, len);
 		break;
 	case NTW_ANSWER:
-		nt_answer_in(dev, s, rec, body, len);
+		nt_answer_in(dev, ring, s, rec, body, len);
 		break;
 	case NTW_DATA:
 		if (s)
@@ -269,6 +272,7 @@ void nt_conns_link_down(struct nt_link *link)
 {
 	struct nt_dev *dev = link->priv;
 	struct nt_stream *s, *next;
+	unsigned int i;
 	unsigned long id;
 	LIST_HEAD(stalled);
 
@@ -284,7 +288,8 @@ void nt_conns_link_down(struct nt_link *link)
 	}
 	rcu_read_unlock();
 	spin_lock_bh(&dev->lock);
-	list_splice_init(&dev->stalled, &stalled);
+	for (i = 0; i < NTW_QUEUES_MAX; i++)
+		list_splice_init(&dev->stalled[i], &stalled);
 	spin_unlock_bh(&dev->lock);
 	list_for_each_entry_safe(s, next, &stalled, stall) {
 		list_del(&s->stall);
@@ -298,6 +303,7 @@ static struct nt_dev *nt_dev_new(struct ntb_dev *ntb)
 {
 	struct nt_dev *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
 	struct nt_link *link;
+	unsigned int i;
 
 	if (!dev)
 		return ERR_PTR(-ENOMEM);
@@ -308,7 +314,8 @@ static struct nt_dev *nt_dev_new(struct ntb_dev *ntb)
 	dev->next_number = get_random_u32() >> 1 | 1;
 	dev->next_port = NT_PORT_AUTO;
 	spin_lock_init(&dev->lock);
-	INIT_LIST_HEAD(&dev->stalled);
+	for (i = 0; i < NTW_QUEUES_MAX; i++)
+		INIT_LIST_HEAD(&dev->stalled[i]);
 	init_waitqueue_head(&dev->back);
 	mutex_init(&dev->answering);
 	link = nt_callers_init(dev) ? ERR_PTR(-ENOMEM) : nt_link_add(ntb, dev);

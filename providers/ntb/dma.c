@@ -25,6 +25,8 @@
 #include <linux/slab.h>
 #include "dma.h"
 
+/* Windows and doorbells are no memory of this machine, and channels map the same ones */
+#define NT_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 #define NT_SLICE	65536U	/* bytes that the work item copies before it may be rescheduled */
 
 /* ---- execution of copies ---- */
@@ -65,12 +67,11 @@ static void nt_engine_words(const struct nt_engine *e, size_t at, const __le64 *
 }
 
 /* Write a line without its word @bye, which nt_ring_bye() writes. */
-void nt_engine_write_line(struct nt_engine *e, const struct ntw_line *line)
+void nt_engine_write_line(struct nt_engine *e, u32 at, const struct ntw_line *line)
 {
 	const size_t len = offsetof(struct ntw_line, bye);
 
-	nt_engine_words(e, offsetof(struct ntw_ctl, line), (const __le64 *)line,
-			len / sizeof(__le64));
+	nt_engine_words(e, at, (const __le64 *)line, len / sizeof(__le64));
 	e->count.cpu_bytes += len;
 }
 
@@ -334,11 +335,13 @@ void nt_engine_free(struct nt_engine *e, size_t len, void *mem, dma_addr_t dma)
 /**
  * struct nt_want - the channel that is looked for
  * @node: NUMA node of its device, or NUMA_NO_NODE for any
+ * @like: another channel of the same driver is looked for; or NULL
  * @unordered: set if an engine was refused because it completes copies out of order
  */
 struct nt_want {
-	int	node;
-	bool	unordered;
+	int			node;
+	const struct dma_chan	*like;
+	bool			unordered;
 };
 
 /*
@@ -354,20 +357,24 @@ static bool nt_chan_fits(struct dma_chan *chan, void *arg)
 		want->unordered = true;
 		return false;
 	}
+	/* On many Xeons each channel of ioatdma is a function of its own. */
+	if (want->like && chan->device->dev->driver != want->like->device->dev->driver)
+		return false;
 	return want->node == NUMA_NO_NODE || dev_to_node(chan->device->dev) == want->node;
 }
 
-static struct dma_chan *nt_chan_get(int node)
+static struct dma_chan *nt_chan_get(int node, const struct dma_chan *like)
 {
-	struct nt_want near = { .node = node }, any = { .node = NUMA_NO_NODE };
+	struct nt_want near = { .node = node, .like = like };
+	struct nt_want any = { .node = NUMA_NO_NODE };
 	struct dma_chan *chan = NULL;
 	dma_cap_mask_t mask;
 
 	dma_cap_zero(mask);
 	dma_cap_set(DMA_MEMCPY, mask);
-	if (node != NUMA_NO_NODE)
+	if (node != NUMA_NO_NODE || like)
 		chan = dma_request_channel(mask, nt_chan_fits, &near);
-	if (!chan)
+	if (!chan && !like)
 		chan = dma_request_channel(mask, nt_chan_fits, &any);
 	if (!chan && any.unordered)
 		pr_warn("kfi_ntb: the DMA engines of this machine complete copies out of order: the CPU copies\n");
@@ -375,14 +382,23 @@ static struct dma_chan *nt_chan_get(int node)
 }
 
 int nt_engine_init(struct nt_engine *e, int node, bool use, struct bh_work_struct *wake,
-		   struct workqueue_struct *wq)
+		   struct workqueue_struct *wq, const struct nt_engine *like)
 {
+	int ret = -ENOMEM;
+
 	*e = (struct nt_engine) { .wake = wake, .wq = wq, .irq_interval = NT_IRQ_INTERVAL };
 	INIT_WORK(&e->work, nt_work);
 	e->desc = kvzalloc_node(NT_DESCS * sizeof(*e->desc), GFP_KERNEL, node);
 	if (!e->desc)
 		return -ENOMEM;
-	e->chan = use ? nt_chan_get(node) : NULL;
+	if (like && like->chan)
+		e->chan = nt_chan_get(dev_to_node(like->dev), like->chan);
+	else if (!like && use)
+		e->chan = nt_chan_get(node, NULL);
+	if (like && like->chan && !e->chan) {
+		ret = -ENODEV;
+		goto free;
+	}
 	e->dev = e->chan ? e->chan->device->dev : NULL;
 	e->piece_max = e->chan ? min(NT_PIECE_MAX, dma_max_mapping_size(e->dev)) : NT_PIECE_MAX;
 	e->bell_data = nt_engine_alloc(e, NTW_BELLS_MAX * sizeof(*e->bell_data), &e->bell_dma);
@@ -397,8 +413,9 @@ int nt_engine_init(struct nt_engine *e, int node, bool use, struct bh_work_struc
 release:
 	if (e->chan)
 		dma_release_channel(e->chan);
+free:
 	kvfree(e->desc);
-	return -ENOMEM;
+	return ret;
 }
 
 void nt_engine_exit(struct nt_engine *e)
@@ -416,23 +433,29 @@ int nt_engine_open(struct nt_engine *e, phys_addr_t base, size_t len, const stru
 	e->size = len;
 	if (!e->chan)
 		return 0;
-	e->window = dma_map_resource(e->dev, base, len, DMA_FROM_DEVICE, 0);
+	e->window = dma_map_resource(e->dev, base, len, DMA_FROM_DEVICE, NT_DMA_ATTRS);
 	if (dma_mapping_error(e->dev, e->window))
 		return -EIO;
 	e->window_len = len;
 	return 0;
 }
 
+void nt_engine_flat_close(struct nt_engine *e)
+{
+	if (e->flat_len)
+		dma_unmap_resource(e->dev, e->flat, e->flat_len, DMA_FROM_DEVICE, NT_DMA_ATTRS);
+	e->flat_len = 0;
+}
+
 void nt_engine_close(struct nt_engine *e)
 {
 	while (e->bells)
-		dma_unmap_resource(e->dev, e->bell[--e->bells], e->bell_len, DMA_FROM_DEVICE, 0);
+		dma_unmap_resource(e->dev, e->bell[--e->bells], e->bell_len, DMA_FROM_DEVICE,
+				   NT_DMA_ATTRS);
 	if (e->window_len)
-		dma_unmap_resource(e->dev, e->window, e->window_len, DMA_FROM_DEVICE, 0);
-	if (e->flat_len)
-		dma_unmap_resource(e->dev, e->flat, e->flat_len, DMA_FROM_DEVICE, 0);
+		dma_unmap_resource(e->dev, e->window, e->window_len, DMA_FROM_DEVICE, NT_DMA_ATTRS);
+	nt_engine_flat_close(e);
 	e->window_len = 0;
-	e->flat_len = 0;
 	e->size = 0;
 }
 
@@ -440,7 +463,7 @@ bool nt_engine_flat(struct nt_engine *e, phys_addr_t base, u64 len)
 {
 	if (!e->chan || len > SIZE_MAX)
 		return false;
-	e->flat = dma_map_resource(e->dev, base, len, DMA_FROM_DEVICE, 0);
+	e->flat = dma_map_resource(e->dev, base, len, DMA_FROM_DEVICE, NT_DMA_ATTRS);
 	if (dma_mapping_error(e->dev, e->flat))
 		return false;
 	e->flat_len = len;
@@ -453,7 +476,7 @@ bool nt_engine_bell(struct nt_engine *e, phys_addr_t base, size_t len, u64 data)
 
 	if (!e->chan || e->bells == NTW_BELLS_MAX || !len || len > sizeof(*e->bell_data))
 		return false;
-	at = dma_map_resource(e->dev, base, len, DMA_FROM_DEVICE, 0);
+	at = dma_map_resource(e->dev, base, len, DMA_FROM_DEVICE, NT_DMA_ATTRS);
 	if (dma_mapping_error(e->dev, at))
 		return false;
 	e->bell_data[e->bells] = cpu_to_le64(data);

@@ -98,7 +98,7 @@ struct nt_copies {
 };
 
 /**
- * struct nt_engine - the copies to the peer of one link
+ * struct nt_engine - the copies to the peer of one queue of a link
  * @chan: the channel; NULL: the work item copies
  * @dev: device for which memory is mapped
  * @peer: the peer's inbound memory as the CPU writes it
@@ -202,10 +202,12 @@ struct nt_mapping {
 
 /*
  * Process context. A channel of @node is preferred; with @use false no channel is used. @wake:
- * BH work of the ring; @wq: workqueue for the work item
+ * BH work of the ring; @wq: workqueue for the work item; @like: NULL, or an engine of the same
+ * link: the new one has a channel of the same driver and node, or none if that has none. Return: 0;
+ * -ENOMEM; -ENODEV: there is no other channel of that kind
  */
 int nt_engine_init(struct nt_engine *e, int node, bool use, struct bh_work_struct *wake,
-		   struct workqueue_struct *wq);
+		   struct workqueue_struct *wq, const struct nt_engine *like);
 void nt_engine_exit(struct nt_engine *e);
 /* Allocate zeroed memory for sources of copies. *@dma is for &nt_piece.dma. Process context */
 void *nt_engine_alloc(struct nt_engine *e, size_t len, dma_addr_t *dma);
@@ -216,6 +218,7 @@ int nt_engine_open(struct nt_engine *e, phys_addr_t base, size_t len,
 void nt_engine_close(struct nt_engine *e);
 /* The same for the peer's flat window. Return: false if this engine can't reach it */
 bool nt_engine_flat(struct nt_engine *e, phys_addr_t base, u64 len);
+void nt_engine_flat_close(struct nt_engine *e);
 /*
  * Use a register that signals the peer when @data is written to it. Process context. Return: false
  * if this engine can't write to it
@@ -254,6 +257,7 @@ bool nt_engine_abort(struct nt_engine *e);
 void nt_engine_write(struct nt_engine *e, u32 at, const void *from, size_t len);
 /* Write one tagged word, behind all that the CPU has written before */
 void nt_engine_write_word(struct nt_engine *e, u32 at, u64 word);
-void nt_engine_write_line(struct nt_engine *e, const struct ntw_line *line);
+/* @at: byte of the peer's inbound memory at which its line is */
+void nt_engine_write_line(struct nt_engine *e, u32 at, const struct ntw_line *line);
 
 #endif /* _KFI_NTB_DMA_H */

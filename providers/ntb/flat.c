@@ -290,6 +290,21 @@ static bool nt_flat_show(const struct nt_link *link, phys_addr_t at)
 	return true;
 }
 
+/* Return: false if one of the engines can't reach the window. Then none uses it */
+static bool nt_flat_engines(struct nt_link *link, phys_addr_t base, u64 len)
+{
+	unsigned int i;
+
+	for (i = 0; i < link->queues; i++) {
+		if (nt_engine_flat(&link->ring[i].engine, base, len))
+			continue;
+		while (i--)
+			nt_engine_flat_close(&link->ring[i].engine);
+		return false;
+	}
+	return true;
+}
+
 /*
  * The window is not used without an engine, or if our window to the peer is shorter than the
  * peer's flat window.
@@ -307,7 +322,7 @@ int nt_flat_use(struct nt_link *link, const struct ntw_hello_info *g)
 		return -EPROTO;		/* that window has the rings of the peer */
 	if (g->flat_window >= ntb_peer_mw_count(ntb) ||
 	    ntb_peer_mw_get_addr(ntb, g->flat_window, &base, &len) || len < 1ULL << g->flat_shift ||
-	    !nt_engine_flat(&link->ring.engine, base, 1ULL << g->flat_shift) ||
+	    !nt_flat_engines(link, base, 1ULL << g->flat_shift) ||
 	    !nt_flat_show(link, base + g->flat_at))
 		dev_info_ratelimited(&ntb->dev,
 				     "the peer's memory is open to us, but not all of it can be reached: nothing is written there\n");

@@ -9,6 +9,7 @@ void nt_handshake_write(struct nt_link *link, enum ntw_state state)
 {
 	struct ntw_handshake handshake = {
 		.state = state,
+		.queues = link->win.queues,
 		.ring_shift = link->win.ring ? ilog2(link->win.ring) : 0,
 		.bell = link->bells.first,
 		.bells = link->bells.count,
@@ -24,7 +25,7 @@ void nt_handshake_write(struct nt_link *link, enum ntw_state state)
 		ntb_peer_spad_write(link->ntb, NT_PEER, i, pads[i]);
 	/* If the peer's doorbell bits are known, let it read the scratchpads at once. */
 	if (link->bells.peer_count)
-		nt_bell_ring(&link->ring);
+		nt_bell_ring(&link->ring[0]);
 }
 
 int nt_handshake_read(struct nt_link *link, struct ntw_handshake *handshake)
@@ -48,11 +49,12 @@ int nt_handshake_read(struct nt_link *link, struct ntw_handshake *handshake)
 
 void nt_hello_write(struct nt_link *link)
 {
-	struct nt_engine *e = &link->ring.engine;
+	struct nt_engine *e = &link->ring[0].engine;
 	struct ntw_hello_info g = {
 		.version = NTW_VERSION,
 		.mine = link->mine,
 		.yours = link->yours,
+		.queues = link->queues,
 		.ring = link->win.ring,
 		.size = link->win.size,
 		.reach = e->size,
@@ -70,7 +72,7 @@ void nt_hello_write(struct nt_link *link)
 	nt_engine_write(e, offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
 	/* The hello has to be complete before the peer sees @ready. */
 	nt_engine_write_word(e, offsetof(struct ntw_ctl, ready), ntw_word(link->yours, 1));
-	nt_bell_ring(&link->ring);
+	nt_bell_ring(&link->ring[0]);
 }
 
 int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
@@ -89,15 +91,13 @@ int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
 	ret = ntw_decode_hello(&hello, g);
 	if (ret)
 		return ret;
-	/* The peer has to reach both rings, and can't reach more than the inbound memory. */
-	if (g->reach < ntw_arena_at(link->win.ring) ||
+	/* The peer has to reach the queues, and can't reach more than the inbound memory. */
+	if (g->reach < ntw_arena_at(g->queues, link->win.ring) ||
 	    g->reach > round_up(link->win.size, 1024))
 		return -EPROTO;
-	/*
-	 * The hello, which came through the window, has to agree with the scratchpads.
-	 */
+	/* The hello, which came through the window, has to agree with the scratchpads. */
 	return g->version == handshake->version &&
 	       g->mine == link->yours && g->yours == link->mine &&
-	       g->ring == 1U << handshake->ring_shift &&
+	       g->queues <= handshake->queues && g->ring == 1U << handshake->ring_shift &&
 	       g->size == (u64)handshake->size_kib * 1024 ? 0 : -EPROTO;
 }

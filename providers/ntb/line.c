@@ -13,7 +13,7 @@ static void nt_line_records(struct nt_ring *ring)
 	struct nt_out *out = &ring->out;
 	struct nt_tx *tx = &out->tx[NTW_MSG];
 	u32 at = tx->produced & (out->size - 1), len = tx->placed - tx->produced;
-	u32 to = ntw_ring_at(NTW_MSG, out->size), n = min(len, out->size - at);
+	u32 to = nt_out_at(out, NTW_MSG), n = min(len, out->size - at);
 
 	nt_engine_write(&ring->engine, to + at, tx->shadow + at, n);
 	if (n < len)
@@ -45,7 +45,7 @@ static void nt_line_write(struct nt_ring *ring)
 	line.echo = nt_line_word(ring, in->seen);
 	line.serial = nt_line_word(ring, out->serial | (out->awaits_answer ? NTW_ASK : 0) |
 					 (out->awake ? NTW_AWAKE : 0));
-	nt_engine_write_line(&ring->engine, &line);
+	nt_engine_write_line(&ring->engine, out->base + offsetof(struct ntw_ctl, line), &line);
 }
 
 /*

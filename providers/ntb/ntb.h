@@ -69,6 +69,7 @@ struct nt_listener {
  * @version: the CALL has a version that is not supported
  * @close: this is no CALL: a CLOSE has to be sent for the number
  * @life: life of the link in which the record came
+ * @ring: the queue through which it came
  * @call: contents of the CALL
  */
 struct nt_caller {
@@ -76,6 +77,7 @@ struct nt_caller {
 	bool			version;
 	bool			close;
 	unsigned int		life;
+	struct nt_ring		*ring;
 	struct ntw_calling	call;
 };
 
@@ -101,7 +103,7 @@ struct nt_caller {
  * @caller_mem: NT_CALLERS entries
  * @refusals: number of struct nt_refusal that were posted and not sent, at most NT_CALLERS
  * @leaving: closed streams whose last record has not found room in its ring yet
- * @stalled: connections that wait for room in a ring
+ * @stalled: connections that wait for room in a ring, for each queue
  * @cm_work: handles @callers
  */
 struct nt_dev {
@@ -122,7 +124,7 @@ struct nt_dev {
 	struct nt_caller	*caller_mem;
 	atomic_t		refusals;
 	atomic_t		leaving;
-	struct list_head	stalled;
+	struct list_head	stalled[NTW_QUEUES_MAX];
 	struct work_struct	cm_work;
 };
 
@@ -270,6 +272,7 @@ enum {
  * @end: the link of the message protocol; NULL: no callback is called any more (L)
  * @peer: the peer's number of the connection; 0: not known yet (L)
  * @life: life of the bridge's link that the connection belongs to; set from NT_CALLED on
+ * @ring: the queue of its records, in both directions; as @life
  * @state: &enum nt_stream_state (L)
  * @ended: 0, or the reason why no more bytes come, a negative errno. Written under @lock
  * @call: contents of the CALL
@@ -318,6 +321,7 @@ struct nt_stream {
 	struct nt_end		*end;
 	u32			peer;
 	unsigned int		life;
+	struct nt_ring		*ring;
 	u8			state;
 	int			ended;
 	struct ntw_calling	call;
@@ -455,9 +459,11 @@ int nt_callers_init(struct nt_dev *dev);
 void nt_callers_free(struct nt_dev *dev);
 void nt_callers_work(struct work_struct *work);
 void nt_callers_drop(struct nt_dev *dev);
-void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len);
-void nt_answer_in(struct nt_dev *dev, struct nt_stream *s, const struct ntw_rec *rec,
-		  const void *body, size_t len);
+void nt_call_in(struct nt_dev *dev, struct nt_ring *ring, const struct ntw_rec *rec,
+		const void *body, size_t len);
+/* @s: the connection that is called, or NULL */
+void nt_answer_in(struct nt_dev *dev, struct nt_ring *ring, struct nt_stream *s,
+		  const struct ntw_rec *rec, const void *body, size_t len);
 
 /* stream.c: connections as links of the message protocol */
 extern const struct kfi_link_ops nt_link_ops;

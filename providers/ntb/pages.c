@@ -8,7 +8,7 @@
  * the window with the rings has struct pages only if its addresses have them (win.c), which only
  * tests/mock provides. A device that writes to such pages can't be stopped. A life may end while
  * devices have such places, because the peer closes its windows first. But no other life begins
- * here before all places were released (link.c): late writes would land in memory that the peer
+ * here before all places were released (life.c): late writes would land in memory that the peer
  * uses for something else in the next life.
  */
 #include <linux/bvec.h>
@@ -24,7 +24,7 @@ struct device *nt_pages_device(const struct nt_link *link)
 
 struct device *nt_p2p_device(const struct nt_link *link)
 {
-	return IS_ENABLED(CONFIG_PCI_P2PDMA) ? link->ring.engine.dev : NULL;
+	return IS_ENABLED(CONFIG_PCI_P2PDMA) ? link->ring[0].engine.dev : NULL;
 }
 
 bool nt_pages_any(const struct nt_link *link)
@@ -49,7 +49,7 @@ int nt_pages(struct nt_link *link, const struct nt_place *place, unsigned int n,
 	phys_addr_t at;
 	int ret;
 
-	ret = nt_ring_reaches(&link->ring, place, n);
+	ret = nt_ring_reaches(&link->ring[0], place, n);
 	if (ret)
 		return ret;
 	for (; n; n--, place++, bv++) {

@@ -30,6 +30,19 @@ int ntw_decode_call(const struct ntw_rec *rec, const struct ntw_call *body, u32 
 	return ntw_window_ok(c->window) ? 0 : -EPROTO;
 }
 
+unsigned int ntw_call_queue(const struct ntw_calling *call, bool first, unsigned int queues)
+{
+	u32 from = call->from ? call->from : call->number;
+	__le32 ports[] = {
+		cpu_to_le32(first ? from : call->to), cpu_to_le32(first ? call->to : from),
+	};
+	u32 hash = ntw_check(ports, sizeof(ports));
+
+	/* The upper bits select the queue. In FNV-1a they depend too little on the last bytes. */
+	hash = (hash ^ hash >> 16) * 0x9e3779b1;
+	return (u64)hash * queues >> 32;
+}
+
 void ntw_encode_call(const struct ntw_calling *c, struct ntw_rec *rec, struct ntw_call *body)
 {
 	*rec = (struct ntw_rec) { .type = NTW_CALL };

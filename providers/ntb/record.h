@@ -160,6 +160,13 @@ int ntw_decode_data(const struct ntw_rec *rec, const struct ntw_data *body,
 /* Pure function. Return: 0, -EPROTO */
 int ntw_decode_close(const struct ntw_rec *rec, u32 len);
 
+/*
+ * Return the queue, of @queues, of the connection for a call. A pair of ports has the same queue
+ * whoever calls; calls without a port are spread by their number. @first: the caller's side has the
+ * lower number, or, if both have the same, the caller's port does. Pure function
+ */
+unsigned int ntw_call_queue(const struct ntw_calling *call, bool first, unsigned int queues);
+
 void ntw_encode_call(const struct ntw_calling *c, struct ntw_rec *rec, struct ntw_call *body);
 /* @conn: the receiver's number of the connection */
 void ntw_encode_answer(const struct ntw_calling *c, u32 conn, struct ntw_rec *rec,

@@ -3,6 +3,10 @@
  * ring.c - records to the peer and from it: init and exit of the rings, and their BH work.
  * shadow.c, line.c and bulk.c send, in.c receives.
  *
+ * This is one queue of a link. A connection uses one queue (stream.c), so queues need no order
+ * among each other. They share the window and the link's state machine, and doorbell bits if there
+ * are fewer of these than queues. A fault of one of them ends the life of the link.
+ *
  * There are two rings for each direction. Those through which A sends lie in B's memory; A writes
  * to them and never reads them. A's CPU writes the *message ring*, which has short records, and A's
  * engine writes the *bulk ring*, which has all others. So a short record does not wait for long
@@ -259,7 +263,7 @@ static void nt_ring_run(struct bh_work_struct *work)
 /* ---- init and exit ---- */
 
 int nt_ring_init(struct nt_ring *ring, const struct nt_ring_ops *ops, int node, bool use_dma,
-		 struct workqueue_struct *wq)
+		 struct workqueue_struct *wq, const struct nt_ring *first)
 {
 	struct nt_out *out = &ring->out;
 	unsigned int i;
@@ -271,7 +275,8 @@ int nt_ring_init(struct nt_ring *ring, const struct nt_ring_ops *ops, int node, 
 	INIT_LIST_HEAD(&out->waiting);
 	INIT_BH_WORK(&ring->run, nt_ring_run);
 	init_waitqueue_head(&ring->idle);
-	ret = nt_engine_init(&ring->engine, node, use_dma, &ring->run, wq);
+	ret = nt_engine_init(&ring->engine, node, use_dma, &ring->run, wq,
+			     first ? &first->engine : NULL);
 	if (ret)
 		return ret;
 	out->lines = nt_engine_alloc(&ring->engine, NT_SLOTS * sizeof(*out->lines),
@@ -311,7 +316,7 @@ void nt_ring_exit(struct nt_ring *ring)
 	nt_engine_exit(&ring->engine);
 }
 
-int nt_ring_shadow(struct nt_ring *ring, u32 size)
+int nt_ring_shadow(struct nt_ring *ring, unsigned int queues, u32 size)
 {
 	struct nt_out *out = &ring->out;
 	struct nt_tx *bulk = &out->tx[NTW_BULK];
@@ -327,6 +332,8 @@ int nt_ring_shadow(struct nt_ring *ring, u32 size)
 		return -ENOMEM;
 	}
 	out->size = size;
+	out->base = ntw_queue_at(ring->index, size);
+	out->arena = ntw_arena_at(queues, size);
 	return 0;
 }
 
@@ -370,16 +377,17 @@ static bool nt_ring_engine_idle(struct nt_ring *ring)
 	return quiet;
 }
 
-int nt_ring_end(struct nt_ring *ring, unsigned int ms)
+void nt_ring_end(struct nt_ring *ring)
 {
 	spin_lock_bh(&ring->lock);
 	WRITE_ONCE(ring->state, NT_ENDING);
 	spin_unlock_bh(&ring->lock);
 	queue_bh_work(&ring->run);
-	if (wait_event_timeout(ring->idle, nt_ring_engine_idle(ring), msecs_to_jiffies(ms)))
-		return 0;
-	return nt_engine_abort(&ring->engine) &&
-	       wait_event_timeout(ring->idle, nt_ring_engine_idle(ring), HZ) ? 0 : -ETIMEDOUT;
+}
+
+bool nt_ring_wait_idle(struct nt_ring *ring, unsigned long timeout)
+{
+	return wait_event_timeout(ring->idle, nt_ring_engine_idle(ring), timeout);
 }
 
 void nt_ring_off(struct nt_ring *ring)
@@ -394,7 +402,7 @@ void nt_ring_off(struct nt_ring *ring)
 	spin_lock_bh(&ring->lock);
 	nt_bulk_abandon(ring, &all);
 	spin_unlock_bh(&ring->lock);
-	/* No other context calls callbacks now. They expect bottom halves to be off. */
+	/* No other context calls callbacks of this ring. They expect bottom halves to be off. */
 	local_bh_disable();
 	list_for_each_entry(rec, &all, entry)
 		rec->err = -ENOTCONN;

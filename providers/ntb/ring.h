@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * ring.h - records to the peer and from it, over two pieces of memory, each with two rings.
+ * ring.h - records to the peer and from it, over two pieces of memory, each with two rings. This is
+ * one queue of a link; a link may have several, which do not depend on each other.
  *
  * Records do not depend on a bridge. Signals, and whatever else a bridge does, are requested
  * through struct nt_ring_ops, so that tests can connect two sides over plain memory. The opening
@@ -223,7 +224,7 @@ struct nt_batch {
 enum nt_ring_state {
 	NT_OFF,		/* nothing is copied, and no callback is called */
 	NT_UP,
-	/* nt_ring_end() waits for copies; none is started, and no record is handled */
+	/* the end is due: no copy is started, and no record is handled */
 	NT_ENDING
 };
 
@@ -252,6 +253,8 @@ struct nt_tx {
  * @tx: the rings
  * @shadow_len: bytes of each shadow that were allocated
  * @size: bytes of each ring
+ * @base: byte of the peer's inbound memory at which the queue begins
+ * @arena: byte of the peer's inbound memory at which its arena begins
  * @crc: records have a CRC, so the CPU reads all bytes of a record
  * @yours: the peer's incarnation, with which the words for the peer are tagged
  * @corked: the BH work is running, and calls nt_out_push() at its end
@@ -287,6 +290,8 @@ struct nt_out {
 	struct nt_tx		tx[NTW_RINGS];
 	size_t			shadow_len;
 	u32			size;
+	u32			base;
+	u32			arena;
 	bool			crc;
 	u32			yours;
 	bool			corked;
@@ -367,19 +372,21 @@ struct nt_in {
 };
 
 /**
- * struct nt_ring - both directions
+ * struct nt_ring - both directions of a queue
+ * @index: number of the queue in its link, 0 to NTW_QUEUES_MAX - 1; constant
  * @lock: protects @out, @engine, @state and the members of @in that struct nt_in and struct nt_rx
  *	name; taken by posts and by the BH work, with bottom halves off. Locks of the DMA engine's
  *	driver are taken inside
  * @ops: see struct nt_ring_ops
- * @state: enum nt_ring_state; READ_ONCE() without the lock where an old value does no harm
+ * @state: enum nt_ring_state; READ_ONCE() without the lock where an old value does no harm. A fault
+ *	of another queue also changes it from NT_UP to NT_ENDING without the lock
  * @lost: the bridge has reported, in a hard interrupt, that its link is gone or has changed.
  *	Records that arrive after that are not handled
  * @lives: odd while the rings are on, and until all callbacks of its end were called. Changed by
  *	nt_ring_on() and nt_ring_off()
  * @direct: maximum length of a record of the message ring; 0: it is not used
  * @crc: records have a CRC in both directions; set before nt_ring_on()
- * @bell: the doorbell that is rung next
+ * @bell: number of doorbells that were rung
  * @out: the direction to the peer
  * @in: the direction from the peer
  * @run: the BH work, which is a work item in softirq: handles records, completes and starts copies
@@ -388,9 +395,10 @@ struct nt_in {
  * @stats: counters; each is changed either under the lock or by the BH work alone
  */
 struct nt_ring {
+	unsigned int			index;
 	spinlock_t			lock;
 	const struct nt_ring_ops	*ops;
-	u8				state;
+	unsigned int			state;
 	bool				lost;
 	u32				lives;
 	u32				direct;
@@ -404,28 +412,34 @@ struct nt_ring {
 	struct nt_stats			stats;
 };
 
-/* Allocate memory and a channel. Process context, may sleep */
+/*
+ * Allocate memory and a channel. @first: queue 0 of the link, see nt_engine_init(); NULL: this is
+ * it. Process context, may sleep
+ */
 int nt_ring_init(struct nt_ring *ring, const struct nt_ring_ops *ops, int node, bool use_dma,
-		 struct workqueue_struct *wq);
+		 struct workqueue_struct *wq, const struct nt_ring *first);
 void nt_ring_exit(struct nt_ring *ring);
-/* Prepare shadows for a peer's rings of @size bytes. Process context, while the rings are off */
-int nt_ring_shadow(struct nt_ring *ring, u32 size);
+/*
+ * Prepare shadows for a peer that has @queues queues with rings of @size bytes. Process context,
+ * while the rings are off
+ */
+int nt_ring_shadow(struct nt_ring *ring, unsigned int queues, u32 size);
 /*
  * nt_ring_on() - start both rings, at position 0
- * @inbound: our inbound memory, with rings of @size bytes; @mine, @yours: incarnations
+ * @inbound: the queue in our inbound memory, with rings of @size bytes; @mine, @yours: incarnations
  *
  * Process context, while the rings are off; nt_engine_open() was called before.
  */
 void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 mine, u32 yours);
+/* Start no more copies, and handle no more records. Process context */
+void nt_ring_end(struct nt_ring *ring);
 /*
- * nt_ring_end() - start no more copies, and wait until the engine has completed all of ours
- *
- * If that takes longer than @ms milliseconds, the copies are aborted. Process context.
- * Return: 0; -ETIMEDOUT: the engine may still have copies, so the function has to be called again.
+ * After nt_ring_end(), wait until the engine has completed all copies of ours. Process context.
+ * Return: false if it has not after @timeout jiffies
  */
-int nt_ring_end(struct nt_ring *ring, unsigned int ms);
+bool nt_ring_wait_idle(struct nt_ring *ring, unsigned long timeout);
 /*
- * End all records with -ENOTCONN, after nt_ring_end() and when the peer can't write any more.
+ * End all records with -ENOTCONN, when the engine is idle and the peer can't write any more.
  * Process context
  */
 void nt_ring_off(struct nt_ring *ring);
@@ -509,12 +523,18 @@ static inline u32 nt_ring_room(const struct nt_ring *ring)
 	return ntw_rec_max(ring->out.size);
 }
 
+/* Byte of the peer's inbound memory at which one of the peer's rings begins */
+static inline u32 nt_out_at(const struct nt_out *out, enum ntw_which which)
+{
+	return out->base + ntw_ring_at(which, out->size);
+}
+
 /* ---- for the link's work item ---- */
 
 /*
  * nt_ring_beat() sends a line, as a sign of life, unless one was sent in the last @ms milliseconds.
- * nt_ring_bye() tells a peer with the incarnation @yours that this life ends. It may be called only
- * after nt_ring_end(), or before nt_ring_on().
+ * nt_ring_bye() tells a peer with the incarnation @yours that this life ends. It is called for
+ * queue 0 only, after nt_ring_end(), or before nt_ring_on().
  */
 void nt_ring_beat(struct nt_ring *ring, unsigned int ms);
 void nt_ring_bye(struct nt_ring *ring, u32 yours);

@@ -45,7 +45,7 @@ void nt_loads_unpost(struct nt_stream *s)
 
 	lockdep_assert_held(&s->lock);
 	list_for_each_entry_safe(l, next, &s->flying, entry) {
-		if (!nt_ring_unpost(&s->dev->link->ring, &l->rec))
+		if (!nt_ring_unpost(s->ring, &l->rec))
 			continue;
 		list_move(&l->entry, &s->idle);
 		s->abort = true;
@@ -62,13 +62,13 @@ static void nt_stall(struct nt_stream *s, enum ntw_which which)
 		s->stalled = true;
 		refcount_inc(&s->ref);
 		spin_lock(&dev->lock);
-		list_add_tail(&s->stall, &dev->stalled);
+		list_add_tail(&s->stall, &dev->stalled[s->ring->index]);
 		spin_unlock(&dev->lock);
 	}
-	nt_ring_want(&dev->link->ring, which);
+	nt_ring_want(s->ring, which);
 }
 
-/* There is room in a ring. The BH work calls this function. */
+/* There is room in a ring of a queue. The BH work of the queue calls this function. */
 void nt_conns_room(struct nt_ring *ring)
 {
 	struct nt_dev *dev = nt_ring_link(ring)->priv;
@@ -76,7 +76,7 @@ void nt_conns_room(struct nt_ring *ring)
 	LIST_HEAD(list);
 
 	spin_lock(&dev->lock);
-	list_splice_init(&dev->stalled, &list);
+	list_splice_init(&dev->stalled[ring->index], &list);
 	spin_unlock(&dev->lock);
 	kfi_batch_begin();
 	list_for_each_entry_safe(s, next, &list, stall) {
@@ -101,14 +101,14 @@ void nt_conns_room(struct nt_ring *ring)
 static bool nt_behind_bulk(const struct nt_stream *s)
 {
 	return s->busy || !list_empty(&s->flying) ||
-	       !nt_ring_acked(&s->dev->link->ring, s->bulk_end);
+	       !nt_ring_acked(s->ring, s->bulk_end);
 }
 
 /* See nt_ring_put(). Without room, nt_conns_room() continues later. Return: 0, -EAGAIN */
 static int nt_put(struct nt_stream *s, const struct kvec *vec, unsigned int n,
 		  struct iov_iter *payload, u32 len, bool more)
 {
-	struct nt_ring *ring = &s->dev->link->ring;
+	struct nt_ring *ring = s->ring;
 	enum ntw_which which = NTW_MSG;
 	unsigned int i;
 	u32 all = len;
@@ -156,7 +156,7 @@ static int nt_load_post(struct nt_stream *s, struct nt_load *l, struct iov_iter 
 	l->rec.iter = *iter;
 	l->rec.len = len;
 	l->at = s->sent + s->put;
-	ret = nt_ring_post(&s->dev->link->ring, &l->rec, more);
+	ret = nt_ring_post(s->ring, &l->rec, more);
 	if (ret)
 		return ret == -ENOTCONN ? -EAGAIN : -EPROTO;
 	iov_iter_advance(iter, len);
@@ -279,7 +279,7 @@ static int nt_send_placed(struct nt_stream *s, struct kfi_unit *unit, u64 at)
 		most = NT_COPY;
 	len = min_t(u64, unit->left, most);
 	if (most != NT_COPY)
-		len = nt_ring_fits(&s->dev->link->ring, *unit->payload, len);
+		len = nt_ring_fits(s->ring, *unit->payload, len);
 	len = nt_places_cut(unit, at, len, checks, l->place, &count);
 	if (!len)
 		return -EPROTO;
@@ -340,7 +340,7 @@ static int nt_send(struct nt_stream *s, struct kfi_unit *unit)
 		load = 0;
 	}
 	if (splice)
-		load = nt_ring_fits(&s->dev->link->ring, *unit->payload, load);
+		load = nt_ring_fits(s->ring, *unit->payload, load);
 	vec[1].iov_len = head;
 	last = unit->done + head == unit->len && unit->left == load;
 	more = s->limit - s->sent > head + load && (!last || unit->flags & KFI_UNIT_MORE);
@@ -375,7 +375,7 @@ int nt_post_unit(struct kfi_link *link, struct kfi_unit *unit)
 	while (!ret && !unit->nplaces && (unit->done < unit->len || unit->left))
 		ret = nt_send(s, unit);
 	if (ret)
-		nt_ring_kick(&s->dev->link->ring);	/* send what was posted before */
+		nt_ring_kick(s->ring);	/* send what was posted before */
 	rcu_read_unlock();
 	return ret;
 }
@@ -387,7 +387,7 @@ bool nt_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t
 {
 	const struct nt_stream *s = nt_stream_of(link);
 
-	return len > NT_COPY && !READ_ONCE(s->dev->link->ring.crc);
+	return len > NT_COPY && !READ_ONCE(s->ring->crc);
 }
 
 u64 nt_sent_to(const struct kfi_link *link)

@@ -164,7 +164,7 @@ static bool nt_place_good(const struct nt_ring *ring, const struct nt_place *pla
 
 	if (place->at & NTW_FLAT)
 		return at + place->len <= ring->engine.flat_len;
-	return at >= ntw_arena_at(ring->out.size) && at + place->len <= ring->engine.size;
+	return at >= ring->out.arena && at + place->len <= ring->engine.size;
 }
 
 static bool nt_places_good(const struct nt_ring *ring, const struct nt_place *place,

@@ -6,16 +6,32 @@
 #include <linux/seq_file.h>
 #include "bridge.h"
 
+/* Add counters, a structure of numbers of 64 bits. */
+static void nt_count(void *sum, const void *more, size_t len)
+{
+	u64 *to = sum;
+	const u64 *from = more, *end = more + len;
+
+	while (from < end)
+		*to++ += READ_ONCE(*from++);
+}
+
 static int stats_show(struct seq_file *seq, void *v)
 {
 	const struct nt_link *link = seq->private;
-	const struct nt_stats *s = &link->ring.stats;
-	const struct nt_copies *c = &link->ring.engine.count;
+	struct nt_copies copies = {}, *c = &copies;
+	struct nt_stats stats = {}, *s = &stats;
+	unsigned int i;
+
+	for (i = 0; i < link->rings; i++) {
+		nt_count(s, &link->ring[i].stats, sizeof(*s));
+		nt_count(c, &link->ring[i].engine.count, sizeof(*c));
+	}
 
 	seq_printf(seq, "up %d\nexposes_all %d\nflat_in_use %d\n", nt_link_is_up(link),
 		   nt_link_exposes_all(link), nt_link_flat_in_use(link));
-	seq_printf(seq, "reaches_flat %d\nmapped %zu\n", !!READ_ONCE(link->ring.engine.flat_len),
-		   nt_map_used(link));
+	seq_printf(seq, "queues %u\nreaches_flat %d\nmapped %zu\n", READ_ONCE(link->queues),
+		   !!READ_ONCE(link->ring[0].engine.flat_len), nt_map_used(link));
 	seq_printf(seq, "records_out %llu\nrecords_in %llu\n", s->records_out, s->records_in);
 	seq_printf(seq, "bytes_out %llu\nbytes_in %llu\n", s->bytes_out, s->bytes_in);
 	seq_printf(seq, "descriptors %llu\ndma_bytes %llu\ncpu_bytes %llu\n", c->descriptors,
@@ -26,7 +42,7 @@ static int stats_show(struct seq_file *seq, void *v)
 		   s->signals_saved, (u64)atomic64_read(&link->interrupts));
 	seq_printf(seq, "full %llu\nengine_full %llu\nunmapped %llu\n", s->full, c->full,
 		   c->unmapped);
-	seq_printf(seq, "crc %d\ncrc_placed %d\ncrc_errors %llu\n", link->ring.crc, link->checks,
+	seq_printf(seq, "crc %d\ncrc_placed %d\ncrc_errors %llu\n", link->ring[0].crc, link->checks,
 		   s->crc_errors + atomic64_read(&link->torn));
 	seq_printf(seq, "dma_errors %llu\nprotocol_errors %llu\n", s->dma_errors + c->refused,
 		   s->protocol_errors);

@@ -101,7 +101,7 @@ static int nt_stream_post(struct nt_stream *s, struct nt_rec *rec)
 	int ret;
 
 	rcu_read_lock();
-	ret = nt_stream_over(s) ? -ENOTCONN : nt_ring_post(&s->dev->link->ring, rec, false);
+	ret = nt_stream_over(s) ? -ENOTCONN : nt_ring_post(s->ring, rec, false);
 	rcu_read_unlock();
 	return ret;
 }
@@ -128,7 +128,8 @@ static u16 nt_ctrl_fill(struct nt_stream *s, int what)
 
 /*
  * Send the records that are due, one at a time. Calls and closes of all connections take the bulk
- * ring: the close of a connection arrives before the call of the one that replaces it.
+ * ring of their queue: the close of a connection arrives before the call of the one that replaces
+ * it, which has the same queue (ntw_call_queue()).
  */
 void nt_ctrl_run(struct nt_stream *s)
 {
@@ -175,7 +176,7 @@ void nt_stream_open(struct nt_stream *s, u32 peer, u32 limit)
 	lockdep_assert_held(&s->lock);
 	s->peer = peer;
 	s->limit = limit;
-	s->room = nt_ring_room(&s->dev->link->ring) - NT_PREFIX;
+	s->room = nt_ring_room(s->ring) - NT_PREFIX;
 	s->state = NT_OPEN;
 	s->end->link.checks = READ_ONCE(s->dev->link->checks);
 	s->end->link.pages = !s->end->link.checks && nt_pages_any(s->dev->link);
@@ -194,6 +195,7 @@ static int nt_open(struct kfi_link *link)
 	if (!s)
 		return -ENOMEM;
 	container_of(link, struct nt_end, link)->stream = s;
+	s->ring = &nep->dev->link->ring[0];
 	s->call = (struct ntw_calling) {
 		.number = s->id,
 		.from = le32_to_cpu(nep->addr.port),
@@ -201,6 +203,15 @@ static int nt_open(struct kfi_link *link)
 		.window = s->window,
 	};
 	return 0;
+}
+
+/* Return the queue for a connection that calls. The answer takes the queue of the call. */
+static struct nt_ring *nt_stream_ring(struct nt_link *link, const struct ntw_calling *call)
+{
+	u32 here = nt_link_side(link), there = nt_link_peer_side(link);
+	bool first = here < there || (here == there && call->from < call->to);
+
+	return &link->ring[ntw_call_queue(call, first, READ_ONCE(link->queues))];
 }
 
 /* Send a CALL, if the link is up. Otherwise nt_conns_link_up() calls this function again. */
@@ -212,6 +223,7 @@ void nt_stream_call(struct nt_stream *s)
 	rcu_read_lock();	/* see nt_stream_over() */
 	s->life = nt_link_life(s->dev->link);
 	if (nt_link_is_up(s->dev->link)) {
+		WRITE_ONCE(s->ring, nt_stream_ring(s->dev->link, &s->call));
 		s->state = NT_CALLED;
 		nt_stream_due(s, NT_DUE_CALL);
 	}
@@ -327,7 +339,7 @@ static void nt_close(struct kfi_link *link, bool abort)
 		nt_send_close(s);
 	spin_unlock_bh(&s->lock);
 	if (flies)
-		nt_ring_drain(&s->dev->link->ring);
+		nt_ring_drain(s->ring);
 	nt_wait_access_end(s);
 	container_of(link, struct nt_end, link)->stream = NULL;
 	nt_exposures_free(s);
@@ -343,8 +355,8 @@ static void nt_close(struct kfi_link *link, bool abort)
 }
 
 /*
- * Records arrive in order. So if a peer calls again, this side has already handled the CLOSE of the
- * old connection.
+ * Records of a queue arrive in order, and a port that calls again takes the same queue. So if it
+ * does, this side has already handled the CLOSE of the old connection.
  */
 static int nt_probe(struct kfi_link *link)
 {

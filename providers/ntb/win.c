@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * win.c - memory that the peer writes to: control page, ring and arena; and the window to the same
+ * win.c - memory that the peer writes to: queues and arena; and the window to the same
  * memory of the peer.
  *
  * The inbound memory is one contiguous piece. It is allocated when the bridge first reports its
@@ -11,8 +11,8 @@
  * Closing. Few drivers have a call that switches a window off. A translation with length 0 to
  * address 0 does not replace it: ntb_hw_intel returns -EIO for it on Ice Lake, and if a bridge has
  * no limit register, the window then shows the memory at address 0. So a window is closed by
- * *parking* it: it is shortened to the control page, which is never given to consumers, and in
- * which words that are not of the current life are ignored.
+ * *parking* it: it is shortened to the first control page, which is never given to consumers, and
+ * in which words that are not of the current life are ignored.
  *
  * A parked window shows memory of ours as long as it is parked. So before that memory is freed,
  * each window is *switched off* (nt_win_switch_off(), nt_flat_switch_off()), by a translation with
@@ -42,7 +42,7 @@ MODULE_PARM_DESC(window_mib, "MiB that the peer can write to, 1 to 4095 (default
 
 static unsigned int nt_ring_kib = 256;
 module_param_named(ring_kib, nt_ring_kib, uint, 0444);
-MODULE_PARM_DESC(ring_kib, "KiB of each of both rings, a power of two, 16 to 4096 (default 256)");
+MODULE_PARM_DESC(ring_kib, "KiB of each ring, a power of two, 16 to 4096 (default 256)");
 
 bool nt_places_on;
 module_param_named(places, nt_places_on, bool, 0444);
@@ -58,7 +58,7 @@ int nt_win_check_params(void)
 		return -EINVAL;
 	}
 	if (!nt_window_mib || nt_window_mib > 4095 ||
-	    (u64)nt_window_mib * SZ_1M < NTW_RINGS * ring + 2 * NTW_CTL_SIZE) {
+	    (u64)nt_window_mib * SZ_1M < ntw_arena_at(1, ring) + NTW_CTL_SIZE) {
 		pr_err("kfi_ntb: window_mib=%u: not from 1 to 4095, or no room for the rings\n",
 		       nt_window_mib);
 		return -EINVAL;
@@ -222,7 +222,7 @@ static void nt_win_put(struct nt_window *win, struct ntb_dev *ntb, bool shown)
 
 static int nt_win_arena(struct nt_window *win, int node)
 {
-	size_t at = ntw_arena_at(win->ring);
+	size_t at = ntw_arena_at(win->queues, win->ring);
 	struct gen_pool *arena = gen_pool_create(NT_GRAIN_SHIFT, node);
 	int ret;
 
@@ -243,7 +243,7 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb)
 {
 	resource_size_t addr_align, size_align, size_max;
 	struct device *dev = ntb_get_dma_dev(ntb);
-	size_t len;
+	size_t len, reach;
 	int ret;
 
 	if (win->in->arena)
@@ -254,8 +254,15 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb)
 	win->size_align = size_align;
 	len = min_t(u64, round_up((u64)nt_window_mib * SZ_1M, max_t(u64, size_align, PAGE_SIZE)),
 		    size_max);
-	if (len < ntw_arena_at(win->ring) + NTW_CTL_SIZE)
+	if (len < ntw_arena_at(1, win->ring) + NTW_CTL_SIZE)
 		return -ENOSPC;
+	/*
+	 * Consumers want memory, too. How much of it the peer reaches is not known yet, so suppose
+	 * that its window is as long as ours.
+	 */
+	reach = min_t(u64, len, win->peer_len);
+	while (win->queues > 1 && ntw_arena_at(win->queues, win->ring) > reach / 4 * 3)
+		win->queues--;
 	ret = nt_win_get(win, dev, len, max_t(u64, addr_align, PAGE_SIZE));
 	if (ret)
 		return ret;
@@ -279,10 +286,12 @@ void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, bool shown)
 
 int nt_win_open(struct nt_window *win, struct ntb_dev *ntb)
 {
+	unsigned int i;
 	int ret;
 
-	memset(win->mem, 0, NTW_CTL_SIZE);
-	/* The page is empty before the peer can write its first word. */
+	for (i = 0; i < win->queues; i++)
+		memset(win->mem + ntw_queue_at(i, win->ring), 0, NTW_CTL_SIZE);
+	/* The pages are empty before the peer can write its first word. */
 	wmb();
 	ret = ntb_mw_set_trans(ntb, NT_PEER, win->index, win->dma, win->size);
 	win->open = !ret;
@@ -317,10 +326,10 @@ static size_t nt_win_park(const struct nt_window *win)
 	size_t len = round_up(NTW_CTL_SIZE, max_t(size_t, win->size_align, 1));
 
 	/*
-	 * The arena is in use between lives, too, so a closed window must not show it. The control
-	 * page and the rings are read during a life only.
+	 * The arena is in use between lives, too, so a closed window must not show it. The queues
+	 * are read during a life only.
 	 */
-	return len <= ntw_arena_at(win->ring) ? len : 0;
+	return len <= ntw_arena_at(win->queues, win->ring) ? len : 0;
 }
 
 int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
@@ -383,7 +392,7 @@ void nt_mem_put(struct nt_inbound *in, void *mem, size_t len)
  */
 static bool nt_inside(const struct nt_window *win, const struct nt_piece *piece, u64 *at)
 {
-	uintptr_t begin = (uintptr_t)win->mem + ntw_arena_at(win->ring);
+	uintptr_t begin = (uintptr_t)win->mem + ntw_arena_at(win->queues, win->ring);
 	uintptr_t end = (uintptr_t)win->mem + READ_ONCE(win->reach);
 	uintptr_t mem = (uintptr_t)piece->addr;
 

@@ -30,8 +30,9 @@ static u32 pad_check(const u32 pads[NTW_PADS])
 void ntw_encode_handshake(const struct ntw_handshake *handshake, u32 pads[NTW_PADS])
 {
 	pads[NTW_PAD_MAGIC] = (u32)NTW_MAGIC << 16 | NTW_VERSION_MIN << 8 | NTW_VERSION;
-	pads[NTW_PAD_STATE] = handshake->state | (u32)handshake->ring_shift << 8 |
-			      (u32)handshake->bell << 16 | (u32)handshake->bells << 24;
+	pads[NTW_PAD_STATE] = handshake->state | (u32)handshake->queues << 4 |
+			      (u32)handshake->ring_shift << 8 | (u32)handshake->bell << 16 |
+			      (u32)handshake->bells << 24;
 	pads[NTW_PAD_MINE] = handshake->mine;
 	pads[NTW_PAD_YOURS] = handshake->yours;
 	pads[NTW_PAD_SIZE] = handshake->size_kib;
@@ -43,14 +44,14 @@ static bool handshake_sane(const struct ntw_handshake *handshake)
 {
 	u64 need;
 
-	if (handshake->state > NTW_OPEN || !handshake->mine ||
-	    handshake->ring_shift < NTW_RING_SHIFT_MIN ||
+	if (handshake->state > NTW_OPEN || !handshake->mine || !handshake->queues ||
+	    handshake->queues > NTW_QUEUES_MAX || handshake->ring_shift < NTW_RING_SHIFT_MIN ||
 	    handshake->ring_shift > NTW_RING_SHIFT_MAX)
 		return false;
 	if (!handshake->bells || handshake->bells > NTW_BELLS_MAX ||
 	    handshake->bell + handshake->bells > 64)
 		return false;
-	need = ntw_arena_at(1U << handshake->ring_shift);
+	need = ntw_arena_at(handshake->queues, 1U << handshake->ring_shift);
 	return (u64)handshake->size_kib * 1024 >= need &&
 	       (u64)handshake->size_kib * 1024 <= NTW_SIZE_MAX;
 }
@@ -67,7 +68,8 @@ int ntw_decode_handshake(const u32 pads[NTW_PADS], struct ntw_handshake *handsha
 		return -EPROTONOSUPPORT;
 	*handshake = (struct ntw_handshake) {
 		.version = newest < NTW_VERSION ? newest : NTW_VERSION,
-		.state = state,
+		.state = state & 0xf,
+		.queues = state >> 4 & 0xf,
 		.ring_shift = state >> 8,
 		.bell = state >> 16,
 		.bells = state >> 24,
@@ -93,7 +95,8 @@ void ntw_encode_hello(const struct ntw_hello_info *g, struct ntw_hello *hello)
 		.heartbeat = cpu_to_le32(g->heartbeat),
 		.flat_at = cpu_to_le64(g->flat_at),
 		.flat_window = cpu_to_le16(g->flat_window),
-		.flat_shift = cpu_to_le16(g->flat_shift),
+		.flat_shift = g->flat_shift,
+		.queues = g->queues,
 		.features = cpu_to_le32(g->features),
 	};
 	hello->check = cpu_to_le32(ntw_check(hello, offsetof(struct ntw_hello, check)));
@@ -115,7 +118,10 @@ static bool hello_sane(const struct ntw_hello_info *g)
 		return false;
 	if (g->ring < 1U << NTW_RING_SHIFT_MIN || g->ring > 1U << NTW_RING_SHIFT_MAX)
 		return false;
-	return g->size >= ntw_arena_at(g->ring) && g->size <= NTW_SIZE_MAX && flat_sane(g);
+	if (!g->queues || g->queues > NTW_QUEUES_MAX)
+		return false;
+	return g->size >= ntw_arena_at(1, g->ring) && g->size <= NTW_SIZE_MAX &&
+	       flat_sane(g);
 }
 
 int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_hello_info *g)
@@ -138,7 +144,8 @@ int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_hello_info *g)
 		.reach = (u64)le32_to_cpu(hello->reach) * 1024,
 		.flat_at = le64_to_cpu(hello->flat_at),
 		.flat_window = le16_to_cpu(hello->flat_window),
-		.flat_shift = le16_to_cpu(hello->flat_shift),
+		.flat_shift = hello->flat_shift,
+		.queues = hello->queues,
 		.features = le32_to_cpu(hello->features),
 	};
 	return hello_sane(g) ? 0 : -EPROTO;

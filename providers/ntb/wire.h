@@ -21,10 +21,14 @@
 #endif
 
 #define NTW_MAGIC		0x4e46		/* "FN": the upper half of the first scratchpad */
-#define NTW_VERSION		2		/* newest version that this side supports */
-#define NTW_VERSION_MIN		2		/* oldest version that this side supports */
+#define NTW_VERSION		3		/* newest version that this side supports */
+#define NTW_VERSION_MIN		3		/* oldest version that this side supports */
 
-/* Inbound memory: control page, message ring, bulk ring, arena. Both rings have the same size */
+/*
+ * Inbound memory: queues, one behind the other, and the arena. A queue has a control page, a
+ * message ring and a bulk ring. All rings have the same size
+ */
+#define NTW_QUEUES_MAX		8		/* queues of a link */
 #define NTW_CTL_SIZE		4096U
 #define NTW_RING_SHIFT_MIN	14
 #define NTW_RING_SHIFT_MAX	22
@@ -35,7 +39,7 @@
 #define NTW_FLAT_MAX		(1ULL << NTW_FLAT_SHIFT_MAX)	/* bytes of a flat window */
 /* Set in an address of memory of the other side if the memory is in the other side's flat window */
 #define NTW_FLAT		(1ULL << 63)
-#define NTW_BELLS_MAX		16		/* doorbell bits of a link */
+#define NTW_BELLS_MAX		64		/* doorbell bits of a link */
 /* maximum length of a record; it is also at most an eighth of the ring */
 #define NTW_REC_MAX		32768U
 
@@ -48,22 +52,28 @@ enum ntw_which {
 	NTW_RINGS
 };
 
-/* Byte of the inbound memory at which a ring begins, for rings of @ring bytes */
+/* Byte of a queue at which one of its rings begins, for rings of @ring bytes */
 static inline u32 ntw_ring_at(enum ntw_which which, u32 ring)
 {
 	return NTW_CTL_SIZE + which * ring;
 }
 
-/* Byte of the inbound memory at which the arena begins */
-static inline u32 ntw_arena_at(u32 ring)
+/* Byte of the inbound memory at which a queue begins */
+static inline u32 ntw_queue_at(unsigned int queue, u32 ring)
 {
-	return ntw_ring_at(NTW_RINGS, ring);
+	return queue * ntw_ring_at(NTW_RINGS, ring);
+}
+
+/* Byte of the inbound memory at which the arena begins, behind all queues */
+static inline u32 ntw_arena_at(unsigned int queues, u32 ring)
+{
+	return ntw_queue_at(queues, ring);
 }
 
 /* Scratchpads of 32 bits, which each side writes on the other side */
 enum ntw_pad {
 	NTW_PAD_MAGIC,		/* NTW_MAGIC << 16 | oldest version << 8 | newest */
-	/* enum ntw_state | shift of a ring << 8 | first doorbell bit << 16 | bits << 24 */
+	/* enum ntw_state | queues << 4 | shift of a ring << 8 | first bell << 16 | bells << 24 */
 	NTW_PAD_STATE,
 	NTW_PAD_MINE,		/* the writer's incarnation; 0 only while it is away */
 	NTW_PAD_YOURS,		/* the reader's incarnation as the writer has read it, or 0 */
@@ -86,9 +96,10 @@ enum ntw_state {
  * struct ntw_handshake - the scratchpads, decoded
  * @version: the newest version that both sides support
  * @state: enum ntw_state
+ * @queues: queues in the writer's inbound memory
  * @ring_shift: each ring has 1 << @ring_shift bytes
  * @bell: first bit of the writer's doorbell register that the reader uses
- * @bells: number of these bits, which are used in turn
+ * @bells: number of these bits, see ntw_bell()
  * @mine: incarnation of the writer
  * @yours: incarnation of the reader, or 0
  * @size_kib: inbound memory of the writer in KiB
@@ -96,11 +107,25 @@ enum ntw_state {
 struct ntw_handshake {
 	u8	version;
 	u8	state;
+	u8	queues;
 	u8	ring_shift;
 	u8	bell, bells;
 	u32	mine, yours;
 	u32	size_kib;
 };
+
+/*
+ * Return the bit that wakes a queue, counted from the first of @bells bits, when @queues queues are
+ * in use. Each queue has adjacent bits of its own, which are used in turn, if there are enough:
+ * bridges have a vector for each bit, or for several adjacent ones
+ */
+static inline unsigned int ntw_bell(unsigned int queue, unsigned int queues, unsigned int bells,
+				    unsigned int turn)
+{
+	unsigned int first = queue * bells / queues, own = (queue + 1) * bells / queues - first;
+
+	return own ? first + turn % own : first;
+}
 
 /*
  * Return a word of the control page: a number modulo 2^32, and above it the incarnation of the
@@ -165,7 +190,7 @@ struct ntw_bulk_line {
 #define NTW_FEATS	(NTW_FEAT_CRC | NTW_FEAT_CRC_PLACED)
 
 /**
- * struct ntw_hello - written once in each life, before the first record
+ * struct ntw_hello - written once in each life, to the first queue, before the first record
  * @magic: NTW_MAGIC
  * @version: the version that is used
  * @mine: the writer's incarnation
@@ -180,6 +205,8 @@ struct ntw_bulk_line {
  * @flat_window: index of the memory window that is the writer's flat window
  * @flat_shift: 1 << @flat_shift bytes of the writer's memory, from its beginning on, are in the
  *	flat window. 0: there is none
+ * @queues: queues that the writer would use: no more than either side has, and the writer reaches.
+ *	The smaller number of both hellos is used
  * @check: ntw_check() of the bytes before
  */
 struct ntw_hello {
@@ -194,7 +221,8 @@ struct ntw_hello {
 	__le32	features;
 	__le64	flat_at;
 	__le16	flat_window;
-	__le16	flat_shift;
+	u8	flat_shift;
+	u8	queues;
 	__le32	check;
 };
 
@@ -208,7 +236,9 @@ struct ntw_hello_info {
 	u64	size, reach;
 	u32	heartbeat;
 	u32	features;
-	u16	flat_window, flat_shift;
+	u16	flat_window;
+	u8	flat_shift;
+	u8	queues;
 	u64	flat_at;
 };
 
@@ -216,7 +246,7 @@ struct ntw_hello_info {
  * struct ntw_ctl - the beginning of the control page; the rest is 0
  * @line: changes while the link is up
  * @bulk: changes while the link is up
- * @hello: written before the first line
+ * @hello: written before the first line, to the first queue only, as the members below
  * @ready: tagged, 1: @hello is complete
  * @flat: tagged, 1: written through the flat window, which shows that the other side reaches it
  */

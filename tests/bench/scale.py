@@ -30,7 +30,7 @@ NODES = """
 BRIDGE = """
     modprobe -a kfi_loop kfi_sockets kfi_bench_tcp
     modprobe kfi_ntb_mock inline_irqs=1
-    modprobe kfi_ntb
+    modprobe kfi_ntb queues=4
     exec 7</run/netns/ca 8</run/netns/cb
     insmod {place}/kfi_bench.ko net_a=7 net_b=8 bridge_a=mock0.0 bridge_b=mock0.1""".format(place=PLACE)
 # case: series, arguments of make, how modules are loaded, and in which order they are removed

@@ -30,7 +30,9 @@ static void fuzz_handshake(const uint8_t *data, size_t size, bool mend)
 		handshake.ring_shift <= NTW_RING_SHIFT_MAX);
 	PROMISE(handshake.bells && handshake.bells <= NTW_BELLS_MAX &&
 		handshake.bell + handshake.bells <= 64);
-	PROMISE((u64)handshake.size_kib * 1024 >= ntw_arena_at(1U << handshake.ring_shift));
+	PROMISE(handshake.queues && handshake.queues <= NTW_QUEUES_MAX);
+	PROMISE((u64)handshake.size_kib * 1024 >=
+		ntw_arena_at(handshake.queues, 1U << handshake.ring_shift));
 	PROMISE((u64)handshake.size_kib * 1024 <= NTW_SIZE_MAX);
 	ntw_encode_handshake(&handshake, again);
 	PROMISE(!memcmp(&again[NTW_PAD_STATE], &pads[NTW_PAD_STATE], 4 * sizeof(u32)));
@@ -52,7 +54,8 @@ static void fuzz_hello(const uint8_t *data, size_t size, bool mend)
 	PROMISE(g.mine && g.yours && g.heartbeat);
 	PROMISE(g.ring >= 1U << NTW_RING_SHIFT_MIN && g.ring <= 1U << NTW_RING_SHIFT_MAX &&
 		!(g.ring & (g.ring - 1)));
-	PROMISE(g.size >= ntw_arena_at(g.ring) && g.size <= NTW_SIZE_MAX);
+	PROMISE(g.queues && g.queues <= NTW_QUEUES_MAX);
+	PROMISE(g.size >= ntw_arena_at(1, g.ring) && g.size <= NTW_SIZE_MAX);
 	PROMISE(g.flat_shift <= NTW_FLAT_SHIFT_MAX &&
 		(g.flat_shift || (!g.flat_window && !g.flat_at)));
 	PROMISE(!g.flat_shift ||

@@ -48,6 +48,7 @@ static int bridge_init(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, win->mem);
 	win->dma = 0x7f400000;
 	win->size = 8 * NTW_CTL_SIZE;
+	win->queues = 1;
 	win->ring = 2 * NTW_CTL_SIZE;
 	win->size_align = 1;
 	return 0;

@@ -10,7 +10,8 @@
 
 #define RING_LEN	16384U
 #define LOAD		(NT_LOAD_MAX / 4)
-#define ARENA		(NTW_CTL_SIZE + NTW_RINGS * RING_LEN)
+#define QUEUE		(NTW_CTL_SIZE + NTW_RINGS * RING_LEN)	/* queue 1 of two is tested */
+#define ARENA		(2 * QUEUE)
 #define INBOUND		(ARENA + LOAD)
 #define LINES		64U		/* records of an end that are out at a time */
 #define MANY		1500U
@@ -145,7 +146,7 @@ static void end_on(struct end *end, u32 mine, u32 yours)
 	struct iosys_map peer = IOSYS_MAP_INIT_VADDR(end->other->mem);
 
 	nt_engine_open(&end->ring.engine, 0, INBOUND, &peer);
-	nt_ring_on(&end->ring, end->mem, RING_LEN, mine, yours);
+	nt_ring_on(&end->ring, end->mem + QUEUE, RING_LEN, mine, yours);
 	nt_ring_beat(&end->ring, 0);
 }
 
@@ -163,7 +164,8 @@ static void end_resume(struct end *end)
 
 static void end_off(struct end *end)
 {
-	while (nt_ring_end(&end->ring, 1000))
+	nt_ring_end(&end->ring);
+	while (!nt_ring_wait_idle(&end->ring, HZ))
 		;
 	nt_ring_off(&end->ring);
 }
@@ -184,8 +186,9 @@ static int ring_init(struct kunit *test)
 		KUNIT_ASSERT_NOT_NULL(test, end->mem);
 		KUNIT_ASSERT_EQ(test, 0,
 				nt_ring_init(&end->ring, &ops, NUMA_NO_NODE, false,
-					     system_unbound_wq));
-		KUNIT_ASSERT_EQ(test, 0, nt_ring_shadow(&end->ring, RING_LEN));
+					     system_unbound_wq, NULL));
+		end->ring.index = 1;
+		KUNIT_ASSERT_EQ(test, 0, nt_ring_shadow(&end->ring, 2, RING_LEN));
 		end->ring.crc = true;
 	}
 	for (i = 0; i < 2; i++)

@@ -36,6 +36,7 @@ static int places_init(struct kunit *test)
 	link->win.size = INBOUND;
 	link->win.reach = INBOUND;
 	link->win.ring = RING;
+	link->win.queues = 1;
 	link->flat.all = true;
 	link->flat.size = ALL;
 	link->flat.open = true;

@@ -454,7 +454,7 @@ static void torn_at(struct kunit *test, enum ntw_which which, u32 len, size_t at
 			which == NTW_MSG ? put(a, which, got, len, false) :
 					   post(a, got, len, false));
 	flush_work(&a->ring.engine.work);
-	b->mem[ntw_ring_at(which, RING_LEN) + (from + at) % RING_LEN] ^= 4;
+	b->mem[QUEUE + ntw_ring_at(which, RING_LEN) + (from + at) % RING_LEN] ^= 4;
 	end_resume(b);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->faults) != faults, PATIENCE),
 			0L);
@@ -490,7 +490,7 @@ static void torn_records(struct kunit *test)
 static void bulk_comes_after(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct ntw_line *line = &((struct ntw_ctl *)b->mem)->line, lines[3];
+	struct ntw_line *line = &((struct ntw_ctl *)(b->mem + QUEUE))->line, lines[3];
 	u32 i;
 
 	msleep(20);	/* first lines */
@@ -866,7 +866,7 @@ static void hostile(struct kunit *test, __le64 *word, u32 value)
 
 static struct ntw_ctl *ctl_of(struct kunit *test)
 {
-	return (struct ntw_ctl *)((struct pair *)test->priv)->end[0].mem;
+	return (struct ntw_ctl *)(((struct pair *)test->priv)->end[0].mem + QUEUE);
 }
 
 static void produced_too_much(struct kunit *test)

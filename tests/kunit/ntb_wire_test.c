@@ -15,6 +15,7 @@ static struct ntw_handshake full_handshake(void)
 	return (struct ntw_handshake) {
 		.version = NTW_VERSION,
 		.state = NTW_OPEN,
+		.queues = 3,
 		.ring_shift = 18,
 		.bell = 48,
 		.bells = 16,
@@ -81,8 +82,11 @@ static void absurd_scratchpads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(bells, 0));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(bells, NTW_BELLS_MAX + 1));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(bell, 49));
-	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size_kib, 4 + 2 * 256 - 1));
-	KUNIT_EXPECT_EQ(test, 0, WITH(size_kib, 4 + 2 * 256));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(queues, 0));
+	KUNIT_EXPECT_EQ(test, 0, WITH(queues, 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(queues, NTW_QUEUES_MAX + 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size_kib, 3 * (4 + 2 * 256) - 1));
+	KUNIT_EXPECT_EQ(test, 0, WITH(size_kib, 3 * (4 + 2 * 256)));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size_kib, U32_MAX));
 #undef WITH
 }
@@ -93,6 +97,7 @@ static struct ntw_hello_info full_hello(void)
 		.version = NTW_VERSION,
 		.mine = 1,
 		.yours = 2,
+		.queues = 2,
 		.ring = RING,
 		.size = 1 << 20,
 		.reach = 1 << 19,
@@ -127,6 +132,7 @@ static void hellos(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, g.flat_shift, back.flat_shift);
 	KUNIT_EXPECT_EQ(test, g.flat_at, back.flat_at);
 	KUNIT_EXPECT_EQ(test, g.flat_window, back.flat_window);
+	KUNIT_EXPECT_EQ(test, g.queues, back.queues);
 	hello.features = cpu_to_le32(NTW_FEATS + 1);
 	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_hello(&hello, &back));
 	hello.check = cpu_to_le32(ntw_check(&hello, offsetof(struct ntw_hello, check)));
@@ -143,12 +149,16 @@ static void absurd_hellos(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(heartbeat, 0));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(ring, RING + 16));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(ring, 0));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(queues, 0));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(queues, NTW_QUEUES_MAX + 1));
+	KUNIT_EXPECT_EQ(test, 0, WITH(size, 4096 + 2 * RING));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size, 4096 + 2 * RING - 1024));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size, RING));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size, NTW_SIZE_MAX + 1024));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(version, NTW_VERSION + 1));
 	KUNIT_EXPECT_EQ(test, 0, WITH(flat_shift, NTW_FLAT_SHIFT_MAX));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_shift, NTW_FLAT_SHIFT_MAX + 1));
-	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_shift, U16_MAX));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_shift, U8_MAX));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_shift, NTW_FLAT_SHIFT_MIN - 1));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_at, 1ULL << 40));	/* behind its end */
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_at, 4));
@@ -158,6 +168,69 @@ static void absurd_hellos(struct kunit *test)
 	g.flat_at = 0;
 	KUNIT_EXPECT_EQ(test, 0, try_hello(&g));
 #undef WITH
+}
+
+/* Return the bits that wake a queue. */
+static u64 bells_of(unsigned int queue, unsigned int queues, unsigned int bells)
+{
+	unsigned int turn;
+	u64 bits = 0;
+
+	for (turn = 0; turn < bells; turn++)
+		bits |= BIT_ULL(ntw_bell(queue, queues, bells, turn));
+	return bits;
+}
+
+/* Each doorbell wakes one queue, if there are enough, and each queue has as many as the others. */
+static void bells_of_queues(struct kunit *test)
+{
+	unsigned int queue, queues, bells;
+	u64 all, bits;
+
+	for (queues = 1; queues <= NTW_QUEUES_MAX; queues++) {
+		for (bells = 1; bells <= NTW_BELLS_MAX; bells++) {
+			for (all = 0, queue = 0; queue < queues; queue++) {
+				bits = bells_of(queue, queues, bells);
+				KUNIT_EXPECT_GE(test, hweight64(bits), max(bells / queues, 1U));
+				if (bells >= queues)
+					KUNIT_EXPECT_EQ(test, 0, all & bits);
+				all |= bits;
+			}
+			KUNIT_EXPECT_EQ(test, ~0ULL >> (64 - bells), all);
+		}
+	}
+}
+
+/*
+ * A pair of ports has one queue, whoever calls. Connections of one port with many, of many pairs of
+ * ports, and of callers without a port, are spread over all queues.
+ */
+static void queues_of_calls(struct kunit *test)
+{
+	unsigned int queues, count[4][NTW_QUEUES_MAX], i, kind, queue;
+	struct ntw_calling calls[4], back;
+
+	for (queues = 1; queues <= NTW_QUEUES_MAX; queues++) {
+		memset(count, 0, sizeof(count));
+		for (i = 0; i < 64 * queues; i++) {
+			calls[0] = (struct ntw_calling) { .from = 4420, .to = 0x10000 + i };
+			calls[1] = (struct ntw_calling) { .from = 0x10000 + i, .to = 4420 };
+			calls[2] = (struct ntw_calling) { .from = 0x10000 + i, .to = 0x10000 + i };
+			calls[3] = (struct ntw_calling) { .number = 0x1234567 + i, .to = 4420 };
+			for (kind = 0; kind < 4; kind++) {
+				queue = ntw_call_queue(&calls[kind], true, queues);
+				count[kind][queue]++;
+				back.from = calls[kind].to;
+				back.to = calls[kind].from;
+				if (kind != 3)
+					KUNIT_EXPECT_EQ(test, queue,
+							ntw_call_queue(&back, false, queues));
+			}
+		}
+		for (kind = 0; kind < 4; kind++)
+			for (i = 0; i < queues; i++)
+				KUNIT_EXPECT_GE(test, count[kind][i], 32U);
+	}
 }
 
 static void words(struct kunit *test)
@@ -217,6 +290,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(absurd_scratchpads),
 	KUNIT_CASE(hellos),
 	KUNIT_CASE(absurd_hellos),
+	KUNIT_CASE(bells_of_queues),
+	KUNIT_CASE(queues_of_calls),
 	KUNIT_CASE(words),
 	KUNIT_CASE(record_heads),
 	{}

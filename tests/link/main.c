@@ -71,6 +71,10 @@ static bool placed = true;
 module_param(placed, bool, 0444);
 MODULE_PARM_DESC(placed, "records with payload elsewhere, in which nobody notices what is lost");
 
+static unsigned int queue;
+module_param(queue, uint, 0444);
+MODULE_PARM_DESC(queue, "number of the queue that carries the records (parameter queues)");
+
 static bool narrow;
 module_param(narrow, bool, 0444);
 MODULE_PARM_DESC(narrow, "one end has a window to the other that is shorter than the other's memory");
@@ -134,8 +138,14 @@ struct side {
 };
 
 static struct side sides[SIDES];
+
 static unsigned int found;
 static unsigned int wrong;
+
+static struct nt_ring *ring_of(const struct side *side)
+{
+	return &side->link->ring[queue];
+}
 
 void say_wrong(const char *format, ...)
 {
@@ -402,7 +412,7 @@ static u32 slot_get(struct side *side)
 	spin_lock_bh(&side->lock);
 	/* The odd slots may have no memory yet, or memory that the peer does not reach. */
 	taken = side->slots | READ_ONCE(side->peer->placeless) | (half ? odd & ~bare : 0) |
-		(READ_ONCE(side->link->ring.engine.flat_len) ? 0 : bare);
+		(READ_ONCE(ring_of(side)->engine.flat_len) ? 0 : bare);
 	slot = find_first_zero_bit(&taken, SLOTS);
 	if (slot < SLOTS) {
 		side->slots |= BIT(slot);
@@ -461,7 +471,7 @@ static void item_make(struct item *item, struct rnd_state *rnd)
 	item->was_sent = false;
 	item->slot = below(rnd, 10) || !placed ? 0 : slot_get(item->side);
 	len = item->slot ? below(rnd, SLOT_LEN + 1) :
-			   a_length(rnd, nt_ring_room(&item->side->link->ring) - 32);
+			   a_length(rnd, nt_ring_room(ring_of(item->side)) - 32);
 	rec->sent = item_sent;
 	rec->mapping = item->mapping;
 	rec->rec.type = NTW_FIRST + 1;
@@ -484,7 +494,7 @@ static void item_make(struct item *item, struct rnd_state *rnd)
 static bool item_put(struct item *item, bool more)
 {
 	struct side *side = item->side;
-	struct nt_ring *ring = &side->link->ring;
+	struct nt_ring *ring = ring_of(side);
 	struct kvec head = { item->rec.head, item->rec.head_len };
 	struct iov_iter iter = item->rec.iter;
 	bool sent;
@@ -512,7 +522,7 @@ static int item_post(struct item *item, bool more)
 	if (item_put(item, more))
 		return 0;
 	out_add(side, 1);
-	ret = nt_ring_post(&side->link->ring, &item->rec, more);
+	ret = nt_ring_post(ring_of(side), &item->rec, more);
 	if (ret)
 		out_add(side, -1);
 	return ret;
@@ -552,12 +562,12 @@ static void let_report(struct side *side)
 {
 	unsigned int i;
 
-	nt_ring_kick(&side->link->ring);
-	nt_ring_drain(&side->link->ring);
-	for (i = 0; i < 20 && !nt_ring_acked(&side->link->ring, READ_ONCE(side->bulk_end)); i++) {
-		nt_ring_beat(&side->peer->link->ring, 0);
+	nt_ring_kick(ring_of(side));
+	nt_ring_drain(ring_of(side));
+	for (i = 0; i < 20 && !nt_ring_acked(ring_of(side), READ_ONCE(side->bulk_end)); i++) {
+		nt_ring_beat(ring_of(side->peer), 0);
 		usleep_range(1000, 2000);
-		nt_ring_schedule(&side->link->ring);
+		nt_ring_schedule(ring_of(side));
 	}
 }
 
@@ -574,9 +584,9 @@ static int sender(void *arg)
 		if (n % 64 == 63)
 			let_report(side);
 	}
-	nt_ring_kick(&side->link->ring);
+	nt_ring_kick(ring_of(side));
 	if (!(below(&rnd, 2)))
-		nt_ring_drain(&side->link->ring);
+		nt_ring_drain(ring_of(side));
 	if (!wait_event_timeout(side->wait, all_handled(side), 30 * HZ))
 		say_wrong("%d: not all records were handled, %u not sent\n", (int)(side - sides),
 			  side->out);
@@ -602,6 +612,8 @@ int wait_up(void)
 	for (i = 0; i < SIDES && !ret; i++)
 		if (!wait_event_timeout(sides[i].wait, READ_ONCE(sides[i].up), 10 * HZ))
 			ret = -ETIMEDOUT;
+	if (!ret && queue >= READ_ONCE(sides[0].link->queues))
+		say_wrong("queue %u is not in use\n", queue);
 	return ret;
 }
 
@@ -740,12 +752,17 @@ static void halted(void)
 /* The engine has ended its copies: free what was kept for it. Only a test does that. */
 static void unhang(struct nt_link *link)
 {
+	unsigned int i;
+
 	if (!link->hung)
 		return;
-	if (!wait_event_timeout(link->ring.idle, nt_engine_idle(&link->ring.engine), 60 * HZ))
+	if (!wait_event_timeout(link->ring[queue].idle, nt_engine_idle(&link->ring[queue].engine),
+				60 * HZ))
 		return say_wrong("the engine does not come to an end\n");
-	nt_ring_off(&link->ring);
-	nt_engine_close(&link->ring.engine);
+	for (i = 0; i < link->queues; i++) {
+		nt_ring_off(&link->ring[i]);
+		nt_engine_close(&link->ring[i].engine);
+	}
 	link->hung = false;
 	module_put(THIS_MODULE);
 }
@@ -757,7 +774,7 @@ static void unhang(struct nt_link *link)
  */
 static void hung(void)
 {
-	struct nt_engine *e = &sides[0].link->ring.engine;
+	struct nt_engine *e = &ring_of(&sides[0])->engine;
 	unsigned long began = jiffies;
 	struct rnd_state rnd;
 	unsigned int i;
@@ -769,7 +786,7 @@ static void hung(void)
 	kfi_ntb_mock_command("dma 1 slow 20000000");
 	for (i = 0; i < 20; i++)
 		send_one(&sides[0], &rnd, false);
-	nt_ring_kick(&sides[0].link->ring);
+	nt_ring_kick(ring_of(&sides[0]));
 	msleep(20);
 	for (i = 0; i < 2; i++) {
 		nt_links_halt();
@@ -912,8 +929,8 @@ static bool good_stats(void)
 
 	for (i = 0; i < SIDES; i++) {
 		link = sides[i].link;
-		s = &link->ring.stats;
-		c = &link->ring.engine.count;
+		s = &ring_of(&sides[i])->stats;
+		c = &ring_of(&sides[i])->engine.count;
 		if (!engine && c->descriptors)
 			say_wrong("%d: an engine that will not do copies\n", i);
 		pr_info("link_test: side %d: out %llu in %llu batches %llu messages %llu lines %llu descs %llu dma %llu cpu %llu signals %llu irqs %lld full %llu engine %llu dma_errors %llu protocol %llu ups %llu resets %llu\n",

@@ -427,7 +427,7 @@ static void fill(u8 *bytes, u32 len)
 static bool unanswered_once(struct hp *hp, struct victim *v, bool checks)
 {
 	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(PORT_OURS) };
-	u8 *there = hp->mem + ntw_arena_at(HP_RING);
+	u8 *there = hp->mem + ntw_arena_at(1, HP_RING);
 	u32 number = accepted(hp, v), crc, sent;
 	bool ok;
 	int ret;

@@ -18,6 +18,7 @@ static void hp_send_handshake(struct hp *hp, enum ntw_state state)
 {
 	struct ntw_handshake handshake = {
 		.state = state,
+		.queues = 1,
 		.ring_shift = HP_RING_SHIFT,
 		.bell = 0,
 		.bells = 1,
@@ -129,6 +130,7 @@ static void hp_shake_hello(struct hp *hp)
 		.version = NTW_VERSION,
 		.mine = hp->mine,
 		.yours = hp->yours,
+		.queues = 1,
 		.ring = HP_RING,
 		.size = HP_MEM,
 		.reach = hp->reach,

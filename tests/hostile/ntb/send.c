@@ -143,7 +143,7 @@ int hp_send_take(struct hp *hp, u32 number, u32 len)
 		.type = KFW_CTS, .id = received.id, .gen = received.gen, .slot = 1, .places = 1,
 	};
 	struct kfw_place place = {
-		.at = cpu_to_le64(ntw_arena_at(HP_RING)), .len = cpu_to_le32(len),
+		.at = cpu_to_le64(ntw_arena_at(1, HP_RING)), .len = cpu_to_le32(len),
 	};
 
 	return hp_send_frame(hp, number, &f, &place, sizeof(place));

@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * life.c - the lives of a link: its state machine and its signs of life.
+ *
+ *	DOWN -> QUIET -> OPEN -> HELLO -> UP
+ *	  ^_______|________|_______|______|    the bridge's link goes down, or the peer has
+ *					       another incarnation
+ *
+ *	DOWN	no write of ours is under way, and the peer can write nothing
+ *	QUIET	we have written a new incarnation to the peer's scratchpads. Until the peer
+ *		repeats it, writes of the peer for an earlier life may be under way
+ *	OPEN	the peer has repeated it, so none of its earlier writes is under way. Our window is
+ *		open
+ *	HELLO	the peer's window is open to us, and we have written a hello through it
+ *	UP	the peer has written its hello: records can be sent
+ *
+ * A life begins with QUIET and ends with DOWN. nt_life_end() takes the same steps whatever the
+ * reason is: it gives no more copies to the engine, waits for copies under way, tells the peer,
+ * closes the windows, ends all records, and tells the endpoints. Flaps, faults and timers only set
+ * a bit and queue the work item.
+ *
+ * In each step the work item repeats its scratchpads or its hello, because a write is lost if the
+ * bridge's link goes down at that moment.
+ */
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/pci.h>
+#include <linux/random.h>
+#include "bridge.h"
+
+unsigned int nt_heartbeat_ms = 100;
+module_param_named(heartbeat_ms, nt_heartbeat_ms, uint, 0444);
+MODULE_PARM_DESC(heartbeat_ms, "milliseconds between two signs of life (default 100)");
+
+static unsigned int nt_timeout_ms = 1000;
+module_param_named(timeout_ms, nt_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(timeout_ms, "ms without a sign of life before a peer is dead (default 1000)");
+
+static unsigned int nt_direct_max = 1024;
+module_param_named(direct, nt_direct_max, uint, 0444);
+MODULE_PARM_DESC(direct, "bytes of a record that the CPU writes, at most (default 1024)");
+
+bool nt_crc = true;
+module_param_named(crc, nt_crc, bool, 0444);
+MODULE_PARM_DESC(crc, "protect records by a CRC, if both ends enable it (default yes)");
+
+bool nt_crc_placed;
+module_param_named(crc_placed, nt_crc_placed, bool, 0444);
+MODULE_PARM_DESC(crc_placed,
+		 "protect placed payload by a CRC, if both ends enable it (default no)");
+
+/*
+ * Milliseconds between two steps of the handshake. The interval doubles, up to NT_PACE_MAX, until
+ * the state of the link changes
+ */
+#define NT_PACE_MIN	10U
+#define NT_PACE_MAX	100U
+/* milliseconds between two attempts to allocate memory for the window */
+#define NT_PACE_NO_MEMORY	2000
+/* no sign of life is sent if a line was sent in the last 1/NT_BEAT_PART of the interval */
+#define NT_BEAT_PART	4
+#define NT_END_MS	2000	/* ms for copies that the engine has before they are aborted */
+#define NT_ABORT_MS	1000	/* ms until an engine has reported what was aborted */
+#define NT_CLOSE_MS	100	/* ms between two attempts to close the window */
+#define NT_CLOSE_TRIES	20
+
+static void nt_link_set(struct nt_link *link, enum nt_link_state state)
+{
+	WRITE_ONCE(link->state, state);
+	link->pace = NT_PACE_MIN;
+}
+
+static bool nt_carrier(struct nt_link *link)
+{
+	return ntb_link_is_up(link->ntb, NULL, NULL) & BIT_ULL(NT_PEER);
+}
+
+/* ---- end of a life ---- */
+
+/* The driver may report the end of the bridge's link later, after an interrupt. */
+static bool nt_link_gone(struct nt_link *link)
+{
+	unsigned int tries;
+
+	for (tries = 0; nt_carrier(link) && tries < NT_CLOSE_TRIES; tries++)
+		msleep(NT_CLOSE_MS);
+	return !nt_carrier(link);
+}
+
+/*
+ * A window can't be closed, so the bridge has to stop carrying writes. With some drivers its link
+ * can't be disabled, or only from the other end. Without bus mastering a PCI function writes
+ * nothing to memory, and sends no interrupt messages either.
+ */
+static void nt_link_expose(struct nt_link *link)
+{
+	struct pci_dev *pdev = link->ntb->pdev;
+	int ret;
+
+	WRITE_ONCE(link->exposed, true);
+	ret = ntb_link_disable(link->ntb);
+	if (!ret && nt_link_gone(link)) {
+		dev_err(&link->ntb->dev,
+			"a window stays open: the link of the bridge is disabled\n");
+	} else if (pdev && pdev->bus) {
+		pci_clear_master(pdev);
+		dev_err(&link->ntb->dev,
+			"a window stays open, and so does the link of the bridge (%d): the bridge is no bus master any more\n",
+			ret);
+	} else {
+		dev_err(&link->ntb->dev,
+			"a window stays open, and so does the link of the bridge (%d): the peer can still write to memory\n",
+			ret);
+	}
+}
+
+/*
+ * Close the windows. Memory that the peer may still write to must not be reused: if a window can't
+ * be closed, the inbound memory stays allocated, and no further memory is taken from it.
+ */
+static void nt_life_shut(struct nt_link *link)
+{
+	unsigned int tries, i;
+
+	for (tries = 0; nt_win_close(&link->win, link->ntb) | nt_flat_close(&link->flat, link->ntb);
+	     tries++) {
+		dev_warn_ratelimited(&link->ntb->dev, "window %d can't be closed\n",
+				     link->win.open ? link->win.index : link->flat.index);
+		if (tries == NT_CLOSE_TRIES) {
+			nt_link_expose(link);
+			break;
+		}
+		msleep(NT_CLOSE_MS);
+	}
+	for (i = 0; i < link->rings; i++)
+		nt_engine_close(&link->ring[i].engine);
+}
+
+/* Wait for the engines for @ms milliseconds. Return: true if they have no copies of ours */
+static bool nt_queues_idle(struct nt_link *link, unsigned int ms)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(ms);
+	unsigned int i;
+
+	for (i = 0; i < link->queues; i++)
+		if (!nt_ring_wait_idle(&link->ring[i], max(1L, (long)(until - jiffies))))
+			return false;
+	return true;
+}
+
+/*
+ * Wait for the engine, however long that takes, because memory that the engine may still read or
+ * write must not be reused. Only at the end of this kernel the wait is limited.
+ * Return: true if the engine has no copies of ours.
+ */
+static bool nt_life_quiesce(struct nt_link *link)
+{
+	unsigned int i;
+	bool ended;
+
+	for (i = 0; i < link->queues; i++)
+		nt_ring_end(&link->ring[i]);
+	while (!nt_queues_idle(link, NT_END_MS)) {
+		for (ended = true, i = 0; i < link->queues; i++)
+			if (!nt_ring_wait_idle(&link->ring[i], 0))
+				ended &= nt_engine_abort(&link->ring[i].engine);
+		if (ended && nt_queues_idle(link, NT_ABORT_MS))
+			break;
+		dev_warn_ratelimited(&link->ntb->dev, "the DMA engine does not come to an end\n");
+		if (READ_ONCE(link->halting))
+			return false;
+	}
+	return true;
+}
+
+/* Count lives. Faults that are reported for the old life have no effect any more. */
+static void nt_life_count(struct nt_link *link)
+{
+	spin_lock_bh(&link->lock);
+	WRITE_ONCE(link->life, link->life + 1);
+	clear_bit(NT_EV_FAULT, &link->events);
+	spin_unlock_bh(&link->lock);
+}
+
+void nt_life_end(struct nt_link *link, const char *why)
+{
+	bool was_up = link->state == NT_LINK_UP, had_hello = link->state >= NT_LINK_HELLO;
+	bool quiet = true;
+	unsigned int i;
+
+	if (link->hung)
+		return;
+	nt_link_set(link, NT_LINK_DOWN);
+	if (was_up) {
+		dev_info_ratelimited(&link->ntb->dev, "link down: %s\n", why);
+		link->resets++;
+		quiet = nt_life_quiesce(link);
+	}
+	if (!quiet) {
+		/*
+		 * The engine still uses memory of ours, and its driver may call us. So nothing is
+		 * unmapped or freed, records do not end, and this module stays loaded.
+		 */
+		WRITE_ONCE(link->hung, true);
+		__module_get(THIS_MODULE);
+		nt_win_close(&link->win, link->ntb);
+		nt_flat_close(&link->flat, link->ntb);
+		return;
+	}
+	if (had_hello)
+		nt_ring_bye(&link->ring[0], link->yours);
+	/*
+	 * After this no write of the peer arrives. Only then may the owners of memory be told that
+	 * they can reuse it.
+	 */
+	nt_life_shut(link);
+	if (!was_up)
+		return;
+	for (i = 0; i < link->queues; i++)
+		nt_ring_off(&link->ring[i]);
+	nt_life_count(link);
+	nt_conns_link_down(link);
+}
+
+/* ---- beginning of a life: each step returns true if the next one has to be tried at once ---- */
+
+/* Allocate the memory that a life needs. A failure is logged once. */
+static bool nt_life_memory(struct nt_link *link)
+{
+	int ret = nt_win_alloc(&link->win, link->ntb);
+
+	if (ret && !link->no_memory)
+		dev_warn(&link->ntb->dev,
+			 "no memory for the window, in one piece and aligned as the bridge wants it (%d)\n",
+			 ret);
+	if (!ret)
+		ret = nt_flat_ready(link, !link->no_memory);
+	link->no_memory = ret;
+	return !ret;
+}
+
+/*
+ * Return: true if no life can begin, because devices have places. The peer begins none either: it
+ * waits for our incarnation.
+ */
+static bool nt_life_held(struct nt_link *link)
+{
+	unsigned int pins = nt_pages_pinned(link);
+
+	if (pins && !link->held)
+		dev_warn(&link->ntb->dev,
+			 "devices of this machine still write to the peer's memory (%u places): the link stays down\n",
+			 pins);
+	link->held = pins;
+	return pins;
+}
+
+static bool nt_step_down(struct nt_link *link)
+{
+	if (link->exposed || nt_life_held(link) || !nt_life_memory(link))
+		return false;
+	/* A doorbell bit that is still set would cause no interrupt when it is rung again. */
+	ntb_db_clear(link->ntb, link->bells.mine);
+	do
+		link->mine = get_random_u32();
+	while (!link->mine);
+	link->yours = 0;
+	nt_link_set(link, NT_LINK_QUIET);
+	nt_handshake_write(link, NTW_QUIET);
+	return true;
+}
+
+/* Both sides are quiet: all writes from now on, in either direction, belong to this life. */
+static int nt_life_open(struct nt_link *link, const struct ntw_handshake *handshake)
+{
+	struct iosys_map peer = IOSYS_MAP_INIT_VADDR_IOMEM(link->win.peer);
+	size_t len = min_t(u64, link->win.peer_len, (u64)handshake->size_kib * 1024);
+	u32 ring = 1U << handshake->ring_shift;
+	unsigned int i, reached = len / ntw_arena_at(1, ring);
+	int ret = 0;
+
+	if (!reached)
+		return -ENOSPC;
+	WRITE_ONCE(link->queues, min3(link->win.queues, (unsigned int)handshake->queues, reached));
+	for (i = 0; i < link->queues && !ret; i++)
+		ret = nt_ring_shadow(&link->ring[i], handshake->queues, ring) ?:
+		      nt_engine_open(&link->ring[i].engine, link->win.peer_base, len, &peer);
+	if (!ret)
+		ret = nt_win_open(&link->win, link->ntb);
+	if (!ret)
+		ret = nt_flat_open(&link->flat, link->ntb);
+	if (ret)
+		nt_life_shut(link);
+	return ret;
+}
+
+static bool nt_step_quiet(struct nt_link *link)
+{
+	struct ntw_handshake handshake;
+	int ret;
+
+	/* nt_life_open() has failed, and a window could not be closed. */
+	if (link->exposed) {
+		nt_link_set(link, NT_LINK_DOWN);
+		return false;
+	}
+	ret = nt_handshake_read(link, &handshake);
+	if (!ret)
+		link->yours = handshake.mine;
+	nt_handshake_write(link, NTW_QUIET);
+	if (ret || handshake.yours != link->mine)
+		return false;
+	ret = nt_life_open(link, &handshake);
+	if (ret) {
+		dev_warn_ratelimited(&link->ntb->dev, "the window can't be opened (%d)\n", ret);
+		return false;
+	}
+	nt_link_set(link, NT_LINK_OPEN);
+	return true;
+}
+
+/*
+ * Check that the peer still has the incarnation that we have read, and end this life if it has not.
+ * Return: 0: it has; -EAGAIN: it could not be read; -ESTALE: it has another one.
+ */
+static int nt_same_life(struct nt_link *link, struct ntw_handshake *handshake)
+{
+	int ret = nt_handshake_read(link, handshake);
+
+	if (ret)
+		return -EAGAIN;
+	if (handshake->mine == link->yours && handshake->yours == link->mine)
+		return 0;
+	nt_life_end(link, "another life of the peer");
+	return -ESTALE;
+}
+
+static bool nt_step_open(struct nt_link *link)
+{
+	struct ntw_handshake handshake;
+	int ret = nt_same_life(link, &handshake);
+	unsigned int i;
+
+	if (ret == -ESTALE)
+		return true;
+	nt_handshake_write(link, NTW_OPEN);
+	if (ret || handshake.state != NTW_OPEN)
+		return false;
+	/* From here on a flap may lose more than words that are repeated. */
+	for (i = 0; i < link->rings; i++)
+		WRITE_ONCE(link->ring[i].lost, false);
+	clear_bit(NT_EV_FLAP, &link->events);
+	nt_link_set(link, NT_LINK_HELLO);
+	return true;
+}
+
+/*
+ * Start a queue. Its BH work is disabled: nt_conns_link_up() has to return before the first record
+ * is handled.
+ */
+static void nt_queue_up(struct nt_link *link, struct nt_ring *ring, const struct ntw_hello_info *g)
+{
+	void *inbound = link->win.mem + ntw_queue_at(ring->index, link->win.ring);
+	unsigned int i;
+
+	for (i = 0; i < NT_PROGRESS; i++)
+		link->watch[ring->index][i] = (struct nt_watch) { .at = jiffies };
+	ring->direct = nt_direct_max;
+	ring->crc = nt_crc && g->features & NTW_FEAT_CRC;
+	disable_bh_work_sync(&ring->run);
+	nt_ring_on(ring, inbound, link->win.ring, link->mine, link->yours);
+}
+
+static void nt_life_up(struct nt_link *link, const struct ntw_hello_info *g)
+{
+	const struct nt_engine *e = &link->ring[0].engine;
+	unsigned int i;
+
+	link->beat = 0;
+	link->beat_at = jiffies;
+	WRITE_ONCE(link->checks, nt_crc_placed && g->features & NTW_FEAT_CRC_PLACED);
+	link->ups++;
+	WRITE_ONCE(link->win.reach, min(g->reach, link->win.size));
+	for (i = 0; i < link->queues; i++)
+		nt_queue_up(link, &link->ring[i], g);
+	nt_link_set(link, NT_LINK_UP);
+	dev_info_ratelimited(&link->ntb->dev, "link up: %zu bytes here, %zu there, %u queues, %s\n",
+			     link->win.size, e->size, link->queues,
+			     e->chan ? dma_chan_name(e->chan) : "no DMA engine");
+	if (nt_link_exposes_all(link))
+		dev_warn_ratelimited(&link->ntb->dev,
+				     "the peer can write to all memory of this machine\n");
+	nt_conns_link_up(link);
+	for (i = 0; i < link->queues; i++) {
+		enable_bh_work(&link->ring[i].run);
+		/* for signals that came while it was disabled */
+		nt_ring_schedule(&link->ring[i]);
+		nt_ring_beat(&link->ring[i], 0);
+	}
+}
+
+static bool nt_step_hello(struct nt_link *link)
+{
+	struct ntw_hello_info g;
+	struct ntw_handshake handshake;
+	int ret;
+
+	if (test_bit(NT_EV_FLAP, &link->events)) {
+		nt_life_end(link, "the bridge says so");
+		return true;
+	}
+	ret = nt_same_life(link, &handshake);
+	if (ret == -ESTALE)
+		return true;
+	nt_hello_write(link);
+	ret = ret ?: nt_hello_read(link, &handshake, &g);
+	if (ret == -EAGAIN)
+		return false;
+	if (!ret && g.queues < link->queues)
+		WRITE_ONCE(link->queues, g.queues);
+	if (ret || nt_flat_use(link, &g))
+		nt_life_end(link, "a hello that is none");
+	else if (nt_bell_open(link))
+		nt_life_end(link, "the peer can't be woken");
+	else
+		nt_life_up(link, &g);
+	return false;
+}
+
+/* ---- while the link is up ---- */
+
+static bool nt_late(unsigned long since)
+{
+	return time_after(jiffies, since + msecs_to_jiffies(nt_timeout_ms));
+}
+
+/* The peer's work item sends the signs of life of all queues, so those of the first suffice. */
+static bool nt_peer_silent(struct nt_link *link)
+{
+	u32 beat = nt_ring_peer_serial(&link->ring[0]);
+
+	if (beat == link->beat)
+		return nt_late(link->beat_at);
+	link->beat = beat;
+	link->beat_at = jiffies;
+	return false;
+}
+
+/*
+ * Return why operations of a queue would wait for ever, or NULL: the peer sends signs of life, but
+ * does not handle what it has received, or this side's engine does not copy.
+ */
+static const char *nt_queue_stuck(struct nt_link *link, struct nt_ring *ring)
+{
+	static const char *const why[] = {
+		[NT_PEER_MSG]	= "the peer does not handle what it gets",
+		[NT_PEER_BULK]	= "the peer does not handle what it gets",
+		[NT_ENGINE]	= "the DMA engine does not copy",
+	};
+	struct nt_watch *w;
+	unsigned int i;
+	u64 done;
+
+	for (i = 0; i < NT_PROGRESS; i++) {
+		w = &link->watch[ring->index][i];
+		if (!nt_ring_progress(ring, i, &done) || done != w->done) {
+			w->done = done;
+			w->at = jiffies;
+		} else if (nt_late(w->at)) {
+			return why[i];
+		}
+	}
+	return NULL;
+}
+
+static const char *nt_life_fault(struct nt_link *link)
+{
+	const char *why;
+
+	spin_lock_bh(&link->lock);
+	why = link->why;
+	spin_unlock_bh(&link->lock);
+	return why;
+}
+
+/* Return why this life is over, or NULL */
+static const char *nt_life_over(struct nt_link *link)
+{
+	const char *why = NULL;
+	unsigned int i;
+
+	if (!nt_carrier(link) || test_bit(NT_EV_FLAP, &link->events))
+		return "the bridge says so";
+	if (test_bit(NT_EV_FAULT, &link->events))
+		return nt_life_fault(link);
+	if (nt_ring_peer_bye(&link->ring[0]))
+		return "the peer says so";
+	if (nt_peer_silent(link))
+		return "the peer is silent";
+	for (i = 0; i < link->queues && !why; i++)
+		why = nt_queue_stuck(link, &link->ring[i]);
+	return why;
+}
+
+static bool nt_step_up(struct nt_link *link)
+{
+	const char *why = nt_life_over(link);
+	unsigned int i;
+
+	if (why)
+		nt_life_end(link, why);
+	for (i = 0; i < link->queues && !why; i++)
+		nt_ring_beat(&link->ring[i], nt_heartbeat_ms / NT_BEAT_PART);
+	return false;
+}
+
+static bool nt_step(struct nt_link *link)
+{
+	static bool (*const steps[])(struct nt_link *link) = {
+		[NT_LINK_DOWN]	= nt_step_down,
+		[NT_LINK_QUIET]	= nt_step_quiet,
+		[NT_LINK_OPEN]	= nt_step_open,
+		[NT_LINK_HELLO]	= nt_step_hello,
+		[NT_LINK_UP]	= nt_step_up,
+	};
+
+	return steps[link->state](link);
+}
+
+unsigned int nt_life_run(struct nt_link *link)
+{
+	if (link->state != NT_LINK_UP && !nt_carrier(link)) {
+		if (link->state != NT_LINK_DOWN)
+			nt_life_end(link, "the bridge says so");
+		return 0;	/* the bridge reports when that changes */
+	}
+	while (nt_step(link))
+		;
+	link->pace = clamp(2 * link->pace, NT_PACE_MIN, NT_PACE_MAX);
+	return link->state == NT_LINK_UP ? nt_heartbeat_ms :
+	       link->no_memory ? NT_PACE_NO_MEMORY : link->pace;
+}
+
+int nt_life_check_params(void)
+{
+	if (nt_heartbeat_ms && nt_timeout_ms >= 2 * nt_heartbeat_ms)
+		return 0;
+	pr_err("kfi_ntb: timeout_ms=%u is less than two heartbeats of %u ms\n", nt_timeout_ms,
+	       nt_heartbeat_ms);
+	return -EINVAL;
+}
