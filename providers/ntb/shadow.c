@@ -79,9 +79,10 @@ static void nt_put_rec(struct nt_out *out, struct nt_rec *rec)
 
 	/*
 	 * A run includes the padding to NTW_ALIGN, so that adjacent runs can be merged. If the
-	 * engine copies the payload, the padding is not copied; the peer does not read it.
+	 * engine copies payload into the record, the padding behind it is not copied; the peer does
+	 * not read it.
 	 */
-	nt_run_add(out, tx->placed, loads ? len : ntw_rec_span(len));
+	nt_run_add(out, tx->placed, loads && inside ? len : ntw_rec_span(len));
 	WRITE_ONCE(tx->placed, tx->placed + rec->span);
 }
 

@@ -213,6 +213,7 @@ static void ring_exit(struct kunit *test)
 /* ---- a record whose payload goes to one place ---- */
 
 #define PLACED_AT	(INBOUND - 64)
+#define PLACED_HEAD	24	/* no multiple of NTW_ALIGN, as in records of connections */
 
 struct placed {
 	struct nt_rec		rec;
@@ -236,13 +237,14 @@ static int post_placed(struct end *end, struct placed *p, void *from, size_t len
 	*p = (struct placed) {
 		.place = { .at = PLACED_AT, .len = len }, .vec = { from, len },
 		.rec = { .sent = placed_sent,
-			 .head_len = sizeof(struct ntw_rec),
+			 .head_len = sizeof(struct ntw_rec) + PLACED_HEAD,
 			 .rec.type = NTW_FIRST,
 			 .len = len,
 			 .count = 1,
 			 .place = &p->place,
 			 .mapping = p->mapping },
 	};
+	memset(p->rec.head + sizeof(struct ntw_rec), fill(0), PLACED_HEAD);
 	init_completion(&p->sent);
 	iov_iter_kvec(&p->rec.iter, ITER_SOURCE, &p->vec, 1, len);
 	return nt_ring_post(&end->ring, &p->rec, more);

@@ -600,21 +600,23 @@ static void engine_hangs(struct kunit *test)
 	chan_end(a);
 }
 
-/* Of several payloads of a batch for the same memory the last one stays. */
+/*
+ * Of several payloads of a batch for the same memory the last one stays. The records that announce
+ * them are adjacent, so one copy carries all of them.
+ */
 static void overwritten(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
 	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 	struct placed *p = kunit_kcalloc(test, 4, sizeof(*p), GFP_KERNEL);
 	u8 *bytes = kunit_kzalloc(test, 4 * 64, GFP_KERNEL);
-	u64 batches;
+	u64 batches, copies;
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, c);
-	KUNIT_ASSERT_NOT_NULL(test, p);
-	KUNIT_ASSERT_NOT_NULL(test, bytes);
+	KUNIT_ASSERT_TRUE(test, c && p && bytes);
 	chan_begin(test, c, a);
 	batches = a->ring.stats.batches;
+	copies = a->ring.engine.count.descriptors;
 	for (i = 0; i < 4; i++) {
 		memset(bytes + i * 64, 'a' + i, 64);
 		KUNIT_EXPECT_EQ(test, 0, post_placed(a, &p[i], bytes + i * 64, 64 - 16 * i, i < 3));
@@ -622,6 +624,8 @@ static void overwritten(struct kunit *test)
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p[i].sent, PATIENCE), 0UL);
 	KUNIT_EXPECT_EQ(test, 1ULL, a->ring.stats.batches - batches);
+	/* four payloads, the records, the line, the signal */
+	KUNIT_EXPECT_EQ(test, 7ULL, a->ring.engine.count.descriptors - copies);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT + 48 - 16 * i, 'a' + i, 16),
 				    NULL);
