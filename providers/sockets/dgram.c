@@ -94,18 +94,14 @@ static void ks_dgram_tx_work(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 	struct llist_node *posted;
 	struct kfi_oper *op, *next;
-	int err, ret;
+	int ret;
 
 	posted = llist_reverse_order(llist_del_all(&dg->posted));
-	/*
-	 * Operations that have not been sent when the endpoint stops end without a try, because
-	 * each could wait for KS_DGRAM_SEND.
-	 */
 	llist_for_each_entry_safe(op, next, posted, lnode) {
-		err = READ_ONCE(set->stop_err);
-		ret = err ?: ks_dgram_send(dg->sep, op);
-		if (ret == -EPIPE)
-			ret = READ_ONCE(set->stop_err) ?: ret;	/* woken by ks_dgram_stop() */
+		ret = ks_dgram_send(dg->sep, op);
+		/* After ks_dgram_stop() has shut the socket down, each send fails at once. */
+		if (ret)
+			ret = READ_ONCE(set->stop_err) ?: ret;
 		kfi_tx_complete(op, ret);
 	}
 	memalloc_noio_restore(noio);
@@ -281,7 +277,8 @@ void ks_dgram_stop(struct ks_ep *sep, int err)
 	sk->sk_data_ready = dg->old_data_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
 	synchronize_rcu();	/* callbacks and posts that did not see the stop are complete */
-	kernel_sock_shutdown(sep->udp, SHUT_WR);	/* wakes a blocked send */
+	/* Wakes a blocked send. The operations behind it could each wait for KS_DGRAM_SEND too. */
+	kernel_sock_shutdown(sep->udp, SHUT_WR);
 	cancel_work_sync(&dg->tx);
 	llist_for_each_entry_safe(op, next, llist_reverse_order(llist_del_all(&dg->posted)), lnode)
 		kfi_tx_complete(op, err);
