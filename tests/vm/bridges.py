@@ -5,6 +5,7 @@ The simulator counts the faults that its switches cause: a fault that did not ha
 """
 
 import random
+import subprocess
 import time
 
 import pair as vm
@@ -264,6 +265,30 @@ def driver_gone(s):
             s.kfi.command("b", "perf stop")
         wait_up(s)
         quick(s)
+
+
+@case(300)
+def rebooted(s):
+    """a machine reboots: kfi_ntb takes its links down before the next kernel runs"""
+    machine = s.pair.vms["b"]
+    console = machine.consoles[-1]
+
+    def taken_down():
+        with open(console, encoding="utf-8", errors="replace") as log:
+            return log.read().count("link down: it is taken down")
+
+    before = taken_down()
+    s.pair.spawn("b", "reboot -f")
+    try:
+        machine.process.wait(60)
+    except subprocess.TimeoutExpired:
+        raise vm.TimedOut("b does not reboot") from None
+    check(taken_down() > before, "the links stayed up until the reset")
+    s.pair.restart("b")
+    s.below("b")
+    s.load("b")
+    wait_up(s)
+    quick(s)
 
 
 @case(300)

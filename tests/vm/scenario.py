@@ -234,6 +234,16 @@ def many_at_once(s):
         s.finish(job)
 
 
+@case(90, "sockets")
+def cpu_offline(s):
+    """a CPU goes offline and comes back during traffic, twice"""
+    job = s.long_run(10)
+    for online in (0, 1, 0, 1):
+        s.pair.run("a", f"sleep 1; echo {online} >/sys/devices/system/cpu/cpu1/online")
+    check(job.poll() is None, "the run ended before its time")
+    s.finish(job)
+
+
 @case(90, "sockets", "verbs")
 def bad_wire(s):
     """loss, duplicates, corruption and reordering do not damage data"""
