@@ -155,9 +155,12 @@ def early(client, log):
     It was refused, or over loop had no peer for its first message. Some programs return 1, and only
     print the error.
     """
+    code = client.poll()
     errors = (errno.ECONNREFUSED, errno.EHOSTUNREACH)
-    if not client.poll() or client.poll() in errors:
-        return bool(client.poll())
+    if not code:
+        return False
+    if code in errors:
+        return True
     with open(log, encoding="utf-8", errors="replace") as file:
         text = file.read()
     return any(os.strerror(error) in text for error in errors)
