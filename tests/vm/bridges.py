@@ -194,11 +194,15 @@ def dma_errors(s):
         for device in ("dma.a", "dma.b"):
             wait_up(s)
             jobs = load_all(s)
+            # What b sends otherwise is so short that its CPU writes it.
+            jobs.append(s.long_run(200, address=other_end(0), no_check=True, op="read"))
             before, ups = s.pair.devices.counters(device)["dma_errors"], link_stats(s, "a")["ups"]
             s.pair.devices.command(f"{device} fail-{kind} 50")
-            s.pair.devices.wait_until(lambda stats, d=device, n=before: stats["devices"][d]["dma_errors"] > n)
-            time.sleep(1)
-            end(jobs)
+            try:
+                s.pair.devices.wait_until(lambda stats, d=device, n=before: stats["devices"][d]["dma_errors"] > n)
+                time.sleep(1)
+            finally:
+                end(jobs)
             check(link_stats(s, "a")["ups"] == ups, f"the link has gone with a {kind} error of {device}")
             quick(s)
 
