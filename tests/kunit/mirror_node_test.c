@@ -266,6 +266,182 @@ static void node_group_wraps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->done, 7);
 }
 
+/* A context that is not the worker looks. Return: whether the worker has to run. */
+static bool look(struct mw *w, bool may_sleep)
+{
+	struct bio_list legs = BIO_EMPTY_LIST;
+	struct bio *leg;
+	bool worker = kfm_writes_look(&w->m, may_sleep ? &legs : NULL);
+
+	while ((leg = bio_list_pop(&legs)))
+		leg->bi_end_io(leg);
+	return worker;
+}
+
+/* A node whose peer is in sync, and which has durable bits for the regions 0 to 2 */
+static struct mw *node_written(struct kunit *test)
+{
+	struct mw *w = node_synced(test);
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		mw_write(w, i, i);
+	mw_run(w);
+	mw_ack(w, 0);
+	mw_run(w);
+	KUNIT_ASSERT_EQ(test, w->done, 7);
+	w->done = 0;
+	w->groups[0] = 0;
+	return w;
+}
+
+/* Writes begin and end without the worker, those of one submitter in one group. */
+static void node_look(struct kunit *test)
+{
+	struct mw *w = node_written(test);
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		mw_write(w, i, i);
+	KUNIT_EXPECT_FALSE(test, look(w, true));
+	KUNIT_EXPECT_EQ(test, w->groups[0], 1);
+	KUNIT_EXPECT_EQ(test, w->group[0].count, 3);
+	KUNIT_EXPECT_FALSE(test, look(w, false));
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	mw_ack(w, 0);
+	KUNIT_EXPECT_FALSE(test, look(w, false));
+	KUNIT_EXPECT_EQ(test, w->done, 7);
+}
+
+/* A write ends when the leg has it, too. */
+static void node_look_leg(struct kunit *test)
+{
+	struct bio_list legs = BIO_EMPTY_LIST;
+	struct mw *w = node_written(test);
+	struct bio *leg;
+
+	mw_write(w, 0, 0);
+	KUNIT_EXPECT_FALSE(test, kfm_writes_look(&w->m, &legs));
+	mw_ack(w, 0);
+	KUNIT_EXPECT_FALSE(test, look(w, false));
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	leg = bio_list_pop(&legs);
+	KUNIT_EXPECT_TRUE(test, bio_list_empty(&legs));
+	leg->bi_end_io(leg);
+	KUNIT_EXPECT_FALSE(test, look(w, false));
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+}
+
+/* No write begins whose bit is not durable, or where the leg can't be written. */
+static void node_look_bit(struct kunit *test)
+{
+	struct mw *w = node_written(test);
+
+	mw_write(w, 0, 0);
+	KUNIT_EXPECT_TRUE(test, look(w, false));
+	KUNIT_EXPECT_EQ(test, w->groups[0], 0);
+	mw_write(w, 1, 5);
+	mw_write(w, 2, 1);
+	KUNIT_EXPECT_TRUE(test, look(w, true));
+	KUNIT_EXPECT_EQ(test, w->groups[0], 1);
+	KUNIT_EXPECT_EQ(test, w->group[0].count, 1);
+	kfm_bit_set(&w->m, 5);		/* in memory */
+	KUNIT_EXPECT_TRUE(test, look(w, true));
+	KUNIT_EXPECT_EQ(test, w->groups[0], 1);
+	mw_ack(w, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+	KUNIT_EXPECT_EQ(test, w->group[0].count, 2);
+	mw_ack(w, 0);
+	KUNIT_EXPECT_FALSE(test, look(w, false));
+	KUNIT_EXPECT_EQ(test, w->done, 7);
+}
+
+/* What ends a session is left to the worker, and no write ends before. */
+static void node_look_lost(struct kunit *test)
+{
+	struct mw *w = node_written(test);
+
+	mw_write(w, 0, 0);
+	KUNIT_EXPECT_FALSE(test, look(w, true));
+	w->posted[0][0]->err = -EIO;
+	w->posted[0][0]->busy = false;
+	KUNIT_EXPECT_TRUE(test, look(w, false));
+	KUNIT_EXPECT_EQ(test, w->peers[0].link, KFM_UP);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->peers[0].link, KFM_DOWN);
+	KUNIT_EXPECT_TRUE(test, look(w, true));
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+}
+
+/* The worker fails writes that the leg did not take. */
+static void node_look_leg_failed(struct kunit *test)
+{
+	struct bio_list legs = BIO_EMPTY_LIST;
+	struct mw *w = node_written(test);
+	struct bio *leg;
+
+	mw_write(w, 0, 0);
+	KUNIT_EXPECT_FALSE(test, kfm_writes_look(&w->m, &legs));
+	leg = bio_list_pop(&legs);
+	leg->bi_status = BLK_STS_IOERR;
+	leg->bi_end_io(leg);
+	mw_ack(w, 0);
+	KUNIT_EXPECT_TRUE(test, look(w, false));
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, w->m.leg_failed);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+}
+
+/* Before all copies have stored the generation, writes are the worker's. */
+static void node_look_unsaid(struct kunit *test)
+{
+	struct mw *w = node_written(test);
+
+	mw_write(w, 0, 0);
+	KUNIT_EXPECT_FALSE(test, look(w, true));
+	mw_ack(w, 0);
+	w->m.sb.gens.cur = 7;
+	KUNIT_EXPECT_TRUE(test, look(w, true));
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+}
+
+/* A context that is not the worker begins and posts a few hundred KiB, and the worker the rest. */
+static void node_look_much(struct kunit *test)
+{
+	struct mw *w = node_written(test);
+	unsigned int i;
+
+	for (i = 0; i < 6; i++)
+		mw_write_at(w, i, i * KFM_WRITE_MAX / KFM_SECTOR, KFM_WRITE_MAX);
+	KUNIT_EXPECT_TRUE(test, look(w, true));
+	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 4);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 6);
+	mw_ack(w, 0);
+	KUNIT_EXPECT_FALSE(test, look(w, false));
+	KUNIT_EXPECT_EQ(test, w->done, 63);
+}
+
+/* So it is with records that had to wait for the provider. */
+static void node_look_much_waiting(struct kunit *test)
+{
+	struct mw *w = node_written(test);
+	unsigned int i;
+
+	w->full = true;
+	for (i = 0; i < 6; i++)
+		mw_write_at(w, i, i * KFM_WRITE_MAX / KFM_SECTOR, KFM_WRITE_MAX);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 0);
+	w->full = false;
+	KUNIT_EXPECT_TRUE(test, look(w, false));
+	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 4);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 6);
+}
+
 /* SYNCED_OK without SYNCED says nothing. */
 static void node_early_synced_ok(struct kunit *test)
 {
@@ -538,6 +714,14 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_group),
 	KUNIT_CASE(node_group_waits),
 	KUNIT_CASE(node_group_wraps),
+	KUNIT_CASE(node_look),
+	KUNIT_CASE(node_look_leg),
+	KUNIT_CASE(node_look_bit),
+	KUNIT_CASE(node_look_lost),
+	KUNIT_CASE(node_look_leg_failed),
+	KUNIT_CASE(node_look_unsaid),
+	KUNIT_CASE(node_look_much),
+	KUNIT_CASE(node_look_much_waiting),
 	KUNIT_CASE(node_early_synced_ok),
 	KUNIT_CASE(node_held_and_requeued),
 	KUNIT_CASE(node_fenced),

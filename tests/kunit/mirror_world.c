@@ -41,6 +41,10 @@ void kfm_kick(struct kfm *m)
 {
 }
 
+void kfm_look(struct kfm *m, struct bio_list *legs)
+{
+}
+
 void kfm_signal(struct kfm *m, bool *busy)
 {
 	WRITE_ONCE(*busy, false);	/* all of this is one thread */
@@ -187,7 +191,8 @@ static void mw_free(void *data)
 
 	kfm_writes_free(&w->m);
 	free_page((unsigned long)w->m.page);
-	free_page((unsigned long)w->page);
+	if (w->page)
+		free_pages_exact(w->page, KFM_WRITE_MAX);
 	kvfree(w);
 }
 
@@ -214,7 +219,7 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	m->bitmap_bytes = kfm_bitmap_bytes(m->sectors, m->shift);
 	m->busy = mw_alloc(w, m->regions * sizeof(*m->busy));
 	m->page = (void *)get_zeroed_page(GFP_KERNEL);
-	w->page = (void *)get_zeroed_page(GFP_KERNEL);
+	w->page = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
 	KUNIT_ASSERT_TRUE(test, m->page && w->page);
 	spin_lock_init(&m->lock);
 	INIT_LIST_HEAD(&m->cmds);
@@ -324,18 +329,24 @@ static void mw_ended(struct bio *bio)
 		set_bit(number, &mw_now->done);
 }
 
-/* A page is written to a region. */
-void mw_write(struct mw *w, unsigned int number, u32 region)
+/* Bytes are written. */
+void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes)
 {
 	struct bio *bio = &w->bios[number];
 
-	w->vec = (struct bio_vec) { .bv_page = virt_to_page(w->page), .bv_len = PAGE_SIZE };
+	w->vec = (struct bio_vec) { .bv_page = virt_to_page(w->page), .bv_len = KFM_WRITE_MAX };
 	bio_init(bio, NULL, &w->vec, 1, REQ_OP_WRITE);
 	bio->bi_vcnt = 1;
-	bio->bi_iter.bi_size = PAGE_SIZE;
-	bio->bi_iter.bi_sector = (u64)region << w->m.shift;
+	bio->bi_iter.bi_size = bytes;
+	bio->bi_iter.bi_sector = sector;
 	bio->bi_end_io = mw_ended;
 	bio_list_add(&w->m.arrived, bio);
+}
+
+/* A page is written to a region. */
+void mw_write(struct mw *w, unsigned int number, u32 region)
+{
+	mw_write_at(w, number, (u64)region << w->m.shift, PAGE_SIZE);
 }
 
 /* A dm message. Return: its result, or 1 if it waits. */

@@ -29,7 +29,7 @@
  * @requeued: writes that dm has taken back, as bits
  * @bios: the writes
  * @vec: their vector
- * @page: their data
+ * @page: their data, KFM_WRITE_MAX bytes
  */
 struct mw {
 	struct kfm	m;
@@ -60,6 +60,7 @@ void mw_grant(struct mw *w, unsigned int peer);
 void mw_synced_ok(struct mw *w, unsigned int peer);
 void mw_join(struct mw *w, unsigned int peer, u64 gen);
 void mw_ack(struct mw *w, unsigned int peer);
+void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes);
 void mw_write(struct mw *w, unsigned int number, u32 region);
 int mw_order(struct mw *w, const char *first, const char *second);
 

@@ -6,8 +6,10 @@
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
  *	[COUNT [timeout MS] [rate KIB] [peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
  *
- * One work item, the worker, does everything; other contexts only put something into its lists and
- * queue it (kfm_kick()). It never runs twice at a time, so its members need no lock.
+ * A context that has claimed the mirror (claim.c) uses its members, which need no lock. One work
+ * item, the worker, can do everything that is to be done, and may sleep. Other contexts hand
+ * something over, and then either queue the worker (kfm_kick()), or look themselves whether writes
+ * can go on (kfm_look()).
  */
 #include <linux/module.h>
 #include <linux/nsproxy.h>
@@ -19,6 +21,7 @@
 #include "mirror.h"
 
 #define CLEAN_EVERY	(2 * HZ)
+#define PLUG_WRITES	32	/* writes that a plug holds back, as many as requests in a plug */
 
 static struct workqueue_struct *kfm_wq;
 
@@ -134,7 +137,7 @@ static void kfm_work(struct work_struct *work)
 	struct kfm_peer *p;
 	unsigned int noio;
 
-	if (!READ_ONCE(m->active))
+	if (!READ_ONCE(m->active) || !kfm_claim_work(m))
 		return;
 	noio = memalloc_noio_save();
 	if (!m->stop) {
@@ -151,6 +154,7 @@ static void kfm_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 	if (READ_ONCE(m->active))
 		worker_rearm(m);
+	kfm_unclaim_work(m);
 }
 
 /* ---- table ---- */
@@ -438,7 +442,7 @@ static void kfm_dtr(struct dm_target *ti)
 	mutex_lock(&mirrors_lock);
 	list_del(&m->entry);
 	mutex_unlock(&mirrors_lock);
-	synchronize_rcu();	/* the last kfm_signal() */
+	synchronize_rcu();	/* the last kfm_signal() and kfm_look() */
 	cancel_delayed_work_sync(&m->tick);
 	cancel_work_sync(&m->work);
 	kfm_for_each_peer(p, m)
@@ -449,11 +453,67 @@ static void kfm_dtr(struct dm_target *ti)
 
 /* ---- I/O ---- */
 
+/* Hand over writes; begin them if this context may sleep. The mirror may go when they have ended. */
+static void writes_arrive(struct kfm *m, struct bio_list *bios, bool may_sleep)
+{
+	struct bio_list legs = BIO_EMPTY_LIST;
+	unsigned long flags;
+	struct bio *leg;
+
+	rcu_read_lock();
+	spin_lock_irqsave(&m->lock, flags);
+	bio_list_merge(&m->arrived, bios);
+	spin_unlock_irqrestore(&m->lock, flags);
+	if (may_sleep)
+		kfm_look(m, &legs);
+	else
+		kfm_kick(m);
+	rcu_read_unlock();
+	while ((leg = bio_list_pop(&legs)))
+		submit_bio(leg);
+}
+
+/*
+ * Writes that a task submits in one plug. They arrive when there are PLUG_WRITES of them, when the
+ * task ends the plug, or when it sleeps.
+ */
+struct kfm_plug {
+	struct blk_plug_cb	cb;
+	struct bio_list		bios;
+	unsigned int		count;
+};
+
+static void unplug(struct blk_plug_cb *cb, bool from_schedule)
+{
+	struct kfm_plug *plug = container_of(cb, struct kfm_plug, cb);
+
+	writes_arrive(cb->data, &plug->bios, !from_schedule);
+	kfree(plug);
+}
+
+/*
+ * Writes that come together go to the peer together. Without a plug, or without memory for the
+ * callback, each goes by itself.
+ */
+static void map_write(struct kfm *m, struct bio *bio)
+{
+	struct blk_plug_cb *cb = blk_check_plugged(unplug, m, sizeof(struct kfm_plug));
+	struct kfm_plug alone = { .count = PLUG_WRITES - 1 }, *plug = &alone;
+
+	if (cb)
+		plug = container_of(cb, struct kfm_plug, cb);
+	bio_list_add(&plug->bios, bio);
+	if (++plug->count < PLUG_WRITES)
+		return;
+	writes_arrive(m, &plug->bios, true);
+	bio_list_init(&plug->bios);
+	plug->count = 0;
+}
+
 static int kfm_map(struct dm_target *ti, struct bio *bio)
 {
 	struct kfm *m = ti->private;
 	struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
-	unsigned long flags;
 
 	if (!READ_ONCE(m->primary))
 		return DM_MAPIO_KILL;
@@ -465,10 +525,7 @@ static int kfm_map(struct dm_target *ti, struct bio *bio)
 	}
 	if (bio_op(bio) != REQ_OP_WRITE || !bio->bi_iter.bi_size)
 		return DM_MAPIO_KILL;
-	spin_lock_irqsave(&m->lock, flags);
-	bio_list_add(&m->arrived, bio);
-	spin_unlock_irqrestore(&m->lock, flags);
-	kfm_kick(m);
+	map_write(m, bio);
 	return DM_MAPIO_SUBMITTED;
 }
 
@@ -603,7 +660,8 @@ static int kfm_preresume(struct dm_target *ti)
 	m->cleaned = jiffies;
 	m->noflush = false;
 	spin_lock_irq(&m->lock);
-	m->active = true;
+	/* a completion of before the suspend may still look: pairs with kfm_writes_look() */
+	smp_store_release(&m->active, true);
 	spin_unlock_irq(&m->lock);
 	kfm_kick(m);
 	return 0;

@@ -192,6 +192,18 @@ void kfm_bit_set(struct kfm *m, u32 region)
 		set_one(p, region);
 }
 
+/* Is the bit of a region set in all bitmaps, durably? */
+bool kfm_bit_durable(const struct kfm *m, u32 region)
+{
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m) {
+		if (!test_bit_le(region, p->bits) || test_bit(region / 8 / KFM_BLOCK, p->stale))
+			return false;
+	}
+	return true;
+}
+
 bool kfm_bits_any(const struct kfm_peer *p)
 {
 	return find_next_bit_le(p->bits, p->m->regions, 0) < p->m->regions;

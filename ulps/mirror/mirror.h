@@ -6,6 +6,7 @@
 #define DM_MSG_PREFIX "kfi_mirror"
 
 #include <linux/bio.h>
+#include <linux/bitops.h>
 #include <linux/blkdev.h>
 #include <linux/completion.h>
 #include <linux/device-mapper.h>
@@ -57,7 +58,7 @@ struct kfm_post {
  * struct kfm_write - a write of the primary, a part of a region that is being resynchronised, or a
  * read that is being repaired
  * @entry: in one of the lists of struct kfm
- * @begin: in the list of writes that launch() submits
+ * @begin: in the list of writes that launch_writes() or launch_durable() begins
  * @m: the mirror
  * @bio: write or read to end, NULL for resynchronisation
  * @sector: first sector
@@ -123,7 +124,7 @@ struct kfm_group {
 };
 
 /**
- * struct kfm_ring - the primary's view of the log of a peer; used by the worker only
+ * struct kfm_ring - the primary's view of the log of a peer
  * @key: key of the ring
  * @addr: address of its first byte
  * @len: bytes
@@ -327,8 +328,9 @@ struct kfm_net {
 enum kfm_link { KFM_DOWN, KFM_HELLOED, KFM_ATTACHING, KFM_FETCHING, KFM_UP };
 
 /**
- * struct kfm_peer - another node, and all that a node knows of it. Only the worker uses it, except
- * for @inbox, and for the operations of the provider; status reads some members without a lock.
+ * struct kfm_peer - another node, and all that a node knows of it. The context that has claimed the
+ * mirror uses it, except for @inbox, and for the operations of the provider; status reads some
+ * members without a lock.
  *
  * The constructor sets the members above @inbox; they do not change until the destructor.
  *
@@ -447,6 +449,13 @@ struct kfm_cmd {
 	int			ret;
 };
 
+/* Bits of kfm.claim, see claim.c */
+enum {
+	KFM_CLAIMED,	/* a context uses the members that only one context may use at a time */
+	KFM_LOOK,	/* somebody has handed over something that a context may handle at once */
+	KFM_WORK,	/* the worker could not claim the mirror */
+};
+
 /* An event to be reported to user space; @peer is NULL if it is not one of a single peer */
 struct kfm_uevent {
 	const char		*what;
@@ -481,21 +490,24 @@ struct kfm_recent {
  * @entry: in the list of all mirrors
  *
  * @noflush: dm suspends without flushing: bios end with BLK_STS_DM_REQUEUE. Written by presuspend
- *	and resume, read by the worker
+ *	and resume, read by the context that has the claim
  *
  * @lock: protects @arrived, @unread, @cmds, @active, @events and kfm_peer.inbox. Leaf, taken
  *	with interrupts off
- * @arrived: writes that the worker has not taken yet
+ * @arrived: writes that no context with the claim has taken yet
  * @unread: reads that the leg has failed and that the worker has not taken yet
  * @cmds: commands that the worker has not taken yet
- * @active: the worker may run: true between resume and suspend
+ * @active: the mirror may be claimed: true between resume and suspend
+ * @claim: bits: whether a context uses the members below @event_count, and what it has to do
+ *	afterwards
  * @work: the worker
  * @tick: queues @work after a while, when @active
  * @uevent_work: sends @events as uevents, which allocates memory
  * @events: events to report to user space, the oldest first
  * @event_count: how many
  *
- * Only the worker uses the other members; status reads some of them without a lock.
+ * The context that has set KFM_CLAIMED uses the other members: mostly the worker. Status reads some
+ * of them without a lock.
  *
  * @sb: superblock as on the device; formatted if @formatted
  * @primary: role
@@ -552,6 +564,7 @@ struct kfm {
 	struct bio_list		unread;
 	struct list_head	cmds;
 	bool			active;
+	unsigned long		claim;
 	struct work_struct	work;
 	struct delayed_work	tick;
 	struct work_struct	uevent_work;
@@ -609,6 +622,11 @@ void kfm_event(struct kfm *m, const char *what);
 void kfm_peer_event(const struct kfm_peer *p, const char *what);
 u64 kfm_random(void);
 
+/* claim.c */
+bool kfm_claim_work(struct kfm *m);
+void kfm_unclaim_work(struct kfm *m);
+void kfm_look(struct kfm *m, struct bio_list *legs);
+
 /* status.c */
 extern const char * const kfm_policies[KFM_POLICIES];
 void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, char *result,
@@ -621,6 +639,7 @@ int kfm_super_save(struct kfm *m);
 int kfm_bits_load(struct kfm_peer *p);
 int kfm_bits_flush(struct kfm *m);
 void kfm_bit_set(struct kfm *m, u32 region);
+bool kfm_bit_durable(const struct kfm *m, u32 region);
 bool kfm_bits_any(const struct kfm_peer *p);
 void kfm_bits_clear(struct kfm_peer *p);
 int kfm_bits_clean(struct kfm *m);
@@ -657,6 +676,7 @@ ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g);
 int kfm_writes_alloc(struct kfm *m);
 void kfm_writes_free(struct kfm *m);
 void kfm_writes_run(struct kfm *m);
+bool kfm_writes_look(struct kfm *m, struct bio_list *legs);
 void kfm_writes_lost(struct kfm_peer *p);
 bool kfm_writes_idle(const struct kfm *m);
 struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u32 len);
@@ -712,7 +732,7 @@ int kfm_command(struct kfm *m, unsigned int argc, char **argv);
 /* Does the provider or the block layer own the object of @busy? If not, its results are valid. */
 static inline bool kfm_busy(const bool *busy)
 {
-	return smp_load_acquire(busy);	/* pairs with kfm_signal() */
+	return smp_load_acquire(busy);	/* pairs with kfm_signal(), written(), leg_end_io() */
 }
 
 /* Is there an endpoint? */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * net.c - the endpoint for a peer, messages, and regions. All but the completions runs in the
- * worker.
+ * net.c - the endpoint for a peer, messages, and regions. All but the completions runs with the
+ * mirror claimed (main.c): messages and regions in the worker, writes to the ring also elsewhere.
  *
  * The endpoint is opened after resume and closed by suspend. A lost peer does not close it: an RDM
- * endpoint connects again with the next post. Completions run in softirq, and only queue the
- * worker.
+ * endpoint connects again with the next post. Completions run in softirq.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -192,9 +191,9 @@ static void written(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq
 	for (; post; post = next) {
 		next = post->next;
 		post->err = -wc->err;
-		smp_store_release(&post->busy, false);	/* pairs with kfm_busy() */
+		smp_store_release(&post->busy, false);	/* pairs with kfm_busy(), see claim.c */
 	}
-	kfm_kick(m);
+	kfm_look(m, NULL);
 	rcu_read_unlock();
 }
 

@@ -2,15 +2,18 @@
 /*
  * write.c - how the primary executes a write.
  *
- *   kfm_map()		queues the bio (main.c)
+ *   kfm_map()		hands over the bio (main.c)
  *   admit_writes()	takes a struct kfm_write, unless the write overlaps one that is in flight
  *   launch_writes()	makes the bit durable, copies the data, writes to the leg
  *   post()		writes records to the log of a peer, as many at once as have come since then
  *   end_writes()	ends the bio when the leg has the data, and its record and all records
  *			before it are durable at the peer
  *
- * All functions run in the worker, except for the completions, which clear @leg_busy and
- * kfm_post.busy with release semantics. No memory is allocated.
+ * kfm_writes_run() does all of it in the worker. kfm_writes_look() does, in the context that has
+ * handed something over, what needs neither sleep nor metadata: most writes begin in the context
+ * that submits them, and end in the softirq in which the answer of the peer arrives. Both run with
+ * the mirror claimed (claim.c). The completions clear @leg_busy and kfm_post.busy with release
+ * semantics. No memory is allocated.
  */
 #include <linux/gfp.h>
 #include <linux/highmem.h>
@@ -20,6 +23,7 @@
 /* Heads, data, and the rest of the room of a record */
 #define BUF_SIZE	(KFM_DATA_AT + KFM_WRITE_MAX + KFM_SECTOR)
 #define GROUP_PART	2	/* a group has at least this part of the records in flight */
+#define LOOK_BYTES	(4 * KFM_WRITE_MAX)	/* of data that one kfm_writes_look() copies */
 
 static void write_init(struct kfm *m, struct kfm_write *w)
 {
@@ -144,22 +148,55 @@ bool kfm_writes_idle(const struct kfm *m)
 
 /* ---- leg ---- */
 
+static void leg_look(struct kfm *m)
+{
+	if (in_hardirq() || irqs_disabled())
+		kfm_kick(m);
+	else
+		kfm_look(m, NULL);
+}
+
+/*
+ * Any context. While a record of the write is at a provider, there is nothing to do: the record's
+ * completion, which comes later, finds that the leg has the data. Another context may end and reuse
+ * the write as soon as @leg_busy is false; then nothing is left to do here, whatever posts_busy()
+ * says of the next write.
+ */
 static void leg_end_io(struct bio *bio)
 {
 	struct kfm_write *w = container_of(bio, struct kfm_write, leg);
+	blk_status_t status = bio->bi_status;
+	struct kfm *m = w->m;
 
-	w->leg_status = bio->bi_status;
-	kfm_signal(w->m, &w->leg_busy);
+	w->leg_status = status;
+	rcu_read_lock();	/* see kfm_signal() */
+	smp_store_release(&w->leg_busy, false);	/* pairs with kfm_busy() */
+	smp_mb();		/* before the records are looked at; pairs with written(), see claim.c */
+	if (status)
+		kfm_kick(m);
+	else if (!posts_busy(w))
+		leg_look(m);
+	rcu_read_unlock();
+}
+
+/* The write belongs to the cgroup and has the priority of its submitter, whoever executes it. */
+static void leg_prepare(struct kfm_write *w, blk_opf_t op)
+{
+	bio_init(&w->leg, w->m->leg->bdev, &w->vec, 1, op);
+	if (w->bio) {
+		bio_clone_blkg_association(&w->leg, w->bio);
+		w->leg.bi_ioprio = w->bio->bi_ioprio;
+	}
+	w->leg.bi_iter.bi_sector = w->sector;
+	w->leg.bi_end_io = leg_end_io;
+	__bio_add_page(&w->leg, virt_to_page(w->buf + KFM_DATA_AT), w->len, 0);
+	w->leg_busy = true;
 }
 
 /* Write the data to the leg, or read it from the leg. */
 void kfm_write_leg(struct kfm_write *w, blk_opf_t op)
 {
-	bio_init(&w->leg, w->m->leg->bdev, &w->vec, 1, op);
-	w->leg.bi_iter.bi_sector = w->sector;
-	w->leg.bi_end_io = leg_end_io;
-	__bio_add_page(&w->leg, virt_to_page(w->buf + KFM_DATA_AT), w->len, 0);
-	w->leg_busy = true;
+	leg_prepare(w, op);
 	submit_bio(&w->leg);
 }
 
@@ -287,28 +324,37 @@ static bool post_due(const struct kfm_peer *p)
 	return waiting && (waiting * GROUP_PART >= posted || bytes >= KFM_GROUP_BYTES);
 }
 
-/* Post records in the order of the writes, as long as there is room. */
-static void post_all(struct kfm_peer *p)
+/*
+ * Post records in the order of the writes, as long as there is room, until @limit bytes are posted.
+ * Return: 0; -EAGAIN if the provider takes no more, or the limit was reached; or the error of the
+ * session.
+ */
+static int post_all(struct kfm_peer *p, u32 limit)
 {
 	struct kfm_group g;
+	u32 bytes = 0;
 	struct kfm_write *w;
 	int ret = 0;
 
 	if (p->link != KFM_UP || !post_due(p))
-		return;
+		return 0;
 	list_for_each_entry(w, &p->m->flight, entry) {
 		if (w->posts[p->index].state != KFM_P_WAIT)
 			continue;
+		if (bytes >= limit)
+			return -EAGAIN;
 		g.count = 0;
 		g.bytes = 0;
 		g.next = p->ring.next;
 		group_collect(p, &g, w);
-		ret = g.count ? post(p, &g) : -EAGAIN;
+		if (!g.count)
+			break;
+		ret = post(p, &g);
 		if (ret)
 			break;
+		bytes += g.bytes;
 	}
-	if (ret && ret != -EAGAIN)
-		kfm_peer_lost(p, ret);
+	return ret;
 }
 
 /* ---- ends ---- */
@@ -344,8 +390,8 @@ static void finish(struct kfm *m, struct kfm_write *w)
 	kfm_write_put(w);
 }
 
-/* Check which posted records are durable at the peer. */
-static void collect_acks(struct kfm_peer *p)
+/* Check which posted records are durable at the peer. Return: 0, or the error of a record. */
+static int collect_acks(struct kfm_peer *p)
 {
 	struct kfm_post *post;
 	struct kfm_write *w;
@@ -362,8 +408,7 @@ static void collect_acks(struct kfm_peer *p)
 			p->live = jiffies;
 		}
 	}
-	if (err)
-		kfm_peer_lost(p, err);
+	return err;
 }
 
 /*
@@ -522,25 +567,34 @@ static void fail_queue(struct kfm *m)
  * Take writes out of the queue, in order. A write that overlaps a write in flight waits, and so do
  * all writes behind it. A write that overlaps a read waiting for its repair waits, too; otherwise
  * new writes could keep the range in use forever. The bits of the writes are set in memory.
+ *
+ * @look: take only writes whose bits are durable, and at most LOOK_BYTES. Return: false if another
+ * write waits for a bit, or for the next time.
  */
-static void admit_writes(struct kfm *m, struct list_head *batch)
+static bool admit_writes(struct kfm *m, struct list_head *batch, bool look)
 {
 	struct kfm_write *w;
 	struct bio *bio;
+	u32 bytes = 0;
 
 	while (m->bios < KFM_WRITES && (bio = bio_list_peek(&m->queue)) &&
 	       !kfm_repair_waits(m, bio)) {
+		bytes += bio->bi_iter.bi_size;
+		if (look && (bytes > LOOK_BYTES ||
+			     !kfm_bit_durable(m, kfm_region(m, bio->bi_iter.bi_sector))))
+			return false;
 		w = kfm_write_get(m, NULL, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
 		if (!w)
-			return;
+			return true;
 		bio_list_pop(&m->queue);
 		w->bio = bio;
 		m->bios++;
-		w->leg_busy = true;	/* until launch_writes() submits or fails it */
+		w->leg_busy = true;	/* until the leg has the data, or launch_writes() fails */
 		kfm_bit_set(m, kfm_region(m, w->sector));
 		list_add_tail(&w->entry, &m->flight);
 		list_add_tail(&w->begin, batch);
 	}
+	return true;
 }
 
 static void copy_data(struct kfm_write *w)
@@ -562,7 +616,7 @@ static void launch_writes(struct kfm *m)
 	LIST_HEAD(batch);
 	int ret;
 
-	admit_writes(m, &batch);
+	admit_writes(m, &batch, false);
 	ret = kfm_bits_flush(m);
 	list_for_each_entry_safe(w, next, &batch, begin) {
 		list_del(&w->begin);
@@ -576,12 +630,88 @@ static void launch_writes(struct kfm *m)
 	}
 }
 
+/*
+ * Start the writes whose bits are durable. Their bios for the leg are added to a list, because the
+ * present context must not sleep. Return: false if the next write is left to the worker.
+ */
+static bool launch_durable(struct kfm *m, struct bio_list *legs)
+{
+	struct kfm_write *w, *next;
+	LIST_HEAD(batch);
+	bool all = admit_writes(m, &batch, true);
+
+	list_for_each_entry_safe(w, next, &batch, begin) {
+		list_del(&w->begin);
+		copy_data(w);
+		leg_prepare(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
+		bio_list_add(legs, &w->leg);
+	}
+	return all;
+}
+
 static void take_new_bios(struct kfm *m)
 {
-	spin_lock_irq(&m->lock);
+	unsigned long flags;
+
+	spin_lock_irqsave(&m->lock, flags);
 	bio_list_merge(&m->queue, &m->arrived);
 	bio_list_init(&m->arrived);
-	spin_unlock_irq(&m->lock);
+	spin_unlock_irqrestore(&m->lock, flags);
+}
+
+/* Is there nothing to do but to write, on the leg and to all peers? */
+static bool nothing_but_writes(const struct kfm *m)
+{
+	struct kfm_peer *p;
+
+	if (!m->primary || m->stop || READ_ONCE(m->noflush) || m->meta_failed || m->leg_failed ||
+	    m->repair.w || m->repair.waiting || !list_empty(&m->reads))
+		return false;
+	kfm_for_each_peer(p, m) {
+		if (p->link != KFM_UP || !p->insync || p->oos_count || p->gap)
+			return false;
+	}
+	return generation_known(m);
+}
+
+/**
+ * kfm_writes_look() - advance the writes as far as this is possible without the worker
+ * @m: mirror
+ * @legs: the caller submits the bios that are added to this list, with the claim released; NULL:
+ *	the caller must not sleep, so no write begins
+ *
+ * All writes of an undisturbed mirror are executed here, except for those that need a bit. What
+ * changes the state of a session, of the leg or of the metadata is left to the worker as it is,
+ * which finds it again. So is what exceeds LOOK_BYTES; a pass ends all writes that can end.
+ *
+ * Context: the mirror is claimed; bottom halves are off. Return: true if the worker has to run.
+ */
+bool kfm_writes_look(struct kfm *m, struct bio_list *legs)
+{
+	bool worker = false;
+	struct kfm_peer *p;
+
+	if (!smp_load_acquire(&m->active))	/* pairs with kfm_preresume() */
+		return false;
+	if (!nothing_but_writes(m))
+		return true;
+	take_new_bios(m);
+	reclaim_writes(m);
+	leg_check(m);
+	if (m->leg_failed)
+		return true;
+	kfm_for_each_peer(p, m) {
+		if (collect_acks(p))
+			return true;
+	}
+	end_writes(m);
+	if (legs)
+		worker = !launch_durable(m, legs);
+	else
+		worker = !bio_list_empty(&m->queue);
+	kfm_for_each_peer(p, m)
+		worker |= post_all(p, LOOK_BYTES) != 0;
+	return worker;
 }
 
 /**
@@ -591,13 +721,17 @@ static void take_new_bios(struct kfm *m)
 void kfm_writes_run(struct kfm *m)
 {
 	struct kfm_peer *p;
+	int ret;
 
 	m->again = false;
 	take_new_bios(m);
 	reclaim_writes(m);
 	leg_check(m);
-	kfm_for_each_peer(p, m)
-		collect_acks(p);
+	kfm_for_each_peer(p, m) {
+		ret = collect_acks(p);
+		if (ret)
+			kfm_peer_lost(p, ret);
+	}
 	kfm_repair_run(m);
 	if (READ_ONCE(m->noflush)) {
 		kfm_resync_reads(m);
@@ -618,6 +752,9 @@ void kfm_writes_run(struct kfm *m)
 	else if (may_write(m))
 		launch_writes(m);
 	kfm_resync_run(m);
-	kfm_for_each_peer(p, m)
-		post_all(p);
+	kfm_for_each_peer(p, m) {
+		ret = post_all(p, U32_MAX);
+		if (ret && ret != -EAGAIN)
+			kfm_peer_lost(p, ret);
+	}
 }
