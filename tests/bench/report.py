@@ -250,6 +250,10 @@ for peer, latency, iops, name in (("drbd", 0.667, 2.0, "DRBD"), ("md", None, Non
     for what, case, unit, goal in (("4 KiB, depth 1", "4k-1", "us", latency), ("4 KiB, depth 16", "4k-16", "kIOPS", iops),
                                    ("4 KiB, CPU, both ends", "4k-16", CPU, None), ("64 KiB, depth 8", "64k", "GB/s", None)):
         COMPARISONS.append(Comparison(f"mirror beside {name}", f"mirror-write-{case}", f"write, {what}", "kfi", peer, unit, goal))
+        for cpus in (1, 2):
+            if case != "64k" and unit != CPU:
+                COMPARISONS.append(Comparison(f"mirror beside {name}", f"mirror-cpus-{cpus}-write-{case}",
+                                              f"{what}, {cpus} CPU{'s' * (cpus > 1)}", "kfi", peer, unit, goal))
 
 
 @dataclass
