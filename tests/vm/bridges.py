@@ -363,7 +363,8 @@ def flat(s):
             reload_all(s, a="flat=1" * a, b="flat=1" * b)
             for op, side, bare in (("write", "b", b), ("send", "b", b), ("read", "a", a)):
                 placed, bounced = moves(s, op, side)
-                check((placed > 0, bounced > 0) == (bool(bare), not bare),
+                # The messages of `kfi perf` itself are shorter than a buffer, and the CPU copies them.
+                check((placed >= 16384, bounced >= 16384) == (bool(bare), not bare),
                       f"flat at a: {a}, at b: {b}: of {op} {side} had {placed} bytes placed and {bounced} bounced")
         s.serve()
         jobs = load_all(s)
