@@ -122,8 +122,13 @@ struct ntw_handshake {
 static inline unsigned int ntw_bell(unsigned int queue, unsigned int queues, unsigned int bells,
 				    unsigned int turn)
 {
-	unsigned int first = queue * bells / queues, own = (queue + 1) * bells / queues - first;
+	unsigned int first, own;
 
+	/* Each signal comes here, and divisions take long. */
+	if (queues == 1)
+		return turn % bells;
+	first = queue * bells / queues;
+	own = (queue + 1) * bells / queues - first;
 	return own ? first + turn % own : first;
 }
 
