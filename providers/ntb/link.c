@@ -51,9 +51,9 @@ void nt_link_fault(struct nt_link *link, unsigned int life, const char *why)
 }
 
 /*
- * The fault belongs to the current life, because a ring reports none after its life has ended. No
- * other queue goes on: what was lost may be payload that a record of theirs announces. Their locks
- * are not taken here, under the lock of this one.
+ * The fault belongs to the current life, because a ring reports none after its life has ended. The
+ * other queues stop, too: the bridge may have lost payload that a record of another queue announces.
+ * The caller may hold the lock of its ring, so the locks of the other rings are not taken.
  */
 static void nt_on_fault(struct nt_ring *ring, const char *why)
 {

@@ -160,7 +160,8 @@ enum {
 
 void *kb_disk_open(struct bench_env *env, const struct bench_variant *v);
 s64 kb_disk_run(void *priv, u32 ops);
-s64 kb_disk_cpu(void *priv);		/* nanoseconds of the last run in which the CPU was not idle */
+/* nanoseconds of the last run in which the CPU was not idle */
+s64 kb_disk_cpu(void *priv);
 void kb_disk_close(void *priv);
 
 /*

@@ -10,7 +10,7 @@
 #include "kfi.h"
 
 #define LOADED_BY	2	/* endpoints that write */
-#define LOADED_MS	150	/* from their begin, until many have ended, to the first round trip */
+#define LOADED_MS	150	/* from the begin of the writes to the first round trip */
 
 /**
  * struct loaded_kind - the round trips, and the writes of the other endpoints

@@ -160,7 +160,8 @@ static void *scale_open(struct bench_env *env, const struct bench_variant *v)
 		.depth	= (_copies) * (_depth),						\
 		.size	= (_size),							\
 	}
-#define SCALE(_name, _variant, _depth, _size)	SEVERAL(_name, _variant, SCALE_COPIES, _depth, _size)
+#define SCALE(_name, _variant, _depth, _size)	\
+	SEVERAL(_name, _variant, SCALE_COPIES, _depth, _size)
 
 const struct bench_variant kb_scale_messages = SCALE("kfi-messages", kb_messages, 64, 64);
 const struct bench_variant kb_scale_write = SCALE("kfi-write", kb_write_copy, BENCH_DEPTH,

@@ -437,7 +437,7 @@ static void mk_dma_chain(struct kunit *test)
 /* ---- an engine that takes time: engine_mbs ---- */
 
 #define MK_RAM_MBS	10
-#define MK_RAM_US	(MK_MEM / MK_RAM_MBS)	/* that memory of this speed takes for MK_MEM bytes */
+#define MK_RAM_US	(MK_MEM / MK_RAM_MBS)	/* time of such memory for MK_MEM bytes */
 
 /*
  * Make memory of port 0 slow. Return: false: the engine does not take time, so memory can't either.

@@ -453,7 +453,7 @@ static void kfm_dtr(struct dm_target *ti)
 
 /* ---- I/O ---- */
 
-/* Hand over writes; begin them if this context may sleep. The mirror may go when they have ended. */
+/* Hand over writes; begin them if this context may sleep. When they end, the mirror may go. */
 static void writes_arrive(struct kfm *m, struct bio_list *bios, bool may_sleep)
 {
 	struct bio_list legs = BIO_EMPTY_LIST;

@@ -171,7 +171,7 @@ static void leg_end_io(struct bio *bio)
 	w->leg_status = status;
 	rcu_read_lock();	/* see kfm_signal() */
 	smp_store_release(&w->leg_busy, false);	/* pairs with kfm_busy() */
-	smp_mb();		/* before the records are looked at; pairs with written(), see claim.c */
+	smp_mb();		/* before posts_busy(); pairs with written(), see claim.c */
 	if (status)
 		kfm_kick(m);
 	else if (!posts_busy(w))
