@@ -8,6 +8,7 @@ import random
 import subprocess
 import time
 
+import ntbsim
 import pair as vm
 
 DEVICE = ("0000:00:10.0", "0000:00:11.0")
@@ -347,8 +348,12 @@ def moved(s, name):
 def moves(s, op, name):
     """Return them for verified operations of a on buffers of few pieces."""
     wait_up(s)
-    job = s.long_run(10, op=op)
-    wait_bytes(s, device=f"ntb0.{name}")
+    job = s.long_run(10, address=other_end(0), op=op)
+    try:
+        wait_bytes(s, device=f"ntb0.{name}")
+    except ntbsim.NtbsimError:
+        alive([job])
+        raise
     found = moved(s, name)
     s.finish(job)
     s.kfi.command("b", "perf stop")
