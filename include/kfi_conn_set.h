@@ -38,7 +38,6 @@
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
-#include <linux/workqueue.h>
 
 #include <kfi_prov.h>
 
@@ -121,7 +120,6 @@ struct kfi_conn_set_ops {
  *	kfi_conn_set_conn()
  * @ep: the endpoint; NULL for a passive endpoint
  * @ops: operations of the provider
- * @wq: workqueue in which connections end
  * @lock: protects the members below, changes of @conn, and &kfi_peer_conn.conn_set,
  *	&kfi_peer_conn.entry, &kfi_peer_conn.is_pending and &kfi_peer_conn.waiting of the
  *	connections in @conns
@@ -134,13 +132,14 @@ struct kfi_conn_set_ops {
  * @idle: woken when a connection leaves the set. A provider may wait here for other conditions and
  *	wake it
  *
- * The set, its connections and their work items exist until kfi_conn_set_drain() has returned.
+ * The set exists until a grace period after kfi_conn_set_drain() has returned, see
+ * kfi_conn_set_wait_move(). By then its connections have ended, but not the last lines of the work
+ * items in which they have ended: these use neither the set nor the endpoint.
  */
 struct kfi_conn_set {
 	struct kfi_peer_conn __rcu *conn;
 	struct kfi_ep		*ep;
 	const struct kfi_conn_set_ops *ops;
-	struct workqueue_struct	*wq;
 	spinlock_t		lock;
 	unsigned int		nr_pending;
 	struct list_head	pending_conns;
@@ -154,12 +153,11 @@ struct kfi_conn_set {
  * @set: zeroed structure
  * @ep: the endpoint, whose &kfi_ep.conn_set is set to @set; NULL for a passive endpoint
  * @ops: operations of the provider
- * @wq: workqueue in which connections end
  *
  * Context: any.
  */
 void kfi_conn_set_init(struct kfi_conn_set *set, struct kfi_ep *ep,
-		       const struct kfi_conn_set_ops *ops, struct workqueue_struct *wq);
+		       const struct kfi_conn_set_ops *ops);
 
 /**
  * kfi_conn_set_add() - add a new connection to a set
@@ -268,8 +266,8 @@ void kfi_conn_set_stop(struct kfi_conn_set *set, int err);
  * kfi_conn_set_drain() - fail all connections of a set, and wait until they have ended
  * @set: the set, after kfi_conn_set_stop()
  *
- * The function waits for the work items in &kfi_conn_set.wq. It waits for a peer only if one of
- * these work items does.
+ * The function waits for a peer only if the end of one of these connections does. It does not wait
+ * for connections of other sets.
  *
  * Context: process, may sleep.
  */

@@ -8,11 +8,10 @@
 #include <kfi_prov.h>
 
 void kfi_conn_set_init(struct kfi_conn_set *set, struct kfi_ep *ep,
-		       const struct kfi_conn_set_ops *ops, struct workqueue_struct *wq)
+		       const struct kfi_conn_set_ops *ops)
 {
 	set->ep = ep;
 	set->ops = ops;
-	set->wq = wq;
 	spin_lock_init(&set->lock);
 	INIT_LIST_HEAD(&set->conns);
 	INIT_LIST_HEAD(&set->pending_conns);
@@ -201,17 +200,22 @@ EXPORT_SYMBOL_GPL(kfi_conn_set_publish);
  * A connection is moved under the lock of the set that it leaves, and only if it has not failed.
  * @conn has failed. Once the lock has been taken, every mover that had not seen the failure has
  * released it. If such a mover has moved @conn, the loop takes the lock of the new set, which @conn
- * does not leave any more. Both sets wait for the work item that calls this before they are freed.
+ * does not leave any more.
+ *
+ * The first set that is read may be the one that @conn has just left. Whoever frees a set does so a
+ * grace period after kfi_conn_set_drain(), and so after this function.
  */
 void kfi_conn_set_wait_move(struct kfi_peer_conn *conn)
 {
 	struct kfi_conn_set *set;
 
+	rcu_read_lock();
 	do {
 		set = READ_ONCE(conn->conn_set);
 		spin_lock_bh(&set->lock);
 		spin_unlock_bh(&set->lock);
 	} while (set != READ_ONCE(conn->conn_set));
+	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(kfi_conn_set_wait_move);
 
@@ -292,11 +296,10 @@ static bool kfi_conn_set_empty(struct kfi_conn_set *set)
 
 /*
  * Connections end in work items of their own, in parallel, so all of them take one or two grace
- * periods.
+ * periods. A connection of another set may wait for its peer meanwhile, and does not matter here.
  */
 void kfi_conn_set_drain(struct kfi_conn_set *set)
 {
 	wait_event(set->idle, kfi_conn_set_empty(set));
-	flush_workqueue(set->wq);	/* the work item of the last connection may still run */
 }
 EXPORT_SYMBOL_GPL(kfi_conn_set_drain);

@@ -323,6 +323,7 @@ static bool pep_stop(struct kfi_pep *pep)
 	while ((req = pep_take_any(pep)))
 		pep->ops->reject(pep, req, NULL, 0);
 	pep->ops->pep_close(pep);
+	synchronize_rcu_expedited();	/* see kfi_conn_set_wait_move() */
 	return true;
 }
 

@@ -369,7 +369,7 @@ void kfp_conn_fail(struct kfp_conn *conn, int err)
 					     proto->name, name);
 	}
 	kfp_conn_get(conn);
-	queue_work(kfp_cm_wq, &conn->down_work);
+	queue_work(kfp_end_wq, &conn->down_work);
 }
 
 static void kfp_answers_flush(struct kfp_conn *conn)

@@ -139,7 +139,7 @@ void kfi_proto_pep_open(struct kfi_pep *pep, struct kfi_proto *proto)
 	struct kfi_proto_pep *ppep = to_proto_pep(pep);
 
 	ppep->proto = proto;
-	kfi_conn_set_init(&ppep->conn_set, NULL, &proto->conn_set_ops, kfp_cm_wq);
+	kfi_conn_set_init(&ppep->conn_set, NULL, &proto->conn_set_ops);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_pep_open);
 

@@ -27,6 +27,7 @@
 
 struct workqueue_struct *kfp_wq;
 struct workqueue_struct *kfp_cm_wq;
+struct workqueue_struct *kfp_end_wq;
 struct workqueue_struct *kfp_commit_wq;
 struct kmem_cache *kfp_inmsg_cache;
 struct kmem_cache *kfp_places_cache;
@@ -46,9 +47,11 @@ int kfp_init(void)
 	kfp_stages = alloc_percpu(struct kfp_stage);
 	kfp_wq = alloc_workqueue("kfi_proto", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
 	kfp_cm_wq = alloc_workqueue("kfi_proto_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	kfp_end_wq = alloc_workqueue("kfi_proto_end", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	kfp_commit_wq = alloc_workqueue("kfi_proto_commit",
 					WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
-	if (kfp_inmsg_cache && kfp_places_cache && kfp_stages && kfp_wq && kfp_cm_wq && kfp_commit_wq)
+	if (kfp_inmsg_cache && kfp_places_cache && kfp_stages && kfp_wq && kfp_cm_wq &&
+	    kfp_end_wq && kfp_commit_wq)
 		return 0;
 	kfp_exit();
 	return -ENOMEM;
@@ -58,6 +61,8 @@ void kfp_exit(void)
 {
 	if (kfp_commit_wq)
 		destroy_workqueue(kfp_commit_wq);
+	if (kfp_end_wq)
+		destroy_workqueue(kfp_end_wq);
 	if (kfp_cm_wq)
 		destroy_workqueue(kfp_cm_wq);
 	if (kfp_wq)
@@ -152,7 +157,7 @@ int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto)
 			return -ENOMEM;
 	}
 	kfi_peers_init(&pe->peers, ep);
-	kfi_conn_set_init(&pe->conn_set, ep, &proto->conn_set_ops, kfp_cm_wq);
+	kfi_conn_set_init(&pe->conn_set, ep, &proto->conn_set_ops);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_proto_ep_open);

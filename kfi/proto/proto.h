@@ -51,7 +51,8 @@
 #define KFP_RTW_RETRY	64		/* then one of so many writes sends an RTW */
 
 extern struct workqueue_struct *kfp_wq;		/* bound: data path outside of softirq */
-extern struct workqueue_struct *kfp_cm_wq;	/* unbound: handshakes and ends of connections */
+extern struct workqueue_struct *kfp_cm_wq;	/* unbound: handshakes */
+extern struct workqueue_struct *kfp_end_wq;	/* unbound: ends of connections may wait for the peer */
 extern struct workqueue_struct *kfp_commit_wq;	/* bound: only calls of persist() */
 extern struct kmem_cache *kfp_inmsg_cache;
 extern struct kmem_cache *kfp_places_cache;

@@ -137,7 +137,7 @@ int kv_pep_open(struct kfi_pep *pep)
 {
 	struct kv_pep *vpep = to_kv_pep(pep);
 
-	kfi_conn_set_init(&vpep->conn_set, NULL, &kv_conn_set_ops, kv_cm_wq);
+	kfi_conn_set_init(&vpep->conn_set, NULL, &kv_conn_set_ops);
 	if (pep->info->ep_attr->auth_key_size)
 		return -EOPNOTSUPP;
 	return kfi_inaddr_source(pep->info, &vpep->addr);

@@ -24,7 +24,7 @@ int kv_plain_open(struct kv_ep *vep)
 
 	ep->hw_recv = true;
 	ep->ops = &kv_msg_ops;
-	kfi_conn_set_init(&vep->pe.conn_set, ep, &kv_conn_set_ops, kv_cm_wq);
+	kfi_conn_set_init(&vep->pe.conn_set, ep, &kv_conn_set_ops);
 	if (ep->rx.depth > kdom->max_receives || kdom->iwarp)
 		return -EINVAL;
 	if (ep->caps & (KFI_REMOTE_READ | KFI_REMOTE_WRITE) && !ep->domain->prov_keys)

@@ -165,7 +165,7 @@ static struct hw_ep *hw_ep(struct hw *w, size_t fclass)
 		return NULL;
 	he->ep.fid.fid.fclass = fclass;
 	xa_init(&he->ep.rx_ctxs);
-	kfi_conn_set_init(&he->conn_set, &he->ep, &hw_ops, w->wq);
+	kfi_conn_set_init(&he->conn_set, &he->ep, &hw_ops);
 	return he;
 }
 
@@ -200,7 +200,7 @@ static struct hw *hw_open(struct kunit *test)
 		KUNIT_ASSERT_NULL(test,
 				  xa_store(&w->top->ep.rx_ctxs, i, &w->ctx[i]->ep, GFP_KERNEL));
 	}
-	kfi_conn_set_init(&w->listener, NULL, &hw_ops, w->wq);
+	kfi_conn_set_init(&w->listener, NULL, &hw_ops);
 	return w;
 }
 
@@ -222,6 +222,7 @@ static void hw_close(struct hw *w)
 	kfi_conn_set_drain(&w->listener);
 	for (i = 0; i < ARRAY_SIZE(all); i++)
 		hw_ep_stop(all[i], -ECANCELED);
+	synchronize_rcu();	/* see kfi_conn_set_wait_move() */
 	hw_set_is_empty(w, &w->listener);
 	for (i = 0; i < ARRAY_SIZE(all); i++) {
 		hw_set_is_empty(w, &all[i]->conn_set);
@@ -593,6 +594,30 @@ static void drain_ends_all(struct kunit *test)
 	hw_close(w);
 }
 
+/* Draining does not wait for a connection of another set, which may wait for its peer. */
+static void drain_waits_for_its_own(struct kunit *test)
+{
+	struct hw *w = hw_open(test);
+	struct hw_conn *conn = hw_called(w, &w->ep->conn_set);
+	struct drain d = { .conn_set = &w->listener };
+	struct completion go;
+
+	init_completion(&go);
+	init_completion(&d.over);
+	w->hold = &go;
+	hw_fail(&conn->pc, -ECONNRESET);
+	kfi_conn_set_stop(&w->listener, -ECONNREFUSED);
+	INIT_WORK_ONSTACK(&d.work, drain_work);
+	schedule_work(&d.work);
+	KUNIT_EXPECT_TRUE(test, fake_soon(completion_done(&d.over)));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&w->ended));
+	complete_all(&go);
+	flush_work(&d.work);
+	destroy_work_on_stack(&d.work);
+	hw_put(&conn->pc);
+	hw_close(w);
+}
+
 static struct kunit_case conn_set_cases[] = {
 	KUNIT_CASE(pending_are_bounded),
 	KUNIT_CASE(silent_make_room),
@@ -605,6 +630,7 @@ static struct kunit_case conn_set_cases[] = {
 	KUNIT_CASE(answers_once),
 	KUNIT_CASE(publishes_what_stands),
 	KUNIT_CASE(drain_ends_all),
+	KUNIT_CASE(drain_waits_for_its_own),
 	{}
 };
 

@@ -360,7 +360,7 @@ static int pw_ep_open(struct kfi_ep *ep)
 
 	pe->pe.proto = &pw_proto;
 	kfi_peers_init(&pe->pe.peers, ep);
-	kfi_conn_set_init(&pe->pe.conn_set, ep, &pw_conn_set_ops, kfp_cm_wq);
+	kfi_conn_set_init(&pe->pe.conn_set, ep, &pw_conn_set_ops);
 	return 0;
 }
 
