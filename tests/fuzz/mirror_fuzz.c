@@ -108,7 +108,7 @@ static void fuzz_ring(const u8 *data, size_t size)
 
 	memcpy(ring, data, size);
 	while (!kfm_ring_next(ring, size, 5000, &h, &r)) {
-		PROMISE(r.at + sizeof(struct kfm_le_rec) + r.len <= size && r.seq == h.seq);
+		PROMISE(r.at + KFM_REC_DATA_AT + r.len <= size && r.seq == h.seq);
 		h.seq++;
 		h.at = r.at + kfm_rec_room(r.len);
 	}

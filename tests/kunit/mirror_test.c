@@ -190,10 +190,10 @@ static void rec_bounds(struct kunit *test)
 static u32 put(u8 *ring, u32 at, u64 log, u64 seq, u32 len)
 {
 	struct kfm_rec r = { .log = log, .gen = 3, .seq = seq, .sector = seq, .len = len };
-	u8 *data = ring + at + sizeof(struct kfm_le_rec);
+	u8 *data = ring + at + KFM_REC_DATA_AT;
 
 	memset(data, seq, len);
-	kfm_rec_encode(&r, data, (struct kfm_le_rec *)(ring + at));
+	kfm_rec_encode(&r, data, (struct kfm_le_rec *)(ring + at + KFM_REC_HEAD_AT));
 	return at + kfm_rec_room(len);
 }
 
@@ -231,7 +231,7 @@ static void ring_replay(struct kunit *test)
 	put(ring, at, 5, 7, KFM_SECTOR);
 	KUNIT_EXPECT_EQ(test, replay(ring, h), 5);
 	/* the last byte of a record did not arrive: it and those behind it do not count */
-	ring[third + sizeof(struct kfm_le_rec) + 3 * KFM_SECTOR - 1] ^= 1;
+	ring[third + KFM_REC_DATA_AT + 3 * KFM_SECTOR - 1] ^= 1;
 	KUNIT_EXPECT_EQ(test, replay(ring, h), 2);
 	vfree(ring);
 }
@@ -249,7 +249,7 @@ static void ring_wraps(struct kunit *test)
 	put(ring, at, 5, 102, KFM_SECTOR);
 	KUNIT_EXPECT_EQ(test, replay(ring, h), 3);
 	/* a length that leads out of the ring */
-	((struct kfm_le_rec *)(ring + h.at))->len = cpu_to_le32(KFM_WRITE_MAX);
+	((struct kfm_le_rec *)(ring + h.at + KFM_REC_HEAD_AT))->len = cpu_to_le32(KFM_WRITE_MAX);
 	KUNIT_EXPECT_EQ(test, replay(ring, h), 0);
 	vfree(ring);
 }

@@ -42,7 +42,7 @@ static int ring_check(const struct kfm_log *log, const struct kfm_le_rec *head, 
 	u8 piece[KFM_SECTOR];
 	int ret;
 
-	at += sizeof(*head);
+	at += KFM_REC_DATA_AT;
 	if (!log->dax)
 		return kfm_rec_intact(head, log->ring + at, len) ? 0 : -EBADMSG;
 	for (; len; len -= n, at += n) {
@@ -156,9 +156,9 @@ static int rec_read(struct kfm *m, u32 at, u32 len, struct kfm_rec *r)
 	struct kfm_le_rec head;
 	int ret;
 
-	if (len < sizeof(head))
+	if (len < KFM_REC_DATA_AT)
 		return -EPROTO;
-	ret = ring_copy(log, &head, at, sizeof(head));
+	ret = ring_copy(log, &head, at + KFM_REC_HEAD_AT, sizeof(head));
 	if (ret)
 		return ret;
 	if (kfm_rec_decode(&head, m->sectors, r) || len < kfm_rec_room(r->len))
@@ -310,35 +310,48 @@ static void apply_end_io(struct bio *bio)
 }
 
 /*
- * Copy a record. Return: 0, or -EBADMSG if it is not any more what was made durable, or -EIO.
- *
- * In persistent memory the record is the only copy of acknowledged data, so the CRC is checked
- * again. In RAM it was checked when the record was made durable. A peer that changes the data since
- * then harms only what it may write anyway, and the log device has the record as it was.
+ * Is the leg written from a copy of the record? In persistent memory the record is the only copy of
+ * acknowledged data, so its CRC is checked again, and the peer must not change it after that. In RAM
+ * it was checked when the record was made durable: a peer that changes the data since then harms
+ * only what it may write anyway, and the log device has the record as it was. But some legs must not
+ * see a change, or can't read from each sector of memory.
  */
-static int apply_copy(struct kfm *m, struct kfm_apply *a, const struct kfm_rec *r)
+static bool apply_copies(const struct kfm *m)
+{
+	return m->log.dax || bdev_stable_writes(m->leg->bdev) ||
+	       bdev_dma_alignment(m->leg->bdev) >= KFM_SECTOR;
+}
+
+/* Return: 0, -EBADMSG if a record is not any more what was made durable, or -EIO. */
+static int apply_check(struct kfm *m, struct kfm_apply *a, const struct kfm_rec *r)
 {
 	struct kfm_le_rec head;
 	struct kfm_rec now;
 	int ret;
 
-	ret = ring_copy(&m->log, &head, r->at, sizeof(head)) ?:
-	      ring_copy(&m->log, a->buf, r->at + sizeof(head), r->len);
+	ret = ring_copy(&m->log, &head, r->at + KFM_REC_HEAD_AT, sizeof(head));
 	if (ret)
 		return ret;
 	if (kfm_rec_decode(&head, m->sectors, &now) || now.seq != r->seq || now.log != r->log ||
 	    now.sector != r->sector || now.len != r->len)
 		return -EBADMSG;
+	a->data = m->log.ring + r->at + KFM_REC_DATA_AT;
+	if (!apply_copies(m))
+		return 0;
+	a->data = a->buf;
+	ret = ring_copy(&m->log, a->buf, r->at + KFM_REC_DATA_AT, r->len);
+	if (ret)
+		return ret;
 	return !m->log.dax || kfm_rec_intact(&head, a->buf, r->len) ? 0 : -EBADMSG;
 }
 
 static void apply_start(struct kfm *m, struct kfm_apply *a, const struct kfm_rec *r)
 {
-	bio_init(&a->bio, m->leg->bdev, &a->vec, 1, REQ_OP_WRITE);
+	bio_init(&a->bio, m->leg->bdev, a->vecs, ARRAY_SIZE(a->vecs), REQ_OP_WRITE);
 	a->bio.bi_iter.bi_sector = r->sector;
 	a->bio.bi_end_io = apply_end_io;
 	a->m = m;
-	__bio_add_page(&a->bio, virt_to_page(a->buf), r->len, 0);
+	kfm_bio_add(&a->bio, a->data, r->len);
 	atomic_inc(&m->applying);
 	submit_bio(&a->bio);
 }
@@ -357,19 +370,22 @@ static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int c
 {
 	const struct kfm_rec *last = &recs[count - 1];
 	struct kfm_log *log = &m->log;
+	struct blk_plug plug;
 	unsigned int i;
 	int ret;
 
 	for (i = 0; i < count; i++) {
-		ret = apply_copy(m, &m->applies[i], &recs[i]);
+		ret = apply_check(m, &m->applies[i], &recs[i]);
 		if (ret)
 			return ret;
 	}
 	m->apply_err = 0;
 	reinit_completion(&m->applied);
 	atomic_set(&m->applying, 1);
+	blk_start_plug(&plug);
 	for (i = 0; i < count; i++)
 		apply_start(m, &m->applies[i], &recs[i]);
+	blk_finish_plug(&plug);
 	apply_put(m);
 	wait_for_completion(&m->applied);
 	for (i = 0; i < count; i++)

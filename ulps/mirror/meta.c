@@ -13,29 +13,35 @@
 #include <linux/vmalloc.h>
 #include "mirror.h"
 
-#define IO_PAGES	17	/* a record in the ring may begin in the middle of a page */
-
 static struct page *page_of(void *buf)
 {
 	return is_vmalloc_addr(buf) ? vmalloc_to_page(buf) : virt_to_page(buf);
 }
 
+/* Add memory, which may come from vmalloc(). Return: the bytes that have fitted. */
+u32 kfm_bio_add(struct bio *bio, void *buf, u32 len)
+{
+	u32 done, n;
+
+	for (done = 0; done < len; done += n) {
+		n = min_t(u32, len - done, PAGE_SIZE - offset_in_page(buf + done));
+		if (bio_add_page(bio, page_of(buf + done), n, offset_in_page(buf + done)) != n)
+			break;
+	}
+	return done;
+}
+
 /* Transfer as much as fits in one bio. Return: bytes, or a negative error. */
 static int io_some(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len)
 {
-	struct bio_vec vecs[IO_PAGES];
+	struct bio_vec vecs[KFM_IO_PAGES];
 	struct bio bio;
-	u32 done = 0, n;
+	u32 done;
 	int ret;
 
-	bio_init(&bio, bdev, vecs, IO_PAGES, op);
+	bio_init(&bio, bdev, vecs, KFM_IO_PAGES, op);
 	bio.bi_iter.bi_sector = byte >> SECTOR_SHIFT;
-	while (done < len) {
-		n = min_t(u32, len - done, PAGE_SIZE - offset_in_page(buf + done));
-		if (bio_add_page(&bio, page_of(buf + done), n, offset_in_page(buf + done)) != n)
-			break;
-		done += n;
-	}
+	done = kfm_bio_add(&bio, buf, len);
 	ret = submit_bio_wait(&bio);
 	bio_uninit(&bio);
 	return ret ?: done;

@@ -28,6 +28,8 @@
 #define KFM_BATCH	16	/* records that are applied at a time */
 #define KFM_EVENTS	(16 * KFM_PEERS)	/* queued uevents; the oldest are dropped */
 #define KFM_DATA_AT	PAGE_SIZE	/* data in kfm_write.buf; legs may need alignment */
+/* Pages of a record: its data may begin in the middle of a page */
+#define KFM_IO_PAGES	(KFM_WRITE_MAX / PAGE_SIZE + 1)
 
 struct kfm;
 struct kfm_peer;
@@ -261,14 +263,15 @@ struct kfm_log {
 /**
  * struct kfm_apply - a record that is being written from the log to the leg
  * @bio: write
- * @vec: its vector
- * @buf: copy of the data, KFM_WRITE_MAX bytes in whole pages. In the ring the data may have any
- *	alignment, and the peer may change it
+ * @vecs: its vector
+ * @data: the data, in the ring or in @buf
+ * @buf: room for a copy of the data, KFM_WRITE_MAX bytes in whole pages
  * @m: the mirror
  */
 struct kfm_apply {
 	struct bio	bio;
-	struct bio_vec	vec;
+	struct bio_vec	vecs[KFM_IO_PAGES];
+	u8		*data;
 	u8		*buf;
 	struct kfm	*m;
 };
@@ -633,6 +636,7 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		unsigned int maxlen);
 
 /* meta.c */
+u32 kfm_bio_add(struct bio *bio, void *buf, u32 len);
 int kfm_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len);
 int kfm_super_load(struct kfm *m);
 int kfm_super_save(struct kfm *m);

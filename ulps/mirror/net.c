@@ -209,19 +209,19 @@ ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w)
 }
 
 /*
- * Head, data, and all that lies between the data and the end of the record's room. All heads are in
- * front of the data, but only one can be next to it.
+ * All of a record's room: the bytes before its head, whatever they are, the head, and the data. All
+ * heads are in front of the data, but only one can be next to it.
  */
 static unsigned int rec_iov(const struct kfm_peer *p, const struct kfm_write *w, struct kvec *iov)
 {
-	const u32 head = sizeof(struct kfm_le_rec), rest = kfm_rec_room(w->len) - head;
-
-	iov[0] = (struct kvec) { .iov_base = kfm_write_head(p, w), .iov_len = head };
+	iov[0] = (struct kvec) {
+		.iov_base = kfm_write_head(p, w) - KFM_REC_HEAD_AT, .iov_len = KFM_REC_DATA_AT,
+	};
 	if (!p->index) {
-		iov[0].iov_len += rest;
+		iov[0].iov_len += w->len;
 		return 1;
 	}
-	iov[1] = (struct kvec) { .iov_base = w->buf + KFM_DATA_AT, .iov_len = rest };
+	iov[1] = (struct kvec) { .iov_base = w->buf + KFM_DATA_AT, .iov_len = w->len };
 	return 2;
 }
 

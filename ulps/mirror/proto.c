@@ -263,13 +263,13 @@ static int ring_at(const u8 *ring, u32 ring_len, u64 sectors, const struct kfm_l
 {
 	struct kfm_le_rec head;
 
-	if (at > ring_len || ring_len - at < sizeof(head))
+	if (at > ring_len || ring_len - at < KFM_REC_DATA_AT)
 		return -ENODATA;
-	memcpy(&head, ring + at, sizeof(head));
+	memcpy(&head, ring + at + KFM_REC_HEAD_AT, sizeof(head));
 	if (kfm_rec_decode(&head, sectors, r) || r->log != h->id || r->gen != h->gen ||
 	    r->seq != h->seq || ring_len - at < kfm_rec_room(r->len))
 		return -ENODATA;
-	if (!kfm_rec_intact(&head, ring + at + sizeof(head), r->len))
+	if (!kfm_rec_intact(&head, ring + at + KFM_REC_DATA_AT, r->len))
 		return -ENODATA;
 	r->at = at;
 	return 0;

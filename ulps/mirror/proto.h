@@ -16,8 +16,8 @@
 #include "wire-user.h"
 #endif
 
-#define KFM_VERSION		2	/* of all that is stored */
-#define KFM_MSG_VERSION		3	/* since version 3 a write to the ring has several records */
+#define KFM_VERSION		3	/* of all that is stored */
+#define KFM_MSG_VERSION		4	/* since version 4 the data of a record begins at a sector */
 #define KFM_PEERS		4u	/* peers of a node, at most */
 #define KFM_SECTOR		512u
 #define KFM_BLOCK		4096u	/* distance between the two copies of a block */
@@ -178,8 +178,10 @@ struct kfm_log_head {
 };
 
 /*
- * The head of a record, followed by @len bytes of data. A record begins at a sector of the ring and
- * does not wrap: a record that does not fit after the previous one begins at offset 0.
+ * The head of a record. A record takes a sector of the ring, of which the head is the end, and those
+ * behind it, which have @len bytes of data: a leg is written from there. What lies before the head
+ * has no meaning. A record does not wrap: one that does not fit after the previous one begins at
+ * offset 0.
  */
 struct kfm_le_rec {
 	__le32	magic;
@@ -199,8 +201,11 @@ struct kfm_rec {
 	u64	seq;
 	u64	sector;
 	u32	len;
-	u32	at;		/* byte in the ring; not stored */
+	u32	at;		/* first byte of its room in the ring; not stored */
 };
+
+#define KFM_REC_HEAD_AT		(KFM_SECTOR - sizeof(struct kfm_le_rec))	/* in its room */
+#define KFM_REC_DATA_AT		KFM_SECTOR
 
 /* ---- messages ---- */
 
@@ -325,12 +330,12 @@ u32 kfm_region_shift(u64 sectors);
 u32 kfm_bitmap_bytes(u64 sectors, u32 shift);
 
 /* Bytes of the largest group, which are those of the largest record */
-#define KFM_GROUP_BYTES		(KFM_WRITE_MAX + KFM_SECTOR)
+#define KFM_GROUP_BYTES		(KFM_REC_DATA_AT + KFM_WRITE_MAX)
 
-/* Bytes that a record with @len bytes of data takes in the ring */
+/* Bytes that a record with @len bytes of data, which are whole sectors, takes in the ring */
 static inline u32 kfm_rec_room(u32 len)
 {
-	return (sizeof(struct kfm_le_rec) + len + KFM_SECTOR - 1) / KFM_SECTOR * KFM_SECTOR;
+	return KFM_REC_DATA_AT + len;
 }
 
 #endif /* KFM_PROTO_H */

@@ -20,8 +20,7 @@
 #include <linux/slab.h>
 #include "mirror.h"
 
-/* Heads, data, and the rest of the room of a record */
-#define BUF_SIZE	(KFM_DATA_AT + KFM_WRITE_MAX + KFM_SECTOR)
+#define BUF_SIZE	(KFM_DATA_AT + KFM_WRITE_MAX)	/* heads, data */
 #define GROUP_PART	2	/* a group has at least this part of the records in flight */
 #define LOOK_BYTES	(4 * KFM_WRITE_MAX)	/* of data that one kfm_writes_look() copies */
 

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The log of a secondary of kfi_mirror, of which the test is the primary, and the disks: what is
+ * made durable, what is refused, and what is written to the leg.
+ */
+/* The node of mirror_world.c has a log that does nothing. This one has names of its own. */
+#define kfm_log_unmoved	ml_log_unmoved
+#define kfm_log_load	ml_log_load
+#define kfm_log_start	ml_log_start
+#define kfm_log_apply	ml_log_apply
+#define kfm_log_replay	ml_log_replay
+#define kfm_log_open	ml_log_open
+#define kfm_log_close	ml_log_close
+#define kfm_log_alloc	ml_log_alloc
+#define kfm_log_free	ml_log_free
+
+#include "mirror_world.h"
+
+static struct ml *ml_now;	/* KUnit runs one test at a time */
+
+static int ml_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len);
+static void ml_submit(struct bio *bio);
+static int ml_flush(void);
+static int ml_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
+		     int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
+		     struct kfid_mr **mr);
+static u32 ml_stable(void);
+static unsigned int ml_alignment(void);
+
+#undef bdev_nr_bytes
+#undef bdev_stable_writes
+#undef bdev_dma_alignment
+#define bdev_nr_bytes(bdev)		((void)(bdev), (u64)KFM_RING_AT + KFM_RING_MIN)
+#define bdev_stable_writes(bdev)	((void)(bdev), ml_stable())
+#define bdev_dma_alignment(bdev)	((void)(bdev), ml_alignment())
+#define blkdev_issue_flush(bdev)	((void)(bdev), ml_flush())
+#define submit_bio(bio)			ml_submit(bio)
+#define kfm_io(bdev, op, byte, buf, len) ml_io(bdev, op, byte, buf, len)
+#define kfm_net_region			ml_region
+
+#include "../../ulps/mirror/log.c"
+
+#define ML_LOG	77	/* number of the session */
+#define ML_GEN	5
+
+/**
+ * struct ml - a secondary with a session
+ * @w: the node
+ * @mr: the region of its ring
+ * @disk: its log device
+ * @err: result of all I/O of the log device
+ * @stable: the leg must not see a change of what it writes
+ * @alignment: what the leg needs of memory, as a mask
+ * @leg: first and last sector of each record that was written to the leg, in turn
+ * @in_place: of these, the records that were written from the ring
+ * @flushes: of the leg
+ */
+struct ml {
+	struct mw	*w;
+	struct kfid_mr	mr;
+	u8		*disk;
+	int		err;
+	bool		stable;
+	unsigned int	alignment;
+	u64		leg[2 * KFM_WINDOW];
+	unsigned int	legs;
+	unsigned int	in_place;
+	unsigned int	flushes;
+};
+
+static int ml_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len)
+{
+	if (!ml_now->err && op_is_write(op))
+		memcpy(ml_now->disk + byte, buf, len);
+	else if (!ml_now->err)
+		memcpy(buf, ml_now->disk + byte, len);
+	return ml_now->err;
+}
+
+/* Each byte of a record is the number of its sector. */
+static void ml_submit(struct bio *bio)
+{
+	const struct kfm_log *log = &ml_now->w->m.log;
+	struct bvec_iter iter;
+	struct bio_vec vec;
+	bool inside = false;
+	u8 *at;
+
+	bio_for_each_segment(vec, bio, iter) {
+		at = page_address(vec.bv_page) + vec.bv_offset;
+		KUNIT_EXPECT_EQ(ml_now->w->test, *at, (u8)bio->bi_iter.bi_sector);
+		inside |= vec.bv_page == vmalloc_to_page(log->ring + KFM_REC_DATA_AT);
+	}
+	ml_now->in_place += inside;
+	ml_now->leg[ml_now->legs++] = bio->bi_iter.bi_sector;
+	ml_now->leg[ml_now->legs++] = bio_end_sector(bio) - 1;
+	bio->bi_end_io(bio);
+}
+
+static int ml_flush(void)
+{
+	ml_now->flushes++;
+	return 0;
+}
+
+static int ml_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
+		     int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
+		     struct kfid_mr **mr)
+{
+	return -ENOMEM;
+}
+
+static u32 ml_stable(void)
+{
+	return ml_now->stable;
+}
+
+static unsigned int ml_alignment(void)
+{
+	return ml_now->alignment;
+}
+
+static void ml_free(void *data)
+{
+	struct ml *l = data;
+
+	kfm_log_free(&l->w->m);
+	vfree(l->disk);
+}
+
+static struct ml *ml_make(struct kunit *test)
+{
+	struct ml *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	struct kfm *m;
+
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	ml_now = l;
+	l->w = mw_make(test, 1);
+	m = &l->w->m;
+	l->mr.fid.context = m;
+	l->alignment = KFM_SECTOR - 1;
+	l->disk = vzalloc(KFM_RING_AT + KFM_RING_MIN);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, ml_free, l), 0);
+	KUNIT_ASSERT_NOT_NULL(test, l->disk);
+	KUNIT_ASSERT_EQ(test, kfm_log_alloc(m), 0);
+	spin_lock_init(&m->log.lock);
+	init_completion(&m->applied);
+	KUNIT_ASSERT_EQ(test, kfm_log_start(m, ML_LOG, ML_GEN, MW_NODE), 0);
+	m->log.mr = &l->mr;
+	m->log.peer = m->peers[0];
+	m->log.peer->link = KFM_UP;
+	return l;
+}
+
+/* The primary writes a record to the ring. Return: the byte behind it. */
+static u32 ml_put(struct ml *l, u32 at, struct kfm_rec r)
+{
+	u8 *ring = l->w->m.log.ring;
+
+	r.log = r.log ?: ML_LOG;
+	r.gen = r.gen ?: ML_GEN;
+	r.len = r.len ?: KFM_SECTOR;
+	memset(ring + at + KFM_REC_DATA_AT, r.sector, r.len);
+	kfm_rec_encode(&r, ring + at + KFM_REC_DATA_AT, (void *)ring + at + KFM_REC_HEAD_AT);
+	return at + kfm_rec_room(r.len);
+}
+
+/* ... and asks for it to be made durable. */
+static int ml_record(struct ml *l, u32 at, struct kfm_rec r)
+{
+	u32 end = ml_put(l, at, r);
+
+	return kfm_persist(&l->mr, at, end - at);
+}
+
+static bool ml_durable(const struct ml *l, u32 at, u32 len)
+{
+	return !memcmp(l->disk + KFM_RING_AT + at, l->w->m.log.ring + at, len);
+}
+
+static struct kfm_le_rec *ml_head(struct ml *l, u32 at)
+{
+	return (void *)l->w->m.log.ring + at + KFM_REC_HEAD_AT;
+}
+
+/* A group is durable, whatever it follows, and nothing besides. */
+static void log_persists(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+	u32 at = 0, begin;
+	u64 seq;
+
+	begin = ml_put(l, 0, (struct kfm_rec) { .seq = 1, .sector = 11 });
+	for (seq = 2, at = begin; seq <= 4; seq++)
+		at = ml_put(l, at, (struct kfm_rec) {
+			.seq = seq, .sector = 20 * seq, .len = seq * KFM_SECTOR,
+		});
+	ml_put(l, at, (struct kfm_rec) { .seq = 5, .sector = 15 });
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, begin, at - begin), 0);
+	KUNIT_EXPECT_TRUE(test, ml_durable(l, begin, at - begin));
+	KUNIT_EXPECT_FALSE(test, ml_durable(l, 0, begin));
+	KUNIT_EXPECT_FALSE(test, ml_durable(l, at, KFM_SECTOR));
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, begin), 0);
+}
+
+/* What an honest primary never writes is refused, and changes nothing. */
+static void log_refuses(struct kunit *test)
+{
+	static const struct kfm_rec recs[] = {
+		{ .seq = 1, .log = ML_LOG + 1 },
+		{ .seq = 1, .gen = ML_GEN + 1 },
+		{ .seq = KFM_WINDOW + 1 },
+		{ .seq = U64_MAX },
+	};
+	struct ml *l = ml_make(test);
+	const struct kfm_log *log = &l->w->m.log;
+	const u32 one = kfm_rec_room(KFM_SECTOR);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(recs); i++)
+		KUNIT_EXPECT_EQ_MSG(test, ml_record(l, 0, recs[i]), -EPROTO, "record %u", i);
+	ml_put(l, 0, (struct kfm_rec) { .seq = 1 });
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, 0), -EPROTO);
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 1, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, one - KFM_SECTOR), -EPROTO);
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, one - 1), -EPROTO);
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, one + 1), -EPROTO);
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, KFM_RING_MIN - KFM_SECTOR, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, KFM_RING_MIN, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, KFM_RING_MIN + KFM_SECTOR, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, U64_MAX - KFM_SECTOR + 1, one), -EPROTO);
+	/* more data than was written */
+	ml_put(l, 0, (struct kfm_rec) { .seq = 1, .len = 2 * KFM_SECTOR });
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, one), -EPROTO);
+	/* damaged */
+	ml_put(l, 0, (struct kfm_rec) { .seq = 1 });
+	ml_head(l, 0)->sector = cpu_to_le64(1);
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, one), -EBADMSG);
+	for (i = 0; i < KFM_WINDOW; i++)
+		KUNIT_EXPECT_EQ(test, log->recs[i].seq, 0);
+	KUNIT_EXPECT_NULL(test, memchr_inv(l->disk + KFM_RING_AT, 0, KFM_RING_MIN));
+	/* twice */
+	KUNIT_EXPECT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 1 }), 0);
+	KUNIT_EXPECT_EQ(test, ml_record(l, one, (struct kfm_rec) { .seq = 1 }), -EPROTO);
+}
+
+/* All records of a group are checked before any is taken. */
+static void log_refuses_groups(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+	const struct kfm_log *log = &l->w->m.log;
+	u32 at = 0;
+	u64 seq;
+
+	at = ml_put(l, 0, (struct kfm_rec) { .seq = 1 });
+	at = ml_put(l, at, (struct kfm_rec) { .seq = 3 });
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, at), -EPROTO);
+	at = ml_put(l, 0, (struct kfm_rec) { .seq = KFM_WINDOW });
+	at = ml_put(l, at, (struct kfm_rec) { .seq = KFM_WINDOW + 1 });
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, at), -EPROTO);
+	for (seq = 1, at = 0; seq <= KFM_GROUP + 1; seq++)
+		at = ml_put(l, at, (struct kfm_rec) { .seq = seq });
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, at), -EPROTO);
+	for (seq = 0; seq < KFM_WINDOW; seq++)
+		KUNIT_EXPECT_EQ(test, log->recs[seq].seq, 0);
+	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, at - kfm_rec_room(KFM_SECTOR)), 0);
+	KUNIT_EXPECT_EQ(test, log->recs[KFM_GROUP].seq, KFM_GROUP);
+}
+
+/* A record that the log device did not take is not durable, and not applied. */
+static void log_device_fails(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+
+	l->err = -EIO;
+	KUNIT_EXPECT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 1, .sector = 9 }), -EIO);
+	l->err = 0;
+	kfm_log_apply(&l->w->m, true);
+	KUNIT_EXPECT_EQ(test, l->legs, 0);
+}
+
+/* Records are applied in their order, up to the first one that is not durable. */
+static void log_applies(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+	struct kfm *m = &l->w->m;
+	u32 at = 0, second, fourth;
+
+	at = second = ml_put(l, at, (struct kfm_rec) { .seq = 1, .sector = 30 });
+	at = ml_put(l, at, (struct kfm_rec) { .seq = 2, .sector = 40, .len = 4 * KFM_SECTOR });
+	at = fourth = ml_put(l, at, (struct kfm_rec) { .seq = 3, .sector = 43 });
+	at = ml_put(l, at, (struct kfm_rec) { .seq = 4, .sector = 50 });
+	KUNIT_ASSERT_EQ(test, kfm_persist(&l->mr, second, fourth - second), 0);
+	kfm_log_apply(m, true);
+	KUNIT_EXPECT_EQ(test, l->legs, 0);
+	KUNIT_ASSERT_EQ(test, kfm_persist(&l->mr, 0, second), 0);
+	/* the third record overlaps the second one */
+	kfm_log_apply(m, true);
+	KUNIT_EXPECT_EQ(test, l->legs, 4);
+	KUNIT_EXPECT_EQ(test, l->leg[0], 30);
+	KUNIT_EXPECT_EQ(test, l->leg[2], 40);
+	KUNIT_EXPECT_EQ(test, l->leg[3], 43);
+	KUNIT_EXPECT_EQ(test, l->flushes, 1);
+	KUNIT_EXPECT_EQ(test, l->w->sent[0][KFM_APPLIED].seq, 2);
+	kfm_log_apply(m, true);
+	KUNIT_EXPECT_EQ(test, l->legs, 6);
+	KUNIT_EXPECT_EQ(test, l->leg[4], 43);
+	KUNIT_EXPECT_EQ(test, l->w->sent[0][KFM_APPLIED].seq, 3);
+	KUNIT_EXPECT_EQ(test, m->log.head.at, fourth);
+	/* a replay finds what is durable, and not the fourth record */
+	m->log.mr = NULL;
+	KUNIT_EXPECT_EQ(test, kfm_log_replay(m), 0);
+	KUNIT_EXPECT_EQ(test, m->log.head.seq, 4);
+	KUNIT_EXPECT_EQ(test, l->legs, 6);
+}
+
+/* The leg is written from the ring, unless it can't do that, or must not see a change. */
+static void log_in_place(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+	u32 at = 0;
+
+	at = ml_put(l, at, (struct kfm_rec) { .seq = 1, .sector = 8, .len = KFM_WRITE_MAX });
+	KUNIT_ASSERT_EQ(test, kfm_persist(&l->mr, 0, at), 0);
+	kfm_log_apply(&l->w->m, true);
+	KUNIT_EXPECT_EQ(test, l->in_place, 1);
+	KUNIT_EXPECT_EQ(test, l->leg[1], 8 + KFM_WRITE_MAX / KFM_SECTOR - 1);
+	l->stable = true;
+	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 2, .sector = 3 }), 0);
+	kfm_log_apply(&l->w->m, true);
+	l->stable = false;
+	l->alignment = PAGE_SIZE - 1;
+	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 3, .sector = 4 }), 0);
+	kfm_log_apply(&l->w->m, true);
+	KUNIT_EXPECT_EQ(test, l->legs, 6);
+	KUNIT_EXPECT_EQ(test, l->in_place, 1);
+}
+
+/* A record that the peer overwrites when it was durable is not applied, and ends the session. */
+static void log_overwritten(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+	struct kfm *m = &l->w->m;
+
+	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 1, .sector = 8 }), 0);
+	ml_head(l, 0)->sector = cpu_to_le64(9);
+	kfm_log_apply(m, true);
+	KUNIT_EXPECT_EQ(test, l->legs, 0);
+	KUNIT_EXPECT_EQ(test, m->log.peer->link, KFM_DOWN);
+	KUNIT_EXPECT_FALSE(test, m->log.failed);
+	/* the log device has it as it was */
+	m->log.mr = NULL;
+	KUNIT_EXPECT_EQ(test, kfm_log_replay(m), 0);
+	KUNIT_EXPECT_EQ(test, l->legs, 2);
+	KUNIT_EXPECT_EQ(test, l->leg[0], 8);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(log_persists),
+	KUNIT_CASE(log_refuses),
+	KUNIT_CASE(log_refuses_groups),
+	KUNIT_CASE(log_device_fails),
+	KUNIT_CASE(log_applies),
+	KUNIT_CASE(log_in_place),
+	KUNIT_CASE(log_overwritten),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "kfi_mirror_log",
+	.test_cases = cases,
+};
+kunit_test_suite(suite);
