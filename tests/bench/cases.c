@@ -176,6 +176,9 @@ const struct bench_case bench_cases[] = {
 	MIRROR_CASE("write-4k-1", KB_DISK_RANDOM | KB_DISK_WRITE, SZ_4K, 1),
 	MIRROR_CASE("write-4k-16", KB_DISK_RANDOM | KB_DISK_WRITE, SZ_4K, 16),
 	MIRROR_CASE("write-64k", KB_DISK_WRITE, SZ_64K, 8),
+	{ "mirror-ntb-write-4k", {
+		KB_DISK("kfi", KB_DISK_RANDOM | KB_DISK_WRITE, SZ_4K, 1), &kb_ntb_commit,
+	} },
 	{ "scale", {
 		&kb_scale_messages, &kb_scale_write, &kb_scale_roundtrip, &kb_scale_atomics,
 		&kb_scale_counters,

@@ -161,6 +161,7 @@ extern const struct bench_variant kb_ntb_placed_long_msg;
 extern const struct bench_variant kb_ntb_placed_long_rdm;
 extern const struct bench_variant kb_ntb_long_msg;
 extern const struct bench_variant kb_ntb_long_rdm;
+extern const struct bench_variant kb_ntb_commit;
 extern const struct bench_variant kb_ntb_idle_msg;
 extern const struct bench_variant kb_ntb_idle_rdm;
 extern const struct bench_variant kb_ntb_loaded_msg;

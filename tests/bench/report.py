@@ -254,6 +254,8 @@ for peer, latency, iops, name in (("drbd", 0.667, 2.0, "DRBD"), ("md", None, Non
             if case != "64k" and unit != CPU:
                 COMPARISONS.append(Comparison(f"mirror beside {name}", f"mirror-cpus-{cpus}-write-{case}",
                                               f"{what}, {cpus} CPU{'s' * (cpus > 1)}", "kfi", peer, unit, goal))
+COMPARISONS.append(Comparison("mirror over ntb", "mirror-ntb-write-4k", "write, 4 KiB, depth 1, beside a committed write",
+                              "kfi", "commit", "us", 1.2, "ntb"))
 
 
 @dataclass

@@ -7,10 +7,13 @@
  * A thread posts and sleeps until some have ended (KB_BLOCK), or the end of each posts the next
  * (KB_DONE).
  */
+#include <linux/bio.h>
+#include <linux/blkdev.h>
 #include <linux/bottom_half.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <kfi_mem.h>
 #include "kfi.h"
@@ -20,6 +23,11 @@
 #define RMA_LARGE	KFI_MULTI_RECV	/* kb_kind.flags: large blocks */
 /* kb_kind.flags: remote memory of kfi_mem_alloc() */
 #define RMA_PLACED	KFI_REMOTE_WRITE
+/*
+ * kb_kind.flags: an operation ends when its bytes are durable, which is when the other node has
+ * written them to /dev/bench/commit
+ */
+#define RMA_COMMIT	KFI_COMMIT_COMPLETE
 
 struct rma {
 	struct kb_node		node[2];
@@ -36,6 +44,7 @@ struct rma {
 	int			err;
 	struct kfid_mr		*mr[BENCH_MEM_MAX];
 	struct kfi_mem		*placed[BENCH_MEM_MAX];
+	struct file		*disk;		/* RMA_COMMIT */
 };
 
 /* The blocks of an operation. Return: how many */
@@ -78,7 +87,8 @@ static int rma_post(struct rma *rma, u32 i)
 	}
 	if (rma->kind->flags & RMA_READ)
 		return kfi_readmsg(rma->ep[0], &msg, flags);
-	return kfi_writemsg(rma->ep[0], &msg, flags | KFI_TRANSMIT_COMPLETE);
+	flags |= rma->kind->flags & RMA_COMMIT ? KFI_COMMIT_COMPLETE : KFI_TRANSMIT_COMPLETE;
+	return kfi_writemsg(rma->ep[0], &msg, flags);
 }
 
 /*
@@ -220,18 +230,52 @@ static void rma_close(void *priv)
 			WARN_ON(kfi_mem_free(rma->placed[i]));
 	for (i = 0; i < 2; i++)
 		kb_node_close(&rma->node[i]);
+	if (!IS_ERR_OR_NULL(rma->disk))
+		bdev_fput(rma->disk);
 	kfree(rma);
+}
+
+/* Make bytes of the remote memory, a block, durable. */
+static int rma_persist(struct kfid_mr *mr, uint64_t offset, size_t len)
+{
+	struct rma *rma = mr->fid.context;
+	struct bio_vec vec;
+	struct bio bio;
+	int ret;
+
+	bio_init(&bio, file_bdev(rma->disk), &vec, 1, REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
+	__bio_add_page(&bio, rma->remote.page[0], len, offset);
+	ret = submit_bio_wait(&bio);
+	bio_uninit(&bio);
+	return ret;
+}
+
+static int rma_open_disk(struct rma *rma)
+{
+	if (!(rma->kind->flags & RMA_COMMIT))
+		return 0;
+	rma->disk = bdev_file_open_by_path("/dev/bench/commit", BLK_OPEN_WRITE, NULL, NULL);
+	return PTR_ERR_OR_ZERO(rma->disk);
 }
 
 static int rma_register(struct rma *rma)
 {
 	struct kvec vec[BENCH_MEM_MAX];
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC,
+		.mr_iov = vec,
+		.access = KFI_REMOTE_READ | KFI_REMOTE_WRITE,
+		.context = rma,
+		.persist = rma->disk ? rma_persist : NULL,
+	};
 	u32 i;
 	int ret = 0;
 
 	for (i = 0; i < rma->remote.count / rma->each && !ret; i++) {
-		ret = kfi_mr_regv(rma->node[1].domain, vec, rma_blocks(rma, &rma->remote, i, vec),
-				  KFI_REMOTE_READ | KFI_REMOTE_WRITE, 0, i, 0, &rma->mr[i], NULL);
+		attr.iov_count = rma_blocks(rma, &rma->remote, i, vec);
+		attr.requested_key = i;
+		ret = kfi_mr_regattr(rma->node[1].domain, &attr, rma->disk ? KFI_RMA_PMEM : 0,
+				     &rma->mr[i]);
 		if (!ret && rma->node[1].info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
 			ret = kfi_mr_bind(rma->mr[i], &rma->ep[1]->fid, 0) ?:
 				      kfi_mr_enable(rma->mr[i]);
@@ -279,7 +323,7 @@ static int rma_prepare(struct rma *rma, struct bench_env *env, const struct benc
 		ret = rma_place(rma);
 	if (!ret)
 		ret = kb_join(rma->node, rma->kind, rma->ep, rma->addr);
-	return ret ?: rma_register(rma);
+	return ret ?: rma_open_disk(rma) ?: rma_register(rma);
 }
 
 static void *rma_open(struct bench_env *env, const struct bench_variant *v)
@@ -358,3 +402,5 @@ const struct bench_variant kb_ntb_placed_long_rdm = PLACED("rdm-placed-long",
 							   BENCH_PLACED * BENCH_MB, KFI_EP_RDM);
 const struct bench_variant kb_ntb_long_msg = LONG("msg-long", KFI_EP_MSG);
 const struct bench_variant kb_ntb_long_rdm = LONG("rdm-long", KFI_EP_RDM);
+const struct bench_variant kb_ntb_commit = RMA("commit", 1, SZ_4K, "ntb", KFI_EP_RDM,
+					       .flags = RMA_COMMIT);
