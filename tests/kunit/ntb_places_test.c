@@ -9,11 +9,23 @@
 #include "../../providers/ntb/flat.c"
 #include "../../providers/ntb/map.c"
 
+/* The window of the fence is memory. */
+#undef readb
+#undef readl
+#define readb(at)	(*(__force const u8 *)(at))
+#define readl(at)	(*(__force const u32 *)(at))
+#include "../../providers/ntb/pages.c"
+
 #define RING		16384U
 #define ARENA		(NTW_CTL_SIZE + NTW_RINGS * RING)
 #define INBOUND		(ARENA + 65536U)
 #define PLACES		4U
 #define ALL		(1ULL << 46)	/* more memory than a machine of the tests has */
+
+/* link.c: the next life may begin */
+void nt_link_queue(struct nt_link *link)
+{
+}
 
 static struct nt_link *link_of(struct kunit *test)
 {
@@ -257,6 +269,34 @@ static void in_a_row(struct kunit *test)
 	__free_pages(page, 1);
 }
 
+/*
+ * The fence of a place fails if the link has gone: the life has ended, or the window reads all ones,
+ * also where the peer's ready word is. Data may be all ones.
+ */
+static void fence(struct kunit *test)
+{
+	struct nt_link *link = link_of(test);
+	u8 *window = alloc_pages_exact(2 * PAGE_SIZE, GFP_KERNEL | __GFP_ZERO);
+	u32 *ready = (u32 *)(window + offsetof(struct ntw_ctl, ready));
+	struct bio_vec bv;
+
+	KUNIT_ASSERT_NOT_NULL(test, window);
+	link->win.peer = (__force void __iomem *)window;
+	link->win.peer_base = virt_to_phys(window);
+	link->life = 5;
+	bvec_set_page(&bv, virt_to_page(window + PAGE_SIZE), 64, 8);
+	KUNIT_EXPECT_EQ(test, nt_pages_fence(link, 5, &bv, 1), 0);
+	window[PAGE_SIZE + 8 + 63] = 0xff;
+	KUNIT_EXPECT_EQ(test, nt_pages_fence(link, 5, &bv, 1), 0);
+	*ready = ~0U;
+	KUNIT_EXPECT_EQ(test, nt_pages_fence(link, 5, &bv, 1), -EIO);
+	window[PAGE_SIZE + 8 + 63] = 0xfe;
+	KUNIT_EXPECT_EQ(test, nt_pages_fence(link, 5, &bv, 1), 0);
+	KUNIT_EXPECT_EQ(test, nt_pages_fence(link, 4, &bv, 1), -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, nt_pages_fence(link, 5, &bv, 0), 0);
+	free_pages_exact(window, 2 * PAGE_SIZE);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(in_the_arena),
 	KUNIT_CASE(within_reach),
@@ -266,6 +306,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(by_pages),
 	KUNIT_CASE(registered_alone),
 	KUNIT_CASE(in_a_row),
+	KUNIT_CASE(fence),
 	{}
 };
 
