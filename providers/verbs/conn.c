@@ -270,7 +270,7 @@ void kv_conn_fail(struct kv_conn *conn, int err)
 		net_warn_ratelimited("kfi_verbs: %pISpc broke a rule, connection closed\n",
 				     &conn->name);
 	kv_conn_get(conn);
-	queue_work(kv_cm_wq, &conn->down_work);
+	queue_work(kv_end_wq, &conn->down_work);
 }
 
 static void kv_conn_report(struct kv_conn *conn)

@@ -51,6 +51,7 @@ KFI_PARAM(short_port, kv_short_port, short_port, 0444,
 	  "port of pid 0 in short names, as kfilnd uses them (default 12345)");
 
 struct workqueue_struct *kv_cm_wq;
+struct workqueue_struct *kv_end_wq;
 struct workqueue_struct *kv_region_wq;
 
 struct kfi_prov_ops kv_msg_ops __ro_after_init;
@@ -138,9 +139,12 @@ static int __init kv_init(void)
 	kv_cm_wq = alloc_workqueue("kfi_verbs_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kv_cm_wq)
 		goto exit_proto;
+	kv_end_wq = alloc_workqueue("kfi_verbs_end", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!kv_end_wq)
+		goto destroy_cm_wq;
 	kv_region_wq = alloc_workqueue("kfi_verbs_region", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kv_region_wq)
-		goto destroy_cm_wq;
+		goto destroy_end_wq;
 	ret = kv_dev_init();
 	if (ret)
 		goto destroy_region_wq;
@@ -152,6 +156,8 @@ exit_dev:
 	kv_dev_exit();
 destroy_region_wq:
 	destroy_workqueue(kv_region_wq);
+destroy_end_wq:
+	destroy_workqueue(kv_end_wq);
 destroy_cm_wq:
 	destroy_workqueue(kv_cm_wq);
 exit_proto:
@@ -164,6 +170,7 @@ static void __exit kv_exit(void)
 	kfi_provider_deregister(&kv_provider);
 	kv_dev_exit();
 	destroy_workqueue(kv_region_wq);
+	destroy_workqueue(kv_end_wq);
 	destroy_workqueue(kv_cm_wq);
 	kfi_proto_exit(&kv_proto);
 }

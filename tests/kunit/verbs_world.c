@@ -34,6 +34,7 @@ struct kfi_proto kv_proto = {
 	.params = { .peer_timeout_ms = 10000, .connect_timeout_ms = 10000 },
 };
 struct workqueue_struct *kv_cm_wq;
+struct workqueue_struct *kv_end_wq;
 struct workqueue_struct *kv_region_wq;
 struct world *the_world;
 struct kv_conn *the_conn;
@@ -229,6 +230,7 @@ struct world *world_open(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, w->mem);
 	kv_cm_wq = alloc_workqueue("kfi_verbs_test", WQ_UNBOUND, 0);
 	KUNIT_ASSERT_NOT_NULL(test, kv_cm_wq);
+	kv_end_wq = kv_cm_wq;
 	kv_region_wq = alloc_workqueue("kfi_region_test", WQ_UNBOUND, 0);
 	KUNIT_ASSERT_NOT_NULL(test, kv_region_wq);
 	open_device(w);
