@@ -26,13 +26,16 @@ static int ml_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
 		     struct kfid_mr **mr);
 static u32 ml_stable(void);
 static unsigned int ml_alignment(void);
+static unsigned int ml_block(void);
 
 #undef bdev_nr_bytes
 #undef bdev_stable_writes
 #undef bdev_dma_alignment
+#undef bdev_logical_block_size
 #define bdev_nr_bytes(bdev)		((void)(bdev), (u64)KFM_RING_AT + KFM_RING_MIN)
 #define bdev_stable_writes(bdev)	((void)(bdev), ml_stable())
 #define bdev_dma_alignment(bdev)	((void)(bdev), ml_alignment())
+#define bdev_logical_block_size(bdev)	((void)(bdev), ml_block())
 #define blkdev_issue_flush(bdev)	((void)(bdev), ml_flush())
 #define submit_bio(bio)			ml_submit(bio)
 #define kfm_io(bdev, op, byte, buf, len) ml_io(bdev, op, byte, buf, len)
@@ -51,6 +54,7 @@ static unsigned int ml_alignment(void);
  * @err: result of all I/O of the log device
  * @stable: the leg must not see a change of what it writes
  * @alignment: what the leg needs of memory, as a mask
+ * @block: of the leg, in bytes
  * @leg: first and last sector of each record that was written to the leg, in turn
  * @in_place: of these, the records that were written from the ring
  * @flushes: of the leg
@@ -62,6 +66,7 @@ struct ml {
 	int		err;
 	bool		stable;
 	unsigned int	alignment;
+	unsigned int	block;
 	u64		leg[2 * KFM_WINDOW];
 	unsigned int	legs;
 	unsigned int	in_place;
@@ -120,6 +125,11 @@ static unsigned int ml_alignment(void)
 	return ml_now->alignment;
 }
 
+static unsigned int ml_block(void)
+{
+	return ml_now->block;
+}
+
 static void ml_free(void *data)
 {
 	struct ml *l = data;
@@ -139,6 +149,7 @@ static struct ml *ml_make(struct kunit *test)
 	m = &l->w->m;
 	l->mr.fid.context = m;
 	l->alignment = KFM_SECTOR - 1;
+	l->block = KFM_SECTOR;
 	l->disk = vzalloc(KFM_RING_AT + KFM_RING_MIN);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, ml_free, l), 0);
 	KUNIT_ASSERT_NOT_NULL(test, l->disk);
@@ -332,7 +343,13 @@ static void log_in_place(struct kunit *test)
 	l->alignment = PAGE_SIZE - 1;
 	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 3, .sector = 4 }), 0);
 	kfm_log_apply(&l->w->m, true);
-	KUNIT_EXPECT_EQ(test, l->legs, 6);
+	l->alignment = KFM_SECTOR - 1;
+	l->block = KFM_BLOCK;
+	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) {
+		.seq = 4, .sector = 16, .len = KFM_BLOCK,
+	}), 0);
+	kfm_log_apply(&l->w->m, true);
+	KUNIT_EXPECT_EQ(test, l->legs, 8);
 	KUNIT_EXPECT_EQ(test, l->in_place, 1);
 }
 

@@ -314,12 +314,14 @@ static void apply_end_io(struct bio *bio)
  * acknowledged data, so its CRC is checked again, and the peer must not change it after that. In RAM
  * it was checked when the record was made durable: a peer that changes the data since then harms
  * only what it may write anyway, and the log device has the record as it was. But some legs must not
- * see a change, or can't read from each sector of memory.
+ * see a change, can't read from each sector of memory, or want whole blocks of more than a sector in
+ * each page.
  */
 static bool apply_copies(const struct kfm *m)
 {
 	return m->log.dax || bdev_stable_writes(m->leg->bdev) ||
-	       bdev_dma_alignment(m->leg->bdev) >= KFM_SECTOR;
+	       bdev_dma_alignment(m->leg->bdev) >= KFM_SECTOR ||
+	       bdev_logical_block_size(m->leg->bdev) > KFM_SECTOR;
 }
 
 /* Return: 0, -EBADMSG if a record is not any more what was made durable, or -EIO. */

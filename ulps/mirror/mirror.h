@@ -29,7 +29,7 @@
 #define KFM_EVENTS	(16 * KFM_PEERS)	/* queued uevents; the oldest are dropped */
 #define KFM_DATA_AT	PAGE_SIZE	/* data in kfm_write.buf; legs may need alignment */
 /* Pages of a record: its data may begin in the middle of a page */
-#define KFM_IO_PAGES	(KFM_WRITE_MAX / PAGE_SIZE + 1)
+#define KFM_IO_PAGES	(DIV_ROUND_UP(KFM_WRITE_MAX, PAGE_SIZE) + 1)
 
 struct kfm;
 struct kfm_peer;

@@ -209,8 +209,8 @@ ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w)
 }
 
 /*
- * All of a record's room: the bytes before its head, whatever they are, the head, and the data. All
- * heads are in front of the data, but only one can be next to it.
+ * All of a record's room: zeros before its head, the head, and the data. All heads are in front of
+ * the data, but only one can be next to it.
  */
 static unsigned int rec_iov(const struct kfm_peer *p, const struct kfm_write *w, struct kvec *iov)
 {

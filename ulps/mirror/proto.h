@@ -180,7 +180,7 @@ struct kfm_log_head {
 /*
  * The head of a record. A record takes a sector of the ring, of which the head is the end, and those
  * behind it, which have @len bytes of data: a leg is written from there. What lies before the head
- * has no meaning. A record does not wrap: one that does not fit after the previous one begins at
+ * are zeros, which nobody looks at. A record does not wrap: one that does not fit after the previous one begins at
  * offset 0.
  */
 struct kfm_le_rec {

@@ -221,10 +221,15 @@ void kfm_ring_applied(struct kfm_peer *p, u64 seq)
 	ring->applied = seq;
 }
 
-/* Where the head of the record for a peer is; that for the first peer is followed by the data. */
+/*
+ * Where the head of the record for a peer is: at the end of a sector of its own, because a provider
+ * may read the sectors of other peers meanwhile. That of the first peer is followed by the data.
+ */
 void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w)
 {
-	return w->buf + KFM_DATA_AT - (p->index + 1) * sizeof(struct kfm_le_rec);
+	static_assert(KFM_PEERS * KFM_SECTOR <= KFM_DATA_AT);
+
+	return w->buf + KFM_DATA_AT - p->index * KFM_SECTOR - sizeof(struct kfm_le_rec);
 }
 
 /* Add a record to a group. Return: false if it, or the ring, has no room. */
