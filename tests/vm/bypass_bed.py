@@ -20,8 +20,9 @@ from ntb_topologies import find
 from scenario import PROMISE, check
 
 DISK_MIB = 4
-# Kernels without PCI_P2PDMA: parameters of kfi_ntb and nvmet-kfi, and the topologies in which they work
-UNCHECKED = {"6.12": ("places_unchecked=1", "bypass_disks=nvme0n1", ("root",))}
+# Kernels without PCI_P2PDMA: parameter of kfi_ntb, parameter of nvmet-kfi that names the disk, and the topologies in
+# which they work
+UNCHECKED = {"6.12": ("places_unchecked=1", "bypass_disks", ("root",))}
 HUGE_PAGES = 16
 CMB_MIB = 4
 # Data of READs is read into memory of disks.
@@ -85,7 +86,7 @@ class Bypass:
     def __init__(self, pair, disk):
         self.pair = pair
         self.disk = disk
-        self.unchecked, self.named, _ = UNCHECKED.get(pair.series, ("", "", ()))
+        self.unchecked, self.named, _ = UNCHECKED.get(pair.series, ("", "bypass", ()))
         self.nvme = nvme_bed.Nvme(pair, "ntb")
         self.window = self.cmb = None
 
@@ -94,12 +95,13 @@ class Bypass:
         words = self.pair.run("b", f"sed -n {number + 1}p {find(self.pair, 'b', what)}/resource").text.split()
         return int(words[0], 16), int(words[1], 16)
 
-    def load(self, target="places=1", host="flat=1", bypass=1, staged=False):
+    def load(self, target="places=1", host="flat=1", bypass=True, staged=False):
         """Load modules with these parameters of kfi_ntb, connect. Return the device of the host."""
+        named = f"{self.named}=nvme0n1" if bypass else ""
         self.pair.run("b", "modprobe nvme")
         options = f"{PROMISE['ntb'][0]} {self.unchecked}"
         self.pair.run("b", f"{bed.BELOW['ntb']} && modprobe kfi_ntb {options} {target} && modprobe nvmet && "
-                      f"modprobe nvmet-kfi trtype=254 bypass={bypass} {self.named}")
+                      f"modprobe nvmet-kfi trtype=254 {named}")
         self.nvme.options = f"{options} {host}"
         self.nvme.load_host()
         self.window = self.bar("ntb", 4)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Part of `make demo ULP=nvme PROVIDER=ntb`: where the data of READs goes, with bypass=1 and without, and that of WRITEs
+"""Part of `make demo ULP=nvme PROVIDER=ntb`: where the data of READs goes, with bypass and without, and that of WRITEs
 
 All figures are counts: of QEMU for the addresses that the disk gets, of ntbsim for the engines and the
 windows. A kernel without PCI_P2PDMA would need the administrator's word, so this part always runs 7.2.
@@ -49,7 +49,7 @@ def measure(s, bypass, progress):
     device = s.load(bypass=bypass)
     found = {}
     for op in [op for op, value in RUNS if value == bypass]:
-        progress(f"b: nvmet-kfi bypass={bypass}, a: {op}s of 4 KiB to 1 MiB, every byte compared")
+        progress(f"b: nvmet-kfi with{'' if bypass else 'out'} bypass, a: {op}s of 4 KiB to 1 MiB, every byte compared")
         found[op, bypass] = [count(s, op, device, *load) for load in LOADS]
     s.unload()
     return found
@@ -58,7 +58,7 @@ def measure(s, bypass, progress):
 def rows(release, found):
     """Return the rows for results.json: READs with bypass beside those without, WRITEs alone."""
     told = []
-    for op, ours, peer in (("READ", (1, "bypass=1"), (0, "bypass=0")), ("WRITE", (0, "bypass=0"), None)):
+    for op, ours, peer in (("READ", (1, "bypass"), (0, "RAM")), ("WRITE", (0, "RAM"), None)):
         for i, (size, depth, number) in enumerate(LOADS):
             for j, (name, _, unit, goal) in enumerate(COUNTS):
                 value = found[op, ours[0]][i][j]
@@ -98,8 +98,8 @@ def table(found):
     print(f"{'':<39}{'bytes in all':>36}{'at both machines, for each I/O':>48}")
     print(f"{'':<39}" + "".join(f"{head:>12}" for _, head, _, _ in COUNTS))
     for op, bypass, (size, depth, number), counts in values(found):
-        print(f"{f'{op}, {number} x {size >> 10} KiB, depth {depth}':<29}{f'bypass={bypass}':<10}" + "".join(f"{n:>12}" for n in counts))
-    print("\nWith bypass=1 the disk of b writes the data of a READ through the window directly into a's memory: none of it passes\n"
+        print(f"{f'{op}, {number} x {size >> 10} KiB, depth {depth}':<29}{'bypass' if bypass else 'RAM':<10}" + "".join(f"{n:>12}" for n in counts))
+    print("\nWith bypass the disk of b writes the data of a READ through the window directly into a's memory: none of it passes\n"
           "through b's memory. Without it the disk writes to b's memory, and b's engine copies the data through the window. The data\n"
           "of a WRITE always goes to b's memory, by a's engine, and the disk reads it there. What is more than the data in a column\n"
           "is the protocol's. Doorbells that come while one is pending cause no interrupt.")

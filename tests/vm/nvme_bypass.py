@@ -89,7 +89,7 @@ def hidden(s):
 
 def staged(s):
     """the disk may not write to the window: it writes to its own memory, and the engine reads that, or RAM if the kernel refuses"""
-    device = s.load("direct=0", bypass=0, staged=True)
+    device = s.load("direct=0", bypass=False, staged=True)
     first = s.count("staged")
     for size, depth, count in STAGED_LOADS:
         before = s.pair.devices.counters("dma.b")["foreign_bytes"]

@@ -14,7 +14,8 @@
  *					kfnt_place_end(): the handle is free again
  *
  * Every step before the execution may fail: then the command gets pages in RAM, as all others. So
- * this is an optimization, and it is off unless the administrator has set `bypass`.
+ * this is an optimization, and it is off unless the administrator has named the disk: whether all
+ * that a disk has written is in front of the fence is a property of the machine.
  *
  * A queue has its handles for places in a pool. A command owns a handle from kfnt_place_begin() to
  * kfnt_place_end(), which drops a place that was not put: because the disk has failed, or because
@@ -33,13 +34,14 @@
 #include <kfi_place.h>
 #include "target.h"
 
-static bool bypass;
-module_param(bypass, bool, 0444);
-MODULE_PARM_DESC(bypass, "let disks write the data of READs into the host's memory (default no)");
+static char *bypass;
+module_param(bypass, charp, 0444);
+MODULE_PARM_DESC(bypass,
+		 "disks, as nvme0n1,nvme1n1, that write the data of READs into the host's memory (default none)");
 
 static char *bypass_disks;
 module_param_unsafe(bypass_disks, charp, 0444);
-MODULE_PARM_DESC(bypass_disks, "disks, as dm-0,sda, for bypass without a check (default none)");
+MODULE_PARM_DESC(bypass_disks, "disks, as dm-0,sda, that do so without a check (default none)");
 
 /**
  * struct kfnt_disk - may a disk write to the places of a domain?
@@ -120,15 +122,15 @@ static struct dentry *kfnt_debugfs;
 
 bool kfnt_bypass(void)
 {
-	return bypass;
+	return bypass || bypass_disks;
 }
 
 /* ---- which disks ---- */
 
-static bool kfnt_disk_named(const char *name)
+/* Is the name in a list with commas? */
+static bool kfnt_disk_named(const char *at, const char *name)
 {
 	size_t len = strlen(name), n;
-	const char *at = bypass_disks;
 
 	for (; at && *at; at += n + (at[n] == ',')) {
 		n = strcspn(at, ",");
@@ -156,8 +158,8 @@ static bool kfnt_disk_in_reach(struct block_device *bdev, struct device *pages)
 /*
  * May the disk write to pages of this device? A disk that is made of others has no PCI device, so
  * nothing is known about its path to the bridge. That is so also if its driver claims to support
- * such pages, as some of md and the heads of NVMe multipath do. The name of a disk that has a PCI
- * device replaces what its driver claims, but not the path.
+ * such pages, as some of md and the heads of NVMe multipath do. If a disk in bypass_disks has a PCI
+ * device, the name replaces what its driver claims, but not the path.
  *
  * A disk whose data must not change while it is written has a CPU that reads this data, to compute
  * parity or checksums, as RAID 5, dm-integrity and T10-PI do. A CPU must not access the pages of a
@@ -165,15 +167,18 @@ static bool kfnt_disk_in_reach(struct block_device *bdev, struct device *pages)
  */
 static bool kfnt_disk_check(struct block_device *bdev, struct device *pages, const char **reason)
 {
-	bool named = kfnt_disk_named(bdev->bd_disk->disk_name);
+	const char *name = bdev->bd_disk->disk_name;
+	bool unchecked = kfnt_disk_named(bypass_disks, name);
 
 	if (bdev_stable_writes(bdev))
 		*reason = "no: a CPU computes or checks its data";
-	else if (named && !(pages && IS_ENABLED(CONFIG_PCI_P2PDMA) && kfnt_disk_is_pci(bdev)))
+	else if (!unchecked && !kfnt_disk_named(bypass, name))
+		*reason = "no: the parameter bypass does not name it";
+	else if (unchecked && !(pages && IS_ENABLED(CONFIG_PCI_P2PDMA) && kfnt_disk_is_pci(bdev)))
 		*reason = "yes: bypass_disks";
 	else if (!pages)
 		*reason = "yes: the places are memory of this machine";
-	else if (!named && !blk_queue_pci_p2pdma(bdev_get_queue(bdev)))
+	else if (!unchecked && !blk_queue_pci_p2pdma(bdev_get_queue(bdev)))
 		*reason = "no: its driver does not support memory of other devices";
 	else if (!kfnt_disk_in_reach(bdev, pages))
 		*reason = "no: no known path from it to the bridge";
