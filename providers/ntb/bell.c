@@ -49,15 +49,15 @@ int nt_bell_init(struct nt_link *link)
 	bells->first = __ffs64(valid);
 	while (bells->count < NTW_BELLS_MAX && bells->first + bells->count < 64 &&
 	       valid >> (bells->first + bells->count) & 1)
-		bells->mine |= BIT_ULL(bells->first + bells->count++);
-	ntb_db_clear(link->ntb, bells->mine);
-	return ntb_db_clear_mask(link->ntb, bells->mine);
+		bells->bits |= BIT_ULL(bells->first + bells->count++);
+	ntb_db_clear(link->ntb, bells->bits);
+	return ntb_db_clear_mask(link->ntb, bells->bits);
 }
 
 void nt_bell_exit(struct nt_link *link)
 {
-	ntb_db_set_mask(link->ntb, link->bells.mine);
-	ntb_db_clear(link->ntb, link->bells.mine);
+	ntb_db_set_mask(link->ntb, link->bells.bits);
+	ntb_db_clear(link->ntb, link->bells.bits);
 }
 
 /* Let the engine write a doorbell, if the bridge has an address for it */
@@ -117,7 +117,7 @@ void nt_bell_ring(struct nt_ring *ring)
 
 void nt_bell_received(struct nt_link *link, int vector)
 {
-	u64 bits = ntb_db_vector_mask(link->ntb, vector) & link->bells.mine;
+	u64 bits = ntb_db_vector_mask(link->ntb, vector) & link->bells.bits;
 	unsigned int i;
 
 	if (!bits)

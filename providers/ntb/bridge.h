@@ -154,7 +154,7 @@ struct nt_paged {
 
 /**
  * struct nt_bells - doorbell bits that we and the peer use for each other
- * @mine: our bits
+ * @bits: our bits
  * @first: number of the first of our bits
  * @count: number of our bits
  * @peer_first: number of the first of the peer's bits
@@ -164,7 +164,7 @@ struct nt_paged {
  *	them
  */
 struct nt_bells {
-	u64	mine;
+	u64	bits;
 	u8	first, count;
 	u8	peer_first, peer_count;
 	u64	wakes[NTW_QUEUES_MAX];
@@ -222,8 +222,8 @@ struct nt_watch {
  * @held: the link stays down until devices have released their places, and that was logged
  * @exposed: a window could not be closed at the end of a life. There is no further life, and memory
  *	in that window is not allocated any more. Read in any context
- * @mine: our incarnation of this life
- * @yours: the peer's incarnation of this life
+ * @own_id: our incarnation of this life
+ * @peer_id: the peer's incarnation of this life
  * @pace: milliseconds until the next step of the handshake
  * @beat: serial number of the peer, as last read
  * @beat_at: time at which @beat has changed, in jiffies
@@ -261,7 +261,7 @@ struct nt_link {
 	bool			no_memory;
 	bool			held;
 	bool			exposed;
-	u32			mine, yours;
+	u32			own_id, peer_id;
 	unsigned int		pace;
 	u32			beat;
 	unsigned long		beat_at;

@@ -224,11 +224,11 @@ static bool nt_give_line(struct nt_ring *ring, struct nt_batch *b)
 	struct nt_piece piece = { .addr = b->line, .dma = b->line_dma, .len = sizeof(*b->line) };
 	struct nt_out *out = &ring->out;
 	struct nt_tx *tx = &out->tx[NTW_BULK];
-	u32 yours = out->yours;
+	u32 peer_id = out->peer_id;
 
 	*b->line = (struct ntw_bulk_line) {
-		.after = cpu_to_le64(ntw_word(yours, b->after / NTW_ALIGN)),
-		.produced = cpu_to_le64(ntw_word(yours, b->end)),
+		.after = cpu_to_le64(ntw_word(peer_id, b->after / NTW_ALIGN)),
+		.produced = cpu_to_le64(ntw_word(peer_id, b->end)),
 	};
 	/* The peer may have seen a line that is given again. So @produced does not decrease. */
 	tx->produced = max(tx->produced, b->end);
@@ -294,7 +294,7 @@ static void nt_complete(struct nt_ring *ring, struct nt_batch *b, struct list_he
  * Only the signal of the batch has failed. The peer may have read the batch and reclaimed memory
  * that it had exposed, so the batch is not written again. The CPU rings the doorbell.
  */
-static void nt_reap_unrung(struct nt_ring *ring, struct list_head *done)
+static void nt_reap_signal(struct nt_ring *ring, struct list_head *done)
 {
 	nt_complete(ring, nt_batch(&ring->out, ring->out.oldest), done);
 	if (ring->state == NT_UP)
@@ -309,7 +309,7 @@ static bool nt_reap_one(struct nt_ring *ring, struct nt_desc *d, struct list_hea
 {
 	struct nt_out *out = &ring->out;
 
-	if (d->fate == NT_DONE) {
+	if (d->state == NT_DONE) {
 		if (out->failing)
 			return d->what != NT_LINE ||
 			       !((const struct ntw_bulk_line *)d->from)->produced;
@@ -318,14 +318,14 @@ static bool nt_reap_one(struct nt_ring *ring, struct nt_desc *d, struct list_hea
 		return true;
 	}
 	if (d->what == NT_SIGNAL && !out->failing)
-		nt_reap_unrung(ring, done);
+		nt_reap_signal(ring, done);
 	/* All copies before the line were executed, and the line may have arrived. */
 	if (d->what == NT_LINE && !out->failing)
 		nt_batch(out, out->oldest)->announced = true;
 	out->failing = true;
-	if (d->fate == NT_FAILED)
+	if (d->state == NT_FAILED)
 		ring->stats.dma_errors++;
-	if (d->fate == NT_FAILED && d->what == NT_PAYLOAD)
+	if (d->state == NT_FAILED && d->what == NT_PAYLOAD)
 		d->rec->err = -EIO;
 	return true;
 }

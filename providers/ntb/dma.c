@@ -31,23 +31,23 @@
 
 /* ---- execution of copies ---- */
 
-static void nt_desc_fate(struct nt_desc *d, enum nt_fate fate)
+static void nt_desc_set_state(struct nt_desc *d, enum nt_copy_state state)
 {
-	/* Pairs with nt_engine_reap(). The memory may be freed once the fate is seen. */
-	smp_store_release(&d->fate, fate);
+	/* Pairs with nt_engine_reap(). The memory may be freed once the state is seen. */
+	smp_store_release(&d->state, state);
 	queue_bh_work(d->engine->wake);
 }
 
 static void nt_chan_done(void *arg, const struct dmaengine_result *result)
 {
 	struct nt_desc *d = arg;
-	enum nt_fate fate = NT_DONE;
+	enum nt_copy_state state = NT_DONE;
 
 	if (result && result->result != DMA_TRANS_NOERROR) {
-		fate = result->result == DMA_TRANS_ABORTED ? NT_ABORTED : NT_FAILED;
+		state = result->result == DMA_TRANS_ABORTED ? NT_ABORTED : NT_FAILED;
 		WRITE_ONCE(d->engine->broken, true);
 	}
-	nt_desc_fate(d, fate);
+	nt_desc_set_state(d, state);
 }
 
 /*
@@ -113,7 +113,7 @@ static void nt_work(struct work_struct *work)
 
 		if (!READ_ONCE(e->halt))
 			nt_work_copy(e, d);
-		nt_desc_fate(d, READ_ONCE(e->halt) ? NT_ABORTED : NT_DONE);
+		nt_desc_set_state(d, READ_ONCE(e->halt) ? NT_ABORTED : NT_DONE);
 	}
 }
 
@@ -176,7 +176,7 @@ static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 		 */
 		e->count.refused++;
 		WRITE_ONCE(e->broken, true);
-		nt_desc_fate(d, NT_ABORTED);
+		nt_desc_set_state(d, NT_ABORTED);
 		return true;
 	}
 	e->cookie = cookie;
@@ -199,7 +199,7 @@ static void nt_chan_full(struct nt_engine *e)
 
 static bool nt_engine_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 {
-	d->fate = NT_GIVEN;
+	d->state = NT_GIVEN;
 	if (e->chan && !nt_chan_give(e, d, to)) {
 		nt_desc_unbounce(e, d);
 		nt_chan_full(e);
@@ -282,8 +282,8 @@ struct nt_desc *nt_engine_reap(struct nt_engine *e)
 {
 	struct nt_desc *d = &e->desc[e->tail & (NT_DESCS - 1)];
 
-	/* Pairs with nt_desc_fate(). */
-	if (nt_engine_idle(e) || smp_load_acquire(&d->fate) == NT_GIVEN)
+	/* Pairs with nt_desc_set_state(). */
+	if (nt_engine_idle(e) || smp_load_acquire(&d->state) == NT_GIVEN)
 		return NULL;
 	nt_desc_unbounce(e, d);
 	return d;
@@ -295,8 +295,8 @@ static void nt_chan_ended(struct nt_engine *e)
 	u32 i;
 
 	for (i = e->tail; i != e->head; i++)
-		if (READ_ONCE(e->desc[i & (NT_DESCS - 1)].fate) == NT_GIVEN)
-			nt_desc_fate(&e->desc[i & (NT_DESCS - 1)], NT_ABORTED);
+		if (READ_ONCE(e->desc[i & (NT_DESCS - 1)].state) == NT_GIVEN)
+			nt_desc_set_state(&e->desc[i & (NT_DESCS - 1)], NT_ABORTED);
 }
 
 bool nt_engine_abort(struct nt_engine *e)

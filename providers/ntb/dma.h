@@ -29,9 +29,9 @@ struct nt_engine;
 #define NT_IRQ_INTERVAL	16U	/* copies per completion interrupt, at most */
 
 /**
- * enum nt_fate - state of a copy
+ * enum nt_copy_state - state of a copy
  */
-enum nt_fate {
+enum nt_copy_state {
 	NT_GIVEN,
 	NT_DONE,
 	NT_ABORTED,	/* not executed, because a copy before it has failed */
@@ -64,8 +64,8 @@ enum nt_what {
  * @what: enum nt_what
  * @flags: NT_COPY_*
  * @bounced: the source is &nt_engine.bounce
- * @fate: enum nt_fate; stored with a release when the copy was executed, and read with an acquire
- *	when it is reaped
+ * @state: enum nt_copy_state; stored with a release when the copy was executed, and read with an
+ *	acquire when it is reaped
  * @rec: NT_PAYLOAD: its record
  */
 struct nt_desc {
@@ -77,7 +77,7 @@ struct nt_desc {
 	u8			what;
 	u8			flags;
 	bool			bounced;
-	u8			fate;
+	u8			state;
 	struct nt_rec		*rec;
 };
 
@@ -244,7 +244,7 @@ void nt_engine_go(struct nt_engine *e);
 /* Let the driver look for copies that have completed without an interrupt */
 void nt_engine_poll(struct nt_engine *e);
 /*
- * Return the oldest copy, if its fate is known; else NULL. The caller increments &nt_engine.tail.
+ * Return the oldest copy, if its state is known; else NULL. The caller increments &nt_engine.tail.
  */
 struct nt_desc *nt_engine_reap(struct nt_engine *e);
 /*

@@ -256,7 +256,8 @@ bool nt_link_flat_in_use(const struct nt_link *link)
 	u32 shown;
 
 	return READ_ONCE(link->flat.open) &&
-	       ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->flat)), READ_ONCE(link->mine), &shown) &&
+	       ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->flat)), READ_ONCE(link->own_id),
+			       &shown) &&
 	       shown;
 }
 
@@ -285,7 +286,7 @@ static bool nt_flat_show(const struct nt_link *link, phys_addr_t at)
 
 	if (!word)
 		return false;
-	iosys_map_wr(&map, 0, u64, (__force u64)cpu_to_le64(ntw_word(link->yours, 1)));
+	iosys_map_wr(&map, 0, u64, (__force u64)cpu_to_le64(ntw_word(link->peer_id, 1)));
 	iounmap(word);
 	return true;
 }

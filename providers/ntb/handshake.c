@@ -13,8 +13,8 @@ void nt_handshake_write(struct nt_link *link, enum ntw_state state)
 		.ring_shift = link->win.ring ? ilog2(link->win.ring) : 0,
 		.bell = link->bells.first,
 		.bells = link->bells.count,
-		.mine = link->mine,
-		.yours = link->yours,
+		.own_id = link->own_id,
+		.peer_id = link->peer_id,
 		.size_kib = link->win.size / 1024,
 	};
 	u32 pads[NTW_PADS];
@@ -52,8 +52,8 @@ void nt_hello_write(struct nt_link *link)
 	struct nt_engine *e = &link->ring[0].engine;
 	struct ntw_hello_info g = {
 		.version = NTW_VERSION,
-		.mine = link->mine,
-		.yours = link->yours,
+		.own_id = link->own_id,
+		.peer_id = link->peer_id,
 		.queues = link->queues,
 		.ring = link->win.ring,
 		.size = link->win.size,
@@ -71,7 +71,7 @@ void nt_hello_write(struct nt_link *link)
 	ntw_encode_hello(&g, &hello);
 	nt_engine_write(e, offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
 	/* The hello has to be complete before the peer sees @ready. */
-	nt_engine_write_word(e, offsetof(struct ntw_ctl, ready), ntw_word(link->yours, 1));
+	nt_engine_write_word(e, offsetof(struct ntw_ctl, ready), ntw_word(link->peer_id, 1));
 	nt_bell_ring(&link->ring[0]);
 }
 
@@ -83,7 +83,7 @@ int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
 	u32 ready;
 	int ret;
 
-	if (!ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->ready)), link->mine, &ready) || !ready)
+	if (!ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->ready)), link->own_id, &ready) || !ready)
 		return -EAGAIN;
 	dma_rmb();
 	memcpy(&hello, &ctl->hello, sizeof(hello));
@@ -97,7 +97,7 @@ int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
 		return -EPROTO;
 	/* The hello, which came through the window, has to agree with the scratchpads. */
 	return g->version == handshake->version &&
-	       g->mine == link->yours && g->yours == link->mine &&
+	       g->own_id == link->peer_id && g->peer_id == link->own_id &&
 	       g->queues <= handshake->queues && g->ring == 1U << handshake->ring_shift &&
 	       g->size == (u64)handshake->size_kib * 1024 ? 0 : -EPROTO;
 }

@@ -5,12 +5,12 @@
  */
 #include "ring.h"
 
-void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 mine)
+void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 own_id)
 {
 	struct nt_in *in = &ring->in;
 	unsigned int i;
 
-	*in = (struct nt_in) { .ctl = inbound, .size = size, .mine = mine, .crc = ring->crc };
+	*in = (struct nt_in) { .ctl = inbound, .size = size, .own_id = own_id, .crc = ring->crc };
 	for (i = 0; i < NTW_RINGS; i++)
 		in->rx[i].ring = inbound + ntw_ring_at(i, size);
 }
@@ -24,7 +24,7 @@ static bool nt_read_word(const struct nt_ring *ring, const __le64 *word, u64 old
 	u32 value;
 
 	*now = old;
-	if (!ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), ring->in.mine, &value))
+	if (!ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), ring->in.own_id, &value))
 		return true;
 	*now += (u32)(value - (u32)old);
 	return value % NTW_ALIGN == 0 && *now <= max;
@@ -80,7 +80,7 @@ static bool nt_in_bulk_line(struct nt_ring *ring)
 		return true;
 	/* Pairs with the order of the words of the line. */
 	dma_rmb();
-	if (!ntw_decode_word(le64_to_cpu(READ_ONCE(in->ctl->bulk.after)), in->mine, &after)) {
+	if (!ntw_decode_word(le64_to_cpu(READ_ONCE(in->ctl->bulk.after)), in->own_id, &after)) {
 		bulk->avail = avail;
 		return true;
 	}
@@ -99,8 +99,8 @@ bool nt_in_poll(struct nt_ring *ring)
 	 * Our echo of a serial means that the words of that line were handled. So serial and echo
 	 * are read before them.
 	 */
-	ntw_decode_word(le64_to_cpu(READ_ONCE(line->serial)), in->mine, &in->serial);
-	ntw_decode_word(le64_to_cpu(READ_ONCE(line->echo)), in->mine, &in->echo);
+	ntw_decode_word(le64_to_cpu(READ_ONCE(line->serial)), in->own_id, &in->serial);
+	ntw_decode_word(le64_to_cpu(READ_ONCE(line->echo)), in->own_id, &in->echo);
 	dma_rmb();
 	for (i = 0; i < NTW_RINGS; i++)
 		if (!nt_in_consumed(ring, &ring->out.tx[i], &line->consumed[i]))
@@ -138,8 +138,8 @@ static int nt_in_one(struct nt_ring *ring, const struct nt_rx *rx)
 	barrier_data(&rec);
 	crc = rec.check;
 	if (in->crc)
-		rec.check = cpu_to_le32((u32)rx->got ^ in->mine);
-	span = ntw_decode_rec(&rec, (u32)rx->got, rx->avail - rx->got, in->size, in->mine);
+		rec.check = cpu_to_le32((u32)rx->got ^ in->own_id);
+	span = ntw_decode_rec(&rec, (u32)rx->got, rx->avail - rx->got, in->size, in->own_id);
 	if (in->crc && (span < 0 || !nt_in_whole(&rec, body, crc))) {
 		ring->stats.crc_errors++;
 		in->torn = true;
@@ -188,12 +188,12 @@ static bool nt_in_news(const struct nt_in *in)
 	const struct ntw_ctl *ctl = in->ctl;
 	u32 produced, after;
 
-	if (ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->line.produced)), in->mine, &produced) &&
+	if (ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->line.produced)), in->own_id, &produced) &&
 	    produced != (u32)msg->avail)
 		return true;
 	return bulk->got == bulk->avail &&
-	       ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->bulk.after)), in->mine, &after) &&
-	       ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->bulk.produced)), in->mine, &produced) &&
+	       ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->bulk.after)), in->own_id, &after) &&
+	       ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->bulk.produced)), in->own_id, &produced) &&
 	       produced != (u32)bulk->avail;
 }
 

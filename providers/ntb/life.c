@@ -208,7 +208,7 @@ void nt_life_end(struct nt_link *link, const char *why)
 		return;
 	}
 	if (had_hello)
-		nt_ring_bye(&link->ring[0], link->yours);
+		nt_ring_bye(&link->ring[0], link->peer_id);
 	/*
 	 * After this no write of the peer arrives. Only then may the owners of memory be told that
 	 * they can reuse it.
@@ -260,11 +260,11 @@ static bool nt_step_down(struct nt_link *link)
 	if (link->exposed || nt_life_held(link) || !nt_life_memory(link))
 		return false;
 	/* A doorbell bit that is still set would cause no interrupt when it is rung again. */
-	ntb_db_clear(link->ntb, link->bells.mine);
+	ntb_db_clear(link->ntb, link->bells.bits);
 	do
-		link->mine = get_random_u32();
-	while (!link->mine);
-	link->yours = 0;
+		link->own_id = get_random_u32();
+	while (!link->own_id);
+	link->peer_id = 0;
 	nt_link_set(link, NT_LINK_QUIET);
 	nt_handshake_write(link, NTW_QUIET);
 	return true;
@@ -306,9 +306,9 @@ static bool nt_step_quiet(struct nt_link *link)
 	}
 	ret = nt_handshake_read(link, &handshake);
 	if (!ret)
-		link->yours = handshake.mine;
+		link->peer_id = handshake.own_id;
 	nt_handshake_write(link, NTW_QUIET);
-	if (ret || handshake.yours != link->mine)
+	if (ret || handshake.peer_id != link->own_id)
 		return false;
 	ret = nt_life_open(link, &handshake);
 	if (ret) {
@@ -329,7 +329,7 @@ static int nt_same_life(struct nt_link *link, struct ntw_handshake *handshake)
 
 	if (ret)
 		return -EAGAIN;
-	if (handshake->mine == link->yours && handshake->yours == link->mine)
+	if (handshake->own_id == link->peer_id && handshake->peer_id == link->own_id)
 		return 0;
 	nt_life_end(link, "another life of the peer");
 	return -ESTALE;
@@ -368,7 +368,7 @@ static void nt_queue_up(struct nt_link *link, struct nt_ring *ring, const struct
 	ring->direct = nt_direct_max;
 	ring->crc = nt_crc && g->features & NTW_FEAT_CRC;
 	disable_bh_work_sync(&ring->run);
-	nt_ring_on(ring, inbound, link->win.ring, link->mine, link->yours);
+	nt_ring_on(ring, inbound, link->win.ring, link->own_id, link->peer_id);
 }
 
 static void nt_life_up(struct nt_link *link, const struct ntw_hello_info *g)

@@ -23,7 +23,7 @@ static void nt_line_records(struct nt_ring *ring)
 
 static __le64 nt_line_word(const struct nt_ring *ring, u64 value)
 {
-	return cpu_to_le64(ntw_word(ring->out.yours, value));
+	return cpu_to_le64(ntw_word(ring->out.peer_id, value));
 }
 
 static void nt_line_write(struct nt_ring *ring)
@@ -124,10 +124,11 @@ void nt_ring_beat(struct nt_ring *ring, unsigned int ms)
 	nt_ring_schedule(ring);
 }
 
-void nt_ring_bye(struct nt_ring *ring, u32 yours)
+void nt_ring_bye(struct nt_ring *ring, u32 peer_id)
 {
 	spin_lock_bh(&ring->lock);
-	nt_engine_write_word(&ring->engine, offsetof(struct ntw_ctl, line.bye), ntw_word(yours, 1));
+	nt_engine_write_word(&ring->engine, offsetof(struct ntw_ctl, line.bye),
+			     ntw_word(peer_id, 1));
 	nt_line_signal(ring);
 	spin_unlock_bh(&ring->lock);
 }

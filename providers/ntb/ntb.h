@@ -199,7 +199,7 @@ struct nt_end {
  * struct nt_load - payload that the engine reads from the consumer's memory, or from @copy
  * @rec: the record
  * @stream: the connection; nt_close() waits until the engine has read the payload
- * @entry: entry in &nt_stream.idle or &nt_stream.flying (L)
+ * @entry: entry in &nt_stream.idle or &nt_stream.posted (L)
  * @at: bytes of the connection that were sent before the payload (L)
  * @place: places to which the payload is written, unless it is part of the stream
  * @mapping: &nt_rec.mapping
@@ -283,7 +283,7 @@ enum {
  * @limit: bytes that may be sent in DATA (L)
  * @loads: NT_LOADS entries, allocated by ops->admit()
  * @idle: unused entries of @loads (L)
- * @flying: posted entries of @loads, in order (L)
+ * @posted: posted entries of @loads, in order (L)
  * @starved: a post has found @idle empty (L)
  * @got: bytes that were received in DATA (L)
  * @landed: bytes that were received at our places (L)
@@ -331,7 +331,7 @@ struct nt_stream {
 	u64			bulk_end;
 	u64			limit;
 	struct nt_load		*loads;
-	struct list_head	idle, flying;
+	struct list_head	idle, posted;
 	bool			starved;
 
 	u64			got, landed;

@@ -72,7 +72,7 @@
  *	A overwrites no byte before B has read it.
  *
  *   A: engine reads the shadow            A: reap
- *   smp_store_release(fate)               smp_load_acquire(fate)
+ *   smp_store_release(state)              smp_load_acquire(state)
  *
  *	A's CPU changes no byte of the shadow, and no line, that the engine still reads: a line is
  *	reused after it was reaped, and a byte of the shadow after `consumed` has covered it, too.
@@ -183,7 +183,7 @@ static bool nt_run_reap(struct nt_ring *ring, struct list_head *done)
 static bool nt_run_push(struct nt_ring *ring, bool more)
 {
 	struct nt_out *out = &ring->out;
-	bool roomy = false, room;
+	bool has_room = false, room;
 	unsigned int i;
 
 	spin_lock(&ring->lock);
@@ -195,10 +195,10 @@ static bool nt_run_push(struct nt_ring *ring, bool more)
 	for (i = 0; i < NTW_RINGS && ring->state == NT_UP; i++) {
 		room = out->tx[i].wanted && nt_shadow_has_room(out, i);
 		out->tx[i].wanted &= !room;
-		roomy |= room;
+		has_room |= room;
 	}
 	spin_unlock(&ring->lock);
-	return roomy;
+	return has_room;
 }
 
 /* Report a fault. Until the link is taken down, nothing is received or sent any more. */
@@ -337,7 +337,7 @@ int nt_ring_shadow(struct nt_ring *ring, unsigned int queues, u32 size)
 	return 0;
 }
 
-static void nt_out_reset(struct nt_ring *ring, u32 yours)
+static void nt_out_reset(struct nt_ring *ring, u32 peer_id)
 {
 	struct nt_out *out = &ring->out;
 	struct nt_tx *tx;
@@ -349,16 +349,16 @@ static void nt_out_reset(struct nt_ring *ring, u32 yours)
 		tx->go = false;
 		tx->wanted = false;
 	}
-	out->yours = yours;
+	out->peer_id = peer_id;
 	out->crc = ring->crc;
 	nt_line_reset(out);
 	nt_bulk_reset(out);
 }
 
-void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 mine, u32 yours)
+void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 own_id, u32 peer_id)
 {
-	nt_out_reset(ring, yours);
-	nt_in_reset(ring, inbound, size, mine);
+	nt_out_reset(ring, peer_id);
+	nt_in_reset(ring, inbound, size, own_id);
 	spin_lock_bh(&ring->lock);
 	WRITE_ONCE(ring->lives, ring->lives + 1);
 	WRITE_ONCE(ring->state, NT_UP);
@@ -416,7 +416,7 @@ u32 nt_ring_peer_serial(const struct nt_ring *ring)
 {
 	u32 serial;
 
-	return ntw_decode_word(le64_to_cpu(READ_ONCE(ring->in.ctl->line.serial)), ring->in.mine,
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(ring->in.ctl->line.serial)), ring->in.own_id,
 			       &serial) ? serial : 0;
 }
 
@@ -424,7 +424,7 @@ bool nt_ring_peer_bye(const struct nt_ring *ring)
 {
 	u32 bye;
 
-	return ntw_decode_word(le64_to_cpu(READ_ONCE(ring->in.ctl->line.bye)), ring->in.mine,
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(ring->in.ctl->line.bye)), ring->in.own_id,
 			       &bye) && bye;
 }
 

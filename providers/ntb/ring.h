@@ -256,7 +256,7 @@ struct nt_tx {
  * @base: byte of the peer's inbound memory at which the queue begins
  * @arena: byte of the peer's inbound memory at which its arena begins
  * @crc: records have a CRC, so the CPU reads all bytes of a record
- * @yours: the peer's incarnation, with which the words for the peer are tagged
+ * @peer_id: the peer's incarnation, with which the words for the peer are tagged
  * @corked: the BH work is running, and calls nt_out_push() at its end
  *
  * Batches of the bulk ring:
@@ -293,7 +293,7 @@ struct nt_out {
 	u32			base;
 	u32			arena;
 	bool			crc;
-	u32			yours;
+	u32			peer_id;
 	bool			corked;
 
 	struct list_head	waiting;
@@ -344,7 +344,7 @@ struct nt_rx {
  * @after: position in the message ring. Records of the bulk ring are handled behind it
  * @size: bytes of each ring
  * @ctl: the control page, which the peer writes
- * @mine: our incarnation, with which the words for us are tagged
+ * @own_id: our incarnation, with which the words for us are tagged
  * @crc: records have a CRC
  * @torn: a record had a wrong CRC
  * @answered: serial number of the last line with NTW_ASK of the peer that was answered
@@ -361,7 +361,7 @@ struct nt_in {
 	u64			after;
 	u32			size;
 	const struct ntw_ctl	*ctl;
-	u32			mine;
+	u32			own_id;
 	bool			crc;
 	bool			torn;
 	u32			answered;
@@ -426,11 +426,12 @@ void nt_ring_exit(struct nt_ring *ring);
 int nt_ring_shadow(struct nt_ring *ring, unsigned int queues, u32 size);
 /*
  * nt_ring_on() - start both rings, at position 0
- * @inbound: the queue in our inbound memory, with rings of @size bytes; @mine, @yours: incarnations
+ * @inbound: the queue in our inbound memory, with rings of @size bytes
+ * @own_id, @peer_id: incarnations
  *
  * Process context, while the rings are off; nt_engine_open() was called before.
  */
-void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 mine, u32 yours);
+void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 own_id, u32 peer_id);
 /* Start no more copies, and handle no more records. Process context */
 void nt_ring_end(struct nt_ring *ring);
 /*
@@ -533,11 +534,11 @@ static inline u32 nt_out_at(const struct nt_out *out, enum ntw_which which)
 
 /*
  * nt_ring_beat() sends a line, as a sign of life, unless one was sent in the last @ms milliseconds.
- * nt_ring_bye() tells a peer with the incarnation @yours that this life ends. It is called for
+ * nt_ring_bye() tells a peer with the incarnation @peer_id that this life ends. It is called for
  * queue 0 only, after nt_ring_end(), or before nt_ring_on().
  */
 void nt_ring_beat(struct nt_ring *ring, unsigned int ms);
-void nt_ring_bye(struct nt_ring *ring, u32 yours);
+void nt_ring_bye(struct nt_ring *ring, u32 peer_id);
 /* Read the words of the peer as they are now */
 u32 nt_ring_peer_serial(const struct nt_ring *ring);
 bool nt_ring_peer_bye(const struct nt_ring *ring);
@@ -656,7 +657,7 @@ bool nt_in_poll(struct nt_ring *ring);
 bool nt_in_handle(struct nt_ring *ring);
 /* Return: true if the BH work has to run again, because there are or may soon be more records */
 bool nt_in_more(struct nt_ring *ring);
-void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 mine);
+void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 own_id);
 /*
  * Under the lock: make a line due if there is something to report to the peer. @more: the BH work
  * runs again

@@ -44,7 +44,7 @@ void nt_loads_unpost(struct nt_stream *s)
 	struct nt_load *l, *next;
 
 	lockdep_assert_held(&s->lock);
-	list_for_each_entry_safe(l, next, &s->flying, entry) {
+	list_for_each_entry_safe(l, next, &s->posted, entry) {
 		if (!nt_ring_unpost(s->ring, &l->rec))
 			continue;
 		list_move(&l->entry, &s->idle);
@@ -100,7 +100,7 @@ void nt_conns_room(struct nt_ring *ring)
  */
 static bool nt_behind_bulk(const struct nt_stream *s)
 {
-	return s->busy || !list_empty(&s->flying) ||
+	return s->busy || !list_empty(&s->posted) ||
 	       !nt_ring_acked(s->ring, s->bulk_end);
 }
 
@@ -160,7 +160,7 @@ static int nt_load_post(struct nt_stream *s, struct nt_load *l, struct iov_iter 
 	if (ret)
 		return ret == -ENOTCONN ? -EAGAIN : -EPROTO;
 	iov_iter_advance(iter, len);
-	list_move_tail(&l->entry, &s->flying);
+	list_move_tail(&l->entry, &s->posted);
 	return 0;
 }
 
@@ -397,6 +397,6 @@ u64 nt_sent_to(const struct kfi_link *link)
 
 	if (!s)
 		return U64_MAX;		/* closed */
-	l = list_first_entry_or_null(&s->flying, struct nt_load, entry);
+	l = list_first_entry_or_null(&s->posted, struct nt_load, entry);
 	return l ? l->at : s->sent + s->put;
 }

@@ -26,7 +26,7 @@ static void nt_run_add(struct nt_out *out, u64 pos, u32 len)
 static void nt_head(struct nt_out *out, enum ntw_which which, u64 pos, struct ntw_rec head, u32 len)
 {
 	head.len = cpu_to_le32(len);
-	head.check = cpu_to_le32((u32)pos ^ out->yours);
+	head.check = cpu_to_le32((u32)pos ^ out->peer_id);
 	if (out->crc && head.type == NTW_SKIP)
 		head.check = cpu_to_le32(nt_rec_check(&head, NULL, 0));
 	memcpy(out->tx[which].shadow + (pos & (out->size - 1)), &head, sizeof(head));

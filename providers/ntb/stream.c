@@ -70,7 +70,7 @@ struct nt_stream *nt_stream_new(struct nt_dev *dev, u32 window)
 	s->advertised = window;
 	s->ctrl.sent = nt_ctrl_sent;
 	INIT_LIST_HEAD(&s->idle);
-	INIT_LIST_HEAD(&s->flying);
+	INIT_LIST_HEAD(&s->posted);
 	INIT_LIST_HEAD(&s->exposures);
 	INIT_LIST_HEAD(&s->unexposed);
 	INIT_WORK(&s->held_work, nt_held_work);
@@ -324,7 +324,7 @@ void nt_stream_free(struct nt_stream *s)
 static void nt_close(struct kfi_link *link, bool abort)
 {
 	struct nt_stream *s = nt_stream_of(link);
-	bool flies;
+	bool posted;
 
 	spin_lock_bh(&s->lock);
 	s->end = NULL;
@@ -334,11 +334,11 @@ static void nt_close(struct kfi_link *link, bool abort)
 	__clear_bit(NT_DUE_CALL, &s->due);
 	__clear_bit(NT_DUE_LIMIT, &s->due);
 	nt_loads_unpost(s);
-	flies = !list_empty(&s->flying);
+	posted = !list_empty(&s->posted);
 	if (!s->returned)
 		nt_send_close(s);
 	spin_unlock_bh(&s->lock);
-	if (flies)
+	if (posted)
 		nt_ring_drain(s->ring);
 	nt_wait_access_end(s);
 	container_of(link, struct nt_end, link)->stream = NULL;

@@ -33,8 +33,8 @@ void ntw_encode_handshake(const struct ntw_handshake *handshake, u32 pads[NTW_PA
 	pads[NTW_PAD_STATE] = handshake->state | (u32)handshake->queues << 4 |
 			      (u32)handshake->ring_shift << 8 | (u32)handshake->bell << 16 |
 			      (u32)handshake->bells << 24;
-	pads[NTW_PAD_MINE] = handshake->mine;
-	pads[NTW_PAD_YOURS] = handshake->yours;
+	pads[NTW_PAD_OWN_ID] = handshake->own_id;
+	pads[NTW_PAD_PEER_ID] = handshake->peer_id;
 	pads[NTW_PAD_SIZE] = handshake->size_kib;
 	pads[NTW_PAD_CHECK] = pad_check(pads);
 }
@@ -44,7 +44,7 @@ static bool handshake_sane(const struct ntw_handshake *handshake)
 {
 	u64 need;
 
-	if (handshake->state > NTW_OPEN || !handshake->mine || !handshake->queues ||
+	if (handshake->state > NTW_OPEN || !handshake->own_id || !handshake->queues ||
 	    handshake->queues > NTW_QUEUES_MAX || handshake->ring_shift < NTW_RING_SHIFT_MIN ||
 	    handshake->ring_shift > NTW_RING_SHIFT_MAX)
 		return false;
@@ -73,8 +73,8 @@ int ntw_decode_handshake(const u32 pads[NTW_PADS], struct ntw_handshake *handsha
 		.ring_shift = state >> 8,
 		.bell = state >> 16,
 		.bells = state >> 24,
-		.mine = pads[NTW_PAD_MINE],
-		.yours = pads[NTW_PAD_YOURS],
+		.own_id = pads[NTW_PAD_OWN_ID],
+		.peer_id = pads[NTW_PAD_PEER_ID],
 		.size_kib = pads[NTW_PAD_SIZE],
 	};
 	if (handshake->state == NTW_AWAY)
@@ -87,8 +87,8 @@ void ntw_encode_hello(const struct ntw_hello_info *g, struct ntw_hello *hello)
 	*hello = (struct ntw_hello) {
 		.magic = cpu_to_le16(NTW_MAGIC),
 		.version = cpu_to_le16(g->version),
-		.mine = cpu_to_le32(g->mine),
-		.yours = cpu_to_le32(g->yours),
+		.own_id = cpu_to_le32(g->own_id),
+		.peer_id = cpu_to_le32(g->peer_id),
 		.ring = cpu_to_le32(g->ring),
 		.size = cpu_to_le32(g->size / 1024),
 		.reach = cpu_to_le32(g->reach / 1024),
@@ -114,7 +114,7 @@ static bool flat_sane(const struct ntw_hello_info *g)
 
 static bool hello_sane(const struct ntw_hello_info *g)
 {
-	if (!g->mine || !g->yours || !g->heartbeat || g->ring & (g->ring - 1))
+	if (!g->own_id || !g->peer_id || !g->heartbeat || g->ring & (g->ring - 1))
 		return false;
 	if (g->ring < 1U << NTW_RING_SHIFT_MIN || g->ring > 1U << NTW_RING_SHIFT_MAX)
 		return false;
@@ -136,8 +136,8 @@ int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_hello_info *g)
 		return -EOPNOTSUPP;
 	*g = (struct ntw_hello_info) {
 		.version = version,
-		.mine = le32_to_cpu(hello->mine),
-		.yours = le32_to_cpu(hello->yours),
+		.own_id = le32_to_cpu(hello->own_id),
+		.peer_id = le32_to_cpu(hello->peer_id),
 		.ring = le32_to_cpu(hello->ring),
 		.size = (u64)le32_to_cpu(hello->size) * 1024,
 		.heartbeat = le32_to_cpu(hello->heartbeat),

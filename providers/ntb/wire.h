@@ -75,8 +75,8 @@ enum ntw_pad {
 	NTW_PAD_MAGIC,		/* NTW_MAGIC << 16 | oldest version << 8 | newest */
 	/* enum ntw_state | queues << 4 | shift of a ring << 8 | first bell << 16 | bells << 24 */
 	NTW_PAD_STATE,
-	NTW_PAD_MINE,		/* the writer's incarnation; 0 only while it is away */
-	NTW_PAD_YOURS,		/* the reader's incarnation as the writer has read it, or 0 */
+	NTW_PAD_OWN_ID,		/* the writer's incarnation; 0 only while it is away */
+	NTW_PAD_PEER_ID,	/* the reader's incarnation as the writer has read it, or 0 */
 	NTW_PAD_SIZE,		/* inbound memory in KiB */
 	NTW_PAD_CHECK,		/* checksum of the scratchpads before */
 	NTW_PADS
@@ -89,7 +89,7 @@ enum ntw_state {
 	NTW_AWAY,		/* the writer is not present, or is about to leave */
 	/* the writer uses scratchpads only; none of its earlier writes is under way */
 	NTW_QUIET,
-	NTW_OPEN,		/* its inbound memory is open to the incarnation in NTW_PAD_YOURS */
+	NTW_OPEN,		/* its inbound memory is open to the incarnation in NTW_PAD_PEER_ID */
 };
 
 /**
@@ -100,8 +100,8 @@ enum ntw_state {
  * @ring_shift: each ring has 1 << @ring_shift bytes
  * @bell: first bit of the writer's doorbell register that the reader uses
  * @bells: number of these bits, see ntw_bell()
- * @mine: incarnation of the writer
- * @yours: incarnation of the reader, or 0
+ * @own_id: incarnation of the writer
+ * @peer_id: incarnation of the reader, or 0
  * @size_kib: inbound memory of the writer in KiB
  */
 struct ntw_handshake {
@@ -110,7 +110,7 @@ struct ntw_handshake {
 	u8	queues;
 	u8	ring_shift;
 	u8	bell, bells;
-	u32	mine, yours;
+	u32	own_id, peer_id;
 	u32	size_kib;
 };
 
@@ -198,8 +198,8 @@ struct ntw_bulk_line {
  * struct ntw_hello - written once in each life, to the first queue, before the first record
  * @magic: NTW_MAGIC
  * @version: the version that is used
- * @mine: the writer's incarnation
- * @yours: the reader's incarnation
+ * @own_id: the writer's incarnation
+ * @peer_id: the reader's incarnation
  * @ring: bytes of each of the writer's rings
  * @size: KiB of the writer's inbound memory
  * @reach: KiB of the reader's inbound memory, from its beginning on, that the writer reaches
@@ -217,8 +217,8 @@ struct ntw_bulk_line {
 struct ntw_hello {
 	__le16	magic;
 	__le16	version;
-	__le32	mine;
-	__le32	yours;
+	__le32	own_id;
+	__le32	peer_id;
 	__le32	ring;
 	__le32	size;
 	__le32	reach;
@@ -236,7 +236,7 @@ static_assert(sizeof(struct ntw_hello) == 48, "hello");
 /** struct ntw_hello_info - a hello in host order; @size and @reach in bytes */
 struct ntw_hello_info {
 	u16	version;
-	u32	mine, yours;
+	u32	own_id, peer_id;
 	u32	ring;
 	u64	size, reach;
 	u32	heartbeat;

@@ -24,7 +24,7 @@ static void fuzz_handshake(const uint8_t *data, size_t size, bool mend)
 	}
 	if (ntw_decode_handshake(pads, &handshake))
 		return;
-	PROMISE(handshake.mine && handshake.state > NTW_AWAY && handshake.state <= NTW_OPEN);
+	PROMISE(handshake.own_id && handshake.state > NTW_AWAY && handshake.state <= NTW_OPEN);
 	PROMISE(handshake.version >= NTW_VERSION_MIN && handshake.version <= NTW_VERSION);
 	PROMISE(handshake.ring_shift >= NTW_RING_SHIFT_MIN &&
 		handshake.ring_shift <= NTW_RING_SHIFT_MAX);
@@ -51,7 +51,7 @@ static void fuzz_hello(const uint8_t *data, size_t size, bool mend)
 	}
 	if (ntw_decode_hello(&hello, &g))
 		return;
-	PROMISE(g.mine && g.yours && g.heartbeat);
+	PROMISE(g.own_id && g.peer_id && g.heartbeat);
 	PROMISE(g.ring >= 1U << NTW_RING_SHIFT_MIN && g.ring <= 1U << NTW_RING_SHIFT_MAX &&
 		!(g.ring & (g.ring - 1)));
 	PROMISE(g.queues && g.queues <= NTW_QUEUES_MAX);

@@ -141,12 +141,12 @@ static int put(struct end *end, enum ntw_which which, u32 seq, u32 len, bool mor
 
 /* ---- fixture ---- */
 
-static void end_on(struct end *end, u32 mine, u32 yours)
+static void end_on(struct end *end, u32 own_id, u32 peer_id)
 {
 	struct iosys_map peer = IOSYS_MAP_INIT_VADDR(end->other->mem);
 
 	nt_engine_open(&end->ring.engine, 0, INBOUND, &peer);
-	nt_ring_on(&end->ring, end->mem + QUEUE, RING_LEN, mine, yours);
+	nt_ring_on(&end->ring, end->mem + QUEUE, RING_LEN, own_id, peer_id);
 	nt_ring_beat(&end->ring, 0);
 }
 

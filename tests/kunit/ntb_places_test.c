@@ -52,7 +52,7 @@ static int places_init(struct kunit *test)
 	link->flat.all = true;
 	link->flat.size = ALL;
 	link->flat.open = true;
-	link->mine = 77;
+	link->own_id = 77;
 	KUNIT_ASSERT_TRUE(test, link->win.in && link->win.mem);
 	KUNIT_ASSERT_EQ(test, 0, nt_win_arena(&link->win, NUMA_NO_NODE));
 	return 0;
@@ -78,7 +78,7 @@ static void show(struct kunit *test, bool flat)
 {
 	struct ntw_ctl *ctl = link_of(test)->win.mem;
 
-	ctl->flat = cpu_to_le64(ntw_word(link_of(test)->mine + !flat, 1));
+	ctl->flat = cpu_to_le64(ntw_word(link_of(test)->own_id + !flat, 1));
 }
 
 static int places(struct kunit *test, const struct kvec *vec, unsigned int n, size_t len, bool flat,

@@ -398,7 +398,7 @@ static u32 fail_made(struct nt_ring *ring, enum nt_what what)
 
 		if (d->what != what)
 			continue;
-		d->fate = NT_FAILED;
+		d->state = NT_FAILED;
 		n++;
 	}
 	return n;
@@ -859,7 +859,7 @@ static void hostile(struct kunit *test, __le64 *word, u32 value)
 	struct end *a = &((struct pair *)test->priv)->end[0];
 
 	end_off(a->other);
-	WRITE_ONCE(*word, cpu_to_le64(ntw_word(a->ring.in.mine, value)));
+	WRITE_ONCE(*word, cpu_to_le64(ntw_word(a->ring.in.own_id, value)));
 	nt_ring_schedule(&a->ring);
 	wait_event_timeout(a->wait, READ_ONCE(a->faults), HZ);
 	KUNIT_EXPECT_EQ(test, 1U, a->faults);
@@ -919,7 +919,7 @@ static void bulk_after_nothing(struct kunit *test)
 	struct end *a = &((struct pair *)test->priv)->end[0];
 
 	end_off(a->other);
-	ctl_of(test)->bulk.produced = cpu_to_le64(ntw_word(a->ring.in.mine, 16));
+	ctl_of(test)->bulk.produced = cpu_to_le64(ntw_word(a->ring.in.own_id, 16));
 	nt_ring_schedule(&a->ring);
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 0U, a->faults);
@@ -934,7 +934,7 @@ static void bulk_after_too_much(struct kunit *test)
 	struct end *a = &((struct pair *)test->priv)->end[0];
 	u32 after = RING_LEN / NTW_ALIGN + 1;
 
-	ctl_of(test)->bulk.after = cpu_to_le64(ntw_word(a->ring.in.mine, after));
+	ctl_of(test)->bulk.after = cpu_to_le64(ntw_word(a->ring.in.own_id, after));
 	hostile(test, &ctl_of(test)->bulk.produced, 16);
 }
 
@@ -944,9 +944,9 @@ static void stale_words(struct kunit *test)
 	struct end *a = &((struct pair *)test->priv)->end[0];
 
 	end_off(a->other);
-	ctl_of(test)->line.produced = cpu_to_le64(ntw_word(a->ring.in.mine + 1, 48));
-	ctl_of(test)->line.consumed[NTW_MSG] = cpu_to_le64(ntw_word(a->ring.in.mine + 1, 48));
-	ctl_of(test)->bulk.produced = cpu_to_le64(ntw_word(a->ring.in.mine + 1, 48));
+	ctl_of(test)->line.produced = cpu_to_le64(ntw_word(a->ring.in.own_id + 1, 48));
+	ctl_of(test)->line.consumed[NTW_MSG] = cpu_to_le64(ntw_word(a->ring.in.own_id + 1, 48));
+	ctl_of(test)->bulk.produced = cpu_to_le64(ntw_word(a->ring.in.own_id + 1, 48));
 	nt_ring_schedule(&a->ring);
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 0U, a->faults);

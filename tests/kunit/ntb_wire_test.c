@@ -19,8 +19,8 @@ static struct ntw_handshake full_handshake(void)
 		.ring_shift = 18,
 		.bell = 48,
 		.bells = 16,
-		.mine = 0x12345678,
-		.yours = 0x9abcdef0,
+		.own_id = 0x12345678,
+		.peer_id = 0x9abcdef0,
 		.size_kib = 4096,
 	};
 }
@@ -42,7 +42,7 @@ static void scratchpads(struct kunit *test)
 	ntw_encode_handshake(&handshake, pads);
 	KUNIT_EXPECT_EQ(test, 0, ntw_decode_handshake(pads, &back));
 	KUNIT_EXPECT_MEMEQ(test, &handshake, &back, sizeof(handshake));
-	pads[NTW_PAD_YOURS]++;	/* half-written */
+	pads[NTW_PAD_PEER_ID]++;	/* half-written */
 	KUNIT_EXPECT_EQ(test, -EAGAIN, ntw_decode_handshake(pads, &back));
 	memset(pads, 0xff, sizeof(pads));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, ntw_decode_handshake(pads, &back));
@@ -74,8 +74,8 @@ static void absurd_scratchpads(struct kunit *test)
 })
 	KUNIT_EXPECT_EQ(test, -EAGAIN, WITH(state, NTW_AWAY));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(state, NTW_OPEN + 1));
-	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(mine, 0));
-	KUNIT_EXPECT_EQ(test, 0, WITH(yours, 0));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(own_id, 0));
+	KUNIT_EXPECT_EQ(test, 0, WITH(peer_id, 0));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(ring_shift, NTW_RING_SHIFT_MIN - 1));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(ring_shift, NTW_RING_SHIFT_MAX + 1));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(ring_shift, 255));
@@ -95,8 +95,8 @@ static struct ntw_hello_info full_hello(void)
 {
 	return (struct ntw_hello_info) {
 		.version = NTW_VERSION,
-		.mine = 1,
-		.yours = 2,
+		.own_id = 1,
+		.peer_id = 2,
 		.queues = 2,
 		.ring = RING,
 		.size = 1 << 20,
@@ -128,7 +128,7 @@ static void hellos(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, g.size, back.size);
 	KUNIT_EXPECT_EQ(test, g.reach, back.reach);
 	KUNIT_EXPECT_EQ(test, g.features, back.features);
-	KUNIT_EXPECT_EQ(test, g.yours, back.yours);
+	KUNIT_EXPECT_EQ(test, g.peer_id, back.peer_id);
 	KUNIT_EXPECT_EQ(test, g.flat_shift, back.flat_shift);
 	KUNIT_EXPECT_EQ(test, g.flat_at, back.flat_at);
 	KUNIT_EXPECT_EQ(test, g.flat_window, back.flat_window);
@@ -144,8 +144,8 @@ static void absurd_hellos(struct kunit *test)
 	struct ntw_hello_info g;
 
 #define WITH(field, value) ({ g = full_hello(); g.field = (value); try_hello(&g); })
-	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(mine, 0));
-	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(yours, 0));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(own_id, 0));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(peer_id, 0));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(heartbeat, 0));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(ring, RING + 16));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(ring, 0));

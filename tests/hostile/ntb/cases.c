@@ -219,7 +219,7 @@ static bool flood(struct hp *hp, struct victim *v)
  */
 static bool stream_once(struct hp *hp, struct victim *v, unsigned int kind)
 {
-	u32 number = accepted(hp, v), life = hp->mine;
+	u32 number = accepted(hp, v), life = hp->own_id;
 	u64 sent = hp->stream.sent;
 	unsigned int i;
 	bool ok;
@@ -247,7 +247,7 @@ static bool stream_once(struct hp *hp, struct victim *v, unsigned int kind)
 	ok = hp_check(!ret, "the link has gone");
 	ok &= hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
 		       "what breaks the rules is accepted");
-	ok &= hp_check(hp->mine == life, "the link goes for it");
+	ok &= hp_check(hp->own_id == life, "the link goes for it");
 	if (!ok)
 		pr_err("hostile: kind %u\n", kind);
 	return ok;
@@ -343,7 +343,7 @@ static bool lent_once(struct hp *hp, bool answer)
 		return false;
 	ok = hp_check(!victim_offer(&v, 4096), "no memory in the window");
 	number = ok ? lent_to(hp, &v) : 0;
-	life = hp->mine;
+	life = hp->own_id;
 	if (!number || !hp_check(!victim_close_begin(&v), "no thread")) {
 		victim_close(&v);
 		return false;
@@ -363,9 +363,9 @@ static bool lent_once(struct hp *hp, bool answer)
 	hp_flush(hp);
 	ok &= hp_check(victim_closed_in(&v, answer ? 2000 : HP_WAIT_MS), "it does not close");
 	/* The endpoint may close a moment before the link is told to go. */
-	for (tries = 0; !answer && hp->mine == life && tries < 50; tries++)
+	for (tries = 0; !answer && hp->own_id == life && tries < 50; tries++)
 		msleep(20);
-	ok &= hp_check((hp->mine == life) == answer,
+	ok &= hp_check((hp->own_id == life) == answer,
 		       answer ? "the link goes for nothing" :
 				"the link stays, and we may still write");
 	victim_close_end(&v);
@@ -493,7 +493,7 @@ static bool torn_once(struct hp *hp, bool checks, bool torn)
 		return false;
 	ok = hp_check(!victim_offer(&v, 4096), "no memory in the window");
 	number = ok ? lent_to(hp, &v) : 0;
-	life = hp->mine;
+	life = hp->own_id;
 	if (!number) {
 		victim_close(&v);
 		return false;
@@ -508,9 +508,10 @@ static bool torn_once(struct hp *hp, bool checks, bool torn)
 	hp_flush(hp);
 	ok &= hp_check(!!hp_wait(hp, number, HP_FRAME(KFW_ACK), found ? 300 : HP_WAIT_MS) == !found,
 		       found ? "what is torn is acknowledged" : "no answer");
-	for (tries = 0; found && hp->mine == life && tries < 100; tries++)
+	for (tries = 0; found && hp->own_id == life && tries < 100; tries++)
 		msleep(20);
-	ok &= hp_check((hp->mine == life) != found, found ? "the link stays" : "the link has gone");
+	ok &= hp_check((hp->own_id == life) != found,
+		       found ? "the link stays" : "the link has gone");
 	victim_close(&v);
 	return ok;
 }

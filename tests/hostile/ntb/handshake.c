@@ -22,8 +22,8 @@ static void hp_send_handshake(struct hp *hp, enum ntw_state state)
 		.ring_shift = HP_RING_SHIFT,
 		.bell = 0,
 		.bells = 1,
-		.mine = hp->mine,
-		.yours = hp->yours,
+		.own_id = hp->own_id,
+		.peer_id = hp->peer_id,
 		.size_kib = HP_MEM / 1024,
 	};
 	u32 pads[NTW_PADS];
@@ -55,8 +55,8 @@ bool hp_same_life(struct hp *hp)
 {
 	struct ntw_handshake handshake;
 
-	return hp_read_handshake(hp, &handshake) || (handshake.mine == hp->yours &&
-						     handshake.yours == hp->mine);
+	return hp_read_handshake(hp, &handshake) || (handshake.own_id == hp->peer_id &&
+						     handshake.peer_id == hp->own_id);
 }
 
 void hp_down(struct hp *hp)
@@ -70,8 +70,8 @@ static void hp_shake_down(struct hp *hp)
 {
 	if (!(ntb_link_is_up(hp->ntb, NULL, NULL) & 1))
 		return;
-	hp->mine = get_random_u32() | 1;
-	hp->yours = 0;
+	hp->own_id = get_random_u32() | 1;
+	hp->peer_id = 0;
 	hp->state = HP_QUIET;
 	hp_send_handshake(hp, NTW_QUIET);
 }
@@ -95,9 +95,9 @@ static void hp_shake_quiet(struct hp *hp)
 	int ret = hp_read_handshake(hp, &handshake);
 
 	if (!ret)
-		hp->yours = handshake.mine;
+		hp->peer_id = handshake.own_id;
 	hp_send_handshake(hp, NTW_QUIET);
-	if (ret || handshake.yours != hp->mine)
+	if (ret || handshake.peer_id != hp->own_id)
 		return;
 	hp->ring = 1U << handshake.ring_shift;
 	hp->reach = (u64)handshake.size_kib * 1024 + hp->reach_more;
@@ -120,7 +120,7 @@ bool hp_has_hello(struct hp *hp)
 	const struct ntw_ctl *ctl = hp->mem;
 	u32 ready;
 
-	return ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->ready)), hp->mine, &ready) && ready;
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->ready)), hp->own_id, &ready) && ready;
 }
 
 static void hp_shake_hello(struct hp *hp)
@@ -128,8 +128,8 @@ static void hp_shake_hello(struct hp *hp)
 	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window);
 	struct ntw_hello_info g = {
 		.version = NTW_VERSION,
-		.mine = hp->mine,
-		.yours = hp->yours,
+		.own_id = hp->own_id,
+		.peer_id = hp->peer_id,
 		.queues = 1,
 		.ring = HP_RING,
 		.size = HP_MEM,
@@ -147,7 +147,7 @@ static void hp_shake_hello(struct hp *hp)
 	memcpy_toio(hp->window + offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
 	wmb();	/* complete before it is announced */
 	iosys_map_wr(&out, offsetof(struct ntw_ctl, ready), u64,
-		     (__force u64)cpu_to_le64(ntw_word(hp->yours, 1)));
+		     (__force u64)cpu_to_le64(ntw_word(hp->peer_id, 1)));
 	hp_ring(hp);
 	if (!hp_has_hello(hp))
 		return;

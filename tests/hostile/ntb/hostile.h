@@ -128,7 +128,7 @@ struct hp {
 	struct task_struct	*task;
 	struct mutex		lock;
 	enum hp_state		state;
-	u32			mine, yours;
+	u32			own_id, peer_id;
 	u8			bell;
 	bool			bells;
 	u32			ring;

@@ -29,7 +29,7 @@ static void hp_line(struct hp *hp)
 	for (i = 0; i < ARRAY_SIZE(counts); i++) {
 		wmb();	/* records before the line, and its words in order */
 		iosys_map_wr(&out, offsetof(struct ntw_ctl, line) + i * sizeof(u64), u64,
-			     (__force u64)cpu_to_le64(ntw_word(hp->yours, counts[i])));
+			     (__force u64)cpu_to_le64(ntw_word(hp->peer_id, counts[i])));
 	}
 	wmb();	/* the line before the doorbell */
 	hp->serial += NTW_SERIAL_STEP;
@@ -48,7 +48,7 @@ static void hp_skip(struct hp *hp, u32 rest)
 	struct ntw_rec skip = {
 		.type = NTW_SKIP,
 		.len = cpu_to_le32(rest),
-		.check = cpu_to_le32((u32)hp->placed ^ hp->yours),
+		.check = cpu_to_le32((u32)hp->placed ^ hp->peer_id),
 	};
 
 	if (rest)
@@ -73,7 +73,7 @@ static bool hp_place(struct hp *hp, struct ntw_rec *rec, const void *body, u32 l
 	hp_skip(hp, rest);
 	rec->len = cpu_to_le32(sizeof(*rec) + len);
 	for (at = 0; at < all; at += span) {
-		rec->check = cpu_to_le32((u32)(hp->placed + at) ^ hp->yours);
+		rec->check = cpu_to_le32((u32)(hp->placed + at) ^ hp->peer_id);
 		memcpy(hp->block + at, rec, sizeof(*rec));
 		memcpy(hp->block + at + sizeof(*rec), body, len);
 	}
@@ -175,7 +175,7 @@ static u64 hp_word(struct hp *hp, const __le64 *word, u64 old)
 {
 	u32 value;
 
-	return ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), hp->mine, &value) ?
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), hp->own_id, &value) ?
 	       old + (u32)(value - (u32)old) : old;
 }
 
@@ -189,7 +189,7 @@ static void hp_take_from(struct hp *hp, enum ntw_which which, u64 avail)
 	while (!hp->deaf && *got != avail) {
 		at = hp->mem + ntw_ring_at(which, HP_RING) + (*got & (HP_RING - 1));
 		memcpy(&rec, at, sizeof(rec));
-		span = ntw_decode_rec(&rec, (u32)*got, avail - *got, HP_RING, hp->mine);
+		span = ntw_decode_rec(&rec, (u32)*got, avail - *got, HP_RING, hp->own_id);
 		if (span < 0) {
 			pr_err("hostile: wrong: no record at %llu\n", *got);
 			return;
@@ -270,7 +270,7 @@ void hp_bye(struct hp *hp)
 	mutex_lock(&hp->lock);
 	if (hp->state == HP_UP) {
 		iosys_map_wr(&out, offsetof(struct ntw_ctl, line.bye), u64,
-			     (__force u64)cpu_to_le64(ntw_word(hp->yours, 1)));
+			     (__force u64)cpu_to_le64(ntw_word(hp->peer_id, 1)));
 		hp_ring(hp);
 		hp_down(hp);
 	}
