@@ -202,8 +202,8 @@ EXPORT_SYMBOL_GPL(kfi_conn_set_publish);
  * released it. If such a mover has moved @conn, the loop takes the lock of the new set, which @conn
  * does not leave any more.
  *
- * The first set that is read may be the one that @conn has just left. Whoever frees a set does so a
- * grace period after kfi_conn_set_drain(), and so after this function.
+ * The first set that is read may be the one that @conn has just left. A set is freed a grace period
+ * after kfi_conn_set_drain(), and so after this function.
  */
 void kfi_conn_set_wait_move(struct kfi_peer_conn *conn)
 {

@@ -52,7 +52,7 @@
 
 extern struct workqueue_struct *kfp_wq;		/* bound: data path outside of softirq */
 extern struct workqueue_struct *kfp_cm_wq;	/* unbound: handshakes */
-extern struct workqueue_struct *kfp_end_wq;	/* unbound: ends of connections may wait for the peer */
+extern struct workqueue_struct *kfp_end_wq;	/* unbound: ends, which may wait for a peer */
 extern struct workqueue_struct *kfp_commit_wq;	/* bound: only calls of persist() */
 extern struct kmem_cache *kfp_inmsg_cache;
 extern struct kmem_cache *kfp_places_cache;

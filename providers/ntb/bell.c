@@ -8,8 +8,8 @@
  *
  * The bits of a queue are used in turn. A bit that is rung while it is set causes no interrupt, and
  * a write that clears a bit takes time to reach the bridge. Only a read could tell whether that
- * write has arrived, and the data path does not read from the bridge. With several bits, other signals
- * are sent before the same bit is rung again. If a signal is lost nevertheless, the receiver looks
+ * write has arrived, and the data path does not read from the bridge. With several bits, other
+ * signals are sent before the same bit is rung again. If a signal is lost nevertheless, the receiver looks
  * at its rings at its next heartbeat.
  */
 #include <linux/bitops.h>

@@ -54,7 +54,7 @@ extern unsigned int kv_short_port;
 extern struct kfi_proto kv_proto;
 
 extern struct workqueue_struct *kv_cm_wq;	/* unbound: connections begin and work */
-extern struct workqueue_struct *kv_end_wq;	/* unbound: they end, and may wait for the device */
+extern struct workqueue_struct *kv_end_wq;	/* unbound: connections end */
 extern struct workqueue_struct *kv_region_wq;	/* unbound: may wait for memory */
 
 extern struct kfi_prov_ops kv_msg_ops;

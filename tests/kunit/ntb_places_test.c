@@ -270,8 +270,8 @@ static void in_a_row(struct kunit *test)
 }
 
 /*
- * The fence of a place fails if the link has gone: the life has ended, or the window reads all ones,
- * also where the peer's ready word is. Data may be all ones.
+ * The fence of a place fails if the link is down: its life has ended, or the window reads all ones
+ * at the data and at the peer's ready word. Data alone may be all ones.
  */
 static void fence(struct kunit *test)
 {

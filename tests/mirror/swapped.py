@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """swapped.py BYTES SECONDS SEED - memory of a process goes out to swap and comes back, again and again: every page has to be
-what was written to it. MADV_PAGEOUT reclaims pages without a lack of memory, as it would be done by a task that must not
-wait for memory itself. The last line says how many rounds there were."""
+what was written to it. MADV_PAGEOUT reclaims the pages although memory is not short. The last line says how many rounds there
+were."""
 
 import mmap
 import random

@@ -310,12 +310,12 @@ static void apply_end_io(struct bio *bio)
 }
 
 /*
- * Is the leg written from a copy of the record? In persistent memory the record is the only copy of
- * acknowledged data, so its CRC is checked again, and the peer must not change it after that. In RAM
- * it was checked when the record was made durable: a peer that changes the data since then harms
- * only what it may write anyway, and the log device has the record as it was. But some legs must not
- * see a change, can't read from each sector of memory, or want whole blocks of more than a sector in
- * each page.
+ * Is the leg written from a copy of the record? In persistent memory the record is the only copy
+ * of acknowledged data. So its CRC is checked again, and the peer must not change it after that.
+ * In RAM the CRC was checked when the record was made durable. A peer that changes the data since
+ * then harms only what it may write anyway, and the log device has the record as it was. But some
+ * legs must not see a change, can't read from each sector of memory, or want whole blocks of more
+ * than a sector in each page.
  */
 static bool apply_copies(const struct kfm *m)
 {

@@ -426,7 +426,7 @@ static int kfm_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 		return ret;
 	}
 	ti->per_io_data_size = sizeof(struct kfm_read);
-	/* the clone has the cgroup of its submitter, for a worker that executes it (leg_prepare()) */
+	/* the clone gets the cgroup of its submitter, which leg_prepare() passes to the leg */
 	ti->needs_bio_set_dev = true;
 	ti->private = m;
 	mutex_lock(&mirrors_lock);

@@ -17,7 +17,7 @@
 #endif
 
 #define KFM_VERSION		3	/* of all that is stored */
-#define KFM_MSG_VERSION		4	/* since version 4 the data of a record begins at a sector */
+#define KFM_MSG_VERSION		4	/* since version 4 data of a record begins at a sector */
 #define KFM_PEERS		4u	/* peers of a node, at most */
 #define KFM_SECTOR		512u
 #define KFM_BLOCK		4096u	/* distance between the two copies of a block */
@@ -178,10 +178,10 @@ struct kfm_log_head {
 };
 
 /*
- * The head of a record. A record takes a sector of the ring, of which the head is the end, and those
- * behind it, which have @len bytes of data: a leg is written from there. What lies before the head
- * are zeros, which nobody looks at. A record does not wrap: one that does not fit after the previous one begins at
- * offset 0.
+ * The head of a record. The room of a record begins at a sector of the ring. Its first sector has
+ * zeros, which are not checked, and ends with the head. The sectors behind it have @len bytes of
+ * data, from which a leg is written. A record does not wrap: a record that does not fit after the
+ * previous one begins at offset 0.
  */
 struct kfm_le_rec {
 	__le32	magic;

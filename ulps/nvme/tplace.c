@@ -37,7 +37,7 @@
 static char *bypass;
 module_param(bypass, charp, 0444);
 MODULE_PARM_DESC(bypass,
-		 "disks, as nvme0n1,nvme1n1, that write the data of READs into the host's memory (default none)");
+		 "disks, as nvme0n1,nvme1n1, that write READs into the host's memory (default none)");
 
 static char *bypass_disks;
 module_param_unsafe(bypass_disks, charp, 0444);
@@ -127,7 +127,7 @@ bool kfnt_bypass(void)
 
 /* ---- which disks ---- */
 
-/* Is the name in a list with commas? */
+/* Is the disk's name in the list @at, whose names are separated by commas? */
 static bool kfnt_disk_named(const char *at, const char *name)
 {
 	size_t len = strlen(name), n;
