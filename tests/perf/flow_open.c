@@ -267,7 +267,7 @@ static int set_hints(struct kfi_info *hints, const struct perf_ask *ask)
 	hints->ep_attr->max_msg_size = ask->msg;
 	hints->tx_attr->size = ask->tx;
 	hints->tx_attr->iov_limit = ask->iov;
-	hints->tx_attr->msg_order = KFI_ORDER_SAS;
+	hints->tx_attr->msg_order = KFI_ORDER_SAS | ask->order;
 	hints->tx_attr->op_flags = ask->delivery ? KFI_DELIVERY_COMPLETE : 0;
 	hints->rx_attr->size = ask->rx;
 	hints->rx_attr->iov_limit = ask->iov;

@@ -170,7 +170,8 @@ int perf_post_rma(struct perf_flow *flow, struct perf_op *op, u64 flags)
 	flags |= style(flow);
 	if (h->op == KFI_PERF_READ)
 		return posted(flow, kfi_readmsg(flow->ep, &msg, flags));
-	return posted(flow, kfi_writemsg(flow->ep, &msg, flags | KFI_DELIVERY_COMPLETE));
+	flags |= flow->info->tx_attr->op_flags & KFI_DELIVERY_COMPLETE;
+	return posted(flow, kfi_writemsg(flow->ep, &msg, flags));
 }
 
 /**

@@ -351,6 +351,7 @@ int perf_flow_connected(struct perf_flow *flow, const char *what);
  * @iov: entries of a vector
  * @mr_iov: entries of a region's vector
  * @msg: maximum length of messages
+ * @order: KFI_ORDER_*, in addition to KFI_ORDER_SAS
  * @delivery: completions of writes mean delivery
  */
 struct perf_ask {
@@ -360,7 +361,7 @@ struct perf_ask {
 	struct kfid_fabric *fabric;
 	struct kfid_domain *domain;
 	u32		ep_type;
-	u64		caps;
+	u64		caps, order;
 	size_t		tx, rx, iov, mr_iov, msg;
 	bool		delivery;
 };

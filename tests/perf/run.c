@@ -69,6 +69,15 @@ static int find_server(struct perf_run *run, const struct perf_shape *shape)
 
 	perf_ask_flow(&ask, &flow->hello, shape);
 	err = perf_getinfo(&ask, &flow->info);
+	if (err == -ENODATA && ask.delivery) {
+		/*
+		 * A plain queue pair does not report delivery. Its sends stay behind its writes, so
+		 * the server has all that was written before a message asks it to compare.
+		 */
+		ask.delivery = false;
+		ask.order = KFI_ORDER_SAW;
+		err = perf_getinfo(&ask, &flow->info);
+	}
 	if (err)
 		return perf_flow_fail(flow, err, "finding a provider that reaches the server");
 	kfi_freeinfo(flow->info->next);

@@ -22,6 +22,8 @@ import rdma              # noqa: E402
 
 CASES = []
 OPS = "send,tagged,write,read"
+# An MSG endpoint over verbs is a queue pair, which knows of no tags.
+PLAIN_OPS = "send,write,read"
 # A module's promise about dead peers, made shorter to save time, and the seconds that it comes to.
 PROMISE = {
     "sockets": ("peer_timeout_ms=3000 keepidle_s=1 keepintvl_s=1 keepcnt=2 connect_timeout_ms=3000", 4),
@@ -71,6 +73,9 @@ class Scenario:
     def load(self, name, options=""):
         self.kfi.load(name, f"{PROMISE[self.provider][0]} {options}")
 
+    def ops(self, kind):
+        return PLAIN_OPS if (self.provider, kind) == ("verbs", "msg") else OPS
+
     def serve(self):
         """Start servers for both endpoint types on b, unless they run."""
         if not self.kfi.json("b", "perf list"):
@@ -80,7 +85,7 @@ class Scenario:
     def traffic(self, kind="rdm", version=4, timeout=60, **options):
         """Verified traffic from a to b, which must have been as requested"""
         self.serve()
-        options.setdefault("op", OPS)
+        options.setdefault("op", self.ops(kind))
         options.setdefault("size", "1,64,4096,65536")
         options.setdefault("iterations", 20)
         options.setdefault("mode", "latency,bandwidth")
@@ -229,7 +234,7 @@ def many_at_once(s):
     """three clients at a time, both endpoint types, on all CPUs"""
     jobs = [s.long_run(3, op="send", size=1000),
             s.long_run(3, op="write,read", size=8000),
-            s.long_run(3, op="tagged", size=300, type="msg", service=7472)]
+            s.long_run(3, op=s.ops("msg"), size=300, type="msg", service=7472)]
     for job in jobs:
         s.finish(job)
 
