@@ -153,7 +153,8 @@ class Nvme:
         self.pair.run("a", f"modprobe kfi_{self.provider} {self.options} && modprobe nvme_fabrics")
 
     def unload_host(self):
-        self.pair.run("a", f"rmmod nvme_kfi nvme_fabrics kfi_{self.provider} kfi")
+        """Nvme-kfi has loaded kfi_sockets for an address that no provider served."""
+        self.pair.run("a", "rmmod nvme_kfi nvme_fabrics && rmmod $(cut -d' ' -f1 /proc/modules | grep ^kfi_) kfi")
 
     def connect_words(self, nqn=NQN, address=None, port=PORT, **options):
         words = [f"nvme connect -t kfi -a {address or self.node} -s {port} -n {nqn}"]

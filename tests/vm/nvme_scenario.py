@@ -235,14 +235,20 @@ def refusals(s):
 @case(300)
 def silence(s):
     """a target that falls silent during the connect: a clear error in time"""
-    if s.nvme.provider != "ntb":
+    over_ntb = s.nvme.provider == "ntb"
+    if not over_ntb:
         s.pair.run("b", "tc qdisc replace dev eth0 root netem delay 400ms")
-    s.mark()
-    job = s.pair.spawn("a", s.nvme.connect_words(nr_io_queues=2))
-    time.sleep(0.3 if s.nvme.provider == "ntb" else 1.2)
-    s.fall_silent()
-    result = job.wait(90)
-    s.speak_again()
+    # Nothing delays a bridge: the machine may be faster than the silence.
+    for delay in (0.3, 0.1, 0.03, 0) if over_ntb else (1.2,):
+        s.mark()
+        job = s.pair.spawn("a", s.nvme.connect_words(nr_io_queues=2))
+        time.sleep(delay)
+        s.fall_silent()
+        result = job.wait(90)
+        s.speak_again()
+        if result.status:
+            break
+        s.pair.run("a", f"nvme disconnect -n {nvme_bed.NQN}")
     check(result.status != 0, "connected to a target that says nothing")
     check("no connection to" in s.log() or "failed" in s.log().lower(), s.log())     # which, is the moment's
     check(not s.nvme.controllers(), "a controller is left over")
