@@ -8,7 +8,8 @@ keeps for each block the last version that was acknowledged, and the last one th
 "write" overwrites random blocks from several threads, until the time is over, the device fails or
 SIGTERM comes, after which each thread ends its write; "check" reads everything. A sector has to be
 whole, and no older than what was acknowledged. The variable WRITER_BLOCKS limits both to the device's
-first blocks, WRITER_PAUSE are seconds that each thread waits after a write."""
+first blocks, WRITER_PAUSE are seconds that each thread waits after a write, and WRITER_READY is a file
+into which "write" writes a line when it begins."""
 
 import json
 import mmap
@@ -92,7 +93,9 @@ def write(device, path, seconds, seed):
     before = sum(state.acked)
     for thread in threads:
         thread.start()
-    print("writing", flush=True)
+    if "WRITER_READY" in os.environ:
+        with open(os.environ["WRITER_READY"], "w", encoding="ascii") as file:
+            file.write("writing\n")
     for thread in threads:
         thread.join()
     state.save()
