@@ -19,7 +19,7 @@
 #define MANY		6000U
 #define MIB		(1024UL * 1024)
 #define FLAPS		4
-#define VICTIM_KEY	"a key that no peer was told"
+#define VICTIM_KEY	"a key that no peer has"
 
 bool hp_check(bool truth, const char *what)
 {
@@ -136,23 +136,23 @@ static bool answers(struct hp *hp)
 
 /* ---- records for unknown ports and connections ---- */
 
-static bool strangers(struct hp *hp, struct victim *none)
+static bool unknown_numbers(struct hp *hp, struct victim *none)
 {
 	u32 number = call(hp, NULL, 0);
 	bool ok;
 
 	ok = hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_ANSWER), HP_WAIT_MS),
-		      "who calls a port without listener hears nothing");
+		      "a call of a port without listener is not answered");
 	ok &= hp_check(hp_received(hp, number).status == ECONNREFUSED,
-		       "he is not told that it was refused");
+		       "the answer is not ECONNREFUSED");
 	number = hp_number(hp);
 	hp_send_answer(hp, NUMBER_NOBODY, number);
 	return ok & hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
-			     "who answers a call that was given up is not told");
+			     "an ANSWER to no call is not answered by CLOSE");
 }
 
 /* The memory of answers that the peer does not take is bounded. */
-static bool untaken(struct hp *hp, struct victim *none)
+static bool unread_answers(struct hp *hp, struct victim *none)
 {
 	unsigned long before, used;
 	unsigned int i;
@@ -167,9 +167,9 @@ static bool untaken(struct hp *hp, struct victim *none)
 	ret = ret ?: hp_wait_taken(hp);
 	used = mem_used(before);
 	hp_set_deaf(hp, false);
-	pr_info("hostile: %lu KiB for answers that nobody takes\n", used / 1024);
-	return hp_check(!ret, "what was said is not handled") &
-	       hp_check(used < 3 * MIB, "each of them has memory");
+	pr_info("hostile: %lu KiB for answers that the peer does not read\n", used / 1024);
+	return hp_check(!ret, "records are not handled") &
+	       hp_check(used < 3 * MIB, "each answer takes memory");
 }
 
 /* ---- calls ---- */
@@ -186,7 +186,7 @@ static bool unproven(struct hp *hp, struct victim *v)
 	used = mem_used(before);
 	pr_info("hostile: %lu KiB for callers without proof\n", used / 1024);
 	return ok & hp_check(used < BACKLOG * MIB / 4,
-			     "callers without proof have a connection's memory");
+			     "callers without proof have the memory of a connection");
 }
 
 /* An endpoint is closed while the peer calls without pause. */
@@ -246,8 +246,8 @@ static bool stream_once(struct hp *hp, struct victim *v, unsigned int kind)
 	hp_flush(hp);
 	ok = hp_check(!ret, "the link has gone");
 	ok &= hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
-		       "what breaks the rules is accepted");
-	ok &= hp_check(hp->own_id == life, "the link goes for it");
+		       "a stream that breaks the rules is accepted");
+	ok &= hp_check(hp->own_id == life, "the link ends, too");
 	if (!ok)
 		pr_err("hostile: kind %u\n", kind);
 	return ok;
@@ -264,7 +264,7 @@ static bool streams(struct hp *hp, struct victim *v)
 }
 
 /* CLOSE for a connection that is being made. Numbers go up by one, so the next one is known. */
-static bool foreseen(struct hp *hp, struct victim *v)
+static bool early_close(struct hp *hp, struct victim *v)
 {
 	u64 before = hp_count(hp, NTW_ANSWER);
 	u32 number = answered(hp, v, 0), first = hp_received(hp, number).from, used, sent = 0, k;
@@ -285,7 +285,7 @@ static bool foreseen(struct hp *hp, struct victim *v)
  * The peer has connected and beats, but takes nothing any more: its ring is full, and refusals wait
  * for room in it.
  */
-static bool deaf(struct hp *hp, struct victim *v)
+static bool unread_rings(struct hp *hp, struct victim *v)
 {
 	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(PORT_OURS) };
 	bool ok = accepted(hp, v);
@@ -296,14 +296,14 @@ static bool deaf(struct hp *hp, struct victim *v)
 		ok = hp_check(!victim_send(v, &us), "nothing can be posted");
 	for (i = 0; i < BACKLOG && ok; i++)
 		ok = call(hp, NULL, i);
-	ok = ok && hp_check(!hp_wait_taken(hp), "calls are not taken");
+	ok = ok && hp_check(!hp_wait_taken(hp), "calls are not handled");
 	msleep(200);	/* the refusals are sent meanwhile, which the peer can't observe */
 	if (!hp_check(!victim_close_begin(v), "no thread")) {
 		hp_set_deaf(hp, false);
 		return false;
 	}
 	ok &= hp_check(victim_closed_in(v, HP_WAIT_MS),
-		       "an endpoint can't be closed while nothing is heard");
+		       "an endpoint can't be closed while the peer reads nothing");
 	hp_set_deaf(hp, false);
 	victim_close_end(v);
 	return ok;
@@ -315,24 +315,23 @@ static bool deaf(struct hp *hp, struct victim *v)
  * Connect, and have the victim expose memory to a write. Return: our number of the connection, 0:
  * failed
  */
-static u32 lent_to(struct hp *hp, struct victim *v)
+static u32 exposed_to(struct hp *hp, struct victim *v)
 {
 	u32 number = accepted(hp, v);
 	bool ok = number &&
-		  hp_check(!hp_send_asking(hp, number, kfi_mr_key(v->mr), 4096), "we can't ask");
+		  hp_check(!hp_send_asking(hp, number, kfi_mr_key(v->mr), 4096), "the request can't be sent");
 
 	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_CTS), HP_WAIT_MS),
-			    "we are told nothing of memory");
-	return ok && hp_check(hp_received(hp, number).places == 1,
-			      "nothing is lent to us") ? number :
-											   0;
+			    "there is no CTS");
+	ok = ok && hp_check(hp_received(hp, number).places == 1, "the CTS has no place");
+	return ok ? number : 0;
 }
 
 /*
  * The victim closes. It requests a CLOSE and must wait for it, because the peer may still write to
  * the exposed memory. Without an answer it must end the link.
  */
-static bool lent_once(struct hp *hp, bool answer)
+static bool exposed_once(struct hp *hp, bool answer)
 {
 	unsigned int tries;
 	struct victim v;
@@ -342,22 +341,22 @@ static bool lent_once(struct hp *hp, bool answer)
 	if (!hp_check(!hp_wait_up(hp) && !hp_victim(&v, false), "no endpoint"))
 		return false;
 	ok = hp_check(!victim_offer(&v, 4096), "no memory in the window");
-	number = ok ? lent_to(hp, &v) : 0;
+	number = ok ? exposed_to(hp, &v) : 0;
 	life = hp->own_id;
 	if (!number || !hp_check(!victim_close_begin(&v), "no thread")) {
 		victim_close(&v);
 		return false;
 	}
 	ok = hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
-		      "its memory is not asked back");
+		      "it sends no CLOSE");
 	ok &= hp_check(hp_received(hp, number).bits & NTW_C_RETURN,
-		       "it does not want to hear that we are through");
+		       "its CLOSE does not ask for ours");
 	/* We have closed, too, but our devices may still write. */
 	ok &= hp_check(!hp_send_close(hp, hp_received(hp, number).from, NTW_C_HELD),
 		       "the link has gone");
 	hp_flush(hp);
 	ok &= hp_check(!victim_closed_in(&v, 2000),
-		       "it has closed over memory that we may write to");
+		       "it has closed while the peer may write to its memory");
 	if (answer)
 		hp_send_close(hp, hp_received(hp, number).from, 0);
 	hp_flush(hp);
@@ -366,22 +365,22 @@ static bool lent_once(struct hp *hp, bool answer)
 	for (tries = 0; !answer && hp->own_id == life && tries < 50; tries++)
 		msleep(20);
 	ok &= hp_check((hp->own_id == life) == answer,
-		       answer ? "the link goes for nothing" :
-				"the link stays, and we may still write");
+		       answer ? "the link ends without a reason" :
+				"the link stays, and the peer may still write");
 	victim_close_end(&v);
 	return ok;
 }
 
-static bool lent(struct hp *hp, struct victim *none)
+static bool exposed(struct hp *hp, struct victim *none)
 {
-	return lent_once(hp, true) & lent_once(hp, false);
+	return exposed_once(hp, true) & exposed_once(hp, false);
 }
 
 /*
  * The peer sends CLOSE with NTW_C_RETURN, so the victim must answer CLOSE at once, although earlier
  * events still wait for room in the completion queue. Behind its CLOSE the victim sends nothing.
  */
-static bool mute(struct hp *hp, struct victim *v)
+static bool asked_close(struct hp *hp, struct victim *v)
 {
 	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(PORT_OURS) };
 	u32 number = accepted(hp, v);
@@ -397,14 +396,14 @@ static bool mute(struct hp *hp, struct victim *v)
 			    "the link has gone");
 	hp_flush(hp);
 	ok = ok && hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
-			    "no last word");
+			    "no CLOSE");
 	counts = hp_count(hp, NTW_DATA);
 	ok = ok && hp_check(!victim_send(v, &us), "nothing can be posted");
 	if (ok)
 		victim_done(v, HP_WAIT_MS);	/* may succeed, because the bytes were copied */
 	return ok &
 	       hp_check(hp_count(hp, NTW_DATA) == counts,
-			"something was said behind the last word");
+			"there is DATA behind CLOSE");
 }
 
 /* ---- lost bytes of placed payload ---- */
@@ -437,7 +436,7 @@ static bool unanswered_once(struct hp *hp, struct victim *v, bool checks)
 	ok = number && hp_check(!victim_send(v, &us), "nothing can be posted");
 	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_RTS), HP_WAIT_MS), "it does not ask");
 	ok = ok && hp_check(!kfi_ntb_mock_command("end 0.0 lose-tlp 1"), "nothing can be lost");
-	ok = ok && hp_check(!hp_send_take(hp, number, PLACED), "the link has gone");
+	ok = ok && hp_check(!hp_send_take(hp, number, ntw_arena_at(1, HP_RING), PLACED), "the link has gone");
 	hp_flush(hp);
 	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_DATA), HP_WAIT_MS), "no payload");
 	if (!ok)
@@ -447,12 +446,12 @@ static bool unanswered_once(struct hp *hp, struct victim *v, bool checks)
 	ok = hp_check(memcmp(there, v->buf, PLACED), "nothing was lost");
 	ok &= hp_check(crc == (checks ? sent : 0), "the CRC is another one");
 	ok &= hp_check(crc != crc32c(~0U, there, PLACED),
-		       "the CRC does not tell that something was lost");
+		       "the CRC is that of the damaged bytes");
 	ok &= hp_check(victim_done(v, 300) == -EAGAIN,
-		       "a message has ended, and nobody has said so");
+		       "a message has ended without an acknowledgement");
 	ok &= hp_check(!kfi_ntb_mock_command("link 0 down"), "the link can't go");
 	ret = victim_done(v, HP_WAIT_MS);
-	ok &= hp_check(ret && ret != -EAGAIN, "a message has ended well though the link has gone");
+	ok &= hp_check(ret && ret != -EAGAIN, "a message has succeeded though the link has gone");
 	return ok & hp_check(!kfi_ntb_mock_command("link 0 up"), "the link can't come back");
 }
 
@@ -492,7 +491,7 @@ static bool torn_once(struct hp *hp, bool checks, bool torn)
 	if (!answers(hp) || !hp_check(!hp_victim(&v, false), "no endpoint"))
 		return false;
 	ok = hp_check(!victim_offer(&v, 4096), "no memory in the window");
-	number = ok ? lent_to(hp, &v) : 0;
+	number = ok ? exposed_to(hp, &v) : 0;
 	life = hp->own_id;
 	if (!number) {
 		victim_close(&v);
@@ -507,7 +506,7 @@ static bool torn_once(struct hp *hp, bool checks, bool torn)
 	ok = hp_check(!hp_send_placed(hp, number, 4096, checks ? crc : 0), "the link has gone");
 	hp_flush(hp);
 	ok &= hp_check(!!hp_wait(hp, number, HP_FRAME(KFW_ACK), found ? 300 : HP_WAIT_MS) == !found,
-		       found ? "what is torn is acknowledged" : "no answer");
+		       found ? "damaged bytes are acknowledged" : "no answer");
 	for (tries = 0; found && hp->own_id == life && tries < 100; tries++)
 		msleep(20);
 	ok &= hp_check((hp->own_id == life) != found,
@@ -609,18 +608,18 @@ static bool flap(struct hp *hp, struct victim *none)
 	hp_set_no_hello(hp, true);
 	hp_bye(hp);
 	for (round = 0; round < FLAPS && ok; round++) {
-		ok = hp_check(hello_done(hp), "it says no hello");
+		ok = hp_check(hello_done(hp), "it sends no hello");
 		before = hp_left(hp);
-		ok = ok && hp_check(blink(hp), "the bridge does not do as it is told");
+		ok = ok && hp_check(blink(hp), "the bridge does not go down and up");
 		ok = ok &&
-		     hp_check(left(hp, before), "it forgets that the link has gone meanwhile");
+		     hp_check(left(hp, before), "it ignores that the link has gone meanwhile");
 	}
 	hp_set_no_hello(hp, false);
 	return ok;
 }
 
 /* Several tries, because the link may come up and go down meanwhile. */
-static bool silent(struct hp *hp)
+static bool stays_down(struct hp *hp)
 {
 	unsigned int i;
 	u32 number;
@@ -638,16 +637,16 @@ static bool silent(struct hp *hp)
  * The peer announces an impossible window over all its memory, which the victim must refuse; or a
  * window that the victim does not have, which must not prevent the link.
  */
-static bool bared(struct hp *hp, struct victim *none)
+static bool all_memory(struct hp *hp, struct victim *none)
 {
 	bool ok;
 
 	hp_set_flat(hp, 60, 1);
-	ok = hp_check(silent(hp), "it believes in more memory than there is");
+	ok = hp_check(stays_down(hp), "it accepts a window of more memory than there is");
 	hp_set_flat(hp, 0, 1);
-	ok &= hp_check(silent(hp), "it believes in a window of nothing");
+	ok &= hp_check(stays_down(hp), "it accepts a window without memory");
 	hp_set_flat(hp, 30, 0);
-	ok &= hp_check(silent(hp), "it takes the ring's window for that of all memory");
+	ok &= hp_check(stays_down(hp), "it accepts the window of the rings as that of all memory");
 	hp_set_flat(hp, 30, 99);
 	ok &= answers(hp);
 	hp_set_flat(hp, 30, 1);
@@ -665,10 +664,151 @@ static bool reaches(struct hp *hp, struct victim *none)
 	bool ok;
 
 	hp_set_reach(hp, MIB);
-	ok = hp_check(silent(hp), "it believes that we reach more than it has");
+	ok = hp_check(stays_down(hp), "it accepts a reach beyond its memory");
 	hp_set_reach(hp, -(s64)(hp->reach - MIB - NTW_CTL_SIZE));
-	ok &= hp_check(silent(hp), "it believes that we reach less than its ring");
+	ok &= hp_check(stays_down(hp), "it accepts a reach that excludes its rings");
 	hp_set_reach(hp, 0);
+	return ok;
+}
+
+/* ---- several queues ---- */
+
+static bool another_life(struct hp *hp, u32 life)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(HP_WAIT_MS);
+
+	while (READ_ONCE(hp->own_id) == life && time_before(jiffies, until))
+		msleep(20);
+	return READ_ONCE(hp->own_id) != life;
+}
+
+/*
+ * The peer announces a number of queues that cannot be, or two different numbers: the link must not
+ * come up. It may use fewer queues than it has.
+ */
+static bool queue_numbers(struct hp *hp, struct victim *none)
+{
+	static const struct {
+		u8	pads, hello;
+		bool	good;
+	} numbers[] = {
+		{ 0, 0 }, { 0, 1 }, { NTW_QUEUES_MAX + 1, 1 }, { 15, 15 },
+		{ NTW_QUEUES_MAX, 1 },	/* more than the memory has room for */
+		{ 1, 2 }, { 2, 0 }, { 2, 3 }, { 2, 255 }, { 2, 1, true }, { 2, 2, true },
+	};
+	unsigned int i;
+	bool ok = true;
+
+	for (i = 0; i < ARRAY_SIZE(numbers) && ok; i++) {
+		hp_set_queues(hp, numbers[i].pads, numbers[i].hello);
+		ok = numbers[i].good ? answers(hp) :
+		     hp_check(stays_down(hp), "the link comes up with a wrong number of queues");
+		if (!ok)
+			pr_err("hostile: %u queues, %u in the hello\n", numbers[i].pads,
+			       numbers[i].hello);
+	}
+	hp_set_queues(hp, 1, 1);
+	return ok;
+}
+
+/*
+ * A connection uses the second queue. Records for it that come through the first one, which break
+ * its rules, end it, or announce bytes, have no effect; behind them it continues.
+ */
+static bool queue_of_another(struct hp *hp, struct victim *none)
+{
+	struct victim v = {};
+	u64 sent, put;
+	u32 number;
+	bool ok;
+
+	hp_set_queues(hp, 2, 2);
+	if (!answers(hp) || !hp_check(!hp_victim(&v, false), "no endpoint"))
+		return false;
+	hp_use_queue(hp, 1);
+	ok = hp_check(!victim_offer(&v, 4096), "no memory in the window");
+	number = ok ? exposed_to(hp, &v) : 0;
+	ok = number;
+	sent = hp->stream.sent;
+	put = hp->stream.put;
+	hp_use_queue(hp, 0);
+	ok = ok && hp_check(!hp_send_placed(hp, number, 4096, 0) &&
+			    !hp_send_data(hp, number, sent + 1, 0, 0x80, 1) &&
+			    !hp_send_answer(hp, hp_received(hp, number).from, number) &&
+			    !hp_send_close(hp, hp_received(hp, number).from, NTW_C_ABORT) &&
+			    !hp_wait_taken(hp), "the link has gone");
+	ok = ok && hp_check(!hp_wait(hp, number, HP_FRAME(KFW_ACK) | HP_RECEIVED(NTW_CLOSE), 300),
+			    "records have an effect that came through another queue");
+	hp->stream.sent = sent;
+	hp->stream.put = put;
+	hp_use_queue(hp, 1);
+	ok = ok && hp_check(!hp_send_placed(hp, number, 4096, 0), "the link has gone");
+	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_ACK), HP_WAIT_MS), "no answer");
+	victim_close(&v);
+	hp_set_queues(hp, 1, 1);
+	return ok;
+}
+
+/*
+ * The positions of the second queue are wrong, while the first one follows the protocol. The life
+ * of the link ends, for both.
+ */
+static bool queue_positions(struct hp *hp, struct victim *none)
+{
+	static const struct {
+		u32	placed, message, bulk;
+	} more[] = {
+		{ 8 }, { 1U << 30 }, { 0, NTW_ALIGN }, { 0, 1 }, { 0, 0, NTW_ALIGN },
+		{ NTW_ALIGN },	/* there is no record */
+	};
+	unsigned int i;
+	bool ok = true;
+	u32 life;
+
+	hp_set_queues(hp, 2, 2);
+	for (i = 0; i < ARRAY_SIZE(more) && ok; i++) {
+		ok = answers(hp);
+		life = READ_ONCE(hp->own_id);
+		hp_add_positions(hp, 1, more[i].placed, more[i].message, more[i].bulk);
+		ok = ok && hp_check(another_life(hp, life), "it accepts wrong positions");
+		if (!ok)
+			pr_err("hostile: wrong positions %u\n", i);
+	}
+	ok = ok && answers(hp);
+	hp_set_queues(hp, 1, 1);
+	return ok;
+}
+
+/*
+ * The peer names memory of its second queue as the place for a message. The connection must end, and
+ * nothing may be written.
+ */
+static bool queue_as_place(struct hp *hp, struct victim *none)
+{
+	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(PORT_OURS) };
+	struct victim_attr attr = {
+		.provider = "ntb", .buf_len = PLACED, .cq_size = VICTIM_CQ, .txcq_size = 256
+	};
+	u32 at = ntw_queue_at(1, HP_RING) + ntw_ring_at(NTW_BULK, HP_RING);
+	struct victim v = {};
+	u32 number, life;
+	bool ok;
+
+	hp_set_queues(hp, 2, 2);
+	if (!answers(hp) || !hp_check(!victim_open(&v, &attr), "no endpoint"))
+		return false;
+	life = READ_ONCE(hp->own_id);
+	number = accepted(hp, &v);
+	ok = number && hp_check(!victim_send(&v, &us), "nothing can be posted");
+	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_RTS), HP_WAIT_MS), "it does not ask");
+	fill(v.buf, PLACED);
+	ok = ok && hp_check(!hp_send_take(hp, number, at, PLACED), "the link has gone");
+	ok = ok && hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
+			    "memory of a queue is accepted as a place");
+	ok = ok && hp_check(!hp_received(hp, number).placed, "it has written to a queue");
+	ok = ok && hp_check(READ_ONCE(hp->own_id) == life, "the link ends, too");
+	victim_close(&v);
+	hp_set_queues(hp, 1, 1);
 	return ok;
 }
 
@@ -683,21 +823,25 @@ static const struct hp_case {
 	/* needs a window behind an IOMMU; the others run without one */
 	bool		mapped;
 } cases[] = {
-	{ "strangers",	strangers },
-	{ "untaken",	untaken },
-	{ "unproven",	unproven, KEYED },
-	{ "flood",	flood, KEYED },
-	{ "streams",	streams, OPEN },
-	{ "foreseen",	foreseen, KEYED },
-	{ "deaf",	deaf, OPEN },
-	{ "lent",	lent },
-	{ "mute",	mute, OPEN },
-	{ "unanswered",	unanswered },
-	{ "torn",	torn },
-	{ "flap",	flap },
-	{ "bared",	bared },
-	{ "reaches",	reaches },
-	{ "mapped",	hp_mapped, OPEN, true },
+	{ "unknown_numbers",	unknown_numbers },
+	{ "unread_answers",	unread_answers },
+	{ "unproven",		unproven, KEYED },
+	{ "flood",		flood, KEYED },
+	{ "streams",		streams, OPEN },
+	{ "early_close",	early_close, KEYED },
+	{ "unread_rings",	unread_rings, OPEN },
+	{ "exposed",		exposed },
+	{ "asked_close",	asked_close, OPEN },
+	{ "unanswered",		unanswered },
+	{ "torn",		torn },
+	{ "flap",		flap },
+	{ "all_memory",		all_memory },
+	{ "reaches",		reaches },
+	{ "queue_numbers",	queue_numbers },
+	{ "queue_of_another",	queue_of_another },
+	{ "queue_positions",	queue_positions },
+	{ "queue_as_place",	queue_as_place },
+	{ "mapped",		hp_mapped, OPEN, true },
 };
 
 static bool run_case(struct hp *hp, const struct hp_case *c)

@@ -8,17 +8,17 @@
 #include <linux/random.h>
 #include "hostile.h"
 
-void hp_ring(struct hp *hp)
+void hp_ring(struct hp *hp, unsigned int queue)
 {
 	if (hp->bells)
-		ntb_peer_db_set(hp->ntb, BIT_ULL(hp->bell));
+		ntb_peer_db_set(hp->ntb, BIT_ULL(hp->bell + ntw_bell(queue, hp->used, hp->bells, 0)));
 }
 
 static void hp_send_handshake(struct hp *hp, enum ntw_state state)
 {
 	struct ntw_handshake handshake = {
 		.state = state,
-		.queues = 1,
+		.queues = hp->queues,
 		.ring_shift = HP_RING_SHIFT,
 		.bell = 0,
 		.bells = 1,
@@ -32,7 +32,7 @@ static void hp_send_handshake(struct hp *hp, enum ntw_state state)
 	ntw_encode_handshake(&handshake, pads);
 	for (i = 0; i < NTW_PADS; i++)
 		ntb_peer_spad_write(hp->ntb, 0, i, pads[i]);
-	hp_ring(hp);
+	hp_ring(hp, 0);
 }
 
 static int hp_read_handshake(struct hp *hp, struct ntw_handshake *handshake)
@@ -46,7 +46,7 @@ static int hp_read_handshake(struct hp *hp, struct ntw_handshake *handshake)
 	if (ret)
 		return ret;
 	hp->bell = handshake->bell;
-	hp->bells = true;
+	hp->bells = handshake->bells;
 	return 0;
 }
 
@@ -78,14 +78,11 @@ static void hp_shake_down(struct hp *hp)
 
 static void hp_reset(struct hp *hp)
 {
-	hp->placed = 0;
-	hp->reported = 0;
-	hp->freed = 0;
-	memset(hp->got, 0, sizeof(hp->got));
-	hp->serial = 0;
-	hp->seen = 0;
-	hp->echo = 0;
-	memset(hp->mem, 0, NTW_CTL_SIZE);
+	unsigned int i;
+
+	memset(hp->queue, 0, sizeof(hp->queue));
+	for (i = 0; i < HP_QUEUES; i++)
+		memset(hp->mem + ntw_queue_at(i, HP_RING), 0, NTW_CTL_SIZE);
 	wmb();	/* empty before the victim can write */
 }
 
@@ -100,6 +97,7 @@ static void hp_shake_quiet(struct hp *hp)
 	if (ret || handshake.peer_id != hp->own_id)
 		return;
 	hp->ring = 1U << handshake.ring_shift;
+	hp->used = clamp(min(hp->hello_queues, handshake.queues), 1, HP_QUEUES);
 	hp->reach = (u64)handshake.size_kib * 1024 + hp->reach_more;
 	hp_reset(hp);
 	if (!ntb_mw_set_trans(hp->ntb, 0, 0, hp->dma, HP_MEM))
@@ -130,7 +128,7 @@ static void hp_shake_hello(struct hp *hp)
 		.version = NTW_VERSION,
 		.own_id = hp->own_id,
 		.peer_id = hp->peer_id,
-		.queues = 1,
+		.queues = hp->hello_queues,
 		.ring = HP_RING,
 		.size = HP_MEM,
 		.reach = hp->reach,
@@ -148,11 +146,10 @@ static void hp_shake_hello(struct hp *hp)
 	wmb();	/* complete before it is announced */
 	iosys_map_wr(&out, offsetof(struct ntw_ctl, ready), u64,
 		     (__force u64)cpu_to_le64(ntw_word(hp->peer_id, 1)));
-	hp_ring(hp);
+	hp_ring(hp, 0);
 	if (!hp_has_hello(hp))
 		return;
 	hp->state = HP_UP;
-	hp->beat = jiffies;
 }
 
 void hp_shake(struct hp *hp)

@@ -20,7 +20,8 @@
 #include "../../../providers/ntb/record.h"
 #include "../victim.h"
 
-#define HP_MEM		65536U		/* our inbound memory */
+#define HP_MEM		131072U		/* our inbound memory */
+#define HP_QUEUES	2U		/* queues that have room in it */
 #define HP_RING_SHIFT	14
 #define HP_RING		(1U << HP_RING_SHIFT)
 #define HP_BLOCK	8192U		/* maximum of bytes that are written at once */
@@ -90,15 +91,8 @@ struct hp_stream {
 };
 
 /**
- * struct hp - the peer
- * @window: window to the victim's memory, for the whole test
- * @mem: our memory that the victim writes, with a control page and two rings, for the whole test
- * @task: polls for records, and beats
- * @lock: protects the following members
- * @bell: the victim's doorbell
- * @bells: the victim has announced @bell
- * @ring: size of each of the victim's rings
- * @placed: bytes written to its message ring, which has all our records
+ * struct hp_queue - one queue of the link
+ * @placed: bytes written to the victim's message ring, which has all our records
  * @reported: bytes of these that were announced
  * @freed: bytes of these that the victim has handled
  * @got: bytes of each of our rings that were handled
@@ -106,6 +100,28 @@ struct hp_stream {
  * @beat: time of our last line
  * @seen: serial of the victim's last line
  * @echo: serial that was echoed last
+ */
+struct hp_queue {
+	u64		placed, reported, freed;
+	u64		got[NTW_RINGS];
+	u32		serial, seen, echo;
+	unsigned long	beat;
+};
+
+/**
+ * struct hp - the peer
+ * @window: window to the victim's memory, for the whole test
+ * @mem: our memory that the victim writes, with a control page and two rings, for the whole test
+ * @task: polls for records, and beats
+ * @lock: protects the following members
+ * @bell: the first bit of the victim's doorbell
+ * @bells: number of these bits; 0: the victim has announced none yet
+ * @ring: size of each of the victim's rings
+ * @queues: queues of our inbound memory, as announced in the scratchpads
+ * @hello_queues: queues to be used, as announced in the hello
+ * @used: queues that are in use
+ * @on: the queue for our records
+ * @queue: the queues
  * @deaf: beat, but report nothing new as handled or seen
  * @no_hello: send no hello
  * @flat_shift: size of the window over all our memory, as announced
@@ -129,14 +145,11 @@ struct hp {
 	struct mutex		lock;
 	enum hp_state		state;
 	u32			own_id, peer_id;
-	u8			bell;
-	bool			bells;
+	u8			bell, bells;
 	u32			ring;
-	u64			placed, reported, freed;
-	u64			got[NTW_RINGS];
-	u32			serial;
-	u32			seen, echo;
-	unsigned long		beat;
+	u8			queues, hello_queues, used;
+	unsigned int		on;
+	struct hp_queue		queue[HP_QUEUES];
 	bool			deaf, no_hello;
 	u16			flat_shift, flat_window;
 	u32			features;
@@ -155,7 +168,7 @@ void hp_shake(struct hp *hp);
 void hp_down(struct hp *hp);
 bool hp_same_life(struct hp *hp);
 bool hp_has_hello(struct hp *hp);
-void hp_ring(struct hp *hp);	/* ring the victim's doorbell */
+void hp_ring(struct hp *hp, unsigned int queue);	/* ring the victim's doorbell */
 
 /* peer.c: process context, no lock */
 int hp_start(struct hp *hp, struct ntb_dev *ntb);
@@ -167,6 +180,11 @@ void hp_set_no_hello(struct hp *hp, bool no_hello);
 void hp_set_flat(struct hp *hp, u16 shift, u16 window);	/* begins another life */
 void hp_set_features(struct hp *hp, u32 features);	/* the same */
 void hp_set_reach(struct hp *hp, s64 more);	/* the same */
+/* the same: announce @queues in the scratchpads and @hello in the hello */
+void hp_set_queues(struct hp *hp, u8 queues, u8 hello);
+void hp_use_queue(struct hp *hp, unsigned int queue);	/* for records from now on */
+/* Break the positions of a queue: claim to have written and handled so many more bytes. */
+void hp_add_positions(struct hp *hp, unsigned int queue, u32 placed, u32 message, u32 bulk);
 bool hp_hello_received(struct hp *hp);	/* the victim has sent its hello and waits for ours */
 u32 hp_left(struct hp *hp);	/* how often it has begun another life instead of coming up */
 /*
@@ -200,8 +218,8 @@ int hp_send_hello(struct hp *hp, u32 number, u64 incarnation, bool key);
 int hp_send_asking(struct hp *hp, u32 number, u64 key, u64 len);
 /* write no byte to the region @key, with an event for the victim's consumer */
 int hp_send_touch(struct hp *hp, u32 number, u64 key);
-/* receive a message into the first @len bytes behind our ring, as a place */
-int hp_send_take(struct hp *hp, u32 number, u32 len);
+/* receive a message into @len bytes of our inbound memory from @at on, as a place */
+int hp_send_take(struct hp *hp, u32 number, u32 at, u32 len);
 /* announce @len bytes, with this CRC, in the memory that the victim has exposed */
 int hp_send_placed(struct hp *hp, u32 number, u32 len, u32 crc);
 

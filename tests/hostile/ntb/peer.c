@@ -14,46 +14,48 @@
 
 /* ---- to the victim, with the lock held ---- */
 
-static void hp_line(struct hp *hp)
+static void hp_line(struct hp *hp, unsigned int queue)
 {
-	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window);
+	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window + ntw_queue_at(queue, hp->ring));
+	struct hp_queue *q = &hp->queue[queue];
 	u64 counts[] = {
-		hp->placed, hp->got[NTW_MSG], hp->got[NTW_BULK], hp->seen,
-		hp->serial + NTW_SERIAL_STEP,
+		q->placed, q->got[NTW_MSG], q->got[NTW_BULK], q->seen, q->serial + NTW_SERIAL_STEP,
 	};
 	unsigned int i;
 
 	if (!hp->deaf)
-		hp->echo = hp->seen;
-	counts[3] = hp->echo;
+		q->echo = q->seen;
+	counts[3] = q->echo;
 	for (i = 0; i < ARRAY_SIZE(counts); i++) {
 		wmb();	/* records before the line, and its words in order */
 		iosys_map_wr(&out, offsetof(struct ntw_ctl, line) + i * sizeof(u64), u64,
 			     (__force u64)cpu_to_le64(ntw_word(hp->peer_id, counts[i])));
 	}
 	wmb();	/* the line before the doorbell */
-	hp->serial += NTW_SERIAL_STEP;
-	hp->reported = hp->placed;
-	hp->beat = jiffies;
-	hp_ring(hp);
+	q->serial += NTW_SERIAL_STEP;
+	q->reported = q->placed;
+	q->beat = jiffies;
+	hp_ring(hp, queue);
 }
 
 static void hp_write(struct hp *hp, const void *from, u32 len)
 {
-	memcpy_toio(hp->window + NTW_CTL_SIZE + (hp->placed & (hp->ring - 1)), from, len);
+	memcpy_toio(hp->window + ntw_queue_at(hp->on, hp->ring) + NTW_CTL_SIZE +
+		    (hp->queue[hp->on].placed & (hp->ring - 1)), from, len);
 }
 
 static void hp_skip(struct hp *hp, u32 rest)
 {
+	struct hp_queue *q = &hp->queue[hp->on];
 	struct ntw_rec skip = {
 		.type = NTW_SKIP,
 		.len = cpu_to_le32(rest),
-		.check = cpu_to_le32((u32)hp->placed ^ hp->peer_id),
+		.check = cpu_to_le32((u32)q->placed ^ hp->peer_id),
 	};
 
 	if (rest)
 		hp_write(hp, &skip, sizeof(skip));
-	hp->placed += rest;
+	q->placed += rest;
 }
 
 /*
@@ -64,21 +66,22 @@ static bool hp_place(struct hp *hp, struct ntw_rec *rec, const void *body, u32 l
 		     unsigned int copies)
 {
 	u32 span = ntw_rec_span(sizeof(*rec) + len), all = copies * span, at;
-	u32 rest = hp->ring - (hp->placed & (hp->ring - 1));
+	struct hp_queue *q = &hp->queue[hp->on];
+	u32 rest = hp->ring - (q->placed & (hp->ring - 1));
 
 	if (rest >= all)
 		rest = 0;
-	if (hp->placed + rest + all > hp->freed + hp->ring)
+	if (q->placed + rest + all > q->freed + hp->ring)
 		return false;
 	hp_skip(hp, rest);
 	rec->len = cpu_to_le32(sizeof(*rec) + len);
 	for (at = 0; at < all; at += span) {
-		rec->check = cpu_to_le32((u32)(hp->placed + at) ^ hp->peer_id);
+		rec->check = cpu_to_le32((u32)(q->placed + at) ^ hp->peer_id);
 		memcpy(hp->block + at, rec, sizeof(*rec));
 		memcpy(hp->block + at + sizeof(*rec), body, len);
 	}
 	hp_write(hp, hp->block, all);
-	hp->placed += all;
+	q->placed += all;
 	return true;
 }
 
@@ -179,15 +182,16 @@ static u64 hp_word(struct hp *hp, const __le64 *word, u64 old)
 	       old + (u32)(value - (u32)old) : old;
 }
 
-static void hp_take_from(struct hp *hp, enum ntw_which which, u64 avail)
+static void hp_take_from(struct hp *hp, unsigned int queue, enum ntw_which which, u64 avail)
 {
-	u64 *got = &hp->got[which];
+	const void *ring = hp->mem + ntw_queue_at(queue, HP_RING) + ntw_ring_at(which, HP_RING);
+	u64 *got = &hp->queue[queue].got[which];
 	const void *at;
 	struct ntw_rec rec;
 	int span;
 
 	while (!hp->deaf && *got != avail) {
-		at = hp->mem + ntw_ring_at(which, HP_RING) + (*got & (HP_RING - 1));
+		at = ring + (*got & (HP_RING - 1));
 		memcpy(&rec, at, sizeof(rec));
 		span = ntw_decode_rec(&rec, (u32)*got, avail - *got, HP_RING, hp->own_id);
 		if (span < 0) {
@@ -199,22 +203,23 @@ static void hp_take_from(struct hp *hp, enum ntw_which which, u64 avail)
 	}
 }
 
-static void hp_take(struct hp *hp)
+static void hp_take(struct hp *hp, unsigned int queue)
 {
-	const struct ntw_ctl *ctl = hp->mem;
-	u64 msg = hp->got[NTW_MSG], avail, bulk, after;
+	const struct ntw_ctl *ctl = hp->mem + ntw_queue_at(queue, HP_RING);
+	struct hp_queue *q = &hp->queue[queue];
+	u64 msg = q->got[NTW_MSG], avail, bulk, after;
 
-	hp->seen = hp_word(hp, &ctl->line.serial, hp->seen);
-	hp->freed = hp_word(hp, &ctl->line.consumed[NTW_MSG], hp->freed);
+	q->seen = hp_word(hp, &ctl->line.serial, q->seen);
+	q->freed = hp_word(hp, &ctl->line.consumed[NTW_MSG], q->freed);
 	rmb();	/* read the words in the order in which the victim writes them */
 	avail = hp_word(hp, &ctl->line.produced, msg);
-	bulk = hp_word(hp, &ctl->bulk.produced, hp->got[NTW_BULK]);
+	bulk = hp_word(hp, &ctl->bulk.produced, q->got[NTW_BULK]);
 	rmb();	/* the positions before the records, and before @after */
 	after = hp_word(hp, &ctl->bulk.after, msg / NTW_ALIGN);
-	hp_take_from(hp, NTW_MSG, avail);
+	hp_take_from(hp, queue, NTW_MSG, avail);
 	/* A position that was passed looks like one far ahead. */
-	if (after - msg / NTW_ALIGN > HP_RING || after * NTW_ALIGN <= hp->got[NTW_MSG])
-		hp_take_from(hp, NTW_BULK, bulk);
+	if (after - msg / NTW_ALIGN > HP_RING || after * NTW_ALIGN <= q->got[NTW_MSG])
+		hp_take_from(hp, queue, NTW_BULK, bulk);
 }
 
 static bool hp_over(struct hp *hp)
@@ -224,15 +229,26 @@ static bool hp_over(struct hp *hp)
 	return hp_word(hp, &line->bye, 0) || !hp_same_life(hp);
 }
 
+static bool hp_look_at(struct hp *hp, unsigned int queue)
+{
+	struct hp_queue *q = &hp->queue[queue];
+	bool beat = time_after_eq(jiffies, q->beat + msecs_to_jiffies(HP_BEAT_MS));
+	u64 got = q->got[NTW_MSG] + q->got[NTW_BULK];
+
+	hp_take(hp, queue);
+	if (beat || q->got[NTW_MSG] + q->got[NTW_BULK] != got ||
+	    (!hp->deaf && q->seen & NTW_ASK && q->seen != q->echo))
+		hp_line(hp, queue);
+	return beat;
+}
+
 static void hp_look(struct hp *hp)
 {
-	bool beat = time_after_eq(jiffies, hp->beat + msecs_to_jiffies(HP_BEAT_MS));
-	u64 got = hp->got[NTW_MSG] + hp->got[NTW_BULK];
+	bool beat = false;
+	unsigned int i;
 
-	hp_take(hp);
-	if (beat || hp->got[NTW_MSG] + hp->got[NTW_BULK] != got ||
-	    (!hp->deaf && hp->seen & NTW_ASK && hp->seen != hp->echo))
-		hp_line(hp);
+	for (i = 0; i < hp->used; i++)
+		beat |= hp_look_at(hp, i);
 	if (beat && hp_over(hp))
 		hp_down(hp);
 }
@@ -271,7 +287,7 @@ void hp_bye(struct hp *hp)
 	if (hp->state == HP_UP) {
 		iosys_map_wr(&out, offsetof(struct ntw_ctl, line.bye), u64,
 			     (__force u64)cpu_to_le64(ntw_word(hp->peer_id, 1)));
-		hp_ring(hp);
+		hp_ring(hp, 0);
 		hp_down(hp);
 	}
 	mutex_unlock(&hp->lock);
@@ -316,6 +332,36 @@ void hp_set_reach(struct hp *hp, s64 more)
 	hp_bye(hp);
 }
 
+void hp_set_queues(struct hp *hp, u8 queues, u8 hello)
+{
+	mutex_lock(&hp->lock);
+	hp->queues = queues;
+	hp->hello_queues = hello;
+	hp->on = 0;
+	mutex_unlock(&hp->lock);
+	hp_bye(hp);
+}
+
+void hp_use_queue(struct hp *hp, unsigned int queue)
+{
+	mutex_lock(&hp->lock);
+	hp->on = queue;
+	mutex_unlock(&hp->lock);
+}
+
+void hp_add_positions(struct hp *hp, unsigned int queue, u32 placed, u32 message, u32 bulk)
+{
+	struct hp_queue *q = &hp->queue[queue];
+
+	mutex_lock(&hp->lock);
+	q->placed += placed;
+	q->got[NTW_MSG] += message;
+	q->got[NTW_BULK] += bulk;
+	if (hp->state == HP_UP)
+		hp_line(hp, queue);
+	mutex_unlock(&hp->lock);
+}
+
 bool hp_hello_received(struct hp *hp)
 {
 	bool hello_done;
@@ -347,9 +393,9 @@ static bool hp_try_post(struct hp *hp, struct ntw_rec *rec, const void *body, u3
 	if (!done)
 		done = hp_place(hp, rec, body, len, copies);
 	if (!done) {
-		hp_take(hp);
-		if (hp->reported != hp->placed)
-			hp_line(hp);
+		hp_take(hp, hp->on);
+		if (hp->queue[hp->on].reported != hp->queue[hp->on].placed)
+			hp_line(hp, hp->on);
 	}
 	mutex_unlock(&hp->lock);
 	return done;
@@ -370,7 +416,7 @@ void hp_flush(struct hp *hp)
 {
 	mutex_lock(&hp->lock);
 	if (hp->state == HP_UP)
-		hp_line(hp);
+		hp_line(hp, hp->on);
 	mutex_unlock(&hp->lock);
 }
 
@@ -379,7 +425,7 @@ static bool hp_taken(struct hp *hp)
 	bool taken;
 
 	mutex_lock(&hp->lock);
-	taken = hp->freed == hp->placed;
+	taken = hp->queue[hp->on].freed == hp->queue[hp->on].placed;
 	mutex_unlock(&hp->lock);
 	return taken;
 }
@@ -462,6 +508,9 @@ int hp_start(struct hp *hp, struct ntb_dev *ntb)
 	int ret;
 
 	hp->ntb = ntb;
+	hp->queues = 1;
+	hp->hello_queues = 1;
+	hp->used = 1;
 	mutex_init(&hp->lock);
 	ret = hp_memory(hp) ?: ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
 	if (!ret) {

@@ -136,14 +136,14 @@ int hp_send_touch(struct hp *hp, u32 number, u64 key)
 	return hp_send_frame(hp, number, &f, &seg, sizeof(seg));
 }
 
-int hp_send_take(struct hp *hp, u32 number, u32 len)
+int hp_send_take(struct hp *hp, u32 number, u32 at, u32 len)
 {
 	struct hp_received received = hp_received(hp, number);
 	struct kfw_frame f = {
 		.type = KFW_CTS, .id = received.id, .gen = received.gen, .slot = 1, .places = 1,
 	};
 	struct kfw_place place = {
-		.at = cpu_to_le64(ntw_arena_at(1, HP_RING)), .len = cpu_to_le32(len),
+		.at = cpu_to_le64(at), .len = cpu_to_le32(len),
 	};
 
 	return hp_send_frame(hp, number, &f, &place, sizeof(place));
