@@ -224,6 +224,8 @@ struct nt_watch {
  *	in that window is not allocated any more. Read in any context
  * @own_id: our incarnation of this life
  * @peer_id: the peer's incarnation of this life
+ * @peer: the peer's scratchpads, as they were read last when it was quiet. Memory, rings and windows
+ *	of this life are set up for them
  * @pace: milliseconds until the next step of the handshake
  * @beat: serial number of the peer, as last read
  * @beat_at: time at which @beat has changed, in jiffies
@@ -262,6 +264,7 @@ struct nt_link {
 	bool			held;
 	bool			exposed;
 	u32			own_id, peer_id;
+	struct ntw_handshake	peer;
 	unsigned int		pace;
 	u32			beat;
 	unsigned long		beat_at;

@@ -91,8 +91,11 @@ int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
 	ret = ntw_decode_hello(&hello, g);
 	if (ret)
 		return ret;
-	/* The peer has to reach the queues, and can't reach more than the inbound memory. */
-	if (g->reach < ntw_arena_at(g->queues, link->win.ring) ||
+	/*
+	 * The peer has to reach the queues, of which there are no more than here, and can't reach
+	 * more than the inbound memory.
+	 */
+	if (g->queues > link->win.queues || g->reach < ntw_arena_at(g->queues, link->win.ring) ||
 	    g->reach > round_up(link->win.size, 1024))
 		return -EPROTO;
 	/* The hello, which came through the window, has to agree with the scratchpads. */

@@ -305,8 +305,10 @@ static bool nt_step_quiet(struct nt_link *link)
 		return false;
 	}
 	ret = nt_handshake_read(link, &handshake);
-	if (!ret)
+	if (!ret) {
 		link->peer_id = handshake.own_id;
+		link->peer = handshake;
+	}
 	nt_handshake_write(link, NTW_QUIET);
 	if (ret || handshake.peer_id != link->own_id)
 		return false;
@@ -319,9 +321,17 @@ static bool nt_step_quiet(struct nt_link *link)
 	return true;
 }
 
+/* A peer's memory and doorbell are the same in all scratchpads of a life. */
+static bool nt_same_memory(const struct ntw_handshake *a, const struct ntw_handshake *b)
+{
+	return a->version == b->version && a->queues == b->queues &&
+	       a->ring_shift == b->ring_shift && a->size_kib == b->size_kib &&
+	       a->bell == b->bell && a->bells == b->bells;
+}
+
 /*
- * Check that the peer still has the incarnation that we have read, and end this life if it has not.
- * Return: 0: it has; -EAGAIN: it could not be read; -ESTALE: it has another one.
+ * Check that the peer still has the incarnation and the memory that we have read, and end this life
+ * if it has not. Return: 0: it has; -EAGAIN: they could not be read; -ESTALE: it has others.
  */
 static int nt_same_life(struct nt_link *link, struct ntw_handshake *handshake)
 {
@@ -329,9 +339,12 @@ static int nt_same_life(struct nt_link *link, struct ntw_handshake *handshake)
 
 	if (ret)
 		return -EAGAIN;
-	if (handshake->own_id == link->peer_id && handshake->peer_id == link->own_id)
+	if (handshake->own_id != link->peer_id || handshake->peer_id != link->own_id)
+		nt_life_end(link, "another life of the peer");
+	else if (!nt_same_memory(handshake, &link->peer))
+		nt_life_end(link, "other scratchpads in the same life of the peer");
+	else
 		return 0;
-	nt_life_end(link, "another life of the peer");
 	return -ESTALE;
 }
 

@@ -49,6 +49,7 @@ int nt_pages(struct nt_link *link, const struct nt_place *place, unsigned int n,
 	phys_addr_t at;
 	int ret;
 
+	/* The bounds of places are those of the link, the same in all queues. */
 	ret = nt_ring_reaches(&link->ring[0], place, n);
 	if (ret)
 		return ret;

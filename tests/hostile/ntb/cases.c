@@ -14,7 +14,6 @@
 
 #define PORT_NOBODY	0x7ffffff0U	/* no endpoint listens there */
 #define NUMBER_NOBODY	0x7ffffff1U	/* no connection has it soon */
-#define PORT_OURS	1000U		/* the first port that the peer calls from */
 #define BACKLOG		32U
 #define MANY		6000U
 #define MIB		(1024UL * 1024)
@@ -64,12 +63,12 @@ static u32 calls(struct hp *hp, const struct victim *v, u32 from, u32 copies)
 {
 	u32 number = hp_number(hp);
 
-	return hp_send_call(hp, number, PORT_OURS + from, v ? victim_port(v) : PORT_NOBODY,
+	return hp_send_call(hp, number, HP_PORT + from, v ? victim_port(v) : PORT_NOBODY,
 			    copies) ?
 	       0 : number;
 }
 
-static u32 call(struct hp *hp, const struct victim *v, u32 from)
+u32 hp_call(struct hp *hp, const struct victim *v, u32 from)
 {
 	return calls(hp, v, from, 1);
 }
@@ -78,9 +77,9 @@ static u32 call(struct hp *hp, const struct victim *v, u32 from)
  * Call, wait for the ANSWER, and follow the connection. Return: our number of the connection, 0: no
  * answer
  */
-static u32 answered(struct hp *hp, const struct victim *v, u32 from)
+u32 hp_answered(struct hp *hp, const struct victim *v, u32 from)
 {
-	u32 number = call(hp, v, from);
+	u32 number = hp_call(hp, v, from);
 
 	hp_follow(hp, number);
 	if (!hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_ANSWER), HP_WAIT_MS),
@@ -92,9 +91,9 @@ static u32 answered(struct hp *hp, const struct victim *v, u32 from)
 /*
  * Connect to a victim without a key. Return: our number of the connection, 0: it was not accepted
  */
-static u32 accepted(struct hp *hp, const struct victim *v)
+u32 hp_accepted(struct hp *hp, const struct victim *v)
 {
-	u32 number = answered(hp, v, 0);
+	u32 number = hp_answered(hp, v, 0);
 
 	if (!number || !hp_check(!hp_send_hello(hp, number, 1, false), "the link has gone"))
 		return 0;
@@ -110,7 +109,7 @@ static u32 accepted(struct hp *hp, const struct victim *v)
  */
 static u32 challenged(struct hp *hp, const struct victim *v, u32 from)
 {
-	u32 number = answered(hp, v, from);
+	u32 number = hp_answered(hp, v, from);
 
 	if (!number || !hp_check(!hp_send_hello(hp, number, 1, true), "the link has gone"))
 		return 0;
@@ -121,13 +120,13 @@ static u32 challenged(struct hp *hp, const struct victim *v, u32 from)
 }
 
 /* kfi_ntb still answers, and has nothing else to send. */
-static bool answers(struct hp *hp)
+bool hp_answers(struct hp *hp)
 {
 	unsigned int i;
 	u32 number;
 
 	for (i = 0; i < 100 && !hp_wait_up(hp); i++) {
-		number = call(hp, NULL, 0);
+		number = hp_call(hp, NULL, 0);
 		if (number && hp_wait(hp, number, HP_RECEIVED(NTW_ANSWER), HP_WAIT_MS / 100))
 			return true;
 	}
@@ -138,7 +137,7 @@ static bool answers(struct hp *hp)
 
 static bool unknown_numbers(struct hp *hp, struct victim *none)
 {
-	u32 number = call(hp, NULL, 0);
+	u32 number = hp_call(hp, NULL, 0);
 	bool ok;
 
 	ok = hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_ANSWER), HP_WAIT_MS),
@@ -158,15 +157,15 @@ static bool unread_answers(struct hp *hp, struct victim *none)
 	unsigned int i;
 	int ret = 0;
 
-	hp_set_deaf(hp, true);
+	hp_set_deaf(hp, ~0U);
 	before = mem_free();
 	for (i = 0; i < MANY / 2 && !ret; i++)
 		ret = hp_send_answer(hp, NUMBER_NOBODY + i % 8, 1);
 	for (i = 0; i < MANY / 2 && !ret; i++)
-		ret = call(hp, NULL, i) ? 0 : -EIO;
+		ret = hp_call(hp, NULL, i) ? 0 : -EIO;
 	ret = ret ?: hp_wait_taken(hp);
 	used = mem_used(before);
-	hp_set_deaf(hp, false);
+	hp_set_deaf(hp, 0);
 	pr_info("hostile: %lu KiB for answers that the peer does not read\n", used / 1024);
 	return hp_check(!ret, "records are not handled") &
 	       hp_check(used < 3 * MIB, "each answer takes memory");
@@ -219,7 +218,7 @@ static bool flood(struct hp *hp, struct victim *v)
  */
 static bool stream_once(struct hp *hp, struct victim *v, unsigned int kind)
 {
-	u32 number = accepted(hp, v), life = hp->own_id;
+	u32 number = hp_accepted(hp, v), life = hp->own_id;
 	u64 sent = hp->stream.sent;
 	unsigned int i;
 	bool ok;
@@ -267,13 +266,13 @@ static bool streams(struct hp *hp, struct victim *v)
 static bool early_close(struct hp *hp, struct victim *v)
 {
 	u64 before = hp_count(hp, NTW_ANSWER);
-	u32 number = answered(hp, v, 0), first = hp_received(hp, number).from, used, sent = 0, k;
+	u32 number = hp_answered(hp, v, 0), first = hp_received(hp, number).from, used, sent = 0, k;
 	bool ok = number;
 
 	while (ok && sent < MANY / 10) {
 		used = hp_count(hp, NTW_ANSWER) - before;
 		if (sent + 1 - used < BACKLOG / 2)
-			ok = call(hp, v, sent++);
+			ok = hp_call(hp, v, sent++);
 		for (k = 0; k < 4; k++)
 			hp_send_close(hp, first + used + k, 0);
 		hp_flush(hp);
@@ -287,24 +286,24 @@ static bool early_close(struct hp *hp, struct victim *v)
  */
 static bool unread_rings(struct hp *hp, struct victim *v)
 {
-	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(PORT_OURS) };
-	bool ok = accepted(hp, v);
+	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(HP_PORT) };
+	bool ok = hp_accepted(hp, v);
 	unsigned int i;
 
-	hp_set_deaf(hp, true);
+	hp_set_deaf(hp, ~0U);
 	for (i = 0; i < HP_CREDIT && ok; i++)
 		ok = hp_check(!victim_send(v, &us), "nothing can be posted");
 	for (i = 0; i < BACKLOG && ok; i++)
-		ok = call(hp, NULL, i);
+		ok = hp_call(hp, NULL, i);
 	ok = ok && hp_check(!hp_wait_taken(hp), "calls are not handled");
 	msleep(200);	/* the refusals are sent meanwhile, which the peer can't observe */
 	if (!hp_check(!victim_close_begin(v), "no thread")) {
-		hp_set_deaf(hp, false);
+		hp_set_deaf(hp, 0);
 		return false;
 	}
 	ok &= hp_check(victim_closed_in(v, HP_WAIT_MS),
 		       "an endpoint can't be closed while the peer reads nothing");
-	hp_set_deaf(hp, false);
+	hp_set_deaf(hp, 0);
 	victim_close_end(v);
 	return ok;
 }
@@ -315,9 +314,9 @@ static bool unread_rings(struct hp *hp, struct victim *v)
  * Connect, and have the victim expose memory to a write. Return: our number of the connection, 0:
  * failed
  */
-static u32 exposed_to(struct hp *hp, struct victim *v)
+u32 hp_exposed_to(struct hp *hp, struct victim *v)
 {
-	u32 number = accepted(hp, v);
+	u32 number = hp_accepted(hp, v);
 	bool ok = number &&
 		  hp_check(!hp_send_asking(hp, number, kfi_mr_key(v->mr), 4096), "the request can't be sent");
 
@@ -341,7 +340,7 @@ static bool exposed_once(struct hp *hp, bool answer)
 	if (!hp_check(!hp_wait_up(hp) && !hp_victim(&v, false), "no endpoint"))
 		return false;
 	ok = hp_check(!victim_offer(&v, 4096), "no memory in the window");
-	number = ok ? exposed_to(hp, &v) : 0;
+	number = ok ? hp_exposed_to(hp, &v) : 0;
 	life = hp->own_id;
 	if (!number || !hp_check(!victim_close_begin(&v), "no thread")) {
 		victim_close(&v);
@@ -382,8 +381,8 @@ static bool exposed(struct hp *hp, struct victim *none)
  */
 static bool asked_close(struct hp *hp, struct victim *v)
 {
-	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(PORT_OURS) };
-	u32 number = accepted(hp, v);
+	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(HP_PORT) };
+	u32 number = hp_accepted(hp, v);
 	unsigned int i;
 	u64 counts;
 	bool ok;
@@ -408,9 +407,7 @@ static bool asked_close(struct hp *hp, struct victim *v)
 
 /* ---- lost bytes of placed payload ---- */
 
-#define PLACED	16384U
-
-static void fill(u8 *bytes, u32 len)
+void hp_fill(u8 *bytes, u32 len)
 {
 	u32 i;
 
@@ -425,27 +422,28 @@ static void fill(u8 *bytes, u32 len)
  */
 static bool unanswered_once(struct hp *hp, struct victim *v, bool checks)
 {
-	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(PORT_OURS) };
-	u8 *there = hp->mem + ntw_arena_at(1, HP_RING);
-	u32 number = accepted(hp, v), crc, sent;
+	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(HP_PORT) };
+	u32 at = ntw_arena_at(hp->pads.queues, HP_RING);
+	u8 *there = hp->mem + at;
+	u32 number = hp_accepted(hp, v), crc, sent;
 	bool ok;
 	int ret;
 
-	fill(v->buf, PLACED);
-	memset(there, 0, PLACED);
+	hp_fill(v->buf, HP_PLACED);
+	memset(there, 0, HP_PLACED);
 	ok = number && hp_check(!victim_send(v, &us), "nothing can be posted");
 	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_RTS), HP_WAIT_MS), "it does not ask");
 	ok = ok && hp_check(!kfi_ntb_mock_command("end 0.0 lose-tlp 1"), "nothing can be lost");
-	ok = ok && hp_check(!hp_send_take(hp, number, ntw_arena_at(1, HP_RING), PLACED), "the link has gone");
+	ok = ok && hp_check(!hp_send_take(hp, number, at, HP_PLACED), "the link has gone");
 	hp_flush(hp);
 	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_DATA), HP_WAIT_MS), "no payload");
 	if (!ok)
 		return false;
-	sent = crc32c(~0U, v->buf, PLACED);
+	sent = crc32c(~0U, v->buf, HP_PLACED);
 	crc = hp_received(hp, number).crc;
-	ok = hp_check(memcmp(there, v->buf, PLACED), "nothing was lost");
+	ok = hp_check(memcmp(there, v->buf, HP_PLACED), "nothing was lost");
 	ok &= hp_check(crc == (checks ? sent : 0), "the CRC is another one");
-	ok &= hp_check(crc != crc32c(~0U, there, PLACED),
+	ok &= hp_check(crc != crc32c(~0U, there, HP_PLACED),
 		       "the CRC is that of the damaged bytes");
 	ok &= hp_check(victim_done(v, 300) == -EAGAIN,
 		       "a message has ended without an acknowledgement");
@@ -458,7 +456,7 @@ static bool unanswered_once(struct hp *hp, struct victim *v, bool checks)
 static bool unanswered(struct hp *hp, struct victim *none)
 {
 	struct victim_attr attr = {
-		.provider = "ntb", .buf_len = PLACED, .cq_size = VICTIM_CQ, .txcq_size = 256
+		.provider = "ntb", .buf_len = HP_PLACED, .cq_size = VICTIM_CQ, .txcq_size = 256
 	};
 	struct victim v = {};
 	bool ok = true;
@@ -466,7 +464,7 @@ static bool unanswered(struct hp *hp, struct victim *none)
 
 	for (i = 0; i < 2 && ok; i++) {
 		hp_set_features(hp, i ? NTW_FEAT_CRC_PLACED : 0);
-		ok = answers(hp) && hp_check(!victim_open(&v, &attr), "no endpoint");
+		ok = hp_answers(hp) && hp_check(!victim_open(&v, &attr), "no endpoint");
 		if (!ok)
 			break;
 		ok = unanswered_once(hp, &v, i);
@@ -488,16 +486,16 @@ static bool torn_once(struct hp *hp, bool checks, bool torn)
 	u8 bytes[256];
 
 	hp_set_features(hp, checks ? NTW_FEAT_CRC_PLACED : 0);
-	if (!answers(hp) || !hp_check(!hp_victim(&v, false), "no endpoint"))
+	if (!hp_answers(hp) || !hp_check(!hp_victim(&v, false), "no endpoint"))
 		return false;
 	ok = hp_check(!victim_offer(&v, 4096), "no memory in the window");
-	number = ok ? exposed_to(hp, &v) : 0;
+	number = ok ? hp_exposed_to(hp, &v) : 0;
 	life = hp->own_id;
 	if (!number) {
 		victim_close(&v);
 		return false;
 	}
-	fill(bytes, sizeof(bytes));
+	hp_fill(bytes, sizeof(bytes));
 	for (tries = 0, crc = ~0U; tries < 4096 / sizeof(bytes); tries++) {
 		memcpy_toio(hp->window + hp_received(hp, number).at + tries * sizeof(bytes), bytes,
 			    tries == 8 && torn ? sizeof(bytes) - 64 : sizeof(bytes));
@@ -619,13 +617,13 @@ static bool flap(struct hp *hp, struct victim *none)
 }
 
 /* Several tries, because the link may come up and go down meanwhile. */
-static bool stays_down(struct hp *hp)
+bool hp_stays_down(struct hp *hp)
 {
 	unsigned int i;
 	u32 number;
 
 	for (i = 0; i < 10; i++) {
-		number = call(hp, NULL, 0);
+		number = hp_call(hp, NULL, 0);
 		if (number && hp_wait(hp, number, HP_RECEIVED(NTW_ANSWER), 200))
 			return false;
 		msleep(50);
@@ -642,15 +640,15 @@ static bool all_memory(struct hp *hp, struct victim *none)
 	bool ok;
 
 	hp_set_flat(hp, 60, 1);
-	ok = hp_check(stays_down(hp), "it accepts a window of more memory than there is");
+	ok = hp_check(hp_stays_down(hp), "it accepts a window of more memory than there is");
 	hp_set_flat(hp, 0, 1);
-	ok &= hp_check(stays_down(hp), "it accepts a window without memory");
+	ok &= hp_check(hp_stays_down(hp), "it accepts a window without memory");
 	hp_set_flat(hp, 30, 0);
-	ok &= hp_check(stays_down(hp), "it accepts the window of the rings as that of all memory");
+	ok &= hp_check(hp_stays_down(hp), "it accepts the window of the rings as that of all memory");
 	hp_set_flat(hp, 30, 99);
-	ok &= answers(hp);
+	ok &= hp_answers(hp);
 	hp_set_flat(hp, 30, 1);
-	ok &= answers(hp);
+	ok &= hp_answers(hp);
 	hp_set_flat(hp, 0, 0);
 	return ok;
 }
@@ -664,151 +662,10 @@ static bool reaches(struct hp *hp, struct victim *none)
 	bool ok;
 
 	hp_set_reach(hp, MIB);
-	ok = hp_check(stays_down(hp), "it accepts a reach beyond its memory");
+	ok = hp_check(hp_stays_down(hp), "it accepts a reach beyond its memory");
 	hp_set_reach(hp, -(s64)(hp->reach - MIB - NTW_CTL_SIZE));
-	ok &= hp_check(stays_down(hp), "it accepts a reach that excludes its rings");
+	ok &= hp_check(hp_stays_down(hp), "it accepts a reach that excludes its rings");
 	hp_set_reach(hp, 0);
-	return ok;
-}
-
-/* ---- several queues ---- */
-
-static bool another_life(struct hp *hp, u32 life)
-{
-	unsigned long until = jiffies + msecs_to_jiffies(HP_WAIT_MS);
-
-	while (READ_ONCE(hp->own_id) == life && time_before(jiffies, until))
-		msleep(20);
-	return READ_ONCE(hp->own_id) != life;
-}
-
-/*
- * The peer announces a number of queues that cannot be, or two different numbers: the link must not
- * come up. It may use fewer queues than it has.
- */
-static bool queue_numbers(struct hp *hp, struct victim *none)
-{
-	static const struct {
-		u8	pads, hello;
-		bool	good;
-	} numbers[] = {
-		{ 0, 0 }, { 0, 1 }, { NTW_QUEUES_MAX + 1, 1 }, { 15, 15 },
-		{ NTW_QUEUES_MAX, 1 },	/* more than the memory has room for */
-		{ 1, 2 }, { 2, 0 }, { 2, 3 }, { 2, 255 }, { 2, 1, true }, { 2, 2, true },
-	};
-	unsigned int i;
-	bool ok = true;
-
-	for (i = 0; i < ARRAY_SIZE(numbers) && ok; i++) {
-		hp_set_queues(hp, numbers[i].pads, numbers[i].hello);
-		ok = numbers[i].good ? answers(hp) :
-		     hp_check(stays_down(hp), "the link comes up with a wrong number of queues");
-		if (!ok)
-			pr_err("hostile: %u queues, %u in the hello\n", numbers[i].pads,
-			       numbers[i].hello);
-	}
-	hp_set_queues(hp, 1, 1);
-	return ok;
-}
-
-/*
- * A connection uses the second queue. Records for it that come through the first one, which break
- * its rules, end it, or announce bytes, have no effect; behind them it continues.
- */
-static bool queue_of_another(struct hp *hp, struct victim *none)
-{
-	struct victim v = {};
-	u64 sent, put;
-	u32 number;
-	bool ok;
-
-	hp_set_queues(hp, 2, 2);
-	if (!answers(hp) || !hp_check(!hp_victim(&v, false), "no endpoint"))
-		return false;
-	hp_use_queue(hp, 1);
-	ok = hp_check(!victim_offer(&v, 4096), "no memory in the window");
-	number = ok ? exposed_to(hp, &v) : 0;
-	ok = number;
-	sent = hp->stream.sent;
-	put = hp->stream.put;
-	hp_use_queue(hp, 0);
-	ok = ok && hp_check(!hp_send_placed(hp, number, 4096, 0) &&
-			    !hp_send_data(hp, number, sent + 1, 0, 0x80, 1) &&
-			    !hp_send_answer(hp, hp_received(hp, number).from, number) &&
-			    !hp_send_close(hp, hp_received(hp, number).from, NTW_C_ABORT) &&
-			    !hp_wait_taken(hp), "the link has gone");
-	ok = ok && hp_check(!hp_wait(hp, number, HP_FRAME(KFW_ACK) | HP_RECEIVED(NTW_CLOSE), 300),
-			    "records have an effect that came through another queue");
-	hp->stream.sent = sent;
-	hp->stream.put = put;
-	hp_use_queue(hp, 1);
-	ok = ok && hp_check(!hp_send_placed(hp, number, 4096, 0), "the link has gone");
-	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_ACK), HP_WAIT_MS), "no answer");
-	victim_close(&v);
-	hp_set_queues(hp, 1, 1);
-	return ok;
-}
-
-/*
- * The positions of the second queue are wrong, while the first one follows the protocol. The life
- * of the link ends, for both.
- */
-static bool queue_positions(struct hp *hp, struct victim *none)
-{
-	static const struct {
-		u32	placed, message, bulk;
-	} more[] = {
-		{ 8 }, { 1U << 30 }, { 0, NTW_ALIGN }, { 0, 1 }, { 0, 0, NTW_ALIGN },
-		{ NTW_ALIGN },	/* there is no record */
-	};
-	unsigned int i;
-	bool ok = true;
-	u32 life;
-
-	hp_set_queues(hp, 2, 2);
-	for (i = 0; i < ARRAY_SIZE(more) && ok; i++) {
-		ok = answers(hp);
-		life = READ_ONCE(hp->own_id);
-		hp_add_positions(hp, 1, more[i].placed, more[i].message, more[i].bulk);
-		ok = ok && hp_check(another_life(hp, life), "it accepts wrong positions");
-		if (!ok)
-			pr_err("hostile: wrong positions %u\n", i);
-	}
-	ok = ok && answers(hp);
-	hp_set_queues(hp, 1, 1);
-	return ok;
-}
-
-/*
- * The peer names memory of its second queue as the place for a message. The connection must end, and
- * nothing may be written.
- */
-static bool queue_as_place(struct hp *hp, struct victim *none)
-{
-	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(PORT_OURS) };
-	struct victim_attr attr = {
-		.provider = "ntb", .buf_len = PLACED, .cq_size = VICTIM_CQ, .txcq_size = 256
-	};
-	u32 at = ntw_queue_at(1, HP_RING) + ntw_ring_at(NTW_BULK, HP_RING);
-	struct victim v = {};
-	u32 number, life;
-	bool ok;
-
-	hp_set_queues(hp, 2, 2);
-	if (!answers(hp) || !hp_check(!victim_open(&v, &attr), "no endpoint"))
-		return false;
-	life = READ_ONCE(hp->own_id);
-	number = accepted(hp, &v);
-	ok = number && hp_check(!victim_send(&v, &us), "nothing can be posted");
-	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_RTS), HP_WAIT_MS), "it does not ask");
-	fill(v.buf, PLACED);
-	ok = ok && hp_check(!hp_send_take(hp, number, at, PLACED), "the link has gone");
-	ok = ok && hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
-			    "memory of a queue is accepted as a place");
-	ok = ok && hp_check(!hp_received(hp, number).placed, "it has written to a queue");
-	ok = ok && hp_check(READ_ONCE(hp->own_id) == life, "the link ends, too");
-	victim_close(&v);
-	hp_set_queues(hp, 1, 1);
 	return ok;
 }
 
@@ -820,28 +677,42 @@ static const struct hp_case {
 	const char	*name;
 	bool		(*run)(struct hp *hp, struct victim *v);
 	enum { NOBODY, OPEN, KEYED } victim;
-	/* needs a window behind an IOMMU; the others run without one */
-	bool		mapped;
+	/*
+	 * MAPPED: needs a window behind an IOMMU; the others run without one. TWICE: run again with
+	 * all records of the peer in its second queue
+	 */
+	enum { ONCE, TWICE, MAPPED } how;
 } cases[] = {
-	{ "unknown_numbers",	unknown_numbers },
-	{ "unread_answers",	unread_answers },
-	{ "unproven",		unproven, KEYED },
-	{ "flood",		flood, KEYED },
-	{ "streams",		streams, OPEN },
-	{ "early_close",	early_close, KEYED },
-	{ "unread_rings",	unread_rings, OPEN },
-	{ "exposed",		exposed },
-	{ "asked_close",	asked_close, OPEN },
-	{ "unanswered",		unanswered },
-	{ "torn",		torn },
+	{ "unknown_numbers",	unknown_numbers, NOBODY, TWICE },
+	{ "unread_answers",	unread_answers, NOBODY, TWICE },
+	{ "unproven",		unproven, KEYED, TWICE },
+	{ "flood",		flood, KEYED, TWICE },
+	{ "streams",		streams, OPEN, TWICE },
+	{ "early_close",	early_close, KEYED, TWICE },
+	{ "unread_rings",	unread_rings, OPEN, TWICE },
+	{ "exposed",		exposed, NOBODY, TWICE },
+	{ "asked_close",	asked_close, OPEN, TWICE },
+	{ "unanswered",		unanswered, NOBODY, TWICE },
+	{ "torn",		torn, NOBODY, TWICE },
 	{ "flap",		flap },
 	{ "all_memory",		all_memory },
 	{ "reaches",		reaches },
-	{ "queue_numbers",	queue_numbers },
-	{ "queue_of_another",	queue_of_another },
-	{ "queue_positions",	queue_positions },
-	{ "queue_as_place",	queue_as_place },
-	{ "mapped",		hp_mapped, OPEN, true },
+	{ "queue_numbers",	hp_queue_numbers },
+	{ "queue_reach",	hp_queue_reach },
+	{ "queue_changes",	hp_queue_changes },
+	{ "queue_beyond",	hp_queue_beyond },
+	{ "queue_lives",	hp_queue_lives },
+	{ "queue_bells",	hp_queue_bells },
+	{ "queue_of_another",	hp_queue_of_another },
+	{ "queue_alternates",	hp_queue_alternates },
+	{ "queue_of_answer",	hp_queue_of_answer },
+	{ "queue_of_port",	hp_queue_of_port },
+	{ "queue_positions",	hp_queue_positions },
+	{ "queue_words",	hp_queue_words },
+	{ "queue_unused",	hp_queue_unused },
+	{ "queue_unread",	hp_queue_unread },
+	{ "queue_as_place",	hp_queue_as_place },
+	{ "mapped",		hp_mapped, OPEN, MAPPED },
 };
 
 static bool run_case(struct hp *hp, const struct hp_case *c)
@@ -854,21 +725,49 @@ static bool run_case(struct hp *hp, const struct hp_case *c)
 	ok = c->run(hp, &v);
 	if (v.info)
 		victim_close(&v);
-	return ok & answers(hp);
+	return ok & hp_answers(hp);
+}
+
+/* Let the peer have a second queue, and send its records there, or not. */
+static bool take_queue(struct hp *hp, bool second)
+{
+	if (hp->pads.queues == 1 + second)
+		return true;
+	hp_set_queues(hp, 1 + second, 1 + second);
+	hp_use_queue(hp, second);
+	return hp_answers(hp);
+}
+
+/* Run the cases of the kind @how, or one of them. Return: how many have run */
+static unsigned int run_cases(struct hp *hp, const char *only, int how, bool second,
+			      unsigned int *wrong)
+{
+	unsigned int i, ran = 0;
+	char name[32];
+	bool ok;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		snprintf(name, sizeof(name), "%s%s", second ? "second_" : "", cases[i].name);
+		if (cases[i].how != how || (*only && strcmp(only, name)))
+			continue;
+		ok = take_queue(hp, second) && run_case(hp, &cases[i]);
+		pr_info("hostile: %s %s\n", ok ? "ok" : "FAILED", name);
+		*wrong += !ok;
+		ran++;
+	}
+	return ran;
 }
 
 int hostile_cases(struct hp *hp, const char *only, bool mapped)
 {
-	unsigned int i, wrong = 0, ran = 0;
-	bool ok;
+	unsigned int wrong = 0, ran;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		if ((*only && strcmp(only, cases[i].name)) || cases[i].mapped != mapped)
-			continue;
-		ok = run_case(hp, &cases[i]);
-		pr_info("hostile: %s %s\n", ok ? "ok" : "FAILED", cases[i].name);
-		wrong += !ok;
-		ran++;
+	if (mapped) {
+		ran = run_cases(hp, only, MAPPED, false, &wrong);
+	} else {
+		ran = run_cases(hp, only, ONCE, false, &wrong);
+		ran += run_cases(hp, only, TWICE, false, &wrong);
+		ran += run_cases(hp, only, TWICE, true, &wrong);
 	}
 	return hp_check(ran, "no such case") ? wrong : 1;
 }

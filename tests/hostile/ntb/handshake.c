@@ -10,21 +10,24 @@
 
 void hp_ring(struct hp *hp, unsigned int queue)
 {
+	if (hp->wrong_bells)
+		queue = (queue + 1) % hp->used;
 	if (hp->bells)
 		ntb_peer_db_set(hp->ntb, BIT_ULL(hp->bell + ntw_bell(queue, hp->used, hp->bells, 0)));
 }
 
 static void hp_send_handshake(struct hp *hp, enum ntw_state state)
 {
+	const struct hp_pads *our = state == NTW_OPEN ? &hp->later : &hp->pads;
 	struct ntw_handshake handshake = {
 		.state = state,
-		.queues = hp->queues,
-		.ring_shift = HP_RING_SHIFT,
-		.bell = 0,
-		.bells = 1,
+		.queues = our->queues,
+		.ring_shift = our->ring_shift,
+		.bell = our->bell,
+		.bells = our->bells,
 		.own_id = hp->own_id,
 		.peer_id = hp->peer_id,
-		.size_kib = HP_MEM / 1024,
+		.size_kib = our->size_kib,
 	};
 	u32 pads[NTW_PADS];
 	int i;
@@ -81,6 +84,7 @@ static void hp_reset(struct hp *hp)
 	unsigned int i;
 
 	memset(hp->queue, 0, sizeof(hp->queue));
+	hp->called = (struct hp_called) {};
 	for (i = 0; i < HP_QUEUES; i++)
 		memset(hp->mem + ntw_queue_at(i, HP_RING), 0, NTW_CTL_SIZE);
 	wmb();	/* empty before the victim can write */
@@ -97,7 +101,7 @@ static void hp_shake_quiet(struct hp *hp)
 	if (ret || handshake.peer_id != hp->own_id)
 		return;
 	hp->ring = 1U << handshake.ring_shift;
-	hp->used = clamp(min(hp->hello_queues, handshake.queues), 1, HP_QUEUES);
+	hp->used = clamp(min(hp->hello.queues, handshake.queues), 1, HP_QUEUES);
 	hp->reach = (u64)handshake.size_kib * 1024 + hp->reach_more;
 	hp_reset(hp);
 	if (!ntb_mw_set_trans(hp->ntb, 0, 0, hp->dma, HP_MEM))
@@ -128,9 +132,9 @@ static void hp_shake_hello(struct hp *hp)
 		.version = NTW_VERSION,
 		.own_id = hp->own_id,
 		.peer_id = hp->peer_id,
-		.queues = hp->hello_queues,
-		.ring = HP_RING,
-		.size = HP_MEM,
+		.queues = hp->hello.queues,
+		.ring = 1U << hp->hello.ring_shift,
+		.size = (u64)hp->hello.size_kib * 1024,
 		.reach = hp->reach,
 		.heartbeat = HP_BEAT_MS,
 		.flat_shift = hp->flat_shift,

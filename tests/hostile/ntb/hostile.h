@@ -7,7 +7,7 @@
  *
  *	handshake.c	 until the link is up	send.c	  single records
  *	peer.c	 lines and records, both ways	mapped.c  what it does to the victim behind an IOMMU
- *	cases.c	 what it does to the victim
+ *	cases.c	 what it does to the victim	queues.c  the same, with several queues
  */
 #ifndef KFI_NTB_HOSTILE_H
 #define KFI_NTB_HOSTILE_H
@@ -31,6 +31,8 @@
 #define HP_BEAT_MS	20
 #define HP_WAIT_MS	30000U		/* limit for an event that has to happen */
 #define HP_TEXT	64U		/* maximum of bytes of a message of the peer */
+#define HP_PORT		1000U		/* the first port that the peer calls from */
+#define HP_PLACED	16384U		/* bytes of a message that is placed */
 #define VICTIM_BUF	1024U		/* bytes of a message */
 #define VICTIM_CQ	64U		/* entries of its completion queue */
 
@@ -56,6 +58,7 @@ enum hp_state { HP_DOWN, HP_QUIET, HP_OPEN, HP_HELLO, HP_UP };
  * @gen: of the last RTS
  * @placed: bytes that were written to our places
  * @crc: of the last bytes that were placed
+ * @queues: bits of the queues through which it came
  */
 struct hp_received {
 	u32	number;
@@ -70,6 +73,30 @@ struct hp_received {
 	u32	id, gen;
 	u32	placed;
 	u32	crc;
+	u32	queues;
+};
+
+/**
+ * struct hp_called - the last CALL of the victim
+ * @number: the victim's number of the connection; 0: there was none
+ * @from: the victim's port
+ * @to: our port
+ * @queue: the queue through which it came
+ */
+struct hp_called {
+	u32	number, from, to;
+	u32	queue;
+};
+
+/**
+ * struct hp_pads - what the peer announces in its scratchpads about its memory and doorbell. The
+ * hello repeats all but the doorbell; its number of queues is that of those to be used
+ * @queues: see struct ntw_handshake for all of them
+ */
+struct hp_pads {
+	u8	queues, ring_shift;
+	u8	bell, bells;
+	u32	size_kib;
 };
 
 /**
@@ -96,6 +123,7 @@ struct hp_stream {
  * @reported: bytes of these that were announced
  * @freed: bytes of these that the victim has handled
  * @got: bytes of each of our rings that were handled
+ * @more: bytes that we claim to have handled besides
  * @serial: of our last line
  * @beat: time of our last line
  * @seen: serial of the victim's last line
@@ -103,7 +131,7 @@ struct hp_stream {
  */
 struct hp_queue {
 	u64		placed, reported, freed;
-	u64		got[NTW_RINGS];
+	u64		got[NTW_RINGS], more[NTW_RINGS];
 	u32		serial, seen, echo;
 	unsigned long	beat;
 };
@@ -117,12 +145,14 @@ struct hp_queue {
  * @bell: the first bit of the victim's doorbell
  * @bells: number of these bits; 0: the victim has announced none yet
  * @ring: size of each of the victim's rings
- * @queues: queues of our inbound memory, as announced in the scratchpads
- * @hello_queues: queues to be used, as announced in the hello
+ * @pads: what the scratchpads announce until both sides are quiet
+ * @later: what they announce from then on
+ * @hello: what the hello announces
  * @used: queues that are in use
  * @on: the queue for our records
  * @queue: the queues
- * @deaf: beat, but report nothing new as handled or seen
+ * @wrong_bells: ring the doorbell bits of the other queue
+ * @deaf: bits of queues in which the peer beats, but reports nothing new as handled or seen
  * @no_hello: send no hello
  * @flat_shift: size of the window over all our memory, as announced
  * @flat_window: number of that window, as announced
@@ -134,6 +164,7 @@ struct hp_queue {
  * @counts: records from the victim, of each type
  * @received: what was sent for each of our last connections
  * @stream: the connection that is followed
+ * @called: the last call of the victim in this life
  * @block: buffer in which records are composed
  */
 struct hp {
@@ -147,10 +178,13 @@ struct hp {
 	u32			own_id, peer_id;
 	u8			bell, bells;
 	u32			ring;
-	u8			queues, hello_queues, used;
+	struct hp_pads		pads, later, hello;
+	u8			used;
 	unsigned int		on;
 	struct hp_queue		queue[HP_QUEUES];
-	bool			deaf, no_hello;
+	bool			wrong_bells;
+	u32			deaf;
+	bool			no_hello;
 	u16			flat_shift, flat_window;
 	u32			features;
 	u64			reach;
@@ -160,6 +194,7 @@ struct hp {
 	u64			counts[NTW_CONN_TYPES];
 	struct hp_received	received[HP_NUMBERS];
 	struct hp_stream	stream;
+	struct hp_called	called;
 	u8			block[HP_BLOCK] __aligned(8);
 };
 
@@ -174,17 +209,23 @@ void hp_ring(struct hp *hp, unsigned int queue);	/* ring the victim's doorbell *
 int hp_start(struct hp *hp, struct ntb_dev *ntb);
 void hp_stop(struct hp *hp);
 int hp_wait_up(struct hp *hp);	/* 0, -ETIMEDOUT */
-void hp_bye(struct hp *hp);	/* end the link, which comes up again */
-void hp_set_deaf(struct hp *hp, bool deaf);
+void hp_bye(struct hp *hp);	/* begin another life of the link */
+void hp_set_deaf(struct hp *hp, u32 queues);	/* bits */
 void hp_set_no_hello(struct hp *hp, bool no_hello);
 void hp_set_flat(struct hp *hp, u16 shift, u16 window);	/* begins another life */
 void hp_set_features(struct hp *hp, u32 features);	/* the same */
 void hp_set_reach(struct hp *hp, s64 more);	/* the same */
 /* the same: announce @queues in the scratchpads and @hello in the hello */
 void hp_set_queues(struct hp *hp, u8 queues, u8 hello);
+/* the same: announce @pads at first, @later as soon as the victim may use them, and @hello */
+void hp_set_pads(struct hp *hp, struct hp_pads pads, struct hp_pads later, struct hp_pads hello);
+struct hp_pads hp_pads(u8 queues);	/* what is true of @queues queues */
+void hp_set_wrong_bells(struct hp *hp, bool wrong);
 void hp_use_queue(struct hp *hp, unsigned int queue);	/* for records from now on */
 /* Break the positions of a queue: claim to have written and handled so many more bytes. */
 void hp_add_positions(struct hp *hp, unsigned int queue, u32 placed, u32 message, u32 bulk);
+/* Write a word with the victim's incarnation to byte @at of the control page of a queue. */
+void hp_write_word(struct hp *hp, unsigned int queue, u32 at, u32 value);
 bool hp_hello_received(struct hp *hp);	/* the victim has sent its hello and waits for ours */
 u32 hp_left(struct hp *hp);	/* how often it has begun another life instead of coming up */
 /*
@@ -201,6 +242,8 @@ void hp_follow(struct hp *hp, u32 number);
 /* Wait for one of these types for the connection. Return: which, or 0 after @ms */
 u64 hp_wait(struct hp *hp, u32 number, u64 types, unsigned int ms);
 struct hp_received hp_received(struct hp *hp, u32 number);
+/* Wait for a CALL of the victim to our port. Return: its number is 0 if none has come in HP_WAIT_MS */
+struct hp_called hp_wait_called(struct hp *hp, u32 port);
 
 /*
  * send.c: return values as of hp_post(). @to is the victim's number, @number ours, of the followed
@@ -220,6 +263,8 @@ int hp_send_asking(struct hp *hp, u32 number, u64 key, u64 len);
 int hp_send_touch(struct hp *hp, u32 number, u64 key);
 /* receive a message into @len bytes of our inbound memory from @at on, as a place */
 int hp_send_take(struct hp *hp, u32 number, u32 at, u32 len);
+/* a message with 4 bytes */
+int hp_send_message(struct hp *hp, u32 number, u32 value);
 /* announce @len bytes, with this CRC, in the memory that the victim has exposed */
 int hp_send_placed(struct hp *hp, u32 number, u32 len, u32 crc);
 
@@ -231,8 +276,38 @@ int hostile_cases(struct hp *hp, const char *only, bool mapped);
 bool hp_check(bool truth, const char *what);
 /* open one without a key, or with a key that no peer knows */
 int hp_victim(struct victim *v, bool key);
+void hp_fill(u8 *bytes, u32 len);
+/* kfi_ntb answers a call of ours, on the link that comes up */
+bool hp_answers(struct hp *hp);
+bool hp_stays_down(struct hp *hp);	/* it answers none */
+/*
+ * Return: our number of the connection, 0: failed. HP_PORT + @from: our port, in the first two; @v
+ * NULL: call a port at which nobody listens
+ */
+u32 hp_call(struct hp *hp, const struct victim *v, u32 from);
+u32 hp_answered(struct hp *hp, const struct victim *v, u32 from);	/* it is followed then */
+u32 hp_accepted(struct hp *hp, const struct victim *v);		/* the same, by a victim without a key */
+/* the same, and the victim has exposed memory to a write */
+u32 hp_exposed_to(struct hp *hp, struct victim *v);
 
 /* mapped.c */
 bool hp_mapped(struct hp *hp, struct victim *v);
+
+/* queues.c */
+bool hp_queue_numbers(struct hp *hp, struct victim *none);
+bool hp_queue_reach(struct hp *hp, struct victim *none);
+bool hp_queue_changes(struct hp *hp, struct victim *none);
+bool hp_queue_beyond(struct hp *hp, struct victim *none);
+bool hp_queue_lives(struct hp *hp, struct victim *none);
+bool hp_queue_bells(struct hp *hp, struct victim *none);
+bool hp_queue_of_another(struct hp *hp, struct victim *none);
+bool hp_queue_alternates(struct hp *hp, struct victim *none);
+bool hp_queue_of_answer(struct hp *hp, struct victim *none);
+bool hp_queue_of_port(struct hp *hp, struct victim *none);
+bool hp_queue_positions(struct hp *hp, struct victim *none);
+bool hp_queue_words(struct hp *hp, struct victim *none);
+bool hp_queue_unused(struct hp *hp, struct victim *none);
+bool hp_queue_unread(struct hp *hp, struct victim *none);
+bool hp_queue_as_place(struct hp *hp, struct victim *none);
 
 #endif

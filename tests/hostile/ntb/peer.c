@@ -19,11 +19,12 @@ static void hp_line(struct hp *hp, unsigned int queue)
 	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window + ntw_queue_at(queue, hp->ring));
 	struct hp_queue *q = &hp->queue[queue];
 	u64 counts[] = {
-		q->placed, q->got[NTW_MSG], q->got[NTW_BULK], q->seen, q->serial + NTW_SERIAL_STEP,
+		q->placed, q->got[NTW_MSG] + q->more[NTW_MSG], q->got[NTW_BULK] + q->more[NTW_BULK],
+		q->seen, q->serial + NTW_SERIAL_STEP,
 	};
 	unsigned int i;
 
-	if (!hp->deaf)
+	if (!(hp->deaf & BIT(queue)))
 		q->echo = q->seen;
 	counts[3] = q->echo;
 	for (i = 0; i < ARRAY_SIZE(counts); i++) {
@@ -152,17 +153,24 @@ static void hp_data(struct hp *hp, struct hp_received *received, const struct nt
 	}
 }
 
-static void hp_record(struct hp *hp, const struct ntw_rec *rec, const void *body)
+static void hp_record(struct hp *hp, unsigned int queue, const struct ntw_rec *rec, const void *body)
 {
 	u32 number = le32_to_cpu(rec->conn);
 	struct hp_received *received = &hp->received[number % HP_NUMBERS];
 	const struct ntw_answer *answer = body;
+	const struct ntw_call *call = body;
 
 	if (rec->type < NTW_FIRST || rec->type >= NTW_CONN_TYPES)
 		return;
 	hp->counts[rec->type]++;
-	if (received->number != number)
+	if (rec->type == NTW_CALL)
+		hp->called = (struct hp_called) {
+			.number = le32_to_cpu(call->number), .from = le32_to_cpu(call->from),
+			.to = le32_to_cpu(call->to), .queue = queue,
+		};
+	if (!number || received->number != number)
 		return;
+	received->queues |= BIT(queue);
 	if (rec->type == NTW_DATA)
 		hp_data(hp, received, rec, body);
 	if (rec->type == NTW_CLOSE)
@@ -190,7 +198,7 @@ static void hp_take_from(struct hp *hp, unsigned int queue, enum ntw_which which
 	struct ntw_rec rec;
 	int span;
 
-	while (!hp->deaf && *got != avail) {
+	while (!(hp->deaf & BIT(queue)) && *got != avail) {
 		at = ring + (*got & (HP_RING - 1));
 		memcpy(&rec, at, sizeof(rec));
 		span = ntw_decode_rec(&rec, (u32)*got, avail - *got, HP_RING, hp->own_id);
@@ -198,7 +206,7 @@ static void hp_take_from(struct hp *hp, unsigned int queue, enum ntw_which which
 			pr_err("hostile: wrong: no record at %llu\n", *got);
 			return;
 		}
-		hp_record(hp, &rec, at + sizeof(rec));
+		hp_record(hp, queue, &rec, at + sizeof(rec));
 		*got += span;
 	}
 }
@@ -237,7 +245,7 @@ static bool hp_look_at(struct hp *hp, unsigned int queue)
 
 	hp_take(hp, queue);
 	if (beat || q->got[NTW_MSG] + q->got[NTW_BULK] != got ||
-	    (!hp->deaf && q->seen & NTW_ASK && q->seen != q->echo))
+	    (!(hp->deaf & BIT(queue)) && q->seen & NTW_ASK && q->seen != q->echo))
 		hp_line(hp, queue);
 	return beat;
 }
@@ -288,15 +296,15 @@ void hp_bye(struct hp *hp)
 		iosys_map_wr(&out, offsetof(struct ntw_ctl, line.bye), u64,
 			     (__force u64)cpu_to_le64(ntw_word(hp->peer_id, 1)));
 		hp_ring(hp, 0);
-		hp_down(hp);
 	}
+	hp_down(hp);
 	mutex_unlock(&hp->lock);
 }
 
-void hp_set_deaf(struct hp *hp, bool deaf)
+void hp_set_deaf(struct hp *hp, u32 queues)
 {
 	mutex_lock(&hp->lock);
-	hp->deaf = deaf;
+	hp->deaf = queues;
 	mutex_unlock(&hp->lock);
 }
 
@@ -332,14 +340,34 @@ void hp_set_reach(struct hp *hp, s64 more)
 	hp_bye(hp);
 }
 
-void hp_set_queues(struct hp *hp, u8 queues, u8 hello)
+struct hp_pads hp_pads(u8 queues)
+{
+	return (struct hp_pads) {
+		.queues = queues, .ring_shift = HP_RING_SHIFT, .bells = 1, .size_kib = HP_MEM / 1024,
+	};
+}
+
+void hp_set_pads(struct hp *hp, struct hp_pads pads, struct hp_pads later, struct hp_pads hello)
 {
 	mutex_lock(&hp->lock);
-	hp->queues = queues;
-	hp->hello_queues = hello;
+	hp->pads = pads;
+	hp->later = later;
+	hp->hello = hello;
 	hp->on = 0;
 	mutex_unlock(&hp->lock);
 	hp_bye(hp);
+}
+
+void hp_set_queues(struct hp *hp, u8 queues, u8 hello)
+{
+	hp_set_pads(hp, hp_pads(queues), hp_pads(queues), hp_pads(hello));
+}
+
+void hp_set_wrong_bells(struct hp *hp, bool wrong)
+{
+	mutex_lock(&hp->lock);
+	hp->wrong_bells = wrong;
+	mutex_unlock(&hp->lock);
 }
 
 void hp_use_queue(struct hp *hp, unsigned int queue)
@@ -355,10 +383,23 @@ void hp_add_positions(struct hp *hp, unsigned int queue, u32 placed, u32 message
 
 	mutex_lock(&hp->lock);
 	q->placed += placed;
-	q->got[NTW_MSG] += message;
-	q->got[NTW_BULK] += bulk;
+	q->more[NTW_MSG] = message;
+	q->more[NTW_BULK] = bulk;
 	if (hp->state == HP_UP)
 		hp_line(hp, queue);
+	mutex_unlock(&hp->lock);
+}
+
+void hp_write_word(struct hp *hp, unsigned int queue, u32 at, u32 value)
+{
+	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window + ntw_queue_at(queue, hp->ring));
+
+	mutex_lock(&hp->lock);
+	if (hp->state == HP_UP) {
+		iosys_map_wr(&out, at, u64, (__force u64)cpu_to_le64(ntw_word(hp->peer_id, value)));
+		wmb();	/* the word before the doorbell */
+		hp_ring(hp, queue);
+	}
 	mutex_unlock(&hp->lock);
 }
 
@@ -459,6 +500,24 @@ struct hp_received hp_received(struct hp *hp, u32 number)
 	return received.number == number ? received : (struct hp_received) {};
 }
 
+static struct hp_called hp_called(struct hp *hp, u32 port)
+{
+	struct hp_called called;
+
+	mutex_lock(&hp->lock);
+	called = hp->called;
+	mutex_unlock(&hp->lock);
+	return called.to == port ? called : (struct hp_called) {};
+}
+
+struct hp_called hp_wait_called(struct hp *hp, u32 port)
+{
+	struct hp_called called;
+
+	read_poll_timeout(hp_called, called, called.number, HP_LOOK_US, HP_WAIT_US, false, hp, port);
+	return called;
+}
+
 u64 hp_wait(struct hp *hp, u32 number, u64 types, unsigned int ms)
 {
 	struct hp_received received;
@@ -508,8 +567,9 @@ int hp_start(struct hp *hp, struct ntb_dev *ntb)
 	int ret;
 
 	hp->ntb = ntb;
-	hp->queues = 1;
-	hp->hello_queues = 1;
+	hp->pads = hp_pads(1);
+	hp->later = hp->pads;
+	hp->hello = hp->pads;
 	hp->used = 1;
 	mutex_init(&hp->lock);
 	ret = hp_memory(hp) ?: ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);

@@ -149,6 +149,14 @@ int hp_send_take(struct hp *hp, u32 number, u32 at, u32 len)
 	return hp_send_frame(hp, number, &f, &place, sizeof(place));
 }
 
+int hp_send_message(struct hp *hp, u32 number, u32 value)
+{
+	__le32 bytes = cpu_to_le32(value);
+	struct kfw_frame f = { .type = KFW_MSG, .payload = sizeof(bytes), .len = sizeof(bytes) };
+
+	return hp_send_frame(hp, number, &f, &bytes, sizeof(bytes));
+}
+
 int hp_send_placed(struct hp *hp, u32 number, u32 len, u32 crc)
 {
 	struct hp_received received = hp_received(hp, number);
