@@ -9,6 +9,8 @@
 #define kfm_log_start	ml_log_start
 #define kfm_log_apply	ml_log_apply
 #define kfm_log_replay	ml_log_replay
+#define kfm_log_trim	ml_log_trim
+#define kfm_log_store	ml_log_store
 #define kfm_log_open	ml_log_open
 #define kfm_log_close	ml_log_close
 #define kfm_log_alloc	ml_log_alloc

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A node of kfi_mirror whose disks, wires and log are functions of this file. */
+#include <linux/vmalloc.h>
 #include "mirror_world.h"
 
 /* There is no device, and I/O ends at once. */
@@ -17,6 +18,7 @@ static void mw_submit(struct bio *bio);
 #include "../../ulps/mirror/secondary.c"
 #include "../../ulps/mirror/recent.c"
 #include "../../ulps/mirror/resync.c"
+#include "../../ulps/mirror/own.c"
 #include "../../ulps/mirror/write.c"
 #include "../../ulps/mirror/command.c"
 #include "../../ulps/mirror/status.c"
@@ -30,8 +32,41 @@ static int mw_io(struct bio *bio)
 	return mw_now->io_err;
 }
 
+/* A record of this node for what is written to the leg, with these bytes, is durable. */
+static bool mw_logged(const struct mw *w, const struct bio *bio)
+{
+	const u8 *ring = w->m.log.ring;
+	struct kfm_log_head at = w->m.log.head;
+	struct kfm_rec r;
+
+	while (!kfm_ring_next(ring, w->m.log.own.len, w->m.sectors, &at, &r)) {
+		if (r.sector == bio->bi_iter.bi_sector && r.seq <= w->stored &&
+		    !memcmp(ring + r.at + KFM_REC_DATA_AT, bio_data((struct bio *)bio), r.len))
+			return true;
+		at.seq = r.seq + 1;
+		at.at = r.at + kfm_rec_room(r.len);
+	}
+	return false;
+}
+
 static void mw_submit(struct bio *bio)
 {
+	struct mw *w = mw_now;
+
+	if (w->m.leg_tears && op_is_write(bio_op(bio)))
+		KUNIT_EXPECT_TRUE(w->test, mw_logged(w, bio));
+	if (w->leg_waits)
+		bio_list_add(&w->legs, bio);
+	else
+		bio->bi_end_io(bio);
+}
+
+/* The oldest write to the leg ends. */
+void mw_leg_ends(struct mw *w)
+{
+	struct bio *bio = bio_list_pop(&w->legs);
+
+	KUNIT_ASSERT_NOT_NULL(w->test, bio);
 	bio->bi_end_io(bio);
 }
 
@@ -105,7 +140,24 @@ void kfm_net_close(struct kfm_peer *p)
 int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 {
 	m->log.head = (struct kfm_log_head) { .id = id, .gen = gen, .node = node, .seq = 1 };
+	m->log.own = (struct kfm_ring) { .len = m->log.ring_len, .next.seq = 1 };
+	mw_now->stored = 0;
 	kfm_recent_begin(m);
+	return 0;
+}
+
+int kfm_log_trim(struct kfm *m, u64 seq, u32 at)
+{
+	m->log.head.seq = seq;
+	m->log.head.at = at;
+	return mw_now->io_err;
+}
+
+int kfm_log_store(struct kfm *m, u32 at, u32 len)
+{
+	if (mw_now->store_err)
+		return mw_now->store_err;
+	mw_now->stored++;
 	return 0;
 }
 
@@ -193,6 +245,7 @@ static void mw_free(void *data)
 	free_page((unsigned long)w->m.page);
 	if (w->page)
 		free_pages_exact(w->page, KFM_WRITE_MAX);
+	vfree(w->ring);
 	kvfree(w);
 }
 
@@ -252,6 +305,19 @@ void mw_primary(struct mw *w, u64 gen)
 	m->sb.gens = (struct kfm_gens) { .cur = gen, .history = { 5 } };
 	m->sb.flags = KFM_SB_PRIMARY;
 	m->primary = true;
+}
+
+/* The leg can tear a sector, so the node, which is primary, has a log of its own. */
+void mw_leg_tears(struct mw *w)
+{
+	struct kfm *m = &w->m;
+
+	m->leg_tears = true;
+	m->log.ring_len = KFM_RING_MIN;
+	w->ring = vzalloc(KFM_RING_MIN);
+	KUNIT_ASSERT_NOT_NULL(w->test, w->ring);
+	m->log.ring = w->ring;
+	KUNIT_ASSERT_EQ(w->test, kfm_own_resume(m), 0);
 }
 
 /* The worker runs once. */

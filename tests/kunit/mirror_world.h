@@ -23,7 +23,12 @@
  * @count: how many of them
  * @posted: records that a peer was sent and has not acknowledged, in their order
  * @nr_posted: how many
- * @io_err: result of all I/O of the metadata device
+ * @io_err: result of all I/O of the metadata device, and of the log's head
+ * @store_err: result of what is stored in the log of this node
+ * @stored: records that are durable there
+ * @leg_waits: what is submitted to the leg ends when the test says so
+ * @legs: what has not ended
+ * @ring: the node's own log, see mw_leg_tears()
  * @events: uevents, with a blank behind each
  * @done: writes that have ended, by submit order as bits
  * @requeued: writes that dm has taken back, as bits
@@ -42,6 +47,11 @@ struct mw {
 	unsigned int	groups[KFM_PEERS];
 	bool		full;			/* the provider takes no operation */
 	int		io_err;
+	int		store_err;
+	u64		stored;
+	bool		leg_waits;
+	struct bio_list	legs;
+	u8		*ring;
 	char		events[512];
 	unsigned long	done;
 	unsigned long	requeued;
@@ -53,6 +63,8 @@ struct mw {
 
 struct mw *mw_make(struct kunit *test, unsigned int peers);
 void mw_primary(struct mw *w, u64 gen);
+void mw_leg_tears(struct mw *w);
+void mw_leg_ends(struct mw *w);
 void mw_run(struct mw *w);
 void mw_say(struct mw *w, unsigned int peer, struct kfm_msg msg);
 void mw_state(struct mw *w, unsigned int peer, u32 state, u64 gen, u32 flags);

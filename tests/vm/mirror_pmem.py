@@ -3,7 +3,7 @@
 """mirror_pmem.py [--kills N] [--seed N] [6.12 [GROUP...]]: mirrors whose logs are in persistent memory
 
 Groups of tests/mirror/inside in a machine of a stock kernel, whose two nodes have their logs in
-persistent memory. It has a shadow to which only persisted ranges are copied (tests/mirror/shadow.c): a
+persistent memory, and one of them its leg (group torn). It has a shadow to which only persisted ranges are copied (tests/mirror/shadow.c): a
 loss of power leaves the shadow, and a takeover reads nothing else. Then some of them run with faults
 planted in kfi_mirror: it does not flush the caches of the CPUs, and keeps a copy whose records were
 overwritten. That has to be noticed. The machine sees the files of this one, read-only. The last line is
@@ -23,10 +23,10 @@ import mirror_bed        # noqa: E402
 import pair as vm        # noqa: E402
 from scenario import Verdict, check, once_more  # noqa: E402
 
-GROUPS = ("pmem", "basic", "leg", "power", "kill")
+GROUPS = ("pmem", "torn", "basic", "leg", "power", "kill")
 MODULES = ("9p", "9pnet_virtio", "dm_mod", "null_blk", "nd_e820", "nd_pmem", "ext4", "crc32c_generic", "libcrc32c", "brd", "veth")
 # Persistent memory within the machine's memory, with a gap: the kernel joins what is side by side.
-MEMORY = "memmap=4M!512M memmap=2M!576M"
+MEMORY = "memmap=8M!512M memmap=2M!576M"
 FILES = "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"
 SHM = "/dev/shm"
 ENTER = f"""
@@ -43,7 +43,8 @@ FAULTS = (("dax_flush(log->dax,", "(void)(log->dax,"),
 # Groups that notice: the case, and what it has to say
 NOTICED = {"pmem": ("records are overwritten", r"^# .*a\.leg .*b\.leg differ"),
            "power": ("what is acknowledged is in the log", r"^# [1-9]\d* of \d+ blocks are wrong"),
-           "kill": ("1 kills, policy stop", r"^# [1-9]\d* of \d+ blocks are wrong")}
+           "kill": ("1 kills, policy stop", r"^# [1-9]\d* of \d+ blocks are wrong"),
+           "torn": ("sectors of a primary are torn", r"^# .*: torn, or another one")}
 
 
 class Machine:

@@ -78,7 +78,7 @@ static int become_primary(struct kfm *m, bool force)
 	m->sb.state = KFM_UPTODATE;
 	m->sb.flags &= ~KFM_SB_LEG_FAILED;	/* by force */
 	m->sb.flags |= KFM_SB_PRIMARY;
-	ret = kfm_log_start(m, kfm_random(), m->sb.gens.cur, 0) ?: kfm_super_save(m);
+	ret = kfm_log_start(m, kfm_random(), m->sb.gens.cur, m->sb.node) ?: kfm_super_save(m);
 	if (ret) {
 		m->sb = before;
 		return ret;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * log.c - the log of a secondary.
+ * log.c - the log of a secondary, and the replay of any log.
  *
  * The peer writes a record to the ring in memory and asks for it to be made durable. kfm_persist()
  * checks the record and writes it to the log device, and the peer gets its answer after that:
@@ -106,8 +106,11 @@ bool kfm_log_unmoved(const struct kfm *m)
 	return ring_unmoved(m, 0, m->log.ring_len);
 }
 
-/* Make a piece of the ring durable. May sleep. Return: 0 or a negative error. */
-static int ring_store(struct kfm *m, u32 at, u32 len)
+/*
+ * Make a piece of the ring durable. May sleep, unless the ring is in persistent memory. Return: 0 or
+ * a negative error.
+ */
+int kfm_log_store(struct kfm *m, u32 at, u32 len)
 {
 	struct kfm_log *log = &m->log;
 
@@ -220,7 +223,7 @@ static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len)
 	ret = group_take(m, recs, count, false);
 	if (ret)
 		return ret;
-	ret = ring_store(m, offset, len);
+	ret = kfm_log_store(m, offset, len);
 	if (ret)
 		return ret;
 	return group_take(m, recs, count, true);
@@ -273,7 +276,7 @@ int kfm_log_load(struct kfm *m)
  * @id: number of the session that will write it, or a random number: records of other numbers are
  *	never replayed
  * @gen: generation of the primary
- * @node: number of the primary, 0 if there is none
+ * @node: number of the primary, which may be this node; 0 if there is none
  *
  * Return: 0, and that is durable; or a negative error.
  */
@@ -288,7 +291,19 @@ int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 	memcpy(log->head.uuid, m->sb.uuid, sizeof(log->head.uuid));
 	memset(log->recs, 0, sizeof(log->recs));
 	log->oldest_at = 0;
+	log->own = (struct kfm_ring) { .len = log->ring_len, .next.seq = 1 };
 	kfm_recent_begin(m);
+	return head_save(m);
+}
+
+/*
+ * Records of the primary before @seq, which is at @at or at 0, may be overwritten. No peer writes to
+ * the ring. Return: 0 or a negative error.
+ */
+int kfm_log_trim(struct kfm *m, u64 seq, u32 at)
+{
+	m->log.head.seq = seq;
+	m->log.head.at = at;
 	return head_save(m);
 }
 

@@ -215,9 +215,7 @@ static int table_devices(struct kfm *m, char **argv)
 		ret = -ENOSPC;
 	if (ret)
 		return ret;
-	m->ti->error = "The leg is memory that can tear its sectors: see ndctl, mode sector";
-	if (m->leg->dax_dev)
-		return -EINVAL;
+	m->leg_tears = m->leg->dax_dev;	/* not with sector mode (BTT) */
 	m->ti->error = "Can't use the metadata device";
 	ret = table_device(m, argv[1], &m->meta, KFM_BLOCK);
 	if (!ret && bdev_nr_bytes(m->meta->bdev) <
@@ -230,7 +228,11 @@ static int table_devices(struct kfm *m, char **argv)
 	if (ret)
 		return ret;
 	m->ti->error = "The log device is too small, or there is no memory";
-	return kfm_log_alloc(m);
+	ret = kfm_log_alloc(m);
+	if (ret)
+		return ret;
+	m->ti->error = "The leg is memory that can tear its sectors, which needs a log in memory";
+	return m->leg_tears && !m->log.dax ? -EINVAL : 0;
 }
 
 static int peer_words(struct kfm_peer *p, char **argv)
@@ -651,6 +653,9 @@ static int kfm_preresume(struct dm_target *ti)
 	if (ret)
 		return ret;
 	inherit_role(m);
+	ret = kfm_own_resume(m);
+	if (ret)
+		return ret;
 	kfm_oos_load(m);
 	m->meta_failed = false;
 	m->leg_failed = m->primary && m->sb.flags & KFM_SB_LEG_FAILED;

@@ -74,6 +74,8 @@ struct kfm_post {
  * @leg_status: its result, valid when @leg_busy is false
  * @leg_busy: the block layer owns @leg and uses @buf. Cleared with release semantics
  * @posts: the records for all peers, by kfm_peer.index
+ * @own_seq: number of its record in the log of this node, or 0, see own.c
+ * @own_at: place of that record
  * @peer: the peer that is resynchronised, or that serves the read; NULL for a write
  * @round: value of kfm_peer.rs_round when this part of a resynchronisation began
  */
@@ -91,6 +93,8 @@ struct kfm_write {
 	blk_status_t		leg_status;
 	bool			leg_busy;
 	struct kfm_post		posts[KFM_PEERS];
+	u64			own_seq;
+	u32			own_at;
 	struct kfm_peer		*peer;
 	u32			round;
 };
@@ -126,13 +130,13 @@ struct kfm_group {
 };
 
 /**
- * struct kfm_ring - the primary's view of the log of a peer
+ * struct kfm_ring - the primary's view of the log of a peer, or of its own log, which needs no keys
  * @key: key of the ring
  * @addr: address of its first byte
  * @len: bytes
  * @next: place of the next record
- * @tail: like &kfm_place.head: bytes that the peer has applied and that may be overwritten
- * @applied: records up to this one are in the peer's leg
+ * @tail: like &kfm_place.head: bytes that are applied and may be overwritten
+ * @applied: records up to this one are in the leg
  * @ends: value of &kfm_place.head after each record that is not applied yet
  * @window_key: key of the window, see repair.c
  * @window_addr: address of its first byte
@@ -220,7 +224,7 @@ struct kfm_serve {
 };
 
 /**
- * struct kfm_log - the log of a secondary
+ * struct kfm_log - the log of a secondary, or of a primary whose leg can tear a sector (own.c)
  * @head: as on the device; seq and at name the first record that is not applied. The worker
  *	writes it, under @lock while @mr is open; persist() reads it under @lock
  * @ring: the ring if the log is in persistent memory, otherwise a copy in RAM; peers write to it
@@ -239,6 +243,7 @@ struct kfm_serve {
  *	relies on them
  * @acked_id: number of a log, see @acked
  * @oldest_at: time at which the oldest record that is not applied became durable, jiffies; 0: none
+ * @own: what the primary has stored in its own log
  * @failed: the leg or the log device has failed. No session until the next resume
  */
 struct kfm_log {
@@ -257,6 +262,7 @@ struct kfm_log {
 	u64			acked;
 	u64			acked_id;
 	unsigned long		oldest_at;
+	struct kfm_ring		own;
 	bool			failed;
 };
 
@@ -482,6 +488,7 @@ struct kfm_recent {
  * @leg: disk with this node's copy
  * @meta: disk with superblock and bitmap
  * @logdev: disk with the log
+ * @leg_tears: the leg is memory that a loss of power may leave with half a sector, see own.c
  * @policy: what happens when a peer in sync is lost
  * @timeout: a peer that sends nothing for so long is lost, jiffies
  * @net_ns: network namespace of the caller of the constructor; held
@@ -550,6 +557,7 @@ struct kfm {
 	struct dm_dev		*leg;
 	struct dm_dev		*meta;
 	struct dm_dev		*logdev;
+	bool			leg_tears;
 	enum kfm_policy		policy;
 	unsigned long		timeout;
 	struct net		*net_ns;
@@ -656,6 +664,8 @@ void kfm_oos_load(struct kfm *m);
 /* log.c */
 int kfm_log_load(struct kfm *m);
 int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node);
+int kfm_log_trim(struct kfm *m, u64 seq, u32 at);
+int kfm_log_store(struct kfm *m, u32 at, u32 len);
 int kfm_log_open(struct kfm_peer *p);
 void kfm_log_close(struct kfm *m);
 int kfm_log_replay(struct kfm *m);
@@ -663,6 +673,14 @@ void kfm_log_apply(struct kfm *m, bool all);
 int kfm_log_alloc(struct kfm *m);
 bool kfm_log_unmoved(const struct kfm *m);
 void kfm_log_free(struct kfm *m);
+
+/* own.c */
+bool kfm_own_full(const struct kfm *m, u32 len);
+void kfm_own_take(struct kfm_write *w);
+int kfm_own_store(const struct kfm_write *w);
+bool kfm_own_due(const struct kfm *m);
+int kfm_own_trim(struct kfm *m);
+int kfm_own_resume(struct kfm *m);
 
 /* net.c */
 void kfm_net_work(struct work_struct *work);
@@ -688,7 +706,8 @@ void kfm_write_put(struct kfm_write *w);
 void kfm_write_leg(struct kfm_write *w, blk_opf_t op);
 void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w);
 void kfm_ring_begin(struct kfm_peer *p, const struct kfm_msg *grant);
-void kfm_ring_applied(struct kfm_peer *p, u64 seq);
+bool kfm_ring_take(const struct kfm_ring *ring, struct kfm_place *next, u32 room, u32 *at);
+void kfm_ring_applied(struct kfm_ring *ring, u64 seq);
 
 /* resync.c */
 void kfm_resync_run(struct kfm *m);

@@ -407,7 +407,7 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 	case KFM_APPLIED:
 	case KFM_PONG:
 		if (p->link == KFM_UP)
-			kfm_ring_applied(p, msg->seq);
+			kfm_ring_applied(&p->ring, msg->seq);
 		break;
 	case KFM_SYNCED_OK:
 		if (p->link == KFM_UP && p->synced_sent && msg->gens.cur == p->m->sb.gens.cur)

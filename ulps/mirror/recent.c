@@ -15,7 +15,8 @@
  * if many parts of a resynchronisation follow them: then it clears nothing until these writes are
  * settled.
  *
- * A mirror with one peer does nothing of that. All functions run in the worker.
+ * A mirror with one peer does nothing of that, nor does the replay of a node's own records (own.c),
+ * whose bits were durable before they were written. All functions run in the worker.
  */
 #include "mirror.h"
 
@@ -84,7 +85,7 @@ int kfm_recent_add(struct kfm *m, const struct kfm_rec *recs, unsigned int count
 	struct kfm_peer *p;
 	unsigned int i;
 
-	if (!m->peers[1])
+	if (!m->peers[1] || m->log.head.node == m->sb.node)
 		return 0;
 	for (i = 0; i < count; i++) {
 		recent = &m->recent[recs[i].seq % KFM_WINDOW];

@@ -159,6 +159,7 @@ static void fetched(struct kfm *m)
 {
 	struct kfm_write *w = m->repair.w;
 	const u8 *from = w->buf + KFM_DATA_AT;
+	bool full = kfm_own_trim(m) || kfm_own_full(m, w->len);
 	struct bvec_iter iter;
 	struct bio_vec vec;
 
@@ -166,11 +167,16 @@ static void fetched(struct kfm *m)
 		repair_abandon(m);
 		return;
 	}
+	if (full) {	/* until a write to the leg has ended */
+		m->again = true;
+		return;
+	}
 	bio_for_each_segment(vec, w->bio, iter) {
 		memcpy_to_bvec(&vec, from);
 		from += vec.bv_len;
 	}
 	m->repair.step = KFM_F_WRITING;
+	kfm_own_take(w);
 	kfm_write_leg(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
 }
 

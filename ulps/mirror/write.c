@@ -4,7 +4,8 @@
  *
  *   kfm_map()		hands over the bio (main.c)
  *   admit_writes()	takes a struct kfm_write, unless the write overlaps one that is in flight
- *   launch_writes()	makes the bit durable, copies the data, writes to the leg
+ *   launch_writes()	makes the bit durable, copies the data, writes to the leg, and before that
+ *			to this node's log if the leg can tear a sector (own.c)
  *   post()		writes records to the log of a peer, as many at once as have come since then
  *   end_writes()	ends the bio when the leg has the data, and its record and all records
  *			before it are durable at the peer
@@ -99,6 +100,7 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 	w->len = len;
 	w->leg_status = BLK_STS_OK;
 	w->leg_busy = false;
+	w->own_seq = 0;
 	w->peer = peer;
 	w->round = peer ? peer->rs_round : 0;
 	w->number = m->numbered++;
@@ -192,11 +194,24 @@ static void leg_prepare(struct kfm_write *w, blk_opf_t op)
 	w->leg_busy = true;
 }
 
+/* May the leg be written? If not, the write has ended with an error. */
+static bool leg_logged(struct kfm_write *w)
+{
+	int ret = kfm_own_store(w);
+
+	if (!ret)
+		return true;
+	DMERR_LIMIT("%s: can't store a record before the leg is written (%d)", kfm_name(w->m), ret);
+	bio_io_error(&w->leg);
+	return false;
+}
+
 /* Write the data to the leg, or read it from the leg. */
 void kfm_write_leg(struct kfm_write *w, blk_opf_t op)
 {
 	leg_prepare(w, op);
-	submit_bio(&w->leg);
+	if (leg_logged(w))
+		submit_bio(&w->leg);
 }
 
 /* ---- records ---- */
@@ -210,11 +225,26 @@ void kfm_ring_begin(struct kfm_peer *p, const struct kfm_msg *grant)
 	};
 }
 
-/* The peer has applied the records up to @seq. A number outside the open records is ignored. */
-void kfm_ring_applied(struct kfm_peer *p, u64 seq)
+/*
+ * Find the place of a record of @room bytes from @next on, and move @next behind it. Return: false if
+ * the ring has no room, or too many records that are not applied.
+ */
+bool kfm_ring_take(const struct kfm_ring *ring, struct kfm_place *next, u32 room, u32 *at)
 {
-	struct kfm_ring *ring = &p->ring;
+	u32 take;
 
+	*at = kfm_ring_place(ring->len, next->at, room, &take);
+	if (next->head + take - ring->tail > ring->len || next->seq - ring->applied >= KFM_WINDOW)
+		return false;
+	*next = (struct kfm_place) {
+		.at = *at + room, .head = next->head + take, .seq = next->seq + 1,
+	};
+	return true;
+}
+
+/* The records up to @seq are applied. A number outside the open records is ignored. */
+void kfm_ring_applied(struct kfm_ring *ring, u64 seq)
+{
 	if (seq <= ring->applied || seq >= ring->next.seq)
 		return;
 	ring->tail = ring->ends[seq % KFM_WINDOW];
@@ -235,19 +265,17 @@ void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w)
 /* Add a record to a group. Return: false if it, or the ring, has no room. */
 static bool group_add(const struct kfm_ring *ring, struct kfm_group *g, struct kfm_write *w)
 {
-	u32 room = kfm_rec_room(w->len), take, at = kfm_ring_place(ring->len, g->next.at, room, &take);
+	u32 room = kfm_rec_room(w->len), at;
+	struct kfm_place next = g->next;
 
-	if (g->next.head + take - ring->tail > ring->len ||
-	    g->next.seq - ring->applied >= KFM_WINDOW)
+	if (!kfm_ring_take(ring, &next, room, &at))
 		return false;
 	if (g->count && (g->count == KFM_GROUP || g->bytes + room > KFM_GROUP_BYTES ||
 			 at != g->next.at))
 		return false;
 	if (!g->count)
 		g->at = at;
-	g->next = (struct kfm_place) {
-		.at = at + room, .head = g->next.head + take, .seq = g->next.seq + 1,
-	};
+	g->next = next;
 	g->bytes += room;
 	g->ends[g->count] = g->next.head;
 	g->writes[g->count++] = w;
@@ -573,7 +601,7 @@ static void fail_queue(struct kfm *m)
  * new writes could keep the range in use forever. The bits of the writes are set in memory.
  *
  * @look: take only writes whose bits are durable, and at most LOOK_BYTES. Return: false if another
- * write waits for a bit, or for the next time.
+ * write waits for a bit, for room in this node's log, or for the next time.
  */
 static bool admit_writes(struct kfm *m, struct list_head *batch, bool look)
 {
@@ -587,9 +615,12 @@ static bool admit_writes(struct kfm *m, struct list_head *batch, bool look)
 		if (look && (bytes > LOOK_BYTES ||
 			     !kfm_bit_durable(m, kfm_region(m, bio->bi_iter.bi_sector))))
 			return false;
+		if (kfm_own_full(m, bio->bi_iter.bi_size))
+			return false;
 		w = kfm_write_get(m, NULL, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
 		if (!w)
 			return true;
+		kfm_own_take(w);
 		bio_list_pop(&m->queue);
 		w->bio = bio;
 		m->bios++;
@@ -620,6 +651,10 @@ static void launch_writes(struct kfm *m)
 	LIST_HEAD(batch);
 	int ret;
 
+	if (kfm_own_trim(m)) {
+		m->again = true;	/* to fail all writes */
+		return;
+	}
 	admit_writes(m, &batch, false);
 	ret = kfm_bits_flush(m);
 	list_for_each_entry_safe(w, next, &batch, begin) {
@@ -636,7 +671,7 @@ static void launch_writes(struct kfm *m)
 
 /*
  * Start the writes whose bits are durable. Their bios for the leg are added to a list, because the
- * present context must not sleep. Return: false if the next write is left to the worker.
+ * present context must not sleep. Return: false if something is left to the worker.
  */
 static bool launch_durable(struct kfm *m, struct bio_list *legs)
 {
@@ -648,9 +683,10 @@ static bool launch_durable(struct kfm *m, struct bio_list *legs)
 		list_del(&w->begin);
 		copy_data(w);
 		leg_prepare(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
-		bio_list_add(legs, &w->leg);
+		if (leg_logged(w))
+			bio_list_add(legs, &w->leg);
 	}
-	return all;
+	return all && !kfm_own_due(m);
 }
 
 static void take_new_bios(struct kfm *m)
