@@ -694,12 +694,17 @@ static void node_status(struct kunit *test)
 	char text[256], *peers;
 
 	apply(w, 1, 3);
+	w->m.log.peer->live = jiffies;
 	kfm_status(&ti, STATUSTYPE_INFO, 0, text, sizeof(text));
 	peers = strstr(text, " peer there 7 ");
 	KUNIT_ASSERT_NOT_NULL(test, peers);
 	KUNIT_EXPECT_STREQ(test, peers, FIRST_IN_SYNC SECOND_NONE);
 	*peers = 0;
 	KUNIT_EXPECT_STREQ(test, text, "secondary connected uptodate 0/64 100 0 0 insync");
+	/* the primary has fallen silent */
+	w->m.log.peer->live = jiffies - w->m.timeout - 1;
+	kfm_status(&ti, STATUSTYPE_INFO, 0, text, sizeof(text));
+	KUNIT_EXPECT_TRUE(test, strstarts(text, "secondary down uptodate 0/64 100 0 0 insync"));
 }
 
 /* ---- a leg that can tear a sector ---- */

@@ -35,9 +35,11 @@ static struct summary sum_peer(const struct kfm_peer *p)
 	bool follows = !m->primary && m->log.mr && m->log.peer == p;
 	bool alone = m->primary && kfm_is_alone(p);
 	bool known = m->primary || follows;	/* else the regions are those of recent.c */
+	/* A primary ends the session of a peer that it loses; a secondary waits for the primary. */
+	bool silent = follows && time_after(jiffies, READ_ONCE(p->live) + m->timeout);
 
 	return (struct summary) {
-		.link = p->link,
+		.link = silent ? KFM_DOWN : p->link,
 		.oos = known ? p->oos_count : 0,
 		.percent = known ? percent(p) : 100,
 		.lag = p->ring.next.seq ? p->ring.next.seq - 1 - p->ring.applied : 0,
