@@ -3,10 +3,10 @@
 """mirror_pmem.py [--kills N] [--seed N] [6.12 [GROUP...]]: mirrors whose logs are in persistent memory
 
 Groups of tests/mirror/inside in a machine of a stock kernel, whose two nodes have their logs in
-persistent memory, and one of them its leg (group torn). It has a shadow to which only persisted ranges are copied (tests/mirror/shadow.c): a
-loss of power leaves the shadow, and a takeover reads nothing else. Then some of them run with faults
-planted in kfi_mirror: it does not flush the caches of the CPUs, and keeps a copy whose records were
-overwritten. That has to be noticed. The machine sees the files of this one, read-only. The last line is
+persistent memory, and one of them its leg (group torn). It has a shadow to which only persisted ranges
+are copied (tests/mirror/shadow.c): a loss of power leaves the shadow, and a takeover reads nothing else.
+Then some of them run with faults planted in kfi_mirror: it does not flush the caches of the CPUs, and
+keeps a copy whose records were overwritten. That has to be noticed. The machine sees the files of this one, read-only. The last line is
 "N passed, N failed".
 """
 
@@ -40,11 +40,11 @@ mount -t tmpfs tmpfs /host/run && ls /dev/pmem0 /dev/pmem1
 FAULTS = (("dax_flush(log->dax,", "(void)(log->dax,"),
           ("\tlog->failed = kfm_writes_missing(m);\n", ""),
           ("\treturn -EUCLEAN;\n", "\treturn 0;\n"))
-# Groups that notice: the case, and what it has to say
+# Groups that notice: the case, and what it has to say. After kills the nodes can't be ended: that group is the last.
 NOTICED = {"pmem": ("records are overwritten", r"^# .*a\.leg .*b\.leg differ"),
            "power": ("what is acknowledged is in the log", r"^# [1-9]\d* of \d+ blocks are wrong"),
-           "kill": ("1 kills, policy stop", r"^# [1-9]\d* of \d+ blocks are wrong"),
-           "torn": ("sectors of a primary are torn", r"^# .*: torn, or another one")}
+           "torn": ("sectors of a primary are torn", r"^# .*: torn, or another one"),
+           "kill": ("1 kills, policy stop", r"^# [1-9]\d* of \d+ blocks are wrong")}
 
 
 class Machine:
