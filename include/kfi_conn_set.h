@@ -224,7 +224,7 @@ void kfi_conn_set_publish(struct kfi_peer_conn *conn);
 
 /**
  * kfi_conn_set_wait_move() - wait until a failed connection does not move any more
- * @conn: connection that has failed; its end runs in &kfi_conn_set.wq
+ * @conn: connection that has failed; called by the work item of its end
  *
  * On return &kfi_peer_conn.conn_set does not change any more, and callbacks that were called while
  * it changed have returned.

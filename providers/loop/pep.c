@@ -24,7 +24,6 @@ void loop_pep_close(struct kfi_pep *pep)
 
 	xa_erase(&lp->ln->listeners, lp->id);
 	loop_wait_unpinned(&lp->users);
-	synchronize_rcu();
 }
 
 int loop_pep_getname(struct kfi_pep *pep, void *addr)

@@ -442,11 +442,16 @@ static void kv_cm_await_established(struct kv_conn *conn)
 		wait_var_event_timeout(&conn->flags, test_bit(KV_ESTABLISHED, &conn->flags), HZ);
 }
 
-/* Reject a request that was not answered, or disconnect. Called by kv_conn_take_down() */
+/*
+ * Reject a request that was not answered, or disconnect. Called by kv_conn_take_down(), which may
+ * have cancelled the step of a rejection.
+ */
 void kv_cm_disconnect(struct kv_conn *conn)
 {
 	kv_cm_await_established(conn);
-	if (conn->state == KV_WAITING && !conn->answered)
+	if (test_bit(KV_STEP_REJECT, &conn->flags))
+		kv_cm_reject(conn);
+	else if (conn->state == KV_WAITING && !conn->answered)
 		rdma_reject(conn->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 	else if (conn->qp.ib)
 		rdma_disconnect(conn->id);

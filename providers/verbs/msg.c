@@ -193,7 +193,6 @@ void kv_pep_close(struct kfi_pep *pep)
 	if (vpep->id)
 		rdma_destroy_id(vpep->id);
 	vpep->id = NULL;
-	flush_workqueue(kv_cm_wq);	/* send queued rejections */
 	kfi_conn_set_stop(&vpep->conn_set, -ECONNREFUSED);
 	kfi_conn_set_drain(&vpep->conn_set);
 	if (vpep->dev)

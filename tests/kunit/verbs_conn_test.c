@@ -8,6 +8,7 @@
 /* In place of those of kfi.ko and rdma_cm */
 #define __kfi_tx_complete		conn_test_told
 #define rdma_consumer_reject_data	conn_test_reject_data
+#define rdma_reject			conn_test_reject
 
 #include <linux/irq_work.h>
 #include "verbs_world.h"
@@ -23,6 +24,7 @@ struct kfi_prov_ops kv_msg_ops;
  * @op: operations, each with @kop
  * @told: operations that have ended, with @err
  * @lost: ends of the connection that were begun
+ * @rejects: calls that were rejected, the last one with @reject_data
  */
 struct msg {
 	struct world		*w;
@@ -32,6 +34,8 @@ struct msg {
 	unsigned int		told[OPS];
 	int			err[OPS];
 	atomic_t		lost;
+	unsigned int		rejects;
+	const void		*reject_data;
 };
 
 static struct msg *the_msg;
@@ -48,6 +52,13 @@ const void *conn_test_reject_data(struct rdma_cm_id *id, struct rdma_cm_event *e
 {
 	*data_len = ev->param.conn.private_data_len;
 	return ev->param.conn.private_data;
+}
+
+int conn_test_reject(struct rdma_cm_id *id, const void *data, u8 len, u8 reason)
+{
+	the_msg->rejects++;
+	the_msg->reject_data = data;
+	return 0;
 }
 
 struct kv_conn *kv_msg_conn(struct kv_ep *vep)
@@ -552,6 +563,29 @@ static void refused_by_called(struct kunit *test)
 	msg_close(m);
 }
 
+/* The listener closes before the step of a rejection: the caller gets the consumer's data. */
+static void listener_closes(struct kunit *test)
+{
+	struct msg *m = msg_open(test);
+	struct kv_conn *conn = m->conn;
+
+	conn->state = KV_WAITING;
+	conn->data_out_len = 2;
+	kv_cm_disconnect(conn);
+	KUNIT_EXPECT_EQ(test, 1, m->rejects);
+	KUNIT_EXPECT_NULL(test, m->reject_data);
+	set_bit(KV_STEP_REJECT, &conn->flags);
+	kv_cm_disconnect(conn);
+	KUNIT_EXPECT_EQ(test, 2, m->rejects);
+	KUNIT_EXPECT_PTR_EQ(test, (const void *)conn->data_out, m->reject_data);
+	clear_bit(KV_STEP_REJECT, &conn->flags);
+	conn->qp.ib = NULL;
+	kv_cm_disconnect(conn);		/* it was sent */
+	KUNIT_EXPECT_EQ(test, 2, m->rejects);
+	conn->qp.ib = &m->w->qp;
+	msg_close(m);
+}
+
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(refused_midway),
 	KUNIT_CASE(post_refused),
@@ -568,6 +602,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(event_of_no_end),
 	KUNIT_CASE(refused_by_caller),
 	KUNIT_CASE(refused_by_called),
+	KUNIT_CASE(listener_closes),
 	{}
 };
 

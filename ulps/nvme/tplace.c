@@ -580,7 +580,7 @@ DEFINE_SHOW_ATTRIBUTE(kfnt_bypass);
 
 void kfnt_places_init(void)
 {
-	if (bypass)
+	if (kfnt_bypass())
 		pr_info("nvmet-kfi: bypass: that data arrives before the answer is not proven on hardware\n");
 	kfnt_debugfs = debugfs_create_dir("nvmet_kfi", NULL);
 	debugfs_create_file("places", 0400, kfnt_debugfs, NULL, &kfnt_bypass_fops);
