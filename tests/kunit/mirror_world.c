@@ -389,6 +389,7 @@ static void mw_ended(struct bio *bio)
 {
 	unsigned int number = bio - mw_now->bios;
 
+	KUNIT_EXPECT_TRUE(mw_now->test, test_and_clear_bit(number, &mw_now->flight));
 	if (bio->bi_status == BLK_STS_DM_REQUEUE)
 		set_bit(number, &mw_now->requeued);
 	else if (!bio->bi_status)
@@ -406,6 +407,7 @@ void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes)
 	bio->bi_iter.bi_size = bytes;
 	bio->bi_iter.bi_sector = sector;
 	bio->bi_end_io = mw_ended;
+	KUNIT_ASSERT_FALSE(w->test, test_and_set_bit(number, &w->flight));
 	bio_list_add(&w->m.arrived, bio);
 }
 

@@ -30,7 +30,8 @@
  * @legs: what has not ended
  * @ring: the node's own log, see mw_leg_tears()
  * @events: uevents, with a blank behind each
- * @done: writes that have ended, by submit order as bits
+ * @flight: writes that have not ended, as bits
+ * @done: writes that have ended well, as bits; what was set before stays
  * @requeued: writes that dm has taken back, as bits
  * @bios: the writes
  * @vec: their vector
@@ -53,6 +54,7 @@ struct mw {
 	struct bio_list	legs;
 	u8		*ring;
 	char		events[512];
+	unsigned long	flight;
 	unsigned long	done;
 	unsigned long	requeued;
 	struct bio	bios[8];

@@ -180,11 +180,16 @@ static void leg_end_io(struct bio *bio)
 	rcu_read_unlock();
 }
 
-/* The write belongs to the cgroup and has the priority of its submitter, whoever executes it. */
+/*
+ * The write belongs to the cgroup and has the priority of its submitter, whoever executes it. With
+ * REQ_META a cgroup that has no budget left is charged a debt. Else the context that starts the write
+ * would wait for that budget, and writes of other cgroups for that context.
+ */
 static void leg_prepare(struct kfm_write *w, blk_opf_t op)
 {
 	bio_init(&w->leg, w->m->leg->bdev, &w->vec, 1, op);
 	if (w->bio) {
+		w->leg.bi_opf |= REQ_META;
 		bio_clone_blkg_association(&w->leg, w->bio);
 		w->leg.bi_ioprio = w->bio->bi_ioprio;
 	}
