@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a node of kfi_mirror does when its peers come, go, lie or stop: which writes end, which
+ * What a node of kfi_mirror does when its peers come, go or stop: which writes end, which
  * copies are overwritten when, and what a message is answered.
  */
 #include <linux/delay.h>
-#include <linux/prandom.h>
 #include "mirror_world.h"
 
 /* Let a peer answer the next HELLO. */
@@ -581,23 +580,10 @@ static void node_peers_differ(struct kunit *test)
 
 /* ---- a secondary ---- */
 
-/* A secondary in a session with its first peer */
-static struct mw *follower(struct kunit *test)
-{
-	struct mw *w = mw_make(test, 2);
-
-	w->m.log.mr = (void *)w;
-	w->m.log.peer = &w->peers[0];
-	w->m.log.head.node = MW_NODE;
-	w->peers[0].link = KFM_UP;
-	w->peers[0].session = 9;
-	return w;
-}
-
 /* A generation that can't be stored ends the session: the primary would wait for the answer. */
 static void node_synced_not_stored(struct kunit *test)
 {
-	struct mw *w = follower(test);
+	struct mw *w = mw_follower(test);
 
 	w->io_err = -EIO;
 	mw_say(w, 0, (struct kfm_msg) { .type = KFM_SYNCED, .gens.cur = 6 });
@@ -610,7 +596,7 @@ static void node_synced_not_stored(struct kunit *test)
 
 static void node_synced_stored(struct kunit *test)
 {
-	struct mw *w = follower(test);
+	struct mw *w = mw_follower(test);
 
 	mw_say(w, 0, (struct kfm_msg) { .type = KFM_SYNCED, .gens.cur = 6 });
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_SYNCED_OK], 1);
@@ -640,7 +626,7 @@ static void settled(struct mw *w, u64 seq)
 /* What is settled is forgotten, for the other secondaries. */
 static void node_settled(struct kunit *test)
 {
-	struct mw *w = follower(test);
+	struct mw *w = mw_follower(test);
 	struct kfm_peer *q = &w->peers[1];
 	u64 seq;
 
@@ -667,7 +653,7 @@ static void node_settled(struct kunit *test)
 /* The region of a write that is not settled is kept, however many records follow it. */
 static void node_settled_long_ago(struct kunit *test)
 {
-	struct mw *w = follower(test);
+	struct mw *w = mw_follower(test);
 	struct kfm_peer *q = &w->peers[1];
 	u64 seq;
 
@@ -690,7 +676,7 @@ static void node_settled_long_ago(struct kunit *test)
 /* A secondary shows no resynchronisation of another one. */
 static void node_status(struct kunit *test)
 {
-	struct mw *w = follower(test);
+	struct mw *w = mw_follower(test);
 	struct dm_target ti = { .private = &w->m };
 	char text[256], *peers;
 
@@ -826,192 +812,6 @@ static void node_tears_head_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->m.bios, 0);
 }
 
-/* ---- peers that lie ---- */
-
-static u32 below(struct rnd_state *rnd, u32 n)
-{
-	return prandom_u32_state(rnd) % n;
-}
-
-/* Mostly what would be true, else something near it, or anything */
-static u64 claim(struct rnd_state *rnd, u64 truth)
-{
-	switch (below(rnd, 8)) {
-	case 0:
-		return truth + below(rnd, 5) - 2;
-	case 1:
-		return (u64)prandom_u32_state(rnd) << 32 | prandom_u32_state(rnd);
-	default:
-		return truth;
-	}
-}
-
-/* A message of the right form, which may come at any time and say anything */
-static void lie(struct mw *w, struct rnd_state *rnd)
-{
-	struct kfm_peer *p = &w->peers[below(rnd, 2)];
-	struct kfm *m = &w->m;
-	struct kfm_le_msg wire;
-	struct kfm_msg msg = {
-		.type = 1 + below(rnd, KFM_MSG_TYPES - 1),
-		.session = claim(rnd, p->session),
-		.gens = { .cur = claim(rnd, below(rnd, 2) ? m->sb.gens.cur : 5),
-			  .base = claim(rnd, 5), .source = claim(rnd, m->sb.gens.cur),
-			  .history = { claim(rnd, 5) } },
-		.sectors = claim(rnd, m->sectors),
-		.lbs = KFM_SECTOR,
-		.state = below(rnd, KFM_STATES),
-		.flags = below(rnd, KFM_M_FLAGS + 1),
-		.arg = below(rnd, 4),
-		.seq = claim(rnd, p->ring.next.seq),
-		.ring_len = KFM_RING_MIN << below(rnd, 3),
-		.bitmap_len = below(rnd, 2) ? claim(rnd, m->bitmap_bytes) : 0,
-		.id = 1,
-		.node = claim(rnd, MW_NODE + p->index),
-		.peers = 2,
-	};
-
-	kfm_msg_encode(&msg, &wire);
-	if (!kfm_msg_decode(&wire, sizeof(wire), &msg))
-		kfm_peer_message(p, &msg);
-}
-
-/* What the primary waits for */
-static void answer(struct mw *w, unsigned int peer)
-{
-	switch (w->peers[peer].link) {
-	case KFM_HELLOED:
-		mw_state(w, peer, KFM_UPTODATE, 5, 0);
-		break;
-	case KFM_ATTACHING:
-		mw_grant(w, peer);
-		break;
-	case KFM_UP:
-		mw_ack(w, peer);
-		mw_synced_ok(w, peer);
-		break;
-	default:
-		break;
-	}
-}
-
-/* A record that was posted ends, of this session or an earlier one. */
-static void record_ends(struct mw *w, struct rnd_state *rnd, unsigned int peer)
-{
-	struct kfm_post **first = w->posted[peer];
-
-	if (!w->nr_posted[peer])
-		return;
-	(*first)->err = below(rnd, 16) ? 0 : -EIO;
-	(*first)->busy = false;
-	memmove(first, first + 1, --w->nr_posted[peer] * sizeof(*first));
-}
-
-static void something_happens(struct mw *w, struct rnd_state *rnd)
-{
-	unsigned int i = below(rnd, ARRAY_SIZE(w->bios));
-	struct kfm_peer *p = &w->peers[i % 2];
-
-	switch (below(rnd, 32)) {
-	case 0 ... 3:
-		if (w->m.primary && !test_bit(i, &w->flight))
-			mw_write(w, i, below(rnd, MW_REGIONS));
-		break;
-	case 4 ... 7:
-		record_ends(w, rnd, i % 2);
-		break;
-	case 8 ... 15:
-		mw_run(w);
-		break;
-	case 16:
-		lie(w, rnd);
-		break;
-	case 17:
-		p->next = jiffies;
-		p->down -= w->m.timeout / 4;
-		prandom_bytes_state(rnd, p->peer_bits, w->m.bitmap_bytes);
-		break;
-	default:
-		if (w->m.primary)
-			answer(w, i % 2);
-		else
-			lie(w, rnd);
-	}
-}
-
-/* The primary knows what of the log of a peer is in use. */
-static void expect_ring(struct kunit *test, const struct kfm_ring *ring)
-{
-	KUNIT_EXPECT_LT(test, ring->applied, ring->next.seq);
-	KUNIT_EXPECT_LE(test, ring->next.head - ring->tail, ring->len);
-}
-
-/* A primary is not stopped by lies: when the peers have gone, all writes end well, each once. */
-static void node_peers_lie(struct kunit *test)
-{
-	struct mw *w = mw_make(test, 2);
-	u64 seed = get_random_u64();
-	unsigned int i, ups = 0, synced = 0, writes = 0;
-	struct rnd_state rnd;
-
-	kunit_info(test, "seed %llu\n", seed);
-	prandom_seed_state(&rnd, seed);
-	mw_primary(w, 6);
-	w->m.policy = KFM_ALONE;
-	for (i = 0; i < 200000; i++) {
-		something_happens(w, &rnd);
-		ups += w->peers[0].link == KFM_UP;
-		synced += w->peers[0].insync;
-		if (w->peers[0].link == KFM_UP)
-			expect_ring(test, &w->peers[0].ring);
-		writes += hweight_long(w->done);
-		w->done = 0;
-		w->events[0] = 0;
-	}
-	kunit_info(test, "in %u of %u steps up, in %u in sync; %u writes ended\n", ups, i, synced, writes);
-	KUNIT_EXPECT_GT(test, synced, 0);
-	KUNIT_EXPECT_GT(test, writes, 0);
-	for (i = 0; i < 2; i++) {
-		w->peers[i].net.fabric = NULL;
-		w->peers[i].net.retry = jiffies + HZ * 60;
-		w->peers[i].down = jiffies - 2 * w->m.timeout;
-	}
-	w->done = ~w->flight;
-	mw_run(w);
-	for (i = 0; i < 2; i++)
-		while (w->nr_posted[i])
-			record_ends(w, &rnd, i);
-	for (i = 0; i < 4; i++)
-		mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->flight, 0);
-	KUNIT_EXPECT_EQ(test, w->done, ~0UL);
-	KUNIT_EXPECT_TRUE(test, w->m.primary);
-}
-
-/* A node that follows takes no lie for a promotion, and gives out nothing for one. */
-static void node_primary_lies(struct kunit *test)
-{
-	struct mw *w = follower(test);
-	u64 seed = get_random_u64();
-	struct rnd_state rnd;
-	unsigned int i;
-
-	kunit_info(test, "seed %llu\n", seed);
-	prandom_seed_state(&rnd, seed);
-	for (i = 0; i < 200000; i++) {
-		if (!below(&rnd, 64)) {		/* an ATTACH is accepted */
-			w->m.log.mr = (void *)w;
-			w->m.log.peer = &w->peers[below(&rnd, 2)];
-			w->m.log.peer->link = KFM_UP;
-		}
-		something_happens(w, &rnd);
-		w->events[0] = 0;
-	}
-	KUNIT_EXPECT_FALSE(test, w->m.primary);
-	KUNIT_EXPECT_EQ(test, w->count[0][KFM_GRANT] + w->count[1][KFM_GRANT], 0);
-	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH] + w->count[1][KFM_ATTACH], 0);
-}
-
 static struct kunit_case cases[] = {
 	KUNIT_CASE(node_generation_stored),
 	KUNIT_CASE(node_generation_stuck),
@@ -1046,8 +846,6 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_tears_full),
 	KUNIT_CASE(node_tears_not_stored),
 	KUNIT_CASE(node_tears_head_fails),
-	KUNIT_CASE(node_peers_lie),
-	KUNIT_CASE(node_primary_lies),
 	{}
 };
 

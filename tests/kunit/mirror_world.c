@@ -18,6 +18,7 @@ static void mw_submit(struct bio *bio);
 #include "../../ulps/mirror/secondary.c"
 #include "../../ulps/mirror/recent.c"
 #include "../../ulps/mirror/resync.c"
+#include "../../ulps/mirror/ring.c"
 #include "../../ulps/mirror/own.c"
 #include "../../ulps/mirror/write.c"
 #include "../../ulps/mirror/command.c"
@@ -318,6 +319,19 @@ void mw_leg_tears(struct mw *w)
 	KUNIT_ASSERT_NOT_NULL(w->test, w->ring);
 	m->log.ring = w->ring;
 	KUNIT_ASSERT_EQ(w->test, kfm_own_resume(m), 0);
+}
+
+/* A secondary in a session with its first peer */
+struct mw *mw_follower(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+
+	w->m.log.mr = (void *)w;
+	w->m.log.peer = &w->peers[0];
+	w->m.log.head.node = MW_NODE;
+	w->peers[0].link = KFM_UP;
+	w->peers[0].session = 9;
+	return w;
 }
 
 /* The worker runs once. */

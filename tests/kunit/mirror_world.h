@@ -64,6 +64,7 @@ struct mw {
 };
 
 struct mw *mw_make(struct kunit *test, unsigned int peers);
+struct mw *mw_follower(struct kunit *test);
 void mw_primary(struct mw *w, u64 gen);
 void mw_leg_tears(struct mw *w);
 void mw_leg_ends(struct mw *w);

@@ -674,6 +674,11 @@ int kfm_log_alloc(struct kfm *m);
 bool kfm_log_unmoved(const struct kfm *m);
 void kfm_log_free(struct kfm *m);
 
+/* ring.c */
+void kfm_ring_begin(struct kfm_peer *p, const struct kfm_msg *grant);
+bool kfm_ring_take(const struct kfm_ring *ring, struct kfm_place *next, u32 room, u32 *at);
+void kfm_ring_applied(struct kfm_ring *ring, u64 seq);
+
 /* own.c */
 bool kfm_own_full(const struct kfm *m, u32 len);
 void kfm_own_take(struct kfm_write *w);
@@ -705,9 +710,6 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u
 void kfm_write_put(struct kfm_write *w);
 void kfm_write_leg(struct kfm_write *w, blk_opf_t op);
 void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w);
-void kfm_ring_begin(struct kfm_peer *p, const struct kfm_msg *grant);
-bool kfm_ring_take(const struct kfm_ring *ring, struct kfm_place *next, u32 room, u32 *at);
-void kfm_ring_applied(struct kfm_ring *ring, u64 seq);
 
 /* resync.c */
 void kfm_resync_run(struct kfm *m);
