@@ -528,7 +528,10 @@ int worker_start(struct test *t, struct worker *w, int cpu, int (*fn)(void *arg)
 	return 0;
 }
 
-/* Wait in pieces: a worker of a long run takes longer than the kernel lets a task sleep without a report. */
+/*
+ * Wait in pieces. The kernel reports a task that sleeps for a minute, and a worker may run for
+ * longer.
+ */
 static bool worker_ends(struct worker *w, unsigned int ms)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(ms), left;

@@ -697,8 +697,8 @@ static int give_up(struct lnd *l, int i, unsigned int ms)
 }
 
 /*
- * The status of a transaction that was given up is still sent. It finds its receive here: a provider
- * may keep the operation of a sender until its message has one.
+ * Receive the status of a transaction that was given up. The peer sends it all the same, and a
+ * provider may keep the peer's operation until the message has a receive.
  */
 static void late_status(struct lnd *l, int i)
 {

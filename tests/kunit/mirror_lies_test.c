@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A node of kfi_mirror whose peers lie: they say anything in the right form, at any time. Such a peer can
+ * A node of kfi_mirror whose peers send any message of the right form at any time. Such a peer may
  * lose its own copy of the data. The node has to go on.
  */
 #include <linux/prandom.h>
@@ -146,7 +146,8 @@ static void lies_peers(struct kunit *test)
 		w->done = 0;
 		w->events[0] = 0;
 	}
-	kunit_info(test, "in %u of %u steps up, in %u in sync; %u writes ended\n", ups, i, synced, writes);
+	kunit_info(test, "in %u of %u steps up, in %u in sync; %u writes ended\n", ups, i, synced,
+		   writes);
 	KUNIT_EXPECT_GT(test, synced, 0);
 	KUNIT_EXPECT_GT(test, writes, 0);
 	for (i = 0; i < 2; i++) {

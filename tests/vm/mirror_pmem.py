@@ -6,8 +6,8 @@ Groups of tests/mirror/inside in a machine of a stock kernel, whose two nodes ha
 persistent memory, and one of them its leg (group torn). It has a shadow to which only persisted ranges
 are copied (tests/mirror/shadow.c): a loss of power leaves the shadow, and a takeover reads nothing else.
 Then some of them run with faults planted in kfi_mirror: it does not flush the caches of the CPUs, and
-keeps a copy whose records were overwritten. That has to be noticed. The machine sees the files of this one, read-only. The last line is
-"N passed, N failed".
+keeps a copy whose records were overwritten. That has to be noticed. The machine sees the files of this
+one, read-only. The last line is "N passed, N failed".
 """
 
 import argparse

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ring.c - where the next record goes in the log of a peer, or in this node's own log, and what of the
- * log is in use. All of it runs with the mirror claimed.
+ * ring.c - where the next record goes in the log of a peer, or in this node's own log, and which
+ * part of the log is in use. All functions run with the mirror claimed.
  */
 #include "mirror.h"
 
@@ -15,8 +15,8 @@ void kfm_ring_begin(struct kfm_peer *p, const struct kfm_msg *grant)
 }
 
 /*
- * Find the place of a record of @room bytes from @next on, and move @next behind it. Return: false if
- * the ring has no room, or too many records that are not applied.
+ * Find the place of a record of @room bytes from @next on, and move @next behind it. Return: false
+ * if the ring has no room, or too many records that are not applied.
  */
 bool kfm_ring_take(const struct kfm_ring *ring, struct kfm_place *next, u32 room, u32 *at)
 {

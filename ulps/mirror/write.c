@@ -180,16 +180,11 @@ static void leg_end_io(struct bio *bio)
 	rcu_read_unlock();
 }
 
-/*
- * The write belongs to the cgroup and has the priority of its submitter, whoever executes it. With
- * REQ_META a cgroup that has no budget left is charged a debt. Else the context that starts the write
- * would wait for that budget, and writes of other cgroups for that context.
- */
+/* The write belongs to the cgroup and has the priority of its submitter, whoever executes it. */
 static void leg_prepare(struct kfm_write *w, blk_opf_t op)
 {
 	bio_init(&w->leg, w->m->leg->bdev, &w->vec, 1, op);
 	if (w->bio) {
-		w->leg.bi_opf |= REQ_META;
 		bio_clone_blkg_association(&w->leg, w->bio);
 		w->leg.bi_ioprio = w->bio->bi_ioprio;
 	}
@@ -614,7 +609,11 @@ static void copy_data(struct kfm_write *w)
 	}
 }
 
-/* Start the writes that were admitted, after their bits are durable. */
+/*
+ * Start the writes that were admitted, after their bits are durable. With REQ_META a cgroup that has
+ * no budget left at the leg is charged a debt. Without it the worker would wait for that budget, and
+ * the writes of all other cgroups for the worker, which has the claim.
+ */
 static void launch_writes(struct kfm *m)
 {
 	struct kfm_write *w, *next;
@@ -635,7 +634,7 @@ static void launch_writes(struct kfm *m)
 			continue;
 		}
 		copy_data(w);
-		kfm_write_leg(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
+		kfm_write_leg(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC | REQ_META);
 	}
 }
 
