@@ -181,21 +181,10 @@ static void node_part_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 0);
 }
 
-/* A node whose peer is in sync */
-static struct mw *node_synced(struct kunit *test)
-{
-	struct mw *w = mw_make(test, 1);
-
-	mw_primary(w, 6);
-	mw_join(w, 0, 5);
-	mw_synced_ok(w, 0);
-	return w;
-}
-
 /* Records that could not be posted are posted together. */
 static void node_group(struct kunit *test)
 {
-	struct mw *w = node_synced(test);
+	struct mw *w = mw_synced(test);
 	unsigned int i;
 
 	w->full = true;
@@ -220,7 +209,7 @@ static void node_group(struct kunit *test)
 static void node_group_waits(struct kunit *test)
 {
 	static const unsigned int groups[] = { 1, 2, 3, 3, 4 };
-	struct mw *w = node_synced(test);
+	struct mw *w = mw_synced(test);
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(groups); i++) {
@@ -245,7 +234,7 @@ static void node_group_waits(struct kunit *test)
 static void node_group_wraps(struct kunit *test)
 {
 	const u32 room = kfm_rec_room(PAGE_SIZE);
-	struct mw *w = node_synced(test);
+	struct mw *w = mw_synced(test);
 	struct kfm_ring *ring = &w->peers[0].ring;
 	unsigned int i;
 
@@ -281,7 +270,7 @@ static bool look(struct mw *w, bool may_sleep)
 /* A node whose peer is in sync, and which has durable bits for the regions 0 to 2 */
 static struct mw *node_written(struct kunit *test)
 {
-	struct mw *w = node_synced(test);
+	struct mw *w = mw_synced(test);
 	unsigned int i;
 
 	for (i = 0; i < 3; i++)
@@ -694,124 +683,6 @@ static void node_status(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, strstarts(text, "secondary down uptodate 0/64 100 0 0 insync"));
 }
 
-/* ---- a leg that can tear a sector ---- */
-
-/* A primary in sync with one peer, with a log of its own */
-static struct mw *node_tears(struct kunit *test)
-{
-	struct mw *w = node_synced(test);
-
-	mw_leg_tears(w);
-	return w;
-}
-
-/* Each write is stored in the log before it goes to the leg: see mw_submit(). */
-static void node_tears_logged(struct kunit *test)
-{
-	struct mw *w = node_tears(test);
-	unsigned int i;
-
-	for (i = 0; i < 6; i++)
-		mw_write(w, i, i / 2 * 2);
-	for (i = 0; i < 6; i++) {
-		mw_run(w);
-		mw_ack(w, 0);
-	}
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 0x3f);
-	KUNIT_EXPECT_EQ(test, w->stored, 6);
-	KUNIT_EXPECT_EQ(test, w->m.log.head.seq, 1);
-}
-
-/* Write @n times, one after the other, and let all of it end. */
-static void node_write_many(struct mw *w, unsigned int n, u32 bytes)
-{
-	while (n--) {
-		mw_write_at(w, 1, (u64)(n % 4 + 1) << w->m.shift, bytes);
-		mw_run(w);
-		mw_ack(w, 0);
-		mw_run(w);
-	}
-}
-
-/*
- * The head of the log moves when half of the log is in use, in bytes or in records, and not past a
- * write that the leg does not have. If that makes the log full, writes wait.
- */
-static void node_tears_full(struct kunit *test)
-{
-	static const u32 sizes[] = { KFM_WRITE_MAX, KFM_SECTOR };
-	unsigned int i, n;
-
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		struct mw *w = node_tears(test);
-		const struct kfm_log_head *head = &w->m.log.head;
-
-		n = min(KFM_RING_MIN / kfm_rec_room(sizes[i]), KFM_WINDOW - 1);
-		node_write_many(w, n * 3, sizes[i]);
-		KUNIT_EXPECT_EQ(test, w->stored, n * 3);
-		KUNIT_EXPECT_GT(test, head->seq, n * 2);
-		KUNIT_EXPECT_EQ(test, head->at, w->m.log.own.tail % KFM_RING_MIN);
-
-		w->leg_waits = true;
-		mw_write_at(w, 0, 0, sizes[i]);
-		mw_run(w);
-		mw_ack(w, 0);
-		w->leg_waits = false;
-		while (w->stored < n * 6 && !kfm_own_full(&w->m, sizes[i]))
-			node_write_many(w, 1, sizes[i]);
-		KUNIT_EXPECT_EQ(test, head->seq, n * 3 + 1);
-		KUNIT_EXPECT_LE(test, w->stored, n * 4);
-		w->done = 0;
-		mw_write_at(w, 2, 0, sizes[i]);		/* waits for the range, too */
-		mw_write_at(w, 3, 7ULL << w->m.shift, sizes[i]);
-		mw_run(w);
-		mw_ack(w, 0);
-		mw_run(w);
-		KUNIT_EXPECT_EQ(test, w->done, 0);
-		mw_leg_ends(w);
-		for (n = 0; n < 3; n++) {
-			mw_run(w);
-			mw_ack(w, 0);
-		}
-		mw_run(w);
-		KUNIT_EXPECT_EQ(test, w->done, BIT(0) | BIT(2) | BIT(3));
-		KUNIT_EXPECT_EQ(test, head->seq + 2, w->m.log.own.next.seq);
-	}
-}
-
-/* A write that can't be stored does not reach the leg, and fails, as do those behind it. */
-static void node_tears_not_stored(struct kunit *test)
-{
-	struct mw *w = node_tears(test);
-
-	w->store_err = -ESTALE;
-	mw_write(w, 0, 1);
-	mw_run(w);
-	mw_run(w);
-	mw_write(w, 1, 2);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 0);
-	KUNIT_EXPECT_TRUE(test, w->m.leg_failed);
-	KUNIT_EXPECT_EQ(test, w->m.bios, 0);
-}
-
-/* If the head can't be stored, all writes fail. */
-static void node_tears_head_fails(struct kunit *test)
-{
-	struct mw *w = node_tears(test);
-
-	node_write_many(w, 7, KFM_WRITE_MAX);
-	w->io_err = -EIO;
-	node_write_many(w, 1, KFM_WRITE_MAX);
-	w->done = 0;
-	mw_write(w, 0, 1);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 0);
-	KUNIT_EXPECT_TRUE(test, w->m.leg_failed);
-	KUNIT_EXPECT_EQ(test, w->m.bios, 0);
-}
-
 static struct kunit_case cases[] = {
 	KUNIT_CASE(node_generation_stored),
 	KUNIT_CASE(node_generation_stuck),
@@ -842,10 +713,6 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_settled),
 	KUNIT_CASE(node_settled_long_ago),
 	KUNIT_CASE(node_status),
-	KUNIT_CASE(node_tears_logged),
-	KUNIT_CASE(node_tears_full),
-	KUNIT_CASE(node_tears_not_stored),
-	KUNIT_CASE(node_tears_head_fails),
 	{}
 };
 

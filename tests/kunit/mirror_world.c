@@ -63,11 +63,12 @@ static void mw_submit(struct bio *bio)
 }
 
 /* The oldest write to the leg ends. */
-void mw_leg_ends(struct mw *w)
+void mw_leg_ends(struct mw *w, blk_status_t status)
 {
 	struct bio *bio = bio_list_pop(&w->legs);
 
 	KUNIT_ASSERT_NOT_NULL(w->test, bio);
+	bio->bi_status = status;
 	bio->bi_end_io(bio);
 }
 
@@ -154,12 +155,18 @@ int kfm_log_trim(struct kfm *m, u64 seq, u32 at)
 	return mw_now->io_err;
 }
 
+bool kfm_log_sound(const struct kfm *m, u32 at, u32 len)
+{
+	return !mw_now->unsound;
+}
+
 int kfm_log_store(struct kfm *m, u32 at, u32 len)
 {
-	if (mw_now->store_err)
-		return mw_now->store_err;
-	mw_now->stored++;
-	return 0;
+	int ret = mw_now->store_err;
+
+	mw_now->store_err = 0;
+	mw_now->stored += !ret;
+	return ret;
 }
 
 int kfm_log_open(struct kfm_peer *p)
@@ -383,6 +390,17 @@ void mw_join(struct mw *w, unsigned int peer, u64 gen)
 	mw_state(w, peer, KFM_UPTODATE, gen, 0);
 	mw_grant(w, peer);
 	mw_run(w);
+}
+
+/* A primary whose peer is in sync */
+struct mw *mw_synced(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+
+	mw_primary(w, 6);
+	mw_join(w, 0, 5);
+	mw_synced_ok(w, 0);
+	return w;
 }
 
 /* A peer has made all records durable that it was sent, and has applied them. */

@@ -24,7 +24,8 @@
  * @posted: records that a peer was sent and has not acknowledged, in their order
  * @nr_posted: how many
  * @io_err: result of all I/O of the metadata device, and of the log's head
- * @store_err: result of what is stored in the log of this node
+ * @store_err: result of the next record that is stored in the log of this node
+ * @unsound: the log of this node has a bad place, or has moved
  * @stored: records that are durable there
  * @leg_waits: what is submitted to the leg ends when the test says so
  * @legs: what has not ended
@@ -49,6 +50,7 @@ struct mw {
 	bool		full;			/* the provider takes no operation */
 	int		io_err;
 	int		store_err;
+	bool		unsound;
 	u64		stored;
 	bool		leg_waits;
 	struct bio_list	legs;
@@ -67,13 +69,14 @@ struct mw *mw_make(struct kunit *test, unsigned int peers);
 struct mw *mw_follower(struct kunit *test);
 void mw_primary(struct mw *w, u64 gen);
 void mw_leg_tears(struct mw *w);
-void mw_leg_ends(struct mw *w);
+void mw_leg_ends(struct mw *w, blk_status_t status);
 void mw_run(struct mw *w);
 void mw_say(struct mw *w, unsigned int peer, struct kfm_msg msg);
 void mw_state(struct mw *w, unsigned int peer, u32 state, u64 gen, u32 flags);
 void mw_grant(struct mw *w, unsigned int peer);
 void mw_synced_ok(struct mw *w, unsigned int peer);
 void mw_join(struct mw *w, unsigned int peer, u64 gen);
+struct mw *mw_synced(struct kunit *test);
 void mw_ack(struct mw *w, unsigned int peer);
 void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes);
 void mw_write(struct mw *w, unsigned int number, u32 region);

@@ -242,9 +242,11 @@ static int demote(struct kfm *m)
 		return -EALREADY;
 	if (!kfm_writes_idle(m))
 		return -EBUSY;
-	ret = kfm_bits_clean(m);
+	ret = kfm_bits_clean(m) ?: kfm_own_empty(m);
+	if (ret)
+		return ret;
 	m->sb.flags &= ~KFM_SB_PRIMARY;
-	ret = ret ?: kfm_super_save(m);
+	ret = kfm_super_save(m);
 	if (ret)
 		return ret;
 	WRITE_ONCE(m->primary, false);
@@ -409,7 +411,7 @@ static void stop_tick(struct kfm *m)
 	if (!cmd || !nets_closed(m) || !kfm_writes_idle(m) || !list_empty(&m->draining) ||
 	    kfm_busy(&m->serve.busy))
 		return;
-	ret = m->formatted ? kfm_bits_clean(m) : 0;
+	ret = m->formatted ? kfm_bits_clean(m) ?: kfm_own_empty(m) : 0;
 	spin_lock_irq(&m->lock);
 	last = list_empty(&m->cmds);
 	if (last)

@@ -106,6 +106,12 @@ bool kfm_log_unmoved(const struct kfm *m)
 	return ring_unmoved(m, 0, m->log.ring_len);
 }
 
+/* May a CPU write to a piece of the ring? It has not moved, and no place in it is known to be bad. */
+bool kfm_log_sound(const struct kfm *m, u32 at, u32 len)
+{
+	return !m->log.dax || ring_dax_addr(m, at, len, DAX_ACCESS) == m->log.ring + at;
+}
+
 /*
  * Make a piece of the ring durable. May sleep, unless the ring is in persistent memory. Return: 0 or
  * a negative error.

@@ -205,6 +205,12 @@ static int table_device(struct kfm *m, const char *path, struct dm_dev **dev, un
 	return ret;
 }
 
+/* Is a disk memory in which a loss of power may leave half a sector? Not in sector mode (BTT). */
+static bool is_memory(const struct dm_dev *dev)
+{
+	return blk_queue_dax(bdev_get_queue(dev->bdev));
+}
+
 static int table_devices(struct kfm *m, char **argv)
 {
 	int ret;
@@ -215,7 +221,7 @@ static int table_devices(struct kfm *m, char **argv)
 		ret = -ENOSPC;
 	if (ret)
 		return ret;
-	m->leg_tears = m->leg->dax_dev;	/* not with sector mode (BTT) */
+	m->leg_tears = is_memory(m->leg);
 	m->ti->error = "Can't use the metadata device";
 	ret = table_device(m, argv[1], &m->meta, KFM_BLOCK);
 	if (!ret && bdev_nr_bytes(m->meta->bdev) <
@@ -519,7 +525,7 @@ static int kfm_map(struct dm_target *ti, struct bio *bio)
 	struct kfm *m = ti->private;
 	struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
 
-	if (!READ_ONCE(m->primary))
+	if (!READ_ONCE(m->primary) || m->unreplayed)
 		return DM_MAPIO_KILL;
 	if (bio_op(bio) == REQ_OP_READ) {
 		r->iter = bio->bi_iter;
@@ -643,8 +649,8 @@ static int kfm_preresume(struct dm_target *ti)
 	struct kfm_peer *p;
 	int ret;
 
-	if (!kfm_log_unmoved(m)) {
-		DMERR("%s: the log has moved: load the table again", kfm_name(m));
+	if (!kfm_log_unmoved(m) || (is_memory(m->leg) && !m->leg_tears)) {
+		DMERR("%s: log or leg are not where they were: load the table again", kfm_name(m));
 		return -ESTALE;
 	}
 	ret = kfm_super_load(m);
@@ -653,12 +659,11 @@ static int kfm_preresume(struct dm_target *ti)
 	if (ret)
 		return ret;
 	inherit_role(m);
-	ret = kfm_own_resume(m);
-	if (ret)
-		return ret;
+	m->leg_failed = false;
+	m->unreplayed = kfm_own_resume(m);
 	kfm_oos_load(m);
 	m->meta_failed = false;
-	m->leg_failed = m->primary && m->sb.flags & KFM_SB_LEG_FAILED;
+	m->leg_failed = m->unreplayed || (m->primary && m->sb.flags & KFM_SB_LEG_FAILED);
 	m->log.failed = false;
 	m->log.oldest_at = 0;
 	m->was_insync = false;

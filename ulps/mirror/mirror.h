@@ -74,7 +74,8 @@ struct kfm_post {
  * @leg_status: its result, valid when @leg_busy is false
  * @leg_busy: the block layer owns @leg and uses @buf. Cleared with release semantics
  * @posts: the records for all peers, by kfm_peer.index
- * @own_seq: number of its record in the log of this node, or 0, see own.c
+ * @own_seq: number of its record in the log of this node, see own.c; 0: it has none, as the leg needs
+ *	none, or it could not be stored, and the leg was not written
  * @own_at: place of that record
  * @peer: the peer that is resynchronised, or that serves the read; NULL for a write
  * @round: value of kfm_peer.rs_round when this part of a resynchronisation began
@@ -522,7 +523,8 @@ struct kfm_recent {
  * @sb: superblock as on the device; formatted if @formatted
  * @primary: role
  * @meta_failed: the metadata device has failed
- * @leg_failed: a write to the leg has failed: no I/O, no session until the next resume
+ * @leg_failed: a write to the leg has failed: no write, no session until the next resume
+ * @unreplayed: the log of this primary could not be replayed, so a sector may be torn: no I/O
  * @busy: writes in flight in each region
  * @page: buffer for a block of metadata
  * @was_insync: this secondary was in sync in a session since it was resumed, and nothing has
@@ -587,6 +589,7 @@ struct kfm {
 	bool			primary;
 	bool			meta_failed;
 	bool			leg_failed;
+	bool			unreplayed;
 	u16			*busy;
 	void			*page;
 
@@ -665,6 +668,7 @@ void kfm_oos_load(struct kfm *m);
 int kfm_log_load(struct kfm *m);
 int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node);
 int kfm_log_trim(struct kfm *m, u64 seq, u32 at);
+bool kfm_log_sound(const struct kfm *m, u32 at, u32 len);
 int kfm_log_store(struct kfm *m, u32 at, u32 len);
 int kfm_log_open(struct kfm_peer *p);
 void kfm_log_close(struct kfm *m);
@@ -682,9 +686,10 @@ void kfm_ring_applied(struct kfm_ring *ring, u64 seq);
 /* own.c */
 bool kfm_own_full(const struct kfm *m, u32 len);
 void kfm_own_take(struct kfm_write *w);
-int kfm_own_store(const struct kfm_write *w);
+int kfm_own_store(struct kfm_write *w);
 bool kfm_own_due(const struct kfm *m);
 int kfm_own_trim(struct kfm *m);
+int kfm_own_empty(struct kfm *m);
 int kfm_own_resume(struct kfm *m);
 
 /* net.c */

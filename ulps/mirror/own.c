@@ -6,7 +6,8 @@
  * that is half old and half new. A primary with such a leg stores each record in its own log, which
  * is in persistent memory, too, before it writes the leg. A node that was primary replays its log
  * before anything else uses the leg: when it is promoted, when it becomes a secondary, and when a
- * primary is resumed. So each sector that was being written is written again, as a whole.
+ * primary is resumed. So each sector that was being written is written again, as a whole. An orderly
+ * end leaves an empty log, so that nothing is replayed over what is written outside the mirror later.
  *
  * Records are stored in the order of their numbers, and a write to the leg begins when its record is
  * durable. So a record that is incomplete after a loss of power belongs to a write that has not begun,
@@ -41,24 +42,36 @@ void kfm_own_take(struct kfm_write *w)
 	own->ends[w->own_seq % KFM_WINDOW] = own->next.head;
 }
 
-/* Make the record of a write durable. Return: 0 or a negative error. */
-int kfm_own_store(const struct kfm_write *w)
+/*
+ * Make the record of a write durable. Return: 0 or a negative error. After an error the write has no
+ * record, and the leg has failed: records behind the missing one would never be replayed.
+ */
+int kfm_own_store(struct kfm_write *w)
 {
 	struct kfm_log *log = &w->m->log;
+	u32 room = kfm_rec_room(w->len);
 	struct kfm_rec r = {
 		.log = log->head.id, .gen = log->head.gen, .seq = w->own_seq,
 		.sector = w->sector, .len = w->len,
 	};
 	const u8 *data = w->buf + KFM_DATA_AT;
-	u8 *room = log->ring + w->own_at;
+	u8 *to = log->ring + w->own_at;
 	struct kfm_le_rec head;
+	int ret = -EIO;
 
 	if (!w->own_seq)
 		return 0;
-	kfm_rec_encode(&r, data, &head);
-	memcpy(room + KFM_REC_HEAD_AT, &head, sizeof(head));
-	memcpy(room + KFM_REC_DATA_AT, data, w->len);
-	return kfm_log_store(w->m, w->own_at, kfm_rec_room(w->len));
+	if (!w->m->leg_failed && kfm_log_sound(w->m, w->own_at, room)) {
+		kfm_rec_encode(&r, data, &head);
+		memcpy(to + KFM_REC_HEAD_AT, &head, sizeof(head));
+		memcpy(to + KFM_REC_DATA_AT, data, w->len);
+		ret = kfm_log_store(w->m, w->own_at, room);
+	}
+	if (ret) {
+		w->own_seq = 0;
+		w->m->leg_failed = true;
+	}
+	return ret;
 }
 
 /* Is it time to move the head of the log? */
@@ -70,48 +83,76 @@ bool kfm_own_due(const struct kfm *m)
 				own->next.seq - own->applied > KFM_WINDOW / 2);
 }
 
-/* The first record of a list whose write to the leg has not ended, or @seq if that comes first */
+/*
+ * The first record of a list whose write to the leg has not ended well, or @seq if that comes first.
+ * A write that has failed may have left half a sector.
+ */
 static u64 first_open(const struct list_head *list, u64 seq)
 {
 	struct kfm_write *w;
 
 	list_for_each_entry(w, list, entry) {
-		if (w->own_seq && kfm_busy(&w->leg_busy))
+		if (w->own_seq && (kfm_busy(&w->leg_busy) || w->leg_status))
 			seq = min(seq, w->own_seq);
 	}
 	return seq;
+}
+
+/* Records before @first may be overwritten, as soon as that is durable. */
+static int trim(struct kfm *m, u64 first)
+{
+	struct kfm_ring *own = &m->log.own;
+	u64 tail = own->ends[(first - 1) % KFM_WINDOW];
+	int ret = kfm_log_trim(m, first, tail % own->len);
+
+	if (ret)
+		m->leg_failed = true;
+	else
+		kfm_ring_applied(own, first - 1);
+	return ret;
 }
 
 /**
  * kfm_own_trim() - move the head of the log behind the writes that have ended, if it is time
  * @m: primary
  *
- * Context: the worker. Return: 0 or a negative error. A log that can't be written ends the use of
- * the leg.
+ * Context: the worker. Return: 0; or a negative error if no more records can be stored. A log that
+ * can't be written ends the use of the leg. After an error of the metadata the log has places that
+ * were taken for writes which have not begun, so records behind them would never be replayed.
  */
 int kfm_own_trim(struct kfm *m)
 {
-	struct kfm_ring *own = &m->log.own;
 	u64 first;
-	int ret;
 
+	if (!m->leg_tears)
+		return 0;
+	if (m->leg_failed || m->meta_failed)
+		return -EIO;
 	if (!kfm_own_due(m))
 		return 0;
-	first = first_open(&m->repairs, first_open(&m->flight, own->next.seq));
-	if (first == own->applied + 1)
+	first = first_open(&m->repairs, first_open(&m->flight, m->log.own.next.seq));
+	return first == m->log.own.applied + 1 ? 0 : trim(m, first);
+}
+
+/**
+ * kfm_own_empty() - begin an empty log if the leg has all that was written
+ * @m: mirror without a write in flight
+ *
+ * Context: the worker. Return: 0 or a negative error.
+ */
+int kfm_own_empty(struct kfm *m)
+{
+	if (!m->primary || !m->leg_tears || m->leg_failed)
 		return 0;
-	kfm_ring_applied(own, first - 1);
-	ret = kfm_log_trim(m, first, own->tail % own->len);
-	if (ret)
-		m->leg_failed = true;
-	return ret;
+	return kfm_log_start(m, kfm_random(), m->sb.gens.cur, m->sb.node);
 }
 
 /**
  * kfm_own_resume() - begin an empty log, after the writes of a primary have ended
  * @m: mirror that is being resumed
  *
- * A write to the leg that has failed may have left half a sector: it is written again.
+ * A loss of power, or a write to the leg that has failed, may have left half a sector: it is written
+ * again. The leg has not failed until then.
  *
  * Return: 0 or a negative error.
  */
@@ -119,5 +160,5 @@ int kfm_own_resume(struct kfm *m)
 {
 	if (!m->primary || !m->leg_tears)
 		return 0;
-	return kfm_log_replay(m) ?: kfm_log_start(m, kfm_random(), m->sb.gens.cur, m->sb.node);
+	return kfm_log_replay(m) ?: kfm_own_empty(m);
 }

@@ -159,15 +159,14 @@ static void fetched(struct kfm *m)
 {
 	struct kfm_write *w = m->repair.w;
 	const u8 *from = w->buf + KFM_DATA_AT;
-	bool full = kfm_own_trim(m) || kfm_own_full(m, w->len);
 	struct bvec_iter iter;
 	struct bio_vec vec;
 
-	if (crc32c(~0U, from, w->len) != m->repair.crc) {
+	if (crc32c(~0U, from, w->len) != m->repair.crc || kfm_own_trim(m)) {
 		repair_abandon(m);
 		return;
 	}
-	if (full) {	/* until a write to the leg has ended */
+	if (kfm_own_full(m, w->len)) {	/* until a write to the leg has ended */
 		m->again = true;
 		return;
 	}
@@ -200,8 +199,11 @@ static void repair_failed(struct kfm *m)
 static void written(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
+	bool unlogged = m->leg_tears && !f->w->own_seq;
 
-	if (f->w->leg_status) {
+	if (unlogged) {
+		/* the leg is as it was: kfm_own_store() has failed */
+	} else if (f->w->leg_status) {
 		repair_failed(m);
 	} else {
 		f->count++;

@@ -528,6 +528,7 @@ static void requeue_bios(struct kfm *m)
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
 		if (!w->bio || kfm_busy(&w->leg_busy))
 			continue;
+		m->leg_failed |= w->leg_status != BLK_STS_OK;
 		/* a peer may have the record or lack it until dm submits the write again */
 		kfm_for_each_peer(p, m) {
 			p->gap |= w->posts[p->index].state == KFM_P_POSTED || !p->insync;

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The log of a primary whose leg can tear a sector, see ulps/mirror/own.c. */
+#include "mirror_world.h"
+
+/* A primary in sync with one peer, with a log of its own */
+static struct mw *own_make(struct kunit *test)
+{
+	struct mw *w = mw_synced(test);
+
+	mw_leg_tears(w);
+	return w;
+}
+
+/* Each write is stored in the log before it goes to the leg: see mw_submit(). */
+static void own_logged(struct kunit *test)
+{
+	struct mw *w = own_make(test);
+	unsigned int i;
+
+	for (i = 0; i < 6; i++)
+		mw_write(w, i, i / 2 * 2);
+	for (i = 0; i < 6; i++) {
+		mw_run(w);
+		mw_ack(w, 0);
+	}
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0x3f);
+	KUNIT_EXPECT_EQ(test, w->stored, 6);
+	KUNIT_EXPECT_EQ(test, w->m.log.head.seq, 1);
+}
+
+/* Write @n times, one after the other, and let all of it end. */
+static void own_write_many(struct mw *w, unsigned int n, u32 bytes)
+{
+	while (n--) {
+		mw_write_at(w, 1, (u64)(n % 4 + 1) << w->m.shift, bytes);
+		mw_run(w);
+		mw_ack(w, 0);
+		mw_run(w);
+	}
+}
+
+/*
+ * The head of the log moves when half of the log is in use, in bytes or in records, and not past a
+ * write that the leg does not have. If that makes the log full, writes wait.
+ */
+static void own_full(struct kunit *test)
+{
+	static const u32 sizes[] = { KFM_WRITE_MAX, KFM_SECTOR };
+	unsigned int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct mw *w = own_make(test);
+		const struct kfm_log_head *head = &w->m.log.head;
+
+		n = min(KFM_RING_MIN / kfm_rec_room(sizes[i]), KFM_WINDOW - 1);
+		own_write_many(w, n * 3, sizes[i]);
+		KUNIT_EXPECT_EQ(test, w->stored, n * 3);
+		KUNIT_EXPECT_GT(test, head->seq, n * 2);
+		KUNIT_EXPECT_EQ(test, head->at, w->m.log.own.tail % KFM_RING_MIN);
+
+		w->leg_waits = true;
+		mw_write_at(w, 0, 0, sizes[i]);
+		mw_run(w);
+		mw_ack(w, 0);
+		w->leg_waits = false;
+		while (w->stored < n * 6 && !kfm_own_full(&w->m, sizes[i]))
+			own_write_many(w, 1, sizes[i]);
+		KUNIT_EXPECT_EQ(test, head->seq, n * 3 + 1);
+		KUNIT_EXPECT_LE(test, w->stored, n * 4);
+		w->done = 0;
+		mw_write_at(w, 2, 0, sizes[i]);		/* waits for the range, too */
+		mw_write_at(w, 3, 7ULL << w->m.shift, sizes[i]);
+		mw_run(w);
+		mw_ack(w, 0);
+		mw_run(w);
+		KUNIT_EXPECT_EQ(test, w->done, 0);
+		mw_leg_ends(w, BLK_STS_OK);
+		for (n = 0; n < 3; n++) {
+			mw_run(w);
+			mw_ack(w, 0);
+		}
+		mw_run(w);
+		KUNIT_EXPECT_EQ(test, w->done, BIT(0) | BIT(2) | BIT(3));
+		KUNIT_EXPECT_EQ(test, head->seq + 2, w->m.log.own.next.seq);
+	}
+}
+
+/*
+ * A write that can't be stored does not reach the leg, and fails, as do those behind it: a replay
+ * would not get to their records.
+ */
+static void own_not_stored(struct kunit *test)
+{
+	struct mw *w = own_make(test);
+
+	w->store_err = -ESTALE;
+	mw_write(w, 0, 1);
+	mw_write(w, 1, 2);
+	mw_run(w);
+	mw_run(w);
+	mw_write(w, 2, 3);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->stored, 0);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	KUNIT_EXPECT_TRUE(test, w->m.leg_failed);
+	KUNIT_EXPECT_EQ(test, w->m.bios, 0);
+}
+
+/* Nothing is stored in a log with a bad place, which may be somebody else's memory by now. */
+static void own_unsound(struct kunit *test)
+{
+	struct mw *w = own_make(test);
+
+	w->unsound = true;
+	mw_write(w, 0, 1);
+	mw_write(w, 1, 2);
+	mw_run(w);
+	KUNIT_EXPECT_NULL(test, memchr_inv(w->m.log.ring, 0, KFM_RING_MIN));
+	w->unsound = false;
+	mw_write(w, 2, 3);
+	mw_run(w);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->stored, 0);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	KUNIT_EXPECT_TRUE(test, w->m.leg_failed);
+	KUNIT_EXPECT_EQ(test, w->m.bios, 0);
+}
+
+/* A write has failed behind others that half fill the log, and nobody has looked at it yet. */
+static struct mw *own_failed(struct kunit *test)
+{
+	struct mw *w = own_make(test);
+
+	own_write_many(w, 1, KFM_WRITE_MAX);
+	w->leg_waits = true;
+	mw_write_at(w, 0, 0, KFM_WRITE_MAX);
+	mw_run(w);
+	w->leg_waits = false;
+	while (!kfm_own_due(&w->m))
+		own_write_many(w, 1, KFM_WRITE_MAX);
+	mw_leg_ends(w, BLK_STS_IOERR);
+	return w;
+}
+
+/* A write that the leg has failed may have left half a sector: its record stays for the next replay. */
+static void own_leg_fails(struct kunit *test)
+{
+	struct mw *w = own_failed(test);
+	const struct kfm *m = &w->m;
+
+	KUNIT_EXPECT_EQ(test, kfm_own_trim(&w->m), 0);
+	KUNIT_EXPECT_EQ(test, m->log.head.seq, 2);
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, m->leg_failed);
+	KUNIT_EXPECT_EQ(test, kfm_own_trim(&w->m), -EIO);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 0);
+	KUNIT_EXPECT_EQ(test, m->log.head.seq, 2);
+
+	/* dm takes the write back before anybody has looked at it */
+	w = own_failed(test);
+	m = &w->m;
+	w->m.noflush = true;
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, w->requeued & BIT(0));
+	KUNIT_EXPECT_TRUE(test, m->leg_failed);
+	KUNIT_EXPECT_EQ(test, m->log.head.seq, 1);
+}
+
+/* An orderly end leaves an empty log: what is written outside the mirror is not written over later. */
+static void own_ends(struct kunit *test)
+{
+	struct kfm_cmd suspend = { .ret = 1 };
+	struct mw *w = own_make(test);
+	u64 id = w->m.log.head.id;
+
+	own_write_many(w, 3, PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, w->m.log.own.next.seq, 4);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 0);
+	KUNIT_EXPECT_EQ(test, w->m.log.own.next.seq, 1);
+	KUNIT_EXPECT_NE(test, w->m.log.head.id, id);
+
+	w = own_make(test);
+	id = w->m.log.head.id;
+	own_write_many(w, 3, PAGE_SIZE);
+	init_completion(&suspend.done);
+	list_add_tail(&suspend.entry, &w->m.cmds);
+	kfm_commands(&w->m);
+	KUNIT_EXPECT_EQ(test, suspend.ret, 0);
+	KUNIT_EXPECT_EQ(test, w->m.log.own.next.seq, 1);
+	KUNIT_EXPECT_NE(test, w->m.log.head.id, id);
+}
+
+/* Places in the log were taken for writes that have failed with the metadata: nothing goes behind them. */
+static void own_meta_fails(struct kunit *test)
+{
+	struct mw *w = own_make(test);
+
+	w->io_err = -EIO;
+	mw_write(w, 0, 1);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	KUNIT_EXPECT_EQ(test, w->stored, 0);
+	KUNIT_EXPECT_TRUE(test, w->m.meta_failed);
+	KUNIT_EXPECT_EQ(test, kfm_own_trim(&w->m), -EIO);
+}
+
+/* If the head can't be stored, all writes fail, and no record is overwritten. */
+static void own_head_fails(struct kunit *test)
+{
+	struct mw *w = own_make(test);
+	u64 tail = w->m.log.own.tail;
+
+	own_write_many(w, 7, KFM_WRITE_MAX);
+	w->io_err = -EIO;
+	own_write_many(w, 1, KFM_WRITE_MAX);
+	w->done = 0;
+	mw_write(w, 0, 1);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	KUNIT_EXPECT_TRUE(test, w->m.leg_failed);
+	KUNIT_EXPECT_EQ(test, w->m.bios, 0);
+	KUNIT_EXPECT_EQ(test, w->m.log.own.tail, tail);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(own_logged),
+	KUNIT_CASE(own_full),
+	KUNIT_CASE(own_not_stored),
+	KUNIT_CASE(own_unsound),
+	KUNIT_CASE(own_leg_fails),
+	KUNIT_CASE(own_ends),
+	KUNIT_CASE(own_meta_fails),
+	KUNIT_CASE(own_head_fails),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "kfi_mirror_own",
+	.test_cases = cases,
+};
+kunit_test_suite(suite);
