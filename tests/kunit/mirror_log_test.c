@@ -10,6 +10,7 @@
 #define kfm_log_apply	ml_log_apply
 #define kfm_log_replay	ml_log_replay
 #define kfm_log_trim	ml_log_trim
+#define kfm_log_sound	ml_log_sound
 #define kfm_log_store	ml_log_store
 #define kfm_log_open	ml_log_open
 #define kfm_log_close	ml_log_close

@@ -127,8 +127,8 @@ static void own_unsound(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->m.bios, 0);
 }
 
-/* A write has failed behind others that half fill the log, and nobody has looked at it yet. */
-static struct mw *own_failed(struct kunit *test)
+/* The leg has not ended a write, and others behind it half fill the log. */
+static struct mw *own_half_full(struct kunit *test)
 {
 	struct mw *w = own_make(test);
 
@@ -139,32 +139,36 @@ static struct mw *own_failed(struct kunit *test)
 	w->leg_waits = false;
 	while (!kfm_own_due(&w->m))
 		own_write_many(w, 1, KFM_WRITE_MAX);
-	mw_leg_ends(w, BLK_STS_IOERR);
+	KUNIT_EXPECT_EQ(test, w->m.log.head.seq, 2);
 	return w;
 }
 
 /* A write that the leg has failed may have left half a sector: its record stays for the next replay. */
 static void own_leg_fails(struct kunit *test)
 {
-	struct mw *w = own_failed(test);
-	const struct kfm *m = &w->m;
+	struct mw *w = own_half_full(test);
 
+	mw_leg_ends(w, BLK_STS_IOERR);
 	KUNIT_EXPECT_EQ(test, kfm_own_trim(&w->m), 0);
-	KUNIT_EXPECT_EQ(test, m->log.head.seq, 2);
+	KUNIT_EXPECT_EQ(test, w->m.log.head.seq, 2);
 	mw_run(w);
-	KUNIT_EXPECT_TRUE(test, m->leg_failed);
+	KUNIT_EXPECT_TRUE(test, w->m.leg_failed);
 	KUNIT_EXPECT_EQ(test, kfm_own_trim(&w->m), -EIO);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 0);
-	KUNIT_EXPECT_EQ(test, m->log.head.seq, 2);
+	KUNIT_EXPECT_EQ(test, w->m.log.head.seq, 2);
+}
 
-	/* dm takes the write back before anybody has looked at it */
-	w = own_failed(test);
-	m = &w->m;
+/* The same if dm takes the write back as soon as it has failed */
+static void own_leg_fails_requeued(struct kunit *test)
+{
+	struct mw *w = own_half_full(test);
+
 	w->m.noflush = true;
+	w->leg_fails_late = true;
 	mw_run(w);
 	KUNIT_EXPECT_TRUE(test, w->requeued & BIT(0));
-	KUNIT_EXPECT_TRUE(test, m->leg_failed);
-	KUNIT_EXPECT_EQ(test, m->log.head.seq, 1);
+	KUNIT_EXPECT_TRUE(test, w->m.leg_failed);
+	KUNIT_EXPECT_EQ(test, w->m.log.head.seq, 2);
 }
 
 /* An orderly end leaves an empty log: what is written outside the mirror is not written over later. */
@@ -189,6 +193,21 @@ static void own_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, suspend.ret, 0);
 	KUNIT_EXPECT_EQ(test, w->m.log.own.next.seq, 1);
 	KUNIT_EXPECT_NE(test, w->m.log.head.id, id);
+}
+
+/* If an empty log can't be begun, nothing is stored in one that a replay would not find. */
+static void own_ends_badly(struct kunit *test)
+{
+	struct mw *w = own_make(test);
+
+	own_write_many(w, 3, PAGE_SIZE);
+	w->io_err = -EIO;
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), -EIO);
+	w->io_err = 0;
+	w->done = 0;
+	own_write_many(w, 1, PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, w->stored, 0);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
 }
 
 /* Places in the log were taken for writes that have failed with the metadata: nothing goes behind them. */
@@ -229,7 +248,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(own_not_stored),
 	KUNIT_CASE(own_unsound),
 	KUNIT_CASE(own_leg_fails),
+	KUNIT_CASE(own_leg_fails_requeued),
 	KUNIT_CASE(own_ends),
+	KUNIT_CASE(own_ends_badly),
 	KUNIT_CASE(own_meta_fails),
 	KUNIT_CASE(own_head_fails),
 	{}

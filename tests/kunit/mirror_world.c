@@ -145,7 +145,7 @@ int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 	m->log.own = (struct kfm_ring) { .len = m->log.ring_len, .next.seq = 1 };
 	mw_now->stored = 0;
 	kfm_recent_begin(m);
-	return 0;
+	return mw_now->io_err;
 }
 
 int kfm_log_trim(struct kfm *m, u64 seq, u32 at)
@@ -192,6 +192,9 @@ void kfm_log_apply(struct kfm *m, bool all)
 
 void kfm_repair_run(struct kfm *m)
 {
+	if (mw_now->leg_fails_late)
+		mw_leg_ends(mw_now, BLK_STS_IOERR);
+	mw_now->leg_fails_late = false;
 }
 
 bool kfm_repair_waits(const struct kfm *m, const struct bio *bio)

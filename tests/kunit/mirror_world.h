@@ -29,6 +29,7 @@
  * @stored: records that are durable there
  * @leg_waits: what is submitted to the leg ends when the test says so
  * @legs: what has not ended
+ * @leg_fails_late: the oldest of @legs fails in the middle of kfm_writes_run()
  * @ring: the node's own log, see mw_leg_tears()
  * @events: uevents, with a blank behind each
  * @flight: writes that have not ended, as bits
@@ -54,6 +55,7 @@ struct mw {
 	u64		stored;
 	bool		leg_waits;
 	struct bio_list	legs;
+	bool		leg_fails_late;
 	u8		*ring;
 	char		events[512];
 	unsigned long	flight;

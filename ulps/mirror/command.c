@@ -411,7 +411,9 @@ static void stop_tick(struct kfm *m)
 	if (!cmd || !nets_closed(m) || !kfm_writes_idle(m) || !list_empty(&m->draining) ||
 	    kfm_busy(&m->serve.busy))
 		return;
-	ret = m->formatted ? kfm_bits_clean(m) ?: kfm_own_empty(m) : 0;
+	ret = kfm_own_empty(m);
+	if (m->formatted)
+		ret = kfm_bits_clean(m) ?: ret;
 	spin_lock_irq(&m->lock);
 	last = list_empty(&m->cmds);
 	if (last)

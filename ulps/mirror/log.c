@@ -106,10 +106,13 @@ bool kfm_log_unmoved(const struct kfm *m)
 	return ring_unmoved(m, 0, m->log.ring_len);
 }
 
-/* May a CPU write to a piece of the ring? It has not moved, and no place in it is known to be bad. */
+/*
+ * May a CPU write to a piece of a ring in persistent memory? It has not moved, and no place in it is
+ * known to be bad.
+ */
 bool kfm_log_sound(const struct kfm *m, u32 at, u32 len)
 {
-	return !m->log.dax || ring_dax_addr(m, at, len, DAX_ACCESS) == m->log.ring + at;
+	return m->log.dax && ring_dax_addr(m, at, len, DAX_ACCESS) == m->log.ring + at;
 }
 
 /*

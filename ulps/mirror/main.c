@@ -597,7 +597,8 @@ static void kfm_postsuspend(struct dm_target *ti)
 
 /*
  * The table before this one was primary: so is this one. Its superblock is the same. So is its
- * policy: the peer relies on it while there is no session.
+ * policy: the peer relies on it while there is no session. So is the use of its log: the leg may have
+ * been replaced by one that fails, which is no memory.
  */
 static void inherit_role(struct kfm *m)
 {
@@ -612,6 +613,7 @@ static void inherit_role(struct kfm *m)
 		if (m->policy != old->policy)
 			DMWARN("%s: a primary keeps its policy", kfm_name(m));
 		m->policy = old->policy;
+		m->leg_tears |= old->leg_tears;
 		WRITE_ONCE(old->primary, false);
 		WRITE_ONCE(m->primary, true);
 	}

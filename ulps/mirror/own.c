@@ -138,13 +138,19 @@ int kfm_own_trim(struct kfm *m)
  * kfm_own_empty() - begin an empty log if the leg has all that was written
  * @m: mirror without a write in flight
  *
- * Context: the worker. Return: 0 or a negative error.
+ * Context: the worker. Return: 0 or a negative error. If that is not durable, a replay would use the
+ * log as it was before, so nothing more may be stored.
  */
 int kfm_own_empty(struct kfm *m)
 {
+	int ret;
+
 	if (!m->primary || !m->leg_tears || m->leg_failed)
 		return 0;
-	return kfm_log_start(m, kfm_random(), m->sb.gens.cur, m->sb.node);
+	ret = kfm_log_start(m, kfm_random(), m->sb.gens.cur, m->sb.node);
+	if (ret)
+		m->leg_failed = true;
+	return ret;
 }
 
 /**

@@ -154,25 +154,34 @@ static void repair_abandon(struct kfm *m)
 	fail_read(m, bio);
 }
 
-/* The data has arrived. If its CRC is right, copy it to the bio and write it to the leg. */
+/*
+ * The data has arrived. If its CRC is right, copy it to the bio and write it to the leg, unless that
+ * can't be written.
+ */
 static void fetched(struct kfm *m)
 {
 	struct kfm_write *w = m->repair.w;
 	const u8 *from = w->buf + KFM_DATA_AT;
+	bool unwritable = kfm_own_trim(m);
 	struct bvec_iter iter;
 	struct bio_vec vec;
 
-	if (crc32c(~0U, from, w->len) != m->repair.crc || kfm_own_trim(m)) {
+	if (crc32c(~0U, from, w->len) != m->repair.crc) {
 		repair_abandon(m);
 		return;
 	}
-	if (kfm_own_full(m, w->len)) {	/* until a write to the leg has ended */
+	if (!unwritable && kfm_own_full(m, w->len)) {	/* until a write to the leg has ended */
 		m->again = true;
 		return;
 	}
 	bio_for_each_segment(vec, w->bio, iter) {
 		memcpy_to_bvec(&vec, from);
 		from += vec.bv_len;
+	}
+	if (unwritable) {
+		bio_endio(w->bio);
+		repair_end(&m->repair);
+		return;
 	}
 	m->repair.step = KFM_F_WRITING;
 	kfm_own_take(w);
@@ -199,16 +208,14 @@ static void repair_failed(struct kfm *m)
 static void written(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
-	bool unlogged = m->leg_tears && !f->w->own_seq;
+	bool untouched = m->leg_tears && !f->w->own_seq;	/* kfm_own_store() has failed */
 
-	if (unlogged) {
-		/* the leg is as it was: kfm_own_store() has failed */
-	} else if (f->w->leg_status) {
-		repair_failed(m);
-	} else {
+	if (!f->w->leg_status) {
 		f->count++;
 		DMWARN_LIMIT("%s: sector %llu could not be read, and was repaired", kfm_name(m),
 			     f->w->sector);
+	} else if (!untouched) {
+		repair_failed(m);
 	}
 	bio_endio(f->w->bio);	/* with success: the bio has the data of the peer */
 	repair_end(f);
