@@ -94,7 +94,7 @@ struct kfp_permit;
  * when the link has copied the payload to &kfi_link.into. If the peer can still change the bytes (a
  * ring in shared memory), that is safe as well, because the protocol checks only its own copy.
  *
- * *Push-back.* The protocol stops the receive direction by KFI_RX_STOP, for example while a
+ * *Push-back.* The protocol stops the receive direction by KFI_WANT_STOP, for example while a
  * completion queue is full. Then the link keeps the bytes and lets the transport push back: TCP
  * closes its window, kfi_verbs posts no receives, kfi_ntb sends no limit. There is no call that
  * resumes: the protocol calls @read again from a work item. If several connections share a
@@ -115,28 +115,28 @@ struct kfp_permit;
  */
 
 /**
- * enum kfi_rx_want - what the protocol does with the next received bytes
- * @KFI_RX_STOP: nothing at present. The link keeps the bytes until ops->read() is called again
- * @KFI_RX_HEAD: the bytes belong to a hello, or to the header or the segments of a frame. The
- *	link passes them to kfi_rx_head()
- * @KFI_RX_PAYLOAD: up to &kfi_link.left bytes belong to &kfi_link.into. The link copies them and
- *	calls kfi_rx_placed()
- * @KFI_RX_REGION: as KFI_RX_PAYLOAD, but the destination is a memory region. The link copies
- *	inside rcu_read_lock(), and only if kfi_rx_live() has returned true in that section
- * @KFI_RX_SKIP: the link drops up to &kfi_link.left bytes and calls kfi_rx_placed()
+ * enum kfi_link_want - what the protocol does with the next received bytes
+ * @KFI_WANT_STOP: nothing at present. The link keeps the bytes until ops->read() is called again
+ * @KFI_WANT_HEAD: the bytes belong to a hello, or to the header or the segments of a frame. The
+ *	link passes them to kfi_link_rx_head()
+ * @KFI_WANT_PAYLOAD: up to &kfi_link.left bytes belong to &kfi_link.into. The link copies them and
+ *	calls kfi_link_rx_placed()
+ * @KFI_WANT_REGION: as KFI_WANT_PAYLOAD, but the destination is a memory region. The link copies
+ *	inside rcu_read_lock(), and only if kfi_link_rx_live() has returned true in that section
+ * @KFI_WANT_SKIP: the link drops up to &kfi_link.left bytes and calls kfi_link_rx_placed()
  */
-enum kfi_rx_want {
-	KFI_RX_STOP,
-	KFI_RX_HEAD,
-	KFI_RX_PAYLOAD,
-	KFI_RX_REGION,
-	KFI_RX_SKIP,
+enum kfi_link_want {
+	KFI_WANT_STOP,
+	KFI_WANT_HEAD,
+	KFI_WANT_PAYLOAD,
+	KFI_WANT_REGION,
+	KFI_WANT_SKIP,
 };
 
 /**
  * struct kfi_link - the part of a connection that its link uses; the provider's structure begins
  *	with it
- * @want: &enum kfi_rx_want. The protocol sets it, under the link's lock
+ * @want: &enum kfi_link_want. The protocol sets it, under the link's lock
  * @left: bytes of the payload that are still to be received or dropped. The protocol sets it,
  *	under the link's lock
  * @into: destination of the payload. The protocol sets it, under the link's lock
@@ -181,7 +181,7 @@ struct kfi_link {
 #define KFI_LINK_REPORTS_SENT	0x01	/* the link calls kfi_link_sent() */
 
 /**
- * struct kfi_place - a piece of memory to which the peer's link may write
+ * struct kfi_link_place - a piece of memory to which the peer's link may write
  * @at: address; the owner's link defines its meaning
  * @len: bytes
  * @key: key of a device, or number of a window; the owner's link defines its meaning
@@ -190,7 +190,7 @@ struct kfi_link {
  * places. The handle for a place to which devices of a consumer write is struct kfid_place
  * (kfi_place.h).
  */
-struct kfi_place {
+struct kfi_link_place {
 	u64	at;
 	u32	len;
 	u32	key;
@@ -233,7 +233,7 @@ struct kfi_unit {
 	u32		done;
 	struct iov_iter	*payload;
 	u64		left;
-	const struct kfi_place *place;
+	const struct kfi_link_place *place;
 	u16		nplaces;
 	u64		at;
 	u8		flags;
@@ -297,7 +297,7 @@ struct kfi_unit {
  * @sent_to: position, in the count of &kfi_link.posted, up to which the link does not read bytes
  *	any more. Called under the link's lock
  * @read: pass received bytes to the protocol until there are none, or &kfi_link.want is
- *	KFI_RX_STOP, or the run with bottom halves off has been long enough. Returns false if
+ *	KFI_WANT_STOP, or the run with bottom halves off has been long enough. Returns false if
  *	bytes are left and @read has to be called again. Called under the link's lock
  *
  * @flags: KFI_LINK_*
@@ -373,10 +373,10 @@ struct kfi_link_ops {
 	bool	(*read)(struct kfi_link *link);
 
 	int	(*expose)(struct kfi_link *link, struct kfi_exposed *x, const struct iov_iter *iter,
-			  u64 len, struct kfi_place *place, unsigned int max);
+			  u64 len, struct kfi_link_place *place, unsigned int max);
 	int	(*conceal)(struct kfi_link *link, struct kfi_exposed *x);
 
-	int	(*pages)(struct kfi_link *link, const struct kfi_place *place, unsigned int n,
+	int	(*pages)(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n,
 			 u64 at, u64 len, struct kfi_dev_place *to);
 	void	*(*pin)(struct kfi_link *link);
 	int	(*fence)(void *pin, const struct kfi_dev_place *place);
@@ -752,44 +752,44 @@ void kfi_link_concealed(struct kfi_link *link, struct kfi_exposed *x);
 void kfi_link_ping(struct kfi_link *link);
 
 /**
- * kfi_rx_head() - pass on bytes of a hello, or of the header or the segments of a frame
- * @link: the link; &kfi_link.want is KFI_RX_HEAD
+ * kfi_link_rx_head() - pass on bytes of a hello, or of the header or the segments of a frame
+ * @link: the link; &kfi_link.want is KFI_WANT_HEAD
  * @bytes: received bytes, contiguous in memory. They are copied before they are checked
  * @len: number of bytes
  *
  * Context: from ops->read(). Return: number of bytes used, at least 1.
  */
-size_t kfi_rx_head(struct kfi_link *link, const void *bytes, size_t len);
+size_t kfi_link_rx_head(struct kfi_link *link, const void *bytes, size_t len);
 
 /**
- * kfi_rx_live() - check whether payload may be copied to &kfi_link.into
- * @link: the link; &kfi_link.want is KFI_RX_REGION
+ * kfi_link_rx_live() - check whether payload may be copied to &kfi_link.into
+ * @link: the link; &kfi_link.want is KFI_WANT_REGION
  *
  * Context: from ops->read(), inside an RCU read section that lasts until the copy is done.
  * Return: true; false if the region has ended. Then the link drops the bytes and reports them to
- * kfi_rx_placed() as usual.
+ * kfi_link_rx_placed() as usual.
  */
-bool kfi_rx_live(struct kfi_link *link);
+bool kfi_link_rx_live(struct kfi_link *link);
 
 /**
- * kfi_rx_placed() - report that payload has been copied or dropped
+ * kfi_link_rx_placed() - report that payload has been copied or dropped
  * @link: the link
  * @len: number of bytes, at most &kfi_link.left
  *
  * Context: from ops->read().
  */
-void kfi_rx_placed(struct kfi_link *link, size_t len);
+void kfi_link_rx_placed(struct kfi_link *link, size_t len);
 
 /**
- * kfi_rx_bytes() - pass on bytes of the stream as &kfi_link.want requires
+ * kfi_link_rx_bytes() - pass on bytes of the stream as &kfi_link.want requires
  * @link: the link
  * @bytes: received bytes, contiguous in memory that the link keeps during the call
  * @len: number of bytes, not 0
  *
  * For a link that has the received bytes in memory.
- * Context: from ops->read(). Return: number of bytes used; 0 if @want is KFI_RX_STOP.
+ * Context: from ops->read(). Return: number of bytes used; 0 if @want is KFI_WANT_STOP.
  */
-size_t kfi_rx_bytes(struct kfi_link *link, const void *bytes, size_t len);
+size_t kfi_link_rx_bytes(struct kfi_link *link, const void *bytes, size_t len);
 
 /* ------------------------------------------------------------------ */
 /* For &struct kfi_prov_ops						      */

@@ -62,7 +62,7 @@ struct kfi_place_writer {
  * @writer: device that will write there, or NULL. The consumer sets it while the
  *	handle has no place; kfi_place_writer_add() was called for it
  *
- * Not to be confused with struct kfi_place of kfi_link.h, which is a piece of a
+ * Not to be confused with struct kfi_link_place of kfi_link.h, which is a piece of a
  * peer's memory that a link of a provider writes to.
  */
 struct kfid_place {

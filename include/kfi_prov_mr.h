@@ -35,7 +35,7 @@
  * @cntr: bound counter, or NULL
  * @cntr_access: operations that @cntr counts
  * @persist: function of the owner for KFI_COMMIT_COMPLETE, or NULL
- * @persists: number of calls of @persist that run (kfi/commit.c) and of holds (kfi_mr_hold()), plus
+ * @holds: number of calls of @persist that run (kfi/commit.c) and of holds (kfi_mr_hold()), plus
  *	1 until the region ends
  * @leases: leases (kfi_mr_lease()), under a lock of kfi/mr_lease.c
  * @changing: under the same lock: kfi_mr_bind() waits until there are no leases
@@ -70,7 +70,7 @@ struct kfi_mr {
 	struct kfi_cntr		*cntr;
 	u64			cntr_access;
 	int			(*persist)(struct kfid_mr *mr, u64 offset, size_t len);
-	refcount_t		persists;
+	refcount_t		holds;
 	struct list_head	leases;
 	bool			changing;
 	struct kref		ref;

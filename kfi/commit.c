@@ -2,7 +2,7 @@
 /*
  * Commit: the owner of a region makes durable what a peer has written.
  *
- * &kfi_mr.persists counts the calls of &kfi_mr.persist that run, the holds (kfi_mr_hold()), and one
+ * &kfi_mr.holds counts the calls of &kfi_mr.persist that run, the holds (kfi_mr_hold()), and one
  * reference of the region itself. The end of a region (kfi_close(), kfi_mr_invalidate()) marks the
  * region dead, drops that reference, and is complete when the count is 0; no call begins after
  * that. So the owner of a region waits for a commit only while its own callback runs, however many
@@ -56,7 +56,7 @@ static int commit_seg(const struct kfi_commit_seg *seg)
 	struct kfi_mr *mr = seg->mr;
 	int err = -EREMOTEIO;
 
-	if (!refcount_inc_not_zero(&mr->persists))
+	if (!refcount_inc_not_zero(&mr->holds))
 		return err;
 	if (kfi_mr_live(mr, seg->key))
 		err = mr->persist(&mr->fid, seg->at, seg->len);

@@ -245,9 +245,10 @@ void kfi_conn_set_remove(struct kfi_peer_conn *conn)
 EXPORT_SYMBOL_GPL(kfi_conn_set_remove);
 
 /*
- * A connection in the list can't be freed while the lock is held. If the operation names a
- * connection in the list, and its place has not been reused, that connection has the operation, and
- * not a later connection at the same address.
+ * @op may have ended, and may be in use again. ops->carrier() then returns a stale pointer, so the
+ * pointer is only compared with the connections in the list, which can't be freed under the lock.
+ * If op->gen is still @gen after the pointer was read, the pointer belongs to this use of @op, and
+ * the connection at this address is not a later one.
  */
 void kfi_conn_set_expire(struct kfi_conn_set *set, const struct kfi_oper *op, u32 gen)
 {
@@ -256,7 +257,7 @@ void kfi_conn_set_expire(struct kfi_conn_set *set, const struct kfi_oper *op, u3
 
 	spin_lock_bh(&set->lock);
 	carrier = set->ops->carrier(op);
-	smp_rmb();	/* read @gen last: so the carrier is not that of a later use of the place */
+	smp_rmb();	/* read op->gen last */
 	if (READ_ONCE(op->gen) != gen)
 		carrier = NULL;
 	list_for_each_entry(conn, &set->conns, entry)

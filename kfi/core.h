@@ -232,8 +232,8 @@ struct kfi_rx *kfi_match_peek(struct kfi_ep *ep, struct kfi_oper *op);
  * waits; it may have a message already, or be complete.
  */
 int kfi_match_cancel(struct kfi_ep *ep, void *context);
-/* Complete a receive that has no message with @err, which is negative. */
-void kfi_match_end(struct kfi_oper *op, int err);
+/* landing.c: complete a receive that has no message with @err, which is negative. */
+void kfi_recv_end(struct kfi_oper *op, int err);
 /*
  * Refuse posts and arrivals from now on, complete the posted receives with @err, and pass the
  * unexpected messages to &kfi_prov_ops.rx_drop.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* cq.h - internals of a completion queue, for kfi/cq*.c, source.c, op.c and the unit tests. */
+/* cq.h - internals of a completion queue, for kfi/cq*.c, poll_dev.c, op.c and the unit tests. */
 #ifndef _KFI_CQ_H
 #define _KFI_CQ_H
 
@@ -83,7 +83,7 @@ struct kfi_cq_slot {
  *
  * These belong to a directly polled queue.
  * @polled: jiffies when the queue was last polled
- * @hot: sources that a poll of the queue polls, by &kfi_source_at.link. Readers use RCU
+ * @hot: devices that a poll of the queue polls, by &kfi_poll_dev_at.link. Readers use RCU
  * @hot_lock: protects changes of @hot. A leaf lock, taken with interrupts off
  *
  * @space_lock: protects @space, @nr_space, @space_calling and the links of waiters. A leaf lock,
@@ -177,15 +177,15 @@ static inline bool kfi_cq_claim(struct kfi_cq *cq)
 	return true;
 }
 
-/* source.c: devices whose completions go to directly polled queues */
+/* poll_dev.c: devices whose completions go to directly polled queues */
 
-int kfi_source_setup(void);
-void kfi_source_teardown(void);
+int kfi_poll_dev_setup(void);
+void kfi_poll_dev_teardown(void);
 /*
  * Handle up to @budget completions of the devices whose completions go to the queue. Called by a
  * poll or a read. Returns the number of completions; their entries may be in other queues.
  */
-int kfi_cq_poll_sources(struct kfi_cq *cq, int budget);
+int kfi_cq_poll_devs(struct kfi_cq *cq, int budget);
 /*
  * A reader, which is counted in @waiting, will sleep. From now on softirq handles the completions
  * of the devices.

@@ -72,7 +72,7 @@ static bool kfi_cq_empty_armed(const struct kfi_cq *cq)
 static bool kfi_cq_idle(struct kfi_cq *cq)
 {
 	return kfi_cq_empty_armed(cq) &&
-	       (cq->where != KFI_CQ_IN_POLL || !kfi_cq_poll_sources(cq, KFI_READ_BUDGET));
+	       (cq->where != KFI_CQ_IN_POLL || !kfi_cq_poll_devs(cq, KFI_READ_BUDGET));
 }
 
 ssize_t kfi_cq_readfrom(struct kfid_cq *fid, void *buf, size_t count, kfi_addr_t *src_addr)

@@ -6,7 +6,7 @@
  * that causes a callback claims the queue (&kfi_cq.scheduled) and passes the claim to the context
  * of the queue: a work item; for KFI_CQ_SOFTIRQ a tasklet, or the list of this CPU's batch between
  * kfi_batch_begin() and kfi_batch_end(). A queue with KFI_CQ_DIRECT is not scheduled: the next
- * kfi_cq_poll() handles the completions of its devices (source.c) and claims it. The context owns
+ * kfi_cq_poll() handles the completions of its devices (poll_dev.c) and claims it. The context owns
  * the claim until it finds, under &kfi_cq.lock, that nothing is left to do. Until then new
  * completions need not schedule anything.
  *
@@ -266,7 +266,7 @@ int kfi_cq_poll(struct kfid_cq *fid, int budget)
 		return -EINVAL;
 	if (budget <= 0)
 		return 0;
-	kfi_cq_poll_sources(cq, budget);
+	kfi_cq_poll_devs(cq, budget);
 	if (list_empty_careful(&cq->done) && !READ_ONCE(cq->event))
 		return 0;
 	return kfi_cq_poll_once(cq, budget, true);
@@ -338,7 +338,7 @@ int kfi_cq_init(void)
 	kfi_wq_percpu = alloc_workqueue("kfi_cq_cpu", WQ_MEM_RECLAIM | WQ_PERCPU | WQ_HIGHPRI, 0);
 	if (!kfi_wq_unbound || !kfi_wq_percpu || kfi_cq_space_setup())
 		goto err;
-	if (!kfi_source_setup())
+	if (!kfi_poll_dev_setup())
 		return 0;
 	kfi_cq_space_teardown();
 
@@ -352,7 +352,7 @@ err:
 
 void kfi_cq_exit(void)
 {
-	kfi_source_teardown();
+	kfi_poll_dev_teardown();
 	kfi_cq_space_teardown();
 	destroy_workqueue(kfi_wq_percpu);
 	destroy_workqueue(kfi_wq_unbound);

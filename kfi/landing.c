@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion of receives: the place of a message in the buffer of its receive, and the CQ entry.
+ * landing.c - how receives complete: where a message goes in the buffer of its receive, and the
+ * entry in the completion queue.
  *
  * Multi-receive buffers. A message is placed behind the earlier messages of the buffer; its
  * completion has the address. The buffer is released when less than KFI_OPT_MIN_MULTI_RECV bytes
@@ -63,7 +64,7 @@ static void put_slot(struct kfi_oper *op)
 		kfi_cq_unreserve(op->cq);
 }
 
-static inline void place(struct kfi_oper *op, struct kfi_rx *rx)
+static inline void land_in(struct kfi_oper *op, struct kfi_rx *rx)
 {
 	rx->op = op;
 	rx->room = min(rx->len, op->len - op->consumed);
@@ -75,14 +76,14 @@ static inline void place(struct kfi_oper *op, struct kfi_rx *rx)
 	op->landings++;
 }
 
-enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx)
+enum kfi_land kfi_land_in(struct kfi_oper *op, struct kfi_rx *rx)
 {
 	size_t left = op->len - op->consumed;
 	bool last;
 
 	lockdep_assert_held(&op->ep->match.lock);
 	if (!(op->flags & KFI_MULTI_RECV)) {
-		place(op, rx);
+		land_in(op, rx);
 		return KFI_LAND_DONE;
 	}
 	if (rx->len > left && op->consumed)
@@ -91,7 +92,7 @@ enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx)
 	last = left < max_t(size_t, op->ep->min_multi_recv, 1);
 	if (!last && !get_slot(op))
 		return KFI_LAND_FULL;
-	place(op, rx);
+	land_in(op, rx);
 	iov_iter_advance(&op->iter, rx->room);
 	op->consumed += rx->room;
 	return last ? KFI_LAND_DONE : KFI_LAND_MORE;
@@ -129,7 +130,7 @@ static void release_buffer(struct kfi_oper *op)
 	struct kfi_cq_err_entry wc = { .flags = KFI_MULTI_RECV, .src_addr = KFI_ADDR_NOTAVAIL };
 
 	if (op->state == KFI_RECV_CANCELED)
-		kfi_match_end(op, -ECANCELED);
+		kfi_recv_end(op, -ECANCELED);
 	else
 		kfi_op_finish(op, op->ep, &wc);
 }
@@ -217,7 +218,7 @@ void kfi_recv_complete(struct kfi_oper *op, size_t len, u64 flags, u64 data, int
 }
 EXPORT_SYMBOL_GPL(kfi_recv_complete);
 
-void kfi_match_end(struct kfi_oper *op, int err)
+void kfi_recv_end(struct kfi_oper *op, int err)
 {
 	struct kfi_cq_err_entry wc = {
 		.flags = KFI_RECV | (op->code == KFI_OPC_TRECV ? KFI_TAGGED : KFI_MSG) |
@@ -230,49 +231,3 @@ void kfi_match_end(struct kfi_oper *op, int err)
 
 	kfi_op_finish(op, op->ep, &wc);
 }
-
-static void remote_entry(struct kfi_ep *ep, u64 flags, size_t len, u64 data, kfi_addr_t src)
-{
-	struct kfi_cq_err_entry wc = {
-		.flags = (flags & KFI_ATOMIC ?: KFI_RMA) | KFI_REMOTE_CQ_DATA |
-			 (flags & (KFI_REMOTE_READ | KFI_REMOTE_WRITE)),
-		.len = len,
-		.data = data,
-		.src_addr = ep->caps & KFI_SOURCE ? src : KFI_ADDR_NOTAVAIL,
-	};
-
-	kfi_cq_fill(ep->rx_cq, &wc);
-}
-
-/*
- * Count an access to a region. The counter of the region may be closed as soon as the region is
- * closed, so it is used only while the region is live. The key shows whether it is still the region
- * that was accessed: a per-I/O region can't be attached again before this section ends, because the
- * end of a region that has holders waits for RCU readers (mr_async.c).
- */
-static void count_region(struct kfi_mr *mr, u64 key, u64 flags)
-{
-	rcu_read_lock();
-	/* pairs with mr_bind_cntr() */
-	if (kfi_mr_live(mr, key) && (flags & smp_load_acquire(&mr->cntr_access)))
-		kfi_cntr_count(mr->cntr, 0);
-	rcu_read_unlock();
-}
-
-int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, size_t len, u64 data,
-		   kfi_addr_t src)
-{
-	bool write = flags & KFI_REMOTE_WRITE, entry = (flags & KFI_REMOTE_CQ_DATA) && ep->rx_cq;
-
-	if (entry && !kfi_cq_reserve(ep->rx_cq))
-		return -EAGAIN;
-	if (entry)
-		remote_entry(ep, flags, len, data, src);
-	if (mr)
-		count_region(mr, key, flags);
-	kfi_cntr_count(ep->cntr[write ? KFI_CNTR_REMOTE_WRITE : KFI_CNTR_REMOTE_READ], 0);
-	kfi_stat_inc(ep, rma_in_ops);
-	kfi_stat_add(ep, rma_in_bytes, len);
-	return 0;
-}
-EXPORT_SYMBOL_GPL(kfi_remote_rma);

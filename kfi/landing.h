@@ -26,7 +26,7 @@ enum {
 	KFI_RECV_CANCELED,
 };
 
-/* Result of kfi_land_place() */
+/* Result of kfi_land_in() */
 enum kfi_land {
 	KFI_LAND_DONE,		/* placed; the receive takes no more messages */
 	KFI_LAND_MORE,		/* placed; the receive has room for another message */
@@ -38,7 +38,7 @@ enum kfi_land {
  * Place a message in a receive: set &kfi_rx.op, iter, room and buf, unless the result is NO_ROOM or
  * FULL. Called under &kfi_match.lock.
  */
-enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx);
+enum kfi_land kfi_land_in(struct kfi_oper *op, struct kfi_rx *rx);
 /*
  * Complete the multi-receive buffers in @released (by &kfi_oper.link), which were released while no
  * message was being placed in them. Called without locks.

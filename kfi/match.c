@@ -250,7 +250,7 @@ static noinline void release_recv(struct kfi_match *m, struct kfi_oper *op)
  */
 static inline enum kfi_land claim(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx *rx)
 {
-	enum kfi_land land = kfi_land_place(op, rx);
+	enum kfi_land land = kfi_land_in(op, rx);
 
 	lockdep_assert_held(&m->lock);
 	if (land != KFI_LAND_MORE && land != KFI_LAND_FULL && op->state == KFI_RECV_POSTED)
@@ -300,7 +300,11 @@ static void match_list(struct kfi_match *m, struct list_head *list, bool *stalle
 	}
 }
 
-/* As match_list(), for a new or returned receive: a message fits no other one, unless stalled. */
+/*
+ * Let @op, which was just posted or returned, take the unexpected messages that fit it, oldest
+ * first. The matching is not stalled, so no unexpected message fits another receive. Messages that
+ * @op takes go to m->ready.
+ */
 static void match_op(struct kfi_match *m, struct kfi_oper *op)
 {
 	struct kfi_rx *rx, *next;
@@ -536,7 +540,8 @@ static inline enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx,
 	if (m->closed || rx->ep->match.closed)
 		return KFI_RX_CLOSED;
 	if (unlikely(m->stalled[tagged])) {
-		if (!m->waiting)	/* else match_space() settles once for all arrivals */
+		/* otherwise match_space() will do so once, for all that have arrived until then */
+		if (!m->waiting)
 			match_queue(m, tagged);
 		if (m->stalled[tagged])
 			return KFI_RX_FULL;
@@ -638,7 +643,7 @@ int kfi_match_cancel(struct kfi_ep *ep, void *context)
 		spin_unlock_bh(&m->lock);
 	} while (!found);	/* a message has just taken it; another receive may match */
 	if (idle)
-		kfi_match_end(op, -ECANCELED);
+		kfi_recv_end(op, -ECANCELED);
 	return 0;
 }
 
@@ -675,7 +680,7 @@ void kfi_rx_flush(struct kfi_ep *ep, int err)
 	take_posted(m, &ops);
 	spin_unlock_bh(&m->lock);
 	list_for_each_entry_safe(op, next, &ops, link)
-		kfi_match_end(op, err);
+		kfi_recv_end(op, err);
 }
 EXPORT_SYMBOL_GPL(kfi_rx_flush);
 

@@ -58,7 +58,7 @@ static void take(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx *rx)
 	}
 	op->state = KFI_RECV_TAKEN;
 	kfi_match_source(rx);
-	kfi_land_place(op, rx);
+	kfi_land_in(op, rx);
 }
 
 /* Return: true if @op is complete with *@wc; false if *@taken has been matched with @op. */

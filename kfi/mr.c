@@ -379,7 +379,7 @@ struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *con
 	mr->iov_limit = iov_limit;
 	kref_init(&mr->ref);
 	mutex_init(&mr->bind_lock);
-	refcount_set(&mr->persists, 1);
+	refcount_set(&mr->holds, 1);
 	INIT_LIST_HEAD(&mr->leases);
 	kfi_obj_init(&mr->obj);
 	kfi_obj_get(&domain->obj);
@@ -413,7 +413,7 @@ void kfi_mr_make_dead(struct kfi_mr *mr)
  */
 bool kfi_mr_hold(struct kfi_mr *mr, u64 key)
 {
-	if (!refcount_inc_not_zero(&mr->persists))
+	if (!refcount_inc_not_zero(&mr->holds))
 		return false;
 	smp_mb__after_atomic();		/* pairs with kfi_mr_in_use() */
 	if (!kfi_mr_live(mr, key)) {
@@ -510,7 +510,7 @@ static int mr_close(struct kfid *fid)
 		kfi_mr_recall(mr);
 		synchronize_rcu();
 		kfi_mr_settle(mr);
-		while (!wait_var_event_timeout(&mr->persists, !refcount_read(&mr->persists),
+		while (!wait_var_event_timeout(&mr->holds, !refcount_read(&mr->holds),
 					       KFI_MR_LATE))
 			kfi_mr_warn_busy(mr);
 	}

@@ -132,7 +132,7 @@ static void kfi_op_layout(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 index
 	struct kfi_oper *op = p;
 
 	op->ep = ep;
-	/* or another opcode of the same direction */
+	/* a post sets the opcode; until then only the direction counts, see kfi_op_is_rx() */
 	op->code = pool == &ep->rx ? KFI_OPC_RECV : KFI_OPC_SEND;
 	op->index = index;
 	op->next = index + 1 < pool->depth ? index + 2 : 0;

@@ -351,7 +351,7 @@ static __always_inline int post_rx(struct kfi_ep *ep, struct kfi_post *post)
 	 * The peer may have ended the connection before the consumer was notified of it. The
 	 * receive ends as it would have if it had been posted before.
 	 */
-	kfi_match_end(op, -ESHUTDOWN);
+	kfi_recv_end(op, -ESHUTDOWN);
 	return 0;
 }
 
@@ -378,7 +378,7 @@ static int cancel_rx(struct kfi_ep *ep, void *context)
 	op = ep->ops->rx_cancel(ep, context);
 	if (!op)
 		return -ENOENT;
-	kfi_match_end(op, -ECANCELED);
+	kfi_recv_end(op, -ECANCELED);
 	return 0;
 }
 

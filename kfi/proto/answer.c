@@ -52,8 +52,8 @@ int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f)
 }
 
 /*
- * Does the operation use an answer of the peer's pool? See kfp_put_message(), kfp_put_rma(),
- * kfp_put_atomic(), kfp_put_flush() and kfp_put_place_get().
+ * Does the operation use an answer of the peer's pool? See kfp_send_message(), kfp_send_rma(),
+ * kfp_send_atomic(), kfp_send_flush() and kfp_send_place_get().
  */
 static bool kfp_was_request(const struct kfi_oper *op)
 {
@@ -71,7 +71,7 @@ static int kfp_ack_status(struct kfp_conn *conn, struct kfi_oper *op, const stru
 		return f->status < MAX_ERRNO ? -(int)f->status : -EREMOTEIO;
 	if (read && kfp_op(op)->got != op->len)
 		return op->code == KFI_OPC_TREAD ? -KFI_ETRUNC : -EREMOTEIO;
-	return op->code == KFI_OPC_PLACE_GET ? kfp_place_take(conn, op) : 0;
+	return op->code == KFI_OPC_PLACE_GET ? kfp_dev_place_give(conn, op) : 0;
 }
 
 /*

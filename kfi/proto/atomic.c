@@ -2,10 +2,10 @@
 /*
  * atomic.c - atomic operations on both sides. The core performs them (kfi_atomic_perform()).
  *
- *   kfp_put_atomic()		initiator: encodes frame, segments, operands
+ *   kfp_send_atomic()		initiator: encodes frame, segments, operands
  *   kfp_rx_atomic()		target: selects the buffer of the operands
  *   kfp_rx_finish_atomic()	target: performs the operation, queues the answer
- *   kfp_put_fetched()		target: encodes the old values and the ACK
+ *   kfp_send_fetched()		target: encodes the old values and the ACK
  *   kfp_rx_fetched()		initiator: converts the old values
  *
  * The frame fits into the stage, and the target stores the old values in the buffer of the
@@ -44,7 +44,7 @@ static void kfp_stage_values(struct kfp_conn *conn, struct kfi_oper *op, struct 
 	__kfi_stat_add(op->ep, copied, len);
 }
 
-void kfp_put_atomic(struct kfp_conn *conn, struct kfi_oper *op)
+void kfp_send_atomic(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_ATOMIC);
 
@@ -56,8 +56,8 @@ void kfp_put_atomic(struct kfp_conn *conn, struct kfi_oper *op)
 	f.slot = kfp_atomic_slot(op);
 	f.payload = iov_iter_count(&op->iter) + iov_iter_count(&op->atomic->compare);
 	conn->tx.requests++;
-	kfp_put_frame(conn, &f);
-	kfp_put_segments(conn, op);
+	kfp_send_frame(conn, &f);
+	kfp_send_segments(conn, op);
 	kfp_stage_values(conn, op, &op->iter);
 	kfp_stage_values(conn, op, &op->atomic->compare);
 	kfp_op_sent(conn, op, true);
@@ -231,7 +231,7 @@ int kfp_rx_finish_atomic(struct kfp_conn *conn)
 }
 
 /* Encode the old values and the ACK. */
-void kfp_put_fetched(struct kfp_conn *conn, struct kfp_answer *answer)
+void kfp_send_fetched(struct kfp_conn *conn, struct kfp_answer *answer)
 {
 	struct kfw_frame f = {
 		.type = KFW_READ_DATA, .id = answer->id, .gen = answer->gen,
@@ -239,8 +239,8 @@ void kfp_put_fetched(struct kfp_conn *conn, struct kfp_answer *answer)
 	};
 	struct kfp_tx *tx = &conn->tx;
 
-	kfp_put_frame(conn, &f);
+	kfp_send_frame(conn, &f);
 	memcpy(tx->stage + tx->staged, answer->values, answer->len);
 	tx->staged += answer->len;
-	kfp_put_ack(conn, answer);
+	kfp_send_ack(conn, answer);
 }

@@ -2,7 +2,7 @@
 /*
  * commit.c - visible and durable data: FLUSH frames, and other frames with KFW_F_COMMIT.
  *
- *   kfp_put_flush()	initiator: encodes frame and segments
+ *   kfp_send_flush()	initiator: encodes frame and segments
  *   kfp_rx_commit()	target: checks the regions before the first byte of the frame is copied
  *   kfp_rx_end()	target: the frame and all frames before it are complete: queues the
  *			commit, or the ACK
@@ -21,14 +21,14 @@
 /* ---- initiator ---- */
 
 /* Send a FLUSH. RMA is sent in the order of its posts, so the frame follows all earlier writes. */
-void kfp_put_flush(struct kfp_conn *conn, struct kfi_oper *op)
+void kfp_send_flush(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_FLUSH);
 
 	f.rma_count = op->rma_count;
 	conn->tx.requests++;
-	kfp_put_frame(conn, &f);
-	kfp_put_segments(conn, op);
+	kfp_send_frame(conn, &f);
+	kfp_send_segments(conn, op);
 	kfp_op_sent(conn, op, true);
 }
 

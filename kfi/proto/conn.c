@@ -3,6 +3,7 @@
  * conn.c - the life of a connection.
  *
  *   kfp_conn_new()	allocates a connection; the handshake follows (hello.c)
+ *   kfp_dial()		allocates one that dials a peer
  *   kfp_conn_start()	the handshake is complete: frames flow (tx.c, rx.c)
  *   kfp_conn_fail()	begins the end, in any context; the first reason is kept
  *   kfp_conn_down()	process context: unpublishes the connection, closes the link, completes each
@@ -73,7 +74,8 @@ void kfp_conn_put(struct kfp_conn *conn)
 
 	if (!refcount_dec_and_test(&conn->ref))
 		return;
-	kfp_conn_free_buffers(conn);	/* not NULL only if the connection was never listed */
+	/* kfp_conn_take_down() has done so, unless the connection was never in a connection set */
+	kfp_conn_free_buffers(conn);
 	kmem_cache_free(proto->cache, conn);
 	/* The module of @proto may be gone after the decrement: only the address is used. */
 	if (atomic_dec_and_test(&proto->conns))
@@ -200,6 +202,65 @@ int kfi_link_called(struct kfi_link *link)
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_link_called);
+
+/* ---- dialing ---- */
+
+/*
+ * Compute the address of the peer, which names the source of its messages. It is all zero if the
+ * peer has no address in this domain.
+ */
+void kfp_conn_named(struct kfp_conn *conn)
+{
+	u8 raw[KFI_ADDR_MAX] __aligned(8);
+	int len = conn->ops->address(&conn->ep->ep, conn->link.name, raw);
+
+	if (len > 0)
+		memcpy(conn->av_name, raw, len);
+}
+
+/*
+ * Allocate a connection that will dial @to, and add it to its endpoint. Return it with a reference
+ * for the caller. @peer is NULL for an MSG endpoint.
+ */
+struct kfp_conn *kfp_dial(struct kfi_proto_ep *pe, const void *to, struct kfi_peer *peer)
+{
+	unsigned int noio = memalloc_noio_save();	/* writeback may wait for it */
+	struct kfp_conn *conn;
+	int ret = -ENOMEM;
+
+	conn = kfp_conn_new(pe->proto, pe, NULL);
+	if (!conn)
+		goto restore;
+	memcpy(conn->link.name, to, conn->ops->name_len);
+	kfp_conn_named(conn);
+	conn->pc.dialed = true;
+	ret = conn->ops->open(&conn->link);
+	if (ret)
+		goto put;
+	ret = kfp_conn_alloc(conn);
+	if (!ret && peer)
+		ret = kfp_account_join(conn);
+	if (peer)
+		kfi_peer_join(peer, &conn->pc);
+	ret = ret ?: kfi_conn_set_add(&pe->conn_set, &conn->pc);
+	if (!ret)
+		goto restore;
+	if (peer)
+		kfi_peer_leave(&conn->pc);
+	kfp_account_down(conn);
+	conn->ops->close(&conn->link, true);
+put:
+	kfp_conn_put(conn);
+restore:
+	memalloc_noio_restore(noio);
+	return ret ? ERR_PTR(ret) : conn;
+}
+
+/* Start a connection of kfp_dial() in the hello work. kfp_conn_fail() reports a failure. */
+void kfp_dial_start(struct kfp_conn *conn)
+{
+	kfp_hello_start(conn, KFP_CALLING);
+}
 
 /* ---- reports of the link ---- */
 
@@ -409,7 +470,7 @@ static void kfp_conn_take_down(struct kfp_conn *conn)
 
 	kfi_conn_set_wait_move(&conn->pc);
 	/* Do this before posts look for another connection: a put of a place must not dial. */
-	kfp_places_abandon(conn);
+	kfp_dev_places_abandon(conn);
 	cancel_delayed_work_sync(&conn->hello_work);	/* it publishes the connection */
 	if (conn->pc.peer)
 		kfi_peer_unpublish(&conn->pc);
@@ -428,7 +489,7 @@ static void kfp_conn_take_down(struct kfp_conn *conn)
 	cancel_delayed_work_sync(&conn->more_work);	/* rx_work and tx_work may have queued it */
 	kfp_grants_stop(conn);	/* they may have queued it, and it did nothing */
 	if (conn->state == KFP_READY)
-		kfp_puts_end(conn);
+		kfp_dev_places_end(conn);
 	/*
 	 * The pages of spliced payload return to their owners below, so the link must not send them
 	 * again.

@@ -4,10 +4,10 @@
  * ops->pages().
  *
  *	initiator			owner of the region
- *	  RTW with PLACE	--->			kfp_put_place_get(), kfp_rx_place()
- *				<---	GRANT, ACK	kfp_put_place_answer()
- *	  kfp_place_take(): the consumer has the place, and devices write
- *	  WRITE with PLACED, PLACE --->			kfp_put_place_put(), kfp_rx_granted()
+ *	  RTW with PLACE	--->			kfp_send_place_get(), kfp_rx_place()
+ *				<---	GRANT, ACK	kfp_send_place_answer()
+ *	  kfp_dev_place_give(): the consumer has the place, and devices write
+ *	  WRITE with PLACED, PLACE --->			kfp_send_place_put(), kfp_rx_granted()
  *				<---	ACK
  *	  kfi_proto_place_end()
  *
@@ -17,14 +17,14 @@
  * the end of the connection, because the devices can't be stopped.
  *
  * The consumer may drop a place in softirq, at any time, and a connection may end at any time. So
- * kfp_places_lock, which is a leaf, protects the members that lead from a place to its connection,
- * and kfp_permit.out. The other functions are called under the link's lock, or after the end of the
- * link.
+ * kfp_dev_places_lock, which is a leaf, protects the members that lead from a place to its
+ * connection, and kfp_permit.out. The other functions are called under the link's lock, or after
+ * the end of the link.
  */
 #include <linux/export.h>
 #include "grant.h"
 
-static DEFINE_SPINLOCK(kfp_places_lock);
+static DEFINE_SPINLOCK(kfp_dev_places_lock);
 
 static struct kfi_proto_place *to_proto_place(struct kfi_dev_place *place)
 {
@@ -35,7 +35,7 @@ static struct kfi_proto_place *to_proto_place(struct kfi_dev_place *place)
 
 /*
  * Give the consumer a piece of the memory of a grant, unless the connection has failed: then
- * kfp_places_abandon() may have run already. Return: 0, or the negative errno of the get.
+ * kfp_dev_places_abandon() may have run already. Return: 0, or the negative errno of the get.
  */
 static int kfp_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct kfp_permit *p)
 {
@@ -50,7 +50,7 @@ static int kfp_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct kfp
 		return ret;
 	kp->ops = conn->ops;
 	kp->pin = conn->ops->pin(&conn->link);
-	spin_lock_bh(&kfp_places_lock);
+	spin_lock_bh(&kfp_dev_places_lock);
 	failed = test_bit(KFP_FAILED, &conn->flags);
 	if (!failed) {
 		kp->permit = p;
@@ -58,7 +58,7 @@ static int kfp_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct kfp
 		list_add_tail(&kp->entry, &conn->grants->out);
 		WRITE_ONCE(kp->conn, conn);
 	}
-	spin_unlock_bh(&kfp_places_lock);
+	spin_unlock_bh(&kfp_dev_places_lock);
 	if (!failed)
 		return 0;
 	kp->ops->unpin(kp->pin);
@@ -67,7 +67,7 @@ static int kfp_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct kfp
 }
 
 /* The owner has answered with success. Return: 0, or the negative errno of the get. */
-int kfp_place_take(struct kfp_conn *conn, struct kfi_oper *op)
+int kfp_dev_place_give(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfp_permit *p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
 
@@ -78,7 +78,7 @@ int kfp_place_take(struct kfp_conn *conn, struct kfi_oper *op)
  * Begin a get: complete it if there is a grant, otherwise send an RTW. Over a link without pages
  * the get fails at once, because an answer of the peer would be useless.
  */
-void kfp_put_place_get(struct kfp_conn *conn, struct kfi_oper *op)
+void kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfp_permit *p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
 	struct kfw_frame f = kfp_op_frame(op, KFW_RTW);
@@ -91,8 +91,8 @@ void kfp_put_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 	f.rma_count = 1;
 	f.len = op->rma[0].len;
 	conn->tx.requests++;
-	kfp_put_frame(conn, &f);
-	kfp_put_segments(conn, op);
+	kfp_send_frame(conn, &f);
+	kfp_send_segments(conn, op);
 	kfp_op_sent(conn, op, true);
 }
 
@@ -115,10 +115,10 @@ int kfp_rx_place(struct kfp_conn *conn)
 	return 0;
 }
 
-void kfp_put_place_answer(struct kfp_conn *conn, struct kfp_answer *answer)
+void kfp_send_place_answer(struct kfp_conn *conn, struct kfp_answer *answer)
 {
-	answer->status = kfp_put_place_grant(conn, answer) ? 0 : EOPNOTSUPP;
-	kfp_put_ack(conn, answer);
+	answer->status = kfp_send_place_grant(conn, answer) ? 0 : EOPNOTSUPP;
+	kfp_send_ack(conn, answer);
 }
 
 /* ---- initiator: put ---- */
@@ -137,7 +137,7 @@ static bool kfp_place_release(struct kfi_proto_place *kp, int err, struct kfw_fr
 	struct kfp_permit *p;
 
 	rcu_read_lock();	/* keeps the connection; and see kfp_grants_kick() */
-	spin_lock_bh(&kfp_places_lock);
+	spin_lock_bh(&kfp_dev_places_lock);
 	conn = kp->conn;
 	p = kp->permit;
 	if (conn) {
@@ -151,7 +151,7 @@ static bool kfp_place_release(struct kfi_proto_place *kp, int err, struct kfw_fr
 		WRITE_ONCE(kp->conn, NULL);
 		kp->permit = NULL;
 	}
-	spin_unlock_bh(&kfp_places_lock);
+	spin_unlock_bh(&kfp_dev_places_lock);
 	if (conn && err)
 		kfp_conn_fail(conn, err);
 	rcu_read_unlock();
@@ -175,7 +175,7 @@ static bool kfp_place_of(const struct kfp_conn *conn, const struct kfi_proto_pla
  * not known which bytes have arrived: the connection ends, and with it the operation, and no frame
  * follows, because it could report that the bytes are there.
  */
-void kfp_put_place_put(struct kfp_conn *conn, struct kfi_oper *op)
+void kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_WRITE);
 	struct kfi_proto_place *kp = to_proto_place(op->place);
@@ -195,8 +195,8 @@ void kfp_put_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 	f.rma_count = 1;
 	conn->tx.requests++;
 	kfi_stat_add(op->ep, granted, op->len);
-	kfp_put_frame(conn, &f);
-	kfp_put_segments(conn, op);
+	kfp_send_frame(conn, &f);
+	kfp_send_segments(conn, op);
 	kfp_op_sent(conn, op, true);
 }
 
@@ -204,7 +204,7 @@ void kfp_put_place_put(struct kfp_conn *conn, struct kfi_oper *op)
  * Has the connection of the place ended? Then the put fails, and no other connection is dialed for
  * it.
  */
-bool kfp_place_lost(struct kfi_dev_place *place)
+bool kfp_dev_place_lost(struct kfi_dev_place *place)
 {
 	return !READ_ONCE(to_proto_place(place)->conn);
 }
@@ -230,7 +230,7 @@ EXPORT_SYMBOL_GPL(kfi_proto_place_end);
  * peer, and the peer waits for the pins of this side in the same way. So end the places whose put
  * is not encoded yet before that. No operation is posted or sent any more.
  */
-void kfp_puts_end(struct kfp_conn *conn)
+void kfp_dev_places_end(struct kfp_conn *conn)
 {
 	struct kfi_oper *op;
 
@@ -244,24 +244,24 @@ bool kfp_permit_recall(struct kfp_permit *p)
 {
 	bool out;
 
-	spin_lock_bh(&kfp_places_lock);
+	spin_lock_bh(&kfp_dev_places_lock);
 	p->recalled = true;
 	out = p->out;
-	spin_unlock_bh(&kfp_places_lock);
+	spin_unlock_bh(&kfp_dev_places_lock);
 	return out;
 }
 
-void kfp_places_abandon(struct kfp_conn *conn)
+void kfp_dev_places_abandon(struct kfp_conn *conn)
 {
 	struct kfi_proto_place *kp, *next;
 
 	if (!conn->grants)
 		return;
-	spin_lock_bh(&kfp_places_lock);
+	spin_lock_bh(&kfp_dev_places_lock);
 	list_for_each_entry_safe(kp, next, &conn->grants->out, entry) {
 		list_del(&kp->entry);
 		WRITE_ONCE(kp->conn, NULL);
 		kp->permit = NULL;
 	}
-	spin_unlock_bh(&kfp_places_lock);
+	spin_unlock_bh(&kfp_dev_places_lock);
 }

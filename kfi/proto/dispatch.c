@@ -85,7 +85,7 @@ static void kfp_rx_describe(struct kfp_conn *conn, struct kfi_rx *rx)
 	rx->tag = f->tag;
 	rx->data = f->data;
 	rx->flags = kfp_rx_flags(f);
-	if (conn->rx.inv_over) {
+	if (conn->rx.invalidated) {
 		rx->flags |= KFI_INVALIDATE;
 		rx->data = le64_to_cpu(conn->rx.segs[0].key);
 	}
@@ -104,14 +104,15 @@ static int kfp_rx_invalidate(struct kfp_conn *conn)
 	if (!(conn->rx.f.flags & KFW_F_INV))
 		return 0;
 	ret = kfi_mr_kill(&conn->ep->ep, le64_to_cpu(conn->rx.segs[0].key));
-	conn->rx.inv_over = !ret;
+	conn->rx.invalidated = !ret;
 	return ret == -EACCES ? -EPROTO : 0;
 }
 
 /*
- * Charge the credit of a frame. A frame that was blocked is dispatched again, and is charged once.
+ * Do what a frame does only once, although a frame that was blocked is dispatched again: charge its
+ * credit, and invalidate the region that it names (&kfp_rx.counted). Return: 0 or -EPROTO.
  */
-static int kfp_rx_charge(struct kfp_conn *conn, u32 cost)
+static int kfp_rx_once(struct kfp_conn *conn, u32 cost)
 {
 	bool ok = true;
 
@@ -188,7 +189,7 @@ static int kfp_rx_unexpected(struct kfp_conn *conn)
 
 static int kfp_rx_message(struct kfp_conn *conn)
 {
-	int ret = kfp_rx_charge(conn, kfw_cost(conn->rx.f.len));
+	int ret = kfp_rx_once(conn, kfw_cost(conn->rx.f.len));
 
 	if (ret)
 		return ret;
@@ -218,7 +219,7 @@ static int kfp_rx_request(struct kfp_conn *conn)
 	/* An endpoint without KFI_TAGGED_RMA does not expose its receives. */
 	if (rma && !(conn->ep->ep.caps & KFI_TAGGED_RMA))
 		return -EPROTO;
-	ret = kfp_rx_charge(conn, 1);
+	ret = kfp_rx_once(conn, 1);
 	if (ret)
 		return ret;
 	in = kfp_inmsg_new(conn, &conn->rx.f, 1);
@@ -453,8 +454,9 @@ static bool kfp_is_request(u8 type)
 }
 
 /*
- * Handle a header. Return: 0; -EAGAIN or -ENOMEM if nothing has changed and the frame has to be
- * dispatched again; other negative values end the connection.
+ * Handle a header. Return: 0; -EAGAIN or -ENOMEM if the frame can't be handled now and has to be
+ * dispatched again. Then nothing has changed but what kfp_rx_once() does. Other negative values end
+ * the connection.
  */
 int kfp_rx_dispatch(struct kfp_conn *conn)
 {

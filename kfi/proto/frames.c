@@ -5,8 +5,11 @@
  * except kfp_more_work() and kfp_answer_queue().
  *
  *   kfp_tx_gather()		frames into the stage, until a long payload follows
- *   kfp_put_next()		the next frame: answers, granted payload, new operations
- *   kfp_put_op()		the frame of an operation
+ *   kfp_send_next()		the next frame: answers, granted payload, new operations
+ *   kfp_send_op()		the frame of an operation
+ *
+ * A function kfp_send_*() encodes a frame into the stage. The link gets it with the next unit
+ * (tx.c).
  */
 #include "proto.h"
 
@@ -24,7 +27,7 @@ void kfp_tx_collect(struct kfp_conn *conn)
 		list_add_tail(&op->link, &conn->tx.queue);
 }
 
-void kfp_put_frame(struct kfp_conn *conn, struct kfw_frame *f)
+void kfp_send_frame(struct kfp_conn *conn, struct kfw_frame *f)
 {
 	struct kfp_tx *tx = &conn->tx;
 
@@ -42,7 +45,7 @@ void kfp_put_frame(struct kfp_conn *conn, struct kfw_frame *f)
 	tx->staged += sizeof(struct kfw_hdr);
 }
 
-void kfp_put_segments(struct kfp_conn *conn, const struct kfi_oper *op)
+void kfp_send_segments(struct kfp_conn *conn, const struct kfi_oper *op)
 {
 	struct kfp_tx *tx = &conn->tx;
 	unsigned int i;
@@ -57,7 +60,7 @@ void kfp_put_segments(struct kfp_conn *conn, const struct kfi_oper *op)
 	}
 }
 
-static void kfp_put_invalidate(struct kfp_conn *conn, const struct kfi_oper *op)
+static void kfp_send_invalidate(struct kfp_conn *conn, const struct kfi_oper *op)
 {
 	struct kfw_rma *seg = (void *)(conn->tx.stage + conn->tx.staged);
 
@@ -111,11 +114,11 @@ static void kfp_stage_payload(struct kfp_tx *tx, struct kfi_oper *op)
  * Add the payload of the last frame: copy a short payload into the stage, send a longer one behind
  * it.
  */
-static void kfp_put_payload(struct kfp_conn *conn, struct kfi_oper *op, bool answered)
+static void kfp_send_payload(struct kfp_conn *conn, struct kfi_oper *op, bool answered)
 {
 	struct kfp_tx *tx = &conn->tx;
 
-	if (op->len <= KFP_INLINE && !kfp_op(op)->places && !kfp_op(op)->granted) {
+	if (op->len <= KFP_INLINE && !kfp_op(op)->places && !kfp_op(op)->by_permit) {
 		kfp_stage_payload(tx, op);
 		__kfi_stat_add(op->ep, copied, op->len);
 		kfp_op_sent(conn, op, answered);
@@ -156,7 +159,7 @@ struct kfw_frame kfp_op_frame(const struct kfi_oper *op, u8 type)
 	};
 }
 
-static void kfp_put_message(struct kfp_conn *conn, struct kfi_oper *op)
+static void kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	bool eager = !kfp_is_long(conn, op);
 	struct kfw_frame f = kfp_op_frame(op, eager ? KFW_MSG : KFW_RTS);
@@ -175,11 +178,11 @@ static void kfp_put_message(struct kfp_conn *conn, struct kfi_oper *op)
 			conn->tx.requests++;
 		}
 	}
-	kfp_put_frame(conn, &f);
+	kfp_send_frame(conn, &f);
 	if (op->flags & KFI_INVALIDATE)
-		kfp_put_invalidate(conn, op);
+		kfp_send_invalidate(conn, op);
 	if (eager) {
-		kfp_put_payload(conn, op, f.flags & KFW_F_ACK);
+		kfp_send_payload(conn, op, f.flags & KFW_F_ACK);
 		return;
 	}
 	kfp_op(op)->rendezvous = true;
@@ -199,7 +202,7 @@ static void kfp_expose_result(struct kfp_conn *conn, struct kfi_oper *op, struct
 	f->places = places->count;
 }
 
-static void kfp_put_rma(struct kfp_conn *conn, struct kfi_oper *op)
+static void kfp_send_rma(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, op->code == KFI_OPC_WRITE ? KFW_WRITE : KFW_READ);
 
@@ -208,9 +211,9 @@ static void kfp_put_rma(struct kfp_conn *conn, struct kfi_oper *op)
 	if (op->code == KFI_OPC_READ) {
 		f.flags = 0;
 		kfp_expose_result(conn, op, &f);
-		kfp_put_frame(conn, &f);
-		kfp_put_segments(conn, op);
-		kfp_put_places(conn, kfp_op(op)->places);
+		kfp_send_frame(conn, &f);
+		kfp_send_segments(conn, op);
+		kfp_send_places(conn, kfp_op(op)->places);
 		kfp_op_sent(conn, op, true);
 		return;
 	}
@@ -218,19 +221,19 @@ static void kfp_put_rma(struct kfp_conn *conn, struct kfi_oper *op)
 	f.payload = op->len;
 	f.flags |= kfp_lazy(op);
 	kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
-	kfp_put_frame(conn, &f);
-	kfp_put_segments(conn, op);
-	kfp_put_payload(conn, op, true);
+	kfp_send_frame(conn, &f);
+	kfp_send_segments(conn, op);
+	kfp_send_payload(conn, op, true);
 }
 
-static void kfp_put_tread(struct kfp_conn *conn, struct kfi_oper *op)
+static void kfp_send_tread(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_TREAD);
 
 	f.flags = KFW_F_TAGGED | KFW_F_RMA;
 	kfp_expose_result(conn, op, &f);
-	kfp_put_frame(conn, &f);
-	kfp_put_places(conn, kfp_op(op)->places);
+	kfp_send_frame(conn, &f);
+	kfp_send_places(conn, kfp_op(op)->places);
 	kfp_op_sent(conn, op, true);
 }
 
@@ -238,7 +241,7 @@ static void kfp_put_tread(struct kfp_conn *conn, struct kfi_oper *op)
  * Send the payload that the peer has granted: to its places, if the CTS named any, and else as
  * frames.
  */
-static void kfp_put_granted(struct kfp_conn *conn, struct kfi_oper *op)
+static void kfp_send_granted(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_DATA);
 	bool placed = kfp_op(op)->places;
@@ -248,12 +251,12 @@ static void kfp_put_granted(struct kfp_conn *conn, struct kfi_oper *op)
 	f.slot = kfp_op(op)->slot;
 	f.payload = placed ? 0 : op->len;
 	kfp_op(op)->spliced = placed || kfp_can_splice(conn, &op->iter, op->len);
-	kfp_put_frame(conn, &f);
-	kfp_put_payload(conn, op, true);
+	kfp_send_frame(conn, &f);
+	kfp_send_payload(conn, op, true);
 }
 
 /* Send a write whose payload goes to the places of a lasting grant. */
-static void kfp_put_placed(struct kfp_conn *conn, struct kfi_oper *op, const struct kfp_permit *p)
+static void kfp_send_placed(struct kfp_conn *conn, struct kfi_oper *op, const struct kfp_permit *p)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_WRITE);
 
@@ -263,53 +266,53 @@ static void kfp_put_placed(struct kfp_conn *conn, struct kfi_oper *op, const str
 	f.flags |= kfp_lazy(op);
 	kfp_permit_use(conn, p, op, &f);
 	kfp_op(op)->spliced = true;
-	kfp_op(op)->granted = true;
+	kfp_op(op)->by_permit = true;
 	kfi_stat_add(op->ep, granted, op->len);
-	kfp_put_frame(conn, &f);
-	kfp_put_segments(conn, op);
-	kfp_put_payload(conn, op, true);
+	kfp_send_frame(conn, &f);
+	kfp_send_segments(conn, op);
+	kfp_send_payload(conn, op, true);
 }
 
-static void kfp_put_op(struct kfp_conn *conn, struct kfi_oper *op)
+static void kfp_send_op(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	const struct kfp_permit *p;
 
 	if (kfp_op(op)->state == KFP_OP_GRANTED) {
-		kfp_put_granted(conn, op);
+		kfp_send_granted(conn, op);
 		return;
 	}
 	p = kfp_permit_find(conn, op);
 	if (p) {
-		kfp_put_placed(conn, op, p);
+		kfp_send_placed(conn, op, p);
 		return;
 	}
 	if (kfp_uses_rtw(conn, op)) {
-		kfp_put_rtw(conn, op);
+		kfp_send_rtw(conn, op);
 		return;
 	}
 	list_del(&op->link);
 	switch (op->code) {
 	case KFI_OPC_WRITE:
 	case KFI_OPC_READ:
-		kfp_put_rma(conn, op);
+		kfp_send_rma(conn, op);
 		break;
 	case KFI_OPC_TREAD:
-		kfp_put_tread(conn, op);
+		kfp_send_tread(conn, op);
 		break;
 	case KFI_OPC_ATOMIC ... KFI_OPC_COMPARE_ATOMIC:
-		kfp_put_atomic(conn, op);
+		kfp_send_atomic(conn, op);
 		break;
 	case KFI_OPC_FLUSH:
-		kfp_put_flush(conn, op);
+		kfp_send_flush(conn, op);
 		break;
 	case KFI_OPC_PLACE_GET:
-		kfp_put_place_get(conn, op);
+		kfp_send_place_get(conn, op);
 		break;
 	case KFI_OPC_PLACE_PUT:
-		kfp_put_place_put(conn, op);
+		kfp_send_place_put(conn, op);
 		break;
 	default:
-		kfp_put_message(conn, op);
+		kfp_send_message(conn, op);
 	}
 }
 
@@ -344,18 +347,18 @@ static struct kfp_answer *kfp_next_answer(struct kfp_conn *conn)
 	return answer;
 }
 
-void kfp_put_ack(struct kfp_conn *conn, struct kfp_answer *answer)
+void kfp_send_ack(struct kfp_conn *conn, struct kfp_answer *answer)
 {
 	struct kfw_frame f = {
 		.type = KFW_ACK,
 		.id = answer->id, .gen = answer->gen, .status = answer->status,
 	};
 
-	kfp_put_frame(conn, &f);
+	kfp_send_frame(conn, &f);
 	kfp_answer_done(conn, answer);
 }
 
-static void kfp_put_cts(struct kfp_conn *conn, struct kfp_answer *answer)
+static void kfp_send_cts(struct kfp_conn *conn, struct kfp_answer *answer)
 {
 	struct kfp_inmsg *in = container_of(answer, struct kfp_inmsg, answer);
 	struct kfw_frame f = {
@@ -365,10 +368,10 @@ static void kfp_put_cts(struct kfp_conn *conn, struct kfp_answer *answer)
 
 	kfp_inmsg_expose(conn, in);
 	if (in->rtw_answer && conn->grants)
-		kfp_put_grant(conn, in);
+		kfp_send_grant(conn, in);
 	f.places = in->places ? in->places->count : 0;
-	kfp_put_frame(conn, &f);
-	kfp_put_places(conn, in->places);
+	kfp_send_frame(conn, &f);
+	kfp_send_places(conn, in->places);
 	kfp_inmsg_granted(in);
 }
 
@@ -437,17 +440,17 @@ static bool kfp_read_segment(struct kfp_conn *conn, struct kfp_answer *answer)
 	return false;
 }
 
-static void kfp_put_read(struct kfp_conn *conn, struct kfp_answer *answer)
+static void kfp_send_read(struct kfp_conn *conn, struct kfp_answer *answer)
 {
 	struct kfw_frame f = { .type = KFW_READ_DATA, .id = answer->id, .gen = answer->gen };
 
 	if (answer->kind == KFP_ANSWER_TREAD) {
 		if (answer->seg++) {
-			kfp_put_ack(conn, answer);
+			kfp_send_ack(conn, answer);
 			return;
 		}
 	} else if (!kfp_read_segment(conn, answer)) {
-		kfp_put_ack(conn, answer);
+		kfp_send_ack(conn, answer);
 		return;
 	}
 	answer->placing = answer->places && answer->len;
@@ -456,23 +459,23 @@ static void kfp_put_read(struct kfp_conn *conn, struct kfp_answer *answer)
 	f.flags = answer->placing ? KFW_F_PLACED : 0;
 	f.payload = f.flags ? 0 : answer->len;
 	f.len = answer->len;
-	kfp_put_frame(conn, &f);
+	kfp_send_frame(conn, &f);
 	conn->tx.answer = answer;
 	conn->tx.at = KFP_TX_ANSWER;
 }
 
-static void kfp_put_answer(struct kfp_conn *conn, struct kfp_answer *answer)
+static void kfp_send_answer(struct kfp_conn *conn, struct kfp_answer *answer)
 {
 	if (answer->kind == KFP_ANSWER_READ || answer->kind == KFP_ANSWER_TREAD)
-		kfp_put_read(conn, answer);
+		kfp_send_read(conn, answer);
 	else if (answer->kind == KFP_ANSWER_FETCHED)
-		kfp_put_fetched(conn, answer);
+		kfp_send_fetched(conn, answer);
 	else if (answer->kind == KFP_ANSWER_CTS)
-		kfp_put_cts(conn, answer);
+		kfp_send_cts(conn, answer);
 	else if (answer->kind == KFP_ANSWER_PLACE)
-		kfp_put_place_answer(conn, answer);
+		kfp_send_place_answer(conn, answer);
 	else
-		kfp_put_ack(conn, answer);
+		kfp_send_ack(conn, answer);
 }
 
 void kfp_answer_queue(struct kfp_conn *conn, struct kfp_answer *answer)
@@ -651,16 +654,16 @@ static bool kfp_bye_due(struct kfp_conn *conn)
 	return kfp_drained(conn) && !test_and_set_bit(KFP_BYE_SENT, &conn->flags);
 }
 
-static noinline void kfp_put_header(struct kfp_conn *conn, u8 type)
+static noinline void kfp_send_header(struct kfp_conn *conn, u8 type)
 {
 	struct kfw_frame f = { .type = type };
 
-	kfp_put_frame(conn, &f);
+	kfp_send_frame(conn, &f);
 }
 
 /*
  * Is there no frame to send? This is the usual case, and cheaper to find out here than in
- * kfp_put_next().
+ * kfp_send_next().
  */
 bool kfp_tx_empty(struct kfp_conn *conn)
 {
@@ -672,12 +675,12 @@ bool kfp_tx_empty(struct kfp_conn *conn)
 	       !test_bit(KFP_BYE_WANTED, &conn->flags);
 }
 
-static bool kfp_put_control(struct kfp_conn *conn)
+static bool kfp_send_control(struct kfp_conn *conn)
 {
 	if (READ_ONCE(conn->credit_due))
-		kfp_put_header(conn, KFW_CREDIT);
+		kfp_send_header(conn, KFW_CREDIT);
 	else if (kfp_bye_due(conn))
-		kfp_put_header(conn, KFW_BYE);
+		kfp_send_header(conn, KFW_BYE);
 	else
 		return false;
 	return true;
@@ -705,34 +708,34 @@ static bool kfp_answer_yields(const struct kfp_answer *answer)
  * granted payload is sent. Otherwise a peer that always has reads outstanding would delay the
  * messages that it has granted beyond their deadline.
  */
-static bool kfp_put_next(struct kfp_conn *conn)
+static bool kfp_send_next(struct kfp_conn *conn)
 {
 	struct kfp_tx *tx = &conn->tx;
 	struct kfp_answer *answer = NULL;
 	struct kfi_oper *op;
 
 	if (unlikely(tx->recalls)) {
-		kfp_put_recalls(conn);
+		kfp_send_recalls(conn);
 		return true;
 	}
 	if (!tx->yields || list_empty(&tx->granted))
 		answer = kfp_next_answer(conn);
 	tx->yields = answer && kfp_answer_yields(answer);
 	if (answer) {
-		kfp_put_answer(conn, answer);
+		kfp_send_answer(conn, answer);
 		return true;
 	}
 	op = list_first_entry_or_null(&tx->granted, struct kfi_oper, link);
 	if (op) {
-		kfp_put_granted(conn, op);
+		kfp_send_granted(conn, op);
 		return true;
 	}
 	op = kfp_next_op(conn);
 	if (op) {
-		kfp_put_op(conn, op);
+		kfp_send_op(conn, op);
 		return true;
 	}
-	return kfp_put_control(conn);
+	return kfp_send_control(conn);
 }
 
 #define KFP_FRAME_MAX	(sizeof(struct kfw_hdr) + KFW_RMA_MAX * sizeof(struct kfw_rma) +	\
@@ -744,6 +747,6 @@ void kfp_tx_gather(struct kfp_conn *conn)
 	struct kfp_tx *tx = &conn->tx;
 
 	while (tx->at == KFP_TX_FRAMES && tx->staged + KFP_FRAME_MAX <= KFP_STAGE &&
-	       kfp_put_next(conn))
+	       kfp_send_next(conn))
 		kfp_lazy_join(conn);
 }

@@ -5,11 +5,11 @@
  *
  *	initiator			owner of the region
  *	  RTW			--->
- *				<---	GRANT, CTS		kfp_put_grant(), kfp_rx_grant()
+ *				<---	GRANT, CTS		kfp_send_grant(), kfp_rx_grant()
  *	  bytes, WRITE with PLACED --->				kfp_permit_find(), kfp_rx_granted()
  *				<---	ACK
- *				<---	RECALL			kfp_grants_work(), kfp_rx_recall()
- *	  RECALLED		--->				kfp_put_recalls(), kfp_rx_recalled()
+ *                         <---    RECALL                  kfp_grants_work(), kfp_rx_recall()
+ *	RECALLED           --->                            kfp_send_recalls(), kfp_rx_recalled()
  *
  * The owner has a struct kfp_grant. It holds the region by a lease (kfi_mr_lease()):
  *
@@ -144,7 +144,7 @@ static int kfp_grant_slot(const struct kfp_grants *grants)
  * RTW although there is a grant, the GRANT has crossed the RTW, or the grant is being recalled.
  */
 static struct kfp_grant *kfp_grant_over(const struct kfp_grants *grants, const struct kfw_rma *seg,
-					u64 len)
+					    u64 len)
 {
 	u64 key = le64_to_cpu(seg->key), addr = le64_to_cpu(seg->addr);
 	struct kfp_grant *g;
@@ -164,7 +164,7 @@ static struct kfp_grant *kfp_grant_over(const struct kfp_grants *grants, const s
  * expose it; -ENOSPC: a bound refuses it.
  */
 static int kfp_grant_expose(struct kfp_grant *g, u64 addr, u64 len, const struct iov_iter *iter,
-			    struct kfi_place *place)
+			    struct kfi_link_place *place)
 {
 	struct kfp_conn *conn = g->conn;
 	u64 most = (u64)READ_ONCE(kfp_params(conn)->grant_mib) << 20;
@@ -223,7 +223,7 @@ static struct kfp_grant *kfp_grant_lease(struct kfp_conn *conn, struct kfi_mr *m
  * of places; 0 if there is no grant.
  */
 static int kfp_grant_new(struct kfp_conn *conn, const struct kfw_rma *seg,
-			 const struct kfp_places *write, int slot, struct kfi_place *place)
+			 const struct kfp_places *write, int slot, struct kfi_link_place *place)
 {
 	u64 key = le64_to_cpu(seg->key), addr = le64_to_cpu(seg->addr);
 	u64 len = le64_to_cpu(seg->len);
@@ -265,7 +265,7 @@ static void kfp_give_grant(struct kfp_conn *conn, u32 id, u32 gen, const struct 
 {
 	struct kfw_frame f = { .type = KFW_GRANT, .id = id, .gen = gen, .rma_count = 1 };
 	struct kfp_grants *grants = conn->grants;
-	struct kfi_place place[KFW_PLACES_MAX];
+	struct kfi_link_place place[KFW_PLACES_MAX];
 	const struct kfp_grant *g;
 	struct kfw_rma range;
 	int slot, n;
@@ -287,17 +287,17 @@ static void kfp_give_grant(struct kfp_conn *conn, u32 id, u32 gen, const struct 
 	range = (struct kfw_rma) {
 		.addr = cpu_to_le64(g->addr), .len = cpu_to_le64(g->len), .key = seg->key,
 	};
-	kfp_put_frame(conn, &f);
+	kfp_send_frame(conn, &f);
 	memcpy(conn->tx.stage + conn->tx.staged, &range, sizeof(range));
 	conn->tx.staged += sizeof(range);
-	kfp_put_place_list(conn, place, n);
+	kfp_send_place_list(conn, place, n);
 }
 
 /*
  * The CTS for a write is next: if the peer has written to this region before, give it a lasting
  * grant, and send the GRANT ahead of the CTS.
  */
-void kfp_put_grant(struct kfp_conn *conn, const struct kfp_inmsg *in)
+void kfp_send_grant(struct kfp_conn *conn, const struct kfp_inmsg *in)
 {
 	const struct kfw_rma *seg = &in->places->segs[0];
 	struct kfp_grants *grants = conn->grants;
@@ -308,7 +308,7 @@ void kfp_put_grant(struct kfp_conn *conn, const struct kfp_inmsg *in)
 		kfp_give_grant(conn, in->id, in->gen, seg, in->places);
 }
 
-bool kfp_put_place_grant(struct kfp_conn *conn, const struct kfp_answer *answer)
+bool kfp_send_place_grant(struct kfp_conn *conn, const struct kfp_answer *answer)
 {
 	const struct kfw_rma *seg = &answer->seg0;
 	u64 len = le64_to_cpu(seg->len);
@@ -363,7 +363,7 @@ int kfp_rx_granted(struct kfp_conn *conn)
 		rx->status = EREMOTEIO;
 	}
 	rx->landed = true;
-	rx->granted += len;	/* bytes of devices are not counted when they land */
+	rx->permit_bytes += len;	/* bytes of devices are not counted when they land */
 	kfi_stat_add(&conn->ep->ep, placed, len);
 	return 0;
 }
@@ -491,7 +491,7 @@ bool kfp_recalls_late(struct kfp_conn *conn)
 
 	if (!grants)
 		return false;
-	rx_bytes = conn->rx.bytes + conn->rx.granted + conn->link.landed - grants->rx_bytes;
+	rx_bytes = conn->rx.bytes + conn->rx.permit_bytes + conn->link.landed - grants->rx_bytes;
 	tx_bytes = conn->link.posted - grants->tx_bytes;
 	grants->rx_bytes += rx_bytes;
 	grants->tx_bytes += tx_bytes;
@@ -661,7 +661,7 @@ int kfp_rx_recall(struct kfp_conn *conn)
 /* ---- both sides ---- */
 
 /* Send a RECALL or RECALLED that is due. Neither needs credit. */
-void kfp_put_recalls(struct kfp_conn *conn)
+void kfp_send_recalls(struct kfp_conn *conn)
 {
 	struct kfp_grants *grants = conn->grants;
 	struct kfw_frame f = { .type = KFW_RECALLED };
@@ -689,7 +689,7 @@ void kfp_put_recalls(struct kfp_conn *conn)
 		f.slot = g->slot;
 		f.tag = g->id;
 	}
-	kfp_put_frame(conn, &f);
+	kfp_send_frame(conn, &f);
 }
 
 /* Process context, may sleep. */

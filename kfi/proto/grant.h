@@ -13,11 +13,11 @@
  * struct kfp_permit - memory of the peer to which this side may write without an RTW; all (L),
  * except @out
  * @entry: entry in &kfp_grants.by_key, or in &kfp_grants.returned, or in neither
- * @recalled: the peer has recalled the grant. Written under kfp_places_lock as well
+ * @recalled: the peer has recalled the grant. Written under kfp_dev_places_lock as well
  * @commits: the peer can make the memory durable
  * @slot: number that the peer has given it, index in &kfp_grants.permits
- * @out: number of its places that devices may write; under kfp_places_lock. RECALLED waits until it
- *	is 0
+ * @out: number of its places that devices may write; under kfp_dev_places_lock. RECALLED waits
+ *	until it is 0
  * @id: id that the peer has given it
  * @key: key of the peer's region
  * @addr: address of the first byte
@@ -51,7 +51,7 @@ struct kfp_permit {
  * @by_key: those of @permits that are not recalled, by key
  * @returned: those of @permits that are recalled and have no place: their RECALLED is due
  * @newest: id of the last grant of the peer
- * @out: places that consumers have, struct kfi_proto_place; under kfp_places_lock
+ * @out: places that consumers have, struct kfi_proto_place; under kfp_dev_places_lock
  */
 struct kfp_grants {
 	struct kfp_conn		*conn;
@@ -76,7 +76,7 @@ struct kfp_permit *kfp_permit_over(const struct kfp_conn *conn, const struct kfi
  * Give a grant for a place, unless there is one, and encode the GRANT. Return: true if there is a
  * grant.
  */
-bool kfp_put_place_grant(struct kfp_conn *conn, const struct kfp_answer *answer);
+bool kfp_send_place_grant(struct kfp_conn *conn, const struct kfp_answer *answer);
 /*
  * Queue the work item that sends the RECALLs and RECALLEDs that are due. Called in an RCU read
  * section, in any context.

@@ -226,7 +226,7 @@ static int kfp_hello_received(struct kfp_conn *conn)
 
 	/*
 	 * Bytes may have arrived before the link's callbacks, or while &kfi_link.want was
-	 * KFI_RX_STOP. The loads of @at pair with kfp_rx_set_at().
+	 * KFI_WANT_STOP. The loads of @at pair with kfp_rx_set_at().
 	 */
 	if (smp_load_acquire(&conn->rx.at) != KFP_RX_HELD && !kfp_rx_poll(conn)) {
 		queue_delayed_work(kfp_cm_wq, &conn->hello_work, 1);

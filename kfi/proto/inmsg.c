@@ -184,13 +184,13 @@ void kfp_inmsg_arrived(struct kfp_inmsg *in)
 
 /*
  * Return a free slot for a long message, or -1. A connection has KFP_RDV slots. Its granted
- * messages have KFP_GRANT_MAX bytes at most, unless there is only one.
+ * messages have KFP_RDV_BYTES bytes at most, unless there is only one.
  */
-static int kfp_grant_place(const struct kfp_conn *conn, const struct kfp_inmsg *in)
+static int kfp_rdv_slot(const struct kfp_conn *conn, const struct kfp_inmsg *in)
 {
 	int slot;
 
-	if (conn->granted && conn->granted + in->rx.len > KFP_GRANT_MAX)
+	if (conn->rdv_bytes && conn->rdv_bytes + in->rx.len > KFP_RDV_BYTES)
 		return -1;
 	for (slot = 0; slot < KFP_RDV; slot++)
 		if (!conn->rdv[slot])
@@ -202,12 +202,12 @@ static int kfp_grant_place(const struct kfp_conn *conn, const struct kfp_inmsg *
  * Grant a long message: queue the CTS. The credit returns with the CTS, so a peer that does not use
  * its grants runs out of credit.
  */
-static void kfp_grant(struct kfp_inmsg *in, int slot)
+static void kfp_rdv_grant(struct kfp_inmsg *in, int slot)
 {
 	struct kfp_conn *conn = in->conn;
 
 	conn->rdv[slot] = in;
-	conn->granted += in->rx.len;
+	conn->rdv_bytes += in->rx.len;
 	if (!in->rtw_answer)
 		kfp_credit_return(conn, in->cls, in->cost);
 	in->state = KFP_IN_GRANTED;
@@ -219,7 +219,7 @@ static void kfp_grant(struct kfp_inmsg *in, int slot)
 }
 
 /* Grant messages that wait for a slot, oldest first. */
-static void kfp_grant_waiting(struct kfp_conn *conn)
+static void kfp_rdv_grant_waiting(struct kfp_conn *conn)
 {
 	struct kfp_inmsg *in;
 	int slot;
@@ -227,31 +227,34 @@ static void kfp_grant_waiting(struct kfp_conn *conn)
 	lockdep_assert_held(&conn->lock);
 	while (!list_empty(&conn->rdv_wait)) {
 		in = list_first_entry(&conn->rdv_wait, struct kfp_inmsg, answer.link);
-		slot = kfp_grant_place(conn, in);
+		slot = kfp_rdv_slot(conn, in);
 		if (slot < 0)
 			return;
 		list_del_init(&in->answer.link);
-		kfp_grant(in, slot);
+		kfp_rdv_grant(in, slot);
 	}
 }
 
-/* Handle a long message that has found its receive. */
-static void kfp_grant_write(struct kfp_inmsg *in)
+/*
+ * Queue a long message that has found its receive, or an RTW, for a rendezvous slot, and grant what
+ * there are slots for, oldest first. Called under kfp_conn.lock.
+ */
+static void kfp_rdv_enqueue(struct kfp_inmsg *in)
 {
 	list_add_tail(&in->answer.link, &in->conn->rdv_wait);
-	kfp_grant_waiting(in->conn);
+	kfp_rdv_grant_waiting(in->conn);
 }
 
 /* Grant the write of an RTW, as soon as there is a slot. */
 void kfp_inmsg_grant(struct kfp_inmsg *in)
 {
 	spin_lock_bh(&in->conn->lock);
-	kfp_grant_write(in);
+	kfp_rdv_enqueue(in);
 	spin_unlock_bh(&in->conn->lock);
 }
 
 /* Handle a tagged read that has found its receive, which is the source of the data. */
-static void kfp_grant_read(struct kfp_inmsg *in)
+static void kfp_tread_grant(struct kfp_inmsg *in)
 {
 	in->state = KFP_IN_GRANTED;
 	in->answer.kind = KFP_ANSWER_TREAD;
@@ -286,7 +289,7 @@ void kfp_inmsg_granted(struct kfp_inmsg *in)
 }
 
 /* This side did not read for @pause jiffies: extend the deadlines of the grants. */
-void kfp_grants_pause(struct kfp_conn *conn, unsigned long pause)
+void kfp_rdv_pause(struct kfp_conn *conn, unsigned long pause)
 {
 	struct kfp_inmsg *in;
 	int slot;
@@ -316,7 +319,7 @@ unsigned long kfp_extend(unsigned long since, unsigned long extra)
 }
 
 /* Has the peer left a grant unused for too long? @extra: see kfp_extend() */
-bool kfp_grants_late(struct kfp_conn *conn, unsigned long extra)
+bool kfp_rdv_late(struct kfp_conn *conn, unsigned long extra)
 {
 	unsigned long timeout = kfp_peer_timeout(conn);
 	struct kfp_inmsg *in;
@@ -351,9 +354,9 @@ void kfi_proto_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 	state = in->state;
 	if (state == KFP_IN_REQUESTED) {
 		if (in->read)
-			kfp_grant_read(in);
+			kfp_tread_grant(in);
 		else
-			kfp_grant_write(in);
+			kfp_rdv_enqueue(in);
 	}
 	spin_unlock_bh(&conn->lock);
 
@@ -417,12 +420,12 @@ void kfp_inmsg_done(struct kfp_inmsg *in)
 		return;		/* kfp_inmsg_concealed() */
 	kfi_rx_complete(&in->rx, 0);
 	spin_lock_bh(&conn->lock);
-	conn->granted -= in->rx.len;
+	conn->rdv_bytes -= in->rx.len;
 	in->state = KFP_IN_ANSWERED;
 	in->answer.kind = KFP_ANSWER_ACK;
 	in->answer.status = kfp_inmsg_status(in);
 	kfp_answer_queue(conn, &in->answer);
-	kfp_grant_waiting(conn);
+	kfp_rdv_grant_waiting(conn);
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -440,8 +443,8 @@ void kfp_inmsg_rtw_done(struct kfp_inmsg *in)
 	struct kfp_conn *conn = in->conn;
 
 	spin_lock_bh(&conn->lock);
-	conn->granted -= in->rx.len;
-	kfp_grant_waiting(conn);
+	conn->rdv_bytes -= in->rx.len;
+	kfp_rdv_grant_waiting(conn);
 	spin_unlock_bh(&conn->lock);
 	kfp_inmsg_free(in);
 }

@@ -417,14 +417,14 @@ static int kfi_peer_replace(struct kfi_peer *peer)
 {
 	struct kfi_peer_conn *cur =
 		rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
-	int there;
+	int alive;
 
 	if (!cur || kfp_conn_failed(cur))
 		return 0;
-	there = link_ops(peer->peers)->probe(&to_kfp_conn(cur)->link);
-	if (there < 0)
+	alive = link_ops(peer->peers)->probe(&to_kfp_conn(cur)->link);
+	if (alive < 0)
 		return 0;
-	return there ? -EALREADY : -EINPROGRESS;
+	return alive ? -EALREADY : -EINPROGRESS;
 }
 
 /* Return: 0 if the call becomes the current attempt; it replaces any other attempt. */

@@ -215,8 +215,9 @@ static inline u16 kfi_peer_tx_ctx(const struct kfi_ep *ep)
 }
 
 /*
- * Has a dialed connection, which the peer has accepted, not lost to a call of the peer? If it has,
- * the caller ends it with -EALREADY.
+ * Return true if @conn, which this side has dialed and the peer has accepted, is still the current
+ * attempt. Otherwise a call of the peer has replaced it, and the caller of this function ends @conn
+ * with -EALREADY.
  */
 bool kfi_peer_is_dialing(struct kfi_peer_conn *conn);
 

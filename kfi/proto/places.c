@@ -230,7 +230,7 @@ void kfp_inmsg_expose(struct kfp_conn *conn, struct kfp_inmsg *in)
 		in->places->in = in;
 }
 
-void kfp_put_place_list(struct kfp_conn *conn, const struct kfi_place *place, unsigned int n)
+void kfp_send_place_list(struct kfp_conn *conn, const struct kfi_link_place *place, unsigned int n)
 {
 	struct kfp_tx *tx = &conn->tx;
 
@@ -244,10 +244,10 @@ void kfp_put_place_list(struct kfp_conn *conn, const struct kfi_place *place, un
 	}
 }
 
-void kfp_put_places(struct kfp_conn *conn, const struct kfp_places *places)
+void kfp_send_places(struct kfp_conn *conn, const struct kfp_places *places)
 {
 	if (places)
-		kfp_put_place_list(conn, places->place, places->count);
+		kfp_send_place_list(conn, places->place, places->count);
 }
 
 /* ---- memory of the peer ---- */
@@ -275,7 +275,7 @@ int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to)
 	if (!places)
 		return -ENOMEM;
 	for (i = 0; i < rx->f.places; i++) {
-		places->place[i] = (struct kfi_place) {
+		places->place[i] = (struct kfi_link_place) {
 			.at = le64_to_cpu(from[i].at),
 			.len = le32_to_cpu(from[i].len),
 			.key = le32_to_cpu(from[i].key),
@@ -305,14 +305,14 @@ void kfp_rtw_skipped(struct kfp_conn *conn, const struct kfi_oper *op)
  * The operation keeps its place in the queue, and the operations behind it wait until its payload
  * was sent.
  */
-void kfp_put_rtw(struct kfp_conn *conn, struct kfi_oper *op)
+void kfp_send_rtw(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_RTW);
 
 	f.rma_count = op->rma_count;
 	conn->tx.requests++;
-	kfp_put_frame(conn, &f);
-	kfp_put_segments(conn, op);
+	kfp_send_frame(conn, &f);
+	kfp_send_segments(conn, op);
 	kfp_op(op)->state = KFP_OP_REQUESTED;
 }
 

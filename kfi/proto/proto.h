@@ -4,6 +4,8 @@
  *
  * Locks, outermost first:
  *
+ *   kfi_proto.accepting (mutex)	order of events of passive endpoints: kfp_msg_accept() and
+ *				kfp_hello_request(). One for each provider
  *   kfi_conn_set.lock		of an endpoint or a passive endpoint, see kfi_conn_set.h
  *   the link's lock		the members marked (L): the streams of a connection in both
  *				directions. See kfi_link.h
@@ -12,8 +14,8 @@
  *   kfp_conn.lock (spin, bh)	inbound messages, answers, credits granted to the peer. Only leaf
  *				locks of the core and kfp_accounts.lock are taken under it
  *   kfp_accounts.lock (spin, bh)	accounts of unexpected messages (account.c). A leaf
- *   kfp_places_lock (spin, bh)	the members that lead from a place of devices to its connection
- *				(device_place.c). A leaf; there is one for the module
+ *   kfp_dev_places_lock (spin, bh)	the members that lead from a place of devices to its
+ *				connection (device_place.c). A leaf; there is one for the module
  *
  * A post (tx.c) never waits for the link's lock; it only tries to take it. A consumer may post from
  * a completion handler that runs under the link's lock (see kfi_batch_begin()), and while it holds
@@ -40,7 +42,7 @@
 #define KFP_LAZY_MAX	8		/* delayed ACKs; fewer than the requests of any peer */
 #define KFP_COMMITS	4		/* work items of a connection that run commits */
 #define KFP_RDV		64		/* granted rendezvous of a connection and direction */
-#define KFP_GRANT_MAX	(64ULL << 20)	/* bytes granted at once, or one longer message */
+#define KFP_RDV_BYTES	(64ULL << 20)	/* bytes granted at once, or one longer message */
 #define KFP_RATE_MIN	(256U << 10)	/* least rate of a payload, bytes per second */
 #define KFP_ACCOUNT_MIN	16U		/* units of each window that each connection gets */
 #define KFP_ACCOUNT_SPARE	1024U		/* units for a source when the endpoint is full */
@@ -101,7 +103,7 @@ struct kfp_places {
 	struct list_head	entry;
 	u16			count;
 	u16			pieces;
-	struct kfi_place	place[KFW_PLACES_MAX];
+	struct kfi_link_place	place[KFW_PLACES_MAX];
 	struct kfp_piece	piece[KFP_RTW_SEGS];
 	struct kfi_oper		*op;
 	struct kfp_inmsg	*in;
@@ -377,8 +379,8 @@ struct kfp_tx {
 	u32			requests_max;
 	u32			unplaced;	/* unanswered changes of memory, see kfp_unplaced() */
 	u32			eager;		/* the peer's limit */
-	u32			staged;
-	u32			written;
+	u32			staged;		/* bytes of encoded frames in @stage */
+	u32			written;	/* of these, bytes that the link has accepted */
 	u8			at;		/* &enum kfp_tx_at */
 	bool			yields;		/* one operation of @granted is next */
 	u8			recalls;	/* RECALLs and RECALLEDs that are due */
@@ -394,7 +396,7 @@ struct kfp_tx {
 	struct kfi_oper		*op;		/* its payload is being sent */
 	const struct kfp_places	*into;		/* @op uses a lasting grant: its places ... */
 	u64			into_at;	/* ... and where in them the payload begins */
-	struct kfp_answer	*answer;
+	struct kfp_answer	*answer;	/* its data is being sent */
 	u8			*held;		/* frames that the link has not accepted */
 };
 
@@ -404,29 +406,29 @@ struct kfp_rx {
 	u8			to;		/* &enum kfp_rx_to */
 	bool			counted;	/* credit of this frame has been charged */
 	bool			finishing;	/* the payload is complete, the end is due */
-	bool			inv_over;	/* the message has invalidated its region */
+	bool			invalidated;	/* the message has invalidated its region */
 	bool			landed;		/* the payload of the write is in its regions */
 	u16			status;		/* status of the current RMA so far */
-	u16			seg;
+	u16			seg;		/* index of the next segment of a write */
 	u32			have;		/* bytes of the hello, header or segments */
 	u64			skip;		/* bytes to drop after kfi_link.left */
 	unsigned long		last_rx;	/* jiffies: last bytes received or awaited */
 	unsigned long		since;		/* jiffies: start of the payload; kfp_extend() */
-	u64			bytes;
+	u64			bytes;		/* received on this connection, hellos excluded */
 	u64			watched;	/* @bytes at the last call of kfp_rx_late() */
-	struct kfp_inmsg	*in;
+	struct kfp_inmsg	*in;		/* KFP_TO_INMSG, KFP_TO_RDV: the message */
 
-	struct kfw_frame	f;
-	struct kfi_rx		rx;
+	struct kfw_frame	f;		/* the frame that is being handled */
+	struct kfi_rx		rx;		/* KFP_TO_RX: the message as the matching sees it */
 
-	struct kfi_oper		*op;
-	struct kfi_mr		*mr;
-	u64			key;
-	struct iov_iter		iter;
+	struct kfi_oper		*op;		/* KFP_TO_OP: operation that waits for the data */
+	struct kfi_mr		*mr;		/* region that is written to, referenced; or NULL */
+	u64			key;		/* its key */
+	struct iov_iter		iter;		/* destination, unless it is in @rx, @in or @op */
 	struct kfw_rma		*segs;		/* KFW_RMA_MAX, and KFW_PLACES_MAX places */
 	unsigned long		blocked;	/* jiffies: start or last check of KFP_RX_BLOCKED */
 	struct kfp_answer	*commit;	/* answer that holds the regions of a commit */
-	u64			granted;	/* bytes of writes to lasting grants */
+	u64			permit_bytes;	/* bytes of writes to lasting grants */
 	struct kfi_cq_waiter	space;
 	struct kfw_hdr		hdr;		/* header that arrived in pieces */
 	void			*values;	/* operands and old values: @small or allocated */
@@ -494,7 +496,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @pool: an answer for each request that the peer may have outstanding
  * @unexpected: bytes of unexpected messages
  * @rdv: granted rendezvous whose payload has not begun, by slot
- * @granted: bytes of long messages that have a slot or arrive
+ * @rdv_bytes: bytes of long messages that have a slot or arrive
  * @commits: answers that wait for a committer
  * @committing: committers that run, bits
  * @committers: see struct kfp_committer
@@ -569,7 +571,7 @@ struct kfp_conn {
 	struct kfp_answer	*pool;
 	u64			unexpected;
 	struct kfp_inmsg	*rdv[KFP_RDV];
-	u64			granted;
+	u64			rdv_bytes;
 	struct list_head	commits;
 	unsigned long		committing;
 	struct kfp_committer	committers[KFP_COMMITS];
@@ -634,7 +636,7 @@ enum kfp_op_state {
  * @spliced: the link references the pages of the payload
  * @answered: an answer is due after the payload
  * @rendezvous: the operation uses rendezvous: it takes no answer of the peer's pool
- * @granted: the payload goes to the places of a lasting grant, &kfp_tx.into
+ * @by_permit: the payload goes to the places of a lasting grant, &kfp_tx.into
  */
 struct kfp_op {
 	struct kfp_conn	*conn;
@@ -652,7 +654,7 @@ struct kfp_op {
 	bool		spliced;
 	bool		answered;
 	bool		rendezvous;
-	bool		granted;
+	bool		by_permit;
 };
 
 static_assert(sizeof(struct kfp_op) <= KFI_PROTO_TX_PRIV);
@@ -683,7 +685,7 @@ static inline bool kfp_unplaced(const struct kfi_oper *op)
 	const struct kfp_op *pop = kfp_op(op);
 
 	if (op->code == KFI_OPC_WRITE)
-		return !(pop->places || pop->granted) || pop->conn->link.checks;
+		return !(pop->places || pop->by_permit) || pop->conn->link.checks;
 	return kfi_opc_is_atomic(op->code);
 }
 
@@ -725,9 +727,7 @@ static inline unsigned long kfp_delivery_time(const struct kfp_conn *conn)
 	return kfp_transfer_time(bytes);
 }
 
-/* peer.c: peers of RDM endpoints */
-struct kfp_conn *kfp_dial(struct kfi_proto_ep *pe, const void *to, struct kfi_peer *peer);
-void kfp_dial_start(struct kfp_conn *conn);
+/* rdm.c: RDM endpoints */
 int kfp_rdm_called(struct kfp_conn *conn);
 int kfp_rdm_admit(struct kfp_conn *conn);
 bool kfp_rdm_ready(struct kfp_conn *conn);
@@ -758,6 +758,9 @@ size_t kfp_hello_bytes(struct kfp_conn *conn, const void *bytes, size_t len);
 void kfp_bye_posted(struct kfp_conn *conn);
 
 /* conn.c: life of a connection */
+struct kfp_conn *kfp_dial(struct kfi_proto_ep *pe, const void *to, struct kfi_peer *peer);
+void kfp_dial_start(struct kfp_conn *conn);
+void kfp_conn_named(struct kfp_conn *conn);
 void kfp_conn_set_ops_init(struct kfi_proto *proto);
 struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
 			      struct kfi_proto_pep *ppep);
@@ -792,9 +795,9 @@ void kfp_more_work(struct work_struct *work);
 bool kfp_drained(const struct kfp_conn *conn);
 /* its parts, for atomic.c and commit.c */
 struct kfw_frame kfp_op_frame(const struct kfi_oper *op, u8 type);
-void kfp_put_frame(struct kfp_conn *conn, struct kfw_frame *f);
-void kfp_put_segments(struct kfp_conn *conn, const struct kfi_oper *op);
-void kfp_put_ack(struct kfp_conn *conn, struct kfp_answer *answer);
+void kfp_send_frame(struct kfp_conn *conn, struct kfw_frame *f);
+void kfp_send_segments(struct kfp_conn *conn, const struct kfi_oper *op);
+void kfp_send_ack(struct kfp_conn *conn, struct kfp_answer *answer);
 void kfp_hold_put(struct kfp_conn *conn, struct kfp_hold *hold);
 void kfp_hold_drop(struct kfp_conn *conn, struct kfp_answer *answer);
 
@@ -832,9 +835,9 @@ void kfp_inmsg_grant(struct kfp_inmsg *in);
 void kfp_inmsg_granted(struct kfp_inmsg *in);
 void kfp_inmsg_rtw_done(struct kfp_inmsg *in);
 void kfp_inmsg_concealed(struct kfp_inmsg *in);
-void kfp_grants_pause(struct kfp_conn *conn, unsigned long pause);
+void kfp_rdv_pause(struct kfp_conn *conn, unsigned long pause);
 unsigned long kfp_extend(unsigned long since, unsigned long extra);
-bool kfp_grants_late(struct kfp_conn *conn, unsigned long extra);
+bool kfp_rdv_late(struct kfp_conn *conn, unsigned long extra);
 void kfp_inmsg_refuse(struct kfp_inmsg *in, u16 status);
 void kfp_inmsgs_collect(struct kfp_conn *conn, struct list_head *lost);
 void kfp_inmsgs_abort(struct list_head *lost, int err);
@@ -848,8 +851,8 @@ struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter
 void kfp_places_free_spares(struct kfp_conn *conn);
 void kfp_inmsg_expose(struct kfp_conn *conn, struct kfp_inmsg *in);
 bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places);
-void kfp_put_places(struct kfp_conn *conn, const struct kfp_places *places);
-void kfp_put_place_list(struct kfp_conn *conn, const struct kfi_place *place, unsigned int n);
+void kfp_send_places(struct kfp_conn *conn, const struct kfp_places *places);
+void kfp_send_place_list(struct kfp_conn *conn, const struct kfi_link_place *place, unsigned int n);
 int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to);
 
 /* Is this a write whose payload may go to places? */
@@ -871,7 +874,7 @@ static inline bool kfp_uses_rtw(const struct kfp_conn *conn, const struct kfi_op
 }
 
 void kfp_rtw_skipped(struct kfp_conn *conn, const struct kfi_oper *op);
-void kfp_put_rtw(struct kfp_conn *conn, struct kfi_oper *op);
+void kfp_send_rtw(struct kfp_conn *conn, struct kfi_oper *op);
 int kfp_rx_rtw(struct kfp_conn *conn);
 int kfp_rx_rtw_data(struct kfp_conn *conn, struct kfp_inmsg *in);
 
@@ -880,8 +883,8 @@ int kfp_grants_alloc(struct kfp_conn *conn);
 void kfp_grants_stop(struct kfp_conn *conn);
 void kfp_grants_end(struct kfp_conn *conn);
 void kfp_grant_written(struct kfp_conn *conn, u64 key);
-void kfp_put_grant(struct kfp_conn *conn, const struct kfp_inmsg *in);
-void kfp_put_recalls(struct kfp_conn *conn);
+void kfp_send_grant(struct kfp_conn *conn, const struct kfp_inmsg *in);
+void kfp_send_recalls(struct kfp_conn *conn);
 int kfp_rx_grant(struct kfp_conn *conn);
 int kfp_rx_granted(struct kfp_conn *conn);
 int kfp_rx_recall(struct kfp_conn *conn);
@@ -903,19 +906,19 @@ void kfp_permit_use(struct kfp_conn *conn, const struct kfp_permit *p, const str
 		    struct kfw_frame *f);
 
 /* device_place.c: places that devices write */
-int kfp_place_take(struct kfp_conn *conn, struct kfi_oper *op);
-void kfp_put_place_get(struct kfp_conn *conn, struct kfi_oper *op);
-void kfp_put_place_put(struct kfp_conn *conn, struct kfi_oper *op);
-void kfp_put_place_answer(struct kfp_conn *conn, struct kfp_answer *answer);
+int kfp_dev_place_give(struct kfp_conn *conn, struct kfi_oper *op);
+void kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op);
+void kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op);
+void kfp_send_place_answer(struct kfp_conn *conn, struct kfp_answer *answer);
 int kfp_rx_place(struct kfp_conn *conn);
-bool kfp_place_lost(struct kfi_dev_place *place);
+bool kfp_dev_place_lost(struct kfi_dev_place *place);
 /*
  * Called after KFP_FAILED is set: detach all places that consumers have from the connection. No
  * place is added later.
  */
-void kfp_places_abandon(struct kfp_conn *conn);
+void kfp_dev_places_abandon(struct kfp_conn *conn);
 /* Called after KFP_DEAD is set and before the link is closed: unpin the places of operations. */
-void kfp_puts_end(struct kfp_conn *conn);
+void kfp_dev_places_end(struct kfp_conn *conn);
 
 /* account.c: bounds of the memory that peers make an endpoint hold */
 struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto);
@@ -931,8 +934,8 @@ struct kfi_oper *kfp_answered_op(struct kfp_conn *conn, const struct kfw_frame *
 bool kfp_op_acked(const struct kfp_conn *conn, const struct kfi_oper *op);
 
 /* atomic.c */
-void kfp_put_atomic(struct kfp_conn *conn, struct kfi_oper *op);
-void kfp_put_fetched(struct kfp_conn *conn, struct kfp_answer *answer);
+void kfp_send_atomic(struct kfp_conn *conn, struct kfi_oper *op);
+void kfp_send_fetched(struct kfp_conn *conn, struct kfp_answer *answer);
 int kfp_rx_atomic(struct kfp_conn *conn);
 int kfp_rx_finish_atomic(struct kfp_conn *conn);
 void kfp_rx_atomic_drop(struct kfp_conn *conn);
@@ -940,7 +943,7 @@ void kfp_rx_fetched(struct kfi_oper *op);
 void kfp_values_free(void **values, const u8 *small);
 
 /* commit.c */
-void kfp_put_flush(struct kfp_conn *conn, struct kfi_oper *op);
+void kfp_send_flush(struct kfp_conn *conn, struct kfi_oper *op);
 int kfp_rx_flush(struct kfp_conn *conn);
 int kfp_rx_commit(struct kfp_conn *conn);
 int kfp_rx_commit_rtw(struct kfp_conn *conn);

@@ -4,10 +4,10 @@
  *
  *   kfi_link_rx()		the link has received bytes and holds its lock
  *   ops->read()		the link offers the bytes piece by piece
- *   kfi_rx_head()		collects the bytes of headers and segments
+ *   kfi_link_rx_head()		collects the bytes of headers and segments
  *   kfp_rx_dispatch()		a header is complete: selects the destination of the payload
  *				(dispatch.c)
- *   kfi_rx_placed()		the link has copied payload, once, to its destination
+ *   kfi_link_rx_placed()		the link has copied payload, once, to its destination
  *   kfp_rx_finish()		completes the receive, queues the answer
  *
  * A frame that can't be handled now (completion queue full, no memory) blocks this connection and
@@ -24,21 +24,21 @@
 void kfp_rx_set_at(struct kfp_conn *conn, u8 at)
 {
 	static const u8 wants[] = {
-		[KFP_RX_HELLO] = KFI_RX_HEAD,
-		[KFP_RX_HELD] = KFI_RX_STOP,
-		[KFP_RX_HDR] = KFI_RX_HEAD,
-		[KFP_RX_SEGS] = KFI_RX_HEAD,
-		[KFP_RX_BLOCKED] = KFI_RX_STOP,
-		[KFP_RX_PAYLOAD] = KFI_RX_PAYLOAD,
-		[KFP_RX_SKIP] = KFI_RX_SKIP,
+		[KFP_RX_HELLO] = KFI_WANT_HEAD,
+		[KFP_RX_HELD] = KFI_WANT_STOP,
+		[KFP_RX_HDR] = KFI_WANT_HEAD,
+		[KFP_RX_SEGS] = KFI_WANT_HEAD,
+		[KFP_RX_BLOCKED] = KFI_WANT_STOP,
+		[KFP_RX_PAYLOAD] = KFI_WANT_PAYLOAD,
+		[KFP_RX_SKIP] = KFI_WANT_SKIP,
 	};
 
 	/*
-	 * The hello work restarts the link when it sees KFP_RX_HELD, so @want is set to KFI_RX_STOP
-	 * before @at is set.
+	 * The hello work restarts the link when it sees KFP_RX_HELD, so @want is set to
+	 * KFI_WANT_STOP before @at is set.
 	 */
-	if (wants[at] == KFI_RX_STOP) {
-		WRITE_ONCE(conn->link.want, KFI_RX_STOP);
+	if (wants[at] == KFI_WANT_STOP) {
+		WRITE_ONCE(conn->link.want, KFI_WANT_STOP);
 		smp_store_release(&conn->rx.at, at);	/* pairs with kfp_hello_received() */
 	} else {
 		WRITE_ONCE(conn->rx.at, at);
@@ -52,7 +52,7 @@ void kfp_rx_next(struct kfp_conn *conn)
 
 	rx->have = 0;
 	rx->counted = false;
-	rx->inv_over = false;
+	rx->invalidated = false;
 	rx->finishing = false;
 	rx->landed = false;
 	rx->status = 0;
@@ -105,7 +105,7 @@ static void kfp_rx_payload_done(struct kfp_conn *conn)
 		if (conn->link.left) {
 			kfp_rx_set_at(conn, KFP_RX_PAYLOAD);
 			if (rx->to == KFP_TO_MR)
-				conn->link.want = KFI_RX_REGION;
+				conn->link.want = KFI_WANT_REGION;
 			return;
 		}
 	} while (kfp_rx_more(conn));
@@ -176,7 +176,7 @@ static size_t kfp_rx_collect(struct kfp_rx *rx, void *to, size_t want, const voi
 	return n;
 }
 
-size_t kfi_rx_head(struct kfi_link *link, const void *bytes, size_t len)
+size_t kfi_link_rx_head(struct kfi_link *link, const void *bytes, size_t len)
 {
 	struct kfp_conn *conn = link_conn(link);
 	struct kfp_rx *rx = &conn->rx;
@@ -209,9 +209,9 @@ size_t kfi_rx_head(struct kfi_link *link, const void *bytes, size_t len)
 	}
 	return kfp_hello_bytes(conn, bytes, len);
 }
-EXPORT_SYMBOL_GPL(kfi_rx_head);
+EXPORT_SYMBOL_GPL(kfi_link_rx_head);
 
-bool kfi_rx_live(struct kfi_link *link)
+bool kfi_link_rx_live(struct kfi_link *link)
 {
 	struct kfp_rx *rx = &link_conn(link)->rx;
 
@@ -220,9 +220,9 @@ bool kfi_rx_live(struct kfi_link *link)
 	rx->status = EREMOTEIO;		/* EACCES would mean that nothing was written */
 	return false;
 }
-EXPORT_SYMBOL_GPL(kfi_rx_live);
+EXPORT_SYMBOL_GPL(kfi_link_rx_live);
 
-void kfi_rx_placed(struct kfi_link *link, size_t len)
+void kfi_link_rx_placed(struct kfi_link *link, size_t len)
 {
 	struct kfp_conn *conn = link_conn(link);
 
@@ -233,27 +233,27 @@ void kfi_rx_placed(struct kfi_link *link, size_t len)
 	if (!link->left)
 		kfp_rx_payload_done(conn);
 }
-EXPORT_SYMBOL_GPL(kfi_rx_placed);
+EXPORT_SYMBOL_GPL(kfi_link_rx_placed);
 
-size_t kfi_rx_bytes(struct kfi_link *link, const void *bytes, size_t len)
+size_t kfi_link_rx_bytes(struct kfi_link *link, const void *bytes, size_t len)
 {
 	u8 want = smp_load_acquire(&link->want);	/* pairs with kfp_rx_set_at() */
 
-	if (want == KFI_RX_STOP)
+	if (want == KFI_WANT_STOP)
 		return 0;
-	if (want == KFI_RX_HEAD)
-		return kfi_rx_head(link, bytes, len);
+	if (want == KFI_WANT_HEAD)
+		return kfi_link_rx_head(link, bytes, len);
 	len = min_t(u64, len, link->left);
-	if (want == KFI_RX_REGION)
+	if (want == KFI_WANT_REGION)
 		rcu_read_lock();
-	if (want != KFI_RX_SKIP && (want != KFI_RX_REGION || kfi_rx_live(link)))
+	if (want != KFI_WANT_SKIP && (want != KFI_WANT_REGION || kfi_link_rx_live(link)))
 		WARN_ON_ONCE(kfi_copy_to(link->into, bytes, len) != len);
-	if (want == KFI_RX_REGION)
+	if (want == KFI_WANT_REGION)
 		rcu_read_unlock();
-	kfi_rx_placed(link, len);
+	kfi_link_rx_placed(link, len);
 	return len;
 }
-EXPORT_SYMBOL_GPL(kfi_rx_bytes);
+EXPORT_SYMBOL_GPL(kfi_link_rx_bytes);
 
 /*
  * Read from the link. The link may hold hundreds of thousands of short frames: its read() ends
@@ -311,7 +311,7 @@ static void kfp_rx_resume(struct kfp_conn *conn)
 {
 	WRITE_ONCE(conn->rx.last_rx, jiffies);
 	if (conn->rx.at == KFP_RX_BLOCKED && !test_bit(KFP_FAILED, &conn->flags)) {
-		kfp_grants_pause(conn, jiffies - conn->rx.blocked);
+		kfp_rdv_pause(conn, jiffies - conn->rx.blocked);
 		kfp_recalls_pause(conn, jiffies - conn->rx.blocked);
 		kfp_rx_proceed(conn);
 	}
@@ -368,7 +368,7 @@ bool kfp_rx_late(struct kfp_conn *conn)
 	unsigned long timeout = kfp_peer_timeout(conn);
 	unsigned long extra = kfp_transfer_time(rx->bytes - rx->watched);
 	bool payload = rx->at == KFP_RX_PAYLOAD || rx->at == KFP_RX_SKIP;
-	bool late = kfp_grants_late(conn, extra), recall_late = kfp_recalls_late(conn);
+	bool late = kfp_rdv_late(conn, extra), recall_late = kfp_recalls_late(conn);
 
 	rx->watched = rx->bytes;
 	rx->since = kfp_extend(rx->since, extra);

@@ -28,7 +28,7 @@ int kfi_proto_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	if (unlikely(op->flags & KFI_COMMIT_COMPLETE) && op->code == KFI_OPC_TWRITE)
 		return -EOPNOTSUPP;
 	*kfp_op(op) = (struct kfp_op) { .state = KFP_OP_QUEUED };
-	if (unlikely(op->code == KFI_OPC_PLACE_PUT) && kfp_place_lost(op->place)) {
+	if (unlikely(op->code == KFI_OPC_PLACE_PUT) && kfp_dev_place_lost(op->place)) {
 		kfi_tx_complete(op, op->len ? -ECONNRESET : 0);
 		return 0;
 	}
@@ -60,8 +60,8 @@ int kfi_proto_tx(struct kfi_ep *ep, struct kfi_oper *op)
 EXPORT_SYMBOL_GPL(kfi_proto_tx);
 
 /*
- * Send posts with KFI_MORE that no other post follows. For the peers of an RDM endpoint more_work
- * does this.
+ * Send posts with KFI_MORE that no other post follows. An RDM endpoint has no published connection
+ * here; more_work of each connection sends them.
  */
 void kfi_proto_tx_flush(struct kfi_ep *ep)
 {
@@ -174,7 +174,7 @@ static bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
 		unit->flags = pop->spliced ? KFI_UNIT_SPLICE : 0;
 		if (unit->left < pop->left || kfp_tx_follows(conn))
 			unit->flags |= KFI_UNIT_MORE;
-		if (pop->granted && pop->left)
+		if (pop->by_permit && pop->left)
 			kfp_unit_to_places(unit, tx->into, tx->into_at + tx->op->len - pop->left);
 		else if (pop->places && pop->left)
 			kfp_unit_to_places(unit, pop->places, tx->op->len - pop->left);
@@ -236,6 +236,7 @@ static void kfp_unit_accepted(struct kfp_conn *conn, const struct kfi_unit *unit
 		tx->answer->len -= accepted;
 		tx->answer->placed += accepted;
 	}
+	/* Frames are left in the stage. That is always so after a unit with places. */
 	if (tx->written != tx->staged || unit->nplaces)
 		return;
 	tx->staged = 0;
@@ -302,8 +303,10 @@ static bool kfp_tx_stopped(struct kfp_conn *conn, int ret)
 		return true;
 	case -ENOMEM:
 		/*
-		 * Also if the connection has failed: the link may have set kick in post(), and to
-		 * try again here would keep its lock from the end of the connection.
+		 * tx_work tries again, after the link's lock was dropped. This is so also if the
+		 * connection has failed: the link may have set kick in post(), the loop of
+		 * kfp_tx_run() would try again at once, and the end of the connection would not get
+		 * the lock.
 		 */
 		kfp_tx_defer(conn, 1);
 		return true;

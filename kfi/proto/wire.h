@@ -184,7 +184,7 @@ struct kfw_rma {
 
 static_assert(sizeof(struct kfw_rma) == 24, "segment");
 
-/** struct kfw_place - memory that the sender of the frame has exposed, see struct kfi_place */
+/** struct kfw_place - memory that the sender of the frame has exposed, see struct kfi_link_place */
 struct kfw_place {
 	__le64	at;
 	__le32	len;

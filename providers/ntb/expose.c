@@ -85,7 +85,7 @@ static int nt_exposure_map(struct nt_stream *s, struct nt_exposure *e, struct nt
 }
 
 int nt_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_iter *iter, u64 len,
-	      struct kfi_place *place, unsigned int max)
+	      struct kfi_link_place *place, unsigned int max)
 {
 	struct nt_stream *s = nt_stream_of(link);
 	struct nt_exposure *e = NULL;
@@ -109,7 +109,7 @@ int nt_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_ite
 		return -ENOSPC;
 	}
 	for (i = 0; i < n; i++) {
-		place[i] = (struct kfi_place) {
+		place[i] = (struct kfi_link_place) {
 			.at = at[i].at & ~NTW_FLAT, .len = at[i].len,
 			.key = (e ? e->key : 0) | (at[i].at & NTW_FLAT ? NTW_K_WINDOW : 0),
 		};

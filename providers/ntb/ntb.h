@@ -221,7 +221,7 @@ struct nt_load {
  * struct nt_exposure - memory that the peer writes to, if it was mapped for that, or placed payload
  *	has a CRC; all members (L)
  * @entry: entry in &nt_stream.exposures or &nt_stream.unexposed
- * @key: &kfi_place.key of its places, without the bit of the window
+ * @key: &kfi_link_place.key of its places, without the bit of the window
  * @iter: the memory
  * @len: bytes of the memory
  * @at: address at which the peer finds the memory, if it was mapped for this exposure; or 0
@@ -514,7 +514,7 @@ void nt_data_in(struct nt_stream *s, const struct ntw_rec *rec, const void *body
 
 /* expose.c: memory that the peer writes to */
 int nt_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_iter *iter, u64 len,
-	      struct kfi_place *place, unsigned int max);
+	      struct kfi_link_place *place, unsigned int max);
 int nt_conceal(struct kfi_link *link, struct kfi_exposed *x);
 /*
  * The peer has announced bytes that it has written to places. The caller holds @s->lock. Return: 0,
@@ -528,8 +528,8 @@ int nt_mr_reg(struct kfi_mr *mr);		/* process context, these two */
 void nt_mr_dereg(struct kfi_mr *mr);
 
 /* place.c: memory of the peer that devices write; operations of &struct kfi_link_ops */
-int nt_place_pages(struct kfi_link *link, const struct kfi_place *place, unsigned int n, u64 at,
-		   u64 len, struct kfi_dev_place *to);
+int nt_place_pages(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n,
+		   u64 at, u64 len, struct kfi_dev_place *to);
 void *nt_pin(struct kfi_link *link);
 int nt_fence(void *pin, const struct kfi_dev_place *place);
 void nt_unpin(void *pin);

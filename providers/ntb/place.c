@@ -17,8 +17,8 @@
  * A connection whose CLOSE is due or was sent gets no pages: the CLOSE tells the peer whether
  * devices may still write.
  */
-int nt_place_pages(struct kfi_link *link, const struct kfi_place *place, unsigned int n, u64 at,
-		   u64 len, struct kfi_dev_place *to)
+int nt_place_pages(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n,
+		   u64 at, u64 len, struct kfi_dev_place *to)
 {
 	struct kfi_unit unit = { .place = place, .nplaces = n };
 	struct nt_stream *s = nt_stream_of(link);

@@ -97,7 +97,7 @@ static_assert(sizeof(struct ntw_data) == 8, "data");
 /**
  * struct ntw_placed - bytes were written to memory of the receiver, ahead of the record
  * @len: number of bytes, not 0
- * @key: with a CRC: &kfi_place.key of the memory, else 0
+ * @key: with a CRC: &kfi_link_place.key of the memory, else 0
  * @crc: with NTW_FEAT_CRC_PLACED: CRC32C of the bytes, begun with ~0 and not inverted; else 0
  * @at: with a CRC: offset at which the bytes begin, from the first place with this key; else 0
  *
@@ -112,7 +112,7 @@ struct ntw_placed {
 
 static_assert(sizeof(struct ntw_placed) == 16, "placed");
 
-/* Bit of &kfi_place.key. The owner of the place chooses the other bits */
+/* Bit of &kfi_link_place.key. The owner of the place chooses the other bits */
 #define NTW_K_WINDOW	0x0001	/* 0: inbound memory; 1: flat window */
 
 /** struct ntw_calling - a CALL or an ANSWER in host order */

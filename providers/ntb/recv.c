@@ -73,7 +73,7 @@ bool nt_read(struct kfi_link *link)
 			from = s->backlog + at;
 			len = min_t(size_t, len, s->window - at);
 		}
-		n = kfi_rx_bytes(link, from, len);
+		n = kfi_link_rx_bytes(link, from, len);
 		s->used += n;
 		if (s->piece)
 			s->piece += n;

@@ -216,7 +216,7 @@ static int nt_send_load(struct nt_stream *s, const void *head, u32 head_len, str
 u32 nt_places_cut(const struct kfi_unit *unit, u64 at, u64 max, bool one, struct nt_place *to,
 		  unsigned int *count)
 {
-	const struct kfi_place *from = unit->place, *end = from + unit->nplaces;
+	const struct kfi_link_place *from = unit->place, *end = from + unit->nplaces;
 	u32 len = 0, key = 0, n;
 
 	for (*count = 0; from < end && len < max && *count < NT_PLACES; from++) {

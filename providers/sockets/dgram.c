@@ -21,7 +21,7 @@
 
 /**
  * struct ks_dgram - state of a DGRAM endpoint
- * @sep: the endpoint
+ * @ke: the endpoint
  * @posted: operations to send, newest first
  * @tx: work item that sends
  * @rx: work item that receives
@@ -30,7 +30,7 @@
  * @buf: buffers of two datagrams: the first is used by @tx, the second by @rx
  */
 struct ks_dgram {
-	struct ks_ep		*sep;
+	struct ks_ep		*ke;
 	struct llist_head	posted;
 	struct work_struct	tx;
 	struct work_struct	rx;
@@ -39,15 +39,15 @@ struct ks_dgram {
 	void			*buf;
 };
 
-int ks_dgram_tx(struct ks_ep *sep, struct kfi_oper *op)
+int ks_dgram_tx(struct ks_ep *ke, struct kfi_oper *op)
 {
-	struct ks_dgram *dg = sep->dgram;
+	struct ks_dgram *dg = ke->dgram;
 	union kfi_inaddr to;
 
-	if (kfi_av_addr(sep->pe.ep.av, op->addr, &to) < 0)
+	if (kfi_av_addr(ke->pe.ep.av, op->addr, &to) < 0)
 		return -EINVAL;
 	rcu_read_lock();
-	if (READ_ONCE(sep->pe.conn_set.stop_err)) {
+	if (READ_ONCE(ke->pe.conn_set.stop_err)) {
 		rcu_read_unlock();
 		return -ENODEV;
 	}
@@ -58,16 +58,16 @@ int ks_dgram_tx(struct ks_ep *sep, struct kfi_oper *op)
 	return 0;
 }
 
-static int ks_dgram_send(struct ks_ep *sep, struct kfi_oper *op)
+static int ks_dgram_send(struct ks_ep *ke, struct kfi_oper *op)
 {
 	bool data = op->flags & KFI_REMOTE_CQ_DATA;
 	struct msghdr msg = { .msg_flags = MSG_NOSIGNAL };
-	struct ksw_datagram *hdr = sep->dgram->buf;
+	struct ksw_datagram *hdr = ke->dgram->buf;
 	struct kvec vec = { hdr, sizeof(*hdr) + op->len };
 	union kfi_inaddr to = {};
 	int ret;
 
-	ret = kfi_av_addr(sep->pe.ep.av, op->addr, &to);
+	ret = kfi_av_addr(ke->pe.ep.av, op->addr, &to);
 	if (ret < 0)
 		return ret;
 	*hdr = (struct ksw_datagram) {
@@ -78,10 +78,10 @@ static int ks_dgram_send(struct ks_ep *sep, struct kfi_oper *op)
 	};
 	if (kfi_copy_from(hdr + 1, &op->iter, op->len) != op->len)
 		return -EFAULT;
-	kfi_stat_add(&sep->pe.ep, copied, op->len);
+	kfi_stat_add(&ke->pe.ep, copied, op->len);
 	msg.msg_name = &to;
 	msg.msg_namelen = ret;
-	ret = kernel_sendmsg(sep->udp, &msg, &vec, 1, vec.iov_len);
+	ret = kernel_sendmsg(ke->udp, &msg, &vec, 1, vec.iov_len);
 	if (ret == -EAGAIN)
 		return -ENOBUFS;
 	return ret < 0 ? ret : 0;
@@ -90,7 +90,7 @@ static int ks_dgram_send(struct ks_ep *sep, struct kfi_oper *op)
 static void ks_dgram_tx_work(struct work_struct *work)
 {
 	struct ks_dgram *dg = container_of(work, struct ks_dgram, tx);
-	struct kfi_conn_set *set = &dg->sep->pe.conn_set;
+	struct kfi_conn_set *set = &dg->ke->pe.conn_set;
 	unsigned int noio = memalloc_noio_save();
 	struct llist_node *posted;
 	struct kfi_oper *op, *next;
@@ -98,7 +98,7 @@ static void ks_dgram_tx_work(struct work_struct *work)
 
 	posted = llist_reverse_order(llist_del_all(&dg->posted));
 	llist_for_each_entry_safe(op, next, posted, lnode) {
-		ret = ks_dgram_send(dg->sep, op);
+		ret = ks_dgram_send(dg->ke, op);
 		/* After ks_dgram_stop() has shut the socket down, each send fails at once. */
 		if (ret)
 			ret = READ_ONCE(set->stop_err) ?: ret;
@@ -111,18 +111,18 @@ static void ks_dgram_tx_work(struct work_struct *work)
  * Deliver the datagram in the buffer. Return false if the completion queue is full; then the
  * datagram stays in the socket.
  */
-static bool ks_dgram_deliver(struct ks_ep *sep, const union kfi_inaddr *from, size_t len)
+static bool ks_dgram_deliver(struct ks_ep *ke, const union kfi_inaddr *from, size_t len)
 {
-	struct ks_dgram *dg = sep->dgram;
+	struct ks_dgram *dg = ke->dgram;
 	const struct ksw_datagram *hdr = dg->buf + KS_DGRAM_RX;
 	struct kfi_rx rx = {
 		.len = len, .data = le64_to_cpu(hdr->data),
 		.flags = KFI_MSG | (hdr->flags ? KFI_REMOTE_CQ_DATA : 0),
-		.src = sep->pe.ep.caps & KFI_SOURCE ? kfi_av_reverse(sep->pe.ep.av, from) :
+		.src = ke->pe.ep.caps & KFI_SOURCE ? kfi_av_reverse(ke->pe.ep.av, from) :
 						      KFI_ADDR_NOTAVAIL,
 	};
 
-	switch (kfi_rx_arrive(&sep->pe.ep, &rx, false)) {
+	switch (kfi_rx_arrive(&ke->pe.ep, &rx, false)) {
 	case KFI_RX_MATCHED:
 		if (kfi_copy_to(&rx.iter, hdr + 1, rx.room) != rx.room)
 			WARN_ON_ONCE(1);
@@ -131,7 +131,7 @@ static bool ks_dgram_deliver(struct ks_ep *sep, const union kfi_inaddr *from, si
 	case KFI_RX_FULL:
 		return false;
 	default:
-		kfi_stat_inc(&sep->pe.ep, unexpected);
+		kfi_stat_inc(&ke->pe.ep, unexpected);
 		return true;
 	}
 }
@@ -154,10 +154,10 @@ size_t ks_dgram_max(void)
 static void ks_dgram_rx_work(struct work_struct *work)
 {
 	struct ks_dgram *dg = container_of(work, struct ks_dgram, rx);
-	struct ks_ep *sep = dg->sep;
+	struct ks_ep *ke = dg->ke;
 	int i, got;
 
-	if (READ_ONCE(sep->pe.conn_set.stop_err))
+	if (READ_ONCE(ke->pe.conn_set.stop_err))
 		return;
 	for (i = 0; i < KS_DGRAM_BUDGET; i++) {
 		struct kvec vec = { dg->buf + KS_DGRAM_RX, KS_DGRAM_RX };
@@ -168,19 +168,19 @@ static void ks_dgram_rx_work(struct work_struct *work)
 		};
 
 		/* Peek: without room in the completion queue the datagram stays in the socket. */
-		got = kernel_recvmsg(sep->udp, &msg, &vec, 1, vec.iov_len, MSG_DONTWAIT | MSG_PEEK);
+		got = kernel_recvmsg(ke->udp, &msg, &vec, 1, vec.iov_len, MSG_DONTWAIT | MSG_PEEK);
 		if (got == -EAGAIN)
 			return;
 		if (got < 0)
 			continue;	/* an error of the socket, not a datagram */
 		if (ks_dgram_valid(dg->buf + KS_DGRAM_RX, got) &&
-		    !ks_dgram_deliver(sep, &from, got - sizeof(struct ksw_datagram))) {
-			if (kfi_cq_wait_space(sep->pe.ep.rx_cq, &dg->space))
+		    !ks_dgram_deliver(ke, &from, got - sizeof(struct ksw_datagram))) {
+			if (kfi_cq_wait_space(ke->pe.ep.rx_cq, &dg->space))
 				return;
 			continue;	/* there is room already: read the datagram again */
 		}
 		vec = (struct kvec) { dg->buf + KS_DGRAM_RX, 1 };
-		kernel_recvmsg(sep->udp, &msg, &vec, 1, 1, MSG_DONTWAIT | MSG_TRUNC);
+		kernel_recvmsg(ke->udp, &msg, &vec, 1, 1, MSG_DONTWAIT | MSG_TRUNC);
 	}
 	queue_work(ks_wq, &dg->rx);
 }
@@ -198,7 +198,7 @@ static void ks_dgram_ready(struct sock *sk)
 		queue_work(ks_wq, &dg->rx);
 }
 
-static struct ks_dgram *ks_dgram_new(struct ks_ep *sep)
+static struct ks_dgram *ks_dgram_new(struct ks_ep *ke)
 {
 	struct ks_dgram *dg = kzalloc(sizeof(*dg), GFP_KERNEL_ACCOUNT);
 
@@ -209,7 +209,7 @@ static struct ks_dgram *ks_dgram_new(struct ks_ep *sep)
 		kfree(dg);
 		return NULL;
 	}
-	dg->sep = sep;
+	dg->ke = ke;
 	init_llist_head(&dg->posted);
 	INIT_WORK(&dg->tx, ks_dgram_tx_work);
 	INIT_WORK(&dg->rx, ks_dgram_rx_work);
@@ -218,42 +218,42 @@ static struct ks_dgram *ks_dgram_new(struct ks_ep *sep)
 	return dg;
 }
 
-static int ks_dgram_bind(struct ks_ep *sep)
+static int ks_dgram_bind(struct ks_ep *ke)
 {
-	union kfi_inaddr *addr = &sep->addr;
+	union kfi_inaddr *addr = &ke->addr;
 	int ret;
 
-	ret = sock_create_kern(kfi_ep_net(&sep->pe.ep), addr->sa.sa_family, SOCK_DGRAM,
-			       IPPROTO_UDP, &sep->udp);
+	ret = sock_create_kern(kfi_ep_net(&ke->pe.ep), addr->sa.sa_family, SOCK_DGRAM,
+			       IPPROTO_UDP, &ke->udp);
 	if (ret)
 		return ret;
-	ret = kernel_bind(sep->udp, (void *)&addr->sa, kfi_inaddr_len(addr->sa.sa_family));
+	ret = kernel_bind(ke->udp, (void *)&addr->sa, kfi_inaddr_len(addr->sa.sa_family));
 	if (!ret)
-		ret = min(0, kernel_getsockname(sep->udp, (void *)&addr->sa));
+		ret = min(0, kernel_getsockname(ke->udp, (void *)&addr->sa));
 	if (ret) {
-		sock_release(sep->udp);
-		sep->udp = NULL;
+		sock_release(ke->udp);
+		ke->udp = NULL;
 	}
 	return ret;
 }
 
-int ks_dgram_enable(struct ks_ep *sep)
+int ks_dgram_enable(struct ks_ep *ke)
 {
-	struct ks_dgram *dg = ks_dgram_new(sep);
+	struct ks_dgram *dg = ks_dgram_new(ke);
 	struct sock *sk;
 	int ret;
 
 	if (!dg)
 		return -ENOMEM;
-	sep->dgram = dg;
-	ret = ks_dgram_bind(sep);
+	ke->dgram = dg;
+	ret = ks_dgram_bind(ke);
 	if (ret) {
-		ks_dgram_close(sep);
+		ks_dgram_close(ke);
 		return ret;
 	}
-	sk = sep->udp->sk;
+	sk = ke->udp->sk;
 	sk->sk_sndtimeo = KS_DGRAM_SEND;
-	ks_set_tclass(sep->udp, sep->pe.ep.info->tx_attr->tclass);
+	ks_set_tclass(ke->udp, ke->pe.ep.info->tx_attr->tclass);
 	write_lock_bh(&sk->sk_callback_lock);
 	dg->old_data_ready = sk->sk_data_ready;
 	sk->sk_user_data = dg;
@@ -263,39 +263,39 @@ int ks_dgram_enable(struct ks_ep *sep)
 	return 0;
 }
 
-void ks_dgram_stop(struct ks_ep *sep, int err)
+void ks_dgram_stop(struct ks_ep *ke, int err)
 {
-	struct ks_dgram *dg = sep->dgram;
+	struct ks_dgram *dg = ke->dgram;
 	struct kfi_oper *op, *next;
 	struct sock *sk;
 
 	if (!dg)
 		return;
-	sk = sep->udp->sk;
+	sk = ke->udp->sk;
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_user_data = NULL;
 	sk->sk_data_ready = dg->old_data_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
 	synchronize_rcu();	/* callbacks and posts that did not see the stop are complete */
 	/* Wakes a blocked send. The operations behind it could each wait for KS_DGRAM_SEND too. */
-	kernel_sock_shutdown(sep->udp, SHUT_WR);
+	kernel_sock_shutdown(ke->udp, SHUT_WR);
 	cancel_work_sync(&dg->tx);
 	llist_for_each_entry_safe(op, next, llist_reverse_order(llist_del_all(&dg->posted)), lnode)
 		kfi_tx_complete(op, err);
 	/* a run that begins after this sees stop_err and does not wait for space */
 	cancel_work_sync(&dg->rx);
-	if (sep->pe.ep.rx_cq)
-		kfi_cq_cancel_wait(sep->pe.ep.rx_cq, &dg->space);
+	if (ke->pe.ep.rx_cq)
+		kfi_cq_cancel_wait(ke->pe.ep.rx_cq, &dg->space);
 	cancel_work_sync(&dg->rx);
-	sock_release(sep->udp);
-	sep->udp = NULL;
+	sock_release(ke->udp);
+	ke->udp = NULL;
 }
 
-void ks_dgram_close(struct ks_ep *sep)
+void ks_dgram_close(struct ks_ep *ke)
 {
-	if (!sep->dgram)
+	if (!ke->dgram)
 		return;
-	kvfree(sep->dgram->buf);
-	kfree(sep->dgram);
-	sep->dgram = NULL;
+	kvfree(ke->dgram->buf);
+	kfree(ke->dgram);
+	ke->dgram = NULL;
 }

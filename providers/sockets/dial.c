@@ -93,7 +93,7 @@ static int ks_redial(struct kfi_link *link)
 	ks_link_release(kl);
 	kl->sock = sock;
 	kl->sk = sock->sk;
-	ks_link_reclaim(link);
+	ks_set_memalloc(link);
 	ks_link_attach(kl);
 	return 0;
 }
@@ -112,7 +112,7 @@ int ks_dial(struct kfi_link *link)
 	unsigned int tries;
 	int ret;
 
-	ks_link_reclaim(link);
+	ks_set_memalloc(link);
 	ks_link_attach(kl);
 	ret = ks_connect(kl);
 	/* The port belongs to another connection to the same destination, perhaps in TIME_WAIT. */

@@ -21,11 +21,11 @@ int ks_domain_open(struct kfi_domain *domain)
 
 int ks_ep_open(struct kfi_ep *ep)
 {
-	struct ks_ep *sep = to_ks_ep(ep);
+	struct ks_ep *ke = to_ks_ep(ep);
 	int ret;
 
 	ep->tx_levels = ks_levels(ep->type);
-	INIT_DELAYED_WORK(&sep->accept, ks_ep_accept_work);
+	INIT_DELAYED_WORK(&ke->accept, ks_ep_accept_work);
 	/*
 	 * A datagram can't prove the key, so DGRAM endpoints accept no key, not even one of the
 	 * domain.
@@ -33,43 +33,43 @@ int ks_ep_open(struct kfi_ep *ep)
 	if (ep->type == KFI_EP_DGRAM && ep->info->ep_attr->auth_key_size)
 		return -EOPNOTSUPP;
 	ret = ep->sep ? 0 : kfi_inaddr_name_source(&to_ks_domain(ep->domain)->names, ep->info,
-						   &sep->addr);
+						  &ke->addr);
 	return ret ?: kfi_proto_ep_open(ep, &ks_proto);
 }
 
 /* A context has the name of its scalable endpoint, which listens for it: kfi_conn_set_adopt(). */
-static void ks_ctx_enable(struct ks_ep *sep, const struct ks_ep *top)
+static void ks_ctx_enable(struct ks_ep *ke, const struct ks_ep *top)
 {
-	sep->addr = top->addr;
-	sep->pe.peers.incarnation = top->pe.peers.incarnation;
+	ke->addr = top->addr;
+	ke->pe.peers.incarnation = top->pe.peers.incarnation;
 }
 
 int ks_ep_enable(struct kfi_ep *ep)
 {
-	struct ks_ep *sep = to_ks_ep(ep);
+	struct ks_ep *ke = to_ks_ep(ep);
 
 	if (ep->sep) {
-		ks_ctx_enable(sep, to_ks_ep(ep->sep));
+		ks_ctx_enable(ke, to_ks_ep(ep->sep));
 		return 0;
 	}
 	if (ep->type == KFI_EP_DGRAM)
-		return ks_dgram_enable(sep);
+		return ks_dgram_enable(ke);
 	if (ep->type == KFI_EP_RDM)
-		return ks_listen(kfi_ep_net(ep), &sep->addr, ks_proto.params.backlog, &sep->accept,
-				 &sep->listener);
+		return ks_listen(kfi_ep_net(ep), &ke->addr, ks_proto.params.backlog, &ke->accept,
+				 &ke->listener);
 	return 0;
 }
 
 /* Accept no more connections and datagrams. Existing connections are not affected. */
 static void ks_ep_unlisten(struct kfi_proto_ep *pe)
 {
-	struct ks_ep *sep = container_of(pe, struct ks_ep, pe);
+	struct ks_ep *ke = container_of(pe, struct ks_ep, pe);
 
-	if (sep->listener)
-		ks_unlisten(sep->listener, &sep->accept);
-	sep->listener = NULL;
+	if (ke->listener)
+		ks_unlisten(ke->listener, &ke->accept);
+	ke->listener = NULL;
 	if (pe->ep.type == KFI_EP_DGRAM)
-		ks_dgram_stop(sep, pe->conn_set.stop_err);
+		ks_dgram_stop(ke, pe->conn_set.stop_err);
 }
 
 void ks_ep_stop(struct kfi_ep *ep, int err)
@@ -86,9 +86,9 @@ void ks_ep_close(struct kfi_ep *ep)
 
 int ks_ep_getname(struct kfi_ep *ep, void *addr)
 {
-	struct ks_ep *sep = to_ks_ep(ep->sep ?: ep);
+	struct ks_ep *ke = to_ks_ep(ep->sep ?: ep);
 
-	return kfi_inaddr_name_write(&to_ks_domain(ep->domain)->names, &sep->addr, addr);
+	return kfi_inaddr_name_write(&to_ks_domain(ep->domain)->names, &ke->addr, addr);
 }
 
 int ks_ep_setname(struct kfi_ep *ep, const void *addr, size_t len)
@@ -110,27 +110,27 @@ int ks_ep_getpeer(struct kfi_ep *ep, void *addr)
 
 int ks_pep_open(struct kfi_pep *pep)
 {
-	struct ks_pep *spep = to_ks_pep(pep);
+	struct ks_pep *kp = to_ks_pep(pep);
 
 	kfi_proto_pep_open(pep, &ks_proto);
-	INIT_DELAYED_WORK(&spep->accept, ks_pep_accept_work);
-	return kfi_inaddr_source(pep->info, &spep->addr);
+	INIT_DELAYED_WORK(&kp->accept, ks_pep_accept_work);
+	return kfi_inaddr_source(pep->info, &kp->addr);
 }
 
 int ks_pep_listen(struct kfi_pep *pep)
 {
-	struct ks_pep *spep = to_ks_pep(pep);
+	struct ks_pep *kp = to_ks_pep(pep);
 
-	return ks_listen(read_pnet(&pep->fabric->net), &spep->addr, pep->backlog, &spep->accept,
-			 &spep->listener);
+	return ks_listen(read_pnet(&pep->fabric->net), &kp->addr, pep->backlog, &kp->accept,
+			 &kp->listener);
 }
 
 int ks_pep_getname(struct kfi_pep *pep, void *addr)
 {
-	struct ks_pep *spep = to_ks_pep(pep);
-	size_t len = kfi_inaddr_len(spep->addr.sa.sa_family);
+	struct ks_pep *kp = to_ks_pep(pep);
+	size_t len = kfi_inaddr_len(kp->addr.sa.sa_family);
 
-	memcpy(addr, &spep->addr, len);
+	memcpy(addr, &kp->addr, len);
 	return len;
 }
 
@@ -141,10 +141,10 @@ int ks_pep_setname(struct kfi_pep *pep, const void *addr, size_t len)
 
 void ks_pep_close(struct kfi_pep *pep)
 {
-	struct ks_pep *spep = to_ks_pep(pep);
+	struct ks_pep *kp = to_ks_pep(pep);
 
-	if (spep->listener)
-		ks_unlisten(spep->listener, &spep->accept);
-	spep->listener = NULL;
+	if (kp->listener)
+		ks_unlisten(kp->listener, &kp->accept);
+	kp->listener = NULL;
 	kfi_proto_pep_close(pep);
 }

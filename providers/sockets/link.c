@@ -71,7 +71,7 @@ void ks_set_options(struct socket *sock, u32 tclass)
  * could wait for this connection, and the connection for memory. Called under the socket lock, or
  * before another context uses the socket.
  */
-void ks_link_reclaim(struct kfi_link *link)
+void ks_set_memalloc(struct kfi_link *link)
 {
 	struct sock *sk = to_ks_link(link)->sk;
 
@@ -84,7 +84,7 @@ static void ks_link_admit(struct kfi_link *link)
 	struct sock *sk = to_ks_link(link)->sk;
 
 	lock_sock(sk);
-	ks_link_reclaim(link);
+	ks_set_memalloc(link);
 	release_sock(sk);
 }
 
@@ -92,7 +92,7 @@ static void ks_link_admit(struct kfi_link *link)
  * Clear SOCK_MEMALLOC. A packet of the reserve in the backlog of a socket without this flag would
  * be a bug, so the flag is cleared while there is no backlog.
  */
-static void ks_reclaimed(struct sock *sk)
+static void ks_clear_memalloc(struct sock *sk)
 {
 	bool owned;
 
@@ -311,7 +311,7 @@ void ks_link_init(struct ks_link *kl, struct socket *sock)
 void ks_link_release(struct ks_link *kl)
 {
 	ks_callbacks_end(kl);
-	ks_reclaimed(kl->sk);
+	ks_clear_memalloc(kl->sk);
 	sock_release(kl->sock);
 }
 
@@ -337,7 +337,7 @@ static void ks_link_close(struct kfi_link *link, bool abort)
 
 	if (abort || !ks_sock_hold_net(kl->sk))
 		sock_no_linger(kl->sk);
-	ks_reclaimed(kl->sk);
+	ks_clear_memalloc(kl->sk);
 	sock_release(kl->sock);
 }
 

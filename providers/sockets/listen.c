@@ -96,10 +96,10 @@ static int ks_accept_one(struct socket *listener, struct socket **sockp, union k
 	return ret;
 }
 
-static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *sock,
+static void ks_accepted(struct ks_ep *ke, struct ks_pep *kp, struct socket *sock,
 			const union kfi_inaddr *name)
 {
-	struct kfi_link *link = kfi_link_new(sep ? &sep->pe : NULL, spep ? &spep->ppep : NULL);
+	struct kfi_link *link = kfi_link_new(ke ? &ke->pe : NULL, kp ? &kp->ppep : NULL);
 
 	if (!link) {
 		sock_release(sock);
@@ -108,16 +108,16 @@ static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *s
 	ks_link_init(to_ks_link(link), sock);
 	memcpy(link->name, name, sizeof(*name));
 	link->privileged = be16_to_cpu(kfi_inaddr_port(name)) <= KS_PORT_MAX;
-	ks_set_options(sock, sep ? sep->pe.ep.info->tx_attr->tclass :
-			    spep->ppep.pep.info->tx_attr->tclass);
+	ks_set_options(sock, ke ? ke->pe.ep.info->tx_attr->tclass :
+			    kp->ppep.pep.info->tx_attr->tclass);
 	if (kfi_link_called(link))
 		return;
 	ks_link_attach(to_ks_link(link));
 	kfi_link_up(link);
 }
 
-/* Accept all connections of the listener of @sep or @spep; the other one is NULL. */
-static void ks_accept_all(struct ks_ep *sep, struct ks_pep *spep, struct socket *listener,
+/* Accept all connections of the listener of @ke or @kp; the other one is NULL. */
+static void ks_accept_all(struct ks_ep *ke, struct ks_pep *kp, struct socket *listener,
 			  struct delayed_work *work)
 {
 	unsigned int noio = memalloc_noio_save();
@@ -126,7 +126,7 @@ static void ks_accept_all(struct ks_ep *sep, struct ks_pep *spep, struct socket 
 	int ret;
 
 	while (!(ret = ks_accept_one(listener, &sock, &name)))
-		ks_accepted(sep, spep, sock, &name);
+		ks_accepted(ke, kp, sock, &name);
 	/* Without memory the connection stays in TCP's queue, and no callback reports it again. */
 	if (ret == -ENOMEM || ret == -ENFILE)
 		queue_delayed_work(ks_cm_wq, work, 1);
@@ -135,14 +135,14 @@ static void ks_accept_all(struct ks_ep *sep, struct ks_pep *spep, struct socket 
 
 void ks_ep_accept_work(struct work_struct *work)
 {
-	struct ks_ep *sep = container_of(to_delayed_work(work), struct ks_ep, accept);
+	struct ks_ep *ke = container_of(to_delayed_work(work), struct ks_ep, accept);
 
-	ks_accept_all(sep, NULL, sep->listener, &sep->accept);
+	ks_accept_all(ke, NULL, ke->listener, &ke->accept);
 }
 
 void ks_pep_accept_work(struct work_struct *work)
 {
-	struct ks_pep *spep = container_of(to_delayed_work(work), struct ks_pep, accept);
+	struct ks_pep *kp = container_of(to_delayed_work(work), struct ks_pep, accept);
 
-	ks_accept_all(NULL, spep, spep->listener, &spep->accept);
+	ks_accept_all(NULL, kp, kp->listener, &kp->accept);
 }

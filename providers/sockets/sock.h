@@ -160,7 +160,7 @@ extern const struct kfi_link_ops ks_link_ops;
 void ks_link_init(struct ks_link *kl, struct socket *sock);
 void ks_link_attach(struct ks_link *kl);
 void ks_link_detach(struct kfi_link *link);
-void ks_link_reclaim(struct kfi_link *link);
+void ks_set_memalloc(struct kfi_link *link);
 void ks_link_release(struct ks_link *kl);
 void ks_set_tclass(struct socket *sock, u32 tclass);
 void ks_set_options(struct socket *sock, u32 tclass);
@@ -175,9 +175,9 @@ bool ks_read(struct kfi_link *link);
 
 /* dgram.c: DGRAM endpoints */
 size_t ks_dgram_max(void);
-int ks_dgram_enable(struct ks_ep *sep);
-void ks_dgram_stop(struct ks_ep *sep, int err);
-void ks_dgram_close(struct ks_ep *sep);
-int ks_dgram_tx(struct ks_ep *sep, struct kfi_oper *op);
+int ks_dgram_enable(struct ks_ep *ke);
+void ks_dgram_stop(struct ks_ep *ke, int err);
+void ks_dgram_close(struct ks_ep *ke);
+int ks_dgram_tx(struct ks_ep *ke, struct kfi_oper *op);
 
 #endif /* _KFI_SOCKETS_SOCK_H */

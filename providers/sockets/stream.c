@@ -46,10 +46,10 @@ static size_t ks_rx_head(struct kfi_link *link, struct sk_buff *skb, unsigned in
 	u8 head[KS_HEAD];
 
 	if (likely(span->len >= min_t(size_t, len, KS_HEAD)))
-		return kfi_rx_head(link, span->bytes, span->len);
+		return kfi_link_rx_head(link, span->bytes, span->len);
 	len = min_t(size_t, len, sizeof(head));
 	skb_copy_bits(skb, off, head, len);
-	return kfi_rx_head(link, head, len);
+	return kfi_link_rx_head(link, head, len);
 }
 
 static size_t ks_rx_payload(struct kfi_link *link, struct sk_buff *skb, unsigned int off,
@@ -65,7 +65,7 @@ static size_t ks_rx_payload(struct kfi_link *link, struct sk_buff *skb, unsigned
 	} else {
 		WARN_ON_ONCE(skb_copy_datagram_iter(skb, off, into, n));
 	}
-	kfi_rx_placed(link, n);
+	kfi_link_rx_placed(link, n);
 	return n;
 }
 
@@ -74,10 +74,10 @@ static size_t ks_rx_region(struct kfi_link *link, struct sk_buff *skb, unsigned 
 	size_t n = min_t(u64, len, link->left);
 
 	rcu_read_lock();
-	if (kfi_rx_live(link))
+	if (kfi_link_rx_live(link))
 		WARN_ON_ONCE(skb_copy_datagram_iter(skb, off, link->into, n));
 	rcu_read_unlock();
-	kfi_rx_placed(link, n);
+	kfi_link_rx_placed(link, n);
 	return n;
 }
 
@@ -85,15 +85,15 @@ static size_t ks_rx_consume(struct kfi_link *link, struct sk_buff *skb, unsigned
 			    size_t len, const struct ks_span *span)
 {
 	switch (smp_load_acquire(&link->want)) {	/* pairs with kfp_rx_set_at() */
-	case KFI_RX_HEAD:
+	case KFI_WANT_HEAD:
 		return ks_rx_head(link, skb, off, len, span);
-	case KFI_RX_PAYLOAD:
+	case KFI_WANT_PAYLOAD:
 		return ks_rx_payload(link, skb, off, len, span);
-	case KFI_RX_REGION:
+	case KFI_WANT_REGION:
 		return ks_rx_region(link, skb, off, len);
-	case KFI_RX_SKIP:
+	case KFI_WANT_SKIP:
 		len = min_t(u64, len, link->left);
-		kfi_rx_placed(link, len);
+		kfi_link_rx_placed(link, len);
 		return len;
 	default:
 		return 0;	/* TCP's window closes until the protocol continues */

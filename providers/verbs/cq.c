@@ -3,18 +3,18 @@
  * cq.c - the completion queue of a queue pair. Usually it is one that the RDMA core shares among
  * queue pairs and polls in softirq. If the consumer polls all queues that completions of the
  * connection go to, the queue pair has a completion queue of its own, which the readers of the
- * consumer's queues poll (kfi_source.h).
+ * consumer's queues poll (kfi_poll_dev.h).
  */
 #include "verbs.h"
 
-static struct kv_qp *kv_source_qp(struct kfi_source *src)
+static struct kv_qp *kv_poll_dev_qp(struct kfi_poll_dev *src)
 {
-	return container_of(src, struct kv_qp, source);
+	return container_of(src, struct kv_qp, poll_dev);
 }
 
-static int kv_cq_poll(struct kfi_source *src, int budget)
+static int kv_cq_poll(struct kfi_poll_dev *src, int budget)
 {
-	struct kv_qp *qp = kv_source_qp(src);
+	struct kv_qp *qp = kv_poll_dev_qp(src);
 	struct ib_wc wc[8];
 	int i, n, all = 0;
 
@@ -27,21 +27,21 @@ static int kv_cq_poll(struct kfi_source *src, int budget)
 	return all;
 }
 
-static bool kv_cq_arm(struct kfi_source *src)
+static bool kv_cq_arm(struct kfi_poll_dev *src)
 {
-	return ib_req_notify_cq(kv_source_qp(src)->cq,
+	return ib_req_notify_cq(kv_poll_dev_qp(src)->cq,
 				IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0;
 }
 
-static const struct kfi_source_ops kv_source_ops = {
+static const struct kfi_poll_dev_ops kv_poll_dev_ops = {
 	.poll	= kv_cq_poll,
 	.arm	= kv_cq_arm,
 };
 
-/* Called in any context; never before the source was started, which arms the queue. */
+/* Called in any context; never before the polled device was started, which arms the queue. */
 static void kv_cq_event(struct ib_cq *cq, void *context)
 {
-	kfi_source_event(context);
+	kfi_poll_dev_event(context);
 }
 
 /* The completion queue has failed. Nothing to do: the queue pair reports the consequences. */
@@ -57,13 +57,13 @@ static int kv_cq_create(struct kv_qp *qp, struct kfi_ep *ep, unsigned int ncqe, 
 		.comp_vector	= (vector < 0 ? raw_smp_processor_id() : vector) %
 				  ib->num_comp_vectors,
 	};
-	struct ib_cq *cq = ib_create_cq(ib, kv_cq_event, kv_cq_error, &qp->source, &attr);
+	struct ib_cq *cq = ib_create_cq(ib, kv_cq_event, kv_cq_error, &qp->poll_dev, &attr);
 
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	qp->cq = cq;
 	qp->ncqe = 0;
-	kfi_source_start(&qp->source, &kv_source_ops, ep);
+	kfi_poll_dev_start(&qp->poll_dev, &kv_poll_dev_ops, ep);
 	return 0;
 }
 
@@ -82,7 +82,7 @@ int kv_cq_open(struct kv_qp *qp, struct kfi_ep *ep, unsigned int ncqe)
 {
 	struct ib_cq *cq;
 
-	if (kfi_source_wanted(ep))
+	if (kfi_poll_dev_wanted(ep))
 		return kv_cq_create(qp, ep, ncqe, kv_cq_vector(ep));
 	cq = ib_cq_pool_get(qp->kdom->ib, ncqe, kv_cq_vector(ep), IB_POLL_SOFTIRQ);
 	if (IS_ERR(cq))
@@ -100,7 +100,7 @@ void kv_cq_close(struct kv_qp *qp)
 	if (qp->ncqe) {
 		ib_cq_pool_put(qp->cq, qp->ncqe);
 	} else {
-		kfi_source_stop(&qp->source);
+		kfi_poll_dev_stop(&qp->poll_dev);
 		ib_destroy_cq(qp->cq);
 	}
 	qp->cq = NULL;

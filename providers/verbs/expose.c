@@ -111,7 +111,7 @@ static int kv_frmrs_map(struct kv_stream *s, struct iov_iter *iter, unsigned int
 }
 
 int kv_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_iter *iter, u64 len,
-	      struct kfi_place *place, unsigned int max)
+	      struct kfi_link_place *place, unsigned int max)
 {
 	struct kv_stream *s = kv_stream_of(link);
 	struct iov_iter front = *iter;
@@ -132,7 +132,7 @@ int kv_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_ite
 			kv_put_fence(&s->qp, frmr->mr->rkey);
 		kv_put_reg(&s->qp, kv_sq_get(&s->qp, KV_SQ_OTHER), frmr->mr,
 			   IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE, false);
-		place[i] = (struct kfi_place) {
+		place[i] = (struct kfi_link_place) {
 			.at = frmr->mr->iova, .len = frmr->mr->length, .key = frmr->mr->rkey,
 		};
 		frmr->x = x;

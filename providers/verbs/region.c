@@ -503,7 +503,7 @@ static int kv_chunk_ready(struct kv_region *region, struct kv_chunk *chunk, stru
 }
 
 static int kv_chunks_places(struct kv_region *region, struct kv_qp *qp, u64 at, u64 len,
-			    struct kfi_place *place, unsigned int max)
+			    struct kfi_link_place *place, unsigned int max)
 {
 	struct kv_chunk *chunk = region->chunk, *end = chunk + region->cut;
 	unsigned int n = 0;
@@ -522,7 +522,7 @@ static int kv_chunks_places(struct kv_region *region, struct kv_qp *qp, u64 at, 
 		if (ret)
 			return ret;
 		off = at - chunk->at;
-		place[n] = (struct kfi_place) {
+		place[n] = (struct kfi_link_place) {
 			.at = chunk->mr->iova + off,
 			.len = min(len, chunk->len - off),
 			.key = chunk->mr->rkey,
@@ -539,7 +539,7 @@ static int kv_chunks_places(struct kv_region *region, struct kv_qp *qp, u64 at, 
  * next SEND of @qp, whose lock is held. Return: number of places, or a negative errno
  */
 int kv_region_places(struct kv_qp *qp, struct kfi_mr *mr, u64 at, u64 len,
-		     struct kfi_place *place, unsigned int max)
+		     struct kfi_link_place *place, unsigned int max)
 {
 	struct kv_region *region = READ_ONCE(mr->priv);
 	int ret;

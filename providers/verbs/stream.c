@@ -147,9 +147,9 @@ static int kv_send(struct kv_stream *s, struct kfi_unit *unit)
 }
 
 /* Find the place that has byte @at of the payload. @at: position in that place */
-static const struct kfi_place *kv_place_find(const struct kfi_unit *unit, u64 *at)
+static const struct kfi_link_place *kv_place_find(const struct kfi_unit *unit, u64 *at)
 {
-	const struct kfi_place *place = unit->place;
+	const struct kfi_link_place *place = unit->place;
 
 	for (; place < unit->place + unit->nplaces; place++) {
 		if (*at < place->len)
@@ -162,7 +162,7 @@ static const struct kfi_place *kv_place_find(const struct kfi_unit *unit, u64 *a
 /* Write payload to one place of the peer, by one work request. Return: 0, -EAGAIN, -EPROTO */
 static int kv_send_placed(struct kv_stream *s, struct kfi_unit *unit, u64 at)
 {
-	const struct kfi_place *place = kv_place_find(unit, &at);
+	const struct kfi_link_place *place = kv_place_find(unit, &at);
 	struct kv_sqe *e;
 	u32 len, n;
 
@@ -320,7 +320,7 @@ bool kv_read(struct kfi_link *link)
 
 	while (s->rxq_tail != s->rxq_head && n && steps--) {
 		buf = s->rxq[s->rxq_tail % KV_RECVS];
-		n = kfi_rx_bytes(link, page_address(buf->page) + buf->at, buf->len - buf->at);
+		n = kfi_link_rx_bytes(link, page_address(buf->page) + buf->at, buf->len - buf->at);
 		buf->at += n;
 		if (buf->at < buf->len)
 			continue;

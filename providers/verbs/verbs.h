@@ -28,7 +28,7 @@
 #include <kfi_conn_set.h>
 #include <kfi_link.h>
 #include <kfi_prov.h>
-#include <kfi_source.h>
+#include <kfi_poll_dev.h>
 #include <trace/events/kfi.h>
 #include "dev.h"
 #include "drain.h"
@@ -196,8 +196,8 @@ struct kv_sqe {
  * @ib: queue pair of the device; NULL before it is created and after it is destroyed
  * @kdom: domain of the endpoint, referenced
  * @cq: completion queue
- * @ncqe: entries reserved in a shared @cq; 0: @cq is not shared, and is polled by @source
- * @source: see cq.c
+ * @ncqe: entries reserved in a shared @cq; 0: @cq is not shared, and is polled by @poll_dev
+ * @poll_dev: see cq.c
  * @event_work: the device has reported an event
  * @lock: protects the following members
  * @broken: a request was refused by the device or has failed: no more requests are posted
@@ -223,7 +223,7 @@ struct kv_qp {
 	struct kv_domain	*kdom;
 	struct ib_cq		*cq;
 	unsigned int		ncqe;
-	struct kfi_source	source;
+	struct kfi_poll_dev	poll_dev;
 	struct work_struct	event_work;
 
 	spinlock_t		lock ____cacheline_aligned;
@@ -711,7 +711,7 @@ void kv_frmrs_dereg(struct kv_stream *s);
 bool kv_put_ending(struct kv_stream *s);
 void kv_frmr_ended(struct kv_stream *s, struct kv_frmr *frmr, int err);
 int kv_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_iter *iter, u64 len,
-	      struct kfi_place *place, unsigned int max);
+	      struct kfi_link_place *place, unsigned int max);
 int kv_conceal(struct kfi_link *link, struct kfi_exposed *x);
 
 /* region.c: memory regions that peers may access */
@@ -722,7 +722,7 @@ int kv_mr_attach(struct kfi_mr *mr);
 bool kv_mr_known(struct kfi_mr *mr);
 void kv_region_registered(struct kv_sqe *e, int err);
 int kv_region_places(struct kv_qp *qp, struct kfi_mr *mr, u64 at, u64 len,
-		     struct kfi_place *place, unsigned int max);
+		     struct kfi_link_place *place, unsigned int max);
 bool kv_region_invalidated(struct kv_domain *kdom, u32 rkey);
 
 /* rkey.c: regions that have a key of the device */

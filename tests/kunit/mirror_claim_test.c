@@ -8,8 +8,8 @@
 
 /* mirror_world.c has functions of the same names; mirror.h declares these instead. */
 #define kfm_kick		cl_kick
-#define kfm_writes_look		cl_writes_look
-#define kfm_look		cl_look
+#define kfm_writes_run_atomic		cl_writes_run_atomic
+#define kfm_run_atomic		cl_run_atomic
 #define kfm_claim_work		cl_claim_work
 #define kfm_unclaim_work	cl_unclaim_work
 
@@ -26,8 +26,8 @@
  * @inside: contexts that have the claim
  * @clashes: times that there were two
  * @kicks: times that the worker was queued
- * @passes: of kfm_look()
- * @leave: kfm_writes_look() leaves something to the worker
+ * @passes: of kfm_run_atomic()
+ * @leave: kfm_writes_run_atomic() leaves something to the worker
  * @during: called in each pass, or NULL
  * @at: times that racers have come to meet()
  * @rounds: of the race
@@ -69,7 +69,7 @@ static void take(struct cl *c)
 	atomic_dec(&c->inside);
 }
 
-bool cl_writes_look(struct kfm *m, struct bio_list *legs)
+bool cl_writes_run_atomic(struct kfm *m, struct bio_list *legs)
 {
 	cl_of(m)->passes++;
 	take(cl_of(m));
@@ -89,7 +89,7 @@ static void work(struct cl *c)
 static void hand_over(struct cl *c)
 {
 	atomic_inc(&c->handed);
-	kfm_look(&c->m, NULL);
+	kfm_run_atomic(&c->m, NULL);
 }
 
 static struct cl *cl_make(struct kunit *test)

@@ -57,14 +57,14 @@ static void lie(struct mw *w, struct rnd_state *rnd)
 /* What the primary waits for */
 static void answer(struct mw *w, unsigned int peer)
 {
-	switch (w->peers[peer].link) {
-	case KFM_HELLOED:
+	switch (w->peers[peer].state) {
+	case KFM_SESSION_HELLO:
 		mw_state(w, peer, KFM_UPTODATE, 5, 0);
 		break;
-	case KFM_ATTACHING:
+	case KFM_SESSION_ATTACH:
 		mw_grant(w, peer);
 		break;
-	case KFM_UP:
+	case KFM_SESSION_UP:
 		mw_ack(w, peer);
 		mw_synced_ok(w, peer);
 		break;
@@ -138,9 +138,9 @@ static void lies_peers(struct kunit *test)
 	w->m.policy = KFM_ALONE;
 	for (i = 0; i < 200000; i++) {
 		something_happens(w, &rnd);
-		ups += w->peers[0].link == KFM_UP;
+		ups += w->peers[0].state == KFM_SESSION_UP;
 		synced += w->peers[0].insync;
-		if (w->peers[0].link == KFM_UP)
+		if (w->peers[0].state == KFM_SESSION_UP)
 			expect_ring(test, &w->peers[0].ring);
 		writes += hweight_long(w->done);
 		w->done = 0;
@@ -181,7 +181,7 @@ static void lies_primary(struct kunit *test)
 		if (!below(&rnd, 64)) {		/* an ATTACH is accepted */
 			w->m.log.mr = (void *)w;
 			w->m.log.peer = &w->peers[below(&rnd, 2)];
-			w->m.log.peer->link = KFM_UP;
+			w->m.log.peer->state = KFM_SESSION_UP;
 		}
 		something_happens(w, &rnd);
 		w->events[0] = 0;

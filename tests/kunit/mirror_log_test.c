@@ -162,7 +162,7 @@ static struct ml *ml_make(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kfm_log_start(m, ML_LOG, ML_GEN, MW_NODE), 0);
 	m->log.mr = &l->mr;
 	m->log.peer = m->peers[0];
-	m->log.peer->link = KFM_UP;
+	m->log.peer->state = KFM_SESSION_UP;
 	return l;
 }
 
@@ -366,7 +366,7 @@ static void log_overwritten(struct kunit *test)
 	ml_head(l, 0)->sector = cpu_to_le64(9);
 	kfm_log_apply(m, true);
 	KUNIT_EXPECT_EQ(test, l->legs, 0);
-	KUNIT_EXPECT_EQ(test, m->log.peer->link, KFM_DOWN);
+	KUNIT_EXPECT_EQ(test, m->log.peer->state, KFM_SESSION_DOWN);
 	KUNIT_EXPECT_FALSE(test, m->log.failed);
 	/* the log device has it as it was */
 	m->log.mr = NULL;

@@ -260,7 +260,7 @@ static bool look(struct mw *w, bool may_sleep)
 {
 	struct bio_list legs = BIO_EMPTY_LIST;
 	struct bio *leg;
-	bool worker = kfm_writes_look(&w->m, may_sleep ? &legs : NULL);
+	bool worker = kfm_writes_run_atomic(&w->m, may_sleep ? &legs : NULL);
 
 	while ((leg = bio_list_pop(&legs)))
 		leg->bi_end_io(leg);
@@ -285,7 +285,7 @@ static struct mw *node_written(struct kunit *test)
 }
 
 /* Writes begin and end without the worker, those of one submitter in one group. */
-static void node_look(struct kunit *test)
+static void node_atomic(struct kunit *test)
 {
 	struct mw *w = node_written(test);
 	unsigned int i;
@@ -303,14 +303,14 @@ static void node_look(struct kunit *test)
 }
 
 /* A write ends when the leg has it, too. */
-static void node_look_leg(struct kunit *test)
+static void node_atomic_leg(struct kunit *test)
 {
 	struct bio_list legs = BIO_EMPTY_LIST;
 	struct mw *w = node_written(test);
 	struct bio *leg;
 
 	mw_write(w, 0, 0);
-	KUNIT_EXPECT_FALSE(test, kfm_writes_look(&w->m, &legs));
+	KUNIT_EXPECT_FALSE(test, kfm_writes_run_atomic(&w->m, &legs));
 	mw_ack(w, 0);
 	KUNIT_EXPECT_FALSE(test, look(w, false));
 	KUNIT_EXPECT_EQ(test, w->done, 0);
@@ -322,7 +322,7 @@ static void node_look_leg(struct kunit *test)
 }
 
 /* No write begins whose bit is not durable, or where the leg can't be written. */
-static void node_look_bit(struct kunit *test)
+static void node_atomic_bit(struct kunit *test)
 {
 	struct mw *w = node_written(test);
 
@@ -347,7 +347,7 @@ static void node_look_bit(struct kunit *test)
 }
 
 /* What ends a session is left to the worker, and no write ends before. */
-static void node_look_lost(struct kunit *test)
+static void node_atomic_lost(struct kunit *test)
 {
 	struct mw *w = node_written(test);
 
@@ -356,22 +356,22 @@ static void node_look_lost(struct kunit *test)
 	w->posted[0][0]->err = -EIO;
 	w->posted[0][0]->busy = false;
 	KUNIT_EXPECT_TRUE(test, look(w, false));
-	KUNIT_EXPECT_EQ(test, w->peers[0].link, KFM_UP);
+	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_UP);
 	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->peers[0].link, KFM_DOWN);
+	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_DOWN);
 	KUNIT_EXPECT_TRUE(test, look(w, true));
 	KUNIT_EXPECT_EQ(test, w->done, 0);
 }
 
 /* The worker fails writes that the leg did not take. */
-static void node_look_leg_failed(struct kunit *test)
+static void node_atomic_leg_failed(struct kunit *test)
 {
 	struct bio_list legs = BIO_EMPTY_LIST;
 	struct mw *w = node_written(test);
 	struct bio *leg;
 
 	mw_write(w, 0, 0);
-	KUNIT_EXPECT_FALSE(test, kfm_writes_look(&w->m, &legs));
+	KUNIT_EXPECT_FALSE(test, kfm_writes_run_atomic(&w->m, &legs));
 	leg = bio_list_pop(&legs);
 	leg->bi_status = BLK_STS_IOERR;
 	leg->bi_end_io(leg);
@@ -384,7 +384,7 @@ static void node_look_leg_failed(struct kunit *test)
 }
 
 /* Before all copies have stored the generation, writes are the worker's. */
-static void node_look_unsaid(struct kunit *test)
+static void node_atomic_unsaid(struct kunit *test)
 {
 	struct mw *w = node_written(test);
 
@@ -397,7 +397,7 @@ static void node_look_unsaid(struct kunit *test)
 }
 
 /* A context that is not the worker begins and posts a few hundred KiB, and the worker the rest. */
-static void node_look_much(struct kunit *test)
+static void node_atomic_much(struct kunit *test)
 {
 	struct mw *w = node_written(test);
 	unsigned int i;
@@ -414,7 +414,7 @@ static void node_look_much(struct kunit *test)
 }
 
 /* So it is with records that had to wait for the provider. */
-static void node_look_much_waiting(struct kunit *test)
+static void node_atomic_much_waiting(struct kunit *test)
 {
 	struct mw *w = node_written(test);
 	unsigned int i;
@@ -470,7 +470,7 @@ static void node_held_and_requeued(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->requeued, 1);
 	w->m.noflush = false;
 	mw_run(w);
-	KUNIT_EXPECT_EQ(test, p->link, KFM_DOWN);
+	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_DOWN);
 	mw_join(w, 0, 5);
 	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_ATTACH].arg, 1);
 	for (i = 0; i < 4 * MW_REGIONS && p->oos_count; i++) {
@@ -495,7 +495,7 @@ static void node_fenced(struct kunit *test)
 	p->policy_applied = true;
 	mw_run(w);
 	mw_state(w, 1, KFM_UPTODATE, 5, 0);
-	KUNIT_ASSERT_EQ(test, p->link, KFM_ATTACHING);
+	KUNIT_ASSERT_EQ(test, p->state, KFM_SESSION_ATTACH);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "fenced", "10"), -EBUSY);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "fenced", "11"), -ESTALE);
 	KUNIT_EXPECT_FALSE(test, kfm_is_alone(p));
@@ -503,7 +503,7 @@ static void node_fenced(struct kunit *test)
 	p->deadline = jiffies - 1;
 	p->down = jiffies - w->m.timeout - 1;
 	mw_run(w);
-	KUNIT_EXPECT_EQ(test, p->link, KFM_DOWN);
+	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_DOWN);
 	KUNIT_EXPECT_STREQ(test, w->events, "");
 	mw_run(w);
 	KUNIT_EXPECT_STREQ(test, w->events, "frozen ");
@@ -578,7 +578,7 @@ static void node_synced_not_stored(struct kunit *test)
 	mw_say(w, 0, (struct kfm_msg) { .type = KFM_SYNCED, .gens.cur = 6 });
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_SYNCED_OK], 0);
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_BYE], 1);
-	KUNIT_EXPECT_EQ(test, w->peers[0].link, KFM_DOWN);
+	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_DOWN);
 	KUNIT_EXPECT_NULL(test, w->m.log.mr);
 	KUNIT_EXPECT_EQ(test, w->m.sb.gens.cur, 5);
 }
@@ -695,14 +695,14 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_group),
 	KUNIT_CASE(node_group_waits),
 	KUNIT_CASE(node_group_wraps),
-	KUNIT_CASE(node_look),
-	KUNIT_CASE(node_look_leg),
-	KUNIT_CASE(node_look_bit),
-	KUNIT_CASE(node_look_lost),
-	KUNIT_CASE(node_look_leg_failed),
-	KUNIT_CASE(node_look_unsaid),
-	KUNIT_CASE(node_look_much),
-	KUNIT_CASE(node_look_much_waiting),
+	KUNIT_CASE(node_atomic),
+	KUNIT_CASE(node_atomic_leg),
+	KUNIT_CASE(node_atomic_bit),
+	KUNIT_CASE(node_atomic_lost),
+	KUNIT_CASE(node_atomic_leg_failed),
+	KUNIT_CASE(node_atomic_unsaid),
+	KUNIT_CASE(node_atomic_much),
+	KUNIT_CASE(node_atomic_much_waiting),
 	KUNIT_CASE(node_early_synced_ok),
 	KUNIT_CASE(node_held_and_requeued),
 	KUNIT_CASE(node_fenced),

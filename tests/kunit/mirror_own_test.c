@@ -201,9 +201,8 @@ static void own_ends_badly(struct kunit *test)
 	struct mw *w = own_make(test);
 
 	own_write_many(w, 3, PAGE_SIZE);
-	w->io_err = -EIO;
+	w->start_err = -EIO;
 	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), -EIO);
-	w->io_err = 0;
 	w->done = 0;
 	own_write_many(w, 1, PAGE_SIZE);
 	KUNIT_EXPECT_EQ(test, w->stored, 0);

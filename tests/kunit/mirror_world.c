@@ -78,7 +78,7 @@ void kfm_kick(struct kfm *m)
 {
 }
 
-void kfm_look(struct kfm *m, struct bio_list *legs)
+void kfm_run_atomic(struct kfm *m, struct bio_list *legs)
 {
 }
 
@@ -145,7 +145,7 @@ int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 	m->log.own = (struct kfm_ring) { .len = m->log.ring_len, .next.seq = 1 };
 	mw_now->stored = 0;
 	kfm_recent_begin(m);
-	return mw_now->io_err;
+	return mw_now->start_err;
 }
 
 int kfm_log_trim(struct kfm *m, u64 seq, u32 at)
@@ -339,7 +339,7 @@ struct mw *mw_follower(struct kunit *test)
 	w->m.log.mr = (void *)w;
 	w->m.log.peer = &w->peers[0];
 	w->m.log.head.node = MW_NODE;
-	w->peers[0].link = KFM_UP;
+	w->peers[0].state = KFM_SESSION_UP;
 	w->peers[0].session = 9;
 	return w;
 }

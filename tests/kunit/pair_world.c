@@ -248,7 +248,7 @@ static struct pm_exposure *pm_exposed(struct pm_side *side, u32 key)
 
 static int pm_to_places(struct pm_side *to, struct kfi_unit *unit, u32 most)
 {
-	const struct kfi_place *place = unit->place;
+	const struct kfi_link_place *place = unit->place;
 	u64 at = unit->at, skip = 0;
 	struct pm_exposure *ex;
 	struct iov_iter iter;
@@ -328,14 +328,14 @@ static size_t pm_offer(struct kfi_link *link, const u8 *bytes, size_t len)
 {
 	u8 want = smp_load_acquire(&link->want);	/* pairs with kfp_rx_set_at() */
 
-	if (want == KFI_RX_HEAD)
-		return kfi_rx_head(link, bytes, len);
+	if (want == KFI_WANT_HEAD)
+		return kfi_link_rx_head(link, bytes, len);
 	len = min_t(u64, len, link->left);
 	rcu_read_lock();
-	if (want == KFI_RX_PAYLOAD || (want == KFI_RX_REGION && kfi_rx_live(link)))
+	if (want == KFI_WANT_PAYLOAD || (want == KFI_WANT_REGION && kfi_link_rx_live(link)))
 		kfi_copy_to(link->into, bytes, len);
 	rcu_read_unlock();
-	kfi_rx_placed(link, len);
+	kfi_link_rx_placed(link, len);
 	return len;
 }
 
@@ -354,7 +354,7 @@ static bool pm_read(struct kfi_link *link)
 			buf[i] = self->ring[(self->tail + i) % PM_RING];
 		spin_unlock(&kl->wire->lock);
 		/* pairs with kfp_rx_set_at() */
-		if (!n || smp_load_acquire(&link->want) == KFI_RX_STOP)
+		if (!n || smp_load_acquire(&link->want) == KFI_WANT_STOP)
 			return true;
 		n = pm_offer(link, buf, 1 + pm_random(n));
 		spin_lock(&kl->wire->lock);
@@ -368,7 +368,7 @@ static bool pm_read(struct kfi_link *link)
 /* ---- places ---- */
 
 static int pm_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_iter *iter,
-		     u64 len, struct kfi_place *place, unsigned int max)
+		     u64 len, struct kfi_link_place *place, unsigned int max)
 {
 	struct pm_link *kl = to_pm(link);
 	struct pm_side *self = &kl->wire->side[kl->nr];
@@ -385,7 +385,7 @@ static int pm_expose(struct kfi_link *link, struct kfi_exposed *x, const struct 
 	spin_unlock(&kl->wire->lock);
 	x->priv[0] = ex;
 	for (i = 0; i < n; i++) {
-		place[i] = (struct kfi_place) {
+		place[i] = (struct kfi_link_place) {
 			.at = at, .key = key, .len = i + 1 < n ? len / n : len - at,
 		};
 		at += place[i].len;
@@ -480,8 +480,8 @@ static void pm_devices_arrive(void)
 }
 
 /* All places of a piece of memory have its key. */
-static int pm_pages(struct kfi_link *link, const struct kfi_place *place, unsigned int n, u64 at,
-		    u64 len, struct kfi_dev_place *to)
+static int pm_pages(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n,
+		    u64 at, u64 len, struct kfi_dev_place *to)
 {
 	struct pm_link *kl = to_pm(link);
 	struct pm_exposure *ex;

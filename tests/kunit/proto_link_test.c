@@ -129,9 +129,9 @@ static bool ml_read(struct kfi_link *link)
 {
 	struct ml_caller *caller = to_ml(link)->caller;
 
-	while (caller->off < caller->len && READ_ONCE(link->want) == KFI_RX_HEAD)
-		caller->off += kfi_rx_head(link, caller->in + caller->off,
-					   caller->len - caller->off);
+	while (caller->off < caller->len && READ_ONCE(link->want) == KFI_WANT_HEAD)
+		caller->off += kfi_link_rx_head(link, caller->in + caller->off,
+						caller->len - caller->off);
 	return true;
 }
 

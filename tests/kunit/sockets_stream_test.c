@@ -11,9 +11,9 @@
 static int stream_read(struct sock *sk, read_descriptor_t *desc, sk_read_actor_t actor);
 #define tcp_read_sock stream_read
 /* avoid the names of kfi.ko, which other tests of this module call */
-#define kfi_rx_head stream_rx_head
-#define kfi_rx_live stream_rx_live
-#define kfi_rx_placed stream_rx_placed
+#define kfi_link_rx_head stream_rx_head
+#define kfi_link_rx_live stream_rx_live
+#define kfi_link_rx_placed stream_rx_placed
 #include "../../providers/sockets/stream.c"
 #undef tcp_read_sock
 
@@ -56,18 +56,18 @@ static int stream_read(struct sock *sk, read_descriptor_t *desc, sk_read_actor_t
 
 /* ---- functions of the protocol ---- */
 
-size_t kfi_rx_head(struct kfi_link *link, const void *bytes, size_t len)
+size_t kfi_link_rx_head(struct kfi_link *link, const void *bytes, size_t len)
 {
 	stream.read++;
 	return min_t(size_t, len, FRAME);
 }
 
-bool kfi_rx_live(struct kfi_link *link)
+bool kfi_link_rx_live(struct kfi_link *link)
 {
 	return false;
 }
 
-void kfi_rx_placed(struct kfi_link *link, size_t len)
+void kfi_link_rx_placed(struct kfi_link *link, size_t len)
 {
 }
 
@@ -85,7 +85,7 @@ static void stream_is_read_in_pieces(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, stream.skb);
 	skb_put_zero(stream.skb, PER_SKB * FRAME);
 	stream.left = FRAMES;
-	kl->link.want = KFI_RX_HEAD;
+	kl->link.want = KFI_WANT_HEAD;
 	while (!ks_read(&kl->link) && runs < FRAMES)
 		runs++;
 	KUNIT_EXPECT_EQ(test, FRAMES, stream.read);
@@ -105,7 +105,7 @@ static void stream_stops(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, stream.skb);
 	skb_put_zero(stream.skb, PER_SKB * FRAME);
 	stream.left = PER_SKB;
-	kl->link.want = KFI_RX_STOP;
+	kl->link.want = KFI_WANT_STOP;
 	KUNIT_EXPECT_TRUE(test, ks_read(&kl->link));
 	KUNIT_EXPECT_EQ(test, PER_SKB, stream.left);
 	kfree_skb(stream.skb);

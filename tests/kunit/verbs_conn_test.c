@@ -296,7 +296,7 @@ static void read_overtaken(struct kunit *test)
 static int peer_needs(struct world *w, u64 at)
 {
 	struct kv_qp *qp = &the_conn->qp;
-	struct kfi_place place[2];
+	struct kfi_link_place place[2];
 	int ret;
 
 	spin_lock_bh(&qp->lock);
@@ -350,7 +350,7 @@ static void renew_while_registered(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&w->reached, 10 * HZ));
 	flush_workqueue(kv_cm_wq);
 	KUNIT_EXPECT_EQ(test, 1, w->nderegs);	/* the device may still execute the second */
-	KUNIT_EXPECT_EQ(test, 2, refcount_read(&w->mr.persists));
+	KUNIT_EXPECT_EQ(test, 2, refcount_read(&w->mr.holds));
 	device_report(w, w->nwr - 1, IB_WC_SUCCESS);
 	flush_workqueue(kv_cm_wq);
 	expect_ended(w, 2);

@@ -10,7 +10,7 @@
 #define kfi_link_room		stream_test_room
 #define kfi_link_rx		stream_test_rx
 #define kfi_link_sent		stream_test_sent
-#define kfi_rx_bytes		stream_test_bytes
+#define kfi_link_rx_bytes		stream_test_bytes
 
 #include "verbs_world.h"
 #include "../../providers/verbs/stream.c"
@@ -23,7 +23,7 @@
  * @rooms: calls of kfi_link_room(), and so on
  * @err: of kfi_link_fail()
  * @takes: bytes that the protocol takes at once; @taken: in all
- * @calls: of kfi_rx_bytes()
+ * @calls: of kfi_link_rx_bytes()
  */
 struct side {
 	struct world		*w;
@@ -475,8 +475,8 @@ static void read_in_parts(struct kunit *test)
 
 /* ---- memory that the peer writes to ---- */
 
-static int expose(struct side *side, struct kfi_exposed *x, size_t len, struct kfi_place *place,
-		  unsigned int max)
+static int expose(struct side *side, struct kfi_exposed *x, size_t len,
+		  struct kfi_link_place *place, unsigned int max)
 {
 	struct kvec kvec = { side->w->mem, MEM };
 	struct iov_iter iter;
@@ -526,7 +526,7 @@ static struct side *open_writable(struct kunit *test)
 static void exposed(struct kunit *test)
 {
 	struct side *side = open_writable(test);
-	struct kfi_place place[4];
+	struct kfi_link_place place[4];
 	struct kfi_exposed x = {};
 	u32 key;
 
@@ -560,7 +560,7 @@ static void exposed(struct kunit *test)
 static void expose_refused(struct kunit *test)
 {
 	struct side *side = open_writable(test);
-	struct kfi_place place[4];
+	struct kfi_link_place place[4];
 	struct kfi_exposed x = {};
 
 	KUNIT_EXPECT_EQ(test, -ENOSPC, expose(side, &x, MEM, place, 1));
@@ -579,7 +579,7 @@ static void expose_refused(struct kunit *test)
 static void expose_without_memory(struct kunit *test)
 {
 	struct side *side = side_open(test);
-	struct kfi_place place[4];
+	struct kfi_link_place place[4];
 	struct kfi_exposed x = {};
 
 	side->w->poor = true;
@@ -595,7 +595,7 @@ static void expose_without_memory(struct kunit *test)
 static void conceal_fails(struct kunit *test)
 {
 	struct side *side = open_writable(test);
-	struct kfi_place place[4];
+	struct kfi_link_place place[4];
 	struct kfi_exposed x = {};
 	struct kv_frmr *frmr;
 
@@ -620,7 +620,7 @@ static void region_exposed(struct kunit *test)
 	struct side *side = open_writable(test);
 	struct kv_region *region = open_region(side->w, false);
 	struct kfi_exposed x = { .mr = &side->w->mr, .addr = PAGE_SIZE / 2 };
-	struct kfi_place place[4];
+	struct kfi_link_place place[4];
 
 	KUNIT_EXPECT_EQ(test, -ENOSPC, expose(side, &x, PAGE_SIZE, place, 1));
 	KUNIT_ASSERT_EQ(test, 2, expose(side, &x, PAGE_SIZE, place, 4));

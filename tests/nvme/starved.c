@@ -53,7 +53,7 @@ static ssize_t starved_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, u6
 
 #include "../../ulps/nvme/host.c"
 #include "../../ulps/nvme/ctrl.c"
-#include "../../ulps/nvme/link.c"
+#include "../../ulps/nvme/net.c"
 #include "../../ulps/nvme/queue.c"
 #include "../../ulps/nvme/region.c"
 #include "../../ulps/nvme/io.c"

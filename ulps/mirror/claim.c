@@ -6,31 +6,32 @@
  * get it leaves a note, and the context that has it acts on the note after it has given up the
  * claim. A note is lost in none of these cases:
  *
- * What was handed over, and the note KFM_LOOK. The context that leaves the note stores what it
- * hands over, and then sets the note. The context with the claim clears the note, and then loads
+ * What was handed over, and the note KFM_HANDED_OVER. The context that leaves the note stores what
+ * it hands over, and then sets the note. The context with the claim clears the note, and then loads
  * what was handed over. Both have a full barrier between their two steps. So either the load sees
  * the store, or the note is set after it was cleared.
  *
  * A note, and the claim. The context that leaves the note sets it and then tries to claim. The
  * context that gives up the claim clears KFM_CLAIMED and then tests the notes. Both have a full
  * barrier between the two steps. So either the first one gets the claim, or the second one sees the
- * note. The worker leaves KFM_WORK in the same way.
+ * note. The worker leaves KFM_WORKER_DUE in the same way.
  *
- * The two completions that a write waits for (leg_end_io() and written()). Each clears its flag,
- * and then looks whether the other flag is clear: leg_end_io() at once, after smp_mb(); written()
- * by kfm_look(), after the full barrier of its note. So one of them at least sees both flags clear.
+ * The two completions that a write waits for (leg_end_io(), and record_done() in net.c). Each
+ * clears its own flag and then reads the other one: leg_end_io() after smp_mb(), record_done() in
+ * kfm_run_atomic(), after the full barrier of its note. So at least one of them finds both flags
+ * clear.
  *
  * test_and_set_bit() and test_and_clear_bit() are full barriers whatever they return.
  */
 #include "mirror.h"
 
-#define LOOK_PASSES	4	/* of kfm_look(), before the worker has to go on */
+#define CLAIM_PASSES	4	/* of kfm_run_atomic(), before the worker has to continue */
 
 static void unclaim(struct kfm *m)
 {
 	clear_bit_unlock(KFM_CLAIMED, &m->claim);
 	smp_mb__after_atomic();		/* clear the claim before testing the notes */
-	if (test_bit(KFM_WORK, &m->claim) && test_and_clear_bit(KFM_WORK, &m->claim))
+	if (test_bit(KFM_WORKER_DUE, &m->claim) && test_and_clear_bit(KFM_WORKER_DUE, &m->claim))
 		kfm_kick(m);
 }
 
@@ -43,12 +44,13 @@ static void unclaim(struct kfm *m)
 bool kfm_claim_work(struct kfm *m)
 {
 	if (test_and_set_bit(KFM_CLAIMED, &m->claim)) {
-		test_and_set_bit(KFM_WORK, &m->claim);	/* note before the attempt to claim */
+		/* the note, before the attempt to claim */
+		test_and_set_bit(KFM_WORKER_DUE, &m->claim);
 		if (test_and_set_bit(KFM_CLAIMED, &m->claim))
 			return false;
-		clear_bit(KFM_WORK, &m->claim);
+		clear_bit(KFM_WORKER_DUE, &m->claim);
 	}
-	test_and_clear_bit(KFM_LOOK, &m->claim);	/* before what was handed over is loaded */
+	test_and_clear_bit(KFM_HANDED_OVER, &m->claim);	/* before what was handed over is loaded */
 	return true;
 }
 
@@ -56,33 +58,33 @@ bool kfm_claim_work(struct kfm *m)
 void kfm_unclaim_work(struct kfm *m)
 {
 	unclaim(m);
-	if (test_bit(KFM_LOOK, &m->claim))
+	if (test_bit(KFM_HANDED_OVER, &m->claim))
 		kfm_kick(m);
 }
 
 /**
- * kfm_look() - have the writes advanced by this context, or by the one that has claimed the mirror
+ * kfm_run_atomic() - advance the writes here, or in the context that has claimed the mirror
  * @m: mirror
- * @legs: see kfm_writes_look(); the caller submits these bios after its RCU section
+ * @legs: see kfm_writes_run_atomic(); the caller submits these bios after its RCU section
  *
- * The worker goes on where this context has done its part, so that bottom halves are not off for
- * long: the notes of other contexts never stop while they write.
+ * Bottom halves are off here, and contexts that write leave new notes all the time. So this
+ * function makes CLAIM_PASSES passes at most, and then the worker continues.
  *
  * Context: process or softirq, interrupts on; under RCU unless the mirror can't go.
  */
-void kfm_look(struct kfm *m, struct bio_list *legs)
+void kfm_run_atomic(struct kfm *m, struct bio_list *legs)
 {
 	unsigned int passes = 0;
 	bool worker = false;
 
 	/* after what was handed over, before the attempt to claim */
-	test_and_set_bit(KFM_LOOK, &m->claim);
+	test_and_set_bit(KFM_HANDED_OVER, &m->claim);
 	local_bh_disable();		/* a softirq here would not get the claim */
-	while (!worker && test_bit(KFM_LOOK, &m->claim) &&
+	while (!worker && test_bit(KFM_HANDED_OVER, &m->claim) &&
 	       !test_and_set_bit(KFM_CLAIMED, &m->claim)) {
 		/* before what was handed over is loaded */
-		test_and_clear_bit(KFM_LOOK, &m->claim);
-		worker = kfm_writes_look(m, legs) || ++passes == LOOK_PASSES;
+		test_and_clear_bit(KFM_HANDED_OVER, &m->claim);
+		worker = kfm_writes_run_atomic(m, legs) || ++passes == CLAIM_PASSES;
 		unclaim(m);
 		if (worker)
 			kfm_kick(m);

@@ -267,10 +267,10 @@ static int fenced(struct kfm *m, struct kfm_cmd *cmd)
 	if (!m->primary || m->policy != KFM_FENCE)
 		return -EINVAL;
 	kfm_for_each_peer(p, m) {
-		down |= p->link <= KFM_HELLOED;
+		down |= p->state <= KFM_SESSION_HELLO;
 		if (outage != p->outage)
 			continue;
-		if (p->link > KFM_HELLOED)	/* the peer is back */
+		if (p->state > KFM_SESSION_HELLO)	/* the peer is back */
 			return -EBUSY;
 		if (m->leg_failed)
 			return -EIO;

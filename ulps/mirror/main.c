@@ -8,8 +8,8 @@
  *
  * A context that has claimed the mirror (claim.c) uses its members, which need no lock. One work
  * item, the worker, can do everything that is to be done, and may sleep. Other contexts hand
- * something over, and then either queue the worker (kfm_kick()), or look themselves whether writes
- * can go on (kfm_look()).
+ * something over, and then either queue the worker (kfm_kick()), or advance the writes themselves,
+ * as far as this is possible without sleeping (kfm_run_atomic()).
  */
 #include <linux/module.h>
 #include <linux/nsproxy.h>
@@ -31,7 +31,10 @@ static DEFINE_MUTEX(mirrors_lock);
 
 /* ---- the worker ---- */
 
-/* Have the worker look. Any context; under RCU unless the mirror can't go. */
+/*
+ * Queue the worker. Any context. The caller is inside an RCU read section, for which the destructor
+ * waits, or has a bio in flight, which keeps the mirror.
+ */
 void kfm_kick(struct kfm *m)
 {
 	queue_work(kfm_wq, &m->work);
@@ -43,9 +46,10 @@ static void tick_work(struct work_struct *work)
 }
 
 /**
- * kfm_signal() - return something to the worker
- * @m: mirror. It may go as soon as @busy is false, but for the grace period that its end waits for
- * @busy: becomes false, after everything that was written before
+ * kfm_signal() - clear a busy flag, and queue the worker
+ * @m: mirror. Its destructor may begin as soon as @busy is false. It waits for a grace period, and
+ *	so for this function
+ * @busy: flag of what the provider or the block layer has owned. Cleared with release semantics
  */
 void kfm_signal(struct kfm *m, bool *busy)
 {
@@ -452,7 +456,7 @@ static void kfm_dtr(struct dm_target *ti)
 	mutex_lock(&mirrors_lock);
 	list_del(&m->entry);
 	mutex_unlock(&mirrors_lock);
-	synchronize_rcu();	/* the last kfm_signal() and kfm_look() */
+	synchronize_rcu();	/* the last kfm_signal() and kfm_run_atomic() */
 	cancel_delayed_work_sync(&m->tick);
 	cancel_work_sync(&m->work);
 	kfm_for_each_peer(p, m)
@@ -475,7 +479,7 @@ static void writes_arrive(struct kfm *m, struct bio_list *bios, bool may_sleep)
 	bio_list_merge(&m->arrived, bios);
 	spin_unlock_irqrestore(&m->lock, flags);
 	if (may_sleep)
-		kfm_look(m, &legs);
+		kfm_run_atomic(m, &legs);
 	else
 		kfm_kick(m);
 	rcu_read_unlock();
@@ -624,10 +628,13 @@ static void peer_resume(struct kfm_peer *p)
 {
 	p->policy_applied = false;
 	p->attach = false;
-	/* of no earlier table, and of no other peer */
+	/*
+	 * "fenced OUTAGE" names a peer by this number. Each peer has a range of its own, and the
+	 * random start makes a number of an earlier table unlikely.
+	 */
 	p->outage = get_random_u32() / KFM_PEERS + p->index * (U32_MAX / KFM_PEERS);
 	p->refused = NULL;
-	p->link = KFM_DOWN;
+	p->state = KFM_SESSION_DOWN;
 	p->gap = false;
 	p->next = jiffies;
 	p->down = jiffies;
@@ -674,7 +681,7 @@ static int kfm_preresume(struct dm_target *ti)
 	m->cleaned = jiffies;
 	m->noflush = false;
 	spin_lock_irq(&m->lock);
-	/* a completion of before the suspend may still look: pairs with kfm_writes_look() */
+	/* a completion that began before the suspend may read @active in kfm_writes_run_atomic() */
 	smp_store_release(&m->active, true);
 	spin_unlock_irq(&m->lock);
 	kfm_kick(m);

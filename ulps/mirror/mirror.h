@@ -43,8 +43,7 @@ struct kfm_write;
  * @busy: the provider owns @cqe and the buffer of @w. Cleared with release semantics
  * @err: result, valid when @busy is false
  * @seq: number of the record in the session, if it was posted
- * @state: there is no record for this peer; or the record was not posted in the present session,
- *	was posted, is durable at the peer
+ * @state: how far the record is
  */
 struct kfm_post {
 	struct kfm_write	*w;
@@ -53,7 +52,12 @@ struct kfm_post {
 	bool			busy;
 	int			err;
 	u64			seq;
-	enum { KFM_P_NONE, KFM_P_WAIT, KFM_P_POSTED, KFM_P_ACKED } state;
+	enum {
+		KFM_P_NONE,	/* this peer gets no record of the write */
+		KFM_P_WAIT,	/* to be posted: it was not posted in the present session */
+		KFM_P_POSTED,	/* posted, and not known to be durable */
+		KFM_P_ACKED,	/* durable in the log of the peer */
+	} state;
 };
 
 /**
@@ -74,8 +78,8 @@ struct kfm_post {
  * @leg_status: its result, valid when @leg_busy is false
  * @leg_busy: the block layer owns @leg and uses @buf. Cleared with release semantics
  * @posts: the records for all peers, by kfm_peer.index
- * @own_seq: number of its record in the log of this node, see own.c; 0: it has none, as the leg needs
- *	none, or it could not be stored, and the leg was not written
+ * @own_seq: number of its record in the log of this node (own.c). 0: there is no record, because
+ *	the leg needs none, or because it could not be stored; then the leg was not written either
  * @own_at: place of that record
  * @peer: the peer that is resynchronised, or that serves the read; NULL for a write
  * @round: value of kfm_peer.rs_round when this part of a resynchronisation began
@@ -172,7 +176,7 @@ struct kfm_read {
  * struct kfm_repair - the read that a primary repairs; used by the worker only
  * @waiting: next read to repair; its range is in use. No new write to the range begins before it
  * @w: range, buffer and bio of the read being repaired, or NULL
- * @step: it waits for the peer's answer, for the data, or for the write to the leg
+ * @step: what the repair waits for
  * @session: session in which the read was requested from &kfm_write.peer, which was in sync
  * @id: number of the request
  * @seq: the peer must have applied the records up to this one before it reads its leg
@@ -184,7 +188,11 @@ struct kfm_read {
 struct kfm_repair {
 	struct bio		*waiting;
 	struct kfm_write	*w;
-	enum { KFM_F_REQUESTED, KFM_F_FETCHING, KFM_F_WRITING } step;
+	enum {
+		KFM_F_REQUESTED,	/* COPY was sent, the answer is due */
+		KFM_F_FETCHING,		/* the window of the peer is being read */
+		KFM_F_WRITING,		/* the data is being written to the leg */
+	} step;
 	u64			session;
 	u64			id;
 	u64			seq;
@@ -196,8 +204,7 @@ struct kfm_repair {
 
 /**
  * struct kfm_serve - a read that the primary requests from a secondary; used by the worker only
- * @step: there is no request, the request waits for records, the leg is being read, or the request
- *	was answered
+ * @step: how far the request is
  * @id: number of the request
  * @sector: first sector
  * @seq: records up to this one have to be applied before the leg is read
@@ -211,7 +218,12 @@ struct kfm_repair {
  *	Cleared with release semantics
  */
 struct kfm_serve {
-	enum { KFM_S_NONE, KFM_S_REQUESTED, KFM_S_READING, KFM_S_ANSWERED } step;
+	enum {
+		KFM_S_NONE,		/* there is no request */
+		KFM_S_REQUESTED,	/* records have to be applied before the leg is read */
+		KFM_S_READING,		/* the leg is being read */
+		KFM_S_ANSWERED,		/* COPIED was sent, and is repeated on request */
+	} step;
 	u64		id;
 	u64		sector;
 	u64		seq;
@@ -334,8 +346,14 @@ struct kfm_net {
 	struct kfm_slot		tx[KFM_TX];
 };
 
-/* State of a session. A secondary uses only KFM_DOWN and KFM_UP. */
-enum kfm_link { KFM_DOWN, KFM_HELLOED, KFM_ATTACHING, KFM_FETCHING, KFM_UP };
+/* States of a session (peer.c). A secondary uses only KFM_SESSION_DOWN and KFM_SESSION_UP. */
+enum kfm_session_state {
+	KFM_SESSION_DOWN,	/* none; a primary sends HELLO from time to time */
+	KFM_SESSION_HELLO,	/* HELLO was sent, STATE or REFUSED is due */
+	KFM_SESSION_ATTACH,	/* ATTACH was sent, GRANT is due */
+	KFM_SESSION_BITMAP,	/* the bitmap of the peer is being read */
+	KFM_SESSION_UP,		/* records may be posted */
+};
 
 /**
  * struct kfm_peer - another node, and all that a node knows of it. The context that has claimed the
@@ -351,7 +369,7 @@ enum kfm_link { KFM_DOWN, KFM_HELLOED, KFM_ATTACHING, KFM_FETCHING, KFM_UP };
  * @remote: node and service of the peer
  * @inbox: received messages that the worker has not taken yet. Protected by kfm.lock
  * @net: endpoint
- * @link: state of the session
+ * @state: state of the session
  * @session: number of the session
  * @attach: the peer's copy has to be overwritten, as ATTACH announces
  * @whole: the peer's copy was whole when it described that
@@ -401,7 +419,7 @@ struct kfm_peer {
 
 	struct list_head	inbox;
 	struct kfm_net		net;
-	enum kfm_link		link;
+	enum kfm_session_state		state;
 	u64			session;
 	bool			attach;
 	bool			whole;
@@ -462,8 +480,8 @@ struct kfm_cmd {
 /* Bits of kfm.claim, see claim.c */
 enum {
 	KFM_CLAIMED,	/* a context uses the members that only one context may use at a time */
-	KFM_LOOK,	/* somebody has handed over something that a context may handle at once */
-	KFM_WORK,	/* the worker could not claim the mirror */
+	KFM_HANDED_OVER,	/* something was handed over that any context may handle */
+	KFM_WORKER_DUE,	/* the worker could not claim the mirror */
 };
 
 /* An event to be reported to user space; @peer is NULL if it is not one of a single peer */
@@ -639,7 +657,7 @@ u64 kfm_random(void);
 /* claim.c */
 bool kfm_claim_work(struct kfm *m);
 void kfm_unclaim_work(struct kfm *m);
-void kfm_look(struct kfm *m, struct bio_list *legs);
+void kfm_run_atomic(struct kfm *m, struct bio_list *legs);
 
 /* status.c */
 extern const char * const kfm_policies[KFM_POLICIES];
@@ -708,7 +726,7 @@ ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g);
 int kfm_writes_alloc(struct kfm *m);
 void kfm_writes_free(struct kfm *m);
 void kfm_writes_run(struct kfm *m);
-bool kfm_writes_look(struct kfm *m, struct bio_list *legs);
+bool kfm_writes_run_atomic(struct kfm *m, struct bio_list *legs);
 void kfm_writes_lost(struct kfm_peer *p);
 bool kfm_writes_idle(const struct kfm *m);
 struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u32 len);
@@ -762,7 +780,7 @@ int kfm_command(struct kfm *m, unsigned int argc, char **argv);
 /* Does the provider or the block layer own the object of @busy? If not, its results are valid. */
 static inline bool kfm_busy(const bool *busy)
 {
-	return smp_load_acquire(busy);	/* pairs with kfm_signal(), written(), leg_end_io() */
+	return smp_load_acquire(busy);	/* pairs with kfm_signal(), record_done(), leg_end_io() */
 }
 
 /* Is there an endpoint? */

@@ -182,7 +182,7 @@ ssize_t kfm_net_fetch(struct kfm_peer *p, u64 key, u64 addr, u32 len)
 	return rma_read(p, p->peer_bits, key, addr, len, &p->fetch, &p->fetch_busy);
 }
 
-static void written(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+static void record_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
 	struct kfm_post *next, *post = container_of(cqe, struct kfm_post, cqe);
 	struct kfm *m = post->w->m;
@@ -193,7 +193,7 @@ static void written(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq
 		post->err = -wc->err;
 		smp_store_release(&post->busy, false);	/* pairs with kfm_busy(), see claim.c */
 	}
-	kfm_look(m, NULL);
+	kfm_run_atomic(m, NULL);
 	rcu_read_unlock();
 }
 
@@ -203,7 +203,7 @@ ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w)
 	struct kfm_post *post = &w->posts[p->index];
 
 	post->next = NULL;
-	post->cqe.done = written;
+	post->cqe.done = record_done;
 	return rma_read(p, w->buf + KFM_DATA_AT, p->ring.window_key, p->ring.window_addr, w->len,
 			&post->cqe, &post->busy);
 }
@@ -259,7 +259,7 @@ ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
 
 	for (i = 0; i < g->count; i++)
 		msg.iov_count += rec_iov(p, g->writes[i], &iov[msg.iov_count]);
-	cqe->done = written;
+	cqe->done = record_done;
 	group_busy(p, g, true);
 	ret = kfi_writemsg(p->net.ep, &msg, KFI_CQE | KFI_COMMIT_COMPLETE);
 	if (ret)

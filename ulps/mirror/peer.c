@@ -84,7 +84,7 @@ static void refuse_peer(struct kfm_peer *p, const char *why)
 		kfm_peer_event(p, "refused");
 	}
 	p->refused = why;
-	p->link = KFM_DOWN;
+	p->state = KFM_SESSION_DOWN;
 	p->next = jiffies + REFUSED_EVERY;
 }
 
@@ -117,7 +117,7 @@ int kfm_go_alone(struct kfm_peer *p)
 	}
 	kfm_peer_event(p, "alone");
 	kfm_for_each_peer(q, m)
-		q->next = q->link == KFM_UP ? jiffies : q->next;	/* SYNCED */
+		q->next = q->state == KFM_SESSION_UP ? jiffies : q->next;	/* SYNCED */
 	return 0;
 }
 
@@ -142,12 +142,12 @@ static void apply_policy(struct kfm_peer *p)
 void kfm_peer_lost(struct kfm_peer *p, int err)
 {
 	struct kfm *m = p->m;
-	bool up = p->link == KFM_UP;
+	bool up = p->state == KFM_SESSION_UP;
 
 	/* the event is sent again: `fenced` was refused while the peer was coming back */
-	if (p->link > KFM_HELLOED && !kfm_is_alone(p))
+	if (p->state > KFM_SESSION_HELLO && !kfm_is_alone(p))
 		p->policy_applied = false;
-	p->link = KFM_DOWN;
+	p->state = KFM_SESSION_DOWN;
 	p->insync = false;
 	p->next = jiffies + HELLO_EVERY;
 	if (!up)
@@ -167,18 +167,18 @@ void kfm_peers_end(struct kfm *m)
 
 	kfm_log_close(m);
 	kfm_for_each_peer(p, m) {
-		if (p->link != KFM_DOWN)
+		if (p->state != KFM_SESSION_DOWN)
 			kfm_peer_send(p, KFM_BYE, 0, p->session);
-		p->link = KFM_DOWN;
+		p->state = KFM_SESSION_DOWN;
 		p->insync = false;
 	}
 }
 
 static void leg_lost(struct kfm_peer *p)
 {
-	if (p->link != KFM_DOWN) {
+	if (p->state != KFM_SESSION_DOWN) {
 		kfm_peer_send(p, KFM_BYE, 0, p->session);
-		p->link = KFM_DOWN;
+		p->state = KFM_SESSION_DOWN;
 		kfm_resync_stop(p);
 		kfm_writes_lost(p);
 	}
@@ -286,9 +286,9 @@ static bool resync_waits(const struct kfm_peer *p)
 		if (q == p || kfm_is_alone(q))
 			continue;
 		if (q->attach && !q->synced_sent)
-			wait = early && q->link > KFM_HELLOED && q->whole && p->whole &&
+			wait = early && q->state > KFM_SESSION_HELLO && q->whole && p->whole &&
 			       !kfm_is_alone(p);
-		else if (q->link == KFM_UP)
+		else if (q->state == KFM_SESSION_UP)
 			wait = q->gen != m->sb.gens.cur;
 		else
 			wait = early && !q->policy_applied;
@@ -309,7 +309,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm_msg attach = { .type = KFM_ATTACH, .session = p->session };
 	struct kfm *m = p->m;
 
-	if (p->link != KFM_HELLOED)
+	if (p->state != KFM_SESSION_HELLO)
 		return;
 	if (verdict >= KFM_STALE) {
 		refuse_peer(p, reasons[verdict]);
@@ -322,7 +322,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 	p->synced_sent = false;
 	p->gen = 0;
 	if (p->attach && resync_waits(p)) {
-		p->link = KFM_DOWN;
+		p->state = KFM_SESSION_DOWN;
 		p->next = jiffies + WAIT_EVERY;
 		return;
 	}
@@ -332,7 +332,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	attach.gens = pair_gens(p);
 	p->log_gen = attach.gens.cur;
-	p->link = KFM_ATTACHING;
+	p->state = KFM_SESSION_ATTACH;
 	p->deadline = jiffies + 2 * m->timeout;
 	kfm_net_send(p, &attach);
 }
@@ -347,7 +347,7 @@ static void session_up(struct kfm_peer *p)
 		kfm_peer_lost(p, -EAGAIN);
 		return;
 	}
-	p->link = KFM_UP;
+	p->state = KFM_SESSION_UP;
 	p->outage++;
 	p->began = p->m->numbered;
 	p->live = jiffies;
@@ -363,7 +363,7 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfm *m = p->m;
 
-	if (p->link != KFM_ATTACHING)
+	if (p->state != KFM_SESSION_ATTACH)
 		return;
 	kfm_ring_begin(p, msg);
 	if (!msg->bitmap_len) {
@@ -371,7 +371,7 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	}
 	p->deadline = jiffies + m->timeout;
-	p->link = KFM_FETCHING;
+	p->state = KFM_SESSION_BITMAP;
 	if (msg->bitmap_len != m->bitmap_bytes || kfm_busy(&p->fetch_busy) ||
 	    kfm_net_fetch(p, msg->bitmap_key, msg->bitmap_addr, msg->bitmap_len))
 		kfm_peer_lost(p, -EPROTO);
@@ -398,7 +398,7 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		on_state(p, msg);
 		break;
 	case KFM_REFUSED:
-		if (p->link != KFM_UP)
+		if (p->state != KFM_SESSION_UP)
 			refuse_peer(p, refusals[msg->arg]);
 		break;
 	case KFM_GRANT:
@@ -406,15 +406,16 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		break;
 	case KFM_APPLIED:
 	case KFM_PONG:
-		if (p->link == KFM_UP)
+		if (p->state == KFM_SESSION_UP)
 			kfm_ring_applied(&p->ring, msg->seq);
 		break;
 	case KFM_SYNCED_OK:
-		if (p->link == KFM_UP && p->synced_sent && msg->gens.cur == p->m->sb.gens.cur)
+		if (p->state == KFM_SESSION_UP && p->synced_sent &&
+		    msg->gens.cur == p->m->sb.gens.cur)
 			synced_ok(p);
 		break;
 	case KFM_COPIED:
-		if (p->link == KFM_UP)
+		if (p->state == KFM_SESSION_UP)
 			kfm_repair_copied(p, msg);
 		break;
 	case KFM_BYE:
@@ -497,7 +498,8 @@ static void policy_tick(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;
 
-	if (p->link != KFM_UP && !p->policy_applied && time_after(jiffies, p->down + m->timeout))
+	if (p->state != KFM_SESSION_UP && !p->policy_applied &&
+	    time_after(jiffies, p->down + m->timeout))
 		apply_policy(p);
 }
 
@@ -507,24 +509,25 @@ static void primary_tick(struct kfm_peer *p)
 
 	if (m->leg_failed)
 		return;
-	switch (p->link) {
-	case KFM_DOWN:
+	switch (p->state) {
+	case KFM_SESSION_DOWN:
 		if (time_before(jiffies, p->next))
 			return;
-		p->link = KFM_HELLOED;
+		p->state = KFM_SESSION_HELLO;
 		p->deadline = jiffies + HELLO_EVERY;
 		kfm_peer_hello(p, 0);
 		return;
-	case KFM_FETCHING:
+	case KFM_SESSION_BITMAP:
 		fetch_tick(p);
 		break;
-	case KFM_UP:
+	case KFM_SESSION_UP:
 		up_tick(p);
 		return;
 	default:
 		break;
 	}
-	if (p->link != KFM_UP && p->link != KFM_DOWN && time_after(jiffies, p->deadline))
+	if (p->state != KFM_SESSION_UP && p->state != KFM_SESSION_DOWN &&
+	    time_after(jiffies, p->deadline))
 		kfm_peer_lost(p, -ETIMEDOUT);
 }
 
@@ -567,7 +570,7 @@ static void peer_tick(struct kfm_peer *p)
 	if (!kfm_net_up(p)) {
 		if (m->primary)
 			kfm_peer_lost(p, -ENODEV);
-		p->link = KFM_DOWN;
+		p->state = KFM_SESSION_DOWN;
 		open_tick(p);
 	}
 	if (!m->formatted || !m->primary)

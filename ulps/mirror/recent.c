@@ -34,7 +34,7 @@ static bool any_open(const struct kfm *m)
 
 	kfm_for_each_peer(p, m) {
 		if (p->oos_count && !kfm_is_alone(p) &&
-		    !(p->link == KFM_UP && p->attach && !p->synced_sent))
+		    !(p->state == KFM_SESSION_UP && p->attach && !p->synced_sent))
 			return true;
 	}
 	return false;

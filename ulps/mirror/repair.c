@@ -39,7 +39,7 @@ static bool peer_has(const struct kfm_peer *p, u64 sector)
 {
 	const struct kfm *m = p->m;
 
-	return m->primary && p->link == KFM_UP && p->insync && !p->gap && !m->leg_failed &&
+	return m->primary && p->state == KFM_SESSION_UP && p->insync && !p->gap && !m->leg_failed &&
 	       !test_bit(kfm_region(m, sector), p->oos);
 }
 
@@ -205,7 +205,7 @@ static void repair_failed(struct kfm *m)
 		kfm_super_save(m);
 }
 
-static void written(struct kfm *m)
+static void repair_written(struct kfm *m)
 {
 	struct kfm_repair *f = &m->repair;
 	bool untouched = m->leg_tears && !f->w->own_seq;	/* kfm_own_store() has failed */
@@ -226,8 +226,8 @@ static bool too_late(const struct kfm *m)
 {
 	const struct kfm_peer *p = m->repair.w->peer;
 
-	return READ_ONCE(m->noflush) || p->link != KFM_UP || p->session != m->repair.session ||
-	       time_after(jiffies, m->repair.deadline);
+	return READ_ONCE(m->noflush) || p->state != KFM_SESSION_UP ||
+	       p->session != m->repair.session || time_after(jiffies, m->repair.deadline);
 }
 
 static void go_on(struct kfm *m)
@@ -252,7 +252,7 @@ static void go_on(struct kfm *m)
 		break;
 	case KFM_F_WRITING:
 		if (!kfm_busy(&f->w->leg_busy))
-			written(m);
+			repair_written(m);
 		break;
 	}
 }

@@ -118,8 +118,8 @@ static void read_parts(struct kfm_peer *p)
 	struct kfm_write *w;
 	u32 len;
 
-	while (p->link == KFM_UP && p->oos_count && p->rs_open < KFM_READS && rate_allows(p) &&
-	       next_region(p)) {
+	while (p->state == KFM_SESSION_UP && p->oos_count && p->rs_open < KFM_READS &&
+	       rate_allows(p) && next_region(p)) {
 		len = min_t(u64, (p->rs_end - p->rs_next) * KFM_SECTOR, KFM_WRITE_MAX);
 		w = kfm_write_get(m, p, p->rs_next, len);
 		if (!w)

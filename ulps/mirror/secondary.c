@@ -60,9 +60,9 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 	}
 	if (!(msg->flags & KFM_M_CANDIDATE)) {
 		if (m->log.mr)
-			m->log.peer->link = KFM_DOWN;
+			m->log.peer->state = KFM_SESSION_DOWN;
 		kfm_log_close(m);
-		p->link = KFM_DOWN;
+		p->state = KFM_SESSION_DOWN;
 		p->session = msg->session;
 	}
 	if (kfm_bits_any(p))
@@ -148,7 +148,7 @@ static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 		DMERR("%s: can't register the log (%d)", kfm_name(m), ret);
 		return;
 	}
-	p->link = KFM_UP;
+	p->state = KFM_SESSION_UP;
 	send_grant(p);
 }
 
@@ -201,7 +201,7 @@ static void on_synced(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm_msg answer = { .type = KFM_SYNCED_OK, .session = p->session };
 	struct kfm *m = p->m;
 
-	if (p->link != KFM_UP)
+	if (p->state != KFM_SESSION_UP)
 		return;
 	if (store_synced(p, msg)) {
 		kfm_peers_end(m);
@@ -219,7 +219,7 @@ static void on_ping(struct kfm_peer *p, const struct kfm_msg *ping)
 		.type = KFM_PONG, .session = p->session, .seq = m->log.head.seq - 1,
 	};
 
-	if (p->link != KFM_UP) {
+	if (p->state != KFM_SESSION_UP) {
 		kfm_peer_send(p, KFM_BYE, 0, p->session);
 		return;
 	}
@@ -247,13 +247,13 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		on_ping(p, msg);
 		break;
 	case KFM_COPY:
-		if (p->link == KFM_UP)
+		if (p->state == KFM_SESSION_UP)
 			kfm_repair_requested(p, msg);
 		break;
 	case KFM_BYE:
-		if (p->link == KFM_UP)
+		if (p->state == KFM_SESSION_UP)
 			kfm_log_close(m);
-		p->link = KFM_DOWN;
+		p->state = KFM_SESSION_DOWN;
 		break;
 	}
 }

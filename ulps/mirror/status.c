@@ -18,7 +18,7 @@ static unsigned int percent(const struct kfm_peer *p)
 
 /* The figures and remarks of a peer, or of the worst of several */
 struct summary {
-	enum kfm_link	link;
+	enum kfm_session_state	state;
 	u32		oos;
 	unsigned int	percent;
 	u64		lag;
@@ -39,13 +39,13 @@ static struct summary sum_peer(const struct kfm_peer *p)
 	bool silent = follows && time_after(jiffies, READ_ONCE(p->live) + m->timeout);
 
 	return (struct summary) {
-		.link = silent ? KFM_DOWN : p->link,
+		.state = silent ? KFM_SESSION_DOWN : p->state,
 		.oos = known ? p->oos_count : 0,
 		.percent = known ? percent(p) : 100,
 		.lag = p->ring.next.seq ? p->ring.next.seq - 1 - p->ring.applied : 0,
 		.insync = p->insync || (follows && m->was_insync),
 		.alone = alone,
-		.held = m->primary && !alone && p->link != KFM_UP,
+		.held = m->primary && !alone && p->state != KFM_SESSION_UP,
 		.outage = p->outage,
 		.refused = p->refused,
 	};
@@ -59,7 +59,7 @@ static struct summary sum_peers(const struct kfm *m)
 
 	kfm_for_each_peer(p, m) {
 		one = sum_peer(p);
-		all.link = m->primary ? min(all.link, one.link) : max(all.link, one.link);
+		all.state = m->primary ? min(all.state, one.state) : max(all.state, one.state);
 		all.oos = max(all.oos, one.oos);
 		all.percent = min(all.percent, one.percent);
 		all.lag = max(all.lag, one.lag);
@@ -128,7 +128,7 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		*result = '\0';
 		return;
 	}
-	DMEMIT("%s %s %s %u/%u %u %llu %u", m->primary ? "primary" : "secondary", links[s.link],
+	DMEMIT("%s %s %s %u/%u %u %llu %u", m->primary ? "primary" : "secondary", links[s.state],
 	       m->formatted ? states[m->sb.state] : "unformatted", s.oos, m->regions, s.percent,
 	       s.lag, m->bios);
 	sz += emit_remarks(m, &s, result + sz, maxlen - sz);
@@ -142,7 +142,7 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		return;
 	kfm_for_each_peer(p, m) {
 		s = sum_peer(p);
-		DMEMIT(" peer %s %s %s %u %u %llu", p->remote[0], p->remote[1], links[s.link],
+		DMEMIT(" peer %s %s %s %u %u %llu", p->remote[0], p->remote[1], links[s.state],
 		       s.oos, s.percent, s.lag);
 		sz += emit_remarks(m, &s, result + sz, maxlen - sz);
 	}

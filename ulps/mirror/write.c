@@ -6,15 +6,16 @@
  *   admit_writes()	takes a struct kfm_write, unless the write overlaps one that is in flight
  *   launch_writes()	makes the bit durable, copies the data, writes to the leg, and before that
  *			to this node's log if the leg can tear a sector (own.c)
- *   post()		writes records to the log of a peer, as many at once as have come since then
+ *   post()		writes a group of records to the log of a peer: waiting records, in order,
+ *			as many as a group has room for
  *   end_writes()	ends the bio when the leg has the data, and its record and all records
  *			before it are durable at the peer
  *
- * kfm_writes_run() does all of it in the worker. kfm_writes_look() does, in the context that has
- * handed something over, what needs neither sleep nor metadata: most writes begin in the context
- * that submits them, and end in the softirq in which the answer of the peer arrives. Both run with
- * the mirror claimed (claim.c). The completions clear @leg_busy and kfm_post.busy with release
- * semantics. No memory is allocated.
+ * kfm_writes_run() does all of it in the worker. kfm_writes_run_atomic() does, in the context that
+ * has handed something over, what needs neither sleep nor metadata: most writes begin in the
+ * context that submits them, and end in the softirq in which the answer of the peer arrives. Both
+ * run with the mirror claimed (claim.c). The completions clear @leg_busy and kfm_post.busy with
+ * release semantics. No memory is allocated.
  */
 #include <linux/gfp.h>
 #include <linux/highmem.h>
@@ -23,7 +24,7 @@
 
 #define BUF_SIZE	(KFM_DATA_AT + KFM_WRITE_MAX)	/* heads, data */
 #define GROUP_PART	2	/* a group has at least this part of the records in flight */
-#define LOOK_BYTES	(4 * KFM_WRITE_MAX)	/* of data that one kfm_writes_look() copies */
+#define ATOMIC_BYTES	(4 * KFM_WRITE_MAX)	/* copied by one kfm_writes_run_atomic() */
 
 static void write_init(struct kfm *m, struct kfm_write *w)
 {
@@ -149,12 +150,12 @@ bool kfm_writes_idle(const struct kfm *m)
 
 /* ---- leg ---- */
 
-static void leg_look(struct kfm *m)
+static void leg_continue(struct kfm *m)
 {
 	if (in_hardirq() || irqs_disabled())
 		kfm_kick(m);
 	else
-		kfm_look(m, NULL);
+		kfm_run_atomic(m, NULL);
 }
 
 /*
@@ -172,11 +173,11 @@ static void leg_end_io(struct bio *bio)
 	w->leg_status = status;
 	rcu_read_lock();	/* see kfm_signal() */
 	smp_store_release(&w->leg_busy, false);	/* pairs with kfm_busy() */
-	smp_mb();		/* before posts_busy(); pairs with written(), see claim.c */
+	smp_mb();		/* before posts_busy(); pairs with record_done(), see claim.c */
 	if (status)
 		kfm_kick(m);
 	else if (!posts_busy(w))
-		leg_look(m);
+		leg_continue(m);
 	rcu_read_unlock();
 }
 
@@ -333,7 +334,7 @@ static int post_all(struct kfm_peer *p, u32 limit)
 	struct kfm_write *w;
 	int ret = 0;
 
-	if (p->link != KFM_UP || !post_due(p))
+	if (p->state != KFM_SESSION_UP || !post_due(p))
 		return 0;
 	list_for_each_entry(w, &p->m->flight, entry) {
 		if (w->posts[p->index].state != KFM_P_WAIT)
@@ -415,9 +416,9 @@ static int collect_acks(struct kfm_peer *p)
  */
 static bool peer_optional(const struct kfm_peer *p)
 {
-	bool attaching = p->link > KFM_HELLOED && !p->attach;
+	bool attaching = p->state > KFM_SESSION_HELLO && !p->attach;
 
-	return p->link != KFM_UP && !attaching && kfm_is_alone(p) && !p->m->meta_failed;
+	return p->state != KFM_SESSION_UP && !attaching && kfm_is_alone(p) && !p->m->meta_failed;
 }
 
 /* Peers that are needed and at which the record is not known to be durable, as bits */
@@ -445,7 +446,8 @@ static bool generation_known(const struct kfm *m)
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, m) {
-		if (p->link == KFM_UP && (!p->attach || p->synced_sent) && p->gen != m->sb.gens.cur)
+		if (p->state == KFM_SESSION_UP && (!p->attach || p->synced_sent) &&
+		    p->gen != m->sb.gens.cur)
 			return m->meta_failed;
 	}
 	return true;
@@ -547,7 +549,7 @@ static bool may_write(const struct kfm *m)
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, m) {
-		if (p->link != KFM_UP && !kfm_is_alone(p))
+		if (p->state != KFM_SESSION_UP && !kfm_is_alone(p))
 			return false;
 	}
 	return true;
@@ -566,10 +568,13 @@ static void fail_queue(struct kfm *m)
  * all writes behind it. A write that overlaps a read waiting for its repair waits, too; otherwise
  * new writes could keep the range in use forever. The bits of the writes are set in memory.
  *
- * @look: take only writes whose bits are durable, and at most LOOK_BYTES. Return: false if another
- * write waits for a bit, for room in this node's log, or for the next time.
+ * @atomic: take only writes whose bits are durable, and at most ATOMIC_BYTES of data. Return: false
+ *	if
+ * the next write is left to the worker: its bit is not durable, this node's log has no room for its
+ * record, or ATOMIC_BYTES are used up. True otherwise, also if a write waits for one that it
+ * overlaps.
  */
-static bool admit_writes(struct kfm *m, struct list_head *batch, bool look)
+static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 {
 	struct kfm_write *w;
 	struct bio *bio;
@@ -578,8 +583,8 @@ static bool admit_writes(struct kfm *m, struct list_head *batch, bool look)
 	while (m->bios < KFM_WRITES && (bio = bio_list_peek(&m->queue)) &&
 	       !kfm_repair_waits(m, bio)) {
 		bytes += bio->bi_iter.bi_size;
-		if (look && (bytes > LOOK_BYTES ||
-			     !kfm_bit_durable(m, kfm_region(m, bio->bi_iter.bi_sector))))
+		if (atomic && (bytes > ATOMIC_BYTES ||
+			       !kfm_bit_durable(m, kfm_region(m, bio->bi_iter.bi_sector))))
 			return false;
 		if (kfm_own_full(m, bio->bi_iter.bi_size))
 			return false;
@@ -678,25 +683,25 @@ static bool nothing_but_writes(const struct kfm *m)
 	    m->repair.w || m->repair.waiting || !list_empty(&m->reads))
 		return false;
 	kfm_for_each_peer(p, m) {
-		if (p->link != KFM_UP || !p->insync || p->oos_count || p->gap)
+		if (p->state != KFM_SESSION_UP || !p->insync || p->oos_count || p->gap)
 			return false;
 	}
 	return generation_known(m);
 }
 
 /**
- * kfm_writes_look() - advance the writes as far as this is possible without the worker
+ * kfm_writes_run_atomic() - advance the writes as far as this is possible without the worker
  * @m: mirror
  * @legs: the caller submits the bios that are added to this list, with the claim released; NULL:
  *	the caller must not sleep, so no write begins
  *
  * All writes of an undisturbed mirror are executed here, except for those that need a bit. What
  * changes the state of a session, of the leg or of the metadata is left to the worker as it is,
- * which finds it again. So is what exceeds LOOK_BYTES; a pass ends all writes that can end.
+ * which finds it again. So is what exceeds ATOMIC_BYTES; a pass ends all writes that can end.
  *
  * Context: the mirror is claimed; bottom halves are off. Return: true if the worker has to run.
  */
-bool kfm_writes_look(struct kfm *m, struct bio_list *legs)
+bool kfm_writes_run_atomic(struct kfm *m, struct bio_list *legs)
 {
 	bool worker = false;
 	struct kfm_peer *p;
@@ -720,7 +725,7 @@ bool kfm_writes_look(struct kfm *m, struct bio_list *legs)
 	else
 		worker = !bio_list_empty(&m->queue);
 	kfm_for_each_peer(p, m)
-		worker |= post_all(p, LOOK_BYTES) != 0;
+		worker |= post_all(p, ATOMIC_BYTES) != 0;
 	return worker;
 }
 
@@ -750,7 +755,7 @@ void kfm_writes_run(struct kfm *m)
 	}
 	/* the suspend was canceled: no completion is checked for the record of a requeued write */
 	kfm_for_each_peer(p, m) {
-		if (p->gap && p->link == KFM_UP)
+		if (p->gap && p->state == KFM_SESSION_UP)
 			kfm_peer_lost(p, -EINTR);
 		p->gap = false;
 	}

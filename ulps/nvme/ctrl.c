@@ -81,10 +81,10 @@ static int kfn_admin_setup(struct kfn_ctrl *ctrl, bool new)
 {
 	int ret;
 
-	ret = kfn_link_open(ctrl);
+	ret = kfn_net_open(ctrl);
 	if (ret)
 		return ret;
-	ctrl->ctrl.numa_node = ctrl->link.limits.numa_node;
+	ctrl->ctrl.numa_node = ctrl->kfi.limits.numa_node;
 	ret = kfn_queue_start(ctrl, 0, NVME_AQ_DEPTH);
 	if (ret)
 		goto close_link;
@@ -106,7 +106,7 @@ stop_queue:
 	kfn_queues_end(ctrl, 0, 1);
 close_link:
 	if (new)
-		kfn_link_close(ctrl);
+		kfn_net_close(ctrl);
 	return ret;
 }
 
@@ -123,7 +123,7 @@ static void kfn_admin_teardown(struct kfn_ctrl *ctrl, bool remove)
 	cancel_work_sync(&ctrl->ctrl.async_event_work);
 	kfn_queues_end(ctrl, 0, 1);
 	if (remove)
-		kfn_link_close(ctrl);
+		kfn_net_close(ctrl);
 }
 
 /* ---- I/O queues ---- */

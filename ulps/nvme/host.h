@@ -19,7 +19,7 @@ struct kfn_ctrl;
 struct kfn_queue;
 
 /**
- * struct kfn_link - the connection of a controller's queues to a network
+ * struct kfn_net - fabric and domain in which the queues of a controller have their endpoints
  * @info: the answer of kfi_getinfo() that was chosen; its dest_addr is the target
  * @fabric: fabric
  * @domain: domain of all queues
@@ -30,7 +30,7 @@ struct kfn_queue;
  * controller or when another provider, or another domain, is chosen. The calls that set up and take
  * down the admin queue serialise all use.
  */
-struct kfn_link {
+struct kfn_net {
 	struct kfi_info			*info;
 	struct kfid_fabric		*fabric;
 	struct kfid_domain		*domain;
@@ -171,14 +171,14 @@ struct kfn_req {
  * @queues: the queues that the options request, and the admin queue; the core's count may become
  *	smaller
  * @nr_queues: number of @queues
- * @link: fabric and domain
+ * @kfi: fabric and domain
  * @net: the network namespace in which it was created; held
  * @ns_tracker: tracks @net
  * @tag_set: tags of I/O queues
  * @admin_tag_set: tags of the admin queue
  * @virt_mask: alignment of addresses that the block queues guarantee since the first connection; a
- *	later link must not need a stricter one
- * @pages: pages of a request, fixed by the first connection; a later link must support as many
+ *	later network must not need a stricter one
+ * @pages: pages of a request, fixed by the first connection; a later network must support as many
  * @in_capsule: the target takes data in capsules
  * @aen: the SQE of asynchronous events
  * @err_work: takes the controller down, then queues @reconnect_work
@@ -191,7 +191,7 @@ struct kfn_ctrl {
 	struct nvme_ctrl	ctrl;
 	struct kfn_queue	*queues;
 	unsigned int		nr_queues;
-	struct kfn_link		link;
+	struct kfn_net		kfi;
 	struct net		*net;
 	netns_tracker		ns_tracker;
 	struct blk_mq_tag_set	tag_set;
@@ -227,9 +227,9 @@ unsigned int kfn_connect_ms(void);
 /* hlayout.c */
 int kfn_check_layouts(void);
 
-/* link.c */
-int kfn_link_open(struct kfn_ctrl *ctrl);
-void kfn_link_close(struct kfn_ctrl *ctrl);
+/* net.c */
+int kfn_net_open(struct kfn_ctrl *ctrl);
+void kfn_net_close(struct kfn_ctrl *ctrl);
 
 /* queue.c */
 int kfn_queue_start(struct kfn_ctrl *ctrl, unsigned int qid, unsigned int size);

@@ -196,8 +196,8 @@ static unsigned int kfn_capsule_room(const struct kfn_queue *queue)
 	const struct kfn_ctrl *ctrl = queue->ctrl;
 	u32 capsule = ctrl->ctrl.ioccsz * 16;	/* reported by the target; not all cores check it */
 
-	if (ctrl->link.limits.short_msg_limit)
-		capsule = min_t(size_t, capsule, ctrl->link.limits.short_msg_limit);
+	if (ctrl->kfi.limits.short_msg_limit)
+		capsule = min_t(size_t, capsule, ctrl->kfi.limits.short_msg_limit);
 
 	if (!queue->qid || !ctrl->in_capsule || capsule < sizeof(struct nvme_command))
 		return 0;

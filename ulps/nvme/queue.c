@@ -103,15 +103,15 @@ static bool kfn_queue_polled(const struct kfn_queue *queue)
 /* A command takes one transmit, whose completion may arrive later than the command's answer. */
 static int kfn_queue_endpoint(struct kfn_queue *queue)
 {
-	struct kfn_link *link = &queue->ctrl->link;
-	struct kfi_info *info = kfi_dupinfo(link->info);
+	struct kfn_net *kn = &queue->ctrl->kfi;
+	struct kfi_info *info = kfi_dupinfo(kn->info);
 	int ret;
 
 	if (!info)
 		return -ENOMEM;
 	info->tx_attr->size = 2 * queue->size;
 	info->rx_attr->size = queue->size;
-	ret = kfi_endpoint(link->domain, info, &queue->ep, queue);
+	ret = kfi_endpoint(kn->domain, info, &queue->ep, queue);
 	kfi_freeinfo(info);
 	return ret;
 }
@@ -132,13 +132,13 @@ static int kfn_queue_objects(struct kfn_queue *queue)
 		.flags = queue->polled ? KFI_CQ_DIRECT : KFI_CQ_SOFTIRQ,
 		.format = KFI_CQ_FORMAT_DATA,
 	};
-	struct kfn_link *link = &queue->ctrl->link;
+	struct kfn_net *kn = &queue->ctrl->kfi;
 	int ret;
 
-	ret = kfi_cq_open(link->domain, &cq, &queue->cq, NULL, queue);
+	ret = kfi_cq_open(kn->domain, &cq, &queue->cq, NULL, queue);
 	if (ret)
 		return ret;
-	ret = kfi_eq_open(link->fabric, NULL, &queue->eq, kfn_event, queue);
+	ret = kfi_eq_open(kn->fabric, NULL, &queue->eq, kfn_event, queue);
 	if (ret)
 		goto close_cq;
 	ret = kfn_queue_endpoint(queue);
@@ -219,7 +219,7 @@ static void kfn_queue_disconnect(struct kfn_queue *queue)
 	if (!ret)
 		return;
 	if (ret != -EOPNOTSUPP)
-		queue->ctrl->link.stale = true;
+		queue->ctrl->kfi.stale = true;
 	kfn_queue_release(queue);
 }
 
@@ -246,7 +246,7 @@ static int kfn_queue_connect(struct kfn_queue *queue)
 	};
 	int ret;
 
-	ret = kfi_connect(queue->ep, queue->ctrl->link.info->dest_addr, &req, sizeof(req));
+	ret = kfi_connect(queue->ep, queue->ctrl->kfi.info->dest_addr, &req, sizeof(req));
 	if (ret)
 		return ret;
 	if (!wait_for_completion_timeout(&queue->connected, msecs_to_jiffies(kfn_connect_ms())))
@@ -281,7 +281,7 @@ static void kfn_queue_ready(struct kfn_queue *queue)
 
 /**
  * kfn_queue_start() - connect a queue
- * @ctrl: controller, whose link is open
+ * @ctrl: controller, whose domain is open
  * @qid: number of the queue
  * @size: commands
  *
@@ -295,7 +295,7 @@ int kfn_queue_start(struct kfn_ctrl *ctrl, unsigned int qid, unsigned int size)
 	kfn_queue_init(queue, size);
 	ret = kfn_queue_open_all(queue);
 	if (ret == -ENODEV)
-		ctrl->link.stale = true;
+		ctrl->kfi.stale = true;
 	if (ret)
 		goto report;
 	ret = kfn_queue_receives(queue) ?: kfn_queue_connect(queue);

@@ -174,7 +174,7 @@ bool kfn_region_detach(struct kfn_req *req)
 
 static int kfn_region_open(struct kfn_queue *queue, struct kfid_mr **mr)
 {
-	int ret = kfi_mr_alloc(queue->ctrl->link.domain, queue->ctrl->pages, 0, mr, NULL);
+	int ret = kfi_mr_alloc(queue->ctrl->kfi.domain, queue->ctrl->pages, 0, mr, NULL);
 
 	if (ret)
 		return ret;

@@ -154,8 +154,11 @@ struct kfnt_cmd {
 enum {
 	KFNT_Q_OPEN,		/* operations may be posted, under RCU */
 	KFNT_Q_CONNECTED,	/* sends may be posted; commands may be received before */
-	/* release_work is queued, or the acceptor still owns the queue and will queue it */
-	KFNT_Q_ENDING,
+	/*
+	 * release_work must not be queued: it is queued already, or the acceptor still owns the
+	 * queue, and kfnt_queue_begin() will clear the flag
+	 */
+	KFNT_Q_RELEASE_TAKEN,
 	KFNT_Q_FAILED,		/* the queue has to end */
 	KFNT_Q_INSTALLED,	/* NVMe's connect was executed */
 };
@@ -261,7 +264,7 @@ void kfnt_delete_ctrl(struct nvmet_ctrl *ctrl);
 void kfnt_end_port(struct kfnt_port *port);
 void kfnt_wait_queues(void);
 
-/* tknown.c */
+/* tconnect.c */
 unsigned int kfnt_queue_limit(struct nvmet_port *nport);
 bool kfnt_unconnected_get(struct kfnt_port *port, unsigned int n);
 void kfnt_unconnected_put(struct kfnt_port *port, unsigned int n);

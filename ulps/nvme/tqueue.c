@@ -55,7 +55,7 @@ static void kfnt_queue_event(struct kfid_eq *eq, void *context)
 
 /* ---- endpoint ---- */
 
-/* RMA operations beyond this number wait in the backlog. */
+/* A command that finds no free transmit operation waits in the backlog. */
 static int kfnt_queue_endpoint(struct kfnt_queue *queue, struct kfid_domain *domain,
 			       struct kfi_info *info)
 {
@@ -171,7 +171,7 @@ void kfnt_queue_end(struct kfnt_queue *queue)
 {
 	set_bit(KFNT_Q_FAILED, &queue->flags);
 	/* A full barrier, as in kfnt_queue_begin(): one of both sees the flag of the other. */
-	if (!test_and_set_bit(KFNT_Q_ENDING, &queue->flags))
+	if (!test_and_set_bit(KFNT_Q_RELEASE_TAKEN, &queue->flags))
 		queue_work(kfnt_wq, &queue->release_work);
 }
 
@@ -203,7 +203,7 @@ void kfnt_queue_enter(struct kfnt_queue *queue)
 void kfnt_queue_begin(struct kfnt_queue *queue)
 {
 	rcu_read_lock();	/* a release that begins meanwhile does not free the queue yet */
-	clear_bit(KFNT_Q_ENDING, &queue->flags);
+	clear_bit(KFNT_Q_RELEASE_TAKEN, &queue->flags);
 	smp_mb__after_atomic();	/* pairs with test_and_set_bit() in kfnt_queue_end() */
 	if (test_bit(KFNT_Q_FAILED, &queue->flags))
 		kfnt_queue_end(queue);
@@ -263,7 +263,7 @@ struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int q
 	INIT_WORK(&queue->release_work, kfnt_release_work);
 	INIT_WORK(&queue->resume_work, kfnt_resume_work);
 	queue->answer_cqe.done = kfnt_answer_failed;
-	set_bit(KFNT_Q_ENDING, &queue->flags);	/* until kfnt_queue_begin() */
+	set_bit(KFNT_Q_RELEASE_TAKEN, &queue->flags);	/* until kfnt_queue_begin() */
 	queue->qid = qid;
 	queue->depth = depth;
 	/* kfi_verbs gives a queue pair at most KFN_QUEUE_MAX receives. */

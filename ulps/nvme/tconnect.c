@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tknown.c - limits for connections on which NVMe's connect was not executed yet. Any host can make
- * such a connection.
+ * tconnect.c - limits for connections on which NVMe's connect was not executed yet. Any host can
+ * make such a connection.
  *
  * For such a connection the target itself allocates little memory: KFNT_FIRST_CMDS commands. But
  * the endpoint is created only once, with pools of transmits and receives for the queue size that

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * link.c - from the options of `nvme connect` to a domain.
+ * net.c - from the options of `nvme connect` to a domain.
  *
  * The provider is the first one that kfi_getinfo() returns for the address; `host_iface` names the
  * domain (an interface, an RDMA device), `host_traddr` the local address, and the module parameter
@@ -31,7 +31,7 @@ static int kfn_source(struct kfn_ctrl *ctrl, struct kfi_info *hints, bool load)
 }
 
 /*
- * The first link of a controller may load a provider, because `nvme connect` waits for it. A
+ * The first connection of a controller may load a provider, because `nvme connect` waits for it. A
  * reconnect may not.
  */
 static int kfn_find(struct kfn_ctrl *ctrl, struct kfi_info **info)
@@ -55,10 +55,10 @@ static int kfn_find(struct kfn_ctrl *ctrl, struct kfi_info **info)
 	return ret;
 }
 
-/* The limits of the block queues are those of the first link: a later link must support them. */
-static int kfn_link_check(struct kfn_ctrl *ctrl, bool new)
+/* The limits of the block queues are those of the first network: a later one must support them. */
+static int kfn_net_check(struct kfn_ctrl *ctrl, bool new)
 {
-	const struct kfi_domain_limits *limits = &ctrl->link.limits;
+	const struct kfi_domain_limits *limits = &ctrl->kfi.limits;
 	unsigned int pages = min_t(size_t, limits->mr_page_limit ?: KFN_PAGES_MAX, KFN_PAGES_MAX);
 
 	if (new) {
@@ -74,64 +74,64 @@ static int kfn_link_check(struct kfn_ctrl *ctrl, bool new)
 
 static int kfn_domain_open(struct kfn_ctrl *ctrl)
 {
-	struct kfn_link *link = &ctrl->link;
+	struct kfn_net *kn = &ctrl->kfi;
 	int ret;
 
-	ret = kfi_fabric_net(ctrl->net, link->info->fabric_attr, &link->fabric, NULL);
+	ret = kfi_fabric_net(ctrl->net, kn->info->fabric_attr, &kn->fabric, NULL);
 	if (ret)
 		return ret;
-	ret = kfi_domain(link->fabric, link->info, &link->domain, NULL);
+	ret = kfi_domain(kn->fabric, kn->info, &kn->domain, NULL);
 	if (ret)
 		goto close_fabric;
-	ret = kfi_domain_limits(link->domain, &link->limits);
+	ret = kfi_domain_limits(kn->domain, &kn->limits);
 	if (!ret)
-		ret = kfn_link_check(ctrl, !ctrl->pages);
+		ret = kfn_net_check(ctrl, !ctrl->pages);
 	if (ret)
 		goto close_domain;
-	link->stale = false;
+	kn->stale = false;
 	return 0;
 
 close_domain:
-	kfi_close(&link->domain->fid);
-	link->domain = NULL;
+	kfi_close(&kn->domain->fid);
+	kn->domain = NULL;
 close_fabric:
-	kfi_close(&link->fabric->fid);
+	kfi_close(&kn->fabric->fid);
 	return ret;
 }
 
 static void kfn_domain_close(struct kfn_ctrl *ctrl)
 {
-	struct kfn_link *link = &ctrl->link;
+	struct kfn_net *kn = &ctrl->kfi;
 
-	if (!link->domain)
+	if (!kn->domain)
 		return;
 	kfn_queues_release(ctrl);
-	WARN_ON(kfi_close(&link->domain->fid));
-	WARN_ON(kfi_close(&link->fabric->fid));
-	link->domain = NULL;
+	WARN_ON(kfi_close(&kn->domain->fid));
+	WARN_ON(kfi_close(&kn->fabric->fid));
+	kn->domain = NULL;
 }
 
 /* Is the domain of @info the one that is open? */
-static bool kfn_domain_fits(const struct kfn_link *link, const struct kfi_info *info)
+static bool kfn_domain_fits(const struct kfn_net *kn, const struct kfi_info *info)
 {
-	return link->domain && !link->stale &&
-	       !strcmp(info->fabric_attr->prov_name, link->info->fabric_attr->prov_name) &&
-	       !strcmp(info->domain_attr->name, link->info->domain_attr->name);
+	return kn->domain && !kn->stale &&
+	       !strcmp(info->fabric_attr->prov_name, kn->info->fabric_attr->prov_name) &&
+	       !strcmp(info->domain_attr->name, kn->info->domain_attr->name);
 }
 
 /**
- * kfn_link_close() - close fabric and domain, and the objects that the queues have kept
+ * kfn_net_close() - close fabric and domain, and the objects that the queues have kept
  * @ctrl: controller; none of its queues is connected or being connected
  */
-void kfn_link_close(struct kfn_ctrl *ctrl)
+void kfn_net_close(struct kfn_ctrl *ctrl)
 {
 	kfn_domain_close(ctrl);
-	kfi_freeinfo(ctrl->link.info);
-	ctrl->link.info = NULL;
+	kfi_freeinfo(ctrl->kfi.info);
+	ctrl->kfi.info = NULL;
 }
 
 /**
- * kfn_link_open() - find the provider and the domain that reach the target, and open them
+ * kfn_net_open() - find the provider and the domain that reach the target, and open them
  * @ctrl: controller, none of whose queues is connected
  *
  * If provider and domain have not changed since the last connection, the domain and the objects of
@@ -139,27 +139,27 @@ void kfn_link_close(struct kfn_ctrl *ctrl)
  *
  * Return: 0 or a negative error.
  */
-int kfn_link_open(struct kfn_ctrl *ctrl)
+int kfn_net_open(struct kfn_ctrl *ctrl)
 {
-	struct kfn_link *link = &ctrl->link;
+	struct kfn_net *kn = &ctrl->kfi;
 	struct kfi_info *info;
 	int ret = 0;
 
 	ret = kfn_find(ctrl, &info);
 	if (ret)
 		return ret;
-	if (!kfn_domain_fits(link, info))
+	if (!kfn_domain_fits(kn, info))
 		kfn_domain_close(ctrl);
-	kfi_freeinfo(link->info);
-	link->info = info;
-	if (!link->domain)
+	kfi_freeinfo(kn->info);
+	kn->info = info;
+	if (!kn->domain)
 		ret = kfn_domain_open(ctrl);
 	if (ret) {
-		kfn_link_close(ctrl);
+		kfn_net_close(ctrl);
 		return ret;
 	}
 	dev_info(ctrl->ctrl.device, "%s:%s over %s, %s\n", ctrl->ctrl.opts->traddr,
-		 ctrl->ctrl.opts->trsvcid, link->info->fabric_attr->prov_name,
-		 link->info->domain_attr->name);
+		 ctrl->ctrl.opts->trsvcid, kn->info->fabric_attr->prov_name,
+		 kn->info->domain_attr->name);
 	return 0;
 }

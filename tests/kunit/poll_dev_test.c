@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion sources (struct kfi_source) of queues that consumers poll: a device that has events,
- * and interrupts once after it was armed.
+ * Devices that are polled (struct kfi_poll_dev) of queues that consumers poll: a device that has
+ * events, and interrupts once after it was armed.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
-#include <kfi_source.h>
+#include <kfi_poll_dev.h>
 #include "crew.h"
 #include "fake.h"
 
@@ -18,13 +18,13 @@
  * @next: number of the next entry
  * @inside: calls of poll in progress
  * @wrong: calls of poll that ran at the same time, or outside of softirq
- * @hot: the source stayed hot although a reader slept
+ * @hot: the device stayed hot although a reader slept
  * @arms: how often it was armed
  * @readers: calls of poll by readers that found events
  * @softirqs: calls of poll by softirq that found events
  */
 struct gadget {
-	struct kfi_source	src;
+	struct kfi_poll_dev	src;
 	struct kfi_ep		*ep;
 	struct kfid_cq		*cq;
 	spinlock_t		lock;
@@ -47,7 +47,7 @@ static u32 gadget_take(struct gadget *d, u32 budget)
 	return n;
 }
 
-static int gadget_poll(struct kfi_source *src, int budget)
+static int gadget_poll(struct kfi_poll_dev *src, int budget)
 {
 	struct gadget *d = container_of(src, struct gadget, src);
 	struct kfi_cq_err_entry wc = { .flags = KFI_MSG | KFI_RECV };
@@ -67,7 +67,7 @@ static int gadget_poll(struct kfi_source *src, int budget)
 	return n;
 }
 
-static bool gadget_arm(struct kfi_source *src)
+static bool gadget_arm(struct kfi_poll_dev *src)
 {
 	struct gadget *d = container_of(src, struct gadget, src);
 	bool missed;
@@ -80,7 +80,7 @@ static bool gadget_arm(struct kfi_source *src)
 	return missed;
 }
 
-static const struct kfi_source_ops gadget_ops = { .poll = gadget_poll, .arm = gadget_arm };
+static const struct kfi_poll_dev_ops gadget_ops = { .poll = gadget_poll, .arm = gadget_arm };
 
 /* Add an event. Return: false: the queue has no room. */
 static bool gadget_say(struct gadget *d)
@@ -95,7 +95,7 @@ static bool gadget_say(struct gadget *d)
 	d->armed = false;
 	spin_unlock_bh(&d->lock);
 	if (tell)
-		kfi_source_event(&d->src);
+		kfi_poll_dev_event(&d->src);
 	return true;
 }
 
@@ -123,20 +123,20 @@ static struct gadget *gadget_new(struct kunit *test, struct kfi_world *w, struct
 	d->cq = fake_cq(w, 64, KFI_CQ_DIRECT, NULL, NULL);
 	d->ep->rx_cq = kfi_to_cq(d->cq);
 	d->ep->tx_cq = tx ? kfi_to_cq(tx) : kfi_to_cq(d->cq);
-	KUNIT_ASSERT_TRUE(test, kfi_source_wanted(d->ep));
-	kfi_source_start(&d->src, &gadget_ops, d->ep);
+	KUNIT_ASSERT_TRUE(test, kfi_poll_dev_wanted(d->ep));
+	kfi_poll_dev_start(&d->src, &gadget_ops, d->ep);
 	KUNIT_EXPECT_TRUE(test, fake_soon(gadget_armed(d)));
 	return d;
 }
 
 static void gadget_end(struct kunit *test, struct gadget *d)
 {
-	kfi_source_stop(&d->src);
+	kfi_poll_dev_stop(&d->src);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&d->wrong));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&d->cq->fid));
 }
 
-static void source_wanted(struct kunit *test)
+static void poll_dev_wanted(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
 	struct kfid_cq *direct = fake_cq(w, 8, KFI_CQ_DIRECT, NULL, NULL),
@@ -145,24 +145,24 @@ static void source_wanted(struct kunit *test)
 	struct kfi_cntr cntr;
 
 	KUNIT_ASSERT_NOT_NULL(test, ep);
-	KUNIT_EXPECT_FALSE(test, kfi_source_wanted(ep));
+	KUNIT_EXPECT_FALSE(test, kfi_poll_dev_wanted(ep));
 	ep->rx_cq = kfi_to_cq(direct);
-	KUNIT_EXPECT_TRUE(test, kfi_source_wanted(ep));
+	KUNIT_EXPECT_TRUE(test, kfi_poll_dev_wanted(ep));
 	ep->tx_cq = kfi_to_cq(soft);
-	KUNIT_EXPECT_FALSE(test, kfi_source_wanted(ep));
+	KUNIT_EXPECT_FALSE(test, kfi_poll_dev_wanted(ep));
 	swap(ep->tx_cq, ep->rx_cq);
-	KUNIT_EXPECT_FALSE(test, kfi_source_wanted(ep));
+	KUNIT_EXPECT_FALSE(test, kfi_poll_dev_wanted(ep));
 	ep->rx_cq = kfi_to_cq(direct);
-	KUNIT_EXPECT_TRUE(test, kfi_source_wanted(ep));
+	KUNIT_EXPECT_TRUE(test, kfi_poll_dev_wanted(ep));
 	ep->cntr[KFI_CNTR_WRITE] = &cntr;
-	KUNIT_EXPECT_FALSE(test, kfi_source_wanted(ep));
+	KUNIT_EXPECT_FALSE(test, kfi_poll_dev_wanted(ep));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&direct->fid));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&soft->fid));
 	fake_close(w);
 }
 
-/* Nobody polls the queue: the softirq polls the source, each time. */
-static void source_unattended(struct kunit *test)
+/* Nobody polls the queue: the softirq polls the device, each time. */
+static void poll_dev_unattended(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
 	struct gadget *d = gadget_new(test, w, NULL);
@@ -184,14 +184,14 @@ static void source_unattended(struct kunit *test)
  * A thread that begins to poll while the softirq is due does not wait for it: the softirq may run
  * in ksoftirqd, which may have to wait for that thread.
  */
-static void source_overtaken(struct kunit *test)
+static void poll_dev_overtaken(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
 	struct gadget *d = gadget_new(test, w, NULL);
 
 	local_bh_disable();
 	KUNIT_EXPECT_TRUE(test, gadget_say(d));
-	KUNIT_EXPECT_EQ(test, KFI_SOURCE_DUE, d->src.state);
+	KUNIT_EXPECT_EQ(test, KFI_POLL_DEV_DUE, d->src.state);
 	KUNIT_EXPECT_EQ(test, 1, gadget_read(d));
 	KUNIT_EXPECT_FALSE(test, gadget_armed(d));
 	local_bh_enable();
@@ -206,7 +206,7 @@ static void source_overtaken(struct kunit *test)
  * A poller gets the entries without softirq and interrupts. The device is armed again when there
  * were no events for a while, or the poller has stopped.
  */
-static void source_attended(struct kunit *test)
+static void poll_dev_attended(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
 	struct gadget *d = gadget_new(test, w, NULL);
@@ -233,8 +233,8 @@ static void source_attended(struct kunit *test)
 	fake_close(w);
 }
 
-/* Polling either queue polls the source, and kfi_cq_poll() does as well. */
-static void source_two_queues(struct kunit *test)
+/* Polling either queue polls the device, and kfi_cq_poll() does as well. */
+static void poll_dev_two_queues(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
 	struct kfid_cq *tx = fake_cq(w, 8, KFI_CQ_DIRECT, NULL, NULL);
@@ -266,16 +266,16 @@ static int say_later(void *arg)
 	local_bh_disable();
 	WRITE_ONCE(kfi_to_cq(d->cq)->polled, jiffies);	/* another reader has just polled */
 	gadget_say(d);
-	d->hot = d->src.state == KFI_SOURCE_HOT;
+	d->hot = d->src.state == KFI_POLL_DEV_HOT;
 	local_bh_enable();
 	return 0;
 }
 
 /*
- * A reader that sleeps leaves the source to the softirq, also if the source is hot or another
+ * A reader that sleeps leaves the device to the softirq, also if the device is hot or another
  * reader polls.
  */
-static void source_sleeper(struct kunit *test)
+static void poll_dev_sleeper(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
 	struct gadget *d = gadget_new(test, w, NULL);
@@ -297,8 +297,8 @@ static void source_sleeper(struct kunit *test)
 	fake_close(w);
 }
 
-/* A source that was stopped is not polled, whatever the device reports. */
-static void source_stopped(struct kunit *test)
+/* A device that was stopped is not polled, whatever the device reports. */
+static void poll_dev_stopped(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
 	struct gadget *d = gadget_new(test, w, NULL);
@@ -306,7 +306,7 @@ static void source_stopped(struct kunit *test)
 
 	for (i = 0; i < 2; i++) {
 		if (i) {
-			kfi_source_start(&d->src, &gadget_ops, d->ep);
+			kfi_poll_dev_start(&d->src, &gadget_ops, d->ep);
 			KUNIT_EXPECT_TRUE(test, fake_soon(gadget_armed(d)));
 			KUNIT_EXPECT_EQ(test, 1, gadget_read(d));
 			KUNIT_EXPECT_EQ(test, 0, gadget_read(d));
@@ -314,10 +314,10 @@ static void source_stopped(struct kunit *test)
 			KUNIT_EXPECT_TRUE(test, gadget_say(d));		/* hot */
 			local_bh_enable();
 		}
-		kfi_source_stop(&d->src);
+		kfi_poll_dev_stop(&d->src);
 		KUNIT_EXPECT_EQ(test, 0, gadget_read(d));
 		KUNIT_EXPECT_TRUE(test, i || gadget_say(d));
-		kfi_source_event(&d->src);
+		kfi_poll_dev_event(&d->src);
 		msleep(30);
 		KUNIT_EXPECT_EQ(test, i, atomic_read(&d->softirqs));
 		KUNIT_EXPECT_EQ(test, 0, atomic_read(&d->readers));
@@ -363,7 +363,7 @@ static void race_thread(void *arg, unsigned int id, struct rnd_state *rnd)
 	}
 }
 
-static void source_race(struct kunit *test)
+static void poll_dev_race(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
 	struct race race = { .d = gadget_new(test, w, NULL) };
@@ -376,21 +376,21 @@ static void source_race(struct kunit *test)
 	fake_close(w);
 }
 
-static struct kunit_case source_cases[] = {
-	KUNIT_CASE(source_wanted),
-	KUNIT_CASE(source_unattended),
-	KUNIT_CASE(source_overtaken),
-	KUNIT_CASE(source_attended),
-	KUNIT_CASE(source_two_queues),
-	KUNIT_CASE(source_sleeper),
-	KUNIT_CASE(source_stopped),
-	KUNIT_CASE(source_race),
+static struct kunit_case poll_dev_cases[] = {
+	KUNIT_CASE(poll_dev_wanted),
+	KUNIT_CASE(poll_dev_unattended),
+	KUNIT_CASE(poll_dev_overtaken),
+	KUNIT_CASE(poll_dev_attended),
+	KUNIT_CASE(poll_dev_two_queues),
+	KUNIT_CASE(poll_dev_sleeper),
+	KUNIT_CASE(poll_dev_stopped),
+	KUNIT_CASE(poll_dev_race),
 	{}
 };
 
-static struct kunit_suite source_suite = {
-	.name = "kfi_source",
-	.test_cases = source_cases,
+static struct kunit_suite poll_dev_suite = {
+	.name = "kfi_poll_dev",
+	.test_cases = poll_dev_cases,
 };
 
-kunit_test_suite(source_suite);
+kunit_test_suite(poll_dev_suite);

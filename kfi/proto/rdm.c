@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* peer.c - RDM endpoints: the connections to their peers. peers.c manages the peers. */
+/* rdm.c - RDM endpoints: hellos, and "kfi show". peers.c has the peers, conn.c dials. */
 #include <linux/export.h>
-#include <linux/sched/mm.h>
 #include "peers.h"
 
 void kfi_proto_addr_removed(struct kfi_ep *ep, u32 index)
@@ -9,65 +8,6 @@ void kfi_proto_addr_removed(struct kfi_ep *ep, u32 index)
 	kfi_peers_removed(&to_proto_ep(ep)->peers, index);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_addr_removed);
-
-/* ---- dialing ---- */
-
-/*
- * Compute the address of the peer, which names the source of its messages. It is all zero if the
- * peer has no address in this domain.
- */
-static void kfp_conn_named(struct kfp_conn *conn)
-{
-	u8 raw[KFI_ADDR_MAX] __aligned(8);
-	int len = conn->ops->address(&conn->ep->ep, conn->link.name, raw);
-
-	if (len > 0)
-		memcpy(conn->av_name, raw, len);
-}
-
-/*
- * Allocate a connection that will dial @to, and add it to its endpoint. Return it with a reference
- * for the caller. @peer is NULL for an MSG endpoint.
- */
-struct kfp_conn *kfp_dial(struct kfi_proto_ep *pe, const void *to, struct kfi_peer *peer)
-{
-	unsigned int noio = memalloc_noio_save();	/* writeback may wait for it */
-	struct kfp_conn *conn;
-	int ret = -ENOMEM;
-
-	conn = kfp_conn_new(pe->proto, pe, NULL);
-	if (!conn)
-		goto restore;
-	memcpy(conn->link.name, to, conn->ops->name_len);
-	kfp_conn_named(conn);
-	conn->pc.dialed = true;
-	ret = conn->ops->open(&conn->link);
-	if (ret)
-		goto put;
-	ret = kfp_conn_alloc(conn);
-	if (!ret && peer)
-		ret = kfp_account_join(conn);
-	if (peer)
-		kfi_peer_join(peer, &conn->pc);
-	ret = ret ?: kfi_conn_set_add(&pe->conn_set, &conn->pc);
-	if (!ret)
-		goto restore;
-	if (peer)
-		kfi_peer_leave(&conn->pc);
-	kfp_account_down(conn);
-	conn->ops->close(&conn->link, true);
-put:
-	kfp_conn_put(conn);
-restore:
-	memalloc_noio_restore(noio);
-	return ret ? ERR_PTR(ret) : conn;
-}
-
-/* Start a connection of kfp_dial() in the hello work. kfp_conn_fail() reports a failure. */
-void kfp_dial_start(struct kfp_conn *conn)
-{
-	kfp_hello_start(conn, KFP_CALLING);
-}
 
 /* ---- for "kfi show" ---- */
 
