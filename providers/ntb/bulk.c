@@ -175,7 +175,8 @@ static bool nt_give_load(struct nt_ring *ring, struct nt_batch *b)
 		flags = b->done + piece.len == b->rec->len ? nt_places_fence(&ring->out, b) : 0;
 		if (!nt_engine_copy(&ring->engine, NT_PAYLOAD, &piece, at, b->rec, flags))
 			return false;
-		if (flags) {
+		/* unless the copy was shortened, and others of this payload follow */
+		if (flags && b->done + piece.len == b->rec->len) {
 			b->low = U64_MAX;
 			b->high = 0;
 		}

@@ -33,9 +33,11 @@
 
 static void nt_desc_set_state(struct nt_desc *d, enum nt_copy_state state)
 {
-	/* Pairs with nt_engine_reap(). The memory may be freed once the state is seen. */
+	struct bh_work_struct *wake = d->engine->wake;
+
+	/* Pairs with nt_engine_reap(). @d may be used again or freed once the state is seen. */
 	smp_store_release(&d->state, state);
-	queue_bh_work(d->engine->wake);
+	queue_bh_work(wake);
 }
 
 static void nt_chan_done(void *arg, const struct dmaengine_result *result)

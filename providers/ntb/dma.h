@@ -24,7 +24,7 @@ struct nt_engine;
 
 #define NT_DESCS	1024U	/* copies under way, at most; a power of two */
 #define NT_PIECE_MAX	(1UL << 20)
-#define NT_BOUNCE	65536U	/* bytes of a copy whose source can't be mapped for the engine */
+#define NT_BOUNCE	32768U	/* bytes of a copy whose source can't be mapped for the engine */
 #define NT_MAPPINGS	64U	/* pieces of a record's payload that the engine reads, at most */
 #define NT_IRQ_INTERVAL	16U	/* copies per completion interrupt, at most */
 

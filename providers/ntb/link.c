@@ -247,17 +247,22 @@ static int nt_on_reboot(struct notifier_block *nb, unsigned long action, void *a
 /* Called after the notifiers that still write data */
 static struct notifier_block nt_reboot = { .notifier_call = nt_on_reboot, .priority = INT_MIN };
 
+/* -EINVAL: the link is enabled from the other end. */
+static int nt_link_enable(struct nt_link *link)
+{
+	int ret = ntb_link_enable(link->ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
+
+	return ret == -EINVAL ? 0 : ret;
+}
+
 int nt_link_start(struct nt_link *link)
 {
 	int ret = ntb_set_ctx(link->ntb, link, &nt_ctx_ops);
 
 	if (ret)
 		return ret;
-	ret = nt_bell_init(link);
-	if (ret)
-		goto clear_ctx;
-	ret = ntb_link_enable(link->ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
-	if (ret && ret != -EINVAL) {	/* -EINVAL: the link is enabled from the other end */
+	ret = nt_bell_init(link) ?: nt_link_enable(link);
+	if (ret) {	/* the work item may have begun a life since ntb_set_ctx() */
 		nt_link_stop(link);
 		return ret;
 	}
@@ -266,9 +271,6 @@ int nt_link_start(struct nt_link *link)
 	mutex_unlock(&nt_links_lock);
 	nt_link_queue(link);
 	return 0;
-clear_ctx:
-	ntb_clear_ctx(link->ntb);
-	return ret;
 }
 
 void nt_link_remove(struct nt_link *link)

@@ -50,16 +50,18 @@ void *nt_pin(struct kfi_link *link)
 }
 
 /*
- * If it is not known whether all bytes have arrived, the life has to end, because a CLOSE would
- * tell the peer that nothing is written any more.
+ * If it is not known whether all bytes have arrived, the life has to end. Until it does, no CLOSE
+ * may tell the peer that nothing is written any more, so the number of pins never becomes 0 again.
  */
 int nt_fence(void *pin, const struct kfi_dev_place *place)
 {
 	struct nt_stream *s = pin;
 	int ret = nt_pages_fence(s->dev->link, s->life, place->bvec, place->fid.count);
 
-	if (ret == -EIO)
+	if (ret == -EIO) {
+		atomic_inc(&s->pins);
 		nt_link_fault(s->dev->link, s->life, "the peer's memory can't be read");
+	}
 	return ret;
 }
 

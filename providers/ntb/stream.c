@@ -292,8 +292,13 @@ void nt_close_in(struct nt_stream *s, const struct ntw_rec *rec, size_t len)
 	if (!(bits & NTW_C_HELD))
 		WRITE_ONCE(s->returned, true);
 	nt_stream_end(s, s->state == NT_OPEN ? err : -ECONNREFUSED);
-	if (bits & NTW_C_RETURN)
-		nt_send_close(s);	/* it comes after all that we have written to the peer */
+	/*
+	 * It comes after all that we have written to the peer. If the state is NT_CLOSED,
+	 * nt_close() has sent it, unless the peer had returned all before; and the last reference
+	 * may be gone.
+	 */
+	if (bits & NTW_C_RETURN && s->state != NT_CLOSED)
+		nt_send_close(s);
 	spin_unlock(&s->lock);
 	wake_up_all(&s->dev->back);
 }

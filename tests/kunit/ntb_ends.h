@@ -139,6 +139,60 @@ static int put(struct end *end, enum ntw_which which, u32 seq, u32 len, bool mor
 	return ret;
 }
 
+static bool owes_nothing(struct nt_ring *ring)
+{
+	u64 done;
+
+	return !nt_ring_progress(ring, NT_PEER_MSG, &done) &&
+	       !nt_ring_progress(ring, NT_PEER_BULK, &done);
+}
+
+/* Let the peer report what it has handled. Return: was that all? */
+static bool reported(struct end *end)
+{
+	unsigned int i;
+
+	for (i = 0; !owes_nothing(&end->ring) && i < 1000; i++) {
+		nt_ring_beat(&end->other->ring, 0);
+		usleep_range(1000, 2000);
+		nt_ring_schedule(&end->ring);
+		usleep_range(1000, 2000);
+	}
+	return owes_nothing(&end->ring);
+}
+
+/* Put records into the ring until it is full. Return: how many fit. */
+static u32 put_all(struct end *end, enum ntw_which which, u32 seq, bool more)
+{
+	u32 n = 0;
+
+	while (!put(end, which, seq + n, 300, more))
+		n++;
+	return n;
+}
+
+static bool rooms_are(struct end *end, u32 rooms)
+{
+	return wait_event_timeout(end->wait, READ_ONCE(end->rooms) == rooms, PATIENCE);
+}
+
+/* Let the copies of a kind fail that the ring has not reaped. Return: their number. */
+static u32 fail_made(struct nt_ring *ring, enum nt_what what)
+{
+	struct nt_engine *e = &ring->engine;
+	u32 i, n = 0;
+
+	for (i = e->tail; i != e->head; i++) {
+		struct nt_desc *d = &e->desc[i & (NT_DESCS - 1)];
+
+		if (d->what != what)
+			continue;
+		d->state = NT_FAILED;
+		n++;
+	}
+	return n;
+}
+
 /* ---- fixture ---- */
 
 static void end_on(struct end *end, u32 own_id, u32 peer_id)
@@ -232,10 +286,11 @@ static void placed_sent(struct nt_rec *rec, int err)
 	complete(&p->sent);
 }
 
-static int post_placed(struct end *end, struct placed *p, void *from, size_t len, bool more)
+static int post_placed_at(struct end *end, struct placed *p, u64 at, void *from, size_t len,
+			  bool more)
 {
 	*p = (struct placed) {
-		.place = { .at = PLACED_AT, .len = len }, .vec = { from, len },
+		.place = { .at = at, .len = len }, .vec = { from, len },
 		.rec = { .sent = placed_sent,
 			 .head_len = sizeof(struct ntw_rec) + PLACED_HEAD,
 			 .rec.type = NTW_FIRST,
@@ -248,6 +303,11 @@ static int post_placed(struct end *end, struct placed *p, void *from, size_t len
 	init_completion(&p->sent);
 	iov_iter_kvec(&p->rec.iter, ITER_SOURCE, &p->vec, 1, len);
 	return nt_ring_post(&end->ring, &p->rec, more);
+}
+
+static int post_placed(struct end *end, struct placed *p, void *from, size_t len, bool more)
+{
+	return post_placed_at(end, p, PLACED_AT, from, len, more);
 }
 
 #endif

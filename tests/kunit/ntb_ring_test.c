@@ -259,28 +259,6 @@ static void two_threads(struct kunit *test)
 	}
 }
 
-static bool owes_nothing(struct nt_ring *ring)
-{
-	u64 done;
-
-	return !nt_ring_progress(ring, NT_PEER_MSG, &done) &&
-	       !nt_ring_progress(ring, NT_PEER_BULK, &done);
-}
-
-/* Let the peer report what it has handled. Return: was that all? */
-static bool reported(struct end *end)
-{
-	unsigned int i;
-
-	for (i = 0; !owes_nothing(&end->ring) && i < 1000; i++) {
-		nt_ring_beat(&end->other->ring, 0);
-		usleep_range(1000, 2000);
-		nt_ring_schedule(&end->ring);
-		usleep_range(1000, 2000);
-	}
-	return owes_nothing(&end->ring);
-}
-
 /*
  * A ring that is behind with records tells the peer that it looks by itself, and gets no signals
  * until it has caught up; no record is left behind then.
@@ -301,21 +279,6 @@ static void no_signals(struct kunit *test)
 	KUNIT_EXPECT_GE(test, a->ring.stats.signals_saved, 32ULL);
 	KUNIT_EXPECT_TRUE(test, reported(a));
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
-}
-
-/* Put records into the ring until it is full. Return: how many fit. */
-static u32 put_all(struct end *end, enum ntw_which which, u32 seq, bool more)
-{
-	u32 n = 0;
-
-	while (!put(end, which, seq + n, 300, more))
-		n++;
-	return n;
-}
-
-static bool rooms_are(struct end *end, u32 rooms)
-{
-	return wait_event_timeout(end->wait, READ_ONCE(end->rooms) == rooms, PATIENCE);
 }
 
 /* A sender that found no room is called when there is some, at once if there is some already. */
@@ -386,23 +349,6 @@ static void no_room(struct kunit *test)
 }
 
 /* ---- an engine that reports a failure of a copy which was made ---- */
-
-/* Let the copies of a kind fail that the ring has not reaped. Return: their number. */
-static u32 fail_made(struct nt_ring *ring, enum nt_what what)
-{
-	struct nt_engine *e = &ring->engine;
-	u32 i, n = 0;
-
-	for (i = e->tail; i != e->head; i++) {
-		struct nt_desc *d = &e->desc[i & (NT_DESCS - 1)];
-
-		if (d->what != what)
-			continue;
-		d->state = NT_FAILED;
-		n++;
-	}
-	return n;
-}
 
 /*
  * A line whose copy is reported to have failed may have been read by the peer, which then may use
@@ -696,6 +642,39 @@ static void unmapped(struct kunit *test)
 }
 
 /*
+ * Payload that can't be mapped is copied in several parts. The payload behind it, for the memory of
+ * the last part, stays.
+ */
+static void unmapped_overwritten(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct placed *p = kunit_kcalloc(test, 2, sizeof(*p), GFP_KERNEL);
+	u8 *bytes = kunit_kzalloc(test, 64, GFP_KERNEL);
+	size_t len = NT_BOUNCE + 64;
+	u8 *pages = (u8 *)__get_free_pages(GFP_KERNEL, get_order(len));
+	unsigned int i;
+
+	KUNIT_ASSERT_TRUE(test, c && p && bytes && pages);
+	chan_begin(test, c, a);
+	unmappable = virt_to_page(pages);
+	memset(pages, 'a', len);
+	memset(bytes, 'b', 64);
+	KUNIT_EXPECT_EQ(test, 0, post_placed_at(a, &p[0], ARENA, pages, len, true));
+	KUNIT_EXPECT_EQ(test, 0, post_placed_at(a, &p[1], ARENA + NT_BOUNCE, bytes, 64, false));
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p[i].sent, PATIENCE / 4), 0UL);
+	KUNIT_EXPECT_EQ(test, 2ULL, a->ring.engine.count.unmapped);
+	KUNIT_EXPECT_NULL(test, memchr_inv(b->mem + ARENA, 'a', NT_BOUNCE));
+	KUNIT_EXPECT_NULL(test, memchr_inv(b->mem + ARENA + NT_BOUNCE, 'b', 64));
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 2, PATIENCE), 0L);
+	KUNIT_EXPECT_EQ(test, 0U, a->faults + b->faults);
+	unmappable = NULL;
+	chan_end(a);
+	free_pages((unsigned long)pages, get_order(len));
+}
+
+/*
  * Payload in many pieces is mapped and unmapped without the lock of the ring, which all connections
  * share, however the record ends: it was sent, taken back, refused, or the link went down.
  */
@@ -974,6 +953,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(overwritten),
 	KUNIT_CASE(refused_copies),
 	KUNIT_CASE(unmapped),
+	KUNIT_CASE(unmapped_overwritten),
 	KUNIT_CASE(mapped_unlocked),
 	KUNIT_CASE(ordered_engines),
 	KUNIT_CASE(refused),
