@@ -46,7 +46,7 @@ struct kfi_peer;
 
 /**
  * struct kfi_peer_conn - a connection; the provider's connection contains it
- * @dialed: this side has called. Set before kfi_conn_set_add()
+ * @dialed: this side dials the peer; false: the peer has called. Set before kfi_conn_set_add()
  * @conn_set: connection set that contains the connection
  * @entry: in &kfi_conn_set.conns
  * @is_pending: the connection is in &kfi_conn_set.pending_conns
@@ -54,7 +54,8 @@ struct kfi_peer;
  * @peer: RDM: the peer, of which this connection is a user; NULL until the peer is known. This
  *	member and those that follow are the message protocol's
  * @ready: the connection was published
- * @stream: random number that names the connection on both sides. The side that calls chooses it
+ * @stream: random number that names the connection on both sides. The side that dials chooses
+ *	it
  * @known: @stream of the previous connection to the peer, for the hello of a call; 0 if there was
  *	none
  * @incarnation: incarnation of the peer. Set before the connection is published

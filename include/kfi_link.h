@@ -83,23 +83,24 @@ struct kfp_permit;
  *			link ended	the queue pair is disconnected, or the device is gone
  *	kfi_ntb		memory read	copied: at the post; otherwise: completion of the engine
  *			data placed	the record behind the payload has arrived
- *			link ended	CLOSE of the connection, or end of the life of the bridge's link
+ *			link ended	CLOSE of the connection, or the bridge's link has gone down
  */
 
 /**
  * DOC: Received bytes, push-back and order
  *
- * *Buffers of the link.* The protocol keeps no pointer to received bytes. Each kfi_rx_*() function
- * copies what it needs, so the link may use its buffer again when the function has returned, or
- * when the link has copied the payload to &kfi_link.into. If the peer can still change the bytes (a
- * ring in shared memory), that is safe as well, because the protocol checks only its own copy.
+ * *Buffers of the link.* The protocol keeps no pointer to received bytes. Each kfi_link_rx*()
+ * function copies what it needs, so the link may use its buffer again when the function has
+ * returned, or when the link has copied the payload to &kfi_link.into. If the peer can still change
+ * the bytes (a ring in shared memory), that is safe as well, because the protocol checks only its
+ * own copy.
  *
  * *Push-back.* The protocol stops the receive direction by KFI_WANT_STOP, for example while a
  * completion queue is full. Then the link keeps the bytes and lets the transport push back: TCP
- * closes its window, kfi_verbs posts no receives, kfi_ntb sends no limit. There is no call that
- * resumes: the protocol calls @read again from a work item. If several connections share a
- * transport, a connection that has stopped must not stop the others, so its link needs memory of
- * its own for the bytes that the peer may still send.
+ * closes its window, kfi_verbs posts no receives, and kfi_ntb does not raise the position up to
+ * which the peer may send. There is no call that resumes: the protocol calls @read again from a
+ * work item. If several connections share a transport, a connection that has stopped must not stop
+ * the others, so its link needs memory of its own for the bytes that the peer may still send.
  *
  * *Order.* The bytes of one direction are passed on in the order in which they were posted, and no
  * frame overtakes another one. A link with several queues has to restore that order. Only bytes
@@ -110,8 +111,8 @@ struct kfp_permit;
  * turn, and their number is bounded by what this side has accepted. So @read must make progress
  * although @post has no room; otherwise two sides without room would wait for each other. A link
  * whose push-back needs messages of its own has to reserve space for them: kfi_verbs reserves the
- * last receives (KVW_RESERVE), and kfi_ntb has a line outside of the rings. Credits of the protocol
- * are no concern of a link.
+ * last receives (KVW_RESERVE), and kfi_ntb reports free room of its rings by words that are outside
+ * of the rings. Credits of the protocol are no concern of a link.
  */
 
 /**
@@ -149,14 +150,16 @@ enum kfi_link_want {
  * @ep: endpoint of the connection; NULL while a connection request waits at a passive endpoint
  * @proto: the protocol over this kind of link
  * @privileged: the caller has shown that it acts for the administrator of its machine. Such a
- *	caller may claim a name there without an authorization key. Set by a link that a peer calls
+ *	caller may claim a name there without an authorization key. The provider sets it for a
+ *	connection that it accepts, before kfi_link_called()
  * @checks: when the bytes behind a payload in places arrive, the link compares the payload with
  *	what its sender has written. So the protocol does not write to places before the peer has
  *	answered earlier writes. The link sets it before kfi_link_up()
  * @pages: &kfi_link_ops.pages may find pages of the peer's memory. Otherwise the protocol does not
  *	request places of devices from the peer. The link sets it before kfi_link_up()
- * @name: name of the peer, &kfi_link_ops.name_len bytes. A link that a peer calls stores the name
- *	of the source. The protocol adds the port from the hello by &kfi_link_ops.set_port
+ * @name: name of the peer, &kfi_link_ops.name_len bytes. For a connection that it accepts, the
+ *	provider stores the name of the caller's source. The protocol adds the port from the hello
+ *	by &kfi_link_ops.set_port
  */
 struct kfi_link {
 	u8			want;
@@ -394,7 +397,8 @@ struct kfi_link_ops {
  * @connect_timeout_ms: time limit for the establishment of a connection
  * @hello_timeout_ms: time limit for the hello and the proof of a caller
  * @peer_timeout_ms: time after which a peer that does not send what is due loses its connection
- * @max_peers: number of peers of an endpoint that may call without having been called
+ * @max_peers: number of peers of an endpoint from which on new callers are refused, unless a peer
+ *	without a connection can be freed. Peers that this side dials count, and are never refused
  * @source_peers: connections of an endpoint that come from one source
  * @source_backlog: connections in handshake that come from one source
  * @backlog: connections in handshake for each listening endpoint
@@ -495,9 +499,9 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
 	KFI_PROTO_PARAM(proto, unexpected_source, units, 0444,				\
 			"the same for all peers of one source, per endpoint");		\
 	KFI_PROTO_PARAM(proto, unexpected_total, units, 0444,				\
-			"the same for an endpoint; each peer gets 32 units beyond");	\
+			"the same for an endpoint; 32 units more for each live connection");	\
 	KFI_PROTO_PARAM(proto, requests, requests, 0444,				\
-			"unanswered RMA, atomics and flushes accepted from each peer");	\
+			"unanswered RMA, atomics, flushes, acknowledged messages of one connection");	\
 	KFI_PROTO_PARAM(proto, connect_timeout_ms, ms, 0644,				\
 			"milliseconds to establish a connection");	\
 	KFI_PROTO_PARAM(proto, hello_timeout_ms, ms, 0644,				\
@@ -505,7 +509,7 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
 	KFI_PROTO_PARAM(proto, peer_timeout_ms, ms, 0644,				\
 			"milliseconds without progress before a peer is dead");	\
 	KFI_PROTO_PARAM(proto, max_peers, count, 0644,					\
-			"peers that may connect to an endpoint");		\
+			"peers of an endpoint above which new callers are refused");		\
 	KFI_PROTO_PARAM(proto, source_peers, count, 0644,				\
 			"connections per endpoint that come from one source");		\
 	KFI_PROTO_PARAM(proto, source_backlog, calls, 0644,				\

@@ -300,11 +300,7 @@ static void match_list(struct kfi_match *m, struct list_head *list, bool *stalle
 	}
 }
 
-/*
- * Let @op, which was just posted or returned, take the unexpected messages that fit it, oldest
- * first. The matching is not stalled, so no unexpected message fits another receive. Messages that
- * @op takes go to m->ready.
- */
+/* Let @op, posted or returned just now, take the unexpected messages that fit it to m->ready. */
 static void match_op(struct kfi_match *m, struct kfi_oper *op)
 {
 	struct kfi_rx *rx, *next;
@@ -540,8 +536,7 @@ static inline enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx,
 	if (m->closed || rx->ep->match.closed)
 		return KFI_RX_CLOSED;
 	if (unlikely(m->stalled[tagged])) {
-		/* otherwise match_space() will do so once, for all that have arrived until then */
-		if (!m->waiting)
+		if (!m->waiting)	/* otherwise match_space() does so once, for all arrivals */
 			match_queue(m, tagged);
 		if (m->stalled[tagged])
 			return KFI_RX_FULL;

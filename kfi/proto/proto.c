@@ -1,22 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * proto.c - setup and teardown of the message protocol: for the module, for each provider, and for
- * each endpoint.
- *
- *   wire.[ch]		the wire format
- *   offer.c		what endpoints offer in getinfo
- *   proto.h		objects and locks
- *   tx.c  frames.c	the transmit side, and what is sent next
- *   answer.c		answers of the peer
- *   rx.c  dispatch.c	the receive side, and what a received frame means
- *   inmsg.c		messages that wait for a receive or for their payload
- *   places.c		payload that the link writes directly to the memory of its receiver
- *   grant.c		lasting grants: writes without an RTW
- *   atomic.c  commit.c	atomic operations on both sides; flush and commit
- *   hello.c  auth.c	the handshake, and authorization
- *   conn.c		the life of a connection
- *   peer.c  msg.c	RDM endpoints; MSG and passive endpoints
- *   account.c		bounds of the memory that peers make an endpoint hold
+ * each endpoint. docs/architecture.md lists the files of the protocol.
  */
 #include <linux/export.h>
 #include <linux/moduleparam.h>

@@ -90,7 +90,7 @@ static void pg_exit(struct kunit *test)
 /* ---- one round trip ---- */
 
 /* Of many writes two ask, and the others are one WRITE with PLACED each. */
-static void two_writes_ask(struct kunit *test)
+static void second_write_granted(struct kunit *test)
 {
 	int i;
 
@@ -140,7 +140,7 @@ static void without_places(struct kunit *test)
  * A link that exposes only long memory is soon not asked for short writes any more, and is asked
  * for each long one.
  */
-static void short_ask_no_more(struct kunit *test)
+static void short_writes_need_no_rtw(struct kunit *test)
 {
 	int i;
 
@@ -548,7 +548,7 @@ static void pg_unasked(const struct pg_nonsense *n)
 }
 
 /* Each of them ends the connection, without an answer, and nothing else. */
-static void nonsense_ends(struct kunit *test)
+static void invalid_frames_end(struct kunit *test)
 {
 	const struct pg_nonsense *n;
 	int acks;
@@ -573,10 +573,10 @@ static void nonsense_ends(struct kunit *test)
 }
 
 static struct kunit_case pg_cases[] = {
-	KUNIT_CASE(two_writes_ask),
+	KUNIT_CASE(second_write_granted),
 	KUNIT_CASE(any_part),
 	KUNIT_CASE(without_places),
-	KUNIT_CASE(short_ask_no_more),
+	KUNIT_CASE(short_writes_need_no_rtw),
 	KUNIT_CASE(commit_asks),
 	KUNIT_CASE(close_recalls),
 	KUNIT_CASE(close_under_load),
@@ -590,7 +590,7 @@ static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(bounds_of_bytes),
 	KUNIT_CASE(bounds_of_connection),
 	KUNIT_CASE(bounds_of_peer),
-	KUNIT_CASE(nonsense_ends),
+	KUNIT_CASE(invalid_frames_end),
 	{}
 };
 

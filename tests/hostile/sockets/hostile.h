@@ -5,7 +5,7 @@
  *
  *	peer.c	 one TCP connection: hello, frames, reset
  *	cases.c	 the attacks
- *	rtw.c	 those with writes that ask, and with places
+ *	rtw.c	 attacks with RTWs, and with places
  *	dials.c	 what the victim does to call many peers
  *	main.c	 runs the cases
  *	../victim.c an endpoint over kfi_sockets
