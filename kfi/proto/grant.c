@@ -144,7 +144,7 @@ static int kfp_grant_slot(const struct kfp_grants *grants)
  * RTW although there is a grant, the GRANT has crossed the RTW, or the grant is being recalled.
  */
 static struct kfp_grant *kfp_grant_over(const struct kfp_grants *grants, const struct kfw_rma *seg,
-					    u64 len)
+					u64 len)
 {
 	u64 key = le64_to_cpu(seg->key), addr = le64_to_cpu(seg->addr);
 	struct kfp_grant *g;

@@ -33,7 +33,7 @@ int ks_ep_open(struct kfi_ep *ep)
 	if (ep->type == KFI_EP_DGRAM && ep->info->ep_attr->auth_key_size)
 		return -EOPNOTSUPP;
 	ret = ep->sep ? 0 : kfi_inaddr_name_source(&to_ks_domain(ep->domain)->names, ep->info,
-						  &ke->addr);
+						   &ke->addr);
 	return ret ?: kfi_proto_ep_open(ep, &ks_proto);
 }
 
