@@ -68,7 +68,7 @@ def compare_ours(both, ours, allowed):
 # Enumerations that are ours altogether, limits, and a size: nothing of libfabric's to collide with.
 LOW_NUMBERS = ("FI_KVEC", "FI_BVEC", "FI_SGL", "FI_CREDIT_WINDOW_MAX", "FI_MEM_MAX",
                "FI_OP_TIMEOUT_MAX_MS", "FI_SHORT_PORT_MAX",
-               "FI_SOURCE_STOPPED", "FI_SOURCE_ARMED", "FI_SOURCE_HOT", "FI_SOURCE_DUE")
+               "FI_POLL_DEV_STOPPED", "FI_POLL_DEV_ARMED", "FI_POLL_DEV_HOT", "FI_POLL_DEV_DUE")
 
 
 def compare(both, ours, allowed):
