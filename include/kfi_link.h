@@ -501,7 +501,7 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
 	KFI_PROTO_PARAM(proto, unexpected_total, units, 0444,				\
 			"the same for an endpoint; 32 units more for each live connection");	\
 	KFI_PROTO_PARAM(proto, requests, requests, 0444,				\
-			"unanswered RMA, atomics, flushes, acknowledged messages of one connection");	\
+			"unanswered requests accepted on each connection");	\
 	KFI_PROTO_PARAM(proto, connect_timeout_ms, ms, 0644,				\
 			"milliseconds to establish a connection");	\
 	KFI_PROTO_PARAM(proto, hello_timeout_ms, ms, 0644,				\

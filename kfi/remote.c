@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * remote.c - RMA and atomic operations that a peer has performed here: the entry for remote CQ data,
- * and the counters of the endpoint and the region.
+ * remote.c - RMA and atomic operations that a peer has performed here: the entry for remote CQ
+ * data, and the counters of the endpoint and the region.
  */
 #include <linux/export.h>
 #include <linux/rcupdate.h>

@@ -175,7 +175,7 @@ static bool nt_give_load(struct nt_ring *ring, struct nt_batch *b)
 		flags = b->done + piece.len == b->rec->len ? nt_places_fence(&ring->out, b) : 0;
 		if (!nt_engine_copy(&ring->engine, NT_PAYLOAD, &piece, at, b->rec, flags))
 			return false;
-		/* unless the copy was shortened, and others of this payload follow */
+		/* nt_engine_copy() may have shortened the copy: the last part has the last fence */
 		if (flags && b->done + piece.len == b->rec->len) {
 			b->low = U64_MAX;
 			b->high = 0;

@@ -293,9 +293,9 @@ void nt_close_in(struct nt_stream *s, const struct ntw_rec *rec, size_t len)
 		WRITE_ONCE(s->returned, true);
 	nt_stream_end(s, s->state == NT_OPEN ? err : -ECONNREFUSED);
 	/*
-	 * It comes after all that we have written to the peer. If the state is NT_CLOSED,
-	 * nt_close() has sent it, unless the peer had returned all before; and the last reference
-	 * may be gone.
+	 * The CLOSE follows all that we have written to the peer. In the state NT_CLOSED no CLOSE
+	 * is due: nt_close() has sent one, or the peer had returned all memory before. The last
+	 * reference to @s may be gone then.
 	 */
 	if (bits & NTW_C_RETURN && s->state != NT_CLOSED)
 		nt_send_close(s);

@@ -143,7 +143,7 @@ static struct mw *own_half_full(struct kunit *test)
 	return w;
 }
 
-/* A write that the leg has failed may have left half a sector: its record stays for the next replay. */
+/* A failed write to the leg may leave half a sector: its record stays for the next replay. */
 static void own_leg_fails(struct kunit *test)
 {
 	struct mw *w = own_half_full(test);
@@ -171,7 +171,7 @@ static void own_leg_fails_requeued(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->m.log.head.seq, 2);
 }
 
-/* An orderly end leaves an empty log: what is written outside the mirror is not written over later. */
+/* An orderly end leaves an empty log, so no replay overwrites what is written meanwhile. */
 static void own_ends(struct kunit *test)
 {
 	struct kfm_cmd suspend = { .ret = 1 };
@@ -209,7 +209,7 @@ static void own_ends_badly(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->done, 0);
 }
 
-/* Places in the log were taken for writes that have failed with the metadata: nothing goes behind them. */
+/* After an error of the metadata no record follows the places of writes that did not begin. */
 static void own_meta_fails(struct kunit *test)
 {
 	struct mw *w = own_make(test);

@@ -437,7 +437,7 @@ static void any_order(struct kunit *test)
 {
 	int round, i, outstanding = 0, good = 0;
 
-	/* Operations fail while a connection ends, which takes time, however fast the rounds are. */
+	/* Operations fail while a connection ends, however many rounds pass in that time. */
 	for (round = 0; round < 300 || (round < 30000 && (good <= 10 || !pp_frames(KFW_WRITE)));
 	     round++) {
 		i = pm_random(PP_PLACES);

@@ -107,8 +107,8 @@ bool kfm_log_unmoved(const struct kfm *m)
 }
 
 /*
- * May a CPU write to a piece of a ring in persistent memory? It has not moved, and no place in it is
- * known to be bad.
+ * May a CPU write to a piece of a ring in persistent memory? It has not moved, and no place in it
+ * is known to be bad.
  */
 bool kfm_log_sound(const struct kfm *m, u32 at, u32 len)
 {

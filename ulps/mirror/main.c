@@ -601,8 +601,8 @@ static void kfm_postsuspend(struct dm_target *ti)
 
 /*
  * The table before this one was primary: so is this one. Its superblock is the same. So is its
- * policy: the peer relies on it while there is no session. So is the use of its log: the leg may have
- * been replaced by one that fails, which is no memory.
+ * policy: the peer relies on it while there is no session. So is the use of its log: the leg may
+ * have been replaced by one that fails, which is no memory.
  */
 static void inherit_role(struct kfm *m)
 {

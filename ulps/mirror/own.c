@@ -6,8 +6,9 @@
  * that is half old and half new. A primary with such a leg stores each record in its own log, which
  * is in persistent memory, too, before it writes the leg. A node that was primary replays its log
  * before anything else uses the leg: when it is promoted, when it becomes a secondary, and when a
- * primary is resumed. So each sector that was being written is written again, as a whole. An orderly
- * end leaves an empty log, so that nothing is replayed over what is written outside the mirror later.
+ * primary is resumed. So each sector that was being written is written again, as a whole. An
+ * orderly end leaves an empty log, so that nothing is replayed over what is written outside the
+ * mirror later.
  *
  * Records are stored in the order of their numbers, and a write to the leg begins when its record is
  * durable. So a record that is incomplete after a loss of power belongs to a write that has not begun,
@@ -43,8 +44,8 @@ void kfm_own_take(struct kfm_write *w)
 }
 
 /*
- * Make the record of a write durable. Return: 0 or a negative error. After an error the write has no
- * record, and the leg has failed: records behind the missing one would never be replayed.
+ * Make the record of a write durable. Return: 0 or a negative error. After an error the write has
+ * no record, and the leg has failed: records behind the missing one would never be replayed.
  */
 int kfm_own_store(struct kfm_write *w)
 {
@@ -84,8 +85,8 @@ bool kfm_own_due(const struct kfm *m)
 }
 
 /*
- * The first record of a list whose write to the leg has not ended well, or @seq if that comes first.
- * A write that has failed may have left half a sector.
+ * The first record of a list whose write to the leg has not ended well, or @seq if that comes
+ * first. A write that has failed may have left half a sector.
  */
 static u64 first_open(const struct list_head *list, u64 seq)
 {
@@ -138,8 +139,8 @@ int kfm_own_trim(struct kfm *m)
  * kfm_own_empty() - begin an empty log if the leg has all that was written
  * @m: mirror without a write in flight
  *
- * Context: the worker. Return: 0 or a negative error. If that is not durable, a replay would use the
- * log as it was before, so nothing more may be stored.
+ * Context: the worker. Return: 0 or a negative error. If that is not durable, a replay would use
+ * the log as it was before, so nothing more may be stored.
  */
 int kfm_own_empty(struct kfm *m)
 {
@@ -157,8 +158,8 @@ int kfm_own_empty(struct kfm *m)
  * kfm_own_resume() - begin an empty log, after the writes of a primary have ended
  * @m: mirror that is being resumed
  *
- * A loss of power, or a write to the leg that has failed, may have left half a sector: it is written
- * again. The leg has not failed until then.
+ * A loss of power, or a write to the leg that has failed, may have left half a sector: it is
+ * written again. The leg has not failed until then.
  *
  * Return: 0 or a negative error.
  */

@@ -155,8 +155,8 @@ static void repair_abandon(struct kfm *m)
 }
 
 /*
- * The data has arrived. If its CRC is right, copy it to the bio and write it to the leg, unless that
- * can't be written.
+ * The data has arrived. If its CRC is right, copy it to the bio and write it to the leg, unless
+ * that can't be written.
  */
 static void fetched(struct kfm *m)
 {
