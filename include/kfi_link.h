@@ -89,7 +89,7 @@ struct kfp_permit;
 /**
  * DOC: Received bytes, push-back and order
  *
- * *Buffers of the link.* The protocol keeps no pointer to received bytes. Each kfi_link_rx*()
+ * *Buffers of the link.* The protocol keeps no pointer to received bytes. Each kfi_link_rx_*()
  * function copies what it needs, so the link may use its buffer again when the function has
  * returned, or when the link has copied the payload to &kfi_link.into. If the peer can still change
  * the bytes (a ring in shared memory), that is safe as well, because the protocol checks only its
@@ -184,7 +184,7 @@ struct kfi_link {
 #define KFI_LINK_REPORTS_SENT	0x01	/* the link calls kfi_link_sent() */
 
 /**
- * struct kfi_link_place - a piece of memory to which the peer's link may write
+ * struct kfi_link_place - memory of one side that the link of the other side writes
  * @at: address; the owner's link defines its meaning
  * @len: bytes
  * @key: key of a device, or number of a window; the owner's link defines its meaning
@@ -509,7 +509,7 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
 	KFI_PROTO_PARAM(proto, peer_timeout_ms, ms, 0644,				\
 			"milliseconds without progress before a peer is dead");	\
 	KFI_PROTO_PARAM(proto, max_peers, count, 0644,					\
-			"peers of an endpoint above which new callers are refused");		\
+			"peers of an endpoint from which on new callers are refused");	\
 	KFI_PROTO_PARAM(proto, source_peers, count, 0644,				\
 			"connections per endpoint that come from one source");		\
 	KFI_PROTO_PARAM(proto, source_backlog, calls, 0644,				\

@@ -62,8 +62,8 @@ struct kfi_place_writer {
  * @writer: device that will write there, or NULL. The consumer sets it while the
  *	handle has no place; kfi_place_writer_add() was called for it
  *
- * Not to be confused with struct kfi_link_place of kfi_link.h, which is a piece of a
- * peer's memory that a link of a provider writes to.
+ * A struct kfi_link_place (kfi_link.h) is memory that the *link* of the other side
+ * writes; here devices write.
  */
 struct kfid_place {
 	struct kfid		fid;

@@ -64,7 +64,7 @@ struct kfi_poll_dev_ops {
 
 /**
  * struct kfi_poll_dev_at - a polled device in the list of one completion queue
- * @link: in &kfi_cq.hot while the polled device is HOT or DUE
+ * @link: in &kfi_cq.hot while @dev is HOT or DUE
  * @cq: the queue; NULL if the endpoint has one queue for both directions, or only one queue
  * @dev: the polled device
  */
@@ -84,8 +84,8 @@ struct kfi_poll_dev_at {
  * @found: a poll has found completions since the last run of @tick
  * @poll_lock: held around &kfi_poll_dev_ops.poll, with bottom halves off. A reader that can't get
  *	it does not wait
- * @tasklet: polls and arms the device while the polled device is DUE
- * @tick: checks once in a jiffy whether the polled device stays HOT
+ * @tasklet: polls and arms the device while @state is DUE
+ * @tick: checks once in a jiffy whether the device stays HOT
  *
  * All members belong to kfi.ko from kfi_poll_dev_start() to kfi_poll_dev_stop().
  */

@@ -232,7 +232,7 @@ struct kfi_rx *kfi_match_peek(struct kfi_ep *ep, struct kfi_oper *op);
  * waits; it may have a message already, or be complete.
  */
 int kfi_match_cancel(struct kfi_ep *ep, void *context);
-/* landing.c: complete a receive that has no message with @err, which is negative. */
+/* landing.c: complete, with the negative errno @err, a receive that has got no message. */
 void kfi_recv_end(struct kfi_oper *op, int err);
 /*
  * Refuse posts and arrivals from now on, complete the posted receives with @err, and pass the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* cq.h - internals of a completion queue, for kfi/cq*.c, poll_dev.c, op.c and the unit tests. */
+/* cq.h - internals of a completion queue, for other files of kfi/ and the unit tests. */
 #ifndef _KFI_CQ_H
 #define _KFI_CQ_H
 

@@ -300,7 +300,7 @@ static void match_list(struct kfi_match *m, struct list_head *list, bool *stalle
 	}
 }
 
-/* Let @op, posted or returned just now, take the unexpected messages that fit it to m->ready. */
+/* @op was posted or returned just now: move the unexpected messages that it gets to m->ready. */
 static void match_op(struct kfi_match *m, struct kfi_oper *op)
 {
 	struct kfi_rx *rx, *next;
@@ -536,7 +536,7 @@ static inline enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx,
 	if (m->closed || rx->ep->match.closed)
 		return KFI_RX_CLOSED;
 	if (unlikely(m->stalled[tagged])) {
-		if (!m->waiting)	/* otherwise match_space() does so once, for all arrivals */
+		if (!m->waiting)	/* otherwise match_space() does it once, for all */
 			match_queue(m, tagged);
 		if (m->stalled[tagged])
 			return KFI_RX_FULL;

@@ -47,7 +47,7 @@ EXPORT_SYMBOL_GPL(kfi_poll_dev_wanted);
 /*
  * Return true if a queue has been polled in this jiffy or the previous one, and no reader sleeps.
  */
-static bool kfi_poll_dev_polled(const struct kfi_poll_dev *dev)
+static bool kfi_poll_dev_attended(const struct kfi_poll_dev *dev)
 {
 	const struct kfi_cq *cq;
 	bool polled = false;
@@ -64,7 +64,7 @@ static bool kfi_poll_dev_polled(const struct kfi_poll_dev *dev)
 	return polled;
 }
 
-static void kfi_poll_dev_link(struct kfi_poll_dev *dev, bool in)
+static void kfi_poll_dev_list(struct kfi_poll_dev *dev, bool in)
 {
 	struct kfi_poll_dev_at *at;
 	int i;
@@ -92,7 +92,7 @@ static void kfi_poll_dev_set(struct kfi_poll_dev *dev, u8 state)
 {
 	lockdep_assert_held(&dev->lock);
 	if (kfi_poll_dev_listed(dev->state) != kfi_poll_dev_listed(state))
-		kfi_poll_dev_link(dev, kfi_poll_dev_listed(state));
+		kfi_poll_dev_list(dev, kfi_poll_dev_listed(state));
 	dev->state = state;
 	if (state == KFI_POLL_DEV_DUE)
 		tasklet_schedule(&dev->tasklet);
@@ -104,7 +104,7 @@ static void kfi_poll_dev_set_hot(struct kfi_poll_dev *dev)
 	kfi_poll_dev_set(dev, KFI_POLL_DEV_HOT);
 	queue_delayed_work(kfi_poll_dev_wq, &dev->tick, 1);
 	smp_mb();		/* pairs with kfi_cq_sleeps() */
-	if (!kfi_poll_dev_polled(dev))
+	if (!kfi_poll_dev_attended(dev))
 		kfi_poll_dev_set(dev, KFI_POLL_DEV_DUE);
 }
 
@@ -114,7 +114,7 @@ void kfi_poll_dev_event(struct kfi_poll_dev *dev)
 
 	spin_lock_irqsave(&dev->lock, flags);
 	if (dev->state == KFI_POLL_DEV_ARMED) {
-		if (kfi_poll_dev_polled(dev))
+		if (kfi_poll_dev_attended(dev))
 			kfi_poll_dev_set_hot(dev);
 		else
 			kfi_poll_dev_set(dev, KFI_POLL_DEV_DUE);
@@ -134,7 +134,7 @@ static void kfi_poll_dev_tick(struct work_struct *work)
 	local_bh_disable();
 	spin_lock_irq(&dev->lock);
 	if (dev->state == KFI_POLL_DEV_HOT) {
-		if (READ_ONCE(dev->found) && kfi_poll_dev_polled(dev))
+		if (READ_ONCE(dev->found) && kfi_poll_dev_attended(dev))
 			queue_delayed_work(kfi_poll_dev_wq, &dev->tick, 1);
 		else
 			kfi_poll_dev_set(dev, KFI_POLL_DEV_DUE);

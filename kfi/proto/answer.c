@@ -30,7 +30,7 @@ static void kfp_rtw_answered(struct kfp_tx *tx, u64 len, bool places)
 	}
 }
 
-/* Handle a CTS. A granted write keeps its place in the queue. */
+/* Handle a CTS. A granted write keeps its position in the queue. */
 int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f)
 {
 	struct kfi_oper *op = kfp_answered_op(conn, f);
@@ -52,8 +52,8 @@ int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f)
 }
 
 /*
- * Does the operation use an answer of the peer's pool? See kfp_send_message(), kfp_send_rma(),
- * kfp_send_atomic(), kfp_send_flush() and kfp_send_place_get().
+ * Does the operation use an answer of the peer's pool? See where &kfp_tx.requests is incremented:
+ * kfp_send_message(), _rma(), _placed(), _rtw(), _atomic(), _flush(), _place_get() and _place_put().
  */
 static bool kfp_was_request(const struct kfi_oper *op)
 {

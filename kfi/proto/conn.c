@@ -74,7 +74,7 @@ void kfp_conn_put(struct kfp_conn *conn)
 
 	if (!refcount_dec_and_test(&conn->ref))
 		return;
-	/* kfp_conn_take_down() has done so, unless the connection was never in a connection set */
+	/* kfp_conn_take_down() has freed them, unless the connection was in no connection set. */
 	kfp_conn_free_buffers(conn);
 	kmem_cache_free(proto->cache, conn);
 	/* The module of @proto may be gone after the decrement: only the address is used. */
@@ -203,11 +203,9 @@ int kfi_link_called(struct kfi_link *link)
 }
 EXPORT_SYMBOL_GPL(kfi_link_called);
 
-/* ---- dialing ---- */
-
 /*
- * Compute the address of the peer, which names the source of its messages. It is all zero if the
- * peer has no address in this domain.
+ * Store in &kfp_conn.av_name the address of the peer, which completions report as the source of its
+ * messages. It stays zero if the peer has no address in this domain.
  */
 void kfp_conn_named(struct kfp_conn *conn)
 {
@@ -217,6 +215,8 @@ void kfp_conn_named(struct kfp_conn *conn)
 	if (len > 0)
 		memcpy(conn->av_name, raw, len);
 }
+
+/* ---- dialing ---- */
 
 /*
  * Allocate a connection that will dial @to, and add it to its endpoint. Return it with a reference
@@ -489,7 +489,7 @@ static void kfp_conn_take_down(struct kfp_conn *conn)
 	cancel_delayed_work_sync(&conn->more_work);	/* rx_work and tx_work may have queued it */
 	kfp_grants_stop(conn);	/* they may have queued it, and it did nothing */
 	if (conn->state == KFP_READY)
-		kfp_dev_places_end(conn);
+		kfp_dev_puts_end(conn);
 	/*
 	 * The pages of spliced payload return to their owners below, so the link must not send them
 	 * again.

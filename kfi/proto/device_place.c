@@ -4,10 +4,10 @@
  * ops->pages().
  *
  *	initiator			owner of the region
- *	  RTW with PLACE	--->			kfp_send_place_get(), kfp_rx_place()
+ *	  RTW with PLACE	--->			kfp_send_place_get(), kfp_rx_dev_place()
  *				<---	GRANT, ACK	kfp_send_place_answer()
  *	  kfp_dev_place_give(): the consumer has the place, and devices write
- *	  WRITE with PLACED, PLACE --->			kfp_send_place_put(), kfp_rx_granted()
+ *	  WRITE with PLACED, PLACE --->			kfp_send_place_put(), kfp_rx_placed()
  *				<---	ACK
  *	  kfi_proto_place_end()
  *
@@ -37,7 +37,7 @@ static struct kfi_proto_place *to_proto_place(struct kfi_dev_place *place)
  * Give the consumer a piece of the memory of a grant, unless the connection has failed: then
  * kfp_dev_places_abandon() may have run already. Return: 0, or the negative errno of the get.
  */
-static int kfp_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct kfp_permit *p)
+static int kfp_dev_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct kfp_permit *p)
 {
 	struct kfi_proto_place *kp = to_proto_place(op->place);
 	bool failed;
@@ -71,7 +71,7 @@ int kfp_dev_place_give(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfp_permit *p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
 
-	return p ? kfp_place_fill(conn, op, p) : -EOPNOTSUPP;
+	return p ? kfp_dev_place_fill(conn, op, p) : -EOPNOTSUPP;
 }
 
 /*
@@ -84,7 +84,8 @@ void kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 	struct kfw_frame f = kfp_op_frame(op, KFW_RTW);
 
 	if (p || !conn->link.pages) {
-		kfp_op_end(conn, op, conn->link.pages ? kfp_place_fill(conn, op, p) : -EOPNOTSUPP);
+		kfp_op_end(conn, op,
+			   conn->link.pages ? kfp_dev_place_fill(conn, op, p) : -EOPNOTSUPP);
 		return;
 	}
 	f.flags = KFW_F_PLACE;
@@ -99,7 +100,7 @@ void kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 /* ---- owner ---- */
 
 /* Handle an RTW with PLACE, whose segment may be written. */
-int kfp_rx_place(struct kfp_conn *conn)
+int kfp_rx_dev_place(struct kfp_conn *conn)
 {
 	struct kfp_answer *answer = kfp_answer_get(conn);
 
@@ -131,7 +132,7 @@ void kfp_send_place_answer(struct kfp_conn *conn, struct kfp_answer *answer)
  * the call.
  * Return: true if the connection had not ended; then *@f, unless @f is NULL, names the grant.
  */
-static bool kfp_place_release(struct kfi_proto_place *kp, int err, struct kfw_frame *f)
+static bool kfp_dev_place_release(struct kfi_proto_place *kp, int err, struct kfw_frame *f)
 {
 	struct kfp_conn *conn;
 	struct kfp_permit *p;
@@ -164,7 +165,7 @@ static bool kfp_place_release(struct kfi_proto_place *kp, int err, struct kfw_fr
  * Does the place of the put belong to this connection? The result changes only when the connection
  * ends, or when the place is released.
  */
-static bool kfp_place_of(const struct kfp_conn *conn, const struct kfi_proto_place *kp)
+static bool kfp_dev_place_of(const struct kfp_conn *conn, const struct kfi_proto_place *kp)
 {
 	return READ_ONCE(kp->conn) == conn;
 }
@@ -181,12 +182,12 @@ void kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 	struct kfi_proto_place *kp = to_proto_place(op->place);
 	int ret;
 
-	if (!op->len || !kfp_place_of(conn, kp)) {
+	if (!op->len || !kfp_dev_place_of(conn, kp)) {
 		kfp_op_end(conn, op, op->len ? -ECONNRESET : 0);
 		return;
 	}
 	ret = kp->ops->fence(kp->pin, op->place);
-	if (!kfp_place_release(kp, ret, &f) || ret) {
+	if (!kfp_dev_place_release(kp, ret, &f) || ret) {
 		conn->tx.at = KFP_TX_STOPPED;
 		list_add_tail(&op->link, &conn->tx.waiting);
 		return;
@@ -201,12 +202,13 @@ void kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 }
 
 /*
- * Has the connection of the place ended? Then the put fails, and no other connection is dialed for
- * it.
+ * Return the connection of the place, inside an RCU read section, or NULL if it has ended: then the
+ * put fails. A put goes to no other connection, and none is dialed for it. So kfp_dev_puts_end()
+ * finds it, even if the peer has another connection already.
  */
-bool kfp_dev_place_lost(struct kfi_dev_place *place)
+struct kfp_conn *kfp_dev_place_conn(struct kfi_dev_place *place)
 {
-	return !READ_ONCE(to_proto_place(place)->conn);
+	return READ_ONCE(to_proto_place(place)->conn);
 }
 
 /* ---- initiator: ends ---- */
@@ -221,16 +223,17 @@ void kfi_proto_place_end(struct kfi_dev_place *place)
 	struct kfi_proto_place *kp = to_proto_place(place);
 
 	if (kp->pin)
-		kfp_place_release(kp, kp->ops->fence(kp->pin, place), NULL);
+		kfp_dev_place_release(kp, kp->ops->fence(kp->pin, place), NULL);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_place_end);
 
 /*
  * The operations of a connection that ends complete after ops->close(), which may wait for the
  * peer, and the peer waits for the pins of this side in the same way. So end the places whose put
- * is not encoded yet before that. No operation is posted or sent any more.
+ * is not encoded yet before that. Places that consumers have stay pinned. No operation is posted or
+ * sent any more.
  */
-void kfp_dev_places_end(struct kfp_conn *conn)
+void kfp_dev_puts_end(struct kfp_conn *conn)
 {
 	struct kfi_oper *op;
 

@@ -4,7 +4,7 @@
  *
  *   kfp_rx_dispatch()	header and segments are complete: select the destination of the payload
  *   kfp_rx_more()	the next segment of a write
- *   kfp_rx_finish()	the payload is in its place: completion, answer
+ *   kfp_rx_finish()	the payload has arrived: completion, answer
  */
 #include "peers.h"
 
@@ -308,7 +308,7 @@ int kfp_rx_write(struct kfp_conn *conn)
 	int ret = 0;
 
 	if (rx->f.flags & KFW_F_PLACED && !rx->landed)
-		ret = kfp_rx_granted(conn);
+		ret = kfp_rx_placed(conn);
 	if (ret)
 		return ret;
 	if (rx->landed) {
@@ -455,8 +455,9 @@ static bool kfp_is_request(u8 type)
 
 /*
  * Handle a header. Return: 0; -EAGAIN or -ENOMEM if the frame can't be handled now and has to be
- * dispatched again. Then nothing has changed but what kfp_rx_once() does. Other negative values end
- * the connection.
+ * dispatched again. What was done is not repeated then: kfp_rx_once(), and for a WRITE whose payload
+ * has landed (&kfp_rx.landed) the look-up of its region. The DATA of an RTW is a WRITE by then.
+ * Other negative values end the connection.
  */
 int kfp_rx_dispatch(struct kfp_conn *conn)
 {

@@ -8,8 +8,8 @@
  *   kfp_send_next()		the next frame: answers, granted payload, new operations
  *   kfp_send_op()		the frame of an operation
  *
- * A function kfp_send_*() encodes a frame into the stage. The link gets it with the next unit
- * (tx.c).
+ * A function kfp_send_*() encodes into the stage: a frame, several frames, a part of one, or none
+ * if none is due. The link gets them with the next unit (tx.c).
  */
 #include "proto.h"
 
@@ -241,7 +241,7 @@ static void kfp_send_tread(struct kfp_conn *conn, struct kfi_oper *op)
  * Send the payload that the peer has granted: to its places, if the CTS named any, and else as
  * frames.
  */
-static void kfp_send_granted(struct kfp_conn *conn, struct kfi_oper *op)
+static void kfp_send_data(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_DATA);
 	bool placed = kfp_op(op)->places;
@@ -278,7 +278,7 @@ static void kfp_send_op(struct kfp_conn *conn, struct kfi_oper *op)
 	const struct kfp_permit *p;
 
 	if (kfp_op(op)->state == KFP_OP_GRANTED) {
-		kfp_send_granted(conn, op);
+		kfp_send_data(conn, op);
 		return;
 	}
 	p = kfp_permit_find(conn, op);
@@ -372,7 +372,7 @@ static void kfp_send_cts(struct kfp_conn *conn, struct kfp_answer *answer)
 	f.places = in->places ? in->places->count : 0;
 	kfp_send_frame(conn, &f);
 	kfp_send_places(conn, in->places);
-	kfp_inmsg_granted(in);
+	kfp_rdv_cts_encoded(in);
 }
 
 /*
@@ -727,7 +727,7 @@ static bool kfp_send_next(struct kfp_conn *conn)
 	}
 	op = list_first_entry_or_null(&tx->granted, struct kfi_oper, link);
 	if (op) {
-		kfp_send_granted(conn, op);
+		kfp_send_data(conn, op);
 		return true;
 	}
 	op = kfp_next_op(conn);

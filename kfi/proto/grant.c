@@ -6,10 +6,10 @@
  *	initiator			owner of the region
  *	  RTW			--->
  *				<---	GRANT, CTS		kfp_send_grant(), kfp_rx_grant()
- *	  bytes, WRITE with PLACED --->				kfp_permit_find(), kfp_rx_granted()
+ *	  bytes, WRITE with PLACED --->				kfp_permit_find(), kfp_rx_placed()
  *				<---	ACK
- *                         <---    RECALL                  kfp_grants_work(), kfp_rx_recall()
- *	RECALLED           --->                            kfp_send_recalls(), kfp_rx_recalled()
+ *				<---	RECALL			kfp_grants_work(), kfp_rx_recall()
+ *	  RECALLED		--->				kfp_send_recalls(), kfp_rx_recalled()
  *
  * The owner has a struct kfp_grant. It holds the region by a lease (kfi_mr_lease()):
  *
@@ -341,7 +341,7 @@ static struct kfp_grant *kfp_grant_named(const struct kfp_conn *conn)
  * put, so the contents of a place are valid only if the lease was not recalled until now. Return:
  * 0, perhaps with a status; -EPROTO.
  */
-int kfp_rx_granted(struct kfp_conn *conn)
+int kfp_rx_placed(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	u64 addr = le64_to_cpu(rx->segs[0].addr), len = le64_to_cpu(rx->segs[0].len);
@@ -363,7 +363,7 @@ int kfp_rx_granted(struct kfp_conn *conn)
 		rx->status = EREMOTEIO;
 	}
 	rx->landed = true;
-	rx->permit_bytes += len;	/* bytes of devices are not counted when they land */
+	rx->grant_bytes += len;	/* bytes of devices are not counted when they land */
 	kfi_stat_add(&conn->ep->ep, placed, len);
 	return 0;
 }
@@ -393,7 +393,7 @@ int kfp_rx_recalled(struct kfp_conn *conn)
 
 /*
  * Start the wait for the answer of the peer. The time for the bytes that the link has to deliver
- * before the RECALL is added, as in kfp_inmsg_granted().
+ * before the RECALL is added, as in kfp_rdv_cts_encoded().
  */
 static void kfp_grant_clock(struct kfp_conn *conn, struct kfp_grant *g)
 {
@@ -491,7 +491,7 @@ bool kfp_recalls_late(struct kfp_conn *conn)
 
 	if (!grants)
 		return false;
-	rx_bytes = conn->rx.bytes + conn->rx.permit_bytes + conn->link.landed - grants->rx_bytes;
+	rx_bytes = conn->rx.bytes + conn->rx.grant_bytes + conn->link.landed - grants->rx_bytes;
 	tx_bytes = conn->link.posted - grants->tx_bytes;
 	grants->rx_bytes += rx_bytes;
 	grants->tx_bytes += tx_bytes;
@@ -609,7 +609,7 @@ struct kfp_permit *kfp_permit_over(const struct kfp_conn *conn, const struct kfi
 	return NULL;
 }
 
-/* Return the grant of a write to one segment, or NULL. */
+/* Return the permit for a write to one segment, or NULL. */
 struct kfp_permit *kfp_permit_search(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
 	struct kfp_permit *p = kfp_permit_over(conn, &op->rma[0]);

@@ -70,7 +70,7 @@ struct kfp_grants {
 };
 
 /* grant.c */
-/* Return the grant of the peer that includes the segment, or NULL. */
+/* Return the permit whose memory includes the segment, or NULL. */
 struct kfp_permit *kfp_permit_over(const struct kfp_conn *conn, const struct kfi_rma_iov *seg);
 /*
  * Give a grant for a place, unless there is one, and encode the GRANT. Return: true if there is a
@@ -84,6 +84,6 @@ bool kfp_send_place_grant(struct kfp_conn *conn, const struct kfp_answer *answer
 void kfp_grants_kick(struct kfp_conn *conn);
 
 /* device_place.c */
-/* Mark a grant as recalled by the peer. Return: true if devices may still write its memory. */
+/* Mark a permit as recalled by the peer. Return: true if devices may still write its memory. */
 bool kfp_permit_recall(struct kfp_permit *p);
 #endif /* _KFI_PROTO_GRANT_H */

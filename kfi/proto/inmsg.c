@@ -183,7 +183,7 @@ void kfp_inmsg_arrived(struct kfp_inmsg *in)
 }
 
 /*
- * Return a free slot for a long message, or -1. A connection has KFP_RDV slots. Its granted
+ * Return a free slot for a long message or an RTW, or -1. A connection has KFP_RDV slots. Its granted
  * messages have KFP_RDV_BYTES bytes at most, unless there is only one.
  */
 static int kfp_rdv_slot(const struct kfp_conn *conn, const struct kfp_inmsg *in)
@@ -199,7 +199,7 @@ static int kfp_rdv_slot(const struct kfp_conn *conn, const struct kfp_inmsg *in)
 }
 
 /*
- * Grant a long message: queue the CTS. The credit returns with the CTS, so a peer that does not use
+ * Grant a long message or an RTW: queue the CTS. The credit returns with the CTS, so a peer that does not use
  * its grants runs out of credit.
  */
 static void kfp_rdv_grant(struct kfp_inmsg *in, int slot)
@@ -246,15 +246,15 @@ static void kfp_rdv_enqueue(struct kfp_inmsg *in)
 }
 
 /* Grant the write of an RTW, as soon as there is a slot. */
-void kfp_inmsg_grant(struct kfp_inmsg *in)
+void kfp_rdv_enqueue_rtw(struct kfp_inmsg *in)
 {
 	spin_lock_bh(&in->conn->lock);
 	kfp_rdv_enqueue(in);
 	spin_unlock_bh(&in->conn->lock);
 }
 
-/* Handle a tagged read that has found its receive, which is the source of the data. */
-static void kfp_tread_grant(struct kfp_inmsg *in)
+/* Queue the data of a tagged read, which has found its receive. */
+static void kfp_tread_answer(struct kfp_inmsg *in)
 {
 	in->state = KFP_IN_GRANTED;
 	in->answer.kind = KFP_ANSWER_TREAD;
@@ -274,7 +274,7 @@ static void kfp_tread_grant(struct kfp_inmsg *in)
  * because the peer may have sent them before the CTS arrived, but not longer than the longest frame
  * may take. Called under the link's lock.
  */
-void kfp_inmsg_granted(struct kfp_inmsg *in)
+void kfp_rdv_cts_encoded(struct kfp_inmsg *in)
 {
 	struct kfp_conn *conn = in->conn;
 	unsigned long before = kfp_delivery_time(conn);
@@ -288,7 +288,7 @@ void kfp_inmsg_granted(struct kfp_inmsg *in)
 	spin_unlock_bh(&conn->lock);
 }
 
-/* This side did not read for @pause jiffies: extend the deadlines of the grants. */
+/* This side did not read for @pause jiffies: extend the deadlines of payloads granted by a CTS. */
 void kfp_rdv_pause(struct kfp_conn *conn, unsigned long pause)
 {
 	struct kfp_inmsg *in;
@@ -318,7 +318,7 @@ unsigned long kfp_extend(unsigned long since, unsigned long extra)
 	return extra < now - since ? since + extra : now;
 }
 
-/* Has the peer left a grant unused for too long? @extra: see kfp_extend() */
+/* Has the peer not begun a payload for too long after its CTS? @extra: see kfp_extend() */
 bool kfp_rdv_late(struct kfp_conn *conn, unsigned long extra)
 {
 	unsigned long timeout = kfp_peer_timeout(conn);
@@ -354,7 +354,7 @@ void kfi_proto_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 	state = in->state;
 	if (state == KFP_IN_REQUESTED) {
 		if (in->read)
-			kfp_tread_grant(in);
+			kfp_tread_answer(in);
 		else
 			kfp_rdv_enqueue(in);
 	}

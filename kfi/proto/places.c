@@ -302,8 +302,8 @@ void kfp_rtw_skipped(struct kfp_conn *conn, const struct kfi_oper *op)
 }
 
 /*
- * The operation keeps its place in the queue, and the operations behind it wait until its payload
- * was sent.
+ * The operation keeps its position in the queue, and the operations behind it wait until its
+ * payload was sent.
  */
 void kfp_send_rtw(struct kfp_conn *conn, struct kfi_oper *op)
 {
@@ -331,7 +331,7 @@ int kfp_rx_rtw(struct kfp_conn *conn)
 	if (rx->status)
 		return kfp_rx_ack(conn, rx->status);
 	if (rx->f.flags & KFW_F_PLACE)
-		return kfp_rx_place(conn);
+		return kfp_rx_dev_place(conn);
 	places = kfp_places_new(conn);
 	if (!places)
 		return -ENOMEM;
@@ -350,7 +350,7 @@ int kfp_rx_rtw(struct kfp_conn *conn)
 		kfp_inmsg_free(in);
 		return -EPROTO;
 	}
-	kfp_inmsg_grant(in);
+	kfp_rdv_enqueue_rtw(in);
 	return 0;
 }
 

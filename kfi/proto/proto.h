@@ -404,9 +404,9 @@ struct kfp_tx {
 struct kfp_rx {
 	u8			at;		/* &enum kfp_rx_at */
 	u8			to;		/* &enum kfp_rx_to */
-	bool			counted;	/* credit of this frame has been charged */
+	bool			counted;	/* kfp_rx_once() was called for this frame */
 	bool			finishing;	/* the payload is complete, the end is due */
-	bool			invalidated;	/* the message has invalidated its region */
+	bool			invalidated;	/* the frame has invalidated the region that it names */
 	bool			landed;		/* the payload of the write is in its regions */
 	u16			status;		/* status of the current RMA so far */
 	u16			seg;		/* index of the next segment of a write */
@@ -422,13 +422,13 @@ struct kfp_rx {
 	struct kfi_rx		rx;		/* KFP_TO_RX: the message as the matching sees it */
 
 	struct kfi_oper		*op;		/* KFP_TO_OP: operation that waits for the data */
-	struct kfi_mr		*mr;		/* region that is written to, referenced; or NULL */
+	struct kfi_mr		*mr;		/* region that is accessed, referenced; or NULL */
 	u64			key;		/* its key */
 	struct iov_iter		iter;		/* destination, unless it is in @rx, @in or @op */
 	struct kfw_rma		*segs;		/* KFW_RMA_MAX, and KFW_PLACES_MAX places */
 	unsigned long		blocked;	/* jiffies: start or last check of KFP_RX_BLOCKED */
 	struct kfp_answer	*commit;	/* answer that holds the regions of a commit */
-	u64			permit_bytes;	/* bytes of writes to lasting grants */
+	u64			grant_bytes;	/* bytes of writes to lasting grants */
 	struct kfi_cq_waiter	space;
 	struct kfw_hdr		hdr;		/* header that arrived in pieces */
 	void			*values;	/* operands and old values: @small or allocated */
@@ -793,7 +793,7 @@ void kfp_ack_queue(struct kfp_conn *conn, struct kfp_answer *answer, bool lazy);
 void kfp_answer_queue(struct kfp_conn *conn, struct kfp_answer *answer);
 void kfp_more_work(struct work_struct *work);
 bool kfp_drained(const struct kfp_conn *conn);
-/* its parts, for atomic.c and commit.c */
+/* its parts, for the other files of the protocol */
 struct kfw_frame kfp_op_frame(const struct kfi_oper *op, u8 type);
 void kfp_send_frame(struct kfp_conn *conn, struct kfw_frame *f);
 void kfp_send_segments(struct kfp_conn *conn, const struct kfi_oper *op);
@@ -817,7 +817,7 @@ void kfp_rx_space(struct kfi_cq_waiter *w);
 int kfp_rx_dispatch(struct kfp_conn *conn);
 bool kfp_rx_more(struct kfp_conn *conn);
 int kfp_rx_finish(struct kfp_conn *conn);
-/* its parts, for atomic.c and commit.c */
+/* its parts, for the other files of the protocol */
 struct kfp_answer *kfp_answer_get(struct kfp_conn *conn);
 int kfp_rx_ack(struct kfp_conn *conn, u16 status);
 int kfp_rx_check_segments(struct kfp_conn *conn, u64 access);
@@ -831,8 +831,8 @@ void kfp_inmsg_free(struct kfp_inmsg *in);
 void kfp_inmsg_free_spares(struct kfp_conn *conn);
 void kfp_inmsg_arrived(struct kfp_inmsg *in);
 void kfp_inmsg_done(struct kfp_inmsg *in);
-void kfp_inmsg_grant(struct kfp_inmsg *in);
-void kfp_inmsg_granted(struct kfp_inmsg *in);
+void kfp_rdv_enqueue_rtw(struct kfp_inmsg *in);
+void kfp_rdv_cts_encoded(struct kfp_inmsg *in);
 void kfp_inmsg_rtw_done(struct kfp_inmsg *in);
 void kfp_inmsg_concealed(struct kfp_inmsg *in);
 void kfp_rdv_pause(struct kfp_conn *conn, unsigned long pause);
@@ -886,14 +886,14 @@ void kfp_grant_written(struct kfp_conn *conn, u64 key);
 void kfp_send_grant(struct kfp_conn *conn, const struct kfp_inmsg *in);
 void kfp_send_recalls(struct kfp_conn *conn);
 int kfp_rx_grant(struct kfp_conn *conn);
-int kfp_rx_granted(struct kfp_conn *conn);
+int kfp_rx_placed(struct kfp_conn *conn);
 int kfp_rx_recall(struct kfp_conn *conn);
 int kfp_rx_recalled(struct kfp_conn *conn);
 bool kfp_recalls_late(struct kfp_conn *conn);
 void kfp_recalls_pause(struct kfp_conn *conn, unsigned long pause);
 struct kfp_permit *kfp_permit_search(const struct kfp_conn *conn, const struct kfi_oper *op);
 
-/* Find the lasting grant that a write can use instead of an RTW. Return: the grant, or NULL. */
+/* Find the permit that a write can use instead of an RTW. Return: the permit, or NULL. */
 static inline struct kfp_permit *kfp_permit_find(const struct kfp_conn *conn,
 						 const struct kfi_oper *op)
 {
@@ -910,15 +910,18 @@ int kfp_dev_place_give(struct kfp_conn *conn, struct kfi_oper *op);
 void kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op);
 void kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op);
 void kfp_send_place_answer(struct kfp_conn *conn, struct kfp_answer *answer);
-int kfp_rx_place(struct kfp_conn *conn);
-bool kfp_dev_place_lost(struct kfi_dev_place *place);
+int kfp_rx_dev_place(struct kfp_conn *conn);
+struct kfp_conn *kfp_dev_place_conn(struct kfi_dev_place *place);
 /*
  * Called after KFP_FAILED is set: detach all places that consumers have from the connection. No
  * place is added later.
  */
 void kfp_dev_places_abandon(struct kfp_conn *conn);
-/* Called after KFP_DEAD is set and before the link is closed: unpin the places of operations. */
-void kfp_dev_places_end(struct kfp_conn *conn);
+/*
+ * Called after KFP_DEAD is set and before the link is closed: end the places whose put was not
+ * encoded.
+ */
+void kfp_dev_puts_end(struct kfp_conn *conn);
 
 /* account.c: bounds of the memory that peers make an endpoint hold */
 struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* rdm.c - RDM endpoints: hellos, and "kfi show". peers.c has the peers, conn.c dials. */
+/*
+ * rdm.c - RDM endpoints: hellos and removed addresses; and the peers of any endpoint for "kfi show".
+ * peers.c has the peers, conn.c dials.
+ */
 #include <linux/export.h>
 #include "peers.h"
 

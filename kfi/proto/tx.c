@@ -28,26 +28,29 @@ int kfi_proto_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	if (unlikely(op->flags & KFI_COMMIT_COMPLETE) && op->code == KFI_OPC_TWRITE)
 		return -EOPNOTSUPP;
 	*kfp_op(op) = (struct kfp_op) { .state = KFP_OP_QUEUED };
-	if (unlikely(op->code == KFI_OPC_PLACE_PUT) && kfp_dev_place_lost(op->place)) {
-		kfi_tx_complete(op, op->len ? -ECONNRESET : 0);
-		return 0;
-	}
-	if (ep->type == KFI_EP_RDM) {
+	if (unlikely(op->code == KFI_OPC_PLACE_PUT)) {
+		conn = kfp_dev_place_conn(op->place);
+		if (!conn) {
+			kfi_tx_complete(op, op->len ? -ECONNRESET : 0);
+			return 0;
+		}
+	} else if (ep->type == KFI_EP_RDM) {
 		pc = kfi_peer_find_conn(&pe->peers, op);
 		if (IS_ERR_OR_NULL(pc))
 			return PTR_ERR_OR_ZERO(pc);
+		conn = to_kfp_conn(pc);
 	} else {
 		pc = kfi_conn_set_conn(&pe->conn_set);
 		if (unlikely(!pc))
 			return -ENOTCONN;
-		if (unlikely(test_bit(KFP_BYE_WANTED, &to_kfp_conn(pc)->flags)))
-			return -ESHUTDOWN;
+		conn = to_kfp_conn(pc);
 	}
+	if (ep->type != KFI_EP_RDM && unlikely(test_bit(KFP_BYE_WANTED, &conn->flags)))
+		return -ESHUTDOWN;
 	/*
 	 * The end of the connection waits for the RCU section of this post before it collects
 	 * @posted.
 	 */
-	conn = to_kfp_conn(pc);
 	more = op->flags & KFI_MORE;
 	kfp_op(op)->conn = conn;
 	llist_add(&op->lnode, &conn->posted);	/* from here on the operation may be gone */
@@ -60,8 +63,8 @@ int kfi_proto_tx(struct kfi_ep *ep, struct kfi_oper *op)
 EXPORT_SYMBOL_GPL(kfi_proto_tx);
 
 /*
- * Send posts with KFI_MORE that no other post follows. An RDM endpoint has no published connection
- * here; more_work of each connection sends them.
+ * Send posts with KFI_MORE that no other post follows. The connection set of an RDM endpoint has no
+ * published connection (&kfi_peer.conn has); there more_work of each connection sends them.
  */
 void kfi_proto_tx_flush(struct kfi_ep *ep)
 {
@@ -236,7 +239,7 @@ static void kfp_unit_accepted(struct kfp_conn *conn, const struct kfi_unit *unit
 		tx->answer->len -= accepted;
 		tx->answer->placed += accepted;
 	}
-	/* Frames are left in the stage. That is always so after a unit with places. */
+	/* Frames are left in the stage. The frames of a unit with places follow it. */
 	if (tx->written != tx->staged || unit->nplaces)
 		return;
 	tx->staged = 0;

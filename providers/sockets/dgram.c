@@ -119,7 +119,7 @@ static bool ks_dgram_deliver(struct ks_ep *ke, const union kfi_inaddr *from, siz
 		.len = len, .data = le64_to_cpu(hdr->data),
 		.flags = KFI_MSG | (hdr->flags ? KFI_REMOTE_CQ_DATA : 0),
 		.src = ke->pe.ep.caps & KFI_SOURCE ? kfi_av_reverse(ke->pe.ep.av, from) :
-						      KFI_ADDR_NOTAVAIL,
+						     KFI_ADDR_NOTAVAIL,
 	};
 
 	switch (kfi_rx_arrive(&ke->pe.ep, &rx, false)) {

@@ -109,7 +109,7 @@ static void ks_accepted(struct ks_ep *ke, struct ks_pep *kp, struct socket *sock
 	memcpy(link->name, name, sizeof(*name));
 	link->privileged = be16_to_cpu(kfi_inaddr_port(name)) <= KS_PORT_MAX;
 	ks_set_options(sock, ke ? ke->pe.ep.info->tx_attr->tclass :
-			    kp->ppep.pep.info->tx_attr->tclass);
+				  kp->ppep.pep.info->tx_attr->tclass);
 	if (kfi_link_called(link))
 		return;
 	ks_link_attach(to_ks_link(link));

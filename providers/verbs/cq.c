@@ -7,14 +7,14 @@
  */
 #include "verbs.h"
 
-static struct kv_qp *kv_poll_dev_qp(struct kfi_poll_dev *src)
+static struct kv_qp *kv_poll_dev_qp(struct kfi_poll_dev *dev)
 {
-	return container_of(src, struct kv_qp, poll_dev);
+	return container_of(dev, struct kv_qp, poll_dev);
 }
 
-static int kv_cq_poll(struct kfi_poll_dev *src, int budget)
+static int kv_cq_poll(struct kfi_poll_dev *dev, int budget)
 {
-	struct kv_qp *qp = kv_poll_dev_qp(src);
+	struct kv_qp *qp = kv_poll_dev_qp(dev);
 	struct ib_wc wc[8];
 	int i, n, all = 0;
 
@@ -27,9 +27,9 @@ static int kv_cq_poll(struct kfi_poll_dev *src, int budget)
 	return all;
 }
 
-static bool kv_cq_arm(struct kfi_poll_dev *src)
+static bool kv_cq_arm(struct kfi_poll_dev *dev)
 {
-	return ib_req_notify_cq(kv_poll_dev_qp(src)->cq,
+	return ib_req_notify_cq(kv_poll_dev_qp(dev)->cq,
 				IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0;
 }
 
@@ -38,7 +38,10 @@ static const struct kfi_poll_dev_ops kv_poll_dev_ops = {
 	.arm	= kv_cq_arm,
 };
 
-/* Called in any context; never before the polled device was started, which arms the queue. */
+/*
+ * The device calls this in any context, but not before kfi_poll_dev_start(), which lets a tasklet
+ * arm the queue.
+ */
 static void kv_cq_event(struct ib_cq *cq, void *context)
 {
 	kfi_poll_dev_event(context);

@@ -27,8 +27,8 @@
 #include <rdma/rdma_cm.h>
 #include <kfi_conn_set.h>
 #include <kfi_link.h>
-#include <kfi_prov.h>
 #include <kfi_poll_dev.h>
+#include <kfi_prov.h>
 #include <trace/events/kfi.h>
 #include "dev.h"
 #include "drain.h"

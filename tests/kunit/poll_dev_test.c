@@ -24,7 +24,7 @@
  * @softirqs: calls of poll by softirq that found events
  */
 struct gadget {
-	struct kfi_poll_dev	src;
+	struct kfi_poll_dev	dev;
 	struct kfi_ep		*ep;
 	struct kfid_cq		*cq;
 	spinlock_t		lock;
@@ -47,9 +47,9 @@ static u32 gadget_take(struct gadget *d, u32 budget)
 	return n;
 }
 
-static int gadget_poll(struct kfi_poll_dev *src, int budget)
+static int gadget_poll(struct kfi_poll_dev *dev, int budget)
 {
-	struct gadget *d = container_of(src, struct gadget, src);
+	struct gadget *d = container_of(dev, struct gadget, dev);
 	struct kfi_cq_err_entry wc = { .flags = KFI_MSG | KFI_RECV };
 	u32 n, i;
 
@@ -67,9 +67,9 @@ static int gadget_poll(struct kfi_poll_dev *src, int budget)
 	return n;
 }
 
-static bool gadget_arm(struct kfi_poll_dev *src)
+static bool gadget_arm(struct kfi_poll_dev *dev)
 {
-	struct gadget *d = container_of(src, struct gadget, src);
+	struct gadget *d = container_of(dev, struct gadget, dev);
 	bool missed;
 
 	spin_lock_bh(&d->lock);
@@ -95,7 +95,7 @@ static bool gadget_say(struct gadget *d)
 	d->armed = false;
 	spin_unlock_bh(&d->lock);
 	if (tell)
-		kfi_poll_dev_event(&d->src);
+		kfi_poll_dev_event(&d->dev);
 	return true;
 }
 
@@ -124,14 +124,14 @@ static struct gadget *gadget_new(struct kunit *test, struct kfi_world *w, struct
 	d->ep->rx_cq = kfi_to_cq(d->cq);
 	d->ep->tx_cq = tx ? kfi_to_cq(tx) : kfi_to_cq(d->cq);
 	KUNIT_ASSERT_TRUE(test, kfi_poll_dev_wanted(d->ep));
-	kfi_poll_dev_start(&d->src, &gadget_ops, d->ep);
+	kfi_poll_dev_start(&d->dev, &gadget_ops, d->ep);
 	KUNIT_EXPECT_TRUE(test, fake_soon(gadget_armed(d)));
 	return d;
 }
 
 static void gadget_end(struct kunit *test, struct gadget *d)
 {
-	kfi_poll_dev_stop(&d->src);
+	kfi_poll_dev_stop(&d->dev);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&d->wrong));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&d->cq->fid));
 }
@@ -191,7 +191,7 @@ static void poll_dev_overtaken(struct kunit *test)
 
 	local_bh_disable();
 	KUNIT_EXPECT_TRUE(test, gadget_say(d));
-	KUNIT_EXPECT_EQ(test, KFI_POLL_DEV_DUE, d->src.state);
+	KUNIT_EXPECT_EQ(test, KFI_POLL_DEV_DUE, d->dev.state);
 	KUNIT_EXPECT_EQ(test, 1, gadget_read(d));
 	KUNIT_EXPECT_FALSE(test, gadget_armed(d));
 	local_bh_enable();
@@ -266,7 +266,7 @@ static int say_later(void *arg)
 	local_bh_disable();
 	WRITE_ONCE(kfi_to_cq(d->cq)->polled, jiffies);	/* another reader has just polled */
 	gadget_say(d);
-	d->hot = d->src.state == KFI_POLL_DEV_HOT;
+	d->hot = d->dev.state == KFI_POLL_DEV_HOT;
 	local_bh_enable();
 	return 0;
 }
@@ -306,7 +306,7 @@ static void poll_dev_stopped(struct kunit *test)
 
 	for (i = 0; i < 2; i++) {
 		if (i) {
-			kfi_poll_dev_start(&d->src, &gadget_ops, d->ep);
+			kfi_poll_dev_start(&d->dev, &gadget_ops, d->ep);
 			KUNIT_EXPECT_TRUE(test, fake_soon(gadget_armed(d)));
 			KUNIT_EXPECT_EQ(test, 1, gadget_read(d));
 			KUNIT_EXPECT_EQ(test, 0, gadget_read(d));
@@ -314,10 +314,10 @@ static void poll_dev_stopped(struct kunit *test)
 			KUNIT_EXPECT_TRUE(test, gadget_say(d));		/* hot */
 			local_bh_enable();
 		}
-		kfi_poll_dev_stop(&d->src);
+		kfi_poll_dev_stop(&d->dev);
 		KUNIT_EXPECT_EQ(test, 0, gadget_read(d));
 		KUNIT_EXPECT_TRUE(test, i || gadget_say(d));
-		kfi_poll_dev_event(&d->src);
+		kfi_poll_dev_event(&d->dev);
 		msleep(30);
 		KUNIT_EXPECT_EQ(test, i, atomic_read(&d->softirqs));
 		KUNIT_EXPECT_EQ(test, 0, atomic_read(&d->readers));
