@@ -4,6 +4,7 @@
 #include <linux/jiffies.h>
 #include <linux/log2.h>
 #include <linux/sched.h>
+#include <linux/sizes.h>
 #include "harness.h"
 
 /* Any success entry, widened to the form that errors have. */
@@ -203,8 +204,11 @@ int transfer(struct node *a, struct node *b, size_t len, u64 seed)
 
 size_t size_max(struct test *t)
 {
-	size_t max = t->w->quick ? 256 * 1024 : 8 * 1024 * 1024;
+	size_t max = t->w->quick ? SZ_256K : SZ_8M;
 
+	/* The memory of a queue pair is in one piece (test_pages()). */
+	if (test_hw_recv(t))
+		max = min_t(size_t, max, SZ_1M);
 	return min(max, t->info[0]->ep_attr->max_msg_size);
 }
 

@@ -96,7 +96,7 @@ void *test_zalloc(struct test *t, size_t len)
 	return p;
 }
 
-/* No two pages are adjacent, unless they have to be. */
+/* No two pages are adjacent, except for a queue pair, whose receives have few pieces. */
 void *test_pages(struct test *t, size_t len)
 {
 	void *p = test_hw_recv(t) ? kzalloc(PAGE_ALIGN(len ?: 1), GFP_KERNEL) :
