@@ -3,7 +3,7 @@
  * far.h - side B on another machine: cases hold proxies, and the agent there makes the calls on
  * them.
  *
- * None of it is used, and far_of() returns false, before far_connect().
+ * None of it is used before far_connect().
  */
 #ifndef KFI_CONFORMANCE_FAR_H
 #define KFI_CONFORMANCE_FAR_H

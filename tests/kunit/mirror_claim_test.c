@@ -8,7 +8,7 @@
 
 /* mirror_world.c has functions of the same names; mirror.h declares these instead. */
 #define kfm_kick		cl_kick
-#define kfm_writes_run_atomic		cl_writes_run_atomic
+#define kfm_writes_run_atomic	cl_writes_run_atomic
 #define kfm_run_atomic		cl_run_atomic
 #define kfm_claim_work		cl_claim_work
 #define kfm_unclaim_work	cl_unclaim_work
@@ -126,7 +126,7 @@ static void hand_over_once(struct cl *c)
 	hand_over(c);
 }
 
-/* What comes while another context looks is seen by its next pass. */
+/* What comes while another context has the claim is seen by its next pass. */
 static void claim_noted(struct kunit *test)
 {
 	struct cl *c = cl_make(test);
@@ -176,7 +176,7 @@ static void claim_worker_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->m.claim, 0);
 }
 
-/* A context does not look forever, for others that hand over without end. */
+/* A context makes a few passes only, even if others hand over without end. */
 static void claim_bounded(struct kunit *test)
 {
 	struct cl *c = cl_make(test);

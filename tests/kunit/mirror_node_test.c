@@ -255,8 +255,8 @@ static void node_group_wraps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->done, 7);
 }
 
-/* A context that is not the worker looks. Return: whether the worker has to run. */
-static bool look(struct mw *w, bool may_sleep)
+/* Run the writes in a context that is not the worker. Return: whether the worker has to run. */
+static bool run_atomic(struct mw *w, bool may_sleep)
 {
 	struct bio_list legs = BIO_EMPTY_LIST;
 	struct bio *leg;
@@ -292,13 +292,13 @@ static void node_atomic(struct kunit *test)
 
 	for (i = 0; i < 3; i++)
 		mw_write(w, i, i);
-	KUNIT_EXPECT_FALSE(test, look(w, true));
+	KUNIT_EXPECT_FALSE(test, run_atomic(w, true));
 	KUNIT_EXPECT_EQ(test, w->groups[0], 1);
 	KUNIT_EXPECT_EQ(test, w->group[0].count, 3);
-	KUNIT_EXPECT_FALSE(test, look(w, false));
+	KUNIT_EXPECT_FALSE(test, run_atomic(w, false));
 	KUNIT_EXPECT_EQ(test, w->done, 0);
 	mw_ack(w, 0);
-	KUNIT_EXPECT_FALSE(test, look(w, false));
+	KUNIT_EXPECT_FALSE(test, run_atomic(w, false));
 	KUNIT_EXPECT_EQ(test, w->done, 7);
 }
 
@@ -312,12 +312,12 @@ static void node_atomic_leg(struct kunit *test)
 	mw_write(w, 0, 0);
 	KUNIT_EXPECT_FALSE(test, kfm_writes_run_atomic(&w->m, &legs));
 	mw_ack(w, 0);
-	KUNIT_EXPECT_FALSE(test, look(w, false));
+	KUNIT_EXPECT_FALSE(test, run_atomic(w, false));
 	KUNIT_EXPECT_EQ(test, w->done, 0);
 	leg = bio_list_pop(&legs);
 	KUNIT_EXPECT_TRUE(test, bio_list_empty(&legs));
 	leg->bi_end_io(leg);
-	KUNIT_EXPECT_FALSE(test, look(w, false));
+	KUNIT_EXPECT_FALSE(test, run_atomic(w, false));
 	KUNIT_EXPECT_EQ(test, w->done, 1);
 }
 
@@ -327,22 +327,22 @@ static void node_atomic_bit(struct kunit *test)
 	struct mw *w = node_written(test);
 
 	mw_write(w, 0, 0);
-	KUNIT_EXPECT_TRUE(test, look(w, false));
+	KUNIT_EXPECT_TRUE(test, run_atomic(w, false));
 	KUNIT_EXPECT_EQ(test, w->groups[0], 0);
 	mw_write(w, 1, 5);
 	mw_write(w, 2, 1);
-	KUNIT_EXPECT_TRUE(test, look(w, true));
+	KUNIT_EXPECT_TRUE(test, run_atomic(w, true));
 	KUNIT_EXPECT_EQ(test, w->groups[0], 1);
 	KUNIT_EXPECT_EQ(test, w->group[0].count, 1);
 	kfm_bit_set(&w->m, 5);		/* in memory */
-	KUNIT_EXPECT_TRUE(test, look(w, true));
+	KUNIT_EXPECT_TRUE(test, run_atomic(w, true));
 	KUNIT_EXPECT_EQ(test, w->groups[0], 1);
 	mw_ack(w, 0);
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->done, 1);
 	KUNIT_EXPECT_EQ(test, w->group[0].count, 2);
 	mw_ack(w, 0);
-	KUNIT_EXPECT_FALSE(test, look(w, false));
+	KUNIT_EXPECT_FALSE(test, run_atomic(w, false));
 	KUNIT_EXPECT_EQ(test, w->done, 7);
 }
 
@@ -352,14 +352,14 @@ static void node_atomic_lost(struct kunit *test)
 	struct mw *w = node_written(test);
 
 	mw_write(w, 0, 0);
-	KUNIT_EXPECT_FALSE(test, look(w, true));
+	KUNIT_EXPECT_FALSE(test, run_atomic(w, true));
 	w->posted[0][0]->err = -EIO;
 	w->posted[0][0]->busy = false;
-	KUNIT_EXPECT_TRUE(test, look(w, false));
+	KUNIT_EXPECT_TRUE(test, run_atomic(w, false));
 	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_UP);
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_DOWN);
-	KUNIT_EXPECT_TRUE(test, look(w, true));
+	KUNIT_EXPECT_TRUE(test, run_atomic(w, true));
 	KUNIT_EXPECT_EQ(test, w->done, 0);
 }
 
@@ -376,7 +376,7 @@ static void node_atomic_leg_failed(struct kunit *test)
 	leg->bi_status = BLK_STS_IOERR;
 	leg->bi_end_io(leg);
 	mw_ack(w, 0);
-	KUNIT_EXPECT_TRUE(test, look(w, false));
+	KUNIT_EXPECT_TRUE(test, run_atomic(w, false));
 	KUNIT_EXPECT_EQ(test, w->done, 0);
 	mw_run(w);
 	KUNIT_EXPECT_TRUE(test, w->m.leg_failed);
@@ -389,10 +389,10 @@ static void node_atomic_unsaid(struct kunit *test)
 	struct mw *w = node_written(test);
 
 	mw_write(w, 0, 0);
-	KUNIT_EXPECT_FALSE(test, look(w, true));
+	KUNIT_EXPECT_FALSE(test, run_atomic(w, true));
 	mw_ack(w, 0);
 	w->m.sb.gens.cur = 7;
-	KUNIT_EXPECT_TRUE(test, look(w, true));
+	KUNIT_EXPECT_TRUE(test, run_atomic(w, true));
 	KUNIT_EXPECT_EQ(test, w->done, 0);
 }
 
@@ -404,12 +404,12 @@ static void node_atomic_much(struct kunit *test)
 
 	for (i = 0; i < 6; i++)
 		mw_write_at(w, i, i * KFM_WRITE_MAX / KFM_SECTOR, KFM_WRITE_MAX);
-	KUNIT_EXPECT_TRUE(test, look(w, true));
+	KUNIT_EXPECT_TRUE(test, run_atomic(w, true));
 	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 4);
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 6);
 	mw_ack(w, 0);
-	KUNIT_EXPECT_FALSE(test, look(w, false));
+	KUNIT_EXPECT_FALSE(test, run_atomic(w, false));
 	KUNIT_EXPECT_EQ(test, w->done, 63);
 }
 
@@ -425,7 +425,7 @@ static void node_atomic_much_waiting(struct kunit *test)
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 0);
 	w->full = false;
-	KUNIT_EXPECT_TRUE(test, look(w, false));
+	KUNIT_EXPECT_TRUE(test, run_atomic(w, false));
 	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 4);
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 6);

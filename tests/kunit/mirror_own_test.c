@@ -103,11 +103,12 @@ static void own_not_stored(struct kunit *test)
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->stored, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
+	KUNIT_EXPECT_EQ(test, w->flight, 0);
 	KUNIT_EXPECT_TRUE(test, w->m.leg_failed);
 	KUNIT_EXPECT_EQ(test, w->m.bios, 0);
 }
 
-/* Nothing is stored in a log with a bad place, which may be somebody else's memory by now. */
+/* Nothing is written to a place of the log that is bad, or has moved and may be somebody else's. */
 static void own_unsound(struct kunit *test)
 {
 	struct mw *w = own_make(test);
@@ -123,6 +124,7 @@ static void own_unsound(struct kunit *test)
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->stored, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
+	KUNIT_EXPECT_EQ(test, w->flight, 0);
 	KUNIT_EXPECT_TRUE(test, w->m.leg_failed);
 	KUNIT_EXPECT_EQ(test, w->m.bios, 0);
 }
@@ -207,6 +209,7 @@ static void own_ends_badly(struct kunit *test)
 	own_write_many(w, 1, PAGE_SIZE);
 	KUNIT_EXPECT_EQ(test, w->stored, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
+	KUNIT_EXPECT_EQ(test, w->flight, 0);
 }
 
 /* After an error of the metadata no record follows the places of writes that did not begin. */
@@ -218,6 +221,7 @@ static void own_meta_fails(struct kunit *test)
 	mw_write(w, 0, 1);
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
+	KUNIT_EXPECT_EQ(test, w->flight, 0);
 	KUNIT_EXPECT_EQ(test, w->stored, 0);
 	KUNIT_EXPECT_TRUE(test, w->m.meta_failed);
 	KUNIT_EXPECT_EQ(test, kfm_own_trim(&w->m), -EIO);
@@ -236,6 +240,7 @@ static void own_head_fails(struct kunit *test)
 	mw_write(w, 0, 1);
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
+	KUNIT_EXPECT_EQ(test, w->flight, 0);
 	KUNIT_EXPECT_TRUE(test, w->m.leg_failed);
 	KUNIT_EXPECT_EQ(test, w->m.bios, 0);
 	KUNIT_EXPECT_EQ(test, w->m.log.own.tail, tail);

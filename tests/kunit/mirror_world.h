@@ -25,7 +25,7 @@
  * @nr_posted: how many
  * @io_err: result of all I/O of the metadata device, and of the log's head
  * @store_err: result of the next record that is stored in the log of this node
- * @start_err: result of the beginning of a log
+ * @start_err: result of each kfm_log_start() from now on
  * @unsound: the log of this node has a bad place, or has moved
  * @stored: records that are durable there
  * @leg_waits: what is submitted to the leg ends when the test says so

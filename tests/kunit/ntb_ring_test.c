@@ -662,8 +662,10 @@ static void unmapped_overwritten(struct kunit *test)
 	memset(bytes, 'b', 64);
 	KUNIT_EXPECT_EQ(test, 0, post_placed_at(a, &p[0], ARENA, pages, len, true));
 	KUNIT_EXPECT_EQ(test, 0, post_placed_at(a, &p[1], ARENA + NT_BOUNCE, bytes, 64, false));
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 2; i++) {
 		KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p[i].sent, PATIENCE / 4), 0UL);
+		KUNIT_EXPECT_EQ(test, 0, p[i].err);
+	}
 	KUNIT_EXPECT_EQ(test, 2ULL, a->ring.engine.count.unmapped);
 	KUNIT_EXPECT_NULL(test, memchr_inv(b->mem + ARENA, 'a', NT_BOUNCE));
 	KUNIT_EXPECT_NULL(test, memchr_inv(b->mem + ARENA + NT_BOUNCE, 'b', 64));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Devices that are polled (struct kfi_poll_dev) of queues that consumers poll: a device that has
- * events, and interrupts once after it was armed.
+ * Polled devices (struct kfi_poll_dev): the readers of a completion queue poll the device. The one
+ * here has events, and interrupts once after it was armed.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>

@@ -89,7 +89,10 @@ static void pg_exit(struct kunit *test)
 
 /* ---- one round trip ---- */
 
-/* Of many writes two ask, and the others are one WRITE with PLACED each. */
+/*
+ * Of many writes two send an RTW, and the second gets a lasting grant. The others are one WRITE
+ * with PLACED each.
+ */
 static void second_write_granted(struct kunit *test)
 {
 	int i;
@@ -137,8 +140,8 @@ static void without_places(struct kunit *test)
 }
 
 /*
- * A link that exposes only long memory is soon not asked for short writes any more, and is asked
- * for each long one.
+ * Short writes to a link that exposes only long memory soon send no RTW any more; each long one
+ * does.
  */
 static void short_writes_need_no_rtw(struct kunit *test)
 {
@@ -158,7 +161,7 @@ static void short_writes_need_no_rtw(struct kunit *test)
 }
 
 /* A write with KFI_COMMIT_COMPLETE does not use the grant of a region without persist(). */
-static void commit_asks(struct kunit *test)
+static void commit_sends_rtw(struct kunit *test)
 {
 	struct kvec near = { pm.area[0], PG_LEN };
 	struct kfi_rma_iov rma = { .len = PG_LEN, .key = PG_KEY };
@@ -392,7 +395,7 @@ static void pg_many(struct kunit *test, u64 n, int rounds)
 static void bounds(struct kunit *test)
 {
 	struct kfid_mr *mr[4];
-	int i, asks;
+	int i, rtws;
 
 	pm_proto.params.grants = 3;
 	for (i = 0; i < 4; i++)
@@ -402,13 +405,13 @@ static void bounds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_RECALL));
 	KUNIT_EXPECT_EQ(test, 3 * 2 + 6, pg_frames(KFW_RTW));
 	msleep(1100);
-	KUNIT_EXPECT_EQ(test, 0, pg_write(203, 0, PG_LEN, 9));	/* asks, and another one goes */
+	KUNIT_EXPECT_EQ(test, 0, pg_write(203, 0, PG_LEN, 9));	/* an RTW; another grant goes */
 	KUNIT_EXPECT_TRUE(test, fake_soon(pg_frames(KFW_RECALLED) == 1));
-	KUNIT_EXPECT_EQ(test, 0, pg_write(203, 0, PG_LEN, 9));	/* asks, and is granted */
+	KUNIT_EXPECT_EQ(test, 0, pg_write(203, 0, PG_LEN, 9));	/* an RTW, which is granted */
 	KUNIT_EXPECT_EQ(test, 4, pg_frames(KFW_GRANT));
-	asks = pg_frames(KFW_RTW);
+	rtws = pg_frames(KFW_RTW);
 	KUNIT_EXPECT_EQ(test, 0, pg_write(203, 0, PG_LEN, 10));
-	KUNIT_EXPECT_EQ(test, asks, pg_frames(KFW_RTW));
+	KUNIT_EXPECT_EQ(test, rtws, pg_frames(KFW_RTW));
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[i]->fid));
 	KUNIT_EXPECT_EQ(test, 4, pg_frames(KFW_RECALLED));
@@ -444,7 +447,7 @@ static void bounds_of_bytes(struct kunit *test)
 static void bounds_part(struct kunit *test, unsigned int *mib)
 {
 	struct kfid_mr *mr[5];
-	int i, asks;
+	int i, rtws;
 
 	*mib = 1;
 	for (i = 0; i < 5; i++)
@@ -452,16 +455,16 @@ static void bounds_part(struct kunit *test, unsigned int *mib)
 						    KFI_REMOTE_WRITE, 0, 200 + i, 0, &mr[i], NULL));
 	pg_many(test, 5, 3);
 	KUNIT_EXPECT_EQ(test, 4, pg_frames(KFW_GRANT));
-	asks = pg_frames(KFW_RTW);
+	rtws = pg_frames(KFW_RTW);
 	KUNIT_EXPECT_EQ(test, 0, pg_write(201, PG_LEN, PG_LEN, 7));
-	KUNIT_EXPECT_EQ(test, asks, pg_frames(KFW_RTW));
+	KUNIT_EXPECT_EQ(test, rtws, pg_frames(KFW_RTW));
 	KUNIT_EXPECT_EQ(test, 0, pg_write(202, 0, PG_LEN, 7));
-	KUNIT_EXPECT_EQ(test, asks, pg_frames(KFW_RTW));
+	KUNIT_EXPECT_EQ(test, rtws, pg_frames(KFW_RTW));
 	KUNIT_EXPECT_EQ(test, 0, pg_write(202, PG_LEN, PG_LEN, 7));
-	KUNIT_EXPECT_EQ(test, asks + 1, pg_frames(KFW_RTW));
+	KUNIT_EXPECT_EQ(test, rtws + 1, pg_frames(KFW_RTW));
 	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_RECALL));
 	msleep(1100);
-	KUNIT_EXPECT_EQ(test, 0, pg_write(204, 0, PG_LEN, 8));	/* asks, and the first one goes */
+	KUNIT_EXPECT_EQ(test, 0, pg_write(204, 0, PG_LEN, 8));	/* an RTW; the first grant goes */
 	KUNIT_EXPECT_TRUE(test, fake_soon(pg_frames(KFW_RECALLED) == 1));
 	KUNIT_EXPECT_EQ(test, 0, pg_write(204, 0, PG_LEN, 9));
 	KUNIT_EXPECT_EQ(test, 5, pg_frames(KFW_GRANT));
@@ -561,9 +564,9 @@ static void invalid_frames_end(struct kunit *test)
 		else
 			pg_nonsense_sent(n);
 		if (!fake_soon(pg_broken()))
-			KUNIT_FAIL(test, "nonsense %td is accepted\n", n - pg_nonsense);
+			KUNIT_FAIL(test, "invalid frame %td is accepted\n", n - pg_nonsense);
 		if (n->to == 1 && pg_frames(KFW_ACK) != acks)
-			KUNIT_FAIL(test, "nonsense %td is answered\n", n - pg_nonsense);
+			KUNIT_FAIL(test, "invalid frame %td is answered\n", n - pg_nonsense);
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&pg.mr->fid));
 		KUNIT_ASSERT_EQ(test, 0, pg_reg(PG_KEY, &pg.mr));
 		if (!pg_broken())
@@ -577,7 +580,7 @@ static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(any_part),
 	KUNIT_CASE(without_places),
 	KUNIT_CASE(short_writes_need_no_rtw),
-	KUNIT_CASE(commit_asks),
+	KUNIT_CASE(commit_sends_rtw),
 	KUNIT_CASE(close_recalls),
 	KUNIT_CASE(close_under_load),
 	KUNIT_CASE(key_again),

@@ -116,7 +116,7 @@ static void pp_close_end(void)
 
 /* ---- in order ---- */
 
-/* The first get asks, and each put is one WRITE, behind the bytes of the device. */
+/* The first get sends an RTW, and each put is one WRITE, behind the bytes of the device. */
 static void one_rtw(struct kunit *test)
 {
 	int i;
@@ -437,7 +437,7 @@ static void any_order(struct kunit *test)
 {
 	int round, i, outstanding = 0, good = 0;
 
-	/* Operations fail while a connection ends, however many rounds pass in that time. */
+	/* All operations fail while a connection ends, and 300 rounds may pass in that time. */
 	for (round = 0; round < 300 || (round < 30000 && (good <= 10 || !pp_frames(KFW_WRITE)));
 	     round++) {
 		i = pm_random(PP_PLACES);

@@ -10,7 +10,7 @@
 #define kfi_link_room		stream_test_room
 #define kfi_link_rx		stream_test_rx
 #define kfi_link_sent		stream_test_sent
-#define kfi_link_rx_bytes		stream_test_bytes
+#define kfi_link_rx_bytes	stream_test_bytes
 
 #include "verbs_world.h"
 #include "../../providers/verbs/stream.c"

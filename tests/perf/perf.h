@@ -8,7 +8,7 @@
  *
  * With KFI_PERF_WAIT_BLOCK only the flow's thread uses a flow: it reads the queue, handles events
  * and posts. With KFI_PERF_WAIT_SOFTIRQ done() callbacks handle events under flow.lock, and the
- * thread takes that lock for its own work (flow_call()).
+ * thread takes that lock for its own work (perf_flow_call()).
  *
  * Locks, outermost first: perf_net.lock (mutex), flow.lock (spinlock, bh).
  */

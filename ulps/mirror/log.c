@@ -107,8 +107,8 @@ bool kfm_log_unmoved(const struct kfm *m)
 }
 
 /*
- * May a CPU write to a piece of a ring in persistent memory? It has not moved, and no place in it
- * is known to be bad.
+ * May a CPU write to a piece of the ring in persistent memory? Only if it is where the constructor
+ * has found it, and no place in it is known to be bad.
  */
 bool kfm_log_sound(const struct kfm *m, u32 at, u32 len)
 {
@@ -145,9 +145,9 @@ static int rec_expected(struct kfm_log *log, const struct kfm_rec *r)
 }
 
 /*
- * Should the worker apply records now that a group is durable? It looks by itself after a while.
- * Until then it must not miss a batch that is full, a ring that the primary needs, or a record that
- * a repair waits for. A group that was the only one missing may complete any of these.
+ * Should the worker apply records now that a group is durable? It applies them by itself after a
+ * while. Until then it must not miss a batch that is full, a ring that the primary needs, or a
+ * record that a repair waits for. A group that was the only one missing may complete any of these.
  */
 static bool apply_wanted(const struct kfm *m, const struct kfm_rec *recs, unsigned int count)
 {

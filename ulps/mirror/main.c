@@ -32,8 +32,9 @@ static DEFINE_MUTEX(mirrors_lock);
 /* ---- the worker ---- */
 
 /*
- * Queue the worker. Any context. The caller is inside an RCU read section, for which the destructor
- * waits, or has a bio in flight, which keeps the mirror.
+ * Queue the worker. Any context. The mirror must not go meanwhile: callers are in an RCU read
+ * section, for which the destructor waits, or have a bio in flight, or are the worker, persist(),
+ * or a call of device-mapper.
  */
 void kfm_kick(struct kfm *m)
 {
@@ -601,8 +602,9 @@ static void kfm_postsuspend(struct dm_target *ti)
 
 /*
  * The table before this one was primary: so is this one. Its superblock is the same. So is its
- * policy: the peer relies on it while there is no session. So is the use of its log: the leg may
- * have been replaced by one that fails, which is no memory.
+ * policy: the peer relies on it while there is no session. So is the use of its log (leg_tears):
+ * the new table may have been loaded while the leg was an error target, which is no memory, and the
+ * log may have records to replay.
  */
 static void inherit_role(struct kfm *m)
 {
@@ -659,7 +661,8 @@ static int kfm_preresume(struct dm_target *ti)
 	int ret;
 
 	if (!kfm_log_unmoved(m) || (is_memory(m->leg) && !m->leg_tears)) {
-		DMERR("%s: log or leg are not where they were: load the table again", kfm_name(m));
+		DMERR("%s: log moved, or leg became persistent memory: load the table again",
+		      kfm_name(m));
 		return -ESTALE;
 	}
 	ret = kfm_super_load(m);
@@ -670,6 +673,8 @@ static int kfm_preresume(struct dm_target *ti)
 	inherit_role(m);
 	m->leg_failed = false;
 	m->unreplayed = kfm_own_resume(m);
+	if (m->unreplayed)
+		DMERR("%s: the log can't be replayed: no reads and writes", kfm_name(m));
 	kfm_oos_load(m);
 	m->meta_failed = false;
 	m->leg_failed = m->unreplayed || (m->primary && m->sb.flags & KFM_SB_LEG_FAILED);

@@ -183,7 +183,7 @@ struct kfm_read {
  * @crc: CRC32C of the data that the peer offers
  * @next: time to repeat the request, jiffies
  * @deadline: the next peer is asked if this one has not sent the data by then, jiffies
- * @count: reads that were repaired
+ * @count: reads whose data was written back to the leg
  */
 struct kfm_repair {
 	struct bio		*waiting;
@@ -419,7 +419,7 @@ struct kfm_peer {
 
 	struct list_head	inbox;
 	struct kfm_net		net;
-	enum kfm_session_state		state;
+	enum kfm_session_state	state;
 	u64			session;
 	bool			attach;
 	bool			whole;
@@ -479,9 +479,9 @@ struct kfm_cmd {
 
 /* Bits of kfm.claim, see claim.c */
 enum {
-	KFM_CLAIMED,	/* a context uses the members that only one context may use at a time */
+	KFM_CLAIMED,		/* a context uses the members that only one may use at a time */
 	KFM_HANDED_OVER,	/* something was handed over that any context may handle */
-	KFM_WORKER_DUE,	/* the worker could not claim the mirror */
+	KFM_WORKER_DUE,		/* the worker could not claim the mirror */
 };
 
 /* An event to be reported to user space; @peer is NULL if it is not one of a single peer */
@@ -542,7 +542,8 @@ struct kfm_recent {
  * @primary: role
  * @meta_failed: the metadata device has failed
  * @leg_failed: a write to the leg has failed: no write, no session until the next resume
- * @unreplayed: the log of this primary could not be replayed, so a sector may be torn: no I/O
+ * @unreplayed: the log of this primary could not be replayed, or not emptied after that. A sector
+ *	may be torn: no I/O until the next resume
  * @busy: writes in flight in each region
  * @page: buffer for a block of metadata
  * @was_insync: this secondary was in sync in a session since it was resumed, and nothing has
@@ -599,7 +600,7 @@ struct kfm {
 	struct work_struct	work;
 	struct delayed_work	tick;
 	struct work_struct	uevent_work;
-	struct kfm_uevent		events[KFM_EVENTS];
+	struct kfm_uevent	events[KFM_EVENTS];
 	unsigned int		event_count;
 
 	struct kfm_super	sb;

@@ -423,7 +423,7 @@ static int net_open(struct kfm_peer *p)
 	if (!hints)
 		return -ENOMEM;
 	ret = kfi_getinfo_net(p->m->net_ns, API, p->local[0], p->local[1], KFI_SOURCE, hints,
-				      &info);
+			      &info);
 	kfi_freeinfo(hints);
 	if (ret)
 		return ret;

@@ -5,10 +5,10 @@
  * A leg in persistent memory is written in pieces of 8 bytes, so a loss of power may leave a sector
  * that is half old and half new. A primary with such a leg stores each record in its own log, which
  * is in persistent memory, too, before it writes the leg. A node that was primary replays its log
- * before anything else uses the leg: when it is promoted, when it becomes a secondary, and when a
- * primary is resumed. So each sector that was being written is written again, as a whole. An
- * orderly end leaves an empty log, so that nothing is replayed over what is written outside the
- * mirror later.
+ * before anything else uses the leg: when it is promoted, when another primary sends it ATTACH, and
+ * when a primary is resumed. So each sector that was being written is written again, as a whole. A
+ * demotion or a suspend leaves an empty log, so that nothing is replayed over what is written
+ * outside the mirror later.
  *
  * Records are stored in the order of their numbers, and a write to the leg begins when its record is
  * durable. So a record that is incomplete after a loss of power belongs to a write that has not begun,
@@ -136,11 +136,13 @@ int kfm_own_trim(struct kfm *m)
 }
 
 /**
- * kfm_own_empty() - begin an empty log if the leg has all that was written
+ * kfm_own_empty() - begin an empty log, if this is a primary that uses its log, and its leg has all
+ *	that was written
  * @m: mirror without a write in flight
  *
- * Context: the worker. Return: 0 or a negative error. If that is not durable, a replay would use
- * the log as it was before, so nothing more may be stored.
+ * Context: the worker. Return: 0, also if there is nothing to do; or a negative error if the empty
+ * log may not be durable. A replay may find the old log then, so the leg counts as failed, and no
+ * record is stored any more.
  */
 int kfm_own_empty(struct kfm *m)
 {
@@ -155,11 +157,11 @@ int kfm_own_empty(struct kfm *m)
 }
 
 /**
- * kfm_own_resume() - begin an empty log, after the writes of a primary have ended
- * @m: mirror that is being resumed
+ * kfm_own_resume() - replay the log of a primary, and begin an empty one
+ * @m: mirror that is being resumed. The caller has cleared kfm.leg_failed
  *
  * A loss of power, or a write to the leg that has failed, may have left half a sector: it is
- * written again. The leg has not failed until then.
+ * written again.
  *
  * Return: 0 or a negative error.
  */

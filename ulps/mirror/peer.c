@@ -36,7 +36,7 @@ static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_PEERS] = "the table of the peer has another number of peers",
 };
 
-static const char leg_failed[] = "this node's disk has failed";
+static const char own_leg_failed[] = "this node's disk has failed";
 
 /* Send a message that has no other members. */
 void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session)
@@ -183,7 +183,7 @@ static void leg_lost(struct kfm_peer *p)
 		kfm_writes_lost(p);
 	}
 	p->insync = false;
-	p->refused = leg_failed;
+	p->refused = own_leg_failed;
 }
 
 /*
@@ -192,14 +192,15 @@ static void leg_lost(struct kfm_peer *p)
  */
 void kfm_peers_leg_failed(struct kfm *m)
 {
-	bool known = m->peers[0]->refused == leg_failed;
+	bool known = m->peers[0]->refused == own_leg_failed;
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, m)
 		leg_lost(p);
 	if (known)
 		return;
-	DMERR("%s: a write to the leg has failed", kfm_name(m));
+	DMERR("%s: the leg is not written any more: it, or the log of this node, has failed",
+	      kfm_name(m));
 	kfm_event(m, "failed");
 }
 

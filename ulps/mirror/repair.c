@@ -17,7 +17,8 @@
  * set: a crash during the repair leaves unreadable sectors or current data, and with the bit set
  * this leg could become the source of a resynchronisation of those sectors. If the write to the
  * leg fails, the range may hold anything. Then the bit and KFM_SB_LEG_FAILED, which excludes this
- * copy as a source, are made durable before the read ends.
+ * copy as a source, are made durable before the read ends. If no record can be stored (own.c), the
+ * leg is not written: the read gets the data all the same, and the copy remains a source.
  *
  * One read is repaired at a time. All functions run in the worker, except for the completions,
  * which clear @leg_busy, kfm_post.busy and kfm_serve.busy with release semantics, as those of

@@ -6,8 +6,10 @@
 #include "mirror.h"
 
 const char * const kfm_policies[KFM_POLICIES] = { "stop", "fence", "alone" };
-static const char * const links[] = { "down", "hello", "attaching", "fetching", "connected" };
-static const char * const states[] = { "blank", "uptodate", "outdated", "inconsistent" };
+static const char * const session_words[] = {
+	"down", "hello", "attaching", "fetching", "connected",
+};
+static const char * const copy_words[] = { "blank", "uptodate", "outdated", "inconsistent" };
 
 static unsigned int percent(const struct kfm_peer *p)
 {
@@ -107,10 +109,10 @@ static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 }
 
 /*
- * ROLE LINK STATE OUT-OF-SYNC/REGIONS PERCENT LAG WRITES WORD...: regions that differ, how far the
- * resynchronisation is, records that the peer has not applied, writes in flight, remarks. With
+ * ROLE SESSION COPY OUT-OF-SYNC/REGIONS PERCENT LAG WRITES WORD...: regions that differ, how far
+ * the resynchronisation is, records that the peer has not applied, writes in flight, remarks. With
  * several peers these are the worst ones, and each peer follows:
- * peer NODE SERVICE LINK OUT-OF-SYNC PERCENT LAG WORD...
+ * peer NODE SERVICE SESSION OUT-OF-SYNC PERCENT LAG WORD...
  */
 void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, char *result,
 		unsigned int maxlen)
@@ -128,9 +130,9 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		*result = '\0';
 		return;
 	}
-	DMEMIT("%s %s %s %u/%u %u %llu %u", m->primary ? "primary" : "secondary", links[s.state],
-	       m->formatted ? states[m->sb.state] : "unformatted", s.oos, m->regions, s.percent,
-	       s.lag, m->bios);
+	DMEMIT("%s %s %s %u/%u %u %llu %u", m->primary ? "primary" : "secondary",
+	       session_words[s.state], m->formatted ? copy_words[m->sb.state] : "unformatted",
+	       s.oos, m->regions, s.percent, s.lag, m->bios);
 	sz += emit_remarks(m, &s, result + sz, maxlen - sz);
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		DMEMIT(" failed");
@@ -142,8 +144,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		return;
 	kfm_for_each_peer(p, m) {
 		s = sum_peer(p);
-		DMEMIT(" peer %s %s %s %u %u %llu", p->remote[0], p->remote[1], links[s.state],
-		       s.oos, s.percent, s.lag);
+		DMEMIT(" peer %s %s %s %u %u %llu", p->remote[0], p->remote[1],
+		       session_words[s.state], s.oos, s.percent, s.lag);
 		sz += emit_remarks(m, &s, result + sz, maxlen - sz);
 	}
 }

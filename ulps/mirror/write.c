@@ -24,7 +24,7 @@
 
 #define BUF_SIZE	(KFM_DATA_AT + KFM_WRITE_MAX)	/* heads, data */
 #define GROUP_PART	2	/* a group has at least this part of the records in flight */
-#define ATOMIC_BYTES	(4 * KFM_WRITE_MAX)	/* copied by one kfm_writes_run_atomic() */
+#define ATOMIC_BYTES	(4 * KFM_WRITE_MAX)	/* begun by one kfm_writes_run_atomic() */
 
 static void write_init(struct kfm *m, struct kfm_write *w)
 {
@@ -297,7 +297,7 @@ static int post(struct kfm_peer *p, const struct kfm_group *g)
 /*
  * Is it time to post? A write to the ring wakes a thread of the peer, and its answer one here,
  * whether it has one record or many. So a record waits while many others are in flight, until there
- * are some that can go together. The worker looks again when one of those in flight has ended, so
+ * are some that can go together. This is checked again when one of those in flight has ended, so
  * nothing waits for long; with few writes in flight nothing waits at all.
  */
 static bool post_due(const struct kfm_peer *p)
@@ -568,11 +568,11 @@ static void fail_queue(struct kfm *m)
  * all writes behind it. A write that overlaps a read waiting for its repair waits, too; otherwise
  * new writes could keep the range in use forever. The bits of the writes are set in memory.
  *
- * @atomic: take only writes whose bits are durable, and at most ATOMIC_BYTES of data. Return: false
- *	if
- * the next write is left to the worker: its bit is not durable, this node's log has no room for its
- * record, or ATOMIC_BYTES are used up. True otherwise, also if a write waits for one that it
- * overlaps.
+ * @atomic: take only writes whose bits are durable, and at most ATOMIC_BYTES of data.
+ *
+ * Return: false if the next write is left to the worker: its bit is not durable, this node's log
+ * has no room for its record, or ATOMIC_BYTES are used up. True otherwise, also if a write waits
+ * for one that it overlaps.
  */
 static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 {

@@ -87,7 +87,7 @@ static int kfn_admin_setup(struct kfn_ctrl *ctrl, bool new)
 	ctrl->ctrl.numa_node = ctrl->kfi.limits.numa_node;
 	ret = kfn_queue_start(ctrl, 0, NVME_AQ_DEPTH);
 	if (ret)
-		goto close_link;
+		goto close_net;
 	if (new) {
 		ret = nvme_alloc_admin_tag_set(&ctrl->ctrl, &ctrl->admin_tag_set, &kfn_admin_mq_ops,
 					       sizeof(struct kfn_req));
@@ -104,7 +104,7 @@ static int kfn_admin_setup(struct kfn_ctrl *ctrl, bool new)
 		nvme_remove_admin_tag_set(&ctrl->ctrl);
 stop_queue:
 	kfn_queues_end(ctrl, 0, 1);
-close_link:
+close_net:
 	if (new)
 		kfn_net_close(ctrl);
 	return ret;

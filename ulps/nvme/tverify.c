@@ -4,7 +4,7 @@
  *
  *	kfnt_check_begin()	reads the data from the disk to RAM
  *				the disk writes it to the place; put (tplace.c)
- *	kfnt_check_start()	the host's memory is read to RAM, behind the put, by trma.c
+ *	kfnt_place_put()	lets trma.c read the host's memory to RAM, behind the put
  *	kfnt_check_result()	compares both
  *
  * So the comparison sees what the host would see after the put: data that has not arrived is a
