@@ -40,6 +40,9 @@ class Trace:
         words = text.split()
         fields = dict(w.split("=", 1) for w in words if "=" in w)
         name = " ".join([w for w in words if "=" not in w] + (["ctx=" + fields.pop("ctx")] if "ctx" in fields else []))
+        if name == "again":     # the case has died, and runs again
+            self.cases[case] = []
+            return
         if name == "end":
             self.ended.add(case)
         records = self.cases.setdefault(case, [])
