@@ -52,8 +52,8 @@ int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f)
 }
 
 /*
- * Does the operation use an answer of the peer's pool? See where &kfp_tx.requests is incremented:
- * kfp_send_message(), _rma(), _placed(), _rtw(), _atomic(), _flush(), _place_get() and _place_put().
+ * Does the operation use an answer of the peer's pool? The functions that send such operations
+ * increment &kfp_tx.requests.
  */
 static bool kfp_was_request(const struct kfi_oper *op)
 {

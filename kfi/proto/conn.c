@@ -469,7 +469,7 @@ static void kfp_conn_take_down(struct kfp_conn *conn)
 	LIST_HEAD(lost);
 
 	kfi_conn_set_wait_move(&conn->pc);
-	/* Do this before posts look for another connection: a put of a place must not dial. */
+	/* Before the grace period: a put of a place is posted to its connection without a look-up. */
 	kfp_dev_places_abandon(conn);
 	cancel_delayed_work_sync(&conn->hello_work);	/* it publishes the connection */
 	if (conn->pc.peer)

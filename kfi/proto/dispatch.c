@@ -455,8 +455,9 @@ static bool kfp_is_request(u8 type)
 
 /*
  * Handle a header. Return: 0; -EAGAIN or -ENOMEM if the frame can't be handled now and has to be
- * dispatched again. What was done is not repeated then: kfp_rx_once(), and for a WRITE whose payload
- * has landed (&kfp_rx.landed) the look-up of its region. The DATA of an RTW is a WRITE by then.
+ * dispatched again. What was done is not repeated then: kfp_rx_once(), and for a WRITE whose
+ * payload has landed (&kfp_rx.landed) the look-up of its region. The DATA of an RTW is a WRITE by
+ * then.
  * Other negative values end the connection.
  */
 int kfp_rx_dispatch(struct kfp_conn *conn)

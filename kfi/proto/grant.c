@@ -5,11 +5,11 @@
  *
  *	initiator			owner of the region
  *	  RTW			--->
- *				<---	GRANT, CTS		kfp_send_grant(), kfp_rx_grant()
- *	  bytes, WRITE with PLACED --->				kfp_permit_find(), kfp_rx_placed()
+ *				<---	GRANT, CTS	kfp_send_grant(), kfp_rx_grant()
+ *	  bytes, WRITE with PLACED --->			kfp_permit_find(), kfp_rx_placed()
  *				<---	ACK
- *				<---	RECALL			kfp_grants_work(), kfp_rx_recall()
- *	  RECALLED		--->				kfp_send_recalls(), kfp_rx_recalled()
+ *				<---	RECALL		kfp_grants_work(), kfp_rx_recall()
+ *	  RECALLED		--->			kfp_send_recalls(), kfp_rx_recalled()
  *
  * The owner has a struct kfp_grant. It holds the region by a lease (kfi_mr_lease()):
  *

@@ -183,8 +183,8 @@ void kfp_inmsg_arrived(struct kfp_inmsg *in)
 }
 
 /*
- * Return a free slot for a long message or an RTW, or -1. A connection has KFP_RDV slots. Its granted
- * messages have KFP_RDV_BYTES bytes at most, unless there is only one.
+ * Return a free slot for a long message or an RTW, or -1. A connection has KFP_RDV slots. Its
+ * granted messages have KFP_RDV_BYTES bytes at most, unless there is only one.
  */
 static int kfp_rdv_slot(const struct kfp_conn *conn, const struct kfp_inmsg *in)
 {
@@ -199,8 +199,8 @@ static int kfp_rdv_slot(const struct kfp_conn *conn, const struct kfp_inmsg *in)
 }
 
 /*
- * Grant a long message or an RTW: queue the CTS. The credit returns with the CTS, so a peer that does not use
- * its grants runs out of credit.
+ * Grant a long message or an RTW: queue the CTS. The credit returns with the CTS, so a peer that
+ * does not use its grants runs out of credit.
  */
 static void kfp_rdv_grant(struct kfp_inmsg *in, int slot)
 {

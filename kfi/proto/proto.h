@@ -406,7 +406,7 @@ struct kfp_rx {
 	u8			to;		/* &enum kfp_rx_to */
 	bool			counted;	/* kfp_rx_once() was called for this frame */
 	bool			finishing;	/* the payload is complete, the end is due */
-	bool			invalidated;	/* the frame has invalidated the region that it names */
+	bool			invalidated;	/* the frame has invalidated its region */
 	bool			landed;		/* the payload of the write is in its regions */
 	u16			status;		/* status of the current RMA so far */
 	u16			seg;		/* index of the next segment of a write */

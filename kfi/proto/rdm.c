@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rdm.c - RDM endpoints: hellos and removed addresses; and the peers of any endpoint for "kfi show".
- * peers.c has the peers, conn.c dials.
+ * rdm.c - RDM endpoints: hellos and removed addresses; and for "kfi show" the peers of any
+ * endpoint. peers.c has the peers, conn.c dials.
  */
 #include <linux/export.h>
 #include "peers.h"

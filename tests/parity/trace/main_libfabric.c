@@ -11,7 +11,7 @@
 #include "trace.h"
 
 #define CASE_SECONDS	20
-#define CASE_TRIES	3	/* libfabric's own tcp provider crashes now and then if the CPU is busy */
+#define CASE_TRIES	3	/* libfabric's tcp provider may crash on a busy CPU */
 #define AT_ONCE		6
 
 void *port_alloc(size_t len)
@@ -87,7 +87,7 @@ static void start(struct run *r, const struct trace_case *c, int tries)
 	_exit(0);
 }
 
-/* Wait until a case has returned, or has died each time. The records before "again" do not count. */
+/* Wait until a case has returned, or has died each time. Records before "again" do not count. */
 static void reap(struct run *r)
 {
 	int status, i;
