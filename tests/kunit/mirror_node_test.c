@@ -512,6 +512,25 @@ static void node_fenced(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kfm_is_alone(&w->peers[0]));
 }
 
+/*
+ * The leg becomes memory while the peer is asked: a primary would write to it without records in its
+ * own log, also by force.
+ */
+static void node_promoted_with_memory(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, mw_order(w, "promote", "force"), 1);
+		w->became_memory = !i;
+		mw_run(w);
+		mw_state(w, 0, KFM_UPTODATE, 5, 0);
+		KUNIT_EXPECT_NULL(test, w->m.promote);
+		KUNIT_EXPECT_EQ(test, i, w->m.primary);
+	}
+}
+
 /* A peer follows a dead primary for as long as the time-out; a candidate waits for that. */
 static void node_promoted_at_once(struct kunit *test)
 {
@@ -706,6 +725,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_early_synced_ok),
 	KUNIT_CASE(node_held_and_requeued),
 	KUNIT_CASE(node_fenced),
+	KUNIT_CASE(node_promoted_with_memory),
 	KUNIT_CASE(node_promoted_at_once),
 	KUNIT_CASE(node_peers_differ),
 	KUNIT_CASE(node_synced_not_stored),

@@ -92,6 +92,11 @@ u64 kfm_random(void)
 	return get_random_u64() | 1;
 }
 
+bool kfm_leg_became_memory(const struct kfm *m)
+{
+	return mw_now->became_memory;
+}
+
 void kfm_event(struct kfm *m, const char *what)
 {
 	strlcat(mw_now->events, what, sizeof(mw_now->events));

@@ -27,6 +27,7 @@
  * @store_err: result of the next record that is stored in the log of this node
  * @start_err: result of each kfm_log_start() from now on
  * @unsound: the log of this node has a bad place, or has moved
+ * @became_memory: the leg has become memory that can tear a sector
  * @stored: records that are durable there
  * @leg_waits: what is submitted to the leg ends when the test says so
  * @legs: what has not ended
@@ -54,6 +55,7 @@ struct mw {
 	int		store_err;
 	int		start_err;
 	bool		unsound;
+	bool		became_memory;
 	u64		stored;
 	bool		leg_waits;
 	struct bio_list	legs;

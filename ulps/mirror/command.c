@@ -62,6 +62,8 @@ static int become_primary(struct kfm *m, bool force)
 	struct kfm_peer *p;
 	int ret;
 
+	if (kfm_leg_became_memory(m))
+		return -EMEDIUMTYPE;
 	kfm_peers_end(m);
 	ret = kfm_log_replay(m);
 	if (ret == -EUCLEAN && !has_word(m->promote, "force"))

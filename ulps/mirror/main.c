@@ -216,6 +216,15 @@ static bool is_memory(const struct dm_dev *dev)
 	return blk_queue_dax(bdev_get_queue(dev->bdev));
 }
 
+/*
+ * Has the leg become such memory since the table was loaded? A primary would write to it without a
+ * record in its own log.
+ */
+bool kfm_leg_became_memory(const struct kfm *m)
+{
+	return is_memory(m->leg) && !m->leg_tears;
+}
+
 static int table_devices(struct kfm *m, char **argv)
 {
 	int ret;
@@ -660,7 +669,7 @@ static int kfm_preresume(struct dm_target *ti)
 	struct kfm_peer *p;
 	int ret;
 
-	if (!kfm_log_unmoved(m) || (is_memory(m->leg) && !m->leg_tears)) {
+	if (!kfm_log_unmoved(m) || kfm_leg_became_memory(m)) {
 		DMERR("%s: log moved, or leg became persistent memory: load the table again",
 		      kfm_name(m));
 		return -ESTALE;

@@ -654,6 +654,7 @@ void kfm_signal(struct kfm *m, bool *busy);
 void kfm_event(struct kfm *m, const char *what);
 void kfm_peer_event(const struct kfm_peer *p, const char *what);
 u64 kfm_random(void);
+bool kfm_leg_became_memory(const struct kfm *m);
 
 /* claim.c */
 bool kfm_claim_work(struct kfm *m);
