@@ -341,15 +341,24 @@ static int hostile_short_command(struct hostile *hostile)
 						       hostile_ended(hostile, HOSTILE_WAIT_MS);
 }
 
+static void hostile_read_command(struct hostile *hostile)
+{
+	struct nvme_command *cmd = (void *)hostile->capsule;
+
+	hostile_clear(hostile);
+	cmd->rw.opcode = nvme_cmd_read;
+	cmd->rw.nsid = cpu_to_le32(1);
+	cmd->rw.dptr.sgl.type = NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE;
+}
+
 /* More commands than there is room for before NVMe's connect. */
 static int hostile_flood(struct hostile *hostile)
 {
 	int i, ret = hostile_connect(hostile, &good, sizeof(good));
 
-	hostile_connect_command(hostile, 7, 31, 0xfffe);
+	hostile_read_command(hostile);
 	for (i = 0; i < 3 && !ret; i++)
-		ret = hostile_is_error(hostile, sizeof(struct nvme_command),
-				       NVME_SC_SGL_INVALID_OFFSET);
+		ret = hostile_is_error(hostile, sizeof(struct nvme_command), NVME_SC_INVALID_OPCODE);
 	return ret;
 }
 
@@ -361,14 +370,9 @@ static int hostile_silent(struct hostile *hostile)
 
 static int hostile_read_first(struct hostile *hostile)
 {
-	struct nvme_command *cmd = (void *)hostile->capsule;
-
-	hostile_clear(hostile);
-	cmd->rw.opcode = nvme_cmd_read;
-	cmd->rw.nsid = cpu_to_le32(1);
-	cmd->rw.dptr.sgl.type = NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE;
+	hostile_read_command(hostile);
 	return hostile_connect(hostile, &good, sizeof(good)) ?:
-		       hostile_is_error(hostile, sizeof(*cmd), NVME_SC_INVALID_OPCODE);
+		       hostile_is_error(hostile, sizeof(struct nvme_command), NVME_SC_INVALID_OPCODE);
 }
 
 static int hostile_unknown_controller(struct hostile *hostile)
@@ -389,8 +393,20 @@ static int hostile_other_queue(struct hostile *hostile)
 	req.qid = cpu_to_le16(0xffff);
 	ret = hostile_connect(hostile, &req, sizeof(req));
 	return ret   ?:
-		       hostile_is_error(hostile, hostile_connect_command(hostile, 0, 31, 0xffff),
-					NVME_SC_CONNECT_INVALID_PARAM);
+		       hostile_send(hostile, hostile_connect_command(hostile, 0, 31, 0xffff)) ?:
+		       hostile_ended(hostile, HOSTILE_WAIT_MS);
+}
+
+/* The core may keep a part of a connect that fails, so a queue has only one. */
+static int hostile_second_connect(struct hostile *hostile)
+{
+	int ret = hostile_connect(hostile, &good, sizeof(good));
+
+	return ret   ?:
+		       hostile_is_error(hostile, hostile_connect_command(hostile, 1, 31, 0xfff0),
+					NVME_SC_CONNECT_INVALID_PARAM) ?:
+		       hostile_send(hostile, hostile_connect_command(hostile, 1, 31, 0xfff0)) ?:
+		       hostile_ended(hostile, HOSTILE_WAIT_MS);
 }
 
 static int hostile_beyond_capsule(struct hostile *hostile)
@@ -454,8 +470,7 @@ static int hostile_no_region(struct hostile *hostile)
 
 /*
  * A connect command with its data in a region, which it asks the target to detach, or does not. It
- * names a controller that never was: controller 1, which hostile_other_queue() has made for this
- * host, may not have ended yet.
+ * names a controller that never was.
  */
 static int hostile_region_ends(struct hostile *hostile, bool detach)
 {
@@ -520,9 +535,10 @@ static const struct hostile_case {
 	{ "no room for answers", hostile_no_room },
 	{ "a command of 63 bytes", hostile_short_command },
 	{ "I/O before NVMe's connect", hostile_read_first },
-	{ "connects without data, again and again", hostile_flood },
+	{ "I/O before NVMe's connect, again and again", hostile_flood },
 	{ "a queue of an unknown controller", hostile_unknown_controller },
 	{ "another queue than announced", hostile_other_queue },
+	{ "a second connect", hostile_second_connect },
 	{ "data beyond the capsule", hostile_beyond_capsule },
 	{ "more data than came", hostile_more_than_came },
 	{ "SGLs of no known type", hostile_odd_sgls },

@@ -160,6 +160,7 @@ enum {
 	 */
 	KFNT_Q_RELEASE_TAKEN,
 	KFNT_Q_FAILED,		/* the queue has to end */
+	KFNT_Q_CONNECT_CAME,	/* NVMe's connect was passed to the core */
 	KFNT_Q_INSTALLED,	/* NVMe's connect was executed */
 };
 
@@ -269,6 +270,7 @@ unsigned int kfnt_queue_limit(struct nvmet_port *nport);
 bool kfnt_unconnected_get(struct kfnt_port *port, unsigned int n);
 void kfnt_unconnected_put(struct kfnt_port *port, unsigned int n);
 void kfnt_timeout_work(struct work_struct *work);
+bool kfnt_may_connect(struct kfnt_queue *queue, const struct nvmf_connect_command *c);
 u16 kfnt_install_queue(struct nvmet_sq *sq);
 
 /* tcmd.c */

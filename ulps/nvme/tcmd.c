@@ -215,13 +215,21 @@ static void kfnt_cmd_begin(struct kfnt_cmd *cmd)
 {
 	u16 status;
 
+	if (!kfnt_may_connect(cmd->queue, &cmd->sqe->connect)) {
+		kfnt_queue_fail(cmd->queue, "a connect is not permitted", EPROTO);
+		return;
+	}
 	kfnt_cmd_reset(cmd);
 	if (!nvmet_req_init(&cmd->req, &cmd->queue->sq, kfnt_ops()))
 		return;	/* answered */
 	status = kfnt_map(cmd);
-	if (status)
+	if (status) {
 		nvmet_req_complete(&cmd->req, status);
-	else if (cmd->place)
+		return;
+	}
+	if (!test_bit(KFNT_Q_INSTALLED, &cmd->queue->flags))	/* so it is a connect */
+		set_bit(KFNT_Q_CONNECT_CAME, &cmd->queue->flags);
+	if (cmd->place)
 		kfnt_place_get(cmd);
 	else if (cmd->fetch)
 		kfnt_move(cmd, false);

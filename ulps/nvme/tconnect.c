@@ -50,13 +50,30 @@ void kfnt_timeout_work(struct work_struct *work)
 		kfnt_queue_fail(queue, "no NVMe connect has come", ETIMEDOUT);
 }
 
-/* The queue was allocated for the number and size that the private data of the host announced. */
-static bool kfnt_as_announced(struct kfnt_queue *queue)
+/**
+ * kfnt_may_connect() - check a command before the core does, if it is a connect
+ * @queue: its queue
+ * @c: the command
+ *
+ * A connect has to name the number and size that the private data of the host announced, for which
+ * the queue was allocated. If kfnt_install_queue() refused another number, the core would keep a part
+ * of that connect. A second connect could then leave the queue with one controller and the number of
+ * another one, which may be beyond the first one's queues. So the core executes only one connect of a
+ * queue.
+ *
+ * Return: false if the queue has to end, without an answer to the command.
+ */
+bool kfnt_may_connect(struct kfnt_queue *queue, const struct nvmf_connect_command *c)
 {
-	if (queue->sq.qid == queue->qid && queue->sq.size <= queue->depth)
+	unsigned int qid = le16_to_cpu(c->qid), size = le16_to_cpu(c->sqsize) + 1;
+
+	if (test_bit(KFNT_Q_INSTALLED, &queue->flags) || c->opcode != nvme_fabrics_command ||
+	    c->fctype != nvme_fabrics_type_connect)
 		return true;
+	if (qid == queue->qid && size <= queue->depth)
+		return !test_bit(KFNT_Q_CONNECT_CAME, &queue->flags);
 	pr_warn_ratelimited("nvmet-kfi: a queue that was announced as %u with %u commands connects as %u with %u\n",
-			    queue->qid, queue->depth, queue->sq.qid, queue->sq.size);
+			    queue->qid, queue->depth, qid, size);
 	return false;
 }
 
@@ -65,23 +82,17 @@ static bool kfnt_as_announced(struct kfnt_queue *queue)
  * @sq: submission queue
  *
  * Context: Execution of the connect command, process context.
- * Return: 0, or the status of the answer; the host may then try again.
+ * Return: 0; or the status of the answer, and the queue ends.
  */
 u16 kfnt_install_queue(struct nvmet_sq *sq)
 {
 	struct kfnt_queue *queue = container_of(sq, struct kfnt_queue, sq);
 	unsigned int n = queue->nr_cmds - KFNT_FIRST_CMDS;
 
-	if (!kfnt_as_announced(queue))
-		return NVME_SC_CONNECT_INVALID_PARAM | NVME_STATUS_DNR;
-	if (!queue->more) {
-		queue->more = kfnt_cmds_alloc(queue, n);
-		if (!queue->more)
-			return NVME_SC_INTERNAL;
-		if (kfnt_cmds_receive(queue->more, n)) {
-			kfnt_queue_fail(queue, "no receives can be posted", EAGAIN);
-			return NVME_SC_INTERNAL;
-		}
+	queue->more = kfnt_cmds_alloc(queue, n);
+	if (!queue->more || kfnt_cmds_receive(queue->more, n)) {
+		kfnt_queue_fail(queue, "no room for all its commands", ENOMEM);
+		return NVME_SC_INTERNAL;
 	}
 	kfnt_places_open(queue);
 	if (!test_and_set_bit(KFNT_Q_INSTALLED, &queue->flags))
