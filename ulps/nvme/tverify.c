@@ -35,9 +35,9 @@ static struct scatterlist *kfnt_check_alloc(u32 len, unsigned int *n)
 }
 
 /* Read the data of the command from the disk. Process context, sleeps. */
-static int kfnt_check_read(const struct kfnt_cmd *cmd, struct scatterlist *sgl, unsigned int n)
+static int kfnt_check_read(const struct kfnt_cmd *cmd, struct nvmet_ns *ns,
+			   struct scatterlist *sgl, unsigned int n)
 {
-	struct nvmet_ns *ns = cmd->req.ns;
 	struct scatterlist *sg;
 	struct bio *bio;
 	unsigned int i;
@@ -67,9 +67,12 @@ bool kfnt_check_begin(const struct kfnt_cmd *cmd, struct kfnt_check *check, u32 
 {
 	if (!bypass_verify)
 		return true;
+	/* The core releases the command's namespace before the comparison. */
+	check->ns = cmd->req.ns;
+	percpu_ref_get(&check->ns->ref);
 	check->disk = kfnt_check_alloc(len, &check->n);
 	check->host = kfnt_check_alloc(len, &check->n);
-	if (check->disk && check->host && !kfnt_check_read(cmd, check->disk, check->n))
+	if (check->disk && check->host && !kfnt_check_read(cmd, check->ns, check->disk, check->n))
 		return true;
 	kfnt_check_end(check);
 	return false;
@@ -87,6 +90,8 @@ void kfnt_check_end(struct kfnt_check *check)
 		sgl_free_order(check->disk, KFNT_CHECK_ORDER);
 	if (check->host)
 		sgl_free_order(check->host, KFNT_CHECK_ORDER);
+	if (check->ns)
+		percpu_ref_put(&check->ns->ref);
 	*check = (struct kfnt_check){};
 }
 
@@ -114,7 +119,7 @@ const char *kfnt_check_result(const struct kfnt_cmd *cmd, struct kfnt_check *che
 {
 	if (err)
 		return "no: the host does not let its memory be read: nvme-kfi verify=1";
-	if (kfnt_check_same(check) || kfnt_check_read(cmd, check->host, check->n) ||
+	if (kfnt_check_same(check) || kfnt_check_read(cmd, check->ns, check->host, check->n) ||
 	    !kfnt_check_same(check))
 		return NULL;
 	return "no: the host had other data than the disk";
