@@ -52,7 +52,8 @@ static int kfn_connect_queue(struct kfn_ctrl *ctrl, unsigned int qid)
 static void kfn_set_limits(struct kfn_ctrl *ctrl)
 {
 	ctrl->ctrl.max_segments = ctrl->pages;
-	ctrl->ctrl.max_hw_sectors = ctrl->pages << (PAGE_SHIFT - SECTOR_SHIFT);
+	ctrl->ctrl.max_hw_sectors = min(ctrl->pages << (PAGE_SHIFT - SECTOR_SHIFT),
+					(unsigned int)KFN_DATA_MAX >> SECTOR_SHIFT);
 	ctrl->ctrl.max_integrity_segments = 0;
 }
 
@@ -61,6 +62,8 @@ static int kfn_admin_enable(struct kfn_ctrl *ctrl)
 {
 	int ret;
 
+	/* The core and kfn_check_target() reduce it to what this target supports. */
+	ctrl->ctrl.sqsize = ctrl->ctrl.opts->queue_size - 1;
 	ret = kfn_connect_queue(ctrl, 0);
 	if (ret)
 		return ret;
@@ -146,10 +149,16 @@ static int kfn_io_count(struct kfn_ctrl *ctrl)
 	return 0;
 }
 
-/* The numbers of tags were fixed by the first connection. */
+/*
+ * The number of tags was fixed by the first connection. Longer queues would be of no use, and would
+ * need new memory.
+ */
 static int kfn_io_check_size(struct kfn_ctrl *ctrl, bool new)
 {
-	if (new || ctrl->tag_set.queue_depth <= ctrl->ctrl.sqsize + 1)
+	if (new)
+		return 0;
+	ctrl->ctrl.sqsize = min_t(unsigned int, ctrl->ctrl.sqsize, ctrl->tag_set.queue_depth);
+	if (ctrl->tag_set.queue_depth <= ctrl->ctrl.sqsize + 1)
 		return 0;
 	dev_err(ctrl->ctrl.device, "the target's queues have become shorter\n");
 	return -EOPNOTSUPP;
@@ -216,7 +225,9 @@ static int kfn_io_update(struct kfn_ctrl *ctrl)
 		return -ENODEV;
 	}
 	kfn_io_clear_tags(ctrl);
+	mutex_lock(&ctrl->tags_lock);
 	blk_mq_update_nr_hw_queues(ctrl->ctrl.tagset, ctrl->ctrl.queue_count - 1);
+	mutex_unlock(&ctrl->tags_lock);
 	kfn_io_find_tags(ctrl);
 	nvme_unfreeze(&ctrl->ctrl);
 	return 0;
@@ -374,6 +385,16 @@ static void kfn_retry_or_delete(struct kfn_ctrl *ctrl, int status)
 }
 
 /*
+ * Without a connection: requests that wait are not sent, but may fail, after fast_io_fail_tmo or
+ * because the controller is being deleted.
+ */
+static void kfn_unquiesce(struct kfn_ctrl *ctrl)
+{
+	nvme_unquiesce_io_queues(&ctrl->ctrl);
+	nvme_unquiesce_admin_queue(&ctrl->ctrl);
+}
+
+/*
  * Reclaim may wait for pages that can be written only after this set-up, so no allocation may wait
  * for I/O. The memory reserves are left to writeback, because most of the memory that a set-up
  * needs was kept from the last connection.
@@ -384,6 +405,8 @@ static int kfn_setup_again(struct kfn_ctrl *ctrl)
 	int ret = kfn_setup(ctrl, false);
 
 	memalloc_noio_restore(noio);
+	if (ret)
+		kfn_unquiesce(ctrl);
 	return ret;
 }
 
@@ -451,6 +474,7 @@ static void kfn_reset_work(struct work_struct *work)
 	if (!nvme_change_ctrl_state(&ctrl->ctrl, NVME_CTRL_CONNECTING)) {
 		WARN_ON_ONCE(nvme_ctrl_state(&ctrl->ctrl) != NVME_CTRL_DELETING &&
 			     nvme_ctrl_state(&ctrl->ctrl) != NVME_CTRL_DELETING_NOIO);
+		kfn_unquiesce(ctrl);
 		return;
 	}
 	ret = kfn_setup_again(ctrl);
@@ -465,6 +489,7 @@ void kfn_ctrl_init(struct kfn_ctrl *ctrl)
 	unsigned int i;
 
 	INIT_LIST_HEAD(&ctrl->entry);
+	mutex_init(&ctrl->tags_lock);
 	INIT_WORK(&ctrl->err_work, kfn_err_work);
 	INIT_WORK(&ctrl->ctrl.reset_work, kfn_reset_work);
 	INIT_DELAYED_WORK(&ctrl->reconnect_work, kfn_reconnect_work);

@@ -176,6 +176,8 @@ struct kfn_req {
  * @ns_tracker: tracks @net
  * @tag_set: tags of I/O queues
  * @admin_tag_set: tags of the admin queue
+ * @tags_lock: held while the number of queues of @tag_set changes, which frees tags at once, and
+ *	while kfn_lost_work() looks for requests in the tags; inside it kfn_queue.lock
  * @virt_mask: alignment of addresses that the block queues guarantee since the first connection; a
  *	later network must not need a stricter one
  * @pages: pages of a request, fixed by the first connection; a later network must support as many
@@ -196,6 +198,7 @@ struct kfn_ctrl {
 	netns_tracker		ns_tracker;
 	struct blk_mq_tag_set	tag_set;
 	struct blk_mq_tag_set	admin_tag_set;
+	struct mutex		tags_lock;
 	u64			virt_mask;
 	unsigned int		pages;
 	bool			in_capsule;

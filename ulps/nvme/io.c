@@ -307,17 +307,19 @@ static ssize_t kfn_send_command(struct kfn_req *req, struct request *rq, u64 mor
 	return 0;
 }
 
+/* A request whose memory can't be mapped for the device fails alone; the core retries it (-EIO). */
 static blk_status_t kfn_send_failed(struct request *rq, int err)
 {
 	if (kfn_can_retry(err)) {
 		nvme_cleanup_cmd(rq);
 		return BLK_STS_RESOURCE;
 	}
-	if (err == -EINVAL || err == -EMSGSIZE) {
+	if (err == -EINVAL || err == -EMSGSIZE || err == -EOPNOTSUPP) {
 		nvme_cleanup_cmd(rq);
 		return BLK_STS_IOERR;
 	}
-	kfn_recover(to_kfn(nvme_req(rq)->ctrl));
+	if (err != -EIO)
+		kfn_recover(to_kfn(nvme_req(rq)->ctrl));
 	return nvme_host_path_error(rq);
 }
 

@@ -396,7 +396,9 @@ void kfn_lost_work(struct work_struct *work)
 	if (!set)
 		return;
 	/* a time-out may be ending one of the requests: its test and its end must be one step */
+	mutex_lock(&ctrl->tags_lock);
 	mutex_lock(&queue->lock);
 	blk_mq_tagset_busy_iter(set, kfn_cancel, queue);
 	mutex_unlock(&queue->lock);
+	mutex_unlock(&ctrl->tags_lock);
 }
