@@ -385,7 +385,8 @@ void kfp_conn_start(struct kfp_conn *conn)
  * End the connection of a peer that is alive but late. The link reports peers that are dead. A live
  * peer could keep the receives that it was granted for ever, because they can't be canceled any
  * more. The peer has peer_timeout_ms for the next bytes of a frame, and for the payload of each
- * grant, and a payload has to arrive at a least rate, see kfp_rx_late().
+ * grant, and a payload has to arrive at a least rate, see kfp_rx_late(). Regions that have ended
+ * are returned to their owners.
  */
 static void kfp_conn_watch(struct work_struct *work)
 {
@@ -398,6 +399,7 @@ static void kfp_conn_watch(struct work_struct *work)
 	if (!test_bit(KFP_DEAD, &conn->flags) && conn->ops->lock(&conn->link)) {
 		late = time_after(jiffies, READ_ONCE(conn->rx.last_rx) + timeout);
 		ended = conn->ops->ended(&conn->link);
+		kfp_answer_watch(conn);
 		if (late && timeout && ended)
 			kfp_conn_check(conn);	/* its last bytes could not be read for too long */
 		else if (timeout && !ended && kfp_rx_late(conn))

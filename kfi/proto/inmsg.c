@@ -339,6 +339,31 @@ bool kfp_rdv_late(struct kfp_conn *conn, unsigned long extra)
 }
 
 /*
+ * Has a region that the peer was granted a write to ended, and has the peer had peer_timeout_ms
+ * since? This counts also while this side does not read because of a full completion queue: the
+ * owner of the region waits for its end, and may be the one who does not read the queue meanwhile.
+ * Called under the link's lock.
+ */
+bool kfp_rdv_region_late(struct kfp_conn *conn)
+{
+	unsigned long timeout = kfp_peer_timeout(conn);
+	struct kfp_inmsg *in;
+	bool late = false;
+	int slot;
+
+	spin_lock_bh(&conn->lock);
+	for (slot = 0; slot < KFP_RDV; slot++) {
+		in = conn->rdv[slot];
+		if (!in || !in->rtw_answer || !in->places || !kfp_places_ended(in->places))
+			continue;
+		in->places->ended = in->places->ended ?: jiffies | 1;
+		late |= time_after(jiffies, in->places->ended + timeout);
+	}
+	spin_unlock_bh(&conn->lock);
+	return late;
+}
+
+/*
  * A receive was found for a message that waited. Called in process context or softirq, perhaps
  * under the link's lock, but not under kfp_conn.lock.
  */

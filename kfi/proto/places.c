@@ -117,6 +117,17 @@ struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter
 	return NULL;
 }
 
+/* Has a region ended that has pieces? */
+bool kfp_places_ended(const struct kfp_places *places)
+{
+	const struct kfp_piece *piece;
+
+	for (piece = places->piece; piece < places->piece + places->pieces; piece++)
+		if (piece->x.mr && !kfi_mr_live(piece->x.mr, piece->key))
+			return true;
+	return false;
+}
+
 /* End the access of the peer to all pieces; then their regions may end. */
 static bool kfp_conceal_pieces(struct kfp_conn *conn, struct kfp_places *places)
 {
@@ -208,6 +219,7 @@ static void kfp_expose_segments(struct kfp_conn *conn, struct kfp_places *places
 
 	if (!conn->ops->expose)
 		return;
+	places->ended = 0;
 	for (i = 0; i < places->rtw.rma_count; i++) {
 		if (!places->segs[i].len || kfp_expose_segment(conn, places, &places->segs[i]))
 			continue;

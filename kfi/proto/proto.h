@@ -96,6 +96,7 @@ struct kfp_piece {
  * @piece: the pieces that the peer may write to
  * @op: operation that the memory belongs to, or NULL
  * @in: message that the memory belongs to, or NULL
+ * @ended: when it was noticed that a region with pieces has ended, in jiffies; 0: not yet
  * @rtw: the RTW of a write, decoded
  * @segs: its segments
  */
@@ -107,6 +108,7 @@ struct kfp_places {
 	struct kfp_piece	piece[KFP_RTW_SEGS];
 	struct kfi_oper		*op;
 	struct kfp_inmsg	*in;
+	unsigned long		ended;
 	struct kfw_frame	rtw;
 	struct kfw_rma		segs[KFP_RTW_SEGS];
 };
@@ -777,6 +779,7 @@ void kfp_conn_queue(struct kfp_conn *conn, struct delayed_work *work, unsigned l
 /* tx.c: the transmit side */
 void kfp_tx_kick(struct kfp_conn *conn);
 void kfp_tx_work(struct work_struct *work);
+void kfp_answer_watch(struct kfp_conn *conn);
 void kfp_tx_run(struct kfp_conn *conn);
 void kfp_op_end(struct kfp_conn *conn, struct kfi_oper *op, int result);
 void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered);
@@ -838,6 +841,7 @@ void kfp_inmsg_concealed(struct kfp_inmsg *in);
 void kfp_rdv_pause(struct kfp_conn *conn, unsigned long pause);
 unsigned long kfp_extend(unsigned long since, unsigned long extra);
 bool kfp_rdv_late(struct kfp_conn *conn, unsigned long extra);
+bool kfp_rdv_region_late(struct kfp_conn *conn);
 void kfp_inmsg_refuse(struct kfp_inmsg *in, u16 status);
 void kfp_inmsgs_collect(struct kfp_conn *conn, struct list_head *lost);
 void kfp_inmsgs_abort(struct list_head *lost, int err);
@@ -850,6 +854,7 @@ void __kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost);	/* with bottom 
 struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter, u64 len);
 void kfp_places_free_spares(struct kfp_conn *conn);
 void kfp_inmsg_expose(struct kfp_conn *conn, struct kfp_inmsg *in);
+bool kfp_places_ended(const struct kfp_places *places);
 bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places);
 void kfp_send_places(struct kfp_conn *conn, const struct kfp_places *places);
 void kfp_send_place_list(struct kfp_conn *conn, const struct kfi_link_place *place, unsigned int n);

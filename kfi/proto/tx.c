@@ -194,6 +194,34 @@ static bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
 	}
 }
 
+/* From now on the hold of an answer lasts only until the link has read what was posted. */
+static void kfp_hold_end(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	struct kfp_hold *hold = answer->hold;
+
+	if (!hold)
+		return;
+	answer->hold = NULL;
+	hold->end = conn->link.posted;
+	if (hold->end <= conn->ops->sent_to(&conn->link))
+		kfp_hold_put(conn, hold);
+	else
+		list_add_tail(&hold->link, &conn->tx.holds);
+}
+
+/*
+ * The region of the answer in progress may have ended while the link has no room. How long that
+ * lasts depends on the peer, and the owner of the region must not wait for it: kfp_answer_piece()
+ * sends zeros instead of the rest. Called under the link's lock.
+ */
+void kfp_answer_watch(struct kfp_conn *conn)
+{
+	struct kfp_answer *answer = conn->tx.answer;
+
+	if (answer && answer->hold && !kfi_mr_live(answer->mr, answer->key))
+		kfp_hold_end(conn, answer);
+}
+
 /*
  * The link has accepted the data of an answer, or of one segment of it. Queue the rest of the
  * answer in front of the others.
@@ -210,14 +238,7 @@ static void kfp_answer_sent(struct kfp_conn *conn)
 		answer->mr = NULL;
 	}
 	answer->end = conn->link.posted;
-	if (answer->hold) {
-		answer->hold->end = conn->link.posted;
-		if (answer->hold->end <= conn->ops->sent_to(&conn->link))
-			kfp_hold_put(conn, answer->hold);
-		else
-			list_add_tail(&answer->hold->link, &conn->tx.holds);
-		answer->hold = NULL;
-	}
+	kfp_hold_end(conn, answer);
 	conn->tx.answer = NULL;
 	conn->tx.at = KFP_TX_FRAMES;
 	spin_lock_bh(&conn->lock);

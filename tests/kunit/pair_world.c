@@ -288,6 +288,8 @@ static int pm_post(struct kfi_link *link, struct kfi_unit *unit)
 	bool all;
 	int ret = 0;
 
+	if (test_bit(kl->nr, &pm.clogged))
+		most = 0;
 	spin_lock(&kl->wire->lock);
 	if (to->closed)
 		ret = -ECONNRESET;
@@ -875,7 +877,7 @@ static void pm_endpoint(struct kunit *test, int i)
 	info->ep_attr->max_msg_size = PM_AREA;
 	info->tx_attr->size = 4 * PM_SLOTS;
 	info->rx_attr->size = 4 * PM_SLOTS;
-	pm.cq[i] = fake_cq(pm.w, 1024, 0, NULL, NULL);
+	pm.cq[i] = fake_cq(pm.w, PM_CQ, 0, NULL, NULL);
 	pm.ep[i] = fake_rdm(pm.w, info, pm.cq[i]);
 	kfi_freeinfo(info);
 	pm.pep[i] = to_pm_ep(kfi_to_ep(pm.ep[i]));

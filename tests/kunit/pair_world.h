@@ -14,6 +14,7 @@
 #include "fake.h"
 #include "../../kfi/proto/proto.h"
 
+#define PM_CQ		1024
 #define PM_SLOTS	24
 #define PM_MAX		24000U
 #define PM_AREA		(PM_SLOTS * PM_MAX)
@@ -35,6 +36,7 @@ struct pm_ep;
  * @sure: memory is exposed whenever the protocol wants that
  * @expose_min: the links expose no shorter memory
  * @deaf: the link of this endpoint reports nothing, a bit for each
+ * @clogged: the link of this endpoint has no room, a bit for each
  * @devices: struct pm_written: what devices have written and has not arrived; under @device_lock
  * @fences: number of fences
  * @fence_err: what they return
@@ -63,7 +65,7 @@ struct pm_world {
 	atomic_t		frames[KFW_TYPES];
 	bool			sure;
 	u64			expose_min;
-	unsigned long		deaf;
+	unsigned long		deaf, clogged;
 	spinlock_t		device_lock;
 	struct list_head	devices;
 	atomic_t		fences, pins, closing;

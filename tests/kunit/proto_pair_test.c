@@ -231,6 +231,102 @@ static void region_ends(struct kunit *test)
 	}
 }
 
+static struct {
+	struct work_struct work;
+	struct completion done;
+} pm_closer;
+
+static void pm_close_region(struct work_struct *work)
+{
+	WARN_ON(kfi_close(&pm.mr[1]->fid));
+	complete(&pm_closer.done);
+}
+
+/* Begin to close the region of endpoint 1, which has to end although the peer does nothing. */
+static void pm_close_begin(void)
+{
+	INIT_WORK(&pm_closer.work, pm_close_region);
+	init_completion(&pm_closer.done);
+	queue_work(pm.wq, &pm_closer.work);
+}
+
+static bool pm_close_ends(void)
+{
+	return wait_for_completion_timeout(&pm_closer.done, 5 * HZ);
+}
+
+static void pm_register(struct kunit *test, u64 key)
+{
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&pm.w->domain.fid, pm.area[1], PM_AREA,
+					    KFI_REMOTE_READ | KFI_REMOTE_WRITE, 0, key, 0,
+					    &pm.mr[1], NULL));
+}
+
+static int pm_read_all(void)
+{
+	return kfi_read(pm.ep[0], pm.area[0], PM_MAX, NULL, pm.addr[1], 0, pm.mr[1]->key, NULL);
+}
+
+/* The end of a region does not wait until the link has room for data that was read from it. */
+static void region_ends_unsent(struct kunit *test)
+{
+	int round, err, reads = 0;
+
+	pm_proto.params.peer_timeout_ms = 300;
+	KUNIT_ASSERT_EQ(test, 0, pm_read_all() ?: pm_wait_one());
+	for (round = 0; round < 12; round++) {
+		reads = atomic_read(&pm.frames[KFW_READ]);
+		set_bit(1, &pm.clogged);
+		KUNIT_ASSERT_EQ(test, 0, pm_read_all());
+		KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&pm.frames[KFW_READ]) > reads));
+		msleep(20);
+		pm_close_begin();
+		KUNIT_EXPECT_TRUE(test, pm_close_ends());
+		memset(pm.area[1], 0x77, PM_AREA);
+		clear_bit(1, &pm.clogged);
+		flush_work(&pm_closer.work);
+		err = pm_wait_one();
+		KUNIT_EXPECT_TRUE(test, err == -EREMOTEIO || err == -EACCES);
+		KUNIT_EXPECT_NULL(test, memchr(pm.area[0], 0x77, PM_MAX));
+		memset(pm.area[1], 0, PM_AREA);
+		pm_register(test, 100 + round);
+	}
+}
+
+static int pm_receive_and_send(void)
+{
+	return kfi_recv(pm.ep[1], pm.area[1], 64, NULL, KFI_ADDR_UNSPEC, NULL) ?:
+	       kfi_send(pm.ep[0], pm.area[0], 64, NULL, pm.addr[1], NULL);
+}
+
+/*
+ * The owner of a region closes it and does not read its completion queue meanwhile. The queue is
+ * full, so this side does not read the end of a write to the region: it is behind the end of
+ * another one, whose data needs an entry.
+ */
+static void region_ends_blocked(struct kunit *test)
+{
+	int i;
+
+	pm_proto.params.peer_timeout_ms = 300;
+	pm_proto.params.grants = 0;
+	pm.sure = true;
+	for (i = 0; i < PM_CQ; i++)
+		KUNIT_ASSERT_EQ(test, 0, pm_receive_and_send() ?: pm_wait_one());
+	KUNIT_ASSERT_EQ(test, 0, kfi_writedata(pm.ep[0], pm.area[0], PM_MAX, NULL, 1, pm.addr[1], 0,
+					       pm.mr[1]->key, NULL));
+	KUNIT_ASSERT_EQ(test, 0, kfi_write(pm.ep[0], pm.area[0], PM_MAX, NULL, pm.addr[1], PM_MAX,
+					   pm.mr[1]->key, NULL));
+	msleep(800);
+	KUNIT_EXPECT_FALSE(test, pm_closed(1));
+	pm_close_begin();
+	KUNIT_EXPECT_TRUE(test, pm_close_ends());
+	KUNIT_EXPECT_TRUE(test, pm_closed(1));
+	KUNIT_EXPECT_LT(test, pm_wait_one(), 0);
+	KUNIT_EXPECT_LT(test, pm_wait_one(), 0);
+	pm_register(test, 100);
+}
+
 /*
  * Cancel the receives that are left. A receive of a message that the end of the link interrupts
  * can't be canceled, and then it is posted again.
@@ -263,6 +359,8 @@ static struct kunit_case pm_cases[] = {
 	KUNIT_CASE(all_kinds),
 	KUNIT_CASE(writes_in_order),
 	KUNIT_CASE(region_ends),
+	KUNIT_CASE(region_ends_unsent),
+	KUNIT_CASE(region_ends_blocked),
 	KUNIT_CASE(link_ends),
 	{}
 };
