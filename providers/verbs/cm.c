@@ -161,6 +161,7 @@ static int kv_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kv_conn *conn = id->context;
 	bool established = event->event == RDMA_CM_EVENT_ESTABLISHED;
+	unsigned int noio;
 	int ret;
 
 	if (established) {
@@ -171,7 +172,9 @@ static int kv_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	/* a message may have arrived before the connection failed: see kv_rq_lost() */
 	if (test_bit(KV_FAILED, &conn->flags) && !established)
 		return 0;
+	noio = memalloc_noio_save();	/* writeback may wait for this connection */
 	ret = kv_cm_event(conn, event);
+	memalloc_noio_restore(noio);
 	if (ret)
 		kv_conn_fail(conn, ret);
 	return 0;
@@ -262,7 +265,7 @@ static int kv_cm_refuse(struct rdma_cm_id *id, int err)
 	return err;
 }
 
-int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+static int kv_cm_called(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	const struct sockaddr_storage *from = &id->route.addr.dst_addr;
 	const struct rdma_conn_param *param = &event->param.conn;
@@ -292,6 +295,15 @@ int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	kv_cm_connreq(vpep, conn);
 	kv_conn_put(conn);
 	return 0;
+}
+
+int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	unsigned int noio = memalloc_noio_save();
+	int ret = kv_cm_called(id, event);
+
+	memalloc_noio_restore(noio);
+	return ret;
 }
 
 /* Listen on @addr, and store the port in it. */

@@ -36,20 +36,6 @@ static void kv_ctx_enable(struct kv_ep *vep, const struct kv_ep *top)
 	vep->pe.peers.incarnation = top->pe.peers.incarnation;
 }
 
-int kv_ep_enable(struct kfi_ep *ep)
-{
-	struct kv_ep *vep = to_kv_ep(ep);
-
-	if (ep->sep) {
-		kv_ctx_enable(vep, to_kv_ep(ep->sep));
-		return 0;
-	}
-	if (ep->type == KFI_EP_RDM)
-		return kv_cm_listen(kfi_ep_net(ep), &vep->addr, kv_proto.params.backlog,
-				    kv_link_called, vep, &vep->id);
-	return 0;
-}
-
 static void kv_ep_unlisten(struct kfi_proto_ep *pe)
 {
 	struct kv_ep *vep = container_of(pe, struct kv_ep, pe);
@@ -57,6 +43,29 @@ static void kv_ep_unlisten(struct kfi_proto_ep *pe)
 	if (vep->id)
 		rdma_destroy_id(vep->id);
 	vep->id = NULL;
+}
+
+int kv_ep_enable(struct kfi_ep *ep)
+{
+	struct kv_ep *vep = to_kv_ep(ep);
+	int ret;
+
+	if (ep->sep) {
+		kv_ctx_enable(vep, to_kv_ep(ep->sep));
+		return 0;
+	}
+	if (ep->type != KFI_EP_RDM)
+		return 0;
+	ret = kv_cm_listen(kfi_ep_net(ep), &vep->addr, kv_proto.params.backlog, kv_link_called,
+			   vep, &vep->id);
+	if (ret)
+		return ret;
+	/* The removal of another device would wait for this listener, and no one would close it. */
+	if (vep->id->device && vep->id->device != to_kv_domain(ep->domain)->ib) {
+		kv_ep_unlisten(&vep->pe);
+		return -EADDRNOTAVAIL;
+	}
+	return 0;
 }
 
 /* Have the peers received all requests in the send queues? */

@@ -345,6 +345,10 @@ static void kv_close(struct kfi_link *link, bool abort)
 	kv_stream_detach(s);
 	if (!abort)
 		kv_stream_linger(s);
+	/* A message that arrives now must not cause a post: kv_qp_drain() would not wait for it. */
+	spin_lock_bh(&s->qp.lock);
+	kv_stream_end(s, -ESHUTDOWN);
+	spin_unlock_bh(&s->qp.lock);
 	if (s->qp.ib)
 		rdma_disconnect(kl->id);
 	kv_stream_close(s, kl->id);

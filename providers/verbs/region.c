@@ -110,6 +110,28 @@ static struct kv_chunk *kv_region_next_dereg(struct kv_region *region, bool *lef
 	return NULL;
 }
 
+static bool kv_region_reclaims(const struct kv_region *region)
+{
+	return region->mr->ep && region->mr->ep->reclaim;
+}
+
+/*
+ * Allocations of a device for a region: I/O may wait for them, so they do not wait for I/O. Those for
+ * an endpoint that reclaim waits for do not reclaim, and may use the reserves.
+ */
+static unsigned int kv_alloc_begin(bool reclaim)
+{
+	return reclaim ? memalloc_noreclaim_save() : memalloc_noio_save();
+}
+
+static void kv_alloc_end(bool reclaim, unsigned int flags)
+{
+	if (reclaim)
+		memalloc_noreclaim_restore(flags);
+	else
+		memalloc_noio_restore(flags);
+}
+
 /*
  * Replace a registration that was deregistered, if memory is available without reclaim: the owner
  * may want to use the region before kv_alloc_work() has run.
@@ -178,18 +200,14 @@ static void kv_alloc_work(struct work_struct *work)
 {
 	struct kv_region *region = container_of(to_delayed_work(work), struct kv_region,
 						alloc_work);
-	bool reclaim = region->mr->ep && region->mr->ep->reclaim;
-	unsigned int noio = memalloc_noio_save(), noreclaim = 0;
+	bool reclaim = kv_region_reclaims(region);
+	unsigned int flags = kv_alloc_begin(reclaim);
 
-	if (reclaim)
-		noreclaim = memalloc_noreclaim_save();
 	spin_lock_bh(&region->lock);
 	if (kv_region_alloc_mrs(region) && !region->closed)
 		queue_delayed_work(kv_region_wq, &region->alloc_work, KV_ALLOC_RETRY);
 	spin_unlock_bh(&region->lock);
-	if (reclaim)
-		memalloc_noreclaim_restore(noreclaim);
-	memalloc_noio_restore(noio);
+	kv_alloc_end(reclaim, flags);
 }
 
 /*
@@ -199,7 +217,8 @@ static void kv_alloc_work(struct work_struct *work)
 static void kv_dereg_work(struct work_struct *work)
 {
 	struct kv_region *region = container_of(work, struct kv_region, dereg_work);
-	bool left, ending;
+	bool left, ending, reclaim = kv_region_reclaims(region);
+	unsigned int flags = kv_alloc_begin(reclaim);
 
 	spin_lock_bh(&region->lock);
 	left = kv_region_clear(region);
@@ -211,6 +230,7 @@ static void kv_dereg_work(struct work_struct *work)
 	if (!region->closed && kv_region_nomr(region))
 		queue_delayed_work(kv_region_wq, &region->alloc_work, 0);
 	spin_unlock_bh(&region->lock);
+	kv_alloc_end(reclaim, flags);
 	if (ending)
 		kfi_mr_settle(region->mr);
 }

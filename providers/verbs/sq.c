@@ -120,14 +120,13 @@ void kv_put_reg(struct kv_qp *qp, struct kv_sqe *e, struct ib_mr *mr, int access
 
 /*
  * Put an empty WRITE, which is reported. When it ends, the peer's device has received all requests
- * before it in the queue; over iWARP, only the local TCP has them.
+ * before it in the queue; over iWARP, only the local TCP has them. It has no entry of memory: to
+ * some devices (mlx4) an entry of length 0 means 2 GiB.
  */
 void kv_put_empty_write(struct kv_qp *qp, u8 kind)
 {
 	struct kv_sqe *e = kv_sq_get(qp, kind);
 
-	e->nsge = 1;
-	e->sge[0] = (struct ib_sge) { e->dma, 0, qp->kdom->pd->local_dma_lkey };
 	e->wr.rdma.wr.opcode = IB_WR_RDMA_WRITE;
 	e->wr.rdma.remote_addr = 0;
 	e->wr.rdma.rkey = 0;
