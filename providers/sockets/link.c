@@ -46,8 +46,8 @@ void ks_set_tclass(struct socket *sock, u32 tclass)
 }
 
 /*
- * Set the options of a socket. A dead peer is detected after keepidle + keepcnt * keepintvl seconds
- * if the connection is idle, and after peer_timeout_ms if sent data is not acknowledged.
+ * Set the options of a socket. A dead peer is detected after peer_timeout_ms; if the connection is
+ * idle, at the first probe after that. (With a user time-out TCP ignores the number of probes.)
  */
 void ks_set_options(struct socket *sock, u32 tclass)
 {
@@ -57,7 +57,6 @@ void ks_set_options(struct socket *sock, u32 tclass)
 	sock_set_keepalive(sk);
 	tcp_sock_set_keepidle(sk, ks_keepidle_s);
 	tcp_sock_set_keepintvl(sk, ks_keepintvl_s);
-	tcp_sock_set_keepcnt(sk, ks_keepcnt);
 	tcp_sock_set_user_timeout(sk, ks_proto.params.peer_timeout_ms);
 	ks_set_tclass(sock, tclass);
 	/* Allocations for this socket may run in softirq, or under memory reclaim. */

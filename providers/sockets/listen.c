@@ -76,6 +76,16 @@ void ks_unlisten(struct socket *sock, struct delayed_work *work)
 	sock_release(sock);
 }
 
+/*
+ * Release an accepted socket that has no link. It holds no namespace, so TCP does not repeat what it
+ * sends any more; without a reset the socket could wait for an answer for ever.
+ */
+static void ks_drop(struct socket *sock)
+{
+	sock_no_linger(sock->sk);
+	sock_release(sock);
+}
+
 /* Accept a connection and get the name of its peer. Return: 0 or a negative error. */
 static int ks_accept_one(struct socket *listener, struct socket **sockp, union kfi_inaddr *name)
 {
@@ -91,7 +101,7 @@ static int ks_accept_one(struct socket *listener, struct socket **sockp, union k
 		*sockp = sock;
 		if (kernel_getpeername(sock, (void *)&name->sa) > 0)
 			return 0;
-		sock_release(sock);
+		ks_drop(sock);
 	}
 	return ret;
 }
@@ -102,7 +112,7 @@ static void ks_accepted(struct ks_ep *ke, struct ks_pep *kp, struct socket *sock
 	struct kfi_link *link = kfi_link_new(ke ? &ke->pe : NULL, kp ? &kp->ppep : NULL);
 
 	if (!link) {
-		sock_release(sock);
+		ks_drop(sock);
 		return;
 	}
 	ks_link_init(to_ks_link(link), sock);

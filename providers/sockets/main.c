@@ -38,9 +38,6 @@ KFI_PARAM(keepidle_s, ks_keepidle_s, s, 0644,
 unsigned int ks_keepintvl_s = 2;
 KFI_PARAM(keepintvl_s, ks_keepintvl_s, s, 0644, "seconds between probes (default 2)");
 
-unsigned int ks_keepcnt = 3;
-module_param_named(keepcnt, ks_keepcnt, uint, 0644);
-MODULE_PARM_DESC(keepcnt, "unanswered probes before a peer is dead (default 3)");
 
 module_param_named(reserved_ports, ks_proto.params.need_privilege, bool, 0644);
 MODULE_PARM_DESC(reserved_ports,

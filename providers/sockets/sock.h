@@ -25,7 +25,6 @@
 /* Module parameters (main.c) */
 extern unsigned int ks_keepidle_s;
 extern unsigned int ks_keepintvl_s;
-extern unsigned int ks_keepcnt;
 extern unsigned int ks_short_port;
 extern bool ks_splice;
 

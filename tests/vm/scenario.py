@@ -26,7 +26,7 @@ OPS = "send,tagged,write,read"
 PLAIN_OPS = "send,write,read"
 # A module's promise about dead peers, made shorter to save time, and the seconds that it comes to.
 PROMISE = {
-    "sockets": ("peer_timeout_ms=3000 keepidle_s=1 keepintvl_s=1 keepcnt=2 connect_timeout_ms=3000", 4),
+    "sockets": ("peer_timeout_ms=3000 keepidle_s=1 keepintvl_s=1 connect_timeout_ms=3000", 4),
     # rdma_cm says again after four seconds what it has said in vain
     "verbs": ("peer_timeout_ms=3000 keepalive_s=1 connect_timeout_ms=10000", 12),
     # what the link does not say itself; on a busy machine a late beat is no death
