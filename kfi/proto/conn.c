@@ -385,24 +385,25 @@ void kfp_conn_start(struct kfp_conn *conn)
  * End the connection of a peer that is alive but late. The link reports peers that are dead. A live
  * peer could keep the receives that it was granted for ever, because they can't be canceled any
  * more. The peer has peer_timeout_ms for the next bytes of a frame, and for the payload of each
- * grant, and a payload has to arrive at a least rate, see kfp_rx_late(). Regions that have ended
- * are returned to their owners.
+ * grant, and a payload has to arrive at a least rate, see kfp_rx_late(), and to be taken at that
+ * rate if it comes out of a receive. Regions that have ended are returned to their owners.
  */
 static void kfp_conn_watch(struct work_struct *work)
 {
 	struct kfp_conn *conn = container_of(to_delayed_work(work), struct kfp_conn, watch_work);
 	unsigned long timeout = kfp_peer_timeout(conn);
-	bool late, ended;
+	bool late, ended, tread_late;
 
 	if (test_bit(KFP_FAILED, &conn->flags))
 		return;
 	if (!test_bit(KFP_DEAD, &conn->flags) && conn->ops->lock(&conn->link)) {
 		late = time_after(jiffies, READ_ONCE(conn->rx.last_rx) + timeout);
 		ended = conn->ops->ended(&conn->link);
+		tread_late = kfp_treads_late(conn);
 		kfp_answer_watch(conn);
 		if (late && timeout && ended)
 			kfp_conn_check(conn);	/* its last bytes could not be read for too long */
-		else if (timeout && !ended && kfp_rx_late(conn))
+		else if (timeout && !ended && (kfp_rx_late(conn) || tread_late))
 			kfp_conn_fail(conn, -ETIMEDOUT);
 		conn->ops->unlock(&conn->link);
 	}

@@ -263,6 +263,7 @@ static void kfp_tread_answer(struct kfp_inmsg *in)
 	in->answer.len = in->rx.room;
 	in->answer.iter = in->rx.iter;
 	in->answer.iter.data_source = ITER_SOURCE;
+	atomic_inc(&in->conn->treads);
 	kfp_credit_return(in->conn, in->cls, in->cost);
 	kfp_answer_queue(in->conn, &in->answer);
 }
@@ -489,6 +490,8 @@ void kfp_answer_done(struct kfp_conn *conn, struct kfp_answer *answer)
 				list_add_tail(&answer->link, &conn->tx.returned);
 				return;
 			}
+			atomic_dec(&conn->treads);
+			conn->tx.since = 0;
 			kfi_rx_complete(&in->rx, 0);
 		}
 		if (in->state == KFP_IN_REFUSED)

@@ -395,6 +395,8 @@ struct kfp_tx {
 	struct list_head	unsent;		/* the link still reads their memory, by kfp_op.end */
 	struct list_head	holds;		/* struct kfp_hold, by @end */
 	struct list_head	returned;	/* struct kfp_inmsg: TREADs that the link still reads */
+	u64			watched;	/* &kfi_link.posted at the last kfp_treads_late() */
+	unsigned long		since;		/* the data of a TREAD waits since then; 0: none does */
 	struct kfi_oper		*op;		/* its payload is being sent */
 	const struct kfp_places	*into;		/* @op uses a lasting grant: its places ... */
 	u64			into_at;	/* ... and where in them the payload begins */
@@ -488,6 +490,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @answers: answers to be sent, in this order
  * @lazy: ACKs that may wait for other frames
  * @nr_lazy: number of entries in @lazy
+ * @treads: number of TREADs whose data is to be sent; each holds a receive
  * @credit: credit granted to the peer; what was advertised changes under (L), too
  * @inmsgs: inbound messages
  * @nr_inmsgs: number of inbound messages, including those that are being ended
@@ -563,6 +566,7 @@ struct kfp_conn {
 	struct list_head	answers;
 	struct list_head	lazy;
 	unsigned int		nr_lazy;
+	atomic_t		treads;
 	struct kfi_credit_rx	credit[KFP_CLS];
 	struct list_head	inmsgs;
 	unsigned int		nr_inmsgs;
@@ -780,6 +784,7 @@ void kfp_conn_queue(struct kfp_conn *conn, struct delayed_work *work, unsigned l
 void kfp_tx_kick(struct kfp_conn *conn);
 void kfp_tx_work(struct work_struct *work);
 void kfp_answer_watch(struct kfp_conn *conn);
+bool kfp_treads_late(struct kfp_conn *conn);
 void kfp_tx_run(struct kfp_conn *conn);
 void kfp_op_end(struct kfp_conn *conn, struct kfi_oper *op, int result);
 void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered);

@@ -223,6 +223,26 @@ void kfp_answer_watch(struct kfp_conn *conn)
 }
 
 /*
+ * Does the peer take the data of a TREAD too slowly? It holds a receive of this side, which can't be
+ * canceled, so the rules are those of a payload that arrives: kfp_rx_late(). Each TREAD that has
+ * ended begins the wait again. Called under the link's lock.
+ */
+bool kfp_treads_late(struct kfp_conn *conn)
+{
+	struct kfp_tx *tx = &conn->tx;
+	u64 posted = conn->link.posted;
+	unsigned long extra = kfp_transfer_time(posted - tx->watched);
+
+	tx->watched = posted;
+	if (!atomic_read(&conn->treads)) {
+		tx->since = 0;
+		return false;
+	}
+	tx->since = tx->since ? kfp_extend(tx->since, extra) : jiffies | 1;
+	return time_after(jiffies, tx->since + kfp_peer_timeout(conn));
+}
+
+/*
  * The link has accepted the data of an answer, or of one segment of it. Queue the rest of the
  * answer in front of the others.
  */

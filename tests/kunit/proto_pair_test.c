@@ -341,6 +341,24 @@ static bool pm_canceled(void)
 	return pm_settled(0);
 }
 
+/* A peer does not take what it reads from a receive: the receive is returned, and not canceled. */
+static void tread_ends_unsent(struct kunit *test)
+{
+	memset(pm_slots, 0, sizeof(pm_slots));
+	pm_proto.params.peer_timeout_ms = 300;
+	KUNIT_ASSERT_EQ(test, 0, pm_read_all() ?: pm_wait_one());
+	set_bit(1, &pm.clogged);
+	pm_slots[0] = (struct pm_slot) { .kind = PM_TREAD, .seed = 5, .len = PM_MAX, .tag = 77 };
+	pm_slot_post(&pm_slots[0]);
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, -ENOENT, (int)kfi_cancel(&pm.ep[1]->fid, &pm_slots[0].ctx[1]));
+	KUNIT_EXPECT_TRUE(test, fake_soon(pm_settled(PM_RX)));
+	KUNIT_EXPECT_LT(test, pm_slots[0].err, 0);
+	KUNIT_EXPECT_TRUE(test, pm_closed(1));
+	KUNIT_EXPECT_TRUE(test, fake_soon(pm_canceled()));
+	clear_bit(1, &pm.clogged);
+}
+
 /* The link ends at a random moment. Each operation ends once, and all memory is returned. */
 static void link_ends(struct kunit *test)
 {
@@ -361,6 +379,7 @@ static struct kunit_case pm_cases[] = {
 	KUNIT_CASE(region_ends),
 	KUNIT_CASE(region_ends_unsent),
 	KUNIT_CASE(region_ends_blocked),
+	KUNIT_CASE(tread_ends_unsent),
 	KUNIT_CASE(link_ends),
 	{}
 };
