@@ -340,10 +340,9 @@ bool kfp_rdv_late(struct kfp_conn *conn, unsigned long extra)
 }
 
 /*
- * Has a region that the peer was granted a write to ended, and has the peer had peer_timeout_ms
- * since? This counts also while this side does not read because of a full completion queue: the
- * owner of the region waits for its end, and may be the one who does not read the queue meanwhile.
- * Called under the link's lock.
+ * Has a region ended to which the peer was granted a write, and have peer_timeout_ms passed since?
+ * That counts also while this side does not read because of a full completion queue: the thread
+ * that reads the queue may be waiting for the end of the region. Called under the link's lock.
  */
 bool kfp_rdv_region_late(struct kfp_conn *conn)
 {

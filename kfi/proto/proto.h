@@ -396,7 +396,7 @@ struct kfp_tx {
 	struct list_head	holds;		/* struct kfp_hold, by @end */
 	struct list_head	returned;	/* struct kfp_inmsg: TREADs that the link still reads */
 	u64			watched;	/* &kfi_link.posted at the last kfp_treads_late() */
-	unsigned long		since;		/* the data of a TREAD waits since then; 0: none does */
+	unsigned long		since;		/* the data of a TREAD has waited since; 0: none */
 	struct kfi_oper		*op;		/* its payload is being sent */
 	const struct kfp_places	*into;		/* @op uses a lasting grant: its places ... */
 	u64			into_at;	/* ... and where in them the payload begins */

@@ -223,9 +223,9 @@ void kfp_answer_watch(struct kfp_conn *conn)
 }
 
 /*
- * Does the peer take the data of a TREAD too slowly? It holds a receive of this side, which can't be
- * canceled, so the rules are those of a payload that arrives: kfp_rx_late(). Each TREAD that has
- * ended begins the wait again. Called under the link's lock.
+ * Does the peer take the data of a TREAD too slowly? A TREAD holds a receive of this side, which
+ * can't be canceled. So the rules are those of a payload that arrives, see kfp_rx_late(). The end
+ * of each TREAD begins the wait again. Called under the link's lock.
  */
 bool kfp_treads_late(struct kfp_conn *conn)
 {

@@ -77,8 +77,8 @@ void ks_unlisten(struct socket *sock, struct delayed_work *work)
 }
 
 /*
- * Release an accepted socket that has no link. It holds no namespace, so TCP does not repeat what it
- * sends any more; without a reset the socket could wait for an answer for ever.
+ * Release an accepted socket that has no link. The socket holds no namespace, so TCP does not
+ * repeat lost segments any more: without a reset the socket could wait for an answer for ever.
  */
 static void ks_drop(struct socket *sock)
 {

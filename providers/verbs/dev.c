@@ -103,7 +103,8 @@ static void kv_domain_set_limits(struct kv_domain *kdom)
 		.numa_node = ibdev_to_node(kdom->ib),
 		.virt_boundary_mask = plain ? PAGE_SIZE - 1 : 0,
 		/* a region that begins within a page touches one page more */
-		.mr_page_limit = plain ? clamp(kdom->max_key_pages - 1, 1U, KV_FRMR_PAGES) : SIZE_MAX,
+		.mr_page_limit = plain ? clamp(kdom->max_key_pages - 1, 1U, KV_FRMR_PAGES) :
+					 SIZE_MAX,
 		.sge_limit = KFI_PROTO_IOV_MAX,
 		.refusal = plain ? KFI_REFUSAL_CONN : KFI_REFUSAL_OP,
 		.short_msg_limit = plain ? 0 : kv_proto.params.eager_size,

@@ -116,8 +116,9 @@ static bool kv_region_reclaims(const struct kv_region *region)
 }
 
 /*
- * Allocations of a device for a region: I/O may wait for them, so they do not wait for I/O. Those for
- * an endpoint that reclaim waits for do not reclaim, and may use the reserves.
+ * Begin allocations of the device for a region. I/O may wait for these allocations, so they do not
+ * wait for I/O. If memory reclaim may wait for the endpoint (KFI_OPT_RECLAIM), they use the
+ * reserves instead of reclaiming.
  */
 static unsigned int kv_alloc_begin(bool reclaim)
 {

@@ -513,8 +513,8 @@ static void node_fenced(struct kunit *test)
 }
 
 /*
- * The leg becomes memory while the peer is asked: a primary would write to it without records in its
- * own log, also by force.
+ * The leg becomes memory while the peer is asked. A primary would write to this leg without records
+ * in its own log, so the promotion fails, also by force.
  */
 static void node_promoted_with_memory(struct kunit *test)
 {

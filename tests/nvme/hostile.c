@@ -358,7 +358,8 @@ static int hostile_flood(struct hostile *hostile)
 
 	hostile_read_command(hostile);
 	for (i = 0; i < 3 && !ret; i++)
-		ret = hostile_is_error(hostile, sizeof(struct nvme_command), NVME_SC_INVALID_OPCODE);
+		ret = hostile_is_error(hostile, sizeof(struct nvme_command),
+				       NVME_SC_INVALID_OPCODE);
 	return ret;
 }
 
@@ -372,7 +373,8 @@ static int hostile_read_first(struct hostile *hostile)
 {
 	hostile_read_command(hostile);
 	return hostile_connect(hostile, &good, sizeof(good)) ?:
-		       hostile_is_error(hostile, sizeof(struct nvme_command), NVME_SC_INVALID_OPCODE);
+		       hostile_is_error(hostile, sizeof(struct nvme_command),
+					NVME_SC_INVALID_OPCODE);
 }
 
 static int hostile_unknown_controller(struct hostile *hostile)

@@ -385,8 +385,8 @@ static void kfn_retry_or_delete(struct kfn_ctrl *ctrl, int status)
 }
 
 /*
- * Without a connection: requests that wait are not sent, but may fail, after fast_io_fail_tmo or
- * because the controller is being deleted.
+ * Let requests that wait fail after fast_io_fail_tmo, or because the controller is being deleted.
+ * There is no connection, so blk-mq sends none of them.
  */
 static void kfn_unquiesce(struct kfn_ctrl *ctrl)
 {

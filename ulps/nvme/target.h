@@ -83,7 +83,7 @@ struct kfnt_listener {
 
 /**
  * struct kfnt_check - the comparison of the data of a READ that bypasses RAM (tverify.c)
- * @ns: namespace, held while nothing else holds it for the command; NULL: nothing is compared
+ * @ns: namespace, held until the comparison has ended; NULL: nothing is compared
  * @disk: the data as the disk has it in RAM; NULL: nothing is compared
  * @host: the data as the host has it
  * @n: number of entries of each

@@ -56,10 +56,10 @@ void kfnt_timeout_work(struct work_struct *work)
  * @c: the command
  *
  * A connect has to name the number and size that the private data of the host announced, for which
- * the queue was allocated. If kfnt_install_queue() refused another number, the core would keep a part
- * of that connect. A second connect could then leave the queue with one controller and the number of
- * another one, which may be beyond the first one's queues. So the core executes only one connect of a
- * queue.
+ * the queue was allocated. If kfnt_install_queue() refused another number, the core would keep the
+ * number and the controller of that connect. A second connect could then give the queue another
+ * controller, whose array of queues may be too short for the number. So the core executes only one
+ * connect of a queue.
  *
  * Return: false if the queue has to end, without an answer to the command.
  */
