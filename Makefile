@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc)
 TOP := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help modules tool library demo test kunit conformance parity vm-test fuzz bench check mutants soak install uninstall deb clean
+.PHONY: help modules tool library demo test test-more kunit conformance parity vm-test fuzz bench check mutants soak install uninstall deb clean
 
 help:		## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -20,8 +20,11 @@ help:		## this list
 demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA, or with ULP=nvme share a disk (with PROVIDER=ntb also READs that bypass the memory of the disk's machine), with ULP=mirror mirror a file system and are killed, with ULP=user run libfabric's programs
 	@tests/vm/demo
 
-test:		## everything that must pass: unit, conformance, virtual machines (half an hour; docs/testing.md)
+test:		## proves that this tree works: unit tests, every provider, NVMe, mirror, processes, two machines (docs/testing.md)
 	@tests/run
+
+test-more:	## the rest of what a change has to pass: other kernels, two CPUs, simulated hardware, installation
+	@tests/run --more
 
 modules:	## kfi.ko and the providers, for the kernel in KDIR, in build/modules
 	@tools/build modules "$(KDIR)" -j$(JOBS)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""short.py 6.1|6.12|7.2... [-k WORD]: the cases on two machines that `make test` runs.
+"""short.py 6.1|6.12|7.2... [-k WORD]: the cases on two machines that `make test` and `make test-more` run.
 
 Each kernel's pair of machines boots once, and all groups of cases follow one another on it. The
 cases are those of scenario.py, bridges.py, nvme_scenario.py and of the conformance list, each of
