@@ -586,6 +586,75 @@ static void node_peers_differ(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, w->peers[1].refused);
 }
 
+#define OTHER_NODE	555
+
+static void node_speaks(struct mw *w, u16 type, u64 node, u32 state)
+{
+	mw_say(w, 0, (struct kfm_msg) {
+		.type = type, .session = type == KFM_HELLO ? 9 : 0, .node = node, .state = state,
+		.gens.cur = state == KFM_BLANK ? 0 : 5, .sectors = w->m.sectors,
+		.lbs = KFM_SECTOR, .arg = KFM_FENCE, .peers = 1,
+	});
+}
+
+/* A blank node at the address of a peer gets no byte before it has been admitted, nor does a third one. */
+static void node_replaced(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	struct dm_target ti = { .private = &w->m };
+	struct kfm_peer *p = &w->peers[0];
+	char text[256];
+
+	mw_primary(w, 6);
+	mw_run(w);
+	node_speaks(w, KFM_STATE, OTHER_NODE, KFM_BLANK);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 0);
+	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_DOWN);
+	KUNIT_EXPECT_STREQ(test, w->events, "refused ");
+	kfm_status(&ti, STATUSTYPE_INFO, 0, text, sizeof(text));
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, " refused other-node"));
+	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 8"), -ENOENT);
+	w->io_err = -EIO;
+	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), -EIO);
+	KUNIT_EXPECT_EQ(test, w->m.sb.pairs[0].node, MW_NODE);
+	w->io_err = 0;
+	w->m.meta_failed = false;
+	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), 0);
+	mw_run(w);
+	node_speaks(w, KFM_STATE, OTHER_NODE, KFM_BLANK);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 1);
+	KUNIT_EXPECT_EQ(test, p->oos_count, MW_REGIONS);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), -EBUSY);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE, .node = OTHER_NODE });
+	p->next = jiffies;
+	mw_run(w);
+	node_speaks(w, KFM_STATE, OTHER_NODE + 1, KFM_BLANK);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 1);
+}
+
+/* Nor is a blank node overwritten by another one than its primary, which is dead. */
+static void node_primary_replaced(struct kunit *test)
+{
+	struct mw *w = mw_follower(test);
+	struct kfm_peer *p = &w->peers[0];
+
+	p->live = jiffies;
+	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), -ENOENT);	/* two have that address */
+	w->m.peers[1] = NULL;
+	w->m.sb.peers = 1;
+	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), -EBUSY);
+	p->live = jiffies - w->m.timeout - 1;
+	w->m.sb.state = KFM_BLANK;
+	node_speaks(w, KFM_HELLO, OTHER_NODE, KFM_UPTODATE);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_REFUSED].arg, KFM_R_NODE);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), 0);
+	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_DOWN);
+	KUNIT_EXPECT_NULL(test, w->m.log.mr);
+	node_speaks(w, KFM_HELLO, OTHER_NODE, KFM_UPTODATE);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 1);
+}
+
 /* ---- a secondary ---- */
 
 /* A generation that can't be stored ends the session: the primary would wait for the answer. */
@@ -728,6 +797,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_promoted_with_memory),
 	KUNIT_CASE(node_promoted_at_once),
 	KUNIT_CASE(node_peers_differ),
+	KUNIT_CASE(node_replaced),
+	KUNIT_CASE(node_primary_replaced),
 	KUNIT_CASE(node_synced_not_stored),
 	KUNIT_CASE(node_synced_stored),
 	KUNIT_CASE(node_settled),

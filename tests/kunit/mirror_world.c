@@ -457,15 +457,18 @@ void mw_write(struct mw *w, unsigned int number, u32 region)
 	mw_write_at(w, number, (u64)region << w->m.shift, PAGE_SIZE);
 }
 
-/* A dm message. Return: its result, or 1 if it waits. */
-int mw_order(struct mw *w, const char *first, const char *second)
+/* A dm message; @rest: the words behind the first one. Return: its result, or 1 if it waits. */
+int mw_order(struct mw *w, const char *first, const char *rest)
 {
 	static struct kfm_cmd cmd;	/* it may wait for longer than this function */
-	static char words[2][16], *argv[2] = { words[0], words[1] };
+	static char words[2][16], *argv[4] = { words[0] };
+	char *at = words[1];
 
 	strscpy(words[0], first);
-	strscpy(words[1], second ?: "");
-	cmd = (struct kfm_cmd) { .argc = second ? 2 : 1, .argv = argv, .ret = 1 };
+	strscpy(words[1], rest ?: "");
+	cmd = (struct kfm_cmd) { .argc = 1, .argv = argv, .ret = 1 };
+	while (rest && at && cmd.argc < ARRAY_SIZE(argv))
+		argv[cmd.argc++] = strsep(&at, " ");
 	init_completion(&cmd.done);
 	list_add_tail(&cmd.entry, &w->m.cmds);
 	kfm_commands(&w->m);

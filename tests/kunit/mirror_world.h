@@ -86,6 +86,6 @@ struct mw *mw_synced(struct kunit *test);
 void mw_ack(struct mw *w, unsigned int peer);
 void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes);
 void mw_write(struct mw *w, unsigned int number, u32 region);
-int mw_order(struct mw *w, const char *first, const char *second);
+int mw_order(struct mw *w, const char *first, const char *rest);
 
 #endif

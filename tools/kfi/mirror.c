@@ -78,6 +78,14 @@ static const struct refusal create_refusals[] = {
 	{}
 };
 
+static const struct refusal replace_refusals[] = {
+	{ EBUSY, "the peer is there; only a node that is gone is replaced" },
+	{ ENOENT, "no peer has this node and service, or several have" },
+	{ ENODATA, "it has no metadata: 'kfi mirror create' comes first" },
+	{ EIO, "the metadata device has failed" },
+	{}
+};
+
 static const struct refusal rate_refusals[] = {
 	{ ERANGE, "the rate is too large" },
 	{}
@@ -271,6 +279,24 @@ static int cmd_create(int argc, char **argv)
 	return send_message(argv[optind], text, NULL, create_refusals);
 }
 
+static int cmd_replace(int argc, char **argv)
+{
+	static const char usage[] =
+		"Usage: kfi mirror replace NAME NODE SERVICE\n\n"
+		"The peer with this node and service, as the table names it, is gone for good, or its\n"
+		"metadata is: the next node at this address takes its place, and gets the whole copy.\n"
+		"Each other node of the mirror has to be told.\n";
+	char text[256];
+	int ret = parse("mirror replace", argc, argv, 3, 3, usage);
+
+	if (ret >= 0)
+		return ret;
+	if (snprintf(text, sizeof(text), "replace %s %s", argv[optind + 1], argv[optind + 2]) >=
+	    (int)sizeof(text))
+		return usage_error("mirror replace", "'%s' is too long", argv[optind + 1]);
+	return send_message(argv[optind], text, NULL, replace_refusals);
+}
+
 /* ---- kfi mirror show ---- */
 
 static const char show_usage[] =
@@ -354,6 +380,7 @@ static const struct verb verbs[] = {
 	{ "outdate", "the primary goes on without this copy", cmd_outdate },
 	{ "promote", "become primary", cmd_promote },
 	{ "rate", "limit resynchronisation", cmd_rate },
+	{ "replace", "another node takes the place of a peer", cmd_replace },
 	{ "show", "show mirrors; this is what happens without a word", cmd_show_mirrors },
 };
 

@@ -8,6 +8,7 @@
  *   fenced OUTAGE		policy fence: the peer is outdated or powered off; write alone
  *   outdate			secondary: the primary continues without this copy
  *   invalidate			secondary: declare this copy worthless
+ *   replace NODE SERVICE	forget which node this peer is: the next one takes its place
  *   rate KIB			limit of a resynchronisation in KiB a second, 0 for none
  */
 #include <linux/kstrtox.h>
@@ -341,6 +342,57 @@ static int invalidate(struct kfm *m)
 	return m->formatted ? kfm_invalidate(m) : -ENODATA;
 }
 
+/* The peer with this address, if it is the only one */
+static struct kfm_peer *find_peer(const struct kfm *m, const char *node, const char *service)
+{
+	struct kfm_peer *p, *found = NULL;
+
+	kfm_for_each_peer(p, m) {
+		if (strcmp(p->remote[0], node) || strcmp(p->remote[1], service))
+			continue;
+		if (found)
+			return NULL;
+		found = p;
+	}
+	return found;
+}
+
+/*
+ * Forget which node a peer is, and what was stored about its copy: the next node at the address
+ * becomes the peer, and gets the whole copy, unless it has the present generation. A primary goes on
+ * as before: alone, or with its writes held. A secondary does not notice that a primary is dead, so
+ * its session with a silent one ends.
+ */
+static int replace(struct kfm *m, struct kfm_cmd *cmd)
+{
+	struct kfm_peer *p = cmd->argc == 3 ? find_peer(m, cmd->argv[1], cmd->argv[2]) : NULL;
+	struct kfm_pair before;
+	int ret;
+
+	if (cmd->argc != 3)
+		return -EINVAL;
+	if (!m->formatted)
+		return -ENODATA;
+	if (!p)
+		return -ENOENT;
+	if (p->state > KFM_SESSION_HELLO &&
+	    (m->primary || time_before(jiffies, p->live + m->timeout)))
+		return -EBUSY;
+	if (p->state == KFM_SESSION_UP)
+		kfm_peers_end(m);
+	before = *kfm_pair(p);
+	*kfm_pair(p) = (struct kfm_pair) { .flags = before.flags };
+	ret = kfm_super_save(m);
+	if (ret) {
+		*kfm_pair(p) = before;
+		return ret;
+	}
+	if (p->refused == kfm_other_node)
+		p->refused = NULL;	/* and the next one that is refused is reported */
+	p->next = jiffies;
+	return 0;
+}
+
 static int set_rate(struct kfm *m, struct kfm_cmd *cmd)
 {
 	unsigned int rate;
@@ -364,6 +416,8 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 		return set_rate(m, cmd);
 	if (!strcmp(word, "fenced"))
 		return fenced(m, cmd);
+	if (!strcmp(word, "replace"))
+		return replace(m, cmd);
 	if (cmd->argc != 1)
 		return -EINVAL;
 	if (!strcmp(word, "demote"))

@@ -27,16 +27,18 @@
 
 static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_PRIMARY] = "the peer is primary",
-	[KFM_R_FOREIGN] = "the peer belongs to another mirror, or is not the node of before",
+	[KFM_R_FOREIGN] = "the peer belongs to another mirror, or has no metadata",
 	[KFM_R_SIZE] = "the peer's size or block size does not fit",
 	[KFM_R_BUSY] = "the peer is to become primary",
 	[KFM_R_POLICY] = "the peer has another policy",
 	[KFM_R_LEG] = "the peer's disk has failed",
 	[KFM_R_FOLLOWS] = "the peer has a session with another primary",
 	[KFM_R_PEERS] = "the table of the peer has another number of peers",
+	[KFM_R_NODE] = "the peer knows another node in this place: there `replace` admits this one",
 };
 
 static const char own_leg_failed[] = "this node's disk has failed";
+const char kfm_other_node[] = "another node is in the place of the peer: `replace` admits it";
 
 /* Send a message that has no other members. */
 void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session)
@@ -57,11 +59,12 @@ static struct kfm_gens pair_gens(const struct kfm_peer *p)
 }
 
 /*
- * Is the node the one that has always been the peer? A table with its peers in another order would
- * mix up bitmaps. Another node may take the place of a peer if one of both copies is blank, because
- * the whole copy is written then.
+ * Is the node the one that has always been the peer, or may it be the first one? A table with its
+ * peers in another order would mix up bitmaps. Another node is refused, with a blank copy, too: it
+ * would get the whole disk, and acknowledge writes in the place of the peer. Only the administrator
+ * replaces a node (command.c).
  */
-bool kfm_node_matches(const struct kfm_peer *p, u64 node, bool blank)
+bool kfm_node_matches(const struct kfm_peer *p, u64 node)
 {
 	const struct kfm *m = p->m;
 	struct kfm_peer *q;
@@ -72,7 +75,7 @@ bool kfm_node_matches(const struct kfm_peer *p, u64 node, bool blank)
 		if (q != p && kfm_pair(q)->node == node)
 			return false;
 	}
-	return !kfm_pair(p)->node || kfm_pair(p)->node == node || blank;
+	return !kfm_pair(p)->node || kfm_pair(p)->node == node;
 }
 
 static void refuse_peer(struct kfm_peer *p, const char *why)
@@ -238,8 +241,7 @@ enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg
 {
 	struct kfm_gens mine = pair_gens(p);
 
-	if (!kfm_node_matches(p, state->node, state->state == KFM_BLANK) ||
-	    state->peers != kfm_peer_count(p->m))
+	if (!kfm_node_matches(p, state->node) || state->peers != kfm_peer_count(p->m))
 		return KFM_OTHER;
 	return kfm_compare(&mine, &state->gens, state->state);
 }
@@ -304,7 +306,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 	static const char * const reasons[] = {
 		[KFM_STALE] = "this copy is stale",
 		[KFM_SPLIT] = "the copies are split: each has data that the other does not have",
-		[KFM_OTHER] = "the peer is another node than before, or has other peers",
+		[KFM_OTHER] = "the peer has another number of peers",
 	};
 	enum kfm_verdict verdict = kfm_peer_compare(p, msg);
 	struct kfm_msg attach = { .type = KFM_ATTACH, .session = p->session };
@@ -312,6 +314,10 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 
 	if (p->state != KFM_SESSION_HELLO)
 		return;
+	if (!kfm_node_matches(p, msg->node)) {
+		refuse_peer(p, kfm_other_node);
+		return;
+	}
 	if (verdict >= KFM_STALE) {
 		refuse_peer(p, reasons[verdict]);
 		return;

@@ -228,13 +228,14 @@ enum kfm_msg_type {
 
 enum kfm_refusal {
 	KFM_R_PRIMARY = 1,	/* the other node is primary, too */
-	KFM_R_FOREIGN,		/* another mirror or node, or no metadata */
+	KFM_R_FOREIGN,		/* another mirror, or no metadata */
 	KFM_R_SIZE,		/* sizes or blocks differ */
 	KFM_R_BUSY,		/* the other node is being promoted itself */
 	KFM_R_LEG,		/* the other node's leg or log has failed */
 	KFM_R_POLICY,		/* the policies differ */
 	KFM_R_FOLLOWS,		/* the other node has a session with another primary */
 	KFM_R_PEERS,		/* the numbers of peers differ */
+	KFM_R_NODE,		/* the other node knows another one in the place of the sender */
 	KFM_REFUSALS
 };
 

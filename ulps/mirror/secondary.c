@@ -21,8 +21,8 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 		return KFM_R_FOREIGN;
 	if (msg->sectors != m->sectors || bdev_logical_block_size(m->leg->bdev) > msg->lbs)
 		return KFM_R_SIZE;
-	if (!kfm_node_matches(p, msg->node, m->sb.state == KFM_BLANK))
-		return KFM_R_FOREIGN;
+	if (!kfm_node_matches(p, msg->node))
+		return KFM_R_NODE;
 	if (m->primary)
 		return KFM_R_PRIMARY;
 	if (m->promote)
@@ -130,8 +130,7 @@ static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm *m = p->m;
 	int ret;
 
-	if (m->log.mr || !kfm_node_matches(p, msg->node, m->sb.state == KFM_BLANK) ||
-	    !attach_fits(p, msg))
+	if (m->log.mr || !kfm_node_matches(p, msg->node) || !attach_fits(p, msg))
 		return;
 	ret = attach_prepare(p, msg);
 	if (ret == -EUCLEAN) {	/* this copy is blank now: the primary has to compare again */

@@ -29,6 +29,7 @@ struct summary {
 	bool		held;
 	u32		outage;
 	bool		refused;
+	bool		other_node;
 };
 
 static struct summary sum_peer(const struct kfm_peer *p)
@@ -50,6 +51,7 @@ static struct summary sum_peer(const struct kfm_peer *p)
 		.held = m->primary && !alone && p->state != KFM_SESSION_UP,
 		.outage = p->outage,
 		.refused = p->refused,
+		.other_node = p->refused == kfm_other_node,
 	};
 }
 
@@ -70,6 +72,7 @@ static struct summary sum_peers(const struct kfm *m)
 		all.outage = one.held && !all.held ? one.outage : all.outage;
 		all.held |= one.held;
 		all.refused |= one.refused;
+		all.other_node |= one.other_node;
 	}
 	return all;
 }
@@ -89,6 +92,8 @@ static unsigned int emit_remarks(const struct kfm *m, const struct summary *s, c
 		DMEMIT(" stopped");
 	if (s->refused)
 		DMEMIT(" refused");
+	if (s->other_node)
+		DMEMIT(" other-node");
 	return sz;
 }
 
