@@ -586,6 +586,23 @@ static void node_peers_differ(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, w->peers[1].refused);
 }
 
+/* A day without a resynchronisation earns what a second does, also at the highest rate. */
+static void node_rate(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	struct kfm_peer *p = &w->peers[0];
+
+	mw_primary(w, 6);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "rate", "1073741824"), 0);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "rate", "1073741825"), -ERANGE);
+	KUNIT_EXPECT_EQ(test, w->m.rate, KFM_RATE_MAX);
+	kfm_oos_set(p, 10);
+	p->budget_at = jiffies - (1UL << 23);	/* the product would be 2^63 */
+	mw_join(w, 0, 5);
+	KUNIT_EXPECT_GT(test, p->rs_open, 0);
+	KUNIT_EXPECT_LE(test, p->budget, (s64)KFM_RATE_MAX << 10);
+}
+
 #define OTHER_NODE	555
 
 static void node_speaks(struct mw *w, u16 type, u64 node, u32 state)
@@ -797,6 +814,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_promoted_with_memory),
 	KUNIT_CASE(node_promoted_at_once),
 	KUNIT_CASE(node_peers_differ),
+	KUNIT_CASE(node_rate),
 	KUNIT_CASE(node_replaced),
 	KUNIT_CASE(node_primary_replaced),
 	KUNIT_CASE(node_synced_not_stored),

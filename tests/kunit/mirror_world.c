@@ -74,6 +74,8 @@ void mw_leg_ends(struct mw *w, blk_status_t status)
 
 /* ---- main.c ---- */
 
+struct workqueue_struct *kfm_open_wq;	/* the test opens endpoints */
+
 void kfm_kick(struct kfm *m)
 {
 }

@@ -393,16 +393,16 @@ static int replace(struct kfm *m, struct kfm_cmd *cmd)
 	return 0;
 }
 
-static int set_rate(struct kfm *m, struct kfm_cmd *cmd)
+/* Parse the limit of a resynchronisation, in a table or a message. Return: 0 or a negative error. */
+int kfm_rate_parse(const char *word, unsigned int *kib)
 {
 	unsigned int rate;
-	int ret;
+	int ret = kstrtouint(word, 10, &rate);
 
-	if (cmd->argc != 2)
-		return -EINVAL;
-	ret = kstrtouint(cmd->argv[1], 10, &rate);
+	if (!ret && rate > KFM_RATE_MAX)
+		ret = -ERANGE;
 	if (!ret)
-		m->rate = rate;
+		WRITE_ONCE(*kib, rate);
 	return ret;
 }
 
@@ -413,7 +413,7 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 	if (!strcmp(word, "create"))
 		return create(m, cmd);
 	if (!strcmp(word, "rate"))
-		return set_rate(m, cmd);
+		return cmd->argc == 2 ? kfm_rate_parse(cmd->argv[1], &m->rate) : -EINVAL;
 	if (!strcmp(word, "fenced"))
 		return fenced(m, cmd);
 	if (!strcmp(word, "replace"))

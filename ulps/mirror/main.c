@@ -24,6 +24,8 @@
 #define PLUG_WRITES	32	/* writes that a plug holds back, as many as requests in a plug */
 
 static struct workqueue_struct *kfm_wq;
+/* A queue with a rescuer of its own: to open an endpoint may have to wait for the worker. */
+struct workqueue_struct *kfm_open_wq;
 
 /* All mirrors, for a table that takes over the role of the one before it */
 static LIST_HEAD(mirrors);
@@ -74,6 +76,10 @@ static void uevent_queue(struct kfm *m, const struct kfm_uevent *event)
 		memmove(&m->events[0], &m->events[1], --m->event_count * sizeof(m->events[0]));
 	m->events[m->event_count++] = *event;
 	spin_unlock_irq(&m->lock);
+	/*
+	 * No queue with a rescuer: the work waits for memory, and without memory for the process that
+	 * handles the event.
+	 */
 	schedule_work(&m->uevent_work);
 }
 
@@ -324,8 +330,7 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 		0, 4 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
 	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
-	static const struct dm_arg rate = { 0, 1 << 30, "Invalid rate" };
-	unsigned int args = 0, ms = 5000, kib = 0;
+	unsigned int args = 0, ms = 5000;
 	const char *word;
 	int ret = 0;
 
@@ -336,7 +341,8 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 		if (!strcasecmp(word, "timeout")) {
 			ret = dm_read_arg(&timeout, as, &ms, &m->ti->error);
 		} else if (!strcasecmp(word, "rate")) {
-			ret = dm_read_arg(&rate, as, &kib, &m->ti->error);
+			m->ti->error = "Invalid rate";
+			ret = kfm_rate_parse(dm_shift_arg(as), &m->rate);
 		} else if (!strcasecmp(word, "peer") && args <= KFM_PEER_WORDS) {
 			m->ti->error = "Option peer needs five words";
 			ret = -EINVAL;
@@ -355,7 +361,6 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 		ret = -EINVAL;
 	}
 	m->timeout = msecs_to_jiffies(ms);
-	m->rate = kib;
 	return ret;
 }
 
@@ -749,15 +754,26 @@ static int __init kfm_init(void)
 	kfm_wq = alloc_workqueue("kfi_mirror", WQ_MEM_RECLAIM | WQ_PERCPU, 0);
 	if (!kfm_wq)
 		return -ENOMEM;
+	ret = -ENOMEM;
+	kfm_open_wq = alloc_workqueue("kfi_mirror_open", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!kfm_open_wq)
+		goto destroy_wq;
 	ret = dm_register_target(&kfm_target);
 	if (ret)
-		destroy_workqueue(kfm_wq);
+		goto destroy_open_wq;
+	return 0;
+
+destroy_open_wq:
+	destroy_workqueue(kfm_open_wq);
+destroy_wq:
+	destroy_workqueue(kfm_wq);
 	return ret;
 }
 
 static void __exit kfm_exit(void)
 {
 	dm_unregister_target(&kfm_target);
+	destroy_workqueue(kfm_open_wq);
 	destroy_workqueue(kfm_wq);
 }
 

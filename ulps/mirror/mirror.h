@@ -26,6 +26,7 @@
 #define KFM_RX		16	/* receives posted */
 #define KFM_TX		16	/* messages being sent */
 #define KFM_BATCH	16	/* records that are applied at a time */
+#define KFM_RATE_MAX	(1u << 30)	/* KiB a second */
 #define KFM_EVENTS	(16 * KFM_PEERS)	/* queued uevents; the oldest are dropped */
 #define KFM_DATA_AT	PAGE_SIZE	/* data in kfm_write.buf; legs may need alignment */
 /* Pages of a record: its data may begin in the middle of a page */
@@ -649,6 +650,7 @@ struct kfm {
 	for (struct kfm_peer *const *at_ = (m)->peers; ((p) = *at_); at_++)
 
 /* main.c */
+extern struct workqueue_struct *kfm_open_wq;
 void kfm_kick(struct kfm *m);
 void kfm_signal(struct kfm *m, bool *busy);
 void kfm_event(struct kfm *m, const char *what);
@@ -778,6 +780,7 @@ void kfm_promote_answer(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_promote_tick(struct kfm *m);
 int kfm_invalidate(struct kfm *m);
 int kfm_writes_missing(struct kfm *m);
+int kfm_rate_parse(const char *word, unsigned int *kib);
 int kfm_command(struct kfm *m, unsigned int argc, char **argv);
 
 /* Does the provider or the block layer own the object of @busy? If not, its results are valid. */

@@ -567,7 +567,7 @@ static void open_tick(struct kfm_peer *p)
 		return;
 	p->net.retry = jiffies + HZ;
 	p->net.opening = true;
-	schedule_work(&p->net.work);
+	queue_work(kfm_open_wq, &p->net.work);
 }
 
 static void peer_tick(struct kfm_peer *p)

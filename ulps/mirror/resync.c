@@ -79,14 +79,16 @@ void kfm_resync_reads(struct kfm *m)
 static bool rate_allows(struct kfm_peer *p)
 {
 	s64 rate = (s64)READ_ONCE(p->m->rate) << 10;
-	unsigned long now = jiffies;
+	unsigned long now = jiffies, elapsed;
 
 	if (!rate) {
 		p->budget = 0;	/* a limit that is set later begins without a debt */
 		p->budget_at = now;
 		return true;
 	}
-	p->budget = min(p->budget + rate * (long)(now - p->budget_at) / HZ, rate);
+	/* after a long time without a resynchronisation the product would overflow */
+	elapsed = min_t(unsigned long, now - p->budget_at, HZ);
+	p->budget = min(p->budget + rate * (s64)elapsed / HZ, rate);
 	p->budget_at = now;
 	return p->budget > 0;
 }
