@@ -30,12 +30,13 @@ static int ml_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
 static u32 ml_stable(void);
 static unsigned int ml_alignment(void);
 static unsigned int ml_block(void);
+static u64 ml_ring(void);
 
 #undef bdev_nr_bytes
 #undef bdev_stable_writes
 #undef bdev_dma_alignment
 #undef bdev_logical_block_size
-#define bdev_nr_bytes(bdev)		((void)(bdev), (u64)KFM_RING_AT + KFM_RING_MIN)
+#define bdev_nr_bytes(bdev)		((void)(bdev), KFM_RING_AT + ml_ring())
 #define bdev_stable_writes(bdev)	((void)(bdev), ml_stable())
 #define bdev_dma_alignment(bdev)	((void)(bdev), ml_alignment())
 #define bdev_logical_block_size(bdev)	((void)(bdev), ml_block())
@@ -48,12 +49,14 @@ static unsigned int ml_block(void);
 
 #define ML_LOG	77	/* number of the session */
 #define ML_GEN	5
+#define ML_RING_MAX	(2 * KFM_RING_MIN)
 
 /**
  * struct ml - a secondary with a session
  * @w: the node
  * @mr: the region of its ring
- * @disk: its log device
+ * @disk: its log device, with room for a ring of up to ML_RING_MAX
+ * @ring: bytes of its ring
  * @err: result of all I/O of the log device
  * @stable: the leg must not see a change of what it writes
  * @alignment: what the leg needs of memory, as a mask
@@ -66,6 +69,7 @@ struct ml {
 	struct mw	*w;
 	struct kfid_mr	mr;
 	u8		*disk;
+	u64		ring;
 	int		err;
 	bool		stable;
 	unsigned int	alignment;
@@ -133,6 +137,11 @@ static unsigned int ml_block(void)
 	return ml_now->block;
 }
 
+static u64 ml_ring(void)
+{
+	return ml_now->ring;
+}
+
 static void ml_free(void *data)
 {
 	struct ml *l = data;
@@ -153,7 +162,8 @@ static struct ml *ml_make(struct kunit *test)
 	l->mr.fid.context = m;
 	l->alignment = KFM_SECTOR - 1;
 	l->block = KFM_SECTOR;
-	l->disk = vzalloc(KFM_RING_AT + KFM_RING_MIN);
+	l->ring = KFM_RING_MIN;
+	l->disk = vzalloc(KFM_RING_AT + ML_RING_MAX);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, ml_free, l), 0);
 	KUNIT_ASSERT_NOT_NULL(test, l->disk);
 	KUNIT_ASSERT_EQ(test, kfm_log_alloc(m), 0);
@@ -375,6 +385,42 @@ static void log_overwritten(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, l->leg[0], 8);
 }
 
+/* The table is loaded again; the log device has another size now. Return: may the mirror be resumed? */
+static int ml_reload(struct ml *l, u64 ring)
+{
+	struct kfm *m = &l->w->m;
+
+	kfm_log_free(m);
+	memset(&m->log, 0, sizeof(m->log));
+	spin_lock_init(&m->log.lock);
+	l->ring = ring;
+	KUNIT_ASSERT_EQ(l->w->test, kfm_log_alloc(m), 0);
+	return kfm_log_load(m);
+}
+
+/* A log keeps its size when its device grows: a record behind the end of the ring is at its begin. */
+static void log_grows(struct kunit *test)
+{
+	const u32 last = KFM_RING_MIN - kfm_rec_room(KFM_SECTOR);
+	struct ml *l = ml_make(test);
+	struct kfm *m = &l->w->m;
+
+	m->log.head.at = last;
+	KUNIT_ASSERT_EQ(test, head_save(m), 0);
+	KUNIT_ASSERT_EQ(test, ml_record(l, last, (struct kfm_rec) { .seq = 1, .sector = 8 }), 0);
+	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 2, .sector = 9 }), 0);
+	KUNIT_ASSERT_EQ(test, ml_reload(l, ML_RING_MAX), 0);
+	KUNIT_EXPECT_EQ(test, kfm_log_replay(m), 0);
+	KUNIT_EXPECT_EQ(test, m->log.head.seq, 3);
+	KUNIT_EXPECT_EQ(test, l->legs, 4);
+	/* the next log has all of the device, and does not fit into the old one */
+	KUNIT_EXPECT_EQ(test, kfm_log_start(m, ML_LOG + 1, ML_GEN, MW_NODE), 0);
+	KUNIT_EXPECT_EQ(test, m->log.ring_len, ML_RING_MAX);
+	KUNIT_EXPECT_EQ(test, ml_reload(l, ML_RING_MAX), 0);
+	KUNIT_EXPECT_EQ(test, m->log.ring_len, ML_RING_MAX);
+	KUNIT_EXPECT_EQ(test, ml_reload(l, KFM_RING_MIN), -ENOSPC);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(log_persists),
 	KUNIT_CASE(log_refuses),
@@ -383,6 +429,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(log_applies),
 	KUNIT_CASE(log_in_place),
 	KUNIT_CASE(log_overwritten),
+	KUNIT_CASE(log_grows),
 	{}
 };
 

@@ -84,7 +84,7 @@ static void *ring_find(const struct kfm *m)
 
 	if (!dax || !dax_synchronous(dax))
 		return NULL;
-	ring = ring_dax_addr(m, 0, m->log.ring_len, DAX_ACCESS);
+	ring = ring_dax_addr(m, 0, m->log.room, DAX_ACCESS);
 	return ring && virt_addr_valid(ring) ? ring : NULL;
 }
 
@@ -103,7 +103,7 @@ static bool ring_unmoved(const struct kfm *m, u32 at, u32 len)
 
 bool kfm_log_unmoved(const struct kfm *m)
 {
-	return ring_unmoved(m, 0, m->log.ring_len);
+	return ring_unmoved(m, 0, m->log.room);
 }
 
 /*
@@ -255,7 +255,10 @@ static int head_save(struct kfm *m)
 	return ret;
 }
 
-/* Read the head of the log. Return: 0 or a negative error, also for the log of another mirror. */
+/*
+ * Read the head of the log. The log keeps its size on a device that has grown; the next one uses all
+ * of the device. Return: 0 or a negative error, also for the log of another mirror.
+ */
 int kfm_log_load(struct kfm *m)
 {
 	struct kfm_log_head *head = &m->log.head, one;
@@ -272,11 +275,18 @@ int kfm_log_load(struct kfm *m)
 		*head = one;
 		found = true;
 	}
-	if (found && !memcmp(head->uuid, m->sb.uuid, sizeof(head->uuid)) &&
-	    head->ring == m->log.ring_len)
-		return 0;
-	DMERR("%s: the log is not this mirror's (%d)", kfm_name(m), found ? -EMEDIUMTYPE : ret);
-	return -EMEDIUMTYPE;
+	if (!found || memcmp(head->uuid, m->sb.uuid, sizeof(head->uuid))) {
+		DMERR("%s: the log is not this mirror's (%d)", kfm_name(m),
+		      found ? -EMEDIUMTYPE : ret);
+		return -EMEDIUMTYPE;
+	}
+	if (head->ring > m->log.room) {
+		DMERR("%s: the log device has shrunk: the log has %u bytes, %u are left",
+		      kfm_name(m), head->ring, m->log.room);
+		return -ENOSPC;
+	}
+	m->log.ring_len = head->ring;
+	return 0;
 }
 
 /**
@@ -293,6 +303,7 @@ int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 {
 	struct kfm_log *log = &m->log;
 
+	log->ring_len = log->room;
 	log->head = (struct kfm_log_head) {
 		.serial = log->head.serial, .id = id, .gen = gen, .node = node, .seq = 1,
 		.ring = log->ring_len,
@@ -668,8 +679,9 @@ int kfm_log_alloc(struct kfm *m)
 
 	if (bytes < KFM_RING_AT + KFM_RING_MIN)
 		return -ENOSPC;
-	m->log.ring_len = round_down(min_t(u64, bytes - KFM_RING_AT, KFM_RING_MAX), KFM_BLOCK);
-	m->log.ring = ring_map(m) ?: vzalloc(m->log.ring_len);
+	m->log.room = round_down(min_t(u64, bytes - KFM_RING_AT, KFM_RING_MAX), KFM_BLOCK);
+	m->log.ring_len = m->log.room;
+	m->log.ring = ring_map(m) ?: vzalloc(m->log.room);
 	m->applies = kcalloc(KFM_BATCH, sizeof(*m->applies), GFP_KERNEL);
 	m->log.window = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
 	if (!m->log.ring || !m->applies || !m->log.window)

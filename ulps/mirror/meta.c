@@ -111,8 +111,8 @@ int kfm_super_load(struct kfm *m)
 		return -EINVAL;
 	}
 	if (m->formatted && m->sb.sectors != m->sectors) {
-		DMERR("%s: the mirror has %llu sectors, its superblock says %llu", kfm_name(m),
-		      m->sectors, m->sb.sectors);
+		DMERR("%s: the table has %llu sectors, the mirror %llu: it keeps its size",
+		      kfm_name(m), m->sectors, m->sb.sectors);
 		return -EINVAL;
 	}
 	return 0;

@@ -242,7 +242,9 @@ struct kfm_serve {
  * @head: as on the device; seq and at name the first record that is not applied. The worker
  *	writes it, under @lock while @mr is open; persist() reads it under @lock
  * @ring: the ring if the log is in persistent memory, otherwise a copy in RAM; peers write to it
- * @ring_len: bytes
+ * @room: bytes of the device that a ring may have, all of them reachable at @ring. The device may
+ *	have grown since the present log began
+ * @ring_len: bytes of the ring, as in @head
  * @dax: DAX device of the log device if @ring is in persistent memory, else NULL. Set by the
  *	constructor
  * @pgmap: reference that keeps that memory in place
@@ -263,6 +265,7 @@ struct kfm_serve {
 struct kfm_log {
 	struct kfm_log_head	head;
 	u8			*ring;
+	u32			room;
 	u32			ring_len;
 	struct dax_device	*dax;
 	struct dev_pagemap	*pgmap;
