@@ -84,10 +84,28 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 	return ret ? ret : (int)arg.count;
 }
 
+struct insertion {
+	struct fid_av	*av;
+	fi_addr_t	*fi_addr;
+	uint64_t	flags;
+	void		*context;
+};
+
+static int insert_name(void *insertion, const char *node, const char *service)
+{
+	struct insertion *in = insertion;
+
+	return av_insertsym(in->av, node, 1, service, 1, in->fi_addr, in->flags, in->context);
+}
+
 static int av_insertsvc(struct fid_av *fid, const char *node, const char *service,
 			fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
-	return av_insertsym(fid, node, 1, service, 1, fi_addr, flags, context);
+	struct kfi_av *av = kfi_container(fid, struct kfi_av, fid);
+	struct insertion in = { fid, fi_addr, flags, context };
+
+	return kfi_resolve(node, service, av->domain->info.addr_format, 0, insert_name, &in,
+			   -FI_EINVAL);
 }
 
 static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t flags)

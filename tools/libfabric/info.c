@@ -458,7 +458,7 @@ static void fill_requested(struct fi_info *info, uint32_t version, const struct 
 		info->fabric_attr->fabric = hints->fabric_attr->fabric;
 }
 
-/* Get all answers, in memory for the caller to free. */
+/* Ask the kernel. The answers are in memory for the caller to free. */
 static int get_answers(const struct kfi_fabric *device, struct kfi_user_getinfo *arg,
 		       struct kfi_user_info **answers)
 {
@@ -495,6 +495,27 @@ static bool drop_labels(struct kfi_user_info *hints)
 	if (hints->domain.tclass & FI_TC_LABEL)
 		hints->domain.tclass = FI_TC_UNSPEC;
 	return dropped;
+}
+
+/* A question to the kernel, and its answers */
+struct question {
+	const struct kfi_fabric	*device;
+	struct kfi_user_getinfo	arg;
+	struct kfi_user_info	*hints;		/* NULL: none */
+	struct kfi_user_info	*answers;
+};
+
+static int ask(void *question, const char *node, const char *service)
+{
+	struct question *q = question;
+	int ret;
+
+	q->arg.node = (uintptr_t)node;
+	q->arg.service = (uintptr_t)service;
+	ret = get_answers(q->device, &q->arg, &q->answers);
+	if (ret == -FI_ENODATA && q->hints && drop_labels(q->hints))
+		ret = get_answers(q->device, &q->arg, &q->answers);
+	return ret;
 }
 
 static int answer(const struct kfi_user_info *answers, uint32_t count, uint32_t version,
@@ -570,14 +591,13 @@ static int answer_provider(struct fi_info **info)
 int kfi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info)
 {
-	struct kfi_user_getinfo arg = {
-		.node		= (uintptr_t)node,
-		.service	= (uintptr_t)service,
-		.info_size	= sizeof(struct kfi_user_info),
-	};
-	struct kfi_user_info flat, *answers;
-	const char *provider = NULL;
 	struct kfi_fabric device = {};
+	struct question q = {
+		.device = &device,
+		.arg.info_size = sizeof(struct kfi_user_info),
+	};
+	const char *provider = NULL;
+	struct kfi_user_info flat;
 	int layered = 0, ret;
 	uint32_t api;
 
@@ -592,7 +612,8 @@ int kfi_getinfo(uint32_t version, const char *node, const char *service, uint64_
 		ret = pack_hints(hints, version, &flat, &provider);
 		if (ret)
 			return ret;
-		arg.hints = (uintptr_t)&flat;
+		q.hints = &flat;
+		q.arg.hints = (uintptr_t)&flat;
 	}
 	if (kfi_device_open(&device, &api))
 		return -FI_ENODATA;	/* no device, or not for this user: no message */
@@ -600,15 +621,14 @@ int kfi_getinfo(uint32_t version, const char *node, const char *service, uint64_
 		kfi_device_close(&device);
 		return answer_provider(info);
 	}
-	arg.version = version < api ? version : api;
-	arg.flags = flags;
-	ret = get_answers(&device, &arg, &answers);
-	if (ret == -FI_ENODATA && hints && drop_labels(&flat))
-		ret = get_answers(&device, &arg, &answers);
+	q.arg.version = version < api ? version : api;
+	q.arg.flags = flags;
+	ret = kfi_resolve(node, service, hints ? hints->addr_format : FI_FORMAT_UNSPEC, flags, ask,
+			  &q, -FI_ENODATA);
 	kfi_device_close(&device);
 	if (ret)
 		return ret;
-	ret = answer(answers, arg.count, version, hints, provider, info);
-	free(answers);
+	ret = answer(q.answers, q.arg.count, version, hints, provider, info);
+	free(q.answers);
 	return ret;
 }

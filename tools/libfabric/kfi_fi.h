@@ -255,6 +255,12 @@ void *kfi_map(const struct kfi_fabric *fabric, uint32_t handle, size_t bytes, bo
 
 int kfi_device_watch_fork(void);
 
+/* ---- name.c: names of hosts and services ---- */
+
+int kfi_resolve(const char *node, const char *service, uint32_t addr_format, uint64_t flags,
+		int (*call)(void *arg, const char *node, const char *service), void *arg,
+		int unknown);
+
 int kfi_wait_init(struct kfi_wait *wait, enum fi_wait_obj obj);
 int kfi_wait_control(struct kfi_fabric *fabric, uint32_t handle, struct kfi_wait *wait, int command,
 		     void *arg);

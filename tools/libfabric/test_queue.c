@@ -6,6 +6,7 @@
  * interface: it fills rings, keeps completions without room until they are drained, and returns the
  * results of posts that a test has set.
  */
+#include <netdb.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -47,6 +48,9 @@ static struct {
 	uint64_t pep_cookie;
 	unsigned int closed;		/* requests that were closed */
 	uint64_t getinfo_flags;
+	char node[64], service[16];	/* of the last question with numbers */
+	unsigned int questions;
+	bool known;			/* its numbers have an answer */
 } kernel;
 
 static unsigned int slots_of(const struct kfi_user_cqe *cqe)
@@ -135,12 +139,33 @@ static bool wait_is_over(void)
 	return kernel.event.event || (kernel.ring && kernel.ring->tail != kernel.ring->head);
 }
 
+/* The kernel knows the interface lo, and numbers; like a network without IPv6 only those of IPv4. */
+static int question(uint64_t node_addr, uint64_t service_addr, int unknown)
+{
+	const char *node = (const char *)(uintptr_t)node_addr;
+	const char *service = (const char *)(uintptr_t)service_addr;
+
+	kernel.questions++;
+	if ((node && strcmp(node, "lo") && strspn(node, "0123456789.") != strlen(node)) ||
+	    (service && strspn(service, "0123456789") != strlen(service)))
+		return unknown;
+	snprintf(kernel.node, sizeof(kernel.node), "%s", node ? node : "-");
+	snprintf(kernel.service, sizeof(kernel.service), "%s", service ? service : "-");
+	return kernel.known ? 0 : unknown;
+}
+
 int kfi_call(const struct kfi_fabric *fabric, unsigned long request, void *arg)
 {
 	switch (request) {
 	case KFI_IOC_GETINFO:
 		kernel.getinfo_flags = ((struct kfi_user_getinfo *)arg)->flags;
-		return -FI_ENODATA;
+		((struct kfi_user_getinfo *)arg)->count = 1;
+		return question(((struct kfi_user_getinfo *)arg)->node,
+				((struct kfi_user_getinfo *)arg)->service, -FI_ENODATA);
+	case KFI_IOC_AV_INSERTSVC:
+		((struct kfi_user_av_svc *)arg)->count = 1;
+		return question(((struct kfi_user_av_svc *)arg)->node,
+				((struct kfi_user_av_svc *)arg)->service, -FI_EINVAL);
 	case KFI_IOC_EQ:
 		((struct kfi_user_eq *)arg)->handle = ++kernel.handle;
 		return 0;
@@ -637,13 +662,79 @@ static void test_getinfo_flags(void)
 	struct fi_info *info;
 
 	memset(&kernel, 0, sizeof(kernel));
-	CHECK(kfi_getinfo(FI_VERSION(1, 17), "a", "1", FI_SOURCE | 1ULL << 40, NULL, &info) ==
+	CHECK(kfi_getinfo(FI_VERSION(1, 17), "lo", "1", FI_SOURCE | 1ULL << 40, NULL, &info) ==
 	      -FI_ENODATA);
 	CHECK(kernel.getinfo_flags == FI_SOURCE);
 	kernel.getinfo_flags = 0;
-	CHECK(kfi_getinfo(FI_VERSION(1, 17), "a", "1", FI_SOURCE | 1ULL << 59, NULL, &info) ==
+	CHECK(kfi_getinfo(FI_VERSION(1, 17), "lo", "1", FI_SOURCE | 1ULL << 59, NULL, &info) ==
 	      -FI_ENODATA);
 	CHECK(!kernel.getinfo_flags);
+}
+
+/* What the kernel is asked: as given if it knows that, otherwise numbers of the first known kind */
+static const struct {
+	const char *node, *service;
+	uint64_t flags;
+	uint32_t addr_format;
+	bool resolved;
+	const char *asked_node, *asked_service;
+	unsigned int questions;			/* 0: any number */
+} names[] = {
+	{ "10.0.0.2", "7000", 0, 0, true, "10.0.0.2", "7000", 1 },
+	{ "10.0.0.2", "http", 0, 0, true, "10.0.0.2", "80", 2 },
+	{ "localhost", "7000", 0, 0, true, "127.0.0.1", "7000", 0 },
+	{ "localhost", "http", FI_SOURCE, FI_SOCKADDR_IN, true, "127.0.0.1", "80", 2 },
+	{ "localhost", NULL, 0, 0, true, "127.0.0.1", "-", 0 },
+	{ "lo", "7000", FI_SOURCE, 0, true, "lo", "7000", 1 },
+	{ NULL, "7000", FI_SOURCE, 0, true, "-", "7000", 1 },
+	{ NULL, "http", FI_SOURCE, 0, true, "-", "80", 2 },
+	{ "localhost", "7000", FI_NUMERICHOST, 0, false, "", "", 1 },
+	{ "localhost", "7000", 0, FI_ADDR_STR, false, "", "", 1 },
+	{ "10.0.0.2", "no such service", 0, 0, false, "", "", 1 },
+};
+
+/* Names of hosts and services are resolved for fi_getinfo() and fi_av_insertsvc(). */
+static void test_resolved_names(void)
+{
+	struct kfi_fabric device = {};
+	struct kfi_domain dom = { .fabric = &device };
+	struct fi_info *hints = fi_allocinfo(), *info;
+	struct fid_av *av;
+	fi_addr_t addr;
+	bool services = getservbyname("http", "tcp");
+	unsigned int i;
+	int ret;
+
+	if (!services)
+		printf("test_queue: /etc/services is missing, no service name is resolved\n");
+	CHECK(!kfi_av_open(&dom.fid, &(struct fi_av_attr){ .type = FI_AV_TABLE }, &av, NULL));
+	for (i = 0; i < 2 * sizeof(names) / sizeof(*names); i++) {
+		unsigned int n = i / 2;
+
+		if (i % 2 && names[n].flags)
+			continue;
+		if (!services && names[n].service && !strcmp(names[n].service, "http"))
+			continue;
+		memset(&kernel, 0, sizeof(kernel));
+		kernel.known = true;
+		if (i % 2) {
+			dom.info.addr_format = names[n].addr_format;
+			ret = fi_av_insertsvc(av, names[n].node, names[n].service, &addr, 0, NULL);
+			CHECK(ret == (names[n].resolved ? 1 : -FI_EINVAL));
+		} else {
+			hints->addr_format = names[n].addr_format;
+			ret = kfi_getinfo(FI_VERSION(1, 17), names[n].node, names[n].service,
+					  names[n].flags, hints, &info);
+			CHECK(ret == (names[n].resolved ? 0 : -FI_ENODATA));
+			if (!ret)
+				fi_freeinfo(info);
+		}
+		CHECK(!strcmp(kernel.node, names[n].asked_node));
+		CHECK(!strcmp(kernel.service, names[n].asked_service));
+		CHECK(!names[n].questions || kernel.questions == names[n].questions);
+	}
+	fi_freeinfo(hints);
+	CHECK(!fi_close(&av->fid));
 }
 
 /* Completions are requested by the binding, the flags of a call, and the defaults */
@@ -686,6 +777,7 @@ int main(void)
 	test_left_event();
 	test_orphan();
 	test_getinfo_flags();
+	test_resolved_names();
 	printf("test_queue: %s\n", failures ? "failed" : "passed");
 	return failures != 0;
 }
