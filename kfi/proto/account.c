@@ -14,16 +14,21 @@
  * kfp_account_freed() returns the charge of one of these messages.
  *
  * At the bound of a level, messages that dead connections have left are dropped, oldest connection
- * first, except those whose sender gets an ACK for them, and those that have invalidated a region.
- * Then new connections get smaller windows, at least KFP_ACCOUNT_MIN. When dead connections alone
- * have left as much as a peer or a source may have, further callers of that peer or source are
- * refused. When they have left as much as the endpoint may have, only callers whose source has more
- * than KFP_ACCOUNT_SPARE are refused, because no source may lock out another one. A connection that
- * this side dials is never refused, because the consumer has selected the peer.
+ * first, except those that were acknowledged, and those that have invalidated a region. Then new
+ * connections get smaller windows, at least KFP_ACCOUNT_MIN.
+ *
+ * The ACK of an unexpected message is a promise to keep the message, also when its connection is
+ * down. A promise is never broken, and is given only as long as it fits into the bounds: when dead
+ * connections alone have left as much as a peer or a source may have, the ACKs of the unexpected
+ * messages of its next connections follow when the messages are received (&kfp_conn.late_acks). So
+ * all that these connections leave can be dropped, and messages that no consumer receives lock out
+ * neither their peer nor its source. When dead connections have left as much as the endpoint may
+ * have, only connections whose source has more than KFP_ACCOUNT_SPARE get no promises, because no
+ * source may take them from another one.
  *
  * So a peer or a source holds at most its bound and KFP_ACCOUNT_MIN units of each class for each
  * live connection, and an endpoint at most its bound and KFP_ACCOUNT_SPARE for each source. What
- * dialed connections leave beyond that is bounded by what the consumer dials. Messages of live
+ * connections without promises leave is dropped when the next one begins. Messages of live
  * connections are never dropped.
  *
  * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends,
@@ -261,24 +266,23 @@ static bool kfp_account_full(const struct kfp_accounts *accounts, const struct k
 	       kfp_account_limit(accounts, account->level);
 }
 
-/* Is a further caller with the name of @peer refused? */
-static bool kfp_account_refuses(const struct kfp_accounts *accounts, const struct kfp_account *peer)
+/* May the unexpected messages of a further connection to @peer be promised to be kept? */
+static bool kfp_account_promises(const struct kfp_accounts *accounts,
+				 const struct kfp_account *peer)
 {
 	const struct kfp_account *source = peer->up;
 
-	if (source->live >= READ_ONCE(accounts->proto->params.source_peers) ||
-	    kfp_account_full(accounts, peer) || kfp_account_full(accounts, source))
-		return true;
-	return kfp_account_full(accounts, source->up) &&
-	       source->dead_units + (source->live + 1) * 2 * KFP_ACCOUNT_MIN > KFP_ACCOUNT_SPARE;
+	if (kfp_account_full(accounts, peer) || kfp_account_full(accounts, source))
+		return false;
+	return !kfp_account_full(accounts, source->up) ||
+	       source->dead_units + (source->live + 1) * 2 * KFP_ACCOUNT_MIN <= KFP_ACCOUNT_SPARE;
 }
 
 /*
  * Determine the windows and the eager size of @conn, whose peer is known, and charge them. Called
  * in process context, before the hello of this side announces them.
  *
- * Return: 0; -ENOMEM; -ENOBUFS if the peer has called and the account of the peer, its source or
- * the endpoint is full, or the source has too many connections.
+ * Return: 0; -ENOMEM; -ENOBUFS if the peer has called and its source has too many connections.
  */
 int kfp_account_join(struct kfp_conn *conn)
 {
@@ -311,12 +315,13 @@ int kfp_account_join(struct kfp_conn *conn)
 	spin_lock_bh(&accounts->lock);
 	for (account = peer; account; account = account->up)
 		window = min(window, kfp_account_window(accounts, account));
-	if (!conn->pc.dialed && kfp_account_refuses(accounts, peer)) {
+	if (!conn->pc.dialed && peer->up->live >= READ_ONCE(params->source_peers)) {
 		ret = -ENOBUFS;
 		kfp_account_put(accounts, peer);
 	} else {
 		conn->window = max(window, KFP_ACCOUNT_MIN);
 		conn->eager = min(params->eager_size, conn->window / 2 * KFW_UNIT);
+		conn->late_acks = !kfp_account_promises(accounts, peer);
 		conn->units = 2 * conn->window;
 		conn->account = peer;
 		kfp_account_charge(peer, conn->units);

@@ -539,6 +539,8 @@ int kfp_rx_finish(struct kfp_conn *conn)
 		break;
 	case KFP_TO_INMSG:
 		kfp_inmsg_arrived(rx->in);
+		if (unlikely(conn->late_acks))
+			return 0;	/* the ACK follows when the message is received */
 		break;
 	case KFP_TO_RDV:
 		kfp_inmsg_done(rx->in);

@@ -57,7 +57,8 @@ struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f
 	in->read = f->type == KFW_TREAD;
 	in->cls = f->flags & KFW_F_TAGGED ? KFP_CLS_TAG : KFP_CLS_MSG;
 	in->cost = cost;
-	in->no_drop = f->flags & (KFW_F_ACK | KFW_F_INV);
+	in->late_ack = conn->late_acks && f->flags & KFW_F_ACK;
+	in->no_drop = conn->rx.invalidated || (f->flags & KFW_F_ACK && !in->late_ack);
 	in->id = f->id;
 	in->gen = f->gen;
 	INIT_LIST_HEAD(&in->answer.link);
@@ -152,9 +153,42 @@ static void kfp_inmsg_kick(struct kfp_conn *conn)
 	rcu_read_unlock();
 }
 
+/* Queue the ACK of a message, which the peer waits for. The message object ends with it. */
+static void kfp_inmsg_ack(struct kfp_inmsg *in, u8 state, u16 status)
+{
+	lockdep_assert_held(&in->conn->lock);
+	in->state = state;
+	in->answer.kind = KFP_ANSWER_ACK;
+	in->answer.status = status;
+	in->answer.id = in->id;
+	in->answer.gen = in->gen;
+	kfp_answer_queue(in->conn, &in->answer);
+}
+
+/*
+ * Queue the ACK of an eager message that has been received, unless the connection is down.
+ * kfp_inmsgs_collect() runs a grace period after KFP_DEAD was set.
+ */
+static bool kfp_inmsg_ack_late(struct kfp_inmsg *in)
+{
+	struct kfp_conn *conn = in->conn;
+	bool live;
+
+	rcu_read_lock();
+	live = !test_bit(KFP_DEAD, &conn->flags);
+	if (live) {
+		spin_lock_bh(&conn->lock);
+		kfp_inmsg_ack(in, KFP_IN_ANSWERED, 0);
+		spin_unlock_bh(&conn->lock);
+	}
+	rcu_read_unlock();
+	return live;
+}
+
 /*
  * Copy a complete eager message from its buffer to its receive. This is the second copy of an
- * unexpected message.
+ * unexpected message. The connection exists until the return: the caller holds a reference, or the
+ * link's lock.
  */
 static void kfp_inmsg_deliver(struct kfp_inmsg *in)
 {
@@ -163,6 +197,10 @@ static void kfp_inmsg_deliver(struct kfp_inmsg *in)
 	if (kfi_copy_to(&in->rx.iter, in->buf, in->rx.room) != in->rx.room)
 		WARN_ON_ONCE(1);	/* kernel memory can't fault */
 	kfi_rx_complete(&in->rx, 0);
+	if (unlikely(in->late_ack) && kfp_inmsg_ack_late(in)) {
+		kfp_inmsg_kick(conn);
+		return;
+	}
 	kfp_credit_free(conn, in->cls, in->cost);
 	kfp_inmsg_kick(conn);
 	kfp_inmsg_free(in);
@@ -413,13 +451,8 @@ void kfp_inmsg_refuse(struct kfp_inmsg *in, u16 status)
 	struct kfp_conn *conn = in->conn;
 
 	spin_lock_bh(&conn->lock);
-	in->state = KFP_IN_REFUSED;
 	in->matched = true;
-	in->answer.kind = KFP_ANSWER_ACK;
-	in->answer.status = status;
-	in->answer.id = in->id;
-	in->answer.gen = in->gen;
-	kfp_answer_queue(conn, &in->answer);
+	kfp_inmsg_ack(in, KFP_IN_REFUSED, status);
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -446,10 +479,7 @@ void kfp_inmsg_done(struct kfp_inmsg *in)
 	kfi_rx_complete(&in->rx, 0);
 	spin_lock_bh(&conn->lock);
 	conn->rdv_bytes -= in->rx.len;
-	in->state = KFP_IN_ANSWERED;
-	in->answer.kind = KFP_ANSWER_ACK;
-	in->answer.status = kfp_inmsg_status(in);
-	kfp_answer_queue(conn, &in->answer);
+	kfp_inmsg_ack(in, KFP_IN_ANSWERED, kfp_inmsg_status(in));
 	kfp_rdv_grant_waiting(conn);
 	spin_unlock_bh(&conn->lock);
 }
@@ -493,7 +523,7 @@ void kfp_answer_done(struct kfp_conn *conn, struct kfp_answer *answer)
 			conn->tx.since = 0;
 			kfi_rx_complete(&in->rx, 0);
 		}
-		if (in->state == KFP_IN_REFUSED)
+		if (in->state == KFP_IN_REFUSED || in->late_ack)
 			kfp_credit_free(conn, in->cls, in->cost);
 		kfp_inmsg_free(in);
 		return;

@@ -271,7 +271,8 @@ enum kfp_inmsg_state {
  * @lost_receive: KFP_IN_LOST: the receive has to be returned to the matching
  * @read: the message is a TREAD: its data comes out of the receive
  * @landed: the payload is in the receive, to which the peer may still write
- * @no_drop: never dropped, because the sender gets an ACK for it, or it has invalidated a region
+ * @late_ack: the sender gets its ACK when the message is received, see &kfp_conn.late_acks
+ * @no_drop: never dropped, because the sender has got an ACK for it, or it has invalidated a region
  * @cls: credit class
  * @cost: units of credit to return
  * @since: KFP_IN_GRANTED and the CTS is sent: jiffies. The first byte of the payload is late
@@ -295,6 +296,7 @@ struct kfp_inmsg {
 	bool			lost_receive;
 	bool			read;
 	bool			landed;
+	bool			late_ack;
 	bool			no_drop;
 	u8			cls;
 	u32			cost;
@@ -509,6 +511,8 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  *	account
  * @window: units of unexpected messages that this side announces, for each class
  * @eager: longest payload without rendezvous that this side announces
+ * @late_acks: this side does not promise to keep unexpected messages when the connection is down:
+ *	their ACKs follow when they are received (account.c)
  * @account: RDM: account of the peer, from kfp_account_join() until the endpoint holds nothing
  *	of this connection; under kfp_accounts.lock
  * @units: units charged to @account; under kfp_accounts.lock
@@ -585,6 +589,7 @@ struct kfp_conn {
 	bool			orphaned;
 	u32			window;
 	u32			eager;
+	bool			late_acks;
 	struct kfp_account	*account;
 	u32			units;
 	struct list_head	dead[KFP_ACCOUNT_LEVELS];

@@ -29,10 +29,6 @@ static struct kfi_proto account_proto = {
 	},
 };
 
-void kfp_inmsgs_drop(struct kfp_conn *conn)
-{
-}
-
 void kfp_conn_get(struct kfp_conn *conn)
 {
 }
@@ -62,6 +58,18 @@ struct account_conn {
 	struct kfp_inmsg		in;
 	struct list_head	link;
 };
+
+/* A message that was not acknowledged is dropped. */
+void kfp_inmsgs_drop(struct kfp_conn *conn)
+{
+	struct account_conn *c = container_of(conn, struct account_conn, conn);
+
+	if (c->in.no_drop || list_empty(&conn->inmsgs))
+		return;
+	list_del(&c->in.entry);
+	list_del(&c->link);
+	kfp_account_freed(conn, c->in.cost, true);
+}
 
 static int account_init(struct kunit *test)
 {
@@ -139,12 +147,13 @@ static struct account_conn *account_join(struct kunit *test, union kfi_inaddr na
 	return c;
 }
 
-/* A connection ends and leaves messages of @units. */
+/* A connection ends and leaves messages of @units, which were acknowledged if that was possible. */
 static void account_down(struct kunit *test, struct account_conn *c, u32 units)
 {
 	struct account_world *w = test->priv;
 
 	c->in.cost = units;
+	c->in.no_drop = !c->conn.late_acks;
 	if (units) {
 		list_add(&c->in.entry, &c->conn.inmsgs);
 		list_add(&c->link, &w->dead);
@@ -152,32 +161,46 @@ static void account_down(struct kunit *test, struct account_conn *c, u32 units)
 	kfp_account_down(&c->conn);
 }
 
-/* A peer connects again until it is refused. Return: units of the messages that it has left. */
+/*
+ * A peer leaves messages and connects again until they are not acknowledged any more. Return: units
+ * of the messages that it has left.
+ */
 static u32 account_fill(struct kunit *test, union kfi_inaddr name)
 {
 	struct account_world *w = test->priv;
 	u32 before = w->pe.accounts->all.dead_units;
-	struct account_conn *c = account_new(test, name, false);
+	struct account_conn *c = account_join(test, name, false, 0);
 
-	while (!kfp_account_join(&c->conn)) {
+	while (!c->conn.late_acks) {
 		account_down(test, c, 2 * c->conn.window);
-		c = account_new(test, name, false);
+		c = account_join(test, name, false, 0);
 	}
+	account_down(test, c, 0);
 	return w->pe.accounts->all.dead_units - before;
 }
 
-/* A peer that has left as much as it may can't call any more, but we can call it. */
+/*
+ * A peer has left as many acknowledged messages as it may. It is admitted, what it leaves from then
+ * on is dropped, and others of its source are not affected.
+ */
 static void account_peer_full(struct kunit *test)
 {
+	struct account_world *w = test->priv;
 	union kfi_inaddr name = account_name(0, 1, 700);
+	u32 left = account_fill(test, name);
 	struct account_conn *c;
+	int i;
 
-	KUNIT_EXPECT_LE(test, account_fill(test, name), account_proto.params.unexpected_peer + 64);
-	account_join(test, name, false, -ENOBUFS);
-	c = account_join(test, name, true, 0);
-	KUNIT_EXPECT_EQ(test, KFP_ACCOUNT_MIN, c->conn.window);
-	account_down(test, c, 0);
+	KUNIT_EXPECT_LE(test, left, account_proto.params.unexpected_peer + 64);
+	for (i = 0; i < 100; i++) {
+		c = account_join(test, name, i & 1, 0);
+		KUNIT_EXPECT_TRUE(test, c->conn.late_acks);
+		KUNIT_EXPECT_EQ(test, KFP_ACCOUNT_MIN, c->conn.window);
+		account_down(test, c, 2 * c->conn.window);
+		KUNIT_EXPECT_LE(test, w->pe.accounts->all.dead_units, left + 128);
+	}
 	c = account_join(test, account_name(0, 1, 701), false, 0);
+	KUNIT_EXPECT_FALSE(test, c->conn.late_acks);
 	account_down(test, c, 0);
 }
 
@@ -202,9 +225,8 @@ static void account_all_full(struct kunit *test)
 	left = account_fill(test, late);
 	KUNIT_EXPECT_LE(test, left, KFP_ACCOUNT_SPARE + 64);
 	KUNIT_EXPECT_GE(test, left, KFP_ACCOUNT_SPARE / 2);
-	account_join(test, late, false, -ENOBUFS);
-	account_join(test, account_name(0, 1, 701), false, -ENOBUFS);
-	c = account_join(test, late, true, 0);
+	c = account_join(test, account_name(0, 1, 701), false, 0);
+	KUNIT_EXPECT_TRUE(test, c->conn.late_acks);
 	account_down(test, c, 0);
 }
 
