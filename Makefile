@@ -38,8 +38,8 @@ library:	## the libfabric provider, build/tools/libkfi-fi.so
 kunit:		## unit tests of the core in a User Mode Linux debug kernel
 	@tests/run kunit
 
-conformance:	## the conformance list on PROVIDER in a User Mode Linux debug kernel, or across two machines (VMS=6.12)
-	@$(if $(VMS),tests/conformance/run --vms $(VMS) $(PROVIDER),tests/run conformance-$(PROVIDER))
+conformance:	## the conformance list on PROVIDER in a User Mode Linux debug kernel
+	@tests/run conformance-$(PROVIDER)
 
 parity:		## constants, structures, calls and behaviour held against two libfabrics
 	@tests/run parity

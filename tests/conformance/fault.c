@@ -47,10 +47,6 @@ static void *knob(struct test *t, const char *name)
 
 bool fault_open(struct test *t, struct fault *f, enum fault_kind kind)
 {
-	if (t->w->side[1].net == far_net()) {
-		test_skip(t, "faults are planted in this kernel alone");
-		return false;
-	}
 	unsigned long *probability = knob(t, knobs[kind].probability);
 
 	f->may_wait = knob(t, knobs[kind].wait);

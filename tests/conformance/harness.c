@@ -9,7 +9,6 @@
 #include <linux/vmalloc.h>
 #include <net/net_namespace.h>
 #include "harness.h"
-#include "far_call.h"
 
 enum kept_kind { KEPT_FID, KEPT_MEM, KEPT_INFO, KEPT_DOMAIN_MEM };
 
@@ -32,8 +31,7 @@ void test_fail(struct test *t, const char *file, int line, const char *fmt, ...)
 	/* A case that fails in a loop must not flood the log. */
 	first = t->failures++ < 10;
 	spin_unlock_bh(&t->lock);
-	/* A call that is impossible with two machines fails in some way, which is not counted. */
-	if (!first || far_refused())
+	if (!first)
 		return;
 	va_start(args, fmt);
 	vaf.fmt = fmt;
@@ -92,7 +90,6 @@ void *test_zalloc(struct test *t, size_t len)
 		kvfree(p);
 		return NULL;
 	}
-	far_memory(p, len ?: 1);
 	return p;
 }
 
@@ -106,7 +103,6 @@ void *test_pages(struct test *t, size_t len)
 		kvfree(p);
 		return NULL;
 	}
-	far_memory(p, PAGE_ALIGN(len ?: 1));
 	return p;
 }
 
@@ -126,11 +122,8 @@ static int domain_mem(struct test *t, struct kfid_domain *domain, size_t len, st
 struct kfi_mem *test_mem(struct test *t, struct kfid_domain *domain, size_t len)
 {
 	struct kfi_mem *mem;
-	int ret = domain_mem(t, domain, len, &mem);
 
-	if (ret == -EOPNOTSUPP)
-		far_refuse("memory of side B is its machine's");
-	return ret ? NULL : mem;
+	return domain_mem(t, domain, len, &mem) ? NULL : mem;
 }
 
 void *test_best(struct test *t, struct kfid_domain *domain, size_t len)
@@ -273,23 +266,6 @@ static int close_round(struct test *t, bool last)
 	return closed;
 }
 
-/* The other machine may have more objects than this one knows of, and reports them. */
-static void close_far(struct test *t)
-{
-	const char *why = far_refused();
-	u64 open, refused;
-
-	if (why) {
-		test_skip(t, "%s", why);
-		t->failures = 0;
-	}
-	if (far_reset(&open, &refused))
-		FAIL(t, "the other machine is lost");
-	else if (open || refused)
-		FAIL(t, "the other machine had %llu objects left, and could not close %llu of them",
-		     open, refused);
-}
-
 /*
  * An object may still be used although it was opened last, so repeat the rounds as long as that
  * helps. Memory is freed last: a provider may use it until its endpoint is closed.
@@ -305,7 +281,6 @@ void test_teardown(struct test *t)
 	while (close_round(t, false))
 		;
 	close_round(t, true);
-	close_far(t);
 	list_for_each_entry_safe(k, next, &t->kept, link) {
 		if (k->kind == KEPT_INFO)
 			kfi_freeinfo(k->p);
@@ -376,7 +351,7 @@ void world_drop_net(struct world *w, int side)
 	struct net *net = w->side[side].net;
 
 	w->side[side].net = NULL;
-	if (net && net != far_net())
+	if (net)
 		put_net(net);
 }
 
@@ -455,7 +430,6 @@ ssize_t differs(const void *buf, size_t len, u64 seed)
 	size_t i, j, n;
 	__le64 word;
 
-	far_look(buf);
 	for (i = 0; i < len; i += n) {
 		word = cpu_to_le64(pattern(seed, i / 8));
 		n = min_t(size_t, len - i, 8);
@@ -470,10 +444,8 @@ ssize_t differs(const void *buf, size_t len, u64 seed)
 
 ssize_t not_all(const void *buf, size_t len, u8 byte)
 {
-	const u8 *bad;
+	const u8 *bad = memchr_inv(buf, byte, len);
 
-	far_look(buf);
-	bad = memchr_inv(buf, byte, len);
 	return bad ? bad - (const u8 *)buf : -1;
 }
 

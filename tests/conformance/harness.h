@@ -18,9 +18,6 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 
-#include "far.h"
-#include "route.h"
-
 #include <kfabric.h>
 #include <kfi_cm.h>
 #include <kfi_domain.h>
@@ -200,8 +197,7 @@ static inline struct page *test_page(const void *at)
 
 #define test_new(t, type)	((type *)test_zalloc(t, sizeof(type)))
 /*
- * Memory of a domain, the best that it has. A domain of the other machine has none to show: the
- * case is skipped.
+ * Memory of a domain, the best that it has. NULL if it has none, or after having failed the case.
  */
 struct kfi_mem *test_mem(struct test *t, struct kfid_domain *domain, size_t len);
 /* The same, or pages if the domain has none; NULL after having failed the case */

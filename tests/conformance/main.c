@@ -13,7 +13,6 @@
 #include <linux/sched/signal.h>
 #include <linux/stringhash.h>
 #include <net/net_namespace.h>
-#include "agent.h"
 #include "harness.h"
 
 static char *provider;
@@ -31,18 +30,6 @@ module_param(ns_a, charp, 0444);
 MODULE_PARM_DESC(ns_a, "namespace of side A: pid:N or fd:N (none: the loader's)");
 module_param(ns_b, charp, 0444);
 MODULE_PARM_DESC(ns_b, "namespace of side B: pid:N or fd:N (none: the loader's)");
-
-static char *remote;
-module_param(remote, charp, 0444);
-MODULE_PARM_DESC(remote, "side B is on the machine whose agent has this address");
-
-static bool agent;
-module_param(agent, bool, 0444);
-MODULE_PARM_DESC(agent, "be an agent, in the namespace of side B; without provider= be nothing else");
-
-static unsigned int agent_port = 7471;
-module_param(agent_port, uint, 0444);
-MODULE_PARM_DESC(agent_port, "where agents listen");
 
 static char *ep_types = "msg,rdm,dgram";
 module_param(ep_types, charp, 0444);
@@ -299,8 +286,7 @@ static int world_init(struct world *w)
 	w->side[0].net = get_net_by_name(ns_a);
 	if (IS_ERR(w->side[0].net))
 		return PTR_ERR(w->side[0].net);
-	ret = remote ? far_connect(w->side[0].net, remote, agent_port, provider) : 0;
-	w->side[1].net = ret ? ERR_PTR(ret) : far_net() ?: get_net_by_name(ns_b);
+	w->side[1].net = get_net_by_name(ns_b);
 	if (IS_ERR(w->side[1].net)) {
 		put_net(w->side[0].net);
 		return PTR_ERR(w->side[1].net);
@@ -312,7 +298,6 @@ static void world_exit(struct world *w)
 {
 	world_drop_net(w, 0);
 	world_drop_net(w, 1);
-	far_disconnect();
 }
 
 static void probe_types(struct world *w)
@@ -354,18 +339,6 @@ static int run_all(struct world *w)
 	return tally.failed || !tally.passed ? -EIO : 0;
 }
 
-static int be_agent(void)
-{
-	struct net *net = get_net_by_name(ns_b);
-	int ret;
-
-	if (IS_ERR(net))
-		return PTR_ERR(net);
-	ret = agent_start(net, agent_port);
-	put_net(net);
-	return ret;
-}
-
 static int run_world(void)
 {
 	struct world *w;
@@ -386,25 +359,16 @@ free_world:
 
 static int __init conformance_init(void)
 {
-	int ret = 0;
-
 	if (list) {
 		visit_cases(&every_world, list_case, NULL);
 		return 0;
 	}
-	if (agent)
-		ret = be_agent();
-	if (!ret && (provider || !agent))
-		ret = run_world();
-	if (ret)
-		agent_stop();
-	return ret;
+	return run_world();
 }
 module_init(conformance_init);
 
 static void __exit conformance_exit(void)
 {
-	agent_stop();
 }
 module_exit(conformance_exit);
 

@@ -312,7 +312,6 @@ static void many_segments(struct test *t)
 		EXPECT_EQ(t, c.len, m->len);
 		EXPECT_EQ(t, c.data, 77);
 	}
-	far_look(m->far);
 	for (i = 0, at = 0; i < MANY && !t->failures; at += m->rma[i++].len) {
 		EXPECT(t, !memcmp(many_at(m, i), m->near + at, m->rma[i].len));
 		EXPECT_EQ(t, not_all(many_at(m, i) + m->rma[i].len, MANY_LEN, 0), -1);

@@ -15,10 +15,8 @@
 static void watched(struct test *t, void (*fn)(struct test *t, struct watch *w))
 {
 	struct watch w = {};
-	int ret = -ENODEV;
+	int ret = watch_start(&w, t->info[0]->domain_attr->name, t->info[1]->domain_attr->name);
 
-	if (!far_net())
-		ret = watch_start(&w, t->info[0]->domain_attr->name, t->info[1]->domain_attr->name);
 	if (ret == -ENODEV)
 		test_skip(t, "no RDMA devices of this kernel are below");
 	else if (!ret)

@@ -3,17 +3,14 @@
 """short.py 6.1|6.12|7.2... [-k WORD]: the cases on two machines that `make test` and `make test-more` run.
 
 Each kernel's pair of machines boots once, and all groups of cases follow one another on it. The
-cases are those of scenario.py, bridges.py, nvme_scenario.py and of the conformance list, each of
-which runs all of its cases when it is called by name. After each case the consoles must be clean.
-The last line is "N passed, N failed".
+cases are those of scenario.py, bridges.py and nvme_scenario.py, each of which runs all of its cases
+when it is called by name. After each case the consoles must be clean. The last line is "N passed,
+N failed".
 """
 
 import argparse
-import importlib.machinery
-import importlib.util
 import os
 import random
-import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -23,7 +20,7 @@ import nvme_bed          # noqa: E402
 import nvme_scenario     # noqa: E402
 import pair as vm        # noqa: E402
 import scenario          # noqa: E402
-from scenario import Verdict, check, once_more, usable  # noqa: E402
+from scenario import Verdict, once_more, usable  # noqa: E402
 
 # In each group the first case loads the modules and the last one unloads them.
 SMOKE = {"sockets": "load_by_alias rdm_traffic msg_traffic peer_killed unload"}
@@ -32,48 +29,17 @@ GROUPS = {
     "6.12": {
         "sockets": "load_by_alias rdm_traffic msg_traffic many_at_once bad_wire unload_in_use "
                    "peer_killed conformance unload",
-        "list": "two_machines",
         "nvme": "load verified target_killed unload",
         "ntb": "load_by_alias rdm_traffic msg_traffic flaps driver_gone unload",
     },
     "7.2": SMOKE,
 }
-# The groups of the conformance list that run in one stock kernel, and with a side on each machine.
-# The cases of sizes around the borders of protocols take long; in one kernel they see the same.
+# The groups of the conformance list that run in one stock kernel
 ONE_MACHINE = "lifetime.,stress."
-TWO_MACHINES = "cm.,msg.,rma.,errors.,-msg.borders,-rma.borders"
-
-
-def load_vms():
-    """Import tests/conformance/vms as a module, although it has the name of a command."""
-    path = os.path.join(bed.TOP, "tests", "conformance", "vms")
-    loader = importlib.machinery.SourceFileLoader("vms", path)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("vms", loader))
-    loader.exec_module(module)
-    return module
-
-
-class List:
-    """The conformance list with a side on each machine, as a scenario of one case"""
-
-    def __init__(self, pair):
-        self.pair = pair
-
-
-def two_machines(s):
-    """the conformance list over sockets, side A on one machine and side B on the other"""
-    vms = load_vms()
-    opts = vms.arguments([s.pair.series, "sockets", "--filter", TWO_MACHINES, "--timeout", "200",
-                          "--logs", os.path.join(s.pair.logs, "list")])
-    log, problems = vms.run_on(s.pair, opts, driver_dies=False)
-    done = vms.judge(opts, log, problems, subprocess.PIPE)
-    check(done.returncode == 0, done.stdout)
 
 
 def make_scenario(pair, group, seed):
     """Return the object that the functions of a group work on."""
-    if group == "list":
-        return List(pair)
     if group == "nvme":
         opts = nvme_scenario.arguments(["--kills", "1", "--seed", str(seed)])
         return nvme_scenario.Scenario(pair, "sockets", opts)
@@ -82,8 +48,6 @@ def make_scenario(pair, group, seed):
 
 def cases(group, names):
     """Return functions and budgets by name, in order."""
-    if group == "list":
-        return [(two_machines, 240)]
     rows = nvme_scenario.CASES if group == "nvme" else scenario.CASES
     known = {function.__name__: (function, budget) for function, budget, _ in rows}
     return [known[name] for name in names.split()]
