@@ -41,7 +41,7 @@ kunit:		## unit tests of the core in a User Mode Linux debug kernel
 conformance:	## the conformance list on PROVIDER in a User Mode Linux debug kernel
 	@tests/run conformance-$(PROVIDER)
 
-parity:		## constants, structures, calls and behaviour held against two libfabrics
+parity:		## constants, structures and calls held against two libfabrics
 	@tests/run parity
 
 vm-test:	## two virtual machines of stock 6.1, 6.12 and 7.2 kernels, over TCP, RoCE and bridges
