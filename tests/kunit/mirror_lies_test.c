@@ -4,7 +4,23 @@
  * lose its own copy of the data. The node has to go on.
  */
 #include <linux/prandom.h>
+/* The messages of mirror_world.c go nowhere. These come from an endpoint that is none. */
+#define kfm_net_work	lies_net_work
+#define kfm_net_close	lies_net_close
+#define kfm_net_region	lies_net_region
+#define kfm_net_send	lies_net_send
+#define kfm_net_receive	lies_net_receive
+#define kfm_net_fetch	lies_net_fetch
+#define kfm_net_read	lies_net_read
+#define kfm_net_write	lies_net_write
 #include "mirror_world.h"
+
+static ssize_t lies_posted(void *slot);
+static unsigned int lies_closed;	/* objects of the endpoint */
+
+#define kfi_recvmsg(ep, msg, flags)	((void)(ep), (void)(flags), lies_posted((msg)->context))
+#define kfi_close(fid)			((void)sizeof(fid), lies_closed++, 0)
+#include "../../ulps/mirror/net.c"
 
 static u32 below(struct rnd_state *rnd, u32 n)
 {
@@ -191,7 +207,80 @@ static void lies_primary(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH] + w->count[1][KFM_ATTACH], 0);
 }
 
+static unsigned int lies_more;	/* messages that are on their way */
+
+/* The receive is posted again, and the next message arrives at once. */
+static ssize_t lies_posted(void *context)
+{
+	struct kfm_slot *slot = container_of(context, struct kfm_slot, cqe);
+
+	if (lies_more && lies_more--)
+		list_add_tail(&slot->entry, &slot->p->inbox);
+	return 0;
+}
+
+/* A message has arrived. */
+static struct kfm_slot *arrive(struct kfm_peer *p, int err)
+{
+	struct kfm_msg pong = {
+		.type = KFM_PONG, .session = p->session, .node = MW_NODE,
+	};
+	struct kfm_slot *slot = &p->net.rx[0];
+
+	slot->p = p;
+	slot->err = err;
+	slot->len = sizeof(slot->data);
+	kfm_msg_encode(&pong, &slot->data);
+	list_add_tail(&slot->entry, &p->inbox);
+	return slot;
+}
+
+/* However fast a peer sends, the worker does all else that is due after a few messages. */
+static void lies_flood(struct kunit *test)
+{
+	struct mw *w = mw_synced(test);
+	struct kfm_peer *p = &w->peers[0];
+
+	lies_more = 1000;
+	arrive(p, 0);
+	lies_net_receive(p);
+	KUNIT_EXPECT_EQ(test, lies_more, 1000 - KFM_RX);
+	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_UP);
+	lies_more = 0;
+}
+
+/* The first malformed message ends the session, and costs the peer its endpoint for a while. */
+static void lies_malformed(struct kunit *test)
+{
+	struct mw *w;
+	struct kfm_peer *p;
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		w = mw_synced(test);
+		p = &w->peers[0];
+		lies_closed = 0;
+		lies_more = 1;
+		arrive(p, (int []) { 0, 0, KFI_ETRUNC, KFI_ECONNRESET }[i]);
+		p->net.rx[0].data.magic ^= cpu_to_le32(i == 0);
+		p->net.rx[0].len -= sizeof(p->net.rx[0].data) * (i == 1);
+		lies_net_receive(p);
+		/* what a connection has cut off is nobody's fault */
+		KUNIT_EXPECT_EQ(test, lies_closed, i == 3 ? 0 : 5);
+		KUNIT_EXPECT_EQ(test, lies_more, i != 3);
+		KUNIT_EXPECT_EQ(test, kfm_net_up(p), i == 3);
+		if (i == 3)
+			break;
+		KUNIT_EXPECT_TRUE(test, time_after(p->net.retry, jiffies));
+		mw_run(w);
+		KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_DOWN);
+		KUNIT_EXPECT_NOT_NULL(test, strstr(w->events, "lost "));
+	}
+}
+
 static struct kunit_case cases[] = {
+	KUNIT_CASE(lies_flood),
+	KUNIT_CASE(lies_malformed),
 	KUNIT_CASE(lies_peers),
 	KUNIT_CASE(lies_primary),
 	{}

@@ -305,7 +305,8 @@ struct kfm_apply {
  * @p: the peer
  * @cqe: completion
  * @busy: the provider owns the slot. Cleared with release semantics
- * @len: bytes received, 0 after an error
+ * @err: result of a receive, KFI_E
+ * @len: bytes received, valid without an error
  * @data: the message
  */
 struct kfm_slot {
@@ -313,6 +314,7 @@ struct kfm_slot {
 	struct kfm_peer		*p;
 	struct kfi_cqe		cqe;
 	bool			busy;
+	int			err;
 	size_t			len;
 	struct kfm_le_msg	data;
 };

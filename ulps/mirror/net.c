@@ -13,6 +13,7 @@
 #include "mirror.h"
 
 #define KFM_IOV	(2 * KFM_GROUP)		/* head and data of each record */
+#define MALFORMED_PAUSE	HZ
 #define API	KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION)
 
 static struct kfi_info *make_hints(const struct kfm_peer *p)
@@ -49,7 +50,8 @@ static void received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_c
 	struct kfm *m = p->m;
 	unsigned long flags;
 
-	slot->len = wc->err ? 0 : wc->len;
+	slot->err = wc->err;
+	slot->len = wc->len;
 	rcu_read_lock();
 	spin_lock_irqsave(&m->lock, flags);
 	list_add_tail(&slot->entry, &p->inbox);
@@ -113,31 +115,56 @@ void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg)
 		slot->busy = false;
 }
 
-/* Pass the messages that have arrived to peer.c, and post their receives again. */
+static struct kfm_slot *next_slot(struct kfm_peer *p)
+{
+	struct kfm_slot *slot;
+
+	spin_lock_irq(&p->m->lock);
+	slot = list_first_entry_or_null(&p->inbox, struct kfm_slot, entry);
+	if (slot)
+		list_del(&slot->entry);
+	spin_unlock_irq(&p->m->lock);
+	return slot;
+}
+
+/* A peer that breaks the protocol, or speaks another version, has no endpoint for a while. */
+static void malformed(struct kfm_peer *p)
+{
+	DMWARN_LIMIT("%s: %s has sent something malformed", kfm_name(p->m), p->remote[0]);
+	kfm_net_close(p);
+	p->net.retry = jiffies + MALFORMED_PAUSE;
+}
+
+/**
+ * kfm_net_receive() - pass messages that have arrived to peer.c, and post their receives again
+ * @p: the peer
+ *
+ * A peer may send without a pause: what is more than the receives that were posted waits until the
+ * worker has done all else that is due.
+ */
 void kfm_net_receive(struct kfm_peer *p)
 {
-	struct kfm *m = p->m;
+	unsigned int budget = KFM_RX;
 	struct kfm_slot *slot;
 	struct kfm_msg msg;
-	bool ok;
+	int err;
 
-	while (kfm_net_up(p)) {
-		spin_lock_irq(&m->lock);
-		slot = list_first_entry_or_null(&p->inbox, struct kfm_slot, entry);
-		if (slot)
-			list_del(&slot->entry);
-		spin_unlock_irq(&m->lock);
-		if (!slot)
+	while (kfm_net_up(p) && (slot = next_slot(p))) {
+		err = slot->err;	/* of the connection, unless the message is too long */
+		if (err ? err == KFI_ETRUNC : kfm_msg_decode(&slot->data, slot->len, &msg)) {
+			malformed(p);
 			return;
-		ok = slot->len && !kfm_msg_decode(&slot->data, slot->len, &msg);
-		if (slot->len && !ok)
-			DMWARN("%s: the peer has sent something malformed", kfm_name(m));
+		}
 		if (post_receive(slot)) {
 			kfm_net_close(p);	/* the device is gone */
 			return;
 		}
-		if (ok)
+		if (!err)
 			kfm_peer_message(p, &msg);
+		if (!--budget) {
+			kfm_kick(p->m);
+			return;
+		}
 	}
 }
 
