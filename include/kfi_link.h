@@ -43,7 +43,8 @@ struct kfp_permit;
  *
  *		kfi_link_down(), or the protocol ends the connection
  *	ops->detach()			no callback runs after it has returned
- *	ops->close()			the link reads no memory of the protocol after it
+ *	ops->close()			the link reads no memory of the protocol after it ...
+ *	ops->released()			... or after this has returned true
  */
 
 /**
@@ -75,7 +76,8 @@ struct kfp_permit;
  * posted with places are in the memory of the peer before the peer's link passes on any byte that
  * was posted later, see &struct kfi_unit. The third is reported by frames of the protocol (ACK).
  *
- *	kfi_sockets	memory read	copied bytes: at the post; spliced pages: ACK of TCP
+ *	kfi_sockets	memory read	copied bytes: at the post; spliced pages: ACK of TCP, or
+ *					after the end when no packet refers to them any more
  *			data placed	no places
  *			link ended	the socket is closed
  *	kfi_verbs RDM	memory read	copied: at the post; mapped: completion of the request
@@ -272,10 +274,15 @@ struct kfi_unit {
  * @detach: stop the callbacks of the link. None of them runs on return, and none runs later.
  *	Process context, may sleep
  * @close: close a link that was detached, or that has made no callback yet. On return the link
- *	does not read memory of the protocol. With @abort the link drops the bytes that it still
- *	holds, otherwise it delivers them if it can. Must not depend on the peer: a link that can
- *	learn only from the peer what was delivered waits for two seconds at most, and for a small
- *	part of that if the peer was not admitted. Process context, may sleep
+ *	does not read memory of the protocol, except for spliced payload if there is @released. With
+ *	@abort the link drops the bytes that it still holds, otherwise it delivers them if it can.
+ *	Must not depend on the peer: a link that can learn only from the peer what was delivered
+ *	waits for two seconds at most, and for a small part of that if the peer was not admitted.
+ *	Process context, may sleep
+ * @released: optional: returns whether nothing reads payload any more that the link has spliced.
+ *	The link is closed, and what it has passed on before may still wait in a queue of this
+ *	machine for as long as its administrator has allowed. Until then no operation returns its
+ *	memory. Called again until it returns true. Process context, may sleep
  * @probe: find out whether the peer still answers, because another caller claims its name. The
  *	first call sends something to the peer (kfi_link_ping()), later calls check for the answer.
  *	Returns 0 if the result is not available yet, 1 if the peer answers, -1 if it does not.
@@ -364,6 +371,7 @@ struct kfi_link_ops {
 	int	(*ended)(const struct kfi_link *link);
 	void	(*detach)(struct kfi_link *link);
 	void	(*close)(struct kfi_link *link, bool abort);
+	bool	(*released)(struct kfi_link *link);
 	int	(*probe)(struct kfi_link *link);
 
 	bool	(*trylock)(struct kfi_link *link);

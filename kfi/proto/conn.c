@@ -6,8 +6,8 @@
  *   kfp_dial()		allocates one that dials a peer
  *   kfp_conn_start()	the handshake is complete: frames flow (tx.c, rx.c)
  *   kfp_conn_fail()	begins the end, in any context; the first reason is kept
- *   kfp_conn_down()	process context: unpublishes the connection, closes the link, completes each
- *			operation exactly once
+ *   kfp_conn_down()	process context: unpublishes the connection, closes the link, and when the
+ *			link has released all memory, completes each operation exactly once
  *
  * No function in this file waits for a peer, except that the close of a link may wait for a bounded
  * time (&kfi_link_ops.close). Each operation of a consumer completes with the reason of the
@@ -74,7 +74,7 @@ void kfp_conn_put(struct kfp_conn *conn)
 
 	if (!refcount_dec_and_test(&conn->ref))
 		return;
-	/* kfp_conn_take_down() has freed them, unless the connection was in no connection set. */
+	/* kfp_conn_end() has freed them, unless the connection was in no connection set. */
 	kfp_conn_free_buffers(conn);
 	kmem_cache_free(proto->cache, conn);
 	/* The module of @proto may be gone after the decrement: only the address is used. */
@@ -140,7 +140,7 @@ static void kfp_conn_init(struct kfp_conn *conn)
 	INIT_DELAYED_WORK(&conn->more_work, kfp_more_work);
 	INIT_DELAYED_WORK(&conn->watch_work, kfp_conn_watch);
 	INIT_DELAYED_WORK(&conn->hello_work, kfp_hello_work);
-	INIT_WORK(&conn->down_work, kfp_conn_down);
+	INIT_DELAYED_WORK(&conn->down_work, kfp_conn_down);
 	conn->req.fid.fclass = KFI_CLASS_CONNREQ;
 	conn->link.cpu = raw_smp_processor_id();	/* until bytes arrive */
 	for (level = 0; level < KFP_ACCOUNT_LEVELS; level++)
@@ -269,7 +269,7 @@ void kfi_link_up(struct kfi_link *link)
 	struct kfp_conn *conn = link_conn(link);
 
 	/*
-	 * A connection fails only in a state after KFP_NEW, and kfp_conn_take_down() then waits for
+	 * A connection fails only in a state after KFP_NEW, and kfp_conn_close() then waits for
 	 * this section: neither the connection nor a work item that is queued here outlives it.
 	 */
 	rcu_read_lock();
@@ -433,7 +433,7 @@ void kfp_conn_fail(struct kfp_conn *conn, int err)
 					     proto->name, name);
 	}
 	kfp_conn_get(conn);
-	queue_work(kfp_end_wq, &conn->down_work);
+	queue_delayed_work(kfp_end_wq, &conn->down_work, 0);
 }
 
 static void kfp_answers_flush(struct kfp_conn *conn)
@@ -466,11 +466,9 @@ static void kfp_conn_report(struct kfp_conn *conn)
 		kfp_conn_put(conn);	/* no accept or reject will drop this reference */
 }
 
-static void kfp_conn_take_down(struct kfp_conn *conn)
+/* On return no other context uses the connection, and the link is closed. */
+static void kfp_conn_close(struct kfp_conn *conn)
 {
-	int err = conn->error;
-	LIST_HEAD(lost);
-
 	kfi_conn_set_wait_move(&conn->pc);
 	/* Before the grace period: a put of a place is posted to its connection without a look-up. */
 	kfp_dev_places_abandon(conn);
@@ -493,12 +491,20 @@ static void kfp_conn_take_down(struct kfp_conn *conn)
 	kfp_grants_stop(conn);	/* they may have queued it, and it did nothing */
 	if (conn->state == KFP_READY)
 		kfp_dev_puts_end(conn);
-	/*
-	 * The pages of spliced payload return to their owners below, so the link must not send them
-	 * again.
-	 */
-	conn->ops->close(&conn->link,
-			 err == -EPROTO || (conn->state == KFP_READY && !kfp_drained(conn)));
+	conn->ops->close(&conn->link, conn->error == -EPROTO ||
+				      (conn->state == KFP_READY && !kfp_drained(conn)));
+	conn->closed = true;
+}
+
+/*
+ * Return the buffers of operations, receives and regions to their owners, and remove the
+ * connection. The link reads and writes none of them any more.
+ */
+static void kfp_conn_end(struct kfp_conn *conn)
+{
+	int err = conn->error;
+	LIST_HEAD(lost);
+
 	if (conn->state == KFP_READY) {
 		kfp_tx_flush_all(conn, err);
 		/*
@@ -521,12 +527,20 @@ static void kfp_conn_take_down(struct kfp_conn *conn)
 
 static void kfp_conn_down(struct work_struct *work)
 {
-	struct kfp_conn *conn = container_of(work, struct kfp_conn, down_work);
+	struct kfp_conn *conn = container_of(to_delayed_work(work), struct kfp_conn, down_work);
 	unsigned int noio = memalloc_noio_save();
+	bool released;
 
-	kfp_conn_take_down(conn);
+	if (!conn->closed)
+		kfp_conn_close(conn);
+	released = !conn->ops->released || conn->ops->released(&conn->link);
+	if (released)
+		kfp_conn_end(conn);
 	memalloc_noio_restore(noio);
-	kfp_conn_put(conn);	/* reference of this work item */
+	if (released)
+		kfp_conn_put(conn);	/* reference of this work item */
+	else
+		queue_delayed_work(kfp_end_wq, &conn->down_work, 1);
 }
 
 /* ---- callbacks of the connection sets (kfi_conn_set.h) ---- */

@@ -74,7 +74,7 @@ struct kfp_grant {
 	u64			moved;
 };
 
-/* kfp_conn_take_down() waits for the RCU section of the caller. */
+/* kfp_conn_close() waits for the RCU section of the caller. */
 void kfp_grants_kick(struct kfp_conn *conn)
 {
 	if (!test_bit(KFP_DEAD, &conn->flags))

@@ -530,6 +530,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @more_work: sends posts with KFI_MORE that no other post follows, and delayed ACKs
  * @hello_work: runs the handshake
  * @down_work: ends the connection
+ * @closed: @down_work has closed the link, and waits until the link has released all memory
  * @hello_info: contents of the peer's last hello
  * @auth: state of the authorization, with a key only (auth.c)
  * @data_in: private data of the peer's hello
@@ -605,7 +606,8 @@ struct kfp_conn {
 	struct delayed_work	watch_work;
 	struct delayed_work	more_work;
 	struct delayed_work	hello_work;
-	struct work_struct	down_work;
+	struct delayed_work	down_work;
+	bool			closed;
 
 	struct kfw_hello_info	hello_info;
 	struct kfp_auth		*auth;

@@ -337,7 +337,52 @@ static void ks_link_close(struct kfi_link *link, bool abort)
 	if (abort || !ks_sock_hold_net(kl->sk))
 		sock_no_linger(kl->sk);
 	ks_clear_memalloc(kl->sk);
+	if (abort && kl->spliced) {
+		sock_hold(kl->sk);	/* for ks_link_released() */
+		kl->closed = jiffies;
+	} else {
+		/* The peer has answered all that was spliced: another copy of it does no harm. */
+		kl->sk = NULL;
+	}
 	sock_release(kl->sock);
+}
+
+#define KS_NETNS_WAIT	HZ
+
+/*
+ * TCP has dropped what it had not sent, but a packet that it has sent may wait in a queueing
+ * discipline or a driver, and refer to pages of the payload. Such a packet is charged to the socket
+ * (&sock.sk_wmem_alloc) or holds a reference to it (netem). A device whose receiver is on the same
+ * machine (lo, veth) drops both when it passes a packet on; the last one is the reset. After a grace
+ * period the softirq that has done this is over, so the receiver has the reset, and reads nothing
+ * more (kfp_rx_run()).
+ *
+ * The wait has no limit: the peer may accept the bytes of such a packet, so their owner must not
+ * change them. Only the queues of a network namespace that is ending are not waited for longer than
+ * KS_NETNS_WAIT, because they are destroyed after its endpoints.
+ */
+static bool ks_link_released(struct kfi_link *link)
+{
+	struct ks_link *kl = to_ks_link(link);
+	struct sock *sk = kl->sk;
+	char name[KFI_ADDR_MAX];
+
+	if (!sk)
+		return true;
+	if ((refcount_read(&sk->sk_refcnt) > 1 || sk_wmem_alloc_get(sk)) &&
+	    (check_net(sock_net(sk)) || time_before(jiffies, kl->closed + KS_NETNS_WAIT))) {
+		if (!kl->warned && time_after(jiffies, kl->closed + KS_QUEUED_WARN)) {
+			kl->warned = true;
+			kfi_inaddr_str(link->name, sizeof(union kfi_inaddr), name, sizeof(name));
+			net_warn_ratelimited("kfi_sockets: packets of an ended connection to %s wait in a queue of this machine, and its operations for them\n",
+					     name);
+		}
+		return false;
+	}
+	synchronize_rcu_expedited();
+	sock_put(sk);
+	kl->sk = NULL;
+	return true;
 }
 
 const struct kfi_link_ops ks_link_ops = {
@@ -360,6 +405,7 @@ const struct kfi_link_ops ks_link_ops = {
 	.ended		= ks_ended,
 	.detach		= ks_link_detach,
 	.close		= ks_link_close,
+	.released	= ks_link_released,
 	.probe		= ks_probe,
 
 	.trylock	= ks_trylock,

@@ -61,6 +61,8 @@ int ks_post(struct kfi_link *link, struct kfi_unit *unit)
 			return ks_send_err(sk, sent);
 		unit->done += sent;
 	}
+	if (unit->flags & KFI_UNIT_SPLICE)
+		kl->spliced = true;
 	while (unit->left) {
 		msg.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL |
 				(unit->flags & KFI_UNIT_MORE ? MSG_MORE : 0) |

@@ -21,6 +21,7 @@
 #define KS_PORT_MIN	512		/* reserved ports from which endpoints call */
 #define KS_PORT_MAX	1023
 #define KS_PROBE_MS	2000U		/* time for a live peer to acknowledge something */
+#define KS_QUEUED_WARN	(10 * HZ)	/* report packets that wait longer after a close */
 
 /* Module parameters (main.c) */
 extern unsigned int ks_keepidle_s;
@@ -77,10 +78,13 @@ struct ks_pep {
 /**
  * struct ks_link - a TCP connection
  * @link: common part
- * @sk: the struct sock of @sock
+ * @sk: the struct sock of @sock; after the close NULL, or as long as its packets are waited for
  * @sock: the socket
  * @acked: bytes that the peer's TCP has acknowledged
  * @una: snd_una when @acked was counted last
+ * @spliced: TCP has got pages of a payload by reference
+ * @closed: time of the close after which packets may still refer to these pages, jiffies
+ * @warned: this has lasted so long that it was reported
  * @probe: work item that sends something to acknowledge while ks_probe() waits for the answer
  * @probed: time of the last probe, jiffies, 0 if there was none; under kfi_peer.lock
  * @probe_timeout: time to wait for the answer, jiffies
@@ -94,6 +98,9 @@ struct ks_link {
 	struct socket		*sock;
 	u64			acked;
 	u32			una;
+	bool			spliced;
+	bool			warned;
+	unsigned long		closed;
 	struct delayed_work	probe;
 	unsigned long		probed;
 	unsigned long		probe_timeout;

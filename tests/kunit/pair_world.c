@@ -692,9 +692,17 @@ static void pm_close(struct kfi_link *link, bool abort)
 	while (READ_ONCE(pm.slow))
 		usleep_range(1000, 2000);
 	atomic_dec(&pm.closing);
-	pm_refs_end(kl, U64_MAX);
 	kl->wire = NULL;
 	pm_wire_put(wire);
+}
+
+/* Spliced payload is read for a while after the close. */
+static bool pm_released(struct kfi_link *link)
+{
+	if (!list_empty(&to_pm(link)->refs) && pm_random(3))
+		return false;
+	pm_refs_end(to_pm(link), U64_MAX);
+	return true;
 }
 
 static int pm_probe(struct kfi_link *link)
@@ -757,6 +765,7 @@ static const struct kfi_link_ops pm_ops = {
 	.ended		= pm_ended,
 	.detach		= pm_detach,
 	.close		= pm_close,
+	.released	= pm_released,
 	.probe		= pm_probe,
 	.trylock	= pm_lock,
 	.lock		= pm_lock,

@@ -761,6 +761,33 @@ static bool dgram_stop(struct victim *v)
 	return ok;
 }
 
+/*
+ * The end of an operation returns its pages: no packet that waits in a queue of this machine may
+ * refer to them any more. The suite makes lo delay its packets before it runs this case alone. The
+ * peer has closed its socket when the packets arrive, so TCP drops them.
+ */
+static bool queued_pages(struct victim *v)
+{
+	const struct hs_call call = { .node = 16, .port = 719 };
+	struct page *pages = alloc_pages(GFP_KERNEL | __GFP_COMP, 1);
+	struct hs *hs = hs_open(v, &call);
+	struct bio_vec vec;
+	int x;
+	bool ok;
+
+	if (!check(pages && !IS_ERR(hs), "no memory, or the peer is not admitted"))
+		return false;
+	bvec_set_page(&vec, pages, 2 * PAGE_SIZE, 0);
+	ok = check(!kfi_sendbv(v->ep, &vec, NULL, 1, hs_known(v, 16, call.port), &x) &&
+		   page_count(pages) > 1, "no packet refers to the pages of a send");
+	hs_close(hs);
+	ok &= check(!kfi_close(&v->ep->fid), "the endpoint can't be closed");
+	v->ep = NULL;
+	ok &= check(page_count(pages) == 1, "a send has ended while its packets wait in a queue");
+	__free_pages(pages, 1);
+	return ok;
+}
+
 const struct hostile_case hostile_cases[] = {
 	{ "lost_after_rts", lost_after_rts },
 	{ "early_ack", early_ack },
@@ -784,5 +811,6 @@ const struct hostile_case hostile_cases[] = {
 	{ "shared_ports", shared_ports },
 	{ "closed_window", closed_window, .patient = true },
 	{ "dgram_stop", dgram_stop, .stopped = true },
+	{ "queued_pages", queued_pages, .stopped = true },
 	{}
 };

@@ -80,7 +80,7 @@ kfi_addr_t hs_known(struct victim *v, u8 node, u16 port);			/* insert a peer */
 
 /**
  * struct hostile_case - a case; it runs only by name if one of these is set
- * @stopped: lo must transmit nothing; there is no peer
+ * @stopped: lo must transmit nothing, or late; no peer is served afterwards
  * @patient: peer_timeout_ms must be 10000
  */
 struct hostile_case {
