@@ -266,8 +266,12 @@ static void kfp_rx_run(struct kfp_conn *conn)
 	u64 before = conn->rx.bytes;
 	bool all;
 
-	/* During the handshake only hellos are read, and none before the handshake has begun. */
-	if (test_bit(KFP_DEAD, &conn->flags) || conn->rx.at == KFP_RX_BLOCKED ||
+	/*
+	 * During the handshake only hellos are read, and none before the handshake has begun. After
+	 * a failure nothing is read: a peer on this machine may have aborted the connection, and
+	 * the bytes that are left may be pages that its consumer uses again.
+	 */
+	if (test_bit(KFP_FAILED, &conn->flags) || conn->rx.at == KFP_RX_BLOCKED ||
 	    (!ready && (conn->state == KFP_NEW || conn->rx.at != KFP_RX_HELLO)))
 		return;
 	all = conn->ops->read(&conn->link);
@@ -309,6 +313,13 @@ EXPORT_SYMBOL_GPL(kfi_link_rx);
 
 static void kfp_rx_resume(struct kfp_conn *conn)
 {
+	int ended = conn->ops->ended(&conn->link);
+
+	/* The peer may have aborted the connection before it was ready here: see kfp_rx_run(). */
+	if (ended && ended != -ESHUTDOWN) {
+		kfp_conn_check(conn);
+		return;
+	}
 	WRITE_ONCE(conn->rx.last_rx, jiffies);
 	if (conn->rx.at == KFP_RX_BLOCKED && !test_bit(KFP_FAILED, &conn->flags)) {
 		kfp_rdv_pause(conn, jiffies - conn->rx.blocked);

@@ -354,6 +354,22 @@ static void hello_then_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sizeof(struct kfw_hello), caller->out_len);
 }
 
+/* Bytes of a connection that has failed are not read: their sender may have reused the memory. */
+static void nothing_after_a_failure(struct kunit *test)
+{
+	struct ml_caller *caller = ml_caller(test);
+	struct ml_link *ml = ml_called(test, caller);
+
+	kfi_link_up(&ml->link);
+	spin_lock_bh(&ml->lock);
+	ml_hello(caller);
+	kfi_link_fail(&ml->link, -ECONNRESET);
+	kfi_link_rx(&ml->link);
+	spin_unlock_bh(&ml->lock);
+	KUNIT_EXPECT_EQ(test, (size_t)0, caller->off);
+	ml_closes(test, caller);
+}
+
 /* A link that reports up once more changes nothing, in any state. */
 static void up_comes_twice(struct kunit *test)
 {
@@ -468,6 +484,7 @@ static struct kunit_case ml_cases[] = {
 	KUNIT_CASE(front_is_frozen),
 	KUNIT_CASE(hello_comes_in_pieces),
 	KUNIT_CASE(hello_then_end),
+	KUNIT_CASE(nothing_after_a_failure),
 	KUNIT_CASE(up_comes_twice),
 	KUNIT_CASE(silence_ends_with_the_listener),
 	KUNIT_CASE(oldest_makes_room),
