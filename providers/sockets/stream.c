@@ -140,7 +140,16 @@ bool ks_read(struct kfi_link *link)
 {
 	struct ks_run run = { .link = link, .steps = KS_RX_STEPS };
 	read_descriptor_t desc = { .arg.data = &run, .count = 1 };
+	struct sock *sk = to_ks_link(link)->sk;
 
-	tcp_read_sock(to_ks_link(link)->sk, &desc, ks_rx_actor);
+	/*
+	 * tcp_read_sock() stops at an urgent byte, and what is behind it would stay in the socket
+	 * unnoticed. No link sends urgent data.
+	 */
+	if (unlikely(tcp_sk(sk)->urg_data)) {
+		kfi_link_fail(link, -EPROTO);
+		return true;
+	}
+	tcp_read_sock(sk, &desc, ks_rx_actor);
 	return run.steps;
 }

@@ -518,6 +518,30 @@ free:
 	return ok;
 }
 
+/*
+ * An urgent byte between two frames, and more behind it. TCP's reader stops at the byte, and what
+ * is behind it must not stay in the socket for ever.
+ */
+static bool urgent(struct victim *v)
+{
+	const struct hs_call call = { .node = 17, .port = 720 };
+	struct kfw_hdr msg = hs_msg(TAG_X);
+	struct hs *hs = hs_open(v, &call);
+	void *done;
+	int x;
+	bool ok;
+
+	if (!check(!IS_ERR(hs), "the peer is not admitted"))
+		return false;
+	ok = check(!hs_post(v, TAG_X, &x) && !hs_send(hs, &msg, 64) &&
+		   !victim_ended(v, HS_WAIT_MS, &done), "the peer is not served") &&
+	     check(!hs_put_flags(hs, &msg, 1, MSG_OOB) && !hs_put(hs, &msg, sizeof(msg)),
+		   "the peer can't send urgent data") &&
+	     check(hs_ended(hs, HS_WAIT_MS), "a peer that sends urgent data is not late");
+	hs_reset(hs);
+	return ok;
+}
+
 #define SILENT		60
 #define SILENT_KIB	24UL	/* more than two sockets take, less than a connection */
 
@@ -799,6 +823,7 @@ const struct hostile_case hostile_cases[] = {
 	{ "drip", drip },
 	{ "write_first", write_first },
 	{ "turns", turns },
+	{ "urgent", urgent },
 	{ "silence", silence },
 	{ "many_peers", many_peers },
 	{ "impostor", impostor },

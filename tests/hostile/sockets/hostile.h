@@ -58,6 +58,7 @@ struct socket *hs_listen(u16 port, int backlog);
 /* ... and its next caller, accepted; @port: the port that it calls from */
 struct hs *hs_accept(struct socket *listener, u16 *port);
 int hs_put(struct hs *hs, const void *bytes, size_t len);
+int hs_put_flags(struct hs *hs, const void *bytes, size_t len, int flags);	/* MSG_* */
 int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms);	/* exactly @len bytes */
 /* a frame with @payload bytes of 0x5a behind it */
 int hs_send(struct hs *hs, struct kfw_hdr *hdr, size_t payload);

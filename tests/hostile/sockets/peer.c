@@ -157,8 +157,13 @@ struct hs *hs_open(const struct victim *v, const struct hs_call *call)
 
 int hs_put(struct hs *hs, const void *bytes, size_t len)
 {
+	return hs_put_flags(hs, bytes, len, 0);
+}
+
+int hs_put_flags(struct hs *hs, const void *bytes, size_t len, int flags)
+{
 	struct kvec vec = { (void *)bytes, len };
-	struct msghdr msg = { .msg_flags = MSG_NOSIGNAL };
+	struct msghdr msg = { .msg_flags = MSG_NOSIGNAL | flags };
 	int ret;
 
 	hs->sock->sk->sk_sndtimeo = msecs_to_jiffies(HS_WAIT_MS);
