@@ -35,7 +35,7 @@ static void ks_acked(struct ks_link *kl)
 int ks_post(struct kfi_link *link, struct kfi_unit *unit)
 {
 	struct ks_link *kl = to_ks_link(link);
-	struct msghdr msg __uninitialized;
+	struct msghdr msg = {};
 	struct sock *sk = kl->sk;
 	struct kvec head;
 	int sent;
@@ -43,15 +43,6 @@ int ks_post(struct kfi_link *link, struct kfi_unit *unit)
 	if (unlikely(!link->posted))
 		kl->una = tcp_sk(sk)->snd_una;		/* nothing was sent before the hello */
 	ks_acked(kl);
-	/*
-	 * tcp_sendmsg_locked() reads only the members that are set here. To clear the others would
-	 * cost as much as the rest of this function.
-	 */
-	msg.msg_name = NULL;
-	msg.msg_namelen = 0;
-	msg.msg_control = NULL;
-	msg.msg_controllen = 0;
-	msg.msg_ubuf = NULL;
 	while (unit->done < unit->len) {
 		head = (struct kvec) { (void *)unit->head + unit->done, unit->len - unit->done };
 		msg.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | (unit->left ? MSG_MORE : 0);
