@@ -466,9 +466,22 @@ static u16 kfp_inmsg_status(const struct kfp_inmsg *in)
 }
 
 /*
- * The payload of a long message is complete: complete the receive, queue the ACK, grant the next
- * message.
+ * No more bytes of a long message go to its receive: complete the receive. The rest of a message
+ * that is too long for it is dropped, and must not hold the receive for as long as it takes.
  */
+void kfp_inmsg_filled(struct kfp_inmsg *in)
+{
+	struct kfp_conn *conn = in->conn;
+
+	if (in->state != KFP_IN_GRANTED || in->places)
+		return;
+	kfi_rx_complete(&in->rx, 0);
+	spin_lock_bh(&conn->lock);
+	in->state = KFP_IN_ANSWERED;
+	spin_unlock_bh(&conn->lock);
+}
+
+/* The payload of a long message is complete: queue the ACK, grant the next message. */
 void kfp_inmsg_done(struct kfp_inmsg *in)
 {
 	struct kfp_conn *conn = in->conn;
@@ -476,7 +489,7 @@ void kfp_inmsg_done(struct kfp_inmsg *in)
 	in->landed = true;
 	if (in->places)
 		return;		/* kfp_inmsg_concealed() */
-	kfi_rx_complete(&in->rx, 0);
+	kfp_inmsg_filled(in);
 	spin_lock_bh(&conn->lock);
 	conn->rdv_bytes -= in->rx.len;
 	kfp_inmsg_ack(in, KFP_IN_ANSWERED, kfp_inmsg_status(in));

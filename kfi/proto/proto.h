@@ -255,7 +255,7 @@ enum kfp_inmsg_state {
 	KFP_IN_READY,		/* eager payload is complete in @buf */
 	KFP_IN_REQUESTED,	/* an RTS or TREAD has arrived and is not granted */
 	KFP_IN_GRANTED,		/* CTS is queued or sent, or data is being returned */
-	KFP_IN_ANSWERED,	/* the receive is complete, an ACK is due */
+	KFP_IN_ANSWERED,	/* the receive is complete, an ACK is due or queued */
 	KFP_IN_REFUSED,		/* tagged RMA found no receive, an ACK is due */
 	KFP_IN_LOST,		/* the connection went down before the end */
 };
@@ -845,6 +845,7 @@ struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f
 void kfp_inmsg_free(struct kfp_inmsg *in);
 void kfp_inmsg_free_spares(struct kfp_conn *conn);
 void kfp_inmsg_arrived(struct kfp_inmsg *in);
+void kfp_inmsg_filled(struct kfp_inmsg *in);
 void kfp_inmsg_done(struct kfp_inmsg *in);
 void kfp_rdv_enqueue_rtw(struct kfp_inmsg *in);
 void kfp_rdv_cts_encoded(struct kfp_inmsg *in);

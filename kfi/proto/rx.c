@@ -110,6 +110,8 @@ static void kfp_rx_payload_done(struct kfp_conn *conn)
 		}
 	} while (kfp_rx_more(conn));
 	if (rx->skip) {
+		if (rx->to == KFP_TO_RDV)
+			kfp_inmsg_filled(rx->in);
 		conn->link.left = rx->skip;
 		rx->skip = 0;
 		kfp_rx_set_at(conn, KFP_RX_SKIP);

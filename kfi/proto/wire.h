@@ -27,7 +27,7 @@
 #define KFW_DATA_MAX		256		/* private data in a hello */
 #define KFW_RMA_MAX		256		/* remote segments in one frame */
 #define KFW_PLACES_MAX		16		/* places in one frame */
-#define KFW_PAYLOAD_MAX		0xffffffffULL	/* longest payload of a frame */
+#define KFW_PAYLOAD_MAX		(1ULL << 30)	/* longest message, or payload of a frame */
 #define KFW_ATOMIC_MAX		512		/* target bytes of one atomic operation */
 #define KFW_GRANTS_MAX		64		/* lasting grants that one side gives at a time */
 

@@ -380,6 +380,42 @@ static bool drips(struct hs *hs, const char *what)
 	return check(ended, what);
 }
 
+/* A message that is longer than any may be, and one that is longer than its receive. */
+static bool too_long(struct victim *v)
+{
+	struct hs_call call = { .node = 18, .port = 721 };
+	struct kfw_hdr cts = {}, data = { .type = KFW_DATA };
+	struct kfw_hdr rts = hs_rts(TAG_X, 1, (1ULL << 30) + 1);
+	struct hs *hs = hs_open(v, &call);
+	u8 *bytes = kzalloc(VICTIM_BUF, GFP_KERNEL);
+	void *done;
+	int x;
+	bool ok = check(!IS_ERR(hs) && bytes, "the peer is not admitted");
+
+	if (!ok)
+		return false;
+	ok = check(!hs_post(v, TAG_X, &x) && !hs_send(hs, &rts, 0) &&
+		   hs_recv(hs, KFW_CTS, &cts, HS_WAIT_MS),
+		   "a message of more than the longest length is granted");
+	hs_reset(hs);
+	call.incarnation = 2;
+	hs = hs_open(v, &call);
+	if (!check(!IS_ERR(hs), "the peer is not admitted again"))
+		return false;
+	rts = hs_rts(TAG_X, 1, KFW_PAYLOAD_MAX);
+	ok = ok && check(!hs_send(hs, &rts, 0) && !hs_recv(hs, KFW_CTS, &cts, HS_WAIT_MS), "no grant");
+	data.id = cts.id;
+	data.gen = cts.gen;
+	data.slot = cts.slot;
+	ok = ok && check(!hs_begin(hs, &data, NULL, KFW_PAYLOAD_MAX) && !hs_put(hs, bytes, VICTIM_BUF),
+			 "the peer can't begin a payload") &&
+	     check(victim_ended(v, HS_NOT_MS, &done) == -KFI_ETRUNC && done == &x,
+		   "the rest of a message holds a receive that is full");
+	hs_reset(hs);
+	kfree(bytes);
+	return ok;
+}
+
 /* A long and a short message: each holds its receive no longer than its length permits. */
 static bool drip(struct victim *v)
 {
@@ -820,6 +856,7 @@ const struct hostile_case hostile_cases[] = {
 	{ "promises", promises },
 	{ "one_address", one_address },
 	{ "unused_grants", unused_grants },
+	{ "too_long", too_long },
 	{ "drip", drip },
 	{ "write_first", write_first },
 	{ "turns", turns },
