@@ -613,9 +613,9 @@ static bool kv_region_invalidate(struct kv_region *region, u32 rkey)
 		queue_work(kv_cm_wq, &region->dereg_work);
 		found = true;
 	}
+	spin_unlock_bh(&region->lock);
 	if (found)
 		kfi_mr_recall(region->mr);
-	spin_unlock_bh(&region->lock);
 	return found;
 }
 

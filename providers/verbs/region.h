@@ -44,7 +44,8 @@ struct kv_chunk {
  * @reg_node: region with a key of the device: entry in &kv_ep.reg_queue of @vep, or empty
  * @mr: the region of kfi.ko
  * @kdom: the domain, referenced
- * @lock: protects the states of chunks; bottom halves off, a leaf
+ * @lock: protects the states of chunks; bottom halves off. No lock is taken under it, except for
+ *	those of the driver, of the DMA mapping, of workqueues and of waiters
  * @idle: woken when a registration has left a send queue
  * @dereg_work: deregisters chunks that are DEREG
  * @alloc_work: allocates registrations for chunks that are NOMR; without memory it tries again

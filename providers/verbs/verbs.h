@@ -12,7 +12,11 @@
  *				it is the lock of the link (kfi_link.h), under which the protocol
  *				runs; for MSG a post takes it, and completions are reported to
  *				consumers after it was dropped (struct kv_done)
- *   kv_rq.lock, kv_region.lock, kv_ep.reg_lock	leaves, except for locks of the driver
+ *   kv_ep.reg_lock (spin, bh)	MSG: regions that wait for the send queue
+ *   kv_region.lock (spin, bh)	the registrations of a region
+ *   kv_rq.lock (spin, bh)	MSG: receives; taken with none of the locks above held
+ *
+ * Under the last two, and under kv_qp.lock, locks of the driver and of the DMA mapping are taken.
  *
  * Completions are handled where the completion queue of the device is polled: in softirq, or with
  * bottom halves off by the reader of the consumer's queue (cq.c).

@@ -379,6 +379,34 @@ static void registered_by_another(struct kunit *test)
 	msg_close(m);
 }
 
+static unsigned int recalls;
+
+static void recalled(struct kfi_mr_lease *lease)
+{
+	struct kv_region *region = lease->mr->priv;
+
+	recalls++;
+	KUNIT_EXPECT_FALSE(the_world->test, lockdep_is_held(&region->lock) == LOCK_STATE_HELD);
+}
+
+/* A peer takes a key from a region: other peers are told, under no lock of the provider. */
+static void recalled_without_lock(struct kunit *test)
+{
+	struct msg *m = msg_open(test);
+	struct world *w = m->w;
+	struct kv_region *region = open_region(w, false);
+	struct kfi_mr_lease lease = { .mr = &w->mr, .recall = recalled };
+
+	recalls = 0;
+	set_state(region, 0, KV_CHUNK_VALID);
+	list_add(&lease.entry, &w->mr.leases);
+	KUNIT_EXPECT_TRUE(test, kv_region_invalidated(&w->kdom, region->chunk[0].mr->rkey));
+	KUNIT_EXPECT_EQ(test, 1, recalls);
+	flush_workqueue(kv_cm_wq);
+	kv_mr_close(&w->mr);
+	msg_close(m);
+}
+
 /*
  * The owner is told though there is no memory for another registration in place of the one that the
  * device has given back. The region is not lost: it can be attached when there is memory.
@@ -595,6 +623,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(end_while_renewed),
 	KUNIT_CASE(renew_while_registered),
 	KUNIT_CASE(registered_by_another),
+	KUNIT_CASE(recalled_without_lock),
 	KUNIT_CASE(ends_without_memory),
 	KUNIT_CASE(closes_without_memory),
 	KUNIT_CASE(registered_before_message),
