@@ -543,6 +543,8 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
  * @name: name of the provider, for messages to the administrator
  * @ops: operations of the link
  * @params: parameters of the provider's module
+ * @buffers: bytes that the link may allocate for a connection besides &kfi_link_ops.link_size. The
+ *	account of the fabric pays for them (kfi_account.h). Set before kfi_proto_init()
  * @addr_str: print a name
  * @cache: slab cache of connections. Owned by the protocol
  * @accepting: orders the events of passive endpoints. Owned by the protocol
@@ -553,6 +555,7 @@ struct kfi_proto {
 	const char			*name;
 	const struct kfi_link_ops	*ops;
 	struct kfi_proto_params		params;
+	size_t				buffers;
 	void				(*addr_str)(const void *name, size_t len, char *buf,
 						    size_t size);
 
@@ -616,6 +619,8 @@ struct kfi_peers {
  * @peers: RDM: peers of the endpoint
  * @conn_set: connections of the endpoint
  * @accounts: RDM: accounts of the memory that peers make the endpoint hold
+ * @window: MSG: units of unexpected messages of each class that its connection may hold. The
+ *	account of the fabric has paid for them
  * @peer_name: MSG: name of the peer that the endpoint is connected to
  */
 struct kfi_proto_ep {
@@ -624,6 +629,7 @@ struct kfi_proto_ep {
 	struct kfi_peers	peers;
 	struct kfi_conn_set	conn_set;
 	struct kfp_accounts	*accounts;
+	u32			window;
 	u8			peer_name[KFI_ADDR_MAX] __aligned(8);
 };
 

@@ -14,6 +14,7 @@
 #include <linux/bottom_half.h>
 #include <linux/module.h>
 
+#include <kfi_account.h>
 #include <kfi_prov_atomic.h>
 #include <kfi_prov_mr.h>
 #include <kfi_prov_obj.h>
@@ -834,6 +835,17 @@ static inline struct kfi_pep *kfi_to_pep(struct kfid_pep *fid)
 static inline struct net *kfi_ep_net(const struct kfi_ep *ep)
 {
 	return read_pnet(&ep->domain->fabric->net);
+}
+
+/**
+ * kfi_ep_account() - return the account that pays for what an endpoint holds
+ * @ep: endpoint
+ *
+ * Return: the account, or NULL. It may be used as long as the endpoint is open.
+ */
+static inline struct kfi_account *kfi_ep_account(const struct kfi_ep *ep)
+{
+	return ep->domain->fabric->account;
 }
 
 #endif /* _KFI_PROV_H */

@@ -85,6 +85,8 @@ struct kfi_obj {
  * @net: network namespace, read by read_pnet(). The fabric holds no reference: when the namespace
  *	goes, it is set to NULL
  * @name: name of the fabric
+ * @account: account that pays for connections and unexpected messages, or NULL. Does not change
+ *	after the first object was opened in the fabric
  * @dead: the namespace has gone, and all objects of the fabric return -ENODEV
  * @lock: protects @domains and @peps
  * @domains: open domains
@@ -96,6 +98,7 @@ struct kfi_fabric {
 	struct kfi_provider	*prov;
 	possible_net_t		net;
 	char			name[KFI_NAME_MAX];
+	struct kfi_account	*account;
 	bool			dead;
 	struct mutex		lock;
 	struct list_head	domains;

@@ -109,6 +109,12 @@ int kfi_fabric(struct kfi_fabric_attr *attr, struct kfid_fabric **fabric,
 }
 EXPORT_SYMBOL_GPL(kfi_fabric);
 
+void kfi_fabric_set_account(struct kfid_fabric *fabric_fid, struct kfi_account *account)
+{
+	kfi_to_fabric(fabric_fid)->account = account;
+}
+EXPORT_SYMBOL_GPL(kfi_fabric_set_account);
+
 static int close_fabric(struct kfid *fid)
 {
 	struct kfi_fabric *fabric = container_of(fid, struct kfi_fabric, fid.fid);

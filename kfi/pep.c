@@ -20,6 +20,7 @@
 #include "eq.h"
 
 #define PEP_BACKLOG	128
+#define PEP_REQUEST_BYTES	4096	/* an info and an event, roughly */
 
 /* ---- requests ---- */
 
@@ -54,9 +55,14 @@ static int pep_add_connreq(struct kfi_pep *pep, struct kfi_connreq *req, struct 
 		return -ESHUTDOWN;
 	if (pep->nr_connreqs >= pep->backlog)
 		return -EBUSY;
-	ret = kfi_eq_event(pep->eq, KFI_CONNREQ, &pep->fid.fid, info, data, len);
+	ret = kfi_account_charge(pep->fabric->account, PEP_REQUEST_BYTES);
 	if (ret)
+		return ret;
+	ret = kfi_eq_event(pep->eq, KFI_CONNREQ, &pep->fid.fid, info, data, len);
+	if (ret) {
+		kfi_account_uncharge(pep->fabric->account, PEP_REQUEST_BYTES);
 		return -EBUSY;
+	}
 	list_add_tail(&req->entry, &pep->connreqs);
 	pep->nr_connreqs++;
 	return 0;
@@ -91,6 +97,7 @@ static void pep_remove(struct kfi_pep *pep, struct kfi_connreq *req)
 	lockdep_assert_held(&pep->req_lock);
 	list_del_init(&req->entry);
 	pep->nr_connreqs--;
+	kfi_account_uncharge(pep->fabric->account, PEP_REQUEST_BYTES);
 }
 
 bool kfi_connreq_gone(struct kfi_connreq *req)
@@ -155,7 +162,7 @@ bool kfi_connreq_put_back(struct kfi_connreq *req)
 	bool back;
 
 	mutex_lock(&pep->req_lock);
-	back = pep->listening;
+	back = pep->listening && !kfi_account_charge(pep->fabric->account, PEP_REQUEST_BYTES);
 	if (back) {
 		list_add(&req->entry, &pep->connreqs);
 		pep->nr_connreqs++;

@@ -31,18 +31,48 @@
  * connections without promises leave is dropped when the next one begins. Messages of live
  * connections are never dropped.
  *
+ * If the endpoint belongs to a process, the account of its fabric pays for the same units, in
+ * advance: memory of a message that arrives in softirq can't be charged to the process any more. A
+ * connection gets windows in proportion to what the account has left, and none begins if not even
+ * the smallest windows can be paid for. An MSG endpoint pays for the windows of its connection when
+ * it is opened.
+ *
  * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends,
  * when a message of a dead connection is freed, and when a lasting grant begins or ends.
  */
 #include <linux/slab.h>
 #include "proto.h"
 
+/* Bytes that a unit of unexpected messages takes at most */
+#define KFP_UNIT_BYTES	(KFW_UNIT + sizeof(struct kfp_inmsg))
+
 /* Return the charge for the object of a dead connection that has left messages, in units. */
 static u32 kfp_account_object(const struct kfp_conn *conn)
 {
 	size_t bytes = offsetof(struct kfp_conn, link) + conn->ops->link_size;
 
-	return DIV_ROUND_UP(bytes, KFW_UNIT + sizeof(struct kfp_inmsg));
+	return DIV_ROUND_UP(bytes, KFP_UNIT_BYTES);
+}
+
+static size_t kfp_windows_bytes(u32 window)
+{
+	return 2 * window * KFP_UNIT_BYTES;
+}
+
+/* Return the units of each window that @payer allows, at least KFP_ACCOUNT_MIN. */
+static u32 kfp_payer_window(const struct kfi_account *payer, u32 window)
+{
+	if (!payer)
+		return window;
+	return clamp_t(unsigned long,
+		       kfi_account_left(payer) / KFP_PAYER_SHARE / kfp_windows_bytes(1),
+		       KFP_ACCOUNT_MIN, window);
+}
+
+/* Charge units, which may be negative, to the account of the fabric. */
+static void kfp_payer_adjust(struct kfp_accounts *accounts, s64 units)
+{
+	kfi_account_uncharge(accounts->payer, -units * (s64)KFP_UNIT_BYTES);
 }
 
 /* A new connection gets at most this fraction (1/n) of the remaining units. */
@@ -67,13 +97,14 @@ static u32 kfp_account_limit(const struct kfp_accounts *accounts, int level)
 	}
 }
 
-struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto)
+struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto, struct kfi_account *payer)
 {
 	struct kfp_accounts *accounts = kzalloc(sizeof(*accounts), GFP_KERNEL);
 
 	if (!accounts)
 		return NULL;
 	accounts->proto = proto;
+	accounts->payer = payer;
 	spin_lock_init(&accounts->lock);
 	hash_init(accounts->by_name);
 	INIT_LIST_HEAD(&accounts->all.dead);
@@ -152,6 +183,7 @@ static void kfp_account_leave(struct kfp_conn *conn)
 
 	spin_lock_bh(&accounts->lock);
 	kfp_account_charge(conn->account, -(s64)conn->units);
+	kfp_payer_adjust(accounts, -(s64)conn->units);
 	if (conn->orphaned)
 		kfp_account_charge_dead(conn->account, -(s64)conn->units);
 	for (level = 0; level < KFP_ACCOUNT_LEVELS; level++)
@@ -201,6 +233,7 @@ void kfp_account_down(struct kfp_conn *conn)
 	spin_lock(&accounts->lock);
 	kfp_account_live(account, -1);
 	kfp_account_charge(account, (s64)units - conn->units);
+	kfp_payer_adjust(accounts, (s64)units - conn->units);
 	kfp_account_charge_dead(account, units);
 	conn->units = units;
 	for (level = 0; units && level < KFP_ACCOUNT_LEVELS; level++, account = account->up)
@@ -219,6 +252,7 @@ void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last)
 	spin_lock_bh(&accounts->lock);
 	kfp_account_charge(conn->account, -(s64)units);
 	kfp_account_charge_dead(conn->account, -(s64)units);
+	kfp_payer_adjust(accounts, -(s64)units);
 	conn->units -= units;
 	spin_unlock_bh(&accounts->lock);
 	if (last)
@@ -266,6 +300,12 @@ static bool kfp_account_full(const struct kfp_accounts *accounts, const struct k
 	       kfp_account_limit(accounts, account->level);
 }
 
+static void kfp_set_window(struct kfp_conn *conn, u32 window)
+{
+	conn->window = window;
+	conn->eager = min(kfp_params(conn)->eager_size, window / 2 * KFW_UNIT);
+}
+
 /* May the unexpected messages of a further connection to @peer be promised to be kept? */
 static bool kfp_account_promises(const struct kfp_accounts *accounts,
 				 const struct kfp_account *peer)
@@ -282,7 +322,8 @@ static bool kfp_account_promises(const struct kfp_accounts *accounts,
  * Determine the windows and the eager size of @conn, whose peer is known, and charge them. Called
  * in process context, before the hello of this side announces them.
  *
- * Return: 0; -ENOMEM; -ENOBUFS if the peer has called and its source has too many connections.
+ * Return: 0; -ENOMEM; -ENOBUFS if the peer has called and its source has too many connections, or if
+ * the account of the fabric is full.
  */
 int kfp_account_join(struct kfp_conn *conn)
 {
@@ -294,7 +335,7 @@ int kfp_account_join(struct kfp_conn *conn)
 	struct kfp_account *peer, *source, *account;
 	u8 from[KFI_ADDR_MAX] __aligned(8);
 	u32 window = params->unexpected;
-	int level, ret = 0;
+	int level, ret;
 
 	if (!spare[0] || !spare[1]) {
 		kfree(spare[0]);
@@ -315,20 +356,46 @@ int kfp_account_join(struct kfp_conn *conn)
 	spin_lock_bh(&accounts->lock);
 	for (account = peer; account; account = account->up)
 		window = min(window, kfp_account_window(accounts, account));
-	if (!conn->pc.dialed && peer->up->live >= READ_ONCE(params->source_peers)) {
+	window = kfp_payer_window(accounts->payer, max(window, KFP_ACCOUNT_MIN));
+	if (!conn->pc.dialed && peer->up->live >= READ_ONCE(params->source_peers))
 		ret = -ENOBUFS;
+	else
+		ret = kfi_account_charge(accounts->payer, kfp_windows_bytes(window));
+	if (ret) {
 		kfp_account_put(accounts, peer);
 	} else {
-		conn->window = max(window, KFP_ACCOUNT_MIN);
-		conn->eager = min(params->eager_size, conn->window / 2 * KFW_UNIT);
+		kfp_set_window(conn, window);
 		conn->late_acks = !kfp_account_promises(accounts, peer);
-		conn->units = 2 * conn->window;
+		conn->units = 2 * window;
 		conn->account = peer;
 		kfp_account_charge(peer, conn->units);
 		kfp_account_live(peer, 1);
 	}
 	spin_unlock_bh(&accounts->lock);
 	return ret;
+}
+
+/*
+ * An MSG endpoint has one connection, and its messages stay when that has ended. So the windows are
+ * those of the endpoint. Return: 0; -ENOBUFS if the account of the fabric is full.
+ */
+int kfp_account_msg_open(struct kfi_proto_ep *pe)
+{
+	struct kfi_account *payer = kfi_ep_account(&pe->ep);
+
+	pe->window = kfp_payer_window(payer, pe->proto->params.unexpected);
+	return kfi_account_charge(payer, kfp_windows_bytes(pe->window));
+}
+
+void kfp_account_msg_close(struct kfi_proto_ep *pe)
+{
+	kfi_account_uncharge(kfi_ep_account(&pe->ep), kfp_windows_bytes(pe->window));
+}
+
+/* Determine the windows of a connection that has its MSG endpoint now. */
+void kfp_account_msg_join(struct kfp_conn *conn)
+{
+	kfp_set_window(conn, conn->ep->window);
 }
 
 /* ---- lasting grants ---- */

@@ -66,6 +66,9 @@ static void kfp_conn_free_buffers(struct kfp_conn *conn)
 	conn->pool = NULL;
 	conn->rx.segs = NULL;
 	conn->tx.held = NULL;
+	kfi_account_uncharge(conn->payer, conn->paid);
+	conn->payer = NULL;
+	conn->paid = 0;
 }
 
 void kfp_conn_put(struct kfp_conn *conn)
@@ -82,20 +85,53 @@ void kfp_conn_put(struct kfp_conn *conn)
 		wake_up_var(&proto->conns);
 }
 
+/* Charge memory of the connection to the account of its fabric. Return: 0, -ENOBUFS */
+static int kfp_conn_pay(struct kfp_conn *conn, size_t bytes)
+{
+	int ret = kfi_account_charge(conn->payer, bytes);
+
+	if (!ret)
+		conn->paid += bytes;
+	return ret;
+}
+
+/*
+ * Return the bytes of the buffers of a connection, and of what its peer's requests may hold: each
+ * has an answer, and a message object, or old values of an atomic operation.
+ */
+static size_t kfp_conn_bytes(const struct kfp_conn *conn)
+{
+	size_t request = sizeof(struct kfp_answer) +
+			 max(sizeof(struct kfp_inmsg), (size_t)KFW_ATOMIC_MAX);
+	size_t bytes = KFP_STAGE + KFP_SEGS_BYTES + conn->link.proto->buffers;
+
+	if (conn->ops->expose) {
+		request += sizeof(struct kfp_places);
+		bytes += KFP_GRANTS_BYTES;
+	}
+	return bytes + kfp_params(conn)->requests * request;
+}
+
 /*
  * Allocate the buffers of a connection. A connection of a caller gets them after the hello of the
  * caller, and with a key after its proof; before that it consists of a link and this object. May
- * sleep.
+ * sleep. Return: 0; -ENOMEM; -ENOBUFS if the account of the fabric is full.
  */
 int kfp_conn_alloc(struct kfp_conn *conn)
 {
 	unsigned int i, requests = kfp_params(conn)->requests;
+	struct mem_cgroup *memcg;
+	gfp_t gfp = kfp_gfp(conn);
+	int ret = kfp_conn_pay(conn, kfp_conn_bytes(conn));
 
-	conn->tx.held = kvmalloc(KFP_STAGE, GFP_NOIO);
+	if (ret)
+		return ret;
+	memcg = set_active_memcg(conn->payer ? conn->payer->memcg : NULL);
+	conn->tx.held = kvmalloc(KFP_STAGE, gfp);
 	conn->tx.stage = conn->tx.held;
-	conn->rx.segs = kvmalloc(KFW_RMA_MAX * sizeof(struct kfw_rma) +
-				 KFW_PLACES_MAX * sizeof(struct kfw_place), GFP_NOIO);
-	conn->pool = kvcalloc(requests, sizeof(struct kfp_answer), GFP_NOIO);
+	conn->rx.segs = kvmalloc(KFP_SEGS_BYTES, gfp);
+	conn->pool = kvcalloc(requests, sizeof(struct kfp_answer), gfp);
+	set_active_memcg(memcg);
 	if (!conn->tx.held || !conn->rx.segs || !conn->pool)
 		return -ENOMEM;
 	for (i = 0; i < requests; i++) {
@@ -147,15 +183,19 @@ static void kfp_conn_init(struct kfp_conn *conn)
 		INIT_LIST_HEAD(&conn->dead[level]);
 }
 
-/* Allocate a connection in handshake, which @pe dials, or whose peer has called @pe or @ppep. */
+/*
+ * Allocate a connection in handshake, which @pe dials, or whose peer has called @pe or @ppep.
+ * Return: ERR_PTR(-ENOMEM); ERR_PTR(-ENOBUFS) if the account of the fabric is full.
+ */
 struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
 			      struct kfi_proto_pep *ppep)
 {
 	struct kfp_conn *conn = kmem_cache_zalloc(proto->cache, GFP_NOIO);
 	const struct kfi_proto_params *params = &proto->params;
+	int ret;
 
 	if (!conn)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	atomic_inc(&proto->conns);
 	kfp_conn_init(conn);
 	conn->ep = pe;
@@ -163,12 +203,15 @@ struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
 	conn->ops = proto->ops;
 	conn->link.proto = proto;
 	conn->link.ep = pe;
+	conn->payer = pe ? kfi_ep_account(&pe->ep) : ppep->pep.fabric->account;
 	conn->window = params->unexpected;
 	conn->eager = params->eager_size;
 	conn->deadline = jiffies + msecs_to_jiffies(READ_ONCE(params->connect_timeout_ms));
-	if (kfp_auth_new(conn)) {
+	ret = kfp_conn_pay(conn, offsetof(struct kfp_conn, link) + conn->ops->link_size) ?:
+	      kfp_auth_new(conn);
+	if (ret) {
 		kfp_conn_put(conn);
-		return NULL;
+		return ERR_PTR(ret);
 	}
 	return conn;
 }
@@ -177,7 +220,7 @@ struct kfi_link *kfi_link_new(struct kfi_proto_ep *pe, struct kfi_proto_pep *ppe
 {
 	struct kfp_conn *conn = kfp_conn_new(pe ? pe->proto : ppep->proto, pe, ppep);
 
-	return conn ? &conn->link : NULL;
+	return IS_ERR(conn) ? NULL : &conn->link;
 }
 EXPORT_SYMBOL_GPL(kfi_link_new);
 
@@ -226,10 +269,11 @@ struct kfp_conn *kfp_dial(struct kfi_proto_ep *pe, const void *to, struct kfi_pe
 {
 	unsigned int noio = memalloc_noio_save();	/* writeback may wait for it */
 	struct kfp_conn *conn;
-	int ret = -ENOMEM;
+	int ret;
 
 	conn = kfp_conn_new(pe->proto, pe, NULL);
-	if (!conn)
+	ret = PTR_ERR_OR_ZERO(conn);
+	if (ret)
 		goto restore;
 	memcpy(conn->link.name, to, conn->ops->name_len);
 	kfp_conn_named(conn);
@@ -240,6 +284,8 @@ struct kfp_conn *kfp_dial(struct kfi_proto_ep *pe, const void *to, struct kfi_pe
 	ret = kfp_conn_alloc(conn);
 	if (!ret && peer)
 		ret = kfp_account_join(conn);
+	else if (!ret)
+		kfp_account_msg_join(conn);
 	if (peer)
 		kfi_peer_join(peer, &conn->pc);
 	ret = ret ?: kfi_conn_set_add(&pe->conn_set, &conn->pc);
@@ -446,7 +492,8 @@ static void kfp_answers_flush(struct kfp_conn *conn)
 	if (answer)
 		kfp_hold_drop(conn, answer);
 	for (i = 0; i < kfp_params(conn)->requests; i++) {
-		kfree(conn->pool[i].segs);
+		if (conn->pool[i].segs)
+			kfp_segs_free(conn, &conn->pool[i]);
 		kfp_conceal(conn, &conn->pool[i].places);
 		kfp_commit_drop(&conn->pool[i]);
 		kfp_values_free(&conn->pool[i].values, conn->pool[i].small);

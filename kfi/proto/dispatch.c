@@ -336,6 +336,35 @@ int kfp_rx_write(struct kfp_conn *conn)
 	return 0;
 }
 
+/*
+ * Copy the segments of a READ, for which the account of the fabric pays: they stay until its data
+ * has left.
+ */
+static struct kfw_rma *kfp_segs_copy(struct kfp_conn *conn)
+{
+	size_t bytes = conn->rx.f.rma_count * sizeof(struct kfw_rma);
+	struct kfw_rma *segs;
+
+	if (kfi_account_charge(conn->payer, bytes))
+		return NULL;
+	segs = kmemdup(conn->rx.segs, bytes, GFP_ATOMIC | __GFP_NOWARN);
+	if (!segs)
+		kfi_account_uncharge(conn->payer, bytes);
+	return segs;
+}
+
+static void kfp_segs_drop(struct kfp_conn *conn, struct kfw_rma *segs, u16 count)
+{
+	kfree(segs);
+	kfi_account_uncharge(conn->payer, count * sizeof(*segs));
+}
+
+void kfp_segs_free(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	kfp_segs_drop(conn, answer->segs, answer->nsegs);
+	answer->segs = NULL;
+}
+
 static int kfp_rx_read(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
@@ -348,8 +377,7 @@ static int kfp_rx_read(struct kfp_conn *conn)
 	if (ret)
 		return ret;
 	if (rx->f.rma_count > 1) {
-		segs = kmemdup(rx->segs, rx->f.rma_count * sizeof(*segs),
-			       GFP_ATOMIC | __GFP_NOWARN);
+		segs = kfp_segs_copy(conn);
 		if (!segs) {
 			kfp_conceal(conn, &places);
 			return -ENOMEM;
@@ -358,7 +386,8 @@ static int kfp_rx_read(struct kfp_conn *conn)
 	answer = kfp_answer_get(conn);
 	if (!answer) {
 		kfp_conceal(conn, &places);
-		kfree(segs);
+		if (segs)
+			kfp_segs_drop(conn, segs, rx->f.rma_count);
 		return -EPROTO;
 	}
 	answer->places = places;

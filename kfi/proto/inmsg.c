@@ -541,8 +541,8 @@ void kfp_answer_done(struct kfp_conn *conn, struct kfp_answer *answer)
 		kfp_inmsg_free(in);
 		return;
 	}
-	kfree(answer->segs);
-	answer->segs = NULL;
+	if (answer->segs)
+		kfp_segs_free(conn, answer);
 	kfp_conceal(conn, &answer->places);
 	kfp_values_free(&answer->values, answer->small);
 	spin_lock_bh(&conn->lock);

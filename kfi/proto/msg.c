@@ -94,6 +94,7 @@ int kfp_msg_accepted(struct kfp_conn *conn)
 
 	if (ret)
 		return ret;
+	kfp_account_msg_join(conn);
 	conn->hello_info.data_len = 0;	/* delivered with the request */
 	return kfp_hello_accept(conn);
 }

@@ -27,6 +27,9 @@ static const struct kfi_proto_params *params(const struct kfi_peers *peers)
 	return &to_proto_ep(peers->ep)->proto->params;
 }
 
+/* Bytes of a peer with its name, its entry in the cache and its accounts, roughly */
+#define KFI_PEER_BYTES	1024
+
 /* ---- the list of peers ---- */
 
 static struct kfi_peer *kfi_peer_lookup(struct kfi_peers *peers, const void *name, int ctx_id)
@@ -86,19 +89,16 @@ static bool kfi_peer_reclaim(struct kfi_peers *peers, struct kfi_peer *peer)
 		return false;
 	list_del_rcu(&peer->entry);
 	peers->nr--;
+	kfi_account_uncharge(kfi_ep_account(peers->ep), KFI_PEER_BYTES);
 	kfree_rcu(peer, rcu);
 	return true;
 }
 
-/*
- * The number of peers that call is bounded. If the limit is reached, free one that is not in use.
- */
-static bool kfi_peer_room(struct kfi_peers *peers)
+/* Free a peer that is not in use. */
+static bool kfi_peer_reclaim_any(struct kfi_peers *peers)
 {
 	struct kfi_peer *peer;
 
-	if (peers->nr < READ_ONCE(params(peers)->max_peers))
-		return true;
 	list_for_each_entry(peer, &peers->list, entry)
 		if (kfi_peer_reclaim(peers, peer))
 			return true;
@@ -106,32 +106,70 @@ static bool kfi_peer_room(struct kfi_peers *peers)
 }
 
 /*
+ * The number of peers that call is bounded. If the limit is reached, free one that is not in use.
+ */
+static bool kfi_peer_room(struct kfi_peers *peers)
+{
+	return peers->nr < READ_ONCE(params(peers)->max_peers) || kfi_peer_reclaim_any(peers);
+}
+
+/* Let the account of the fabric pay for a peer. Return: 0, -ENOBUFS */
+static int kfi_peer_pay(struct kfi_peers *peers)
+{
+	struct kfi_account *payer = kfi_ep_account(peers->ep);
+	int ret = kfi_account_charge(payer, KFI_PEER_BYTES);
+
+	if (ret && kfi_peer_reclaim_any(peers))
+		ret = kfi_account_charge(payer, KFI_PEER_BYTES);
+	return ret;
+}
+
+static int kfi_peer_add(struct kfi_peers *peers, struct kfi_peer *new, bool inbound)
+{
+	int ret;
+
+	lockdep_assert_held(&peers->lock);
+	if (peers->stopping)
+		return -ENODEV;
+	if (!new)
+		return -EAGAIN;
+	if (inbound && !kfi_peer_room(peers))
+		return -ECONNREFUSED;
+	ret = kfi_peer_pay(peers);
+	if (ret)
+		return ret;
+	new->nr = ++peers->last;
+	list_add_tail_rcu(&new->entry, &peers->list);
+	peers->nr++;
+	return 0;
+}
+
+/*
  * Return the peer with this name and context number (see struct kfi_peer); create it if it does not
  * exist. This is the slow path: posts find a peer by its index in the address vector. If @inbound,
  * the caller gets a count in peer->users for its connection; otherwise it must stay inside
  * rcu_read_lock().
- * Return: NULL if there is no memory, if there are too many peers (@inbound only), or if the
- * endpoint stops.
+ * Return: ERR_PTR(-ENODEV) if the endpoint stops, -EAGAIN if there is no memory, -ECONNREFUSED if
+ * there are too many peers (@inbound only), -ENOBUFS if the account of the fabric is full.
  */
 static struct kfi_peer *kfi_peer_find(struct kfi_peers *peers, const void *name, int ctx_id,
 				      bool inbound)
 {
 	struct kfi_peer *peer, *new = kfi_peer_new(peers, name, ctx_id);
+	int err = 0;
 
 	spin_lock_bh(&peers->lock);
 	peer = kfi_peer_lookup(peers, name, ctx_id);
-	if (!peer && new && !peers->stopping && (!inbound || kfi_peer_room(peers))) {
-		new->nr = ++peers->last;
-		list_add_tail_rcu(&new->entry, &peers->list);
-		peers->nr++;
+	if (!peer) {
+		err = kfi_peer_add(peers, new, inbound);
 		peer = new;
-		new = NULL;
 	}
-	if (peer && inbound)
+	if (!err && inbound)
 		atomic_inc(&peer->users);
 	spin_unlock_bh(&peers->lock);
-	kfree(new);
-	return peer;
+	if (err || peer != new)
+		kfree(new);
+	return err ? ERR_PTR(err) : peer;
 }
 
 /* Get the name for an address handle. */
@@ -251,9 +289,8 @@ static struct kfi_peer *kfi_peer_by_name(struct kfi_peers *peers, kfi_addr_t add
 	if (kfi_peer_name(peers, addr, name))
 		return ERR_PTR(-EINVAL);
 	peer = kfi_peer_find(peers, name, kfi_av_rx_ctx(peers->ep->av, addr), false);
-	if (!peer)
-		return ERR_PTR(READ_ONCE(peers->stopping) ? -ENODEV : -EAGAIN);
-	kfi_peer_cache(peers, peer, addr);
+	if (!IS_ERR(peer))
+		kfi_peer_cache(peers, peer, addr);
 	return peer;
 }
 
@@ -468,8 +505,8 @@ int kfi_peer_admit(struct kfi_peers *peers, struct kfi_peer_conn *conn,
 					      true);
 	int ret;
 
-	if (!peer)
-		return -ECONNREFUSED;
+	if (IS_ERR(peer))
+		return PTR_ERR(peer) == -ENOBUFS ? -ENOBUFS : -ECONNREFUSED;
 	ret = kfi_peer_take(peer, conn, call);
 	if (ret)
 		atomic_dec(&peer->users);
@@ -598,6 +635,7 @@ void kfi_peers_free(struct kfi_peers *peers)
 
 	list_for_each_entry_safe(peer, next, &peers->list, entry)
 		kfree(peer);
+	kfi_account_uncharge(kfi_ep_account(peers->ep), peers->nr * KFI_PEER_BYTES);
 	/* xa_destroy() takes the lock of the cache; other users do so with bottom halves off */
 	local_bh_disable();
 	xa_destroy(&peers->cache);

@@ -175,7 +175,8 @@ static inline struct kfi_peer *kfi_peer_cached(struct kfi_peers *peers, kfi_addr
  * until it is published.
  *
  * Return: the connection; NULL if @op waits for one; ERR_PTR() if @op is refused: -EINVAL if the
- * handle denotes no peer, -ENODEV if the endpoint stops, -EAGAIN if there is no memory.
+ * handle denotes no peer, -ENODEV if the endpoint stops, -EAGAIN if there is no memory, -ENOBUFS if
+ * the account of the fabric does not pay for another peer.
  */
 static inline struct kfi_peer_conn *kfi_peer_find_conn(struct kfi_peers *peers, struct kfi_oper *op)
 {
@@ -230,7 +231,8 @@ bool kfi_peer_is_dialing(struct kfi_peer_conn *conn);
  * Return: 0; -EINPROGRESS if there is a connection to the peer, which is being probed: the caller
  * tries again a little later; otherwise the reason to refuse: -EALREADY if the call of this side is
  * kept, or if the peer at the other end of the existing connection is alive; -ECONNREFUSED if there
- * are too many peers, if there is no memory, or if the endpoint stops.
+ * are too many peers, if there is no memory, or if the endpoint stops; -ENOBUFS if the account of
+ * the fabric does not pay for another peer.
  */
 int kfi_peer_admit(struct kfi_peers *peers, struct kfi_peer_conn *conn,
 		   const struct kfi_peer_call *call);

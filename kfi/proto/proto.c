@@ -132,15 +132,19 @@ EXPORT_SYMBOL_GPL(kfi_proto_exit);
 int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto)
 {
 	struct kfi_proto_ep *pe = to_proto_ep(ep);
+	int ret = 0;
 
 	if (ep->sep && ep->ctx >= KFI_PROTO_CTX_MAX)
 		return -EINVAL;
 	pe->proto = proto;
 	if (ep->type == KFI_EP_RDM) {
-		pe->accounts = kfp_accounts_new(proto);
-		if (!pe->accounts)
-			return -ENOMEM;
+		pe->accounts = kfp_accounts_new(proto, kfi_ep_account(ep));
+		ret = pe->accounts ? 0 : -ENOMEM;
+	} else if (ep->type == KFI_EP_MSG) {
+		ret = kfp_account_msg_open(pe);
 	}
+	if (ret)
+		return ret;
 	kfi_peers_init(&pe->peers, ep);
 	kfi_conn_set_init(&pe->conn_set, ep, &proto->conn_set_ops);
 	return 0;
@@ -173,6 +177,8 @@ void kfi_proto_ep_close(struct kfi_ep *ep)
 
 	if (ep->type == KFI_EP_RDM)
 		kfi_peers_free(&pe->peers);
+	if (ep->type == KFI_EP_MSG)
+		kfp_account_msg_close(pe);	/* the window of a raw queue pair is 0 */
 	kfree(pe->accounts);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_ep_close);

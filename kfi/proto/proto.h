@@ -46,6 +46,10 @@
 #define KFP_RATE_MIN	(256U << 10)	/* least rate of a payload, bytes per second */
 #define KFP_ACCOUNT_MIN	16U		/* units of each window that each connection gets */
 #define KFP_ACCOUNT_SPARE	1024U		/* units for a source when the endpoint is full */
+#define KFP_PAYER_SHARE	256U		/* a connection gets 1/n of what the payer has left */
+#define KFP_SEGS_BYTES	(KFW_RMA_MAX * sizeof(struct kfw_rma) + \
+			 KFW_PLACES_MAX * sizeof(struct kfw_place))
+#define KFP_GRANTS_BYTES	(32 << 10)	/* objects of all lasting grants, roughly */
 #define KFP_TX_BUDGET	(2 << 20)	/* bytes posted in one hold of the link's lock */
 #define KFP_RTW_SEGS	4		/* most segments of a write with an RTW */
 #define KFP_RTW_AHEAD	8		/* first operations whose RTW may be sent */
@@ -169,9 +173,11 @@ struct kfp_account {
  * @lock: protects all other members
  * @all: account of the endpoint
  * @by_name: accounts of peers and sources
+ * @payer: account of the fabric, or NULL
  */
 struct kfp_accounts {
 	const struct kfi_proto	*proto;
+	struct kfi_account	*payer;
 	spinlock_t		lock;
 	struct kfp_account	all;
 	DECLARE_HASHTABLE(by_name, 6);
@@ -516,6 +522,8 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @account: RDM: account of the peer, from kfp_account_join() until the endpoint holds nothing
  *	of this connection; under kfp_accounts.lock
  * @units: units charged to @account; under kfp_accounts.lock
+ * @payer: account of the fabric, or NULL. Used until the connection leaves its connection set
+ * @paid: bytes charged to @payer for the connection and its buffers
  * @dead: entries in &kfp_account.dead of each level; under kfp_accounts.lock
  * @ref: references: connection set, queued work items, inbound messages, and the consumer while
  *	it decides about @req
@@ -593,6 +601,8 @@ struct kfp_conn {
 	bool			late_acks;
 	struct kfp_account	*account;
 	u32			units;
+	struct kfi_account	*payer;
+	size_t			paid;
 	struct list_head	dead[KFP_ACCOUNT_LEVELS];
 
 	refcount_t		ref;
@@ -729,6 +739,12 @@ static inline unsigned long kfp_transfer_time(u64 bytes)
 	return min_t(u64, div_u64(bytes * HZ, KFP_RATE_MIN), LONG_MAX);
 }
 
+/* Flags of an allocation in a work item: a process pays for its connections (kfi_account.h). */
+static inline gfp_t kfp_gfp(const struct kfp_conn *conn)
+{
+	return conn->payer ? GFP_NOIO | __GFP_ACCOUNT : GFP_NOIO;
+}
+
 /*
  * Jiffies that the link may take, at the least rate, until the peer has what was given to the link.
  * Called under the link's lock.
@@ -834,6 +850,7 @@ bool kfp_rx_more(struct kfp_conn *conn);
 int kfp_rx_finish(struct kfp_conn *conn);
 /* its parts, for the other files of the protocol */
 struct kfp_answer *kfp_answer_get(struct kfp_conn *conn);
+void kfp_segs_free(struct kfp_conn *conn, struct kfp_answer *answer);
 int kfp_rx_ack(struct kfp_conn *conn, u16 status);
 int kfp_rx_check_segments(struct kfp_conn *conn, u64 access);
 int kfp_rx_write(struct kfp_conn *conn);
@@ -942,7 +959,10 @@ void kfp_dev_places_abandon(struct kfp_conn *conn);
 void kfp_dev_puts_end(struct kfp_conn *conn);
 
 /* account.c: bounds of the memory that peers make an endpoint hold */
-struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto);
+struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto, struct kfi_account *payer);
+int kfp_account_msg_open(struct kfi_proto_ep *pe);
+void kfp_account_msg_close(struct kfi_proto_ep *pe);
+void kfp_account_msg_join(struct kfp_conn *conn);
 int kfp_account_join(struct kfp_conn *conn);
 void kfp_account_down(struct kfp_conn *conn);
 void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last);

@@ -39,10 +39,9 @@ int ku_ioc_av(struct ku_ctx *ctx, void *arg)
 		ret = PTR_ERR(av);
 		goto put_domain;
 	}
-	ret = ku_limits_charge(ctx->user, SZ_4K + attr.count * AV_SLOT_ROOM);
+	ret = ku_obj_charge(&av->obj, attr.count * AV_SLOT_ROOM);
 	if (ret)
 		goto abandon;
-	av->obj.room = SZ_4K + attr.count * AV_SLOT_ROOM;
 	ret = kfi_av_open(domain->domain, &attr, &av->av, av);
 	if (ret)
 		goto abandon;
@@ -68,9 +67,7 @@ static int charge(struct ku_av *av, size_t count)
 	int ret;
 
 	mutex_lock(&av->obj.lock);
-	ret = ku_limits_charge(av->obj.ctx->user, count * AV_ROOM);
-	if (!ret)
-		av->obj.room += count * AV_ROOM;
+	ret = ku_obj_charge(&av->obj, count * AV_ROOM);
 	mutex_unlock(&av->obj.lock);
 	return ret;
 }
@@ -79,7 +76,7 @@ static int charge(struct ku_av *av, size_t count)
 static void uncharge(struct ku_av *av, size_t count)
 {
 	mutex_lock(&av->obj.lock);
-	ku_limits_uncharge(av->obj.ctx->user, count * AV_ROOM);
+	kfi_account_uncharge(&av->obj.ctx->account, count * AV_ROOM);
 	av->obj.room -= count * AV_ROOM;
 	mutex_unlock(&av->obj.lock);
 }

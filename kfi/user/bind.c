@@ -110,6 +110,9 @@ int ku_ep_prepare(struct ku_ep *ep)
 	if (!directions)
 		return 0;
 	if (!ep->hidden) {
+		ret = ku_obj_charge(&ep->obj, ep->depth * sizeof(struct kfi_user_cqe));
+		if (ret)
+			return ret;
 		ring = ku_ring_hidden(ep->obj.ctx, ep->domain, ep->depth);
 		if (IS_ERR(ring))
 			return PTR_ERR(ring);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Contexts: open and release of /dev/kfi. */
 #include <linux/fs.h>
+#include <linux/memcontrol.h>
 #include <linux/nsproxy.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -23,6 +24,8 @@ int ku_open(struct inode *inode, struct file *file)
 	ret = ku_limits_take(ctx->user, KU_CONTEXTS);
 	if (ret)
 		goto put_user;
+	ku_limits_account(ctx->user, &ctx->account);
+	ctx->account.memcg = get_mem_cgroup_from_mm(current->mm);
 	ctx->mm = current->mm;
 	mmgrab(ctx->mm);
 	ctx->net = get_net(current->nsproxy->net_ns);
@@ -58,6 +61,8 @@ int ku_release(struct inode *inode, struct file *file)
 	if (WARN_ON_ONCE(!xa_empty(&ctx->objs)))
 		return 0;
 	ku_cache_exit(ctx);
+	ku_stock_empty(ctx);
+	mem_cgroup_put(ctx->account.memcg);
 	xa_destroy(&ctx->objs);
 	put_net(ctx->net);
 	mmdrop(ctx->mm);

@@ -64,10 +64,9 @@ int ku_ioc_eq(struct ku_ctx *ctx, void *arg)
 		ret = PTR_ERR(obj);
 		goto put_fabric;
 	}
-	ret = ku_limits_charge(ctx->user, attr.size * EQ_ROOM);
+	ret = ku_obj_charge(obj, attr.size * EQ_ROOM);
 	if (ret)
 		goto abandon;
-	obj->room = attr.size * EQ_ROOM;
 	ret = ku_waiter_open(obj);
 	if (ret)
 		goto abandon;

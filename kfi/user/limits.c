@@ -5,12 +5,18 @@
  * Objects are counted for the user that has opened the context, even if a process of another user
  * closes it. Pinned memory is charged to user_struct.locked_vm, as io_uring, AF_XDP and mlock() of
  * shared memory do, so that RLIMIT_MEMLOCK covers all of them together.
+ *
+ * Kernel memory is charged to ku_user.bytes: by this module for what its calls allocate, and by
+ * kfi.ko, through ku_ctx.account, for connections and unexpected messages. docs/user-space.md lists
+ * what is charged where.
  */
 #include <linux/cred.h>
 #include <linux/in6.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <net/ip.h>
@@ -33,10 +39,10 @@ module_param(max_objects, uint, 0644);
 MODULE_PARM_DESC(max_objects,
 		 "queues, counters, vectors and requests per user (default 65536)");
 
-static unsigned int max_queue_mb = 1024;
+static unsigned int max_queue_mb;
 module_param(max_queue_mb, uint, 0644);
 MODULE_PARM_DESC(max_queue_mb,
-		 "MiB of kernel memory for queues and operations per user (default 1024)");
+		 "MiB of kernel memory per user (default: a quarter of the machine's memory)");
 
 /**
  * struct ku_user - a user with an open context
@@ -45,15 +51,21 @@ MODULE_PARM_DESC(max_queue_mb,
  * @cred: credentials of the first opener, which hold the user's account, to which pinned memory is
  *	charged
  * @count: objects of each kind
- * @queue_bytes: bytes of queues
+ * @bytes: kernel memory
  */
 struct ku_user {
 	struct list_head	entry;
 	unsigned int		contexts;
 	const struct cred	*cred;
 	atomic_t		count[KU_KINDS];
-	atomic_long_t		queue_bytes;
+	atomic_long_t		bytes;
 };
+
+void ku_limits_init(void)
+{
+	if (!max_queue_mb)
+		max_queue_mb = max(totalram_pages() >> (20 - PAGE_SHIFT + 2), 16UL);
+}
 
 static LIST_HEAD(ku_users);
 static DEFINE_MUTEX(ku_users_lock);
@@ -93,6 +105,7 @@ void ku_user_put(struct ku_user *user)
 	mutex_lock(&ku_users_lock);
 	if (!--user->contexts) {
 		list_del(&user->entry);
+		WARN_ON_ONCE(atomic_long_read(&user->bytes));
 		put_cred(user->cred);
 		kfree(user);
 	}
@@ -117,21 +130,53 @@ void ku_limits_give(struct ku_user *user, enum ku_kind kind)
 	atomic_dec(&user->count[kind]);
 }
 
-int ku_limits_charge(struct ku_user *user, size_t bytes)
+void ku_limits_account(struct ku_user *user, struct kfi_account *account)
 {
-	u64 limit = (u64)max_queue_mb << 20;
-
-	if (bytes > limit)
-		return -EMFILE;
-	if ((unsigned long)atomic_long_add_return(bytes, &user->queue_bytes) <= limit)
-		return 0;
-	atomic_long_sub(bytes, &user->queue_bytes);
-	return -EMFILE;
+	account->bytes = &user->bytes;
+	account->max_mib = &max_queue_mb;
 }
 
-void ku_limits_uncharge(struct ku_user *user, size_t bytes)
+/*
+ * Copies are charged to the account in pieces of KU_STOCK bytes at least. ku_ctx.stock is what of
+ * that is not used, so most operations do not access the count of the user.
+ */
+#define KU_STOCK	SZ_64K
+
+int ku_stock_take(struct ku_ctx *ctx, size_t bytes)
 {
-	atomic_long_sub(bytes, &user->queue_bytes);
+	size_t more = max_t(size_t, bytes, KU_STOCK);
+
+	if (likely(atomic_long_sub_return(bytes, &ctx->stock) >= 0))
+		return 0;
+	if (!kfi_account_charge(&ctx->account, more)) {
+		atomic_long_add(more, &ctx->stocked);
+		atomic_long_add(more, &ctx->stock);
+		return 0;
+	}
+	/* Copies of this process that have been sent will make room. */
+	return atomic_long_add_return(bytes, &ctx->stock) < atomic_long_read(&ctx->stocked) ?
+		       -EAGAIN : -ENOMEM;
+}
+
+static void stock_return(struct ku_ctx *ctx, long bytes)
+{
+	atomic_long_sub(bytes, &ctx->stocked);
+	kfi_account_uncharge(&ctx->account, bytes);
+}
+
+void ku_stock_give(struct ku_ctx *ctx, size_t bytes)
+{
+	long stock = atomic_long_add_return(bytes, &ctx->stock);
+
+	if (unlikely(stock > 2 * KU_STOCK) &&
+	    atomic_long_try_cmpxchg(&ctx->stock, &stock, KU_STOCK))
+		stock_return(ctx, stock - KU_STOCK);
+}
+
+void ku_stock_empty(struct ku_ctx *ctx)
+{
+	stock_return(ctx, atomic_long_xchg(&ctx->stock, 0));
+	WARN_ON_ONCE(atomic_long_read(&ctx->stocked));
 }
 
 unsigned long ku_limits_lockable(void)

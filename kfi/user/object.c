@@ -11,6 +11,7 @@
  * running call may add a dependent object after that: close waits for the call, finds the object in
  * use and puts the handle back.
  */
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 #include "user.h"
@@ -44,6 +45,33 @@ static void drop_targets(struct ku_obj *obj)
 		atomic_dec(&obj->targets[--obj->nr_targets]->bound);
 }
 
+/* Bytes that kfi.ko and a provider allocate for an object that is opened, roughly */
+static size_t class_bytes(u32 class)
+{
+	switch (ku_obj_kind(class)) {
+	case KU_ENDPOINTS:
+		return SZ_16K;	/* with its statistics on each CPU, and what it listens with */
+	case KU_REGIONS:
+		return SZ_2K;
+	default:
+		return SZ_8K;	/* a page of a counter, a waiter with a descriptor */
+	}
+}
+
+int ku_obj_charge(struct ku_obj *obj, size_t bytes)
+{
+	if (kfi_account_charge(&obj->ctx->account, bytes))
+		return -EMFILE;
+	obj->room += bytes;
+	return 0;
+}
+
+static void uncharge(struct ku_obj *obj)
+{
+	kfi_account_uncharge(&obj->ctx->account, obj->room);
+	ku_limits_give(obj->ctx->user, ku_obj_kind(obj->class));
+}
+
 void *ku_obj_new(struct ku_ctx *ctx, struct ku_obj *parent, size_t size, u32 class, u64 cookie)
 {
 	struct ku_obj *obj;
@@ -61,6 +89,9 @@ void *ku_obj_new(struct ku_ctx *ctx, struct ku_obj *parent, size_t size, u32 cla
 	obj->cookie = cookie;
 	mutex_init(&obj->lock);
 	refcount_set(&obj->users, 1);
+	ret = ku_obj_charge(obj, size + class_bytes(class));
+	if (ret)
+		goto free_obj;
 	/*
 	 * The index is taken, but the object can't be found yet. An index that was freed is not
 	 * taken again soon, so that a handle that a process keeps for too long names no object
@@ -69,11 +100,13 @@ void *ku_obj_new(struct ku_ctx *ctx, struct ku_obj *parent, size_t size, u32 cla
 	ret = xa_alloc_cyclic(&ctx->objs, &obj->handle, NULL, XA_LIMIT(1, INT_MAX), &ctx->next,
 			      GFP_KERNEL_ACCOUNT);
 	if (ret < 0)
-		goto free_obj;
+		goto uncharge_obj;
 	if (parent)
 		ku_obj_add_target(obj, parent);
 	return obj;
 
+uncharge_obj:
+	kfi_account_uncharge(&ctx->account, obj->room);
 free_obj:
 	kvfree(obj);
 give_back:
@@ -93,8 +126,7 @@ void ku_obj_abandon(struct ku_obj *obj)
 
 	drop_targets(obj);
 	xa_erase(&ctx->objs, obj->handle);
-	ku_limits_uncharge(ctx->user, obj->room);
-	ku_limits_give(ctx->user, ku_obj_kind(obj->class));
+	uncharge(obj);
 	kvfree_rcu(obj, rcu);
 }
 
@@ -210,8 +242,7 @@ static void free_obj(struct ku_obj *obj)
 	drop_targets(obj);
 	switch (obj->class) {
 	case KFI_CLASS_CQ:
-		ku_limits_uncharge(obj->ctx->user, obj->room);
-		ku_limits_give(obj->ctx->user, KU_OTHERS);
+		uncharge(obj);
 		ku_ring_free(to_ku_ring(obj));
 		return;
 	case KFI_CLASS_CNTR:
@@ -224,8 +255,7 @@ static void free_obj(struct ku_obj *obj)
 		kfi_freeinfo(container_of(obj, struct ku_domain, obj)->info);
 		break;
 	}
-	ku_limits_uncharge(obj->ctx->user, obj->room);
-	ku_limits_give(obj->ctx->user, ku_obj_kind(obj->class));
+	uncharge(obj);
 	kvfree_rcu(obj, rcu);
 }
 

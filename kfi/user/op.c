@@ -7,8 +7,9 @@
  * receives, is pinned (pin.c).
  *
  * If RLIMIT_MEMLOCK is exhausted, payload up to COPY_LONG_MAX is copied as well: the limit may be
- * used up by receives whose messages arrive only after this message was sent. Such a copy is
- * charged to the user's memory for queues.
+ * used up by receives whose messages arrive only after this message was sent.
+ *
+ * Copies, and vectors of several pins, are charged to the user.
  */
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -68,11 +69,23 @@ void ku_op_put(struct ku_op *op)
 		return;
 	ku_op_release_memory(op);
 	kvfree(op->copy);
-	if (op->room) {
-		ku_limits_uncharge(op->ctx->user, op->room);
-		atomic_long_sub(op->room, &op->ctx->copied);
-	}
+	if (op->room)
+		ku_stock_give(op->ctx, op->room);
 	kmem_cache_free(ku_ops, op);
+}
+
+/* Allocate memory that belongs to the operation until it ends. */
+static int alloc_charged(struct ku_op *op, size_t bytes, void *to)
+{
+	int ret = ku_stock_take(op->ctx, bytes);
+	void *mem;
+
+	if (ret)
+		return ret;
+	op->room += bytes;
+	mem = kvmalloc(bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	*(void **)to = mem;
+	return mem ? 0 : -ENOMEM;
 }
 
 /* ---- payload ---- */
@@ -112,12 +125,12 @@ static void set_kvec(struct ku_op *op, void *base, size_t len)
 static int copy_in(struct ku_op *op, const struct kfi_user_iovec *iov, int count, size_t len)
 {
 	void *to = op->small;
-	int i;
+	int i, ret;
 
 	if (len > sizeof(op->small)) {
-		op->copy = kvmalloc(len, GFP_KERNEL_ACCOUNT);
-		if (!op->copy)
-			return -ENOMEM;
+		ret = alloc_charged(op, len, &op->copy);
+		if (ret)
+			return ret;
 		to = op->copy;
 	}
 	set_kvec(op, to, len);
@@ -174,14 +187,14 @@ static int join_pins(struct ku_op *op, const struct kfi_user_iovec *iov, int cou
 	size_t pages = 0, first, n, used = 0, left, take, off;
 	const struct ku_pin *pin;
 	unsigned int p = 0;
-	int i;
+	int i, ret;
 
 	for (i = 0; i < count; i++)
 		if (iov[i].len)
 			pages += pin_pages_of(op->pins[p++], iov[i].base, iov[i].len, &first);
-	op->bvec = kvmalloc_array(pages, sizeof(*op->bvec), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!op->bvec)
-		return -ENOMEM;
+	ret = alloc_charged(op, pages * sizeof(*op->bvec), &op->bvec);
+	if (ret)
+		return ret;
 	for (i = 0, p = 0; i < count; i++) {
 		if (!iov[i].len)
 			continue;
@@ -221,17 +234,13 @@ static int pin_iov(struct ku_op *op, const struct kfi_user_iovec *iov, int count
 static int copy_long(struct ku_op *op, const struct kfi_user_iovec *iov, int count, size_t len,
 		     int ret)
 {
-	long copied = atomic_long_read(&op->ctx->copied);
+	int copied;
 
 	ku_op_release_memory(op);
 	if (len > COPY_LONG_MAX)
 		return ret;
-	/* There will be room when other copies of this process have been sent. */
-	if (ku_limits_charge(op->ctx->user, len))
-		return copied ? -EAGAIN : ret;
-	op->room = len;
-	atomic_long_add(len, &op->ctx->copied);
-	return copy_in(op, iov, count, len);
+	copied = copy_in(op, iov, count, len);
+	return copied == -ENOMEM ? ret : copied;
 }
 
 int ku_op_source(struct ku_op *op, const struct kfi_user_desc *desc)
@@ -301,9 +310,10 @@ int ku_op_atomic(struct ku_op *op, const struct kfi_user_desc *desc, size_t len)
 	struct kfi_user_iovec result = { .base = desc->result, .len = len };
 	int ret;
 
-	op->copy = kzalloc(3 * len, GFP_KERNEL_ACCOUNT);
-	if (!op->copy)
-		return -ENOMEM;
+	ret = alloc_charged(op, 3 * len, &op->copy);
+	if (ret)
+		return ret;
+	memset(op->copy, 0, 3 * len);
 	if (desc->atomic_op != KFI_ATOMIC_READ &&
 	    copy_from_user(op->copy, u64_to_user_ptr(desc->buf), len))
 		return -EFAULT;

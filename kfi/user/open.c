@@ -30,6 +30,7 @@ int ku_ioc_fabric(struct ku_ctx *ctx, void *arg)
 		ku_obj_abandon(obj);
 		return ret;
 	}
+	kfi_fabric_set_account(fabric, &ctx->account);
 	obj->fid = &fabric->fid;
 	open->handle = obj->handle;
 	ku_obj_publish(obj);
@@ -168,11 +169,9 @@ static void *open_new(struct ku_ctx *ctx, struct kfi_user_open *open, struct ku_
 		goto free_info;
 	}
 	if (ku_obj_kind(class) == KU_ENDPOINTS && class != KFI_CLASS_PEP) {
-		ret = ep_room(info) > SIZE_MAX ? -EMFILE :
-					 ku_limits_charge(ctx->user, ep_room(info));
+		ret = ep_room(info) > SIZE_MAX ? -EMFILE : ku_obj_charge(obj, ep_room(info));
 		if (ret)
 			goto abandon;
-		obj->room = ep_room(info);
 	}
 	*infop = info;
 	return obj;

@@ -252,10 +252,9 @@ int ku_ioc_cq(struct ku_ctx *ctx, void *arg)
 		goto put_domain;
 	}
 	/* kfi.ko uses about as many bytes for an entry. */
-	ret = ku_limits_charge(ctx->user, 2 * slots * sizeof(struct kfi_user_cqe));
+	ret = ku_obj_charge(&ring->obj, 2 * slots * sizeof(struct kfi_user_cqe));
 	if (ret)
 		goto abandon;
-	ring->obj.room = 2 * slots * sizeof(struct kfi_user_cqe);
 	ret = ring_alloc(ring, slots);
 	if (ret)
 		goto abandon;

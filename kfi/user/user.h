@@ -34,6 +34,7 @@
 #include <linux/xarray.h>
 
 #include <kfabric.h>
+#include <kfi_account.h>
 #include <kfi_atomic.h>
 #include <kfi_cm.h>
 #include <kfi_domain.h>
@@ -66,6 +67,7 @@ struct ku_cache {
  *	a reference of the structure (mm_count), not of the address space
  * @net: network namespace of the opener
  * @user: user whose limits objects and pinned memory are charged to
+ * @account: kernel memory of the user, for the fabrics of the context
  * @objs: objects by handle
  * @next: where the search for a free handle begins; under the lock of @objs
  * @events: see above
@@ -74,7 +76,8 @@ struct ku_cache {
  * @pins: number of pins, in the cache or not
  * @held: pages that posted operations hold: transmits, receives. A page that several operations
  *	hold is counted for each of them
- * @copied: bytes of copies of posted long sends
+ * @stock: bytes that are charged to the user for copies and not used; limits.c
+ * @stocked: bytes that are charged to the user for copies
  * @ops_lock: protects ku_ep.receives and ku_op.link
  * @reap: pins that have lost their last reference, possibly in softirq
  * @reap_work: unpins them
@@ -83,6 +86,7 @@ struct ku_ctx {
 	struct mm_struct	*mm;
 	struct net		*net;
 	struct ku_user		*user;
+	struct kfi_account	account;
 	struct xarray		objs;
 	u32			next;
 	struct mutex		events;
@@ -90,7 +94,8 @@ struct ku_ctx {
 	struct ku_cache		cache;
 	atomic_t		pins;
 	atomic_long_t		held[2];
-	atomic_long_t		copied;
+	atomic_long_t		stock;
+	atomic_long_t		stocked;
 	spinlock_t		ops_lock;
 	struct llist_head	reap;
 	struct work_struct	reap_work;
@@ -112,7 +117,7 @@ struct ku_ctx {
  * @lock: (mutex) held while the object is bound to others, enabled or connected, for which kfi.ko
  *	requires one call at a time; protects @targets, @room and the members that struct ku_ep
  *	names
- * @room: bytes that ku_limits_charge() has charged for the object
+ * @room: bytes that are charged to the user for the object
  * @rcu: frees it
  */
 #define KU_TARGETS	16
@@ -325,7 +330,7 @@ struct ku_pin {
  * @kvec: describes a copy, or a mapped pin
  * @bvec: describes several pins
  * @copy: copy of a payload that is longer than @small
- * @room: bytes of @copy that ku_limits_charge() has charged
+ * @room: bytes of @copy and @bvec, which ku_stock_take() has charged
  * @user_buf: multi-receive: the process's address of the buffer, whose kernel address is in @kvec
  * @result: fetching atomics: memory of the process for the old values
  * @fetched: fetching atomics: memory in @copy, where kfi.ko stores the old values
@@ -365,9 +370,16 @@ struct ku_user *ku_user_get(void);			/* user of the caller; ERR_PTR */
 void ku_user_put(struct ku_user *user);
 int ku_limits_take(struct ku_user *user, enum ku_kind kind);	/* 0, -EMFILE */
 void ku_limits_give(struct ku_user *user, enum ku_kind kind);
-/* Charge bytes of queues and pools. Return: 0, -EMFILE */
-int ku_limits_charge(struct ku_user *user, size_t bytes);
-void ku_limits_uncharge(struct ku_user *user, size_t bytes);
+void ku_limits_init(void);
+/* Let an account of kfi.ko charge the kernel memory of the user. */
+void ku_limits_account(struct ku_user *user, struct kfi_account *account);
+/*
+ * Charge a copy that an operation needs. Return: 0; -EAGAIN: there will be room when other copies of
+ * the process have ended; -ENOMEM
+ */
+int ku_stock_take(struct ku_ctx *ctx, size_t bytes);
+void ku_stock_give(struct ku_ctx *ctx, size_t bytes);		/* process context or softirq */
+void ku_stock_empty(struct ku_ctx *ctx);			/* no operation has a copy any more */
 /* Return the number of pages that the caller may have pinned */
 unsigned long ku_limits_lockable(void);
 /* Charge pinned pages to RLIMIT_MEMLOCK. Return: 0, -ENOMEM */
@@ -386,6 +398,8 @@ enum ku_kind ku_obj_kind(u32 class);		/* the limit against which a class counts 
  * on nothing. The object can't be found before ku_obj_publish(). Return: ERR_PTR() on error
  */
 void *ku_obj_new(struct ku_ctx *ctx, struct ku_obj *parent, size_t size, u32 class, u64 cookie);
+/* Charge further memory of the object, until it ends. Return: 0, -EMFILE */
+int ku_obj_charge(struct ku_obj *obj, size_t bytes);
 void ku_obj_publish(struct ku_obj *obj);
 void ku_obj_abandon(struct ku_obj *obj);		/* instead of ku_obj_publish() */
 /*

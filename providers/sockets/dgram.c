@@ -13,6 +13,8 @@
 #include "wire.h"
 
 #define KS_DGRAM_RX	65536
+/* what the account of the fabric pays for; UDP bounds what its sockets queue */
+#define KS_DGRAM_BYTES	(2 * KS_DGRAM_RX + SZ_8K)
 /* longest payload over IPv6 */
 #define KS_DGRAM_MAX	(65507 - 48 - sizeof(struct ksw_datagram))
 
@@ -200,15 +202,17 @@ static void ks_dgram_ready(struct sock *sk)
 
 static struct ks_dgram *ks_dgram_new(struct ks_ep *ke)
 {
-	struct ks_dgram *dg = kzalloc(sizeof(*dg), GFP_KERNEL_ACCOUNT);
+	struct kfi_account *payer = kfi_ep_account(&ke->pe.ep);
+	struct ks_dgram *dg;
 
+	if (kfi_account_charge(payer, KS_DGRAM_BYTES))
+		return ERR_PTR(-ENOBUFS);
+	dg = kzalloc(sizeof(*dg), GFP_KERNEL_ACCOUNT);
 	if (!dg)
-		return NULL;
+		goto uncharge;
 	dg->buf = kvmalloc(2 * KS_DGRAM_RX, GFP_KERNEL_ACCOUNT);
-	if (!dg->buf) {
-		kfree(dg);
-		return NULL;
-	}
+	if (!dg->buf)
+		goto free_dgram;
 	dg->ke = ke;
 	init_llist_head(&dg->posted);
 	INIT_WORK(&dg->tx, ks_dgram_tx_work);
@@ -216,6 +220,12 @@ static struct ks_dgram *ks_dgram_new(struct ks_ep *ke)
 	INIT_LIST_HEAD(&dg->space.link);
 	dg->space.fn = ks_dgram_space;
 	return dg;
+
+free_dgram:
+	kfree(dg);
+uncharge:
+	kfi_account_uncharge(payer, KS_DGRAM_BYTES);
+	return ERR_PTR(-ENOMEM);
 }
 
 static int ks_dgram_bind(struct ks_ep *ke)
@@ -243,8 +253,8 @@ int ks_dgram_enable(struct ks_ep *ke)
 	struct sock *sk;
 	int ret;
 
-	if (!dg)
-		return -ENOMEM;
+	if (IS_ERR(dg))
+		return PTR_ERR(dg);
 	ke->dgram = dg;
 	ret = ks_dgram_bind(ke);
 	if (ret) {
@@ -297,5 +307,6 @@ void ks_dgram_close(struct ks_ep *ke)
 		return;
 	kvfree(ke->dgram->buf);
 	kfree(ke->dgram);
+	kfi_account_uncharge(kfi_ep_account(&ke->pe.ep), KS_DGRAM_BYTES);
 	ke->dgram = NULL;
 }

@@ -19,6 +19,7 @@ struct kfi_proto ks_proto = {
 	.name		= "sockets",
 	.ops		= &ks_link_ops,
 	.addr_str	= kfi_inaddr_str,
+	.buffers	= SZ_4K,	/* a socket; TCP bounds what it queues */
 	.params = {
 		KFI_PROTO_DEFAULTS,
 		.eager_size		= 16 * 1024,

@@ -24,6 +24,7 @@ struct kfi_proto kv_proto = {
 	.name		= "verbs",
 	.ops		= &kv_link_ops,
 	.addr_str	= kfi_inaddr_str,
+	.buffers	= KV_RECVS * KVW_SEND_MAX + SZ_64K,	/* and a queue pair */
 	.params = {
 		KFI_PROTO_DEFAULTS,
 		KFI_PROTO_GRANT_DEFAULTS,

@@ -263,8 +263,6 @@ static struct net *get_net_by_name(const char *name)
 
 static int world_init(struct world *w)
 {
-	int ret;
-
 	if (!provider || !*provider) {
 		pr_err("the parameter provider= is missing\n");
 		return -EINVAL;

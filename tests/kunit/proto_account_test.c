@@ -40,10 +40,16 @@ void kfp_conn_put(struct kfp_conn *conn)
 /**
  * struct account_world - state of a test
  * @pe: the endpoint
+ * @payer: account of the fabric, in the tests that use it
+ * @paid: bytes that are charged to it
+ * @max_mib: the most that may be charged
  * @dead: connections that have left messages, linked by &account_conn.link
  */
 struct account_world {
 	struct kfi_proto_ep	pe;
+	struct kfi_account	payer;
+	atomic_long_t		paid;
+	unsigned int		max_mib;
 	struct list_head	dead;
 };
 
@@ -77,9 +83,10 @@ static int account_init(struct kunit *test)
 
 	if (!w)
 		return -ENOMEM;
-	w->pe.accounts = kfp_accounts_new(&account_proto);
+	w->pe.accounts = kfp_accounts_new(&account_proto, NULL);
 	KUNIT_ASSERT_NOT_NULL(test, w->pe.accounts);
 	INIT_LIST_HEAD(&w->dead);
+	w->payer = (struct kfi_account){ .bytes = &w->paid, .max_mib = &w->max_mib };
 	test->priv = w;
 	return 0;
 }
@@ -94,6 +101,7 @@ static void account_exit(struct kunit *test)
 		list_del(&c->in.entry);
 		kfp_account_freed(&c->conn, c->conn.units, true);
 	}
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&w->paid));
 	KUNIT_EXPECT_EQ(test, 0u, w->pe.accounts->all.units);
 	KUNIT_EXPECT_EQ(test, 0u, w->pe.accounts->all.dead_units);
 	KUNIT_EXPECT_EQ(test, 0u, w->pe.accounts->all.live);
@@ -257,7 +265,50 @@ static void account_port_zero(struct kunit *test)
 	account_down(test, c, 0);
 }
 
+/*
+ * A process pays for windows, which get smaller, until it can't pay for the smallest: then no
+ * connection begins, not even one that it dials. Messages that a connection has left stay charged.
+ */
+static void account_process(struct kunit *test)
+{
+	struct account_world *w = test->priv;
+	const int count = 1024;
+	struct account_conn **conns = kunit_kcalloc(test, count, sizeof(*conns), GFP_KERNEL);
+	u32 last = account_proto.params.unexpected;
+	long full;
+	int i, n;
+
+	KUNIT_ASSERT_NOT_NULL(test, conns);
+	w->max_mib = 16;
+	w->pe.accounts->payer = &w->payer;
+	for (n = 0; n < count; n++) {
+		conns[n] = account_new(test, account_name(0, 1 + n, 700), true);
+		if (kfp_account_join(&conns[n]->conn))
+			break;
+		KUNIT_ASSERT_LE(test, conns[n]->conn.window, last);
+		KUNIT_ASSERT_LE(test, conns[n]->conn.eager,
+				conns[n]->conn.window / 2 * KFW_UNIT);
+		last = conns[n]->conn.window;
+	}
+	full = atomic_long_read(&w->paid);
+	KUNIT_EXPECT_LE(test, full, 16L << 20);
+	KUNIT_EXPECT_EQ(test, KFP_ACCOUNT_MIN, last);
+	KUNIT_ASSERT_LT(test, n, count);
+	account_join(test, account_name(0, 1, 701), true, -ENOBUFS);
+	account_join(test, account_name(0, 1, 701), false, -ENOBUFS);
+	KUNIT_EXPECT_EQ(test, full, atomic_long_read(&w->paid));
+	/* What one connection has paid and does not leave behind is enough for another one. */
+	account_down(test, conns[0], 1);
+	KUNIT_EXPECT_LT(test, atomic_long_read(&w->paid), full);
+	account_down(test, account_join(test, account_name(0, 1, 701), true, 0), 0);
+	for (i = 1; i < n; i++)
+		account_down(test, conns[i], 0);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&w->paid),
+			(long)(conns[0]->conn.units * KFP_UNIT_BYTES));
+}
+
 static struct kunit_case account_cases[] = {
+	KUNIT_CASE(account_process),
 	KUNIT_CASE(account_peer_full),
 	KUNIT_CASE(account_all_full),
 	KUNIT_CASE(account_network),

@@ -15,12 +15,14 @@
  * struct ml_world - a passive endpoint that callers reach by links of memory
  * @proto: the protocol over them
  * @ppep: the passive endpoint; it does not listen, so each request is rejected
+ * @fabric: its fabric
  * @info: its info
  * @ep_attr: part of @info
  */
 struct ml_world {
 	struct kfi_proto	proto;
 	struct kfi_proto_pep	ppep;
+	struct kfi_fabric	fabric;
 	struct kfi_info		info;
 	struct kfi_ep_attr	ep_attr;
 };
@@ -183,6 +185,7 @@ static int ml_init(struct kunit *test)
 		.backlog = 4,
 	};
 	w->info.ep_attr = &w->ep_attr;
+	w->ppep.pep.fabric = &w->fabric;
 	w->ppep.pep.info = &w->info;
 	mutex_init(&w->ppep.pep.lock);
 	mutex_init(&w->ppep.pep.req_lock);

@@ -69,20 +69,21 @@ static void open_domain(struct side *s)
 	open_domain_of(s, "loop", NULL);
 }
 
-static void open_side_of(struct side *s, const char *provider, const char *node)
+/* Open an endpoint, @s->ep, and insert its address. Return: its number, or an error */
+static int add_endpoint(struct side *s)
 {
 	unsigned char addr[KFI_USER_ADDR_MAX];
+	uint64_t number = 0;
 	struct kfi_user_name name = { .addr = (uintptr_t)addr, .addrlen = sizeof(addr) };
-	struct kfi_user_av_insert in = { .count = 1, .addrs = (uintptr_t)addr };
+	struct kfi_user_av_insert in = {
+		.count = 1,
+		.addrs = (uintptr_t)addr,
+		.fi_addrs = (uintptr_t)&number,
+	};
 
-	open_domain_of(s, provider, node);
-	CHECK(!raw_cq(s->fd, s->domain, 256, &s->cq));
-	s->ring = raw_map(s->fd, s->cq.handle, s->cq.ring_bytes);
-	CHECK(s->ring);
-	s->slots = (void *)((char *)s->ring + s->ring->slots_at);
-	s->av = raw_av(s->fd, s->domain);
 	s->ep = raw_object(s->fd, KFI_IOC_ENDPOINT, s->domain, &s->info, 0);
-	CHECK(s->av > 0 && s->ep > 0);
+	if (s->ep < 0)
+		return s->ep;
 	CHECK(!raw_bind(s->fd, s->ep, s->cq.handle, FI_TRANSMIT | FI_RECV));
 	CHECK(!raw_bind(s->fd, s->ep, s->av, 0));
 	CHECK(!raw_handle(s->fd, KFI_IOC_ENABLE, s->ep));
@@ -90,7 +91,21 @@ static void open_side_of(struct side *s, const char *provider, const char *node)
 	CHECK(!raw_ioctl(s->fd, KFI_IOC_GETNAME, &name));
 	in.av = s->av;
 	in.addrs_size = name.addrlen;
-	CHECK(!raw_ioctl(s->fd, KFI_IOC_AV_INSERT, &in) && in.count == 1);
+	if (raw_ioctl(s->fd, KFI_IOC_AV_INSERT, &in) == -EMFILE)
+		return -EMFILE;
+	CHECK(in.count == 1);
+	return number;
+}
+
+static void open_side_of(struct side *s, const char *provider, const char *node)
+{
+	open_domain_of(s, provider, node);
+	CHECK(!raw_cq(s->fd, s->domain, 256, &s->cq));
+	s->ring = raw_map(s->fd, s->cq.handle, s->cq.ring_bytes);
+	CHECK(s->ring);
+	s->slots = (void *)((char *)s->ring + s->ring->slots_at);
+	s->av = raw_av(s->fd, s->domain);
+	CHECK(s->av > 0 && add_endpoint(s) == 0);
 }
 
 static void open_side(struct side *s)
@@ -219,6 +234,11 @@ static void copies_are_charged(void)
 	unsigned int round, n, most = 0;
 	struct side s;
 
+	set_limit("max_queue_mb", 2);
+	open_side(&s);
+	for (n = 0; n < 200 && !post(&s, KFI_USER_TSEND, other, 16 * KIB, 2, 0); n++)
+		;
+	CHECK(n && n < 128);
 	set_limit("max_queue_mb", 16);
 	raw_unprivileged(MIB);
 	open_side(&s);
@@ -234,6 +254,40 @@ static void copies_are_charged(void)
 		munmap(s.ring, s.cq.ring_bytes);
 		open_side(&s);
 		CHECK(!post(&s, KFI_USER_TRECV, all, MIB, 1, 0));
+	}
+}
+
+/*
+ * Connections of a process, in both roles, and their windows are charged to its user: if the limit
+ * is used up, the send that would need one more fails, and those that exist work. When the process
+ * closes its objects, all of it is there again.
+ */
+static void connections_are_charged(void)
+{
+	unsigned int round, n, most = 0;
+	int first, peer, err;
+	struct side s;
+
+	set_limit("max_queue_mb", 16);
+	raw_unprivileged(MIB);
+	for (round = 0; round < 3; round++) {
+		open_side_of(&s, "sockets", "127.0.0.1");
+		first = s.ep;
+		s.info.tx.size = s.info.rx.size = 16;
+		CHECK(!post(&s, KFI_USER_TSEND, "", 1, 1, 0) && !completion(&s).err);
+		for (n = 0, err = 0; !err && n < 128; n++) {
+			peer = add_endpoint(&s);
+			s.ep = first;
+			s.peer = peer;
+			err = peer < 0 ? peer : post(&s, KFI_USER_TSEND, "", 1, 1, 0);
+			err = err ? err : -(int)completion(&s).err;
+		}
+		CHECK(n > 4 && (err == -ENOBUFS || err == -EMFILE) && (!round || n == most));
+		most = n;
+		s.peer = 0;	/* the connection to itself */
+		CHECK(!post(&s, KFI_USER_TSEND, "", 1, 1, 0) && !completion(&s).err);
+		close(s.fd);
+		munmap(s.ring, s.cq.ring_bytes);
 	}
 }
 
@@ -873,6 +927,7 @@ static const struct {
 	{ "forked", forked },
 	{ "executed", executed },
 	{ "limits_of_user", limits_of_user },
+	{ "connections_are_charged", connections_are_charged },
 	{ "high_port", high_port },
 };
 
