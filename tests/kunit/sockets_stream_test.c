@@ -14,6 +14,7 @@ static int stream_read(struct sock *sk, read_descriptor_t *desc, sk_read_actor_t
 #define kfi_link_rx_head stream_rx_head
 #define kfi_link_rx_live stream_rx_live
 #define kfi_link_rx_placed stream_rx_placed
+#define kfi_link_fail stream_fail
 #include "../../providers/sockets/stream.c"
 #undef tcp_read_sock
 
@@ -28,11 +29,15 @@ static int stream_read(struct sock *sk, read_descriptor_t *desc, sk_read_actor_t
  * @off: offset in @skb of the first of them
  * @read: frames that were read
  * @most: frames that were read in one run, at most
+ * @tp: the socket
+ * @err: the connection has failed with this error
  */
 static struct stream {
 	struct sk_buff	*skb;
 	unsigned int	left, off;
 	unsigned int	read, most;
+	struct tcp_sock	tp;
+	int		err;
 } stream;
 
 /* As tcp_read_sock(): until the actor takes no more, or no frame is left. */
@@ -71,21 +76,35 @@ void kfi_link_rx_placed(struct kfi_link *link, size_t len)
 {
 }
 
+void kfi_link_fail(struct kfi_link *link, int err)
+{
+	stream.err = err;
+}
+
 /* ---- the tests ---- */
 
-/* A full receive buffer is read in pieces, to its end. */
-static void stream_is_read_in_pieces(struct kunit *test)
+/* A link whose socket has @frames frames. */
+static struct ks_link *stream_link(struct kunit *test, unsigned int frames)
 {
 	struct ks_link *kl = kunit_kzalloc(test, sizeof(*kl), GFP_KERNEL);
-	unsigned int runs = 1;
 
 	KUNIT_ASSERT_NOT_NULL(test, kl);
 	memset(&stream, 0, sizeof(stream));
 	stream.skb = alloc_skb(PER_SKB * FRAME, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, stream.skb);
 	skb_put_zero(stream.skb, PER_SKB * FRAME);
-	stream.left = FRAMES;
+	stream.left = frames;
+	kl->sk = (struct sock *)&stream.tp;
 	kl->link.want = KFI_WANT_HEAD;
+	return kl;
+}
+
+/* A full receive buffer is read in pieces, to its end. */
+static void stream_is_read_in_pieces(struct kunit *test)
+{
+	struct ks_link *kl = stream_link(test, FRAMES);
+	unsigned int runs = 1;
+
 	while (!ks_read(&kl->link) && runs < FRAMES)
 		runs++;
 	KUNIT_EXPECT_EQ(test, FRAMES, stream.read);
@@ -97,16 +116,22 @@ static void stream_is_read_in_pieces(struct kunit *test)
 /* A link that has to stop reads nothing. */
 static void stream_stops(struct kunit *test)
 {
-	struct ks_link *kl = kunit_kzalloc(test, sizeof(*kl), GFP_KERNEL);
+	struct ks_link *kl = stream_link(test, PER_SKB);
 
-	KUNIT_ASSERT_NOT_NULL(test, kl);
-	memset(&stream, 0, sizeof(stream));
-	stream.skb = alloc_skb(PER_SKB * FRAME, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, stream.skb);
-	skb_put_zero(stream.skb, PER_SKB * FRAME);
-	stream.left = PER_SKB;
 	kl->link.want = KFI_WANT_STOP;
 	KUNIT_EXPECT_TRUE(test, ks_read(&kl->link));
+	KUNIT_EXPECT_EQ(test, PER_SKB, stream.left);
+	kfree_skb(stream.skb);
+}
+
+/* Urgent data, at which TCP's reader stops, ends the connection. */
+static void stream_is_urgent(struct kunit *test)
+{
+	struct ks_link *kl = stream_link(test, PER_SKB);
+
+	stream.tp.urg_data = TCP_URG_NOTYET;
+	KUNIT_EXPECT_TRUE(test, ks_read(&kl->link));
+	KUNIT_EXPECT_EQ(test, -EPROTO, stream.err);
 	KUNIT_EXPECT_EQ(test, PER_SKB, stream.left);
 	kfree_skb(stream.skb);
 }
@@ -114,6 +139,7 @@ static void stream_stops(struct kunit *test)
 static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(stream_is_read_in_pieces),
 	KUNIT_CASE(stream_stops),
+	KUNIT_CASE(stream_is_urgent),
 	{}
 };
 

@@ -558,7 +558,7 @@ free:
  * An urgent byte between two frames, and more behind it. TCP's reader stops at the byte, and what
  * is behind it must not stay in the socket for ever.
  */
-static bool urgent(struct victim *v)
+static bool urgent_byte(struct victim *v)
 {
 	const struct hs_call call = { .node = 17, .port = 720 };
 	struct kfw_hdr msg = hs_msg(TAG_X);
@@ -860,7 +860,7 @@ const struct hostile_case hostile_cases[] = {
 	{ "drip", drip },
 	{ "write_first", write_first },
 	{ "turns", turns },
-	{ "urgent", urgent },
+	{ "urgent_byte", urgent_byte },
 	{ "silence", silence },
 	{ "many_peers", many_peers },
 	{ "impostor", impostor },
