@@ -573,6 +573,23 @@ int kv_region_places(struct kv_qp *qp, struct kfi_mr *mr, u64 at, u64 len,
 	return ret;
 }
 
+/*
+ * A region has lost its registration: its connection has ended before the device had reported the
+ * registration, or a peer has invalidated the key. If the region is long-lived and has a key of the
+ * device, its owner and its peers expect that the key is valid: the region is NEW again, and the
+ * caller adds it to &kv_ep.reg_queue. Return: true if so
+ */
+static bool kv_chunk_renew(struct kv_region *region, struct kv_chunk *chunk)
+{
+	lockdep_assert_held(&region->lock);
+	if (region->mr->per_io || !region->mr->domain->prov_keys || region->closed ||
+	    chunk->state != KV_CHUNK_VALID)
+		return false;
+	chunk->state = KV_CHUNK_NEW;
+	chunk->unknown = true;
+	return true;
+}
+
 /* The registration of a chunk has ended, with @err. Called under kv_qp.lock. */
 void kv_region_registered(struct kv_sqe *e, int err)
 {
@@ -585,8 +602,13 @@ void kv_region_registered(struct kv_sqe *e, int err)
 	 * A region with a key of the device is VALID before this, and may have ended again by a
 	 * message of the peer.
 	 */
-	if (chunk->state == KV_CHUNK_BUSY || (err && chunk->state == KV_CHUNK_VALID))
+	if (err && kv_chunk_renew(region, chunk)) {
+		spin_unlock(&region->lock);	/* @busy keeps the region */
+		kv_reg_queue_add(region, false);
+		spin_lock(&region->lock);
+	} else if (chunk->state == KV_CHUNK_BUSY || (err && chunk->state == KV_CHUNK_VALID)) {
 		chunk->state = err ? KV_CHUNK_DEREG : KV_CHUNK_VALID;
+	}
 	if (chunk->state == KV_CHUNK_DEREG && !chunk->queued && !region->closed)
 		queue_work(kv_cm_wq, &region->dereg_work);
 	if (e->notify)
@@ -600,8 +622,8 @@ void kv_region_registered(struct kv_sqe *e, int err)
 
 static bool kv_region_invalidate(struct kv_region *region, u32 rkey)
 {
+	bool found = false, renew = false;
 	struct kv_chunk *chunk;
-	bool found = false;
 	unsigned int i;
 
 	spin_lock_bh(&region->lock);
@@ -609,11 +631,16 @@ static bool kv_region_invalidate(struct kv_region *region, u32 rkey)
 		chunk = &region->chunk[i];
 		if (chunk->state != KV_CHUNK_VALID || chunk->mr->rkey != rkey)
 			continue;
+		found = true;
+		renew = kv_chunk_renew(region, chunk);
+		if (renew)
+			continue;
 		chunk->state = KV_CHUNK_DEREG;
 		queue_work(kv_cm_wq, &region->dereg_work);
-		found = true;
 	}
 	spin_unlock_bh(&region->lock);
+	if (renew)
+		kv_reg_queue_push(region);
 	if (found)
 		kfi_mr_recall(region->mr);
 	return found;
@@ -621,9 +648,10 @@ static bool kv_region_invalidate(struct kv_region *region, u32 rkey)
 
 /*
  * A message of a peer has invalidated a key at the local device, although the peer is not permitted
- * to do so. The region is registered again when it is needed, with another key, so keys that peers
- * hold are recalled (kfi_mr_recall()). Writes with the old key fail, and end their connections.
- * Return false if no region has that key.
+ * to do so. A long-lived region of a MSG endpoint is registered again with its key. Other regions
+ * are registered again when they are needed, with another key, so keys that peers hold are recalled
+ * (kfi_mr_recall()). Writes with the old key fail, and end their connections. Return false if no
+ * region has that key.
  */
 bool kv_region_invalidated(struct kv_domain *kdom, u32 rkey)
 {

@@ -22,6 +22,8 @@ enum { KV_CHUNK_NEW, KV_CHUNK_BUSY, KV_CHUNK_VALID, KV_CHUNK_DEREG, KV_CHUNK_NOM
  *	before the device reports its registration
  * @by: BUSY: the queue pair that registers the chunk
  * @last: previous key, which the device accepts until the chunk is registered again
+ * @unknown: long-lived region with a key of the device: a registration was lost, and the device may
+ *	have executed it
  */
 struct kv_chunk {
 	struct ib_mr		*mr;
@@ -35,6 +37,7 @@ struct kv_chunk {
 	unsigned int		queued;
 	struct kv_qp		*by;
 	u32			last;
+	bool			unknown;
 };
 
 /**
@@ -86,6 +89,8 @@ int kv_access(const struct kfi_mr *mr);
 /* rkey.c */
 int kv_region_key(struct kv_region *region, bool unused);
 struct kv_conn *kv_region_conn(const struct kfi_mr *mr);
+void kv_reg_queue_add(struct kv_region *region, bool notify);
+void kv_reg_queue_push(struct kv_region *region);
 void kv_reg_queue_del(struct kv_region *region);
 
 #endif /* _KFI_VERBS_REGION_H */

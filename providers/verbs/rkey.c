@@ -15,6 +15,10 @@
  * Choose the key and the address of a region. A device can't map memory at another offset in a
  * page, so the lower bits of the address are those of the memory. @unused: the present key was
  * never passed to the device.
+ *
+ * A region for one I/O has another key each time. A long-lived region has the key with which the
+ * registration was allocated: the device knows this key whether or not it has registered the
+ * region, so the key can be invalidated in both cases (kv_region_place()).
  */
 int kv_region_key(struct kv_region *region, bool unused)
 {
@@ -28,7 +32,8 @@ int kv_region_key(struct kv_region *region, bool unused)
 	chunk->mr->iova = mr->fid.addr;
 	if (!unused)
 		chunk->last = chunk->mr->rkey;
-	ib_update_fast_reg_key(chunk->mr, ib_inc_rkey(chunk->mr->rkey));
+	if (mr->per_io)
+		ib_update_fast_reg_key(chunk->mr, ib_inc_rkey(chunk->mr->rkey));
 	mr->prov_key = chunk->mr->rkey;
 	return 0;
 }
@@ -62,7 +67,7 @@ void kv_reg_queue_del(struct kv_region *region)
  * Let the registration be put into the send queue before all requests that are posted from now on,
  * unless the device is being removed.
  */
-static void kv_reg_queue_add(struct kv_region *region, bool notify)
+void kv_reg_queue_add(struct kv_region *region, bool notify)
 {
 	struct kv_ep *vep = to_kv_ep(region->mr->ep);
 	bool closed;
@@ -105,6 +110,25 @@ void kv_mr_publish(struct kfi_mr *mr, bool notify)
 	kv_unlock_bh(conn, &done);
 }
 
+/*
+ * Register the region: now if its endpoint is connected, else with the next connection. Inside
+ * rcu_read_lock().
+ */
+void kv_reg_queue_push(struct kv_region *region)
+{
+	struct kv_conn *conn;
+
+	kv_reg_queue_add(region, false);
+	smp_mb();	/* pairs with kv_cm_ready(): one of both sees what the other has done */
+	conn = kv_region_conn(region->mr);
+	if (!conn)
+		return;
+	spin_lock_bh(&conn->qp.lock);
+	conn->waits = true;
+	spin_unlock_bh(&conn->qp.lock);
+	kv_tx_kick(conn);
+}
+
 /* Does the endpoint have a connection whose device will report the registration? */
 static bool kv_region_pending(const struct kfi_mr *mr)
 {
@@ -128,7 +152,6 @@ int kv_mr_enable(struct kfi_mr *mr)
 {
 	unsigned long deadline = jiffies + msecs_to_jiffies(KV_ENABLE_MS);
 	struct kv_region *region;
-	struct kv_conn *conn;
 
 	if (!mr->domain->prov_keys)
 		return 0;
@@ -137,15 +160,7 @@ int kv_mr_enable(struct kfi_mr *mr)
 	rcu_read_lock();
 	region = READ_ONCE(mr->priv);
 	if (region)
-		kv_reg_queue_add(region, false);
-	smp_mb();	/* pairs with kv_cm_ready(): one of both sees what the other has done */
-	conn = region ? kv_region_conn(mr) : NULL;
-	if (conn) {
-		spin_lock_bh(&conn->qp.lock);
-		conn->waits = true;
-		spin_unlock_bh(&conn->qp.lock);
-		kv_tx_kick(conn);
-	}
+		kv_reg_queue_push(region);
 	rcu_read_unlock();
 	while (!wait_event_timeout(to_kv_ep(mr->ep)->pe.conn_set.idle, !kv_region_pending(mr),
 				   msecs_to_jiffies(20)))
@@ -158,14 +173,19 @@ int kv_mr_enable(struct kfi_mr *mr)
 
 /*
  * Put a registration into the send queue. Later requests find the region registered. The end of the
- * region waits for the report of the registration.
+ * region waits for the report of the registration. A device refuses to register what is registered,
+ * so if it may have executed a registration that was lost, the key is invalidated first.
  */
 static void kv_region_place(struct kv_region *region, struct kv_conn *conn)
 {
 	struct kv_chunk *chunk = &region->chunk[0];
 	struct kv_sqe *e;
 
-	kv_put_fence(&conn->qp, chunk->last);
+	if (chunk->unknown)
+		kv_put_inv(&conn->qp, kv_sq_get(&conn->qp, KV_SQ_OTHER), chunk->mr->rkey, false);
+	else
+		kv_put_fence(&conn->qp, chunk->last);
+	chunk->unknown = false;
 	e = kv_sq_get(&conn->qp, KV_SQ_REGION);
 	e->region = region;
 	e->chunk = 0;

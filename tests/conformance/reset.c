@@ -116,6 +116,32 @@ static void connected(struct test *t)
 	}
 }
 
+/*
+ * A region is enabled behind a message for which the peer has no receive: a device may not have
+ * registered it when the connection ends. The next peer can use it all the same.
+ */
+static void region_behind(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *mem = test_pages(t, LONG), *buf = test_pages(t, LONG);
+	struct region r;
+	comp_t c;
+
+	REQUIRE(t, p && mem && buf);
+	REQUIRE(t, !POST(t, kfi_send(p->a.ep, buf, LONG, NULL, p->a.peer, buf)));
+	REQUIRE(t, !region_open(&p->a, &r, mem, LONG, KFI_REMOTE_READ));
+	if (!reset_it(&p->a))
+		return;
+	REQUIRE(t, drop_completions(&p->a, p->a.txcq) && peer_ends(&p->b));
+	REQUIRE(t, !pair_connect(&p->a, &p->b) && !transfer(&p->a, &p->b, 100, 1));
+	EXPECT_EQ(t, kfi_mr_key(r.mr), r.key);
+	fill(mem, LONG, 2);
+	REQUIRE(t, !POST(t, kfi_read(p->b.ep, buf, LONG, NULL, p->b.peer, r.addr, r.key, buf)));
+	REQUIRE(t, !WAIT_TX(&p->b, &c));
+	EXPECT_COMP(t, &c, buf, KFI_RMA | KFI_READ);
+	EXPECT_DATA(t, buf, LONG, 2);
+}
+
 /* Before the peer has answered, after it has refused, and before there was a call. */
 static void calling(struct test *t)
 {
@@ -190,6 +216,7 @@ static void refused(struct test *t)
 
 const struct test_case reset_cases[] = {
 	{ "reset.connected", T_MSG, 0, C_MSG | C_RMA, connected },
+	{ "reset.region_behind", T_MSG, 0, C_MSG | C_RMA, region_behind },
 	{ "reset.calling", T_MSG, 0, C_MSG, calling },
 	{ "reset.peer_gone", T_MSG, 0, C_MSG, peer_gone },
 	{ "reset.refused", T_ALL, 0, C_MSG, refused },

@@ -495,6 +495,48 @@ static void registered_before_message(struct kunit *test)
 	msg_close(m);
 }
 
+/* A long-lived region goes to the next connection, with its key and from whatever the device has done. */
+static void next_connection(struct msg *m, struct kv_region *region, u32 key)
+{
+	struct kunit *test = m->w->test;
+
+	KUNIT_EXPECT_EQ(test, KV_CHUNK_NEW, region->chunk[0].state);
+	KUNIT_ASSERT_FALSE(test, list_empty(&region->reg_node));
+	m->conn->qp.broken = false;
+	clear_bit(KV_DEAD, &m->conn->flags);
+	m->w->nwr = 0;
+	kv_tx_kick(m->conn);
+	KUNIT_ASSERT_EQ(test, 2, m->w->nwr);
+	KUNIT_EXPECT_EQ(test, IB_WR_LOCAL_INV, m->w->opcode[0]);
+	KUNIT_EXPECT_EQ(test, IB_WR_REG_MR, m->w->opcode[1]);
+	KUNIT_EXPECT_EQ(test, key, region->chunk[0].mr->rkey);
+	KUNIT_EXPECT_EQ(test, key, m->w->mr.prov_key);
+}
+
+static void lost_with_connection(struct kunit *test)
+{
+	struct msg *m = msg_open(test);
+	struct world *w = m->w;
+	struct kv_region *region = open_region(w, true);
+	u32 key = w->mr.prov_key;
+
+	KUNIT_EXPECT_EQ(test, 0, kv_mr_enable(&w->mr));
+	kv_tx_kick(m->conn);
+	KUNIT_ASSERT_EQ(test, 1, w->nwr);
+	device_report(w, 0, IB_WC_WR_FLUSH_ERR);
+	next_connection(m, region, key);
+	flush(m);			/* neither does this one come to it */
+	next_connection(m, region, key);
+	device_report(w, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, KV_CHUNK_VALID, region->chunk[0].state);
+	KUNIT_EXPECT_TRUE(test, kv_region_invalidated(&w->kdom, key));	/* by the peer */
+	next_connection(m, region, key);
+	device_report(w, 1, IB_WC_SUCCESS);
+	kv_mr_close(&w->mr);
+	KUNIT_EXPECT_TRUE(test, list_empty(&w->vep.reg_queue));
+	msg_close(m);
+}
+
 /* ---- events ---- */
 
 static struct irq_work from_irq;
@@ -627,6 +669,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(ends_without_memory),
 	KUNIT_CASE(closes_without_memory),
 	KUNIT_CASE(registered_before_message),
+	KUNIT_CASE(lost_with_connection),
 	KUNIT_CASE(event_in_irq),
 	KUNIT_CASE(event_of_no_end),
 	KUNIT_CASE(refused_by_caller),
