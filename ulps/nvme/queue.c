@@ -354,7 +354,6 @@ void kfn_queues_stop(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end
 	for (i = first; i < end; i++) {
 		clear_bit(KFN_Q_LIVE, &ctrl->queues[i].flags);
 		clear_bit(KFN_Q_OPEN, &ctrl->queues[i].flags);
-		clear_bit(KFN_Q_TAGS, &ctrl->queues[i].flags);
 		set_bit(KFN_Q_BROKEN, &ctrl->queues[i].flags);
 	}
 	synchronize_rcu();
