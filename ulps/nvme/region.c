@@ -12,8 +12,6 @@
 #include <linux/unaligned.h>
 #include "host.h"
 
-enum { KFN_BUSY_TRIES = 1000 };
-
 static bool kfn_work_get(struct kfn_queue *queue)
 {
 	return atomic_inc_not_zero(&queue->works);
@@ -128,18 +126,32 @@ static void kfn_region_gone(struct kfi_mr_work *work, int err)
 	kfn_work_put(queue);
 }
 
-/* The peer may be invalidating the region at this moment, which takes a few instructions. */
-static int kfn_region_invalidate(struct kfn_req *req)
+static void kfn_region_again(struct rcu_head *rcu);
+
+/*
+ * The region may be busy, because an answer is detaching it at this moment. That takes a few
+ * instructions, but a hypervisor may have stopped the CPU that executes them. So this function does
+ * not spin: the next attempt is made after a grace period, which those instructions don't outlast.
+ *
+ * Return: false if no memory is attached.
+ */
+static bool kfn_region_invalidate(struct kfn_req *req)
 {
-	int tries, ret = -EAGAIN;
+	int ret;
 
 	req->work.done = kfn_region_gone;
-	for (tries = 0; tries < KFN_BUSY_TRIES && ret == -EAGAIN; tries++) {
-		ret = kfi_mr_invalidate(kfn_region(req), &req->work);
-		if (ret == -EAGAIN)
-			cpu_relax();
-	}
-	return ret;
+	ret = kfi_mr_invalidate(kfn_region(req), &req->work);
+	if (ret == -EAGAIN)
+		call_rcu(&req->busy, kfn_region_again);
+	return ret != -KFI_EOPBADSTATE;
+}
+
+static void kfn_region_again(struct rcu_head *rcu)
+{
+	struct kfn_req *req = container_of(rcu, struct kfn_req, busy);
+
+	if (!kfn_region_invalidate(req))
+		kfn_region_gone(&req->work, 0);
 }
 
 /**
@@ -154,20 +166,13 @@ static int kfn_region_invalidate(struct kfn_req *req)
 bool kfn_region_detach(struct kfn_req *req)
 {
 	struct kfn_queue *queue = req->queue;
-	int ret;
 
 	if (!test_and_clear_bit(KFN_R_ATTACHED, &req->flags))
 		return false;
-	if (!kfn_work_get(queue))
+	if (!kfn_work_get(queue) || kfn_region_invalidate(req))
 		return true;
-	ret = kfn_region_invalidate(req);
-	if (!ret)
-		return true;
-	kfn_work_put(queue);
-	if (ret == -KFI_EOPBADSTATE)
-		return false;	/* the target has detached it */
-	kfn_recover(queue->ctrl);
-	return true;
+	kfn_work_put(queue);	/* the target has detached it */
+	return false;
 }
 
 /* ---- regions ---- */
