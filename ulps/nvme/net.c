@@ -119,6 +119,16 @@ static bool kfn_domain_fits(const struct kfn_net *kn, const struct kfi_info *inf
 	       !strcmp(info->domain_attr->name, kn->info->domain_attr->name);
 }
 
+/*
+ * The endpoints that the queues have kept are bound to the source address of their connections. The
+ * route to the target may lead from another address by now.
+ */
+static bool kfn_source_fits(const struct kfn_net *kn, const struct kfi_info *info)
+{
+	return info->src_addrlen == kn->info->src_addrlen &&
+	       !memcmp(info->src_addr, kn->info->src_addr, info->src_addrlen);
+}
+
 /**
  * kfn_net_close() - close fabric and domain, and the objects that the queues have kept
  * @ctrl: controller; none of its queues is connected or being connected
@@ -134,8 +144,8 @@ void kfn_net_close(struct kfn_ctrl *ctrl)
  * kfn_net_open() - find the provider and the domain that reach the target, and open them
  * @ctrl: controller, none of whose queues is connected
  *
- * If provider and domain have not changed since the last connection, the domain and the objects of
- * the queues stay open.
+ * If provider and domain have not changed since the last connection, the domain stays open; if the
+ * address on this side has not changed either, so do the objects of the queues.
  *
  * Return: 0 or a negative error.
  */
@@ -150,6 +160,8 @@ int kfn_net_open(struct kfn_ctrl *ctrl)
 		return ret;
 	if (!kfn_domain_fits(kn, info))
 		kfn_domain_close(ctrl);
+	else if (!kfn_source_fits(kn, info))
+		kfn_queues_release(ctrl);
 	kfi_freeinfo(kn->info);
 	kn->info = info;
 	if (!kn->domain)
