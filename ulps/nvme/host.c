@@ -206,7 +206,7 @@ static struct nvmf_transport_ops kfn_transport = {
 	.required_opts	= NVMF_OPT_TRADDR,
 	.allowed_opts	= NVMF_OPT_TRSVCID | NVMF_OPT_RECONNECT_DELAY | NVMF_OPT_HOST_TRADDR |
 			  NVMF_OPT_HOST_IFACE | NVMF_OPT_CTRL_LOSS_TMO | NVMF_OPT_NR_WRITE_QUEUES |
-			  NVMF_OPT_NR_POLL_QUEUES,
+			  NVMF_OPT_NR_POLL_QUEUES | NVMF_OPT_TOS,
 	.create_ctrl	= kfn_create_ctrl,
 };
 

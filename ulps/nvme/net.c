@@ -3,8 +3,8 @@
  * net.c - from the options of `nvme connect` to a domain.
  *
  * The provider is the first one that kfi_getinfo() returns for the address; `host_iface` names the
- * domain (an interface, an RDMA device), `host_traddr` the local address, and the module parameter
- * `provider` the provider.
+ * domain (an interface, an RDMA device), `host_traddr` the local address, `tos` the traffic class,
+ * and the module parameter `provider` the provider.
  */
 #include "hints.h"
 #include "host.h"
@@ -31,6 +31,30 @@ static int kfn_source(struct kfn_ctrl *ctrl, struct kfi_info *hints, bool load)
 }
 
 /*
+ * Report why kfn_find() has found nothing. `tos` means a traffic class, which not every provider
+ * has; a connection never goes on without it.
+ */
+static int kfn_not_found(struct kfn_ctrl *ctrl, struct kfi_info *hints)
+{
+	struct nvmf_ctrl_options *opts = ctrl->ctrl.opts;
+	struct kfi_info *info;
+
+	hints->tx_attr->tclass = KFI_TC_UNSPEC;
+	if (opts->tos >= 0 &&
+	    !kfn_getinfo(ctrl->net, opts->traddr, opts->trsvcid, 0, hints, false, &info)) {
+		dev_err(ctrl->ctrl.device,
+			"%s, which reaches %s:%s, has no traffic classes: connect without tos\n",
+			info->fabric_attr->prov_name, opts->traddr, opts->trsvcid);
+		kfi_freeinfo(info);
+		return -EOPNOTSUPP;
+	}
+	dev_err(ctrl->ctrl.device,
+		"no provider of kfabric reaches %s:%s from here: " KFN_REMEDY "\n",
+		opts->traddr, opts->trsvcid);
+	return -ENODATA;
+}
+
+/*
  * The first connection of a controller may load a provider, because `nvme connect` waits for it. A
  * reconnect may not.
  */
@@ -45,13 +69,13 @@ static int kfn_find(struct kfn_ctrl *ctrl, struct kfi_info **info)
 	if (!hints)
 		return -ENOMEM;
 	ret = kfn_source(ctrl, hints, load);
+	if (opts->tos >= 0)	/* the two other bits of the byte, ECN, are of the transport */
+		hints->tx_attr->tclass = kfi_tc_dscp_set(opts->tos >> 2);
 	if (!ret)
 		ret = kfn_getinfo(ctrl->net, opts->traddr, opts->trsvcid, 0, hints, load, info);
-	kfi_freeinfo(hints);
 	if (ret == -ENODATA)
-		dev_err(ctrl->ctrl.device,
-			"no provider of kfabric reaches %s:%s from here: " KFN_REMEDY "\n",
-			opts->traddr, opts->trsvcid);
+		ret = kfn_not_found(ctrl, hints);
+	kfi_freeinfo(hints);
 	return ret;
 }
 
