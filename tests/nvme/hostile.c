@@ -8,6 +8,7 @@
  * The target has to refuse, to answer with an error, or to end the connection; and to continue to
  * serve others, which tests/nvme/inside checks.
  */
+#include <linux/inet.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/nvme.h>
@@ -29,12 +30,22 @@ MODULE_PARM_DESC(service, "its service");
 module_param(nqn, charp, 0);
 MODULE_PARM_DESC(nqn, "a subsystem of its");
 
+static char *other;
+module_param(other, charp, 0);
+MODULE_PARM_DESC(other, "another IPv4 address of this host, for a case that needs two");
+
 static unsigned int silence;
 module_param(silence, uint, 0);
 MODULE_PARM_DESC(silence,
 		 "seconds that the target waits for NVMe's connect, to be tried alone: all else may take longer than that");
 
-enum { HOSTILE_WAIT_MS = 20000, HOSTILE_RSPS = 8, HOSTILE_CAPSULE = 8192, HOSTILE_REFUSED = 1000 };
+enum {
+	HOSTILE_WAIT_MS	= 20000,
+	HOSTILE_RSPS	= 8,
+	HOSTILE_CAPSULE	= 8192,
+	HOSTILE_REFUSED	= 1000,
+	HOSTILE_CROWD	= 208,	/* more queues of the longest kind than a port has place for */
+};
 
 #define HOSTILE_NO_KEY	U64_MAX
 
@@ -85,13 +96,23 @@ static void hostile_close(struct hostile *hostile)
 	kfree(hostile);
 }
 
-static int hostile_find(struct hostile *hostile)
+/* @from: the address to connect from, or NULL */
+static int hostile_find(struct hostile *hostile, const char *from)
 {
 	struct kfi_info *hints = kfn_hints(provider, NULL);
+	struct sockaddr_in *src;
 	int ret;
 
 	if (!hints)
 		return -ENOMEM;
+	if (from) {
+		src = kzalloc(sizeof(*src), GFP_KERNEL | __GFP_NOFAIL);
+		hints->src_addr = src;
+		src->sin_family = AF_INET;
+		src->sin_addr.s_addr = in_aton(from);
+		hints->src_addrlen = sizeof(*src);
+		hints->addr_format = KFI_SOCKADDR_IN;
+	}
 	ret = kfi_getinfo_net(current->nsproxy->net_ns, KFN_API, node, service, 0, hints,
 			      &hostile->info);
 	kfi_freeinfo(hints);
@@ -108,14 +129,14 @@ static int hostile_receives(struct hostile *hostile)
 	return ret;
 }
 
-static int hostile_objects(struct hostile *hostile)
+static int hostile_objects(struct hostile *hostile, const char *from)
 {
 	struct kfi_eq_attr eq = { .wait_obj = KFI_WAIT_QUEUE };
 	struct kfi_cq_attr cq = {
 		.size = 64, .format = KFI_CQ_FORMAT_DATA, .wait_obj = KFI_WAIT_QUEUE,
 	};
 
-	return hostile_find(hostile) ?:
+	return hostile_find(hostile, from) ?:
 	       kfi_fabric_net(current->nsproxy->net_ns, hostile->info->fabric_attr,
 			      &hostile->fabric, NULL) ?:
 	       kfi_domain(hostile->fabric, hostile->info, &hostile->domain, NULL) ?:
@@ -128,14 +149,14 @@ static int hostile_objects(struct hostile *hostile)
 	       hostile_receives(hostile);
 }
 
-static struct hostile *hostile_open(void)
+static struct hostile *hostile_open(const char *from)
 {
 	struct hostile *hostile = kzalloc(sizeof(*hostile), GFP_KERNEL);
 	int ret;
 
 	if (!hostile)
 		return ERR_PTR(-ENOMEM);
-	ret = hostile_objects(hostile);
+	ret = hostile_objects(hostile, from);
 	if (!ret)
 		return hostile;
 	hostile_close(hostile);
@@ -377,13 +398,15 @@ static int hostile_read_first(struct hostile *hostile)
 					NVME_SC_INVALID_OPCODE);
 }
 
+static int hostile_is_unknown(struct hostile *hostile)
+{
+	return hostile_is_error(hostile, hostile_connect_command(hostile, 1, 31, 0xfff0),
+				NVME_SC_CONNECT_INVALID_PARAM);
+}
+
 static int hostile_unknown_controller(struct hostile *hostile)
 {
-	int ret = hostile_connect(hostile, &good, sizeof(good));
-
-	return ret   ?:
-		       hostile_is_error(hostile, hostile_connect_command(hostile, 1, 31, 0xfff0),
-					NVME_SC_CONNECT_INVALID_PARAM);
+	return hostile_connect(hostile, &good, sizeof(good)) ?: hostile_is_unknown(hostile);
 }
 
 /* It has announced a queue and connects another one. */
@@ -405,8 +428,7 @@ static int hostile_second_connect(struct hostile *hostile)
 	int ret = hostile_connect(hostile, &good, sizeof(good));
 
 	return ret   ?:
-		       hostile_is_error(hostile, hostile_connect_command(hostile, 1, 31, 0xfff0),
-					NVME_SC_CONNECT_INVALID_PARAM) ?:
+		       hostile_is_unknown(hostile) ?:
 		       hostile_send(hostile, hostile_connect_command(hostile, 1, 31, 0xfff0)) ?:
 		       hostile_ended(hostile, HOSTILE_WAIT_MS);
 }
@@ -523,6 +545,36 @@ static int hostile_much_data(struct hostile *hostile)
 				       NVME_SC_SGL_INVALID_DATA);
 }
 
+/*
+ * Another host makes more connections than the port has place for, and is silent. It ends its own
+ * oldest connection, and neither that of this host nor its newest.
+ */
+static int hostile_crowd(struct hostile *hostile)
+{
+	static const struct nvme_rdma_cm_req req = {
+		.recfmt = cpu_to_le16(NVME_RDMA_CM_FMT_1_0), .qid = cpu_to_le16(1),
+		.hrqsize = cpu_to_le16(KFN_QUEUE_DEFAULT),
+		.hsqsize = cpu_to_le16(KFN_QUEUE_DEFAULT - 1),
+	};
+	static struct hostile *crowd[HOSTILE_CROWD];
+	int n, ret = hostile_connect(hostile, &req, sizeof(req));
+
+	for (n = 0; n < HOSTILE_CROWD && !ret; n++) {
+		crowd[n] = hostile_open(other);
+		if (IS_ERR(crowd[n])) {
+			ret = PTR_ERR(crowd[n]);
+			break;
+		}
+		ret = hostile_connect(crowd[n], &req, sizeof(req));
+	}
+	if (!ret)
+		ret = hostile_ended(crowd[0], HOSTILE_WAIT_MS) ?:
+		      hostile_is_unknown(hostile) ?: hostile_is_unknown(crowd[n - 1]);
+	while (n--)
+		hostile_close(crowd[n]);
+	return ret;
+}
+
 static const struct hostile_case {
 	const char	*name;
 	int		(*run)(struct hostile *hostile);
@@ -551,10 +603,11 @@ static const struct hostile_case {
 };
 
 static const struct hostile_case hostile_silence = { "silence", hostile_silent };
+static const struct hostile_case hostile_silences = { "many silent connections", hostile_crowd };
 
 static void hostile_case(const struct hostile_case *c)
 {
-	struct hostile *hostile = hostile_open();
+	struct hostile *hostile = hostile_open(NULL);
 	int ret = IS_ERR(hostile) ? PTR_ERR(hostile) : c->run(hostile);
 
 	if (ret)
@@ -574,6 +627,8 @@ static int __init hostile_init(void)
 		hostile_case(&hostile_cases[i]);
 	if (silence)
 		hostile_case(&hostile_silence);
+	if (other)
+		hostile_case(&hostile_silences);
 	pr_info("kfabric-hostile: done\n");
 	return -ECANCELED;
 }

@@ -137,7 +137,8 @@ static void kfnt_request(struct kfnt_listener *listener, struct kfi_info *info,
 		kfnt_refuse(listener, info, status);
 		return;
 	}
-	queue = kfnt_queue_new(listener, le16_to_cpu(req->qid), le16_to_cpu(req->hsqsize) + 1);
+	queue = kfnt_queue_new(listener, info, le16_to_cpu(req->qid),
+			       le16_to_cpu(req->hsqsize) + 1);
 	if (queue && !kfnt_accept(queue, info))
 		return;
 	if (queue)

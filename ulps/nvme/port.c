@@ -26,6 +26,8 @@ static struct kfnt_port *kfnt_port_new(struct nvmet_port *nport)
 		return NULL;
 	kref_init(&port->ref);
 	INIT_LIST_HEAD(&port->listeners);
+	spin_lock_init(&port->lock);
+	INIT_LIST_HEAD(&port->waiting);
 	port->nport = nport;
 	config_item_get(&nport->group.cg_item);
 	port->net = get_net_track(current->nsproxy->net_ns, &port->ns_tracker, GFP_KERNEL);

@@ -4,6 +4,7 @@
 #define KFNT_TARGET_H
 
 #include <linux/atomic.h>
+#include <linux/in6.h>
 #include <linux/kref.h>
 #include <linux/llist.h>
 #include <linux/mutex.h>
@@ -28,7 +29,10 @@ enum {
  * @ns_tracker: tracks @net
  * @listeners: one for each provider and each local address that the port's address covers; under
  *	configfs's locks
- * @unconnected: number of commands for which connections without an NVMe connect have room
+ * @lock: protects @waiting and @unconnected
+ * @waiting: queues that wait for NVMe's connect, the oldest first
+ * @unconnected: number of commands for which they, and queues that have ended without a connect and
+ *	are not freed yet, have room
  */
 struct kfnt_port {
 	struct kref		ref;
@@ -36,7 +40,9 @@ struct kfnt_port {
 	struct net		*net;
 	netns_tracker		ns_tracker;
 	struct list_head	listeners;
-	atomic_t		unconnected;
+	spinlock_t		lock;
+	struct list_head	waiting;
+	unsigned int		unconnected;
 };
 
 /**
@@ -163,12 +169,15 @@ enum {
 	KFNT_Q_RELEASE_TAKEN,
 	KFNT_Q_FAILED,		/* the queue has to end */
 	KFNT_Q_CONNECT_CAME,	/* NVMe's connect was passed to the core */
-	KFNT_Q_INSTALLED,	/* NVMe's connect was executed */
+	KFNT_Q_INSTALLED,	/* NVMe's connect has found a controller. Set under &kfnt_port.lock */
 };
 
 /**
  * struct kfnt_queue - a connection of a host
  * @entry: entry in the list of all queues, under its lock; empty when the queue is being released
+ * @waiting: entry in &kfnt_port.waiting, under its lock; empty: NVMe's connect is executed, or the
+ *	queue has been ended to make place for others
+ * @source: source of the connection, see tconnect.c
  * @listener: listener to which the host has connected; held
  * @dom: its domain, held; NULL until the queue is open
  * @sq: the core's submission queue
@@ -202,6 +211,8 @@ enum {
  */
 struct kfnt_queue {
 	struct list_head	entry;
+	struct list_head	waiting;
+	struct in6_addr		source;
 	struct kfnt_listener	*listener;
 	struct kfnt_domain	*dom;
 	struct nvmet_sq		sq;
@@ -255,8 +266,8 @@ void kfnt_domain_put(struct kfnt_domain *dom);
 void kfnt_listener_event(struct kfid_eq *eq, void *context);
 
 /* tqueue.c */
-struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int qid,
-				  unsigned int depth);
+struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, const struct kfi_info *info,
+				  unsigned int qid, unsigned int depth);
 void kfnt_queue_drop(struct kfnt_queue *queue);
 int kfnt_queue_open(struct kfnt_queue *queue, struct kfid_domain *domain, struct kfi_info *info);
 void kfnt_queue_enter(struct kfnt_queue *queue);
@@ -269,8 +280,9 @@ void kfnt_wait_queues(void);
 
 /* tconnect.c */
 unsigned int kfnt_queue_limit(struct nvmet_port *nport);
-bool kfnt_unconnected_get(struct kfnt_port *port, unsigned int n);
-void kfnt_unconnected_put(struct kfnt_port *port, unsigned int n);
+bool kfnt_unconnected_get(struct kfnt_port *port, struct kfnt_queue *queue,
+			  const struct kfi_info *info);
+void kfnt_unconnected_put(struct kfnt_port *port, struct kfnt_queue *queue);
 void kfnt_timeout_work(struct work_struct *work);
 bool kfnt_may_connect(struct kfnt_queue *queue, const struct nvmf_connect_command *c);
 u16 kfnt_install_queue(struct nvmet_sq *sq);

@@ -243,19 +243,21 @@ void kfnt_wait_queues(void)
 /**
  * kfnt_queue_new() - allocate a queue without connection
  * @listener: listener to which the request has come
+ * @info: info of the request
  * @qid: number that the host has chosen
  * @depth: commands that the host may send
  *
  * Return: a queue, which the caller owns until kfnt_queue_begin() or kfnt_queue_drop(); or NULL.
  */
-struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int qid,
-				  unsigned int depth)
+struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, const struct kfi_info *info,
+				  unsigned int qid, unsigned int depth)
 {
 	struct kfnt_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
 
 	if (!queue)
 		return NULL;
 	INIT_LIST_HEAD(&queue->entry);
+	INIT_LIST_HEAD(&queue->waiting);
 	INIT_LIST_HEAD(&queue->backlog);
 	init_llist_head(&queue->deferred);
 	spin_lock_init(&queue->lock);
@@ -270,7 +272,7 @@ struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int q
 	queue->nr_cmds = min_t(unsigned int, depth + min_t(unsigned int, depth, KFNT_SPARE_CMDS),
 			       KFN_QUEUE_MAX);
 	queue->inline_size = qid ? listener->port->nport->inline_data_size : 0;
-	if (!kfnt_unconnected_get(listener->port, queue->nr_cmds))
+	if (!kfnt_unconnected_get(listener->port, queue, info))
 		goto free;
 	queue->cmds = kfnt_cmds_alloc(queue, KFNT_FIRST_CMDS);
 	if (!queue->cmds)
@@ -287,7 +289,7 @@ free_cmds:
 	nvmet_cq_put(&queue->cq);
 	kfnt_cmds_free(queue, queue->cmds, KFNT_FIRST_CMDS);
 uncount:
-	kfnt_unconnected_put(listener->port, queue->nr_cmds);
+	kfnt_unconnected_put(listener->port, queue);
 free:
 	kfree(queue);
 	return NULL;
@@ -302,8 +304,7 @@ static void kfnt_queue_free(struct kfnt_queue *queue)
 	kfnt_cmds_free(queue, queue->cmds, KFNT_FIRST_CMDS);
 	kfnt_cmds_free(queue, queue->more, queue->nr_cmds - KFNT_FIRST_CMDS);
 	kfnt_places_close(queue);
-	if (!test_bit(KFNT_Q_INSTALLED, &queue->flags))
-		kfnt_unconnected_put(queue->listener->port, queue->nr_cmds);
+	kfnt_unconnected_put(queue->listener->port, queue);
 	if (queue->dom)
 		kfnt_domain_put(queue->dom);
 	kfnt_listener_put(queue->listener);
