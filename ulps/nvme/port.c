@@ -7,7 +7,6 @@
  * succeeds. If the address covers several (0.0.0.0, ::, the name of an interface), the port has a
  * listener for each address that exists when the port is enabled.
  */
-#include <linux/configfs.h>
 #include <linux/inet.h>
 #include <linux/nsproxy.h>
 #include <linux/sched.h>
@@ -29,7 +28,6 @@ static struct kfnt_port *kfnt_port_new(struct nvmet_port *nport)
 	spin_lock_init(&port->lock);
 	INIT_LIST_HEAD(&port->waiting);
 	port->nport = nport;
-	config_item_get(&nport->group.cg_item);
 	port->net = get_net_track(current->nsproxy->net_ns, &port->ns_tracker, GFP_KERNEL);
 	return port;
 }
@@ -39,7 +37,6 @@ static void kfnt_port_free(struct kref *ref)
 	struct kfnt_port *port = container_of(ref, struct kfnt_port, ref);
 
 	put_net_track(port->net, &port->ns_tracker);
-	config_item_put(&port->nport->group.cg_item);
 	kfree(port);
 }
 
@@ -250,8 +247,26 @@ int kfnt_add_port(struct nvmet_port *nport)
 }
 
 /*
+ * The queues of a removed port execute commands that use the core's port. The core frees it when it
+ * has flushed nvmet_wq, on which the other transports release their queues. This module releases
+ * them on kfnt_wq: on nvmet_wq, releases that wait for commands could leave no place for the items
+ * that execute these commands. So an item of nvmet_wq waits for kfnt_wq.
+ */
+static void kfnt_await_releases(struct work_struct *work)
+{
+	flush_workqueue(kfnt_wq);
+}
+
+static DECLARE_WORK(kfnt_await_work, kfnt_await_releases);
+
+void kfnt_ports_exit(void)
+{
+	flush_work(&kfnt_await_work);
+}
+
+/*
  * This function does not wait for the queues of the port: they may be executing commands that need
- * a lock which the caller holds.
+ * a lock which the caller holds. It has begun the release of each of them when it returns.
  */
 void kfnt_remove_port(struct nvmet_port *nport)
 {
@@ -263,6 +278,7 @@ void kfnt_remove_port(struct nvmet_port *nport)
 		kfnt_listener_close(listener);
 	}
 	kfnt_end_port(port);
+	queue_work(nvmet_wq, &kfnt_await_work);
 	nport->priv = NULL;
 	kfnt_port_put(port);
 }

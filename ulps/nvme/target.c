@@ -118,6 +118,7 @@ static void __exit kfnt_exit(void)
 {
 	nvmet_unregister_transport(&kfnt_transport);
 	kfnt_wait_queues();
+	kfnt_ports_exit();
 	kfnt_places_exit();
 	kfnt_destroy_workqueues();
 }

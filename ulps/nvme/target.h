@@ -24,7 +24,8 @@ enum {
 /**
  * struct kfnt_port - a port of configfs
  * @ref: references: one held by the port itself, and one by each listener
- * @nport: the core's port, whose configfs item is held
+ * @nport: the core's port. It exists until the last queue of the port was released, see
+ *	kfnt_remove_port()
  * @net: the network namespace of the process that enabled the port; held
  * @ns_tracker: tracks @net
  * @listeners: one for each provider and each local address that the port's address covers; under
@@ -259,6 +260,7 @@ int kfnt_check_layouts(void);
 /* port.c */
 int kfnt_add_port(struct nvmet_port *nport);
 void kfnt_remove_port(struct nvmet_port *nport);
+void kfnt_ports_exit(void);
 void kfnt_listener_put(struct kfnt_listener *listener);
 
 /* accept.c */
