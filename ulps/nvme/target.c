@@ -109,7 +109,9 @@ static int __init kfnt_init(void)
 		return 0;
 	kfnt_places_exit();
 	if (ret == -EINVAL)
-		pr_err("nvmet-kfi: transport type %u has another owner (nvme-loop?)\n", trtype);
+		pr_err("nvmet-kfi: transport type %u has another owner%s\n", trtype,
+		       trtype == NVMF_TRTYPE_LOOP ?
+		       ": disable its ports, rmmod nvme-loop, load nvmet-kfi before it (nvme-kfi(7))" : "");
 	kfnt_destroy_workqueues();
 	return ret;
 }
