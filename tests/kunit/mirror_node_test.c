@@ -603,6 +603,27 @@ static void node_rate(struct kunit *test)
 	KUNIT_EXPECT_LE(test, p->budget, (s64)KFM_RATE_MAX << 10);
 }
 
+/* The provider refuses HELLO until both nodes have the secret. */
+static void node_secret(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	struct kfm_peer *p = &w->peers[0];
+
+	mw_primary(w, 6);
+	mw_run(w);
+	p->net.sent_err = KFI_EKEYREJECTED;
+	mw_run(w);
+	KUNIT_EXPECT_STREQ(test, w->events, "refused ");
+	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_DOWN);
+	mw_join(w, 0, 5);
+	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_UP);
+	KUNIT_EXPECT_NULL(test, p->refused);
+	/* a message of the session that was lost says nothing of the next one */
+	p->net.sent_err = KFI_EKEYREJECTED;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_UP);
+}
+
 #define OTHER_NODE	555
 
 static void node_speaks(struct mw *w, u16 type, u64 node, u32 state)
@@ -815,6 +836,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_promoted_at_once),
 	KUNIT_CASE(node_peers_differ),
 	KUNIT_CASE(node_rate),
+	KUNIT_CASE(node_secret),
 	KUNIT_CASE(node_replaced),
 	KUNIT_CASE(node_primary_replaced),
 	KUNIT_CASE(node_synced_not_stored),

@@ -4,7 +4,8 @@
  * device-mapper calls, and the worker.
  *
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
- *	[COUNT [timeout MS] [rate KIB] [peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
+ *	[COUNT [timeout MS] [rate KIB] [secret KEY]
+ *	[peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
  *
  * A context that has claimed the mirror (claim.c) uses its members, which need no lock. One work
  * item, the worker, can do everything that is to be done, and may sleep. Other contexts hand
@@ -204,6 +205,8 @@ static void kfm_free(struct kfm *m)
 		dm_put_device(m->ti, m->leg);
 	if (m->net_ns)
 		put_net(m->net_ns);
+	kfree_sensitive(m->secret);
+	kfree(m->secret_name);
 	kfree(m);
 }
 
@@ -327,7 +330,7 @@ static int table_policy(struct kfm *m, const char *word)
 static int table_options(struct kfm *m, struct dm_arg_set *as)
 {
 	static const struct dm_arg count = {
-		0, 4 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+		0, 6 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
 	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
 	unsigned int args = 0, ms = 5000;
@@ -343,6 +346,8 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 		} else if (!strcasecmp(word, "rate")) {
 			m->ti->error = "Invalid rate";
 			ret = kfm_rate_parse(dm_shift_arg(as), &m->rate);
+		} else if (!strcasecmp(word, "secret")) {
+			ret = kfm_secret_get(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "peer") && args <= KFM_PEER_WORDS) {
 			m->ti->error = "Option peer needs five words";
 			ret = -EINVAL;

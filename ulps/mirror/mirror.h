@@ -333,6 +333,7 @@ struct kfm_slot {
  * @ends: memory regions have to be bound to the endpoint
  * @retry: time of the next attempt to open the endpoint, jiffies
  * @logged_err: error of the last attempt, so that it is logged once
+ * @sent_err: result of the last message that was sent, KFI_E; written in softirq
  * @rx: receives
  * @tx: messages being sent
  */
@@ -348,6 +349,7 @@ struct kfm_net {
 	bool			ends;
 	unsigned long		retry;
 	int			logged_err;
+	int			sent_err;
 	struct kfm_slot		rx[KFM_RX];
 	struct kfm_slot		tx[KFM_TX];
 };
@@ -516,6 +518,9 @@ struct kfm_recent {
  * @leg_tears: the leg is memory that a loss of power may leave with half a sector, see own.c
  * @policy: what happens when a peer in sync is lost
  * @timeout: a peer that sends nothing for so long is lost, jiffies
+ * @secret: authorization key of the endpoints, NULL for none
+ * @secret_len: bytes
+ * @secret_name: description of the key that has the secret, or NULL
  * @net_ns: network namespace of the caller of the constructor; held
  * @sectors: size
  * @regions: regions of the bitmap
@@ -587,6 +592,9 @@ struct kfm {
 	bool			leg_tears;
 	enum kfm_policy		policy;
 	unsigned long		timeout;
+	u8			*secret;
+	unsigned int		secret_len;
+	char			*secret_name;
 	struct net		*net_ns;
 	u64			sectors;
 	u32			regions;
@@ -662,6 +670,17 @@ void kfm_event(struct kfm *m, const char *what);
 void kfm_peer_event(const struct kfm_peer *p, const char *what);
 u64 kfm_random(void);
 bool kfm_leg_became_memory(const struct kfm *m);
+
+/* secret.c */
+#ifdef CONFIG_KEYS
+int kfm_secret_get(struct kfm *m, const char *name);
+#else
+static inline int kfm_secret_get(struct kfm *m, const char *name)
+{
+	m->ti->error = "A secret needs a kernel with keys (CONFIG_KEYS)";
+	return -EOPNOTSUPP;
+}
+#endif
 
 /* claim.c */
 bool kfm_claim_work(struct kfm *m);

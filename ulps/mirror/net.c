@@ -19,9 +19,16 @@
 static struct kfi_info *make_hints(const struct kfm_peer *p)
 {
 	struct kfi_info *hints = kfi_allocinfo();
+	const struct kfm *m = p->m;
 
 	if (!hints)
 		return NULL;
+	if (m->secret) {
+		hints->ep_attr->auth_key = kmemdup(m->secret, m->secret_len, GFP_KERNEL);
+		hints->ep_attr->auth_key_size = m->secret_len;
+		if (!hints->ep_attr->auth_key)
+			goto free;
+	}
 	hints->caps = KFI_MSG | KFI_RMA;
 	hints->ep_attr->type = KFI_EP_RDM;
 	hints->ep_attr->max_msg_size = KFM_GROUP_BYTES;
@@ -37,6 +44,7 @@ static struct kfi_info *make_hints(const struct kfm_peer *p)
 	hints->fabric_attr->prov_name = kstrdup(p->provider, GFP_KERNEL);
 	if (hints->fabric_attr->prov_name)
 		return hints;
+free:
 	kfi_freeinfo(hints);
 	return NULL;
 }
@@ -64,6 +72,7 @@ static void sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_er
 {
 	struct kfm_slot *slot = container_of(cqe, struct kfm_slot, cqe);
 
+	WRITE_ONCE(slot->p->net.sent_err, wc->err);
 	kfm_signal(slot->p->m, &slot->busy);
 }
 

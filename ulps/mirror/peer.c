@@ -233,6 +233,7 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		p->candidate_session = hello.session;
 	else
 		p->session = hello.session;
+	WRITE_ONCE(p->net.sent_err, 0);	/* identity_tick() looks at the result of HELLO */
 	kfm_net_send(p, &hello);
 }
 
@@ -561,6 +562,20 @@ void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_secondary_message(p, msg);
 }
 
+/* Is the peer one that the provider does not believe, or that does not believe this node? */
+static void identity_tick(struct kfm_peer *p)
+{
+	int err = READ_ONCE(p->net.sent_err);
+
+	if (!err || p->state > KFM_SESSION_HELLO)
+		return;
+	if (err == KFI_EKEYREJECTED)
+		refuse_peer(p, "one of both nodes has no secret, or another one");
+	else if (err == KFI_EACCES)
+		refuse_peer(p, "without a secret both ends need ports below 1024");
+	WRITE_ONCE(p->net.sent_err, 0);
+}
+
 static void open_tick(struct kfm_peer *p)
 {
 	if (kfm_busy(&p->net.opening) || time_before(jiffies, p->net.retry))
@@ -580,6 +595,7 @@ static void peer_tick(struct kfm_peer *p)
 		p->state = KFM_SESSION_DOWN;
 		open_tick(p);
 	}
+	identity_tick(p);
 	if (!m->formatted || !m->primary)
 		return;
 	policy_tick(p);

@@ -64,6 +64,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_log_close(m);
 		p->state = KFM_SESSION_DOWN;
 		p->session = msg->session;
+		p->refused = NULL;
 	}
 	if (kfm_bits_any(p))
 		answer.flags = KFM_M_DIRTY;

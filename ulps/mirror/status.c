@@ -104,8 +104,11 @@ static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 
 	DMEMIT("%s %s %s %s %s %s %s %s %s %u timeout %u rate %u", m->leg->name, m->meta->name,
 	       m->logdev->name, p->provider, p->local[0], p->local[1], p->remote[0], p->remote[1],
-	       kfm_policies[m->policy], 4 + (kfm_peer_count(m) - 1) * (1 + KFM_PEER_WORDS),
+	       kfm_policies[m->policy],
+	       (m->secret ? 6 : 4) + (kfm_peer_count(m) - 1) * (1 + KFM_PEER_WORDS),
 	       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
+	if (m->secret)
+		DMEMIT(" secret %s", m->secret_name);
 	kfm_for_each_peer(p, m) {
 		if (p->index)
 			DMEMIT(" peer %s %s %s %s %s", p->provider, p->local[0], p->local[1],
