@@ -385,7 +385,7 @@ static void log_overwritten(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, l->leg[0], 8);
 }
 
-/* The table is loaded again; the log device has another size now. Return: may the mirror be resumed? */
+/* The table is loaded again; the log device has another size now. Return: as kfm_log_load() */
 static int ml_reload(struct ml *l, u64 ring)
 {
 	struct kfm *m = &l->w->m;
@@ -398,7 +398,7 @@ static int ml_reload(struct ml *l, u64 ring)
 	return kfm_log_load(m);
 }
 
-/* A log keeps its size when its device grows: a record behind the end of the ring is at its begin. */
+/* A log keeps its size when its device grows: behind the end of the old ring it begins again. */
 static void log_grows(struct kunit *test)
 {
 	const u32 last = KFM_RING_MIN - kfm_rec_room(KFM_SECTOR);

@@ -635,7 +635,7 @@ static void node_speaks(struct mw *w, u16 type, u64 node, u32 state)
 	});
 }
 
-/* A blank node at the address of a peer gets no byte before it has been admitted, nor does a third one. */
+/* A blank node at the address of a peer gets no byte before it is admitted, nor does a third one. */
 static void node_replaced(struct kunit *test)
 {
 	struct mw *w = mw_make(test, 1);
@@ -678,7 +678,8 @@ static void node_primary_replaced(struct kunit *test)
 	struct kfm_peer *p = &w->peers[0];
 
 	p->live = jiffies;
-	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), -ENOENT);	/* two have that address */
+	/* two have that address */
+	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), -ENOENT);
 	w->m.peers[1] = NULL;
 	w->m.sb.peers = 1;
 	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), -EBUSY);
