@@ -177,10 +177,10 @@ def hugeio():
     return path
 
 
-def machines(series, topology, disk, logs, progress):
-    """Return a pair with a disk in b, a bridge and engines, and what they need."""
+def machines(series, topology, disk, logs, progress, *make_args):
+    """Return a pair with a disk in b, a bridge and engines, and what they need; @make_args for the build of the modules."""
     os.makedirs(logs, exist_ok=True)
-    ko, tool = bed.build(series, progress, logs, "KFI_TESTS=y")
+    ko, tool = bed.build(series, progress, logs, *make_args)
     nvme_bed.need(progress, logs)
     devices = bed.Devices(disk, ntbsim.Ntbsim(
         bar2=bed.WINDOW, bar4=bed.MEMORY, topology=topology,

@@ -123,7 +123,7 @@ def run_series(series, verdict, wanted, seed):
             continue
         disk = bypass_bed.Disk(seed)
         logs = os.path.join(vm.BUILD, f"vm-{series}", "nvme-bypass", topology)
-        with bypass_bed.machines(series, topology, disk, logs, verdict.progress) as pair:
+        with bypass_bed.machines(series, topology, disk, logs, verdict.progress, "KFI_TESTS=y") as pair:
             s = Bed(pair, disk, topology)
             for case in CASES + (() if s.unchecked else CHECKED):
                 verdict.case(f"{series} {topology}", case, BUDGET, s)

@@ -114,10 +114,10 @@ class Progress:
             self.stream.write(line + "\n")
         self.stream.flush()
 
-    def during(self, text, args, log):
-        """Run a program with its output in a log, and show the elapsed time."""
+    def during(self, text, args, log, far=lambda: ""):
+        """Run a program with its output in a log, and show the elapsed time and what far() returns."""
         os.makedirs(os.path.dirname(log), exist_ok=True)
-        start = time.monotonic()
+        start, told = time.monotonic(), 0
         self(text)
         with open(log, "wb") as out:
             process = subprocess.Popen(args, stdin=subprocess.DEVNULL,
@@ -127,8 +127,10 @@ class Progress:
                     try:
                         process.wait(1)
                     except subprocess.TimeoutExpired:
-                        if self.tty:
-                            self(f"{text} ({time.monotonic() - start:.0f} s)")
+                        seconds = time.monotonic() - start
+                        if self.tty or seconds >= told + 30:
+                            told = seconds
+                            self(f"{text}: {far()}{seconds:.0f} s")
             except BaseException:
                 process.terminate()
                 process.wait()
