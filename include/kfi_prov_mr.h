@@ -19,7 +19,7 @@
  * @node: in &kfi_domain.mrs
  * @flags: flags of the registration: KFI_RMA_EVENT, KFI_RMA_PMEM
  * @access: KFI_REMOTE_READ, KFI_REMOTE_WRITE and rights of the owner
- * @prov_key: in a domain with &kfi_domain.prov_keys: the key, which the provider sets in mr_reg or
+ * @prov_key: in a domain with &kfi_domain.prov_keys: the key, which the provider sets in mr_bind or
  *	mr_attach. It is unique in the domain as long as the provider has memory registered under it
  * @len: length in bytes
  * @live: peers may use the region. Cleared when the region is closed or invalidated

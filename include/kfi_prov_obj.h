@@ -127,7 +127,7 @@ struct kfi_fabric {
  * @regions: regions for which &kfi_prov_ops.mr_reg was called
  * @mrs: hash table of &struct kfi_mr by key
  * @prov_keys: set by the provider in &kfi_prov_ops.domain_open: the key of a region is
- *	&kfi_mr.prov_key
+ *	&kfi_mr.prov_key, and a region has to be bound to an endpoint before it has a key
  * @registered: number of times that a region was made available to peers, per CPU
  * @mems: memory of kfi_mem_alloc(): &struct kfi_mem by page number, read under RCU
  * @eq: bound event queue, or NULL. Does not change after the first endpoint was opened

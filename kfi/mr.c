@@ -325,10 +325,12 @@ static void mr_undo(struct kfi_mr *mr)
 		mr_ops(mr)->mr_dereg(mr);
 }
 
+/* A key of the provider may depend on the endpoint: mr_bind_key() */
 static int give_key(struct kfi_mr *mr, u64 requested)
 {
-	if (mr->domain->prov_keys || mr_mode(mr->domain) & KFI_MR_PROV_KEY ||
-	    requested == KFI_KEY_NOTAVAIL)
+	if (mr->domain->prov_keys)
+		return 0;
+	if (mr_mode(mr->domain) & KFI_MR_PROV_KEY || requested == KFI_KEY_NOTAVAIL)
 		return kfi_mr_hash(mr);
 	return hash_requested(mr, requested);
 }
@@ -526,12 +528,31 @@ static int mr_close(struct kfid *fid)
 /* ---- bindings and control ---- */
 
 /*
+ * The provider gets to know the endpoint. The lock keeps the removal of the device from calling
+ * ops->mr_dereg() meanwhile.
+ */
+static int mr_bind_key(struct kfi_mr *mr)
+{
+	struct kfi_domain *domain = mr->domain;
+	int ret;
+
+	if (!domain->prov_keys)
+		return 0;
+	mutex_lock(&domain->lock);
+	ret = domain->dead ? -ENODEV : mr_ops(mr)->mr_bind(mr);
+	mutex_unlock(&domain->lock);
+	return ret || mr->per_io ? ret : kfi_mr_hash(mr);
+}
+
+/*
  * A region that needs no enabling is live already, and may still be restricted to an endpoint
  * later. A region that needs enabling can be bound only before that, a region for one I/O only
  * before its first registration.
  */
 static int mr_bind_ep(struct kfi_mr *mr, struct kfi_ep *ep, u64 flags)
 {
+	int ret;
+
 	lockdep_assert_held(&mr->bind_lock);
 	if (flags)
 		return -KFI_EBADFLAGS;
@@ -543,6 +564,12 @@ static int mr_bind_ep(struct kfi_mr *mr, struct kfi_ep *ep, u64 flags)
 		return -KFI_EOPBADSTATE;
 	kfi_obj_get(&ep->obj);
 	WRITE_ONCE(mr->ep, ep);
+	ret = mr_bind_key(mr);
+	if (ret) {
+		WRITE_ONCE(mr->ep, NULL);
+		kfi_obj_put(&ep->obj);
+		return ret;
+	}
 	kfi_mr_recall_wait(mr);		/* peers of other endpoints may have leases */
 	return 0;
 }

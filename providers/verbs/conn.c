@@ -203,6 +203,7 @@ int kv_conn_qp(struct kv_conn *conn)
 	struct kv_qp_need need = {
 		.ep = &conn->vep->pe.ep,
 		.id = conn->id,
+		.pd = conn->vep->pd,
 		.depth = KV_SQ,
 		.buf_size = KV_INLINE,
 		.receives = conn->vep->pe.ep.rx.depth,

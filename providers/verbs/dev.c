@@ -49,11 +49,54 @@ bool kv_domain_get(struct kv_domain *kdom)
 	return refcount_inc_not_zero(&kdom->users);
 }
 
+/*
+ * A device checks a key against all regions of a protection domain. A MSG endpoint has one of its
+ * own, so that a peer can neither use nor invalidate regions of other endpoints. It is freed by the
+ * endpoint's close, or with the last reference of the domain if the device is removed before.
+ */
+int kv_pd_open(struct kv_domain *kdom, struct kv_ep *vep)
+{
+	struct ib_pd *pd;
+
+	if (!kv_domain_get(kdom))
+		return -ENODEV;
+	pd = ib_alloc_pd(kdom->ib, 0);
+	if (!IS_ERR(pd)) {
+		mutex_lock(&kdom->pds_lock);
+		vep->pd = pd;
+		list_add_tail(&vep->pd_entry, &kdom->pds);
+		mutex_unlock(&kdom->pds_lock);
+	}
+	kv_domain_put(kdom);
+	return PTR_ERR_OR_ZERO(pd);
+}
+
+static void kv_pd_free(struct kv_ep *vep)
+{
+	list_del(&vep->pd_entry);
+	ib_dealloc_pd(vep->pd);
+	vep->pd = NULL;
+}
+
+void kv_pd_close(struct kv_domain *kdom, struct kv_ep *vep)
+{
+	mutex_lock(&kdom->pds_lock);
+	if (vep->pd)
+		kv_pd_free(vep);
+	mutex_unlock(&kdom->pds_lock);
+}
+
 /* The reference of the device is dropped before domain_close may free @kdom. */
 void kv_domain_put(struct kv_domain *kdom)
 {
+	struct kv_ep *vep, *next;
+
 	if (!refcount_dec_and_test(&kdom->users))
 		return;
+	mutex_lock(&kdom->pds_lock);
+	list_for_each_entry_safe(vep, next, &kdom->pds, pd_entry)
+		kv_pd_free(vep);
+	mutex_unlock(&kdom->pds_lock);
 	ib_dealloc_pd(kdom->pd);
 	kv_dev_put(kdom->dev);
 	complete(&kdom->idle);
@@ -141,6 +184,8 @@ int kv_domain_open(struct kfi_domain *domain)
 		return PTR_ERR(dev);
 	INIT_LIST_HEAD(&kdom->regions);
 	spin_lock_init(&kdom->regions_lock);
+	INIT_LIST_HEAD(&kdom->pds);
+	mutex_init(&kdom->pds_lock);
 	kdom->dev = dev;
 	kdom->ib = dev->ib;
 	kv_domain_read_device(kdom);

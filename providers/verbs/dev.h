@@ -6,7 +6,7 @@
  * device any more. So each user has a reference, in one of two counts:
  *
  *	kv_dev.users	users of the device: domains, listeners, running queries
- *	kv_domain.users	users of the protection domain: the domain, its connections and regions
+ *	kv_domain.users	users of the protection domains: the domain, its connections and regions
  *
  * Removal takes the device off the list, ends the objects that use it (kfi_device_gone()), drops
  * the domains' own references and waits for the last reference. So the time for which a reference
@@ -61,7 +61,9 @@ struct kv_dev {
  * @iwarp:	the port uses iWARP
  * @repeats:	rxe: when it retransmits a request, it executes all later requests again,
  *		including registrations
- * @pd:		protection domain, without a global key
+ * @pd:		protection domain of RDM endpoints, without a global key
+ * @pds:	MSG endpoints, each with a protection domain of its own (kv_pd_open()); @pds_lock
+ *		protects the list, and &kv_ep.pd
  * @dma:	device for which memory is mapped, with a reference, or NULL
  * @bounces:	DMA mappings may use a copy of the memory, see kv_bounces()
  * @max_send_sge: elements of a send or write request; @max_recv_sge: of a receive;
@@ -88,6 +90,8 @@ struct kv_domain {
 	bool			repeats;
 	bool			bounces;
 	struct ib_pd		*pd;
+	struct list_head	pds;
+	struct mutex		pds_lock;
 	struct device		*dma;
 	unsigned int		max_send_sge;
 	unsigned int		max_recv_sge;
@@ -134,6 +138,10 @@ void kv_domain_close(struct kfi_domain *domain);
 /* Take a reference. Return: false if the device is being removed. Any context. */
 bool kv_domain_get(struct kv_domain *kdom);
 void kv_domain_put(struct kv_domain *kdom);	/* may sleep */
+struct kv_ep;
+/* Allocate the protection domain of a MSG endpoint. Return: 0 or a negative errno. May sleep */
+int kv_pd_open(struct kv_domain *kdom, struct kv_ep *vep);
+void kv_pd_close(struct kv_domain *kdom, struct kv_ep *vep);	/* may sleep */
 
 /* addr.c: names, and the devices behind them */
 int kv_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);

@@ -116,6 +116,12 @@ void kv_ep_restart(struct kfi_ep *ep)
 	kv_rq_restart(to_kv_ep(ep));
 }
 
+void kv_ep_close(struct kfi_ep *ep)
+{
+	kv_pd_close(to_kv_domain(ep->domain), to_kv_ep(ep));	/* RDM: does nothing */
+	kfi_proto_ep_close(ep);
+}
+
 int kv_ep_getname(struct kfi_ep *ep, void *addr)
 {
 	return kfi_inaddr_name_write(&to_kv_domain(ep->domain)->names,

@@ -79,7 +79,7 @@ static const struct kfi_prov_ops kv_ops = {
 	.ep_enable	= kv_ep_enable,
 	.ep_stop	= kv_ep_stop,
 	.ep_restart	= kv_ep_restart,
-	.ep_close	= kfi_proto_ep_close,
+	.ep_close	= kv_ep_close,
 	.getname	= kv_ep_getname,
 	.setname	= kv_ep_setname,
 	.peers		= kfi_proto_peers,
@@ -103,6 +103,7 @@ static const struct kfi_prov_ops kv_ops = {
 	.reject		= kv_pep_reject,
 
 	.mr_reg		= kv_mr_open,
+	.mr_bind	= kv_mr_bind,
 	.mr_dereg	= kv_mr_close,
 	.mr_end		= kv_mr_end,
 	.mr_enable	= kv_mr_enable,

@@ -20,7 +20,7 @@
 int kv_plain_open(struct kv_ep *vep)
 {
 	struct kfi_ep *ep = &vep->pe.ep;
-	const struct kv_domain *kdom = to_kv_domain(ep->domain);
+	struct kv_domain *kdom = to_kv_domain(ep->domain);
 
 	ep->hw_recv = true;
 	ep->ops = &kv_msg_ops;
@@ -29,7 +29,9 @@ int kv_plain_open(struct kv_ep *vep)
 		return -EINVAL;
 	if (ep->caps & (KFI_REMOTE_READ | KFI_REMOTE_WRITE) && !ep->domain->prov_keys)
 		return -EINVAL;
-	return ep->caps & KV_PLAIN_UNSUPPORTED || ep->info->ep_attr->auth_key_size ? -EOPNOTSUPP : 0;
+	if (ep->caps & KV_PLAIN_UNSUPPORTED || ep->info->ep_attr->auth_key_size)
+		return -EOPNOTSUPP;
+	return kv_pd_open(kdom, vep);
 }
 
 /* ---- the end of operations ---- */

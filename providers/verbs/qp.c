@@ -110,11 +110,12 @@ static int kv_qp_make(struct kv_qp *qp, const struct kv_qp_need *need, u32 in_re
 			.max_inline_data = in_request,
 		},
 	};
-	int ret = rdma_create_qp(need->id, qp->kdom->pd, &attr);
+	int ret = rdma_create_qp(need->id, need->pd, &attr);
 
 	if (ret)
 		return ret;
 	qp->ib = need->id->qp;
+	qp->lkey = need->pd->local_dma_lkey;
 	/* a device without inline data reports 0 */
 	qp->in_request = min(attr.cap.max_inline_data, in_request);
 	return 0;

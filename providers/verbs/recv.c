@@ -81,7 +81,7 @@ static int kv_rqe_map(struct kv_rqe *e, const struct kfi_oper *op)
 		dma = ib_dma_map_page(kdom->ib, page, off, n, DMA_FROM_DEVICE);
 		if (unlikely(ib_dma_mapping_error(kdom->ib, dma)))
 			return -EIO;
-		e->sge[e->nsge++] = (struct ib_sge){ dma, n, kdom->pd->local_dma_lkey };
+		e->sge[e->nsge++] = (struct ib_sge){ dma, n, e->conn->qp.lkey };
 	}
 	return 0;
 }

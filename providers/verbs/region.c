@@ -26,15 +26,10 @@
 
 /* ---- chunks ---- */
 
-static int kv_chunk_alloc(struct kv_domain *kdom, struct kv_chunk *chunk, unsigned int pages)
+static int kv_chunk_alloc(struct kv_region *region, struct kv_chunk *chunk)
 {
-	struct ib_mr *mr;
+	struct ib_mr *mr = ib_alloc_mr(region->pd, IB_MR_TYPE_MEM_REG, chunk->room);
 
-	chunk->room = pages;
-	chunk->sg = kv_alloc_sg(pages, GFP_KERNEL);
-	if (!chunk->sg)
-		return -ENOMEM;
-	mr = ib_alloc_mr(kdom->pd, IB_MR_TYPE_MEM_REG, pages);
 	if (IS_ERR(mr))
 		return PTR_ERR(mr);
 	chunk->mr = mr;
@@ -140,11 +135,9 @@ static void kv_alloc_end(bool reclaim, unsigned int flags)
 static void kv_chunk_realloc(struct kv_region *region, struct kv_chunk *chunk)
 {
 	unsigned int noreclaim = memalloc_noreclaim_save();
-	struct ib_mr *mr = ib_alloc_mr(region->kdom->pd, IB_MR_TYPE_MEM_REG, chunk->room);
 
+	kv_chunk_alloc(region, chunk);
 	memalloc_noreclaim_restore(noreclaim);
-	if (!IS_ERR(mr))
-		chunk->mr = mr;
 }
 
 /*
@@ -187,7 +180,7 @@ static int kv_region_alloc_mrs(struct kv_region *region)
 
 	while (!region->closed && (chunk = kv_region_nomr(region))) {
 		spin_unlock_bh(&region->lock);
-		mr = ib_alloc_mr(region->kdom->pd, IB_MR_TYPE_MEM_REG, chunk->room);
+		mr = ib_alloc_mr(region->pd, IB_MR_TYPE_MEM_REG, chunk->room);
 		spin_lock_bh(&region->lock);
 		if (IS_ERR(mr))
 			return PTR_ERR(mr);
@@ -291,12 +284,15 @@ static struct kv_region *kv_region_new(struct kfi_mr *mr, struct kv_domain *kdom
 	INIT_LIST_HEAD(&region->reg_node);
 	INIT_WORK(&region->dereg_work, kv_dereg_work);
 	INIT_DELAYED_WORK(&region->alloc_work, kv_alloc_work);
-	for (i = 0; i < count && !ret; i++)
-		ret = kv_chunk_alloc(kdom, &region->chunk[i], kv_region_pages(mr, pages));
+	region->pd = keyed ? NULL : kdom->pd;
+	for (i = 0; i < count && !ret; i++) {
+		region->chunk[i].room = kv_region_pages(mr, pages);
+		region->chunk[i].sg = kv_alloc_sg(region->chunk[i].room, GFP_KERNEL);
+		ret = !region->chunk[i].sg ? -ENOMEM :
+		      keyed ? 0 : kv_chunk_alloc(region, &region->chunk[i]);
+	}
 	if (!ret && !mr->per_io)
 		ret = kv_region_cut(region);
-	if (!ret && !mr->per_io && keyed)
-		ret = kv_region_key(region, false);
 	if (!ret)
 		return region;
 	kv_domain_get(kdom);	/* which kv_region_free() drops */
@@ -342,6 +338,31 @@ int kv_mr_open(struct kfi_mr *mr)
 	spin_unlock_bh(&kdom->regions_lock);
 	mr->priv = region;
 	return 0;
+}
+
+/*
+ * The endpoint of a region with a key of the device is known, and so is its protection domain: no
+ * peer of another endpoint can use the key. The end of the domain frees the protection domain after
+ * the last region.
+ */
+int kv_mr_bind(struct kfi_mr *mr)
+{
+	struct kv_region *region = mr->priv;
+	struct kv_chunk *chunk = &region->chunk[0];
+	unsigned int noio;
+	int ret;
+
+	if (mr->ep->type != KFI_EP_MSG || chunk->mr)
+		return -EINVAL;
+	noio = memalloc_noio_save();
+	region->pd = to_kv_ep(mr->ep)->pd;
+	ret = kv_chunk_alloc(region, chunk);
+	if (!ret && !mr->per_io)
+		ret = kv_region_key(region, false);
+	if (ret)
+		kv_chunk_dereg(region->kdom, chunk);
+	memalloc_noio_restore(noio);
+	return ret;
 }
 
 int kv_mr_attach(struct kfi_mr *mr)

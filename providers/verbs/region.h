@@ -47,6 +47,7 @@ struct kv_chunk {
  * @reg_node: region with a key of the device: entry in &kv_ep.reg_queue of @vep, or empty
  * @mr: the region of kfi.ko
  * @kdom: the domain, referenced
+ * @pd: protection domain: that of the domain, or with keys of the device that of the endpoint
  * @lock: protects the states of chunks; bottom halves off. No lock is taken under it, except for
  *	those of the driver, of the DMA mapping, of workqueues and of waiters
  * @idle: woken when a registration has left a send queue
@@ -68,6 +69,7 @@ struct kv_region {
 	struct kv_ep		*vep;
 	struct kfi_mr		*mr;
 	struct kv_domain	*kdom;
+	struct ib_pd		*pd;
 	spinlock_t		lock;
 	wait_queue_head_t	idle;
 	struct work_struct	dereg_work;

@@ -144,7 +144,7 @@ void kv_put_buf(struct kv_qp *qp, struct kv_sqe *e, u32 bytes)
 	bool in_request = bytes <= qp->in_request && !e->mapped;
 
 	e->sge[0] = (struct ib_sge) {
-		in_request ? (uintptr_t)e->buf : e->dma, bytes, qp->kdom->pd->local_dma_lkey,
+		in_request ? (uintptr_t)e->buf : e->dma, bytes, qp->lkey,
 	};
 	if (in_request)
 		e->wr.send.send_flags |= IB_SEND_INLINE;
@@ -206,7 +206,7 @@ ssize_t kv_sq_map(struct kv_qp *qp, struct kv_sqe *e, struct iov_iter *iter, siz
 		dma = kv_sq_map_piece(qp, e, page, off, n);
 		if (unlikely(ib_dma_mapping_error(ib, dma)))
 			return -EIO;
-		e->sge[e->nsge++] = (struct ib_sge) { dma, n, qp->kdom->pd->local_dma_lkey };
+		e->sge[e->nsge++] = (struct ib_sge) { dma, n, qp->lkey };
 		e->mapped++;
 		done += n;
 	}

@@ -286,7 +286,7 @@ static void kv_stream_sent(struct ib_cq *cq, struct ib_wc *wc)
 
 static void kv_buf_post(struct kv_stream *s, struct kv_buf *buf)
 {
-	struct ib_sge sge = { buf->dma, KVW_SEND_MAX, s->qp.kdom->pd->local_dma_lkey };
+	struct ib_sge sge = { buf->dma, KVW_SEND_MAX, s->qp.lkey };
 	struct ib_recv_wr wr = { .wr_cqe = &buf->cqe, .sg_list = &sge, .num_sge = 1 };
 	int ret;
 
@@ -564,6 +564,7 @@ int kv_stream_open(struct kv_stream *s, struct kfi_ep *ep, struct rdma_cm_id *id
 	struct kv_qp_need need = {
 		.ep = ep,
 		.id = id,
+		.pd = s->qp.kdom->pd,
 		.depth = KV_LINK_SQ,
 		.buf_size = KV_LINK_BUF,
 		.receives = KV_RECVS,

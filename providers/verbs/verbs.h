@@ -85,6 +85,9 @@ struct kv_rq {
  * @pe: the protocol's part; MSG endpoints use only its connection set
  * @addr: own name; the port is fixed at enable
  * @id: RDM: listening identifier
+ * @pd: MSG: protection domain of its queue pairs and regions; NULL after the device was removed.
+ *	Valid with a reference of kv_domain_get()
+ * @pd_entry: MSG: in &kv_domain.pds as long as @pd is valid
  * @rq: MSG: its receives
  * @reg_lock: protects @reg_queue; taken inside kv_qp.lock
  * @reg_queue: MSG: regions whose registrations are the next requests for the send queue (rkey.c)
@@ -93,6 +96,8 @@ struct kv_ep {
 	struct kfi_proto_ep	pe;
 	union kfi_inaddr	addr;
 	struct rdma_cm_id	*id;
+	struct ib_pd		*pd;
+	struct list_head	pd_entry;
 	struct kv_rq		rq;
 	spinlock_t		reg_lock;
 	struct list_head	reg_queue;
@@ -207,6 +212,7 @@ struct kv_sqe {
  * @broken: a request was refused by the device or has failed: no more requests are posted
  * @fenced: only registrations follow the last invalidation, see kv_put_fence()
  * @leaked: the device has not returned all requests, so their memory is never freed (drain.c)
+ * @lkey: key of local memory, of the queue pair's protection domain
  * @in_request: longest data that is passed to the device inside the work request, bytes
  * @depth: entries of @sq, a power of two
  * @buf_size: bytes of &kv_sqe.buf, a power of two
@@ -234,6 +240,7 @@ struct kv_qp {
 	bool			broken;
 	bool			fenced;
 	bool			leaked;
+	u32			lkey;
 	u32			in_request;
 	u32			depth;
 	u32			buf_size;
@@ -253,6 +260,7 @@ struct kv_qp {
  * struct kv_qp_need - properties of a queue pair to be created
  * @ep: the endpoint
  * @id: identifier of the connection
+ * @pd: its protection domain
  * @depth: entries of the send queue, a power of two
  * @buf_size: &kv_qp.buf_size
  * @receives: entries of the receive queue
@@ -262,6 +270,7 @@ struct kv_qp {
 struct kv_qp_need {
 	struct kfi_ep		*ep;
 	struct rdma_cm_id	*id;
+	struct ib_pd		*pd;
 	u32			depth;
 	u32			buf_size;
 	u32			receives;
@@ -573,6 +582,7 @@ int kv_ep_open(struct kfi_ep *ep);
 int kv_ep_enable(struct kfi_ep *ep);
 void kv_ep_stop(struct kfi_ep *ep, int err);
 void kv_ep_restart(struct kfi_ep *ep);
+void kv_ep_close(struct kfi_ep *ep);
 int kv_ep_getname(struct kfi_ep *ep, void *addr);
 int kv_ep_setname(struct kfi_ep *ep, const void *addr, size_t len);
 void kv_ep_peers(struct kfi_ep *ep, u32 after,
@@ -720,6 +730,7 @@ int kv_conceal(struct kfi_link *link, struct kfi_exposed *x);
 
 /* region.c: memory regions that peers may access */
 int kv_mr_open(struct kfi_mr *mr);
+int kv_mr_bind(struct kfi_mr *mr);
 void kv_mr_close(struct kfi_mr *mr);
 bool kv_mr_end(struct kfi_mr *mr);
 int kv_mr_attach(struct kfi_mr *mr);

@@ -68,6 +68,11 @@ struct kv_conn *kv_region_conn(const struct kfi_mr *mr)
 	return the_conn;
 }
 
+int kv_pd_open(struct kv_domain *kdom, struct kv_ep *vep)
+{
+	return 0;
+}
+
 bool kv_domain_get(struct kv_domain *kdom)
 {
 	return true;
@@ -189,6 +194,7 @@ static void open_device(struct world *w)
 	w->id.device = w->ib;
 	w->kdom.ib = w->ib;
 	w->kdom.pd = &w->pd;
+	w->vep.pd = &w->pd;
 	w->kdom.max_send_sge = KV_SGE;
 	w->kdom.max_recv_sge = 1;
 	w->kdom.max_sge_rd = KV_SGE;
@@ -265,6 +271,8 @@ struct kv_region *open_region(struct world *w, bool key)
 	refcount_set(&w->mr.holds, 2);	/* the case sees when the other one goes */
 	iov_iter_kvec(&w->mr.iter, ITER_SOURCE, kvec, 1, MEM);
 	KUNIT_ASSERT_EQ(w->test, 0, kv_mr_open(&w->mr));
+	if (key)
+		KUNIT_ASSERT_EQ(w->test, 0, kv_mr_bind(&w->mr));
 	region = w->mr.priv;
 	KUNIT_ASSERT_NOT_NULL(w->test, region);
 	KUNIT_ASSERT_EQ(w->test, key ? 1 : 2, region->cut);
