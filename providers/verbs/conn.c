@@ -377,6 +377,21 @@ static void kv_conn_set_answer(struct kfi_peer_conn *pc, bool accepted)
 	kv_cm_step(to_kv_conn(pc), accepted ? KV_STEP_ACCEPT : KV_STEP_REJECT);
 }
 
+/* Nothing is expected of a caller, only of the consumer: no caller gives way to another one. */
+static bool kv_conn_set_unproven(const struct kfi_peer_conn *pc)
+{
+	return false;
+}
+
+static bool kv_conn_set_same_source(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
+{
+	union kfi_inaddr from, other;
+
+	kfi_inaddr_name_origin(&to_kv_conn(a)->name, &from);
+	kfi_inaddr_name_origin(&to_kv_conn(b)->name, &other);
+	return !kfi_inaddr_cmp(&from, &other);
+}
+
 static const struct kfi_peer_conn *kv_conn_set_carrier(const struct kfi_oper *op)
 {
 	const struct kv_conn *conn = READ_ONCE(kv_op(op)->conn);
@@ -386,11 +401,14 @@ static const struct kfi_peer_conn *kv_conn_set_carrier(const struct kfi_oper *op
 
 const struct kfi_conn_set_ops kv_conn_set_ops = {
 	.backlog	= &kv_proto.params.backlog,
+	.source_backlog	= &kv_proto.params.source_backlog,
 	.get		= kv_conn_set_get,
 	.put		= kv_conn_set_put,
 	.fail		= kv_conn_set_fail,
 	.failed		= kv_conn_set_failed,
 	.carrier	= kv_conn_set_carrier,
 	.moved		= kv_conn_set_moved,
+	.unproven	= kv_conn_set_unproven,
+	.same_source	= kv_conn_set_same_source,
 	.answer		= kv_conn_set_answer,
 };

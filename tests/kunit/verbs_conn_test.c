@@ -656,6 +656,44 @@ static void listener_closes(struct kunit *test)
 	msg_close(m);
 }
 
+#define BACKLOG		6
+#define SOURCE_BACKLOG	2
+
+/* One source can't take all calls that may wait for the consumer of a listener. */
+static void calls_of_one_source(struct kunit *test)
+{
+	struct kfi_proto_params was = kv_proto.params;
+	struct kv_conn *conn[BACKLOG + 1];
+	struct msg *m = msg_open(test);
+	struct kfi_conn_set set = {};
+	unsigned int i, n;
+	int ret;
+
+	kv_proto.params.backlog = BACKLOG;
+	kv_proto.params.source_backlog = SOURCE_BACKLOG;
+	kfi_conn_set_init(&set, NULL, &kv_conn_set_ops);
+	for (i = 0, n = 0; i <= BACKLOG; i++) {
+		conn[n] = kv_conn_new(NULL, NULL);
+		KUNIT_ASSERT_NOT_NULL(test, conn[n]);
+		conn[n]->name.in = (struct sockaddr_in) {
+			.sin_family = AF_INET, .sin_port = htons(i + 1),
+			.sin_addr.s_addr = htonl(i < 3 ? 1 : i),
+		};
+		ret = kfi_conn_set_add(&set, &conn[n]->pc);
+		KUNIT_EXPECT_EQ(test, i == SOURCE_BACKLOG ? -EBUSY : 0, ret);
+		if (!ret)
+			n++;
+		else
+			kv_conn_put(conn[n]);
+	}
+	while (n--) {
+		kfi_conn_set_remove(&conn[n]->pc);
+		kv_conn_put(conn[n]);
+	}
+	kv_proto.params = was;
+	msg_close(m);
+}
+
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(refused_midway),
 	KUNIT_CASE(post_refused),
@@ -675,6 +713,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(refused_by_caller),
 	KUNIT_CASE(refused_by_called),
 	KUNIT_CASE(listener_closes),
+	KUNIT_CASE(calls_of_one_source),
 	{}
 };
 
