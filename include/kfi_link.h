@@ -151,9 +151,10 @@ enum kfi_link_want {
  *	long payload makes progress
  * @ep: endpoint of the connection; NULL while a connection request waits at a passive endpoint
  * @proto: the protocol over this kind of link
- * @privileged: the caller has shown that it acts for the administrator of its machine. Such a
- *	caller may claim a name there without an authorization key. The provider sets it for a
- *	connection that it accepts, before kfi_link_called()
+ * @privileged: only the administrator of the peer's machine can let the peer have @name: the
+ *	caller has shown that it acts for the administrator, or nobody else can listen at the name
+ *	that this side dials. See kfi_proto_need_privilege(). The provider sets it before
+ *	kfi_link_called(), and in ops->open()
  * @checks: when the bytes behind a payload in places arrive, the link compares the payload with
  *	what its sender has written. So the protocol does not write to places before the peer has
  *	answered earlier writes. The link sets it before kfi_link_up()
@@ -415,7 +416,7 @@ struct kfi_link_ops {
  * @grant_mib: MiB of memory in these grants
  * @peer_grants: lasting grants that a peer of an RDM endpoint has over all its connections
  * @peer_grant_mib: MiB of memory in the grants of @peer_grants
- * @need_privilege: a caller without an authorization key must be &kfi_link.privileged
+ * @need_privilege: a peer must be &kfi_link.privileged, see kfi_proto_need_privilege()
  *
  * kfi_proto_init() fixes the first six. The others are read at each use. KFI_PROTO_PARAMS() makes
  * them parameters of the provider's module, so they have the same names, ranges and descriptions
@@ -675,6 +676,20 @@ static inline struct kfi_proto_pep *to_proto_pep(struct kfi_pep *pep)
 {
 	return container_of(pep, struct kfi_proto_pep, pep);
 }
+
+/**
+ * kfi_proto_need_privilege() - does the endpoint believe the names of &kfi_link.privileged peers
+ *	only?
+ * @ep: the endpoint
+ *
+ * True for an RDM endpoint of the kernel that has no secret key, if the administrator has not
+ * allowed other peers (&kfi_proto_params.need_privilege). Such an endpoint refuses callers, and
+ * dials no names, that are not privileged. So it has to show its own privilege: it calls, and
+ * listens, at places that an unprivileged process of its machine can't use. The peers of an
+ * endpoint that belongs to a process are other processes, which can't show that.
+ * Any context. Return: as the question says.
+ */
+bool kfi_proto_need_privilege(const struct kfi_ep *ep);
 
 /* ------------------------------------------------------------------ */
 /* Callbacks of a link							      */

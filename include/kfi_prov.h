@@ -699,6 +699,20 @@ int kfi_idmap_id(struct net *net, __be32 addr, u32 *id);
 bool kfi_auth_same(const struct kfi_ep_attr *a, const struct kfi_ep_attr *b);
 
 /**
+ * kfi_auth_secret() - check whether an endpoint has an authorization key that is a secret
+ * @ep: the open endpoint
+ *
+ * In domains with the address format KFI_ADDR_CXI the key is the number of a service, which
+ * everybody knows. It separates endpoints, but does not identify a peer.
+ *
+ * Context: any. Return: true if the endpoint has a key, and the key is a secret.
+ */
+static inline bool kfi_auth_secret(const struct kfi_ep *ep)
+{
+	return ep->info->ep_attr->auth_key_size && ep->domain->info->addr_format != KFI_ADDR_CXI;
+}
+
+/**
  * kfi_auth_proof() - compute a proof that this side has an authorization key
  * @attr: attributes of an endpoint with a key, as for kfi_auth_same()
  * @parts: the data that the proof covers. It contains a random number of the side that verifies

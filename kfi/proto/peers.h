@@ -64,6 +64,7 @@
  * @reconnects: number of connections after the first
  * @dial: work item that dials
  * @redials: attempts since a call has lost to the call of the peer
+ * @warned: the log says that the peer is not dialed. Of @dial
  * @rcu: frees the peer
  * @name: &kfi_link_ops.name_len bytes
  *
@@ -87,6 +88,7 @@ struct kfi_peer {
 	u64			reconnects;
 	struct delayed_work	dial;
 	unsigned int		redials;
+	bool			warned;
 	struct rcu_head		rcu;
 	u8			name[] __aligned(8);
 };

@@ -761,6 +761,7 @@ int kfp_rdm_called(struct kfp_conn *conn);
 int kfp_rdm_admit(struct kfp_conn *conn);
 bool kfp_rdm_ready(struct kfp_conn *conn);
 void kfp_rdm_publish(struct kfp_conn *conn);
+bool kfp_rdm_trusted(const struct kfp_conn *conn);
 void kfp_peer_info(const struct kfi_proto_ep *pe, const void *name, const struct kfi_peer_conn *pc,
 		   struct kfi_peer_info *info);
 

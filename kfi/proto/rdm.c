@@ -91,15 +91,19 @@ bool kfp_rdm_ready(struct kfp_conn *conn)
 	return true;
 }
 
-/*
- * Is the name that the caller claims accepted? Without a key, the caller has to show that its
- * kernel, or a privileged process, has sent the hello, see docs/wire-protocol.md. The peers of an
- * endpoint that belongs to a process are other processes, which can't show that.
- */
-static bool kfp_rdm_trusted(const struct kfp_conn *conn)
+bool kfi_proto_need_privilege(const struct kfi_ep *ep)
 {
-	return conn->auth || conn->link.privileged || !kfp_params(conn)->need_privilege ||
-	       conn->ep->ep.unprivileged;
+	const struct kfi_proto *proto = container_of(ep, struct kfi_proto_ep, ep)->proto;
+
+	return READ_ONCE(proto->params.need_privilege) && ep->type == KFI_EP_RDM &&
+	       !ep->unprivileged && !kfi_auth_secret(ep);
+}
+EXPORT_SYMBOL_GPL(kfi_proto_need_privilege);
+
+/* Is the name of the peer, which the peer claims or at which it was called, accepted? */
+bool kfp_rdm_trusted(const struct kfp_conn *conn)
+{
+	return conn->link.privileged || !kfi_proto_need_privilege(&conn->ep->ep);
 }
 
 static bool kfp_rdm_in_av(const struct kfp_conn *conn)

@@ -7,14 +7,12 @@
 #include <net/ip.h>
 #include "sock.h"
 
-/*
- * Does the endpoint have to call from a reserved port? Without an authorization key, a peer accepts
- * the name of a caller only from such a port.
- */
-static bool ks_dial_reserved(const struct kfi_ep *ep)
+/* Return the reserved port whose turn it is, in network byte order. */
+__be16 ks_next_reserved(void)
 {
-	return READ_ONCE(ks_proto.params.need_privilege) && ep->type == KFI_EP_RDM &&
-	       !ep->unprivileged && !ep->info->ep_attr->auth_key_size;
+	static atomic_t next;
+
+	return cpu_to_be16(KS_PORT_MAX - (unsigned int)atomic_inc_return(&next) % KS_PORTS);
 }
 
 /*
@@ -24,18 +22,17 @@ static bool ks_dial_reserved(const struct kfi_ep *ep)
  */
 static int ks_dial_bind_reserved(struct socket *sock, union kfi_inaddr *from)
 {
-	static atomic_t next;
 	struct net *net = sock_net(sock->sk);
-	unsigned int tries, port;
 	int ret = -EADDRINUSE;
+	unsigned int tries;
+	__be16 port;
 
 	sock_set_reuseaddr(sock->sk);
-	for (tries = KS_PORT_MIN; tries <= KS_PORT_MAX && ret == -EADDRINUSE; tries++) {
-		port = KS_PORT_MAX -
-		       (unsigned int)atomic_inc_return(&next) % (KS_PORT_MAX - KS_PORT_MIN + 1);
-		if (inet_is_local_reserved_port(net, port))
+	for (tries = 0; tries < KS_PORTS && ret == -EADDRINUSE; tries++) {
+		port = ks_next_reserved();
+		if (inet_is_local_reserved_port(net, be16_to_cpu(port)))
 			continue;
-		kfi_inaddr_set_port(from, cpu_to_be16(port));
+		kfi_inaddr_set_port(from, port);
 		ret = kernel_bind(sock, (void *)&from->sa, kfi_inaddr_len(from->sa.sa_family));
 	}
 	return ret;
@@ -55,7 +52,7 @@ static int ks_dial_socket(struct kfi_link *link, struct socket **sockp)
 		return ret;
 	ks_set_options(sock, ep->info->tx_attr->tclass);
 	kfi_inaddr_set_port(&from, 0);
-	if (ks_dial_reserved(ep))
+	if (kfi_proto_need_privilege(ep))
 		ret = ks_dial_bind_reserved(sock, &from);
 	else
 		ret = kernel_bind(sock, (void *)&from.sa, kfi_inaddr_len(from.sa.sa_family));
@@ -72,9 +69,11 @@ int ks_open(struct kfi_link *link)
 	struct socket *sock;
 	int ret = ks_dial_socket(link, &sock);
 
-	if (!ret)
-		ks_link_init(to_ks_link(link), sock);
-	return ret;
+	if (ret)
+		return ret;
+	ks_link_init(to_ks_link(link), sock);
+	link->privileged = ks_port_reserved(link->name);
+	return 0;
 }
 
 /*
@@ -116,8 +115,8 @@ int ks_dial(struct kfi_link *link)
 	ks_link_attach(kl);
 	ret = ks_connect(kl);
 	/* The port belongs to another connection to the same destination, perhaps in TIME_WAIT. */
-	for (tries = KS_PORT_MIN; ret == -EADDRNOTAVAIL && tries <= KS_PORT_MAX; tries++) {
-		if (!ks_dial_reserved(&link->ep->ep) || ks_redial(link))
+	for (tries = 0; ret == -EADDRNOTAVAIL && tries < KS_PORTS; tries++) {
+		if (!kfi_proto_need_privilege(&link->ep->ep) || ks_redial(link))
 			break;
 		ret = ks_connect(kl);
 	}

@@ -44,6 +44,17 @@ static void ks_ctx_enable(struct ks_ep *ke, const struct ks_ep *top)
 	ke->pe.peers.incarnation = top->pe.peers.incarnation;
 }
 
+static int ks_ep_listen(struct ks_ep *ke)
+{
+	struct kfi_ep *ep = &ke->pe.ep;
+	int backlog = ks_proto.params.backlog;
+
+	if (!kfi_inaddr_port(&ke->addr) && kfi_proto_need_privilege(ep))
+		return ks_listen_reserved(kfi_ep_net(ep), &ke->addr, backlog, &ke->accept,
+					  &ke->listener);
+	return ks_listen(kfi_ep_net(ep), &ke->addr, backlog, &ke->accept, &ke->listener);
+}
+
 int ks_ep_enable(struct kfi_ep *ep)
 {
 	struct ks_ep *ke = to_ks_ep(ep);
@@ -55,8 +66,7 @@ int ks_ep_enable(struct kfi_ep *ep)
 	if (ep->type == KFI_EP_DGRAM)
 		return ks_dgram_enable(ke);
 	if (ep->type == KFI_EP_RDM)
-		return ks_listen(kfi_ep_net(ep), &ke->addr, ks_proto.params.backlog, &ke->accept,
-				 &ke->listener);
+		return ks_ep_listen(ke);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
  */
 #include <linux/sched/mm.h>
 #include <linux/tcp.h>
+#include <net/ip.h>
 #include <net/ipv6.h>
 #include "sock.h"
 
@@ -23,7 +24,10 @@ static void ks_listener_ready(struct sock *sk)
 		queue_delayed_work(ks_cm_wq, work, 0);
 }
 
-/* Bind and listen, and store the port in @addr. @work is queued when a connection has arrived. */
+/*
+ * Bind and listen, and store the port in @addr. @work is queued when a connection has arrived. Each
+ * attempt needs a new socket, because kernel_listen() may find out that the port is in use.
+ */
 int ks_listen(struct net *net, union kfi_inaddr *addr, int backlog, struct delayed_work *work,
 	      struct socket **sockp)
 {
@@ -58,6 +62,29 @@ int ks_listen(struct net *net, union kfi_inaddr *addr, int backlog, struct delay
 	return ret;
 release:
 	sock_release(sock);
+	return ret;
+}
+
+/*
+ * Listen as ks_listen() does, at a port that the caller has not chosen: at a reserved one, because
+ * peers dial only such ports of this endpoint.
+ */
+int ks_listen_reserved(struct net *net, union kfi_inaddr *addr, int backlog,
+		       struct delayed_work *work, struct socket **sockp)
+{
+	int ret = -EADDRINUSE;
+	unsigned int tries;
+	__be16 port;
+
+	for (tries = 0; tries < KS_PORTS && ret == -EADDRINUSE; tries++) {
+		port = ks_next_reserved();
+		if (inet_is_local_reserved_port(net, be16_to_cpu(port)))
+			continue;
+		kfi_inaddr_set_port(addr, port);
+		ret = ks_listen(net, addr, backlog, work, sockp);
+	}
+	if (ret)
+		kfi_inaddr_set_port(addr, 0);
 	return ret;
 }
 
@@ -117,7 +144,7 @@ static void ks_accepted(struct ks_ep *ke, struct ks_pep *kp, struct socket *sock
 	}
 	ks_link_init(to_ks_link(link), sock);
 	memcpy(link->name, name, sizeof(*name));
-	link->privileged = be16_to_cpu(kfi_inaddr_port(name)) <= KS_PORT_MAX;
+	link->privileged = ks_port_reserved(link->name);
 	ks_set_options(sock, ke ? ke->pe.ep.info->tx_attr->tclass :
 				  kp->ppep.pep.info->tx_attr->tclass);
 	if (kfi_link_called(link))

@@ -42,11 +42,11 @@ KFI_PARAM(keepintvl_s, ks_keepintvl_s, s, 0644, "seconds between probes (default
 
 module_param_named(reserved_ports, ks_proto.params.need_privilege, bool, 0644);
 MODULE_PARM_DESC(reserved_ports,
-		 "without a key, RDM uses and accepts ports below 1024 only (default yes)");
+		 "without a secret key, RDM peers have to use ports below 1024 (default yes)");
 
-unsigned int ks_short_port = 12345;
+unsigned int ks_short_port = 914;
 KFI_PARAM(short_port, ks_short_port, short_port, 0444,
-	  "port of pid 0 in short names, as kfilnd uses them (default 12345)");
+	  "port of pid 0 in short names, as kfilnd uses them (default 914)");
 
 bool ks_splice = true;
 module_param_named(splice, ks_splice, bool, 0644);

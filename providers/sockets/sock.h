@@ -18,8 +18,9 @@
 #include <kfi_link.h>
 
 #define KS_RX_STEPS	2048		/* steps of one run of ks_read() */
-#define KS_PORT_MIN	512		/* reserved ports from which endpoints call */
+#define KS_PORT_MIN	512		/* reserved ports that endpoints choose */
 #define KS_PORT_MAX	1023
+#define KS_PORTS	(KS_PORT_MAX - KS_PORT_MIN + 1)
 #define KS_PROBE_MS	2000U		/* time for a live peer to acknowledge something */
 #define KS_QUEUED_WARN	(10 * HZ)	/* report packets that wait longer after a close */
 
@@ -129,6 +130,12 @@ static inline struct ks_link *to_ks_link(const struct kfi_link *link)
 	return container_of(link, struct ks_link, link);
 }
 
+/* Is the port of @name one that no unprivileged process can bind? */
+static inline bool ks_port_reserved(const void *name)
+{
+	return be16_to_cpu(kfi_inaddr_port(name)) <= KS_PORT_MAX;
+}
+
 /* addr.c: names, and the answers to getinfo */
 int ks_getinfo(struct kfi_query *q);
 int ks_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
@@ -153,6 +160,8 @@ int ks_pep_listen(struct kfi_pep *pep);
 /* listen.c: listening sockets, and the connections that they accept */
 int ks_listen(struct net *net, union kfi_inaddr *addr, int backlog, struct delayed_work *work,
 	      struct socket **sockp);
+int ks_listen_reserved(struct net *net, union kfi_inaddr *addr, int backlog,
+		       struct delayed_work *work, struct socket **sockp);
 void ks_unlisten(struct socket *sock, struct delayed_work *work);
 void ks_ep_accept_work(struct work_struct *work);
 void ks_pep_accept_work(struct work_struct *work);
@@ -160,6 +169,7 @@ void ks_pep_accept_work(struct work_struct *work);
 /* dial.c: outgoing connections */
 int ks_open(struct kfi_link *link);
 int ks_dial(struct kfi_link *link);
+__be16 ks_next_reserved(void);
 
 /* link.c: the life of a TCP connection */
 extern const struct kfi_link_ops ks_link_ops;

@@ -20,6 +20,7 @@ static int victim_ask(struct victim *v, const struct victim_attr *attr)
 		return ret;
 	hints->caps = attr->caps ?: KFI_MSG | KFI_RMA;
 	hints->ep_attr->type = attr->type ?: KFI_EP_RDM;
+	hints->addr_format = attr->format;
 	hints->fabric_attr->prov_name = kstrdup(attr->provider, GFP_KERNEL);
 	if (attr->auth) {
 		hints->ep_attr->auth_key = kstrdup(attr->auth, GFP_KERNEL);

@@ -18,6 +18,7 @@
  * @type: @caps: of the endpoint; 0: RDM; messages and RMA
  * @av_only: KFI_OPT_AV_ONLY
  * @auth: authorization key, or NULL
+ * @format: of its address; 0: the first that the provider offers
  * @buf_len: bytes of &victim.buf
  * @cq_size: entries of the completion queue
  * @txcq_size: entries of another completion queue, for sends; 0: one queue has receives and sends
@@ -27,6 +28,7 @@ struct victim_attr {
 	const char	*node;
 	const char	*auth;
 	u32		type;
+	u32		format;
 	u64		caps;
 	bool		av_only;
 	size_t		buf_len;

@@ -14,7 +14,7 @@ import pair as vm
 NAME = "r0"
 DEVICE = f"/dev/mapper/{NAME}"
 UUID = "c3a0f9a2-5d0c-4a57-8f0e-2b1d6e8b7a11"
-PORT = {"a": 7001, "b": 7002}
+PORT = {"a": 701, "b": 702}
 OTHER = {"a": "b", "b": "a"}
 # Stock modules that the guests need besides the usual
 MODULES = ("dm_mod", "virtio_blk", "ext4", "crc32c_generic")

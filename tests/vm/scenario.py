@@ -79,7 +79,7 @@ class Scenario:
     def serve(self):
         """Start servers for both endpoint types on b, unless they run."""
         if not self.kfi.json("b", "perf list"):
-            self.kfi.serve("b", "rdm", 7471, self.provider)
+            self.kfi.serve("b", "rdm", 971, self.provider)
             self.kfi.serve("b", "msg", 7472, self.provider)
 
     def traffic(self, kind="rdm", version=4, timeout=60, **options):
@@ -90,7 +90,7 @@ class Scenario:
         options.setdefault("iterations", 20)
         options.setdefault("mode", "latency,bandwidth")
         rows = self.kfi.perf("a", bed.node(self.provider, self.pair, "b", version), timeout, verify=True, type=kind,
-                             provider=self.provider, service=7472 if kind == "msg" else 7471, **options)
+                             provider=self.provider, service=7472 if kind == "msg" else 971, **options)
         want = (len(options["op"].split(",")) * len(str(options["size"]).split(",")) *
                 len(options["mode"].split(",")))
         check(len(rows) == want, f"{len(rows)} results instead of {want}")
@@ -278,7 +278,7 @@ def garbage(s):
     before = len(s.kfi.json("b", "show endpoints"))
     said = int(s.dmesg("b", "kfi_sockets"))
     job = s.long_run(6)
-    for port in (7471, 7472):
+    for port in (971, 7472):
         for size in (1, 20, 100, 10000):
             s.pair.run("a", f"head -c {size} /dev/urandom | timeout 3 nc {s.address} {port}",
                        check=False)

@@ -185,7 +185,7 @@ int dump_list(int cmd, const struct field *fields, size_t n, enum layout layout,
 
 /* ---- perf.c, perf_run.c ---- */
 
-#define PERF_PORT "7471"
+#define PERF_PORT "971"	/* below 1024: kfi_sockets(7), SECURITY */
 #define PERF_PROVIDER "sockets"
 
 int perf_run(int argc, char **argv);

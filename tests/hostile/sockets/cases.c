@@ -864,6 +864,8 @@ const struct hostile_case hostile_cases[] = {
 	{ "silence", silence },
 	{ "many_peers", many_peers },
 	{ "impostor", impostor },
+	{ "false_acceptor", false_acceptor },
+	{ "known_key", known_key },
 	{ "forgotten_caller", forgotten_caller },
 	{ "no_port", no_port },
 	{ "members_only", members_only },

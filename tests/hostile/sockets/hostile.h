@@ -6,7 +6,7 @@
  *	peer.c	 one TCP connection: hello, frames, reset
  *	cases.c	 the attacks
  *	rtw.c	 attacks with RTWs, and with places
- *	dials.c	 what the victim does to call many peers
+ *	dials.c	 what the victim does to call many peers, and false ones
  *	main.c	 runs the cases
  *	../victim.c an endpoint over kfi_sockets
  */
@@ -55,7 +55,8 @@ int hs_exchange_hello(struct hs *hs, const struct hs_call *call);
 struct hs *hs_open(const struct victim *v, const struct hs_call *call);	/* both; ERR_PTR() */
 /* Be called: a listener on all addresses of this machine; ERR_PTR() */
 struct socket *hs_listen(u16 port, int backlog);
-/* ... and its next caller, accepted; @port: the port that it calls from */
+/* ... and its next caller, @port: the port that it calls from; the same, and accept its hello */
+struct hs *hs_called(struct socket *listener, u16 *port);
 struct hs *hs_accept(struct socket *listener, u16 *port);
 int hs_put(struct hs *hs, const void *bytes, size_t len);
 int hs_put_flags(struct hs *hs, const void *bytes, size_t len, int flags);	/* MSG_* */
@@ -100,6 +101,8 @@ bool rtw_broken(struct victim *v);
 
 /* dials.c */
 bool shared_ports(struct victim *v);
+bool false_acceptor(struct victim *v);
+bool known_key(struct victim *v);
 
 bool check(bool truth, const char *what);
 

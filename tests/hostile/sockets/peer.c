@@ -105,9 +105,8 @@ struct socket *hs_listen(u16 port, int backlog)
 	return ERR_PTR(ret);
 }
 
-struct hs *hs_accept(struct socket *listener, u16 *port)
+struct hs *hs_called(struct socket *listener, u16 *port)
 {
-	const struct hs_call call = { .port = 1 };
 	struct hs *hs = kzalloc(sizeof(*hs), GFP_KERNEL);
 	struct sockaddr_in name;
 	int ret = -ENOMEM;
@@ -121,13 +120,26 @@ struct hs *hs_accept(struct socket *listener, u16 *port)
 	ret = kernel_getpeername(hs->sock, (void *)&name);
 	*port = be16_to_cpu(name.sin_port);
 	if (ret > 0)
-		ret = hs_get(hs, &hs->said, sizeof(hs->said), HS_WAIT_MS);
-	ret = ret ?: hs_say_hello(hs, &call, KFW_ACCEPT);
-	if (!ret)
 		return hs;
 	sock_release(hs->sock);
 free:
 	kfree(hs);
+	return ERR_PTR(ret);
+}
+
+struct hs *hs_accept(struct socket *listener, u16 *port)
+{
+	const struct hs_call call = { .port = 1 };
+	struct hs *hs = hs_called(listener, port);
+	int ret;
+
+	if (IS_ERR(hs))
+		return hs;
+	ret = hs_get(hs, &hs->said, sizeof(hs->said), HS_WAIT_MS);
+	ret = ret ?: hs_say_hello(hs, &call, KFW_ACCEPT);
+	if (!ret)
+		return hs;
+	hs_close(hs);
 	return ERR_PTR(ret);
 }
 
