@@ -263,7 +263,11 @@ struct kfi_unit {
  * @port: optional, with @set_port: the part of an endpoint's own name that a hello carries, never
  *	0. Process context
  * @set_port: store the port of a hello in the name of the source. Process context
- * @self: store the name by which the caller has called this side. Process context
+ * @self: store the name of this side as the peer knows it: by which the caller has called it, or
+ *	which this side has as a caller. &kfi_link.ep may be NULL. Process context
+ * @wire_name: write a name in the form that is the same on both sides, for proofs of an
+ *	authorization key. Returns its length, at most KFI_ADDR_MAX, the same for all names of a
+ *	connection. Any context
  *
  * @open: prepare to dial &kfi_link.name. Must not wait for I/O, because memory reclaim may wait
  *	for this connection. After an error nothing is open. Process context, may sleep
@@ -365,6 +369,7 @@ struct kfi_link_ops {
 	u16	(*port)(const struct kfi_proto_ep *pe);
 	void	(*set_port)(void *name, u16 port);
 	void	(*self)(struct kfi_link *link, void *name);
+	size_t	(*wire_name)(const void *name, u8 *bytes);
 
 	int	(*open)(struct kfi_link *link);
 	int	(*dial)(struct kfi_link *link);
@@ -690,6 +695,17 @@ static inline struct kfi_proto_pep *to_proto_pep(struct kfi_pep *pep)
  * Any context. Return: as the question says.
  */
 bool kfi_proto_need_privilege(const struct kfi_ep *ep);
+
+/**
+ * kfi_link_refusal() - convert the reason that a peer has given for a refusal
+ * @status: errno as received, not checked
+ *
+ * Return: a negative errno. It is never -EAGAIN, which means that a handshake continues.
+ */
+static inline int kfi_link_refusal(u32 status)
+{
+	return status && status < MAX_ERRNO && status != EAGAIN ? -(int)status : -ECONNREFUSED;
+}
 
 /* ------------------------------------------------------------------ */
 /* Callbacks of a link							      */

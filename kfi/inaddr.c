@@ -65,6 +65,20 @@ void kfi_inaddr_name_origin(const void *name, void *source)
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_name_origin);
 
+size_t kfi_inaddr_name_wire(const void *name, u8 *bytes)
+{
+	const union kfi_inaddr *a = name;
+	struct in6_addr ip = a->in6.sin6_addr;
+	__be16 port = kfi_inaddr_port(a);
+
+	if (a->sa.sa_family != AF_INET6)
+		ipv6_addr_set_v4mapped(a->in.sin_addr.s_addr, &ip);
+	memcpy(bytes, &ip, sizeof(ip));
+	memcpy(bytes + sizeof(ip), &port, sizeof(port));
+	return sizeof(ip) + sizeof(port);
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_name_wire);
+
 void kfi_inaddr_name_set_port(void *name, u16 port)
 {
 	kfi_inaddr_set_port(name, cpu_to_be16(port));

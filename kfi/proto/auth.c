@@ -8,12 +8,18 @@
  *	PROOF			->
  *				<-	ACCEPT, proof
  *
- * A proof is an HMAC of a label that names the side, the hello with its private data, and both
- * random numbers. The proof of the accepting side covers its ACCEPT, too. The connecting side sends
- * its proof first. Before the proof is checked no consumer gets the request, and only struct
- * kfp_auth is allocated for it. A proof is valid for one handshake.
+ * A proof is an HMAC over a label that names the side, the names of both sides, all hellos so far
+ * with their private data, and both random numbers. It is valid for one handshake, and only between
+ * the two sides that mean each other: a caller that has no key can't pass a proof on to another
+ * endpoint with the key, or back to the endpoint that has sent it.
+ *
+ * The connecting side sends its proof first. Before the proof is checked no consumer gets the
+ * request, and only struct kfp_auth is allocated for it. Each side that sends a proof lets its
+ * peer test guesses of the key without further messages. In this order only an acceptor at the name
+ * of a peer can do so, while in the other order each caller could.
  */
 #include <linux/random.h>
+#include <linux/string.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "proto.h"
@@ -23,6 +29,7 @@
  * @hello: the HELLO as it was sent
  * @data: private data of the HELLO
  * @data_len: bytes at @data
+ * @challenge: the CHALLENGE as it was sent
  * @nonce: random numbers of the connecting and of the accepting side
  * @challenged: the CHALLENGE was sent, or answered
  * @hello_info: accepting side: the decoded HELLO, until the proof of the caller was checked
@@ -31,6 +38,7 @@ struct kfp_auth {
 	struct kfw_hello	hello;
 	u8			data[KFW_DATA_MAX];
 	u16			data_len;
+	struct kfw_hello	challenge;
 	u8			nonce[2][KFW_AUTH_LEN];
 	bool			challenged;
 	struct kfw_hello_info	hello_info;
@@ -59,23 +67,46 @@ static void kfp_auth_keep(struct kfp_auth *auth, const struct kfw_hello *hello, 
 	auth->data_len = len;
 }
 
+/*
+ * Write the names of both sides, that of the connecting side first, in the form that is the same on
+ * both sides. Return: their length.
+ */
+static size_t kfp_auth_names(struct kfp_conn *conn, u8 *names)
+{
+	u8 name[2][KFI_ADDR_MAX] __aligned(8) = {};
+	const struct kfi_link_ops *ops = conn->ops;
+	bool dialed = conn->pc.dialed;
+	size_t len;
+
+	ops->self(&conn->link, name[!dialed]);
+	memcpy(name[dialed], conn->link.name, ops->name_len);
+	/* On the accepting side the name is that of the source of the link until the HELLO is used. */
+	if (!dialed && ops->set_port && conn->ep && conn->ep->ep.type == KFI_EP_RDM)
+		ops->set_port(name[0], le16_to_cpu(conn->auth->hello.port));
+	len = ops->wire_name(name[0], names);
+	return len + ops->wire_name(name[1], names + len);
+}
+
 static void kfp_auth_prove(struct kfp_conn *conn, u8 kind, const struct kfw_hello *last,
 			   const void *data, u8 *proof)
 {
 	static const char connector[] = "kfabric connector", acceptor[] = "kfabric accepting";
 	struct kfp_auth *auth = conn->auth;
 	bool accept = kind == KFW_ACCEPT;
+	u8 names[2 * KFI_ADDR_MAX];
 	struct kvec parts[] = {
 		{ (void *)(accept ? acceptor : connector), sizeof(connector) },
+		{ names, kfp_auth_names(conn, names) },
 		{ &auth->hello, sizeof(auth->hello) },
 		{ auth->data, auth->data_len },
+		{ &auth->challenge, sizeof(auth->challenge) },
 		{ auth->nonce, sizeof(auth->nonce) },
 		{ (void *)last, sizeof(*last) },
 		{ (void *)data, le16_to_cpu(last->data_len) },
 	};
 
 	static_assert(sizeof(connector) == sizeof(acceptor));
-	kfi_auth_proof(kfp_auth_attr(conn), parts, accept ? ARRAY_SIZE(parts) : 4, proof);
+	kfi_auth_proof(kfp_auth_attr(conn), parts, ARRAY_SIZE(parts), proof);
 }
 
 void kfp_auth_outgoing(struct kfp_conn *conn, const struct kfw_hello *hello)
@@ -89,6 +120,7 @@ void kfp_auth_outgoing(struct kfp_conn *conn, const struct kfw_hello *hello)
 		memcpy(conn->auth_out, auth->nonce[0], KFW_AUTH_LEN);
 		break;
 	case KFW_CHALLENGE:
+		auth->challenge = *hello;
 		get_random_bytes(auth->nonce[1], KFW_AUTH_LEN);
 		memcpy(conn->auth_out, auth->nonce[1], KFW_AUTH_LEN);
 		break;
@@ -117,11 +149,19 @@ int kfp_auth_answered(struct kfp_conn *conn)
 	struct kfp_auth *auth = conn->auth;
 	int ret;
 
-	if (conn->hello_info.kind != KFW_CHALLENGE)
-		return kfp_auth_check(conn);
+	if (conn->hello_info.kind != KFW_CHALLENGE) {
+		ret = kfp_auth_check(conn);
+		if (!ret && conn->pc.peer && conn->hello_in.incarnation != auth->challenge.incarnation)
+			ret = -EPROTO;	/* not the endpoint that has sent the CHALLENGE */
+		return ret;
+	}
 	if (auth->challenged)
 		return -EPROTO;
+	/* An acceptor that has no number of its own has only the messages of others. */
+	if (!memcmp(auth->nonce[0], conn->auth_in, KFW_AUTH_LEN))
+		return -KFI_EKEYREJECTED;
 	auth->challenged = true;
+	auth->challenge = conn->hello_in;
 	memcpy(auth->nonce[1], conn->auth_in, KFW_AUTH_LEN);
 	kfp_hello_next(conn);
 	ret = kfp_hello_send_auth(conn, KFW_PROOF);

@@ -93,10 +93,15 @@ static struct kfw_hello_info kfp_hello_info(const struct kfp_conn *conn, u8 kind
 	};
 }
 
+/* Return the incarnation of this side; a passive endpoint has none, and it is not 0. */
+static u64 kfp_hello_incarnation(const struct kfp_conn *conn)
+{
+	return conn->ep ? conn->ep->peers.incarnation : 1;
+}
+
 static int kfp_hello_answer(struct kfp_conn *conn, u8 kind, int status)
 {
-	u64 incarnation = conn->ep ? conn->ep->peers.incarnation : 1;
-	struct kfw_hello_info info = kfp_hello_info(conn, kind, incarnation, 0);
+	struct kfw_hello_info info = kfp_hello_info(conn, kind, kfp_hello_incarnation(conn), 0);
 
 	info.status = status;
 	return kfp_hello_send(conn, &info);
@@ -158,10 +163,15 @@ static int kfp_hello_first(struct kfp_conn *conn)
 	return kfp_hello_send(conn, &info);
 }
 
-/* Send a hello that consists of its kind and authentication data. */
+/* Send a hello that consists of its kind, the incarnation and authentication data. */
 int kfp_hello_send_auth(struct kfp_conn *conn, u8 kind)
 {
-	struct kfw_hello_info info = { .kind = kind, .ep_type = kfp_wire_type(conn), .auth = true };
+	struct kfw_hello_info info = {
+		.kind = kind,
+		.ep_type = kfp_wire_type(conn),
+		.auth = true,
+		.incarnation = kfp_hello_incarnation(conn),
+	};
 
 	return kfp_hello_send(conn, &info);
 }
@@ -252,8 +262,7 @@ static int kfp_hello_answered(struct kfp_conn *conn)
 	int ret;
 
 	if (info->kind == KFW_REJECT)
-		return info->status && info->status < MAX_ERRNO ? -(int)info->status :
-								  -ECONNREFUSED;
+		return kfi_link_refusal(info->status);
 	ret = kfp_hello_key(conn);
 	if (!ret && conn->auth)
 		ret = kfp_auth_answered(conn);

@@ -55,7 +55,7 @@ enum kfw_hello_kind {
  * @auth_len: bytes of authentication data behind the private data: KFW_AUTH_LEN with
  *	KFW_FEAT_AUTH, else 0
  * @incarnation: random number, chosen when the endpoint was enabled. Distinguishes an endpoint
- *	that was restarted from its predecessor
+ *	that was restarted from its predecessor. CHALLENGE, PROOF: that of the sender
  * @stream: HELLO: random name of this connection
  * @known: HELLO: name of the last connection of the sender with this peer, 0 if there was none
  * @window_msg: units (KFW_UNIT bytes) of untagged unexpected messages that the sender holds

@@ -65,7 +65,18 @@ void nt_name_source(const void *name, void *source)
 
 void nt_name_self(struct kfi_link *link, void *name)
 {
-	memcpy(name, &nt_link_ep(link)->addr, sizeof(struct ntw_addr));
+	const struct nt_stream *s = container_of(link, struct nt_end, link)->stream;
+
+	*(struct ntw_addr *)name = (struct ntw_addr) {
+		.side = cpu_to_le32(nt_link_side(s->dev->link)),
+		.port = cpu_to_le32(s->port),
+	};
+}
+
+size_t nt_name_wire(const void *name, u8 *bytes)
+{
+	memcpy(bytes, name, sizeof(struct ntw_addr));
+	return sizeof(struct ntw_addr);
 }
 
 /* ---- nodes and services ---- */

@@ -135,7 +135,7 @@ void nt_answer_in(struct nt_dev *dev, struct nt_ring *ring, struct nt_stream *s,
 	} else if (ret) {
 		nt_stream_end(s, ret);
 	} else if (c.status) {
-		nt_stream_end(s, c.status < MAX_ERRNO ? -(int)c.status : -ECONNREFUSED);
+		nt_stream_end(s, kfi_link_refusal(c.status));
 	} else {
 		nt_stream_open(s, c.number, c.window);
 		kfi_link_up(&s->end->link);
@@ -250,6 +250,7 @@ static int nt_caller_admit(struct nt_dev *dev, const struct nt_caller *caller)
 	s->life = caller->life;
 	s->ring = caller->ring;
 	s->peer = caller->call.number;
+	s->port = caller->call.to;
 	link = kfi_link_new(l->nep ? &l->nep->pe : NULL, l->npep ? &l->npep->ppep : NULL);
 	if (!link) {
 		nt_stream_free(s);

@@ -271,6 +271,7 @@ enum {
  * @id: our number of the connection
  * @end: the link of the message protocol; NULL: no callback is called any more (L)
  * @peer: the peer's number of the connection; 0: not known yet (L)
+ * @port: port of this side: that it calls from, or at which it was called
  * @life: life of the bridge's link that the connection belongs to; set from NT_CALLED on
  * @ring: the queue of its records, in both directions; as @life
  * @state: &enum nt_stream_state (L)
@@ -320,6 +321,7 @@ struct nt_stream {
 	u32			id;
 	struct nt_end		*end;
 	u32			peer;
+	u32			port;
 	unsigned int		life;
 	struct nt_ring		*ring;
 	u8			state;
@@ -435,6 +437,7 @@ int nt_name_read(const struct kfi_ep *ep, const void *addr, void *name);
 int nt_name_write(const struct kfi_ep *ep, const void *name, void *addr);
 void nt_name_source(const void *name, void *source);
 void nt_name_self(struct kfi_link *link, void *name);
+size_t nt_name_wire(const void *name, u8 *bytes);
 /* Store the side that a node string names, from a bridge's point of view. Return: 0, -ENODATA */
 int nt_node_side(struct nt_dev *dev, const char *node, u32 *side);
 int nt_port_parse(const char *service, u32 *port);

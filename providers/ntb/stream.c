@@ -196,6 +196,7 @@ static int nt_open(struct kfi_link *link)
 		return -ENOMEM;
 	container_of(link, struct nt_end, link)->stream = s;
 	s->ring = &nep->dev->link->ring[0];
+	s->port = le32_to_cpu(nep->addr.port);
 	s->call = (struct ntw_calling) {
 		.number = s->id,
 		.from = le32_to_cpu(nep->addr.port),
@@ -399,6 +400,7 @@ const struct kfi_link_ops nt_link_ops = {
 	.address	= nt_name_write,
 	.source		= nt_name_source,
 	.self		= nt_name_self,
+	.wire_name	= nt_name_wire,
 
 	.open		= nt_open,
 	.dial		= nt_dial,

@@ -22,12 +22,16 @@ static u16 ks_name_port(const struct kfi_proto_ep *pe)
 	return be16_to_cpu(kfi_inaddr_port(&container_of(pe, struct ks_ep, pe)->addr));
 }
 
+/* The port of an RDM endpoint is the one at which it listens, whichever side has called. */
 static void ks_name_self(struct kfi_link *link, void *name)
 {
 	union kfi_inaddr *self = name;
 
-	*self = container_of(link->ep, struct ks_ep, pe)->addr;
+	memset(self, 0, sizeof(*self));
 	kernel_getsockname(to_ks_link(link)->sock, &self->sa);
+	if (link->ep && link->ep->ep.type == KFI_EP_RDM)
+		kfi_inaddr_set_port(self, kfi_inaddr_port(&container_of(link->ep, struct ks_ep,
+									pe)->addr));
 }
 
 /* ---- the socket ---- */
@@ -398,6 +402,7 @@ const struct kfi_link_ops ks_link_ops = {
 	.port		= ks_name_port,
 	.set_port	= kfi_inaddr_name_set_port,
 	.self		= ks_name_self,
+	.wire_name	= kfi_inaddr_name_wire,
 
 	.open		= ks_open,
 	.dial		= ks_dial,

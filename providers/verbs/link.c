@@ -411,6 +411,7 @@ const struct kfi_link_ops kv_link_ops = {
 	.port		= kv_name_port,
 	.set_port	= kfi_inaddr_name_set_port,
 	.self		= kv_name_self,
+	.wire_name	= kfi_inaddr_name_wire,
 
 	.open		= kv_open,
 	.dial		= kv_dial_link,

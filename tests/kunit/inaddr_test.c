@@ -111,6 +111,24 @@ static void inaddr_origin(struct kunit *test)
 	KUNIT_EXPECT_NE(test, 0, kfi_inaddr_cmp(&six[0], &six[2]));
 }
 
+/* The form of a name that both sides use in proofs: an IPv6 address and a port, big endian. */
+static void inaddr_wire(struct kunit *test)
+{
+	static const u8 four[18] = { [10] = 0xff, 0xff, 0xc0, 0, 2, 7, 0x12, 0x34 };
+	static const u8 six[18] = { 0xfe, 0x80, [15] = 9, 0x12, 0x34 };
+	union kfi_inaddr name = in4(0xc0000207, 0x1234);
+	u8 bytes[18];
+
+	KUNIT_EXPECT_EQ(test, sizeof(bytes), kfi_inaddr_name_wire(&name, bytes));
+	KUNIT_EXPECT_MEMEQ(test, four, bytes, sizeof(bytes));
+	name = (union kfi_inaddr) { .in6 = {
+		.sin6_family = AF_INET6, .sin6_port = htons(0x1234), .sin6_scope_id = 3,
+		.sin6_addr.s6_addr = { 0xfe, 0x80, [15] = 9 },
+	} };
+	KUNIT_EXPECT_EQ(test, sizeof(bytes), kfi_inaddr_name_wire(&name, bytes));
+	KUNIT_EXPECT_MEMEQ(test, six, bytes, sizeof(bytes));
+}
+
 static void inaddr_replace(struct kunit *test)
 {
 	union kfi_inaddr name = in4(0xc0000207, 5), other = in4(0xc0000208, 6);
@@ -199,6 +217,7 @@ static struct kunit_case inaddr_cases[] = {
 	KUNIT_CASE(inaddr_order),
 	KUNIT_CASE(inaddr_source),
 	KUNIT_CASE(inaddr_origin),
+	KUNIT_CASE(inaddr_wire),
 	KUNIT_CASE(inaddr_replace),
 	KUNIT_CASE(inaddr_filter),
 	KUNIT_CASE(inaddr_hints),

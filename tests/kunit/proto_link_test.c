@@ -10,6 +10,8 @@
 #include "../../kfi/proto/proto.h"
 
 #define WAIT	(10 * HZ)
+#define CALLER	0xca11e4ULL	/* names of both sides */
+#define SELF	0x5e1fULL
 
 /**
  * struct ml_world - a passive endpoint that callers reach by links of memory
@@ -83,6 +85,17 @@ static void ml_source(const void *name, void *source)
 	memcpy(source, name, sizeof(u64));
 }
 
+static void ml_self(struct kfi_link *link, void *name)
+{
+	*(u64 *)name = SELF;
+}
+
+static size_t ml_wire_name(const void *name, u8 *bytes)
+{
+	memcpy(bytes, name, sizeof(u64));
+	return sizeof(u64);
+}
+
 static int ml_ended(const struct kfi_link *link)
 {
 	return READ_ONCE(to_ml(link)->caller->ended);
@@ -144,6 +157,8 @@ static const struct kfi_link_ops ml_ops = {
 	.cmp		= ml_cmp,
 	.hash		= ml_hash,
 	.source		= ml_source,
+	.self		= ml_self,
+	.wire_name	= ml_wire_name,
 	.ended		= ml_ended,
 	.detach		= ml_detach,
 	.close		= ml_close,
@@ -214,6 +229,7 @@ static struct ml_link *ml_called(struct kunit *test, struct ml_caller *caller)
 	init_completion(&caller->closed);
 	spin_lock_init(&to_ml(link)->lock);
 	to_ml(link)->caller = caller;
+	*(u64 *)link->name = CALLER;
 	KUNIT_ASSERT_EQ(test, 0, kfi_link_called(link));
 	return to_ml(link);
 }
@@ -481,6 +497,90 @@ static void full_link_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (size_t)0, caller->out_len);
 }
 
+/* struct ml_proof - what the proof of a caller covers, in this order */
+struct ml_proof {
+	char			label[18];
+	u64			caller;
+	u64			self;
+	struct kfw_hello	hello;
+	struct kfw_hello	challenge;
+	u8			nonce[2][KFW_AUTH_LEN];
+	struct kfw_hello	proof;
+} __packed;
+
+/*
+ * A caller proves the key of the passive endpoint; bit 0 of byte @wrong of what the proof covers is
+ * another one, unless @wrong is negative. Return: the reason of the REJECT.
+ */
+static u32 ml_prove(struct kunit *test, int wrong)
+{
+	struct ml_world *w = test->priv;
+	struct ml_proof proof = { .label = "kfabric connector", .caller = CALLER, .self = SELF };
+	struct ml_caller *caller = ml_caller(test);
+	struct kfw_hello *hello = ml_hello(caller);
+	const size_t len = sizeof(*hello) + KFW_AUTH_LEN;
+	struct kvec all = { &proof, sizeof(proof) };
+	unsigned long end = jiffies + WAIT;
+	struct ml_link *ml;
+
+	hello->features = cpu_to_le32(KFW_FEAT_AUTH);
+	hello->auth_len = cpu_to_le16(KFW_AUTH_LEN);
+	memset(hello + 1, 0x5a, KFW_AUTH_LEN);
+	caller->len = len;
+	ml = ml_called(test, caller);
+	kfi_link_up(&ml->link);
+	while (READ_ONCE(caller->out_len) < len && time_before(jiffies, end))
+		msleep(20);
+	KUNIT_ASSERT_EQ(test, len, caller->out_len);
+	proof.hello = *hello;
+	memcpy(&proof.challenge, caller->out, sizeof(proof.challenge));
+	memcpy(proof.nonce[0], hello + 1, KFW_AUTH_LEN);
+	memcpy(proof.nonce[1], caller->out + sizeof(*hello), KFW_AUTH_LEN);
+	proof.proof = *hello;
+	proof.proof.kind = KFW_PROOF;
+	memcpy(caller->in + len, &proof.proof, sizeof(proof.proof));
+	if (wrong >= 0)
+		((u8 *)&proof)[wrong] ^= 1;
+	kfi_auth_proof(&w->ep_attr, &all, 1, caller->in + len + sizeof(*hello));
+	spin_lock_bh(&ml->lock);
+	caller->len += len;
+	kfi_link_rx(&ml->link);
+	spin_unlock_bh(&ml->lock);
+	ml_closes(test, caller);
+	KUNIT_ASSERT_EQ(test, len + sizeof(*hello), caller->out_len);
+	hello = (void *)(caller->out + len);
+	KUNIT_EXPECT_EQ(test, (u8)KFW_REJECT, hello->kind);
+	return le32_to_cpu(hello->status);
+}
+
+/*
+ * The proof of a caller covers all that belongs to the connection, so that it is of no use for
+ * another one. With the right proof the request reaches the passive endpoint, which rejects it.
+ */
+static void proof_is_for_one_connection(struct kunit *test)
+{
+	static const int wrong[] = {
+		offsetof(struct ml_proof, label),
+		offsetof(struct ml_proof, caller),
+		offsetof(struct ml_proof, self),
+		offsetof(struct ml_proof, hello.incarnation),
+		offsetof(struct ml_proof, hello.eager),
+		offsetof(struct ml_proof, challenge.incarnation),
+		offsetof(struct ml_proof, nonce[0]),
+		offsetof(struct ml_proof, nonce[1]),
+		offsetof(struct ml_proof, proof.kind),
+	};
+	struct ml_world *w = test->priv;
+	u8 key[] = "a key";
+	int i;
+
+	w->ep_attr.auth_key = key;
+	w->ep_attr.auth_key_size = sizeof(key);
+	KUNIT_EXPECT_EQ(test, (u32)ECONNREFUSED, ml_prove(test, -1));
+	for (i = 0; i < ARRAY_SIZE(wrong); i++)
+		KUNIT_EXPECT_EQ(test, (u32)EKEYREJECTED, ml_prove(test, wrong[i]));
+}
+
 static struct kunit_case ml_cases[] = {
 	KUNIT_CASE(nonsense_comes_early),
 	KUNIT_CASE(version_is_looked_at_first),
@@ -493,6 +593,7 @@ static struct kunit_case ml_cases[] = {
 	KUNIT_CASE(oldest_makes_room),
 	KUNIT_CASE(full_link_holds_up_nobody),
 	KUNIT_CASE(full_link_ends),
+	KUNIT_CASE(proof_is_for_one_connection),
 	{}
 };
 

@@ -866,6 +866,8 @@ const struct hostile_case hostile_cases[] = {
 	{ "impostor", impostor },
 	{ "false_acceptor", false_acceptor },
 	{ "known_key", known_key },
+	{ "relayed_proof", relayed_proof },
+	{ "rejected_later", rejected_later },
 	{ "forgotten_caller", forgotten_caller },
 	{ "no_port", no_port },
 	{ "members_only", members_only },

@@ -58,6 +58,7 @@ struct socket *hs_listen(u16 port, int backlog);
 /* ... and its next caller, @port: the port that it calls from; the same, and accept its hello */
 struct hs *hs_called(struct socket *listener, u16 *port);
 struct hs *hs_accept(struct socket *listener, u16 *port);
+int hs_reject(struct hs *hs, u32 status);		/* reject the hello of a caller */
 int hs_put(struct hs *hs, const void *bytes, size_t len);
 int hs_put_flags(struct hs *hs, const void *bytes, size_t len, int flags);	/* MSG_* */
 int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms);	/* exactly @len bytes */
@@ -103,6 +104,8 @@ bool rtw_broken(struct victim *v);
 bool shared_ports(struct victim *v);
 bool false_acceptor(struct victim *v);
 bool known_key(struct victim *v);
+bool relayed_proof(struct victim *v);
+bool rejected_later(struct victim *v);
 
 bool check(bool truth, const char *what);
 

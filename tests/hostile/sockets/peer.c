@@ -143,6 +143,20 @@ struct hs *hs_accept(struct socket *listener, u16 *port)
 	return ERR_PTR(ret);
 }
 
+int hs_reject(struct hs *hs, u32 status)
+{
+	struct kfw_hello hello = {
+		.magic = cpu_to_le32(KFW_MAGIC),
+		.kind = KFW_REJECT,
+		.ep_type = KFI_EP_RDM,
+		.version = cpu_to_le16(KFW_VERSION),
+		.len = cpu_to_le16(sizeof(hello)),
+		.status = cpu_to_le32(status),
+	};
+
+	return hs_put(hs, &hello, sizeof(hello));
+}
+
 int hs_exchange_hello(struct hs *hs, const struct hs_call *call)
 {
 	int ret = hs_hello(hs, call);
