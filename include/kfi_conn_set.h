@@ -21,7 +21,8 @@
  *	kfi_conn_set_wait_move()
  *	no publication of the connection runs, and none follows
  *	kfi_conn_set_unpublish()
- *	an RCU grace period; posters that have found the connection have left their read sections
+ *	an RCU grace period, if the connection was published; posters that have found it have left
+ *	their read sections
  *	the provider completes every operation that the connection has, and reports the end
  *	kfi_conn_set_remove()
  *
@@ -88,9 +89,10 @@ struct kfi_peer_conn {
  *	do not have KFI_OPT_OP_TIMEOUT_MS
  * @moved: &kfi_peer_conn.conn_set has changed to the set of an endpoint. Called under the locks of
  *	both sets
- * @unproven: the caller has not sent its hello yet, or has not proved its identity yet. Such a
- *	connection may be failed to make room for another one. With @same_source and
- *	@source_backlog. Without them a new caller is refused if there is no room
+ * @unproven: the caller has not sent its hello or its proof yet, or the peer with the name that
+ *	it claims is being probed. Such a connection may be failed to make room for another one.
+ *	With @same_source and @source_backlog. Without them a new caller is refused if there is no
+ *	room
  * @same_source: returns whether two callers have the same source address
  * @source_backlog: limit for the number of pending connections from one source address. Read at
  *	each use
@@ -180,7 +182,8 @@ int kfi_conn_set_add(struct kfi_conn_set *set, struct kfi_peer_conn *conn);
  * @conn: connection in the set of the endpoint that listens. Nothing else moves it
  * @rx_ctx: receive context that the caller has named; 0 if the endpoint is no scalable endpoint
  *
- * The connection stays pending. Context: process or softirq.
+ * The connection stays pending, and room is made for it as by kfi_conn_set_add(). Context: process
+ * or softirq.
  * Return: true if the connection is in the set of the context; false if there is no such context,
  * if the context stops or has too many pending connections, or if @conn has failed.
  */

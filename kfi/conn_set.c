@@ -48,11 +48,11 @@ static void kfi_conn_set_del_pending(struct kfi_conn_set *set, struct kfi_peer_c
 
 /*
  * Is there room for @conn, one more caller that is neither admitted nor accepted? If the set has as
- * many of them as it may, the oldest one whose hello or proof is still missing (ops->unproven) is
- * failed to make room, so that silent callers do not lock out others. If the source address of
- * @conn has as many of them as it may, the oldest such caller from that address is failed. A failed
- * caller keeps its memory until its end has run, therefore failed callers are bounded, too: the
- * list has at most twice the backlog.
+ * many of them as it may, the oldest one that has not shown yet that it is the peer that it claims
+ * to be (ops->unproven) is failed to make room, so that silent callers do not lock out others. If
+ * the source address of @conn has as many of them as it may, the oldest such caller from that
+ * address is failed. A failed caller keeps its memory until its end has run, therefore failed
+ * callers are bounded, too: the list has at most twice the backlog.
  */
 static bool kfi_conn_set_room(struct kfi_conn_set *set, const struct kfi_peer_conn *conn)
 {
@@ -131,7 +131,8 @@ static bool kfi_conn_set_move(struct kfi_peer_conn *conn, struct kfi_conn_set *t
 
 	spin_lock_bh(&from->lock);
 	spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
-	moved = !to->ops->failed(conn) && !to->stop_err && (accepted || !kfi_conn_set_full(to));
+	moved = !to->ops->failed(conn) && !to->stop_err &&
+		(accepted || kfi_conn_set_room(to, conn));
 	if (moved) {
 		kfi_conn_set_enter(to, conn, !accepted);
 		if (accepted)

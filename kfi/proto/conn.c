@@ -331,19 +331,22 @@ void kfp_dial_start(struct kfp_conn *conn)
 void kfi_link_up(struct kfi_link *link)
 {
 	struct kfp_conn *conn = link_conn(link);
+	struct kfi_conn_set *set = conn->pc.conn_set;
 
-	/*
-	 * A connection fails only in a state after KFP_NEW, and kfp_conn_close() then waits for
-	 * this section: neither the connection nor a work item that is queued here outlives it.
-	 */
-	rcu_read_lock();
-	if (!test_and_set_bit(KFP_UP, &conn->flags)) {
-		if (conn->pc.dialed)
-			kfp_hello_kick(conn);
-		else
-			kfp_hello_start(conn, KFP_HELLO);
+	if (test_and_set_bit(KFP_UP, &conn->flags))
+		return;
+	if (conn->pc.dialed) {
+		kfp_hello_kick(conn);	/* from a callback of the link: ops->detach() waits for it */
+		return;
 	}
-	rcu_read_unlock();
+	/*
+	 * The connection moves, and may be failed to make room, only after KFP_NEW. Then
+	 * kfp_conn_close() takes the lock first: it neither frees the connection nor cancels
+	 * the hello work before the end of this section.
+	 */
+	spin_lock_bh(&set->lock);
+	kfp_hello_start(conn, KFP_HELLO);
+	spin_unlock_bh(&set->lock);
 }
 EXPORT_SYMBOL_GPL(kfi_link_up);
 
@@ -544,7 +547,12 @@ static void kfp_conn_close(struct kfp_conn *conn)
 		kfi_conn_set_unpublish(&conn->pc);
 	conn->ops->detach(&conn->link);
 	set_bit(KFP_DEAD, &conn->flags);
-	synchronize_rcu_expedited();	/* posts that have found the connection are complete */
+	/*
+	 * Posts that have found the connection are complete. They find it after kfp_conn_start()
+	 * only: a caller that comes and goes costs no grace period. Concurrent ends share one.
+	 */
+	if (conn->state == KFP_READY)
+		synchronize_rcu_expedited();
 	cancel_delayed_work_sync(&conn->hello_work);	/* it was queued again, and did nothing */
 	if (conn->ep && conn->ep->ep.rx_cq)
 		kfi_cq_cancel_wait(conn->ep->ep.rx_cq, &conn->rx.space);
@@ -640,12 +648,14 @@ static void kfp_conn_set_moved(struct kfi_peer_conn *pc)
 }
 
 /*
- * A connection is pending until its hello or its proof has arrived. A request that was given to its
- * consumer is not pending.
+ * The hello or the proof of the caller has not arrived, or its name is that of a peer that is being
+ * probed. A request that was given to its consumer is not unproven.
  */
 static bool kfp_conn_set_unproven(const struct kfi_peer_conn *pc)
 {
-	return READ_ONCE(to_kfp_conn(pc)->state) == KFP_HELLO;
+	u8 state = READ_ONCE(to_kfp_conn(pc)->state);
+
+	return state == KFP_HELLO || state == KFP_ADMITTING;
 }
 
 static bool kfp_conn_set_same_source(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)

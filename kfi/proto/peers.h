@@ -24,7 +24,7 @@
  *
  *	no kfi_peer_publish() of the connection runs, and none follows
  *	kfi_peer_unpublish()
- *	an RCU grace period; posters that have found the connection have left their read sections
+ *	an RCU grace period, if it was published; posters that have found the connection have left their read sections
  *	every operation that the connection has is completed
  *	kfi_peer_lost()
  *	kfi_peer_leave()

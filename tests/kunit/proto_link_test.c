@@ -418,20 +418,36 @@ static void silence_ends_with_the_listener(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, completion_done(&caller->closed));
 }
 
-/* More callers of one source than the backlog permits: the oldest without a hello makes room. */
+/*
+ * More callers of one source than the backlog permits: the oldest makes room that has sent no
+ * hello, or that waits until the peer with its name has been probed. One whose request the consumer
+ * has stays.
+ */
 static void oldest_makes_room(struct kunit *test)
 {
+	static const u8 states[] = { KFP_WAITING, KFP_ADMITTING, KFP_HELLO, KFP_HELLO, KFP_HELLO,
+				     KFP_HELLO };
+	struct ml_caller *callers[ARRAY_SIZE(states)];
 	struct ml_world *w = test->priv;
-	struct ml_caller *callers[5];
+	struct kfp_conn *conn;
+	struct ml_link *ml;
 	int i;
 
-	for (i = 0; i < 5; i++) {
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
 		callers[i] = ml_caller(test);
-		kfi_link_up(&ml_called(test, callers[i])->link);
+		ml = ml_called(test, callers[i]);
+		conn = link_conn(&ml->link);
+		kfi_link_up(&ml->link);
+		if (i < 4) {
+			flush_delayed_work(&conn->hello_work);
+			WRITE_ONCE(conn->state, states[i]);
+		} else {
+			ml_closes(test, callers[i - 3]);
+		}
 	}
-	KUNIT_EXPECT_NE(test, 0ul, wait_for_completion_timeout(&callers[0]->closed, WAIT));
-	for (i = 1; i < 5; i++)
+	for (i = 3; i < ARRAY_SIZE(states); i++)
 		KUNIT_EXPECT_FALSE(test, completion_done(&callers[i]->closed));
+	KUNIT_EXPECT_FALSE(test, completion_done(&callers[0]->closed));
 	kfi_proto_pep_close(&w->ppep.pep);
 }
 
