@@ -322,6 +322,7 @@ struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net);
  * struct kfi_inaddr_filter - the names in a query
  * @src: local address. Family 0: any address; the wildcard: any address of its family
  * @name: name of a local interface or device, see kfi_inaddr_named(); NULL: any
+ * @ifname: with @name: name of the interface that has @name, perhaps as an alternative name; or ""
  * @port: local port, 0: any. With a short name, its service
  * @nic: number of the local node in a short name; 0: any
  * @dest: peer. Family 0: the query names none
@@ -329,6 +330,7 @@ struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net);
 struct kfi_inaddr_filter {
 	union kfi_inaddr	src;
 	const char		*name;
+	char			ifname[IFNAMSIZ];
 	__be16			port;
 	u32			nic;
 	union kfi_inaddr	dest;
@@ -360,8 +362,17 @@ bool kfi_inaddr_matches(const struct kfi_inaddr_filter *filter,
  */
 static inline bool kfi_inaddr_named(const struct kfi_inaddr_filter *filter, const char *name)
 {
-	return !filter->name || !strcmp(filter->name, name);
+	return !filter->name || !strcmp(filter->name, name) || !strcmp(filter->ifname, name);
 }
+/**
+ * kfi_inaddr_ifname() - find an interface by its name, or by an alternative name
+ * @net: network namespace
+ * @name: the name
+ * @ifname: where to store the name of the interface, IFNAMSIZ bytes
+ *
+ * Context: process. Return: true if there is such an interface; otherwise @ifname does not change.
+ */
+bool kfi_inaddr_ifname(struct net *net, const char *name, char *ifname);
 
 /**
  * kfi_inaddr_offer() - set the names in an offer

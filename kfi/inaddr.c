@@ -295,14 +295,28 @@ static bool read_hint(const void *addr, size_t len, union kfi_inaddr *to)
 	return true;
 }
 
+bool kfi_inaddr_ifname(struct net *net, const char *name, char *ifname)
+{
+	struct net_device *dev = dev_get_by_name(net, name);
+
+	if (!dev)
+		return false;
+	strscpy(ifname, dev->name, IFNAMSIZ);
+	dev_put(dev);
+	return true;
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_ifname);
+
 static int filter_source(const struct kfi_query *q, struct kfi_inaddr_filter *filter)
 {
 	if (q->service && read_port(q->service, &filter->port))
 		return -ENODATA;
 	if (!q->node)
 		return 0;
-	if (read_literal(q->net, AF_UNSPEC, q->node, q->service, &filter->src))
-		filter->name = q->node;
+	if (!read_literal(q->net, AF_UNSPEC, q->node, q->service, &filter->src))
+		return 0;
+	filter->name = q->node;
+	kfi_inaddr_ifname(q->net, q->node, filter->ifname);
 	return 0;
 }
 

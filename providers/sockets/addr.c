@@ -106,7 +106,24 @@ static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local,
 	return ret;
 }
 
+/* The domain in the hints may be an alternative name of the interface. */
 int ks_getinfo(struct kfi_query *q)
 {
-	return kfi_inaddr_getinfo(q, ks_offer);
+	const struct kfi_info *asked = q->hints;
+	struct kfi_domain_attr domain;
+	struct kfi_info hints;
+	char ifname[IFNAMSIZ];
+	int ret;
+
+	if (asked && asked->domain_attr && asked->domain_attr->name &&
+	    kfi_inaddr_ifname(q->net, asked->domain_attr->name, ifname)) {
+		domain = *asked->domain_attr;
+		domain.name = ifname;
+		hints = *asked;
+		hints.domain_attr = &domain;
+		q->hints = &hints;
+	}
+	ret = kfi_inaddr_getinfo(q, ks_offer);
+	q->hints = asked;
+	return ret;
 }

@@ -426,6 +426,33 @@ static void loopback_last(struct test *t)
 	kfi_freeinfo(hints);
 }
 
+/*
+ * The script has given the interface of side A this name, which is too long for a first name. It
+ * denotes the node, and the domain, as the first name does.
+ */
+static void other_name(struct test *t)
+{
+	static const char name[] = "alternative-name-of-side-a";
+	struct kfi_info *hints = test_hints(t, C_MSG), *info;
+	bool node;
+
+	REQUIRE(t, hints);
+	for (node = true; ; node = false) {
+		if (!node)
+			hints->domain_attr->name = kstrdup(name, GFP_KERNEL);
+		if (EXPECT_EQ(t, kfi_getinfo_net(t->w->side[0].net, kfi_version(),
+						 node ? name : NULL, NULL, node ? KFI_SOURCE : 0,
+						 hints, &info), 0)) {
+			EXPECT(t, !strcmp(info->domain_attr->name,
+					  t->info[0]->domain_attr->name));
+			kfi_freeinfo(info);
+		}
+		if (!node)
+			break;
+	}
+	kfi_freeinfo(hints);
+}
+
 /* Skipped for a type that the provider does not have. */
 static void offers(struct test *t)
 {
@@ -451,5 +478,6 @@ const struct test_case info_cases[] = {
 	{ "info.loopback_last", T_ALL, 0, 0, loopback_last },
 	{ "info.duplicate", T_ALL, CASE_ONCE, 0, duplicate },
 	{ "info.reuse", T_ALL, 0, 0, reuse },
+	{ "script.alternative", T_RDM, CASE_SCRIPT, 0, other_name },
 	{ }
 };
