@@ -252,16 +252,17 @@ static void lies_flood(struct kunit *test)
 /* The first malformed message ends the session, and costs the peer its endpoint for a while. */
 static void lies_malformed(struct kunit *test)
 {
+	static const int errs[] = { 0, 0, KFI_ETRUNC, KFI_ECONNRESET };
 	struct mw *w;
 	struct kfm_peer *p;
 	unsigned int i;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < ARRAY_SIZE(errs); i++) {
 		w = mw_synced(test);
 		p = &w->peers[0];
 		lies_closed = 0;
 		lies_more = 1;
-		arrive(p, (int []) { 0, 0, KFI_ETRUNC, KFI_ECONNRESET }[i]);
+		arrive(p, errs[i]);
 		p->net.rx[0].data.magic ^= cpu_to_le32(i == 0);
 		p->net.rx[0].len -= sizeof(p->net.rx[0].data) * (i == 1);
 		lies_net_receive(p);

@@ -387,7 +387,7 @@ static int replace(struct kfm *m, struct kfm_cmd *cmd)
 		*kfm_pair(p) = before;
 		return ret;
 	}
-	if (p->refused == kfm_other_node)
+	if (kfm_other_node(p))
 		p->refused = NULL;	/* and the next one that is refused is reported */
 	p->next = jiffies;
 	return 0;

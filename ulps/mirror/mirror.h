@@ -786,9 +786,9 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg);
 
 /* peer.c */
-extern const char kfm_other_node[];	/* value of kfm_peer.refused */
 void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session);
 bool kfm_node_matches(const struct kfm_peer *p, u64 node);
+bool kfm_other_node(const struct kfm_peer *p);
 void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_peers_tick(struct kfm *m);
 void kfm_peer_lost(struct kfm_peer *p, int err);

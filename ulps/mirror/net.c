@@ -137,7 +137,7 @@ static struct kfm_slot *next_slot(struct kfm_peer *p)
 }
 
 /* A peer that breaks the protocol, or speaks another version, has no endpoint for a while. */
-static void malformed(struct kfm_peer *p)
+static void cut_off(struct kfm_peer *p)
 {
 	DMWARN_LIMIT("%s: %s has sent something malformed", kfm_name(p->m), p->remote[0]);
 	kfm_net_close(p);
@@ -161,7 +161,7 @@ void kfm_net_receive(struct kfm_peer *p)
 	while (kfm_net_up(p) && (slot = next_slot(p))) {
 		err = slot->err;	/* of the connection, unless the message is too long */
 		if (err ? err == KFI_ETRUNC : kfm_msg_decode(&slot->data, slot->len, &msg)) {
-			malformed(p);
+			cut_off(p);
 			return;
 		}
 		if (post_receive(slot)) {

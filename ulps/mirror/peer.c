@@ -38,7 +38,7 @@ static const char * const refusals[KFM_REFUSALS] = {
 };
 
 static const char own_leg_failed[] = "this node's disk has failed";
-const char kfm_other_node[] = "another node is in the place of the peer: `replace` admits it";
+static const char other_node[] = "another node is in the place of the peer: `replace` admits it";
 
 /* Send a message that has no other members. */
 void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session)
@@ -76,6 +76,12 @@ bool kfm_node_matches(const struct kfm_peer *p, u64 node)
 			return false;
 	}
 	return !kfm_pair(p)->node || kfm_pair(p)->node == node;
+}
+
+/* Was the last one that was refused in the place of the peer another node? */
+bool kfm_other_node(const struct kfm_peer *p)
+{
+	return p->refused == other_node;
 }
 
 static void refuse_peer(struct kfm_peer *p, const char *why)
@@ -316,7 +322,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 	if (p->state != KFM_SESSION_HELLO)
 		return;
 	if (!kfm_node_matches(p, msg->node)) {
-		refuse_peer(p, kfm_other_node);
+		refuse_peer(p, other_node);
 		return;
 	}
 	if (verdict >= KFM_STALE) {

@@ -51,7 +51,7 @@ static struct summary sum_peer(const struct kfm_peer *p)
 		.held = m->primary && !alone && p->state != KFM_SESSION_UP,
 		.outage = p->outage,
 		.refused = p->refused,
-		.other_node = p->refused == kfm_other_node,
+		.other_node = kfm_other_node(p),
 	};
 }
 
