@@ -704,6 +704,25 @@ static void come_and_go(struct test *t)
 	EXPECT(t, c.err == EHOSTUNREACH || c.err == ENOTCONN || c.err == ECONNREFUSED);
 }
 
+#define REFUSED_MS	3000	/* less than any time-out of a provider */
+
+/* The peer's machine is there, and no endpoint has the address: the sender is told at once. */
+static void nobody(struct test *t)
+{
+	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
+	u8 *buf = test_zalloc(t, 8);
+	comp_t c;
+
+	REQUIRE(t, a && b && buf && !node_open_ep(t, a, 0, NULL) && !node_open_ep(t, b, 1, NULL));
+	REQUIRE(t, !node_insert(a, b, &a->peer));
+	node_close(b);
+	REQUIRE(t, !POST(t, kfi_send(a->ep, buf, 8, NULL, a->peer, CTX(1))));
+	REQUIRE(t, !comp_wait_ms(t, a, a->txcq, &c, REFUSED_MS, __FILE__, __LINE__));
+	EXPECT(t, c.op_context == CTX(1));
+	/* kfi_loop does not call, it looks the endpoint up. */
+	EXPECT_EQ(t, c.err, strcmp(a->info->fabric_attr->prov_name, "loop") ? ECONNREFUSED : EHOSTUNREACH);
+}
+
 /* An endpoint may send to itself, unless the provider reaches other machines only. */
 static void to_self(struct test *t)
 {
@@ -779,5 +798,6 @@ const struct test_case msg_cases[] = {
 	{ "msg.to_self", T_RDM, 0, C_MSG, to_self },
 	{ "msg.simultaneous", T_RDM, 0, C_MSG, simultaneous },
 	{ "msg.come_and_go", T_RDM, 0, C_MSG, come_and_go },
+	{ "msg.nobody", T_RDM, 0, C_MSG, nobody },
 	{ }
 };
