@@ -195,8 +195,8 @@ bool kfi_conn_set_adopt(struct kfi_peer_conn *conn, u32 rx_ctx);
  * @set: set of the endpoint
  *
  * Part of &kfi_prov_ops.accept. Calls &kfi_conn_set_ops.answer. Context: process or softirq.
- * Return: true; false if @conn has failed, or if @set is stopped. Then @conn has not moved, and
- * the provider reports the failure to the consumer.
+ * Return: true; false if @conn has failed, or if @set is stopped. Then @conn has not moved and is
+ * failed, and the provider reports the failure to the consumer.
  */
 bool kfi_conn_set_accept(struct kfi_peer_conn *conn, struct kfi_conn_set *set);
 

@@ -118,10 +118,10 @@ struct kfi_peer_info {
  *	per-I/O region (&kfi_mr.per_io) without memory, is created. kfi.ko chooses the key,
  *	except in a domain with &kfi_domain.prov_keys. The provider sets &kfi_mr.fixed if the pages
  *	of the region must not change. Returns 0 or a negative errno. May sleep
- * @mr_bind: mandatory in a domain with &kfi_domain.prov_keys: the region is bound to &kfi_mr.ep. Sets
- *	&kfi_mr.prov_key, unless the region is for single I/Os. Returns 0 or a negative errno; after
- *	an error the region is not bound. Called under &kfi_domain.lock, may sleep, but must not wait
- *	for I/O, nor for a consumer
+ * @mr_bind: mandatory in a domain with &kfi_domain.prov_keys: the region is bound to &kfi_mr.ep.
+ *	Sets &kfi_mr.prov_key, unless the region is for single I/Os. Returns 0 or a negative errno;
+ *	after an error the region is not bound. Called under &kfi_domain.lock, may sleep, but must
+ *	not wait for I/O, nor for a consumer
  * @mr_dereg: undo @mr_reg of a region that is dead. When it returns, the device does not access the
  *	memory. Called once for each @mr_reg that has succeeded, also when the device goes. May
  *	sleep, but must not wait for a consumer

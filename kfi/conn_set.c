@@ -143,9 +143,14 @@ static bool kfi_conn_set_move(struct kfi_peer_conn *conn, struct kfi_conn_set *t
 	return moved;
 }
 
+/* A request that can't be accepted fails: its consumer has answered it, and will not reject it. */
 bool kfi_conn_set_accept(struct kfi_peer_conn *conn, struct kfi_conn_set *set)
 {
-	return kfi_conn_set_move(conn, set, true);
+	bool moved = kfi_conn_set_move(conn, set, true);
+
+	if (!moved)
+		set->ops->fail(conn, -ECONNABORTED);
+	return moved;
 }
 EXPORT_SYMBOL_GPL(kfi_conn_set_accept);
 

@@ -99,6 +99,8 @@ int kv_msg_accept(struct kfi_ep *ep, const void *data, size_t len)
 	if (!there || !kfi_conn_set_accept(&conn->pc, &to_kv_ep(ep)->pe.conn_set)) {
 		if (there)
 			kv_domain_put(kdom);
+		else
+			kv_conn_fail(conn, -ECONNABORTED);
 		kv_rq_end(to_kv_ep(ep), -ECONNABORTED);
 		kfi_ep_refused(ep, -ECONNABORTED, NULL, 0);
 	}

@@ -489,6 +489,23 @@ static void endpoint_accepts(struct kunit *test)
 	hw_close(w);
 }
 
+/* The request was answered, so nobody else would end it, and it would count as pending for ever. */
+static void accepts_too_late(struct kunit *test)
+{
+	struct hw *w = hw_open(test);
+	struct hw_conn *conn = hw_called(w, &w->listener);
+
+	kfi_conn_set_stop(&w->ep->conn_set, -ECANCELED);
+	KUNIT_EXPECT_FALSE(test, kfi_conn_set_accept(&conn->pc, &w->ep->conn_set));
+	KUNIT_EXPECT_EQ(test, 0u, conn->accepted);
+	KUNIT_EXPECT_TRUE(test, hw_failed(&conn->pc));
+	KUNIT_EXPECT_EQ(test, -ECONNABORTED, conn->err);
+	flush_workqueue(w->wq);
+	KUNIT_EXPECT_EQ(test, 0u, w->listener.nr_pending);
+	hw_put(&conn->pc);
+	hw_close(w);
+}
+
 static void answers_once(struct kunit *test)
 {
 	struct hw *w = hw_open(test);
@@ -627,6 +644,7 @@ static struct kunit_case conn_set_cases[] = {
 	KUNIT_CASE(endpoint_keeps),
 	KUNIT_CASE(adopts_not),
 	KUNIT_CASE(endpoint_accepts),
+	KUNIT_CASE(accepts_too_late),
 	KUNIT_CASE(answers_once),
 	KUNIT_CASE(publishes_what_stands),
 	KUNIT_CASE(drain_ends_all),
