@@ -43,7 +43,7 @@
  */
 
 /** KFI_PROV_CONTRACT - version of this contract. A provider built for another one is refused */
-#define KFI_PROV_CONTRACT	12
+#define KFI_PROV_CONTRACT	13
 
 /* ------------------------------------------------------------------ */
 /* Registration							      */
@@ -403,6 +403,7 @@ size_t kfi_piece(struct iov_iter *iter, struct page **page, size_t *off);
  * struct kfi_rx - a message that arrives; the provider's message contains it
  * @link: for the matching, while the message is unexpected
  * @bucket: for the matching, while the message is unexpected
+ * @by_source: for the matching, while the message is unexpected
  * @ep: endpoint that receives the message. Set by kfi_rx_arrive()
  * @op: receive that the message was matched with, or NULL. Set by kfi.ko
  * @iter: destination of the payload, at most @room bytes. Each message that is placed in a
@@ -411,7 +412,8 @@ size_t kfi_piece(struct iov_iter *iter, struct page **page, size_t *off);
  * @room: the lesser of @len and the space in the receive. Set by kfi.ko
  * @len: length of the whole message. Set by the provider
  * @name: address of the sender in the format of the address vector, valid until the message leaves
- *	the matching; NULL if the provider sets @src. Set by the provider
+ *	the matching; NULL if the provider sets @src, then the message does not wait for directed
+ *	receives. Set by the provider
  * @src: handle of the sender, KFI_ADDR_NOTAVAIL if it is not in the address vector.
  *	kfi_rx_arrive() derives it from @name, and kfi.ko derives it again when a receive takes a
  *	message that has waited, because the address may have been inserted or removed meanwhile
@@ -435,6 +437,7 @@ struct kfi_rx {
 	u64			tag;
 	u64			data;
 	u64			flags;
+	struct list_head	by_source;
 };
 
 /**

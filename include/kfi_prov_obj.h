@@ -280,6 +280,17 @@ struct kfi_cq_waiter {
 };
 
 /**
+ * struct kfi_match_search - receives that search for an unexpected message (kfi/match.c)
+ * @ops: the receives, in the order of posting. They are in no ring
+ * @at: entry of the last message that the first receive was compared with, or the head of the list
+ *	of messages; NULL: the search has not begun
+ */
+struct kfi_match_search {
+	struct list_head	ops;
+	struct list_head	*at;
+};
+
+/**
  * struct kfi_match - posted receives and unexpected messages of an endpoint
  * @lock: protects all members but @order. A leaf lock, taken with bottom halves off
  * @order: taken before @lock. Held from the decision that a message is not the last one in its
@@ -294,18 +305,26 @@ struct kfi_cq_waiter {
  * @unexp_tags: unexpected tagged messages in the order of arrival
  * @unexp_hash: hash table of the messages in @unexp_tags, by tag. Each bucket is in the order of
  *	arrival
+ * @unexp_source: hash table of all unexpected messages by the address of the sender, for directed
+ *	receives; NULL if there are none. Each bucket is in the order of arrival; those with an odd
+ *	index have the tagged messages
+ * @search: receives that search, by kind: 0 untagged, 1 tagged
+ * @work: continues the searches
+ * @steps: number of messages that are compared in one hold of @lock
+ * @slow: a post of this kind does not go directly to a ring: receives search, or @closed
  * @ready: unexpected messages that have a receive now, and were not passed to
  *	&kfi_prov_ops.rx_matched yet
  * @claimed: unexpected tagged messages that KFI_PEEK | KFI_CLAIM has reserved for a context
- * @released: multi-receive buffers that were released under @lock, and are completed when it is
- *	unlocked; empty at other times
+ * @released: multi-receive buffers and peeks that have ended under @lock, and are completed when it
+ *	is unlocked; empty at other times
  * @space: waits for a slot in the completion queue while @stalled
  * @bits: log2 of the number of buckets, from rx_attr.size. So the cost of a match does not depend
  *	on the number of receives
  * @hash_key: random key of the hash of tags, so that a peer can't choose tags that share a bucket
  * @seq: sequence number of the next receive, by which receives in @exact and @wild are ordered
- * @stalled: an unexpected message (index 0: untagged, 1: tagged) matches a multi-receive buffer,
- *	but the completion queue has no free slot. Later messages of the kind have to wait
+ * @stalled: an unexpected message (index 0: untagged, 1: tagged) fits the first receive of @search,
+ *	a multi-receive buffer, but the completion queue has no free slot. Later messages of the
+ *	kind have to wait
  * @waiting: @space is registered, or is being registered
  * @delivering: a caller is in kfi_match_deliver(), and looks at @ready again before it returns
  * @closed: the endpoint closes; messages and posts are refused
@@ -326,10 +345,15 @@ struct kfi_match {
 	unsigned int		bits;
 	u64			hash_key[2];
 	u64			seq;
+	bool			slow[2];
 	bool			stalled[2];
 	bool			waiting;
 	bool			delivering;
 	bool			closed;
+	struct list_head	*unexp_source;
+	struct kfi_match_search	search[2];
+	unsigned int		steps;
+	struct work_struct	work;
 };
 
 /**

@@ -97,18 +97,6 @@ kfi_addr_t kfi_av_reverse(struct kfi_av *av, const void *addr)
 }
 EXPORT_SYMBOL_GPL(kfi_av_reverse);
 
-bool kfi_av_is(struct kfi_av *av, kfi_addr_t addr, const void *name)
-{
-	struct av_entry *e;
-	bool same;
-
-	rcu_read_lock();
-	e = entry_of(av, addr);
-	same = e && !memcmp(e->addr, name, av->addrlen);
-	rcu_read_unlock();
-	return same;
-}
-
 /* ---- insertion ---- */
 
 static int add_entry(struct kfi_av *av, struct av_entry *e)

@@ -202,13 +202,14 @@ struct kfi_obj *kfi_av_obj(struct kfi_av *av);
  */
 void kfi_av_join(struct kfi_av *av, struct kfi_ep *ep);
 void kfi_av_leave(struct kfi_av *av, struct kfi_ep *ep);
-/* Does handle @addr denote address @name at present? Any context but hard interrupt. */
-bool kfi_av_is(struct kfi_av *av, kfi_addr_t addr, const void *name);
 
 /* ---- match.c ---- */
 
-/* @match is a member of an endpoint, @depth the number of its receives. */
-int kfi_match_init(struct kfi_match *match, u32 depth);
+/*
+ * @match is a member of an endpoint, @depth the number of its receives. @directed: receives may
+ * name their sender.
+ */
+int kfi_match_init(struct kfi_match *match, u32 depth, bool directed);
 void kfi_match_exit(struct kfi_match *match);
 /*
  * Post a receive. Bottom halves are off. Returns NULL if the receive is posted; ERR_PTR(-ESHUTDOWN)

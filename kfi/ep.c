@@ -158,7 +158,8 @@ static int ep_alloc_pools(struct kfi_ep *ep, const struct kfi_info *info)
 	ret = kfi_pool_init(&ep->rx, ep, rx, info->rx_attr->iov_limit, 0, 0, 0);
 	if (ret)
 		return ret;
-	return kfi_match_init(&ep->match, rx);
+	return kfi_match_init(&ep->match, rx,
+			      ep->caps & (KFI_DIRECTED_RECV | KFI_TAGGED_DIRECTED_RECV));
 }
 
 void kfi_ep_free(struct kfi_ep *ep)

@@ -123,16 +123,20 @@ void kfi_land_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_entry *w
 
 /*
  * Return a multi-receive buffer without a message, because it has been released for lack of room,
- * or because it has been canceled.
+ * or because it has been canceled. Or complete a peek.
  */
 static void release_buffer(struct kfi_oper *op)
 {
-	struct kfi_cq_err_entry wc = { .flags = KFI_MULTI_RECV, .src_addr = KFI_ADDR_NOTAVAIL };
+	struct kfi_cq_err_entry peeked, wc = { .flags = KFI_MULTI_RECV, .src_addr = KFI_ADDR_NOTAVAIL };
 
-	if (op->state == KFI_RECV_CANCELED)
+	if (op->state == KFI_RECV_CANCELED) {
 		kfi_recv_end(op, -ECANCELED);
-	else
+	} else if (op->flags & KFI_PEEK) {
+		peeked = op->wc;
+		kfi_op_finish(op, op->ep, &peeked);
+	} else {
 		kfi_op_finish(op, op->ep, &wc);
+	}
 }
 
 void kfi_land_end_all(struct list_head *released)

@@ -40,25 +40,24 @@ enum kfi_land {
  */
 enum kfi_land kfi_land_in(struct kfi_oper *op, struct kfi_rx *rx);
 /*
- * Complete the multi-receive buffers in @released (by &kfi_oper.link), which were released while no
- * message was being placed in them. Called without locks.
+ * Complete the receives in @released (by &kfi_oper.link): multi-receive buffers that were released
+ * while no message was being placed in them, and peeks, whose completion is in &kfi_oper.wc. Called
+ * without locks.
  */
 void kfi_land_end_all(struct list_head *released);
 
-/*
- * match.c: find the oldest unexpected message that fits @op; remove a message from the unexpected
- * ones. Called under &kfi_match.lock.
- */
-struct kfi_rx *__kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op);
-
-static inline struct kfi_rx *kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op)
-{
-	if (likely(list_empty(op->code == KFI_OPC_TRECV ? &m->unexp_tags : &m->unexp_msgs)))
-		return NULL;
-	return __kfi_match_unexpected(m, op);
-}
-
+/* match.c: remove a message from the unexpected ones. Called under &kfi_match.lock. */
 void kfi_match_dequeue(struct kfi_match *m, struct kfi_rx *rx);
+/*
+ * match.c: post a receive that searches behind those that search already. Arguments and result as
+ * kfi_match_post().
+ */
+struct kfi_rx *kfi_match_search(struct kfi_ep *ep, struct kfi_oper *op);
+/*
+ * match_peek.c: the search of a peek has found @rx, or NULL. The peek goes to m->released, or @rx
+ * to m->ready. Called under &kfi_match.lock.
+ */
+void kfi_match_peeked(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx *rx);
 /* match_source.c: convert @op->addr from a handle to the value that arrivals are compared with. */
 void kfi_match_direct(struct kfi_ep *ep, struct kfi_oper *op);
 /*

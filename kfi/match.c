@@ -6,22 +6,34 @@
  * messages that arrived before their receive (unexpected messages). kfi_match.lock protects both.
  * No provider is called and no payload is copied under it.
  *
- * Invariant: no unexpected message fits a posted receive. So an arriving message is compared with
- * posted receives only, a new receive with unexpected messages only, and neither overtakes the
- * other. One exception: an unexpected message fits a multi-receive buffer that has room, but the
- * completion queue has no free slot. Then messages of that kind, untagged or tagged, wait behind it
- * until the queue has a slot (kfi_match.stalled).
+ * Invariant: no unexpected message fits a posted receive that is in a ring. So an arriving message
+ * is compared with posted receives only, a new receive with unexpected messages only, and neither
+ * overtakes the other.
+ *
+ * A peer decides how many messages wait, so a receive compares itself with at most kfi_match.steps
+ * of them in one hold of the lock. If there are more, the receive is not in a ring yet but in the
+ * queue of receives that search (struct kfi_match_search), a work item continues the search, and
+ * all later receives of that kind, untagged or tagged, queue behind it. So the order of posting is
+ * kept, as if the receives were posted a little later. Messages that arrive meanwhile are found by
+ * the searches, because they are added behind all others.
+ *
+ * The first receive of that queue may also be a multi-receive buffer that has room for a message
+ * while the completion queue has no free slot. Then messages of that kind wait behind it, until the
+ * queue has a slot (kfi_match.stalled).
  *
  * A shared receive context has a struct kfi_match for its endpoints, see shared.c. A message is
  * passed to its provider inside an RCU read section, for which the end of an endpoint waits.
  *
  * Cost: receives without ignore bits and source are found in O(1), others by walking a list.
+ * Messages without receive are found by tag, or by sender for directed receives; only receives with
+ * ignore bits walk all tagged messages.
  * Thousands of receives are not in the CPU caches, so the cost is the number of cache lines: three
  * of struct kfi_oper and one of the table. So a bucket is one pointer, and there is no other index:
  * kfi_cancel() scans the pool.
  */
 #include <linux/export.h>
 #include <linux/hash.h>
+#include <linux/jhash.h>
 #include <linux/list.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
@@ -33,6 +45,8 @@
 
 #define MATCH_BITS_MIN	6
 #define MATCH_BITS_MAX	16
+#define MATCH_SOURCE_BITS	7	/* log2 of the buckets of senders, for untagged and for tagged */
+#define MATCH_STEPS	512	/* messages that are compared in one hold of the lock */
 
 static inline bool rx_tagged(const struct kfi_rx *rx)
 {
@@ -113,9 +127,23 @@ static struct kfi_oper **ring_of(struct kfi_match *m, const struct kfi_oper *op)
 
 /* ---- search ---- */
 
+static inline struct list_head *unexp_list(struct kfi_match *m, bool tagged)
+{
+	return tagged ? &m->unexp_tags : &m->unexp_msgs;
+}
+
 static inline struct list_head *unexp_bucket(const struct kfi_match *m, u64 tag)
 {
 	return &m->unexp_hash[bucket_of(m, tag)];
+}
+
+/* The unexpected messages of a kind from the senders that share a bucket with @name. */
+static struct list_head *source_bucket(const struct kfi_match *m, bool tagged, const void *name,
+				       size_t len)
+{
+	u32 bucket = jhash(name, len, m->hash_key[0]) >> (32 - MATCH_SOURCE_BITS);
+
+	return &m->unexp_source[bucket * 2 + tagged];
 }
 
 /* op->addr is the index of a directed receive, else KFI_ADDR_UNSPEC, see kfi_match_direct(). */
@@ -134,14 +162,6 @@ static inline bool tag_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 static bool fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 {
 	return tag_fits(op, rx) && source_fits(op, rx);
-}
-
-/* As fits(), for a message that has waited: its rx->src may be outdated, see match_source.c. */
-static bool waiting_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
-{
-	if (likely(op->addr == KFI_ADDR_UNSPEC) || !rx->name)
-		return fits(op, rx);
-	return tag_fits(op, rx) && kfi_av_is(op->ep->av, op->addr, rx->name);
 }
 
 /* Return the oldest receive of a ring that fits @rx. @first is the oldest one of the ring. */
@@ -168,40 +188,63 @@ static inline struct kfi_oper *find_op(struct kfi_match *m, const struct kfi_rx 
 	return exact ?: wild;
 }
 
-/* Return the next message behind @rx that fits @op. @rx may be the list head, cast to an entry. */
-static struct kfi_rx *fitting_in_bucket(struct list_head *bucket, const struct kfi_oper *op,
-					struct kfi_rx *rx)
+/**
+ * struct walk - a walk over unexpected messages, in the order of arrival
+ * @head: list of all messages that may fit; NULL: there are none
+ * @at: entry of the last message that was compared, or @head
+ * @node: offset of the entries of that list in struct kfi_rx
+ * @left: number of messages that may still be compared
+ * @len: bytes of @name; 0 if any sender fits
+ * @name: address of the sender. The handle of a message that has waited may be outdated, see
+ *	match_source.c
+ */
+struct walk {
+	struct list_head	*head;
+	struct list_head	*at;
+	size_t			node;
+	unsigned int		left;
+	int			len;
+	u8			name[KFI_ADDR_MAX];
+};
+
+/* Begin at the oldest message. */
+static void walk_begin(struct kfi_match *m, const struct kfi_oper *op, struct walk *walk)
 {
-	list_for_each_entry_continue(rx, bucket, bucket)
-		if (waiting_fits(op, rx))
+	bool tagged = op_tagged(op);
+
+	walk->left = m->steps;
+	walk->len = 0;
+	if (unlikely(op->addr != KFI_ADDR_UNSPEC)) {
+		walk->len = kfi_av_addr(op->ep->av, op->addr, walk->name);
+		walk->head = walk->len > 0 ? source_bucket(m, tagged, walk->name, walk->len) : NULL;
+		walk->node = offsetof(struct kfi_rx, by_source);
+	} else if (tagged && !op->ignore) {
+		walk->head = unexp_bucket(m, op->tag);
+		walk->node = offsetof(struct kfi_rx, bucket);
+	} else {
+		walk->head = unexp_list(m, tagged);
+		walk->node = offsetof(struct kfi_rx, link);
+	}
+	walk->at = walk->head;
+}
+
+static inline bool walk_ended(const struct walk *walk)
+{
+	return !walk->head || walk->at->next == walk->head;
+}
+
+/* Return the next message that fits @op, and stay in front of it; NULL: none, or none is left. */
+static struct kfi_rx *walk_next(struct walk *walk, const struct kfi_oper *op)
+{
+	struct kfi_rx *rx;
+
+	for (; !walk_ended(walk) && walk->left; walk->at = walk->at->next) {
+		walk->left--;
+		rx = (void *)walk->at->next - walk->node;
+		if (tag_fits(op, rx) && (!walk->len || !memcmp(rx->name, walk->name, walk->len)))
 			return rx;
+	}
 	return NULL;
-}
-
-static struct kfi_rx *fitting_in_list(struct list_head *list, const struct kfi_oper *op,
-				      struct kfi_rx *rx)
-{
-	list_for_each_entry_continue(rx, list, link)
-		if (waiting_fits(op, rx))
-			return rx;
-	return NULL;
-}
-
-/* Return the oldest unexpected message that fits @op; if @after is set, the next one behind it. */
-static struct kfi_rx *next_unexpected(struct kfi_match *m, const struct kfi_oper *op,
-				      struct kfi_rx *after)
-{
-	struct list_head *list = unexp_bucket(m, op->tag);
-
-	if (op_tagged(op) && !op->ignore)
-		return fitting_in_bucket(list, op, list_prepare_entry(after, list, bucket));
-	list = op_tagged(op) ? &m->unexp_tags : &m->unexp_msgs;
-	return fitting_in_list(list, op, list_prepare_entry(after, list, link));
-}
-
-struct kfi_rx *__kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op)
-{
-	return next_unexpected(m, op, NULL);
 }
 
 static inline void enqueue_op(struct kfi_match *m, struct kfi_oper *op)
@@ -221,20 +264,31 @@ static inline void dequeue_op(struct kfi_match *m, struct kfi_oper *op)
 
 static void enqueue_rx(struct kfi_match *m, struct kfi_rx *rx)
 {
+	struct kfi_ep *owner = kfi_rx_owner(rx->ep);
+	bool tagged = rx_tagged(rx);
+
 	lockdep_assert_held(&m->lock);
-	list_add_tail(&rx->link, rx_tagged(rx) ? &m->unexp_tags : &m->unexp_msgs);
-	if (rx_tagged(rx))
+	list_add_tail(&rx->link, unexp_list(m, tagged));
+	INIT_LIST_HEAD(&rx->bucket);
+	INIT_LIST_HEAD(&rx->by_source);
+	if (tagged)
 		list_add_tail(&rx->bucket, unexp_bucket(m, rx->tag));
-	else
-		INIT_LIST_HEAD(&rx->bucket);
+	if (m->unexp_source && owner->av && rx->name)
+		list_add_tail(&rx->by_source, source_bucket(m, tagged, rx->name,
+							    owner->domain->addrlen));
 	kfi_stat_inc(rx->ep, unexpected);
 }
 
 void kfi_match_dequeue(struct kfi_match *m, struct kfi_rx *rx)
 {
+	struct list_head **at = &m->search[rx_tagged(rx)].at;
+
 	lockdep_assert_held(&m->lock);
+	if (unlikely(*at) && (*at == &rx->link || *at == &rx->bucket || *at == &rx->by_source))
+		*at = (*at)->prev;
 	list_del_init(&rx->link);
 	list_del_init(&rx->bucket);
+	list_del_init(&rx->by_source);
 }
 
 static noinline void release_recv(struct kfi_match *m, struct kfi_oper *op)
@@ -277,55 +331,116 @@ static inline enum kfi_rx_verdict match_rx(struct kfi_match *m, struct kfi_rx *r
 	return KFI_RX_NONE;
 }
 
-/* Match the messages in @list with posted receives, oldest first. Matched ones go to m->ready. */
-static void match_list(struct kfi_match *m, struct list_head *list, bool *stalled)
-{
-	struct kfi_rx *rx, *next;
-	enum kfi_rx_verdict verdict;
+/* ---- receives that search ---- */
 
-	*stalled = false;
-	list_for_each_entry_safe(rx, next, list, link) {
-		kfi_match_source(rx);
-		verdict = match_rx(m, rx);
-		if (verdict == KFI_RX_FULL) {
-			*stalled = true;
-			return;
-		}
-		if (verdict == KFI_RX_MATCHED) {
-			kfi_match_dequeue(m, rx);
-			list_add_tail(&rx->link, &m->ready);
-		}
-		if (list == &m->unexp_msgs && !m->msgs)
-			return;
-	}
+static void set_slow(struct kfi_match *m, bool tagged)
+{
+	lockdep_assert_held(&m->lock);
+	m->slow[tagged] = m->closed || !list_empty(&m->search[tagged].ops);
 }
 
-/* @op was posted or returned just now: move the unexpected messages that it gets to m->ready. */
-static void match_op(struct kfi_match *m, struct kfi_oper *op)
+static void set_closed(struct kfi_match *m, bool closed)
 {
-	struct kfi_rx *rx, *next;
+	WRITE_ONCE(m->closed, closed);
+	set_slow(m, false);
+	set_slow(m, true);
+}
+
+/* Queue @op behind the receives that search. */
+static void search_add(struct kfi_match *m, struct kfi_oper *op)
+{
+	lockdep_assert_held(&m->lock);
+	WRITE_ONCE(op->state, KFI_RECV_POSTED);
+	list_add_tail(&op->link, &m->search[op_tagged(op)].ops);
+	set_slow(m, op_tagged(op));
+}
+
+/* Take @op out of a ring, or out of the queue of receives that search. */
+static void withdraw(struct kfi_match *m, struct kfi_oper *op)
+{
+	struct kfi_match_search *s = &m->search[op_tagged(op)];
+
+	if (list_first_entry_or_null(&s->ops, struct kfi_oper, link) == op)
+		s->at = NULL;
+	dequeue_op(m, op);
+	set_slow(m, op_tagged(op));
+}
+
+/* The search is over: @op goes to its place in its ring. Posting order is the order of op->seq. */
+static void insert_op(struct kfi_match *m, struct kfi_oper *op)
+{
+	struct kfi_oper **ring = ring_of(m, op), *first = *ring, *pos = NULL;
+
+	list_del(&op->link);
+	if (first && list_prev_entry(first, link)->seq > op->seq)
+		for (pos = first; pos->seq < op->seq; pos = list_next_entry(pos, link))
+			;
+	ring_add(ring, op, pos);
+}
+
+/*
+ * Let @op take the unexpected messages that fit it; they go to m->ready. Return: false if the walk
+ * has to be continued.
+ */
+static bool search_op(struct kfi_match *m, struct kfi_oper *op, struct walk *walk)
+{
+	struct kfi_rx *rx;
 	enum kfi_land land;
 
-	lockdep_assert_held(&m->lock);
-	for (rx = kfi_match_unexpected(m, op); rx; rx = next) {
-		next = next_unexpected(m, op, rx);
+	while ((rx = walk_next(walk, op))) {
 		kfi_match_source(rx);
 		land = claim(m, op, rx);
 		if (land == KFI_LAND_FULL)
 			m->stalled[op_tagged(op)] = true;
 		if (land == KFI_LAND_FULL || land == KFI_LAND_NO_ROOM)
-			return;
+			return land != KFI_LAND_FULL;
 		kfi_match_dequeue(m, rx);
 		list_add_tail(&rx->link, &m->ready);
 		if (land == KFI_LAND_DONE)
-			return;
+			return true;
 	}
+	return walk_ended(walk);
 }
 
-static void match_queue(struct kfi_match *m, bool tagged)
+static bool search_peek(struct kfi_match *m, struct kfi_oper *op, struct walk *walk)
 {
+	struct kfi_rx *rx = walk_next(walk, op);
+
+	if (!rx && !walk_ended(walk))
+		return false;
+	dequeue_op(m, op);
+	kfi_match_peeked(m, op, rx);
+	return true;
+}
+
+/* Continue the searches of a kind, in the order of posting, for m->steps messages. */
+static void run_searches(struct kfi_match *m, bool tagged)
+{
+	struct kfi_match_search *s = &m->search[tagged];
+	unsigned int left = m->steps;
+	struct kfi_oper *op;
+	struct walk walk;
+	bool ended;
+
 	lockdep_assert_held(&m->lock);
-	match_list(m, tagged ? &m->unexp_tags : &m->unexp_msgs, &m->stalled[tagged]);
+	m->stalled[tagged] = false;
+	while ((op = list_first_entry_or_null(&s->ops, struct kfi_oper, link)) && left) {
+		walk_begin(m, op, &walk);
+		walk.left = left;
+		if (s->at && walk.head)
+			walk.at = s->at;
+		ended = op->flags & KFI_PEEK ? search_peek(m, op, &walk) :
+					       search_op(m, op, &walk);
+		s->at = ended ? NULL : walk.at;
+		if (!ended)
+			break;
+		if (op->state == KFI_RECV_POSTED)
+			insert_op(m, op);
+		left = walk.left ? walk.left - 1 : 0;	/* many receives take time, too */
+	}
+	set_slow(m, tagged);
+	if (op && !m->stalled[tagged] && !m->closed)
+		queue_work(kfi_wq_unbound, &m->work);
 }
 
 static bool must_wait(const struct kfi_match *m)
@@ -342,8 +457,8 @@ static void wait_space(struct kfi_ep *ep)
 	do {
 		spin_lock_bh(&m->lock);
 		if (!m->waiting && must_wait(m)) {
-			match_queue(m, false);
-			match_queue(m, true);
+			run_searches(m, false);
+			run_searches(m, true);
 		}
 		wait = !m->waiting && must_wait(m);
 		if (wait)
@@ -378,38 +493,53 @@ static void post_wait(struct kfi_ep *ep)
 		kfi_cq_cancel_wait(ep->rx_cq, &ep->match.space);
 }
 
-/* Post an ordinary receive. It takes at most one message, so the invariant holds afterwards. */
-static struct kfi_rx *post_one(struct kfi_match *m, struct kfi_oper *op)
+static void match_work(struct work_struct *work)
 {
-	struct kfi_rx *rx = kfi_match_unexpected(m, op);
+	struct kfi_ep *ep = container_of(work, struct kfi_ep, match.work);
+	struct kfi_match *m = &ep->match;
 
-	if (!rx) {
-		enqueue_op(m, op);
-		return NULL;
+	spin_lock_bh(&m->lock);
+	if (!m->closed) {
+		run_searches(m, false);
+		run_searches(m, true);
 	}
-	op->seq = m->seq++;
-	op->state = KFI_RECV_TAKEN;
-	kfi_match_source(rx);
-	claim(m, op, rx);
-	kfi_match_dequeue(m, rx);
+	match_unlock(m);
+	local_bh_enable();
+	if (READ_ONCE(m->stalled[0]) || READ_ONCE(m->stalled[1]))
+		post_wait(ep);
+	kfi_match_deliver(ep);
+}
+
+/* Post a receive that takes at most one message. No receive of its kind searches. */
+static noinline struct kfi_rx *post_one(struct kfi_match *m, struct kfi_oper *op)
+{
+	struct kfi_rx *rx;
+	struct walk walk;
+
+	walk_begin(m, op, &walk);
+	rx = walk_next(&walk, op);
+	if (rx) {
+		op->seq = m->seq++;
+		op->state = KFI_RECV_TAKEN;
+		kfi_match_source(rx);
+		claim(m, op, rx);
+		kfi_match_dequeue(m, rx);
+	} else if (walk_ended(&walk)) {
+		enqueue_op(m, op);
+	} else {
+		op->seq = m->seq++;
+		search_add(m, op);
+		m->search[op_tagged(op)].at = walk.at;
+		queue_work(kfi_wq_unbound, &m->work);
+	}
 	return rx;
 }
 
-/* Return @op to its former place in its ring: posting order is the order of op->seq. */
-static void requeue_op(struct kfi_match *m, struct kfi_oper *op)
-{
-	struct kfi_oper **ring = ring_of(m, op), *first = *ring, *pos;
-
-	lockdep_assert_held(&m->lock);
-	for (pos = first; pos; pos = ring_next(first, pos))
-		if (pos->seq > op->seq)
-			break;
-	WRITE_ONCE(op->state, KFI_RECV_POSTED);
-	op->landings = 0;
-	ring_add(ring, op, pos);
-}
-
-/* The sender is lost: post @op again. Return: false if closing; then @op has to be completed. */
+/*
+ * The sender is lost: @op searches for another message, and is posted again if there is none.
+ * Return: false if closing; then @op has to be completed. @op is no multi-receive buffer, so it
+ * does not stall.
+ */
 static bool match_return(struct kfi_oper *op)
 {
 	struct kfi_match *m = &op->ep->match;
@@ -418,13 +548,10 @@ static bool match_return(struct kfi_oper *op)
 	spin_lock_bh(&m->lock);
 	closed = m->closed;
 	if (!closed) {
-		requeue_op(m, op);
-		/*
-		 * If the matching is stalled, match_space() looks for a message. @op is not a
-		 * multi-receive buffer, so match_op() cannot stall the matching.
-		 */
-		if (!m->stalled[op_tagged(op)])
-			match_op(m, op);
+		op->landings = 0;
+		search_add(m, op);
+		if (list_is_first(&op->link, &m->search[op_tagged(op)].ops))
+			run_searches(m, op_tagged(op));
 	}
 	match_unlock(m);
 	local_bh_enable();
@@ -446,35 +573,47 @@ void kfi_rx_abort(struct kfi_rx *rx, int err)
 }
 EXPORT_SYMBOL_GPL(kfi_rx_abort);
 
-/* The rest of kfi_match_post() for a multi-receive buffer, or while stalled. Drops m->lock. */
-static noinline struct kfi_rx *post_many(struct kfi_ep *ep, struct kfi_oper *op)
+/* Post a multi-receive buffer, a peek, or a receive behind others that search. Drops m->lock. */
+static noinline struct kfi_rx *post_search(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	struct kfi_match *m = &ep->match;
 	bool tagged = op_tagged(op);
 
-	enqueue_op(m, op);
-	if (m->stalled[tagged])
-		match_queue(m, tagged);
-	else
-		match_op(m, op);
+	if (m->closed) {
+		spin_unlock(&m->lock);
+		return ERR_PTR(-ESHUTDOWN);
+	}
+	op->seq = m->seq++;
+	search_add(m, op);
+	if (list_is_first(&op->link, &m->search[tagged].ops) || m->stalled[tagged])
+		run_searches(m, tagged);
 	match_unlock(m);
 	if (READ_ONCE(m->stalled[tagged]))
 		post_wait(ep);
 	return kfi_match_more(ep);
 }
 
+struct kfi_rx *kfi_match_search(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	spin_lock(&ep->match.lock);
+	return post_search(ep, op);
+}
+
 struct kfi_rx *kfi_match_post(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	struct kfi_match *m = &ep->match;
-	struct kfi_rx *rx;
+	struct kfi_rx *rx = NULL;
 
 	if (op->addr != KFI_ADDR_UNSPEC)
 		kfi_match_direct(ep, op);
 	spin_lock(&m->lock);
-	if (unlikely(op->flags & KFI_MULTI_RECV || m->stalled[op_tagged(op)]) && !m->closed)
-		return post_many(ep, op);
-	rx = unlikely(m->closed) ? ERR_PTR(-ESHUTDOWN) : post_one(m, op);
-	match_unlock(m);
+	if (unlikely(op->flags & KFI_MULTI_RECV || m->slow[op_tagged(op)]))
+		return post_search(ep, op);
+	if (likely(list_empty(unexp_list(m, op_tagged(op)))))
+		enqueue_op(m, op);
+	else
+		rx = post_one(m, op);
+	spin_unlock(&m->lock);
 	return rx;
 }
 
@@ -528,6 +667,25 @@ void kfi_match_deliver(struct kfi_ep *ep)
 	rcu_read_unlock();
 }
 
+/*
+ * Tagged RMA does not wait for a receive, so it may take one that still searches. A search looks
+ * for messages, which have no order with RMA.
+ */
+static bool match_searching(struct kfi_match *m, struct kfi_rx *rx)
+{
+	struct kfi_oper *op;
+
+	list_for_each_entry(op, &m->search[true].ops, link) {
+		if (op->flags & KFI_PEEK || !fits(op, rx))
+			continue;
+		withdraw(m, op);
+		WRITE_ONCE(op->state, KFI_RECV_TAKEN);
+		claim(m, op, rx);
+		return true;
+	}
+	return false;
+}
+
 static inline enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx, bool queue)
 {
 	bool tagged = rx_tagged(rx);
@@ -537,14 +695,18 @@ static inline enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx,
 		return KFI_RX_CLOSED;
 	if (unlikely(m->stalled[tagged])) {
 		if (!m->waiting)	/* otherwise match_space() does it once, for all */
-			match_queue(m, tagged);
+			run_searches(m, tagged);
 		if (m->stalled[tagged])
 			return KFI_RX_FULL;
 	}
 	kfi_match_source(rx);
 	verdict = match_rx(m, rx);
-	if (verdict != KFI_RX_NONE || !queue)
+	if (verdict != KFI_RX_NONE)
 		return verdict;
+	if (unlikely(rx->flags & KFI_RMA) && match_searching(m, rx))
+		return KFI_RX_MATCHED;
+	if (!queue)
+		return KFI_RX_NONE;
 	enqueue_rx(m, rx);
 	return KFI_RX_QUEUED;
 }
@@ -595,7 +757,7 @@ EXPORT_SYMBOL_GPL(kfi_rx_dequeue);
 
 static void cancel_recv(struct kfi_match *m, struct kfi_oper *op)
 {
-	dequeue_op(m, op);
+	withdraw(m, op);
 	WRITE_ONCE(op->state, KFI_RECV_CANCELED);
 }
 
@@ -653,11 +815,24 @@ static void take_all(struct kfi_match *m, struct kfi_oper **ring, struct list_he
 	}
 }
 
+static void take_searching(struct kfi_match *m, bool tagged, struct list_head *to)
+{
+	struct kfi_oper *op;
+
+	while ((op = list_first_entry_or_null(&m->search[tagged].ops, struct kfi_oper, link))) {
+		cancel_recv(m, op);
+		if (!op->landings)
+			list_add_tail(&op->link, to);
+	}
+}
+
 static void take_posted(struct kfi_match *m, struct list_head *to)
 {
 	unsigned int i;
 
 	lockdep_assert_held(&m->lock);
+	take_searching(m, false, to);
+	take_searching(m, true, to);
 	take_all(m, &m->msgs, to);
 	take_all(m, &m->wild, to);
 	for (i = 0; i < 1u << m->bits; i++)
@@ -706,8 +881,9 @@ void kfi_match_close(struct kfi_ep *ep, int err)
 	struct kfi_rx *rx;
 
 	spin_lock_bh(&m->lock);
-	WRITE_ONCE(m->closed, true);
+	set_closed(m, true);
 	spin_unlock_bh(&m->lock);
+	cancel_work_sync(&m->work);
 	if (ep->rx_cq)
 		kfi_cq_cancel_wait(ep->rx_cq, &m->space);
 	while ((rx = take_unexpected(ep))) {
@@ -723,7 +899,7 @@ void kfi_match_reopen(struct kfi_ep *ep)
 	struct kfi_match *m = &ep->match;
 
 	spin_lock_bh(&m->lock);
-	WRITE_ONCE(m->closed, false);
+	set_closed(m, false);
 	spin_unlock_bh(&m->lock);
 }
 
@@ -758,34 +934,40 @@ void kfi_match_leave(struct kfi_ep *ep)
 	kfi_match_deliver(ep->srx);
 }
 
-static struct list_head *alloc_buckets(unsigned int bits)
+static struct list_head *alloc_buckets(unsigned int n)
 {
-	struct list_head *table = kvmalloc_array(1u << bits, sizeof(*table), GFP_KERNEL_ACCOUNT);
+	struct list_head *table = kvmalloc_array(n, sizeof(*table), GFP_KERNEL_ACCOUNT);
 	unsigned int i;
 
 	if (table)
-		for (i = 0; i < 1u << bits; i++)
+		for (i = 0; i < n; i++)
 			INIT_LIST_HEAD(&table[i]);
 	return table;
 }
 
-int kfi_match_init(struct kfi_match *m, u32 depth)
+int kfi_match_init(struct kfi_match *m, u32 depth, bool directed)
 {
 	memset(m, 0, sizeof(*m));
 	spin_lock_init(&m->lock);
 	spin_lock_init(&m->order);
 	INIT_LIST_HEAD(&m->unexp_msgs);
 	INIT_LIST_HEAD(&m->unexp_tags);
+	INIT_LIST_HEAD(&m->search[false].ops);
+	INIT_LIST_HEAD(&m->search[true].ops);
 	INIT_LIST_HEAD(&m->released);
 	INIT_LIST_HEAD(&m->ready);
 	INIT_LIST_HEAD(&m->claimed);
 	INIT_LIST_HEAD(&m->space.link);
+	INIT_WORK(&m->work, match_work);
 	m->space.fn = match_space;
+	m->steps = MATCH_STEPS;
 	get_random_bytes(m->hash_key, sizeof(m->hash_key));
 	m->bits = clamp_t(unsigned int, order_base_2(depth), MATCH_BITS_MIN, MATCH_BITS_MAX);
 	m->exact = kvcalloc(1u << m->bits, sizeof(*m->exact), GFP_KERNEL_ACCOUNT);
-	m->unexp_hash = alloc_buckets(m->bits);
-	if (m->exact && m->unexp_hash)
+	m->unexp_hash = alloc_buckets(1u << m->bits);
+	if (directed)
+		m->unexp_source = alloc_buckets(2u << MATCH_SOURCE_BITS);
+	if (m->exact && m->unexp_hash && (m->unexp_source || !directed))
 		return 0;
 	kfi_match_exit(m);
 	return -ENOMEM;
@@ -796,5 +978,6 @@ void kfi_match_exit(struct kfi_match *m)
 	WARN_ON_ONCE(m->msgs || !list_empty(&m->unexp_msgs) || !list_empty(&m->unexp_tags));
 	kvfree(m->exact);
 	kvfree(m->unexp_hash);
+	kvfree(m->unexp_source);
 	m->exact = NULL;	/* kfi_match_exit() is called again if an endpoint fails to open */
 }

@@ -12,7 +12,8 @@
  * To drop a message, it is matched with a receive of length 0. So the provider delivers no payload
  * and answers the sender as usual. The completion has the length of the message and no ETRUNC.
  *
- * kfi_match.lock protects all of it.
+ * A peek searches like a receive that is posted (kfi_match_search()), and behind those that still
+ * search. kfi_match.lock protects all of it.
  */
 #include "core.h"
 #include "landing.h"
@@ -48,6 +49,14 @@ static void describe_rx(struct kfi_oper *op, struct kfi_rx *rx, struct kfi_cq_er
 	wc->buf = NULL;
 }
 
+static void no_message(const struct kfi_oper *op, struct kfi_cq_err_entry *wc)
+{
+	*wc = (struct kfi_cq_err_entry) {
+		.flags = KFI_TAGGED | KFI_RECV, .tag = op->tag, .err = ENOMSG,
+		.prov_errno = ENOMSG, .src_addr = KFI_ADDR_NOTAVAIL,
+	};
+}
+
 /* Match @rx with @op, to be received or dropped. */
 static void take(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx *rx)
 {
@@ -61,49 +70,48 @@ static void take(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx *rx)
 	kfi_land_in(op, rx);
 }
 
-/* Return: true if @op is complete with *@wc; false if *@taken has been matched with @op. */
-static bool peek(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx **taken,
-		 struct kfi_cq_err_entry *wc)
+void kfi_match_peeked(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx *rx)
 {
-	struct kfi_rx *rx;
+	struct kfi_cq_err_entry wc;
 
 	lockdep_assert_held(&m->lock);
-	rx = op->flags & KFI_PEEK ? kfi_match_unexpected(m, op) : find_claimed(m, op);
-	if (!rx) {
-		*wc = (struct kfi_cq_err_entry) {
-			.flags = KFI_TAGGED | KFI_RECV, .tag = op->tag, .err = ENOMSG,
-			.prov_errno = ENOMSG, .src_addr = KFI_ADDR_NOTAVAIL,
-		};
-		return true;
-	}
-	if (op->flags & KFI_DISCARD || !(op->flags & KFI_PEEK)) {
+	if (rx && op->flags & KFI_DISCARD) {
 		take(m, op, rx);
-		*taken = rx;
-		return false;
+		list_add_tail(&rx->link, &m->ready);
+		return;
 	}
-	describe_rx(op, rx, wc);
-	if (op->flags & KFI_CLAIM)
+	if (rx)
+		describe_rx(op, rx, &wc);
+	else
+		no_message(op, &wc);
+	if (rx && op->flags & KFI_CLAIM)
 		claim_rx(m, rx, op->context);
-	return true;
+	op->wc = wc;
+	list_add_tail(&op->link, &m->released);
 }
 
 struct kfi_rx *kfi_match_peek(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	struct kfi_match *m = &ep->match;
-	struct kfi_rx *taken = NULL;
 	struct kfi_cq_err_entry wc;
-	bool completes;
+	struct kfi_rx *rx;
 
 	if (op->addr != KFI_ADDR_UNSPEC)
 		kfi_match_direct(ep, op);
+	if (op->flags & KFI_PEEK)
+		return kfi_match_search(ep, op);
 	spin_lock(&m->lock);
 	if (m->closed) {
 		spin_unlock(&m->lock);
 		return ERR_PTR(-ESHUTDOWN);
 	}
-	completes = peek(m, op, &taken, &wc);
+	rx = find_claimed(m, op);
+	if (rx)
+		take(m, op, rx);
 	spin_unlock(&m->lock);
-	if (completes)
+	if (!rx) {
+		no_message(op, &wc);
 		__kfi_op_finish(op, ep, &wc);
-	return taken;
+	}
+	return rx;
 }

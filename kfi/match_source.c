@@ -5,8 +5,8 @@
  *
  * The handle of a sender changes while its message waits, when the consumer inserts the sender's
  * address into the address vector or removes it. So kfi_match_source() sets kfi_rx.src when a
- * message arrives and again when a receive takes it, and a directed receive compares the address
- * behind its handle with the names of the senders of waiting messages (waiting_fits() in match.c).
+ * message arrives and again when a receive takes it, and a directed receive searches waiting
+ * messages by the address behind its handle (walk_begin() in match.c).
  *
  * An insertion does not walk through the waiting messages. It need not: a receive that names the
  * new handle is posted after the insertion, under kfi_match.lock, and an arriving message looks the

@@ -98,7 +98,7 @@ static void make_ep(struct kfi_world *w, const struct kfi_world_opts *opts)
 	ep->stats = alloc_percpu(struct kfi_stats);
 	KUNIT_ASSERT_NOT_NULL(w->test, ep->stats);
 	KUNIT_ASSERT_EQ(w->test, 0, kfi_pool_init(&ep->rx, ep, depth, 4, 0, 0, 0));
-	KUNIT_ASSERT_EQ(w->test, 0, kfi_match_init(&ep->match, depth));
+	KUNIT_ASSERT_EQ(w->test, 0, kfi_match_init(&ep->match, depth, true));
 }
 
 struct kfi_world *kfi_world_open(struct kunit *test, const struct kfi_world_opts *opts)
@@ -163,6 +163,14 @@ int kfi_world_post(struct kfi_world *w, struct kfi_oper *op)
 	for (; rx; rx = kfi_match_more(&w->ep))
 		w->ops.rx_matched(&w->ep, rx);
 	return 0;
+}
+
+void kfi_world_search_end(struct kfi_world *w)
+{
+	const struct kfi_match *m = &w->ep.match;
+
+	while (!list_empty_careful(&m->search[0].ops) || !list_empty_careful(&m->search[1].ops))
+		flush_work(&w->ep.match.work);
 }
 
 int kfi_post_tag(struct kfi_world *w, u64 tag, u64 ignore, void *context)

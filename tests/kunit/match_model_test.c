@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Matching is compared with a simple model - two arrays, in the order of posting and arrival, that
- * are searched from the front - in long random sequences. Another test runs several threads.
+ * are searched from the front - in long random sequences. Another test runs several threads. In
+ * both a receive is compared with very few messages at a time, so that most searches are continued
+ * in a work item.
  */
 #include <kunit/test.h>
 #include <linux/delay.h>
@@ -34,6 +36,7 @@ struct model_msg {
 
 /**
  * struct model - state of the model, and what it expects
+ * @names: addresses of @peers, and of a peer that is not in the address vector
  * @recvs: posted receives, oldest first
  * @msgs: unexpected messages, oldest first
  * @messages: completions of messages so far
@@ -46,6 +49,7 @@ struct model {
 	struct kfi_world	*w;
 	struct rnd_state	rnd;
 	kfi_addr_t		peers[4];
+	u64			names[5];
 	struct model_recv	recvs[MODEL_MAX];
 	unsigned int		nr_recvs;
 	struct model_msg	msgs[MODEL_MAX];
@@ -166,6 +170,7 @@ static void step_post(struct model *m)
 	op->addr = r->from;
 	m->nr_recvs++;
 	KUNIT_ASSERT_EQ(m->test, 0, kfi_world_post(m->w, op));
+	kfi_world_search_end(m->w);
 	check_held(m);
 }
 
@@ -175,16 +180,17 @@ static void step_arrive(struct model *m)
 	bool queue = draw(m, 4) && m->nr_msgs < MODEL_MAX;
 	struct kfi_rx *rx = kzalloc(sizeof(*rx), GFP_KERNEL);
 	enum kfi_rx_verdict verdict;
+	u32 peer = draw(m, 8) ? draw(m, 4) : 4;
 	unsigned long id;
 	size_t at = 0;
 
 	KUNIT_ASSERT_NOT_NULL(m->test, rx);
 	msg.rx = rx;
-	msg.src = draw(m, 8) ? m->peers[draw(m, 4)] : KFI_ADDR_NOTAVAIL;
+	msg.src = peer < 4 ? m->peers[peer] : KFI_ADDR_NOTAVAIL;
 	rx->flags = msg.tagged ? KFI_TAGGED : KFI_MSG;
 	rx->tag = msg.tag;
 	rx->len = msg.len;
-	rx->src = msg.src;
+	rx->name = &m->names[peer];
 	id = model_match(m, &msg, &at);
 	verdict = kfi_rx_arrive(&m->w->ep, rx, queue);
 	if (id) {
@@ -250,8 +256,11 @@ static void random_sequences(struct kunit *test)
 	m->w = kfi_world_open(test, NULL);
 	m->w->hold = true;
 	m->w->ep.min_multi_recv = MODEL_MIN;
+	m->w->ep.match.steps = 2;
+	for (i = 0; i < 5; i++)
+		m->names[i] = i + 1;
 	for (i = 0; i < 4; i++)
-		m->peers[i] = kfi_world_peer(m->w, i + 1);
+		m->peers[i] = kfi_world_peer(m->w, m->names[i]);
 	for (i = 0; i < STEPS; i++) {
 		u32 what = draw(m, 20);
 
@@ -383,6 +392,7 @@ static void each_receive_ends_once(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	c->w = kfi_world_open(test, NULL);
+	c->w->ep.match.steps = 1;
 	c->rx = kvcalloc(CROWD_POSTS, sizeof(*c->rx), GFP_KERNEL);
 	c->ends = kvcalloc(CROWD_POSTS, sizeof(*c->ends), GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, c->rx && c->ends);

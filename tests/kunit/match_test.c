@@ -5,9 +5,7 @@
  */
 #include <kunit/test.h>
 #include <linux/delay.h>
-#include <linux/ktime.h>
 #include <linux/list.h>
-#include <linux/math64.h>
 #include <linux/slab.h>
 #include "fixture.h"
 
@@ -171,7 +169,8 @@ static int post_directed(struct kfi_world *w, u64 tag, kfi_addr_t from, void *co
 static void directed(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
-	kfi_addr_t a = kfi_world_peer(w, 11), b = kfi_world_peer(w, 12);
+	static const u64 name = 11;
+	kfi_addr_t a = kfi_world_peer(w, name), b = kfi_world_peer(w, 12);
 	struct kfi_rx rx;
 
 	KUNIT_ASSERT_NE(test, a, b);
@@ -183,7 +182,7 @@ static void directed(struct kunit *test)
 	expect_tag_to(w, 1, kfi_rx_addr(b, 200, 8), CTX(1));
 	/* the same for messages that came before */
 	make_rx(&rx, KFI_TAGGED, 1, 0);
-	rx.src = a;
+	rx.name = &name;
 	KUNIT_ASSERT_EQ(test, (int)KFI_RX_QUEUED, (int)kfi_rx_arrive(&w->ep, &rx, true));
 	KUNIT_ASSERT_EQ(test, 0, post_directed(w, 1, b, CTX(3)));
 	expect_none(w);
@@ -622,35 +621,93 @@ static void cost_is_flat(struct kunit *test)
 }
 
 #define WAITING		131072U		/* default of kfi_sockets' unexpected_total */
-#define WALK_MAX_MS	500U
+
+/* Post a tagged receive, and tell whether it still searches when the post has returned. */
+static bool post_searches(struct kfi_world *w, u64 tag, u64 ignore, kfi_addr_t from, void *context)
+{
+	struct kfi_oper *op = kfi_world_recv(w, KFI_TAGGED, NULL, 0, context, 0);
+	bool searches;
+
+	KUNIT_ASSERT_NOT_NULL(w->test, op);
+	op->tag = tag;
+	op->ignore = ignore;
+	op->addr = from;
+	local_bh_disable();
+	KUNIT_EXPECT_PTR_EQ(w->test, NULL, kfi_match_post(&w->ep, op));
+	searches = !list_empty(&w->ep.match.search[1].ops);
+	local_bh_enable();
+	return searches;
+}
 
 /*
- * The longest walk under the lock of the matching, with bottom halves off: all messages that an
- * endpoint may hold have the same tag and wait for a receive, and their senders are not in the
- * address vector. A receive for one source looks up the name of every sender and matches none. See
- * docs/locking.md for the time that it takes.
+ * All messages that an endpoint may hold have the same tag, and their sender is not in the address
+ * vector. A receive for another sender is not compared with them. A receive with ignore bits is, in
+ * a work item: the post returns early, and the receives that are posted later follow in order.
  */
-static void longest_walk(struct kunit *test)
+static void long_searches(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
 	kfi_addr_t known = kfi_world_peer(w, 11);
-	struct kfi_rx *rx = kvcalloc(WAITING, sizeof(*rx), GFP_KERNEL);
-	u64 name = 4711, begin, ms;
+	struct kfi_rx *rx = kvcalloc(WAITING + 1, sizeof(*rx), GFP_KERNEL), rma;
+	u64 name = 4711;
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, rx);
 	for (i = 0; i < WAITING; i++)
 		queue_named(w, &rx[i], KFI_TAGGED, 1, &name);
-	begin = ktime_get_ns();
-	KUNIT_EXPECT_EQ(test, 0, post_directed(w, 1, known, CTX(1)));
-	ms = div_u64(ktime_get_ns() - begin, NSEC_PER_MSEC);
-	kunit_info(test, "a walk past %u messages took %llu ms\n", WAITING, ms);
-	KUNIT_EXPECT_LT(test, ms, (u64)WALK_MAX_MS);
-	expect_none(w);
+	KUNIT_EXPECT_FALSE(test, post_searches(w, 1, 0, known, CTX(1)));
+	KUNIT_EXPECT_FALSE(test, post_searches(w, 1, ~0ULL, known, CTX(2)));
+	KUNIT_EXPECT_FALSE(test, post_searches(w, 9, 0, KFI_ADDR_UNSPEC, CTX(3)));
+	KUNIT_EXPECT_TRUE(test, post_searches(w, 2, 4, KFI_ADDR_UNSPEC, CTX(4)));
+	KUNIT_EXPECT_TRUE(test, post_searches(w, 6, 0, KFI_ADDR_UNSPEC, CTX(5)));
+	KUNIT_EXPECT_TRUE(test, post_searches(w, 7, 0, KFI_ADDR_UNSPEC, CTX(6)));
+	KUNIT_EXPECT_TRUE(test, post_searches(w, 8, 0, KFI_ADDR_UNSPEC, CTX(7)));
+	KUNIT_EXPECT_EQ(test, 0, kfi_match_cancel(&w->ep, CTX(6)));
+	expect_entry(w, CTX(6), KFI_TAGGED | KFI_RECV, 0, ECANCELED);
+	/* tagged RMA does not wait until a search has ended, a message does */
+	make_rx(&rma, KFI_TAGGED | KFI_RMA | KFI_WRITE, 8, 0);
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)kfi_rx_arrive(&w->ep, &rma, false));
+	kfi_rx_complete(&rma, 0);
+	expect_entry(w, CTX(7), rma.flags | KFI_RECV, 0, 0);
+	queue_named(w, &rx[WAITING], KFI_TAGGED, 6, &name);
+	kfi_world_search_end(w);
+	expect_entry(w, CTX(4), KFI_TAGGED | KFI_RECV, 0, 0);
+	expect_tag_to(w, 6, KFI_ADDR_NOTAVAIL, CTX(5));
+	expect_tag_to(w, 9, KFI_ADDR_NOTAVAIL, CTX(3));
 	for (i = 0; i < WAITING; i++)
 		KUNIT_EXPECT_TRUE(test, kfi_rx_unqueue(&rx[i]));
+	expect_none(w);
 	kfi_world_close(w);
 	kvfree(rx);
+}
+
+/* Messages leave while they are compared, and the endpoint closes while receives search. */
+static void searches_end(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct kfi_rx rx[4];
+	u64 name = 4711;
+	int i;
+
+	w->ep.match.steps = 2;
+	for (i = 0; i < 4; i++)
+		queue_named(w, &rx[i], KFI_TAGGED, i == 2 ? 6 : 1, &name);
+	local_bh_disable();
+	KUNIT_EXPECT_TRUE(test, post_searches(w, 2, 4, KFI_ADDR_UNSPEC, CTX(1)));
+	KUNIT_EXPECT_TRUE(test, kfi_rx_unqueue(&rx[1]));
+	local_bh_enable();
+	kfi_world_search_end(w);
+	expect_entry(w, CTX(1), KFI_TAGGED | KFI_RECV, 0, 0);
+	queue_named(w, &rx[1], KFI_TAGGED, 1, &name);
+	local_bh_disable();
+	KUNIT_EXPECT_TRUE(test, post_searches(w, 2, 4, KFI_ADDR_UNSPEC, CTX(2)));
+	peek(w, KFI_PEEK, 1, KFI_ADDR_UNSPEC, CTX(3));
+	local_bh_enable();
+	kfi_match_close(&w->ep, -ECANCELED);
+	expect_entry(w, CTX(2), KFI_TAGGED | KFI_RECV, 0, ECANCELED);
+	expect_entry(w, CTX(3), KFI_TAGGED | KFI_RECV, 0, ECANCELED);
+	expect_none(w);
+	kfi_world_close(w);
 }
 
 /*
@@ -705,7 +762,8 @@ static struct kunit_case match_cases[] = {
 	KUNIT_CASE(statistics),
 	KUNIT_CASE(remote_cq_data_of_rma),
 	KUNIT_CASE_SLOW(cost_is_flat),
-	KUNIT_CASE_SLOW(longest_walk),
+	KUNIT_CASE_SLOW(long_searches),
+	KUNIT_CASE(searches_end),
 	KUNIT_CASE_SLOW(no_bad_strides),
 	{}
 };
