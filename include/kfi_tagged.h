@@ -46,7 +46,8 @@ struct kfi_msg_tagged {
  * kfi_trecvmsg() - post a tagged receive
  * @ep: the endpoint or receive context
  * @msg: buffer, tag, and the peer to receive from; copied
- * @flags: as kfi_recvmsg(), without KFI_MULTI_RECV; and one of
+ * @flags: as kfi_recvmsg(), without KFI_MULTI_RECV; KFI_REMOTE_READ, KFI_REMOTE_WRITE: see below;
+ *	and one of
  *	KFI_PEEK: report whether an unexpected message matches, and leave it;
  *	KFI_PEEK | KFI_CLAIM: reserve it for a later KFI_CLAIM with this context;
  *	KFI_PEEK | KFI_DISCARD: drop it;
@@ -57,6 +58,12 @@ struct kfi_msg_tagged {
  * of sending. A receive that names a peer (KFI_DIRECTED_RECV) ignores the bits of
  * the receive context in addr. If no message matches, an operation with KFI_PEEK
  * or KFI_CLAIM completes with ENOMSG. See fi_tagged(3).
+ *
+ * On an endpoint with KFI_TAGGED_RMA a peer may also read or write the buffer. With KFI_REMOTE_READ
+ * or KFI_REMOTE_WRITE it may only do that, and other accesses do not match the receive; messages
+ * do. Without both it may read and write: a receive that is meant for one direction, or for
+ * messages, should say so, because a read returns what the buffer contains. libfabric has no tagged
+ * RMA; these are its names for access to a region.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h. -EINVAL for another combination of

@@ -159,9 +159,19 @@ static inline bool tag_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 	return !op_tagged(op) || !((op->tag ^ rx->tag) & ~op->ignore);
 }
 
+/* A receive may permit tagged RMA of only one direction, see kfi_trecvmsg(). */
+static bool access_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
+{
+	u64 access = op->flags & (KFI_REMOTE_READ | KFI_REMOTE_WRITE);
+	u64 needed = rx->flags & KFI_READ ? KFI_REMOTE_READ : KFI_REMOTE_WRITE;
+
+	return !access || access & needed;
+}
+
 static bool fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 {
-	return tag_fits(op, rx) && source_fits(op, rx);
+	return tag_fits(op, rx) && source_fits(op, rx) &&
+	       (likely(!(rx->flags & KFI_RMA)) || access_fits(op, rx));
 }
 
 /* Return the oldest receive of a ring that fits @rx. @first is the oldest one of the ring. */

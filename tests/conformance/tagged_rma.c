@@ -104,6 +104,40 @@ static void no_receive(struct test *t)
 	still_works(p);
 }
 
+/* A receive that permits one direction is not found by the other one. */
+static void direction(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, 4096), *far = test_pages(t, 4096);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && near && far);
+	for (i = 0; i < 2 && !t->failures; i++) {
+		struct kvec iov = { far, 4096 };
+		struct kfi_msg_tagged msg = {
+			.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1,
+			.addr = KFI_ADDR_UNSPEC, .tag = 7, .context = CTX(1),
+		};
+		u64 flags = KFI_COMPLETION | (i ? KFI_REMOTE_WRITE : KFI_REMOTE_READ);
+
+		memset(near, 0xa5, 4096);
+		memset(far, 0x5a, 4096);
+		POST(t, kfi_trecvmsg(p->b.ep, &msg, flags));
+		REQUIRE(t, !access_tag(&p->a, near, 4096, 7, CTX(2), !i));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_ERR(t, &c, CTX(2), EACCES);
+		NONE_RX(&p->b);
+		EXPECT_EQ(t, not_all(near, 4096, 0xa5), -1);
+		EXPECT_EQ(t, not_all(far, 4096, 0x5a), -1);
+		REQUIRE(t, !access_tag(&p->a, near, 4096, 7, CTX(3), i));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(3), RMA_FLAGS(i) | KFI_SEND);
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(1), RMA_FLAGS(i) | KFI_RECV);
+	}
+}
+
 /* Any number of refusals: they hold no resource. */
 static void refusals(struct test *t)
 {
@@ -302,6 +336,7 @@ static void passes(struct test *t)
 const struct test_case tagged_rma_cases[] = {
 	{ "tagged.rma", T_RDM, 0, C_TRMA, moves },
 	{ "tagged.rma_no_receive", T_RDM, 0, C_TRMA, no_receive },
+	{ "tagged.rma_direction", T_RDM, 0, C_TRMA, direction },
 	{ "tagged.rma_refusals", T_RDM, 0, C_TRMA, refusals },
 	{ "tagged.rma_truncated", T_RDM, 0, C_TRMA, truncated },
 	{ "tagged.rma_cancelled", T_RDM, 0, C_TRMA, cancelled },

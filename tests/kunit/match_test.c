@@ -391,6 +391,42 @@ static void completion_flags(struct kunit *test)
 	kfi_world_close(w);
 }
 
+/* Tagged RMA matches only receives that permit its direction; a message matches any. */
+static void rma_direction(struct kunit *test)
+{
+	static const struct { u64 access, flags; bool fits; } cases[] = {
+		{ KFI_REMOTE_WRITE, KFI_RMA | KFI_READ, false },
+		{ KFI_REMOTE_WRITE, KFI_RMA | KFI_WRITE, true },
+		{ KFI_REMOTE_READ, KFI_RMA | KFI_WRITE, false },
+		{ KFI_REMOTE_READ, KFI_RMA | KFI_READ, true },
+		{ KFI_REMOTE_READ | KFI_REMOTE_WRITE, KFI_RMA | KFI_READ, true },
+		{ KFI_REMOTE_READ, 0, true },
+	};
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	enum kfi_rx_verdict verdict;
+	struct kfi_oper *op;
+	struct kfi_rx rx;
+	char buf[8];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		op = kfi_world_recv(w, KFI_TAGGED, buf, 8, CTX(i), cases[i].access);
+		KUNIT_ASSERT_EQ(test, 0, kfi_world_post(w, op));
+		make_rx(&rx, KFI_TAGGED | cases[i].flags, 0, 8);
+		verdict = kfi_rx_arrive(&w->ep, &rx, false);
+		KUNIT_EXPECT_EQ(test, cases[i].fits, verdict == KFI_RX_MATCHED);
+		if (verdict == KFI_RX_MATCHED)
+			kfi_rx_complete(&rx, 0);
+		else
+			KUNIT_EXPECT_EQ(test, 0, kfi_match_cancel(&w->ep, CTX(i)));
+		if (cases[i].fits)
+			expect_entry(w, CTX(i), KFI_TAGGED | KFI_RECV | cases[i].flags, 8, 0);
+		else
+			expect_entry(w, CTX(i), KFI_TAGGED | KFI_RECV, 0, ECANCELED);
+	}
+	kfi_world_close(w);
+}
+
 static void truncation(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -753,6 +789,7 @@ static struct kunit_case match_cases[] = {
 	KUNIT_CASE(handle_while_stalled),
 	KUNIT_CASE(directed_needs_the_capability),
 	KUNIT_CASE(completion_flags),
+	KUNIT_CASE(rma_direction),
 	KUNIT_CASE(truncation),
 	KUNIT_CASE(failed_message),
 	KUNIT_CASE(cancel_takes_one),
