@@ -529,6 +529,16 @@ bool kfi_rx_unqueue(struct kfi_rx *rx);
 bool kfi_rx_dequeue(struct kfi_rx *rx);
 
 /**
+ * kfi_rx_yield() - move an unexpected message behind all others
+ * @rx: message for which kfi_rx_arrive() has returned KFI_RX_QUEUED. Nothing changes if a receive
+ *	has taken it, or if the consumer has claimed it
+ *
+ * The caller moves all messages of a peer, in the order of arrival, and no other message of that
+ * peer arrives meanwhile. Context: process or softirq.
+ */
+void kfi_rx_yield(struct kfi_rx *rx);
+
+/**
  * kfi_rx_flush() - complete all posted receives of an endpoint
  * @ep: the endpoint
  * @err: negative errno of the completions

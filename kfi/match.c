@@ -272,7 +272,7 @@ static inline void dequeue_op(struct kfi_match *m, struct kfi_oper *op)
 	ring_del(ring_of(m, op), op);
 }
 
-static void enqueue_rx(struct kfi_match *m, struct kfi_rx *rx)
+static void add_unexpected(struct kfi_match *m, struct kfi_rx *rx)
 {
 	struct kfi_ep *owner = kfi_rx_owner(rx->ep);
 	bool tagged = rx_tagged(rx);
@@ -286,7 +286,6 @@ static void enqueue_rx(struct kfi_match *m, struct kfi_rx *rx)
 	if (m->unexp_source && owner->av && rx->name)
 		list_add_tail(&rx->by_source, source_bucket(m, tagged, rx->name,
 							    owner->domain->addrlen));
-	kfi_stat_inc(rx->ep, unexpected);
 }
 
 void kfi_match_dequeue(struct kfi_match *m, struct kfi_rx *rx)
@@ -717,7 +716,8 @@ static inline enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx,
 		return KFI_RX_MATCHED;
 	if (!queue)
 		return KFI_RX_NONE;
-	enqueue_rx(m, rx);
+	add_unexpected(m, rx);
+	kfi_stat_inc(rx->ep, unexpected);
 	return KFI_RX_QUEUED;
 }
 
@@ -751,19 +751,37 @@ bool kfi_rx_unqueue(struct kfi_rx *rx)
 EXPORT_SYMBOL_GPL(kfi_rx_unqueue);
 
 /* A claimed message is in no bucket: kfi_match_dequeue() has removed it. */
+static bool is_unexpected(const struct kfi_rx *rx)
+{
+	return !rx->op && !list_empty(&rx->link) && !(rx_tagged(rx) && list_empty(&rx->bucket));
+}
+
 bool kfi_rx_dequeue(struct kfi_rx *rx)
 {
 	struct kfi_match *m = &kfi_rx_owner(rx->ep)->match;
 	bool queued;
 
 	spin_lock_bh(&m->lock);
-	queued = !rx->op && !list_empty(&rx->link) && !(rx_tagged(rx) && list_empty(&rx->bucket));
+	queued = is_unexpected(rx);
 	if (queued)
 		kfi_match_dequeue(m, rx);
 	spin_unlock_bh(&m->lock);
 	return queued;
 }
 EXPORT_SYMBOL_GPL(kfi_rx_dequeue);
+
+void kfi_rx_yield(struct kfi_rx *rx)
+{
+	struct kfi_match *m = &kfi_rx_owner(rx->ep)->match;
+
+	spin_lock_bh(&m->lock);
+	if (is_unexpected(rx) && !m->closed && !rx->ep->match.closed) {
+		kfi_match_dequeue(m, rx);
+		add_unexpected(m, rx);
+	}
+	spin_unlock_bh(&m->lock);
+}
+EXPORT_SYMBOL_GPL(kfi_rx_yield);
 
 static void cancel_recv(struct kfi_match *m, struct kfi_oper *op)
 {

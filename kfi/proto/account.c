@@ -37,6 +37,12 @@
  * the smallest windows can be paid for. An MSG endpoint pays for the windows of its connection when
  * it is opened.
  *
+ * A source is also where late grants count. A receive that is granted to a message can't be
+ * canceled, and one source may have many connections, each with a message for the same receive, of
+ * which none sends its payload. So each late grant halves the time for the next grants of its
+ * source (kfp_grant_timeout()), and the waiting messages of the source go behind those of others
+ * (kfp_account_yield()), before the receive takes the next message.
+ *
  * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends,
  * when a message of a dead connection is freed, and when a lasting grant begins or ends.
  */
@@ -108,6 +114,7 @@ struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto, struct kfi_
 	spin_lock_init(&accounts->lock);
 	hash_init(accounts->by_name);
 	INIT_LIST_HEAD(&accounts->all.dead);
+	INIT_LIST_HEAD(&accounts->late);
 	accounts->all.level = KFP_ACCOUNT_ALL;
 	return accounts;
 }
@@ -137,6 +144,8 @@ static struct kfp_account *kfp_account_get(struct kfp_accounts *accounts, const 
 	account->up = up;
 	up->users++;
 	INIT_LIST_HEAD(&account->dead);
+	INIT_LIST_HEAD(&account->conns);
+	INIT_LIST_HEAD(&account->late_entry);
 	hash_add(accounts->by_name, &account->node, ops->hash(name));
 found:
 	account->users++;
@@ -232,6 +241,7 @@ void kfp_account_down(struct kfp_conn *conn)
 	conn->orphaned = units;	/* from here on kfp_inmsg_free() reports to the account */
 	spin_lock(&accounts->lock);
 	kfp_account_live(account, -1);
+	list_del_init(&conn->of_source);
 	kfp_account_charge(account, (s64)units - conn->units);
 	kfp_payer_adjust(accounts, (s64)units - conn->units);
 	kfp_account_charge_dead(account, units);
@@ -370,6 +380,7 @@ int kfp_account_join(struct kfp_conn *conn)
 		conn->account = peer;
 		kfp_account_charge(peer, conn->units);
 		kfp_account_live(peer, 1);
+		list_add_tail(&conn->of_source, &peer->up->conns);
 	}
 	spin_unlock_bh(&accounts->lock);
 	return ret;
@@ -396,6 +407,99 @@ void kfp_account_msg_close(struct kfi_proto_ep *pe)
 void kfp_account_msg_join(struct kfp_conn *conn)
 {
 	kfp_set_window(conn, conn->ep->window);
+}
+
+/* ---- late grants ---- */
+
+/* Forget the late grants of the first source in the list. */
+static void kfp_late_forget(struct kfp_accounts *accounts)
+{
+	struct kfp_account *source;
+
+	lockdep_assert_held(&accounts->lock);
+	source = list_first_entry(&accounts->late, struct kfp_account, late_entry);
+	list_del_init(&source->late_entry);
+	accounts->nr_late--;
+	WRITE_ONCE(source->late, 0);
+	kfp_account_put(accounts, source);
+}
+
+void kfp_accounts_free(struct kfp_accounts *accounts)
+{
+	if (!accounts)
+		return;
+	spin_lock_bh(&accounts->lock);
+	while (accounts->nr_late)
+		kfp_late_forget(accounts);
+	spin_unlock_bh(&accounts->lock);
+	kfree(accounts);
+}
+
+/* The peer has not used a grant in time, and its connection is about to fail. */
+void kfp_account_late(struct kfp_conn *conn)
+{
+	struct kfp_accounts *accounts;
+	struct kfp_account *source;
+
+	if (!conn->account || conn->late)
+		return;
+	conn->late = true;
+	accounts = conn->ep->accounts;
+	source = conn->account->up;
+	spin_lock_bh(&accounts->lock);
+	if (time_after(jiffies, source->late_until))
+		WRITE_ONCE(source->late, 0);
+	WRITE_ONCE(source->late, min(source->late + 1, KFP_LATE_MAX));
+	WRITE_ONCE(source->late_until, jiffies + KFP_LATE_KEEP * kfp_peer_timeout(conn));
+	if (list_empty(&source->late_entry)) {
+		source->users++;
+		accounts->nr_late++;
+	}
+	list_move_tail(&source->late_entry, &accounts->late);
+	if (accounts->nr_late > KFP_LATE_SOURCES)
+		kfp_late_forget(accounts);
+	spin_unlock_bh(&accounts->lock);
+}
+
+/* Jiffies that the peer has from a grant to the first byte of its payload */
+unsigned long kfp_grant_timeout(const struct kfp_conn *conn)
+{
+	unsigned long timeout = kfp_peer_timeout(conn);
+	const struct kfp_account *source;
+
+	if (!conn->account)
+		return timeout;
+	source = conn->account->up;
+	if (time_after(jiffies, READ_ONCE(source->late_until)))
+		return timeout;
+	return timeout >> READ_ONCE(source->late);
+}
+
+/*
+ * The grant of @conn was late: the waiting messages of its source go behind those of others. The
+ * messages of each peer keep their order. Process context.
+ */
+void kfp_account_yield(struct kfp_conn *conn)
+{
+	struct kfp_accounts *accounts = conn->ep->accounts;
+	struct kfp_account *source = conn->account->up;
+	struct kfp_conn *other;
+	unsigned int n;
+
+	spin_lock_bh(&accounts->lock);
+	for (n = source->live; n; n--) {
+		other = list_first_entry_or_null(&source->conns, struct kfp_conn, of_source);
+		if (!other)
+			break;
+		list_move_tail(&other->of_source, &source->conns);
+		kfp_conn_get(other);
+		spin_unlock_bh(&accounts->lock);
+		kfp_inmsgs_yield(other);
+		kfp_conn_put(other);
+		cond_resched();
+		spin_lock_bh(&accounts->lock);
+	}
+	spin_unlock_bh(&accounts->lock);
 }
 
 /* ---- lasting grants ---- */

@@ -181,6 +181,7 @@ static void kfp_conn_init(struct kfp_conn *conn)
 	conn->link.cpu = raw_smp_processor_id();	/* until bytes arrive */
 	for (level = 0; level < KFP_ACCOUNT_LEVELS; level++)
 		INIT_LIST_HEAD(&conn->dead[level]);
+	INIT_LIST_HEAD(&conn->of_source);
 }
 
 /*
@@ -419,7 +420,7 @@ EXPORT_SYMBOL_GPL(kfi_link_ping);
 
 static unsigned long kfp_watch_interval(const struct kfp_conn *conn)
 {
-	unsigned int timeout = READ_ONCE(kfp_params(conn)->peer_timeout_ms);
+	unsigned int timeout = jiffies_to_msecs(kfp_grant_timeout(conn));
 
 	return msecs_to_jiffies(clamp(timeout / 2, 100U, 5000U));
 }
@@ -468,10 +469,12 @@ static void kfp_conn_watch(struct work_struct *work)
 		ended = conn->ops->ended(&conn->link);
 		tread_late = kfp_treads_late(conn);
 		kfp_answer_watch(conn);
-		if (late && timeout && ended)
+		if (late && timeout && ended) {
 			kfp_conn_check(conn);	/* its last bytes could not be read for too long */
-		else if (timeout && !ended && (kfp_rx_late(conn) || tread_late))
+		} else if (timeout && !ended && (kfp_rx_late(conn) || tread_late)) {
+			kfp_account_late(conn);
 			kfp_conn_fail(conn, -ETIMEDOUT);
+		}
 		conn->ops->unlock(&conn->link);
 	}
 	kfp_conn_queue(conn, &conn->watch_work, kfp_watch_interval(conn));
@@ -586,6 +589,8 @@ static void kfp_conn_end(struct kfp_conn *conn)
 		 */
 		kfp_answers_flush(conn);
 		kfp_inmsgs_collect(conn, &lost);
+		if (conn->late)
+			kfp_account_yield(conn);
 		kfp_rx_abort(conn, err);
 		kfp_inmsgs_abort(&lost, err);
 		kfp_grants_end(conn);

@@ -360,7 +360,7 @@ unsigned long kfp_extend(unsigned long since, unsigned long extra)
 /* Has the peer not begun a payload for too long after its CTS? @extra: see kfp_extend() */
 bool kfp_rdv_late(struct kfp_conn *conn, unsigned long extra)
 {
-	unsigned long timeout = kfp_peer_timeout(conn);
+	unsigned long timeout = kfp_grant_timeout(conn);
 	struct kfp_inmsg *in;
 	bool late = false;
 	int slot;
@@ -599,6 +599,29 @@ void kfp_inmsgs_abort(struct list_head *lost, int err)
 			kfi_rx_abort(&in->rx, err);
 		kfp_inmsg_free(in);
 	}
+}
+
+/*
+ * The messages that wait for a receive go behind the messages of all others, in their order. Under
+ * the link's lock no message arrives meanwhile, and the link exists for a grace period after
+ * KFP_DEAD was set.
+ */
+void kfp_inmsgs_yield(struct kfp_conn *conn)
+{
+	struct kfp_inmsg *in;
+
+	rcu_read_lock();
+	/* Pairs with the store in kfp_conn_start(). */
+	if (smp_load_acquire(&conn->state) == KFP_READY && !test_bit(KFP_DEAD, &conn->flags) &&
+	    conn->ops->lock(&conn->link)) {
+		spin_lock(&conn->lock);
+		list_for_each_entry(in, &conn->inmsgs, entry)
+			if (!in->matched && !in->rtw_answer)
+				kfi_rx_yield(&in->rx);
+		spin_unlock(&conn->lock);
+		conn->ops->unlock(&conn->link);
+	}
+	rcu_read_unlock();
 }
 
 /*

@@ -50,6 +50,9 @@
 #define KFP_SEGS_BYTES	(KFW_RMA_MAX * sizeof(struct kfw_rma) + \
 			 KFW_PLACES_MAX * sizeof(struct kfw_place))
 #define KFP_GRANTS_BYTES	(32 << 10)	/* objects of all lasting grants, roughly */
+#define KFP_LATE_MAX	4U		/* how often late grants halve the time for the next ones */
+#define KFP_LATE_KEEP	16U		/* for so many times peer_timeout_ms they count */
+#define KFP_LATE_SOURCES	64U		/* sources of late grants that an endpoint remembers */
 #define KFP_TX_BUDGET	(2 << 20)	/* bytes posted in one hold of the link's lock */
 #define KFP_RTW_SEGS	4		/* most segments of a write with an RTW */
 #define KFP_RTW_AHEAD	8		/* first operations whose RTW may be sent */
@@ -150,6 +153,10 @@ enum kfp_account_level {
  * @grants: number of lasting grants that a peer has
  * @grant_bytes: bytes of these grants
  * @dead: dead connections that have left messages, oldest first
+ * @conns: live connections of a source, by &kfp_conn.of_source
+ * @late: number of late grants of a source; read without the lock
+ * @late_until: jiffies until which they count; read without the lock
+ * @late_entry: in &kfp_accounts.late, with a reference (@users)
  *
  * kfp_accounts.lock protects all members.
  */
@@ -165,6 +172,10 @@ struct kfp_account {
 	unsigned int		grants;
 	u64			grant_bytes;
 	struct list_head	dead;
+	struct list_head	conns;
+	unsigned int		late;
+	unsigned long		late_until;
+	struct list_head	late_entry;
 };
 
 /**
@@ -174,6 +185,8 @@ struct kfp_account {
  * @all: account of the endpoint
  * @by_name: accounts of peers and sources
  * @payer: account of the fabric, or NULL
+ * @late: sources with late grants; the one whose last late grant is the oldest comes first
+ * @nr_late: number of entries in @late, at most KFP_LATE_SOURCES
  */
 struct kfp_accounts {
 	const struct kfi_proto	*proto;
@@ -181,6 +194,8 @@ struct kfp_accounts {
 	spinlock_t		lock;
 	struct kfp_account	all;
 	DECLARE_HASHTABLE(by_name, 6);
+	struct list_head	late;
+	unsigned int		nr_late;
 };
 
 /** enum kfp_answer_kind - kinds of answer to a request of the peer */
@@ -525,6 +540,8 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @payer: account of the fabric, or NULL. Used until the connection leaves its connection set
  * @paid: bytes charged to @payer for the connection and its buffers
  * @dead: entries in &kfp_account.dead of each level; under kfp_accounts.lock
+ * @of_source: entry in &kfp_account.conns; under kfp_accounts.lock
+ * @late: the connection is ended because its peer was late
  * @ref: references: connection set, queued work items, inbound messages, and the consumer while
  *	it decides about @req
  * @error: reason of the failure, negative errno; kfp_conn_fail() sets it once
@@ -604,6 +621,8 @@ struct kfp_conn {
 	struct kfi_account	*payer;
 	size_t			paid;
 	struct list_head	dead[KFP_ACCOUNT_LEVELS];
+	struct list_head	of_source;
+	bool			late;
 
 	refcount_t		ref;
 	int			error;
@@ -877,6 +896,7 @@ void kfp_inmsg_refuse(struct kfp_inmsg *in, u16 status);
 void kfp_inmsgs_collect(struct kfp_conn *conn, struct list_head *lost);
 void kfp_inmsgs_abort(struct list_head *lost, int err);
 void kfp_inmsgs_drop(struct kfp_conn *conn);
+void kfp_inmsgs_yield(struct kfp_conn *conn);
 void kfp_answer_done(struct kfp_conn *conn, struct kfp_answer *answer);
 void kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost);
 void __kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost);	/* with bottom halves off */
@@ -961,6 +981,7 @@ void kfp_dev_puts_end(struct kfp_conn *conn);
 
 /* account.c: bounds of the memory that peers make an endpoint hold */
 struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto, struct kfi_account *payer);
+void kfp_accounts_free(struct kfp_accounts *accounts);
 int kfp_account_msg_open(struct kfi_proto_ep *pe);
 void kfp_account_msg_close(struct kfi_proto_ep *pe);
 void kfp_account_msg_join(struct kfp_conn *conn);
@@ -968,6 +989,9 @@ int kfp_account_join(struct kfp_conn *conn);
 void kfp_account_down(struct kfp_conn *conn);
 void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last);
 bool kfp_account_grant(struct kfp_conn *conn, int n, u64 len);
+void kfp_account_late(struct kfp_conn *conn);
+void kfp_account_yield(struct kfp_conn *conn);
+unsigned long kfp_grant_timeout(const struct kfp_conn *conn);
 
 /* answer.c: answers of the peer to operations of this side */
 int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f);

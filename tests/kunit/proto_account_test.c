@@ -26,6 +26,7 @@ static struct kfi_proto account_proto = {
 		.unexpected_source	= 32768,
 		.unexpected_total	= 131072,
 		.source_peers	= 4,
+		.peer_timeout_ms	= 10000,
 	},
 };
 
@@ -77,6 +78,14 @@ void kfp_inmsgs_drop(struct kfp_conn *conn)
 	kfp_account_freed(conn, c->in.cost, true);
 }
 
+/* Messages that yield to those of others, in calls */
+static unsigned int account_yields;
+
+void kfp_inmsgs_yield(struct kfp_conn *conn)
+{
+	account_yields++;
+}
+
 static int account_init(struct kunit *test)
 {
 	struct account_world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
@@ -105,8 +114,8 @@ static void account_exit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, w->pe.accounts->all.units);
 	KUNIT_EXPECT_EQ(test, 0u, w->pe.accounts->all.dead_units);
 	KUNIT_EXPECT_EQ(test, 0u, w->pe.accounts->all.live);
-	KUNIT_EXPECT_TRUE(test, hash_empty(w->pe.accounts->by_name));
-	kfree(w->pe.accounts);
+	KUNIT_EXPECT_EQ(test, w->pe.accounts->nr_late, hash_empty(w->pe.accounts->by_name) ? 0 : 1);
+	kfp_accounts_free(w->pe.accounts);
 }
 
 /* An IPv4 name, or an IPv6 name if @net is not 0 */
@@ -135,6 +144,7 @@ static struct account_conn *account_new(struct kunit *test, union kfi_inaddr nam
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	spin_lock_init(&c->conn.lock);
 	INIT_LIST_HEAD(&c->conn.inmsgs);
+	INIT_LIST_HEAD(&c->conn.of_source);
 	for (level = 0; level < KFP_ACCOUNT_LEVELS; level++)
 		INIT_LIST_HEAD(&c->conn.dead[level]);
 	c->conn.ep = &w->pe;
@@ -307,12 +317,63 @@ static void account_process(struct kunit *test)
 			(long)(conns[0]->conn.units * KFP_UNIT_BYTES));
 }
 
+/*
+ * Late grants shorten the time for the next grants of their source, also over reconnects, and its
+ * other connections yield. Other sources are not affected.
+ */
+static void account_late(struct kunit *test)
+{
+	struct account_conn *c, *other, *stranger;
+	unsigned long timeout;
+	int i;
+
+	stranger = account_join(test, account_name(0, 2, 700), false, 0);
+	timeout = kfp_grant_timeout(&stranger->conn);
+	for (i = 0; i < 6; i++) {
+		c = account_join(test, account_name(0, 1, 700 + i), false, 0);
+		KUNIT_EXPECT_EQ(test, timeout >> min(i, 4), kfp_grant_timeout(&c->conn));
+		kfp_account_late(&c->conn);
+		kfp_account_late(&c->conn);	/* one connection counts once */
+		account_down(test, c, 0);
+	}
+	KUNIT_EXPECT_EQ(test, timeout, kfp_grant_timeout(&stranger->conn));
+	c = account_join(test, account_name(0, 1, 700), false, 0);
+	other = account_join(test, account_name(0, 1, 701), false, 0);
+	account_yields = 0;
+	kfp_account_yield(&c->conn);
+	KUNIT_EXPECT_EQ(test, 2u, account_yields);
+	account_down(test, other, 0);
+	account_down(test, c, 0);
+	account_down(test, stranger, 0);
+}
+
+/* An endpoint remembers a limited number of sources with late grants. */
+static void account_late_sources(struct kunit *test)
+{
+	struct account_world *w = test->priv;
+	struct account_conn *c;
+	u32 host;
+
+	for (host = 1; host < 3 * KFP_LATE_SOURCES; host++) {
+		c = account_join(test, account_name(0, host, 700), false, 0);
+		kfp_account_late(&c->conn);
+		account_down(test, c, 0);
+		KUNIT_EXPECT_LE(test, w->pe.accounts->nr_late, KFP_LATE_SOURCES);
+	}
+	spin_lock_bh(&w->pe.accounts->lock);
+	while (w->pe.accounts->nr_late)
+		kfp_late_forget(w->pe.accounts);
+	spin_unlock_bh(&w->pe.accounts->lock);
+}
+
 static struct kunit_case account_cases[] = {
 	KUNIT_CASE(account_process),
 	KUNIT_CASE(account_peer_full),
 	KUNIT_CASE(account_all_full),
 	KUNIT_CASE(account_network),
 	KUNIT_CASE(account_port_zero),
+	KUNIT_CASE(account_late),
+	KUNIT_CASE(account_late_sources),
 	{}
 };
 

@@ -366,6 +366,45 @@ static bool unused_grants(struct victim *v)
 	return ok && still_posted(v, TAG_X, &x);
 }
 
+#define RELAYS		6
+#define RELAY_MS	5000U	/* two of them, of 2 s each, and some time; all would take 12 s */
+
+/*
+ * Many connections of one address request to send to one receive, and none sends. The message of
+ * another peer, which came behind all of them, gets the receive after the first one was late.
+ */
+static bool relay_hold(struct victim *v)
+{
+	struct hs_call call = { .node = 16 };
+	const struct hs_call honest = { .node = 17, .port = 727 };
+	struct kfw_hdr rts = hs_rts(TAG_X, 1, 32768), msg = hs_msg(TAG_X), ack;
+	struct hs *all[RELAYS] = {}, *hs = hs_open(v, &honest);
+	bool ok = check(!IS_ERR(hs), "the peer is not admitted");
+	void *done;
+	int i, x;
+
+	for (i = 0; ok && i < RELAYS; i++) {
+		call.port = 4000 + i;
+		all[i] = hs_open(v, &call);
+		ok = check(!IS_ERR(all[i]), "the relay is not admitted");
+		if (!ok)
+			all[i] = NULL;
+		ok = ok && check(!hs_send(all[i], &rts, 0), "no request");
+	}
+	msg.flags |= KFW_F_ACK;
+	ok = ok && check(!hs_send(hs, &msg, 64) && !hs_recv(hs, KFW_ACK, &ack, HS_WAIT_MS),
+			 "the peer can't send") &&
+	     check(!hs_post(v, TAG_X, &x), "no receive can be posted") &&
+	     check(!victim_ended(v, RELAY_MS, &done) && done == &x,
+		   "connections of one address hold a receive one after the other");
+	for (i = 0; i < RELAYS; i++)
+		if (all[i])
+			hs_reset(all[i]);
+	if (!IS_ERR(hs))
+		hs_close(hs);
+	return ok;
+}
+
 /* One byte now and then of a frame whose header has matched a receive: the receive must return. */
 static bool drips(struct hs *hs, const char *what)
 {
@@ -857,6 +896,7 @@ const struct hostile_case hostile_cases[] = {
 	{ "one_address", one_address },
 	{ "unused_grants", unused_grants },
 	{ "too_long", too_long },
+	{ "relay_hold", relay_hold },
 	{ "drip", drip },
 	{ "write_first", write_first },
 	{ "turns", turns },
