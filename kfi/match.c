@@ -931,37 +931,6 @@ void kfi_match_reopen(struct kfi_ep *ep)
 	spin_unlock_bh(&m->lock);
 }
 
-static void move_messages(struct kfi_match *m, struct list_head *from, const struct kfi_ep *ep,
-			  struct list_head *to)
-{
-	struct kfi_rx *rx, *next;
-
-	list_for_each_entry_safe(rx, next, from, link) {
-		if (rx->ep != ep)
-			continue;
-		kfi_match_dequeue(m, rx);
-		list_add_tail(&rx->link, to);
-	}
-}
-
-/*
- * The messages of @ep move to its own matching, which is empty otherwise, until kfi_match_close().
- * The lock of the shared matching keeps protecting them. Messages that have a receive already
- * (m->ready) are delivered as usual.
- */
-void kfi_match_leave(struct kfi_ep *ep)
-{
-	struct kfi_match *m = &ep->srx->match, *own = &ep->match;
-
-	spin_lock_bh(&m->lock);
-	WRITE_ONCE(own->closed, true);
-	move_messages(m, &m->claimed, ep, &own->claimed);
-	move_messages(m, &m->unexp_msgs, ep, &own->unexp_msgs);
-	move_messages(m, &m->unexp_tags, ep, &own->unexp_tags);
-	spin_unlock_bh(&m->lock);
-	kfi_match_deliver(ep->srx);
-}
-
 static struct list_head *alloc_buckets(unsigned int n)
 {
 	struct list_head *table = kvmalloc_array(n, sizeof(*table), GFP_KERNEL_ACCOUNT);
