@@ -49,6 +49,20 @@ void kfi_land_end_all(struct list_head *released);
 /* match.c: remove a message from the unexpected ones. Called under &kfi_match.lock. */
 void kfi_match_dequeue(struct kfi_match *m, struct kfi_rx *rx);
 /*
+ * match.c: take @op out of a ring, or out of the queue of receives that search. Called under
+ * &kfi_match.lock.
+ */
+void kfi_match_withdraw(struct kfi_match *m, struct kfi_oper *op);
+/* Is @rx unexpected? A claimed message is in no bucket: kfi_match_dequeue() has removed it. */
+static inline bool kfi_match_waits(const struct kfi_rx *rx)
+{
+	return !rx->op && !list_empty(&rx->link) &&
+	       !(rx->flags & KFI_TAGGED && list_empty(&rx->bucket));
+}
+
+/* match.c: refuse posts and arrivals from now on, or accept them. Under &kfi_match.lock. */
+void kfi_match_set_closed(struct kfi_match *m, bool closed);
+/*
  * match.c: post a receive that searches behind those that search already. Arguments and result as
  * kfi_match_post().
  */

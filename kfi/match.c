@@ -348,7 +348,7 @@ static void set_slow(struct kfi_match *m, bool tagged)
 	m->slow[tagged] = m->closed || !list_empty(&m->search[tagged].ops);
 }
 
-static void set_closed(struct kfi_match *m, bool closed)
+void kfi_match_set_closed(struct kfi_match *m, bool closed)
 {
 	WRITE_ONCE(m->closed, closed);
 	set_slow(m, false);
@@ -364,8 +364,7 @@ static void search_add(struct kfi_match *m, struct kfi_oper *op)
 	set_slow(m, op_tagged(op));
 }
 
-/* Take @op out of a ring, or out of the queue of receives that search. */
-static void withdraw(struct kfi_match *m, struct kfi_oper *op)
+void kfi_match_withdraw(struct kfi_match *m, struct kfi_oper *op)
 {
 	struct kfi_match_search *s = &m->search[op_tagged(op)];
 
@@ -687,7 +686,7 @@ static bool match_searching(struct kfi_match *m, struct kfi_rx *rx)
 	list_for_each_entry(op, &m->search[true].ops, link) {
 		if (op->flags & KFI_PEEK || !fits(op, rx))
 			continue;
-		withdraw(m, op);
+		kfi_match_withdraw(m, op);
 		WRITE_ONCE(op->state, KFI_RECV_TAKEN);
 		claim(m, op, rx);
 		return true;
@@ -736,200 +735,18 @@ enum kfi_rx_verdict __kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool q
 }
 EXPORT_SYMBOL_GPL(__kfi_rx_arrive);
 
-bool kfi_rx_unqueue(struct kfi_rx *rx)
-{
-	struct kfi_match *m = &kfi_rx_owner(rx->ep)->match;
-	bool queued;
-
-	spin_lock_bh(&m->lock);
-	queued = !rx->op && !list_empty(&rx->link);
-	if (queued)
-		kfi_match_dequeue(m, rx);
-	spin_unlock_bh(&m->lock);
-	return queued;
-}
-EXPORT_SYMBOL_GPL(kfi_rx_unqueue);
-
-/* A claimed message is in no bucket: kfi_match_dequeue() has removed it. */
-static bool is_unexpected(const struct kfi_rx *rx)
-{
-	return !rx->op && !list_empty(&rx->link) && !(rx_tagged(rx) && list_empty(&rx->bucket));
-}
-
-bool kfi_rx_dequeue(struct kfi_rx *rx)
-{
-	struct kfi_match *m = &kfi_rx_owner(rx->ep)->match;
-	bool queued;
-
-	spin_lock_bh(&m->lock);
-	queued = is_unexpected(rx);
-	if (queued)
-		kfi_match_dequeue(m, rx);
-	spin_unlock_bh(&m->lock);
-	return queued;
-}
-EXPORT_SYMBOL_GPL(kfi_rx_dequeue);
-
 void kfi_rx_yield(struct kfi_rx *rx)
 {
 	struct kfi_match *m = &kfi_rx_owner(rx->ep)->match;
 
 	spin_lock_bh(&m->lock);
-	if (is_unexpected(rx) && !m->closed && !rx->ep->match.closed) {
+	if (kfi_match_waits(rx) && !m->closed && !rx->ep->match.closed) {
 		kfi_match_dequeue(m, rx);
 		add_unexpected(m, rx);
 	}
 	spin_unlock_bh(&m->lock);
 }
 EXPORT_SYMBOL_GPL(kfi_rx_yield);
-
-static void cancel_recv(struct kfi_match *m, struct kfi_oper *op)
-{
-	withdraw(m, op);
-	WRITE_ONCE(op->state, KFI_RECV_CANCELED);
-}
-
-/* Return the oldest posted receive with @context; the caller checks it again under m->lock. */
-static struct kfi_oper *by_context(const struct kfi_op_pool *pool, void *context, u64 *seq)
-{
-	struct kfi_oper *op, *first = NULL;
-	u32 i;
-
-	for (i = 0; i < pool->depth; i++) {
-		op = pool->mem + pool->stride * i;
-		if (READ_ONCE(op->context) != context || READ_ONCE(op->state) != KFI_RECV_POSTED)
-			continue;
-		if (first && READ_ONCE(op->seq) > *seq)
-			continue;
-		first = op;
-		*seq = READ_ONCE(op->seq);
-	}
-	return first;
-}
-
-/* A canceled buffer takes no more messages; the last one in progress, if any, completes it. */
-int kfi_match_cancel(struct kfi_ep *ep, void *context)
-{
-	struct kfi_match *m = &ep->match;
-	bool found, idle = false;
-	struct kfi_oper *op;
-	u64 seq;
-
-	do {
-		op = by_context(&ep->rx, context, &seq);
-		if (!op)
-			return -ENOENT;
-		spin_lock_bh(&m->lock);
-		found = op->seq == seq && op->state == KFI_RECV_POSTED && op->context == context;
-		if (found) {
-			cancel_recv(m, op);
-			idle = !op->landings;
-		}
-		spin_unlock_bh(&m->lock);
-	} while (!found);	/* a message has just taken it; another receive may match */
-	if (idle)
-		kfi_recv_end(op, -ECANCELED);
-	return 0;
-}
-
-static void take_all(struct kfi_match *m, struct kfi_oper **ring, struct list_head *to)
-{
-	struct kfi_oper *op;
-
-	while ((op = *ring)) {
-		cancel_recv(m, op);
-		if (!op->landings)
-			list_add_tail(&op->link, to);
-	}
-}
-
-static void take_searching(struct kfi_match *m, bool tagged, struct list_head *to)
-{
-	struct kfi_oper *op;
-
-	while ((op = list_first_entry_or_null(&m->search[tagged].ops, struct kfi_oper, link))) {
-		cancel_recv(m, op);
-		if (!op->landings)
-			list_add_tail(&op->link, to);
-	}
-}
-
-static void take_posted(struct kfi_match *m, struct list_head *to)
-{
-	unsigned int i;
-
-	lockdep_assert_held(&m->lock);
-	take_searching(m, false, to);
-	take_searching(m, true, to);
-	take_all(m, &m->msgs, to);
-	take_all(m, &m->wild, to);
-	for (i = 0; i < 1u << m->bits; i++)
-		take_all(m, &m->exact[i], to);
-}
-
-void kfi_rx_flush(struct kfi_ep *ep, int err)
-{
-	struct kfi_match *m = &ep->match;
-	struct kfi_oper *op, *next;
-	LIST_HEAD(ops);
-
-	/* An endpoint with a shared receive context has no posted receives of its own. */
-	spin_lock_bh(&m->lock);
-	take_posted(m, &ops);
-	spin_unlock_bh(&m->lock);
-	list_for_each_entry_safe(op, next, &ops, link)
-		kfi_recv_end(op, err);
-}
-EXPORT_SYMBOL_GPL(kfi_rx_flush);
-
-/*
- * Remove one unexpected message. If rx->op is set, a receive has taken it already. The lock of a
- * shared matching still protects messages that kfi_match_leave() has moved out of it: the end of a
- * sender may remove them at the same time.
- */
-static struct kfi_rx *take_unexpected(struct kfi_ep *ep)
-{
-	struct kfi_match *m = &kfi_rx_owner(ep)->match, *own = &ep->match;
-	struct kfi_rx *rx;
-
-	spin_lock_bh(&m->lock);
-	rx = list_first_entry_or_null(&own->ready, struct kfi_rx, link) ?:
-	     list_first_entry_or_null(&own->claimed, struct kfi_rx, link) ?:
-	     list_first_entry_or_null(&own->unexp_msgs, struct kfi_rx, link) ?:
-	     list_first_entry_or_null(&own->unexp_tags, struct kfi_rx, link);
-	if (rx)
-		kfi_match_dequeue(m, rx);
-	spin_unlock_bh(&m->lock);
-	return rx;
-}
-
-void kfi_match_close(struct kfi_ep *ep, int err)
-{
-	struct kfi_match *m = &ep->match;
-	struct kfi_rx *rx;
-
-	spin_lock_bh(&m->lock);
-	set_closed(m, true);
-	spin_unlock_bh(&m->lock);
-	cancel_work_sync(&m->work);
-	if (ep->rx_cq)
-		kfi_cq_cancel_wait(ep->rx_cq, &m->space);
-	while ((rx = take_unexpected(ep))) {
-		if (rx->op)
-			kfi_rx_complete(rx, err);
-		rx->ep->ops->rx_drop(rx->ep, rx);
-	}
-	kfi_rx_flush(ep, err);
-}
-
-void kfi_match_reopen(struct kfi_ep *ep)
-{
-	struct kfi_match *m = &ep->match;
-
-	spin_lock_bh(&m->lock);
-	set_closed(m, false);
-	spin_unlock_bh(&m->lock);
-}
 
 static struct list_head *alloc_buckets(unsigned int n)
 {
