@@ -449,13 +449,19 @@ static bool kfi_own_call_wins(const struct kfi_peer *peer, const struct kfi_peer
  * caller can claim a name. A peer that has restarted, or has lost the connection, does not answer
  * on it. A published connection that has not failed has an open link, and its work items were not
  * canceled.
+ *
+ * A call that was taken is being accepted. Its caller may have the ACCEPT already, and then counts
+ * on the connection, so another call waits until the connection is published, or has failed.
  */
 static int kfi_peer_replace(struct kfi_peer *peer)
 {
 	struct kfi_peer_conn *cur =
 		rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
+	struct kfi_peer_conn *taken = peer->dialing;
 	int alive;
 
+	if (taken && !taken->dialed && !kfp_conn_failed(taken))
+		return -EINPROGRESS;
 	if (!cur || kfp_conn_failed(cur))
 		return 0;
 	alive = link_ops(peer->peers)->probe(&to_kfp_conn(cur)->link);
@@ -464,7 +470,7 @@ static int kfi_peer_replace(struct kfi_peer *peer)
 	return alive ? -EALREADY : -EINPROGRESS;
 }
 
-/* Return: 0 if the call becomes the current attempt; it replaces any other attempt. */
+/* Return: 0 if the call becomes the current attempt; it replaces an attempt of this side. */
 static int kfi_peer_take(struct kfi_peer *peer, struct kfi_peer_conn *conn,
 			 const struct kfi_peer_call *call)
 {

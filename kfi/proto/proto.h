@@ -28,11 +28,11 @@
 #ifndef _KFI_PROTO_H
 #define _KFI_PROTO_H
 
-#include <linux/hashtable.h>
 #include <linux/refcount.h>
 #include <kfi_commit.h>
 #include <kfi_link.h>
 #include <trace/events/kfi.h>
+#include "account.h"
 #include "credit.h"
 #include "wire.h"
 
@@ -44,15 +44,9 @@
 #define KFP_RDV		64		/* granted rendezvous of a connection and direction */
 #define KFP_RDV_BYTES	(64ULL << 20)	/* bytes granted at once, or one longer message */
 #define KFP_RATE_MIN	(256U << 10)	/* least rate of a payload, bytes per second */
-#define KFP_ACCOUNT_MIN	16U		/* units of each window that each connection gets */
-#define KFP_ACCOUNT_SPARE	1024U		/* units for a source when the endpoint is full */
-#define KFP_PAYER_SHARE	256U		/* a connection gets 1/n of what the payer has left */
 #define KFP_SEGS_BYTES	(KFW_RMA_MAX * sizeof(struct kfw_rma) + \
 			 KFW_PLACES_MAX * sizeof(struct kfw_place))
 #define KFP_GRANTS_BYTES	(32 << 10)	/* objects of all lasting grants, roughly */
-#define KFP_LATE_MAX	4U		/* how often late grants halve the time for the next ones */
-#define KFP_LATE_KEEP	16U		/* for so many times peer_timeout_ms they count */
-#define KFP_LATE_SOURCES	64U		/* sources of late grants that an endpoint remembers */
 #define KFP_TX_BUDGET	(2 << 20)	/* bytes posted in one hold of the link's lock */
 #define KFP_RTW_SEGS	4		/* most segments of a write with an RTW */
 #define KFP_RTW_AHEAD	8		/* first operations whose RTW may be sent */
@@ -130,72 +124,6 @@ struct kfp_hold {
 	struct list_head	link;
 	struct kfi_mr		*mr;
 	u64			end;
-};
-
-/** enum kfp_account_level - levels at which unexpected messages are counted */
-enum kfp_account_level {
-	KFP_ACCOUNT_PEER,
-	KFP_ACCOUNT_SOURCE,	/* all peers of a source, see &kfi_link_ops.source */
-	KFP_ACCOUNT_ALL,		/* all peers of an endpoint */
-	KFP_ACCOUNT_LEVELS
-};
-
-/**
- * struct kfp_account - account of the unexpected messages of a peer, a source or an endpoint
- * @node: entry in &kfp_accounts.by_name
- * @level: &enum kfp_account_level; @level and @name identify an account
- * @name: name of the peer or of the source
- * @up: account of the next level, which counts the same units
- * @users: number of connections, or of accounts of the level below
- * @units: windows of live connections, and messages that dead connections have left
- * @dead_units: the part of @units that dead connections have left
- * @live: number of live connections
- * @grants: number of lasting grants that a peer has
- * @grant_bytes: bytes of these grants
- * @dead: dead connections that have left messages, oldest first
- * @conns: live connections of a source, by &kfp_conn.of_source
- * @late: number of late grants of a source; read without the lock
- * @late_until: jiffies until which they count; read without the lock
- * @late_entry: in &kfp_accounts.late, with a reference (@users)
- *
- * kfp_accounts.lock protects all members.
- */
-struct kfp_account {
-	struct hlist_node	node;
-	u8			level;
-	u8			name[KFI_ADDR_MAX] __aligned(8);
-	struct kfp_account	*up;
-	unsigned int		users;
-	u32			units;
-	u32			dead_units;
-	unsigned int		live;
-	unsigned int		grants;
-	u64			grant_bytes;
-	struct list_head	dead;
-	struct list_head	conns;
-	unsigned int		late;
-	unsigned long		late_until;
-	struct list_head	late_entry;
-};
-
-/**
- * struct kfp_accounts - accounts of an endpoint, see account.c
- * @proto: the protocol object of the provider
- * @lock: protects all other members
- * @all: account of the endpoint
- * @by_name: accounts of peers and sources
- * @payer: account of the fabric, or NULL
- * @late: sources with late grants; the one whose last late grant is the oldest comes first
- * @nr_late: number of entries in @late, at most KFP_LATE_SOURCES
- */
-struct kfp_accounts {
-	const struct kfi_proto	*proto;
-	struct kfi_account	*payer;
-	spinlock_t		lock;
-	struct kfp_account	all;
-	DECLARE_HASHTABLE(by_name, 6);
-	struct list_head	late;
-	unsigned int		nr_late;
 };
 
 /** enum kfp_answer_kind - kinds of answer to a request of the peer */
@@ -978,20 +906,6 @@ void kfp_dev_places_abandon(struct kfp_conn *conn);
  * encoded.
  */
 void kfp_dev_puts_end(struct kfp_conn *conn);
-
-/* account.c: bounds of the memory that peers make an endpoint hold */
-struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto, struct kfi_account *payer);
-void kfp_accounts_free(struct kfp_accounts *accounts);
-int kfp_account_msg_open(struct kfi_proto_ep *pe);
-void kfp_account_msg_close(struct kfi_proto_ep *pe);
-void kfp_account_msg_join(struct kfp_conn *conn);
-int kfp_account_join(struct kfp_conn *conn);
-void kfp_account_down(struct kfp_conn *conn);
-void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last);
-bool kfp_account_grant(struct kfp_conn *conn, int n, u64 len);
-void kfp_account_late(struct kfp_conn *conn);
-void kfp_account_yield(struct kfp_conn *conn);
-unsigned long kfp_grant_timeout(const struct kfp_conn *conn);
 
 /* answer.c: answers of the peer to operations of this side */
 int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f);

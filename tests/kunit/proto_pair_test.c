@@ -347,6 +347,8 @@ static void tread_ends_unsent(struct kunit *test)
 	memset(pm_slots, 0, sizeof(pm_slots));
 	pm_proto.params.peer_timeout_ms = 300;
 	KUNIT_ASSERT_EQ(test, 0, pm_read_all() ?: pm_wait_one());
+	/* The receive below covers the memory whose data the link may still refer to. */
+	KUNIT_ASSERT_TRUE(test, fake_soon(!atomic_read(&pm.refs)));
 	set_bit(1, &pm.clogged);
 	pm_slots[0] = (struct pm_slot) { .kind = PM_TREAD, .seed = 5, .len = PM_MAX, .tag = 77 };
 	pm_slot_post(&pm_slots[0]);

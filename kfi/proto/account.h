@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * account.h - bounds of the memory that peers make an endpoint hold, see account.c.
+ */
+#ifndef _KFI_PROTO_ACCOUNT_H
+#define _KFI_PROTO_ACCOUNT_H
+
+#include <linux/hashtable.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <kfi_account.h>
+#include <kfi_prov.h>
+
+struct kfi_proto;
+struct kfi_proto_ep;
+struct kfp_conn;
+
+#define KFP_ACCOUNT_MIN	16U		/* units of each window that each connection gets */
+#define KFP_ACCOUNT_SPARE	1024U		/* units for a source when the endpoint is full */
+#define KFP_PAYER_SHARE	256U		/* a connection gets 1/n of what the payer has left */
+#define KFP_LATE_MAX	4U		/* how often late grants halve the time for the next ones */
+#define KFP_LATE_KEEP	16U		/* for so many times peer_timeout_ms they count */
+#define KFP_LATE_SOURCES	64U		/* sources of late grants that an endpoint remembers */
+
+/** enum kfp_account_level - levels at which unexpected messages are counted */
+enum kfp_account_level {
+	KFP_ACCOUNT_PEER,
+	KFP_ACCOUNT_SOURCE,	/* all peers of a source, see &kfi_link_ops.source */
+	KFP_ACCOUNT_ALL,		/* all peers of an endpoint */
+	KFP_ACCOUNT_LEVELS
+};
+
+/**
+ * struct kfp_account - account of the unexpected messages of a peer, a source or an endpoint
+ * @node: entry in &kfp_accounts.by_name
+ * @level: &enum kfp_account_level; @level and @name identify an account
+ * @name: name of the peer or of the source
+ * @up: account of the next level, which counts the same units
+ * @users: number of connections, or of accounts of the level below
+ * @units: windows of live connections, and messages that dead connections have left
+ * @dead_units: the part of @units that dead connections have left
+ * @live: number of live connections
+ * @grants: number of lasting grants that a peer has
+ * @grant_bytes: bytes of these grants
+ * @dead: dead connections that have left messages, oldest first
+ * @conns: live connections of a source, by &kfp_conn.of_source
+ * @late: number of late grants of a source; read without the lock
+ * @late_until: jiffies until which they count; read without the lock
+ * @late_entry: in &kfp_accounts.late, with a reference (@users)
+ *
+ * kfp_accounts.lock protects all members.
+ */
+struct kfp_account {
+	struct hlist_node	node;
+	u8			level;
+	u8			name[KFI_ADDR_MAX] __aligned(8);
+	struct kfp_account	*up;
+	unsigned int		users;
+	u32			units;
+	u32			dead_units;
+	unsigned int		live;
+	unsigned int		grants;
+	u64			grant_bytes;
+	struct list_head	dead;
+	struct list_head	conns;
+	unsigned int		late;
+	unsigned long		late_until;
+	struct list_head	late_entry;
+};
+
+/**
+ * struct kfp_accounts - accounts of an endpoint, see account.c
+ * @proto: the protocol object of the provider
+ * @lock: protects all other members
+ * @all: account of the endpoint
+ * @by_name: accounts of peers and sources
+ * @payer: account of the fabric, or NULL
+ * @late: sources with late grants; the one whose last late grant is the oldest comes first
+ * @nr_late: number of entries in @late, at most KFP_LATE_SOURCES
+ */
+struct kfp_accounts {
+	const struct kfi_proto	*proto;
+	struct kfi_account	*payer;
+	spinlock_t		lock;
+	struct kfp_account	all;
+	DECLARE_HASHTABLE(by_name, 6);
+	struct list_head	late;
+	unsigned int		nr_late;
+};
+
+struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto, struct kfi_account *payer);
+void kfp_accounts_free(struct kfp_accounts *accounts);
+int kfp_account_msg_open(struct kfi_proto_ep *pe);
+void kfp_account_msg_close(struct kfi_proto_ep *pe);
+void kfp_account_msg_join(struct kfp_conn *conn);
+int kfp_account_join(struct kfp_conn *conn);
+void kfp_account_down(struct kfp_conn *conn);
+void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last);
+bool kfp_account_grant(struct kfp_conn *conn, int n, u64 len);
+void kfp_account_late(struct kfp_conn *conn);
+void kfp_account_yield(struct kfp_conn *conn);
+unsigned long kfp_grant_timeout(const struct kfp_conn *conn);
+
+#endif /* _KFI_PROTO_ACCOUNT_H */
