@@ -236,15 +236,16 @@ static void lease_elsewhere(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
 	struct test_lease l = { .lease.recall = lease_recalled };
-	struct kfi_ep other = {};
+	struct kfi_ep *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 	struct kfid_mr *fid;
 	struct kfi_mr *mr;
 
+	KUNIT_ASSERT_NOT_NULL(test, other);
 	KUNIT_ASSERT_EQ(test, 0,
 			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &fid, NULL));
 	mr = got(w, 3);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
-	mr->ep = &other;
+	mr->ep = other;
 	KUNIT_EXPECT_FALSE(test, kfi_mr_lease(&w->ep, mr, 3, &l.lease));
 	mr->ep = &w->ep;
 	KUNIT_EXPECT_TRUE(test, kfi_mr_lease(&w->ep, mr, 3, &l.lease));
