@@ -324,7 +324,7 @@ struct kfi_match_search {
  * @seq: sequence number of the next receive, by which receives in @exact and @wild are ordered
  * @stalled: an unexpected message (index 0: untagged, 1: tagged) fits the first receive of @search,
  *	a multi-receive buffer, but the completion queue has no free slot. Later messages of the
- *	kind have to wait
+ *	kind have to wait. Ends at the latest when that receive leaves @search
  * @waiting: @space is registered, or is being registered
  * @delivering: a caller is in kfi_match_deliver(), and looks at @ready again before it returns
  * @closed: the endpoint closes; messages and posts are refused

@@ -49,8 +49,8 @@ void kfi_land_end_all(struct list_head *released);
 /* match.c: remove a message from the unexpected ones. Called under &kfi_match.lock. */
 void kfi_match_dequeue(struct kfi_match *m, struct kfi_rx *rx);
 /*
- * match.c: take @op out of a ring, or out of the queue of receives that search. Called under
- * &kfi_match.lock.
+ * match.c: take @op out of a ring, or out of the queue of receives that search. The next receive of
+ * that queue goes on in a work item. Called under &kfi_match.lock.
  */
 void kfi_match_withdraw(struct kfi_match *m, struct kfi_oper *op);
 /* Is @rx unexpected? A claimed message is in no bucket: kfi_match_dequeue() has removed it. */

@@ -14,8 +14,8 @@
  * of them in one hold of the lock. If there are more, the receive is not in a ring yet but in the
  * queue of receives that search (struct kfi_match_search), a work item continues the search, and
  * all later receives of that kind, untagged or tagged, queue behind it. So the order of posting is
- * kept, as if the receives were posted a little later. Messages that arrive meanwhile are found by
- * the searches, because they are added behind all others.
+ * kept, as if the receives were posted a little later; match_return() is the exception. Messages
+ * that arrive meanwhile are found by the searches, because they are added behind all others.
  *
  * The first receive of that queue may also be a multi-receive buffer that has room for a message
  * while the completion queue has no free slot. Then messages of that kind wait behind it, until the
@@ -26,10 +26,9 @@
  *
  * Cost: receives without ignore bits and source are found in O(1), others by walking a list.
  * Messages without receive are found by tag, or by sender for directed receives; only receives with
- * ignore bits walk all tagged messages.
- * Thousands of receives are not in the CPU caches, so the cost is the number of cache lines: three
- * of struct kfi_oper and one of the table. So a bucket is one pointer, and there is no other index:
- * kfi_cancel() scans the pool.
+ * ignore bits walk all tagged messages. Thousands of receives are not in the CPU caches, so the
+ * cost is the number of cache lines: three of struct kfi_oper and one of the table. So a bucket is
+ * one pointer, and there is no other index: kfi_cancel() scans the pool.
  */
 #include <linux/export.h>
 #include <linux/hash.h>
@@ -366,12 +365,16 @@ static void search_add(struct kfi_match *m, struct kfi_oper *op)
 
 void kfi_match_withdraw(struct kfi_match *m, struct kfi_oper *op)
 {
-	struct kfi_match_search *s = &m->search[op_tagged(op)];
+	bool tagged = op_tagged(op), first = list_is_first(&op->link, &m->search[tagged].ops);
 
-	if (list_first_entry_or_null(&s->ops, struct kfi_oper, link) == op)
-		s->at = NULL;
 	dequeue_op(m, op);
-	set_slow(m, op_tagged(op));
+	set_slow(m, tagged);
+	if (!first)
+		return;
+	m->search[tagged].at = NULL;
+	m->stalled[tagged] = false;
+	if (!list_empty(&m->search[tagged].ops) && !m->closed)
+		queue_work(kfi_wq_unbound, &m->work);
 }
 
 /* The search is over: @op goes to its place in its ring. Posting order is the order of op->seq. */
@@ -544,9 +547,9 @@ static noinline struct kfi_rx *post_one(struct kfi_match *m, struct kfi_oper *op
 }
 
 /*
- * The sender is lost: @op searches for another message, and is posted again if there is none.
- * Return: false if closing; then @op has to be completed. @op is no multi-receive buffer, so it
- * does not stall.
+ * The sender is lost: @op searches for another message behind receives that search already, even
+ * newer ones. If there is none it returns to its place in the ring. @op is no multi-receive buffer,
+ * so it does not stall. Return: false if closing; then @op has to be completed.
  */
 static bool match_return(struct kfi_oper *op)
 {

@@ -179,6 +179,7 @@ void kfi_match_reopen(struct kfi_ep *ep)
 	struct kfi_match *m = &ep->match;
 
 	spin_lock_bh(&m->lock);
+	m->waiting = false;	/* kfi_match_close() has canceled the waiter */
 	kfi_match_set_closed(m, false);
 	spin_unlock_bh(&m->lock);
 }

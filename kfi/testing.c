@@ -36,6 +36,7 @@ EXPORT_SYMBOL_GPL(kfi_match_peek);
 EXPORT_SYMBOL_GPL(kfi_match_cancel);
 EXPORT_SYMBOL_GPL(kfi_recv_end);
 EXPORT_SYMBOL_GPL(kfi_match_close);
+EXPORT_SYMBOL_GPL(kfi_match_reopen);
 EXPORT_SYMBOL_GPL(kfi_av_obj);
 EXPORT_SYMBOL_GPL(kfi_av_join);
 EXPORT_SYMBOL_GPL(kfi_av_leave);

@@ -195,6 +195,17 @@ static void no_slot_no_match(struct kunit *test)
 	end(w);
 }
 
+/* @n messages wait. A buffer takes the first one, and the last free slot of the queue. */
+static void stall(struct kfi_world *w, struct kfi_rx *rx, int n)
+{
+	int i, matched = atomic_read(&w->matched);
+
+	for (i = 0; i < n; i++)
+		KUNIT_ASSERT_EQ(w->test, (int)KFI_RX_QUEUED, (int)arrive(w, &rx[i], 10, true));
+	KUNIT_ASSERT_EQ(w->test, 0, kfi_post_multi(w, area, 100, CTX(1)));
+	KUNIT_ASSERT_EQ(w->test, matched + 1, atomic_read(&w->matched));
+}
+
 /* The same with messages that came before the buffer: they match as the queue is read. */
 static void stalled_messages_follow(struct kunit *test)
 {
@@ -202,10 +213,7 @@ static void stalled_messages_follow(struct kunit *test)
 	struct kfi_rx rx[4], late;
 	int i, tries;
 
-	for (i = 0; i < 4; i++)
-		KUNIT_ASSERT_EQ(test, (int)KFI_RX_QUEUED, (int)arrive(w, &rx[i], 10, true));
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(1)));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->matched));
+	stall(w, rx, 4);
 	/* a later message does not overtake those that wait */
 	KUNIT_EXPECT_EQ(test, (int)KFI_RX_FULL, (int)arrive(w, &late, 10, true));
 	for (i = 0; i < 4; i++) {
@@ -225,16 +233,55 @@ static void closing_while_stalled(struct kunit *test)
 {
 	struct kfi_world *w = world(test, 1, 2);
 	struct kfi_rx rx[3];
-	int i;
 
-	for (i = 0; i < 3; i++)
-		KUNIT_ASSERT_EQ(test, (int)KFI_RX_QUEUED, (int)arrive(w, &rx[i], 10, true));
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(1)));
+	stall(w, rx, 3);
 	kfi_match_close(&w->ep, -ECANCELED);
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&w->dropped));
 	expect(w, CTX(1), PART, 10, area, 0);
 	expect(w, CTX(1), LAST, 0, NULL, ECANCELED);
+	/* the next life of the endpoint stalls anew, and waits for a slot anew */
+	kfi_match_reopen(&w->ep);
+	stall(w, rx, 2);
+	expect(w, CTX(1), PART, 10, area, 0);
+	flush_work(&kfi_to_cq(w->cq)->space_work);
+	KUNIT_EXPECT_EQ(test, 3, atomic_read(&w->matched));
+	kfi_world_close(w);
+}
+
+/*
+ * A canceled buffer does not hold up others while the queue is full: a receive behind it (@behind)
+ * takes the message that waits, and one that is posted later takes the next message.
+ */
+static void cancel_stalled(struct kunit *test, bool behind)
+{
+	struct kfi_world *w = world(test, 1, 4);
+	struct kfi_oper *op = kfi_world_recv(w, KFI_MSG, area + 100, 10, CTX(2), 0);
+	struct kfi_oper *next = kfi_world_recv(w, KFI_MSG, area + 110, 10, CTX(3), 0);
+	struct kfi_rx rx[2], late;
+
+	stall(w, rx, 2);
+	if (behind)
+		KUNIT_ASSERT_EQ(test, 0, kfi_world_post(w, op));
+	KUNIT_ASSERT_EQ(test, 0, kfi_match_cancel(&w->ep, CTX(1)));
+	flush_work(&w->ep.match.work);
+	KUNIT_EXPECT_EQ(test, 1 + behind, atomic_read(&w->matched));
+	if (!behind)
+		KUNIT_ASSERT_EQ(test, 0, kfi_world_post(w, op));
+	KUNIT_ASSERT_EQ(test, 0, kfi_world_post(w, next));
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&w->matched));
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &late, 10, true));
+	kfi_rx_complete(&late, 0);
+	expect(w, CTX(1), PART, 10, area, 0);
+	expect(w, CTX(1), LAST, 0, NULL, ECANCELED);
+	expect(w, CTX(2), PART, 10, area + 100, 0);
+	expect(w, CTX(3), PART, 10, area + 110, 0);
 	end(w);
+}
+
+static void cancel_while_stalled(struct kunit *test)
+{
+	cancel_stalled(test, false);
+	cancel_stalled(test, true);
 }
 
 static void cancel(struct kunit *test)
@@ -404,6 +451,7 @@ static struct kunit_case multi_cases[] = {
 	KUNIT_CASE(no_slot_no_match),
 	KUNIT_CASE(stalled_messages_follow),
 	KUNIT_CASE(closing_while_stalled),
+	KUNIT_CASE(cancel_while_stalled),
 	KUNIT_CASE(cancel),
 	KUNIT_CASE(cancel_in_the_middle),
 	KUNIT_CASE(failed_landings),
