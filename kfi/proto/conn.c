@@ -6,8 +6,9 @@
  *   kfp_dial()		allocates one that dials a peer
  *   kfp_conn_start()	the handshake is complete: frames flow (tx.c, rx.c)
  *   kfp_conn_fail()	begins the end, in any context; the first reason is kept
- *   kfp_conn_down()	process context: unpublishes the connection, closes the link, and when the
- *			link has released all memory, completes each operation exactly once
+ *   kfp_conn_down()	process context: unpublishes the connection, closes the link, returns the
+ *			receives, and when the link has released all memory, completes each
+ *			operation exactly once
  *
  * No function in this file waits for a peer, except that the close of a link may wait for a bounded
  * time (&kfi_link_ops.close). Each operation of a consumer completes with the reason of the
@@ -537,7 +538,23 @@ static void kfp_conn_report(struct kfp_conn *conn)
 		kfp_conn_put(conn);	/* no accept or reject will drop this reference */
 }
 
-/* On return no other context uses the connection, and the link is closed. */
+/*
+ * No byte of the peer arrives any more: return what its messages and writes hold, and take no
+ * receive from here on. The receive of a TREAD stays as long as the link may read it. Collect all
+ * messages before the first receive returns to the matching.
+ */
+static void kfp_conn_end_inbound(struct kfp_conn *conn)
+{
+	LIST_HEAD(lost);
+
+	kfp_inmsgs_collect(conn, &lost, false);
+	if (conn->late)
+		kfp_account_yield(conn);
+	kfp_rx_abort(conn, conn->error);
+	kfp_inmsgs_abort(&lost, conn->error);
+}
+
+/* On return no other context uses the connection, the link is closed, and nothing is inbound. */
 static void kfp_conn_close(struct kfp_conn *conn)
 {
 	kfi_conn_set_wait_move(&conn->pc);
@@ -569,12 +586,13 @@ static void kfp_conn_close(struct kfp_conn *conn)
 		kfp_dev_puts_end(conn);
 	conn->ops->close(&conn->link, conn->error == -EPROTO ||
 				      (conn->state == KFP_READY && !kfp_drained(conn)));
+	if (conn->state == KFP_READY)
+		kfp_conn_end_inbound(conn);
 	conn->closed = true;
 }
 
 /*
- * Return the buffers of operations, receives and regions to their owners, and remove the
- * connection. The link reads and writes none of them any more.
+ * Return the buffers that the link has read until now to their owners, and remove the connection.
  */
 static void kfp_conn_end(struct kfp_conn *conn)
 {
@@ -583,15 +601,9 @@ static void kfp_conn_end(struct kfp_conn *conn)
 
 	if (conn->state == KFP_READY) {
 		kfp_tx_flush_all(conn, err);
-		/*
-		 * Flush the answers before the message objects, which contain some of them. Collect
-		 * all messages before the first receive returns to the matching.
-		 */
+		/* Flush the answers before the message objects, which contain some of them. */
 		kfp_answers_flush(conn);
-		kfp_inmsgs_collect(conn, &lost);
-		if (conn->late)
-			kfp_account_yield(conn);
-		kfp_rx_abort(conn, err);
+		kfp_inmsgs_collect(conn, &lost, true);
 		kfp_inmsgs_abort(&lost, err);
 		kfp_grants_end(conn);
 	}

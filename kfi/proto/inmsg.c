@@ -8,8 +8,8 @@
  * arrives on another. A message object holds a reference to its connection, which may be down when
  * a receive is posted at last.
  *
- * When the connection goes down kfp_inmsgs_collect() takes all messages except complete ones. After
- * that the connection grants nothing.
+ * When the link is closed kfp_inmsgs_collect() takes all messages except complete ones, and TREADs
+ * whose receive the link may still read. After that the connection grants nothing.
  */
 #include <linux/export.h>
 #include <linux/slab.h>
@@ -556,24 +556,32 @@ static bool kfp_inmsg_holds_receive(const struct kfp_inmsg *in)
 	return in->matched && in->state != KFP_IN_ANSWERED && in->state != KFP_IN_REFUSED;
 }
 
+/* Is the data of a TREAD being sent, or may the link still refer to it? */
+static bool kfp_inmsg_is_read(const struct kfp_inmsg *in)
+{
+	return in->answer.spliced || in->conn->tx.answer == &in->answer;
+}
+
 /*
- * The connection is down, and no byte arrives or leaves any more. Collect the incomplete messages
- * in @lost. From here on no message of this connection is granted a receive, and none is in a list
- * that outlives it: all of them are taken out of the matching, out of @answers and out of @rdv_wait
- * in one section of kfp_conn.lock, before the first receive is returned. A receive that is returned
- * is matched with the next message at once (kfi_rx_abort()).
+ * The connection is down, and no byte arrives any more. Collect the incomplete messages in @lost;
+ * those whose receive the link may still read only if it has @released all memory. From here on no
+ * message of this connection is granted a receive, and none is in a list that outlives it: all of
+ * them are taken out of the matching, out of @answers and out of @rdv_wait in one section of
+ * kfp_conn.lock, before the first receive is returned. A receive that is returned is matched with
+ * the next message at once (kfi_rx_abort()).
  *
  * A complete message (KFP_IN_READY) stays in the matching. A message that a post takes out of the
  * matching at this moment stays with the post: kfi_proto_rx_matched() finds KFP_IN_LOST and ends
  * it.
  */
-void kfp_inmsgs_collect(struct kfp_conn *conn, struct list_head *lost)
+void kfp_inmsgs_collect(struct kfp_conn *conn, struct list_head *lost, bool released)
 {
 	struct kfp_inmsg *in, *next;
 
 	spin_lock_bh(&conn->lock);
 	list_for_each_entry_safe(in, next, &conn->inmsgs, entry) {
-		if (in->state == KFP_IN_READY || in->state == KFP_IN_LOST)
+		if (in->state == KFP_IN_READY || in->state == KFP_IN_LOST ||
+		    (!released && kfp_inmsg_is_read(in)))
 			continue;
 		list_del_init(&in->answer.link);
 		in->lost_receive = kfp_inmsg_holds_receive(in);

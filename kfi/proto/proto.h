@@ -821,7 +821,7 @@ unsigned long kfp_extend(unsigned long since, unsigned long extra);
 bool kfp_rdv_late(struct kfp_conn *conn, unsigned long extra);
 bool kfp_rdv_region_late(struct kfp_conn *conn);
 void kfp_inmsg_refuse(struct kfp_inmsg *in, u16 status);
-void kfp_inmsgs_collect(struct kfp_conn *conn, struct list_head *lost);
+void kfp_inmsgs_collect(struct kfp_conn *conn, struct list_head *lost, bool released);
 void kfp_inmsgs_abort(struct list_head *lost, int err);
 void kfp_inmsgs_drop(struct kfp_conn *conn);
 void kfp_inmsgs_yield(struct kfp_conn *conn);

@@ -699,6 +699,10 @@ static void pm_close(struct kfi_link *link, bool abort)
 /* Spliced payload is read for a while after the close. */
 static bool pm_released(struct kfi_link *link)
 {
+	if (to_pm(link)->nr && READ_ONCE(pm.unreleased)) {
+		atomic_inc(&pm.waits);
+		return false;
+	}
 	if (!list_empty(&to_pm(link)->refs) && pm_random(3))
 		return false;
 	pm_refs_end(to_pm(link), U64_MAX);

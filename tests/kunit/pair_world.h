@@ -45,6 +45,8 @@ struct pm_ep;
  * @closing: links that are being closed
  * @pageless: links have no pages for devices
  * @slow: a link stays in its close as long as this is set
+ * @unreleased: the links of endpoint 1 are not released as long as this is set
+ * @waits: how often the protocol has asked such a link
  */
 struct pm_world {
 	struct kunit		*test;
@@ -68,9 +70,9 @@ struct pm_world {
 	unsigned long		deaf, clogged;
 	spinlock_t		device_lock;
 	struct list_head	devices;
-	atomic_t		fences, pins, closing;
+	atomic_t		fences, pins, closing, waits;
 	int			close_pins;
-	bool			pageless, slow;
+	bool			pageless, slow, unreleased;
 	int			fence_err;
 };
 

@@ -375,6 +375,36 @@ static void link_ends(struct kunit *test)
 	}
 }
 
+/*
+ * The link is closed, and something still reads its payload. The connection takes no receive, and
+ * has returned the one that it had taken.
+ */
+static void link_ends_unreleased(struct kunit *test)
+{
+	static char taken, waits;
+
+	KUNIT_ASSERT_EQ(test, 0, (int)kfi_tsend(pm.ep[0], pm.area[0], PM_MAX, NULL, pm.addr[1], 2,
+						NULL));
+	KUNIT_ASSERT_EQ(test, 0, (int)kfi_tsend(pm.ep[0], pm.area[0], PM_MAX, NULL, pm.addr[1], 1,
+						NULL));
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&pm.frames[KFW_RTS]) == 2));
+	set_bit(0, &pm.clogged);
+	KUNIT_ASSERT_EQ(test, 0, (int)kfi_trecv(pm.ep[1], pm.area[1], PM_MAX, NULL,
+						KFI_ADDR_UNSPEC, 1, 0, &taken));
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&pm.frames[KFW_CTS])));
+	WRITE_ONCE(pm.unreleased, true);
+	pm_cut();
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&pm.waits)));
+	KUNIT_ASSERT_EQ(test, 0, (int)kfi_trecv(pm.ep[1], pm.area[1] + PM_MAX, PM_MAX, NULL,
+						KFI_ADDR_UNSPEC, 2, 0, &waits));
+	KUNIT_EXPECT_EQ(test, 0, (int)kfi_cancel(&pm.ep[1]->fid, &waits));
+	KUNIT_EXPECT_EQ(test, 0, (int)kfi_cancel(&pm.ep[1]->fid, &taken));
+	WRITE_ONCE(pm.unreleased, false);
+	clear_bit(0, &pm.clogged);
+	KUNIT_EXPECT_LT(test, pm_wait_one(), 0);
+	KUNIT_EXPECT_LT(test, pm_wait_one(), 0);
+}
+
 static struct kunit_case pm_cases[] = {
 	KUNIT_CASE(all_kinds),
 	KUNIT_CASE(writes_in_order),
@@ -383,6 +413,7 @@ static struct kunit_case pm_cases[] = {
 	KUNIT_CASE(region_ends_blocked),
 	KUNIT_CASE(tread_ends_unsent),
 	KUNIT_CASE(link_ends),
+	KUNIT_CASE(link_ends_unreleased),
 	{}
 };
 
