@@ -631,7 +631,7 @@ static void node_speaks(struct mw *w, u16 type, u64 node, u32 state)
 	mw_say(w, 0, (struct kfm_msg) {
 		.type = type, .session = type == KFM_HELLO ? 9 : 0, .node = node, .state = state,
 		.gens.cur = state == KFM_BLANK ? 0 : 5, .sectors = w->m.sectors,
-		.lbs = KFM_SECTOR, .arg = KFM_FENCE, .peers = 1,
+		.lbs = KFM_SECTOR, .arg = KFM_FENCE, .peers = w->m.sb.peers,
 	});
 }
 
@@ -656,6 +656,7 @@ static void node_replaced(struct kunit *test)
 	w->io_err = -EIO;
 	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), -EIO);
 	KUNIT_EXPECT_EQ(test, w->m.sb.pairs[0].node, MW_NODE);
+	KUNIT_EXPECT_EQ(test, w->m.sb.gens.cur, 6);
 	w->io_err = 0;
 	w->m.meta_failed = false;
 	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), 0);
@@ -671,7 +672,83 @@ static void node_replaced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 1);
 }
 
-/* Nor is a blank node overwritten by another one than its primary, which is dead. */
+/*
+ * A node that was replaced returns with the generation in which it was lost. It lacks what was
+ * written since then, so it gets the whole copy.
+ */
+static void node_replaced_returns(struct kunit *test)
+{
+	struct mw *w = mw_synced(test);
+	struct kfm_peer *p = &w->peers[0];
+	unsigned int i;
+
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
+	mw_write(w, 0, 3);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), 0);
+	mw_run(w);
+	node_speaks(w, KFM_STATE, OTHER_NODE, KFM_BLANK);
+	mw_grant(w, 0);
+	for (i = 0; i < 4 * MW_REGIONS && (p->oos_count || !w->done); i++) {
+		mw_run(w);
+		mw_ack(w, 0);
+	}
+	p->next = jiffies;
+	mw_run(w);
+	mw_synced_ok(w, 0);
+	KUNIT_EXPECT_TRUE(test, p->insync);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
+	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), 0);
+	again(w, 0, KFM_UPTODATE, 6, 0);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_ATTACH].arg, 1);
+	KUNIT_EXPECT_EQ(test, p->oos_count, MW_REGIONS);
+}
+
+/*
+ * So it is if it returns to another peer, which has been promoted meanwhile, and where it was not
+ * replaced: that one has stored a new generation before the node in its place got a record.
+ */
+static void node_replaced_elsewhere(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+	struct kfm_msg synced;
+
+	mw_primary(w, 6);
+	mw_join(w, 0, 5);
+	mw_join(w, 1, 5);
+	mw_synced_ok(w, 0);
+	mw_synced_ok(w, 1);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
+	w->peers[1].remote[1][0]++;	/* another service */
+	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), 0);
+	mw_run(w);
+	node_speaks(w, KFM_STATE, OTHER_NODE, KFM_BLANK);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 1);
+	synced = w->sent[1][KFM_SYNCED];
+	mw_synced_ok(w, 1);
+	w->peers[0].next = jiffies;
+	mw_run(w);
+	node_speaks(w, KFM_STATE, OTHER_NODE, KFM_BLANK);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 2);
+
+	w = mw_follower(test);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_SYNCED, .gens.cur = 6, .gens.history = { 5 } });
+	synced.session = 0;
+	synced.node = 0;
+	mw_say(w, 0, synced);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "promote", "fenced"), 1);
+	mw_run(w);
+	mw_state(w, 1, KFM_UPTODATE, 6, 0);
+	w->m.promote_by = jiffies - 1;
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, w->m.primary);
+	again(w, 1, KFM_UPTODATE, 6, 0);
+	KUNIT_EXPECT_EQ(test, w->sent[1][KFM_ATTACH].arg, 1);
+	KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, MW_REGIONS);
+}
+
+/* A blank node is not overwritten by another one than its primary, which is dead. */
 static void node_primary_replaced(struct kunit *test)
 {
 	struct mw *w = mw_follower(test);
@@ -839,6 +916,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_rate),
 	KUNIT_CASE(node_secret),
 	KUNIT_CASE(node_replaced),
+	KUNIT_CASE(node_replaced_returns),
+	KUNIT_CASE(node_replaced_elsewhere),
 	KUNIT_CASE(node_primary_replaced),
 	KUNIT_CASE(node_synced_not_stored),
 	KUNIT_CASE(node_synced_stored),

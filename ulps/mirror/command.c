@@ -359,14 +359,15 @@ static struct kfm_peer *find_peer(const struct kfm *m, const char *node, const c
 
 /*
  * Forget which node a peer is, and what was stored about its copy: the next node at the address
- * becomes the peer, and gets the whole copy, unless it has the present generation. A primary goes on
- * as before: alone, or with its writes held. A secondary does not notice that a primary is dead, so
- * its session with a silent one ends.
+ * becomes the peer, and gets the whole copy. A primary goes on as before: alone, or with its writes
+ * held. These may end without the old node when the next one has them, so a generation begins: if
+ * the old node returns, it does not pass for a copy that is the same. A secondary does not notice
+ * that a primary is dead, so its session with a silent one ends.
  */
 static int replace(struct kfm *m, struct kfm_cmd *cmd)
 {
 	struct kfm_peer *p = cmd->argc == 3 ? find_peer(m, cmd->argv[1], cmd->argv[2]) : NULL;
-	struct kfm_pair before;
+	struct kfm_pair pair = {};
 	int ret;
 
 	if (cmd->argc != 3)
@@ -380,13 +381,10 @@ static int replace(struct kfm *m, struct kfm_cmd *cmd)
 		return -EBUSY;
 	if (p->state == KFM_SESSION_UP)
 		kfm_peers_end(m);
-	before = *kfm_pair(p);
-	*kfm_pair(p) = (struct kfm_pair) { .flags = before.flags };
-	ret = kfm_super_save(m);
-	if (ret) {
-		*kfm_pair(p) = before;
+	pair.flags = kfm_pair(p)->flags;
+	ret = kfm_pair_change(p, &pair);
+	if (ret)
 		return ret;
-	}
 	if (kfm_other_node(p))
 		p->refused = NULL;	/* and the next one that is refused is reported */
 	p->next = jiffies;

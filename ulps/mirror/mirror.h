@@ -796,6 +796,7 @@ void kfm_peers_end(struct kfm *m);
 void kfm_peers_leg_failed(struct kfm *m);
 void kfm_peer_hello(struct kfm_peer *p, u32 flags);
 enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg *state);
+int kfm_pair_change(struct kfm_peer *p, const struct kfm_pair *pair);
 int kfm_go_alone(struct kfm_peer *p);
 
 /* command.c */

@@ -100,34 +100,53 @@ static void refuse_peer(struct kfm_peer *p, const char *why)
 /* ---- the end of a session ---- */
 
 /**
- * kfm_go_alone() - write without a peer from now on
- * @p: peer of a primary, without a session
+ * kfm_pair_change() - change what is stored about a peer
+ * @p: peer, without a session
+ * @pair: the new content
  *
- * The peer is not in sync, and there is a new generation, durably, before any write is
- * acknowledged that the peer does not have. Peers in sync get the generation by SYNCED; no such
- * write ends before they have stored it (write.c).
+ * A primary may end writes without this peer afterwards, so it begins a generation. Peers in sync
+ * get that by SYNCED; no write ends before they have stored it (write.c).
  *
- * Return: 0 or a negative error; then writes are still held.
+ * Return: 0; or a negative error, and nothing has changed.
  */
-int kfm_go_alone(struct kfm_peer *p)
+int kfm_pair_change(struct kfm_peer *p, const struct kfm_pair *pair)
 {
 	struct kfm *m = p->m;
 	struct kfm_super before = m->sb;
 	struct kfm_peer *q;
 	int ret;
 
-	kfm_gens_raise(&m->sb.gens, kfm_random());
-	kfm_pair(p)->flags |= KFM_PAIR_ALONE;
+	*kfm_pair(p) = *pair;
+	if (m->primary)
+		kfm_gens_raise(&m->sb.gens, kfm_random());
 	ret = kfm_super_save(m);
 	if (ret) {
-		m->sb.gens = before.gens;
-		kfm_pair(p)->flags = before.pairs[p->index].flags;
+		m->sb = before;
 		return ret;
 	}
-	kfm_peer_event(p, "alone");
 	kfm_for_each_peer(q, m)
 		q->next = q->state == KFM_SESSION_UP ? jiffies : q->next;	/* SYNCED */
 	return 0;
+}
+
+/**
+ * kfm_go_alone() - write without a peer from now on
+ * @p: peer of a primary, without a session
+ *
+ * The peer is not in sync, durably, before any write is acknowledged that it does not have.
+ *
+ * Return: 0 or a negative error; then writes are still held.
+ */
+int kfm_go_alone(struct kfm_peer *p)
+{
+	struct kfm_pair pair = *kfm_pair(p);
+	int ret;
+
+	pair.flags |= KFM_PAIR_ALONE;
+	ret = kfm_pair_change(p, &pair);
+	if (!ret)
+		kfm_peer_event(p, "alone");
+	return ret;
 }
 
 static void apply_policy(struct kfm_peer *p)
