@@ -34,6 +34,15 @@ static char *other;
 module_param(other, charp, 0);
 MODULE_PARM_DESC(other, "another IPv4 address of this host, for a case that needs two");
 
+static char *hostnqn = "nqn.2026-01.kfabric:hostile";
+module_param(hostnqn, charp, 0);
+MODULE_PARM_DESC(hostnqn, "name of this host");
+
+static unsigned int cntlid;
+module_param(cntlid, uint, 0);
+MODULE_PARM_DESC(cntlid,
+		 "a controller of hostnqn, to be tried alone: the target can't install its queues");
+
 static unsigned int silence;
 module_param(silence, uint, 0);
 MODULE_PARM_DESC(silence,
@@ -44,6 +53,7 @@ enum {
 	HOSTILE_RSPS	= 8,
 	HOSTILE_CAPSULE	= 8192,
 	HOSTILE_REFUSED	= 1000,
+	HOSTILE_QID	= 2,	/* a queue that a host with one I/O queue does not have */
 	HOSTILE_CROWD	= 208,	/* more queues of the longest kind than a port has place for */
 };
 
@@ -59,6 +69,7 @@ enum {
  * @ep: endpoint
  * @rsps: answers of the target
  * @capsule: message that is sent
+ * @next: message that is sent behind it
  * @status: status of the last answer, without the phase
  * @detached: key of the region that it has detached, or HOSTILE_NO_KEY
  *
@@ -73,6 +84,7 @@ struct hostile {
 	struct kfid_ep		*ep;
 	struct nvme_completion	rsps[HOSTILE_RSPS];
 	u8			capsule[HOSTILE_CAPSULE];
+	u8			next[HOSTILE_CAPSULE];
 	u16			status;
 	u64			detached;
 };
@@ -259,7 +271,7 @@ static size_t hostile_connect_command(struct hostile *hostile, u16 qid, u16 sqsi
 	cmd->sqsize = cpu_to_le16(sqsize);
 	data->cntlid = cpu_to_le16(cntlid);
 	strscpy(data->subsysnqn, nqn, sizeof(data->subsysnqn));
-	strscpy(data->hostnqn, "nqn.2026-01.kfabric:hostile", sizeof(data->hostnqn));
+	strscpy(data->hostnqn, hostnqn, sizeof(data->hostnqn));
 	return sizeof(*cmd) + sizeof(*data);
 }
 
@@ -433,6 +445,28 @@ static int hostile_second_connect(struct hostile *hostile)
 		       hostile_ended(hostile, HOSTILE_WAIT_MS);
 }
 
+/*
+ * The target finds the controller and can't allocate the queue. Behind that connect comes another
+ * one, of queue 0, for a discovery controller, which has no other queue.
+ */
+static int hostile_uninstalled(struct hostile *hostile)
+{
+	struct nvmf_connect_command *cmd = (void *)hostile->next;
+	struct nvmf_connect_data *data = (void *)(cmd + 1);
+	struct nvme_rdma_cm_req req = good;
+	size_t len = hostile_connect_command(hostile, HOSTILE_QID, 31, cntlid);
+
+	memcpy(hostile->next, hostile->capsule, len);
+	cmd->qid = 0;
+	data->cntlid = cpu_to_le16(0xffff);
+	strscpy(data->subsysnqn, NVME_DISC_SUBSYS_NAME, sizeof(data->subsysnqn));
+	req.qid = cpu_to_le16(HOSTILE_QID);
+	return hostile_connect(hostile, &req, sizeof(req))			  ?:
+	       hostile_send(hostile, len)					  ?:
+	       kfi_send(hostile->ep, hostile->next, len, NULL, 0, hostile->next) ?:
+	       hostile_ended(hostile, HOSTILE_WAIT_MS);
+}
+
 static int hostile_beyond_capsule(struct hostile *hostile)
 {
 	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
@@ -603,6 +637,8 @@ static const struct hostile_case {
 };
 
 static const struct hostile_case hostile_silence = { "silence", hostile_silent };
+static const struct hostile_case hostile_install = { "a queue that is not installed",
+						     hostile_uninstalled };
 static const struct hostile_case hostile_silences = { "many silent connections", hostile_crowd };
 
 static void hostile_case(const struct hostile_case *c)
@@ -623,10 +659,12 @@ static int __init hostile_init(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(hostile_cases) && !silence; i++)
+	for (i = 0; i < ARRAY_SIZE(hostile_cases) && !silence && !cntlid; i++)
 		hostile_case(&hostile_cases[i]);
 	if (silence)
 		hostile_case(&hostile_silence);
+	if (cntlid)
+		hostile_case(&hostile_install);
 	if (other)
 		hostile_case(&hostile_silences);
 	pr_info("kfabric-hostile: done\n");

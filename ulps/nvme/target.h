@@ -33,7 +33,7 @@ enum {
  * @lock: protects @waiting and @unconnected
  * @waiting: queues that wait for NVMe's connect, the oldest first
  * @unconnected: number of commands for which they, and queues that have ended without a connect and
- *	are not freed yet, have room
+ *	are not freed yet, have room: queues with KFNT_Q_COUNTED
  */
 struct kfnt_port {
 	struct kref		ref;
@@ -170,7 +170,8 @@ enum {
 	KFNT_Q_RELEASE_TAKEN,
 	KFNT_Q_FAILED,		/* the queue has to end */
 	KFNT_Q_CONNECT_CAME,	/* NVMe's connect was passed to the core */
-	KFNT_Q_INSTALLED,	/* NVMe's connect has found a controller. Set under &kfnt_port.lock */
+	KFNT_Q_INSTALLED,	/* kfnt_install_queue() has succeeded: the queue has a controller */
+	KFNT_Q_COUNTED,		/* &kfnt_port.unconnected has its commands; under &kfnt_port.lock */
 };
 
 /**

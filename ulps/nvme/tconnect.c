@@ -91,19 +91,26 @@ bool kfnt_unconnected_get(struct kfnt_port *port, struct kfnt_queue *queue,
 	if (room) {
 		kfnt_make_place(port, queue, limit);
 		port->unconnected += queue->nr_cmds;
+		set_bit(KFNT_Q_COUNTED, &queue->flags);
 		list_add_tail(&queue->waiting, &port->waiting);
 	}
 	spin_unlock(&port->lock);
 	return room;
 }
 
+static void kfnt_uncount(struct kfnt_port *port, struct kfnt_queue *queue)
+{
+	lockdep_assert_held(&port->lock);
+	if (test_and_clear_bit(KFNT_Q_COUNTED, &queue->flags))
+		port->unconnected -= queue->nr_cmds;
+	list_del_init(&queue->waiting);
+}
+
 /* The queue is being freed, or dropped. */
 void kfnt_unconnected_put(struct kfnt_port *port, struct kfnt_queue *queue)
 {
 	spin_lock(&port->lock);
-	if (!test_bit(KFNT_Q_INSTALLED, &queue->flags))
-		port->unconnected -= queue->nr_cmds;
-	list_del_init(&queue->waiting);
+	kfnt_uncount(port, queue);
 	spin_unlock(&port->lock);
 }
 
@@ -114,11 +121,8 @@ static bool kfnt_connected(struct kfnt_port *port, struct kfnt_queue *queue)
 
 	spin_lock(&port->lock);
 	waiting = !list_empty(&queue->waiting);
-	if (waiting) {
-		list_del_init(&queue->waiting);
-		port->unconnected -= queue->nr_cmds;
-		set_bit(KFNT_Q_INSTALLED, &queue->flags);
-	}
+	if (waiting)
+		kfnt_uncount(port, queue);
 	spin_unlock(&port->lock);
 	return waiting;
 }
@@ -128,7 +132,7 @@ void kfnt_timeout_work(struct work_struct *work)
 	struct kfnt_queue *queue = container_of(to_delayed_work(work), struct kfnt_queue,
 						timeout_work);
 
-	if (!test_bit(KFNT_Q_INSTALLED, &queue->flags))
+	if (test_bit(KFNT_Q_COUNTED, &queue->flags))
 		kfnt_queue_fail(queue, "no NVMe connect has come", ETIMEDOUT);
 }
 
@@ -138,10 +142,10 @@ void kfnt_timeout_work(struct work_struct *work)
  * @c: the command
  *
  * A connect has to name the number and size that the private data of the host announced, for which
- * the queue was allocated. If kfnt_install_queue() refused another number, the core would keep the
- * number and the controller of that connect. A second connect could then give the queue another
- * controller, whose array of queues may be too short for the number. So the core executes only one
- * connect of a queue.
+ * the queue was allocated. If kfnt_install_queue() fails, the core keeps the number of that connect.
+ * A second connect could then give the queue another controller, whose array of queues may be too
+ * short for the number. So the core executes only one connect of a queue. On an installed queue the
+ * core itself refuses another connect.
  *
  * Return: false if the queue has to end, without an answer to the command.
  */
@@ -179,5 +183,6 @@ u16 kfnt_install_queue(struct nvmet_sq *sq)
 		return NVME_SC_INTERNAL;
 	}
 	kfnt_places_open(queue);
+	set_bit(KFNT_Q_INSTALLED, &queue->flags);
 	return 0;
 }
