@@ -100,8 +100,10 @@ int kfp_got_ack(struct kfp_conn *conn, const struct kfw_frame *f)
 	if (!sent && !kfp_reports_sent(conn))
 		return -EPROTO;
 	list_del(&op->link);
-	if (kfp_was_request(op))
+	if (kfp_was_request(op)) {
 		conn->tx.requests--;
+		conn->tx.read_segs -= kfp_read_segs(op);
+	}
 	if (state == KFP_OP_UNANSWERED)
 		conn->tx.unplaced -= kfp_unplaced(op);
 	sent |= !kfp_op(op)->spliced;	/* the link has copied all of it */

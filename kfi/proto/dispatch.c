@@ -336,48 +336,31 @@ int kfp_rx_write(struct kfp_conn *conn)
 	return 0;
 }
 
-/*
- * Copy the segments of a READ, for which the account of the fabric pays: they stay until its data
- * has left.
- */
-static struct kfw_rma *kfp_segs_copy(struct kfp_conn *conn)
-{
-	size_t bytes = conn->rx.f.rma_count * sizeof(struct kfw_rma);
-	struct kfw_rma *segs;
-
-	if (kfi_account_charge(conn->payer, bytes))
-		return NULL;
-	segs = kmemdup(conn->rx.segs, bytes, GFP_ATOMIC | __GFP_NOWARN);
-	if (!segs)
-		kfi_account_uncharge(conn->payer, bytes);
-	return segs;
-}
-
-static void kfp_segs_drop(struct kfp_conn *conn, struct kfw_rma *segs, u16 count)
-{
-	kfree(segs);
-	kfi_account_uncharge(conn->payer, count * sizeof(*segs));
-}
-
 void kfp_segs_free(struct kfp_conn *conn, struct kfp_answer *answer)
 {
-	kfp_segs_drop(conn, answer->segs, answer->nsegs);
+	kfree(answer->segs);
 	answer->segs = NULL;
+	conn->read_segs -= answer->nsegs;
 }
 
+/* Several segments are copied, and stay until their data has left. kfp_conn_bytes() pays for them. */
 static int kfp_rx_read(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
+	u32 copied = rx->f.rma_count > 1 ? rx->f.rma_count : 0;
 	struct kfp_places *places;
 	struct kfp_answer *answer;
 	struct kfw_rma *segs = NULL;
-	int ret = kfp_rx_check_segments(conn, KFI_REMOTE_READ) ?:
-		  kfp_places_take(conn, rx->f.len, &places);
+	int ret = kfp_rx_check_segments(conn, KFI_REMOTE_READ);
 
+	if (!ret && copied > KFW_READ_SEGS - conn->read_segs)
+		ret = -EPROTO;
+	if (!ret)
+		ret = kfp_places_take(conn, rx->f.len, &places);
 	if (ret)
 		return ret;
-	if (rx->f.rma_count > 1) {
-		segs = kfp_segs_copy(conn);
+	if (copied) {
+		segs = kmemdup(rx->segs, copied * sizeof(*segs), GFP_ATOMIC | __GFP_NOWARN);
 		if (!segs) {
 			kfp_conceal(conn, &places);
 			return -ENOMEM;
@@ -386,10 +369,10 @@ static int kfp_rx_read(struct kfp_conn *conn)
 	answer = kfp_answer_get(conn);
 	if (!answer) {
 		kfp_conceal(conn, &places);
-		if (segs)
-			kfp_segs_drop(conn, segs, rx->f.rma_count);
+		kfree(segs);
 		return -EPROTO;
 	}
+	conn->read_segs += copied;
 	answer->places = places;
 	answer->placed = 0;
 	answer->kind = KFP_ANSWER_READ;

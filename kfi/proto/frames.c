@@ -210,6 +210,7 @@ static void kfp_send_rma(struct kfp_conn *conn, struct kfi_oper *op)
 	f.rma_count = op->rma_count;
 	if (op->code == KFI_OPC_READ) {
 		f.flags = 0;
+		conn->tx.read_segs += kfp_read_segs(op);
 		kfp_expose_result(conn, op, &f);
 		kfp_send_frame(conn, &f);
 		kfp_send_segments(conn, op);
@@ -554,6 +555,12 @@ static bool kfp_op_waits(const struct kfp_conn *conn, const struct kfi_oper *op)
 	}
 }
 
+/* Does the peer have room for the segments of a read, until it has answered earlier ones? */
+static bool kfp_segs_fit(const struct kfp_tx *tx, const struct kfi_oper *op)
+{
+	return kfp_read_segs(op) <= KFW_READ_SEGS - tx->read_segs;
+}
+
 /*
  * The write @op waits, and no operation behind it is sent. Return a write among the next operations
  * whose RTW can be sent meanwhile, or NULL.
@@ -595,7 +602,7 @@ static struct kfi_oper *kfp_next_op(struct kfp_conn *conn)
 		if (tx->requests >= tx->requests_max)
 			return NULL;
 		if (!kfp_is_message(op))
-			return op;
+			return kfp_segs_fit(tx, op) ? op : NULL;
 		cls = kfp_op_cls(op);
 		if (list_empty(&tx->stalled[cls]) && kfp_may_send(conn, op))
 			return op;
@@ -622,7 +629,8 @@ bool kfp_tx_follows(struct kfp_conn *conn)
 	    kfi_opc_is_place(op->code))
 		return false;
 	if (!kfp_is_message(op))
-		return !((tx->unplaced || kfp_unplaced(tx->op)) && kfp_permit_find(conn, op));
+		return kfp_segs_fit(tx, op) &&
+		       !((tx->unplaced || kfp_unplaced(tx->op)) && kfp_permit_find(conn, op));
 	cls = kfp_op_cls(op);
 	return list_empty(&tx->stalled[cls]) &&
 	       kfi_credit_covers(&tx->credit[cls], kfp_op_cost(conn, op));

@@ -330,6 +330,7 @@ struct kfp_tx {
 	u32			window[KFP_CLS];/* announced by the peer */
 	u32			requests;	/* unanswered requests */
 	u32			requests_max;
+	u32			read_segs;	/* of unanswered reads, see kfp_read_segs() */
 	u32			unplaced;	/* unanswered changes of memory, see kfp_unplaced() */
 	u32			eager;		/* the peer's limit */
 	u32			staged;		/* bytes of encoded frames in @stage */
@@ -432,6 +433,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @concealed: places that kfi_link_concealed() passes to its burst (L)
  * @spare_places: places for reuse (L), at most KFP_RDV; @nr_spare_places: their number (L)
  * @spare_holds: struct kfp_hold for reuse (L); there are never more than requests
+ * @read_segs: segments of the peer's unanswered READs, at most KFW_READ_SEGS (L)
  * @grants: lasting grants in both directions; NULL if the link has no places
  * @tx: transmit side (L)
  * @rx: receive side (L)
@@ -512,6 +514,7 @@ struct kfp_conn {
 	struct kfp_places	*concealed;
 	struct list_head	spare_places;
 	unsigned int		nr_spare_places;
+	u32			read_segs;
 	struct list_head	spare_holds;
 	struct kfp_grants	*grants;
 
@@ -838,6 +841,12 @@ bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places);
 void kfp_send_places(struct kfp_conn *conn, const struct kfp_places *places);
 void kfp_send_place_list(struct kfp_conn *conn, const struct kfi_link_place *place, unsigned int n);
 int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to);
+
+/* Return the segments that the peer keeps until it has answered the operation. */
+static inline u32 kfp_read_segs(const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_READ && op->rma_count > 1 ? op->rma_count : 0;
+}
 
 /* Is this a write whose payload may go to places? */
 static inline bool kfp_rtw_possible(const struct kfp_conn *conn, const struct kfi_oper *op)

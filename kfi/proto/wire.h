@@ -26,6 +26,7 @@
 #define KFW_VERSION		1
 #define KFW_DATA_MAX		256		/* private data in a hello */
 #define KFW_RMA_MAX		256		/* remote segments in one frame */
+#define KFW_READ_SEGS		2048		/* segments of all unanswered READs with several */
 #define KFW_PLACES_MAX		16		/* places in one frame */
 #define KFW_PAYLOAD_MAX		(1ULL << 30)	/* longest message, or payload of a frame */
 #define KFW_ATOMIC_MAX		512		/* target bytes of one atomic operation */

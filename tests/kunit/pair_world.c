@@ -889,6 +889,7 @@ static void pm_endpoint(struct kunit *test, int i)
 	info->caps |= KFI_TAGGED_RMA | KFI_REMOTE_READ | KFI_REMOTE_WRITE | KFI_PLACE;
 	info->ep_attr->max_msg_size = PM_AREA;
 	info->tx_attr->size = 4 * PM_SLOTS;
+	info->tx_attr->rma_iov_limit = KFW_RMA_MAX;
 	info->rx_attr->size = 4 * PM_SLOTS;
 	pm.cq[i] = fake_cq(pm.w, PM_CQ, 0, NULL, NULL);
 	pm.ep[i] = fake_rdm(pm.w, info, pm.cq[i]);

@@ -293,6 +293,47 @@ static void region_ends_unsent(struct kunit *test)
 	}
 }
 
+static atomic_long_t pm_paid;
+static unsigned int pm_max_mib;
+
+static int pm_gather(const struct kfi_rma_iov *rma)
+{
+	struct kvec vec = { pm.area[0], KFW_RMA_MAX };
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .msg_iov = &vec, .iov_count = 1, .addr = pm.addr[1],
+		.rma_iov = rma, .rma_iov_count = KFW_RMA_MAX,
+	};
+
+	return kfi_readmsg(pm.ep[0], &msg, KFI_COMPLETION);
+}
+
+/*
+ * The account of the target is full. The segments of reads were paid for when the connection began,
+ * and a read for which there is no room waits for the answers to earlier ones.
+ */
+static void reads_paid(struct kunit *test)
+{
+	const unsigned int fit = KFW_READ_SEGS / KFW_RMA_MAX;
+	struct kfi_rma_iov *rma = kunit_kcalloc(test, KFW_RMA_MAX, sizeof(*rma), GFP_KERNEL);
+	static struct kfi_account account = { .bytes = &pm_paid, .max_mib = &pm_max_mib };
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, rma);
+	for (i = 0; i < KFW_RMA_MAX; i++)
+		rma[i] = (struct kfi_rma_iov) { .addr = i, .len = 1, .key = pm.mr[1]->key };
+	pm_max_mib = 64;
+	pm.w->fabric.account = &account;
+	KUNIT_ASSERT_EQ(test, 0, pm_read_all() ?: pm_wait_one());
+	WRITE_ONCE(pm_max_mib, 0);
+	set_bit(1, &pm.clogged);
+	for (i = 0; i < fit + 3; i++)
+		KUNIT_ASSERT_EQ(test, 0, pm_gather(rma));
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&pm.frames[KFW_READ]) == 1 + fit));
+	clear_bit(1, &pm.clogged);
+	for (i = 0; i < fit + 3; i++)
+		KUNIT_EXPECT_EQ(test, 0, pm_wait_one());
+}
+
 static int pm_receive_and_send(void)
 {
 	return kfi_recv(pm.ep[1], pm.area[1], 64, NULL, KFI_ADDR_UNSPEC, NULL) ?:
@@ -411,6 +452,7 @@ static struct kunit_case pm_cases[] = {
 	KUNIT_CASE(region_ends),
 	KUNIT_CASE(region_ends_unsent),
 	KUNIT_CASE(region_ends_blocked),
+	KUNIT_CASE(reads_paid),
 	KUNIT_CASE(tread_ends_unsent),
 	KUNIT_CASE(link_ends),
 	KUNIT_CASE(link_ends_unreleased),
