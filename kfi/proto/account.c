@@ -39,9 +39,11 @@
  *
  * A source is also where late grants count. A receive that is granted to a message can't be
  * canceled, and one source may have many connections, each with a message for the same receive, of
- * which none sends its payload. So each late grant halves the time for the next grants of its
- * source (kfp_grant_timeout()), and the waiting messages of the source go behind those of others
- * (kfp_account_yield()), before the receive takes the next message.
+ * which none sends its payload. So a late grant halves the time for the next grants of its source
+ * (kfp_grant_timeout()), and the waiting messages of the source go behind those of others
+ * (kfp_account_yield()), before the receive takes the next message. A host that does not run for a
+ * while is late with all grants of all its connections at once, so what is late within
+ * peer_timeout_ms counts once.
  *
  * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends,
  * when a message of a dead connection is freed, and when a lasting grant begins or ends.
@@ -435,22 +437,23 @@ void kfp_accounts_free(struct kfp_accounts *accounts)
 	kfree(accounts);
 }
 
-/* The peer has not used a grant in time, and its connection is about to fail. */
-void kfp_account_late(struct kfp_conn *conn)
+/* Have late grants of @source been counted in the last @periods times peer_timeout_ms? */
+static bool kfp_late_within(const struct kfp_conn *conn, const struct kfp_account *source,
+			    unsigned int periods)
 {
-	struct kfp_accounts *accounts;
-	struct kfp_account *source;
+	return READ_ONCE(source->late) &&
+	       time_before(jiffies, READ_ONCE(source->late_at) + periods * kfp_peer_timeout(conn));
+}
 
-	if (!conn->account || conn->late)
-		return;
-	conn->late = true;
-	accounts = conn->ep->accounts;
-	source = conn->account->up;
-	spin_lock_bh(&accounts->lock);
-	if (time_after(jiffies, source->late_until))
+static void kfp_late_count(struct kfp_conn *conn, struct kfp_account *source)
+{
+	struct kfp_accounts *accounts = conn->ep->accounts;
+
+	lockdep_assert_held(&accounts->lock);
+	if (!kfp_late_within(conn, source, KFP_LATE_KEEP))
 		WRITE_ONCE(source->late, 0);
 	WRITE_ONCE(source->late, min(source->late + 1, KFP_LATE_MAX));
-	WRITE_ONCE(source->late_until, jiffies + KFP_LATE_KEEP * kfp_peer_timeout(conn));
+	WRITE_ONCE(source->late_at, jiffies);
 	if (list_empty(&source->late_entry)) {
 		source->users++;
 		accounts->nr_late++;
@@ -458,6 +461,18 @@ void kfp_account_late(struct kfp_conn *conn)
 	list_move_tail(&source->late_entry, &accounts->late);
 	if (accounts->nr_late > KFP_LATE_SOURCES)
 		kfp_late_forget(accounts);
+}
+
+/* The peer has not used a grant in time, and its connection is about to fail. */
+void kfp_account_late(struct kfp_conn *conn)
+{
+	struct kfp_accounts *accounts = conn->ep->accounts;
+
+	if (!conn->account)
+		return;
+	spin_lock_bh(&accounts->lock);
+	if (!kfp_late_within(conn, conn->account->up, 1))
+		kfp_late_count(conn, conn->account->up);
 	spin_unlock_bh(&accounts->lock);
 }
 
@@ -470,22 +485,25 @@ unsigned long kfp_grant_timeout(const struct kfp_conn *conn)
 	if (!conn->account)
 		return timeout;
 	source = conn->account->up;
-	if (time_after(jiffies, READ_ONCE(source->late_until)))
+	if (!kfp_late_within(conn, source, KFP_LATE_KEEP))
 		return timeout;
 	return timeout >> READ_ONCE(source->late);
 }
 
 /*
- * The grant of @conn was late: the waiting messages of its source go behind those of others. The
- * messages of each peer keep their order. Process context.
+ * The peer was late: the waiting messages of its source go behind those of others. The messages of
+ * each peer keep their order. Process context.
  */
 void kfp_account_yield(struct kfp_conn *conn)
 {
 	struct kfp_accounts *accounts = conn->ep->accounts;
-	struct kfp_account *source = conn->account->up;
+	struct kfp_account *source;
 	struct kfp_conn *other;
 	unsigned int n;
 
+	if (!conn->account)
+		return;
+	source = conn->account->up;
 	spin_lock_bh(&accounts->lock);
 	for (n = source->live; n; n--) {
 		other = list_first_entry_or_null(&source->conns, struct kfp_conn, of_source);

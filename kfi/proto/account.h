@@ -44,8 +44,8 @@ enum kfp_account_level {
  * @grant_bytes: bytes of these grants
  * @dead: dead connections that have left messages, oldest first
  * @conns: live connections of a source, by &kfp_conn.of_source
- * @late: number of late grants of a source; read without the lock
- * @late_until: jiffies until which they count; read without the lock
+ * @late: how often grants of a source were late; read without the lock
+ * @late_at: when it was counted last, jiffies; read without the lock
  * @late_entry: in &kfp_accounts.late, with a reference (@users)
  *
  * kfp_accounts.lock protects all members.
@@ -64,7 +64,7 @@ struct kfp_account {
 	struct list_head	dead;
 	struct list_head	conns;
 	unsigned int		late;
-	unsigned long		late_until;
+	unsigned long		late_at;
 	struct list_head	late_entry;
 };
 
@@ -75,7 +75,7 @@ struct kfp_account {
  * @all: account of the endpoint
  * @by_name: accounts of peers and sources
  * @payer: account of the fabric, or NULL
- * @late: sources with late grants; the one whose last late grant is the oldest comes first
+ * @late: sources with late grants; the one that was counted first comes first
  * @nr_late: number of entries in @late, at most KFP_LATE_SOURCES
  */
 struct kfp_accounts {

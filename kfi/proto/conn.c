@@ -475,7 +475,7 @@ static void kfp_conn_watch(struct work_struct *work)
 		if (late && timeout && ended) {
 			kfp_conn_check(conn);	/* its last bytes could not be read for too long */
 		} else if (timeout && !ended && (kfp_rx_late(conn) || tread_late)) {
-			kfp_account_late(conn);
+			conn->late = true;
 			kfp_conn_fail(conn, -ETIMEDOUT);
 		}
 		conn->ops->unlock(&conn->link);

@@ -372,8 +372,9 @@ void kfp_rx_space(struct kfi_cq_waiter *w)
  * Is the peer late? It is if it stops inside a frame, if its payload arrives too slowly, if it does
  * not use a grant, or keeps one whose region has ended. A payload holds its receive, and delays the
  * messages behind it, so a single byte now and then is not enough: each KFP_RATE_MIN bytes since
- * the last call give the peer one second. Bytes that this side does not read are not late. Called
- * under the link's lock.
+ * the last call give the peer one second. Bytes that this side does not read are not late. A grant
+ * whose payload has not begun, or has stopped in the receive, also counts for the source of the
+ * peer. Called under the link's lock.
  */
 bool kfp_rx_late(struct kfp_conn *conn)
 {
@@ -381,16 +382,19 @@ bool kfp_rx_late(struct kfp_conn *conn)
 	unsigned long timeout = kfp_peer_timeout(conn);
 	unsigned long extra = kfp_transfer_time(rx->bytes - rx->watched);
 	bool payload = rx->at == KFP_RX_PAYLOAD || rx->at == KFP_RX_SKIP;
-	bool late = kfp_rdv_late(conn, extra), region_late = kfp_rdv_region_late(conn);
+	bool grant = kfp_rdv_late(conn, extra), region_late = kfp_rdv_region_late(conn), late;
 
 	rx->watched = rx->bytes;
 	rx->since = kfp_extend(rx->since, extra);
 	region_late |= kfp_recalls_late(conn);
 	if (region_late || rx->at == KFP_RX_BLOCKED)
 		return region_late;
-	if ((rx->at != KFP_RX_HDR || rx->have) && time_after(jiffies, rx->last_rx + timeout))
-		return true;
-	return late || (payload && time_after(jiffies, rx->since + timeout));
+	late = (rx->at != KFP_RX_HDR || rx->have) && time_after(jiffies, rx->last_rx + timeout);
+	late |= payload && time_after(jiffies, rx->since + timeout);
+	grant |= late && rx->at == KFP_RX_PAYLOAD && rx->to == KFP_TO_RDV;
+	if (grant)
+		kfp_account_late(conn);
+	return late || grant;
 }
 
 /*

@@ -319,11 +319,13 @@ static void account_process(struct kunit *test)
 
 /*
  * Late grants shorten the time for the next grants of their source, also over reconnects, and its
- * other connections yield. Other sources are not affected.
+ * other connections yield. What is late at the same time counts once, and nothing for ever. Other
+ * sources are not affected.
  */
 static void account_late(struct kunit *test)
 {
 	struct account_conn *c, *other, *stranger;
+	struct kfp_account *source;
 	unsigned long timeout;
 	int i;
 
@@ -331,14 +333,21 @@ static void account_late(struct kunit *test)
 	timeout = kfp_grant_timeout(&stranger->conn);
 	for (i = 0; i < 6; i++) {
 		c = account_join(test, account_name(0, 1, 700 + i), false, 0);
+		other = account_join(test, account_name(0, 1, 800), false, 0);
 		KUNIT_EXPECT_EQ(test, timeout >> min(i, 4), kfp_grant_timeout(&c->conn));
 		kfp_account_late(&c->conn);
-		kfp_account_late(&c->conn);	/* one connection counts once */
+		kfp_account_late(&other->conn);
+		account_down(test, other, 0);
+		source = c->conn.account->up;
+		source->late_at -= timeout;	/* as if that time had passed */
 		account_down(test, c, 0);
 	}
 	KUNIT_EXPECT_EQ(test, timeout, kfp_grant_timeout(&stranger->conn));
 	c = account_join(test, account_name(0, 1, 700), false, 0);
 	other = account_join(test, account_name(0, 1, 701), false, 0);
+	KUNIT_EXPECT_EQ(test, timeout >> 4, kfp_grant_timeout(&c->conn));
+	source->late_at -= KFP_LATE_KEEP * timeout;
+	KUNIT_EXPECT_EQ(test, timeout, kfp_grant_timeout(&c->conn));
 	account_yields = 0;
 	kfp_account_yield(&c->conn);
 	KUNIT_EXPECT_EQ(test, 2u, account_yields);

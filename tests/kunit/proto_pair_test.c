@@ -382,7 +382,16 @@ static bool pm_canceled(void)
 	return pm_settled(0);
 }
 
-/* A peer does not take what it reads from a receive: the receive is returned, and not canceled. */
+/* Return the number of sources whose grants have been late at endpoint 1. */
+static unsigned int pm_nr_late(void)
+{
+	return to_proto_ep(kfi_to_ep(pm.ep[1]))->accounts->nr_late;
+}
+
+/*
+ * A peer does not take what it reads from a receive: the receive is returned, and not canceled. It
+ * was not granted to the peer.
+ */
 static void tread_ends_unsent(struct kunit *test)
 {
 	memset(pm_slots, 0, sizeof(pm_slots));
@@ -398,6 +407,7 @@ static void tread_ends_unsent(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fake_soon(pm_settled(PM_RX)));
 	KUNIT_EXPECT_LT(test, pm_slots[0].err, 0);
 	KUNIT_EXPECT_TRUE(test, pm_closed(1));
+	KUNIT_EXPECT_EQ(test, 0U, pm_nr_late());
 	KUNIT_EXPECT_TRUE(test, fake_soon(pm_canceled()));
 	clear_bit(1, &pm.clogged);
 }
@@ -417,13 +427,14 @@ static void link_ends(struct kunit *test)
 }
 
 /*
- * The link is closed, and something still reads its payload. The connection takes no receive, and
- * has returned the one that it had taken.
+ * A peer does not use its grant. The link is closed, and something still reads its payload. The
+ * connection takes no receive, and has returned the one that it had granted.
  */
 static void link_ends_unreleased(struct kunit *test)
 {
 	static char taken, waits;
 
+	pm_proto.params.peer_timeout_ms = 300;
 	KUNIT_ASSERT_EQ(test, 0, (int)kfi_tsend(pm.ep[0], pm.area[0], PM_MAX, NULL, pm.addr[1], 2,
 						NULL));
 	KUNIT_ASSERT_EQ(test, 0, (int)kfi_tsend(pm.ep[0], pm.area[0], PM_MAX, NULL, pm.addr[1], 1,
@@ -433,9 +444,10 @@ static void link_ends_unreleased(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, (int)kfi_trecv(pm.ep[1], pm.area[1], PM_MAX, NULL,
 						KFI_ADDR_UNSPEC, 1, 0, &taken));
 	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&pm.frames[KFW_CTS])));
+	KUNIT_EXPECT_EQ(test, 0U, pm_nr_late());
 	WRITE_ONCE(pm.unreleased, true);
-	pm_cut();
 	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&pm.waits)));
+	KUNIT_EXPECT_EQ(test, 1U, pm_nr_late());
 	KUNIT_ASSERT_EQ(test, 0, (int)kfi_trecv(pm.ep[1], pm.area[1] + PM_MAX, PM_MAX, NULL,
 						KFI_ADDR_UNSPEC, 2, 0, &waits));
 	KUNIT_EXPECT_EQ(test, 0, (int)kfi_cancel(&pm.ep[1]->fid, &waits));
