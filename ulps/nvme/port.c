@@ -250,10 +250,12 @@ int kfnt_add_port(struct nvmet_port *nport)
  * The queues of a removed port execute commands that use the core's port. The core frees it when it
  * has flushed nvmet_wq, on which the other transports release their queues. This module releases
  * them on kfnt_wq: on nvmet_wq, releases that wait for commands could leave no place for the items
- * that execute these commands. So an item of nvmet_wq waits for kfnt_wq.
+ * that execute these commands. So an item of nvmet_wq waits for kfnt_wq. Another task may have taken
+ * the release of a queue before kfnt_end_port() and not queued it yet: it does that in an RCU section.
  */
 static void kfnt_await_releases(struct work_struct *work)
 {
+	synchronize_rcu();
 	flush_workqueue(kfnt_wq);
 }
 
@@ -266,7 +268,7 @@ void kfnt_ports_exit(void)
 
 /*
  * This function does not wait for the queues of the port: they may be executing commands that need
- * a lock which the caller holds. It has begun the release of each of them when it returns.
+ * a lock which the caller holds. The release of each of them is taken when it returns.
  */
 void kfnt_remove_port(struct nvmet_port *nport)
 {

@@ -170,9 +170,11 @@ static void kfnt_release_work(struct work_struct *work)
 void kfnt_queue_end(struct kfnt_queue *queue)
 {
 	set_bit(KFNT_Q_FAILED, &queue->flags);
+	rcu_read_lock();	/* after a grace period a release that was taken is queued */
 	/* A full barrier, as in kfnt_queue_begin(): one of both sees the flag of the other. */
 	if (!test_and_set_bit(KFNT_Q_RELEASE_TAKEN, &queue->flags))
 		queue_work(kfnt_wq, &queue->release_work);
+	rcu_read_unlock();
 }
 
 /**
