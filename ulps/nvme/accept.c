@@ -50,6 +50,12 @@ static struct kfnt_domain *kfnt_domain(struct kfnt_listener *listener, struct kf
 	return dom;
 }
 
+static void kfnt_domain_forget(struct kfnt_domain *dom)
+{
+	list_del(&dom->entry);
+	kfnt_domain_put(dom);
+}
+
 static int kfnt_open_in(struct kfnt_queue *queue, struct kfnt_domain *dom, struct kfi_info *info)
 {
 	int ret = dom ? kfnt_queue_open(queue, dom->domain, info) : -ENOMEM;
@@ -59,24 +65,6 @@ static int kfnt_open_in(struct kfnt_queue *queue, struct kfnt_domain *dom, struc
 	kref_get(&dom->ref);
 	queue->dom = dom;
 	return 0;
-}
-
-/*
- * A domain whose device was removed can't be used again, but another device of that name may exist
- * by now: so the domain is opened anew once.
- */
-static int kfnt_open(struct kfnt_queue *queue, struct kfi_info *info)
-{
-	struct kfnt_domain *dom = kfnt_domain(queue->listener, info);
-	int ret = kfnt_open_in(queue, dom, info);
-
-	if (ret != -ENODEV)
-		return ret;
-	list_del(&dom->entry);
-	kfnt_domain_put(dom);
-	/* set by the receives of the first attempt */
-	clear_bit(KFNT_Q_FAILED, &queue->flags);
-	return kfnt_open_in(queue, kfnt_domain(queue->listener, info), info);
 }
 
 /* Return: 0, or the reason of a refusal. */
@@ -98,16 +86,30 @@ static enum nvme_rdma_cm_status kfnt_check(struct nvmet_port *nport,
 	return 0;
 }
 
-static int kfnt_accept(struct kfnt_queue *queue, struct kfi_info *info)
+/*
+ * A domain whose device was removed can't be used again: then the listener forgets it, and this
+ * function returns -ENODEV.
+ */
+static int kfnt_accept(struct kfnt_listener *listener, struct kfi_info *info,
+		       const struct nvme_rdma_cm_req *req)
 {
-	struct nvme_rdma_cm_rep rep = {
-		.recfmt = cpu_to_le16(NVME_RDMA_CM_FMT_1_0),
-		.crqsize = cpu_to_le16(queue->depth),
-	};
-	int ret = kfnt_open(queue, info);
+	struct kfnt_queue *queue = kfnt_queue_new(listener, info, le16_to_cpu(req->qid),
+						  le16_to_cpu(req->hsqsize) + 1);
+	struct nvme_rdma_cm_rep rep = { .recfmt = cpu_to_le16(NVME_RDMA_CM_FMT_1_0) };
+	struct kfnt_domain *dom;
+	int ret;
 
-	if (ret)
+	if (!queue)
+		return -ENOMEM;
+	dom = kfnt_domain(listener, info);
+	ret = kfnt_open_in(queue, dom, info);
+	if (ret) {
+		kfnt_queue_drop(queue);
+		if (ret == -ENODEV)
+			kfnt_domain_forget(dom);
 		return ret;
+	}
+	rep.crqsize = cpu_to_le16(queue->depth);
 	kfnt_queue_enter(queue);
 	if (kfi_accept(queue->ep, &rep, sizeof(rep)))
 		kfnt_queue_end(queue);
@@ -131,19 +133,17 @@ static void kfnt_request(struct kfnt_listener *listener, struct kfi_info *info,
 			 const struct nvme_rdma_cm_req *req, size_t len)
 {
 	enum nvme_rdma_cm_status status = kfnt_check(listener->port->nport, req, len);
-	struct kfnt_queue *queue;
+	int ret;
 
 	if (status) {
 		kfnt_refuse(listener, info, status);
 		return;
 	}
-	queue = kfnt_queue_new(listener, info, le16_to_cpu(req->qid),
-			       le16_to_cpu(req->hsqsize) + 1);
-	if (queue && !kfnt_accept(queue, info))
-		return;
-	if (queue)
-		kfnt_queue_drop(queue);
-	kfnt_refuse(listener, info, NVME_RDMA_CM_NO_RSC);
+	ret = kfnt_accept(listener, info, req);
+	if (ret == -ENODEV)	/* another device of that name may exist by now */
+		ret = kfnt_accept(listener, info, req);
+	if (ret)
+		kfnt_refuse(listener, info, NVME_RDMA_CM_NO_RSC);
 }
 
 void kfnt_listener_event(struct kfid_eq *eq, void *context)

@@ -162,8 +162,7 @@ static void kfnt_release_work(struct work_struct *work)
  * kfnt_queue_end() - begin the release of a queue
  * @queue: queue
  *
- * A queue that the acceptor still owns is only marked: the acceptor may open the queue again, or
- * drop it.
+ * A queue that the acceptor still owns is only marked: the acceptor may drop it.
  *
  * Context: Any. The queue exists at least until the caller's RCU section, handler or command ends.
  */
