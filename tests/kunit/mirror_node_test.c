@@ -771,6 +771,33 @@ static void node_primary_replaced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 1);
 }
 
+static u32 node_candidate_refused(struct mw *w, u32 lbs)
+{
+	mw_say(w, 1, (struct kfm_msg) {
+		.type = KFM_HELLO, .session = 9, .node = OTHER_NODE, .gens.cur = 5, .lbs = lbs,
+		.flags = KFM_M_CANDIDATE, .sectors = w->m.sectors, .arg = KFM_FENCE, .peers = 2,
+	});
+	return w->sent[1][KFM_REFUSED].arg;
+}
+
+/* A candidate is told of a live primary, whatever else does not match. */
+static void node_candidate_unknown(struct kunit *test)
+{
+	struct mw *w = mw_follower(test);
+
+	w->peers[0].live = jiffies;
+	KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR), KFM_R_FOLLOWS);
+	KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR / 2), KFM_R_FOLLOWS);
+	w->peers[0].live = jiffies - w->m.timeout - 1;
+	KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR), KFM_R_NODE);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "promote", "fenced"), 1);
+	KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR), KFM_R_BUSY);
+	w->m.promote = NULL;
+	mw_primary(w, 6);
+	KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR), KFM_R_PRIMARY);
+	KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR / 2), KFM_R_PRIMARY);
+}
+
 /* ---- a secondary ---- */
 
 /* A generation that can't be stored ends the session: the primary would wait for the answer. */
@@ -919,6 +946,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_replaced_returns),
 	KUNIT_CASE(node_replaced_elsewhere),
 	KUNIT_CASE(node_primary_replaced),
+	KUNIT_CASE(node_candidate_unknown),
 	KUNIT_CASE(node_synced_not_stored),
 	KUNIT_CASE(node_synced_stored),
 	KUNIT_CASE(node_settled),

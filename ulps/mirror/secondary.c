@@ -13,22 +13,26 @@ static struct kfm_peer *other_primary(const struct kfm_peer *p)
 	return q && q != p && time_before(jiffies, q->live + p->m->timeout) ? q : NULL;
 }
 
+/*
+ * Why HELLO is refused, or 0. What keeps a candidate from becoming a second primary comes first,
+ * whatever else is wrong with it: after another answer `fenced` and `force` promote it.
+ */
 static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	const struct kfm *m = p->m;
 
 	if (!m->formatted || memcmp(m->sb.uuid, msg->uuid, sizeof(msg->uuid)))
 		return KFM_R_FOREIGN;
-	if (msg->sectors != m->sectors || bdev_logical_block_size(m->leg->bdev) > msg->lbs)
-		return KFM_R_SIZE;
-	if (!kfm_node_matches(p, msg->node))
-		return KFM_R_NODE;
 	if (m->primary)
 		return KFM_R_PRIMARY;
 	if (m->promote)
 		return KFM_R_BUSY;
 	if (other_primary(p))
 		return KFM_R_FOLLOWS;
+	if (msg->sectors != m->sectors || bdev_logical_block_size(m->leg->bdev) > msg->lbs)
+		return KFM_R_SIZE;
+	if (!kfm_node_matches(p, msg->node))
+		return KFM_R_NODE;
 	if (m->policy != msg->arg)
 		return KFM_R_POLICY;
 	if (msg->peers != kfm_peer_count(m))
