@@ -31,27 +31,38 @@ static int kfn_source(struct kfn_ctrl *ctrl, struct kfi_info *hints, bool load)
 }
 
 /*
- * Report why kfn_find() has found nothing. `tos` means a traffic class, which not every provider
- * has; a connection never goes on without it.
+ * Is the traffic class the reason that nothing was found? Not every provider has them; a connection
+ * never goes on without the one of `tos`.
  */
-static int kfn_not_found(struct kfn_ctrl *ctrl, struct kfi_info *hints)
+static bool kfn_lacks_tclass(struct kfn_ctrl *ctrl, struct kfi_info *hints)
 {
 	struct nvmf_ctrl_options *opts = ctrl->ctrl.opts;
 	struct kfi_info *info;
 
 	hints->tx_attr->tclass = KFI_TC_UNSPEC;
-	if (opts->tos >= 0 &&
-	    !kfn_getinfo(ctrl->net, opts->traddr, opts->trsvcid, 0, hints, false, &info)) {
-		dev_err(ctrl->ctrl.device,
-			"%s, which reaches %s:%s, has no traffic classes: connect without tos\n",
-			info->fabric_attr->prov_name, opts->traddr, opts->trsvcid);
-		kfi_freeinfo(info);
-		return -EOPNOTSUPP;
-	}
+	if (opts->tos < 0 ||
+	    kfn_getinfo(ctrl->net, opts->traddr, opts->trsvcid, 0, hints, false, &info))
+		return false;
 	dev_err(ctrl->ctrl.device,
-		"no provider of kfabric reaches %s:%s from here: " KFN_REMEDY "\n",
-		opts->traddr, opts->trsvcid);
-	return -ENODATA;
+		"%s, which reaches %s:%s, has no traffic classes: connect without tos\n",
+		info->fabric_attr->prov_name, opts->traddr, opts->trsvcid);
+	kfi_freeinfo(info);
+	return true;
+}
+
+/* @load: see kfn_getinfo() */
+static int kfn_target(struct kfn_ctrl *ctrl, struct kfi_info *hints, bool load,
+		      struct kfi_info **info)
+{
+	struct nvmf_ctrl_options *opts = ctrl->ctrl.opts;
+	int ret = kfn_source(ctrl, hints, load);
+
+	if (ret)
+		return ret;
+	if (opts->tos >= 0)	/* the two other bits of the byte, ECN, are of the transport */
+		hints->tx_attr->tclass = kfi_tc_dscp_set(opts->tos >> 2);
+	ret = kfn_getinfo(ctrl->net, opts->traddr, opts->trsvcid, 0, hints, load, info);
+	return ret == -ENODATA && kfn_lacks_tclass(ctrl, hints) ? -EOPNOTSUPP : ret;
 }
 
 /*
@@ -60,7 +71,6 @@ static int kfn_not_found(struct kfn_ctrl *ctrl, struct kfi_info *hints)
  */
 static int kfn_find(struct kfn_ctrl *ctrl, struct kfi_info **info)
 {
-	bool load = !ctrl->pages;
 	struct nvmf_ctrl_options *opts = ctrl->ctrl.opts;
 	const char *iface = opts->mask & NVMF_OPT_HOST_IFACE ? opts->host_iface : NULL;
 	struct kfi_info *hints = kfn_hints(kfn_provider(), iface);
@@ -68,14 +78,12 @@ static int kfn_find(struct kfn_ctrl *ctrl, struct kfi_info **info)
 
 	if (!hints)
 		return -ENOMEM;
-	ret = kfn_source(ctrl, hints, load);
-	if (opts->tos >= 0)	/* the two other bits of the byte, ECN, are of the transport */
-		hints->tx_attr->tclass = kfi_tc_dscp_set(opts->tos >> 2);
-	if (!ret)
-		ret = kfn_getinfo(ctrl->net, opts->traddr, opts->trsvcid, 0, hints, load, info);
-	if (ret == -ENODATA)
-		ret = kfn_not_found(ctrl, hints);
+	ret = kfn_target(ctrl, hints, !ctrl->pages, info);
 	kfi_freeinfo(hints);
+	if (ret == -ENODATA)
+		dev_err(ctrl->ctrl.device,
+			"no provider of kfabric reaches %s:%s from here: " KFN_REMEDY "\n",
+			opts->traddr, opts->trsvcid);
 	return ret;
 }
 
