@@ -667,14 +667,16 @@ static void kfp_conn_set_moved(struct kfi_peer_conn *pc)
 }
 
 /*
- * The hello or the proof of the caller has not arrived, or its name is that of a peer that is being
- * probed. A request that was given to its consumer is not unproven.
+ * The hello or the proof of the caller has not arrived, or it has no key, and its name is that of a
+ * peer that is being probed. With a key the proof is checked before the probe. A request that was
+ * given to its consumer is not unproven.
  */
 static bool kfp_conn_set_unproven(const struct kfi_peer_conn *pc)
 {
-	u8 state = READ_ONCE(to_kfp_conn(pc)->state);
+	const struct kfp_conn *conn = to_kfp_conn(pc);
+	u8 state = READ_ONCE(conn->state);
 
-	return state == KFP_HELLO || state == KFP_ADMITTING;
+	return state == KFP_HELLO || (state == KFP_ADMITTING && !conn->auth);
 }
 
 static bool kfp_conn_set_same_source(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)

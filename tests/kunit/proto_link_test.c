@@ -421,12 +421,12 @@ static void silence_ends_with_the_listener(struct kunit *test)
 /*
  * More callers of one source than the backlog permits: the oldest makes room that has sent no
  * hello, or that waits until the peer with its name has been probed. One whose request the consumer
- * has stays.
+ * has stays, and so does one that waits for the probe with a key, because its proof was valid.
  */
 static void oldest_makes_room(struct kunit *test)
 {
-	static const u8 states[] = { KFP_WAITING, KFP_ADMITTING, KFP_HELLO, KFP_HELLO, KFP_HELLO,
-				     KFP_HELLO };
+	static const u8 states[] = { KFP_WAITING, KFP_ADMITTING, KFP_ADMITTING, KFP_HELLO,
+				     KFP_HELLO, KFP_HELLO };
 	struct ml_caller *callers[ARRAY_SIZE(states)];
 	struct ml_world *w = test->priv;
 	struct kfp_conn *conn;
@@ -435,6 +435,7 @@ static void oldest_makes_room(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(states); i++) {
 		callers[i] = ml_caller(test);
+		w->ep_attr.auth_key_size = i == 1;
 		ml = ml_called(test, callers[i]);
 		conn = link_conn(&ml->link);
 		kfi_link_up(&ml->link);
@@ -442,12 +443,12 @@ static void oldest_makes_room(struct kunit *test)
 			flush_delayed_work(&conn->hello_work);
 			WRITE_ONCE(conn->state, states[i]);
 		} else {
-			ml_closes(test, callers[i - 3]);
+			ml_closes(test, callers[i - 2]);
 		}
 	}
-	for (i = 3; i < ARRAY_SIZE(states); i++)
-		KUNIT_EXPECT_FALSE(test, completion_done(&callers[i]->closed));
-	KUNIT_EXPECT_FALSE(test, completion_done(&callers[0]->closed));
+	for (i = 0; i < ARRAY_SIZE(states); i++)
+		if (i != 2 && i != 3)
+			KUNIT_EXPECT_FALSE(test, completion_done(&callers[i]->closed));
 	kfi_proto_pep_close(&w->ppep.pep);
 }
 
