@@ -717,8 +717,10 @@ static inline int kfi_link_refusal(u32 status)
  * @ppep: passive endpoint that the peer calls, or NULL
  *
  * The link fills in its part, &kfi_link.name and &kfi_link.privileged. Then the link calls
- * kfi_link_called(), enables its callbacks, and calls kfi_link_up(), in this order, and before
- * &kfi_prov_ops.ep_stop or &kfi_prov_ops.pep_close continues.
+ * kfi_link_called(), enables its callbacks, and calls kfi_link_up(), in this order. The end of an
+ * endpoint also fails a connection that is not up yet. So all of this is done before @unlisten of
+ * kfi_proto_ep_stop() returns, and before kfi_proto_pep_close() is called; or ops->detach() waits
+ * until it is done.
  * Context: process, without I/O. Return: the link, or NULL if there is no memory.
  */
 struct kfi_link *kfi_link_new(struct kfi_proto_ep *pe, struct kfi_proto_pep *ppep);

@@ -346,7 +346,8 @@ void kfi_link_up(struct kfi_link *link)
 	/*
 	 * The connection moves, and may be failed to make room, only after KFP_NEW. Then
 	 * kfp_conn_close() takes the lock first: it neither frees the connection nor cancels
-	 * the hello work before the end of this section.
+	 * the hello work before the end of this section. kfi_conn_set_drain() fails it in KFP_NEW,
+	 * too: that can't happen before this section, see kfi_link_new().
 	 */
 	spin_lock_bh(&set->lock);
 	kfp_hello_start(conn, KFP_HELLO);

@@ -543,6 +543,7 @@ static int kfp_rx_finish_write(struct kfp_conn *conn)
 int kfp_rx_finish(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
+	bool late_ack;
 
 	switch (rx->to) {
 	case KFP_TO_RX:
@@ -550,8 +551,9 @@ int kfp_rx_finish(struct kfp_conn *conn)
 		__kfi_rx_complete(&rx->rx, 0);
 		break;
 	case KFP_TO_INMSG:
-		kfp_inmsg_arrived(rx->in);
-		if (unlikely(conn->late_acks))
+		late_ack = rx->in->late_ack;
+		kfp_inmsg_arrived(rx->in);	/* it may free the message */
+		if (unlikely(late_ack))
 			return 0;	/* the ACK follows when the message is received */
 		break;
 	case KFP_TO_RDV:

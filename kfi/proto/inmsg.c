@@ -466,14 +466,15 @@ static u16 kfp_inmsg_status(const struct kfp_inmsg *in)
 }
 
 /*
- * No more bytes of a long message go to its receive: complete the receive. The rest of a message
- * that is too long for it is dropped, and must not hold the receive for as long as it takes.
+ * No more bytes of a long message go to its receive: complete the receive, unless that is done. The
+ * rest of a message that is too long for it is dropped, and must not hold the receive for as long
+ * as it takes. Such a receive is never exposed.
  */
 void kfp_inmsg_filled(struct kfp_inmsg *in)
 {
 	struct kfp_conn *conn = in->conn;
 
-	if (in->state != KFP_IN_GRANTED || in->places)
+	if (in->state != KFP_IN_GRANTED)
 		return;
 	kfi_rx_complete(&in->rx, 0);
 	spin_lock_bh(&conn->lock);
@@ -612,7 +613,8 @@ void kfp_inmsgs_abort(struct list_head *lost, int err)
 /*
  * The messages that wait for a receive go behind the messages of all others, in their order. Under
  * the link's lock no message arrives meanwhile, and the link exists for a grace period after
- * KFP_DEAD was set.
+ * KFP_DEAD was set. This is best effort: messages keep their place if the link's lock is not
+ * available at this moment.
  */
 void kfp_inmsgs_yield(struct kfp_conn *conn)
 {
