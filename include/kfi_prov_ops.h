@@ -122,6 +122,8 @@ struct kfi_peer_info {
  *	Sets &kfi_mr.prov_key, unless the region is for single I/Os. Returns 0 or a negative errno;
  *	after an error the region is not bound. Called under &kfi_domain.lock, may sleep, but must
  *	not wait for I/O, nor for a consumer
+ * @mr_unbind: mandatory with @mr_bind: undo it for a region whose key no peer has got, because
+ *	kfi.ko can't use the key. The region may be bound again. Context: as @mr_bind
  * @mr_dereg: undo @mr_reg of a region that is dead. When it returns, the device does not access the
  *	memory. Called once for each @mr_reg that has succeeded, also when the device goes. May
  *	sleep, but must not wait for a consumer
@@ -211,6 +213,7 @@ struct kfi_prov_ops {
 
 	int	(*mr_reg)(struct kfi_mr *mr);
 	int	(*mr_bind)(struct kfi_mr *mr);
+	void	(*mr_unbind)(struct kfi_mr *mr);
 	void	(*mr_dereg)(struct kfi_mr *mr);
 	bool	(*mr_end)(struct kfi_mr *mr);
 	int	(*mr_enable)(struct kfi_mr *mr);

@@ -528,7 +528,8 @@ static int mr_close(struct kfid *fid)
 /* ---- bindings and control ---- */
 
 /*
- * The provider gets to know the endpoint. The lock keeps the removal of the device from calling
+ * The provider gets to know the endpoint, and its key is entered into the table; if that fails, the
+ * provider forgets the endpoint. The lock keeps the removal of the device from calling
  * ops->mr_dereg() meanwhile.
  */
 static int mr_bind_key(struct kfi_mr *mr)
@@ -540,8 +541,13 @@ static int mr_bind_key(struct kfi_mr *mr)
 		return 0;
 	mutex_lock(&domain->lock);
 	ret = domain->dead ? -ENODEV : mr_ops(mr)->mr_bind(mr);
+	if (!ret && !mr->per_io) {
+		ret = kfi_mr_hash(mr);
+		if (ret)
+			mr_ops(mr)->mr_unbind(mr);
+	}
 	mutex_unlock(&domain->lock);
-	return ret || mr->per_io ? ret : kfi_mr_hash(mr);
+	return ret;
 }
 
 /*

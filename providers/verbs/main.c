@@ -104,6 +104,7 @@ static const struct kfi_prov_ops kv_ops = {
 
 	.mr_reg		= kv_mr_open,
 	.mr_bind	= kv_mr_bind,
+	.mr_unbind	= kv_mr_unbind,
 	.mr_dereg	= kv_mr_close,
 	.mr_end		= kv_mr_end,
 	.mr_enable	= kv_mr_enable,

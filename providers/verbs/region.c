@@ -365,6 +365,15 @@ int kv_mr_bind(struct kfi_mr *mr)
 	return ret;
 }
 
+void kv_mr_unbind(struct kfi_mr *mr)
+{
+	struct kv_region *region = mr->priv;
+	unsigned int noio = memalloc_noio_save();
+
+	kv_chunk_dereg(region->kdom, &region->chunk[0]);
+	memalloc_noio_restore(noio);
+}
+
 int kv_mr_attach(struct kfi_mr *mr)
 {
 	struct kv_region *region = READ_ONCE(mr->priv);

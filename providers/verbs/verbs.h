@@ -731,6 +731,7 @@ int kv_conceal(struct kfi_link *link, struct kfi_exposed *x);
 /* region.c: memory regions that peers may access */
 int kv_mr_open(struct kfi_mr *mr);
 int kv_mr_bind(struct kfi_mr *mr);
+void kv_mr_unbind(struct kfi_mr *mr);
 void kv_mr_close(struct kfi_mr *mr);
 bool kv_mr_end(struct kfi_mr *mr);
 int kv_mr_attach(struct kfi_mr *mr);

@@ -323,6 +323,42 @@ static void enable_after_bind(struct kunit *test)
 	kfi_world_close(w);
 }
 
+static int binds;
+
+static int bind_same_key(struct kfi_mr *mr)
+{
+	binds++;
+	mr->prov_key = 7;
+	return 0;
+}
+
+static void unbind(struct kfi_mr *mr)
+{
+	binds--;
+}
+
+/* A region whose key can't be used is not bound, neither here nor at the provider. */
+static void unbound_without_key(struct kunit *test)
+{
+	struct kfi_world_opts opts = { .mr_mode = KFI_MR_ENDPOINT | KFI_MR_PROV_KEY };
+	struct kfi_world *w = kfi_world_open(test, &opts);
+	struct kfid_mr *mr[2];
+
+	binds = 0;
+	w->domain.prov_keys = true;
+	w->ops.mr_bind = bind_same_key;
+	w->ops.mr_unbind = unbind;
+	mr[0] = reg_random(w, RW);
+	mr[1] = reg_random(w, RW);
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_bind(mr[0], &w->ep.fid.fid, 0));
+	KUNIT_EXPECT_EQ(test, -KFI_ENOKEY, kfi_mr_bind(mr[1], &w->ep.fid.fid, 0));
+	KUNIT_EXPECT_EQ(test, 1, binds);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[0]->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_bind(mr[1], &w->ep.fid.fid, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[1]->fid));
+	kfi_world_close(w);
+}
+
 static void counter_counts_remote_writes(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -393,6 +429,7 @@ static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(pages_and_scatterlists),
 	KUNIT_CASE(bound_to_an_endpoint),
 	KUNIT_CASE(enable_after_bind),
+	KUNIT_CASE(unbound_without_key),
 	KUNIT_CASE(counter_counts_remote_writes),
 	KUNIT_CASE(virtual_addresses),
 	KUNIT_CASE(close_does_not_wait_for_peers),

@@ -475,6 +475,8 @@ static void registered_before_message(struct kunit *test)
 	struct world *w = m->w;
 	struct kv_region *region = open_region(w, true);
 
+	kv_mr_unbind(&w->mr);		/* kfi.ko can't use the first key */
+	KUNIT_ASSERT_EQ(test, 0, kv_mr_bind(&w->mr));
 	RCU_INIT_POINTER(w->vep.pe.conn_set.conn, &m->conn->pc);
 	post(m, 0, KFI_OPC_SEND, PAGE_SIZE, NULL, 0);
 	rcu_read_lock();
