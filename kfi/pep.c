@@ -156,14 +156,19 @@ struct kfi_connreq *kfi_connreq_take(struct kfi_fabric *fabric, const struct kfi
 	return req;
 }
 
+/*
+ * The request is charged again without a check. What it consists of has existed all the time: with a
+ * check, somebody who has filled the account meanwhile would make this side reject the caller.
+ */
 bool kfi_connreq_put_back(struct kfi_connreq *req)
 {
 	struct kfi_pep *pep = req->pep;
 	bool back;
 
 	mutex_lock(&pep->req_lock);
-	back = pep->listening && !kfi_account_charge(pep->fabric->account, PEP_REQUEST_BYTES);
+	back = pep->listening;
 	if (back) {
+		kfi_account_uncharge(pep->fabric->account, -(size_t)PEP_REQUEST_BYTES);
 		list_add(&req->entry, &pep->connreqs);
 		pep->nr_connreqs++;
 	}

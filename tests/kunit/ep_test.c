@@ -539,17 +539,27 @@ static void cm_refused(struct kunit *test)
 	cm_close(test, &cm);
 }
 
+static int cm_no_room(struct kfi_ep *ep)
+{
+	return -ENOMEM;
+}
+
 static void cm_requests(struct kunit *test)
 {
 	struct fake_req req[5] = {};
 	struct kfi_info *info[4];
 	int i;
+	int (*open)(struct kfi_ep *ep);
+	atomic_long_t paid = ATOMIC_LONG_INIT(0);
+	unsigned int max_mib = 1;
+	struct kfi_account account = { .bytes = &paid, .max_mib = &max_mib };
 	struct kfi_pep *pep;
 	struct kfid_ep *ep;
 	u8 peer[8] = { 7 };
 	struct cm cm;
 
 	cm_open(test, &cm);
+	cm.w->fabric.account = &account;
 	pep = kfi_to_pep(cm.pep);
 	KUNIT_EXPECT_EQ(test, -KFI_ENOEQ, kfi_listen(cm.pep));
 	KUNIT_EXPECT_EQ(test, 0, kfi_pep_bind(cm.pep, &cm.eq->fid, 0));
@@ -597,6 +607,15 @@ static void cm_requests(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
 	KUNIT_EXPECT_EQ(test, 0, req[1].rejected);
 
+	/* 2: an endpoint that can't be opened leaves it, though the account is full by now */
+	open = cm.w->ops.ep_open;
+	cm.w->ops.ep_open = cm_no_room;
+	max_mib = 0;
+	KUNIT_EXPECT_EQ(test, -ENOMEM, kfi_endpoint(&cm.w->domain.fid, info[2], &ep, NULL));
+	KUNIT_EXPECT_EQ(test, 0, req[2].rejected);
+	cm.w->ops.ep_open = open;
+	max_mib = 1;
+
 	/* 2: its endpoint is closed without accepting */
 	ep = cm_ep(test, &cm, info[2]);
 	KUNIT_EXPECT_EQ(test, 0, req[2].rejected);
@@ -607,6 +626,7 @@ static void cm_requests(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(pep, &req[4].req, peer, 8, NULL, 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cm.pep->fid));
 	KUNIT_EXPECT_EQ(test, 1, req[4].rejected);
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&paid));
 	cm.pep = NULL;
 	for (i = 0; i < 3; i++)
 		kfi_freeinfo(info[i]);
