@@ -104,18 +104,22 @@ int ku_ep_prepare(struct ku_ep *ep)
 {
 	u64 directions = ep->counted & ~ep->queued;
 	struct ku_ring *ring;
+	size_t bytes;
 	int ret;
 
 	lockdep_assert_held(&ep->obj.lock);
 	if (!directions)
 		return 0;
 	if (!ep->hidden) {
-		ret = ku_obj_charge(&ep->obj, ep->depth * sizeof(struct kfi_user_cqe));
+		bytes = ep->depth * sizeof(struct kfi_user_cqe);
+		ret = ku_obj_charge(&ep->obj, bytes);
 		if (ret)
 			return ret;
 		ring = ku_ring_hidden(ep->obj.ctx, ep->domain, ep->depth);
-		if (IS_ERR(ring))
+		if (IS_ERR(ring)) {
+			ku_obj_uncharge(&ep->obj, bytes);
 			return PTR_ERR(ring);
+		}
 		ep->hidden = ring;
 	}
 	ret = kfi_bind(ep->obj.fid, &ep->hidden->cq->fid, directions);

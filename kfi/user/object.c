@@ -66,6 +66,12 @@ int ku_obj_charge(struct ku_obj *obj, size_t bytes)
 	return 0;
 }
 
+void ku_obj_uncharge(struct ku_obj *obj, size_t bytes)
+{
+	kfi_account_uncharge(&obj->ctx->account, bytes);
+	obj->room -= bytes;
+}
+
 static void uncharge(struct ku_obj *obj)
 {
 	kfi_account_uncharge(&obj->ctx->account, obj->room);

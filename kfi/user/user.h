@@ -400,6 +400,7 @@ enum ku_kind ku_obj_kind(u32 class);		/* the limit against which a class counts 
 void *ku_obj_new(struct ku_ctx *ctx, struct ku_obj *parent, size_t size, u32 class, u64 cookie);
 /* Charge further memory of the object, until it ends. Return: 0, -EMFILE */
 int ku_obj_charge(struct ku_obj *obj, size_t bytes);
+void ku_obj_uncharge(struct ku_obj *obj, size_t bytes);
 void ku_obj_publish(struct ku_obj *obj);
 void ku_obj_abandon(struct ku_obj *obj);		/* instead of ku_obj_publish() */
 /*
