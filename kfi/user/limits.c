@@ -142,20 +142,45 @@ void ku_limits_account(struct ku_user *user, struct kfi_account *account)
  */
 #define KU_STOCK	SZ_64K
 
-int ku_stock_take(struct ku_ctx *ctx, size_t bytes)
+static bool stock_debit(struct ku_ctx *ctx, long bytes)
+{
+	long stock = atomic_long_read(&ctx->stock);
+
+	do {
+		if (stock < bytes)
+			return false;
+	} while (!atomic_long_try_cmpxchg(&ctx->stock, &stock, stock - bytes));
+	return true;
+}
+
+/*
+ * Do operations hold copies that will make room when they end? A receive may end only after the
+ * transmit that asks.
+ */
+static bool stock_in_use(struct ku_ctx *ctx, bool receive)
+{
+	long idle = atomic_long_read(&ctx->stock);
+
+	if (!receive)
+		idle += atomic_long_read(&ctx->received);
+	return idle < atomic_long_read(&ctx->stocked);
+}
+
+int ku_stock_take(struct ku_ctx *ctx, size_t bytes, bool receive)
 {
 	size_t more = max_t(size_t, bytes, KU_STOCK);
+	bool before;
 
-	if (likely(atomic_long_sub_return(bytes, &ctx->stock) >= 0))
-		return 0;
-	if (!kfi_account_charge(&ctx->account, more)) {
+	if (unlikely(!stock_debit(ctx, bytes))) {
+		before = stock_in_use(ctx, receive);
+		if (kfi_account_charge(&ctx->account, more))
+			return before || stock_in_use(ctx, receive) ? -EAGAIN : -ENOMEM;
 		atomic_long_add(more, &ctx->stocked);
-		atomic_long_add(more, &ctx->stock);
-		return 0;
+		atomic_long_add(more - bytes, &ctx->stock);
 	}
-	/* Copies of this process that have been sent will make room. */
-	return atomic_long_add_return(bytes, &ctx->stock) < atomic_long_read(&ctx->stocked) ?
-		       -EAGAIN : -ENOMEM;
+	if (receive)
+		atomic_long_add(bytes, &ctx->received);
+	return 0;
 }
 
 static void stock_return(struct ku_ctx *ctx, long bytes)
@@ -164,10 +189,13 @@ static void stock_return(struct ku_ctx *ctx, long bytes)
 	kfi_account_uncharge(&ctx->account, bytes);
 }
 
-void ku_stock_give(struct ku_ctx *ctx, size_t bytes)
+void ku_stock_give(struct ku_ctx *ctx, size_t bytes, bool receive)
 {
-	long stock = atomic_long_add_return(bytes, &ctx->stock);
+	long stock;
 
+	if (receive)
+		atomic_long_sub(bytes, &ctx->received);
+	stock = atomic_long_add_return(bytes, &ctx->stock);
 	if (unlikely(stock > 2 * KU_STOCK) &&
 	    atomic_long_try_cmpxchg(&ctx->stock, &stock, KU_STOCK))
 		stock_return(ctx, stock - KU_STOCK);

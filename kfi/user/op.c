@@ -70,14 +70,14 @@ void ku_op_put(struct ku_op *op)
 	ku_op_release_memory(op);
 	kvfree(op->copy);
 	if (op->room)
-		ku_stock_give(op->ctx, op->room);
+		ku_stock_give(op->ctx, op->room, op->receive);
 	kmem_cache_free(ku_ops, op);
 }
 
 /* Allocate memory that belongs to the operation until it ends. */
 static int alloc_charged(struct ku_op *op, size_t bytes, void *to)
 {
-	int ret = ku_stock_take(op->ctx, bytes);
+	int ret = ku_stock_take(op->ctx, bytes, op->receive);
 	void *mem;
 
 	if (ret)

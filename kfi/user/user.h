@@ -78,6 +78,7 @@ struct ku_cache {
  *	hold is counted for each of them
  * @stock: bytes that are charged to the user for copies and not used; limits.c
  * @stocked: bytes that are charged to the user for copies
+ * @received: bytes of these that receives hold
  * @ops_lock: protects ku_ep.receives and ku_op.link
  * @reap: pins that have lost their last reference, possibly in softirq
  * @reap_work: unpins them
@@ -96,6 +97,7 @@ struct ku_ctx {
 	atomic_long_t		held[2];
 	atomic_long_t		stock;
 	atomic_long_t		stocked;
+	atomic_long_t		received;
 	spinlock_t		ops_lock;
 	struct llist_head	reap;
 	struct work_struct	reap_work;
@@ -374,11 +376,12 @@ void ku_limits_init(void);
 /* Let an account of kfi.ko charge the kernel memory of the user. */
 void ku_limits_account(struct ku_user *user, struct kfi_account *account);
 /*
- * Charge a copy that an operation needs. Return: 0; -EAGAIN: there will be room when other copies of
- * the process have ended; -ENOMEM
+ * Charge a copy that an operation needs. Return: 0; -EAGAIN: there will be room when other operations
+ * of the process have ended, of which a transmit does not count receives; -ENOMEM
  */
-int ku_stock_take(struct ku_ctx *ctx, size_t bytes);
-void ku_stock_give(struct ku_ctx *ctx, size_t bytes);		/* process context or softirq */
+int ku_stock_take(struct ku_ctx *ctx, size_t bytes, bool receive);
+/* Process context or softirq */
+void ku_stock_give(struct ku_ctx *ctx, size_t bytes, bool receive);
 void ku_stock_empty(struct ku_ctx *ctx);			/* no operation has a copy any more */
 /* Return the number of pages that the caller may have pinned */
 unsigned long ku_limits_lockable(void);

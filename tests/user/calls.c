@@ -27,20 +27,6 @@
 		}									\
 	} while (0)
 
-/* Set a limit of kfi_user.ko. Parameters get their former values when the case has ended. */
-static void set_limit(const char *name, unsigned int value)
-{
-	char path[128];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/sys/module/kfi_user/parameters/%s", name);
-	file = fopen(path, "w");
-	if (!file || fprintf(file, "%u\n", value) < 0 || fclose(file)) {
-		perror(path);
-		exit(1);
-	}
-}
-
 /* An endpoint that is its own peer, number 0 of its address vector; @peer: whom it sends to */
 struct side {
 	int fd, fabric, domain, av, ep, eq;
@@ -173,11 +159,6 @@ static int read_region(struct side *s, void *buf, size_t len, const void *from, 
 	return completion(s).err;
 }
 
-static bool all_bytes(const char *buf, size_t len, char byte)
-{
-	return buf[0] == byte && !memcmp(buf, buf + 1, len - 1);
-}
-
 static void *memory(size_t bytes)
 {
 	void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -219,7 +200,7 @@ static void full_of_receives(void)
 	CHECK(received(&s).err == FI_ECANCELED);
 	CHECK(!post(&s, KFI_USER_TRECV, back, MIB, 2, 0));
 	cqe = received(&s);
-	CHECK(!cqe.err && cqe.len == MIB && all_bytes(back, MIB, 'a'));
+	CHECK(!cqe.err && cqe.len == MIB && raw_all_bytes(back, MIB, 'a'));
 	/* Idle pins are released when the whole limit is needed. */
 	CHECK(!post(&s, KFI_USER_TSEND, other, 4 * MIB, 4, 0));
 }
@@ -234,12 +215,12 @@ static void copies_are_charged(void)
 	unsigned int round, n, most = 0;
 	struct side s;
 
-	set_limit("max_queue_mb", 2);
+	raw_limit("max_queue_mb", 2);
 	open_side(&s);
 	for (n = 0; n < 200 && !post(&s, KFI_USER_TSEND, other, 16 * KIB, 2, 0); n++)
 		;
 	CHECK(n && n < 128);
-	set_limit("max_queue_mb", 16);
+	raw_limit("max_queue_mb", 16);
 	raw_unprivileged(MIB);
 	open_side(&s);
 	CHECK(!post(&s, KFI_USER_TRECV, all, MIB, 1, 0));
@@ -258,6 +239,40 @@ static void copies_are_charged(void)
 }
 
 /*
+ * The account is full, and a receive holds a vector of its segments. A send that needs a copy does not
+ * wait for the receive, which may wait for that send, but for other sends.
+ */
+static void receives_hold_vectors(void)
+{
+	char *all = memory(4 * MIB), *other = memory(MIB);
+	struct kfi_user_iovec iov[2] = {
+		{ .base = (uintptr_t)all, .len = 2 * MIB },
+		{ .base = (uintptr_t)all + 2 * MIB, .len = 2 * MIB },
+	};
+	struct kfi_user_desc desc = {
+		.opcode = KFI_USER_TRECV,
+		.flags = KFI_USER_COMPLETION,
+		.addr = FI_ADDR_UNSPEC,
+		.tag = 1,
+		.buf = (uintptr_t)iov,
+		.len = 4 * MIB,
+		.iov_count = 2,
+	};
+	struct side s;
+
+	raw_limit("max_queue_mb", 2);
+	raw_unprivileged(4 * MIB);
+	open_side(&s);
+	desc.ep = s.ep;
+	CHECK(raw_post(s.fd, &desc, 1) == 1);
+	while (raw_fabric(s.fd, &s.info) > 0)
+		;
+	CHECK(post(&s, KFI_USER_TSEND, other, 64 * KIB, 2, 0) == -ENOMEM);
+	CHECK(!post(&s, KFI_USER_TSEND, other, 32 * KIB, 2, 0));
+	CHECK(post(&s, KFI_USER_TSEND, other, 64 * KIB, 2, 0) == -EAGAIN);
+}
+
+/*
  * Connections of a process, in both roles, and their windows are charged to its user: if the limit
  * is used up, the send that would need one more fails, and those that exist work. When the process
  * closes its objects, all of it is there again.
@@ -268,7 +283,7 @@ static void connections_are_charged(void)
 	int first, peer, err;
 	struct side s;
 
-	set_limit("max_queue_mb", 16);
+	raw_limit("max_queue_mb", 16);
 	raw_unprivileged(MIB);
 	for (round = 0; round < 3; round++) {
 		open_side_of(&s, "sockets", "127.0.0.1");
@@ -308,7 +323,7 @@ static void removed_addresses(void)
 	unsigned int round;
 	struct side s;
 
-	set_limit("max_queue_mb", 16);
+	raw_limit("max_queue_mb", 16);
 	raw_unprivileged(MIB);
 	open_side(&s);
 	svc.av = s.av;
@@ -585,16 +600,16 @@ static void unmapped_region(void)
 	mr = raw_mr(s.fd, s.domain, from, MIB, &key);
 	CHECK(mr > 0);
 	CHECK(!munmap(from, MIB));
-	CHECK(!read_region(&s, to, 64 * KIB, from, key) && all_bytes(to, 64 * KIB, 'a'));
+	CHECK(!read_region(&s, to, 64 * KIB, from, key) && raw_all_bytes(to, 64 * KIB, 'a'));
 	CHECK(mmap(from, MIB, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == from);
 	memset(from, 'b', MIB);
-	CHECK(!read_region(&s, to, 64 * KIB, from + MIB / 2, key) && all_bytes(to, 64 * KIB, 'a'));
+	CHECK(!read_region(&s, to, 64 * KIB, from + MIB / 2, key) && raw_all_bytes(to, 64 * KIB, 'a'));
 	CHECK(raw_mr(s.fd, s.domain, from, MIB, NULL) == -ENOMEM);
 	CHECK(!raw_handle(s.fd, KFI_IOC_CLOSE, mr));
 	mr = raw_mr(s.fd, s.domain, from, MIB, &key);
 	CHECK(mr > 0);
-	CHECK(!read_region(&s, to, 64 * KIB, from, key) && all_bytes(to, 64 * KIB, 'b'));
+	CHECK(!read_region(&s, to, 64 * KIB, from, key) && raw_all_bytes(to, 64 * KIB, 'b'));
 }
 
 /*
@@ -614,7 +629,7 @@ static void unmapped_buffer(void)
 		CHECK(!post(&s, KFI_USER_TRECV, to, 64 * KIB, 1, 0));
 		CHECK(!post(&s, KFI_USER_TSEND, from, 64 * KIB, 1, 0));
 		CHECK(!completion(&s).err && !completion(&s).err);
-		CHECK(all_bytes(to, 64 * KIB, 'a' + round));
+		CHECK(raw_all_bytes(to, 64 * KIB, 'a' + round));
 		CHECK(raw_vmstat("nr_foll_pin_acquired") > raw_vmstat("nr_foll_pin_released"));
 		CHECK(!madvise(to, 64 * KIB, MADV_DONTNEED));
 		if (round & 1) {
@@ -651,7 +666,7 @@ static void forked_child(struct side *s, const char *region, int go, int report)
 	char byte;
 
 	CHECK(read(go, &byte, 1) == 1);
-	CHECK(all_bytes(region, MIB, 'a'));
+	CHECK(raw_all_bytes(region, MIB, 'a'));
 	CHECK(msync(s->ring, s->cq.ring_bytes, MS_ASYNC) < 0 && errno == ENOMEM);
 	check_foreign(s->fd);
 	open_side(&own);
@@ -684,7 +699,7 @@ static void forking_owner(int report)
 		forked_child(&s, region, go[0], report);
 	}
 	memset(region, 'b', MIB);
-	CHECK(!read_region(&s, to, 64 * KIB, region, key) && all_bytes(to, 64 * KIB, 'b'));
+	CHECK(!read_region(&s, to, 64 * KIB, region, key) && raw_all_bytes(to, 64 * KIB, 'b'));
 	CHECK(!post(&s, KFI_USER_TRECV, region, MIB, 1, 0));
 	CHECK(write(go[1], "", 1) == 1);
 	usleep(100000);
@@ -826,7 +841,7 @@ static void limits_of_user(void)
 	struct side s;
 
 	for (i = 0; i < LIMITS; i++)
-		set_limit(limits[i].name, 2 * limits[i].uses + 5);
+		raw_limit(limits[i].name, 2 * limits[i].uses + 5);
 	CHECK(!pipe(go));
 	other = fork();
 	CHECK(other >= 0);
@@ -916,6 +931,7 @@ static const struct {
 } cases[] = {
 	{ "full_of_receives", full_of_receives },
 	{ "copies_are_charged", copies_are_charged },
+	{ "receives_hold_vectors", receives_hold_vectors },
 	{ "removed_addresses", removed_addresses },
 	{ "refused_close", refused_close },
 	{ "exit_during_calls", exit_during_calls },
@@ -942,16 +958,6 @@ static void hold_endpoints(int count)
 		pause();
 }
 
-/* The defaults of the parameters that cases change */
-static void restore_limits(void)
-{
-	set_limit("max_contexts", 256);
-	set_limit("max_endpoints", 1024);
-	set_limit("max_regions", 65536);
-	set_limit("max_objects", 65536);
-	set_limit("max_queue_mb", 1024);
-}
-
 static int run(unsigned int n)
 {
 	int status;
@@ -965,7 +971,7 @@ static int run(unsigned int n)
 		exit(0);
 	}
 	waitpid(pid, &status, 0);
-	restore_limits();
+	raw_default_limits();
 	if (!status && raw_pinned()) {
 		printf("        pages are still pinned\n");
 		status = 1;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,6 +246,35 @@ static inline long long raw_pinned(void)
 			usleep(50000);
 	} while (pinned && raw_ms() < end);
 	return pinned;
+}
+
+/* Set a limit of kfi_user.ko. Parameters get their former values when the case has ended. */
+static inline void raw_limit(const char *name, unsigned int value)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/module/kfi_user/parameters/%s", name);
+	file = fopen(path, "w");
+	if (!file || fprintf(file, "%u\n", value) < 0 || fclose(file)) {
+		perror(path);
+		exit(1);
+	}
+}
+
+static inline bool raw_all_bytes(const char *buf, size_t len, char byte)
+{
+	return buf[0] == byte && !memcmp(buf, buf + 1, len - 1);
+}
+
+/* The defaults of the parameters that cases change */
+static inline void raw_default_limits(void)
+{
+	raw_limit("max_contexts", 256);
+	raw_limit("max_endpoints", 1024);
+	raw_limit("max_regions", 65536);
+	raw_limit("max_objects", 65536);
+	raw_limit("max_queue_mb", 1024);
 }
 
 #endif /* KFI_TESTS_USER_RAW_H */
