@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * match_end.c - receives that end without a message: by kfi_cancel(), and with their endpoint or
- * its connection. And unexpected messages that end without a receive. kfi_match.lock protects the lists.
+ * match_end.c - receives that end without a message, by kfi_cancel() or with their endpoint or its
+ * connection, and unexpected messages that end without a receive. kfi_match.lock protects the lists.
  */
 #include <linux/export.h>
 #include "ep.h"

@@ -157,8 +157,8 @@ struct kfi_connreq *kfi_connreq_take(struct kfi_fabric *fabric, const struct kfi
 }
 
 /*
- * The request is charged again without a check. What it consists of has existed all the time: with a
- * check, somebody who has filled the account meanwhile would make this side reject the caller.
+ * Charge the request again without a check, because its memory has existed all the time. If the
+ * account has been filled meanwhile, a check would make this side reject the caller.
  */
 bool kfi_connreq_put_back(struct kfi_connreq *req)
 {

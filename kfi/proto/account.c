@@ -334,8 +334,8 @@ static bool kfp_account_promises(const struct kfp_accounts *accounts,
  * Determine the windows and the eager size of @conn, whose peer is known, and charge them. Called
  * in process context, before the hello of this side announces them.
  *
- * Return: 0; -ENOMEM; -ENOBUFS if the peer has called and its source has too many connections, or if
- * the account of the fabric is full.
+ * Return: 0; -ENOMEM; -ENOBUFS if the peer has called and its source has too many connections, or
+ * if the account of the fabric is full.
  */
 int kfp_account_join(struct kfp_conn *conn)
 {
