@@ -403,6 +403,8 @@ static void rx_ctx_bits(struct test *t)
 	EXPECT_EQ(t, addr >> 56, 0);
 	addr = kfi_rx_addr(addr, 5, 8);
 	EXPECT_EQ(t, addr >> 56, 5);
+	/* The bits between context and index are checked. */
+	EXPECT_EQ(t, kfi_av_lookup(av, addr | BIT_ULL(40), got, &len), -EINVAL);
 	EXPECT_EQ(t, kfi_av_remove(av, &addr, 1, 0), 0);
 	EXPECT_EQ(t, kfi_av_lookup(av, addr, got, &len), -EINVAL);
 	attr.rx_ctx_bits = 17;

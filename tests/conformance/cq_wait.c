@@ -75,6 +75,7 @@ static void signalled(struct test *t)
 	struct worker *w = test_new(t, struct worker);
 	struct reader *r = test_new(t, struct reader);
 	struct node *n = test_new(t, struct node);
+	ktime_t start;
 
 	REQUIRE(t, w && r && n && !node_open(t, n, 0, &opts));
 	r->cq = n->rxcq;
@@ -83,6 +84,12 @@ static void signalled(struct test *t)
 	msleep(50);
 	EXPECT_EQ(t, kfi_cq_signal(n->rxcq), 0);
 	EXPECT_EQ(t, worker_join(w, t->w->wait_ms), -EAGAIN);
+	/* Without a sleeper a signal ends the next wait, and only that one. */
+	EXPECT_EQ(t, kfi_cq_signal(n->rxcq), 0);
+	EXPECT_EQ(t, kfi_cq_sread(n->rxcq, r->e, 4, NULL, r->timeout), -EAGAIN);
+	start = ktime_get();
+	EXPECT_EQ(t, kfi_cq_sread(n->rxcq, r->e, 4, NULL, 200), -EAGAIN);
+	EXPECT(t, ktime_ms_delta(ktime_get(), start) >= 100);
 }
 
 /* ---- handlers and done() ---- */

@@ -233,33 +233,6 @@ static void atomic_computes(struct kunit *test)
 	vfree(s);
 }
 
-/* The valid operations of each kind are those that fi_atomic(3) lists. */
-static void atomic_kinds(struct kunit *test)
-{
-	unsigned int op, type, code;
-	bool integer, compare;
-
-	for (type = 0; type < 300; type++) {
-		integer = type <= KFI_UINT64 || type == KFI_INT128 || type == KFI_UINT128;
-		KUNIT_EXPECT_EQ(test, integer && (type < KFI_INT128 || IS_ENABLED(CONFIG_64BIT)),
-				!!kfi_atomic_size(type));
-		for (op = 0; op < 300; op++) {
-			compare = op >= KFI_CSWAP && op <= KFI_MSWAP;
-			KUNIT_EXPECT_EQ(test, kfi_atomic_valid(KFI_OPC_ATOMIC, op, type),
-					kfi_atomic_size(type) && op <= KFI_DIFF && !compare &&
-						op != KFI_ATOMIC_READ);
-			KUNIT_EXPECT_EQ(test, kfi_atomic_valid(KFI_OPC_FETCH_ATOMIC, op, type),
-					kfi_atomic_size(type) && op <= KFI_DIFF && !compare);
-			KUNIT_EXPECT_EQ(test, kfi_atomic_valid(KFI_OPC_COMPARE_ATOMIC, op, type),
-					kfi_atomic_size(type) && compare);
-		}
-	}
-	for (code = 0; code < KFI_OPC_CODES; code++)
-		KUNIT_EXPECT_EQ(test, kfi_opc_is_atomic(code),
-				kfi_atomic_valid(code, KFI_SUM, KFI_INT8) ||
-					kfi_atomic_valid(code, KFI_CSWAP, KFI_INT8));
-}
-
 /* ---- memory ---- */
 
 /*
@@ -310,100 +283,6 @@ static void atomic_segments(struct kunit *test)
 	vfree(old);
 	vfree(v);
 	vfree(buf);
-}
-
-static void atomic_refusals(struct kunit *test)
-{
-	struct kfi_world *w = atomic_open(test);
-	u64 *buf = kunit_kzalloc(test, 64, GFP_KERNEL), v[16] = { 1, 1, 1, 1 }, old[8];
-	struct kfid_mr *r, *wr, *odd;
-
-	KUNIT_ASSERT_NOT_NULL(test, buf);
-	r = region(w, buf, 64, KFI_REMOTE_READ, 1);
-	wr = region(w, buf, 64, KFI_REMOTE_WRITE, 2);
-	odd = region(w, (u8 *)buf + 4, 32, RW, 3);
-	KUNIT_EXPECT_EQ(test, -EACCES,
-			perform(w, 1, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EACCES,
-			perform(w, 1, 0, KFI_OPC_FETCH_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, old));
-	KUNIT_EXPECT_EQ(test, -EACCES,
-			perform(w, 2, 0, KFI_OPC_FETCH_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, old));
-	KUNIT_EXPECT_EQ(test, -EACCES,
-			perform(w, 2, 0, KFI_OPC_COMPARE_ATOMIC, KFI_CSWAP, KFI_UINT64, 1, v, old));
-	KUNIT_EXPECT_EQ(test, -EACCES,
-			perform(w, 2, 0, KFI_OPC_FETCH_ATOMIC, KFI_ATOMIC_READ, KFI_UINT64, 1, v,
-				old));
-	KUNIT_EXPECT_EQ(test, -EACCES,
-			perform(w, 2, 64, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EACCES,
-			perform(w, 9, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL,
-			perform(w, 2, 4, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL,
-			perform(w, 3, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL,
-			perform(w, 2, 1, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT16, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL,
-			perform(w, 2, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 0, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP,
-			perform(w, 2, 0, KFI_OPC_ATOMIC, KFI_CSWAP, KFI_UINT64, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP,
-			perform(w, 2, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_FLOAT, 1, v, NULL));
-	w->ep.caps &= ~KFI_ATOMIC;
-	KUNIT_EXPECT_EQ(test, -EACCES,
-			perform(w, 2, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
-	w->ep.caps |= KFI_ATOMIC;
-	KUNIT_EXPECT_PTR_EQ(test, NULL, memchr_inv(buf, 0, 64));
-	/* The remaining elements are valid. */
-	KUNIT_EXPECT_EQ(test, 0,
-			perform(w, 1, 0, KFI_OPC_FETCH_ATOMIC, KFI_ATOMIC_READ, KFI_UINT64, 8, v,
-				old));
-	KUNIT_EXPECT_EQ(test, 0,
-			perform(w, 2, 56, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, 0, perform(w, 3, 4, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, 1ULL, buf[7]);
-	KUNIT_EXPECT_EQ(test, 1ULL, buf[1]);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&r->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&wr->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&odd->fid));
-	kfi_world_close(w);
-}
-
-/* An operation with one bad segment, the last of several, changes nothing. */
-static void atomic_all_or_nothing(struct kunit *test)
-{
-	struct kfi_world *w = atomic_open(test);
-	u64 buf[8] __aligned(64) = {}, v[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-	struct kfi_atomic a = {
-		.code = KFI_OPC_ATOMIC, .op = KFI_SUM, .datatype = KFI_UINT64, .len = 24
-	};
-	struct kfi_rma_iov segs[] = { { 0, 8, 1 }, { 16, 8, 1 }, { 64, 8, 1 } };
-	struct kvec vec = { v, sizeof(v) };
-	struct kfid_mr *mr = region(w, buf, sizeof(buf), RW, 1);
-	struct kfi_mr *got;
-
-#define TRY(n) ({									\
-	iov_iter_kvec(&a.operand, ITER_SOURCE, &vec, 1, a.len);				\
-	iov_iter_kvec(&a.compare, ITER_SOURCE, &vec, 0, 0);				\
-	iov_iter_kvec(&a.result, ITER_DEST, &vec, 0, 0);				\
-	kfi_atomic_perform(&w->ep, &a, segs, n); })
-
-	KUNIT_EXPECT_EQ(test, -EACCES, PTR_ERR(TRY(3)));
-	segs[2].addr = 33;
-	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(TRY(3)));
-	segs[2] = (struct kfi_rma_iov){ 32, 16, 1 };
-	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(TRY(3)));
-	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(TRY(2)));
-	segs[2].len = SIZE_MAX - 7;
-	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(TRY(3)));
-	KUNIT_EXPECT_PTR_EQ(test, NULL, memchr_inv(buf, 0, sizeof(buf)));
-	segs[2].len = 8;
-	got = TRY(3);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(got));
-	kfi_mr_put(got);
-	KUNIT_EXPECT_TRUE(test, buf[0] && buf[2] && buf[4] && !buf[1] && !buf[3]);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	kfi_world_close(w);
 }
 
 /* ---- concurrent operations ---- */
@@ -577,10 +456,7 @@ static void atomic_verdict_is_true(struct kunit *test)
 
 static struct kunit_case atomic_cases[] = {
 	KUNIT_CASE(atomic_computes),
-	KUNIT_CASE(atomic_kinds),
 	KUNIT_CASE(atomic_segments),
-	KUNIT_CASE(atomic_refusals),
-	KUNIT_CASE(atomic_all_or_nothing),
 	KUNIT_CASE_SLOW(atomic_loses_nothing),
 	KUNIT_CASE_SLOW(atomic_verdict_is_true),
 	{}

@@ -434,48 +434,12 @@ static void test_bare_hints(struct kunit *test)
 	kfi_freeinfo(info);
 }
 
-/*
- * Each set of capabilities is refused, or granted without another primary capability (fabtests
- * getinfo).
- */
-static void test_all_caps(struct kunit *test)
-{
-	static const u64 bits[] = {
-		KFI_MSG, KFI_RMA, KFI_TAGGED, KFI_ATOMIC, KFI_SEND, KFI_RECV, KFI_READ, KFI_WRITE,
-		KFI_REMOTE_READ, KFI_REMOTE_WRITE, KFI_MULTI_RECV, KFI_SOURCE, KFI_DIRECTED_RECV,
-	};
-	const u64 primary = KFI_MSG | KFI_RMA | KFI_TAGGED | KFI_ATOMIC | KFI_DIRECTED_RECV;
-	struct kfi_info *offer = make_offer(test);
-	unsigned int set, matched = 0;
-
-	for (set = 1; set < 1 << ARRAY_SIZE(bits); set++) {
-		struct kfi_info hints = {}, *info;
-		int i;
-
-		for (i = 0; i < ARRAY_SIZE(bits); i++)
-			hints.caps |= set & BIT(i) ? bits[i] : 0;
-		KUNIT_ASSERT_EQ(test, kfi_attr_match(offer, &hints), !(hints.caps & KFI_ATOMIC));
-		if (hints.caps & KFI_ATOMIC)
-			continue;
-		matched++;
-		info = kfi_dupinfo(offer);
-		KUNIT_ASSERT_NOT_NULL(test, info);
-		KUNIT_ASSERT_EQ(test, kfi_attr_answer(info, &hints), 0);
-		KUNIT_ASSERT_EQ(test, hints.caps & ~info->caps, 0ULL);
-		KUNIT_ASSERT_EQ(test, info->caps & primary & ~hints.caps, 0ULL);
-		kfi_freeinfo(info);
-	}
-	KUNIT_EXPECT_EQ(test, matched, (1U << (ARRAY_SIZE(bits) - 1)) - 1);
-	kfi_freeinfo(offer);
-}
-
 static struct kunit_case attr_cases[] = {
 	KUNIT_CASE_PARAM(test_row, attr_gen_params),
 	KUNIT_CASE(test_names),
 	KUNIT_CASE(test_auth_key),
 	KUNIT_CASE(test_no_hints),
 	KUNIT_CASE(test_bare_hints),
-	KUNIT_CASE(test_all_caps),
 	{ }
 };
 

@@ -2,7 +2,6 @@
 /*
  * Counters.
  */
-#include <linux/delay.h>
 #include <linux/kthread.h>
 #include "fake.h"
 
@@ -12,31 +11,6 @@ static struct kfid_cntr *open_cntr(struct kfi_world *w, struct kfi_cntr_attr att
 
 	KUNIT_ASSERT_EQ(w->test, 0, kfi_cntr_open(&w->domain.fid, &attr, &cntr, NULL));
 	return cntr;
-}
-
-static void cntr_values(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfid_cntr *cntr = open_cntr(w, (struct kfi_cntr_attr){ .wait_obj = KFI_WAIT_QUEUE });
-	struct kfi_cntr *c = kfi_to_cntr(cntr);
-
-	KUNIT_EXPECT_EQ(test, 0, kfi_cntr_read(cntr));
-	kfi_cntr_count(c, 0);
-	kfi_cntr_count(c, 0);
-	kfi_cntr_count(c, EIO);
-	kfi_cntr_count(NULL, 0);
-	KUNIT_EXPECT_EQ(test, 2, kfi_cntr_read(cntr));
-	KUNIT_EXPECT_EQ(test, 1, kfi_cntr_readerr(cntr));
-	kfi_cntr_add(cntr, 40);
-	kfi_cntr_adderr(cntr, 6);
-	KUNIT_EXPECT_EQ(test, 42, kfi_cntr_read(cntr));
-	KUNIT_EXPECT_EQ(test, 7, kfi_cntr_readerr(cntr));
-	kfi_cntr_set(cntr, 5);
-	kfi_cntr_seterr(cntr, 0);
-	KUNIT_EXPECT_EQ(test, 5, kfi_cntr_read(cntr));
-	KUNIT_EXPECT_EQ(test, 0, kfi_cntr_readerr(cntr));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr->fid));
-	fake_close(w);
 }
 
 struct seen {
@@ -79,52 +53,6 @@ static void cntr_handler(struct kunit *test)
 	fake_close(w);
 }
 
-static void cntr_attributes(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfi_cntr_attr attr = { .flags = 1 };
-	struct kfid_cntr *cntr;
-
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_cntr_open(&w->domain.fid, &attr, &cntr, NULL));
-	attr = (struct kfi_cntr_attr){ .events = KFI_CNTR_EVENTS_BYTES };
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_cntr_open(&w->domain.fid, &attr, &cntr, NULL));
-	attr = (struct kfi_cntr_attr){ .wait_obj = KFI_WAIT_MUTEX_COND };
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_cntr_open(&w->domain.fid, &attr, &cntr, NULL));
-	fake_close(w);
-}
-
-static int add_later(void *arg)
-{
-	msleep(40);
-	return kfi_cntr_add(arg, 1);
-}
-
-static int fail_later(void *arg)
-{
-	msleep(40);
-	return kfi_cntr_adderr(arg, 1);
-}
-
-static void cntr_wait(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfid_cntr *cntr = open_cntr(w, (struct kfi_cntr_attr){ .wait_obj = KFI_WAIT_QUEUE });
-	ktime_t start = ktime_get();
-
-	KUNIT_EXPECT_EQ(test, 0, kfi_cntr_wait(cntr, 0, 0));
-	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, kfi_cntr_wait(cntr, 1, 60));
-	KUNIT_EXPECT_GE(test, ktime_ms_delta(ktime_get(), start), 50);
-	kthread_run(add_later, cntr, "kfi_add");
-	KUNIT_EXPECT_EQ(test, 0, kfi_cntr_wait(cntr, 1, 5000));
-	kthread_run(fail_later, cntr, "kfi_fail");
-	KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, kfi_cntr_wait(cntr, 2, 5000));
-	/* an error before the wait does not end it */
-	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, kfi_cntr_wait(cntr, 2, 10));
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr->fid));
-	fake_close(w);
-}
-
 #define COUNT_TASKS	4
 #define COUNT_EACH	20000
 
@@ -162,10 +90,7 @@ static void cntr_is_exact(struct kunit *test)
 }
 
 static struct kunit_case cntr_cases[] = {
-	KUNIT_CASE(cntr_values),
 	KUNIT_CASE(cntr_handler),
-	KUNIT_CASE(cntr_attributes),
-	KUNIT_CASE(cntr_wait),
 	KUNIT_CASE(cntr_is_exact),
 	{}
 };

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion queues: entries, slots, callbacks, waits.
+ * Completion queues: attributes, slots, and when callbacks run.
  */
-#include <linux/delay.h>
-#include <linux/kthread.h>
 #include "fake.h"
-
-#define GUARD	0xa5
 
 static struct kfi_cq_err_entry entry(unsigned long id, int err)
 {
@@ -33,48 +29,6 @@ static bool put(struct kfid_cq *cq, unsigned long id, int err)
 		return false;
 	kfi_cq_fill(kfi_to_cq(cq), &wc);
 	return true;
-}
-
-static void cq_formats(struct kunit *test)
-{
-	static const size_t sizes[] = {
-		[KFI_CQ_FORMAT_UNSPEC]	= sizeof(struct kfi_cq_entry),
-		[KFI_CQ_FORMAT_CONTEXT]	= sizeof(struct kfi_cq_entry),
-		[KFI_CQ_FORMAT_MSG]	= sizeof(struct kfi_cq_msg_entry),
-		[KFI_CQ_FORMAT_DATA]	= sizeof(struct kfi_cq_data_entry),
-		[KFI_CQ_FORMAT_TAGGED]	= sizeof(struct kfi_cq_tagged_entry),
-	};
-	struct kfi_world *w = fake_open(test);
-	u8 buf[3 * sizeof(struct kfi_cq_tagged_entry)];
-	struct kfi_cq_tagged_entry e;
-	struct kfid_cq *cq;
-	unsigned int f, i;
-
-	for (f = 0; f < ARRAY_SIZE(sizes); f++) {
-		struct kfi_cq_attr attr = { .size = 4, .format = f };
-
-		KUNIT_ASSERT_EQ(test, 0, kfi_cq_open(&w->domain.fid, &attr, &cq, NULL, NULL));
-		memset(buf, GUARD, sizeof(buf));
-		for (i = 0; i < 2; i++)
-			KUNIT_EXPECT_TRUE(test, put(cq, 100 * (i + 1), 0));
-		KUNIT_EXPECT_EQ(test, 2, kfi_cq_read(cq, buf, 3));
-		for (i = 0; i < 2; i++) {
-			struct kfi_cq_err_entry want = entry(100 * (i + 1), 0);
-
-			memset(&e, 0, sizeof(e));
-			memcpy(&e, buf + i * sizes[f], sizes[f]);
-			KUNIT_EXPECT_PTR_EQ(test, want.op_context, e.op_context);
-			KUNIT_EXPECT_EQ(test, f >= KFI_CQ_FORMAT_MSG ? want.flags : 0, e.flags);
-			KUNIT_EXPECT_EQ(test, f >= KFI_CQ_FORMAT_MSG ? want.len : 0, e.len);
-			KUNIT_EXPECT_EQ(test, f >= KFI_CQ_FORMAT_DATA ? want.data : 0, e.data);
-			KUNIT_EXPECT_PTR_EQ(test, f >= KFI_CQ_FORMAT_DATA ? want.buf : NULL, e.buf);
-			KUNIT_EXPECT_EQ(test, f >= KFI_CQ_FORMAT_TAGGED ? want.tag : 0, e.tag);
-		}
-		for (i = 2 * sizes[f]; i < sizeof(buf); i++)
-			KUNIT_ASSERT_EQ(test, GUARD, buf[i]);
-		KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	}
-	fake_close(w);
 }
 
 static void cq_attributes(struct kunit *test)
@@ -147,45 +101,6 @@ static void cq_slots(struct kunit *test)
 	fake_close(w);
 }
 
-static void cq_errors(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfid_cq *cq = fake_cq(w, 4, 0, NULL, NULL);
-	struct kfi_cq_err_entry wc = {}, want = entry(20, EIO);
-	struct kfi_cq_tagged_entry e[4];
-	kfi_addr_t src[4];
-	int round;
-
-	for (round = 0; round < 3; round++) {
-		put(cq, 10, 0);
-		put(cq, 20, EIO);
-		put(cq, 30, 0);
-		KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_readerr(cq, &wc, 0));
-		KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_cq_readerr(cq, &wc, KFI_PEEK));
-		KUNIT_EXPECT_EQ(test, 1, kfi_cq_readfrom(cq, e, 4, src));
-		KUNIT_EXPECT_EQ(test, 16, src[0]);
-		KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, kfi_cq_read(cq, e, 4));
-		KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, kfi_cq_sread(cq, e, 4, NULL, 1000));
-		memset(&wc, 0, sizeof(wc));
-		KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(cq, &wc, 0));
-		KUNIT_EXPECT_PTR_EQ(test, want.op_context, wc.op_context);
-		KUNIT_EXPECT_EQ(test, want.flags, wc.flags);
-		KUNIT_EXPECT_EQ(test, want.len, wc.len);
-		KUNIT_EXPECT_PTR_EQ(test, want.buf, wc.buf);
-		KUNIT_EXPECT_EQ(test, want.data, wc.data);
-		KUNIT_EXPECT_EQ(test, want.tag, wc.tag);
-		KUNIT_EXPECT_EQ(test, want.olen, wc.olen);
-		KUNIT_EXPECT_EQ(test, EIO, wc.err);
-		KUNIT_EXPECT_EQ(test, want.src_addr, wc.src_addr);
-		KUNIT_EXPECT_EQ(test, 1, kfi_cq_readfrom(cq, e, 4, src));
-		KUNIT_EXPECT_EQ(test, 36, src[0]);
-		KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_readerr(cq, &wc, 0));
-	}
-	KUNIT_EXPECT_EQ(test, 4, atomic_read(&kfi_to_cq(cq)->free));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	fake_close(w);
-}
-
 /* ---- handlers ---- */
 
 struct seen {
@@ -193,8 +108,6 @@ struct seen {
 	atomic_t	nested;		/* calls that run at the same time */
 	bool		overlap;
 	bool		softirq;
-	bool		inside;		/* a completion call is on the stack of the test */
-	bool		too_early;
 	struct kfid_cq	*other;		/* queue that the handler fills... */
 	int		chain;		/* ...this many times */
 };
@@ -207,8 +120,6 @@ static void handler(struct kfid_cq *cq, void *context)
 	if (atomic_inc_return(&seen->nested) > 1)
 		seen->overlap = true;
 	seen->softirq = in_serving_softirq() || in_softirq();
-	if (READ_ONCE(seen->inside))
-		seen->too_early = true;
 	atomic_inc(&seen->calls);
 	if (seen->chain > 0) {
 		seen->chain--;
@@ -217,32 +128,6 @@ static void handler(struct kfid_cq *cq, void *context)
 		put(seen->other, 1, 0);
 	}
 	atomic_dec(&seen->nested);
-}
-
-static void cq_edge(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfi_cq_tagged_entry e[8];
-	struct seen seen = {};
-	struct kfid_cq *cq = fake_cq(w, 8, 0, handler, &seen);
-
-	put(cq, 1, 0);
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&seen.calls) == 1));
-	put(cq, 2, 0);			/* not armed: no read has returned -EAGAIN */
-	put(cq, 3, 0);
-	KUNIT_EXPECT_EQ(test, 2, kfi_cq_read(cq, e, 2));
-	put(cq, 4, 0);
-	KUNIT_EXPECT_EQ(test, 2, kfi_cq_read(cq, e, 2));	/* empty, but no -EAGAIN */
-	put(cq, 5, 0);
-	msleep(50);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&seen.calls));
-	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cq, e, 8));
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_read(cq, e, 8));
-	put(cq, 6, EIO);		/* an entry with an error arms and calls like any other */
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&seen.calls) == 2));
-	KUNIT_EXPECT_FALSE(test, seen.softirq);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	fake_close(w);
 }
 
 static void cq_batch(struct kunit *test)
@@ -294,24 +179,6 @@ static void cq_batch_chain(struct kunit *test)
 	fake_close(w);
 }
 
-static void cq_softirq(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct seen seen = {};
-	struct kfid_cq *cq = fake_cq(w, 8, KFI_CQ_SOFTIRQ, handler, &seen);
-
-	local_bh_disable();
-	seen.inside = true;
-	put(cq, 1, 0);
-	seen.inside = false;
-	local_bh_enable();
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&seen.calls) == 1));
-	KUNIT_EXPECT_TRUE(test, seen.softirq);
-	KUNIT_EXPECT_FALSE(test, seen.too_early);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	fake_close(w);
-}
-
 static void cpu_handler(struct kfid_cq *cq, void *context)
 {
 	struct kfi_cq_tagged_entry e;
@@ -319,30 +186,6 @@ static void cpu_handler(struct kfid_cq *cq, void *context)
 	while (kfi_cq_read(cq, &e, 1) > 0)
 		;
 	WRITE_ONCE(*(int *)context, raw_smp_processor_id());
-}
-
-/* The handler runs on the CPU that the queue names, whichever CPU completes. */
-static void cq_affinity(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfi_cq_attr attr = { .size = 4, .flags = KFI_AFFINITY };
-	struct kfid_cq *cq;
-	int cpu, i, seen;
-
-	for_each_online_cpu(cpu) {
-		attr.signaling_vector = cpu;
-		KUNIT_ASSERT_EQ(test, 0,
-				kfi_cq_open(&w->domain.fid, &attr, &cq, cpu_handler, &seen));
-		KUNIT_EXPECT_EQ(test, cpu, kfi_cq_cpu(kfi_to_cq(cq)));
-		for (i = 0; i < 10; i++) {
-			WRITE_ONCE(seen, -1);
-			KUNIT_ASSERT_TRUE(test, put(cq, 1, 0));
-			KUNIT_EXPECT_TRUE(test, fake_soon(READ_ONCE(seen) >= 0));
-			KUNIT_EXPECT_EQ(test, cpu, seen);
-		}
-		KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	}
-	fake_close(w);
 }
 
 static long put_here(void *cq)
@@ -367,25 +210,6 @@ static void cq_local(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, cpu, seen);
 		}
 	}
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	fake_close(w);
-}
-
-static void cq_direct(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct seen seen = {};
-	struct kfid_cq *cq = fake_cq(w, 8, KFI_CQ_DIRECT, handler, &seen);
-
-	put(cq, 1, 0);
-	put(cq, 2, 0);
-	msleep(30);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&seen.calls));
-	KUNIT_EXPECT_EQ(test, 0, kfi_cq_poll(cq, 0));
-	kfi_cq_poll(cq, 4);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&seen.calls));
-	kfi_cq_poll(cq, 4);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&seen.calls));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
 	fake_close(w);
 }
@@ -544,180 +368,16 @@ static void cq_rounds(struct kunit *test)
 	fake_close(w);
 }
 
-/* ---- waits ---- */
-
-struct sleeper {
-	struct kfid_cq		*cq;
-	ssize_t			ret;
-	bool			done;
-	struct task_struct	*task;
-};
-
-static int sleeper_fn(void *arg)
-{
-	struct kfi_cq_tagged_entry e[8];
-	struct sleeper *s = arg;
-
-	s->ret = kfi_cq_sread(s->cq, e, ARRAY_SIZE(e), NULL, -1);
-	WRITE_ONCE(s->done, true);
-	while (!kthread_should_stop())
-		schedule_timeout_interruptible(1);
-	return 0;
-}
-
-static void sleeper_start(struct sleeper *s, struct kfid_cq *cq)
-{
-	*s = (struct sleeper){ .cq = cq };
-	s->task = kthread_run(sleeper_fn, s, "kfi_sleeper");
-	fake_soon(READ_ONCE(kfi_to_cq(cq)->waiting));
-}
-
-static ssize_t sleeper_end(struct sleeper *s)
-{
-	bool in_time = fake_soon(READ_ONCE(s->done));
-
-	if (!in_time)
-		kfi_cq_signal(s->cq);
-	kthread_stop(s->task);
-	return in_time ? s->ret : -EDEADLK;
-}
-
-static void cq_sread(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfid_cq *cq = fake_cq(w, 8, 0, NULL, NULL);
-	struct kfi_cq_tagged_entry e;
-	struct sleeper s;
-	ktime_t start;
-
-	start = ktime_get();
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_sread(cq, &e, 1, NULL, 60));
-	KUNIT_EXPECT_GE(test, ktime_ms_delta(ktime_get(), start), 50);
-	KUNIT_EXPECT_LT(test, ktime_ms_delta(ktime_get(), start), 1500);
-
-	sleeper_start(&s, cq);
-	put(cq, 1, 0);
-	KUNIT_EXPECT_EQ(test, 1, sleeper_end(&s));
-
-	sleeper_start(&s, cq);
-	put(cq, 1, EIO);
-	KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, sleeper_end(&s));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	fake_close(w);
-}
-
-static void cq_signals(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfi_cq_attr none = { .wait_obj = KFI_WAIT_NONE };
-	struct kfid_cq *cq = fake_cq(w, 8, 0, NULL, NULL), *blind;
-	struct kfi_cq_tagged_entry e;
-	struct sleeper s[2];
-	ktime_t start;
-
-	sleeper_start(&s[0], cq);
-	sleeper_start(&s[1], cq);
-	fake_soon(READ_ONCE(kfi_to_cq(cq)->waiting) == 2);
-	KUNIT_EXPECT_EQ(test, 0, kfi_cq_signal(cq));
-	KUNIT_EXPECT_EQ(test, -EAGAIN, sleeper_end(&s[0]));
-	KUNIT_EXPECT_EQ(test, -EAGAIN, sleeper_end(&s[1]));
-
-	/* Without a sleeper a signal ends the next wait, and only that one. */
-	KUNIT_EXPECT_EQ(test, 0, kfi_cq_signal(cq));
-	start = ktime_get();
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_sread(cq, &e, 1, NULL, 5000));
-	KUNIT_EXPECT_LT(test, ktime_ms_delta(ktime_get(), start), 1000);
-	start = ktime_get();
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_sread(cq, &e, 1, NULL, 60));
-	KUNIT_EXPECT_GE(test, ktime_ms_delta(ktime_get(), start), 50);
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_cq_open(&w->domain.fid, &none, &blind, NULL, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_cq_sread(blind, &e, 1, NULL, 10));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_cq_signal(blind));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&blind->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	fake_close(w);
-}
-
-struct waiter {
-	struct kfi_cq_waiter	w;
-	atomic_t		calls;
-};
-
-static void waiter_fn(struct kfi_cq_waiter *w)
-{
-	atomic_inc(&container_of(w, struct waiter, w)->calls);
-}
-
-static void cq_space(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfid_cq *cq = fake_cq(w, 2, 0, NULL, NULL);
-	struct waiter a = { .w.fn = waiter_fn }, b = { .w.fn = waiter_fn };
-	struct kfi_cq_tagged_entry e;
-
-	INIT_LIST_HEAD(&a.w.link);
-	INIT_LIST_HEAD(&b.w.link);
-	KUNIT_EXPECT_FALSE(test, kfi_cq_wait_space(kfi_to_cq(cq), &a.w));
-	put(cq, 1, 0);
-	KUNIT_EXPECT_FALSE(test, kfi_cq_wait_space(kfi_to_cq(cq), &a.w));
-	put(cq, 2, 0);
-	KUNIT_EXPECT_TRUE(test, kfi_cq_wait_space(kfi_to_cq(cq), &a.w));
-	KUNIT_EXPECT_TRUE(test, kfi_cq_wait_space(kfi_to_cq(cq), &a.w));
-	KUNIT_EXPECT_TRUE(test, kfi_cq_wait_space(kfi_to_cq(cq), &b.w));
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a.calls));
-	kfi_cq_cancel_wait(kfi_to_cq(cq), &b.w);
-	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cq, &e, 1));
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&a.calls) == 1));
-	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cq, &e, 1));
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a.calls));	/* once */
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b.calls));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	fake_close(w);
-}
-
-static void cq_close(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
-	struct seen seen = {};
-	struct kfid_cq *cq = fake_cq(w, 8, 0, handler, &seen);
-	struct kfid_ep *ep = fake_rdm(w, info, cq);
-	int calls;
-
-	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&cq->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
-	put(cq, 1, 0);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	calls = atomic_read(&seen.calls);
-	msleep(30);
-	KUNIT_EXPECT_EQ(test, calls, atomic_read(&seen.calls));
-	kfi_freeinfo(info);
-	fake_close(w);
-}
-
 static struct kunit_case cq_cases[] = {
-	KUNIT_CASE(cq_formats),
 	KUNIT_CASE(cq_attributes),
 	KUNIT_CASE(cq_slots),
-	KUNIT_CASE(cq_errors),
-	KUNIT_CASE(cq_edge),
 	KUNIT_CASE(cq_batch),
 	KUNIT_CASE(cq_batch_chain),
-	KUNIT_CASE(cq_softirq),
-	KUNIT_CASE(cq_affinity),
 	KUNIT_CASE(cq_local),
-	KUNIT_CASE(cq_direct),
 	KUNIT_CASE(cq_done_work),
 	KUNIT_CASE(cq_done_softirq),
 	KUNIT_CASE(cq_done_direct),
 	KUNIT_CASE(cq_rounds),
-	KUNIT_CASE(cq_sread),
-	KUNIT_CASE(cq_signals),
-	KUNIT_CASE(cq_space),
-	KUNIT_CASE(cq_close),
 	{}
 };
 

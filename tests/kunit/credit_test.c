@@ -27,22 +27,6 @@ static void take_and_charge(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 10u, rx.used);
 }
 
-static void advertise_at_half(struct kunit *test)
-{
-	struct kfi_credit_tx tx;
-	struct kfi_credit_rx rx;
-
-	kfi_credit_init(&tx, &rx, 10, 10);
-	KUNIT_ASSERT_TRUE(test, kfi_credit_charge(&rx, 10));
-	KUNIT_EXPECT_FALSE(test, kfi_credit_free(&rx, 4));
-	KUNIT_EXPECT_TRUE(test, kfi_credit_free(&rx, 1));
-	KUNIT_EXPECT_EQ(test, 15u, kfi_credit_advert(&rx));
-	KUNIT_EXPECT_EQ(test, 15u, kfi_credit_advert(&rx));
-	KUNIT_EXPECT_FALSE(test, kfi_credit_free(&rx, 1));
-	KUNIT_EXPECT_TRUE(test, kfi_credit_charge(&rx, 5));
-	KUNIT_EXPECT_FALSE(test, kfi_credit_charge(&rx, 1));
-}
-
 /* Each unit freed of a window of one is advertised at once, or both sides would wait forever. */
 static void window_of_one(struct kunit *test)
 {
@@ -271,7 +255,6 @@ static void window_holds_on_all_cpus(struct kunit *test)
 
 static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(take_and_charge),
-	KUNIT_CASE(advertise_at_half),
 	KUNIT_CASE(window_of_one),
 	KUNIT_CASE(update_is_suspicious),
 	KUNIT_CASE(huge_windows_are_cut),

@@ -120,30 +120,6 @@ static void ep_bindings(struct kunit *test)
 	fake_close(w);
 }
 
-static void ep_capabilities(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
-	struct kfid_cq *cq = fake_cq(w, 8, 0, NULL, NULL);
-	struct kfid_ep *ep;
-	u8 buf[8];
-
-	info->caps = KFI_MSG | KFI_SEND;
-	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
-	/* no queue for receives is bound */
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &cq->fid, KFI_TRANSMIT));
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &w->av->fid, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_enable(ep));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_recv(ep, buf, 8, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_tsend(ep, buf, 8, NULL, 0, 0, NULL));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_read(ep, buf, 8, NULL, 0, 0, 0, NULL));
-	KUNIT_EXPECT_EQ(test, 0, kfi_send(ep, buf, 8, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	kfi_freeinfo(info);
-	fake_close(w);
-}
-
 static void ep_options(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -195,38 +171,6 @@ static void ep_options(struct kunit *test)
 }
 
 /* ---- closing ---- */
-
-/* Each operation ends once. Entries stay in the queue when the endpoint is closed. */
-static void ep_close_flushes(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
-	struct kfid_cq *cq = fake_cq(w, 64, 0, NULL, NULL);
-	struct kfid_ep *ep = fake_rdm(w, info, cq);
-	struct kfi_cq_err_entry wc = {};
-	unsigned long seen = 0;
-	u8 buf[8];
-	long i;
-
-	for (i = 0; i < 5; i++) {
-		KUNIT_EXPECT_EQ(test, 0, kfi_send(ep, buf, 8, NULL, 0, (void *)(i + 1)));
-		KUNIT_EXPECT_EQ(test, 0,
-				kfi_recv(ep, buf, 8, NULL, KFI_ADDR_UNSPEC, (void *)(i + 11)));
-	}
-	fake_finish(to_fake(ep), 0);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
-	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cq, &wc, 1));
-	KUNIT_EXPECT_PTR_EQ(test, (void *)1, wc.op_context);
-	for (i = 0; kfi_cq_readerr(cq, &wc, 0) == 1; i++) {
-		KUNIT_EXPECT_EQ(test, ECANCELED, wc.err);
-		KUNIT_EXPECT_FALSE(test, __test_and_set_bit((unsigned long)wc.op_context, &seen));
-	}
-	KUNIT_EXPECT_EQ(test, 9, i);
-	KUNIT_EXPECT_EQ(test, 0xf83c, seen);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	kfi_freeinfo(info);
-	fake_close(w);
-}
 
 struct late {
 	struct kfi_cqe	cqe;
@@ -282,50 +226,6 @@ static void ep_close_direct(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(ep, &msg, KFI_CQE));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&late.ended));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	kfi_freeinfo(info);
-	fake_close(w);
-}
-
-static void ep_dead(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
-	struct kfid_cq *cq = fake_cq(w, 64, 0, NULL, NULL);
-	struct kfid_eq *eq = fake_eq(w, 8);
-	struct kfi_cq_err_entry wc = {};
-	struct kfi_eq_err_entry err = {};
-	struct kfid_ep *ep;
-	size_t len = 8;
-	u8 buf[8];
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
-	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(ep, &cq->fid, KFI_TRANSMIT | KFI_RECV));
-	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(ep, &w->av->fid, 0));
-	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(ep, &eq->fid, 0));
-	KUNIT_ASSERT_EQ(test, 0, kfi_enable(ep));
-	KUNIT_EXPECT_EQ(test, 0, kfi_send(ep, buf, 8, NULL, 0, &w));
-	KUNIT_EXPECT_EQ(test, 0, kfi_recv(ep, buf, 8, NULL, KFI_ADDR_UNSPEC, &ep));
-	kfi_ep_kill(kfi_to_ep(ep));
-	kfi_ep_kill(kfi_to_ep(ep));
-	KUNIT_EXPECT_EQ(test, -ENODEV, to_fake(ep)->stopped);
-	KUNIT_EXPECT_EQ(test, 1, to_fake(ep)->stops);
-	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(cq, &wc, 0));
-	KUNIT_EXPECT_EQ(test, ENODEV, wc.err);
-	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(cq, &wc, 0));
-	KUNIT_EXPECT_EQ(test, ENODEV, wc.err);
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_readerr(cq, &wc, 0));
-	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(eq, &err, 0));
-	KUNIT_EXPECT_EQ(test, ENODEV, err.err);
-	KUNIT_EXPECT_PTR_EQ(test, &ep->fid, err.fid);
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_readerr(eq, &err, 0));
-	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_send(ep, buf, 8, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_recv(ep, buf, 8, NULL, KFI_ADDR_UNSPEC, NULL));
-	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_enable(ep));
-	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_getname(&ep->fid, buf, &len));
-	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_ep_bind(ep, &cq->fid, KFI_RECV));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
 	kfi_freeinfo(info);
 	fake_close(w);
@@ -662,12 +562,9 @@ static struct kunit_case ep_cases[] = {
 	KUNIT_CASE(ep_arrows),
 	KUNIT_CASE(ep_bad_infos),
 	KUNIT_CASE(ep_bindings),
-	KUNIT_CASE(ep_capabilities),
 	KUNIT_CASE(ep_options),
-	KUNIT_CASE(ep_close_flushes),
 	KUNIT_CASE(ep_close_waits_for_done),
 	KUNIT_CASE(ep_close_direct),
-	KUNIT_CASE(ep_dead),
 	KUNIT_CASE_SLOW(ep_kill_races),
 	KUNIT_CASE(cm_connect),
 	KUNIT_CASE(cm_refused),

@@ -3,65 +3,7 @@
  * Event queues.
  */
 #include <linux/delay.h>
-#include <linux/kthread.h>
 #include "fake.h"
-
-/* The queue holds exactly as many events as requested, in order; KFI_PEEK does not take one. */
-static void eq_order(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfid_eq *eq = fake_eq(w, 4);
-	struct kfi_eq_entry in = { .fid = &eq->fid }, out;
-	u32 event = 0;
-	u64 i;
-
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_read(eq, &event, &out, sizeof(out), 0));
-	for (i = 0; i < 4; i++) {
-		in.data = i;
-		KUNIT_EXPECT_EQ(test, sizeof(in), kfi_eq_write(eq, 100 + i, &in, sizeof(in), 0));
-	}
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_write(eq, 1, &in, sizeof(in), 0));
-	for (i = 0; i < 4; i++) {
-		KUNIT_EXPECT_EQ(test, sizeof(out),
-				kfi_eq_read(eq, &event, &out, sizeof(out), KFI_PEEK));
-		KUNIT_EXPECT_EQ(test, i, out.data);
-		memset(&out, 0, sizeof(out));
-		KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL,
-				kfi_eq_read(eq, &event, &out, sizeof(out) - 1, 0));
-		KUNIT_EXPECT_EQ(test, sizeof(out), kfi_eq_read(eq, &event, &out, sizeof(out), 0));
-		KUNIT_EXPECT_EQ(test, 100 + i, event);
-		KUNIT_EXPECT_EQ(test, i, out.data);
-		KUNIT_EXPECT_PTR_EQ(test, &eq->fid, out.fid);
-	}
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_read(eq, &event, &out, sizeof(out), KFI_PEEK));
-	/* close with an event in the queue */
-	KUNIT_EXPECT_EQ(test, sizeof(in), kfi_eq_write(eq, 1, &in, sizeof(in), 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
-	fake_close(w);
-}
-
-static void eq_refusals(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfi_eq_attr attr = { .flags = 1ULL << 40 };
-	struct kfi_eq_entry e = {};
-	struct kfid_eq *eq;
-	u32 event;
-
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_eq_open(&w->fabric.fid, &attr, &eq, NULL, NULL));
-	attr = (struct kfi_eq_attr){ .wait_obj = KFI_WAIT_FD };
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_eq_open(&w->fabric.fid, &attr, &eq, NULL, NULL));
-	attr = (struct kfi_eq_attr){ .flags = KFI_AFFINITY, .signaling_vector = -3 };
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_eq_open(&w->fabric.fid, &attr, &eq, NULL, NULL));
-	attr = (struct kfi_eq_attr){ .wait_obj = KFI_WAIT_NONE };
-	KUNIT_ASSERT_EQ(test, 0, kfi_eq_open(&w->fabric.fid, &attr, &eq, NULL, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_eq_write(eq, 1, &e, sizeof(e), 0));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_eq_write(eq, 1, &e, sizeof(e), KFI_PEEK));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_eq_sread(eq, &event, &e, sizeof(e), 10, 0));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_eq_read(eq, &event, &e, sizeof(e), KFI_MORE));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
-	fake_close(w);
-}
 
 struct cm_room {
 	struct kfi_eq_cm_entry	entry;
@@ -147,34 +89,6 @@ static void eq_errors(struct kunit *test)
 	fake_close(w);
 }
 
-static int eq_write_later(void *arg)
-{
-	struct kfi_eq_entry e = { .data = 7 };
-
-	msleep(50);
-	return kfi_eq_write(arg, 3, &e, sizeof(e), 0) != sizeof(e);
-}
-
-static void eq_sread(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfid_eq *eq = fake_eq(w, 8);
-	struct kfi_eq_entry e;
-	ktime_t start = ktime_get();
-	u32 event = 0;
-
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_sread(eq, &event, &e, sizeof(e), 60, 0));
-	KUNIT_EXPECT_GE(test, ktime_ms_delta(ktime_get(), start), 50);
-	KUNIT_EXPECT_LT(test, ktime_ms_delta(ktime_get(), start), 1500);
-	kthread_run(eq_write_later, eq, "kfi_writer");
-	KUNIT_EXPECT_EQ(test, sizeof(e), kfi_eq_sread(eq, &event, &e, sizeof(e), 5000, 0));
-	KUNIT_EXPECT_EQ(test, 3, event);
-	KUNIT_EXPECT_EQ(test, 7, e.data);
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
-	fake_close(w);
-}
-
 static void eq_handler(struct kfid_eq *eq, void *context)
 {
 	might_sleep();
@@ -205,11 +119,8 @@ static void eq_edge(struct kunit *test)
 }
 
 static struct kunit_case eq_cases[] = {
-	KUNIT_CASE(eq_order),
-	KUNIT_CASE(eq_refusals),
 	KUNIT_CASE(eq_cm_events),
 	KUNIT_CASE(eq_errors),
-	KUNIT_CASE(eq_sread),
 	KUNIT_CASE(eq_edge),
 	{}
 };

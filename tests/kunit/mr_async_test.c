@@ -17,39 +17,6 @@ static struct kfid_mr *long_lived_region(struct kfi_world *w)
 	return mr;
 }
 
-static void register_and_invalidate(struct kunit *test)
-{
-	struct kfi_world_opts opts = { .mr_mode = KFI_MR_PROV_KEY, .key_size = 4 };
-	struct kfi_world *w = kfi_world_open(test, &opts);
-	struct kfid_mr *mr;
-	struct job j;
-	u64 old = 0;
-	int i;
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 4, 0, &mr, NULL));
-	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_mr_invalidate(mr, &j.work));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_enable(mr));
-	for (i = 0; i < 5; i++) {
-		KUNIT_ASSERT_EQ(test, 0, attach(mr, mem, 64, &j));
-		KUNIT_EXPECT_EQ(test, 1, j.calls);
-		KUNIT_EXPECT_EQ(test, 0, j.err);
-		KUNIT_EXPECT_NE(test, old, mr->key);
-		KUNIT_EXPECT_LE(test, mr->key, (u64)U32_MAX);
-		old = mr->key;
-		KUNIT_EXPECT_TRUE(test, may(w, old, 0, 64, KFI_REMOTE_WRITE));
-		KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, attach(mr, mem, 64, &j));
-		KUNIT_ASSERT_EQ(test, 0, detach(mr, &j));
-		KUNIT_EXPECT_EQ(test, 1, j.calls);
-		KUNIT_EXPECT_FALSE(test, may(w, old, 0, 64, KFI_REMOTE_WRITE));
-		KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, detach(mr, &j));
-	}
-	KUNIT_EXPECT_EQ(test, 0, attach(mr, mem, 64, &j));
-	/* closing a registered region ends it */
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	KUNIT_EXPECT_FALSE(test, may(w, mr->key, 0, 64, KFI_REMOTE_WRITE));
-	kfi_world_close(w);
-}
-
 static void per_io_limits(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -209,7 +176,6 @@ static void killed_by_the_peer(struct kunit *test)
 }
 
 static struct kunit_case async_cases[] = {
-	KUNIT_CASE(register_and_invalidate),
 	KUNIT_CASE(per_io_limits),
 	KUNIT_CASE(done_is_never_inside_the_call),
 	KUNIT_CASE(slow_peer_and_a_new_life),

@@ -62,49 +62,6 @@ static void range_is_checked(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static void rights_are_checked(struct kunit *test)
-{
-	static const u64 owner = KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE;
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	u64 rights[] = { 0, KFI_REMOTE_READ, KFI_REMOTE_WRITE, RW };
-	struct kfid_mr *mr;
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(rights); i++) {
-		mr = reg_random(w, rights[i] | owner);
-		KUNIT_EXPECT_EQ(test, !!(rights[i] & KFI_REMOTE_READ),
-				may(w, mr->key, 0, 1, KFI_REMOTE_READ));
-		KUNIT_EXPECT_EQ(test, !!(rights[i] & KFI_REMOTE_WRITE),
-				may(w, mr->key, 0, 1, KFI_REMOTE_WRITE));
-		KUNIT_EXPECT_EQ(test, rights[i] == RW, may(w, mr->key, 0, 1, RW));
-		KUNIT_EXPECT_FALSE(test, may(w, mr->key + 1, 0, 1, KFI_REMOTE_READ));
-		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-		KUNIT_EXPECT_FALSE(test, may(w, mr->key, 0, 1, KFI_REMOTE_READ));
-	}
-	kfi_world_close(w);
-}
-
-static void requested_keys(struct kunit *test)
-{
-	struct kfi_world_opts opts = { .key_size = 2 };
-	struct kfi_world *w = kfi_world_open(test, &opts);
-	struct kfid_mr *a = reg(w, RW, 0, 0x1234), *b = reg(w, RW, 0, 0), *c = NULL;
-
-	KUNIT_EXPECT_EQ(test, 0x1234ULL, kfi_mr_key(a));
-	KUNIT_EXPECT_EQ(test, 0ULL, kfi_mr_key(b));
-	KUNIT_EXPECT_EQ(test, -KFI_ENOKEY,
-			kfi_mr_reg(&w->domain.fid, mem, 1, RW, 0, 0x1234, 0, &c, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL,
-			kfi_mr_reg(&w->domain.fid, mem, 1, RW, 0, 0x10000, 0, &c, NULL));
-	KUNIT_EXPECT_NULL(test, c);
-	KUNIT_EXPECT_TRUE(test, may(w, 0x1234, 0, 1, KFI_REMOTE_READ));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&a->fid));
-	a = reg(w, RW, 0, 0x1234);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&a->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&b->fid));
-	kfi_world_close(w);
-}
-
 /*
  * With keys of one byte the keys of 200 regions often collide. Each key is unique, fits, and is
  * neither 0 nor ~0.
@@ -284,45 +241,6 @@ static void pages_and_scatterlists(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static void bound_to_an_endpoint(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL), *other = kfi_world_open(test, NULL);
-	struct kfid_mr *mr = reg_random(w, RW);
-	struct kfi_ep second = { .domain = &w->domain };
-	struct iov_iter iter;
-
-	kfi_obj_init(&second.obj);
-	KUNIT_EXPECT_EQ(test, -KFI_EDOMAIN, kfi_mr_bind(mr, &other->ep.fid.fid, 0));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_mr_bind(mr, &w->ep.fid.fid, 1));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_bind(mr, &w->cq->fid, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_bind(mr, &w->ep.fid.fid, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_bind(mr, &w->ep.fid.fid, 0));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->ep.obj.users));
-	KUNIT_EXPECT_TRUE(test, may(w, mr->key, 0, 1, KFI_REMOTE_READ));
-	KUNIT_EXPECT_TRUE(test, IS_ERR(kfi_mr_get(&second, mr->key, 0, 1, KFI_REMOTE_READ, &iter)));
-	KUNIT_EXPECT_EQ(test, -EACCES, kfi_mr_kill(&second, mr->key));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	kfi_world_close(other);
-	kfi_world_close(w);
-}
-
-static void enable_after_bind(struct kunit *test)
-{
-	struct kfi_world_opts opts = { .mr_mode = KFI_MR_ENDPOINT | KFI_MR_PROV_KEY };
-	struct kfi_world *w = kfi_world_open(test, &opts);
-	struct kfid_mr *mr = reg_random(w, RW);
-
-	KUNIT_EXPECT_FALSE(test, may(w, mr->key, 0, 1, KFI_REMOTE_READ));
-	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_mr_enable(mr));
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_bind(mr, &w->ep.fid.fid, 0));
-	KUNIT_EXPECT_FALSE(test, may(w, mr->key, 0, 1, KFI_REMOTE_READ));
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_enable(mr));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_enable(mr));
-	KUNIT_EXPECT_TRUE(test, may(w, mr->key, 0, 1, KFI_REMOTE_READ));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	kfi_world_close(w);
-}
-
 static int binds;
 
 static int bind_same_key(struct kfi_mr *mr)
@@ -359,35 +277,6 @@ static void unbound_without_key(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static void counter_counts_remote_writes(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kfid_cntr *cntr;
-	struct kfid_mr *mr;
-	struct kfi_mr *held;
-	struct iov_iter iter;
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&w->domain.fid, NULL, &cntr, NULL));
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_reg(&w->domain.fid, mem, 64, RW, 0, 1, KFI_RMA_EVENT, &mr, NULL));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_mr_bind(mr, &cntr->fid, 0));
-	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_mr_enable(mr));
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_bind(mr, &cntr->fid, KFI_REMOTE_WRITE));
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_enable(mr));
-	held = kfi_mr_get(&w->ep, 1, 0, 8, KFI_REMOTE_WRITE, &iter);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(held));
-	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, 1, KFI_REMOTE_WRITE, 8, 0, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, 1, KFI_REMOTE_READ, 8, 0, 0));
-	KUNIT_EXPECT_EQ(test, 1ULL, kfi_cntr_read(cntr));
-	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&cntr->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, 1, KFI_REMOTE_WRITE, 8, 0, 0));
-	KUNIT_EXPECT_EQ(test, 1ULL, kfi_cntr_read(cntr));
-	kfi_mr_put(held);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr->fid));
-	kfi_world_close(w);
-}
-
 static void virtual_addresses(struct kunit *test)
 {
 	struct kfi_world_opts opts = { .mr_mode = KFI_MR_VIRT_ADDR };
@@ -420,17 +309,12 @@ static void close_does_not_wait_for_peers(struct kunit *test)
 
 static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(range_is_checked),
-	KUNIT_CASE(rights_are_checked),
-	KUNIT_CASE(requested_keys),
 	KUNIT_CASE(random_keys),
 	KUNIT_CASE(keys_fit_32_bits_and_differ),
 	KUNIT_CASE(bad_registrations),
 	KUNIT_CASE(iterator_position),
 	KUNIT_CASE(pages_and_scatterlists),
-	KUNIT_CASE(bound_to_an_endpoint),
-	KUNIT_CASE(enable_after_bind),
 	KUNIT_CASE(unbound_without_key),
-	KUNIT_CASE(counter_counts_remote_writes),
 	KUNIT_CASE(virtual_addresses),
 	KUNIT_CASE(close_does_not_wait_for_peers),
 	{}

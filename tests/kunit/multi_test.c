@@ -61,28 +61,6 @@ static void end(struct kfi_world *w)
 	kfi_world_close(w);
 }
 
-static void messages_are_packed(struct kunit *test)
-{
-	struct kfi_world *w = world(test, 16, 0);
-	struct kfi_rx rx;
-	int i;
-
-	memset(area, '-', sizeof(area));
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(1)));
-	for (i = 0; i < 3; i++) {
-		KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 30, false));
-		KUNIT_EXPECT_PTR_EQ(test, (void *)area + 30 * i, rx.buf);
-		KUNIT_EXPECT_EQ(test, (size_t)30,
-				copy_to_iter("abcdefghijklmnopqrstuvwxyz1234", 30, &rx.iter));
-		kfi_rx_complete(&rx, 0);
-		expect(w, CTX(1), i == 2 ? LAST : PART, 30, area + 30 * i, 0);
-	}
-	KUNIT_EXPECT_EQ(test, 0, memcmp(area + 60, "abcdefghij", 10));
-	KUNIT_EXPECT_EQ(test, '-', area[90]);
-	KUNIT_EXPECT_EQ(test, (int)KFI_RX_NONE, (int)arrive(w, &rx, 1, false));
-	end(w);
-}
-
 /* The completion that is written last has the flag, whichever message it belongs to. */
 static void any_order_of_completion(struct kunit *test)
 {
@@ -103,71 +81,6 @@ static void any_order_of_completion(struct kunit *test)
 		}
 	}
 	end(w);
-}
-
-static void too_long_goes_to_the_next(struct kunit *test)
-{
-	struct kfi_world *w = world(test, 1, 0);
-	struct kfi_rx rx[2];
-
-	/* no message is in progress: an entry of its own releases the first buffer */
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 64, CTX(1)));
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area + 64, 64, CTX(2)));
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[0], 40, false));
-	kfi_rx_complete(&rx[0], 0);
-	expect(w, CTX(1), PART, 40, area, 0);
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[1], 25, false));
-	expect(w, CTX(1), KFI_MULTI_RECV, 0, NULL, 0);
-	/* a message is in progress: its entry releases the buffer */
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_NONE, (int)arrive(w, &rx[0], 64, false));
-	expect_none(w);
-	kfi_rx_complete(&rx[1], 0);
-	expect(w, CTX(2), LAST, 25, area + 64, 0);
-	end(w);
-}
-
-static void only_an_empty_buffer_truncates(struct kunit *test)
-{
-	struct kfi_world *w = world(test, 16, 0);
-	struct kfi_cq_err_entry wc;
-	struct kfi_rx rx;
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 64, CTX(1)));
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 100, false));
-	KUNIT_EXPECT_EQ(test, (size_t)64, rx.room);
-	kfi_rx_complete(&rx, 0);
-	KUNIT_ASSERT_TRUE(test, kfi_world_entry(w, &wc));
-	KUNIT_EXPECT_EQ(test, LAST, wc.flags);
-	KUNIT_EXPECT_EQ(test, KFI_ETRUNC, wc.err);
-	KUNIT_EXPECT_EQ(test, (size_t)100, wc.len);
-	KUNIT_EXPECT_EQ(test, (size_t)36, wc.olen);
-	end(w);
-}
-
-static void unexpected_messages_fill_it_in_order(struct kunit *test)
-{
-	struct kfi_world *w = world(test, 8, 0);
-	struct kfi_rx rx[5];
-	int i;
-
-	for (i = 0; i < 5; i++)
-		KUNIT_ASSERT_EQ(test, (int)KFI_RX_QUEUED, (int)arrive(w, &rx[i], 10 + i, true));
-	w->hold = true;
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 40, CTX(1)));
-	KUNIT_ASSERT_EQ(test, 3u, w->nr_held);
-	for (i = 0; i < 3; i++)
-		KUNIT_EXPECT_PTR_EQ(test, &rx[i], w->held[i]);
-	KUNIT_EXPECT_PTR_EQ(test, (void *)area + 21, rx[2].buf);
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area + 64, 40, CTX(2)));
-	KUNIT_ASSERT_EQ(test, 5u, w->nr_held);
-	KUNIT_EXPECT_PTR_EQ(test, (void *)area + 64 + 13, rx[4].buf);
-	for (i = 0; i < 5; i++)
-		kfi_rx_complete(&rx[i], 0);
-	for (i = 0; i < 3; i++)
-		expect(w, CTX(1), i == 2 ? LAST : PART, 10 + i, rx[i].buf, 0);
-	expect(w, CTX(2), PART, 13, area + 64, 0);
-	expect(w, CTX(2), PART, 14, area + 77, 0);
-	kfi_world_close(w);
 }
 
 /* Of two slots the buffer occupies one, so a third message waits until the queue was read. */
@@ -282,25 +195,6 @@ static void cancel_while_stalled(struct kunit *test)
 {
 	cancel_stalled(test, false);
 	cancel_stalled(test, true);
-}
-
-static void cancel(struct kunit *test)
-{
-	struct kfi_world *w = world(test, 1, 0);
-	struct kfi_rx rx;
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(1)));
-	KUNIT_EXPECT_EQ(test, 0, kfi_match_cancel(&w->ep, CTX(1)));
-	expect(w, CTX(1), LAST, 0, NULL, ECANCELED);
-	/* a message is in progress, so its entry is the last one */
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(2)));
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 10, false));
-	KUNIT_EXPECT_EQ(test, 0, kfi_match_cancel(&w->ep, CTX(2)));
-	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_match_cancel(&w->ep, CTX(2)));
-	expect_none(w);
-	kfi_rx_complete(&rx, 0);
-	expect(w, CTX(2), LAST, 10, area, 0);
-	end(w);
 }
 
 #define ROUNDS	3000
@@ -443,16 +337,11 @@ static void page_vectors(struct kunit *test)
 }
 
 static struct kunit_case multi_cases[] = {
-	KUNIT_CASE(messages_are_packed),
 	KUNIT_CASE(any_order_of_completion),
-	KUNIT_CASE(too_long_goes_to_the_next),
-	KUNIT_CASE(only_an_empty_buffer_truncates),
-	KUNIT_CASE(unexpected_messages_fill_it_in_order),
 	KUNIT_CASE(no_slot_no_match),
 	KUNIT_CASE(stalled_messages_follow),
 	KUNIT_CASE(closing_while_stalled),
 	KUNIT_CASE(cancel_while_stalled),
-	KUNIT_CASE(cancel),
 	KUNIT_CASE(cancel_in_the_middle),
 	KUNIT_CASE(failed_landings),
 	KUNIT_CASE(zero_length_messages),

@@ -87,26 +87,6 @@ static void op_places(struct kunit *test)
 	op_close(test, &o);
 }
 
-/* A full queue refuses the operation, which returns to the pool. */
-static void op_full_queue(struct kunit *test)
-{
-	struct op_world o;
-	struct kfi_oper *a, *b;
-
-	op_open(test, &o, 1);
-	a = kfi_op_get(o.ep, &o.ep->tx, o.ep->tx_cq, 0);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
-	b = kfi_op_get(o.ep, &o.ep->rx, o.ep->rx_cq, 0);
-	KUNIT_EXPECT_EQ(test, -EAGAIN, PTR_ERR(b));
-	KUNIT_EXPECT_EQ(test, 0, kfi_pool_used(&o.ep->rx));
-	b = kfi_op_get(o.ep, &o.ep->rx, o.ep->rx_cq, KFI_CQE);	/* needs no slot */
-	KUNIT_EXPECT_FALSE(test, IS_ERR(b));
-	kfi_op_abort(b);
-	kfi_op_abort(a);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&o.ep->tx_cq->free));
-	op_close(test, &o);
-}
-
 static void op_place_end(struct kfi_dev_place *place)
 {
 }
@@ -266,71 +246,12 @@ static void op_freed_first(struct kunit *test)
 	op_close(test, &o);
 }
 
-static void op_counters(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
-	struct kfi_cntr_attr attr = {};
-	static const u64 flags[] = { KFI_SEND, KFI_READ, KFI_WRITE };
-	struct kfid_cntr *cntr[3];
-	struct kfid_ep *fid;
-	struct kfi_dev_place place = { .domain = &w->domain };
-	struct kfi_oper *op;
-	struct kfi_ep *ep;
-	int i;
-
-	w->ops.place_end = op_place_end;
-	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &fid, NULL));
-	for (i = 0; i < 3; i++) {
-		KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&w->domain.fid, &attr, &cntr[i], NULL));
-		KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(fid, &cntr[i]->fid, flags[i]));
-	}
-	ep = kfi_to_ep(fid);
-	/* send, tsend, write, read; without any queue */
-	for (i = KFI_OPC_SEND; i <= KFI_OPC_READ; i++) {
-		op = kfi_op_get(ep, &ep->tx, NULL, 0);
-		op->code = i;
-		kfi_tx_complete(op, i == KFI_OPC_READ ? -EIO : 0);
-	}
-	KUNIT_EXPECT_EQ(test, 2, kfi_cntr_read(cntr[0]));
-	KUNIT_EXPECT_EQ(test, 0, kfi_cntr_read(cntr[1]));
-	KUNIT_EXPECT_EQ(test, 1, kfi_cntr_readerr(cntr[1]));
-	KUNIT_EXPECT_EQ(test, 1, kfi_cntr_read(cntr[2]));
-	/* gets and abandoned places do not count, neither do their errors */
-	for (i = 0; i < 8; i++) {
-		op = kfi_op_get(ep, &ep->tx, NULL, i & 4 ? KFI_NO_COMPLETION : 0);
-		op->code = i & 1 ? KFI_OPC_PLACE_PUT : KFI_OPC_PLACE_GET;
-		op->place = &place;
-		op->len = 0;
-		kfi_tx_complete(op, i & 2 ? -EOPNOTSUPP : 0);
-	}
-	KUNIT_EXPECT_EQ(test, 1, kfi_cntr_read(cntr[2]));
-	KUNIT_EXPECT_EQ(test, 0, kfi_cntr_readerr(cntr[2]));
-	for (i = 0; i < 2; i++) {
-		op = kfi_op_get(ep, &ep->tx, NULL, 0);
-		op->code = KFI_OPC_PLACE_PUT;
-		op->place = &place;
-		op->len = 7;
-		kfi_tx_complete(op, i ? -EREMOTEIO : 0);
-	}
-	KUNIT_EXPECT_EQ(test, 2, kfi_cntr_read(cntr[2]));
-	KUNIT_EXPECT_EQ(test, 1, kfi_cntr_readerr(cntr[2]));
-	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&cntr[0]->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&fid->fid));
-	for (i = 0; i < 3; i++)
-		KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr[i]->fid));
-	kfi_freeinfo(info);
-	fake_close(w);
-}
-
 static struct kunit_case op_cases[] = {
 	KUNIT_CASE(op_places),
-	KUNIT_CASE(op_full_queue),
 	KUNIT_CASE(op_tx_flags),
 	KUNIT_CASE(op_silent),
 	KUNIT_CASE(op_silent_cqe),
 	KUNIT_CASE(op_freed_first),
-	KUNIT_CASE(op_counters),
 	{}
 };
 
@@ -463,37 +384,6 @@ static void ow_expect_none(struct kunit *test, struct overdue_conn *conn)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&conn->fails));
 }
 
-/* The connection of an operation without an answer ends, and no other. */
-static void overdue_ends(struct kunit *test)
-{
-	unsigned long start = jiffies;
-	struct overdue_world o;
-
-	ow_open(test, &o, 0);
-	ow_post(test, &o, 1, &ow_conns[0]);
-	ow_expect_end(test, &ow_conns[0], start);
-	ow_expect_none(test, &ow_conns[1]);
-	ow_close(test, &o);
-}
-
-/* An entry of the pool is always in use, but each operation ends in time. */
-static void overdue_in_time(struct kunit *test)
-{
-	unsigned long end = jiffies + msecs_to_jiffies(4 * OW_MS);
-	struct overdue_world o;
-	struct kfi_cq_tagged_entry e;
-
-	ow_open(test, &o, 0);
-	while (time_before(jiffies, end)) {
-		ow_post(test, &o, 1, &ow_conns[0]);
-		msleep(OW_MS / 20);
-		KUNIT_EXPECT_TRUE(test, fake_finish(o.fake, 0));
-		KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(o.cq, &e, 1));
-	}
-	ow_expect_none(test, &ow_conns[0]);
-	ow_close(test, &o);
-}
-
 /* Time without a connection does not count. */
 static void overdue_unconnected(struct kunit *test)
 {
@@ -567,8 +457,6 @@ static void overdue_options(struct kunit *test)
 }
 
 static struct kunit_case overdue_cases[] = {
-	KUNIT_CASE(overdue_ends),
-	KUNIT_CASE(overdue_in_time),
 	KUNIT_CASE(overdue_unconnected),
 	KUNIT_CASE(overdue_ended),
 	KUNIT_CASE(overdue_options),

@@ -111,22 +111,6 @@ static void post_recv_refusals(struct kunit *test)
 	post_close(test, &p);
 }
 
-/* A peek that finds nothing ends at once. */
-static void post_peek(struct kunit *test)
-{
-	struct kfi_msg_tagged msg = { .tag = 9, .context = &msg, .addr = KFI_ADDR_UNSPEC };
-	struct kfi_cq_err_entry wc = {};
-	struct post_world p;
-
-	post_open(test, &p);
-	KUNIT_EXPECT_EQ(test, 0, kfi_trecvmsg(p.ep, &msg, KFI_PEEK));
-	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(p.cq, &wc, 0));
-	KUNIT_EXPECT_EQ(test, ENOMSG, wc.err);
-	KUNIT_EXPECT_PTR_EQ(test, (void *)&msg, wc.op_context);
-	expect_untouched(test, &p);
-	post_close(test, &p);
-}
-
 static void post_rma(struct kunit *test)
 {
 	static u8 buf[128];
@@ -174,49 +158,6 @@ static void expect_bytes(struct kunit *test, struct kfi_oper *op, const u8 *want
 	KUNIT_EXPECT_EQ(test, len, iov_iter_count(&iter));
 	KUNIT_EXPECT_EQ(test, len, copy_from_iter(got, len, &iter));
 	KUNIT_EXPECT_EQ(test, 0, memcmp(want, got, len));
-}
-
-/* A vector is copied, the data only with KFI_INJECT. */
-static void post_payload(struct kunit *test)
-{
-	u8 *page = (u8 *)get_zeroed_page(GFP_KERNEL);
-	struct kvec iov[2];
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 2, .data = 5 };
-	struct bio_vec bv[2];
-	struct post_world p;
-	u8 want[30];
-	int i;
-
-	post_open(test, &p);
-	for (i = 0; i < 200; i++)
-		page[i] = i;
-	memcpy(want, page + 7, 10);
-	memcpy(want + 10, page + 100, 20);
-
-	iov[0] = (struct kvec){ page + 7, 10 };
-	iov[1] = (struct kvec){ page + 100, 20 };
-	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(p.ep, &msg, KFI_REMOTE_CQ_DATA));
-	memset(iov, 0, sizeof(iov));
-	expect_bytes(test, posted(&p), want, 30);
-	KUNIT_EXPECT_EQ(test, 5, posted(&p)->data);
-
-	bvec_set_page(&bv[0], virt_to_page(page), 10, 7);
-	bvec_set_page(&bv[1], virt_to_page(page), 20, 100);
-	KUNIT_EXPECT_EQ(test, 0, kfi_sendbv(p.ep, bv, NULL, 2, 0, NULL));
-	memset(bv, 0, sizeof(bv));
-	expect_bytes(test, posted(&p), want, 30);
-
-	iov[0] = (struct kvec){ page + 7, 10 };
-	iov[1] = (struct kvec){ page + 100, 20 };
-	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(p.ep, &msg, KFI_INJECT));
-	memset(page, 0, PAGE_SIZE);
-	expect_bytes(test, posted(&p), want, 30);
-
-	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, 0, posted(&p)->len);
-	KUNIT_EXPECT_EQ(test, 0, iov_iter_count(&posted(&p)->iter));
-	post_close(test, &p);
-	free_page((unsigned long)page);
 }
 
 /*
@@ -288,30 +229,6 @@ static void post_default_flags(struct kunit *test)
 	post_close(test, &p);
 }
 
-/* A canceled receive has one event; the others still wait. */
-static void post_cancel(struct kunit *test)
-{
-	struct kfi_cq_err_entry wc = {};
-	struct post_world p;
-	u8 buf[8];
-	int c[3];
-
-	post_open(test, &p);
-	KUNIT_EXPECT_EQ(test, 0, kfi_recv(p.ep, buf, 8, NULL, KFI_ADDR_UNSPEC, &c[0]));
-	KUNIT_EXPECT_EQ(test, 0, kfi_trecv(p.ep, buf, 8, NULL, KFI_ADDR_UNSPEC, 1, 0, &c[1]));
-	KUNIT_EXPECT_EQ(test, 0, kfi_trecv(p.ep, buf, 8, NULL, KFI_ADDR_UNSPEC, 1, 7, &c[2]));
-	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&p.ep->fid, &p));
-	KUNIT_EXPECT_EQ(test, 0, kfi_cancel(&p.ep->fid, &c[1]));
-	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&p.ep->fid, &c[1]));
-	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(p.cq, &wc, 0));
-	KUNIT_EXPECT_EQ(test, ECANCELED, wc.err);
-	KUNIT_EXPECT_PTR_EQ(test, (void *)&c[1], wc.op_context);
-	KUNIT_EXPECT_EQ(test, KFI_TAGGED | KFI_RECV, wc.flags);
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_readerr(p.cq, &wc, 0));
-	KUNIT_EXPECT_EQ(test, 2, kfi_pool_used(&kfi_to_ep(p.ep)->rx));
-	post_close(test, &p);
-}
-
 /* ---- kfi_ep_tx_space() ---- */
 
 static void space_fn(struct kfid_ep *ep, void *context)
@@ -354,43 +271,13 @@ static void post_space_pool(struct kunit *test)
 	post_close(test, &p);
 }
 
-static void post_space_cq(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
-	struct kfid_cq *cq = fake_cq(w, 2, 0, NULL, NULL);
-	struct post_world p = { .w = w, .info = info, .cq = cq };
-	struct kfi_cq_tagged_entry e;
-	atomic_t calls = ATOMIC_INIT(0);
-
-	p.ep = fake_rdm(w, info, cq);
-	p.fake = to_fake(p.ep);
-	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
-	fake_finish(p.fake, 0);
-	/* no slot: the entry was not read */
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&calls));
-	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cq, &e, 1));
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&calls) == 1));
-	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
-	post_close(test, &p);
-}
-
 static struct kunit_case post_cases[] = {
 	KUNIT_CASE(post_refusals),
 	KUNIT_CASE(post_recv_refusals),
-	KUNIT_CASE(post_peek),
 	KUNIT_CASE(post_rma),
-	KUNIT_CASE(post_payload),
 	KUNIT_CASE(post_sgl),
 	KUNIT_CASE(post_default_flags),
-	KUNIT_CASE(post_cancel),
 	KUNIT_CASE(post_space_pool),
-	KUNIT_CASE(post_space_cq),
 	{}
 };
 

@@ -329,52 +329,6 @@ static void test_failing_provider(struct kunit *test)
 	expect_none(test, NULL, -ENOMEM);
 }
 
-static void test_nothing(struct kunit *test)
-{
-	struct kfi_info hints = { .caps = KFI_RMA };
-
-	expect_none(test, &hints, -ENODATA);
-	KUNIT_EXPECT_EQ(test, fake_a.asked, 1);
-	KUNIT_EXPECT_EQ(test, fake_b.asked, 1);
-}
-
-static void test_bad_calls(struct kunit *test)
-{
-	struct kfi_info *info = poison;
-
-	KUNIT_EXPECT_EQ(test,
-			kfi_getinfo_net(&init_net, kfi_version() + 1, NODE, NULL, 0, NULL, &info),
-			-ENOSYS);
-	KUNIT_EXPECT_NULL(test, info);
-	KUNIT_EXPECT_EQ(test, getinfo(NULL, KFI_INJECT, &info), -KFI_EBADFLAGS);
-	KUNIT_EXPECT_NULL(test, info);
-	info = poison;
-	KUNIT_EXPECT_EQ(test, kfi_getinfo_net(&init_net, 0, NULL, NULL, KFI_SOURCE, NULL, &info),
-			-EINVAL);
-	KUNIT_EXPECT_NULL(test, info);
-	KUNIT_EXPECT_EQ(test, kfi_getinfo_net(&init_net, 0, NODE, NULL, 0, NULL, NULL), -EINVAL);
-	KUNIT_EXPECT_EQ(test, fake_a.asked, 0);
-}
-
-static void test_named_provider(struct kunit *test)
-{
-	struct kfi_fabric_attr fabric = { .prov_name = "kunit-b" };
-	struct kfi_info hints = { .fabric_attr = &fabric }, *info;
-
-	KUNIT_ASSERT_EQ(test, getinfo(&hints, 0, &info), 0);
-	KUNIT_EXPECT_EQ(test, length(info), 1);
-	KUNIT_EXPECT_STREQ(test, info->fabric_attr->prov_name, "kunit-b");
-	KUNIT_EXPECT_EQ(test, fake_a.asked, 0);
-	kfi_freeinfo(info);
-	fabric.prov_name = "kunit-nobody";
-	expect_none(test, &hints, -ENODATA);
-	fabric.prov_name = "../../x";
-	expect_none(test, &hints, -ENODATA);
-	fabric.prov_name = "kunit-a";
-	fabric.prov_version = KFI_VERSION(3, 2);
-	expect_none(test, &hints, -ENODATA);
-}
-
 static void test_attr_only(struct kunit *test)
 {
 	struct kfi_fabric_attr fabric = { .prov_name = "kunit-a" };
@@ -401,36 +355,6 @@ static struct kfid_fabric *open_fabric(struct kunit *test, struct kfi_info **inf
 	KUNIT_EXPECT_PTR_EQ(test, fabric->fid.context, (void *)test);
 	KUNIT_EXPECT_EQ(test, fabric->api_version, kfi_version());
 	return fabric;
-}
-
-static void test_life(struct kunit *test)
-{
-	struct kfi_domain_limits limits;
-	struct kfid_domain *domain = NULL, *second;
-	struct kfid_fabric *fabric;
-	struct kfi_info *info;
-	void *ops = test;
-
-	fabric = open_fabric(test, &info);
-	fake_a.refuse = -ENETDOWN;
-	KUNIT_EXPECT_EQ(test, kfi_domain(fabric, info, &domain, NULL), -ENETDOWN);
-	fake_a.refuse = 0;
-	KUNIT_ASSERT_EQ(test, kfi_domain(fabric, info, &domain, NULL), 0);
-	KUNIT_ASSERT_EQ(test, kfi_domain(fabric, info, &second, NULL), 0);
-	KUNIT_EXPECT_EQ(test, fake_a.domains, 2);
-	KUNIT_EXPECT_EQ(test, kfi_domain_limits(domain, &limits), 0);
-	KUNIT_EXPECT_EQ(test, limits.sge_limit, (size_t)7);
-	KUNIT_EXPECT_NOT_NULL(test, limits.dma_device);
-	KUNIT_EXPECT_EQ(test, kfi_open_ops(&domain->fid, "no such ops", 0, &ops, NULL), -ENOSYS);
-	KUNIT_EXPECT_NULL(test, ops);
-	KUNIT_EXPECT_EQ(test, kfi_open_ops(&fabric->fid, "x", 1, &ops, NULL), -KFI_EBADFLAGS);
-	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), -EBUSY);
-	KUNIT_EXPECT_EQ(test, kfi_close(&domain->fid), 0);
-	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), -EBUSY);
-	KUNIT_EXPECT_EQ(test, kfi_close(&second->fid), 0);
-	KUNIT_EXPECT_EQ(test, fake_a.domains, 0);
-	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), 0);
-	kfi_freeinfo(info);
 }
 
 static void test_bad_opens(struct kunit *test)
@@ -486,43 +410,6 @@ static void test_bad_handles(struct kunit *test)
 	kfi_freeinfo(info);
 }
 
-/* A hint with an open object matches only what that object is for. */
-static void test_reuse(struct kunit *test)
-{
-	struct kfi_fabric_attr fab_hint = {};
-	struct kfi_domain_attr dom_hint = {};
-	struct kfi_info hints = { .fabric_attr = &fab_hint, .domain_attr = &dom_hint }, *info,
-			*again;
-	struct kfid_domain *domain;
-	struct kfid_fabric *fabric;
-
-	fake_a.offers = 2;
-	fabric = open_fabric(test, &info);
-	KUNIT_ASSERT_EQ(test, kfi_domain(fabric, info->next, &domain, NULL), 0);
-
-	fab_hint.fabric = fabric;
-	KUNIT_ASSERT_EQ(test, getinfo(&hints, 0, &again), 0);
-	KUNIT_EXPECT_EQ(test, length(again), 2);	/* both of provider a, none of b */
-	KUNIT_EXPECT_PTR_EQ(test, again->fabric_attr->fabric, fabric);
-	kfi_freeinfo(again);
-
-	dom_hint.domain = domain;
-	KUNIT_ASSERT_EQ(test, getinfo(&hints, 0, &again), 0);
-	KUNIT_EXPECT_EQ(test, length(again), 1);
-	KUNIT_EXPECT_STREQ(test, again->domain_attr->name, "dom-kunit-a-1");
-	KUNIT_EXPECT_PTR_EQ(test, again->domain_attr->domain, domain);
-	kfi_freeinfo(again);
-
-	fab_hint.prov_name = "kunit-b";
-	expect_none(test, &hints, -ENODATA);
-	fab_hint.prov_name = NULL;
-	fab_hint.fabric = (struct kfid_fabric *)domain;	/* not a fabric */
-	expect_none(test, &hints, -ENODATA);
-	KUNIT_EXPECT_EQ(test, kfi_close(&domain->fid), 0);
-	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), 0);
-	kfi_freeinfo(info);
-}
-
 /* A device goes: a hint with the domain on it matches nothing, and the other domain still works. */
 static void test_device_gone(struct kunit *test)
 {
@@ -572,14 +459,9 @@ static struct kunit_case provider_cases[] = {
 	KUNIT_CASE(test_groups),
 	KUNIT_CASE(test_order),
 	KUNIT_CASE(test_failing_provider),
-	KUNIT_CASE(test_nothing),
-	KUNIT_CASE(test_bad_calls),
-	KUNIT_CASE(test_named_provider),
 	KUNIT_CASE(test_attr_only),
-	KUNIT_CASE(test_life),
 	KUNIT_CASE(test_bad_opens),
 	KUNIT_CASE(test_bad_handles),
-	KUNIT_CASE(test_reuse),
 	KUNIT_CASE(test_device_gone),
 	{ }
 };
