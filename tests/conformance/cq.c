@@ -302,29 +302,6 @@ static void source_of_error(struct test *t)
 	}
 }
 
-static void bad_attributes(struct test *t)
-{
-	struct node *n = test_new(t, struct node);
-	struct kfi_cq_attr attr = {};
-	struct kfi_cq_tagged_entry e;
-	struct kfid_cq *cq;
-
-	REQUIRE(t, n && !node_open(t, n, 0, NULL));
-	attr.wait_obj = KFI_WAIT_FD;
-	EXPECT_EQ(t, kfi_cq_open(n->domain, &attr, &cq, NULL, NULL), -EOPNOTSUPP);
-	attr.wait_obj = KFI_WAIT_NONE;
-	attr.format = 99;
-	EXPECT_EQ(t, kfi_cq_open(n->domain, &attr, &cq, NULL, NULL), -EINVAL);
-	attr.format = KFI_CQ_FORMAT_MSG;
-	attr.flags = BIT_ULL(40);
-	EXPECT_EQ(t, kfi_cq_open(n->domain, &attr, &cq, NULL, NULL), -KFI_EBADFLAGS);
-	EXPECT_EQ(t, kfi_cq_sread(n->rxcq, &e, 1, NULL, 0), -EINVAL);
-	EXPECT_EQ(t, kfi_cq_signal(n->rxcq), -EINVAL);
-	EXPECT_EQ(t, kfi_cq_poll(n->rxcq, 1), -EINVAL);
-	REQUIRE_EQ(t, kfi_cq_open(n->domain, NULL, &cq, NULL, NULL), 0);
-	EXPECT_EQ(t, kfi_close(&cq->fid), 0);
-}
-
 const struct test_case cq_cases[] = {
 	{ "cq.formats", T_ALL, 0, C_MSG, formats },
 	{ "cq.full", T_REL, 0, 0, full },
@@ -336,6 +313,5 @@ const struct test_case cq_cases[] = {
 	{ "cq.silent", T_ALL, 0, 0, silent },
 	{ "cq.source", T_RDM | T_DGRAM, 0, C_MSG | KFI_SOURCE, source },
 	{ "cq.source_of_error", T_RDM | T_DGRAM, 0, C_MSG | KFI_SOURCE, source_of_error },
-	{ "cq.bad_attributes", T_ALL, CASE_ONCE, 0, bad_attributes },
 	{ }
 };

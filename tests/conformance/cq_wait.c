@@ -236,8 +236,9 @@ static void ping(struct pair *p, struct echo *e, u8 *buf, u64 seed)
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 }
 
-static void callbacks(struct test *t, u64 flags)
+static void callbacks(struct test *t)
 {
+	u64 flags = case_num(t);
 	struct node_opts opts = { .cq_flags = flags };
 	struct echo *e = echo_new(t, flags);
 	struct pair *p = pair_open(t, NULL, &opts);
@@ -259,21 +260,6 @@ static void callbacks(struct test *t, u64 flags)
 	/* Receives that wait end by done() as well. */
 	EXPECT_EQ(t, test_close(t, &p->b.ep->fid), 0);
 	poll_direct(e);
-}
-
-static void done_workqueue(struct test *t)
-{
-	callbacks(t, 0);
-}
-
-static void done_softirq(struct test *t)
-{
-	callbacks(t, KFI_CQ_SOFTIRQ);
-}
-
-static void done_direct(struct test *t)
-{
-	callbacks(t, KFI_CQ_DIRECT);
 }
 
 /* A handler that reads its queue until empty, posts the receives again, and counts. */
@@ -306,8 +292,9 @@ static void drain(struct kfid_cq *cq, void *context)
 		atomic_inc(&d->e.wrong);
 }
 
-static void handlers(struct test *t, u64 flags, int cpu)
+static void handlers(struct test *t)
 {
+	u64 flags = case_num(t);
 	struct drain *d = test_new(t, struct drain);
 	struct node_opts opts = { .cq_flags = flags, .handler = drain, .arg = d };
 	int i, n = t->w->quick ? 200 : 2000;
@@ -316,7 +303,7 @@ static void handlers(struct test *t, u64 flags, int cpu)
 	comp_t c;
 
 	REQUIRE(t, d);
-	d->cpu = cpu;
+	d->cpu = -1;
 	d->e.flags = flags & (KFI_CQ_SOFTIRQ | KFI_CQ_DIRECT);
 	p = pair_open(t, NULL, &opts);
 	buf = test_zalloc(t, 64 * 33);
@@ -336,21 +323,6 @@ static void handlers(struct test *t, u64 flags, int cpu)
 	EXPECT_EQ(t, atomic_read(&d->e.got), n);
 	EXPECT(t, atomic_read(&d->calls) >= 1 && atomic_read(&d->calls) <= n);
 	EXPECT_EQ(t, atomic_read(&d->e.wrong), 0);
-}
-
-static void handler_workqueue(struct test *t)
-{
-	handlers(t, 0, -1);
-}
-
-static void handler_softirq(struct test *t)
-{
-	handlers(t, KFI_CQ_SOFTIRQ, -1);
-}
-
-static void handler_direct(struct test *t)
-{
-	handlers(t, KFI_CQ_DIRECT, -1);
 }
 
 /* The handler runs in the requested context. */
@@ -553,12 +525,12 @@ const struct test_case cq_wait_cases[] = {
 	{ "cq.timeout", T_ALL, CASE_ONCE, 0, timeout },
 	{ "cq.wakes", T_ALL, 0, 0, wakes },
 	{ "cq.signalled", T_ALL, CASE_ONCE, 0, signalled },
-	{ "cq.done_workqueue", T_REL, 0, 0, done_workqueue },
-	{ "cq.done_softirq", T_REL, 0, 0, done_softirq },
-	{ "cq.done_direct", T_REL, 0, 0, done_direct },
-	{ "cq.handler_workqueue", T_REL, 0, 0, handler_workqueue },
-	{ "cq.handler_softirq", T_REL, 0, 0, handler_softirq },
-	{ "cq.handler_direct", T_REL, 0, 0, handler_direct },
+	{ "cq.done_workqueue", T_REL, 0, 0, callbacks, CASE_NUM(0) },
+	{ "cq.done_softirq", T_REL, 0, 0, callbacks, CASE_NUM(KFI_CQ_SOFTIRQ) },
+	{ "cq.done_direct", T_REL, 0, 0, callbacks, CASE_NUM(KFI_CQ_DIRECT) },
+	{ "cq.handler_workqueue", T_REL, 0, 0, handlers, CASE_NUM(0) },
+	{ "cq.handler_softirq", T_REL, 0, 0, handlers, CASE_NUM(KFI_CQ_SOFTIRQ) },
+	{ "cq.handler_direct", T_REL, 0, 0, handlers, CASE_NUM(KFI_CQ_DIRECT) },
 	{ "cq.handler_cpu", T_REL, CASE_ONCE, 0, handler_cpu },
 	{ "cq.possible_cpu", T_REL, 0, 0, possible_cpu },
 	{ "cq.handler_edge", T_REL, CASE_MATCHING, 0, handler_edge },

@@ -112,31 +112,6 @@ static void bad_bindings(struct test *t)
 	other->txcq = NULL;
 }
 
-static void bad_posts(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	size_t max = t->info[0]->ep_attr->max_msg_size;
-	u8 *buf = test_zalloc(t, 64);
-	struct kvec iov = { buf, 8 }, huge[2] = { { buf, max }, { buf, 1 } };
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1 };
-
-	REQUIRE(t, p && buf);
-	msg.addr = p->a.peer;
-	EXPECT_EQ(t, kfi_sendmsg(p->a.ep, &msg, BIT_ULL(40)), -KFI_EBADFLAGS);
-	EXPECT_EQ(t, kfi_sendmsg(p->a.ep, &msg, KFI_MULTI_RECV), -KFI_EBADFLAGS);
-	EXPECT_EQ(t, kfi_recvmsg(p->a.ep, &msg, KFI_INJECT), -KFI_EBADFLAGS);
-	msg.type = 99;
-	EXPECT_EQ(t, kfi_sendmsg(p->a.ep, &msg, 0), -EINVAL);
-	EXPECT_EQ(t, kfi_recvmsg(p->a.ep, &msg, 0), -EINVAL);
-	if (t->info[0]->tx_attr->iov_limit >= 2 && max < SIZE_MAX - 1)
-		EXPECT_EQ(t, kfi_sendv(p->a.ep, huge, NULL, 2, p->a.peer, NULL), -EMSGSIZE);
-	if (t->type != KFI_EP_MSG)
-		EXPECT_EQ(t, kfi_send(p->a.ep, buf, 8, NULL, 12345, NULL), -EINVAL);
-	NONE_TX(&p->a);
-	NONE_RX(&p->b);
-	still_works(p);
-}
-
 /* Capabilities that were not requested from getinfo are not available. */
 static void without_capability(struct test *t)
 {
@@ -466,7 +441,6 @@ const struct test_case errors_cases[] = {
 	{ "errors.enable_twice", T_ALL, 0, C_MSG, enable_twice },
 	{ "errors.not_enabled", T_ALL, 0, C_MSG, not_enabled },
 	{ "errors.bad_bindings", T_ALL, 0, C_MSG, bad_bindings },
-	{ "errors.bad_posts", T_ALL, 0, C_MSG, bad_posts },
 	{ "errors.without_capability", T_ALL, 0, C_MSG, without_capability },
 	{ "errors.too_long", T_REL, 0, C_MSG | C_TAGGED | C_RMA, too_long },
 	{ "errors.datagram_too_long", T_DGRAM, 0, C_MSG, too_long },

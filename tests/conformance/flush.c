@@ -111,9 +111,7 @@ static struct disk *disk_open(struct node *n, u64 access, u64 flags)
 	if (!EXPECT_EQ(t, kfi_mr_regattr(n->domain, &attr, KFI_RMA_PMEM | flags, &d->r.mr), 0))
 		return NULL;
 	test_keep(t, &d->r.mr->fid);
-	if (n->info->domain_attr->mr_mode & KFI_MR_ENDPOINT &&
-	    !(EXPECT_EQ(t, kfi_mr_bind(d->r.mr, &n->ep->fid, 0), 0) &&
-	      EXPECT_EQ(t, kfi_mr_enable(d->r.mr), 0)))
+	if (region_enable(n, d->r.mr))
 		return NULL;
 	disk_named(d, n);
 	return d;

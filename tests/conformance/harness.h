@@ -57,6 +57,7 @@ struct node;
  * @caps: capabilities that it needs; it is skipped for a type if the provider's getinfo refuses
  *	them
  * @fn: the case
+ * @arg: what @fn needs if it serves several rows, or NULL; see CASE_NUM()
  */
 struct test_case {
 	const char	*name;
@@ -64,7 +65,12 @@ struct test_case {
 	unsigned int	flags;
 	u64		caps;
 	void		(*fn)(struct test *t);
+	const void	*arg;
 };
+
+/* For a case that serves several rows, of which each has a number */
+#define CASE_NUM(n)	((const void *)(uintptr_t)(n))
+#define case_num(t)	((uintptr_t)(t)->c->arg)
 
 /* The suites, in the order in which they run */
 #define TEST_SUITES(S)	\
@@ -465,6 +471,9 @@ struct region {
 	u64		addr, key;
 };
 
+/* Bind a region to the endpoint and enable it, if the domain needs that. Return: 0 on success */
+int region_enable(struct node *n, struct kfid_mr *mr);
+/* Register, and enable. */
 int region_open(struct node *n, struct region *r, void *buf, size_t len, u64 access);
 
 /* ---- accesses to a region of the peer that has ended (comp.c) ---- */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Buffers that are changed as soon as they may be: after an inject, or in a completion callback. */
-#include <linux/delay.h>
 #include <linux/mm.h>
 #include "harness.h"
 

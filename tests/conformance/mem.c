@@ -220,43 +220,6 @@ static void rma(struct test *t)
 			write_and_read(t, &p->a, &r[i & 1], near[i >> 1], size);
 }
 
-/*
- * Many at once, of all lengths, each to its own place; then all in the order of their posts to one
- * place.
- */
-static void rma_many(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *near, *far;
-	struct region r;
-	int i, j, n = 32, rounds = t->w->quick ? 10 : 100;
-	comp_t c;
-
-	REQUIRE(t, p);
-	near = memory(t, &p->a, LEN, true);
-	far = memory(t, &p->b, LEN, true);
-	REQUIRE(t, near && far && !region_open(&p->b, &r, far, LEN, ACCESS));
-	for (j = 0; j < rounds && !t->failures; j++) {
-		size_t step = LEN / n, len = 1 + test_random(t, step);
-
-		fill(near, LEN, j);
-		memset(far, 0, LEN);
-		for (i = 0; i < n; i++)
-			POST(t, kfi_write(p->a.ep, near + i * step, len, NULL, p->a.peer,
-					  r.addr + i * step, r.key, CTX(i)));
-		for (i = 0; i < n; i++)
-			REQUIRE(t, !WAIT_TX(&p->a, &c));
-		for (i = 0; i < n; i++)
-			EXPECT(t, test_until(t, !memcmp(far + i * step, near + i * step, len)));
-		for (i = 0; i < n; i++)
-			POST(t, kfi_write(p->a.ep, near + i * step, len, NULL, p->a.peer, r.addr,
-					  r.key, CTX(i)));
-		for (i = 0; i < n; i++)
-			REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT(t, test_until(t, !memcmp(far, near + (n - 1) * step, len)));
-	}
-}
-
 /* A region of pieces of several kinds, longer than any of them */
 static void rma_mixed(struct test *t)
 {
@@ -283,8 +246,7 @@ static void rma_mixed(struct test *t)
 				       NULL),
 			   0);
 		test_keep(t, &mr->fid);
-		if (p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
-			EXPECT(t, !kfi_mr_bind(mr, &p->b.ep->fid, 0) && !kfi_mr_enable(mr));
+		EXPECT_EQ(t, region_enable(&p->b, mr), 0);
 		at = kfi_mr_addr(mr);
 		fill(near, len, round);
 		POST(t, kfi_write(p->a.ep, near + 10, len - 20, NULL, p->a.peer, at + 10,
@@ -318,29 +280,6 @@ static void messages(struct test *t)
 	for (size = 1; size <= max && !t->failures; size = size_next(t, size))
 		for (i = 0; i < 4 && !t->failures; i++)
 			REQUIRE_EQ(t, exchange(&p->a, &p->b, tx[i & 1], rx[i >> 1], size, size), 0);
-}
-
-/* A message longer than its receive: the part that fits arrives, and no byte beyond changes. */
-static void truncated(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	size_t len = min_t(size_t, LEN, size_max(t)), room = len / 2 + 5;
-	u8 *tx, *rx;
-	comp_t c;
-
-	REQUIRE(t, p);
-	tx = memory(t, &p->a, len, true);
-	rx = memory(t, &p->b, len, true);
-	REQUIRE(t, tx && rx);
-	fill(tx, len, 1);
-	memset(rx, 0x5a, len);
-	POST(t, kfi_recv(p->b.ep, rx, room, NULL, 0, rx));
-	POST(t, kfi_send(p->a.ep, tx, len, NULL, p->a.peer, tx));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_EQ(t, c.err, KFI_ETRUNC);
-	EXPECT_EQ(t, differs(rx, room, 1), -1);
-	EXPECT_EQ(t, not_all(rx + room, len - room, 0x5a), -1);
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
 }
 
 /* ---- ends ---- */
@@ -505,10 +444,8 @@ const struct test_case mem_cases[] = {
 	{ "mem.limits", T_ALL, CASE_ONCE, C_MSG, limits },
 	{ "mem.busy", T_REL, CASE_ONCE, C_MSG | C_RMA, busy },
 	{ "mem.rma", T_REL, 0, C_MSG | C_RMA, rma },
-	{ "mem.rma_many", T_REL, 0, C_MSG | C_RMA, rma_many },
 	{ "mem.rma_mixed", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_mixed },
 	{ "mem.messages", T_REL, 0, C_MSG, messages },
-	{ "mem.truncated", T_REL, CASE_MATCHING, C_MSG, truncated },
 	{ "mem.region_ends", T_REL, 0, C_MSG | C_RMA, region_ends },
 	{ "mem.endpoint_ends", T_REL, 0, C_MSG | C_RMA, endpoint_ends },
 	{ }

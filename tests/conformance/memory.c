@@ -3,13 +3,22 @@
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
-#include <linux/vmalloc.h>
 #include "harness.h"
+
+int region_enable(struct node *n, struct kfid_mr *mr)
+{
+	struct test *t = n->t;
+
+	if (!(n->info->domain_attr->mr_mode & KFI_MR_ENDPOINT))
+		return 0;
+	return EXPECT_EQ(t, kfi_mr_bind(mr, &n->ep->fid, 0), 0) &&
+	       EXPECT_EQ(t, kfi_mr_enable(mr), 0) ? 0 : -EIO;
+}
 
 int region_open(struct node *n, struct region *r, void *buf, size_t len, u64 access)
 {
-	int mode = n->info->domain_attr->mr_mode, ret;
 	struct test *t = n->t;
+	int ret;
 
 	r->buf = buf;
 	r->len = len;
@@ -19,15 +28,9 @@ int region_open(struct node *n, struct region *r, void *buf, size_t len, u64 acc
 		return ret;
 	}
 	test_keep(t, &r->mr->fid);
-	if (mode & KFI_MR_ENDPOINT) {
-		ret = kfi_mr_bind(r->mr, &n->ep->fid, 0);
-		if (!ret)
-			ret = kfi_mr_enable(r->mr);
-		if (ret) {
-			FAIL(t, "binding a region to its endpoint: %d", ret);
-			return ret;
-		}
-	}
+	ret = region_enable(n, r->mr);
+	if (ret)
+		return ret;
 	r->key = kfi_mr_key(r->mr);
 	r->addr = kfi_mr_addr(r->mr);
 	EXPECT(t, r->key != KFI_KEY_NOTAVAIL);

@@ -96,29 +96,6 @@ static void short_keys(struct test *t)
 	}
 }
 
-static void bad_arguments(struct test *t)
-{
-	struct node *n = open_domain(t);
-	struct kfi_mr_attr attr = { .type = 99, .iov_count = 1, .access = ACCESS };
-	struct kvec iov = {};
-	struct kfid_mr *mr;
-	u8 *buf = test_zalloc(t, 64);
-
-	REQUIRE(t, n && buf);
-	EXPECT_EQ(t, kfi_mr_regv(n->domain, &iov, 0, ACCESS, 0, 1, 0, &mr, NULL), -EINVAL);
-	EXPECT_EQ(t, kfi_mr_reg(n->domain, buf, 64, BIT_ULL(50), 0, 1, 0, &mr, NULL), -EINVAL);
-	EXPECT_EQ(t, kfi_mr_reg(n->domain, buf, 64, ACCESS, 0, 1, BIT_ULL(3), &mr, NULL),
-		  -KFI_EBADFLAGS);
-	attr.mr_iov = &iov;
-	EXPECT_EQ(t, kfi_mr_regattr(n->domain, &attr, 0, &mr), -EINVAL);
-	/* Registering more segments than fit. */
-	attr.type = KFI_KVEC;
-	attr.iov_count = n->info->domain_attr->mr_iov_limit + 1;
-	attr.mr_iov = test_zalloc(t, attr.iov_count * sizeof(iov));
-	REQUIRE(t, attr.mr_iov);
-	EXPECT_EQ(t, kfi_mr_regattr(n->domain, &attr, 0, &mr), -EINVAL);
-}
-
 static void enable_twice(struct test *t)
 {
 	struct node *n = open_domain(t);
@@ -480,7 +457,6 @@ const struct test_case mr_cases[] = {
 	{ "mr.requested_key", T_REL, CASE_ONCE, C_MSG | C_RMA, requested_key },
 	{ "mr.drawn_keys", T_REL, CASE_ONCE, C_MSG | C_RMA, drawn_keys },
 	{ "mr.short_keys", T_REL, CASE_ONCE, C_MSG | C_RMA, short_keys },
-	{ "mr.bad_arguments", T_REL, CASE_ONCE, C_MSG | C_RMA, bad_arguments },
 	{ "mr.enable_twice", T_REL, CASE_ONCE, C_MSG | C_RMA, enable_twice },
 	{ "mr.per_io", T_REL, 0, C_MSG | C_RMA, per_io },
 	{ "mr.remote_invalidate", T_RDM, 0, C_MSG | C_RMA, remote_invalidate },
@@ -493,16 +469,6 @@ const struct test_case mr_cases[] = {
 
 #define BOTH	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 #define LEN	4096
-
-static int enable_for(struct node *n, struct kfid_mr *mr)
-{
-	struct test *t = n->t;
-
-	if (!(n->info->domain_attr->mr_mode & KFI_MR_ENDPOINT))
-		return 0;
-	return EXPECT_EQ(t, kfi_mr_bind(mr, &n->ep->fid, 0), 0) &&
-	       EXPECT_EQ(t, kfi_mr_enable(mr), 0) ? 0 : -EIO;
-}
 
 /* What peers can ask of a region. Atomic operations are in atomic_errors.c. */
 enum kind { A_WRITE, A_READ, A_WRITEDATA, A_INJECT, A_VECTORS };
@@ -707,7 +673,7 @@ static void offsets(struct test *t)
 				      &r.mr, NULL),
 			   0);
 		test_keep(t, &r.mr->fid);
-		REQUIRE(t, !enable_for(&p->b, r.mr));
+		REQUIRE(t, !region_enable(&p->b, r.mr));
 		r.key = kfi_mr_key(r.mr);
 		for (how = A_WRITE; how <= A_READ; how++) {
 			r.addr = at[i];

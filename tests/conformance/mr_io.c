@@ -225,8 +225,9 @@ static size_t midway_len(struct test *t, struct node *n)
 }
 
 /* @before: writes to each registration that are complete */
-static void midway_run(struct test *t, int before)
+static void midway_run(struct test *t)
 {
+	int before = case_num(t);
 	int i, n = t->w->quick ? 32 : 400, whole = 0;
 	struct writer w = { .p = pair_open(t, NULL, NULL) };
 	struct io *io;
@@ -246,17 +247,6 @@ static void midway_run(struct test *t, int before)
 		io = io_next(io, &w);
 	}
 	pr_info("    # mr: %d of %d writes were whole\n", whole, n);
-}
-
-static void midway(struct test *t)
-{
-	midway_run(t, 0);
-}
-
-/* The initiator knows the region already. */
-static void midway_again(struct test *t)
-{
-	midway_run(t, 2);
 }
 
 /*
@@ -306,8 +296,9 @@ static void device_holds(struct test *t)
 
 const struct test_case mr_io_cases[] = {
 	{ "mr.softirq", T_REL, 0, C_MSG | C_RMA, softirq },
-	{ "mr.invalidate_midway", T_REL, 0, C_MSG | C_RMA, midway },
-	{ "mr.invalidate_again", T_REL, 0, C_MSG | C_RMA, midway_again },
+	{ "mr.invalidate_midway", T_REL, 0, C_MSG | C_RMA, midway_run, CASE_NUM(0) },
+	/* The initiator knows the region already. */
+	{ "mr.invalidate_again", T_REL, 0, C_MSG | C_RMA, midway_run, CASE_NUM(2) },
 	{ "mr.device_holds", T_REL, 0, C_MSG | C_RMA, device_holds },
 	{ }
 };

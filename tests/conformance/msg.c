@@ -582,8 +582,9 @@ static bool has_level(struct test *t, u64 level)
 	return true;
 }
 
-static void run_level(struct test *t, u64 level, bool acked)
+static void run_level(struct test *t)
 {
+	u64 level = case_num(t);
 	struct kfi_msg msg = { .type = KFI_KVEC, .iov_count = 1, .context = CTX(7) };
 	size_t len = min_t(size_t, 8192, t->info[0]->ep_attr->max_msg_size);
 	struct pair *p;
@@ -611,27 +612,12 @@ static void run_level(struct test *t, u64 level, bool acked)
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 		EXPECT_COMP(t, &c, CTX(7), KFI_MSG | KFI_SEND);
 		/* Delivered means that the data is there. The buffer may be reused in any case. */
-		if (acked)
+		if (level == KFI_DELIVERY_COMPLETE)
 			EXPECT_DATA(t, rx, len, i);
 		memset(tx, 0, len);
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
 		EXPECT_DATA(t, rx, len, i);
 	}
-}
-
-static void inject_complete(struct test *t)
-{
-	run_level(t, KFI_INJECT_COMPLETE, false);
-}
-
-static void transmit_complete(struct test *t)
-{
-	run_level(t, KFI_TRANSMIT_COMPLETE, false);
-}
-
-static void delivery_complete(struct test *t)
-{
-	run_level(t, KFI_DELIVERY_COMPLETE, true);
 }
 
 /* A level that was not granted is refused by a post as well. */
@@ -790,9 +776,10 @@ const struct test_case msg_cases[] = {
 	{ "msg.by_iter", T_REL, 0, C_MSG, by_iter },
 	{ "msg.truncated", T_ALL, CASE_MATCHING, C_MSG, truncated },
 	{ "msg.truncated_unexpected", T_REL, CASE_MATCHING, C_MSG, truncated_unexpected },
-	{ "msg.inject_complete", T_ALL, 0, C_MSG, inject_complete },
-	{ "msg.transmit_complete", T_ALL, 0, C_MSG, transmit_complete },
-	{ "msg.delivery_complete", T_REL, CASE_CHECKED, C_MSG, delivery_complete },
+	{ "msg.inject_complete", T_ALL, 0, C_MSG, run_level, CASE_NUM(KFI_INJECT_COMPLETE) },
+	{ "msg.transmit_complete", T_ALL, 0, C_MSG, run_level, CASE_NUM(KFI_TRANSMIT_COMPLETE) },
+	{ "msg.delivery_complete", T_REL, CASE_CHECKED, C_MSG, run_level,
+	  CASE_NUM(KFI_DELIVERY_COMPLETE) },
 	{ "msg.no_commit", T_REL, 0, C_MSG, no_commit },
 	{ "msg.several_peers", T_RDM | T_DGRAM, 0, C_MSG, several_peers },
 	{ "msg.to_self", T_RDM, 0, C_MSG, to_self },

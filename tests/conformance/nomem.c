@@ -4,7 +4,6 @@
  * allocation of the calling thread fails, for every n. Each call fails with a reason or does
  * without; accepted operations end once; opened objects close. kmemleak finds leaks.
  */
-#include <linux/delay.h>
 #include <linux/sched.h>
 #include "harness.h"
 

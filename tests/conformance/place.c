@@ -71,9 +71,10 @@ static void desk_clear(struct desk *d)
 	d->device = NULL;
 }
 
-/* Run @fn between desk_open() and desk_clear(). */
-static void at_desk(struct test *t, void (*fn)(struct desk *d))
+/* Run the function of the row between desk_open() and desk_clear(). */
+static void at_desk(struct test *t)
 {
+	void (*fn)(struct desk *d) = t->c->arg;
 	struct desk *d = test_new(t, struct desk);
 
 	REQUIRE(t, d);
@@ -173,11 +174,6 @@ static void some_ranges(struct desk *d)
 	NONE_RX(&d->p->b);
 }
 
-static void ranges(struct test *t)
-{
-	at_desk(t, some_ranges);
-}
-
 /* Regions of every kind of vector, and handles with room for exactly as many segments, or fewer. */
 static void cut_regions(struct desk *d)
 {
@@ -200,8 +196,7 @@ static void cut_regions(struct desk *d)
 		attr.iov_count = c.count;
 		REQUIRE_EQ(t, kfi_mr_regattr(d->p->b.domain, &attr, 0, &mr), 0);
 		test_keep(t, &mr->fid);
-		if (d->p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
-			REQUIRE(t, !kfi_mr_bind(mr, &d->p->b.ep->fid, 0) && !kfi_mr_enable(mr));
+		REQUIRE(t, !region_enable(&d->p->b, mr));
 		d->rma = (struct kfi_rma_iov){ kfi_mr_addr(mr), LEN, kfi_mr_key(mr) };
 		REQUIRE_EQ(t, get(d, 0), 0);
 		EXPECT_EQ(t, segs_len(d->place[0]), LEN);
@@ -221,11 +216,6 @@ static void cut_regions(struct desk *d)
 		EXPECT_EQ(t, test_close(t, &mr->fid), 0);
 		uncut(&d->p->b, &c);
 	}
-}
-
-static void segments(struct test *t)
-{
-	at_desk(t, cut_regions);
 }
 
 /* Pages in descending order: no two are adjacent, so each is a segment. */
@@ -248,8 +238,7 @@ static void descending(struct desk *d)
 	}
 	REQUIRE_EQ(t, kfi_mr_regattr(d->p->b.domain, &attr, 0, &mr), 0);
 	test_keep(t, &mr->fid);
-	if (d->p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
-		REQUIRE(t, !kfi_mr_bind(mr, &d->p->b.ep->fid, 0) && !kfi_mr_enable(mr));
+	REQUIRE(t, !region_enable(&d->p->b, mr));
 	d->rma = (struct kfi_rma_iov){ kfi_mr_addr(mr), LEN, kfi_mr_key(mr) };
 	REQUIRE_EQ(t, get(d, 0), 0);
 	if (EXPECT_EQ(t, d->place[0]->count, n))
@@ -260,11 +249,6 @@ static void descending(struct desk *d)
 		EXPECT_EQ(t, memcmp(buf + (n - 1 - i) * PAGE_SIZE, want + i * PAGE_SIZE, PAGE_SIZE),
 			  0);
 	EXPECT_EQ(t, test_close(t, &mr->fid), 0);
-}
-
-static void apart(struct test *t)
-{
-	at_desk(t, descending);
 }
 
 /* Several places of one region at a time; they end in another order. */
@@ -290,11 +274,6 @@ static void many_places(struct desk *d)
 	}
 }
 
-static void many(struct test *t)
-{
-	at_desk(t, many_places);
-}
-
 /* A message that is posted behind the put arrives behind the bytes, also without a wait between. */
 static void followed(struct desk *d)
 {
@@ -318,11 +297,6 @@ static void followed(struct desk *d)
 		REQUIRE(t, !WAIT_TX(a, &c) && !c.err);
 		REQUIRE(t, !WAIT_TX(a, &c) && !c.err);
 	}
-}
-
-static void order(struct test *t)
-{
-	at_desk(t, followed);
 }
 
 /* ---- abandoned places, and what the owner sees ---- */
@@ -383,11 +357,6 @@ static void given_up(struct desk *d)
 	EXPECT_EQ(t, test_close(t, &d->r.mr->fid), 0);
 }
 
-static void abandoned(struct test *t)
-{
-	at_desk(t, given_up);
-}
-
 /* ---- what is refused ---- */
 
 static void wrong_memory(struct desk *d)
@@ -422,11 +391,6 @@ static void wrong_memory(struct desk *d)
 	still_works(d->p);
 }
 
-static void refused(struct test *t)
-{
-	at_desk(t, wrong_memory);
-}
-
 static void wrong_calls(struct desk *d)
 {
 	struct node *a = &d->p->a;
@@ -459,11 +423,6 @@ static void wrong_calls(struct desk *d)
 	EXPECT_EQ(t, put(d, 0, 1), 0);
 	NONE_TX(a);
 	still_works(d->p);
-}
-
-static void bad_calls(struct test *t)
-{
-	at_desk(t, wrong_calls);
 }
 
 /*
@@ -580,11 +539,6 @@ static void closing(struct desk *d)
 	still_works(d->p);
 }
 
-static void region_closes(struct test *t)
-{
-	at_desk(t, closing);
-}
-
 /*
  * The owner takes the region from the peers of other endpoints, which waits: it does not see what a
  * device writes meanwhile, so the put fails. The region is not dead: a get that comes meanwhile
@@ -605,11 +559,6 @@ static void binding(struct desk *d)
 		REQUIRE(t, !region_open(&d->p->b, &d->r, d->r.buf, LEN, KFI_REMOTE_WRITE));
 		d->rma = (struct kfi_rma_iov){ d->r.addr, LEN, d->r.key };
 	}
-}
-
-static void bound(struct test *t)
-{
-	at_desk(t, binding);
 }
 
 /* The work of a region for one I/O, and its end */
@@ -672,11 +621,6 @@ static void invalidating(struct desk *d)
 	}
 }
 
-static void invalidate(struct test *t)
-{
-	at_desk(t, invalidating);
-}
-
 /* The endpoint of the place closes: the pages stay until the drop, and the region with them. */
 static void own_end(struct desk *d)
 {
@@ -698,11 +642,6 @@ static void own_end(struct desk *d)
 	EXPECT_EQ(t, worker_join(&worker, min(t->w->wait_ms, GIVE_UP_MS)), 0);
 }
 
-static void endpoint_closes(struct test *t)
-{
-	at_desk(t, own_end);
-}
-
 /* The peer goes: the put fails, at the call or later, and the place ends all the same. */
 static void far_end(struct desk *d)
 {
@@ -722,11 +661,6 @@ static void far_end(struct desk *d)
 	EXPECT_EQ(t, kfi_place_drop(d->place[0]), -KFI_EOPBADSTATE);
 	EXPECT_EQ(t, kfi_place_drop(d->place[1]), 0);
 	EXPECT_EQ(t, test_close(t, &d->r.mr->fid), 0);
-}
-
-static void peer_closes(struct test *t)
-{
-	at_desk(t, far_end);
 }
 
 /* ---- from softirq ---- */
@@ -806,20 +740,20 @@ static void softirq(struct test *t)
 
 const struct test_case place_cases[] = {
 	{ "place.offered", T_REL, 0, C_MSG | C_RMA, offered },
-	{ "place.ranges", T_REL, 0, C_PLACE, ranges },
-	{ "place.segments", T_REL, 0, C_PLACE, segments },
-	{ "place.apart", T_REL, 0, C_PLACE, apart },
-	{ "place.many", T_REL, 0, C_PLACE, many },
-	{ "place.order", T_REL, 0, C_PLACE, order },
+	{ "place.ranges", T_REL, 0, C_PLACE, at_desk, some_ranges },
+	{ "place.segments", T_REL, 0, C_PLACE, at_desk, cut_regions },
+	{ "place.apart", T_REL, 0, C_PLACE, at_desk, descending },
+	{ "place.many", T_REL, 0, C_PLACE, at_desk, many_places },
+	{ "place.order", T_REL, 0, C_PLACE, at_desk, followed },
 	{ "place.counted", T_REL, 0, C_PLACE | KFI_RMA_EVENT, counted },
-	{ "place.abandoned", T_REL, 0, C_PLACE, abandoned },
-	{ "place.refused", T_REL, 0, C_PLACE, refused },
-	{ "place.bad_calls", T_REL, 0, C_PLACE, bad_calls },
-	{ "place.region_closes", T_REL, 0, C_PLACE, region_closes },
-	{ "place.bind", T_REL, 0, C_PLACE, bound },
-	{ "place.invalidate", T_REL, 0, C_PLACE, invalidate },
-	{ "place.endpoint_closes", T_REL, 0, C_PLACE, endpoint_closes },
-	{ "place.peer_closes", T_REL, 0, C_PLACE, peer_closes },
+	{ "place.abandoned", T_REL, 0, C_PLACE, at_desk, given_up },
+	{ "place.refused", T_REL, 0, C_PLACE, at_desk, wrong_memory },
+	{ "place.bad_calls", T_REL, 0, C_PLACE, at_desk, wrong_calls },
+	{ "place.region_closes", T_REL, 0, C_PLACE, at_desk, closing },
+	{ "place.bind", T_REL, 0, C_PLACE, at_desk, binding },
+	{ "place.invalidate", T_REL, 0, C_PLACE, at_desk, invalidating },
+	{ "place.endpoint_closes", T_REL, 0, C_PLACE, at_desk, own_end },
+	{ "place.peer_closes", T_REL, 0, C_PLACE, at_desk, far_end },
 	{ "place.softirq", T_REL, 0, C_PLACE, softirq },
 	{ }
 };

@@ -542,8 +542,9 @@ static void pages(struct test *t)
  * The key of a long-lived region is not the peer's to end: that costs the connection. A peer of another endpoint can use the region all the same, whether
  * or not the device has taken the key from it (rxe does).
  */
-static void invalidate_other(struct test *t, bool beside)
+static void invalidate_other(struct test *t)
 {
+	bool beside = case_num(t);
 	struct pair *p = pair_open(t, NULL, NULL), *other = NULL;
 	u8 *buf = test_zalloc(t, 64), *far = test_pages(t, REACH);
 	struct kvec iov = { buf, 16 };
@@ -570,16 +571,6 @@ static void invalidate_other(struct test *t, bool beside)
 	REQUIRE(t, !transfer(&other->b, &other->a, 100, 1));
 	REQUIRE(t, !POST(t, kfi_write(other->a.ep, buf, 16, NULL, 0, r.addr, r.key, buf)) && !WAIT_TX(&other->a, &c));
 	EXPECT_EQ(t, c.err, 0);
-}
-
-static void invalidates_other(struct test *t)
-{
-	invalidate_other(t, false);
-}
-
-static void invalidates_beside(struct test *t)
-{
-	invalidate_other(t, true);
 }
 
 /* ---- many at once ---- */
@@ -848,8 +839,10 @@ const struct test_case plain_cases[] = {
 	{ "plain.no_region", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, no_region },
 	{ "plain.region_first", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, region_first },
 	{ "plain.pages", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, pages },
-	{ "plain.invalidates_other", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, invalidates_other },
-	{ "plain.invalidates_beside", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, invalidates_beside },
+	{ "plain.invalidates_other", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, invalidate_other,
+	  CASE_NUM(false) },
+	{ "plain.invalidates_beside", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, invalidate_other,
+	  CASE_NUM(true) },
 	{ "plain.reads", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, reads },
 	{ "plain.stress", T_MSG, CASE_HW_RECV, C_MSG, stress },
 	{ "plain.device_gone", T_MSG, CASE_HW_RECV | CASE_SCRIPT, C_MSG, device_gone },

@@ -206,23 +206,13 @@ void pair_part(struct pair *p, bool inject)
 }
 
 /* They know each other, so nothing delays the messages. */
-static void part(struct test *t, bool inject)
+static void part(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
 
 	REQUIRE(t, p);
 	still_works(p);
-	pair_part(p, inject);
-}
-
-static void parting(struct test *t)
-{
-	part(t, false);
-}
-
-static void parting_inject(struct test *t)
-{
-	part(t, true);
+	pair_part(p, case_num(t));
 }
 
 const struct test_case regress_cases[] = {
@@ -231,7 +221,7 @@ const struct test_case regress_cases[] = {
 	{ "regress.write_after_read", T_REL, 0, C_RMA, write_after_read },
 	{ "regress.more_and_no_more", T_ALL, 0, C_MSG, more_and_no_more },
 	{ "regress.last_words", T_RDM, 0, C_MSG | KFI_MULTI_RECV, last_words },
-	{ "regress.parting", T_REL, 0, C_MSG, parting },
-	{ "regress.parting_inject", T_REL, 0, C_MSG, parting_inject },
+	{ "regress.parting", T_REL, 0, C_MSG, part, CASE_NUM(false) },
+	{ "regress.parting_inject", T_REL, 0, C_MSG, part, CASE_NUM(true) },
 	{ }
 };

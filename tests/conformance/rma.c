@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Remote memory access that succeeds. errors.c has accesses that must not. */
-#include <linux/delay.h>
 #include "harness.h"
 
 #define ALL_RIGHTS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 
-static void sizes(struct test *t, bool write)
+static void sizes(struct test *t)
 {
+	bool write = case_num(t);
 	struct pair *p = pair_open(t, NULL, NULL);
 	size_t max = size_max(t), size;
 	u8 *near = test_pages(t, max), *far = test_pages(t, max);
@@ -35,16 +35,6 @@ static void sizes(struct test *t, bool write)
 	/* The target was not involved. */
 	NONE_RX(&p->b);
 	NONE_TX(&p->b);
-}
-
-static void write_sizes(struct test *t)
-{
-	sizes(t, true);
-}
-
-static void read_sizes(struct test *t)
-{
-	sizes(t, false);
 }
 
 /* A reader at the target sees delivered data when the completion has come. */
@@ -167,8 +157,9 @@ static void data_needs_no_receive(struct test *t)
 }
 
 /* One operation, several pieces of several regions. */
-static void remote_vector(struct test *t, bool write)
+static void remote_vector(struct test *t)
 {
+	bool write = case_num(t);
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, 8192), *far = test_pages(t, 3 * 8192);
 	size_t n = min_t(size_t, 3, t->info[0]->tx_attr->rma_iov_limit), i, len = 0;
@@ -204,16 +195,6 @@ static void remote_vector(struct test *t, bool write)
 		if (write)
 			EXPECT_EQ(t, not_all(where + lens[i], 4000, 0), -1);
 	}
-}
-
-static void write_vector(struct test *t)
-{
-	remote_vector(t, true);
-}
-
-static void read_vector(struct test *t)
-{
-	remote_vector(t, false);
 }
 
 #define MANY	200	/* remote segments */
@@ -448,10 +429,7 @@ static void kinds(struct test *t)
 		attr.requested_key = KFI_KEY_NOTAVAIL;
 		REQUIRE_EQ(t, kfi_mr_regattr(p->b.domain, &attr, 0, &mr), 0);
 		test_keep(t, &mr->fid);
-		if (p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT) {
-			EXPECT_EQ(t, kfi_mr_bind(mr, &p->b.ep->fid, 0), 0);
-			EXPECT_EQ(t, kfi_mr_enable(mr), 0);
-		}
+		EXPECT_EQ(t, region_enable(&p->b, mr), 0);
 		rma.key = kfi_mr_key(mr);
 		rma.addr = kfi_mr_addr(mr);
 		msg.type = local.type;
@@ -474,96 +452,6 @@ static void kinds(struct test *t)
 		EXPECT_DATA(t, near + 100, len, i);
 		EXPECT_EQ(t, test_close(t, &mr->fid), 0);
 		uncut(&p->b, &remote);
-	}
-}
-
-/* The region's first byte may have another address than 0. */
-static void region_offset(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *near = test_pages(t, 4096), *far = test_pages(t, 4096);
-	struct kfid_mr *mr;
-	comp_t c;
-
-	REQUIRE(t, p && near && far);
-	if (p->b.info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR) {
-		test_skip(t, "the domain wants virtual addresses");
-		return;
-	}
-	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, far, 4096, ALL_RIGHTS, 0x10000, 3, 0, &mr, NULL), 0);
-	test_keep(t, &mr->fid);
-	if (p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT) {
-		EXPECT_EQ(t, kfi_mr_bind(mr, &p->b.ep->fid, 0), 0);
-		EXPECT_EQ(t, kfi_mr_enable(mr), 0);
-	}
-	fill(near, 100, 1);
-	POST(t, kfi_write(p->a.ep, near, 100, NULL, p->a.peer, 0x10000 + 5, kfi_mr_key(mr), near));
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_EQ(t, c.err, 0);
-	EXPECT(t, test_until(t, differs(far + 5, 100, 1) == -1));
-	POST(t, kfi_write(p->a.ep, near, 100, NULL, p->a.peer, 5, kfi_mr_key(mr), near));
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_EQ(t, c.err, EACCES);
-}
-
-/* Many operations under way in both directions at a time. */
-static void both_ways(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	size_t len = 40000, n = 8;
-	u8 *mem[2] = { test_pages(t, n * len), test_pages(t, n * len) };
-	u8 *src[2] = { test_pages(t, n * len), test_pages(t, n * len) };
-	struct region r[2];
-	struct node *node[2];
-	comp_t c;
-	int i, j;
-
-	REQUIRE(t, p && mem[0] && mem[1] && src[0] && src[1]);
-	node[0] = &p->a;
-	node[1] = &p->b;
-	for (i = 0; i < 2; i++) {
-		REQUIRE(t, !region_open(node[i], &r[i], mem[i], n * len, ALL_RIGHTS));
-		fill(src[i], n * len, i + 10);
-	}
-	for (j = 0; j < n; j++)
-		for (i = 0; i < 2; i++)
-			REQUIRE(t, !POST(t, kfi_write(node[i]->ep, src[i] + j * len, len, NULL,
-						      node[i]->peer, r[!i].addr + j * len,
-						      r[!i].key, CTX(j))));
-	for (j = 0; j < n; j++) {
-		for (i = 0; i < 2; i++) {
-			REQUIRE(t, !WAIT_TX(node[i], &c));
-			EXPECT_EQ(t, c.err, 0);
-		}
-	}
-	EXPECT(t, test_until(t, differs(mem[0], n * len, 11) == -1));
-	EXPECT(t, test_until(t, differs(mem[1], n * len, 10) == -1));
-}
-
-/* A send behind a write arrives behind it, if that order was granted. */
-static void send_after_write(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	size_t len = 30000;
-	u8 *near = test_pages(t, len), *far = test_pages(t, len), *rx = test_zalloc(t, 64);
-	struct region r;
-	comp_t c;
-	int i;
-
-	REQUIRE(t, p && near && far && rx);
-	if (!(t->info[0]->tx_attr->msg_order & KFI_ORDER_SAW)) {
-		test_skip(t, "getinfo does not promise send after write");
-		return;
-	}
-	REQUIRE(t, !region_open(&p->b, &r, far, len, ALL_RIGHTS));
-	for (i = 0; i < 50 && !t->failures; i++) {
-		fill(near, len, i);
-		POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx));
-		POST(t, kfi_write(p->a.ep, near, len, NULL, p->a.peer, r.addr, r.key, CTX(1)));
-		POST(t, kfi_send(p->a.ep, rx, 1, NULL, p->a.peer, CTX(2)));
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_DATA(t, far, len, i);
-		REQUIRE(t, !WAIT_TX(&p->a, &c) && !WAIT_TX(&p->a, &c));
 	}
 }
 
@@ -654,22 +542,19 @@ static void borders(struct test *t)
 }
 
 const struct test_case rma_cases[] = {
-	{ "rma.write_sizes", T_REL, 0, C_MSG | C_RMA, write_sizes },
-	{ "rma.read_sizes", T_REL, 0, C_MSG | C_RMA, read_sizes },
+	{ "rma.write_sizes", T_REL, 0, C_MSG | C_RMA, sizes, CASE_NUM(true) },
+	{ "rma.read_sizes", T_REL, 0, C_MSG | C_RMA, sizes, CASE_NUM(false) },
 	{ "rma.delivered", T_REL, CASE_CHECKED, C_MSG | C_RMA, delivered },
 	{ "rma.offsets", T_REL, 0, C_MSG | C_RMA, offsets },
 	{ "rma.remote_data", T_REL, CASE_CHECKED, C_MSG | C_RMA, remote_data },
 	{ "rma.data_needs_no_receive", T_REL, CASE_CHECKED, C_MSG | C_RMA, data_needs_no_receive },
-	{ "rma.write_vector", T_REL, 0, C_MSG | C_RMA, write_vector },
-	{ "rma.read_vector", T_REL, 0, C_MSG | C_RMA, read_vector },
+	{ "rma.write_vector", T_REL, 0, C_MSG | C_RMA, remote_vector, CASE_NUM(true) },
+	{ "rma.read_vector", T_REL, 0, C_MSG | C_RMA, remote_vector, CASE_NUM(false) },
 	{ "rma.many_segments", T_REL, 0, C_MSG | C_RMA, many_segments },
 	{ "rma.many_refused", T_REL, CASE_CHECKED, C_MSG | C_RMA, many_refused },
 	{ "rma.many_ends", T_REL, CASE_CHECKED, C_MSG | C_RMA, many_ends },
 	{ "rma.kinds", T_REL, CASE_CHECKED, C_MSG | C_RMA, kinds },
-	{ "rma.region_offset", T_REL, CASE_CHECKED, C_MSG | C_RMA, region_offset },
 	{ "rma.borders", T_REL, 0, C_MSG | C_RMA, borders },
-	{ "rma.both_ways", T_REL, 0, C_MSG | C_RMA, both_ways },
-	{ "rma.send_after_write", T_REL, 0, C_MSG | C_RMA, send_after_write },
 	{ "rma.flush", T_REL, CASE_CHECKED, C_MSG | C_RMA, flush },
 	{ }
 };

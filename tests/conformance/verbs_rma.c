@@ -12,8 +12,9 @@
 #define ALL_RIGHTS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 
 /* Both sides are devices of this machine. */
-static void watched(struct test *t, void (*fn)(struct test *t, struct watch *w))
+static void watched(struct test *t)
 {
+	void (*fn)(struct test *t, struct watch *w) = t->c->arg;
 	struct watch w = {};
 	int ret = watch_start(&w, t->info[0]->domain_attr->name, t->info[1]->domain_attr->name);
 
@@ -103,7 +104,7 @@ static void move_alone(struct pair *p, struct watch *w, struct region *r, u8 *ne
 }
 
 /* Reads and writes wake nothing at the target: no code of kfabric has run there. */
-static void do_one_sided(struct test *t, struct watch *w)
+static void one_sided(struct test *t, struct watch *w)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, LEN), *far = test_pages(t, LEN);
@@ -114,11 +115,6 @@ static void do_one_sided(struct test *t, struct watch *w)
 	move_alone(p, w, &r, near, true, since);
 	move_alone(p, w, &r, near, false, since);
 	still_works(p);
-}
-
-static void one_sided(struct test *t)
-{
-	watched(t, do_one_sided);
 }
 
 /* ---- keys that the device has known ---- */
@@ -168,7 +164,7 @@ static void refused_once(struct pair *p, u8 *near, u8 *far, bool write, size_t l
 	NONE_TX(&p->a);
 }
 
-static void do_stale_key(struct test *t, struct watch *w)
+static void stale_key(struct test *t, struct watch *w)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, STALE), *far = test_pages(t, STALE);
@@ -185,11 +181,6 @@ static void do_stale_key(struct test *t, struct watch *w)
 			     stale_ways[i].write ? "write" : "read", stale_ways[i].len,
 			     stale_ways[i].level);
 	}
-}
-
-static void stale_key(struct test *t)
-{
-	watched(t, do_stale_key);
 }
 
 /* ---- what else was under way ---- */
@@ -352,7 +343,7 @@ static u32 burst_round(struct burst *b, u8 *stale, u64 seed)
  * The number of later operations that are under way when the connection is lost depends on time:
  * repeat until there is one.
  */
-static void do_unknown(struct test *t, struct watch *w)
+static void unknown(struct test *t, struct watch *w)
 {
 	struct burst *b = test_new(t, struct burst);
 	u8 *stale = test_pages(t, 4096);
@@ -369,14 +360,9 @@ static void do_unknown(struct test *t, struct watch *w)
 	EXPECT(t, unknown > 0);
 }
 
-static void unknown(struct test *t)
-{
-	watched(t, do_unknown);
-}
-
 const struct test_case verbs_rma_cases[] = {
-	{ "verbs_rma.one_sided", T_MSG, 0, C_MSG | C_RMA, one_sided },
-	{ "verbs_rma.stale_key", T_MSG, 0, C_MSG | C_RMA, stale_key },
-	{ "verbs_rma.unknown", T_MSG, 0, C_MSG | C_RMA, unknown },
+	{ "verbs_rma.one_sided", T_MSG, 0, C_MSG | C_RMA, watched, one_sided },
+	{ "verbs_rma.stale_key", T_MSG, 0, C_MSG | C_RMA, watched, stale_key },
+	{ "verbs_rma.unknown", T_MSG, 0, C_MSG | C_RMA, watched, unknown },
 	{ }
 };
