@@ -271,60 +271,6 @@ const struct test_case close_cases[] = {
 
 /* ---- Dependencies between objects, and their life times. ---- */
 
-static void busy(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	struct node *a;
-
-	REQUIRE(t, p);
-	a = &p->a;
-	EXPECT_EQ(t, kfi_close(&a->fabric->fid), -EBUSY);
-	EXPECT_EQ(t, kfi_close(&a->domain->fid), -EBUSY);
-	EXPECT_EQ(t, kfi_close(&a->txcq->fid), -EBUSY);
-	EXPECT_EQ(t, kfi_close(&a->rxcq->fid), -EBUSY);
-	EXPECT_EQ(t, kfi_close(&a->eq->fid), -EBUSY);
-	if (a->av)
-		EXPECT_EQ(t, kfi_close(&a->av->fid), -EBUSY);
-	/* After a refusal the object is unchanged. */
-	still_works(p);
-}
-
-/* A region or queue alone keeps the domain, the domain the fabric. */
-static void busy_children(struct test *t)
-{
-	struct node *a = test_new(t, struct node);
-	struct region r = {};
-	void *buf = test_zalloc(t, 64);
-
-	REQUIRE(t, a && buf && !node_open(t, a, 0, NULL));
-	EXPECT_EQ(t, test_close(t, &a->rxcq->fid), 0);
-	EXPECT_EQ(t, test_close(t, &a->txcq->fid), 0);
-	EXPECT_EQ(t, test_close(t, &a->eq->fid), 0);
-	if (a->av)
-		EXPECT_EQ(t, test_close(t, &a->av->fid), 0);
-	REQUIRE_EQ(t, kfi_mr_reg(a->domain, buf, 64, KFI_REMOTE_READ, 0, 77, 0, &r.mr, NULL), 0);
-	EXPECT_EQ(t, kfi_close(&a->domain->fid), -EBUSY);
-	EXPECT_EQ(t, kfi_close(&r.mr->fid), 0);
-	EXPECT_EQ(t, kfi_close(&a->fabric->fid), -EBUSY);
-	EXPECT_EQ(t, test_close(t, &a->domain->fid), 0);
-	EXPECT_EQ(t, test_close(t, &a->fabric->fid), 0);
-}
-
-static void again_and_again(struct test *t)
-{
-	int i, n = t->w->quick ? 10 : 50;
-	struct pair *p;
-
-	for (i = 0; i < n && !t->failures; i++) {
-		p = pair_open(t, NULL, NULL);
-		REQUIRE(t, p);
-		if (transfer(&p->a, &p->b, 100, i))
-			return;
-		node_close(&p->a);
-		node_close(&p->b);
-	}
-}
-
 /* Each outstanding receive ends once, and its entry outlives the endpoint. */
 static void flushed(struct test *t)
 {
@@ -451,9 +397,6 @@ static void info_is_memory(struct test *t)
 }
 
 const struct test_case lifetime_cases[] = {
-	{ "lifetime.busy", T_ALL, 0, 0, busy },
-	{ "lifetime.busy_children", T_ALL, CASE_ONCE, C_MSG | C_RMA, busy_children },
-	{ "lifetime.again_and_again", T_ALL, 0, 0, again_and_again },
 	{ "lifetime.flushed", T_ALL, 0, 0, flushed },
 	{ "lifetime.unread_successes", T_REL, 0, 0, unread_successes },
 	{ "lifetime.close_sender", T_REL, 0, 0, close_sender },

@@ -208,17 +208,6 @@ static void not_connected(struct test *t)
 	EXPECT_ERR(t, &c, buf, ECANCELED);
 }
 
-static void twice(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-
-	REQUIRE(t, p);
-	EXPECT_EQ(t, kfi_connect(p->a.ep, p->b.addr, NULL, 0), -EISCONN);
-	EXPECT_EQ(t, kfi_listen(p->b.pep), -KFI_EOPBADSTATE);
-	EXPECT_EQ(t, kfi_shutdown(p->a.ep, BIT_ULL(40)), -KFI_EBADFLAGS);
-	still_works(p);
-}
-
 static bool expect_shutdown(struct node *n, struct event *ev)
 {
 	return !WAIT_EVENT(n, ev) && EXPECT_EQ(n->t, ev->err, 0) &&
@@ -549,7 +538,6 @@ const struct test_case cm_cases[] = {
 	{ "cm.nobody", T_MSG, 0, 0, nobody },
 	{ "cm.peer_name", T_MSG, 0, 0, peer_name },
 	{ "cm.not_connected", T_MSG, 0, 0, not_connected },
-	{ "cm.twice", T_MSG, 0, 0, twice },
 	{ "cm.shutdown", T_MSG, 0, 0, shutdown_both },
 	{ "cm.shutdown_is_orderly", T_MSG, 0, 0, shutdown_is_orderly },
 	{ "cm.shut_at_once", T_MSG, 0, 0, shut_at_once },

@@ -105,6 +105,8 @@ static void bad_bindings(struct test *t)
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->txcq->fid, KFI_TRANSMIT), 0);
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->rxcq->fid, KFI_TRANSMIT), -EINVAL);
 	EXPECT_EQ(t, kfi_bind(&n->txcq->fid, &n->eq->fid, 0) < 0, true);
+	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->eq->fid, 0), -KFI_EDOMAIN);
+	EXPECT_EQ(t, kfi_domain_bind(n->domain, &other->eq->fid, 0), -KFI_EDOMAIN);
 	/* A refused binding holds no reference. */
 	EXPECT_EQ(t, test_close(t, &n->rxcq->fid), 0);
 	EXPECT_EQ(t, test_close(t, &other->txcq->fid), 0);

@@ -341,34 +341,6 @@ static void no_hints(struct test *t)
 	kfi_freeinfo(info);
 }
 
-static void duplicate(struct test *t)
-{
-	struct kfi_info *a = t->info[0], *b = kfi_dupinfo(a), *empty;
-
-	REQUIRE(t, b);
-	EXPECT(t, !b->next);
-	EXPECT(t, a->ep_attr != b->ep_attr && a->tx_attr != b->tx_attr);
-	EXPECT(t, a->rx_attr != b->rx_attr && a->domain_attr != b->domain_attr);
-	EXPECT(t, a->domain_attr->name != b->domain_attr->name);
-	EXPECT(t, !strcmp(a->domain_attr->name, b->domain_attr->name));
-	EXPECT(t, !strcmp(a->fabric_attr->prov_name, b->fabric_attr->prov_name));
-	EXPECT_EQ(t, b->caps, a->caps);
-	EXPECT_EQ(t, b->src_addrlen, a->src_addrlen);
-	if (a->src_addr) {
-		EXPECT(t, a->src_addr != b->src_addr);
-		EXPECT(t, !memcmp(a->src_addr, b->src_addr, a->src_addrlen));
-	}
-	EXPECT(t, !memcmp(a->tx_attr, b->tx_attr, sizeof(*a->tx_attr)));
-	kfi_freeinfo(b);
-	empty = kfi_dupinfo(NULL);
-	REQUIRE(t, empty);
-	EXPECT(t, empty->tx_attr && empty->rx_attr && empty->ep_attr);
-	EXPECT(t, empty->domain_attr && empty->fabric_attr);
-	EXPECT_EQ(t, empty->caps, 0);
-	kfi_freeinfo(empty);
-	kfi_freeinfo(NULL);
-}
-
 /* An open object in the hints matches only answers of it. */
 static void reuse(struct test *t)
 {
@@ -476,7 +448,6 @@ const struct test_case info_cases[] = {
 	{ "info.contents", T_ALL, 0, 0, contents },
 	{ "info.no_hints", T_ALL, 0, 0, no_hints },
 	{ "info.loopback_last", T_ALL, 0, 0, loopback_last },
-	{ "info.duplicate", T_ALL, CASE_ONCE, 0, duplicate },
 	{ "info.reuse", T_ALL, 0, 0, reuse },
 	{ "script.alternative", T_RDM, CASE_SCRIPT, 0, other_name },
 	{ }

@@ -26,10 +26,12 @@ struct any;
  * struct deed - an operation that allocates somewhere
  * @post: posts it, with numbers of A's and B's operations from 0 on
  * @check: have the right bytes moved?
+ * @write: for @post: a write, not a read
  */
 struct deed {
 	void	(*post)(struct any *w);
 	void	(*check)(struct any *w);
+	bool	write;
 };
 
 /**
@@ -257,19 +259,10 @@ static void post_long_unexpected(struct any *w)
 	recv(w, 0, w->most);
 }
 
-static void messages(struct test *t)
-{
-	static const struct deed deeds[] = {
-		{ post_eager, short_check }, { post_unexpected, short_check },
-		{ post_long, long_check }, { post_long_unexpected, long_check },
-	};
-	struct any *w = any_open(t, NULL);
-	int i;
-
-	REQUIRE(t, w);
-	for (i = 0; i < ARRAY_SIZE(deeds) && !t->failures; i++)
-		deed(w, &deeds[i]);
-}
+static const struct deed message_deeds[] = {
+	{ post_eager, short_check }, { post_unexpected, short_check },
+	{ post_long, long_check }, { post_long_unexpected, long_check }, { }
+};
 
 static void post_tagged(struct any *w)
 {
@@ -280,16 +273,9 @@ static void post_tagged(struct any *w)
 		 kfi_trecv(w->p->b.ep, w->far, SHORT, NULL, KFI_ADDR_UNSPEC, TAG, 0, CTX(0)));
 }
 
-static void tagged(struct test *t)
-{
-	static const struct deed d = { post_tagged, short_check };
-	struct any *w = any_open(t, NULL);
+static const struct deed tagged_deeds[] = { { post_tagged, short_check }, { } };
 
-	REQUIRE(t, w);
-	deed(w, &d);
-}
-
-static void post_tagged_rma(struct any *w, bool write)
+static void post_tagged_rma(struct any *w)
 {
 	struct kvec iov = { w->near, w->most };
 	struct kfi_rma_iov rma = { .len = w->most, .key = TAG };
@@ -304,33 +290,16 @@ static void post_tagged_rma(struct any *w, bool write)
 		 kfi_trecv(w->p->b.ep, w->far, w->most, NULL, KFI_ADDR_UNSPEC, TAG, 0, CTX(0)));
 	accepted(w, 0, 0,
 		 POST(w->t,
-		      write ? kfi_writemsg(a->ep, &msg, flags) : kfi_readmsg(a->ep, &msg, flags)));
+		      w->deed->write ? kfi_writemsg(a->ep, &msg, flags) :
+				       kfi_readmsg(a->ep, &msg, flags)));
 }
 
-static void post_tagged_write(struct any *w)
-{
-	post_tagged_rma(w, true);
-}
-
-static void post_tagged_read(struct any *w)
-{
-	post_tagged_rma(w, false);
-}
-
-static void tagged_rma(struct test *t)
-{
-	static const struct deed deeds[] = { { post_tagged_write, long_check },
-					     { post_tagged_read, long_check } };
-	struct any *w = any_open(t, NULL);
-	int i;
-
-	REQUIRE(t, w);
-	for (i = 0; i < ARRAY_SIZE(deeds) && !t->failures; i++)
-		deed(w, &deeds[i]);
-}
+static const struct deed tagged_rma_deeds[] = {
+	{ post_tagged_rma, long_check, .write = true }, { post_tagged_rma, long_check }, { }
+};
 
 /* In two pieces: the target has to store more than one. */
-static void post_rma(struct any *w, bool write)
+static void post_rma(struct any *w)
 {
 	struct kvec iov = { w->near, w->most };
 	struct kfi_rma_iov rma[] = {
@@ -343,32 +312,14 @@ static void post_rma(struct any *w, bool write)
 	};
 	struct node *a = &w->p->a;
 
-	accepted(w, 0, 0, POST(w->t, write ? kfi_writemsg(a->ep, &msg, KFI_COMPLETION)
-					   : kfi_readmsg(a->ep, &msg, KFI_COMPLETION)));
+	accepted(w, 0, 0,
+		 POST(w->t, w->deed->write ? kfi_writemsg(a->ep, &msg, KFI_COMPLETION) :
+					     kfi_readmsg(a->ep, &msg, KFI_COMPLETION)));
 }
 
-static void post_write(struct any *w)
-{
-	post_rma(w, true);
-}
-
-static void post_read(struct any *w)
-{
-	post_rma(w, false);
-}
-
-static void rma(struct test *t)
-{
-	static const struct deed deeds[] = { { post_write, long_check },
-					     { post_read, long_check } };
-	struct any *w = any_open(t, NULL);
-	int i;
-
-	REQUIRE(t, w && !region_open(&w->p->b, &w->r, w->far, w->most,
-				     KFI_REMOTE_READ | KFI_REMOTE_WRITE));
-	for (i = 0; i < ARRAY_SIZE(deeds) && !t->failures; i++)
-		deed(w, &deeds[i]);
-}
+static const struct deed rma_deeds[] = {
+	{ post_rma, long_check, .write = true }, { post_rma, long_check }, { }
+};
 
 /* Of MANY elements, as many as the provider supports. */
 static size_t many_atomics(struct any *w)
@@ -398,15 +349,7 @@ static void atomic_check(struct any *w)
 	near_is_far(w, many_atomics(w) * sizeof(u64));
 }
 
-static void atomics(struct test *t)
-{
-	static const struct deed d = { post_atomic, atomic_check };
-	struct any *w = any_open(t, NULL);
-
-	REQUIRE(t, w && !region_open(&w->p->b, &w->r, w->far, w->most,
-				     KFI_REMOTE_READ | KFI_REMOTE_WRITE));
-	deed(w, &d);
-}
+static const struct deed atomic_deeds[] = { { post_atomic, atomic_check }, { } };
 
 /* Three messages fill the buffer exactly. */
 static void post_multi(struct any *w)
@@ -436,13 +379,20 @@ static void multi_check(struct any *w)
 		EXPECT(w->t, !memcmp(w->near, w->far + i * SHORT, SHORT));
 }
 
-static void multirecv(struct test *t)
+static const struct deed multi_deeds[] = { { post_multi, multi_check }, { } };
+
+/* The deeds of a row, one after the other */
+static void deeds(struct test *t)
 {
-	static const struct deed d = { post_multi, multi_check };
+	const struct deed *d = t->c->arg;
 	struct any *w = any_open(t, NULL);
 
 	REQUIRE(t, w);
-	deed(w, &d);
+	if (t->c->caps & (KFI_RMA | KFI_ATOMIC))
+		REQUIRE(t, !region_open(&w->p->b, &w->r, w->far, w->most,
+					KFI_REMOTE_READ | KFI_REMOTE_WRITE));
+	for (; d->post && !t->failures; d++)
+		deed(w, d);
 }
 
 /* ---- regions for each I/O ---- */
@@ -755,12 +705,12 @@ const struct test_case nomem_any_cases[] = {
 	{ "nomem_any.connect", T_REL, 0, C_MSG, connect },
 	{ "nomem_any.below", T_REL, CASE_SCRIPT, C_MSG, below },
 	{ "nomem_any.restart", T_RDM, 0, C_MSG, restart },
-	{ "nomem_any.messages", T_REL, 0, C_MSG, messages },
-	{ "nomem_any.tagged", T_REL, 0, C_TAGGED, tagged },
-	{ "nomem_any.tagged_rma", T_RDM, 0, C_ANY | KFI_TAGGED_RMA, tagged_rma },
-	{ "nomem_any.rma", T_REL, 0, C_RMA | C_MSG, rma },
-	{ "nomem_any.atomics", T_REL, 0, C_MSG | KFI_ATOMIC | C_RMA, atomics },
-	{ "nomem_any.multirecv", T_REL, 0, C_MSG | KFI_MULTI_RECV, multirecv },
+	{ "nomem_any.messages", T_REL, 0, C_MSG, deeds, message_deeds },
+	{ "nomem_any.tagged", T_REL, 0, C_TAGGED, deeds, tagged_deeds },
+	{ "nomem_any.tagged_rma", T_RDM, 0, C_ANY | KFI_TAGGED_RMA, deeds, tagged_rma_deeds },
+	{ "nomem_any.rma", T_REL, 0, C_RMA | C_MSG, deeds, rma_deeds },
+	{ "nomem_any.atomics", T_REL, 0, C_MSG | KFI_ATOMIC | C_RMA, deeds, atomic_deeds },
+	{ "nomem_any.multirecv", T_REL, 0, C_MSG | KFI_MULTI_RECV, deeds, multi_deeds },
 	{ "nomem_any.leases", T_REL, CASE_CHECKED, C_MSG | C_RMA, leases },
 	{ }
 };

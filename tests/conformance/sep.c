@@ -217,23 +217,6 @@ static void lanes(struct test *t)
 		NONE_RX(&b[1].rx[k]);
 }
 
-/* Both sides at once, on lanes of their own: none waits for another's receive. */
-static void both_ways(struct test *t)
-{
-	struct big *b = two_open(t);
-	int i;
-
-	REQUIRE(t, b);
-	for (i = 0; i < LANES; i++) {
-		b[0].tx[i].peer = kfi_rx_addr(b[0].tx[i].peer, i, BITS);
-		b[1].tx[i].peer = kfi_rx_addr(b[1].tx[i].peer, i, BITS);
-	}
-	for (i = 0; i < LANES && !t->failures; i++) {
-		transfer(&b[0].tx[i], &b[1].rx[i], 70000, i);
-		transfer(&b[1].tx[i], &b[0].rx[i], 300, i);
-	}
-}
-
 /* The sender's name is that of its scalable endpoint, whichever context has sent. */
 static void source(struct test *t)
 {
@@ -376,53 +359,6 @@ static void rma(struct test *t)
 		}
 }
 
-/*
- * A bulk transfer as kfilnd makes it: a directed tagged receive at one side, which the other reads
- * or writes.
- */
-static void tagged_rma(struct test *t)
-{
-	struct big *b = two_open(t);
-	u8 *near = test_pages(t, 65536), *far = test_pages(t, 65536);
-	int i;
-
-	REQUIRE(t, b && near && far);
-	for (i = 0; i < 6 && !t->failures; i++) {
-		struct kvec iov = { near, 65536 };
-		struct kfi_rma_iov there = { .len = 65536, .key = 0x700 + i };
-		struct kfi_msg_rma msg = {
-			.type = KFI_KVEC,
-			.msg_iov = &iov,
-			.iov_count = 1,
-			.rma_iov = &there,
-			.rma_iov_count = 1,
-			.addr = kfi_rx_addr(b[0].tx[0].peer, i % LANES, BITS),
-			.context = CTX(1),
-		};
-		struct node *rx = &b[1].rx[i % LANES];
-		bool write = i & 1;
-		comp_t c;
-
-		fill(write ? near : far, 65536, i);
-		memset(write ? far : near, 0, 65536);
-		/* Any context of the peer may answer. */
-		REQUIRE(t,
-			!POST(t, kfi_trecv(rx->ep, far, 65536, NULL, kfi_rx_addr(rx->peer, 2, BITS),
-					   0x700 + i, 0, CTX(2))));
-		REQUIRE(t, !POST(t, write ? kfi_writemsg(b[0].tx[0].ep, &msg,
-							 KFI_TAGGED | KFI_COMPLETION) :
-					    kfi_readmsg(b[0].tx[0].ep, &msg,
-							KFI_TAGGED | KFI_COMPLETION)));
-		REQUIRE(t, !WAIT_TX(&b[0].tx[0], &c));
-		EXPECT_COMP(t, &c, CTX(1),
-			    KFI_TAGGED | KFI_RMA | KFI_SEND | (write ? KFI_WRITE : KFI_READ));
-		REQUIRE(t, !WAIT_RX(rx, &c));
-		EXPECT_COMP(t, &c, CTX(2),
-			    KFI_TAGGED | KFI_RMA | KFI_RECV | (write ? KFI_WRITE : KFI_READ));
-		EXPECT_DATA(t, write ? far : near, 65536, i);
-	}
-}
-
 /* Atomic operations of a transmit context; the scalable endpoint has none. */
 static void atomics(struct test *t)
 {
@@ -507,7 +443,6 @@ const struct test_case sep_cases[] = {
 	{ "sep.bring_up", T_RDM, 0, C_SEP, bring_up },
 	{ "sep.halves", T_RDM, 0, C_SEP, halves },
 	{ "sep.lanes", T_RDM, 0, C_SEP, lanes },
-	{ "sep.both_ways", T_RDM, 0, C_SEP, both_ways },
 	{ "sep.source", T_RDM, 0, C_SEP | KFI_SOURCE | KFI_DIRECTED_RECV, source },
 	{ "sep.plain_peer", T_RDM, 0, C_SEP, plain_peer },
 	{ "sep.late_context", T_RDM, 0, C_SEP, late_context },
@@ -515,6 +450,5 @@ const struct test_case sep_cases[] = {
 	{ "sep.rma", T_RDM, 0, C_SEP | C_RMA, rma },
 	{ "sep.flush", T_RDM, 0, C_SEP | C_RMA, flush },
 	{ "sep.atomics", T_RDM, 0, C_SEP | C_ATOMIC, atomics },
-	{ "sep.tagged_rma", T_RDM, 0, C_SEP | C_TAGGED | C_RMA | KFI_TAGGED_RMA | KFI_DIRECTED_RECV, tagged_rma },
 	{ }
 };

@@ -85,53 +85,6 @@ static void tags(struct test *t)
 	}
 }
 
-/* A receive that names a source takes no message of another, to whichever endpoint that comes. */
-static void directed(struct test *t)
-{
-	struct crowd *c = crowd_open(t, &plain_rx, NULL);
-	u8 *buf = test_zalloc(t, 256);
-	kfi_addr_t src;
-	struct kfi_cq_tagged_entry e;
-	comp_t x;
-	int i;
-
-	REQUIRE(t, c && buf);
-	for (i = 0; i < CROWD; i++)
-		REQUIRE(t, !POST(t, kfi_recv(c->srx, buf + 8 * i, 8, NULL, c->b[i].peer, CTX(i))));
-	for (i = CROWD - 1; i >= 0; i--) {
-		REQUIRE(t, !crowd_send(c, i, buf + 128, 8, CTX(0)) && !WAIT_TX(&c->a[i], &x));
-		REQUIRE(t, test_until(t, kfi_cq_readfrom(c->host.rxcq, &e, 1, &src) == 1));
-		EXPECT(t, e.op_context == CTX(i));
-		EXPECT_EQ(t, src, c->b[i].peer);
-	}
-}
-
-/* A message waits while its sender's address is removed, and inserted under a new handle. */
-static void inserted_late(struct test *t)
-{
-	struct crowd *c = crowd_open(t, &plain_rx, NULL);
-	u8 *buf = test_zalloc(t, 256);
-	struct kfi_cq_tagged_entry e;
-	kfi_addr_t old, new, src;
-	comp_t x;
-
-	REQUIRE(t, c && buf);
-	old = c->b[0].peer;
-	fill(buf + 128, 8, 1);
-	REQUIRE(t, !crowd_send(c, 0, buf + 128, 8, CTX(0)));
-	msleep(100);
-	REQUIRE_EQ(t, kfi_av_remove(c->host.av, &old, 1, 0), 0);
-	REQUIRE(t, !POST(t, kfi_recv(c->srx, buf, 8, NULL, old, CTX(1))));
-	NONE_RX(&c->host);
-	REQUIRE(t, !node_insert(&c->host, &c->a[0], &new));
-	REQUIRE(t, !POST(t, kfi_recv(c->srx, buf + 8, 8, NULL, new, CTX(2))));
-	REQUIRE(t, test_until(t, kfi_cq_readfrom(c->host.rxcq, &e, 1, &src) == 1));
-	EXPECT(t, e.op_context == CTX(2));
-	EXPECT_EQ(t, src, new);
-	EXPECT_DATA(t, buf + 8, 8, 1);
-	REQUIRE(t, !WAIT_TX(&c->a[0], &x));
-}
-
 static int set_min(struct crowd *c, size_t min)
 {
 	return kfi_setopt(&c->srx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min,
@@ -281,53 +234,6 @@ static void leaves_during_transfers(struct test *t)
 		}
 		REQUIRE(t, !crowd_join(c, 0));
 	}
-}
-
-static int close_peer(void *arg)
-{
-	struct crowd *c = arg;
-
-	return test_close(c->t, &c->a[0].ep->fid);
-}
-
-/* Both ends of a connection close at the same time, and messages wait between them. */
-static void leave_together(struct crowd *c, const u8 *tx)
-{
-	struct worker *w = test_new(c->t, struct worker);
-	struct node *a = &c->a[0], *b = &c->b[0];
-	struct test *t = c->t;
-	comp_t e;
-	int i;
-
-	REQUIRE(t, w);
-	for (i = 0; i < 32; i++)
-		REQUIRE(t, !crowd_send(c, 0, tx, i % 4 ? 64 : LONG / 4, CTX(i)));
-	REQUIRE(t, !worker_start(t, w, -1, close_peer, c));
-	udelay(test_random(t, 100));
-	REQUIRE_EQ(t, test_close(t, &b->ep->fid), 0);
-	REQUIRE_EQ(t, worker_join(w, t->w->wait_ms), 0);
-	for (i = 0; i < 32; i++)
-		REQUIRE(t, !WAIT_TX(a, &e));
-	NONE_TX(a);
-	REQUIRE(t, !node_endpoint(a, a->info) && !node_enable(a));
-	if (t->type == KFI_EP_RDM)
-		REQUIRE_EQ(t, kfi_av_remove(b->av, &b->peer, 1, 0), 0);
-	REQUIRE(t, !crowd_join(c, 0));
-}
-
-static void both_leave(struct test *t)
-{
-	struct crowd *c = crowd_open(t, &plain_rx, NULL);
-	u8 *tx = test_pages(t, LONG / 4), *rx = test_pages(t, 64);
-	comp_t e;
-	int i;
-
-	REQUIRE(t, c && tx && rx);
-	for (i = 0; i < (t->w->quick ? 15 : 200) && !t->failures; i++)
-		leave_together(c, tx);
-	REQUIRE(t, !t->failures && !crowd_recv(c, rx, 64, CTX(1)) && !crowd_pass(c, 1, tx, 64, &e));
-	EXPECT_COMP(t, &e, CTX(1), KFI_MSG | KFI_RECV);
-	NONE_RX(&c->host);
 }
 
 /* Receives that are not used end in the common queue; no object is closed while others use it. */
@@ -604,13 +510,10 @@ const struct test_case shared_cases[] = {
 	{ "shared.receives", T_ALL, CASE_MATCHING, C_MSG, receives },
 	{ "shared.unexpected", T_REL, CASE_MATCHING, C_MSG, unexpected },
 	{ "shared.tags", T_REL, 0, C_TAGGED, tags },
-	{ "shared.directed", T_RDM, 0, C_MSG | KFI_DIRECTED_RECV | KFI_SOURCE, directed },
-	{ "shared.inserted_late", T_RDM, 0, C_MSG | KFI_DIRECTED_RECV | KFI_SOURCE, inserted_late },
 	{ "shared.multi_receive", T_ALL, 0, C_MSG | KFI_MULTI_RECV, multi_receive },
 	{ "shared.counted", T_ALL, CASE_MATCHING, C_MSG, counted },
 	{ "shared.one_leaves", T_REL, CASE_MATCHING, C_MSG, one_leaves },
 	{ "shared.leaves_during_transfers", T_REL, CASE_MATCHING, C_MSG, leaves_during_transfers },
-	{ "shared.both_leave", T_REL, CASE_MATCHING, C_MSG, both_leave },
 	{ "shared.ends", T_ALL, CASE_MATCHING, C_MSG, ends },
 	{ "shared.refused", T_ALL, CASE_MATCHING, C_MSG, refused },
 	{ "shared.enabled_first", T_ALL, CASE_MATCHING, C_MSG, enabled_first },

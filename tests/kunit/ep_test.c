@@ -63,63 +63,6 @@ static void ep_bad_infos(struct kunit *test)
 	fake_close(w);
 }
 
-static void ep_bindings(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test), *other = fake_open(test);
-	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
-	struct kfid_cq *cq = fake_cq(w, 8, 0, NULL, NULL), *far = fake_cq(other, 8, 0, NULL, NULL);
-	struct kfid_eq *eq = fake_eq(w, 8), *far_eq = fake_eq(other, 8);
-	struct kfid_cntr *cntr, *far_cntr;
-	struct kfid_ep *ep;
-	u8 buf[8];
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&w->domain.fid, NULL, &cntr, NULL));
-	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&other->domain.fid, NULL, &far_cntr, NULL));
-	KUNIT_EXPECT_EQ(test, -KFI_EDOMAIN, kfi_domain_bind(&w->domain.fid, &far_eq->fid, 0));
-	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
-	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_send(ep, buf, 8, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_recv(ep, buf, 8, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, -KFI_ENOCQ, kfi_enable(ep));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &cq->fid, 0));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_ep_bind(ep, &cq->fid, KFI_RECV | KFI_READ));
-	KUNIT_EXPECT_EQ(test, -KFI_EDOMAIN, kfi_ep_bind(ep, &far->fid, KFI_RECV));
-	KUNIT_EXPECT_EQ(test, -KFI_EDOMAIN, kfi_ep_bind(ep, &far_eq->fid, 0));
-	KUNIT_EXPECT_EQ(test, -KFI_EDOMAIN, kfi_ep_bind(ep, &other->av->fid, 0));
-	KUNIT_EXPECT_EQ(test, -KFI_EDOMAIN, kfi_ep_bind(ep, &far_cntr->fid, KFI_SEND));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &ep->fid, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &cq->fid, KFI_RECV));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &cq->fid, KFI_RECV | KFI_TRANSMIT));
-	KUNIT_EXPECT_EQ(test, -KFI_ENOCQ, kfi_enable(ep));
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &cq->fid, KFI_TRANSMIT));
-	KUNIT_EXPECT_EQ(test, -KFI_ENOAV, kfi_enable(ep));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_ep_bind(ep, &w->av->fid, KFI_RECV));
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &w->av->fid, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &w->av->fid, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &eq->fid, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &eq->fid, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &cntr->fid, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &cntr->fid, KFI_SEND | KFI_WRITE));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &cntr->fid, KFI_READ | KFI_WRITE));
-	KUNIT_EXPECT_EQ(test, 0, kfi_enable(ep));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_enable(ep));
-	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_ep_bind(ep, &cntr->fid, KFI_READ));
-	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&cq->fid));
-	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&eq->fid));
-	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&cntr->fid));
-	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&w->av->fid));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_connect(ep, buf, NULL, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&far->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&far_eq->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&far_cntr->fid));
-	kfi_freeinfo(info);
-	fake_close(other);
-	fake_close(w);
-}
-
 static void ep_options(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -561,7 +504,6 @@ static void cm_dead_listener(struct kunit *test)
 static struct kunit_case ep_cases[] = {
 	KUNIT_CASE(ep_arrows),
 	KUNIT_CASE(ep_bad_infos),
-	KUNIT_CASE(ep_bindings),
 	KUNIT_CASE(ep_options),
 	KUNIT_CASE(ep_close_waits_for_done),
 	KUNIT_CASE(ep_close_direct),

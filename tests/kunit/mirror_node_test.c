@@ -413,24 +413,6 @@ static void node_atomic_much(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->done, 63);
 }
 
-/* So it is with records that had to wait for the provider. */
-static void node_atomic_much_waiting(struct kunit *test)
-{
-	struct mw *w = node_written(test);
-	unsigned int i;
-
-	w->full = true;
-	for (i = 0; i < 6; i++)
-		mw_write_at(w, i, i * KFM_WRITE_MAX / KFM_SECTOR, KFM_WRITE_MAX);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 0);
-	w->full = false;
-	KUNIT_EXPECT_TRUE(test, run_atomic(w, false));
-	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 4);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 6);
-}
-
 /* SYNCED_OK without SYNCED says nothing. */
 static void node_early_synced_ok(struct kunit *test)
 {
@@ -933,7 +915,6 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_atomic_leg_failed),
 	KUNIT_CASE(node_atomic_unsaid),
 	KUNIT_CASE(node_atomic_much),
-	KUNIT_CASE(node_atomic_much_waiting),
 	KUNIT_CASE(node_early_synced_ok),
 	KUNIT_CASE(node_held_and_requeued),
 	KUNIT_CASE(node_fenced),

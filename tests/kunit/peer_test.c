@@ -3,7 +3,6 @@
  * The peers of an RDM endpoint: which posts wait, which of two calls stands, which peers are
  * forgotten. The test makes each step of the other side.
  */
-#include <linux/slab.h>
 #include "peer_world.h"
 
 #define ME	1	/* the name of the endpoint of pw_ep() */
@@ -58,26 +57,6 @@ static void posts_wait_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 4));
 	KUNIT_EXPECT_EQ(test, 1234ul, pw_given(conn));
 	KUNIT_EXPECT_EQ(test, 1u, pe->dials);
-	pw_close(&pw);
-}
-
-/* Posts wait for each peer separately. */
-static void peers_wait_apart(struct kunit *test)
-{
-	struct pw pw;
-	kfi_addr_t h, other;
-	struct pw_conn *conn = dial(test, &pw, LARGER, &h), *conn2;
-	struct pw_ep *pe = conn->pe;
-
-	other = kfi_world_peer(pw.w, LARGER + 1);
-	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, other, 2));
-	pw_settle(&pw);
-	conn2 = pe->last;
-	KUNIT_EXPECT_PTR_NE(test, conn, conn2);
-	pw_accepted(conn2, LIFE);
-	KUNIT_EXPECT_EQ(test, 1ul, pw_waiting(conn->kc.pc.peer));
-	KUNIT_EXPECT_EQ(test, 2ul, pw_given(conn2));
-	KUNIT_EXPECT_EQ(test, 2u, pe->pe.peers.nr);
 	pw_close(&pw);
 }
 
@@ -647,35 +626,6 @@ static void flush_ends_what_waits(struct kunit *test)
 	pw_close(&pw);
 }
 
-static int emit_two(void *arg, const struct kfi_peer_info *info)
-{
-	struct kfi_peer_info **at = arg;
-
-	*(*at)++ = *info;
-	return !strcmp(info->addr, "8");
-}
-
-static void shows_peers(struct kunit *test)
-{
-	struct kfi_peer_info *info = kunit_kcalloc(test, 4, sizeof(*info), GFP_KERNEL), *at = info;
-	struct pw_conn *conn;
-	struct pw pw;
-	kfi_addr_t h;
-
-	KUNIT_ASSERT_NOT_NULL(test, info);
-	conn = dial(test, &pw, LARGER, &h);
-	pw_accepted(conn, LIFE);
-	pw_post(conn->pe, kfi_world_peer(pw.w, 8), 2);
-	pw_post(conn->pe, kfi_world_peer(pw.w, 9), 3);
-	kfi_peers_show(&conn->pe->pe.peers, 0, emit_two, &at);
-	KUNIT_EXPECT_EQ(test, 2, at - info);
-	KUNIT_EXPECT_STREQ(test, "7", info[0].addr);
-	KUNIT_EXPECT_STREQ(test, "connected", info[0].state);
-	KUNIT_EXPECT_STREQ(test, "idle", info[1].state);
-	KUNIT_EXPECT_EQ(test, -1, info[1].cpu);
-	pw_close(&pw);
-}
-
 #define PER_BUFFER	2
 
 /*
@@ -734,7 +684,6 @@ static void shows_in_parts(struct kunit *test)
 
 static struct kunit_case peer_cases[] = {
 	KUNIT_CASE(posts_wait_in_order),
-	KUNIT_CASE(peers_wait_apart),
 	KUNIT_CASE(peers_that_cannot_be_called),
 	KUNIT_CASE(loss_calls_again),
 	KUNIT_CASE(accepts_and_hangs_up),
@@ -755,7 +704,6 @@ static struct kunit_case peer_cases[] = {
 	KUNIT_CASE(freed_when_found),
 	KUNIT_CASE(stopped_endpoint),
 	KUNIT_CASE(flush_ends_what_waits),
-	KUNIT_CASE(shows_peers),
 	KUNIT_CASE(shows_in_parts),
 	{}
 };
