@@ -163,35 +163,6 @@ static void error_entry(struct test *t)
 	EXPECT_EQ(t, kfi_cq_readerr(p->b.rxcq, &c, 0), -EAGAIN);
 }
 
-static void several_at_once(struct test *t)
-{
-	struct kfi_cq_tagged_entry *e = test_zalloc(t, 8 * sizeof(*e));
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *buf = test_zalloc(t, 64);
-	int i, got = 0;
-	ssize_t ret;
-	comp_t c;
-
-	REQUIRE(t, p && buf && e);
-	for (i = 0; i < 20; i++) {
-		POST(t, kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(i)));
-		REQUIRE(t, !POST(t, kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, CTX(i))));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-	}
-	REQUIRE(t, test_until(t, kfi_cq_read(p->b.rxcq, e, 1) == 1));
-	EXPECT(t, e->op_context == CTX(0));
-	for (got = 1; got < 20; got += ret) {
-		/* Without room for an entry nothing is taken. */
-		EXPECT_EQ(t, kfi_cq_read(p->b.rxcq, e, 0), -EAGAIN);
-		REQUIRE(t, test_until(t, (ret = kfi_cq_read(p->b.rxcq, e, 8)) != -EAGAIN));
-		REQUIRE(t, ret >= 1 && ret <= 8);
-		for (i = 0; i < ret; i++)
-			EXPECT(t, e[i].op_context == CTX(got + i));
-	}
-	EXPECT_EQ(t, got, 20);
-	NONE_RX(&p->b);
-}
-
 static void selective(struct test *t)
 {
 	struct node_opts sel = {
@@ -308,7 +279,6 @@ const struct test_case cq_cases[] = {
 	{ "cq.full_receives", T_REL, 0, 0, full_receives },
 	{ "cq.space", T_REL, 0, 0, space },
 	{ "cq.error_entry", T_ALL, CASE_MATCHING, 0, error_entry },
-	{ "cq.several_at_once", T_REL, 0, 0, several_at_once },
 	{ "cq.selective", T_ALL, CASE_MATCHING, 0, selective },
 	{ "cq.silent", T_ALL, 0, 0, silent },
 	{ "cq.source", T_RDM | T_DGRAM, 0, C_MSG | KFI_SOURCE, source },

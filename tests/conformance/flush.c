@@ -233,37 +233,6 @@ static void ranges(struct test *t)
 	}
 }
 
-/* Several ranges of several regions: every owner is called. Visibility needs no owner. */
-static void vector(struct test *t)
-{
-	struct bench *b = bench_open(t, NULL);
-	struct kfi_rma_iov range[3];
-	struct disk *d[3];
-	int i;
-
-	REQUIRE(t, b);
-	REQUIRE(t, t->info[0]->tx_attr->rma_iov_limit >= 3);
-	fill(b->near, DISK_LEN, 1);
-	for (i = 0; i < 3; i++) {
-		d[i] = disk_open(&b->p->b, KFI_REMOTE_WRITE, 0);
-		REQUIRE(t, d[i]);
-		range[i] = (struct kfi_rma_iov){ d[i]->r.addr + 100 * i, 1000 + i, d[i]->r.key };
-		POST(t, write_at(b, &d[i]->r, 0, DISK_LEN, 0, CTX(1)));
-		ends(b, CTX(1), 0);
-	}
-	POST(t, kfi_flush(b->a->ep, b->a->peer, range, 3, VISIBLE, CTX(2)));
-	ends(b, CTX(2), 0);
-	for (i = 0; i < 3; i++)
-		EXPECT_EQ(t, atomic_read(&d[i]->calls), 0);
-	POST(t, kfi_flush(b->a->ep, b->a->peer, range, 3, COMMIT, CTX(3)));
-	ends(b, CTX(3), 0);
-	for (i = 0; i < 3; i++) {
-		EXPECT_EQ(t, atomic_read(&d[i]->calls), 1);
-		EXPECT_EQ(t, memcmp(d[i]->copy + 100 * i, b->near + 100 * i, 1000 + i), 0);
-		EXPECT_EQ(t, not_all(d[i]->copy + 100 * i + 1000 + i, 100, 0), -1);
-	}
-}
-
 /* ---- writes that commit ---- */
 
 static void commit_write(struct test *t)
@@ -533,35 +502,6 @@ static void owner_fails(struct test *t)
 
 /* ---- many, and those that take long ---- */
 
-static void many(struct test *t)
-{
-	int n = t->w->quick ? 1000 : 10000, ended = 0, posted = 0, flushes = 0;
-	unsigned long until = jiffies + msecs_to_jiffies(2 * t->w->wait_ms);
-	struct bench *b = bench_open(t, NULL);
-	comp_t c;
-	int ret;
-
-	REQUIRE(t, b);
-	while (ended < n && !t->failures && time_before(jiffies, until)) {
-		if (posted < n && posted < ended + 400) {
-			if (posted % 3)
-				ret = flush_at(b, &b->d->r, posted % DISK_LEN, 1,
-					       posted % 3 == 1 ? COMMIT : VISIBLE, CTX(posted));
-			else
-				ret = write_at(b, &b->d->r, posted % DISK_LEN, 1, 0, CTX(posted));
-			flushes += !ret && posted % 3 == 1;
-			posted += !ret;
-		}
-		if (comp_poll(b->a, b->a->txcq, &c) != 1)
-			continue;
-		EXPECT_EQ(t, c.err, 0);
-		ended++;
-	}
-	EXPECT_EQ(t, ended, n);
-	EXPECT_EQ(t, atomic_read(&b->d->calls), flushes);
-	NONE_TX(b->a);
-}
-
 /* An owner takes its time: only operations that need it wait. */
 static void others_pass(struct test *t)
 {
@@ -809,7 +749,6 @@ static void invalidated(struct test *t)
 const struct test_case flush_cases[] = {
 	{ "flush.log_once", T_REL, CASE_CHECKED, C_MSG | C_RMA, log_once },
 	{ "flush.ranges", T_REL, CASE_CHECKED, C_MSG | C_RMA, ranges },
-	{ "flush.vector", T_REL, CASE_CHECKED, C_MSG | C_RMA, vector },
 	{ "flush.commit_write", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_write },
 	{ "flush.commit_no_room", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_no_room },
 	{ "flush.commit_default", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_default },
@@ -820,7 +759,6 @@ const struct test_case flush_cases[] = {
 	{ "flush.bad_calls", T_REL, CASE_CHECKED, C_MSG | C_RMA, bad_calls },
 	{ "flush.not_durable", T_REL, CASE_CHECKED, C_MSG | C_RMA, not_durable },
 	{ "flush.owner_fails", T_REL, CASE_CHECKED, C_MSG | C_RMA, owner_fails },
-	{ "flush.many", T_REL, CASE_CHECKED, C_MSG | C_RMA, many },
 	{ "flush.others_pass", T_REL, CASE_CHECKED, C_MSG | C_RMA, others_pass },
 	{ "flush.asker_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, asker_goes },
 	{ "flush.target_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, target_goes },

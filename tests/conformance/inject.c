@@ -32,38 +32,6 @@ static void clobber(struct test *t)
 	NONE_TX(&p->a);
 }
 
-/* Injected payload may be on the stack. */
-static noinline void one_from_stack(struct node *a, u64 seed)
-{
-	u8 buf[32];
-
-	fill(buf, sizeof(buf), seed);
-	POST(a->t, kfi_injectdata(a->ep, buf, sizeof(buf), seed, a->peer));
-	memset(buf, 0, sizeof(buf));
-	barrier_data(buf);
-}
-
-static void from_stack(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *rx = test_zalloc(t, 64 * 32);
-	comp_t c;
-	int i;
-
-	REQUIRE(t, p && rx);
-	for (i = 0; i < 32; i++)
-		POST(t, kfi_recv(p->b.ep, rx + 64 * i, 64, NULL, KFI_ADDR_UNSPEC, CTX(i)));
-	for (i = 0; i < 32; i++)
-		one_from_stack(&p->a, i);
-	for (i = 0; i < 32; i++) {
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV | KFI_REMOTE_CQ_DATA);
-		EXPECT_EQ(t, c.data, i);
-		EXPECT_DATA(t, rx + 64 * i, 32, i);
-	}
-	NONE_TX(&p->a);
-}
-
 /* As a flag of a message it completes like any other. */
 static void with_completion(struct test *t)
 {
@@ -164,7 +132,6 @@ static void write_remote(struct test *t)
 
 const struct test_case inject_cases[] = {
 	{ "inject.clobber", T_ALL, 0, C_MSG, clobber },
-	{ "inject.from_stack", T_ALL, 0, C_MSG, from_stack },
 	{ "inject.with_completion", T_ALL, 0, C_MSG, with_completion },
 	{ "inject.too_long", T_ALL, 0, C_MSG, too_long },
 	{ "inject.tagged", T_REL, 0, C_TAGGED, tagged },

@@ -455,32 +455,6 @@ static void kinds(struct test *t)
 	}
 }
 
-static void flush(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *near = test_pages(t, 8192), *far = test_pages(t, 8192);
-	struct kfi_rma_iov range;
-	struct region r;
-	comp_t c;
-	int i, seen;
-
-	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, 8192, ALL_RIGHTS));
-	range = (struct kfi_rma_iov){ r.addr, 8192, r.key };
-	for (i = 0; i < 10 && !t->failures; i++) {
-		fill(near, 8192, i);
-		POST(t, kfi_write(p->a.ep, near, 8192, NULL, p->a.peer, r.addr, r.key, CTX(1)));
-		POST(t, kfi_flush(p->a.ep, p->a.peer, &range, 1, KFI_DELIVERY_COMPLETE, CTX(2)));
-		for (seen = 0; seen < 3; seen += (unsigned long)c.op_context) {
-			REQUIRE(t, !WAIT_TX(&p->a, &c));
-			EXPECT_COMP(t, &c, c.op_context, KFI_RMA | KFI_WRITE);
-			REQUIRE(t, c.op_context == CTX(1) || c.op_context == CTX(2));
-			if (c.op_context == CTX(2))
-				EXPECT_DATA(t, far, 8192, i);
-		}
-		EXPECT_EQ(t, seen, 3);
-	}
-}
-
 static void read_over(struct pair *p, struct region *r, u8 *near, size_t len, size_t before)
 {
 	struct test *t = p->a.t;
@@ -555,6 +529,5 @@ const struct test_case rma_cases[] = {
 	{ "rma.many_ends", T_REL, CASE_CHECKED, C_MSG | C_RMA, many_ends },
 	{ "rma.kinds", T_REL, CASE_CHECKED, C_MSG | C_RMA, kinds },
 	{ "rma.borders", T_REL, 0, C_MSG | C_RMA, borders },
-	{ "rma.flush", T_REL, CASE_CHECKED, C_MSG | C_RMA, flush },
 	{ }
 };

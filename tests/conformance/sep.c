@@ -389,54 +389,6 @@ static void atomics(struct test *t)
 	EXPECT_EQ(t, *far, LANES);
 }
 
-static int keep_calm(struct kfid_mr *mr, uint64_t at, size_t len)
-{
-	atomic_add(len, (atomic_t *)mr->fid.context);
-	return 0;
-}
-
-/*
- * From any transmit context, through the context to which the region belongs, and not through
- * another one.
- */
-static void flush(struct test *t)
-{
-	struct big *b = two_open(t);
-	u8 *near = test_pages(t, 4096), *far = test_pages(t, 4096);
-	atomic_t *durable = test_new(t, atomic_t);
-	struct kvec vec = { far, 4096 };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &vec, .iov_count = 1, .access = KFI_REMOTE_WRITE,
-		.requested_key = KFI_KEY_NOTAVAIL, .context = durable, .persist = keep_calm,
-	};
-	struct kfi_rma_iov range;
-	struct kfid_mr *mr;
-	comp_t c;
-	int i, j;
-
-	REQUIRE(t, b && near && far && durable);
-	REQUIRE_EQ(t, kfi_mr_regattr(b[1].n.domain, &attr, KFI_RMA_PMEM, &mr), 0);
-	test_keep(t, &mr->fid);
-	REQUIRE_EQ(t, kfi_mr_bind(mr, &b[1].rx[1].ep->fid, 0), 0);
-	if (b[1].n.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
-		REQUIRE_EQ(t, kfi_mr_enable(mr), 0);
-	range = (struct kfi_rma_iov){ kfi_mr_addr(mr), 4096, kfi_mr_key(mr) };
-	for (i = 0; i < LANES; i++)
-		for (j = 0; j < LANES && !t->failures; j++) {
-			struct node *tx = &b[0].tx[i];
-			kfi_addr_t to = kfi_rx_addr(tx->peer, j, BITS);
-
-			atomic_set(durable, 0);
-			POST(t, kfi_flush(tx->ep, to, &range, 1, KFI_COMMIT_COMPLETE, CTX(4)));
-			REQUIRE(t, !WAIT_TX(tx, &c));
-			if (j == 1)
-				EXPECT_COMP(t, &c, CTX(4), KFI_RMA | KFI_WRITE);
-			else
-				EXPECT_ERR(t, &c, CTX(4), EACCES);
-			EXPECT_EQ(t, atomic_read(durable), j == 1 ? 4096 : 0);
-		}
-}
-
 #define C_SEP	(C_MSG | KFI_NAMED_RX_CTX)
 
 const struct test_case sep_cases[] = {
@@ -448,7 +400,6 @@ const struct test_case sep_cases[] = {
 	{ "sep.late_context", T_RDM, 0, C_SEP, late_context },
 	{ "sep.removed", T_RDM, 0, C_SEP, removed },
 	{ "sep.rma", T_RDM, 0, C_SEP | C_RMA, rma },
-	{ "sep.flush", T_RDM, 0, C_SEP | C_RMA, flush },
 	{ "sep.atomics", T_RDM, 0, C_SEP | C_ATOMIC, atomics },
 	{ }
 };

@@ -283,49 +283,6 @@ static void churn(struct test *t)
 		EXPECT_EQ(t, worker_join(&th[i].worker, t->w->stress_ms + 3 * t->w->wait_ms), 0);
 }
 
-/* ---- the harness itself ---- */
-
-#define RECORDS	64
-
-/*
- * Records of this worker are added and removed, and test_drop_mem() passes those of the other
- * workers.
- */
-static int keep_run(void *arg)
-{
-	struct thread *th = arg;
-	struct kfid *fid = test_zalloc(th->t, RECORDS * sizeof(*fid));
-	int i;
-
-	while (fid && time_before(jiffies, th->until)) {
-		for (i = 0; i < RECORDS; i++)
-			test_keep(th->t, &fid[i]);
-		for (i = 0; i < RECORDS; i++) {
-			test_drop_mem(th->t, (struct kfid_domain *)th);
-			test_forget(th->t, &fid[i]);
-		}
-		cond_resched();
-	}
-	return fid ? 0 : -ENOMEM;
-}
-
-/* Several workers change and walk the list of objects that the case has to release. */
-static void kept(struct test *t)
-{
-	struct thread *th = test_zalloc(t, 4 * sizeof(*th));
-	int i, n;
-
-	REQUIRE(t, th);
-	for (n = 0; n < 4; n++) {
-		th[n].t = t;
-		th[n].until = jiffies + msecs_to_jiffies(300);
-		if (worker_start(t, &th[n].worker, -1, keep_run, &th[n]))
-			break;
-	}
-	for (i = 0; i < n; i++)
-		EXPECT_EQ(t, worker_join(&th[i].worker, t->w->wait_ms), 0);
-}
-
 #define C_ALL	(C_MSG | C_TAGGED | C_RMA | KFI_ATOMIC)
 
 const struct test_case stress_cases[] = {
@@ -333,6 +290,5 @@ const struct test_case stress_cases[] = {
 	{ "stress.many_pairs", T_REL, CASE_LESS, C_ALL, many_pairs },
 	{ "stress.softirq", T_REL, CASE_LESS, C_ALL, softirq },
 	{ "stress.churn", T_REL, 0, C_MSG, churn },
-	{ "stress.kept", T_ALL, CASE_ONCE, 0, kept },
 	{ }
 };

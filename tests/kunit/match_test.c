@@ -134,20 +134,6 @@ static void directed_needs_the_capability(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static void failed_message(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kfi_rx rx;
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_tag(w, 1, 0, CTX(1)));
-	make_rx(&rx, KFI_TAGGED, 1, 100);
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)kfi_rx_arrive(&w->ep, &rx, false));
-	kfi_rx_complete(&rx, -ECONNRESET);
-	expect_entry(w, CTX(1), KFI_TAGGED | KFI_RECV, 0, ECONNRESET);
-	expect_none(w);
-	kfi_world_close(w);
-}
-
 static void close_refuses_and_returns(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -445,20 +431,6 @@ static void untargeted_receive_goes_on(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static void returned_receive_takes_what_waits(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kfi_rx rx, waits;
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_tag(w, 5, 0, CTX(1)));
-	arrive(w, &rx, 5, 0, KFI_RX_MATCHED);
-	arrive(w, &waits, 5, 0, KFI_RX_QUEUED);
-	kfi_rx_abort(&rx, -EHOSTUNREACH);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->matched));
-	expect_entry(w, CTX(1), KFI_TAGGED | KFI_RECV, 0, 0);
-	kfi_world_close(w);
-}
-
 static unsigned int depth, deepest;
 
 static void sender_is_lost(struct kfi_ep *ep, struct kfi_rx *rx)
@@ -517,7 +489,6 @@ static void targeted_receive_ends(struct kunit *test)
 static struct kunit_case match_cases[] = {
 	KUNIT_CASE(handle_while_stalled),
 	KUNIT_CASE(directed_needs_the_capability),
-	KUNIT_CASE(failed_message),
 	KUNIT_CASE(close_refuses_and_returns),
 	KUNIT_CASE(unqueue_races_with_a_receive),
 	KUNIT_CASE(statistics),
@@ -527,7 +498,6 @@ static struct kunit_case match_cases[] = {
 	KUNIT_CASE_SLOW(no_bad_strides),
 	KUNIT_CASE(claimed_is_not_forgotten),
 	KUNIT_CASE(untargeted_receive_goes_on),
-	KUNIT_CASE(returned_receive_takes_what_waits),
 	KUNIT_CASE(lost_senders_one_after_the_other),
 	KUNIT_CASE(targeted_receive_ends),
 	{}
