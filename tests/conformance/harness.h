@@ -213,6 +213,14 @@ void test_drop_mem(struct test *t, const struct kfid_domain *domain);
 /* free it now; it stays in the list on error */
 int test_mem_free(struct test *t, struct kfi_mem *mem);
 void test_keep(struct test *t, struct kfid *fid);
+/* Open an object by @call, and keep @fid for the end of the case. Return: 0 or, having failed, -EIO */
+#define KEEP(t, call, fid)						\
+({									\
+	int __ret = EXPECT_EQ(t, call, 0) ? 0 : -EIO;			\
+	if (!__ret)							\
+		test_keep(t, fid);					\
+	__ret;								\
+})
 void test_keep_info(struct test *t, struct kfi_info *info);
 void test_free_info(struct test *t, struct kfi_info *info);
 /* Close it now. Return: result of kfi_close(); on error it stays in the list. */

@@ -24,14 +24,6 @@ struct big {
 	struct node	tx[LANES], rx[LANES];
 };
 
-#define KEEP(t, call, fid)						\
-({									\
-	int __ret = EXPECT_EQ(t, call, 0) ? 0 : -EIO;			\
-	if (!__ret)							\
-		test_keep(t, fid);					\
-	__ret;								\
-})
-
 static int open_cq(struct node *n, struct kfid_cq **cq)
 {
 	struct kfi_cq_attr attr = {

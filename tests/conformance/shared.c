@@ -3,7 +3,130 @@
  * Shared receive contexts: endpoints that receive from one place.
  */
 #include <linux/delay.h>
-#include "crowd.h"
+#include "harness.h"
+
+#define CROWD		3
+#define LONG		(256 * 1024)
+
+/**
+ * struct crowd - endpoints that share contexts, and the peer of each
+ * @host: common objects of those that share: domain, queues, vector, listener. As a node it is the
+ *	shared receive context
+ * @srx: shared receive context, or NULL
+ * @stx: shared transmit context, or NULL
+ * @cntrs: a receive counter for each, if wanted
+ * @b: endpoints that share
+ * @a: their peers
+ * @nr: number of @b and of @a
+ */
+struct crowd {
+	struct test		*t;
+	struct node		host;
+	struct kfid_ep		*srx;
+	struct kfid_stx		*stx;
+	struct kfid_cntr	*cntrs[CROWD];
+	struct node		a[CROWD], b[CROWD];
+	int			nr;
+};
+
+/* Bind the shared contexts, if there are any, to a new endpoint. */
+static int bind_shared(struct node *n)
+{
+	struct crowd *c = n->opts.arg;
+	struct test *t = n->t;
+
+	if (c->srx && !EXPECT_EQ(t, kfi_ep_bind(n->ep, &c->srx->fid, 0), 0))
+		return -EIO;
+	if (c->stx && !EXPECT_EQ(t, kfi_ep_bind(n->ep, &c->stx->fid, 0), 0))
+		return -EIO;
+	if (c->cntrs[c->nr] &&
+	    !EXPECT_EQ(t, kfi_ep_bind(n->ep, &c->cntrs[c->nr]->fid, KFI_RECV), 0))
+		return -EIO;
+	return 0;
+}
+
+/*
+ * Open side B without endpoints. @rx, @tx: attributes of the contexts; NULL: there is none of this
+ * kind. Return: NULL after having failed the case.
+ */
+static struct crowd *crowd_host(struct test *t, struct kfi_rx_attr *rx, struct kfi_tx_attr *tx)
+{
+	struct crowd *c = test_new(t, struct crowd);
+	struct node_opts opts = { .before_enable = bind_shared, .arg = c };
+
+	if (!c || node_open(t, &c->host, 1, &opts))
+		return NULL;
+	c->t = t;
+	if (rx && KEEP(t, kfi_srx_context(c->host.domain, rx, &c->srx, c), &c->srx->fid))
+		return NULL;
+	if (tx && KEEP(t, kfi_stx_context(c->host.domain, tx, &c->stx, c), &c->stx->fid))
+		return NULL;
+	if (rx)
+		c->host.info->ep_attr->rx_ctx_cnt = KFI_SHARED_CONTEXT;
+	if (tx)
+		c->host.info->ep_attr->tx_ctx_cnt = KFI_SHARED_CONTEXT;
+	if (t->type == KFI_EP_MSG && node_listen(&c->host))
+		return NULL;
+	c->host.ep = c->srx;
+	return c;
+}
+
+/* Open endpoint @i, and connect it with its peer or introduce it. Return: 0 or a negative errno. */
+static int crowd_join(struct crowd *c, int i)
+{
+	struct node *a = &c->a[i], *b = &c->b[i];
+	int ret;
+
+	*b = c->host;
+	b->ep = NULL;
+	c->nr = i;
+	if (c->t->type == KFI_EP_MSG)
+		return pair_connect(a, b);
+	ret = node_endpoint(b, b->info) ?: node_enable(b);
+	return ret ?: node_insert(a, b, &a->peer) ?: node_insert(b, a, &b->peer);
+}
+
+/* Open all peers, and the endpoints that they communicate with. */
+static struct crowd *crowd_meet(struct crowd *c)
+{
+	int i;
+
+	for (i = 0; c && i < CROWD; i++)
+		if (node_open_ep(c->t, &c->a[i], 0, NULL) || crowd_join(c, i))
+			return NULL;
+	return c;
+}
+
+static struct crowd *crowd_open(struct test *t, struct kfi_rx_attr *rx, struct kfi_tx_attr *tx)
+{
+	return crowd_meet(crowd_host(t, rx, tx));
+}
+
+static struct kfi_rx_attr plain_rx;
+static struct kfi_tx_attr plain_tx;
+
+/* This one and the next two return 0 or, having failed the case, a negative errno. */
+static int crowd_recv(struct crowd *c, void *buf, size_t len, void *ctx)
+{
+	return POST(c->t, kfi_recv(c->srx, buf, len, NULL, KFI_ADDR_UNSPEC, ctx));
+}
+
+static int crowd_send(struct crowd *c, int i, const void *buf, size_t len, void *ctx)
+{
+	return POST(c->t, kfi_send(c->a[i].ep, buf, len, NULL, c->a[i].peer, ctx));
+}
+
+/* Send a message from endpoint @i's peer; *@rx is its completion at the receiver. */
+static int crowd_pass(struct crowd *c, int i, void *buf, size_t len, comp_t *rx)
+{
+	comp_t tx;
+
+	fill(buf, len, i);
+	if (crowd_send(c, i, buf, len, CTX(99)) || WAIT_TX(&c->a[i], &tx) || WAIT_RX(&c->host, rx))
+		return -EIO;
+	EXPECT_COMP(c->t, &tx, CTX(99), KFI_MSG | KFI_SEND);
+	return 0;
+}
 
 /* ---- receiving ---- */
 
