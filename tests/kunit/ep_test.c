@@ -133,21 +133,19 @@ static void late_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_
 /* kfi_close() returns only after the last done(). */
 static void ep_close_waits_for_done(struct kunit *test)
 {
-	struct kfi_world *w = fake_open(test);
-	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
-	struct kfid_cq *cq = fake_cq(w, 64, 0, NULL, NULL);
-	struct kfid_ep *ep = fake_rdm(w, info, cq);
 	struct late late = { .cqe.done = late_done };
 	struct kfi_msg msg = { .context = &late.cqe };
+	struct fake_rig r;
 
-	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(ep, &msg, KFI_CQE));
-	fake_finish(to_fake(ep), 0);
+	fake_rig_open(test, &r, 64, 0);
+	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(r.ep, &msg, KFI_CQE));
+	fake_finish(r.fake, 0);
 	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&late.begun)));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&r.ep->fid));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&late.ended));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	kfi_freeinfo(info);
-	fake_close(w);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&r.cq->fid));
+	kfi_freeinfo(r.info);
+	fake_close(r.w);
 }
 
 static void quick_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
@@ -158,20 +156,18 @@ static void quick_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi
 /* Nobody polls a direct queue while its endpoint is closed, so kfi_close() polls. */
 static void ep_close_direct(struct kunit *test)
 {
-	struct kfi_world *w = fake_open(test);
-	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
-	struct kfid_cq *cq = fake_cq(w, 64, KFI_CQ_DIRECT, NULL, NULL);
-	struct kfid_ep *ep = fake_rdm(w, info, cq);
 	struct late late = { .cqe.done = quick_done };
 	struct kfi_msg msg = { .context = &late.cqe };
+	struct fake_rig r;
 
-	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(ep, &msg, KFI_CQE));
-	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(ep, &msg, KFI_CQE));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	fake_rig_open(test, &r, 64, KFI_CQ_DIRECT);
+	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(r.ep, &msg, KFI_CQE));
+	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(r.ep, &msg, KFI_CQE));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&r.ep->fid));
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&late.ended));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	kfi_freeinfo(info);
-	fake_close(w);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&r.cq->fid));
+	kfi_freeinfo(r.info);
+	fake_close(r.w);
 }
 
 struct racer {

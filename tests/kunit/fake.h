@@ -55,6 +55,27 @@ struct kfid_cq *fake_cq(struct kfi_world *w, u32 size, u64 flags, kfi_comp_handl
 struct kfid_eq *fake_eq(struct kfi_world *w, u32 size);
 /* Open and enable an RDM endpoint with @cq for both directions. */
 struct kfid_ep *fake_rdm(struct kfi_world *w, struct kfi_info *info, struct kfid_cq *cq);
+/**
+ * struct fake_rig - an RDM endpoint of the fake provider, and what it needs
+ * @w: the world
+ * @info: of the endpoint
+ * @cq: queue for both directions
+ * @ep: the endpoint
+ * @fake: the same
+ */
+struct fake_rig {
+	struct kfi_world	*w;
+	struct kfi_info		*info;
+	struct kfid_cq		*cq;
+	struct kfid_ep		*ep;
+	struct fake_ep		*fake;
+};
+
+/* Open all but the endpoint. */
+void fake_rig_prepare(struct kunit *test, struct fake_rig *r, u32 cq_size, u64 cq_flags);
+/* Open all, and enable the endpoint. */
+void fake_rig_open(struct kunit *test, struct fake_rig *r, u32 cq_size, u64 cq_flags);
+void fake_rig_close(struct fake_rig *r);
 /* End the oldest transmit. Return: was there one? */
 bool fake_finish(struct fake_ep *fake, int err);
 /* Poll @cond for up to two seconds. */

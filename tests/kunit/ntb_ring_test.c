@@ -854,41 +854,37 @@ static struct ntw_ctl *ctl_of(struct kunit *test)
 	return (struct ntw_ctl *)(((struct pair *)test->priv)->end[0].mem + QUEUE);
 }
 
-static void produced_too_much(struct kunit *test)
-{
-	hostile(test, &ctl_of(test)->line.produced, RING_LEN + 16);
-}
-
-static void produced_nothing_there(struct kunit *test)
-{
+/* Positions that end the link: @word of the peer's lines, to which @value is written */
+static const struct wrong_position {
+	const char	*name;
+	size_t		word;
+	u32		value;
+	bool		no_crc;
+} wrong_positions[] = {
+	{ "more than the ring", offsetof(struct ntw_ctl, line.produced), RING_LEN + 16 },
 	/* with a CRC, the missing record would count as bytes that the bridge lost */
-	((struct pair *)test->priv)->end[0].ring.in.crc = false;
-	hostile(test, &ctl_of(test)->line.produced, 16);
+	{ "nothing is there", offsetof(struct ntw_ctl, line.produced), 16, .no_crc = true },
+	{ "crooked", offsetof(struct ntw_ctl, line.produced), 8 },
+	{ "backwards", offsetof(struct ntw_ctl, line.produced), -16 },
+	{ "handled too much", offsetof(struct ntw_ctl, line.consumed[NTW_MSG]), 16 },
+	{ "handled too much bulk", offsetof(struct ntw_ctl, line.consumed[NTW_BULK]), 16 },
+	{ "more bulk than the ring", offsetof(struct ntw_ctl, bulk.produced), RING_LEN + 16 },
+};
+
+static void position_name(const struct wrong_position *p, char *name)
+{
+	strscpy(name, p->name, KUNIT_PARAM_DESC_SIZE);
 }
 
-static void produced_crooked(struct kunit *test)
-{
-	hostile(test, &ctl_of(test)->line.produced, 8);
-}
+KUNIT_ARRAY_PARAM(position, wrong_positions, position_name);
 
-static void produced_backwards(struct kunit *test)
+static void wrong_position(struct kunit *test)
 {
-	hostile(test, &ctl_of(test)->line.produced, -16);
-}
+	const struct wrong_position *p = test->param_value;
 
-static void consumed_too_much(struct kunit *test)
-{
-	hostile(test, &ctl_of(test)->line.consumed[NTW_MSG], 16);
-}
-
-static void bulk_consumed_too_much(struct kunit *test)
-{
-	hostile(test, &ctl_of(test)->line.consumed[NTW_BULK], 16);
-}
-
-static void bulk_produced_too_much(struct kunit *test)
-{
-	hostile(test, &ctl_of(test)->bulk.produced, RING_LEN + 16);
+	if (p->no_crc)
+		((struct pair *)test->priv)->end[0].ring.in.crc = false;
+	hostile(test, (void *)ctl_of(test) + p->word, p->value);
 }
 
 /*
@@ -960,13 +956,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(ordered_engines),
 	KUNIT_CASE(refused),
 	KUNIT_CASE(all_come_back),
-	KUNIT_CASE(produced_too_much),
-	KUNIT_CASE(produced_nothing_there),
-	KUNIT_CASE(produced_crooked),
-	KUNIT_CASE(produced_backwards),
-	KUNIT_CASE(consumed_too_much),
-	KUNIT_CASE(bulk_consumed_too_much),
-	KUNIT_CASE(bulk_produced_too_much),
+	KUNIT_CASE_PARAM(wrong_position, position_gen_params),
 	KUNIT_CASE(bulk_after_nothing),
 	KUNIT_CASE(bulk_after_too_much),
 	KUNIT_CASE(stale_words),

@@ -4,34 +4,6 @@
 #include <kfi_conn_set.h>
 #include "fake.h"
 
-struct op_world {
-	struct kfi_world	*w;
-	struct kfi_info		*info;
-	struct kfid_cq		*cq;
-	struct kfid_ep		*fid;
-	struct kfi_ep		*ep;
-	struct fake_ep		*fake;
-};
-
-static void op_open(struct kunit *test, struct op_world *o, u32 cq_size)
-{
-	o->w = fake_open(test);
-	o->info = fake_info(o->w, KFI_EP_RDM);
-	o->info->caps |= KFI_TAGGED_RMA;
-	o->cq = fake_cq(o->w, cq_size, 0, NULL, NULL);
-	o->fid = fake_rdm(o->w, o->info, o->cq);
-	o->ep = kfi_to_ep(o->fid);
-	o->fake = to_fake(o->fid);
-}
-
-static void op_close(struct kunit *test, struct op_world *o)
-{
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&o->fid->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&o->cq->fid));
-	kfi_freeinfo(o->info);
-	fake_close(o->w);
-}
-
 static u64 stat_sum(struct kfi_ep *ep, size_t offset)
 {
 	u64 sum = 0;
@@ -42,7 +14,7 @@ static u64 stat_sum(struct kfi_ep *ep, size_t offset)
 	return sum;
 }
 
-#define STAT(o, field)	stat_sum((o)->ep, offsetof(struct kfi_stats, field))
+#define STAT(o, field)	stat_sum(&(o)->fake->ep, offsetof(struct kfi_stats, field))
 
 /*
  * Each entry of the pool once, then -EAGAIN; the index finds the operation, any other number finds
@@ -50,18 +22,18 @@ static u64 stat_sum(struct kfi_ep *ep, size_t offset)
  */
 static void op_places(struct kunit *test)
 {
-	struct op_world o;
+	struct fake_rig o;
 	struct kfi_oper *op[8];
 	unsigned long seen = 0;
 	u32 gen, i;
 
-	op_open(test, &o, 64);
+	fake_rig_open(test, &o, 64, 0);
 	for (i = 0; i < 8; i++) {
-		op[i] = kfi_op_get(o.ep, &o.ep->tx, o.ep->tx_cq, 0);
+		op[i] = kfi_op_get(&o.fake->ep, &o.fake->ep.tx, o.fake->ep.tx_cq, 0);
 		KUNIT_ASSERT_FALSE(test, IS_ERR(op[i]));
 		KUNIT_EXPECT_FALSE(test, __test_and_set_bit(op[i]->index, &seen));
-		KUNIT_EXPECT_PTR_EQ(test, op[i], kfi_op_by_index(&o.ep->tx, op[i]->index));
-		KUNIT_EXPECT_PTR_EQ(test, o.ep, op[i]->ep);
+		KUNIT_EXPECT_PTR_EQ(test, op[i], kfi_op_by_index(&o.fake->ep.tx, op[i]->index));
+		KUNIT_EXPECT_PTR_EQ(test, &o.fake->ep, op[i]->ep);
 		KUNIT_EXPECT_NOT_NULL(test, op[i]->rma);
 		/* KASAN, and the comparison below, detect an overlap */
 		memset(op[i]->inline_buf, i, 64);
@@ -69,12 +41,12 @@ static void op_places(struct kunit *test)
 		memset(op[i]->rma, i, 2 * sizeof(struct kfi_rma_iov));
 	}
 	KUNIT_EXPECT_EQ(test, 0xff, seen);
-	KUNIT_EXPECT_EQ(test, -EAGAIN, PTR_ERR(kfi_op_get(o.ep, &o.ep->tx, o.ep->tx_cq, 0)));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, PTR_ERR(kfi_op_get(&o.fake->ep, &o.fake->ep.tx, o.fake->ep.tx_cq, 0)));
 	KUNIT_EXPECT_EQ(test, 1, STAT(&o, again));
-	KUNIT_EXPECT_NULL(test, kfi_op_by_index(&o.ep->tx, 8));
-	KUNIT_EXPECT_NULL(test, kfi_op_by_index(&o.ep->tx, U32_MAX));
+	KUNIT_EXPECT_NULL(test, kfi_op_by_index(&o.fake->ep.tx, 8));
+	KUNIT_EXPECT_NULL(test, kfi_op_by_index(&o.fake->ep.tx, U32_MAX));
 	for (i = 0; i < 8; i++) {
-		KUNIT_EXPECT_PTR_EQ(test, o.ep, op[i]->ep);
+		KUNIT_EXPECT_PTR_EQ(test, &o.fake->ep, op[i]->ep);
 		KUNIT_EXPECT_EQ(test, i, *(u8 *)op[i]->inline_buf);
 		KUNIT_EXPECT_EQ(test, i, ((u8 *)op[i]->inline_buf)[63]);
 		KUNIT_EXPECT_EQ(test, i, *(u8 *)op[i]->iov.kvec);
@@ -83,8 +55,8 @@ static void op_places(struct kunit *test)
 		kfi_op_abort(op[i]);
 		KUNIT_EXPECT_EQ(test, gen + 1, op[i]->gen);
 	}
-	KUNIT_EXPECT_EQ(test, 64, atomic_read(&o.ep->tx_cq->free));
-	op_close(test, &o);
+	KUNIT_EXPECT_EQ(test, 64, atomic_read(&o.fake->ep.tx_cq->free));
+	fake_rig_close(&o);
 }
 
 static void op_place_end(struct kfi_dev_place *place)
@@ -111,14 +83,14 @@ static void op_tx_flags(struct kunit *test)
 	struct kfi_cq_tagged_entry e;
 	struct kfi_cq_err_entry wc = {};
 	struct kfi_oper *op;
-	struct op_world o;
+	struct fake_rig o;
 	unsigned int i;
 
-	op_open(test, &o, 8);
+	fake_rig_open(test, &o, 8, 0);
 	o.w->ops.place_end = op_place_end;
 	place.domain = &o.w->domain;
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		op = kfi_op_get(o.ep, &o.ep->tx, o.ep->tx_cq, KFI_COMPLETION);
+		op = kfi_op_get(&o.fake->ep, &o.fake->ep.tx, o.fake->ep.tx_cq, KFI_COMPLETION);
 		op->code = cases[i].code;
 		op->place = &place;
 		op->len = 1;
@@ -127,7 +99,7 @@ static void op_tx_flags(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(o.cq, &e, 1));
 		KUNIT_EXPECT_EQ_MSG(test, cases[i].flags, e.flags, "opcode %u", cases[i].code);
 		KUNIT_EXPECT_PTR_EQ(test, (void *)&cases[i], e.op_context);
-		op = kfi_op_get(o.ep, &o.ep->tx, o.ep->tx_cq, 0);
+		op = kfi_op_get(&o.fake->ep, &o.fake->ep.tx, o.fake->ep.tx_cq, 0);
 		op->code = cases[i].code;
 		op->place = &place;
 		op->len = 1;
@@ -141,7 +113,7 @@ static void op_tx_flags(struct kunit *test)
 	}
 	/* a get that fails is no error */
 	KUNIT_EXPECT_EQ(test, ARRAY_SIZE(cases) - 1, STAT(&o, errors));
-	op_close(test, &o);
+	fake_rig_close(&o);
 }
 
 /* Without a completion on success the slot is returned. A failure has an entry anyway. */
@@ -149,22 +121,22 @@ static void op_silent(struct kunit *test)
 {
 	struct kfi_cq_err_entry wc = {};
 	struct kfi_oper *op;
-	struct op_world o;
+	struct fake_rig o;
 	int i;
 
-	op_open(test, &o, 1);
+	fake_rig_open(test, &o, 1, 0);
 	for (i = 0; i < 4; i++) {
-		op = kfi_op_get(o.ep, &o.ep->tx, o.ep->tx_cq, KFI_NO_COMPLETION);
+		op = kfi_op_get(&o.fake->ep, &o.fake->ep.tx, o.fake->ep.tx_cq, KFI_NO_COMPLETION);
 		KUNIT_ASSERT_FALSE(test, IS_ERR(op));
 		kfi_tx_complete(op, 0);
 		KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_read(o.cq, &wc, 1));
 	}
-	op = kfi_op_get(o.ep, &o.ep->tx, o.ep->tx_cq, KFI_NO_COMPLETION);
+	op = kfi_op_get(&o.fake->ep, &o.fake->ep.tx, o.fake->ep.tx_cq, KFI_NO_COMPLETION);
 	op->context = &o;
 	kfi_tx_complete(op, -EIO);
 	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(o.cq, &wc, 0));
 	KUNIT_EXPECT_PTR_EQ(test, (void *)&o, wc.op_context);
-	op_close(test, &o);
+	fake_rig_close(&o);
 }
 
 struct silent_req {
@@ -185,19 +157,19 @@ static void op_silent_cqe(struct kunit *test)
 {
 	struct silent_req r = { .cqe.done = silent_done };
 	struct kfi_oper *op;
-	struct op_world o;
+	struct fake_rig o;
 	int i;
 
-	op_open(test, &o, 1);
+	fake_rig_open(test, &o, 1, 0);
 	for (i = 0; i < 2; i++) {
-		op = kfi_op_get(o.ep, &o.ep->tx, o.ep->tx_cq, KFI_NO_COMPLETION | KFI_CQE);
+		op = kfi_op_get(&o.fake->ep, &o.fake->ep.tx, o.fake->ep.tx_cq, KFI_NO_COMPLETION | KFI_CQE);
 		op->context = &r.cqe;
 		kfi_tx_complete(op, i ? -EIO : 0);
 	}
 	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&r.calls) == 1));
 	KUNIT_EXPECT_EQ(test, EIO, r.err);
-	KUNIT_EXPECT_TRUE(test, fake_soon(!kfi_pool_used(&o.ep->tx)));
-	op_close(test, &o);
+	KUNIT_EXPECT_TRUE(test, fake_soon(!kfi_pool_used(&o.fake->ep.tx)));
+	fake_rig_close(&o);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&r.calls));
 }
 
@@ -225,17 +197,17 @@ static void op_freed_first(struct kunit *test)
 {
 	struct sleeper s = {};
 	struct kfi_oper *op;
-	struct op_world o;
+	struct fake_rig o;
 	struct kfi_cq *cq;
 	int i;
 
-	op_open(test, &o, 4);
+	fake_rig_open(test, &o, 4, 0);
 	cq = kfi_to_cq(o.cq);
-	s.pool = &o.ep->tx;
+	s.pool = &o.fake->ep.tx;
 	init_waitqueue_func_entry(&s.wait, sleeper_woken);
 	add_wait_queue(&cq->wait, &s.wait);
 	for (i = 0; i < 3; i++) {
-		op = kfi_op_get(o.ep, s.pool, o.ep->tx_cq, 0);
+		op = kfi_op_get(&o.fake->ep, s.pool, o.fake->ep.tx_cq, 0);
 		KUNIT_ASSERT_FALSE(test, IS_ERR(op));
 		cq->asleep = true;
 		kfi_tx_complete(op, i == 2 ? -EIO : 0);
@@ -243,7 +215,7 @@ static void op_freed_first(struct kunit *test)
 	remove_wait_queue(&cq->wait, &s.wait);
 	KUNIT_EXPECT_EQ(test, 3U, s.woken);
 	KUNIT_EXPECT_EQ(test, 0U, s.used);
-	op_close(test, &o);
+	fake_rig_close(&o);
 }
 
 static struct kunit_case op_cases[] = {
@@ -287,14 +259,6 @@ static struct overdue_conn ow_conns[2];
 static struct overdue_conn *ow_carriers[8];
 static struct kfi_conn_set ow_conn_set;
 
-struct overdue_world {
-	struct kfi_world	*w;
-	struct kfi_info		*info;
-	struct kfid_cq		*cq;
-	struct kfid_ep		*ep;
-	struct fake_ep		*fake;
-};
-
 #define CTX(n)	((void *)(unsigned long)(n))
 
 /* A context that is not a number: an operation may have any connection left from earlier. */
@@ -321,7 +285,7 @@ static void ow_fail(struct kfi_peer_conn *pc, int err)
 
 static const struct kfi_conn_set_ops ow_ops = { .fail = ow_fail, .carrier = ow_carrier };
 
-static void ow_open(struct kunit *test, struct overdue_world *o, u64 cq_flags)
+static void ow_open(struct kunit *test, struct fake_rig *o, u64 cq_flags)
 {
 	size_t ms = OW_MS;
 	int i;
@@ -333,9 +297,7 @@ static void ow_open(struct kunit *test, struct overdue_world *o, u64 cq_flags)
 	ow_conn_set.ops = &ow_ops;
 	for (i = 0; i < ARRAY_SIZE(ow_conns); i++)
 		list_add_tail(&ow_conns[i].pc.entry, &ow_conn_set.conns);
-	o->w = fake_open(test);
-	o->info = fake_info(o->w, KFI_EP_RDM);
-	o->cq = fake_cq(o->w, OW_SLOTS, cq_flags, NULL, NULL);
+	fake_rig_prepare(test, o, OW_SLOTS, cq_flags);
 	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&o->w->domain.fid, o->info, &o->ep, NULL));
 	kfi_to_ep(o->ep)->conn_set = &ow_conn_set;
 	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(o->ep, &o->cq->fid, KFI_TRANSMIT | KFI_RECV));
@@ -347,15 +309,7 @@ static void ow_open(struct kunit *test, struct overdue_world *o, u64 cq_flags)
 	o->fake = to_fake(o->ep);
 }
 
-static void ow_close(struct kunit *test, struct overdue_world *o)
-{
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&o->ep->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&o->cq->fid));
-	kfi_freeinfo(o->info);
-	fake_close(o->w);
-}
-
-static void ow_post(struct kunit *test, struct overdue_world *o, unsigned long context,
+static void ow_post(struct kunit *test, struct fake_rig *o, unsigned long context,
 		    struct overdue_conn *conn)
 {
 	static u8 buf[16];
@@ -387,7 +341,7 @@ static void ow_expect_none(struct kunit *test, struct overdue_conn *conn)
 /* Time without a connection does not count. */
 static void overdue_unconnected(struct kunit *test)
 {
-	struct overdue_world o;
+	struct fake_rig o;
 	unsigned long start;
 
 	ow_open(test, &o, 0);
@@ -396,7 +350,7 @@ static void overdue_unconnected(struct kunit *test)
 	start = jiffies;
 	WRITE_ONCE(ow_carriers[1], &ow_conns[0]);
 	ow_expect_end(test, &ow_conns[0], start);
-	ow_close(test, &o);
+	fake_rig_close(&o);
 }
 
 static void ow_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
@@ -408,7 +362,7 @@ static void overdue_ended(struct kunit *test)
 {
 	struct kfi_cqe cqe = { .done = ow_done };
 	struct kfi_msg msg = { .type = KFI_KVEC, .context = &cqe };
-	struct overdue_world o;
+	struct fake_rig o;
 
 	ow_open(test, &o, KFI_CQ_DIRECT);
 	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(o.ep, &msg, KFI_CQE));
@@ -416,7 +370,7 @@ static void overdue_ended(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, kfi_pool_used(&kfi_to_ep(o.ep)->tx));
 	msleep(2 * OW_MS);
 	ow_expect_none(test, &ow_conns[1]);
-	ow_close(test, &o);
+	fake_rig_close(&o);
 }
 
 static int ow_set(struct kfid_ep *ep, size_t ms)
@@ -427,7 +381,7 @@ static int ow_set(struct kfid_ep *ep, size_t ms)
 static void overdue_options(struct kunit *test)
 {
 	size_t ms = 1, len = sizeof(ms);
-	struct overdue_world o;
+	struct fake_rig o;
 	struct kfid_ep *ep;
 
 	ow_open(test, &o, 0);
@@ -453,7 +407,7 @@ static void overdue_options(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ENOPROTOOPT, ow_set(ep, 1));
 	ep->fid.fclass = KFI_CLASS_EP;
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
-	ow_close(test, &o);
+	fake_rig_close(&o);
 }
 
 static struct kunit_case overdue_cases[] = {

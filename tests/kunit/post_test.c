@@ -5,38 +5,13 @@
 #include <linux/slab.h>
 #include "fake.h"
 
-struct post_world {
-	struct kfi_world	*w;
-	struct kfi_info		*info;
-	struct kfid_cq		*cq;
-	struct kfid_ep		*ep;
-	struct fake_ep		*fake;
-};
-
-static void post_open(struct kunit *test, struct post_world *p)
-{
-	p->w = fake_open(test);
-	p->info = fake_info(p->w, KFI_EP_RDM);
-	p->cq = fake_cq(p->w, 64, 0, NULL, NULL);
-	p->ep = fake_rdm(p->w, p->info, p->cq);
-	p->fake = to_fake(p->ep);
-}
-
-static void post_close(struct kunit *test, struct post_world *p)
-{
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&p->ep->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&p->cq->fid));
-	kfi_freeinfo(p->info);
-	fake_close(p->w);
-}
-
-static struct kfi_oper *posted(struct post_world *p)
+static struct kfi_oper *posted(struct fake_rig *p)
 {
 	return list_last_entry(&p->fake->ops, struct kfi_oper, link);
 }
 
 /* The provider has no operation, and neither an operation nor a slot is in use. */
-static void expect_untouched(struct kunit *test, struct post_world *p)
+static void expect_untouched(struct kunit *test, struct fake_rig *p)
 {
 	struct kfi_ep *ep = kfi_to_ep(p->ep);
 
@@ -71,10 +46,10 @@ static void post_refusals(struct kunit *test)
 		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_CQE, -EINVAL },
 		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_INVALIDATE | KFI_REMOTE_CQ_DATA, -EINVAL },
 	};
-	struct post_world p;
+	struct fake_rig p;
 	unsigned int i;
 
-	post_open(test, &p);
+	fake_rig_open(test, &p, 64, 0);
 	for (i = 0; i < ARRAY_SIZE(c); i++) {
 		KUNIT_EXPECT_EQ_MSG(test, c[i].ret, kfi_sendmsg(p.ep, &c[i].msg, c[i].flags),
 				    "case %u", i);
@@ -83,7 +58,7 @@ static void post_refusals(struct kunit *test)
 	p.fake->refuse = -ENETDOWN;
 	KUNIT_EXPECT_EQ(test, -ENETDOWN, kfi_send(p.ep, buf, 10, NULL, 0, NULL));
 	expect_untouched(test, &p);
-	post_close(test, &p);
+	fake_rig_close(&p);
 }
 
 static void post_recv_refusals(struct kunit *test)
@@ -93,9 +68,9 @@ static void post_recv_refusals(struct kunit *test)
 	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 2 };
 	struct kfi_msg_tagged tmsg = { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 };
 	struct kfi_cqe cqe = {};
-	struct post_world p;
+	struct fake_rig p;
 
-	post_open(test, &p);
+	fake_rig_open(test, &p, 64, 0);
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_recvmsg(p.ep, &msg, KFI_MULTI_RECV));
 	msg.iov_count = 1;
 	msg.context = &cqe;
@@ -108,7 +83,7 @@ static void post_recv_refusals(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			kfi_trecvmsg(p.ep, &tmsg, KFI_PEEK | KFI_CLAIM | KFI_DISCARD));
 	expect_untouched(test, &p);
-	post_close(test, &p);
+	fake_rig_close(&p);
 }
 
 static void post_rma(struct kunit *test)
@@ -123,9 +98,9 @@ static void post_rma(struct kunit *test)
 		.rma_iov = rma,
 		.rma_iov_count = 1,
 	};
-	struct post_world p;
+	struct fake_rig p;
 
-	post_open(test, &p);
+	fake_rig_open(test, &p, 64, 0);
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_writemsg(p.ep, &msg, 0));	/* the lengths differ */
 	msg.rma_iov_count = 0;
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_writemsg(p.ep, &msg, 0));
@@ -146,7 +121,7 @@ static void post_rma(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 60, posted(&p)->rma[0].len);
 	KUNIT_EXPECT_EQ(test, 2, posted(&p)->rma[1].key);
 	KUNIT_EXPECT_EQ(test, ITER_DEST, iov_iter_rw(&posted(&p)->iter));
-	post_close(test, &p);
+	fake_rig_close(&p);
 }
 
 static void expect_bytes(struct kunit *test, struct kfi_oper *op, const u8 *want, size_t len)
@@ -167,11 +142,11 @@ static void post_sgl(struct kunit *test)
 {
 	u8 *page = (u8 *)__get_free_pages(GFP_KERNEL, 2);
 	struct scatterlist sg[3];
-	struct post_world p;
+	struct fake_rig p;
 	u8 want[300];
 	int i;
 
-	post_open(test, &p);
+	fake_rig_open(test, &p, 64, 0);
 	for (i = 0; i < 4 * PAGE_SIZE; i++)
 		page[i] = i * 7;
 	sg_init_table(sg, 3);
@@ -192,7 +167,7 @@ static void post_sgl(struct kunit *test)
 	}
 	/* the list is shorter */
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_sendsgl(p.ep, sg, NULL, 4, 0, NULL));
-	post_close(test, &p);
+	fake_rig_close(&p);
 	free_pages((unsigned long)page, 2);
 }
 
@@ -202,18 +177,16 @@ static void post_sgl(struct kunit *test)
  */
 static void post_default_flags(struct kunit *test)
 {
-	struct kfi_world *w = fake_open(test);
-	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
-	struct kfid_cq *cq = fake_cq(w, 64, 0, NULL, NULL);
 	struct kfi_msg msg = {};
-	struct post_world p = { .w = w, .info = info, .cq = cq };
+	struct fake_rig p;
 
-	info->tx_attr->op_flags = KFI_COMPLETION | KFI_DELIVERY_COMPLETE;
-	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &p.ep, NULL));
+	fake_rig_prepare(test, &p, 64, 0);
+	p.info->tx_attr->op_flags = KFI_COMPLETION | KFI_DELIVERY_COMPLETE;
+	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&p.w->domain.fid, p.info, &p.ep, NULL));
 	KUNIT_ASSERT_EQ(test, 0,
-			kfi_ep_bind(p.ep, &cq->fid,
+			kfi_ep_bind(p.ep, &p.cq->fid,
 				    KFI_TRANSMIT | KFI_RECV | KFI_SELECTIVE_COMPLETION));
-	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(p.ep, &w->av->fid, 0));
+	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(p.ep, &p.w->av->fid, 0));
 	KUNIT_ASSERT_EQ(test, 0, kfi_enable(p.ep));
 	p.fake = to_fake(p.ep);
 
@@ -226,7 +199,7 @@ static void post_default_flags(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, KFI_COMPLETION | KFI_TRANSMIT_COMPLETE, posted(&p)->flags);
 	KUNIT_EXPECT_EQ(test, 0, kfi_inject(p.ep, NULL, 0, 0));
 	KUNIT_EXPECT_EQ(test, KFI_INJECT | KFI_NO_COMPLETION, posted(&p)->flags);
-	post_close(test, &p);
+	fake_rig_close(&p);
 }
 
 /* ---- kfi_ep_tx_space() ---- */
@@ -239,10 +212,10 @@ static void space_fn(struct kfid_ep *ep, void *context)
 static void post_space_pool(struct kunit *test)
 {
 	atomic_t calls = ATOMIC_INIT(0);
-	struct post_world p;
+	struct fake_rig p;
 	int i;
 
-	post_open(test, &p);
+	fake_rig_open(test, &p, 64, 0);
 	/* there is room, so it calls at once */
 	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
 	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&calls) == 1));
@@ -268,7 +241,7 @@ static void post_space_pool(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
 	/* close while armed */
 	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
-	post_close(test, &p);
+	fake_rig_close(&p);
 }
 
 static struct kunit_case post_cases[] = {

@@ -179,24 +179,6 @@ static void commit_sends_rtw(struct kunit *test)
 
 /* ---- ends of a region ---- */
 
-/* A region ends when its grant has been returned, and its key may be used again. */
-static void close_recalls(struct kunit *test)
-{
-	int i;
-
-	for (i = 0; i < 10; i++) {
-		pg_granted(PG_KEY);
-		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, i));
-		KUNIT_ASSERT_EQ(test, 0, kfi_close(&pg.mr->fid));
-		KUNIT_EXPECT_EQ(test, i + 1, pg_frames(KFW_RECALL));
-		KUNIT_EXPECT_EQ(test, i + 1, pg_frames(KFW_RECALLED));
-		memset(pm.area[1], 0x55, PG_LEN);
-		KUNIT_EXPECT_EQ(test, -EACCES, pg_write(PG_KEY, 0, PG_LEN, i));
-		KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1], 0x55, PG_LEN));
-		KUNIT_ASSERT_EQ(test, 0, pg_reg(PG_KEY, &pg.mr));
-	}
-}
-
 /* A region is closed while writes are under way: each of them ends, and none comes later. */
 static void close_under_load(struct kunit *test)
 {
@@ -581,7 +563,6 @@ static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(without_places),
 	KUNIT_CASE(short_writes_need_no_rtw),
 	KUNIT_CASE(commit_sends_rtw),
-	KUNIT_CASE(close_recalls),
 	KUNIT_CASE(close_under_load),
 	KUNIT_CASE(key_again),
 	KUNIT_CASE(invalidation_ends),

@@ -161,31 +161,6 @@ static void at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, pp_frames(KFW_GRANT));
 }
 
-/*
- * Nothing is sent for a place that is abandoned. But what devices have written there has arrived
- * when the region ends: nothing lands in memory that its owner uses for something else.
- */
-static void abandoned(struct kunit *test)
-{
-	int round;
-
-	for (round = 0; round < 4; round++) {
-		KUNIT_ASSERT_EQ(test, 0, pp_get(0, 0, PP_LEN));
-		pm_device_writes(pp.place[0], 1, PP_LEN);
-		if (round & 1)
-			KUNIT_EXPECT_EQ(test, 0, pp_put(0, 0));
-		else
-			KUNIT_EXPECT_EQ(test, 0, kfi_place_drop(pp.place[0]));
-		KUNIT_ASSERT_EQ(test, 0, kfi_close(&pp.mr->fid));
-		memset(pm.area[1], 2, PP_LEN);
-		KUNIT_ASSERT_EQ(test, 0, pp_reg());
-		KUNIT_ASSERT_EQ(test, 0, pp_get(0, 0, PP_LEN));
-		KUNIT_EXPECT_EQ(test, 0, pp_put(0, 1));	/* a fence, behind which all has come */
-		KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1], 2, PP_LEN));
-	}
-	KUNIT_EXPECT_EQ(test, 4, pp_frames(KFW_WRITE));
-}
-
 /* What a peer has no right to, and what it gives no grant for */
 static void refused(struct kunit *test)
 {
@@ -238,27 +213,6 @@ static void close_waits(struct kunit *test)
 		pp_close_end();
 		KUNIT_EXPECT_EQ(test, round + 1, pp_frames(KFW_RECALLED));
 	}
-}
-
-/* The owner binds the region meanwhile: the bytes of the device count no longer. */
-static int pp_bind(void *arg)
-{
-	pp.close_err = kfi_mr_bind(pp.mr, &pm.ep[1]->fid, 0);
-	complete(&pp.closed);
-	return 0;
-}
-
-static void changed(struct kunit *test)
-{
-	KUNIT_ASSERT_EQ(test, 0, pp_get(0, 0, PP_LEN));
-	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(pp_bind, NULL, "kunit_bind")));
-	KUNIT_ASSERT_EQ(test, 0ul, wait_for_completion_timeout(&pp.closed, HZ / 10));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, pp_get(1, 0, PP_LEN));
-	KUNIT_EXPECT_EQ(test, -EREMOTEIO, pp_put(0, PP_LEN));
-	KUNIT_ASSERT_NE(test, 0ul, wait_for_completion_timeout(&pp.closed, 10 * HZ));
-	KUNIT_EXPECT_EQ(test, 0, pp.close_err);
-	KUNIT_EXPECT_EQ(test, 0, pp_get(0, 0, PP_LEN));
-	KUNIT_EXPECT_EQ(test, 0, pp_put(0, PP_LEN));
 }
 
 /*
@@ -563,11 +517,9 @@ static void recalled_twice(struct kunit *test)
 static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(one_rtw),
 	KUNIT_CASE(at_once),
-	KUNIT_CASE(abandoned),
 	KUNIT_CASE(refused),
 	KUNIT_CASE(pageless),
 	KUNIT_CASE(close_waits),
-	KUNIT_CASE(changed),
 	KUNIT_CASE(link_ends),
 	KUNIT_CASE(end_unpins),
 	KUNIT_CASE(end_takes_long),
