@@ -213,7 +213,7 @@ void test_drop_mem(struct test *t, const struct kfid_domain *domain);
 /* free it now; it stays in the list on error */
 int test_mem_free(struct test *t, struct kfi_mem *mem);
 void test_keep(struct test *t, struct kfid *fid);
-/* Open an object by @call, and keep @fid for the end of the case. Return: 0 or, having failed, -EIO */
+/* Open an object by @call and keep @fid for the end of the case. Return: 0, or -EIO: it failed. */
 #define KEEP(t, call, fid)						\
 ({									\
 	int __ret = EXPECT_EQ(t, call, 0) ? 0 : -EIO;			\

@@ -126,40 +126,6 @@ static bool lease(struct kfi_world *w, u64 key, struct test_lease *l)
 	return ok;
 }
 
-/* done() of an invalidation comes with the last lease, which is recalled in the call. */
-static void lease_invalidated(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct test_lease one, two;
-	struct kfid_mr *mr;
-	struct job j;
-	u64 key;
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, 0, &mr, NULL));
-	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem, 64, &j));
-	key = mr->key;
-	KUNIT_ASSERT_TRUE(test, lease(w, key, &one) && lease(w, key, &two));
-	job_init(&j);
-	local_bh_disable();
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(mr, &j.work));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&one.calls));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&two.calls));
-	local_bh_enable();
-	kfi_mr_unlease(&two.lease);
-	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&j.done, msecs_to_jiffies(100)));
-	kfi_mr_unlease(&one.lease);
-	KUNIT_ASSERT_NE(test, 0, wait_for_completion_timeout(&j.done, msecs_to_jiffies(10000)));
-	/* What is registered next has no leases, and may have some. */
-	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem + 64, 64, &j));
-	KUNIT_ASSERT_TRUE(test, lease(w, mr->key, &one));
-	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_mr_kill(&w->ep, mr->key));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&one.calls));
-	kfi_mr_unlease(&one.lease);
-	KUNIT_ASSERT_EQ(test, 0, detach(mr, &j));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	kfi_world_close(w);
-}
-
 /* A thread that closes or binds a region waits for its leases, which it recalls. */
 static void lease_waits(struct kunit *test, struct closing *c, struct test_lease *l)
 {
@@ -177,29 +143,6 @@ static int bind_it(void *arg)
 	c->ret = kfi_mr_bind(c->mr, &c->ep->fid, 0);
 	complete(&c->done);
 	return 0;
-}
-
-static void lease_ends(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct closing c = {
-		.ep = &w->ep.fid,
-		.done = COMPLETION_INITIALIZER_ONSTACK(c.done),
-	};
-	struct test_lease l;
-
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &c.mr, NULL));
-	KUNIT_ASSERT_TRUE(test, lease(w, 3, &l));
-	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(bind_it, &c, "kunit_bind")));
-	lease_waits(test, &c, &l);
-	KUNIT_EXPECT_TRUE(test, may(w, 3, 0, 8, KFI_REMOTE_WRITE));
-	KUNIT_ASSERT_TRUE(test, lease(w, 3, &l));
-	reinit_completion(&c.done);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(close_it, &c, "kunit_close")));
-	lease_waits(test, &c, &l);
-	KUNIT_EXPECT_FALSE(test, lease(w, 3, &l));
-	kfi_world_close(w);
 }
 
 /* A region that changes is live, but a lease that begins meanwhile would never be recalled. */
@@ -383,8 +326,6 @@ static void without_memory(struct kunit *test)
 static struct kunit_case mr_hold_cases[] = {
 	KUNIT_CASE(invalidation_waits),
 	KUNIT_CASE(close_waits),
-	KUNIT_CASE(lease_invalidated),
-	KUNIT_CASE(lease_ends),
 	KUNIT_CASE(lease_refused),
 	KUNIT_CASE(lease_elsewhere),
 	KUNIT_CASE(regions_keep_memory),

@@ -404,35 +404,6 @@ static void done_is_never_inside_the_call(struct kunit *test)
 }
 
 /*
- * A peer keeps a reference over an invalidation and another registration: its old key is invalid,
- * and the owner can use the region meanwhile.
- */
-static void slow_peer_and_a_new_life(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct iov_iter iter;
-	struct kfi_mr *slow;
-	struct kfid_mr *mr;
-	struct job j;
-	u64 old;
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, 0, &mr, NULL));
-	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem, 64, &j));
-	old = mr->key;
-	slow = kfi_mr_get(&w->ep, old, 0, 64, KFI_REMOTE_WRITE, &iter);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(slow));
-	KUNIT_ASSERT_EQ(test, 0, detach(mr, &j));
-	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem + 64, 64, &j));
-	KUNIT_EXPECT_TRUE(test, may(w, mr->key, 0, 64, KFI_REMOTE_WRITE));
-	KUNIT_EXPECT_FALSE(test, kfi_mr_live(slow, old));
-	KUNIT_EXPECT_TRUE(test, kfi_mr_live(slow, mr->key));
-	kfi_mr_put(slow);
-	KUNIT_ASSERT_EQ(test, 0, detach(mr, &j));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	kfi_world_close(w);
-}
-
-/*
  * Data has landed, and is reported late because a queue was full. The region was registered again
  * meanwhile: the access is not counted.
  */
@@ -501,7 +472,6 @@ static void killed_by_the_peer(struct kunit *test)
 static struct kunit_case async_cases[] = {
 	KUNIT_CASE(per_io_limits),
 	KUNIT_CASE(done_is_never_inside_the_call),
-	KUNIT_CASE(slow_peer_and_a_new_life),
 	KUNIT_CASE(a_former_use_is_reported),
 	KUNIT_CASE(killed_by_the_peer),
 	{}
