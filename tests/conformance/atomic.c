@@ -580,67 +580,6 @@ static void two_initiators(struct test *t)
 	EXPECT_EQ(t, bitmap_weight(seen, 2 * adds), 2 * adds);
 }
 
-/* where the upper half of a word is */
-#define NARROW	(IS_ENABLED(CONFIG_CPU_BIG_ENDIAN) ? 0 : 4)
-
-/* As add(), with another width, and in the upper half of the same word. */
-static int add_narrow(void *arg)
-{
-	struct adder *a = arg;
-	struct node *n = &a->p->a;
-	u32 one = 1, i;
-	comp_t c;
-
-	for (i = 0; i < a->adds && !n->t->failures; i++) {
-		POST(n->t, kfi_atomic(n->ep, &one, 1, NULL, n->peer, a->r.addr + NARROW, a->r.key,
-				      KFI_UINT32, KFI_SUM, CTX(i)));
-		if (WAIT_TX(n, &c) || !EXPECT_EQ(n->t, c.err, 0))
-			return -EIO;
-	}
-	return 0;
-}
-
-static int add_wide(void *arg)
-{
-	struct adder *a = arg;
-	struct node *n = &a->p->a;
-	u64 one = 1, old;
-	u32 i;
-	comp_t c;
-
-	for (i = 0; i < a->adds && !n->t->failures; i++) {
-		POST(n->t, kfi_fetch_atomic(n->ep, &one, 1, NULL, &old, NULL, n->peer, a->r.addr,
-					    a->r.key, KFI_UINT64, KFI_SUM, CTX(i)));
-		if (WAIT_TX(n, &c) || !EXPECT_EQ(n->t, c.err, 0) || !EXPECT_EQ(n->t, (u32)old, i))
-			return -EIO;
-	}
-	return 0;
-}
-
-/*
- * Operations that many devices implement and operations that they do not, at the same place: all
- * must be performed in one way, or updates are lost.
- */
-static void mixed_widths(struct test *t)
-{
-	static int (*const fn[])(void *arg) = { add_wide, add_narrow };
-	struct adder *a = test_zalloc(t, 2 * sizeof(*a));
-	unsigned int i, adds = t->w->quick ? 500 : 10000;
-	u64 *word = test_pages(t, 4096);
-
-	REQUIRE(t, a && word);
-	for (i = 0; i < 2; i++) {
-		a[i].p = pair_open(t, NULL, NULL);
-		a[i].adds = adds;
-		REQUIRE(t, a[i].p && !region_open(&a[i].p->b, &a[i].r, word, 4096, ALL_RIGHTS));
-	}
-	for (i = 0; i < 2; i++)
-		REQUIRE(t, !worker_start(t, &a[i].w, i, fn[i], &a[i]));
-	for (i = 0; i < 2; i++)
-		EXPECT_EQ(t, worker_join(&a[i].w, 3 * t->w->wait_ms), 0);
-	EXPECT_EQ(t, *word, adds + ((u64)adds << 32));
-}
-
 /* Adjacent words that are written and read meanwhile. */
 static void mixed_with_rma(struct test *t)
 {
@@ -688,7 +627,6 @@ const struct test_case atomic_cases[] = {
 	{ "atomic.remote_data", T_REL, 0, C_ATOMIC, remote_data },
 	{ "atomic.counters", T_REL, 0, C_ATOMIC, counters },
 	{ "atomic.two_initiators", T_REL, 0, C_ATOMIC, two_initiators },
-	{ "atomic.mixed_widths", T_REL, 0, C_ATOMIC, mixed_widths },
 	{ "atomic.mixed_with_rma", T_REL, 0, C_ATOMIC | C_RMA, mixed_with_rma },
 	{}
 };

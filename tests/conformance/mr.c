@@ -4,8 +4,6 @@
 #include "harness.h"
 
 #define ACCESS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
-#define LOT		48
-#define LOT_PLAIN	300	/* more than places for messages in any provider */
 
 static struct node *open_domain(struct test *t)
 {
@@ -327,132 +325,6 @@ static void invalidate_crossed(struct test *t)
 	REQUIRE(t, invalidate_late(p, buf, key));
 }
 
-/**
- * struct lot - regions that the peer writes to and then ends, all at the same time
- * @told: receives that have reported the end of the region
- * @left: receives that have not; the owner ends their regions
- */
-struct lot {
-	struct pair	*p;
-	struct io	*io[LOT];
-	struct kfid_mr	*mr[LOT];
-	u8		*src, *dst, *in;
-	int		told, left;
-};
-
-static bool lot_register(struct test *t, struct lot *l, int i)
-{
-	struct kvec iov = { l->dst + i * PAGE_SIZE, PAGE_SIZE };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_WRITE,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
-
-	reinit_completion(&l->io[i]->ended);
-	return EXPECT_EQ(t, kfi_mr_register(l->mr[i], &attr, &l->io[i]->work), 0) &&
-	       io_wait(t, l->io[i]);
-}
-
-static struct lot *lot_open(struct test *t)
-{
-	struct lot *l = test_new(t, struct lot);
-	int i;
-
-	if (!l)
-		return NULL;
-	l->p = pair_open(t, NULL, NULL);
-	l->src = test_pages(t, PAGE_SIZE);
-	l->dst = test_pages(t, LOT * PAGE_SIZE);
-	l->in = test_pages(t, LOT * 64);
-	if (!l->p || !l->src || !l->dst || !l->in)
-		return NULL;
-	for (i = 0; i < LOT; i++) {
-		l->io[i] = io_new(t);
-		if (!l->io[i] ||
-		    !EXPECT_EQ(t, kfi_mr_alloc(l->p->b.domain, 1, 0, &l->mr[i], NULL), 0))
-			return NULL;
-		test_keep(t, &l->mr[i]->fid);
-		if (!EXPECT_EQ(t, kfi_mr_bind(l->mr[i], &l->p->b.ep->fid, 0), 0) ||
-		    !lot_register(t, l, i))
-			return NULL;
-	}
-	return l;
-}
-
-static bool lot_end(struct test *t, struct lot *l, int i)
-{
-	struct kvec out = { l->src, 16 };
-	struct kfi_msg msg = {
-		.type = KFI_KVEC,
-		.msg_iov = &out,
-		.iov_count = 1,
-		.addr = l->p->a.peer,
-		.context = l,
-		.inv_key = kfi_mr_key(l->mr[i]),
-	};
-	comp_t c = {};
-
-	if (POST(t, kfi_recv(l->p->b.ep, l->in + i * 64, 64, NULL, KFI_ADDR_UNSPEC, l)) ||
-	    POST(t, kfi_sendmsg(l->p->a.ep, &msg, KFI_INVALIDATE | KFI_COMPLETION)) ||
-	    WAIT_TX(&l->p->a, &c) || WAIT_RX(&l->p->b, &c) || !EXPECT_EQ(t, c.err, 0))
-		return false;
-	if (c.flags & KFI_INVALIDATE) {
-		l->told++;
-		return EXPECT_EQ(t, c.data, msg.inv_key);
-	}
-	l->left++;
-	reinit_completion(&l->io[i]->ended);
-	return EXPECT_EQ(t, kfi_mr_invalidate(l->mr[i], &l->io[i]->work), 0) &&
-	       io_wait(t, l->io[i]);
-}
-
-/* Messages that end no region report that, wherever they are received. */
-static bool lot_plain(struct test *t, struct lot *l)
-{
-	comp_t c = {};
-	int i;
-
-	for (i = 0; i < LOT_PLAIN; i++) {
-		if (POST(t, kfi_recv(l->p->b.ep, l->in, 64, NULL, KFI_ADDR_UNSPEC, l)) ||
-		    POST(t, kfi_send(l->p->a.ep, l->src, 16, NULL, l->p->a.peer, l)) ||
-		    WAIT_TX(&l->p->a, &c) || WAIT_RX(&l->p->b, &c))
-			return false;
-		EXPECT_COMP(t, &c, l, KFI_MSG | KFI_RECV);
-	}
-	return true;
-}
-
-/*
- * More regions than a provider may remember for its device, all used: each ends, and the connection
- * stays established.
- */
-static void remote_invalidate_many(struct test *t)
-{
-	struct lot *l = lot_open(t);
-	comp_t c = {};
-	int i, round;
-
-	REQUIRE(t, l);
-	for (round = 0; round < 3; round++) {
-		for (i = 0; i < LOT; i++)
-			REQUIRE(t, write_ends(l->p, l->src, PAGE_SIZE, kfi_mr_addr(l->mr[i]),
-					      kfi_mr_key(l->mr[i]), &c) &&
-					   EXPECT_EQ(t, c.err, 0));
-		for (i = 0; i < LOT; i++)
-			REQUIRE(t, lot_end(t, l, i));
-		for (i = 0; i < LOT; i++)
-			REQUIRE(t, lot_register(t, l, i));
-	}
-	REQUIRE(t, lot_plain(t, l));
-	pr_info("    # mr: %d receives said that the region is over, %d did not\n", l->told,
-		l->left);
-	for (i = 0; i < LOT; i++) {
-		reinit_completion(&l->io[i]->ended);
-		REQUIRE_EQ(t, kfi_mr_invalidate(l->mr[i], &l->io[i]->work), 0);
-		io_wait(t, l->io[i]);
-	}
-}
-
 const struct test_case mr_cases[] = {
 	{ "mr.requested_key", T_REL, CASE_ONCE, C_MSG | C_RMA, requested_key },
 	{ "mr.drawn_keys", T_REL, CASE_ONCE, C_MSG | C_RMA, drawn_keys },
@@ -461,7 +333,6 @@ const struct test_case mr_cases[] = {
 	{ "mr.per_io", T_REL, 0, C_MSG | C_RMA, per_io },
 	{ "mr.remote_invalidate", T_RDM, 0, C_MSG | C_RMA, remote_invalidate },
 	{ "mr.invalidate_crossed", T_REL, CASE_CHECKED, C_MSG | C_RMA, invalidate_crossed },
-	{ "mr.remote_invalidate_many", T_REL, 0, C_MSG | C_RMA, remote_invalidate_many },
 	{ }
 };
 

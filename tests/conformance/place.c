@@ -12,7 +12,7 @@
 
 #define LEN	(64 * 1024)	/* bytes of B's region */
 #define SEGS	(LEN / PAGE_SIZE + 1)
-#define PLACES	8
+#define PLACES	2
 #define HELD_MS	60	/* a call that waits for a place has not returned after this time */
 #define GIVE_UP_MS 3000	/* well below return_ms of kfi_ntb */
 #define WROTE	(KFI_RMA | KFI_WRITE)
@@ -249,29 +249,6 @@ static void descending(struct desk *d)
 		EXPECT_EQ(t, memcmp(buf + (n - 1 - i) * PAGE_SIZE, want + i * PAGE_SIZE, PAGE_SIZE),
 			  0);
 	EXPECT_EQ(t, test_close(t, &mr->fid), 0);
-}
-
-/* Several places of one region at a time; they end in another order. */
-static void many_places(struct desk *d)
-{
-	static const int order[PLACES] = { 3, 0, 7, 1, 6, 2, 5, 4 };
-	size_t piece = LEN / PLACES;
-	struct test *t = d->t;
-	int i, round;
-
-	for (round = 0; round < 5 && !t->failures; round++) {
-		for (i = 0; i < PLACES; i++) {
-			d->rma.addr = d->r.addr + i * piece;
-			d->rma.len = piece;
-			REQUIRE_EQ(t, get(d, i), 0);
-		}
-		for (i = PLACES - 1; i >= 0; i--)
-			device_writes(d, i, piece, 10 * round + i);
-		for (i = 0; i < PLACES; i++)
-			REQUIRE_EQ(t, put(d, order[i], piece), 0);
-		for (i = 0; i < PLACES; i++)
-			EXPECT_DATA(t, d->r.buf + i * piece, piece, 10 * round + i);
-	}
 }
 
 /* A message that is posted behind the put arrives behind the bytes, also without a wait between. */
@@ -663,79 +640,6 @@ static void far_end(struct desk *d)
 	EXPECT_EQ(t, test_close(t, &d->r.mr->fid), 0);
 }
 
-/* ---- from softirq ---- */
-
-/**
- * struct chain - get, write and put, each begun by the done() of the one before
- * @bytes: what the device writes
- * @left: rounds
- * @err: the first error
- */
-struct chain {
-	struct desk		d;
-	struct kfi_cqe		got, put;
-	struct completion	ended;
-	u8			bytes[512];
-	int			left, err;
-};
-
-static void chain_get(struct chain *ch)
-{
-	struct node *a = &ch->d.p->a;
-
-	ch->err = kfi_place_get(a->ep, ch->d.place[0], a->peer, &ch->d.rma, KFI_CQE, &ch->got);
-	if (ch->err)
-		complete(&ch->ended);
-}
-
-static void chain_got(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
-{
-	struct chain *ch = container_of(cqe, struct chain, got);
-	const struct bio_vec *bv = ch->d.place[0]->bvec;
-
-	if (!wc->err) {
-		memset(ch->bytes, ch->left, sizeof(ch->bytes));
-		device_segment(&ch->d, bv, ch->bytes, sizeof(ch->bytes));
-		ch->err = kfi_place_put(ch->d.p->a.ep, ch->d.place[0], sizeof(ch->bytes), KFI_CQE,
-					&ch->put);
-	} else {
-		ch->err = wc->err;
-	}
-	if (ch->err)
-		complete(&ch->ended);
-}
-
-/* The handle is free when this is called. */
-static void chain_put(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
-{
-	struct chain *ch = container_of(cqe, struct chain, put);
-
-	ch->err = wc->err;
-	if (!ch->err && --ch->left)
-		chain_get(ch);
-	else
-		complete(&ch->ended);
-}
-
-static void softirq(struct test *t)
-{
-	struct node_opts opts = { .cq_flags = KFI_CQ_SOFTIRQ };
-	struct chain *ch = test_new(t, struct chain);
-
-	REQUIRE(t, ch);
-	init_completion(&ch->ended);
-	ch->got.done = chain_got;
-	ch->put.done = chain_put;
-	ch->left = 200;
-	REQUIRE(t, desk_open(t, &ch->d, &opts, NULL));
-	chain_get(ch);
-	EXPECT(t, wait_for_completion_timeout(&ch->ended, msecs_to_jiffies(t->w->wait_ms)));
-	EXPECT_EQ(t, ch->err, 0);
-	EXPECT_EQ(t, ch->left, 0);
-	EXPECT_EQ(t, ch->d.r.buf[0], 1);
-	desk_clear(&ch->d);
-}
-
 #define C_PLACE	(C_MSG | C_RMA | KFI_PLACE)
 
 const struct test_case place_cases[] = {
@@ -743,7 +647,6 @@ const struct test_case place_cases[] = {
 	{ "place.ranges", T_REL, 0, C_PLACE, at_desk, some_ranges },
 	{ "place.segments", T_REL, 0, C_PLACE, at_desk, cut_regions },
 	{ "place.apart", T_REL, 0, C_PLACE, at_desk, descending },
-	{ "place.many", T_REL, 0, C_PLACE, at_desk, many_places },
 	{ "place.order", T_REL, 0, C_PLACE, at_desk, followed },
 	{ "place.counted", T_REL, 0, C_PLACE | KFI_RMA_EVENT, counted },
 	{ "place.abandoned", T_REL, 0, C_PLACE, at_desk, given_up },
@@ -754,6 +657,5 @@ const struct test_case place_cases[] = {
 	{ "place.invalidate", T_REL, 0, C_PLACE, at_desk, invalidating },
 	{ "place.endpoint_closes", T_REL, 0, C_PLACE, at_desk, own_end },
 	{ "place.peer_closes", T_REL, 0, C_PLACE, at_desk, far_end },
-	{ "place.softirq", T_REL, 0, C_PLACE, softirq },
 	{ }
 };
