@@ -236,7 +236,7 @@ void kfp_account_down(struct kfp_conn *conn)
 		return;
 	accounts = conn->ep->accounts;
 	spin_lock_bh(&conn->lock);
-	list_for_each_entry(in, &conn->inmsgs, entry)
+	list_for_each_entry(in, &conn->messages.all, entry)
 		units += in->cost;
 	if (units)
 		units += kfp_account_object(conn);
@@ -290,7 +290,7 @@ static bool kfp_account_reclaim(struct kfp_accounts *accounts, struct kfp_accoun
 	spin_unlock_bh(&accounts->lock);
 	if (!conn)
 		return false;
-	kfp_inmsgs_drop(conn);
+	kfp_protocols_call(shrink, conn);
 	kfp_conn_put(conn);
 	return true;
 }
@@ -512,7 +512,7 @@ void kfp_account_yield(struct kfp_conn *conn)
 		list_move_tail(&other->of_source, &source->conns);
 		kfp_conn_get(other);
 		spin_unlock_bh(&accounts->lock);
-		kfp_inmsgs_yield(other);
+		kfp_protocols_call(yield, other);
 		kfp_conn_put(other);
 		cond_resched();
 		spin_lock_bh(&accounts->lock);

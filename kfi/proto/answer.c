@@ -1,115 +1,174 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * answer.c - answers of the peer to operations of this side. An answer is accepted only if the
- * state of the operation agrees with it. All functions are called under the link's lock.
+ * answer.c - what this side owes to the peer: answers to its requests, and credit.
+ *
+ * A connection has an answer for each request that the peer may have outstanding (&kfp_conn.pool), so
+ * an answer needs no memory. Objects that wait longer contain an answer of their own. An answer waits
+ * in &kfp_conn.answers until the transmit side encodes it (&kfp_answer_row.send). ACKs that may be
+ * late wait in &kfp_conn.lazy until other frames are sent, until there are KFP_LAZY_MAX, or for a
+ * jiffy.
  */
 #include "proto.h"
 
 /*
- * Return the operation that an answer names, or NULL if there is none, if it has been reused since,
- * or if it was posted to another connection.
+ * Take an answer of the pool for the request that is being handled. Return: NULL if the peer has more
+ * requests outstanding than this side announced, which violates the protocol. Called under (L).
  */
-struct kfi_oper *kfp_answered_op(struct kfp_conn *conn, const struct kfw_frame *f)
+struct kfp_answer *kfp_answer_get(struct kfp_conn *conn, const struct kfp_answer_row *row)
 {
-	struct kfi_oper *op = kfi_tx_by_index(&conn->ep->ep, f->id);
+	struct kfp_answer *answer;
 
-	if (!op || READ_ONCE(op->gen) != f->gen || READ_ONCE(kfp_op(op)->conn) != conn)
+	spin_lock(&conn->lock);
+	answer = list_first_entry_or_null(&conn->free_answers, struct kfp_answer, link);
+	if (answer)
+		list_del(&answer->link);
+	spin_unlock(&conn->lock);
+	if (answer) {
+		answer->row = row;
+		answer->id = conn->rx.f.id;
+		answer->gen = conn->rx.f.gen;
+	}
+	return answer;
+}
+
+/* Return an answer to the pool. */
+void kfp_answer_put(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	answer->row = NULL;
+	spin_lock_bh(&conn->lock);
+	list_add(&answer->link, &conn->free_answers);
+	spin_unlock_bh(&conn->lock);
+}
+
+void kfp_answer_queue(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	lockdep_assert_held(&conn->lock);
+	list_add_tail(&answer->link, &conn->answers);
+}
+
+/* Take the next answer that is to be sent. */
+struct kfp_answer *kfp_answer_next(struct kfp_conn *conn)
+{
+	struct kfp_answer *answer;
+
+	if (list_empty_careful(&conn->answers))
 		return NULL;
-	return op;
+	spin_lock(&conn->lock);
+	answer = list_first_entry_or_null(&conn->answers, struct kfp_answer, link);
+	if (answer)
+		list_del_init(&answer->link);
+	spin_unlock(&conn->lock);
+	return answer;
 }
 
-/* Note whether the answer to an RTW has named places, see kfp_uses_rtw(). */
-static void kfp_rtw_answered(struct kfp_tx *tx, u64 len, bool places)
+/* The connection has ended: drop what the answers of the pool hold. */
+void kfp_answers_drop(struct kfp_conn *conn)
 {
-	if (!places) {
-		tx->rtw_failures = min(tx->rtw_failures + 1, KFP_RTW_FAILURES);
-		tx->rtw_failed = max(tx->rtw_failed, len);
-	} else if (len <= tx->rtw_failed) {
-		tx->rtw_failures = 0;
-		tx->rtw_failed = 0;
-	}
+	struct kfp_answer *answer = conn->pool;
+	unsigned int i;
+
+	for (i = 0; i < kfp_params(conn)->requests; i++, answer++)
+		if (answer->row && answer->row->drop)
+			answer->row->drop(conn, answer);
 }
 
-/* Handle a CTS. A granted write keeps its position in the queue. */
-int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f)
-{
-	struct kfi_oper *op = kfp_answered_op(conn, f);
-	struct kfp_tx *tx = &conn->tx;
-	int ret;
+/* ---- ACKs ---- */
 
-	if (!op || kfp_op(op)->state != KFP_OP_REQUESTED)
-		return -EPROTO;
-	ret = kfp_places_take(conn, op->len, &kfp_op(op)->places);
-	if (ret)
-		return ret;
-	kfp_op(op)->slot = f->slot;
-	kfp_op(op)->state = KFP_OP_GRANTED;
-	if (op->code != KFI_OPC_WRITE)
-		list_move_tail(&op->link, &tx->granted);
-	else
-		kfp_rtw_answered(tx, op->len, f->places);
-	return 0;
+void kfp_send_ack(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	struct kfw_frame f = {
+		.type = KFW_ACK,
+		.id = answer->id, .gen = answer->gen, .status = answer->status,
+	};
+
+	kfp_send_frame(conn, &f);
+	answer->row->done(conn, answer);
 }
 
-/*
- * Does the operation use an answer of the peer's pool? The functions that send such operations
- * increment &kfp_tx.requests.
- */
-static bool kfp_was_request(const struct kfi_oper *op)
+const struct kfp_answer_row kfp_ack_row = {
+	.send = kfp_send_ack,
+	.done = kfp_answer_put,
+};
+
+static void __kfp_lazy_join(struct kfp_conn *conn)
 {
-	if (op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ || op->code == KFI_OPC_FLUSH ||
-	    kfi_opc_is_atomic(op->code) || kfi_opc_is_place(op->code))
-		return true;
-	return !kfp_op(op)->rendezvous && op->code != KFI_OPC_TREAD;
+	lockdep_assert_held(&conn->lock);
+	list_splice_tail_init(&conn->lazy, &conn->answers);
+	conn->nr_lazy = 0;
 }
 
-static int kfp_ack_status(struct kfp_conn *conn, struct kfi_oper *op, const struct kfw_frame *f)
+/* Move delayed ACKs to the answers, because other frames are being sent. */
+void kfp_lazy_join(struct kfp_conn *conn)
 {
-	bool read = op->code == KFI_OPC_READ || op->code == KFI_OPC_TREAD || kfp_op_fetches(op);
-
-	if (f->status)
-		return f->status < MAX_ERRNO ? -(int)f->status : -EREMOTEIO;
-	if (read && kfp_op(op)->got != op->len)
-		return op->code == KFI_OPC_TREAD ? -KFI_ETRUNC : -EREMOTEIO;
-	return op->code == KFI_OPC_PLACE_GET ? kfp_dev_place_give(conn, op) : 0;
+	if (list_empty_careful(&conn->lazy))
+		return;
+	spin_lock_bh(&conn->lock);
+	__kfp_lazy_join(conn);
+	spin_unlock_bh(&conn->lock);
 }
 
 /*
- * Has the link read the bytes of the operation for the last time? Before that it may send spliced
- * pages again, with new contents. The peer answers after it has received the bytes, so the link has
- * their acknowledgement no later than the answer. Only on a link with KFI_LINK_REPORTS_SENT may the
- * answer arrive first. Positions have 64 bits, because an answer may arrive many GiB later.
+ * Move delayed ACKs to the answers in more_work. A context that adds an ACK while that work is pending
+ * does not queue it again, and the lock makes that ACK visible here. Return: true if answers are due.
  */
-bool kfp_op_acked(const struct kfp_conn *conn, const struct kfi_oper *op)
+bool kfp_lazy_take(struct kfp_conn *conn)
 {
-	return kfp_op(op)->end <= conn->ops->sent_to(&conn->link);
+	bool due;
+
+	spin_lock_bh(&conn->lock);
+	__kfp_lazy_join(conn);
+	due = !list_empty(&conn->answers);
+	spin_unlock_bh(&conn->lock);
+	return due;
 }
 
-int kfp_got_ack(struct kfp_conn *conn, const struct kfw_frame *f)
+/*
+ * Queue an ACK for the request that is being handled, in the order of the requests. Return: 0, -EPROTO.
+ * Called under (L).
+ */
+int kfp_rx_ack(struct kfp_conn *conn, u16 status)
 {
-	struct kfi_oper *op = kfp_answered_op(conn, f);
-	bool sent;
-	u8 state;
+	struct kfp_answer *answer = kfp_answer_get(conn, &kfp_ack_row);
+	bool lazy = kfp_may_be_lazy(&conn->rx.f) && !status;
 
-	if (!op)
+	if (!answer)
 		return -EPROTO;
-	state = kfp_op(op)->state;
-	if (state != KFP_OP_UNANSWERED && !(state == KFP_OP_REQUESTED && f->status))
-		return -EPROTO;
-	sent = state == KFP_OP_REQUESTED || kfp_op_acked(conn, op);
-	if (!sent && !kfp_reports_sent(conn))
-		return -EPROTO;
-	list_del(&op->link);
-	if (kfp_was_request(op)) {
-		conn->tx.requests--;
-		conn->tx.read_segs -= kfp_read_segs(op);
-	}
-	if (state == KFP_OP_UNANSWERED)
-		conn->tx.unplaced -= kfp_unplaced(op);
-	sent |= !kfp_op(op)->spliced;	/* the link has copied all of it */
-	if (sent)
-		kfp_op_end(conn, op, kfp_ack_status(conn, op, f));
-	else
-		kfp_op_unsent(conn, op, kfp_ack_status(conn, op, f));
+	answer->status = status;
+	spin_lock(&conn->lock);
+	list_add_tail(&answer->link, &conn->lazy);
+	if (!lazy || ++conn->nr_lazy == KFP_LAZY_MAX)
+		__kfp_lazy_join(conn);
+	else if (!delayed_work_pending(&conn->more_work))
+		kfp_conn_queue(conn, &conn->more_work, 1);
+	spin_unlock(&conn->lock);
 	return 0;
+}
+
+/* ---- credit ---- */
+
+/*
+ * Return credit to the peer: the next frame carries it. If half of the window or more is free and
+ * not advertised, a frame is sent for it.
+ */
+void kfp_credit_return(struct kfp_conn *conn, u8 cls, u32 cost)
+{
+	lockdep_assert_held(&conn->lock);
+	conn->credit_freed = true;
+	if (kfi_credit_free(&conn->credit[cls], cost))
+		conn->credit_due = true;
+}
+
+/* Return the credit of a message. Called with bottom halves off. */
+void __kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost)
+{
+	spin_lock(&conn->lock);
+	kfp_credit_return(conn, cls, cost);
+	spin_unlock(&conn->lock);
+}
+
+void kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost)
+{
+	local_bh_disable();
+	__kfp_credit_free(conn, cls, cost);
+	local_bh_enable();
 }

@@ -6,18 +6,19 @@
  *   kfp_rx_atomic()		target: selects the buffer of the operands
  *   kfp_rx_finish_atomic()	target: performs the operation, queues the answer
  *   kfp_send_fetched()		target: encodes the old values and the ACK
- *   kfp_rx_fetched()		initiator: converts the old values
+ *   kfp_fetched()		initiator: converts the old values
  *
  * The frame fits into the stage, and the target stores the old values in the buffer of the
  * operands. So all allocations are made before the first element is changed. All functions are
  * called under the link's lock.
  */
 #include <linux/slab.h>
+#include "flush.h"
 #include "proto.h"
 
 static_assert(2 * KFW_ATOMIC_MAX <= KFP_INLINE);
 
-void kfp_values_free(void **values, const u8 *small)
+static void kfp_values_free(void **values, const u8 *small)
 {
 	if (*values != small)
 		kfree(*values);
@@ -44,10 +45,11 @@ static void kfp_stage_values(struct kfp_conn *conn, struct kfi_oper *op, struct 
 	__kfi_stat_add(op->ep, copied, len);
 }
 
-void kfp_send_atomic(struct kfp_conn *conn, struct kfi_oper *op)
+static void kfp_send_atomic(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_ATOMIC);
 
+	list_del(&op->link);
 	if (op->code == KFI_OPC_FETCH_ATOMIC)
 		f.flags |= KFW_F_FETCH;
 	if (op->code == KFI_OPC_COMPARE_ATOMIC)
@@ -55,7 +57,8 @@ void kfp_send_atomic(struct kfp_conn *conn, struct kfi_oper *op)
 	f.rma_count = op->rma_count;
 	f.slot = kfp_atomic_slot(op);
 	f.payload = iov_iter_count(&op->iter) + iov_iter_count(&op->atomic->compare);
-	conn->tx.requests++;
+	kfp_op_request(conn, op);
+	kfp_op_unplaced(conn, op);
 	kfp_send_frame(conn, &f);
 	kfp_send_segments(conn, op);
 	kfp_stage_values(conn, op, &op->iter);
@@ -63,8 +66,20 @@ void kfp_send_atomic(struct kfp_conn *conn, struct kfi_oper *op)
 	kfp_op_sent(conn, op, true);
 }
 
+/* Select the destination of the old values. */
+static int kfp_fetched_data(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	struct kfp_rx *rx = &conn->rx;
+
+	if (rx->f.flags & KFW_F_PLACED || rx->f.payload != op->len)
+		return -EPROTO;
+	rx->iter = op->atomic->result;
+	conn->link.into = &rx->iter;
+	return 0;
+}
+
 /* All old values have arrived. Each entry of the vector contains whole elements. */
-void kfp_rx_fetched(struct kfi_oper *op)
+static void kfp_fetched(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	const struct kvec *vec = op->atomic->result.kvec;
 	size_t left = op->len;
@@ -72,6 +87,25 @@ void kfp_rx_fetched(struct kfi_oper *op)
 	for (; left; left -= vec++->iov_len)
 		kfw_decode_values(vec->iov_base, vec->iov_len, kfw_value_size(kfp_atomic_slot(op)));
 }
+
+static int kfp_fetch_acked(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	return kfp_op(op)->got == op->len ? 0 : -EREMOTEIO;
+}
+
+const struct kfp_op_row kfp_atomic_op = {
+	.cls = KFP_CLS,
+	.send = kfp_send_atomic,
+};
+
+const struct kfp_op_row kfp_fetch_op = {
+	.cls = KFP_CLS,
+	.returns = true,
+	.send = kfp_send_atomic,
+	.data = kfp_fetched_data,
+	.returned = kfp_fetched,
+	.acked = kfp_fetch_acked,
+};
 
 /* ---- target: the operands ---- */
 
@@ -93,7 +127,7 @@ static bool kfp_atomic_lengths_ok(const struct kfp_rx *rx)
  * Select the buffer of the operands. Return: 0; -ENOMEM if nothing has changed and the frame has to
  * be dispatched again; -EPROTO.
  */
-int kfp_rx_atomic(struct kfp_conn *conn)
+static int kfp_rx_atomic(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	size_t room = max(rx->f.payload, rx->f.len);
@@ -109,7 +143,7 @@ int kfp_rx_atomic(struct kfp_conn *conn)
 		kfp_values_free(&rx->values, rx->small);
 		return ret;
 	}
-	rx->to = KFP_TO_ATOMIC;
+	rx->performed = false;
 	conn->link.left = rx->f.payload;
 	rx->vec = (struct kvec){ .iov_base = rx->values, .iov_len = rx->f.payload };
 	iov_iter_kvec(&rx->iter, ITER_DEST, &rx->vec, 1, rx->f.payload);
@@ -117,7 +151,7 @@ int kfp_rx_atomic(struct kfp_conn *conn)
 	return 0;
 }
 
-void kfp_rx_atomic_drop(struct kfp_conn *conn)
+static void kfp_rx_atomic_drop(struct kfp_conn *conn, int err)
 {
 	kfp_rx_put_mr(conn);
 	kfp_values_free(&conn->rx.values, conn->rx.small);
@@ -182,17 +216,45 @@ static void kfp_atomic_run(struct kfp_conn *conn)
 	kfw_encode_values(rx->values, results, size);
 }
 
+/* Encode the old values and the ACK. */
+static void kfp_send_fetched(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	struct kfw_frame f = {
+		.type = KFW_READ_DATA, .id = answer->id, .gen = answer->gen,
+		.payload = answer->len, .len = answer->len,
+	};
+
+	conn->tx.yields = true;
+	kfp_send_frame(conn, &f);
+	kfp_send_bytes(conn, answer->values, answer->len);
+	kfp_send_ack(conn, answer);
+}
+
+static void kfp_fetched_drop(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	kfp_values_free(&answer->values, answer->small);
+}
+
+static void kfp_fetched_done(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	kfp_fetched_drop(conn, answer);
+	kfp_answer_put(conn, answer);
+}
+
+static const struct kfp_answer_row kfp_fetched_row = {
+	.send = kfp_send_fetched,
+	.done = kfp_fetched_done,
+	.drop = kfp_fetched_drop,
+};
+
 static int kfp_answer_fetched(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
-	struct kfp_answer *answer = kfp_answer_get(conn);
+	struct kfp_answer *answer = kfp_answer_get(conn, &kfp_fetched_row);
 
 	if (!answer)
 		return -EPROTO;
-	answer->kind = KFP_ANSWER_FETCHED;
 	answer->status = 0;
-	answer->id = rx->f.id;
-	answer->gen = rx->f.gen;
 	answer->len = rx->f.len;
 	answer->values = rx->values;
 	if (rx->values == rx->small)
@@ -208,16 +270,16 @@ static int kfp_answer_fetched(struct kfp_conn *conn)
  * Perform the operation and queue the answer. Return: 0; -EAGAIN if there is no room for the event;
  * then the function is called again, and does not perform the operation again; -EPROTO.
  */
-int kfp_rx_finish_atomic(struct kfp_conn *conn)
+static int kfp_rx_finish_atomic(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	bool fetch = rx->f.flags & (KFW_F_FETCH | KFW_F_COMPARE);
 	u64 flags = KFI_ATOMIC | (fetch ? KFI_REMOTE_READ : KFI_REMOTE_WRITE);
 	int ret = 0;
 
-	if (rx->to == KFP_TO_ATOMIC && !rx->status)
+	if (!rx->performed && !rx->status)
 		kfp_atomic_run(conn);
-	rx->to = KFP_TO_EVENT;
+	rx->performed = true;
 	if (rx->f.flags & KFW_F_CQ_DATA)
 		flags |= KFI_REMOTE_CQ_DATA;
 	if (!rx->status)
@@ -226,21 +288,13 @@ int kfp_rx_finish_atomic(struct kfp_conn *conn)
 	if (ret)
 		return ret;
 	ret = fetch && !rx->status ? kfp_answer_fetched(conn) : kfp_rx_end(conn);
-	kfp_rx_atomic_drop(conn);	/* the region, and values not moved to the answer */
+	kfp_rx_atomic_drop(conn, 0);	/* the region, and values not moved to the answer */
 	return ret;
 }
 
-/* Encode the old values and the ACK. */
-void kfp_send_fetched(struct kfp_conn *conn, struct kfp_answer *answer)
-{
-	struct kfw_frame f = {
-		.type = KFW_READ_DATA, .id = answer->id, .gen = answer->gen,
-		.payload = answer->len, .len = answer->len,
-	};
-	struct kfp_tx *tx = &conn->tx;
-
-	kfp_send_frame(conn, &f);
-	memcpy(tx->stage + tx->staged, answer->values, answer->len);
-	tx->staged += answer->len;
-	kfp_send_ack(conn, answer);
-}
+const struct kfp_frame_row kfp_atomic_frame = {
+	.request = true,
+	.receive = kfp_rx_atomic,
+	.finish = kfp_rx_finish_atomic,
+	.abort = kfp_rx_atomic_drop,
+};

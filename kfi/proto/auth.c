@@ -163,7 +163,7 @@ int kfp_auth_answered(struct kfp_conn *conn)
 	auth->challenged = true;
 	auth->challenge = conn->hello_in;
 	memcpy(auth->nonce[1], conn->auth_in, KFW_AUTH_LEN);
-	kfp_hello_next(conn);
+	kfp_rx_hello_next(conn);
 	ret = kfp_hello_send_auth(conn, KFW_PROOF);
 	return ret ?: -EAGAIN;
 }
@@ -188,7 +188,7 @@ int kfp_auth_from_caller(struct kfp_conn *conn)
 	auth->hello_info = conn->hello_info;
 	kfp_auth_keep(auth, &conn->hello_in, conn->data_in, conn->hello_info.data_len);
 	memcpy(auth->nonce[0], conn->auth_in, KFW_AUTH_LEN);
-	kfp_hello_next(conn);
+	kfp_rx_hello_next(conn);
 	ret = kfp_hello_send_auth(conn, KFW_CHALLENGE);
 	return ret ?: -EAGAIN;
 }

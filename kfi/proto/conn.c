@@ -5,7 +5,7 @@
  *   kfp_conn_new()	allocates a connection; the handshake follows (hello.c)
  *   kfp_dial()		allocates one that dials a peer
  *   kfp_conn_start()	the handshake is complete: frames flow (tx.c, rx.c)
- *   kfp_conn_fail()	begins the end, in any context; the first reason is kept
+ *   kfp_conn_fail()	begins the end, in any context; the first reason is kept (work.c)
  *   kfp_conn_down()	process context: unpublishes the connection, closes the link, returns the
  *			receives, and when the link has released all memory, completes each
  *			operation exactly once
@@ -22,33 +22,6 @@
 #include <linux/wait_bit.h>
 #include "peers.h"
 
-void kfp_conn_get(struct kfp_conn *conn)
-{
-	refcount_inc(&conn->ref);
-}
-
-/*
- * Return the CPU for the work items of a connection: the CPU that the consumer has selected for its
- * completions, else the CPU that received the last bytes. If that CPU is offline they run on any
- * CPU, because a timer of an offline CPU never fires.
- */
-int kfp_conn_cpu(const struct kfp_conn *conn)
-{
-	const struct kfi_proto_ep *pe = READ_ONCE(conn->ep);
-	int cpu = pe ? kfi_cq_cpu(pe->ep.rx_cq) : -1;
-
-	if (cpu < 0)
-		cpu = READ_ONCE(conn->link.cpu);
-	return cpu_online(cpu) ? cpu : WORK_CPU_UNBOUND;
-}
-
-void kfp_conn_queue(struct kfp_conn *conn, struct delayed_work *work, unsigned long delay)
-{
-	preempt_disable();	/* keeps the CPU online until the timer is set */
-	queue_delayed_work_on(kfp_conn_cpu(conn), kfp_wq, work, delay);
-	preempt_enable();
-}
-
 /*
  * Free the buffers, in process context, because they may be vmalloc'ed. The last reference can be
  * dropped in softirq, with a message that no receive has taken.
@@ -59,11 +32,8 @@ static void kfp_conn_free_buffers(struct kfp_conn *conn)
 	kvfree(conn->rx.segs);
 	kvfree(conn->tx.held);
 	kfree(conn->auth);
-	kfree(conn->grants);
-	kfp_inmsg_free_spares(conn);
-	kfp_places_free_spares(conn);
+	kfp_protocols_call(free, conn);
 	conn->auth = NULL;
-	conn->grants = NULL;
 	conn->pool = NULL;
 	conn->rx.segs = NULL;
 	conn->tx.held = NULL;
@@ -104,7 +74,8 @@ static int kfp_conn_pay(struct kfp_conn *conn, size_t bytes)
 static size_t kfp_conn_bytes(const struct kfp_conn *conn)
 {
 	size_t request = sizeof(struct kfp_answer) +
-			 max(sizeof(struct kfp_inmsg), (size_t)2 * KFW_ATOMIC_MAX);
+			 max3(sizeof(struct kfp_inmsg), sizeof(struct kfp_rtw),
+			      (size_t)2 * KFW_ATOMIC_MAX);
 	size_t bytes = KFP_STAGE + KFP_SEGS_BYTES + conn->link.proto->buffers +
 		       KFW_READ_SEGS * sizeof(struct kfw_rma);
 
@@ -122,6 +93,7 @@ static size_t kfp_conn_bytes(const struct kfp_conn *conn)
  */
 int kfp_conn_alloc(struct kfp_conn *conn)
 {
+	const struct kfp_protocol *const *p;
 	unsigned int i, requests = kfp_params(conn)->requests;
 	struct mem_cgroup *memcg;
 	gfp_t gfp = kfp_gfp(conn);
@@ -137,11 +109,12 @@ int kfp_conn_alloc(struct kfp_conn *conn)
 	set_active_memcg(memcg);
 	if (!conn->tx.held || !conn->rx.segs || !conn->pool)
 		return -ENOMEM;
-	for (i = 0; i < requests; i++) {
-		conn->pool[i].pooled = true;
+	for (i = 0; i < requests; i++)
 		list_add_tail(&conn->pool[i].link, &conn->free_answers);
-	}
-	return kfp_grants_alloc(conn);
+	for (p = kfp_protocols; *p && !ret; p++)
+		if ((*p)->alloc)
+			ret = (*p)->alloc(conn);
+	return ret;
 }
 
 static void kfp_conn_down(struct work_struct *work);
@@ -156,21 +129,15 @@ static void kfp_conn_init(struct kfp_conn *conn)
 	INIT_LIST_HEAD(&conn->tx.queue);
 	INIT_LIST_HEAD(&conn->tx.waiting);
 	INIT_LIST_HEAD(&conn->tx.unsent);
-	INIT_LIST_HEAD(&conn->tx.holds);
-	INIT_LIST_HEAD(&conn->tx.returned);
-	INIT_LIST_HEAD(&conn->spare_places);
-	INIT_LIST_HEAD(&conn->spare_holds);
+	INIT_LIST_HEAD(&conn->tx.reading);
 	INIT_LIST_HEAD(&conn->tx.granted);
 	for (cls = 0; cls < KFP_CLS; cls++)
 		INIT_LIST_HEAD(&conn->tx.stalled[cls]);
 	spin_lock_init(&conn->lock);
-	INIT_LIST_HEAD(&conn->inmsgs);
 	INIT_LIST_HEAD(&conn->answers);
 	INIT_LIST_HEAD(&conn->lazy);
 	INIT_LIST_HEAD(&conn->free_answers);
-	INIT_LIST_HEAD(&conn->rdv_wait);
-	kfp_commit_init(conn);
-	INIT_LIST_HEAD(&conn->spares);
+	kfp_protocols_call(init, conn);
 	INIT_LIST_HEAD(&conn->rx.space.link);
 	conn->rx.space.fn = kfp_rx_space;
 	kfp_rx_set_at(conn, KFP_RX_HELLO);
@@ -355,28 +322,6 @@ void kfi_link_up(struct kfi_link *link)
 }
 EXPORT_SYMBOL_GPL(kfi_link_up);
 
-/*
- * Return the reason for the end of the connection. The peer of an MSG endpoint may close its end.
- * The peer of an RDM endpoint that does so has broken the connection.
- */
-static int kfp_end_reason(const struct kfp_conn *conn, int ended)
-{
-	if (test_bit(KFP_BYE_SENT, &conn->flags))
-		return -ESHUTDOWN;
-	if (ended != -ESHUTDOWN)
-		return ended;
-	return conn->ep->ep.type == KFI_EP_MSG ? -ESHUTDOWN : -ECONNRESET;
-}
-
-/* End the connection if the link has ended. The state is READY. Called under the link's lock. */
-void kfp_conn_check(struct kfp_conn *conn)
-{
-	int ended = conn->ops->ended(&conn->link);
-
-	if (ended)
-		kfp_conn_fail(conn, kfp_end_reason(conn, ended));
-}
-
 void kfi_link_down(struct kfi_link *link)
 {
 	struct kfp_conn *conn = link_conn(link);
@@ -403,22 +348,6 @@ void kfi_link_fail(struct kfi_link *link, int err)
 	kfp_conn_fail(link_conn(link), err);
 }
 EXPORT_SYMBOL_GPL(kfi_link_fail);
-
-/* Send a CREDIT frame, which the peer's end of the link acknowledges. */
-void kfi_link_ping(struct kfi_link *link)
-{
-	struct kfp_conn *conn = link_conn(link);
-
-	spin_lock_bh(&conn->lock);
-	conn->credit_due = true;
-	conn->credit_freed = true;
-	spin_unlock_bh(&conn->lock);
-	rcu_read_lock();
-	if (!test_bit(KFP_DEAD, &conn->flags))
-		kfp_tx_kick(conn);
-	rcu_read_unlock();
-}
-EXPORT_SYMBOL_GPL(kfi_link_ping);
 
 /* ---- frames flow ---- */
 
@@ -464,18 +393,17 @@ static void kfp_conn_watch(struct work_struct *work)
 {
 	struct kfp_conn *conn = container_of(to_delayed_work(work), struct kfp_conn, watch_work);
 	unsigned long timeout = kfp_peer_timeout(conn);
-	bool late, ended, tread_late;
+	bool silent, ended, late;
 
 	if (test_bit(KFP_FAILED, &conn->flags))
 		return;
 	if (!test_bit(KFP_DEAD, &conn->flags) && conn->ops->lock(&conn->link)) {
-		late = time_after(jiffies, READ_ONCE(conn->rx.last_rx) + timeout);
+		silent = time_after(jiffies, READ_ONCE(conn->rx.last_rx) + timeout);
 		ended = conn->ops->ended(&conn->link);
-		tread_late = kfp_treads_late(conn);
-		kfp_answer_watch(conn);
-		if (late && timeout && ended) {
+		late = kfp_rx_late(conn);
+		if (silent && timeout && ended) {
 			kfp_conn_check(conn);	/* its last bytes could not be read for too long */
-		} else if (timeout && !ended && (kfp_rx_late(conn) || tread_late)) {
+		} else if (timeout && !ended && late) {
 			conn->late = true;
 			kfp_conn_fail(conn, -ETIMEDOUT);
 		}
@@ -485,48 +413,6 @@ static void kfp_conn_watch(struct work_struct *work)
 }
 
 /* ---- the end ---- */
-
-void kfp_conn_fail(struct kfp_conn *conn, int err)
-{
-	const struct kfi_proto *proto = conn->link.proto;
-	char name[KFI_ADDR_MAX];
-
-	if (test_and_set_bit(KFP_FAILED, &conn->flags))
-		return;
-	conn->error = err;
-	if (err == -KFI_EKEYREJECTED || err == -EPROTO || err == -EPROTONOSUPPORT) {
-		proto->addr_str(conn->link.name, proto->ops->name_len, name, sizeof(name));
-		if (err == -EPROTO)
-			net_warn_ratelimited("kfi_%s: %s broke the protocol, connection closed\n",
-					     proto->name, name);
-		else if (err == -EPROTONOSUPPORT)
-			net_warn_ratelimited("kfi_%s: %s speaks another version of the protocol, not %u\n",
-					     proto->name, name, KFW_VERSION);
-		else
-			net_warn_ratelimited("kfi_%s: %s has another authorization key, or only one side has any\n",
-					     proto->name, name);
-	}
-	kfp_conn_get(conn);
-	queue_delayed_work(kfp_end_wq, &conn->down_work, 0);
-}
-
-static void kfp_answers_flush(struct kfp_conn *conn)
-{
-	struct kfp_answer *answer = conn->tx.answer;
-	unsigned int i;
-
-	if (answer && answer->mr)
-		kfi_mr_put(answer->mr);
-	if (answer)
-		kfp_hold_drop(conn, answer);
-	for (i = 0; i < kfp_params(conn)->requests; i++) {
-		if (conn->pool[i].segs)
-			kfp_segs_free(conn, &conn->pool[i]);
-		kfp_conceal(conn, &conn->pool[i].places);
-		kfp_commit_drop(&conn->pool[i]);
-		kfp_values_free(&conn->pool[i].values, conn->pool[i].small);
-	}
-}
 
 /* Report the end. RDM: operations fail, receives stay. MSG: the endpoint is shut down. */
 static void kfp_conn_report(struct kfp_conn *conn)
@@ -541,28 +427,12 @@ static void kfp_conn_report(struct kfp_conn *conn)
 		kfp_conn_put(conn);	/* no accept or reject will drop this reference */
 }
 
-/*
- * No byte of the peer arrives any more: return what its messages and writes hold, and take no
- * receive from here on. The receive of a TREAD stays as long as the link may read it. Collect all
- * messages before the first receive returns to the matching.
- */
-static void kfp_conn_end_inbound(struct kfp_conn *conn)
-{
-	LIST_HEAD(lost);
-
-	kfp_inmsgs_collect(conn, &lost, false);
-	if (conn->late)
-		kfp_account_yield(conn);
-	kfp_rx_abort(conn, conn->error);
-	kfp_inmsgs_abort(&lost, conn->error);
-}
-
 /* On return no other context uses the connection, the link is closed, and nothing is inbound. */
 static void kfp_conn_close(struct kfp_conn *conn)
 {
 	kfi_conn_set_wait_move(&conn->pc);
-	/* Before the grace period: a put of a place is posted to its connection without a look-up. */
-	kfp_dev_places_abandon(conn);
+	/* Before the grace period: some operations are posted without a look-up of the connection. */
+	kfp_protocols_call(failing, conn);
 	cancel_delayed_work_sync(&conn->hello_work);	/* it publishes the connection */
 	if (conn->pc.peer)
 		kfi_peer_unpublish(&conn->pc);
@@ -580,17 +450,27 @@ static void kfp_conn_close(struct kfp_conn *conn)
 	if (conn->ep && conn->ep->ep.rx_cq)
 		kfi_cq_cancel_wait(conn->ep->ep.rx_cq, &conn->rx.space);
 	cancel_delayed_work_sync(&conn->watch_work);
-	kfp_grants_stop(conn);
+	kfp_protocols_call(stop, conn);
 	cancel_delayed_work_sync(&conn->rx_work);
 	cancel_delayed_work_sync(&conn->tx_work);
 	cancel_delayed_work_sync(&conn->more_work);	/* rx_work and tx_work may have queued it */
-	kfp_grants_stop(conn);	/* they may have queued it, and it did nothing */
+	kfp_protocols_call(stop, conn);	/* what they have queued does nothing */
 	if (conn->state == KFP_READY)
-		kfp_dev_puts_end(conn);
+		kfp_protocols_call(closing, conn);
 	conn->ops->close(&conn->link, conn->error == -EPROTO ||
 				      (conn->state == KFP_READY && !kfp_drained(conn)));
-	if (conn->state == KFP_READY)
-		kfp_conn_end_inbound(conn);
+	if (conn->state == KFP_READY) {
+		/*
+		 * No byte of the peer arrives any more: return what its messages and writes hold,
+		 * and take no receive from here on. Collect all messages before the first receive
+		 * returns to the matching.
+		 */
+		kfp_protocols_call(closed, conn);
+		if (conn->late)
+			kfp_account_yield(conn);
+		kfp_rx_abort(conn, conn->error);
+		kfp_protocols_call(abort, conn, conn->error);
+	}
 	conn->closed = true;
 }
 
@@ -599,16 +479,11 @@ static void kfp_conn_close(struct kfp_conn *conn)
  */
 static void kfp_conn_end(struct kfp_conn *conn)
 {
-	int err = conn->error;
-	LIST_HEAD(lost);
-
 	if (conn->state == KFP_READY) {
-		kfp_tx_flush_all(conn, err);
-		/* Flush the answers before the message objects, which contain some of them. */
-		kfp_answers_flush(conn);
-		kfp_inmsgs_collect(conn, &lost, true);
-		kfp_inmsgs_abort(&lost, err);
-		kfp_grants_end(conn);
+		kfp_tx_collect(conn);
+		kfp_tx_flush_all(conn, conn->error);
+		kfp_answers_drop(conn);
+		kfp_protocols_call(end, conn, conn->error);
 	}
 	kfp_account_down(conn);
 	kfp_conn_report(conn);

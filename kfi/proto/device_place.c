@@ -67,7 +67,7 @@ static int kfp_dev_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct
 }
 
 /* The owner has answered with success. Return: 0, or the negative errno of the get. */
-int kfp_dev_place_give(struct kfp_conn *conn, struct kfi_oper *op)
+static int kfp_dev_place_give(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfp_permit *p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
 
@@ -78,11 +78,12 @@ int kfp_dev_place_give(struct kfp_conn *conn, struct kfi_oper *op)
  * Begin a get: complete it if there is a grant, otherwise send an RTW. Over a link without pages
  * the get fails at once, because an answer of the peer would be useless.
  */
-void kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op)
+static void kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfp_permit *p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
 	struct kfw_frame f = kfp_op_frame(op, KFW_RTW);
 
+	list_del(&op->link);
 	if (p || !conn->link.pages) {
 		kfp_op_end(conn, op,
 			   conn->link.pages ? kfp_dev_place_fill(conn, op, p) : -EOPNOTSUPP);
@@ -91,35 +92,45 @@ void kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 	f.flags = KFW_F_PLACE;
 	f.rma_count = 1;
 	f.len = op->rma[0].len;
-	conn->tx.requests++;
+	kfp_op_request(conn, op);
+	kfp_op(op)->may_get_grant = true;
 	kfp_send_frame(conn, &f);
 	kfp_send_segments(conn, op);
 	kfp_op_sent(conn, op, true);
 }
 
+const struct kfp_op_row kfp_place_get_op = {
+	.cls = KFP_CLS,
+	.silent = true,
+	.send = kfp_send_place_get,
+	.acked = kfp_dev_place_give,
+};
+
 /* ---- owner ---- */
+
+static void kfp_send_place_answer(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	answer->status = kfp_send_place_grant(conn, answer) ? 0 : EOPNOTSUPP;
+	kfp_send_ack(conn, answer);
+}
+
+static const struct kfp_answer_row kfp_place_row = {
+	.send = kfp_send_place_answer,
+	.done = kfp_answer_put,
+};
 
 /* Handle an RTW with PLACE, whose segment may be written. */
 int kfp_rx_dev_place(struct kfp_conn *conn)
 {
-	struct kfp_answer *answer = kfp_answer_get(conn);
+	struct kfp_answer *answer = kfp_answer_get(conn, &kfp_place_row);
 
 	if (!answer)
 		return -EPROTO;
-	answer->kind = KFP_ANSWER_PLACE;
-	answer->id = conn->rx.f.id;
-	answer->gen = conn->rx.f.gen;
 	answer->seg0 = conn->rx.segs[0];
 	spin_lock_bh(&conn->lock);
 	kfp_answer_queue(conn, answer);
 	spin_unlock_bh(&conn->lock);
 	return 0;
-}
-
-void kfp_send_place_answer(struct kfp_conn *conn, struct kfp_answer *answer)
-{
-	answer->status = kfp_send_place_grant(conn, answer) ? 0 : EOPNOTSUPP;
-	kfp_send_ack(conn, answer);
 }
 
 /* ---- initiator: put ---- */
@@ -176,12 +187,13 @@ static bool kfp_dev_place_of(const struct kfp_conn *conn, const struct kfi_proto
  * not known which bytes have arrived: the connection ends, and with it the operation, and no frame
  * follows, because it could report that the bytes are there.
  */
-void kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
+static void kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_WRITE);
 	struct kfi_proto_place *kp = to_proto_place(op->place);
 	int ret;
 
+	list_del(&op->link);
 	if (!op->len || !kfp_dev_place_of(conn, kp)) {
 		kfp_op_end(conn, op, op->len ? -ECONNRESET : 0);
 		return;
@@ -194,7 +206,7 @@ void kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 	}
 	f.flags = KFW_F_PLACED | KFW_F_PLACE;
 	f.rma_count = 1;
-	conn->tx.requests++;
+	kfp_op_request(conn, op);
 	kfi_stat_add(op->ep, granted, op->len);
 	kfp_send_frame(conn, &f);
 	kfp_send_segments(conn, op);
@@ -202,14 +214,25 @@ void kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 }
 
 /*
- * Return the connection of the place, inside an RCU read section, or NULL if it has ended: then the
- * put fails. A put goes to no other connection, and none is dialed for it. So kfp_dev_puts_end()
- * finds it, even if the peer has another connection already.
+ * A put belongs to the connection of its place. If that has ended the put fails. It goes to no other
+ * connection, and none is dialed for it. So kfp_dev_puts_end() finds it, even if the peer has another
+ * connection already.
  */
-struct kfp_conn *kfp_dev_place_conn(struct kfi_dev_place *place)
+static int kfp_place_put_post(struct kfi_oper *op, struct kfp_conn **conn)
 {
-	return READ_ONCE(to_proto_place(place)->conn);
+	*conn = READ_ONCE(to_proto_place(op->place)->conn);
+	if (*conn)
+		return 0;
+	kfi_tx_complete(op, op->len ? -ECONNRESET : 0);
+	return -ECANCELED;
 }
+
+const struct kfp_op_row kfp_place_put_op = {
+	.cls = KFP_CLS,
+	.silent = true,
+	.post = kfp_place_put_post,
+	.send = kfp_send_place_put,
+};
 
 /* ---- initiator: ends ---- */
 
@@ -233,7 +256,7 @@ EXPORT_SYMBOL_GPL(kfi_proto_place_end);
  * is not encoded yet before that. Places that consumers have stay pinned. No operation is posted or
  * sent any more.
  */
-void kfp_dev_puts_end(struct kfp_conn *conn)
+static void kfp_dev_puts_end(struct kfp_conn *conn)
 {
 	struct kfi_oper *op;
 
@@ -254,7 +277,8 @@ bool kfp_permit_recall(struct kfp_permit *p)
 	return out;
 }
 
-void kfp_dev_places_abandon(struct kfp_conn *conn)
+/* The connection has failed: detach all places that consumers have. No place is added later. */
+static void kfp_dev_places_abandon(struct kfp_conn *conn)
 {
 	struct kfi_proto_place *kp, *next;
 
@@ -268,3 +292,8 @@ void kfp_dev_places_abandon(struct kfp_conn *conn)
 	}
 	spin_unlock_bh(&kfp_dev_places_lock);
 }
+
+const struct kfp_protocol kfp_dev_place_protocol = {
+	.failing = kfp_dev_places_abandon,
+	.closing = kfp_dev_puts_end,
+};

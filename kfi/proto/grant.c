@@ -6,7 +6,7 @@
  *	initiator			owner of the region
  *	  RTW			--->
  *				<---	GRANT, CTS	kfp_send_grant(), kfp_rx_grant()
- *	  bytes, WRITE with PLACED --->			kfp_permit_find(), kfp_rx_placed()
+ *	  bytes, WRITE with PLACED --->			kfp_permit_over(), kfp_rx_placed()
  *				<---	ACK
  *				<---	RECALL		kfp_grants_work(), kfp_rx_recall()
  *	  RECALLED		--->			kfp_send_recalls(), kfp_rx_recalled()
@@ -267,7 +267,6 @@ static void kfp_give_grant(struct kfp_conn *conn, u32 id, u32 gen, const struct 
 	struct kfp_grants *grants = conn->grants;
 	struct kfi_link_place place[KFW_PLACES_MAX];
 	const struct kfp_grant *g;
-	struct kfw_rma range;
 	int slot, n;
 
 	slot = kfp_grant_slot(grants);
@@ -284,28 +283,23 @@ static void kfp_give_grant(struct kfp_conn *conn, u32 id, u32 gen, const struct 
 	f.tag = g->id;
 	f.len = g->len;
 	f.places = n;
-	range = (struct kfw_rma) {
-		.addr = cpu_to_le64(g->addr), .len = cpu_to_le64(g->len), .key = seg->key,
-	};
 	kfp_send_frame(conn, &f);
-	memcpy(conn->tx.stage + conn->tx.staged, &range, sizeof(range));
-	conn->tx.staged += sizeof(range);
-	kfp_send_place_list(conn, place, n);
+	kfp_send_segment(conn, g->addr, g->len, g->key);
+	kfp_send_places(conn, place, n);
 }
 
 /*
- * The CTS for a write is next: if the peer has written to this region before, give it a lasting
- * grant, and send the GRANT ahead of the CTS.
+ * The CTS for the write with this number is next: if the peer has written to this region before, give
+ * it a lasting grant, and send the GRANT ahead of the CTS. @write: what was exposed for the write.
  */
-void kfp_send_grant(struct kfp_conn *conn, const struct kfp_inmsg *in)
+void kfp_send_grant(struct kfp_conn *conn, u32 id, u32 gen, const struct kfw_rma *seg,
+		    const struct kfp_places *write)
 {
-	const struct kfw_rma *seg = &in->places->segs[0];
 	struct kfp_grants *grants = conn->grants;
 	u64 key = le64_to_cpu(seg->key);
 
-	if (in->places->pieces && in->places->rtw.rma_count == 1 &&
-	    grants->written[hash_64(key, KFP_GRANT_BITS)] == key && !kfp_grant_over(grants, seg, 1))
-		kfp_give_grant(conn, in->id, in->gen, seg, in->places);
+	if (grants->written[hash_64(key, KFP_GRANT_BITS)] == key && !kfp_grant_over(grants, seg, 1))
+		kfp_give_grant(conn, id, gen, seg, write);
 }
 
 bool kfp_send_place_grant(struct kfp_conn *conn, const struct kfp_answer *answer)
@@ -375,13 +369,13 @@ static void kfp_grant_end(struct kfp_conn *conn, struct kfp_grant *g)
 {
 	conn->grants->given[g->slot] = NULL;
 	conn->grants->bytes -= g->len;
-	conn->tx.recalls -= g->recalled && !g->sent;
+	conn->tx.urgent -= g->recalled && !g->sent;
 	WARN_ON_ONCE(conn->ops->conceal(&conn->link, &g->x));
 	kfp_account_grant(conn, -1, g->len);
 	kfp_grant_free(g);
 }
 
-int kfp_rx_recalled(struct kfp_conn *conn)
+static int kfp_rx_recalled(struct kfp_conn *conn)
 {
 	struct kfp_grant *g = kfp_grant_named(conn);
 
@@ -393,7 +387,7 @@ int kfp_rx_recalled(struct kfp_conn *conn)
 
 /*
  * Start the wait for the answer of the peer. The time for the bytes that the link has to deliver
- * before the RECALL is added, as in kfp_rdv_cts_encoded().
+ * before the RECALL is added, as in kfp_rdv_clock().
  */
 static void kfp_grant_clock(struct kfp_conn *conn, struct kfp_grant *g)
 {
@@ -419,26 +413,21 @@ static u64 kfp_longest_payload(struct kfp_conn *conn)
 	if (conn->tx.answer)
 		len = max(len, conn->tx.answer->len);
 	list_for_each_entry(op, &conn->tx.waiting, link)
-		if (op->code == KFI_OPC_READ || op->code == KFI_OPC_TREAD)
+		if (kfp_op_row(op)->returns)
 			len = max_t(u64, len, op->len);
 	for (i = 0; i < KFW_GRANTS_MAX; i++) {
 		g = conn->grants->given[i];
 		if (g)
 			len = max(len, g->len);
 	}
-	spin_lock_bh(&conn->lock);
-	for (i = 0; i < KFP_RDV; i++)
-		if (conn->rdv[i])
-			len = max_t(u64, len, conn->rdv[i]->rx.len);
-	spin_unlock_bh(&conn->lock);
-	return len;
+	return max(len, kfp_rdv_longest(conn));
 }
 
 /* RECALLED is due for a grant of the peer. */
 static void kfp_permit_return(struct kfp_conn *conn, struct kfp_permit *p)
 {
 	hlist_add_head(&p->entry, &conn->grants->returned);
-	conn->tx.recalls++;
+	conn->tx.urgent++;
 }
 
 /*
@@ -461,7 +450,7 @@ static void kfp_grants_check(struct kfp_conn *conn)
 		if (!g->recalled) {
 			g->recalled = true;
 			g->used = jiffies;
-			conn->tx.recalls++;
+			conn->tx.urgent++;
 		}
 		if (READ_ONCE(g->awaited) && !g->timed) {
 			g->timed = true;
@@ -480,11 +469,10 @@ static void kfp_grants_check(struct kfp_conn *conn)
  * device may continue with other transfers for ever. Bytes for places count when they land, and
  * again when their WRITE arrives. Called under the link's lock.
  */
-bool kfp_recalls_late(struct kfp_conn *conn)
+static bool kfp_recalls_late(struct kfp_conn *conn, unsigned long extra)
 {
 	struct kfp_grants *grants = conn->grants;
 	u64 rx_bytes, tx_bytes, moved, most = 0;
-	unsigned long extra;
 	struct kfp_grant *g;
 	bool late = false;
 	unsigned int i;
@@ -515,7 +503,7 @@ bool kfp_recalls_late(struct kfp_conn *conn)
  * of the region must not wait for ever: such pauses advance the start of the wait up to
  * peer_timeout_ms after its first start, and not further.
  */
-void kfp_recalls_pause(struct kfp_conn *conn, unsigned long pause)
+static void kfp_recalls_paused(struct kfp_conn *conn, unsigned long pause)
 {
 	struct kfp_grant *g;
 	unsigned long most;
@@ -541,7 +529,7 @@ static void kfp_grants_work(struct work_struct *work)
 		return;
 	local_bh_disable();
 	if (conn->ops->lock(&conn->link)) {
-		kfp_rx_burst(conn, kfp_grants_check);
+		kfp_burst(conn, kfp_grants_check);
 		conn->ops->unlock(&conn->link);
 	} else {
 		kfp_conn_queue(conn, &grants->work, 1);
@@ -551,14 +539,13 @@ static void kfp_grants_work(struct work_struct *work)
 
 /* ---- initiator ---- */
 
-/* Has the operation sent an RTW that the peer may answer with a GRANT? */
+/* Has the operation sent an RTW, which the peer has not answered by a CTS? */
 static bool kfp_op_awaits_grant(const struct kfi_oper *op)
 {
 	u8 state = kfp_op(op)->state;
 
-	if (op->code == KFI_OPC_PLACE_GET)
-		return state == KFP_OP_UNANSWERED;
-	return op->code == KFI_OPC_WRITE && state == KFP_OP_REQUESTED;
+	return kfp_op(op)->may_get_grant &&
+	       (state == KFP_OP_UNANSWERED || state == KFP_OP_REQUESTED);
 }
 
 /*
@@ -566,7 +553,7 @@ static bool kfp_op_awaits_grant(const struct kfi_oper *op)
  * they are used. Return: 0; -ENOMEM; -EPROTO if it answers no RTW or does not agree with it, if its
  * number is in use, or if its id is not new.
  */
-int kfp_rx_grant(struct kfp_conn *conn)
+static int kfp_rx_grant(struct kfp_conn *conn)
 {
 	const struct kfw_frame *f = &conn->rx.f;
 	const struct kfw_rma *seg = &conn->rx.segs[0];
@@ -609,30 +596,6 @@ struct kfp_permit *kfp_permit_over(const struct kfp_conn *conn, const struct kfi
 	return NULL;
 }
 
-/* Return the permit for a write to one segment, or NULL. */
-struct kfp_permit *kfp_permit_search(const struct kfp_conn *conn, const struct kfi_oper *op)
-{
-	struct kfp_permit *p = kfp_permit_over(conn, &op->rma[0]);
-
-	return p && (p->commits || !(op->flags & KFI_COMMIT_COMPLETE)) ? p : NULL;
-}
-
-/*
- * Fill in the frame of a write that uses a grant, and store the destination of its payload. The
- * places stay valid until the link has accepted the payload, because the RECALLED of the grant is a
- * later frame.
- */
-void kfp_permit_use(struct kfp_conn *conn, const struct kfp_permit *p, const struct kfi_oper *op,
-		    struct kfw_frame *f)
-{
-	f->flags |= KFW_F_PLACED;
-	f->slot = p->slot;
-	f->tag = p->id;
-	f->payload = 0;
-	conn->tx.into = p->places;
-	conn->tx.into_at = op->rma[0].addr - p->addr;
-}
-
 static void kfp_permit_free(struct kfp_conn *conn, struct kfp_permit *p)
 {
 	hlist_del_init(&p->entry);
@@ -645,7 +608,7 @@ static void kfp_permit_free(struct kfp_conn *conn, struct kfp_permit *p)
  * The peer recalls a grant. Later writes use an RTW. The RECALLED follows the writes that the link
  * has accepted, and is not sent before the places of the grant have ended.
  */
-int kfp_rx_recall(struct kfp_conn *conn)
+static int kfp_rx_recall(struct kfp_conn *conn)
 {
 	const struct kfw_frame *f = &conn->rx.f;
 	struct kfp_permit *p = conn->grants ? conn->grants->permits[f->slot] : NULL;
@@ -661,7 +624,7 @@ int kfp_rx_recall(struct kfp_conn *conn)
 /* ---- both sides ---- */
 
 /* Send a RECALL or RECALLED that is due. Neither needs credit. */
-void kfp_send_recalls(struct kfp_conn *conn)
+static void kfp_send_recalls(struct kfp_conn *conn)
 {
 	struct kfp_grants *grants = conn->grants;
 	struct kfw_frame f = { .type = KFW_RECALLED };
@@ -669,7 +632,7 @@ void kfp_send_recalls(struct kfp_conn *conn)
 	struct kfp_permit *p;
 	unsigned int i;
 
-	conn->tx.recalls--;
+	conn->tx.urgent--;
 	if (!hlist_empty(&grants->returned)) {
 		p = hlist_entry(grants->returned.first, struct kfp_permit, entry);
 		f.slot = p->slot;
@@ -692,8 +655,22 @@ void kfp_send_recalls(struct kfp_conn *conn)
 	kfp_send_frame(conn, &f);
 }
 
+const struct kfp_frame_row kfp_grant_frame = {
+	.receive = kfp_rx_grant,
+};
+
+const struct kfp_frame_row kfp_recall_frame = {
+	.receive = kfp_rx_recall,
+};
+
+const struct kfp_frame_row kfp_recalled_frame = {
+	.receive = kfp_rx_recalled,
+};
+
+/* ---- the life of a connection ---- */
+
 /* Process context, may sleep. */
-int kfp_grants_alloc(struct kfp_conn *conn)
+static int kfp_grants_alloc(struct kfp_conn *conn)
 {
 	struct kfp_grants *grants;
 
@@ -710,14 +687,14 @@ int kfp_grants_alloc(struct kfp_conn *conn)
 }
 
 /* The connection is dead: the work item does nothing any more. */
-void kfp_grants_stop(struct kfp_conn *conn)
+static void kfp_grants_stop(struct kfp_conn *conn)
 {
 	if (conn->grants)
 		cancel_delayed_work_sync(&conn->grants->work);
 }
 
 /* The link is closed: no byte of the peer lands any more. */
-void kfp_grants_end(struct kfp_conn *conn)
+static void kfp_grants_end(struct kfp_conn *conn, int err)
 {
 	struct kfp_grants *grants = conn->grants;
 	unsigned int i;
@@ -731,3 +708,19 @@ void kfp_grants_end(struct kfp_conn *conn)
 			kfp_permit_free(conn, grants->permits[i]);
 	}
 }
+
+static void kfp_grants_free(struct kfp_conn *conn)
+{
+	kfree(conn->grants);
+	conn->grants = NULL;
+}
+
+const struct kfp_protocol kfp_grant_protocol = {
+	.alloc = kfp_grants_alloc,
+	.urgent = kfp_send_recalls,
+	.watch = kfp_recalls_late,
+	.paused = kfp_recalls_paused,
+	.stop = kfp_grants_stop,
+	.end = kfp_grants_end,
+	.free = kfp_grants_free,
+};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * grant.h - grants of the peer, shared by grant.c and device_place.c.
+ * grant.h - lasting grants (grant.c), and the places of devices, which use them (device_place.c).
  */
 #ifndef _KFI_PROTO_GRANT_H
 #define _KFI_PROTO_GRANT_H
@@ -70,6 +70,10 @@ struct kfp_grants {
 };
 
 /* grant.c */
+void kfp_grant_written(struct kfp_conn *conn, u64 key);
+void kfp_send_grant(struct kfp_conn *conn, u32 id, u32 gen, const struct kfw_rma *seg,
+		    const struct kfp_places *write);
+int kfp_rx_placed(struct kfp_conn *conn);
 /* Return the permit whose memory includes the segment, or NULL. */
 struct kfp_permit *kfp_permit_over(const struct kfp_conn *conn, const struct kfi_rma_iov *seg);
 /*
@@ -84,6 +88,12 @@ bool kfp_send_place_grant(struct kfp_conn *conn, const struct kfp_answer *answer
 void kfp_grants_kick(struct kfp_conn *conn);
 
 /* device_place.c */
+int kfp_rx_dev_place(struct kfp_conn *conn);
 /* Mark a permit as recalled by the peer. Return: true if devices may still write its memory. */
 bool kfp_permit_recall(struct kfp_permit *p);
+
+extern const struct kfp_protocol kfp_grant_protocol, kfp_dev_place_protocol;
+extern const struct kfp_op_row kfp_place_get_op, kfp_place_put_op;
+extern const struct kfp_frame_row kfp_grant_frame, kfp_recall_frame, kfp_recalled_frame;
+
 #endif /* _KFI_PROTO_GRANT_H */

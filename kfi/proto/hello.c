@@ -19,11 +19,6 @@ static u8 kfp_wire_type(const struct kfp_conn *conn)
 	return conn->pep || (conn->ep && conn->ep->ep.type == KFI_EP_MSG) ? KFI_EP_MSG : KFI_EP_RDM;
 }
 
-void kfp_hello_kick(struct kfp_conn *conn)
-{
-	mod_delayed_work(kfp_cm_wq, &conn->hello_work, 0);
-}
-
 /* ---- sending ---- */
 
 /*
@@ -177,54 +172,6 @@ int kfp_hello_send_auth(struct kfp_conn *conn, u8 kind)
 }
 
 /* ---- receiving ---- */
-
-/*
- * Return the destination of the next bytes of a hello: its head, private data or authentication
- * data. Length 0 means that the hello is complete.
- */
-static struct kvec kfp_hello_room(struct kfp_conn *conn)
-{
-	size_t data_len = conn->hello_info.data_len, have = conn->rx.have;
-
-	if (have < sizeof(conn->hello_in))
-		return (struct kvec) { (void *)&conn->hello_in + have,
-				       sizeof(conn->hello_in) - have };
-	have -= sizeof(conn->hello_in);
-	if (have < data_len)
-		return (struct kvec) { conn->data_in + have, data_len - have };
-	have -= data_len;
-	return (struct kvec) { conn->auth_in + have,
-			       (conn->hello_info.auth ? KFW_AUTH_LEN : 0) - have };
-}
-
-/* Collect bytes of the peer's hello. Called under the link's lock. Return: bytes used. */
-size_t kfp_hello_bytes(struct kfp_conn *conn, const void *bytes, size_t len)
-{
-	struct kvec vec = kfp_hello_room(conn);
-	size_t n = min(len, vec.iov_len);
-	int ret = 0;
-
-	memcpy(vec.iov_base, bytes, n);
-	conn->rx.have += n;
-	if (conn->rx.have == sizeof(conn->hello_in))
-		ret = kfw_decode_hello(&conn->hello_in, &conn->hello_info);
-	else if (conn->rx.have >= KFW_FROZEN && conn->rx.have < sizeof(conn->hello_in))
-		ret = kfw_decode_front(&conn->hello_in);
-	if (ret) {
-		kfp_rx_error(conn, ret);
-	} else if (conn->rx.have >= sizeof(conn->hello_in) && !kfp_hello_room(conn).iov_len) {
-		kfp_rx_set_at(conn, KFP_RX_HELD);
-		kfp_hello_kick(conn);
-	}
-	return n;
-}
-
-/* Wait for another hello, after the last one was handled. Called in the hello work. */
-void kfp_hello_next(struct kfp_conn *conn)
-{
-	conn->rx.have = 0;
-	kfp_rx_set_at(conn, KFP_RX_HELLO);
-}
 
 /*
  * Is the peer's hello complete? Return: 0; -EAGAIN; another negative errno if it can't arrive any
@@ -413,21 +360,6 @@ static void kfp_hello_continue(struct kfp_conn *conn)
 		else
 			queue_delayed_work(kfp_cm_wq, &conn->hello_work, conn->deadline - jiffies);
 	}
-}
-
-/*
- * The link has accepted the BYE of this side. The peer closes the link when it has read the BYE. If
- * this side closed the link first, frames of the peer that are in transit could make the link drop
- * bytes that this side has sent. Called under the link's lock.
- */
-void kfp_bye_posted(struct kfp_conn *conn)
-{
-	unsigned long timeout = kfp_peer_timeout(conn);
-
-	if (test_and_set_bit(KFP_BYE_POSTED, &conn->flags))
-		return;
-	conn->deadline = jiffies + timeout;
-	mod_delayed_work(kfp_cm_wq, &conn->hello_work, timeout);
 }
 
 void kfp_hello_work(struct work_struct *work)

@@ -47,7 +47,7 @@ void kfp_peer_info(const struct kfi_proto_ep *pe, const void *name, const struct
 	info->tx_bytes = READ_ONCE(conn->link.posted);
 	info->rx_bytes = READ_ONCE(conn->rx.bytes);
 	info->pending = READ_ONCE(conn->tx.requests);
-	info->unexpected_bytes = READ_ONCE(conn->unexpected);
+	info->unexpected_bytes = READ_ONCE(conn->messages.unexpected);
 }
 
 void kfi_proto_peers(struct kfi_ep *ep, u32 after,

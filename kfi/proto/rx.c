@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rx.c - the receive side. A message passes through these functions:
+ * rx.c - the receive side. A frame passes through these functions:
  *
  *   kfi_link_rx()		the link has received bytes and holds its lock
  *   ops->read()		the link offers the bytes piece by piece
- *   kfi_link_rx_head()		collects the bytes of headers and segments
- *   kfp_rx_dispatch()		a header is complete: selects the destination of the payload
- *				(dispatch.c)
+ *   kfi_link_rx_head()		collects the bytes of hellos, headers and segments
+ *   kfp_frame_row.receive()	header and segments are complete: selects the destination of the
+ *				payload, in the file of the protocol
  *   kfi_link_rx_placed()		the link has copied payload, once, to its destination
- *   kfp_rx_finish()		completes the receive, queues the answer
+ *   kfp_frame_row.finish()	completes the receive, queues the answer
  *
  * A frame that can't be handled now (completion queue full, no memory) blocks this connection and
  * no other; rx_work tries again. A peer that violates the protocol loses its connection through
  * kfp_conn_fail().
  */
 #include <linux/export.h>
-#include "proto.h"
+#include "peers.h"
 
 /*
  * Set what the link does with the next bytes. The hello work calls this function without the link's
@@ -54,12 +54,23 @@ void kfp_rx_next(struct kfp_conn *conn)
 	rx->counted = false;
 	rx->invalidated = false;
 	rx->finishing = false;
+	rx->matched = false;
 	rx->landed = false;
 	rx->status = 0;
 	rx->in = NULL;
 	rx->op = NULL;
 	rx->commit = NULL;
 	kfp_rx_set_at(conn, KFP_RX_HDR);
+}
+
+/* Return the address of the peer for a completion. */
+kfi_addr_t kfp_rx_src(struct kfp_conn *conn)
+{
+	struct kfi_ep *ep = &conn->ep->ep;
+
+	if (!ep->av || !(ep->caps & (KFI_SOURCE | KFI_DIRECTED_RECV)))
+		return KFI_ADDR_NOTAVAIL;
+	return kfi_av_reverse(ep->av, conn->av_name);
 }
 
 /* ---- the state machine ---- */
@@ -89,7 +100,7 @@ static void kfp_rx_block(struct kfp_conn *conn, int err)
 	kfp_conn_queue(conn, &conn->rx_work, err == -EAGAIN ? 0 : 1);
 }
 
-void kfp_rx_error(struct kfp_conn *conn, int err)
+static void kfp_rx_error(struct kfp_conn *conn, int err)
 {
 	kfp_rx_set_at(conn, KFP_RX_BLOCKED);
 	kfp_conn_fail(conn, err);
@@ -99,26 +110,25 @@ void kfp_rx_error(struct kfp_conn *conn, int err)
 static void kfp_rx_payload_done(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
+	const struct kfp_frame_row *row = rx->row;
 	int ret;
 
 	do {
 		if (conn->link.left) {
 			kfp_rx_set_at(conn, KFP_RX_PAYLOAD);
-			if (rx->to == KFP_TO_MR)
+			if (row->region)
 				conn->link.want = KFI_WANT_REGION;
 			return;
 		}
-	} while (kfp_rx_more(conn));
+	} while (row->more && row->more(conn));
 	if (rx->skip) {
-		if (rx->to == KFP_TO_RDV)
-			kfp_inmsg_filled(rx->in);
 		conn->link.left = rx->skip;
 		rx->skip = 0;
 		kfp_rx_set_at(conn, KFP_RX_SKIP);
 		return;
 	}
 	rx->finishing = true;
-	ret = kfp_rx_finish(conn);
+	ret = row->finish ? row->finish(conn) : 0;
 	if (!ret)
 		kfp_rx_next(conn);
 	else if (ret == -EAGAIN)
@@ -127,8 +137,12 @@ static void kfp_rx_payload_done(struct kfp_conn *conn)
 		kfp_rx_error(conn, ret);
 }
 
-/* Header and segments are complete. Also called to try again a frame that was blocked. */
-void kfp_rx_proceed(struct kfp_conn *conn)
+/*
+ * Header and segments are complete. Also called to try again a frame that was blocked. What was done
+ * is not repeated then: kfp_rx_once(), and for a WRITE whose payload has landed (&kfp_rx.landed) the
+ * look-up of its region. The DATA of an RTW is a WRITE by then.
+ */
+static void kfp_rx_proceed(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	int ret;
@@ -137,7 +151,13 @@ void kfp_rx_proceed(struct kfp_conn *conn)
 		kfp_rx_payload_done(conn);
 		return;
 	}
-	ret = kfp_rx_dispatch(conn);
+	conn->link.left = 0;
+	rx->skip = 0;
+	rx->row = kfp_frame_rows[rx->f.type];
+	if (unlikely(kfi_peer_tx_ctx(&conn->ep->ep)) && rx->row->request)
+		ret = -EPROTO;		/* a transmit context accepts answers only */
+	else
+		ret = rx->row->receive(conn);
 	rx->since = jiffies;
 	if (!ret)
 		kfp_rx_payload_done(conn);
@@ -160,6 +180,56 @@ static void kfp_rx_header(struct kfp_conn *conn, const struct kfw_hdr *hdr)
 		kfp_rx_set_at(conn, KFP_RX_SEGS);
 	else
 		kfp_rx_proceed(conn);
+}
+
+/* ---- hellos ---- */
+
+/*
+ * Return the destination of the next bytes of a hello: its head, private data or authentication
+ * data. Length 0 means that the hello is complete.
+ */
+static struct kvec kfp_hello_room(struct kfp_conn *conn)
+{
+	size_t data_len = conn->hello_info.data_len, have = conn->rx.have;
+
+	if (have < sizeof(conn->hello_in))
+		return (struct kvec) { (void *)&conn->hello_in + have,
+				       sizeof(conn->hello_in) - have };
+	have -= sizeof(conn->hello_in);
+	if (have < data_len)
+		return (struct kvec) { conn->data_in + have, data_len - have };
+	have -= data_len;
+	return (struct kvec) { conn->auth_in + have,
+			       (conn->hello_info.auth ? KFW_AUTH_LEN : 0) - have };
+}
+
+/* Collect bytes of the peer's hello. Called under the link's lock. Return: bytes used. */
+static size_t kfp_hello_bytes(struct kfp_conn *conn, const void *bytes, size_t len)
+{
+	struct kvec vec = kfp_hello_room(conn);
+	size_t n = min(len, vec.iov_len);
+	int ret = 0;
+
+	memcpy(vec.iov_base, bytes, n);
+	conn->rx.have += n;
+	if (conn->rx.have == sizeof(conn->hello_in))
+		ret = kfw_decode_hello(&conn->hello_in, &conn->hello_info);
+	else if (conn->rx.have >= KFW_FROZEN && conn->rx.have < sizeof(conn->hello_in))
+		ret = kfw_decode_front(&conn->hello_in);
+	if (ret) {
+		kfp_rx_error(conn, ret);
+	} else if (conn->rx.have >= sizeof(conn->hello_in) && !kfp_hello_room(conn).iov_len) {
+		kfp_rx_set_at(conn, KFP_RX_HELD);
+		kfp_hello_kick(conn);
+	}
+	return n;
+}
+
+/* Wait for another hello, after the last one was handled. Called in the hello work. */
+void kfp_rx_hello_next(struct kfp_conn *conn)
+{
+	conn->rx.have = 0;
+	kfp_rx_set_at(conn, KFP_RX_HELLO);
 }
 
 /* ---- callbacks of the link ---- */
@@ -287,29 +357,9 @@ static void kfp_rx_run(struct kfp_conn *conn)
 		kfp_conn_check(conn);	/* all bytes that arrived before the end are read */
 }
 
-/*
- * Run @fn as one burst. Completion handlers run in kfi_batch_end(), after the burst. Their posts
- * and the answers to the peer are then sent together.
- */
-void kfp_rx_burst(struct kfp_conn *conn, void (*fn)(struct kfp_conn *conn))
-{
-	bool runner;
-
-	local_bh_disable();
-	runner = !test_and_set_bit(0, &conn->busy);
-	kfi_batch_begin();
-	fn(conn);
-	kfi_batch_end();
-	if (runner)
-		kfp_tx_run(conn);
-	else
-		WRITE_ONCE(conn->kick, true);
-	local_bh_enable();
-}
-
 void kfi_link_rx(struct kfi_link *link)
 {
-	kfp_rx_burst(link_conn(link), kfp_rx_run);
+	kfp_burst(link_conn(link), kfp_rx_run);
 }
 EXPORT_SYMBOL_GPL(kfi_link_rx);
 
@@ -324,8 +374,7 @@ static void kfp_rx_resume(struct kfp_conn *conn)
 	}
 	WRITE_ONCE(conn->rx.last_rx, jiffies);
 	if (conn->rx.at == KFP_RX_BLOCKED && !test_bit(KFP_FAILED, &conn->flags)) {
-		kfp_rdv_pause(conn, jiffies - conn->rx.blocked);
-		kfp_recalls_pause(conn, jiffies - conn->rx.blocked);
+		kfp_protocols_call(paused, conn, jiffies - conn->rx.blocked);
 		kfp_rx_proceed(conn);
 	}
 	kfp_rx_run(conn);
@@ -339,7 +388,7 @@ void kfp_rx_work(struct work_struct *work)
 		return;
 	local_bh_disable();
 	if (conn->ops->lock(&conn->link)) {
-		kfp_rx_burst(conn, kfp_rx_resume);
+		kfp_burst(conn, kfp_rx_resume);
 		conn->ops->unlock(&conn->link);
 	} else {
 		kfp_conn_queue(conn, &conn->rx_work, 1);
@@ -352,7 +401,7 @@ bool kfp_rx_poll(struct kfp_conn *conn)
 {
 	if (!conn->ops->lock(&conn->link))
 		return false;
-	kfp_rx_burst(conn, kfp_rx_run);
+	kfp_burst(conn, kfp_rx_run);
 	conn->ops->unlock(&conn->link);
 	return true;
 }
@@ -372,34 +421,35 @@ void kfp_rx_space(struct kfi_cq_waiter *w)
  * Is the peer late? It is if it stops inside a frame, if its payload arrives too slowly, if it does
  * not use a grant, or keeps one whose region has ended. A payload holds its receive, and delays the
  * messages behind it, so a single byte now and then is not enough: each KFP_RATE_MIN bytes since
- * the last call give the peer one second. Bytes that this side does not read are not late. A grant
- * whose payload has not begun, or has stopped in the receive, also counts for the source of the
- * peer. Called under the link's lock.
+ * the last call give the peer one second. Bytes that this side does not read are not late. A granted
+ * payload that has stopped also counts for the source of the peer. Called under the link's lock.
  */
 bool kfp_rx_late(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
+	const struct kfp_protocol *const *p;
 	unsigned long timeout = kfp_peer_timeout(conn);
 	unsigned long extra = kfp_transfer_time(rx->bytes - rx->watched);
 	bool payload = rx->at == KFP_RX_PAYLOAD || rx->at == KFP_RX_SKIP;
-	bool grant = kfp_rdv_late(conn, extra), region_late = kfp_rdv_region_late(conn), late;
+	bool grant = false, late;
 
+	for (p = kfp_protocols; *p; p++)
+		if ((*p)->watch)
+			grant |= (*p)->watch(conn, extra);
 	rx->watched = rx->bytes;
 	rx->since = kfp_extend(rx->since, extra);
-	region_late |= kfp_recalls_late(conn);
-	if (region_late || rx->at == KFP_RX_BLOCKED)
-		return region_late;
+	if (grant || rx->at == KFP_RX_BLOCKED)
+		return grant;
 	late = (rx->at != KFP_RX_HDR || rx->have) && time_after(jiffies, rx->last_rx + timeout);
 	late |= payload && time_after(jiffies, rx->since + timeout);
-	grant |= late && rx->at == KFP_RX_PAYLOAD && rx->to == KFP_TO_RDV;
-	if (grant)
+	if (late && rx->at == KFP_RX_PAYLOAD && rx->row->granted)
 		kfp_account_late(conn);
-	return late || grant;
+	return late;
 }
 
 /*
  * The connection is down, and its link is closed. Abort the frame that has arrived in part. If that
- * frame belongs to a message object, kfp_inmsgs_collect() handles it.
+ * frame belongs to an object of its protocol, the protocol ends the object.
  */
 void kfp_rx_abort(struct kfp_conn *conn, int err)
 {
@@ -407,11 +457,7 @@ void kfp_rx_abort(struct kfp_conn *conn, int err)
 
 	if (rx->at == KFP_RX_HDR || rx->at == KFP_RX_SEGS)
 		return;
-	if (rx->to == KFP_TO_RX && (conn->link.left || rx->skip || rx->finishing))
-		kfi_rx_abort(&rx->rx, err);
-	if (rx->to == KFP_TO_MR)
-		kfp_rx_put_mr(conn);
-	if (rx->to == KFP_TO_ATOMIC || rx->to == KFP_TO_EVENT)
-		kfp_rx_atomic_drop(conn);
-	rx->to = KFP_TO_NOWHERE;
+	if (rx->row && rx->row->abort)
+		rx->row->abort(conn, err);
+	rx->row = NULL;
 }

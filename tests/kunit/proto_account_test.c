@@ -67,11 +67,11 @@ struct account_conn {
 };
 
 /* A message that was not acknowledged is dropped. */
-void kfp_inmsgs_drop(struct kfp_conn *conn)
+static void account_shrink(struct kfp_conn *conn)
 {
 	struct account_conn *c = container_of(conn, struct account_conn, conn);
 
-	if (c->in.no_drop || list_empty(&conn->inmsgs))
+	if (c->in.no_drop || list_empty(&conn->messages.all))
 		return;
 	list_del(&c->in.entry);
 	list_del(&c->link);
@@ -81,10 +81,17 @@ void kfp_inmsgs_drop(struct kfp_conn *conn)
 /* Messages that yield to those of others, in calls */
 static unsigned int account_yields;
 
-void kfp_inmsgs_yield(struct kfp_conn *conn)
+static void account_yield(struct kfp_conn *conn)
 {
 	account_yields++;
 }
+
+static const struct kfp_protocol account_protocol = {
+	.shrink = account_shrink,
+	.yield = account_yield,
+};
+
+const struct kfp_protocol *const kfp_protocols[] = { &account_protocol, NULL };
 
 static int account_init(struct kunit *test)
 {
@@ -143,7 +150,7 @@ static struct account_conn *account_new(struct kunit *test, union kfi_inaddr nam
 
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	spin_lock_init(&c->conn.lock);
-	INIT_LIST_HEAD(&c->conn.inmsgs);
+	INIT_LIST_HEAD(&c->conn.messages.all);
 	INIT_LIST_HEAD(&c->conn.of_source);
 	for (level = 0; level < KFP_ACCOUNT_LEVELS; level++)
 		INIT_LIST_HEAD(&c->conn.dead[level]);
@@ -173,7 +180,7 @@ static void account_down(struct kunit *test, struct account_conn *c, u32 units)
 	c->in.cost = units;
 	c->in.no_drop = !c->conn.late_acks;
 	if (units) {
-		list_add(&c->in.entry, &c->conn.inmsgs);
+		list_add(&c->in.entry, &c->conn.messages.all);
 		list_add(&c->link, &w->dead);
 	}
 	kfp_account_down(&c->conn);

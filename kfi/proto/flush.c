@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * commit.c - visible and durable data: FLUSH frames, and other frames with KFW_F_COMMIT.
+ * flush.c - visible and durable data: FLUSH frames, and other frames with KFW_F_COMMIT.
  *
  *   kfp_send_flush()	initiator: encodes frame and segments
  *   kfp_rx_commit()	target: checks the regions before the first byte of the frame is copied
@@ -16,21 +16,28 @@
  * ends the region.
  */
 #include <linux/slab.h>
+#include "flush.h"
 #include "proto.h"
 
 /* ---- initiator ---- */
 
 /* Send a FLUSH. RMA is sent in the order of its posts, so the frame follows all earlier writes. */
-void kfp_send_flush(struct kfp_conn *conn, struct kfi_oper *op)
+static void kfp_send_flush(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_FLUSH);
 
+	list_del(&op->link);
 	f.rma_count = op->rma_count;
-	conn->tx.requests++;
+	kfp_op_request(conn, op);
 	kfp_send_frame(conn, &f);
 	kfp_send_segments(conn, op);
 	kfp_op_sent(conn, op, true);
 }
+
+const struct kfp_op_row kfp_flush_op = {
+	.cls = KFP_CLS,
+	.send = kfp_send_flush,
+};
 
 /* ---- target: the regions. Under the link's lock ---- */
 
@@ -43,13 +50,25 @@ static struct kfi_rma_iov kfp_commit_range(const struct kfw_rma *seg)
 	};
 }
 
+/* Drop the references to the regions of a commit that has not begun. */
+static void kfp_commit_drop(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	kfi_commit_put(answer->durable, answer->nsegs);
+	if (answer->durable != &answer->durable0)
+		kfree(answer->durable);
+	answer->durable = NULL;
+	answer->row = &kfp_ack_row;
+}
+
 static void kfp_commit_abandon(struct kfp_conn *conn, struct kfp_answer *answer)
 {
-	kfp_commit_drop(answer);
-	spin_lock_bh(&conn->lock);
-	list_add(&answer->link, &conn->free_answers);
-	spin_unlock_bh(&conn->lock);
+	kfp_commit_drop(conn, answer);
+	kfp_answer_put(conn, answer);
 }
+
+static const struct kfp_answer_row kfp_commit_row = {
+	.drop = kfp_commit_drop,
+};
 
 /* Take references to the regions of all segments. Return: 0 or the reason of the first failure. */
 static int kfp_commit_get(struct kfp_conn *conn, struct kfp_answer *answer,
@@ -82,13 +101,10 @@ int kfp_rx_commit(struct kfp_conn *conn)
 		return 0;
 	if (rx->status)
 		return 0;
-	answer = kfp_answer_get(conn);
+	answer = kfp_answer_get(conn, &kfp_commit_row);
 	if (!answer)
 		return -EPROTO;
-	answer->kind = KFP_ANSWER_COMMIT;
 	answer->nsegs = 0;
-	answer->id = rx->f.id;
-	answer->gen = rx->f.gen;
 	answer->durable = &answer->durable0;
 	if (rx->f.rma_count > 1)
 		answer->durable = kmalloc_array(rx->f.rma_count, sizeof(*answer->durable),
@@ -109,7 +125,7 @@ int kfp_rx_commit(struct kfp_conn *conn)
  * Check that the data of an RTW could be made durable, before a byte of it is sent. Return: 0,
  * perhaps with a status; -ENOMEM; -EPROTO.
  */
-int kfp_rx_commit_rtw(struct kfp_conn *conn)
+int kfp_rx_commit_check(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	int ret = kfp_rx_commit(conn);
@@ -142,7 +158,7 @@ static void kfp_rx_visible(struct kfp_conn *conn)
 	}
 }
 
-int kfp_rx_flush(struct kfp_conn *conn)
+static int kfp_rx_flush(struct kfp_conn *conn)
 {
 	int ret;
 
@@ -154,19 +170,24 @@ int kfp_rx_flush(struct kfp_conn *conn)
 	return kfp_rx_end(conn);
 }
 
+const struct kfp_frame_row kfp_flush_frame = {
+	.request = true,
+	.receive = kfp_rx_flush,
+};
+
 /* ---- target: the owners ---- */
 
 /* Start a committer, unless all of them run; then the first one that is ready takes the commit. */
 static void kfp_commit_start(struct kfp_conn *conn)
 {
-	unsigned int i = find_first_zero_bit(&conn->committing, KFP_COMMITS);
+	unsigned int i = find_first_zero_bit(&conn->commits.running, KFP_COMMITS);
 
 	lockdep_assert_held(&conn->lock);
 	if (i == KFP_COMMITS)
 		return;
-	__set_bit(i, &conn->committing);
+	__set_bit(i, &conn->commits.running);
 	kfp_conn_get(conn);
-	queue_work(kfp_commit_wq, &conn->committers[i].work);
+	queue_work(kfp_commit_wq, &conn->commits.committers[i].work);
 }
 
 /* Queue the ACK of a frame, or its commit, which queues the ACK when it has ended. */
@@ -183,7 +204,7 @@ int kfp_rx_end(struct kfp_conn *conn)
 		return kfp_rx_ack(conn, rx->status);
 	}
 	spin_lock_bh(&conn->lock);
-	list_add_tail(&answer->link, &conn->commits);
+	list_add_tail(&answer->link, &conn->commits.waiting);
 	kfp_commit_start(conn);
 	spin_unlock_bh(&conn->lock);
 	return 0;
@@ -212,7 +233,7 @@ static void kfp_commit_take(struct kfp_commit *c, struct kfp_answer *answer)
 	c->one = answer->durable0;
 	c->segs = answer->durable == &answer->durable0 ? &c->one : answer->durable;
 	answer->durable = NULL;
-	answer->kind = KFP_ANSWER_ACK;
+	answer->row = &kfp_ack_row;
 }
 
 static bool kfp_commit_next(struct kfp_committer *self, struct kfp_commit *c)
@@ -223,11 +244,11 @@ static bool kfp_commit_next(struct kfp_committer *self, struct kfp_commit *c)
 	rcu_read_lock();	/* kfp_conn_down() waits for this section */
 	spin_lock_bh(&conn->lock);
 	if (!test_bit(KFP_DEAD, &conn->flags))
-		answer = list_first_entry_or_null(&conn->commits, struct kfp_answer, link);
+		answer = list_first_entry_or_null(&conn->commits.waiting, struct kfp_answer, link);
 	if (answer)
 		kfp_commit_take(c, answer);
 	else
-		__clear_bit(self - conn->committers, &conn->committing);
+		__clear_bit(self - conn->commits.committers, &conn->commits.running);
 	spin_unlock_bh(&conn->lock);
 	rcu_read_unlock();
 	return answer;
@@ -264,27 +285,19 @@ static void kfp_commit_work(struct work_struct *work)
 	kfp_conn_put(conn);
 }
 
-/* ---- a connection's commits ---- */
+/* ---- the life of a connection ---- */
 
-void kfp_commit_init(struct kfp_conn *conn)
+static void kfp_commits_init(struct kfp_conn *conn)
 {
 	unsigned int i;
 
-	INIT_LIST_HEAD(&conn->commits);
+	INIT_LIST_HEAD(&conn->commits.waiting);
 	for (i = 0; i < KFP_COMMITS; i++) {
-		INIT_WORK(&conn->committers[i].work, kfp_commit_work);
-		conn->committers[i].conn = conn;
+		INIT_WORK(&conn->commits.committers[i].work, kfp_commit_work);
+		conn->commits.committers[i].conn = conn;
 	}
 }
 
-/* Drop a commit that has not begun when the connection ends. */
-void kfp_commit_drop(struct kfp_answer *answer)
-{
-	if (answer->kind != KFP_ANSWER_COMMIT)
-		return;
-	kfi_commit_put(answer->durable, answer->nsegs);
-	if (answer->durable != &answer->durable0)
-		kfree(answer->durable);
-	answer->durable = NULL;
-	answer->kind = KFP_ANSWER_ACK;
-}
+const struct kfp_protocol kfp_flush_protocol = {
+	.init = kfp_commits_init,
+};

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * arbiter.c - what a connection sends next.
+ *
+ * In this order: urgent frames; answers; the payload of granted operations; operations that have waited
+ * for credit; new operations, in the order of their posts; credit and the BYE. An operation that takes
+ * no credit never waits behind a message without credit.
+ *
+ * All functions are called under the link's lock, or after the end of the link.
+ */
+#include "proto.h"
+
+/* Move the operations that were posted since the last call to the queue. */
+void kfp_tx_collect(struct kfp_conn *conn)
+{
+	struct llist_node *posted;
+	struct kfi_oper *op, *next;
+
+	if (llist_empty(&conn->posted))	/* the usual case; saves an xchg */
+		return;
+	posted = llist_reverse_order(llist_del_all(&conn->posted));
+	llist_for_each_entry_safe(op, next, posted, lnode)
+		list_add_tail(&op->link, &conn->tx.queue);
+}
+
+/* ---- operations ---- */
+
+static bool kfp_may_send(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	const struct kfp_op_row *row = kfp_op_row(op);
+
+	return kfi_credit_take(&conn->tx.credit[row->cls], row->cost(conn, op));
+}
+
+/* Return the operation to be sent next, or NULL if none can be sent. */
+static struct kfi_oper *kfp_next_op(struct kfp_conn *conn)
+{
+	struct kfp_tx *tx = &conn->tx;
+	const struct kfp_op_row *row;
+	struct kfi_oper *op, *next;
+	int cls;
+
+	for (cls = 0; cls < KFP_CLS; cls++) {
+		op = list_first_entry_or_null(&tx->stalled[cls], struct kfi_oper, link);
+		if (op && kfp_may_request(conn) && kfp_may_send(conn, op))
+			return op;
+	}
+	list_for_each_entry_safe(op, next, &tx->queue, link) {
+		row = kfp_op_row(op);
+		if (row->next)
+			return row->next(conn, op);
+		if (!kfp_may_request(conn))
+			return NULL;
+		if (row->cls == KFP_CLS ||
+		    (list_empty(&tx->stalled[row->cls]) && kfp_may_send(conn, op)))
+			return op;
+		list_move_tail(&op->link, &tx->stalled[row->cls]);
+	}
+	return NULL;
+}
+
+/*
+ * Will another frame certainly follow the current one, so that the link may wait for it? Credit
+ * only grows until then.
+ */
+bool kfp_tx_follows(struct kfp_conn *conn)
+{
+	struct kfp_tx *tx = &conn->tx;
+	struct kfi_oper *op = list_first_entry_or_null(&tx->queue, struct kfi_oper, link);
+	const struct kfp_op_row *row;
+
+	/* An operation that has sent its request may have to wait for the one that is being sent. */
+	if (!op || !kfp_may_request(conn) || kfp_op(op)->state != KFP_OP_QUEUED)
+		return false;
+	row = kfp_op_row(op);
+	if (row->cls == KFP_CLS)
+		return !row->silent && (!row->next || row->next(conn, op) == op);
+	return list_empty(&tx->stalled[row->cls]) &&
+	       kfi_credit_covers(&tx->credit[row->cls], row->cost(conn, op));
+}
+
+/* ---- control frames ---- */
+
+/*
+ * Is a BYE due? The shutdown was requested, and all that was posted before it has been sent and
+ * answered. The flag is read before the lists.
+ */
+static bool kfp_bye_due(struct kfp_conn *conn)
+{
+	if (!test_bit(KFP_BYE_WANTED, &conn->flags))
+		return false;
+	smp_rmb();		/* pairs with kfi_proto_shutdown() */
+	return kfp_drained(conn) && !test_and_set_bit(KFP_BYE_SENT, &conn->flags);
+}
+
+static noinline void kfp_send_header(struct kfp_conn *conn, u8 type)
+{
+	struct kfw_frame f = { .type = type };
+
+	kfp_send_frame(conn, &f);
+}
+
+static bool kfp_send_control(struct kfp_conn *conn)
+{
+	if (READ_ONCE(conn->credit_due))
+		kfp_send_header(conn, KFW_CREDIT);
+	else if (kfp_bye_due(conn))
+		kfp_send_header(conn, KFW_BYE);
+	else
+		return false;
+	return true;
+}
+
+/* Credit is in the header of each frame. */
+static int kfp_rx_nothing(struct kfp_conn *conn)
+{
+	return 0;
+}
+
+const struct kfp_frame_row kfp_credit_frame = {
+	.receive = kfp_rx_nothing,
+};
+
+static int kfp_rx_bye(struct kfp_conn *conn)
+{
+	return -ESHUTDOWN;
+}
+
+const struct kfp_frame_row kfp_bye_frame = {
+	.receive = kfp_rx_bye,
+};
+
+/* ---- the next frame ---- */
+
+/*
+ * Is there no frame to send? This is the usual case, and cheaper to find out here than in
+ * kfp_send_next().
+ */
+bool kfp_tx_empty(struct kfp_conn *conn)
+{
+	const struct kfp_tx *tx = &conn->tx;
+
+	return llist_empty(&conn->posted) && list_empty(&tx->queue) && list_empty(&tx->granted) &&
+	       list_empty(&tx->stalled[KFP_CLS_MSG]) && list_empty(&tx->stalled[KFP_CLS_TAG]) &&
+	       list_empty_careful(&conn->answers) && !READ_ONCE(conn->credit_due) && !tx->urgent &&
+	       !test_bit(KFP_BYE_WANTED, &conn->flags);
+}
+
+/*
+ * Encode the next frame. Urgent frames are few, and owners of regions wait for them. Answers are sent
+ * before granted payloads, but after returned data (&kfp_tx.yields) one granted payload is sent.
+ * Otherwise a peer that always has reads outstanding would delay the messages that it has granted
+ * beyond their deadline.
+ */
+static bool kfp_send_next(struct kfp_conn *conn)
+{
+	struct kfp_tx *tx = &conn->tx;
+	struct kfp_answer *answer = NULL;
+	struct kfi_oper *op;
+
+	if (unlikely(tx->urgent)) {
+		kfp_protocols_call(urgent, conn);
+		return true;
+	}
+	if (!tx->yields || list_empty(&tx->granted))
+		answer = kfp_answer_next(conn);
+	tx->yields = false;
+	if (answer) {
+		answer->row->send(conn, answer);
+		return true;
+	}
+	op = list_first_entry_or_null(&tx->granted, struct kfi_oper, link) ?: kfp_next_op(conn);
+	if (op) {
+		kfp_op_row(op)->send(conn, op);
+		return true;
+	}
+	return kfp_send_control(conn);
+}
+
+#define KFP_FRAME_MAX	(sizeof(struct kfw_hdr) + KFP_SEGS_BYTES + KFP_INLINE)
+static_assert(KFP_FRAME_MAX < KFP_STAGE);
+
+/* Encode frames until the stage is full, a payload follows the last one, or nothing is left. */
+void kfp_tx_gather(struct kfp_conn *conn)
+{
+	struct kfp_tx *tx = &conn->tx;
+
+	while (tx->at == KFP_TX_FRAMES && tx->staged + KFP_FRAME_MAX <= KFP_STAGE &&
+	       kfp_send_next(conn))
+		kfp_lazy_join(conn);
+}

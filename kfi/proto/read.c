@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * read.c - reads of regions, and the data that is returned to the peer.
+ *
+ *	initiator			target
+ *	  READ			--->			kfp_send_read(), kfp_rx_read()
+ *				<---	READ_DATA ...	kfp_send_segment_data(); kfp_rx_read_data()
+ *				<---	ACK
+ *
+ * The initiator exposes its buffer, if that is possible, and names its places in the READ; the data
+ * of each segment goes there or follows its READ_DATA. Tagged reads (tread.c) and fetching atomic
+ * operations (atomic.c) return data in the same way.
+ *
+ * All functions are called under the link's lock, or after the end of the link.
+ */
+#include <linux/slab.h>
+#include "proto.h"
+
+/**
+ * struct kfp_hold - a region that the link still reads, for data that was returned to the peer
+ * @reading: what the link reads, or entry in &kfp_reads.spare_holds
+ * @mr: the region, held
+ */
+struct kfp_hold {
+	struct kfp_reading	reading;
+	struct kfi_mr		*mr;
+};
+
+/* ---- initiator ---- */
+
+/* Return the segments that the peer keeps until it has answered the operation. */
+static u32 kfp_read_segs(const struct kfi_oper *op)
+{
+	return op->rma_count > 1 ? op->rma_count : 0;
+}
+
+/* Does the peer have room for the segments of a read, until it has answered earlier ones? */
+static struct kfi_oper *kfp_read_next(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	if (!kfp_may_request(conn) || kfp_read_segs(op) > KFW_READ_SEGS - conn->reads.segs)
+		return NULL;
+	return op;
+}
+
+/*
+ * Send the request of a read. The buffer is exposed, if that is possible, so that the link of the
+ * peer can write the result to it.
+ */
+void kfp_send_read_request(struct kfp_conn *conn, struct kfi_oper *op, struct kfw_frame *f)
+{
+	struct kfp_places *places = kfp_expose(conn, &op->iter, op->len);
+
+	kfp_op(op)->places = places;
+	if (places) {
+		places->owner = op;
+		places->concealed = kfp_op_concealed;
+		f->places = places->count;
+	}
+	kfp_send_frame(conn, f);
+	if (f->rma_count)
+		kfp_send_segments(conn, op);
+	if (places)
+		kfp_send_places(conn, places->place, places->count);
+	kfp_op_sent(conn, op, true);
+}
+
+static void kfp_send_read(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	struct kfw_frame f = kfp_op_frame(op, KFW_READ);
+
+	list_del(&op->link);
+	kfp_op_request(conn, op);
+	conn->reads.segs += kfp_read_segs(op);
+	f.rma_count = op->rma_count;
+	f.flags = 0;
+	kfp_send_read_request(conn, op, &f);
+}
+
+/* Select the destination of the data of a read. */
+int kfp_read_data(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	struct kfp_rx *rx = &conn->rx;
+
+	if (!(rx->f.flags & KFW_F_PLACED)) {
+		conn->link.into = &op->iter;
+		return 0;
+	}
+	if (!kfp_op(op)->places)
+		return -EPROTO;
+	iov_iter_advance(&op->iter, rx->f.len);	/* frames may carry the rest */
+	kfi_stat_add(&conn->ep->ep, placed, rx->f.len);
+	return 0;
+}
+
+static void kfp_read_answered(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	conn->reads.segs -= kfp_read_segs(op);
+}
+
+static int kfp_read_acked(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	return kfp_op(op)->got == op->len ? 0 : -EREMOTEIO;
+}
+
+const struct kfp_op_row kfp_read_op = {
+	.cls = KFP_CLS,
+	.returns = true,
+	.next = kfp_read_next,
+	.send = kfp_send_read,
+	.data = kfp_read_data,
+	.answered = kfp_read_answered,
+	.acked = kfp_read_acked,
+};
+
+/* Handle returned data, of a read or of another operation of this side. */
+static int kfp_rx_read_data(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+	struct kfi_oper *op = kfp_answered_op(conn, &rx->f);
+
+	if (!op || !kfp_op_row(op)->returns || kfp_op(op)->state != KFP_OP_UNANSWERED ||
+	    rx->f.len > op->len - kfp_op(op)->got)
+		return -EPROTO;
+	rx->op = op;
+	conn->link.left = rx->f.payload;
+	return kfp_op_row(op)->data(conn, op);
+}
+
+static int kfp_rx_finish_read_data(struct kfp_conn *conn)
+{
+	struct kfi_oper *op = conn->rx.op;
+
+	kfp_op(op)->got += conn->rx.f.len;
+	if (kfp_op_row(op)->returned)
+		kfp_op_row(op)->returned(conn, op);
+	return 0;
+}
+
+const struct kfp_frame_row kfp_read_data_frame = {
+	.receive = kfp_rx_read_data,
+	.finish = kfp_rx_finish_read_data,
+};
+
+/* ---- target ---- */
+
+static void kfp_hold_free(struct kfp_conn *conn, struct kfp_hold *hold)
+{
+	if (!kfp_spare_put(&conn->reads.spare_holds, &hold->reading.link))
+		kfree(hold);
+}
+
+/* Release a region whose pages the link does not read any more. */
+static void kfp_hold_put(struct kfp_conn *conn, struct kfp_hold *hold)
+{
+	kfi_mr_unhold(hold->mr);
+	kfp_hold_free(conn, hold);
+}
+
+/* From now on the hold of an answer lasts only until the link has read what was posted. */
+static void kfp_hold_end(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	struct kfp_hold *hold = answer->hold;
+
+	if (!hold)
+		return;
+	answer->hold = NULL;
+	hold->reading.end = conn->link.posted;
+	kfp_read_by_link(conn, &hold->reading);
+}
+
+/* The link has read the bytes. */
+static void kfp_hold_read(struct kfp_conn *conn, struct kfp_reading *reading)
+{
+	kfp_hold_put(conn, container_of(reading, struct kfp_hold, reading));
+}
+
+/*
+ * May the link reference the pages of the data that is returned next? The end of a region then
+ * waits until the link has read it. Data that goes to places of the peer is always referenced.
+ */
+static bool kfp_hold_source(struct kfp_conn *conn, struct kfp_answer *answer, bool placing)
+{
+	struct list_head *spare;
+	struct kfp_hold *hold;
+
+	if (!kfp_reports_sent(conn) ||
+	    (!placing && !kfp_can_splice(conn, &answer->iter, answer->len)))
+		return false;
+	if (!answer->mr)
+		return true;	/* a receive, which is held until kfi_link_sent() */
+	spare = kfp_spare_get(&conn->reads.spare_holds);
+	hold = spare ? list_entry(spare, struct kfp_hold, reading.link) :
+		       kmalloc(sizeof(*hold), GFP_ATOMIC | __GFP_NOWARN);
+	if (!hold)
+		return false;
+	if (!kfi_mr_hold(answer->mr, answer->key)) {
+		kfp_hold_free(conn, hold);
+		return false;
+	}
+	hold->mr = answer->mr;
+	hold->reading.read = kfp_hold_read;
+	answer->hold = hold;
+	return true;
+}
+
+/*
+ * The region of the data that is being returned may have ended. Then zeros are sent, because the
+ * frame has announced the number of bytes. The status of the ACK shows that the data is invalid.
+ */
+static u64 kfp_returned_check(struct kfp_conn *conn)
+{
+	struct kfp_answer *answer = conn->tx.answer;
+	struct kfp_payload *payload = &conn->tx.payload;
+	u64 len;
+
+	if (!answer->mr || kfi_mr_live(answer->mr, answer->key))
+		return payload->left;
+	answer->status = EREMOTEIO;
+	payload->spliced = false;
+	len = min_t(u64, payload->left, PAGE_SIZE);
+	answer->zeros = (struct bio_vec) { .bv_page = ZERO_PAGE(0), .bv_len = len };
+	iov_iter_bvec(&answer->iter, ITER_SOURCE, &answer->zeros, 1, len);
+	return len;
+}
+
+/* The link has accepted the data. The rest of the answer goes in front of the others. */
+static void kfp_returned_sent(struct kfp_conn *conn)
+{
+	struct kfp_answer *answer = conn->tx.answer;
+
+	if (answer->mr) {
+		kfi_remote_rma(&conn->ep->ep, answer->mr, answer->key, KFI_REMOTE_READ,
+			       answer->len, 0, KFI_ADDR_NOTAVAIL);
+		kfi_mr_put(answer->mr);
+		answer->mr = NULL;
+	}
+	answer->placed += answer->len;
+	answer->end = conn->link.posted;
+	kfp_hold_end(conn, answer);
+	conn->tx.answer = NULL;
+	spin_lock_bh(&conn->lock);
+	list_add(&answer->link, &conn->answers);
+	spin_unlock_bh(&conn->lock);
+}
+
+/*
+ * Return &kfp_answer.len bytes of data: to the places of the peer, or behind the frame. Return: the
+ * link references the pages.
+ */
+bool kfp_send_returned(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	struct kfw_frame f = {
+		.type = KFW_READ_DATA, .id = answer->id, .gen = answer->gen, .len = answer->len,
+	};
+	bool placing = answer->places && answer->len;
+	bool spliced = kfp_hold_source(conn, answer, placing);
+
+	placing &= spliced;
+	f.flags = placing ? KFW_F_PLACED : 0;
+	f.payload = placing ? 0 : answer->len;
+	kfp_send_frame(conn, &f);
+	conn->tx.answer = answer;
+	conn->tx.at = KFP_TX_PAYLOAD;
+	conn->tx.payload = (struct kfp_payload) {
+		.iter = &answer->iter,
+		.left = answer->len,
+		.into = placing ? answer->places : NULL,
+		.at = answer->placed,
+		.spliced = spliced,
+		.check = kfp_returned_check,
+		.sent = kfp_returned_sent,
+	};
+	return spliced;
+}
+
+/*
+ * Open the next segment of a read. Return false if there is none, or if it may not be read; then
+ * answer->status is the reason.
+ */
+static bool kfp_read_segment(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	const struct kfw_rma *seg = answer->segs ? &answer->segs[answer->seg] : &answer->seg0;
+
+	if (answer->status || answer->seg == answer->nsegs)
+		return false;
+	answer->seg++;
+	answer->len = le64_to_cpu(seg->len);
+	answer->key = le64_to_cpu(seg->key);
+	answer->mr = kfi_mr_get(&conn->ep->ep, le64_to_cpu(seg->key), le64_to_cpu(seg->addr),
+				answer->len, KFI_REMOTE_READ, &answer->iter);
+	if (!IS_ERR(answer->mr))
+		return true;
+	answer->status = answer->seg > 1 ? EREMOTEIO : EACCES;	/* EACCES: no byte has been sent */
+	answer->mr = NULL;
+	return false;
+}
+
+/*
+ * Return the data of the next segment, or the ACK behind the last one. A granted payload may follow,
+ * except between the data of the last segment and the ACK.
+ */
+static void kfp_send_segment_data(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	conn->tx.yields = answer->seg + 1 != answer->nsegs;
+	if (kfp_read_segment(conn, answer))
+		kfp_send_returned(conn, answer);
+	else
+		kfp_send_ack(conn, answer);
+}
+
+static void kfp_read_drop(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	if (answer->segs) {
+		kfree(answer->segs);
+		answer->segs = NULL;
+		conn->reads.peer_segs -= answer->nsegs;
+	}
+	kfp_conceal(conn, &answer->places);
+}
+
+static void kfp_read_done(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	kfp_read_drop(conn, answer);
+	kfp_answer_put(conn, answer);
+}
+
+static const struct kfp_answer_row kfp_read_row = {
+	.send = kfp_send_segment_data,
+	.done = kfp_read_done,
+	.drop = kfp_read_drop,
+};
+
+/* Several segments are copied, and stay until their data has left. kfp_conn_bytes() pays for them. */
+static int kfp_rx_read(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+	u32 copied = rx->f.rma_count > 1 ? rx->f.rma_count : 0;
+	struct kfp_places *places;
+	struct kfp_answer *answer;
+	struct kfw_rma *segs = NULL;
+	int ret = kfp_rx_check_segments(conn, KFI_REMOTE_READ);
+
+	if (!ret && copied > KFW_READ_SEGS - conn->reads.peer_segs)
+		ret = -EPROTO;
+	if (!ret)
+		ret = kfp_places_take(conn, rx->f.len, &places);
+	if (ret)
+		return ret;
+	if (copied) {
+		segs = kmemdup(rx->segs, copied * sizeof(*segs), GFP_ATOMIC | __GFP_NOWARN);
+		if (!segs) {
+			kfp_conceal(conn, &places);
+			return -ENOMEM;
+		}
+	}
+	answer = kfp_answer_get(conn, &kfp_read_row);
+	if (!answer) {
+		kfp_conceal(conn, &places);
+		kfree(segs);
+		return -EPROTO;
+	}
+	conn->reads.peer_segs += copied;
+	answer->places = places;
+	answer->placed = 0;
+	answer->status = rx->status;
+	answer->seg = 0;
+	answer->nsegs = rx->f.rma_count;
+	answer->seg0 = rx->segs[0];
+	answer->segs = segs;
+	spin_lock_bh(&conn->lock);
+	kfp_answer_queue(conn, answer);
+	spin_unlock_bh(&conn->lock);
+	return 0;
+}
+
+const struct kfp_frame_row kfp_read_frame = {
+	.request = true,
+	.receive = kfp_rx_read,
+};
+
+/*
+ * The region of the data that is being returned may have ended while the link has no room. How long
+ * that lasts depends on the peer, and the owner of the region must not wait for it:
+ * kfp_returned_check() sends zeros instead of the rest.
+ */
+static bool kfp_hold_watch(struct kfp_conn *conn, unsigned long extra)
+{
+	struct kfp_answer *answer = conn->tx.answer;
+
+	if (answer && answer->hold && !kfi_mr_live(answer->mr, answer->key))
+		kfp_hold_end(conn, answer);
+	return false;
+}
+
+/* ---- the life of a connection ---- */
+
+static void kfp_reads_init(struct kfp_conn *conn)
+{
+	kfp_spares_init(&conn->reads.spare_holds);
+}
+
+/* Data that was being returned will not be sent. */
+static void kfp_reads_end(struct kfp_conn *conn, int err)
+{
+	struct kfp_answer *answer = conn->tx.answer;
+
+	if (answer && answer->mr)
+		kfi_mr_put(answer->mr);
+	if (answer && answer->hold)
+		kfp_hold_put(conn, answer->hold);
+	conn->tx.answer = NULL;
+}
+
+static void kfp_reads_free(struct kfp_conn *conn)
+{
+	struct list_head *spare;
+
+	while ((spare = kfp_spare_get(&conn->reads.spare_holds)))
+		kfree(list_entry(spare, struct kfp_hold, reading.link));
+}
+
+const struct kfp_protocol kfp_read_protocol = {
+	.init = kfp_reads_init,
+	.watch = kfp_hold_watch,
+	.end = kfp_reads_end,
+	.free = kfp_reads_free,
+};

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * stage.c - encode frames into the stage of a connection.
+ *
+ * A function kfp_send_*() adds to what is in the stage: a frame, several frames, or a part of one. The
+ * link gets them with the next unit (tx.c). All functions are called under the link's lock.
+ */
+#include "proto.h"
+
+struct kfw_frame kfp_op_frame(const struct kfi_oper *op, u8 type)
+{
+	return (struct kfw_frame) {
+		.type = type,
+		.flags = (kfp_op_row(op)->cls == KFP_CLS_TAG ? KFW_F_TAGGED : 0) |
+			 (op->flags & KFI_REMOTE_CQ_DATA ? KFW_F_CQ_DATA : 0) |
+			 (op->flags & KFI_COMMIT_COMPLETE ? KFW_F_COMMIT : 0),
+		.id = op->index,
+		.gen = op->gen,
+		.len = op->len,
+		.tag = op->tag,
+		.data = op->data,
+	};
+}
+
+/* Each frame carries the limits of the peer's credit. */
+void kfp_send_frame(struct kfp_conn *conn, struct kfw_frame *f)
+{
+	struct kfp_tx *tx = &conn->tx;
+
+	if (READ_ONCE(conn->credit_freed)) {
+		spin_lock(&conn->lock);
+		kfi_credit_advert(&conn->credit[KFP_CLS_MSG]);
+		kfi_credit_advert(&conn->credit[KFP_CLS_TAG]);
+		conn->credit_freed = false;
+		conn->credit_due = false;
+		spin_unlock(&conn->lock);
+	}
+	f->credit_msg = conn->credit[KFP_CLS_MSG].advertised;
+	f->credit_tag = conn->credit[KFP_CLS_TAG].advertised;
+	kfw_encode(f, (struct kfw_hdr *)(tx->stage + tx->staged));
+	tx->staged += sizeof(struct kfw_hdr);
+}
+
+void kfp_send_segment(struct kfp_conn *conn, u64 addr, u64 len, u64 key)
+{
+	struct kfw_rma *seg = (void *)(conn->tx.stage + conn->tx.staged);
+
+	seg->addr = cpu_to_le64(addr);
+	seg->len = cpu_to_le64(len);
+	seg->key = cpu_to_le64(key);
+	conn->tx.staged += sizeof(*seg);
+}
+
+void kfp_send_segments(struct kfp_conn *conn, const struct kfi_oper *op)
+{
+	unsigned int i;
+
+	for (i = 0; i < op->rma_count; i++)
+		kfp_send_segment(conn, op->rma[i].addr, op->rma[i].len, op->rma[i].key);
+}
+
+void kfp_send_places(struct kfp_conn *conn, const struct kfi_link_place *place, unsigned int n)
+{
+	struct kfp_tx *tx = &conn->tx;
+
+	for (; n; n--, place++) {
+		struct kfw_place *to = (void *)(tx->stage + tx->staged);
+
+		to->at = cpu_to_le64(place->at);
+		to->len = cpu_to_le32(place->len);
+		to->key = cpu_to_le32(place->key);
+		tx->staged += sizeof(*to);
+	}
+}
+
+void kfp_send_bytes(struct kfp_conn *conn, const void *bytes, size_t len)
+{
+	memcpy(conn->tx.stage + conn->tx.staged, bytes, len);
+	conn->tx.staged += len;
+}
+
+/* Copy the payload behind the frame. Kernel memory can't fault. */
+static void kfp_stage_payload(struct kfp_tx *tx, struct kfi_oper *op)
+{
+	if (kfi_copy_from(tx->stage + tx->staged, &op->iter, op->len) != op->len)
+		WARN_ON_ONCE(1);
+	tx->staged += op->len;
+}
+
+/* The link has accepted the payload of an operation. */
+static void kfp_payload_sent(struct kfp_conn *conn)
+{
+	struct kfi_oper *op = conn->tx.op;
+
+	conn->tx.op = NULL;
+	kfp_op_sent(conn, op, kfp_op(op)->answered);
+}
+
+/*
+ * Add the payload of the last frame: copy a short payload into the stage, send a longer one behind
+ * it. With @into it goes to places of the peer, from byte @at of them on, which stay valid until the
+ * link has accepted it.
+ */
+void kfp_send_payload(struct kfp_conn *conn, struct kfi_oper *op, bool answered,
+		      const struct kfp_places *into, u64 at)
+{
+	struct kfp_tx *tx = &conn->tx;
+	struct kfp_op *pop = kfp_op(op);
+
+	if (op->len <= KFP_INLINE && !into) {
+		kfp_stage_payload(tx, op);
+		__kfi_stat_add(op->ep, copied, op->len);
+		kfp_op_sent(conn, op, answered);
+		return;
+	}
+	tx->op = op;
+	tx->at = KFP_TX_PAYLOAD;
+	tx->payload = (struct kfp_payload) {
+		.iter = &op->iter,
+		.left = op->len,
+		.into = into,
+		.at = at,
+		.spliced = pop->spliced,
+		.sent = kfp_payload_sent,
+	};
+	pop->answered = answered;
+	pop->state = KFP_OP_SENDING;
+	if (pop->spliced)
+		kfi_stat_add(op->ep, spliced, op->len);
+	else
+		kfi_stat_add(op->ep, copied, op->len);
+}
