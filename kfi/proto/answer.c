@@ -129,7 +129,7 @@ bool kfp_lazy_take(struct kfp_conn *conn)
 int kfp_rx_ack(struct kfp_conn *conn, u16 status)
 {
 	struct kfp_answer *answer = kfp_answer_get(conn, &kfp_ack_row);
-	bool lazy = kfp_may_be_lazy(&conn->rx.f) && !status;
+	bool lazy = conn->rx.f.flags & KFW_F_LAZY && !status;
 
 	if (!answer)
 		return -EPROTO;

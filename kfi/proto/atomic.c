@@ -27,11 +27,6 @@ static void kfp_values_free(void **values, const u8 *small)
 
 /* ---- initiator ---- */
 
-static u16 kfp_atomic_slot(const struct kfi_oper *op)
-{
-	return kfw_atomic_slot(op->atomic->op, op->atomic->datatype);
-}
-
 static void kfp_stage_values(struct kfp_conn *conn, struct kfi_oper *op, struct iov_iter *iter)
 {
 	struct kfp_tx *tx = &conn->tx;
@@ -40,7 +35,7 @@ static void kfp_stage_values(struct kfp_conn *conn, struct kfi_oper *op, struct 
 
 	if (kfi_copy_from(to, iter, len) != len)
 		WARN_ON_ONCE(1);
-	kfw_encode_values(to, len, kfw_value_size(kfp_atomic_slot(op)));
+	kfw_encode_values(to, len, kfw_value_size(op->atomic->datatype));
 	tx->staged += len;
 	__kfi_stat_add(op->ep, copied, len);
 }
@@ -55,7 +50,8 @@ static void kfp_send_atomic(struct kfp_conn *conn, struct kfi_oper *op)
 	if (op->code == KFI_OPC_COMPARE_ATOMIC)
 		f.flags |= KFW_F_COMPARE;
 	f.rma_count = op->rma_count;
-	f.slot = kfp_atomic_slot(op);
+	f.op = op->atomic->op;
+	f.datatype = op->atomic->datatype;
 	f.payload = iov_iter_count(&op->iter) + iov_iter_count(&op->atomic->compare);
 	kfp_op_request(conn, op);
 	kfp_op_unplaced(conn, op);
@@ -85,7 +81,7 @@ static void kfp_fetched(struct kfp_conn *conn, struct kfi_oper *op)
 	size_t left = op->len;
 
 	for (; left; left -= vec++->iov_len)
-		kfw_decode_values(vec->iov_base, vec->iov_len, kfw_value_size(kfp_atomic_slot(op)));
+		kfw_decode_values(vec->iov_base, vec->iov_len, kfw_value_size(op->atomic->datatype));
 }
 
 static int kfp_fetch_acked(struct kfp_conn *conn, struct kfi_oper *op)
@@ -188,8 +184,8 @@ static void kfp_atomic_run(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	struct kfi_atomic a = {
-		.code = kfp_atomic_code(&rx->f), .op = kfw_atomic_op(rx->f.slot),
-		.datatype = kfw_atomic_type(rx->f.slot), .len = rx->f.len,
+		.code = kfp_atomic_code(&rx->f), .op = rx->f.op,
+		.datatype = rx->f.datatype, .len = rx->f.len,
 	};
 	size_t operands = a.op == KFI_ATOMIC_READ ? 0 : a.len;
 	size_t results = a.code == KFI_OPC_ATOMIC ? 0 : a.len;
@@ -198,7 +194,7 @@ static void kfp_atomic_run(struct kfp_conn *conn)
 		{ rx->values + operands, rx->f.payload - operands },
 		{ rx->values, results },
 	};
-	u8 size = kfw_value_size(rx->f.slot);
+	u8 size = kfw_value_size(rx->f.datatype);
 	const struct kfi_rma_iov *segs;
 
 	iov_iter_kvec(&a.operand, ITER_SOURCE, &vec[0], 1, operands);

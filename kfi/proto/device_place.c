@@ -4,10 +4,10 @@
  * ops->pages().
  *
  *	initiator			owner of the region
- *	  RTW with PLACE	--->			kfp_send_place_get(), kfp_rx_dev_place()
+ *	  RTW with DEVICE	--->			kfp_send_place_get(), kfp_rx_dev_place()
  *				<---	GRANT, ACK	kfp_send_place_answer()
  *	  kfp_dev_place_give(): the consumer has the place, and devices write
- *	  WRITE with PLACED, PLACE --->			kfp_send_place_put(), kfp_rx_placed()
+ *	  WRITE with PLACED, DEVICE -->			kfp_send_place_put(), kfp_rx_placed()
  *				<---	ACK
  *	  kfi_proto_place_end()
  *
@@ -89,7 +89,7 @@ static void kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 			   conn->link.pages ? kfp_dev_place_fill(conn, op, p) : -EOPNOTSUPP);
 		return;
 	}
-	f.flags = KFW_F_PLACE;
+	f.flags = KFW_F_DEVICE;
 	f.rma_count = 1;
 	f.len = op->rma[0].len;
 	kfp_op_request(conn, op);
@@ -119,7 +119,7 @@ static const struct kfp_answer_row kfp_place_row = {
 	.done = kfp_answer_put,
 };
 
-/* Handle an RTW with PLACE, whose segment may be written. */
+/* Handle an RTW with DEVICE, whose segment may be written. */
 int kfp_rx_dev_place(struct kfp_conn *conn)
 {
 	struct kfp_answer *answer = kfp_answer_get(conn, &kfp_place_row);
@@ -155,8 +155,8 @@ static bool kfp_dev_place_release(struct kfi_proto_place *kp, int err, struct kf
 	if (conn) {
 		list_del(&kp->entry);
 		if (f) {
-			f->slot = p->slot;
-			f->tag = p->id;
+			f->grant = p->slot;
+			f->grant_id = p->id;
 		}
 		if (!err && !--p->out && p->recalled)
 			kfp_grants_kick(conn);
@@ -204,7 +204,7 @@ static void kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 		list_add_tail(&op->link, &conn->tx.waiting);
 		return;
 	}
-	f.flags = KFW_F_PLACED | KFW_F_PLACE;
+	f.flags = KFW_F_PLACED | KFW_F_DEVICE;
 	f.rma_count = 1;
 	kfp_op_request(conn, op);
 	kfi_stat_add(op->ep, granted, op->len);

@@ -279,8 +279,8 @@ static void kfp_give_grant(struct kfp_conn *conn, u32 id, u32 gen, const struct 
 		return;
 	g = grants->given[slot];
 	f.flags = g->lease.mr->persist ? KFW_F_COMMIT : 0;
-	f.slot = slot;
-	f.tag = g->id;
+	f.grant = slot;
+	f.grant_id = g->id;
 	f.len = g->len;
 	f.places = n;
 	kfp_send_frame(conn, &f);
@@ -324,9 +324,9 @@ bool kfp_send_place_grant(struct kfp_conn *conn, const struct kfp_answer *answer
 static struct kfp_grant *kfp_grant_named(const struct kfp_conn *conn)
 {
 	const struct kfw_frame *f = &conn->rx.f;
-	struct kfp_grant *g = conn->grants ? conn->grants->given[f->slot] : NULL;
+	struct kfp_grant *g = conn->grants ? conn->grants->given[f->grant] : NULL;
 
-	return g && g->id == f->tag ? g : NULL;
+	return g && g->id == f->grant_id ? g : NULL;
 }
 
 /*
@@ -348,7 +348,7 @@ int kfp_rx_placed(struct kfp_conn *conn)
 	rx->key = g->key;
 	rx->mr = kfi_mr_get(&conn->ep->ep, rx->key, addr, len, KFI_REMOTE_WRITE, &rx->iter);
 	if (!IS_ERR(rx->mr) &&
-	    (rx->mr != g->lease.mr || (rx->f.flags & KFW_F_PLACE && READ_ONCE(g->awaited)))) {
+	    (rx->mr != g->lease.mr || (rx->f.flags & KFW_F_DEVICE && READ_ONCE(g->awaited)))) {
 		kfi_mr_put(rx->mr);
 		rx->mr = ERR_PTR(-EACCES);
 	}
@@ -563,7 +563,7 @@ static int kfp_rx_grant(struct kfp_conn *conn)
 	int ret;
 
 	if (!grants || !op || !kfp_op_awaits_grant(op) || op->rma[0].key != le64_to_cpu(seg->key) ||
-	    le64_to_cpu(seg->len) != f->len || grants->permits[f->slot] || f->tag <= grants->newest)
+	    le64_to_cpu(seg->len) != f->len || grants->permits[f->grant] || f->grant_id <= grants->newest)
 		return -EPROTO;
 	p = kzalloc(sizeof(*p), GFP_ATOMIC | __GFP_NOWARN);
 	if (!p)
@@ -574,8 +574,8 @@ static int kfp_rx_grant(struct kfp_conn *conn)
 		return ret;
 	}
 	p->commits = f->flags & KFW_F_COMMIT;
-	p->slot = f->slot;
-	p->id = f->tag;
+	p->slot = f->grant;
+	p->id = f->grant_id;
 	p->key = le64_to_cpu(seg->key);
 	p->addr = le64_to_cpu(seg->addr);
 	p->len = f->len;
@@ -611,9 +611,9 @@ static void kfp_permit_free(struct kfp_conn *conn, struct kfp_permit *p)
 static int kfp_rx_recall(struct kfp_conn *conn)
 {
 	const struct kfw_frame *f = &conn->rx.f;
-	struct kfp_permit *p = conn->grants ? conn->grants->permits[f->slot] : NULL;
+	struct kfp_permit *p = conn->grants ? conn->grants->permits[f->grant] : NULL;
 
-	if (!p || p->id != f->tag || p->recalled)
+	if (!p || p->id != f->grant_id || p->recalled)
 		return -EPROTO;
 	hlist_del_init(&p->entry);
 	if (!kfp_permit_recall(p))
@@ -635,8 +635,8 @@ static void kfp_send_recalls(struct kfp_conn *conn)
 	conn->tx.urgent--;
 	if (!hlist_empty(&grants->returned)) {
 		p = hlist_entry(grants->returned.first, struct kfp_permit, entry);
-		f.slot = p->slot;
-		f.tag = p->id;
+		f.grant = p->slot;
+		f.grant_id = p->id;
 		kfp_permit_free(conn, p);
 	} else {
 		for (i = 0; i < KFW_GRANTS_MAX; i++) {
@@ -649,8 +649,8 @@ static void kfp_send_recalls(struct kfp_conn *conn)
 		g->sent = true;
 		kfp_grant_clock(conn, g);
 		f.type = KFW_RECALL;
-		f.slot = g->slot;
-		f.tag = g->id;
+		f.grant = g->slot;
+		f.grant_id = g->id;
 	}
 	kfp_send_frame(conn, &f);
 }

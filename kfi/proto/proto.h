@@ -333,15 +333,9 @@ static inline void kfp_op_unplaced(struct kfp_conn *conn, struct kfi_oper *op)
  * The ACK of an operation with KFI_INJECT_COMPLETE may be delayed: its completion shows only that
  * the buffer can be reused.
  */
-static inline u8 kfp_lazy(const struct kfi_oper *op)
+static inline u16 kfp_lazy(const struct kfi_oper *op)
 {
 	return op->flags & KFI_INJECT_COMPLETE ? KFW_F_LAZY : 0;
-}
-
-/* KFW_F_LAZY and KFW_F_FETCH are the same bit: only MSG and WRITE have the former. */
-static inline bool kfp_may_be_lazy(const struct kfw_frame *f)
-{
-	return (f->type == KFW_MSG || f->type == KFW_WRITE) && f->flags & KFW_F_LAZY;
 }
 
 static inline u8 kfp_rx_cls(const struct kfw_frame *f)

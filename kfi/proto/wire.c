@@ -10,20 +10,20 @@
 #endif
 #include "wire.h"
 
-#define KFW_ALWAYS	0xff
+#define KFW_ALWAYS	0xffff
 
 /*
  * What each type of frame may contain: one row for each type. kfw_decode() also checks that the
  * members of a frame agree with each other.
  */
 static const struct kfw_rule {
-	u8   flags;		/* flags that may be set */
-	u8   must;		/* flags that must be set */
+	u16  flags;		/* flags that may be set */
+	u16  must;		/* flags that must be set */
 	bool eager;		/* the payload is bounded by the announced eager size */
 	bool payload;		/* a payload is allowed */
 	bool segments;		/* at least one segment is required */
-	bool places;		/* places are allowed, in the member status */
-	u8   grant;		/* slot and tag name a grant if this flag is set; KFW_ALWAYS */
+	bool places;		/* places are allowed */
+	u16  grant;		/* the frame names a grant if this flag is set; KFW_ALWAYS */
 	bool atomic;		/* payload and length follow kfw_atomic_ok() */
 } kfw_rules[KFW_TYPES] = {
 	[KFW_MSG]	= { .flags = KFW_F_TAGGED | KFW_F_CQ_DATA | KFW_F_ACK | KFW_F_INV |
@@ -33,7 +33,7 @@ static const struct kfw_rule {
 	[KFW_CTS]	= { .places = true },
 	[KFW_DATA]	= { .flags = KFW_F_PLACED, .payload = true },
 	[KFW_WRITE]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_LAZY | KFW_F_PLACED |
-				     KFW_F_PLACE,
+				     KFW_F_DEVICE,
 			    .payload = true, .segments = true, .grant = KFW_F_PLACED },
 	[KFW_READ]	= { .segments = true, .places = true },
 	[KFW_READ_DATA]	= { .flags = KFW_F_PLACED, .payload = true },
@@ -45,7 +45,7 @@ static const struct kfw_rule {
 	[KFW_ATOMIC]	= { .flags = KFW_F_CQ_DATA | KFW_F_FETCH | KFW_F_COMPARE | KFW_F_COMMIT,
 			    .segments = true, .atomic = true },
 	[KFW_FLUSH]	= { .flags = KFW_F_COMMIT, .segments = true },
-	[KFW_RTW]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_PLACE, .segments = true },
+	[KFW_RTW]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_DEVICE, .segments = true },
 	[KFW_GRANT]	= { .flags = KFW_F_COMMIT, .segments = true, .places = true,
 			    .grant = KFW_ALWAYS },
 	[KFW_RECALL]	= { .grant = KFW_ALWAYS },
@@ -67,7 +67,7 @@ static bool kfw_grant_ok(const struct kfw_rule *rule, const struct kfw_frame *f)
 {
 	if (rule->grant != KFW_ALWAYS && !(rule->grant & f->flags))
 		return true;
-	if (f->slot >= KFW_GRANTS_MAX || !f->tag || f->rma_count > 1)
+	if (f->grant >= KFW_GRANTS_MAX || !f->grant_id || f->rma_count > 1)
 		return false;
 	return f->type != KFW_GRANT || (f->places && f->len);
 }
@@ -78,11 +78,11 @@ static bool kfw_grant_ok(const struct kfw_rule *rule, const struct kfw_frame *f)
  */
 static bool kfw_place_ok(const struct kfw_frame *f)
 {
-	if (!(f->flags & KFW_F_PLACE))
+	if (!(f->flags & KFW_F_DEVICE))
 		return true;
 	if (f->type == KFW_RTW)
-		return f->flags == KFW_F_PLACE && f->rma_count == 1 && f->len;
-	return f->type != KFW_WRITE || (f->flags == (KFW_F_PLACE | KFW_F_PLACED) && f->len);
+		return f->flags == KFW_F_DEVICE && f->rma_count == 1 && f->len;
+	return f->type != KFW_WRITE || (f->flags == (KFW_F_DEVICE | KFW_F_PLACED) && f->len);
 }
 
 /* ---- atomic operations ---- */
@@ -92,20 +92,19 @@ static bool kfw_place_ok(const struct kfw_frame *f)
 #define KFW_OPS_CHANGE	0x80bffU
 #define KFW_OPS_COMPARE	0x7f000U	/* cswap and its relations, mswap */
 
-u8 kfw_value_size(u16 slot)
+u8 kfw_value_size(u8 datatype)
 {
 	/* int8 uint8 int16 ... uint64; unsupported types; 14, 15: int128 uint128 */
 	static const u8 sizes[] = { 1, 1, 2, 2, 4, 4, 8, 8, 0, 0, 0, 0, 0, 0, 16, 16 };
-	u8 type = kfw_atomic_type(slot);
 
-	return type < sizeof(sizes) ? sizes[type] : 0;
+	return datatype < sizeof(sizes) ? sizes[datatype] : 0;
 }
 
 /*
  * Is the operation valid for the kind of request that the flags select? A request that returns old
  * values carries no remote CQ data and requests no commit.
  */
-static bool kfw_atomic_op_ok(u8 flags, u8 op)
+static bool kfw_atomic_op_ok(u16 flags, u8 op)
 {
 	u32 ops = KFW_OPS_CHANGE;
 
@@ -122,10 +121,10 @@ static bool kfw_atomic_op_ok(u8 flags, u8 op)
 
 static bool kfw_atomic_ok(const struct kfw_frame *f)
 {
-	u8 size = kfw_value_size(f->slot), op = kfw_atomic_op(f->slot);
-	u64 operands = op == KFW_OP_READ ? 0 : f->len;
+	u8 size = kfw_value_size(f->datatype);
+	u64 operands = f->op == KFW_OP_READ ? 0 : f->len;
 
-	if (!size || !kfw_atomic_op_ok(f->flags, op))
+	if (!size || !kfw_atomic_op_ok(f->flags, f->op))
 		return false;
 	if (!f->len || f->len > KFW_ATOMIC_MAX || f->len % size)
 		return false;
@@ -225,10 +224,10 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 	rule = &kfw_rules[hdr->type];
 	*f = (struct kfw_frame) {
 		.type = hdr->type,
-		.flags = hdr->flags,
+		.places = hdr->places,
+		.flags = le16_to_cpu(hdr->flags),
 		.rma_count = le16_to_cpu(hdr->rma_count),
 		.slot = le16_to_cpu(hdr->slot),
-		.status = le16_to_cpu(hdr->status),
 		.id = le32_to_cpu(hdr->id),
 		.gen = le32_to_cpu(hdr->gen),
 		.credit_msg = le32_to_cpu(hdr->credit_msg),
@@ -240,16 +239,15 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 	};
 	if ((f->flags & ~rule->flags) || (~f->flags & rule->must) || !kfw_segments_ok(rule, f))
 		return -EPROTO;
-	if (rule->places) {
-		f->places = f->status;
-		f->status = 0;
-	}
-	if (f->places > KFW_PLACES_MAX)
+	if (f->places > (rule->places ? KFW_PLACES_MAX : 0))
 		return -EPROTO;
 	if (!kfw_grant_ok(rule, f) || !kfw_place_ok(f))
 		return -EPROTO;
-	if (rule->atomic)
+	if (rule->atomic) {
+		f->op = hdr->op;
+		f->datatype = hdr->datatype;
 		return kfw_atomic_ok(f) ? 0 : -EPROTO;
+	}
 	if (f->payload > (rule->payload ? rule->eager ? eager : KFW_PAYLOAD_MAX : 0))
 		return -EPROTO;
 	if (f->len > KFW_PAYLOAD_MAX || (rule->payload && f->payload != kfw_in_stream(f)))
@@ -263,10 +261,10 @@ void kfw_encode(const struct kfw_frame *f, struct kfw_hdr *hdr)
 {
 	*hdr = (struct kfw_hdr) {
 		.type = f->type,
-		.flags = f->flags,
+		.places = f->places,
+		.flags = cpu_to_le16(f->flags),
 		.rma_count = cpu_to_le16(f->rma_count),
 		.slot = cpu_to_le16(f->slot),
-		.status = cpu_to_le16(f->places ?: f->status),
 		.id = cpu_to_le32(f->id),
 		.gen = cpu_to_le32(f->gen),
 		.credit_msg = cpu_to_le32(f->credit_msg),
@@ -276,6 +274,10 @@ void kfw_encode(const struct kfw_frame *f, struct kfw_hdr *hdr)
 		.tag = cpu_to_le64(f->tag),
 		.data = cpu_to_le64(f->data),
 	};
+	if (f->type == KFW_ATOMIC) {
+		hdr->op = f->op;
+		hdr->datatype = f->datatype;
+	}
 }
 
 int kfw_decode_front(const struct kfw_hello *h)

@@ -124,53 +124,68 @@ enum kfw_type {
 };
 
 /* Flags of a frame */
-#define KFW_F_TAGGED	0x01	/* MSG, RTS, TREAD: matched by tag */
-#define KFW_F_CQ_DATA	0x02	/* MSG, RTS, WRITE, RTW, ATOMIC: @data is valid */
-#define KFW_F_ACK	0x04	/* MSG: an ACK is due when the payload has arrived */
-#define KFW_F_FETCH	0x08	/* ATOMIC: the old values are returned */
-#define KFW_F_LAZY	0x08	/* MSG, WRITE: the ACK may be delayed */
-#define KFW_F_RMA	0x10	/* RTS: tagged RMA write; TREAD: always set */
-#define KFW_F_INV	0x20	/* MSG, RTS: one segment follows; its key is to be invalidated */
-#define KFW_F_PLACE	0x20	/* RTW: devices will write. WRITE with PLACED: they have written */
-#define KFW_F_COMPARE	0x40	/* ATOMIC: compare values follow the operands */
-#define KFW_F_PLACED	0x40	/* DATA, READ_DATA, WRITE: the payload is in places */
-#define KFW_F_COMMIT	0x80	/* the ACK means that the data is durable; GRANT: it can be */
+#define KFW_F_TAGGED	0x001	/* MSG, RTS, TREAD: matched by tag */
+#define KFW_F_CQ_DATA	0x002	/* MSG, RTS, WRITE, RTW, ATOMIC: @data is valid */
+#define KFW_F_ACK	0x004	/* MSG: an ACK is due when the payload has arrived */
+#define KFW_F_LAZY	0x008	/* MSG, WRITE: the ACK may be delayed */
+#define KFW_F_RMA	0x010	/* RTS: tagged RMA write; TREAD: always set */
+#define KFW_F_INV	0x020	/* MSG, RTS: one segment follows; its key is to be invalidated */
+#define KFW_F_PLACED	0x040	/* DATA, READ_DATA, WRITE: the payload is in places */
+#define KFW_F_COMMIT	0x080	/* the ACK means that the data is durable; GRANT: it can be */
+#define KFW_F_FETCH	0x100	/* ATOMIC: the old values are returned */
+#define KFW_F_COMPARE	0x200	/* ATOMIC: compare values follow the operands */
+#define KFW_F_DEVICE	0x400	/* RTW: devices will write. WRITE with PLACED: they have written */
 
 /**
  * struct kfw_hdr - header of a frame
  * @type: enum kfw_type
+ * @places: CTS, READ, TREAD, GRANT: number of places that follow the segments
  * @flags: KFW_F_*
  * @rma_count: number of segments that follow
+ * @slot: CTS, DATA: the receiver's number for the granted payload
+ * @grant: GRANT, RECALL, RECALLED, WRITE with KFW_F_PLACED: number of the lasting grant
+ * @status: ACK: 0 or a positive errno
+ * @op: ATOMIC: the operation, numbered as in libfabric's enum fi_op
+ * @datatype: ATOMIC: the type of the elements, numbered as in libfabric's enum fi_datatype
  * @id: number of the initiator's operation; CTS, DATA, READ_DATA and ACK repeat it
  * @gen: distinguishes successive uses of @id; repeated with it
- * @slot: CTS, DATA: the receiver's number for the grant. GRANT, RECALL, RECALLED, WRITE with
- *	KFW_F_PLACED: number of the lasting grant. ATOMIC: the operation in the low byte, the type
- *	of the elements in the high byte, numbered as in libfabric's enum fi_op and enum fi_datatype
- * @status: ACK: 0 or a positive errno. CTS, READ, TREAD, GRANT: number of places that follow the
- *	segments
  * @credit_msg: cumulative limit of untagged message units (KFW_UNIT bytes) that the receiver of
  *	this frame may send
  * @credit_tag: cumulative limit of tagged message units
  * @payload: bytes behind the segments and places
  * @len: length of the message. RTS, READ, TREAD, RTW: of the payload to come. With KFW_F_PLACED: of
  *	the payload in the places. GRANT: of the segment. ATOMIC: of the targets
- * @tag: tag of the message. GRANT, RECALL, RECALLED, WRITE with KFW_F_PLACED: id of the lasting
- *	grant, greater than that of each earlier grant of its owner on the connection
+ * @tag: MSG, RTS, TREAD: tag of the message
+ * @grant_id: with @grant: id of the lasting grant, greater than that of each earlier grant of its
+ *	owner on the connection
  * @data: remote CQ data of the message
+ *
+ * Members that no type of frame has together share their place.
  */
 struct kfw_hdr {
 	u8	type;
-	u8	flags;
+	u8	places;
+	__le16	flags;
 	__le16	rma_count;
+	union {
+		__le16	slot;
+		__le16	grant;
+		__le16	status;
+		struct {
+			u8	op;
+			u8	datatype;
+		};
+	};
 	__le32	id;
 	__le32	gen;
-	__le16	slot;
-	__le16	status;
 	__le32	credit_msg;
 	__le32	credit_tag;
 	__le64	payload;
 	__le64	len;
-	__le64	tag;
+	union {
+		__le64	tag;
+		__le64	grant_id;
+	};
 	__le64	data;
 } __packed;
 
@@ -205,21 +220,29 @@ static inline u32 kfw_cost(u64 len)
 	return len ? (len + KFW_UNIT - 1) / KFW_UNIT : 1;
 }
 
-/** struct kfw_frame - a decoded header in host order. @places: number of places */
+/** struct kfw_frame - a decoded header in host order. @op and @datatype: ATOMIC only */
 struct kfw_frame {
 	u8	type;
-	u8	flags;
+	u8	places;
+	u16	flags;
 	u16	rma_count;
-	u16	slot;
-	u16	status;
-	u16	places;
+	union {
+		u16	slot;
+		u16	grant;
+		u16	status;
+	};
+	u8	op;
+	u8	datatype;
 	u32	id;
 	u32	gen;
 	u32	credit_msg;
 	u32	credit_tag;
 	u64	payload;
 	u64	len;
-	u64	tag;
+	union {
+		u64	tag;
+		u64	grant_id;
+	};
 	u64	data;
 };
 
@@ -269,25 +292,8 @@ int kfw_decode_front(const struct kfw_hello *hello);
  */
 int kfw_decode_hello(const struct kfw_hello *hello, struct kfw_hello_info *info);
 
-/*
- * Parts of the slot of an ATOMIC frame: size of an element, or 0 if its type is not supported;
- * operation; type of the elements.
- */
-u8 kfw_value_size(u16 slot);
-static inline u8 kfw_atomic_op(u16 slot)
-{
-	return slot & 0xff;
-}
-
-static inline u8 kfw_atomic_type(u16 slot)
-{
-	return slot >> 8;
-}
-
-static inline u16 kfw_atomic_slot(u8 op, u8 datatype)
-{
-	return op | datatype << 8;
-}
+/* Return the size of an element of an atomic operation, or 0 if its type is not supported. */
+u8 kfw_value_size(u8 datatype);
 
 /*
  * Convert @len bytes of elements of @size bytes in place: from host order to little endian, and

@@ -145,8 +145,8 @@ static void kfp_send_placed(struct kfp_conn *conn, struct kfi_oper *op, const st
 		kfp_op_unplaced(conn, op);
 	f.rma_count = 1;
 	f.flags |= kfp_lazy(op) | KFW_F_PLACED;
-	f.slot = p->slot;
-	f.tag = p->id;
+	f.grant = p->slot;
+	f.grant_id = p->id;
 	kfp_op(op)->spliced = true;
 	kfi_stat_add(op->ep, granted, op->len);
 	kfp_send_frame(conn, &f);
@@ -335,7 +335,7 @@ static int kfp_rx_rtw(struct kfp_conn *conn)
 		return ret ?: -EPROTO;
 	if (rx->status)
 		return kfp_rx_ack(conn, rx->status);
-	if (rx->f.flags & KFW_F_PLACE)
+	if (rx->f.flags & KFW_F_DEVICE)
 		return kfp_rx_dev_place(conn);
 	rtw = kfp_rtw_new(conn);
 	if (!rtw)

@@ -22,7 +22,7 @@ MSG, RTS, CTS, DATA, WRITE, READ, READ_DATA, TREAD, ACK, CREDIT, BYE, ATOMIC, FL
 # An atomic operation: its number, and in the high byte its type. Here: sum, and 64 bits unsigned, or float.
 SUM_U64, SUM_FLOAT = 7 << 8 | 2, 8 << 8 | 2
 # Flags of a frame, and the tag for which 200 receives of 64 bytes wait.
-TAGGED, CQ_DATA, WANTS_ACK, FETCH, RMA, COMPARE, COMMIT, TAG = 1, 2, 4, 8, 16, 64, 128, 0xACED
+TAGGED, CQ_DATA, WANTS_ACK, RMA, COMMIT, FETCH, COMPARE, TAG = 1, 2, 4, 0x10, 0x80, 0x100, 0x200, 0xACED
 PATIENCE = 30
 
 
@@ -38,10 +38,10 @@ def hello(ep_type, **change):
 
 def frame(kind, **change):
     """A frame header as wire.h has it."""
-    field = {"flags": 0, "rma_count": 0, "id": 0, "gen": 0, "slot": 0, "status": 0,
+    field = {"places": 0, "flags": 0, "rma_count": 0, "slot": 0, "id": 0, "gen": 0,
              "credit_msg": 64, "credit_tag": 64, "payload": 0, "len": 0, "tag": 0, "data": 0}
     field.update(change)
-    return struct.pack("<BBHIIHHIIQQQQ", kind, *field.values())
+    return struct.pack("<BBHHHIIIIQQQQ", kind, *field.values())
 
 
 def segment(addr, length, key):

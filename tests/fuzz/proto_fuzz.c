@@ -14,7 +14,7 @@ static_assert(KFW_PAYLOAD_MAX <= UINT32_MAX, "a length that a size_t of 32 bits 
 /* Independent of kfabric's tables: the numbers of libfabric. */
 static void check_atomic(const struct kfw_frame *f)
 {
-	unsigned int op = f->slot & 0xff, values = op == 10 ? 0 : 1;
+	unsigned int op = f->op, values = op == 10 ? 0 : 1;
 
 	if (f->type != KFW_ATOMIC)
 		return;
@@ -23,7 +23,7 @@ static void check_atomic(const struct kfw_frame *f)
 	if (f->flags & KFW_F_COMPARE)
 		values = 2;
 	PROMISE(f->payload == values * f->len);
-	PROMISE(f->slot >> 8 <= 7 || f->slot >> 8 == 14 || f->slot >> 8 == 15);
+	PROMISE(f->datatype <= 7 || f->datatype == 14 || f->datatype == 15);
 }
 
 /*
@@ -37,7 +37,6 @@ static void check_places(const struct kfw_frame *f)
 	PROMISE(f->places <= KFW_PLACES_MAX);
 	PROMISE(!f->places || f->type == KFW_CTS || f->type == KFW_READ || f->type == KFW_TREAD ||
 		f->type == KFW_GRANT);
-	PROMISE(!f->places || !f->status);
 	PROMISE(!data || !(f->flags & ~KFW_F_PLACED));
 	PROMISE(!data || f->payload == (f->flags & KFW_F_PLACED ? 0 : f->len));
 }
@@ -49,7 +48,7 @@ static void check_grant(const struct kfw_frame *f)
 
 	if (!uses && f->type != KFW_GRANT && f->type != KFW_RECALL && f->type != KFW_RECALLED)
 		return;
-	PROMISE(f->slot < KFW_GRANTS_MAX && f->tag && !f->payload);
+	PROMISE(f->grant < KFW_GRANTS_MAX && f->grant_id && !f->payload);
 	PROMISE(f->rma_count == (uses || f->type == KFW_GRANT ? 1 : 0));
 	PROMISE(f->type != KFW_GRANT || (f->places && f->len && !(f->flags & ~KFW_F_COMMIT)));
 	PROMISE(uses || f->type == KFW_GRANT || !f->flags);
@@ -58,10 +57,10 @@ static void check_grant(const struct kfw_frame *f)
 /* A place of devices is one segment, and nothing else is asked for it, or said about it. */
 static void check_device_place(const struct kfw_frame *f)
 {
-	if (!(f->flags & KFW_F_PLACE) || (f->type != KFW_RTW && f->type != KFW_WRITE))
+	if (!(f->flags & KFW_F_DEVICE) || (f->type != KFW_RTW && f->type != KFW_WRITE))
 		return;
 	PROMISE(f->rma_count == 1 && f->len && !f->payload);
-	PROMISE(f->flags == (f->type == KFW_RTW ? KFW_F_PLACE : KFW_F_PLACE | KFW_F_PLACED));
+	PROMISE(f->flags == (f->type == KFW_RTW ? KFW_F_DEVICE : KFW_F_DEVICE | KFW_F_PLACED));
 }
 
 /*
@@ -104,7 +103,7 @@ static void check_frame(const struct kfw_hdr *hdr)
 		!(f.flags & (KFW_F_FETCH | KFW_F_COMPARE)));
 	PROMISE(f.type != KFW_RTW ||
 		(f.rma_count && !f.payload &&
-		 !(f.flags & ~(KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_PLACE))));
+		 !(f.flags & ~(KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_DEVICE))));
 	check_places(&f);
 	check_device_place(&f);
 	check_grant(&f);
@@ -112,7 +111,7 @@ static void check_frame(const struct kfw_hdr *hdr)
 	PROMISE(f.type != KFW_ATOMIC ||
 		(f.rma_count && f.len && f.len <= KFW_ATOMIC_MAX && f.payload <= 2 * f.len));
 	PROMISE(f.type != KFW_ATOMIC ||
-		(kfw_value_size(f.slot) && !(f.len % kfw_value_size(f.slot))));
+		(kfw_value_size(f.datatype) && !(f.len % kfw_value_size(f.datatype))));
 	PROMISE((f.type != KFW_ACK && f.type != KFW_CTS && f.type != KFW_CREDIT &&
 		 f.type != KFW_BYE) ||
 		(!f.payload && !f.rma_count && !f.flags));
@@ -176,25 +175,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hdr.payload = hdr.len;
 	if (data[0] & 8) {	/* random bytes seldom pass */
 		hdr.type = KFW_ATOMIC;
-		hdr.slot &= htole16(0x0f1f);
+		hdr.op &= 0x1f;
+		hdr.datatype &= 0x0f;
 		hdr.len = htole64(16);
 		hdr.payload = htole64(data[0] & 0x30);
 		hdr.rma_count = htole16(1);
 	}
 	if (data[0] & 128) {
 		hdr.type = data[0] & 4 ? KFW_WRITE : KFW_FLUSH;
-		hdr.flags |= KFW_F_COMMIT;
+		hdr.flags |= htole16(KFW_F_COMMIT);
 	}
 	check_values(data + 1, size - 1);
 	check_frame(&hdr);
 	/* Frames with places: a random header seldom has one of these types. */
 	hdr.type = types[size % sizeof(types)];
-	hdr.flags &= hdr.type == KFW_TREAD ? KFW_F_TAGGED | KFW_F_RMA :
-					     KFW_F_PLACED | KFW_F_PLACE | KFW_F_COMMIT;
-	hdr.status &= htole16(0x1f);
+	hdr.flags &= hdr.type == KFW_TREAD ? htole16(KFW_F_TAGGED | KFW_F_RMA) :
+					     htole16(KFW_F_PLACED | KFW_F_DEVICE | KFW_F_COMMIT);
+	hdr.places &= 0x1f;
 	check_frame(&hdr);
 	hdr.rma_count = htole16(1);
-	hdr.slot &= htole16(0x7f);
+	hdr.grant &= htole16(0x7f);
 	hdr.payload = 0;
 	check_frame(&hdr);
 	check_hello(&hello);

@@ -184,7 +184,6 @@ static void pm_count(struct pm_side *to, const u8 *bytes, u32 len)
 	const struct kfw_hello *hello = (void *)to->head_bytes;
 	const struct kfw_hdr *hdr = (void *)to->head_bytes;
 	u32 n, want;
-	bool places;
 
 	for (; len; len -= n, bytes += n) {
 		n = min_t(u64, len, to->skip);
@@ -203,10 +202,8 @@ static void pm_count(struct pm_side *to, const u8 *bytes, u32 len)
 			to->hello_done = true;
 			continue;
 		}
-		places = hdr->type == KFW_CTS || hdr->type == KFW_READ || hdr->type == KFW_TREAD ||
-			 hdr->type == KFW_GRANT;
 		to->skip = le16_to_cpu(hdr->rma_count) * sizeof(struct kfw_rma) +
-			   (places ? le16_to_cpu(hdr->status) * sizeof(struct kfw_place) : 0) +
+			   hdr->places * sizeof(struct kfw_place) +
 			   le64_to_cpu(hdr->payload);
 		atomic_inc(&pm.frames[hdr->type]);
 		to->last = *hdr;

@@ -476,7 +476,8 @@ static void bounds_of_peer(struct kunit *test)
  * @places: with places
  */
 static const struct pg_nonsense {
-	u8	to, type, flags;
+	u8	to, type;
+	u16	flags;
 	u16	slot;
 	u64	id, at, len;
 	u16	places;
@@ -509,9 +510,9 @@ static void pg_nonsense_sent(const struct pg_nonsense *n)
 		.place = { .len = cpu_to_le32(n->len) },
 	};
 	struct kfw_hdr hdr = {
-		.type = n->type, .flags = n->flags, .slot = cpu_to_le16(n->slot),
-		.tag = cpu_to_le64(n->id), .len = cpu_to_le64(n->len),
-		.rma_count = cpu_to_le16(!!n->len), .status = cpu_to_le16(n->places),
+		.type = n->type, .flags = cpu_to_le16(n->flags), .grant = cpu_to_le16(n->slot),
+		.grant_id = cpu_to_le64(n->id), .len = cpu_to_le64(n->len),
+		.rma_count = cpu_to_le16(!!n->len), .places = n->places,
 	};
 
 	pm_inject(n->to, hdr, &tail, (n->len ? sizeof(tail.seg) : 0) +

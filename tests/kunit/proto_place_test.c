@@ -454,7 +454,7 @@ static void pp_answer(const struct pp_answer *a)
 	};
 	struct kfw_hdr hdr = {
 		.type = a->type, .len = cpu_to_le64(a->len), .rma_count = cpu_to_le16(!!a->len),
-		.status = cpu_to_le16(!!a->len), .tag = cpu_to_le64(2),
+		.places = !!a->len, .grant_id = cpu_to_le64(2),
 	};
 
 	pm_inject(0, hdr, &tail, a->len ? sizeof(tail) : 0);
@@ -503,7 +503,7 @@ static bool pp_without_grant(void)
 /* A grant is recalled once, also if it has places. */
 static void recalled_twice(struct kunit *test)
 {
-	struct kfw_hdr recall = { .type = KFW_RECALL, .tag = cpu_to_le64(1) };
+	struct kfw_hdr recall = { .type = KFW_RECALL, .grant_id = cpu_to_le64(1) };
 
 	KUNIT_ASSERT_EQ(test, 0, pp_get(0, 0, PP_LEN));
 	pm_inject(0, recall, NULL, 0);

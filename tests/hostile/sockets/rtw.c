@@ -23,11 +23,11 @@ struct rtw_frame {
 } __packed;
 
 /* Send an RTW for @len bytes in @nsegs segments that follow each other. */
-static int rtw_put(struct hs *hs, u32 id, u64 key, u8 flags, u16 nsegs, u32 len)
+static int rtw_put(struct hs *hs, u32 id, u64 key, u16 flags, u16 nsegs, u32 len)
 {
 	struct rtw_frame f = {
 		.hdr = {
-			.type = KFW_RTW, .flags = flags,
+			.type = KFW_RTW, .flags = cpu_to_le16(flags),
 			.id = cpu_to_le32(id), .len = cpu_to_le64(len),
 			.rma_count = cpu_to_le16(nsegs), .data = cpu_to_le64(id),
 			.credit_msg = cpu_to_le32(1024), .credit_tag = cpu_to_le32(1024),
@@ -55,7 +55,7 @@ static struct kfw_hdr rtw_data(const struct kfw_hdr *cts)
 static int rtw_placed(struct hs *hs, const struct kfw_hdr *cts, u8 type, u32 len)
 {
 	struct kfw_hdr hdr = {
-		.type = type, .flags = KFW_F_PLACED, .len = cpu_to_le64(len),
+		.type = type, .flags = cpu_to_le16(KFW_F_PLACED), .len = cpu_to_le64(len),
 		.id = cts->id, .gen = cts->gen, .slot = cts->slot,
 		.credit_msg = cpu_to_le32(1024), .credit_tag = cpu_to_le32(1024),
 	};
@@ -133,9 +133,9 @@ bool rtw_served(struct victim *v)
 	ok = ok && check(!hs_send(hs, &data, 0), "no DATA") && rtw_answered(hs, 3, 0);
 
 	/* A place for devices is checked as a write, and this link has none. */
-	ok = ok && check(!rtw_put(hs, 5, RTW_KEY + 1, KFW_F_PLACE, 1, RTW_LEN), "no RTW") &&
+	ok = ok && check(!rtw_put(hs, 5, RTW_KEY + 1, KFW_F_DEVICE, 1, RTW_LEN), "no RTW") &&
 	     rtw_answered(hs, 5, EACCES) &&
-	     check(!rtw_put(hs, 6, RTW_KEY, KFW_F_PLACE, 1, RTW_LEN), "no RTW") &&
+	     check(!rtw_put(hs, 6, RTW_KEY, KFW_F_DEVICE, 1, RTW_LEN), "no RTW") &&
 	     rtw_answered(hs, 6, EOPNOTSUPP);
 
 	/* The same id twice: each RTW has its own grant. The second grant is used first. */
@@ -244,7 +244,7 @@ static int rtw_names(struct hs *hs, const struct kfw_hdr *rts, u16 places)
 {
 	struct rtw_frame f = {
 		.hdr = {
-			.type = rts ? KFW_CTS : KFW_READ, .status = cpu_to_le16(places),
+			.type = rts ? KFW_CTS : KFW_READ, .places = places,
 			.credit_msg = cpu_to_le32(1024), .credit_tag = cpu_to_le32(1024),
 		},
 	};
@@ -268,7 +268,7 @@ static int rtw_names(struct hs *hs, const struct kfw_hdr *rts, u16 places)
 }
 
 /* A frame about lasting grant 0: a GRANT has a segment and a place, a WRITE has a segment. */
-static int rtw_lasting(struct hs *hs, u8 type, u8 flags)
+static int rtw_lasting(struct hs *hs, u8 type, u16 flags)
 {
 	bool gives = type == KFW_GRANT, uses = type == KFW_WRITE;
 	struct {
@@ -277,8 +277,8 @@ static int rtw_lasting(struct hs *hs, u8 type, u8 flags)
 		struct kfw_place	place;
 	} f = {
 		.hdr = {
-			.type = type, .flags = flags, .tag = cpu_to_le64(1),
-			.rma_count = cpu_to_le16(gives || uses), .status = cpu_to_le16(gives),
+			.type = type, .flags = cpu_to_le16(flags), .grant_id = cpu_to_le64(1),
+			.rma_count = cpu_to_le16(gives || uses), .places = gives,
 			.len = cpu_to_le64(gives || uses ? RTW_LEN : 0),
 			.credit_msg = cpu_to_le32(1024), .credit_tag = cpu_to_le32(1024),
 		},
@@ -343,13 +343,13 @@ static bool rtw_break(struct victim *v, struct hs *hs, enum rtw_break what,
 	case RTW_WRITE_LONG:
 		return !hs_begin(hs, &write, &seg, RTW_LEN - 1);
 	case RTW_PLACE_SEGS:
-		return !rtw_put(hs, 1, RTW_KEY, KFW_F_PLACE, 2, RTW_LEN);
+		return !rtw_put(hs, 1, RTW_KEY, KFW_F_DEVICE, 2, RTW_LEN);
 	case RTW_PLACE_EMPTY:
-		return !rtw_put(hs, 1, RTW_KEY, KFW_F_PLACE, 1, 0);
+		return !rtw_put(hs, 1, RTW_KEY, KFW_F_DEVICE, 1, 0);
 	case RTW_PLACE_COMMIT:
-		return !rtw_put(hs, 1, RTW_KEY, KFW_F_PLACE | KFW_F_COMMIT, 1, RTW_LEN);
+		return !rtw_put(hs, 1, RTW_KEY, KFW_F_DEVICE | KFW_F_COMMIT, 1, RTW_LEN);
 	case RTW_PLACE_WRITE:
-		return !rtw_lasting(hs, KFW_WRITE, KFW_F_PLACED | KFW_F_PLACE);
+		return !rtw_lasting(hs, KFW_WRITE, KFW_F_PLACED | KFW_F_DEVICE);
 	default:
 		return false;
 	}
