@@ -111,7 +111,7 @@ static u32 hp_parse(struct hp_stream *s, struct hp_received *received)
 	place = (const void *)(hdr + 1) + le16_to_cpu(hdr->rma_count) * sizeof(struct kfw_rma);
 	len = (const u8 *)place - s->in + le64_to_cpu(hdr->payload);
 	if (type == KFW_CTS)
-		len += le16_to_cpu(hdr->status) * sizeof(*place);
+		len += hdr->places * sizeof(*place);
 	if (s->have < len)
 		return 0;
 	received->types |= HP_FRAME(type);
@@ -120,7 +120,7 @@ static u32 hp_parse(struct hp_stream *s, struct hp_received *received)
 		received->gen = le32_to_cpu(hdr->gen);
 	}
 	if (type == KFW_CTS) {
-		received->places = le16_to_cpu(hdr->status);
+		received->places = hdr->places;
 		received->slot = le16_to_cpu(hdr->slot);
 		received->at = received->places ? le64_to_cpu(place->at) : 0;
 		received->key = received->places ? le32_to_cpu(place->key) : 0;

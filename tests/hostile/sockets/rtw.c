@@ -66,7 +66,7 @@ static int rtw_placed(struct hs *hs, const struct kfw_hdr *cts, u8 type, u32 len
 static bool rtw_granted(struct hs *hs, struct kfw_hdr *cts)
 {
 	return check(!hs_recv(hs, KFW_CTS, cts, HS_WAIT_MS), "an RTW is not granted") &&
-	       check(!cts->status, "a link without places names some");
+	       check(!cts->places, "a link without places names some");
 }
 
 static bool rtw_answered(struct hs *hs, u32 id, u16 status)
