@@ -23,7 +23,7 @@ import sys
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "vm"))
 import bed               # noqa: E402
-import nvme_bed          # noqa: E402
+import nvme              # noqa: E402
 import pair as vm        # noqa: E402
 
 SERIES = "6.12"
@@ -88,8 +88,8 @@ class Bench:
     def setup(self):
         address = self.pair.address("a")
         self.run(f"modprobe -a kfi_sockets nvmet nvmet_tcp nvme_tcp; modprobe nvmet-kfi trtype=254; modprobe nvme-kfi; "
-                 f"modprobe brd rd_nr=1 rd_size={DISK_KIB}; mkdir -p /etc/nvme; echo {nvme_bed.HOST} >/etc/nvme/hostid; "
-                 f"echo nqn.2014-08.org.nvmexpress:uuid:{nvme_bed.HOST} >/etc/nvme/hostnqn")
+                 f"modprobe brd rd_nr=1 rd_size={DISK_KIB}; mkdir -p /etc/nvme; echo {nvme.HOST} >/etc/nvme/hostid; "
+                 f"echo nqn.2014-08.org.nvmexpress:uuid:{nvme.HOST} >/etc/nvme/hostnqn")
         for number, name in enumerate(TRANSPORTS, 1):
             self.run(TARGET.format(name=name, number=number, address=address, port=PORTS[name], trtype=TRTYPE[name]))
             before = set(self.run("ls /dev").split())
@@ -160,9 +160,9 @@ def main():
     progress = vm.Progress()
     logs = os.path.join(vm.BUILD, "bench", "cpus")
     os.makedirs(logs, exist_ok=True)
-    nvme_bed.need(progress, logs)
+    nvme.need(progress, logs)
     ko = opts.ko or bed.build(SERIES, progress, logs)[0]
-    with vm.Pair(SERIES, logs, ko=ko, programs=nvme_bed.PROGRAMS, modules=MODULES, cpus=CPUS, memory="768M", progress=progress,
+    with vm.Pair(SERIES, logs, ko=ko, programs=nvme.PROGRAMS, modules=MODULES, cpus=CPUS, memory="768M", progress=progress,
                  names=("a",)) as pair:
         bench = Bench(pair)
         bench.setup()

@@ -9,16 +9,16 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed               # noqa: E402
-import mirror_demo       # noqa: E402
+import mirror            # noqa: E402
 import nvme_demo         # noqa: E402
 import pair as vm        # noqa: E402
-import user_demo         # noqa: E402
+import user              # noqa: E402
 
 OPS = ("send", "tagged", "write", "read")
 SIZES = (64, 4096, 65536, 1048576)
 OUT = os.path.join(vm.BUILD, "demo")
 MTU = 9000
-ULPS = {"mirror": mirror_demo, "nvme": nvme_demo, "user": user_demo}
+ULPS = {"mirror": mirror, "nvme": nvme_demo, "user": user}
 # What lies below each provider.
 PROVIDERS = {
     "sockets": f"TCP over IPv4, MTU {MTU}",

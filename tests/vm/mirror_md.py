@@ -16,14 +16,14 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed               # noqa: E402
-import mirror_bed        # noqa: E402
-import nvme_bed          # noqa: E402
+import mirror            # noqa: E402
+import nvme              # noqa: E402
 import pair as vm        # noqa: E402
 from scenario import Verdict, check, once_more  # noqa: E402
 
 SERIES = "6.12"
 LEG_MIB = 64
-OWN = mirror_bed.Disks.devices["leg"]
+OWN = mirror.Disks.devices["leg"]
 ARRAY = "/dev/md0"
 MDADM = "MDADM_NO_UDEV=1 mdadm"
 # Reconnects follow quickly and never end, and requests fail soon after the target is lost.
@@ -37,15 +37,15 @@ class Scenario:
 
     def __init__(self, pair, provider, seed):
         self.pair = pair
-        self.nvme = nvme_bed.Nvme(pair, provider, named=True)
-        self.files = mirror_bed.Mirror(pair, provider)
+        self.nvme = nvme.Nvme(pair, provider, named=True)
+        self.files = mirror.Mirror(pair, provider)
         self.lot = random.Random(seed)
         self.far = None           # the leg of machine b, as machine a sees it
         self.written = []
 
     def write(self, name="a"):
         """Start a writer; it has acknowledged some when this returns."""
-        writer = mirror_bed.Writer(self.pair, name, f"/mnt/{len(self.written)}", self.lot.randrange(1 << 31))
+        writer = mirror.Writer(self.pair, name, f"/mnt/{len(self.written)}", self.lot.randrange(1 << 31))
         writer.until(RECORDS + self.lot.randrange(RECORDS))
         return writer
 
@@ -129,12 +129,12 @@ def run(opts, verdict, progress):
     out = os.path.join(vm.BUILD, "mirror-md")
     os.makedirs(out, exist_ok=True)
     ko, tool = bed.build(SERIES, progress, out)
-    nvme_bed.need(progress, out)
+    nvme.need(progress, out)
     progress.during("looking for mdadm", [os.path.join(vm.HERE, "need"), "md"], os.path.join(out, "need-md.log"))
     named = os.path.join(vm.script("nvmet", SERIES), "nvmet.ko")
-    programs = [tool, "/usr/sbin/mdadm", *nvme_bed.PROGRAMS, *mirror_bed.programs(out), f"{named}:{nvme_bed.PATCHED}"]
-    with bed.machines(opts.provider, SERIES, out, ko, programs=list(dict.fromkeys(programs)), modules=[*nvme_bed.MODULES, "raid1"],
-                      memory="640M", disk=mirror_bed.Disks(LEG_MIB), progress=progress) as pair:
+    programs = [tool, "/usr/sbin/mdadm", *nvme.PROGRAMS, *mirror.programs(out), f"{named}:{nvme.PATCHED}"]
+    with bed.machines(opts.provider, SERIES, out, ko, programs=list(dict.fromkeys(programs)), modules=[*nvme.MODULES, "raid1"],
+                      memory="640M", disk=mirror.Disks(LEG_MIB), progress=progress) as pair:
         scenario = Scenario(pair, opts.provider, opts.seed)
         for function, budget in CASES:
             if not verdict.case(SERIES, function, budget, scenario):
@@ -144,7 +144,7 @@ def run(opts, verdict, progress):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--provider", choices=("sockets", "verbs"), default="sockets")
-    parser.add_argument("--seed", type=int, default=mirror_bed.new_seed())
+    parser.add_argument("--seed", type=int, default=mirror.new_seed())
     opts = parser.parse_args()
     print(f"seed {opts.seed}", flush=True)
     progress = vm.Progress()

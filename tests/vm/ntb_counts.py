@@ -5,8 +5,7 @@
 Two machines on ntbsim, whose counters are exact: descriptors of the DMA engines, interrupts,
 register and window accesses of the CPUs, bytes through the bridge. Each operation is run a number
 of times, and then three times as often; the difference, divided, is the cost of the operation
-without that of connecting and of the short run before each, in which every byte is compared. For
-comparison, on the same machines: ntb_perf, and kfi_sockets over ntb_transport's network device.
+without that of connecting and of the short run before each, in which every byte is compared.
 
 build/vm-<series>/counts/results.json has all results. At the end they are compared with the aims of
 kfi_ntb, one a line: the last line is "N passed, N failed", and a missed aim counts as failed. With
@@ -22,7 +21,6 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed               # noqa: E402
 import bridges           # noqa: E402
-import ntb_scenario      # noqa: E402
 import pair as vm        # noqa: E402
 
 MIB = 1 << 20
@@ -102,34 +100,28 @@ class Counts:
     def row(self, by, what, cost):
         self.rows.append({"by": by, "what": what, **cost})
 
-    def perf(self, by, provider, address, what, words, group, times):
+    def perf(self, by, what, words, group, times):
         """Run an operation of kfi perf."""
-        kfi = bed.Kfi(self.pair, provider)
+        kfi = bed.Kfi(self.pair, "ntb")
         kfi.patience = PATIENCE
 
         def run(n):
-            before = self.bounced(provider)
-            cost = grown(self.sim, lambda: kfi.perf("a", address, provider=provider, iterations=n * group,
+            before = self.bounced()
+            cost = grown(self.sim, lambda: kfi.perf("a", bridges.other_end(0), provider="ntb", iterations=n * group,
                                                     **{"mode": "bandwidth", **words}))
-            cost["b"]["bounced"] = self.bounced(provider) - before
+            cost["b"]["bounced"] = self.bounced() - before
             return cost
 
         self.progress(f"{by}: {what}")
         # the first one connects, and fills whatever is filled once
         run(times)
         once, thrice = run(times), run(3 * times)
-        if provider == "ntb":
-            self.reads += sum(cost[name]["bridge_reads"] for cost in (once, thrice) for name in OTHER)
+        self.reads += sum(cost[name]["bridge_reads"] for cost in (once, thrice) for name in OTHER)
         self.row(by, what, each(once, thrice, 2 * times))
 
-    def bounced(self, provider):
+    def bounced(self):
         """Return the bytes of payload that b's CPU has copied for its endpoint."""
-        return sum(row["bounced_bytes"] for row in bed.Kfi(self.pair, provider).json("b", "stats"))
-
-    def all_perf(self, by, provider, address, wanted=lambda what: True):
-        for what, words, group, times in KFI:
-            if wanted(what):
-                self.perf(by, provider, address, what, words, group, times)
+        return sum(row["bounced_bytes"] for row in bed.Kfi(self.pair, "ntb").json("b", "stats"))
 
     def kfi_ntb(self, by, options, wanted=lambda what: True):
         kfi = bed.Kfi(self.pair, "ntb")
@@ -137,36 +129,12 @@ class Counts:
             kfi.load(name, f"{QUIET} {options}")
         bridges.wait_up(self)
         kfi.serve("b", provider="ntb")
-        self.all_perf(by, "ntb", bridges.other_end(0), wanted)
+        for what, words, group, times in KFI:
+            if wanted(what):
+                self.perf(by, what, words, group, times)
         kfi.command("b", "perf stop")
         for name in OTHER:
             kfi.unload(name)
-
-    def ntb_perf(self):
-        """Measure ntb_perf: pieces of 1 MiB, without notification."""
-        self.progress("ntb_perf: 1 MiB")
-        other = ntb_scenario.Bed(self.pair)
-        other.perf(1, 24, 20)
-        cost = grown(self.sim, lambda: other.perf_run("a"))
-        other.clean()
-        self.row("ntb_perf", "1 MiB", each({name: dict.fromkeys(COSTS, 0) for name in OTHER}, cost, 16))
-
-    def ntb_transport(self):
-        """Measure its network device: single packets, and TCP."""
-        other = ntb_scenario.Bed(self.pair)
-        ntb_scenario.net_up(other)
-        self.progress("ntb_transport: ping")
-        runs = [grown(self.sim, lambda n=n: other.ping(n, 8)) for n in (10, 30)]
-        self.row("ntb_transport", "packet of 8 bytes there and back", each(*runs, 20))
-        kfi = bed.Kfi(self.pair)
-        for name in OTHER:
-            kfi.load(name)
-        kfi.serve("b", provider="sockets")
-        self.all_perf("kfi_sockets over ntb_transport", "sockets", "10.79.0.2", lambda what: "placed" not in what)
-        kfi.command("b", "perf stop")
-        for name in OTHER:
-            kfi.unload(name)
-        other.clean()
 
     def some(self, word):
         for name in OTHER:
@@ -179,8 +147,6 @@ class Counts:
             self.pair.run(name, bed.BELOW["ntb"])
         self.kfi_ntb("kfi_ntb", "")
         self.kfi_ntb("kfi_ntb direct=0", "direct=0", lambda what: what.startswith("8-byte"))
-        self.ntb_perf()
-        self.ntb_transport()
         self.pair.check_logs()
 
     def cost(self, what, name, cost, by="kfi_ntb"):
@@ -235,8 +201,7 @@ def save(logs, release, rows, aims):
 
 def measure(series, logs, progress, word):
     ko, tool = bed.build(series, progress, logs)
-    # ntb_perf and ntb_transport allocate memory for all of each window.
-    with bed.machines("ntb", series, logs, ko, ntb_scenario.LINKS, last=bed.WINDOW, programs=[tool], progress=progress) as pair:
+    with bed.machines("ntb", series, logs, ko, last=bed.WINDOW, programs=[tool], progress=progress) as pair:
         counts = Counts(pair, progress)
         if word:
             counts.some(word)

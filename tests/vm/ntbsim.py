@@ -30,9 +30,14 @@ class VmError(Exception):
 #	root	all on the root bus, whose host bridge Linux does not list: no
 #	zen	the same with a CPU of AMD Zen, whose host bridges all do it: through the host bridge
 #	switch	below one PCI Express switch: by bus addresses, with any CPU
-#	iommu	the NTBs and the engine below a root bus without translation, others behind an IOMMU: they get IOVAs. The
-#		kernel needs intel_iommu=on. Without intremap=off the MSI-X of devices that bypass the IOMMU fails
-TOPOLOGIES = ("root", "zen", "switch", "iommu")
+TOPOLOGIES = ("root", "zen", "switch")
+# Directories in sysfs of devices of these vendors and ids
+FIND = """
+for dir in /sys/bus/pci/devices/*; do
+	[ $(cat $dir/vendor) != %s ] || [ $(cat $dir/device) != %s ] || readlink -f $dir
+done
+"""
+IDS = {"ntb": ("0x8086", "0x201c"), "dma": ("0x8086", "0x2021"), "disk": ("0x1b36", "0x0010")}
 # Slots of other devices on the root bus, and of bridges
 OTHER_SLOT, BRIDGE_SLOT = 0x1a, 0x8
 ZEN = "family=23"
@@ -40,6 +45,14 @@ ZEN = "family=23"
 
 class NtbsimError(VmError):
     """The simulator does not start, does not answer, or refuses a command."""
+
+
+def find(pair, name, what):
+    """Return the directory in sysfs of a device on a machine."""
+    found = pair.run(name, FIND % IDS[what]).text.split()
+    if len(found) != 1:
+        raise NtbsimError(f"{name}: {what}: {found}")
+    return found[0]
 
 
 def output_of(*args):
@@ -70,22 +83,17 @@ class Buses:
         if topology == "switch":
             self.add(f"ioh3420,id=top,addr={BRIDGE_SLOT:#x},chassis=1,slot=1")
             self.add("x3130-upstream,id=up,bus=top")
-        elif topology == "iommu":
-            self.add(f"pxb-pcie,id=own,bus=pcie.0,bus_nr=64,addr={BRIDGE_SLOT:#x},bypass_iommu=on")
 
     def add(self, words):
         self.bridges += ["-device", words]
 
-    def place(self, slot, own=True):
-        """Return the bus and the slot for a device that would be in that slot of the root bus. @own: of the simulator"""
-        if self.topology == "switch":
-            port, driver = f"port{self.ports}", "xio3130-downstream,bus=up"
-        elif self.topology == "iommu" and own:
-            port, driver = f"port{self.ports}", "pcie-root-port,bus=own"
-        else:
+    def place(self, slot):
+        """Return the bus and the slot for a device that would be in that slot of the root bus."""
+        if self.topology != "switch":
             return {"bus": "pcie.0", "addr": f"{slot:#x}"}
+        port = f"port{self.ports}"
         self.ports += 1
-        self.add(f"{driver},id={port},chassis={self.ports + 1},slot={self.ports}")
+        self.add(f"xio3130-downstream,bus=up,id={port},chassis={self.ports + 1},slot={self.ports}")
         return {"bus": port, "addr": "0x0"}
 
 
@@ -124,12 +132,8 @@ class Ntbsim:
             self.process.stdout.close()
             self.process = None
 
-    def first_arguments(self):
-        """Return what QEMU has to be told before any other device: an IOMMU, and the CPU that goes with it."""
-        return ["-device", "intel-iommu,intremap=off"] if self.topology == "iommu" else []
-
     def cpu(self, model):
-        return f"{model},{ZEN}" if self.topology in ("zen", "iommu") else model
+        return f"{model},{ZEN}" if self.topology == "zen" else model
 
     def arguments(self, name, memory):
         """Return QEMU's arguments for that machine: shared memory, and the devices."""
@@ -139,7 +143,7 @@ class Ntbsim:
         devices = [{
             "driver": "vfio-user-pci", "x-msg-timeout": MESSAGE_TIMEOUT_MS,
             "socket": {"type": "unix", "path": os.path.join(self.dir, device)}} | buses.place(slot) for device, slot in slots]
-        devices += [other | buses.place(OTHER_SLOT + n, own=False) for n, other in enumerate(self.others)]
+        devices += [other | buses.place(OTHER_SLOT + n) for n, other in enumerate(self.others)]
         for device in devices:
             args += ["-device", json.dumps(device)]
         # bridges before the devices behind them

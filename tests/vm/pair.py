@@ -149,7 +149,7 @@ class Progress:
 
 
 class Channel:
-    """Host end of one command loop in a guest (see guest-channel)."""
+    """Host end of one command loop in a guest (see guest-init)."""
 
     def __init__(self, sock, port):
         self.sock = sock
@@ -300,7 +300,7 @@ class Vm:
         args = [
             pair.devices.qemu if pair.devices else "qemu-system-x86_64", "-name", f"kfabric-{self.name}",
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-            "-M", "q35", "-accel", pair.accel, "-cpu", pair.cpu(), *pair.first_arguments(),
+            "-M", "q35", "-accel", pair.accel, "-cpu", pair.cpu(),
             "-smp", str(pair.cpus), "-m", pair.memory,
             "-kernel", pair.kernel, "-initrd", pair.initramfs,
             "-append", " ".join([
@@ -488,9 +488,6 @@ class Pair:
         """Return the model of the CPU. Simulated devices may want another one."""
         model = "host" if self.accel.startswith("kvm") else "max"
         return self.devices.cpu(model) if hasattr(self.devices, "cpu") else model
-
-    def first_arguments(self):
-        return self.devices.first_arguments() if hasattr(self.devices, "first_arguments") else []
 
     def __enter__(self):
         os.makedirs(self.logs, exist_ok=True)

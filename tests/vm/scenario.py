@@ -18,7 +18,6 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed               # noqa: E402
 import bridges           # noqa: E402
 import pair as vm        # noqa: E402
-import rdma              # noqa: E402
 
 CASES = []
 OPS = "send,tagged,write,read"
@@ -173,9 +172,6 @@ class Scenario:
                                provider, log], capture_output=True, text=True, check=False)
         return done.returncode == 0, f"{tag}, see {log}:\n{done.stdout}{done.stderr}"
 
-    def dmesg(self, name, pattern):
-        return self.pair.run(name, f"dmesg | grep -c '{pattern}'", check=False).text.strip()
-
 
 @case(60)
 def load_by_alias(s):
@@ -191,21 +187,6 @@ def load_by_alias(s):
     check(names == ["loop", s.provider], f"providers are {names}")
 
 
-@case(20)
-def discover(s):
-    """kfi info shows every address and endpoint type, and refuses unknown ones"""
-    ntb = s.provider == "ntb"
-    for kind in ("msg", "rdm", "dgram") if s.provider == "sockets" else ("msg", "rdm"):
-        rows = s.kfi.json("a", f"info -p {s.provider} -t {kind}")
-        sources = " ".join(row.get("source", "") for row in rows)
-        for name in ("ntb:0:",) if ntb else ("10.77.0.1", "fd77::1"):
-            check(name in sources, f"{kind}: only {sources}")
-        check({row["type"] for row in rows} == {kind}, f"{kind}: other types as well: {rows}")
-    for words in ("-p nosuch", f"-p {s.provider} {s.address} nosuchport", "-s 10.9.9.9"):
-        check(s.kfi.command("a", f"info {words}", check=False).status == 1,
-              f"kfi info {words} is no error")
-
-
 @case(120)
 def rdm_traffic(s):
     """unconnected endpoints: every operation over IPv4 and IPv6"""
@@ -218,15 +199,6 @@ def msg_traffic(s):
     """connected endpoints: every operation over IPv4 and IPv6"""
     for version in s.versions:
         s.traffic("msg", version, size="4096" if version == 6 else "1,64,4096,65536")
-
-
-@case(240)
-def big_and_deep(s):
-    """odd and big sizes, many in flight, kernel virtual memory, softirq callbacks"""
-    s.traffic(size="3,4097,1048577", iterations=5, mode="bandwidth")
-    s.traffic(op="send,write", size="512", iterations=2000, depth=256, batch=16, mode="bandwidth")
-    s.traffic(size="8,5000,100000", mem="kvec", iterations=10)
-    s.traffic("msg", size="8,5000,100000", wait="softirq", mem="pages", iterations=10)
 
 
 @case(60)
@@ -255,7 +227,11 @@ def bad_wire(s):
     s.netem("loss 2% duplicate 1% corrupt 0.5% delay 1ms reorder 10%")
     try:
         if s.provider == "verbs":
-            rdma.short_traffic(s)
+            # When rxe has to repeat a READ whose answer is longer than a packet it may end the queue pair,
+            # with a warning, and report the READ as a success; and it sends a long WRITE again for each
+            # packet out of order.
+            s.traffic(op="send,tagged,write", size="64,4000", iterations=30, mode="bandwidth", timeout=80)
+            s.traffic(op="read", size="64,1000", iterations=30, mode="bandwidth", timeout=80)
         else:
             s.traffic(size="64,20000", iterations=30, mode="bandwidth", timeout=80)
     finally:
@@ -269,29 +245,6 @@ def short_cut(s):
     time.sleep(1)
     s.short_cut()
     s.finish(job)
-
-
-@case(60, "sockets")
-def garbage(s):
-    """garbage on the port ends its own connection, nothing else"""
-    s.serve()
-    before = len(s.kfi.json("b", "show endpoints"))
-    said = int(s.dmesg("b", "kfi_sockets"))
-    job = s.long_run(6)
-    for port in (971, 7472):
-        for size in (1, 20, 100, 10000):
-            s.pair.run("a", f"head -c {size} /dev/urandom | timeout 3 nc {s.address} {port}",
-                       check=False)
-        # what begins like a hello and is none
-        s.pair.run("a", "(printf 'KFIS\\001\\001\\377\\377\\377\\377'; head -c 300 /dev/zero) | "
-                        f"timeout 3 nc {s.address} {port}", check=False)
-    s.finish(job)
-    s.traffic(size="64", iterations=10)
-    after = len(s.kfi.json("b", "show endpoints"))
-    check(after == before, f"{before} endpoints before, {after} afterwards")
-    said = int(s.dmesg("b", "kfi_sockets")) - said
-    check(said > 0, "nothing in the log about the garbage")
-    check(said < 50, f"the log is flooded: {said} lines")
 
 
 @case(30)
@@ -334,9 +287,18 @@ def wire_cut(s):
     s.traffic(size="64,65536", iterations=10)
 
 
-case(120, "verbs")(rdma.link_down)
-case(120, "verbs")(rdma.device_removed)
-case(120, "verbs")(rdma.nvme_beside)
+@case(120, "verbs")
+def link_down(s):
+    """a wire is unplugged on either side: errors in time, and traffic again when it is back"""
+    for name in ("b", "a"):
+        job = s.long_run(100)
+        time.sleep(1)
+        s.pair.vms[name].link(False)
+        s.fails_in_time(job, time.monotonic())
+        s.pair.vms[name].link(True)
+        s.traffic(size="64,65536", iterations=10)
+
+
 for function, budget in bridges.CASES:
     case(budget, "ntb")(function)
 

@@ -3,7 +3,7 @@
 """short.py 6.1|6.12|7.2... [-k WORD]: the cases on two machines that `make test` and `make test-more` run.
 
 Each kernel's pair of machines boots once, and all groups of cases follow one another on it. The
-cases are those of scenario.py, bridges.py and nvme_scenario.py, each of which runs all of its cases
+cases are those of scenario.py, bridges.py and nvme.py, each of which runs all of its cases
 when it is called by name. After each case the consoles must be clean. The last line is "N passed,
 N failed".
 """
@@ -16,8 +16,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed               # noqa: E402
-import nvme_bed          # noqa: E402
-import nvme_scenario     # noqa: E402
+import nvme              # noqa: E402
 import pair as vm        # noqa: E402
 import scenario          # noqa: E402
 from scenario import Verdict, once_more, usable  # noqa: E402
@@ -41,14 +40,14 @@ ONE_MACHINE = "lifetime.,stress."
 def make_scenario(pair, group, seed):
     """Return the object that the functions of a group work on."""
     if group == "nvme":
-        opts = nvme_scenario.arguments(["--kills", "1", "--seed", str(seed)])
-        return nvme_scenario.Scenario(pair, "sockets", opts)
+        opts = nvme.arguments(["--kills", "1", "--seed", str(seed)])
+        return nvme.Scenario(pair, "sockets", opts)
     return scenario.Scenario(pair, group, seed=seed, wanted=ONE_MACHINE)
 
 
 def cases(group, names):
     """Return functions and budgets by name, in order."""
-    rows = nvme_scenario.CASES if group == "nvme" else scenario.CASES
+    rows = nvme.CASES if group == "nvme" else scenario.CASES
     known = {function.__name__: (function, budget) for function, budget, _ in rows}
     return [known[name] for name in names.split()]
 
@@ -72,10 +71,10 @@ def machines(series, verdict, logs):
     if series != "6.12":
         ko, tool = bed.build(series, verdict.progress, logs)
         return bed.machines("sockets", series, logs, ko, programs=[tool], progress=verdict.progress)
-    ko, programs = nvme_scenario.guest_files(series, verdict, logs, misfits=False)
+    ko, programs = nvme.guest_files(series, verdict, logs, misfits=False)
     return bed.machines("ntb", series, logs, ko, scenario.BRIDGES, programs=programs,
-                        modules=nvme_scenario.guest_modules(series), memory="640M",
-                        append="rootfstype=ramfs", disk=nvme_bed.Disk(nvme_scenario.DISK_MIB),
+                        modules=nvme.guest_modules(series), memory="640M",
+                        append="rootfstype=ramfs", disk=nvme.Disk(nvme.DISK_MIB),
                         progress=verdict.progress)
 
 

@@ -8,7 +8,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "control.h"
 #include "protocol.h"
 #include "world.h"
 
@@ -37,11 +36,6 @@ typedef void do_t(struct command *cmd, const struct target *t);
 static void do_stats(struct command *cmd, const struct target *t)
 {
 	stats_add(cmd->world, cmd->answer);
-}
-
-static void do_counters(struct command *cmd, const struct target *t)
-{
-	stats_explain(cmd->answer);
 }
 
 static void hold(struct link *link, bool down)
@@ -81,16 +75,6 @@ static void do_unstick(struct command *cmd, const struct target *t)
 	link_stick(t->link, false);
 }
 
-static void do_dead_drop(struct command *cmd, const struct target *t)
-{
-	t->link->dead_writes_fail = false;
-}
-
-static void do_dead_fail(struct command *cmd, const struct target *t)
-{
-	t->link->dead_writes_fail = true;
-}
-
 static void do_fail_read(struct command *cmd, const struct target *t)
 {
 	atomic_store(&t->ioat->fail_with, IOAT_ERR_READ_DATA);
@@ -101,11 +85,6 @@ static void do_fail_write(struct command *cmd, const struct target *t)
 {
 	atomic_store(&t->ioat->fail_with, IOAT_ERR_WRITE_DATA);
 	atomic_store(&t->ioat->fail_in, t->number[0]);
-}
-
-static void do_slow(struct command *cmd, const struct target *t)
-{
-	atomic_store(&t->ioat->slow_us, t->number[0]);
 }
 
 static void do_lose(struct command *cmd, const struct target *t)
@@ -120,18 +99,14 @@ static const struct {
 	const char *help;
 } table[] = {
 	{ "stats",			do_stats,	"all counters and states" },
-	{ "counters",			do_counters,	"what each counter means" },
 	{ "link L up",			do_up,		"hold the link no longer down" },
 	{ "link L down",		do_down,	"hold the link down" },
 	{ "link L delay N",		do_delay,	"milliseconds that training takes, from the next time on" },
 	{ "link L flap N N N",		do_flap,	"times down and up, milliseconds down, milliseconds up" },
 	{ "link L stuck on",		do_stick,	"the status goes on to say what it says, whatever happens" },
 	{ "link L stuck off",		do_unstick,	"... no longer" },
-	{ "link L dead-writes drop",	do_dead_drop,	"DMA writes to a dead link vanish (as after start)" },
-	{ "link L dead-writes fail",	do_dead_fail,	"... end in an error" },
 	{ "E fail-read N",		do_fail_read,	"the n-th copy from now on ends in a read error; 0: none" },
 	{ "E fail-write N",		do_fail_write,	"... in a write error" },
-	{ "E slow N",			do_slow,	"microseconds that each copy takes more" },
 	{ "D lose-interrupts N",	do_lose,	"so many interrupts get lost" },
 };
 
@@ -277,27 +252,18 @@ void control_serve(struct world *world, int listener)
  * reader is an error.
  */
 
-static const struct {
-	const char *name;
-	const char *meaning;
-} texts[] = {
-#define COUNTER_TEXT(name, meaning) { #name, meaning },
-	COUNTER_TABLE(COUNTER_TEXT)
-#undef COUNTER_TEXT
+static const char *const names[] = {
+#define COUNTER_NAME(name, meaning) #name,
+	COUNTER_TABLE(COUNTER_NAME)
+#undef COUNTER_NAME
 };
-
-void stats_explain(cJSON *to)
-{
-	for (unsigned int i = 0; i < COUNTERS; i++)
-		cJSON_AddStringToObject(to, texts[i].name, texts[i].meaning);
-}
 
 static void add_device(cJSON *devices, const struct device *dev)
 {
 	cJSON *one = cJSON_AddObjectToObject(devices, dev->name);
 
 	for (unsigned int i = 0; i < COUNTERS; i++)
-		cJSON_AddNumberToObject(one, texts[i].name, (double)counted(&dev->counters, i));
+		cJSON_AddNumberToObject(one, names[i], (double)counted(&dev->counters, i));
 }
 
 static void add_link(cJSON *links, struct link *link)

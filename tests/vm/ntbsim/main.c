@@ -15,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control.h"
 #include "protocol.h"
 #include "world.h"
 

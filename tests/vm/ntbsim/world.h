@@ -9,9 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <cjson/cJSON.h>
+
 #include "device.h"
-#include "ioat_regs.h"
-#include "ntb_regs.h"
+#include "regs.h"
 
 /*
  * A DMA engine: channels that copy by chains of descriptors, in the guest's memory and through its
@@ -37,7 +38,6 @@ struct ioat_channel {
 	uint32_t error_mask;
 	bool armed;		/* may send its next interrupt */
 	bool waiting;		/* has one to send */
-	uint64_t ready_at;	/* us: the present descriptor takes until then (slow DMA) */
 	uint32_t restarts;	/* resets, suspensions, new chains */
 };
 
@@ -54,7 +54,6 @@ struct ioat {
 	/* switches */
 	atomic_uint fail_in;	/* the n-th copy from now on fails; 0: none */
 	atomic_uint fail_with;	/* IOAT_ERR_READ_DATA or _WRITE_DATA */
-	atomic_uint slow_us;	/* additional time of each copy */
 };
 
 int ioat_init(struct ioat *ioat, struct host *host, char side, const char *path);
@@ -64,7 +63,6 @@ int ioat_init(struct ioat *ioat, struct host *host, char side, const char *path)
  */
 bool ioat_run(struct ioat *ioat, unsigned int number);
 void ioat_interrupt(struct ioat *ioat, unsigned int number);
-uint64_t ioat_now(void);
 
 /* One end of a bridge: registers, doorbells, scratchpads, and windows into the guest's memory. */
 
@@ -116,7 +114,6 @@ struct link {
 	unsigned int delay_ms;
 	bool held_down;
 	bool stuck;		/* the status registers do not change */
-	bool dead_writes_fail;	/* DMA to a dead link ends with an error instead of being dropped */
 
 	/* a flap in progress */
 	unsigned int flaps;	/* ups still to come */
@@ -224,5 +221,21 @@ int world_init(struct world *world, const struct world_options *options);
 int world_start(struct world *world);
 /* Return device @n: the engines first, then the NTBs; NULL behind the last. */
 struct device *world_device(struct world *world, unsigned int n);
+
+/*
+ * The control socket: a line of words in, a line of JSON out - {"ok":true} with the result, or
+ * {"ok":false, "error":"..."}. control.c has the table of commands.
+ */
+
+/* Accept a client, serve it until it disconnects or is silent for a while. */
+void control_serve(struct world *world, int listener);
+/* Execute a command line (which is modified); free() the answer. */
+char *control_command(struct world *world, char *line);
+
+/*
+ * Add all counters of devices ("devices": name -> counter -> value) and states of links ("links":
+ * list) to an object.
+ */
+void stats_add(struct world *world, cJSON *to);
 
 #endif

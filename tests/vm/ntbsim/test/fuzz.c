@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "control.h"
 #include "protocol.h"
 #include "unit.h"
 

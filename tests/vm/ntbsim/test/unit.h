@@ -52,24 +52,14 @@ void channel_setup(struct bed *bed, unsigned int side, unsigned int number, uint
 		   uint64_t chain);
 void channel_write(struct bed *bed, unsigned int side, unsigned int number, unsigned int reg,
 		   uint64_t value, size_t len);
-uint64_t channel_read(struct bed *bed, unsigned int side, unsigned int number, unsigned int reg,
-		      size_t len);
 /* Descriptor @n of a chain of consecutive ones. */
 void descriptor(struct bed *bed, unsigned int side, uint64_t chain, unsigned int n,
 		uint32_t control, uint64_t target, uint64_t source, uint32_t size);
 /* Allow @count descriptors and work until there is nothing left. */
 void channel_run(struct bed *bed, unsigned int side, unsigned int number, uint16_t count);
 
-void test_memory(void);
-void test_pci(void);
 void test_ntb(void);
 void test_windows(void);
-void test_link(void);
-void test_ioat(void);
-void test_ioat_errors(void);
-void test_ioat_foreign(void);
-void test_client(void);
-void test_control(void);
 void test_crowd(void);
 void test_fuzz(void);
 

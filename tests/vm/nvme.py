@@ -1,0 +1,498 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""nvme.py [--provider sockets|verbs|ntb] [options] 6.1|6.12...: NVMe over kfabric
+
+Stock kernels. On 6.12 the target has its own transport type, with an nvmet.ko that knows its name
+(tests/vm/nvmet); on 6.1 it uses a type that the stock nvmet knows. After each case the consoles
+must be clean. The last line is "N passed, N failed".
+"""
+
+import argparse
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+from scenario import PROMISE, Verdict, check, usable  # noqa: E402
+import bed                                            # noqa: E402
+import pair as vm                                     # noqa: E402
+
+NQN = "nqn.2026-01.kfabric:disk"
+PORT = 4420
+DISK_UUID = "5d1f2c7a-83b4-4f60-9a35-7e1c9b04d6f8"
+HOST = "0b7e3c52-6f0e-4c1e-9d3a-5c1f7a0e4d21"
+CONFIG = "/sys/kernel/config/nvmet"
+# Where the nvmet.ko with the name "kfi" lies in the guests, out of modprobe's sight.
+PATCHED = "/lib/patched/nvmet.ko"
+# Stock modules that the guests need besides the usual
+MODULES = ("nvme_fabrics", "nvmet", "virtio_blk", "ext4", "crc32c_generic")
+PROGRAMS = ("/usr/sbin/nvme", "/usr/bin/fio", "/usr/sbin/mkfs.ext4", "/usr/sbin/e2fsck")
+
+# A subsystem that is the same whenever it is made, or hosts would take its disk for another one.
+TARGET = """set -e
+grep -q " /sys/kernel/config " /proc/mounts || mount -t configfs none /sys/kernel/config
+cd {config}
+mkdir subsystems/{nqn} subsystems/{nqn}/namespaces/1
+echo 1 >subsystems/{nqn}/attr_allow_any_host
+echo 6b66616272696300 >subsystems/{nqn}/attr_serial
+echo {uuid} >subsystems/{nqn}/namespaces/1/device_uuid
+echo -n {disk} >subsystems/{nqn}/namespaces/1/device_path
+echo 1 >subsystems/{nqn}/namespaces/1/enable
+"""
+MAKE_PORT = """set -e
+cd {config}
+mkdir ports/{number}
+echo {trtype} >ports/{number}/addr_trtype
+echo {family} >ports/{number}/addr_adrfam
+echo {address} >ports/{number}/addr_traddr
+echo {port} >ports/{number}/addr_trsvcid
+ln -s {config}/subsystems/{nqn} ports/{number}/subsystems/{nqn}
+"""
+DROP_PORT = """set -e
+cd {config}
+rm -f ports/{number}/subsystems/{nqn}
+rmdir ports/{number}
+"""
+DROP_TARGET = """set -e
+cd {config}
+rmdir subsystems/{nqn}/namespaces/1 subsystems/{nqn}
+"""
+
+
+class Disk:
+    """A file of the host that is machine b's disk: acknowledged data outlives the machine"""
+
+    qemu = "qemu-system-x86_64"
+
+    def __init__(self, mib):
+        self.mib = mib
+        self.path = None
+
+    def start(self, run_dir, _logs):
+        self.path = os.path.join(run_dir, "disk")
+        with open(self.path, "wb") as file:
+            file.truncate(self.mib << 20)
+
+    def stop(self):
+        """Remove it, with its directory."""
+
+    def arguments(self, name, _memory):
+        if name != "b":
+            return []
+        return ["-drive", f"file={self.path},format=raw,if=none,id=disk,discard=unmap",
+                "-device", "virtio-blk-pci,drive=disk,romfile="]
+
+
+def need(progress, logs):
+    """Install the programs of the guests."""
+    progress.during("looking for nvme-cli and fio", [os.path.join(vm.HERE, "need"), "nvme"], os.path.join(logs, "need-nvme.log"))
+
+
+def programs():
+    """Return nvme-cli and fio, and our programs, built for the guests."""
+    out = os.path.join(vm.BUILD, "nvme-tools")
+    os.makedirs(out, exist_ok=True)
+    built = []
+    for name in ("writelog", "hog"):
+        path = os.path.join(out, name)
+        source = os.path.join(bed.TOP, "tests", "nvme", name + ".c")
+        done = subprocess.run(["gcc", "-static", "-O2", "-Wall", "-Werror", "-pthread", "-o", path, source],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            raise vm.VmError(f"{name} does not build:\n{done.stdout}")
+        built.append(path)
+    return [*PROGRAMS, *built]
+
+
+class Nvme:
+    """Host a, target b, over one provider"""
+
+    def __init__(self, pair, provider="sockets", options="", named=False):
+        self.pair = pair
+        self.provider = provider
+        self.options = options    # of the provider's module
+        self.named = named        # nvmet.ko knows "kfi"; else we are its "loop"
+        self.node = bed.node(provider, pair, "b")
+        self.ctrl = None
+
+    def words(self, **more):
+        words = {"config": CONFIG, "nqn": NQN, "port": PORT, "disk": "/dev/vda", "family": "ipv4", "number": 1, "uuid": DISK_UUID,
+                 "trtype": "kfi" if self.named else "loop", "address": self.node}
+        words.update(more)
+        return words
+
+    # ---- machine b ----
+
+    def load_target(self, options=None):
+        """Load the provider, nvmet and nvmet-kfi, with the transport type for this kernel."""
+        if options is None:
+            options = "" if self.named else "trtype=254"
+        core = f"modprobe -a configfs nvme_core && modprobe -a -q nvme_auth nvme_keyring; insmod {PATCHED}" if self.named else \
+            "modprobe nvmet"
+        self.pair.run("b", bed.BELOW[self.provider])
+        self.pair.run("b", f"modprobe virtio_blk; modprobe kfi_{self.provider} {self.options} && {core} && "
+                      f"modprobe nvmet-kfi {options}")
+
+    def target(self):
+        """Create the subsystem with its disk, and a port."""
+        self.pair.run("b", TARGET.format(**self.words()))
+        self.port()
+
+    def port(self, check=True, **more):
+        return self.pair.run("b", MAKE_PORT.format(**self.words(**more)), check=check)
+
+    def drop_port(self, number=1):
+        self.pair.run("b", DROP_PORT.format(**self.words(number=number)))
+
+    def drop_target(self):
+        self.drop_port()
+        self.pair.run("b", DROP_TARGET.format(**self.words()))
+
+    def unload_target(self):
+        self.pair.run("b", f"rmmod nvmet_kfi nvmet kfi_{self.provider} kfi")
+
+    # ---- machine a ----
+
+    def load_host(self):
+        """Prepare the host, with names as nvme-cli makes them. The first connect loads nvme-kfi."""
+        self.pair.run("a", f"mkdir -p /etc/nvme && echo {HOST} >/etc/nvme/hostid && "
+                      f"echo nqn.2014-08.org.nvmexpress:uuid:{HOST} >/etc/nvme/hostnqn")
+        self.pair.run("a", bed.BELOW[self.provider])
+        self.pair.run("a", f"modprobe kfi_{self.provider} {self.options} && modprobe nvme_fabrics")
+
+    def unload_host(self):
+        """Nvme-kfi has loaded kfi_sockets for an address that no provider served."""
+        self.pair.run("a", "rmmod nvme_kfi nvme_fabrics && rmmod $(cut -d' ' -f1 /proc/modules | grep ^kfi_) kfi")
+
+    def connect_words(self, nqn=NQN, address=None, port=PORT, **options):
+        words = [f"nvme connect -t kfi -a {address or self.node} -s {port} -n {nqn}"]
+        words += [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+        return " ".join(words)
+
+    def controllers(self):
+        return set(self.pair.run("a", "ls /sys/class/nvme 2>/dev/null", check=False).text.split())
+
+    def connect(self, timeout=60, **options):
+        """Connect, and wait for the disk. Return its device."""
+        before = self.controllers()
+        self.pair.run("a", self.connect_words(**options), timeout)
+        new = self.controllers() - before
+        if len(new) != 1:
+            raise vm.Failed(f"new controllers: {sorted(new)}")
+        self.ctrl = new.pop()
+        return self.disk()
+
+    def disk(self, ctrl=None):
+        text = self.pair.run("a", "for try in $(seq 100); do for path in /sys/class/nvme-subsystem/*/"
+                             f"{ctrl or self.ctrl}/../nvme*n1; do [ -b /dev/${{path##*/}} ] && echo /dev/${{path##*/}} && exit; "
+                             "done; sleep 0.1; done; exit 1").text
+        return text.split()[0]
+
+    def disconnect(self, ctrl=None):
+        ctrl = ctrl or self.ctrl
+        self.pair.run("a", f"nvme disconnect -d {ctrl} && [ ! -e /sys/class/nvme/{ctrl} ]")
+
+    def leave(self):
+        """Clean up after a failed case: nothing is connected or running."""
+        self.pair.run("a", "killall -9 writelog hog fio; umount /mnt; swapoff -a; nvme disconnect-all", check=False)
+
+    def state(self, ctrl=None):
+        return self.pair.run("a", f"cat /sys/class/nvme/{ctrl or self.ctrl}/state", check=False).text.strip()
+
+    def until_live(self, timeout, ctrl=None):
+        end = time.monotonic() + timeout
+        while self.state(ctrl) != "live":
+            if time.monotonic() > end:
+                raise vm.TimedOut(f"{ctrl or self.ctrl} is {self.state(ctrl)}, not live, after {timeout} s")
+            time.sleep(0.2)
+
+    # ---- load ----
+
+    def fio(self, disk, sizes, depth, mib=8, timeout=300, **options):
+        """Verified writes and reads. Return the report."""
+        words = {"rw": "randwrite", "bsrange": sizes, "iodepth": depth, "size": f"{mib}M", "ioengine": "libaio", "direct": 1,
+                 "verify": "crc32c", "verify_fatal": 1, "do_verify": 1, "bs_unaligned": 0, **options}
+        text = " ".join(f"--{name}={value}" for name, value in words.items())
+        return self.pair.run("a", f"fio --name=verify --thread --filename={disk} {text}", timeout).text
+
+    def write_log(self, disk, seconds, threads=4, mib=64):
+        return WriteLog(self.pair.spawn("a", f"writelog {disk} {mib} {seconds} {threads}"))
+
+
+class WriteLog:
+    """A writelog that runs on machine a; see tests/nvme/writelog.c"""
+
+    SAID = re.compile(r"acknowledged (\d+), read (\d+), pause (\d+) ms(.*)")
+
+    def __init__(self, job):
+        self.job = job
+
+    def lines(self):
+        return self.SAID.findall(self.job.output())
+
+    def count(self):
+        """Return the number of writes acknowledged so far."""
+        if self.job.result:
+            raise vm.Failed(f"{self.job} is over:\n{self.job.result.text[-2000:]}")
+        lines = self.lines()
+        return int(lines[-1][0]) if lines else 0
+
+    def until_more(self, timeout, than=None):
+        """Wait until writes continue."""
+        than = self.count() if than is None else than
+        end = time.monotonic() + timeout
+        while self.count() <= than:
+            if time.monotonic() > end:
+                raise vm.TimedOut(f"no write was acknowledged for {timeout} s:\n{self.job.output()[-500:]}")
+            time.sleep(0.2)
+
+    def finish(self, timeout=120):
+        """Stop it and check that everything is there. Return its last line."""
+        self.job.vm.run("killall writelog", check=False)
+        result = self.job.wait(timeout)
+        if result.status != 0 or "all there" not in result.text or "NOT" in result.text:
+            raise vm.Failed(f"{self.job} ended with {result.status}:\n{result.text[-2000:]}")
+        return self.lines()[-1]
+
+
+CASES = []
+DISK_MIB = 256
+# Our modules once more, built with other private headers: tests/vm/nvme-misfit
+MISFITS = "/lib/misfit"
+# Of the kernel's own log, since the mark of this case
+MARK = "kfabric-nvme-case"
+# Reconnects follow quickly, and never end by themselves.
+PATIENT = {"reconnect_delay": 1, "ctrl_loss_tmo": -1, "keep_alive_tmo": 5, "nr_io_queues": 2}
+
+
+def case(budget, *providers):
+    """Register a case, for all providers by default; it fails if it exceeds its budget of seconds.
+    """
+    def register(function):
+        CASES.append((function, budget, providers or tuple(PROMISE)))
+        return function
+    return register
+
+
+class Scenario:
+    """One pair of machines, on which all cases run in order"""
+
+    def __init__(self, pair, provider, opts):
+        self.pair = pair
+        self.opts = opts
+        self.lot = random.Random(opts.seed)
+        self.nvme = Nvme(pair, provider, PROMISE[provider][0], named=pair.series != "6.1")
+        self.kfi = bed.Kfi(pair, provider)
+
+    def mark(self, name="a"):
+        self.pair.run(name, f"echo {MARK} >/dev/kmsg")
+
+    def log(self, name="a"):
+        """Return the kernel's messages since the last mark."""
+        return self.pair.run(name, "dmesg").text.rpartition(MARK)[2]
+
+    def fall_silent(self):
+        """Drop everything silently."""
+        if self.nvme.provider == "ntb":
+            self.pair.devices.command("link 0 stuck on")
+            self.pair.devices.command("link 0 down")
+        else:
+            self.pair.run("b", "tc qdisc replace dev eth0 root netem loss 100%")
+
+    def speak_again(self):
+        if self.nvme.provider == "ntb":
+            self.pair.devices.command("link 0 up")
+            self.pair.devices.command("link 0 stuck off")
+        else:
+            self.pair.run("b", "tc qdisc del dev eth0 root")
+
+    def kill_target(self):
+        """Kill machine b and start it again with the same disk."""
+        self.pair.kill("b")
+        self.pair.boot("b")
+        self.nvme.load_target()
+        self.nvme.target()
+
+
+@case(240)
+def load(s):
+    """the target's modules load, and a port by its type's name; nvme connect loads nvme-kfi"""
+    s.mark("b")
+    s.nvme.load_target()
+    check("not compared" not in s.log("b"), s.log("b"))
+    s.nvme.target()
+    s.nvme.load_host()
+    s.nvme.connect(nr_io_queues=2)
+    listed = s.pair.run("a", "nvme list-subsys").text
+    check(" kfi " in listed and "live" in listed, listed)
+    s.nvme.disconnect()
+
+
+@case(180)
+def other_layout(s):
+    """modules built with other structures than the kernel's are refused, and the log says why"""
+    s.nvme.drop_target()
+    s.nvme.unload_target()
+    s.pair.run("b", f"modprobe nvmet && modprobe kfi_{s.nvme.provider}")
+    s.pair.run("a", "rmmod nvme_kfi")
+    for name, module, core in (("a", "nvme-kfi", "nvme_core"), ("b", "nvmet-kfi", "nvmet")):
+        s.mark(name)
+        check(s.pair.run(name, f"insmod {MISFITS}/{module}.ko", check=False).status != 0, f"a misfit of {module} was loaded")
+        check(f"not built for this kernel's {core}: struct " in s.log(name), s.log(name))
+        s.pair.run(name, f"modprobe {module}")
+        check("not compared" not in s.log(name), s.log(name))
+    s.pair.run("b", "rmmod nvmet_kfi nvmet")
+    s.nvme.load_target()
+    s.nvme.target()
+
+
+@case(300)
+def verified(s):
+    """sizes from 512 bytes to 1 MiB, depths from 1 to 64, each byte with a checksum"""
+    disk = s.nvme.connect(nr_io_queues=2)
+    s.nvme.fio(disk, "512-4k", 1, size="256k")
+    s.nvme.fio(disk, "512-64k", 16, 4)
+    s.nvme.fio(disk, "4k-1m", 8, 16)
+    s.nvme.fio(disk, "512-16k", 64, 2)
+    s.nvme.fio(disk, "512-128k", 16, 4, rw="randrw", io_size="6M")
+    s.nvme.disconnect()
+
+
+@case(300)
+def silence(s):
+    """a target that falls silent during the connect: a clear error in time"""
+    over_ntb = s.nvme.provider == "ntb"
+    if not over_ntb:
+        s.pair.run("b", "tc qdisc replace dev eth0 root netem delay 400ms")
+    # Nothing delays a bridge: the machine may be faster than the silence.
+    for delay in (0.3, 0.1, 0.03, 0) if over_ntb else (1.2,):
+        s.mark()
+        job = s.pair.spawn("a", s.nvme.connect_words(nr_io_queues=2))
+        time.sleep(delay)
+        s.fall_silent()
+        result = job.wait(90)
+        s.speak_again()
+        if result.status:
+            break
+        s.pair.run("a", f"nvme disconnect -n {NQN}")
+    check(result.status != 0, "connected to a target that says nothing")
+    check("no connection to" in s.log() or "failed" in s.log().lower(), s.log())     # which, is the moment's
+    check(not s.nvme.controllers(), "a controller is left over")
+
+
+@case(3600)
+def target_killed(s):
+    """the target dies and comes back under load, at random moments: no acknowledged write is lost
+    """
+    disk = s.nvme.connect(**PATIENT)
+    log = s.nvme.write_log(disk, 36000)
+    for number in range(s.opts.kills):
+        log.until_more(90)
+        time.sleep(s.lot.uniform(0, 3))
+        before = log.count()
+        s.kill_target()
+        log.until_more(120, before)
+        s.nvme.until_live(60)
+        s.pair.check_logs()
+        s.pair.progress(f"{s.pair.series}: killed {number + 1} times, {log.count()} writes acknowledged")
+    log.finish()
+    s.nvme.disconnect()
+
+
+@case(400)
+def memory_pressure(s):
+    """swap and heavy writeback on the disk with little memory: no stall, and no leak"""
+    disk = s.nvme.connect(**PATIENT)
+    s.pair.run("a", f"mkswap {disk} && swapon {disk}")
+    free = int(s.pair.run("a", "awk '/^MemAvailable/ { print $2 }' /proc/meminfo").text) // 1024
+    # what is left for the rest is little, and half of it has to live on the disk
+    job = s.pair.spawn("a", f"hog 96 {s.opts.pressure} {free - 48}")
+    try:
+        result = job.wait(300)
+        check(result.status == 0, result.text)
+    finally:
+        out = s.pair.run("a", "cat /proc/vmstat | grep -E 'pswp(in|out)'").text
+        s.pair.run("a", f"swapoff {disk}", timeout=300)
+    check(all(int(line.split()[1]) > 1000 for line in out.splitlines()), f"hardly anything was swapped: {out}")
+    s.nvme.disconnect()
+
+
+@case(180)
+def unload(s):
+    """everything unloads"""
+    s.nvme.drop_target()
+    s.nvme.unload_target()
+    s.nvme.unload_host()
+    for name in s.pair.vms:
+        check(not s.kfi.loaded(name), f"{name}: {s.kfi.loaded(name)} are still loaded")
+
+
+def guest_files(series, verdict, logs, misfits):
+    """Return a directory of files for the guests; with @misfits also those of other_layout()."""
+    ko, tool = bed.build(series, verdict.progress, logs, "KFI_TESTS=y")
+    need(verdict.progress, logs)
+    verdict.progress(f"{series}: nvmet.ko that knows kfi, modules for another kernel")
+    files = [tool, *programs(), f"{vm.script('nvmet', series)}/nvmet.ko:{PATCHED}"]
+    if misfits:
+        where = vm.script("nvme-misfit", series)
+        files += [f"{where}/{name}.ko:{MISFITS}/{name}.ko" for name in ("nvme-kfi", "nvmet-kfi")]
+    return ko, files
+
+
+def chosen(function, opts):
+    """Is it one of the requested cases? The first one loads the modules for all."""
+    name = function.__name__
+    wanted = function is load or any(word in name for word in opts.wanted.split(","))
+    return wanted and not any(word in name for word in opts.unwanted.split(",") if word)
+
+
+def guest_modules(series):
+    """Return the stock modules of the guests."""
+    return [*MODULES, *(["nvme_loop"] if series != "6.1" else [])]
+
+
+def run_series(series, verdict, opts):
+    """Run all cases on one kernel, on one pair; a broken pair ends the series."""
+    logs = os.path.join(vm.BUILD, f"vm-{series}", f"nvme-{opts.provider}")
+    ko, programs = guest_files(series, verdict, logs, chosen(other_layout, opts))
+    with bed.machines(opts.provider, series, logs, ko, programs=programs,
+                      modules=guest_modules(series), memory="640M", append="rootfstype=ramfs",
+                      disk=Disk(DISK_MIB), progress=verdict.progress) as pair:
+        scenario = Scenario(pair, opts.provider, opts)
+        for function, budget, providers in CASES:
+            if opts.provider not in providers or not chosen(function, opts):
+                continue
+            if verdict.case(series, function, budget, scenario):
+                continue
+            if not usable(pair):
+                verdict.say(series, "the cases after that", 0, "a machine is broken")
+                return
+            scenario.nvme.leave()
+
+
+def arguments(words=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("series", nargs="*", help="6.1 and 6.12 unless told")
+    parser.add_argument("--provider", choices=sorted(PROMISE), default="sockets")
+    parser.add_argument("-k", dest="wanted", default="", metavar="WORD", help="only cases with this word in their name, or one of these (A,B)")
+    parser.add_argument("--skip", dest="unwanted", default="", metavar="WORD",
+                        help="no cases with this word, or one of these, in their name")
+    parser.add_argument("--kills", type=int, default=1, help="how often the target dies under load")
+    parser.add_argument("--resets", type=int, default=6, help="how many resets follow one another")
+    parser.add_argument("--pressure", type=int, default=10, help="seconds of too little memory")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="of the moments at which trouble comes")
+    return parser.parse_args(words)
+
+
+def main():
+    opts = arguments()
+    verdict = Verdict(vm.Progress())
+    print(f"seed {opts.seed}", flush=True)
+    return bed.closing(verdict, opts.series or ["6.1", "6.12"], lambda series: run_series(series, verdict, opts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
