@@ -53,10 +53,7 @@ static int victim_queues(struct victim *v, const struct victim_attr *attr)
 static int victim_endpoint(struct victim *v, const struct victim_attr *attr)
 {
 	int ret = kfi_endpoint(v->domain, v->info, &v->ep, NULL);
-	size_t yes = 1;
 
-	if (!ret && attr->av_only)
-		ret = kfi_setopt(&v->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_AV_ONLY, &yes, sizeof(yes));
 	if (!ret && v->txcq == v->cq) {
 		ret = kfi_ep_bind(v->ep, &v->cq->fid, KFI_TRANSMIT | KFI_RECV);
 	} else if (!ret) {

@@ -16,7 +16,6 @@
  * @provider: name of its provider
  * @node: address of this machine, or NULL
  * @type: @caps: of the endpoint; 0: RDM; messages and RMA
- * @av_only: KFI_OPT_AV_ONLY
  * @auth: authorization key, or NULL
  * @format: of its address; 0: the first that the provider offers
  * @buf_len: bytes of &victim.buf
@@ -30,7 +29,6 @@ struct victim_attr {
 	u32		type;
 	u32		format;
 	u64		caps;
-	bool		av_only;
 	size_t		buf_len;
 	size_t		cq_size;
 	size_t		txcq_size;

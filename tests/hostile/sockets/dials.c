@@ -64,7 +64,7 @@ static bool conflicts(struct socket *listener, const struct dialed *all, u16 las
 	bool ok = true;
 	u16 turn;
 
-	if (!check(!hs_victim(&v, KFI_EP_RDM, false), "no other endpoint"))
+	if (!check(!hs_victim(&v, KFI_EP_RDM), "no other endpoint"))
 		return false;
 	for (n = 0; ok && n < CONFLICTS; n++) {
 		turn = next_port(last);
@@ -166,100 +166,6 @@ bool known_key(struct victim *v)
 		   "an acceptor is believed whose port is not reserved");
 	victim_close(&lnd);
 release:
-	if (!IS_ERR(listener))
-		sock_release(listener);
-	return ok;
-}
-
-/* Pass a hello with its authentication data on. */
-static bool pass(struct hs *from, struct hs *to)
-{
-	u8 bytes[sizeof(struct kfw_hello) + KFW_AUTH_LEN];
-
-	return check(!hs_get(from, bytes, sizeof(bytes), HS_WAIT_MS) &&
-		     !hs_put(to, bytes, sizeof(bytes)), "a hello can't be passed on");
-}
-
-/*
- * @keyed calls an impostor that has no key, and that passes all on to @to and back. It gets no
- * connection to @to.
- */
-static bool relay(struct victim *keyed, struct victim *to)
-{
-	struct socket *listener = hs_listen(PLAIN_PORT, 16);
-	const struct hs_call call = { .node = 2 };
-	struct hs *from = ERR_PTR(-EIO), *on = ERR_PTR(-EIO);
-	struct kfw_hello said;
-	void *done;
-	u16 port;
-	int x;
-	bool ok = check(!IS_ERR(listener), "nobody can be called") &&
-		  check(!kfi_send(keyed->ep, keyed->buf, 64, NULL, dest(keyed, 0, PLAIN_PORT), &x),
-			"nothing can be sent");
-
-	if (ok) {
-		from = hs_called(listener, &port);
-		on = hs_connect(to, &call);
-		ok = check(!IS_ERR(from) && !IS_ERR(on), "no call comes, or TCP does not connect");
-	}
-	ok = ok && pass(from, on) && pass(on, from) && pass(from, on) &&
-	     check(!hs_get(on, &said, sizeof(said), HS_WAIT_MS), "a proof has no answer") &&
-	     check(said.kind == KFW_REJECT && le32_to_cpu(said.status) == EKEYREJECTED,
-		   "a proof for another connection is accepted");
-	if (!IS_ERR(from))
-		hs_reset(from);
-	if (!IS_ERR(on))
-		hs_reset(on);
-	ok = ok && check(victim_ended(keyed, HS_WAIT_MS, &done) < 0 && done == &x,
-			 "a message to an impostor is sent");
-	if (!IS_ERR(listener))
-		sock_release(listener);
-	return ok;
-}
-
-/* The proof of an endpoint is passed on to another one that has the key, and back to itself. */
-bool relayed_proof(struct victim *v)
-{
-	const struct victim_attr attr = {
-		.provider = "sockets", .node = "127.0.0.1", .auth = "the key", .cq_size = 64,
-		.buf_len = VICTIM_BUF,
-	};
-	struct victim keyed, other;
-	bool ok = check(!victim_open(&keyed, &attr), "no endpoint with a key");
-
-	if (!ok)
-		return false;
-	ok = check(!victim_open(&other, &attr), "no other endpoint with a key");
-	if (ok) {
-		ok = relay(&keyed, &other) && relay(&keyed, &keyed);
-		victim_close(&other);
-	}
-	victim_close(&keyed);
-	return ok;
-}
-
-/* A refusal is final, also if its reason is one for which work items try again. */
-bool rejected_later(struct victim *v)
-{
-	struct socket *listener = hs_listen(PORT, 16);
-	struct hs *hs = ERR_PTR(-EIO);
-	void *done;
-	u16 port;
-	int x, err = 0;
-	bool ok = check(!IS_ERR(listener), "nobody can be called") &&
-		  check(!kfi_send(v->ep, v->buf, 64, NULL, dest(v, 0, PORT), &x),
-			"nothing can be sent");
-
-	if (ok) {
-		hs = hs_called(listener, &port);
-		ok = check(!IS_ERR(hs), "no call comes") &&
-		     check(!hs_reject(hs, EAGAIN), "the peer can't send");
-		err = victim_ended(v, HS_WAIT_MS, &done);
-		pr_info("hostile: the send ended with %d\n", err);
-	}
-	ok = ok && check(err == -ECONNREFUSED && done == &x, "a refusal is not final");
-	if (!IS_ERR(hs))
-		hs_reset(hs);
 	if (!IS_ERR(listener))
 		sock_release(listener);
 	return ok;

@@ -4,10 +4,8 @@
  * kfi_sockets and nothing else.
  *
  *	peer.c	 one TCP connection: hello, frames, reset
- *	cases.c	 the attacks
- *	rtw.c	 attacks with RTWs, and with places
+ *	cases.c	 the attacks, and the module that runs them
  *	dials.c	 what the victim does to call many peers, and false ones
- *	main.c	 runs the cases
  *	../victim.c an endpoint over kfi_sockets
  */
 #ifndef KFI_SOCKETS_HOSTILE_H
@@ -50,24 +48,16 @@ struct hs {
 /* TCP alone; ERR_PTR() */
 struct hs *hs_connect(const struct victim *v, const struct hs_call *call);
 int hs_hello(struct hs *hs, const struct hs_call *call);		/* the hello */
-/* ... and the victim's ACCEPT */
-int hs_exchange_hello(struct hs *hs, const struct hs_call *call);
-struct hs *hs_open(const struct victim *v, const struct hs_call *call);	/* both; ERR_PTR() */
+/* all of it, and the victim's ACCEPT; ERR_PTR() */
+struct hs *hs_open(const struct victim *v, const struct hs_call *call);
 /* Be called: a listener on all addresses of this machine; ERR_PTR() */
 struct socket *hs_listen(u16 port, int backlog);
 /* ... and its next caller, @port: the port that it calls from; the same, and accept its hello */
 struct hs *hs_called(struct socket *listener, u16 *port);
 struct hs *hs_accept(struct socket *listener, u16 *port);
-int hs_reject(struct hs *hs, u32 status);		/* reject the hello of a caller */
-int hs_put(struct hs *hs, const void *bytes, size_t len);
-int hs_put_flags(struct hs *hs, const void *bytes, size_t len, int flags);	/* MSG_* */
 int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms);	/* exactly @len bytes */
 /* a frame with @payload bytes of 0x5a behind it */
 int hs_send(struct hs *hs, struct kfw_hdr *hdr, size_t payload);
-/* ... whose @len bytes are still to come; @seg or NULL */
-int hs_begin(struct hs *hs, struct kfw_hdr *hdr, const struct kfw_rma *seg, u64 len);
-/* read @left bytes and forget them */
-int hs_skip(struct hs *hs, u64 left, unsigned int ms);
 /* the next frame of this type; payload of others is skipped */
 int hs_recv(struct hs *hs, u8 type, struct kfw_hdr *hdr, unsigned int ms);
 /* the victim has closed the connection */
@@ -75,38 +65,13 @@ bool hs_ended(struct hs *hs, unsigned int ms);
 void hs_close(struct hs *hs);
 void hs_reset(struct hs *hs);
 
-/* main.c: on top of victim.h. 0 or a negative errno */
-int hs_victim(struct victim *v, enum kfi_ep_type type, bool av_only);		/* on 127.0.0.1 */
-/* a tagged receive */
-int hs_post(struct victim *v, u64 tag, void *context);
-kfi_addr_t hs_known(struct victim *v, u8 node, u16 port);			/* insert a peer */
-
-/**
- * struct hostile_case - a case; it runs only by name if one of these is set
- * @stopped: lo must transmit nothing, or late; no peer is served afterwards
- * @patient: peer_timeout_ms must be 10000
- */
-struct hostile_case {
-	const char	*name;
-	bool		(*run)(struct victim *v);
-	bool		stopped;
-	bool		patient;
-};
-
-extern const struct hostile_case hostile_cases[];
-
-/* rtw.c */
-bool rtw_served(struct victim *v);
-bool rtw_unused(struct victim *v);
-bool rtw_broken(struct victim *v);
+/* cases.c: on top of victim.h. 0 or a negative errno */
+int hs_victim(struct victim *v, enum kfi_ep_type type);		/* on 127.0.0.1 */
+bool check(bool truth, const char *what);
 
 /* dials.c */
 bool shared_ports(struct victim *v);
 bool false_acceptor(struct victim *v);
 bool known_key(struct victim *v);
-bool relayed_proof(struct victim *v);
-bool rejected_later(struct victim *v);
-
-bool check(bool truth, const char *what);
 
 #endif

@@ -63,6 +63,32 @@ free:
 	return ERR_PTR(ret);
 }
 
+static int hs_put(struct hs *hs, const void *bytes, size_t len)
+{
+	struct kvec vec = { (void *)bytes, len };
+	struct msghdr msg = { .msg_flags = MSG_NOSIGNAL };
+	int ret;
+
+	hs->sock->sk->sk_sndtimeo = msecs_to_jiffies(HS_WAIT_MS);
+	ret = kernel_sendmsg(hs->sock, &msg, &vec, 1, len);
+	if (ret < 0)
+		return ret;
+	return ret == len ? 0 : -EAGAIN;
+}
+
+int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms)
+{
+	struct kvec vec = { bytes, len };
+	struct msghdr msg = {};
+	int ret;
+
+	hs->sock->sk->sk_rcvtimeo = msecs_to_jiffies(ms);
+	ret = kernel_recvmsg(hs->sock, &msg, &vec, 1, len, MSG_WAITALL);
+	if (ret < 0)
+		return ret;
+	return ret == len ? 0 : -ECONNRESET;
+}
+
 static int hs_say_hello(struct hs *hs, const struct hs_call *call, u8 kind)
 {
 	struct kfw_hello hello = {
@@ -143,21 +169,7 @@ struct hs *hs_accept(struct socket *listener, u16 *port)
 	return ERR_PTR(ret);
 }
 
-int hs_reject(struct hs *hs, u32 status)
-{
-	struct kfw_hello hello = {
-		.magic = cpu_to_le32(KFW_MAGIC),
-		.kind = KFW_REJECT,
-		.ep_type = KFI_EP_RDM,
-		.version = cpu_to_le16(KFW_VERSION),
-		.len = cpu_to_le16(sizeof(hello)),
-		.status = cpu_to_le32(status),
-	};
-
-	return hs_put(hs, &hello, sizeof(hello));
-}
-
-int hs_exchange_hello(struct hs *hs, const struct hs_call *call)
+static int hs_exchange_hello(struct hs *hs, const struct hs_call *call)
 {
 	int ret = hs_hello(hs, call);
 
@@ -181,56 +193,6 @@ struct hs *hs_open(const struct victim *v, const struct hs_call *call)
 	return ERR_PTR(ret);
 }
 
-int hs_put(struct hs *hs, const void *bytes, size_t len)
-{
-	return hs_put_flags(hs, bytes, len, 0);
-}
-
-int hs_put_flags(struct hs *hs, const void *bytes, size_t len, int flags)
-{
-	struct kvec vec = { (void *)bytes, len };
-	struct msghdr msg = { .msg_flags = MSG_NOSIGNAL | flags };
-	int ret;
-
-	hs->sock->sk->sk_sndtimeo = msecs_to_jiffies(HS_WAIT_MS);
-	ret = kernel_sendmsg(hs->sock, &msg, &vec, 1, len);
-	if (ret < 0)
-		return ret;
-	return ret == len ? 0 : -EAGAIN;
-}
-
-int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms)
-{
-	struct kvec vec = { bytes, len };
-	struct msghdr msg = {};
-	int ret;
-
-	hs->sock->sk->sk_rcvtimeo = msecs_to_jiffies(ms);
-	ret = kernel_recvmsg(hs->sock, &msg, &vec, 1, len, MSG_WAITALL);
-	if (ret < 0)
-		return ret;
-	return ret == len ? 0 : -ECONNRESET;
-}
-
-/* Set a limit of one window, which the victim has not used: it is always valid. */
-static void hs_credit(struct kfw_hdr *hdr)
-{
-	hdr->credit_msg = cpu_to_le32(1024);
-	hdr->credit_tag = cpu_to_le32(1024);
-}
-
-int hs_begin(struct hs *hs, struct kfw_hdr *hdr, const struct kfw_rma *seg, u64 len)
-{
-	int ret;
-
-	hs_credit(hdr);
-	hdr->rma_count = cpu_to_le16(seg ? 1 : 0);
-	hdr->payload = cpu_to_le64(len);
-	hdr->len = cpu_to_le64(len);
-	ret = hs_put(hs, hdr, sizeof(*hdr));
-	return ret ?: seg ? hs_put(hs, seg, sizeof(*seg)) : 0;
-}
-
 int hs_send(struct hs *hs, struct kfw_hdr *hdr, size_t payload)
 {
 	size_t len = sizeof(*hdr) + payload;
@@ -239,7 +201,9 @@ int hs_send(struct hs *hs, struct kfw_hdr *hdr, size_t payload)
 
 	if (!frame)
 		return -ENOMEM;
-	hs_credit(hdr);
+	/* a limit of one window, which the victim has not used: it is always valid */
+	hdr->credit_msg = cpu_to_le32(1024);
+	hdr->credit_tag = cpu_to_le32(1024);
 	if (hdr->type == KFW_MSG || hdr->type == KFW_DATA) {
 		hdr->payload = cpu_to_le64(payload);
 		hdr->len = cpu_to_le64(payload);
@@ -251,7 +215,7 @@ int hs_send(struct hs *hs, struct kfw_hdr *hdr, size_t payload)
 	return ret;
 }
 
-int hs_skip(struct hs *hs, u64 left, unsigned int ms)
+static int hs_skip(struct hs *hs, u64 left, unsigned int ms)
 {
 	u8 some[256];
 	size_t n;

@@ -5,7 +5,6 @@
 #include <linux/delay.h>
 #include <linux/in.h>
 #include <linux/mm.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/vmstat.h>
 #include <rdma/restrack.h>
@@ -95,29 +94,6 @@ static bool odd(struct hostile *h)
 		     check(hv_ended(hv), "another request is taken for a SEND");
 		hv_close(hv);
 	}
-	return ok;
-}
-
-/* Bytes that are no frames. */
-static bool noise(struct hostile *h)
-{
-	u8 *body = kzalloc(HV_BUF, GFP_KERNEL);
-	unsigned int i, n, len;
-	struct hv *hv;
-	bool ok = body;
-
-	for (i = 0; i < 16 && ok; i++) {
-		hv = hv_open(&h->v, PORT + i);
-		ok = check(!IS_ERR(hv), "not let in");
-		for (n = 0; n < 12 && ok && !hv_gone(hv); n++) {
-			len = get_random_u32() % 400;
-			get_random_bytes(body, len);
-			hv_say(hv, body, len, 0);
-		}
-		if (!IS_ERR(hv))
-			hv_close(hv);
-	}
-	kfree(body);
 	return ok;
 }
 
@@ -244,7 +220,6 @@ static bool leaves(struct hostile *h)
 const struct hostile_case head_cases[] = {
 	{ "heads",	heads },
 	{ "odd",	odd },
-	{ "noise",	noise },
 	{ "pings",	pings },
 	{ "deaf",	deaf },
 	{ "leaves",	leaves },

@@ -9,8 +9,6 @@
 #define PORT		1000
 #define SILENT		12
 
-/* ---- private data of rdma_cm ---- */
-
 /* Fronts that are refused; the answer says which version the victim speaks. */
 static const struct kvw_front wrong_fronts[] = {
 	{},
@@ -77,42 +75,6 @@ static bool silence(struct hostile *h)
 	return ok;
 }
 
-/* ---- hellos of the protocol ---- */
-
-/* One byte of the hello is another one. The tests of the protocol have the other cases. */
-static const struct {
-	u8 at, value;
-} wrong_bytes[] = {
-	{ offsetof(struct kfw_hello, magic), 0 }, { offsetof(struct kfw_hello, version), 9 },
-	{ offsetof(struct kfw_hello, len), 0 }, { offsetof(struct kfw_hello, kind), KFW_ACCEPT },
-	{ offsetof(struct kfw_hello, kind), 77 }, { offsetof(struct kfw_hello, ep_type), 1 },
-	{ offsetof(struct kfw_hello, data_len) + 1, 255 },
-};
-
-static bool hellos(struct hostile *h)
-{
-	struct hv_call call = { .silent = true };
-	struct kfw_hello hello;
-	unsigned int i;
-	struct hv *hv;
-	bool ok = true;
-
-	for (i = 0; i < ARRAY_SIZE(wrong_bytes) && ok; i++) {
-		call.port = PORT + i;
-		hv = hv_new();
-		hv_hello(&hello, call.port);
-		((u8 *)&hello)[wrong_bytes[i].at] = wrong_bytes[i].value;
-		ok = check(hv && !hv_call(hv, &h->v, &call), "not let in");
-		if (ok)
-			hv_say(hv, &hello, sizeof(hello), 0);
-		ok = ok && check(hv_ended(hv), "a wrong hello is taken for a good one") &&
-		     check(!hv->accepted, "a wrong hello is accepted");
-		if (hv)
-			hv_close(hv);
-	}
-	return ok;
-}
-
 /* A caller that is let in refuses in its turn, which no listener has to do with. */
 static bool refusals(struct hostile *h)
 {
@@ -135,7 +97,6 @@ static bool refusals(struct hostile *h)
 const struct hostile_case hello_cases[] = {
 	{ "fronts",	fronts },
 	{ "silence",	silence },
-	{ "hellos",	hellos },
 	{ "refusals",	refusals },
 	{}
 };

@@ -70,7 +70,7 @@ struct hv_call {
  * @events: BIT(enum rdma_cm_event_type); @said: private data of the last
  * @broken: the queue pair has ended
  * @deaf: receives are not given back; @taken: so many have come
- * @plain: what comes is no packet: @plains of them, the last of @bytes bytes at @at, with @imm or 0
+ * @plain: what comes is no packet
  * @mem: @dma: memory of ours, reachable with pd's global key
  */
 struct hv {
@@ -86,10 +86,6 @@ struct hv {
 	bool			broken;
 	bool			deaf;
 	bool			plain;
-	unsigned int		plains;
-	u32			bytes;
-	u32			imm;
-	u8			*at;
 	unsigned int		taken;
 	unsigned int		posted;
 	struct ib_cqe		recv;
@@ -121,7 +117,6 @@ int hv_send(struct hv *hv, const void *bytes, u32 len, u32 inv);	/* returns when
 int hv_say(struct hv *hv, const void *bytes, u32 len, u16 flags);
 /* a frame, with @len bytes of segments, places and payload behind its header */
 int hv_frame(struct hv *hv, struct kfw_frame *f, const void *rest, u32 len);
-void hv_hello(struct kfw_hello *hello, u16 port);
 void hv_listen(struct hv *hv, unsigned int n);			/* n receives more */
 unsigned int hv_count(struct hv *hv, u8 type);
 bool hv_wait(struct hv *hv, u8 type, unsigned int n, unsigned int ms);	/* has heard so many */

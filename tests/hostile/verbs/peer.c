@@ -105,15 +105,8 @@ static void hv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	at = hv->in + (hv->taken++ % HV_RECVS) * HV_BUF;
-	if (hv->plain) {
-		hv->bytes = wc->byte_len;
-		hv->imm = wc->wc_flags & IB_WC_WITH_IMM ? be32_to_cpu(wc->ex.imm_data) : 0;
-		hv->at = at;
-		/* pairs with plain_heard(): what is said of the last */
-		smp_store_release(&hv->plains, hv->plains + 1);
-	} else {
+	if (!hv->plain)
 		hv_heard(hv, at, wc->byte_len);
-	}
 	if (!hv->deaf)
 		hv_listen(hv, 1);
 	hv_wake(hv);
@@ -225,7 +218,7 @@ bool hv_ended(struct hv *hv)
 	return wait_event_timeout(hv->wait, hv_gone(hv), msecs_to_jiffies(HV_WAIT_MS));
 }
 
-void hv_hello(struct kfw_hello *hello, u16 port)
+static void hv_hello(struct kfw_hello *hello, u16 port)
 {
 	struct kfw_hello_info info = {
 		.kind = KFW_HELLO, .ep_type = KFI_EP_RDM, .port = port, .incarnation = 77,

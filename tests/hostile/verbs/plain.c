@@ -186,41 +186,6 @@ static int plain_done(struct plain *p, struct kfi_cq_data_entry *entry, unsigned
 	return ret == 1 ? 0 : ret ?: -EAGAIN;
 }
 
-static bool plain_heard(struct plain *p, unsigned int n)
-{
-	/* Pairs with hv_recv_done(). */
-	return wait_event_timeout(p->hv->wait, smp_load_acquire(&p->hv->plains) >= n || hv_gone(p->hv), msecs_to_jiffies(HV_WAIT_MS)) &&
-	       p->hv->plains >= n;
-}
-
-/* Bytes go over as they are, each way, and private data but for the zeros behind it. */
-static bool plain_talk(struct hostile *h)
-{
-	struct kfi_cq_data_entry entry;
-	struct plain *p = plain_open();
-	u8 *mem;
-	bool ok;
-	int i;
-
-	if (!p)
-		return false;
-	mem = p->hv->mem;
-	for (i = 0; i < 1500; i++)
-		mem[i] = i * 7;
-	ok = check(p->len >= 5 && !memcmp(p->data, "hello", 5) && !memchr_inv(p->data + 5, 0, p->len - 5), "other words of the caller");
-	ok = ok && check(p->hv->said_len >= 7 && !memcmp(p->hv->said, "welcome", 7), "other words of the listener");
-	ok = ok && check(!hv_send(p->hv, mem, 1500, 0), "nothing can be sent") &&
-	     check(!plain_done(p, &entry, HV_WAIT_MS) && entry.len == 1500 && entry.op_context == p->v.buf && !memcmp(p->v.buf, mem, 1500),
-		   "other bytes are received") &&
-	     check(!hv_send(p->hv, mem, 0, 0), "nothing can't be sent") && check(!plain_done(p, &entry, HV_WAIT_MS) && !entry.len, "more than nothing comes");
-	ok = ok && check(!kfi_inject(p->v.ep, mem, 3, 0) && plain_heard(p, 1) && p->hv->bytes == 3 && !memcmp(p->hv->at, mem, 3), "not three bytes");
-	ok = ok && check(!kfi_senddata(p->v.ep, mem, 1000, NULL, 0xfedcba98, 0, mem) && plain_heard(p, 2) && p->hv->bytes == 1000 &&
-			 p->hv->imm == 0xfedcba98 && !memcmp(p->hv->at, mem, 1000), "not a thousand, or other data");
-	ok = ok && check(!plain_done(p, &entry, HV_WAIT_MS) && entry.op_context == mem, "a send has not ended");
-	plain_close(p);
-	return ok;
-}
-
 /* All receives that are left end in error, and the consumer hears of the end. */
 static bool plain_over(struct plain *p, int left)
 {
@@ -263,24 +228,6 @@ static bool plain_no_message(struct hostile *h)
 		ok = check(!plain_odd(p, odd[i]), "it can't be posted") && plain_over(p, PLAIN_RECVS);
 		plain_close(p);
 	}
-	return ok;
-}
-
-/* Longer than the receive: what the device says of it is up to the device. */
-static bool plain_too_long(struct hostile *h)
-{
-	struct plain *p = plain_open();
-	u8 *bytes = kzalloc(HV_BUF, GFP_KERNEL);
-	bool ok = p && bytes;
-
-	if (ok) {
-		memset(p->v.buf + PLAIN_BUF, 0x5a, 2 * PLAIN_BUF);
-		ok = check(hv_send(p->hv, bytes, PLAIN_BUF + 1, 0), "it is taken") && plain_over(p, PLAIN_RECVS) &&
-		     check(!memchr_inv(p->v.buf + PLAIN_BUF, 0x5a, 2 * PLAIN_BUF), "bytes beyond the receive");
-	}
-	if (p)
-		plain_close(p);
-	kfree(bytes);
 	return ok;
 }
 
@@ -426,12 +373,10 @@ static bool plain_left(struct hostile *h)
 }
 
 const struct hostile_case plain_cases[] = {
-	{ "plain_talk", plain_talk },
 	{ "plain_early", plain_early },
 	{ "plain_rushed", plain_rushed },
 	{ "plain_left", plain_left },
 	{ "plain_no_message", plain_no_message },
-	{ "plain_too_long", plain_too_long },
 	{ "plain_deaf", plain_deaf },
 	{ "plain_half", plain_half },
 	{ }

@@ -1,0 +1,1299 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The message protocol against hostile peers, over links of memory. Such a peer is not a second
+ * side of the protocol: it reads and writes the bytes of its link, and shares only the wire format.
+ * What a peer can do to a particular kind of link is tested in tests/hostile.
+ */
+#include <linux/delay.h>
+#include "fake.h"
+#include "../../kfi/proto/proto.h"
+
+#define PH_ROOM		131072U		/* bytes that a link holds in each direction */
+#define PH_BUF		65536U		/* bytes of a receive */
+#define PH_WAIT_MS	20000U		/* limit for an event that has to happen */
+#define PH_NOT_MS	200U		/* how long to look for one that must not happen */
+#define PH_SHORT_MS	400U		/* peer_timeout_ms in the tests that wait for it */
+#define PH_CREDIT	1024U		/* a limit of one window: as long as it is not used it is valid */
+#define PH_SELF		1		/* port of the victim */
+#define TAG_X		0xaa
+#define TAG_Y		0xbb
+#define KEY		7
+
+/**
+ * struct ph_peer - a connection as the peer sees it, until the end of the test
+ * @entry: in &ph_world.peers
+ * @lock: lock of the link; protects the following members
+ * @link: the victim's link, or NULL
+ * @in: bytes for the victim, of which it has taken @off
+ * @out: bytes of the victim
+ * @full: the victim waits for room in @out
+ * @cut: the peer has ended the connection; @closed: the victim has closed its link
+ * @said: answer to the hello
+ */
+struct ph_peer {
+	struct list_head	entry;
+	spinlock_t		lock;
+	struct kfi_link		*link;
+	u8			*in, *out;
+	u32			len, off, out_len;
+	bool			full, cut, closed;
+	struct kfw_hello	said;
+};
+
+struct ph_link {
+	struct kfi_link		link;
+	struct ph_peer		*peer;
+};
+
+/**
+ * struct ph_world - an endpoint, the victim
+ * @dialed: the peer that the victim reaches if it calls
+ * @served: so many well-behaved peers have been served
+ */
+static struct {
+	struct kunit		*test;
+	struct kfi_world	*w;
+	struct kfid_cq		*cq;
+	struct kfid_ep		*ep;
+	struct kfid_mr		*mr;
+	u8			*buf;
+	struct list_head	peers;
+	struct ph_peer		*dialed;
+	u16			served;
+} ph;
+
+static struct kfi_proto ph_proto;
+
+static struct ph_peer *to_peer(const struct kfi_link *link)
+{
+	return container_of(link, struct ph_link, link)->peer;
+}
+
+/* ---- the link. A name is the number of a node, and a port in the lower 16 bits ---- */
+
+static size_t ph_len(const void *name)
+{
+	return sizeof(u64);
+}
+
+static int ph_cmp(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(u64));
+}
+
+static u32 ph_hash(const void *name)
+{
+	return *(const u32 *)name;
+}
+
+static int ph_name(const struct kfi_ep *ep, const void *addr, void *name)
+{
+	memcpy(name, addr, sizeof(u64));
+	return 0;
+}
+
+static int ph_address(const struct kfi_ep *ep, const void *name, void *addr)
+{
+	memcpy(addr, name, sizeof(u64));
+	return sizeof(u64);
+}
+
+static void ph_source(const void *name, void *source)
+{
+	*(u64 *)source = *(const u64 *)name & ~0xffffULL;
+}
+
+static u16 ph_port(const struct kfi_proto_ep *pe)
+{
+	return PH_SELF;
+}
+
+static void ph_set_port(void *name, u16 port)
+{
+	*(u64 *)name = (*(u64 *)name & ~0xffffULL) | port;
+}
+
+static void ph_self(struct kfi_link *link, void *name)
+{
+	*(u64 *)name = PH_SELF;
+}
+
+static size_t ph_wire_name(const void *name, u8 *bytes)
+{
+	memcpy(bytes, name, sizeof(u64));
+	return sizeof(u64);
+}
+
+static int ph_open(struct kfi_link *link)
+{
+	return 0;
+}
+
+static int ph_dial(struct kfi_link *link)
+{
+	struct ph_peer *peer = ph.dialed;
+
+	if (!peer)
+		return -ECONNREFUSED;
+	ph.dialed = NULL;
+	container_of(link, struct ph_link, link)->peer = peer;
+	peer->link = link;
+	kfi_link_up(link);
+	return 0;
+}
+
+static int ph_ended(const struct kfi_link *link)
+{
+	return READ_ONCE(to_peer(link)->cut) ? -ECONNRESET : 0;
+}
+
+static void ph_detach(struct kfi_link *link)
+{
+	struct ph_peer *peer = to_peer(link);
+
+	if (!peer)
+		return;
+	spin_lock_bh(&peer->lock);
+	peer->link = NULL;
+	spin_unlock_bh(&peer->lock);
+}
+
+static void ph_close(struct kfi_link *link, bool abort)
+{
+	if (to_peer(link))
+		WRITE_ONCE(to_peer(link)->closed, true);
+}
+
+static int ph_probe(struct kfi_link *link)
+{
+	return ph_ended(link) ? -1 : 1;
+}
+
+static bool ph_trylock(struct kfi_link *link)
+{
+	return spin_trylock_bh(&to_peer(link)->lock);
+}
+
+static bool ph_lock(struct kfi_link *link)
+{
+	spin_lock_bh(&to_peer(link)->lock);
+	return true;
+}
+
+static void ph_unlock(struct kfi_link *link)
+{
+	spin_unlock_bh(&to_peer(link)->lock);
+}
+
+static int ph_post(struct kfi_link *link, struct kfi_unit *unit)
+{
+	struct ph_peer *peer = to_peer(link);
+	u32 n = min(unit->len - unit->done, PH_ROOM - peer->out_len);
+
+	if (peer->cut)
+		return -ECONNRESET;
+	memcpy(peer->out + peer->out_len, unit->head + unit->done, n);
+	unit->done += n;
+	peer->out_len += n;
+	if (unit->done == unit->len && unit->left) {
+		n = min_t(u64, unit->left, PH_ROOM - peer->out_len);
+		kfi_copy_from(peer->out + peer->out_len, unit->payload, n);
+		unit->left -= n;
+		peer->out_len += n;
+	}
+	peer->full = unit->done < unit->len || unit->left;
+	return peer->full ? -EAGAIN : 0;
+}
+
+static u64 ph_sent_to(const struct kfi_link *link)
+{
+	return link->posted;
+}
+
+static bool ph_read(struct kfi_link *link)
+{
+	struct ph_peer *peer = to_peer(link);
+	const u8 *bytes;
+	size_t n;
+	u8 want;
+
+	while (peer->off < peer->len) {
+		want = smp_load_acquire(&link->want);	/* pairs with kfp_rx_set_at() */
+		bytes = peer->in + peer->off;
+		n = peer->len - peer->off;
+		if (want == KFI_WANT_STOP)
+			break;
+		if (want == KFI_WANT_HEAD) {
+			peer->off += kfi_link_rx_head(link, bytes, n);
+			continue;
+		}
+		n = min_t(u64, n, link->left);
+		rcu_read_lock();
+		if (want == KFI_WANT_PAYLOAD ||
+		    (want == KFI_WANT_REGION && kfi_link_rx_live(link)))
+			kfi_copy_to(link->into, bytes, n);
+		rcu_read_unlock();
+		peer->off += n;
+		kfi_link_rx_placed(link, n);
+	}
+	return true;
+}
+
+static const struct kfi_link_ops ph_ops = {
+	.link_size	= sizeof(struct ph_link),
+	.name_len	= sizeof(u64),
+	.len		= ph_len,
+	.cmp		= ph_cmp,
+	.hash		= ph_hash,
+	.name		= ph_name,
+	.address	= ph_address,
+	.source		= ph_source,
+	.port		= ph_port,
+	.set_port	= ph_set_port,
+	.self		= ph_self,
+	.wire_name	= ph_wire_name,
+	.open		= ph_open,
+	.dial		= ph_dial,
+	.ended		= ph_ended,
+	.detach		= ph_detach,
+	.close		= ph_close,
+	.probe		= ph_probe,
+	.trylock	= ph_trylock,
+	.lock		= ph_lock,
+	.unlock		= ph_unlock,
+	.post		= ph_post,
+	.sent_to	= ph_sent_to,
+	.read		= ph_read,
+};
+
+/* ---- the peer: bytes ---- */
+
+static struct ph_peer *ph_new(void)
+{
+	struct ph_peer *peer = kvzalloc(sizeof(*peer), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(ph.test, peer);
+	spin_lock_init(&peer->lock);
+	list_add(&peer->entry, &ph.peers);
+	peer->in = kvmalloc(PH_ROOM, GFP_KERNEL);
+	peer->out = kvmalloc(PH_ROOM, GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(ph.test, peer->in && peer->out);
+	return peer;
+}
+
+static bool ph_passed(unsigned long begin, unsigned int ms)
+{
+	return time_after(jiffies, begin + msecs_to_jiffies(ms));
+}
+
+/* Return: false if the victim has closed the link, or takes nothing */
+static bool ph_put(struct ph_peer *peer, const void *bytes, u32 len)
+{
+	unsigned long begin = jiffies;
+	u32 n;
+
+	for (;;) {
+		spin_lock_bh(&peer->lock);
+		memmove(peer->in, peer->in + peer->off, peer->len - peer->off);
+		peer->len -= peer->off;
+		peer->off = 0;
+		n = min(len, PH_ROOM - peer->len);
+		memcpy(peer->in + peer->len, bytes, n);
+		peer->len += n;
+		bytes += n;
+		len -= n;
+		if (peer->link)
+			kfi_link_rx(peer->link);
+		spin_unlock_bh(&peer->lock);
+		if (!len || READ_ONCE(peer->closed) || ph_passed(begin, PH_WAIT_MS))
+			return !len;
+		msleep(1);
+	}
+}
+
+/* Exactly @len bytes of the victim. Return: 0, -EAGAIN after @ms, -ECONNRESET: there are no more */
+static int ph_get(struct ph_peer *peer, void *bytes, u32 len, unsigned int ms)
+{
+	unsigned long begin = jiffies;
+
+	while (READ_ONCE(peer->out_len) < len) {
+		if (READ_ONCE(peer->closed))
+			return -ECONNRESET;
+		if (ph_passed(begin, ms))
+			return -EAGAIN;
+		msleep(1);
+	}
+	spin_lock_bh(&peer->lock);
+	memcpy(bytes, peer->out, len);
+	peer->out_len -= len;
+	memmove(peer->out, peer->out + len, peer->out_len);
+	if (peer->full && peer->link) {
+		peer->full = false;
+		kfi_link_room(peer->link);
+	}
+	spin_unlock_bh(&peer->lock);
+	return 0;
+}
+
+static bool ph_closes(struct ph_peer *peer, unsigned int ms)
+{
+	unsigned long begin = jiffies;
+
+	while (!READ_ONCE(peer->closed) && !ph_passed(begin, ms))
+		msleep(1);
+	return READ_ONCE(peer->closed);
+}
+
+static void ph_reset(struct ph_peer *peer)
+{
+	spin_lock_bh(&peer->lock);
+	WRITE_ONCE(peer->cut, true);
+	if (peer->link)
+		kfi_link_down(peer->link);
+	spin_unlock_bh(&peer->lock);
+	KUNIT_EXPECT_TRUE(ph.test, ph_closes(peer, PH_WAIT_MS));
+}
+
+/* ---- the peer: hellos and frames ---- */
+
+static struct kfw_hello ph_hello(u16 port, u8 kind)
+{
+	return (struct kfw_hello) {
+		.magic = cpu_to_le32(KFW_MAGIC), .version = cpu_to_le16(KFW_VERSION),
+		.len = cpu_to_le16(sizeof(struct kfw_hello)), .kind = kind, .ep_type = KFI_EP_RDM,
+		.port = cpu_to_le16(port), .incarnation = cpu_to_le64(get_random_u64() | 1),
+		.stream = cpu_to_le64(get_random_u64() | 1), .window_msg = cpu_to_le32(PH_CREDIT),
+		.window_tag = cpu_to_le32(PH_CREDIT), .requests = cpu_to_le32(64),
+		.eager = cpu_to_le32(16384),
+	};
+}
+
+/* Call from node @node, and send no hello. */
+static struct ph_peer *ph_connect(u64 node)
+{
+	struct ph_peer *peer = ph_new();
+	struct kfi_link *link;
+
+	link = kfi_link_new(container_of(kfi_to_ep(ph.ep), struct kfi_proto_ep, ep), NULL);
+	KUNIT_ASSERT_NOT_NULL(ph.test, link);
+	container_of(link, struct ph_link, link)->peer = peer;
+	link->privileged = true;
+	*(u64 *)link->name = node << 16;
+	peer->link = link;
+	KUNIT_ASSERT_EQ(ph.test, 0, kfi_link_called(link));
+	kfi_link_up(link);
+	return peer;
+}
+
+/* Call, as @port of the node. The last connection of this name has to have ended. */
+static struct ph_peer *ph_call(u64 node, u16 port)
+{
+	struct kfw_hello hello = ph_hello(port, KFW_HELLO);
+	struct ph_peer *peer = ph_connect(node);
+
+	ph_put(peer, &hello, sizeof(hello));
+	KUNIT_ASSERT_EQ(ph.test, 0, ph_get(peer, &peer->said, sizeof(peer->said), PH_WAIT_MS));
+	KUNIT_ASSERT_EQ(ph.test, (u8)KFW_ACCEPT, peer->said.kind);
+	return peer;
+}
+
+/* ... with little time for what is due */
+static struct ph_peer *ph_call_short(void)
+{
+	ph_proto.params.peer_timeout_ms = PH_SHORT_MS;
+	return ph_call(2, 5);
+}
+
+static struct kfw_hdr ph_rts(u64 tag, u32 id, u64 len)
+{
+	return (struct kfw_hdr) {
+		.type = KFW_RTS, .flags = KFW_F_TAGGED, .tag = cpu_to_le64(tag),
+		.id = cpu_to_le32(id), .len = cpu_to_le64(len),
+	};
+}
+
+static struct kfw_hdr ph_msg(u64 tag)
+{
+	return (struct kfw_hdr) { .type = KFW_MSG, .flags = KFW_F_TAGGED, .tag = cpu_to_le64(tag) };
+}
+
+static struct kfw_hdr ph_data(const struct kfw_hdr *cts)
+{
+	return (struct kfw_hdr) {
+		.type = KFW_DATA, .id = cts->id, .gen = cts->gen, .slot = cts->slot,
+	};
+}
+
+static bool ph_put_hdr(struct ph_peer *peer, struct kfw_hdr *hdr)
+{
+	hdr->credit_msg = cpu_to_le32(PH_CREDIT);
+	hdr->credit_tag = cpu_to_le32(PH_CREDIT);
+	return ph_put(peer, hdr, sizeof(*hdr));
+}
+
+/* The header of a frame whose @len bytes are still to come, with a segment if there is @seg */
+static bool ph_begin(struct ph_peer *peer, struct kfw_hdr *hdr, const struct kfw_rma *seg, u64 len)
+{
+	hdr->payload = cpu_to_le64(len);
+	hdr->len = cpu_to_le64(len);
+	hdr->rma_count = cpu_to_le16(!!seg);
+	return ph_put_hdr(peer, hdr) && (!seg || ph_put(peer, seg, sizeof(*seg)));
+}
+
+/* A frame with @payload bytes of 0x5a behind it */
+static bool ph_send(struct ph_peer *peer, struct kfw_hdr *hdr, u32 payload)
+{
+	static u8 bytes[PH_BUF];
+
+	memset(bytes, 0x5a, payload);
+	if (hdr->type == KFW_MSG || hdr->type == KFW_DATA) {
+		hdr->payload = cpu_to_le64(payload);
+		hdr->len = cpu_to_le64(payload);
+	}
+	return ph_put_hdr(peer, hdr) && ph_put(peer, bytes, payload);
+}
+
+static int ph_skip(struct ph_peer *peer, u64 left)
+{
+	u8 some[512];
+	u32 n;
+	int ret = 0;
+
+	for (; left && !ret; left -= n) {
+		n = min_t(u64, left, sizeof(some));
+		ret = ph_get(peer, some, n, PH_WAIT_MS);
+	}
+	return ret;
+}
+
+/* The next frame of this type; others are skipped */
+static int ph_recv(struct ph_peer *peer, u8 type, struct kfw_hdr *hdr, unsigned int ms)
+{
+	int ret;
+
+	do {
+		ret = ph_get(peer, hdr, sizeof(*hdr), ms);
+		if (!ret)
+			ret = ph_skip(peer, le64_to_cpu(hdr->payload) +
+				      le16_to_cpu(hdr->rma_count) * sizeof(struct kfw_rma));
+	} while (!ret && hdr->type != type);
+	return ret;
+}
+
+#define PH_RECV(peer, type, hdr) \
+	KUNIT_ASSERT_EQ(ph.test, 0, ph_recv(peer, type, hdr, PH_WAIT_MS))
+
+/* ---- the victim ---- */
+
+static void ph_receive(u64 tag, void *context)
+{
+	KUNIT_ASSERT_EQ(ph.test, (ssize_t)0,
+			kfi_trecv(ph.ep, ph.buf, PH_BUF, NULL, KFI_ADDR_UNSPEC, tag, 0, context));
+}
+
+static kfi_addr_t ph_addr(u64 node, u16 port)
+{
+	return kfi_world_peer(ph.w, node << 16 | port);
+}
+
+/* Wait for the next completion. Return: its error, or -EAGAIN */
+static int ph_done(unsigned int ms, void **context)
+{
+	struct kfi_cq_err_entry err = {};
+	struct kfi_cq_tagged_entry e = {};
+	ssize_t ret = kfi_cq_sread(ph.cq, &e, 1, NULL, ms);
+
+	*context = e.op_context;
+	if (ret != -KFI_EAVAIL)
+		return ret == 1 ? 0 : -EAGAIN;
+	kfi_cq_readerr(ph.cq, &err, 0);
+	*context = err.op_context;
+	return -err.err;
+}
+
+#define PH_DONE(status, of)						\
+do {									\
+	void *__context;						\
+									\
+	KUNIT_ASSERT_EQ(ph.test, status, ph_done(PH_WAIT_MS, &__context));	\
+	KUNIT_ASSERT_PTR_EQ(ph.test, (void *)(of), __context);		\
+} while (0)
+
+/* A receive is still posted, and takes the message of a well-behaved peer. */
+static void ph_still_posted(u64 tag, void *context)
+{
+	struct kfw_hdr msg = ph_msg(tag);
+	struct ph_peer *peer = ph_call(1000, ++ph.served);
+
+	KUNIT_EXPECT_TRUE(ph.test, ph_send(peer, &msg, 64));
+	PH_DONE(0, context);
+	ph_reset(peer);
+}
+
+static void ph_region(void)
+{
+	memset(ph.buf, 0xa5, PH_BUF);
+	KUNIT_ASSERT_EQ(ph.test, 0, kfi_mr_reg(&ph.w->domain.fid, ph.buf, PH_BUF,
+					       KFI_REMOTE_READ | KFI_REMOTE_WRITE, 0, KEY, 0,
+					       &ph.mr, NULL));
+}
+
+static void ph_region_ends(void)
+{
+	KUNIT_EXPECT_EQ(ph.test, 0, kfi_close(&ph.mr->fid));
+	ph.mr = NULL;
+}
+
+static u64 ph_dropped(void)
+{
+	const struct kfi_ep *ep = kfi_to_ep(ph.ep);
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu_ptr(ep->stats, cpu)->dropped;
+	return sum;
+}
+
+static void ph_addr_str(const void *name, size_t len, char *buf, size_t size)
+{
+	snprintf(buf, size, "memory");
+}
+
+static int ph_ep_open(struct kfi_ep *ep)
+{
+	ep->tx_levels = KFI_PROTO_LEVELS;
+	return kfi_proto_ep_open(ep, &ph_proto);
+}
+
+static void ph_unlisten(struct kfi_proto_ep *pe)
+{
+}
+
+static void ph_ep_stop(struct kfi_ep *ep, int err)
+{
+	kfi_proto_ep_stop(ep, err, ph_unlisten);
+}
+
+static int ph_init(struct kunit *test)
+{
+	struct kfi_prov_ops *ops;
+	struct kfi_info *info;
+
+	memset(&ph, 0, sizeof(ph));
+	memset(&ph_proto, 0, sizeof(ph_proto));
+	ph.test = test;
+	INIT_LIST_HEAD(&ph.peers);
+	ph_proto.name = "hostile";
+	ph_proto.ops = &ph_ops;
+	ph_proto.addr_str = ph_addr_str;
+	ph_proto.params = (struct kfi_proto_params) {
+		.eager_size = 16384, .unexpected = 1024, .unexpected_peer = 8192,
+		.unexpected_source = 32768, .unexpected_total = 131072, .requests = 64,
+		.connect_timeout_ms = 60000, .hello_timeout_ms = 60000, .peer_timeout_ms = 10000,
+		.max_peers = 64, .source_peers = 24, .source_backlog = 8, .backlog = 32,
+	};
+	if (kfi_proto_init(&ph_proto))
+		return -ENOMEM;
+	ph.w = fake_open(test);
+	ops = &ph.w->ops;
+	ops->ep_size = sizeof(struct kfi_proto_ep);
+	ops->tx_priv = KFI_PROTO_TX_PRIV;
+	ops->ep_open = ph_ep_open;
+	ops->ep_stop = ph_ep_stop;
+	ops->ep_close = kfi_proto_ep_close;
+	ops->tx = kfi_proto_tx;
+	ops->tx_flush = kfi_proto_tx_flush;
+	ops->rx_matched = kfi_proto_rx_matched;
+	ops->rx_drop = kfi_proto_rx_drop;
+	info = fake_info(ph.w, KFI_EP_RDM);
+	info->caps |= KFI_REMOTE_READ | KFI_REMOTE_WRITE;
+	info->ep_attr->max_msg_size = KFW_PAYLOAD_MAX;
+	info->rx_attr->size = 256;
+	ph.cq = fake_cq(ph.w, 4096, 0, NULL, NULL);
+	ph.ep = fake_rdm(ph.w, info, ph.cq);
+	kfi_freeinfo(info);
+	ph.buf = kzalloc(PH_BUF, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ph.buf);
+	return 0;
+}
+
+/* After each test a well-behaved peer is served. */
+static void ph_exit(struct kunit *test)
+{
+	struct ph_peer *peer, *next;
+	void *context;
+	int x;
+
+	while (ph_done(0, &context) != -EAGAIN)
+		;
+	ph_receive(0x600d, &x);
+	ph_still_posted(0x600d, &x);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ph.ep->fid));
+	if (ph.mr)
+		ph_region_ends();
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ph.cq->fid));
+	list_for_each_entry_safe(peer, next, &ph.peers, entry) {
+		kvfree(peer->in);
+		kvfree(peer->out);
+		kvfree(peer);
+	}
+	kfree(ph.buf);
+	fake_close(ph.w);
+	kfi_proto_exit(&ph_proto);
+}
+
+/* ---- hellos, and bytes that are no frames ---- */
+
+/* One byte of the hello is another one. The fuzzer has the other cases. */
+static void wrong_hello_ends(struct kunit *test)
+{
+	static const struct {
+		u8 at, value;
+	} wrong[] = {
+		{ offsetof(struct kfw_hello, magic), 0 }, { offsetof(struct kfw_hello, version), 9 },
+		{ offsetof(struct kfw_hello, len), 0 },
+		{ offsetof(struct kfw_hello, kind), KFW_ACCEPT },
+		{ offsetof(struct kfw_hello, kind), 77 }, { offsetof(struct kfw_hello, ep_type), 1 },
+		{ offsetof(struct kfw_hello, data_len) + 1, 255 },
+		{ offsetof(struct kfw_hello, port), 0 },	/* no endpoint listens there */
+	};
+	struct kfw_hello hello;
+	struct ph_peer *peer;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		peer = ph_connect(2);
+		hello = ph_hello(5, KFW_HELLO);
+		((u8 *)&hello)[wrong[i].at] = wrong[i].value;
+		ph_put(peer, &hello, sizeof(hello));
+		if (!ph_closes(peer, PH_WAIT_MS))
+			KUNIT_FAIL(test, "wrong hello %d is accepted\n", i);
+		if (peer->out_len >= sizeof(hello))
+			KUNIT_EXPECT_EQ(test, (u8)KFW_REJECT, ((struct kfw_hello *)peer->out)->kind);
+	}
+}
+
+/* A refusal is final, also if its reason is one for which work items try again. */
+static void refusal_is_final(struct kunit *test)
+{
+	struct kfw_hello hello, no = ph_hello(5, KFW_REJECT);
+	struct ph_peer *peer = ph.dialed = ph_new();
+	int x;
+
+	no.status = cpu_to_le32(EAGAIN);
+	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_send(ph.ep, ph.buf, 64, NULL, ph_addr(2, 5), &x));
+	KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hello, sizeof(hello), PH_WAIT_MS));
+	KUNIT_EXPECT_TRUE(test, ph_put(peer, &no, sizeof(no)));
+	PH_DONE(-ECONNREFUSED, &x);
+}
+
+static void noise(struct kunit *test)
+{
+	struct ph_peer *peer;
+	u8 bytes[400];
+	int i, n;
+
+	for (i = 0; i < 16; i++) {
+		peer = ph_call(2, 10 + i);
+		for (n = 0; n < 12; n++) {
+			get_random_bytes(bytes, sizeof(bytes));
+			ph_put(peer, bytes, get_random_u32() % sizeof(bytes));
+		}
+		ph_reset(peer);
+	}
+}
+
+/* ---- messages that end with their connection ---- */
+
+#define LOSSES	24
+
+/*
+ * Two long messages for each of two receives, then the end of the connection. The first message
+ * of each pair has its receive when the connection ends, the second one waits in the matching:
+ * the receive that the first one gives back must not go to the second. In every third round a grant
+ * is used in part.
+ */
+static void lost_after_rts(struct kunit *test)
+{
+	static const u64 tags[] = { TAG_X, TAG_X, TAG_Y, TAG_Y };
+	struct kfw_hdr rts, cts, data;
+	struct ph_peer *peer;
+	int i, round, x, y;
+
+	ph_receive(TAG_X, &x);
+	ph_receive(TAG_Y, &y);
+	for (round = 0; round < LOSSES; round++) {
+		peer = ph_call(2, 5);
+		for (i = 0; i < ARRAY_SIZE(tags); i++) {
+			rts = ph_rts(tags[i], i, 32768);
+			KUNIT_EXPECT_TRUE(test, ph_send(peer, &rts, 0));
+		}
+		if (round & 1)
+			msleep(5);
+		if (round % 3 == 2) {
+			PH_RECV(peer, KFW_CTS, &cts);
+			data = ph_data(&cts);
+			KUNIT_EXPECT_TRUE(test, ph_begin(peer, &data, NULL, 32768));
+		}
+		ph_reset(peer);
+	}
+	ph_still_posted(TAG_X, &x);
+	ph_still_posted(TAG_Y, &y);
+}
+
+/* The victim sends a message to @port of node 2. Return: the header of its acknowledgement */
+static struct kfw_hdr ph_ack_due(struct ph_peer *peer, u16 port, void *context)
+{
+	struct kvec vec = { ph.buf, 64 };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &vec, .iov_count = 1, .addr = ph_addr(2, port),
+		.context = context,
+	};
+	struct kfw_hdr hdr = {};
+
+	KUNIT_EXPECT_EQ(ph.test, (ssize_t)0,
+			kfi_sendmsg(ph.ep, &msg, KFI_COMPLETION | KFI_TRANSMIT_COMPLETE));
+	KUNIT_EXPECT_EQ(ph.test, 0, ph_recv(peer, KFW_MSG, &hdr, PH_WAIT_MS));
+	KUNIT_EXPECT_TRUE(ph.test, hdr.flags & KFW_F_ACK);
+	return (struct kfw_hdr) { .type = KFW_ACK, .id = hdr.id, .gen = hdr.gen };
+}
+
+/*
+ * A peer acknowledges what was sent to another one, and has read more than that itself. It loses
+ * its connection, and the message waits for the acknowledgement of the other peer.
+ */
+static void ack_of_another(struct kunit *test)
+{
+	struct ph_peer *peer = ph_call(2, 5), *thief = ph_call(2, 6);
+	struct kfw_hdr ack;
+	void *context;
+	int i, x;
+
+	for (i = 0; i < 2; i++) {
+		ack = ph_ack_due(thief, 6, &x);
+		ph_send(thief, &ack, 0);
+		PH_DONE(0, &x);
+	}
+	ack = ph_ack_due(peer, 5, &x);
+	ph_send(thief, &ack, 0);
+	KUNIT_EXPECT_TRUE(test, ph_closes(thief, PH_WAIT_MS));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, ph_done(PH_NOT_MS, &context));
+	KUNIT_EXPECT_TRUE(test, ph_send(peer, &ack, 0));
+	PH_DONE(0, &x);
+}
+
+#define EAGER		3840U	/* payload of the messages below: EAGER_UNITS units of credit */
+#define EAGER_UNITS	15U
+#define TAG_HELD	0xcc
+#define RECONNECTS	24
+
+/*
+ * Leave as many unexpected messages as the window permits. An acknowledgement is requested for all
+ * with @promised, where they may be missing, and else for the last. Return: the acknowledgements
+ */
+static unsigned int ph_leave(struct ph_peer *peer, bool promised, unsigned int *n)
+{
+	struct kfw_hdr msg = ph_msg(TAG_HELD), ack;
+	unsigned int i, acks = 0;
+
+	*n = le32_to_cpu(peer->said.window_tag) / EAGER_UNITS;
+	for (i = 0; i < *n; i++) {
+		msg.flags = KFW_F_TAGGED | (promised || i == *n - 1 ? KFW_F_ACK : 0);
+		msg.id = cpu_to_le32(i);
+		KUNIT_EXPECT_TRUE(ph.test, ph_send(peer, &msg, EAGER));
+	}
+	while (acks < (promised ? *n : !!*n) &&
+	       !ph_recv(peer, KFW_ACK, &ack, promised ? PH_NOT_MS : PH_WAIT_MS))
+		acks++;
+	return acks;
+}
+
+/* Receive all messages that are held. */
+static unsigned int ph_held(void)
+{
+	unsigned int n = 0;
+	void *context;
+	int x;
+
+	for (ph_receive(TAG_HELD, &x); !ph_done(PH_NOT_MS, &context); n++)
+		ph_receive(TAG_HELD, &x);
+	return n;
+}
+
+/*
+ * A peer leaves its window full of messages and reconnects, again and again: messages that were not
+ * promised to their sender make room for others each time. Each that was dropped is counted.
+ */
+static void messages_are_left(struct kunit *test)
+{
+	unsigned int i, n, held, left = 0;
+	struct ph_peer *peer;
+
+	for (i = 0; i < RECONNECTS; i++) {
+		peer = ph_call(4, 5);
+		KUNIT_EXPECT_EQ(test, !!le32_to_cpu(peer->said.window_tag), ph_leave(peer, false, &n));
+		left += n;
+		ph_reset(peer);
+	}
+	held = ph_held();
+	KUNIT_EXPECT_LE(test, held * EAGER_UNITS, 8192u);	/* of a peer */
+	KUNIT_EXPECT_GE(test, held, 16u);
+	KUNIT_EXPECT_GT(test, left, held);
+	KUNIT_EXPECT_EQ(test, ph_dropped(), (u64)left - held);
+}
+
+/*
+ * The same with promised messages, whose sender knows that they have arrived: they are kept. When
+ * the peer has left as many as it may, it is still admitted, but its messages are acknowledged when
+ * they are received.
+ */
+static void promises_are_kept(struct kunit *test)
+{
+	unsigned int i, n, acks, held, acked = 0, late = 0;
+	struct ph_peer *peer = NULL;
+	struct kfw_hdr ack;
+
+	for (i = 0; i < RECONNECTS && late < 4; i++) {
+		if (peer)
+			ph_reset(peer);
+		peer = ph_call(4, 5);
+		acks = ph_leave(peer, true, &n);
+		KUNIT_EXPECT_TRUE(test, acks == n || !acks);
+		acked += acks;
+		late += n - acks;
+	}
+	held = ph_held();
+	KUNIT_EXPECT_LE(test, acked * EAGER_UNITS, 8192u);
+	KUNIT_EXPECT_EQ(test, 4u, late);
+	KUNIT_EXPECT_EQ(test, (u64)acked + late, held + ph_dropped());
+	KUNIT_EXPECT_GT(test, held, acked);
+	PH_RECV(peer, KFW_ACK, &ack);
+}
+
+/* ---- receives that a peer holds ---- */
+
+/* All receives are granted, no payload is ever sent, and another frame is sent now and then. */
+static void unused_grants_end(struct kunit *test)
+{
+	struct kfw_hdr credit = { .type = KFW_CREDIT }, cts = {};
+	static struct kfw_hdr rts[100];
+	struct ph_peer *peer = ph_call_short();
+	unsigned int given = 0;
+	int i, x;
+
+	for (i = 0; i < ARRAY_SIZE(rts); i++) {
+		rts[i] = ph_rts(TAG_X, i, 32768);
+		rts[i].credit_msg = rts[i].credit_tag = cpu_to_le32(PH_CREDIT);
+		ph_receive(TAG_X, &x);
+	}
+	ph_put(peer, rts, sizeof(rts));
+	while (!ph_recv(peer, KFW_CTS, &cts, PH_NOT_MS))
+		given = le32_to_cpu(cts.credit_tag) - PH_CREDIT;
+	KUNIT_EXPECT_LE(test, given, 64u);	/* no credit for messages that were not granted */
+	for (i = 0; i < 100 && !ph_closes(peer, 50); i++)
+		ph_send(peer, &credit, 0);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(peer->closed));
+	ph_still_posted(TAG_X, &x);
+}
+
+#define RELAYS	6
+
+/*
+ * Many connections of one source request to send to one receive, and none sends. The message of
+ * another peer, which came behind all of them, gets the receive after the first one was late.
+ */
+static void relays_hold_once(struct kunit *test)
+{
+	struct kfw_hdr rts = ph_rts(TAG_X, 1, 32768), msg = ph_msg(TAG_X), ack;
+	struct ph_peer *peer;
+	unsigned long begin;
+	int i, x;
+
+	ph_proto.params.peer_timeout_ms = 2 * PH_SHORT_MS;
+	peer = ph_call(3, 5);
+	for (i = 0; i < RELAYS; i++)
+		ph_send(ph_call(2, 10 + i), &rts, 0);
+	msg.flags |= KFW_F_ACK;
+	ph_send(peer, &msg, 64);
+	PH_RECV(peer, KFW_ACK, &ack);
+	begin = jiffies;
+	ph_receive(TAG_X, &x);
+	PH_DONE(0, &x);
+	KUNIT_EXPECT_FALSE(test, ph_passed(begin, 3 * 2 * PH_SHORT_MS));
+}
+
+/* A message that is longer than any may be, and one that is longer than its receive. */
+static void too_long(struct kunit *test)
+{
+	struct kfw_hdr cts, data, rts = ph_rts(TAG_X, 1, KFW_PAYLOAD_MAX + 1);
+	struct ph_peer *peer = ph_call(2, 5);
+	u8 byte = 0;
+	int i, x;
+
+	ph_receive(TAG_X, &x);
+	ph_send(peer, &rts, 0);
+	KUNIT_EXPECT_TRUE(test, ph_closes(peer, PH_WAIT_MS));
+	peer = ph_call(2, 5);
+	rts = ph_rts(TAG_X, 1, KFW_PAYLOAD_MAX);
+	ph_send(peer, &rts, 0);
+	PH_RECV(peer, KFW_CTS, &cts);
+	data = ph_data(&cts);
+	ph_begin(peer, &data, NULL, KFW_PAYLOAD_MAX);
+	for (i = 0; i < PH_BUF; i++)
+		ph_put(peer, &byte, 1);
+	PH_DONE(-KFI_ETRUNC, &x);	/* the rest does not hold a receive that is full */
+	ph_reset(peer);
+}
+
+/* Single bytes of a frame whose header has matched a receive: the receive must return. */
+static void ph_drips(struct ph_peer *peer)
+{
+	u8 byte = 0x5a;
+	int i;
+
+	for (i = 0; i < 200 && !ph_closes(peer, 20); i++)
+		ph_put(peer, &byte, 1);
+	KUNIT_EXPECT_TRUE(ph.test, READ_ONCE(peer->closed));
+}
+
+static void dripping_ends(struct kunit *test)
+{
+	struct kfw_hdr cts, data, rts = ph_rts(TAG_X, 1, KFW_PAYLOAD_MAX), msg = ph_msg(TAG_Y);
+	struct ph_peer *peer = ph_call_short();
+	int x, y;
+
+	ph_receive(TAG_X, &x);
+	ph_send(peer, &rts, 0);
+	PH_RECV(peer, KFW_CTS, &cts);
+	data = ph_data(&cts);
+	ph_begin(peer, &data, NULL, KFW_PAYLOAD_MAX);
+	ph_drips(peer);
+	peer = ph_call(2, 5);
+	ph_receive(TAG_Y, &y);
+	ph_begin(peer, &msg, NULL, 4096);
+	ph_drips(peer);
+	ph_still_posted(TAG_X, &x);
+	ph_still_posted(TAG_Y, &y);
+}
+
+#define CHUNKS	30U	/* one each PH_SHORT_MS / 8: more than twice the time that a grant has */
+
+/*
+ * A write is in progress when the grant arrives, and takes longer than a grant may be unused: the
+ * payload of the grant follows it.
+ */
+static void write_before_payload(struct kunit *test)
+{
+	const struct kfw_rma seg = { .len = cpu_to_le64(CHUNKS * PH_BUF), .key = cpu_to_le64(0xbad) };
+	struct kfw_hdr cts, data, ack, rts = ph_rts(TAG_X, 1, 32768);
+	struct kfw_hdr write = { .type = KFW_WRITE, .id = cpu_to_le32(2) };
+	struct ph_peer *peer = ph_call_short();
+	int i, x;
+
+	ph_receive(TAG_X, &x);
+	ph_send(peer, &rts, 0);
+	PH_RECV(peer, KFW_CTS, &cts);
+	ph_begin(peer, &write, &seg, CHUNKS * PH_BUF);
+	for (i = 0; i < CHUNKS; i++) {
+		msleep(PH_SHORT_MS / 8);
+		KUNIT_ASSERT_TRUE(test, ph_put(peer, ph.buf, PH_BUF));
+	}
+	data = ph_data(&cts);
+	PH_RECV(peer, KFW_ACK, &ack);
+	KUNIT_EXPECT_EQ(test, EACCES, le16_to_cpu(ack.status));
+	KUNIT_EXPECT_TRUE(test, ph_send(peer, &data, 32768));
+	PH_DONE(0, &x);
+}
+
+#define READS	16
+
+/* The peer requests many reads and grants a message: the answers must not starve the message. */
+static void granted_takes_turns(struct kunit *test)
+{
+	const struct kfw_rma seg = { .len = cpu_to_le64(PH_BUF), .key = cpu_to_le64(KEY) };
+	struct ph_peer *peer = ph_call(2, 5);
+	struct kfw_hdr hdr, rts, ack = { .type = KFW_ACK };
+	struct {
+		struct kfw_hdr	hdr;
+		struct kfw_rma	seg;
+	} __packed *said;
+	int i, x, first = 0;
+
+	ph_region();
+	said = kunit_kzalloc(test, (READS + 1) * sizeof(*said), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, said);
+	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_send(ph.ep, ph.buf, PH_BUF, NULL, ph_addr(2, 5), &x));
+	PH_RECV(peer, KFW_RTS, &rts);
+	for (i = 0; i <= READS; i++) {
+		said[i].hdr = (struct kfw_hdr) {
+			.type = i < READS ? KFW_READ : KFW_CTS, .id = i < READS ? cpu_to_le32(i) : rts.id,
+			.gen = i < READS ? 0 : rts.gen, .rma_count = cpu_to_le16(i < READS),
+			.len = cpu_to_le64(i < READS ? PH_BUF : 0),
+			.credit_msg = cpu_to_le32(PH_CREDIT), .credit_tag = cpu_to_le32(PH_CREDIT),
+		};
+		said[i].seg = seg;
+	}
+	ph_put(peer, said, READS * sizeof(*said) + sizeof(said->hdr));
+	do {
+		KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hdr, sizeof(hdr), PH_WAIT_MS));
+		KUNIT_ASSERT_EQ(test, 0, ph_skip(peer, le64_to_cpu(hdr.payload)));
+		first += hdr.type == KFW_READ_DATA;
+	} while (hdr.type != KFW_DATA);
+	KUNIT_EXPECT_LE(test, first, 2);	/* a granted message does not wait for all reads */
+	ack.id = rts.id;
+	ack.gen = rts.gen;
+	ph_send(peer, &ack, 0);
+	PH_DONE(0, &x);
+}
+
+/* ---- RTWs. The link has no places: a CTS names none, and DATA is performed as a WRITE ---- */
+
+#define RTW_LEN		40000U
+#define RTW_SEGS	5	/* one more than a target accepts */
+
+/* Send an RTW for @len bytes in @nsegs segments that follow each other. */
+static void ph_rtw(struct ph_peer *peer, u32 id, u64 key, u8 flags, u16 nsegs, u32 len)
+{
+	struct kfw_hdr hdr = {
+		.type = KFW_RTW, .flags = flags, .id = cpu_to_le32(id), .len = cpu_to_le64(len),
+		.rma_count = cpu_to_le16(nsegs), .data = cpu_to_le64(id),
+	};
+	struct kfw_rma segs[RTW_SEGS];
+	u32 i, at = 0, n;
+
+	for (i = 0; i < nsegs; i++, at += n) {
+		n = i + 1 < nsegs ? len / nsegs : len - at;
+		segs[i] = (struct kfw_rma) {
+			.addr = cpu_to_le64(at), .len = cpu_to_le64(n), .key = cpu_to_le64(key),
+		};
+	}
+	ph_put_hdr(peer, &hdr);
+	ph_put(peer, segs, nsegs * sizeof(segs[0]));
+}
+
+/* The RTW is granted, without places. Return: the header of its DATA */
+static struct kfw_hdr ph_granted(struct ph_peer *peer)
+{
+	struct kfw_hdr cts = {};
+
+	KUNIT_EXPECT_EQ(ph.test, 0, ph_recv(peer, KFW_CTS, &cts, PH_WAIT_MS));
+	KUNIT_EXPECT_EQ(ph.test, 0, le16_to_cpu(cts.status));
+	return ph_data(&cts);
+}
+
+static void ph_answered(struct ph_peer *peer, u32 id, int status)
+{
+	struct kfw_hdr ack = {};
+
+	KUNIT_EXPECT_EQ(ph.test, 0, ph_recv(peer, KFW_ACK, &ack, PH_WAIT_MS));
+	KUNIT_EXPECT_EQ(ph.test, id, le32_to_cpu(ack.id));
+	KUNIT_EXPECT_EQ(ph.test, status, le16_to_cpu(ack.status));
+}
+
+/* The data of a peer that follows the protocol is written, and its errors are answered. */
+static void rtw_is_served(struct kunit *test)
+{
+	struct ph_peer *peer = ph_call(2, 5);
+	struct kfw_hdr data, first;
+	void *context;
+
+	ph_region();
+	ph_rtw(peer, 1, KEY, KFW_F_CQ_DATA, 4, RTW_LEN);
+	data = ph_granted(peer);
+	ph_send(peer, &data, RTW_LEN);
+	ph_answered(peer, 1, 0);
+	KUNIT_EXPECT_EQ(test, 0, ph_done(PH_WAIT_MS, &context));
+	KUNIT_EXPECT_NULL(test, memchr_inv(ph.buf, 0x5a, RTW_LEN));
+	KUNIT_EXPECT_EQ(test, 0xa5, ph.buf[RTW_LEN]);
+	/* a wrong key, a length of 0, and a place for devices, which is checked as a write */
+	ph_rtw(peer, 2, KEY + 1, 0, 1, RTW_LEN);
+	ph_answered(peer, 2, EACCES);
+	ph_rtw(peer, 3, KEY, 0, 1, 0);
+	data = ph_granted(peer);
+	ph_send(peer, &data, 0);
+	ph_answered(peer, 3, 0);
+	ph_rtw(peer, 5, KEY + 1, KFW_F_PLACE, 1, RTW_LEN);
+	ph_answered(peer, 5, EACCES);
+	ph_rtw(peer, 6, KEY, KFW_F_PLACE, 1, RTW_LEN);
+	ph_answered(peer, 6, EOPNOTSUPP);
+	/* The same id twice: each RTW has its own grant. The second grant is used first. */
+	memset(ph.buf, 0xa5, PH_BUF);
+	ph_rtw(peer, 4, KEY, 0, 1, 100);
+	ph_rtw(peer, 4, KEY, 0, 2, 200);
+	first = ph_granted(peer);
+	data = ph_granted(peer);
+	ph_send(peer, &data, 200);
+	ph_answered(peer, 4, 0);
+	KUNIT_EXPECT_NULL(test, memchr_inv(ph.buf, 0x5a, 200));
+	/* The region ends between CTS and DATA. */
+	memset(ph.buf, 0xa5, PH_BUF);
+	ph_region_ends();
+	ph_send(peer, &first, 100);
+	ph_answered(peer, 4, EACCES);
+	KUNIT_EXPECT_EQ(test, 0xa5, ph.buf[0]);
+}
+
+/* An RTW has a time limit like a grant: the peer has to send, and holds no region meanwhile. */
+static void unused_rtw_ends(struct kunit *test)
+{
+	struct kfw_hdr credit = { .type = KFW_CREDIT };
+	struct ph_peer *peer = ph_call_short();
+	unsigned long begin;
+	int i;
+
+	ph_region();
+	ph_rtw(peer, 1, KEY, 0, 1, RTW_LEN);
+	ph_granted(peer);
+	for (i = 0; i < 100 && !ph_closes(peer, 50); i++)
+		ph_send(peer, &credit, 0);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(peer->closed));
+	peer = ph_call(2, 5);
+	ph_rtw(peer, 1, KEY, 0, 1, RTW_LEN);
+	ph_granted(peer);
+	ph_reset(peer);
+	begin = jiffies;
+	ph_region_ends();
+	KUNIT_EXPECT_FALSE(test, ph_passed(begin, 1000));
+}
+
+/* ---- frames that no peer sends which follows the protocol ---- */
+
+/*
+ * A frame, with @segs segments of the region and @places places behind its header; in answer to
+ * what the victim has sent with CTS. @payload is announced, and does not come.
+ */
+struct ph_frame {
+	const char	*what;
+	u8		type, flags;
+	u16		segs, places;
+	u64		len, payload;
+};
+
+static const struct ph_frame ph_broken[] = {
+	{ "DATA comes for a slot that is free", KFW_DATA, 0, 0, 0, 100, 100 },
+	{ "an RTW has too many segments", KFW_RTW, 0, RTW_SEGS, 0, RTW_SEGS * RTW_LEN },
+	{ "an RTW has no segments", KFW_RTW, 0, 0, 0, RTW_LEN },
+	{ "an RTW has a flag of other frames", KFW_RTW, KFW_F_LAZY, 1, 0, RTW_LEN },
+	{ "a READ names a place", KFW_READ, 0, 1, 1, RTW_LEN },
+	{ "a READ names 17 places", KFW_READ, 0, 1, KFW_PLACES_MAX + 1, RTW_LEN },
+	{ "a CTS names a place", KFW_CTS, 0, 0, 1 },
+	{ "the data of no READ is in its places", KFW_READ_DATA, KFW_F_PLACED, 0, 0, RTW_LEN },
+	{ "a lasting grant is given for nothing", KFW_GRANT, 0, 1, 1, RTW_LEN },
+	{ "a lasting grant is recalled that was not given", KFW_RECALL },
+	{ "a lasting grant is returned that was not given", KFW_RECALLED },
+	{ "a lasting grant is used that was not given", KFW_WRITE, KFW_F_PLACED, 1, 0, RTW_LEN },
+	{ "a segment is longer than its payload", KFW_WRITE, 0, 1, 0, RTW_LEN - 1, RTW_LEN - 1 },
+	{ "a place has two segments", KFW_RTW, KFW_F_PLACE, 2, 0, 2 * RTW_LEN },
+	{ "a place is empty", KFW_RTW, KFW_F_PLACE, 1, 0, 0 },
+	{ "a place is to be durable", KFW_RTW, KFW_F_PLACE | KFW_F_COMMIT, 1, 0, RTW_LEN },
+	{ "a place is put that was not given", KFW_WRITE, KFW_F_PLACED | KFW_F_PLACE, 1, 0, RTW_LEN },
+};
+
+static void ph_break(struct ph_peer *peer, const struct ph_frame *f)
+{
+	struct kfw_hdr hdr = {
+		.type = f->type, .flags = f->flags, .tag = cpu_to_le64(f->type >= KFW_GRANT ||
+								      f->flags & KFW_F_PLACED),
+		.rma_count = cpu_to_le16(f->segs), .status = cpu_to_le16(f->places),
+		.len = cpu_to_le64(f->len), .payload = cpu_to_le64(f->payload),
+	};
+	struct kfw_rma seg = { .len = cpu_to_le64(RTW_LEN), .key = cpu_to_le64(KEY) };
+	struct kfw_place place = { .len = cpu_to_le32(f->type == KFW_CTS ? PH_BUF : RTW_LEN) };
+	struct kfw_hdr rts;
+	int i;
+
+	if (f->type == KFW_CTS) {
+		KUNIT_ASSERT_EQ(ph.test, (ssize_t)0,
+				kfi_send(ph.ep, ph.buf, PH_BUF, NULL, ph_addr(2, 5), peer));
+		PH_RECV(peer, KFW_RTS, &rts);
+		hdr.id = rts.id;
+		hdr.gen = rts.gen;
+	}
+	ph_put_hdr(peer, &hdr);
+	for (i = 0; i < f->segs; i++)
+		ph_put(peer, &seg, sizeof(seg));
+	for (i = 0; i < f->places; i++)
+		ph_put(peer, &place, sizeof(place));
+}
+
+/* Each of them ends the connection at once, and nothing else. */
+static void broken_frames_end(struct kunit *test)
+{
+	const struct ph_frame *f;
+	struct ph_peer *peer;
+	void *context;
+
+	ph_region();
+	for (f = ph_broken; f < ph_broken + ARRAY_SIZE(ph_broken); f++) {
+		peer = ph_call(2, 5);
+		ph_break(peer, f);
+		if (!ph_closes(peer, 1000))
+			KUNIT_FAIL(test, "%s\n", f->what);
+		if (f->type == KFW_CTS)
+			KUNIT_EXPECT_LT(test, ph_done(PH_WAIT_MS, &context), 0);
+		ph_reset(peer);
+	}
+}
+
+/* The same of an RTW that is granted, and of one more than the victim accepts. */
+static void broken_rtw_ends(struct kunit *test)
+{
+	struct ph_peer *peer;
+	struct kfw_hdr data;
+	int kind;
+	u32 i;
+
+	ph_region();
+	for (kind = 0; kind < 4; kind++) {
+		peer = ph_call(2, 5);
+		for (i = 0; kind == 3 && i <= le32_to_cpu(peer->said.requests); i++)
+			ph_rtw(peer, i, KEY, 0, 1, RTW_LEN);
+		if (kind < 3) {
+			ph_rtw(peer, 1, KEY, 0, 1, RTW_LEN);
+			data = ph_granted(peer);
+		}
+		if (kind == 0) {		/* in places that were not named */
+			data.flags = KFW_F_PLACED;
+			data.len = cpu_to_le64(RTW_LEN);
+			ph_put_hdr(peer, &data);
+		} else if (kind == 1) {		/* another length */
+			ph_send(peer, &data, RTW_LEN - 1);
+		} else if (kind == 2) {		/* twice */
+			ph_send(peer, &data, RTW_LEN);
+			ph_answered(peer, 1, 0);
+			ph_send(peer, &data, RTW_LEN);
+		}
+		if (!ph_closes(peer, 1000))
+			KUNIT_FAIL(test, "broken RTW %d is accepted\n", kind);
+	}
+}
+
+static struct kunit_case ph_cases[] = {
+	KUNIT_CASE(wrong_hello_ends),
+	KUNIT_CASE(refusal_is_final),
+	KUNIT_CASE(noise),
+	KUNIT_CASE(lost_after_rts),
+	KUNIT_CASE(ack_of_another),
+	KUNIT_CASE(messages_are_left),
+	KUNIT_CASE(promises_are_kept),
+	KUNIT_CASE(unused_grants_end),
+	KUNIT_CASE(relays_hold_once),
+	KUNIT_CASE(too_long),
+	KUNIT_CASE(dripping_ends),
+	KUNIT_CASE(write_before_payload),
+	KUNIT_CASE(granted_takes_turns),
+	KUNIT_CASE(rtw_is_served),
+	KUNIT_CASE(unused_rtw_ends),
+	KUNIT_CASE(broken_frames_end),
+	KUNIT_CASE(broken_rtw_ends),
+	{}
+};
+
+static struct kunit_suite ph_suite = {
+	.name = "kfi_proto_hostile",
+	.init = ph_init,
+	.exit = ph_exit,
+	.test_cases = ph_cases,
+};
+kunit_test_suite(ph_suite);
