@@ -5,8 +5,7 @@
  * kfi_ntb. The peer shares the wire format with kfi_ntb (wire.h, record.h) and no other code: the
  * CPU copies the bytes, and a thread polls for records of kfi_ntb.
  *
- *	handshake.c	 until the link is up	send.c	  single records
- *	peer.c	 lines and records, both ways	mapped.c  what it does to the victim behind an IOMMU
+ *	peer.c	 the link, lines and records	send.c	  single records
  *	cases.c	 what it does to the victim	queues.c  the same, with several queues
  */
 #ifndef KFI_NTB_HOSTILE_H
@@ -77,18 +76,6 @@ struct hp_received {
 };
 
 /**
- * struct hp_called - the last CALL of the victim
- * @number: the victim's number of the connection; 0: there was none
- * @from: the victim's port
- * @to: our port
- * @queue: the queue through which it came
- */
-struct hp_called {
-	u32	number, from, to;
-	u32	queue;
-};
-
-/**
  * struct hp_pads - what the peer announces in its scratchpads about its memory and doorbell. The
  * hello repeats all but the doorbell; its number of queues is that of those to be used
  * @queues: see struct ntw_handshake for all of them
@@ -151,7 +138,6 @@ struct hp_queue {
  * @used: queues that are in use
  * @on: the queue for our records
  * @queue: the queues
- * @wrong_bells: ring the doorbell bits of the other queue
  * @deaf: bits of queues in which the peer beats, but reports nothing new as handled or seen
  * @no_hello: send no hello
  * @flat_shift: size of the window over all our memory, as announced
@@ -164,7 +150,6 @@ struct hp_queue {
  * @counts: records from the victim, of each type
  * @received: what was sent for each of our last connections
  * @stream: the connection that is followed
- * @called: the last call of the victim in this life
  * @block: buffer in which records are composed
  */
 struct hp {
@@ -182,7 +167,6 @@ struct hp {
 	u8			used;
 	unsigned int		on;
 	struct hp_queue		queue[HP_QUEUES];
-	bool			wrong_bells;
 	u32			deaf;
 	bool			no_hello;
 	u16			flat_shift, flat_window;
@@ -194,16 +178,8 @@ struct hp {
 	u64			counts[NTW_CONN_TYPES];
 	struct hp_received	received[HP_NUMBERS];
 	struct hp_stream	stream;
-	struct hp_called	called;
 	u8			block[HP_BLOCK] __aligned(8);
 };
-
-/* handshake.c, with the lock held: take one step towards a link; end the link */
-void hp_shake(struct hp *hp);
-void hp_down(struct hp *hp);
-bool hp_same_life(struct hp *hp);
-bool hp_has_hello(struct hp *hp);
-void hp_ring(struct hp *hp, unsigned int queue);	/* ring the victim's doorbell */
 
 /* peer.c: process context, no lock */
 int hp_start(struct hp *hp, struct ntb_dev *ntb);
@@ -220,7 +196,6 @@ void hp_set_queues(struct hp *hp, u8 queues, u8 hello);
 /* the same: announce @pads at first, @later as soon as the victim may use them, and @hello */
 void hp_set_pads(struct hp *hp, struct hp_pads pads, struct hp_pads later, struct hp_pads hello);
 struct hp_pads hp_pads(u8 queues);	/* what is true of @queues queues */
-void hp_set_wrong_bells(struct hp *hp, bool wrong);
 void hp_use_queue(struct hp *hp, unsigned int queue);	/* for records from now on */
 /* Break the positions of a queue: claim to have written and handled so many more bytes. */
 void hp_add_positions(struct hp *hp, unsigned int queue, u32 placed, u32 message, u32 bulk);
@@ -242,8 +217,6 @@ void hp_follow(struct hp *hp, u32 number);
 /* Wait for one of these types for the connection. Return: which, or 0 after @ms */
 u64 hp_wait(struct hp *hp, u32 number, u64 types, unsigned int ms);
 struct hp_received hp_received(struct hp *hp, u32 number);
-/* Wait for a CALL of the victim to our port. Return: its number is 0 if none has come in HP_WAIT_MS */
-struct hp_called hp_wait_called(struct hp *hp, u32 port);
 
 /*
  * send.c: return values as of hp_post(). @to is the victim's number, @number ours, of the followed
@@ -290,22 +263,11 @@ u32 hp_accepted(struct hp *hp, const struct victim *v);		/* the same, by a victi
 /* the same, and the victim has exposed memory to a write */
 u32 hp_exposed_to(struct hp *hp, struct victim *v);
 
-/* mapped.c */
-bool hp_mapped(struct hp *hp, struct victim *v);
-
 /* queues.c */
 bool hp_queue_numbers(struct hp *hp, struct victim *none);
-bool hp_queue_reach(struct hp *hp, struct victim *none);
 bool hp_queue_changes(struct hp *hp, struct victim *none);
-bool hp_queue_beyond(struct hp *hp, struct victim *none);
-bool hp_queue_lives(struct hp *hp, struct victim *none);
-bool hp_queue_bells(struct hp *hp, struct victim *none);
 bool hp_queue_of_another(struct hp *hp, struct victim *none);
-bool hp_queue_alternates(struct hp *hp, struct victim *none);
-bool hp_queue_of_answer(struct hp *hp, struct victim *none);
-bool hp_queue_of_port(struct hp *hp, struct victim *none);
 bool hp_queue_positions(struct hp *hp, struct victim *none);
-bool hp_queue_words(struct hp *hp, struct victim *none);
 bool hp_queue_unused(struct hp *hp, struct victim *none);
 bool hp_queue_unread(struct hp *hp, struct victim *none);
 bool hp_queue_as_place(struct hp *hp, struct victim *none);

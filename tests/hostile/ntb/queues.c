@@ -4,13 +4,9 @@
  * kfi_ntb with queues=2. Most cases of cases.c run with all records in the second queue, too.
  */
 #include <linux/delay.h>
-#include <linux/io.h>
-#include <linux/slab.h>
 #include "hostile.h"
 
 #define MESSAGES	8U
-#define RINGS		200U	/* times that all doorbell bits are rung */
-#define KIB		1024U
 
 static u32 life_of(struct hp *hp)
 {
@@ -26,10 +22,10 @@ static bool another_life(struct hp *hp, u32 life)
 	return life_of(hp) != life;
 }
 
-static struct ntw_addr address(struct hp *hp, u32 port)
+static struct ntw_addr address(struct hp *hp)
 {
 	return (struct ntw_addr) {
-		cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(HP_PORT + port),
+		cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(HP_PORT),
 	};
 }
 
@@ -61,7 +57,7 @@ static u32 accepted_in(struct hp *hp, const struct victim *v, unsigned int queue
 /* The victim has a message for us, and waits for our CTS. */
 static bool asked(struct hp *hp, struct victim *v, u32 number)
 {
-	struct ntw_addr us = address(hp, 0);
+	struct ntw_addr us = address(hp);
 
 	return hp_check(!victim_send(v, &us), "nothing can be posted") &&
 	       hp_check(hp_wait(hp, number, HP_FRAME(KFW_RTS), HP_WAIT_MS), "it does not ask");
@@ -121,42 +117,6 @@ bool hp_queue_numbers(struct hp *hp, struct victim *none)
 	return ok;
 }
 
-/*
- * The peer claims to reach less of the victim's memory than the queues that it would use. It may
- * reach only those.
- */
-bool hp_queue_reach(struct hp *hp, struct victim *none)
-{
-	static const struct {
-		u8	hello, queues;
-		s64	more;
-		bool	good;
-	} reaches[] = {
-		{ 2, 2, -(s64)KIB }, { 2, 1, KIB }, { 2, 1 }, { 1, 1, -(s64)KIB },
-		{ 1, 2, -(s64)KIB, true }, { 2, 2, 0, true },
-	};
-	u64 size, all;
-	unsigned int i;
-	bool ok;
-
-	hp_set_queues(hp, 2, 2);
-	ok = hp_answers(hp);
-	size = hp->reach;
-	for (i = 0; i < ARRAY_SIZE(reaches) && ok; i++) {
-		all = ntw_arena_at(reaches[i].queues, hp->ring);
-		hp_set_queues(hp, 2, reaches[i].hello);
-		hp_set_reach(hp, (s64)all + reaches[i].more - (s64)size);
-		ok = reaches[i].good ? hp_answers(hp) :
-		     hp_check(hp_stays_down(hp), "it accepts a reach that excludes a queue");
-		if (!ok)
-			pr_err("hostile: %u queues, and %u and %lld bytes of them are reached\n",
-			       reaches[i].hello, reaches[i].queues, reaches[i].more);
-	}
-	hp_set_reach(hp, 0);
-	hp_set_queues(hp, 1, 1);
-	return ok;
-}
-
 static bool pads_refused(struct hp *hp, struct hp_pads pads, struct hp_pads later,
 			 struct hp_pads hello, const char *what)
 {
@@ -189,136 +149,6 @@ bool hp_queue_changes(struct hp *hp, struct victim *none)
 	ok &= pads_refused(hp, one, one, longer, "the hello has longer rings");
 	ok &= pads_refused(hp, one, one, shorter, "the hello has less memory");
 	ok &= pads_refused(hp, two, two, overlap, "the hello has longer rings in the same memory");
-	hp_set_queues(hp, 1, 1);
-	return ok;
-}
-
-/*
- * The peer announces more memory than it has mapped, and than the victim's window reaches, and
- * calls. What the victim writes there is lost, and harms the peer only: the next life is a good one.
- */
-bool hp_queue_beyond(struct hp *hp, struct victim *none)
-{
-	static const struct hp_pads beyond[] = {
-		{ NTW_QUEUES_MAX, NTW_RING_SHIFT_MAX, 0, 1, NTW_SIZE_MAX / KIB },
-		{ 1, NTW_RING_SHIFT_MAX, 0, 1, NTW_SIZE_MAX / KIB },
-		{ NTW_QUEUES_MAX, 19, 0, 1, 16 * KIB },
-		{ 2, 17, 0, 1, 640 },
-	};
-	unsigned int i, calls;
-	struct hp_pads hello;
-	bool ok = true;
-
-	for (i = 0; i < ARRAY_SIZE(beyond) && ok; i++) {
-		hello = beyond[i];
-		hello.queues = min_t(u8, hello.queues, 2);
-		hp_set_deaf(hp, ~0U);	/* the peer does not look for records where it has no rings */
-		hp_set_pads(hp, beyond[i], beyond[i], hello);
-		for (calls = 0; calls < 10; calls++) {
-			hp_call(hp, NULL, 0);
-			hp_use_queue(hp, calls & 1);
-			hp_flush(hp);
-			msleep(50);
-		}
-		hp_set_deaf(hp, 0);
-		hp_set_queues(hp, 2, 2);
-		ok = hp_answers(hp);
-		if (!ok)
-			pr_err("hostile: rings of 2^%u bytes\n", beyond[i].ring_shift);
-	}
-	hp_set_queues(hp, 1, 1);
-	return ok;
-}
-
-/*
- * Each life has another number of queues. A message of a queue that the next life does not have
- * fails, once, and records for its connection have no effect in that life.
- */
-bool hp_queue_lives(struct hp *hp, struct victim *none)
-{
-	static const u8 queues[] = { 2, 1, 2, 1 };
-	u32 number, before = 0;
-	struct victim v = {};
-	unsigned int i;
-	bool ok;
-
-	if (!begin(hp, &v, 2))
-		return false;
-	for (i = 0, ok = true; i < ARRAY_SIZE(queues) && ok; i++) {
-		hp_set_queues(hp, queues[i], queues[i]);
-		ok = (!i || fails_once(&v)) && hp_answers(hp);
-		if (before)
-			ok = ok && hp_check(!hp_send_close(hp, before, NTW_C_ABORT) &&
-					    !hp_wait_taken(hp), "the link has gone");
-		number = ok ? accepted_in(hp, &v, queues[i] - 1) : 0;
-		before = hp_received(hp, number).from;
-		ok = number && asked(hp, &v, number);
-	}
-	return end(hp, &v, ok);
-}
-
-/* ---- doorbells ---- */
-
-/* Ring all bits of the victim's doorbell, those of no queue as well. */
-static bool rings_all(struct hp *hp)
-{
-	u64 bits = ntb_db_valid_mask(hp->ntb);
-	unsigned int i;
-	int ret = 0;
-
-	for (i = 0; i < RINGS && !ret; i++)
-		ret = ntb_peer_db_set(hp->ntb, bits);
-	return hp_check(!ret, "the doorbell can't be rung");
-}
-
-/* The victim answers in both queues. Return: false also if it has begun another life for that */
-static bool answers_in_both(struct hp *hp)
-{
-	bool ok = hp_answers(hp);
-	u32 life = life_of(hp);
-
-	hp_use_queue(hp, 1);
-	ok = ok && hp_answers(hp);
-	hp_use_queue(hp, 0);
-	return ok && hp_check(life_of(hp) == life, "the link ends");
-}
-
-/*
- * The peer announces doorbell bits that cannot be, which the victim must refuse, or bits that its
- * bridge does not have, which harms the peer only; and it rings the bits of other queues, and of
- * queues that are not in use.
- */
-bool hp_queue_bells(struct hp *hp, struct victim *none)
-{
-	static const struct {
-		u8	first, count;
-		bool	good;
-	} bells[] = {
-		{ 0, 0 }, { 63, 2 }, { 0, NTW_BELLS_MAX + 1 }, { 255, 255 }, { 255, 1 },
-		{ 0, 1, true }, { 0, 3, true }, { 0, 31, true }, { 30, 1, true }, { 30, 2, true },
-		{ 62, 2, true }, { 0, 64, true },
-	};
-	struct hp_pads pads = hp_pads(2);
-	unsigned int i;
-	bool ok = true;
-
-	for (i = 0; i < ARRAY_SIZE(bells) && ok; i++) {
-		pads.bell = bells[i].first;
-		pads.bells = bells[i].count;
-		hp_set_pads(hp, pads, pads, pads);
-		ok = bells[i].good ? answers_in_both(hp) :
-		     hp_check(hp_stays_down(hp), "the link comes up with a doorbell that cannot be");
-		if (!ok)
-			pr_err("hostile: doorbell bits %u, from %u on\n", bells[i].count,
-			       bells[i].first);
-	}
-	for (i = 1; i <= 2 && ok; i++) {
-		hp_set_queues(hp, 2, i);
-		ok = hp_answers(hp) && rings_all(hp) && hp_answers(hp);
-	}
-	hp_set_wrong_bells(hp, true);
-	ok = ok && answers_in_both(hp);
-	hp_set_wrong_bells(hp, false);
 	hp_set_queues(hp, 1, 1);
 	return ok;
 }
@@ -370,138 +200,6 @@ static bool send_in(struct hp *hp, u32 number, unsigned int queue, u32 value)
 	hp_use_queue(hp, queue);
 	return hp_check(!hp_send_message(hp, number, value) && !hp_wait_taken(hp),
 			"the link has gone");
-}
-
-/*
- * Each message is sent through both queues: it must arrive once, and all of them in order. Then
- * one is sent through the other queue only: it and those behind it must not arrive, and the
- * connection must end, because bytes of its stream are missing.
- */
-static bool alternates_once(struct hp *hp, unsigned int queue)
-{
-	struct victim v = {};
-	bool ok, other_first;
-	u32 number, life, i;
-	u64 sent;
-
-	if (!begin(hp, &v, 2))
-		return false;
-	life = life_of(hp);
-	number = accepted_in(hp, &v, queue);
-	for (i = 0, ok = number; i < MESSAGES && ok; i++) {
-		other_first = i & 1;
-		sent = hp->stream.sent;
-		ok = send_in(hp, number, queue ^ other_first, i);
-		hp->stream.sent = sent;
-		ok = ok && send_in(hp, number, !queue ^ other_first, i);
-	}
-	for (i = 0; i < MESSAGES && ok; i++)
-		ok = receives(&v, i);
-	ok = ok && hp_check(!victim_post(&v) && victim_got(&v, 300) == -EAGAIN,
-			    "there is one message more");
-	ok = ok && send_in(hp, number, queue, MESSAGES);
-	ok = ok && hp_check(!victim_got(&v, HP_WAIT_MS) && value_of(&v) == MESSAGES,
-			    "the connection does not continue");
-	ok = ok && send_in(hp, number, !queue, MESSAGES + 1) &&
-	     send_in(hp, number, queue, MESSAGES + 2);
-	ok = ok && hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
-			    "a stream without its middle continues");
-	ok = ok && hp_check(!victim_post(&v) && victim_got(&v, 300) == -EAGAIN,
-			    "a message came from behind missing ones");
-	ok = ok && hp_check(hp_received(hp, number).queues == BIT(queue),
-			    "the victim answers through another queue");
-	ok = ok && hp_check(life_of(hp) == life, "the link ends, too");
-	return end(hp, &v, ok);
-}
-
-bool hp_queue_alternates(struct hp *hp, struct victim *none)
-{
-	return alternates_once(hp, 1) && alternates_once(hp, 0);
-}
-
-#define PORTS		8U	/* enough to expect calls in both queues */
-
-/*
- * The victim calls. Return: true if the CALL takes the queue of the two ports, and all that follows
- * the ANSWER does, too. If there is another queue, an ANSWER that comes through it has no effect.
- */
-static bool answer_once(struct hp *hp, struct victim *v, u32 port, unsigned int queues)
-{
-	bool lower = ntb_peer_port_number(hp->ntb, 0) < ntb_port_number(hp->ntb), ok;
-	struct ntw_addr us = address(hp, port);
-	u32 number = hp_number(hp);
-	struct ntw_calling call;
-	struct hp_called called;
-
-	if (!hp_check(!victim_send(v, &us), "nothing can be posted"))
-		return false;
-	called = hp_wait_called(hp, HP_PORT + port);
-	call = (struct ntw_calling) {
-		.number = called.number, .from = called.from, .to = called.to,
-	};
-	ok = hp_check(called.number, "it does not call") &&
-	     hp_check(called.queue == ntw_call_queue(&call, lower, queues),
-		      "the CALL has come through another queue");
-	if (queues > 1) {
-		hp_use_queue(hp, !called.queue);
-		ok = ok && hp_check(!hp_send_answer(hp, called.number, number) &&
-				    !hp_wait_taken(hp), "the link has gone");
-		ok = ok && hp_check(!hp_wait(hp, number, HP_RECEIVED(NTW_DATA) |
-					     HP_RECEIVED(NTW_CLOSE), 200),
-				    "an ANSWER has an effect that came through another queue");
-	}
-	hp_use_queue(hp, called.queue);
-	ok = ok && hp_check(!hp_send_answer(hp, called.number, number), "the link has gone");
-	ok = ok && hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_DATA), HP_WAIT_MS),
-			    "it sends no hello");
-	return ok && hp_check(hp_received(hp, number).queues == BIT(called.queue),
-			      "the hello has come through another queue");
-}
-
-/* Calls of the victim, if the peer uses both queues, and if it uses one of them */
-bool hp_queue_of_answer(struct hp *hp, struct victim *none)
-{
-	struct victim v = {};
-	unsigned int queues, i;
-	bool ok = true;
-
-	for (queues = 2; queues && ok; queues--) {
-		if (!begin(hp, &v, queues))
-			return false;
-		for (i = 0; i < PORTS && ok; i++)
-			ok = answer_once(hp, &v, i, queues);
-		ok = end(hp, &v, ok);
-	}
-	return ok;
-}
-
-/*
- * A port that has a connection calls again, through the other queue. The call must be refused, and
- * the connection continues.
- */
-bool hp_queue_of_port(struct hp *hp, struct victim *none)
-{
-	struct hp_stream *first = kmalloc(sizeof(*first), GFP_KERNEL);
-	struct victim v = {};
-	u32 number, again;
-	bool ok;
-
-	if (!hp_check(first, "no memory") || !begin(hp, &v, 2)) {
-		kfree(first);
-		return false;
-	}
-	number = accepted_in(hp, &v, 0);
-	*first = hp->stream;
-	hp_use_queue(hp, 1);
-	again = number ? hp_answered(hp, &v, 0) : 0;
-	ok = again && hp_check(!hp_send_hello(hp, again, 1, false), "the link has gone");
-	ok = ok && hp_check(hp_wait(hp, again, HP_HELLO(KFW_ACCEPT) | HP_HELLO(KFW_REJECT),
-				    HP_WAIT_MS) == HP_HELLO(KFW_REJECT),
-			    "a port has a second connection, through another queue");
-	hp->stream = *first;
-	ok = ok && send_in(hp, number, 0, 1) && receives(&v, 1);
-	kfree(first);
-	return end(hp, &v, ok);
 }
 
 /* ---- words of a control page ---- */
@@ -562,36 +260,6 @@ bool hp_queue_positions(struct hp *hp, struct victim *none)
 		if (!ok)
 			pr_err("hostile: wrong positions %u\n", i);
 	}
-	return ok;
-}
-
-/*
- * Words that belong to the first queue have no effect in the second one. Records of the bulk ring
- * wait for those of the message ring that come before them, which never do.
- */
-bool hp_queue_words(struct hp *hp, struct victim *none)
-{
-	bool ok;
-	u32 life;
-
-	hp_set_queues(hp, 2, 2);
-	ok = answers_in_both(hp);
-	life = life_of(hp);
-	hp_write_word(hp, 1, LINE(bye), 1);
-	hp_write_word(hp, 1, offsetof(struct ntw_ctl, hello), ~0U);
-	hp_write_word(hp, 1, offsetof(struct ntw_ctl, ready), ~0U);
-	hp_write_word(hp, 1, BULK(after), hp->queue[1].placed / NTW_ALIGN + 1);
-	hp_write_word(hp, 1, BULK(produced), NTW_ALIGN);
-	msleep(500);
-	ok = ok && hp_check(life_of(hp) == life, "a word of the first queue counts in the second one");
-	hp_use_queue(hp, 0);
-	ok = ok && hp_answers(hp) && hp_check(life_of(hp) == life, "the link ends");
-	/* The missing record comes, and the one in the bulk ring is none. */
-	hp_use_queue(hp, 1);
-	ok = ok && hp_call(hp, NULL, 0);
-	hp_flush(hp);
-	ok = ok && hp_check(another_life(hp, life), "what is no record is accepted");
-	hp_set_queues(hp, 1, 1);
 	return ok;
 }
 
