@@ -55,6 +55,13 @@ struct lnd_req {
 	};
 };
 
+/* What is open, in the order in which it was opened */
+static struct kfid *lnd_fids[16];
+static unsigned int lnd_nr_fids;
+
+/* The result of a call that opens @fid */
+#define lnd_opened(rc, fid)	({ int __rc = (rc); if (!__rc) lnd_fids[lnd_nr_fids++] = (fid); __rc; })
+
 struct lnd_dev {
 	struct kfid_fabric	*fabric;
 	struct kfid_domain	*domain;
@@ -65,6 +72,19 @@ struct lnd_dev {
 	struct lnd_ctx		ctx;
 	struct lnd_req		req;
 };
+
+static void lnd_close_all(struct lnd_dev *dev)
+{
+	struct lnd_cq *cqs[] = { &dev->ctx.rx_cq, &dev->ctx.tx_cq };
+	int i;
+
+	while (lnd_nr_fids) {
+		for (i = 0; i < ARRAY_SIZE(cqs); i++)
+			if (cqs[i]->cq)
+				flush_work(&cqs[i]->work);
+		WARN_ON(kfi_close(lnd_fids[--lnd_nr_fids]));
+	}
+}
 
 static struct kfi_info *lnd_hints(u32 *auth_key)
 {
@@ -204,13 +224,7 @@ static int lnd_cq_open(struct lnd_dev *dev, struct lnd_cq *c)
 	attr.signaling_vector = 0;
 	attr.size = DEPTH;
 	INIT_WORK(&c->work, lnd_drain);
-	return kfi_cq_open(dev->domain, &attr, &c->cq, lnd_comp_handler, c);
-}
-
-static void lnd_cq_close(struct lnd_cq *c)
-{
-	flush_work(&c->work);
-	kfi_close(&c->cq->fid);
+	return lnd_opened(kfi_cq_open(dev->domain, &attr, &c->cq, lnd_comp_handler, c), &c->cq->fid);
 }
 
 static int lnd_rx_open(struct lnd_dev *dev, struct lnd_ctx *ctx)
@@ -224,14 +238,9 @@ static int lnd_rx_open(struct lnd_dev *dev, struct lnd_ctx *ctx)
 	attr.comp_order = KFI_ORDER_NONE;
 	attr.size = DEPTH;
 	attr.iov_limit = IOV_MAX;
-	rc = kfi_rx_context(dev->sep, 0, &attr, &ctx->rx, ctx);
-	if (rc)
-		return rc;
-	rc = kfi_setopt(&ctx->rx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV,
-			&min_multi_recv, sizeof(min_multi_recv));
-	if (rc)
-		kfi_close(&ctx->rx->fid);
-	return rc;
+	rc = lnd_opened(kfi_rx_context(dev->sep, 0, &attr, &ctx->rx, ctx), &ctx->rx->fid);
+	return rc ?: kfi_setopt(&ctx->rx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV,
+				&min_multi_recv, sizeof(min_multi_recv));
 }
 
 static int lnd_tx_open(struct lnd_dev *dev, struct lnd_ctx *ctx)
@@ -245,100 +254,32 @@ static int lnd_tx_open(struct lnd_dev *dev, struct lnd_ctx *ctx)
 	attr.iov_limit = IOV_MAX;
 	attr.rma_iov_limit = IOV_MAX;
 	attr.tclass = KFI_TC_BEST_EFFORT;
-	return kfi_tx_context(dev->sep, 0, &attr, &ctx->tx, ctx);
-}
-
-static int lnd_ctx_start(struct lnd_ctx *ctx)
-{
-	int rc;
-
-	rc = kfi_ep_bind(ctx->rx, &ctx->rx_cq.cq->fid, 0);
-	if (!rc)
-		rc = kfi_ep_bind(ctx->tx, &ctx->tx_cq.cq->fid, 0);
-	if (!rc)
-		rc = kfi_enable(ctx->rx);
-	if (!rc)
-		rc = kfi_enable(ctx->tx);
-	if (rc)
-		return rc;
-	return kfi_recv(ctx->rx, page_address(ctx->page), PAGE_SIZE << BUF_ORDER,
-			NULL, KFI_ADDR_UNSPEC, ctx);
+	return lnd_opened(kfi_tx_context(dev->sep, 0, &attr, &ctx->tx, ctx), &ctx->tx->fid);
 }
 
 static int lnd_ctx_open(struct lnd_dev *dev, struct lnd_ctx *ctx)
 {
-	int rc;
-
-	rc = lnd_cq_open(dev, &ctx->rx_cq);
-	if (rc)
-		return rc;
-	rc = lnd_cq_open(dev, &ctx->tx_cq);
-	if (rc)
-		goto err_rx_cq;
-	rc = lnd_rx_open(dev, ctx);
-	if (rc)
-		goto err_tx_cq;
-	rc = lnd_tx_open(dev, ctx);
-	if (rc)
-		goto err_rx;
-	rc = -ENOMEM;
 	ctx->page = alloc_pages(GFP_KERNEL, BUF_ORDER);
 	if (!ctx->page)
-		goto err_tx;
-	rc = lnd_ctx_start(ctx);
-	if (rc)
-		goto err_page;
-	return 0;
-
-err_page:
-	__free_pages(ctx->page, BUF_ORDER);
-err_tx:
-	kfi_close(&ctx->tx->fid);
-err_rx:
-	kfi_close(&ctx->rx->fid);
-err_tx_cq:
-	lnd_cq_close(&ctx->tx_cq);
-err_rx_cq:
-	lnd_cq_close(&ctx->rx_cq);
-	return rc;
-}
-
-static void lnd_ctx_close(struct lnd_ctx *ctx)
-{
-	while (kfi_cancel(&ctx->rx->fid, ctx) == -EAGAIN)
-		schedule();
-	kfi_close(&ctx->tx->fid);
-	kfi_close(&ctx->rx->fid);
-	lnd_cq_close(&ctx->tx_cq);
-	lnd_cq_close(&ctx->rx_cq);
-	__free_pages(ctx->page, BUF_ORDER);
+		return -ENOMEM;
+	return lnd_cq_open(dev, &ctx->rx_cq) ?: lnd_cq_open(dev, &ctx->tx_cq) ?:
+	       lnd_rx_open(dev, ctx) ?: lnd_tx_open(dev, ctx) ?:
+	       kfi_ep_bind(ctx->rx, &ctx->rx_cq.cq->fid, 0) ?:
+	       kfi_ep_bind(ctx->tx, &ctx->tx_cq.cq->fid, 0) ?:
+	       kfi_enable(ctx->rx) ?: kfi_enable(ctx->tx) ?:
+	       kfi_recv(ctx->rx, page_address(ctx->page), PAGE_SIZE << BUF_ORDER, NULL,
+			KFI_ADDR_UNSPEC, ctx);
 }
 
 static int lnd_sep_open(struct lnd_dev *dev, struct kfi_info *info)
 {
 	struct kfi_av_attr attr = {};
-	int rc;
 
 	attr.type = KFI_AV_UNSPEC;
 	attr.rx_ctx_bits = RX_CTX_BITS;
-	rc = kfi_av_open(dev->domain, &attr, &dev->av, dev);
-	if (rc)
-		return rc;
-	rc = kfi_scalable_ep(dev->domain, info, &dev->sep, dev);
-	if (rc)
-		goto err_av;
-	rc = kfi_scalable_ep_bind(dev->sep, &dev->av->fid, 0);
-	if (!rc)
-		rc = kfi_enable(dev->sep);
-	if (rc)
-		goto err_sep;
-	return 0;
-
-err_sep:
-	kfi_close(&dev->sep->fid);
-err_av:
-	kfi_close(&dev->av->fid);
-	return rc;
+	return lnd_opened(kfi_av_open(dev->domain, &attr, &dev->av, dev), &dev->av->fid) ?:
+	       lnd_opened(kfi_scalable_ep(dev->domain, info, &dev->sep, dev), &dev->sep->fid) ?:
+	       kfi_scalable_ep_bind(dev->sep, &dev->av->fid, 0) ?: kfi_enable(dev->sep);
 }
 
 static void lnd_get_device(struct lnd_dev *dev)
@@ -358,32 +299,11 @@ static int lnd_dev_open(struct lnd_dev *dev, struct kfi_info *info)
 	if (!info->src_addr || info->src_addrlen != sizeof(struct kcxi_addr))
 		return -EADDRNOTAVAIL;
 	dev->nid_addr = ((struct kcxi_addr *)info->src_addr)->nic;
-	rc = kfi_domain(dev->fabric, info, &dev->domain, dev);
+	rc = lnd_opened(kfi_domain(dev->fabric, info, &dev->domain, dev), &dev->domain->fid);
 	if (rc)
 		return rc;
 	lnd_get_device(dev);
-	rc = lnd_sep_open(dev, info);
-	if (rc)
-		goto err_domain;
-	rc = lnd_ctx_open(dev, &dev->ctx);
-	if (rc)
-		goto err_sep;
-	return 0;
-
-err_sep:
-	kfi_close(&dev->sep->fid);
-	kfi_close(&dev->av->fid);
-err_domain:
-	kfi_close(&dev->domain->fid);
-	return rc;
-}
-
-static void lnd_dev_close(struct lnd_dev *dev)
-{
-	lnd_ctx_close(&dev->ctx);
-	kfi_close(&dev->sep->fid);
-	kfi_close(&dev->av->fid);
-	kfi_close(&dev->domain->fid);
+	return lnd_sep_open(dev, info) ?: lnd_ctx_open(dev, &dev->ctx);
 }
 
 static int lnd_peer_add(struct lnd_dev *dev, u32 nid_addr, u32 nid_net, int rx_index,
@@ -399,11 +319,6 @@ static int lnd_peer_add(struct lnd_dev *dev, u32 nid_addr, u32 nid_net, int rx_i
 		return rc < 0 ? rc : -ECONNABORTED;
 	*rx = kfi_rx_addr(*peer, rx_index, RX_CTX_BITS);
 	return 0;
-}
-
-static void lnd_peer_del(struct lnd_dev *dev, kfi_addr_t peer)
-{
-	kfi_av_remove(dev->av, &peer, 1, 0);
 }
 
 static int lnd_post_send(struct lnd_ctx *ctx, struct lnd_req *req, void *buf)
@@ -471,18 +386,12 @@ static int lnd_exchange(struct lnd_dev *dev)
 	rc = lnd_peer_add(dev, dev->nid_addr, net, 0, &peer, &req->peer);
 	if (rc)
 		return rc;
-	rc = lnd_post_sink(ctx, req);
-	if (!rc)
-		rc = lnd_post_skip(ctx, req);
-	if (!rc)
-		rc = lnd_post_send(ctx, req, page_address(ctx->page));
-	if (!rc)
-		rc = lnd_post_rma(ctx, req, true);
-	if (!rc)
-		rc = lnd_post_rma(ctx, req, false);
+	rc = lnd_post_sink(ctx, req) ?: lnd_post_skip(ctx, req) ?:
+	     lnd_post_send(ctx, req, page_address(ctx->page)) ?:
+	     lnd_post_rma(ctx, req, true) ?: lnd_post_rma(ctx, req, false);
 	while (kfi_cancel(&ctx->rx->fid, req) == -EAGAIN)
 		schedule();
-	lnd_peer_del(dev, peer);
+	kfi_av_remove(dev->av, &peer, 1, 0);
 	return rc;
 }
 
@@ -498,21 +407,20 @@ static int lnd_run(struct lnd_dev *dev, struct kfi_info *hints, const char *serv
 	kfi_freeinfo(copy);
 	if (rc)
 		return rc;
-	rc = kfi_fabric(info->fabric_attr, &dev->fabric, dev);
+	rc = lnd_opened(kfi_fabric(info->fabric_attr, &dev->fabric, dev), &dev->fabric->fid);
 	if (rc)
-		goto out_info;
+		goto out;
 	lnd_try_dynamic(dev->fabric, hints);
 	rc = lnd_dev_open(dev, info);
-	if (rc)
-		goto out_fabric;
-	if (!lnd_can_reuse(hints, service, dev->fabric, dev->domain))
+	if (!rc && !lnd_can_reuse(hints, service, dev->fabric, dev->domain))
 		rc = -EXDEV;
-	else
-		rc = lnd_exchange(dev);
-	lnd_dev_close(dev);
-out_fabric:
-	kfi_close(&dev->fabric->fid);
-out_info:
+	rc = rc ?: lnd_exchange(dev);
+	while (dev->ctx.rx && kfi_cancel(&dev->ctx.rx->fid, &dev->ctx) == -EAGAIN)
+		schedule();
+out:
+	lnd_close_all(dev);
+	if (dev->ctx.page)
+		__free_pages(dev->ctx.page, BUF_ORDER);
 	kfi_freeinfo(info);
 	return rc;
 }
