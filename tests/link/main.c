@@ -51,10 +51,6 @@ static bool stuck;
 module_param(stuck, bool, 0444);
 MODULE_PARM_DESC(stuck, "in the end a window of kfi_ntb_mock's can't be closed any more");
 
-static bool tied;
-module_param(tied, bool, 0444);
-MODULE_PARM_DESC(tied, "... and its end can't disable the link, either");
-
 static bool unshut;
 module_param(unshut, bool, 0444);
 MODULE_PARM_DESC(unshut, "a window of this bridge can be shortened, but not switched off");
@@ -62,10 +58,6 @@ MODULE_PARM_DESC(unshut, "a window of this bridge can be shortened, but not swit
 static bool halts = true;
 module_param(halts, bool, 0444);
 MODULE_PARM_DESC(halts, "in the end the machine goes down; else links are removed while it runs");
-
-static bool hangs;
-module_param(hangs, bool, 0444);
-MODULE_PARM_DESC(hangs, "in the end the machine goes down while the engine hangs");
 
 static bool placed = true;
 module_param(placed, bool, 0444);
@@ -690,8 +682,6 @@ static void never_closed(struct nt_link *link)
 {
 	unsigned int life = nt_link_life(link), ms;
 
-	if (tied)
-		kfi_ntb_mock_command("end 0.0 tied on");
 	if (wait_up() || kfi_ntb_mock_command("end 0.0 stuck on"))
 		return say_wrong("the link does not come up (never closed)\n");
 	nt_link_fault(link, life, "it is asked to");
@@ -704,7 +694,6 @@ static void never_closed(struct nt_link *link)
 		say_wrong("there is a life after a window could not be closed\n");
 	if (!IS_ERR(nt_mem_get(link, 64)))
 		say_wrong("memory that the peer can write is given away\n");
-	kfi_ntb_mock_command("end 0.0 tied off");
 }
 
 /*
@@ -749,61 +738,6 @@ static void halted(void)
 	}
 }
 
-/* The engine has ended its copies: free what was kept for it. Only a test does that. */
-static void unhang(struct nt_link *link)
-{
-	unsigned int i;
-
-	if (!link->hung)
-		return;
-	if (!wait_event_timeout(link->ring[queue].idle, nt_engine_idle(&link->ring[queue].engine),
-				60 * HZ))
-		return say_wrong("the engine does not come to an end\n");
-	for (i = 0; i < link->queues; i++) {
-		nt_ring_off(&link->ring[i]);
-		nt_engine_close(&link->ring[i].engine);
-	}
-	link->hung = false;
-	module_put(THIS_MODULE);
-}
-
-/*
- * The machine shuts down while the engine hangs. That takes a bounded time, however often it is
- * repeated. Memory of the engine's copies is kept: when they end after all, all of it is still
- * there.
- */
-static void hung(void)
-{
-	struct nt_engine *e = &ring_of(&sides[0])->engine;
-	unsigned long began = jiffies;
-	struct rnd_state rnd;
-	unsigned int i;
-
-	prandom_seed_state(&rnd, seed);
-	if (wait_up())
-		return say_wrong("the link does not come up (a hang)\n");
-	kfi_ntb_mock_command("dma 0 slow 20000000");
-	kfi_ntb_mock_command("dma 1 slow 20000000");
-	for (i = 0; i < 20; i++)
-		send_one(&sides[0], &rnd, false);
-	nt_ring_kick(ring_of(&sides[0]));
-	msleep(20);
-	for (i = 0; i < 2; i++) {
-		nt_links_halt();
-		if (!sides[0].link->hung || !e->window_len || !sides[0].out)
-			say_wrong("what the engine has was taken from it\n");
-		windows_shut();
-	}
-	if (time_after(jiffies, began + 15 * HZ))
-		say_wrong("the machine does not go down\n");
-	kfi_ntb_mock_command("dma 0 slow 0");
-	kfi_ntb_mock_command("dma 1 slow 0");
-	for (i = 0; i < SIDES; i++)
-		unhang(sides[i].link);
-	if (sides[0].out)
-		say_wrong("%u records are still out (a hang)\n", sides[0].out);
-}
-
 static int run(void)
 {
 	unsigned int i, n;
@@ -835,8 +769,6 @@ static int run(void)
 			  sides[1].placeless);
 	if (!ret && stuck)
 		never_closed(sides[0].link);
-	else if (!ret && hangs)
-		hung();
 	else if (!ret && !errors_ok && halts)
 		halted();
 	return ret ?: wrong ? -EIO : 0;
@@ -904,8 +836,6 @@ static void remove(struct ntb_client *client, struct ntb_dev *ntb)
 	unsigned int i;
 
 	nt_link_stop(side->link);
-	if (side->link->hung)
-		return;
 	for (i = 0; i < SLOTS; i++)
 		if (side->slot[i])
 			nt_mem_put(side->link->win.in, side->slot[i], SLOT_LEN);

@@ -63,39 +63,15 @@ u64 nm_bell_pending(struct nm_end *end)
 	return READ_ONCE(end->pending);
 }
 
-void nm_bell_lose(struct nm_end *end, u32 count)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&end->lock, flags);
-	end->lose = count;
-	spin_unlock_irqrestore(&end->lock, flags);
-}
-
-/* Is this one of the interrupts that get lost? */
-static bool nm_loses(struct nm_end *end)
-{
-	lockdep_assert_held(&end->lock);
-	if (!end->lose)
-		return false;
-	end->lose--;
-	nm_add(end, NM_LOST_IRQS, 1);
-	return true;
-}
-
 static u64 nm_take_due(struct nm_end *end)
 {
-	u64 due, kept = 0;
-	int vector;
+	u64 due;
 
 	spin_lock(&end->lock);
 	due = end->due;
 	end->due = 0;
-	for (vector = 0; due >> vector; vector++)
-		if (due & BIT_ULL(vector) && !nm_loses(end))
-			kept |= BIT_ULL(vector);
 	spin_unlock(&end->lock);
-	return kept;
+	return due;
 }
 
 static void nm_bell_interrupt(struct nm_end *end)
@@ -151,23 +127,13 @@ void nm_link_interrupt(struct nm_end *end)
 			      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
-static bool nm_link_lost(struct nm_end *end)
-{
-	bool lost;
-
-	spin_lock(&end->lock);
-	lost = nm_loses(end);
-	spin_unlock(&end->lock);
-	return lost;
-}
-
 /* As in the Intel driver: an interrupt after which the link is as before is ignored. */
 static enum hrtimer_restart nm_link_interrupted(struct hrtimer *timer)
 {
 	struct nm_end *end = container_of(timer, struct nm_end, link_irq);
 	bool up = READ_ONCE(end->bridge->up);
 
-	if (nm_link_lost(end) || up == end->seen_up)
+	if (up == end->seen_up)
 		return HRTIMER_NORESTART;
 	WRITE_ONCE(end->seen_up, up);
 	nm_add(end, NM_LINK_IRQS, 1);

@@ -49,25 +49,6 @@ static int nm_link_up(const struct nm_target *t, const u32 *n)
 	return 0;
 }
 
-static int nm_link_flap(const struct nm_target *t, const u32 *n)
-{
-	u32 i;
-
-	for (i = 0; i < n[0]; i++) {
-		nm_link_hold(t->bridge, true);
-		fsleep(n[1] * USEC_PER_MSEC);
-		nm_link_hold(t->bridge, false);
-		fsleep(n[2] * USEC_PER_MSEC);
-	}
-	return 0;
-}
-
-static int nm_link_delay(const struct nm_target *t, const u32 *n)
-{
-	nm_link_configure(t->bridge, &t->bridge->delay_ms, n[0]);
-	return 0;
-}
-
 static int nm_link_lag(const struct nm_target *t, const u32 *n)
 {
 	nm_link_configure(t->bridge, &t->bridge->lag_us, n[0]);
@@ -107,21 +88,9 @@ static int nm_revive(const struct nm_target *t, const u32 *n)
 	return t->end->present ? -EEXIST : nm_end_appear(t->end);
 }
 
-static int nm_lose(const struct nm_target *t, const u32 *n)
-{
-	nm_bell_lose(t->end, n[0]);
-	return 0;
-}
-
 static int nm_stick(const struct nm_target *t, const u32 *n)
 {
 	WRITE_ONCE(t->end->stuck, n[0]);
-	return 0;
-}
-
-static int nm_tie(const struct nm_target *t, const u32 *n)
-{
-	WRITE_ONCE(t->end->tied, n[0]);
 	return 0;
 }
 
@@ -156,32 +125,22 @@ static int nm_dma_ ## name(const struct nm_target *t, const u32 *n)			\
 
 NM_FAULT(fail_write)
 NM_FAULT(fail_read)
-NM_FAULT(drop)
-NM_FAULT(lose)
-NM_FAULT(slow_us)
 NM_FAULT(reorder)
 
 static const struct nm_command nm_commands[] = {
 	{ "link", "down", 0, nm_link_down },
 	{ "link", "up", 0, nm_link_up },
-	{ "link", "flap", 3, nm_link_flap },
-	{ "link", "delay", 1, nm_link_delay },
 	{ "link", "lag", 1, nm_link_lag },
 	{ "link", "stuck", 1, nm_link_stuck },
 	{ "link", "posted", 1, nm_link_posted },
 	{ "link", "devices", 1, nm_link_devices },
 	{ "end", "kill", 0, nm_kill },
 	{ "end", "revive", 0, nm_revive },
-	{ "end", "lose", 1, nm_lose },
 	{ "end", "stuck", 1, nm_stick },
-	{ "end", "tied", 1, nm_tie },
 	{ "end", "lose-tlp", 1, nm_lose_tlp },
 	{ "end", "ram", 1, nm_ram },
 	{ "dma", "fail-write", 1, nm_dma_fail_write },
 	{ "dma", "fail-read", 1, nm_dma_fail_read },
-	{ "dma", "drop", 1, nm_dma_drop },
-	{ "dma", "lose", 1, nm_dma_lose },
-	{ "dma", "slow", 1, nm_dma_slow_us },
 	{ "dma", "reorder", 1, nm_dma_reorder },
 };
 
@@ -296,7 +255,7 @@ static const char *const nm_count_name[NM_COUNTS] = {
 	[NM_BELLS_RUNG] = "bells_rung", [NM_DEAD] = "lost_dead",
 	[NM_CLOSED] = "lost_closed",	[NM_BEYOND] = "lost_beyond",
 	[NM_FAULT] = "lost_fault",	[NM_BELL_IRQS] = "bell_irqs",
-	[NM_LINK_IRQS] = "link_irqs",	[NM_LOST_IRQS] = "lost_irqs",
+	[NM_LINK_IRQS] = "link_irqs",
 };
 
 u64 kfi_ntb_mock_count(int bridge, int port, const char *name)

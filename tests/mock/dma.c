@@ -354,8 +354,8 @@ void nm_dma_show(struct seq_file *file)
 	for (c = nm_chan; c < nm_chan + nm_channels; c++) {
 		spin_lock_irqsave(&c->lock, flags);
 		seq_printf(file,
-			   "dma %td copies %llu bytes %llu irqs %llu lost_irqs %llu errors %llu aborted %llu full %llu\n",
-			   c - nm_chan, c->copies, c->bytes, c->irqs, c->lost, c->errors,
+			   "dma %td copies %llu bytes %llu irqs %llu errors %llu aborted %llu full %llu\n",
+			   c - nm_chan, c->copies, c->bytes, c->irqs, c->errors,
 			   c->aborted, c->full);
 		spin_unlock_irqrestore(&c->lock, flags);
 	}

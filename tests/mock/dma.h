@@ -30,9 +30,6 @@
 struct nm_fault {
 	/* the n-th copy from now ends with such an error, later ones are aborted; 0: none */
 	u32	fail_write, fail_read;
-	u32	drop;			/* the n-th copy is not made, and not reported */
-	u32	lose;			/* number of interrupts that get lost */
-	u32	slow_us;		/* additional time of each copy */
 	/* if not 0, copies are made in reverse order up to the next DMA_PREP_FENCE */
 	u32	reorder;
 };
@@ -76,7 +73,7 @@ struct nm_chan {
 	/* finds completions without an interrupt, as ioatdma does after 100 ms */
 	struct timer_list	look;
 	/* counted under the lock; they only increase */
-	u64			copies, bytes, irqs, lost, errors, aborted, full;
+	u64			copies, bytes, irqs, errors, aborted, full;
 };
 
 extern struct nm_chan nm_chan[NM_CHANS];

@@ -101,8 +101,6 @@ bool nm_start_one(struct nm_chan *c)
 	copy->fault = (struct nm_fault){
 		.fail_write = nm_now(&c->fault.fail_write),
 		.fail_read = nm_now(&c->fault.fail_read),
-		.drop = nm_now(&c->fault.drop),
-		.slow_us = c->fault.slow_us,
 	};
 	return !(copy->tx.flags & DMA_PREP_FENCE);
 }
@@ -121,13 +119,7 @@ void nm_start(struct nm_chan *c)
 		;
 }
 
-static void nm_slow_down(u32 us)
-{
-	if (us)
-		fsleep(us);
-}
-
-/* Does the copy fail or get lost, by command? Then it is not made. Set its result. */
+/* Does the copy fail, by command? Then it is not made. Set its result. */
 bool nm_fails(struct nm_copy *copy)
 {
 	const struct nm_fault *fault = &copy->fault;
@@ -139,12 +131,11 @@ bool nm_fails(struct nm_copy *copy)
 		copy->result.result = DMA_TRANS_READ_FAILED;
 	if (copy->result.result != DMA_TRANS_NOERROR)
 		copy->result.residue = copy->len;
-	return copy->result.result != DMA_TRANS_NOERROR || fault->drop;
+	return copy->result.result != DMA_TRANS_NOERROR;
 }
 
 static void nm_run_one(struct nm_chan *c, struct nm_copy *copy)
 {
-	nm_slow_down(copy->fault.slow_us);
 	if (!nm_fails(copy))
 		nm_make(c, copy);
 }
@@ -161,11 +152,6 @@ static void nm_run_now(struct nm_chan *c)
 static void nm_interrupt(struct nm_chan *c)
 {
 	lockdep_assert_held(&c->lock);
-	if (c->fault.lose) {
-		c->fault.lose--;
-		c->lost++;
-		return;
-	}
 	c->irqs++;
 	tasklet_schedule(&c->told);
 }

@@ -29,7 +29,7 @@ static size_t nm_timed_turn(const struct nm_chan *c, const struct nm_budget *ram
 	return nm_budget_piece(mbs ? min(mbs, c->speed.mbs) : c->speed.mbs);
 }
 
-static void nm_timed_arm(struct nm_chan *c, struct nm_budget *ram, size_t piece, u32 more_us)
+static void nm_timed_arm(struct nm_chan *c, struct nm_budget *ram, size_t piece)
 {
 	ktime_t end = nm_budget_take(&c->speed, piece);
 
@@ -37,7 +37,7 @@ static void nm_timed_arm(struct nm_chan *c, struct nm_budget *ram, size_t piece,
 	if (ram)
 		end = max(end, nm_budget_take(ram, piece));
 	c->piece = piece;
-	hrtimer_start(&c->timer, ktime_add_us(end, more_us), HRTIMER_MODE_ABS_SOFT);
+	hrtimer_start(&c->timer, end, HRTIMER_MODE_ABS_SOFT);
 }
 
 /* Begin the next piece of the copy. */
@@ -45,8 +45,7 @@ static void nm_timed_piece(struct nm_chan *c)
 {
 	struct nm_budget *ram = nm_ram_of(c->copy);
 
-	nm_timed_arm(c, ram, min(c->copy->len - c->at, nm_timed_turn(c, ram)),
-		     c->at ? 0 : c->copy->fault.slow_us);
+	nm_timed_arm(c, ram, min(c->copy->len - c->at, nm_timed_turn(c, ram)));
 }
 
 static void nm_timed_begin(struct nm_chan *c, struct nm_copy *copy)
@@ -87,12 +86,12 @@ static void nm_timed_next(struct nm_chan *c)
 		return;
 	first = list_first_entry(&c->running, struct nm_copy, node);
 	ram = nm_ram_of(first);
-	if (c->fault.reorder || c->fault.slow_us || first->len > nm_timed_turn(c, ram)) {
+	if (c->fault.reorder || first->len > nm_timed_turn(c, ram)) {
 		nm_timed_begin(c, list_last_entry(&c->running, struct nm_copy, node));
 		return;
 	}
 	c->copy = NULL;
-	nm_timed_arm(c, ram, nm_timed_together(c, first->len, ram), 0);
+	nm_timed_arm(c, ram, nm_timed_together(c, first->len, ram));
 }
 
 void nm_timed_issue(struct nm_chan *c)
@@ -135,7 +134,7 @@ static bool nm_timed_more(struct nm_chan *c)
 
 	spin_lock_irq(&c->lock);
 	c->at += c->piece;
-	if (good && c->at < c->copy->len && !c->copy->dropped && !c->copy->fault.drop)
+	if (good && c->at < c->copy->len && !c->copy->dropped)
 		nm_timed_piece(c);
 	else if (!list_is_first(&c->copy->node, &c->running))
 		nm_timed_begin(c, list_prev_entry(c->copy, node));

@@ -47,8 +47,6 @@ static int nm_op_link_enable(struct ntb_dev *ntb, enum ntb_speed speed, enum ntb
 
 static int nm_op_link_disable(struct ntb_dev *ntb)
 {
-	if (READ_ONCE(nm_of(ntb)->tied))
-		return -EINVAL;
 	nm_link_enable(nm_of(ntb), false);
 	return 0;
 }

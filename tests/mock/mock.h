@@ -61,7 +61,6 @@ enum nm_count {
 	NM_FAULT,		/* no page of the IOMMU */
 	NM_BELL_IRQS,		/* doorbell interrupts of this end */
 	NM_LINK_IRQS,
-	NM_LOST_IRQS,		/* interrupts lost by command */
 	NM_COUNTS
 };
 
@@ -98,8 +97,6 @@ struct nm_end {
 	u32			lose_tlp;
 	/* if not 0, translations can't be changed; READ_ONCE */
 	u32			stuck;
-	/* if not 0, this end can't disable the link; READ_ONCE */
-	u32			tied;
 	struct nm_trans		trans[NM_WINDOWS];
 
 	/* The peer writes these too: single words, with READ_ONCE and WRITE_ONCE. */
@@ -110,7 +107,6 @@ struct nm_end {
 	u64			pending;	/* doorbells rung */
 	u64			mask;		/* doorbells that must not interrupt */
 	u64			due;		/* vectors with an interrupt in flight */
-	u32			lose;		/* number of interrupts that will get lost */
 	/* instead of an interrupt controller: they call the client in hard */
 	struct hrtimer		bell_irq;
 	struct hrtimer		link_irq;	/* interrupt context, soon */
@@ -188,7 +184,6 @@ void nm_bell_send(struct nm_end *end);		/* interrupt, after locks were dropped *
 void nm_bell_mask(struct nm_end *end, u64 set, u64 clear);
 void nm_bell_clear(struct nm_end *end, u64 bits);
 u64 nm_bell_pending(struct nm_end *end);
-void nm_bell_lose(struct nm_end *end, u32 count);
 void nm_link_interrupt(struct nm_end *end);
 
 /* cross.c: through the bridge, any context */
