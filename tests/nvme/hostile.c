@@ -282,77 +282,41 @@ static const struct nvme_rdma_cm_req good = {
 	.hrqsize = cpu_to_le16(32), .hsqsize = cpu_to_le16(31),
 };
 
-static int hostile_refused(struct hostile *hostile, const struct nvme_rdma_cm_req *req, size_t len,
-			   enum nvme_rdma_cm_status why)
-{
-	int ret = hostile_connect(hostile, req, len);
-
-	return ret == HOSTILE_REFUSED + why ? 0 : ret ?: -EISCONN;
-}
+/* Requests that the target refuses, with the reason */
+static const struct hostile_request {
+	const char	*name;
+	size_t		len;
+	u16		recfmt, qid, hsqsize, hrqsize;
+	enum nvme_rdma_cm_status why;
+} hostile_requests[] = {
+	{ "no private data", 0, 0, 1, 31, 32, NVME_RDMA_CM_INVALID_LEN },
+	/* The missing byte is reserved. */
+	{ "private data a byte short", sizeof(good) - 1, 0, 1, 31, 32, NVME_RDMA_CM_INVALID_LEN },
+	{ "another format", sizeof(good), 0x4b01, 1, 31, 32, NVME_RDMA_CM_INVALID_RECFMT },
+	{ "a queue of one command", sizeof(good), 0, 1, 0, 32, NVME_RDMA_CM_INVALID_HSQSIZE },
+	{ "a queue of 65536 commands", sizeof(good), 0, 1, 0xffff, 32, NVME_RDMA_CM_INVALID_HSQSIZE },
+	{ "an admin queue of 128 commands", sizeof(good), 0, 0, 127, 128, NVME_RDMA_CM_INVALID_HSQSIZE },
+	{ "no room for answers", sizeof(good), 0, 1, 31, 3, NVME_RDMA_CM_INVALID_HRQSIZE },
+};
 
 /*
- * InfiniBand and RoCE fill private data up with zeros. A request that is too short is there a
- * request for a queue without commands.
+ * InfiniBand and RoCE fill private data up with zeros. A request that is too short is a request for
+ * a queue without commands there, or a good one.
  */
-static bool hostile_fills_up(void)
+static int hostile_refused(struct hostile *hostile, const struct hostile_request *r)
 {
-	return !strcmp(provider, "verbs");
-}
+	struct nvme_rdma_cm_req req = {
+		.recfmt = cpu_to_le16(r->recfmt), .qid = cpu_to_le16(r->qid),
+		.hrqsize = cpu_to_le16(r->hrqsize), .hsqsize = cpu_to_le16(r->hsqsize),
+	};
+	int ret = hostile_connect(hostile, &req, r->len), why = r->why;
 
-static int hostile_nothing(struct hostile *hostile)
-{
-	return hostile_refused(hostile, NULL, 0, hostile_fills_up() ? NVME_RDMA_CM_INVALID_HSQSIZE :
-							  NVME_RDMA_CM_INVALID_LEN);
-}
-
-/* The missing byte is reserved. */
-static int hostile_short_request(struct hostile *hostile)
-{
-	if (hostile_fills_up())
-		return hostile_connect(hostile, &good, sizeof(good) - 1);
-	return hostile_refused(hostile, &good, sizeof(good) - 1, NVME_RDMA_CM_INVALID_LEN);
-}
-
-static int hostile_other_format(struct hostile *hostile)
-{
-	struct nvme_rdma_cm_req req = good;
-
-	req.recfmt = cpu_to_le16(0x4b01);
-	return hostile_refused(hostile, &req, sizeof(req), NVME_RDMA_CM_INVALID_RECFMT);
-}
-
-static int hostile_no_commands(struct hostile *hostile)
-{
-	struct nvme_rdma_cm_req req = good;
-
-	req.hsqsize = 0;
-	return hostile_refused(hostile, &req, sizeof(req), NVME_RDMA_CM_INVALID_HSQSIZE);
-}
-
-static int hostile_many_commands(struct hostile *hostile)
-{
-	struct nvme_rdma_cm_req req = good;
-
-	req.hsqsize = cpu_to_le16(0xffff);
-	return hostile_refused(hostile, &req, sizeof(req), NVME_RDMA_CM_INVALID_HSQSIZE);
-}
-
-static int hostile_long_admin(struct hostile *hostile)
-{
-	struct nvme_rdma_cm_req req = good;
-
-	req.qid = 0;
-	req.hsqsize = cpu_to_le16(127);
-	req.hrqsize = cpu_to_le16(128);
-	return hostile_refused(hostile, &req, sizeof(req), NVME_RDMA_CM_INVALID_HSQSIZE);
-}
-
-static int hostile_no_room(struct hostile *hostile)
-{
-	struct nvme_rdma_cm_req req = good;
-
-	req.hrqsize = cpu_to_le16(3);
-	return hostile_refused(hostile, &req, sizeof(req), NVME_RDMA_CM_INVALID_HRQSIZE);
+	if (!strcmp(provider, "verbs") && why == NVME_RDMA_CM_INVALID_LEN) {
+		if (r->len)
+			return ret;
+		why = NVME_RDMA_CM_INVALID_HSQSIZE;
+	}
+	return ret == HOSTILE_REFUSED + why ? 0 : ret ?: -EISCONN;
 }
 
 /* As a network fills it up. With such a network a consumer has room for the request only. */
@@ -613,14 +577,7 @@ static const struct hostile_case {
 	const char	*name;
 	int		(*run)(struct hostile *hostile);
 } hostile_cases[] = {
-	{ "no private data", hostile_nothing },
-	{ "private data a byte short", hostile_short_request },
-	{ "another format", hostile_other_format },
 	{ "private data that is filled up", hostile_long_request },
-	{ "a queue of one command", hostile_no_commands },
-	{ "a queue of 65536 commands", hostile_many_commands },
-	{ "an admin queue of 128 commands", hostile_long_admin },
-	{ "no room for answers", hostile_no_room },
 	{ "a command of 63 bytes", hostile_short_command },
 	{ "I/O before NVMe's connect", hostile_read_first },
 	{ "I/O before NVMe's connect, again and again", hostile_flood },
@@ -641,16 +598,18 @@ static const struct hostile_case hostile_install = { "a queue that is not instal
 						     hostile_uninstalled };
 static const struct hostile_case hostile_silences = { "many silent connections", hostile_crowd };
 
-static void hostile_case(const struct hostile_case *c)
+static void hostile_case(const char *name, const struct hostile_case *c,
+			 const struct hostile_request *r)
 {
 	struct hostile *hostile = hostile_open(NULL);
-	int ret = IS_ERR(hostile) ? PTR_ERR(hostile) : c->run(hostile);
+	int ret = IS_ERR(hostile) ? PTR_ERR(hostile) :
+		  c ? c->run(hostile) : hostile_refused(hostile, r);
 
 	if (ret)
-		pr_info("kfabric-hostile: not ok %s: %d (status %#x)\n", c->name, ret,
+		pr_info("kfabric-hostile: not ok %s: %d (status %#x)\n", name, ret,
 			IS_ERR(hostile) ? 0 : hostile->status);
 	else
-		pr_info("kfabric-hostile: ok %s\n", c->name);
+		pr_info("kfabric-hostile: ok %s\n", name);
 	if (!IS_ERR(hostile))
 		hostile_close(hostile);
 }
@@ -659,14 +618,16 @@ static int __init hostile_init(void)
 {
 	unsigned int i;
 
+	for (i = 0; i < ARRAY_SIZE(hostile_requests) && !silence && !cntlid; i++)
+		hostile_case(hostile_requests[i].name, NULL, &hostile_requests[i]);
 	for (i = 0; i < ARRAY_SIZE(hostile_cases) && !silence && !cntlid; i++)
-		hostile_case(&hostile_cases[i]);
+		hostile_case(hostile_cases[i].name, &hostile_cases[i], NULL);
 	if (silence)
-		hostile_case(&hostile_silence);
+		hostile_case(hostile_silence.name, &hostile_silence, NULL);
 	if (cntlid)
-		hostile_case(&hostile_install);
+		hostile_case(hostile_install.name, &hostile_install, NULL);
 	if (other)
-		hostile_case(&hostile_silences);
+		hostile_case(hostile_silences.name, &hostile_silences, NULL);
 	pr_info("kfabric-hostile: done\n");
 	return -ECANCELED;
 }
