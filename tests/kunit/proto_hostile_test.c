@@ -407,14 +407,14 @@ static struct ph_peer *ph_call_short(void)
 static struct kfw_hdr ph_rts(u64 tag, u32 id, u64 len)
 {
 	return (struct kfw_hdr) {
-		.type = KFW_RTS, .flags = KFW_F_TAGGED, .tag = cpu_to_le64(tag),
+		.type = KFW_RTS, .flags = cpu_to_le16(KFW_F_TAGGED), .tag = cpu_to_le64(tag),
 		.id = cpu_to_le32(id), .len = cpu_to_le64(len),
 	};
 }
 
 static struct kfw_hdr ph_msg(u64 tag)
 {
-	return (struct kfw_hdr) { .type = KFW_MSG, .flags = KFW_F_TAGGED, .tag = cpu_to_le64(tag) };
+	return (struct kfw_hdr) { .type = KFW_MSG, .flags = cpu_to_le16(KFW_F_TAGGED), .tag = cpu_to_le64(tag) };
 }
 
 static struct kfw_hdr ph_data(const struct kfw_hdr *cts)
@@ -755,7 +755,7 @@ static struct kfw_hdr ph_ack_due(struct ph_peer *peer, u16 port, void *context)
 	KUNIT_EXPECT_EQ(ph.test, (ssize_t)0,
 			kfi_sendmsg(ph.ep, &msg, KFI_COMPLETION | KFI_TRANSMIT_COMPLETE));
 	KUNIT_EXPECT_EQ(ph.test, 0, ph_recv(peer, KFW_MSG, &hdr, PH_WAIT_MS));
-	KUNIT_EXPECT_TRUE(ph.test, hdr.flags & KFW_F_ACK);
+	KUNIT_EXPECT_TRUE(ph.test, le16_to_cpu(hdr.flags) & KFW_F_ACK);
 	return (struct kfw_hdr) { .type = KFW_ACK, .id = hdr.id, .gen = hdr.gen };
 }
 
@@ -799,7 +799,8 @@ static unsigned int ph_leave(struct ph_peer *peer, bool promised, unsigned int *
 
 	*n = le32_to_cpu(peer->said.window_tag) / EAGER_UNITS;
 	for (i = 0; i < *n; i++) {
-		msg.flags = KFW_F_TAGGED | (promised || i == *n - 1 ? KFW_F_ACK : 0);
+		msg.flags = cpu_to_le16(KFW_F_TAGGED |
+					(promised || i == *n - 1 ? KFW_F_ACK : 0));
 		msg.id = cpu_to_le32(i);
 		KUNIT_EXPECT_TRUE(ph.test, ph_send(peer, &msg, EAGER));
 	}
@@ -914,7 +915,7 @@ static void relays_hold_once(struct kunit *test)
 	peer = ph_call(3, 5);
 	for (i = 0; i < RELAYS; i++)
 		ph_send(ph_call(2, 10 + i), &rts, 0);
-	msg.flags |= KFW_F_ACK;
+	msg.flags |= cpu_to_le16(KFW_F_ACK);
 	ph_send(peer, &msg, 64);
 	PH_RECV(peer, KFW_ACK, &ack);
 	begin = jiffies;
@@ -1053,10 +1054,10 @@ static void granted_takes_turns(struct kunit *test)
 #define RTW_SEGS	5	/* one more than a target accepts */
 
 /* Send an RTW for @len bytes in @nsegs segments that follow each other. */
-static void ph_rtw(struct ph_peer *peer, u32 id, u64 key, u8 flags, u16 nsegs, u32 len)
+static void ph_rtw(struct ph_peer *peer, u32 id, u64 key, u16 flags, u16 nsegs, u32 len)
 {
 	struct kfw_hdr hdr = {
-		.type = KFW_RTW, .flags = flags, .id = cpu_to_le32(id), .len = cpu_to_le64(len),
+		.type = KFW_RTW, .flags = cpu_to_le16(flags), .id = cpu_to_le32(id), .len = cpu_to_le64(len),
 		.rma_count = cpu_to_le16(nsegs), .data = cpu_to_le64(id),
 	};
 	struct kfw_rma segs[RTW_SEGS];
@@ -1078,7 +1079,7 @@ static struct kfw_hdr ph_granted(struct ph_peer *peer)
 	struct kfw_hdr cts = {};
 
 	KUNIT_EXPECT_EQ(ph.test, 0, ph_recv(peer, KFW_CTS, &cts, PH_WAIT_MS));
-	KUNIT_EXPECT_EQ(ph.test, 0, le16_to_cpu(cts.status));
+	KUNIT_EXPECT_EQ(ph.test, 0, cts.places);
 	return ph_data(&cts);
 }
 
@@ -1113,9 +1114,9 @@ static void rtw_is_served(struct kunit *test)
 	data = ph_granted(peer);
 	ph_send(peer, &data, 0);
 	ph_answered(peer, 3, 0);
-	ph_rtw(peer, 5, KEY + 1, KFW_F_PLACE, 1, RTW_LEN);
+	ph_rtw(peer, 5, KEY + 1, KFW_F_DEVICE, 1, RTW_LEN);
 	ph_answered(peer, 5, EACCES);
-	ph_rtw(peer, 6, KEY, KFW_F_PLACE, 1, RTW_LEN);
+	ph_rtw(peer, 6, KEY, KFW_F_DEVICE, 1, RTW_LEN);
 	ph_answered(peer, 6, EOPNOTSUPP);
 	/* The same id twice: each RTW has its own grant. The second grant is used first. */
 	memset(ph.buf, 0xa5, PH_BUF);
@@ -1165,8 +1166,9 @@ static void unused_rtw_ends(struct kunit *test)
  */
 struct ph_frame {
 	const char	*what;
-	u8		type, flags;
-	u16		segs, places;
+	u8		type;
+	u16		flags, segs;
+	u8		places;
 	u64		len, payload;
 };
 
@@ -1184,18 +1186,18 @@ static const struct ph_frame ph_broken[] = {
 	{ "a lasting grant is returned that was not given", KFW_RECALLED },
 	{ "a lasting grant is used that was not given", KFW_WRITE, KFW_F_PLACED, 1, 0, RTW_LEN },
 	{ "a segment is longer than its payload", KFW_WRITE, 0, 1, 0, RTW_LEN - 1, RTW_LEN - 1 },
-	{ "a place has two segments", KFW_RTW, KFW_F_PLACE, 2, 0, 2 * RTW_LEN },
-	{ "a place is empty", KFW_RTW, KFW_F_PLACE, 1, 0, 0 },
-	{ "a place is to be durable", KFW_RTW, KFW_F_PLACE | KFW_F_COMMIT, 1, 0, RTW_LEN },
-	{ "a place is put that was not given", KFW_WRITE, KFW_F_PLACED | KFW_F_PLACE, 1, 0, RTW_LEN },
+	{ "a place has two segments", KFW_RTW, KFW_F_DEVICE, 2, 0, 2 * RTW_LEN },
+	{ "a place is empty", KFW_RTW, KFW_F_DEVICE, 1, 0, 0 },
+	{ "a place is to be durable", KFW_RTW, KFW_F_DEVICE | KFW_F_COMMIT, 1, 0, RTW_LEN },
+	{ "a place is put that was not given", KFW_WRITE, KFW_F_PLACED | KFW_F_DEVICE, 1, 0, RTW_LEN },
 };
 
 static void ph_break(struct ph_peer *peer, const struct ph_frame *f)
 {
 	struct kfw_hdr hdr = {
-		.type = f->type, .flags = f->flags, .tag = cpu_to_le64(f->type >= KFW_GRANT ||
-								      f->flags & KFW_F_PLACED),
-		.rma_count = cpu_to_le16(f->segs), .status = cpu_to_le16(f->places),
+		.type = f->type, .flags = cpu_to_le16(f->flags),
+		.grant_id = cpu_to_le64(f->type >= KFW_GRANT || f->flags & KFW_F_PLACED),
+		.rma_count = cpu_to_le16(f->segs), .places = f->places,
 		.len = cpu_to_le64(f->len), .payload = cpu_to_le64(f->payload),
 	};
 	struct kfw_rma seg = { .len = cpu_to_le64(RTW_LEN), .key = cpu_to_le64(KEY) };
@@ -1254,7 +1256,7 @@ static void broken_rtw_ends(struct kunit *test)
 			data = ph_granted(peer);
 		}
 		if (kind == 0) {		/* in places that were not named */
-			data.flags = KFW_F_PLACED;
+			data.flags = cpu_to_le16(KFW_F_PLACED);
 			data.len = cpu_to_le64(RTW_LEN);
 			ph_put_hdr(peer, &data);
 		} else if (kind == 1) {		/* another length */
