@@ -136,7 +136,9 @@ static int kfp_got_ack(struct kfp_conn *conn)
 	pop = kfp_op(op);
 	if (pop->state != KFP_OP_UNANSWERED && !(pop->state == KFP_OP_REQUESTED && f->status))
 		return -EPROTO;
-	sent = pop->state == KFP_OP_REQUESTED || kfp_op_acked(conn, op);
+	/* A link that reports what it has read has copied the rest, and need not be asked about it. */
+	sent = pop->state == KFP_OP_REQUESTED ||
+	       (!pop->spliced && kfp_reports_sent(conn)) || kfp_op_acked(conn, op);
 	if (!sent && !kfp_reports_sent(conn))
 		return -EPROTO;
 	list_del(&op->link);
@@ -145,7 +147,7 @@ static int kfp_got_ack(struct kfp_conn *conn)
 	if (kfp_op_row(op)->answered)
 		kfp_op_row(op)->answered(conn, op);
 	result = kfp_ack_result(conn, op, f->status);
-	if (sent || !pop->spliced)	/* else the link has not copied all of it */
+	if (sent)
 		kfp_op_end(conn, op, result);
 	else
 		kfp_op_unsent(conn, op, result);
