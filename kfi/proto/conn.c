@@ -14,7 +14,6 @@
  * time (&kfi_link_ops.close). Each operation of a consumer completes with the reason of the
  * failure.
  */
-#include <linux/cpumask.h>
 #include <linux/export.h>
 #include <linux/net.h>
 #include <linux/sched/mm.h>
@@ -68,7 +67,7 @@ static int kfp_conn_pay(struct kfp_conn *conn, size_t bytes)
 
 /*
  * Return the bytes of the buffers of a connection, and of what its peer's requests may hold: each
- * has an answer, and a message object, or operands and old values of an atomic operation; reads
+ * has an answer, and a message object, a write with an RTW, or operands and old values of an atomic operation; reads
  * with several segments have copies of them.
  */
 static size_t kfp_conn_bytes(const struct kfp_conn *conn)
@@ -393,7 +392,8 @@ static void kfp_conn_watch(struct work_struct *work)
 {
 	struct kfp_conn *conn = container_of(to_delayed_work(work), struct kfp_conn, watch_work);
 	unsigned long timeout = kfp_peer_timeout(conn);
-	bool silent, ended, late;
+	unsigned int late;
+	bool silent, ended;
 
 	if (test_bit(KFP_FAILED, &conn->flags))
 		return;
@@ -404,6 +404,8 @@ static void kfp_conn_watch(struct work_struct *work)
 		if (silent && timeout && ended) {
 			kfp_conn_check(conn);	/* its last bytes could not be read for too long */
 		} else if (timeout && !ended && late) {
+			if (late & KFP_LATE_GRANT)
+				kfp_account_late(conn);
 			conn->late = true;
 			kfp_conn_fail(conn, -ETIMEDOUT);
 		}

@@ -29,6 +29,8 @@
 #define KFP_RATE_MIN	(256U << 10)	/* least rate of a payload, bytes per second */
 #define KFP_SEGS_BYTES	(KFW_RMA_MAX * sizeof(struct kfw_rma) + \
 			 KFW_PLACES_MAX * sizeof(struct kfw_place))
+#define KFP_LATE	1		/* the peer is late */
+#define KFP_LATE_GRANT	2		/* with a granted payload: that counts for its source */
 #define KFP_TX_BUDGET	(2 << 20)	/* bytes posted in one hold of the link's lock */
 
 struct kfp_answer;
@@ -55,8 +57,9 @@ enum kfp_cls {
  *	another negative errno refuses the post. In an RCU read section
  * @cost: units of credit, unless @cls is KFP_CLS. (L)
  * @next: optional, with KFP_CLS: the operation is the first one of the queue. Returns the operation
- *	to be sent next: this one, a later one of which a frame can be sent meanwhile, or NULL. The
- *	default sends it as soon as the peer accepts another request. (L)
+ *	to be sent next: this one, a later one of which a frame can be sent meanwhile, or NULL.
+ *	Changes nothing, because it is also called to look ahead. The default sends the operation as
+ *	soon as the peer accepts another request. (L)
  * @send: encode what is due: the request, or after a CTS the payload. Takes the operation out of the
  *	list in which it waits, unless it has to wait there. (L)
  * @granted: optional: a CTS has arrived, with so many places. The default sends the payload as soon as
@@ -87,14 +90,15 @@ struct kfp_op_row {
  * @request: the frame begins something new: a transmit context, which accepts answers only, refuses
  *	it
  * @region: the payload goes to &kfp_rx.mr, and only while that region is live
- * @granted: the payload was granted by a CTS: if it is late, that counts for the source of the peer
+ * @granted: the payload was granted by a CTS to a message: if it is late, that counts for the source
+ *	of the peer
  * @receive: header and segments are in &kfp_rx.f and &kfp_rx.segs: select the destination of the
  *	payload. Returns 0; -EAGAIN or -ENOMEM: the frame can't be handled now, and @receive is called
  *	again; any other negative errno ends the connection
  * @more: optional: the payload at &kfi_link.into is complete. Returns true after it has selected
  *	another destination, for the bytes that follow
- * @finish: optional: the whole payload has arrived: completions, events, answers. Returns as
- *	@receive
+ * @finish: optional: the whole payload has arrived: completions, events, answers. Returns 0; -EAGAIN:
+ *	a queue is full, and @finish is called again; any other negative errno ends the connection
  * @abort: optional: the connection is down, and @finish has not returned 0. Not (L): the link is
  *	closed
  */
@@ -110,7 +114,7 @@ struct kfp_frame_row {
 
 /**
  * struct kfp_answer_row - kinds of answer
- * @send: encode the answer, or its next part. (L)
+ * @send: encode the answer, or its next part. Sets &kfp_tx.yields if a granted payload may follow. (L)
  * @done: the answer has been sent completely: free it, kfp_answer_put() for one of the pool. (L)
  * @drop: optional: the connection has ended, and an answer of the pool was not sent
  */
@@ -124,14 +128,16 @@ struct kfp_answer_row {
  * struct kfp_protocol - a protocol in the life of a connection; each function is optional
  * @init: the connection is allocated. Must not fail
  * @alloc: the peer may be admitted: allocate what the protocol needs. May sleep. Returns 0, -ENOMEM
- * @urgent: encode one of the frames counted by &kfp_tx.urgent, which go before all others. (L)
- * @watch: called every now and then. Returns true if the peer is late; what it has sent since the
- *	last call excuses it for @extra jiffies, see kfp_extend(). (L)
+ * @urgent: encode one of the frames counted by &kfp_tx.urgent, which go before all others. At most one
+ *	protocol has such frames. (L)
+ * @watch: called every now and then. Returns 0, or KFP_LATE or KFP_LATE_GRANT if the peer is late; what
+ *	it has sent since the last call excuses it for @extra jiffies, see kfp_extend(). (L)
  * @paused: this side did not read for so many jiffies: extend the deadlines of the peer. (L)
  * @yield: messages that wait for a receive go behind those of others. Any context, best effort
  * @shrink: the connection is down: drop what its peer has left here, if nothing was promised
  *
- * The end of a connection, in process context, in this order:
+ * The end of a connection, in process context, in this order; @closing to @end only if frames have
+ * flowed, and @free twice:
  * @failing: the connection has failed, and may still be used
  * @stop: no callback of the link runs, and no post: cancel the work items of the protocol. Called
  *	twice, because a work item may have queued another one
@@ -146,7 +152,7 @@ struct kfp_protocol {
 	void	(*init)(struct kfp_conn *conn);
 	int	(*alloc)(struct kfp_conn *conn);
 	void	(*urgent)(struct kfp_conn *conn);
-	bool	(*watch)(struct kfp_conn *conn, unsigned long extra);
+	unsigned int (*watch)(struct kfp_conn *conn, unsigned long extra);
 	void	(*paused)(struct kfp_conn *conn, unsigned long pause);
 	void	(*yield)(struct kfp_conn *conn);
 	void	(*shrink)(struct kfp_conn *conn);
@@ -196,7 +202,7 @@ enum kfp_op_state {
  * @slot: slot number of the CTS
  * @state: &enum kfp_op_state
  * @spliced: the link references the pages of the payload
- * @answered: an answer is due after the payload
+ * @wants_answer: an answer is due after the payload
  * @request: the operation takes an answer of the peer's pool, see kfp_op_request()
  * @unplaced: counted in &kfp_tx.unplaced, see kfp_op_unplaced()
  * @may_get_grant: the peer may answer with a GRANT
@@ -212,7 +218,7 @@ struct kfp_op {
 	u16		slot;
 	u8		state;
 	bool		spliced;
-	bool		answered;
+	bool		wants_answer;
 	bool		request;
 	bool		unplaced;
 	bool		may_get_grant;
@@ -234,23 +240,22 @@ static inline const struct kfp_op_row *kfp_op_row(const struct kfi_oper *op)
 
 /**
  * struct kfp_answer - an answer that waits to be sent
- * @link: entry in &kfp_conn.answers, &kfp_conn.lazy, &kfp_conn.commits, &kfp_conn.free_answers or
- *	&kfp_rdvs.waiting, under kfp_conn.lock
+ * @link: entry in &kfp_conn.answers, &kfp_conn.lazy, &kfp_conn.free_answers,
+ *	&kfp_commits.waiting or &kfp_rdvs.waiting, under kfp_conn.lock
  * @row: what kind of answer it is
  * @status: status of the ACK: 0 or a positive errno
  * @nsegs: number of segments of a read or commit
  * @seg: index of the next segment
  * @id: number of the peer's operation
  * @gen: generation of the peer's operation
- * @len: remaining bytes of the current segment, or of the old values
+ * @len: bytes of the current segment, or of the old values
  * @iter: data of the current segment
  * @mr: region of the current segment, referenced
  * @key: key of @mr
  * @seg0: the segment of a read with one segment, or of a place
  * @segs: all segments of a read with several segments
  * @places: places of the peer for returned data, or NULL
- * @placed: bytes of the answer that were sent: the position in @places
- * @end: value of &kfi_link.posted behind the last byte of the data
+ * @placed: bytes of the segments that were sent: where in @places the current one begins
  * @hold: keeps the region of the current segment while the link references its pages, or NULL
  * @values: old values in wire format, @len bytes: @small or an allocation
  * @durable: segments of a commit: @durable0 or an allocation
@@ -276,7 +281,6 @@ struct kfp_answer {
 	struct kfw_rma		*segs;
 	struct kfp_places	*places;
 	u64			placed;
-	u64			end;
 	struct kfp_hold		*hold;
 	void			*values;
 	struct kfi_commit_seg	*durable;
@@ -372,8 +376,9 @@ enum kfp_rx_at {
 };
 
 /*
- * The receive side, all (L). The members that each frame needs come first. The members from @in to
- * @small belong to the protocol of the frame.
+ * The receive side, all (L). The members that each frame needs come first. Those from @counted to
+ * @seg and from @in to @small belong to the protocol of the frame; kfi_link_rx_live() looks at @mr and
+ * @key, too, and sets @status.
  */
 struct kfp_rx {
 	u8			at;		/* &enum kfp_rx_at */
@@ -485,8 +490,8 @@ void kfp_op_requested(struct kfp_conn *conn, struct kfi_oper *op);
 void kfp_op_concealed(struct kfp_conn *conn, void *op);
 bool kfp_op_acked(const struct kfp_conn *conn, const struct kfi_oper *op);
 struct kfi_oper *kfp_answered_op(struct kfp_conn *conn, const struct kfw_frame *f);
-void kfp_read_by_link(struct kfp_conn *conn, struct kfp_reading *reading);
-void kfp_ops_sent_to(struct kfp_conn *conn, u64 to);
+void kfp_reading_wait(struct kfp_conn *conn, struct kfp_reading *reading);
+void kfp_sent_to(struct kfp_conn *conn, u64 to);
 bool kfp_drained(const struct kfp_conn *conn);
 void kfp_tx_flush_all(struct kfp_conn *conn, int err);
 extern const struct kfp_frame_row kfp_ack_frame;
@@ -512,7 +517,7 @@ void kfp_rx_next(struct kfp_conn *conn);
 void kfp_rx_hello_next(struct kfp_conn *conn);
 void kfp_rx_set_at(struct kfp_conn *conn, u8 at);
 void kfp_rx_abort(struct kfp_conn *conn, int err);
-bool kfp_rx_late(struct kfp_conn *conn);
+unsigned int kfp_rx_late(struct kfp_conn *conn);
 bool kfp_rx_poll(struct kfp_conn *conn);
 void kfp_rx_work(struct work_struct *work);
 void kfp_rx_space(struct kfi_cq_waiter *w);

@@ -469,16 +469,17 @@ static void kfp_grants_check(struct kfp_conn *conn)
  * device may continue with other transfers for ever. Bytes for places count when they land, and
  * again when their WRITE arrives. Called under the link's lock.
  */
-static bool kfp_recalls_late(struct kfp_conn *conn, unsigned long extra)
+static unsigned int kfp_recalls_late(struct kfp_conn *conn, unsigned long unused)
 {
 	struct kfp_grants *grants = conn->grants;
 	u64 rx_bytes, tx_bytes, moved, most = 0;
+	unsigned long extra;
 	struct kfp_grant *g;
 	bool late = false;
 	unsigned int i;
 
 	if (!grants)
-		return false;
+		return 0;
 	rx_bytes = conn->rx.bytes + conn->rx.grant_bytes + conn->link.landed - grants->rx_bytes;
 	tx_bytes = conn->link.posted - grants->tx_bytes;
 	grants->rx_bytes += rx_bytes;
@@ -495,7 +496,7 @@ static bool kfp_recalls_late(struct kfp_conn *conn, unsigned long extra)
 			g->since = kfp_extend(g->since, extra);
 		late |= time_after(jiffies, g->since + kfp_peer_timeout(conn));
 	}
-	return late;
+	return late ? KFP_LATE : 0;
 }
 
 /*
@@ -539,7 +540,7 @@ static void kfp_grants_work(struct work_struct *work)
 
 /* ---- initiator ---- */
 
-/* Has the operation sent an RTW, which the peer has not answered by a CTS? */
+/* Has the operation sent an RTW, whose answer has not arrived? A CTS ends @may_get_grant. */
 static bool kfp_op_awaits_grant(const struct kfi_oper *op)
 {
 	u8 state = kfp_op(op)->state;
@@ -623,7 +624,7 @@ static int kfp_rx_recall(struct kfp_conn *conn)
 
 /* ---- both sides ---- */
 
-/* Send a RECALL or RECALLED that is due. Neither needs credit. */
+/* Send a RECALL or RECALLED that is due, one of &kfp_tx.urgent. Neither needs credit. */
 static void kfp_send_recalls(struct kfp_conn *conn)
 {
 	struct kfp_grants *grants = conn->grants;

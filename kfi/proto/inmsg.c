@@ -192,9 +192,8 @@ void kfi_proto_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 	spin_lock_bh(&conn->lock);
 	in->matched = true;
 	state = in->state;
-	if (state == KFP_IN_REQUESTED) {
-		in->request(in);
-	}
+	if (state == KFP_IN_REQUESTED)
+		in->granted(in);
 	spin_unlock_bh(&conn->lock);
 
 	if (state == KFP_IN_READY) {

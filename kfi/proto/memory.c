@@ -36,6 +36,7 @@ static struct kfp_places *kfp_places_new(struct kfp_conn *conn)
 	if (places) {
 		places->count = 0;
 		places->pieces = 0;
+		places->concealed = NULL;
 	}
 	return places;
 }
@@ -189,7 +190,7 @@ struct kfp_places *kfp_expose_segments(struct kfp_conn *conn, const struct kfw_r
 			break;
 	if (!n)
 		return places;
-	kfp_conceal(conn, &places);
+	WARN_ON_ONCE(!kfp_conceal(conn, &places));	/* memory of regions: at once */
 	return NULL;
 }
 

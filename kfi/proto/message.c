@@ -84,13 +84,13 @@ static int kfp_twrite_post(struct kfi_oper *op, struct kfp_conn **conn)
 	return op->flags & KFI_COMMIT_COMPLETE ? -EOPNOTSUPP : 0;
 }
 
-const struct kfp_op_row kfp_send_op = {
+const struct kfp_op_row kfp_msg_op = {
 	.cls = KFP_CLS_MSG,
 	.cost = kfp_message_cost,
 	.send = kfp_send_message,
 };
 
-const struct kfp_op_row kfp_tsend_op = {
+const struct kfp_op_row kfp_tmsg_op = {
 	.cls = KFP_CLS_TAG,
 	.cost = kfp_message_cost,
 	.send = kfp_send_message,
@@ -398,11 +398,11 @@ const struct kfp_frame_row kfp_msg_frame = {
 };
 
 /*
- * Handle a request for a rendezvous with a receive, or for its data: call @request when the receive
+ * Handle a request for a rendezvous with a receive, or for its data: call @granted when the receive
  * was found. No payload follows; a message object represents the request until its end. Tagged RMA
  * does not wait for a receive: without one it is refused.
  */
-int kfp_rx_request(struct kfp_conn *conn, void (*request)(struct kfp_inmsg *in))
+int kfp_rx_request(struct kfp_conn *conn, void (*granted)(struct kfp_inmsg *in))
 {
 	bool rma = conn->rx.f.flags & KFW_F_RMA;
 	struct kfp_inmsg *in;
@@ -417,7 +417,7 @@ int kfp_rx_request(struct kfp_conn *conn, void (*request)(struct kfp_inmsg *in))
 	in = kfp_inmsg_new(conn, &conn->rx.f, 1);
 	if (!in)
 		return -ENOMEM;
-	in->request = request;
+	in->granted = granted;
 	ret = kfp_places_take(conn, conn->rx.f.len, &in->rdv.answer.places);
 	if (ret) {
 		kfp_inmsg_free(in);

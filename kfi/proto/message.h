@@ -25,7 +25,7 @@ enum kfp_inmsg_state {
  * @conn: its connection, referenced
  * @entry: entry in &kfp_messages.all, &kfp_messages.lost or &kfp_messages.spares
  * @rdv: its rendezvous, and the answer that is due for it: CTS, returned data or ACK
- * @request: KFP_IN_REQUESTED: the receive was found. Under kfp_conn.lock
+ * @granted: KFP_IN_REQUESTED: called when the receive was found. Under kfp_conn.lock
  * @state: &enum kfp_inmsg_state
  * @matched: a receive was found: rx.op is or was set
  * @lost_receive: KFP_IN_LOST: the receive has to be returned to the matching
@@ -34,17 +34,17 @@ enum kfp_inmsg_state {
  * @no_drop: never dropped, because the sender has got an ACK for it, or it has invalidated a region
  * @cls: credit class
  * @cost: units of credit to return
- * @reading: TREAD: the receive, which the link still reads (L)
- * @spliced: TREAD: @reading is or will be in use (L)
+ * @spliced: TREAD: the link reads the receive itself (L)
+ * @reading: TREAD: the receive, until the link has read it (L)
+ * @vec: MSG: describes @buf for the receiving iterator (L)
  * @buf: eager payload
- * @vec: describes @buf for the receiving iterator
  */
 struct kfp_inmsg {
 	struct kfi_rx		rx;
 	struct kfp_conn		*conn;
 	struct list_head	entry;
 	struct kfp_rdv		rdv;
-	void			(*request)(struct kfp_inmsg *in);
+	void			(*granted)(struct kfp_inmsg *in);
 	u8			state;
 	bool			matched;
 	bool			lost_receive;
@@ -54,14 +54,16 @@ struct kfp_inmsg {
 	bool			spliced;
 	u8			cls;
 	u32			cost;
-	struct kfp_reading	reading;
+	union {
+		struct kfp_reading	reading;
+		struct kvec		vec;
+	};
 	void			*buf;
-	struct kvec		vec;
 };
 
 /**
- * struct kfp_messages - inbound messages of a connection. kfp_conn.lock protects all members but
- *	the last two
+ * struct kfp_messages - inbound messages of a connection. kfp_conn.lock protects @all, @nr, @spares
+ *	and @unexpected
  * @all: messages
  * @nr: number of messages, including those that are being ended
  * @spares: message objects for reuse
@@ -90,10 +92,10 @@ void kfp_inmsg_ack(struct kfp_inmsg *in, u8 state, u16 status);
 void kfp_inmsg_refuse(struct kfp_inmsg *in, u16 status);
 
 /* message.c */
-int kfp_rx_request(struct kfp_conn *conn, void (*request)(struct kfp_inmsg *in));
+int kfp_rx_request(struct kfp_conn *conn, void (*granted)(struct kfp_inmsg *in));
 
 extern const struct kfp_protocol kfp_inmsg_protocol, kfp_tread_protocol;
-extern const struct kfp_op_row kfp_send_op, kfp_tsend_op, kfp_twrite_op, kfp_tread_op;
+extern const struct kfp_op_row kfp_msg_op, kfp_tmsg_op, kfp_twrite_op, kfp_tread_op;
 extern const struct kfp_frame_row kfp_msg_frame, kfp_rts_frame, kfp_tread_frame;
 
 #endif /* _KFI_PROTO_MESSAGE_H */

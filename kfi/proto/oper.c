@@ -161,7 +161,7 @@ const struct kfp_frame_row kfp_ack_frame = {
 /* ---- memory that the link still reads ---- */
 
 /* Call &kfp_reading.read when the link does not read the memory any more. */
-void kfp_read_by_link(struct kfp_conn *conn, struct kfp_reading *reading)
+void kfp_reading_wait(struct kfp_conn *conn, struct kfp_reading *reading)
 {
 	struct list_head *at = conn->tx.reading.prev;
 
@@ -176,7 +176,7 @@ void kfp_read_by_link(struct kfp_conn *conn, struct kfp_reading *reading)
 }
 
 /* The link does not read bytes before position @to any more: end what has waited for that. */
-void kfp_ops_sent_to(struct kfp_conn *conn, u64 to)
+void kfp_sent_to(struct kfp_conn *conn, u64 to)
 {
 	struct kfp_tx *tx = &conn->tx;
 	struct kfp_reading *reading, *after;
@@ -228,7 +228,7 @@ void kfp_tx_flush_all(struct kfp_conn *conn, int err)
 	struct kfp_tx *tx = &conn->tx;
 	int cls;
 
-	kfp_ops_sent_to(conn, U64_MAX);
+	kfp_sent_to(conn, U64_MAX);
 	if (tx->op)
 		kfp_op_end(conn, tx->op, err);
 	tx->op = NULL;

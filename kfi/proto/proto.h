@@ -17,7 +17,7 @@
  *   kfp_dev_places_lock (spin, bh)	the members that lead from a place of devices to its
  *				connection (device_place.c). A leaf; there is one for the module
  *
- * A post (tx.c) never waits for the link's lock; it only tries to take it. A consumer may post from
+ * A post (post.c) never waits for the link's lock; it only tries to take it. A consumer may post from
  * a completion handler that runs under the link's lock (see kfi_batch_begin()), and while it holds
  * locks of its own that its handlers take, too.
  *

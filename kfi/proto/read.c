@@ -165,7 +165,7 @@ static void kfp_hold_end(struct kfp_conn *conn, struct kfp_answer *answer)
 		return;
 	answer->hold = NULL;
 	hold->reading.end = conn->link.posted;
-	kfp_read_by_link(conn, &hold->reading);
+	kfp_reading_wait(conn, &hold->reading);
 }
 
 /* The link has read the bytes. */
@@ -224,7 +224,7 @@ static u64 kfp_returned_check(struct kfp_conn *conn)
 }
 
 /* The link has accepted the data. The rest of the answer goes in front of the others. */
-static void kfp_returned_sent(struct kfp_conn *conn)
+void kfp_returned_sent(struct kfp_conn *conn)
 {
 	struct kfp_answer *answer = conn->tx.answer;
 
@@ -235,7 +235,6 @@ static void kfp_returned_sent(struct kfp_conn *conn)
 		answer->mr = NULL;
 	}
 	answer->placed += answer->len;
-	answer->end = conn->link.posted;
 	kfp_hold_end(conn, answer);
 	conn->tx.answer = NULL;
 	spin_lock_bh(&conn->lock);
@@ -383,13 +382,13 @@ const struct kfp_frame_row kfp_read_frame = {
  * that lasts depends on the peer, and the owner of the region must not wait for it:
  * kfp_returned_check() sends zeros instead of the rest.
  */
-static bool kfp_hold_watch(struct kfp_conn *conn, unsigned long extra)
+static unsigned int kfp_hold_watch(struct kfp_conn *conn, unsigned long extra)
 {
 	struct kfp_answer *answer = conn->tx.answer;
 
 	if (answer && answer->hold && !kfi_mr_live(answer->mr, answer->key))
 		kfp_hold_end(conn, answer);
-	return false;
+	return 0;
 }
 
 /* ---- the life of a connection ---- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * rendezvous.c - payload that its receiver requests: of a long message (message.c), and of a long
- * write (rma.c).
+ * write (write.c).
  *
  *	sender				receiver
  *	  request		--->			kfp_rdv_enqueue(), when the destination is known
@@ -157,6 +157,7 @@ static int kfp_got_cts(struct kfp_conn *conn)
 	if (ret)
 		return ret;
 	kfp_op(op)->slot = f->slot;
+	kfp_op(op)->may_get_grant = false;	/* it goes ahead of the CTS */
 	kfp_op(op)->state = KFP_OP_GRANTED;
 	if (kfp_op_row(op)->granted)
 		kfp_op_row(op)->granted(conn, op, f->places);
@@ -205,10 +206,9 @@ static void kfp_rdvs_paused(struct kfp_conn *conn, unsigned long pause)
 }
 
 /*
- * Has the peer not begun a payload for too long after its CTS? Then that counts for its source, too.
- * Bytes that this side does not read are not late.
+ * Has the peer not begun a payload for too long after its CTS? Not while the receive side is blocked.
  */
-static bool kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
+static unsigned int kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 {
 	unsigned long timeout = kfp_grant_timeout(conn);
 	struct kfp_rdv *rdv;
@@ -225,10 +225,7 @@ static bool kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 			time_after(jiffies, rdv->limit);
 	}
 	spin_unlock_bh(&conn->lock);
-	late &= conn->rx.at != KFP_RX_BLOCKED;
-	if (late)
-		kfp_account_late(conn);
-	return late;
+	return late && conn->rx.at != KFP_RX_BLOCKED ? KFP_LATE_GRANT : 0;
 }
 
 /* Return the length of the longest payload that the peer has been granted. Called under (L). */

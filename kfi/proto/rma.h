@@ -12,7 +12,7 @@
 #define KFP_RTW_RETRY	64		/* then one of so many writes sends an RTW */
 
 /**
- * struct kfp_rtw - a long write of the peer, between its RTW and its DATA; all (L)
+ * struct kfp_rtw - a long write of the peer, between its RTW and its DATA; all (L), except @rdv
  * @rdv: its rendezvous
  * @entry: entry in &kfp_writes.rtws or &kfp_writes.spare_rtws
  * @answer: the answer of the pool that the write needs
@@ -61,6 +61,7 @@ struct kfp_reads {
 int kfp_read_data(struct kfp_conn *conn, struct kfi_oper *op);
 void kfp_send_read_request(struct kfp_conn *conn, struct kfi_oper *op, struct kfw_frame *f);
 bool kfp_send_returned(struct kfp_conn *conn, struct kfp_answer *answer);
+void kfp_returned_sent(struct kfp_conn *conn);
 
 extern const struct kfp_protocol kfp_write_protocol, kfp_read_protocol;
 extern const struct kfp_op_row kfp_write_op, kfp_read_op, kfp_atomic_op, kfp_fetch_op;

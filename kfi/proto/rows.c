@@ -8,8 +8,8 @@
 #include "proto.h"
 
 const struct kfp_op_row *const kfp_op_rows[KFI_OPC_CODES] = {
-	[KFI_OPC_SEND]			= &kfp_send_op,		/* message.c */
-	[KFI_OPC_TSEND]			= &kfp_tsend_op,
+	[KFI_OPC_SEND]			= &kfp_msg_op,		/* message.c */
+	[KFI_OPC_TSEND]			= &kfp_tmsg_op,
 	[KFI_OPC_TWRITE]		= &kfp_twrite_op,
 	[KFI_OPC_TREAD]			= &kfp_tread_op,	/* tread.c */
 	[KFI_OPC_WRITE]			= &kfp_write_op,	/* write.c */
@@ -44,7 +44,7 @@ const struct kfp_frame_row *const kfp_frame_rows[KFW_TYPES] = {
 
 /*
  * At the end of a connection the reads go first, because an answer that is being sent may be a part of
- * a message; and the grants go last, because the regions of writes are held by them, too.
+ * a message; grants and exposed memory go last, because messages and writes use them.
  */
 const struct kfp_protocol *const kfp_protocols[] = {
 	&kfp_read_protocol,

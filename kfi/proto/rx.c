@@ -57,6 +57,7 @@ void kfp_rx_next(struct kfp_conn *conn)
 	rx->matched = false;
 	rx->landed = false;
 	rx->status = 0;
+	rx->row = NULL;
 	rx->in = NULL;
 	rx->op = NULL;
 	rx->commit = NULL;
@@ -422,28 +423,28 @@ void kfp_rx_space(struct kfi_cq_waiter *w)
  * not use a grant, or keeps one whose region has ended. A payload holds its receive, and delays the
  * messages behind it, so a single byte now and then is not enough: each KFP_RATE_MIN bytes since
  * the last call give the peer one second. Bytes that this side does not read are not late. A granted
- * payload that has stopped also counts for the source of the peer. Called under the link's lock.
+ * payload that has stopped also counts for the source of the peer. Return: 0, or bits KFP_LATE and
+ * KFP_LATE_GRANT. Called under the link's lock.
  */
-bool kfp_rx_late(struct kfp_conn *conn)
+unsigned int kfp_rx_late(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	const struct kfp_protocol *const *p;
 	unsigned long timeout = kfp_peer_timeout(conn);
 	unsigned long extra = kfp_transfer_time(rx->bytes - rx->watched);
 	bool payload = rx->at == KFP_RX_PAYLOAD || rx->at == KFP_RX_SKIP;
-	bool grant = false, late;
+	unsigned int late = 0;
 
 	for (p = kfp_protocols; *p; p++)
 		if ((*p)->watch)
-			grant |= (*p)->watch(conn, extra);
+			late |= (*p)->watch(conn, extra);
 	rx->watched = rx->bytes;
 	rx->since = kfp_extend(rx->since, extra);
-	if (grant || rx->at == KFP_RX_BLOCKED)
-		return grant;
-	late = (rx->at != KFP_RX_HDR || rx->have) && time_after(jiffies, rx->last_rx + timeout);
-	late |= payload && time_after(jiffies, rx->since + timeout);
-	if (late && rx->at == KFP_RX_PAYLOAD && rx->row->granted)
-		kfp_account_late(conn);
+	if (rx->at == KFP_RX_BLOCKED)
+		return late;
+	if (((rx->at != KFP_RX_HDR || rx->have) && time_after(jiffies, rx->last_rx + timeout)) ||
+	    (payload && time_after(jiffies, rx->since + timeout)))
+		late |= rx->at == KFP_RX_PAYLOAD && rx->row->granted ? KFP_LATE_GRANT : KFP_LATE;
 	return late;
 }
 

@@ -93,7 +93,7 @@ static void kfp_payload_sent(struct kfp_conn *conn)
 	struct kfi_oper *op = conn->tx.op;
 
 	conn->tx.op = NULL;
-	kfp_op_sent(conn, op, kfp_op(op)->answered);
+	kfp_op_sent(conn, op, kfp_op(op)->wants_answer);
 }
 
 /*
@@ -123,7 +123,7 @@ void kfp_send_payload(struct kfp_conn *conn, struct kfi_oper *op, bool answered,
 		.spliced = pop->spliced,
 		.sent = kfp_payload_sent,
 	};
-	pop->answered = answered;
+	pop->wants_answer = answered;
 	pop->state = KFP_OP_SENDING;
 	if (pop->spliced)
 		kfi_stat_add(op->ep, spliced, op->len);

@@ -44,17 +44,25 @@ const struct kfp_op_row kfp_tread_op = {
 
 /* ---- target ---- */
 
+static void kfp_tread_sent(struct kfp_conn *conn)
+{
+	struct kfp_inmsg *in = container_of(conn->tx.answer, struct kfp_inmsg, rdv.answer);
+
+	in->reading.end = conn->link.posted;
+	kfp_returned_sent(conn);
+}
+
 static void kfp_send_tread_data(struct kfp_conn *conn, struct kfp_answer *answer)
 {
 	struct kfp_inmsg *in = container_of(answer, struct kfp_inmsg, rdv.answer);
 
-	conn->tx.yields = true;
+	conn->tx.yields = answer->seg;
 	if (answer->seg++) {
 		kfp_send_ack(conn, answer);
 		return;
 	}
-	conn->tx.yields = false;
 	in->spliced = kfp_send_returned(conn, answer);
+	conn->tx.payload.sent = kfp_tread_sent;
 }
 
 /* The link does not read the receive any more. */
@@ -72,9 +80,11 @@ static void kfp_tread_done(struct kfp_conn *conn, struct kfp_answer *answer)
 {
 	struct kfp_inmsg *in = container_of(answer, struct kfp_inmsg, rdv.answer);
 
-	in->reading.end = in->spliced ? answer->end : 0;
 	in->reading.read = kfp_tread_end;
-	kfp_read_by_link(conn, &in->reading);
+	if (in->spliced)
+		kfp_reading_wait(conn, &in->reading);
+	else
+		kfp_tread_end(conn, &in->reading);
 }
 
 static const struct kfp_answer_row kfp_tread_row = {
@@ -112,7 +122,7 @@ const struct kfp_frame_row kfp_tread_frame = {
  * can't be canceled. So the rules are those of a payload that arrives, see kfp_rx_late(). The end
  * of each TREAD begins the wait again.
  */
-static bool kfp_treads_late(struct kfp_conn *conn, unsigned long extra)
+static unsigned int kfp_treads_late(struct kfp_conn *conn, unsigned long extra)
 {
 	struct kfp_messages *messages = &conn->messages;
 	u64 posted = conn->link.posted;
@@ -121,10 +131,10 @@ static bool kfp_treads_late(struct kfp_conn *conn, unsigned long extra)
 	messages->watched = posted;
 	if (!atomic_read(&messages->treads)) {
 		messages->since = 0;
-		return false;
+		return 0;
 	}
 	messages->since = messages->since ? kfp_extend(messages->since, taken) : jiffies | 1;
-	return time_after(jiffies, messages->since + kfp_peer_timeout(conn));
+	return time_after(jiffies, messages->since + kfp_peer_timeout(conn)) ? KFP_LATE : 0;
 }
 
 const struct kfp_protocol kfp_tread_protocol = {

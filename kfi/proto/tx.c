@@ -304,7 +304,7 @@ void kfp_burst(struct kfp_conn *conn, void (*fn)(struct kfp_conn *conn))
 static void kfp_sent_run(struct kfp_conn *conn)
 {
 	if (!test_bit(KFP_DEAD, &conn->flags))
-		kfp_ops_sent_to(conn, conn->ops->sent_to(&conn->link));
+		kfp_sent_to(conn, conn->ops->sent_to(&conn->link));
 }
 
 void kfi_link_sent(struct kfi_link *link)

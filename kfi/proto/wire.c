@@ -76,7 +76,7 @@ static bool kfw_grant_ok(const struct kfw_rule *rule, const struct kfw_frame *f)
  * A place of devices is one segment that is not empty. Its RTW requests nothing else, and its WRITE
  * uses a lasting grant.
  */
-static bool kfw_place_ok(const struct kfw_frame *f)
+static bool kfw_device_ok(const struct kfw_frame *f)
 {
 	if (!(f->flags & KFW_F_DEVICE))
 		return true;
@@ -241,7 +241,7 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 		return -EPROTO;
 	if (f->places > (rule->places ? KFW_PLACES_MAX : 0))
 		return -EPROTO;
-	if (!kfw_grant_ok(rule, f) || !kfw_place_ok(f))
+	if (!kfw_grant_ok(rule, f) || !kfw_device_ok(f))
 		return -EPROTO;
 	if (rule->atomic) {
 		f->op = hdr->op;

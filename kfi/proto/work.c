@@ -4,7 +4,6 @@
  * these functions; the rest of the life of a connection is in conn.c.
  */
 #include <linux/cpumask.h>
-#include <linux/export.h>
 #include <linux/net.h>
 #include "proto.h"
 

@@ -318,7 +318,7 @@ static struct kfp_rtw *kfp_rtw_new(struct kfp_conn *conn)
 static void kfp_rtw_free(struct kfp_conn *conn, struct kfp_rtw *rtw)
 {
 	list_del(&rtw->entry);
-	kfp_conceal(conn, &rtw->rdv.places);
+	WARN_ON_ONCE(!kfp_conceal(conn, &rtw->rdv.places));	/* memory of regions: at once */
 	if (test_bit(KFP_DEAD, &conn->flags) ||
 	    !kfp_spare_put(&conn->writes.spare_rtws, &rtw->entry))
 		kfree(rtw);
@@ -428,7 +428,7 @@ const struct kfp_frame_row kfp_rtw_frame = {
  * That counts also while this side does not read because of a full completion queue: the thread
  * that reads the queue may be waiting for the end of the region.
  */
-static bool kfp_rtws_late(struct kfp_conn *conn, unsigned long extra)
+static unsigned int kfp_rtws_late(struct kfp_conn *conn, unsigned long extra)
 {
 	unsigned long timeout = kfp_peer_timeout(conn);
 	struct kfp_rtw *rtw;
@@ -440,7 +440,7 @@ static bool kfp_rtws_late(struct kfp_conn *conn, unsigned long extra)
 		rtw->ended = rtw->ended ?: jiffies | 1;
 		late |= time_after(jiffies, rtw->ended + timeout);
 	}
-	return late;
+	return late ? KFP_LATE : 0;
 }
 
 /* ---- the life of a connection ---- */

@@ -558,6 +558,27 @@ static void invalid_frames_end(struct kunit *test)
 	}
 }
 
+/* A GRANT goes ahead of the CTS. Behind it, while the ACK is due, it is for nothing. */
+static void grant_behind_cts(struct kunit *test)
+{
+	const struct pg_nonsense grant = { 0, KFW_GRANT, 0, 0, 1, 0, 5000, 1 };
+	int asked = pg_frames(KFW_RTW), sent = pg_frames(KFW_DATA);
+
+	set_bit(1, &pm.deaf);
+	KUNIT_ASSERT_EQ(test, 0, pg_post(PG_KEY, 0, 5000));
+	KUNIT_ASSERT_TRUE(test, fake_soon(pg_frames(KFW_RTW) > asked));
+	pm_inject(0, (struct kfw_hdr) { .type = KFW_CTS }, NULL, 0);
+	KUNIT_ASSERT_TRUE(test, fake_soon(pg_frames(KFW_DATA) > sent));
+	msleep(100);		/* until the link has room for the rest of the payload */
+	pg_nonsense_sent(&grant);
+	KUNIT_EXPECT_TRUE(test, fake_soon(pm_closed(0)));
+	clear_bit(1, &pm.deaf);
+	KUNIT_EXPECT_NE(test, 0, pm_wait_one());
+	if (!pg_broken())
+		pm_cut();
+	KUNIT_EXPECT_TRUE(test, fake_soon(pg_broken()));
+}
+
 static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(second_write_granted),
 	KUNIT_CASE(any_part),
@@ -576,6 +597,7 @@ static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(bounds_of_connection),
 	KUNIT_CASE(bounds_of_peer),
 	KUNIT_CASE(invalid_frames_end),
+	KUNIT_CASE(grant_behind_cts),
 	{}
 };
 
