@@ -25,7 +25,7 @@ void bench_clock_close(void);
 
 /* ---- buffers of streams, shared by all variants ---- */
 
-#define BENCH_MEM_MAX	16
+#define BENCH_MEM_MAX	32
 
 /**
  * struct bench_mem - buffers of physically contiguous pages
@@ -70,10 +70,11 @@ struct net;
 #define BENCH_MB	(1UL << 20)
 #define BENCH_DEPTH	4		/* blocks of a stream in progress */
 #define BENCH_BLOCKS	8		/* the same if completions post the next block */
-/* blocks of BENCH_LARGE_SIZE, which make up longer operations */
-#define BENCH_LARGE	4
+/* blocks of BENCH_LARGE_SIZE: as much memory as longer operations use */
+#define BENCH_LARGE	8
 #define BENCH_LARGE_SIZE (4 * BENCH_MB)
-#define BENCH_LONGS	3		/* longer operations in progress, on the same memory */
+#define BENCH_LONG	(16 * BENCH_MB)	/* bytes of a longer operation */
+#define BENCH_LONGS	2		/* longer operations in progress */
 /* the same in the memory of a bridge's window, which is short */
 #define BENCH_PLACED	3
 
@@ -154,8 +155,6 @@ void bench_list(struct seq_file *seq);
 enum {
 	KB_DISK_WRITE	= 1,
 	KB_DISK_RANDOM	= 2,
-	KB_DISK_BLANK	= 4,	/* data that was written can't be read back */
-	KB_DISK_PLACED	= 8,	/* memory of I/Os is in the window of the first node's bridge */
 };
 
 void *kb_disk_open(struct bench_env *env, const struct bench_variant *v);
@@ -163,14 +162,6 @@ s64 kb_disk_run(void *priv, u32 ops);
 /* nanoseconds of the last run in which the CPU was not idle */
 s64 kb_disk_cpu(void *priv);
 void kb_disk_close(void *priv);
-
-/*
- * Keep a load in progress in the background. kb_disk_stop() waits for its end and returns 0 or an
- * error.
- */
-int kb_disk_begin(void *priv);
-u64 kb_disk_moved(void *priv);		/* bytes since then */
-int kb_disk_stop(void *priv);
 
 /* @_disk: NAME of /dev/bench/NAME, and of the variant */
 #define KB_DISK(_disk, _arg, _size, _depth)	(&(const struct bench_variant) {	\

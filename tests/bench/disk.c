@@ -7,22 +7,19 @@
  * ended meanwhile again in one plug, like io_submit().
  *
  * Each page of the disk has a stamp: its position, and the run that wrote it. Reads check the
- * position, and after a run of writes its last blocks are read back. A disk without memory
- * (null_blk) does not support that: KB_DISK_BLANK.
+ * position, and after a run of writes its last blocks are read back.
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>
 #include <linux/err.h>
 #include <linux/kernel_stat.h>
-#include <linux/kthread.h>
 #include <linux/llist.h>
 #include <linux/prandom.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/tick.h>
 #include <linux/wait.h>
-#include <kfi_mem.h>
-#include "kfi.h"
+#include "bench.h"
 
 struct disk_stamp {
 	u64	page;
@@ -52,11 +49,6 @@ struct disk_slot {
  * @run: number of the run, unique among all loads
  * @starts: I/Os still to be started
  * @busy: I/Os in progress
- * @moved: bytes of I/Os that have ended since kb_disk_begin(); READ_ONCE
- * @stop: start no more; READ_ONCE
- * @stopped: the thread in the background has ended
- * @node: whose memory the I/Os use (KB_DISK_PLACED)
- * @mem: that memory
  * @cpu: nanoseconds of the last run in which the CPU was not idle
  * @ended: slots that have ended; bios add them, the thread takes them, and sleeps on @wait
  */
@@ -71,11 +63,6 @@ struct disk_load {
 	struct rnd_state		rnd;
 	u32				starts;
 	u32				busy;
-	u64				moved;
-	bool				stop;
-	struct completion		stopped;
-	struct kb_node			node;
-	struct kfi_mem			*mem;
 	int				err;
 	s64				cpu;
 	struct llist_head		ended;
@@ -114,8 +101,6 @@ static void disk_check(struct disk_slot *slot, u64 run)
 	struct disk_stamp *stamp;
 	unsigned int i;
 
-	if (load->v->arg & KB_DISK_BLANK)
-		return;
 	for (i = 0; i < disk_pages(load->v); i++) {
 		stamp = disk_stamp(slot, i);
 		if (stamp->page != slot->page + i || (run && stamp->run != run))
@@ -191,8 +176,7 @@ static void disk_turn(struct disk_load *load)
 	llist_for_each_entry_safe(slot, next, ended, node) {
 		disk_end(slot);
 		load->busy--;
-		WRITE_ONCE(load->moved, load->moved + load->v->size);
-		if (load->starts && !READ_ONCE(load->stop))
+		if (load->starts)
 			disk_start(slot);
 	}
 	blk_finish_plug(&plug);
@@ -269,58 +253,12 @@ s64 kb_disk_cpu(void *priv)
 	return ((struct disk_load *)priv)->cpu;
 }
 
-/* ---- in the background ---- */
-
-static int disk_thread(void *data)
-{
-	struct disk_load *load = data;
-
-	disk_move(load, U32_MAX);
-	complete(&load->stopped);
-	return 0;
-}
-
-int kb_disk_begin(void *priv)
-{
-	struct disk_load *load = priv;
-
-	load->err = 0;
-	load->moved = 0;
-	load->stop = false;
-	reinit_completion(&load->stopped);
-	return PTR_ERR_OR_ZERO(kthread_run(disk_thread, load, "kfi_bench_disk"));
-}
-
-u64 kb_disk_moved(void *priv)
-{
-	return READ_ONCE(((struct disk_load *)priv)->moved);
-}
-
-int kb_disk_stop(void *priv)
-{
-	struct disk_load *load = priv;
-
-	WRITE_ONCE(load->stop, true);
-	wait_for_completion(&load->stopped);
-	load->stop = false;
-	return load->err;
-}
-
 /* ---- open and close ---- */
 
 static void disk_free_slots(struct disk_load *load)
 {
 	u32 i, j;
 
-	if (load->v->arg & KB_DISK_PLACED) {
-		for (i = 0; load->slots && i < load->v->depth; i++)
-			kfree(load->slots[i].vec);
-		kfree(load->slots);
-		if (load->mem)
-			WARN_ON(kfi_mem_free(load->mem));
-		kb_node_close(&load->node);
-		return;
-	}
 	for (i = 0; load->slots && i < load->v->depth; i++) {
 		for (j = 0; load->slots[i].vec && j < disk_pages(load->v); j++)
 			if (load->slots[i].vec[j].bv_page)
@@ -328,14 +266,6 @@ static void disk_free_slots(struct disk_load *load)
 		kfree(load->slots[i].vec);
 	}
 	kfree(load->slots);
-}
-
-/* Page @i of a slot, in memory that the peer's devices reach */
-static struct page *disk_placed(struct disk_load *load, struct disk_slot *slot, unsigned int i)
-{
-	void *at = load->mem->addr + (slot - load->slots) * load->v->size + i * PAGE_SIZE;
-
-	return is_vmalloc_addr(at) ? vmalloc_to_page(at) : virt_to_page(at);
 }
 
 static int disk_make_slot(struct disk_load *load, struct disk_slot *slot)
@@ -348,24 +278,12 @@ static int disk_make_slot(struct disk_load *load, struct disk_slot *slot)
 	if (!slot->vec)
 		return -ENOMEM;
 	for (i = 0; i < disk_pages(load->v); i++) {
-		page = load->mem ? disk_placed(load, slot, i) : alloc_page(GFP_KERNEL | __GFP_ZERO);
+		page = alloc_page(GFP_KERNEL | __GFP_ZERO);
 		if (!page)
 			return -ENOMEM;
 		bvec_set_page(&slot->vec[i], page, PAGE_SIZE, 0);
 	}
 	return 0;
-}
-
-static int disk_make_mem(struct disk_load *load, struct bench_env *env)
-{
-	static const struct kb_kind kind = { "ntb", KFI_EP_MSG };
-	int ret;
-
-	if (!(load->v->arg & KB_DISK_PLACED))
-		return 0;
-	ret = kb_node_open(&load->node, env, 0, &kind, KFI_CQ_FORMAT_CONTEXT, NULL, NULL);
-	return ret ?: kfi_mem_alloc(load->node.domain, load->v->depth * load->v->size, KFI_MEM_DIRECT,
-				    &load->mem);
 }
 
 static int disk_make_slots(struct disk_load *load)
@@ -387,8 +305,6 @@ static int disk_fill(struct disk_load *load)
 	struct disk_slot *slot = &load->slots[0];
 	u64 block;
 
-	if (load->v->arg & KB_DISK_BLANK)
-		return 0;
 	for (block = 0; block < load->blocks && !load->err; block++) {
 		slot->page = block * disk_pages(load->v);
 		disk_mark(slot);
@@ -435,9 +351,8 @@ void *kb_disk_open(struct bench_env *env, const struct bench_variant *v)
 	load->v = v;
 	init_llist_head(&load->ended);
 	init_waitqueue_head(&load->wait);
-	init_completion(&load->stopped);
 	prandom_seed_state(&load->rnd, 1);
-	ret = disk_open_file(load) ?: disk_make_mem(load, env) ?: disk_make_slots(load) ?: disk_fill(load);
+	ret = disk_open_file(load) ?: disk_make_slots(load) ?: disk_fill(load);
 	if (!ret)
 		return load;
 	kb_disk_close(load);

@@ -6,14 +6,9 @@ import statistics
 from dataclasses import dataclass
 
 # How to compute a figure from operations and nanoseconds of a run: (unit, better, function)
-CPU = "CPU us"      # of the nanoseconds that the CPU was not idle
-CROSSED = "B/B"     # bytes that crossed the server's memory for each byte of READs
-BESIDE = "beside"   # bytes per second of what ran beside a measurement
-ALSO = (CPU, CROSSED, BESIDE)   # figures of bench_variant.also
+CPU = "CPU us"      # of the nanoseconds that the CPU was not idle, bench_variant.also
 UNITS = {
     CPU: ("us", "lower", lambda ops, ns, size: ns / ops / 1e3),
-    CROSSED: ("B/B", "lower", lambda ops, crossed, size: crossed / ops / size),
-    BESIDE: ("GB/s", "higher", lambda ops, rate, size: rate / 1e9),
     "kIOPS": ("kIOPS", "higher", lambda ops, ns, size: ops * 1e6 / ns),
     "us": ("us", "lower", lambda ops, ns, size: ns / ops / 1e3),
     "ns": ("ns", "lower", lambda ops, ns, size: ns / ops),
@@ -43,182 +38,78 @@ class Comparison:
     unit: str
     goal: float | None = None
     provider: str = "sockets"
-    note: str = ""
     own: bool = False
     least: tuple = ()
 
 
 PAIRS = 15      # fewer make no ratio
-LIBFABRIC = "in user space, where User Mode Linux makes system calls slow: for orientation"
-FIO = "a program, whose system calls User Mode Linux makes slow: for orientation"
-PEERS = (1, 16, 64, 256)
+TYPES = ("msg", "rdm")
+COMPARISONS = []
 
-COMPARISONS = [
-    Comparison("round trip, blocking", "roundtrip-block", "inject, RDM", "kfi-rdm-block", "tcp-block", "us", 1.15),
-    Comparison("round trip, blocking", "roundtrip-block", "inject, MSG", "kfi-msg-block", "tcp-block", "us", 1.15),
-    Comparison("round trip, blocking", "roundtrip-block", "tagged, RDM", "kfi-tagged-block", "tcp-block", "us"),
-    Comparison("round trip, softirq", "roundtrip-softirq", "inject, RDM, CQ handler", "kfi-rdm-handler", "tcp-softirq",
-               "us", 1.15),
-    Comparison("round trip, softirq", "roundtrip-softirq", "inject, RDM, done()", "kfi-rdm-done", "tcp-softirq", "us", 1.15),
-    Comparison("round trip, softirq", "roundtrip-softirq", "inject, MSG, CQ handler", "kfi-msg-handler", "tcp-softirq",
-               "us", 1.15),
-    Comparison("stream of 1 MiB", "write-copy", "RMA write, RDM", "kfi-write", "tcp-copy", "GB/s", 0.97),
-    Comparison("stream of 1 MiB", "write-copy", "RMA write, MSG", "kfi-write-msg", "tcp-copy", "GB/s", 0.97),
-    Comparison("stream of 1 MiB", "write-copy", "RMA write, blocking reader", "kfi-write", "tcp-copy-block", "GB/s"),
-    Comparison("stream of 1 MiB, pages", "write-pages", "RMA write, RDM", "kfi-write-pages", "tcp-splice", "GB/s", 0.97),
-    Comparison("stream of 1 MiB", "read", "RMA read, RDM", "kfi-read", "tcp-copy", "GB/s"),
-    Comparison("64-byte messages", "messages", "send, a receive each", "kfi-messages", "tcp-single", "M/s", 4.0),
-    Comparison("64-byte messages", "messages", "send, multi-receive", "kfi-multirecv", "tcp-single", "M/s", 4.0),
-    Comparison("64-byte messages", "messages", "send, a receive each", "kfi-messages", "tcp-batch64", "M/s"),
-    Comparison("64-byte messages", "messages", "send, multi-receive", "kfi-multirecv", "tcp-batch64", "M/s"),
-]
-# raw verbs, MSG and RDM on the same device: goals of the ratio
+
+def beside(bench, case, peer, rows, provider="sockets", own=False):
+    """Compare variants of one case with one peer. @rows: what, name of ours, unit, goal"""
+    for op, ours, unit, goal in rows:
+        COMPARISONS.append(Comparison(bench, case, op, ours, peer, unit, goal, provider=provider, own=own))
+
+
+def both(what, ours, unit, goals=(None, None)):
+    """Return rows for MSG and RDM."""
+    return [(f"{kind.upper()} {what}", f"{kind}-{ours}", unit, goal) for kind, goal in zip(TYPES, goals)]
+
+
+beside("round trip, blocking", "roundtrip-block", "tcp-block",
+       [("inject, RDM", "kfi-rdm-block", "us", 1.15), ("inject, MSG", "kfi-msg-block", "us", 1.15),
+        ("tagged, RDM", "kfi-tagged-block", "us", None)])
+beside("round trip, softirq", "roundtrip-softirq", "tcp-softirq",
+       [("inject, RDM", "kfi-rdm-done", "us", 1.15), ("inject, MSG", "kfi-msg-done", "us", 1.15)])
+beside("stream of 1 MiB", "write-copy", "tcp-copy",
+       [("RMA write, RDM", "kfi-write", "GB/s", 0.97), ("RMA write, MSG", "kfi-write-msg", "GB/s", 0.97)])
+beside("stream of 1 MiB, pages", "write-pages", "tcp-splice", [("RMA write, RDM", "kfi-write-pages", "GB/s", 0.97)])
+beside("stream of 1 MiB", "read", "tcp-copy", [("RMA read, RDM", "kfi-read", "GB/s", None)])
+for peer, goal in (("tcp-single", 4.0), ("tcp-batch64", None)):
+    beside("64-byte messages", "messages", peer, [("send, a receive each", "kfi-messages", "M/s", goal)])
+beside("tagged beside untagged", "roundtrip-block", "kfi-rdm-block", [("8 bytes, RDM", "kfi-tagged-block", "us", 1.05)])
+beside("the core alone", "core", "",
+       [("round trip", "loop-done", "ns", None), ("send and receive of 64 bytes", "loop-messages", "ns", None)], "loop")
+beside("10,000 posted, or 10", "matching", "posted-10", [("tagged message, exact tag", "posted-10000", "ns", 1.2)], "loop")
+beside("many addresses, or 16", "addresses", "known-16",
+       [("1,024 addresses", "known-1024", "ns", None), ("65,536 addresses", "known-65536", "ns", None)])
+# raw verbs on the same device: goals of the ratio
 for device in ("rxe", "siw"):
-    for ours, op, peer, unit, goal in (
-            ("block", "round trip, blocking", "raw-block", "us", {"msg": 1.03, "rdm": 1.10}),
-            ("handler", "round trip, handler", "raw-softirq", "us", {"msg": 1.03, "rdm": 1.10}),
-            ("done", "round trip, done()", "raw-softirq", "us", {"msg": 1.03, "rdm": 1.10}),
-            ("poll", "round trip, polled", "raw-poll", "us", {}),
-            ("more", "64 bytes, KFI_MORE", "raw-chain", "M/s", {"msg": 0.95, "rdm": 0.95}),
-            ("single", "64 bytes, one by one", "raw-single", "M/s", {}),
-            ("send", "1 MiB sends", "raw-send", "GB/s", {"msg": 0.98, "rdm": 0.95}),
-            ("write", "1 MiB RMA writes", "raw-write", "GB/s", {"msg": 0.98, "rdm": 0.95})):
-        case = {"handler": "softirq", "done": "softirq", "more": "messages", "single": "messages", "send": "stream",
-                "write": "stream"}.get(ours, ours)
-        for kind in ("msg", "rdm"):
-            COMPARISONS.append(Comparison(f"raw verbs on {device}", f"verbs-{device}-{case}", f"{kind.upper()} {op}",
-                                          f"{kind}-{ours}", peer, unit, goal.get(kind), provider="verbs"))
-    # as many bytes on the wire: 56 bytes of kfabric precede each message
-    COMPARISONS += [
-        Comparison(f"raw verbs on {device}", f"verbs-{device}-softirq", "8 bytes behind a header", "raw-softirq-64",
-                   "raw-softirq", "us", provider="raw verbs"),
-        Comparison(f"raw verbs on {device}", f"verbs-{device}-softirq", "the same, MSG, handler", "msg-handler",
-                   "raw-softirq-64", "us", provider="verbs"),
-        Comparison(f"raw verbs on {device}", f"verbs-{device}-messages", "64 bytes behind a header", "raw-chain-120",
-                   "raw-chain", "M/s", provider="raw verbs"),
-        Comparison(f"raw verbs on {device}", f"verbs-{device}-messages", "the same, MSG", "msg-more", "raw-chain-120",
-                   "M/s", provider="verbs"),
-    ]
-# ... and MSG endpoints, which are plain queue pairs like those of raw verbs
-for ours, op, case, peer, unit, goal in (
-        ("block", "round trip, blocking", "block", "raw-block", "us", 1.03),
-        ("handler", "round trip, handler", "softirq", "raw-softirq", "us", 1.03),
-        ("done", "round trip, done()", "softirq", "raw-softirq", "us", 1.03),
-        ("poll", "round trip, polled", "poll", "raw-poll", "us", None),
-        ("more", "64 bytes, KFI_MORE", "messages", "raw-chain", "M/s", 0.95),
-        ("single", "64 bytes, one by one", "messages", "raw-single", "M/s", None),
-        ("send", "1 MiB sends", "stream", "raw-send", "GB/s", 0.98)):
-    COMPARISONS.append(Comparison("raw verbs on rxe", f"verbs-rxe-bare-{case}", f"bare MSG {op}", f"bare-{ours}", peer, unit, goal,
-                                  provider="verbs"))
+    for case, peer, rows in (
+            ("block", "raw-block", both("round trip, blocking", "block", "us", (1.03, 1.10))),
+            ("softirq", "raw-softirq", both("round trip, softirq", "done", "us", (1.03, 1.10))),
+            ("messages", "raw-chain", both("64 bytes, KFI_MORE", "more", "M/s", (0.95, 0.95))),
+            ("messages", "raw-single", both("64 bytes, one by one", "single", "M/s")),
+            ("stream", "raw-send", both("1 MiB sends", "send", "GB/s", (0.98, 0.95))),
+            ("stream", "raw-write", both("1 MiB RMA writes", "write", "GB/s", (0.98, 0.95)))):
+        beside(f"raw verbs on {device}", f"verbs-{device}-{case}", peer, rows, "verbs")
 # raw verbs on a device without cost: the additional time of ours is spent in the provider
-for ours, op, case, peer, unit in (
-        ("handler", "8 bytes, handler", "softirq", "raw-softirq", "ns of 2"),
-        ("done", "8 bytes, done()", "softirq", "raw-softirq", "ns of 2"),
-        ("poll", "8 bytes, polled", "poll", "raw-poll", "ns of 2"),
-        ("single", "64 bytes, one by one", "messages", "raw-single", "ns"),
-        ("more", "64 bytes, KFI_MORE", "messages", "raw-chain", "ns"),
-        ("write-8", "RMA write, 8 bytes", "write", "raw-write-8", "ns"),
-        ("write-4k", "RMA write, 4 KiB", "write", "raw-write-4k", "ns")):
-    for kind in ("msg", "rdm"):
-        for what, of, behind in (("own time", unit, ""), ("own work", unit.replace("ns", "instr"), "-instructions")):
-            COMPARISONS.append(Comparison(f"{what}, null device", f"verbs-null-{case}{behind}", f"{kind.upper()} {op}",
-                                          f"{kind}-{ours}", peer, of, provider="verbs", own=True))
-for ours, op, case, peer, unit in (
-        ("handler", "8 bytes, handler", "softirq", "raw-softirq", "ns of 2"),
-        ("done", "8 bytes, done()", "softirq", "raw-softirq", "ns of 2"),
-        ("poll", "8 bytes, polled", "poll", "raw-poll", "ns of 2"),
-        ("single", "64 bytes, one by one", "messages", "raw-single", "ns"),
-        ("more", "64 bytes, KFI_MORE", "messages", "raw-chain", "ns")):
-    for what, of, behind in (("own time", unit, ""), ("own work", unit.replace("ns", "instr"), "-instructions")):
-        COMPARISONS.append(Comparison(f"{what}, null device", f"verbs-null-bare-{case}{behind}", f"bare MSG {op}", f"bare-{ours}", peer,
-                                      of, provider="verbs", own=True))
-# kfi_ntb, MSG and RDM: the kernel's own messages over such a bridge, and its engine alone
-for ours, op, case, peer, unit, goal in (
-        ("handler", "8 bytes, handler", "roundtrip", "transport-roundtrip", "us", None),
-        ("done", "8 bytes, done()", "roundtrip", "transport-roundtrip", "us", None),
-        ("block", "8 bytes, blocking", "roundtrip", "transport-roundtrip", "us", None),
-        ("more", "64 bytes, KFI_MORE", "messages", "transport-64", "M/s", 2.0),
-        ("single", "64 bytes, one by one", "messages", "transport-64", "M/s", None),
-        ("send", "1 MiB sends", "stream", "window-blocks", "GB/s", None),
-        ("write", "1 MiB RMA writes", "stream", "window-blocks", "GB/s", None),
-        ("send-4k", "4 KiB sends", "small", "window-blocks-4k", "GB/s", None),
-        ("write-4k", "4 KiB RMA writes", "small", "window-blocks-4k", "GB/s", None),
-        ("send", "1 MiB sends, flat", "flat-stream", "window-blocks", "GB/s", None),
-        ("write", "1 MiB writes, flat", "flat-stream", "window-blocks", "GB/s", None),
-        ("long", "16 MiB writes, flat", "flat-long", "window-long", "GB/s", 0.97)):
-    what = "beside the DMA engine" if peer.startswith("window") else "beside ntb_transport"
-    for kind in ("msg", "rdm"):
-        COMPARISONS.append(Comparison(what, f"ntb-{case}", f"{kind.upper()} {op}", f"{kind}-{ours}", peer, unit, goal, provider="ntb"))
-COMPARISONS += [Comparison("beside the DMA engine", f"ntb-{case}-{kind}", f"{kind.upper()} {size} MiB writes, placed", f"{kind}-{case}", f"window-{case}",
-                           "GB/s", goal, provider="ntb") for case, size, goal in (("placed", 1, None), ("placed-long", 3, 0.97)) for kind in ("msg", "rdm")]
-for kind in ("msg", "rdm"):
-    COMPARISONS += [
-        Comparison("under 16 MiB writes, or idle", f"ntb-loaded-{kind}", f"{kind.upper()} round trip, 64 bytes", f"{kind}-loaded", f"{kind}-idle",
-                   "us", 3.0, provider="ntb"),
-        Comparison("under 16 MiB writes, or idle", f"ntb-loaded-{kind}", f"{kind.upper()} those writes", f"{kind}-loaded", "", BESIDE,
-                   provider="ntb"),
-    ]
-# READs of which the disk writes the data into the host's memory or into the server's, whose memory has 208 MB/s. The disks have
-# 142 MB/s: so many MB/s gmblock had from disk to network card, and 104 through memory, which each byte crosses twice.
-for op, case, ours, peer, unit, goal in (
-        ("READ, 64 KiB, scarce RAM", "read", "bypass", "through", "GB/s", 1.3),
-        ("READ, 64 KiB, ample RAM", "ample", "bypass", "through", "GB/s", 0.97),
-        ("crossing RAM per byte", "read", "bypass", "", CROSSED, None),
-        ("... without bypass", "read", "through", "", CROSSED, None),
-        ("neighbour beside bypass", "neighbour", "beside-bypass", "alone", "GB/s", 0.97),
-        ("neighbour without bypass", "neighbour", "beside-through", "alone", "GB/s", None),
-        ("READs beside a neighbour", "neighbour", "beside-bypass", "beside-through", BESIDE, 1.3)):
-    COMPARISONS.append(Comparison("disk to host's memory", f"nvme-scarce-{case}", op, ours, peer, unit, goal, provider="ntb"))
-COMPARISONS += [Comparison("RMA write of 8 bytes", "ntb-small", kind.upper(), f"{kind}-write-8", "", "us", provider="ntb")
-                for kind in ("msg", "rdm")]
-for n in PEERS[1:]:
-    COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "round trip, done()", f"kfi-{n}", "kfi-1", "us", 1.10))
-    COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "of raw TCP itself", f"tcp-{n}", "tcp-1", "us",
-                                  provider="raw TCP"))
-for what, size in (("messages", "64 bytes"), ("write", "1 MiB"), ("roundtrip", "8 bytes")):
-    unit = {"write": "GB/s"}.get(what, "M/s")
-    peer = {"write": "stream"}.get(what, what)
-    COMPARISONS.append(Comparison("8 connections, 2 CPUs", "scale", f"{what}, {size}", f"kfi-{what}-2", f"kfi-{what}-1",
-                                  unit, 1.6))
-    COMPARISONS.append(Comparison("8 connections, 2 CPUs", "scale", f"raw TCP: {peer}", f"tcp-{peer}-2", f"tcp-{peer}-1",
-                                  unit, provider="raw TCP"))
-for what, size in (("messages", "64 bytes, KFI_MORE"), ("single", "64 bytes"), ("roundtrip", "8 bytes"), ("send", "4 KiB sends"),
-                   ("write", "1 MiB writes")):
-    COMPARISONS.append(Comparison("4 queues over a bridge, 2 CPUs", "queues", size, f"{what}-2", f"{what}-1",
-                                  "GB/s" if what == "write" else "M/s", 1.6, provider="ntb"))
-for what in ("atomics", "counters"):
-    COMPARISONS.append(Comparison("8 targets, 2 CPUs", "scale", what, f"kfi-{what}-2", f"kfi-{what}-1", "M/s", 1.6,
-                                  provider="loop"))
-COMPARISONS += [
-    Comparison("one CQ, 2 CPUs or 1", "scale", "one reader", "one-reader-2", "one-reader-1", "M/s", provider="loop"),
-    Comparison("one CQ, 2 readers or 1", "scale", "on two CPUs", "two-readers-2", "one-reader-2", "M/s", provider="loop"),
-    Comparison("one CQ, 2 readers or 1", "readers", "on one CPU", "two-readers", "one-reader", "M/s", provider="loop"),
-    Comparison("ntb_transport alone", "ntb-roundtrip", "round trip, 8 bytes", "transport-roundtrip", "", "us",
-               provider="ntb_transport"),
-    Comparison("ntb_transport alone", "ntb-messages", "64 bytes", "transport-64", "", "M/s", provider="ntb_transport"),
-    Comparison("ntb_transport alone", "ntb-messages", "4,000 bytes", "transport-4k", "", "GB/s", provider="ntb_transport"),
-    Comparison("the DMA engine alone", "ntb-engine", "a copy of 8 bytes", "dma-8", "", "ns", provider="software DMA"),
-    Comparison("the DMA engine alone", "ntb-engine", "a copy of 64 bytes", "dma-64", "", "ns", provider="software DMA"),
-    Comparison("the DMA engine alone", "ntb-engine", "4 KiB", "dma-4k", "", "GB/s", provider="software DMA"),
-    Comparison("the DMA engine alone", "ntb-engine", "64 KiB", "dma-64k", "", "GB/s", provider="software DMA"),
-    Comparison("through a window", "ntb-engine", "a copy of 8 bytes", "window-8", "dma-8", "ns", provider="software DMA"),
-    Comparison("through a window", "ntb-engine", "4 KiB", "window-4k", "dma-4k", "GB/s", provider="software DMA"),
-    Comparison("through a window", "ntb-engine", "64 KiB", "window-64k", "dma-64k", "GB/s", provider="software DMA"),
-    Comparison("the core alone", "core", "round trip, done()", "loop-done", "", "ns", provider="loop"),
-    Comparison("10,000 posted, or 10", "matching", "tagged message, exact tag", "posted-10000", "posted-10", "ns", 1.2,
-               provider="loop"),
-    Comparison("1,024 addresses, or 16", "addresses", "handle of one", "known-1024", "known-16", "ns"),
-    Comparison("65,536 addresses, or 16", "addresses", "handle of one", "known-65536", "known-16", "ns"),
-    Comparison("1,024 addresses, or 16", "addresses", "a bare hash table", "table-1024", "table-16", "ns", provider="none"),
-    Comparison("65,536 addresses, or 16", "addresses", "a bare hash table", "table-65536", "table-16", "ns", provider="none"),
-    Comparison("beside a bare hash table", "addresses", "65,536 addresses", "known-65536", "table-65536", "ns"),
-    Comparison("tagged beside untagged", "roundtrip-block", "8 bytes, RDM", "kfi-tagged-block", "kfi-rdm-block", "us", 1.05),
-    Comparison("the core alone", "core", "send and receive of 64 bytes", "loop-messages", "", "ns", provider="loop"),
-    Comparison("libfabric's tcp beside", "libfabric-roundtrip", "round trip, MSG, blocking", "kfi-msg-block", "libfabric-tcp",
-               "us", note=LIBFABRIC),
-    Comparison("libfabric's tcp beside", "libfabric-stream", "1 MiB RMA write, MSG", "kfi-write-msg", "libfabric-tcp", "GB/s",
-               note=LIBFABRIC),
-]
+for what, unit, behind in (("own time", "ns", ""), ("own work", "instr", "-instructions")):
+    for case, peer, rows in (
+            ("softirq", "raw-softirq", both("8 bytes, softirq", "done", f"{unit} of 2")),
+            ("messages", "raw-single", both("64 bytes, one by one", "single", unit)),
+            ("messages", "raw-chain", both("64 bytes, KFI_MORE", "more", unit)),
+            ("write", "raw-write-8", both("RMA write, 8 bytes", "write-8", unit)),
+            ("write", "raw-write-4k", both("RMA write, 4 KiB", "write-4k", unit))):
+        beside(f"{what}, null device", f"verbs-null-{case}{behind}", peer, rows, "verbs", own=True)
+# the kernel's own messages over a bridge, and its engine alone
+for case, peer, rows in (
+        ("roundtrip", "transport-roundtrip", both("8 bytes, softirq", "done", "us") + both("8 bytes, blocking", "block", "us")),
+        ("messages", "transport-64",
+         both("64 bytes, KFI_MORE", "more", "M/s", (2.0, 2.0)) + both("64 bytes, one by one", "single", "M/s")),
+        ("stream", "window-blocks", both("1 MiB sends", "send", "GB/s") + both("1 MiB RMA writes", "write", "GB/s")),
+        ("small", "window-blocks-4k", both("4 KiB sends", "send-4k", "GB/s") + both("4 KiB RMA writes", "write-4k", "GB/s")),
+        ("small", "", both("write of 8 bytes", "write-8", "us")),
+        ("placed-msg", "window-placed", both("1 MiB writes, placed", "placed", "GB/s")[:1]),
+        ("placed-rdm", "window-placed", both("1 MiB writes, placed", "placed", "GB/s")[1:]),
+        ("flat-stream", "window-blocks", both("1 MiB sends, flat", "send", "GB/s") + both("1 MiB writes, flat", "write", "GB/s")),
+        ("flat-long", "window-long", both("16 MiB writes, flat", "long", "GB/s", (0.97, 0.97)))):
+    beside("beside the DMA engine" if peer.startswith("window") else "beside ntb_transport", f"ntb-{case}", peer, rows, "ntb")
+for what, size in (("messages", "64 bytes, KFI_MORE"), ("single", "64 bytes"), ("send", "4 KiB sends"), ("write", "1 MiB writes")):
+    beside("4 queues over a bridge, 2 CPUs", "queues-cpus", f"{what}-1",
+           [(size, f"{what}-2", "GB/s" if what == "write" else "M/s", 1.6)], "ntb")
 
 
 def nvme(ways, name, provider, peer, latency, iops, bandwidth):
@@ -237,13 +128,7 @@ def nvme(ways, name, provider, peer, latency, iops, bandwidth):
                 row(f"{what}, of the goal", case, "GB/s", 1.0, (("tcp", 1.1), ("tcp-copy", 0.95)), "the lesser")
 
 
-for op in ("read", "write"):
-    for depth, unit in ((1, "us"), (16, "kIOPS")):
-        COMPARISONS.append(Comparison("NVMe, RAM disk, by fio", f"nvme-fio-{op}-4k-{depth}", f"{op}, 4 KiB, depth {depth}", "kfi",
-                                      "tcp", unit, note=FIO))
-nvme("null", "null_blk", "sockets", "tcp", 0.95, 1.2, None)
 nvme("ram", "RAM disk", "sockets", "tcp", 0.95, 1.2, None)
-nvme("nbd", "beside nbd", "sockets", "nbd", None, None, None)
 nvme("ntb", "bridge", "ntb", "tcp", 1.0, None, 3.0)
 nvme("rxe", "rxe", "verbs", "rdma", 1.03, 0.97, 0.97)
 for peer, latency, iops, name in (("drbd", 0.667, 2.0, "DRBD"), ("md", None, None, "md over nvme-tcp")):
@@ -252,10 +137,8 @@ for peer, latency, iops, name in (("drbd", 0.667, 2.0, "DRBD"), ("md", None, Non
         COMPARISONS.append(Comparison(f"mirror beside {name}", f"mirror-write-{case}", f"write, {what}", "kfi", peer, unit, goal))
         for cpus in (1, 2):
             if case != "64k" and unit != CPU:
-                COMPARISONS.append(Comparison(f"mirror beside {name}", f"mirror-cpus-{cpus}-write-{case}",
-                                              f"{what}, {cpus} CPU{'s' * (cpus > 1)}", "kfi", peer, unit, goal))
-COMPARISONS.append(Comparison("mirror over ntb", "mirror-ntb-write-4k", "write, 4 KiB, depth 1, beside a committed write",
-                              "kfi", "commit", "us", 1.2, "ntb"))
+                COMPARISONS.append(Comparison(f"mirror beside {name}", f"mirror-write-{case}-cpus",
+                                              f"{what}, {cpus} CPU{'s' * (cpus > 1)}", f"kfi-{cpus}", f"{peer}-{cpus}", unit, goal))
 
 
 @dataclass
@@ -305,7 +188,7 @@ def verdict(better, goal, span):
 
 
 def figures(runs, variant, unit):
-    convert, which = UNITS[unit][2], -1 if unit in ALSO else 1
+    convert, which = UNITS[unit][2], -1 if unit == CPU else 1
     return {r: convert(run[0], run[which], runs.size[variant]) for r, run in runs.figures.get(variant, {}).items()}
 
 
@@ -326,7 +209,7 @@ def compare(c, runs):
         "bench": c.bench, "provider": c.provider, "op": c.op, "size": runs.size[c.ours], "depth": runs.depth[c.ours],
         "unit": unit, "better": better, "ours": round(statistics.median(ours.values()), 4), "ours_name": c.ours,
         "peer": None, "peer_name": c.peer or None, "ratio": None, "own": None, "interval": None, "goal": c.goal, "met": None,
-        "runs": len(ours), "note": c.note,
+        "runs": len(ours), "note": "",
     }
     if not c.peer:
         return result

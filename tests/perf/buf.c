@@ -64,7 +64,7 @@ struct perf_buf *perf_buf_alloc(struct kfid_domain *domain, size_t len, u8 mem)
 		return NULL;
 	buf->mem = mem;
 	buf->len = len;
-	buf->chunk = mem == KFI_PERF_MEM_PAGES ? PERF_CHUNK : len;
+	buf->chunk = mem == KFI_PERF_MEM_PAGES ? perf_chunk(len) : len;
 	if (DIV_ROUND_UP(len, buf->chunk) > PERF_IOV_MAX)
 		goto free_buf;
 	while (buf->nr * buf->chunk < len) {

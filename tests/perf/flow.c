@@ -112,10 +112,11 @@ void perf_flow_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq
 	struct perf_op *op = container_of(cqe, struct perf_op, cqe);
 	struct perf_flow *flow = op->flow;
 
-	spin_lock_bh(&flow->lock);
+	lockdep_assert_in_softirq();
+	spin_lock(&flow->lock);
 	perf_flow_event(flow, op, wc);
 	pump(flow);
-	spin_unlock_bh(&flow->lock);
+	spin_unlock(&flow->lock);
 }
 
 void perf_flow_space(struct work_struct *work)
@@ -160,13 +161,12 @@ static int read_error(struct perf_flow *flow)
 
 static void read_events(struct perf_flow *flow, const struct kfi_cq_tagged_entry *e, ssize_t n)
 {
-	for (; n > 0; n--, e++) {
-		struct kfi_cq_err_entry wc = {
-			.flags = e->flags,
-			.len = e->len,
-			.data = e->data,
-		};
+	struct kfi_cq_err_entry wc = {};
 
+	for (; n > 0; n--, e++) {
+		wc.flags = e->flags;
+		wc.len = e->len;
+		wc.data = e->data;
 		perf_flow_event(flow, e->op_context, &wc);
 	}
 }
@@ -174,7 +174,7 @@ static void read_events(struct perf_flow *flow, const struct kfi_cq_tagged_entry
 /* Sleep until an operation has completed, but at most a slice, and handle it. */
 static int block_slice(struct perf_flow *flow)
 {
-	struct kfi_cq_tagged_entry e[16];
+	struct kfi_cq_tagged_entry e[32] __uninitialized;
 	ssize_t n = kfi_cq_sread(flow->cq, e, ARRAY_SIZE(e), NULL, PERF_SLICE_MS);
 	int err = 0;
 

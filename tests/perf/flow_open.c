@@ -207,10 +207,9 @@ static int register_region(struct perf_flow *flow)
  */
 int perf_flow_region(struct perf_flow *flow, size_t len)
 {
-	bool large = flow->hello.mem == KFI_PERF_MEM_PAGES && len > PERF_IOV_MAX * PERF_CHUNK;
-
-	flow->region = perf_buf_alloc(flow->domain, len,
-				      large ? KFI_PERF_MEM_KVEC : flow->hello.mem);
+	flow->region = perf_buf_alloc(flow->domain, len, flow->hello.mem);
+	if (!flow->region && flow->hello.mem == KFI_PERF_MEM_PAGES)
+		flow->region = perf_buf_alloc(flow->domain, len, KFI_PERF_MEM_KVEC);
 	return flow->region ? register_region(flow) : -ENOMEM;
 }
 
@@ -320,7 +319,7 @@ u64 perf_caps(const struct perf_hello *hello)
 
 static size_t chunks(size_t len)
 {
-	return DIV_ROUND_UP(len, PERF_CHUNK);
+	return DIV_ROUND_UP(len, perf_chunk(len));
 }
 
 void perf_ask_flow(struct perf_ask *ask, const struct perf_hello *hello,

@@ -92,7 +92,7 @@ static ssize_t recv_tagged(struct perf_flow *flow, const struct kfi_msg *msg, u6
 int perf_post_rx(struct perf_flow *flow, struct perf_op *op)
 {
 	struct kfi_msg msg = { .addr = KFI_ADDR_UNSPEC, .context = context_of(flow, op) };
-	struct perf_vec vec;
+	struct perf_vec vec __uninitialized;
 	ssize_t ret;
 
 	op->echo = false;
@@ -126,9 +126,9 @@ bool perf_injects(const struct perf_flow *flow, size_t len)
 int perf_post_tx(struct perf_flow *flow, struct perf_op *op, size_t len, u64 flags)
 {
 	struct kfi_msg msg = { .addr = flow->peer, .context = context_of(flow, op) };
-	struct perf_vec vec;
+	struct perf_vec vec __uninitialized;
 
-	flags |= style(flow);
+	flags |= style(flow) | flow->tx_flags;
 	if (perf_injects(flow, len)) {
 		flags = (flags & ~KFI_COMPLETION) | KFI_INJECT | KFI_NO_COMPLETION;
 		msg.context = context_of(flow, &flow->inject_op);
@@ -161,7 +161,7 @@ int perf_post_rma(struct perf_flow *flow, struct perf_op *op, u64 flags)
 		.rma_iov_count = 1,
 		.context = context_of(flow, op),
 	};
-	struct perf_vec vec;
+	struct perf_vec vec __uninitialized;
 
 	perf_buf_vec(op->buf, h->size, &vec);
 	msg.type = vec.type;
@@ -170,7 +170,7 @@ int perf_post_rma(struct perf_flow *flow, struct perf_op *op, u64 flags)
 	flags |= style(flow);
 	if (h->op == KFI_PERF_READ)
 		return posted(flow, kfi_readmsg(flow->ep, &msg, flags));
-	flags |= flow->info->tx_attr->op_flags & KFI_DELIVERY_COMPLETE;
+	flags |= flow->tx_flags ?: flow->info->tx_attr->op_flags & KFI_DELIVERY_COMPLETE;
 	return posted(flow, kfi_writemsg(flow->ep, &msg, flags));
 }
 
@@ -183,7 +183,7 @@ int perf_post_rma(struct perf_flow *flow, struct perf_op *op, u64 flags)
 int perf_post_ctl(struct perf_flow *flow, const struct perf_ctl *ctl)
 {
 	struct kfi_msg msg = { .addr = flow->peer, .data = PERF_CTL_DATA };
-	struct perf_vec vec;
+	struct perf_vec vec __uninitialized;
 	struct perf_op *op;
 	ssize_t ret;
 

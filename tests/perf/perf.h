@@ -39,6 +39,7 @@
 
 #define PERF_IOV_MAX	16		/* chunks of a buffer */
 #define PERF_CHUNK	(1UL << 20)	/* bytes of a chunk, except the last */
+#define PERF_CHUNK_MAX	(4UL << 20)	/* the same of a buffer that has too many otherwise */
 #define PERF_CTL_OPS	4		/* control messages in each direction */
 #define PERF_SLICE_MS	100		/* maximum sleep, after which stop requests are checked */
 #define PERF_NAME_MAX	256
@@ -77,6 +78,16 @@ struct perf_vec {
 		struct bio_vec	bvec[PERF_IOV_MAX];
 	};
 };
+
+/* Bytes of the chunks of a buffer of pages */
+static inline size_t perf_chunk(size_t len)
+{
+	size_t chunk = PERF_CHUNK;
+
+	while (chunk < PERF_CHUNK_MAX && len > PERF_IOV_MAX * chunk)
+		chunk *= 2;
+	return chunk;
+}
 
 /* @domain: owner of the memory with KFI_PERF_MEM_DOMAIN; must stay open */
 struct perf_buf *perf_buf_alloc(struct kfid_domain *domain, size_t len, u8 mem);
@@ -185,6 +196,7 @@ struct perf_role {
  * @base: base of the peer's region
  * @key: key of the peer's region
  * @inject: maximum length of injected messages
+ * @tx_flags: when payload completes, 0: as the endpoint has it
  * @ops: all operations
  * @nops: their number
  * @inject_op: gets the failures of injected messages
@@ -232,6 +244,7 @@ struct perf_flow {
 	u64			base;
 	u64			key;
 	size_t			inject;
+	u64			tx_flags;
 	struct perf_op		*ops;
 	unsigned int		nops;
 	struct perf_op		inject_op;
@@ -466,6 +479,7 @@ void perf_sessions_reap(struct perf_listener *l, bool all);
  * @duration_ms: as requested
  * @warmup: as requested
  * @batch: as requested
+ * @driven: without a thread: a caller in the kernel drives and times it
  *
  * With the lock rules of the flow:
  * @flow: endpoint and buffers
@@ -504,6 +518,7 @@ struct perf_run {
 	u32			duration_ms;
 	u32			warmup;
 	u32			batch;
+	bool			driven;
 
 	struct perf_flow	flow;
 	u64			limit;
@@ -545,6 +560,13 @@ void perf_run_free(struct perf_run *run);
 void perf_run_result(struct perf_run *run, struct perf_result *res);
 bool perf_run_idle(struct perf_flow *flow);
 u64 perf_run_total(const struct perf_run *run);
+
+/* A run without a thread: kfi_bench */
+int perf_run_join(struct perf_run *run, const struct perf_hello *hello, u64 tx_flags,
+		  bool blocks);
+int perf_run_begin(struct perf_run *run, u64 ops);
+int perf_run_finish(struct perf_run *run);
+void perf_run_leave(struct perf_run *run);
 
 /* ---- netlink.c, main.c ---- */
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* run.c - a measurement: the thread of the client. */
+#include <linux/export.h>
 #include <linux/jiffies.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -9,6 +10,9 @@
 #define EVENT_JIFFIES	(HZ / 5)
 #define PING_JIFFIES	HZ
 #define PING_PONG_OPS	4
+/* Without PINGs: the pauses that a caller makes */
+#define PAUSE_MS	(600 * MSEC_PER_SEC)
+#define STEP_MS		(10 * MSEC_PER_SEC)
 
 static struct perf_run *run_of(struct perf_flow *flow)
 {
@@ -68,6 +72,8 @@ static int find_server(struct perf_run *run, const struct perf_shape *shape)
 	int err;
 
 	perf_ask_flow(&ask, &flow->hello, shape);
+	if (flow->tx_flags)
+		ask.delivery = false;
 	err = perf_getinfo(&ask, &flow->info);
 	if (err == -ENODATA && ask.delivery) {
 		/*
@@ -337,6 +343,66 @@ void perf_run_free(struct perf_run *run)
 	kfree(run);
 }
 
+/**
+ * perf_run_join() - connect to the server without a thread: the caller drives the run
+ * @run: the run with the server's words, its namespace and the batch
+ * @hello: what it does
+ * @tx_flags: when payload completes, see struct perf_flow
+ * @blocks: this side blocks, whatever the server does
+ *
+ * The functions for such a run are called in one thread at a time, which handles the events of a
+ * flow that blocks. Nothing is timed, and no PING is sent.
+ *
+ * Return: 0 or a negative error. perf_run_leave() must be called either way.
+ */
+int perf_run_join(struct perf_run *run, const struct perf_hello *hello, u64 tx_flags, bool blocks)
+{
+	int err;
+
+	perf_flow_init(&run->flow, run->net, run->ep_type, hello, &perf_run_role);
+	run->driven = true;
+	run->flow.softirq &= !blocks;
+	run->flow.tx_flags = tx_flags;
+	run->flow.hello.timeout_ms = PAUSE_MS;
+	err = open_flow(run) ?: exchange_hello(&run->flow);
+	run->flow.hello.timeout_ms = STEP_MS;
+	return err;
+}
+EXPORT_SYMBOL_GPL(perf_run_join);
+
+/* Begin @ops more operations. Return: 0 or the error of the flow; perf_run_finish() follows. */
+int perf_run_begin(struct perf_run *run, u64 ops)
+{
+	u64 limit = run->posted + ops;
+
+	perf_flow_call(&run->flow, allow, &limit);
+	return READ_ONCE(run->flow.err);
+}
+EXPORT_SYMBOL_GPL(perf_run_begin);
+
+/* Wait until they have ended, and until the server has all messages. Return: 0 or an error */
+int perf_run_finish(struct perf_run *run)
+{
+	int err = perf_flow_wait(&run->flow, perf_run_idle, "nothing moves any more");
+
+	if (!err && run->flow.hello.mode != KFI_PERF_LATENCY && !perf_is_rma(&run->flow.hello))
+		err = get_report(run);
+	return err ?: run->lost || run->remote_bad ? -EBADMSG : 0;
+}
+EXPORT_SYMBOL_GPL(perf_run_finish);
+
+/* Close and free a run that perf_run_join() has opened, perhaps in part. */
+void perf_run_leave(struct perf_run *run)
+{
+	struct perf_ctl bye = { .type = PERF_BYE };
+
+	if (run->flow.ep && !run->flow.err && !perf_flow_send(&run->flow, &bye))
+		perf_flow_flush(&run->flow);
+	perf_flow_close(&run->flow);
+	kfree(run);
+}
+EXPORT_SYMBOL_GPL(perf_run_leave);
+
 static u64 permille(const struct perf_run *run, u64 completed)
 {
 	u64 total = perf_run_total(run), ms;
@@ -400,6 +466,11 @@ static bool plays_ping_pong(const struct perf_hello *h)
 
 /* ---- the clock ---- */
 
+static u64 now_of(const struct perf_run *run)
+{
+	return run->driven ? 0 : ktime_get_ns();
+}
+
 static void start_clock(struct perf_run *run, u64 now)
 {
 	run->t_start = now;
@@ -409,7 +480,7 @@ static void start_clock(struct perf_run *run, u64 now)
 /* One more operation has ended at @now. */
 static void count(struct perf_run *run, u64 now)
 {
-	if (run->completed >= run->warmup && run->flow.hello.mode == KFI_PERF_LATENCY)
+	if (run->completed >= run->warmup && run->samples.ns)
 		perf_samples_add(&run->samples, now - run->t_post);
 	run->t_end = now;
 	if (++run->completed == run->warmup)
@@ -468,7 +539,7 @@ static void wake_if_idle(struct perf_flow *flow)
 static void run_data(struct perf_flow *flow, struct perf_op *op, size_t len)
 {
 	struct perf_run *run = run_of(flow);
-	u64 now = ktime_get_ns();
+	u64 now = now_of(run);
 
 	if (!plays_ping_pong(&flow->hello) || run->completed == run->posted) {
 		perf_flow_fail(flow, -EPROTO, "the server sent a message too many");
@@ -490,7 +561,7 @@ static void run_sent(struct perf_flow *flow, struct perf_op *op)
 	list_add_tail(&op->entry, &flow->tx_free);
 	if (plays_ping_pong(&flow->hello))
 		return;
-	now = ktime_get_ns();
+	now = now_of(run);
 	if (flow->hello.op == KFI_PERF_READ)
 		verify(flow, op, flow->hello.size, op->seq % flow->hello.depth);
 	count(run, now);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* server.c - listeners, each with a thread that receives hellos and starts a session for each. */
+#include <linux/export.h>
 #include <linux/slab.h>
 
 #include "perf.h"
@@ -326,6 +327,7 @@ int perf_server_start(struct perf_server *server)
 	err = find_addresses(server, &list);
 	return err ?: add_listeners(server, list);
 }
+EXPORT_SYMBOL_GPL(perf_server_start);
 
 void perf_server_free(struct perf_server *server)
 {
@@ -337,3 +339,4 @@ void perf_server_free(struct perf_server *server)
 	}
 	kfree(server);
 }
+EXPORT_SYMBOL_GPL(perf_server_free);

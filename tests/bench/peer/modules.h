@@ -10,30 +10,18 @@
 
 extern const struct bench_variant bench_rv_pingpong_block __weak;
 extern const struct bench_variant bench_rv_pingpong_softirq __weak;
-extern const struct bench_variant bench_rv_pingpong_longer __weak;
-extern const struct bench_variant bench_rv_pingpong_poll __weak;
 extern const struct bench_variant bench_rv_messages_single __weak;
 extern const struct bench_variant bench_rv_messages_chain __weak;
-extern const struct bench_variant bench_rv_messages_longer __weak;
 extern const struct bench_variant bench_rv_stream_send __weak;
 extern const struct bench_variant bench_rv_stream_write __weak;
 extern const struct bench_variant bench_rv_write_8 __weak;
 extern const struct bench_variant bench_rv_write_4k __weak;
 
-extern const struct bench_variant bench_dma_8 __weak;
-extern const struct bench_variant bench_dma_64 __weak;
-extern const struct bench_variant bench_dma_4k __weak;
-extern const struct bench_variant bench_dma_64k __weak;
-extern const struct bench_variant bench_window_8 __weak;
-extern const struct bench_variant bench_window_4k __weak;
-extern const struct bench_variant bench_window_64k __weak;
 extern const struct bench_variant bench_window_blocks_4k __weak;
 extern const struct bench_variant bench_window_blocks __weak;
 extern const struct bench_variant bench_window_placed __weak;
-extern const struct bench_variant bench_window_placed_long __weak;
 extern const struct bench_variant bench_window_long __weak;
 extern const struct bench_variant bench_nt_roundtrip __weak;
 extern const struct bench_variant bench_nt_messages_64 __weak;
-extern const struct bench_variant bench_nt_messages_4k __weak;
 
 #endif /* _KFI_BENCH_MODULES_H */

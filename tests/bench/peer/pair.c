@@ -160,14 +160,9 @@ EXPORT_SYMBOL_GPL(bench_mem_check);
 EXPORT_SYMBOL_GPL(bench_tcp_pingpong_block);
 EXPORT_SYMBOL_GPL(bench_tcp_pingpong_softirq);
 EXPORT_SYMBOL_GPL(bench_tcp_stream_copy);
-EXPORT_SYMBOL_GPL(bench_tcp_stream_copy_block);
 EXPORT_SYMBOL_GPL(bench_tcp_stream_splice);
 EXPORT_SYMBOL_GPL(bench_tcp_messages_single);
 EXPORT_SYMBOL_GPL(bench_tcp_messages_batch);
-EXPORT_SYMBOL_GPL(bench_tcp_many_1);
-EXPORT_SYMBOL_GPL(bench_tcp_many_16);
-EXPORT_SYMBOL_GPL(bench_tcp_many_64);
-EXPORT_SYMBOL_GPL(bench_tcp_many_256);
 
 static int __init bench_tcp_init(void)
 {

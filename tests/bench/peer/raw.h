@@ -38,13 +38,8 @@ int raw_send_from(struct sock *sk, void *buf, size_t len);
 extern const struct bench_variant bench_tcp_pingpong_block;
 extern const struct bench_variant bench_tcp_pingpong_softirq;
 extern const struct bench_variant bench_tcp_stream_copy;
-extern const struct bench_variant bench_tcp_stream_copy_block;
 extern const struct bench_variant bench_tcp_stream_splice;
 extern const struct bench_variant bench_tcp_messages_single;
 extern const struct bench_variant bench_tcp_messages_batch;
-extern const struct bench_variant bench_tcp_many_1;
-extern const struct bench_variant bench_tcp_many_16;
-extern const struct bench_variant bench_tcp_many_64;
-extern const struct bench_variant bench_tcp_many_256;
 
 #endif /* _KFI_BENCH_RAW_H */

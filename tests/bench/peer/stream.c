@@ -2,16 +2,14 @@
 /*
  * stream.c - blocks of 1 MiB, one after the other, each into its own buffer, as by RMA writes
  *
- * A thread sends, by copy or by page reference; the receiver copies in softirq, or is a thread that
- * blocks.
+ * A thread sends, by copy or by page reference; the receiver copies in softirq.
  */
 #include <linux/bvec.h>
 #include <linux/completion.h>
-#include <linux/kthread.h>
 #include <linux/slab.h>
 #include "raw.h"
 
-enum { STREAM_COPY, STREAM_SPLICE, STREAM_BLOCK };
+enum { STREAM_COPY, STREAM_SPLICE };
 
 struct stream {
 	struct raw_pair		pair;
@@ -22,10 +20,9 @@ struct stream {
 	u64			got;
 	u64			total;
 	u64			end;
-	int			err;
 };
 
-/* ---- receivers ---- */
+/* ---- receiver ---- */
 
 static int stm_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int off, size_t len)
 {
@@ -48,24 +45,6 @@ static void stm_ready(struct sock *sk)
 		st->end = bench_clock();
 		complete(&st->done);
 	}
-}
-
-static int stm_recv_thread(void *data)
-{
-	struct stream *st = data;
-	u32 i;
-
-	for (i = 0; st->got < st->total; i++) {
-		if (raw_recv(st->pair.sock[1], bench_mem(&st->dst, i), st->dst.size, MSG_WAITALL) !=
-		    st->dst.size) {
-			st->err = -EIO;
-			break;
-		}
-		st->got += st->dst.size;
-	}
-	st->end = bench_clock();
-	complete(&st->done);
-	return 0;
 }
 
 /* ---- sender ---- */
@@ -106,17 +85,14 @@ static s64 stm_run(void *priv, u32 ops)
 	st->got = 0;
 	st->total = (u64)ops * st->src.size;
 	reinit_completion(&st->done);
-	if (st->how == STREAM_BLOCK &&
-	    IS_ERR(kthread_run(stm_recv_thread, st, "bench_tcp")))
-		return -ENOMEM;
 	start = bench_clock();
 	ret = stm_send(st, ops);
 	if (ret)
 		kernel_sock_shutdown(st->pair.sock[0], SHUT_RDWR);
 	if (!wait_for_completion_timeout(&st->done, 2 * BENCH_TIMEOUT))
 		return -ETIMEDOUT;
-	if (ret || st->err)
-		return ret ?: st->err;
+	if (ret)
+		return ret;
 	return bench_mem_check(&st->dst, seed) ? st->end - start : -EBADMSG;
 }
 
@@ -144,8 +120,7 @@ static void *stm_open(struct bench_env *env, const struct bench_variant *v)
 		kfree(st);
 		return ERR_PTR(ret);
 	}
-	if (st->how != STREAM_BLOCK)
-		raw_hook(&st->pair, 1, stm_ready, st);
+	raw_hook(&st->pair, 1, stm_ready, st);
 	return st;
 }
 
@@ -161,7 +136,6 @@ static void *stm_open(struct bench_env *env, const struct bench_variant *v)
 	}
 
 const struct bench_variant bench_tcp_stream_copy = STREAM("tcp-copy", STREAM_COPY);
-const struct bench_variant bench_tcp_stream_copy_block = STREAM("tcp-copy-block", STREAM_BLOCK);
 const struct bench_variant bench_tcp_stream_splice = STREAM("tcp-splice", STREAM_SPLICE);
 
 /*

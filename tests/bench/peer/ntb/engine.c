@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * engine.c - the DMA engine alone: chains of copies, each with an interrupt at its end, several in
- * progress. The end of a chain issues the next one, without a thread. Copies are from memory to
- * memory, or through the window of a bridge to memory behind it.
+ * progress. The end of a chain issues the next one, without a thread. Copies go through the window
+ * of a bridge to memory behind it.
  */
 #include <linux/bottom_half.h>
 #include <linux/completion.h>
@@ -12,21 +12,20 @@
 #include "nb.h"
 
 /*
- * bench_variant.arg: copies of a chain, number of buffers, and whether they go through a window.
- * &bench_variant.depth counts copies. Up to NB_SLICES buffers are slices of the large blocks.
+ * bench_variant.arg: copies of a chain, and number of buffers. &bench_variant.depth counts copies.
+ * NB_SLICES buffers are slices of the large blocks.
  */
-#define NB_SLICES			(BENCH_LARGE * BENCH_LARGE_SIZE / BENCH_MB)
-#define NB_ARG(_chain, _bufs, _through)	((_chain) | (_bufs) << 8 | (_through) << 16)
-#define NB_CHAIN_OF(_arg)		((_arg) & 0xff)
-#define NB_BUFS_OF(_arg)		((_arg) >> 8 & 0xff)
-#define NB_THROUGH(_arg)		((_arg) >> 16)
+#define NB_SLICES		(BENCH_LARGE * BENCH_LARGE_SIZE / BENCH_MB)
+#define NB_ARG(_chain, _bufs)	((_chain) | (_bufs) << 8)
+#define NB_CHAIN_OF(_arg)	((_arg) & 0xff)
+#define NB_BUFS_OF(_arg)	((_arg) >> 8)
 
 struct nb_engine {
 	struct dma_chan		*chan;
-	/* from and to: the buffers of streams; or to memory behind the window */
+	/* from the buffers of streams, to memory behind the window */
 	struct bench_mem	mem[2];
-	dma_addr_t		dma[2][BENCH_MEM_MAX];
-	u32			mapped[2];	/* pages that are mapped */
+	dma_addr_t		dma[BENCH_MEM_MAX];	/* of the first */
+	u32			mapped;			/* of them */
 	struct nb_window	window;
 	u32			chain, chains;	/* copies of a chain, and chains in progress */
 	u32			next, ops;	/* number of the next copy, and of all copies */
@@ -36,52 +35,38 @@ struct nb_engine {
 	int			err;
 };
 
-static_assert(NB_SLICES <= BENCH_MEM_MAX);
-
-static const enum dma_data_direction nb_way[2] = { DMA_TO_DEVICE, DMA_FROM_DEVICE };
-
-static void nb_unmap(struct nb_engine *e, int side)
+static void nb_unmap(struct nb_engine *e)
 {
-	for (; e->mapped[side]; e->mapped[side]--)
-		dma_unmap_page(e->chan->device->dev, e->dma[side][e->mapped[side] - 1],
-			       e->mem[side].size, nb_way[side]);
+	for (; e->mapped; e->mapped--)
+		dma_unmap_page(e->chan->device->dev, e->dma[e->mapped - 1], e->mem[0].size, DMA_TO_DEVICE);
 }
 
-static int nb_map(struct nb_engine *e, int side)
+static int nb_map(struct nb_engine *e)
 {
-	struct bench_mem *mem = &e->mem[side];
+	struct bench_mem *mem = &e->mem[0];
 	struct device *dev = e->chan->device->dev;
 	dma_addr_t at;
 
-	for (; e->mapped[side] < mem->count; e->mapped[side]++) {
-		at = dma_map_page(dev, mem->page[e->mapped[side]], 0, mem->size, nb_way[side]);
+	for (; e->mapped < mem->count; e->mapped++) {
+		at = dma_map_page(dev, mem->page[e->mapped], 0, mem->size, DMA_TO_DEVICE);
 		if (dma_mapping_error(dev, at)) {
-			nb_unmap(e, side);
+			nb_unmap(e);
 			return -ENOMEM;
 		}
-		e->dma[side][e->mapped[side]] = at;
+		e->dma[e->mapped] = at;
 	}
 	return 0;
 }
 
-static int nb_map_window(struct nb_engine *e)
+static int nb_map_both(struct nb_engine *e)
 {
-	int err = nb_window_open(&e->window, e->chan->device->dev, &e->mem[1]);
-
-	if (!err)
-		memcpy(e->dma[1], e->window.at, sizeof(e->window.at));
-	return err;
-}
-
-static int nb_map_both(struct nb_engine *e, bool window)
-{
-	int err = nb_map(e, 0);
+	int err = nb_map(e);
 
 	if (err)
 		return err;
-	err = window ? nb_map_window(e) : nb_map(e, 1);
+	err = nb_window_open(&e->window, e->chan->device->dev, &e->mem[1]);
 	if (err)
-		nb_unmap(e, 0);
+		nb_unmap(e);
 	return err;
 }
 
@@ -91,6 +76,8 @@ static void nb_free(struct nb_engine *e)
 		dma_release_channel(e->chan);
 	kfree(e);
 }
+
+static_assert(NB_SLICES <= BENCH_MEM_MAX);
 
 static struct bench_mem nb_mem(const struct bench_env *env, int side, u32 count, u32 size)
 {
@@ -120,7 +107,7 @@ static void *nb_open(struct bench_env *env, const struct bench_variant *v)
 	e->chain = NB_CHAIN_OF(v->arg);
 	e->chains = v->depth / e->chain;
 	e->chan = dma_request_channel(mask, NULL, NULL);
-	err = e->chan ? nb_map_both(e, NB_THROUGH(v->arg)) : -ENODEV;
+	err = e->chan ? nb_map_both(e) : -ENODEV;
 	if (!err)
 		return e;
 	nb_free(e);
@@ -133,8 +120,7 @@ static void nb_close(void *priv)
 
 	dmaengine_terminate_sync(e->chan);
 	nb_window_close(&e->window);
-	nb_unmap(e, 0);
-	nb_unmap(e, 1);
+	nb_unmap(e);
 	nb_free(e);
 }
 
@@ -159,7 +145,7 @@ static int nb_push(struct nb_engine *e, u32 i, bool last)
 	u32 slot = i % e->mem[0].count;
 	struct dma_async_tx_descriptor *tx;
 
-	tx = dmaengine_prep_dma_memcpy(e->chan, e->dma[1][slot], e->dma[0][slot], e->mem[0].size,
+	tx = dmaengine_prep_dma_memcpy(e->chan, e->window.at[slot], e->dma[slot], e->mem[0].size,
 				       DMA_CTRL_ACK | (last ? DMA_PREP_INTERRUPT : 0));
 	if (!tx)
 		return -EAGAIN;
@@ -220,24 +206,14 @@ static s64 nb_run(void *priv, u32 ops)
 	return bench_mem_check(&e->mem[1], seed) ? start : -EBADMSG;
 }
 
-#define NB_VARIANT(_name, _text, _size, _bufs, _chain, _chains, _through)						\
-const struct bench_variant _name = {											\
-	.name = _text, .open = nb_open, .run = nb_run, .close = nb_close, .arg = NB_ARG(_chain, _bufs, _through),	\
-	.depth = (_chain) * (_chains), .size = _size,									\
+#define NB_VARIANT(_name, _text, _size, _bufs, _chain, _chains)							\
+const struct bench_variant _name = {										\
+	.name = _text, .open = nb_open, .run = nb_run, .close = nb_close, .arg = NB_ARG(_chain, _bufs),		\
+	.depth = (_chain) * (_chains), .size = _size,								\
 }
 
-/* Time of a copy */
-NB_VARIANT(bench_dma_8, "dma-8", 8, 1, 64, 1, false);
-NB_VARIANT(bench_dma_64, "dma-64", 64, 1, 64, 1, false);
-NB_VARIANT(bench_dma_4k, "dma-4k", 4096, 1, 64, 1, false);
-NB_VARIANT(bench_dma_64k, "dma-64k", 65536, 1, 64, 1, false);
-NB_VARIANT(bench_window_8, "window-8", 8, 1, 64, 1, true);
-NB_VARIANT(bench_window_4k, "window-4k", 4096, 1, 64, 1, true);
-NB_VARIANT(bench_window_64k, "window-64k", 65536, 1, 64, 1, true);
 /* A chain for each operation of kfi_ntb that it is compared with, and as many in progress */
-NB_VARIANT(bench_window_blocks_4k, "window-blocks-4k", 4096, BENCH_BLOCKS, 1, BENCH_BLOCKS, true);
-NB_VARIANT(bench_window_blocks, "window-blocks", BENCH_MB, BENCH_BLOCKS, 1, BENCH_BLOCKS, true);
-NB_VARIANT(bench_window_placed, "window-placed", BENCH_MB, BENCH_PLACED, 1, BENCH_PLACED, true);
-NB_VARIANT(bench_window_placed_long, "window-placed-long", BENCH_MB, BENCH_PLACED, BENCH_PLACED,
-	   BENCH_PLACED, true);
-NB_VARIANT(bench_window_long, "window-long", BENCH_MB, NB_SLICES, NB_SLICES, BENCH_LONGS, true);
+NB_VARIANT(bench_window_blocks_4k, "window-blocks-4k", 4096, BENCH_BLOCKS, 1, BENCH_BLOCKS);
+NB_VARIANT(bench_window_blocks, "window-blocks", BENCH_MB, BENCH_BLOCKS, 1, BENCH_BLOCKS);
+NB_VARIANT(bench_window_placed, "window-placed", BENCH_MB, BENCH_PLACED, 1, BENCH_PLACED);
+NB_VARIANT(bench_window_long, "window-long", BENCH_MB, NB_SLICES, BENCH_LONG / BENCH_MB, BENCH_LONGS);

@@ -253,4 +253,3 @@ const struct bench_variant _name = {					\
 
 NB_VARIANT(bench_nt_roundtrip, "transport-roundtrip", 8, true, 1);
 NB_VARIANT(bench_nt_messages_64, "transport-64", 64, false, NB_BUFS);
-NB_VARIANT(bench_nt_messages_4k, "transport-4k", 4000, false, NB_BUFS);

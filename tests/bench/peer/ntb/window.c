@@ -266,21 +266,12 @@ void nb_window_exit(void)
 
 /* ---- the module ---- */
 
-EXPORT_SYMBOL_GPL(bench_dma_8);
-EXPORT_SYMBOL_GPL(bench_dma_64);
-EXPORT_SYMBOL_GPL(bench_dma_4k);
-EXPORT_SYMBOL_GPL(bench_dma_64k);
-EXPORT_SYMBOL_GPL(bench_window_8);
-EXPORT_SYMBOL_GPL(bench_window_4k);
-EXPORT_SYMBOL_GPL(bench_window_64k);
 EXPORT_SYMBOL_GPL(bench_window_blocks_4k);
 EXPORT_SYMBOL_GPL(bench_window_blocks);
 EXPORT_SYMBOL_GPL(bench_window_placed);
-EXPORT_SYMBOL_GPL(bench_window_placed_long);
 EXPORT_SYMBOL_GPL(bench_window_long);
 EXPORT_SYMBOL_GPL(bench_nt_roundtrip);
 EXPORT_SYMBOL_GPL(bench_nt_messages_64);
-EXPORT_SYMBOL_GPL(bench_nt_messages_4k);
 
 static int __init nb_init(void)
 {

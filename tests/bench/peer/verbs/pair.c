@@ -95,7 +95,7 @@ static int rv_resolve(struct rv_end *end, struct bench_env *env, struct sockaddr
 
 /* ---- queue pairs ---- */
 
-static int rv_qp_open(struct rv_end *end, u32 sends, u32 recvs, enum ib_poll_context poll)
+static int rv_qp_open(struct rv_end *end, u32 sends, u32 recvs)
 {
 	/* one more of each for ib_drain_qp() */
 	struct ib_qp_init_attr attr = {
@@ -116,7 +116,7 @@ static int rv_qp_open(struct rv_end *end, u32 sends, u32 recvs, enum ib_poll_con
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
 	end->pd = pd;
-	cq = ib_alloc_cq(end->id->device, end, sends + recvs + 2, 0, poll);
+	cq = ib_alloc_cq(end->id->device, end, sends + recvs + 2, 0, IB_POLL_SOFTIRQ);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	end->cq = cq;
@@ -129,7 +129,7 @@ static int rv_qp_open(struct rv_end *end, u32 sends, u32 recvs, enum ib_poll_con
 }
 
 static int rv_call(struct rv_pair *pair, struct bench_env *env, struct sockaddr_in *to, u32 sends,
-		   u32 recvs, enum ib_poll_context poll)
+		   u32 recvs)
 {
 	struct rdma_conn_param param = {
 		.responder_resources = RV_READS,
@@ -141,10 +141,10 @@ static int rv_call(struct rv_pair *pair, struct bench_env *env, struct sockaddr_
 	int ret;
 
 	ret = rv_resolve(&end[0], env, to);
-	ret = ret ?: rv_qp_open(&end[0], sends, recvs, poll);
+	ret = ret ?: rv_qp_open(&end[0], sends, recvs);
 	ret = ret ?: rdma_connect(end[0].id, &param);
 	ret = ret ?: rv_await(&end[1], RDMA_CM_EVENT_CONNECT_REQUEST);
-	ret = ret ?: rv_qp_open(&end[1], sends, recvs, poll);
+	ret = ret ?: rv_qp_open(&end[1], sends, recvs);
 	if (ret)
 		return ret;
 	rdma_lock_handler(end[1].id);
@@ -154,8 +154,7 @@ static int rv_call(struct rv_pair *pair, struct bench_env *env, struct sockaddr_
 	return ret ?: rv_await(&end[1], RDMA_CM_EVENT_ESTABLISHED);
 }
 
-int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 recvs,
-		 enum ib_poll_context poll)
+int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 recvs)
 {
 	struct rdma_cm_id *listener;
 	struct sockaddr_in addr;
@@ -168,7 +167,7 @@ int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 rec
 	ret = rv_listen(pair, env, &addr, &listener);
 	if (ret)
 		return ret;
-	ret = rv_call(pair, env, &addr, sends, recvs, poll);
+	ret = rv_call(pair, env, &addr, sends, recvs);
 	rdma_destroy_id(listener);
 	if (ret) {
 		rv_pair_stop(pair);
@@ -338,11 +337,8 @@ void rv_region_close(struct rv_end *end, struct rv_region *region)
 
 EXPORT_SYMBOL_GPL(bench_rv_pingpong_block);
 EXPORT_SYMBOL_GPL(bench_rv_pingpong_softirq);
-EXPORT_SYMBOL_GPL(bench_rv_pingpong_longer);
-EXPORT_SYMBOL_GPL(bench_rv_pingpong_poll);
 EXPORT_SYMBOL_GPL(bench_rv_messages_single);
 EXPORT_SYMBOL_GPL(bench_rv_messages_chain);
-EXPORT_SYMBOL_GPL(bench_rv_messages_longer);
 EXPORT_SYMBOL_GPL(bench_rv_stream_send);
 EXPORT_SYMBOL_GPL(bench_rv_stream_write);
 EXPORT_SYMBOL_GPL(bench_rv_write_8);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pingpong.c - round trips: threads that sleep on both ends, softirq on both ends, or one thread
- * that polls both.
+ * pingpong.c - round trips: threads that sleep on both ends, or softirq on both ends
  *
  * The request carries a number, which the answer must return. The receiver of a message answers
  * first and then posts its receive again.
@@ -168,31 +167,6 @@ static s64 pp_run_softirq(void *priv, u32 ops)
 	return pp->pair.err ?: start;
 }
 
-/* ---- one thread that polls both sides ---- */
-
-static s64 pp_run_poll(void *priv, u32 ops)
-{
-	unsigned long end = jiffies + BENCH_TIMEOUT;
-	struct pingpong *pp = priv;
-	u64 start;
-	int ret;
-
-	pp->ops = ops;
-	pp->at = 0;
-	reinit_completion(&pp->pair.done);
-	start = bench_clock();
-	ret = pp_send(&pp->side[0], 0);
-	while (!ret && !try_wait_for_completion(&pp->pair.done)) {
-		ib_process_cq_direct(pp->pair.end[0].cq, PP_SENDS);
-		ib_process_cq_direct(pp->pair.end[1].cq, PP_SENDS);
-		cond_resched();		/* let the device run, which may be a thread */
-		if (time_after(jiffies, end))
-			ret = -ETIMEDOUT;
-	}
-	start = bench_clock() - start;
-	return ret ?: pp->pair.err ?: start;
-}
-
 /* ---- common ---- */
 
 static void pp_free(struct pp_side *side)
@@ -238,8 +212,7 @@ static void *pp_open(struct bench_env *env, const struct bench_variant *v)
 	if (!pp)
 		return ERR_PTR(-ENOMEM);
 	init_completion(&pp->answered);
-	ret = rv_pair_open(&pp->pair, env, PP_SENDS, PP_RECVS,
-			   v->run == pp_run_poll ? IB_POLL_DIRECT : IB_POLL_SOFTIRQ);
+	ret = rv_pair_open(&pp->pair, env, PP_SENDS, PP_RECVS);
 	if (ret) {
 		kfree(pp);
 		return ERR_PTR(ret);
@@ -263,6 +236,3 @@ static void *pp_open(struct bench_env *env, const struct bench_variant *v)
 
 const struct bench_variant bench_rv_pingpong_block = PINGPONG("raw-block", pp_run_block, 8);
 const struct bench_variant bench_rv_pingpong_softirq = PINGPONG("raw-softirq", pp_run_softirq, 8);
-const struct bench_variant bench_rv_pingpong_poll = PINGPONG("raw-poll", pp_run_poll, 8);
-const struct bench_variant bench_rv_pingpong_longer = PINGPONG("raw-softirq-64", pp_run_softirq,
-							       64);

@@ -3,7 +3,7 @@
  * rv.h - the limit of kfi_verbs: verbs inside the kernel, used as directly as possible
  *
  * Two queue pairs in two namespaces, connected by rdma_cm, each with its own completion queue,
- * which softirq or the waiting thread polls. Work requests are prepared once and posted again and
+ * which softirq polls. Work requests are prepared once and posted again and
  * again; receives are posted before anything arrives; short payload is inline; few sends are
  * signaled.
  */
@@ -68,12 +68,8 @@ struct rv_region {
 
 typedef void rv_done(struct ib_cq *cq, struct ib_wc *wc);
 
-/*
- * @sends, @recvs: maximum of work requests of each end; @poll: context that polls for completions.
- * On failure nothing is left.
- */
-int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 recvs,
-		 enum ib_poll_context poll);
+/* @sends, @recvs: maximum of work requests of each end. On failure nothing is left. */
+int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 recvs);
 void rv_pair_stop(struct rv_pair *pair);	/* afterwards all requests have completed */
 void rv_pair_close(struct rv_pair *pair);
 void rv_fail(struct rv_pair *pair, int err);

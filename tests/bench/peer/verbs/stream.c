@@ -355,7 +355,7 @@ static void *stm_open(struct bench_env *env, const struct bench_variant *v)
 	ret = stm_alloc(st, env);
 	ret = ret   ?:
 		      rv_pair_open(&st->pair, env, 2 * st->depth + STM_GRANTS,
-				   stm_recvs(st) + STM_GRANTS, IB_POLL_SOFTIRQ);
+				   stm_recvs(st) + STM_GRANTS);
 	if (ret) {
 		kfree(st->mem);
 		kvfree(st);
@@ -382,7 +382,6 @@ static void *stm_open(struct bench_env *env, const struct bench_variant *v)
 
 const struct bench_variant bench_rv_messages_single = STREAM("raw-single", 1, STM_DEPTH, 64);
 const struct bench_variant bench_rv_messages_chain = STREAM("raw-chain", 32, STM_DEPTH, 64);
-const struct bench_variant bench_rv_messages_longer = STREAM("raw-chain-120", 32, STM_DEPTH, 120);
 const struct bench_variant bench_rv_stream_send = STREAM("raw-send", 1, BENCH_BLOCKS, BENCH_MB);
 const struct bench_variant bench_rv_stream_write = STREAM("raw-write", 0, BENCH_BLOCKS, BENCH_MB);
 const struct bench_variant bench_rv_write_8 = STREAM("raw-write-8", 0, BENCH_BLOCKS, 8);

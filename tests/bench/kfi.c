@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kfi.c - runs of kfi_perf between the two nodes. A variant has a server on the second node, to
+ * which it connects when it is opened, and then runs operations, which it times. Payload isn't
+ * compared here: kfi_perf's own suite does that.
+ */
+#include <linux/atomic.h>
+#include <linux/err.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <net/net_namespace.h>
+#include "../perf/perf.h"
+#include "kfi.h"
+
+#define KB_COPIES	4
+/* Each variant has its own: those of a case are open at once. A peer's port has to be below 1024. */
+#define KB_SERVICE	800
+#define KB_SERVICES	200
+#define KB_SHORT	64	/* bytes of a message that is copied */
+
+struct kb {
+	const struct kb_kind	*kind;
+	struct perf_server	*server;
+	u32			count;
+	struct perf_run		*run[KB_COPIES];
+};
+
+/*
+ * A provider within one kernel does not connect the namespaces, so both nodes are in the first.
+ * Bridges belong to the machine.
+ */
+static struct net *kb_net(const struct bench_env *env, const struct kb_kind *kind, int side)
+{
+	if (!strcmp(kind->prov, "ntb"))
+		return &init_net;
+	return env->net[strcmp(kind->prov, "loop") ? side : 0];
+}
+
+static int kb_serve(struct kb *kb, const struct bench_env *env)
+{
+	static atomic_t last = ATOMIC_INIT(0);
+	const struct kb_kind *kind = kb->kind;
+	struct perf_server *server = kzalloc(sizeof(*server), GFP_KERNEL);
+	u32 nth = (u32)atomic_inc_return(&last) % KB_SERVICES;
+
+	if (!server)
+		return -ENOMEM;
+	kb->server = server;
+	server->net = kb_net(env, kind, 1);
+	server->ep_type = kind->type;
+	strscpy(server->prov, kind->prov, sizeof(server->prov));
+	snprintf(server->service, sizeof(server->service), "%u", KB_SERVICE + nth);
+	if (!strcmp(kind->prov, "ntb"))
+		strscpy(server->node, env->bridge[1], sizeof(server->node));
+	else if (strcmp(kind->prov, "loop"))
+		strscpy(server->node, env->node[1], sizeof(server->node));
+	return perf_server_start(server);
+}
+
+/*
+ * A short message completes when its buffer can be used again, and a write when it can't fail any
+ * more. The server says at the end of a run whether all messages have come.
+ */
+static u64 kb_completes(const struct kb_kind *kind, const struct bench_variant *v)
+{
+	if (kind->op == KFI_PERF_WRITE)
+		return KFI_TRANSMIT_COMPLETE;
+	return kind->op == KFI_PERF_SEND && kind->mode == KFI_PERF_BANDWIDTH && v->size <= KB_SHORT ?
+	       KFI_INJECT_COMPLETE : 0;
+}
+
+static int kb_connect(struct kb *kb, const struct bench_env *env, const struct bench_variant *v)
+{
+	const struct kb_kind *kind = kb->kind;
+	struct perf_run *run = kzalloc(sizeof(*run), GFP_KERNEL);
+	struct perf_hello hello = {
+		.op = kind->op,
+		.mode = kind->mode,
+		.wait = kind->wait,
+		.mem = kind->mem,
+		.size = v->size,
+		.depth = v->depth / max(kind->copies, 1U),
+	};
+
+	if (!run)
+		return -ENOMEM;
+	kb->run[kb->count++] = run;
+	run->net = kb_net(env, kind, 0);
+	run->ep_type = kind->type;
+	run->batch = max(kind->batch, 1U);
+	strscpy(run->prov, kind->prov, sizeof(run->prov));
+	strscpy(run->service, kb->server->service, sizeof(run->service));
+	if (!strcmp(kind->prov, "ntb"))
+		snprintf(run->node, sizeof(run->node), "%s/peer", env->bridge[0]);
+	else
+		strscpy(run->node, strcmp(kind->prov, "loop") ? env->node[1] : "loop",
+			sizeof(run->node));
+	return perf_run_join(run, &hello, kb_completes(kind, v), kind->thread);
+}
+
+s64 kb_run(void *priv, u32 ops)
+{
+	struct kb *kb = priv;
+	u64 start = bench_clock();
+	int ret, err = 0;
+	u32 i;
+
+	for (i = 0; i < kb->count; i++) {
+		ret = perf_run_begin(kb->run[i], ops / kb->count);
+		err = err ?: ret;
+	}
+	for (i = 0; i < kb->count; i++) {
+		ret = perf_run_finish(kb->run[i]);
+		err = err ?: ret;
+	}
+	return err ?: bench_clock() - start;
+}
+
+void kb_close(void *priv)
+{
+	struct kb *kb = priv;
+
+	while (kb->count)
+		perf_run_leave(kb->run[--kb->count]);
+	if (kb->server)
+		perf_server_free(kb->server);
+	kfree(kb);
+}
+
+void *kb_open(struct bench_env *env, const struct bench_variant *v)
+{
+	struct kb *kb = kzalloc(sizeof(*kb), GFP_KERNEL);
+	int ret;
+
+	if (!kb)
+		return ERR_PTR(-ENOMEM);
+	kb->kind = (const struct kb_kind *)v->arg;
+	ret = kb_serve(kb, env);
+	while (!ret && kb->count < max(kb->kind->copies, 1U))
+		ret = kb_connect(kb, env, v);
+	if (!ret)
+		return kb;
+	kb_close(kb);
+	return ERR_PTR(ret);
+}
