@@ -3,13 +3,10 @@
  * Causes the fault that its parameter names. Tests in this environment must detect each of them;
  * otherwise their results would prove nothing.
  */
-#include <linux/delay.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
-#include <kunit/test.h>
 
 static char *what = "none";
 module_param(what, charp, 0444);
@@ -17,7 +14,6 @@ MODULE_PARM_DESC(what, "which fault to commit");
 
 static DEFINE_SPINLOCK(one);
 static DEFINE_SPINLOCK(two);
-static DEFINE_MUTEX(never_free);
 
 static void leak(void)
 {
@@ -94,12 +90,6 @@ static void keep_module(void)
 	__module_get(THIS_MODULE);
 }
 
-static void hang(void)
-{
-	mutex_lock(&never_free);
-	msleep(1000 * 1000);
-}
-
 static void die(void)
 {
 	panic("on purpose");
@@ -114,7 +104,6 @@ static const struct {
 	void (*commit)(void);
 } faults[] = {
 	{ "none", none },
-	{ "test", none },
 	{ "leak", leak },
 	{ "use-after-free", use_after_free },
 	{ "out-of-bounds", out_of_bounds },
@@ -124,7 +113,6 @@ static const struct {
 	{ "lock-order", lock_order },
 	{ "rcu", unguarded },
 	{ "keep", keep_module },
-	{ "hang", hang },
 	{ "panic", die },
 };
 
@@ -146,34 +134,6 @@ static void __exit fault_exit(void)
 {
 }
 module_exit(fault_exit);
-
-static void passes(struct kunit *test)
-{
-	KUNIT_EXPECT_STREQ(test, faults[0].name, "none");
-}
-
-static void fails_on_demand(struct kunit *test)
-{
-	KUNIT_EXPECT_STRNEQ(test, what, "test");
-}
-
-static void skips(struct kunit *test)
-{
-	kunit_skip(test, "to see it skipped");
-}
-
-static struct kunit_case cases[] = {
-	KUNIT_CASE(passes),
-	KUNIT_CASE(fails_on_demand),
-	KUNIT_CASE(skips),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "uml_fault",
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
 
 MODULE_DESCRIPTION("Faults on purpose, for the self-test of the test bed");
 MODULE_LICENSE("GPL");
