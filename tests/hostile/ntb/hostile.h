@@ -5,7 +5,7 @@
  * kfi_ntb. The peer shares the wire format with kfi_ntb (wire.h, record.h) and no other code: the
  * CPU copies the bytes, and a thread polls for records of kfi_ntb.
  *
- *	peer.c	 the link, lines and records	send.c	  single records
+ *	peer.c	 the link, lines and records
  *	cases.c	 what it does to the victim	queues.c  the same, with several queues
  */
 #ifndef KFI_NTB_HOSTILE_H
@@ -219,7 +219,7 @@ u64 hp_wait(struct hp *hp, u32 number, u64 types, unsigned int ms);
 struct hp_received hp_received(struct hp *hp, u32 number);
 
 /*
- * send.c: return values as of hp_post(). @to is the victim's number, @number ours, of the followed
+ * Single records: return values as of hp_post(). @to is the victim's number, @number ours, of the followed
  * connection.
  */
 int hp_send_call(struct hp *hp, u32 number, u32 from, u32 to, unsigned int copies);

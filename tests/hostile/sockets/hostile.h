@@ -5,7 +5,6 @@
  *
  *	peer.c	 one TCP connection: hello, frames, reset
  *	cases.c	 the attacks, and the module that runs them
- *	dials.c	 what the victim does to call many peers, and false ones
  *	../victim.c an endpoint over kfi_sockets
  */
 #ifndef KFI_SOCKETS_HOSTILE_H
@@ -68,10 +67,5 @@ void hs_reset(struct hs *hs);
 /* cases.c: on top of victim.h. 0 or a negative errno */
 int hs_victim(struct victim *v, enum kfi_ep_type type);		/* on 127.0.0.1 */
 bool check(bool truth, const char *what);
-
-/* dials.c */
-bool shared_ports(struct victim *v);
-bool false_acceptor(struct victim *v);
-bool known_key(struct victim *v);
 
 #endif

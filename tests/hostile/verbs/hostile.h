@@ -5,11 +5,10 @@
  * shares the wire formats with kfi_verbs and with kfi.ko, and no other code.
  *
  *	peer.c	 a connection of ours: hello, frames, both ways
- *	hello.c	 what the peer does while it connects
  *	heads.c	 what it does with SENDs
  *	places.c what it does with keys and memory
  *	plain.c	 what it does to a MSG endpoint
- *	cases.c	 runs the cases
+ *	cases.c	 runs the cases, and has those of the time before there is a connection
  */
 #ifndef KFI_VERBS_HOSTILE_H
 #define KFI_VERBS_HOSTILE_H
@@ -147,7 +146,6 @@ struct hostile_case {
 	bool (*run)(struct hostile *h);
 };
 
-extern const struct hostile_case hello_cases[];
 extern const struct hostile_case head_cases[];
 extern const struct hostile_case place_cases[];
 extern const struct hostile_case plain_cases[];
