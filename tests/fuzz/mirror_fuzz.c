@@ -7,7 +7,6 @@
  * Input: what it is (one byte), then the bytes; what is missing is 0. Checksums are made right, and
  * magic numbers and versions are set, unless the first byte says otherwise.
  */
-#include "fuzz.h"
 #include "proto.h"
 
 u32 crc32c(u32 crc, const void *p, size_t len);

@@ -4,7 +4,6 @@
  * that decode accepts keeps the promises that the receive path relies on; and encode is the inverse
  * of decode.
  */
-#include "fuzz.h"
 #include "wire.h"
 
 static_assert(KFW_PAYLOAD_MAX <= UINT32_MAX, "a length that a size_t of 32 bits can't hold");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* wire-user.h - definitions of the kernel for the wire.[ch] of the providers, in user space */
+/* wire-user.h - definitions of the kernel for the wire.[ch] of the providers, in the fuzzers */
 #ifndef _WIRE_USER_H
 #define _WIRE_USER_H
 
@@ -9,7 +9,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define PROMISE(x) do { \
+	if (!(x)) { \
+		fprintf(stderr, "broken promise: %s\n", #x); \
+		abort(); \
+	} \
+} while (0)
 
 typedef uint8_t u8;
 typedef uint16_t u16;
