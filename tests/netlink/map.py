@@ -100,20 +100,15 @@ def out_of_range(nl):
         refused(nl, "ADD_MAP", entry(number, "10.0.0.1"), "ERANGE", "out of range")
         refused(nl, "DEL_MAP", u32("KFI_A_MAP_ID", number), "ERANGE", "out of range")
     refused(nl, "ADD_MAP", entry(1, "0.0.0.0"), "EINVAL", "a node cannot have this address")
-    assert shown(nl) == []
-
-
-def missing(nl):
-    refused(nl, "ADD_MAP", b"", "EINVAL", "a number and an address are needed")
-    refused(nl, "ADD_MAP", u32("KFI_A_MAP_ID", 1), "EINVAL", "a number and an address are needed")
-    refused(nl, "ADD_MAP", ip("10.0.0.1"), "EINVAL", "a number and an address are needed")
+    for attrs in (b"", u32("KFI_A_MAP_ID", 1), ip("10.0.0.1")):
+        refused(nl, "ADD_MAP", attrs, "EINVAL", "a number and an address are needed")
     refused(nl, "DEL_MAP", b"", "EINVAL", "a number is needed")
     assert shown(nl) == []
 
 
 def wrong_sizes(nl):
     number, address = u32("KFI_A_MAP_ID", 1), ip("10.0.0.1")
-    for size in (0, 1, 2, 3, 5, 8, 16, 4000):
+    for size in (0, 3, 5, 4000):
         bad = bytes([1] * size)
         refused(nl, "ADD_MAP", attr(K["KFI_A_MAP_ID"], bad) + address, "EINVAL", "invalid attribute length")
         refused(nl, "ADD_MAP", number + attr(K["KFI_A_MAP_ADDR"], bad), "EINVAL", "invalid attribute length")
@@ -197,17 +192,6 @@ def long_map(nl):
     clear(nl)
 
 
-def abandoned(nl):
-    """a dump that is not read to its end leaves nothing"""
-    for number in range(1, 2000):
-        add(nl, number, numbered(number))
-    for _ in range(5):
-        other = Genl(4096)
-        next(other.ask(other.family, K["KFI_CMD_GET_MAP"]))
-        other.sock.close()
-    clear(nl)
-
-
 def at_once(nl):
     """several change the same entries: each change succeeds for one of them"""
     counts = {"added": 0, "deleted": 0}
@@ -250,5 +234,5 @@ def other_namespace(nl):
     assert shown(nl) == [(5, "10.0.0.5")]
 
 
-sys.exit(not run_cases("map", [add_and_delete, duplicates, out_of_range, missing, wrong_sizes, strangers, wrong_manner,
-                               unprivileged, long_map, abandoned, at_once, other_namespace]))
+sys.exit(not run_cases("map", [add_and_delete, duplicates, out_of_range, wrong_sizes, strangers, wrong_manner,
+                               unprivileged, long_map, at_once, other_namespace]))
