@@ -38,4 +38,10 @@ bool kfi_ntb_mock_device_write(struct page *page, size_t off, const void *src, s
  */
 void kfi_ntb_mock_ram(int bridge, int port, size_t len);
 
+/*
+ * In kfi_iommu_mock.ko, set by kfi_ntb_mock.ko: waits until accesses have ended that have translated
+ * their addresses before. Called in any context, so it does not sleep.
+ */
+extern void (*kfi_iommu_mock_wait)(void);
+
 #endif

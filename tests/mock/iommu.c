@@ -16,7 +16,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/xarray.h>
-#include "iommu.h"
+#include "command.h"
 
 static char *devices = "mock-dma";
 module_param(devices, charp, 0444);

@@ -11,7 +11,7 @@
  */
 #include <linux/module.h>
 #include <linux/sizes.h>
-#include "iommu.h"
+#include "command.h"
 #include "mock.h"
 
 struct nm_bridge nm_bridge[NM_BRIDGES];
