@@ -5,10 +5,9 @@
  * shares the wire formats with kfi_verbs and with kfi.ko, and no other code.
  *
  *	peer.c	 a connection of ours: hello, frames, both ways
- *	heads.c	 what it does with SENDs
  *	places.c what it does with keys and memory
  *	plain.c	 what it does to a MSG endpoint
- *	cases.c	 runs the cases, and has those of the time before there is a connection
+ *	cases.c	 runs the cases, and has those before there is a connection and after its end
  */
 #ifndef KFI_VERBS_HOSTILE_H
 #define KFI_VERBS_HOSTILE_H
@@ -99,7 +98,6 @@ struct hv {
 	u32			grant;		/* units that the victim may send us */
 	u32			limit;		/* SENDs that the victim takes */
 	u32			told;		/* SENDs of ours */
-	unsigned int		pongs;
 	bool			accepted;	/* the victim has accepted our hello */
 	u8			*stream;
 	u32			have;
@@ -146,7 +144,6 @@ struct hostile_case {
 	bool (*run)(struct hostile *h);
 };
 
-extern const struct hostile_case head_cases[];
 extern const struct hostile_case place_cases[];
 extern const struct hostile_case plain_cases[];
 

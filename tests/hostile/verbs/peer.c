@@ -82,7 +82,6 @@ static void hv_heard(struct hv *hv, const u8 *at, u32 bytes)
 		return;
 	spin_lock(&hv->lock);
 	hv->limit = le32_to_cpu(head->limit);
-	hv->pongs += !!(le16_to_cpu(head->flags) & KVW_F_PONG);
 	bytes = min_t(u32, bytes - sizeof(*head), HV_STREAM - hv->have);
 	memcpy(hv->stream + hv->have, head + 1, bytes);
 	hv->have += bytes;
