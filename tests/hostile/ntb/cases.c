@@ -264,24 +264,6 @@ static bool streams(struct hp *hp, struct victim *v)
 	return ok;
 }
 
-/* CLOSE for a connection that is being made. Numbers go up by one, so the next one is known. */
-static bool early_close(struct hp *hp, struct victim *v)
-{
-	u64 before = hp_count(hp, NTW_ANSWER);
-	u32 number = hp_answered(hp, v, 0), first = hp_received(hp, number).from, used, sent = 0, k;
-	bool ok = number;
-
-	while (ok && sent < MANY / 10) {
-		used = hp_count(hp, NTW_ANSWER) - before;
-		if (sent + 1 - used < BACKLOG / 2)
-			ok = hp_call(hp, v, sent++);
-		for (k = 0; k < 4; k++)
-			hp_send_close(hp, first + used + k, 0);
-		hp_flush(hp);
-	}
-	return hp_check(ok, "the link has gone");
-}
-
 /*
  * The peer has connected and beats, but takes nothing any more: its ring is full, and refusals wait
  * for room in it.
@@ -634,28 +616,6 @@ bool hp_stays_down(struct hp *hp)
 }
 
 /*
- * The peer announces an impossible window over all its memory, which the victim must refuse; or a
- * window that the victim does not have, which must not prevent the link.
- */
-static bool all_memory(struct hp *hp, struct victim *none)
-{
-	bool ok;
-
-	hp_set_flat(hp, 60, 1);
-	ok = hp_check(hp_stays_down(hp), "it accepts a window of more memory than there is");
-	hp_set_flat(hp, 0, 1);
-	ok &= hp_check(hp_stays_down(hp), "it accepts a window without memory");
-	hp_set_flat(hp, 30, 0);
-	ok &= hp_check(hp_stays_down(hp), "it accepts the window of the rings as that of all memory");
-	hp_set_flat(hp, 30, 99);
-	ok &= hp_answers(hp);
-	hp_set_flat(hp, 30, 1);
-	ok &= hp_answers(hp);
-	hp_set_flat(hp, 0, 0);
-	return ok;
-}
-
-/*
  * The peer claims to reach more memory than the victim has, or less than the ring: the link must
  * not come up.
  */
@@ -788,14 +748,12 @@ static const struct hp_case {
 	{ "unproven",		unproven, KEYED, TWICE },
 	{ "flood",		flood, KEYED, TWICE },
 	{ "streams",		streams, OPEN, TWICE },
-	{ "early_close",	early_close, KEYED, TWICE },
 	{ "unread_rings",	unread_rings, OPEN, TWICE },
 	{ "exposed",		exposed, NOBODY, TWICE },
 	{ "asked_close",	asked_close, OPEN, TWICE },
 	{ "unanswered",		unanswered, NOBODY, TWICE },
 	{ "torn",		torn, NOBODY, TWICE },
 	{ "flap",		flap },
-	{ "all_memory",		all_memory },
 	{ "reaches",		reaches },
 	{ "queue_numbers",	hp_queue_numbers },
 	{ "queue_changes",	hp_queue_changes },

@@ -140,8 +140,6 @@ struct hp_queue {
  * @queue: the queues
  * @deaf: bits of queues in which the peer beats, but reports nothing new as handled or seen
  * @no_hello: send no hello
- * @flat_shift: size of the window over all our memory, as announced
- * @flat_window: number of that window, as announced
  * @features: NTW_FEAT_* as announced
  * @reach: bytes of the victim's memory that the peer claims to reach
  * @reach_more: how many of these do not exist
@@ -169,7 +167,6 @@ struct hp {
 	struct hp_queue		queue[HP_QUEUES];
 	u32			deaf;
 	bool			no_hello;
-	u16			flat_shift, flat_window;
 	u32			features;
 	u64			reach;
 	s64			reach_more;
@@ -188,8 +185,7 @@ int hp_wait_up(struct hp *hp);	/* 0, -ETIMEDOUT */
 void hp_bye(struct hp *hp);	/* begin another life of the link */
 void hp_set_deaf(struct hp *hp, u32 queues);	/* bits */
 void hp_set_no_hello(struct hp *hp, bool no_hello);
-void hp_set_flat(struct hp *hp, u16 shift, u16 window);	/* begins another life */
-void hp_set_features(struct hp *hp, u32 features);	/* the same */
+void hp_set_features(struct hp *hp, u32 features);	/* begins another life */
 void hp_set_reach(struct hp *hp, s64 more);	/* the same */
 /* the same: announce @queues in the scratchpads and @hello in the hello */
 void hp_set_queues(struct hp *hp, u8 queues, u8 hello);

@@ -144,8 +144,6 @@ static void hp_shake_hello(struct hp *hp)
 		.size = (u64)hp->hello.size_kib * 1024,
 		.reach = hp->reach,
 		.heartbeat = HP_BEAT_MS,
-		.flat_shift = hp->flat_shift,
-		.flat_window = hp->flat_window,
 		.features = hp->features,
 	};
 	struct ntw_hello hello;
@@ -478,15 +476,6 @@ void hp_set_no_hello(struct hp *hp, bool no_hello)
 	mutex_lock(&hp->lock);
 	hp->no_hello = no_hello;
 	mutex_unlock(&hp->lock);
-}
-
-void hp_set_flat(struct hp *hp, u16 shift, u16 window)
-{
-	mutex_lock(&hp->lock);
-	hp->flat_shift = shift;
-	hp->flat_window = window;
-	mutex_unlock(&hp->lock);
-	hp_bye(hp);
 }
 
 void hp_set_features(struct hp *hp, u32 features)
