@@ -213,13 +213,6 @@ int victim_receive(struct victim *v, unsigned int n, unsigned int ms)
 	return ret;
 }
 
-int victim_got(struct victim *v, unsigned int ms)
-{
-	void *context;
-
-	return victim_next(v, v->cq, ms, &context);
-}
-
 kfi_addr_t victim_knows(struct victim *v, const void *name)
 {
 	kfi_addr_t addr;

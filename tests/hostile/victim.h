@@ -82,8 +82,6 @@ int victim_offer(struct victim *v, size_t len);
 int victim_post(struct victim *v);				/* post one receive */
 /* receive @n messages, each within @ms */
 int victim_receive(struct victim *v, unsigned int n, unsigned int ms);
-/* wait for a receive that was posted: its status; -EAGAIN: none has ended */
-int victim_got(struct victim *v, unsigned int ms);
 /* send all of its buffer to an address */
 int victim_send(struct victim *v, const void *to);
 /* return the next status in txcq; -EAGAIN: none */
