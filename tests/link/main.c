@@ -18,7 +18,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
-#include "link_test.h"
+#include "../../providers/ntb/bridge.h"
 #include "../mock/command.h"
 
 static unsigned int records = 20000;
@@ -32,7 +32,7 @@ MODULE_PARM_DESC(rounds, "how often; the link goes in the middle of all but the 
 static unsigned int seed;
 module_param(seed, uint, 0444);
 
-unsigned int up_ms = 20000;
+static unsigned int up_ms = 20000;	/* until a link has to be up */
 module_param(up_ms, uint, 0444);
 
 static bool errors_ok;
@@ -70,10 +70,6 @@ MODULE_PARM_DESC(queue, "number of the queue that carries the records (parameter
 static bool narrow;
 module_param(narrow, bool, 0444);
 MODULE_PARM_DESC(narrow, "one end has a window to the other that is shorter than the other's memory");
-
-static bool pages;
-module_param(pages, bool, 0444);
-MODULE_PARM_DESC(pages, "the windows have struct pages, to which other devices write (parameters pages, places)");
 
 #define POOL		128U
 #define SLOTS		8U
@@ -139,7 +135,7 @@ static struct nt_ring *ring_of(const struct side *side)
 	return &side->link->ring[queue];
 }
 
-void say_wrong(const char *format, ...)
+static __printf(1, 2) void say_wrong(const char *format, ...)
 {
 	struct va_format vaf = { .fmt = format };
 	va_list args;
@@ -587,14 +583,14 @@ static int sender(void *arg)
 
 /* ---- rounds ---- */
 
-int wait_link(struct nt_link *link, unsigned int ms)
+static int wait_link(struct nt_link *link, unsigned int ms)
 {
 	bool up;
 
 	return read_poll_timeout(nt_link_is_up, up, up, 1000, 1000UL * ms, false, link);
 }
 
-int wait_up(void)
+static int wait_up(void)
 {
 	int i, ret = 0;
 
@@ -762,8 +758,6 @@ static int run(void)
 	/* Where copies fail, the round ends by itself. */
 	if (!ret && !errors_ok)
 		late_fault(sides[0].link);
-	if (!ret && pages)
-		paged(sides[0].link, sides[1].link);
 	if (narrow != !!(sides[0].placeless | sides[1].placeless))
 		say_wrong("slots out of reach: %lx and %lx\n", sides[0].placeless,
 			  sides[1].placeless);
