@@ -5,9 +5,8 @@
  * shares the wire formats with kfi_verbs and with kfi.ko, and no other code.
  *
  *	peer.c	 a connection of ours: hello, frames, both ways
- *	places.c what it does with keys and memory
  *	plain.c	 what it does to a MSG endpoint
- *	cases.c	 runs the cases, and has those before there is a connection and after its end
+ *	cases.c	 the cases, and the module that runs them
  */
 #ifndef KFI_VERBS_HOSTILE_H
 #define KFI_VERBS_HOSTILE_H
@@ -144,7 +143,6 @@ struct hostile_case {
 	bool (*run)(struct hostile *h);
 };
 
-extern const struct hostile_case place_cases[];
 extern const struct hostile_case plain_cases[];
 
 bool check(bool truth, const char *what);
