@@ -159,6 +159,39 @@ ssize_t kfi_eq_readerr(struct kfid_eq *eq, struct kfi_eq_err_entry *buf,
 		       uint64_t flags);
 
 /**
+ * struct kfi_event - an event or an error, as kfi_eq_next() returns it
+ * @event: KFI_CONNREQ, KFI_CONNECTED, KFI_SHUTDOWN, or the number of kfi_eq_write();
+ *	of an error KFI_NOTIFY
+ * @err: 0, or the negative error number of an error
+ * @fid: the object, or NULL
+ * @info: with KFI_CONNREQ as in struct kfi_eq_cm_entry, else NULL
+ * @data: private data of the peer, or what was written, complete. Valid until the
+ *	next read of the queue
+ * @len: length of @data in bytes
+ */
+struct kfi_event {
+	uint32_t		event;
+	int			err;
+	kfid_t			fid;
+	struct kfi_info		*info;
+	const void		*data;
+	size_t			len;
+};
+
+/**
+ * kfi_eq_next() - read the next event or error
+ * @eq: the queue
+ * @ev: where to store it
+ *
+ * One call for kfi_eq_read() and kfi_eq_readerr(), for handlers: an empty queue is
+ * armed. One context at a time may use the data. libfabric has no counterpart.
+ *
+ * Context: Process context or softirq, does not sleep.
+ * Return: false if the queue is empty.
+ */
+bool kfi_eq_next(struct kfid_eq *eq, struct kfi_event *ev);
+
+/**
  * kfi_eq_write() - write an event to a queue
  * @eq: queue that was opened with KFI_WRITE
  * @event: number of the event

@@ -256,6 +256,41 @@ out:
 }
 EXPORT_SYMBOL_GPL(kfi_eq_readerr);
 
+/* An event of a connection begins with struct kfi_eq_cm_entry, which repeats members of the item. */
+static void kfi_eq_get_event(struct kfi_eq_item *item, struct kfi_event *ev)
+{
+	size_t head = item->fid && !item->err ? sizeof(struct kfi_eq_cm_entry) : 0;
+
+	ev->event = item->event;
+	ev->err = -item->err;
+	ev->fid = item->fid;
+	ev->info = item->info;
+	ev->data = item->buf + head;
+	ev->len = item->len - head;
+}
+
+bool kfi_eq_next(struct kfid_eq *fid, struct kfi_event *ev)
+{
+	struct kfi_eq *eq = kfi_to_eq(fid);
+	struct kfi_eq_item *item, *old = NULL;
+
+	spin_lock_bh(&eq->lock);
+	item = list_first_entry_or_null(&eq->events, struct kfi_eq_item, link);
+	if (item) {
+		kfi_eq_remove(eq, item);
+		kfi_eq_get_event(item, ev);
+		item->info = NULL;	/* belongs to the reader now */
+		old = eq->last;
+		eq->last = item;
+	} else {
+		eq->armed = true;
+	}
+	spin_unlock_bh(&eq->lock);
+	kfi_eq_free_item(old);
+	return item;
+}
+EXPORT_SYMBOL_GPL(kfi_eq_next);
+
 ssize_t kfi_eq_write(struct kfid_eq *fid, uint32_t event, const void *buf, size_t len,
 		     uint64_t flags)
 {

@@ -115,6 +115,33 @@ static void private_data(struct test *t)
 		transfer(&k->b, &k->a, 1000, 2);
 }
 
+/* The same by kfi_eq_next(): a request, and its refusal. Both have data. */
+static void next_event(struct test *t)
+{
+	struct talk *k = talk_open(t);
+	struct kfi_event ev = {};
+
+	REQUIRE(t, k);
+	EXPECT(t, !kfi_eq_next(k->a.eq, &ev) && !kfi_eq_next(k->b.eq, &ev));
+	fill(k->data, 20, 1);
+	REQUIRE_EQ(t, kfi_connect(k->a.ep, k->b.addr, k->data, 20), 0);
+	REQUIRE(t, test_until(t, kfi_eq_next(k->b.eq, &ev)));
+	REQUIRE(t, EXPECT_EQ(t, ev.event, KFI_CONNREQ) && ev.info);
+	EXPECT_EQ(t, ev.err, 0);
+	EXPECT(t, ev.fid == &k->b.pep->fid);
+	EXPECT_EQ(t, ev.len, told(k, 20));
+	EXPECT_DATA(t, ev.data, 20, 1);
+	fill(k->data, 9, 2);
+	EXPECT_EQ(t, kfi_reject(k->b.pep, ev.info->handle, k->data, 9), 0);
+	kfi_freeinfo(ev.info);
+	REQUIRE(t, test_until(t, kfi_eq_next(k->a.eq, &ev)));
+	EXPECT_EQ(t, ev.err, -ECONNREFUSED);
+	EXPECT(t, ev.fid == &k->a.ep->fid && !ev.info);
+	EXPECT(t, ev.len >= 9);
+	EXPECT_DATA(t, ev.data, 9, 2);
+	EXPECT(t, !kfi_eq_next(k->a.eq, &ev) && !kfi_eq_next(k->b.eq, &ev));
+}
+
 static void too_much_data(struct test *t)
 {
 	struct talk *k = talk_open(t);
@@ -533,6 +560,7 @@ static void reclaim(struct test *t)
 const struct test_case cm_cases[] = {
 	{ "cm.names", T_ALL, 0, 0, names },
 	{ "cm.private_data", T_MSG, 0, 0, private_data },
+	{ "cm.next_event", T_MSG, 0, 0, next_event },
 	{ "cm.too_much_data", T_MSG, 0, 0, too_much_data },
 	{ "cm.reject", T_MSG, 0, 0, reject_it },
 	{ "cm.nobody", T_MSG, 0, 0, nobody },
