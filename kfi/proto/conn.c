@@ -4,7 +4,8 @@
  *
  *   kfp_conn_new()	allocates a connection; the handshake follows (hello.c)
  *   kfp_dial()		allocates one that dials a peer
- *   kfp_conn_start()	the handshake is complete: frames flow (tx.c, rx.c)
+ *   kfp_conn_prepare()	the handshake is complete
+ *   kfp_conn_start()	frames flow (tx.c, rx.c)
  *   kfp_conn_fail()	begins the end, in any context; the first reason is kept (work.c)
  *   kfp_conn_down()	process context: unpublishes the connection, closes the link, returns the
  *			receives, and when the link has released all memory, completes each
@@ -357,8 +358,8 @@ static unsigned long kfp_watch_interval(const struct kfp_conn *conn)
 	return msecs_to_jiffies(clamp(timeout / 2, 100U, 5000U));
 }
 
-/* The handshake is complete; bytes may have arrived already. Called in the hello work. */
-void kfp_conn_start(struct kfp_conn *conn)
+/* The handshake is complete: prepare for frames. Called in the hello work. */
+void kfp_conn_prepare(struct kfp_conn *conn)
 {
 	const struct kfw_hello_info *info = &conn->hello_info;
 	struct kfp_tx *tx = &conn->tx;
@@ -375,6 +376,14 @@ void kfp_conn_start(struct kfp_conn *conn)
 			info->window_tag);
 	conn->rx.last_rx = jiffies;
 	kfp_rx_next(conn);
+}
+
+/*
+ * After kfp_conn_prepare(): frames flow. Bytes may have arrived already. If the connection was
+ * published before, operations may have been posted: the caller calls kfp_tx_kick().
+ */
+void kfp_conn_start(struct kfp_conn *conn)
+{
 	/* Pairs with the loads in kfp_rx_run() and kfp_tx_run(), which read nothing else before. */
 	smp_store_release(&conn->state, KFP_READY);
 	kfp_conn_queue(conn, &conn->rx_work, 0);	/* also checks the link */

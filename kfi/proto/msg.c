@@ -5,15 +5,18 @@
 
 /*
  * Publish the connection, then report it, because the consumer may send as soon as it gets
- * KFI_CONNECTED. A failure from here on is a lost connection, not a refused one.
+ * KFI_CONNECTED; and start it last, so that no receive completes before the consumer may send. A
+ * failure from here on is a lost connection, not a refused one.
  */
 static void kfp_msg_established(struct kfi_proto_ep *pe, struct kfp_conn *conn)
 {
 	memcpy(pe->peer_name, conn->link.name, conn->ops->name_len);
-	kfp_conn_start(conn);
+	kfp_conn_prepare(conn);
 	kfi_conn_set_publish(&conn->pc);
 	if (kfi_ep_connected(&pe->ep, conn->data_in, conn->hello_info.data_len))
 		kfp_conn_fail(conn, -ECANCELED);
+	kfp_conn_start(conn);
+	kfp_tx_kick(conn);
 }
 
 /* The peer has accepted the call of this side, or the ACCEPT of this side was sent. */

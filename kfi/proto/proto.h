@@ -374,6 +374,7 @@ struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
 int kfp_conn_alloc(struct kfp_conn *conn);
 void kfp_conn_put(struct kfp_conn *conn);
 bool kfp_conn_failed(const struct kfi_peer_conn *pc);
+void kfp_conn_prepare(struct kfp_conn *conn);
 void kfp_conn_start(struct kfp_conn *conn);
 
 /* hello.c: the handshake */

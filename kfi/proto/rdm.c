@@ -73,6 +73,7 @@ EXPORT_SYMBOL_GPL(kfi_proto_peers);
 /* Called in the hello work, which kfp_conn_down() waits for. */
 void kfp_rdm_publish(struct kfp_conn *conn)
 {
+	kfp_conn_prepare(conn);
 	kfp_conn_start(conn);
 	kfi_peer_publish(&conn->pc);
 	kfp_tx_kick(conn);
