@@ -25,15 +25,13 @@ void kfp_tx_collect(struct kfp_conn *conn)
 
 /* ---- operations ---- */
 
-static bool kfp_may_send(struct kfp_conn *conn, struct kfi_oper *op)
+static bool kfp_send_op(struct kfp_conn *conn, struct kfi_oper *op)
 {
-	const struct kfp_op_row *row = kfp_op_row(op);
-
-	return kfi_credit_take(&conn->tx.credit[row->cls], row->cost(conn, op));
+	return kfp_op_row(op)->send(conn, op);
 }
 
-/* Return the operation to be sent next, or NULL if none can be sent. */
-static struct kfi_oper *kfp_next_op(struct kfp_conn *conn)
+/* Send the next operation. Return false if none can be sent. */
+static bool kfp_send_next_op(struct kfp_conn *conn)
 {
 	struct kfp_tx *tx = &conn->tx;
 	const struct kfp_op_row *row;
@@ -42,21 +40,23 @@ static struct kfi_oper *kfp_next_op(struct kfp_conn *conn)
 
 	for (cls = 0; cls < KFP_CLS; cls++) {
 		op = list_first_entry_or_null(&tx->stalled[cls], struct kfi_oper, link);
-		if (op && kfp_may_request(conn) && kfp_may_send(conn, op))
-			return op;
+		if (op && kfp_may_request(conn) && kfp_send_op(conn, op))
+			return true;
 	}
 	list_for_each_entry_safe(op, next, &tx->queue, link) {
 		row = kfp_op_row(op);
-		if (row->next)
-			return row->next(conn, op);
+		if (row->next) {
+			op = row->next(conn, op);
+			return op && kfp_send_op(conn, op);
+		}
 		if (!kfp_may_request(conn))
-			return NULL;
-		if (row->cls == KFP_CLS ||
-		    (list_empty(&tx->stalled[row->cls]) && kfp_may_send(conn, op)))
-			return op;
+			return false;
+		if ((row->cls == KFP_CLS || list_empty(&tx->stalled[row->cls])) &&
+		    row->send(conn, op))
+			return true;
 		list_move_tail(&op->link, &tx->stalled[row->cls]);
 	}
-	return NULL;
+	return false;
 }
 
 /*
@@ -169,12 +169,10 @@ static bool kfp_send_next(struct kfp_conn *conn)
 		answer->row->send(conn, answer);
 		return true;
 	}
-	op = list_first_entry_or_null(&tx->granted, struct kfi_oper, link) ?: kfp_next_op(conn);
-	if (op) {
-		kfp_op_row(op)->send(conn, op);
-		return true;
-	}
-	return kfp_send_control(conn);
+	op = list_first_entry_or_null(&tx->granted, struct kfi_oper, link);
+	if (op)
+		return kfp_send_op(conn, op);
+	return kfp_send_next_op(conn) || kfp_send_control(conn);
 }
 
 #define KFP_FRAME_MAX	(sizeof(struct kfw_hdr) + KFP_SEGS_BYTES + KFP_INLINE)

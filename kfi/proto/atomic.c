@@ -40,7 +40,7 @@ static void kfp_stage_values(struct kfp_conn *conn, struct kfi_oper *op, struct 
 	__kfi_stat_add(op->ep, copied, len);
 }
 
-static void kfp_send_atomic(struct kfp_conn *conn, struct kfi_oper *op)
+static bool kfp_send_atomic(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_ATOMIC);
 
@@ -60,6 +60,7 @@ static void kfp_send_atomic(struct kfp_conn *conn, struct kfi_oper *op)
 	kfp_stage_values(conn, op, &op->iter);
 	kfp_stage_values(conn, op, &op->atomic->compare);
 	kfp_op_sent(conn, op, true);
+	return true;
 }
 
 /* Select the destination of the old values. */

@@ -78,7 +78,7 @@ static int kfp_dev_place_give(struct kfp_conn *conn, struct kfi_oper *op)
  * Begin a get: complete it if there is a grant, otherwise send an RTW. Over a link without pages
  * the get fails at once, because an answer of the peer would be useless.
  */
-static void kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op)
+static bool kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfp_permit *p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
 	struct kfw_frame f = kfp_op_frame(op, KFW_RTW);
@@ -87,7 +87,7 @@ static void kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 	if (p || !conn->link.pages) {
 		kfp_op_end(conn, op,
 			   conn->link.pages ? kfp_dev_place_fill(conn, op, p) : -EOPNOTSUPP);
-		return;
+		return true;
 	}
 	f.flags = KFW_F_DEVICE;
 	f.rma_count = 1;
@@ -97,6 +97,7 @@ static void kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 	kfp_send_frame(conn, &f);
 	kfp_send_segments(conn, op);
 	kfp_op_sent(conn, op, true);
+	return true;
 }
 
 const struct kfp_op_row kfp_place_get_op = {
@@ -187,7 +188,7 @@ static bool kfp_dev_place_of(const struct kfp_conn *conn, const struct kfi_proto
  * not known which bytes have arrived: the connection ends, and with it the operation, and no frame
  * follows, because it could report that the bytes are there.
  */
-static void kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
+static bool kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_WRITE);
 	struct kfi_proto_place *kp = to_proto_place(op->place);
@@ -196,13 +197,13 @@ static void kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 	list_del(&op->link);
 	if (!op->len || !kfp_dev_place_of(conn, kp)) {
 		kfp_op_end(conn, op, op->len ? -ECONNRESET : 0);
-		return;
+		return true;
 	}
 	ret = kp->ops->fence(kp->pin, op->place);
 	if (!kfp_dev_place_release(kp, ret, &f) || ret) {
 		conn->tx.at = KFP_TX_STOPPED;
 		list_add_tail(&op->link, &conn->tx.waiting);
-		return;
+		return true;
 	}
 	f.flags = KFW_F_PLACED | KFW_F_DEVICE;
 	f.rma_count = 1;
@@ -211,6 +212,7 @@ static void kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 	kfp_send_frame(conn, &f);
 	kfp_send_segments(conn, op);
 	kfp_op_sent(conn, op, true);
+	return true;
 }
 
 /*

@@ -55,13 +55,14 @@ enum kfp_cls {
  * @post: optional: called for a post, before the connection is looked up. Stores in *@conn the
  *	connection that the operation is bound to. Returns 0; -ECANCELED: the operation is complete;
  *	another negative errno refuses the post. In an RCU read section
- * @cost: units of credit, unless @cls is KFP_CLS. (L)
+ * @cost: units of credit that @send takes, unless @cls is KFP_CLS. (L)
  * @next: optional, with KFP_CLS: the operation is the first one of the queue. Returns the operation
  *	to be sent next: this one, a later one of which a frame can be sent meanwhile, or NULL.
  *	Changes nothing, because it is also called to look ahead. The default sends the operation as
  *	soon as the peer accepts another request. (L)
  * @send: encode what is due: the request, or after a CTS the payload. Takes the operation out of the
- *	list in which it waits, unless it has to wait there. (L)
+ *	list in which it waits, unless it has to wait there. Returns false if there is no credit; then
+ *	nothing has changed. (L)
  * @granted: optional: a CTS has arrived, with so many places. The default sends the payload as soon as
  *	possible, whatever is in the queue. (L)
  * @data: with @returns: data has arrived behind the frame in &kfp_rx.f: select its destination.
@@ -77,7 +78,7 @@ struct kfp_op_row {
 	int	(*post)(struct kfi_oper *op, struct kfp_conn **conn);
 	u32	(*cost)(const struct kfp_conn *conn, const struct kfi_oper *op);
 	struct kfi_oper *(*next)(struct kfp_conn *conn, struct kfi_oper *op);
-	void	(*send)(struct kfp_conn *conn, struct kfi_oper *op);
+	bool	(*send)(struct kfp_conn *conn, struct kfi_oper *op);
 	void	(*granted)(struct kfp_conn *conn, struct kfi_oper *op, unsigned int places);
 	int	(*data)(struct kfp_conn *conn, struct kfi_oper *op);
 	void	(*returned)(struct kfp_conn *conn, struct kfi_oper *op);
@@ -376,21 +377,23 @@ enum kfp_rx_at {
 };
 
 /*
- * The receive side, all (L). The members that each frame needs come first. Those from @counted to
- * @seg and from @in to @small belong to the protocol of the frame; kfi_link_rx_live() looks at @mr and
+ * The receive side, all (L). The members that each frame needs come first. Those of @done, @seg,
+ * and from @in to @small belong to the protocol of the frame; kfi_link_rx_live() looks at @mr and
  * @key, too, and sets @status.
  */
 struct kfp_rx {
-	u8			at;		/* &enum kfp_rx_at */
-	bool			finishing;	/* the payload is complete, the end is due */
-	bool			counted;	/* kfp_rx_once() was called for this frame */
-	bool			invalidated;	/* the frame has invalidated its region */
-	bool			matched;	/* the payload of a message goes to @rx */
-	bool			landed;		/* the payload of the write is in its regions */
-	bool			performed;	/* the atomic operation is; its event may be due */
-	u16			status;		/* status of the current RMA so far */
-	u16			seg;		/* next segment of a write */
+	struct_group(done,	/* of this frame; eight bytes, which one store clears */
+		bool		finishing;	/* the payload is complete, the end is due */
+		bool		counted;	/* kfp_rx_once() was called */
+		bool		invalidated;	/* the frame has invalidated its region */
+		bool		matched;	/* the payload of a message goes to @rx */
+		bool		landed;		/* the payload of the write is in its regions */
+		bool		performed;	/* the atomic operation is; its event may be due */
+		u16		status;		/* status of the current RMA so far */
+	);
 	u32			have;		/* bytes of the header or of the segments */
+	u8			at;		/* &enum kfp_rx_at */
+	u16			seg;		/* next segment of a write */
 	const struct kfp_frame_row *row;	/* of the frame that is being handled */
 	u64			skip;		/* bytes to drop behind the payload */
 	unsigned long		last_rx;	/* jiffies: last bytes */
@@ -508,7 +511,6 @@ extern const struct kfp_frame_row kfp_credit_frame;
 void kfp_tx_kick(struct kfp_conn *conn);
 void kfp_tx_kick_due(struct kfp_conn *conn);
 void kfp_tx_run(struct kfp_conn *conn);
-void kfp_burst(struct kfp_conn *conn, void (*fn)(struct kfp_conn *conn));
 void kfp_tx_work(struct work_struct *work);
 void kfp_more_work(struct work_struct *work);
 

@@ -22,7 +22,7 @@
 /* ---- initiator ---- */
 
 /* Send a FLUSH. RMA is sent in the order of its posts, so the frame follows all earlier writes. */
-static void kfp_send_flush(struct kfp_conn *conn, struct kfi_oper *op)
+static bool kfp_send_flush(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_FLUSH);
 
@@ -32,6 +32,7 @@ static void kfp_send_flush(struct kfp_conn *conn, struct kfi_oper *op)
 	kfp_send_frame(conn, &f);
 	kfp_send_segments(conn, op);
 	kfp_op_sent(conn, op, true);
+	return true;
 }
 
 const struct kfp_op_row kfp_flush_op = {

@@ -338,6 +338,23 @@ static inline u16 kfp_lazy(const struct kfi_oper *op)
 	return op->flags & KFI_INJECT_COMPLETE ? KFW_F_LAZY : 0;
 }
 
+/* The header for an operation; @tagged: of the class of tagged messages. */
+static __always_inline struct kfw_frame __kfp_op_frame(const struct kfi_oper *op, u8 type,
+						       bool tagged)
+{
+	return (struct kfw_frame) {
+		.type = type,
+		.flags = (tagged ? KFW_F_TAGGED : 0) |
+			 (op->flags & KFI_REMOTE_CQ_DATA ? KFW_F_CQ_DATA : 0) |
+			 (op->flags & KFI_COMMIT_COMPLETE ? KFW_F_COMMIT : 0),
+		.id = op->index,
+		.gen = op->gen,
+		.len = op->len,
+		.tag = op->tag,
+		.data = op->data,
+	};
+}
+
 static inline u8 kfp_rx_cls(const struct kfw_frame *f)
 {
 	return f->flags & KFW_F_TAGGED ? KFP_CLS_TAG : KFP_CLS_MSG;
@@ -354,6 +371,26 @@ static inline unsigned long kfp_extend(unsigned long since, unsigned long extra)
 	if (time_after(since, now))
 		return since;
 	return extra < now - since ? since + extra : now;
+}
+
+/*
+ * Run @fn as one burst. Completion handlers run in kfi_batch_end(), after the burst. Their posts
+ * and the answers to the peer are then sent together. Called under the link's lock.
+ */
+static __always_inline void kfp_burst(struct kfp_conn *conn, void (*fn)(struct kfp_conn *conn))
+{
+	bool runner;
+
+	local_bh_disable();
+	runner = !test_and_set_bit(0, &conn->busy);
+	kfi_batch_begin();
+	fn(conn);
+	kfi_batch_end();
+	if (runner)
+		kfp_tx_run(conn);
+	else
+		WRITE_ONCE(conn->kick, true);
+	local_bh_enable();
 }
 
 /* work.c: work items of a connection, and the beginning of its end */

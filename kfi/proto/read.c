@@ -64,7 +64,7 @@ void kfp_send_read_request(struct kfp_conn *conn, struct kfi_oper *op, struct kf
 	kfp_op_sent(conn, op, true);
 }
 
-static void kfp_send_read(struct kfp_conn *conn, struct kfi_oper *op)
+static bool kfp_send_read(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_READ);
 
@@ -74,6 +74,7 @@ static void kfp_send_read(struct kfp_conn *conn, struct kfi_oper *op)
 	f.rma_count = op->rma_count;
 	f.flags = 0;
 	kfp_send_read_request(conn, op, &f);
+	return true;
 }
 
 /* Select the destination of the data of a read. */

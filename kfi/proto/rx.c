@@ -21,7 +21,7 @@
  * Set what the link does with the next bytes. The hello work calls this function without the link's
  * lock, while the link is stopped; the store of @want lets the link continue.
  */
-void kfp_rx_set_at(struct kfp_conn *conn, u8 at)
+static __always_inline void __kfp_rx_set_at(struct kfp_conn *conn, u8 at)
 {
 	static const u8 wants[] = {
 		[KFP_RX_HELLO] = KFI_WANT_HEAD,
@@ -46,22 +46,21 @@ void kfp_rx_set_at(struct kfp_conn *conn, u8 at)
 	}
 }
 
+void kfp_rx_set_at(struct kfp_conn *conn, u8 at)
+{
+	__kfp_rx_set_at(conn, at);
+}
+
 void kfp_rx_next(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 
+	memset(&rx->done, 0, sizeof(rx->done));
 	rx->have = 0;
-	rx->counted = false;
-	rx->invalidated = false;
-	rx->finishing = false;
-	rx->matched = false;
-	rx->landed = false;
-	rx->status = 0;
 	rx->row = NULL;
 	rx->in = NULL;
-	rx->op = NULL;
 	rx->commit = NULL;
-	kfp_rx_set_at(conn, KFP_RX_HDR);
+	__kfp_rx_set_at(conn, KFP_RX_HDR);
 }
 
 /* Return the address of the peer for a completion. */
@@ -116,7 +115,7 @@ static void kfp_rx_payload_done(struct kfp_conn *conn)
 
 	do {
 		if (conn->link.left) {
-			kfp_rx_set_at(conn, KFP_RX_PAYLOAD);
+			__kfp_rx_set_at(conn, KFP_RX_PAYLOAD);
 			if (row->region)
 				conn->link.want = KFI_WANT_REGION;
 			return;
@@ -178,7 +177,7 @@ static void kfp_rx_header(struct kfp_conn *conn, const struct kfw_hdr *hdr)
 	}
 	rx->have = 0;
 	if (rx->f.rma_count || rx->f.places)
-		kfp_rx_set_at(conn, KFP_RX_SEGS);
+		__kfp_rx_set_at(conn, KFP_RX_SEGS);
 	else
 		kfp_rx_proceed(conn);
 }

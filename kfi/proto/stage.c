@@ -9,17 +9,7 @@
 
 struct kfw_frame kfp_op_frame(const struct kfi_oper *op, u8 type)
 {
-	return (struct kfw_frame) {
-		.type = type,
-		.flags = (kfp_op_row(op)->cls == KFP_CLS_TAG ? KFW_F_TAGGED : 0) |
-			 (op->flags & KFI_REMOTE_CQ_DATA ? KFW_F_CQ_DATA : 0) |
-			 (op->flags & KFI_COMMIT_COMPLETE ? KFW_F_COMMIT : 0),
-		.id = op->index,
-		.gen = op->gen,
-		.len = op->len,
-		.tag = op->tag,
-		.data = op->data,
-	};
+	return __kfp_op_frame(op, type, kfp_op_row(op)->cls == KFP_CLS_TAG);
 }
 
 /* Each frame carries the limits of the peer's credit. */

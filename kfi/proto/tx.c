@@ -279,26 +279,6 @@ void kfi_link_room(struct kfi_link *link)
 }
 EXPORT_SYMBOL_GPL(kfi_link_room);
 
-/*
- * Run @fn as one burst. Completion handlers run in kfi_batch_end(), after the burst. Their posts
- * and the answers to the peer are then sent together. Called under the link's lock.
- */
-void kfp_burst(struct kfp_conn *conn, void (*fn)(struct kfp_conn *conn))
-{
-	bool runner;
-
-	local_bh_disable();
-	runner = !test_and_set_bit(0, &conn->busy);
-	kfi_batch_begin();
-	fn(conn);
-	kfi_batch_end();
-	if (runner)
-		kfp_tx_run(conn);
-	else
-		WRITE_ONCE(conn->kick, true);
-	local_bh_enable();
-}
-
 /* ---- the link does not use memory of this side any more ---- */
 
 static void kfp_sent_run(struct kfp_conn *conn)

@@ -78,8 +78,6 @@ static bool kfw_grant_ok(const struct kfw_rule *rule, const struct kfw_frame *f)
  */
 static bool kfw_device_ok(const struct kfw_frame *f)
 {
-	if (!(f->flags & KFW_F_DEVICE))
-		return true;
 	if (f->type == KFW_RTW)
 		return f->flags == KFW_F_DEVICE && f->rma_count == 1 && f->len;
 	return f->type != KFW_WRITE || (f->flags == (KFW_F_DEVICE | KFW_F_PLACED) && f->len);
@@ -241,7 +239,8 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 		return -EPROTO;
 	if (f->places > (rule->places ? KFW_PLACES_MAX : 0))
 		return -EPROTO;
-	if (!kfw_grant_ok(rule, f) || !kfw_device_ok(f))
+	if ((rule->grant && !kfw_grant_ok(rule, f)) ||
+	    (f->flags & KFW_F_DEVICE && !kfw_device_ok(f)))
 		return -EPROTO;
 	if (rule->atomic) {
 		f->op = hdr->op;

@@ -174,7 +174,7 @@ static void kfp_send_frames(struct kfp_conn *conn, struct kfi_oper *op)
 	kfp_send_payload(conn, op, true, NULL, 0);
 }
 
-static void kfp_send_write(struct kfp_conn *conn, struct kfi_oper *op)
+static bool kfp_send_write(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfp_op *pop = kfp_op(op);
 	const struct kfp_permit *p;
@@ -184,18 +184,19 @@ static void kfp_send_write(struct kfp_conn *conn, struct kfi_oper *op)
 		if (!pop->places || conn->link.checks)
 			kfp_op_unplaced(conn, op);
 		kfp_rdv_send_data(conn, op);
-		return;
+		return true;
 	}
 	p = kfp_write_permit(conn, op);
 	if (!p && kfp_uses_rtw(conn, op)) {
 		kfp_send_rtw(conn, op);
-		return;
+		return true;
 	}
 	list_del(&op->link);
 	if (p)
 		kfp_send_placed(conn, op, p);
 	else
 		kfp_send_frames(conn, op);
+	return true;
 }
 
 const struct kfp_op_row kfp_write_op = {
