@@ -159,17 +159,17 @@ int kfi_shutdown(struct kfid_ep *ep, uint64_t flags);
  * ECANCELED. When the function returns, their memory is not used any more, the
  * done() of each has returned, no event of the endpoint is queued, and
  * kfi_connect() is allowed. Bindings, options and the regions that are bound to
- * the endpoint stay. Memory stays attached to per-I/O regions: call
- * kfi_mr_invalidate() before the memory is used for something else.
+ * the endpoint stay. No memory is attached to its per-I/O regions any more, and
+ * the done() of each invalidation has returned. "Memory regions" in kfi_domain.h
+ * has the time limits for that.
  *
- * A callback of kfi_ep_tx_space() is cancelled. The caller must not post during
- * the call, and must not close the endpoint or its queues. libfabric has no
- * counterpart.
+ * A callback of kfi_ep_tx_space() is cancelled. During the call the caller must
+ * not post, must not attach memory to the regions of the endpoint, and must not
+ * bind or close them, the endpoint or its queues. libfabric has no counterpart.
  *
  * Context: Process context, may sleep; not from a callback of its queues.
  * Return: 0; -ENODEV if the device or the namespace has gone; -KFI_EOPBADSTATE
- * if the endpoint is not enabled; -EOPNOTSUPP for other endpoints, or if the
- * provider does not support it (loop), then the endpoint has to be closed.
+ * if the endpoint is not enabled; -EOPNOTSUPP for other endpoints.
  */
 int kfi_ep_reset(struct kfid_ep *ep);
 

@@ -42,6 +42,7 @@
  * @ref: references of the structure, which give no right to use the memory
  * @rcu: frees the structure, or ends an invalidation
  * @work: asynchronous registration or invalidation in progress, or NULL
+ * @bound: a per-I/O region that is bound to @ep: entry in &kfi_ep.regions, under a lock of kfi/mr.c
  * @priv: for the provider
  */
 struct kfi_mr {
@@ -76,6 +77,7 @@ struct kfi_mr {
 	struct kref		ref;
 	struct rcu_head		rcu;
 	struct kfi_mr_work	*work;
+	struct list_head	bound;
 	void			*priv;
 };
 

@@ -416,6 +416,7 @@ struct kfi_match {
  * @space: waiter at @tx_cq that calls @space_fn
  * @sharers: endpoints that are bound to a shared transmit context, by @share
  * @share: in &kfi_ep.sharers of @stx
+ * @regions: per-I/O regions that are bound to the endpoint, by &kfi_mr.bound
  * @drained: woken when an operation ends while kfi_close() waits
  *
  * The members are ordered by use: first what every operation reads, then what transmits write, then
@@ -478,6 +479,7 @@ struct kfi_ep {
 	struct kfi_cq_waiter	space;
 	struct list_head	sharers;
 	struct list_head	share;
+	struct list_head	regions;
 	wait_queue_head_t	drained;
 };
 

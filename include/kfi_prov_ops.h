@@ -69,7 +69,8 @@ struct kfi_peer_info {
  * @ep_enable: start to transfer. The bindings are complete. The address of an RDM or DGRAM endpoint
  *	does not change any more
  * @ep_restart: optional: kfi_ep_reset() of an MSG endpoint has called @ep_stop, and its connection
- *	set accepts connections again: restore the state after @ep_enable
+ *	set, if it has one, accepts connections again: restore the state after @ep_enable. Without
+ *	@ep_restart and connection set kfi_ep_reset() is not supported. May sleep
  * @ep_stop: release the network. Before it returns, every accepted transmit was completed with @err
  *	by kfi_tx_complete(), and so was every receive into which a message was being placed. The
  *	provider calls no kfi_rx_*() function for the endpoint afterwards. May sleep, but must not

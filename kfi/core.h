@@ -260,6 +260,8 @@ void kfi_mr_exit(void);		/* waits for RCU callbacks and done() callbacks */
  * The caller holds &kfi_domain.lock.
  */
 void kfi_mr_device_gone(struct kfi_domain *domain);
+/* For kfi_ep_reset(): no memory is attached to the endpoint's per-I/O regions. May sleep. */
+void kfi_mr_detach_all(struct kfi_ep *ep);
 
 /* ---- place.c ---- */
 

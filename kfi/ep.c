@@ -209,6 +209,7 @@ struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *inf
 	init_waitqueue_head(&ep->drained);
 	INIT_LIST_HEAD(&ep->sharers);
 	INIT_LIST_HEAD(&ep->share);
+	INIT_LIST_HEAD(&ep->regions);
 	kfi_ep_space_init(ep);
 	kfi_obj_init(&ep->obj);
 	ep_begin_life(ep);
@@ -420,7 +421,8 @@ static int ep_disconnect(struct kfi_ep *ep)
 	ep_begin_life(ep);
 	kfi_match_close(ep, -ECANCELED);
 	kfi_match_reopen(ep);
-	kfi_conn_set_restart(ep->conn_set);
+	if (ep->conn_set)
+		kfi_conn_set_restart(ep->conn_set);
 	if (ep->ops->ep_restart)
 		ep->ops->ep_restart(ep);
 	return 0;
@@ -434,6 +436,7 @@ static void ep_finish_disconnect(struct kfi_ep *ep)
 {
 	kfi_ep_space_disarm(ep);
 	ep_drain(ep);
+	kfi_mr_detach_all(ep);
 	kfi_pool_opened(&ep->tx);
 	kfi_pool_opened(&ep->rx);
 	kfi_eq_purge_sync(ep->eq, &ep->fid.fid);
@@ -445,7 +448,8 @@ int kfi_ep_reset(struct kfid_ep *fid)
 	int ret;
 
 	might_sleep();
-	if (ep->type != KFI_EP_MSG || !ep->conn_set || ep->stx || ep->srx || kfi_ep_is_shared(ep))
+	if (ep->type != KFI_EP_MSG || (!ep->conn_set && !ep->ops->ep_restart) || ep->stx ||
+	    ep->srx || kfi_ep_is_shared(ep))
 		return -EOPNOTSUPP;
 	mutex_lock(&ep->lock);
 	ret = ep_disconnect(ep);

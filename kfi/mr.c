@@ -36,6 +36,9 @@
 #define MR_REG_FLAGS		(KFI_RMA_EVENT | KFI_RMA_PMEM)
 #define MR_KEY_TRIES		16
 
+/* Protects &kfi_ep.regions of all endpoints. A leaf */
+static DEFINE_SPINLOCK(bound_lock);
+
 static const struct rhashtable_params mr_params = {
 	.key_len = sizeof(u64),
 	.key_offset = offsetof(struct kfi_mr, fid.key),
@@ -383,6 +386,7 @@ struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *con
 	mutex_init(&mr->bind_lock);
 	refcount_set(&mr->holds, 1);
 	INIT_LIST_HEAD(&mr->leases);
+	INIT_LIST_HEAD(&mr->bound);
 	kfi_obj_init(&mr->obj);
 	kfi_obj_get(&domain->obj);
 	return mr;
@@ -517,6 +521,9 @@ static int mr_close(struct kfid *fid)
 			kfi_mr_warn_busy(mr);
 	}
 	mr_undo(mr);
+	spin_lock(&bound_lock);
+	list_del(&mr->bound);
+	spin_unlock(&bound_lock);
 	if (mr->ep)
 		kfi_obj_put(&mr->ep->obj);
 	if (mr->cntr)
@@ -575,6 +582,11 @@ static int mr_bind_ep(struct kfi_mr *mr, struct kfi_ep *ep, u64 flags)
 		WRITE_ONCE(mr->ep, NULL);
 		kfi_obj_put(&ep->obj);
 		return ret;
+	}
+	if (mr->per_io) {
+		spin_lock(&bound_lock);
+		list_add_tail(&mr->bound, &ep->regions);
+		spin_unlock(&bound_lock);
 	}
 	kfi_mr_recall_wait(mr);		/* peers of other endpoints may have leases */
 	return 0;

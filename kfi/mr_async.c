@@ -23,6 +23,8 @@
  * bottom halves off: the consumer may hold a _bh lock of its own. With bottom halves on, it may run
  * at the end of the call.
  */
+#include <linux/completion.h>
+#include <linux/delay.h>
 #include <linux/export.h>
 #include <linux/interrupt.h>
 #include <linux/llist.h>
@@ -149,8 +151,8 @@ int kfi_mr_alloc(struct kfid_domain *dfid, size_t iov_limit, uint64_t flags, str
 }
 EXPORT_SYMBOL_GPL(kfi_mr_alloc);
 
-/* Change the state from @from to BUSY. Return: 0, or the errno for the consumer. */
-static int set_busy(struct kfi_mr *mr, int from)
+/* Change the state from EMPTY to BUSY. Return: 0, or the errno for the consumer. */
+static int set_busy(struct kfi_mr *mr)
 {
 	int old;
 
@@ -158,10 +160,30 @@ static int set_busy(struct kfi_mr *mr, int from)
 		return -EINVAL;
 	if (smp_load_acquire(&mr->work))	/* pairs with finish() */
 		return -EAGAIN;
-	old = cmpxchg(&mr->state, from, MR_BUSY);
-	if (old == from)
+	old = cmpxchg(&mr->state, MR_EMPTY, MR_BUSY);
+	if (old == MR_EMPTY)
 		return 0;
 	return old == MR_BUSY || old == MR_DETACHING ? -EAGAIN : -KFI_EOPBADSTATE;
+}
+
+/*
+ * Change the state from ATTACHED to BUSY. kfi_mr_kill() may have set BUSY at this moment. It has
+ * bottom halves off and waits for nothing, so this function spins until the state has changed.
+ * Return: 0, or the errno for the consumer.
+ */
+static int set_busy_attached(struct kfi_mr *mr)
+{
+	int old;
+
+	if (!mr->per_io)
+		return -EINVAL;
+	if (smp_load_acquire(&mr->work))	/* pairs with finish() */
+		return -EBUSY;
+	while ((old = cmpxchg(&mr->state, MR_ATTACHED, MR_BUSY)) == MR_BUSY)
+		cpu_relax();
+	if (old == MR_ATTACHED)
+		return 0;
+	return old == MR_DETACHING ? -EBUSY : -KFI_EOPBADSTATE;
 }
 
 static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
@@ -201,7 +223,7 @@ int kfi_mr_register(struct kfid_mr *fid, const struct kfi_mr_attr *attr, struct 
 	const struct kfi_prov_ops *ops = mr->domain->fabric->prov->ops;
 	int ret;
 
-	ret = set_busy(mr, MR_EMPTY);
+	ret = set_busy(mr);
 	if (ret)
 		return ret;
 	rcu_read_lock();	/* kfi_mr_device_gone() waits for a grace period */
@@ -261,7 +283,7 @@ EXPORT_SYMBOL_GPL(kfi_mr_settle);
 int kfi_mr_invalidate(struct kfid_mr *fid, struct kfi_mr_work *work)
 {
 	struct kfi_mr *mr = container_of(fid, struct kfi_mr, fid);
-	int ret = set_busy(mr, MR_ATTACHED);
+	int ret = set_busy_attached(mr);
 
 	if (ret)
 		return ret;
@@ -278,6 +300,42 @@ int kfi_mr_invalidate(struct kfid_mr *fid, struct kfi_mr_work *work)
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_mr_invalidate);
+
+struct detach {
+	struct kfi_mr_work	work;
+	struct completion	ended;
+};
+
+static void detached(struct kfi_mr_work *work, int err)
+{
+	complete(&container_of(work, struct detach, work)->ended);
+}
+
+static void detach_wait(struct kfi_mr *mr)
+{
+	struct detach d = { .work.done = detached };
+
+	while (READ_ONCE(mr->work))	/* of the consumer */
+		usleep_range(20, 200);
+	init_completion(&d.ended);
+	if (!kfi_mr_invalidate(&mr->fid, &d.work))
+		wait_for_completion(&d.ended);
+}
+
+/*
+ * No list lock: the consumer binds and closes no region during kfi_ep_reset(). finish() clears
+ * &kfi_mr.work before it calls done(), in softirq.
+ */
+void kfi_mr_detach_all(struct kfi_ep *ep)
+{
+	struct kfi_mr *mr;
+
+	if (list_empty(&ep->regions))
+		return;
+	list_for_each_entry(mr, &ep->regions, bound)
+		detach_wait(mr);
+	synchronize_rcu_expedited();
+}
 
 /*
  * Change the state of the registration with this key to BUSY, for kfi_mr_kill(). Return: false if
@@ -315,7 +373,8 @@ static int kill_region(struct kfi_mr *mr)
 
 /*
  * A key that no region has is treated as an ended registration (-ENOENT): each registration has a
- * new key, so there is no difference for a peer.
+ * new key, so there is no difference for a peer. Bottom halves are off while the state is BUSY,
+ * because kfi_mr_invalidate() spins meanwhile, in softirq too.
  */
 int kfi_mr_kill(struct kfi_ep *ep, u64 key)
 {
@@ -323,11 +382,13 @@ int kfi_mr_kill(struct kfi_ep *ep, u64 key)
 	int ret = -ENOENT;
 
 	rcu_read_lock();
+	local_bh_disable();
 	mr = kfi_mr_find(ep, key);
 	if (mr ? !mr->per_io : kfi_mr_key_exists(ep, key))
 		ret = -EACCES;
 	else if (mr && set_busy_live(mr, key))
 		ret = kill_region(mr);
+	local_bh_enable();
 	rcu_read_unlock();
 	return ret;
 }

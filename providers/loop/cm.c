@@ -263,7 +263,8 @@ static void loop_do_connect(struct loop_ep *le)
  * Connect both endpoints. The acceptor is up, and has LOOP_EV_CONNECTED set, before the connection
  * is reported to the initiator: if the initiator ends the connection at once, cm_work of the
  * acceptor finds both events. Otherwise the caller queues cm_work when the initiator is up, too,
- * because the consumer of the acceptor may send as soon as it gets KFI_CONNECTED.
+ * because the consumer of the acceptor may send as soon as it gets KFI_CONNECTED. Messages to
+ * either endpoint wait until its cm_work has reported the connection.
  */
 static bool loop_link(struct loop_ep *le, struct loop_connreq *req, const void *data, size_t len)
 {
@@ -272,6 +273,8 @@ static bool loop_link(struct loop_ep *le, struct loop_connreq *req, const void *
 
 	if (!from)
 		return false;
+	loop_hold(le, true);
+	loop_hold(from, true);
 	spin_lock_bh(&le->lock);
 	le->peer_id = req->from_id;
 	le->peer_name = req->from_id;
@@ -395,8 +398,10 @@ void loop_cm_work(struct work_struct *work)
 		loop_do_connect(le);
 	if (events & LOOP_EV_REFUSED)
 		kfi_ep_refused(&le->ep, le->cm_err, le->cm_data, le->cm_len);
-	if (events & LOOP_EV_CONNECTED)
+	if (events & LOOP_EV_CONNECTED) {
 		kfi_ep_connected(&le->ep, le->cm_data, le->cm_len);
+		loop_hold(le, false);
+	}
 	if (events & LOOP_EV_DOWN) {
 		loop_ep_down(le, -ECONNRESET);
 		kfi_ep_disconnected(&le->ep, -ESHUTDOWN);

@@ -90,6 +90,25 @@ int loop_setname(struct kfi_ep *ep, const void *addr, size_t len)
 	return 0;
 }
 
+/*
+ * The number stays reserved in the array, so no allocation is needed. cm_work may still report what
+ * has happened before the reset; kfi.ko ignores that.
+ */
+void loop_ep_restart(struct kfi_ep *ep)
+{
+	struct loop_ep *le = to_loop_ep(ep);
+
+	cancel_work_sync(&le->cm_work);
+	spin_lock_bh(&le->lock);
+	le->stopped = false;
+	le->peer_id = 0;
+	le->err = -ENOTCONN;
+	spin_unlock_bh(&le->lock);
+	loop_hold(le, false);
+	refcount_set(&le->users, 1);
+	xa_store(&le->ln->eps, le->id, le, GFP_KERNEL);
+}
+
 /* ---- look-up ---- */
 
 struct loop_ep *loop_ep_get(struct loop_net *ln, u64 id, u32 rx_ctx)
@@ -174,7 +193,9 @@ void loop_ep_stop(struct kfi_ep *ep, int err)
 	struct loop_ep *le = to_loop_ep(ep);
 
 	loop_cm_stop(le);
-	if (!ep->sep)
+	if (READ_ONCE(ep->state) == KFI_EP_SHUT)	/* loop_ep_restart() follows */
+		xa_store(&le->ln->eps, le->id, XA_ZERO_ENTRY, GFP_KERNEL);
+	else if (!ep->sep)
 		xa_erase(&le->ln->eps, le->id);
 	loop_ep_down(le, err);
 	loop_wait_unpinned(&le->users);

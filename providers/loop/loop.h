@@ -101,7 +101,9 @@ struct loop_net {
  * @waiting: operations of peers that wait for room in the receive queue of this endpoint, in order,
  *	by kfi_oper.link
  * @retrying: sender of the operation that @retry is performing
- * @congested: @waiting is not empty or @retrying is set; also read without the lock
+ * @held: MSG: set before @up, and cleared when the connection was reported: no receive completes
+ *	before the endpoint may send
+ * @congested: @waiting is not empty, or @retrying or @held is set; also read without the lock
  * @room: called when the receive queue has room
  * @retry: performs the operations in @waiting
  * @committing: own operations that wait for persist() of a peer's region, by loop_op.node
@@ -133,6 +135,7 @@ struct loop_ep {
 	struct list_head	stalled;
 	struct list_head	waiting;
 	struct loop_ep		*retrying;
+	bool			held;
 	bool			congested;
 	struct kfi_cq_waiter	room;
 	struct work_struct	retry;
@@ -245,6 +248,7 @@ bool loop_addr_ok(u64 id);
 int loop_ep_open(struct kfi_ep *ep);
 int loop_ep_enable(struct kfi_ep *ep);
 void loop_ep_stop(struct kfi_ep *ep, int err);
+void loop_ep_restart(struct kfi_ep *ep);
 void loop_ep_close(struct kfi_ep *ep);
 int loop_getname(struct kfi_ep *ep, void *addr);
 int loop_setname(struct kfi_ep *ep, const void *addr, size_t len);
@@ -304,6 +308,7 @@ bool loop_stall(struct loop_ep *from, struct loop_ep *to, struct loop_op *p, boo
  */
 void loop_unstall(struct loop_ep *le, struct list_head *own, struct list_head *peers);
 void loop_room(struct kfi_cq_waiter *w);
+void loop_hold(struct loop_ep *le, bool held);
 void loop_retry(struct work_struct *work);
 
 /* cm.c */

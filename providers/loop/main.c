@@ -204,6 +204,7 @@ static const struct kfi_prov_ops loop_ops = {
 	.ep_open	= loop_ep_open,
 	.ep_enable	= loop_ep_enable,
 	.ep_stop	= loop_ep_stop,
+	.ep_restart	= loop_ep_restart,
 	.ep_close	= loop_ep_close,
 	.getname	= loop_getname,
 	.setname	= loop_setname,

@@ -13,7 +13,7 @@
 static void loop_set_congested(struct loop_ep *to)
 {
 	lockdep_assert_held(&to->ln->stall_lock);
-	WRITE_ONCE(to->congested, to->retrying || !list_empty(&to->waiting));
+	WRITE_ONCE(to->congested, to->held || to->retrying || !list_empty(&to->waiting));
 }
 
 static bool loop_is_rma(const struct kfi_oper *op)
@@ -126,6 +126,17 @@ void loop_retry(struct work_struct *work)
 		if (kfi_cq_wait_space(to->ep.rx_cq, &to->room))
 			break;
 	}
+}
+
+/* Let messages to @le wait, or perform those that wait. */
+void loop_hold(struct loop_ep *le, bool held)
+{
+	spin_lock_bh(&le->ln->stall_lock);
+	le->held = held;
+	loop_set_congested(le);
+	if (!list_empty(&le->waiting))
+		queue_work(loop_wq, &le->retry);
+	spin_unlock_bh(&le->ln->stall_lock);
 }
 
 void loop_room(struct kfi_cq_waiter *w)

@@ -116,6 +116,67 @@ static void connected(struct test *t)
 	}
 }
 
+struct attach {
+	struct kfi_mr_work	work;
+	struct completion	ended;
+};
+
+static void attached(struct kfi_mr_work *work, int err)
+{
+	complete(&container_of(work, struct attach, work)->ended);
+}
+
+/* No memory is attached to regions for one I/O any more, and they can be used at once. */
+static void regions(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *mem = test_pages(t, LONG), *buf = test_pages(t, LONG);
+	struct kvec iov = { mem, LONG };
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_READ,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
+	struct attach *at = test_new(t, struct attach);
+	struct kfid_mr *mr[2];
+	u64 key;
+	comp_t c;
+	int i, j;
+
+	REQUIRE(t, p && mem && buf && at);
+	init_completion(&at->ended);
+	at->work.done = attached;
+	for (j = 0; j < 2; j++) {
+		REQUIRE_EQ(t, kfi_mr_alloc(p->a.domain, DIV_ROUND_UP(LONG, PAGE_SIZE) + 1, 0,
+					   &mr[j], NULL), 0);
+		test_keep(t, &mr[j]->fid);
+		REQUIRE_EQ(t, kfi_mr_bind(mr[j], &p->a.ep->fid, 0), 0);
+	}
+	for (i = 0; i < 4; i++) {
+		REQUIRE_EQ(t, kfi_mr_register(mr[0], &attr, NULL), 0);
+		key = kfi_mr_key(mr[0]);
+		REQUIRE(t, !POST(t, kfi_read(p->b.ep, buf, LONG, NULL, p->b.peer,
+					     kfi_mr_addr(mr[0]), key, buf)));
+		if (i % 2)
+			REQUIRE(t, !WAIT_TX(&p->b, &c));
+		if (!reset_it(&p->a))
+			return;
+		EXPECT_EQ(t, kfi_mr_invalidate(mr[0], NULL), -KFI_EOPBADSTATE);
+		EXPECT_EQ(t, kfi_mr_invalidate(mr[1], NULL), -KFI_EOPBADSTATE);
+		REQUIRE(t, peer_ends(&p->b) && drop_completions(&p->b, p->b.txcq));
+		REQUIRE(t, !pair_connect(&p->a, &p->b));
+	}
+	REQUIRE_EQ(t, kfi_mr_register(mr[0], &attr, &at->work), 0);
+	EXPECT(t, kfi_mr_key(mr[0]) != key);
+	REQUIRE(t, wait_for_completion_timeout(&at->ended, msecs_to_jiffies(t->w->wait_ms)));
+	fill(mem, LONG, 3);
+	REQUIRE(t, !POST(t, kfi_read(p->b.ep, buf, LONG, NULL, p->b.peer, kfi_mr_addr(mr[0]),
+				     kfi_mr_key(mr[0]), buf)));
+	REQUIRE(t, !WAIT_TX(&p->b, &c));
+	EXPECT_COMP(t, &c, buf, KFI_RMA | KFI_READ);
+	EXPECT_DATA(t, buf, LONG, 3);
+	EXPECT_EQ(t, kfi_ep_reset(p->a.ep), 0);
+}
+
 /*
  * A region is enabled behind a message for which the peer has no receive: a device may not have
  * registered it when the connection ends. The next peer can use it all the same.
@@ -200,6 +261,48 @@ static void peer_gone(struct test *t)
 	}
 }
 
+/* One call, and what its peer has at once: a receive that has completed can be answered. */
+static bool answer_at_once(struct test *t, struct node *a, struct node *b, u8 *buf)
+{
+	struct event *ev = test_new(t, struct event);
+	comp_t c;
+	int ret;
+
+	if (!ev || !EXPECT_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0) || WAIT_EVENT(b, ev) ||
+	    !EXPECT_EQ(t, ev->type, KFI_CONNREQ))
+		return false;
+	ret = node_endpoint(b, ev->info) ?: node_enable(b);
+	kfi_freeinfo(ev->info);
+	if (ret || POST(t, kfi_recv(b->ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf)) ||
+	    !EXPECT_EQ(t, kfi_accept(b->ep, NULL, 0), 0) || WAIT_EVENT(a, ev) ||
+	    !EXPECT_EQ(t, ev->type, KFI_CONNECTED) ||
+	    POST(t, kfi_recv(a->ep, buf + 64, 64, NULL, KFI_ADDR_UNSPEC, buf + 64)) ||
+	    POST(t, kfi_send(a->ep, buf + 128, 64, NULL, a->peer, buf + 128)))
+		return false;
+	while (!comp_poll(b, b->rxcq, &c))
+		cond_resched();
+	return EXPECT_EQ(t, c.err, 0) &&
+	       EXPECT_EQ(t, kfi_send(b->ep, buf, 64, NULL, b->peer, buf), 0) &&
+	       !WAIT_RX(a, &c) && EXPECT_EQ(t, c.err, 0) && !WAIT_EVENT(b, ev) &&
+	       EXPECT_EQ(t, ev->type, KFI_CONNECTED);
+}
+
+/* No receive completes before its endpoint may send. */
+static void early(struct test *t)
+{
+	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
+	u8 *buf = test_zalloc(t, 192);
+	int i;
+
+	REQUIRE(t, a && b && buf);
+	REQUIRE(t, !node_open_ep(t, a, 0, NULL) && !node_open(t, b, 1, NULL) && !node_listen(b));
+	for (i = 0; i < 20; i++) {
+		REQUIRE(t, answer_at_once(t, a, b, buf) && reset_it(a));
+		REQUIRE(t, drop_completions(a, a->txcq) && peer_ends(b) &&
+			drop_completions(b, b->txcq));
+	}
+}
+
 static void refused(struct test *t)
 {
 	struct node *a = test_new(t, struct node);
@@ -216,9 +319,11 @@ static void refused(struct test *t)
 
 const struct test_case reset_cases[] = {
 	{ "reset.connected", T_MSG, 0, C_MSG | C_RMA, connected },
+	{ "reset.regions", T_MSG, 0, C_MSG | C_RMA, regions },
 	{ "reset.region_behind", T_MSG, 0, C_MSG | C_RMA, region_behind },
 	{ "reset.calling", T_MSG, 0, C_MSG, calling },
 	{ "reset.peer_gone", T_MSG, 0, C_MSG, peer_gone },
+	{ "reset.early", T_MSG, 0, C_MSG, early },
 	{ "reset.refused", T_ALL, 0, C_MSG, refused },
 	{}
 };

@@ -6,6 +6,7 @@
 #include <kunit/test.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include "crew.h"
 #include "fixture.h"
 
 /*
@@ -395,7 +396,7 @@ static void done_is_never_inside_the_call(struct kunit *test)
 	local_bh_enable();
 	KUNIT_ASSERT_EQ(test, 0, ret);
 	KUNIT_EXPECT_EQ(test, 0, inside);
-	KUNIT_EXPECT_EQ(test, -EAGAIN, busy);
+	KUNIT_EXPECT_EQ(test, -EBUSY, busy);
 	wait_for_completion(&j.done);
 	KUNIT_EXPECT_EQ(test, 1, j.calls);
 	KUNIT_EXPECT_EQ(test, 0, detach(mr, &j));
@@ -469,11 +470,69 @@ static void killed_by_the_peer(struct kunit *test)
 	kfi_world_close(w);
 }
 
+/*
+ * The owner invalidates while kfi_mr_kill() is at work on another CPU, and stands still there: the
+ * owner waits, and is told that nothing is attached. It may wait in softirq: so a softirq can't
+ * interrupt kfi_mr_kill(), which this test checks on one CPU as well.
+ */
+static struct slow_kill {
+	struct kfi_world	*w;
+	struct kfid_mr		*mr;
+	u64			key;
+	bool			inside;
+	int			bh_on, invalidated;
+} slow;
+
+static bool slow_known(struct kfi_mr *mr)
+{
+	slow.bh_on += !in_softirq();
+	WRITE_ONCE(slow.inside, true);
+	mdelay(2);
+	return false;
+}
+
+static void slow_crew(void *arg, unsigned int id, struct rnd_state *rnd)
+{
+	struct job j = {};
+
+	if (!id) {
+		slow.w->ops.mr_known = slow_known;
+		kfi_mr_kill(&slow.w->ep, slow.key);
+		slow.w->ops.mr_known = NULL;
+		return;
+	}
+	while (!READ_ONCE(slow.inside))
+		crew_turn();
+	job_init(&j);
+	slow.invalidated = kfi_mr_invalidate(slow.mr, &j.work);
+}
+
+static void killed_slowly(struct kunit *test)
+{
+	struct job j;
+	int i;
+
+	memset(&slow, 0, sizeof(slow));
+	slow.w = kfi_world_open(test, NULL);
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&slow.w->domain.fid, 1, 0, &slow.mr, NULL));
+	for (i = 0; i < 5; i++) {
+		KUNIT_ASSERT_EQ(test, 0, attach(slow.mr, mem, 64, &j));
+		slow.key = slow.mr->key;
+		slow.inside = false;
+		crew_run(test, 2, slow_crew, NULL);
+		KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, slow.invalidated);
+	}
+	KUNIT_EXPECT_EQ(test, 0, slow.bh_on);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&slow.mr->fid));
+	kfi_world_close(slow.w);
+}
+
 static struct kunit_case async_cases[] = {
 	KUNIT_CASE(per_io_limits),
 	KUNIT_CASE(done_is_never_inside_the_call),
 	KUNIT_CASE(a_former_use_is_reported),
 	KUNIT_CASE(killed_by_the_peer),
+	KUNIT_CASE(killed_slowly),
 	{}
 };
 

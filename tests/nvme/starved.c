@@ -3,8 +3,7 @@
  * starved.c - kfi_nvme_starved.ko: nvme-kfi, of the same source, over endpoints that have no room
  * for a command half of the time. No command may fail for that, nor be sent twice, which
  * tests/nvme/inside checks. Besides, half of the commands with a region do not ask the target to
- * detach it, and some of these regions are busy when the host detaches them, as if an answer were
- * detaching them on a CPU that stands still. And a stop of a queue takes long.
+ * detach it. And a stop of a queue takes long.
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>
@@ -17,12 +16,10 @@
  */
 enum { STARVED_RUN = 16 };
 
-static unsigned int starved, busy;
+static unsigned int starved;
 static atomic_t starved_posts, starved_regions;
 module_param(starved, uint, 0444);
 MODULE_PARM_DESC(starved, "commands for which there was no room");
-module_param(busy, uint, 0444);
-MODULE_PARM_DESC(busy, "regions that were busy");
 
 /* The command of an asynchronous event is not tried again. */
 static bool starved_spares(const struct kfi_msg *msg)
@@ -53,27 +50,6 @@ static ssize_t starved_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, u6
 	return -EAGAIN;
 }
 
-/* One region at a time is busy, for a grace period. A stop finds none: no answer is processed then. */
-static int starved_invalidate(struct kfid_mr *mr, struct kfi_mr_work *work)
-{
-	static DEFINE_SPINLOCK(lock);
-	static struct kfid_mr *at;
-	static unsigned long until;
-	bool wait;
-
-	spin_lock_bh(&lock);
-	if (!at && in_serving_softirq()) {
-		at = mr;
-		until = start_poll_synchronize_rcu();
-		busy++;
-	}
-	wait = at == mr && !poll_state_synchronize_rcu(until);
-	if (at == mr && !wait)
-		at = NULL;
-	spin_unlock_bh(&lock);
-	return wait ? -EAGAIN : kfi_mr_invalidate(mr, work);
-}
-
 /* A stop takes so long that answers which are on a slow wire arrive meanwhile. */
 static int starved_reset(struct kfid_ep *ep)
 {
@@ -83,7 +59,6 @@ static int starved_reset(struct kfid_ep *ep)
 
 #define kfi_sendmsg starved_sendmsg
 #define kfi_ep_reset starved_reset
-#define kfi_mr_invalidate starved_invalidate
 
 #include "../../ulps/nvme/host.c"
 #include "../../ulps/nvme/ctrl.c"

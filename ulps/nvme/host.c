@@ -243,7 +243,6 @@ static void __exit kfn_exit(void)
 	nvmf_unregister_transport(&kfn_transport);
 	kfn_delete_all();
 	destroy_workqueue(kfn_wq);
-	rcu_barrier();	/* kfn_region_again() */
 }
 
 module_init(kfn_init);

@@ -146,7 +146,6 @@ enum {
  *	command; and the completion of the send of a capsule with data. The last event detaches the
  *	region, unless the target has done so, and then completes the request
  * @work: invalidation
- * @busy: wait for the next attempt to start @work
  * @sent: done() of a command with data in the capsule
  * @key: key of the region
  * @status: status of the answer, as it is in the CQE
@@ -159,10 +158,7 @@ struct kfn_req {
 	unsigned long		flags;
 	u32			epoch;
 	atomic_t		pending;
-	union {
-		struct kfi_mr_work	work;
-		struct rcu_head		busy;
-	};
+	struct kfi_mr_work	work;
 	struct kfi_cqe		sent;
 	u32			key;
 	__le16			status;

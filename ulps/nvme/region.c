@@ -126,34 +126,6 @@ static void kfn_region_gone(struct kfi_mr_work *work, int err)
 	kfn_work_put(queue);
 }
 
-static void kfn_region_again(struct rcu_head *rcu);
-
-/*
- * The region may be busy, because an answer is detaching it at this moment. That takes a few
- * instructions, but a hypervisor may have stopped the CPU that executes them. So this function does
- * not spin: the next attempt is made after a grace period, which those instructions don't outlast.
- *
- * Return: false if no memory is attached.
- */
-static bool kfn_region_invalidate(struct kfn_req *req)
-{
-	int ret;
-
-	req->work.done = kfn_region_gone;
-	ret = kfi_mr_invalidate(kfn_region(req), &req->work);
-	if (ret == -EAGAIN)
-		call_rcu(&req->busy, kfn_region_again);
-	return ret != -KFI_EOPBADSTATE;
-}
-
-static void kfn_region_again(struct rcu_head *rcu)
-{
-	struct kfn_req *req = container_of(rcu, struct kfn_req, busy);
-
-	if (!kfn_region_invalidate(req))
-		kfn_region_gone(&req->work, 0);
-}
-
 /**
  * kfn_region_detach() - end the target's access to the memory of a request
  * @req: request whose @pending is 0
@@ -169,7 +141,10 @@ bool kfn_region_detach(struct kfn_req *req)
 
 	if (!test_and_clear_bit(KFN_R_ATTACHED, &req->flags))
 		return false;
-	if (!kfn_work_get(queue) || kfn_region_invalidate(req))
+	if (!kfn_work_get(queue))
+		return true;
+	req->work.done = kfn_region_gone;
+	if (!kfi_mr_invalidate(kfn_region(req), &req->work))
 		return true;
 	kfn_work_put(queue);	/* the target has detached it */
 	return false;
