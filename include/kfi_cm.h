@@ -168,8 +168,8 @@ int kfi_shutdown(struct kfid_ep *ep, uint64_t flags);
  * bind or close them, the endpoint or its queues. libfabric has no counterpart.
  *
  * Context: Process context, may sleep; not from a callback of its queues.
- * Return: 0; -ENODEV if the device or the namespace has gone; -KFI_EOPBADSTATE
- * if the endpoint is not enabled; -EOPNOTSUPP for other endpoints.
+ * Return: 0; -ENODEV if the device or the namespace has gone, then the endpoint
+ * can't be used again, but all else holds; -KFI_EOPBADSTATE if it is not enabled; -EOPNOTSUPP for other endpoints.
  */
 int kfi_ep_reset(struct kfid_ep *ep);
 

@@ -454,11 +454,11 @@ int kfi_ep_reset(struct kfid_ep *fid)
 	mutex_lock(&ep->lock);
 	ret = ep_disconnect(ep);
 	mutex_unlock(&ep->lock);
-	if (ret)
+	if (ret && ret != -ENODEV)
 		return ret;
 	ep_finish_disconnect(ep);
 	mutex_lock(&ep->lock);
-	if (kfi_ep_move(ep, KFI_EP_ENABLED) < 0)
+	if (!ret && kfi_ep_move(ep, KFI_EP_ENABLED) < 0)
 		ret = -ENODEV;
 	mutex_unlock(&ep->lock);
 	return ret;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * starved.c - kfi_nvme_starved.ko: nvme-kfi, of the same source, over endpoints that have no room
+ * starved.c - kfi_nvme_starved.ko: nvme-kfi and the kit, of the same source, over endpoints that have no room
  * for a command half of the time. No command may fail for that, nor be sent twice, which
  * tests/nvme/inside checks. Besides, half of the commands with a region do not ask the target to
  * detach it. And a stop of a queue takes long.
@@ -60,10 +60,19 @@ static int starved_reset(struct kfid_ep *ep)
 #define kfi_sendmsg starved_sendmsg
 #define kfi_ep_reset starved_reset
 
+/* The kit posts for nvme-kfi. */
+#undef EXPORT_SYMBOL_GPL
+#define EXPORT_SYMBOL_GPL(symbol)
+#include "../../kfi/ulp/dom.c"
+#include "../../kfi/ulp/conn.c"
+#include "../../kfi/ulp/rx.c"
+#include "../../kfi/ulp/listener.c"
+#include "../../kfi/ulp/req.c"
+#include "../../kfi/ulp/rw.c"
+
 #include "../../ulps/nvme/host.c"
 #include "../../ulps/nvme/ctrl.c"
 #include "../../ulps/nvme/net.c"
 #include "../../ulps/nvme/queue.c"
-#include "../../ulps/nvme/region.c"
 #include "../../ulps/nvme/io.c"
 #include "../../ulps/nvme/hlayout.c"

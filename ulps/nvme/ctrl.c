@@ -87,7 +87,7 @@ static int kfn_admin_setup(struct kfn_ctrl *ctrl, bool new)
 	ret = kfn_net_open(ctrl);
 	if (ret)
 		return ret;
-	ctrl->ctrl.numa_node = ctrl->kfi.limits.numa_node;
+	ctrl->ctrl.numa_node = ctrl->dom->limits.numa_node;
 	ret = kfn_queue_start(ctrl, 0, NVME_AQ_DEPTH);
 	if (ret)
 		goto close_net;
@@ -497,7 +497,7 @@ void kfn_ctrl_init(struct kfn_ctrl *ctrl)
 		ctrl->queues[i].ctrl = ctrl;
 		ctrl->queues[i].qid = i;
 		mutex_init(&ctrl->queues[i].lock);
-		init_waitqueue_head(&ctrl->queues[i].idle);
+		kfi_conn_init(&ctrl->queues[i].conn, &kfn_conn_ops);
 		INIT_WORK(&ctrl->queues[i].lost_work, kfn_lost_work);
 	}
 }

@@ -50,7 +50,7 @@ static void kfn_free_ctrl(struct nvme_ctrl *nctrl)
 		nvmf_free_options(nctrl->opts);
 	}
 	for (i = 0; i < ctrl->nr_queues; i++)
-		kfn_room_free(&ctrl->queues[i]);
+		kvfree(ctrl->queues[i].vecs);
 	put_net_track(ctrl->net, &ctrl->ns_tracker);
 	kfree(ctrl->queues);
 	kfree(ctrl);
@@ -61,16 +61,11 @@ static void kfn_free_ctrl(struct nvme_ctrl *nctrl)
  */
 static int kfn_get_address(struct nvme_ctrl *nctrl, char *buf, int size)
 {
-	struct kfn_queue *queue = &to_kfn(nctrl)->queues[0];
 	int len = nvmf_get_address(nctrl, buf, size);
 	struct sockaddr_storage addr = {};
 	size_t addrlen = sizeof(addr);
-	int ret = -ENOTCONN;
+	int ret = kfi_conn_name(&to_kfn(nctrl)->queues[0].conn, &addr, &addrlen);
 
-	mutex_lock(&queue->lock);
-	if (test_bit(KFN_Q_ALLOCATED, &queue->flags))
-		ret = kfi_getname(&queue->ep->fid, &addr, &addrlen);
-	mutex_unlock(&queue->lock);
 	if (ret || !((addr.ss_family == AF_INET && addrlen == sizeof(struct sockaddr_in)) ||
 		     (addr.ss_family == AF_INET6 && addrlen == sizeof(struct sockaddr_in6))))
 		return len;

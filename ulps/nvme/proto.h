@@ -38,4 +38,14 @@ enum {
 	KFN_RX_SEGS		= 2,		/* a command and its data */
 };
 
+/* What both sides need of kfabric. Any provider may offer it */
+#define KFN_NEED (struct kfi_need) {								\
+	.type = KFI_EP_MSG, .max_len = KFN_DATA_MAX, .inject = sizeof(struct nvme_command),	\
+	.order = KFI_ORDER_SAS | KFI_ORDER_SAW,		/* an answer comes behind its data */	\
+	.tx_segs = KFN_TX_SEGS, .rx_segs = KFN_RX_SEGS, .key_size = KFN_KEY_SIZE,		\
+}
+
+/* Part of the message that no provider serves an address */
+#define KFN_REMEDY	"load kfi_sockets, kfi_verbs or kfi_ntb; a traddr is an address in digits, not a name"
+
 #endif /* KFN_PROTO_H */

@@ -1,46 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
-/* queue.c - the connection of a queue, from the open of its endpoint to the close. */
-#include <linux/jiffies.h>
+/* queue.c - the connection of a queue. */
 #include <linux/slab.h>
 #include "host.h"
 
-/* ---- events ---- */
-
-static void kfn_connected(struct kfn_queue *queue, int err)
+static struct kfn_queue *to_queue(struct kfi_conn *conn)
 {
-	queue->cm_error = err;
-	complete(&queue->connected);
+	return container_of(conn, struct kfn_queue, conn);
 }
 
-/**
- * kfn_queue_broken() - the connection of a queue can no longer be used
- * @queue: queue
- *
- * A live controller recovers. If the controller is not live, the commands that set it up or take it
- * down are cancelled, because they would wait for their time-outs. A stop sets KFN_Q_BROKEN before
- * it cancels operations, so for these operations this function does nothing.
- *
- * Context: Any.
- */
-void kfn_queue_broken(struct kfn_queue *queue)
-{
-	/* A full barrier, which pairs with kfn_queue_ready() */
-	if (test_and_set_bit(KFN_Q_BROKEN, &queue->flags))
-		return;
-	if (!kfn_recover(queue->ctrl))
-		queue_work(kfn_wq, &queue->lost_work);
-}
+/* ---- opening ---- */
 
-static void kfn_disconnected(struct kfn_queue *queue, int err)
+static int kfn_check_accept(struct kfn_queue *queue, const struct nvme_rdma_cm_rep *rep, size_t len)
 {
-	kfn_connected(queue, err);
-	kfn_queue_broken(queue);
-}
-
-static int kfn_check_accept(struct kfn_queue *queue, const void *data, size_t len)
-{
-	const struct nvme_rdma_cm_rep *rep = data;
-
 	if (len < sizeof(*rep) || le16_to_cpu(rep->recfmt) != NVME_RDMA_CM_FMT_1_0) {
 		dev_err(queue->ctrl->ctrl.device, "queue %u: what answers is no NVMe target\n",
 			queue->qid);
@@ -53,45 +24,15 @@ static int kfn_check_accept(struct kfn_queue *queue, const void *data, size_t le
 	return -EPROTO;
 }
 
-static void kfn_event_error(struct kfn_queue *queue)
+/* Status 0 means that the network has padded empty private data with zeros. */
+static void kfn_log_refusal(struct kfn_queue *queue, const void *answer, size_t len)
 {
-	struct nvme_rdma_cm_rej rej = {};
-	struct kfi_eq_err_entry err = { .err_data = &rej, .err_data_size = sizeof(rej) };
+	const struct nvme_rdma_cm_rej *rej = answer;
 
-	if (kfi_eq_readerr(queue->eq, &err, 0) < 0)
-		return;
-	/* Status 0 means that the network has padded empty private data with zeros. */
-	if (err.err_data_size >= sizeof(rej) &&
-	    le16_to_cpu(rej.recfmt) == NVME_RDMA_CM_FMT_1_0 && rej.sts)
+	if (len >= sizeof(*rej) && le16_to_cpu(rej->recfmt) == NVME_RDMA_CM_FMT_1_0 && rej->sts)
 		dev_err(queue->ctrl->ctrl.device, "queue %u: the target refuses: %s (%#x)\n",
-			queue->qid, nvme_rdma_cm_msg(le16_to_cpu(rej.sts)), le16_to_cpu(rej.sts));
-	kfn_disconnected(queue, -err.err);
+			queue->qid, nvme_rdma_cm_msg(le16_to_cpu(rej->sts)), le16_to_cpu(rej->sts));
 }
-
-static void kfn_event(struct kfid_eq *eq, void *context)
-{
-	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct nvme_rdma_cm_rep)] __aligned(8);
-	struct kfi_eq_cm_entry *cm = (void *)buf;
-	struct kfn_queue *queue = context;
-	u32 event;
-	ssize_t n;
-
-	for (;;) {
-		n = kfi_eq_read(eq, &event, buf, sizeof(buf), 0);
-		if (n == -KFI_EAVAIL) {
-			kfn_event_error(queue);
-			continue;
-		}
-		if (n < 0)
-			return;
-		if (event == KFI_CONNECTED)
-			kfn_connected(queue, kfn_check_accept(queue, cm->data, n - sizeof(*cm)));
-		else if (event == KFI_SHUTDOWN)
-			kfn_disconnected(queue, -ECONNRESET);
-	}
-}
-
-/* ---- opening ---- */
 
 static bool kfn_queue_polled(const struct kfn_queue *queue)
 {
@@ -100,183 +41,48 @@ static bool kfn_queue_polled(const struct kfn_queue *queue)
 	return queue->qid && queue->qid > n[HCTX_TYPE_DEFAULT] + n[HCTX_TYPE_READ];
 }
 
-/* A command takes one transmit, whose completion may arrive later than the command's answer. */
-static int kfn_queue_endpoint(struct kfn_queue *queue)
+static int kfn_queue_vecs(struct kfn_queue *queue)
 {
-	struct kfn_net *kn = &queue->ctrl->kfi;
-	struct kfi_info *info = kfi_dupinfo(kn->info);
-	int ret;
-
-	if (!info)
+	if (queue->room >= queue->size)
+		return 0;
+	kvfree(queue->vecs);
+	queue->room = 0;
+	queue->vecs = kvmalloc_array(queue->size, KFN_PAGES_MAX * sizeof(*queue->vecs), GFP_KERNEL);
+	if (!queue->vecs)
 		return -ENOMEM;
-	info->tx_attr->size = 2 * queue->size;
-	info->rx_attr->size = queue->size;
-	ret = kfi_endpoint(kn->domain, info, &queue->ep, queue);
-	kfi_freeinfo(info);
-	return ret;
-}
-
-/* Reclaim may wait for pages that are written to this disk, or swapped to it. */
-static int kfn_queue_reclaims(struct kfn_queue *queue)
-{
-	size_t yes = 1;
-
-	return kfi_setopt(&queue->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &yes, sizeof(yes));
-}
-
-/* On failure @queue->ep is NULL, and no object is open. */
-static int kfn_queue_objects(struct kfn_queue *queue)
-{
-	struct kfi_cq_attr cq = {
-		.size = 16,	/* all operations have a done() */
-		.flags = queue->polled ? KFI_CQ_DIRECT : KFI_CQ_SOFTIRQ,
-		.format = KFI_CQ_FORMAT_DATA,
-	};
-	struct kfn_net *kn = &queue->ctrl->kfi;
-	int ret;
-
-	ret = kfi_cq_open(kn->domain, &cq, &queue->cq, NULL, queue);
-	if (ret)
-		return ret;
-	ret = kfi_eq_open(kn->fabric, NULL, &queue->eq, kfn_event, queue);
-	if (ret)
-		goto close_cq;
-	ret = kfn_queue_endpoint(queue);
-	if (ret)
-		goto close_eq;
-	ret = kfn_queue_reclaims(queue) ?:
-	      kfi_ep_bind(queue->ep, &queue->cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
-	      kfi_ep_bind(queue->ep, &queue->eq->fid, 0) ?:
-	      kfi_enable(queue->ep);
-	if (!ret)
-		return 0;
-
-	kfi_close(&queue->ep->fid);
-	queue->ep = NULL;
-close_eq:
-	kfi_close(&queue->eq->fid);
-close_cq:
-	kfi_close(&queue->cq->fid);
-	return ret;
-}
-
-static void kfn_queue_close(struct kfn_queue *queue)
-{
-	WARN_ON(kfi_close(&queue->ep->fid));
-	WARN_ON(kfi_close(&queue->eq->fid));
-	WARN_ON(kfi_close(&queue->cq->fid));
-	queue->ep = NULL;
-}
-
-/* Close the objects of a queue without a connection. */
-static void kfn_queue_release(struct kfn_queue *queue)
-{
-	if (!queue->ep)
-		return;
-	kfn_regions_close(queue);
-	kfn_queue_close(queue);
-}
-
-/* Can the objects of the last connection be used for this one? */
-static bool kfn_queue_fits(const struct kfn_queue *queue)
-{
-	return queue->ep && queue->depth >= queue->size && queue->polled == kfn_queue_polled(queue);
-}
-
-/* Open the objects of a queue, unless they were kept from the last connection. */
-static int kfn_queue_open_all(struct kfn_queue *queue)
-{
-	int ret;
-
-	if (kfn_queue_fits(queue))
-		return 0;
-	kfn_queue_release(queue);
-	queue->depth = queue->size;
-	queue->polled = kfn_queue_polled(queue);
-	ret = kfn_room_make(queue) ?: kfn_queue_objects(queue);
-	if (ret)
-		return ret;
-	ret = kfn_regions_open(queue);
-	if (ret)
-		kfn_queue_close(queue);
-	return ret;
-}
-
-/*
- * End the connection. On return no handler of the queue runs, and the provider does not write to
- * its memory any more. The endpoint and the regions are kept for the next connection: reclaim may
- * wait for this disk, and the allocation of new objects would wait for reclaim. They are closed if
- * they can't be used again, or if their network was removed.
- */
-static void kfn_queue_disconnect(struct kfn_queue *queue)
-{
-	int ret;
-
-	ret = kfi_ep_reset(queue->ep);
-	kfn_regions_quiesce(queue);
-	if (!ret)
-		ret = kfn_regions_detach(queue);
-	if (!ret)
-		return;
-	if (ret != -EOPNOTSUPP)
-		queue->ctrl->kfi.stale = true;
-	kfn_queue_release(queue);
-}
-
-static int kfn_queue_receives(struct kfn_queue *queue)
-{
-	unsigned int i;
-	int ret = 0;
-
-	for (i = 0; i < queue->size && !ret; i++) {
-		queue->rsps[i].queue = queue;
-		ret = kfn_rsp_post(&queue->rsps[i]);
-	}
-	return ret;
+	queue->room = queue->size;
+	return 0;
 }
 
 static int kfn_queue_connect(struct kfn_queue *queue)
 {
-	struct nvme_rdma_cm_req req = {
+	struct kfn_ctrl *ctrl = queue->ctrl;
+	const struct nvme_rdma_cm_req req = {
 		.recfmt = cpu_to_le16(NVME_RDMA_CM_FMT_1_0),
 		.qid = cpu_to_le16(queue->qid),
 		.hrqsize = cpu_to_le16(queue->size),
 		.hsqsize = cpu_to_le16(queue->size - 1),
-		.cntlid = cpu_to_le16(queue->qid ? queue->ctrl->ctrl.cntlid : 0),
+		.cntlid = cpu_to_le16(queue->qid ? ctrl->ctrl.cntlid : 0),
 	};
+	const struct kfi_conn_attr attr = {
+		.depth = queue->size,
+		.rx_len = sizeof(struct nvme_completion),
+		.tx_len = sizeof(struct nvme_command),
+		.region_segs = ctrl->pages,
+		.where = kfn_queue_polled(queue) ? KFI_CONN_POLL : KFI_CONN_SOFTIRQ,
+		.reclaim = true,	/* of pages that are written to this disk, or swapped to it */
+	};
+	struct nvme_rdma_cm_rep rep;
+	size_t len = sizeof(rep);
 	int ret;
 
-	ret = kfi_connect(queue->ep, queue->ctrl->kfi.info->dest_addr, &req, sizeof(req));
-	if (ret)
-		return ret;
-	if (!wait_for_completion_timeout(&queue->connected, msecs_to_jiffies(kfn_connect_ms())))
-		return -ETIMEDOUT;
-	return queue->cm_error;
-}
-
-static void kfn_queue_init(struct kfn_queue *queue, unsigned int size)
-{
-	queue->size = size;
-	queue->epoch++;
-	/* a stop by a time-out may have set KFN_Q_BROKEN before the set-up */
-	clear_bit(KFN_Q_TAGS, &queue->flags);
-	clear_bit(KFN_Q_BROKEN, &queue->flags);
-	queue->inject_cqe.done = kfn_inject_failed;
-	atomic_set(&queue->works, 1);
-	init_completion(&queue->connected);
-}
-
-/*
- * Open the queue. If the connection failed before KFN_Q_ALLOCATED was set, lost_work had nothing to
- * stop, so it is queued again here.
- */
-static void kfn_queue_ready(struct kfn_queue *queue)
-{
-	set_bit(KFN_Q_ALLOCATED, &queue->flags);
-	set_bit(KFN_Q_OPEN, &queue->flags);
-	smp_mb__after_atomic();	/* pairs with kfn_queue_broken() */
-	if (test_bit(KFN_Q_BROKEN, &queue->flags))
-		queue_work(kfn_wq, &queue->lost_work);
+	ret = kfn_queue_vecs(queue) ?:
+	      kfi_conn_open(&queue->conn, ctrl->dom, ctrl->info, &attr) ?:
+	      kfi_conn_connect(&queue->conn, ctrl->info->dest_addr, &req, sizeof(req), &rep, &len,
+			       kfn_connect_ms());
+	if (ret == -ECONNREFUSED)
+		kfn_log_refusal(queue, &rep, len);
+	return ret ?: kfn_check_accept(queue, &rep, len);
 }
 
 /**
@@ -292,22 +98,12 @@ int kfn_queue_start(struct kfn_ctrl *ctrl, unsigned int qid, unsigned int size)
 	struct kfn_queue *queue = &ctrl->queues[qid];
 	int ret;
 
-	kfn_queue_init(queue, size);
-	ret = kfn_queue_open_all(queue);
-	if (ret == -ENODEV)
-		ctrl->kfi.stale = true;
-	if (ret)
-		goto report;
-	ret = kfn_queue_receives(queue) ?: kfn_queue_connect(queue);
-	if (ret)
-		goto disconnect;
-	kfn_queue_ready(queue);
-	return 0;
-
-disconnect:
-	kfn_queue_disconnect(queue);
-	cancel_work_sync(&queue->lost_work);
-report:
+	queue->size = size;
+	clear_bit(KFN_Q_TAGS, &queue->flags);
+	ret = kfn_queue_connect(queue);
+	if (!ret)
+		return 0;
+	kfn_queues_end(ctrl, qid, qid + 1);
 	dev_err(ctrl->ctrl.device, "queue %u: no connection to %s:%s (%d)\n", qid,
 		ctrl->ctrl.opts->traddr, ctrl->ctrl.opts->trsvcid, ret);
 	return ret;
@@ -315,27 +111,16 @@ report:
 
 /* ---- end ---- */
 
-static void kfn_queue_stop(struct kfn_queue *queue)
-{
-	mutex_lock(&queue->lock);
-	if (test_and_clear_bit(KFN_Q_ALLOCATED, &queue->flags))
-		kfn_queue_disconnect(queue);
-	mutex_unlock(&queue->lock);
-}
-
-/**
- * kfn_queues_release() - close the objects that stopped queues have kept
- * @ctrl: controller, whose queues are stopped
+/*
+ * A live controller recovers. If the controller is not live, the commands that set it up or take it
+ * down are cancelled, because they would wait for their time-outs.
  */
-void kfn_queues_release(struct kfn_ctrl *ctrl)
+void kfn_lost(struct kfi_conn *conn, int err)
 {
-	unsigned int i;
+	struct kfn_queue *queue = to_queue(conn);
 
-	for (i = 0; i < ctrl->nr_queues; i++) {
-		mutex_lock(&ctrl->queues[i].lock);
-		kfn_queue_release(&ctrl->queues[i]);
-		mutex_unlock(&ctrl->queues[i].lock);
-	}
+	if (!kfn_recover(queue->ctrl))
+		queue_work(kfn_wq, &queue->lost_work);
 }
 
 /**
@@ -353,12 +138,10 @@ void kfn_queues_stop(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end
 
 	for (i = first; i < end; i++) {
 		clear_bit(KFN_Q_LIVE, &ctrl->queues[i].flags);
-		clear_bit(KFN_Q_OPEN, &ctrl->queues[i].flags);
-		set_bit(KFN_Q_BROKEN, &ctrl->queues[i].flags);
+		kfi_conn_shut(&ctrl->queues[i].conn);
 	}
-	synchronize_rcu();
 	for (i = first; i < end; i++)
-		kfn_queue_stop(&ctrl->queues[i]);
+		kfi_conn_stop(&ctrl->queues[i].conn);
 }
 
 /**

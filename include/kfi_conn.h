@@ -1,0 +1,655 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The kit for ULPs, kfi_ulp.ko: domains, connections, receives and listeners. It is a consumer of
+ * the other headers, and a ULP may use both. kfi_req.h has requests with an answer, kfi_rw.h data
+ * between a scatterlist and a peer's region. docs/ulp-guide.md explains how to use it.
+ *
+ * Objects are part of the ULP's structures. Nothing is allocated after kfi_conn_open(), or
+ * kfi_conn_accept() and kfi_conn_ready(). Work queues belong to the ULP: if two ULPs shared one, the
+ * end of a target that waits for a disk could block the reconnect of the host that has this disk.
+ */
+#ifndef KFI_CONN_H
+#define KFI_CONN_H
+
+#include <linux/completion.h>
+#include <linux/in6.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <net/net_namespace.h>
+#include <kfi_cm.h>
+#include <kfi_rma.h>
+
+struct kfi_conn;
+struct kfi_dom;
+struct kfi_fab;
+struct kfi_listener;
+struct kfi_req;
+struct kfi_rxbuf;
+
+/* ---- what a ULP needs, and the domain that has it ---- */
+
+/**
+ * struct kfi_need - what a ULP needs of its endpoints
+ * @provider: name, or NULL or "" for any
+ * @device: name of an interface or RDMA device, or NULL or "" for any
+ * @type: KFI_EP_MSG or KFI_EP_RDM
+ * @want: capabilities that are used where a provider has them, besides KFI_MSG and KFI_RMA
+ * @order: KFI_ORDER_
+ * @max_len: bytes of the longest message, read or write
+ * @inject: bytes of the longest message that is sent from a buffer of the caller
+ * @tx_segs: pieces of memory of one post; 0: any
+ * @rx_segs: pieces of memory of one receive; 0: any
+ * @key_size: bytes of a key in the ULP's messages; 0: any
+ * @tclass: traffic class, KFI_TC_UNSPEC: none
+ * @auth_key: authorization key, or NULL
+ * @auth_key_size: bytes of @auth_key
+ * @load: load kfi_sockets if no provider serves the address. Only if the caller may wait for user
+ *	space, so not in a reconnect for which memory reclaim may wait
+ */
+struct kfi_need {
+	const char		*provider;
+	const char		*device;
+	enum kfi_ep_type	type;
+	u64			want;
+	u64			order;
+	size_t			max_len;
+	size_t			inject;
+	unsigned int		tx_segs;
+	unsigned int		rx_segs;
+	unsigned int		key_size;
+	u32			tclass;
+	const void		*auth_key;
+	size_t			auth_key_size;
+	bool			load;
+};
+
+/**
+ * kfi_find() - find what serves an address
+ * @net: network namespace
+ * @need: what is needed
+ * @src: local address, or NULL
+ * @dst: address of the peer; NULL: the address @src is listened at, or is that of an RDM endpoint
+ * @service: service at @dst, or at @src without @dst
+ * @info: the answer, a list with the best entry first. The caller frees it with kfi_freeinfo()
+ *
+ * Context: Process context, may sleep.
+ * Return: 0; -ENODATA if no provider serves the address; or another negative error.
+ */
+int kfi_find(struct net *net, const struct kfi_need *need, const char *src, const char *dst,
+	     const char *service, struct kfi_info **info);
+
+/**
+ * struct kfi_dom - a domain that the connections of one module share
+ * @domain: domain
+ * @limits: its limits
+ * @closing: called before @domain is closed, if the ULP has set it; process context
+ * @priv: for the ULP
+ *
+ * The other members are the kit's. A region that is bound to no endpoint can be accessed by the
+ * peers of all endpoints of the domain: so domains are not shared between modules, and the regions
+ * of the kit are bound.
+ */
+struct kfi_dom {
+	struct kfid_domain	*domain;
+	struct kfi_domain_limits limits;
+	void			(*closing)(struct kfi_dom *dom);
+	void			*priv;
+	/* private: */
+	struct list_head	entry;
+	struct kfi_fab		*fab;
+	unsigned int		users;
+	char			name[];
+};
+
+/**
+ * kfi_dom_get() - open a domain, or take another reference to the one that is open
+ * @net: network namespace of @info
+ * @info: what kfi_find() has found
+ * @owner: THIS_MODULE
+ *
+ * The domain that this module has open for the same provider and device is used, unless its device
+ * or namespace has gone. Allocations do not wait for I/O.
+ *
+ * Context: Process context, may sleep.
+ * Return: the domain, to be dropped with kfi_dom_put(); or ERR_PTR.
+ */
+struct kfi_dom *kfi_dom_get(struct net *net, const struct kfi_info *info, struct module *owner);
+/**
+ * kfi_dom_put() - drop a reference; the last one closes the domain
+ * @dom: domain. Connections have references of their own
+ *
+ * Context: Process context, may sleep.
+ */
+void kfi_dom_put(struct kfi_dom *dom);
+
+/* ---- connections ---- */
+
+/**
+ * enum kfi_conn_where - context of the functions of a connection
+ * @KFI_CONN_SOFTIRQ: softirq
+ * @KFI_CONN_WORK: work item, on the CPU that has received
+ * @KFI_CONN_ROUNDS: the same, and answers of kfi_rw_reply() to messages that arrived together are
+ *	sent together
+ * @KFI_CONN_POLL: kfi_conn_poll()
+ */
+enum kfi_conn_where {
+	KFI_CONN_SOFTIRQ,
+	KFI_CONN_WORK,
+	KFI_CONN_ROUNDS,
+	KFI_CONN_POLL,
+};
+
+/**
+ * struct kfi_conn_ops - functions of a ULP
+ * @received: done() of receives. It begins with kfi_rx_take() or kfi_rx_got()
+ * @req_done: a request of kfi_req.h has ended; called once for each kfi_req_send() that has returned
+ *	0, except for requests without an answer at the time of a stop
+ * @lost: the connection can't be used any more. Called once for each connection, in any context
+ *	including hard interrupts, while its memory exists; not after kfi_conn_shut(), nor if
+ *	kfi_conn_connect() fails. NULL: nothing to do
+ * @release: accepted connections: the connection was stopped. Called once, in @end_wq. The ULP waits
+ *	for its own work, calls kfi_conn_close() and frees the connection
+ * @end_wq: accepted connections: WQ_MEM_RECLAIM, of this ULP alone; calls @release
+ * @post_wq: with kfi_rw.h: WQ_MEM_RECLAIM, of this ULP alone; posts what had no room
+ */
+struct kfi_conn_ops {
+	void (*received)(struct kfid_cq *cq, struct kfi_cqe *cqe,
+			 const struct kfi_cq_err_entry *wc);
+	void (*req_done)(struct kfi_req *req, int err);
+	void (*lost)(struct kfi_conn *conn, int err);
+	void (*release)(struct kfi_conn *conn);
+	struct workqueue_struct	*end_wq, *post_wq;
+};
+
+/**
+ * struct kfi_conn_attr - size of a connection
+ * @depth: messages of the peer that are awaited, and requests in flight
+ * @spare: further receives, for messages whose buffers are still used
+ * @first: accepted connections: receives before kfi_conn_ready(); 0: all, without a login
+ * @rx_len: bytes of a message's head
+ * @rx_more: bytes behind the head, in pages; 0: none
+ * @rx_priv: bytes of the ULP's structure, whose first member is struct kfi_rxbuf; 0: that alone
+ * @tx: posts in flight; 0: 2 * (@depth + @spare)
+ * @tx_len: bytes of a request's message, for requests with data behind it
+ * @region_segs: pieces of memory of a request's region; 0: no regions
+ * @where: context of the functions
+ * @reclaim: memory reclaim may wait for this connection
+ * @timeout_ms: time limit of each operation; 0: none
+ * @av_only: RDM: callers that are not the peer are refused, where the provider can do that
+ * @peer: RDM: address and service of the only peer
+ */
+struct kfi_conn_attr {
+	unsigned int		depth, spare, first;
+	size_t			rx_len, rx_more, rx_priv;
+	unsigned int		tx;
+	size_t			tx_len;
+	unsigned int		region_segs;
+	enum kfi_conn_where	where;
+	bool			reclaim;
+	unsigned int		timeout_ms;
+	bool			av_only;
+	const char		*peer[2];
+};
+
+/* Flags of struct kfi_conn */
+enum {
+	KFI_CONN_OPEN,		/* operations may be posted, under RCU */
+	KFI_CONN_LIVE,		/* kfi_conn_fail() has to report the loss */
+	KFI_CONN_COUNTED,	/* &kfi_listener.unready has its cost; under &kfi_listener.lock */
+};
+
+/* Receives, in one or two allocations: before and after kfi_conn_ready() */
+struct kfi_rxset {
+	void			*bufs;
+	void			*heads;
+	unsigned int		n;
+};
+
+/**
+ * struct kfi_conn - an endpoint with its queues, receives and regions; part of the ULP's queue
+ * @ops: functions
+ * @attr: sizes
+ * @dom: domain, held while objects are open
+ * @ep: endpoint; posts use it between kfi_conn_enter() and kfi_conn_exit(), functions of the
+ *	connection at any time
+ * @cq: completions of both directions
+ * @peer: RDM: the peer
+ * @tx_segs: pieces of memory that a post may have, at most 16
+ *
+ * @flags are atomic. @lock serialises open, connect, stop, close and the name. Functions that run
+ * beside a stop test KFI_CONN_OPEN inside an RCU section, and the stop waits for a grace period after
+ * it has cleared the flag. @tx_lock protects @backlog. &kfi_listener.lock protects @entry and
+ * @waiting. @rx[1] is set by kfi_conn_ready(), before its receives are posted. @round, @held: used by
+ * the task that runs the functions; other tasks only compare @round with themselves.
+ */
+struct kfi_conn {
+	const struct kfi_conn_ops *ops;
+	struct kfi_conn_attr	attr;
+	struct kfi_dom		*dom;
+	struct kfid_ep		*ep;
+	struct kfid_cq		*cq;
+	kfi_addr_t		peer;
+	unsigned int		tx_segs;
+	/* private: */
+	unsigned long		flags;
+	u32			epoch;
+	struct kfid_mr		**mrs;
+	void			*tx;
+	struct kfi_cqe		inject_cqe;
+	struct kfi_rxset	rx[2];
+	unsigned int		room;		/* requests for which there is memory */
+	struct task_struct	*round;
+	unsigned int		held;
+	struct mutex		lock;
+	struct kfid_eq		*eq;
+	struct kfid_av		*av;
+	struct kfi_info		*info;
+	bool			active;		/* a stop has something to end */
+	unsigned long		gp;
+	struct completion	connected;
+	int			err;		/* argument of the first kfi_conn_fail() */
+	void			*answer;
+	size_t			*answer_len;
+	struct kfi_listener	*listener;
+	struct in6_addr		source;
+	struct list_head	entry, waiting;
+	struct delayed_work	ready_work;
+	struct work_struct	end_work, post_work;
+	spinlock_t		tx_lock;
+	struct list_head	backlog;
+	struct llist_head	deferred;
+};
+
+/**
+ * kfi_conn_init() - prepare a connection; allocates nothing
+ * @conn: connection, any content
+ * @ops: functions, which exist as long as @conn
+ *
+ * Context: Any. All functions below but kfi_conn_open() and kfi_conn_accept() return at once until
+ * the connection is open.
+ */
+void kfi_conn_init(struct kfi_conn *conn, const struct kfi_conn_ops *ops);
+
+/**
+ * kfi_conn_open() - open the objects of a connection and allocate its memory
+ * @conn: stopped connection
+ * @dom: domain; the connection takes a reference
+ * @info: what kfi_find() has found
+ * @attr: sizes; copied
+ *
+ * What a former connection has left is used again if it fits: that needs the same domain, local
+ * address and sizes, and no larger depth. Then nothing is allocated. An RDM endpoint is ready to
+ * send and receive when this function returns 0.
+ *
+ * Context: Process context, may sleep. A reconnect for which reclaim may wait is in a NOIO scope.
+ * Return: 0, or a negative error with no objects open.
+ */
+int kfi_conn_open(struct kfi_conn *conn, struct kfi_dom *dom, const struct kfi_info *info,
+		  const struct kfi_conn_attr *attr);
+
+/**
+ * kfi_conn_connect() - post the receives, connect, and wait for that
+ * @conn: open connection of an MSG endpoint
+ * @addr: address of the peer, &kfi_info.dest_addr
+ * @data: private data
+ * @len: bytes of @data
+ * @answer: buffer for the peer's private data, also that of a refusal; or NULL
+ * @answer_len: in: bytes of @answer; out: bytes in it, of which some networks add zeros
+ * @ms: time limit
+ *
+ * Messages may arrive, and the connection may be lost, before this function returns.
+ *
+ * Context: Process context, may sleep.
+ * Return: 0; -ECONNREFUSED, -ETIMEDOUT or another negative error: the objects stay open, and nothing
+ * is connected.
+ */
+int kfi_conn_connect(struct kfi_conn *conn, const void *addr, const void *data, size_t len,
+		     void *answer, size_t *answer_len, unsigned int ms);
+
+/**
+ * kfi_conn_fail() - the connection has to end
+ * @conn: connection
+ * @err: reason, a negative error
+ *
+ * The first call for a connection calls &kfi_conn_ops.lost, and queues the release of an accepted
+ * connection.
+ *
+ * Context: Any, hard interrupts too. The connection exists at least until the caller's RCU section,
+ * function of the connection, or use of a message of it ends.
+ */
+void kfi_conn_fail(struct kfi_conn *conn, int err);
+
+/**
+ * kfi_conn_shut() - let no further operation begin
+ * @conn: connection, not accepted
+ *
+ * Starts the grace period for which kfi_conn_stop() waits: one who stops many connections shuts all
+ * of them first. &kfi_conn_ops.lost is not called any more.
+ *
+ * Context: Process context or softirq.
+ */
+void kfi_conn_shut(struct kfi_conn *conn);
+
+/**
+ * kfi_conn_stop() - disconnect
+ * @conn: connection, not accepted
+ *
+ * On return no function of the ULP runs or will be called, no memory is accessed, and no region has
+ * memory. Objects and memory are kept for the next connection, unless they are of no use any more.
+ * Requests without an answer are the ULP's.
+ *
+ * Context: Process context, may sleep; not in a function of the connection.
+ */
+void kfi_conn_stop(struct kfi_conn *conn);
+
+/**
+ * kfi_conn_close() - kfi_conn_stop(), and free everything
+ * @conn: connection. If it was accepted, call this in &kfi_conn_ops.release
+ *
+ * Context: Process context, may sleep.
+ */
+void kfi_conn_close(struct kfi_conn *conn);
+
+/**
+ * kfi_conn_enter() - begin a section in which operations may be posted to &kfi_conn.ep
+ * @conn: connection
+ *
+ * Context: Any but hard interrupts.
+ * Return: false if the connection is not open; then there is no section.
+ */
+static inline bool kfi_conn_enter(struct kfi_conn *conn)
+{
+	rcu_read_lock();
+	if (likely(test_bit(KFI_CONN_OPEN, &conn->flags)))
+		return true;
+	rcu_read_unlock();
+	return false;
+}
+
+/**
+ * kfi_conn_exit() - end a section
+ * @conn: connection
+ */
+static inline void kfi_conn_exit(struct kfi_conn *conn)
+{
+	rcu_read_unlock();
+}
+
+/**
+ * kfi_conn_poll() - run functions of a connection with KFI_CONN_POLL
+ * @conn: connection
+ * @budget: number of completions
+ *
+ * Context: Process context or softirq.
+ * Return: number of completions.
+ */
+static inline int kfi_conn_poll(struct kfi_conn *conn, int budget)
+{
+	int n = 0;
+
+	if (kfi_conn_enter(conn)) {
+		n = kfi_cq_poll(conn->cq, budget);
+		kfi_conn_exit(conn);
+	}
+	return max(n, 0);
+}
+
+/**
+ * kfi_conn_flush() - start operations that were posted with KFI_MORE
+ * @conn: connection
+ *
+ * Context: Any but hard interrupts.
+ */
+static inline void kfi_conn_flush(struct kfi_conn *conn)
+{
+	if (kfi_conn_enter(conn)) {
+		kfi_ep_tx_flush(conn->ep);
+		kfi_conn_exit(conn);
+	}
+}
+
+/**
+ * kfi_conn_name() - return the local address of a connected endpoint
+ * @conn: connection
+ * @addr: buffer
+ * @len: in: bytes of @addr; out: bytes of the address
+ *
+ * Context: Process context, may sleep.
+ * Return: 0; -ENOTCONN; or the error of kfi_getname().
+ */
+int kfi_conn_name(struct kfi_conn *conn, void *addr, size_t *len);
+
+/* ---- messages ---- */
+
+/**
+ * struct kfi_rxbuf - a receive; first member of the ULP's structure of &kfi_conn_attr.rx_priv bytes
+ * @conn: connection
+ * @head: the first &kfi_conn_attr.rx_len bytes
+ * @more: the others, in pages; or NULL
+ * @len: bytes of the message
+ * @cqe: for the kit
+ */
+struct kfi_rxbuf {
+	struct kfi_conn		*conn;
+	void			*head;
+	struct page		*more;
+	u32			len;
+	struct kfi_cqe		cqe;
+};
+
+/**
+ * kfi_conn_inject() - send a message without a completion
+ * @conn: connection
+ * @msg: message, at most &kfi_need.inject bytes; copied
+ * @len: its length
+ * @flags: KFI_MORE or 0
+ *
+ * If the send fails later, the connection fails.
+ *
+ * Context: Any but hard interrupts.
+ * Return: 0; -ENOTCONN; -EAGAIN if there is no room; or another error of kfi_sendmsg().
+ */
+ssize_t kfi_conn_inject(struct kfi_conn *conn, const void *msg, size_t len, u64 flags);
+
+/**
+ * kfi_rx_post() - post a receive
+ * @rx: receive that is not posted
+ *
+ * Context: Any but hard interrupts; the connection is open, or the caller is in &kfi_conn_ops.received.
+ * Return: 0, or the error of the endpoint.
+ */
+int kfi_rx_post(struct kfi_rxbuf *rx);
+
+/**
+ * kfi_rx_take() - copy a message out of its receive, and post the receive again
+ * @cqe: argument of &kfi_conn_ops.received
+ * @wc: the same
+ * @msg: where to copy it
+ * @len: bytes that it has to have at least
+ *
+ * The receive is posted before the message is used: the peer may send again when it is answered.
+ *
+ * Context: &kfi_conn_ops.received.
+ * Return: the connection; NULL if it has failed, or the message is too short. Then the connection fails.
+ */
+struct kfi_conn *kfi_rx_take(struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc, void *msg,
+			     size_t len);
+
+/**
+ * kfi_rx_got() - take a receive; the ULP keeps it until kfi_rx_done()
+ * @cqe: argument of &kfi_conn_ops.received
+ * @wc: the same
+ * @len: bytes that the message has to have at least
+ *
+ * Context: &kfi_conn_ops.received.
+ * Return: the receive; NULL as kfi_rx_take().
+ */
+static inline struct kfi_rxbuf *kfi_rx_got(struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc,
+					   size_t len)
+{
+	struct kfi_rxbuf *rx = container_of(cqe, struct kfi_rxbuf, cqe);
+
+	rx->len = wc->len;
+	if (unlikely(wc->err || wc->len < len)) {
+		kfi_conn_fail(rx->conn, wc->err ? -wc->err : -EPROTO);
+		return NULL;
+	}
+	if (rx->conn->attr.where == KFI_CONN_ROUNDS)
+		WRITE_ONCE(rx->conn->round, current);
+	return rx;
+}
+
+/**
+ * kfi_rx_done() - post a receive again, whose message is not used any more
+ * @rx: receive of kfi_rx_got(). Nothing happens after a stop
+ *
+ * Context: Any but hard interrupts.
+ */
+void kfi_rx_done(struct kfi_rxbuf *rx);
+
+/**
+ * kfi_region_open() - let the peer of a connection access memory until kfi_close()
+ * @conn: open connection
+ * @buf: memory
+ * @len: bytes
+ * @access: KFI_REMOTE_
+ * @persist: &kfi_mr_attr.persist, or NULL
+ * @context: pointer of the ULP, stored in kfid.context
+ * @mr: the region, which has to be closed before the connection is stopped or closed
+ *
+ * Context: Process context, may sleep.
+ * Return: 0 or a negative error.
+ */
+int kfi_region_open(struct kfi_conn *conn, void *buf, size_t len, u64 access,
+		    int (*persist)(struct kfid_mr *mr, u64 offset, size_t len), void *context,
+		    struct kfid_mr **mr);
+
+/* ---- listeners ---- */
+
+/**
+ * struct kfi_caller - a connection request
+ * @listener: listener
+ * @info: the request; &kfi_info.dest_addr is the caller
+ * @data: private data
+ * @len: bytes of @data
+ * @at: text of the local address at which it has arrived
+ */
+struct kfi_caller {
+	struct kfi_listener	*listener;
+	struct kfi_info		*info;
+	const void		*data;
+	size_t			len;
+	const char		*at;
+	/* private: */
+	void			*place;
+};
+
+/**
+ * struct kfi_listener - an address that is listened at over each provider that has it
+ * @called: a caller. The ULP calls kfi_conn_accept(), or kfi_conn_reject(), or returns a negative
+ *	error: then the caller is refused. One call at a time for each place; process context
+ * @ready_ms: an accepted connection with &kfi_conn_attr.first ends without kfi_conn_ready() after so
+ *	many milliseconds; 0: never
+ * @max_unready: sum of depth and spare of such connections, 0: no limit. Beyond it the oldest ones
+ *	end; those of one source, if it has more than half of the limit, its own ones. As many again
+ *	may be in release
+ *
+ * @lock protects the lists of connections and the counts; a leaf. Only kfi_listener_open() and
+ * kfi_listener_close() use @places.
+ */
+struct kfi_listener {
+	int			(*called)(struct kfi_caller *caller);
+	unsigned int		ready_ms, max_unready;
+	/* private: */
+	struct module		*owner;
+	struct net		*net;
+	netns_tracker		tracker;
+	struct list_head	places;
+	spinlock_t		lock;
+	struct list_head	conns, waiting;
+	unsigned int		unready, alive;
+	wait_queue_head_t	gone;
+};
+
+/**
+ * kfi_listener_open() - listen over each provider and at each local address that a name covers
+ * @l: listener; the ULP has set the members above
+ * @net: network namespace, which the listener holds
+ * @need: what connections need
+ * @node: address, interface, or a wildcard
+ * @service: service
+ * @owner: THIS_MODULE
+ *
+ * Context: Process context, may sleep. @called may be called before this function returns.
+ * Return: 0 if it listens at one place at least; -ENODATA if no provider has the address; or another
+ * negative error.
+ */
+int kfi_listener_open(struct kfi_listener *l, struct net *net, const struct kfi_need *need,
+		      const char *node, const char *service, struct module *owner);
+
+/**
+ * kfi_listener_close() - accept no further connection, and begin to end those that exist
+ * @l: listener
+ *
+ * It does not wait for the connections, because the caller may hold a lock that they need (configfs).
+ * On return the release of each of them was taken by some task, which queues it in an RCU section.
+ *
+ * Context: Process context, may sleep; not in @called.
+ */
+void kfi_listener_close(struct kfi_listener *l);
+
+/**
+ * kfi_listener_wait() - wait until the last connection was closed
+ * @l: closed listener
+ *
+ * The listener may be freed then, unless the ULP needs it in &kfi_conn_ops.release after
+ * kfi_conn_close(): the ULP flushes or destroys &kfi_conn_ops.end_wq before.
+ *
+ * Context: Process context, may sleep.
+ */
+void kfi_listener_wait(struct kfi_listener *l);
+
+/**
+ * kfi_conn_accept() - open a connection for a caller, and accept
+ * @conn: connection after kfi_conn_init()
+ * @caller: argument of &kfi_listener.called
+ * @attr: sizes; copied
+ * @data: private data
+ * @len: bytes of @data
+ *
+ * On return 0 the connection belongs to the kit until &kfi_conn_ops.release, which may have been
+ * called already.
+ *
+ * Context: &kfi_listener.called.
+ * Return: 0; or a negative error: nothing is open, and the caller can still be refused.
+ */
+int kfi_conn_accept(struct kfi_conn *conn, struct kfi_caller *caller,
+		    const struct kfi_conn_attr *attr, const void *data, size_t len);
+
+/**
+ * kfi_conn_reject() - refuse a caller
+ * @caller: argument of &kfi_listener.called
+ * @data: private data with the reason
+ * @len: bytes of @data
+ *
+ * Context: &kfi_listener.called.
+ */
+void kfi_conn_reject(struct kfi_caller *caller, const void *data, size_t len);
+
+/**
+ * kfi_conn_ready() - the peer of an accepted connection has logged in
+ * @conn: connection with &kfi_conn_attr.first. Allocates and posts its other receives
+ *
+ * Context: Process context, may sleep; while a message of the connection is being handled, for which
+ * &kfi_conn_ops.release waits. Called once.
+ * Return: 0; or a negative error: the connection has failed.
+ */
+int kfi_conn_ready(struct kfi_conn *conn);
+
+#endif /* KFI_CONN_H */

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/* rx.c - receives, messages without a completion, and lasting regions of a connection. */
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include "ulp.h"
+
+static size_t head_stride(const struct kfi_conn *conn)
+{
+	return ALIGN(conn->attr.rx_len, max_t(size_t, 8, dma_get_cache_alignment()));
+}
+
+static size_t buf_size(const struct kfi_conn *conn)
+{
+	return conn->attr.rx_priv ?: sizeof(struct kfi_rxbuf);
+}
+
+static struct kfi_rxbuf *buf_at(const struct kfi_conn *conn, struct kfi_rxset *set, unsigned int i)
+{
+	return set->bufs + i * buf_size(conn);
+}
+
+void kfi_rxset_free(struct kfi_conn *conn, struct kfi_rxset *set)
+{
+	struct page *more;
+	unsigned int i;
+
+	for (i = 0; set->bufs && i < set->n; i++) {
+		more = buf_at(conn, set, i)->more;
+		if (more)
+			__free_pages(more, get_order(conn->attr.rx_more));
+	}
+	kvfree(set->bufs);
+	if (set->heads)
+		free_pages_exact(set->heads, set->n * head_stride(conn));
+	*set = (struct kfi_rxset){};
+}
+
+/* Receives of a head and more have to be in pages. */
+int kfi_rxset_alloc(struct kfi_conn *conn, struct kfi_rxset *set, unsigned int n)
+{
+	struct kfi_rxbuf *rx;
+	unsigned int i;
+
+	set->n = n;
+	set->bufs = kvcalloc(n, buf_size(conn), GFP_KERNEL);
+	set->heads = alloc_pages_exact(n * head_stride(conn), GFP_KERNEL);
+	if (!set->bufs || !set->heads)
+		goto free;
+	for (i = 0; i < n; i++) {
+		rx = buf_at(conn, set, i);
+		rx->conn = conn;
+		rx->head = set->heads + i * head_stride(conn);
+		rx->cqe.done = conn->ops->received;
+		if (!conn->attr.rx_more)
+			continue;
+		rx->more = alloc_pages(GFP_KERNEL | __GFP_COMP, get_order(conn->attr.rx_more));
+		if (!rx->more)
+			goto free;
+	}
+	return 0;
+
+free:
+	kfi_rxset_free(conn, set);
+	return -ENOMEM;
+}
+
+int kfi_rxset_post(struct kfi_rxset *set, struct kfi_conn *conn, unsigned int n)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < min(n, set->n) && !ret; i++)
+		ret = kfi_rx_post(buf_at(conn, set, i));
+	return ret;
+}
+
+int kfi_rx_post(struct kfi_rxbuf *rx)
+{
+	struct kfi_conn *conn = rx->conn;
+	struct kvec iov = { rx->head, conn->attr.rx_len };
+	struct bio_vec vec[2];
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = KFI_ADDR_UNSPEC,
+		.context = &rx->cqe,
+	};
+
+	if (rx->more) {
+		bvec_set_page(&vec[0], virt_to_page(rx->head), conn->attr.rx_len,
+			      offset_in_page(rx->head));
+		bvec_set_page(&vec[1], rx->more, conn->attr.rx_more, 0);
+		msg.type = KFI_BVEC;
+		msg.msg_biov = vec;
+		msg.iov_count = 2;
+	}
+	return kfi_recvmsg(conn->ep, &msg, KFI_CQE);
+}
+EXPORT_SYMBOL_GPL(kfi_rx_post);
+
+void kfi_rx_done(struct kfi_rxbuf *rx)
+{
+	int ret;
+
+	if (!kfi_conn_enter(rx->conn))
+		return;
+	ret = kfi_rx_post(rx);
+	if (ret)
+		kfi_conn_fail(rx->conn, ret);
+	kfi_conn_exit(rx->conn);
+}
+EXPORT_SYMBOL_GPL(kfi_rx_done);
+
+struct kfi_conn *kfi_rx_take(struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc, void *msg,
+			     size_t len)
+{
+	struct kfi_rxbuf *rx = container_of(cqe, struct kfi_rxbuf, cqe);
+	struct kfi_conn *conn = rx->conn;
+	int ret;
+
+	if (unlikely(wc->err || wc->len < len)) {
+		kfi_conn_fail(conn, wc->err ? -wc->err : -EPROTO);
+		return NULL;
+	}
+	memcpy(msg, rx->head, len);
+	ret = kfi_rx_post(rx);
+	if (unlikely(ret))
+		kfi_conn_fail(conn, ret);
+	return conn;
+}
+EXPORT_SYMBOL_GPL(kfi_rx_take);
+
+/* ---- messages ---- */
+
+void kfi_inject_failed(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	if (wc->err)
+		kfi_conn_fail(container_of(cqe, struct kfi_conn, inject_cqe), -wc->err);
+}
+
+ssize_t kfi_conn_inject(struct kfi_conn *conn, const void *msg, size_t len, u64 flags)
+{
+	struct kvec iov = { (void *)msg, len };
+	struct kfi_msg post = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = conn->peer,
+		.context = &conn->inject_cqe,
+	};
+	ssize_t ret;
+
+	if (!kfi_conn_enter(conn))
+		return -ENOTCONN;
+	ret = kfi_sendmsg(conn->ep, &post, KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION | flags);
+	kfi_conn_exit(conn);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_conn_inject);
+
+/* ---- regions ---- */
+
+int kfi_region_open(struct kfi_conn *conn, void *buf, size_t len, u64 access,
+		    int (*persist)(struct kfid_mr *mr, u64 offset, size_t len), void *context,
+		    struct kfid_mr **mr)
+{
+	struct kvec iov = { .iov_base = buf, .iov_len = len };
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = access,
+		.requested_key = KFI_KEY_NOTAVAIL, .context = context, .persist = persist,
+	};
+	int ret;
+
+	if (!conn->ep)
+		return -ENOTCONN;
+	ret = kfi_mr_regattr(conn->dom->domain, &attr, persist ? KFI_RMA_PMEM : 0, mr);
+	if (ret)
+		return ret;
+	ret = kfi_mr_bind(*mr, &conn->ep->fid, 0);
+	if (!ret && conn->info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
+		ret = kfi_mr_enable(*mr);
+	if (!ret)
+		return 0;
+	WARN_ON(kfi_close(&(*mr)->fid));
+	*mr = NULL;
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_region_open);

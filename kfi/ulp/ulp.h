@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* ulp.h - shared by the files of kfi_ulp.ko. */
+#ifndef _KFI_ULP_H
+#define _KFI_ULP_H
+
+#include <kfi_conn.h>
+
+#define KFI_ULP_SEGS	16	/* pieces of memory of one post, which are on the stack */
+
+/**
+ * struct kfi_fab - a fabric that the domains and listeners of a module share
+ * @entry: in the list of all, empty if the fabric is of no use any more
+ * @owner: module
+ * @net: namespace; only compared
+ * @fabric: fabric
+ * @doms: domains, by &kfi_dom.entry
+ * @users: references: of domains, and of places of listeners
+ * @prov: name of the provider, and behind it that of the fabric
+ *
+ * All under the lock of dom.c.
+ */
+struct kfi_fab {
+	struct list_head	entry;
+	struct module		*owner;
+	struct net		*net;
+	struct kfid_fabric	*fabric;
+	struct list_head	doms;
+	unsigned int		users;
+	char			*name;
+	char			prov[];
+};
+
+/* dom.c */
+struct kfi_fab *kfi_fab_get(struct net *net, const struct kfi_info *info, struct module *owner);
+void kfi_fab_put(struct kfi_fab *fab);
+struct kfi_dom *kfi_dom_get_in(struct kfi_fab *fab, const struct kfi_info *info);
+struct kfi_dom *kfi_dom_ref(struct kfi_dom *dom);
+
+/* conn.c */
+int kfi_conn_objects(struct kfi_conn *conn, struct kfi_dom *dom, const struct kfi_info *info,
+		     const struct kfi_conn_attr *attr);
+void kfi_conn_release(struct kfi_conn *conn);
+void kfi_conn_live(struct kfi_conn *conn);
+void kfi_conn_drain(struct kfi_conn *conn);
+
+/* rx.c */
+int kfi_rxset_alloc(struct kfi_conn *conn, struct kfi_rxset *set, unsigned int n);
+int kfi_rxset_post(struct kfi_rxset *set, struct kfi_conn *conn, unsigned int n);
+void kfi_rxset_free(struct kfi_conn *conn, struct kfi_rxset *set);
+void kfi_inject_failed(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
+
+/* listener.c */
+void kfi_conn_end_work(struct work_struct *work);
+void kfi_conn_ready_work(struct work_struct *work);
+void kfi_conn_gone(struct kfi_conn *conn);
+
+/* rw.c */
+void kfi_conn_post_work(struct work_struct *work);
+void kfi_round_end(struct kfid_cq *cq, void *context);
+
+#endif /* _KFI_ULP_H */
