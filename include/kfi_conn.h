@@ -90,6 +90,7 @@ int kfi_find(struct net *net, const struct kfi_need *need, const char *src, cons
  * @limits: its limits
  * @closing: called before @domain is closed, if the ULP has set it; process context
  * @priv: for the ULP
+ * @name: its name
  *
  * The other members are the kit's. A region that is bound to no endpoint can be accessed by the
  * peers of all endpoints of the domain: so domains are not shared between modules, and the regions
@@ -104,6 +105,7 @@ struct kfi_dom {
 	struct list_head	entry;
 	struct kfi_fab		*fab;
 	unsigned int		users;
+	/* public: */
 	char			name[];
 };
 
@@ -347,6 +349,16 @@ void kfi_conn_shut(struct kfi_conn *conn);
  * Context: Process context, may sleep; not in a function of the connection.
  */
 void kfi_conn_stop(struct kfi_conn *conn);
+
+/**
+ * kfi_conn_drain() - end the transfers of kfi_rw.h that were begun after the stop
+ * @conn: stopped connection, or one in &kfi_conn_ops.release
+ *
+ * kfi_conn_close() does so, too. For a ULP that has to free objects of the domain before that.
+ *
+ * Context: Process context, may sleep.
+ */
+void kfi_conn_drain(struct kfi_conn *conn);
 
 /**
  * kfi_conn_close() - kfi_conn_stop(), and free everything

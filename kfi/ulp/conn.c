@@ -379,6 +379,7 @@ void kfi_conn_drain(struct kfi_conn *conn)
 	queue_work(conn->ops->post_wq, &conn->post_work);
 	flush_work(&conn->post_work);
 }
+EXPORT_SYMBOL_GPL(kfi_conn_drain);
 
 void kfi_conn_stop(struct kfi_conn *conn)
 {

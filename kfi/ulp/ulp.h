@@ -41,7 +41,6 @@ int kfi_conn_objects(struct kfi_conn *conn, struct kfi_dom *dom, const struct kf
 		     const struct kfi_conn_attr *attr);
 void kfi_conn_release(struct kfi_conn *conn);
 void kfi_conn_live(struct kfi_conn *conn);
-void kfi_conn_drain(struct kfi_conn *conn);
 
 /* rx.c */
 int kfi_rxset_alloc(struct kfi_conn *conn, struct kfi_rxset *set, unsigned int n);

@@ -9,7 +9,6 @@
  * serve others, which tests/nvme/inside checks. With rogue=1 it is a target that nvme-kfi connects
  * to, and the lines begin with "kfabric-rogue:".
  */
-#include <linux/inet.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/nvme.h>
@@ -18,7 +17,8 @@
 #include <linux/string.h>
 #include <linux/unaligned.h>
 #include <kfi_cm.h>
-#include "hints.h"
+#include <kfi_conn.h>
+#include "proto.h"
 
 static char *provider = "sockets", *node = "10.0.0.2", *service = KFN_PORT,
 	    *nqn = "nqn.2026-01.kfabric:test";
@@ -116,24 +116,10 @@ static void hostile_close(struct hostile *hostile)
 /* @from: the address to connect from, or NULL */
 static int hostile_find(struct hostile *hostile, const char *from)
 {
-	struct kfi_info *hints = kfn_hints(provider, NULL);
-	struct sockaddr_in *src;
-	int ret;
+	struct kfi_need need = KFN_NEED;
 
-	if (!hints)
-		return -ENOMEM;
-	if (from) {
-		src = kzalloc(sizeof(*src), GFP_KERNEL | __GFP_NOFAIL);
-		hints->src_addr = src;
-		src->sin_family = AF_INET;
-		src->sin_addr.s_addr = in_aton(from);
-		hints->src_addrlen = sizeof(*src);
-		hints->addr_format = KFI_SOCKADDR_IN;
-	}
-	ret = kfi_getinfo_net(current->nsproxy->net_ns, KFN_API, node, service, 0, hints,
-			      &hostile->info);
-	kfi_freeinfo(hints);
-	return ret;
+	need.provider = provider;
+	return kfi_find(current->nsproxy->net_ns, &need, from, node, service, &hostile->info);
 }
 
 static int hostile_receives(struct hostile *hostile)
@@ -674,15 +660,10 @@ static void rogue_close(struct rogue *rogue)
 
 static int rogue_find(struct rogue *rogue)
 {
-	struct kfi_info *hints = kfn_hints(provider, NULL);
-	int ret;
+	struct kfi_need need = KFN_NEED;
 
-	if (!hints)
-		return -ENOMEM;
-	ret = kfi_getinfo_net(current->nsproxy->net_ns, KFN_API, node, ROGUE_SERVICE, KFI_SOURCE, hints,
-			      &rogue->info);
-	kfi_freeinfo(hints);
-	return ret;
+	need.provider = provider;
+	return kfi_find(current->nsproxy->net_ns, &need, node, NULL, service, &rogue->info);
 }
 
 static int rogue_listen(struct rogue *rogue)

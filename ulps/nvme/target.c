@@ -20,25 +20,27 @@ static unsigned int connect_timeout = 30;
 module_param(connect_timeout, uint, 0644);
 MODULE_PARM_DESC(connect_timeout, "seconds until NVMe connect on a connection (default 30)");
 
-/*
- * kfnt_wq runs release_work and timeout_work. release_work waits for resume_work on kfnt_post_wq.
- */
-struct workqueue_struct *kfnt_wq, *kfnt_post_wq;
+/* The release of a queue waits for the work item that posts. */
+struct kfi_conn_ops kfnt_conn_ops = {
+	.received	= kfnt_received,
+	.lost		= kfnt_lost,
+	.release	= kfnt_release,
+};
 
 const char *kfnt_provider(void)
 {
 	return provider;
 }
 
-unsigned long kfnt_connect_timeout(void)
+unsigned int kfnt_connect_ms(void)
 {
-	return clamp(READ_ONCE(connect_timeout), 1U, 600U) * HZ;
+	return clamp(READ_ONCE(connect_timeout), 1U, 600U) * MSEC_PER_SEC;
 }
 
 /* Report the address at which the host has connected: it can reach that address. */
 static void kfnt_disc_traddr(struct nvmet_req *req, struct nvmet_port *nport, char *traddr)
 {
-	memcpy(traddr, to_kfnt_cmd(req)->queue->listener->traddr, NVMF_TRADDR_SIZE);
+	strscpy_pad(traddr, kfnt_queue(to_kfnt_cmd(req))->traddr, NVMF_TRADDR_SIZE);
 }
 
 static u8 kfnt_get_mdts(const struct nvmet_ctrl *ctrl)
@@ -71,24 +73,24 @@ const struct nvmet_fabrics_ops *kfnt_ops(void)
 	return &kfnt_transport;
 }
 
-static int kfnt_make_workqueues(void)
-{
-	kfnt_wq = alloc_workqueue("nvmet-kfi", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (!kfnt_wq)
-		return -ENOMEM;
-	/* bound: resume_work runs on the CPU of the disk's interrupt */
-	kfnt_post_wq = alloc_workqueue("nvmet-kfi-post", WQ_MEM_RECLAIM | WQ_PERCPU | WQ_HIGHPRI,
-				       0);
-	if (kfnt_post_wq)
-		return 0;
-	destroy_workqueue(kfnt_wq);
-	return -ENOMEM;
-}
-
 static void kfnt_destroy_workqueues(void)
 {
-	destroy_workqueue(kfnt_wq);
-	destroy_workqueue(kfnt_post_wq);
+	if (kfnt_conn_ops.end_wq)
+		destroy_workqueue(kfnt_conn_ops.end_wq);
+	if (kfnt_conn_ops.post_wq)
+		destroy_workqueue(kfnt_conn_ops.post_wq);
+}
+
+static int kfnt_make_workqueues(void)
+{
+	kfnt_conn_ops.end_wq = alloc_workqueue("nvmet-kfi", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	/* bound: answers are posted on the CPU of the disk's interrupt */
+	kfnt_conn_ops.post_wq = alloc_workqueue("nvmet-kfi-post",
+						WQ_MEM_RECLAIM | WQ_PERCPU | WQ_HIGHPRI, 0);
+	if (kfnt_conn_ops.end_wq && kfnt_conn_ops.post_wq)
+		return 0;
+	kfnt_destroy_workqueues();
+	return -ENOMEM;
 }
 
 static int __init kfnt_init(void)
@@ -119,7 +121,6 @@ static int __init kfnt_init(void)
 static void __exit kfnt_exit(void)
 {
 	nvmet_unregister_transport(&kfnt_transport);
-	kfnt_wait_queues();
 	kfnt_ports_exit();
 	kfnt_places_exit();
 	kfnt_destroy_workqueues();

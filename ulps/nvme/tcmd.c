@@ -10,72 +10,7 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/unaligned.h>
-#include "hints.h"
 #include "target.h"
-
-/* ---- receiving ---- */
-
-static void kfnt_cmd_begin(struct kfnt_cmd *cmd);
-
-static void kfnt_cmd_received(struct kfid_cq *cq, struct kfi_cqe *cqe,
-			      const struct kfi_cq_err_entry *wc)
-{
-	struct kfnt_cmd *cmd = container_of(cqe, struct kfnt_cmd, recv);
-
-	if (wc->err || wc->len < sizeof(*cmd->sqe)) {
-		kfnt_queue_fail(cmd->queue, wc->err ? "a receive failed" : "a command is too short",
-				wc->err);
-		return;
-	}
-	cmd->capsule = wc->len - sizeof(*cmd->sqe);
-	if (cmd->queue->qid)
-		WRITE_ONCE(cmd->queue->round, current);
-	kfnt_cmd_begin(cmd);
-}
-
-/* Return: 0, or the error of the endpoint; -ESHUTDOWN when the queue ends. */
-int kfnt_cmd_receive(struct kfnt_cmd *cmd)
-{
-	struct bio_vec vec[KFN_RX_SEGS];
-	struct kfi_msg msg = {
-		.type = KFI_BVEC, .msg_biov = vec, .iov_count = 1, .context = &cmd->recv,
-	};
-	int ret = -ESHUTDOWN;
-
-	bvec_set_page(&vec[0], virt_to_page(cmd->sqe), sizeof(*cmd->sqe), offset_in_page(cmd->sqe));
-	if (cmd->data)
-		bvec_set_page(&vec[msg.iov_count++], cmd->data, cmd->queue->inline_size, 0);
-	rcu_read_lock();
-	if (test_bit(KFNT_Q_OPEN, &cmd->queue->flags))
-		ret = kfi_recvmsg(cmd->queue->ep, &msg, KFI_CQE);
-	rcu_read_unlock();
-	return ret;
-}
-
-int kfnt_cmds_receive(struct kfnt_cmd *cmds, unsigned int n)
-{
-	unsigned int i;
-	int ret = 0;
-
-	for (i = 0; i < n && !ret; i++)
-		ret = kfnt_cmd_receive(&cmds[i]);
-	return ret;
-}
-
-/* A command has ended: post its memory as the receive of another command. */
-void kfnt_cmd_release(struct kfnt_cmd *cmd)
-{
-	int ret;
-
-	if (cmd->place)
-		kfnt_place_end(cmd);
-	else if (cmd->req.sg && cmd->req.sg != &cmd->own_sg)
-		nvmet_req_free_sgls(&cmd->req);
-	cmd->req.sg = NULL;
-	ret = kfnt_cmd_receive(cmd);
-	if (ret)
-		kfnt_queue_fail(cmd->queue, "no receive can be posted", -ret);
-}
 
 /* ---- where data is ---- */
 
@@ -83,7 +18,7 @@ void kfnt_cmd_release(struct kfnt_cmd *cmd)
 static void kfnt_map_own(struct kfnt_cmd *cmd, u64 offset, u32 len)
 {
 	sg_init_table(&cmd->own_sg, 1);
-	sg_set_page(&cmd->own_sg, cmd->data + (offset >> PAGE_SHIFT), len, offset_in_page(offset));
+	sg_set_page(&cmd->own_sg, cmd->rx.more + (offset >> PAGE_SHIFT), len, offset_in_page(offset));
 	cmd->req.sg = &cmd->own_sg;
 	cmd->req.sg_cnt = 1;
 	cmd->req.transfer_len = len;
@@ -92,11 +27,11 @@ static void kfnt_map_own(struct kfnt_cmd *cmd, u64 offset, u32 len)
 /* The limit is the number of bytes received, not the size of a capsule. */
 static u16 kfnt_map_capsule(struct kfnt_cmd *cmd)
 {
-	const struct nvme_sgl_desc *sgl = &cmd->sqe->common.dptr.sgl;
+	const struct nvme_sgl_desc *sgl = &kfnt_sqe(cmd)->common.dptr.sgl;
 	u64 offset = le64_to_cpu(sgl->addr);
 	u32 len = le32_to_cpu(sgl->length);
 
-	if (!nvme_is_write(cmd->sqe)) {
+	if (!nvme_is_write(kfnt_sqe(cmd))) {
 		cmd->req.error_loc = offsetof(struct nvme_common_command, opcode);
 		return NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
 	}
@@ -121,10 +56,10 @@ static u32 kfnt_data_max(const struct kfnt_queue *queue)
  */
 static bool kfnt_may_stage(const struct kfnt_cmd *cmd, u32 len)
 {
-	const struct kfnt_queue *queue = cmd->queue;
+	const struct kfi_domain_limits *limits = &cmd->rx.conn->dom->limits;
 
-	return queue->p2p_client && len > queue->p2p_min && !nvme_is_write(cmd->sqe) &&
-	       cmd->req.ns && cmd->req.ns->use_p2pmem;
+	return limits->p2p_device && len > limits->short_msg_limit &&
+	       !nvme_is_write(kfnt_sqe(cmd)) && cmd->req.ns && cmd->req.ns->use_p2pmem;
 }
 
 /* Allocate memory of a disk, or RAM. */
@@ -146,7 +81,7 @@ u16 kfnt_map_ram(struct kfnt_cmd *cmd, u32 len)
 {
 	bool stage = kfnt_may_stage(cmd, len);
 
-	if (len <= cmd->queue->inline_size && !stage) {
+	if (len <= kfnt_queue(cmd)->inline_size && !stage) {
 		kfnt_map_own(cmd, 0, len);
 		return 0;
 	}
@@ -162,13 +97,13 @@ u16 kfnt_map_ram(struct kfnt_cmd *cmd, u32 len)
 /* The data is in the host's region. */
 static u16 kfnt_map_region(struct kfnt_cmd *cmd, bool inv)
 {
-	const struct nvme_keyed_sgl_desc *sgl = &cmd->sqe->common.dptr.ksgl;
+	const struct nvme_keyed_sgl_desc *sgl = &kfnt_sqe(cmd)->common.dptr.ksgl;
 	u32 len = get_unaligned_le24(sgl->length);
 	u16 status = 0;
 
 	if (!len)
 		return 0;
-	if (len > kfnt_data_max(cmd->queue))
+	if (len > kfnt_data_max(kfnt_queue(cmd)))
 		return NVME_SC_SGL_INVALID_DATA | NVME_STATUS_DNR;
 	if (kfnt_place_begin(cmd, len))
 		cmd->req.transfer_len = len;
@@ -176,16 +111,16 @@ static u16 kfnt_map_region(struct kfnt_cmd *cmd, bool inv)
 		status = kfnt_map_ram(cmd, len);
 	if (status)
 		return status;
-	cmd->fetch = nvme_is_write(cmd->sqe);
-	cmd->addr = le64_to_cpu(sgl->addr);
-	cmd->key = get_unaligned_le32(sgl->key);
+	cmd->fetch = nvme_is_write(kfnt_sqe(cmd));
+	cmd->rw.addr = le64_to_cpu(sgl->addr);
+	cmd->rw.key = get_unaligned_le32(sgl->key);
 	cmd->inv = inv;
 	return 0;
 }
 
 static u16 kfnt_map(struct kfnt_cmd *cmd)
 {
-	switch (cmd->sqe->common.dptr.ksgl.type) {
+	switch (kfnt_sqe(cmd)->common.dptr.ksgl.type) {
 	case NVME_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_OFFSET:
 		return kfnt_map_capsule(cmd);
 	case NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_ADDRESS:
@@ -202,93 +137,136 @@ static u16 kfnt_map(struct kfnt_cmd *cmd)
 
 static void kfnt_cmd_reset(struct kfnt_cmd *cmd)
 {
-	cmd->req.cmd = cmd->sqe;
+	struct kfnt_queue *queue = kfnt_queue(cmd);
+
+	cmd->req.cmd = kfnt_sqe(cmd);
 	cmd->req.cqe = &cmd->cqe;
-	cmd->req.port = cmd->queue->listener->port->nport;
-	cmd->req.p2p_client = cmd->queue->p2p_client;
+	cmd->req.port = queue->port->nport;
+	cmd->req.p2p_client = queue->conn.dom->limits.p2p_device;
 	memset(&cmd->cqe, 0, sizeof(cmd->cqe));
+	cmd->rw.conn = cmd->rx.conn;
+	cmd->rw.place = NULL;
+	cmd->capsule = cmd->rx.len - sizeof(struct nvme_command);
 	cmd->inv = false;
 	cmd->fetch = false;
 }
 
-static void kfnt_cmd_begin(struct kfnt_cmd *cmd)
+static void kfnt_fetched(struct kfi_rw *rw, int err)
 {
+	struct kfnt_cmd *cmd = container_of(rw, struct kfnt_cmd, rw);
+
+	if (err)
+		nvmet_req_complete(&cmd->req, NVME_SC_DATA_XFER_ERROR);
+	else
+		cmd->req.execute(&cmd->req);
+}
+
+void kfnt_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kfi_rxbuf *rx = kfi_rx_got(cqe, wc, sizeof(struct nvme_command));
+	struct kfnt_cmd *cmd = container_of(rx, struct kfnt_cmd, rx);
+	struct kfnt_queue *queue;
 	u16 status;
 
-	if (!kfnt_may_connect(cmd->queue, &cmd->sqe->connect)) {
-		kfnt_queue_fail(cmd->queue, "a connect is not permitted", EPROTO);
+	if (!rx)
+		return;
+	queue = kfnt_queue(cmd);
+	if (!kfnt_may_connect(queue, &kfnt_sqe(cmd)->connect)) {
+		kfi_conn_fail(rx->conn, -EPROTO);
 		return;
 	}
 	kfnt_cmd_reset(cmd);
-	if (!nvmet_req_init(&cmd->req, &cmd->queue->sq, kfnt_ops()))
+	if (!nvmet_req_init(&cmd->req, &queue->sq, kfnt_ops()))
 		return;	/* answered */
 	status = kfnt_map(cmd);
 	if (status) {
 		nvmet_req_complete(&cmd->req, status);
 		return;
 	}
-	if (!test_bit(KFNT_Q_INSTALLED, &cmd->queue->flags))	/* so it is a connect */
-		set_bit(KFNT_Q_CONNECT_CAME, &cmd->queue->flags);
-	if (cmd->place)
+	if (!test_bit(KFNT_Q_INSTALLED, &queue->flags))	/* so it is a connect */
+		set_bit(KFNT_Q_CONNECT_CAME, &queue->flags);
+	if (cmd->place) {
 		kfnt_place_get(cmd);
-	else if (cmd->fetch)
-		kfnt_move(cmd, false);
-	else
+	} else if (cmd->fetch) {
+		cmd->rw.done = kfnt_fetched;
+		kfi_rw_read(&cmd->rw, cmd->req.sg, cmd->req.transfer_len);
+	} else {
 		cmd->req.execute(&cmd->req);
+	}
 }
 
-/* Disks may complete in hard interrupts, where no operation may be posted. */
+/* ---- answers ---- */
+
+/* The answer was posted, and the data has left its memory: receive another command. */
+static void kfnt_answered(struct kfi_rw *rw, int err)
+{
+	struct kfnt_cmd *cmd = container_of(rw, struct kfnt_cmd, rw);
+
+	if (cmd->place)
+		kfnt_place_end(cmd);
+	else if (cmd->req.sg && cmd->req.sg != &cmd->own_sg)
+		nvmet_req_free_sgls(&cmd->req);
+	cmd->req.sg = NULL;
+	kfi_rx_done(&cmd->rx);
+}
+
+static void kfnt_answer(struct kfnt_cmd *cmd, bool data)
+{
+	cmd->rw.done = kfnt_answered;
+	kfi_rw_reply(&cmd->rw, cmd->req.sg, data ? cmd->req.transfer_len : 0, &cmd->cqe,
+		     sizeof(cmd->cqe), cmd->inv);
+}
+
+/* The data is compared: tverify.c. */
+static void kfnt_checked(struct kfi_rw *rw, int err)
+{
+	struct kfnt_cmd *cmd = container_of(rw, struct kfnt_cmd, rw);
+
+	if (err && err != -EACCES) {
+		kfnt_answered(rw, err);	/* the connection has ended */
+		return;
+	}
+	kfnt_place_check(cmd, err);
+	kfnt_answer(cmd, false);
+}
+
+static void kfnt_put_done(struct kfi_rw *rw, int err)
+{
+	struct kfnt_cmd *cmd = container_of(rw, struct kfnt_cmd, rw);
+
+	if (err) {
+		kfnt_answered(rw, err);
+		return;
+	}
+	rw->place = NULL;
+	rw->done = kfnt_checked;
+	kfi_rw_read(rw, kfnt_place_host(cmd), cmd->req.transfer_len);
+}
+
+static void kfnt_undo_place(struct kfi_rw *rw, int err)
+{
+	struct kfnt_cmd *cmd = container_of(rw, struct kfnt_cmd, rw);
+
+	kfnt_place_failed(cmd);
+	kfnt_answer(cmd, false);
+}
+
+/*
+ * Disks may complete in hard interrupts, where only transfers may begin: so what else is to do is
+ * done after one, which is empty if need be.
+ */
 void kfnt_queue_response(struct nvmet_req *req)
 {
 	struct kfnt_cmd *cmd = to_kfnt_cmd(req);
+	bool data = !nvme_is_write(req->cmd) && !cmd->cqe.status && req->sg;
 
-	if (!in_hardirq() && !irqs_disabled()) {
-		kfnt_move(cmd, true);
-		return;
+	if (cmd->place && !data) {
+		cmd->rw.done = kfnt_undo_place;
+		kfi_rw_reply(&cmd->rw, NULL, 0, NULL, 0, false);
+	} else if (cmd->place && kfnt_place_put(cmd)) {
+		cmd->rw.done = kfnt_put_done;
+		kfi_rw_reply(&cmd->rw, NULL, req->transfer_len, NULL, 0, false);
+	} else {
+		kfnt_answer(cmd, data);
 	}
-	llist_add(&cmd->deferred, &cmd->queue->deferred);
-	queue_work(kfnt_post_wq, &cmd->queue->resume_work);
-}
-
-/* ---- memory ---- */
-
-static int kfnt_cmd_init(struct kfnt_queue *queue, struct kfnt_cmd *cmd)
-{
-	cmd->queue = queue;
-	cmd->recv.done = kfnt_cmd_received;
-	cmd->sqe = kmalloc(sizeof(*cmd->sqe), GFP_KERNEL);
-	if (!cmd->sqe)
-		return -ENOMEM;
-	if (!queue->inline_size)
-		return 0;
-	cmd->data = alloc_pages(GFP_KERNEL | __GFP_COMP, get_order(queue->inline_size));
-	return cmd->data ? 0 : -ENOMEM;
-}
-
-struct kfnt_cmd *kfnt_cmds_alloc(struct kfnt_queue *queue, unsigned int n)
-{
-	struct kfnt_cmd *cmds = kvcalloc(n, sizeof(*cmds), GFP_KERNEL);
-	unsigned int i;
-	int ret = 0;
-
-	if (!cmds)
-		return NULL;
-	for (i = 0; i < n && !ret; i++)
-		ret = kfnt_cmd_init(queue, &cmds[i]);
-	if (!ret)
-		return cmds;
-	kfnt_cmds_free(queue, cmds, n);
-	return NULL;
-}
-
-void kfnt_cmds_free(struct kfnt_queue *queue, struct kfnt_cmd *cmds, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; cmds && i < n; i++) {
-		kfree(cmds[i].sqe);
-		if (cmds[i].data)
-			__free_pages(cmds[i].data, get_order(queue->inline_size));
-	}
-	kvfree(cmds);
 }

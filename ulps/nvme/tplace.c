@@ -8,8 +8,8 @@
  *				<--->	kfnt_place_get()
  *					kfnt_place_got(): execute	--->	READ into the
  *	memory			<-----------------------------------------	pages of the place
- *					kfnt_move()			<---	done
- *				<---	kfnt_place_put(): has a fence
+ *					kfnt_queue_response()		<---	done
+ *				<---	put of the place: has a fence
  *				<---	answer, behind the put
  *					kfnt_place_end(): the handle is free again
  *
@@ -45,7 +45,7 @@ MODULE_PARM_DESC(bypass_disks, "disks, as dm-0,sda, that do so without a check (
 
 /**
  * struct kfnt_disk - may a disk write to the places of a domain?
- * @entry: entry in &kfnt_domain.disks, which only grows
+ * @entry: entry in the list of the domain, &kfi_dom.priv, which only grows
  * @all: entry in kfnt_disks
  * @seq: &gendisk.diskseq, which no other disk ever has
  * @usable: yes; false after a READ has failed
@@ -187,23 +187,57 @@ static bool kfnt_disk_check(struct block_device *bdev, struct device *pages, con
 	return **reason == 'y';
 }
 
-static struct kfnt_disk *kfnt_disk_find(struct kfnt_domain *dom, u64 seq)
+static struct kfnt_disk *kfnt_disk_find(struct kfi_dom *dom, u64 seq)
 {
+	struct list_head *disks = READ_ONCE(dom->priv);
 	struct kfnt_disk *disk;
 
-	list_for_each_entry_rcu(disk, &dom->disks, entry, lockdep_is_held(&kfnt_disks_lock))
+	if (!disks)
+		return NULL;
+	list_for_each_entry_rcu(disk, disks, entry, lockdep_is_held(&kfnt_disks_lock))
 		if (disk->seq == seq)
 			return disk;
 	return NULL;
 }
 
-static void kfnt_disk_add(struct kfnt_domain *dom, struct block_device *bdev)
+/* The domain has no user any more. */
+static void kfnt_disks_free(struct kfi_dom *dom)
+{
+	struct list_head *disks = dom->priv;
+	struct kfnt_disk *disk, *next;
+
+	mutex_lock(&kfnt_disks_lock);
+	list_for_each_entry_safe(disk, next, disks, entry) {
+		list_del(&disk->all);
+		kfi_place_writer_del(dom->domain, &disk->writer);
+		kfree(disk);
+	}
+	mutex_unlock(&kfnt_disks_lock);
+	kfree(disks);
+}
+
+static bool kfnt_disks_begin(struct kfi_dom *dom)
+{
+	struct list_head *disks = kzalloc(sizeof(*disks), GFP_KERNEL);
+
+	if (!disks)
+		return false;
+	INIT_LIST_HEAD(disks);
+	dom->closing = kfnt_disks_free;
+	smp_store_release(&dom->priv, disks);	/* pairs with kfnt_disk_find() */
+	return true;
+}
+
+static void kfnt_disk_add(struct kfi_dom *dom, struct block_device *bdev)
 {
 	struct kfi_domain_limits limits;
 	struct kfnt_disk *disk;
 
+	lockdep_assert_held(&kfnt_disks_lock);
 	if (kfi_domain_limits(dom->domain, &limits))
 		return;		/* the device has gone */
+	if (!dom->priv && !kfnt_disks_begin(dom))
+		return;
 	disk = kzalloc(sizeof(*disk), GFP_KERNEL);
 	if (!disk)
 		return;
@@ -214,7 +248,7 @@ static void kfnt_disk_add(struct kfnt_domain *dom, struct block_device *bdev)
 	pr_info("nvmet-kfi: does %s write directly to the memory of hosts over %s? %s\n",
 		disk->writer.name, dom->name, disk->writer.verdict);
 	kfi_place_writer_add(dom->domain, &disk->writer);
-	list_add_tail_rcu(&disk->entry, &dom->disks);
+	list_add_tail_rcu(&disk->entry, dom->priv);
 	list_add_tail(&disk->all, &kfnt_disks);
 }
 
@@ -222,7 +256,7 @@ static void kfnt_disk_add(struct kfnt_domain *dom, struct block_device *bdev)
  * The first READ of a disk over a domain searches for the path between both, and may sleep. Return:
  * the disk, if it may write to places of the domain, or NULL.
  */
-static struct kfnt_disk *kfnt_disk_usable(struct kfnt_domain *dom, struct block_device *bdev)
+static struct kfnt_disk *kfnt_disk_usable(struct kfi_dom *dom, struct block_device *bdev)
 {
 	u64 seq = bdev->bd_disk->diskseq;
 	struct kfnt_disk *disk;
@@ -249,20 +283,6 @@ static void kfnt_disk_stop(struct kfnt_disk *disk, const char *verdict)
 	WRITE_ONCE(disk->usable, false);
 	pr_warn("nvmet-kfi: does %s write directly to the memory of hosts over %s? %s\n",
 		disk->writer.name, disk->domain, verdict);
-}
-
-/* The domain has no user any more. */
-void kfnt_disks_free(struct kfnt_domain *dom)
-{
-	struct kfnt_disk *disk, *next;
-
-	mutex_lock(&kfnt_disks_lock);
-	list_for_each_entry_safe(disk, next, &dom->disks, entry) {
-		list_del(&disk->all);
-		kfi_place_writer_del(dom->domain, &disk->writer);
-		kfree(disk);
-	}
-	mutex_unlock(&kfnt_disks_lock);
 }
 
 /* ---- handles of a queue ---- */
@@ -292,7 +312,7 @@ void kfnt_places_open(struct kfnt_queue *queue)
 	unsigned int i, n;
 
 	if (!queue->qid || !queue->has_places || queue->places ||
-	    kfi_domain_limits(queue->dom->domain, &limits))
+	    kfi_domain_limits(queue->conn.dom->domain, &limits))
 		return;
 	n = min_t(unsigned int, queue->depth, KFNT_PLACES_MAX);
 	places = kvzalloc(struct_size(places, place, n), GFP_KERNEL);
@@ -303,7 +323,7 @@ void kfnt_places_open(struct kfnt_queue *queue)
 	INIT_LIST_HEAD(&places->free);
 	places->min = limits.place_min;
 	for (i = 0; i < places->n; i++) {
-		if (kfi_place_open(queue->dom->domain, KFN_TX_SEGS, &places->place[i].fid, queue))
+		if (kfi_place_open(queue->conn.dom->domain, KFN_TX_SEGS, &places->place[i].fid, queue))
 			break;
 		list_add_tail(&places->place[i].entry, &places->free);
 	}
@@ -330,12 +350,13 @@ static struct kfnt_place *kfnt_place_take(struct kfnt_places *places)
  */
 void kfnt_place_end(struct kfnt_cmd *cmd)
 {
-	struct kfnt_places *places = cmd->queue->places;
+	struct kfnt_places *places = kfnt_queue(cmd)->places;
 	struct kfnt_place *place = cmd->place;
 
 	kfi_place_drop(place->fid);	/* after a put, or without a place, an error */
 	kfnt_check_end(&place->check);
 	cmd->place = NULL;
+	cmd->rw.place = NULL;
 	cmd->req.sg = NULL;
 	spin_lock_bh(&places->lock);
 	list_add(&place->entry, &places->free);
@@ -367,7 +388,7 @@ void kfnt_place_failed(struct kfnt_cmd *cmd)
 static bool kfnt_read_valid(struct kfnt_cmd *cmd, u32 len)
 {
 	const struct nvmet_ns *ns = cmd->req.ns;
-	u64 at = le64_to_cpu(cmd->sqe->rw.slba), end = ns->size >> ns->blksize_shift;
+	u64 at = le64_to_cpu(kfnt_sqe(cmd)->rw.slba), end = ns->size >> ns->blksize_shift;
 
 	return len == nvmet_rw_data_len(&cmd->req) && at < end &&
 	       len >> ns->blksize_shift <= end - at;
@@ -384,17 +405,17 @@ static bool kfnt_read_valid(struct kfnt_cmd *cmd, u32 len)
 bool kfnt_place_begin(struct kfnt_cmd *cmd, u32 len)
 {
 	/* pairs with kfnt_places_open() */
-	struct kfnt_places *places = smp_load_acquire(&cmd->queue->places);
+	struct kfnt_places *places = smp_load_acquire(&kfnt_queue(cmd)->places);
 	struct nvmet_ns *ns = cmd->req.ns;
 	struct kfnt_disk *disk;
 
-	if (!places || cmd->sqe->common.opcode != nvme_cmd_read || !ns || !ns->bdev ||
+	if (!places || kfnt_sqe(cmd)->common.opcode != nvme_cmd_read || !ns || !ns->bdev ||
 	    len < places->min || !kfnt_read_valid(cmd, len))
 		return false;
 	/* The CPU checks protection information. A disk may get some at any time. */
 	if (bdev_get_integrity(ns->bdev))
 		return false;
-	disk = kfnt_disk_usable(cmd->queue->dom, ns->bdev);
+	disk = kfnt_disk_usable(cmd->rx.conn->dom, ns->bdev);
 	if (!disk)
 		return false;
 	cmd->place = kfnt_place_take(places);
@@ -416,7 +437,8 @@ static void kfnt_place_none(struct kfnt_cmd *cmd)
 	u16 status = NVME_SC_INTERNAL;
 
 	kfnt_place_end(cmd);
-	if (test_bit(KFNT_Q_OPEN, &cmd->queue->flags)) {
+	if (kfi_conn_enter(cmd->rx.conn)) {
+		kfi_conn_exit(cmd->rx.conn);
 		this_cpu_inc(kfnt_counts.ram);
 		status = kfnt_map_ram(cmd, cmd->req.transfer_len);
 	}
@@ -462,7 +484,7 @@ static void kfnt_place_map(struct kfnt_cmd *cmd)
 static void kfnt_place_got(struct kfid_cq *cq, struct kfi_cqe *cqe,
 			   const struct kfi_cq_err_entry *wc)
 {
-	struct kfnt_cmd *cmd = container_of(cqe, struct kfnt_cmd, moved);
+	struct kfnt_cmd *cmd = container_of(cqe, struct kfnt_cmd, got);
 
 	if (wc->err || !kfnt_place_fits(cmd)) {
 		kfnt_place_none(cmd);
@@ -481,62 +503,53 @@ static void kfnt_place_got(struct kfid_cq *cq, struct kfi_cqe *cqe,
 void kfnt_place_get(struct kfnt_cmd *cmd)
 {
 	struct kfi_rma_iov from = {
-		.addr = cmd->addr, .len = cmd->req.transfer_len, .key = cmd->key,
+		.addr = cmd->rw.addr, .len = cmd->req.transfer_len, .key = cmd->rw.key,
 	};
 	ssize_t ret = -ESHUTDOWN;
 
-	cmd->moved.done = kfnt_place_got;
-	rcu_read_lock();
-	if (test_bit(KFNT_Q_OPEN, &cmd->queue->flags))
-		ret = kfi_place_get(cmd->queue->ep, cmd->place->fid, KFI_ADDR_UNSPEC, &from,
-				    KFI_CQE, &cmd->moved);
-	rcu_read_unlock();
+	cmd->got.done = kfnt_place_got;
+	if (kfi_conn_enter(cmd->rx.conn)) {
+		ret = kfi_place_get(cmd->rx.conn->ep, cmd->place->fid, KFI_ADDR_UNSPEC, &from,
+				    KFI_CQE, &cmd->got);
+		kfi_conn_exit(cmd->rx.conn);
+	}
 	if (ret)
 		kfnt_place_none(cmd);
 }
 
-/**
- * kfnt_place_put() - post the put of a command that the disk has completed
- * @cmd: command with a place; &kfnt_cmd.todo becomes 0
- *
- * Context: The caller is inside the RCU section of the queue's other posts.
- * Return: as kfi_place_put(); after an error the place is as before.
- */
-ssize_t kfnt_place_put(struct kfnt_cmd *cmd)
+/* Return where to read the host's memory to, to be compared; or NULL. Any context. */
+struct scatterlist *kfnt_place_host(const struct kfnt_cmd *cmd)
 {
-	ssize_t ret;
+	return cmd->place->check.host;
+}
 
-	atomic_inc(&cmd->refs);
-	ret = kfi_place_put(cmd->queue->ep, cmd->place->fid, cmd->todo, KFI_CQE | KFI_MORE,
-			    &cmd->moved);
-	if (ret) {
-		atomic_dec(&cmd->refs);
-		return ret;
-	}
+/**
+ * kfnt_place_put() - let the transfer of a command put its place
+ * @cmd: command with a place, which the disk has completed
+ *
+ * Context: Any.
+ * Return: true if the data has to be compared after that.
+ */
+bool kfnt_place_put(struct kfnt_cmd *cmd)
+{
+	cmd->rw.place = cmd->place->fid;
 	this_cpu_inc(kfnt_counts.reads);
-	this_cpu_add(kfnt_counts.bytes, cmd->todo);
-	cmd->sg = cmd->place->check.host;
-	cmd->checking = cmd->sg;
-	if (!cmd->checking)
-		cmd->todo = 0;
-	return 0;
+	this_cpu_add(kfnt_counts.bytes, cmd->req.transfer_len);
+	return kfnt_place_host(cmd);
 }
 
 /**
  * kfnt_place_check() - compare what the host has with what the disk has
  * @cmd: command whose memory at the host was read. If the host may have other data, the command
  *	fails, and the host repeats it
+ * @err: 0, or -EACCES if the host does not let it be read
  *
  * Context: Process context, may sleep.
  */
-void kfnt_place_check(struct kfnt_cmd *cmd)
+void kfnt_place_check(struct kfnt_cmd *cmd, int err)
 {
-	int err = READ_ONCE(cmd->err);
 	const char *verdict;
 
-	if (err && err != -EACCES)
-		return;		/* the connection has ended */
-	cmd->err = 0;
 	this_cpu_inc(kfnt_counts.checked);
 	verdict = kfnt_check_result(cmd, &cmd->place->check, err);
 	if (!verdict)

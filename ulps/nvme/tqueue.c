@@ -1,323 +1,222 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tqueue.c - a queue of a host, from the acceptance to the release.
+ * tqueue.c - a queue of a host: acceptance, NVMe's connect, release.
  *
  * A queue ends when its connection ends, when an operation on it fails, or when its controller or
- * port is removed. The first of these events queues release_work; commands that are being executed
- * then complete without an answer.
+ * port is removed. Commands that are being executed then complete without an answer.
  */
 #include <linux/slab.h>
-#include <linux/wait.h>
+#include <linux/string.h>
 #include "target.h"
+
+enum {
+	KFNT_FIRST_CMDS	= 2,	/* commands of a queue before NVMe's connect */
+	KFNT_SPARE_CMDS	= 32,	/* further ones, for commands whose answers are being sent */
+};
 
 /* All queues whose release has not begun */
 static LIST_HEAD(kfnt_queues);
 static DEFINE_SPINLOCK(kfnt_queues_lock);
 
-/* Number of queues that exist */
-static atomic_t kfnt_queues_alive = ATOMIC_INIT(0);
-static DECLARE_WAIT_QUEUE_HEAD(kfnt_queues_gone);
-
-enum { KFNT_SPARE_CMDS = 32 };
-
-static void kfnt_queue_free(struct kfnt_queue *queue);
-
-/* ---- events ---- */
-
-/* Commands that were received before this event wait in the backlog. */
-static void kfnt_queue_connected(struct kfnt_queue *queue)
+static struct kfnt_queue *to_queue(struct kfi_conn *conn)
 {
-	set_bit(KFNT_Q_CONNECTED, &queue->flags);
-	smp_mb__after_atomic();	/* pairs with kfnt_wait() */
-	queue_work(kfnt_post_wq, &queue->resume_work);
+	return container_of(conn, struct kfnt_queue, conn);
 }
 
-static void kfnt_queue_event(struct kfid_eq *eq, void *context)
-{
-	u8 buf[sizeof(struct kfi_eq_cm_entry)] __aligned(8);
-	struct kfi_eq_err_entry err = {};
-	struct kfnt_queue *queue = context;
-	u32 event;
-	ssize_t n;
+/* ---- memory ---- */
 
-	for (;;) {
-		n = kfi_eq_read(eq, &event, buf, sizeof(buf), 0);
-		if (n == -KFI_EAVAIL && kfi_eq_readerr(eq, &err, 0) < 0)
-			continue;
-		if (n < 0 && n != -KFI_EAVAIL)
-			return;
-		if (n < 0 || event == KFI_SHUTDOWN)
-			kfnt_queue_end(queue);
-		else if (event == KFI_CONNECTED)
-			kfnt_queue_connected(queue);
+static struct kfnt_queue *kfnt_queue_new(struct kfi_caller *caller,
+					 const struct nvme_rdma_cm_req *req)
+{
+	struct kfnt_port *port = container_of(caller->listener, struct kfnt_port, listener);
+	struct kfnt_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+
+	if (!queue)
+		return NULL;
+	kfi_conn_init(&queue->conn, &kfnt_conn_ops);
+	queue->qid = le16_to_cpu(req->qid);
+	queue->depth = le16_to_cpu(req->hsqsize) + 1;
+	queue->inline_size = queue->qid ? port->nport->inline_data_size : 0;
+	queue->has_places = caller->info->caps & KFI_PLACE;
+	strscpy(queue->traddr, caller->at, sizeof(queue->traddr));
+	nvmet_cq_init(&queue->cq);
+	if (nvmet_sq_init(&queue->sq, &queue->cq)) {
+		nvmet_cq_put(&queue->cq);
+		kfree(queue);
+		return NULL;
 	}
+	kref_get(&port->ref);
+	queue->port = port;
+	spin_lock_bh(&kfnt_queues_lock);
+	list_add_tail(&queue->entry, &kfnt_queues);
+	spin_unlock_bh(&kfnt_queues_lock);
+	return queue;
 }
 
-/* ---- endpoint ---- */
-
-/* A command that finds no free transmit operation waits in the backlog. */
-static int kfnt_queue_endpoint(struct kfnt_queue *queue, struct kfid_domain *domain,
-			       struct kfi_info *info)
+static void kfnt_queue_leave(struct kfnt_queue *queue)
 {
-	struct kfi_domain_limits limits;
-	int ret = kfi_domain_limits(domain, &limits);
-
-	if (ret)
-		return ret;
-	queue->p2p_client = limits.p2p_device;
-	queue->p2p_min = limits.short_msg_limit;
-	queue->has_places = info->caps & KFI_PLACE;
-	info->tx_attr->size = 2 * queue->nr_cmds;
-	info->rx_attr->size = queue->nr_cmds;
-	return kfi_endpoint(domain, info, &queue->ep, queue);
+	spin_lock_bh(&kfnt_queues_lock);
+	list_del(&queue->entry);
+	spin_unlock_bh(&kfnt_queues_lock);
 }
 
-/**
- * kfnt_queue_open() - open the endpoint for a request
- * @queue: new queue
- * @domain: domain of the request
- * @info: info of the request; if this function fails, the request may still be refused with it
- *
- * Return: 0, or a negative error with nothing left open.
- */
-int kfnt_queue_open(struct kfnt_queue *queue, struct kfid_domain *domain, struct kfi_info *info)
+/* No command is executed, and the connection is closed. */
+static void kfnt_queue_free(struct kfnt_queue *queue)
 {
-	/* All operations have a done(). Commands are executed on the CPU that has received them. */
-	struct kfi_cq_attr attr = {
-		.size = 16, .format = KFI_CQ_FORMAT_DATA, .flags = KFI_CQ_ROUNDS | KFI_CQ_LOCAL,
+	nvmet_cq_put(&queue->cq);
+	kfnt_port_put(queue->port);
+	kfree(queue);
+}
+
+/* ---- acceptance ---- */
+
+/* Return the number of commands of the longest I/O queue that a host may request */
+unsigned int kfnt_queue_limit(struct nvmet_port *nport)
+{
+	return max_t(int, kfnt_port_queue_size(nport, KFN_QUEUE_DEFAULT), KFN_QUEUE_DEFAULT);
+}
+
+/* Return: 0, or the reason of a refusal. */
+static enum nvme_rdma_cm_status kfnt_check(struct nvmet_port *nport,
+					   const struct nvme_rdma_cm_req *req, size_t len)
+{
+	unsigned int depth, limit;
+
+	if (len < sizeof(*req))
+		return NVME_RDMA_CM_INVALID_LEN;
+	depth = le16_to_cpu(req->hsqsize) + 1;
+	limit = req->qid ? kfnt_queue_limit(nport) : NVME_AQ_DEPTH;
+	if (le16_to_cpu(req->recfmt) != NVME_RDMA_CM_FMT_1_0)
+		return NVME_RDMA_CM_INVALID_RECFMT;
+	if (depth < 2 || depth > limit)
+		return NVME_RDMA_CM_INVALID_HSQSIZE;
+	if (le16_to_cpu(req->hrqsize) < depth)
+		return NVME_RDMA_CM_INVALID_HRQSIZE;
+	return 0;
+}
+
+/* kfi_verbs gives a queue pair at most KFN_QUEUE_MAX receives. */
+static int kfnt_accept(struct kfi_caller *caller, const struct nvme_rdma_cm_req *req)
+{
+	struct kfnt_queue *queue = kfnt_queue_new(caller, req);
+	struct nvme_rdma_cm_rep rep = { .recfmt = cpu_to_le16(NVME_RDMA_CM_FMT_1_0) };
+	struct kfi_conn_attr attr = {
+		.first = KFNT_FIRST_CMDS,
+		.rx_len = sizeof(struct nvme_command),
+		.rx_priv = sizeof(struct kfnt_cmd),
 	};
 	int ret;
 
-	ret = kfi_cq_open(domain, &attr, &queue->comp, kfnt_round_end, queue);
-	if (ret)
-		return ret;
-	ret = kfi_eq_open(queue->listener->fabric, NULL, &queue->events, kfnt_queue_event, queue);
-	if (ret)
-		goto close_cq;
-	ret = kfnt_queue_endpoint(queue, domain, info);
-	if (ret)
-		goto close_eq;
-	ret = kfi_ep_bind(queue->ep, &queue->comp->fid, KFI_TRANSMIT | KFI_RECV) ?:
-	      kfi_ep_bind(queue->ep, &queue->events->fid, 0) ?:
-	      kfi_enable(queue->ep);
-	if (ret)
-		goto close_ep;
-	set_bit(KFNT_Q_OPEN, &queue->flags);
-	ret = kfnt_cmds_receive(queue->cmds, KFNT_FIRST_CMDS);
+	if (!queue)
+		return -ENOMEM;
+	rep.crqsize = cpu_to_le16(queue->depth);
+	attr.depth = queue->depth;
+	attr.spare = min3(queue->depth, (unsigned int)KFNT_SPARE_CMDS,
+			  KFN_QUEUE_MAX - queue->depth);
+	attr.rx_more = queue->inline_size;
+	attr.where = queue->qid ? KFI_CONN_ROUNDS : KFI_CONN_WORK;
+	ret = kfi_conn_accept(&queue->conn, caller, &attr, &rep, sizeof(rep));
 	if (!ret)
 		return 0;
-
-close_ep:
-	clear_bit(KFNT_Q_OPEN, &queue->flags);
-	kfi_close(&queue->ep->fid);
-close_eq:
-	kfi_close(&queue->events->fid);
-close_cq:
-	kfi_close(&queue->comp->fid);
+	kfnt_queue_leave(queue);
+	nvmet_sq_destroy(&queue->sq);
+	kfnt_queue_free(queue);
 	return ret;
+}
+
+int kfnt_called(struct kfi_caller *caller)
+{
+	struct kfnt_port *port = container_of(caller->listener, struct kfnt_port, listener);
+	enum nvme_rdma_cm_status status = kfnt_check(port->nport, caller->data, caller->len);
+	struct nvme_rdma_cm_rej rej = { .recfmt = cpu_to_le16(NVME_RDMA_CM_FMT_1_0) };
+
+	caller->listener->ready_ms = kfnt_connect_ms();
+	if (!status && kfnt_accept(caller, caller->data))
+		status = NVME_RDMA_CM_NO_RSC;
+	if (!status)
+		return 0;
+	pr_warn_ratelimited("nvmet-kfi: a host is refused: %s\n", nvme_rdma_cm_msg(status));
+	rej.sts = cpu_to_le16(status);
+	kfi_conn_reject(caller, &rej, sizeof(rej));
+	return 0;
+}
+
+/* ---- NVMe's connect ---- */
+
+/**
+ * kfnt_may_connect() - check a command before the core does, if it is a connect
+ * @queue: its queue
+ * @c: the command
+ *
+ * A connect has to name the number and size that the private data of the host announced, for which
+ * the queue was allocated. If kfnt_install_queue() fails, the core keeps the number of that connect.
+ * A second connect could then give the queue another controller, whose array of queues may be too
+ * short for the number. So the core executes only one connect of a queue. On an installed queue the
+ * core itself refuses another connect.
+ *
+ * Return: false if the queue has to end, without an answer to the command.
+ */
+bool kfnt_may_connect(struct kfnt_queue *queue, const struct nvmf_connect_command *c)
+{
+	unsigned int qid = le16_to_cpu(c->qid), size = le16_to_cpu(c->sqsize) + 1;
+
+	if (test_bit(KFNT_Q_INSTALLED, &queue->flags) || c->opcode != nvme_fabrics_command ||
+	    c->fctype != nvme_fabrics_type_connect)
+		return true;
+	if (qid == queue->qid && size <= queue->depth)
+		return !test_bit(KFNT_Q_CONNECT_CAME, &queue->flags);
+	pr_warn_ratelimited("nvmet-kfi: a queue that was announced as %u with %u commands connects as %u with %u\n",
+			    queue->qid, queue->depth, qid, size);
+	return false;
+}
+
+/* The core has found the controller of a queue. Execution of connect, process context */
+u16 kfnt_install_queue(struct nvmet_sq *sq)
+{
+	struct kfnt_queue *queue = container_of(sq, struct kfnt_queue, sq);
+
+	if (kfi_conn_ready(&queue->conn))
+		return NVME_SC_INTERNAL;
+	kfnt_places_open(queue);
+	set_bit(KFNT_Q_INSTALLED, &queue->flags);
+	return 0;
 }
 
 /* ---- end ---- */
 
-static void kfnt_queue_leave(struct kfnt_queue *queue)
+void kfnt_lost(struct kfi_conn *conn, int err)
 {
-	spin_lock(&kfnt_queues_lock);
-	list_del_init(&queue->entry);
-	spin_unlock(&kfnt_queues_lock);
-}
+	const char *what = err == -EBUSY ? "too many connections without NVMe connect" :
+			   err == -ETIMEDOUT ? "no NVMe connect has come" : "it has failed";
 
-/* Run resume_work: as the queue is closed, its posts fail, and the waiting commands end. */
-static void kfnt_queue_drain(struct kfnt_queue *queue)
-{
-	queue_work(kfnt_post_wq, &queue->resume_work);
-	flush_work(&queue->resume_work);
+	if (err != -ESHUTDOWN && err != -ECANCELED && err != -ECONNRESET)
+		pr_warn_ratelimited("nvmet-kfi: queue %u: %s (%d)\n", to_queue(conn)->qid, what, err);
 }
 
 /*
- * After the grace period no operation is posted any more. The close of the endpoint ends posted
- * operations and waits for every done(), so no command begins during nvmet_sq_destroy(), which does
- * not permit that. nvmet_sq_destroy() waits for commands that are being executed; their answers are
- * dropped. If a disk completed a command in a hard interrupt, resume_work drops its answer, so it
- * has to run once more.
+ * No command begins during nvmet_sq_destroy(), which does not permit that. It waits for commands
+ * that are being executed; their answers are dropped, those of hard interrupts by
+ * kfi_conn_drain(). After that no command has a place.
  */
-static void kfnt_release_work(struct work_struct *work)
+void kfnt_release(struct kfi_conn *conn)
 {
-	struct kfnt_queue *queue = container_of(work, struct kfnt_queue, release_work);
+	struct kfnt_queue *queue = to_queue(conn);
 
 	kfnt_queue_leave(queue);
-	cancel_delayed_work_sync(&queue->timeout_work);
-	clear_bit(KFNT_Q_OPEN, &queue->flags);
-	synchronize_rcu();
-	WARN_ON(kfi_close(&queue->ep->fid));
-	WARN_ON(kfi_close(&queue->events->fid));
-	kfnt_queue_drain(queue);
 	nvmet_sq_destroy(&queue->sq);
-	kfnt_queue_drain(queue);
-	WARN_ON(kfi_close(&queue->comp->fid));
-	nvmet_cq_put(&queue->cq);
+	kfi_conn_drain(conn);
+	kfnt_places_close(queue);
+	kfi_conn_close(conn);
 	kfnt_queue_free(queue);
-}
-
-/**
- * kfnt_queue_end() - begin the release of a queue
- * @queue: queue
- *
- * A queue that the acceptor still owns is only marked: the acceptor may drop it.
- *
- * Context: Any. The queue exists at least until the caller's RCU section, handler or command ends.
- */
-void kfnt_queue_end(struct kfnt_queue *queue)
-{
-	set_bit(KFNT_Q_FAILED, &queue->flags);
-	rcu_read_lock();	/* after a grace period a release that was taken is queued */
-	/* A full barrier, as in kfnt_queue_begin(): one of both sees the flag of the other. */
-	if (!test_and_set_bit(KFNT_Q_RELEASE_TAKEN, &queue->flags))
-		queue_work(kfnt_wq, &queue->release_work);
-	rcu_read_unlock();
-}
-
-/**
- * kfnt_queue_fail() - begin the release of a queue after an error, and log the error
- * @queue: as kfnt_queue_end()
- * @what: text for the log, unless the connection has ended before
- * @err: positive error number
- */
-void kfnt_queue_fail(struct kfnt_queue *queue, const char *what, int err)
-{
-	if (!test_bit(KFNT_Q_FAILED, &queue->flags) && err != ESHUTDOWN && err != ECANCELED)
-		pr_warn_ratelimited("nvmet-kfi: queue %u: %s (%d)\n", queue->qid, what, err);
-	kfnt_queue_end(queue);
-}
-
-void kfnt_queue_enter(struct kfnt_queue *queue)
-{
-	queue_delayed_work(kfnt_wq, &queue->timeout_work, kfnt_connect_timeout());
-	spin_lock(&kfnt_queues_lock);
-	list_add_tail(&queue->entry, &kfnt_queues);
-	spin_unlock(&kfnt_queues_lock);
-}
-
-/**
- * kfnt_queue_begin() - the acceptor has finished with a queue
- * @queue: queue in the list; the caller must not use it any more
- */
-void kfnt_queue_begin(struct kfnt_queue *queue)
-{
-	rcu_read_lock();	/* a release that begins meanwhile does not free the queue yet */
-	clear_bit(KFNT_Q_RELEASE_TAKEN, &queue->flags);
-	smp_mb__after_atomic();	/* pairs with test_and_set_bit() in kfnt_queue_end() */
-	if (test_bit(KFNT_Q_FAILED, &queue->flags))
-		kfnt_queue_end(queue);
-	rcu_read_unlock();
 }
 
 void kfnt_delete_ctrl(struct nvmet_ctrl *ctrl)
 {
 	struct kfnt_queue *queue;
 
-	spin_lock(&kfnt_queues_lock);
+	spin_lock_bh(&kfnt_queues_lock);
 	list_for_each_entry(queue, &kfnt_queues, entry)
 		if (queue->sq.ctrl == ctrl)
-			kfnt_queue_end(queue);
-	spin_unlock(&kfnt_queues_lock);
-}
-
-/* End queues of the port, also those on which no host has connected to a controller. */
-void kfnt_end_port(struct kfnt_port *port)
-{
-	struct kfnt_queue *queue;
-
-	spin_lock(&kfnt_queues_lock);
-	list_for_each_entry(queue, &kfnt_queues, entry)
-		if (queue->listener->port == port)
-			kfnt_queue_end(queue);
-	spin_unlock(&kfnt_queues_lock);
-}
-
-void kfnt_wait_queues(void)
-{
-	wait_event(kfnt_queues_gone, !atomic_read(&kfnt_queues_alive));
-}
-
-/* ---- memory ---- */
-
-/**
- * kfnt_queue_new() - allocate a queue without connection
- * @listener: listener to which the request has come
- * @info: info of the request
- * @qid: number that the host has chosen
- * @depth: commands that the host may send
- *
- * Return: a queue, which the caller owns until kfnt_queue_begin() or kfnt_queue_drop(); or NULL.
- */
-struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, const struct kfi_info *info,
-				  unsigned int qid, unsigned int depth)
-{
-	struct kfnt_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
-
-	if (!queue)
-		return NULL;
-	INIT_LIST_HEAD(&queue->entry);
-	INIT_LIST_HEAD(&queue->waiting);
-	INIT_LIST_HEAD(&queue->backlog);
-	init_llist_head(&queue->deferred);
-	spin_lock_init(&queue->lock);
-	INIT_DELAYED_WORK(&queue->timeout_work, kfnt_timeout_work);
-	INIT_WORK(&queue->release_work, kfnt_release_work);
-	INIT_WORK(&queue->resume_work, kfnt_resume_work);
-	queue->answer_cqe.done = kfnt_answer_failed;
-	set_bit(KFNT_Q_RELEASE_TAKEN, &queue->flags);	/* until kfnt_queue_begin() */
-	queue->qid = qid;
-	queue->depth = depth;
-	/* kfi_verbs gives a queue pair at most KFN_QUEUE_MAX receives. */
-	queue->nr_cmds = min_t(unsigned int, depth + min_t(unsigned int, depth, KFNT_SPARE_CMDS),
-			       KFN_QUEUE_MAX);
-	queue->inline_size = qid ? listener->port->nport->inline_data_size : 0;
-	if (!kfnt_unconnected_get(listener->port, queue, info))
-		goto free;
-	queue->cmds = kfnt_cmds_alloc(queue, KFNT_FIRST_CMDS);
-	if (!queue->cmds)
-		goto uncount;
-	nvmet_cq_init(&queue->cq);
-	if (nvmet_sq_init(&queue->sq, &queue->cq))
-		goto free_cmds;
-	kref_get(&listener->ref);
-	queue->listener = listener;
-	atomic_inc(&kfnt_queues_alive);
-	return queue;
-
-free_cmds:
-	nvmet_cq_put(&queue->cq);
-	kfnt_cmds_free(queue, queue->cmds, KFNT_FIRST_CMDS);
-uncount:
-	kfnt_unconnected_put(listener->port, queue);
-free:
-	kfree(queue);
-	return NULL;
-}
-
-/*
- * The exit of the module waits until the last queue is freed. After the wake-up this function uses
- * no data of the module, and its code stays until the exit has destroyed the workqueues.
- */
-static void kfnt_queue_free(struct kfnt_queue *queue)
-{
-	kfnt_cmds_free(queue, queue->cmds, KFNT_FIRST_CMDS);
-	kfnt_cmds_free(queue, queue->more, queue->nr_cmds - KFNT_FIRST_CMDS);
-	kfnt_places_close(queue);
-	kfnt_unconnected_put(queue->listener->port, queue);
-	if (queue->dom)
-		kfnt_domain_put(queue->dom);
-	kfnt_listener_put(queue->listener);
-	kfree(queue);
-	if (atomic_dec_and_test(&kfnt_queues_alive))
-		wake_up(&kfnt_queues_gone);
-}
-
-/* Drop a queue that was never opened. */
-void kfnt_queue_drop(struct kfnt_queue *queue)
-{
-	nvmet_sq_destroy(&queue->sq);
-	nvmet_cq_put(&queue->cq);
-	kfnt_queue_free(queue);
+			kfi_conn_fail(&queue->conn, -ESHUTDOWN);
+	spin_unlock_bh(&kfnt_queues_lock);
 }

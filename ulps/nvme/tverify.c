@@ -4,7 +4,7 @@
  *
  *	kfnt_check_begin()	reads the data from the disk to RAM
  *				the disk writes it to the place; put (tplace.c)
- *	kfnt_place_put()	lets trma.c read the host's memory to RAM, behind the put
+ *	tcmd.c			reads the host's memory to RAM, behind the put
  *	kfnt_check_result()	compares both
  *
  * So the comparison sees what the host would see after the put: data that has not arrived is a
@@ -44,7 +44,7 @@ static int kfnt_check_read(const struct kfnt_cmd *cmd, struct nvmet_ns *ns,
 	int ret = 0;
 
 	bio = bio_alloc(ns->bdev, n, REQ_OP_READ, GFP_KERNEL);
-	bio->bi_iter.bi_sector = le64_to_cpu(cmd->sqe->rw.slba)
+	bio->bi_iter.bi_sector = le64_to_cpu(kfnt_sqe(cmd)->rw.slba)
 				 << (ns->blksize_shift - SECTOR_SHIFT);
 	for_each_sg(sgl, sg, n, i)
 		if (bio_add_page(bio, sg_page(sg), sg->length, sg->offset) != sg->length)
