@@ -246,7 +246,7 @@ static void mw_peer(struct mw *w, struct kfm_peer *p, unsigned int index)
 	p->peer_bits = mw_alloc(w, m->bitmap_bytes);
 	p->oos = mw_alloc(w, BITS_TO_LONGS(m->regions) * sizeof(long));
 	p->stale = mw_alloc(w, sizeof(long));
-	p->net.fabric = (void *)p;	/* there is an endpoint */
+	p->net.up = true;	/* there is an endpoint */
 	p->down = jiffies;
 	p->next = jiffies;
 	p->outage = 10 * index;

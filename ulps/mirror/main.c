@@ -310,6 +310,7 @@ static int table_peer(struct kfm *m, char **argv)
 	p->rs_region = m->regions;
 	INIT_LIST_HEAD(&p->inbox);
 	INIT_WORK(&p->net.work, kfm_net_work);
+	kfi_conn_init(&p->net.conn, &kfm_conn_ops);
 	return peer_words(p, argv);
 }
 
@@ -479,8 +480,10 @@ static void kfm_dtr(struct dm_target *ti)
 	synchronize_rcu();	/* the last kfm_signal() and kfm_run_atomic() */
 	cancel_delayed_work_sync(&m->tick);
 	cancel_work_sync(&m->work);
-	kfm_for_each_peer(p, m)
+	kfm_for_each_peer(p, m) {
 		flush_work(&p->net.work);
+		kfi_conn_close(&p->net.conn);
+	}
 	flush_work(&m->uevent_work);
 	kfm_free(m);
 }

@@ -14,7 +14,7 @@
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
-#include <kfi_cm.h>
+#include <kfi_conn.h>
 #include <kfi_rma.h>
 #include "proto.h"
 
@@ -300,22 +300,28 @@ struct kfm_apply {
 };
 
 /**
- * struct kfm_slot - a buffer of a message
+ * struct kfm_rx - a receive
+ * @rx: the kit's part
  * @entry: in kfm_peer.inbox while a message waits for the worker
+ * @err: result, KFI_E
+ */
+struct kfm_rx {
+	struct kfi_rxbuf	rx;
+	struct list_head	entry;
+	int			err;
+};
+
+/**
+ * struct kfm_slot - a message that is sent
  * @p: the peer
  * @cqe: completion
  * @busy: the provider owns the slot. Cleared with release semantics
- * @err: result of a receive, KFI_E
- * @len: bytes received, valid without an error
  * @data: the message
  */
 struct kfm_slot {
-	struct list_head	entry;
 	struct kfm_peer		*p;
 	struct kfi_cqe		cqe;
 	bool			busy;
-	int			err;
-	size_t			len;
 	struct kfm_le_msg	data;
 };
 
@@ -324,33 +330,21 @@ struct kfm_slot {
  *	worker
  * @work: opens the endpoint. It allocates memory, which may have to wait for writes to this mirror
  * @opening: @work is queued or running. Cleared with release semantics
- * @fabric: fabric; NULL: nothing is open
- * @domain: domain
- * @cq: completion queue
- * @av: address vector
- * @ep: endpoint
- * @peer: the peer
- * @ends: memory regions have to be bound to the endpoint
+ * @up: @conn is open
+ * @conn: the endpoint
  * @retry: time of the next attempt to open the endpoint, jiffies
  * @logged_err: error of the last attempt, so that it is logged once
  * @sent_err: result of the last message that was sent, KFI_E; written in softirq
- * @rx: receives
  * @tx: messages being sent
  */
 struct kfm_net {
 	struct work_struct	work;
 	bool			opening;
-	struct kfid_fabric	*fabric;
-	struct kfid_domain	*domain;
-	struct kfid_cq		*cq;
-	struct kfid_av		*av;
-	struct kfid_ep		*ep;
-	kfi_addr_t		peer;
-	bool			ends;
+	bool			up;
+	struct kfi_conn		conn;
 	unsigned long		retry;
 	int			logged_err;
 	int			sent_err;
-	struct kfm_slot		rx[KFM_RX];
 	struct kfm_slot		tx[KFM_TX];
 };
 
@@ -739,6 +733,7 @@ int kfm_own_empty(struct kfm *m);
 int kfm_own_resume(struct kfm *m);
 
 /* net.c */
+extern const struct kfi_conn_ops kfm_conn_ops;
 void kfm_net_work(struct work_struct *work);
 void kfm_net_close(struct kfm_peer *p);
 int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
@@ -817,7 +812,7 @@ static inline bool kfm_busy(const bool *busy)
 /* Is there an endpoint? */
 static inline bool kfm_net_up(const struct kfm_peer *p)
 {
-	return !kfm_busy(&p->net.opening) && p->net.fabric;
+	return !kfm_busy(&p->net.opening) && p->net.up;
 }
 
 /* What is stored about the peer */

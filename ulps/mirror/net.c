@@ -1,68 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * net.c - the endpoint for a peer, messages, and regions. All but the completions runs with the
- * mirror claimed (main.c): messages and regions in the worker, writes to the ring also elsewhere.
+ * net.c - the endpoint for a peer, messages, and records. All but the completions runs with the
+ * mirror claimed (main.c): messages in the worker, writes to the ring also elsewhere.
  *
  * The endpoint is opened after resume and closed by suspend. A lost peer does not close it: an RDM
  * endpoint connects again with the next post. Completions run in softirq.
  */
 #include <linux/sched/mm.h>
-#include <linux/slab.h>
 #include <linux/string.h>
-#include <net/net_namespace.h>
 #include "mirror.h"
 
 #define KFM_IOV	(2 * KFM_GROUP)		/* head and data of each record */
 #define MALFORMED_PAUSE	HZ
-#define API	KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION)
 
-static struct kfi_info *make_hints(const struct kfm_peer *p)
+static struct kfm_peer *to_peer(struct kfi_conn *conn)
 {
-	struct kfi_info *hints = kfi_allocinfo();
-	const struct kfm *m = p->m;
-
-	if (!hints)
-		return NULL;
-	if (m->secret) {
-		hints->ep_attr->auth_key = kmemdup(m->secret, m->secret_len, GFP_KERNEL);
-		hints->ep_attr->auth_key_size = m->secret_len;
-		if (!hints->ep_attr->auth_key)
-			goto free;
-	}
-	hints->caps = KFI_MSG | KFI_RMA;
-	hints->ep_attr->type = KFI_EP_RDM;
-	hints->ep_attr->max_msg_size = KFM_GROUP_BYTES;
-	hints->tx_attr->size = KFM_SLOTS + KFM_TX + 1;
-	hints->tx_attr->msg_order = KFI_ORDER_SAS;
-	hints->tx_attr->iov_limit = KFM_IOV;
-	hints->rx_attr->size = KFM_RX;
-	hints->rx_attr->msg_order = KFI_ORDER_SAS;
-	hints->domain_attr->mr_mode = KFI_MR_VIRT_ADDR | KFI_MR_ALLOCATED | KFI_MR_PROV_KEY |
-				      KFI_MR_ENDPOINT;
-	if (!strcmp(p->provider, "any"))
-		return hints;
-	hints->fabric_attr->prov_name = kstrdup(p->provider, GFP_KERNEL);
-	if (hints->fabric_attr->prov_name)
-		return hints;
-free:
-	kfi_freeinfo(hints);
-	return NULL;
+	return container_of(conn, struct kfm_peer, net.conn);
 }
 
 /* ---- messages ---- */
 
 static void received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
-	struct kfm_slot *slot = container_of(cqe, struct kfm_slot, cqe);
-	struct kfm_peer *p = slot->p;
+	struct kfm_rx *rx = container_of(cqe, struct kfm_rx, rx.cqe);
+	struct kfm_peer *p = to_peer(rx->rx.conn);
 	struct kfm *m = p->m;
 	unsigned long flags;
 
-	slot->err = wc->err;
-	slot->len = wc->len;
+	rx->err = wc->err;
+	rx->rx.len = wc->len;
 	rcu_read_lock();
 	spin_lock_irqsave(&m->lock, flags);
-	list_add_tail(&slot->entry, &p->inbox);
+	list_add_tail(&rx->entry, &p->inbox);
 	spin_unlock_irqrestore(&m->lock, flags);
 	kfm_kick(m);
 	rcu_read_unlock();
@@ -74,21 +43,6 @@ static void sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_er
 
 	WRITE_ONCE(slot->p->net.sent_err, wc->err);
 	kfm_signal(slot->p->m, &slot->busy);
-}
-
-static ssize_t post_receive(struct kfm_slot *slot)
-{
-	struct kvec iov = { .iov_base = &slot->data, .iov_len = sizeof(slot->data) };
-	struct kfi_msg msg = {
-		.type = KFI_KVEC,
-		.msg_iov = &iov,
-		.iov_count = 1,
-		.addr = KFI_ADDR_UNSPEC,
-		.context = &slot->cqe,
-	};
-
-	slot->cqe.done = received;
-	return kfi_recvmsg(slot->p->net.ep, &msg, KFI_CQE);
 }
 
 /**
@@ -104,7 +58,7 @@ void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm_msg copy = *msg;
 	struct kvec iov;
 	struct kfi_msg post = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = p->net.peer,
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = p->net.conn.peer,
 	};
 
 	if (!kfm_net_up(p))
@@ -117,23 +71,23 @@ void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg)
 	copy.node = p->m->sb.node;
 	kfm_msg_encode(&copy, &slot->data);
 	iov = (struct kvec) { .iov_base = &slot->data, .iov_len = sizeof(slot->data) };
+	post.context = &slot->cqe;
 	slot->cqe.done = sent;
 	slot->busy = true;
-	post.context = &slot->cqe;
-	if (kfi_sendmsg(p->net.ep, &post, KFI_CQE))
+	if (kfi_sendmsg(p->net.conn.ep, &post, KFI_CQE))
 		slot->busy = false;
 }
 
-static struct kfm_slot *next_slot(struct kfm_peer *p)
+static struct kfm_rx *next_rx(struct kfm_peer *p)
 {
-	struct kfm_slot *slot;
+	struct kfm_rx *rx;
 
 	spin_lock_irq(&p->m->lock);
-	slot = list_first_entry_or_null(&p->inbox, struct kfm_slot, entry);
-	if (slot)
-		list_del(&slot->entry);
+	rx = list_first_entry_or_null(&p->inbox, struct kfm_rx, entry);
+	if (rx)
+		list_del(&rx->entry);
 	spin_unlock_irq(&p->m->lock);
-	return slot;
+	return rx;
 }
 
 /* A peer that breaks the protocol, or speaks another version, has no endpoint for a while. */
@@ -154,17 +108,17 @@ static void cut_off(struct kfm_peer *p)
 void kfm_net_receive(struct kfm_peer *p)
 {
 	unsigned int budget = KFM_RX;
-	struct kfm_slot *slot;
 	struct kfm_msg msg;
+	struct kfm_rx *rx;
 	int err;
 
-	while (kfm_net_up(p) && (slot = next_slot(p))) {
-		err = slot->err;	/* of the connection, unless the message is too long */
-		if (err ? err == KFI_ETRUNC : kfm_msg_decode(&slot->data, slot->len, &msg)) {
+	while (kfm_net_up(p) && (rx = next_rx(p))) {
+		err = rx->err;	/* of the connection, unless the message is too long */
+		if (err ? err == KFI_ETRUNC : kfm_msg_decode(rx->rx.head, rx->rx.len, &msg)) {
 			cut_off(p);
 			return;
 		}
-		if (post_receive(slot)) {
+		if (kfi_rx_post(&rx->rx)) {
 			kfm_net_close(p);	/* the device is gone */
 			return;
 		}
@@ -197,7 +151,7 @@ static ssize_t rma_read(struct kfm_peer *p, void *buf, u64 key, u64 addr, u32 le
 		.type = KFI_KVEC,
 		.msg_iov = &iov,
 		.iov_count = 1,
-		.addr = p->net.peer,
+		.addr = p->net.conn.peer,
 		.rma_iov = &rma,
 		.rma_iov_count = 1,
 		.context = cqe,
@@ -205,7 +159,7 @@ static ssize_t rma_read(struct kfm_peer *p, void *buf, u64 key, u64 addr, u32 le
 	ssize_t ret;
 
 	*busy = true;
-	ret = kfi_readmsg(p->net.ep, &msg, KFI_CQE);
+	ret = kfi_readmsg(p->net.conn.ep, &msg, KFI_CQE);
 	if (ret)
 		*busy = false;
 	return ret;
@@ -285,7 +239,7 @@ ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
 	struct kfi_msg_rma msg = {
 		.type = KFI_KVEC,
 		.msg_iov = iov,
-		.addr = p->net.peer,
+		.addr = p->net.conn.peer,
 		.rma_iov = &rma,
 		.rma_iov_count = 1,
 		.context = cqe,
@@ -297,184 +251,57 @@ ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
 		msg.iov_count += rec_iov(p, g->writes[i], &iov[msg.iov_count]);
 	cqe->done = record_done;
 	group_busy(p, g, true);
-	ret = kfi_writemsg(p->net.ep, &msg, KFI_CQE | KFI_COMMIT_COMPLETE);
+	ret = kfi_writemsg(p->net.conn.ep, &msg, KFI_CQE | KFI_COMMIT_COMPLETE);
 	if (ret)
 		group_busy(p, g, false);
 	return ret;
 }
 
-/**
- * kfm_net_region() - let the peer access memory
- * @p: peer with an open endpoint
- * @buf: memory
- * @len: bytes
- * @access: KFI_REMOTE_
- * @persist: makes bytes durable, or NULL
- * @mr: the region
- *
- * Return: 0 or a negative error.
- */
 int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
 		   int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
 		   struct kfid_mr **mr)
 {
-	struct kvec iov = { .iov_base = buf, .iov_len = len };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC,
-		.mr_iov = &iov,
-		.iov_count = 1,
-		.access = access,
-		.requested_key = KFI_KEY_NOTAVAIL,
-		.context = p->m,
-		.persist = persist,
-	};
-	int ret;
-
 	if (!kfm_net_up(p))
 		return -ENOTCONN;
-	ret = kfi_mr_regattr(p->net.domain, &attr, persist ? KFI_RMA_PMEM : 0, mr);
-	if (ret)
-		return ret;
-	/* the peer of this endpoint alone: a key that leaks is of no use elsewhere */
-	ret = kfi_mr_bind(*mr, &p->net.ep->fid, 0);
-	if (!ret && p->net.ends)
-		ret = kfi_mr_enable(*mr);
-	if (!ret)
-		return 0;
-	WARN_ON(kfi_close(&(*mr)->fid));
-	*mr = NULL;
-	return ret;
+	return kfi_region_open(&p->net.conn, buf, len, access, persist, p->m, mr);
 }
 
 /* ---- endpoint ---- */
 
-static int set_option(struct kfid_ep *ep, int name, size_t value)
-{
-	int ret = kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, name, &value, sizeof(value));
-
-	return ret == -ENOPROTOOPT || ret == -EOPNOTSUPP ? 0 : ret;
-}
+const struct kfi_conn_ops kfm_conn_ops = { .received = received };
 
 /*
  * Callers that are not the peer are refused where the provider can do that: all but loop. One
  * without a time limit may keep a buffer of a lost session for longer, and new writes wait if it
  * keeps all of them.
  */
-static int set_options(const struct kfm *m, struct kfid_ep *ep)
-{
-	return set_option(ep, KFI_OPT_AV_ONLY, 1) ?: set_option(ep, KFI_OPT_RECLAIM, 1) ?:
-	       set_option(ep, KFI_OPT_OP_TIMEOUT_MS, jiffies_to_msecs(m->timeout));
-}
-
-static int open_endpoint(struct kfm_peer *p, struct kfi_info *info)
-{
-	struct kfi_cq_attr cq_attr = { .flags = KFI_CQ_SOFTIRQ, .format = KFI_CQ_FORMAT_CONTEXT };
-	struct kfi_av_attr av_attr = { .type = KFI_AV_TABLE };
-	struct kfm_net *net = &p->net;
-	int ret;
-
-	ret = kfi_cq_open(net->domain, &cq_attr, &net->cq, NULL, NULL);
-	if (ret)
-		return ret;
-	ret = kfi_av_open(net->domain, &av_attr, &net->av, NULL);
-	if (ret)
-		goto close_cq;
-	ret = kfi_endpoint(net->domain, info, &net->ep, NULL);
-	if (ret)
-		goto close_av;
-	ret = kfi_ep_bind(net->ep, &net->cq->fid, KFI_TRANSMIT | KFI_RECV);
-	if (!ret)
-		ret = kfi_ep_bind(net->ep, &net->av->fid, 0);
-	if (!ret)
-		ret = set_options(p->m, net->ep);
-	if (!ret)
-		ret = kfi_av_insertsvc(net->av, p->remote[0], p->remote[1], &net->peer, 0, NULL);
-	if (ret == 1)
-		ret = kfi_enable(net->ep);
-	if (!ret)
-		return 0;
-	WARN_ON(kfi_close(&net->ep->fid));
-close_av:
-	WARN_ON(kfi_close(&net->av->fid));
-close_cq:
-	WARN_ON(kfi_close(&net->cq->fid));
-	return ret < 0 ? ret : -EADDRNOTAVAIL;
-}
-
-static void close_endpoint(struct kfm_net *net)
-{
-	WARN_ON(kfi_close(&net->ep->fid));
-	WARN_ON(kfi_close(&net->av->fid));
-	WARN_ON(kfi_close(&net->cq->fid));	/* waits for completions that run */
-}
-
-static int open_domain(struct kfm_peer *p, struct kfi_info *info)
-{
-	struct kfm_net *net = &p->net;
-	struct kfid_fabric *fabric;
-	int ret;
-
-	ret = kfi_fabric_net(p->m->net_ns, info->fabric_attr, &fabric, NULL);
-	if (ret)
-		return ret;
-	ret = kfi_domain(fabric, info, &net->domain, NULL);
-	if (ret)
-		goto close_fabric;
-	net->ends = info->domain_attr->mr_mode & KFI_MR_ENDPOINT;
-	ret = open_endpoint(p, info);
-	if (ret)
-		goto close_domain;
-	net->fabric = fabric;
-	return 0;
-
-close_domain:
-	WARN_ON(kfi_close(&net->domain->fid));
-close_fabric:
-	WARN_ON(kfi_close(&fabric->fid));
-	return ret;
-}
-
-static void net_close(struct kfm_peer *p)
-{
-	struct kfm *m = p->m;
-	struct kfm_net *net = &p->net;
-
-	close_endpoint(net);
-	WARN_ON(kfi_close(&net->domain->fid));
-	WARN_ON(kfi_close(&net->fabric->fid));
-	net->fabric = NULL;
-	spin_lock_irq(&m->lock);
-	INIT_LIST_HEAD(&p->inbox);
-	spin_unlock_irq(&m->lock);
-}
-
-/* Open the endpoint and post its receives. Return: 0 or a negative error. */
 static int net_open(struct kfm_peer *p)
 {
-	struct kfm_net *net = &p->net;
-	struct kfi_info *hints = make_hints(p), *info;
-	unsigned int i;
+	const struct kfm *m = p->m;
+	const struct kfi_need need = {
+		.provider = strcmp(p->provider, "any") ? p->provider : NULL, .type = KFI_EP_RDM,
+		.order = KFI_ORDER_SAS, .max_len = KFM_GROUP_BYTES, .tx_segs = KFM_IOV,
+		.auth_key = m->secret, .auth_key_size = m->secret_len,
+	};
+	const struct kfi_conn_attr attr = {
+		.depth = KFM_RX, .tx = KFM_SLOTS + KFM_TX + 1,
+		.rx_len = sizeof(struct kfm_le_msg), .rx_priv = sizeof(struct kfm_rx),
+		.reclaim = true, .timeout_ms = jiffies_to_msecs(m->timeout), .av_only = true,
+		.peer = { p->remote[0], p->remote[1] },
+	};
+	struct kfi_info *info;
+	struct kfi_dom *dom;
 	int ret;
 
-	if (!hints)
-		return -ENOMEM;
-	ret = kfi_getinfo_net(p->m->net_ns, API, p->local[0], p->local[1], KFI_SOURCE, hints,
-			      &info);
-	kfi_freeinfo(hints);
+	ret = kfi_find(m->net_ns, &need, p->local[0], NULL, p->local[1], &info);
 	if (ret)
 		return ret;
-	ret = open_domain(p, info);
+	dom = kfi_dom_get(m->net_ns, info, THIS_MODULE);
+	ret = PTR_ERR_OR_ZERO(dom) ?: kfi_conn_open(&p->net.conn, dom, info, &attr);
+	if (!IS_ERR(dom))
+		kfi_dom_put(dom);	/* the connection has its own reference */
 	kfi_freeinfo(info);
-	if (ret)
-		return ret;
-	for (i = 0; i < KFM_TX; i++)
-		net->tx[i].p = p;
-	for (i = 0; i < KFM_RX && !ret; i++) {
-		net->rx[i].p = p;
-		ret = post_receive(&net->rx[i]);
-	}
-	if (ret)
-		net_close(p);
+	p->net.up = !ret;
 	return ret;
 }
 
@@ -482,9 +309,12 @@ static int net_open(struct kfm_peer *p)
 void kfm_net_work(struct work_struct *work)
 {
 	struct kfm_peer *p = container_of(work, struct kfm_peer, net.work);
-	unsigned int noio = memalloc_noio_save();
-	int ret = net_open(p);
+	unsigned int noio = memalloc_noio_save(), i;
+	int ret;
 
+	for (i = 0; i < KFM_TX; i++)
+		p->net.tx[i].p = p;
+	ret = net_open(p);
 	memalloc_noio_restore(noio);
 	if (ret && p->net.logged_err != ret)
 		DMWARN("%s: can't open an endpoint at %s (%d)", kfm_name(p->m), p->local[0], ret);
@@ -492,12 +322,18 @@ void kfm_net_work(struct work_struct *work)
 	kfm_signal(p->m, &p->net.opening);
 }
 
-/* Close everything. All completions have run when this returns. */
+/* Close everything. All completions have run when this returns; the memory stays. */
 void kfm_net_close(struct kfm_peer *p)
 {
+	struct kfm *m = p->m;
+
 	if (!kfm_net_up(p))
 		return;
-	if (p->m->log.peer == p)
-		kfm_log_close(p->m);
-	net_close(p);
+	if (m->log.peer == p)
+		kfm_log_close(m);
+	kfi_conn_stop(&p->net.conn);
+	p->net.up = false;
+	spin_lock_irq(&m->lock);
+	INIT_LIST_HEAD(&p->inbox);
+	spin_unlock_irq(&m->lock);
 }
