@@ -158,7 +158,8 @@ enum kfi_conn_where {
  * @release: accepted connections: the connection was stopped. Called once, in @end_wq. The ULP waits
  *	for its own work, calls kfi_conn_close() and frees the connection
  * @end_wq: accepted connections: WQ_MEM_RECLAIM, of this ULP alone; calls @release
- * @post_wq: with kfi_rw.h: WQ_MEM_RECLAIM, of this ULP alone; posts what had no room
+ * @post_wq: with kfi_rw.h: the same, but another queue, for which @end_wq waits; posts what had no
+ *	room
  */
 struct kfi_conn_ops {
 	void (*received)(struct kfid_cq *cq, struct kfi_cqe *cqe,
