@@ -220,7 +220,8 @@ static unsigned int lies_more;	/* messages that are on their way */
 static int lies_posted(struct kfi_rxbuf *rx)
 {
 	if (lies_more && lies_more--)
-		list_add_tail(&container_of(rx, struct kfm_rx, rx)->entry, &to_peer(rx->conn)->inbox);
+		list_add_tail(&container_of(rx, struct kfm_rx, rx)->entry,
+			      &to_peer(rx->conn)->inbox);
 	return 0;
 }
 

@@ -16,7 +16,7 @@
  * barrier between the two steps. So either the first one gets the claim, or the second one sees the
  * note. The worker leaves KFM_WORKER_DUE in the same way.
  *
- * The two completions that a write waits for (leg_end_io(), and record_done() in net.c). Each
+ * The two completions that a write waits for (leg_end_io(), and record_done() in record.c). Each
  * clears its own flag and then reads the other one: leg_end_io() after smp_mb(), record_done() in
  * kfm_run_atomic(), after the full barrier of its note. So at least one of them finds both flags
  * clear.

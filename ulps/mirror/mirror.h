@@ -25,6 +25,7 @@
 #define KFM_PEER_WORDS	5	/* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE */
 #define KFM_RX		16	/* receives posted */
 #define KFM_TX		16	/* messages being sent */
+#define KFM_IOV		(2 * KFM_GROUP)	/* head and data of each record of a post */
 #define KFM_BATCH	16	/* records that are applied at a time */
 #define KFM_RATE_MAX	(1u << 30)	/* KiB a second */
 #define KFM_EVENTS	(16 * KFM_PEERS)	/* queued uevents; the oldest are dropped */
@@ -732,6 +733,11 @@ int kfm_own_trim(struct kfm *m);
 int kfm_own_empty(struct kfm *m);
 int kfm_own_resume(struct kfm *m);
 
+/* record.c */
+ssize_t kfm_net_fetch(struct kfm_peer *p, u64 key, u64 addr, u32 len);
+ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w);
+ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g);
+
 /* net.c */
 extern const struct kfi_conn_ops kfm_conn_ops;
 void kfm_net_work(struct work_struct *work);
@@ -741,9 +747,6 @@ int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
 		   struct kfid_mr **mr);
 void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_net_receive(struct kfm_peer *p);
-ssize_t kfm_net_fetch(struct kfm_peer *p, u64 key, u64 addr, u32 len);
-ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w);
-ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g);
 
 /* write.c */
 int kfm_writes_alloc(struct kfm *m);

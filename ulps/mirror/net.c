@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * net.c - the endpoint for a peer, messages, and records. All but the completions runs with the
- * mirror claimed (main.c): messages in the worker, writes to the ring also elsewhere.
+ * net.c - the endpoint for a peer, and messages. All but the completions runs in the worker, with
+ * the mirror claimed (main.c).
  *
  * The endpoint is opened after resume and closed by suspend. A lost peer does not close it: an RDM
  * endpoint connects again with the next post. Completions run in softirq.
@@ -10,7 +10,6 @@
 #include <linux/string.h>
 #include "mirror.h"
 
-#define KFM_IOV	(2 * KFM_GROUP)		/* head and data of each record */
 #define MALFORMED_PAUSE	HZ
 
 static struct kfm_peer *to_peer(struct kfi_conn *conn)
@@ -131,131 +130,7 @@ void kfm_net_receive(struct kfm_peer *p)
 	}
 }
 
-/* ---- RMA ---- */
-
-static void fetched(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
-{
-	struct kfm_peer *p = container_of(cqe, struct kfm_peer, fetch);
-
-	p->fetch_err = -wc->err;
-	kfm_signal(p->m, &p->fetch_busy);
-}
-
-/* Begin a read. @busy becomes false when it has ended, or now, if it does not begin. */
-static ssize_t rma_read(struct kfm_peer *p, void *buf, u64 key, u64 addr, u32 len,
-			struct kfi_cqe *cqe, bool *busy)
-{
-	struct kvec iov = { .iov_base = buf, .iov_len = len };
-	struct kfi_rma_iov rma = { .addr = addr, .len = len, .key = key };
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC,
-		.msg_iov = &iov,
-		.iov_count = 1,
-		.addr = p->net.conn.peer,
-		.rma_iov = &rma,
-		.rma_iov_count = 1,
-		.context = cqe,
-	};
-	ssize_t ret;
-
-	*busy = true;
-	ret = kfi_readmsg(p->net.conn.ep, &msg, KFI_CQE);
-	if (ret)
-		*busy = false;
-	return ret;
-}
-
-/* Read the peer's bitmap. */
-ssize_t kfm_net_fetch(struct kfm_peer *p, u64 key, u64 addr, u32 len)
-{
-	p->fetch.done = fetched;
-	return rma_read(p, p->peer_bits, key, addr, len, &p->fetch, &p->fetch_busy);
-}
-
-static void record_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
-{
-	struct kfm_post *next, *post = container_of(cqe, struct kfm_post, cqe);
-	struct kfm *m = post->w->m;
-
-	rcu_read_lock();	/* see kfm_signal() */
-	for (; post; post = next) {
-		next = post->next;
-		post->err = -wc->err;
-		smp_store_release(&post->busy, false);	/* pairs with kfm_busy(), see claim.c */
-	}
-	kfm_run_atomic(m, NULL);
-	rcu_read_unlock();
-}
-
-/* Read what the peer has copied to its window. */
-ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w)
-{
-	struct kfm_post *post = &w->posts[p->index];
-
-	post->next = NULL;
-	post->cqe.done = record_done;
-	return rma_read(p, w->buf + KFM_DATA_AT, p->ring.window_key, p->ring.window_addr, w->len,
-			&post->cqe, &post->busy);
-}
-
-/*
- * All of a record's room: zeros before its head, the head, and the data. All heads are in front of
- * the data, but only one can be next to it.
- */
-static unsigned int rec_iov(const struct kfm_peer *p, const struct kfm_write *w, struct kvec *iov)
-{
-	iov[0] = (struct kvec) {
-		.iov_base = kfm_write_head(p, w) - KFM_REC_HEAD_AT, .iov_len = KFM_REC_DATA_AT,
-	};
-	if (!p->index) {
-		iov[0].iov_len += w->len;
-		return 1;
-	}
-	iov[1] = (struct kvec) { .iov_base = w->buf + KFM_DATA_AT, .iov_len = w->len };
-	return 2;
-}
-
-/* Link the posts, which complete together, and mark them. */
-static void group_busy(const struct kfm_peer *p, const struct kfm_group *g, bool busy)
-{
-	struct kfm_post *post, *next = NULL;
-	unsigned int i;
-
-	for (i = g->count; i--; next = post) {
-		post = &g->writes[i]->posts[p->index];
-		post->next = next;
-		post->busy = busy;
-	}
-}
-
-/* Write a group of records to the peer's ring, durably. */
-ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
-{
-	struct kfi_cqe *cqe = &g->writes[0]->posts[p->index].cqe;
-	struct kvec iov[KFM_IOV];
-	struct kfi_rma_iov rma = {
-		.addr = p->ring.addr + g->at, .len = g->bytes, .key = p->ring.key,
-	};
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC,
-		.msg_iov = iov,
-		.addr = p->net.conn.peer,
-		.rma_iov = &rma,
-		.rma_iov_count = 1,
-		.context = cqe,
-	};
-	unsigned int i;
-	ssize_t ret;
-
-	for (i = 0; i < g->count; i++)
-		msg.iov_count += rec_iov(p, g->writes[i], &iov[msg.iov_count]);
-	cqe->done = record_done;
-	group_busy(p, g, true);
-	ret = kfi_writemsg(p->net.conn.ep, &msg, KFI_CQE | KFI_COMMIT_COMPLETE);
-	if (ret)
-		group_busy(p, g, false);
-	return ret;
-}
+/* ---- endpoint ---- */
 
 int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
 		   int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
@@ -265,8 +140,6 @@ int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
 		return -ENOTCONN;
 	return kfi_region_open(&p->net.conn, buf, len, access, persist, p->m, mr);
 }
-
-/* ---- endpoint ---- */
 
 const struct kfi_conn_ops kfm_conn_ops = { .received = received };
 
