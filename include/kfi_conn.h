@@ -5,8 +5,9 @@
  * between a scatterlist and a peer's region. docs/ulp-guide.md explains how to use it.
  *
  * Objects are part of the ULP's structures. Nothing is allocated after kfi_conn_open(), or
- * kfi_conn_accept() and kfi_conn_ready(). Work queues belong to the ULP: if two ULPs shared one, the
- * end of a target that waits for a disk could block the reconnect of the host that has this disk.
+ * kfi_conn_accept() and kfi_conn_ready(). Work queues belong to the ULP: if two ULPs shared one,
+ * the end of a target that waits for a disk could block the reconnect of the host that has this
+ * disk.
  */
 #ifndef KFI_CONN_H
 #define KFI_CONN_H
@@ -150,13 +151,13 @@ enum kfi_conn_where {
 /**
  * struct kfi_conn_ops - functions of a ULP
  * @received: done() of receives. It begins with kfi_rx_take() or kfi_rx_got()
- * @req_done: a request of kfi_req.h has ended; called once for each kfi_req_send() that has returned
- *	0, except for requests without an answer at the time of a stop
+ * @req_done: a request of kfi_req.h has ended; called once for each kfi_req_send() that has
+ *	returned 0, except for requests without an answer at the time of a stop
  * @lost: the connection can't be used any more. Called once for each connection, in any context
  *	including hard interrupts, while its memory exists; not after kfi_conn_shut(), nor if
  *	kfi_conn_connect() fails. NULL: nothing to do
- * @release: accepted connections: the connection was stopped. Called once, in @end_wq. The ULP waits
- *	for its own work, calls kfi_conn_close() and frees the connection
+ * @release: accepted connections: the connection was stopped. Called once, in @end_wq. The ULP
+ *	waits for its own work, calls kfi_conn_close() and frees the connection
  * @end_wq: accepted connections: WQ_MEM_RECLAIM, of this ULP alone; calls @release
  * @post_wq: with kfi_rw.h: the same, but another queue, for which @end_wq waits; posts what had no
  *	room
@@ -225,11 +226,12 @@ struct kfi_rxset {
  * @peer: RDM: the peer
  * @tx_segs: pieces of memory that a post may have, at most 16
  *
- * @flags are atomic. @lock serialises open, connect, stop, close and the name. Functions that run
- * beside a stop test KFI_CONN_OPEN inside an RCU section, and the stop waits for a grace period after
- * it has cleared the flag. @tx_lock protects @backlog. &kfi_listener.lock protects @entry and
- * @waiting. @rx[1] is set by kfi_conn_ready(), before its receives are posted. @round, @held: used by
- * the task that runs the functions; other tasks only compare @round with themselves.
+ * Flags are atomic. The mutex (lock) serialises open, connect, stop, close and the name. Functions
+ * that run beside a stop test KFI_CONN_OPEN inside an RCU section, and the stop waits for a grace
+ * period after it has cleared the flag. tx_lock protects the backlog, &kfi_listener.lock the entries
+ * in lists. The second set of receives is made by kfi_conn_ready(), before they are posted. round
+ * and held are used by the task that runs the functions; other tasks only compare round with
+ * themselves.
  */
 struct kfi_conn {
 	const struct kfi_conn_ops *ops;
@@ -309,8 +311,8 @@ int kfi_conn_open(struct kfi_conn *conn, struct kfi_dom *dom, const struct kfi_i
  * Messages may arrive, and the connection may be lost, before this function returns.
  *
  * Context: Process context, may sleep.
- * Return: 0; -ECONNREFUSED, -ETIMEDOUT or another negative error: the objects stay open, and nothing
- * is connected.
+ * Return: 0; -ECONNREFUSED, -ETIMEDOUT or another negative error: the objects stay open, and
+ * nothing is connected.
  */
 int kfi_conn_connect(struct kfi_conn *conn, const void *addr, const void *data, size_t len,
 		     void *answer, size_t *answer_len, unsigned int ms);
@@ -474,7 +476,8 @@ ssize_t kfi_conn_inject(struct kfi_conn *conn, const void *msg, size_t len, u64 
  * kfi_rx_post() - post a receive
  * @rx: receive that is not posted
  *
- * Context: Any but hard interrupts; the connection is open, or the caller is in &kfi_conn_ops.received.
+ * Context: Any but hard interrupts; the connection is open, or the caller is in
+ * &kfi_conn_ops.received.
  * Return: 0, or the error of the endpoint.
  */
 int kfi_rx_post(struct kfi_rxbuf *rx);
@@ -489,7 +492,8 @@ int kfi_rx_post(struct kfi_rxbuf *rx);
  * The receive is posted before the message is used: the peer may send again when it is answered.
  *
  * Context: &kfi_conn_ops.received.
- * Return: the connection; NULL if it has failed, or the message is too short. Then the connection fails.
+ * Return: the connection; NULL if it has failed, or the message is too short. Then the connection
+ * fails.
  */
 struct kfi_conn *kfi_rx_take(struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc, void *msg,
 			     size_t len);
@@ -567,13 +571,13 @@ struct kfi_caller {
  * struct kfi_listener - an address that is listened at over each provider that has it
  * @called: a caller. The ULP calls kfi_conn_accept(), or kfi_conn_reject(), or returns a negative
  *	error: then the caller is refused. One call at a time for each place; process context
- * @ready_ms: an accepted connection with &kfi_conn_attr.first ends without kfi_conn_ready() after so
- *	many milliseconds; 0: never
+ * @ready_ms: an accepted connection with &kfi_conn_attr.first ends without kfi_conn_ready() after
+ *	so many milliseconds; 0: never
  * @max_unready: sum of depth and spare of such connections, 0: no limit. Beyond it the oldest ones
  *	end; those of one source, if it has more than half of the limit, its own ones. As many again
  *	may be in release
  *
- * @lock protects the lists of connections and the counts; a leaf. Only kfi_listener_open() and
+ * The lock, a leaf, protects the lists of connections and the counts. Only kfi_listener_open() and
  * kfi_listener_close() use @places.
  */
 struct kfi_listener {
@@ -600,8 +604,8 @@ struct kfi_listener {
  * @owner: THIS_MODULE
  *
  * Context: Process context, may sleep. @called may be called before this function returns.
- * Return: 0 if it listens at one place at least; -ENODATA if no provider has the address; or another
- * negative error.
+ * Return: 0 if it listens at one place at least; -ENODATA if no provider has the address; or
+ * another negative error.
  */
 int kfi_listener_open(struct kfi_listener *l, struct net *net, const struct kfi_need *need,
 		      const char *node, const char *service, struct module *owner);
@@ -610,8 +614,9 @@ int kfi_listener_open(struct kfi_listener *l, struct net *net, const struct kfi_
  * kfi_listener_close() - accept no further connection, and begin to end those that exist
  * @l: listener
  *
- * It does not wait for the connections, because the caller may hold a lock that they need (configfs).
- * On return the release of each of them was taken by some task, which queues it in an RCU section.
+ * It does not wait for the connections, because the caller may hold a lock that they need
+ * (configfs). On return the release of each of them was taken by some task, which queues it in an
+ * RCU section.
  *
  * Context: Process context, may sleep; not in @called.
  */
@@ -659,8 +664,8 @@ void kfi_conn_reject(struct kfi_caller *caller, const void *data, size_t len);
  * kfi_conn_ready() - the peer of an accepted connection has logged in
  * @conn: connection with &kfi_conn_attr.first. Allocates and posts its other receives
  *
- * Context: Process context, may sleep; while a message of the connection is being handled, for which
- * &kfi_conn_ops.release waits. Called once.
+ * Context: Process context, may sleep; while a message of the connection is being handled, for
+ * which &kfi_conn_ops.release waits. Called once.
  * Return: 0; or a negative error: the connection has failed.
  */
 int kfi_conn_ready(struct kfi_conn *conn);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* The kit for ULPs: a request whose answer is a message, and whose memory the peer reads or writes */
+/*
+ * The kit for ULPs: a request whose answer is a message, and whose memory the peer reads or writes
+ */
 #ifndef KFI_REQ_H
 #define KFI_REQ_H
 
@@ -40,8 +42,8 @@ struct kfi_req {
  * @conn: connection
  * @tag: number below &kfi_conn_attr.depth that no other request of @conn has
  *
- * Context: Any but hard interrupts, between kfi_conn_enter() and kfi_conn_exit(), which also include
- * the following calls.
+ * Context: Any but hard interrupts, between kfi_conn_enter() and kfi_conn_exit(), which also
+ * include the following calls.
  */
 static inline void kfi_req_begin(struct kfi_req *req, struct kfi_conn *conn, u32 tag)
 {
@@ -85,8 +87,9 @@ int kfi_req_send(struct kfi_req *req, const void *msg, size_t len, const struct 
  * @wc: argument of &kfi_conn_ops.received
  *
  * Context: &kfi_conn_ops.received.
- * Return: true: the caller stores what the answer says, and calls kfi_req_put(). false: no answer to
- * @req is awaited on @conn, or the peer has invalidated another key. The ULP fails the connection.
+ * Return: true: the caller stores what the answer says, and calls kfi_req_put(). false: no answer
+ * to it is awaited on the connection, or the peer has invalidated another key. The ULP fails the
+ * connection.
  */
 bool kfi_req_answered(struct kfi_req *req, struct kfi_conn *conn,
 		      const struct kfi_cq_err_entry *wc);

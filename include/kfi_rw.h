@@ -58,8 +58,8 @@ void kfi_rw_read(struct kfi_rw *rw, struct scatterlist *sg, u32 len);
  * @msg_len: bytes of @msg
  * @invalidate: the message ends the region of @key
  *
- * The connection needs KFI_ORDER_SAS and KFI_ORDER_SAW. After an error it has failed, because the peer
- * may have the message without the data. The end of the message's send is not awaited.
+ * The connection needs KFI_ORDER_SAS and KFI_ORDER_SAW. After an error it has failed, because the
+ * peer may have the message without the data. The end of the message's send is not awaited.
  *
  * Context: Any, hard interrupts too.
  */

@@ -38,7 +38,7 @@ EXPORT_SYMBOL_GPL(kfi_conn_init);
 
 void kfi_conn_fail(struct kfi_conn *conn, int err)
 {
-	rcu_read_lock();	/* a stop waits for @lost, and an end of work does not free @conn yet */
+	rcu_read_lock();	/* a stop waits for @lost; a release that begins does not free @conn */
 	cmpxchg(&conn->err, 0, err);
 	smp_mb();	/* either this function finds LIVE, or kfi_conn_live() finds @err */
 	if (test_and_clear_bit(KFI_CONN_LIVE, &conn->flags)) {
@@ -286,8 +286,8 @@ static void conn_begin(struct kfi_conn *conn)
 }
 
 /*
- * End what is in progress. Objects of a device that has gone, or of an endpoint that can't be reset,
- * are closed.
+ * End what is in progress. Objects of a device that has gone, or of an endpoint that can't be
+ * reset, are closed.
  */
 static void conn_disconnect(struct kfi_conn *conn)
 {

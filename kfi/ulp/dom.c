@@ -284,15 +284,19 @@ struct kfi_dom *kfi_dom_ref(struct kfi_dom *dom)
 
 void kfi_dom_put(struct kfi_dom *dom)
 {
+	bool last;
+
 	mutex_lock(&doms_lock);
-	if (!--dom->users) {
-		if (dom->closing)
-			dom->closing(dom);
+	last = !--dom->users;
+	if (last)
 		list_del(&dom->entry);
-		WARN_ON(kfi_close(&dom->domain->fid));
-		fab_put(dom->fab);
-		kfree(dom);
-	}
 	mutex_unlock(&doms_lock);
+	if (!last)
+		return;
+	if (dom->closing)
+		dom->closing(dom);
+	WARN_ON(kfi_close(&dom->domain->fid));
+	kfi_fab_put(dom->fab);
+	kfree(dom);
 }
 EXPORT_SYMBOL_GPL(kfi_dom_put);

@@ -3,17 +3,18 @@
  * listener.c - accepts connections, limits those without a login, and releases them.
  *
  * Several providers may serve an address (TCP and RDMA on the same interface), and an address may
- * cover several (0.0.0.0, ::, the name of an interface). A listener has a place for each of them that
- * exists when it is opened.
+ * cover several (0.0.0.0, ::, the name of an interface). A listener has a place for each of them
+ * that exists when it is opened.
  *
  * Any host can make a connection. Until the ULP says that its peer has logged in, little memory is
  * allocated for it, but the endpoint has pools for the size that the peer has announced. So a
  * listener limits the sum of the announced sizes, not the number of connections. A host that makes
  * connections and is silent must not lock out others: at the limit a new connection is not refused,
  * the oldest ones without a login end. If one source has more than half of the limit, its own ones
- * end: so a source can't end those of others, but one that is alone has the whole limit. A source is
- * an IPv4 address, or an IPv6 network of 64 bits; peers with other addresses, such as ends of bridges,
- * are one source. Releases take time, so as much again is permitted for connections in release.
+ * end: so a source can't end those of others, but one that is alone has the whole limit. A source
+ * is an IPv4 address, or an IPv6 network of 64 bits; peers with other addresses, such as ends of
+ * bridges, are one source. Releases take time, so as much again is permitted for connections in
+ * release.
  */
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -27,8 +28,8 @@
  * @l: listener
  * @fab: its fabric, held; that of the domains of the connections
  * @eq: connection requests
- * @lock: held while a request is answered, and while @pep is closed: the close fails with -EBUSY if a
- *	request was read and not answered yet
+ * @lock: held while a request is answered, and while @pep is closed: the close fails with -EBUSY if
+ *	a request was read and not answered yet
  * @pep: endpoint
  * @at: its address, as text
  */
@@ -117,7 +118,9 @@ static void uncount(struct kfi_conn *conn)
 	list_del_init(&conn->waiting);
 }
 
-/* The lock is held to the end: kfi_listener_wait() takes it before its caller frees the listener. */
+/*
+ * The lock is held to the end: kfi_listener_wait() takes it before its caller frees the listener.
+ */
 void kfi_conn_gone(struct kfi_conn *conn)
 {
 	struct kfi_listener *l = conn->listener;

@@ -4,9 +4,9 @@
  * proves with them holds for every ULP that uses it: answers that are lost, early, doubled, foreign
  * or malformed, foreign keys, requests that make no sense.
  *
- * As a server (node=...) it answers READs with zeros, and each request whose number is in the list of
- * lies with a lie, after which the client has to end the connection. As a client (server=...) its
- * init runs the cases, each a line "kfabric-rogue: ok NAME" or "not ok NAME", and fails.
+ * As a server (node=...) it answers READs with zeros, and each request whose number is in the list
+ * of lies with a lie, after which the client has to end the connection. As a client (server=...)
+ * its init runs the cases, each a line "kfabric-rogue: ok NAME" or "not ok NAME", and fails.
  */
 #include <linux/blk_types.h>
 #include <linux/delay.h>
@@ -100,8 +100,8 @@ static void rogue_received(struct kfid_cq *cq, struct kfi_cqe *cqe,
 	}
 	/* every second time the client has to end its region */
 	kfi_rw_reply(&cmd->rw, &cmd->sg,
-		     lie == LIES ? min_t(u32, le32_to_cpu(cmd->req.len), PAGE_SIZE) : 0, answer, len,
-		     requests % 2 && cmd->req.key);
+		     lie == LIES ? min_t(u32, le32_to_cpu(cmd->req.len), PAGE_SIZE) : 0,
+		     answer, len, requests % 2 && cmd->req.key);
 }
 
 static void rogue_release(struct kfi_conn *conn)
@@ -196,9 +196,11 @@ static const struct {
 	size_t			len;
 	u32			status;
 } cases[] = {
-	{ "no operation", { .op = cpu_to_le16(7), .len = cpu_to_le32(512), .key = NO_KEY }, 32, EX_IO },
+	{ "no operation", { .op = cpu_to_le16(7), .len = cpu_to_le32(512), .key = NO_KEY }, 32,
+	  EX_IO },
 	{ "a read of nothing", { .op = cpu_to_le16(EX_READ), .key = NO_KEY }, 32, EX_IO },
-	{ "a flush with data", { .op = cpu_to_le16(EX_FLUSH), .len = cpu_to_le32(512) }, 32, EX_IO },
+	{ "a flush with data", { .op = cpu_to_le16(EX_FLUSH), .len = cpu_to_le32(512) }, 32,
+	  EX_IO },
 	{ "too much", { .op = cpu_to_le16(EX_READ), .len = cpu_to_le32(EX_MAX + 512) }, 32, EX_IO },
 	{ "half a sector", { .op = cpu_to_le16(EX_WRITE), .len = cpu_to_le32(256) }, 32, EX_IO },
 	{ "behind the end", { .op = cpu_to_le16(EX_READ), .len = cpu_to_le32(512), .key = NO_KEY,

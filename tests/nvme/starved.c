@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * starved.c - kfi_nvme_starved.ko: nvme-kfi and the kit, of the same source, over endpoints that have no room
- * for a command half of the time. No command may fail for that, nor be sent twice, which
- * tests/nvme/inside checks. Besides, half of the commands with a region do not ask the target to
- * detach it. And a stop of a queue takes long.
+ * starved.c - kfi_nvme_starved.ko: nvme-kfi and the kit, of the same source, over endpoints that
+ * have no room for a command half of the time. No command may fail for that, nor be sent twice,
+ * which tests/nvme/inside checks. Besides, half of the commands with a region do not ask the target
+ * to detach it. And a stop of a queue takes long.
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>

@@ -3,8 +3,8 @@
  * client.c - the client's side of the fabric. docs/ulp-guide.md goes through it.
  *
  * After the loss of the connection a work item stops it, and another one connects again. Memory
- * reclaim may wait for both: they run on a queue with WQ_MEM_RECLAIM and in a NOIO scope, and the kit
- * keeps the memory of the connection.
+ * reclaim may wait for both: they run on a queue with WQ_MEM_RECLAIM and in a NOIO scope, and the
+ * kit keeps the memory of the connection.
  */
 #include <linux/nsproxy.h>
 #include <linux/sched.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* client_disk.c - kfi_example.ko, the disk of a server as /dev/kfiexample: init, exit, and blk-mq. */
+/*
+ * client_disk.c - kfi_example.ko, the disk of a server as /dev/kfiexample: init, exit, and blk-mq.
+ */
 #include <linux/module.h>
 #include "client.h"
 
@@ -69,7 +71,9 @@ static bool ex_repeat(struct request *rq, void *data)
 	return true;
 }
 
-/* The connection was stopped: take back what has no answer, and start nothing until the next one. */
+/*
+ * The connection was stopped: take back what has no answer, and start nothing until the next one.
+ */
 void ex_disk_pause(void)
 {
 	if (!ex_disk)

@@ -2,9 +2,9 @@
 /*
  * server.c - the server's side of the fabric. docs/ulp-guide.md goes through it.
  *
- * A client repeats requests after it has connected again. An old request must not be executed behind
- * a new one, so there is one connection at a time, and the next one is accepted when the last command
- * of this one has ended.
+ * A client repeats requests after it has connected again. An old request must not be executed
+ * behind a new one, so there is one connection at a time, and the next one is accepted when the
+ * last command of this one has ended.
  */
 #include <linux/blk_types.h>
 #include <linux/nsproxy.h>

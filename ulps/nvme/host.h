@@ -27,8 +27,9 @@ enum {
  * @size: commands of the queue; tags are smaller numbers
  * @flags: KFN_Q_*
  * @conn: connection
- * @tags: blk-mq's tags of this queue, under RCU and KFN_Q_TAGS. Answers may come while blk-mq changes
- *	the number of queues, which replaces the array with this pointer and may free the tags
+ * @tags: blk-mq's tags of this queue, under RCU and KFN_Q_TAGS. Answers may come while blk-mq
+ *	changes the number of queues, which replaces the array with this pointer and may free the
+ *	tags
  * @vecs: pages of each tag's region, KFN_PAGES_MAX each; they outlive a connection
  * @room: commands that @vecs has room for
  * @lock: held while commands of the stopped queue are cancelled
@@ -76,8 +77,8 @@ struct kfn_req {
  *	smaller
  * @nr_queues: number of @queues
  * @info: the answer of kfi_find(); its dest_addr is the target
- * @dom: domain of all queues. It is taken before the admin queue is connected for the first time, and
- *	dropped with the controller, or when another provider or domain is chosen
+ * @dom: domain of all queues. It is taken before the admin queue is connected for the first time,
+ *	and dropped with the controller, or when another provider or domain is chosen
  * @net: the network namespace in which it was created; held
  * @ns_tracker: tracks @net
  * @tag_set: tags of I/O queues

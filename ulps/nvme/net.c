@@ -2,9 +2,9 @@
 /*
  * net.c - from the options of `nvme connect` to a domain.
  *
- * The provider is the first one that serves the address; `host_iface` names the domain (an interface,
- * an RDMA device), `host_traddr` the local address, `tos` the traffic class, and the module parameter
- * `provider` the provider.
+ * The provider is the first one that serves the address; `host_iface` names the domain (an
+ * interface, an RDMA device), `host_traddr` the local address, `tos` the traffic class, and the
+ * module parameter `provider` the provider.
  */
 #include "host.h"
 

@@ -4,8 +4,8 @@
  *
  * Several providers may serve an address (TCP and RDMA on the same interface). A port listens over
  * each of them, unless the module parameter `provider` names one, and is enabled if one of them
- * succeeds. If the address covers several (0.0.0.0, ::, the name of an interface), it listens at each
- * address that exists when the port is enabled.
+ * succeeds. If the address covers several (0.0.0.0, ::, the name of an interface), it listens at
+ * each address that exists when the port is enabled.
  */
 #include <linux/nsproxy.h>
 #include <linux/sched.h>

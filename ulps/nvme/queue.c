@@ -70,7 +70,7 @@ static int kfn_queue_connect(struct kfn_queue *queue)
 		.tx_len = sizeof(struct nvme_command),
 		.region_segs = ctrl->pages,
 		.where = kfn_queue_polled(queue) ? KFI_CONN_POLL : KFI_CONN_SOFTIRQ,
-		.reclaim = true,	/* of pages that are written to this disk, or swapped to it */
+		.reclaim = true,	/* pages are written to this disk, or swapped to it */
 	};
 	struct nvme_rdma_cm_rep rep;
 	size_t len = sizeof(rep);

@@ -18,7 +18,8 @@
 static void kfnt_map_own(struct kfnt_cmd *cmd, u64 offset, u32 len)
 {
 	sg_init_table(&cmd->own_sg, 1);
-	sg_set_page(&cmd->own_sg, cmd->rx.more + (offset >> PAGE_SHIFT), len, offset_in_page(offset));
+	sg_set_page(&cmd->own_sg, cmd->rx.more + (offset >> PAGE_SHIFT), len,
+		    offset_in_page(offset));
 	cmd->req.sg = &cmd->own_sg;
 	cmd->req.sg_cnt = 1;
 	cmd->req.transfer_len = len;

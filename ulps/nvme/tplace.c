@@ -323,7 +323,8 @@ void kfnt_places_open(struct kfnt_queue *queue)
 	INIT_LIST_HEAD(&places->free);
 	places->min = limits.place_min;
 	for (i = 0; i < places->n; i++) {
-		if (kfi_place_open(queue->conn.dom->domain, KFN_TX_SEGS, &places->place[i].fid, queue))
+		if (kfi_place_open(queue->conn.dom->domain, KFN_TX_SEGS, &places->place[i].fid,
+				   queue))
 			break;
 		list_add_tail(&places->place[i].entry, &places->free);
 	}

@@ -149,10 +149,10 @@ int kfnt_called(struct kfi_caller *caller)
  * @c: the command
  *
  * A connect has to name the number and size that the private data of the host announced, for which
- * the queue was allocated. If kfnt_install_queue() fails, the core keeps the number of that connect.
- * A second connect could then give the queue another controller, whose array of queues may be too
- * short for the number. So the core executes only one connect of a queue. On an installed queue the
- * core itself refuses another connect.
+ * the queue was allocated. If kfnt_install_queue() fails, the core keeps the number of that
+ * connect. A second connect could then give the queue another controller, whose array of queues may
+ * be too short for the number. So the core executes only one connect of a queue. On an installed
+ * queue the core itself refuses another connect.
  *
  * Return: false if the queue has to end, without an answer to the command.
  */
@@ -190,7 +190,8 @@ void kfnt_lost(struct kfi_conn *conn, int err)
 			   err == -ETIMEDOUT ? "no NVMe connect has come" : "it has failed";
 
 	if (err != -ESHUTDOWN && err != -ECANCELED && err != -ECONNRESET)
-		pr_warn_ratelimited("nvmet-kfi: queue %u: %s (%d)\n", to_queue(conn)->qid, what, err);
+		pr_warn_ratelimited("nvmet-kfi: queue %u: %s (%d)\n", to_queue(conn)->qid, what,
+				    err);
 }
 
 /*
