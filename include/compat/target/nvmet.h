@@ -22,7 +22,8 @@ static inline void nvmet_cq_put(struct nvmet_cq *cq)
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
-#define NVME_STATUS_DNR			NVME_SC_DNR
+/* The name is NVME_SC_DNR, until a stable release of 6.1 takes the newest one. */
+#define NVME_STATUS_DNR			0x4000
 
 /* Before 6.12 the transport alone determines the length of queues; ports have no setting for it. */
 static inline int kfnt_port_queue_size(struct nvmet_port *nport, int preset)
