@@ -68,8 +68,8 @@ install:	## modules, headers, Module.symvers, the kfi command and the libfabric 
 uninstall:	## take away what install put there
 	@tools/build uninstall "$(KDIR)" "$(PREFIX)"
 
-deb:		## Debian packages: modules and headers for KDIR; the command and the libfabric provider; in build/deb
-	@tools/build deb "$(KDIR)"
+deb:		## Debian packages in build/deb: the modules by DKMS, the command and the libfabric provider, headers
+	@tools/build deb
 
 clean:		## forget everything that was built here
 	rm -rf build
