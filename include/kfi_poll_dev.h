@@ -11,13 +11,13 @@
  *
  *	ARMED	the device reports the next completion by kfi_poll_dev_event()
  *	HOT	readers and pollers of the queues look at the device; the device need not report
- *	DUE	as HOT, and a tasklet looks at the device, and arms it when nothing is left
+ *	DUE	as HOT, and softirq looks at the device, and arms it when nothing is left
  *
  *	ARMED --> HOT	the device reports, and the queues are being polled
  *	ARMED --> DUE	the device reports, and the queues are not being polled, or a reader sleeps
  *	HOT --> DUE	for one or two jiffies the queues were not polled, or nothing was found; or
  *			a reader is about to sleep
- *	DUE --> ARMED	the tasklet has found nothing more
+ *	DUE --> ARMED	softirq has found nothing more
  *
  * So a device with few completions interrupts, a busy device does not, and a poller looks at busy
  * devices only. A completion that arrives just after the consumer has stopped polling is delayed by
@@ -26,13 +26,13 @@
 #ifndef _KFI_POLL_DEV_H
 #define _KFI_POLL_DEV_H
 
-#include <linux/interrupt.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
 struct kfi_cq;
 struct kfi_ep;
+struct kfi_poll_bh;
 struct kfi_poll_dev;
 
 /**
@@ -40,7 +40,7 @@ struct kfi_poll_dev;
  * @KFI_POLL_DEV_STOPPED: kfi_poll_dev_stop() was called
  * @KFI_POLL_DEV_ARMED: the device reports the next completion
  * @KFI_POLL_DEV_HOT: readers and pollers of the queues look at the device
- * @KFI_POLL_DEV_DUE: a tasklet looks at the device too, and arms it
+ * @KFI_POLL_DEV_DUE: softirq looks at the device too, and arms it
  */
 enum kfi_poll_dev_state {
 	KFI_POLL_DEV_STOPPED,
@@ -84,7 +84,7 @@ struct kfi_poll_dev_at {
  * @found: a poll has found completions since the last run of @tick
  * @poll_lock: held around &kfi_poll_dev_ops.poll, with bottom halves off. A reader that can't get
  *	it does not wait
- * @tasklet: polls and arms the device while @state is DUE
+ * @bh: polls and arms the device while @state is DUE
  * @tick: checks once in a jiffy whether the device stays HOT
  *
  * All members belong to kfi.ko from kfi_poll_dev_start() to kfi_poll_dev_stop().
@@ -96,7 +96,7 @@ struct kfi_poll_dev {
 	u8				state;
 	bool				found;
 	spinlock_t			poll_lock;
-	struct tasklet_struct		tasklet;
+	struct kfi_poll_bh		*bh;
 	struct delayed_work		tick;
 };
 
@@ -117,9 +117,10 @@ bool kfi_poll_dev_wanted(const struct kfi_ep *ep);
  * @ep: endpoint for which kfi_poll_dev_wanted() is true. Its queues exist until kfi_poll_dev_stop()
  *
  * @ops may be called before this function returns. Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
  */
-void kfi_poll_dev_start(struct kfi_poll_dev *dev, const struct kfi_poll_dev_ops *ops,
-			struct kfi_ep *ep);
+int kfi_poll_dev_start(struct kfi_poll_dev *dev, const struct kfi_poll_dev_ops *ops,
+		       struct kfi_ep *ep);
 
 /**
  * kfi_poll_dev_event() - report that the device has completions

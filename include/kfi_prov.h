@@ -613,7 +613,7 @@ void kfi_cq_cancel_wait(struct kfi_cq *cq, struct kfi_cq_waiter *w);
  *
  * A provider calls this before it handles a burst of arrivals. The handlers of KFI_CQ_SOFTIRQ
  * queues that get completions before kfi_batch_end() run in kfi_batch_end(), on this CPU, instead
- * of in a tasklet, which saves one softirq for each message. Without kfi_batch_begin() the
+ * of in a BH work item, which saves one softirq for each message. Without kfi_batch_begin() the
  * handlers run later.
  *
  * Must not be used around operations of &struct kfi_prov_ops: they may be called under locks of a

@@ -5,12 +5,13 @@
 
 #include <linux/cache.h>
 #include <linux/interrupt.h>
+#include <linux/workqueue.h>
 #include "core.h"
 
 /** enum kfi_cq_where - context of the handler and of the done() callbacks of a queue */
 enum kfi_cq_where {
 	KFI_CQ_IN_WORK,		/* a work item, bound to a CPU or not */
-	KFI_CQ_IN_SOFTIRQ,	/* a tasklet, or kfi_batch_end() */
+	KFI_CQ_IN_SOFTIRQ,	/* a BH work item, or kfi_batch_end() */
 	KFI_CQ_IN_POLL,		/* kfi_cq_poll() */
 };
 
@@ -77,7 +78,7 @@ struct kfi_cq_slot {
  * @due: the handler has to run
  * @batch: next queue in the list of a CPU's batch
  * @work: context of KFI_CQ_IN_WORK
- * @tasklet: context of KFI_CQ_IN_SOFTIRQ
+ * @bh: context of KFI_CQ_IN_SOFTIRQ
  *
  * @wait: sleeping readers
  *
@@ -128,7 +129,7 @@ struct kfi_cq {
 	bool			due;
 	struct kfi_cq		*batch;
 	struct work_struct	work;
-	struct tasklet_struct	tasklet;
+	struct bh_work_struct	bh;
 	wait_queue_head_t	wait;
 
 	unsigned long		polled ____cacheline_aligned_in_smp;

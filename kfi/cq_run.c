@@ -4,15 +4,16 @@
  *
  * A callback never runs inside a completion call, because the caller may hold locks. A completion
  * that causes a callback claims the queue (&kfi_cq.scheduled) and passes the claim to the context
- * of the queue: a work item; for KFI_CQ_SOFTIRQ a tasklet, or the list of this CPU's batch between
- * kfi_batch_begin() and kfi_batch_end(). A queue with KFI_CQ_DIRECT is not scheduled: the next
- * kfi_cq_poll() handles the completions of its devices (poll_dev.c) and claims it. The context owns
- * the claim until it finds, under &kfi_cq.lock, that nothing is left to do. Until then new
+ * of the queue: a work item; for KFI_CQ_SOFTIRQ a BH work item, or the list of this CPU's batch
+ * between kfi_batch_begin() and kfi_batch_end(). A queue with KFI_CQ_DIRECT is not scheduled: the
+ * next kfi_cq_poll() handles the completions of its devices (poll_dev.c) and claims it. The context
+ * owns the claim until it finds, under &kfi_cq.lock, that nothing is left to do. Until then new
  * completions need not schedule anything.
  *
  * A callback may complete further operations, also of other queues, for example by a post. Such
  * queues are added to the list that the batch works on. So there is no recursion. The callbacks of
- * a batch have a budget; queues with work left when it is exhausted are passed to their tasklets.
+ * a batch have a budget; queues with work left when it is exhausted are passed to their BH work
+ * items.
  */
 #include <linux/sched/mm.h>
 #include <linux/delay.h>
@@ -54,7 +55,7 @@ static void kfi_cq_queue_softirq(struct kfi_cq *cq)
 	struct kfi_batch *batch = this_cpu_ptr(&kfi_batches);
 
 	if (!batch->depth) {
-		tasklet_schedule(&cq->tasklet);
+		queue_bh_work(&cq->bh);
 		return;
 	}
 	cq->batch = NULL;
@@ -181,18 +182,18 @@ static void kfi_cq_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-static void kfi_cq_tasklet(struct tasklet_struct *t)
+static void kfi_cq_bh(struct bh_work_struct *bh)
 {
-	struct kfi_cq *cq = from_tasklet(cq, t, tasklet);
+	struct kfi_cq *cq = container_of(bh, struct kfi_cq, bh);
 	int budget = KFI_RUN_BUDGET;
 
 	if (!kfi_cq_run(cq, &budget, true))
-		tasklet_schedule(&cq->tasklet);
+		queue_bh_work(&cq->bh);
 }
 
 /*
- * With CONFIG_PREEMPT_RT a softirq can be preempted, so per-CPU batches do not work. Tasklets run
- * the callbacks then.
+ * With CONFIG_PREEMPT_RT a softirq can be preempted, so per-CPU batches do not work. BH work
+ * items run the callbacks then.
  */
 void kfi_batch_begin(void)
 {
@@ -216,7 +217,7 @@ static inline void kfi_batch_run(struct kfi_batch *batch)
 		if (!batch->first)
 			batch->end = &batch->first;
 		if (!kfi_cq_run(cq, &batch->budget, true))
-			tasklet_schedule(&cq->tasklet);
+			queue_bh_work(&cq->bh);
 	}
 }
 
@@ -302,7 +303,7 @@ bool kfi_cq_busy_for(struct kfi_cq *cq, const struct kfi_ep *ep)
 int kfi_cq_run_init(struct kfi_cq *cq)
 {
 	INIT_WORK(&cq->work, kfi_cq_work);
-	tasklet_setup(&cq->tasklet, kfi_cq_tasklet);
+	INIT_BH_WORK(&cq->bh, kfi_cq_bh);
 	return 0;
 }
 
@@ -324,7 +325,7 @@ void kfi_cq_run_stop(struct kfi_cq *cq)
 		usleep_range(20, 200);
 	}
 	cancel_work_sync(&cq->work);
-	tasklet_kill(&cq->tasklet);
+	cancel_bh_work_sync(&cq->bh);
 	WARN_ON_ONCE(!list_empty(&cq->done));
 }
 

@@ -31,6 +31,7 @@
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/wait_bit.h>
+#include <linux/workqueue.h>
 #include "core.h"
 #include "mr.h"
 
@@ -47,7 +48,7 @@ enum { WORK_NODE, WORK_MR };
 
 struct done_queue {
 	struct llist_head	works;
-	struct tasklet_struct	tasklet;
+	struct bh_work_struct	run;
 };
 
 static DEFINE_PER_CPU(struct done_queue, done_queues);
@@ -71,9 +72,9 @@ static void finish(struct kfi_mr_work *work)
 	work->done(work, 0);
 }
 
-static void run_done(struct tasklet_struct *tasklet)
+static void run_done(struct bh_work_struct *run)
 {
-	struct done_queue *q = container_of(tasklet, struct done_queue, tasklet);
+	struct done_queue *q = container_of(run, struct done_queue, run);
 	struct llist_node *node = llist_reverse_order(llist_del_all(&q->works));
 	struct kfi_mr_work *work;
 
@@ -84,7 +85,7 @@ static void run_done(struct tasklet_struct *tasklet)
 	}
 }
 
-/* Schedule run_done() on this CPU, which calls done(). */
+/* Let run_done() run on this CPU, which calls done(). */
 static void queue_done(struct kfi_mr_work *work)
 {
 	struct done_queue *q;
@@ -92,7 +93,7 @@ static void queue_done(struct kfi_mr_work *work)
 	local_bh_disable();
 	q = this_cpu_ptr(&done_queues);
 	if (llist_add(work_node(work), &q->works))
-		tasklet_schedule(&q->tasklet);
+		queue_bh_work(&q->run);
 	local_bh_enable();
 }
 
@@ -103,7 +104,7 @@ static void start(struct kfi_mr *mr, struct kfi_mr_work *work)
 }
 
 /*
- * The tasklets have no static initializer, because the module loader relocates no pointers in
+ * The work items have no static initializer, because the module loader relocates no pointers in
  * per-CPU data.
  */
 void kfi_mr_init(void)
@@ -111,16 +112,16 @@ void kfi_mr_init(void)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		tasklet_setup(&per_cpu(done_queues, cpu).tasklet, run_done);
+		INIT_BH_WORK(&per_cpu(done_queues, cpu).run, run_done);
 }
 
-/* No handle is left, but a tasklet may still be about to return. */
+/* No handle is left, but a work item may still be about to return. */
 void kfi_mr_done_exit(void)
 {
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		tasklet_kill(&per_cpu(done_queues, cpu).tasklet);
+		cancel_bh_work_sync(&per_cpu(done_queues, cpu).run);
 }
 
 int kfi_mr_alloc(struct kfid_domain *dfid, size_t iov_limit, uint64_t flags, struct kfid_mr **mrp,

@@ -18,10 +18,18 @@
  * readers only try it.
  */
 #include <linux/rculist.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
 #include <kfi_poll_dev.h>
 #include "cq.h"
 
-#define KFI_POLL_DEV_BUDGET	256	/* completions before the tasklet lets other work run */
+#define KFI_POLL_DEV_BUDGET	256	/* completions before softirq lets other work run */
+
+/* The context that polls and arms a device in the state DUE */
+struct kfi_poll_bh {
+	struct bh_work_struct	work;
+	struct kfi_poll_dev	*dev;
+};
 
 static struct workqueue_struct *kfi_poll_dev_wq;
 
@@ -95,7 +103,7 @@ static void kfi_poll_dev_set(struct kfi_poll_dev *dev, u8 state)
 		kfi_poll_dev_list(dev, kfi_poll_dev_listed(state));
 	dev->state = state;
 	if (state == KFI_POLL_DEV_DUE)
-		tasklet_schedule(&dev->tasklet);
+		queue_bh_work(&dev->bh->work);
 }
 
 static void kfi_poll_dev_set_hot(struct kfi_poll_dev *dev)
@@ -124,7 +132,7 @@ void kfi_poll_dev_event(struct kfi_poll_dev *dev)
 EXPORT_SYMBOL_GPL(kfi_poll_dev_event);
 
 /*
- * With bottom halves off, the tasklet runs as soon as they are on again. Otherwise it would run in
+ * With bottom halves off, the BH work item runs as soon as they are on again. Otherwise it would run in
  * ksoftirqd, some time later.
  */
 static void kfi_poll_dev_tick(struct work_struct *work)
@@ -227,9 +235,9 @@ static void kfi_poll_dev_arm(struct kfi_poll_dev *dev)
 		kfi_poll_dev_move(dev, KFI_POLL_DEV_ARMED, KFI_POLL_DEV_DUE);
 }
 
-static void kfi_poll_dev_tasklet(struct tasklet_struct *t)
+static void kfi_poll_dev_bh(struct bh_work_struct *work)
 {
-	struct kfi_poll_dev *dev = from_tasklet(dev, t, tasklet);
+	struct kfi_poll_dev *dev = container_of(work, struct kfi_poll_bh, work)->dev;
 	int n;
 
 	spin_lock(&dev->poll_lock);
@@ -238,21 +246,25 @@ static void kfi_poll_dev_tasklet(struct tasklet_struct *t)
 	if (n < KFI_POLL_DEV_BUDGET)
 		kfi_poll_dev_arm(dev);
 	else
-		tasklet_schedule(&dev->tasklet);
+		queue_bh_work(work);
 }
 
 /* ---- life ---- */
 
-void kfi_poll_dev_start(struct kfi_poll_dev *dev, const struct kfi_poll_dev_ops *ops,
-			struct kfi_ep *ep)
+int kfi_poll_dev_start(struct kfi_poll_dev *dev, const struct kfi_poll_dev_ops *ops,
+		       struct kfi_ep *ep)
 {
 	struct kfi_cq *cqs[] = { ep->rx_cq, ep->tx_cq == ep->rx_cq ? NULL : ep->tx_cq };
 	int i;
 
+	dev->bh = kmalloc(sizeof(*dev->bh), GFP_KERNEL);
+	if (!dev->bh)
+		return -ENOMEM;
+	INIT_BH_WORK(&dev->bh->work, kfi_poll_dev_bh);
+	dev->bh->dev = dev;
 	dev->ops = ops;
 	spin_lock_init(&dev->lock);
 	spin_lock_init(&dev->poll_lock);
-	tasklet_setup(&dev->tasklet, kfi_poll_dev_tasklet);
 	INIT_DELAYED_WORK(&dev->tick, kfi_poll_dev_tick);
 	for (i = 0; i < ARRAY_SIZE(dev->at); i++) {
 		dev->at[i].dev = dev;
@@ -260,6 +272,7 @@ void kfi_poll_dev_start(struct kfi_poll_dev *dev, const struct kfi_poll_dev_ops 
 	}
 	dev->state = KFI_POLL_DEV_ARMED;
 	kfi_poll_dev_event(dev);
+	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_poll_dev_start);
 
@@ -269,7 +282,8 @@ void kfi_poll_dev_stop(struct kfi_poll_dev *dev)
 	kfi_poll_dev_set(dev, KFI_POLL_DEV_STOPPED);
 	spin_unlock_irq(&dev->lock);
 	cancel_delayed_work_sync(&dev->tick);
-	tasklet_kill(&dev->tasklet);
+	cancel_bh_work_sync(&dev->bh->work);
+	kfree(dev->bh);
 	synchronize_rcu_expedited();	/* readers may still use it */
 }
 EXPORT_SYMBOL_GPL(kfi_poll_dev_stop);

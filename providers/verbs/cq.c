@@ -39,7 +39,7 @@ static const struct kfi_poll_dev_ops kv_poll_dev_ops = {
 };
 
 /*
- * The device calls this in any context, but not before kfi_poll_dev_start(), which lets a tasklet
+ * The device calls this in any context, but not before kfi_poll_dev_start(), which lets softirq
  * arm the queue.
  */
 static void kv_cq_event(struct ib_cq *cq, void *context)
@@ -61,13 +61,18 @@ static int kv_cq_create(struct kv_qp *qp, struct kfi_ep *ep, unsigned int ncqe, 
 				  ib->num_comp_vectors,
 	};
 	struct ib_cq *cq = ib_create_cq(ib, kv_cq_event, kv_cq_error, &qp->poll_dev, &attr);
+	int ret;
 
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	qp->cq = cq;
 	qp->ncqe = 0;
-	kfi_poll_dev_start(&qp->poll_dev, &kv_poll_dev_ops, ep);
-	return 0;
+	ret = kfi_poll_dev_start(&qp->poll_dev, &kv_poll_dev_ops, ep);
+	if (!ret)
+		return 0;
+	qp->cq = NULL;
+	ib_destroy_cq(cq);
+	return ret;
 }
 
 /*

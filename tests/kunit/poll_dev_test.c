@@ -124,16 +124,21 @@ static struct gadget *gadget_new(struct kunit *test, struct kfi_world *w, struct
 	d->ep->rx_cq = kfi_to_cq(d->cq);
 	d->ep->tx_cq = tx ? kfi_to_cq(tx) : kfi_to_cq(d->cq);
 	KUNIT_ASSERT_TRUE(test, kfi_poll_dev_wanted(d->ep));
-	kfi_poll_dev_start(&d->dev, &gadget_ops, d->ep);
+	KUNIT_ASSERT_EQ(test, 0, kfi_poll_dev_start(&d->dev, &gadget_ops, d->ep));
 	KUNIT_EXPECT_TRUE(test, fake_soon(gadget_armed(d)));
 	return d;
+}
+
+static void gadget_close(struct kunit *test, struct gadget *d)
+{
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&d->wrong));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&d->cq->fid));
 }
 
 static void gadget_end(struct kunit *test, struct gadget *d)
 {
 	kfi_poll_dev_stop(&d->dev);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&d->wrong));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&d->cq->fid));
+	gadget_close(test, d);
 }
 
 static void poll_dev_wanted(struct kunit *test)
@@ -306,7 +311,8 @@ static void poll_dev_stopped(struct kunit *test)
 
 	for (i = 0; i < 2; i++) {
 		if (i) {
-			kfi_poll_dev_start(&d->dev, &gadget_ops, d->ep);
+			KUNIT_ASSERT_EQ(test, 0,
+					kfi_poll_dev_start(&d->dev, &gadget_ops, d->ep));
 			KUNIT_EXPECT_TRUE(test, fake_soon(gadget_armed(d)));
 			KUNIT_EXPECT_EQ(test, 1, gadget_read(d));
 			KUNIT_EXPECT_EQ(test, 0, gadget_read(d));
@@ -323,7 +329,7 @@ static void poll_dev_stopped(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, atomic_read(&d->readers));
 	}
 	kfi_cq_unreserve(kfi_to_cq(d->cq));
-	gadget_end(test, d);
+	gadget_close(test, d);
 	fake_close(w);
 }
 
