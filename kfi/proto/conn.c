@@ -134,6 +134,7 @@ static void kfp_conn_init(struct kfp_conn *conn)
 	for (cls = 0; cls < KFP_CLS; cls++)
 		INIT_LIST_HEAD(&conn->tx.stalled[cls]);
 	spin_lock_init(&conn->lock);
+	kfi_runner_init(&conn->runner);
 	INIT_LIST_HEAD(&conn->answers);
 	INIT_LIST_HEAD(&conn->lazy);
 	INIT_LIST_HEAD(&conn->free_answers);

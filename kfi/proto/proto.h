@@ -29,6 +29,7 @@
 #define _KFI_PROTO_H
 
 #include <linux/refcount.h>
+#include <kfi_runner.h>
 #include <trace/events/kfi.h>
 #include "account.h"
 #include "engine.h"
@@ -107,10 +108,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  *	connection set of @pc, and not after KFP_FAILED is set
  * @posted: operations posted in any context; the transmit side collects them
  * @flags: KFP_DEAD and so on, bits
- * @busy: bit 0: a context runs the transmit side or is going to. @busy and @kick are separate
- *	words, because a load of several flags right after a store to one of them waits until the
- *	store has reached the cache
- * @kick: there may be something to transmit
+ * @runner: the claim of the transmit side, and notes that there may be something to transmit
  * @state: &enum kfp_conn_state
  * @ops: operations of the link
  * @concealed: memory that kfi_link_concealed() passes to its burst (L)
@@ -181,8 +179,7 @@ struct kfp_conn {
 	struct kfi_proto_ep	*ep;
 	struct llist_head	posted;
 	unsigned long		flags;
-	unsigned long		busy;
-	bool			kick;
+	struct kfi_runner	runner;
 	u8			state;
 	const struct kfi_link_ops *ops;
 	struct kfi_exposed	*concealed;
@@ -375,21 +372,20 @@ static inline unsigned long kfp_extend(unsigned long since, unsigned long extra)
 
 /*
  * Run @fn as one burst. Completion handlers run in kfi_batch_end(), after the burst. Their posts
- * and the answers to the peer are then sent together. Called under the link's lock.
+ * and the answers to the peer are then sent together. Called under the link's lock, perhaps by the
+ * runner in post().
  */
 static __always_inline void kfp_burst(struct kfp_conn *conn, void (*fn)(struct kfp_conn *conn))
 {
 	bool runner;
 
 	local_bh_disable();
-	runner = !test_and_set_bit(0, &conn->busy);
+	runner = kfi_runner_enter(&conn->runner);
 	kfi_batch_begin();
 	fn(conn);
 	kfi_batch_end();
-	if (runner)
+	if (runner || kfi_runner_enter(&conn->runner))
 		kfp_tx_run(conn);
-	else
-		WRITE_ONCE(conn->kick, true);
 	local_bh_enable();
 }
 

@@ -7,9 +7,9 @@
  *   kfp_unit_next()		the next unit: frames (arbiter.c), and the payload of the last one
  *   kfp_unit_accepted()		account for what the link has accepted of it
  *
- * kfp_conn.busy selects the runner. The context that sets it runs the transmit side under the
- * link's lock, or leaves this to tx_work. All other contexts set kfp_conn.kick and return; the
- * runner reads it after it has cleared busy. A post only tries the link's lock, see proto.h.
+ * kfp_conn.runner selects the runner (kfi_runner.h). It runs the transmit side under the link's
+ * lock, or passes the claim to tx_work. All other contexts leave a note and return. A post only
+ * tries the link's lock, see proto.h.
  */
 #include <linux/export.h>
 #include "proto.h"
@@ -21,8 +21,7 @@ static void kfp_tx_defer(struct kfp_conn *conn, unsigned int delay_ms)
 
 void kfp_tx_kick(struct kfp_conn *conn)
 {
-	WRITE_ONCE(conn->kick, true);
-	if (test_and_set_bit(0, &conn->busy))
+	if (!kfi_runner_enter(&conn->runner))
 		return;
 	if (!conn->ops->trylock(&conn->link)) {
 		kfp_tx_defer(conn, 0);
@@ -46,7 +45,7 @@ void kfp_tx_kick_due(struct kfp_conn *conn)
 }
 
 /*
- * Run the transmit side in a work item. The work item owns busy from the moment it was queued. No
+ * Run the transmit side in a work item, which has the claim from the moment it was queued. No
  * consumer lock is held here, so completion handlers may run.
  */
 void kfp_tx_work(struct work_struct *work)
@@ -196,7 +195,7 @@ static void kfp_bye_posted(struct kfp_conn *conn)
 
 /*
  * The runner has stopped: @ret is what the last post has returned, or KFP_TX_LONG.
- * Return: true: busy was passed to tx_work, which continues.
+ * Return: true: the claim was passed to tx_work, which continues.
  */
 static bool kfp_tx_stopped(struct kfp_conn *conn, int ret)
 {
@@ -213,7 +212,7 @@ static bool kfp_tx_stopped(struct kfp_conn *conn, int ret)
 	case -ENOMEM:
 		/*
 		 * tx_work tries again, after the link's lock was dropped. This is so also if the
-		 * connection has failed: the link may have set kick in post(), the loop of
+		 * connection has failed: the link may have left a note in post(), the loop of
 		 * kfp_tx_run() would try again at once, and the end of the connection would not get
 		 * the lock.
 		 */
@@ -227,19 +226,19 @@ static bool kfp_tx_stopped(struct kfp_conn *conn, int ret)
 
 /*
  * Post units until the link is full, nothing is left, or KFP_TX_BUDGET is used up. The caller holds
- * the link's lock and busy; busy is released, or passed to tx_work. Bottom halves are off, which is
- * an RCU section: it covers the memory of regions that the units refer to.
+ * the link's lock and the claim, which is given up, or passed to tx_work. Bottom halves are off,
+ * which is an RCU section: it covers the memory of regions that the units refer to.
  */
 void kfp_tx_run(struct kfp_conn *conn)
 {
 	struct kfp_stage *stage;
 	struct kfi_unit unit;
 	u64 until, left;
+	long notes;
 	int ret;
 
 	do {
-		WRITE_ONCE(conn->kick, false);
-		smp_mb();		/* a post is seen by this run, or its kick below */
+		notes = kfi_runner_begin(&conn->runner);
 		/* Pairs with kfp_conn_start(). */
 		if (smp_load_acquire(&conn->state) == KFP_READY &&
 		    !test_bit(KFP_DEAD, &conn->flags)) {
@@ -257,10 +256,7 @@ void kfp_tx_run(struct kfp_conn *conn)
 			if (kfp_tx_stopped(conn, ret))
 				return;
 		}
-		/* the next runner sees the work of this one */
-		smp_store_release(&conn->busy, 0);
-		smp_mb();		/* pairs with test_and_set_bit() in kfp_tx_kick() */
-	} while (READ_ONCE(conn->kick) && !test_and_set_bit(0, &conn->busy));
+	} while (!kfi_runner_leave(&conn->runner, notes));
 }
 
 /* Mostly called in softirq, when an acknowledgement of the peer has arrived. */
@@ -268,8 +264,7 @@ void kfi_link_room(struct kfi_link *link)
 {
 	struct kfp_conn *conn = link_conn(link);
 
-	WRITE_ONCE(conn->kick, true);
-	if (test_and_set_bit(0, &conn->busy))
+	if (!kfi_runner_enter(&conn->runner))
 		return;
 	local_bh_disable();
 	kfi_batch_begin();
