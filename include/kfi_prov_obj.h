@@ -38,6 +38,7 @@
 #include <kfi_rma.h>
 #include <kfi_tagged.h>
 #include <kfi_atomic.h>
+#include <kfi_runner.h>
 #include <kfi_errno.h>
 
 /** KFI_ADDR_MAX - length in bytes of the longest address */
@@ -326,7 +327,7 @@ struct kfi_match_search {
  *	a multi-receive buffer, but the completion queue has no free slot. Later messages of the
  *	kind have to wait. Ends at the latest when that receive leaves @search
  * @waiting: @space is registered, or is being registered
- * @delivering: a caller is in kfi_match_deliver(), and looks at @ready again before it returns
+ * @deliver: one context at a time delivers @ready, in kfi_match_deliver()
  * @closed: the endpoint closes; messages and posts are refused
  */
 struct kfi_match {
@@ -348,8 +349,8 @@ struct kfi_match {
 	bool			slow[2];
 	bool			stalled[2];
 	bool			waiting;
-	bool			delivering;
 	bool			closed;
+	struct kfi_runner	deliver;
 	struct list_head	*unexp_source;
 	struct kfi_match_search	search[2];
 	unsigned int		steps;

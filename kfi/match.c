@@ -628,53 +628,38 @@ struct kfi_rx *kfi_match_post(struct kfi_ep *ep, struct kfi_oper *op)
 	return rx;
 }
 
-static struct kfi_rx *take_ready(struct kfi_match *m)
-{
-	struct kfi_rx *rx = list_first_entry_or_null(&m->ready, struct kfi_rx, link);
-
-	lockdep_assert_held(&m->lock);
-	if (rx)
-		list_del_init(&rx->link);
-	return rx;
-}
-
 struct kfi_rx *kfi_match_more(struct kfi_ep *ep)
 {
 	struct kfi_match *m = &ep->match;
 	struct kfi_rx *rx;
 
 	spin_lock_bh(&m->lock);
-	rx = take_ready(m);
-	spin_unlock_bh(&m->lock);
-	return rx;
-}
-
-/* @delivering: the caller has set m->delivering. NULL: no message, or another context delivers. */
-static struct kfi_rx *deliver_next(struct kfi_match *m, bool delivering)
-{
-	struct kfi_rx *rx = NULL;
-
-	spin_lock_bh(&m->lock);
-	if (delivering || !m->delivering) {
-		rx = take_ready(m);
-		m->delivering = !!rx;
-	}
+	rx = list_first_entry_or_null(&m->ready, struct kfi_rx, link);
+	if (rx)
+		list_del_init(&rx->link);
 	spin_unlock_bh(&m->lock);
 	return rx;
 }
 
 /*
  * Only one context delivers at a time. A provider may call kfi_rx_abort() in ops->rx_matched(), and
- * the receive takes the next message: a peer could cause deep recursion. The context that has set
- * m->delivering delivers what becomes ready meanwhile, inside its RCU read section.
+ * the receive takes the next message: a peer could cause deep recursion. The runner delivers what
+ * becomes ready meanwhile, inside its RCU read section.
  */
 void kfi_match_deliver(struct kfi_ep *ep)
 {
+	struct kfi_match *m = &ep->match;
 	struct kfi_rx *rx;
+	bool runner;
+	long notes;
 
 	rcu_read_lock();
-	for (rx = deliver_next(&ep->match, false); rx; rx = deliver_next(&ep->match, true))
-		rx->ep->ops->rx_matched(rx->ep, rx);
+	for (runner = kfi_runner_enter(&m->deliver); runner;
+	     runner = !kfi_runner_leave(&m->deliver, notes)) {
+		notes = kfi_runner_begin(&m->deliver);
+		while ((rx = kfi_match_more(ep)))
+			rx->ep->ops->rx_matched(rx->ep, rx);
+	}
 	rcu_read_unlock();
 }
 
@@ -776,6 +761,7 @@ int kfi_match_init(struct kfi_match *m, u32 depth, bool directed)
 	INIT_LIST_HEAD(&m->claimed);
 	INIT_LIST_HEAD(&m->space.link);
 	INIT_WORK(&m->work, match_work);
+	kfi_runner_init(&m->deliver);
 	m->space.fn = match_space;
 	m->steps = MATCH_STEPS;
 	get_random_bytes(m->hash_key, sizeof(m->hash_key));
