@@ -61,10 +61,6 @@ struct kfi_cq_slot {
  * @tail: number of entries that have been written, mod 2^32
  * @armed: the next entry schedules the handler. Always set, and not used, if there is no handler
  * @event: an entry has cleared @armed; the handler will have to run
- * @scheduled: the queue is claimed by a context that runs its callbacks. Set by the completion that
- *	schedules the context, or by kfi_cq_poll(). Cleared under @lock by the owner of the claim,
- *	when it finds nothing left to do. Only the owner of the claim runs callbacks, so callbacks
- *	of one queue do not run in parallel and keep the order of completion
  * @closing: the handler is not called any more
  * @signaled: kfi_cq_signal() found no waiting reader; the next sread returns at once
  * @asleep: a reader sleeps, and the next entry wakes all that do
@@ -72,10 +68,13 @@ struct kfi_cq_slot {
  * @signals: number of calls of kfi_cq_signal() that found a waiting reader
  * @done: finished operations whose done() callback has to run, by &kfi_oper.link
  *
- * Only the owner of @scheduled changes these.
+ * @runner: claimed by the completion that schedules a context for the callbacks, or by
+ *	kfi_cq_poll(). Only the owner of the claim runs callbacks, so callbacks of one queue do not
+ *	run in parallel and keep the order of completion
+ *
+ * Only the owner of the claim changes these.
  * @calling: endpoint whose done() callback runs at present. kfi_cq_busy_for() reads it without a
  *	lock
- * @due: the handler has to run
  * @batch: next queue in the list of a CPU's batch
  * @work: context of KFI_CQ_IN_WORK
  * @bh: context of KFI_CQ_IN_SOFTIRQ
@@ -117,16 +116,15 @@ struct kfi_cq {
 	u32			tail;
 	bool			armed;
 	bool			event;
-	bool			scheduled;
 	bool			closing;
 	bool			signaled;
 	bool			asleep;
 	u32			waiting;
 	u32			signals;
 	struct list_head	done;
+	struct kfi_runner	runner;
 
 	struct kfi_ep		*calling ____cacheline_aligned_in_smp;
-	bool			due;
 	struct kfi_cq		*batch;
 	struct work_struct	work;
 	struct bh_work_struct	bh;
@@ -155,27 +153,14 @@ void kfi_cq_run_stop(struct kfi_cq *cq);
 void kfi_cq_schedule(struct kfi_cq *cq);
 
 /*
- * Move the pending event to @due. Called under the lock by the context that claims the queue, or
- * that owns the claim and looks for more work.
- */
-static inline void kfi_cq_take_event(struct kfi_cq *cq)
-{
-	cq->due = cq->event && !cq->closing;
-	cq->event = false;
-}
-
-/*
- * Claim the queue for its context, because there is a callback to run. The lock is held. If this
- * returns true, the caller has to call kfi_cq_schedule() after it has released the lock.
+ * Claim the queue for its context, or leave a note, because there is a callback to run. The lock is
+ * held: after the callback has run, the queue may be closed. If this returns true, the caller has
+ * to call kfi_cq_schedule() after it has released the lock.
  */
 static inline bool kfi_cq_claim(struct kfi_cq *cq)
 {
 	lockdep_assert_held(&cq->lock);
-	if (cq->where == KFI_CQ_IN_POLL || cq->scheduled)
-		return false;
-	cq->scheduled = true;
-	kfi_cq_take_event(cq);
-	return true;
+	return cq->where != KFI_CQ_IN_POLL && kfi_runner_enter(&cq->runner);
 }
 
 /* poll_dev.c: devices whose completions go to directly polled queues */

@@ -3,12 +3,12 @@
  * Completion queues: the contexts that run handlers and done() callbacks.
  *
  * A callback never runs inside a completion call, because the caller may hold locks. A completion
- * that causes a callback claims the queue (&kfi_cq.scheduled) and passes the claim to the context
- * of the queue: a work item; for KFI_CQ_SOFTIRQ a BH work item, or the list of this CPU's batch
+ * that causes a callback claims the queue (&kfi_cq.runner) and passes the claim to the context of
+ * the queue: a work item; for KFI_CQ_SOFTIRQ a BH work item, or the list of this CPU's batch
  * between kfi_batch_begin() and kfi_batch_end(). A queue with KFI_CQ_DIRECT is not scheduled: the
  * next kfi_cq_poll() handles the completions of its devices (poll_dev.c) and claims it. The context
- * owns the claim until it finds, under &kfi_cq.lock, that nothing is left to do. Until then new
- * completions need not schedule anything.
+ * has the claim until nothing is left to do. Until then new completions leave a note, and schedule
+ * nothing.
  *
  * A callback may complete further operations, also of other queues, for example by a post. Such
  * queues are added to the list that the batch works on. So there is no recursion. The callbacks of
@@ -104,67 +104,59 @@ static void kfi_cq_unlock(struct kfi_cq *cq) __releases(&cq->lock)
 		spin_unlock_bh(&cq->lock);
 }
 
-/* Call the done() callbacks that are due, up to @budget of them. Returns the rest of the budget. */
-static noinline int kfi_cq_run_done(struct kfi_cq *cq, int budget)
+/*
+ * Call the done() callbacks that are due, up to *@budget of them, and the handler if @handler and
+ * an event is pending. The caller has the claim. Returns true if operations are left, because the
+ * budget is used up.
+ */
+static noinline bool kfi_cq_pass(struct kfi_cq *cq, int *budget, bool handler)
 {
 	struct kfi_oper *op, *next;
+	bool due = false, left;
 	LIST_HEAD(done);
 
 	kfi_cq_lock(cq);
 	list_splice_init(&cq->done, &done);
-	cq->due |= cq->rounds && !cq->closing;
+	if (handler) {
+		due = (cq->event || (cq->rounds && !list_empty(&done))) && !cq->closing;
+		cq->event = false;
+	}
 	kfi_cq_unlock(cq);
 	list_for_each_entry_safe(op, next, &done, link) {
-		if (budget-- <= 0)
+		if (*budget <= 0)
 			break;
+		--*budget;
 		list_del(&op->link);
 		kfi_cq_call_done(cq, op);
 	}
-	if (list_empty(&done))
-		return budget;
-	kfi_cq_lock(cq);
-	list_splice(&done, &cq->done);
-	kfi_cq_unlock(cq);
-	return 0;
+	left = !list_empty(&done);
+	if (left) {
+		kfi_cq_lock(cq);
+		list_splice(&done, &cq->done);
+		kfi_cq_unlock(cq);
+	}
+	if (due) {
+		--*budget;
+		cq->handler(&cq->fid, cq->fid.fid.context);
+	}
+	return left;
 }
 
 /*
- * Give up the claim if nothing is left to do. Returns true if it was given up. Without @handler a
- * pending event of the handler does not count.
- */
-static bool kfi_cq_give_up(struct kfi_cq *cq, bool handler)
-{
-	bool idle;
-
-	kfi_cq_lock(cq);
-	if (handler)
-		kfi_cq_take_event(cq);
-	idle = list_empty(&cq->done) && !(handler && cq->due);
-	if (idle)
-		cq->scheduled = false;
-	kfi_cq_unlock(cq);
-	return idle;
-}
-
-/*
- * Run what is due, up to *@budget callbacks. The caller owns the claim. Returns true if nothing was
- * left and the claim is given up; false if the caller still owns the claim and has to run the queue
+ * Run what is due, up to *@budget callbacks. The caller has the claim. Returns true if nothing was
+ * left and the claim is given up; false if the caller still has the claim and has to run the queue
  * again.
  */
-static bool kfi_cq_run(struct kfi_cq *cq, int *budget, bool handler)
+static bool kfi_cq_run(struct kfi_cq *cq, int *budget)
 {
-	bool idle;
+	long notes;
 
 	do {
-		if (!list_empty(&cq->done))
-			*budget = kfi_cq_run_done(cq, *budget);
-		if (handler && cq->due) {
-			--*budget;
-			cq->handler(&cq->fid, cq->fid.fid.context);
-		}
-		idle = kfi_cq_give_up(cq, handler);
-	} while (!idle && *budget > 0);
-	return idle;
+		notes = kfi_runner_begin(&cq->runner);
+		if (!kfi_cq_pass(cq, budget, true) && kfi_runner_leave(&cq->runner, notes))
+			return true;
+	} while (*budget > 0);
+	return false;
 }
 
 static void kfi_cq_work(struct work_struct *work)
@@ -176,7 +168,7 @@ static void kfi_cq_work(struct work_struct *work)
 
 	do {
 		budget = KFI_RUN_BUDGET;
-		idle = kfi_cq_run(cq, &budget, true);
+		idle = kfi_cq_run(cq, &budget);
 		cond_resched();
 	} while (!idle);
 	memalloc_noio_restore(noio);
@@ -187,7 +179,7 @@ static void kfi_cq_bh(struct bh_work_struct *bh)
 	struct kfi_cq *cq = container_of(bh, struct kfi_cq, bh);
 	int budget = KFI_RUN_BUDGET;
 
-	if (!kfi_cq_run(cq, &budget, true))
+	if (!kfi_cq_run(cq, &budget))
 		queue_bh_work(&cq->bh);
 }
 
@@ -216,7 +208,7 @@ static inline void kfi_batch_run(struct kfi_batch *batch)
 		batch->first = cq->batch;
 		if (!batch->first)
 			batch->end = &batch->first;
-		if (!kfi_cq_run(cq, &batch->budget, true))
+		if (!kfi_cq_run(cq, &batch->budget))
 			queue_bh_work(&cq->bh);
 	}
 }
@@ -233,29 +225,25 @@ void kfi_batch_end(void)
 }
 EXPORT_SYMBOL_GPL(kfi_batch_end);
 
+static bool kfi_cq_has_work(struct kfi_cq *cq, bool handler)
+{
+	return !list_empty_careful(&cq->done) || (handler && READ_ONCE(cq->event));
+}
+
 /*
  * Claim a directly polled queue and run it within the budget. Give up the claim even if something
- * is left to do: the next poll continues.
+ * is left to do: the next poll continues. Completions leave no note.
  */
 static int kfi_cq_poll_once(struct kfi_cq *cq, int budget, bool handler)
 {
 	int left = budget;
-	bool claimed;
 
-	spin_lock_bh(&cq->lock);
-	claimed = !cq->scheduled;
-	cq->scheduled = true;
-	if (claimed && handler)
-		kfi_cq_take_event(cq);
-	spin_unlock_bh(&cq->lock);
-	if (!claimed)
-		return 0;	/* another CPU polls the queue */
-	if (!kfi_cq_run(cq, &left, handler)) {
-		spin_lock_bh(&cq->lock);
-		cq->event |= handler && cq->due;
-		cq->scheduled = false;
-		spin_unlock_bh(&cq->lock);
-	}
+	if (!kfi_cq_has_work(cq, handler) || !kfi_runner_claim(&cq->runner))
+		return 0;	/* nothing is due, or another CPU polls the queue */
+	do
+		kfi_cq_pass(cq, &left, handler);
+	while (left > 0 && kfi_cq_has_work(cq, handler));
+	kfi_runner_drop(&cq->runner);
 	return budget - left;
 }
 
@@ -268,19 +256,18 @@ int kfi_cq_poll(struct kfid_cq *fid, int budget)
 	if (budget <= 0)
 		return 0;
 	kfi_cq_poll_devs(cq, budget);
-	if (list_empty_careful(&cq->done) && !READ_ONCE(cq->event))
-		return 0;
 	return kfi_cq_poll_once(cq, budget, true);
 }
 EXPORT_SYMBOL_GPL(kfi_cq_poll);
 
 void kfi_cq_done(struct kfi_cq *cq, struct kfi_oper *op)
 {
-	bool claimed;
+	bool first, claimed;
 
 	spin_lock(&cq->lock);
+	first = list_empty(&cq->done);
 	list_add_tail(&op->link, &cq->done);
-	claimed = kfi_cq_claim(cq);
+	claimed = first && kfi_cq_claim(cq);	/* a pass takes all operations */
 	spin_unlock(&cq->lock);
 	if (claimed)
 		kfi_cq_schedule(cq);
@@ -302,6 +289,7 @@ bool kfi_cq_busy_for(struct kfi_cq *cq, const struct kfi_ep *ep)
 
 int kfi_cq_run_init(struct kfi_cq *cq)
 {
+	kfi_runner_init(&cq->runner);
 	INIT_WORK(&cq->work, kfi_cq_work);
 	INIT_BH_WORK(&cq->bh, kfi_cq_bh);
 	return 0;
@@ -313,17 +301,11 @@ int kfi_cq_run_init(struct kfi_cq *cq)
  */
 void kfi_cq_run_stop(struct kfi_cq *cq)
 {
-	bool busy;
-
-	for (;;) {
-		spin_lock_bh(&cq->lock);
-		cq->closing = true;
-		busy = cq->scheduled;
-		spin_unlock_bh(&cq->lock);
-		if (!busy)
-			break;
+	spin_lock_bh(&cq->lock);
+	cq->closing = true;
+	spin_unlock_bh(&cq->lock);
+	while (!kfi_runner_idle(&cq->runner))
 		usleep_range(20, 200);
-	}
 	cancel_work_sync(&cq->work);
 	cancel_bh_work_sync(&cq->bh);
 	WARN_ON_ONCE(!list_empty(&cq->done));
