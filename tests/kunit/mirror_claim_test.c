@@ -3,8 +3,8 @@
  * The claim of a mirror: one context at a time has it, and what others hand over meanwhile is done,
  * by that context or by the worker. claim.c is compiled into this file with the writes replaced.
  */
-#include <linux/atomic.h>
-#include "crew.h"
+#include <kunit/test.h>
+#include <linux/mm.h>
 
 /* mirror_world.c has functions of the same names; mirror.h declares these instead. */
 #define kfm_kick		cl_kick
@@ -15,8 +15,6 @@
 
 #include "../../ulps/mirror/mirror.h"
 #include "../../ulps/mirror/claim.c"
-
-#define RACERS	2	/* as many as CPUs, so that none waits for its turn */
 
 /**
  * struct cl - a mirror that has nothing but its claim
@@ -29,23 +27,19 @@
  * @passes: of kfm_run_atomic()
  * @leave: kfm_writes_run_atomic() leaves something to the worker
  * @during: called in each pass, or NULL
- * @at: times that racers have come to meet()
- * @rounds: of the race
- * @lost: rounds after which something was left to nobody
+ * @at_once: the worker runs as soon as it is queued
  */
 struct cl {
 	struct kfm	m;
-	atomic_t	handed;
+	int		handed;
 	int		taken;
-	atomic_t	inside;
-	atomic_t	clashes;
-	atomic_t	kicks;
+	int		inside;
+	int		clashes;
+	int		kicks;
 	unsigned int	passes;
 	bool		leave;
 	void		(*during)(struct cl *c);
-	atomic_t	at;
-	unsigned int	rounds;
-	unsigned int	lost;
+	bool		at_once;
 };
 
 static struct cl *cl_of(struct kfm *m)
@@ -53,20 +47,14 @@ static struct cl *cl_of(struct kfm *m)
 	return container_of(m, struct cl, m);
 }
 
-void cl_kick(struct kfm *m)
-{
-	atomic_inc(&cl_of(m)->kicks);
-}
-
 /* With the claim: take what there is. */
 static void take(struct cl *c)
 {
-	if (atomic_inc_return(&c->inside) != 1)
-		atomic_inc(&c->clashes);
-	c->taken = atomic_read(&c->handed);
+	c->clashes += c->inside++;
+	c->taken = c->handed;
 	if (c->during)
 		c->during(c);
-	atomic_dec(&c->inside);
+	c->inside--;
 }
 
 bool cl_writes_run_atomic(struct kfm *m, struct bio_list *legs)
@@ -78,17 +66,25 @@ bool cl_writes_run_atomic(struct kfm *m, struct bio_list *legs)
 
 static void work(struct cl *c)
 {
-	atomic_set(&c->kicks, 0);
-	smp_mb();	/* as when a work item begins: what was stored before the kick is seen */
+	c->kicks = 0;
 	if (!kfm_claim_work(&c->m))
 		return;
 	take(c);
 	kfm_unclaim_work(&c->m);
 }
 
+void cl_kick(struct kfm *m)
+{
+	struct cl *c = cl_of(m);
+
+	c->kicks++;
+	if (c->at_once)
+		work(c);
+}
+
 static void hand_over(struct cl *c)
 {
-	atomic_inc(&c->handed);
+	c->handed++;
 	kfm_run_atomic(&c->m, NULL);
 }
 
@@ -98,6 +94,7 @@ static struct cl *cl_make(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, (void (*)(void *))kvfree, c), 0);
+	kfi_runner_init(&c->m.runner);
 	return c;
 }
 
@@ -108,16 +105,16 @@ static void claim_alone(struct kunit *test)
 	hand_over(c);
 	KUNIT_EXPECT_EQ(test, c->passes, 1);
 	KUNIT_EXPECT_EQ(test, c->taken, 1);
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->kicks), 0);
-	KUNIT_EXPECT_EQ(test, c->m.claim, 0);
+	KUNIT_EXPECT_EQ(test, c->kicks, 0);
+	KUNIT_EXPECT_TRUE(test, kfi_runner_idle(&c->m.runner));
 	c->leave = true;
 	hand_over(c);
 	KUNIT_EXPECT_EQ(test, c->passes, 2);
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->kicks), 1);
+	KUNIT_EXPECT_EQ(test, c->kicks, 1);
 	work(c);
 	KUNIT_EXPECT_EQ(test, c->passes, 2);
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->kicks), 0);
-	KUNIT_EXPECT_EQ(test, c->m.claim, 0);
+	KUNIT_EXPECT_EQ(test, c->kicks, 0);
+	KUNIT_EXPECT_TRUE(test, kfi_runner_idle(&c->m.runner));
 }
 
 static void hand_over_once(struct cl *c)
@@ -133,10 +130,10 @@ static void claim_noted(struct kunit *test)
 
 	c->during = hand_over_once;
 	hand_over(c);
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->clashes), 0);
+	KUNIT_EXPECT_EQ(test, c->clashes, 0);
 	KUNIT_EXPECT_EQ(test, c->taken, 2);
 	KUNIT_EXPECT_EQ(test, c->passes, 2);
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->kicks), 0);
+	KUNIT_EXPECT_EQ(test, c->kicks, 0);
 }
 
 /* What comes while the worker runs is left to its next run. */
@@ -146,13 +143,13 @@ static void claim_worker(struct kunit *test)
 
 	c->during = hand_over_once;
 	work(c);
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->clashes), 0);
+	KUNIT_EXPECT_EQ(test, c->clashes, 0);
 	KUNIT_EXPECT_EQ(test, c->passes, 0);
 	KUNIT_EXPECT_EQ(test, c->taken, 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->kicks), 1);
+	KUNIT_EXPECT_EQ(test, c->kicks, 1);
 	work(c);
 	KUNIT_EXPECT_EQ(test, c->taken, 1);
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->kicks), 0);
+	KUNIT_EXPECT_EQ(test, c->kicks, 0);
 }
 
 static void work_once(struct cl *c)
@@ -168,12 +165,12 @@ static void claim_worker_waits(struct kunit *test)
 
 	c->during = work_once;
 	hand_over(c);
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->clashes), 0);
+	KUNIT_EXPECT_EQ(test, c->clashes, 0);
 	KUNIT_EXPECT_EQ(test, c->passes, 1);
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->kicks), 1);
+	KUNIT_EXPECT_EQ(test, c->kicks, 1);
 	work(c);
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->kicks), 0);
-	KUNIT_EXPECT_EQ(test, c->m.claim, 0);
+	KUNIT_EXPECT_EQ(test, c->kicks, 0);
+	KUNIT_EXPECT_TRUE(test, kfi_runner_idle(&c->m.runner));
 }
 
 /* A context makes a few passes only, even if others hand over without end. */
@@ -184,58 +181,29 @@ static void claim_bounded(struct kunit *test)
 	c->during = hand_over;
 	hand_over(c);
 	KUNIT_EXPECT_EQ(test, c->passes, 4);
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->kicks), 1);
+	KUNIT_EXPECT_EQ(test, c->kicks, 1);
 	c->during = NULL;
 	work(c);
-	KUNIT_EXPECT_EQ(test, c->taken, atomic_read(&c->handed));
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->kicks), 0);
+	KUNIT_EXPECT_EQ(test, c->taken, c->handed);
+	KUNIT_EXPECT_EQ(test, c->kicks, 0);
 }
 
-/* Wait until all racers have come here for the @n-th time. */
-static void meet(struct cl *c, int n)
-{
-	atomic_inc(&c->at);
-	while (atomic_read(&c->at) < n * RACERS)
-		crew_turn();
-}
-
-/*
- * Each round, one context hands something over while another one does, too, or is the worker. When
- * both have returned, everything was taken and no note is left, or the worker is queued.
- */
-static void race(void *arg, unsigned int id, struct rnd_state *rnd)
-{
-	struct cl *c = arg;
-	unsigned int i, spin;
-
-	for (i = 0; i < c->rounds; i++) {
-		meet(c, 2 * i + 1);
-		for (spin = prandom_u32_state(rnd) % 64; spin; spin--)
-			cpu_relax();
-		if (id && i % 2)
-			work(c);
-		else
-			hand_over(c);
-		meet(c, 2 * i + 2);
-		if (id)
-			continue;
-		if (c->m.claim & BIT(KFM_CLAIMED) ||
-		    (!atomic_read(&c->kicks) &&
-		     (c->m.claim || c->taken != atomic_read(&c->handed))))
-			c->lost++;
-		c->m.claim = 0;
-		work(c);
-	}
-}
-
-static void claim_race(struct kunit *test)
+/* The worker is queued when it can get the claim. */
+static void claim_kicked(struct kunit *test)
 {
 	struct cl *c = cl_make(test);
 
-	c->rounds = num_online_cpus() > 1 ? 50000 : 300;
-	crew_run(test, RACERS, race, c);
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->clashes), 0);
-	KUNIT_EXPECT_EQ(test, c->lost, 0);
+	c->at_once = true;
+	c->leave = true;
+	hand_over(c);
+	KUNIT_EXPECT_EQ(test, c->kicks, 0);
+	c->during = hand_over_once;
+	work(c);
+	KUNIT_EXPECT_EQ(test, c->taken, c->handed);
+	KUNIT_EXPECT_EQ(test, c->kicks, 0);
+	KUNIT_EXPECT_EQ(test, c->clashes, 0);
+	KUNIT_EXPECT_FALSE(test, c->m.worker_due);
+	KUNIT_EXPECT_TRUE(test, kfi_runner_idle(&c->m.runner));
 }
 
 static struct kunit_case cases[] = {
@@ -244,7 +212,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(claim_worker),
 	KUNIT_CASE(claim_worker_waits),
 	KUNIT_CASE(claim_bounded),
-	KUNIT_CASE_SLOW(claim_race),
+	KUNIT_CASE(claim_kicked),
 	{}
 };
 

@@ -293,6 +293,7 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	w->page = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
 	KUNIT_ASSERT_TRUE(test, m->page && w->page);
 	spin_lock_init(&m->lock);
+	kfi_runner_init(&m->runner);
 	INIT_LIST_HEAD(&m->cmds);
 	INIT_LIST_HEAD(&m->free);
 	INIT_LIST_HEAD(&m->flight);

@@ -410,6 +410,7 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	m->bitmap_bytes = kfm_bitmap_bytes(m->sectors, m->shift);
 	m->net_ns = get_net(current->nsproxy->net_ns);
 	spin_lock_init(&m->lock);
+	kfi_runner_init(&m->runner);
 	spin_lock_init(&m->log.lock);
 	INIT_LIST_HEAD(&m->entry);
 	INIT_LIST_HEAD(&m->cmds);

@@ -16,6 +16,7 @@
 #include <linux/workqueue.h>
 #include <kfi_conn.h>
 #include <kfi_rma.h>
+#include <kfi_runner.h>
 #include "proto.h"
 
 #define KFM_WRITES	64	/* writes in flight */
@@ -480,13 +481,6 @@ struct kfm_cmd {
 	int			ret;
 };
 
-/* Bits of kfm.claim, see claim.c */
-enum {
-	KFM_CLAIMED,		/* a context uses the members that only one may use at a time */
-	KFM_HANDED_OVER,	/* something was handed over that any context may handle */
-	KFM_WORKER_DUE,		/* the worker could not claim the mirror */
-};
-
 /* An event to be reported to user space; @peer is NULL if it is not one of a single peer */
 struct kfm_uevent {
 	const char		*what;
@@ -533,15 +527,17 @@ struct kfm_recent {
  * @unread: reads that the leg has failed and that the worker has not taken yet
  * @cmds: commands that the worker has not taken yet
  * @active: the mirror may be claimed: true between resume and suspend
- * @claim: bits: whether a context uses the members below @event_count, and what it has to do
- *	afterwards
+ * @runner: its claim is the right to use the members below @event_count; a note means that
+ *	something was handed over, see claim.c
+ * @worker_due: the worker could not claim the mirror
+ * @worker_notes: for the worker while it has the claim: kfi_runner_begin()
  * @work: the worker
  * @tick: queues @work after a while, when @active
  * @uevent_work: sends @events as uevents, which allocates memory
  * @events: events to report to user space, the oldest first
  * @event_count: how many
  *
- * The context that has set KFM_CLAIMED uses the other members: mostly the worker. Status reads some
+ * The context that has the claim uses the other members: mostly the worker. Status reads some
  * of them without a lock.
  *
  * @sb: superblock as on the device; formatted if @formatted
@@ -605,7 +601,9 @@ struct kfm {
 	struct bio_list		unread;
 	struct list_head	cmds;
 	bool			active;
-	unsigned long		claim;
+	struct kfi_runner	runner;
+	bool			worker_due;
+	long			worker_notes;
 	struct work_struct	work;
 	struct delayed_work	tick;
 	struct work_struct	uevent_work;
