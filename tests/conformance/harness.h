@@ -76,7 +76,7 @@ struct test_case {
 #define TEST_SUITES(S)	\
 	S(info) S(lifetime) S(close) S(av) S(mr) S(mr_bind) S(mr_io) S(mem) S(cq) S(cq_wait) \
 	S(eq) S(cntr) S(cm) S(msg) S(tagged) S(tagged_rma) S(sep) S(shared) S(shared_tx) \
-	S(inject) S(rma) S(rma_grant) S(place) S(order) S(flush) S(atomic) S(atomic_error) S(multirecv) \
+	S(inject) S(rma) S(rma_grant) S(place) S(order) S(commit) S(atomic) S(atomic_error) S(multirecv) \
 	S(cancel) S(errors) S(flow) S(overdue) S(reset) S(auth) S(plain) \
 	S(dgram) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(lossy) S(overwrite) S(stress) \
 	S(short) S(lnd) S(regress) S(tclass) S(verbs_rma) S(script)

@@ -252,7 +252,6 @@ static void absent(struct test *t)
 	EXPECT_EQ(t, kfi_sendmsg(p->a.ep, &msg, KFI_DELIVERY_COMPLETE), -EOPNOTSUPP);
 	EXPECT_EQ(t, kfi_writemsg(p->a.ep, &write, KFI_REMOTE_CQ_DATA), -EOPNOTSUPP);
 	EXPECT_EQ(t, kfi_writemsg(p->a.ep, &write, KFI_COMMIT_COMPLETE), -EOPNOTSUPP);
-	EXPECT_EQ(t, kfi_flush(p->a.ep, 0, &remote, 1, KFI_DELIVERY_COMPLETE, NULL), -EOPNOTSUPP);
 	EXPECT_EQ(t, kfi_trecv(p->a.ep, buf, 8, NULL, KFI_ADDR_UNSPEC, 1, 0, NULL), -EOPNOTSUPP);
 	still_works(p);
 }

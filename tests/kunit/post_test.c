@@ -110,7 +110,6 @@ static void post_rma(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_readmsg(p.ep, &msg, KFI_INJECT));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_writemsg(p.ep, &msg, KFI_TAGGED));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_writemsg(p.ep, &msg, KFI_COMMIT_COMPLETE));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_flush(p.ep, 0, rma, 1, KFI_DELIVERY_COMPLETE, NULL));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_atomicmsg(p.ep, &(struct kfi_msg_atomic){}, 0));
 	expect_untouched(test, &p);
 

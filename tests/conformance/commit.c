@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Visibility and durability of writes: kfi_flush(), and writes that end when the owner of a region
- * has made them durable.
+ * Durability of writes: writes that end when the owner of a region has made them durable.
  */
 #include <linux/atomic.h>
 #include <linux/completion.h>
@@ -9,7 +8,6 @@
 #include "atomic.h"
 
 #define DISK_LEN	16384
-#define PIECES		8
 
 /**
  * struct disk - a region of B whose owner stores what would survive
@@ -146,18 +144,11 @@ static struct bench *bench_open(struct test *t, const struct node_opts *a)
 	return bench_between(t, a, NULL);
 }
 
-static ssize_t flush_at(struct bench *b, const struct region *r, u64 at, size_t len, u64 scope,
-			void *ctx)
-{
-	struct kfi_rma_iov range = { r->addr + at, len, r->key };
-
-	return kfi_flush(b->a->ep, b->a->peer, &range, 1, scope, ctx);
-}
-
+/* Write the first @len bytes of A's memory. */
 static ssize_t write_at(struct bench *b, const struct region *r, u64 at, size_t len, u64 flags,
 			void *ctx)
 {
-	struct kvec vec = { b->near + at, len };
+	struct kvec vec = { b->near, len };
 	struct kfi_rma_iov rma = { r->addr + at, len, r->key };
 	struct kfi_msg_rma msg = {
 		.type = KFI_KVEC, .msg_iov = &vec, .iov_count = 1, .addr = b->a->peer,
@@ -186,36 +177,6 @@ static void ends(struct bench *b, void *ctx, int err)
 
 /* ---- what it covers ---- */
 
-/* A log is written in pieces and made durable once, without a wait in between. */
-static void log_once(struct test *t)
-{
-	struct bench *b = bench_open(t, NULL);
-	size_t piece = DISK_LEN / PIECES;
-	int i, j, flushed;
-	comp_t c;
-
-	REQUIRE(t, b);
-	for (i = 0; i < 20 && !t->failures; i++) {
-		fill(b->near, DISK_LEN, i);
-		for (j = 0; j < PIECES; j++)
-			POST(t, write_at(b, &b->d->r, j * piece, piece, 0, CTX(1)));
-		POST(t, flush_at(b, &b->d->r, 0, DISK_LEN, COMMIT, CTX(2)));
-		for (j = 0, flushed = 0; j < PIECES + 1; j++) {
-			REQUIRE(t, !WAIT_TX(b->a, &c));
-			EXPECT_COMP(t, &c, c.op_context, WROTE);
-			if (c.op_context != CTX(2))
-				continue;
-			flushed++;
-			EXPECT_EQ(t, atomic_read(&b->d->calls), i + 1);
-			EXPECT_DATA(t, b->d->copy, DISK_LEN, i);
-		}
-		EXPECT_EQ(t, flushed, 1);
-	}
-	EXPECT_EQ(t, atomic_read(&b->d->calls), i);
-	NONE_TX(b->a);
-	NONE_RX(&b->p->b);
-}
-
 /* The owner gets the range that the peer has named. */
 static void ranges(struct test *t)
 {
@@ -224,16 +185,16 @@ static void ranges(struct test *t)
 
 	REQUIRE(t, b);
 	for (i = 0; i < 30 && !t->failures; i++) {
-		size_t at = test_random(t, DISK_LEN), len = test_random(t, DISK_LEN + 1 - at);
+		size_t at = test_random(t, DISK_LEN), len = 1 + test_random(t, DISK_LEN - at);
 
-		POST(t, flush_at(b, &b->d->r, at, len, COMMIT, CTX(i)));
+		fill(b->near, len, i);
+		POST(t, write_at(b, &b->d->r, at, len, COMMIT, CTX(i)));
 		ends(b, CTX(i), 0);
 		EXPECT_EQ(t, b->d->at, at);
 		EXPECT_EQ(t, b->d->len, len);
+		EXPECT_DATA(t, b->d->copy + at, len, i);
 	}
 }
-
-/* ---- writes that commit ---- */
 
 static void commit_write(struct test *t)
 {
@@ -378,11 +339,9 @@ static void commit_atomic(struct test *t)
 
 static void refused(struct test *t)
 {
-	static const u64 scopes[] = { VISIBLE, COMMIT };
 	struct bench *b = bench_open(t, NULL);
 	struct disk *readable, *closed;
 	struct region gone, *r;
-	int i;
 
 	REQUIRE(t, b);
 	readable = disk_open(&b->p->b, KFI_REMOTE_READ, 0);
@@ -391,24 +350,20 @@ static void refused(struct test *t)
 	gone = closed->r;
 	REQUIRE_EQ(t, test_close(t, &closed->r.mr->fid), 0);
 	r = &b->d->r;
-	for (i = 0; i < 2 && !t->failures; i++) {
-		POST(t, flush_at(b, r, DISK_LEN, 1, scopes[i], CTX(1)));
-		ends(b, CTX(1), EACCES);
-		POST(t, flush_at(b, r, 0, DISK_LEN + 1, scopes[i], CTX(2)));
-		ends(b, CTX(2), EACCES);
-		POST(t, flush_at(b, r, -1, 2, scopes[i], CTX(3)));
-		ends(b, CTX(3), EACCES);
-		POST(t, flush_at(b, r, 1, SIZE_MAX, scopes[i], CTX(4)));
-		ends(b, CTX(4), EACCES);
-		r->key++;
-		POST(t, flush_at(b, r, 0, 1, scopes[i], CTX(5)));
-		ends(b, CTX(5), EACCES);
-		r->key--;
-		POST(t, flush_at(b, &readable->r, 0, 1, scopes[i], CTX(6)));
-		ends(b, CTX(6), EACCES);
-		POST(t, flush_at(b, &gone, 0, 1, scopes[i], CTX(7)));
-		ends(b, CTX(7), EACCES);
-	}
+	POST(t, write_at(b, r, DISK_LEN, 1, COMMIT, CTX(1)));
+	ends(b, CTX(1), EACCES);
+	POST(t, write_at(b, r, 1, DISK_LEN, COMMIT, CTX(2)));
+	ends(b, CTX(2), EACCES);
+	POST(t, write_at(b, r, -1, 2, COMMIT, CTX(3)));
+	ends(b, CTX(3), EACCES);
+	r->key++;
+	POST(t, write_at(b, r, 0, 1, COMMIT, CTX(5)));
+	ends(b, CTX(5), EACCES);
+	r->key--;
+	POST(t, write_at(b, &readable->r, 0, 1, COMMIT, CTX(6)));
+	ends(b, CTX(6), EACCES);
+	POST(t, write_at(b, &gone, 0, 1, COMMIT, CTX(7)));
+	ends(b, CTX(7), EACCES);
 	EXPECT_EQ(t,
 		  atomic_read(&b->d->calls) + atomic_read(&readable->calls) +
 			  atomic_read(&closed->calls),
@@ -421,43 +376,24 @@ static void half_wrong(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);
 	struct kfi_rma_iov range[2];
+	struct kvec vec;
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .msg_iov = &vec, .iov_count = 1, .rma_iov = range,
+		.rma_iov_count = 2, .context = CTX(1),
+	};
 
 	REQUIRE(t, b);
+	vec = (struct kvec){ b->near, 20 };
+	msg.addr = b->a->peer;
 	range[0] = (struct kfi_rma_iov){ b->d->r.addr, 10, b->d->r.key };
 	range[1] = (struct kfi_rma_iov){ b->d->r.addr + DISK_LEN, 10, b->d->r.key };
-	POST(t, kfi_flush(b->a->ep, b->a->peer, range, 2, COMMIT, CTX(1)));
+	POST(t, kfi_writemsg(b->a->ep, &msg, KFI_COMPLETION | COMMIT));
 	ends(b, CTX(1), EACCES);
-	POST(t, kfi_flush(b->a->ep, b->a->peer, range, 2, VISIBLE, CTX(2)));
-	ends(b, CTX(2), EACCES);
 	EXPECT_EQ(t, atomic_read(&b->d->calls), 0);
 	still_works(b->p);
 }
 
-static void bad_calls(struct test *t)
-{
-	struct bench *b = bench_open(t, NULL);
-	struct kfi_rma_iov range[1];
-
-	REQUIRE(t, b);
-	range[0] = (struct kfi_rma_iov){ b->d->r.addr, 10, b->d->r.key };
-	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 1, 0, NULL), -EINVAL);
-	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 1, VISIBLE | COMMIT, NULL), -EINVAL);
-	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 1, KFI_TRANSMIT_COMPLETE, NULL),
-		  -EINVAL);
-	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 1, COMMIT | KFI_INJECT, NULL),
-		  -KFI_EBADFLAGS);
-	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 0, COMMIT, NULL), -EINVAL);
-	EXPECT_EQ(t,
-		  kfi_flush(b->a->ep, b->a->peer, range, t->info[0]->tx_attr->rma_iov_limit + 1,
-			    COMMIT, NULL),
-		  -EINVAL);
-	NONE_TX(b->a);
-	still_works(b->p);
-}
-
-/*
- * The region can't be durable: the error comes before a byte moves; visibility works as for others.
- */
+/* The region can't be durable: the error comes before a byte moves. */
 static void not_durable(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);
@@ -469,12 +405,8 @@ static void not_durable(struct test *t)
 	POST(t, write_at(b, &r, 0, DISK_LEN, COMMIT, CTX(1)));
 	ends(b, CTX(1), EOPNOTSUPP);
 	EXPECT_EQ(t, not_all(far, DISK_LEN, 0), -1);
-	POST(t, flush_at(b, &r, 0, DISK_LEN, COMMIT, CTX(2)));
-	ends(b, CTX(2), EOPNOTSUPP);
-	POST(t, write_at(b, &r, 0, DISK_LEN, 0, CTX(3)));
-	ends(b, CTX(3), 0);
-	POST(t, flush_at(b, &r, 0, DISK_LEN, VISIBLE, CTX(4)));
-	ends(b, CTX(4), 0);
+	POST(t, write_at(b, &r, 0, DISK_LEN, VISIBLE, CTX(2)));
+	ends(b, CTX(2), 0);
 	EXPECT_EQ(t, not_all(far, DISK_LEN, 0x77), -1);
 	still_works(b->p);
 }
@@ -492,10 +424,8 @@ static void owner_fails(struct test *t)
 	REQUIRE(t, b);
 	for (i = 0; i < ARRAY_SIZE(errors) && !t->failures; i++) {
 		WRITE_ONCE(b->d->answer, errors[i].says);
-		POST(t, flush_at(b, &b->d->r, 0, 10, COMMIT, CTX(1)));
+		POST(t, write_at(b, &b->d->r, 0, 10, COMMIT, CTX(1)));
 		ends(b, CTX(1), errors[i].heard);
-		POST(t, write_at(b, &b->d->r, 0, 10, COMMIT, CTX(2)));
-		ends(b, CTX(2), errors[i].heard);
 	}
 	still_works(b->p);
 }
@@ -514,18 +444,16 @@ static void others_pass(struct test *t)
 	quick = disk_open(&b->p->b, ALL_RIGHTS, 0);
 	REQUIRE(t, quick);
 	b->d->hold = true;
-	POST(t, flush_at(b, &b->d->r, 0, 100, COMMIT, CTX(1)));
+	fill(b->near, DISK_LEN, 9);
+	POST(t, write_at(b, &b->d->r, 0, 100, COMMIT, CTX(1)));
 	REQUIRE(t, wait_for_completion_timeout(&b->d->entered, msecs_to_jiffies(t->w->wait_ms)));
-	POST(t, flush_at(b, &quick->r, 0, 100, COMMIT, CTX(2)));
+	POST(t, write_at(b, &quick->r, 0, 100, COMMIT, CTX(2)));
 	ends(b, CTX(2), 0);
 	/* Many operations wait, and all others still proceed. */
 	for (i = 0; i < 30; i++)
-		POST(t, flush_at(b, &b->d->r, 0, 100, COMMIT, CTX(1)));
-	fill(b->near, DISK_LEN, 9);
-	POST(t, write_at(b, &b->d->r, 0, DISK_LEN, 0, CTX(3)));
+		POST(t, write_at(b, &b->d->r, 0, 100, COMMIT, CTX(1)));
+	POST(t, write_at(b, &b->d->r, 0, DISK_LEN, VISIBLE, CTX(3)));
 	ends(b, CTX(3), 0);
-	POST(t, flush_at(b, &b->d->r, 0, DISK_LEN, VISIBLE, CTX(4)));
-	ends(b, CTX(4), 0);
 	EXPECT_DATA(t, b->d->r.buf, DISK_LEN, 9);
 	still_works(b->p);
 	EXPECT_EQ(t, atomic_read(&b->d->left), 0);
@@ -552,7 +480,7 @@ static bool held(struct bench *b)
 
 	b->d->hold = true;
 	for (i = 0; i < QUEUED; i++)
-		if (POST(t, flush_at(b, &b->d->r, 0, 100, COMMIT, CTX(1))))
+		if (POST(t, write_at(b, &b->d->r, 0, 100, COMMIT, CTX(1))))
 			return false;
 	still_works(b->p);
 	return EXPECT(t,
@@ -613,7 +541,7 @@ static void target_goes(struct test *t)
 /**
  * struct gone - a region that is closed while peers use it
  * @w: closes it
- * @ended: completions of the QUEUED flushes
+ * @ended: completions of the QUEUED writes
  * @done: number of them
  */
 struct gone {
@@ -630,7 +558,7 @@ static int close_region(void *arg)
 }
 
 /*
- * Wait for the next completion: of a queued flush, or of another operation, whose error is
+ * Wait for the next completion: of a queued write, or of another operation, whose error is
  * returned.
  */
 static int gone_next(struct gone *g)
@@ -651,7 +579,7 @@ static bool gone_dead(struct gone *g)
 {
 	int err;
 
-	if (POST(g->b->a->t, flush_at(g->b, &g->b->d->r, 0, 1, VISIBLE, CTX(2))))
+	if (POST(g->b->a->t, write_at(g->b, &g->b->d->r, 0, 1, VISIBLE, CTX(2))))
 		return true;
 	do {
 		err = gone_next(g);
@@ -733,7 +661,7 @@ static void invalidated(struct test *t)
 		b->d->hold = true;
 		reinit_completion(&b->d->go);
 		reinit_completion(&b->d->entered);
-		POST(t, flush_at(b, &b->d->r, 0, 100, COMMIT, CTX(1)));
+		POST(t, write_at(b, &b->d->r, 0, 100, COMMIT, CTX(1)));
 		REQUIRE(t, wait_for_completion_timeout(&b->d->entered,
 						       msecs_to_jiffies(t->w->wait_ms)));
 		REQUIRE_EQ(t, kfi_mr_invalidate(b->d->r.mr, &j->work), 0);
@@ -746,23 +674,21 @@ static void invalidated(struct test *t)
 	}
 }
 
-const struct test_case flush_cases[] = {
-	{ "flush.log_once", T_REL, CASE_CHECKED, C_MSG | C_RMA, log_once },
-	{ "flush.ranges", T_REL, CASE_CHECKED, C_MSG | C_RMA, ranges },
-	{ "flush.commit_write", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_write },
-	{ "flush.commit_no_room", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_no_room },
-	{ "flush.commit_default", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_default },
-	{ "flush.commit_vector", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_vector },
-	{ "flush.commit_atomic", T_REL, CASE_CHECKED, C_MSG | C_RMA | C_ATOMIC, commit_atomic },
-	{ "flush.refused", T_REL, CASE_CHECKED, C_MSG | C_RMA, refused },
-	{ "flush.half_wrong", T_REL, CASE_CHECKED, C_MSG | C_RMA, half_wrong },
-	{ "flush.bad_calls", T_REL, CASE_CHECKED, C_MSG | C_RMA, bad_calls },
-	{ "flush.not_durable", T_REL, CASE_CHECKED, C_MSG | C_RMA, not_durable },
-	{ "flush.owner_fails", T_REL, CASE_CHECKED, C_MSG | C_RMA, owner_fails },
-	{ "flush.others_pass", T_REL, CASE_CHECKED, C_MSG | C_RMA, others_pass },
-	{ "flush.asker_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, asker_goes },
-	{ "flush.target_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, target_goes },
-	{ "flush.region_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, region_goes },
-	{ "flush.invalidated", T_REL, CASE_CHECKED, C_MSG | C_RMA, invalidated },
+const struct test_case commit_cases[] = {
+	{ "commit.ranges", T_REL, CASE_CHECKED, C_MSG | C_RMA, ranges },
+	{ "commit.write", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_write },
+	{ "commit.no_room", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_no_room },
+	{ "commit.default", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_default },
+	{ "commit.vector", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_vector },
+	{ "commit.atomic", T_REL, CASE_CHECKED, C_MSG | C_RMA | C_ATOMIC, commit_atomic },
+	{ "commit.refused", T_REL, CASE_CHECKED, C_MSG | C_RMA, refused },
+	{ "commit.half_wrong", T_REL, CASE_CHECKED, C_MSG | C_RMA, half_wrong },
+	{ "commit.not_durable", T_REL, CASE_CHECKED, C_MSG | C_RMA, not_durable },
+	{ "commit.owner_fails", T_REL, CASE_CHECKED, C_MSG | C_RMA, owner_fails },
+	{ "commit.others_pass", T_REL, CASE_CHECKED, C_MSG | C_RMA, others_pass },
+	{ "commit.asker_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, asker_goes },
+	{ "commit.target_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, target_goes },
+	{ "commit.region_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, region_goes },
+	{ "commit.invalidated", T_REL, CASE_CHECKED, C_MSG | C_RMA, invalidated },
 	{ }
 };
