@@ -210,10 +210,9 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr,
  * @auth_key_size: 0
  * @auth_key: NULL
  * @persist: function that makes @len bytes of the region durable, from the byte
- *	at @offset in the region, for KFI_COMMIT_COMPLETE and kfi_flush() of
- *	peers. NULL if the memory is not persistent; such operations complete
- *	with EOPNOTSUPP then. It is called in a workqueue with WQ_MEM_RECLAIM and
- *	may sleep. It returns 0 or a negative error, with which the operation of
+ *	at @offset in the region, for KFI_COMMIT_COMPLETE of peers. NULL if the
+ *	memory is not persistent; such operations complete with EOPNOTSUPP then.
+ *	It is called in a workqueue with WQ_MEM_RECLAIM and may sleep. It returns 0 or a negative error, with which the operation of
  *	the peer completes (EIO replaces EACCES). Several calls may run at the
  *	same time. The end of the region waits for them, so they must not wait
  *	for that end. The end of an endpoint does not wait for them.

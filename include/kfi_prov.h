@@ -158,7 +158,6 @@ int kfi_query_add(struct kfi_query *q, const struct kfi_info *offer);
  * @KFI_OPC_READ: RMA read
  * @KFI_OPC_TWRITE: tagged RMA: write to the buffer of a tagged receive of the peer
  * @KFI_OPC_TREAD: tagged RMA: read from the buffer of a tagged receive of the peer
- * @KFI_OPC_FLUSH: kfi_flush()
  * @KFI_OPC_PLACE_GET: kfi_place_get()
  * @KFI_OPC_PLACE_PUT: kfi_place_put()
  * @KFI_OPC_ATOMIC: atomic operation that returns nothing
@@ -175,7 +174,6 @@ enum kfi_opcode {
 	KFI_OPC_READ,
 	KFI_OPC_TWRITE,
 	KFI_OPC_TREAD,
-	KFI_OPC_FLUSH,
 	KFI_OPC_PLACE_GET,
 	KFI_OPC_PLACE_PUT,
 	KFI_OPC_ATOMIC,

@@ -162,7 +162,6 @@ struct kfi_peer_info {
  * @cm_data_size: longest private data of a connection request or answer, bytes
  * @atomic_size: bytes of targets of the longest atomic operation that @tx accepts; 0 if no endpoint
  *	has KFI_ATOMIC
- * @flush: @tx accepts KFI_OPC_FLUSH, see kfi_flush()
  * @av_only: @ep_enable and the handling of callers respect &kfi_ep.av_only (KFI_OPT_AV_ONLY)
  */
 struct kfi_prov_ops {
@@ -170,7 +169,6 @@ struct kfi_prov_ops {
 	size_t	tx_priv;
 	size_t	cm_data_size;
 	size_t	atomic_size;
-	bool	flush;
 	bool	av_only;
 
 	int	(*getinfo)(struct kfi_query *q);

@@ -96,48 +96,21 @@ ssize_t kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
  *
  * Errors are as for kfi_readmsg(). With KFI_DELIVERY_COMPLETE the completion
  * means that readers at the peer see the data. With KFI_COMMIT_COMPLETE it means
- * that the data survives a loss of power at the peer; errors are as for
- * kfi_flush(), and nothing is written if a region is not persistent
- * (EOPNOTSUPP). After an error other than EACCES it is unknown how much of the
- * data has arrived. See fi_writemsg(3).
+ * that the data survives a loss of power at the peer; further errors are then:
+ *
+ * - EOPNOTSUPP: a region has no persist(); nothing is written.
+ * - EREMOTEIO: a region was closed or invalidated before its owner was called.
+ * - The error of persist().
+ *
+ * Such a write takes as long as persist() of the owners. Other operations do not
+ * wait for it. After an error other than EACCES and EOPNOTSUPP it is unknown how
+ * much of the data has arrived, or is durable. See fi_writemsg(3).
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
  */
 ssize_t kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
 		     uint64_t flags);
-
-/**
- * kfi_flush() - make earlier writes visible or durable
- * @ep: the endpoint or transmit context
- * @addr: peer; ignored on a connected endpoint
- * @ranges: segments of the peer's regions; copied
- * @count: number of segments, 1 to rma_iov_limit
- * @scope: KFI_DELIVERY_COMPLETE to make the writes visible to every reader at
- *	the peer, or KFI_COMMIT_COMPLETE to make them durable; and KFI_CQE
- * @context: returned in the completion; a struct kfi_cqe with KFI_CQE
- *
- * The flush concerns all writes of this endpoint to @ranges that were posted
- * before, whether they have completed or not. Success writes a completion in any
- * case, with the flags KFI_RMA | KFI_WRITE. After an error it is unknown what is
- * durable:
- *
- * - EACCES: as kfi_writemsg(); the owner of no region was called.
- * - EOPNOTSUPP: a region has no persist(), or the peer does not support flushes.
- * - EREMOTEIO: a region was closed or invalidated before its owner was called.
- * - The error of persist().
- * - The error of the connection, if the connection or the peer is lost.
- *
- * The operation takes as long as persist() of the owners. Other operations do
- * not wait for it. libfabric has no counterpart.
- *
- * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h. -EOPNOTSUPP if the provider does not
- * support flushes; -EINVAL if @scope has none of the two levels, or both.
- */
-ssize_t kfi_flush(struct kfid_ep *ep, kfi_addr_t addr,
-		  const struct kfi_rma_iov *ranges, size_t count,
-		  uint64_t scope, void *context);
 
 /**
  * kfi_kvec_len() - return the length of a vector of kernel memory

@@ -45,8 +45,6 @@ static const struct {
 	[KFI_OPC_READ]	= { TX_FLAGS,		KFI_RMA | KFI_READ,		ITER_DEST },
 	[KFI_OPC_TWRITE]	= { WRITE_FLAGS,	KFI_TAGGED_RMA | KFI_WRITE,	ITER_SOURCE },
 	[KFI_OPC_TREAD]	= { TX_FLAGS,		KFI_TAGGED_RMA | KFI_READ,	ITER_DEST },
-	[KFI_OPC_FLUSH]	= { KFI_CQE | KFI_COMPLETION | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE,
-				    KFI_RMA | KFI_WRITE,			ITER_SOURCE },
 	[KFI_OPC_PLACE_GET] = { TX_FLAGS & ~KFI_NO_COMPLETION,
 				KFI_PLACE | KFI_RMA | KFI_WRITE,	ITER_SOURCE },
 	[KFI_OPC_PLACE_PUT] = { TX_FLAGS,	KFI_PLACE | KFI_RMA | KFI_WRITE, ITER_SOURCE },
@@ -167,10 +165,10 @@ static void post_describe(struct kfi_oper *op, const struct kfi_post *post)
 	op->data = post->data;
 }
 
-/* A flush and the get of a place move nothing. */
+/* The get of a place moves nothing. */
 static bool post_moves_data(enum kfi_opcode code)
 {
-	return code != KFI_OPC_FLUSH && code != KFI_OPC_PLACE_GET;
+	return code != KFI_OPC_PLACE_GET;
 }
 
 /* Copy the remote segments. Their length must be that of the payload, if there is one. */

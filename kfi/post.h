@@ -21,7 +21,7 @@
  * @inv_key: key to invalidate with KFI_INVALIDATE
  * @tag: tag
  * @ignore: bits of @tag that a receive ignores
- * @rma: remote segments; set for RMA and flush only
+ * @rma: remote segments; set for RMA only
  * @rma_count: entries of @rma
  * @atomic: set for atomic operations only
  * @place: set for the get and the put of a place only

@@ -2,7 +2,6 @@
 /*
  * flush.c - visible and durable data: FLUSH frames, and other frames with KFW_F_COMMIT.
  *
- *   kfp_send_flush()	initiator: encodes frame and segments
  *   kfp_rx_commit()	target: checks the regions before the first byte of the frame is copied
  *   kfp_rx_end()	target: the frame and all frames before it are complete: queues the
  *			commit, or the ACK
@@ -18,27 +17,6 @@
 #include <linux/slab.h>
 #include "flush.h"
 #include "proto.h"
-
-/* ---- initiator ---- */
-
-/* Send a FLUSH. RMA is sent in the order of its posts, so the frame follows all earlier writes. */
-static bool kfp_send_flush(struct kfp_conn *conn, struct kfi_oper *op)
-{
-	struct kfw_frame f = kfp_op_frame(op, KFW_FLUSH);
-
-	list_del(&op->link);
-	f.rma_count = op->rma_count;
-	kfp_op_request(conn, op);
-	kfp_send_frame(conn, &f);
-	kfp_send_segments(conn, op);
-	kfp_op_sent(conn, op, true);
-	return true;
-}
-
-const struct kfp_op_row kfp_flush_op = {
-	.cls = KFP_CLS,
-	.send = kfp_send_flush,
-};
 
 /* ---- target: the regions. Under the link's lock ---- */
 

@@ -37,7 +37,6 @@ int kfp_rx_commit_check(struct kfp_conn *conn);
 int kfp_rx_end(struct kfp_conn *conn);
 
 extern const struct kfp_protocol kfp_flush_protocol;
-extern const struct kfp_op_row kfp_flush_op;
 extern const struct kfp_frame_row kfp_flush_frame;
 
 #endif /* _KFI_PROTO_FLUSH_H */

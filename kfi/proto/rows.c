@@ -17,7 +17,6 @@ const struct kfp_op_row *const kfp_op_rows[KFI_OPC_CODES] = {
 	[KFI_OPC_ATOMIC]		= &kfp_atomic_op,	/* atomic.c */
 	[KFI_OPC_FETCH_ATOMIC]		= &kfp_fetch_op,
 	[KFI_OPC_COMPARE_ATOMIC]	= &kfp_fetch_op,
-	[KFI_OPC_FLUSH]			= &kfp_flush_op,	/* flush.c */
 	[KFI_OPC_PLACE_GET]		= &kfp_place_get_op,	/* device_place.c */
 	[KFI_OPC_PLACE_PUT]		= &kfp_place_put_op,
 };

@@ -282,9 +282,8 @@ void loop_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx);
 /* copy.c */
 size_t loop_copy(struct iov_iter *dst, struct iov_iter *src, size_t len);
 
-/* rma.c. loop_rma() and loop_flush() return the same as loop_perform(). */
+/* rma.c. loop_rma() returns the same as loop_perform(). */
 bool loop_rma(struct loop_ep *to, struct loop_op *p);
-bool loop_flush(struct loop_ep *to, struct loop_op *p);
 /* Complete a get. */
 void loop_place_get(struct loop_ep *to, struct loop_op *p);
 void loop_place_end(struct kfi_dev_place *place);

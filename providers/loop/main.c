@@ -192,7 +192,6 @@ static const struct kfi_prov_ops loop_ops = {
 	.tx_priv	= sizeof(struct loop_op),
 	.cm_data_size	= KFI_CM_DATA_MAX,
 	.atomic_size	= LOOP_ATOMIC,
-	.flush		= true,
 
 	.getinfo	= loop_getinfo,
 	.resolve	= loop_resolve,

@@ -323,16 +323,3 @@ bool loop_rma(struct loop_ep *to, struct loop_op *p)
 		loop_tx_end(p, err);
 	return true;
 }
-
-/* Earlier writes have been performed in memory that all CPUs see, so they are visible already. */
-bool loop_flush(struct loop_ep *to, struct loop_op *p)
-{
-	bool commit = p->op->flags & KFI_COMMIT_COMPLETE;
-	int err = commit ? loop_commit_get(to, p) : loop_rma_check(to, p->op);
-
-	if (!err && commit)
-		loop_commit_start(to, p);
-	else
-		loop_tx_end(p, err);
-	return true;
-}

@@ -18,7 +18,7 @@ static void loop_set_congested(struct loop_ep *to)
 
 static bool loop_is_rma(const struct kfi_oper *op)
 {
-	return op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ || op->code == KFI_OPC_FLUSH ||
+	return op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ ||
 	       kfi_opc_is_place(op->code) || kfi_opc_is_atomic(op->code);
 }
 

@@ -188,8 +188,6 @@ bool loop_perform(struct loop_ep *to, struct loop_op *p)
 	case KFI_OPC_COMPARE_ATOMIC:
 	case KFI_OPC_PLACE_PUT:
 		return loop_rma(to, p);
-	case KFI_OPC_FLUSH:
-		return loop_flush(to, p);
 	case KFI_OPC_PLACE_GET:
 		loop_place_get(to, p);
 		return true;
@@ -222,7 +220,7 @@ static int loop_tx_check(struct loop_ep *from, struct kfi_oper *op, u64 *id, u32
 	    (op->rma_count != 1 || op->rma[0].addr))
 		return -EINVAL;
 	if ((op->flags & KFI_COMMIT_COMPLETE) && op->code != KFI_OPC_WRITE &&
-	    op->code != KFI_OPC_FLUSH && op->code != KFI_OPC_ATOMIC)
+	    op->code != KFI_OPC_ATOMIC)
 		return -EOPNOTSUPP;
 	*id = from->peer_id;
 	*rx_ctx = 0;

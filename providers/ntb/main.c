@@ -57,7 +57,6 @@ static const struct kfi_prov_ops nt_ops = {
 	.tx_priv	= KFI_PROTO_TX_PRIV,
 	.cm_data_size	= KFI_PROTO_DATA_MAX,
 	.atomic_size	= KFI_PROTO_ATOMIC_MAX,
-	.flush		= true,
 	.av_only	= true,
 
 	.getinfo	= nt_getinfo,

@@ -71,7 +71,6 @@ static const struct kfi_prov_ops ks_ops = {
 	.tx_priv	= KFI_PROTO_TX_PRIV,
 	.cm_data_size	= KFI_PROTO_DATA_MAX,
 	.atomic_size	= KFI_PROTO_ATOMIC_MAX,
-	.flush		= true,
 	.av_only	= true,
 
 	.getinfo	= ks_getinfo,

@@ -64,7 +64,6 @@ static const struct kfi_prov_ops kv_ops = {
 	.tx_priv	= MAX(KFI_PROTO_TX_PRIV, sizeof(struct kv_op)),
 	.cm_data_size	= KVW_DATA_MAX,
 	.atomic_size	= KFI_PROTO_ATOMIC_MAX,
-	.flush		= true,
 	.av_only	= true,
 
 	.getinfo	= kv_getinfo,
@@ -120,7 +119,6 @@ static void __init kv_msg_ops_init(void)
 	kv_msg_ops.tx = kv_plain_tx;
 	kv_msg_ops.tx_flush = kv_plain_flush;
 	kv_msg_ops.peers = kv_ep_peers;
-	kv_msg_ops.flush = false;
 	kv_msg_ops.atomic_size = 0;
 }
 
