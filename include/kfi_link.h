@@ -3,7 +3,7 @@
  * kfi_link.h - the contract between the message protocol in kfi.ko and a link.
  *
  * The protocol (kfi/proto/) implements MSG and RDM endpoints: hello and authorization, credits,
- * eager and rendezvous transfers, RMA, atomic operations, flush and commit, the life of a
+ * eager and rendezvous transfers, RMA, atomic operations, commit, the life of a
  * connection, and the peers of an RDM endpoint. A link carries the frames of one connection in
  * order, and reports when it is up, when it has room, and when it is down. A provider that has a
  * reliable ordered transport implements &struct kfi_link_ops and puts the kfi_proto_*() functions

@@ -33,7 +33,7 @@
 #include <trace/events/kfi.h>
 #include "account.h"
 #include "engine.h"
-#include "flush.h"
+#include "commit.h"
 #include "message.h"
 #include "rma.h"
 

@@ -3,7 +3,7 @@
  * rows.c - the protocols: which file handles which operation and which frame, and in which order the
  * protocols end a connection.
  */
-#include "flush.h"
+#include "commit.h"
 #include "grant.h"
 #include "proto.h"
 
@@ -32,7 +32,6 @@ const struct kfp_frame_row *const kfp_frame_rows[KFW_TYPES] = {
 	[KFW_READ]	= &kfp_read_frame,		/* read.c */
 	[KFW_READ_DATA]	= &kfp_read_data_frame,
 	[KFW_ATOMIC]	= &kfp_atomic_frame,		/* atomic.c */
-	[KFW_FLUSH]	= &kfp_flush_frame,		/* flush.c */
 	[KFW_GRANT]	= &kfp_grant_frame,		/* grant.c */
 	[KFW_RECALL]	= &kfp_recall_frame,
 	[KFW_RECALLED]	= &kfp_recalled_frame,
@@ -51,7 +50,7 @@ const struct kfp_protocol *const kfp_protocols[] = {
 	&kfp_tread_protocol,
 	&kfp_write_protocol,
 	&kfp_rdv_protocol,
-	&kfp_flush_protocol,
+	&kfp_commit_protocol,
 	&kfp_dev_place_protocol,
 	&kfp_grant_protocol,
 	&kfp_memory_protocol,

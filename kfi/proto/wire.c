@@ -44,7 +44,6 @@ static const struct kfw_rule {
 	[KFW_BYE]	= {},
 	[KFW_ATOMIC]	= { .flags = KFW_F_CQ_DATA | KFW_F_FETCH | KFW_F_COMPARE | KFW_F_COMMIT,
 			    .segments = true, .atomic = true },
-	[KFW_FLUSH]	= { .flags = KFW_F_COMMIT, .segments = true },
 	[KFW_RTW]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_DEVICE, .segments = true },
 	[KFW_GRANT]	= { .flags = KFW_F_COMMIT, .segments = true, .places = true,
 			    .grant = KFW_ALWAYS },

@@ -115,7 +115,6 @@ enum kfw_type {
 	KFW_CREDIT,	/* carries only the credit fields */
 	KFW_BYE,	/* orderly end: no frame follows */
 	KFW_ATOMIC,	/* atomic operation: segments, operands, compare values */
-	KFW_FLUSH,	/* makes earlier writes to the segments visible or durable */
 	KFW_RTW,	/* request to write: segments. After the CTS, DATA replaces the WRITE */
 	KFW_GRANT,	/* answer to an RTW: places of a segment, also for later writes */
 	KFW_RECALL,	/* the grant @slot must not be used any more */

@@ -20,7 +20,7 @@
  * All functions are called under the link's lock, or after the end of the link.
  */
 #include <linux/slab.h>
-#include "flush.h"
+#include "commit.h"
 #include "grant.h"
 
 /* ---- initiator: write ---- */

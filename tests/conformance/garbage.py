@@ -18,7 +18,7 @@ import time
 
 MAGIC, VERSION, LENGTH = 0x5049464B, 1, 72
 HELLO, ACCEPT, PROOF, AUTH = 1, 2, 5, 0x100
-MSG, RTS, CTS, DATA, WRITE, READ, READ_DATA, TREAD, ACK, CREDIT, BYE, ATOMIC, FLUSH = range(1, 14)
+MSG, RTS, CTS, DATA, WRITE, READ, READ_DATA, TREAD, ACK, CREDIT, BYE, ATOMIC = range(1, 13)
 # An atomic operation: its number, and in the high byte its type. Here: sum, and 64 bits unsigned, or float.
 SUM_U64, SUM_FLOAT = 7 << 8 | 2, 8 << 8 | 2
 # Flags of a frame, and the tag for which 200 receives of 64 bytes wait.
@@ -54,10 +54,10 @@ def atomic(what, length=8, operands=8, flags=0, segments=(8,)):
         b"".join(segment(0, n, 0xBAD) for n in segments) + bytes(operands)
 
 
-def flush(flags=0, segments=(8,), **change):
-    """The same for what is to be visible or durable."""
-    return frame(FLUSH, flags=flags, rma_count=len(segments), **change) + \
-        b"".join(segment(0, n, 0xBAD) for n in segments)
+def durable(segments=(8,)):
+    """The same for a write that is to be durable."""
+    return frame(WRITE, flags=COMMIT, rma_count=len(segments), payload=8, len=8) + \
+        b"".join(segment(0, n, 0xBAD) for n in segments) + bytes(8)
 
 
 def first_words(ep_type):
@@ -113,10 +113,8 @@ def frames():
     yield "atomic targets that do not add up", atomic(SUM_U64, segments=(8, 8))
     yield "atomic targets beyond all", atomic(SUM_U64, segments=(1 << 63, (1 << 63) + 8))
     yield "an atomic operation on nothing", atomic(SUM_U64, segments=())
-    yield "a flush of nothing", flush(segments=())
-    yield "a flush of too much", flush(COMMIT, segments=(8,) * 257)
-    yield "a flush with a payload", flush(payload=8, len=8) + bytes(8)
-    yield "a flush with remote data", flush(COMMIT | CQ_DATA)
+    yield "a commit of nothing", durable(segments=())
+    yield "a commit of too much", durable(segments=(8,) * 257)
     yield "a message that commits", frame(MSG, flags=COMMIT)
     yield "a read that commits", frame(READ, flags=COMMIT, rma_count=1, len=8) + segment(0, 8, 0xBAD)
     yield "old values and a commit", atomic(SUM_U64, flags=FETCH | COMMIT)
@@ -144,8 +142,8 @@ def tricks():
     yield "operands that stop in the middle", atomic(SUM_U64, length=512, operands=512, segments=(512,))[:200]
     yield "atomic operations on what is not there", \
         b"".join(atomic(SUM_U64, flags=n % 2 * FETCH) for n in range(300)) + end
-    yield "flushes of what is not there", \
-        b"".join(flush(n % 2 * COMMIT, segments=(8, (1 << 64) - 1, 1 << 63)[:n % 3 + 1]) for n in range(300)) + end
+    yield "commits of what is not there", \
+        b"".join(durable(segments=(8,) + (0,) * (n % 3)) for n in range(300)) + end
     yield "a write that commits and stops in the middle", \
         frame(WRITE, flags=COMMIT, rma_count=1, payload=64, len=64) + segment(0, 64, 0xBAD) + bytes(10)
     yield "a tagged read without a tag", frame(TREAD, len=64)

@@ -95,9 +95,8 @@ static void check_frame(const struct kfw_hdr *hdr)
 	PROMISE(f.type != KFW_MSG || (f.payload <= EAGER && f.payload == f.len));
 	PROMISE(f.type != KFW_WRITE ||
 		(f.rma_count && f.payload == (f.flags & KFW_F_PLACED ? 0 : f.len)));
-	PROMISE(f.type != KFW_FLUSH || (f.rma_count && !f.payload && !(f.flags & ~KFW_F_COMMIT)));
-	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE || f.type == KFW_FLUSH ||
-		f.type == KFW_ATOMIC || f.type == KFW_RTW || f.type == KFW_GRANT);
+	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE || f.type == KFW_ATOMIC ||
+		f.type == KFW_RTW || f.type == KFW_GRANT);
 	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE ||
 		!(f.flags & (KFW_F_FETCH | KFW_F_COMPARE)));
 	PROMISE(f.type != KFW_RTW ||
@@ -181,7 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hdr.rma_count = htole16(1);
 	}
 	if (data[0] & 128) {
-		hdr.type = data[0] & 4 ? KFW_WRITE : KFW_FLUSH;
+		hdr.type = data[0] & 4 ? KFW_WRITE : KFW_RTW;
 		hdr.flags |= htole16(KFW_F_COMMIT);
 	}
 	check_values(data + 1, size - 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * flush.c - visible and durable data: FLUSH frames, and other frames with KFW_F_COMMIT.
+ * commit.c - durable data: frames with KFW_F_COMMIT.
  *
  *   kfp_rx_commit()	target: checks the regions before the first byte of the frame is copied
  *   kfp_rx_end()	target: the frame and all frames before it are complete: queues the
@@ -15,7 +15,7 @@
  * ends the region.
  */
 #include <linux/slab.h>
-#include "flush.h"
+#include "commit.h"
 #include "proto.h"
 
 /* ---- target: the regions. Under the link's lock ---- */
@@ -114,45 +114,6 @@ int kfp_rx_commit_check(struct kfp_conn *conn)
 	rx->commit = NULL;
 	return ret;
 }
-
-/*
- * Check the segments of a FLUSH for visibility. Memory is coherent, so written bytes are visible.
- */
-static void kfp_rx_visible(struct kfp_conn *conn)
-{
-	struct kfp_rx *rx = &conn->rx;
-	struct kfi_rma_iov range;
-	struct iov_iter iter;
-	struct kfi_mr *mr;
-	unsigned int i;
-
-	for (i = 0; i < rx->f.rma_count && !rx->status; i++) {
-		range = kfp_commit_range(&rx->segs[i]);
-		mr = kfi_mr_get(&conn->ep->ep, range.key, range.addr, range.len,
-				KFI_REMOTE_WRITE, &iter);
-		if (IS_ERR(mr))
-			rx->status = EACCES;
-		else
-			kfi_mr_put(mr);
-	}
-}
-
-static int kfp_rx_flush(struct kfp_conn *conn)
-{
-	int ret;
-
-	ret = kfp_rx_commit(conn);
-	if (ret)
-		return ret;
-	if (!(conn->rx.f.flags & KFW_F_COMMIT))
-		kfp_rx_visible(conn);
-	return kfp_rx_end(conn);
-}
-
-const struct kfp_frame_row kfp_flush_frame = {
-	.request = true,
-	.receive = kfp_rx_flush,
-};
 
 /* ---- target: the owners ---- */
 
@@ -277,6 +238,6 @@ static void kfp_commits_init(struct kfp_conn *conn)
 	}
 }
 
-const struct kfp_protocol kfp_flush_protocol = {
+const struct kfp_protocol kfp_commit_protocol = {
 	.init = kfp_commits_init,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * flush.h - commits: data that the owners of regions make durable, see flush.c.
+ * commit.h - commits: data that the owners of regions make durable, see commit.c.
  */
-#ifndef _KFI_PROTO_FLUSH_H
-#define _KFI_PROTO_FLUSH_H
+#ifndef _KFI_PROTO_COMMIT_H
+#define _KFI_PROTO_COMMIT_H
 
 #include <linux/workqueue.h>
 #include "engine.h"
@@ -36,7 +36,6 @@ int kfp_rx_commit(struct kfp_conn *conn);
 int kfp_rx_commit_check(struct kfp_conn *conn);
 int kfp_rx_end(struct kfp_conn *conn);
 
-extern const struct kfp_protocol kfp_flush_protocol;
-extern const struct kfp_frame_row kfp_flush_frame;
+extern const struct kfp_protocol kfp_commit_protocol;
 
-#endif /* _KFI_PROTO_FLUSH_H */
+#endif /* _KFI_PROTO_COMMIT_H */
