@@ -177,7 +177,7 @@ enum kfi_ep_state {
  * @KFI_CNTR_SEND: counts sends
  * @KFI_CNTR_RECV: counts receives
  * @KFI_CNTR_READ: counts RMA reads, and atomic operations that return old values
- * @KFI_CNTR_WRITE: counts RMA writes, flushes, and other atomic operations
+ * @KFI_CNTR_WRITE: counts RMA writes, and other atomic operations
  * @KFI_CNTR_REMOTE_READ: counts reads of peers
  * @KFI_CNTR_REMOTE_WRITE: counts writes of peers
  * @KFI_CNTR_DIRS: number of counters
