@@ -169,7 +169,8 @@ int kfi_shutdown(struct kfid_ep *ep, uint64_t flags);
  *
  * Context: Process context, may sleep; not from a callback of its queues.
  * Return: 0; -ENODEV if the device or the namespace has gone, then the endpoint
- * can't be used again, but all else holds; -KFI_EOPBADSTATE if it is not enabled; -EOPNOTSUPP for other endpoints.
+ * can't be used again, but all else holds; -KFI_EOPBADSTATE if it is not enabled;
+ * -EOPNOTSUPP for other endpoints.
  */
 int kfi_ep_reset(struct kfid_ep *ep);
 

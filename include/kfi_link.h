@@ -76,6 +76,9 @@ struct kfp_permit;
  * posted with places are in the memory of the peer before the peer's link passes on any byte that
  * was posted later, see &struct kfi_unit. The third is reported by frames of the protocol (ACK).
  *
+ *	kfi_loop	memory read	at the post
+ *			data placed	at the post
+ *			link ended	the other end is closed
  *	kfi_sockets	memory read	copied bytes: at the post; spliced pages: ACK of TCP, or
  *					after the end when no packet refers to them any more
  *			data placed	no places
@@ -99,7 +102,7 @@ struct kfp_permit;
  *
  * *Push-back.* The protocol stops the receive direction by KFI_WANT_STOP, for example while a
  * completion queue is full. Then the link keeps the bytes and lets the transport push back: TCP
- * closes its window, kfi_verbs posts no receives, and kfi_ntb does not raise the position up to
+ * closes its window, the ring of kfi_loop gets full, kfi_verbs posts no receives, and kfi_ntb does not raise the position up to
  * which the peer may send. There is no call that resumes: the protocol calls @read again from a
  * work item. If several connections share a transport, a connection that has stopped must not stop
  * the others, so its link needs memory of its own for the bytes that the peer may still send.

@@ -6,7 +6,7 @@
  * and available through the functions declared here: discovery and attribute matching, life times
  * of objects, completion and event queues, counters, address vectors, memory keys, tag matching,
  * and the arithmetic of flow control. docs/provider-guide.md describes how to write a provider.
- * Its example is providers/loop, the smallest complete provider.
+ * Most providers are links below the message protocol, see kfi_link.h.
  */
 #ifndef _KFI_PROV_H
 #define _KFI_PROV_H

@@ -141,8 +141,9 @@ struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key);
  *
  * For one operation whose bytes move outside of an RCU section. The region does not end before all
  * holds are released: kfi_close() and the done() of an invalidation wait for them. So the provider
- * has to release each hold in bounded time, whatever the peer does. A region with holds can become
- * dead; the provider calls kfi_mr_live() again where it matters.
+ * has to release each hold in bounded time, whatever the peer does. The exception is a place
+ * (kfi_place.h) of kfi_loop, which only the consumer's put or drop can end. A region with holds can
+ * become dead; the provider calls kfi_mr_live() again where it matters.
  *
  * Context: process or softirq. Return: true; false if the region is dead already.
  */
@@ -161,11 +162,9 @@ void kfi_mr_unhold(struct kfi_mr *mr);
  * @mr: the region. Owned by kfi.ko
  * @recall: set by the provider: the region ends, or changes so that the lease is not valid any
  *	more. The provider calls kfi_mr_unlease() in bounded time, whatever the peer does, and not
- *	from this function. The exception is the lease of a place (kfi_place.h) that nothing but the
- *	consumer's put or drop can end, as in kfi_loop: the provider notes the recall, and that put
- *	fails. May be called several times. Called under a spinlock with bottom halves off, in an
- *	RCU section, in process context or softirq; it may set a flag and queue work, but take no
- *	lock
+ *	from this function. May be called several times. Called under a spinlock with bottom halves
+ *	off, in an RCU section, in process context or softirq; it may set a flag and queue work, but
+ *	take no lock
  */
 struct kfi_mr_lease {
 	struct list_head	entry;

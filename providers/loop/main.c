@@ -1,31 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * main.c - kfi_loop.ko: init and exit, discovery, addresses.
+ * kfi_loop - a provider between endpoints of one kernel, and the template for a link.
+ *
+ *   main.c	parameters, addresses, discovery, operations, life of the module
+ *   loop.h	objects and locks
+ *   ep.c		endpoints and passive endpoints
+ *   link.c	life of a connection, as a link of the message protocol (kfi_link.h)
+ *   stream.c	transmit and receive
+ *   place.c	memory that the other end writes to directly
  */
 #include <linux/init.h>
+#include <linux/slab.h>
 #include <net/netns/generic.h>
 #include "loop.h"
 
-#define LOOP_VERSION	KFI_VERSION(1, 0)
-#define LOOP_CAPS	(KFI_MSG | KFI_RMA | KFI_TAGGED | KFI_TAGGED_RMA | KFI_ATOMIC | \
-			 KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | \
-			 KFI_REMOTE_WRITE | KFI_MULTI_RECV | KFI_DIRECTED_RECV |		\
-			 KFI_RMA_EVENT | KFI_SOURCE | KFI_LOCAL_COMM | KFI_PLACE)
-/*
- * Operations are performed at the peer in posting order, either before the post returns or behind
- * operations that wait.
- */
-#define LOOP_ORDER	(KFI_ORDER_STRICT | KFI_ORDER_RMA_RAR | KFI_ORDER_RMA_RAW | \
-			 KFI_ORDER_RMA_WAR | KFI_ORDER_RMA_WAW | KFI_ORDER_ATOMIC_RAR | \
-			 KFI_ORDER_ATOMIC_RAW | KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
+static void loop_addr_str(const void *addr, size_t len, char *buf, size_t size)
+{
+	const struct kfi_loop_addr *a = addr;
 
-struct workqueue_struct *loop_wq;
+	snprintf(buf, size, "loop:%llu", len >= sizeof(*a) ? a->id : 0);
+}
+
+struct kfi_proto loop_proto = {
+	.name		= "loop",
+	.ops		= &loop_link_ops,
+	.addr_str	= loop_addr_str,
+	.buffers	= sizeof(struct loop_pipe),
+	.params = {
+		KFI_PROTO_DEFAULTS,
+		KFI_PROTO_GRANT_DEFAULTS,
+		.eager_size		= 16 * 1024,
+		.unexpected_source	= 131072,
+		.source_peers		= 4096,		/* all peers have the same source */
+		.source_backlog		= 512,
+	},
+};
+
+KFI_PROTO_PARAMS(loop_proto);
+KFI_PROTO_GRANT_PARAMS(loop_proto);
 
 static unsigned int loop_net_id __read_mostly;
 
+/* Valid until the objects of the namespace are stopped, unless they hold a reference. */
 struct loop_net *loop_net(struct net *net)
 {
-	return net_generic(net, loop_net_id);
+	return *(struct loop_net **)net_generic(net, loop_net_id);
 }
 
 /* ---- addresses ---- */
@@ -33,23 +52,6 @@ struct loop_net *loop_net(struct net *net)
 bool loop_addr_ok(u64 id)
 {
 	return id && id <= ULONG_MAX;
-}
-
-int loop_id_reserve(struct xarray *ids, u32 *next, u64 *id)
-{
-	u32 free;
-	int err;
-
-	if (*id) {
-		err = xa_insert(ids, *id, NULL, GFP_KERNEL);
-		return err == -EBUSY ? -EADDRINUSE : err;
-	}
-	/* Consumers tend to choose small numbers; free numbers are taken from the upper half. */
-	err = xa_alloc_cyclic(ids, &free, NULL, XA_LIMIT(1U << 31, U32_MAX), next, GFP_KERNEL);
-	if (err < 0)
-		return err == -EBUSY ? -EADDRNOTAVAIL : err;
-	*id = free;
-	return 0;
 }
 
 static int loop_resolve(struct kfi_domain *domain, const char *node, const char *service,
@@ -69,13 +71,6 @@ static int loop_addr_check(struct kfi_domain *domain, const void *addr)
 	const struct kfi_loop_addr *a = addr;
 
 	return loop_addr_ok(a->id) ? 0 : -EINVAL;
-}
-
-static void loop_addr_str(const void *addr, size_t len, char *buf, size_t size)
-{
-	const struct kfi_loop_addr *a = addr;
-
-	snprintf(buf, size, "loop:%llu", len >= sizeof(*a) ? a->id : 0);
 }
 
 /* ---- discovery ---- */
@@ -105,39 +100,18 @@ static void loop_offer_addrs(struct kfi_query *q, struct kfi_info *offer, struct
 
 static int loop_offer(struct kfi_query *q, enum kfi_ep_type type, struct loop_names *names)
 {
-	struct kfi_tx_attr tx = {
-		.caps = LOOP_CAPS, .op_flags = LOOP_LEVELS, .msg_order = LOOP_ORDER,
-		.inject_size = LOOP_INJECT, .size = LOOP_QUEUE,
-		.iov_limit = LOOP_IOV, .rma_iov_limit = LOOP_IOV,
-	};
-	struct kfi_rx_attr rx = {
-		.caps = LOOP_CAPS,
-		.msg_order = LOOP_ORDER,
-		.size = LOOP_QUEUE,
-		.iov_limit = LOOP_IOV,
-	};
-	struct kfi_ep_attr ep = {
-		.type = type,
+	static const struct kfi_proto_offer link = {
+		.caps = KFI_LOCAL_COMM | KFI_PLACE,
 		.protocol = KFI_PROTO_LOOP,
-		.protocol_version = 1,
-		.max_msg_size = LOOP_MAX_MSG,
-		.max_order_raw_size = LOOP_MAX_MSG,
-		.max_order_war_size = LOOP_MAX_MSG,
-		.max_order_waw_size = LOOP_MAX_MSG,
+		.depth = 16384,
+		.max_msg = SZ_64M,
 	};
-	struct kfi_domain_attr domain = {
-		.name = "loop0",
-		.mr_key_size = sizeof(u64),
-		.cq_data_size = sizeof(u64),
-		.max_ep_auth_key = 1,
-		.max_ep_tx_ctx = type == KFI_EP_RDM ? LOOP_CTX : 1,
-		.max_ep_rx_ctx = type == KFI_EP_RDM ? LOOP_CTX : 1,
-		.mr_iov_limit = LOOP_IOV,
-		.caps = KFI_LOCAL_COMM,
-	};
+	struct kfi_tx_attr tx;
+	struct kfi_rx_attr rx;
+	struct kfi_ep_attr ep;
+	struct kfi_domain_attr domain;
 	struct kfi_fabric_attr fabric = { .name = "loop" };
 	struct kfi_info offer = {
-		.caps = LOOP_CAPS,
 		.tx_attr = &tx,
 		.rx_attr = &rx,
 		.ep_attr = &ep,
@@ -145,10 +119,8 @@ static int loop_offer(struct kfi_query *q, enum kfi_ep_type type, struct loop_na
 		.fabric_attr = &fabric,
 	};
 
-	if (type == KFI_EP_RDM) {
-		offer.caps |= KFI_NAMED_RX_CTX;
-		tx.caps |= KFI_NAMED_RX_CTX;
-	}
+	kfi_proto_offer(&offer, type, &link);
+	domain.name = "loop0";
 	loop_offer_addrs(q, &offer, names);
 	return kfi_query_add(q, &offer);
 }
@@ -170,17 +142,10 @@ static int loop_getinfo(struct kfi_query *q)
 static int loop_domain_open(struct kfi_domain *domain)
 {
 	domain->addrlen = sizeof(struct kfi_loop_addr);
-	domain->limits = (struct kfi_domain_limits) {
-		.numa_node = NUMA_NO_NODE,
-		.mr_page_limit = LOOP_IOV,
-		.sge_limit = LOOP_IOV,
-	};
+	domain->limits.numa_node = NUMA_NO_NODE;
+	domain->limits.mr_page_limit = SIZE_MAX;
+	domain->limits.sge_limit = domain->info->domain_attr->mr_iov_limit;
 	return 0;
-}
-
-static void loop_domain_close(struct kfi_domain *domain)
-{
-	/* There is nothing to undo. */
 }
 
 /* ---- the provider ---- */
@@ -188,46 +153,49 @@ static void loop_domain_close(struct kfi_domain *domain)
 static const struct kfi_prov_ops loop_ops = {
 	.ep_size	= sizeof(struct loop_ep),
 	.pep_size	= sizeof(struct loop_pep),
-	.place_size	= sizeof(struct loop_place),
-	.tx_priv	= sizeof(struct loop_op),
-	.cm_data_size	= KFI_CM_DATA_MAX,
-	.atomic_size	= LOOP_ATOMIC,
+	.place_size	= sizeof(struct kfi_proto_place),
+	.tx_priv	= KFI_PROTO_TX_PRIV,
+	.cm_data_size	= KFI_PROTO_DATA_MAX,
+	.atomic_size	= KFI_PROTO_ATOMIC_MAX,
+	.flush		= true,
+	.av_only	= true,
 
 	.getinfo	= loop_getinfo,
 	.resolve	= loop_resolve,
 	.addr_check	= loop_addr_check,
 	.addr_str	= loop_addr_str,
+	.addr_removed	= kfi_proto_addr_removed,
 	.domain_open	= loop_domain_open,
-	.domain_close	= loop_domain_close,
 
 	.ep_open	= loop_ep_open,
 	.ep_enable	= loop_ep_enable,
 	.ep_stop	= loop_ep_stop,
-	.ep_restart	= loop_ep_restart,
 	.ep_close	= loop_ep_close,
 	.getname	= loop_getname,
 	.setname	= loop_setname,
+	.peers		= kfi_proto_peers,
 
-	.tx		= loop_tx,
-	.rx_matched	= loop_rx_matched,
-	.rx_drop	= loop_rx_drop,
-	.place_end	= loop_place_end,
+	.tx		= kfi_proto_tx,
+	.tx_flush	= kfi_proto_tx_flush,
+	.rx_matched	= kfi_proto_rx_matched,
+	.rx_drop	= kfi_proto_rx_drop,
+	.place_end	= kfi_proto_place_end,
 
-	.connect	= loop_connect,
-	.accept		= loop_accept,
-	.shutdown	= loop_shutdown,
+	.connect	= kfi_proto_connect,
+	.accept		= kfi_proto_accept,
+	.shutdown	= kfi_proto_shutdown,
 	.getpeer	= loop_getpeer,
 	.pep_open	= loop_pep_open,
 	.pep_close	= loop_pep_close,
 	.pep_getname	= loop_pep_getname,
 	.pep_setname	= loop_pep_setname,
 	.listen		= loop_listen,
-	.reject		= loop_reject,
+	.reject		= kfi_proto_reject,
 };
 
 static struct kfi_provider loop_provider = {
 	.name		= "loop",
-	.version	= LOOP_VERSION,
+	.version	= KFI_VERSION(1, 0),
 	.ops		= &loop_ops,
 };
 
@@ -235,34 +203,41 @@ static struct kfi_provider loop_provider = {
 
 static int __net_init loop_net_init(struct net *net)
 {
-	struct loop_net *ln = loop_net(net);
+	struct loop_net *ln = kzalloc(sizeof(*ln), GFP_KERNEL);
 
-	xa_init_flags(&ln->eps, XA_FLAGS_ALLOC);
-	xa_init_flags(&ln->listeners, XA_FLAGS_ALLOC);
-	spin_lock_init(&ln->stall_lock);
+	if (!ln)
+		return -ENOMEM;
+	*(struct loop_net **)net_generic(net, loop_net_id) = ln;
+	refcount_set(&ln->ref, 1);
+	mutex_init(&ln->calling);
+	xa_init_flags(&ln->eps.used, XA_FLAGS_ALLOC);
+	xa_init_flags(&ln->peps.used, XA_FLAGS_ALLOC);
 	return 0;
 }
 
-/*
- * An exit operation is not needed: kfi.ko stops the endpoints of a namespace before this memory is
- * freed, so the arrays are empty.
- */
+/* kfi.ko has stopped the endpoints of the namespace. Their consumers close them later. */
+static void __net_exit loop_net_exit(struct net *net)
+{
+	loop_net_put(loop_net(net));
+}
+
 static struct pernet_operations loop_pernet = {
 	.init	= loop_net_init,
+	.exit	= loop_net_exit,
 	.id	= &loop_net_id,
-	.size	= sizeof(struct loop_net),
+	.size	= sizeof(struct loop_net *),
 };
 
 static int __init loop_init(void)
 {
 	int err;
 
-	loop_wq = alloc_workqueue("kfi_loop", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!loop_wq)
-		return -ENOMEM;
+	err = kfi_proto_init(&loop_proto);
+	if (err)
+		return err;
 	err = register_pernet_subsys(&loop_pernet);
 	if (err)
-		goto destroy_wq;
+		goto exit_proto;
 	err = kfi_provider_register(&loop_provider);
 	if (err)
 		goto unregister_pernet;
@@ -270,8 +245,8 @@ static int __init loop_init(void)
 
 unregister_pernet:
 	unregister_pernet_subsys(&loop_pernet);
-destroy_wq:
-	destroy_workqueue(loop_wq);
+exit_proto:
+	kfi_proto_exit(&loop_proto);
 	return err;
 }
 module_init(loop_init);
@@ -280,11 +255,10 @@ static void __exit loop_exit(void)
 {
 	kfi_provider_deregister(&loop_provider);
 	unregister_pernet_subsys(&loop_pernet);
-	destroy_workqueue(loop_wq);
+	kfi_proto_exit(&loop_proto);
 }
 module_exit(loop_exit);
 
 MODULE_DESCRIPTION("kfabric provider: loopback between endpoints of one kernel");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("1.0");
 MODULE_ALIAS("kfi-provider-loop");

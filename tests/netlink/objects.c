@@ -140,7 +140,7 @@ static void crowd_peers(struct kfi_ep *ep, u32 after,
 	}
 }
 
-/* An endpoint of loop with peers; loop itself has none */
+/* An endpoint of loop with as many peers as the test wants */
 static int open_crowd(struct kfid_ep **ep)
 {
 	static struct kfi_prov_ops ops;
