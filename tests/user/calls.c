@@ -221,6 +221,7 @@ static void copies_are_charged(void)
 	open_side(&s);
 	CHECK(!post(&s, KFI_USER_TRECV, all, MIB, 1, 0));
 	for (round = 0; round < 3; round++) {
+		CHECK(!post(&s, KFI_USER_TSEND, "", 1, 9, 0) && !completion(&s).err);
 		for (n = 0; n < 32 && !post(&s, KFI_USER_TSEND, other, MIB, 2, 0); n++)
 			;
 		CHECK(n && n < 16);
