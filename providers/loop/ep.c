@@ -93,9 +93,9 @@ static int loop_self_set(struct loop_self *self, const void *addr, size_t len)
 /* ---- endpoints ---- */
 
 /*
- * The info of an endpoint that accepts a request has the number of the listener, so the endpoint gets
- * a number of its own. The number is released when all connections are closed: a new endpoint with
- * this number is not taken for the old one.
+ * The info of an endpoint that accepts a request has the number of the listener, so the endpoint
+ * gets a number of its own. The number is released when all connections are closed: a new endpoint
+ * with this number is not taken for the old one.
  */
 int loop_ep_open(struct kfi_ep *ep)
 {

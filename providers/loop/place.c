@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * place.c - memory that the other end writes to directly: loop_place() copies payload from the memory
- * of its sender to that of its receiver. Keys and ranges are checked although both ends are in one
- * kernel: a fault of the protocol is reported by the end of the connection, and no byte arrives in
- * memory that is not exposed.
+ * place.c - memory that the other end writes to directly: loop_place() copies payload from the
+ * memory of its sender to that of its receiver. Keys and ranges are checked although both ends are
+ * in one kernel: a fault of the protocol is reported by the end of the connection, and no byte
+ * arrives in memory that is not exposed.
  */
 #include <linux/highmem.h>
 #include <linux/uio.h>
