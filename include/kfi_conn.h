@@ -205,6 +205,7 @@ struct kfi_conn_attr {
 enum {
 	KFI_CONN_OPEN,		/* operations may be posted, under RCU */
 	KFI_CONN_LIVE,		/* kfi_conn_fail() has to report the loss */
+	KFI_CONN_SHUT,		/* &kfi_conn.gp covers the last post */
 	KFI_CONN_COUNTED,	/* &kfi_listener.unready has its cost; under &kfi_listener.lock */
 };
 
@@ -249,6 +250,7 @@ struct kfi_conn {
 	struct kfi_cqe		inject_cqe;
 	struct kfi_rxset	rx[2];
 	unsigned int		room;		/* requests for which there is memory */
+	unsigned int		nr_mrs;		/* requests that have a region */
 	struct task_struct	*round;
 	unsigned int		held;
 	struct mutex		lock;

@@ -208,7 +208,8 @@ static inline void kfi_batch_run(struct kfi_batch *batch)
 		batch->first = cq->batch;
 		if (!batch->first)
 			batch->end = &batch->first;
-		if (!kfi_cq_run(cq, &batch->budget))
+		/* Handlers that answer one another would otherwise keep the batch alive for ever. */
+		if (batch->budget <= 0 || !kfi_cq_run(cq, &batch->budget))
 			queue_bh_work(&cq->bh);
 	}
 }
@@ -244,7 +245,7 @@ static int kfi_cq_poll_once(struct kfi_cq *cq, int budget, bool handler)
 		kfi_cq_pass(cq, &left, handler);
 	while (left > 0 && kfi_cq_has_work(cq, handler));
 	kfi_runner_drop(&cq->runner);
-	return budget - left;
+	return budget - max(left, 0);
 }
 
 int kfi_cq_poll(struct kfid_cq *fid, int budget)

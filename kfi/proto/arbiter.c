@@ -54,6 +54,8 @@ static bool kfp_send_next_op(struct kfp_conn *conn)
 		if ((row->cls == KFP_CLS || list_empty(&tx->stalled[row->cls])) &&
 		    row->send(conn, op))
 			return true;
+		if (WARN_ON_ONCE(row->cls == KFP_CLS))
+			return false;
 		list_move_tail(&op->link, &tx->stalled[row->cls]);
 	}
 	return false;

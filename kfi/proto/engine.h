@@ -61,8 +61,8 @@ enum kfp_cls {
  *	Changes nothing, because it is also called to look ahead. The default sends the operation as
  *	soon as the peer accepts another request. (L)
  * @send: encode what is due: the request, or after a CTS the payload. Takes the operation out of the
- *	list in which it waits, unless it has to wait there. Returns false if there is no credit; then
- *	nothing has changed. (L)
+ *	list in which it waits, unless it has to wait there. With a class it
+ *	returns false if there is no credit; then nothing has changed. (L)
  * @granted: optional: a CTS has arrived, with so many places. The default sends the payload as soon as
  *	possible, whatever is in the queue. (L)
  * @data: with @returns: data has arrived behind the frame in &kfp_rx.f: select its destination.
@@ -419,6 +419,8 @@ struct kfp_rx {
 	struct kfi_cq_waiter	space;
 	struct kfw_hdr		hdr;		/* header that arrived in pieces */
 };
+
+static_assert(sizeof_field(struct kfp_rx, done) == sizeof(u64));
 
 /**
  * struct kfp_spares - objects of one kind for reuse, so that a series of long transfers allocates no

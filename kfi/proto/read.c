@@ -310,11 +310,10 @@ static void kfp_send_segment_data(struct kfp_conn *conn, struct kfp_answer *answ
 
 static void kfp_read_drop(struct kfp_conn *conn, struct kfp_answer *answer)
 {
-	if (answer->segs) {
-		kfree(answer->segs);
-		answer->segs = NULL;
+	if (answer->segs)
 		conn->reads.peer_segs -= answer->nsegs;
-	}
+	kfree(answer->segs);
+	answer->segs = NULL;
 	kfp_conceal(conn, &answer->places);
 }
 

@@ -28,6 +28,8 @@ void kfi_conn_init(struct kfi_conn *conn, const struct kfi_conn_ops *ops)
 	INIT_DELAYED_WORK(&conn->ready_work, kfi_conn_ready_work);
 	INIT_WORK(&conn->end_work, kfi_conn_end_work);
 	INIT_WORK(&conn->post_work, kfi_conn_post_work);
+	conn->gp = get_completed_synchronize_rcu();	/* nothing was posted yet */
+	set_bit(KFI_CONN_SHUT, &conn->flags);
 	spin_lock_init(&conn->tx_lock);
 	INIT_LIST_HEAD(&conn->backlog);
 	init_llist_head(&conn->deferred);
@@ -54,10 +56,12 @@ EXPORT_SYMBOL_GPL(kfi_conn_fail);
 /* The connection may have failed before it was live. */
 void kfi_conn_live(struct kfi_conn *conn)
 {
+	rcu_read_lock();	/* a release that begins meanwhile does not free @conn yet */
 	set_bit(KFI_CONN_LIVE, &conn->flags);
 	smp_mb__after_atomic();	/* pairs with kfi_conn_fail() */
 	if (READ_ONCE(conn->err))
 		kfi_conn_fail(conn, READ_ONCE(conn->err));
+	rcu_read_unlock();
 }
 
 /* The first outcome of an attempt to connect has the answer of the peer. */
@@ -129,7 +133,8 @@ static int conn_regions(struct kfi_conn *conn)
 	unsigned int i;
 	int ret = 0;
 
-	for (i = 0; conn->attr.region_segs && i < conn->attr.depth && !ret; i++)
+	conn->nr_mrs = conn->attr.region_segs ? conn->attr.depth : 0;
+	for (i = 0; i < conn->nr_mrs && !ret; i++)
 		ret = kfi_mr_alloc(conn->dom->domain, conn->attr.region_segs, 0, &conn->mrs[i],
 				   NULL) ?:
 		      kfi_mr_bind(conn->mrs[i], &conn->ep->fid, 0);
@@ -240,6 +245,9 @@ static bool objects_fit(const struct kfi_conn *conn, const struct kfi_dom *dom,
 	return conn->ep && conn->dom == dom && conn->info->src_addrlen == info->src_addrlen &&
 	       !memcmp(conn->info->src_addr, info->src_addr, info->src_addrlen) &&
 	       old->where == new->where && old->region_segs == new->region_segs &&
+	       (!new->region_segs || conn->nr_mrs >= new->depth) &&
+	       old->tx == new->tx && old->reclaim == new->reclaim &&
+	       old->timeout_ms == new->timeout_ms &&
 	       conn->info->rx_attr->size >= new->depth + new->spare && room_fits(conn, new);
 }
 
@@ -249,6 +257,9 @@ int kfi_conn_objects(struct kfi_conn *conn, struct kfi_dom *dom, const struct kf
 {
 	int ret = 0;
 
+	/* The requests of these have no regions here: they may run when the endpoint is closed. */
+	if (attr->region_segs && (conn->listener || info->ep_attr->type == KFI_EP_RDM))
+		return -EINVAL;
 	if (objects_fit(conn, dom, info, attr)) {
 		conn->attr.depth = attr->depth;
 		conn->attr.spare = attr->spare;
@@ -281,6 +292,7 @@ static void conn_begin(struct kfi_conn *conn)
 	lockdep_assert_held(&conn->lock);
 	conn->epoch++;
 	conn->active = true;
+	clear_bit(KFI_CONN_SHUT, &conn->flags);
 	WRITE_ONCE(conn->err, 0);
 	reinit_completion(&conn->connected);
 }
@@ -366,8 +378,10 @@ void kfi_conn_shut(struct kfi_conn *conn)
 {
 	clear_bit(KFI_CONN_LIVE, &conn->flags);
 	clear_bit(KFI_CONN_OPEN, &conn->flags);
-	smp_mb__after_atomic();
+	smp_mb__after_atomic();	/* no post begins behind the start of the grace period */
 	WRITE_ONCE(conn->gp, start_poll_synchronize_rcu());
+	smp_mb__before_atomic();	/* SHUT stands for @gp */
+	set_bit(KFI_CONN_SHUT, &conn->flags);
 }
 EXPORT_SYMBOL_GPL(kfi_conn_shut);
 
@@ -383,7 +397,10 @@ EXPORT_SYMBOL_GPL(kfi_conn_drain);
 
 void kfi_conn_stop(struct kfi_conn *conn)
 {
-	kfi_conn_shut(conn);
+	/* A grace period that the ULP has started for several connections serves this one, too. */
+	if (!test_bit(KFI_CONN_SHUT, &conn->flags))
+		kfi_conn_shut(conn);
+	smp_rmb();	/* pairs with kfi_conn_shut() */
 	cond_synchronize_rcu(READ_ONCE(conn->gp));
 	mutex_lock(&conn->lock);
 	if (conn->active) {
@@ -413,6 +430,8 @@ int kfi_conn_name(struct kfi_conn *conn, void *addr, size_t *len)
 {
 	int ret = -ENOTCONN;
 
+	if (!test_bit(KFI_CONN_OPEN, &conn->flags))
+		return ret;	/* a connect may hold the lock for long */
 	mutex_lock(&conn->lock);
 	if (test_bit(KFI_CONN_OPEN, &conn->flags))
 		ret = kfi_getname(&conn->ep->fid, addr, len);

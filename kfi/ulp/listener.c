@@ -208,6 +208,7 @@ int kfi_conn_accept(struct kfi_conn *conn, struct kfi_caller *caller,
 		kfi_dom_put(dom);
 	if (ret)
 		goto close;
+	clear_bit(KFI_CONN_SHUT, &conn->flags);
 	set_bit(KFI_CONN_OPEN, &conn->flags);
 	ret = kfi_rxset_post(&conn->rx[0], conn, conn->rx[0].n);
 	if (ret)

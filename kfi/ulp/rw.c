@@ -163,10 +163,10 @@ static void rw_wait(struct kfi_rw *rw)
 	struct kfi_conn *conn = rw->conn;
 	int ret = -ESHUTDOWN;
 
+	rcu_read_lock();	/* from the backlog @rw may end, and with the last one @conn */
 	spin_lock_bh(&conn->tx_lock);
 	list_add_tail(&rw->wait, &conn->backlog);
 	spin_unlock_bh(&conn->tx_lock);
-	rcu_read_lock();
 	if (test_bit(KFI_CONN_OPEN, &conn->flags))
 		ret = kfi_ep_tx_space(conn->ep, conn_room, conn);
 	if (ret && ret != -EALREADY)
@@ -191,12 +191,16 @@ static void rw_continue(struct kfi_rw *rw)
 
 static void rw_begin(struct kfi_rw *rw)
 {
+	struct kfi_conn *conn = rw->conn;
+
 	if (likely(!in_hardirq() && !irqs_disabled())) {
 		rw_continue(rw);
 		return;
 	}
-	llist_add(&rw->deferred, &rw->conn->deferred);
-	queue_work(rw->conn->ops->post_wq, &rw->conn->post_work);
+	rcu_read_lock();	/* as in rw_wait() */
+	llist_add(&rw->deferred, &conn->deferred);
+	queue_work(conn->ops->post_wq, &conn->post_work);
+	rcu_read_unlock();
 }
 
 void kfi_conn_post_work(struct work_struct *work)

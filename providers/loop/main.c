@@ -157,7 +157,6 @@ static const struct kfi_prov_ops loop_ops = {
 	.tx_priv	= KFI_PROTO_TX_PRIV,
 	.cm_data_size	= KFI_PROTO_DATA_MAX,
 	.atomic_size	= KFI_PROTO_ATOMIC_MAX,
-	.flush		= true,
 	.av_only	= true,
 
 	.getinfo	= loop_getinfo,

@@ -223,6 +223,7 @@ static void client_run(void)
 	struct ex_hello hello = {
 		.version = cpu_to_le32(EX_VERSION), .depth = cpu_to_le32(EX_DEPTH),
 	};
+	const char *said;
 	unsigned int i;
 	s64 ret;
 
@@ -231,8 +232,8 @@ static void client_run(void)
 		if (!ret)
 			ret = client_ask(&cases[i].req, cases[i].len,
 					 cases[i].status == U32_MAX);
-		pr_info("kfabric-rogue: %s %s (%lld)\n", ret == cases[i].status ? "ok" : "not ok",
-			cases[i].name, ret);
+		said = ret == cases[i].status ? "ok" : "not ok";
+		pr_info("kfabric-rogue: %s %s (%lld)\n", said, cases[i].name, ret);
 		kfi_conn_stop(&conn);
 	}
 	hello.version = 0;

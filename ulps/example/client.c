@@ -44,11 +44,20 @@ u64 ex_sectors;
 
 /* ---- requests ---- */
 
+/*
+ * Repeat the request, unless the error will be the same next time: the connection may be about to
+ * end, or memory is short.
+ */
+static int ex_error(int err)
+{
+	return !err || err == -EINVAL || err == -EMSGSIZE || err == -EOPNOTSUPP ? err : -EAGAIN;
+}
+
 static void ex_req_done(struct kfi_req *req, int err)
 {
 	struct ex_rq *er = container_of(req, struct ex_rq, req);
 
-	ex_rq_done(blk_mq_rq_from_pdu(er), err ?: er->status == EX_OK ? 0 :
+	ex_rq_done(blk_mq_rq_from_pdu(er), err ? ex_error(err) : er->status == EX_OK ? 0 :
 		   er->status == EX_AGAIN ? -EAGAIN : -EIO);
 }
 
@@ -100,7 +109,7 @@ int ex_send(struct request *rq, bool more)
 	if (!ret)
 		ret = kfi_req_send(&er->req, &msg, sizeof(msg), NULL, 0, more ? KFI_MORE : 0);
 	kfi_conn_exit(&ex_conn);
-	return ret;
+	return ex_error(ret);
 }
 
 /* ---- the connection ---- */

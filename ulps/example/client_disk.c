@@ -42,8 +42,7 @@ static blk_status_t ex_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_
 		return BLK_STS_IOERR;
 	ret = ex_send(bd->rq, !bd->last);
 	return !ret ? BLK_STS_OK :
-	       ret == -EAGAIN || ret == -ENOMEM || ret == -ENOTCONN ? BLK_STS_RESOURCE :
-								      BLK_STS_IOERR;
+	       ret == -EAGAIN || ret == -ENOTCONN ? BLK_STS_RESOURCE : BLK_STS_IOERR;
 }
 
 static void ex_commit_rqs(struct blk_mq_hw_ctx *hctx)
@@ -108,7 +107,7 @@ static int ex_disk_add(void)
 	disk->fops = &ex_fops;
 	strscpy(disk->disk_name, "kfiexample", DISK_NAME_LEN);
 	set_capacity(disk, ex_sectors);
-	smp_store_release(&ex_disk, disk);
+	smp_store_release(&ex_disk, disk);	/* the timeout and the recovery find it set up */
 	ret = add_disk(disk);
 	if (ret) {
 		ex_leave();

@@ -143,6 +143,14 @@ int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
 
 const struct kfi_conn_ops kfm_conn_ops = { .received = received };
 
+/* No callback of the endpoint runs: drop what it has received. */
+static void inbox_clear(struct kfm_peer *p)
+{
+	spin_lock_irq(&p->m->lock);
+	INIT_LIST_HEAD(&p->inbox);
+	spin_unlock_irq(&p->m->lock);
+}
+
 /*
  * Callers that are not the peer are refused where the provider can do that: all but loop. One
  * without a time limit may keep a buffer of a lost session for longer, and new writes wait if it
@@ -175,6 +183,8 @@ static int net_open(struct kfm_peer *p)
 		kfi_dom_put(dom);	/* the connection has its own reference */
 	kfi_freeinfo(info);
 	p->net.up = !ret;
+	if (ret)
+		inbox_clear(p);	/* receives of an open that has failed half-way */
 	return ret;
 }
 
@@ -206,7 +216,5 @@ void kfm_net_close(struct kfm_peer *p)
 		kfm_log_close(m);
 	kfi_conn_stop(&p->net.conn);
 	p->net.up = false;
-	spin_lock_irq(&m->lock);
-	INIT_LIST_HEAD(&p->inbox);
-	spin_unlock_irq(&m->lock);
+	inbox_clear(p);
 }
