@@ -348,6 +348,7 @@ struct kfp_tx {
 	u32			requests;	/* unanswered requests */
 	u32			requests_max;
 	u32			unplaced;	/* see kfp_op_unplaced() */
+	u32			unplaced_commits; /* of these, that an owner of memory answers */
 	u32			eager;		/* the peer's limit */
 	u32			staged;		/* bytes of encoded frames in @stage */
 	u32			written;	/* of these, bytes that the link has accepted */

@@ -143,7 +143,10 @@ static int kfp_got_ack(struct kfp_conn *conn)
 		return -EPROTO;
 	list_del(&op->link);
 	conn->tx.requests -= pop->request;
-	conn->tx.unplaced -= pop->unplaced;
+	if (pop->unplaced) {
+		conn->tx.unplaced--;
+		conn->tx.unplaced_commits -= !!(op->flags & KFI_COMMIT_COMPLETE);
+	}
 	if (kfp_op_row(op)->answered)
 		kfp_op_row(op)->answered(conn, op);
 	result = kfp_ack_result(conn, op, f->status);

@@ -324,6 +324,7 @@ static inline void kfp_op_unplaced(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	kfp_op(op)->unplaced = true;
 	conn->tx.unplaced++;
+	conn->tx.unplaced_commits += !!(op->flags & KFI_COMMIT_COMPLETE);
 }
 
 /*

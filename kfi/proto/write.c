@@ -73,10 +73,16 @@ static struct kfi_oper *kfp_next_rtw(struct kfp_conn *conn, struct kfi_oper *op)
 }
 
 /*
- * A write whose RTW was sent waits for its CTS. A write with places, of its CTS or of a lasting
- * grant, waits until the peer has performed all earlier writes and atomic operations whose data is
- * in frames, because the bytes that go to places would overtake those frames.
+ * Would the bytes of a write with places overtake earlier writes and atomic operations whose data is
+ * in frames? Then it waits for their ACKs. But the ACK of a commit may take as long as the owner of
+ * the memory likes, and nothing else may wait for that: then the data goes in frames as well.
  */
+static bool kfp_places_wait(const struct kfp_conn *conn)
+{
+	return conn->tx.unplaced && !conn->tx.unplaced_commits;
+}
+
+/* A write whose RTW was sent waits for its CTS. */
 static struct kfi_oper *kfp_write_next(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	bool waits;
@@ -85,10 +91,10 @@ static struct kfi_oper *kfp_write_next(struct kfp_conn *conn, struct kfi_oper *o
 	case KFP_OP_REQUESTED:
 		return kfp_next_rtw(conn, op);
 	case KFP_OP_GRANTED:
-		waits = conn->tx.unplaced && kfp_op(op)->places;
+		waits = kfp_places_wait(conn) && kfp_op(op)->places;
 		return waits ? kfp_next_rtw(conn, op) : op;
 	default:
-		if (conn->tx.unplaced && kfp_write_permit(conn, op))
+		if (kfp_places_wait(conn) && kfp_write_permit(conn, op))
 			return kfp_next_rtw(conn, op);
 		return kfp_may_request(conn) ? op : NULL;
 	}
@@ -181,13 +187,15 @@ static bool kfp_send_write(struct kfp_conn *conn, struct kfi_oper *op)
 
 	if (pop->state == KFP_OP_GRANTED) {
 		list_del(&op->link);
+		if (conn->tx.unplaced)
+			kfp_conceal(conn, &pop->places);	/* see kfp_places_wait() */
 		if (!pop->places || conn->link.checks)
 			kfp_op_unplaced(conn, op);
 		kfp_rdv_send_data(conn, op);
 		return true;
 	}
-	p = kfp_write_permit(conn, op);
-	if (!p && kfp_uses_rtw(conn, op)) {
+	p = conn->tx.unplaced ? NULL : kfp_write_permit(conn, op);
+	if (!p && !conn->tx.unplaced_commits && kfp_uses_rtw(conn, op)) {
 		kfp_send_rtw(conn, op);
 		return true;
 	}

@@ -159,6 +159,7 @@ static void loop_up(struct kfi_link *link)
 	spin_lock_bh(&self->lock);
 	self->link = link;
 	spin_unlock_bh(&self->lock);
+	queue_bh_work(&self->deliver);	/* the other end may have closed before */
 	kfi_link_up(link);
 }
 

@@ -158,10 +158,12 @@ int loop_pages(struct kfi_link *link, const struct kfi_link_place *place, unsign
 	struct loop_exposure *e;
 	struct kfi_mr *mr = NULL;
 	struct iov_iter iter;
-	int ret = -EPROTO;
+	int ret;
 
 	spin_lock(&other->places_lock);
 	e = n == 1 ? loop_exposed(other, place, at, len) : NULL;
+	/* An end that closes conceals all of its memory, and that is no fault of it. */
+	ret = READ_ONCE(other->closed) ? -ECONNRESET : -EPROTO;
 	if (e) {
 		ret = -EOPNOTSUPP;
 		iter = e->iter;

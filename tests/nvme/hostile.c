@@ -663,7 +663,7 @@ static int rogue_find(struct rogue *rogue)
 	struct kfi_need need = KFN_NEED;
 
 	need.provider = provider;
-	return kfi_find(current->nsproxy->net_ns, &need, node, NULL, service, &rogue->info);
+	return kfi_find(current->nsproxy->net_ns, &need, node, NULL, ROGUE_SERVICE, &rogue->info);
 }
 
 static int rogue_listen(struct rogue *rogue)

@@ -90,7 +90,7 @@ int ex_send(struct request *rq, bool more)
 	struct ex_rq *er = blk_mq_rq_to_pdu(rq);
 	struct bio_vec *vec = ex.vec[rq->tag];
 	struct ex_request msg = {
-		.tag = cpu_to_le16(rq->tag), .op = cpu_to_le16(ops[req_op(rq)]),
+		.tag = cpu_to_le16(rq->tag), .op = cpu_to_le16(ops[(__force u32)req_op(rq)]),
 		.len = cpu_to_le32(blk_rq_bytes(rq)), .sector = cpu_to_le64(blk_rq_pos(rq)),
 	};
 	int ret = 0;
