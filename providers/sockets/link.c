@@ -119,8 +119,12 @@ static void ks_clear_memalloc(struct sock *sk)
 
 static bool ks_trylock(struct kfi_link *link)
 {
-	struct sock *sk = to_ks_link(link)->sk;
+	struct ks_link *kl = to_ks_link(link);
+	struct sock *sk = kl->sk;
 
+	/* A handler posts in a report of room: this context has the lock, and trylock would say so. */
+	if (unlikely(READ_ONCE(kl->in_room)))
+		return false;
 	local_bh_disable();
 	if (spin_trylock(&sk->sk_lock.slock)) {
 		if (!sock_owned_by_user(sk))
@@ -171,7 +175,9 @@ static void ks_write_space(struct sock *sk)
 	if (!link || !sk_stream_is_writeable(sk))
 		return;
 	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	WRITE_ONCE(to_ks_link(link)->in_room, true);
 	kfi_link_room(link);
+	WRITE_ONCE(to_ks_link(link)->in_room, false);
 }
 
 static void ks_state_change(struct sock *sk)

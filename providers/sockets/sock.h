@@ -85,6 +85,7 @@ struct ks_pep {
  * @una: snd_una when @acked was counted last
  * @spliced: TCP has got pages of a payload by reference
  * @closed: time of the close after which packets may still refer to these pages, jiffies
+ * @in_room: this context reports room, with the socket lock held
  * @warned: this has lasted so long that it was reported
  * @probe: work item that sends something to acknowledge while ks_probe() waits for the answer
  * @probed: time of the last probe, jiffies, 0 if there was none; under kfi_peer.lock
@@ -100,6 +101,7 @@ struct ks_link {
 	u64			acked;
 	u32			una;
 	bool			spliced;
+	bool			in_room;
 	bool			warned;
 	unsigned long		closed;
 	struct delayed_work	probe;
