@@ -8,6 +8,14 @@
 #include <linux/workqueue.h>
 #include "core.h"
 
+/*
+ * KFI_BH_BUDGET - callbacks, or completions of a device, in one run of a BH work item. The kernel
+ * runs an item that queues itself up to ten times in a row, and does not look at need_resched() in
+ * between. With a large budget a consumer that posts in done() keeps the tasks of its CPU from
+ * running.
+ */
+#define KFI_BH_BUDGET	32
+
 /** enum kfi_cq_where - context of the handler and of the done() callbacks of a queue */
 enum kfi_cq_where {
 	KFI_CQ_IN_WORK,		/* a work item, bound to a CPU or not */

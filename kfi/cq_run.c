@@ -177,7 +177,7 @@ static void kfi_cq_work(struct work_struct *work)
 static void kfi_cq_bh(struct bh_work_struct *bh)
 {
 	struct kfi_cq *cq = container_of(bh, struct kfi_cq, bh);
-	int budget = KFI_RUN_BUDGET;
+	int budget = KFI_BH_BUDGET;
 
 	if (!kfi_cq_run(cq, &budget))
 		queue_bh_work(&cq->bh);

@@ -23,8 +23,6 @@
 #include <kfi_poll_dev.h>
 #include "cq.h"
 
-#define KFI_POLL_DEV_BUDGET	256	/* completions before softirq lets other work run */
-
 /* The context that polls and arms a device in the state DUE */
 struct kfi_poll_bh {
 	struct bh_work_struct	work;
@@ -241,9 +239,9 @@ static void kfi_poll_dev_bh(struct bh_work_struct *work)
 	int n;
 
 	spin_lock(&dev->poll_lock);
-	n = dev->ops->poll(dev, KFI_POLL_DEV_BUDGET);
+	n = dev->ops->poll(dev, KFI_BH_BUDGET);
 	spin_unlock(&dev->poll_lock);
-	if (n < KFI_POLL_DEV_BUDGET)
+	if (n < KFI_BH_BUDGET)
 		kfi_poll_dev_arm(dev);
 	else
 		queue_bh_work(work);
