@@ -12,10 +12,16 @@ static void world_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 {
 	struct kfi_world *w = container_of(ep, struct kfi_world, ep);
 
+	bool held = false;
+
 	atomic_inc(&w->matched);
-	if (w->hold && w->nr_held < ARRAY_SIZE(w->held))
+	spin_lock_bh(&w->hold_lock);
+	if (w->hold && w->nr_held < ARRAY_SIZE(w->held)) {
 		w->held[w->nr_held++] = rx;
-	else
+		held = true;
+	}
+	spin_unlock_bh(&w->hold_lock);
+	if (!held)
 		kfi_rx_complete(rx, 0);
 }
 
@@ -51,6 +57,7 @@ static void make_domain(struct kfi_world *w, const struct kfi_world_opts *opts)
 	w->ops.resolve = world_resolve;
 	w->ops.addr_check = world_addr_check;
 	w->prov.name = "world";
+	spin_lock_init(&w->hold_lock);
 	w->prov.ops = &w->ops;
 	w->fabric.prov = &w->prov;
 	w->fabric.fid.fid.fclass = KFI_CLASS_FABRIC;
@@ -169,8 +176,10 @@ void kfi_world_search_end(struct kfi_world *w)
 {
 	const struct kfi_match *m = &w->ep.match;
 
-	while (!list_empty_careful(&m->search[0].ops) || !list_empty_careful(&m->search[1].ops))
+	/* Also if nothing searches any more: the work item may not have delivered yet. */
+	do
 		flush_work(&w->ep.match.work);
+	while (!list_empty_careful(&m->search[0].ops) || !list_empty_careful(&m->search[1].ops));
 }
 
 int kfi_post_tag(struct kfi_world *w, u64 tag, u64 ignore, void *context)

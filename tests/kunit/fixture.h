@@ -33,7 +33,9 @@ struct kfi_world_opts {
  * @matched: calls of rx_matched
  * @dropped: calls of rx_drop
  * @hold: rx_matched stores the message in @held instead of completing it
- * @nr_held: messages in @held, oldest first
+ * @hold_lock: protects @held and @nr_held. The work item of the matching may deliver on another CPU
+ *	than the post, so the order of two messages in @held says nothing
+ * @nr_held: messages in @held
  */
 struct kfi_world {
 	struct kunit		*test;
@@ -49,6 +51,7 @@ struct kfi_world {
 	atomic_t		matched;
 	atomic_t		dropped;
 	bool			hold;
+	spinlock_t		hold_lock;
 	unsigned int		nr_held;
 	struct kfi_rx		*held[64];
 };
