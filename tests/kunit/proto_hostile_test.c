@@ -40,6 +40,24 @@ static void wrong_hello_ends(struct kunit *test)
 	}
 }
 
+/* A caller gets the buffers of a connection after its hello, not before. */
+static void silent_callers_cost_little(struct kunit *test)
+{
+	struct kfw_hello hello = ph_hello(5, KFW_HELLO);
+	struct ph_peer *peer = ph_connect(2);
+	const struct kfp_conn *conn = link_conn(peer->link);
+
+	ph_put(peer, &hello, sizeof(hello) - 1);
+	msleep(PH_NOT_MS);
+	KUNIT_EXPECT_NULL(test, conn->tx.held);
+	KUNIT_EXPECT_NULL(test, conn->rx.segs);
+	KUNIT_EXPECT_NULL(test, conn->pool);
+	ph_put(peer, (u8 *)&hello + sizeof(hello) - 1, 1);
+	KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &peer->said, sizeof(peer->said), PH_WAIT_MS));
+	KUNIT_EXPECT_EQ(test, (u8)KFW_ACCEPT, peer->said.kind);
+	KUNIT_EXPECT_NOT_NULL(test, conn->tx.held);
+}
+
 /* A refusal is final, also if its reason is one for which work items try again. */
 static void refusal_is_final(struct kunit *test)
 {
@@ -641,6 +659,7 @@ static void broken_rtw_ends(struct kunit *test)
 
 static struct kunit_case ph_cases[] = {
 	KUNIT_CASE(wrong_hello_ends),
+	KUNIT_CASE(silent_callers_cost_little),
 	KUNIT_CASE(refusal_is_final),
 	KUNIT_CASE(noise),
 	KUNIT_CASE(lost_after_rts),

@@ -127,12 +127,13 @@ free:
 }
 
 #define SILENT		60
-#define SILENT_KIB	24UL	/* more than two sockets take, less than a connection */
 
-/* Connections without a hello have no buffers, neither lock out others nor last. */
+/*
+ * Connections without a hello neither lock out others nor last. That they have no buffers is proved
+ * by the unit test silent_callers_cost_little.
+ */
 static bool silence(struct victim *v)
 {
-	unsigned long pages = global_zone_page_state(NR_FREE_PAGES), kib;
 	const struct hs_call silent = { .node = 6 }, other = { .node = 7, .port = 708 },
 			     same = { .node = 6, .port = 709 };
 	struct hs **all = kcalloc(SILENT, sizeof(*all), GFP_KERNEL), *hs;
@@ -147,9 +148,6 @@ static bool silence(struct victim *v)
 			all[i] = NULL;
 	}
 	msleep(100);	/* until the last one is accepted */
-	kib = (pages - min(pages, global_zone_page_state(NR_FREE_PAGES))) << (PAGE_SHIFT - 10);
-	pr_info("hostile: %d silent connections take %lu KiB\n", SILENT, kib);
-	ok = ok && check(kib < SILENT * SILENT_KIB, "a silent connection has buffers");
 	hs = ok ? hs_open(v, &other) : ERR_PTR(-EIO);
 	ok &= check(!IS_ERR(hs), "silent connections lock out another address");
 	if (!IS_ERR(hs))
