@@ -141,7 +141,7 @@ class Mirror:
         self.pair.run(name, f"modprobe -a virtio_blk ext4; modprobe kfi_{self.provider} && modprobe kfi_mirror")
 
     def unload(self, name):
-        self.pair.run(name, f"rmmod kfi_mirror kfi_{self.provider} kfi")
+        self.pair.run(name, f"rmmod kfi_mirror kfi_ulp kfi_{self.provider} kfi")
 
     def table(self, name):
         peer = OTHER[name]

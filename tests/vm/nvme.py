@@ -152,7 +152,7 @@ class Nvme:
         self.pair.run("b", DROP_TARGET.format(**self.words()))
 
     def unload_target(self):
-        self.pair.run("b", f"rmmod nvmet_kfi nvmet kfi_{self.provider} kfi")
+        self.pair.run("b", f"rmmod nvmet_kfi nvmet kfi_ulp kfi_{self.provider} kfi")
 
     # ---- machine a ----
 
