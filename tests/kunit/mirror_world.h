@@ -10,7 +10,22 @@
 #include <kunit/test.h>
 #include <linux/device-mapper.h>
 #define dm_table_device_name(table)	((void)sizeof(table), "mirror")	/* there is none */
+#include "../../ulps/mirror/command.h"
+#include "../../ulps/mirror/log.h"
+#include "../../ulps/mirror/meta.h"
 #include "../../ulps/mirror/mirror.h"
+#include "../../ulps/mirror/net.h"
+#include "../../ulps/mirror/own.h"
+#include "../../ulps/mirror/peer.h"
+#include "../../ulps/mirror/recent.h"
+#include "../../ulps/mirror/record.h"
+#include "../../ulps/mirror/repair.h"
+#include "../../ulps/mirror/resync.h"
+#include "../../ulps/mirror/ring.h"
+#include "../../ulps/mirror/secondary.h"
+#include "../../ulps/mirror/status.h"
+#include "../../ulps/mirror/table.h"
+#include "../../ulps/mirror/write.h"
 
 #define MW_REGIONS	64
 #define MW_NODE		100	/* number of the first peer; the others follow */

@@ -25,7 +25,7 @@
 #include <linux/random.h>
 #include <linux/spinlock.h>
 #include <linux/vmalloc.h>
-#include "../../ulps/mirror/mirror.h"
+#include "../../ulps/mirror/write.h"
 
 #define PIECES	4
 #define LINE	64	/* what a CPU writes back at least */

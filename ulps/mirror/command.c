@@ -14,7 +14,16 @@
 #include <linux/kstrtox.h>
 #include <linux/string.h>
 #include <linux/uuid.h>
+#include "command.h"
+#include "log.h"
+#include "meta.h"
 #include "mirror.h"
+#include "net.h"
+#include "own.h"
+#include "peer.h"
+#include "resync.h"
+#include "table.h"
+#include "write.h"
 
 #define REQUEST_EVERY	(HZ / 4)
 

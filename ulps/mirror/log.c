@@ -23,7 +23,15 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
+#include "command.h"
+#include "log.h"
+#include "meta.h"
 #include "mirror.h"
+#include "net.h"
+#include "peer.h"
+#include "recent.h"
+#include "repair.h"
+#include "ring.h"
 
 #define APPLY_DELAY	(HZ / 50)
 

@@ -11,7 +11,10 @@
 #include <linux/bitmap.h>
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
+#include "log.h"
+#include "meta.h"
 #include "mirror.h"
+#include "peer.h"
 
 static struct page *page_of(void *buf)
 {

@@ -8,7 +8,12 @@
  */
 #include <linux/sched/mm.h>
 #include <linux/string.h>
+#include "log.h"
 #include "mirror.h"
+#include "net.h"
+#include "peer.h"
+#include "record.h"
+#include "write.h"
 
 #define MALFORMED_PAUSE	HZ
 

@@ -20,7 +20,12 @@
  * All functions run with the mirror claimed.
  */
 #include <linux/string.h>
+#include "log.h"
 #include "mirror.h"
+#include "own.h"
+#include "peer.h"
+#include "ring.h"
+#include "write.h"
 
 /* Is there no room in the log for the record of a write of @len bytes? */
 bool kfm_own_full(const struct kfm *m, u32 len)

@@ -19,7 +19,19 @@
  * The primary drives. A step without an answer, or an error of a record, ends the session, and the
  * primary begins another one. All of it is the worker's.
  */
+#include "command.h"
+#include "log.h"
+#include "meta.h"
 #include "mirror.h"
+#include "net.h"
+#include "peer.h"
+#include "recent.h"
+#include "record.h"
+#include "repair.h"
+#include "resync.h"
+#include "ring.h"
+#include "secondary.h"
+#include "write.h"
 
 #define HELLO_EVERY	(HZ / 2)
 #define REFUSED_EVERY	(2 * HZ)

@@ -18,7 +18,11 @@
  * A mirror with one peer does nothing of that, nor does the replay of a node's own records (own.c),
  * whose bits were durable before they were written. All functions run in the worker.
  */
+#include "meta.h"
 #include "mirror.h"
+#include "peer.h"
+#include "recent.h"
+#include "write.h"
 
 /* ---- primary ---- */
 

@@ -5,6 +5,9 @@
  * in softirq.
  */
 #include "mirror.h"
+#include "peer.h"
+#include "record.h"
+#include "write.h"
 
 static void fetched(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {

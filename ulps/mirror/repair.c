@@ -26,7 +26,14 @@
  */
 #include <linux/crc32c.h>
 #include <linux/highmem.h>
+#include "meta.h"
 #include "mirror.h"
+#include "net.h"
+#include "own.h"
+#include "peer.h"
+#include "record.h"
+#include "repair.h"
+#include "write.h"
 
 #define REQUEST_EVERY	(HZ / 4)
 

@@ -9,7 +9,12 @@
  * durable in the peer's log. The bitmap records the remaining regions, so a later session continues
  * with them.
  */
+#include "log.h"
+#include "meta.h"
 #include "mirror.h"
+#include "peer.h"
+#include "resync.h"
+#include "write.h"
 
 #define RETRY	(5 * HZ)	/* a region that could not be read */
 

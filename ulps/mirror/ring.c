@@ -4,6 +4,8 @@
  * part of the log is in use. All functions run with the mirror claimed.
  */
 #include "mirror.h"
+#include "peer.h"
+#include "ring.h"
 
 void kfm_ring_begin(struct kfm_peer *p, const struct kfm_msg *grant)
 {

@@ -3,7 +3,15 @@
  * secondary.c - a session as the secondary has it, see the head of peer.c: what it answers, and
  * what it stores before it does. All of it runs in the worker.
  */
+#include "command.h"
+#include "log.h"
+#include "meta.h"
 #include "mirror.h"
+#include "net.h"
+#include "peer.h"
+#include "recent.h"
+#include "repair.h"
+#include "secondary.h"
 
 /* The session with another primary than @p, unless that was silent for too long; or NULL */
 static struct kfm_peer *other_primary(const struct kfm_peer *p)

@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include "mirror.h"
+#include "secret.h"
 
 #define SECRET_MIN	16	/* bytes */
 #define SECRET_MAX	256

@@ -4,6 +4,8 @@
  * of struct kfm and struct kfm_peer are read without a lock.
  */
 #include "mirror.h"
+#include "peer.h"
+#include "status.h"
 
 const char * const kfm_policies[KFM_POLICIES] = { "stop", "fence", "alone" };
 static const char * const session_words[] = {

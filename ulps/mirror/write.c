@@ -20,7 +20,16 @@
 #include <linux/gfp.h>
 #include <linux/highmem.h>
 #include <linux/slab.h>
+#include "log.h"
+#include "meta.h"
 #include "mirror.h"
+#include "own.h"
+#include "peer.h"
+#include "record.h"
+#include "repair.h"
+#include "resync.h"
+#include "ring.h"
+#include "write.h"
 
 #define BUF_SIZE	(KFM_DATA_AT + KFM_WRITE_MAX)	/* heads, data */
 #define GROUP_PART	2	/* a group has at least this part of the records in flight */

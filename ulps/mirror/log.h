@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* log.h - the log of this node, and its records on their way to the leg */
+#ifndef KFM_LOG_H
+#define KFM_LOG_H
+
+#include <linux/bio.h>
+#include <linux/spinlock.h>
+#include "ring.h"
+
+struct dax_device;
+struct dev_pagemap;
+struct kfid_mr;
+struct kfm;
+struct kfm_peer;
+
+#define KFM_BATCH	16	/* records that are applied at a time */
+
+/* Pages of a record: its data may begin in the middle of a page */
+#define KFM_IO_PAGES	(DIV_ROUND_UP(KFM_WRITE_MAX, PAGE_SIZE) + 1)
+
+/**
+ * struct kfm_log - the log of a secondary, or of a primary whose leg can tear a sector (own.c)
+ * @head: as on the device; seq and at name the first record that is not applied. The worker
+ *	writes it, under @lock while @mr is open; persist() reads it under @lock
+ * @ring: the ring if the log is in persistent memory, otherwise a copy in RAM; peers write to it
+ * @room: bytes of the device that a ring may have, all of them reachable at @ring. The device may
+ *	have grown since the present log began
+ * @ring_len: bytes of the ring, as in @head
+ * @dax: DAX device of the log device if @ring is in persistent memory, else NULL. Set by the
+ *	constructor
+ * @pgmap: reference that keeps that memory in place
+ * @peer: the primary; valid while @mr is open
+ * @mr: @peer may write to @ring. NULL without a session
+ * @bitmap_mr: the peer may read the bitmap
+ * @window: KFM_WRITE_MAX bytes of the leg that the peer has asked for
+ * @window_mr: the peer may read @window
+ * @lock: protects @head and @recs
+ * @recs: durable records, indexed by sequence number; seq is 0 in an unused entry
+ * @acked: records of the log @acked_id before this number were made durable in a row, so the peer
+ *	relies on them
+ * @acked_id: number of a log, see @acked
+ * @oldest_at: time at which the oldest record that is not applied became durable, jiffies; 0: none
+ * @own: what the primary has stored in its own log
+ * @failed: the leg or the log device has failed. No session until the next resume
+ */
+struct kfm_log {
+	struct kfm_log_head	head;
+	u8			*ring;
+	u32			room;
+	u32			ring_len;
+	struct dax_device	*dax;
+	struct dev_pagemap	*pgmap;
+	struct kfm_peer		*peer;
+	struct kfid_mr		*mr;
+	struct kfid_mr		*bitmap_mr;
+	u8			*window;
+	struct kfid_mr		*window_mr;
+	spinlock_t		lock;
+	struct kfm_rec		recs[KFM_WINDOW];
+	u64			acked;
+	u64			acked_id;
+	unsigned long		oldest_at;
+	struct kfm_ring		own;
+	bool			failed;
+};
+
+/**
+ * struct kfm_apply - a record that is being written from the log to the leg
+ * @bio: write
+ * @vecs: its vector
+ * @data: the data, in the ring or in @buf
+ * @buf: room for a copy of the data, KFM_WRITE_MAX bytes in whole pages
+ * @m: the mirror
+ */
+struct kfm_apply {
+	struct bio	bio;
+	struct bio_vec	vecs[KFM_IO_PAGES];
+	u8		*data;
+	u8		*buf;
+	struct kfm	*m;
+};
+
+int kfm_log_load(struct kfm *m);
+int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node);
+int kfm_log_trim(struct kfm *m, u64 seq, u32 at);
+bool kfm_log_sound(const struct kfm *m, u32 at, u32 len);
+int kfm_log_store(struct kfm *m, u32 at, u32 len);
+int kfm_log_open(struct kfm_peer *p);
+void kfm_log_close(struct kfm *m);
+int kfm_log_replay(struct kfm *m);
+void kfm_log_apply(struct kfm *m, bool all);
+int kfm_log_alloc(struct kfm *m);
+bool kfm_log_unmoved(const struct kfm *m);
+void kfm_log_free(struct kfm *m);
+
+#endif /* KFM_LOG_H */

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* net.h - the endpoint for a peer, and its messages */
+#ifndef KFM_NET_H
+#define KFM_NET_H
+
+#include <linux/list.h>
+#include <linux/workqueue.h>
+#include <kfi_conn.h>
+#include "proto.h"
+
+struct kfm_peer;
+
+#define KFM_RX		16	/* receives posted */
+#define KFM_TX		16	/* messages being sent */
+
+/**
+ * struct kfm_rx - a receive
+ * @rx: the kit's part
+ * @entry: in kfm_peer.inbox while a message waits for the worker
+ * @err: result, KFI_E
+ */
+struct kfm_rx {
+	struct kfi_rxbuf	rx;
+	struct list_head	entry;
+	int			err;
+};
+
+/**
+ * struct kfm_slot - a message that is sent
+ * @p: the peer
+ * @cqe: completion
+ * @busy: the provider owns the slot. Cleared with release semantics
+ * @data: the message
+ */
+struct kfm_slot {
+	struct kfm_peer		*p;
+	struct kfi_cqe		cqe;
+	bool			busy;
+	struct kfm_le_msg	data;
+};
+
+/**
+ * struct kfm_net - the endpoint for a peer; used by @work while @opening is true, otherwise by the
+ *	worker
+ * @work: opens the endpoint. It allocates memory, which may have to wait for writes to this mirror
+ * @opening: @work is queued or running. Cleared with release semantics
+ * @up: @conn is open
+ * @conn: the endpoint
+ * @retry: time of the next attempt to open the endpoint, jiffies
+ * @logged_err: error of the last attempt, so that it is logged once
+ * @sent_err: result of the last message that was sent, KFI_E; written in softirq
+ * @tx: messages being sent
+ */
+struct kfm_net {
+	struct work_struct	work;
+	bool			opening;
+	bool			up;
+	struct kfi_conn		conn;
+	unsigned long		retry;
+	int			logged_err;
+	int			sent_err;
+	struct kfm_slot		tx[KFM_TX];
+};
+
+extern const struct kfi_conn_ops kfm_conn_ops;
+void kfm_net_work(struct work_struct *work);
+void kfm_net_close(struct kfm_peer *p);
+int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
+		   int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
+		   struct kfid_mr **mr);
+void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg);
+void kfm_net_receive(struct kfm_peer *p);
+
+#endif /* KFM_NET_H */

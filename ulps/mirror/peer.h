@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* peer.h - another node, and the session with it */
+#ifndef KFM_PEER_H
+#define KFM_PEER_H
+
+#include "mirror.h"
+#include "net.h"
+#include "ring.h"
+
+/* States of a session (peer.c). A secondary uses only KFM_SESSION_DOWN and KFM_SESSION_UP. */
+enum kfm_session_state {
+	KFM_SESSION_DOWN,	/* none; a primary sends HELLO from time to time */
+	KFM_SESSION_HELLO,	/* HELLO was sent, STATE or REFUSED is due */
+	KFM_SESSION_ATTACH,	/* ATTACH was sent, GRANT is due */
+	KFM_SESSION_BITMAP,	/* the bitmap of the peer is being read */
+	KFM_SESSION_UP,		/* records may be posted */
+};
+
+/**
+ * struct kfm_peer - another node, and all that a node knows of it. The context that has claimed the
+ * mirror uses it, except for @inbox, and for the operations of the provider; status reads some
+ * members without a lock.
+ *
+ * The constructor sets the members above @inbox; they do not change until the destructor.
+ *
+ * @m: the mirror
+ * @index: place in kfm.peers
+ * @provider: name of the provider, or "any"
+ * @local: node and service of this end
+ * @remote: node and service of the peer
+ * @inbox: received messages that the worker has not taken yet. Protected by kfm.lock
+ * @net: endpoint
+ * @state: state of the session
+ * @session: number of the session
+ * @attach: the peer's copy has to be overwritten, as ATTACH announces
+ * @whole: the peer's copy was whole when it described that
+ * @log_gen: the generation in ATTACH, which all records of the session have
+ * @synced_sent: SYNCED was sent in this session, so the peer's copy may be whole
+ * @gen: generation that the peer has stored in this session, as far as this node knows
+ * @began: kfm.numbered when the session began
+ * @candidate_session: session number of the last HELLO before a promotion
+ * @answer: answer to that
+ * @insync: both nodes have recorded that the copies are the same
+ * @refused: reason for which there is no session, for status
+ * @live: time of the last message from the peer, jiffies
+ * @next: time of the next step of the session, jiffies
+ * @deadline: time at which the present step of the handshake fails, jiffies
+ * @down: time at which a primary that needs the peer lost it, jiffies
+ * @policy_applied: the policy was applied since @down
+ * @outage: number of the present outage, which began with the end of the last session or with
+ *	resume
+ * @ring: log of the peer
+ * @gap: a write was requeued after its record was posted, and the post may still fail; or before
+ *	the peer was in sync, which needs a session that resynchronises it
+ * @bits: bitmap of the peer as on the device, in the byte order of the device
+ * @stale: blocks of @bits that have to be written to the device
+ * @oos: regions that are out of sync: the peer's copy may differ
+ * @oos_count: how many
+ * @oos_start: how many when the resynchronisation began
+ * @peer_bits: bitmap that the peer has sent
+ * @fetch: completion of the read of @peer_bits
+ * @fetch_busy: the provider owns @fetch and @peer_bits. Cleared with release semantics
+ * @fetch_err: result of the read
+ * @rs_from: regions before this one are in sync, or could not be read
+ * @rs_tried: time of the last read that failed, jiffies
+ * @rs_region: region that is being resynchronised, or kfm.regions if there is none
+ * @rs_next: next sector of the region to read
+ * @rs_end: sector behind the region
+ * @rs_open: parts of the region that are being read or sent
+ * @rs_round: number of resynchronisations that were stopped
+ * @budget: bytes that a resynchronisation may read now
+ * @budget_at: time at which @budget was computed, jiffies
+ */
+struct kfm_peer {
+	struct kfm		*m;
+	unsigned int		index;
+	char			*provider;
+	char			*local[2];
+	char			*remote[2];
+
+	struct list_head	inbox;
+	struct kfm_net		net;
+	enum kfm_session_state	state;
+	u64			session;
+	bool			attach;
+	bool			whole;
+	u64			log_gen;
+	bool			synced_sent;
+	u64			gen;
+	u64			began;
+	u64			candidate_session;
+	enum { KFM_A_NONE, KFM_A_STATE, KFM_A_FOLLOWS, KFM_A_NO } answer;
+	bool			insync;
+	const char		*refused;
+	unsigned long		live;
+	unsigned long		next;
+	unsigned long		deadline;
+	unsigned long		down;
+	bool			policy_applied;
+	u32			outage;
+	struct kfm_ring		ring;
+	bool			gap;
+
+	u8			*bits;
+	unsigned long		*stale;
+	unsigned long		*oos;
+	u32			oos_count;
+	u32			oos_start;
+	u8			*peer_bits;
+	struct kfi_cqe		fetch;
+	bool			fetch_busy;
+	int			fetch_err;
+
+	u32			rs_from;
+	unsigned long		rs_tried;
+	u32			rs_region;
+	u64			rs_next;
+	u64			rs_end;
+	unsigned int		rs_open;
+	u32			rs_round;
+	s64			budget;
+	unsigned long		budget_at;
+};
+
+/* Each peer in turn */
+#define kfm_for_each_peer(p, m) \
+	for (struct kfm_peer *const *at_ = (m)->peers; ((p) = *at_); at_++)
+
+void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session);
+bool kfm_node_matches(const struct kfm_peer *p, u64 node);
+bool kfm_other_node(const struct kfm_peer *p);
+void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg);
+void kfm_peers_tick(struct kfm *m);
+void kfm_peer_lost(struct kfm_peer *p, int err);
+void kfm_peers_end(struct kfm *m);
+void kfm_peers_leg_failed(struct kfm *m);
+void kfm_peer_hello(struct kfm_peer *p, u32 flags);
+enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg *state);
+int kfm_pair_change(struct kfm_peer *p, const struct kfm_pair *pair);
+int kfm_go_alone(struct kfm_peer *p);
+
+/* Is there an endpoint? */
+static inline bool kfm_net_up(const struct kfm_peer *p)
+{
+	return !kfm_busy(&p->net.opening) && p->net.up;
+}
+
+/* What is stored about the peer */
+static inline struct kfm_pair *kfm_pair(const struct kfm_peer *p)
+{
+	return &p->m->sb.pairs[p->index];
+}
+
+/* Does the primary write without this peer? */
+static inline bool kfm_is_alone(const struct kfm_peer *p)
+{
+	return kfm_pair(p)->flags & KFM_PAIR_ALONE;
+}
+
+#endif /* KFM_PEER_H */

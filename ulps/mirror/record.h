@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* record.h - groups of records, and the posts that transfer them */
+#ifndef KFM_RECORD_H
+#define KFM_RECORD_H
+
+#include "ring.h"
+
+struct kfm_peer;
+struct kfm_write;
+
+#define KFM_IOV		(2 * KFM_GROUP)	/* head and data of each record of a post */
+
+/**
+ * struct kfm_group - records that follow one another in the log of a peer, and are written at once
+ * @writes: their writes
+ * @count: how many
+ * @at: offset of the first one
+ * @bytes: room of all
+ * @ends: value of &kfm_place.head after each
+ * @next: place behind them
+ */
+struct kfm_group {
+	struct kfm_write	*writes[KFM_GROUP];
+	unsigned int		count;
+	u32			at;
+	u32			bytes;
+	u64			ends[KFM_GROUP];
+	struct kfm_place	next;
+};
+
+ssize_t kfm_net_fetch(struct kfm_peer *p, u64 key, u64 addr, u32 len);
+ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w);
+ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g);
+
+#endif /* KFM_RECORD_H */

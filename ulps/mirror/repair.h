@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* repair.h - reads that the leg has failed, and that a peer serves */
+#ifndef KFM_REPAIR_H
+#define KFM_REPAIR_H
+
+#include <linux/bio.h>
+#include "proto.h"
+
+struct kfm;
+struct kfm_peer;
+struct kfm_write;
+
+/**
+ * struct kfm_read - a read, in the memory that device-mapper allocates with each bio
+ * @iter: copy of the bio's iterator, which the leg's driver advances
+ * @tried: the leg has failed the read, and the worker has it
+ * @failed_peers: peers that could not serve it, as bits
+ * @deadline: the read fails if no peer has sent the data by then, jiffies
+ */
+struct kfm_read {
+	struct bvec_iter	iter;
+	bool			tried;
+	u8			failed_peers;
+	unsigned long		deadline;
+};
+
+/**
+ * struct kfm_repair - the read that a primary repairs; used by the worker only
+ * @waiting: next read to repair; its range is in use. No new write to the range begins before it
+ * @w: range, buffer and bio of the read being repaired, or NULL
+ * @step: what the repair waits for
+ * @session: session in which the read was requested from &kfm_write.peer, which was in sync
+ * @id: number of the request
+ * @seq: the peer must have applied the records up to this one before it reads its leg
+ * @crc: CRC32C of the data that the peer offers
+ * @next: time to repeat the request, jiffies
+ * @deadline: the next peer is asked if this one has not sent the data by then, jiffies
+ * @count: reads whose data was written back to the leg
+ */
+struct kfm_repair {
+	struct bio		*waiting;
+	struct kfm_write	*w;
+	enum {
+		KFM_F_REQUESTED,	/* COPY was sent, the answer is due */
+		KFM_F_FETCHING,		/* the window of the peer is being read */
+		KFM_F_WRITING,		/* the data is being written to the leg */
+	} step;
+	u64			session;
+	u64			id;
+	u64			seq;
+	u32			crc;
+	unsigned long		next;
+	unsigned long		deadline;
+	unsigned int		count;
+};
+
+/**
+ * struct kfm_serve - a read that the primary requests from a secondary; used by the worker only
+ * @step: how far the request is
+ * @id: number of the request
+ * @sector: first sector
+ * @seq: records up to this one have to be applied before the leg is read
+ * @len: bytes
+ * @answer_len: answer: bytes in the window, 0 if the request can't be served
+ * @crc: answer: CRC32C of the bytes in the window
+ * @bio: read of the leg
+ * @vec: vector of @bio
+ * @status: result of @bio, valid when @busy is false
+ * @busy: the block layer owns @bio and the window, even if the session of the request has ended.
+ *	Cleared with release semantics
+ */
+struct kfm_serve {
+	enum {
+		KFM_S_NONE,		/* there is no request */
+		KFM_S_REQUESTED,	/* records have to be applied before the leg is read */
+		KFM_S_READING,		/* the leg is being read */
+		KFM_S_ANSWERED,		/* COPIED was sent, and is repeated on request */
+	} step;
+	u64		id;
+	u64		sector;
+	u64		seq;
+	u32		len;
+	u32		answer_len;
+	u32		crc;
+	struct bio	bio;
+	struct bio_vec	vec;
+	blk_status_t	status;
+	bool		busy;
+};
+
+void kfm_repair_run(struct kfm *m);
+bool kfm_repair_waits(const struct kfm *m, const struct bio *bio);
+void kfm_repair_copied(struct kfm_peer *p, const struct kfm_msg *msg);
+void kfm_repair_requested(struct kfm_peer *p, const struct kfm_msg *msg);
+void kfm_repair_serve(struct kfm *m);
+
+#endif /* KFM_REPAIR_H */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* resync.h - resynchronisation of a peer */
+#ifndef KFM_RESYNC_H
+#define KFM_RESYNC_H
+
+struct kfm;
+struct kfm_peer;
+struct kfm_write;
+
+void kfm_resync_run(struct kfm *m);
+void kfm_resync_reads(struct kfm *m);
+void kfm_resync_stop(struct kfm_peer *p);
+void kfm_resync_part(struct kfm_write *w);
+
+#endif /* KFM_RESYNC_H */

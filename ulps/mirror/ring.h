@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* ring.h - places in a ring of records: in the log of a peer, or of this node */
+#ifndef KFM_RING_H
+#define KFM_RING_H
+
+#include "proto.h"
+
+struct kfm_peer;
+
+/**
+ * struct kfm_place - where the next record goes in the log of a peer
+ * @at: offset of the record; a record that does not fit there begins at 0
+ * @head: bytes used since the session began, never wrapped
+ * @seq: sequence number of the record
+ */
+struct kfm_place {
+	u32	at;
+	u64	head;
+	u64	seq;
+};
+
+/**
+ * struct kfm_ring - the primary's view of the log of a peer, or of its own log, which needs no keys
+ * @key: key of the ring
+ * @addr: address of its first byte
+ * @len: bytes
+ * @next: place of the next record
+ * @tail: like &kfm_place.head: bytes that are applied and may be overwritten
+ * @applied: records up to this one are in the leg
+ * @ends: value of &kfm_place.head after each record that is not applied yet
+ * @window_key: key of the window, see repair.c
+ * @window_addr: address of its first byte
+ */
+struct kfm_ring {
+	u64	key;
+	u64	addr;
+	u32	len;
+	struct kfm_place next;
+	u64	tail;
+	u64	applied;
+	u64	ends[KFM_WINDOW];
+	u64	window_key;
+	u64	window_addr;
+};
+
+void kfm_ring_begin(struct kfm_peer *p, const struct kfm_msg *grant);
+bool kfm_ring_take(const struct kfm_ring *ring, struct kfm_place *next, u32 room, u32 *at);
+void kfm_ring_applied(struct kfm_ring *ring, u64 seq);
+
+#endif /* KFM_RING_H */

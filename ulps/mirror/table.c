@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * table.c - the table of a mirror: its words, and the disks, peers and memory that they ask for
+ *
+ * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
+ *	[COUNT [timeout MS] [rate KIB] [secret KEY]
+ *	[peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
+ */
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <net/net_namespace.h>
+#include "command.h"
+#include "log.h"
+#include "mirror.h"
+#include "net.h"
+#include "peer.h"
+#include "secret.h"
+#include "status.h"
+#include "table.h"
+#include "write.h"
+
+static int table_device(struct kfm *m, const char *path, struct dm_dev **dev, unsigned int lbs)
+{
+	int ret = dm_get_device(m->ti, path, dm_table_get_mode(m->ti->table), dev);
+
+	if (!ret && bdev_logical_block_size((*dev)->bdev) > lbs)
+		ret = -EINVAL;
+	return ret;
+}
+
+/* Is a disk memory in which a loss of power may leave half a sector? Not in sector mode (BTT). */
+static bool is_memory(const struct dm_dev *dev)
+{
+	return blk_queue_dax(bdev_get_queue(dev->bdev));
+}
+
+/*
+ * Has the leg become such memory since the table was loaded? A primary would write to it without a
+ * record in its own log.
+ */
+bool kfm_leg_became_memory(const struct kfm *m)
+{
+	return is_memory(m->leg) && !m->leg_tears;
+}
+
+static int table_devices(struct kfm *m, char **argv)
+{
+	int ret;
+
+	m->ti->error = "Can't use the leg";
+	ret = table_device(m, argv[0], &m->leg, KFM_BLOCK);
+	if (!ret && bdev_nr_sectors(m->leg->bdev) < m->ti->len)
+		ret = -ENOSPC;
+	if (ret)
+		return ret;
+	m->leg_tears = is_memory(m->leg);
+	m->ti->error = "Can't use the metadata device";
+	ret = table_device(m, argv[1], &m->meta, KFM_BLOCK);
+	if (!ret && bdev_nr_bytes(m->meta->bdev) <
+	    KFM_BITMAP_AT + (u64)kfm_peer_count(m) * m->bitmap_bytes)
+		ret = -ENOSPC;
+	if (ret)
+		return ret;
+	m->ti->error = "Can't use the log device";
+	ret = table_device(m, argv[2], &m->logdev, KFM_SECTOR);
+	if (ret)
+		return ret;
+	m->ti->error = "The log device is too small, or there is no memory";
+	ret = kfm_log_alloc(m);
+	if (ret)
+		return ret;
+	m->ti->error = "The leg is memory that can tear its sectors, which needs a log in memory";
+	return m->leg_tears && !m->log.dax ? -EINVAL : 0;
+}
+
+static int peer_words(struct kfm_peer *p, char **argv)
+{
+	char **to[] = { &p->provider, &p->local[0], &p->local[1], &p->remote[0], &p->remote[1] };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(to); i++) {
+		*to[i] = kstrdup(argv[i], GFP_KERNEL);
+		if (!*to[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static bool same_pair(char *const *a, char *const *b)
+{
+	return !strcmp(a[0], b[0]) && !strcmp(a[1], b[1]);
+}
+
+/* Do two peers, or the endpoints for them, have the same address? */
+static bool same_end(const struct kfm_peer *p, char **argv)
+{
+	return !strcmp(p->provider, argv[0]) &&
+	       (same_pair(p->local, argv + 1) || same_pair(p->remote, argv + 3));
+}
+
+static int table_peer(struct kfm *m, char **argv)
+{
+	struct kfm_peer *p;
+
+	m->ti->error = "Too many peers, or two with the same NODE and SERVICE or PEER-NODE and PEER-SERVICE";
+	if (kfm_peer_count(m) == KFM_PEERS)
+		return -EINVAL;
+	kfm_for_each_peer(p, m) {
+		if (same_end(p, argv))
+			return -EINVAL;
+	}
+	p = kzalloc(sizeof(*p), GFP_KERNEL);
+	m->ti->error = "No memory";
+	if (!p)
+		return -ENOMEM;
+	p->m = m;
+	p->index = kfm_peer_count(m);
+	m->peers[p->index] = p;
+	p->rs_region = m->regions;
+	INIT_LIST_HEAD(&p->inbox);
+	INIT_WORK(&p->net.work, kfm_net_work);
+	kfi_conn_init(&p->net.conn, &kfm_conn_ops);
+	return peer_words(p, argv);
+}
+
+static int table_policy(struct kfm *m, const char *word)
+{
+	unsigned int i;
+
+	for (i = 0; i < KFM_POLICIES; i++) {
+		if (!strcmp(word, kfm_policies[i])) {
+			m->policy = i;
+			return 0;
+		}
+	}
+	m->ti->error = "The policy is stop, fence or alone";
+	return -EINVAL;
+}
+
+static int table_options(struct kfm *m, struct dm_arg_set *as)
+{
+	static const struct dm_arg count = {
+		0, 6 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+	};
+	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
+	unsigned int args = 0, ms = 5000;
+	const char *word;
+	int ret = 0;
+
+	if (as->argc)
+		ret = dm_read_arg_group(&count, as, &args, &m->ti->error);
+	while (!ret && args >= 2) {
+		word = dm_shift_arg(as);
+		if (!strcasecmp(word, "timeout")) {
+			ret = dm_read_arg(&timeout, as, &ms, &m->ti->error);
+		} else if (!strcasecmp(word, "rate")) {
+			m->ti->error = "Invalid rate";
+			ret = kfm_rate_parse(dm_shift_arg(as), &m->rate);
+		} else if (!strcasecmp(word, "secret")) {
+			ret = kfm_secret_get(m, dm_shift_arg(as));
+		} else if (!strcasecmp(word, "peer") && args <= KFM_PEER_WORDS) {
+			m->ti->error = "Option peer needs five words";
+			ret = -EINVAL;
+		} else if (!strcasecmp(word, "peer")) {
+			ret = table_peer(m, as->argv);
+			dm_consume_args(as, KFM_PEER_WORDS);
+			args -= KFM_PEER_WORDS - 1;
+		} else {
+			m->ti->error = "Unknown option";
+			ret = -EINVAL;
+		}
+		args -= 2;
+	}
+	if (!ret && (args || as->argc)) {
+		m->ti->error = "An option has no value, or there are too many words";
+		ret = -EINVAL;
+	}
+	m->timeout = msecs_to_jiffies(ms);
+	return ret;
+}
+
+static int peer_memory(struct kfm_peer *p)
+{
+	const struct kfm *m = p->m;
+
+	p->bits = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
+	p->peer_bits = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
+	p->oos = kvcalloc(BITS_TO_LONGS(m->regions), sizeof(long), GFP_KERNEL);
+	p->stale = kvcalloc(BITS_TO_LONGS(m->bitmap_bytes / KFM_BLOCK), sizeof(long), GFP_KERNEL);
+	return p->bits && p->peer_bits && p->oos && p->stale ? 0 : -ENOMEM;
+}
+
+static int table_memory(struct kfm *m)
+{
+	struct kfm_peer *p;
+
+	m->ti->error = "No memory";
+	m->page = (void *)get_zeroed_page(GFP_KERNEL);
+	m->busy = kvcalloc(m->regions, sizeof(*m->busy), GFP_KERNEL);
+	if (!m->page || !m->busy)
+		return -ENOMEM;
+	kfm_for_each_peer(p, m) {
+		if (peer_memory(p))
+			return -ENOMEM;
+	}
+	return kfm_writes_alloc(m);
+}
+/**
+ * kfm_table_read() - give a mirror what its table names
+ * @m: mirror without peers, disks and memory
+ * @argc: words
+ * @argv: the words
+ *
+ * Has no effect on any other mirror: a reload reads the second table while the first one is in use.
+ * Context: may sleep.
+ * Return: 0, or an errno; then the target has an error text, and the caller has to call
+ *	kfm_table_free()
+ */
+int kfm_table_read(struct kfm *m, unsigned int argc, char **argv)
+{
+	struct dm_arg_set as = { .argc = argc, .argv = argv };
+	struct dm_target *ti = m->ti;
+	int ret;
+
+	ti->error = "LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY [COUNT ...]";
+	if (argc < 9)
+		return -EINVAL;
+	ti->error = "The mirror has to be the only target of its table";
+	if (ti->begin || ti->len >> 48)
+		return -EINVAL;
+	ret = table_peer(m, argv + 3);
+	if (!ret)
+		ret = table_policy(m, argv[8]);
+	dm_consume_args(&as, 9);
+	if (!ret)
+		ret = table_options(m, &as);
+	if (!ret)
+		ret = table_devices(m, argv);
+	if (!ret)
+		ret = table_memory(m);
+	return ret ? ret : dm_set_target_max_io_len(ti, KFM_WRITE_MAX / KFM_SECTOR);
+}
+
+static void peer_free(struct kfm_peer *p)
+{
+	int i;
+
+	kvfree(p->bits);
+	kvfree(p->peer_bits);
+	kvfree(p->oos);
+	kvfree(p->stale);
+	for (i = 0; i < 2; i++) {
+		kfree(p->local[i]);
+		kfree(p->remote[i]);
+	}
+	kfree(p->provider);
+	kfree(p);
+}
+
+/**
+ * kfm_table_free() - give back what kfm_table_read() took
+ * @m: mirror that nobody uses
+ *
+ * Context: may sleep.
+ */
+void kfm_table_free(struct kfm *m)
+{
+	struct kfm_peer *p;
+
+	kfm_writes_free(m);
+	kfm_log_free(m);
+	kfm_for_each_peer(p, m)
+		peer_free(p);
+	kvfree(m->busy);
+	free_page((unsigned long)m->page);
+	if (m->logdev)
+		dm_put_device(m->ti, m->logdev);
+	if (m->meta)
+		dm_put_device(m->ti, m->meta);
+	if (m->leg)
+		dm_put_device(m->ti, m->leg);
+	kfree_sensitive(m->secret);
+	kfree(m->secret_name);
+}

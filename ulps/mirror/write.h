@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* write.h - writes, and parts of a resynchronisation and reads under repair, which are like them */
+#ifndef KFM_WRITE_H
+#define KFM_WRITE_H
+
+#include <kfi_rma.h>
+#include "mirror.h"
+#include "record.h"
+
+#define KFM_WRITES	64	/* writes in flight */
+#define KFM_READS	4	/* parts of each resynchronisation in flight, besides writes */
+/* Writes, parts and reads that use one peer; the last one is a read being repaired */
+#define KFM_SLOTS	(KFM_WRITES + KFM_READS + 1)
+
+#define KFM_DATA_AT	PAGE_SIZE	/* data in kfm_write.buf; legs may need alignment */
+
+/**
+ * struct kfm_post - the record of a write for one peer
+ * @w: the write
+ * @next: next record of the group, which completes with this one; or NULL
+ * @cqe: completion of the group of which this is the first record, or of the read from the peer
+ * @busy: the provider owns @cqe and the buffer of @w. Cleared with release semantics
+ * @err: result, valid when @busy is false
+ * @seq: number of the record in the session, if it was posted
+ * @state: how far the record is
+ */
+struct kfm_post {
+	struct kfm_write	*w;
+	struct kfm_post		*next;
+	struct kfi_cqe		cqe;
+	bool			busy;
+	int			err;
+	u64			seq;
+	enum {
+		KFM_P_NONE,	/* this peer gets no record of the write */
+		KFM_P_WAIT,	/* to be posted: it was not posted in the present session */
+		KFM_P_POSTED,	/* posted, and not known to be durable */
+		KFM_P_ACKED,	/* durable in the log of the peer */
+	} state;
+};
+
+/**
+ * struct kfm_write - a write of the primary, a part of a region that is being resynchronised, or a
+ * read that is being repaired
+ * @entry: in one of the lists of struct kfm
+ * @begin: in the list of writes that launch_writes() or launch_durable() begins
+ * @m: the mirror
+ * @bio: write or read to end, NULL for resynchronisation
+ * @sector: first sector
+ * @len: bytes
+ * @number: writes and parts are numbered as they begin
+ * @buf: contiguous pages. The first page ends with the heads of the records, that for the first
+ *	peer last; the data follows. The data is a stable copy: the CRCs, the leg and all peers get
+ *	the same bytes
+ * @leg: write to the leg, or read for resynchronisation
+ * @vec: its vector
+ * @leg_status: its result, valid when @leg_busy is false
+ * @leg_busy: the block layer owns @leg and uses @buf. Cleared with release semantics
+ * @posts: the records for all peers, by kfm_peer.index
+ * @own_seq: number of its record in the log of this node (own.c). 0: there is no record, because
+ *	the leg needs none, or because it could not be stored; then the leg was not written either
+ * @own_at: place of that record
+ * @peer: the peer that is resynchronised, or that serves the read; NULL for a write
+ * @round: value of kfm_peer.rs_round when this part of a resynchronisation began
+ */
+struct kfm_write {
+	struct list_head	entry;
+	struct list_head	begin;
+	struct kfm		*m;
+	struct bio		*bio;
+	u64			sector;
+	u32			len;
+	u64			number;
+	u8			*buf;
+	struct bio		leg;
+	struct bio_vec		vec;
+	blk_status_t		leg_status;
+	bool			leg_busy;
+	struct kfm_post		posts[KFM_PEERS];
+	u64			own_seq;
+	u32			own_at;
+	struct kfm_peer		*peer;
+	u32			round;
+};
+
+int kfm_writes_alloc(struct kfm *m);
+void kfm_writes_free(struct kfm *m);
+void kfm_writes_run(struct kfm *m);
+bool kfm_writes_run_atomic(struct kfm *m, struct bio_list *legs);
+void kfm_writes_lost(struct kfm_peer *p);
+bool kfm_writes_idle(const struct kfm *m);
+struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u32 len);
+void kfm_write_put(struct kfm_write *w);
+void kfm_write_leg(struct kfm_write *w, blk_opf_t op);
+void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w);
+
+#endif /* KFM_WRITE_H */
