@@ -542,8 +542,8 @@ int kfi_mr_register(struct kfid_mr *mr, const struct kfi_mr_attr *attr,
  * Context: Process context or softirq, does not sleep.
  * Return: 0, and done() will be called. Otherwise done() is not called:
  * -KFI_EOPBADSTATE if no memory is attached, because the peer has invalidated the
- * key, for example. If the peer is doing so at this moment, the call waits for the
- * few instructions that this takes. -EBUSY if done() of the caller's own work has
+ * key, for example. If the peer is doing so at this moment, the call succeeds, and
+ * does not wait for that. -EBUSY if done() of the caller's own work has
  * not been called yet, or -EINVAL if @mr is no per-I/O region, which are errors of
  * the caller.
  */

@@ -4,12 +4,13 @@
  * and detached from it without sleeping.
  *
  *		    register			   invalidate
- *	EMPTY ------> BUSY ------> ATTACHED ------> BUSY ------> DETACHING --- done() ---> EMPTY
- *						\---> BUSY ---> EMPTY	(kfi_mr_kill(), by a peer)
+ *	EMPTY ------> BUSY ------> ATTACHED ------> DETACHING --- done() ---> EMPTY
+ *						\---> KILLING ---> EMPTY	(kfi_mr_kill(), by a peer)
  *	EMPTY, ATTACHED ------> CLOSED						(close)
  *
- * kfi_mr.state is changed by atomic operations; no lock is taken. The state BUSY lasts only while
- * one of the three calls runs.
+ * kfi_mr.state is changed by atomic operations; no lock is taken. BUSY and KILLING last only while
+ * one call runs. An owner that invalidates while a peer does so waits for nothing, because the
+ * other context may be one that it has preempted: it leaves its work to it (PASSED).
  *
  * Each registration uses a new random key. An operation of a peer with an old key finds that the
  * key has changed (kfi_mr_live()), even if other memory has been attached to the handle.
@@ -39,6 +40,8 @@ enum {
 	MR_EMPTY,
 	MR_ATTACHED,
 	MR_BUSY,
+	MR_KILLING,
+	MR_PASSED,
 	MR_DETACHING,
 	MR_CLOSED,
 };
@@ -164,27 +167,7 @@ static int set_busy(struct kfi_mr *mr)
 	old = cmpxchg(&mr->state, MR_EMPTY, MR_BUSY);
 	if (old == MR_EMPTY)
 		return 0;
-	return old == MR_BUSY || old == MR_DETACHING ? -EAGAIN : -KFI_EOPBADSTATE;
-}
-
-/*
- * Change the state from ATTACHED to BUSY. kfi_mr_kill() may have set BUSY at this moment. It has
- * bottom halves off and waits for nothing, so this function spins until the state has changed.
- * Return: 0, or the errno for the consumer.
- */
-static int set_busy_attached(struct kfi_mr *mr)
-{
-	int old;
-
-	if (!mr->per_io)
-		return -EINVAL;
-	if (smp_load_acquire(&mr->work))	/* pairs with finish() */
-		return -EBUSY;
-	while ((old = cmpxchg(&mr->state, MR_ATTACHED, MR_BUSY)) == MR_BUSY)
-		cpu_relax();
-	if (old == MR_ATTACHED)
-		return 0;
-	return old == MR_DETACHING ? -EBUSY : -KFI_EOPBADSTATE;
+	return old == MR_ATTACHED || old == MR_CLOSED ? -KFI_EOPBADSTATE : -EAGAIN;
 }
 
 static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
@@ -281,24 +264,43 @@ void kfi_mr_settle(struct kfi_mr *mr)
 }
 EXPORT_SYMBOL_GPL(kfi_mr_settle);
 
-int kfi_mr_invalidate(struct kfid_mr *fid, struct kfi_mr_work *work)
+/* The state is DETACHING, and &kfi_mr.work is set. */
+static void detach(struct kfi_mr *mr)
 {
-	struct kfi_mr *mr = container_of(fid, struct kfi_mr, fid);
-	int ret = set_busy_attached(mr);
-
-	if (ret)
-		return ret;
-	start(mr, work);
-	/* publishes mr->work; pairs with finish() */
-	smp_store_release(&mr->state, MR_DETACHING);
 	kfi_mr_make_dead(mr);
 	if (kfi_mr_in_use(mr)) {
 		kfi_mr_recall(mr);
 		call_rcu(&mr->rcu, invalidated);
 	} else if (!moved_by_device(mr)) {
-		queue_done(work);
+		queue_done(mr->work);
 	}
-	return 0;
+}
+
+/*
+ * A peer ends a registration only once, so the loop does: a third round finds no kfi_mr_kill().
+ * Each cmpxchg() publishes &kfi_mr.work.
+ */
+int kfi_mr_invalidate(struct kfid_mr *fid, struct kfi_mr_work *work)
+{
+	struct kfi_mr *mr = container_of(fid, struct kfi_mr, fid);
+	int old;
+
+	if (!mr->per_io)
+		return -EINVAL;
+	work->internal[WORK_MR] = mr;
+	if (cmpxchg(&mr->work, NULL, work))	/* pairs with finish() */
+		return -EBUSY;
+	do {
+		if (cmpxchg(&mr->state, MR_ATTACHED, MR_DETACHING) == MR_ATTACHED) {
+			detach(mr);
+			return 0;
+		}
+		old = cmpxchg(&mr->state, MR_KILLING, MR_PASSED);
+		if (old == MR_KILLING)
+			return 0;
+	} while (old == MR_ATTACHED);
+	smp_store_release(&mr->work, NULL);	/* pairs with set_busy() */
+	return -KFI_EOPBADSTATE;
 }
 EXPORT_SYMBOL_GPL(kfi_mr_invalidate);
 
@@ -339,43 +341,36 @@ void kfi_mr_detach_all(struct kfi_ep *ep)
 }
 
 /*
- * Change the state of the registration with this key to BUSY, for kfi_mr_kill(). Return: false if
- * the owner of the region is about to invalidate it, or has done so. Called under rcu_read_lock().
+ * The state is KILLING. If an operation is in progress, the region is dead but stays attached: its
+ * owner must invalidate it, and that waits for the operation. If the owner has begun to do so, its
+ * work continues here.
  */
-static bool set_busy_live(struct kfi_mr *mr, u64 key)
-{
-	if (!kfi_mr_live(mr, key) || cmpxchg(&mr->state, MR_ATTACHED, MR_BUSY) != MR_ATTACHED)
-		return false;
-	if (kfi_mr_live(mr, key))
-		return true;
-	smp_store_release(&mr->state, MR_ATTACHED);	/* pairs with set_busy() */
-	return false;
-}
-
-/*
- * If an operation is in progress, the region is dead but stays attached: its owner must invalidate
- * it, and that waits for the operation.
- */
-static int kill_region(struct kfi_mr *mr)
+static int kill_region(struct kfi_mr *mr, u64 key)
 {
 	const struct kfi_prov_ops *ops = mr->domain->fabric->prov->ops;
-	bool used, held;
+	bool live = kfi_mr_live(mr, key), held, used = true;	/* live: still that registration? */
 
-	kfi_mr_make_dead(mr);
-	held = kfi_mr_in_use(mr);
-	if (held)
-		kfi_mr_recall(mr);
-	used = held || (ops->mr_known && ops->mr_known(mr));
+	if (live) {
+		kfi_mr_make_dead(mr);
+		held = kfi_mr_in_use(mr);
+		if (held)
+			kfi_mr_recall(mr);
+		used = held || (ops->mr_known && ops->mr_known(mr));
+	}
 	if (!used)
 		kfi_mem_unclaim(mr);
-	smp_store_release(&mr->state, used ? MR_ATTACHED : MR_EMPTY);	/* pairs with set_busy() */
-	return used ? -EBUSY : 0;
+	/* the end of the memory's use is visible before the state; pairs with set_busy() */
+	if (cmpxchg(&mr->state, MR_KILLING, used ? MR_ATTACHED : MR_EMPTY) == MR_PASSED) {
+		WRITE_ONCE(mr->state, MR_DETACHING);
+		detach(mr);
+		return -ENOENT;
+	}
+	return !live ? -ENOENT : used ? -EBUSY : 0;
 }
 
 /*
  * A key that no region has is treated as an ended registration (-ENOENT): each registration has a
- * new key, so there is no difference for a peer. Bottom halves are off while the state is BUSY,
- * because kfi_mr_invalidate() spins meanwhile, in softirq too.
+ * new key, so there is no difference for a peer.
  */
 int kfi_mr_kill(struct kfi_ep *ep, u64 key)
 {
@@ -383,13 +378,12 @@ int kfi_mr_kill(struct kfi_ep *ep, u64 key)
 	int ret = -ENOENT;
 
 	rcu_read_lock();
-	local_bh_disable();
 	mr = kfi_mr_find(ep, key);
 	if (mr ? !mr->per_io : kfi_mr_key_exists(ep, key))
 		ret = -EACCES;
-	else if (mr && set_busy_live(mr, key))
-		ret = kill_region(mr);
-	local_bh_enable();
+	else if (mr && kfi_mr_live(mr, key) &&
+		 cmpxchg(&mr->state, MR_ATTACHED, MR_KILLING) == MR_ATTACHED)
+		ret = kill_region(mr, key);
 	rcu_read_unlock();
 	return ret;
 }
@@ -401,6 +395,6 @@ EXPORT_SYMBOL_GPL(kfi_mr_kill);
  */
 void kfi_mr_retire(struct kfi_mr *mr)
 {
-	while (xchg(&mr->state, MR_CLOSED) == MR_BUSY)
+	while (xchg(&mr->state, MR_CLOSED) == MR_KILLING)
 		synchronize_rcu();
 }

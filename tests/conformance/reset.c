@@ -160,8 +160,8 @@ static void regions(struct test *t)
 			REQUIRE(t, !WAIT_TX(&p->b, &c));
 		if (!reset_it(&p->a))
 			return;
-		EXPECT_EQ(t, kfi_mr_invalidate(mr[0], NULL), -KFI_EOPBADSTATE);
-		EXPECT_EQ(t, kfi_mr_invalidate(mr[1], NULL), -KFI_EOPBADSTATE);
+		EXPECT_EQ(t, kfi_mr_invalidate(mr[0], &at->work), -KFI_EOPBADSTATE);
+		EXPECT_EQ(t, kfi_mr_invalidate(mr[1], &at->work), -KFI_EOPBADSTATE);
 		REQUIRE(t, peer_ends(&p->b) && drop_completions(&p->b, p->b.txcq));
 		REQUIRE(t, !pair_connect(&p->a, &p->b));
 	}

@@ -6,7 +6,6 @@
 #include <kunit/test.h>
 #include <linux/random.h>
 #include <linux/slab.h>
-#include "crew.h"
 #include "fixture.h"
 
 /*
@@ -471,60 +470,44 @@ static void killed_by_the_peer(struct kunit *test)
 }
 
 /*
- * The owner invalidates while kfi_mr_kill() is at work on another CPU, and stands still there: the
- * owner waits, and is told that nothing is attached. It may wait in softirq: so a softirq can't
- * interrupt kfi_mr_kill(), which this test checks on one CPU as well.
+ * The owner invalidates while kfi_mr_kill() is at work. It may be the task or softirq that has
+ * preempted kfi_mr_kill(), so it waits for nothing: kfi_mr_kill() ends the owner's work. The
+ * message of the peer ends nothing then.
  */
-static struct slow_kill {
-	struct kfi_world	*w;
-	struct kfid_mr		*mr;
-	u64			key;
-	bool			inside;
-	int			bh_on, invalidated;
-} slow;
+static struct crossing {
+	struct job	j;
+	bool		known;
+	int		ret;
+} crossing;
 
-static bool slow_known(struct kfi_mr *mr)
+static bool crossed(struct kfi_mr *mr)
 {
-	slow.bh_on += !in_softirq();
-	WRITE_ONCE(slow.inside, true);
-	mdelay(2);
-	return false;
+	job_init(&crossing.j);
+	crossing.ret = kfi_mr_invalidate(&mr->fid, &crossing.j.work);
+	return crossing.known;
 }
 
-static void slow_crew(void *arg, unsigned int id, struct rnd_state *rnd)
+static void killed_crosswise(struct kunit *test)
 {
-	struct job j = {};
-
-	if (!id) {
-		slow.w->ops.mr_known = slow_known;
-		kfi_mr_kill(&slow.w->ep, slow.key);
-		slow.w->ops.mr_known = NULL;
-		return;
-	}
-	while (!READ_ONCE(slow.inside))
-		crew_turn();
-	job_init(&j);
-	slow.invalidated = kfi_mr_invalidate(slow.mr, &j.work);
-}
-
-static void killed_slowly(struct kunit *test)
-{
+	struct kfi_world *w = kfi_world_open(test, NULL);
 	struct job j;
+	struct kfid_mr *mr;
 	int i;
 
-	memset(&slow, 0, sizeof(slow));
-	slow.w = kfi_world_open(test, NULL);
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&slow.w->domain.fid, 1, 0, &slow.mr, NULL));
-	for (i = 0; i < 5; i++) {
-		KUNIT_ASSERT_EQ(test, 0, attach(slow.mr, mem, 64, &j));
-		slow.key = slow.mr->key;
-		slow.inside = false;
-		crew_run(test, 2, slow_crew, NULL);
-		KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, slow.invalidated);
+	w->ops.mr_known = crossed;
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, 0, &mr, NULL));
+	for (i = 0; i < 4; i++) {
+		crossing.known = i & 1;
+		KUNIT_ASSERT_EQ(test, 0, attach(mr, mem, 64, &j));
+		KUNIT_EXPECT_EQ(test, -ENOENT, kfi_mr_kill(&w->ep, mr->key));
+		KUNIT_EXPECT_EQ(test, 0, crossing.ret);
+		KUNIT_ASSERT_NE(test, 0UL, wait_for_completion_timeout(&crossing.j.done, HZ));
+		KUNIT_EXPECT_EQ(test, 1, crossing.j.calls);
+		KUNIT_EXPECT_FALSE(test, may(w, mr->key, 0, 1, KFI_REMOTE_READ));
+		KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, detach(mr, &j));
 	}
-	KUNIT_EXPECT_EQ(test, 0, slow.bh_on);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&slow.mr->fid));
-	kfi_world_close(slow.w);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kfi_world_close(w);
 }
 
 static struct kunit_case async_cases[] = {
@@ -532,7 +515,7 @@ static struct kunit_case async_cases[] = {
 	KUNIT_CASE(done_is_never_inside_the_call),
 	KUNIT_CASE(a_former_use_is_reported),
 	KUNIT_CASE(killed_by_the_peer),
-	KUNIT_CASE(killed_slowly),
+	KUNIT_CASE(killed_crosswise),
 	{}
 };
 
