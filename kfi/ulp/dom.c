@@ -131,7 +131,7 @@ static struct kfi_fab *fab_new(struct net *net, const struct kfi_info *info, str
 		return ERR_PTR(ret);
 	}
 	fab->owner = owner;
-	fab->net = net;
+	fab->net_cookie = net->net_cookie;
 	INIT_LIST_HEAD(&fab->doms);
 	fab->name = fab->prov + len;
 	memcpy(fab->prov, prov, len);
@@ -146,7 +146,7 @@ static struct kfi_fab *fab_get(struct net *net, const struct kfi_info *info, str
 
 	lockdep_assert_held(&doms_lock);
 	list_for_each_entry(fab, &fabs, entry)
-		if (fab->owner == owner && fab->net == net &&
+		if (fab->owner == owner && fab->net_cookie == net->net_cookie &&
 		    !strcmp(fab->prov, info->fabric_attr->prov_name) &&
 		    !strcmp(fab->name, info->fabric_attr->name))
 			goto found;
@@ -214,12 +214,10 @@ close:
 	kfi_close(&dom->domain->fid);
 free:
 	kfree(dom);
-	if (ret == -ENODEV)	/* of the namespace, perhaps: let another one be opened */
-		list_del_init(&fab->entry);
 	return ERR_PTR(ret);
 }
 
-/* A domain that lost its device or namespace is not found any more. */
+/* A domain that lost its device is not found any more. */
 static struct kfi_dom *dom_get(struct kfi_fab *fab, const struct kfi_info *info)
 {
 	struct kfi_domain_limits limits;

@@ -9,9 +9,10 @@
 
 /**
  * struct kfi_fab - a fabric that the domains and listeners of a module share
- * @entry: in the list of all, empty if the fabric is of no use any more
+ * @entry: in the list of all
  * @owner: module
- * @net: namespace; only compared
+ * @net_cookie: of the namespace. No later namespace has the same, so the fabric of one that has
+ *	ended is not found any more
  * @fabric: fabric
  * @doms: domains, by &kfi_dom.entry
  * @users: references: of domains, and of places of listeners
@@ -22,7 +23,7 @@
 struct kfi_fab {
 	struct list_head	entry;
 	struct module		*owner;
-	struct net		*net;
+	u64			net_cookie;
 	struct kfid_fabric	*fabric;
 	struct list_head	doms;
 	unsigned int		users;

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
+#include <kfi_conn.h>
 
 #include "../../kfi/registry.h"
 
@@ -452,6 +453,45 @@ static void test_device_gone(struct kunit *test)
 	kfi_freeinfo(info);
 }
 
+/*
+ * Domains that connections of one module share (kfi_conn.h): one that can't be opened takes nothing
+ * from the others of its fabric, and one whose device has gone is replaced.
+ */
+static void test_shared_domains(struct kunit *test)
+{
+	struct module *owner = (struct module *)test;	/* a name of the sharer, no more */
+	struct kfi_dom *one, *other, *gone;
+	struct kfi_info *info;
+	int device;
+
+	fake_a.offers = 2;
+	KUNIT_ASSERT_EQ(test, getinfo(NULL, 0, &info), 0);
+	fake_a.device = &device;
+	gone = kfi_dom_get(&init_net, info, owner);
+	fake_a.device = NULL;
+	KUNIT_ASSERT_FALSE(test, IS_ERR(gone));
+	fake_a.refuse = -ENODEV;
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(kfi_dom_get(&init_net, info->next, owner)), -ENODEV);
+	fake_a.refuse = 0;
+	one = kfi_dom_get(&init_net, info, owner);
+	other = kfi_dom_get(&init_net, info->next, owner);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(one) || IS_ERR(other));
+	KUNIT_EXPECT_PTR_EQ(test, one, gone);
+	KUNIT_EXPECT_PTR_EQ(test, kfi_to_domain(one->domain)->fabric,
+			    kfi_to_domain(other->domain)->fabric);
+	kfi_dom_put(one);
+	kfi_device_gone(&device);
+	one = kfi_dom_get(&init_net, info, owner);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(one));
+	KUNIT_EXPECT_PTR_NE(test, one, gone);
+	KUNIT_EXPECT_EQ(test, fake_a.domains, 3);
+	kfi_dom_put(gone);
+	kfi_dom_put(other);
+	kfi_dom_put(one);
+	KUNIT_EXPECT_EQ(test, fake_a.domains, 0);
+	kfi_freeinfo(info);
+}
+
 static struct kunit_case provider_cases[] = {
 	KUNIT_CASE(test_refused),
 	KUNIT_CASE(test_again),
@@ -463,6 +503,7 @@ static struct kunit_case provider_cases[] = {
 	KUNIT_CASE(test_bad_opens),
 	KUNIT_CASE(test_bad_handles),
 	KUNIT_CASE(test_device_gone),
+	KUNIT_CASE(test_shared_domains),
 	{ }
 };
 
