@@ -209,6 +209,13 @@ enum {
 	KFI_CONN_COUNTED,	/* &kfi_listener.unready has its cost; under &kfi_listener.lock */
 };
 
+/* Who has a receive, &kfi_rxbuf.state */
+enum {
+	KFI_RX_IDLE,		/* the kit: it is posted when the connection opens */
+	KFI_RX_POSTED,		/* the endpoint, and functions of the connection */
+	KFI_RX_KEPT,		/* the ULP, until kfi_rx_done() */
+};
+
 /* Receives, in one or two allocations: before and after kfi_conn_ready() */
 struct kfi_rxset {
 	void			*bufs;
@@ -450,13 +457,14 @@ int kfi_conn_name(struct kfi_conn *conn, void *addr, size_t *len);
  * @head: the first &kfi_conn_attr.rx_len bytes
  * @more: the others, in pages; or NULL
  * @len: bytes of the message
- * @cqe: for the kit
  */
 struct kfi_rxbuf {
 	struct kfi_conn		*conn;
 	void			*head;
 	struct page		*more;
 	u32			len;
+	/* private: */
+	int			state;
 	struct kfi_cqe		cqe;
 };
 
@@ -519,6 +527,7 @@ static inline struct kfi_rxbuf *kfi_rx_got(struct kfi_cqe *cqe, const struct kfi
 		kfi_conn_fail(rx->conn, wc->err ? -wc->err : -EPROTO);
 		return NULL;
 	}
+	WRITE_ONCE(rx->state, KFI_RX_KEPT);
 	if (rx->conn->attr.where == KFI_CONN_ROUNDS)
 		WRITE_ONCE(rx->conn->round, current);
 	return rx;
@@ -526,7 +535,7 @@ static inline struct kfi_rxbuf *kfi_rx_got(struct kfi_cqe *cqe, const struct kfi
 
 /**
  * kfi_rx_done() - post a receive again, whose message is not used any more
- * @rx: receive of kfi_rx_got(). Nothing happens after a stop
+ * @rx: receive of kfi_rx_got(). If the connection is stopped, it is posted when that connects again
  *
  * Context: Any but hard interrupts.
  */

@@ -9,7 +9,7 @@
 
 /**
  * struct kfi_rw - a transfer; part of the ULP's command
- * @conn: connection
+ * @conn: connection; set by kfi_rw_begin()
  * @done: called once, when no memory of the transfer is used any more. err is 0, or says why bytes
  *	may not have arrived. It is called in the context of the functions of @conn, in
  *	&kfi_conn_ops.post_wq, or in the call that has started the transfer
@@ -26,6 +26,7 @@ struct kfi_rw {
 	u64			key, addr;
 	struct kfid_place	*place;
 	/* private: */
+	u32			epoch;
 	struct kfi_cqe		cqe;
 	atomic_t		refs;
 	int			err;
@@ -36,6 +37,23 @@ struct kfi_rw {
 	struct list_head	wait;
 	struct llist_node	deferred;
 };
+
+/**
+ * kfi_rw_begin() - tell to which connection a transfer belongs
+ * @rw: transfer that is not in progress; @place becomes NULL
+ * @conn: connection
+ *
+ * What is started when @conn is not open, or is open again, ends with -ESHUTDOWN: so a late answer
+ * does not go to the next peer, nor does it end the next connection.
+ *
+ * Context: A function of @conn, or between kfi_conn_enter() and kfi_conn_exit().
+ */
+static inline void kfi_rw_begin(struct kfi_rw *rw, struct kfi_conn *conn)
+{
+	rw->conn = conn;
+	rw->epoch = READ_ONCE(conn->epoch);
+	rw->place = NULL;
+}
 
 /**
  * kfi_rw_read() - read from the peer's region

@@ -103,7 +103,8 @@ static int conn_endpoint(struct kfi_conn *conn)
 	const struct kfi_conn_attr *attr = &conn->attr;
 
 	conn->info->tx_attr->size = attr->tx ?: 2 * (attr->depth + attr->spare);
-	conn->info->rx_attr->size = attr->depth + attr->spare;
+	/* a larger connection before this one may have left more receives */
+	conn->info->rx_attr->size = max(attr->depth + attr->spare, conn->rx[0].n);
 	return kfi_endpoint(conn->dom->domain, conn->info, &conn->ep, conn);
 }
 
@@ -248,7 +249,7 @@ static bool objects_fit(const struct kfi_conn *conn, const struct kfi_dom *dom,
 	       (!new->region_segs || conn->nr_mrs >= new->depth) &&
 	       old->tx == new->tx && old->reclaim == new->reclaim &&
 	       old->timeout_ms == new->timeout_ms &&
-	       conn->info->rx_attr->size >= new->depth + new->spare && room_fits(conn, new);
+	       room_fits(conn, new);
 }
 
 /* On failure no object is open. */
@@ -290,7 +291,7 @@ int kfi_conn_objects(struct kfi_conn *conn, struct kfi_dom *dom, const struct kf
 static void conn_begin(struct kfi_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	conn->epoch++;
+	WRITE_ONCE(conn->epoch, conn->epoch + 1);
 	conn->active = true;
 	clear_bit(KFI_CONN_SHUT, &conn->flags);
 	WRITE_ONCE(conn->err, 0);
@@ -307,7 +308,21 @@ static void conn_disconnect(struct kfi_conn *conn)
 	conn->active = false;
 	if (conn->av || kfi_ep_reset(conn->ep))
 		kfi_conn_release(conn);
+	kfi_rxset_stopped(conn, &conn->rx[0]);
 	kfi_conn_drain(conn);
+}
+
+/* Operations of the ULP may begin, and it has what it has given back meanwhile. */
+static void conn_opened(struct kfi_conn *conn)
+{
+	int ret;
+
+	set_bit(KFI_CONN_OPEN, &conn->flags);
+	smp_mb__after_atomic();	/* pairs with kfi_rx_done() */
+	ret = kfi_rxset_post(conn, &conn->rx[0]);
+	if (ret)
+		kfi_conn_fail(conn, ret);
+	kfi_conn_live(conn);
 }
 
 int kfi_conn_open(struct kfi_conn *conn, struct kfi_dom *dom, const struct kfi_info *info,
@@ -319,15 +334,11 @@ int kfi_conn_open(struct kfi_conn *conn, struct kfi_dom *dom, const struct kfi_i
 	ret = kfi_conn_objects(conn, dom, info, attr);
 	if (!ret && conn->av) {
 		conn_begin(conn);
-		set_bit(KFI_CONN_OPEN, &conn->flags);
-		kfi_conn_live(conn);
-		ret = kfi_rxset_post(&conn->rx[0], conn, attr->depth + attr->spare);
-		if (ret) {
-			clear_bit(KFI_CONN_LIVE, &conn->flags);
-			clear_bit(KFI_CONN_OPEN, &conn->flags);
-			synchronize_rcu();
+		ret = kfi_rxset_post(conn, &conn->rx[0]);
+		if (ret)
 			conn_disconnect(conn);
-		}
+		else
+			conn_opened(conn);
 	}
 	mutex_unlock(&conn->lock);
 	return ret;
@@ -337,8 +348,7 @@ EXPORT_SYMBOL_GPL(kfi_conn_open);
 static int conn_connect(struct kfi_conn *conn, const void *addr, const void *data, size_t len,
 			unsigned int ms)
 {
-	int ret = kfi_rxset_post(&conn->rx[0], conn, conn->attr.depth + conn->attr.spare) ?:
-		  kfi_connect(conn->ep, addr, data, len);
+	int ret = kfi_rxset_post(conn, &conn->rx[0]) ?: kfi_connect(conn->ep, addr, data, len);
 
 	if (ret)
 		return ret;
@@ -364,10 +374,8 @@ int kfi_conn_connect(struct kfi_conn *conn, const void *addr, const void *data, 
 		conn_disconnect(conn);	/* waits for conn_event() */
 	if (xchg(&conn->answer, NULL))
 		*conn->answer_len = 0;
-	if (!ret) {
-		set_bit(KFI_CONN_OPEN, &conn->flags);
-		kfi_conn_live(conn);
-	}
+	if (!ret)
+		conn_opened(conn);
 unlock:
 	mutex_unlock(&conn->lock);
 	return ret;

@@ -157,7 +157,7 @@ int kfi_conn_ready(struct kfi_conn *conn)
 		return -ECONNABORTED;	/* it has been ended to make room */
 	ret = kfi_rxset_alloc(conn, &conn->rx[1], n);
 	if (!ret && kfi_conn_enter(conn)) {
-		ret = kfi_rxset_post(&conn->rx[1], conn, n);
+		ret = kfi_rxset_post(conn, &conn->rx[1]);
 		kfi_conn_exit(conn);
 	}
 	if (ret)
@@ -210,7 +210,7 @@ int kfi_conn_accept(struct kfi_conn *conn, struct kfi_caller *caller,
 		goto close;
 	clear_bit(KFI_CONN_SHUT, &conn->flags);
 	set_bit(KFI_CONN_OPEN, &conn->flags);
-	ret = kfi_rxset_post(&conn->rx[0], conn, conn->rx[0].n);
+	ret = kfi_rxset_post(conn, &conn->rx[0]);
 	if (ret)
 		goto close;
 	if (attr->first && l->ready_ms)

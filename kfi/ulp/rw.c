@@ -112,18 +112,27 @@ static ssize_t post_msg(struct kfi_rw *rw)
 				   (rw->invalidate ? KFI_INVALIDATE : 0) | round_more(rw->conn));
 }
 
-/* Post what remains of a transfer. Return: 0; -EAGAIN: continue later. */
+/*
+ * Post what remains of a transfer. A connection that has connected again meanwhile does not end.
+ * Return: 0; -EAGAIN: continue later.
+ */
 static ssize_t rw_post(struct kfi_rw *rw)
 {
-	ssize_t ret = 0;
+	struct kfi_conn *conn = rw->conn;
+	ssize_t ret = -ESHUTDOWN;
 
-	if (!kfi_conn_enter(rw->conn))
-		return -ESHUTDOWN;
-	while (!ret && rw->todo)
-		ret = post_data(rw);
-	if (!ret && rw->msg)
-		ret = post_msg(rw);
-	kfi_conn_exit(rw->conn);
+	if (!kfi_conn_enter(conn))
+		return ret;
+	if (rw->epoch == READ_ONCE(conn->epoch)) {
+		ret = 0;
+		while (!ret && rw->todo)
+			ret = post_data(rw);
+		if (!ret && rw->msg)
+			ret = post_msg(rw);
+		if (ret && ret != -EAGAIN)
+			kfi_conn_fail(conn, ret);
+	}
+	kfi_conn_exit(conn);
 	return ret;
 }
 
@@ -131,22 +140,19 @@ static ssize_t rw_post(struct kfi_rw *rw)
 
 static void rw_put(struct kfi_rw *rw)
 {
-	int err;
-
-	if (!atomic_dec_and_test(&rw->refs))
-		return;
-	err = READ_ONCE(rw->err);
-	if (err && rw->reply)
-		kfi_conn_fail(rw->conn, err);
-	rw->done(rw, err);
+	if (atomic_dec_and_test(&rw->refs))
+		rw->done(rw, READ_ONCE(rw->err));
 }
 
 static void rw_moved(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
 	struct kfi_rw *rw = container_of(cqe, struct kfi_rw, cqe);
 
-	if (wc->err)
+	if (wc->err) {
 		WRITE_ONCE(rw->err, -wc->err);
+		if (rw->reply)
+			kfi_conn_fail(rw->conn, -wc->err);
+	}
 	rw_put(rw);
 }
 
@@ -182,10 +188,8 @@ static void rw_continue(struct kfi_rw *rw)
 		rw_wait(rw);
 		return;
 	}
-	if (ret) {
+	if (ret)
 		WRITE_ONCE(rw->err, ret);
-		kfi_conn_fail(rw->conn, ret);
-	}
 	rw_put(rw);
 }
 

@@ -66,14 +66,34 @@ free:
 	return -ENOMEM;
 }
 
-int kfi_rxset_post(struct kfi_rxset *set, struct kfi_conn *conn, unsigned int n)
+/* Who changes IDLE posts the receive. */
+static int rx_post_idle(struct kfi_rxbuf *rx)
+{
+	return cmpxchg(&rx->state, KFI_RX_IDLE, KFI_RX_POSTED) == KFI_RX_IDLE ? kfi_rx_post(rx) : 0;
+}
+
+/* Post the receives of a set that neither the endpoint nor the ULP has. */
+int kfi_rxset_post(struct kfi_conn *conn, struct kfi_rxset *set)
 {
 	unsigned int i;
 	int ret = 0;
 
-	for (i = 0; i < min(n, set->n) && !ret; i++)
-		ret = kfi_rx_post(buf_at(conn, set, i));
+	for (i = 0; i < set->n && !ret; i++)
+		ret = rx_post_idle(buf_at(conn, set, i));
 	return ret;
+}
+
+/* The connection is stopped, so none is posted, and only the ULP changes those that it keeps. */
+void kfi_rxset_stopped(struct kfi_conn *conn, struct kfi_rxset *set)
+{
+	struct kfi_rxbuf *rx;
+	unsigned int i;
+
+	for (i = 0; i < set->n; i++) {
+		rx = buf_at(conn, set, i);
+		if (READ_ONCE(rx->state) == KFI_RX_POSTED)
+			WRITE_ONCE(rx->state, KFI_RX_IDLE);
+	}
 }
 
 int kfi_rx_post(struct kfi_rxbuf *rx)
@@ -100,14 +120,17 @@ EXPORT_SYMBOL_GPL(kfi_rx_post);
 
 void kfi_rx_done(struct kfi_rxbuf *rx)
 {
+	struct kfi_conn *conn = rx->conn;
 	int ret;
 
-	if (!kfi_conn_enter(rx->conn))
+	/* A full barrier: if the connection opens, its opener or this function sees the other. */
+	xchg(&rx->state, KFI_RX_IDLE);
+	if (!kfi_conn_enter(conn))
 		return;
-	ret = kfi_rx_post(rx);
+	ret = rx_post_idle(rx);
 	if (ret)
-		kfi_conn_fail(rx->conn, ret);
-	kfi_conn_exit(rx->conn);
+		kfi_conn_fail(conn, ret);
+	kfi_conn_exit(conn);
 }
 EXPORT_SYMBOL_GPL(kfi_rx_done);
 

@@ -45,7 +45,8 @@ void kfi_conn_live(struct kfi_conn *conn);
 
 /* rx.c */
 int kfi_rxset_alloc(struct kfi_conn *conn, struct kfi_rxset *set, unsigned int n);
-int kfi_rxset_post(struct kfi_rxset *set, struct kfi_conn *conn, unsigned int n);
+int kfi_rxset_post(struct kfi_conn *conn, struct kfi_rxset *set);
+void kfi_rxset_stopped(struct kfi_conn *conn, struct kfi_rxset *set);
 void kfi_rxset_free(struct kfi_conn *conn, struct kfi_rxset *set);
 void kfi_inject_failed(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
 

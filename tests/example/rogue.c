@@ -66,10 +66,9 @@ static void rogue_received(struct kfid_cq *cq, struct kfi_cqe *cqe,
 	answer = (void *)cmd->answer;
 	memset(cmd->answer, 0, sizeof(cmd->answer));
 	answer->tag = cmd->req.tag;
-	cmd->rw.conn = rx->conn;
+	kfi_rw_begin(&cmd->rw, rx->conn);
 	cmd->rw.key = le32_to_cpu(cmd->req.key);
 	cmd->rw.addr = le64_to_cpu(cmd->req.addr);
-	cmd->rw.place = NULL;
 	cmd->rw.done = rogue_answered;
 	sg_init_one(&cmd->sg, zeros, PAGE_SIZE);
 	if (++requests % 8 == 0 && told < LIES)

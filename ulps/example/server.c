@@ -78,10 +78,9 @@ static void ex_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kf
 	if (!rx)
 		return;
 	cmd->req = *(struct ex_request *)rx->head;
-	cmd->rw.conn = rx->conn;
+	kfi_rw_begin(&cmd->rw, rx->conn);
 	cmd->rw.key = le32_to_cpu(cmd->req.key);
 	cmd->rw.addr = le64_to_cpu(cmd->req.addr);
-	cmd->rw.place = NULL;
 	cmd->rw.done = ex_fetched;
 	cmd->sg = NULL;
 	len = le32_to_cpu(cmd->req.len);

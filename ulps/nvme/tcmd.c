@@ -145,8 +145,7 @@ static void kfnt_cmd_reset(struct kfnt_cmd *cmd)
 	cmd->req.port = queue->port->nport;
 	cmd->req.p2p_client = queue->conn.dom->limits.p2p_device;
 	memset(&cmd->cqe, 0, sizeof(cmd->cqe));
-	cmd->rw.conn = cmd->rx.conn;
-	cmd->rw.place = NULL;
+	kfi_rw_begin(&cmd->rw, cmd->rx.conn);
 	cmd->capsule = cmd->rx.len - sizeof(struct nvme_command);
 	cmd->inv = false;
 	cmd->fetch = false;
