@@ -190,7 +190,8 @@ struct kfi_fabric_attr {
  * @next: next info, or NULL
  * @caps: capabilities
  * @mode: mode bits; 0 for the providers of this tree
- * @addr_format: format of the addresses, KFI_SOCKADDR_IN, ...
+ * @addr_format: format of the addresses, KFI_SOCKADDR_IN, ... KFI_ADDR_STR in hints: @src_addr is
+ *	text, a local IP address or interface
  * @src_addrlen: length of @src_addr, bytes
  * @dest_addrlen: length of @dest_addr, bytes
  * @src_addr: local address, or NULL

@@ -38,7 +38,7 @@
 /* Granted without a request: they cost nothing if they are not used */
 #define FREE_CAPS							\
 	(KFI_MULTI_RECV | KFI_LOCAL_COMM | KFI_REMOTE_COMM |		\
-	 KFI_SHARED_AV | KFI_RMA_PMEM)
+	 KFI_SHARED_AV | KFI_RMA_PMEM | KFI_PLACE)
 
 #define TX_ONLY_CAPS							\
 	(KFI_SEND | KFI_READ | KFI_WRITE |				\
@@ -203,9 +203,9 @@ static bool addr_format_match(u32 offer, u32 hint)
 {
 	if (hint == KFI_FORMAT_UNSPEC || offer == hint)
 		return true;
-	/* KFI_SOCKADDR means any address family, in the offer and in the hints. */
+	/* KFI_SOCKADDR means any address family, in the offer and in the hints; so does a text. */
 	return (offer == KFI_SOCKADDR && is_sockaddr(hint)) ||
-	       (hint == KFI_SOCKADDR && is_sockaddr(offer));
+	       ((hint == KFI_SOCKADDR || hint == KFI_ADDR_STR) && is_sockaddr(offer));
 }
 
 /* ---- transmit and receive ---- */
@@ -506,7 +506,7 @@ int kfi_attr_answer(struct kfi_info *info, const struct kfi_info *hints)
 
 	if (hints) {
 		info->caps = caps_grant(info->caps, hints->caps);
-		if (info->addr_format == KFI_SOCKADDR && hints->addr_format)
+		if (info->addr_format == KFI_SOCKADDR && is_sockaddr(hints->addr_format))
 			info->addr_format = hints->addr_format;
 	}
 	answer_tx(info, hints);

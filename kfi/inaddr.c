@@ -307,16 +307,17 @@ bool kfi_inaddr_ifname(struct net *net, const char *name, char *ifname)
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_ifname);
 
-static int filter_source(const struct kfi_query *q, struct kfi_inaddr_filter *filter)
+static int filter_source(const struct kfi_query *q, const char *node, const char *service,
+			 struct kfi_inaddr_filter *filter)
 {
-	if (q->service && read_port(q->service, &filter->port))
+	if (service && read_port(service, &filter->port))
 		return -ENODATA;
-	if (!q->node)
+	if (!node)
 		return 0;
-	if (!read_literal(q->net, AF_UNSPEC, q->node, q->service, &filter->src))
+	if (!read_literal(q->net, AF_UNSPEC, node, service, &filter->src))
 		return 0;
-	filter->name = q->node;
-	kfi_inaddr_ifname(q->net, q->node, filter->ifname);
+	filter->name = node;
+	kfi_inaddr_ifname(q->net, node, filter->ifname);
 	return 0;
 }
 
@@ -326,7 +327,7 @@ static int filter_dest(const struct kfi_query *q, struct kfi_inaddr_filter *filt
 
 	if (q->node && read_literal(q->net, AF_UNSPEC, q->node, q->service, &filter->dest))
 		return -ENODATA;
-	if (!filter->dest.sa.sa_family || filter->src.sa.sa_family)
+	if (!filter->dest.sa.sa_family || filter->src.sa.sa_family || filter->name)
 		return 0;
 	if (find_route(q->net, &filter->dest, &src))
 		return -ENODATA;
@@ -341,6 +342,11 @@ static bool has_short_hint(const struct kfi_info *hints)
 	       hints->src_addrlen == sizeof(struct kcxi_addr);
 }
 
+static bool has_text_hint(const struct kfi_info *hints)
+{
+	return hints && hints->addr_format == KFI_ADDR_STR && hints->src_addr;
+}
+
 /*
  * The hint is the short name of an earlier answer. Its port is used. Its node number is compared
  * with that of each local address later.
@@ -349,7 +355,7 @@ static int filter_short(const struct kfi_query *q, struct kfi_inaddr_filter *fil
 {
 	const struct kcxi_addr *a = q->hints->src_addr;
 	bool node = q->flags & KFI_SOURCE && q->node;
-	int ret = node ? filter_source(q, filter) : 0;
+	int ret = node ? filter_source(q, q->node, q->service, filter) : 0;
 
 	if (!node || !q->service)
 		filter->port = htons(a->pid);
@@ -359,14 +365,23 @@ static int filter_short(const struct kfi_query *q, struct kfi_inaddr_filter *fil
 
 int kfi_inaddr_filter(const struct kfi_query *q, struct kfi_inaddr_filter *filter)
 {
+	const struct kfi_info *hints = q->hints;
+
 	memset(filter, 0, sizeof(*filter));
-	if (has_short_hint(q->hints))
+	if (has_short_hint(hints))
 		return filter_short(q, filter);
-	if (q->hints && read_hint(q->hints->src_addr, q->hints->src_addrlen, &filter->src))
+	if (has_text_hint(hints)) {
+		/* the text may come from a process */
+		if (strnlen(hints->src_addr, hints->src_addrlen) == hints->src_addrlen ||
+		    filter_source(q, hints->src_addr, NULL, filter))
+			return -ENODATA;
+	} else if (hints && read_hint(hints->src_addr, hints->src_addrlen, &filter->src)) {
 		filter->port = kfi_inaddr_port(&filter->src);
-	if (q->hints)
-		read_hint(q->hints->dest_addr, q->hints->dest_addrlen, &filter->dest);
-	return q->flags & KFI_SOURCE ? filter_source(q, filter) : filter_dest(q, filter);
+	}
+	if (hints)
+		read_hint(hints->dest_addr, hints->dest_addrlen, &filter->dest);
+	return q->flags & KFI_SOURCE ? filter_source(q, q->node, q->service, filter) :
+				       filter_dest(q, filter);
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_filter);
 

@@ -431,6 +431,66 @@ static void offers(struct test *t)
 	EXPECT(t, t->w->offered & BIT(t->type));
 }
 
+static bool same_place(const struct kfi_info *a, const struct kfi_info *b)
+{
+	return !strcmp(a->fabric_attr->prov_name, b->fabric_attr->prov_name) &&
+	       !strcmp(a->domain_attr->name, b->domain_attr->name) &&
+	       a->src_addrlen == b->src_addrlen && !memcmp(a->src_addr, b->src_addr, a->src_addrlen);
+}
+
+/* One who listens at each answer listens nowhere twice. */
+static void once(struct test *t)
+{
+	struct kfi_info *hints = test_hints(t, C_MSG), *info, *i, *j;
+
+	REQUIRE(t, hints);
+	REQUIRE_EQ(t, ask(t, hints, &info), 0);
+	for (i = info; i; i = i->next)
+		for (j = i->next; j; j = j->next)
+			EXPECT(t, !same_place(i, j));
+	kfi_freeinfo(info);
+}
+
+/* Ask for the way from @text, of @len bytes, to the other side. */
+static int ask_from(struct test *t, const char *text, size_t len, struct kfi_info **info)
+{
+	const struct side *s = t->w->side;
+	struct kfi_info *hints = test_hints(t, C_MSG);
+	int ret;
+
+	if (!EXPECT(t, hints))
+		return -ENOMEM;
+	hints->addr_format = KFI_ADDR_STR;
+	hints->src_addr = kmemdup(text, len, GFP_KERNEL);
+	hints->src_addrlen = len;
+	ret = kfi_getinfo_net(s[0].net, kfi_version(), s[1].node ?: s[0].node, NULL, 0, hints, info);
+	kfi_freeinfo(hints);
+	return ret;
+}
+
+/* The local address is a text in the hints; only IP addresses and interfaces have one. */
+static void text_source(struct test *t)
+{
+	const char *node = t->w->side[0].node;
+	struct kfi_info *hints, *info, *local;
+
+	EXPECT_EQ(t, ask_from(t, "no-such-node", sizeof("no-such-node"), &info), -ENODATA);
+	if (!node) {
+		EXPECT_EQ(t, ask_from(t, "loop", sizeof("loop"), &info), -ENODATA);
+		return;
+	}
+	EXPECT_EQ(t, ask_from(t, node, strlen(node), &info), -ENODATA);	/* has no end */
+	hints = test_hints(t, C_MSG);
+	REQUIRE(t, hints);
+	REQUIRE_EQ(t, ask(t, hints, &local), 0);
+	if (EXPECT_EQ(t, ask_from(t, node, strlen(node) + 1, &info), 0)) {
+		EXPECT(t, same_place(info, local));
+		EXPECT(t, info->dest_addr);
+		kfi_freeinfo(info);
+	}
+	kfi_freeinfo(local);
+}
+
 const struct test_case info_cases[] = {
 	{ "info.offers", T_ALL, CASE_OFFER, 0, offers },
 	{ "info.unknown_provider", T_ALL, CASE_ONCE, 0, unknown_provider },
@@ -449,6 +509,8 @@ const struct test_case info_cases[] = {
 	{ "info.no_hints", T_ALL, 0, 0, no_hints },
 	{ "info.loopback_last", T_ALL, 0, 0, loopback_last },
 	{ "info.reuse", T_ALL, 0, 0, reuse },
+	{ "info.once", T_ALL, 0, 0, once },
+	{ "info.text_source", T_ALL, 0, 0, text_source },
 	{ "script.alternative", T_RDM, CASE_SCRIPT, 0, other_name },
 	{ }
 };

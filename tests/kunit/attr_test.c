@@ -182,7 +182,10 @@ static const struct attr_case attr_rows[] = {
 	{ "format: one of any sockaddr", { IN(addr_format, KFI_SOCKADDR) },
 	  { IN(addr_format, KFI_SOCKADDR_IN6) }, true, { IN(addr_format, KFI_SOCKADDR_IN6) } },
 	{ "format: another family", {}, { IN(addr_format, KFI_SOCKADDR_IN6) }, false },
-	{ "format: text", {}, { IN(addr_format, KFI_ADDR_STR) }, false },
+	{ "format: text", {}, { IN(addr_format, KFI_ADDR_STR) }, true,
+	  { IN(addr_format, KFI_SOCKADDR_IN) } },
+	{ "format: text, no IP address", { IN(addr_format, KFI_ADDR_NTB) },
+	  { IN(addr_format, KFI_ADDR_STR) }, false },
 
 	/* endpoint */
 	{ "ep type: any", {}, { EP(type, KFI_EP_UNSPEC) }, true, { EP(type, KFI_EP_RDM) } },
