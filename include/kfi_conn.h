@@ -40,7 +40,6 @@ struct kfi_rxbuf;
  * @provider: name, or NULL or "" for any
  * @device: name of an interface or RDMA device, or NULL or "" for any
  * @type: KFI_EP_MSG or KFI_EP_RDM
- * @want: capabilities that are used where a provider has them, besides KFI_MSG and KFI_RMA
  * @order: KFI_ORDER_
  * @max_len: bytes of the longest message, read or write
  * @inject: bytes of the longest message that is sent from a buffer of the caller
@@ -57,7 +56,6 @@ struct kfi_need {
 	const char		*provider;
 	const char		*device;
 	enum kfi_ep_type	type;
-	u64			want;
 	u64			order;
 	size_t			max_len;
 	size_t			inject;

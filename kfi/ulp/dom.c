@@ -27,7 +27,7 @@ static int hint(char **to, const char *name)
 	return *to ? 0 : -ENOMEM;
 }
 
-static struct kfi_info *make_hints(const struct kfi_need *need)
+static struct kfi_info *make_hints(const struct kfi_need *need, const char *src)
 {
 	struct kfi_info *hints = kfi_allocinfo();
 
@@ -46,8 +46,13 @@ static struct kfi_info *make_hints(const struct kfi_need *need)
 	hints->domain_attr->mr_mode = KFI_MR_VIRT_ADDR | KFI_MR_ALLOCATED | KFI_MR_PROV_KEY |
 				      KFI_MR_ENDPOINT;
 	if (hint(&hints->fabric_attr->prov_name, need->provider) ||
-	    hint(&hints->domain_attr->name, need->device))
+	    hint(&hints->domain_attr->name, need->device) ||
+	    hint((char **)&hints->src_addr, src))
 		goto free;
+	if (hints->src_addr) {
+		hints->addr_format = KFI_ADDR_STR;
+		hints->src_addrlen = strlen(src) + 1;
+	}
 	if (!need->auth_key)
 		return hints;
 	hints->ep_attr->auth_key = kmemdup(need->auth_key, need->auth_key_size, GFP_KERNEL);
@@ -59,58 +64,23 @@ free:
 	return NULL;
 }
 
-/* kfi.ko loads a provider that is named. */
-static int query(struct net *net, const char *node, const char *service, u64 flags,
-		 struct kfi_info *hints, bool load, struct kfi_info **info)
-{
-	int ret = kfi_getinfo_net(net, ULP_API, node, service, flags, hints, info);
-
-	if (ret != -ENODATA || !load || hints->fabric_attr->prov_name)
-		return ret;
-	request_module("kfi-provider-sockets");
-	return kfi_getinfo_net(net, ULP_API, node, service, flags, hints, info);
-}
-
-static int set_source(struct net *net, const char *src, struct kfi_info *hints, bool load)
-{
-	struct kfi_info *near;
-	int ret = query(net, src, NULL, KFI_SOURCE, hints, load, &near);
-
-	if (ret)
-		return ret;
-	hints->addr_format = near->addr_format;
-	swap(hints->src_addrlen, near->src_addrlen);
-	swap(hints->src_addr, near->src_addr);
-	kfi_freeinfo(near);
-	return 0;
-}
-
 int kfi_find(struct net *net, const struct kfi_need *need, const char *src, const char *dst,
 	     const char *service, struct kfi_info **info)
 {
-	struct kfi_info *hints = make_hints(need), **end = info;
+	struct kfi_info *hints = make_hints(need, dst ? src : NULL);
 	u64 flags = dst ? 0 : KFI_SOURCE;
-	int ret = 0;
+	int ret;
 
 	if (!hints)
 		return -ENOMEM;
-	*info = NULL;
-	if (dst && src)
-		ret = set_source(net, src, hints, need->load);
-	if (!ret && need->want) {
-		hints->caps |= need->want;
-		if (kfi_getinfo_net(net, ULP_API, dst ?: src, service, flags, hints, info))
-			*info = NULL;
-		hints->caps &= ~need->want;
-		while (*end)
-			end = &(*end)->next;
+	ret = kfi_getinfo_net(net, ULP_API, dst ?: src, service, flags, hints, info);
+	/* kfi.ko loads a provider that is named */
+	if (ret == -ENODATA && need->load && !hints->fabric_attr->prov_name) {
+		request_module("kfi-provider-sockets");
+		ret = kfi_getinfo_net(net, ULP_API, dst ?: src, service, flags, hints, info);
 	}
-	if (!ret)
-		ret = query(net, dst ?: src, service, flags, hints, need->load, end);
-	if (ret)
-		*end = NULL;
 	kfi_freeinfo(hints);
-	return *info ? 0 : ret;
+	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_find);
 
@@ -237,18 +207,6 @@ static struct kfi_dom *dom_get(struct kfi_fab *fab, const struct kfi_info *info)
 		return dom;
 found:
 	dom->users++;
-	return dom;
-}
-
-struct kfi_dom *kfi_dom_get_in(struct kfi_fab *fab, const struct kfi_info *info)
-{
-	unsigned int noio = memalloc_noio_save();
-	struct kfi_dom *dom;
-
-	mutex_lock(&doms_lock);
-	dom = dom_get(fab, info);
-	mutex_unlock(&doms_lock);
-	memalloc_noio_restore(noio);
 	return dom;
 }
 

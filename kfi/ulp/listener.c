@@ -26,7 +26,7 @@
  * struct place - a passive endpoint
  * @entry: in &kfi_listener.places
  * @l: listener
- * @fab: its fabric, held; that of the domains of the connections
+ * @fab: its fabric, held
  * @eq: connection requests
  * @lock: held while a request is answered, and while @pep is closed: the close fails with -EBUSY if
  *	a request was read and not answered yet
@@ -192,7 +192,6 @@ void kfi_conn_end_work(struct work_struct *work)
 int kfi_conn_accept(struct kfi_conn *conn, struct kfi_caller *caller,
 		    const struct kfi_conn_attr *attr, const void *data, size_t len)
 {
-	struct place *place = caller->place;
 	struct kfi_listener *l = caller->listener;
 	struct kfi_dom *dom;
 	int ret;
@@ -202,7 +201,7 @@ int kfi_conn_accept(struct kfi_conn *conn, struct kfi_caller *caller,
 	conn_source(conn, caller->info);
 	if (!conn_enter(conn))
 		return -EBUSY;
-	dom = kfi_dom_get_in(place->fab, caller->info);
+	dom = kfi_dom_get(l->net, caller->info, l->owner);
 	ret = PTR_ERR_OR_ZERO(dom) ?: kfi_conn_objects(conn, dom, caller->info, attr);
 	if (!IS_ERR(dom))
 		kfi_dom_put(dom);
@@ -318,18 +317,6 @@ static int place_open(struct kfi_listener *l, struct kfi_info *info, const char 
 	return 0;
 }
 
-/* Is an earlier entry of the list for the same place? The best entry comes first. */
-static bool listed_before(const struct kfi_info *infos, const struct kfi_info *info)
-{
-	for (; infos != info; infos = infos->next)
-		if (!strcmp(infos->fabric_attr->prov_name, info->fabric_attr->prov_name) &&
-		    !strcmp(infos->domain_attr->name, info->domain_attr->name) &&
-		    infos->src_addrlen == info->src_addrlen &&
-		    !memcmp(infos->src_addr, info->src_addr, info->src_addrlen))
-			return true;
-	return false;
-}
-
 int kfi_listener_open(struct kfi_listener *l, struct net *net, const struct kfi_need *need,
 		      const char *node, const char *service, struct module *owner)
 {
@@ -350,8 +337,6 @@ int kfi_listener_open(struct kfi_listener *l, struct net *net, const struct kfi_
 	l->net = get_net_track(net, &l->tracker, GFP_KERNEL);
 	ret = -ENODATA;
 	for (info = infos; info; info = info->next) {
-		if (listed_before(infos, info))
-			continue;
 		err = place_open(l, info, node);
 		if (ret)
 			ret = err;

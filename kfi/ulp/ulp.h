@@ -34,7 +34,6 @@ struct kfi_fab {
 /* dom.c */
 struct kfi_fab *kfi_fab_get(struct net *net, const struct kfi_info *info, struct module *owner);
 void kfi_fab_put(struct kfi_fab *fab);
-struct kfi_dom *kfi_dom_get_in(struct kfi_fab *fab, const struct kfi_info *info);
 struct kfi_dom *kfi_dom_ref(struct kfi_dom *dom);
 
 /* conn.c */

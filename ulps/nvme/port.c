@@ -43,8 +43,6 @@ static int kfnt_port_listen(struct kfnt_port *port)
 
 	need.provider = kfnt_provider();
 	need.load = true;
-	if (kfnt_bypass())
-		need.want = KFI_PLACE;
 	port->listener.called = kfnt_called;
 	port->listener.max_unready = KFNT_UNCONNECTED_QUEUES * kfnt_queue_limit(port->nport);
 	ret = kfi_listener_open(&port->listener, current->nsproxy->net_ns, &need, addr->traddr,

@@ -83,7 +83,7 @@ enum {
  * @qid: number that the host has chosen
  * @depth: commands that the host may send
  * @inline_size: bytes of data that a capsule may have
- * @has_places: its endpoint was opened with KFI_PLACE
+ * @has_places: its endpoint has KFI_PLACE, and bypassing is permitted
  * @places: handles for places, from NVMe's connect on; NULL: all data goes through RAM
  * @flags: KFNT_Q_*
  */

@@ -37,7 +37,7 @@ static struct kfnt_queue *kfnt_queue_new(struct kfi_caller *caller,
 	queue->qid = le16_to_cpu(req->qid);
 	queue->depth = le16_to_cpu(req->hsqsize) + 1;
 	queue->inline_size = queue->qid ? port->nport->inline_data_size : 0;
-	queue->has_places = caller->info->caps & KFI_PLACE;
+	queue->has_places = kfnt_bypass() && caller->info->caps & KFI_PLACE;
 	strscpy(queue->traddr, caller->at, sizeof(queue->traddr));
 	nvmet_cq_init(&queue->cq);
 	if (nvmet_sq_init(&queue->sq, &queue->cq)) {
