@@ -4,8 +4,8 @@
  * the other headers, and a ULP may use both. kfi_req.h has requests with an answer, kfi_rw.h data
  * between a scatterlist and a peer's region. docs/ulp-guide.md explains how to use it.
  *
- * Objects are part of the ULP's structures. Nothing is allocated after kfi_conn_open(), or
- * kfi_conn_accept() and kfi_conn_ready(). Work queues belong to the ULP: if two ULPs shared one,
+ * Objects, but domains, are part of the ULP's structures. Nothing is allocated after kfi_conn_open(),
+ * or kfi_conn_accept() and kfi_conn_ready(). Work queues belong to the ULP: if two ULPs shared one,
  * the end of a target that waits for a disk could block the reconnect of the host that has this
  * disk.
  */
@@ -150,10 +150,12 @@ enum kfi_conn_where {
  * struct kfi_conn_ops - functions of a ULP
  * @received: done() of receives. It begins with kfi_rx_take() or kfi_rx_got()
  * @req_done: a request of kfi_req.h has ended; called once for each kfi_req_send() that has
- *	returned 0, except for requests without an answer at the time of a stop
+ *	returned 0, except for requests without an answer at the time of a stop. @err is 0, or that
+ *	of a send after kfi_req_map(). Called where the last of its events happens: in a function of
+ *	the connection, in softirq when the region ends, in kfi_req_send() or kfi_req_put()
  * @lost: the connection can't be used any more. Called once for each connection, in any context
- *	including hard interrupts, while its memory exists; not after kfi_conn_shut(), nor if
- *	kfi_conn_connect() fails. NULL: nothing to do
+ *	including hard interrupts; not after kfi_conn_stop(), nor if kfi_conn_connect() fails. NULL:
+ *	nothing to do
  * @release: accepted connections: the connection was stopped. Called once, in @end_wq. The ULP
  *	waits for its own work, calls kfi_conn_close() and frees the connection
  * @end_wq: accepted connections: WQ_MEM_RECLAIM, of this ULP alone; calls @release
@@ -180,7 +182,7 @@ struct kfi_conn_ops {
  * @tx: posts in flight; 0: 2 * (@depth + @spare)
  * @tx_len: bytes of a request's message, for requests with data behind it
  * @region_segs: pieces of memory of a request's region; 0: no regions
- * @where: context of the functions
+ * @where: context of the functions of the connection: @received, @req_done and &kfi_rw.done
  * @reclaim: memory reclaim may wait for this connection
  * @timeout_ms: time limit of each operation; 0: none
  * @av_only: RDM: callers that are not the peer are refused, where the provider can do that
@@ -203,7 +205,6 @@ struct kfi_conn_attr {
 enum {
 	KFI_CONN_OPEN,		/* operations may be posted, under RCU */
 	KFI_CONN_LIVE,		/* kfi_conn_fail() has to report the loss */
-	KFI_CONN_SHUT,		/* &kfi_conn.gp covers the last post */
 	KFI_CONN_COUNTED,	/* &kfi_listener.unready has its cost; under &kfi_listener.lock */
 };
 
@@ -234,10 +235,9 @@ struct kfi_rxset {
  *
  * Flags are atomic. The mutex (lock) serialises open, connect, stop, close and the name. Functions
  * that run beside a stop test KFI_CONN_OPEN inside an RCU section, and the stop waits for a grace
- * period after it has cleared the flag. tx_lock protects the backlog, &kfi_listener.lock the entries
- * in lists. The second set of receives is made by kfi_conn_ready(), before they are posted. round
- * and held are used by the task that runs the functions; other tasks only compare round with
- * themselves.
+ * period after it has cleared the flag. &kfi_listener.lock protects the entries in lists. The second
+ * set of receives is made by kfi_conn_ready(), before they are posted. round and held are used by the
+ * task that runs the functions; other tasks only compare round with themselves.
  */
 struct kfi_conn {
 	const struct kfi_conn_ops *ops;
@@ -254,8 +254,7 @@ struct kfi_conn {
 	void			*tx;
 	struct kfi_cqe		inject_cqe;
 	struct kfi_rxset	rx[2];
-	unsigned int		room;		/* requests for which there is memory */
-	unsigned int		nr_mrs;		/* requests that have a region */
+	unsigned int		room;		/* requests for which there are memory and regions */
 	struct task_struct	*round;
 	unsigned int		held;
 	struct mutex		lock;
@@ -263,7 +262,6 @@ struct kfi_conn {
 	struct kfid_av		*av;
 	struct kfi_info		*info;
 	bool			active;		/* a stop has something to end */
-	unsigned long		gp;
 	struct completion	connected;
 	int			err;		/* argument of the first kfi_conn_fail() */
 	void			*answer;
@@ -273,8 +271,6 @@ struct kfi_conn {
 	struct list_head	entry, waiting;
 	struct delayed_work	ready_work;
 	struct work_struct	end_work, post_work;
-	spinlock_t		tx_lock;
-	struct list_head	backlog;
 	struct llist_head	deferred;
 };
 
@@ -283,8 +279,8 @@ struct kfi_conn {
  * @conn: connection, any content
  * @ops: functions, which exist as long as @conn
  *
- * Context: Any. All functions below but kfi_conn_open() and kfi_conn_accept() return at once until
- * the connection is open.
+ * Context: Any. Until the connection is open, kfi_conn_enter() returns false, kfi_conn_stop() and
+ * kfi_conn_close() do nothing, and what returns an error returns -ENOTCONN.
  */
 void kfi_conn_init(struct kfi_conn *conn, const struct kfi_conn_ops *ops);
 
@@ -295,9 +291,11 @@ void kfi_conn_init(struct kfi_conn *conn, const struct kfi_conn_ops *ops);
  * @info: what kfi_find() has found
  * @attr: sizes; copied
  *
- * What a former connection has left is used again if it fits: that needs the same domain, local
- * address and sizes, and no larger depth. Then nothing is allocated. An RDM endpoint is ready to
- * send and receive when this function returns 0.
+ * What a former connection has left is used again if it fits. Memory does with the same sizes, and no
+ * larger depth; if it does not, no receive may be kept (kfi_rx_got()). The objects of an MSG endpoint
+ * do, besides, with the same domain and local address, if @info was found for the same &struct
+ * kfi_need. If both fit, nothing is allocated. An RDM endpoint may receive before this function
+ * returns 0.
  *
  * Context: Process context, may sleep. A reconnect for which reclaim may wait is in a NOIO scope.
  * Return: 0, or a negative error with no objects open.
@@ -332,36 +330,28 @@ int kfi_conn_connect(struct kfi_conn *conn, const void *addr, const void *data, 
  * The first call for a connection calls &kfi_conn_ops.lost, and queues the release of an accepted
  * connection.
  *
- * Context: Any, hard interrupts too. The connection exists at least until the caller's RCU section,
- * function of the connection, or use of a message of it ends.
+ * Context: Any, hard interrupts too. If @conn connects again, only functions of the connection and
+ * sections of kfi_conn_enter() may call it: a stop waits for these, so they can't end the next
+ * connection. Others use kfi_req_fail(). An accepted connection exists at least until the caller's
+ * RCU section, function of the connection, or use of a message of it ends.
  */
 void kfi_conn_fail(struct kfi_conn *conn, int err);
-
-/**
- * kfi_conn_shut() - let no further operation begin
- * @conn: connection, not accepted
- *
- * Starts the grace period for which kfi_conn_stop() waits: one who stops many connections shuts all
- * of them first. &kfi_conn_ops.lost is not called any more.
- *
- * Context: Process context or softirq.
- */
-void kfi_conn_shut(struct kfi_conn *conn);
 
 /**
  * kfi_conn_stop() - disconnect
  * @conn: connection, not accepted
  *
- * On return no function of the ULP runs or will be called, no memory is accessed, and no region has
- * memory. Objects and memory are kept for the next connection, unless they are of no use any more.
- * Requests without an answer are the ULP's.
+ * On return no function of the connection runs or will be called, no memory of requests is accessed,
+ * and no region of them has memory. Memory is kept for the next connection, and so are the objects of
+ * an MSG endpoint unless their device has gone. Requests without an answer, and receives of
+ * kfi_rx_got(), are the ULP's. A connect in progress is awaited.
  *
  * Context: Process context, may sleep; not in a function of the connection.
  */
 void kfi_conn_stop(struct kfi_conn *conn);
 
 /**
- * kfi_conn_drain() - end the transfers of kfi_rw.h that were begun after the stop
+ * kfi_conn_drain() - end the transfers of kfi_rw.h that were started after the stop
  * @conn: stopped connection, or one in &kfi_conn_ops.release
  *
  * kfi_conn_close() does so, too. For a ULP that has to free objects of the domain before that.
@@ -372,9 +362,12 @@ void kfi_conn_drain(struct kfi_conn *conn);
 
 /**
  * kfi_conn_close() - kfi_conn_stop(), and free everything
- * @conn: connection. If it was accepted, call this in &kfi_conn_ops.release
+ * @conn: connection, of which the ULP has no receive and no transfer. If it was accepted, call this
+ *	in &kfi_conn_ops.release
  *
- * Context: Process context, may sleep.
+ * RCU sections that have begun before end.
+ *
+ * Context: Process context, may sleep; not in a function of the connection.
  */
 void kfi_conn_close(struct kfi_conn *conn);
 
@@ -450,7 +443,7 @@ int kfi_conn_name(struct kfi_conn *conn, void *addr, size_t *len);
 /* ---- messages ---- */
 
 /**
- * struct kfi_rxbuf - a receive; first member of the ULP's structure of &kfi_conn_attr.rx_priv bytes
+ * struct kfi_rxbuf - a receive; the first member of the ULP's structure, &kfi_conn_attr.rx_priv
  * @conn: connection
  * @head: the first &kfi_conn_attr.rx_len bytes
  * @more: the others, in pages; or NULL
@@ -481,23 +474,14 @@ struct kfi_rxbuf {
 ssize_t kfi_conn_inject(struct kfi_conn *conn, const void *msg, size_t len, u64 flags);
 
 /**
- * kfi_rx_post() - post a receive
- * @rx: receive that is not posted
- *
- * Context: Any but hard interrupts; the connection is open, or the caller is in
- * &kfi_conn_ops.received.
- * Return: 0, or the error of the endpoint.
- */
-int kfi_rx_post(struct kfi_rxbuf *rx);
-
-/**
  * kfi_rx_take() - copy a message out of its receive, and post the receive again
  * @cqe: argument of &kfi_conn_ops.received
  * @wc: the same
  * @msg: where to copy it
  * @len: bytes that it has to have at least
  *
- * The receive is posted before the message is used: the peer may send again when it is answered.
+ * The receive is posted before the message is used, as with kfi_rx_done(): the peer may send again
+ * when it is answered.
  *
  * Context: &kfi_conn_ops.received.
  * Return: the connection; NULL if it has failed, or the message is too short. Then the connection
@@ -533,11 +517,14 @@ static inline struct kfi_rxbuf *kfi_rx_got(struct kfi_cqe *cqe, const struct kfi
 
 /**
  * kfi_rx_done() - post a receive again, whose message is not used any more
- * @rx: receive of kfi_rx_got(). If the connection is stopped, it is posted when that connects again
+ * @rx: receive of kfi_rx_got(), or one whose @received has not called that
+ *
+ * If the connection is not open, the receive is posted when it opens.
  *
  * Context: Any but hard interrupts.
+ * Return: 0; or the error of the endpoint: the connection has failed.
  */
-void kfi_rx_done(struct kfi_rxbuf *rx);
+int kfi_rx_done(struct kfi_rxbuf *rx);
 
 /**
  * kfi_region_open() - let the peer of a connection access memory until kfi_close()
@@ -578,8 +565,9 @@ struct kfi_caller {
 
 /**
  * struct kfi_listener - an address that is listened at over each provider that has it
- * @called: a caller. The ULP calls kfi_conn_accept(), or kfi_conn_reject(), or returns a negative
- *	error: then the caller is refused. One call at a time for each place; process context
+ * @called: a caller. The ULP calls kfi_conn_accept() or kfi_conn_reject() and returns 0, or returns a
+ *	negative error: then the caller is refused. One call at a time for each local address and
+ *	provider; process context
  * @ready_ms: an accepted connection with &kfi_conn_attr.first ends without kfi_conn_ready() after
  *	so many milliseconds; 0: never
  * @max_unready: sum of depth and spare of such connections, 0: no limit. Beyond it the oldest ones
@@ -673,8 +661,10 @@ void kfi_conn_reject(struct kfi_caller *caller, const void *data, size_t len);
  * kfi_conn_ready() - the peer of an accepted connection has logged in
  * @conn: connection with &kfi_conn_attr.first. Allocates and posts its other receives
  *
+ * Called once.
+ *
  * Context: Process context, may sleep; while a message of the connection is being handled, for
- * which &kfi_conn_ops.release waits. Called once.
+ * which &kfi_conn_ops.release waits.
  * Return: 0; or a negative error: the connection has failed.
  */
 int kfi_conn_ready(struct kfi_conn *conn);

@@ -61,7 +61,8 @@ static inline void kfi_req_begin(struct kfi_req *req, struct kfi_conn *conn, u32
  * @n: pieces of memory, at most &kfi_conn_attr.region_segs
  * @access: KFI_REMOTE_READ, KFI_REMOTE_WRITE
  *
- * Return: 0: kfi_req_send() has to follow. -EAGAIN if there is no room, or another negative error.
+ * Return: 0: kfi_req_send() has to follow. -EAGAIN if there is no room, or another negative error:
+ * no memory is attached.
  */
 int kfi_req_map(struct kfi_req *req, const struct bio_vec *vec, unsigned int n, u64 access);
 
@@ -101,5 +102,25 @@ bool kfi_req_answered(struct kfi_req *req, struct kfi_conn *conn,
  * Context: Any but hard interrupts. &kfi_conn_ops.req_done may be called inside.
  */
 void kfi_req_put(struct kfi_req *req);
+
+/**
+ * kfi_req_fail() - the answer of a request does not come: end the connection that it was sent on
+ * @req: request after kfi_req_send()
+ * @err: as for kfi_conn_fail()
+ *
+ * If the connection has been stopped meanwhile, nothing happens.
+ *
+ * Context: Any but hard interrupts; a time limit, for example.
+ */
+static inline void kfi_req_fail(struct kfi_req *req, int err)
+{
+	struct kfi_conn *conn = req->conn;
+
+	if (!kfi_conn_enter(conn))
+		return;
+	if (READ_ONCE(req->epoch) == READ_ONCE(conn->epoch))
+		kfi_conn_fail(conn, err);
+	kfi_conn_exit(conn);
+}
 
 #endif /* KFI_REQ_H */

@@ -17,7 +17,7 @@
  * @addr: address in it
  * @place: a place that has the bytes (kfi_place.h), which is put instead of a write; or NULL
  *
- * One context at a time owns a transfer: the caller, then who posts, or the backlog, then @done.
+ * One context at a time owns a transfer: the caller, then who posts or post_work, then @done.
  * While @refs is not 0, its operations own it as well.
  */
 struct kfi_rw {
@@ -34,7 +34,6 @@ struct kfi_rw {
 	u32			len, todo, msg_len;
 	struct scatterlist	*sg;
 	const void		*msg;
-	struct list_head	wait;
 	struct llist_node	deferred;
 };
 

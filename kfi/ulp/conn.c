@@ -28,10 +28,6 @@ void kfi_conn_init(struct kfi_conn *conn, const struct kfi_conn_ops *ops)
 	INIT_DELAYED_WORK(&conn->ready_work, kfi_conn_ready_work);
 	INIT_WORK(&conn->end_work, kfi_conn_end_work);
 	INIT_WORK(&conn->post_work, kfi_conn_post_work);
-	conn->gp = get_completed_synchronize_rcu();	/* nothing was posted yet */
-	set_bit(KFI_CONN_SHUT, &conn->flags);
-	spin_lock_init(&conn->tx_lock);
-	INIT_LIST_HEAD(&conn->backlog);
 	init_llist_head(&conn->deferred);
 }
 EXPORT_SYMBOL_GPL(kfi_conn_init);
@@ -134,8 +130,7 @@ static int conn_regions(struct kfi_conn *conn)
 	unsigned int i;
 	int ret = 0;
 
-	conn->nr_mrs = conn->attr.region_segs ? conn->attr.depth : 0;
-	for (i = 0; i < conn->nr_mrs && !ret; i++)
+	for (i = 0; conn->mrs && i < conn->room && !ret; i++)
 		ret = kfi_mr_alloc(conn->dom->domain, conn->attr.region_segs, 0, &conn->mrs[i],
 				   NULL) ?:
 		      kfi_mr_bind(conn->mrs[i], &conn->ep->fid, 0);
@@ -246,7 +241,6 @@ static bool objects_fit(const struct kfi_conn *conn, const struct kfi_dom *dom,
 	return conn->ep && conn->dom == dom && conn->info->src_addrlen == info->src_addrlen &&
 	       !memcmp(conn->info->src_addr, info->src_addr, info->src_addrlen) &&
 	       old->where == new->where && old->region_segs == new->region_segs &&
-	       (!new->region_segs || conn->nr_mrs >= new->depth) &&
 	       old->tx == new->tx && old->reclaim == new->reclaim &&
 	       old->timeout_ms == new->timeout_ms &&
 	       room_fits(conn, new);
@@ -293,7 +287,6 @@ static void conn_begin(struct kfi_conn *conn)
 	lockdep_assert_held(&conn->lock);
 	WRITE_ONCE(conn->epoch, conn->epoch + 1);
 	conn->active = true;
-	clear_bit(KFI_CONN_SHUT, &conn->flags);
 	WRITE_ONCE(conn->err, 0);
 	reinit_completion(&conn->connected);
 }
@@ -312,7 +305,7 @@ static void conn_disconnect(struct kfi_conn *conn)
 	kfi_conn_drain(conn);
 }
 
-/* Operations of the ULP may begin, and it has what it has given back meanwhile. */
+/* Operations may begin. Receives that the ULP has given back meanwhile are posted. */
 static void conn_opened(struct kfi_conn *conn)
 {
 	int ret;
@@ -382,17 +375,6 @@ unlock:
 }
 EXPORT_SYMBOL_GPL(kfi_conn_connect);
 
-void kfi_conn_shut(struct kfi_conn *conn)
-{
-	clear_bit(KFI_CONN_LIVE, &conn->flags);
-	clear_bit(KFI_CONN_OPEN, &conn->flags);
-	smp_mb__after_atomic();	/* no post begins behind the start of the grace period */
-	WRITE_ONCE(conn->gp, start_poll_synchronize_rcu());
-	smp_mb__before_atomic();	/* SHUT stands for @gp */
-	set_bit(KFI_CONN_SHUT, &conn->flags);
-}
-EXPORT_SYMBOL_GPL(kfi_conn_shut);
-
 /* Run post_work: as the connection is not open, what waits there ends. */
 void kfi_conn_drain(struct kfi_conn *conn)
 {
@@ -405,16 +387,11 @@ EXPORT_SYMBOL_GPL(kfi_conn_drain);
 
 void kfi_conn_stop(struct kfi_conn *conn)
 {
-	/* A grace period that the ULP has started for several connections serves this one, too. */
-	if (!test_bit(KFI_CONN_SHUT, &conn->flags))
-		kfi_conn_shut(conn);
-	smp_rmb();	/* pairs with kfi_conn_shut() */
-	cond_synchronize_rcu(READ_ONCE(conn->gp));
 	mutex_lock(&conn->lock);
 	if (conn->active) {
 		clear_bit(KFI_CONN_LIVE, &conn->flags);
-		if (test_and_clear_bit(KFI_CONN_OPEN, &conn->flags))
-			synchronize_rcu();	/* it has connected meanwhile */
+		clear_bit(KFI_CONN_OPEN, &conn->flags);
+		synchronize_rcu_expedited();	/* nobody posts or calls @lost any more */
 		conn_disconnect(conn);
 	}
 	mutex_unlock(&conn->lock);
@@ -424,7 +401,8 @@ EXPORT_SYMBOL_GPL(kfi_conn_stop);
 void kfi_conn_close(struct kfi_conn *conn)
 {
 	kfi_conn_stop(conn);
-	kfi_conn_drain(conn);	/* what the ULP has posted after the stop */
+	synchronize_rcu_expedited();	/* rw_defer() has queued post_work */
+	kfi_conn_drain(conn);	/* what the ULP has started after the stop */
 	mutex_lock(&conn->lock);
 	kfi_conn_release(conn);
 	conn_free(conn);

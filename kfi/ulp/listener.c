@@ -207,7 +207,6 @@ int kfi_conn_accept(struct kfi_conn *conn, struct kfi_caller *caller,
 		kfi_dom_put(dom);
 	if (ret)
 		goto close;
-	clear_bit(KFI_CONN_SHUT, &conn->flags);
 	set_bit(KFI_CONN_OPEN, &conn->flags);
 	ret = kfi_rxset_post(conn, &conn->rx[0]);
 	if (ret)

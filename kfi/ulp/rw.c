@@ -4,8 +4,8 @@
  *
  * The context that owns a transfer posts its data in pieces, then its message. It does not wait for
  * the data before it posts the message, because endpoints keep the order. If the endpoint has no
- * room, the transfer is put into the backlog, from which post_work continues it. A transfer that
- * begins in a hard interrupt, where nothing may be posted, begins in post_work.
+ * room, post_work continues the transfer. One that begins in a hard interrupt, where nothing may be
+ * posted, begins in post_work.
  */
 #include <linux/mm.h>
 #include <kfi_rw.h>
@@ -163,19 +163,17 @@ static void conn_room(struct kfid_ep *ep, void *context)
 	queue_work(conn->ops->post_wq, &conn->post_work);
 }
 
-/* Continue when there is room. -EALREADY: another transfer waits for that already. */
-static void rw_wait(struct kfi_rw *rw)
+/* Continue in post_work, when there is @room or at once. Hard interrupts too, if not for room. */
+static void rw_defer(struct kfi_rw *rw, bool room)
 {
 	struct kfi_conn *conn = rw->conn;
 	int ret = -ESHUTDOWN;
 
-	rcu_read_lock();	/* from the backlog @rw may end, and with the last one @conn */
-	spin_lock_bh(&conn->tx_lock);
-	list_add_tail(&rw->wait, &conn->backlog);
-	spin_unlock_bh(&conn->tx_lock);
-	if (test_bit(KFI_CONN_OPEN, &conn->flags))
+	rcu_read_lock();	/* once it is in the list @rw may end, and with the last one @conn */
+	llist_add(&rw->deferred, &conn->deferred);
+	if (room && test_bit(KFI_CONN_OPEN, &conn->flags))
 		ret = kfi_ep_tx_space(conn->ep, conn_room, conn);
-	if (ret && ret != -EALREADY)
+	if (ret && ret != -EALREADY)	/* another transfer waits for room already */
 		queue_work(conn->ops->post_wq, &conn->post_work);
 	rcu_read_unlock();
 }
@@ -185,7 +183,7 @@ static void rw_continue(struct kfi_rw *rw)
 	ssize_t ret = rw_post(rw);
 
 	if (ret == -EAGAIN) {
-		rw_wait(rw);
+		rw_defer(rw, true);
 		return;
 	}
 	if (ret)
@@ -195,16 +193,10 @@ static void rw_continue(struct kfi_rw *rw)
 
 static void rw_begin(struct kfi_rw *rw)
 {
-	struct kfi_conn *conn = rw->conn;
-
-	if (likely(!in_hardirq() && !irqs_disabled())) {
+	if (unlikely(in_hardirq() || irqs_disabled()))
+		rw_defer(rw, false);
+	else
 		rw_continue(rw);
-		return;
-	}
-	rcu_read_lock();	/* as in rw_wait() */
-	llist_add(&rw->deferred, &conn->deferred);
-	queue_work(conn->ops->post_wq, &conn->post_work);
-	rcu_read_unlock();
 }
 
 void kfi_conn_post_work(struct work_struct *work)
@@ -212,15 +204,7 @@ void kfi_conn_post_work(struct work_struct *work)
 	struct kfi_conn *conn = container_of(work, struct kfi_conn, post_work);
 	struct llist_node *node = llist_reverse_order(llist_del_all(&conn->deferred));
 	struct kfi_rw *rw, *next;
-	LIST_HEAD(list);
 
-	spin_lock_bh(&conn->tx_lock);
-	list_splice_init(&conn->backlog, &list);
-	spin_unlock_bh(&conn->tx_lock);
-	list_for_each_entry_safe(rw, next, &list, wait) {
-		list_del(&rw->wait);
-		rw_continue(rw);
-	}
 	llist_for_each_entry_safe(rw, next, node, deferred)
 		rw_continue(rw);
 }

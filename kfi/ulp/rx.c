@@ -66,10 +66,31 @@ free:
 	return -ENOMEM;
 }
 
+static int rx_post(struct kfi_rxbuf *rx)
+{
+	struct kfi_conn *conn = rx->conn;
+	struct kvec iov = { rx->head, conn->attr.rx_len };
+	struct bio_vec vec[2];
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = KFI_ADDR_UNSPEC,
+		.context = &rx->cqe,
+	};
+
+	if (rx->more) {
+		bvec_set_page(&vec[0], virt_to_page(rx->head), conn->attr.rx_len,
+			      offset_in_page(rx->head));
+		bvec_set_page(&vec[1], rx->more, conn->attr.rx_more, 0);
+		msg.type = KFI_BVEC;
+		msg.msg_biov = vec;
+		msg.iov_count = 2;
+	}
+	return kfi_recvmsg(conn->ep, &msg, KFI_CQE);
+}
+
 /* Who changes IDLE posts the receive. */
 static int rx_post_idle(struct kfi_rxbuf *rx)
 {
-	return cmpxchg(&rx->state, KFI_RX_IDLE, KFI_RX_POSTED) == KFI_RX_IDLE ? kfi_rx_post(rx) : 0;
+	return cmpxchg(&rx->state, KFI_RX_IDLE, KFI_RX_POSTED) == KFI_RX_IDLE ? rx_post(rx) : 0;
 }
 
 /* Post the receives of a set that neither the endpoint nor the ULP has. */
@@ -96,29 +117,7 @@ void kfi_rxset_stopped(struct kfi_conn *conn, struct kfi_rxset *set)
 	}
 }
 
-int kfi_rx_post(struct kfi_rxbuf *rx)
-{
-	struct kfi_conn *conn = rx->conn;
-	struct kvec iov = { rx->head, conn->attr.rx_len };
-	struct bio_vec vec[2];
-	struct kfi_msg msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = KFI_ADDR_UNSPEC,
-		.context = &rx->cqe,
-	};
-
-	if (rx->more) {
-		bvec_set_page(&vec[0], virt_to_page(rx->head), conn->attr.rx_len,
-			      offset_in_page(rx->head));
-		bvec_set_page(&vec[1], rx->more, conn->attr.rx_more, 0);
-		msg.type = KFI_BVEC;
-		msg.msg_biov = vec;
-		msg.iov_count = 2;
-	}
-	return kfi_recvmsg(conn->ep, &msg, KFI_CQE);
-}
-EXPORT_SYMBOL_GPL(kfi_rx_post);
-
-void kfi_rx_done(struct kfi_rxbuf *rx)
+int kfi_rx_done(struct kfi_rxbuf *rx)
 {
 	struct kfi_conn *conn = rx->conn;
 	int ret;
@@ -126,30 +125,25 @@ void kfi_rx_done(struct kfi_rxbuf *rx)
 	/* A full barrier: if the connection opens, its opener or this function sees the other. */
 	xchg(&rx->state, KFI_RX_IDLE);
 	if (!kfi_conn_enter(conn))
-		return;
+		return 0;
 	ret = rx_post_idle(rx);
-	if (ret)
+	if (unlikely(ret))
 		kfi_conn_fail(conn, ret);
 	kfi_conn_exit(conn);
+	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_rx_done);
 
 struct kfi_conn *kfi_rx_take(struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc, void *msg,
 			     size_t len)
 {
-	struct kfi_rxbuf *rx = container_of(cqe, struct kfi_rxbuf, cqe);
-	struct kfi_conn *conn = rx->conn;
-	int ret;
+	struct kfi_rxbuf *rx = kfi_rx_got(cqe, wc, len);
 
-	if (unlikely(wc->err || wc->len < len)) {
-		kfi_conn_fail(conn, wc->err ? -wc->err : -EPROTO);
+	if (!rx)
 		return NULL;
-	}
 	memcpy(msg, rx->head, len);
-	ret = kfi_rx_post(rx);
-	if (unlikely(ret))
-		kfi_conn_fail(conn, ret);
-	return conn;
+	kfi_rx_done(rx);
+	return rx->conn;
 }
 EXPORT_SYMBOL_GPL(kfi_rx_take);
 

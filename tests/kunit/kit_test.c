@@ -7,6 +7,7 @@
 #include <linux/completion.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
+#include <kfi_req.h>
 #include <kfi_rw.h>
 
 enum { DEPTH = 2, LEN = 8, MS = 2000 };
@@ -39,6 +40,7 @@ static struct {
 	struct kfi_conn		client;
 	struct kept		*kept[8];
 	struct kept		*early;
+	struct kfi_req		req;
 	unsigned int		n;
 	unsigned int		lost;
 	struct completion	came;
@@ -257,11 +259,38 @@ static void late_reply(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, kit.lost);
 }
 
+/* The server does not answer. */
+static void client_asks(struct kunit *test)
+{
+	static const char msg[LEN];
+
+	KUNIT_ASSERT_TRUE(test, kfi_conn_enter(&kit.client));
+	kfi_req_begin(&kit.req, &kit.client, 0);
+	KUNIT_EXPECT_EQ(test, 0, kfi_req_send(&kit.req, msg, LEN, NULL, 0, 0));
+	kfi_conn_exit(&kit.client);
+}
+
+/* The time of a request runs out when its connection has been replaced: the new one is not to blame. */
+static void late_timeout(struct kunit *test)
+{
+	client_connects(test);
+	client_asks(test);
+	kfi_conn_stop(&kit.client);
+	kfi_req_fail(&kit.req, -ETIMEDOUT);
+	client_connects(test);
+	kfi_req_fail(&kit.req, -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, 0U, kit.lost);
+	client_asks(test);
+	kfi_req_fail(&kit.req, -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, 1U, kit.lost);
+}
+
 static struct kunit_case kit_cases[] = {
 	KUNIT_CASE(kept_over_a_reconnect),
 	KUNIT_CASE(given_back_when_stopped),
 	KUNIT_CASE(given_back_in_a_connect),
 	KUNIT_CASE(late_reply),
+	KUNIT_CASE(late_timeout),
 	{}
 };
 

@@ -19,7 +19,7 @@ static int lies_posted(struct kfi_rxbuf *rx);
 static unsigned int lies_closed;	/* endpoints */
 
 #define kfm_conn_ops			lies_conn_ops
-#define kfi_rx_post(rx)			lies_posted(rx)
+#define kfi_rx_done(rx)			lies_posted(rx)
 #define kfi_conn_stop(conn)		((void)(conn), lies_closed++)
 #define kfi_conn_open(conn, dom, info, attr)	((void)(conn), (void)(attr), -ENODEV)
 #define kfi_find(net, need, src, dst, service, info)	((void)(need), *(info) = NULL, -ENODEV)

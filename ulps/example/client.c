@@ -17,7 +17,6 @@ enum { EX_CONNECT_MS = 10000 };
 
 /**
  * struct ex_client - the connection to the server
- * @info: the server
  * @net: network namespace, held
  * @node: address of the server
  * @service: its service
@@ -28,7 +27,6 @@ enum { EX_CONNECT_MS = 10000 };
  * @vec: memory of each request
  */
 static struct ex_client {
-	struct kfi_info		*info;
 	struct net		*net;
 	const char		*node, *service;
 	struct workqueue_struct	*wq;
@@ -39,7 +37,6 @@ static struct ex_client {
 } ex;
 
 struct kfi_conn ex_conn;
-struct kfi_dom *ex_dom;
 u64 ex_sectors;
 
 /* ---- requests ---- */
@@ -114,32 +111,8 @@ int ex_send(struct request *rq, bool more)
 
 /* ---- the connection ---- */
 
-/* Only the first connection may load a provider. */
-static int ex_find(void)
-{
-	struct kfi_need need = EX_NEED;
-	struct kfi_info *info;
-	struct kfi_dom *dom;
-	int ret;
-
-	need.load = !ex_dom;
-	ret = kfi_find(ex.net, &need, NULL, ex.node, ex.service, &info);
-	if (ret)
-		return ret;
-	dom = kfi_dom_get(ex.net, info, THIS_MODULE);
-	if (IS_ERR(dom)) {
-		kfi_freeinfo(info);
-		return PTR_ERR(dom);
-	}
-	if (ex_dom)
-		kfi_dom_put(ex_dom);
-	kfi_freeinfo(ex.info);
-	ex_dom = dom;
-	ex.info = info;
-	return 0;
-}
-
-static int ex_connect(void)
+/* Only the first connection may load a provider. The connection keeps its domain. */
+static int ex_open(struct ex_hello *answer, size_t *len)
 {
 	const struct ex_hello hello = {
 		.version = cpu_to_le32(EX_VERSION), .depth = cpu_to_le32(EX_DEPTH),
@@ -148,13 +121,31 @@ static int ex_connect(void)
 		.depth = EX_DEPTH, .rx_len = sizeof(struct ex_answer), .region_segs = EX_SEGS,
 		.where = KFI_CONN_SOFTIRQ, .reclaim = true,
 	};
-	struct ex_hello answer;
-	size_t len = sizeof(answer);
+	struct kfi_need need = EX_NEED;
+	struct kfi_info *info;
+	struct kfi_dom *dom;
 	int ret;
 
-	ret = ex_find() ?: kfi_conn_open(&ex_conn, ex_dom, ex.info, &attr) ?:
-	      kfi_conn_connect(&ex_conn, ex.info->dest_addr, &hello, sizeof(hello), &answer, &len,
+	need.load = !ex_sectors;
+	ret = kfi_find(ex.net, &need, NULL, ex.node, ex.service, &info);
+	if (ret)
+		return ret;
+	dom = kfi_dom_get(ex.net, info, THIS_MODULE);
+	ret = PTR_ERR_OR_ZERO(dom) ?: kfi_conn_open(&ex_conn, dom, info, &attr) ?:
+	      kfi_conn_connect(&ex_conn, info->dest_addr, &hello, sizeof(hello), answer, len,
 			       EX_CONNECT_MS);
+	if (!IS_ERR(dom))
+		kfi_dom_put(dom);
+	kfi_freeinfo(info);
+	return ret;
+}
+
+static int ex_connect(void)
+{
+	struct ex_hello answer;
+	size_t len = sizeof(answer);
+	int ret = ex_open(&answer, &len);
+
 	if (ret)
 		return ret;
 	if (len >= sizeof(answer) && le32_to_cpu(answer.version) == EX_VERSION &&
@@ -234,9 +225,6 @@ void ex_leave(void)
 void ex_end(void)
 {
 	kfi_conn_close(&ex_conn);
-	if (ex_dom)
-		kfi_dom_put(ex_dom);
-	kfi_freeinfo(ex.info);
 	put_net(ex.net);
 	destroy_workqueue(ex.wq);
 }

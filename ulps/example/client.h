@@ -19,7 +19,6 @@ struct ex_rq {
 
 /* client.c */
 extern struct kfi_conn ex_conn;	/* the connection to the server */
-extern struct kfi_dom *ex_dom;	/* its domain, held; NULL before the first connection */
 extern u64 ex_sectors;		/* size of the disk */
 int ex_begin(const char *node, const char *service);
 int ex_send(struct request *rq, bool more);

@@ -53,7 +53,9 @@ static void ex_commit_rqs(struct blk_mq_hw_ctx *hctx)
 /* The requests are repeated over the next connection. */
 static enum blk_eh_timer_return ex_timeout(struct request *rq)
 {
-	kfi_conn_fail(&ex_conn, -ETIMEDOUT);
+	struct ex_rq *er = blk_mq_rq_to_pdu(rq);
+
+	kfi_req_fail(&er->req, -ETIMEDOUT);
 	return BLK_EH_RESET_TIMER;
 }
 
@@ -96,7 +98,7 @@ static int ex_disk_add(void)
 {
 	struct queue_limits lim = {
 		.max_hw_sectors = EX_MAX >> SECTOR_SHIFT, .max_segments = EX_SEGS,
-		.virt_boundary_mask = ex_dom->limits.virt_boundary_mask,
+		.virt_boundary_mask = ex_conn.dom->limits.virt_boundary_mask,
 		.features = BLK_FEAT_WRITE_CACHE,
 	};
 	struct gendisk *disk = blk_mq_alloc_disk(&ex_set, &lim, NULL);

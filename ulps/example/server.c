@@ -33,7 +33,10 @@ static struct ex_conn *ex_conn(struct ex_cmd *cmd)
 	return container_of(cmd->rx.conn, struct ex_conn, conn);
 }
 
-/* The answer was posted, or can't be. The connection may be released after the last line. */
+/*
+ * The answer was posted, or can't be. kfi_conn_close() waits for the end of the RCU section, so for
+ * that of the wake-up.
+ */
 static void ex_answered(struct kfi_rw *rw, int err)
 {
 	struct ex_cmd *cmd = container_of(rw, struct ex_cmd, rw);
@@ -41,7 +44,7 @@ static void ex_answered(struct kfi_rw *rw, int err)
 
 	sgl_free(cmd->sg);
 	kfi_rx_done(&cmd->rx);
-	rcu_read_lock();	/* ex_release() waits for the end of the wake-up */
+	rcu_read_lock();
 	if (atomic_dec_and_test(&ec->busy))
 		wake_up(&ec->idle);
 	rcu_read_unlock();
@@ -114,7 +117,6 @@ static void ex_release(struct kfi_conn *conn)
 	struct ex_conn *ec = container_of(conn, struct ex_conn, conn);
 
 	wait_event(ec->idle, !atomic_read(&ec->busy));
-	synchronize_rcu();
 	kfi_conn_close(conn);
 	ex_drop(ec);
 }

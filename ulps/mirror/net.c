@@ -122,7 +122,7 @@ void kfm_net_receive(struct kfm_peer *p)
 			cut_off(p);
 			return;
 		}
-		if (kfi_rx_post(&rx->rx)) {
+		if (kfi_rx_done(&rx->rx)) {
 			kfm_net_close(p);	/* the device is gone */
 			return;
 		}

@@ -138,10 +138,8 @@ void kfn_queues_stop(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end
 
 	for (i = first; i < end; i++) {
 		clear_bit(KFN_Q_LIVE, &ctrl->queues[i].flags);
-		kfi_conn_shut(&ctrl->queues[i].conn);
-	}
-	for (i = first; i < end; i++)
 		kfi_conn_stop(&ctrl->queues[i].conn);
+	}
 }
 
 /**
