@@ -38,11 +38,7 @@ static void kv_ctx_enable(struct kv_ep *vep, const struct kv_ep *top)
 
 static void kv_ep_unlisten(struct kfi_proto_ep *pe)
 {
-	struct kv_ep *vep = container_of(pe, struct kv_ep, pe);
-
-	if (vep->id)
-		rdma_destroy_id(vep->id);
-	vep->id = NULL;
+	kv_cm_unlisten(&container_of(pe, struct kv_ep, pe)->listener);
 }
 
 int kv_ep_enable(struct kfi_ep *ep)
@@ -56,12 +52,17 @@ int kv_ep_enable(struct kfi_ep *ep)
 	}
 	if (ep->type != KFI_EP_RDM)
 		return 0;
-	ret = kv_cm_listen(kfi_ep_net(ep), &vep->addr, kv_proto.params.backlog, kv_link_called,
-			   vep, &vep->id);
+	vep->listener = (struct kv_listener) {
+		.called = kv_link_called,
+		.refusal = &kv_front,
+		.refusal_len = sizeof(kv_front),
+	};
+	ret = kv_cm_listen(&vep->listener, kfi_ep_net(ep), &vep->addr, kv_proto.params.backlog);
 	if (ret)
 		return ret;
 	/* The removal of another device would wait for this listener, and no one would close it. */
-	if (vep->id->device && vep->id->device != to_kv_domain(ep->domain)->ib) {
+	if (vep->listener.id->device &&
+	    vep->listener.id->device != to_kv_domain(ep->domain)->ib) {
 		kv_ep_unlisten(&vep->pe);
 		return -EADDRNOTAVAIL;
 	}

@@ -119,7 +119,7 @@ int kv_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_ite
 	int i, n;
 
 	x->priv[0] = NULL;
-	if (!s->up || s->ended || s->qp.broken || !len)
+	if (!s->qp.up || s->ended || s->qp.broken || !len)
 		return -EOPNOTSUPP;
 	if (x->mr)
 		return kv_region_places(&s->qp, x->mr, x->addr - x->mr->fid.addr, len, place, max);

@@ -8,7 +8,7 @@
  *	kv_tx_run()	puts operations there that had to wait for room
  *	kv_plain_sent()	handles completions of work requests
  *
- * Receives are in recv.c. msg.c and cm.c establish connections, conn.c and qp.c end them.
+ * Receives are in recv.c. msg.c and cm.c establish connections, conn.c ends them.
  * docs/wire-verbs.md describes the restrictions of such endpoints, and the keys of their regions.
  */
 #include "verbs.h"
@@ -64,7 +64,7 @@ void kv_unlock_bh(struct kv_conn *conn, struct kv_done *done)
 
 static bool kv_tx_open(const struct kv_conn *conn)
 {
-	return conn->state == KV_READY && !test_bit(KV_DEAD, &conn->flags) && !conn->qp.broken;
+	return conn->qp.up && !conn->qp.detached && !conn->qp.broken;
 }
 
 /* Return: true if no operation waits for room. Called under the lock. */
@@ -286,7 +286,7 @@ static bool kv_plain_next(struct kv_conn *conn, struct kv_done *done)
 /* kv_mr_publish() adds a region to the list before it takes the lock. */
 static bool kv_tx_left(const struct kv_conn *conn)
 {
-	return !kv_tx_idle(conn) || !list_empty(&conn->vep->reg_queue);
+	return !kv_tx_idle(conn) || !list_empty(&conn->qp.vep->reg_queue);
 }
 
 /* Put waiting operations into the send queue. Called under the lock. */
@@ -388,7 +388,7 @@ static void kv_plain_end(struct kv_sqe *e, int err, void *done)
 		kv_conn_fail(conn, -ESHUTDOWN);
 		break;
 	case KV_SQ_PROBE:
-		wake_up_all(&conn->vep->pe.conn_set.idle);
+		wake_up_all(&conn->qp.vep->pe.conn_set.idle);
 		break;
 	}
 }

@@ -166,7 +166,7 @@ static int kv_plain_invalidated(struct kv_conn *conn, u32 rkey)
 
 	if (!kv_region_io_invalidated(conn, rkey) && kv_region_invalidated(conn->qp.kdom, rkey))
 		return -EPROTO;
-	ret = kfi_mr_kill(&conn->vep->pe.ep, rkey);
+	ret = kfi_mr_kill(&conn->qp.vep->pe.ep, rkey);
 	if (ret == -EACCES)
 		return -EPROTO;
 	return !ret;
@@ -183,7 +183,7 @@ static int kv_plain_end_reason(const struct kv_conn *conn)
 
 	if (!err)
 		return -ESHUTDOWN;
-	return READ_ONCE(conn->state) == KV_READY ? kv_conn_end_reason(conn) : err;
+	return READ_ONCE(conn->qp.up) ? kv_conn_end_reason(conn) : err;
 }
 
 /* Only a SEND is a message: a WRITE with immediate data is an error. */
@@ -230,9 +230,9 @@ static void kv_plain_failed(struct kv_conn *conn, const struct ib_wc *wc, int er
 }
 
 /*
- * Until KFI_CONNECTED is reported to the consumer, completed and failed receives wait in order. If
- * the last message of the caller is late or lost, rdma_cm has not reported the connection either;
- * then KV_STEP_NOTIFY calls rdma_notify(). Return: true if the receive waits.
+ * Until KFI_CONNECTED is reported to the consumer, completed and failed receives wait in order. A
+ * message of the caller shows that the connection is established, although rdma_cm does not know it
+ * if the last message of the handshake is late or lost. Return: true if the receive waits.
  */
 static bool kv_plain_hold(struct kv_rqe *e)
 {
@@ -245,7 +245,7 @@ static bool kv_plain_hold(struct kv_rqe *e)
 		list_add_tail(&e->held, &conn->held);
 	spin_unlock(&conn->rx_lock);
 	if (held && !e->err && !conn->pc.dialed)
-		kv_cm_step(conn, KV_STEP_NOTIFY);
+		kv_cm_step(&conn->qp, KV_STEP_READY);
 	return held;
 }
 
@@ -322,7 +322,7 @@ static int kv_rq_fill(struct kv_rq *rq, struct kv_conn *conn)
 
 int kv_rq_create(struct kv_conn *conn)
 {
-	u32 i, size = roundup_pow_of_two(conn->vep->pe.ep.rx.depth);
+	u32 i, size = roundup_pow_of_two(conn->qp.vep->pe.ep.rx.depth);
 
 	conn->rqe = kvcalloc(size, sizeof(*conn->rqe), GFP_NOIO);
 	if (!conn->rqe)
@@ -333,13 +333,13 @@ int kv_rq_create(struct kv_conn *conn)
 	}
 	conn->rq_mask = size - 1;
 	conn->rx_held = true;
-	return kv_rq_fill(&conn->vep->rq, conn);
+	return kv_rq_fill(&conn->qp.vep->rq, conn);
 }
 
 /* Post no more receives to the queue pair, which is stopped next. */
 void kv_rq_stop(struct kv_conn *conn)
 {
-	struct kv_rq *rq = &conn->vep->rq;
+	struct kv_rq *rq = &conn->qp.vep->rq;
 
 	spin_lock_bh(&rq->lock);
 	rq->conn = NULL;
@@ -348,8 +348,9 @@ void kv_rq_stop(struct kv_conn *conn)
 }
 
 /* The device is broken and may still report receives: kv_qp_abandon() */
-void kv_rq_abandon(struct kv_conn *conn)
+void kv_rq_abandon(struct kv_qp *qp)
 {
+	struct kv_conn *conn = container_of(qp, struct kv_conn, qp);
 	u32 i;
 
 	for (i = 0; conn->rqe && i <= conn->rq_mask; i++)
@@ -389,8 +390,8 @@ static bool kv_plain_was_connected(struct kv_conn *conn)
 {
 	struct kv_rqe *first = list_first_entry_or_null(&conn->held, struct kv_rqe, held);
 
-	return conn->state == KV_ACCEPTED &&
-	       (test_bit(KV_STEP_READY, &conn->flags) || (first && !first->err));
+	return !conn->qp.up && conn->qp.state == KV_CM_CONNECTED &&
+	       (test_bit(KV_STEP_READY, &conn->qp.steps) || (first && !first->err));
 }
 
 /*
@@ -402,7 +403,7 @@ void kv_rq_lost(struct kv_conn *conn)
 {
 	struct kv_rqe *e;
 
-	kv_cm_sync(conn->id);
+	kv_cm_sync(&conn->qp);
 	kv_plain_release(conn, kv_plain_was_connected(conn) && kv_msg_was_ready(conn) ?
 			       0 : conn->error);
 	local_bh_disable();
@@ -412,5 +413,5 @@ void kv_rq_lost(struct kv_conn *conn)
 		kfi_recv_complete(e->op, 0, 0, 0, conn->error);
 	}
 	local_bh_enable();
-	kv_rq_end(conn->vep, conn->error);
+	kv_rq_end(conn->qp.vep, conn->error);
 }
