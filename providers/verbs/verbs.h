@@ -702,13 +702,14 @@ static inline u32 kv_sq_room(const struct kv_qp *qp)
 	return qp->depth - (qp->head - qp->tail);
 }
 
-/* mem.c: memory of consumers, and pages of the provider */
+/* mem.c: memory of consumers */
 size_t kv_take_piece(struct iov_iter *iter, size_t max, struct page **page, size_t *off);
 unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned int pages,
 			 size_t *bytes);
 struct scatterlist *kv_alloc_sg(unsigned int n, gfp_t gfp);
 unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages);
-bool kv_bounces(const struct kv_domain *kdom, struct scatterlist *list, int nents);
+int kv_map_mr(struct kv_domain *kdom, struct ib_mr *mr, struct scatterlist *sg, unsigned int n,
+	      size_t len, enum dma_data_direction dir);
 
 /* plain.c: MSG endpoints */
 int kv_plain_open(struct kv_ep *vep);
