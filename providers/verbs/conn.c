@@ -91,7 +91,7 @@ static bool kv_conn_watch(struct kv_qp *qp, unsigned long timeout)
 	bool requested = (s32)(qp->due - qp->tail) > 0;
 
 	if (qp->silent && !requested && kv_sq_room(qp) && !qp->broken) {
-		kv_put_empty_write(qp, KV_SQ_PROBE);
+		kv_put_empty_write(qp, KV_SQ_OTHER);
 		kv_conn_post(kv_qp_conn(qp));
 	}
 	return qp->kdom->repeats;
@@ -300,31 +300,6 @@ int kv_conn_end_reason(const struct kv_conn *conn)
 	default:
 		return conn->error;
 	}
-}
-
-/*
- * The endpoint closes. Put an empty WRITE behind all requests of the send queue: when it ends, the
- * peer's device has received them. Return: true if it has ended, or is not needed. Called under the
- * lock of the connection set.
- */
-bool kv_conn_delivered(struct kv_conn *conn)
-{
-	struct kv_qp *qp = &conn->qp;
-	bool delivered;
-
-	spin_lock_bh(&qp->lock);
-	delivered = !qp->up || qp->head == qp->tail || qp->broken ||
-		  test_bit(KV_FAILED, &conn->flags);
-	if (!delivered && test_bit(KV_LAST, &conn->flags)) {
-		delivered = (s32)(qp->tail - conn->last) >= 0;
-	} else if (!delivered && kv_sq_room(qp)) {
-		kv_put_empty_write(qp, KV_SQ_PROBE);
-		kv_conn_post(conn);
-		conn->last = qp->head;
-		set_bit(KV_LAST, &conn->flags);
-	}
-	spin_unlock_bh(&qp->lock);
-	return delivered;
 }
 
 void kv_conn_fail(struct kv_conn *conn, int err)

@@ -157,7 +157,6 @@ enum kv_sqe_kind {
 	KV_SQ_OTHER,		/* its completion only frees entries of the ring */
 	KV_SQ_MESSAGE,		/* MSG: a SEND; its completion ends @op, unless that is NULL */
 	KV_SQ_PART,		/* MSG: a READ or WRITE of @op, which ends with its last part */
-	KV_SQ_PROBE,		/* MSG: an empty WRITE, sent for its completion */
 	KV_SQ_BYE,		/* MSG: an empty WRITE; its completion ends the connection */
 	KV_SQ_REGION,		/* @region is registered */
 	KV_SQ_INV,		/* RDM: @frmr is invalidated */
@@ -363,7 +362,6 @@ struct kv_qp_need {
 /* kv_conn.flags */
 enum {
 	KV_FAILED,		/* kv_conn_fail() was called */
-	KV_LAST,		/* a probe was put behind all requests, before kv_conn.last */
 	KV_BYE_WANTED,
 	KV_BYE_SENT,
 	KV_FLUSHED,		/* the device has stopped the queue pair by itself */
@@ -380,7 +378,6 @@ enum {
  * @queue: operations in posting order
  * @failed: operations to be completed when the connection is down
  * @op: RMA operation that is partly in the send queue
- * @last: the requests that were in the send queue when the endpoint closed are before this entry
  * @inflight: operations that end with the completion of work requests
  * @tx_bytes: payload sent; @rx_bytes: payload received
  * @rx_lock: protects @held and @rx_held
@@ -406,7 +403,6 @@ struct kv_conn {
 	struct list_head	queue;
 	struct list_head	failed;
 	struct kfi_oper		*op;
-	u32			last;
 	unsigned int		inflight;
 	u64			tx_bytes, rx_bytes;
 
@@ -659,7 +655,6 @@ struct kv_conn *kv_dial(struct kv_ep *vep, const union kfi_inaddr *to);
 void kv_conn_get(struct kv_conn *conn);
 void kv_conn_put(struct kv_conn *conn);
 void kv_conn_fail(struct kv_conn *conn, int err);
-bool kv_conn_delivered(struct kv_conn *conn);
 int kv_conn_end_reason(const struct kv_conn *conn);
 void kv_conn_flushed(struct kv_conn *conn);
 void kv_conn_deadline(struct kv_conn *conn);

@@ -220,7 +220,7 @@ static void post_refused(struct kunit *test)
 		post(m, i, KFI_OPC_WRITE, 512, &rma, 1);
 	}
 	spin_lock_bh(&m->conn->qp.lock);
-	kv_put_empty_write(&m->conn->qp, KV_SQ_PROBE);
+	kv_put_empty_write(&m->conn->qp, KV_SQ_OTHER);
 	kv_conn_post(m->conn);
 	spin_unlock_bh(&m->conn->qp.lock);
 	for (i = w->nwr; i--; )		/* the last first, which stands for the others */
