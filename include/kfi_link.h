@@ -405,7 +405,7 @@ struct kfi_link_ops {
 
 /**
  * struct kfi_proto_params - parameters that an administrator sets, for all endpoints of a provider
- * @eager_size: longest message that is sent without rendezvous, bytes, 256 to 1 MiB
+ * @eager_size: longest message that is sent without rendezvous, bytes, 256 to 256 KiB
  * @unexpected: unexpected messages held for each connection and class, units of 256 bytes
  * @unexpected_peer: unexpected messages held for all connections of a peer, units
  * @unexpected_source: unexpected messages held by an endpoint for all peers of one source, units
@@ -471,7 +471,7 @@ struct kfi_proto_params {
 	.peer_grant_mib		= 2048
 
 /* Ranges of values. A value that is out of range is refused, at load time and later. */
-extern const struct kernel_param_ops kfi_param_eager;		/* 256 to 1 MiB */
+extern const struct kernel_param_ops kfi_param_eager;		/* 256 to 256 KiB */
 extern const struct kernel_param_ops kfi_param_units;		/* 16 to 2^24 */
 extern const struct kernel_param_ops kfi_param_requests;	/* 16 to 65535 */
 extern const struct kernel_param_ops kfi_param_calls;		/* 1 to 65535 */

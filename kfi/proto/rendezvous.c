@@ -11,7 +11,9 @@
  *
  * The receiver grants KFP_RDV payloads at a time, with KFP_RDV_BYTES bytes at most, unless there is
  * only one. If its link can expose the destination, the CTS names the places (memory.c), and the
- * payload goes there; else it follows the DATA frame.
+ * payload goes there; else it follows the DATA frame. A payload of more than KFW_FRAME_MAX bytes comes
+ * in parts, each with a DATA frame; those of several payloads may alternate. The rest of a long WRITE
+ * comes in the same way, and has a slot of its own (KFW_SLOT_WRITE).
  *
  * A granted payload holds its destination, so the sender has a deadline: kfp_rdvs_late().
  */
@@ -115,25 +117,40 @@ static void kfp_send_cts(struct kfp_conn *conn, struct kfp_answer *answer)
 	kfp_rdv_clock(conn, rdv);
 }
 
+/*
+ * Is this DATA the next part of the payload? Each part but the last has KFW_FRAME_MAX bytes, so each is
+ * progress. All parts are in the places that were named, or none is. A DATA frame before its CTS has
+ * been sent is invalid: the answer is still queued, and is needed again for the ACK.
+ */
+static bool kfp_rdv_accepts(const struct kfp_rdv *rdv, const struct kfw_frame *f)
+{
+	bool placed = f->flags & KFW_F_PLACED;
+
+	if (rdv->answer.id != f->id || rdv->answer.gen != f->gen ||
+	    f->len != kfw_part(rdv->len - rdv->got) || !list_empty(&rdv->answer.link))
+		return false;
+	if (rdv->got)
+		return placed == rdv->placed;
+	return !placed || (rdv->places && rdv->places->pieces);
+}
+
 static int kfp_rx_data(struct kfp_conn *conn)
 {
 	const struct kfw_frame *f = &conn->rx.f;
-	bool placed = f->flags & KFW_F_PLACED;
 	struct kfp_rdv *rdv = NULL;
 
 	spin_lock_bh(&conn->lock);
-	if (f->slot < KFP_RDV)
+	if (f->slot <= KFW_SLOT_WRITE)
 		rdv = conn->rdvs.slot[f->slot];
-	/*
-	 * A DATA frame before its CTS has been sent is invalid: the answer is still queued, and is
-	 * needed again for the ACK.
-	 */
-	if (rdv && (rdv->answer.id != f->id || rdv->answer.gen != f->gen || rdv->len != f->len ||
-		    !list_empty(&rdv->answer.link) ||
-		    (placed && !(rdv->places && rdv->places->pieces))))
+	if (rdv && !kfp_rdv_accepts(rdv, f))
 		rdv = NULL;
-	if (rdv)
-		conn->rdvs.slot[f->slot] = NULL;
+	if (rdv) {
+		rdv->placed = f->flags & KFW_F_PLACED;
+		rdv->got += f->len;
+		rdv->since = jiffies;
+		if (rdv->got == rdv->len)
+			conn->rdvs.slot[f->slot] = NULL;
+	}
 	spin_unlock_bh(&conn->lock);
 	return rdv ? rdv->ops->data(conn, rdv) : -EPROTO;
 }
@@ -171,20 +188,23 @@ const struct kfp_frame_row kfp_cts_frame = {
 };
 
 /*
- * Send the payload that the peer has granted: to its places, if the CTS named any, and else as
- * frames.
+ * Send the next part of the payload that the peer has granted: to its places, if the CTS named any, and
+ * else as frames.
  */
 void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_DATA);
 	struct kfp_op *pop = kfp_op(op);
+	u64 left = kfp_op_left(op);
 
 	f.flags = pop->places ? KFW_F_PLACED : 0;
 	f.slot = pop->slot;
-	f.payload = pop->places ? 0 : op->len;
-	pop->spliced = pop->places || kfp_can_splice(conn, &op->iter, op->len);
+	f.len = kfw_part(left);
+	f.payload = pop->places ? 0 : f.len;
+	if (left == op->len)
+		pop->spliced = pop->places || kfp_can_splice(conn, &op->iter, op->len);
 	kfp_send_frame(conn, &f);
-	kfp_send_payload(conn, op, true, pop->places, 0);
+	kfp_send_payload(conn, op, f.len, true, pop->places, op->len - left);
 }
 
 /* ---- slow senders, and the life of a connection ---- */
@@ -195,7 +215,7 @@ static void kfp_rdvs_paused(struct kfp_conn *conn, unsigned long pause)
 	int slot;
 
 	spin_lock_bh(&conn->lock);
-	for (slot = 0; slot < KFP_RDV; slot++) {
+	for (slot = 0; slot <= KFW_SLOT_WRITE; slot++) {
 		rdv = conn->rdvs.slot[slot];
 		if (!rdv)
 			continue;
@@ -206,7 +226,7 @@ static void kfp_rdvs_paused(struct kfp_conn *conn, unsigned long pause)
 }
 
 /*
- * Has the peer not begun a payload for too long after its CTS? Not while the receive side is blocked.
+ * Has the peer not begun a payload, or its next part, for too long? Not while the receive side is blocked.
  */
 static unsigned int kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 {
@@ -216,7 +236,7 @@ static unsigned int kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 	int slot;
 
 	spin_lock_bh(&conn->lock);
-	for (slot = 0; slot < KFP_RDV; slot++) {
+	for (slot = 0; slot <= KFW_SLOT_WRITE; slot++) {
 		rdv = conn->rdvs.slot[slot];
 		if (!rdv || !list_empty(&rdv->answer.link))
 			continue;
@@ -235,7 +255,7 @@ u64 kfp_rdv_longest(struct kfp_conn *conn)
 	int slot;
 
 	spin_lock_bh(&conn->lock);
-	for (slot = 0; slot < KFP_RDV; slot++)
+	for (slot = 0; slot <= KFW_SLOT_WRITE; slot++)
 		if (conn->rdvs.slot[slot])
 			len = max(len, conn->rdvs.slot[slot]->len);
 	spin_unlock_bh(&conn->lock);

@@ -21,6 +21,7 @@ static const struct kfw_rule {
 	u16  must;		/* flags that must be set */
 	bool eager;		/* the payload is bounded by the announced eager size */
 	bool payload;		/* a payload is allowed */
+	bool part;		/* the length is that of the part of a payload */
 	bool segments;		/* at least one segment is required */
 	bool places;		/* places are allowed */
 	u16  grant;		/* the frame names a grant if this flag is set; KFW_ALWAYS */
@@ -31,12 +32,12 @@ static const struct kfw_rule {
 			    .payload = true, .eager = true },
 	[KFW_RTS]	= { .flags = KFW_F_TAGGED | KFW_F_CQ_DATA | KFW_F_RMA | KFW_F_INV },
 	[KFW_CTS]	= { .places = true },
-	[KFW_DATA]	= { .flags = KFW_F_PLACED, .payload = true },
+	[KFW_DATA]	= { .flags = KFW_F_PLACED, .payload = true, .part = true },
 	[KFW_WRITE]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_LAZY | KFW_F_PLACED |
 				     KFW_F_DEVICE,
 			    .payload = true, .segments = true, .grant = KFW_F_PLACED },
 	[KFW_READ]	= { .segments = true, .places = true },
-	[KFW_READ_DATA]	= { .flags = KFW_F_PLACED, .payload = true },
+	[KFW_READ_DATA]	= { .flags = KFW_F_PLACED, .payload = true, .part = true },
 	[KFW_TREAD]	= { .flags = KFW_F_TAGGED | KFW_F_RMA, .must = KFW_F_TAGGED | KFW_F_RMA,
 			    .places = true },
 	[KFW_ACK]	= {},
@@ -204,12 +205,12 @@ void kfw_decode_values(void *values, size_t len, u8 size)
 
 /* ---- frames ---- */
 
-/* Return the number of payload bytes that follow the frame in the stream. */
+/* Return the number of payload bytes that follow the frame in the stream. A WRITE may be longer. */
 static u64 kfw_in_stream(const struct kfw_frame *f)
 {
 	bool placed = f->type == KFW_DATA || f->type == KFW_READ_DATA || f->type == KFW_WRITE;
 
-	return placed && f->flags & KFW_F_PLACED ? 0 : f->len;
+	return placed && f->flags & KFW_F_PLACED ? 0 : kfw_part(f->len);
 }
 
 int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
@@ -246,9 +247,11 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 		f->datatype = hdr->datatype;
 		return kfw_atomic_ok(f) ? 0 : -EPROTO;
 	}
-	if (f->payload > (rule->payload ? rule->eager ? eager : KFW_PAYLOAD_MAX : 0))
+	if (f->payload > (rule->payload ? rule->eager ? eager : KFW_FRAME_MAX : 0))
 		return -EPROTO;
-	if (f->len > KFW_PAYLOAD_MAX || (rule->payload && f->payload != kfw_in_stream(f)))
+	if (f->len > (rule->part || rule->eager ? KFW_FRAME_MAX : KFW_PAYLOAD_MAX))
+		return -EPROTO;
+	if (rule->payload && f->payload != kfw_in_stream(f))
 		return -EPROTO;
 	if ((f->flags & KFW_F_RMA) && !(f->flags & KFW_F_TAGGED))
 		return -EPROTO;
@@ -322,7 +325,7 @@ int kfw_decode_hello(const struct kfw_hello *h, struct kfw_hello_info *g)
 		return g->auth && !g->data_len ? 0 : -EPROTO;
 	/* With a window smaller than one eager message the link would stop for ever. */
 	if (!g->incarnation || !g->requests || g->requests > 0xffff ||
-	    !g->eager || g->eager > (1U << 20) ||
+	    !g->eager || g->eager > KFW_FRAME_MAX ||
 	    g->window_msg < kfw_cost(g->eager) || g->window_tag < kfw_cost(g->eager) ||
 	    g->window_msg > (1U << 24) || g->window_tag > (1U << 24))
 		return -EPROTO;
