@@ -149,9 +149,6 @@ enum kfi_link_want {
  * @cpu: CPU that received the last bytes. The link sets it. Work items of the connection run on
  *	this CPU unless the consumer has chosen another one
  * @posted: bytes that the link has accepted in ops->post(). The protocol sets it
- * @landed: bytes that the peer has written to places here, as far as the link can find out. A link
- *	with &kfi_link_ops.expose sets it, under its lock. The protocol reads it to detect that a
- *	long payload makes progress
  * @ep: endpoint of the connection; NULL while a connection request waits at a passive endpoint
  * @proto: the protocol over this kind of link
  * @privileged: only the administrator of the peer's machine can let the peer have @name: the
@@ -173,7 +170,6 @@ struct kfi_link {
 	struct iov_iter		*into;
 	int			cpu;
 	u64			posted;
-	u64			landed;
 	struct kfi_proto_ep	*ep;
 	struct kfi_proto	*proto;
 	bool			privileged;

@@ -135,7 +135,6 @@ struct kfp_answer_row {
  *	protocol has such frames. (L)
  * @watch: called every now and then. Returns 0, or KFP_LATE or KFP_LATE_GRANT if the peer is late; what
  *	it has sent since the last call excuses it for @extra jiffies, see kfp_extend(). (L)
- * @paused: this side did not read for so many jiffies: extend the deadlines of the peer. (L)
  * @yield: messages that wait for a receive go behind those of others. Any context, best effort
  * @shrink: the connection is down: drop what its peer has left here, if nothing was promised
  *
@@ -156,7 +155,6 @@ struct kfp_protocol {
 	int	(*alloc)(struct kfp_conn *conn);
 	void	(*urgent)(struct kfp_conn *conn);
 	unsigned int (*watch)(struct kfp_conn *conn, unsigned long extra);
-	void	(*paused)(struct kfp_conn *conn, unsigned long pause);
 	void	(*yield)(struct kfp_conn *conn);
 	void	(*shrink)(struct kfp_conn *conn);
 	void	(*failing)(struct kfp_conn *conn);
@@ -421,13 +419,13 @@ struct kfp_rx {
 	u64			key;		/* its key */
 	struct iov_iter		iter;		/* destination, unless it is in @rx, @in or @op */
 	struct kfp_answer	*commit;	/* answer that holds the regions of a commit */
-	u64			grant_bytes;	/* bytes of writes to lasting grants */
 	void			*values;	/* operands and old values: @small or allocated */
 	struct kvec		vec;		/* describes @values */
 	u8			small[KFP_SMALL] __aligned(8);
 
 	struct kfw_rma		*segs;		/* KFW_RMA_MAX, and KFW_PLACES_MAX places */
 	unsigned long		blocked;	/* jiffies: start or last check of KFP_RX_BLOCKED */
+	unsigned long		paused;		/* jiffies in KFP_RX_BLOCKED so far */
 	struct kfi_cq_waiter	space;
 	struct kfw_hdr		hdr;		/* header that arrived in pieces */
 };

@@ -83,20 +83,18 @@ void kfp_rdv_end(struct kfp_conn *conn, struct kfp_rdv *rdv)
 
 /*
  * The CTS is in the stage: from now on the peer has to send. The time for the bytes that the link
- * has to deliver before the CTS is added. Only the DATA frame of this payload ends the wait; then
- * kfp_rx_late() supervises the frame. Bytes of other frames prolong the wait (kfp_extend()),
- * because the peer may have sent them before the CTS arrived, but not longer than the longest frame
- * may take.
+ * has to deliver before the CTS is added. Only DATA of this payload ends the wait; kfp_rx_late()
+ * supervises the frame, and then the wait for the next part begins. Bytes of other frames prolong it
+ * (kfp_extend()), because the peer may have sent them before the CTS arrived, and may alternate with
+ * them. But the last part has to begin within the time that the longest payload may take: otherwise a
+ * peer could hold a receive for as long as it sends something else. For the same reason each payload
+ * has a time of its own, and not the connection one for all of them: a peer could keep one, and renew
+ * that time by sending others.
  */
 static void kfp_rdv_clock(struct kfp_conn *conn, struct kfp_rdv *rdv)
 {
-	unsigned long before = kfp_delivery_time(conn);
-
-	/* Bytes that go to places do not advance kfp_rx.bytes. */
-	if (rdv->places && rdv->places->pieces)
-		before += kfp_transfer_time(rdv->len);
 	spin_lock_bh(&conn->lock);
-	rdv->since = jiffies + before;
+	rdv->since = kfp_rx_now(conn) + kfp_delivery_time(conn);
 	rdv->limit = rdv->since + kfp_peer_timeout(conn) + kfp_transfer_time(KFW_PAYLOAD_MAX);
 	spin_unlock_bh(&conn->lock);
 }
@@ -147,7 +145,7 @@ static int kfp_rx_data(struct kfp_conn *conn)
 	if (rdv) {
 		rdv->placed = f->flags & KFW_F_PLACED;
 		rdv->got += f->len;
-		rdv->since = jiffies;
+		rdv->since = kfp_rx_now(conn);
 		if (rdv->got == rdv->len)
 			conn->rdvs.slot[f->slot] = NULL;
 	}
@@ -209,28 +207,12 @@ void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op)
 
 /* ---- slow senders, and the life of a connection ---- */
 
-static void kfp_rdvs_paused(struct kfp_conn *conn, unsigned long pause)
-{
-	struct kfp_rdv *rdv;
-	int slot;
-
-	spin_lock_bh(&conn->lock);
-	for (slot = 0; slot <= KFW_SLOT_WRITE; slot++) {
-		rdv = conn->rdvs.slot[slot];
-		if (!rdv)
-			continue;
-		rdv->since += pause;
-		rdv->limit += pause;
-	}
-	spin_unlock_bh(&conn->lock);
-}
-
 /*
  * Has the peer not begun a payload, or its next part, for too long? Not while the receive side is blocked.
  */
 static unsigned int kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 {
-	unsigned long timeout = kfp_grant_timeout(conn);
+	unsigned long timeout = kfp_grant_timeout(conn), now = kfp_rx_now(conn);
 	struct kfp_rdv *rdv;
 	bool late = false;
 	int slot;
@@ -240,26 +222,11 @@ static unsigned int kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 		rdv = conn->rdvs.slot[slot];
 		if (!rdv || !list_empty(&rdv->answer.link))
 			continue;
-		rdv->since = kfp_extend(rdv->since, extra);
-		late |= time_after(jiffies, rdv->since + timeout) ||
-			time_after(jiffies, rdv->limit);
+		rdv->since = kfp_extend(rdv->since, now, extra);
+		late |= time_after(now, rdv->since + timeout) || time_after(now, rdv->limit);
 	}
 	spin_unlock_bh(&conn->lock);
 	return late && conn->rx.at != KFP_RX_BLOCKED ? KFP_LATE_GRANT : 0;
-}
-
-/* Return the length of the longest payload that the peer has been granted. Called under (L). */
-u64 kfp_rdv_longest(struct kfp_conn *conn)
-{
-	u64 len = 0;
-	int slot;
-
-	spin_lock_bh(&conn->lock);
-	for (slot = 0; slot <= KFW_SLOT_WRITE; slot++)
-		if (conn->rdvs.slot[slot])
-			len = max(len, conn->rdvs.slot[slot]->len);
-	spin_unlock_bh(&conn->lock);
-	return len;
 }
 
 static void kfp_rdvs_init(struct kfp_conn *conn)
@@ -278,6 +245,5 @@ static void kfp_rdvs_closed(struct kfp_conn *conn)
 const struct kfp_protocol kfp_rdv_protocol = {
 	.init = kfp_rdvs_init,
 	.watch = kfp_rdvs_late,
-	.paused = kfp_rdvs_paused,
 	.closed = kfp_rdvs_closed,
 };

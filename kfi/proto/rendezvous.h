@@ -37,9 +37,9 @@ struct kfp_rdv_ops {
  * @places: places of the exposed destination, from the CTS on; or NULL (L)
  * @placed: the first part was in @places, and so are the others (L)
  * @slot: number in the CTS, index in &kfp_rdvs.slot
- * @since: the CTS is sent, or a part has begun: jiffies. The next part is late peer_timeout_ms after
- *	it. Other bytes of the peer advance it, see kfp_extend()
- * @limit: jiffies at which the payload is late in any case
+ * @since: the CTS is sent, or a part has begun: kfp_rx_now(). The next part is late peer_timeout_ms
+ *	after it. Other bytes of the peer advance it, see kfp_extend()
+ * @limit: when the payload is late in any case: kfp_rx_now()
  */
 struct kfp_rdv {
 	struct kfp_answer	answer;
@@ -70,7 +70,6 @@ static_assert(KFP_RDV == KFW_SLOT_WRITE);
 void kfp_rdv_enqueue(struct kfp_conn *conn, struct kfp_rdv *rdv);	/* under kfp_conn.lock */
 void kfp_rdv_end(struct kfp_conn *conn, struct kfp_rdv *rdv);		/* under kfp_conn.lock */
 void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op);
-u64 kfp_rdv_longest(struct kfp_conn *conn);
 
 extern const struct kfp_protocol kfp_rdv_protocol;
 extern const struct kfp_frame_row kfp_cts_frame, kfp_data_frame;

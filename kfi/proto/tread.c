@@ -139,7 +139,7 @@ static unsigned int kfp_treads_late(struct kfp_conn *conn, unsigned long extra)
 		messages->since = 0;
 		return 0;
 	}
-	messages->since = messages->since ? kfp_extend(messages->since, taken) : jiffies | 1;
+	messages->since = messages->since ? kfp_extend(messages->since, jiffies, taken) : jiffies | 1;
 	return time_after(jiffies, messages->since + kfp_peer_timeout(conn)) ? KFP_LATE : 0;
 }
 

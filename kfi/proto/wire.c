@@ -61,13 +61,15 @@ static bool kfw_segments_ok(const struct kfw_rule *rule, const struct kfw_frame 
 
 /*
  * A lasting grant has a number and an id. The GRANT that gives it has one segment and names places,
- * and each WRITE that uses it has one segment.
+ * and each WRITE that uses it has one segment, which is bounded unless devices have written it.
  */
 static bool kfw_grant_ok(const struct kfw_rule *rule, const struct kfw_frame *f)
 {
 	if (rule->grant != KFW_ALWAYS && !(rule->grant & f->flags))
 		return true;
 	if (f->grant >= KFW_GRANTS_MAX || !f->grant_id || f->rma_count > 1)
+		return false;
+	if (f->type == KFW_WRITE && !(f->flags & KFW_F_DEVICE) && f->len > KFW_GRANTED_MAX)
 		return false;
 	return f->type != KFW_GRANT || (f->places && f->len);
 }

@@ -31,6 +31,7 @@
 #define KFW_PAYLOAD_MAX		(1ULL << 30)	/* longest message, write or read */
 #define KFW_FRAME_MAX		(256U << 10)	/* payload of one frame; more follows in others */
 #define KFW_ATOMIC_MAX		512		/* target bytes of one atomic operation */
+#define KFW_GRANTED_MAX		(4U << 20)	/* bytes of a WRITE to a lasting grant, not divided */
 #define KFW_GRANTS_MAX		64		/* lasting grants that one side gives at a time */
 #define KFW_SLOT_WRITE		64		/* DATA: slot of the rest of a WRITE; no CTS has it */
 

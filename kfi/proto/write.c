@@ -51,7 +51,7 @@ static struct kfp_permit *kfp_write_permit(const struct kfp_conn *conn, const st
 {
 	struct kfp_permit *p;
 
-	if (!kfp_rtw_possible(conn, op) || op->rma_count != 1)
+	if (!kfp_rtw_possible(conn, op) || op->rma_count != 1 || op->len > KFW_GRANTED_MAX)
 		return NULL;
 	p = kfp_permit_over(conn, &op->rma[0]);
 	return p && (p->commits || !(op->flags & KFI_COMMIT_COMPLETE)) ? p : NULL;
@@ -294,8 +294,9 @@ static int kfp_part_first(struct kfp_conn *conn)
 			return -ENOMEM;
 		rtw->rdv.slot = KFW_SLOT_WRITE;
 		rtw->rdv.got = conn->rx.f.payload;
-		rtw->rdv.since = jiffies;
-		rtw->rdv.limit = jiffies + kfp_peer_timeout(conn) + kfp_transfer_time(KFW_PAYLOAD_MAX);
+		rtw->rdv.since = kfp_rx_now(conn);
+		rtw->rdv.limit = rtw->rdv.since + kfp_peer_timeout(conn) +
+				 kfp_transfer_time(KFW_PAYLOAD_MAX);
 		writes->part = rtw;
 		spin_lock_bh(&conn->lock);
 		conn->rdvs.slot[KFW_SLOT_WRITE] = &rtw->rdv;

@@ -51,6 +51,7 @@ static void check_grant(const struct kfw_frame *f)
 	PROMISE(f->rma_count == (uses || f->type == KFW_GRANT ? 1 : 0));
 	PROMISE(f->type != KFW_GRANT || (f->places && f->len && !(f->flags & ~KFW_F_COMMIT)));
 	PROMISE(uses || f->type == KFW_GRANT || !f->flags);
+	PROMISE(!uses || f->flags & KFW_F_DEVICE || f->len <= KFW_GRANTED_MAX);
 }
 
 /* A place of devices is one segment, and nothing else is asked for it, or said about it. */
