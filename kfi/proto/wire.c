@@ -21,7 +21,6 @@ static const struct kfw_rule {
 	u16  must;		/* flags that must be set */
 	bool eager;		/* the payload is bounded by the announced eager size */
 	bool payload;		/* a payload is allowed */
-	bool part;		/* the length is that of the part of a payload */
 	bool segments;		/* at least one segment is required */
 	bool places;		/* places are allowed */
 	u16  grant;		/* the frame names a grant if this flag is set; KFW_ALWAYS */
@@ -32,12 +31,12 @@ static const struct kfw_rule {
 			    .payload = true, .eager = true },
 	[KFW_RTS]	= { .flags = KFW_F_TAGGED | KFW_F_CQ_DATA | KFW_F_RMA | KFW_F_INV },
 	[KFW_CTS]	= { .places = true },
-	[KFW_DATA]	= { .flags = KFW_F_PLACED, .payload = true, .part = true },
+	[KFW_DATA]	= { .flags = KFW_F_PLACED, .payload = true },
 	[KFW_WRITE]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_LAZY | KFW_F_PLACED |
 				     KFW_F_DEVICE,
 			    .payload = true, .segments = true, .grant = KFW_F_PLACED },
 	[KFW_READ]	= { .segments = true, .places = true },
-	[KFW_READ_DATA]	= { .flags = KFW_F_PLACED, .payload = true, .part = true },
+	[KFW_READ_DATA]	= { .flags = KFW_F_PLACED, .payload = true },
 	[KFW_TREAD]	= { .flags = KFW_F_TAGGED | KFW_F_RMA, .must = KFW_F_TAGGED | KFW_F_RMA,
 			    .places = true },
 	[KFW_ACK]	= {},
@@ -207,12 +206,19 @@ void kfw_decode_values(void *values, size_t len, u8 size)
 
 /* ---- frames ---- */
 
-/* Return the number of payload bytes that follow the frame in the stream. A WRITE may be longer. */
-static u64 kfw_in_stream(const struct kfw_frame *f)
+/*
+ * A frame has all of its payload, a WRITE the first part of it, and a frame whose payload is in places
+ * has none. Only DATA, READ_DATA and WRITE may have that flag.
+ */
+static bool kfw_payload_ok(const struct kfw_rule *rule, const struct kfw_frame *f, u32 eager)
 {
-	bool placed = f->type == KFW_DATA || f->type == KFW_READ_DATA || f->type == KFW_WRITE;
-
-	return placed && f->flags & KFW_F_PLACED ? 0 : kfw_part(f->len);
+	if (!rule->payload)
+		return !f->payload;
+	if (f->flags & KFW_F_PLACED)
+		return !f->payload && (f->type == KFW_WRITE || f->len <= KFW_FRAME_MAX);
+	if (f->type == KFW_WRITE)
+		return f->payload == kfw_part(f->len);
+	return f->payload == f->len && f->payload <= (rule->eager ? eager : KFW_FRAME_MAX);
 }
 
 int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
@@ -249,11 +255,7 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 		f->datatype = hdr->datatype;
 		return kfw_atomic_ok(f) ? 0 : -EPROTO;
 	}
-	if (f->payload > (rule->payload ? rule->eager ? eager : KFW_FRAME_MAX : 0))
-		return -EPROTO;
-	if (f->len > (rule->part || rule->eager ? KFW_FRAME_MAX : KFW_PAYLOAD_MAX))
-		return -EPROTO;
-	if (rule->payload && f->payload != kfw_in_stream(f))
+	if (f->len > KFW_PAYLOAD_MAX || !kfw_payload_ok(rule, f, eager))
 		return -EPROTO;
 	if ((f->flags & KFW_F_RMA) && !(f->flags & KFW_F_TAGGED))
 		return -EPROTO;
