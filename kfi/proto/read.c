@@ -8,8 +8,8 @@
  *				<---	ACK
  *
  * The initiator exposes its buffer, if that is possible, and names its places in the READ; the data
- * goes there or follows READ_DATA, which is sent for each segment and for each part of a long one. Tagged reads (tread.c) and fetching atomic
- * operations (atomic.c) return data in the same way.
+ * goes there or follows READ_DATA, which is sent for each segment and for each part of a long one.
+ * Tagged reads (tread.c) and fetching atomic operations (atomic.c) return data in the same way.
  *
  * All functions are called under the link's lock, or after the end of the link.
  */

@@ -208,13 +208,14 @@ void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op)
 /* ---- slow senders, and the life of a connection ---- */
 
 /*
- * Has the peer not begun a payload, or its next part, for too long? Not while the receive side is blocked.
+ * Has the peer not begun a payload, or its next part, for too long? Not while the receive side is
+ * blocked. The rest of a WRITE holds no receive, and does not count for the source of the peer.
  */
 static unsigned int kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 {
 	unsigned long timeout = kfp_grant_timeout(conn), now = kfp_rx_now(conn);
 	struct kfp_rdv *rdv;
-	bool late = false;
+	unsigned int late = 0;
 	int slot;
 
 	spin_lock_bh(&conn->lock);
@@ -223,10 +224,11 @@ static unsigned int kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 		if (!rdv || !list_empty(&rdv->answer.link))
 			continue;
 		rdv->since = kfp_extend(rdv->since, now, extra);
-		late |= time_after(now, rdv->since + timeout) || time_after(now, rdv->limit);
+		if (time_after(now, rdv->since + timeout) || time_after(now, rdv->limit))
+			late |= slot == KFW_SLOT_WRITE ? KFP_LATE : KFP_LATE_GRANT;
 	}
 	spin_unlock_bh(&conn->lock);
-	return late && conn->rx.at != KFP_RX_BLOCKED ? KFP_LATE_GRANT : 0;
+	return conn->rx.at != KFP_RX_BLOCKED ? late : 0;
 }
 
 static void kfp_rdvs_init(struct kfp_conn *conn)
