@@ -46,6 +46,24 @@ void kfp_answer_queue(struct kfp_conn *conn, struct kfp_answer *answer)
 	list_add_tail(&answer->link, &conn->answers);
 }
 
+/*
+ * A part of the data of an answer was sent. The next part follows, but the answers without data that
+ * wait go first. Returned data keeps its order.
+ */
+void kfp_answer_rest(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	struct kfp_answer *other, *next;
+	LIST_HEAD(first);
+
+	spin_lock_bh(&conn->lock);
+	list_for_each_entry_safe(other, next, &conn->answers, link)
+		if (!other->row->returns)
+			list_move_tail(&other->link, &first);
+	list_add(&answer->link, &conn->answers);
+	list_splice(&first, &conn->answers);
+	spin_unlock_bh(&conn->lock);
+}
+
 /* Take the next answer that is to be sent. */
 struct kfp_answer *kfp_answer_next(struct kfp_conn *conn)
 {

@@ -77,7 +77,7 @@ static bool kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)
 	if (op->flags & KFI_INVALIDATE)
 		kfp_send_segment(conn, 0, 0, op->inv_key);
 	if (eager)
-		kfp_send_payload(conn, op, f.flags & KFW_F_ACK, NULL, 0);
+		kfp_send_payload(conn, op, op->len, f.flags & KFW_F_ACK, NULL, 0);
 	else
 		kfp_op_requested(conn, op);
 	return true;
@@ -192,30 +192,38 @@ static int kfp_inmsg_data(struct kfp_conn *conn, struct kfp_rdv *rdv)
 {
 	struct kfp_inmsg *in = container_of(rdv, struct kfp_inmsg, rdv);
 	struct kfp_rx *rx = &conn->rx;
+	u64 before = rdv->got - rx->f.len;
 
-	kfp_conceal(conn, &rdv->places);
+	/* The peer does not write to the places any more, or will not do so. */
+	if (rdv->placed ? rdv->got == rdv->len : !before)
+		kfp_conceal(conn, &rdv->places);
 	rx->row = &kfp_inmsg_data_row;
 	rx->in = in;
-	if (rx->f.flags & KFW_F_PLACED) {
+	if (rdv->placed) {
 		kfi_stat_add(&conn->ep->ep, placed, rx->f.len);
 		return 0;
 	}
 	conn->link.into = &in->rx.iter;
-	conn->link.left = in->rx.room;
-	rx->skip = rx->f.payload - in->rx.room;
+	conn->link.left = min(rx->f.payload, in->rx.room - min(before, in->rx.room));
+	rx->skip = rx->f.payload - conn->link.left;
 	return 0;
 }
 
 static bool kfp_inmsg_data_more(struct kfp_conn *conn)
 {
-	if (conn->rx.skip)
-		kfp_inmsg_filled(conn->rx.in);
+	struct kfp_inmsg *in = conn->rx.in;
+
+	if (in->rx.len > in->rx.room && in->rdv.got >= in->rx.room)
+		kfp_inmsg_filled(in);
 	return false;
 }
 
 static int kfp_inmsg_data_finish(struct kfp_conn *conn)
 {
-	kfp_inmsg_done(conn->rx.in);
+	struct kfp_inmsg *in = conn->rx.in;
+
+	if (in->rdv.got == in->rdv.len)
+		kfp_inmsg_done(in);
 	return 0;
 }
 

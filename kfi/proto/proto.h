@@ -279,6 +279,12 @@ static inline gfp_t kfp_gfp(const struct kfp_conn *conn)
 	return conn->payer ? GFP_NOIO | __GFP_ACCOUNT : GFP_NOIO;
 }
 
+/* Jiffies, without those in which this side did not read: a clock for what the peer has to send */
+static inline unsigned long kfp_rx_now(const struct kfp_conn *conn)
+{
+	return jiffies - conn->rx.paused;
+}
+
 /*
  * Jiffies that the link may take, at the least rate, until the peer has what was given to the link.
  * Called under the link's lock.
@@ -362,10 +368,8 @@ static inline u8 kfp_rx_cls(const struct kfw_frame *f)
  * Advance the start @since of a wait by @extra jiffies, because the peer has sent something, but
  * not beyond the present. So a peer that was fast may not be silent for longer.
  */
-static inline unsigned long kfp_extend(unsigned long since, unsigned long extra)
+static inline unsigned long kfp_extend(unsigned long since, unsigned long now, unsigned long extra)
 {
-	unsigned long now = jiffies;
-
 	if (time_after(since, now))
 		return since;
 	return extra < now - since ? since + extra : now;
