@@ -161,7 +161,7 @@ static void kit_unlock(spinlock_t *lock)
 #define kfi_writemsg			kit_writemsg
 #define cond_synchronize_rcu(gp)	kit_synchronize(gp)
 #undef smp_mb__after_atomic
-#define smp_mb__after_atomic()		do { smp_mb(); kit_gap(); } while (0)
+#define smp_mb__after_atomic()		do { smp_mb(); /* as it is */ kit_gap(); } while (0)
 #include "../../kfi/ulp/dom.c"
 #include "../../kfi/ulp/conn.c"
 #include "../../kfi/ulp/rx.c"
@@ -219,7 +219,7 @@ static int kit_connect(unsigned int i)
 	       kfi_conn_connect(conn, kit.info->dest_addr, NULL, 0, NULL, NULL, KIT_MS);
 }
 
-/* Send request 0, which names a region if @map, with @data behind it. */
+/* Send a request, which names a region if @map, with @data behind it. */
 static int kit_request(unsigned int tag, bool map, bool data)
 {
 	struct kfi_conn *conn = &kit.clients[0].conn;
