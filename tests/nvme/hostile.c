@@ -51,11 +51,6 @@ static unsigned int calls;
 module_param(calls, uint, 0444);
 MODULE_PARM_DESC(calls, "connections that a host has requested of it");
 
-static unsigned int silence;
-module_param(silence, uint, 0);
-MODULE_PARM_DESC(silence,
-		 "seconds that the target waits for NVMe's connect, to be tried alone: all else may take longer than that");
-
 enum {
 	HOSTILE_WAIT_MS	= 20000,
 	HOSTILE_RSPS	= 8,
@@ -327,7 +322,7 @@ static int hostile_long_request(struct hostile *hostile)
 	return ret ?: hostile_connect(hostile, data, min(most, sizeof(data)));
 }
 
-static void hostile_read_command(struct hostile *hostile)
+static size_t hostile_read_command(struct hostile *hostile)
 {
 	struct nvme_command *cmd = (void *)hostile->capsule;
 
@@ -335,43 +330,23 @@ static void hostile_read_command(struct hostile *hostile)
 	cmd->rw.opcode = nvme_cmd_read;
 	cmd->rw.nsid = cpu_to_le32(1);
 	cmd->rw.dptr.sgl.type = NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE;
+	return sizeof(*cmd);
 }
 
 /* More commands than there is room for before NVMe's connect. */
 static int hostile_flood(struct hostile *hostile)
 {
-	int i, ret = hostile_connect(hostile, &good, sizeof(good));
+	size_t len = hostile_read_command(hostile);
+	int i, ret = 0;
 
-	hostile_read_command(hostile);
 	for (i = 0; i < 3 && !ret; i++)
-		ret = hostile_is_error(hostile, sizeof(struct nvme_command),
-				       NVME_SC_INVALID_OPCODE);
+		ret = hostile_is_error(hostile, len, NVME_SC_INVALID_OPCODE);
 	return ret;
 }
 
-static int hostile_silent(struct hostile *hostile)
+static size_t hostile_unknown(struct hostile *hostile)
 {
-	return hostile_connect(hostile, &good, sizeof(good)) ?:
-		       hostile_ended(hostile, silence * MSEC_PER_SEC + HOSTILE_WAIT_MS);
-}
-
-static int hostile_read_first(struct hostile *hostile)
-{
-	hostile_read_command(hostile);
-	return hostile_connect(hostile, &good, sizeof(good)) ?:
-		       hostile_is_error(hostile, sizeof(struct nvme_command),
-					NVME_SC_INVALID_OPCODE);
-}
-
-static int hostile_is_unknown(struct hostile *hostile)
-{
-	return hostile_is_error(hostile, hostile_connect_command(hostile, 1, 31, 0xfff0),
-				NVME_SC_CONNECT_INVALID_PARAM);
-}
-
-static int hostile_unknown_controller(struct hostile *hostile)
-{
-	return hostile_connect(hostile, &good, sizeof(good)) ?: hostile_is_unknown(hostile);
+	return hostile_connect_command(hostile, 1, 31, 0xfff0);
 }
 
 /* It has announced a queue and connects another one. */
@@ -390,12 +365,10 @@ static int hostile_other_queue(struct hostile *hostile)
 /* The core may keep a part of a connect that fails, so a queue has only one. */
 static int hostile_second_connect(struct hostile *hostile)
 {
-	int ret = hostile_connect(hostile, &good, sizeof(good));
+	size_t len = hostile_unknown(hostile);
 
-	return ret   ?:
-		       hostile_is_unknown(hostile) ?:
-		       hostile_send(hostile, hostile_connect_command(hostile, 1, 31, 0xfff0)) ?:
-		       hostile_ended(hostile, HOSTILE_WAIT_MS);
+	return hostile_is_error(hostile, len, NVME_SC_CONNECT_INVALID_PARAM) ?:
+	       hostile_send(hostile, len) ?: hostile_ended(hostile, HOSTILE_WAIT_MS);
 }
 
 /*
@@ -420,24 +393,18 @@ static int hostile_uninstalled(struct hostile *hostile)
 	       hostile_ended(hostile, HOSTILE_WAIT_MS);
 }
 
-static int hostile_beyond_capsule(struct hostile *hostile)
+static size_t hostile_beyond_capsule(struct hostile *hostile)
 {
 	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
-	int ret = hostile_connect(hostile, &good, sizeof(good));
 	size_t len = hostile_connect_command(hostile, 1, 31, 1);
 
 	cmd->dptr.sgl.addr = cpu_to_le64(U64_MAX - 100);
-	return ret ?: hostile_is_error(hostile, len, NVME_SC_SGL_INVALID_OFFSET);
+	return len;
 }
 
-static int hostile_more_than_came(struct hostile *hostile)
+static size_t hostile_more_than_came(struct hostile *hostile)
 {
-	int ret = hostile_connect(hostile, &good, sizeof(good));
-
-	hostile_connect_command(hostile, 1, 31, 1);
-	return ret   ?:
-		       hostile_is_error(hostile, sizeof(struct nvmf_connect_command) + 1023,
-					NVME_SC_SGL_INVALID_OFFSET);
+	return hostile_connect_command(hostile, 1, 31, 1) - 1;
 }
 
 /* Among them: a data block at an address, a keyed one with an offset or of an unknown subtype. */
@@ -446,7 +413,7 @@ static int hostile_odd_sgls(struct hostile *hostile)
 	static const u8 types[] = { 0xff, 0x00, 0x11, 0x31, 0x41, 0x42, 0x50 };
 	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
 	size_t i, len = hostile_connect_command(hostile, 1, 31, 1);
-	int ret = hostile_connect(hostile, &good, sizeof(good));
+	int ret = 0;
 
 	for (i = 0; i < ARRAY_SIZE(types) && !ret; i++) {
 		cmd->dptr.sgl.type = types[i];
@@ -464,12 +431,12 @@ static int hostile_region_ends(struct hostile *hostile, bool detach)
 	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
 	struct kfi_req *req = &hostile->req;
 	struct bio_vec vec;
-	int ret = hostile_connect(hostile, &good, sizeof(good));
+	int ret;
 
-	hostile_connect_command(hostile, 1, 31, 0xfff0);
+	hostile_unknown(hostile);
 	bvec_set_virt(&vec, cmd + 1, sizeof(struct nvmf_connect_data));
-	if (ret || !kfi_conn_enter(&hostile->conn))
-		return ret ?: -ENOTCONN;
+	if (!kfi_conn_enter(&hostile->conn))
+		return -ENOTCONN;
 	kfi_req_begin(req, &hostile->conn, 0);
 	ret = kfi_req_map(req, &vec, 1, KFI_REMOTE_READ);
 	kfi_conn_exit(&hostile->conn);
@@ -496,47 +463,60 @@ static int hostile_left_attached(struct hostile *hostile)
 }
 
 /* More data than a connect command has, for which an unknown host gets no memory. */
-static int hostile_much_data(struct hostile *hostile)
+static size_t hostile_much_data(struct hostile *hostile)
 {
 	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
-	int ret = hostile_connect(hostile, &good, sizeof(good));
 
 	hostile_connect_command(hostile, 1, 31, 1);
 	memset(&cmd->dptr, 0, sizeof(cmd->dptr));
 	put_unaligned_le24(sizeof(struct nvmf_connect_data) + 1, cmd->dptr.ksgl.length);
 	cmd->dptr.ksgl.type = NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE;
-	return ret ?: hostile_is_error(hostile, sizeof(struct nvme_command),
-				       NVME_SC_SGL_INVALID_DATA);
+	return sizeof(struct nvme_command);
 }
 
+/* Either @run, on a connection unless it is to @call itself, or @make a command and expect @why. */
 static const struct hostile_case {
 	const char	*name;
 	int		(*run)(struct hostile *hostile);
+	bool		call;
+	size_t		(*make)(struct hostile *hostile);
+	u16		why;
 } hostile_cases[] = {
-	{ "private data that is filled up", hostile_long_request },
-	{ "I/O before NVMe's connect", hostile_read_first },
+	{ "private data that is filled up", hostile_long_request, true },
 	{ "I/O before NVMe's connect, again and again", hostile_flood },
-	{ "a queue of an unknown controller", hostile_unknown_controller },
-	{ "another queue than announced", hostile_other_queue },
+	{ "a queue of an unknown controller", .make = hostile_unknown,
+	  .why = NVME_SC_CONNECT_INVALID_PARAM },
+	{ "another queue than announced", hostile_other_queue, true },
 	{ "a second connect", hostile_second_connect },
-	{ "data beyond the capsule", hostile_beyond_capsule },
-	{ "more data than came", hostile_more_than_came },
+	{ "data beyond the capsule", .make = hostile_beyond_capsule,
+	  .why = NVME_SC_SGL_INVALID_OFFSET },
+	{ "more data than came", .make = hostile_more_than_came,
+	  .why = NVME_SC_SGL_INVALID_OFFSET },
 	{ "SGLs of no known type", hostile_odd_sgls },
 	{ "a region that the target is to detach", hostile_detached },
 	{ "a region that the target is to leave alone", hostile_left_attached },
-	{ "much data before NVMe's connect", hostile_much_data },
+	{ "much data before NVMe's connect", .make = hostile_much_data,
+	  .why = NVME_SC_SGL_INVALID_DATA },
 };
 
-static const struct hostile_case hostile_silence = { "silence", hostile_silent };
-static const struct hostile_case hostile_install = { "a queue that is not installed",
-						     hostile_uninstalled };
+static const struct hostile_case hostile_install = {
+	"a queue that is not installed", hostile_uninstalled, true
+};
+
+static int hostile_try(struct hostile *hostile, const struct hostile_case *c)
+{
+	int ret = c->call ? 0 : hostile_connect(hostile, &good, sizeof(good));
+
+	return ret ?: c->run ? c->run(hostile) :
+			       hostile_is_error(hostile, c->make(hostile), c->why);
+}
 
 static void hostile_case(const char *name, const struct hostile_case *c,
 			 const struct hostile_request *r)
 {
 	struct hostile *hostile = hostile_open();
 	int ret = IS_ERR(hostile) ? PTR_ERR(hostile) :
-		  c ? c->run(hostile) : hostile_refused(hostile, r);
+		  c ? hostile_try(hostile, c) : hostile_refused(hostile, r);
 
 	if (ret)
 		pr_info("kfabric-hostile: not ok %s: %d (status %#x)\n", name, ret,
@@ -709,12 +689,10 @@ static int __init hostile_init(void)
 
 	if (rogue)
 		return rogue_open();
-	for (i = 0; i < ARRAY_SIZE(hostile_requests) && !silence && !cntlid; i++)
+	for (i = 0; i < ARRAY_SIZE(hostile_requests) && !cntlid; i++)
 		hostile_case(hostile_requests[i].name, NULL, &hostile_requests[i]);
-	for (i = 0; i < ARRAY_SIZE(hostile_cases) && !silence && !cntlid; i++)
+	for (i = 0; i < ARRAY_SIZE(hostile_cases) && !cntlid; i++)
 		hostile_case(hostile_cases[i].name, &hostile_cases[i], NULL);
-	if (silence)
-		hostile_case(hostile_silence.name, &hostile_silence, NULL);
 	if (cntlid)
 		hostile_case(hostile_install.name, &hostile_install, NULL);
 	pr_info("kfabric-hostile: done\n");
