@@ -163,7 +163,7 @@ static void kit_unlock(spinlock_t *lock)
 #define kfi_writemsg			kit_writemsg
 #define cond_synchronize_rcu(gp)	kit_synchronize(gp)
 #undef smp_mb__after_atomic
-#define smp_mb__after_atomic()		do { smp_mb(); /* as it is */ kit_gap(); } while (0)
+#define smp_mb__after_atomic()		do { smp_mb(); kit_gap(); } while (0) /* as it is */
 #include "../../kfi/ulp/dom.c"
 #include "../../kfi/ulp/conn.c"
 #include "../../kfi/ulp/rx.c"
