@@ -361,7 +361,6 @@ static int kit_init(struct kunit *test)
 	unsigned int i;
 	int ret;
 
-	memset(&kit, 0, sizeof(kit));
 	kit.test = test;
 	kit.task = current;
 	init_waitqueue_head(&kit.held);
@@ -411,6 +410,7 @@ static void kit_exit(struct kunit *test)
 	kfi_freeinfo(kit.info);
 	free_pages_exact(kit.near, KIT_BYTES);
 	free_pages_exact(kit.mem, KIT_BYTES);
+	memset(&kit, 0, sizeof(kit));	/* other tests use the kit, too */
 }
 
 /* ---- answers ---- */
