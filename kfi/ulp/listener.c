@@ -224,6 +224,8 @@ int kfi_conn_accept(struct kfi_conn *conn, struct kfi_caller *caller,
 
 close:
 	clear_bit(KFI_CONN_OPEN, &conn->flags);
+	/* Nobody waits for this lock. Stops wait for functions such as this one under theirs. */
+	lockdep_set_subclass(&conn->lock, SINGLE_DEPTH_NESTING);
 	kfi_conn_close(conn);
 	return ret;
 }
