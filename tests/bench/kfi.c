@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
-#include "../perf/perf.h"
+#include "../../ulps/perf/perf.h"
 #include "kfi.h"
 
 #define KB_COPIES	4
