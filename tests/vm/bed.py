@@ -149,7 +149,7 @@ class Kfi:
             self.pair.run(name, f"insmod /lib/modules/$(uname -r)/extra/{module}.ko")
 
     def unload(self, name):
-        self.pair.run(name, f"rmmod kfi_perf kfi_loop kfi_{self.provider} kfi")
+        self.pair.run(name, f"rmmod kfi_perf kfi_ulp kfi_loop kfi_{self.provider} kfi")
 
     def loaded(self, name):
         text = self.pair.run(name, "cat /proc/modules").text

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-/* flow_open.c - open and close flows. */
+/* flow_open.c - what a flow needs, its memory, and the end. */
 #include <linux/slab.h>
 
 #include "perf.h"
 
-void perf_flow_init(struct perf_flow *flow, struct net *net, u32 ep_type,
-		    const struct perf_hello *hello, const struct perf_role *role)
+void perf_flow_init(struct perf_flow *flow, u32 ep_type, const struct perf_hello *hello,
+		    const struct perf_role *role, const struct kfi_conn_ops *ops)
 {
 	memset(flow, 0, sizeof(*flow));
-	flow->net = net;
+	kfi_conn_init(&flow->conn, ops);
 	flow->ep_type = ep_type;
 	flow->hello = *hello;
 	flow->softirq = hello->wait == KFI_PERF_WAIT_SOFTIRQ;
 	flow->role = role;
-	flow->peer = KFI_ADDR_UNSPEC;
 	INIT_LIST_HEAD(&flow->tx_free);
 	INIT_LIST_HEAD(&flow->ctl_free);
 	INIT_LIST_HEAD(&flow->rx_lost);
@@ -25,20 +24,75 @@ void perf_flow_init(struct perf_flow *flow, struct net *net, u32 ep_type,
 	flow->inject_op.cqe.done = perf_flow_done;
 }
 
-/* ---- the domain ---- */
+/* ---- what it needs ---- */
+
+static unsigned int chunks(size_t len)
+{
+	return DIV_ROUND_UP(len, perf_chunk(len));
+}
+
+u64 perf_want(const struct perf_hello *hello)
+{
+	return hello->op == KFI_PERF_TAGGED ? KFI_TAGGED : 0;
+}
+
+void perf_flow_need(const struct perf_flow *flow, const struct perf_shape *shape,
+		    struct kfi_need *need)
+{
+	need->type = flow->ep_type;
+	need->want = perf_want(&flow->hello);
+	need->order |= KFI_ORDER_SAS;
+	need->max_len = max_t(size_t, flow->hello.size, PERF_CTL_MAX);
+	if (flow->hello.mem != KFI_PERF_MEM_PAGES)
+		return;
+	need->tx_segs = max(chunks(shape->tx_len), chunks(shape->rx_len));
+	need->rx_segs = need->tx_segs;
+}
+
+static bool suits(const struct kfi_info *info, const struct perf_hello *hello, const char *fabric)
+{
+	return !(perf_want(hello) & ~info->caps) &&
+	       info->domain_attr->cq_data_size >= sizeof(u32) &&
+	       (!fabric || !strcmp(info->fabric_attr->name, fabric));
+}
 
 /**
- * perf_flow_domain() - open a domain, if the flow does not borrow one
- * @flow: the flow, with its info
- * Return: 0 or a negative error. perf_flow_close() must be called either way.
+ * perf_find() - find the first provider that can do what is measured
+ * @net: network namespace
+ * @need: what is needed
+ * @hello: what is measured
+ * @fabric: name of the fabric: an interface may have several, one for each kind of address; or NULL
+ * @node: address of the server, or NULL
+ * @service: port of the server, or NULL
+ * @info: returns one entry, which the caller frees
+ * Return: 0, -ENODATA, or another negative error.
  */
-int perf_flow_domain(struct perf_flow *flow)
+int perf_find(struct net *net, const struct kfi_need *need, const struct perf_hello *hello,
+	      const char *fabric, const char *node, const char *service, struct kfi_info **info)
 {
-	if (flow->domain)
-		return 0;
-	flow->own_domain = true;
-	return kfi_fabric_net(flow->net, flow->info->fabric_attr, &flow->fabric, NULL) ?:
-	       kfi_domain(flow->fabric, flow->info, &flow->domain, NULL);
+	struct kfi_info *list, **at = &list;
+	int err = kfi_find(net, need, NULL, node, service, &list);
+
+	if (err)
+		return err;
+	while (*at && !suits(*at, hello, fabric))
+		at = &(*at)->next;
+	*info = *at;
+	if (*info) {
+		*at = (*info)->next;
+		(*info)->next = NULL;
+	}
+	kfi_freeinfo(list);
+	return *info ? 0 : -ENODATA;
+}
+
+struct kfi_conn_attr perf_flow_attr(const struct perf_flow *flow, const struct perf_shape *shape)
+{
+	return (struct kfi_conn_attr) {
+		.depth = shape->rx + PERF_CTL_OPS,
+		.tx = shape->tx + PERF_CTL_OPS,
+		.where = flow->softirq ? KFI_CONN_SOFTIRQ : KFI_CONN_READ,
+	};
 }
 
 /* ---- operations ---- */
@@ -56,7 +110,7 @@ static int add_ops(struct perf_flow *flow, enum perf_op_kind kind, unsigned int 
 		op->index = i;
 		op->cqe.done = perf_flow_done;
 		INIT_LIST_HEAD(&op->entry);
-		op->buf = perf_buf_alloc(flow->domain, len, mem);
+		op->buf = perf_buf_alloc(flow->dom->domain, len, mem);
 		if (!op->buf)
 			return -ENOMEM;
 		if (kind == PERF_OP_TX)
@@ -68,16 +122,24 @@ static int add_ops(struct perf_flow *flow, enum perf_op_kind kind, unsigned int 
 }
 
 /**
- * perf_flow_ops() - allocate the operations and their buffers
- * @flow: the flow, with its domain
- * @shape: their numbers
- * Return: 0 or -ENOMEM. perf_flow_close() must be called either way.
+ * perf_flow_ops() - open the domain, and allocate the operations and their buffers
+ * @flow: the flow
+ * @net: network namespace of @info
+ * @info: what the connection will be opened with
+ * @shape: numbers of operations
+ * Return: 0 or a negative error. perf_flow_free() must be called either way.
  */
-int perf_flow_ops(struct perf_flow *flow, const struct perf_shape *shape)
+int perf_flow_ops(struct perf_flow *flow, struct net *net, const struct kfi_info *info,
+		  const struct perf_shape *shape)
 {
 	unsigned int ctl_rx = perf_mixed(&flow->hello, shape) ? 0 : PERF_CTL_OPS;
+	struct kfi_dom *dom = kfi_dom_get(net, info, THIS_MODULE);
 	u8 mem = flow->hello.mem;
 
+	if (IS_ERR(dom))
+		return PTR_ERR(dom);
+	flow->dom = dom;
+	flow->inject = info->tx_attr->inject_size;
 	flow->ops = kvcalloc(PERF_CTL_OPS + ctl_rx + shape->tx + shape->rx, sizeof(*flow->ops),
 			     GFP_KERNEL);
 	if (!flow->ops)
@@ -86,17 +148,6 @@ int perf_flow_ops(struct perf_flow *flow, const struct perf_shape *shape)
 	       add_ops(flow, PERF_OP_CTL_RX, ctl_rx, PERF_CTL_MAX, KFI_PERF_MEM_KVEC) ?:
 	       add_ops(flow, PERF_OP_TX, shape->tx, shape->tx_len, mem) ?:
 	       add_ops(flow, PERF_OP_RX, shape->rx, shape->rx_len, mem);
-}
-
-static void free_ops(struct perf_flow *flow)
-{
-	unsigned int i;
-
-	for (i = 0; i < flow->nops; i++)
-		perf_buf_free(flow->ops[i].buf);
-	kvfree(flow->ops);
-	flow->ops = NULL;
-	flow->nops = 0;
 }
 
 static int post_all_rx(struct perf_flow *flow, void *arg)
@@ -119,67 +170,10 @@ int perf_flow_post_rx(struct perf_flow *flow)
 	return perf_flow_call(flow, post_all_rx, NULL);
 }
 
-/* ---- the endpoint ---- */
-
-static int open_cq(struct perf_flow *flow, const struct perf_shape *shape)
-{
-	struct kfi_cq_attr attr = {
-		.size = shape->tx + shape->rx + 4 * PERF_CTL_OPS,
-		.flags = flow->softirq ? KFI_CQ_SOFTIRQ : 0,
-		.format = KFI_CQ_FORMAT_TAGGED,
-		.wait_obj = flow->softirq ? KFI_WAIT_NONE : KFI_WAIT_QUEUE,
-	};
-
-	return kfi_cq_open(flow->domain, &attr, &flow->cq, NULL, NULL);
-}
-
-static int open_eq(struct perf_flow *flow)
-{
-	struct kfi_eq_attr attr = { .wait_obj = KFI_WAIT_QUEUE };
-
-	return kfi_eq_open(flow->fabric, &attr, &flow->eq, NULL, NULL) ?:
-	       kfi_ep_bind(flow->ep, &flow->eq->fid, 0);
-}
-
-static int open_av(struct perf_flow *flow)
-{
-	struct kfi_av_attr attr = { .type = KFI_AV_TABLE, .count = 2 };
-
-	return kfi_av_open(flow->domain, &attr, &flow->av, NULL) ?:
-	       kfi_ep_bind(flow->ep, &flow->av->fid, 0);
-}
-
-/**
- * perf_flow_open() - open an enabled endpoint with its queues
- * @flow: the flow, with its info and domain
- * @shape: numbers of operations
- * Return: 0 or a negative error. perf_flow_close() must be called either way.
- */
-int perf_flow_open(struct perf_flow *flow, const struct perf_shape *shape)
-{
-	flow->inject = flow->info->tx_attr->inject_size;
-	return open_cq(flow, shape) ?:
-	       kfi_endpoint(flow->domain, flow->info, &flow->ep, NULL) ?:
-	       kfi_ep_bind(flow->ep, &flow->cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
-	       (flow->ep_type == KFI_EP_MSG ? open_eq(flow) : open_av(flow)) ?:
-	       kfi_enable(flow->ep);
-}
-
 /* ---- the region ---- */
-
-static void set_mr_vec(struct kfi_mr_attr *attr, const struct perf_vec *vec)
-{
-	attr->type = vec->type;
-	if (vec->type == KFI_KVEC)
-		attr->mr_iov = vec->kvec;
-	else
-		attr->mr_biov = vec->bvec;
-	attr->iov_count = vec->count;
-}
 
 static int register_region(struct perf_flow *flow)
 {
-	int mode = flow->info->domain_attr->mr_mode;
 	struct kfi_mr_attr attr = {
 		.access = KFI_REMOTE_READ | KFI_REMOTE_WRITE,
 		.requested_key = KFI_KEY_NOTAVAIL,
@@ -188,10 +182,13 @@ static int register_region(struct perf_flow *flow)
 	int err;
 
 	perf_buf_vec(flow->region, flow->region->len, &vec);
-	set_mr_vec(&attr, &vec);
-	err = kfi_mr_regattr(flow->domain, &attr, 0, &flow->mr);
-	if (!err && (mode & KFI_MR_ENDPOINT))
-		err = kfi_mr_bind(flow->mr, &flow->ep->fid, 0) ?: kfi_mr_enable(flow->mr);
+	attr.type = vec.type;
+	if (vec.type == KFI_KVEC)
+		attr.mr_iov = vec.kvec;
+	else
+		attr.mr_biov = vec.bvec;
+	attr.iov_count = vec.count;
+	err = kfi_region_open(&flow->conn, &attr, 0, &flow->mr);
 	if (err)
 		return err;
 	flow->key = kfi_mr_key(flow->mr);
@@ -207,18 +204,13 @@ static int register_region(struct perf_flow *flow)
  */
 int perf_flow_region(struct perf_flow *flow, size_t len)
 {
-	flow->region = perf_buf_alloc(flow->domain, len, flow->hello.mem);
+	flow->region = perf_buf_alloc(flow->dom->domain, len, flow->hello.mem);
 	if (!flow->region && flow->hello.mem == KFI_PERF_MEM_PAGES)
-		flow->region = perf_buf_alloc(flow->domain, len, KFI_PERF_MEM_KVEC);
+		flow->region = perf_buf_alloc(flow->dom->domain, len, KFI_PERF_MEM_KVEC);
 	return flow->region ? register_region(flow) : -ENOMEM;
 }
 
-/* ---- close ---- */
-
-static void close_fid(struct kfid *fid)
-{
-	WARN_ON_ONCE(kfi_close(fid));
-}
+/* ---- the end ---- */
 
 static int set_closing(struct perf_flow *flow, void *arg)
 {
@@ -226,12 +218,28 @@ static int set_closing(struct perf_flow *flow, void *arg)
 	return 0;
 }
 
-#define CLOSE(obj)			\
-do {					\
-	if (obj)			\
-		close_fid(&(obj)->fid);	\
-	(obj) = NULL;			\
-} while (0)
+/* The thread is the caller or has ended: nothing is posted any more, and the region is closed. */
+void perf_flow_end(struct perf_flow *flow)
+{
+	perf_flow_call(flow, set_closing, NULL);
+	if (flow->mr)
+		WARN_ON_ONCE(kfi_close(&flow->mr->fid));
+	flow->mr = NULL;
+}
+
+/* Free the memory of a flow whose connection is closed, or was never open. */
+void perf_flow_free(struct perf_flow *flow)
+{
+	unsigned int i;
+
+	cancel_work_sync(&flow->space_work);
+	perf_buf_free(flow->region);
+	for (i = 0; i < flow->nops; i++)
+		perf_buf_free(flow->ops[i].buf);
+	kvfree(flow->ops);
+	if (flow->dom)
+		kfi_dom_put(flow->dom);
+}
 
 /**
  * perf_flow_close() - close and free everything of a flow
@@ -239,101 +247,7 @@ do {					\
  */
 void perf_flow_close(struct perf_flow *flow)
 {
-	perf_flow_call(flow, set_closing, NULL);
-	CLOSE(flow->mr);
-	CLOSE(flow->ep);
-	cancel_work_sync(&flow->space_work);
-	CLOSE(flow->av);
-	CLOSE(flow->cq);
-	CLOSE(flow->eq);
-	perf_buf_free(flow->region);
-	flow->region = NULL;
-	free_ops(flow);
-	if (flow->own_domain) {
-		CLOSE(flow->domain);
-		CLOSE(flow->fabric);
-	}
-	kfi_freeinfo(flow->info);
-	flow->info = NULL;
-}
-
-/* ---- arguments of kfi_getinfo() ---- */
-
-static int set_hints(struct kfi_info *hints, const struct perf_ask *ask)
-{
-	hints->caps = ask->caps;
-	hints->ep_attr->type = ask->ep_type;
-	hints->ep_attr->max_msg_size = ask->msg;
-	hints->tx_attr->size = ask->tx;
-	hints->tx_attr->iov_limit = ask->iov;
-	hints->tx_attr->msg_order = KFI_ORDER_SAS | ask->order;
-	hints->tx_attr->op_flags = ask->delivery ? KFI_DELIVERY_COMPLETE : 0;
-	hints->rx_attr->size = ask->rx;
-	hints->rx_attr->iov_limit = ask->iov;
-	hints->rx_attr->msg_order = KFI_ORDER_SAS;
-	hints->domain_attr->cq_data_size = sizeof(u32);
-	hints->domain_attr->mr_iov_limit = ask->mr_iov;
-	hints->domain_attr->mr_mode = KFI_MR_VIRT_ADDR | KFI_MR_ALLOCATED |
-				      KFI_MR_PROV_KEY | KFI_MR_ENDPOINT;
-	hints->fabric_attr->fabric = ask->fabric;
-	hints->domain_attr->domain = ask->domain;
-	if (!ask->prov || !*ask->prov)
-		return 0;
-	hints->fabric_attr->prov_name = kstrdup(ask->prov, GFP_KERNEL);
-	return hints->fabric_attr->prov_name ? 0 : -ENOMEM;
-}
-
-/**
- * perf_getinfo() - get infos
- * @ask: the query
- * @info: returns the list
- * Return: 0 or a negative error.
- */
-int perf_getinfo(const struct perf_ask *ask, struct kfi_info **info)
-{
-	const char *node = ask->node && *ask->node ? ask->node : NULL;
-	u64 flags = node || ask->service ? ask->flags : 0;
-	struct kfi_info *hints = kfi_allocinfo();
-	int err;
-
-	if (!hints)
-		return -ENOMEM;
-	err = set_hints(hints, ask);
-	if (!err)
-		err = kfi_getinfo_net(ask->net, KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION),
-				      node, ask->service, flags, hints, info);
-	kfi_freeinfo(hints);
-	return err;
-}
-
-u64 perf_caps(const struct perf_hello *hello)
-{
-	u64 caps = KFI_MSG;
-
-	if (hello->op == KFI_PERF_TAGGED)
-		caps |= KFI_TAGGED;
-	if (perf_is_rma(hello))
-		caps |= KFI_RMA;
-	return caps;
-}
-
-static size_t chunks(size_t len)
-{
-	return DIV_ROUND_UP(len, perf_chunk(len));
-}
-
-void perf_ask_flow(struct perf_ask *ask, const struct perf_hello *hello,
-		   const struct perf_shape *shape)
-{
-	size_t region = hello->depth * perf_stride(hello);
-
-	ask->caps = perf_caps(hello);
-	ask->tx = shape->tx + PERF_CTL_OPS;
-	ask->rx = shape->rx + PERF_CTL_OPS;
-	ask->msg = max_t(size_t, hello->size, PERF_CTL_MAX);
-	if (hello->mem == KFI_PERF_MEM_PAGES) {
-		ask->iov = max(chunks(shape->tx_len), chunks(shape->rx_len));
-		ask->mr_iov = perf_is_rma(hello) ? min_t(size_t, chunks(region), PERF_IOV_MAX) : 0;
-	}
-	ask->delivery = hello->op == KFI_PERF_WRITE;
+	perf_flow_end(flow);
+	kfi_conn_close(&flow->conn);
+	perf_flow_free(flow);
 }

@@ -2,6 +2,10 @@
 /*
  * session.c - the server's side of a client: an endpoint and a thread, which echo payload, discard
  * it, or wait.
+ *
+ * A session ends when its client says so, when its thread or its connection fails, and with its
+ * server. In every case the thread ends first, in a work item, which then closes the endpoint and
+ * frees the session.
  */
 #include <linux/slab.h>
 
@@ -12,23 +16,27 @@
 
 /**
  * struct perf_session - one client
- * @entry: in &perf_listener.sessions
- * @listener: its listener
+ * @entry: in &perf_server.sessions
+ * @server: its server
+ * @place: RDM: where the hello has come
  * @flow: the endpoint
  * @first: the client's hello
- * @req: MSG: info of the connection request
  * @task: the thread
- * @ended: the session can be freed
+ * @started: MSG: the thread is running, so the session may be freed
+ * @greeted: MSG: the first message has come, so that an answer may be sent
+ * @end_work: RDM: frees the session
  * @expected: number of messages that will have arrived at the end, under the flow's lock
  */
 struct perf_session {
 	struct list_head	entry;
-	struct perf_listener	*listener;
+	struct perf_server	*server;
+	struct perf_place	*place;
 	struct perf_flow	flow;
 	struct perf_ctl		first;
-	struct kfi_info		*req;
 	struct task_struct	*task;
-	bool			ended;
+	struct completion	started;
+	bool			greeted;
+	struct work_struct	end_work;
 	u64			expected;
 };
 
@@ -151,42 +159,6 @@ static int session_shape(const struct perf_hello *h, struct perf_shape *shape)
 	return 0;
 }
 
-static int find_info(struct perf_session *s, const struct perf_shape *shape)
-{
-	struct perf_listener *l = s->listener;
-	struct perf_ask ask = {
-		.net = s->flow.net,
-		.prov = l->info->fabric_attr->prov_name,
-		.fabric = l->fabric,
-		.domain = l->domain,
-		.ep_type = KFI_EP_RDM,
-	};
-	int err;
-
-	perf_ask_flow(&ask, &s->flow.hello, shape);
-	err = perf_getinfo(&ask, &s->flow.info);
-	if (err)
-		return err;
-	kfi_freeinfo(s->flow.info->next);
-	s->flow.info->next = NULL;
-	return 0;
-}
-
-/* MSG: the info of the request must offer enough. */
-static int take_request(struct perf_session *s, const struct perf_shape *shape)
-{
-	struct kfi_info *info = s->req;
-
-	if (perf_caps(&s->flow.hello) & ~info->caps)
-		return -EOPNOTSUPP;
-	if (shape->tx + PERF_CTL_OPS > info->tx_attr->size ||
-	    shape->rx + PERF_CTL_OPS > info->rx_attr->size)
-		return -ENOBUFS;
-	s->flow.info = info;
-	s->req = NULL;
-	return 0;
-}
-
 /* The region of a read has the pattern of the first message of each slot. */
 static int open_region(struct perf_flow *flow)
 {
@@ -202,45 +174,73 @@ static int open_region(struct perf_flow *flow)
 	return 0;
 }
 
+/* RDM: an endpoint on the device of the one that has received the hello */
 static int session_open(struct perf_session *s)
 {
+	const struct kfi_info *near = s->place->info;
+	struct kfi_need need = {
+		.provider = near->fabric_attr->prov_name, .device = near->domain_attr->name,
+	};
 	struct perf_flow *flow = &s->flow;
+	struct net *net = s->server->net;
+	struct kfi_conn_attr attr;
 	struct perf_shape shape;
+	struct kfi_info *info;
 	int err;
 
-	flow->fabric = s->listener->fabric;
-	flow->domain = s->listener->domain;
 	err = session_shape(&flow->hello, &shape);
-	if (!err)
-		err = s->req ? take_request(s, &shape) : find_info(s, &shape);
-	if (!err)
-		err = perf_flow_ops(flow, &shape) ?: perf_flow_open(flow, &shape);
-	if (!err && perf_is_rma(&flow->hello))
-		err = open_region(flow);
-	return err ?: perf_flow_post_rx(flow);
+	if (err)
+		return err;
+	perf_flow_need(flow, &shape, &need);
+	err = perf_find(net, &need, &flow->hello, near->fabric_attr->name, NULL, NULL, &info);
+	if (err)
+		return err;
+	attr = perf_flow_attr(flow, &shape);
+	err = perf_flow_ops(flow, net, info, &shape) ?:
+	      kfi_conn_open(&flow->conn, flow->dom, info, &attr);
+	kfi_freeinfo(info);
+	return err;
 }
 
 /* ---- talking to the client ---- */
 
+static int know_client(struct perf_session *s, struct perf_ctl *ctl)
+{
+	struct kfi_conn *conn = &s->flow.conn;
+	size_t len = sizeof(ctl->addr);
+	int err = kfi_conn_name(conn, ctl->addr, &len);
+
+	if (err)
+		return err;
+	ctl->addrlen = len;
+	return s->first.addrlen == len &&
+	       kfi_av_insert(conn->av, s->first.addr, 1, &conn->peer, 0, NULL) == 1 ?
+	       0 : -EADDRNOTAVAIL;
+}
+
+static bool greeted(struct perf_flow *flow)
+{
+	return READ_ONCE(session_of(flow)->greeted);
+}
+
 static int welcome(struct perf_session *s)
 {
 	struct perf_flow *flow = &s->flow;
-	struct perf_ctl ctl = { .type = PERF_WELCOME, .base = flow->base, .key = flow->key };
-	size_t len = sizeof(ctl.addr);
-	int err;
+	struct perf_ctl ctl = { .type = PERF_WELCOME };
+	int err, bad;
 
-	if (flow->ep_type == KFI_EP_MSG) {
-		err = kfi_accept(flow->ep, NULL, 0) ?: perf_flow_connected(flow, "accept");
-		return err ?: perf_flow_send(flow, &ctl);
-	}
-	err = kfi_getname(&flow->ep->fid, ctl.addr, &len);
+	err = s->place ? know_client(s, &ctl) :
+			 perf_flow_wait(flow, greeted, "the client is silent");
 	if (err)
 		return err;
-	ctl.addrlen = len;
-	if (s->first.addrlen != len ||
-	    kfi_av_insert(flow->av, s->first.addr, 1, &flow->peer, 0, NULL) != 1)
-		return -EADDRNOTAVAIL;
-	return perf_flow_send(flow, &ctl);
+	bad = perf_flow_post_rx(flow);
+	if (!bad && perf_is_rma(&flow->hello))
+		bad = open_region(flow);
+	ctl.status = -bad;
+	ctl.base = flow->base;
+	ctl.key = flow->key;
+	err = perf_flow_send(flow, &ctl);
+	return !err && bad ? perf_flow_flush(flow) ?: bad : err;
 }
 
 static int check(struct perf_session *s, const struct perf_ctl *asked)
@@ -314,109 +314,198 @@ static int serve(struct perf_session *s)
 
 static void account(struct perf_session *s)
 {
-	struct perf_counts *c = &s->listener->server->counts;
+	struct perf_counts *c = &s->server->counts;
 
 	atomic64_add(s->flow.received, &c->messages);
 	atomic64_add(s->flow.rx_bytes, &c->bytes);
 	atomic64_add(s->flow.bad, &c->errors);
-	atomic_dec(&c->sessions);
-}
-
-/* Closing an endpoint that was opened for a request refuses the request. */
-static void refuse(struct perf_session *s, int err)
-{
-	if (s->flow.ep && s->flow.ep_type == KFI_EP_MSG)
-		return;
-	perf_refuse(s->listener, &s->first, s->req ?: s->flow.info, err);
 }
 
 static int session_main(void *arg)
 {
 	struct perf_session *s = arg;
-	int err;
+	int err = s->place ? session_open(s) : 0;
 
-	err = session_open(s);
 	if (err)
-		refuse(s, err);
+		perf_refuse(s->place, &s->first, err);
 	else
 		err = welcome(s) ?: serve(s);
 	if (err)
 		pr_debug("kfi_perf: session ends: %d %s\n", err, s->flow.what ?: "");
 	account(s);
-	perf_flow_close(&s->flow);
-	kfi_freeinfo(s->req);
-	WRITE_ONCE(s->ended, true);
+	if (s->place)
+		queue_work(perf_wq, &s->end_work);
+	else
+		kfi_conn_fail(&s->flow.conn, -ESHUTDOWN);
 	perf_await_stop();
 	return 0;
 }
 
-static struct perf_session *session_new(struct perf_listener *l, const struct perf_ctl *hello,
-					struct kfi_info *req)
-{
-	struct perf_session *s = kzalloc(sizeof(*s), GFP_KERNEL);
+/* ---- begin and end ---- */
 
-	if (!s)
-		return NULL;
-	s->listener = l;
-	s->first = *hello;
-	s->req = req;
-	s->expected = U64_MAX;
-	perf_flow_init(&s->flow, l->server->net, l->server->ep_type, &hello->hello,
-		       echoes(&hello->hello) ? &echo_role : &sink_role);
-	return s;
+/* perf_sessions_end() takes the lock before its caller frees the server. */
+static void session_free(struct perf_session *s)
+{
+	struct perf_server *server = s->server;
+
+	atomic_dec(&server->counts.sessions);
+	spin_lock(&server->lock);
+	list_del(&s->entry);
+	if (list_empty(&server->sessions))
+		wake_up(&server->gone);
+	spin_unlock(&server->lock);
+	kfree(s);
 }
 
-static int start(struct perf_listener *l, const struct perf_ctl *hello, struct kfi_info *req)
+static void session_end_work(struct work_struct *work)
 {
-	struct perf_counts *c = &l->server->counts;
+	struct perf_session *s = container_of(work, struct perf_session, end_work);
+
+	kthread_stop(s->task);
+	perf_flow_close(&s->flow);
+	session_free(s);
+}
+
+static struct perf_session *session_at(struct kfi_conn *conn)
+{
+	return container_of(conn, struct perf_session, flow.conn);
+}
+
+/* The only receive of the kit. If it fails, so does the connection. */
+static void session_greeted(struct kfid_cq *cq, struct kfi_cqe *cqe,
+			    const struct kfi_cq_err_entry *wc)
+{
+	struct perf_session *s = session_at(container_of(cqe, struct kfi_rxbuf, cqe)->conn);
+
+	if (wc->err)
+		return;
+	WRITE_ONCE(s->greeted, true);
+	perf_flow_wake(&s->flow);
+}
+
+static void session_ending(struct kfi_conn *conn)
+{
+	struct perf_session *s = session_at(conn);
+
+	wait_for_completion(&s->started);
+	perf_flow_stop(&s->flow);
+	kthread_stop(s->task);
+	perf_flow_end(&s->flow);
+}
+
+static void session_release(struct kfi_conn *conn)
+{
+	struct perf_session *s = session_at(conn);
+
+	perf_flow_close(&s->flow);
+	session_free(s);
+}
+
+struct kfi_conn_ops perf_session_ops = {
+	.received = session_greeted, .ending = session_ending, .release = session_release,
+};
+
+/* The thread does not run yet. */
+static struct perf_session *session_new(struct perf_server *server, const struct perf_ctl *hello)
+{
+	struct perf_counts *c = &server->counts;
+	struct perf_session *s;
+	int err = -EBUSY;
+	bool late;
+
+	if (atomic_inc_return(&c->sessions) > perf_max_sessions)
+		goto uncount;
+	err = -ENOMEM;
+	s = kzalloc(sizeof(*s), GFP_KERNEL);
+	if (!s)
+		goto uncount;
+	s->server = server;
+	s->first = *hello;
+	s->expected = U64_MAX;
+	init_completion(&s->started);
+	INIT_WORK(&s->end_work, session_end_work);
+	perf_flow_init(&s->flow, server->ep_type, &hello->hello,
+		       echoes(&hello->hello) ? &echo_role : &sink_role, &perf_session_ops);
+	s->task = kthread_create(session_main, s, "kfi_perf_srv/%u", server->id);
+	if (IS_ERR(s->task))
+		goto free;
+	spin_lock(&server->lock);
+	late = server->stopping;
+	if (!late)
+		list_add(&s->entry, &server->sessions);
+	spin_unlock(&server->lock);
+	if (!late)
+		return s;
+	err = -ESHUTDOWN;
+	kthread_stop(s->task);
+free:
+	kfree(s);
+uncount:
+	atomic_dec(&c->sessions);
+	return ERR_PTR(err);
+}
+
+int perf_session_accept(struct perf_server *server, const struct perf_ctl *hello,
+			struct kfi_caller *caller)
+{
+	struct kfi_info *info = caller->info;
+	struct kfi_need need = {};
+	struct kfi_conn_attr attr;
+	struct perf_shape shape;
+	struct perf_session *s;
+	int err;
+
+	if (perf_want(&hello->hello) & ~info->caps)
+		return -EOPNOTSUPP;
+	err = session_shape(&hello->hello, &shape);
+	if (err)
+		return err;
+	s = session_new(server, hello);
+	if (IS_ERR(s))
+		return PTR_ERR(s);
+	perf_flow_need(&s->flow, &shape, &need);
+	info->tx_attr->iov_limit = max_t(size_t, info->tx_attr->iov_limit, need.tx_segs);
+	info->rx_attr->iov_limit = max_t(size_t, info->rx_attr->iov_limit, need.rx_segs);
+	attr = perf_flow_attr(&s->flow, &shape);
+	attr.first = 1;
+	attr.rx_len = PERF_CTL_MAX;
+	err = perf_flow_ops(&s->flow, server->net, info, &shape) ?:
+	      kfi_conn_accept(&s->flow.conn, caller, &attr, NULL, 0);
+	if (!err) {
+		atomic64_inc(&server->counts.sessions_total);
+		wake_up_process(s->task);
+		complete(&s->started);
+		return 0;
+	}
+	kthread_stop(s->task);
+	perf_flow_free(&s->flow);
+	session_free(s);
+	return err;
+}
+
+void perf_session_start(struct perf_place *place, const struct perf_ctl *hello)
+{
+	struct perf_session *s = session_new(place->server, hello);
+
+	if (IS_ERR(s)) {
+		perf_refuse(place, hello, PTR_ERR(s));
+		return;
+	}
+	s->place = place;
+	atomic64_inc(&place->server->counts.sessions_total);
+	wake_up_process(s->task);
+}
+
+void perf_sessions_end(struct perf_server *server)
+{
 	struct perf_session *s;
 
-	if (atomic_read(&c->sessions) >= perf_max_sessions)
-		return -EBUSY;
-	s = session_new(l, hello, req);
-	if (!s)
-		return -ENOMEM;
-	s->task = kthread_create(session_main, s, "kfi_perf_srv/%u", l->server->id);
-	if (IS_ERR(s->task)) {
-		kfree(s);
-		return -ENOMEM;
-	}
-	list_add(&s->entry, &l->sessions);
-	atomic_inc(&c->sessions);
-	atomic64_inc(&c->sessions_total);
-	wake_up_process(s->task);
-	return 0;
-}
-
-void perf_session_start(struct perf_listener *l, const struct perf_ctl *hello,
-			struct kfi_info *req)
-{
-	int err = start(l, hello, req);
-
-	if (!err)
-		return;
-	perf_refuse(l, hello, req, err);
-	kfi_freeinfo(req);
-}
-
-/**
- * perf_sessions_reap() - free sessions that have ended
- * @l: the listener, in its thread
- * @all: end and free all sessions
- */
-void perf_sessions_reap(struct perf_listener *l, bool all)
-{
-	struct perf_session *s, *next;
-
-	if (all) {
-		list_for_each_entry(s, &l->sessions, entry)
-			perf_flow_stop(&s->flow);
-	}
-	list_for_each_entry_safe(s, next, &l->sessions, entry) {
-		if (!all && !READ_ONCE(s->ended))
-			continue;
-		list_del(&s->entry);
-		kthread_stop(s->task);
-		kfree(s);
-	}
+	spin_lock(&server->lock);
+	server->stopping = true;
+	list_for_each_entry(s, &server->sessions, entry)
+		perf_flow_stop(&s->flow);
+	spin_unlock(&server->lock);
+	wait_event(server->gone, list_empty(&server->sessions));
+	spin_lock(&server->lock);	/* session_free() has left it */
+	spin_unlock(&server->lock);
 }
