@@ -233,8 +233,8 @@ struct kfi_rxset {
  * @ops: functions
  * @attr: sizes
  * @dom: domain, held while objects are open
- * @ep: endpoint; posts use it between kfi_conn_enter() and kfi_conn_exit(), functions of the
- *	connection at any time
+ * @ep: endpoint; posts use it between kfi_conn_enter() and kfi_conn_exit(); functions of the
+ *	connection, and tasks that end before a stop or in &kfi_conn_ops.ending, at any time
  * @cq: completions of both directions
  * @av: RDM: addresses
  * @peer: RDM: the peer
