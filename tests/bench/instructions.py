@@ -19,7 +19,7 @@ import pair as vm        # noqa: E402
 SERIES = "6.12"
 PREFIX = "verbs-null-"
 SUFFIX = "-instructions"
-MODULES = ("kfi", "kfi_loop", "kfi_sockets", "kfi_verbs", "kfi_perf", "kfi_bench_tcp", "kfi_bench_verbs", "kfi_bench_null")
+MODULES = ("kfi", "kfi_ulp", "kfi_loop", "kfi_sockets", "kfi_verbs", "kfi_perf", "kfi_bench_tcp", "kfi_bench_verbs", "kfi_bench_null")
 RUN = "/sys/kernel/debug/kfi_bench/run"
 COUNTING = ("-icount", "shift=0,sleep=off")
 CLOCK = "tsc_early_khz=1000000"

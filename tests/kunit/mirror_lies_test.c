@@ -26,8 +26,7 @@ static unsigned int lies_closed;	/* endpoints */
 #define kfi_find(net, need, src, dst, service, info)	((void)(need), *(info) = NULL, 0)
 #define kfi_dom_get(net, info, owner)	((struct kfi_dom *)NULL)
 #define kfi_dom_put(dom)		((void)(dom))
-#define kfi_region_open(conn, buf, len, access, persist, context, mr) \
-	((void)(conn), (void)(access), -ENODEV)
+#define kfi_region_open(conn, attr, flags, mr)	((void)(conn), (void)(attr), -ENODEV)
 #include "../../ulps/mirror/net.c"
 
 static u32 below(struct rnd_state *rnd, u32 n)
