@@ -281,15 +281,12 @@ static int kfp_rx_invalidate(struct kfp_conn *conn)
  */
 static int kfp_rx_once(struct kfp_conn *conn, u32 cost)
 {
-	bool ok = true;
-
 	if (conn->rx.counted)
 		return 0;
-	spin_lock(&conn->lock);
-	ok = kfi_credit_charge(&conn->credit[kfp_rx_cls(&conn->rx.f)], cost);
-	spin_unlock(&conn->lock);
 	conn->rx.counted = true;
-	return ok ? kfp_rx_invalidate(conn) : -EPROTO;
+	if (!kfi_credit_charge(&conn->credit[kfp_rx_cls(&conn->rx.f)], cost))
+		return -EPROTO;
+	return kfp_rx_invalidate(conn);
 }
 
 static int kfp_rx_to_receive(struct kfp_conn *conn)
