@@ -225,11 +225,11 @@ struct kfi_exposed {
  * @done: bytes of @head that the link has accepted
  * @payload: remaining payload of the last frame, or NULL. The link advances the iterator
  * @left: bytes of @payload that the link has not accepted yet
+ * @at: where @payload begins, counted from the first byte of the first place
  * @place: with @nplaces: memory of the peer that @payload is written to. The bytes have to be there
  *	before the peer's link passes on any byte that is posted later, and before the bytes of a
  *	later unit with places. They may arrive before earlier bytes of the stream
  * @nplaces: number of entries of @place; 0: @payload follows @head in the stream
- * @at: where @payload begins, counted from the first byte of the first place
  * @flags: KFI_UNIT_*
  */
 struct kfi_unit {
@@ -238,9 +238,9 @@ struct kfi_unit {
 	u32		done;
 	struct iov_iter	*payload;
 	u64		left;
+	u64		at;
 	const struct kfi_link_place *place;
 	u16		nplaces;
-	u64		at;
 	u8		flags;
 };
 

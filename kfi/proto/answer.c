@@ -69,8 +69,6 @@ struct kfp_answer *kfp_answer_next(struct kfp_conn *conn)
 {
 	struct kfp_answer *answer;
 
-	if (list_empty_careful(&conn->answers))
-		return NULL;
 	spin_lock(&conn->lock);
 	answer = list_first_entry_or_null(&conn->answers, struct kfp_answer, link);
 	if (answer)
@@ -118,8 +116,6 @@ static void __kfp_lazy_join(struct kfp_conn *conn)
 /* Move delayed ACKs to the answers, because other frames are being sent. */
 void kfp_lazy_join(struct kfp_conn *conn)
 {
-	if (list_empty_careful(&conn->lazy))
-		return;
 	spin_lock_bh(&conn->lock);
 	__kfp_lazy_join(conn);
 	spin_unlock_bh(&conn->lock);

@@ -172,7 +172,7 @@ static bool kfp_send_next(struct kfp_conn *conn)
 		if (kfp_send_next_op(conn))
 			return true;
 	}
-	if (!tx->yields || list_empty(&tx->granted))
+	if (!list_empty_careful(&conn->answers) && (!tx->yields || list_empty(&tx->granted)))
 		answer = kfp_answer_next(conn);
 	tx->yields = false;
 	if (answer) {
@@ -188,12 +188,19 @@ static bool kfp_send_next(struct kfp_conn *conn)
 #define KFP_FRAME_MAX	(sizeof(struct kfw_hdr) + KFP_SEGS_BYTES + KFP_INLINE)
 static_assert(KFP_FRAME_MAX < KFP_STAGE);
 
-/* Encode frames until the stage is full, a payload follows the last one, or nothing is left. */
+/*
+ * Encode frames until the stage is full, a payload follows the last one, or nothing is left. Mostly
+ * one frame was due, which is found out here at less cost than in kfp_send_next().
+ */
 void kfp_tx_gather(struct kfp_conn *conn)
 {
 	struct kfp_tx *tx = &conn->tx;
 
 	while (tx->at == KFP_TX_FRAMES && tx->staged + KFP_FRAME_MAX <= KFP_STAGE &&
-	       kfp_send_next(conn))
-		kfp_lazy_join(conn);
+	       kfp_send_next(conn)) {
+		if (!list_empty_careful(&conn->lazy))
+			kfp_lazy_join(conn);
+		if (kfp_tx_empty(conn))
+			break;
+	}
 }

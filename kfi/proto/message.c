@@ -43,22 +43,12 @@ static bool kfp_wants_ack(const struct kfp_conn *conn, const struct kfi_oper *op
 	       (op->flags & (KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE));
 }
 
-static bool kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)
+/* Send the frame of a message that has its credit, and the payload if it is eager. */
+static void kfp_send_credited(struct kfp_conn *conn, struct kfi_oper *op, u8 cls, bool eager)
 {
+	struct kfw_frame f = __kfp_op_frame(op, eager ? KFW_MSG : KFW_RTS, cls == KFP_CLS_TAG);
 	struct kfp_op *pop = kfp_op(op);
-	u8 cls = kfp_op_row(op)->cls;
-	bool eager = !kfp_is_long(conn, op);
-	struct kfw_frame f;
 
-	if (pop->state == KFP_OP_GRANTED) {
-		list_del(&op->link);
-		kfp_rdv_send_data(conn, op);
-		return true;
-	}
-	if (!kfi_credit_take(&conn->tx.credit[cls], eager ? kfw_cost(op->len) : 1))
-		return false;
-	list_del(&op->link);
-	f = __kfp_op_frame(op, eager ? KFW_MSG : KFW_RTS, cls == KFP_CLS_TAG);
 	pop->spliced = kfp_can_splice(conn, &op->iter, op->len);
 	if (op->code == KFI_OPC_TWRITE)
 		f.flags |= KFW_F_RMA;
@@ -80,6 +70,22 @@ static bool kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)
 		kfp_send_payload(conn, op, op->len, f.flags & KFW_F_ACK, NULL, 0);
 	else
 		kfp_op_requested(conn, op);
+}
+
+static bool kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	bool eager = !kfp_is_long(conn, op);
+	u8 cls = kfp_op_row(op)->cls;
+
+	if (kfp_op(op)->state == KFP_OP_GRANTED) {
+		list_del(&op->link);
+		kfp_rdv_send_data(conn, op);
+		return true;
+	}
+	if (!kfi_credit_take(&conn->tx.credit[cls], eager ? kfw_cost(op->len) : 1))
+		return false;
+	list_del(&op->link);
+	kfp_send_credited(conn, op, cls, eager);
 	return true;
 }
 
@@ -289,15 +295,12 @@ static int kfp_rx_invalidate(struct kfp_conn *conn)
  */
 static int kfp_rx_once(struct kfp_conn *conn, u32 cost)
 {
-	bool ok = true;
-
 	if (conn->rx.counted)
 		return 0;
-	spin_lock(&conn->lock);
-	ok = kfi_credit_charge(&conn->credit[kfp_rx_cls(&conn->rx.f)], cost);
-	spin_unlock(&conn->lock);
 	conn->rx.counted = true;
-	return ok ? kfp_rx_invalidate(conn) : -EPROTO;
+	if (!kfi_credit_charge(&conn->credit[kfp_rx_cls(&conn->rx.f)], cost))
+		return -EPROTO;
+	return kfp_rx_invalidate(conn);
 }
 
 static int kfp_rx_to_receive(struct kfp_conn *conn)

@@ -124,7 +124,8 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @answers: answers to be sent, in this order
  * @lazy: ACKs that may wait for other frames
  * @nr_lazy: number of entries in @lazy
- * @credit: credit granted to the peer; what was advertised changes under (L), too
+ * @credit: credit granted to the peer; what was advertised changes under (L), too, and what was used
+ *	under (L) alone
  * @messages: inbound messages
  * @free_answers: unused answers of @pool
  * @pool: an answer for each request that the peer may have outstanding

@@ -252,7 +252,7 @@ size_t kfi_link_rx_head(struct kfi_link *link, const void *bytes, size_t len)
 {
 	struct kfp_conn *conn = link_conn(link);
 	struct kfp_rx *rx = &conn->rx;
-	struct kfw_hdr hdr;
+	struct kfw_hdr hdr __uninitialized;
 	size_t used, want;
 
 	if (likely(rx->at == KFP_RX_HDR)) {

@@ -233,7 +233,7 @@ static bool kfp_tx_stopped(struct kfp_conn *conn, int ret)
 void kfp_tx_run(struct kfp_conn *conn)
 {
 	struct kfp_stage *stage;
-	struct kfi_unit unit;
+	struct kfi_unit unit __uninitialized;	/* kfp_unit_next() sets all of it */
 	u64 until, left;
 	long notes;
 	int ret;

@@ -228,12 +228,15 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 	if (hdr->type == 0 || hdr->type >= KFW_TYPES)
 		return -EPROTO;
 	rule = &kfw_rules[hdr->type];
+	/* All members, or the compiler would clear the frame first. */
 	*f = (struct kfw_frame) {
 		.type = hdr->type,
 		.places = hdr->places,
 		.flags = le16_to_cpu(hdr->flags),
 		.rma_count = le16_to_cpu(hdr->rma_count),
 		.slot = le16_to_cpu(hdr->slot),
+		.op = 0,
+		.datatype = 0,
 		.id = le32_to_cpu(hdr->id),
 		.gen = le32_to_cpu(hdr->gen),
 		.credit_msg = le32_to_cpu(hdr->credit_msg),
