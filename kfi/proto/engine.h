@@ -395,7 +395,7 @@ struct kfp_rx {
 	struct_group(done,	/* of this frame; eight bytes, which one store clears */
 		bool		finishing;	/* the payload is complete, the end is due */
 		bool		counted;	/* kfp_rx_once() was called */
-		bool		invalidated;	/* the frame has invalidated its region */
+		u8		invalidated;	/* 1: its region has ended, 2: the owner has to end it */
 		bool		matched;	/* the payload of a message goes to @rx */
 		bool		landed;		/* the payload of the write is in its regions */
 		bool		performed;	/* the atomic operation is; its event may be due */

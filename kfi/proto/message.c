@@ -267,7 +267,7 @@ static void kfp_rx_describe(struct kfp_conn *conn, struct kfi_rx *rx)
 	rx->data = f->data;
 	rx->flags = kfp_rx_flags(f);
 	if (conn->rx.invalidated) {
-		rx->flags |= KFI_INVALIDATE;
+		rx->flags |= conn->rx.invalidated == 1 ? KFI_INVALIDATE : KFI_INVALIDATE_DUE;
 		rx->data = le64_to_cpu(conn->rx.segs[0].key);
 	}
 	rx->name = conn->av_name;
@@ -275,8 +275,8 @@ static void kfp_rx_describe(struct kfp_conn *conn, struct kfi_rx *rx)
 
 /*
  * Invalidate the region that the frame names. A sender that names a key which it may not use
- * violates the protocol. A region that is in use at this moment, or that its owner has ended first,
- * stays with its owner, and the completion of the receive does not report an invalidation.
+ * violates the protocol. A region that is in use at this moment is to be ended by its owner, and the
+ * completion of the receive says so. If the owner has ended it first, there is nothing to say.
  */
 static int kfp_rx_invalidate(struct kfp_conn *conn)
 {
@@ -285,7 +285,7 @@ static int kfp_rx_invalidate(struct kfp_conn *conn)
 	if (!(conn->rx.f.flags & KFW_F_INV))
 		return 0;
 	ret = kfi_mr_kill(&conn->ep->ep, le64_to_cpu(conn->rx.segs[0].key));
-	conn->rx.invalidated = !ret;
+	conn->rx.invalidated = !ret ? 1 : ret == -EBUSY ? 2 : 0;
 	return ret == -EACCES ? -EPROTO : 0;
 }
 

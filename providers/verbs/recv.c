@@ -24,7 +24,7 @@
  * @op: the operation
  * @len: bytes received
  * @imm: remote CQ data, if @data
- * @inv: key of a region that the message has invalidated, or 0
+ * @inv: KFI_INVALIDATE or KFI_INVALIDATE_DUE, if the message names the region @rkey; else 0
  * @err: error of the receive, negative, or 0
  * @flushed: the receive has failed because the connection has ended
  * @held: entry in &kv_conn.held, until KFI_CONNECTED is reported to the consumer
@@ -37,7 +37,8 @@ struct kv_rqe {
 	struct kfi_oper		*op;
 	u32			len;
 	__be32			imm;
-	u32			inv;
+	u64			inv;
+	u32			rkey;
 	int			err;
 	bool			data;
 	bool			flushed;
@@ -157,10 +158,9 @@ struct kfi_oper *kv_plain_cancel(struct kfi_ep *ep, void *context)
 
 /*
  * A message has named a key, which the local device has invalidated, even if the peer is not
- * permitted to end that region. Return: 1: the region has ended; 0: its owner has begun to end it;
- * -EPROTO: the peer is not permitted to end it
+ * permitted to end that region. Return: 0; -EPROTO: the peer is not permitted to end it
  */
-static int kv_plain_invalidated(struct kv_conn *conn, u32 rkey)
+static int kv_plain_invalidated(struct kv_conn *conn, u32 rkey, u64 *flag)
 {
 	int ret;
 
@@ -169,7 +169,8 @@ static int kv_plain_invalidated(struct kv_conn *conn, u32 rkey)
 	ret = kfi_mr_kill(&conn->qp.vep->pe.ep, rkey);
 	if (ret == -EACCES)
 		return -EPROTO;
-	return !ret;
+	*flag = !ret ? KFI_INVALIDATE : ret == -EBUSY ? KFI_INVALIDATE_DUE : 0;
+	return 0;
 }
 
 /*
@@ -214,7 +215,7 @@ static void kv_plain_deliver(struct kv_rqe *e, int err)
 	conn->rx_bytes += e->len;
 	__kfi_stat_add(op->ep, placed, e->len);
 	if (unlikely(e->inv))
-		kfi_recv_complete(op, e->len, KFI_INVALIDATE, e->inv, 0);
+		kfi_recv_complete(op, e->len, e->inv, e->rkey, 0);
 	else
 		kfi_recv_complete(op, e->len, e->data ? KFI_REMOTE_CQ_DATA : 0,
 				  e->data ? be32_to_cpu(e->imm) : 0, 0);
@@ -258,9 +259,8 @@ static void kv_plain_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	kv_rqe_unmap(e);
 	e->inv = 0;
 	if (unlikely(!err && wc->wc_flags & IB_WC_WITH_INVALIDATE)) {
-		err = kv_plain_invalidated(conn, wc->ex.invalidate_rkey);
-		e->inv = err > 0 ? wc->ex.invalidate_rkey : 0;
-		err = min(err, 0);
+		e->rkey = wc->ex.invalidate_rkey;
+		err = kv_plain_invalidated(conn, e->rkey, &e->inv);
 	}
 	conn->rq_tail++;
 	conn->qp.last_active = jiffies;
