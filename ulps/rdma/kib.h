@@ -2,7 +2,7 @@
 /*
  * kib.h - shared by the files of kfi_ib.ko. docs/verbs-device.md describes how they work together.
  *
- * Locks, outermost first: &kib_dev.places_lock, &kib_qp.lock, &kib_dev.lock, &kib_qp.cm_lock, 
+ * Locks, outermost first: &kib_dev.places_lock, &kib_qp.lock, &kib_dev.lock, &kib_qp.cm_lock,
  * &kib_ring.lock, &kib_cq.lock. The last three are taken with interrupts off.
  */
 #ifndef KIB_H

@@ -268,7 +268,7 @@ static void place_close(struct kib_dev *dev, struct kib_place *place)
 	list_del(&place->entry);
 	mutex_unlock(&dev->lock);
 	while (kfi_close(&place->pep->fid) == -EBUSY)
-		msleep(1);
+		usleep_range(1000, 2000);
 	kfree(place);
 }
 

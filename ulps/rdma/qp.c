@@ -111,6 +111,7 @@ enum ib_wc_status kib_status(int err)
 static bool qp_reportable(const struct kib_ring *ring)
 {
 	return ring->tail != ring->next &&
+	       /* pairs with send_ended() and recv_end() */
 	       smp_load_acquire(&kib_slot(ring, ring->tail)->step) == KIB_DONE;
 }
 

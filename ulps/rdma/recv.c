@@ -120,7 +120,7 @@ void kib_recv_start(struct kib_qp *qp)
 		s = kib_slot(ring, ring->next);
 		if (state == KIB_QP_FLUSH) {
 			s->status = IB_WC_WR_FLUSH_ERR;
-			smp_store_release(&s->step, KIB_DONE);
+			s->step = KIB_DONE;	/* the runner itself reports it */
 			ring->next++;
 			continue;
 		}
@@ -137,7 +137,7 @@ void kib_recv_start(struct kib_qp *qp)
 		ring->next++;
 		if (ret) {
 			s->status = kib_status(-ret);
-			smp_store_release(&s->step, KIB_DONE);
+			s->step = KIB_DONE;
 		}
 	}
 }

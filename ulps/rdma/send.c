@@ -267,6 +267,7 @@ static int send_begin(struct kib_qp *qp, struct kib_slot *s, u64 more)
 /* May the request start, as far as those before it are concerned? */
 static bool send_is_due(struct kib_qp *qp, const struct kib_slot *s)
 {
+	/* pairs with send_ended() */
 	if (qp->barrier && smp_load_acquire(&qp->barrier->step) != KIB_DONE)
 		return false;
 	qp->barrier = NULL;
