@@ -40,7 +40,10 @@ struct kfi_rxbuf;
  * @provider: name, or NULL or "" for any
  * @device: name of an interface or RDMA device, or NULL or "" for any
  * @type: KFI_EP_MSG or KFI_EP_RDM
+ * @caps: capabilities, besides KFI_MSG and KFI_RMA
  * @order: KFI_ORDER_
+ * @level: completion level that transmits may ask for, and that kfi_send() and the like have; 0: any
+ *	that the provider has, and none
  * @max_len: bytes of the longest message, read or write
  * @inject: bytes of the longest message that is sent from a buffer of the caller
  * @tx_segs: pieces of memory of one post; 0: any
@@ -56,7 +59,9 @@ struct kfi_need {
 	const char		*provider;
 	const char		*device;
 	enum kfi_ep_type	type;
+	u64			caps;
 	u64			order;
+	u64			level;
 	size_t			max_len;
 	size_t			inject;
 	unsigned int		tx_segs;
@@ -74,7 +79,7 @@ struct kfi_need {
  * @need: what is needed
  * @src: local address, or NULL
  * @dst: address of the peer; NULL: the address @src is listened at, or is that of an RDM endpoint
- * @service: service at @dst, or at @src without @dst
+ * @service: service at @dst, or at @src without @dst. NULL without both: any address that is free
  * @info: the answer, a list with the best entry first. The caller frees it with kfi_freeinfo()
  *
  * Context: Process context, may sleep.
@@ -104,6 +109,7 @@ struct kfi_dom {
 	struct list_head	entry;
 	struct kfi_fab		*fab;
 	unsigned int		users;
+	int			mr_mode;
 	/* public: */
 	char			name[];
 };
@@ -114,8 +120,8 @@ struct kfi_dom {
  * @info: what kfi_find() has found
  * @owner: THIS_MODULE
  *
- * The domain that this module has open for the same provider and device is used, unless its device
- * or namespace has gone. Allocations do not wait for I/O.
+ * The domain that this module has open for the same provider, device and mr_mode is used, unless its
+ * device or namespace has gone. Allocations do not wait for I/O.
  *
  * Context: Process context, may sleep.
  * Return: the domain, to be dropped with kfi_dom_put(); or ERR_PTR.
@@ -138,12 +144,15 @@ void kfi_dom_put(struct kfi_dom *dom);
  * @KFI_CONN_ROUNDS: the same, and answers of kfi_rw_reply() to messages that arrived together are
  *	sent together
  * @KFI_CONN_POLL: kfi_conn_poll()
+ * @KFI_CONN_READ: there are none: the ULP posts without KFI_CQE, and reads &kfi_conn.cq, for which
+ *	it may sleep. The queue has room for &kfi_conn_attr.tx and &kfi_conn_attr.depth
  */
 enum kfi_conn_where {
 	KFI_CONN_SOFTIRQ,
 	KFI_CONN_WORK,
 	KFI_CONN_ROUNDS,
 	KFI_CONN_POLL,
+	KFI_CONN_READ,
 };
 
 /**
@@ -156,6 +165,10 @@ enum kfi_conn_where {
  * @lost: the connection can't be used any more. Called once for each connection, in any context
  *	including hard interrupts; not after kfi_conn_stop(), nor if kfi_conn_connect() fails. NULL:
  *	nothing to do
+ * @ending: accepted connections: no post begins between kfi_conn_enter() and kfi_conn_exit() any
+ *	more, and the endpoint will be closed. Called once, in @end_wq, before @release: the ULP
+ *	closes what is bound to the endpoint (kfi_region_open()), and waits for its tasks that post
+ *	outside of such sections. NULL: nothing to do
  * @release: accepted connections: the connection was stopped. Called once, in @end_wq. The ULP
  *	waits for its own work, calls kfi_conn_close() and frees the connection
  * @end_wq: accepted connections: WQ_MEM_RECLAIM, of this ULP alone; calls @release
@@ -167,6 +180,7 @@ struct kfi_conn_ops {
 			 const struct kfi_cq_err_entry *wc);
 	void (*req_done)(struct kfi_req *req, int err);
 	void (*lost)(struct kfi_conn *conn, int err);
+	void (*ending)(struct kfi_conn *conn);
 	void (*release)(struct kfi_conn *conn);
 	struct workqueue_struct	*end_wq, *post_wq;
 };
@@ -176,7 +190,7 @@ struct kfi_conn_ops {
  * @depth: messages of the peer that are awaited, and requests in flight
  * @spare: further receives, for messages whose buffers are still used
  * @first: accepted connections: receives before kfi_conn_ready(); 0: all, without a login
- * @rx_len: bytes of a message's head
+ * @rx_len: bytes of a message's head; 0: the ULP posts all receives
  * @rx_more: bytes behind the head, in pages; 0: none
  * @rx_priv: bytes of the ULP's structure, whose first member is struct kfi_rxbuf; 0: that alone
  * @tx: posts in flight; 0: 2 * (@depth + @spare)
@@ -186,7 +200,7 @@ struct kfi_conn_ops {
  * @reclaim: memory reclaim may wait for this connection
  * @timeout_ms: time limit of each operation; 0: none
  * @av_only: RDM: callers that are not the peer are refused, where the provider can do that
- * @peer: RDM: address and service of the only peer
+ * @peer: RDM: address and service of the only peer; NULL: the ULP inserts peers into &kfi_conn.av
  */
 struct kfi_conn_attr {
 	unsigned int		depth, spare, first;
@@ -227,9 +241,10 @@ struct kfi_rxset {
  * @ops: functions
  * @attr: sizes
  * @dom: domain, held while objects are open
- * @ep: endpoint; posts use it between kfi_conn_enter() and kfi_conn_exit(), functions of the
- *	connection at any time
+ * @ep: endpoint; posts use it between kfi_conn_enter() and kfi_conn_exit(); functions of the
+ *	connection, and tasks that end before a stop or in &kfi_conn_ops.ending, at any time
  * @cq: completions of both directions
+ * @av: RDM: addresses
  * @peer: RDM: the peer
  * @tx_segs: pieces of memory that a post may have, at most 16
  *
@@ -245,6 +260,7 @@ struct kfi_conn {
 	struct kfi_dom		*dom;
 	struct kfid_ep		*ep;
 	struct kfid_cq		*cq;
+	struct kfid_av		*av;
 	kfi_addr_t		peer;
 	unsigned int		tx_segs;
 	/* private: */
@@ -259,7 +275,6 @@ struct kfi_conn {
 	unsigned int		held;
 	struct mutex		lock;
 	struct kfid_eq		*eq;
-	struct kfid_av		*av;
 	struct kfi_info		*info;
 	bool			active;		/* a stop has something to end */
 	struct completion	connected;
@@ -328,7 +343,7 @@ int kfi_conn_connect(struct kfi_conn *conn, const void *addr, const void *data, 
  * @err: reason, a negative error
  *
  * The first call for a connection calls &kfi_conn_ops.lost, and queues the release of an accepted
- * connection.
+ * connection. kfi_conn_connect() returns if it waits.
  *
  * Context: Any, hard interrupts too. If @conn connects again, only functions of the connection and
  * sections of kfi_conn_enter() may call it: a stop waits for these, so they can't end the next
@@ -529,18 +544,15 @@ int kfi_rx_done(struct kfi_rxbuf *rx);
 /**
  * kfi_region_open() - let the peer of a connection access memory until kfi_close()
  * @conn: open connection
- * @buf: memory
- * @len: bytes
- * @access: KFI_REMOTE_
- * @persist: &kfi_mr_attr.persist, or NULL
- * @context: pointer of the ULP, stored in kfid.context
- * @mr: the region, which has to be closed before the connection is stopped or closed
+ * @attr: memory and rights, as for kfi_mr_regattr()
+ * @flags: as for kfi_mr_regattr()
+ * @mr: the region, which has to be closed before the connection is stopped or closed; of an accepted
+ *	connection in &kfi_conn_ops.ending
  *
  * Context: Process context, may sleep.
  * Return: 0 or a negative error.
  */
-int kfi_region_open(struct kfi_conn *conn, void *buf, size_t len, u64 access,
-		    int (*persist)(struct kfid_mr *mr, u64 offset, size_t len), void *context,
+int kfi_region_open(struct kfi_conn *conn, const struct kfi_mr_attr *attr, u64 flags,
 		    struct kfid_mr **mr);
 
 /* ---- listeners ---- */
@@ -570,6 +582,7 @@ struct kfi_caller {
  *	provider; process context
  * @ready_ms: an accepted connection with &kfi_conn_attr.first ends without kfi_conn_ready() after
  *	so many milliseconds; 0: never
+ * @weak: the namespace is not held: the ULP closes the listener when it ends
  * @max_unready: sum of depth and spare of such connections, 0: no limit. Beyond it the oldest ones
  *	end; those of one source, if it has more than half of the limit, its own ones. As many again
  *	may be in release
@@ -580,6 +593,7 @@ struct kfi_caller {
 struct kfi_listener {
 	int			(*called)(struct kfi_caller *caller);
 	unsigned int		ready_ms, max_unready;
+	bool			weak;
 	/* private: */
 	struct module		*owner;
 	struct net		*net;
@@ -594,9 +608,9 @@ struct kfi_listener {
 /**
  * kfi_listener_open() - listen over each provider and at each local address that a name covers
  * @l: listener; the ULP has set the members above
- * @net: network namespace, which the listener holds
+ * @net: network namespace, which the listener holds without &kfi_listener.weak
  * @need: what connections need
- * @node: address, interface, or a wildcard
+ * @node: address, interface, or a wildcard; NULL: all
  * @service: service
  * @owner: THIS_MODULE
  *

@@ -506,8 +506,10 @@ int kfi_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags,
  * kfi_mr_register() - attach memory to a per-I/O region
  * @mr: region of kfi_mr_alloc() without memory
  * @attr: memory to register; copied. The memory, and the mapping of a
- *	scatterlist, have to exist until the invalidation. requested_key has to
- *	be KFI_KEY_NOTAVAIL or 0.
+ *	scatterlist, have to exist until the invalidation. requested_key is
+ *	KFI_KEY_NOTAVAIL or 0 for a random key. Otherwise it is the key, in
+ *	domains without KFI_MR_PROV_KEY; the consumer does not use a key again
+ *	that peers may still use.
  * @work: its done() is called when peers can access the region; NULL if the
  *	consumer needs no report. If the device can't register the memory
  *	after all, operations of peers on it fail; the consumer calls
@@ -521,8 +523,9 @@ int kfi_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags,
  * Return: 0, and done() of @work will be called. Otherwise done() is not called:
  * -EAGAIN if there is no room now, or other work of @mr is in progress; -EINVAL
  * if the memory is too long or does not fit the virt boundary, the type is
- * unknown, @mr is no per-I/O region, or the domain needs a bound endpoint and
- * there is none; -KFI_EOPBADSTATE if memory is attached; -EOPNOTSUPP if there is
+ * unknown, @mr is no per-I/O region, the domain needs a bound endpoint and
+ * there is none, or the consumer can't choose this key; -KFI_ENOKEY if the
+ * requested key is in use; -KFI_EOPBADSTATE if memory is attached; -EOPNOTSUPP if there is
  * an authorization key; -ENOTCONN if the device chooses the keys and the endpoint
  * is not connected; -ENODEV if the device or the namespace has gone.
  */

@@ -251,7 +251,8 @@ struct kfi_cq_entry {
  * @op_context: context of the operation
  * @flags: kind of the operation: KFI_MSG, KFI_TAGGED, KFI_RMA or KFI_ATOMIC
  *	with KFI_SEND, KFI_RECV, KFI_READ, KFI_WRITE, KFI_REMOTE_READ or
- *	KFI_REMOTE_WRITE; and KFI_REMOTE_CQ_DATA, KFI_MULTI_RECV, KFI_INVALIDATE
+ *	KFI_REMOTE_WRITE; and KFI_REMOTE_CQ_DATA, KFI_MULTI_RECV, KFI_INVALIDATE,
+ *	KFI_INVALIDATE_DUE
  * @len: number of bytes received; undefined for other operations
  */
 struct kfi_cq_msg_entry {
@@ -266,8 +267,8 @@ struct kfi_cq_msg_entry {
  * @flags: as in struct kfi_cq_msg_entry
  * @len: as in struct kfi_cq_msg_entry
  * @buf: address of the message in a multi-receive buffer; else undefined
- * @data: with KFI_REMOTE_CQ_DATA the data of the peer; with KFI_INVALIDATE the
- *	key that was invalidated
+ * @data: with KFI_REMOTE_CQ_DATA the data of the peer; with KFI_INVALIDATE or
+ *	KFI_INVALIDATE_DUE the key
  */
 struct kfi_cq_data_entry {
 	void			*op_context;

@@ -149,9 +149,6 @@ enum kfi_link_want {
  * @cpu: CPU that received the last bytes. The link sets it. Work items of the connection run on
  *	this CPU unless the consumer has chosen another one
  * @posted: bytes that the link has accepted in ops->post(). The protocol sets it
- * @landed: bytes that the peer has written to places here, as far as the link can find out. A link
- *	with &kfi_link_ops.expose sets it, under its lock. The protocol reads it to detect that a
- *	long payload makes progress
  * @ep: endpoint of the connection; NULL while a connection request waits at a passive endpoint
  * @proto: the protocol over this kind of link
  * @privileged: only the administrator of the peer's machine can let the peer have @name: the
@@ -173,7 +170,6 @@ struct kfi_link {
 	struct iov_iter		*into;
 	int			cpu;
 	u64			posted;
-	u64			landed;
 	struct kfi_proto_ep	*ep;
 	struct kfi_proto	*proto;
 	bool			privileged;
@@ -229,11 +225,11 @@ struct kfi_exposed {
  * @done: bytes of @head that the link has accepted
  * @payload: remaining payload of the last frame, or NULL. The link advances the iterator
  * @left: bytes of @payload that the link has not accepted yet
+ * @at: where @payload begins, counted from the first byte of the first place
  * @place: with @nplaces: memory of the peer that @payload is written to. The bytes have to be there
  *	before the peer's link passes on any byte that is posted later, and before the bytes of a
  *	later unit with places. They may arrive before earlier bytes of the stream
  * @nplaces: number of entries of @place; 0: @payload follows @head in the stream
- * @at: where @payload begins, counted from the first byte of the first place
  * @flags: KFI_UNIT_*
  */
 struct kfi_unit {
@@ -242,9 +238,9 @@ struct kfi_unit {
 	u32		done;
 	struct iov_iter	*payload;
 	u64		left;
+	u64		at;
 	const struct kfi_link_place *place;
 	u16		nplaces;
-	u64		at;
 	u8		flags;
 };
 
@@ -405,7 +401,7 @@ struct kfi_link_ops {
 
 /**
  * struct kfi_proto_params - parameters that an administrator sets, for all endpoints of a provider
- * @eager_size: longest message that is sent without rendezvous, bytes, 256 to 1 MiB
+ * @eager_size: longest message that is sent without rendezvous, bytes, 256 to 256 KiB
  * @unexpected: unexpected messages held for each connection and class, units of 256 bytes
  * @unexpected_peer: unexpected messages held for all connections of a peer, units
  * @unexpected_source: unexpected messages held by an endpoint for all peers of one source, units
@@ -471,7 +467,7 @@ struct kfi_proto_params {
 	.peer_grant_mib		= 2048
 
 /* Ranges of values. A value that is out of range is refused, at load time and later. */
-extern const struct kernel_param_ops kfi_param_eager;		/* 256 to 1 MiB */
+extern const struct kernel_param_ops kfi_param_eager;		/* 256 to 256 KiB */
 extern const struct kernel_param_ops kfi_param_units;		/* 16 to 2^24 */
 extern const struct kernel_param_ops kfi_param_requests;	/* 16 to 65535 */
 extern const struct kernel_param_ops kfi_param_calls;		/* 1 to 65535 */

@@ -418,7 +418,8 @@ size_t kfi_piece(struct iov_iter *iter, struct page **page, size_t *off);
  * @tag: tag. Set by the provider
  * @data: remote CQ data. Set by the provider
  * @flags: KFI_MSG or KFI_TAGGED, with KFI_REMOTE_CQ_DATA; for tagged RMA also KFI_RMA and either
- *	KFI_READ or KFI_WRITE; KFI_INVALIDATE with the key in @data, see kfi_mr_kill(). Set by the
+ *	KFI_READ or KFI_WRITE; KFI_INVALIDATE or KFI_INVALIDATE_DUE with the key in @data, see
+ *	kfi_mr_kill(). Set by the
  *	provider
  */
 struct kfi_rx {

@@ -224,7 +224,7 @@ void kfi_mr_settle(struct kfi_mr *mr);
  * @key: key in the message, not trusted
  *
  * The provider calls this before the receive of the message completes. If it returns 0 the receive
- * has KFI_INVALIDATE in its flags, otherwise not.
+ * has KFI_INVALIDATE in its flags, and if it returns -EBUSY, KFI_INVALIDATE_DUE.
  *
  * Context: process or softirq.
  * Return: 0 if no peer can access the memory any more; -EACCES if the region is not a per-I/O

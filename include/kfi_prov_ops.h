@@ -233,8 +233,8 @@ struct kfi_prov_ops {
  * kfi_recv_complete() - complete a receive of an endpoint with &kfi_ep.hw_recv
  * @op: receive of &kfi_prov_ops.rx_posted. The provider must not use it after this call
  * @len: length of the message in bytes; all of it was placed
- * @flags: KFI_REMOTE_CQ_DATA, KFI_INVALIDATE (after kfi_mr_kill()) or 0
- * @data: remote CQ data, or the key that was invalidated
+ * @flags: KFI_REMOTE_CQ_DATA; KFI_INVALIDATE or KFI_INVALIDATE_DUE, see kfi_mr_kill(); or 0
+ * @data: remote CQ data, or the key
  * @err: 0 or a negative errno; -KFI_ETRUNC if the message was longer than the receive
  *
  * Context: process or softirq, bottom halves off.

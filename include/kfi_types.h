@@ -122,9 +122,11 @@ enum {
  *	before the peer's receive completes. The completion of the receive has
  *	KFI_INVALIDATE in its flags and the key in its data, so the message can't
  *	have remote CQ data (-EINVAL). If the provider can't invalidate the
- *	region, because peers or the device still use it, the completion does not
- *	have the flag, and the owner has to invalidate the region. The sender
- *	gets no report of this.
+ *	region, because peers or the device still use it, the completion has
+ *	KFI_INVALIDATE_DUE and the key: no peer can begin to use the region any
+ *	more, and the owner has to invalidate it. If the owner was doing so
+ *	already, the completion has neither flag. The sender gets no report of
+ *	this.
  * KFI_NO_COMPLETION: success writes no completion, whatever the binding of the
  *	queue and the default flags are. Failure writes one.
  * KFI_OPFLAGS_DEFAULT: add the default flags of the endpoint. Functions without
@@ -132,7 +134,8 @@ enum {
  */
 #define KFI_CQE			(1ULL << 60)
 #define KFI_INVALIDATE		(1ULL << 61)
-#define KFI_NO_COMPLETION	(1ULL << 62)
+#define KFI_INVALIDATE_DUE	(1ULL << 62)	/* of a completion */
+#define KFI_NO_COMPLETION	(1ULL << 62)	/* of an operation */
 #define KFI_OPFLAGS_DEFAULT	(1ULL << 63)
 
 /* Formats of endpoint addresses (kfi_info.addr_format) */

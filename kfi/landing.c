@@ -36,7 +36,7 @@
 
 /* Flags of &kfi_rx.flags that the completion has */
 #define KFI_RX_FLAGS	(KFI_MSG | KFI_TAGGED | KFI_RMA | KFI_READ | KFI_WRITE |	\
-			 KFI_REMOTE_CQ_DATA | KFI_INVALIDATE)
+			 KFI_REMOTE_CQ_DATA | KFI_INVALIDATE | KFI_INVALIDATE_DUE)
 
 static void *first_byte(const struct iov_iter *iter)
 {

@@ -254,7 +254,7 @@ int kfi_mr_hash(struct kfi_mr *mr)
 	return ret == -EEXIST ? -KFI_ENOKEY : ret;
 }
 
-static int hash_requested(struct kfi_mr *mr, u64 key)
+int kfi_mr_hash_requested(struct kfi_mr *mr, u64 key)
 {
 	int ret;
 
@@ -335,7 +335,7 @@ static int give_key(struct kfi_mr *mr, u64 requested)
 		return 0;
 	if (mr_mode(mr->domain) & KFI_MR_PROV_KEY || requested == KFI_KEY_NOTAVAIL)
 		return kfi_mr_hash(mr);
-	return hash_requested(mr, requested);
+	return kfi_mr_hash_requested(mr, requested);
 }
 
 /* ---- life ---- */

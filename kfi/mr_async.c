@@ -12,7 +12,7 @@
  * one call runs. An owner that invalidates while a peer does so waits for nothing, because the
  * other context may be one that it has preempted: it leaves its work to it (PASSED).
  *
- * Each registration uses a new random key. An operation of a peer with an old key finds that the
+ * Each registration uses a new random key, unless the consumer chooses it. An operation of a peer with an old key finds that the
  * key has changed (kfi_mr_live()), even if other memory has been attached to the handle.
  *
  * An invalidation is complete when no byte can be written to the memory or read from it any more.
@@ -170,6 +170,24 @@ static int set_busy(struct kfi_mr *mr)
 	return old == MR_ATTACHED || old == MR_CLOSED ? -KFI_EOPBADSTATE : -EAGAIN;
 }
 
+/* A key that is in use is an error of the consumer if it has chosen the key. */
+static int give_key(struct kfi_mr *mr, u64 requested)
+{
+	int ret;
+
+	if (!requested || requested == KFI_KEY_NOTAVAIL)
+		return kfi_mr_hash(mr) ? -EAGAIN : 0;
+	ret = kfi_mr_hash_requested(mr, requested);
+	return !ret || ret == -EINVAL || ret == -KFI_ENOKEY ? ret : -EAGAIN;
+}
+
+/* Can the consumer choose the key? */
+static bool key_is_free(const struct kfi_mr *mr)
+{
+	return !mr->domain->prov_keys &&
+	       !(mr->domain->info->domain_attr->mr_mode & KFI_MR_PROV_KEY);
+}
+
 static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
 {
 	const struct kfi_prov_ops *ops = mr->domain->fabric->prov->ops;
@@ -177,7 +195,7 @@ static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
 	size_t len;
 	int ret;
 
-	if (attr->requested_key && attr->requested_key != KFI_KEY_NOTAVAIL)
+	if (attr->requested_key && attr->requested_key != KFI_KEY_NOTAVAIL && !key_is_free(mr))
 		return -EINVAL;
 	segs = kfi_mr_measure(attr, &len);
 	if (segs < 0)
@@ -186,8 +204,7 @@ static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
 		return -EINVAL;
 	kfi_mr_fill(mr, attr, segs, len);
 	ret = ops->mr_attach ? ops->mr_attach(mr) : 0;
-	if (!ret && kfi_mr_hash(mr))
-		ret = -EAGAIN;
+	ret = ret ?: give_key(mr, attr->requested_key);
 	if (ret)
 		kfi_mem_unclaim(mr);
 	else

@@ -46,13 +46,29 @@ void kfp_answer_queue(struct kfp_conn *conn, struct kfp_answer *answer)
 	list_add_tail(&answer->link, &conn->answers);
 }
 
+/*
+ * A part of the data of an answer was sent. The next part follows, but the answers without data that
+ * wait go first. Returned data keeps its order.
+ */
+void kfp_answer_rest(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	struct kfp_answer *other, *next;
+	LIST_HEAD(first);
+
+	spin_lock_bh(&conn->lock);
+	list_for_each_entry_safe(other, next, &conn->answers, link)
+		if (!other->row->returns)
+			list_move_tail(&other->link, &first);
+	list_add(&answer->link, &conn->answers);
+	list_splice(&first, &conn->answers);
+	spin_unlock_bh(&conn->lock);
+}
+
 /* Take the next answer that is to be sent. */
 struct kfp_answer *kfp_answer_next(struct kfp_conn *conn)
 {
 	struct kfp_answer *answer;
 
-	if (list_empty_careful(&conn->answers))
-		return NULL;
 	spin_lock(&conn->lock);
 	answer = list_first_entry_or_null(&conn->answers, struct kfp_answer, link);
 	if (answer)
@@ -100,8 +116,6 @@ static void __kfp_lazy_join(struct kfp_conn *conn)
 /* Move delayed ACKs to the answers, because other frames are being sent. */
 void kfp_lazy_join(struct kfp_conn *conn)
 {
-	if (list_empty_careful(&conn->lazy))
-		return;
 	spin_lock_bh(&conn->lock);
 	__kfp_lazy_join(conn);
 	spin_unlock_bh(&conn->lock);

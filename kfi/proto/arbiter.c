@@ -4,7 +4,9 @@
  *
  * In this order: urgent frames; answers; the payload of granted operations; operations that have waited
  * for credit; new operations, in the order of their posts; credit and the BYE. An operation that takes
- * no credit never waits behind a message without credit.
+ * no credit never waits behind a message without credit. Payload is sent in parts of KFW_FRAME_MAX
+ * bytes, and takes turns with the others after each part: no frame waits for all of a long payload,
+ * except behind a write that was posted before.
  *
  * All functions are called under the link's lock, or after the end of the link.
  */
@@ -152,7 +154,8 @@ bool kfp_tx_empty(struct kfp_conn *conn)
  * Encode the next frame. Urgent frames are few, and owners of regions wait for them. Answers are sent
  * before granted payloads, but after returned data (&kfp_tx.yields) one granted payload is sent.
  * Otherwise a peer that always has reads outstanding would delay the messages that it has granted
- * beyond their deadline.
+ * beyond their deadline. For the same reason an operation of the queue is sent after a part of a
+ * payload (&kfp_tx.shares).
  */
 static bool kfp_send_next(struct kfp_conn *conn)
 {
@@ -164,7 +167,12 @@ static bool kfp_send_next(struct kfp_conn *conn)
 		kfp_protocols_call(urgent, conn);
 		return true;
 	}
-	if (!tx->yields || list_empty(&tx->granted))
+	if (unlikely(tx->shares)) {
+		tx->shares = false;
+		if (kfp_send_next_op(conn))
+			return true;
+	}
+	if (!list_empty_careful(&conn->answers) && (!tx->yields || list_empty(&tx->granted)))
 		answer = kfp_answer_next(conn);
 	tx->yields = false;
 	if (answer) {
@@ -180,12 +188,19 @@ static bool kfp_send_next(struct kfp_conn *conn)
 #define KFP_FRAME_MAX	(sizeof(struct kfw_hdr) + KFP_SEGS_BYTES + KFP_INLINE)
 static_assert(KFP_FRAME_MAX < KFP_STAGE);
 
-/* Encode frames until the stage is full, a payload follows the last one, or nothing is left. */
+/*
+ * Encode frames until the stage is full, a payload follows the last one, or nothing is left. Mostly
+ * one frame was due, which is found out here at less cost than in kfp_send_next().
+ */
 void kfp_tx_gather(struct kfp_conn *conn)
 {
 	struct kfp_tx *tx = &conn->tx;
 
 	while (tx->at == KFP_TX_FRAMES && tx->staged + KFP_FRAME_MAX <= KFP_STAGE &&
-	       kfp_send_next(conn))
-		kfp_lazy_join(conn);
+	       kfp_send_next(conn)) {
+		if (!list_empty_careful(&conn->lazy))
+			kfp_lazy_join(conn);
+		if (kfp_tx_empty(conn))
+			break;
+	}
 }

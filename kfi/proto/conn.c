@@ -77,7 +77,7 @@ static size_t kfp_conn_bytes(const struct kfp_conn *conn)
 			 max3(sizeof(struct kfp_inmsg), sizeof(struct kfp_rtw),
 			      (size_t)2 * KFW_ATOMIC_MAX);
 	size_t bytes = KFP_STAGE + KFP_SEGS_BYTES + conn->link.proto->buffers +
-		       KFW_READ_SEGS * sizeof(struct kfw_rma);
+		       (KFW_READ_SEGS + KFW_RMA_MAX) * sizeof(struct kfw_rma);
 
 	if (conn->ops->expose) {
 		request += sizeof(struct kfp_places);

@@ -15,6 +15,7 @@
 #define _KFI_PROTO_CREDIT_H
 
 #include <linux/bug.h>
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
@@ -117,13 +118,15 @@ static inline int kfi_credit_update(struct kfi_credit_tx *tx, u32 limit, u32 win
  * @rx: credit of the receiver
  * @n: units of the message
  *
+ * One context at a time charges messages and advertises credit. Others may free credit meanwhile.
+ *
  * Return: true; false if the peer had no credit for the message.
  */
 static inline bool kfi_credit_charge(struct kfi_credit_rx *rx, u32 n)
 {
 	if (rx->advertised - rx->used < n)
 		return false;
-	rx->used += n;
+	WRITE_ONCE(rx->used, rx->used + n);
 	return true;
 }
 
@@ -137,8 +140,10 @@ static inline bool kfi_credit_charge(struct kfi_credit_rx *rx, u32 n)
  */
 static inline bool kfi_credit_free(struct kfi_credit_rx *rx, u32 n)
 {
-	if (WARN_ON_ONCE(rx->used - rx->freed < n))
-		n = rx->used - rx->freed;
+	u32 held = READ_ONCE(rx->used) - rx->freed;
+
+	if (WARN_ON_ONCE(held < n))
+		n = held;
 	rx->freed += n;
 	return rx->freed + rx->window - rx->advertised >= max(rx->window / 2, 1u);
 }

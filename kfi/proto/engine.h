@@ -60,9 +60,9 @@ enum kfp_cls {
  *	to be sent next: this one, a later one of which a frame can be sent meanwhile, or NULL.
  *	Changes nothing, because it is also called to look ahead. The default sends the operation as
  *	soon as the peer accepts another request. (L)
- * @send: encode what is due: the request, or after a CTS the payload. Takes the operation out of the
- *	list in which it waits, unless it has to wait there. With a class it
- *	returns false if there is no credit; then nothing has changed. (L)
+ * @send: encode what is due: the request, or after a CTS a part of the payload, and again until all
+ *	of it is sent. Takes the operation out of the list in which it waits, unless it has to wait
+ *	there. With a class it returns false if there is no credit; then nothing has changed. (L)
  * @granted: optional: a CTS has arrived, with so many places. The default sends the payload as soon as
  *	possible, whatever is in the queue. (L)
  * @data: with @returns: data has arrived behind the frame in &kfp_rx.f: select its destination.
@@ -115,11 +115,13 @@ struct kfp_frame_row {
 
 /**
  * struct kfp_answer_row - kinds of answer
+ * @returns: the answer returns data; others go ahead of its parts
  * @send: encode the answer, or its next part. Sets &kfp_tx.yields if a granted payload may follow. (L)
  * @done: the answer has been sent completely: free it, kfp_answer_put() for one of the pool. (L)
  * @drop: optional: the connection has ended, and an answer of the pool was not sent
  */
 struct kfp_answer_row {
+	bool	returns;
 	void	(*send)(struct kfp_conn *conn, struct kfp_answer *answer);
 	void	(*done)(struct kfp_conn *conn, struct kfp_answer *answer);
 	void	(*drop)(struct kfp_conn *conn, struct kfp_answer *answer);
@@ -133,7 +135,6 @@ struct kfp_answer_row {
  *	protocol has such frames. (L)
  * @watch: called every now and then. Returns 0, or KFP_LATE or KFP_LATE_GRANT if the peer is late; what
  *	it has sent since the last call excuses it for @extra jiffies, see kfp_extend(). (L)
- * @paused: this side did not read for so many jiffies: extend the deadlines of the peer. (L)
  * @yield: messages that wait for a receive go behind those of others. Any context, best effort
  * @shrink: the connection is down: drop what its peer has left here, if nothing was promised
  *
@@ -154,7 +155,6 @@ struct kfp_protocol {
 	int	(*alloc)(struct kfp_conn *conn);
 	void	(*urgent)(struct kfp_conn *conn);
 	unsigned int (*watch)(struct kfp_conn *conn, unsigned long extra);
-	void	(*paused)(struct kfp_conn *conn, unsigned long pause);
 	void	(*yield)(struct kfp_conn *conn);
 	void	(*shrink)(struct kfp_conn *conn);
 	void	(*failing)(struct kfp_conn *conn);
@@ -187,7 +187,7 @@ enum kfp_op_state {
 	KFP_OP_QUEUED,
 	KFP_OP_SENDING,
 	KFP_OP_REQUESTED,	/* RTS or RTW sent: CTS or ACK may arrive */
-	KFP_OP_GRANTED,		/* CTS received, payload not sent completely */
+	KFP_OP_GRANTED,		/* the next part of the payload is to be sent */
 	KFP_OP_UNANSWERED,	/* all is sent: returned data or ACK may arrive */
 	KFP_OP_UNSENT,		/* nothing is due but kfi_link_sent() or kfi_link_concealed() */
 };
@@ -232,6 +232,12 @@ static inline struct kfp_op *kfp_op(const struct kfi_oper *op)
 	return op->priv;
 }
 
+/* Return the number of payload bytes that the link has not accepted; each link advances the iterator. */
+static inline u64 kfp_op_left(const struct kfi_oper *op)
+{
+	return iov_iter_count(&op->iter);
+}
+
 static inline const struct kfp_op_row *kfp_op_row(const struct kfi_oper *op)
 {
 	return kfp_op_rows[op->code];
@@ -250,13 +256,14 @@ static inline const struct kfp_op_row *kfp_op_row(const struct kfi_oper *op)
  * @id: number of the peer's operation
  * @gen: generation of the peer's operation
  * @len: bytes of the current segment, or of the old values
+ * @left: bytes of the current segment that are to be sent
  * @iter: data of the current segment
  * @mr: region of the current segment, referenced
  * @key: key of @mr
  * @seg0: the segment of a read with one segment, or of a place
  * @segs: all segments of a read with several segments
  * @places: places of the peer for returned data, or NULL
- * @placed: bytes of the segments that were sent: where in @places the current one begins
+ * @placed: bytes of the segments that were sent: where in @places the next part goes
  * @hold: keeps the region of the current segment while the link references its pages, or NULL
  * @values: old values in wire format, @len bytes: @small or an allocation
  * @durable: segments of a commit: @durable0 or an allocation
@@ -275,6 +282,7 @@ struct kfp_answer {
 	u32			id;
 	u32			gen;
 	u64			len;
+	u64			left;
 	struct iov_iter		iter;
 	struct kfi_mr		*mr;
 	u64			key;
@@ -354,6 +362,7 @@ struct kfp_tx {
 	u32			written;	/* of these, bytes that the link has accepted */
 	u8			at;		/* &enum kfp_tx_at */
 	bool			yields;		/* one operation of @granted is next */
+	bool			shares;		/* one operation of @queue is next */
 	u8			urgent;		/* frames that are due before all others */
 	u8			*stage;		/* frames to be sent: @held, or a kfp_stage */
 
@@ -386,7 +395,7 @@ struct kfp_rx {
 	struct_group(done,	/* of this frame; eight bytes, which one store clears */
 		bool		finishing;	/* the payload is complete, the end is due */
 		bool		counted;	/* kfp_rx_once() was called */
-		bool		invalidated;	/* the frame has invalidated its region */
+		u8		invalidated;	/* 1: its region has ended, 2: the owner has to end it */
 		bool		matched;	/* the payload of a message goes to @rx */
 		bool		landed;		/* the payload of the write is in its regions */
 		bool		performed;	/* the atomic operation is; its event may be due */
@@ -410,13 +419,13 @@ struct kfp_rx {
 	u64			key;		/* its key */
 	struct iov_iter		iter;		/* destination, unless it is in @rx, @in or @op */
 	struct kfp_answer	*commit;	/* answer that holds the regions of a commit */
-	u64			grant_bytes;	/* bytes of writes to lasting grants */
 	void			*values;	/* operands and old values: @small or allocated */
 	struct kvec		vec;		/* describes @values */
 	u8			small[KFP_SMALL] __aligned(8);
 
 	struct kfw_rma		*segs;		/* KFW_RMA_MAX, and KFW_PLACES_MAX places */
 	unsigned long		blocked;	/* jiffies: start or last check of KFP_RX_BLOCKED */
+	unsigned long		paused;		/* jiffies in KFP_RX_BLOCKED so far */
 	struct kfi_cq_waiter	space;
 	struct kfw_hdr		hdr;		/* header that arrived in pieces */
 };
@@ -471,13 +480,14 @@ void kfp_send_segment(struct kfp_conn *conn, u64 addr, u64 len, u64 key);
 void kfp_send_segments(struct kfp_conn *conn, const struct kfi_oper *op);
 void kfp_send_places(struct kfp_conn *conn, const struct kfi_link_place *place, unsigned int n);
 void kfp_send_bytes(struct kfp_conn *conn, const void *bytes, size_t len);
-void kfp_send_payload(struct kfp_conn *conn, struct kfi_oper *op, bool answered,
+void kfp_send_payload(struct kfp_conn *conn, struct kfi_oper *op, u32 len, bool answered,
 		      const struct kfp_places *into, u64 at);
 
 /* answer.c: answers that this side owes to the peer */
 struct kfp_answer *kfp_answer_get(struct kfp_conn *conn, const struct kfp_answer_row *row);
 void kfp_answer_put(struct kfp_conn *conn, struct kfp_answer *answer);
 void kfp_answer_queue(struct kfp_conn *conn, struct kfp_answer *answer);
+void kfp_answer_rest(struct kfp_conn *conn, struct kfp_answer *answer);
 struct kfp_answer *kfp_answer_next(struct kfp_conn *conn);
 void kfp_answers_drop(struct kfp_conn *conn);
 void kfp_send_ack(struct kfp_conn *conn, struct kfp_answer *answer);

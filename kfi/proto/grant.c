@@ -42,17 +42,16 @@
  * @awaited: the core has recalled the lease, so a call may wait for its end. Written in any context
  * @recalled: the RECALL is due or sent
  * @sent: the RECALL is sent
- * @timed: @awaited was seen: the peer is late peer_timeout_ms after @since
+ * @timed: @awaited was seen: the peer is late peer_timeout_ms after @since, see kfp_recalls_late()
  * @slot: index in &kfp_grants.given
  * @id: id
  * @key: key of the region
  * @addr: address of the first byte, as the peer names it
  * @len: bytes
  * @used: jiffies: last write, last get with an RTW, or when @recalled was set
- * @first: jiffies: when @timed was set
  * @since: jiffies: start of the wait for the answer, when the RECALL is due, and again when it is
- *	encoded. Bytes that move on the link advance it
- * @moved: bytes that have moved on the link during the wait
+ *	encoded
+ * @paused: &kfp_rx.paused at that time
  */
 struct kfp_grant {
 	struct kfi_mr_lease	lease;
@@ -69,9 +68,8 @@ struct kfp_grant {
 	u64			addr;
 	u64			len;
 	unsigned long		used;
-	unsigned long		first;
 	unsigned long		since;
-	u64			moved;
+	unsigned long		paused;
 };
 
 /* kfp_conn_close() waits for the RCU section of the caller. */
@@ -357,7 +355,6 @@ int kfp_rx_placed(struct kfp_conn *conn)
 		rx->status = EREMOTEIO;
 	}
 	rx->landed = true;
-	rx->grant_bytes += len;	/* bytes of devices are not counted when they land */
 	kfi_stat_add(&conn->ep->ep, placed, len);
 	return 0;
 }
@@ -392,35 +389,7 @@ static int kfp_rx_recalled(struct kfp_conn *conn)
 static void kfp_grant_clock(struct kfp_conn *conn, struct kfp_grant *g)
 {
 	g->since = jiffies + kfp_delivery_time(conn);
-	g->moved = 0;
-}
-
-/*
- * Return the length of the longest payload that may be in front of a RECALL or RECALLED, which are
- * sent before all other frames: payload that this side is sending, that it has requested, or that
- * the peer may send. Called under the link's lock.
- */
-static u64 kfp_longest_payload(struct kfp_conn *conn)
-{
-	const struct kfp_grant *g;
-	const struct kfi_oper *op;
-	unsigned int i;
-	u64 len;
-
-	len = max_t(u64, READ_ONCE(kfp_params(conn)->eager_size), conn->rx.f.payload);
-	if (conn->tx.op)
-		len = max_t(u64, len, conn->tx.op->len);
-	if (conn->tx.answer)
-		len = max(len, conn->tx.answer->len);
-	list_for_each_entry(op, &conn->tx.waiting, link)
-		if (kfp_op_row(op)->returns)
-			len = max_t(u64, len, op->len);
-	for (i = 0; i < KFW_GRANTS_MAX; i++) {
-		g = conn->grants->given[i];
-		if (g)
-			len = max(len, g->len);
-	}
-	return max(len, kfp_rdv_longest(conn));
+	g->paused = conn->rx.paused;
 }
 
 /* RECALLED is due for a grant of the peer. */
@@ -454,70 +423,33 @@ static void kfp_grants_check(struct kfp_conn *conn)
 		}
 		if (READ_ONCE(g->awaited) && !g->timed) {
 			g->timed = true;
-			g->first = jiffies;
 			kfp_grant_clock(conn, g);
 		}
 	}
 }
 
 /*
- * Has the peer kept a grant for too long? Both the RECALL and its answer may be behind a long
- * payload, and the peer may not read because its queue is full. So bytes that move on the link
- * advance the start of the wait (kfp_extend()), but not while this side does not read: its own
- * consumer may be the cause of the wait. At most as many bytes count as there can be in front of
- * the answer, and bytes of this side count only until the RECALL is sent: a peer that waits for a
- * device may continue with other transfers for ever. Bytes for places count when they land, and
- * again when their WRITE arrives. Called under the link's lock.
+ * Has the peer kept a grant for too long? RECALL and RECALLED go ahead of all other frames, and no
+ * payload in front of them is long, so other bytes of the connection do not extend the time: a peer
+ * that waits for a device may continue with other transfers for ever. While this side does not read,
+ * the answer may have arrived, but the owner of the region must not wait for ever: such pauses count
+ * afterwards, up to peer_timeout_ms.
  */
 static unsigned int kfp_recalls_late(struct kfp_conn *conn, unsigned long unused)
 {
-	struct kfp_grants *grants = conn->grants;
-	u64 rx_bytes, tx_bytes, moved, most = 0;
-	unsigned long extra;
-	struct kfp_grant *g;
+	unsigned long timeout = kfp_peer_timeout(conn), pause;
+	const struct kfp_grant *g;
 	bool late = false;
-	unsigned int i;
-
-	if (!grants)
-		return 0;
-	rx_bytes = conn->rx.bytes + conn->rx.grant_bytes + conn->link.landed - grants->rx_bytes;
-	tx_bytes = conn->link.posted - grants->tx_bytes;
-	grants->rx_bytes += rx_bytes;
-	grants->tx_bytes += tx_bytes;
-	for (i = 0; i < KFW_GRANTS_MAX; i++) {
-		g = grants->given[i];
-		if (!g || !g->timed)
-			continue;
-		most = most ?: 2 * kfp_longest_payload(conn);
-		moved = rx_bytes + (g->sent ? 0 : tx_bytes);
-		extra = kfp_transfer_time(min(moved, most - min(most, g->moved)));
-		g->moved += moved;
-		if (conn->rx.at != KFP_RX_BLOCKED)
-			g->since = kfp_extend(g->since, extra);
-		late |= time_after(jiffies, g->since + kfp_peer_timeout(conn));
-	}
-	return late ? KFP_LATE : 0;
-}
-
-/*
- * This side did not read for @pause jiffies, and the answer may have arrived meanwhile. The owner
- * of the region must not wait for ever: such pauses advance the start of the wait up to
- * peer_timeout_ms after its first start, and not further.
- */
-static void kfp_recalls_paused(struct kfp_conn *conn, unsigned long pause)
-{
-	struct kfp_grant *g;
-	unsigned long most;
 	unsigned int i;
 
 	for (i = 0; conn->grants && i < KFW_GRANTS_MAX; i++) {
 		g = conn->grants->given[i];
 		if (!g || !g->timed)
 			continue;
-		most = g->first + kfp_peer_timeout(conn);
-		if (time_before(g->since, most))
-			g->since += min(pause, most - g->since);
+		pause = min(conn->rx.paused - g->paused, timeout);
+		late |= time_after(jiffies, g->since + timeout + pause);
 	}
+	return late ? KFP_LATE : 0;
 }
 
 /* Send the RECALLs and RECALLEDs that are due. */
@@ -720,7 +652,6 @@ const struct kfp_protocol kfp_grant_protocol = {
 	.alloc = kfp_grants_alloc,
 	.urgent = kfp_send_recalls,
 	.watch = kfp_recalls_late,
-	.paused = kfp_recalls_paused,
 	.stop = kfp_grants_stop,
 	.end = kfp_grants_end,
 	.free = kfp_grants_free,

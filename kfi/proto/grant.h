@@ -41,8 +41,6 @@ struct kfp_permit {
  * struct kfp_grants - lasting grants of a connection whose link has places; all (L), except @out
  * @conn: the connection
  * @work: sends the RECALLs and RECALLEDs that are due
- * @rx_bytes: bytes received on the link, and landed, up to the last call of kfp_recalls_late()
- * @tx_bytes: bytes posted to the link up to that call
  * @given: grants of this side, by slot
  * @bytes: sum of the lengths of @given
  * @last: id of the last grant of this side
@@ -56,8 +54,6 @@ struct kfp_permit {
 struct kfp_grants {
 	struct kfp_conn		*conn;
 	struct delayed_work	work;
-	u64			rx_bytes;
-	u64			tx_bytes;
 	struct kfp_grant	*given[KFW_GRANTS_MAX];
 	u64			bytes;
 	u64			last;

@@ -43,22 +43,12 @@ static bool kfp_wants_ack(const struct kfp_conn *conn, const struct kfi_oper *op
 	       (op->flags & (KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE));
 }
 
-static bool kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)
+/* Send the frame of a message that has its credit, and the payload if it is eager. */
+static void kfp_send_credited(struct kfp_conn *conn, struct kfi_oper *op, u8 cls, bool eager)
 {
+	struct kfw_frame f = __kfp_op_frame(op, eager ? KFW_MSG : KFW_RTS, cls == KFP_CLS_TAG);
 	struct kfp_op *pop = kfp_op(op);
-	u8 cls = kfp_op_row(op)->cls;
-	bool eager = !kfp_is_long(conn, op);
-	struct kfw_frame f;
 
-	if (pop->state == KFP_OP_GRANTED) {
-		list_del(&op->link);
-		kfp_rdv_send_data(conn, op);
-		return true;
-	}
-	if (!kfi_credit_take(&conn->tx.credit[cls], eager ? kfw_cost(op->len) : 1))
-		return false;
-	list_del(&op->link);
-	f = __kfp_op_frame(op, eager ? KFW_MSG : KFW_RTS, cls == KFP_CLS_TAG);
 	pop->spliced = kfp_can_splice(conn, &op->iter, op->len);
 	if (op->code == KFI_OPC_TWRITE)
 		f.flags |= KFW_F_RMA;
@@ -77,9 +67,25 @@ static bool kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)
 	if (op->flags & KFI_INVALIDATE)
 		kfp_send_segment(conn, 0, 0, op->inv_key);
 	if (eager)
-		kfp_send_payload(conn, op, f.flags & KFW_F_ACK, NULL, 0);
+		kfp_send_payload(conn, op, op->len, f.flags & KFW_F_ACK, NULL, 0);
 	else
 		kfp_op_requested(conn, op);
+}
+
+static bool kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	bool eager = !kfp_is_long(conn, op);
+	u8 cls = kfp_op_row(op)->cls;
+
+	if (kfp_op(op)->state == KFP_OP_GRANTED) {
+		list_del(&op->link);
+		kfp_rdv_send_data(conn, op);
+		return true;
+	}
+	if (!kfi_credit_take(&conn->tx.credit[cls], eager ? kfw_cost(op->len) : 1))
+		return false;
+	list_del(&op->link);
+	kfp_send_credited(conn, op, cls, eager);
 	return true;
 }
 
@@ -192,30 +198,38 @@ static int kfp_inmsg_data(struct kfp_conn *conn, struct kfp_rdv *rdv)
 {
 	struct kfp_inmsg *in = container_of(rdv, struct kfp_inmsg, rdv);
 	struct kfp_rx *rx = &conn->rx;
+	u64 before = rdv->got - rx->f.len;
 
-	kfp_conceal(conn, &rdv->places);
+	/* The peer does not write to the places any more, or will not do so. */
+	if (rdv->placed ? rdv->got == rdv->len : !before)
+		kfp_conceal(conn, &rdv->places);
 	rx->row = &kfp_inmsg_data_row;
 	rx->in = in;
-	if (rx->f.flags & KFW_F_PLACED) {
+	if (rdv->placed) {
 		kfi_stat_add(&conn->ep->ep, placed, rx->f.len);
 		return 0;
 	}
 	conn->link.into = &in->rx.iter;
-	conn->link.left = in->rx.room;
-	rx->skip = rx->f.payload - in->rx.room;
+	conn->link.left = min(rx->f.payload, in->rx.room - min(before, in->rx.room));
+	rx->skip = rx->f.payload - conn->link.left;
 	return 0;
 }
 
 static bool kfp_inmsg_data_more(struct kfp_conn *conn)
 {
-	if (conn->rx.skip)
-		kfp_inmsg_filled(conn->rx.in);
+	struct kfp_inmsg *in = conn->rx.in;
+
+	if (in->rx.len > in->rx.room && in->rdv.got >= in->rx.room)
+		kfp_inmsg_filled(in);
 	return false;
 }
 
 static int kfp_inmsg_data_finish(struct kfp_conn *conn)
 {
-	kfp_inmsg_done(conn->rx.in);
+	struct kfp_inmsg *in = conn->rx.in;
+
+	if (in->rdv.got == in->rdv.len)
+		kfp_inmsg_done(in);
 	return 0;
 }
 
@@ -253,7 +267,7 @@ static void kfp_rx_describe(struct kfp_conn *conn, struct kfi_rx *rx)
 	rx->data = f->data;
 	rx->flags = kfp_rx_flags(f);
 	if (conn->rx.invalidated) {
-		rx->flags |= KFI_INVALIDATE;
+		rx->flags |= conn->rx.invalidated == 1 ? KFI_INVALIDATE : KFI_INVALIDATE_DUE;
 		rx->data = le64_to_cpu(conn->rx.segs[0].key);
 	}
 	rx->name = conn->av_name;
@@ -261,8 +275,8 @@ static void kfp_rx_describe(struct kfp_conn *conn, struct kfi_rx *rx)
 
 /*
  * Invalidate the region that the frame names. A sender that names a key which it may not use
- * violates the protocol. A region that is in use at this moment, or that its owner has ended first,
- * stays with its owner, and the completion of the receive does not report an invalidation.
+ * violates the protocol. A region that is in use at this moment is to be ended by its owner, and the
+ * completion of the receive says so. If the owner has ended it first, there is nothing to say.
  */
 static int kfp_rx_invalidate(struct kfp_conn *conn)
 {
@@ -271,7 +285,7 @@ static int kfp_rx_invalidate(struct kfp_conn *conn)
 	if (!(conn->rx.f.flags & KFW_F_INV))
 		return 0;
 	ret = kfi_mr_kill(&conn->ep->ep, le64_to_cpu(conn->rx.segs[0].key));
-	conn->rx.invalidated = !ret;
+	conn->rx.invalidated = !ret ? 1 : ret == -EBUSY ? 2 : 0;
 	return ret == -EACCES ? -EPROTO : 0;
 }
 
@@ -281,15 +295,12 @@ static int kfp_rx_invalidate(struct kfp_conn *conn)
  */
 static int kfp_rx_once(struct kfp_conn *conn, u32 cost)
 {
-	bool ok = true;
-
 	if (conn->rx.counted)
 		return 0;
-	spin_lock(&conn->lock);
-	ok = kfi_credit_charge(&conn->credit[kfp_rx_cls(&conn->rx.f)], cost);
-	spin_unlock(&conn->lock);
 	conn->rx.counted = true;
-	return ok ? kfp_rx_invalidate(conn) : -EPROTO;
+	if (!kfi_credit_charge(&conn->credit[kfp_rx_cls(&conn->rx.f)], cost))
+		return -EPROTO;
+	return kfp_rx_invalidate(conn);
 }
 
 static int kfp_rx_to_receive(struct kfp_conn *conn)

@@ -124,7 +124,8 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @answers: answers to be sent, in this order
  * @lazy: ACKs that may wait for other frames
  * @nr_lazy: number of entries in @lazy
- * @credit: credit granted to the peer; what was advertised changes under (L), too
+ * @credit: credit granted to the peer; what was advertised changes under (L), too, and what was used
+ *	under (L) alone
  * @messages: inbound messages
  * @free_answers: unused answers of @pool
  * @pool: an answer for each request that the peer may have outstanding
@@ -279,6 +280,12 @@ static inline gfp_t kfp_gfp(const struct kfp_conn *conn)
 	return conn->payer ? GFP_NOIO | __GFP_ACCOUNT : GFP_NOIO;
 }
 
+/* Jiffies, without those in which this side did not read: a clock for what the peer has to send */
+static inline unsigned long kfp_rx_now(const struct kfp_conn *conn)
+{
+	return jiffies - conn->rx.paused;
+}
+
 /*
  * Jiffies that the link may take, at the least rate, until the peer has what was given to the link.
  * Called under the link's lock.
@@ -362,10 +369,8 @@ static inline u8 kfp_rx_cls(const struct kfw_frame *f)
  * Advance the start @since of a wait by @extra jiffies, because the peer has sent something, but
  * not beyond the present. So a peer that was fast may not be silent for longer.
  */
-static inline unsigned long kfp_extend(unsigned long since, unsigned long extra)
+static inline unsigned long kfp_extend(unsigned long since, unsigned long now, unsigned long extra)
 {
-	unsigned long now = jiffies;
-
 	if (time_after(since, now))
 		return since;
 	return extra < now - since ? since + extra : now;

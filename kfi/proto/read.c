@@ -8,8 +8,8 @@
  *				<---	ACK
  *
  * The initiator exposes its buffer, if that is possible, and names its places in the READ; the data
- * of each segment goes there or follows its READ_DATA. Tagged reads (tread.c) and fetching atomic
- * operations (atomic.c) return data in the same way.
+ * goes there or follows READ_DATA, which is sent for each segment and for each part of a long one.
+ * Tagged reads (tread.c) and fetching atomic operations (atomic.c) return data in the same way.
  *
  * All functions are called under the link's lock, or after the end of the link.
  */
@@ -179,13 +179,13 @@ static void kfp_hold_read(struct kfp_conn *conn, struct kfp_reading *reading)
  * May the link reference the pages of the data that is returned next? The end of a region then
  * waits until the link has read it. Data that goes to places of the peer is always referenced.
  */
-static bool kfp_hold_source(struct kfp_conn *conn, struct kfp_answer *answer, bool placing)
+static bool kfp_hold_source(struct kfp_conn *conn, struct kfp_answer *answer, u32 len, bool placing)
 {
 	struct list_head *spare;
 	struct kfp_hold *hold;
 
 	if (!kfp_reports_sent(conn) ||
-	    (!placing && !kfp_can_splice(conn, &answer->iter, answer->len)))
+	    (!placing && !kfp_can_splice(conn, &answer->iter, len)))
 		return false;
 	if (!answer->mr)
 		return true;	/* a receive, which is held until kfi_link_sent() */
@@ -224,46 +224,58 @@ static u64 kfp_returned_check(struct kfp_conn *conn)
 	return len;
 }
 
-/* The link has accepted the data. The rest of the answer goes in front of the others. */
+/*
+ * The link has accepted the data. The rest of the answer goes in front of the others, unless that is
+ * more of the same segment. If its region has ended, the ACK follows.
+ */
 void kfp_returned_sent(struct kfp_conn *conn)
 {
 	struct kfp_answer *answer = conn->tx.answer;
+	u32 sent = kfw_part(answer->left);
 
+	conn->tx.answer = NULL;
+	answer->placed += sent;
+	answer->left -= sent;
+	kfp_hold_end(conn, answer);
+	if (answer->left && !answer->status) {
+		conn->tx.yields = true;
+		conn->tx.shares = true;
+		kfp_answer_rest(conn, answer);
+		return;
+	}
 	if (answer->mr) {
 		kfi_remote_rma(&conn->ep->ep, answer->mr, answer->key, KFI_REMOTE_READ,
 			       answer->len, 0, KFI_ADDR_NOTAVAIL);
 		kfi_mr_put(answer->mr);
 		answer->mr = NULL;
 	}
-	answer->placed += answer->len;
-	kfp_hold_end(conn, answer);
-	conn->tx.answer = NULL;
 	spin_lock_bh(&conn->lock);
 	list_add(&answer->link, &conn->answers);
 	spin_unlock_bh(&conn->lock);
 }
 
 /*
- * Return &kfp_answer.len bytes of data: to the places of the peer, or behind the frame. Return: the
- * link references the pages.
+ * Return the next part of the data: to the places of the peer, or behind the frame. Return: the link
+ * references the pages.
  */
 bool kfp_send_returned(struct kfp_conn *conn, struct kfp_answer *answer)
 {
 	struct kfw_frame f = {
-		.type = KFW_READ_DATA, .id = answer->id, .gen = answer->gen, .len = answer->len,
+		.type = KFW_READ_DATA, .id = answer->id, .gen = answer->gen,
+		.len = kfw_part(answer->left),
 	};
-	bool placing = answer->places && answer->len;
-	bool spliced = kfp_hold_source(conn, answer, placing);
+	bool placing = answer->places && f.len;
+	bool spliced = kfp_hold_source(conn, answer, f.len, placing);
 
 	placing &= spliced;
 	f.flags = placing ? KFW_F_PLACED : 0;
-	f.payload = placing ? 0 : answer->len;
+	f.payload = placing ? 0 : f.len;
 	kfp_send_frame(conn, &f);
 	conn->tx.answer = answer;
 	conn->tx.at = KFP_TX_PAYLOAD;
 	conn->tx.payload = (struct kfp_payload) {
 		.iter = &answer->iter,
-		.left = answer->len,
+		.left = f.len,
 		.into = placing ? answer->places : NULL,
 		.at = answer->placed,
 		.spliced = spliced,
@@ -285,6 +297,7 @@ static bool kfp_read_segment(struct kfp_conn *conn, struct kfp_answer *answer)
 		return false;
 	answer->seg++;
 	answer->len = le64_to_cpu(seg->len);
+	answer->left = answer->len;
 	answer->key = le64_to_cpu(seg->key);
 	answer->mr = kfi_mr_get(&conn->ep->ep, le64_to_cpu(seg->key), le64_to_cpu(seg->addr),
 				answer->len, KFI_REMOTE_READ, &answer->iter);
@@ -296,13 +309,13 @@ static bool kfp_read_segment(struct kfp_conn *conn, struct kfp_answer *answer)
 }
 
 /*
- * Return the data of the next segment, or the ACK behind the last one. A granted payload may follow,
- * except between the data of the last segment and the ACK.
+ * Return the next part of the data, or the ACK behind the last one. A granted payload may follow,
+ * except between the last part and the ACK.
  */
 static void kfp_send_segment_data(struct kfp_conn *conn, struct kfp_answer *answer)
 {
 	conn->tx.yields = answer->seg + 1 != answer->nsegs;
-	if (kfp_read_segment(conn, answer))
+	if ((answer->left && !answer->status) || kfp_read_segment(conn, answer))
 		kfp_send_returned(conn, answer);
 	else
 		kfp_send_ack(conn, answer);
@@ -314,6 +327,9 @@ static void kfp_read_drop(struct kfp_conn *conn, struct kfp_answer *answer)
 		conn->reads.peer_segs -= answer->nsegs;
 	kfree(answer->segs);
 	answer->segs = NULL;
+	if (answer->mr)		/* only a part of its segment was sent */
+		kfi_mr_put(answer->mr);
+	answer->mr = NULL;
 	kfp_conceal(conn, &answer->places);
 }
 
@@ -324,6 +340,7 @@ static void kfp_read_done(struct kfp_conn *conn, struct kfp_answer *answer)
 }
 
 static const struct kfp_answer_row kfp_read_row = {
+	.returns = true,
 	.send = kfp_send_segment_data,
 	.done = kfp_read_done,
 	.drop = kfp_read_drop,
@@ -361,6 +378,7 @@ static int kfp_rx_read(struct kfp_conn *conn)
 	conn->reads.peer_segs += copied;
 	answer->places = places;
 	answer->placed = 0;
+	answer->left = 0;
 	answer->status = rx->status;
 	answer->seg = 0;
 	answer->nsegs = rx->f.rma_count;
@@ -403,8 +421,6 @@ static void kfp_reads_end(struct kfp_conn *conn, int err)
 {
 	struct kfp_answer *answer = conn->tx.answer;
 
-	if (answer && answer->mr)
-		kfi_mr_put(answer->mr);
 	if (answer && answer->hold)
 		kfp_hold_put(conn, answer->hold);
 	conn->tx.answer = NULL;

@@ -11,7 +11,9 @@
  *
  * The receiver grants KFP_RDV payloads at a time, with KFP_RDV_BYTES bytes at most, unless there is
  * only one. If its link can expose the destination, the CTS names the places (memory.c), and the
- * payload goes there; else it follows the DATA frame.
+ * payload goes there; else it follows the DATA frame. A payload of more than KFW_FRAME_MAX bytes comes
+ * in parts, each with a DATA frame; those of several payloads may alternate. The rest of a long WRITE
+ * comes in the same way, and has a slot of its own (KFW_SLOT_WRITE).
  *
  * A granted payload holds its destination, so the sender has a deadline: kfp_rdvs_late().
  */
@@ -81,20 +83,18 @@ void kfp_rdv_end(struct kfp_conn *conn, struct kfp_rdv *rdv)
 
 /*
  * The CTS is in the stage: from now on the peer has to send. The time for the bytes that the link
- * has to deliver before the CTS is added. Only the DATA frame of this payload ends the wait; then
- * kfp_rx_late() supervises the frame. Bytes of other frames prolong the wait (kfp_extend()),
- * because the peer may have sent them before the CTS arrived, but not longer than the longest frame
- * may take.
+ * has to deliver before the CTS is added. Only DATA of this payload ends the wait; kfp_rx_late()
+ * supervises the frame, and then the wait for the next part begins. Bytes of other frames prolong it
+ * (kfp_extend()), because the peer may have sent them before the CTS arrived, and may alternate with
+ * them. But the last part has to begin within the time that the longest payload may take: otherwise a
+ * peer could hold a receive for as long as it sends something else. For the same reason each payload
+ * has a time of its own, and not the connection one for all of them: a peer could keep one, and renew
+ * that time by sending others.
  */
 static void kfp_rdv_clock(struct kfp_conn *conn, struct kfp_rdv *rdv)
 {
-	unsigned long before = kfp_delivery_time(conn);
-
-	/* Bytes that go to places do not advance kfp_rx.bytes. */
-	if (rdv->places && rdv->places->pieces)
-		before += kfp_transfer_time(rdv->len);
 	spin_lock_bh(&conn->lock);
-	rdv->since = jiffies + before;
+	rdv->since = kfp_rx_now(conn) + kfp_delivery_time(conn);
 	rdv->limit = rdv->since + kfp_peer_timeout(conn) + kfp_transfer_time(KFW_PAYLOAD_MAX);
 	spin_unlock_bh(&conn->lock);
 }
@@ -115,25 +115,40 @@ static void kfp_send_cts(struct kfp_conn *conn, struct kfp_answer *answer)
 	kfp_rdv_clock(conn, rdv);
 }
 
+/*
+ * Is this DATA the next part of the payload? Each part but the last has KFW_FRAME_MAX bytes, so each is
+ * progress. All parts are in the places that were named, or none is. A DATA frame before its CTS has
+ * been sent is invalid: the answer is still queued, and is needed again for the ACK.
+ */
+static bool kfp_rdv_accepts(const struct kfp_rdv *rdv, const struct kfw_frame *f)
+{
+	bool placed = f->flags & KFW_F_PLACED;
+
+	if (rdv->answer.id != f->id || rdv->answer.gen != f->gen ||
+	    f->len != kfw_part(rdv->len - rdv->got) || !list_empty(&rdv->answer.link))
+		return false;
+	if (rdv->got)
+		return placed == rdv->placed;
+	return !placed || (rdv->places && rdv->places->pieces);
+}
+
 static int kfp_rx_data(struct kfp_conn *conn)
 {
 	const struct kfw_frame *f = &conn->rx.f;
-	bool placed = f->flags & KFW_F_PLACED;
 	struct kfp_rdv *rdv = NULL;
 
 	spin_lock_bh(&conn->lock);
-	if (f->slot < KFP_RDV)
+	if (f->slot <= KFW_SLOT_WRITE)
 		rdv = conn->rdvs.slot[f->slot];
-	/*
-	 * A DATA frame before its CTS has been sent is invalid: the answer is still queued, and is
-	 * needed again for the ACK.
-	 */
-	if (rdv && (rdv->answer.id != f->id || rdv->answer.gen != f->gen || rdv->len != f->len ||
-		    !list_empty(&rdv->answer.link) ||
-		    (placed && !(rdv->places && rdv->places->pieces))))
+	if (rdv && !kfp_rdv_accepts(rdv, f))
 		rdv = NULL;
-	if (rdv)
-		conn->rdvs.slot[f->slot] = NULL;
+	if (rdv) {
+		rdv->placed = f->flags & KFW_F_PLACED;
+		rdv->got += f->len;
+		rdv->since = kfp_rx_now(conn);
+		if (rdv->got == rdv->len)
+			conn->rdvs.slot[f->slot] = NULL;
+	}
 	spin_unlock_bh(&conn->lock);
 	return rdv ? rdv->ops->data(conn, rdv) : -EPROTO;
 }
@@ -171,75 +186,49 @@ const struct kfp_frame_row kfp_cts_frame = {
 };
 
 /*
- * Send the payload that the peer has granted: to its places, if the CTS named any, and else as
- * frames.
+ * Send the next part of the payload that the peer has granted: to its places, if the CTS named any, and
+ * else as frames.
  */
 void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_DATA);
 	struct kfp_op *pop = kfp_op(op);
+	u64 left = kfp_op_left(op);
 
 	f.flags = pop->places ? KFW_F_PLACED : 0;
 	f.slot = pop->slot;
-	f.payload = pop->places ? 0 : op->len;
-	pop->spliced = pop->places || kfp_can_splice(conn, &op->iter, op->len);
+	f.len = kfw_part(left);
+	f.payload = pop->places ? 0 : f.len;
+	if (left == op->len)
+		pop->spliced = pop->places || kfp_can_splice(conn, &op->iter, op->len);
 	kfp_send_frame(conn, &f);
-	kfp_send_payload(conn, op, true, pop->places, 0);
+	kfp_send_payload(conn, op, f.len, true, pop->places, op->len - left);
 }
 
 /* ---- slow senders, and the life of a connection ---- */
 
-static void kfp_rdvs_paused(struct kfp_conn *conn, unsigned long pause)
-{
-	struct kfp_rdv *rdv;
-	int slot;
-
-	spin_lock_bh(&conn->lock);
-	for (slot = 0; slot < KFP_RDV; slot++) {
-		rdv = conn->rdvs.slot[slot];
-		if (!rdv)
-			continue;
-		rdv->since += pause;
-		rdv->limit += pause;
-	}
-	spin_unlock_bh(&conn->lock);
-}
-
 /*
- * Has the peer not begun a payload for too long after its CTS? Not while the receive side is blocked.
+ * Has the peer not begun a payload, or its next part, for too long? Not while the receive side is
+ * blocked. The rest of a WRITE holds no receive, and does not count for the source of the peer.
  */
 static unsigned int kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 {
-	unsigned long timeout = kfp_grant_timeout(conn);
+	unsigned long timeout = kfp_grant_timeout(conn), now = kfp_rx_now(conn);
 	struct kfp_rdv *rdv;
-	bool late = false;
+	unsigned int late = 0;
 	int slot;
 
 	spin_lock_bh(&conn->lock);
-	for (slot = 0; slot < KFP_RDV; slot++) {
+	for (slot = 0; slot <= KFW_SLOT_WRITE; slot++) {
 		rdv = conn->rdvs.slot[slot];
 		if (!rdv || !list_empty(&rdv->answer.link))
 			continue;
-		rdv->since = kfp_extend(rdv->since, extra);
-		late |= time_after(jiffies, rdv->since + timeout) ||
-			time_after(jiffies, rdv->limit);
+		rdv->since = kfp_extend(rdv->since, now, extra);
+		if (time_after(now, rdv->since + timeout) || time_after(now, rdv->limit))
+			late |= slot == KFW_SLOT_WRITE ? KFP_LATE : KFP_LATE_GRANT;
 	}
 	spin_unlock_bh(&conn->lock);
-	return late && conn->rx.at != KFP_RX_BLOCKED ? KFP_LATE_GRANT : 0;
-}
-
-/* Return the length of the longest payload that the peer has been granted. Called under (L). */
-u64 kfp_rdv_longest(struct kfp_conn *conn)
-{
-	u64 len = 0;
-	int slot;
-
-	spin_lock_bh(&conn->lock);
-	for (slot = 0; slot < KFP_RDV; slot++)
-		if (conn->rdvs.slot[slot])
-			len = max(len, conn->rdvs.slot[slot]->len);
-	spin_unlock_bh(&conn->lock);
-	return len;
+	return conn->rx.at != KFP_RX_BLOCKED ? late : 0;
 }
 
 static void kfp_rdvs_init(struct kfp_conn *conn)
@@ -258,6 +247,5 @@ static void kfp_rdvs_closed(struct kfp_conn *conn)
 const struct kfp_protocol kfp_rdv_protocol = {
 	.init = kfp_rdvs_init,
 	.watch = kfp_rdvs_late,
-	.paused = kfp_rdvs_paused,
 	.closed = kfp_rdvs_closed,
 };

@@ -18,8 +18,8 @@ struct kfp_rdv;
  * @granted: optional: the CTS is being queued. Under kfp_conn.lock
  * @expose: the CTS is encoded next: expose the destination, if that is possible, and store the
  *	places in &kfp_rdv.places. (L)
- * @data: DATA has arrived: as &kfp_frame_row.receive. The owner calls kfp_rdv_end() when the payload
- *	is complete. (L)
+ * @data: DATA has arrived, with the part of the payload that ends at &kfp_rdv.got: as
+ *	&kfp_frame_row.receive. The owner calls kfp_rdv_end() when the payload is complete. (L)
  */
 struct kfp_rdv_ops {
 	void	(*granted)(struct kfp_conn *conn, struct kfp_rdv *rdv);
@@ -33,17 +33,21 @@ struct kfp_rdv_ops {
  *	answers when it is not in a list
  * @ops: of the owner
  * @len: bytes of the payload
+ * @got: of these, bytes that have arrived or are arriving (L)
  * @places: places of the exposed destination, from the CTS on; or NULL (L)
+ * @placed: the first part was in @places, and so are the others (L)
  * @slot: number in the CTS, index in &kfp_rdvs.slot
- * @since: the CTS is sent: jiffies. The first byte of the payload is late peer_timeout_ms after it.
- *	Other bytes of the peer advance it, see kfp_extend()
- * @limit: jiffies at which the payload is late in any case
+ * @since: the CTS is sent, or a part has begun: kfp_rx_now(). The next part is late peer_timeout_ms
+ *	after it. Other bytes of the peer advance it, see kfp_extend()
+ * @limit: when the payload is late in any case: kfp_rx_now()
  */
 struct kfp_rdv {
 	struct kfp_answer	answer;
 	const struct kfp_rdv_ops *ops;
 	u64			len;
+	u64			got;
 	struct kfp_places	*places;
+	bool			placed;
 	u16			slot;
 	unsigned long		since;
 	unsigned long		limit;
@@ -51,20 +55,21 @@ struct kfp_rdv {
 
 /**
  * struct kfp_rdvs - rendezvous of a connection, under kfp_conn.lock
- * @slot: granted payloads that have not begun
+ * @slot: payloads of which a part has not begun. The last entry is the rest of a WRITE
  * @bytes: bytes of payloads that have a slot or arrive
  * @waiting: rendezvous that wait for a free slot, by &kfp_answer.link
  */
 struct kfp_rdvs {
-	struct kfp_rdv		*slot[KFP_RDV];
+	struct kfp_rdv		*slot[KFW_SLOT_WRITE + 1];
 	u64			bytes;
 	struct list_head	waiting;
 };
 
+static_assert(KFP_RDV == KFW_SLOT_WRITE);
+
 void kfp_rdv_enqueue(struct kfp_conn *conn, struct kfp_rdv *rdv);	/* under kfp_conn.lock */
 void kfp_rdv_end(struct kfp_conn *conn, struct kfp_rdv *rdv);		/* under kfp_conn.lock */
 void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op);
-u64 kfp_rdv_longest(struct kfp_conn *conn);
 
 extern const struct kfp_protocol kfp_rdv_protocol;
 extern const struct kfp_frame_row kfp_cts_frame, kfp_data_frame;

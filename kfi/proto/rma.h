@@ -12,12 +12,16 @@
 #define KFP_RTW_RETRY	64		/* then one of so many writes sends an RTW */
 
 /**
- * struct kfp_rtw - a long write of the peer, between its RTW and its DATA; all (L), except @rdv
- * @rdv: its rendezvous
+ * struct kfp_rtw - a long write of the peer, from its RTW to the last part of its payload, or from the
+ *	first part to the last; all (L), except @rdv
+ * @rdv: its rendezvous. Without an RTW only the slot KFW_SLOT_WRITE
  * @entry: entry in &kfp_writes.rtws or &kfp_writes.spare_rtws
- * @answer: the answer of the pool that the write needs
- * @f: the RTW
- * @segs: its segments
+ * @answer: the answer of the pool that the write needs, until its first part arrives; or NULL
+ * @f: the RTW or WRITE
+ * @segs: its segments: @few or an allocation
+ * @few: few segments
+ * @rest: between two parts in frames: what &kfp_rx has of the write while a part arrives
+ * @left: between two parts in frames: bytes of the current segment that are to come
  * @ended: when it was noticed that a region that is exposed has ended, in jiffies; 0: not yet
  */
 struct kfp_rtw {
@@ -25,7 +29,17 @@ struct kfp_rtw {
 	struct list_head	entry;
 	struct kfp_answer	*answer;
 	struct kfw_frame	f;
-	struct kfw_rma		segs[KFP_RTW_SEGS];
+	struct kfw_rma		*segs;
+	struct kfw_rma		few[KFP_RTW_SEGS];
+	struct {
+		struct kfi_mr		*mr;
+		u64			key;
+		struct iov_iter		iter;
+		struct kfp_answer	*commit;
+		u16			seg;
+		u16			status;
+	} rest;
+	u64			left;
 	unsigned long		ended;
 };
 
@@ -34,7 +48,9 @@ struct kfp_rtw {
  * @rtw_failed: longest write whose answer had no places
  * @rtw_failures: such answers in a row, for writes up to that length
  * @rtw_skips: long writes without an RTW since then
- * @rtws: struct kfp_rtw: writes of the peer that wait for their slot or for their DATA
+ * @rtws: struct kfp_rtw: writes of the peer that wait for their slot or for DATA
+ * @part: the write of which a part arrives that is not the only one, or NULL
+ * @part_left: bytes of this part behind &kfi_link.left
  * @spare_rtws: struct kfp_rtw for reuse
  */
 struct kfp_writes {
@@ -42,6 +58,8 @@ struct kfp_writes {
 	u8			rtw_failures;
 	u8			rtw_skips;
 	struct list_head	rtws;
+	struct kfp_rtw		*part;
+	u64			part_left;
 	struct kfp_spares	spare_rtws;
 };
 

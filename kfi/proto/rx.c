@@ -252,7 +252,7 @@ size_t kfi_link_rx_head(struct kfi_link *link, const void *bytes, size_t len)
 {
 	struct kfp_conn *conn = link_conn(link);
 	struct kfp_rx *rx = &conn->rx;
-	struct kfw_hdr hdr;
+	struct kfw_hdr hdr __uninitialized;
 	size_t used, want;
 
 	if (likely(rx->at == KFP_RX_HDR)) {
@@ -374,7 +374,7 @@ static void kfp_rx_resume(struct kfp_conn *conn)
 	}
 	WRITE_ONCE(conn->rx.last_rx, jiffies);
 	if (conn->rx.at == KFP_RX_BLOCKED && !test_bit(KFP_FAILED, &conn->flags)) {
-		kfp_protocols_call(paused, conn, jiffies - conn->rx.blocked);
+		conn->rx.paused += jiffies - conn->rx.blocked;
 		kfp_rx_proceed(conn);
 	}
 	kfp_rx_run(conn);
@@ -438,7 +438,7 @@ unsigned int kfp_rx_late(struct kfp_conn *conn)
 		if ((*p)->watch)
 			late |= (*p)->watch(conn, extra);
 	rx->watched = rx->bytes;
-	rx->since = kfp_extend(rx->since, extra);
+	rx->since = kfp_extend(rx->since, jiffies, extra);
 	if (rx->at == KFP_RX_BLOCKED)
 		return late;
 	if (((rx->at != KFP_RX_HDR || rx->have) && time_after(jiffies, rx->last_rx + timeout)) ||

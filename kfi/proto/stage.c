@@ -69,37 +69,56 @@ void kfp_send_bytes(struct kfp_conn *conn, const void *bytes, size_t len)
 	conn->tx.staged += len;
 }
 
-/* Copy the payload behind the frame. Kernel memory can't fault. */
-static void kfp_stage_payload(struct kfp_tx *tx, struct kfi_oper *op)
+/* Copy payload behind the frame. Kernel memory can't fault. */
+static void kfp_stage_payload(struct kfp_tx *tx, struct kfi_oper *op, u32 len)
 {
-	if (kfi_copy_from(tx->stage + tx->staged, &op->iter, op->len) != op->len)
+	if (kfi_copy_from(tx->stage + tx->staged, &op->iter, len) != len)
 		WARN_ON_ONCE(1);
-	tx->staged += op->len;
+	tx->staged += len;
 }
 
-/* The link has accepted the payload of an operation. */
+/*
+ * A part of a payload was sent. The next one is sent by &kfp_op_row.send again: that of a message
+ * after those of other granted messages and one operation of the queue, that of a write before all
+ * operations that were posted later.
+ */
+static void kfp_part_sent(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	kfp_op(op)->state = KFP_OP_GRANTED;
+	if (kfp_op_row(op)->cls == KFP_CLS) {
+		list_add(&op->link, &conn->tx.queue);
+		return;
+	}
+	list_add_tail(&op->link, &conn->tx.granted);
+	conn->tx.shares = true;
+}
+
+/* The link has accepted the payload of the last frame. */
 static void kfp_payload_sent(struct kfp_conn *conn)
 {
 	struct kfi_oper *op = conn->tx.op;
 
 	conn->tx.op = NULL;
-	kfp_op_sent(conn, op, kfp_op(op)->wants_answer);
+	if (unlikely(kfp_op_left(op)))
+		kfp_part_sent(conn, op);
+	else
+		kfp_op_sent(conn, op, kfp_op(op)->wants_answer);
 }
 
 /*
- * Add the payload of the last frame: copy a short payload into the stage, send a longer one behind
- * it. With @into it goes to places of the peer, from byte @at of them on, which stay valid until the
- * link has accepted it.
+ * Add the payload of the last frame, the next @len bytes of the operation: copy a short payload into
+ * the stage, send a longer one behind it. With @into it goes to places of the peer, from byte @at of
+ * them on, which stay valid until the link has accepted it.
  */
-void kfp_send_payload(struct kfp_conn *conn, struct kfi_oper *op, bool answered,
+void kfp_send_payload(struct kfp_conn *conn, struct kfi_oper *op, u32 len, bool answered,
 		      const struct kfp_places *into, u64 at)
 {
 	struct kfp_tx *tx = &conn->tx;
 	struct kfp_op *pop = kfp_op(op);
 
-	if (op->len <= KFP_INLINE && !into) {
-		kfp_stage_payload(tx, op);
-		__kfi_stat_add(op->ep, copied, op->len);
+	if (len <= KFP_INLINE && !into) {
+		kfp_stage_payload(tx, op, len);
+		__kfi_stat_add(op->ep, copied, len);
 		kfp_op_sent(conn, op, answered);
 		return;
 	}
@@ -107,7 +126,7 @@ void kfp_send_payload(struct kfp_conn *conn, struct kfi_oper *op, bool answered,
 	tx->at = KFP_TX_PAYLOAD;
 	tx->payload = (struct kfp_payload) {
 		.iter = &op->iter,
-		.left = op->len,
+		.left = len,
 		.into = into,
 		.at = at,
 		.spliced = pop->spliced,
@@ -116,7 +135,7 @@ void kfp_send_payload(struct kfp_conn *conn, struct kfi_oper *op, bool answered,
 	pop->wants_answer = answered;
 	pop->state = KFP_OP_SENDING;
 	if (pop->spliced)
-		kfi_stat_add(op->ep, spliced, op->len);
+		kfi_stat_add(op->ep, spliced, len);
 	else
-		kfi_stat_add(op->ep, copied, op->len);
+		kfi_stat_add(op->ep, copied, len);
 }

@@ -60,11 +60,12 @@ static void kfp_send_tread_data(struct kfp_conn *conn, struct kfp_answer *answer
 	struct kfp_inmsg *in = container_of(answer, struct kfp_inmsg, rdv.answer);
 
 	conn->tx.yields = answer->seg;
-	if (answer->seg++) {
+	if (answer->seg && !answer->left) {
 		kfp_send_ack(conn, answer);
 		return;
 	}
-	in->spliced = kfp_send_returned(conn, answer);
+	answer->seg = 1;
+	in->spliced |= kfp_send_returned(conn, answer);
 	conn->tx.payload.sent = kfp_tread_sent;
 }
 
@@ -91,6 +92,7 @@ static void kfp_tread_done(struct kfp_conn *conn, struct kfp_answer *answer)
 }
 
 static const struct kfp_answer_row kfp_tread_row = {
+	.returns = true,
 	.send = kfp_send_tread_data,
 	.done = kfp_tread_done,
 };
@@ -103,6 +105,7 @@ static void kfp_tread_matched(struct kfp_inmsg *in)
 	in->state = KFP_IN_GRANTED;
 	answer->row = &kfp_tread_row;
 	answer->len = in->rx.room;
+	answer->left = answer->len;
 	answer->iter = in->rx.iter;
 	answer->iter.data_source = ITER_SOURCE;
 	atomic_inc(&in->conn->messages.treads);
@@ -136,7 +139,7 @@ static unsigned int kfp_treads_late(struct kfp_conn *conn, unsigned long extra)
 		messages->since = 0;
 		return 0;
 	}
-	messages->since = messages->since ? kfp_extend(messages->since, taken) : jiffies | 1;
+	messages->since = messages->since ? kfp_extend(messages->since, jiffies, taken) : jiffies | 1;
 	return time_after(jiffies, messages->since + kfp_peer_timeout(conn)) ? KFP_LATE : 0;
 }
 

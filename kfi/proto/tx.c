@@ -113,7 +113,8 @@ static bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
 	unit->payload = payload->iter;
 	unit->left = min_t(u64, ready, KFP_TX_BUDGET);
 	unit->flags = payload->spliced ? KFI_UNIT_SPLICE : 0;
-	if (tx->op && (unit->left < payload->left || kfp_tx_follows(conn)))
+	/* The operation may have more bytes than this frame. */
+	if (tx->op && (unit->left < kfp_op_left(tx->op) || kfp_tx_follows(conn)))
 		unit->flags |= KFI_UNIT_MORE;
 	if (payload->into && payload->left) {
 		unit->len = 0;
@@ -232,7 +233,7 @@ static bool kfp_tx_stopped(struct kfp_conn *conn, int ret)
 void kfp_tx_run(struct kfp_conn *conn)
 {
 	struct kfp_stage *stage;
-	struct kfi_unit unit;
+	struct kfi_unit unit __uninitialized;	/* kfp_unit_next() sets all of it */
 	u64 until, left;
 	long notes;
 	int ret;

@@ -60,13 +60,15 @@ static bool kfw_segments_ok(const struct kfw_rule *rule, const struct kfw_frame 
 
 /*
  * A lasting grant has a number and an id. The GRANT that gives it has one segment and names places,
- * and each WRITE that uses it has one segment.
+ * and each WRITE that uses it has one segment, which is bounded unless devices have written it.
  */
 static bool kfw_grant_ok(const struct kfw_rule *rule, const struct kfw_frame *f)
 {
 	if (rule->grant != KFW_ALWAYS && !(rule->grant & f->flags))
 		return true;
 	if (f->grant >= KFW_GRANTS_MAX || !f->grant_id || f->rma_count > 1)
+		return false;
+	if (f->type == KFW_WRITE && !(f->flags & KFW_F_DEVICE) && f->len > KFW_GRANTED_MAX)
 		return false;
 	return f->type != KFW_GRANT || (f->places && f->len);
 }
@@ -204,12 +206,19 @@ void kfw_decode_values(void *values, size_t len, u8 size)
 
 /* ---- frames ---- */
 
-/* Return the number of payload bytes that follow the frame in the stream. */
-static u64 kfw_in_stream(const struct kfw_frame *f)
+/*
+ * A frame has all of its payload, a WRITE the first part of it, and a frame whose payload is in places
+ * has none. Only DATA, READ_DATA and WRITE may have that flag.
+ */
+static bool kfw_payload_ok(const struct kfw_rule *rule, const struct kfw_frame *f, u32 eager)
 {
-	bool placed = f->type == KFW_DATA || f->type == KFW_READ_DATA || f->type == KFW_WRITE;
-
-	return placed && f->flags & KFW_F_PLACED ? 0 : f->len;
+	if (!rule->payload)
+		return !f->payload;
+	if (f->flags & KFW_F_PLACED)
+		return !f->payload && (f->type == KFW_WRITE || f->len <= KFW_FRAME_MAX);
+	if (f->type == KFW_WRITE)
+		return f->payload == kfw_part(f->len);
+	return f->payload == f->len && f->payload <= (rule->eager ? eager : KFW_FRAME_MAX);
 }
 
 int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
@@ -219,12 +228,15 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 	if (hdr->type == 0 || hdr->type >= KFW_TYPES)
 		return -EPROTO;
 	rule = &kfw_rules[hdr->type];
+	/* All members, or the compiler would clear the frame first. */
 	*f = (struct kfw_frame) {
 		.type = hdr->type,
 		.places = hdr->places,
 		.flags = le16_to_cpu(hdr->flags),
 		.rma_count = le16_to_cpu(hdr->rma_count),
 		.slot = le16_to_cpu(hdr->slot),
+		.op = 0,
+		.datatype = 0,
 		.id = le32_to_cpu(hdr->id),
 		.gen = le32_to_cpu(hdr->gen),
 		.credit_msg = le32_to_cpu(hdr->credit_msg),
@@ -246,9 +258,7 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 		f->datatype = hdr->datatype;
 		return kfw_atomic_ok(f) ? 0 : -EPROTO;
 	}
-	if (f->payload > (rule->payload ? rule->eager ? eager : KFW_PAYLOAD_MAX : 0))
-		return -EPROTO;
-	if (f->len > KFW_PAYLOAD_MAX || (rule->payload && f->payload != kfw_in_stream(f)))
+	if (f->len > KFW_PAYLOAD_MAX || !kfw_payload_ok(rule, f, eager))
 		return -EPROTO;
 	if ((f->flags & KFW_F_RMA) && !(f->flags & KFW_F_TAGGED))
 		return -EPROTO;
@@ -322,7 +332,7 @@ int kfw_decode_hello(const struct kfw_hello *h, struct kfw_hello_info *g)
 		return g->auth && !g->data_len ? 0 : -EPROTO;
 	/* With a window smaller than one eager message the link would stop for ever. */
 	if (!g->incarnation || !g->requests || g->requests > 0xffff ||
-	    !g->eager || g->eager > (1U << 20) ||
+	    !g->eager || g->eager > KFW_FRAME_MAX ||
 	    g->window_msg < kfw_cost(g->eager) || g->window_tag < kfw_cost(g->eager) ||
 	    g->window_msg > (1U << 24) || g->window_tag > (1U << 24))
 		return -EPROTO;

@@ -28,9 +28,12 @@
 #define KFW_RMA_MAX		256		/* remote segments in one frame */
 #define KFW_READ_SEGS		2048		/* segments of all unanswered READs with several */
 #define KFW_PLACES_MAX		16		/* places in one frame */
-#define KFW_PAYLOAD_MAX		(1ULL << 30)	/* longest message, or payload of a frame */
+#define KFW_PAYLOAD_MAX		(1ULL << 30)	/* longest message, write or read */
+#define KFW_FRAME_MAX		(256U << 10)	/* payload of one frame; more follows in others */
 #define KFW_ATOMIC_MAX		512		/* target bytes of one atomic operation */
+#define KFW_GRANTED_MAX		(4U << 20)	/* bytes of a WRITE to a lasting grant, not divided */
 #define KFW_GRANTS_MAX		64		/* lasting grants that one side gives at a time */
+#define KFW_SLOT_WRITE		64		/* DATA: slot of the rest of a WRITE; no CTS has it */
 
 #define KFW_AUTH_LEN		32		/* a random number or a proof */
 #define KFW_FEAT_AUTH		0x100		/* HMAC-SHA256 with the authorization key */
@@ -106,8 +109,8 @@ enum kfw_type {
 	KFW_MSG = 1,	/* message with its payload */
 	KFW_RTS,	/* request to send a message by rendezvous */
 	KFW_CTS,	/* grants request @id: the payload follows in DATA for @slot */
-	KFW_DATA,	/* payload of a granted request, for the receiver's @slot */
-	KFW_WRITE,	/* RMA write: @rma_count segments, then the payload */
+	KFW_DATA,	/* a part of the payload of a granted request, for the receiver's @slot */
+	KFW_WRITE,	/* RMA write: @rma_count segments, then the payload, or its first part */
 	KFW_READ,	/* RMA read: @rma_count segments */
 	KFW_READ_DATA,	/* payload for request @id; an ACK with the status follows */
 	KFW_TREAD,	/* tagged RMA read from the receive that waits for @tag */
@@ -141,7 +144,7 @@ enum kfw_type {
  * @places: CTS, READ, TREAD, GRANT: number of places that follow the segments
  * @flags: KFW_F_*
  * @rma_count: number of segments that follow
- * @slot: CTS, DATA: the receiver's number for the granted payload
+ * @slot: CTS, DATA: the receiver's number for the granted payload. DATA: KFW_SLOT_WRITE
  * @grant: GRANT, RECALL, RECALLED, WRITE with KFW_F_PLACED: number of the lasting grant
  * @status: ACK: 0 or a positive errno
  * @op: ATOMIC: the operation, numbered as in libfabric's enum fi_op
@@ -152,8 +155,8 @@ enum kfw_type {
  *	this frame may send
  * @credit_tag: cumulative limit of tagged message units
  * @payload: bytes behind the segments and places
- * @len: length of the message. RTS, READ, TREAD, RTW: of the payload to come. With KFW_F_PLACED: of
- *	the payload in the places. GRANT: of the segment. ATOMIC: of the targets
+ * @len: length of the message, or of all that is written. RTS, READ, TREAD, RTW: of the payload to
+ *	come. DATA, READ_DATA: of this part. GRANT: of the segment. ATOMIC: of the targets
  * @tag: MSG, RTS, TREAD: tag of the message
  * @grant_id: with @grant: id of the lasting grant, greater than that of each earlier grant of its
  *	owner on the connection
@@ -217,6 +220,12 @@ static_assert(sizeof(struct kfw_place) == 16, "place");
 static inline u32 kfw_cost(u64 len)
 {
 	return len ? (len + KFW_UNIT - 1) / KFW_UNIT : 1;
+}
+
+/* Return the length of the next part of a payload of which @left bytes are left. */
+static inline u32 kfw_part(u64 left)
+{
+	return left < KFW_FRAME_MAX ? left : KFW_FRAME_MAX;
 }
 
 /** struct kfw_frame - a decoded header in host order. @op and @datatype: ATOMIC only */

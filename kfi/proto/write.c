@@ -4,7 +4,10 @@
  *
  *	initiator			target
  *	  WRITE with payload	--->			kfp_send_frames(), kfp_rx_write()
+ *	  (DATA ...)		--->			kfp_rdv_send_data(), kfp_rtw_data()
  *				<---	ACK		kfp_rx_finish_write()
+ *
+ * DATA has the parts of the payload that follow the first KFW_FRAME_MAX bytes.
  *
  * A long write asks for the places of its regions first, if both links have places. Its payload is
  * then a rendezvous (rendezvous.c), and its DATA is handled as the WRITE that it replaces:
@@ -48,7 +51,7 @@ static struct kfp_permit *kfp_write_permit(const struct kfp_conn *conn, const st
 {
 	struct kfp_permit *p;
 
-	if (!kfp_rtw_possible(conn, op) || op->rma_count != 1)
+	if (!kfp_rtw_possible(conn, op) || op->rma_count != 1 || op->len > KFW_GRANTED_MAX)
 		return NULL;
 	p = kfp_permit_over(conn, &op->rma[0]);
 	return p && (p->commits || !(op->flags & KFI_COMMIT_COMPLETE)) ? p : NULL;
@@ -82,6 +85,12 @@ static bool kfp_places_wait(const struct kfp_conn *conn)
 	return conn->tx.unplaced && !conn->tx.unplaced_commits;
 }
 
+/* Was a part of the payload sent? */
+static bool kfp_op_begun(const struct kfi_oper *op)
+{
+	return kfp_op_left(op) < op->len;
+}
+
 /* A write whose RTW was sent waits for its CTS. */
 static struct kfi_oper *kfp_write_next(struct kfp_conn *conn, struct kfi_oper *op)
 {
@@ -91,7 +100,7 @@ static struct kfi_oper *kfp_write_next(struct kfp_conn *conn, struct kfi_oper *o
 	case KFP_OP_REQUESTED:
 		return kfp_next_rtw(conn, op);
 	case KFP_OP_GRANTED:
-		waits = kfp_places_wait(conn) && kfp_op(op)->places;
+		waits = kfp_places_wait(conn) && kfp_op(op)->places && !kfp_op_begun(op);
 		return waits ? kfp_next_rtw(conn, op) : op;
 	default:
 		if (kfp_places_wait(conn) && kfp_write_permit(conn, op))
@@ -161,7 +170,7 @@ static void kfp_send_placed(struct kfp_conn *conn, struct kfi_oper *op, const st
 	 * The places stay valid until the link has accepted the payload, because the RECALLED of
 	 * the grant is a later frame.
 	 */
-	kfp_send_payload(conn, op, true, p->places, op->rma[0].addr - p->addr);
+	kfp_send_payload(conn, op, op->len, true, p->places, op->rma[0].addr - p->addr);
 }
 
 static void kfp_send_frames(struct kfp_conn *conn, struct kfi_oper *op)
@@ -172,12 +181,13 @@ static void kfp_send_frames(struct kfp_conn *conn, struct kfi_oper *op)
 	kfp_op_unplaced(conn, op);
 	kfp_rtw_skipped(conn, op);
 	f.rma_count = op->rma_count;
-	f.payload = op->len;
+	f.payload = kfw_part(op->len);
 	f.flags |= kfp_lazy(op);
+	kfp_op(op)->slot = KFW_SLOT_WRITE;
 	kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
 	kfp_send_frame(conn, &f);
 	kfp_send_segments(conn, op);
-	kfp_send_payload(conn, op, true, NULL, 0);
+	kfp_send_payload(conn, op, f.payload, true, NULL, 0);
 }
 
 static bool kfp_send_write(struct kfp_conn *conn, struct kfi_oper *op)
@@ -187,9 +197,9 @@ static bool kfp_send_write(struct kfp_conn *conn, struct kfi_oper *op)
 
 	if (pop->state == KFP_OP_GRANTED) {
 		list_del(&op->link);
-		if (conn->tx.unplaced)
+		if (conn->tx.unplaced && !kfp_op_begun(op))
 			kfp_conceal(conn, &pop->places);	/* see kfp_places_wait() */
-		if (!pop->places || conn->link.checks)
+		if ((!pop->places || conn->link.checks) && !kfp_op_begun(op))
 			kfp_op_unplaced(conn, op);
 		kfp_rdv_send_data(conn, op);
 		return true;
@@ -216,6 +226,135 @@ const struct kfp_op_row kfp_write_op = {
 
 /* ---- target: write ---- */
 
+static const struct kfp_rdv_ops kfp_rtw_rdv_ops;
+
+static struct kfp_rtw *kfp_rtw_new(struct kfp_conn *conn)
+{
+	struct list_head *spare = kfp_spare_get(&conn->writes.spare_rtws);
+	struct kfp_rx *rx = &conn->rx;
+	struct kfp_rtw *rtw = spare ? list_entry(spare, struct kfp_rtw, entry) :
+				      kmalloc(sizeof(*rtw), GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!rtw)
+		return NULL;
+	memset(rtw, 0, sizeof(*rtw));
+	rtw->segs = rtw->few;
+	if (rx->f.rma_count > KFP_RTW_SEGS)
+		rtw->segs = kmalloc_array(rx->f.rma_count, sizeof(*rtw->segs),
+					  GFP_ATOMIC | __GFP_NOWARN);
+	if (!rtw->segs) {
+		kfree(rtw);
+		return NULL;
+	}
+	memcpy(rtw->segs, rx->segs, rx->f.rma_count * sizeof(*rtw->segs));
+	rtw->f = rx->f;
+	rtw->rdv.ops = &kfp_rtw_rdv_ops;
+	rtw->rdv.len = rx->f.len;
+	rtw->rdv.answer.id = rx->f.id;
+	rtw->rdv.answer.gen = rx->f.gen;
+	INIT_LIST_HEAD(&rtw->rdv.answer.link);
+	list_add_tail(&rtw->entry, &conn->writes.rtws);
+	return rtw;
+}
+
+static void kfp_rtw_free(struct kfp_conn *conn, struct kfp_rtw *rtw)
+{
+	list_del(&rtw->entry);
+	WARN_ON_ONCE(!kfp_conceal(conn, &rtw->rdv.places));	/* memory of regions: at once */
+	if (rtw->rest.mr)
+		kfi_mr_put(rtw->rest.mr);
+	if (rtw->segs != rtw->few)
+		kfree(rtw->segs);
+	if (test_bit(KFP_DEAD, &conn->flags) ||
+	    !kfp_spare_put(&conn->writes.spare_rtws, &rtw->entry))
+		kfree(rtw);
+}
+
+/* Let the next @len bytes, or as many of them as there are in the part, go to the current segment. */
+static void kfp_part_take(struct kfp_conn *conn, u64 len)
+{
+	struct kfp_writes *writes = &conn->writes;
+
+	conn->link.left = min(len, writes->part_left);
+	writes->part_left -= conn->link.left;
+	writes->part->left = len - conn->link.left;
+}
+
+/* The first part of a write arrives in a WRITE. The others come in DATA for a slot of its own. */
+static int kfp_part_first(struct kfp_conn *conn)
+{
+	struct kfp_writes *writes = &conn->writes;
+	struct kfp_rtw *rtw = writes->part;
+
+	if (!rtw) {
+		if (conn->rdvs.slot[KFW_SLOT_WRITE])
+			return -EPROTO;
+		rtw = kfp_rtw_new(conn);
+		if (!rtw)
+			return -ENOMEM;
+		rtw->rdv.slot = KFW_SLOT_WRITE;
+		rtw->rdv.got = conn->rx.f.payload;
+		rtw->rdv.since = kfp_rx_now(conn);
+		rtw->rdv.limit = rtw->rdv.since + kfp_peer_timeout(conn) +
+				 kfp_transfer_time(KFW_PAYLOAD_MAX);
+		writes->part = rtw;
+		spin_lock_bh(&conn->lock);
+		conn->rdvs.slot[KFW_SLOT_WRITE] = &rtw->rdv;
+		spin_unlock_bh(&conn->lock);
+	}
+	writes->part_left = conn->rx.f.payload;
+	return 0;
+}
+
+/* Another part arrives: continue where the last one has ended. */
+static void kfp_part_next(struct kfp_conn *conn)
+{
+	struct kfp_rtw *rtw = conn->writes.part;
+	struct kfp_rx *rx = &conn->rx;
+
+	rx->mr = rtw->rest.mr;
+	rx->key = rtw->rest.key;
+	rx->iter = rtw->rest.iter;
+	rx->commit = rtw->rest.commit;
+	rx->seg = rtw->rest.seg;
+	rx->status = rtw->rest.status;
+	rtw->rest.mr = NULL;
+	conn->link.into = &rx->iter;
+	conn->writes.part_left = rx->f.payload;
+	if (rx->mr || !rx->status) {
+		kfp_part_take(conn, rtw->left);
+		return;
+	}
+	rx->skip = rx->f.payload;	/* a segment could not be opened */
+	rx->seg = rx->f.rma_count;
+}
+
+/* A part is complete. Return: true if another one follows; then the write is kept. */
+static bool kfp_part_kept(struct kfp_conn *conn)
+{
+	struct kfp_rtw *rtw = conn->writes.part;
+	struct kfp_rx *rx = &conn->rx;
+
+	conn->writes.part = NULL;
+	if (rtw->rdv.got < rtw->rdv.len) {
+		rtw->rest.mr = rx->mr;
+		rtw->rest.key = rx->key;
+		rtw->rest.iter = rx->iter;
+		rtw->rest.commit = rx->commit;
+		rtw->rest.seg = rx->seg;
+		rtw->rest.status = rx->status;
+		rx->mr = NULL;
+		return true;
+	}
+	if (rtw->rdv.slot != KFW_SLOT_WRITE) {
+		spin_lock_bh(&conn->lock);
+		kfp_rdv_end(conn, &rtw->rdv);
+		spin_unlock_bh(&conn->lock);
+	}
+	kfp_rtw_free(conn, rtw);
+	return false;
+}
+
 /*
  * Open the next segment of a write. The payload of a segment that can't be opened any more is
  * dropped, and the ACK reports it.
@@ -227,6 +366,8 @@ static void kfp_rx_open_segment(struct kfp_conn *conn)
 	u64 len = le64_to_cpu(seg->len);
 
 	conn->link.left = len;
+	if (unlikely(conn->writes.part))
+		kfp_part_take(conn, len);
 	rx->key = le64_to_cpu(seg->key);
 	conn->link.into = &rx->iter;
 	rx->mr = kfi_mr_get(&conn->ep->ep, le64_to_cpu(seg->key), le64_to_cpu(seg->addr), len,
@@ -253,6 +394,10 @@ static int kfp_rx_write(struct kfp_conn *conn)
 	rx->seg = rx->f.rma_count;
 	if (rx->landed)
 		return kfp_rx_commit(conn);
+	if (unlikely(rx->f.payload != rx->f.len))
+		ret = kfp_part_first(conn);
+	if (ret)
+		return ret;
 	/* A single segment is checked when it is opened. */
 	if (rx->f.rma_count > 1 || rx->f.flags & KFW_F_COMMIT)
 		ret = kfp_rx_check_segments(conn, KFI_REMOTE_WRITE) ?: kfp_rx_commit(conn);
@@ -272,10 +417,14 @@ static int kfp_rx_write(struct kfp_conn *conn)
 	return 0;
 }
 
-/* Open the next segment of a write, if there is one. */
+/* Open the next segment of a write, if there is one, and bytes for it in this part. */
 static bool kfp_rx_write_more(struct kfp_conn *conn)
 {
+	const struct kfp_rtw *rtw = conn->writes.part;
+
 	if (conn->rx.seg >= conn->rx.f.rma_count)
+		return false;
+	if (unlikely(rtw) && !conn->writes.part_left && rtw->rdv.got < rtw->rdv.len)
 		return false;
 	kfp_rx_put_mr(conn);
 	kfp_rx_open_segment(conn);
@@ -288,6 +437,8 @@ static int kfp_rx_finish_write(struct kfp_conn *conn)
 	u64 flags = KFI_REMOTE_WRITE | (rx->f.flags & KFW_F_CQ_DATA ? KFI_REMOTE_CQ_DATA : 0);
 	int ret = 0;
 
+	if (unlikely(conn->writes.part) && kfp_part_kept(conn))
+		return 0;
 	if (!rx->status)
 		ret = kfi_remote_rma(&conn->ep->ep, rx->mr, rx->key, flags, rx->f.len, rx->f.data,
 				     kfp_rx_src(conn));
@@ -313,26 +464,6 @@ const struct kfp_frame_row kfp_write_frame = {
 
 /* ---- target: a write with an RTW ---- */
 
-static const struct kfp_rdv_ops kfp_rtw_rdv_ops;
-
-static struct kfp_rtw *kfp_rtw_new(struct kfp_conn *conn)
-{
-	struct list_head *spare = kfp_spare_get(&conn->writes.spare_rtws);
-
-	if (!spare)
-		return kzalloc(sizeof(struct kfp_rtw), GFP_ATOMIC | __GFP_NOWARN);
-	return memset(list_entry(spare, struct kfp_rtw, entry), 0, sizeof(struct kfp_rtw));
-}
-
-static void kfp_rtw_free(struct kfp_conn *conn, struct kfp_rtw *rtw)
-{
-	list_del(&rtw->entry);
-	WARN_ON_ONCE(!kfp_conceal(conn, &rtw->rdv.places));	/* memory of regions: at once */
-	if (test_bit(KFP_DEAD, &conn->flags) ||
-	    !kfp_spare_put(&conn->writes.spare_rtws, &rtw->entry))
-		kfree(rtw);
-}
-
 /* Handle an RTW. Its answer is taken from the pool now, and is returned when the DATA arrives. */
 static int kfp_rx_rtw(struct kfp_conn *conn)
 {
@@ -349,18 +480,11 @@ static int kfp_rx_rtw(struct kfp_conn *conn)
 	rtw = kfp_rtw_new(conn);
 	if (!rtw)
 		return -ENOMEM;
-	list_add_tail(&rtw->entry, &conn->writes.rtws);
 	rtw->answer = kfp_answer_get(conn, NULL);
 	if (!rtw->answer) {
 		kfp_rtw_free(conn, rtw);
 		return -EPROTO;
 	}
-	rtw->f = rx->f;
-	memcpy(rtw->segs, rx->segs, rx->f.rma_count * sizeof(*rx->segs));
-	rtw->rdv.ops = &kfp_rtw_rdv_ops;
-	rtw->rdv.len = rx->f.len;
-	rtw->rdv.answer.id = rx->f.id;
-	rtw->rdv.answer.gen = rx->f.gen;
 	spin_lock_bh(&conn->lock);
 	kfp_rdv_enqueue(conn, &rtw->rdv);
 	spin_unlock_bh(&conn->lock);
@@ -400,19 +524,34 @@ static void kfp_rtw_landed(struct kfp_conn *conn, const struct kfp_rtw *rtw)
 	kfi_stat_add(&conn->ep->ep, placed, rx->f.len);
 }
 
-/* Handle the DATA as the WRITE: its payload either follows or is in the regions. */
+/*
+ * Handle the DATA as a part of the WRITE, which either follows or is in the regions. With the first
+ * part that follows, the write does not need its places any more.
+ */
 static int kfp_rtw_data(struct kfp_conn *conn, struct kfp_rdv *rdv)
 {
 	struct kfp_rtw *rtw = container_of(rdv, struct kfp_rtw, rdv);
 	struct kfp_rx *rx = &conn->rx;
-	bool placed = rx->f.flags & KFW_F_PLACED;
+	u32 part = rx->f.len;
 
+	if (rdv->placed && rdv->got < rdv->len)
+		return 0;
 	rx->f = rtw->f;
 	rx->f.type = KFW_WRITE;
-	rx->f.payload = placed ? 0 : rx->f.len;
+	rx->f.payload = rdv->placed ? 0 : part;
 	rx->row = &kfp_write_frame;
 	memcpy(rx->segs, rtw->segs, rx->f.rma_count * sizeof(*rx->segs));
-	if (placed)
+	if (!rdv->placed && part < rdv->len) {
+		conn->writes.part = rtw;
+		if (rdv->got > part) {
+			kfp_part_next(conn);
+			return 0;
+		}
+		WARN_ON_ONCE(!kfp_conceal(conn, &rdv->places));	/* memory of regions: at once */
+		kfp_answer_put(conn, rtw->answer);
+		return kfp_rx_write(conn);
+	}
+	if (rdv->placed)
 		kfp_rtw_landed(conn, rtw);
 	kfp_answer_put(conn, rtw->answer);
 	spin_lock_bh(&conn->lock);

@@ -38,6 +38,7 @@ void kfi_conn_fail(struct kfi_conn *conn, int err)
 {
 	rcu_read_lock();	/* a stop waits for @lost; a release that begins does not free @conn */
 	cmpxchg(&conn->err, 0, err);
+	complete(&conn->connected);
 	smp_mb();	/* either this function finds LIVE, or kfi_conn_live() finds @err */
 	if (test_and_clear_bit(KFI_CONN_LIVE, &conn->flags)) {
 		if (conn->ops->lost)
@@ -106,10 +107,12 @@ static int conn_endpoint(struct kfi_conn *conn)
 
 static int conn_peer(struct kfi_conn *conn)
 {
-	int ret = kfi_ep_bind(conn->ep, &conn->av->fid, 0) ?:
-		  kfi_av_insertsvc(conn->av, conn->attr.peer[0], conn->attr.peer[1], &conn->peer, 0,
-				   NULL);
+	int ret = kfi_ep_bind(conn->ep, &conn->av->fid, 0);
 
+	if (ret || !conn->attr.peer[0])
+		return ret;
+	ret = kfi_av_insertsvc(conn->av, conn->attr.peer[0], conn->attr.peer[1], &conn->peer, 0,
+			       NULL);
 	return ret == 1 ? 0 : ret < 0 ? ret : -EADDRNOTAVAIL;
 }
 
@@ -144,15 +147,19 @@ static int conn_queues(struct kfi_conn *conn)
 		[KFI_CONN_WORK]		= KFI_CQ_LOCAL,
 		[KFI_CONN_ROUNDS]	= KFI_CQ_LOCAL | KFI_CQ_ROUNDS,
 		[KFI_CONN_POLL]		= KFI_CQ_DIRECT,
+		[KFI_CONN_READ]		= 0,
 	};
+	const struct kfi_conn_attr *attr = &conn->attr;
+	bool read = attr->where == KFI_CONN_READ;
 	struct kfi_cq_attr cq = {	/* all operations of the kit have a done() */
-		.size = 16, .format = KFI_CQ_FORMAT_DATA, .flags = flags[conn->attr.where],
+		.size = read ? attr->tx + attr->depth : 16, .format = KFI_CQ_FORMAT_DATA,
+		.flags = flags[attr->where], .wait_obj = read ? KFI_WAIT_QUEUE : KFI_WAIT_NONE,
 	};
 	struct kfi_av_attr av = { .type = KFI_AV_TABLE };
 	int ret;
 
 	ret = kfi_cq_open(conn->dom->domain, &cq, &conn->cq,
-			  conn->attr.where == KFI_CONN_ROUNDS ? kfi_round_end : NULL, conn);
+			  attr->where == KFI_CONN_ROUNDS ? kfi_round_end : NULL, conn);
 	if (ret)
 		return ret;
 	if (conn->info->ep_attr->type == KFI_EP_RDM)
@@ -292,20 +299,20 @@ static void conn_begin(struct kfi_conn *conn)
 }
 
 /*
- * End what is in progress. Objects of a device that has gone, or of an endpoint that can't be
- * reset, are closed.
+ * End what is in progress. Objects of a device that has gone, of an endpoint that can't be reset, or
+ * with entries that nobody has read, are closed.
  */
 static void conn_disconnect(struct kfi_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
 	conn->active = false;
-	if (conn->av || kfi_ep_reset(conn->ep))
+	if (conn->av || conn->attr.where == KFI_CONN_READ || kfi_ep_reset(conn->ep))
 		kfi_conn_release(conn);
 	kfi_rxset_stopped(conn, &conn->rx[0]);
 	kfi_conn_drain(conn);
 }
 
-/* Operations may begin. Receives that the ULP has given back meanwhile are posted. */
+/* Operations may begin. Receives that the ULP has given back before that are posted. */
 static void conn_opened(struct kfi_conn *conn)
 {
 	int ret;
@@ -398,17 +405,23 @@ void kfi_conn_stop(struct kfi_conn *conn)
 }
 EXPORT_SYMBOL_GPL(kfi_conn_stop);
 
+/* As kfi_conn_close(), for a connection that only the caller knows. */
+void kfi_conn_discard(struct kfi_conn *conn)
+{
+	kfi_conn_release(conn);
+	conn_free(conn);
+	if (conn->listener)
+		kfi_conn_gone(conn);
+}
+
 void kfi_conn_close(struct kfi_conn *conn)
 {
 	kfi_conn_stop(conn);
 	synchronize_rcu_expedited();	/* rw_defer() has queued post_work */
 	kfi_conn_drain(conn);	/* what the ULP has started after the stop */
 	mutex_lock(&conn->lock);
-	kfi_conn_release(conn);
-	conn_free(conn);
+	kfi_conn_discard(conn);
 	mutex_unlock(&conn->lock);
-	if (conn->listener)
-		kfi_conn_gone(conn);
 }
 EXPORT_SYMBOL_GPL(kfi_conn_close);
 

@@ -33,10 +33,11 @@ static struct kfi_info *make_hints(const struct kfi_need *need, const char *src)
 
 	if (!hints)
 		return NULL;
-	hints->caps = KFI_MSG | KFI_RMA;
+	hints->caps = KFI_MSG | KFI_RMA | need->caps;
 	hints->ep_attr->type = need->type;
 	hints->ep_attr->max_msg_size = need->max_len;
 	hints->tx_attr->msg_order = need->order;
+	hints->tx_attr->op_flags = need->level;
 	hints->tx_attr->iov_limit = need->tx_segs;
 	hints->tx_attr->inject_size = need->inject;
 	hints->tx_attr->tclass = need->tclass;
@@ -68,7 +69,7 @@ int kfi_find(struct net *net, const struct kfi_need *need, const char *src, cons
 	     const char *service, struct kfi_info **info)
 {
 	struct kfi_info *hints = make_hints(need, dst ? src : NULL);
-	u64 flags = dst ? 0 : KFI_SOURCE;
+	u64 flags = dst || (!src && !service) ? 0 : KFI_SOURCE;
 	int ret;
 
 	if (!hints)
@@ -175,6 +176,7 @@ static struct kfi_dom *dom_new(struct kfi_fab *fab, const struct kfi_info *info)
 	if (ret)
 		goto close;
 	memcpy(dom->name, name, len);
+	dom->mr_mode = info->domain_attr->mr_mode;
 	dom->fab = fab;
 	fab->users++;
 	list_add(&dom->entry, &fab->doms);
@@ -195,7 +197,8 @@ static struct kfi_dom *dom_get(struct kfi_fab *fab, const struct kfi_info *info)
 
 	lockdep_assert_held(&doms_lock);
 	list_for_each_entry(dom, &fab->doms, entry) {
-		if (strcmp(dom->name, info->domain_attr->name))
+		if (strcmp(dom->name, info->domain_attr->name) ||
+		    dom->mr_mode != info->domain_attr->mr_mode)
 			continue;
 		if (!kfi_domain_limits(dom->domain, &limits))
 			goto found;

@@ -181,6 +181,8 @@ void kfi_conn_end_work(struct work_struct *work)
 	cancel_delayed_work_sync(&conn->ready_work);
 	clear_bit(KFI_CONN_OPEN, &conn->flags);
 	synchronize_rcu();
+	if (conn->ops->ending)
+		conn->ops->ending(conn);
 	mutex_lock(&conn->lock);
 	WARN_ON(kfi_close(&conn->ep->fid));
 	conn->ep = NULL;
@@ -221,8 +223,9 @@ int kfi_conn_accept(struct kfi_conn *conn, struct kfi_caller *caller,
 	return 0;
 
 close:
+	/* Its lock is not taken: those who close events hold it, and here an event is handled. */
 	clear_bit(KFI_CONN_OPEN, &conn->flags);
-	kfi_conn_close(conn);
+	kfi_conn_discard(conn);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_conn_accept);
@@ -296,7 +299,7 @@ static int place_open(struct kfi_listener *l, struct kfi_info *info, const char 
 	if (info->addr_format == KFI_SOCKADDR_IN || info->addr_format == KFI_SOCKADDR_IN6)
 		snprintf(place->at, sizeof(place->at), "%pISc", info->src_addr);
 	else
-		strscpy(place->at, node, sizeof(place->at));
+		strscpy(place->at, node ?: "*", sizeof(place->at));
 	place->fab = kfi_fab_get(l->net, info, l->owner);
 	if (IS_ERR(place->fab)) {
 		ret = PTR_ERR(place->fab);
@@ -333,7 +336,7 @@ int kfi_listener_open(struct kfi_listener *l, struct net *net, const struct kfi_
 	ret = kfi_find(net, need, node, NULL, service, &infos);
 	if (ret)
 		return ret;
-	l->net = get_net_track(net, &l->tracker, GFP_KERNEL);
+	l->net = l->weak ? net : get_net_track(net, &l->tracker, GFP_KERNEL);
 	ret = -ENODATA;
 	for (info = infos; info; info = info->next) {
 		err = place_open(l, info, node);
@@ -341,7 +344,7 @@ int kfi_listener_open(struct kfi_listener *l, struct net *net, const struct kfi_
 			ret = err;
 	}
 	kfi_freeinfo(infos);
-	if (ret)
+	if (ret && !l->weak)
 		put_net_track(l->net, &l->tracker);
 	return ret;
 }
@@ -360,7 +363,8 @@ void kfi_listener_close(struct kfi_listener *l)
 	list_for_each_entry(conn, &l->conns, entry)
 		kfi_conn_fail(conn, -ESHUTDOWN);
 	spin_unlock_bh(&l->lock);
-	put_net_track(l->net, &l->tracker);
+	if (!l->weak)
+		put_net_track(l->net, &l->tracker);
 }
 EXPORT_SYMBOL_GPL(kfi_listener_close);
 

@@ -43,6 +43,8 @@ int kfi_rxset_alloc(struct kfi_conn *conn, struct kfi_rxset *set, unsigned int n
 	struct kfi_rxbuf *rx;
 	unsigned int i;
 
+	if (!conn->attr.rx_len)
+		return 0;
 	set->n = n;
 	set->bufs = kvcalloc(n, buf_size(conn), GFP_KERNEL);
 	set->heads = alloc_pages_exact(n * head_stride(conn), GFP_KERNEL);
@@ -174,20 +176,14 @@ EXPORT_SYMBOL_GPL(kfi_conn_inject);
 
 /* ---- regions ---- */
 
-int kfi_region_open(struct kfi_conn *conn, void *buf, size_t len, u64 access,
-		    int (*persist)(struct kfid_mr *mr, u64 offset, size_t len), void *context,
+int kfi_region_open(struct kfi_conn *conn, const struct kfi_mr_attr *attr, u64 flags,
 		    struct kfid_mr **mr)
 {
-	struct kvec iov = { .iov_base = buf, .iov_len = len };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = access,
-		.requested_key = KFI_KEY_NOTAVAIL, .context = context, .persist = persist,
-	};
 	int ret;
 
 	if (!conn->ep)
 		return -ENOTCONN;
-	ret = kfi_mr_regattr(conn->dom->domain, &attr, persist ? KFI_RMA_PMEM : 0, mr);
+	ret = kfi_mr_regattr(conn->dom->domain, attr, flags, mr);
 	if (ret)
 		return ret;
 	ret = kfi_mr_bind(*mr, &conn->ep->fid, 0);

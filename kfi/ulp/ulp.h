@@ -40,6 +40,7 @@ struct kfi_dom *kfi_dom_ref(struct kfi_dom *dom);
 int kfi_conn_objects(struct kfi_conn *conn, struct kfi_dom *dom, const struct kfi_info *info,
 		     const struct kfi_conn_attr *attr);
 void kfi_conn_release(struct kfi_conn *conn);
+void kfi_conn_discard(struct kfi_conn *conn);
 void kfi_conn_live(struct kfi_conn *conn);
 
 /* rx.c */

@@ -113,7 +113,6 @@ struct loop_exposure {
  * @head: bytes that the other end has ever added to @ring
  * @tail: bytes that this end has ever taken from @ring
  * @places_lock: protects the following members
- * @placed: bytes that the other end has written to @place
  * @place: exposed memory
  * @ring: bytes that this end has not read. One producer and one consumer: no lock protects it
  */
@@ -127,7 +126,6 @@ struct loop_end {
 	u64			head ____cacheline_aligned;
 	u64			tail ____cacheline_aligned;
 	spinlock_t		places_lock;
-	u64			placed;
 	struct loop_exposure	place[LOOP_PLACES];
 	u8			ring[LOOP_RING];
 };

@@ -115,7 +115,6 @@ static bool loop_place_chunk(struct loop_end *to, const struct kfi_link_place *p
 		iter = e->iter;
 		iov_iter_advance(&iter, place->at + at);
 		loop_copy(&iter, from, len);
-		WRITE_ONCE(to->placed, to->placed + len);
 	}
 	spin_unlock(&to->places_lock);
 	return e;

@@ -69,7 +69,6 @@ bool loop_read(struct kfi_link *link)
 	u64 tail = self->tail, head = smp_load_acquire(&self->head);	/* pairs with loop_fill() */
 	size_t at, used;
 
-	link->landed = READ_ONCE(self->placed);
 	while (tail != head) {
 		at = tail % LOOP_RING;
 		used = kfi_link_rx_bytes(link, self->ring + at,

@@ -179,7 +179,6 @@ int nt_placed_in(struct nt_stream *s, const struct ntw_piece *piece)
 			return ret;
 	}
 	s->landed += piece->placed;
-	s->end->link.landed = s->landed;
 	return 0;
 }
 

@@ -6,7 +6,9 @@
 
 #include <linux/device.h>
 #include <linux/dma-map-ops.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
+#include <kfi_ib.h>
 #include "dev.h"
 #include "verbs.h"
 
@@ -254,6 +256,10 @@ static bool kv_has_cm(struct ib_device *ib)
 	return false;
 }
 
+static bool kv_over_kfi;
+module_param_named(over_kfi, kv_over_kfi, bool, 0444);
+MODULE_PARM_DESC(over_kfi, "use devices of kfi_ib, too, for tests of both (default no)");
+
 /*
  * Return the reason for which the device can't be used, or NULL. Ports that rdma_cm can connect
  * support reliable connections.
@@ -262,6 +268,8 @@ static const char *kv_dev_unusable(struct ib_device *ib)
 {
 	const struct ib_device_attr *a = &ib->attrs;
 
+	if (ib->ops.driver_id == KFI_IB_DRIVER_ID && !kv_over_kfi)
+		return "it is one of kfabric itself";
 	if (!kv_has_cm(ib))
 		return "no port has connections";
 	if (!(a->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS))

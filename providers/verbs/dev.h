@@ -65,7 +65,7 @@ struct kv_dev {
  * @pds:	MSG endpoints, each with a protection domain of its own (kv_pd_open()); @pds_lock
  *		protects the list, and &kv_ep.pd
  * @dma:	device for which memory is mapped, with a reference, or NULL
- * @bounces:	DMA mappings may use a copy of the memory, see kv_bounces()
+ * @bounces:	DMA mappings may use a copy of the memory, see kv_map_mr()
  * @max_send_sge: elements of a send or write request; @max_recv_sge: of a receive;
  *		@max_sge_rd: of a read
  * @max_qp_wr:	requests of a queue; @max_receives: receives of a MSG endpoint

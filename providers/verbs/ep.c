@@ -38,11 +38,7 @@ static void kv_ctx_enable(struct kv_ep *vep, const struct kv_ep *top)
 
 static void kv_ep_unlisten(struct kfi_proto_ep *pe)
 {
-	struct kv_ep *vep = container_of(pe, struct kv_ep, pe);
-
-	if (vep->id)
-		rdma_destroy_id(vep->id);
-	vep->id = NULL;
+	kv_cm_unlisten(&container_of(pe, struct kv_ep, pe)->listener);
 }
 
 int kv_ep_enable(struct kfi_ep *ep)
@@ -56,43 +52,34 @@ int kv_ep_enable(struct kfi_ep *ep)
 	}
 	if (ep->type != KFI_EP_RDM)
 		return 0;
-	ret = kv_cm_listen(kfi_ep_net(ep), &vep->addr, kv_proto.params.backlog, kv_link_called,
-			   vep, &vep->id);
+	vep->listener = (struct kv_listener) {
+		.called = kv_link_called,
+		.refusal = &kv_front,
+		.refusal_len = sizeof(kv_front),
+	};
+	ret = kv_cm_listen(&vep->listener, kfi_ep_net(ep), &vep->addr, kv_proto.params.backlog);
 	if (ret)
 		return ret;
 	/* The removal of another device would wait for this listener, and no one would close it. */
-	if (vep->id->device && vep->id->device != to_kv_domain(ep->domain)->ib) {
+	if (vep->listener.id->device &&
+	    vep->listener.id->device != to_kv_domain(ep->domain)->ib) {
 		kv_ep_unlisten(&vep->pe);
 		return -EADDRNOTAVAIL;
 	}
 	return 0;
 }
 
-/* Have the peers received all requests in the send queues? */
-static bool kv_ep_delivered(struct kv_ep *vep)
-{
-	struct kv_conn *conn;
-	bool delivered = true;
-
-	spin_lock_bh(&vep->pe.conn_set.lock);
-	list_for_each_entry(conn, &vep->pe.conn_set.conns, pc.entry)
-		delivered &= kv_conn_delivered(conn);
-	spin_unlock_bh(&vep->pe.conn_set.lock);
-	return delivered;
-}
-
 /*
- * An operation may complete while its request is still in the send queue, so wait until the peers
- * have received the requests. A peer that does not answer delays the close by at most KV_CLOSE_MS.
+ * An operation may complete while its request is still in the send queue. So the close begins with
+ * a shutdown. A peer that does not answer delays it by at most KV_CLOSE_MS.
  */
 static void kv_ep_linger(struct kv_ep *vep)
 {
-	unsigned long deadline = jiffies + msecs_to_jiffies(KV_CLOSE_MS);
+	struct kfi_conn_set *set = &vep->pe.conn_set;
 
-	while (!wait_event_timeout(vep->pe.conn_set.idle, kv_ep_delivered(vep),
-				   msecs_to_jiffies(20)))
-		if (time_after(jiffies, deadline))
-			return;
+	if (!kv_msg_shutdown(&vep->pe.ep))
+		wait_event_timeout(set->idle, list_empty(&set->conns),
+				   msecs_to_jiffies(KV_CLOSE_MS));
 }
 
 /* Connections end in their own work items, which do not wait for a peer. */

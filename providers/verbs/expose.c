@@ -74,18 +74,12 @@ static int kv_frmr_map(struct kv_stream *s, struct kv_frmr *frmr, struct iov_ite
 {
 	struct kv_domain *kdom = s->qp.kdom;
 	size_t bytes;
-	int nents;
+	unsigned int n = kv_take_run(iter, frmr->sg, kdom->max_frmr_pages, &bytes);
+	int ret = kv_map_mr(kdom, frmr->mr, frmr->sg, n, bytes, DMA_FROM_DEVICE);
 
-	frmr->nents = kv_take_run(iter, frmr->sg, kdom->max_frmr_pages, &bytes);
-	nents = ib_dma_map_sg(kdom->ib, frmr->sg, frmr->nents, DMA_FROM_DEVICE);
-	if (!nents) {
-		frmr->nents = 0;
-		return -EIO;
-	}
-	if (kv_bounces(kdom, frmr->sg, nents))
-		return -EOPNOTSUPP;
-	return ib_map_mr_sg(frmr->mr, frmr->sg, nents, NULL, PAGE_SIZE) == nents &&
-	       frmr->mr->length == bytes ? 0 : -EIO;
+	if (!ret)
+		frmr->nents = n;
+	return ret;
 }
 
 /* Map @iter with the first registrations of @s->frmrs. Return: their number, or a negative errno */
@@ -119,7 +113,7 @@ int kv_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_ite
 	int i, n;
 
 	x->priv[0] = NULL;
-	if (!s->up || s->ended || s->qp.broken || !len)
+	if (!s->qp.up || s->ended || s->qp.broken || !len)
 		return -EOPNOTSUPP;
 	if (x->mr)
 		return kv_region_places(&s->qp, x->mr, x->addr - x->mr->fid.addr, len, place, max);

@@ -8,8 +8,9 @@
  *   info.c		discovery
  *   ep.c		endpoints
  *   plain.c  recv.c	MSG endpoints: queue pairs without the message protocol
- *   msg.c  cm.c  conn.c	the connections of MSG endpoints
+ *   msg.c  conn.c	the connections of MSG endpoints
  *   link.c		connections of RDM endpoints, as links of the message protocol (kfi_link.h)
+ *   cm.c		rdma_cm, for both
  *   stream.c		the byte streams of a link
  *   expose.c		memory that the peer of a link writes to
  *   region.c  rkey.c	registrations of memory regions

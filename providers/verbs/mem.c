@@ -92,7 +92,7 @@ unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages)
  * written back when the list is unmapped, over bytes that the owner has written meanwhile, and the
  * owner does not see bytes of a peer before that.
  */
-bool kv_bounces(const struct kv_domain *kdom, struct scatterlist *list, int nents)
+static bool kv_bounces(const struct kv_domain *kdom, struct scatterlist *list, int nents)
 {
 	struct scatterlist *sg;
 	bool bounces = false;
@@ -103,4 +103,23 @@ bool kv_bounces(const struct kv_domain *kdom, struct scatterlist *list, int nent
 	for_each_sg(list, sg, nents, i)
 		bounces |= dma_need_sync(kdom->dma, sg_dma_address(sg));
 	return bounces;
+}
+
+/*
+ * Map the @n entries of @sg, which have @len bytes, and set them as the memory of @mr. Return: 0;
+ * otherwise nothing is mapped: -EOPNOTSUPP: see kv_bounces(); -EIO
+ */
+int kv_map_mr(struct kv_domain *kdom, struct ib_mr *mr, struct scatterlist *sg, unsigned int n,
+	      size_t len, enum dma_data_direction dir)
+{
+	int nents = ib_dma_map_sg(kdom->ib, sg, n, dir), ret = -EIO;
+
+	if (!nents)
+		return ret;
+	if (kv_bounces(kdom, sg, nents))
+		ret = -EOPNOTSUPP;
+	else if (ib_map_mr_sg(mr, sg, nents, NULL, PAGE_SIZE) == nents && mr->length == len)
+		return 0;
+	ib_dma_unmap_sg(kdom->ib, sg, n, dir);
+	return ret;
 }

@@ -19,7 +19,7 @@ static void kv_msg_named(struct kv_ep *vep, const union kfi_inaddr *name)
 
 static int kv_msg_report_connected(struct kv_conn *conn)
 {
-	struct kfi_ep *ep = &conn->vep->pe.ep;
+	struct kfi_ep *ep = &conn->qp.vep->pe.ep;
 
 	trace_kfi_connect(ep);
 	return kfi_ep_connected(ep, conn->data_in, conn->pc.dialed ? conn->data_in_len : 0);
@@ -28,7 +28,7 @@ static int kv_msg_report_connected(struct kv_conn *conn)
 /* The consumer may send as soon as it gets KFI_CONNECTED, so the connection is published first. */
 void kv_msg_ready(struct kv_conn *conn)
 {
-	kv_msg_named(conn->vep, &conn->name);
+	kv_msg_named(conn->qp.vep, &conn->name);
 	kfi_conn_set_publish(&conn->pc);
 	if (kv_msg_report_connected(conn))
 		kv_conn_fail(conn, -ECANCELED);
@@ -40,10 +40,10 @@ void kv_msg_ready(struct kv_conn *conn)
  */
 bool kv_msg_was_ready(struct kv_conn *conn)
 {
-	kv_msg_named(conn->vep, &conn->name);
+	kv_msg_named(conn->qp.vep, &conn->name);
 	if (kv_msg_report_connected(conn))
 		return false;
-	WRITE_ONCE(conn->state, KV_READY);
+	WRITE_ONCE(conn->qp.up, true);
 	WRITE_ONCE(conn->error, kv_conn_end_reason(conn));
 	return true;
 }
@@ -51,11 +51,11 @@ bool kv_msg_was_ready(struct kv_conn *conn)
 /* Report the end of a connection, or of an attempt to connect. All its operations have ended. */
 void kv_msg_lost(struct kv_conn *conn, int err)
 {
-	struct kfi_ep *ep = &conn->vep->pe.ep;
+	struct kfi_ep *ep = &conn->qp.vep->pe.ep;
 
-	if (READ_ONCE(conn->vep->pe.conn_set.stop_err))
+	if (READ_ONCE(conn->qp.vep->pe.conn_set.stop_err))
 		return;
-	if (conn->state == KV_READY) {
+	if (conn->qp.up) {
 		trace_kfi_disconnect(ep, err);
 		kfi_ep_disconnected(ep, err);
 		return;
@@ -69,7 +69,7 @@ void kv_msg_lost(struct kv_conn *conn, int err)
 static void kv_set_data(struct kv_conn *conn, const void *data, size_t len)
 {
 	memcpy(conn->data_out, data, len);
-	conn->data_out_len = len;
+	conn->qp.data_len = len;
 }
 
 int kv_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t len)
@@ -84,7 +84,8 @@ int kv_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t
 		return PTR_ERR(conn);
 	kv_msg_named(vep, &to);
 	kv_set_data(conn, data, len);
-	kv_cm_step(conn, KV_STEP_CALL);
+	kv_conn_deadline(conn);
+	kv_cm_step(&conn->qp, KV_STEP_CALL);
 	kv_conn_put(conn);
 	return 0;
 }
@@ -151,16 +152,16 @@ int kv_pep_listen(struct kfi_pep *pep)
 	struct kv_pep *vpep = to_kv_pep(pep);
 	int ret;
 
-	ret = kv_cm_listen(read_pnet(&pep->fabric->net), &vpep->addr, pep->backlog,
-			   kv_cm_pep_handler, vpep, &vpep->id);
-	if (ret || !vpep->id->device)
+	vpep->listener.called = kv_conn_called;
+	ret = kv_cm_listen(&vpep->listener, read_pnet(&pep->fabric->net), &vpep->addr,
+			   pep->backlog);
+	if (ret || !vpep->listener.id->device)
 		return ret;
-	vpep->dev = kv_dev_get(vpep->id->device);
+	vpep->dev = kv_dev_get(vpep->listener.id->device);
 	pep->device = vpep->dev;
 	if (vpep->dev)
 		return 0;
-	rdma_destroy_id(vpep->id);
-	vpep->id = NULL;
+	kv_cm_unlisten(&vpep->listener);
 	return -ENODEV;
 }
 
@@ -192,9 +193,7 @@ void kv_pep_close(struct kfi_pep *pep)
 {
 	struct kv_pep *vpep = to_kv_pep(pep);
 
-	if (vpep->id)
-		rdma_destroy_id(vpep->id);
-	vpep->id = NULL;
+	kv_cm_unlisten(&vpep->listener);
 	kfi_conn_set_stop(&vpep->conn_set, -ECONNREFUSED);
 	kfi_conn_set_drain(&vpep->conn_set);
 	if (vpep->dev)

@@ -8,7 +8,7 @@
  *	kv_tx_run()	puts operations there that had to wait for room
  *	kv_plain_sent()	handles completions of work requests
  *
- * Receives are in recv.c. msg.c and cm.c establish connections, conn.c and qp.c end them.
+ * Receives are in recv.c. msg.c and cm.c establish connections, conn.c ends them.
  * docs/wire-verbs.md describes the restrictions of such endpoints, and the keys of their regions.
  */
 #include "verbs.h"
@@ -64,7 +64,7 @@ void kv_unlock_bh(struct kv_conn *conn, struct kv_done *done)
 
 static bool kv_tx_open(const struct kv_conn *conn)
 {
-	return conn->state == KV_READY && !test_bit(KV_DEAD, &conn->flags) && !conn->qp.broken;
+	return conn->qp.up && !conn->qp.detached && !conn->qp.broken;
 }
 
 /* Return: true if no operation waits for room. Called under the lock. */
@@ -227,7 +227,7 @@ static bool kv_plain_rma(struct kv_conn *conn, struct kv_done *done)
 	if (!kop->wrs)
 		kv_rma_done(conn, op, done);
 	else if (kop->err)
-		kv_put_empty_write(&conn->qp, KV_SQ_PROBE);	/* nothing reports the last part */
+		kv_put_empty_write(&conn->qp, KV_SQ_OTHER);	/* nothing reports the last part */
 	return true;
 }
 
@@ -252,15 +252,25 @@ static bool kv_plain_put(struct kv_conn *conn, struct kfi_oper *op, struct kv_do
 
 /* ---- filling the send queue ---- */
 
+/* The last operation has ended, after kv_msg_shutdown(). */
+static void kv_bye(struct kv_conn *conn)
+{
+	kv_conn_fail(conn, READ_ONCE(conn->pc.conn_set->stop_err) ?: -ESHUTDOWN);
+}
+
 /*
  * All operations were sent: let the connection end when the peer's device has received them, or at
- * a deadline if the device does not answer. Return: true if the request was put.
+ * a deadline if the device does not answer. Return: true if a request was put.
  */
 static bool kv_put_bye(struct kv_conn *conn)
 {
 	if (!test_bit(KV_BYE_WANTED, &conn->flags) || conn->inflight ||
 	    test_and_set_bit(KV_BYE_SENT, &conn->flags))
 		return false;
+	if (conn->qp.head == conn->qp.tail) {
+		kv_bye(conn);
+		return false;
+	}
 	queue_delayed_work(kv_cm_wq, &conn->deadline,
 			   msecs_to_jiffies(READ_ONCE(kv_proto.params.connect_timeout_ms)));
 	kv_put_empty_write(&conn->qp, KV_SQ_BYE);
@@ -286,7 +296,7 @@ static bool kv_plain_next(struct kv_conn *conn, struct kv_done *done)
 /* kv_mr_publish() adds a region to the list before it takes the lock. */
 static bool kv_tx_left(const struct kv_conn *conn)
 {
-	return !kv_tx_idle(conn) || !list_empty(&conn->vep->reg_queue);
+	return !kv_tx_idle(conn) || !list_empty(&conn->qp.vep->reg_queue);
 }
 
 /* Put waiting operations into the send queue. Called under the lock. */
@@ -385,10 +395,7 @@ static void kv_plain_end(struct kv_sqe *e, int err, void *done)
 			kv_rma_done(conn, e->op, done);
 		break;
 	case KV_SQ_BYE:
-		kv_conn_fail(conn, -ESHUTDOWN);
-		break;
-	case KV_SQ_PROBE:
-		wake_up_all(&conn->vep->pe.conn_set.idle);
+		kv_bye(conn);
 		break;
 	}
 }

@@ -13,10 +13,20 @@ int kv_qp_depth(void)
 	return KV_SQ + 1;
 }
 
-void kv_qp_init(struct kv_qp *qp, work_func_t event)
+static void kv_event_work(struct work_struct *work)
 {
+	struct kv_qp *qp = container_of(work, struct kv_qp, event_work);
+
+	qp->ops->stopped(qp);
+}
+
+void kv_qp_init(struct kv_qp *qp, const struct kv_qp_ops *ops)
+{
+	qp->ops = ops;
 	spin_lock_init(&qp->lock);
-	INIT_WORK(&qp->event_work, event);
+	INIT_WORK(&qp->event_work, kv_event_work);
+	INIT_WORK(&qp->step_work, kv_cm_step_work);
+	INIT_DELAYED_WORK(&qp->watch_work, kv_watch_work);
 }
 
 /* ---- memory of the send queue ---- */
@@ -59,7 +69,7 @@ static int kv_sq_create(struct kv_qp *qp, const struct kv_qp_need *need)
 		return -ENOMEM;
 	for (i = 0; i < qp->depth; i++) {
 		qp->sq[i].qp = qp;
-		qp->sq[i].cqe.done = need->done;
+		qp->sq[i].cqe.done = qp->ops->sent;
 	}
 	for (i = 0; i < qp->depth && !ret; i += kv_bufs_per_page(qp))
 		ret = kv_sq_page(qp, &qp->sq[i]);
@@ -101,7 +111,7 @@ static int kv_qp_make(struct kv_qp *qp, const struct kv_qp_need *need, u32 in_re
 		.sq_sig_type	= IB_SIGNAL_REQ_WR,
 		.send_cq	= qp->cq,
 		.recv_cq	= qp->cq,
-		.port_num	= need->id->port_num,
+		.port_num	= qp->id->port_num,
 		.cap		= {
 			.max_send_wr	= need->depth + 1,
 			.max_recv_wr	= need->receives + 1,
@@ -110,11 +120,11 @@ static int kv_qp_make(struct kv_qp *qp, const struct kv_qp_need *need, u32 in_re
 			.max_inline_data = in_request,
 		},
 	};
-	int ret = rdma_create_qp(need->id, need->pd, &attr);
+	int ret = rdma_create_qp(qp->id, need->pd, &attr);
 
 	if (ret)
 		return ret;
-	qp->ib = need->id->qp;
+	qp->ib = qp->id->qp;
 	qp->lkey = need->pd->local_dma_lkey;
 	/* a device without inline data reports 0 */
 	qp->in_request = min(attr.cap.max_inline_data, in_request);
@@ -132,7 +142,7 @@ int kv_qp_create(struct kv_qp *qp, const struct kv_qp_need *need)
 	unsigned int i = 0;
 	int ret;
 
-	ret = kv_cq_open(qp, need->ep, need->depth + need->receives + 2);
+	ret = kv_cq_open(qp, &qp->vep->pe.ep, need->depth + need->receives + 2);
 	if (ret)
 		return ret;
 	do {
@@ -146,9 +156,9 @@ int kv_qp_create(struct kv_qp *qp, const struct kv_qp_need *need)
  * of a queue pair whose connection failed for lack of memory. Queue pairs that were connected are
  * not reset, because a reset may drop received messages, which have to be delivered.
  */
-static void kv_qp_reset(struct kv_qp *qp, struct rdma_cm_id *id)
+static void kv_qp_reset(struct kv_qp *qp)
 {
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET, .port_num = id->port_num };
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET, .port_num = qp->id->port_num };
 
 	if (qp->kdom->iwarp || ib_modify_qp(qp->ib, &attr, IB_QP_STATE))
 		return;
@@ -159,15 +169,15 @@ static void kv_qp_reset(struct kv_qp *qp, struct rdma_cm_id *id)
 
 /*
  * Stop the queue pair. On return it transfers no data, and the peer can't access memory by it.
- * @connected: it has been connected. Return false if the device is broken: then the caller has to
- * set kv_late_done() as completion handler of its receives, and call kv_qp_abandon().
+ * Return false if the device is broken: then the caller has to set kv_late_done() as completion
+ * handler of its receives, and call kv_qp_abandon().
  */
-bool kv_qp_drain(struct kv_qp *qp, struct rdma_cm_id *id, bool connected)
+bool kv_qp_drain(struct kv_qp *qp)
 {
 	if (!qp->ib)
 		return true;
-	if (!connected)
-		kv_qp_reset(qp, id);
+	if (qp->state != KV_CM_CONNECTED)
+		kv_qp_reset(qp);
 	return kv_drain(qp->ib, &qp->drain);
 }
 
@@ -184,10 +194,10 @@ void kv_qp_abandon(struct kv_qp *qp)
 }
 
 /* Destroy the queue pair. The caller then ends its requests by kv_sq_flush(). */
-void kv_qp_destroy(struct kv_qp *qp, struct rdma_cm_id *id)
+void kv_qp_destroy(struct kv_qp *qp)
 {
 	if (qp->ib)
-		rdma_destroy_qp(id);
+		rdma_destroy_qp(qp->id);
 	qp->ib = NULL;
 	cancel_work_sync(&qp->event_work);	/* no event is reported any more */
 	kv_cq_close(qp);

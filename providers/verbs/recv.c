@@ -24,7 +24,7 @@
  * @op: the operation
  * @len: bytes received
  * @imm: remote CQ data, if @data
- * @inv: key of a region that the message has invalidated, or 0
+ * @inv: KFI_INVALIDATE or KFI_INVALIDATE_DUE, if the message names the region @rkey; else 0
  * @err: error of the receive, negative, or 0
  * @flushed: the receive has failed because the connection has ended
  * @held: entry in &kv_conn.held, until KFI_CONNECTED is reported to the consumer
@@ -37,7 +37,8 @@ struct kv_rqe {
 	struct kfi_oper		*op;
 	u32			len;
 	__be32			imm;
-	u32			inv;
+	u64			inv;
+	u32			rkey;
 	int			err;
 	bool			data;
 	bool			flushed;
@@ -157,19 +158,19 @@ struct kfi_oper *kv_plain_cancel(struct kfi_ep *ep, void *context)
 
 /*
  * A message has named a key, which the local device has invalidated, even if the peer is not
- * permitted to end that region. Return: 1: the region has ended; 0: its owner has begun to end it;
- * -EPROTO: the peer is not permitted to end it
+ * permitted to end that region. Return: 0; -EPROTO: the peer is not permitted to end it
  */
-static int kv_plain_invalidated(struct kv_conn *conn, u32 rkey)
+static int kv_plain_invalidated(struct kv_conn *conn, u32 rkey, u64 *flag)
 {
 	int ret;
 
 	if (!kv_region_io_invalidated(conn, rkey) && kv_region_invalidated(conn->qp.kdom, rkey))
 		return -EPROTO;
-	ret = kfi_mr_kill(&conn->vep->pe.ep, rkey);
+	ret = kfi_mr_kill(&conn->qp.vep->pe.ep, rkey);
 	if (ret == -EACCES)
 		return -EPROTO;
-	return !ret;
+	*flag = !ret ? KFI_INVALIDATE : ret == -EBUSY ? KFI_INVALIDATE_DUE : 0;
+	return 0;
 }
 
 /*
@@ -183,7 +184,7 @@ static int kv_plain_end_reason(const struct kv_conn *conn)
 
 	if (!err)
 		return -ESHUTDOWN;
-	return READ_ONCE(conn->state) == KV_READY ? kv_conn_end_reason(conn) : err;
+	return READ_ONCE(conn->qp.up) ? kv_conn_end_reason(conn) : err;
 }
 
 /* Only a SEND is a message: a WRITE with immediate data is an error. */
@@ -214,7 +215,7 @@ static void kv_plain_deliver(struct kv_rqe *e, int err)
 	conn->rx_bytes += e->len;
 	__kfi_stat_add(op->ep, placed, e->len);
 	if (unlikely(e->inv))
-		kfi_recv_complete(op, e->len, KFI_INVALIDATE, e->inv, 0);
+		kfi_recv_complete(op, e->len, e->inv, e->rkey, 0);
 	else
 		kfi_recv_complete(op, e->len, e->data ? KFI_REMOTE_CQ_DATA : 0,
 				  e->data ? be32_to_cpu(e->imm) : 0, 0);
@@ -230,9 +231,9 @@ static void kv_plain_failed(struct kv_conn *conn, const struct ib_wc *wc, int er
 }
 
 /*
- * Until KFI_CONNECTED is reported to the consumer, completed and failed receives wait in order. If
- * the last message of the caller is late or lost, rdma_cm has not reported the connection either;
- * then KV_STEP_NOTIFY calls rdma_notify(). Return: true if the receive waits.
+ * Until KFI_CONNECTED is reported to the consumer, completed and failed receives wait in order. A
+ * message of the caller shows that the connection is established, although rdma_cm does not know it
+ * if the last message of the handshake is late or lost. Return: true if the receive waits.
  */
 static bool kv_plain_hold(struct kv_rqe *e)
 {
@@ -245,7 +246,7 @@ static bool kv_plain_hold(struct kv_rqe *e)
 		list_add_tail(&e->held, &conn->held);
 	spin_unlock(&conn->rx_lock);
 	if (held && !e->err && !conn->pc.dialed)
-		kv_cm_step(conn, KV_STEP_NOTIFY);
+		kv_cm_step(&conn->qp, KV_STEP_READY);
 	return held;
 }
 
@@ -258,9 +259,8 @@ static void kv_plain_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	kv_rqe_unmap(e);
 	e->inv = 0;
 	if (unlikely(!err && wc->wc_flags & IB_WC_WITH_INVALIDATE)) {
-		err = kv_plain_invalidated(conn, wc->ex.invalidate_rkey);
-		e->inv = err > 0 ? wc->ex.invalidate_rkey : 0;
-		err = min(err, 0);
+		e->rkey = wc->ex.invalidate_rkey;
+		err = kv_plain_invalidated(conn, e->rkey, &e->inv);
 	}
 	conn->rq_tail++;
 	conn->qp.last_active = jiffies;
@@ -322,7 +322,7 @@ static int kv_rq_fill(struct kv_rq *rq, struct kv_conn *conn)
 
 int kv_rq_create(struct kv_conn *conn)
 {
-	u32 i, size = roundup_pow_of_two(conn->vep->pe.ep.rx.depth);
+	u32 i, size = roundup_pow_of_two(conn->qp.vep->pe.ep.rx.depth);
 
 	conn->rqe = kvcalloc(size, sizeof(*conn->rqe), GFP_NOIO);
 	if (!conn->rqe)
@@ -333,13 +333,13 @@ int kv_rq_create(struct kv_conn *conn)
 	}
 	conn->rq_mask = size - 1;
 	conn->rx_held = true;
-	return kv_rq_fill(&conn->vep->rq, conn);
+	return kv_rq_fill(&conn->qp.vep->rq, conn);
 }
 
 /* Post no more receives to the queue pair, which is stopped next. */
 void kv_rq_stop(struct kv_conn *conn)
 {
-	struct kv_rq *rq = &conn->vep->rq;
+	struct kv_rq *rq = &conn->qp.vep->rq;
 
 	spin_lock_bh(&rq->lock);
 	rq->conn = NULL;
@@ -348,8 +348,9 @@ void kv_rq_stop(struct kv_conn *conn)
 }
 
 /* The device is broken and may still report receives: kv_qp_abandon() */
-void kv_rq_abandon(struct kv_conn *conn)
+void kv_rq_abandon(struct kv_qp *qp)
 {
+	struct kv_conn *conn = container_of(qp, struct kv_conn, qp);
 	u32 i;
 
 	for (i = 0; conn->rqe && i <= conn->rq_mask; i++)
@@ -389,8 +390,8 @@ static bool kv_plain_was_connected(struct kv_conn *conn)
 {
 	struct kv_rqe *first = list_first_entry_or_null(&conn->held, struct kv_rqe, held);
 
-	return conn->state == KV_ACCEPTED &&
-	       (test_bit(KV_STEP_READY, &conn->flags) || (first && !first->err));
+	return !conn->qp.up && conn->qp.state == KV_CM_CONNECTED &&
+	       (test_bit(KV_STEP_READY, &conn->qp.steps) || (first && !first->err));
 }
 
 /*
@@ -402,7 +403,7 @@ void kv_rq_lost(struct kv_conn *conn)
 {
 	struct kv_rqe *e;
 
-	kv_cm_sync(conn->id);
+	kv_cm_sync(&conn->qp);
 	kv_plain_release(conn, kv_plain_was_connected(conn) && kv_msg_was_ready(conn) ?
 			       0 : conn->error);
 	local_bh_disable();
@@ -412,5 +413,5 @@ void kv_rq_lost(struct kv_conn *conn)
 		kfi_recv_complete(e->op, 0, 0, 0, conn->error);
 	}
 	local_bh_enable();
-	kv_rq_end(conn->vep, conn->error);
+	kv_rq_end(conn->qp.vep, conn->error);
 }

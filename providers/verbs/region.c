@@ -45,22 +45,12 @@ void kv_chunk_unmap(struct kv_domain *kdom, struct kv_chunk *chunk)
 
 int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk)
 {
-	int nents;
+	int ret = kv_map_mr(region->kdom, chunk->mr, chunk->sg, chunk->run, chunk->len,
+			    DMA_BIDIRECTIONAL);
 
-	nents = ib_dma_map_sg(region->kdom->ib, chunk->sg, chunk->run, DMA_BIDIRECTIONAL);
-	if (!nents)
-		return -EIO;
-	chunk->nents = chunk->run;
-	if (kv_bounces(region->kdom, chunk->sg, nents)) {
-		kv_chunk_unmap(region->kdom, chunk);
-		return -EOPNOTSUPP;
-	}
-	if (ib_map_mr_sg(chunk->mr, chunk->sg, nents, NULL, PAGE_SIZE) != nents ||
-	    chunk->mr->length != chunk->len) {
-		kv_chunk_unmap(region->kdom, chunk);
-		return -EIO;
-	}
-	return 0;
+	if (!ret)
+		chunk->nents = chunk->run;
+	return ret;
 }
 
 /* Deregister a chunk. On return the device does not access the memory any more. Process context. */

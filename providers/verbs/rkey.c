@@ -119,7 +119,7 @@ void kv_reg_queue_push(struct kv_region *region)
 	struct kv_conn *conn;
 
 	kv_reg_queue_add(region, false);
-	smp_mb();	/* pairs with kv_cm_ready(): one of both sees what the other has done */
+	smp_mb();	/* pairs with kv_conn_ready(): one of both sees what the other has done */
 	conn = kv_region_conn(region->mr);
 	if (!conn)
 		return;
@@ -203,7 +203,7 @@ static void kv_region_place(struct kv_region *region, struct kv_conn *conn)
  */
 bool kv_put_next_reg(struct kv_conn *conn)
 {
-	struct kv_ep *vep = conn->vep;
+	struct kv_ep *vep = conn->qp.vep;
 	struct kv_region *region;
 
 	spin_lock(&vep->reg_lock);
@@ -250,7 +250,7 @@ bool kv_region_io_invalidated(struct kv_conn *conn, u32 rkey)
 	struct kfi_mr *mr;
 
 	rcu_read_lock();
-	mr = kfi_mr_find(&conn->vep->pe.ep, rkey);
+	mr = kfi_mr_find(&conn->qp.vep->pe.ep, rkey);
 	region = mr && mr->per_io ? READ_ONCE(mr->priv) : NULL;
 	if (region) {
 		spin_lock_bh(&region->lock);

@@ -51,7 +51,7 @@ static void kv_put_send(struct kv_stream *s, struct kv_sqe *e, u32 bytes)
 
 static bool kv_stream_open_now(const struct kv_stream *s)
 {
-	return s->up && !s->ended && !s->qp.broken;
+	return s->qp.up && !s->ended && !s->qp.broken;
 }
 
 static void kv_stream_post(struct kv_stream *s)
@@ -93,8 +93,20 @@ static void kv_stream_ping(struct kv_stream *s)
 
 /* ---- sending ---- */
 
+/* Remember the position of payload in the memory of its owner: @e is the last such request. */
+static void kv_mapped(struct kv_stream *s, struct kv_sqe *e)
+{
+	e->kind = KV_SQ_MAPPED;
+	if (s->mapped++)
+		s->last_mapped->next = s->posted;
+	else
+		s->read_to = s->posted;
+	s->last_mapped = e;
+}
+
 /*
- * Map payload, and add it to the segments of @e. Return: bytes; 0 if the caller has to copy it
+ * Map payload, which begins at @s->posted, and add it to the segments of @e. Return: bytes; 0 if
+ * the caller has to copy it
  */
 static u32 kv_map(struct kv_stream *s, struct kv_sqe *e, struct kfi_unit *unit, u32 len,
 		  unsigned int pieces)
@@ -111,6 +123,7 @@ static u32 kv_map(struct kv_stream *s, struct kv_sqe *e, struct kfi_unit *unit, 
 		return 0;
 	}
 	*unit->payload = from;
+	kv_mapped(s, e);
 	return n;
 }
 
@@ -128,7 +141,7 @@ static int kv_send(struct kv_stream *s, struct kfi_unit *unit)
 	memcpy(e->buf + at, unit->head + unit->done, head);
 	at += head;
 	unit->done += head;
-	e->pos = s->posted + head;
+	s->posted += head;
 	if (unit->done == unit->len && unit->left) {
 		n = min_t(u64, unit->left, KVW_SEND_MAX - at);
 		head = kv_map(s, e, unit, n, min_t(u32, KV_SGE, s->qp.kdom->max_send_sge - 1));
@@ -141,7 +154,7 @@ static int kv_send(struct kv_stream *s, struct kfi_unit *unit)
 		}
 		unit->left -= n;
 	}
-	s->posted = e->pos + n;
+	s->posted += n;
 	kv_put_send(s, e, at);
 	return 0;
 }
@@ -172,7 +185,6 @@ static int kv_send_placed(struct kv_stream *s, struct kfi_unit *unit, u64 at)
 		return -EAGAIN;
 	e = kv_sq_get(&s->qp, KV_SQ_OTHER);
 	len = min3(unit->left, place->len - at, (u64)s->qp.kdom->max_wr_size);
-	e->pos = s->posted;
 	n = kv_map(s, e, unit, len, min_t(u32, KV_SGE, s->qp.kdom->max_send_sge));
 	if (!n) {
 		n = min(len, s->qp.buf_size);
@@ -216,23 +228,23 @@ bool kv_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t
 u64 kv_sent_to(const struct kfi_link *link)
 {
 	const struct kv_stream *s = kv_stream_of(link);
-	const struct kv_sqe *e;
-	u32 i;
 
 	if (!s)
 		return U64_MAX;		/* closed */
-	for (i = s->qp.tail; i != s->qp.head; i++) {
-		e = &s->qp.sq[i & (s->qp.depth - 1)];
-		if (e->mapped)
-			return e->pos;
-	}
-	return s->posted;
+	return s->mapped ? s->read_to : s->posted;
 }
 
-static void kv_sent_one(struct kv_sqe *e, int err, void *s)
+/* Requests end in the order of the stream. */
+static void kv_sent_one(struct kv_sqe *e, int err, void *stream)
 {
-	if (e->kind == KV_SQ_INV)
+	struct kv_stream *s = stream;
+
+	if (e->kind == KV_SQ_INV) {
 		kv_frmr_ended(s, e->frmr, err);
+	} else {
+		s->mapped--;
+		s->read_to = e->next;
+	}
 }
 
 static int kv_sent_error(const struct ib_wc *wc)
@@ -258,7 +270,7 @@ static void kv_stream_room(struct kv_stream *s)
 	kfi_link_room(s->link);
 }
 
-static void kv_stream_sent(struct ib_cq *cq, struct ib_wc *wc)
+void kv_stream_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct kv_sqe *e = container_of(wc->wr_cqe, struct kv_sqe, cqe);
 	struct kv_stream *s = container_of(e->qp, struct kv_stream, qp);
@@ -454,7 +466,7 @@ static void kv_bufs_free(struct kv_stream *s)
  */
 void kv_stream_grow(struct kv_stream *s)
 {
-	s->admitted = true;
+	s->known = true;
 	if (!kv_bufs_add(s, KV_RECVS))
 		kv_frmrs_alloc(s);
 	spin_lock_bh(&s->qp.lock);
@@ -465,14 +477,6 @@ void kv_stream_grow(struct kv_stream *s)
 
 /* ---- check whether the peer answers ---- */
 
-static unsigned long kv_tick_interval(void)
-{
-	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kv_proto.params.peer_timeout_ms));
-
-	return clamp(min_t(unsigned long, kv_keepalive_s * HZ, timeout) / 2,
-		     msecs_to_jiffies(100), 60UL * HZ);
-}
-
 /* Is a probe in progress? The result of an old probe is not valid now. */
 bool kv_probing(const struct kv_stream *s)
 {
@@ -482,96 +486,71 @@ bool kv_probing(const struct kv_stream *s)
 }
 
 /*
- * If nothing arrives from the peer, send a ping, which its link answers. The time-out begins after
- * the first interval without an arrival, because this machine may have been suspended. A peer may
- * send and still not receive: if it has posted fewer receives than it has reported, the local
- * device waits without limit. Then the requests of the send queue would never end, nor would a
- * region whose registration is one of them. Therefore the check of @stuck. Called under the lock.
+ * If the peer is silent, send a ping, which its link answers. A peer may send and still not
+ * receive: if it has posted fewer receives than it has reported, the local device waits without
+ * limit. Then the requests of the send queue would never end, nor would a region whose registration
+ * is one of them. Therefore the check of @stuck.
  */
-static void kv_tick(struct kv_stream *s)
+bool kv_stream_watch(struct kv_qp *qp, unsigned long timeout)
 {
-	unsigned long now = jiffies, keepalive = kv_keepalive_s * HZ;
-	unsigned long timeout = msecs_to_jiffies(READ_ONCE(kv_proto.params.peer_timeout_ms));
-	bool ping = kv_probing(s) || s->early_ping;
-	bool waits = (s32)(s->qp.due - s->qp.reported) > 0;
+	struct kv_stream *s = container_of(qp, struct kv_stream, qp);
+	bool ping = qp->silent || s->early_ping || kv_probing(s);
+	bool waits = (s32)(qp->due - qp->reported) > 0;
 
 	s->early_ping = false;
 	if (ping && !s->pinged)
 		kv_stream_ping(s);
-	if (time_before(now, s->qp.last_active + keepalive)) {
-		s->silent = false;
-	} else if (!s->silent) {
-		s->silent = true;
-		s->since = now;
-		kv_stream_ping(s);
-	} else if (time_after(now, s->since + timeout)) {
-		kv_stream_end(s, -ETIMEDOUT);
-	}
 	if (!waits || !s->stuck) {
 		s->stuck = waits;
-		s->stuck_since = now;
-	} else if (time_after(now, s->stuck_since + timeout)) {
+		s->stuck_since = jiffies;
+	} else if (time_after(jiffies, s->stuck_since + timeout)) {
 		kv_stream_end(s, -ETIMEDOUT);
 	}
-}
-
-static void kv_tick_work(struct work_struct *work)
-{
-	struct kv_stream *s = container_of(to_delayed_work(work), struct kv_stream, tick);
-
-	spin_lock_bh(&s->qp.lock);
-	if (s->link && !s->ended) {
-		kv_tick(s);
-		queue_delayed_work(kv_cm_wq, &s->tick, kv_tick_interval());
-	}
-	spin_unlock_bh(&s->qp.lock);
+	return true;
 }
 
 /* ---- begin and end ---- */
 
-/* The device has stopped the queue pair by itself. */
-static void kv_stream_event(struct work_struct *work)
+/* Return: ERR_PTR(-ENODEV): the device is being removed; ERR_PTR(-ENOMEM) */
+struct kv_stream *kv_stream_new(struct kv_ep *vep, struct kfi_link *link,
+				const struct kv_qp_ops *ops)
 {
-	struct kv_stream *s = container_of(work, struct kv_stream, qp.event_work);
+	struct kv_domain *kdom = to_kv_domain(vep->pe.ep.domain);
+	struct kv_stream *s;
 
-	spin_lock_bh(&s->qp.lock);
-	kv_stream_end(s, -ESHUTDOWN);
-	spin_unlock_bh(&s->qp.lock);
-}
-
-/* @kdom: domain of the endpoint; the stream takes over the caller's reference */
-struct kv_stream *kv_stream_new(struct kv_domain *kdom, struct kfi_link *link)
-{
-	struct kv_stream *s = kvzalloc(sizeof(*s), GFP_NOIO);
-
-	if (!s)
-		return NULL;
-	kv_qp_init(&s->qp, kv_stream_event);
+	if (!kv_domain_get(kdom))
+		return ERR_PTR(-ENODEV);
+	s = kvzalloc(sizeof(*s), GFP_NOIO);
+	if (!s) {
+		kv_domain_put(kdom);
+		return ERR_PTR(-ENOMEM);
+	}
+	kv_qp_init(&s->qp, ops);
+	s->qp.vep = vep;
 	s->qp.kdom = kdom;
+	s->qp.data = &kv_front;
+	s->qp.data_len = sizeof(kv_front);
 	s->link = link;
 	s->limit = KVW_FIRST;
 	s->recvs_advertised = KVW_FIRST;
 	INIT_LIST_HEAD(&s->frmrs);
 	INIT_LIST_HEAD(&s->ending);
 	init_waitqueue_head(&s->event_wait);
-	INIT_DELAYED_WORK(&s->tick, kv_tick_work);
 	return s;
 }
 
 /* Create the queue pair and the first receives. After an error call kv_stream_close(). */
-int kv_stream_open(struct kv_stream *s, struct kfi_ep *ep, struct rdma_cm_id *id)
+int kv_stream_open(struct kv_qp *qp)
 {
+	struct kv_stream *s = container_of(qp, struct kv_stream, qp);
 	struct kv_qp_need need = {
-		.ep = ep,
-		.id = id,
-		.pd = s->qp.kdom->pd,
+		.pd = qp->kdom->pd,
 		.depth = KV_LINK_SQ,
 		.buf_size = KV_LINK_BUF,
 		.receives = KV_RECVS,
 		.recv_sge = 1,
-		.done = kv_stream_sent,
 	};
-	int ret = kv_qp_create(&s->qp, &need);
+	int ret = kv_qp_create(qp, &need);
 
 	if (ret)
 		return ret;
@@ -579,15 +558,14 @@ int kv_stream_open(struct kv_stream *s, struct kfi_ep *ep, struct rdma_cm_id *id
 	return s->bufs ? kv_bufs_add(s, KVW_FIRST) : -ENOMEM;
 }
 
-/* The connection is established: bytes may be sent. */
+/* The connection is established: bytes may be sent, and a SEND may have arrived before. */
 void kv_stream_up(struct kv_stream *s)
 {
 	spin_lock_bh(&s->qp.lock);
-	s->up = true;
-	s->qp.last_active = jiffies;
-	s->early_ping = s->qp.kdom->iwarp && s->dialed;
-	queue_delayed_work(kv_cm_wq, &s->tick,
-			   s->early_ping ? msecs_to_jiffies(KV_EARLY_PING_MS) : kv_tick_interval());
+	/* The peer may not see a SEND that arrives directly after its answer: siw. */
+	s->early_ping = s->qp.kdom->iwarp && s->known;
+	kv_cm_up(&s->qp, s->early_ping ? msecs_to_jiffies(KV_EARLY_PING_MS) : 0);
+	kv_stream_run(s);
 	spin_unlock_bh(&s->qp.lock);
 }
 
@@ -603,15 +581,6 @@ void kv_stream_end(struct kv_stream *s, int err)
 		kfi_link_down(s->link);
 }
 
-/* Detach the stream from the link. On return it calls no function of the protocol any more. */
-void kv_stream_detach(struct kv_stream *s)
-{
-	spin_lock_bh(&s->qp.lock);
-	s->link = NULL;
-	spin_unlock_bh(&s->qp.lock);
-	cancel_delayed_work_sync(&s->tick);
-}
-
 /* Wait for the answer to a ping. Return: remaining time of @timeout, jiffies; 0: no answer */
 static long kv_stream_wait_pong(struct kv_stream *s, long timeout)
 {
@@ -622,13 +591,12 @@ static long kv_stream_wait_pong(struct kv_stream *s, long timeout)
 /*
  * Wait a limited time until the peer has received everything that was sent. The answer to an
  * earlier ping does not cover SENDs after that ping, so first wait for this answer, then send
- * another ping. The tick work is cancelled and sends no ping. For a caller that was not admitted,
+ * another ping. Nothing else sends a ping any more. For a caller that was not admitted,
  * the time is short: it only has to receive the refusal.
  */
 void kv_stream_linger(struct kv_stream *s)
 {
-	bool known = s->dialed || s->admitted;
-	long left = msecs_to_jiffies(known ? KV_CLOSE_MS : KV_REFUSE_MS);
+	long left = msecs_to_jiffies(s->known ? KV_CLOSE_MS : KV_REFUSE_MS);
 
 	left = kv_stream_wait_pong(s, left);
 	if (!left)
@@ -640,35 +608,34 @@ void kv_stream_linger(struct kv_stream *s)
 	kv_stream_wait_pong(s, left);
 }
 
-/* Destroy the queue pair. On return no data is transferred any more. */
-void kv_stream_close(struct kv_stream *s, struct rdma_cm_id *id)
+void kv_stream_abandon(struct kv_qp *qp)
 {
+	struct kv_stream *s = container_of(qp, struct kv_stream, qp);
 	u32 i;
 
-	if (!kv_qp_drain(&s->qp, id, s->connected)) {
-		for (i = 0; i < s->nbufs; i++)
-			WRITE_ONCE(s->bufs[i].cqe.done, kv_late_done);
-		kv_qp_abandon(&s->qp);
-	}
+	for (i = 0; i < s->nbufs; i++)
+		WRITE_ONCE(s->bufs[i].cqe.done, kv_late_done);
+}
+
+/* On return no data is transferred any more, and the peer has no access to memory of this side. */
+void kv_stream_close(struct kv_stream *s)
+{
+	kv_cm_close(&s->qp);
 	kv_frmrs_dereg(s);
-	kv_qp_destroy(&s->qp, id);
 	spin_lock_bh(&s->qp.lock);
 	kv_sq_flush(&s->qp, -ESHUTDOWN, kv_sent_one, s);
 	spin_unlock_bh(&s->qp.lock);
-	kv_frmrs_free(s);
-	kv_qp_free(&s->qp);
 }
 
 /* Free the stream, unless a broken device may still report its requests. */
 void kv_stream_free(struct kv_stream *s)
 {
-	struct kv_domain *kdom = s->qp.kdom;
-
-	if (s->qp.leaked) {
-		kv_leak(&s->qp.leak_node);
-	} else {
+	kv_frmrs_free(s);
+	if (!s->qp.leaked)
 		kv_bufs_free(s);
+	kv_cm_free(&s->qp);
+	if (s->qp.leaked)
+		kv_leak(&s->qp.leak_node);
+	else
 		kvfree(s);
-	}
-	kv_domain_put(kdom);
 }

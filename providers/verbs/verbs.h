@@ -67,6 +67,21 @@ struct kv_conn;
 struct kv_stream;
 
 /**
+ * struct kv_listener - listens for calls, see cm.c
+ * @id: listening identifier, or NULL
+ * @called: a peer calls with @id and @param. Takes over @id by kv_cm_take() and returns 0, or
+ *	returns a negative errno: the call is refused. Under the handler lock, in NOIO context
+ * @refusal: private data of a refusal, @refusal_len bytes
+ */
+struct kv_listener {
+	struct rdma_cm_id	*id;
+	int			(*called)(struct kv_listener *listener, struct rdma_cm_id *id,
+					  const struct rdma_conn_param *param);
+	const void		*refusal;
+	u8			refusal_len;
+};
+
+/**
  * struct kv_rq - receives of a MSG endpoint, see plain.c
  * @lock: protects the following members, and posting to the receive queue of @conn
  * @closed: the endpoint has stopped or its connection has ended: posts are refused
@@ -84,7 +99,7 @@ struct kv_rq {
  * struct kv_ep - an endpoint
  * @pe: the protocol's part; MSG endpoints use only its connection set
  * @addr: own name; the port is fixed at enable
- * @id: RDM: listening identifier
+ * @listener: RDM: for links
  * @pd: MSG: protection domain of its queue pairs and regions; NULL after the device was removed.
  *	Valid with a reference of kv_domain_get()
  * @pd_entry: MSG: in &kv_domain.pds as long as @pd is valid
@@ -95,7 +110,7 @@ struct kv_rq {
 struct kv_ep {
 	struct kfi_proto_ep	pe;
 	union kfi_inaddr	addr;
-	struct rdma_cm_id	*id;
+	struct kv_listener	listener;
 	struct ib_pd		*pd;
 	struct list_head	pd_entry;
 	struct kv_rq		rq;
@@ -107,14 +122,14 @@ struct kv_ep {
  * struct kv_pep - a passive endpoint
  * @pep: common part
  * @addr: address on which it listens
- * @id: listening identifier
- * @dev: device of @id, or NULL if it listens on all devices
+ * @listener: for connection requests
+ * @dev: device of @listener, or NULL if it listens on all devices
  * @conn_set: connection requests that were not answered
  */
 struct kv_pep {
 	struct kfi_pep		pep;
 	union kfi_inaddr	addr;
-	struct rdma_cm_id	*id;
+	struct kv_listener	listener;
 	struct kv_dev		*dev;
 	struct kfi_conn_set	conn_set;
 };
@@ -142,10 +157,10 @@ enum kv_sqe_kind {
 	KV_SQ_OTHER,		/* its completion only frees entries of the ring */
 	KV_SQ_MESSAGE,		/* MSG: a SEND; its completion ends @op, unless that is NULL */
 	KV_SQ_PART,		/* MSG: a READ or WRITE of @op, which ends with its last part */
-	KV_SQ_PROBE,		/* MSG: an empty WRITE, sent for its completion */
 	KV_SQ_BYE,		/* MSG: an empty WRITE; its completion ends the connection */
 	KV_SQ_REGION,		/* @region is registered */
 	KV_SQ_INV,		/* RDM: @frmr is invalidated */
+	KV_SQ_MAPPED,		/* RDM: the device has read payload in the memory of its owner */
 };
 
 /**
@@ -165,7 +180,7 @@ enum kv_sqe_kind {
  * @dir: DMA direction of the mapped segments
  * @op: KV_SQ_MESSAGE, KV_SQ_PART: the operation; @frmr: KV_SQ_INV; @region: KV_SQ_REGION
  * @chunk: KV_SQ_REGION: index of the chunk of @region
- * @pos: RDM: position in the stream of the payload that is mapped
+ * @next: KV_SQ_MAPPED: position in the stream of the payload of the next such request
  * @buf: &kv_qp.buf_size bytes
  * @dma: address of @buf for the device
  * @wr: the request in the format of the RDMA core; @sge: its local segments
@@ -189,7 +204,7 @@ struct kv_sqe {
 		struct kv_region	*region;
 	};
 	unsigned int		chunk;
-	u64			pos;
+	u64			next;
 	void			*buf;
 	u64			dma;
 	union {
@@ -200,15 +215,68 @@ struct kv_sqe {
 	struct ib_sge		sge[KV_SGE + 1];
 };
 
+/** enum kv_cm_state - see cm.c */
+enum kv_cm_state {
+	KV_CM_NEW,
+	KV_CM_CALLING,
+	KV_CM_CALLED,
+	KV_CM_CONNECTED,
+};
+
+/* kv_qp.steps, in the order of their execution; see cm.c */
+enum {
+	KV_STEP_CALL,
+	KV_STEP_CONNECT,
+	KV_STEP_ACCEPT,
+	KV_STEP_READY,
+};
+
 /**
- * struct kv_qp - a queue pair with its send queue; MSG and RDM share it
+ * struct kv_qp_ops - what the owner of a queue pair does
+ * @open: create the queue pair and post the first receives. A step
+ * @answered: the peer has accepted or rejected the call of this side, with private data. Returns
+ *	the error of a rejection. Handler lock
+ * @ready: the connection is established: calls kv_cm_up(). A step, called once
+ * @watch: once in an interval: look whether the peer is alive, see kv_watch(). Returns whether a
+ *	peer is dead that is silent for @timeout. Under the lock
+ * @fail: end the connection; the first reason counts. Any context, without the lock
+ * @stopped: the device has stopped the queue pair by itself. Process context
+ * @sent: completion of a work request
+ * @abandon: set kv_late_done() as completion handler of the receives
+ */
+struct kv_qp_ops {
+	int	(*open)(struct kv_qp *qp);
+	int	(*answered)(struct kv_qp *qp, const void *data, u8 len, bool accepted);
+	void	(*ready)(struct kv_qp *qp);
+	bool	(*watch)(struct kv_qp *qp, unsigned long timeout);
+	void	(*fail)(struct kv_qp *qp, int err);
+	void	(*stopped)(struct kv_qp *qp);
+	void	(*sent)(struct ib_cq *cq, struct ib_wc *wc);
+	void	(*abandon)(struct kv_qp *qp);
+};
+
+/**
+ * struct kv_qp - a queue pair with its send queue, and the connection that rdma_cm makes for it;
+ *	MSG and RDM share it
+ * @ops: operations of the owner
+ * @vep: its endpoint; MSG: NULL while a request waits at a passive endpoint
  * @ib: queue pair of the device; NULL before it is created and after it is destroyed
- * @kdom: domain of the endpoint, referenced
+ * @kdom: domain of @vep, referenced
+ * @id: identifier of rdma_cm, see cm.c
+ * @state: enum kv_cm_state. Written under the handler lock, or before another context knows @id
+ * @to: address that is called
+ * @data: private data for the peer, @data_len bytes
+ * @reads_served: READs of the peer that this side serves at a time
+ * @steps: KV_STEP_* bits, executed by @step_work
  * @cq: completion queue
  * @ncqe: entries reserved in a shared @cq; 0: @cq is not shared, and is polled by @poll_dev
  * @poll_dev: see cq.c
  * @event_work: the device has reported an event
+ * @watch_work: checks whether the peer answers
  * @lock: protects the following members
+ * @up: the connection is established: frames or operations may be sent
+ * @detached: kv_cm_detach(): no step is queued any more, and nothing of a consumer is posted
+ * @silent: nothing was received from the peer since @since, jiffies
  * @broken: a request was refused by the device or has failed: no more requests are posted
  * @fenced: only registrations follow the last invalidation, see kv_put_fence()
  * @leaked: the device has not returned all requests, so their memory is never freed (drain.c)
@@ -229,14 +297,28 @@ struct kv_sqe {
  * @leak_node: entry in the list of memory that is never freed, if @leaked
  */
 struct kv_qp {
+	const struct kv_qp_ops	*ops;
+	struct kv_ep		*vep;
 	struct ib_qp		*ib;
 	struct kv_domain	*kdom;
+	struct rdma_cm_id	*id;
+	u8			state;
+	const union kfi_inaddr	*to;
+	const void		*data;
+	u8			data_len;
+	u8			reads_served;
+	unsigned long		steps;
+	struct work_struct	step_work;
+	struct delayed_work	watch_work;
 	struct ib_cq		*cq;
 	unsigned int		ncqe;
 	struct kfi_poll_dev	poll_dev;
 	struct work_struct	event_work;
 
 	spinlock_t		lock ____cacheline_aligned;
+	bool			up;
+	bool			detached;
+	bool			silent;
 	bool			broken;
 	bool			fenced;
 	bool			leaked;
@@ -252,30 +334,25 @@ struct kv_qp {
 	unsigned int		reads, reads_max;
 	u32			mtu;
 	unsigned long		last_active;
+	unsigned long		since;
 	struct kv_drain		drain;
 	struct llist_node	leak_node;
 };
 
 /**
  * struct kv_qp_need - properties of a queue pair to be created
- * @ep: the endpoint
- * @id: identifier of the connection
- * @pd: its protection domain
+ * @pd: protection domain
  * @depth: entries of the send queue, a power of two
  * @buf_size: &kv_qp.buf_size
  * @receives: entries of the receive queue
  * @recv_sge: segments of a receive
- * @done: completion of a work request
  */
 struct kv_qp_need {
-	struct kfi_ep		*ep;
-	struct rdma_cm_id	*id;
 	struct ib_pd		*pd;
 	u32			depth;
 	u32			buf_size;
 	u32			receives;
 	u32			recv_sge;
-	void			(*done)(struct ib_cq *cq, struct ib_wc *wc);
 };
 
 /* ------------------------------------------------------------------ */
@@ -285,44 +362,22 @@ struct kv_qp_need {
 /* kv_conn.flags */
 enum {
 	KV_FAILED,		/* kv_conn_fail() was called */
-	KV_DEAD,		/* taken down: nothing is posted any more */
-	KV_LAST,		/* a probe was put behind all requests, before kv_conn.last */
 	KV_BYE_WANTED,
 	KV_BYE_SENT,
 	KV_FLUSHED,		/* the device has stopped the queue pair by itself */
-	KV_WAS_READY,		/* the connection was KV_READY when it failed */
-	KV_NOTIFIED,		/* rdma_notify() reported that the connection is established */
-	KV_ESTABLISHED,		/* rdma_cm has reported that the connection is established */
-	KV_STEP_CALL,		/* for step_work, see cm.c */
-	KV_STEP_CONNECT,
-	KV_STEP_ACCEPT,
-	KV_STEP_REJECT,
-	KV_STEP_NOTIFY,
-	KV_STEP_READY,
-};
-
-/** enum kv_conn_state - written in cm.c, under kv_qp.lock */
-enum kv_conn_state {
-	KV_NEW,
-	KV_CALLING,		/* resolving or connecting; no answer yet */
-	KV_WAITING,		/* passive side: the consumer has not decided yet */
-	KV_ACCEPTED,		/* rdma_cm has not reported the connection as established */
-	KV_READY,
+	KV_WAS_UP,		/* KFI_CONNECTED was reported when the connection failed */
+	KV_REJECTED,		/* the consumer has rejected the request */
 };
 
 /**
  * struct kv_conn - the connection of a MSG endpoint
- * @qp: its queue pair. &kv_qp.lock protects @state and the operations that were posted
- * @vep: its endpoint; NULL while a request waits at @pep. Both change with @pc's connection set
+ * @qp: its queue pair. &kv_qp.lock protects the operations that were posted. &kv_qp.vep changes
+ *	with @pc's connection set; &kv_qp.up: KFI_CONNECTED is reported, and operations are sent
  * @flags: bits, see above
- * @state: enum kv_conn_state
- * @connected: the queue pair has been connected
- * @probing: the connection waits for an answer of the peer, since @probed
  * @waits: operations wait for room: set when kv_tx_left() becomes true, cleared by kv_tx_run()
  * @queue: operations in posting order
  * @failed: operations to be completed when the connection is down
  * @op: RMA operation that is partly in the send queue
- * @last: the requests that were in the send queue when the endpoint closed are before this entry
  * @inflight: operations that end with the completion of work requests
  * @tx_bytes: payload sent; @rx_bytes: payload received
  * @rx_lock: protects @held and @rx_held
@@ -332,35 +387,24 @@ enum kv_conn_state {
  *	consumer until it accepts or rejects @req
  * @pc: common part
  * @error: reason for the end of the connection, negative
- * @id: identifier of rdma_cm
  * @name: address of the peer
- * @responder_resources: READs of the peer that this side serves at a time
  * @data_in: private data of the peer, @data_in_len bytes
- * @data_out: private data for the peer, @data_out_len bytes
+ * @data_out: private data for the peer, &kv_qp.data
  * @rejected: the peer's consumer has rejected the call
  * @requested: @req was reported to the consumer
- * @answered: the request was accepted or rejected at rdma_cm
- * @step_work: executes the steps in @flags, see cm.c
  * @down_work: takes the connection down
  * @more_work: sends operations with KFI_MORE that no other operation followed
- * @watch_work: checks whether the peer answers
  * @deadline: ends an attempt to connect or a shutdown that takes too long
  */
 struct kv_conn {
 	struct kv_qp		qp;
-	struct kv_ep		*vep;
 	unsigned long		flags;
-	u8			state;
-	bool			connected;
-	bool			probing;
 	bool			waits;
 	struct list_head	queue;
 	struct list_head	failed;
 	struct kfi_oper		*op;
-	u32			last;
 	unsigned int		inflight;
 	u64			tx_bytes, rx_bytes;
-	unsigned long		probed;
 
 	spinlock_t		rx_lock ____cacheline_aligned;
 	struct list_head	held;
@@ -372,21 +416,14 @@ struct kv_conn {
 	refcount_t		ref ____cacheline_aligned;
 	struct kfi_peer_conn	pc;
 	int			error;
-	struct rdma_cm_id	*id;
-	struct kv_pep		*pep;
 	union kfi_inaddr	name;
-	u8			responder_resources;
 	u8			data_in[KVW_DATA_MAX];
 	u8			data_in_len;
 	u8			data_out[KVW_DATA_MAX];
-	u8			data_out_len;
 	bool			rejected;
 	bool			requested;
-	bool			answered;
-	struct work_struct	step_work;
 	struct work_struct	down_work;
 	struct delayed_work	more_work;
-	struct delayed_work	watch_work;
 	struct delayed_work	deadline;
 	struct kfi_connreq	req;
 };
@@ -466,18 +503,10 @@ static inline unsigned int kv_plain_pieces(unsigned int device)
  * struct kv_link - the link of a connection of an RDM endpoint
  * @link: the protocol's part
  * @stream: its queue pair; NULL after the close
- * @id: identifier of rdma_cm
- * @in_connreq: the handler of the peer's connection request runs: rdma_cm destroys @id if it fails
- * @detached: no event is reported to the protocol any more. Written under the handler lock
- * @connect: creates the queue pair and connects it. Queued under the handler lock, until @detached
  */
 struct kv_link {
 	struct kfi_link		link;
 	struct kv_stream	*stream;
-	struct rdma_cm_id	*id;
-	bool			in_connreq;
-	bool			detached;
-	struct work_struct	connect;
 };
 
 /**
@@ -508,17 +537,17 @@ enum {
  * struct kv_stream - byte streams in both directions, and the queue pair that transports them
  * @qp: the queue pair. Its lock is the lock of the link, and protects all members
  * @link: the link, until it is detached
- * @up: the connection is established, and frames may be sent
  * @pinged: a ping was sent or is to be sent, and was not answered
  * @due: KV_DUE_* bits that the next SEND has to transmit
  * @ended: reason for the end of the connection, a negative errno, or 0
  * @limit: receives that the peer has posted since the connection began
  * @sent: SENDs since the connection began, never more than @limit
  * @posted: bytes that were accepted from the protocol
+ * @mapped: KV_SQ_MAPPED requests in the send queue, @last_mapped the last one
+ * @read_to: with @mapped: position of the payload of the first of these requests
  * @starved: kfi_link_room() has to be called when there is room
  * @receiving: kv_recv_done() runs, and calls kv_stream_run() at its end
  * @early_ping: iWARP: send a ping, because the listener may have missed the first SEND
- * @silent: nothing was received from the peer @since then, jiffies
  * @stuck: the device has to report a work request, and has reported none since @stuck_since
  * @nbufs: number of receives
  * @recvs_posted: receives posted since the connection began; @recvs_advertised: value last sent to
@@ -528,26 +557,24 @@ enum {
  * @frmrs: free registrations; @ending: registrations to be invalidated when there is room
  * @frmr_mem: all registrations; @frmr_sg: memory of their scatterlists
  * @event_wait: woken when a SEND of the peer has arrived, or the link has ended
- * @tick: checks whether the peer answers
  * @probing: time of the last probe of the protocol, jiffies, or 0
- * @dialed: this side has called
- * @admitted: the protocol has admitted the peer; used only by work items of the protocol
- * @connected: the queue pair is connected
+ * @known: this side has called, or the protocol has admitted the peer; used only by work items of
+ *	the protocol
  */
 struct kv_stream {
 	struct kv_qp		qp;
 	struct kfi_link		*link;
-	bool			up;
 	bool			pinged;
 	unsigned long		due;
 	int			ended;
 	u32			limit, sent;
 	u64			posted;
+	u32			mapped;
+	struct kv_sqe		*last_mapped;
+	u64			read_to;
 	bool			starved;
 	bool			receiving;
 	bool			early_ping;
-	bool			silent;
-	unsigned long		since;
 	bool			stuck;
 	unsigned long		stuck_since;
 	u32			nbufs;
@@ -560,11 +587,8 @@ struct kv_stream {
 	struct kv_frmr		*frmr_mem;
 	struct scatterlist	*frmr_sg;
 	wait_queue_head_t	event_wait;
-	struct delayed_work	tick;
 	unsigned long		probing;
-	bool			dialed;
-	bool			admitted;
-	bool			connected;
+	bool			known;
 };
 
 static inline struct kv_link *to_kv_link(const struct kfi_link *link)
@@ -604,39 +628,46 @@ int kv_pep_setname(struct kfi_pep *pep, const void *addr, size_t len);
 int kv_pep_listen(struct kfi_pep *pep);
 int kv_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len);
 
-/* cm.c: rdma_cm, and the connections of MSG endpoints */
-extern const struct kfi_conn_set_ops kv_conn_set_ops;
-int kv_cm_error(const struct rdma_cm_event *event);
-void kv_cm_set_options(struct rdma_cm_id *id, const struct kfi_ep *ep);
+/*
+ * cm.c: rdma_cm. Process context, except for kv_cm_step() (any context) and kv_cm_up() (under the
+ * lock). kv_cm_create() and kv_cm_listen() return 0 or a negative errno.
+ */
+int kv_cm_create(struct kv_qp *qp);
+void kv_cm_take(struct kv_qp *qp, struct rdma_cm_id *id);
+void kv_cm_step(struct kv_qp *qp, int step);
+void kv_cm_up(struct kv_qp *qp, unsigned long delay);
+void kv_cm_sync(struct kv_qp *qp);
+void kv_cm_detach(struct kv_qp *qp);
+void kv_cm_close(struct kv_qp *qp);
+void kv_cm_free(struct kv_qp *qp);
+/* Listen on @addr, and store the port in it. */
+int kv_cm_listen(struct kv_listener *listener, struct net *net, union kfi_inaddr *addr,
+		 int backlog);
+void kv_cm_unlisten(struct kv_listener *listener);
 void kv_cm_name(union kfi_inaddr *name, const struct sockaddr_storage *addr, __be16 port);
-int kv_cm_listen(struct net *net, union kfi_inaddr *addr, int backlog,
-		 rdma_cm_event_handler handler, void *context, struct rdma_cm_id **idp);
-int kv_cm_id(struct kv_conn *conn);
-void kv_cm_step(struct kv_conn *conn, int step);
-int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
-void kv_cm_sync(struct rdma_cm_id *id);
-void kv_cm_disconnect(struct kv_conn *conn);
 void kv_cm_step_work(struct work_struct *work);
+void kv_watch_work(struct work_struct *work);
 
 /* conn.c: life of the connection of a MSG endpoint */
-struct kv_conn *kv_conn_new(struct kv_ep *vep, struct kv_pep *vpep);
+extern const struct kfi_conn_set_ops kv_conn_set_ops;
+struct kv_conn *kv_conn_new(struct kv_ep *vep);
 struct kv_conn *kv_dial(struct kv_ep *vep, const union kfi_inaddr *to);
-void kv_watch_start(struct kv_conn *conn);
 void kv_conn_get(struct kv_conn *conn);
 void kv_conn_put(struct kv_conn *conn);
 void kv_conn_fail(struct kv_conn *conn, int err);
-bool kv_conn_delivered(struct kv_conn *conn);
 int kv_conn_end_reason(const struct kv_conn *conn);
 void kv_conn_flushed(struct kv_conn *conn);
-int kv_conn_qp(struct kv_conn *conn);
+void kv_conn_deadline(struct kv_conn *conn);
+int kv_conn_called(struct kv_listener *listener, struct rdma_cm_id *id,
+		   const struct rdma_conn_param *param);
 
 /* qp.c: queue pairs */
 int kv_qp_depth(void);
-void kv_qp_init(struct kv_qp *qp, work_func_t event);
+void kv_qp_init(struct kv_qp *qp, const struct kv_qp_ops *ops);
 int kv_qp_create(struct kv_qp *qp, const struct kv_qp_need *need);
-bool kv_qp_drain(struct kv_qp *qp, struct rdma_cm_id *id, bool connected);
+bool kv_qp_drain(struct kv_qp *qp);
 void kv_qp_abandon(struct kv_qp *qp);
-void kv_qp_destroy(struct kv_qp *qp, struct rdma_cm_id *id);
+void kv_qp_destroy(struct kv_qp *qp);
 void kv_qp_free(struct kv_qp *qp);
 
 /* cq.c: completion queues */
@@ -666,13 +697,14 @@ static inline u32 kv_sq_room(const struct kv_qp *qp)
 	return qp->depth - (qp->head - qp->tail);
 }
 
-/* mem.c: memory of consumers, and pages of the provider */
+/* mem.c: memory of consumers */
 size_t kv_take_piece(struct iov_iter *iter, size_t max, struct page **page, size_t *off);
 unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned int pages,
 			 size_t *bytes);
 struct scatterlist *kv_alloc_sg(unsigned int n, gfp_t gfp);
 unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages);
-bool kv_bounces(const struct kv_domain *kdom, struct scatterlist *list, int nents);
+int kv_map_mr(struct kv_domain *kdom, struct ib_mr *mr, struct scatterlist *sg, unsigned int n,
+	      size_t len, enum dma_data_direction dir);
 
 /* plain.c: MSG endpoints */
 int kv_plain_open(struct kv_ep *vep);
@@ -690,7 +722,7 @@ void kv_conn_post(struct kv_conn *conn);
 /* recv.c: receives of MSG endpoints */
 int kv_rq_create(struct kv_conn *conn);
 void kv_rq_stop(struct kv_conn *conn);
-void kv_rq_abandon(struct kv_conn *conn);
+void kv_rq_abandon(struct kv_qp *qp);
 void kv_rq_lost(struct kv_conn *conn);
 void kv_rq_end(struct kv_ep *vep, int err);
 void kv_rq_restart(struct kv_ep *vep);
@@ -698,20 +730,24 @@ void kv_rq_ready(struct kv_conn *conn);
 
 /* link.c: the life of a link */
 extern const struct kfi_link_ops kv_link_ops;
-int kv_link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
-int kv_link_called(struct rdma_cm_id *id, struct rdma_cm_event *event);
+extern const struct kvw_front kv_front;
+int kv_link_called(struct kv_listener *listener, struct rdma_cm_id *id,
+		   const struct rdma_conn_param *param);
 
 /* stream.c: the byte streams of a link */
-struct kv_stream *kv_stream_new(struct kv_domain *kdom, struct kfi_link *link);
-int kv_stream_open(struct kv_stream *s, struct kfi_ep *ep, struct rdma_cm_id *id);
+struct kv_stream *kv_stream_new(struct kv_ep *vep, struct kfi_link *link,
+				const struct kv_qp_ops *ops);
+int kv_stream_open(struct kv_qp *qp);
 void kv_stream_grow(struct kv_stream *s);
 bool kv_probing(const struct kv_stream *s);
 void kv_stream_up(struct kv_stream *s);
 void kv_stream_run(struct kv_stream *s);
 void kv_stream_end(struct kv_stream *s, int err);
-void kv_stream_detach(struct kv_stream *s);
+bool kv_stream_watch(struct kv_qp *qp, unsigned long timeout);
+void kv_stream_sent(struct ib_cq *cq, struct ib_wc *wc);
+void kv_stream_abandon(struct kv_qp *qp);
 void kv_stream_linger(struct kv_stream *s);
-void kv_stream_close(struct kv_stream *s, struct rdma_cm_id *id);
+void kv_stream_close(struct kv_stream *s);
 void kv_stream_free(struct kv_stream *s);
 int kv_post_unit(struct kfi_link *link, struct kfi_unit *unit);
 bool kv_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t len);

@@ -2,6 +2,7 @@
 /*
  * core.c - the core alone: matching over loop, and address vectors
  */
+#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/in.h>
 #include <linux/mm.h>
@@ -16,6 +17,7 @@
 #include "kfi.h"
 
 #define CORE_QUEUE	16384
+#define MATCH_CONNECT_MS	5000
 #define CORE_STRIDE	7919	/* a prime, so that everything is visited, and neighbours are far apart */
 
 /**
@@ -117,6 +119,19 @@ static int match_post(struct core *c, u32 i)
 			 &c->buf[i]);
 }
 
+/* The first message arrives when the endpoints are connected; others are there when a post returns. */
+static ssize_t match_read(struct core *c, struct kfi_cq_tagged_entry *e)
+{
+	ssize_t ret = kfi_cq_read(c->cq, e, 1);
+	int ms;
+
+	for (ms = 0; ret == -EAGAIN && ms < MATCH_CONNECT_MS; ms++) {
+		fsleep(USEC_PER_MSEC);
+		ret = kfi_cq_read(c->cq, e, 1);
+	}
+	return ret;
+}
+
 static int match_one(struct core *c, u32 i)
 {
 	struct kfi_cq_tagged_entry e;
@@ -124,7 +139,7 @@ static int match_one(struct core *c, u32 i)
 	ssize_t ret = kfi_tinject(c->ep[0], &number, sizeof(number), c->to, i);
 
 	if (!ret)
-		ret = kfi_cq_read(c->cq, &e, 1);
+		ret = match_read(c, &e);
 	if (ret != 1)
 		return ret ?: -EIO;
 	if (e.op_context != &c->buf[i] || c->buf[i] != number)

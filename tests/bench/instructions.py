@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Instructions of an operation, counted by an emulated CPU
 
-Cases of kfi_verbs over devices that cost next to nothing, or any case of "versus --instructions".
+Cases of kfi_verbs over devices that cost next to nothing, or any case of "versus --instructions": also
+kfi_ntb over a mock bridge without limits beside it, and a disk over nvme-kfi and nvme-tcp in one namespace.
 Few hosts let a guest count instructions. An emulator can: its time stamp counter is the number of
 instructions since the start (-icount), and the kernel is told that it runs at 1 GHz. So one
 nanosecond of every figure is one instruction of a stock kernel. Load on the host does not matter.
@@ -14,12 +15,14 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "vm"))
 import bed               # noqa: E402
+import cpus              # noqa: E402
+import nvme              # noqa: E402
 import pair as vm        # noqa: E402
 
 SERIES = "6.12"
 PREFIX = "verbs-null-"
 SUFFIX = "-instructions"
-MODULES = ("kfi", "kfi_loop", "kfi_sockets", "kfi_verbs", "kfi_perf", "kfi_bench_tcp", "kfi_bench_verbs", "kfi_bench_null")
+MODULES = ("rdma_cm", "kfi_loop", "kfi_sockets", "kfi_verbs", "kfi_perf", "kfi_bench_tcp", "kfi_bench_verbs", "kfi_bench_null")
 RUN = "/sys/kernel/debug/kfi_bench/run"
 COUNTING = ("-icount", "shift=0,sleep=off")
 CLOCK = "tsc_early_khz=1000000"
@@ -34,6 +37,21 @@ known a 2 b && known b 1 a &&
 ip netns exec ca rdma link add null_a type null netdev va &&
 ip netns exec cb rdma link add null_b type null netdev vb
 """
+BENCH = """
+    exec 7</run/netns/ca 8</run/netns/cb
+    modprobe kfi_bench net_a=7 net_b=8 addr_a=10.78.0.1 addr_b=10.78.0.2 bridge_a=mock0.0 bridge_b=mock0.1"""
+# It rings doorbells now and then, so it is there only for its cases.
+BRIDGE = "modprobe kfi_ntb_mock inline_irqs=1 && modprobe kfi_ntb"
+NO_BRIDGE = "modprobe -r kfi_ntb kfi_ntb_mock"
+NVME = f"""modprobe -a nvmet_tcp nvme_tcp && modprobe nvmet-kfi trtype=254 && modprobe nvme-kfi &&
+    modprobe brd rd_nr=1 rd_size={cpus.DISK_KIB} && mkdir /dev/bench"""
+CONNECT = """
+    exec 3<>/dev/nvme-fabrics
+    echo transport={name},traddr={address},trsvcid={port},nqn={name},nr_io_queues=1,\
+hostnqn=nqn.2014-08.org.nvmexpress:uuid:{host},hostid={host} >&3
+    IFS=,= read -r _ instance _ <&3
+    ln -s /dev/nvme${{instance}}n1 /dev/bench/{name}
+    until [ -b /dev/bench/{name} ]; do sleep 0.1; done"""
 
 
 def wanted(cases):
@@ -43,16 +61,33 @@ def wanted(cases):
     return [case for case in cases if "/" not in case and (case.startswith(PREFIX) or PREFIX.startswith(case + "-"))]
 
 
+def disks(pair):
+    """Make the disks of the set "ram" of the script of that name."""
+    pair.run("a", NVME)
+    for number, name in enumerate(cpus.TRANSPORTS, 1):
+        words = {"name": name, "number": number, "address": pair.address("a"), "port": cpus.PORTS[name],
+                 "trtype": cpus.TRTYPE[name], "host": nvme.HOST}
+        pair.run("a", cpus.TARGET.format(**words) + CONNECT.format(**words))
+
+
 def load(pair):
     pair.run("a", bed.TWO_NODES)
-    place = "/lib/modules/$(uname -r)/extra"
-    pair.run("a", "modprobe rdma_cm")
-    for name in MODULES:
-        pair.run("a", f"insmod {place}/{name}.ko")
-    pair.run("a", f"""
-        exec 7</run/netns/ca 8</run/netns/cb
-        insmod {place}/kfi_bench.ko net_a=7 net_b=8 addr_a=10.78.0.1 addr_b=10.78.0.2""")
+    pair.run("a", f"modprobe -a {' '.join(MODULES)} && {BENCH}")
     pair.run("a", DEVICES)
+
+
+def need(pair, there, case):
+    """Prepare what a case is named after, if it is not what is @there. Return what is."""
+    kind = case.split("-")[0]
+    if kind == there:
+        return kind
+    if there == "ntb":
+        pair.run("a", NO_BRIDGE)
+    if kind == "ntb":
+        pair.run("a", BRIDGE)
+    elif kind == "nvme":
+        disks(pair)
+    return kind
 
 
 def chosen(pair, cases):
@@ -62,8 +97,8 @@ def chosen(pair, cases):
 
 
 def machine(ko, logs, progress):
-    pair = vm.Pair(SERIES, logs, ko=ko, progress=progress, names=("a",), memory="1G", cpus=1, append=CLOCK,
-                   qemu_extra=COUNTING)
+    pair = vm.Pair(SERIES, logs, ko=[ko, vm.script("stock-modules", SERIES)], modules=cpus.MODULES, progress=progress, names=("a",),
+                   memory="1G", cpus=1, append=CLOCK, qemu_extra=COUNTING)
     pair.accel = "tcg,thread=single"    # the only one that counts
     return pair
 
@@ -75,11 +110,13 @@ def count(root, logs, cases, rounds):
     """
     progress = vm.Progress()
     progress.during(f"{SERIES}: looking for what it needs", [os.path.join(vm.HERE, "need")], os.path.join(logs, "need.log"))
-    progress.during(f"{SERIES}: building the modules", [os.path.join(root, "tests", "vm", "modules"), SERIES, "KFI_BENCH=y"],
+    progress.during(f"{SERIES}: building the modules", [os.path.join(root, "tests", "vm", "modules"), SERIES, "KFI_BENCH=y", "KFI_MOCK=y"],
                     os.path.join(logs, "modules.log"))
     with machine(os.path.join(root, "build", f"vm-{SERIES}", "ko"), logs, progress) as pair:
         load(pair)
+        there = None
         for case in chosen(pair, cases):
+            there = need(pair, there, case)
             progress(f"counting instructions: {case}")
             yield case, pair.run("a", f"echo '{case} {rounds} {MS} wall' >{RUN} && cat {RUN}", timeout=300).text
         pair.check_logs()

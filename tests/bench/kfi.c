@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
-#include "../perf/perf.h"
+#include "../../ulps/perf/perf.h"
 #include "kfi.h"
 
 #define KB_COPIES	4
@@ -40,13 +40,12 @@ static int kb_serve(struct kb *kb, const struct bench_env *env)
 {
 	static atomic_t last = ATOMIC_INIT(0);
 	const struct kb_kind *kind = kb->kind;
-	struct perf_server *server = kzalloc(sizeof(*server), GFP_KERNEL);
+	struct perf_server *server = perf_server_new(kb_net(env, kind, 1));
 	u32 nth = (u32)atomic_inc_return(&last) % KB_SERVICES;
 
 	if (!server)
 		return -ENOMEM;
 	kb->server = server;
-	server->net = kb_net(env, kind, 1);
 	server->ep_type = kind->type;
 	strscpy(server->prov, kind->prov, sizeof(server->prov));
 	snprintf(server->service, sizeof(server->service), "%u", KB_SERVICE + nth);

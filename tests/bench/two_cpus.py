@@ -26,7 +26,7 @@ SHM = "/dev/shm"
 BENCH = """
     exec 7</run/netns/ca 8</run/netns/cb
     insmod /lib/modules/$(uname -r)/extra/kfi_bench.ko net_a=7 net_b=8 addr_a=10.78.0.1 addr_b=10.78.0.2"""
-# The mock is of the newest kernel. Its interrupts come on the CPU that has rung the doorbell.
+# The interrupts of the mock come on the CPU that has rung the doorbell.
 BRIDGE = f"""
     modprobe -a kfi_loop kfi_sockets kfi_perf kfi_bench_tcp && modprobe kfi_ntb_mock inline_irqs=1 && modprobe kfi_ntb queues=4
     {BENCH} bridge_a=mock0.0 bridge_b=mock0.1"""

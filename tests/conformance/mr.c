@@ -217,6 +217,46 @@ static void per_io(struct test *t)
 	}
 }
 
+/* A consumer that names keys before they are registered chooses them. */
+static void chosen_key(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *src = test_pages(t, 4096), *dst = test_pages(t, 4096);
+	struct kvec iov = { dst, 4096 };
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_WRITE,
+		.requested_key = 0x12345600,
+	};
+	struct io *io = io_new(t);
+	struct kfid_mr *mr, *other;
+	int i;
+
+	REQUIRE(t, p && src && dst && io);
+	REQUIRE_EQ(t, kfi_mr_alloc(p->b.domain, 1, 0, &mr, NULL), 0);
+	test_keep(t, &mr->fid);
+	REQUIRE_EQ(t, kfi_mr_alloc(p->b.domain, 1, 0, &other, NULL), 0);
+	test_keep(t, &other->fid);
+	if (!own_keys(&p->b)) {
+		EXPECT_EQ(t, kfi_mr_register(mr, &attr, NULL), -EINVAL);
+		return;
+	}
+	for (i = 0; i < 4; i++, attr.requested_key++) {
+		fill(src, 4096, i);
+		REQUIRE_EQ(t, kfi_mr_register(mr, &attr, NULL), 0);
+		EXPECT_EQ(t, kfi_mr_key(mr), attr.requested_key);
+		EXPECT_EQ(t, kfi_mr_register(other, &attr, NULL), -KFI_ENOKEY);
+		REQUIRE(t, write_to(p, src, 4096, kfi_mr_addr(mr), attr.requested_key));
+		EXPECT_DATA(t, dst, 4096, i);
+		REQUIRE_EQ(t, kfi_mr_invalidate(mr, &io->work), 0);
+		REQUIRE(t, io_wait(t, io));
+	}
+	/* The last key is free again, for the other region, too. */
+	attr.requested_key--;
+	REQUIRE_EQ(t, kfi_mr_register(other, &attr, NULL), 0);
+	REQUIRE_EQ(t, kfi_mr_invalidate(other, &io->work), 0);
+	io_wait(t, io);
+}
+
 /* The peer's send ends the region, and the receive reports it. */
 static void remote_invalidate(struct test *t)
 {
@@ -331,6 +371,7 @@ const struct test_case mr_cases[] = {
 	{ "mr.short_keys", T_REL, CASE_ONCE, C_MSG | C_RMA, short_keys },
 	{ "mr.enable_twice", T_REL, CASE_ONCE, C_MSG | C_RMA, enable_twice },
 	{ "mr.per_io", T_REL, 0, C_MSG | C_RMA, per_io },
+	{ "mr.chosen_key", T_REL, 0, C_MSG | C_RMA, chosen_key },
 	{ "mr.remote_invalidate", T_RDM, 0, C_MSG | C_RMA, remote_invalidate },
 	{ "mr.invalidate_crossed", T_REL, CASE_CHECKED, C_MSG | C_RMA, invalidate_crossed },
 	{ }

@@ -582,7 +582,9 @@ static void invalidating(struct desk *d)
 			msg.inv_key = d->rma.key;
 			POST(t, kfi_sendmsg(a->ep, &msg, KFI_COMPLETION | KFI_INVALIDATE));
 			REQUIRE(t, !WAIT_RX(b, &c) && !c.err);
-			EXPECT(t, !(c.flags & KFI_INVALIDATE));
+			EXPECT_EQ(t, c.flags & (KFI_INVALIDATE | KFI_INVALIDATE_DUE),
+				  KFI_INVALIDATE_DUE);
+			EXPECT_EQ(t, c.data, d->rma.key);
 			REQUIRE(t, !WAIT_TX(a, &c) && !c.err);
 		}
 		EXPECT_EQ(t, kfi_mr_invalidate(mr, &io->work), 0);

@@ -151,7 +151,7 @@ static int thread_run(void *arg)
 	size_t len[BATCH];
 	u64 seed[BATCH];
 
-	while (time_before(jiffies, th->until) && !READ_ONCE(th->t->failures)) {
+	do {	/* once at least, however busy the machine is */
 		for (n = 0; n < BATCH; n++) {
 			u32 r = prandom_u32_state(&th->rnd);
 
@@ -167,7 +167,7 @@ static int thread_run(void *arg)
 		if (n < BATCH)
 			return -EIO;
 		cond_resched();
-	}
+	} while (time_before(jiffies, th->until) && !READ_ONCE(th->t->failures));
 	return 0;
 }
 

@@ -36,7 +36,7 @@ static void check_places(const struct kfw_frame *f)
 	PROMISE(f->places <= KFW_PLACES_MAX);
 	PROMISE(!f->places || f->type == KFW_CTS || f->type == KFW_READ || f->type == KFW_TREAD ||
 		f->type == KFW_GRANT);
-	PROMISE(!data || !(f->flags & ~KFW_F_PLACED));
+	PROMISE(!data || (!(f->flags & ~KFW_F_PLACED) && f->len <= KFW_FRAME_MAX));
 	PROMISE(!data || f->payload == (f->flags & KFW_F_PLACED ? 0 : f->len));
 }
 
@@ -51,6 +51,7 @@ static void check_grant(const struct kfw_frame *f)
 	PROMISE(f->rma_count == (uses || f->type == KFW_GRANT ? 1 : 0));
 	PROMISE(f->type != KFW_GRANT || (f->places && f->len && !(f->flags & ~KFW_F_COMMIT)));
 	PROMISE(uses || f->type == KFW_GRANT || !f->flags);
+	PROMISE(!uses || f->flags & KFW_F_DEVICE || f->len <= KFW_GRANTED_MAX);
 }
 
 /* A place of devices is one segment, and nothing else is asked for it, or said about it. */
@@ -91,10 +92,11 @@ static void check_frame(const struct kfw_hdr *hdr)
 	PROMISE(f.type > 0 && f.type < KFW_TYPES);
 	check_atomic(&f);
 	PROMISE(f.rma_count <= KFW_RMA_MAX);
-	PROMISE(f.payload <= KFW_PAYLOAD_MAX && f.len <= KFW_PAYLOAD_MAX);
+	PROMISE(f.payload <= KFW_FRAME_MAX && f.len <= KFW_PAYLOAD_MAX);
 	PROMISE(f.type != KFW_MSG || (f.payload <= EAGER && f.payload == f.len));
 	PROMISE(f.type != KFW_WRITE ||
-		(f.rma_count && f.payload == (f.flags & KFW_F_PLACED ? 0 : f.len)));
+		(f.rma_count && f.payload == (f.flags & KFW_F_PLACED ? 0 :
+					      f.len < KFW_FRAME_MAX ? f.len : KFW_FRAME_MAX)));
 	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE || f.type == KFW_ATOMIC ||
 		f.type == KFW_RTW || f.type == KFW_GRANT);
 	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE ||
@@ -135,6 +137,7 @@ static void check_hello(const struct kfw_hello *hello)
 	PROMISE((info.kind != KFW_CHALLENGE && info.kind != KFW_PROOF) || (info.auth && !info.data_len));
 	if (info.kind == KFW_HELLO || info.kind == KFW_ACCEPT) {
 		PROMISE(info.requests && info.eager && info.incarnation);
+		PROMISE(info.eager <= KFW_FRAME_MAX);
 		PROMISE(info.window_msg >= kfw_cost(info.eager) && info.window_tag >= kfw_cost(info.eager));
 	}
 	kfw_encode_hello(&info, &back);
@@ -170,7 +173,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hello.auth_len = htole16(KFW_AUTH_LEN);
 	}
 	if (data[0] & 4)
-		hdr.payload = hdr.len;
+		hdr.payload = htole64(kfw_part(le64toh(hdr.len)));
 	if (data[0] & 8) {	/* random bytes seldom pass */
 		hdr.type = KFW_ATOMIC;
 		hdr.op &= 0x1f;

@@ -158,29 +158,41 @@ static void cq_batch(struct kunit *test)
 }
 
 /*
- * Handlers fill each other's queues: they do not recurse, the batch stops after a bound, and no
+ * Handlers fill their own queue, or each other's: they do not recurse, the batch stops after a bound, and no
  * entry is lost.
  */
-static void cq_batch_chain(struct kunit *test)
+static void chain(struct kunit *test, int queues)
 {
 	struct kfi_world *w = fake_open(test);
-	struct seen seen = { .chain = 2000 };
-	struct kfid_cq *a = fake_cq(w, 16, KFI_CQ_SOFTIRQ, handler, &seen);
-	int in_batch;
+	struct seen seen[2] = { { .chain = 1000 }, { .chain = 1000 } };
+	struct kfid_cq *cq[2];
+	int in_batch, i;
 
-	seen.other = a;
+	for (i = 0; i < 2; i++)
+		cq[i] = fake_cq(w, 16, KFI_CQ_SOFTIRQ, handler, &seen[i]);
+	seen[0].other = cq[queues - 1];
+	seen[1].other = cq[0];
 	local_bh_disable();
 	kfi_batch_begin();
-	put(a, 1, 0);
+	put(cq[0], 1, 0);
 	kfi_batch_end();
-	in_batch = atomic_read(&seen.calls);
+	in_batch = atomic_read(&seen[0].calls) + atomic_read(&seen[1].calls);
 	local_bh_enable();
 	KUNIT_EXPECT_GT(test, in_batch, 100);
 	KUNIT_EXPECT_LT(test, in_batch, 1000);
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&seen.calls) == 2001));
-	KUNIT_EXPECT_FALSE(test, seen.overlap);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&a->fid));
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&seen[0].calls) == 1001));
+	KUNIT_EXPECT_EQ(test, atomic_read(&seen[1].calls), 1000 * (queues - 1));
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_FALSE(test, seen[i].overlap);
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq[i]->fid));
+	}
 	fake_close(w);
+}
+
+static void cq_batch_chain(struct kunit *test)
+{
+	chain(test, 1);
+	chain(test, 2);
 }
 
 static void cpu_handler(struct kfid_cq *cq, void *context)
@@ -360,7 +372,7 @@ static void cq_rounds(struct kunit *test)
 		KUNIT_ASSERT_FALSE(test, IS_ERR(op));
 		kfi_op_finish(op, op->ep, &wc);
 	}
-	kfi_cq_poll(cq, 3);
+	KUNIT_EXPECT_EQ(test, 3, kfi_cq_poll(cq, 3));
 	KUNIT_EXPECT_EQ(test, 1, rounds.calls);
 	KUNIT_EXPECT_EQ(test, 3, rounds.done);
 	kfi_cq_poll(cq, 64);

@@ -453,6 +453,25 @@ static bool ph_send(struct ph_peer *peer, struct kfw_hdr *hdr, u32 payload)
 	return ph_put_hdr(peer, hdr) && ph_put(peer, bytes, payload);
 }
 
+/* @len bytes of payload */
+static bool ph_pad(struct ph_peer *peer, u32 len)
+{
+	u32 n;
+
+	for (; len; len -= n) {
+		n = min(len, PH_BUF);
+		if (!ph_put(peer, ph.buf, n))
+			return false;
+	}
+	return true;
+}
+
+/* A part of a payload */
+static bool ph_part(struct ph_peer *peer, struct kfw_hdr *hdr, u32 len)
+{
+	return ph_begin(peer, hdr, NULL, len) && ph_pad(peer, len);
+}
+
 static int ph_skip(struct ph_peer *peer, u64 left)
 {
 	u8 some[512];
@@ -489,6 +508,22 @@ static void ph_receive(u64 tag, void *context)
 {
 	KUNIT_ASSERT_EQ(ph.test, (ssize_t)0,
 			kfi_trecv(ph.ep, ph.buf, PH_BUF, NULL, KFI_ADDR_UNSPEC, tag, 0, context));
+}
+
+/* A receive for long messages, which all have the same buffer */
+static void ph_long_receive(u64 tag, void *context)
+{
+	struct kvec vec[] = {
+		{ ph.buf, PH_BUF }, { ph.buf, PH_BUF }, { ph.buf, PH_BUF }, { ph.buf, PH_BUF },
+		{ ph.buf, PH_BUF },
+	};
+
+	struct kfi_msg_tagged msg = {
+		.type = KFI_KVEC, .msg_iov = vec, .iov_count = ARRAY_SIZE(vec),
+		.addr = KFI_ADDR_UNSPEC, .tag = tag, .context = context,
+	};
+
+	KUNIT_ASSERT_EQ(ph.test, (ssize_t)0, kfi_trecvmsg(ph.ep, &msg, KFI_COMPLETION));
 }
 
 static kfi_addr_t ph_addr(u64 node, u16 port)
@@ -609,6 +644,8 @@ static int ph_init(struct kunit *test)
 	info = fake_info(ph.w, KFI_EP_RDM);
 	info->caps |= KFI_REMOTE_READ | KFI_REMOTE_WRITE;
 	info->ep_attr->max_msg_size = KFW_PAYLOAD_MAX;
+	info->tx_attr->iov_limit = KFI_PROTO_IOV_MAX;
+	info->rx_attr->iov_limit = KFI_PROTO_IOV_MAX;
 	info->rx_attr->size = 256;
 	ph.cq = fake_cq(ph.w, 4096, 0, NULL, NULL);
 	ph.ep = fake_rdm(ph.w, info, ph.cq);

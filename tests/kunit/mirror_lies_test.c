@@ -16,17 +16,17 @@
 #include "mirror_world.h"
 
 static int lies_posted(struct kfi_rxbuf *rx);
+static int lies_open(struct kfi_conn *conn);
 static unsigned int lies_closed;	/* endpoints */
 
 #define kfm_conn_ops			lies_conn_ops
 #define kfi_rx_done(rx)			lies_posted(rx)
 #define kfi_conn_stop(conn)		((void)(conn), lies_closed++)
-#define kfi_conn_open(conn, dom, info, attr)	((void)(conn), (void)(attr), -ENODEV)
-#define kfi_find(net, need, src, dst, service, info)	((void)(need), *(info) = NULL, -ENODEV)
-#define kfi_dom_get(net, info, owner)	((struct kfi_dom *)ERR_PTR(-ENODEV))
+#define kfi_conn_open(conn, dom, info, attr)	((void)(attr), lies_open(conn))
+#define kfi_find(net, need, src, dst, service, info)	((void)(need), *(info) = NULL, 0)
+#define kfi_dom_get(net, info, owner)	((struct kfi_dom *)NULL)
 #define kfi_dom_put(dom)		((void)(dom))
-#define kfi_region_open(conn, buf, len, access, persist, context, mr) \
-	((void)(conn), (void)(access), -ENODEV)
+#define kfi_region_open(conn, attr, flags, mr)	((void)(conn), (void)(attr), -ENODEV)
 #include "../../ulps/mirror/net.c"
 
 static u32 below(struct rnd_state *rnd, u32 n)
@@ -242,6 +242,24 @@ static void arrive(struct kfm_peer *p, int err)
 	list_add_tail(&lies_rx.entry, &p->inbox);
 }
 
+/* A message arrives before the open fails. */
+static int lies_open(struct kfi_conn *conn)
+{
+	arrive(to_peer(conn), 0);
+	return -ENODEV;
+}
+
+/* An endpoint that could not be opened leaves nothing, for the next one posts all receives. */
+static void lies_open_fails(struct kunit *test)
+{
+	struct kfm_peer *p = &mw_synced(test)->peers[0];
+
+	p->provider = "any";
+	lies_net_work(&p->net.work);
+	KUNIT_EXPECT_TRUE(test, list_empty(&p->inbox));
+	KUNIT_EXPECT_EQ(test, -ENODEV, p->net.logged_err);
+}
+
 /* However fast a peer sends, the worker does all else that is due after a few messages. */
 static void lies_flood(struct kunit *test)
 {
@@ -289,6 +307,7 @@ static void lies_malformed(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(lies_flood),
 	KUNIT_CASE(lies_malformed),
+	KUNIT_CASE(lies_open_fails),
 	KUNIT_CASE(lies_peers),
 	KUNIT_CASE(lies_primary),
 	{}

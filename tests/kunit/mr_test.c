@@ -356,8 +356,11 @@ static void per_io_limits(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 2, 0, &mr, NULL));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_register(mr, &attr, &j.work));
 	attr.iov_count = 2;
-	attr.requested_key = 5;
+	attr.requested_key = 3;	/* of @long_lived */
+	KUNIT_EXPECT_EQ(test, -KFI_ENOKEY, kfi_mr_register(mr, &attr, &j.work));
+	w->domain.prov_keys = true;
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_register(mr, &attr, &j.work));
+	w->domain.prov_keys = false;
 	attr.requested_key = 0;
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_register(long_lived, &attr, &j.work));
 	w->domain.dead = true;

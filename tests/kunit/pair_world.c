@@ -884,7 +884,7 @@ static void pm_endpoint(struct kunit *test, int i)
 	u64 name = i + 1;
 
 	info->caps |= KFI_TAGGED_RMA | KFI_REMOTE_READ | KFI_REMOTE_WRITE | KFI_PLACE;
-	info->ep_attr->max_msg_size = PM_AREA;
+	info->ep_attr->max_msg_size = KFW_PAYLOAD_MAX;
 	info->tx_attr->size = 4 * PM_SLOTS;
 	info->tx_attr->rma_iov_limit = KFW_RMA_MAX;
 	info->rx_attr->size = 4 * PM_SLOTS;

@@ -106,6 +106,44 @@ static void second_write_granted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 40ll * PG_LEN, atomic64_read(&pm.placed));
 }
 
+#define PG_LONG		(KFW_GRANTED_MAX + 1)
+
+/*
+ * The payload of a write to a lasting grant is not divided, so a write that is too long for that sends
+ * an RTW, and its payload comes in parts.
+ */
+static void long_write_sends_rtw(struct kunit *test)
+{
+	static const struct {
+		u32 len;
+		int rtws, parts;
+	} writes[] = {
+		{ PG_LEN, 1, 1 }, { PG_LEN, 2, 2 }, { KFW_GRANTED_MAX, 2, 2 },
+		{ PG_LONG, 3, 3 + KFW_GRANTED_MAX / KFW_FRAME_MAX },
+	};
+	u8 *from = kvmalloc(PG_LONG, GFP_KERNEL), *to = kvmalloc(PG_LONG, GFP_KERNEL);
+	struct kfid_mr *mr;
+	int i;
+
+	KUNIT_ASSERT_TRUE(test, from && to);
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&pm.w->domain.fid, to, PG_LONG, KFI_REMOTE_WRITE, 0,
+					    PG_KEY + 1, 0, &mr, NULL));
+	for (i = 0; i < ARRAY_SIZE(writes); i++) {
+		get_random_bytes(from, writes[i].len);
+		KUNIT_EXPECT_EQ(test, 0, (int)kfi_write(pm.ep[0], from, writes[i].len, NULL,
+							pm.addr[1], 0, PG_KEY + 1, NULL));
+		KUNIT_EXPECT_EQ(test, 0, pm_wait_one());
+		KUNIT_EXPECT_EQ(test, 0, memcmp(from, to, writes[i].len));
+		KUNIT_EXPECT_EQ(test, writes[i].rtws, pg_frames(KFW_RTW));
+		KUNIT_EXPECT_EQ(test, writes[i].parts, pg_frames(KFW_DATA));
+	}
+	KUNIT_EXPECT_EQ(test, 1, pg_frames(KFW_GRANT));
+	KUNIT_EXPECT_TRUE(test, fake_soon(!atomic_read(&pm.refs)));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kvfree(from);
+	kvfree(to);
+}
+
 /* Any part of the region may be written, and exactly that part is. */
 static void any_part(struct kunit *test)
 {
@@ -581,6 +619,7 @@ static void grant_behind_cts(struct kunit *test)
 
 static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(second_write_granted),
+	KUNIT_CASE(long_write_sends_rtw),
 	KUNIT_CASE(any_part),
 	KUNIT_CASE(without_places),
 	KUNIT_CASE(short_writes_need_no_rtw),

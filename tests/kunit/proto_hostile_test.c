@@ -324,7 +324,7 @@ static void too_long(struct kunit *test)
 	ph_send(peer, &rts, 0);
 	PH_RECV(peer, KFW_CTS, &cts);
 	data = ph_data(&cts);
-	ph_begin(peer, &data, NULL, KFW_PAYLOAD_MAX);
+	ph_begin(peer, &data, NULL, KFW_FRAME_MAX);
 	for (i = 0; i < PH_BUF; i++)
 		ph_put(peer, &byte, 1);
 	PH_DONE(-KFI_ETRUNC, &x);	/* the rest does not hold a receive that is full */
@@ -352,7 +352,7 @@ static void dripping_ends(struct kunit *test)
 	ph_send(peer, &rts, 0);
 	PH_RECV(peer, KFW_CTS, &cts);
 	data = ph_data(&cts);
-	ph_begin(peer, &data, NULL, KFW_PAYLOAD_MAX);
+	ph_begin(peer, &data, NULL, KFW_FRAME_MAX);
 	ph_drips(peer);
 	peer = ph_call(2, 5);
 	ph_receive(TAG_Y, &y);
@@ -362,7 +362,26 @@ static void dripping_ends(struct kunit *test)
 	ph_still_posted(TAG_Y, &y);
 }
 
-#define CHUNKS	30U	/* one each PH_SHORT_MS / 8: more than twice the time that a grant has */
+/* A peer sends the first part of a payload, and then other frames: the receive must return. */
+static void stopped_part_ends(struct kunit *test)
+{
+	struct kfw_hdr cts, data, rts = ph_rts(TAG_X, 1, KFW_FRAME_MAX + 1);
+	struct kfw_hdr credit = { .type = KFW_CREDIT };
+	struct ph_peer *peer = ph_call_short();
+	int i, x;
+
+	ph_long_receive(TAG_X, &x);
+	ph_send(peer, &rts, 0);
+	PH_RECV(peer, KFW_CTS, &cts);
+	data = ph_data(&cts);
+	KUNIT_EXPECT_TRUE(test, ph_part(peer, &data, KFW_FRAME_MAX));
+	for (i = 0; i < 100 && !ph_closes(peer, 50); i++)
+		ph_send(peer, &credit, 0);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(peer->closed));
+	ph_still_posted(TAG_X, &x);
+}
+
+#define CHUNKS	28U	/* one each PH_SHORT_MS / 8: more than twice the time that a grant has */
 
 /*
  * A write is in progress when the grant arrives, and takes longer than a grant may be unused: the
@@ -372,15 +391,24 @@ static void write_before_payload(struct kunit *test)
 {
 	const struct kfw_rma seg = { .len = cpu_to_le64(CHUNKS * PH_BUF), .key = cpu_to_le64(0xbad) };
 	struct kfw_hdr cts, data, ack, rts = ph_rts(TAG_X, 1, 32768);
-	struct kfw_hdr write = { .type = KFW_WRITE, .id = cpu_to_le32(2) };
+	struct kfw_hdr write = {
+		.type = KFW_WRITE, .id = cpu_to_le32(2), .rma_count = cpu_to_le16(1),
+		.len = seg.len, .payload = cpu_to_le64(KFW_FRAME_MAX),
+	};
+	struct kfw_hdr rest = {
+		.type = KFW_DATA, .id = cpu_to_le32(2), .slot = cpu_to_le16(KFW_SLOT_WRITE),
+	};
 	struct ph_peer *peer = ph_call_short();
 	int i, x;
 
 	ph_receive(TAG_X, &x);
 	ph_send(peer, &rts, 0);
 	PH_RECV(peer, KFW_CTS, &cts);
-	ph_begin(peer, &write, &seg, CHUNKS * PH_BUF);
+	ph_put_hdr(peer, &write);
+	ph_put(peer, &seg, sizeof(seg));
 	for (i = 0; i < CHUNKS; i++) {
+		if (i && !(i * PH_BUF % KFW_FRAME_MAX))
+			ph_begin(peer, &rest, NULL, KFW_FRAME_MAX);
 		msleep(PH_SHORT_MS / 8);
 		KUNIT_ASSERT_TRUE(test, ph_put(peer, ph.buf, PH_BUF));
 	}
@@ -432,6 +460,176 @@ static void granted_takes_turns(struct kunit *test)
 	ack.gen = rts.gen;
 	ph_send(peer, &ack, 0);
 	PH_DONE(0, &x);
+}
+
+/* ---- long payload comes in parts ---- */
+
+#define LONG	(64U << 20)
+
+/*
+ * The peer has read the header @hdr of a part of a long payload. Now a message of the victim is due,
+ * and an acknowledgement. Return: the bytes of payload that the peer has to read before both of them
+ */
+static u64 ph_turns(struct ph_peer *peer, struct kfw_hdr *hdr, bool message)
+{
+	struct kfw_hdr msg = ph_msg(TAG_HELD);
+	u64 bytes = 0;
+	int wanted = 1;
+
+	msg.flags |= cpu_to_le16(KFW_F_ACK);
+	KUNIT_EXPECT_TRUE(ph.test, ph_send(peer, &msg, 64));
+	if (message) {
+		KUNIT_EXPECT_EQ(ph.test, (ssize_t)0,
+				kfi_send(ph.ep, ph.buf, 64, NULL, ph_addr(2, 5), NULL));
+		wanted++;
+	}
+	for (;;) {
+		bytes += le64_to_cpu(hdr->payload);
+		if (bytes > LONG / 2 || ph_skip(peer, le64_to_cpu(hdr->payload)) ||
+		    ph_get(peer, hdr, sizeof(*hdr), PH_WAIT_MS))
+			return LONG;
+		wanted -= hdr->type == KFW_ACK || hdr->type == KFW_MSG;
+		if (!wanted)
+			return bytes;
+	}
+}
+
+/* Neither a short message nor an acknowledgement waits for all of a message of 64 MiB. */
+static void message_takes_turns(struct kunit *test)
+{
+	struct kvec *vec = kunit_kcalloc(test, LONG / KFW_FRAME_MAX, sizeof(*vec), GFP_KERNEL);
+	u8 *buf = kunit_kzalloc(test, KFW_FRAME_MAX, GFP_KERNEL);
+	struct kfw_hdr hdr, rts, cts = { .type = KFW_CTS };
+	struct ph_peer *peer = ph_call(2, 5);
+	unsigned int i;
+	void *context;
+
+	KUNIT_ASSERT_TRUE(test, vec && buf);
+	for (i = 0; i < LONG / KFW_FRAME_MAX; i++)
+		vec[i] = (struct kvec) { buf, KFW_FRAME_MAX };
+	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_sendv(ph.ep, vec, NULL, LONG / KFW_FRAME_MAX,
+						    ph_addr(2, 5), NULL));
+	PH_RECV(peer, KFW_RTS, &rts);
+	cts.id = rts.id;
+	cts.gen = rts.gen;
+	ph_send(peer, &cts, 0);
+	KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hdr, sizeof(hdr), PH_WAIT_MS));
+	KUNIT_EXPECT_EQ(test, (u8)KFW_DATA, hdr.type);
+	KUNIT_EXPECT_LE(test, ph_turns(peer, &hdr, true), 2ULL * KFW_FRAME_MAX);
+	ph_reset(peer);
+	KUNIT_EXPECT_EQ(test, 0, ph_done(PH_WAIT_MS, &context));	/* the short message */
+	KUNIT_EXPECT_LT(test, ph_done(PH_WAIT_MS, &context), 0);
+}
+
+/* Neither waits for all of the data of a read. */
+static void read_takes_turns(struct kunit *test)
+{
+	struct kfw_hdr hdr, read = {
+		.type = KFW_READ, .rma_count = cpu_to_le16(1), .len = cpu_to_le64(4 * KFW_FRAME_MAX),
+	};
+	struct kfw_rma seg = { .len = read.len, .key = cpu_to_le64(KEY) };
+	u8 *region = kvzalloc(4 * KFW_FRAME_MAX, GFP_KERNEL);
+	struct ph_peer *peer = ph_call(2, 5);
+	void *context;
+
+	KUNIT_ASSERT_NOT_NULL(test, region);
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_reg(&ph.w->domain.fid, region, 4 * KFW_FRAME_MAX,
+					    KFI_REMOTE_READ, 0, KEY, 0, &ph.mr, NULL));
+	ph_put_hdr(peer, &read);
+	ph_put(peer, &seg, sizeof(seg));
+	KUNIT_EXPECT_EQ(test, 0, ph_get(peer, &hdr, sizeof(hdr), PH_WAIT_MS));
+	KUNIT_EXPECT_EQ(test, (u8)KFW_READ_DATA, hdr.type);
+	KUNIT_EXPECT_LE(test, ph_turns(peer, &hdr, true), 2ULL * KFW_FRAME_MAX);
+	KUNIT_EXPECT_EQ(test, 0, ph_done(PH_WAIT_MS, &context));
+	ph_reset(peer);
+	ph_region_ends();
+	kvfree(region);
+}
+
+/* An acknowledgement does not wait for all of a write. What was posted behind the write does. */
+static void write_takes_turns(struct kunit *test)
+{
+	u8 *buf = kunit_kzalloc(test, 4 * KFW_FRAME_MAX, GFP_KERNEL);
+	struct ph_peer *peer = ph_call(2, 5);
+	struct kfw_hdr hdr;
+	struct kfw_rma seg;
+	void *context;
+	u64 bytes;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_write(ph.ep, buf, 4 * KFW_FRAME_MAX, NULL,
+						    ph_addr(2, 5), 0, KEY, NULL));
+	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_send(ph.ep, buf, 64, NULL, ph_addr(2, 5), NULL));
+	KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hdr, sizeof(hdr), PH_WAIT_MS));
+	KUNIT_EXPECT_EQ(test, (u8)KFW_WRITE, hdr.type);
+	KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &seg, sizeof(seg), PH_WAIT_MS));
+	bytes = ph_turns(peer, &hdr, false);
+	KUNIT_EXPECT_EQ(test, (u8)KFW_ACK, hdr.type);
+	KUNIT_EXPECT_LE(test, bytes, 2ULL * KFW_FRAME_MAX);
+	for (; hdr.type != KFW_MSG; bytes += le64_to_cpu(hdr.payload)) {
+		KUNIT_ASSERT_EQ(test, 0, ph_skip(peer, le64_to_cpu(hdr.payload)));
+		KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hdr, sizeof(hdr), PH_WAIT_MS));
+	}
+	KUNIT_EXPECT_EQ(test, 4ULL * KFW_FRAME_MAX + 64, bytes);
+	ph_reset(peer);
+	KUNIT_EXPECT_EQ(test, 0, ph_done(PH_WAIT_MS, &context));
+	KUNIT_EXPECT_LT(test, ph_done(PH_WAIT_MS, &context), 0);
+}
+
+#define MANY	(KFW_FRAME_MAX + 1000)
+
+/* Parts that do not continue the payload that has begun. Each of them ends the connection at once. */
+static void broken_parts_end(struct kunit *test)
+{
+	struct kfw_hdr write = {
+		.type = KFW_WRITE, .rma_count = cpu_to_le16(1), .len = cpu_to_le64(MANY),
+		.payload = cpu_to_le64(KFW_FRAME_MAX), .id = cpu_to_le32(2),
+	};
+	struct kfw_rma seg = { .len = write.len, .key = cpu_to_le64(KEY) };
+	struct kfw_hdr cts, data, rts = ph_rts(TAG_X, 1, MANY);
+	struct kfw_hdr rest = {
+		.type = KFW_DATA, .id = cpu_to_le32(2), .slot = cpu_to_le16(KFW_SLOT_WRITE),
+	};
+	struct ph_peer *peer;
+	int kind, x;
+
+	ph_long_receive(TAG_X, &x);
+	for (kind = 0; kind < 8; kind++) {
+		peer = ph_call(2, 5);
+		if (kind < 4) {
+			ph_send(peer, &rts, 0);
+			PH_RECV(peer, KFW_CTS, &cts);
+			data = ph_data(&cts);
+			if (kind)
+				ph_part(peer, &data, KFW_FRAME_MAX);
+		} else if (kind > 4) {
+			ph_put_hdr(peer, &write);
+			ph_put(peer, &seg, sizeof(seg));
+			ph_pad(peer, KFW_FRAME_MAX);
+		}
+		if (kind == 0) {			/* a short one is the first */
+			ph_begin(peer, &data, NULL, KFW_FRAME_MAX - 1);
+		} else if (kind == 1) {			/* the last one is too long */
+			ph_begin(peer, &data, NULL, 1001);
+		} else if (kind == 2) {			/* the last one is too short */
+			ph_begin(peer, &data, NULL, 999);
+		} else if (kind == 3) {			/* the last one is in a place */
+			data.flags = cpu_to_le16(KFW_F_PLACED);
+			data.payload = 0;
+			data.len = cpu_to_le64(1000);
+			ph_put_hdr(peer, &data);
+		} else if (kind == 6) {			/* another write begins */
+			write.id = cpu_to_le32(3);
+			ph_put_hdr(peer, &write);
+			ph_put(peer, &seg, sizeof(seg));
+		} else {				/* of no write, or too long, or of another */
+			rest.gen = cpu_to_le32(kind == 7);
+			ph_begin(peer, &rest, NULL, kind == 5 ? 1001 : 1000);
+		}
+		if (!ph_closes(peer, 1000))
+			KUNIT_FAIL(test, "broken part %d is accepted\n", kind);
+	}
+	ph_still_posted(TAG_X, &x);
 }
 
 /* ---- RTWs. The link has no places: a CTS names none, and DATA is performed as a WRITE ---- */
@@ -670,8 +868,13 @@ static struct kunit_case ph_cases[] = {
 	KUNIT_CASE(relays_hold_once),
 	KUNIT_CASE(too_long),
 	KUNIT_CASE(dripping_ends),
+	KUNIT_CASE(stopped_part_ends),
 	KUNIT_CASE(write_before_payload),
 	KUNIT_CASE(granted_takes_turns),
+	KUNIT_CASE(message_takes_turns),
+	KUNIT_CASE(read_takes_turns),
+	KUNIT_CASE(write_takes_turns),
+	KUNIT_CASE(broken_parts_end),
 	KUNIT_CASE(rtw_is_served),
 	KUNIT_CASE(unused_rtw_ends),
 	KUNIT_CASE(broken_frames_end),

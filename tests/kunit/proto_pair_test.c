@@ -185,6 +185,78 @@ static void all_kinds(struct kunit *test)
 	KUNIT_EXPECT_GT(test, atomic_read(&pm.lates), 0);
 }
 
+/* Wait for the receive of a message at endpoint 1, if the operation has one. */
+static bool pm_received(const struct pm_slot *s)
+{
+	struct kfi_cq_tagged_entry e;
+
+	return !pm_has_receive(s) || kfi_cq_read(pm.cq[1], &e, 1) == 1;
+}
+
+/*
+ * One operation whose payload comes in several parts, in places or in frames, with several segments.
+ * Each byte arrives where it belongs.
+ */
+static void pm_parts(struct kunit *test, struct pm_slot *s, u32 nsegs)
+{
+	struct kvec near = { pm.area[0], s->len };
+	u8 *from = pm.area[pm_pulls(s)], *to = pm.area[!pm_pulls(s)];
+	struct kfi_rma_iov rma[8];
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .msg_iov = &near, .iov_count = 1, .addr = pm.addr[1],
+		.rma_iov = rma, .rma_iov_count = nsegs,
+	};
+	u64 tagged = pm_has_receive(s) ? KFI_TAGGED : 0;
+	u32 i, at = 0;
+
+	for (i = 0; i < nsegs; i++, at += rma[i - 1].len)
+		rma[i] = (struct kfi_rma_iov) {
+			.addr = at, .key = pm.mr[1]->key,
+			.len = i + 1 < nsegs ? s->len / nsegs + i : s->len - at,
+		};
+	if (tagged)
+		rma[0] = (struct kfi_rma_iov) { .len = s->len, .key = s->tag };
+	KUNIT_ASSERT_TRUE(test, fake_soon(!atomic_read(&pm.refs)));
+	get_random_bytes(from, s->len);
+	memset(to, 0xee, s->len);
+	if (tagged)
+		KUNIT_ASSERT_EQ(test, 0, (int)kfi_trecv(pm.ep[1], pm.area[1], s->len, NULL,
+							KFI_ADDR_UNSPEC, s->tag, 0, NULL));
+	if (s->kind == PM_MSG)
+		KUNIT_ASSERT_EQ(test, 0, (int)kfi_tsend(pm.ep[0], pm.area[0], s->len, NULL,
+							pm.addr[1], s->tag, NULL));
+	else if (pm_pulls(s))
+		KUNIT_ASSERT_EQ(test, 0, (int)kfi_readmsg(pm.ep[0], &msg,
+							  KFI_OPFLAGS_DEFAULT | tagged));
+	else
+		KUNIT_ASSERT_EQ(test, 0, (int)kfi_writemsg(pm.ep[0], &msg,
+							   KFI_OPFLAGS_DEFAULT | tagged));
+	KUNIT_EXPECT_EQ(test, 0, pm_wait_one());
+	KUNIT_EXPECT_TRUE(test, fake_soon(pm_received(s)));
+	if (memcmp(from, to, s->len))
+		KUNIT_FAIL(test, "kind %u, %u bytes in %u segments: wrong data\n", s->kind, s->len,
+			   nsegs);
+}
+
+static void long_payload(struct kunit *test)
+{
+	struct pm_slot s = {};
+	int round, kind;
+
+	pm_proto.params.grants = 0;
+	for (round = 0; round < 8; round++) {
+		pm.sure = round & 1;
+		pm.expose_min = pm.sure ? 0 : U64_MAX;
+		for (kind = 0; kind < PM_KINDS; kind++) {
+			s.kind = kind;
+			s.tag++;
+			s.len = round < 2 ? KFW_FRAME_MAX * 2 : PM_AREA - pm_random(PM_AREA / 2);
+			pm_parts(test, &s, kind == PM_WRITE || kind == PM_READ ? 1 + pm_random(8) : 1);
+		}
+	}
+	KUNIT_EXPECT_GT(test, atomic64_read(&pm.placed), 0ll);
+}
+
 /* Short and long writes to the same memory: those that go to places do not overtake others. */
 static void writes_in_order(struct kunit *test)
 {
@@ -426,6 +498,28 @@ static void link_ends(struct kunit *test)
 	}
 }
 
+/* The same between parts of a long payload. */
+static void link_ends_in_parts(struct kunit *test)
+{
+	struct pm_slot *s = &pm_slots[0];
+	int round;
+
+	memset(pm_slots, 0, sizeof(pm_slots));
+	for (round = 0; round < 40; round++) {
+		KUNIT_EXPECT_TRUE(test, fake_soon(!atomic_read(&pm.refs)));
+		pm.expose_min = round & 1 ? U64_MAX : 0;
+		*s = (struct pm_slot) {
+			.kind = round % PM_KINDS, .from = pm_random(2), .seed = round, .tag = round + 1,
+			.len = PM_AREA,
+		};
+		pm_slot_post(s);
+		fsleep(pm_random(20000));
+		pm_cut();
+		pm_wait(PM_RX);
+		KUNIT_EXPECT_TRUE(test, fake_soon(pm_canceled()));
+	}
+}
+
 /*
  * A peer does not use its grant. The link is closed, and something still reads its payload. The
  * connection takes no receive, and has returned the one that it had granted.
@@ -460,6 +554,7 @@ static void link_ends_unreleased(struct kunit *test)
 
 static struct kunit_case pm_cases[] = {
 	KUNIT_CASE(all_kinds),
+	KUNIT_CASE(long_payload),
 	KUNIT_CASE(writes_in_order),
 	KUNIT_CASE(region_ends),
 	KUNIT_CASE(region_ends_unsent),
@@ -467,6 +562,7 @@ static struct kunit_case pm_cases[] = {
 	KUNIT_CASE(reads_paid),
 	KUNIT_CASE(tread_ends_unsent),
 	KUNIT_CASE(link_ends),
+	KUNIT_CASE(link_ends_in_parts),
 	KUNIT_CASE(link_ends_unreleased),
 	{}
 };

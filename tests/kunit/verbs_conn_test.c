@@ -8,7 +8,11 @@
 /* In place of those of kfi.ko and rdma_cm */
 #define __kfi_tx_complete		conn_test_told
 #define rdma_consumer_reject_data	conn_test_reject_data
+#define rdma_destroy_id			conn_test_id_done
+#define rdma_disconnect			conn_test_disconnect
+#define rdma_lock_handler		conn_test_id_done
 #define rdma_reject			conn_test_reject
+#define rdma_unlock_handler		conn_test_id_done
 
 #include <linux/irq_work.h>
 #include "verbs_world.h"
@@ -24,7 +28,8 @@ struct kfi_prov_ops kv_msg_ops;
  * @op: operations, each with @kop
  * @told: operations that have ended, with @err
  * @lost: ends of the connection that were begun
- * @rejects: calls that were rejected, the last one with @reject_data
+ * @ready: connections that were reported to the consumer
+ * @rejects: calls that were rejected, the last one with @reject_len bytes of data
  */
 struct msg {
 	struct world		*w;
@@ -34,8 +39,9 @@ struct msg {
 	unsigned int		told[OPS];
 	int			err[OPS];
 	atomic_t		lost;
+	unsigned int		ready;
 	unsigned int		rejects;
-	const void		*reject_data;
+	u8			reject_len;
 };
 
 static struct msg *the_msg;
@@ -57,8 +63,17 @@ const void *conn_test_reject_data(struct rdma_cm_id *id, struct rdma_cm_event *e
 int conn_test_reject(struct rdma_cm_id *id, const void *data, u8 len, u8 reason)
 {
 	the_msg->rejects++;
-	the_msg->reject_data = data;
+	the_msg->reject_len = len;
 	return 0;
+}
+
+int conn_test_disconnect(struct rdma_cm_id *id)
+{
+	return 0;
+}
+
+void conn_test_id_done(struct rdma_cm_id *id)
+{
 }
 
 struct kv_conn *kv_msg_conn(struct kv_ep *vep)
@@ -68,6 +83,7 @@ struct kv_conn *kv_msg_conn(struct kv_ep *vep)
 
 void kv_msg_ready(struct kv_conn *conn)
 {
+	the_msg->ready++;
 }
 
 bool kv_msg_was_ready(struct kv_conn *conn)
@@ -104,24 +120,26 @@ static struct msg *msg_open(struct kunit *test)
 	the_msg = m;
 	m->w = world_open(test);
 	KUNIT_ASSERT_EQ(test, 0, kv_plain_open(&m->w->vep));
-	m->conn = kv_conn_new(&m->w->vep, NULL);
+	m->conn = kv_conn_new(&m->w->vep);
 	KUNIT_ASSERT_NOT_NULL(test, m->conn);
 	the_conn = m->conn;
 	INIT_WORK(&m->conn->down_work, conn_lost);
-	INIT_WORK(&m->conn->step_work, step_none);
+	INIT_WORK(&m->conn->qp.step_work, step_none);
 	m->conn->qp.kdom = &m->w->kdom;
-	m->conn->id = &m->w->id;
-	KUNIT_ASSERT_EQ(test, 0, kv_conn_qp(m->conn));
+	kv_cm_take(&m->conn->qp, &m->w->id);
+	KUNIT_ASSERT_EQ(test, 0, kv_conn_open(&m->conn->qp));
+	cancel_delayed_work_sync(&m->conn->deadline);
+	m->conn->qp.state = KV_CM_CONNECTED;
 	m->conn->qp.reads_max = 4;
 	m->conn->qp.mtu = 4096;
-	m->conn->state = KV_READY;
+	m->conn->qp.up = true;
 	return m;
 }
 
 /* The queue pair has gone: what is left ends. */
 static void flush(struct msg *m)
 {
-	set_bit(KV_DEAD, &m->conn->flags);
+	m->conn->qp.detached = true;
 	kv_tx_flush_all(m->conn, -ESHUTDOWN);
 }
 
@@ -134,7 +152,7 @@ static void msg_close(struct msg *m)
 	cancel_delayed_work_sync(&conn->more_work);
 	flush_workqueue(kv_cm_wq);
 	kv_rq_stop(conn);
-	kv_qp_destroy(&conn->qp, conn->id);
+	kv_qp_destroy(&conn->qp);
 	kv_qp_free(&conn->qp);
 	KUNIT_EXPECT_EQ(m->w->test, 1, refcount_read(&conn->ref));
 	kv_conn_put(conn);
@@ -202,7 +220,7 @@ static void post_refused(struct kunit *test)
 		post(m, i, KFI_OPC_WRITE, 512, &rma, 1);
 	}
 	spin_lock_bh(&m->conn->qp.lock);
-	kv_put_empty_write(&m->conn->qp, KV_SQ_PROBE);
+	kv_put_empty_write(&m->conn->qp, KV_SQ_OTHER);
 	kv_conn_post(m->conn);
 	spin_unlock_bh(&m->conn->qp.lock);
 	for (i = w->nwr; i--; )		/* the last first, which stands for the others */
@@ -505,7 +523,7 @@ static void next_connection(struct msg *m, struct kv_region *region, u32 key)
 	KUNIT_EXPECT_EQ(test, KV_CHUNK_NEW, region->chunk[0].state);
 	KUNIT_ASSERT_FALSE(test, list_empty(&region->reg_node));
 	m->conn->qp.broken = false;
-	clear_bit(KV_DEAD, &m->conn->flags);
+	m->conn->qp.detached = false;
 	m->w->nwr = 0;
 	kv_tx_kick(m->conn);
 	KUNIT_ASSERT_EQ(test, 2, m->w->nwr);
@@ -588,23 +606,30 @@ static struct rdma_cm_event refusal(const void *data, u8 len)
 /* Only the answer to our call means more than an end. */
 static void refused_by_caller(struct kunit *test)
 {
-	static const u8 states[] = { KV_WAITING, KV_ACCEPTED, KV_READY };
+	static const struct {
+		u8 state;
+		bool up;
+		int err;
+	} rows[] = {
+		{ KV_CM_CALLED, false, -ECONNREFUSED },
+		{ KV_CM_CONNECTED, false, -ECONNREFUSED },
+		{ KV_CM_CONNECTED, true, -ESHUTDOWN },
+	};
 	struct rdma_cm_event event = refusal("no", 2);
 	struct msg *m = msg_open(test);
 	unsigned int i;
 
-	for (i = 0; i < 2 * ARRAY_SIZE(states); i++) {
-		m->conn->pc.dialed = i & 1;
-		m->conn->state = states[i / 2];
-		KUNIT_EXPECT_EQ(test, states[i / 2] == KV_READY ? -ESHUTDOWN : -ECONNREFUSED,
-				kv_cm_event(m->conn, &event));
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		m->conn->flags = 0;
+		m->conn->qp.state = rows[i].state;
+		m->conn->qp.up = rows[i].up;
+		KUNIT_EXPECT_EQ(test, 0, m->w->id.event_handler(&m->w->id, &event));
+		flush_workqueue(kv_cm_wq);
+		KUNIT_EXPECT_EQ(test, i + 1, atomic_read(&m->lost));
+		KUNIT_EXPECT_EQ(test, rows[i].err, m->conn->error);
 		KUNIT_EXPECT_FALSE(test, m->conn->rejected);
 		KUNIT_EXPECT_EQ(test, 0, m->conn->data_in_len);
 	}
-	m->conn->pc.dialed = false;
-	m->conn->state = KV_CALLING;
-	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, kv_cm_event(m->conn, &event));
-	KUNIT_EXPECT_FALSE(test, m->conn->rejected);
 	msg_close(m);
 }
 
@@ -616,45 +641,76 @@ static void refused_by_called(struct kunit *test)
 	struct rdma_cm_event event;
 	struct msg *m = msg_open(test);
 
-	m->conn->pc.dialed = true;
-	m->conn->state = KV_CALLING;
+	m->conn->qp.state = KV_CM_CALLING;
 	event = refusal("no", 2);
-	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, kv_cm_event(m->conn, &event));
+	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, kv_cm_event(&m->conn->qp, &event));
 	KUNIT_EXPECT_TRUE(test, m->conn->rejected);
 	KUNIT_EXPECT_EQ(test, 2, m->conn->data_in_len);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(m->conn->data_in, "no", 2));
 	event = refusal(more, sizeof(more));
-	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, kv_cm_event(m->conn, &event));
+	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, kv_cm_event(&m->conn->qp, &event));
 	KUNIT_EXPECT_EQ(test, KVW_DATA_MAX, m->conn->data_in_len);
 	event = refusal(&front, sizeof(front));
-	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, kv_cm_event(m->conn, &event));
+	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, kv_cm_event(&m->conn->qp, &event));
 	KUNIT_EXPECT_EQ(test, 0, m->conn->data_in_len);
 	event = refusal(&front, sizeof(front) - 1);
-	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, kv_cm_event(m->conn, &event));
+	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, kv_cm_event(&m->conn->qp, &event));
 	KUNIT_EXPECT_EQ(test, sizeof(front) - 1, m->conn->data_in_len);
 	msg_close(m);
 }
 
-/* The listener closes before the step of a rejection: the caller gets the consumer's data. */
-static void listener_closes(struct kunit *test)
+/* A caller gets the data of the consumer that has rejected it, and none if the listener closes. */
+static void request_ends(struct kunit *test)
 {
 	struct msg *m = msg_open(test);
-	struct kv_conn *conn = m->conn;
+	struct kfi_conn_set set = {};
+	struct kv_conn *conn;
+	unsigned int i;
 
-	conn->state = KV_WAITING;
-	conn->data_out_len = 2;
-	kv_cm_disconnect(conn);
-	KUNIT_EXPECT_EQ(test, 1, m->rejects);
-	KUNIT_EXPECT_NULL(test, m->reject_data);
-	set_bit(KV_STEP_REJECT, &conn->flags);
-	kv_cm_disconnect(conn);
-	KUNIT_EXPECT_EQ(test, 2, m->rejects);
-	KUNIT_EXPECT_PTR_EQ(test, (const void *)conn->data_out, m->reject_data);
-	clear_bit(KV_STEP_REJECT, &conn->flags);
-	conn->qp.ib = NULL;
-	kv_cm_disconnect(conn);		/* it was sent */
-	KUNIT_EXPECT_EQ(test, 2, m->rejects);
-	conn->qp.ib = &m->w->qp;
+	kv_proto.params.backlog = 1;
+	kv_proto.params.source_backlog = 1;
+	kfi_conn_set_init(&set, NULL, &kv_conn_set_ops);
+	for (i = 0; i < 2; i++) {
+		conn = kv_conn_new(NULL);
+		KUNIT_ASSERT_NOT_NULL(test, conn);
+		KUNIT_ASSERT_EQ(test, 0, kfi_conn_set_add(&set, &conn->pc));
+		kv_cm_take(&conn->qp, &m->w->id);
+		conn->qp.data_len = 2;
+		if (i)
+			kfi_conn_set_reject(&conn->pc);
+		else
+			kv_conn_fail(conn, -ECONNREFUSED);
+		flush_workqueue(kv_cm_wq);
+		KUNIT_EXPECT_EQ(test, i + 1, m->rejects);
+		KUNIT_EXPECT_EQ(test, i ? 2 : 0, m->reject_len);
+		KUNIT_EXPECT_EQ(test, 1, refcount_read(&conn->ref));
+		kv_conn_put(conn);
+	}
+	KUNIT_EXPECT_TRUE(test, list_empty(&set.conns));
+	msg_close(m);
+}
+
+/*
+ * The caller's message is here before rdma_cm knows that the connection is established: the
+ * consumer hears of the connection, once.
+ */
+static void message_is_first(struct kunit *test)
+{
+	struct msg *m = msg_open(test);
+	struct kv_qp *qp = &m->conn->qp;
+	unsigned int i;
+
+	qp->up = false;
+	INIT_WORK(&qp->step_work, kv_cm_step_work);
+	for (i = 0; i < 2; i++) {
+		kv_cm_step(qp, KV_STEP_READY);
+		flush_work(&qp->step_work);
+		KUNIT_EXPECT_TRUE(test, qp->up);
+		KUNIT_EXPECT_EQ(test, 1, m->ready);
+	}
+	kv_cm_detach(qp);
+	kv_cm_step(qp, KV_STEP_READY);
+	KUNIT_EXPECT_EQ(test, 0, qp->steps);
 	msg_close(m);
 }
 
@@ -675,7 +731,7 @@ static void calls_of_one_source(struct kunit *test)
 	kv_proto.params.source_backlog = SOURCE_BACKLOG;
 	kfi_conn_set_init(&set, NULL, &kv_conn_set_ops);
 	for (i = 0, n = 0; i <= BACKLOG; i++) {
-		conn[n] = kv_conn_new(NULL, NULL);
+		conn[n] = kv_conn_new(NULL);
 		KUNIT_ASSERT_NOT_NULL(test, conn[n]);
 		conn[n]->name.in = (struct sockaddr_in) {
 			.sin_family = AF_INET, .sin_port = htons(i + 1),
@@ -714,7 +770,8 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(event_of_no_end),
 	KUNIT_CASE(refused_by_caller),
 	KUNIT_CASE(refused_by_called),
-	KUNIT_CASE(listener_closes),
+	KUNIT_CASE(request_ends),
+	KUNIT_CASE(message_is_first),
 	KUNIT_CASE(calls_of_one_source),
 	{}
 };

@@ -16,6 +16,8 @@
 #include "../../providers/verbs/stream.c"
 #include "../../providers/verbs/expose.c"
 
+const struct kvw_front kv_front;
+
 #define UNIT	100	/* bytes of a unit here: one SEND */
 
 /**
@@ -83,6 +85,10 @@ size_t stream_test_bytes(struct kfi_link *link, const void *bytes, size_t len)
 
 /* ---- the side ---- */
 
+static const struct kv_qp_ops side_ops = {
+	.watch = kv_stream_watch, .sent = kv_stream_sent, .abandon = kv_stream_abandon,
+};
+
 static struct side *side_open(struct kunit *test)
 {
 	struct side *side = kunit_kzalloc(test, sizeof(*side), GFP_KERNEL);
@@ -91,11 +97,12 @@ static struct side *side_open(struct kunit *test)
 	the_side = side;
 	side->w = world_open(test);
 	side->takes = SIZE_MAX;
-	side->s = kv_stream_new(&side->w->kdom, &side->kl.link);
-	KUNIT_ASSERT_NOT_NULL(test, side->s);
+	side->s = kv_stream_new(&side->w->vep, &side->kl.link, &side_ops);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(side->s));
 	side->kl.stream = side->s;
-	side->s->connected = true;
-	KUNIT_ASSERT_EQ(test, 0, kv_stream_open(side->s, &side->w->vep.pe.ep, &side->w->id));
+	kv_cm_take(&side->s->qp, &side->w->id);
+	side->s->qp.state = KV_CM_CONNECTED;
+	KUNIT_ASSERT_EQ(test, 0, kv_stream_open(&side->s->qp));
 	KUNIT_ASSERT_EQ(test, KVW_FIRST, side->w->nrecvs);
 	kv_stream_up(side->s);
 	return side;
@@ -103,8 +110,8 @@ static struct side *side_open(struct kunit *test)
 
 static void side_close(struct side *side)
 {
-	kv_stream_detach(side->s);
-	kv_stream_close(side->s, &side->w->id);
+	kv_cm_detach(&side->s->qp);
+	kv_stream_close(side->s);
 	kv_stream_free(side->s);
 	world_close(side->w);
 }
@@ -408,17 +415,57 @@ static void queue_is_full(struct kunit *test)
 	side_close(side);
 }
 
+/* Send @head bytes of frames, and @len bytes that the device reads in the memory of their owner. */
+static void send_mapped(struct side *side, u32 head, size_t len)
+{
+	static const u8 frames[UNIT];
+	struct kvec kvec = { side->w->mem, len };
+	struct iov_iter iter;
+	struct kfi_unit unit = {
+		.head = frames, .len = head, .payload = &iter, .left = len,
+		.flags = KFI_UNIT_SPLICE,
+	};
+
+	iov_iter_kvec(&iter, ITER_SOURCE, &kvec, 1, len);
+	spin_lock_bh(&side->s->qp.lock);
+	KUNIT_EXPECT_EQ(side->w->test, 0, kv_post_unit(&side->kl.link, &unit));
+	spin_unlock_bh(&side->s->qp.lock);
+}
+
+/* What is mapped is read when its request has ended; bytes before it and behind it are copied. */
+static void memory_is_read(struct kunit *test)
+{
+	struct side *side = side_open(test);
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, 0, send(side));
+	KUNIT_EXPECT_EQ(test, UNIT, kv_sent_to(&side->kl.link));
+	for (i = 0; i < 2; i++) {
+		send_mapped(side, UNIT, KV_COPY + 1);
+		KUNIT_EXPECT_EQ(test, 0, send(side));
+		KUNIT_EXPECT_EQ(test, 2 * UNIT, kv_sent_to(&side->kl.link));
+	}
+	KUNIT_ASSERT_EQ(test, 5, side->w->nwr);
+	device_report(side->w, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, 4 * UNIT + KV_COPY + 1, kv_sent_to(&side->kl.link));
+	device_report(side->w, 3, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, 5 * UNIT + 2 * (KV_COPY + 1), kv_sent_to(&side->kl.link));
+	send_mapped(side, 0, KV_COPY + 1);
+	KUNIT_EXPECT_EQ(test, 5 * UNIT + 2 * (KV_COPY + 1), kv_sent_to(&side->kl.link));
+	side_close(side);
+}
+
 /* Nothing is sent before the connection stands, nor after its end. */
 static void closed(struct kunit *test)
 {
 	struct side *side = side_open(test);
 
-	side->s->up = false;
+	side->s->qp.up = false;
 	KUNIT_EXPECT_EQ(test, -EAGAIN, send(side));
 	KUNIT_EXPECT_FALSE(test, side->s->starved);
 	come(side, KVW_FIRST, KVW_F_PING, 0);
 	KUNIT_EXPECT_EQ(test, 0, side->w->nwr);
-	side->s->up = true;
+	side->s->qp.up = true;
 	KUNIT_EXPECT_EQ(test, 0, send(side));
 	KUNIT_EXPECT_EQ(test, KVW_F_PONG, le16_to_cpu(head_of(side, 0)->flags));
 	side->w->refuse = -ENOMEM;
@@ -565,9 +612,9 @@ static void expose_refused(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, -ENOSPC, expose(side, &x, MEM, place, 1));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, expose(side, &x, 0, place, 4));
-	side->s->up = false;
+	side->s->qp.up = false;
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, expose(side, &x, MEM, place, 4));
-	side->s->up = true;
+	side->s->qp.up = true;
 	KUNIT_EXPECT_EQ(test, KV_FRMRS, nfree(side));
 	KUNIT_EXPECT_EQ(test, 0, side->w->nwr);
 	KUNIT_EXPECT_EQ(test, 0, conceal(side, &x));
@@ -649,6 +696,7 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(reserve),
 	KUNIT_CASE(room_is_told_once),
 	KUNIT_CASE(queue_is_full),
+	KUNIT_CASE(memory_is_read),
 	KUNIT_CASE(closed),
 	KUNIT_CASE(receives_are_told),
 	KUNIT_CASE(read_in_parts),

@@ -123,7 +123,7 @@ void nm_link_interrupt(struct nm_end *end)
 {
 	lockdep_assert_held_write(&end->bridge->lock);
 	if (end->present)
-		hrtimer_start(&end->link_irq, us_to_ktime(end->bridge->lag_us),
+		hrtimer_start(&end->link_irq, ns_to_ktime(end->bridge->lag_us * NSEC_PER_USEC),
 			      HRTIMER_MODE_REL_PINNED_HARD);
 }
 

@@ -200,7 +200,7 @@ static void nm_forget(struct nm_chan *c, struct nm_copy *copy)
 
 void nm_look(struct timer_list *timer)
 {
-	struct nm_chan *c = timer_container_of(c, timer, look);
+	struct nm_chan *c = container_of(timer, struct nm_chan, look);
 
 	tasklet_schedule(&c->told);
 }

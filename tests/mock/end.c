@@ -243,7 +243,8 @@ static int nm_peer_spad_write(struct ntb_dev *ntb, int pidx, int i, u32 value)
 	return 0;
 }
 
-static struct device *nm_get_dma_dev(struct ntb_dev *ntb)
+/* Kernels before 7.2 do not ask: there the clients use the function on no bus. */
+static struct device __maybe_unused *nm_get_dma_dev(struct ntb_dev *ntb)
 {
 	return &nm_of(ntb)->dma->dev;
 }
@@ -256,7 +257,7 @@ static struct ntb_dev_ops nm_ops = {
 	.link_is_up		= nm_link_is_up,
 	.link_enable		= nm_op_link_enable,
 	.link_disable		= nm_op_link_disable,
-	.get_dma_dev		= nm_get_dma_dev,
+	KFI_NTB_OPS_DMA_DEV(nm_get_dma_dev)
 	.mw_count		= nm_mw_count,
 	.mw_get_align		= nm_mw_get_align,
 	.mw_set_trans		= nm_mw_set_trans,

@@ -7,8 +7,12 @@
  *
  * The target has to refuse, to answer with an error, or to end the connection; and to continue to
  * serve others, which tests/nvme/inside checks. With rogue=1 it is a target that nvme-kfi connects
- * to, and the lines begin with "kfabric-rogue:".
+ * to, and stays until it is unloaded.
+ *
+ * What the kit does with crowds, short messages, and answers that are doubled or too long is proved
+ * by tests/kunit/ulp_test.c.
  */
+#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/nvme.h>
@@ -16,8 +20,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/unaligned.h>
-#include <kfi_cm.h>
-#include <kfi_conn.h>
+#include <kfi_req.h>
 #include "proto.h"
 
 static char *provider = "sockets", *node = "10.0.0.2", *service = KFN_PORT,
@@ -30,10 +33,6 @@ module_param(service, charp, 0);
 MODULE_PARM_DESC(service, "its service");
 module_param(nqn, charp, 0);
 MODULE_PARM_DESC(nqn, "a subsystem of its");
-
-static char *other;
-module_param(other, charp, 0);
-MODULE_PARM_DESC(other, "another IPv4 address of this host, for a case that needs two");
 
 static char *hostnqn = "nqn.2026-01.kfabric:hostile";
 module_param(hostnqn, charp, 0);
@@ -48,10 +47,9 @@ static bool rogue;
 module_param(rogue, bool, 0);
 MODULE_PARM_DESC(rogue, "be a target for nvme-kfi instead, which listens at node");
 
-static unsigned int silence;
-module_param(silence, uint, 0);
-MODULE_PARM_DESC(silence,
-		 "seconds that the target waits for NVMe's connect, to be tried alone: all else may take longer than that");
+static unsigned int calls;
+module_param(calls, uint, 0444);
+MODULE_PARM_DESC(calls, "connections that a host has requested of it");
 
 enum {
 	HOSTILE_WAIT_MS	= 20000,
@@ -59,175 +57,177 @@ enum {
 	HOSTILE_CAPSULE	= 8192,
 	HOSTILE_REFUSED	= 1000,
 	HOSTILE_QID	= 2,	/* a queue that a host with one I/O queue does not have */
-	HOSTILE_CROWD	= 208,	/* more queues of the longest kind than a port has place for */
 };
 
 #define HOSTILE_NO_KEY	U64_MAX
 
 /**
  * struct hostile - a connection
+ * @conn: the kit's part
  * @info: the target
- * @fabric: fabric
- * @domain: domain
- * @eq: events
- * @cq: completions
- * @ep: endpoint
- * @rsps: answers of the target
+ * @dom: domain
+ * @wait: woken by an answer, and by the loss
+ * @answers: that have arrived and were not looked at
+ * @lost: the target has ended the connection
+ * @rep: the target's answer to the connection request
  * @capsule: message that is sent
  * @next: message that is sent behind it
- * @status: status of the last answer, without the phase
+ * @sent: for both
+ * @len: bytes of the last answer
+ * @status: its status, without the phase
  * @detached: key of the region that it has detached, or HOSTILE_NO_KEY
+ * @req: has a region
  *
  * One task uses it.
  */
 struct hostile {
+	struct kfi_conn		conn;
 	struct kfi_info		*info;
-	struct kfid_fabric	*fabric;
-	struct kfid_domain	*domain;
-	struct kfid_eq		*eq;
-	struct kfid_cq		*cq;
-	struct kfid_ep		*ep;
-	struct nvme_completion	rsps[HOSTILE_RSPS];
+	struct kfi_dom		*dom;
+	wait_queue_head_t	wait;
+	atomic_t		answers;
+	bool			lost;
+	struct nvme_rdma_cm_rep	rep;
 	u8			capsule[HOSTILE_CAPSULE];
 	u8			next[HOSTILE_CAPSULE];
+	struct kfi_cqe		sent[2];
+	u32			len;
 	u16			status;
 	u64			detached;
+	struct kfi_req		req;
 };
 
 /* ---- a connection ---- */
 
-static void hostile_close_fid(kfid_t fid)
+static void hostile_received(struct kfid_cq *cq, struct kfi_cqe *cqe,
+			     const struct kfi_cq_err_entry *wc)
 {
-	if (fid)
-		WARN_ON(kfi_close(fid));
+	struct nvme_completion rsp;
+	struct kfi_conn *conn = kfi_rx_take(cqe, wc, &rsp, sizeof(rsp));
+	struct hostile *hostile = container_of(conn, struct hostile, conn);
+
+	if (!conn)
+		return;
+	hostile->len = wc->len;
+	hostile->status = le16_to_cpu(rsp.status) >> 1;
+	hostile->detached = wc->flags & KFI_INVALIDATE ? wc->data : HOSTILE_NO_KEY;
+	atomic_inc(&hostile->answers);
+	wake_up(&hostile->wait);
 }
+
+static void hostile_lost(struct kfi_conn *conn, int err)
+{
+	struct hostile *hostile = container_of(conn, struct hostile, conn);
+
+	WRITE_ONCE(hostile->lost, true);
+	wake_up(&hostile->wait);
+}
+
+static const struct kfi_conn_ops hostile_ops = {
+	.received = hostile_received, .lost = hostile_lost,
+};
 
 static void hostile_close(struct hostile *hostile)
 {
-	hostile_close_fid(hostile->ep ? &hostile->ep->fid : NULL);
-	hostile_close_fid(hostile->cq ? &hostile->cq->fid : NULL);
-	hostile_close_fid(hostile->eq ? &hostile->eq->fid : NULL);
-	hostile_close_fid(hostile->domain ? &hostile->domain->fid : NULL);
-	hostile_close_fid(hostile->fabric ? &hostile->fabric->fid : NULL);
+	kfi_conn_close(&hostile->conn);
+	if (!IS_ERR_OR_NULL(hostile->dom))
+		kfi_dom_put(hostile->dom);
 	kfi_freeinfo(hostile->info);
 	kfree(hostile);
 }
 
-/* @from: the address to connect from, or NULL */
-static int hostile_find(struct hostile *hostile, const char *from)
+static int hostile_objects(struct hostile *hostile)
 {
+	const struct kfi_conn_attr attr = {
+		.depth = HOSTILE_RSPS, .rx_len = sizeof(struct nvme_completion), .region_segs = 1,
+		.where = KFI_CONN_WORK,
+	};
 	struct kfi_need need = KFN_NEED;
+	int ret;
 
 	need.provider = provider;
-	return kfi_find(current->nsproxy->net_ns, &need, from, node, service, &hostile->info);
+	ret = kfi_find(current->nsproxy->net_ns, &need, NULL, node, service, &hostile->info);
+	if (ret)
+		return ret;
+	hostile->dom = kfi_dom_get(current->nsproxy->net_ns, hostile->info, THIS_MODULE);
+	return PTR_ERR_OR_ZERO(hostile->dom) ?:
+	       kfi_conn_open(&hostile->conn, hostile->dom, hostile->info, &attr);
 }
 
-static int hostile_receives(struct hostile *hostile)
-{
-	int i, ret = 0;
-
-	for (i = 0; i < HOSTILE_RSPS && !ret; i++)
-		ret = kfi_recv(hostile->ep, &hostile->rsps[i], sizeof(hostile->rsps[i]), NULL, 0,
-			       &hostile->rsps[i]);
-	return ret;
-}
-
-static int hostile_objects(struct hostile *hostile, const char *from)
-{
-	struct kfi_eq_attr eq = { .wait_obj = KFI_WAIT_QUEUE };
-	struct kfi_cq_attr cq = {
-		.size = 64, .format = KFI_CQ_FORMAT_DATA, .wait_obj = KFI_WAIT_QUEUE,
-	};
-
-	return hostile_find(hostile, from) ?:
-	       kfi_fabric_net(current->nsproxy->net_ns, hostile->info->fabric_attr,
-			      &hostile->fabric, NULL) ?:
-	       kfi_domain(hostile->fabric, hostile->info, &hostile->domain, NULL) ?:
-	       kfi_eq_open(hostile->fabric, &eq, &hostile->eq, NULL, NULL) ?:
-	       kfi_cq_open(hostile->domain, &cq, &hostile->cq, NULL, NULL) ?:
-	       kfi_endpoint(hostile->domain, hostile->info, &hostile->ep, NULL) ?:
-	       kfi_ep_bind(hostile->ep, &hostile->cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
-	       kfi_ep_bind(hostile->ep, &hostile->eq->fid, 0) ?:
-	       kfi_enable(hostile->ep) ?:
-	       hostile_receives(hostile);
-}
-
-static struct hostile *hostile_open(const char *from)
+static struct hostile *hostile_open(void)
 {
 	struct hostile *hostile = kzalloc(sizeof(*hostile), GFP_KERNEL);
 	int ret;
 
 	if (!hostile)
 		return ERR_PTR(-ENOMEM);
-	ret = hostile_objects(hostile, from);
+	init_waitqueue_head(&hostile->wait);
+	kfi_conn_init(&hostile->conn, &hostile_ops);
+	ret = hostile_objects(hostile);
 	if (!ret)
 		return hostile;
 	hostile_close(hostile);
 	return ERR_PTR(ret);
 }
 
-static int hostile_event_error(struct hostile *hostile)
-{
-	struct nvme_rdma_cm_rej rej = {};
-	struct kfi_eq_err_entry err = { .err_data = &rej, .err_data_size = sizeof(rej) };
-
-	if (kfi_eq_readerr(hostile->eq, &err, 0) < 0)
-		return -EIO;
-	return err.err_data_size >= sizeof(rej) && rej.recfmt == cpu_to_le16(NVME_RDMA_CM_FMT_1_0) ?
-	       HOSTILE_REFUSED + le16_to_cpu(rej.sts) : -err.err;
-}
-
-/* Return: 0 if the result is @want; HOSTILE_REFUSED + the target's reason; or a negative error. */
-static int hostile_event(struct hostile *hostile, u32 want, unsigned int ms)
-{
-	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct nvme_rdma_cm_rep)] __aligned(8);
-	u32 event;
-	ssize_t n = kfi_eq_sread(hostile->eq, &event, buf, sizeof(buf), ms, 0);
-
-	if (n == -KFI_EAVAIL)
-		return hostile_event_error(hostile);
-	if (n < 0)
-		return n;
-	return event == want ? 0 : -EPROTO;
-}
-
+/* Return: 0; HOSTILE_REFUSED + the target's reason; or a negative error. */
 static int hostile_connect(struct hostile *hostile, const void *data, size_t len)
 {
-	return kfi_connect(hostile->ep, hostile->info->dest_addr, data, len) ?:
-		       hostile_event(hostile, KFI_CONNECTED, HOSTILE_WAIT_MS);
+	const struct nvme_rdma_cm_rej *rej = (void *)&hostile->rep;
+	size_t answer = sizeof(hostile->rep);
+	int ret = kfi_conn_connect(&hostile->conn, hostile->info->dest_addr, data, len,
+				   &hostile->rep, &answer, HOSTILE_WAIT_MS);
+
+	if (ret == -ECONNREFUSED && answer >= sizeof(*rej) &&
+	    rej->recfmt == cpu_to_le16(NVME_RDMA_CM_FMT_1_0))
+		return HOSTILE_REFUSED + le16_to_cpu(rej->sts);
+	return ret;
 }
 
 /* Return: 0 when the target has ended the connection. */
 static int hostile_ended(struct hostile *hostile, unsigned int ms)
 {
-	int ret = hostile_event(hostile, KFI_SHUTDOWN, ms);
-
-	return ret == -ECONNRESET || ret == -ECONNABORTED ? 0 : ret;
+	return wait_event_timeout(hostile->wait, READ_ONCE(hostile->lost), msecs_to_jiffies(ms)) ?
+	       0 : -ETIMEDOUT;
 }
 
 /* ---- commands ---- */
 
+static void hostile_sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+}
+
+static int hostile_post(struct hostile *hostile, void *capsule, struct kfi_cqe *sent, size_t len)
+{
+	struct kvec iov = { capsule, len };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = KFI_ADDR_UNSPEC,
+		.context = sent,
+	};
+	int ret = -ENOTCONN;
+
+	sent->done = hostile_sent;
+	if (kfi_conn_enter(&hostile->conn)) {
+		ret = kfi_sendmsg(hostile->conn.ep, &msg, KFI_CQE);
+		kfi_conn_exit(&hostile->conn);
+	}
+	return ret;
+}
+
 static int hostile_send(struct hostile *hostile, size_t len)
 {
-	return kfi_send(hostile->ep, hostile->capsule, len, NULL, 0, hostile->capsule);
+	return hostile_post(hostile, hostile->capsule, &hostile->sent[0], len);
 }
 
 /* Wait for the next answer. Return: 0, or a negative error, -EIO for an end of the connection. */
 static int hostile_answer(struct hostile *hostile)
 {
-	struct kfi_cq_data_entry entry;
-	struct nvme_completion *rsp;
-	ssize_t n;
-
-	do {
-		n = kfi_cq_sread(hostile->cq, &entry, 1, NULL, HOSTILE_WAIT_MS);
-	} while (n == 1 && !(entry.flags & KFI_RECV));
-	if (n != 1)
-		return n == -KFI_EAVAIL ? -EIO : n ?: -ETIMEDOUT;
-	rsp = entry.op_context;
-	hostile->status = le16_to_cpu(rsp->status) >> 1;
-	hostile->detached = entry.flags & KFI_INVALIDATE ? entry.data : HOSTILE_NO_KEY;
-	return entry.len == sizeof(*rsp) ? 0 : -EPROTO;
+	if (!wait_event_timeout(hostile->wait, atomic_read(&hostile->answers) ||
+			       READ_ONCE(hostile->lost), msecs_to_jiffies(HOSTILE_WAIT_MS)))
+		return -ETIMEDOUT;
+	if (!atomic_add_unless(&hostile->answers, -1, 0))
+		return -EIO;
+	return hostile->len == sizeof(struct nvme_completion) ? 0 : -EPROTO;
 }
 
 /* Send, and expect this error as the answer. */
@@ -315,21 +315,14 @@ static int hostile_long_request(struct hostile *hostile)
 {
 	u8 data[sizeof(good) + 24] = {};
 	size_t most, len = sizeof(most);
-	int ret = kfi_getopt(&hostile->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_CM_DATA_SIZE, &most,
+	int ret = kfi_getopt(&hostile->conn.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_CM_DATA_SIZE, &most,
 			     &len);
 
 	memcpy(data, &good, sizeof(good));
 	return ret ?: hostile_connect(hostile, data, min(most, sizeof(data)));
 }
 
-static int hostile_short_command(struct hostile *hostile)
-{
-	return hostile_connect(hostile, &good, sizeof(good)) ?:
-		       hostile_send(hostile, 63)	     ?:
-						       hostile_ended(hostile, HOSTILE_WAIT_MS);
-}
-
-static void hostile_read_command(struct hostile *hostile)
+static size_t hostile_read_command(struct hostile *hostile)
 {
 	struct nvme_command *cmd = (void *)hostile->capsule;
 
@@ -337,43 +330,23 @@ static void hostile_read_command(struct hostile *hostile)
 	cmd->rw.opcode = nvme_cmd_read;
 	cmd->rw.nsid = cpu_to_le32(1);
 	cmd->rw.dptr.sgl.type = NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE;
+	return sizeof(*cmd);
 }
 
 /* More commands than there is room for before NVMe's connect. */
 static int hostile_flood(struct hostile *hostile)
 {
-	int i, ret = hostile_connect(hostile, &good, sizeof(good));
+	size_t len = hostile_read_command(hostile);
+	int i, ret = 0;
 
-	hostile_read_command(hostile);
 	for (i = 0; i < 3 && !ret; i++)
-		ret = hostile_is_error(hostile, sizeof(struct nvme_command),
-				       NVME_SC_INVALID_OPCODE);
+		ret = hostile_is_error(hostile, len, NVME_SC_INVALID_OPCODE);
 	return ret;
 }
 
-static int hostile_silent(struct hostile *hostile)
+static size_t hostile_unknown(struct hostile *hostile)
 {
-	return hostile_connect(hostile, &good, sizeof(good)) ?:
-		       hostile_ended(hostile, silence * MSEC_PER_SEC + HOSTILE_WAIT_MS);
-}
-
-static int hostile_read_first(struct hostile *hostile)
-{
-	hostile_read_command(hostile);
-	return hostile_connect(hostile, &good, sizeof(good)) ?:
-		       hostile_is_error(hostile, sizeof(struct nvme_command),
-					NVME_SC_INVALID_OPCODE);
-}
-
-static int hostile_is_unknown(struct hostile *hostile)
-{
-	return hostile_is_error(hostile, hostile_connect_command(hostile, 1, 31, 0xfff0),
-				NVME_SC_CONNECT_INVALID_PARAM);
-}
-
-static int hostile_unknown_controller(struct hostile *hostile)
-{
-	return hostile_connect(hostile, &good, sizeof(good)) ?: hostile_is_unknown(hostile);
+	return hostile_connect_command(hostile, 1, 31, 0xfff0);
 }
 
 /* It has announced a queue and connects another one. */
@@ -392,12 +365,10 @@ static int hostile_other_queue(struct hostile *hostile)
 /* The core may keep a part of a connect that fails, so a queue has only one. */
 static int hostile_second_connect(struct hostile *hostile)
 {
-	int ret = hostile_connect(hostile, &good, sizeof(good));
+	size_t len = hostile_unknown(hostile);
 
-	return ret   ?:
-		       hostile_is_unknown(hostile) ?:
-		       hostile_send(hostile, hostile_connect_command(hostile, 1, 31, 0xfff0)) ?:
-		       hostile_ended(hostile, HOSTILE_WAIT_MS);
+	return hostile_is_error(hostile, len, NVME_SC_CONNECT_INVALID_PARAM) ?:
+	       hostile_send(hostile, len) ?: hostile_ended(hostile, HOSTILE_WAIT_MS);
 }
 
 /*
@@ -418,28 +389,22 @@ static int hostile_uninstalled(struct hostile *hostile)
 	req.qid = cpu_to_le16(HOSTILE_QID);
 	return hostile_connect(hostile, &req, sizeof(req))			  ?:
 	       hostile_send(hostile, len)					  ?:
-	       kfi_send(hostile->ep, hostile->next, len, NULL, 0, hostile->next) ?:
+	       hostile_post(hostile, hostile->next, &hostile->sent[1], len)	  ?:
 	       hostile_ended(hostile, HOSTILE_WAIT_MS);
 }
 
-static int hostile_beyond_capsule(struct hostile *hostile)
+static size_t hostile_beyond_capsule(struct hostile *hostile)
 {
 	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
-	int ret = hostile_connect(hostile, &good, sizeof(good));
 	size_t len = hostile_connect_command(hostile, 1, 31, 1);
 
 	cmd->dptr.sgl.addr = cpu_to_le64(U64_MAX - 100);
-	return ret ?: hostile_is_error(hostile, len, NVME_SC_SGL_INVALID_OFFSET);
+	return len;
 }
 
-static int hostile_more_than_came(struct hostile *hostile)
+static size_t hostile_more_than_came(struct hostile *hostile)
 {
-	int ret = hostile_connect(hostile, &good, sizeof(good));
-
-	hostile_connect_command(hostile, 1, 31, 1);
-	return ret   ?:
-		       hostile_is_error(hostile, sizeof(struct nvmf_connect_command) + 1023,
-					NVME_SC_SGL_INVALID_OFFSET);
+	return hostile_connect_command(hostile, 1, 31, 1) - 1;
 }
 
 /* Among them: a data block at an address, a keyed one with an offset or of an unknown subtype. */
@@ -448,37 +413,13 @@ static int hostile_odd_sgls(struct hostile *hostile)
 	static const u8 types[] = { 0xff, 0x00, 0x11, 0x31, 0x41, 0x42, 0x50 };
 	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
 	size_t i, len = hostile_connect_command(hostile, 1, 31, 1);
-	int ret = hostile_connect(hostile, &good, sizeof(good));
+	int ret = 0;
 
 	for (i = 0; i < ARRAY_SIZE(types) && !ret; i++) {
 		cmd->dptr.sgl.type = types[i];
 		ret = hostile_is_error(hostile, len, NVME_SC_SGL_INVALID_TYPE);
 	}
 	return ret;
-}
-
-/* A connect command whose data is in a region that does not exist. */
-static int hostile_region_command(struct hostile *hostile, u32 len)
-{
-	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
-	int ret = hostile_connect(hostile, &good, sizeof(good));
-
-	hostile_connect_command(hostile, 1, 31, 1);
-	cmd->dptr.ksgl.addr = cpu_to_le64(4096);
-	memset(cmd->dptr.ksgl.key, 0x5a, sizeof(cmd->dptr.ksgl.key));
-	put_unaligned_le24(len, cmd->dptr.ksgl.length);
-	cmd->dptr.ksgl.type = NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE;
-	return ret;
-}
-
-/* The data can't be fetched. */
-static int hostile_no_region(struct hostile *hostile)
-{
-	int ret = hostile_region_command(hostile, sizeof(struct nvmf_connect_data));
-
-	ret = ret ?: hostile_is_error(hostile, sizeof(struct nvme_command),
-				      NVME_SC_DATA_XFER_ERROR);
-	return ret == -EIO ? hostile_ended(hostile, HOSTILE_WAIT_MS) : ret;
 }
 
 /*
@@ -488,30 +429,26 @@ static int hostile_no_region(struct hostile *hostile)
 static int hostile_region_ends(struct hostile *hostile, bool detach)
 {
 	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
-	struct kvec iov = { cmd + 1, sizeof(struct nvmf_connect_data) };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_READ,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
-	struct kfid_mr *mr;
+	struct kfi_req *req = &hostile->req;
+	struct bio_vec vec;
 	int ret;
 
-	ret = hostile_connect(hostile, &good, sizeof(good)) ?: kfi_mr_alloc(hostile->domain, 1, 0,
-									    &mr, NULL);
-	if (ret)
-		return ret;
-	hostile_connect_command(hostile, 1, 31, 0xfff0);
-	ret = kfi_mr_bind(mr, &hostile->ep->fid, 0) ?: kfi_mr_register(mr, &attr, NULL);
-	cmd->dptr.ksgl.addr = cpu_to_le64(kfi_mr_addr(mr));
-	put_unaligned_le24(iov.iov_len, cmd->dptr.ksgl.length);
-	put_unaligned_le32(kfi_mr_key(mr), cmd->dptr.ksgl.key);
+	hostile_unknown(hostile);
+	bvec_set_virt(&vec, cmd + 1, sizeof(struct nvmf_connect_data));
+	if (!kfi_conn_enter(&hostile->conn))
+		return -ENOTCONN;
+	kfi_req_begin(req, &hostile->conn, 0);
+	ret = kfi_req_map(req, &vec, 1, KFI_REMOTE_READ);
+	kfi_conn_exit(&hostile->conn);
+	cmd->dptr.ksgl.addr = cpu_to_le64(req->addr);
+	put_unaligned_le24(vec.bv_len, cmd->dptr.ksgl.length);
+	put_unaligned_le32(req->key, cmd->dptr.ksgl.key);
 	cmd->dptr.ksgl.type = NVME_KEY_SGL_FMT_DATA_DESC << 4 |
 			      (detach ? NVME_SGL_FMT_INVALIDATE : NVME_SGL_FMT_ADDRESS);
 	ret = ret ?: hostile_is_error(hostile, sizeof(struct nvme_command),
 				      NVME_SC_CONNECT_INVALID_PARAM);
-	if (!ret && hostile->detached != (detach ? kfi_mr_key(mr) : HOSTILE_NO_KEY))
+	if (!ret && hostile->detached != (detach ? req->key : HOSTILE_NO_KEY))
 		ret = -ENOKEY;
-	hostile_close_fid(&mr->fid);
 	return ret;
 }
 
@@ -526,75 +463,60 @@ static int hostile_left_attached(struct hostile *hostile)
 }
 
 /* More data than a connect command has, for which an unknown host gets no memory. */
-static int hostile_much_data(struct hostile *hostile)
+static size_t hostile_much_data(struct hostile *hostile)
 {
-	int ret = hostile_region_command(hostile, sizeof(struct nvmf_connect_data) + 1);
+	struct nvmf_connect_command *cmd = (void *)hostile->capsule;
 
-	return ret ?: hostile_is_error(hostile, sizeof(struct nvme_command),
-				       NVME_SC_SGL_INVALID_DATA);
+	hostile_connect_command(hostile, 1, 31, 1);
+	memset(&cmd->dptr, 0, sizeof(cmd->dptr));
+	put_unaligned_le24(sizeof(struct nvmf_connect_data) + 1, cmd->dptr.ksgl.length);
+	cmd->dptr.ksgl.type = NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE;
+	return sizeof(struct nvme_command);
 }
 
-/*
- * Another host makes more connections than the port has place for, and is silent. It ends its own
- * oldest connection, and neither that of this host nor its newest.
- */
-static int hostile_crowd(struct hostile *hostile)
-{
-	static const struct nvme_rdma_cm_req req = {
-		.recfmt = cpu_to_le16(NVME_RDMA_CM_FMT_1_0), .qid = cpu_to_le16(1),
-		.hrqsize = cpu_to_le16(KFN_QUEUE_DEFAULT),
-		.hsqsize = cpu_to_le16(KFN_QUEUE_DEFAULT - 1),
-	};
-	static struct hostile *crowd[HOSTILE_CROWD];
-	int n, ret = hostile_connect(hostile, &req, sizeof(req));
-
-	for (n = 0; n < HOSTILE_CROWD && !ret; n++) {
-		crowd[n] = hostile_open(other);
-		if (IS_ERR(crowd[n])) {
-			ret = PTR_ERR(crowd[n]);
-			break;
-		}
-		ret = hostile_connect(crowd[n], &req, sizeof(req));
-	}
-	if (!ret)
-		ret = hostile_ended(crowd[0], HOSTILE_WAIT_MS) ?:
-		      hostile_is_unknown(hostile) ?: hostile_is_unknown(crowd[n - 1]);
-	while (n--)
-		hostile_close(crowd[n]);
-	return ret;
-}
-
+/* Either @run, on a connection unless it is to @call itself, or @make a command and expect @why. */
 static const struct hostile_case {
 	const char	*name;
 	int		(*run)(struct hostile *hostile);
+	bool		call;
+	size_t		(*make)(struct hostile *hostile);
+	u16		why;
 } hostile_cases[] = {
-	{ "private data that is filled up", hostile_long_request },
-	{ "a command of 63 bytes", hostile_short_command },
-	{ "I/O before NVMe's connect", hostile_read_first },
+	{ "private data that is filled up", hostile_long_request, true },
 	{ "I/O before NVMe's connect, again and again", hostile_flood },
-	{ "a queue of an unknown controller", hostile_unknown_controller },
-	{ "another queue than announced", hostile_other_queue },
+	{ "a queue of an unknown controller", .make = hostile_unknown,
+	  .why = NVME_SC_CONNECT_INVALID_PARAM },
+	{ "another queue than announced", hostile_other_queue, true },
 	{ "a second connect", hostile_second_connect },
-	{ "data beyond the capsule", hostile_beyond_capsule },
-	{ "more data than came", hostile_more_than_came },
+	{ "data beyond the capsule", .make = hostile_beyond_capsule,
+	  .why = NVME_SC_SGL_INVALID_OFFSET },
+	{ "more data than came", .make = hostile_more_than_came,
+	  .why = NVME_SC_SGL_INVALID_OFFSET },
 	{ "SGLs of no known type", hostile_odd_sgls },
-	{ "a region that is not there", hostile_no_region },
 	{ "a region that the target is to detach", hostile_detached },
 	{ "a region that the target is to leave alone", hostile_left_attached },
-	{ "much data before NVMe's connect", hostile_much_data },
+	{ "much data before NVMe's connect", .make = hostile_much_data,
+	  .why = NVME_SC_SGL_INVALID_DATA },
 };
 
-static const struct hostile_case hostile_silence = { "silence", hostile_silent };
-static const struct hostile_case hostile_install = { "a queue that is not installed",
-						     hostile_uninstalled };
-static const struct hostile_case hostile_silences = { "many silent connections", hostile_crowd };
+static const struct hostile_case hostile_install = {
+	"a queue that is not installed", hostile_uninstalled, true
+};
+
+static int hostile_try(struct hostile *hostile, const struct hostile_case *c)
+{
+	int ret = c->call ? 0 : hostile_connect(hostile, &good, sizeof(good));
+
+	return ret ?: c->run ? c->run(hostile) :
+			       hostile_is_error(hostile, c->make(hostile), c->why);
+}
 
 static void hostile_case(const char *name, const struct hostile_case *c,
 			 const struct hostile_request *r)
 {
-	struct hostile *hostile = hostile_open(NULL);
+	struct hostile *hostile = hostile_open();
 	int ret = IS_ERR(hostile) ? PTR_ERR(hostile) :
-		  c ? c->run(hostile) : hostile_refused(hostile, r);
+		  c ? hostile_try(hostile, c) : hostile_refused(hostile, r);
 
 	if (ret)
 		pr_info("kfabric-hostile: not ok %s: %d (status %#x)\n", name, ret,
@@ -606,314 +528,159 @@ static void hostile_case(const char *name, const struct hostile_case *c,
 }
 
 /*
- * ---- a target that sends invalid answers. It accepts a connection for each case. A case is ok when
- * the answers were sent; tests/nvme/inside checks the host: its connect has to fail, and the kernel
- * to survive ----
+ * ---- a target that answers wrongly. Each connection request is another case; the host's connect
+ * has to fail, for a reason that tests/nvme/inside looks for ----
  */
 
 #define ROGUE_SERVICE	"4430"
 
 /* With more guesses the host would count the lines that it leaves out of its log. */
 enum {
-	ROGUE_WAIT_MS	= 30000,
 	ROGUE_GUESSES	= 3,
 	ROGUE_DNR	= 0x4000,	/* do not retry: its name depends on the kernel */
 	ROGUE_NO	= NVME_SC_CONNECT_INVALID_PARAM | ROGUE_DNR,
 };
 
+#define ROGUE_REP(format, receives) (&(const struct nvme_rdma_cm_rep) {			\
+	.recfmt = cpu_to_le16(format), .crqsize = cpu_to_le16(receives) })
+
 /**
- * struct rogue - a listener, and a connection at a time
- * @info: address at which it listens
- * @fabric: fabric
- * @eq: connection requests and events
- * @pep: listener
- * @domain: domain of the connection
- * @cq: completions
- * @ep: connection
- * @sqe: command of the host
- * @cqe: answer
+ * struct rogue_case - what it does to a host
+ * @data: private data of the acceptance or refusal
+ * @len: bytes of @data
+ * @refuse: refuse the connection
+ * @early: answers before any command: to tags from @tag on
+ * @tag: see @early
+ * @late: guesses in place of the command's tag: one in each of the first generations
  *
- * One task uses it.
+ * The command is refused in the end, so that the host does not try again.
  */
-struct rogue {
-	struct kfi_info		*info;
-	struct kfid_fabric	*fabric;
-	struct kfid_eq		*eq;
-	struct kfid_pep		*pep;
-	struct kfid_domain	*domain;
-	struct kfid_cq		*cq;
-	struct kfid_ep		*ep;
-	struct nvme_command	sqe;
-	struct nvme_completion	cqe;
+static const struct rogue_case {
+	const void	*data;
+	size_t		len;
+	bool		refuse;
+	unsigned int	early, tag, late;
+} rogue_cases[] = {
+	{ NULL },
+	{ ROGUE_REP(1, NVME_AQ_DEPTH), sizeof(struct nvme_rdma_cm_rep) },
+	{ ROGUE_REP(0, 5), sizeof(struct nvme_rdma_cm_rep) },
+	{ &(const struct nvme_rdma_cm_rej) { .sts = cpu_to_le16(NVME_RDMA_CM_INVALID_QID) },
+	  sizeof(struct nvme_rdma_cm_rej), .refuse = true },
+	{ "ab", 2, .refuse = true },	/* too short to contain a status */
+	{ ROGUE_REP(0, NVME_AQ_DEPTH), sizeof(struct nvme_rdma_cm_rep), .early = ROGUE_GUESSES },
+	/* an event is an answer whose command has the first ID behind the tags */
+	{ ROGUE_REP(0, NVME_AQ_DEPTH), sizeof(struct nvme_rdma_cm_rep), .early = 1,
+	  .tag = NVME_AQ_BLK_MQ_DEPTH },
+	{ ROGUE_REP(0, NVME_AQ_DEPTH), sizeof(struct nvme_rdma_cm_rep), .late = ROGUE_GUESSES },
 };
 
-/* ---- a listener ---- */
+struct rogue {
+	struct kfi_conn		conn;
+	const struct rogue_case	*c;
+	bool			lost;
+};
 
-static void rogue_close(struct rogue *rogue)
+static DEFINE_MUTEX(rogue_lock);	/* held while rogue_called() uses a connection */
+
+static int rogue_answer(struct kfi_conn *conn, u16 command_id, u16 status)
 {
-	hostile_close_fid(rogue->pep ? &rogue->pep->fid : NULL);
-	hostile_close_fid(rogue->eq ? &rogue->eq->fid : NULL);
-	hostile_close_fid(rogue->fabric ? &rogue->fabric->fid : NULL);
-	kfi_freeinfo(rogue->info);
-	kfree(rogue);
-}
-
-static int rogue_find(struct rogue *rogue)
-{
-	struct kfi_need need = KFN_NEED;
-
-	need.provider = provider;
-	return kfi_find(current->nsproxy->net_ns, &need, node, NULL, ROGUE_SERVICE, &rogue->info);
-}
-
-static int rogue_listen(struct rogue *rogue)
-{
-	struct kfi_eq_attr eq = { .wait_obj = KFI_WAIT_QUEUE };
-
-	return rogue_find(rogue) ?:
-		       kfi_fabric_net(current->nsproxy->net_ns, rogue->info->fabric_attr, &rogue->fabric, NULL) ?:
-		       kfi_eq_open(rogue->fabric, &eq, &rogue->eq, NULL, NULL)	     ?:
-		       kfi_passive_ep(rogue->fabric, rogue->info, &rogue->pep, NULL) ?:
-		       kfi_pep_bind(rogue->pep, &rogue->eq->fid, 0)		     ?:
-		       kfi_listen(rogue->pep);
-}
-
-/* ---- a connection ---- */
-
-/* Return: 0, with the request's info in @info if a request is waited for; or a negative error. */
-static int rogue_event(struct rogue *rogue, u32 want, struct kfi_info **info)
-{
-	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct nvme_rdma_cm_req)] __aligned(8);
-	struct kfi_eq_cm_entry *cm = (void *)buf;
-	u32 event;
-	ssize_t n;
-
-	do {	/* events of the connection before */
-		struct kfi_eq_err_entry err = {};
-
-		n = kfi_eq_sread(rogue->eq, &event, buf, sizeof(buf), ROGUE_WAIT_MS, 0);
-		if (n == -KFI_EAVAIL)
-			kfi_eq_readerr(rogue->eq, &err, 0);
-	} while (n == -KFI_EAVAIL || (n > 0 && event == KFI_SHUTDOWN && want == KFI_CONNREQ));
-	if (n < 0)
-		return n;
-	if (event == KFI_CONNREQ && info)
-		*info = cm->info;
-	return event == want ? 0 : -EPROTO;
-}
-
-static int rogue_objects(struct rogue *rogue, struct kfi_info *info)
-{
-	struct kfi_cq_attr cq = {
-		.size = 64, .format = KFI_CQ_FORMAT_DATA, .wait_obj = KFI_WAIT_QUEUE,
+	const struct nvme_completion cqe = {
+		.command_id = command_id, .status = cpu_to_le16(status << 1),
 	};
 
-	return kfi_domain(rogue->fabric, info, &rogue->domain, NULL) ?:
-	       kfi_cq_open(rogue->domain, &cq, &rogue->cq, NULL, NULL) ?:
-	       kfi_endpoint(rogue->domain, info, &rogue->ep, NULL) ?:
-	       kfi_ep_bind(rogue->ep, &rogue->cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
-	       kfi_ep_bind(rogue->ep, &rogue->eq->fid, 0) ?:
-	       kfi_enable(rogue->ep) ?:
-	       kfi_recv(rogue->ep, &rogue->sqe, sizeof(rogue->sqe), NULL, 0, &rogue->sqe);
+	return kfi_conn_inject(conn, &cqe, sizeof(cqe), 0);
 }
 
-/* Accept with @len bytes of @rep as private data. */
-static int rogue_accept(struct rogue *rogue, const struct nvme_rdma_cm_rep *rep, size_t len)
+static void rogue_received(struct kfid_cq *cq, struct kfi_cqe *cqe,
+			   const struct kfi_cq_err_entry *wc)
 {
-	struct kfi_info *info = NULL;
-	int ret = rogue_event(rogue, KFI_CONNREQ, &info);
+	struct nvme_command sqe;
+	struct kfi_conn *conn = kfi_rx_take(cqe, wc, &sqe, sizeof(sqe));
+	unsigned int i;
 
+	mutex_lock(&rogue_lock);	/* the early answers come first */
+	mutex_unlock(&rogue_lock);
+	for (i = 0; conn && i < container_of(conn, struct rogue, conn)->c->late; i++)
+		if ((i << 12 | i) != sqe.common.command_id)
+			rogue_answer(conn, i << 12 | i, 0);
+	if (conn)
+		rogue_answer(conn, sqe.common.command_id, ROGUE_NO);
+}
+
+static void rogue_release(struct kfi_conn *conn)
+{
+	mutex_lock(&rogue_lock);
+	mutex_unlock(&rogue_lock);
+	kfi_conn_close(conn);
+	kfree(container_of(conn, struct rogue, conn));
+}
+
+static void rogue_lost(struct kfi_conn *conn, int err)
+{
+	WRITE_ONCE(container_of(conn, struct rogue, conn)->lost, true);
+}
+
+static struct kfi_conn_ops rogue_ops = {
+	.received = rogue_received, .lost = rogue_lost, .release = rogue_release,
+};
+
+static int rogue_called(struct kfi_caller *caller)
+{
+	static const struct kfi_conn_attr attr = {
+		.depth = NVME_AQ_DEPTH, .rx_len = sizeof(struct nvme_command),
+		.where = KFI_CONN_WORK,
+	};
+	const struct rogue_case *c = &rogue_cases[calls];
+	unsigned int i = 0;
+	struct rogue *r;
+	int ret;
+
+	if (calls == ARRAY_SIZE(rogue_cases))
+		return -EBUSY;
+	calls++;
+	if (c->refuse) {
+		kfi_conn_reject(caller, c->data, c->len);
+		return 0;
+	}
+	r = kzalloc(sizeof(*r), GFP_KERNEL | __GFP_NOFAIL);
+	r->c = c;
+	kfi_conn_init(&r->conn, &rogue_ops);
+	mutex_lock(&rogue_lock);
+	ret = kfi_conn_accept(&r->conn, caller, &attr, c->data, c->len);
+	while (!ret && i < c->early && !READ_ONCE(r->lost))
+		if (rogue_answer(&r->conn, c->tag + i, 0))
+			usleep_range(50, 100);	/* it is not connected yet */
+		else
+			i++;
+	mutex_unlock(&rogue_lock);
 	if (ret)
-		return ret;
-	ret = rogue_objects(rogue, info) ?: kfi_accept(rogue->ep, rep, len);
-	kfi_freeinfo(info);
-	return ret ?: rogue_event(rogue, KFI_CONNECTED, NULL);
-}
-
-static int rogue_reject(struct rogue *rogue, const void *data, size_t len)
-{
-	struct kfi_info *info = NULL;
-	int ret = rogue_event(rogue, KFI_CONNREQ, &info);
-
-	ret = ret ?: kfi_reject(rogue->pep, info->handle, data, len);
-	kfi_freeinfo(info);
+		kfree(r);
 	return ret;
 }
 
-static void rogue_hang_up(struct rogue *rogue)
+static struct kfi_listener rogue_listener = { .called = rogue_called };
+
+static void rogue_close(void)
 {
-	hostile_close_fid(rogue->ep ? &rogue->ep->fid : NULL);
-	hostile_close_fid(rogue->cq ? &rogue->cq->fid : NULL);
-	hostile_close_fid(rogue->domain ? &rogue->domain->fid : NULL);
-	rogue->ep = NULL;
-	rogue->cq = NULL;
-	rogue->domain = NULL;
+	kfi_listener_close(&rogue_listener);
+	kfi_listener_wait(&rogue_listener);
+	destroy_workqueue(rogue_ops.end_wq);
 }
 
-/* It is copied, so the next one may follow at once. */
-static int rogue_answer(struct rogue *rogue, u16 command_id, u16 status)
+static int rogue_open(void)
 {
-	rogue->cqe.command_id = command_id;
-	rogue->cqe.status = cpu_to_le16(status << 1);
-	return kfi_inject(rogue->ep, &rogue->cqe, sizeof(rogue->cqe), 0);
-}
-
-static int rogue_command(struct rogue *rogue)
-{
-	struct kfi_cq_data_entry entry;
-	ssize_t n = kfi_cq_sread(rogue->cq, &entry, 1, NULL, ROGUE_WAIT_MS);
-
-	return n == 1 ? 0 : n ?: -ETIMEDOUT;
-}
-
-/* ---- cases ---- */
-
-/* The command is refused: the host does not try again. */
-static int rogue_refuse(struct rogue *rogue)
-{
-	return rogue_answer(rogue, rogue->sqe.common.command_id, ROGUE_NO);
-}
-
-/* A host that has received an invalid answer may disconnect. */
-static int rogue_unless_gone(int ret)
-{
-	return ret == -KFI_EAVAIL || ret == -ENOTCONN || ret == -ESHUTDOWN ? 0 : ret;
-}
-
-static const struct nvme_rdma_cm_rep rogue_good = { .crqsize = cpu_to_le16(NVME_AQ_DEPTH) };
-
-/* A host that finds an error in private data disconnects. */
-static int rogue_bad_rep(struct rogue *rogue, const struct nvme_rdma_cm_rep *rep, size_t len)
-{
-	return rogue_accept(rogue, rep, len) ?: rogue_event(rogue, KFI_SHUTDOWN, NULL);
-}
-
-static int rogue_no_rep(struct rogue *rogue)
-{
-	return rogue_bad_rep(rogue, NULL, 0);
-}
-
-static int rogue_other_format(struct rogue *rogue)
-{
-	struct nvme_rdma_cm_rep rep = rogue_good;
-
-	rep.recfmt = cpu_to_le16(1);
-	return rogue_bad_rep(rogue, &rep, sizeof(rep));
-}
-
-static int rogue_few_receives(struct rogue *rogue)
-{
-	struct nvme_rdma_cm_rep rep = rogue_good;
-
-	rep.crqsize = cpu_to_le16(5);
-	return rogue_bad_rep(rogue, &rep, sizeof(rep));
-}
-
-static int rogue_refuses(struct rogue *rogue)
-{
-	struct nvme_rdma_cm_rej rej = { .sts = cpu_to_le16(NVME_RDMA_CM_INVALID_QID) };
-
-	return rogue_reject(rogue, &rej, sizeof(rej));
-}
-
-/* Too short to contain a status */
-static int rogue_refuses_briefly(struct rogue *rogue)
-{
-	return rogue_reject(rogue, "ab", 2);
-}
-
-static int rogue_early(struct rogue *rogue)
-{
-	int i, ret = rogue_accept(rogue, &rogue_good, sizeof(rogue_good));
-
-	for (i = 0; i < ROGUE_GUESSES && !ret; i++)
-		ret = rogue_answer(rogue, i, 0);
-	return rogue_unless_gone(ret ?: rogue_command(rogue) ?: rogue_refuse(rogue));
-}
-
-/* An event is an answer whose command has the first ID behind the tags. */
-static int rogue_early_event(struct rogue *rogue)
-{
-	int ret = rogue_accept(rogue, &rogue_good, sizeof(rogue_good));
-
-	ret = ret ?: rogue_answer(rogue, NVME_AQ_BLK_MQ_DEPTH, 0);
-	return rogue_unless_gone(ret ?: rogue_command(rogue) ?: rogue_refuse(rogue));
-}
-
-/* Tags in generations that the host may have reached, but not the command that it has sent. */
-static int rogue_guesses(struct rogue *rogue)
-{
-	int i, ret = rogue_accept(rogue, &rogue_good, sizeof(rogue_good)) ?: rogue_command(rogue);
-
-	for (i = 0; i < ROGUE_GUESSES && !ret; i++)
-		if ((i << 12 | i) != rogue->sqe.common.command_id)
-			ret = rogue_answer(rogue, i << 12 | i, 0);
-	return rogue_unless_gone(ret ?: rogue_refuse(rogue));
-}
-
-static int rogue_twice(struct rogue *rogue)
-{
-	return rogue_accept(rogue, &rogue_good, sizeof(rogue_good)) ?:
-	       rogue_command(rogue) ?: rogue_refuse(rogue) ?:
-	       rogue_answer(rogue, rogue->sqe.common.command_id, 0);
-}
-
-/*
- * The host's receive fails, and this side keeps the connection. The host has to disconnect instead
- * of waiting for an answer, because it has no receive left for one.
- */
-static int rogue_too_long(struct rogue *rogue)
-{
-	return rogue_accept(rogue, &rogue_good, sizeof(rogue_good)) ?:
-	       rogue_command(rogue) ?:
-	       kfi_inject(rogue->ep, &rogue->sqe, sizeof(rogue->sqe), 0) ?:
-	       rogue_event(rogue, KFI_SHUTDOWN, NULL);
-}
-
-static const struct rogue_case {
-	const char	*name;
-	int		(*run)(struct rogue *rogue);
-} rogue_cases[] = {
-	{ "an acceptance without private data", rogue_no_rep },
-	{ "an acceptance of another format", rogue_other_format },
-	{ "an acceptance with few receives", rogue_few_receives },
-	{ "a refusal with a reason", rogue_refuses },
-	{ "a refusal without a reason", rogue_refuses_briefly },
-	{ "answers before any command", rogue_early },
-	{ "an event before any command", rogue_early_event },
-	{ "answers to what was not asked", rogue_guesses },
-	{ "an answer, and again", rogue_twice },
-	{ "an answer that is too long", rogue_too_long },
-};
-
-/* Time for the host to handle them before it learns of the end of the connection. */
-static void rogue_case(struct rogue *rogue, const struct rogue_case *c)
-{
-	int ret = c->run(rogue);
-
-	if (ret)
-		pr_info("kfabric-rogue: not ok %s: %d\n", c->name, ret);
-	else
-		pr_info("kfabric-rogue: ok %s\n", c->name);
-	schedule_timeout_uninterruptible(HZ);
-	rogue_hang_up(rogue);
-}
-
-static int rogue_run(void)
-{
-	struct rogue *rogue = kzalloc(sizeof(*rogue), GFP_KERNEL);
-	unsigned int i;
+	struct kfi_need need = KFN_NEED;
 	int ret;
 
-	if (!rogue)
+	rogue_ops.end_wq = alloc_workqueue("rogue_end", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!rogue_ops.end_wq)
 		return -ENOMEM;
-	ret = rogue_listen(rogue);
-	pr_info("kfabric-rogue: listens (%d)\n", ret);
-	for (i = 0; i < ARRAY_SIZE(rogue_cases) && !ret; i++)
-		rogue_case(rogue, &rogue_cases[i]);
-	rogue_close(rogue);
-	pr_info("kfabric-rogue: done\n");
-	return 0;
+	need.provider = provider;
+	ret = kfi_listener_open(&rogue_listener, current->nsproxy->net_ns, &need, node,
+				ROGUE_SERVICE, THIS_MODULE);
+	if (ret)
+		destroy_workqueue(rogue_ops.end_wq);
+	return ret;
 }
 
 static int __init hostile_init(void)
@@ -921,21 +688,18 @@ static int __init hostile_init(void)
 	unsigned int i;
 
 	if (rogue)
-		return rogue_run() ?: -ECANCELED;
-	for (i = 0; i < ARRAY_SIZE(hostile_requests) && !silence && !cntlid; i++)
+		return rogue_open();
+	for (i = 0; i < ARRAY_SIZE(hostile_requests) && !cntlid; i++)
 		hostile_case(hostile_requests[i].name, NULL, &hostile_requests[i]);
-	for (i = 0; i < ARRAY_SIZE(hostile_cases) && !silence && !cntlid; i++)
+	for (i = 0; i < ARRAY_SIZE(hostile_cases) && !cntlid; i++)
 		hostile_case(hostile_cases[i].name, &hostile_cases[i], NULL);
-	if (silence)
-		hostile_case(hostile_silence.name, &hostile_silence, NULL);
 	if (cntlid)
 		hostile_case(hostile_install.name, &hostile_install, NULL);
-	if (other)
-		hostile_case(hostile_silences.name, &hostile_silences, NULL);
 	pr_info("kfabric-hostile: done\n");
 	return -ECANCELED;
 }
 
 module_init(hostile_init);
+module_exit(rogue_close);	/* only a target stays */
 MODULE_DESCRIPTION("A host that means ill, for nvmet-kfi, and such a target, for nvme-kfi");
 MODULE_LICENSE("GPL");

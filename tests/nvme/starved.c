@@ -2,8 +2,7 @@
 /*
  * starved.c - kfi_nvme_starved.ko: nvme-kfi and the kit, of the same source, over endpoints that
  * have no room for a command half of the time. No command may fail for that, nor be sent twice,
- * which tests/nvme/inside checks. Besides, half of the commands with a region do not ask the target
- * to detach it. And a stop of a queue takes long.
+ * which tests/nvme/inside checks. And a stop of a queue takes long.
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>
@@ -17,7 +16,7 @@
 enum { STARVED_RUN = 16 };
 
 static unsigned int starved;
-static atomic_t starved_posts, starved_regions;
+static atomic_t starved_posts;
 module_param(starved, uint, 0444);
 MODULE_PARM_DESC(starved, "commands for which there was no room");
 
@@ -29,20 +28,8 @@ static bool starved_spares(const struct kfi_msg *msg)
 	return cmd && cmd->common.opcode == nvme_admin_async_event;
 }
 
-/* The host has to detach every second region. */
-static void starved_keep(const struct kfi_msg *msg)
-{
-	struct nvme_command *cmd = msg->type == KFI_KVEC ? msg->msg_iov->iov_base : NULL;
-	const u8 keyed = NVME_KEY_SGL_FMT_DATA_DESC << 4;
-
-	if (cmd && cmd->common.dptr.ksgl.type == (keyed | NVME_SGL_FMT_INVALIDATE) &&
-	    atomic_inc_return(&starved_regions) % 2)
-		cmd->common.dptr.ksgl.type = keyed | NVME_SGL_FMT_ADDRESS;
-}
-
 static ssize_t starved_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, u64 flags)
 {
-	starved_keep(msg);
 	if (starved_spares(msg) ||
 	    (unsigned int)atomic_inc_return(&starved_posts) / STARVED_RUN % 2 == 0)
 		return kfi_sendmsg(ep, msg, flags);

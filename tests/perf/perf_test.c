@@ -7,9 +7,9 @@
 #include <linux/module.h>
 #include <linux/random.h>
 
-#include "buf.c"
-#include "proto.c"
-#include "samples.c"
+#include "../../ulps/perf/buf.c"
+#include "../../ulps/perf/proto.c"
+#include "../../ulps/perf/samples.c"
 
 /* ---- patterns ---- */
 

@@ -55,7 +55,7 @@ sleep 0.5
 
 def compiled(series, tests):
     """Return how many files a build of the modules has compiled, "57 of at most 180 files, "."""
-    dirs = ("kfi", "providers", "ulps", "tests" if tests else "tests/perf")
+    dirs = ("kfi", "providers", "ulps") + (("tests",) if tests else ())
     most = sum(name.endswith(".c") for part in dirs for _, _, names in os.walk(os.path.join(TOP, part)) for name in names)
     try:
         with open(os.path.join(vm.BUILD, f"vm-{series}", "modules.log"), encoding="utf-8", errors="replace") as log:
@@ -149,7 +149,7 @@ class Kfi:
             self.pair.run(name, f"insmod /lib/modules/$(uname -r)/extra/{module}.ko")
 
     def unload(self, name):
-        self.pair.run(name, f"rmmod kfi_perf kfi_loop kfi_{self.provider} kfi")
+        self.pair.run(name, f"rmmod kfi_perf kfi_ulp kfi_loop kfi_{self.provider} kfi")
 
     def loaded(self, name):
         text = self.pair.run(name, "cat /proc/modules").text

@@ -70,7 +70,7 @@ def save(rows):
 
 
 def demo(series, provider, progress):
-    modules = ("kfi", f"kfi_{provider}", "kfi_perf")
+    modules = ("kfi", "kfi_ulp", f"kfi_{provider}", "kfi_perf")
     ko, tool = bed.build(series, progress, OUT)
     with bed.machines(provider, series, OUT, ko, programs=[tool], mtu=MTU, progress=progress) as pair:
         kfi = bed.Kfi(pair)

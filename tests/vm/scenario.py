@@ -181,7 +181,7 @@ def load_by_alias(s):
         s.pair.run(name, "modprobe kfabric && grep -q '^kfi ' /proc/modules && rmmod kfi")
         s.pair.run(name, "modprobe kfi-provider-loop && grep -q '^kfi_loop ' /proc/modules")
         s.load(name)
-        check(sorted(s.kfi.loaded(name)) == sorted(["kfi", "kfi_loop", "kfi_perf", f"kfi_{s.provider}"]),
+        check(sorted(s.kfi.loaded(name)) == sorted(["kfi", "kfi_loop", "kfi_perf", "kfi_ulp", f"kfi_{s.provider}"]),
               f"{name}: loaded are {s.kfi.loaded(name)}")
     names = sorted(row["provider"] for row in s.kfi.json("a", "provider"))
     check(names == ["loop", s.provider], f"providers are {names}")

@@ -141,9 +141,15 @@ int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
 		   int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
 		   struct kfid_mr **mr)
 {
+	struct kvec iov = { .iov_base = buf, .iov_len = len };
+	const struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = access,
+		.requested_key = KFI_KEY_NOTAVAIL, .context = p->m, .persist = persist,
+	};
+
 	if (!kfm_net_up(p))
 		return -ENOTCONN;
-	return kfi_region_open(&p->net.conn, buf, len, access, persist, p->m, mr);
+	return kfi_region_open(&p->net.conn, &attr, persist ? KFI_RMA_PMEM : 0, mr);
 }
 
 const struct kfi_conn_ops kfm_conn_ops = { .received = received };

@@ -11,6 +11,10 @@ static inline struct device *ntb_get_dma_dev(struct ntb_dev *ntb)
 {
 	return ntb->dev.parent;
 }
+
+#define KFI_NTB_OPS_DMA_DEV(_get)
+#else
+#define KFI_NTB_OPS_DMA_DEV(_get)	.get_dma_dev = _get,
 #endif
 
 #endif

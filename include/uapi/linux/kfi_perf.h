@@ -32,7 +32,7 @@
  *	Request: optional ID; without it, all servers of the namespace are stopped.
  *	Fails with ENOENT if there is none
  * @KFI_PERF_CMD_SERVER_GET: list the servers (a dump).
- *	Answer: ID, PROV_NAME, NODE if the server was started with one, SERVICE, EP_TYPE, SERVER
+ *	Answer: ID, PROV_NAME and NODE if the server was started with them, SERVICE, EP_TYPE, SERVER
  * @KFI_PERF_CMD_RUN_START: start a run.
  *	Request: SERVICE, OP, SIZE, and ITERATIONS or DURATION_MS; optional PROV_NAME, NODE,
  *	EP_TYPE, MODE, WAIT, MEM, DEPTH, BATCH, WARMUP, TIMEOUT_MS, VERIFY. Answer: ID

@@ -4,7 +4,8 @@
  *
  * They travel on the measured endpoint itself, as plain messages that carry the
  * remote CQ data PERF_CTL_DATA; whatever comes without it is payload. A client
- * that connects sends its HELLO as private data of the connection instead.
+ * that connects sends its HELLO as private data of the connection instead, and
+ * then a PING, because who accepts may not send before a message has come.
  *
  *	client				server
  *	HELLO (to the known address)	a session opens an endpoint of its own
@@ -24,7 +25,7 @@
 #include <linux/types.h>
 
 #define PERF_MAGIC	0x6670666bU	/* "kfpf" */
-#define PERF_VERSION	2
+#define PERF_VERSION	3
 #define PERF_CTL_DATA	0x636b6670U	/* fits the 4 bytes that all transports have */
 #define PERF_ADDR_MAX	64
 #define PERF_CTL_MAX	192		/* more than the longest message */

@@ -208,12 +208,10 @@ static int server_start(struct sk_buff *skb, struct genl_info *info)
 	err = need(info, KFI_PERF_A_SERVICE);
 	if (err)
 		return err;
-	server = kzalloc(sizeof(*server), GFP_KERNEL);
+	server = perf_server_new(net);
 	if (!server)
 		return -ENOMEM;
-	server->net = net;
 	server->id = perf_new_id();
-	INIT_LIST_HEAD(&server->listeners);
 	get_string(info, KFI_PERF_A_PROV_NAME, server->prov, sizeof(server->prov));
 	get_string(info, KFI_PERF_A_NODE, server->node, sizeof(server->node));
 	get_string(info, KFI_PERF_A_SERVICE, server->service, sizeof(server->service));
@@ -270,13 +268,11 @@ static int put_server(struct sk_buff *skb, struct netlink_callback *cb,
 {
 	void *hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &perf_family,
 				NLM_F_MULTI, KFI_PERF_CMD_SERVER_GET);
-	const struct perf_listener *l;
 
 	if (!hdr)
 		return -EMSGSIZE;
-	l = list_first_entry(&server->listeners, struct perf_listener, entry);
 	if (nla_put_u32(skb, KFI_PERF_A_ID, server->id) ||
-	    nla_put_string(skb, KFI_PERF_A_PROV_NAME, l->info->fabric_attr->prov_name) ||
+	    (*server->prov && nla_put_string(skb, KFI_PERF_A_PROV_NAME, server->prov)) ||
 	    (*server->node && nla_put_string(skb, KFI_PERF_A_NODE, server->node)) ||
 	    nla_put_string(skb, KFI_PERF_A_SERVICE, server->service) ||
 	    nla_put_u32(skb, KFI_PERF_A_EP_TYPE, server->ep_type) ||
@@ -342,7 +338,7 @@ static struct perf_run *run_new(struct genl_info *info, const struct perf_hello 
 	get_string(info, KFI_PERF_A_PROV_NAME, run->prov, sizeof(run->prov));
 	get_string(info, KFI_PERF_A_NODE, run->node, sizeof(run->node));
 	get_string(info, KFI_PERF_A_SERVICE, run->service, sizeof(run->service));
-	perf_flow_init(&run->flow, run->net, ep_type, hello, &perf_run_role);
+	perf_flow_init(&run->flow, ep_type, hello, &perf_run_role, &perf_run_ops);
 	return run;
 }
 

@@ -6,11 +6,14 @@
  * payload. A run (client) and a session (server) each own a flow and a thread, and differ in their
  * reactions to payload that was received or sent (struct perf_role).
  *
- * With KFI_PERF_WAIT_BLOCK only the flow's thread uses a flow: it reads the queue, handles events
- * and posts. With KFI_PERF_WAIT_SOFTIRQ done() callbacks handle events under flow.lock, and the
- * thread takes that lock for its own work (perf_flow_call()).
+ * The kit (kfi_conn.h) opens, connects and closes; receives of payload are not the kit's, because
+ * they are in the memory that is measured. With KFI_PERF_WAIT_BLOCK only the flow's thread uses a
+ * flow: it reads the queue, handles events and posts. With KFI_PERF_WAIT_SOFTIRQ done() callbacks
+ * handle events under flow.lock, and the thread takes that lock for its own work (perf_flow_call()).
+ * Neither posts between kfi_conn_enter() and kfi_conn_exit(), as the endpoint is closed when the
+ * thread has ended and nothing else posts (perf_flow_end()).
  *
- * Locks, outermost first: perf_net.lock (mutex), flow.lock (spinlock, bh).
+ * Locks, outermost first: perf_net.lock (mutex); server.lock (spinlock); flow.lock (spinlock, bh).
  */
 #ifndef _KFI_PERF_H
 #define _KFI_PERF_H
@@ -24,14 +27,8 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include <kfabric.h>
-#include <kfi_cm.h>
-#include <kfi_domain.h>
-#include <kfi_endpoint.h>
-#include <kfi_eq.h>
-#include <kfi_errno.h>
+#include <kfi_conn.h>
 #include <kfi_mem.h>
-#include <kfi_rma.h>
 #include <kfi_tagged.h>
 #include <linux/kfi_perf.h>
 
@@ -132,7 +129,7 @@ void perf_samples_sort(struct perf_samples *s);
 /* Valid after sorting. */
 u32 perf_samples_at(const struct perf_samples *s, unsigned int permille);
 
-/* ---- flow.c, flow_post.c: one endpoint and its traffic ---- */
+/* ---- flow.c, flow_open.c, flow_post.c: one endpoint and its traffic ---- */
 
 enum perf_op_kind {
 	PERF_OP_CTL_TX,
@@ -179,24 +176,17 @@ struct perf_role {
  * struct perf_flow - one endpoint and its traffic
  *
  * Constant while it is open:
- * @net: namespace; not referenced, flows end before it does
  * @hello: what is measured
  * @role: what this side does
  * @ep_type: KFI_EP_MSG or KFI_EP_RDM
  * @softirq: done() callbacks
- * @info: of its objects
- * @fabric: of the domain
- * @domain: its domain, which sessions borrow (@own_domain false)
- * @eq: its event queue
- * @cq: its completion queue
- * @av: its address vector
- * @ep: its endpoint
+ * @dom: its domain, held because it has the memory of buffers
+ * @conn: its endpoint
  * @mr: region for the peer, with @region
- * @peer: address of the peer
  * @base: base of the peer's region
  * @key: key of the peer's region
  * @inject: maximum length of injected messages
- * @tx_flags: when payload completes, 0: as the endpoint has it
+ * @tx_flags: when payload completes, 0: when its buffer can be used again
  * @ops: all operations
  * @nops: their number
  * @inject_op: gets the failures of injected messages
@@ -225,22 +215,14 @@ struct perf_role {
  * @tick: called by the thread several times a second, or NULL
  */
 struct perf_flow {
-	struct net		*net;
 	struct perf_hello	hello;
 	const struct perf_role	*role;
 	u32			ep_type;
 	bool			softirq;
-	bool			own_domain;
-	struct kfi_info		*info;
-	struct kfid_fabric	*fabric;
-	struct kfid_domain	*domain;
-	struct kfid_eq		*eq;
-	struct kfid_cq		*cq;
-	struct kfid_av		*av;
-	struct kfid_ep		*ep;
+	struct kfi_dom		*dom;
+	struct kfi_conn		conn;
 	struct kfid_mr		*mr;
 	struct perf_buf		*region;
-	kfi_addr_t		peer;
 	u64			base;
 	u64			key;
 	size_t			inject;
@@ -315,16 +297,23 @@ static inline bool perf_mixed(const struct perf_hello *h, const struct perf_shap
 	return h->op == KFI_PERF_SEND && shape->rx;
 }
 
-void perf_flow_init(struct perf_flow *flow, struct net *net, u32 ep_type,
-		    const struct perf_hello *hello, const struct perf_role *role);
-int perf_flow_domain(struct perf_flow *flow);
-int perf_flow_ops(struct perf_flow *flow, const struct perf_shape *shape);
-int perf_flow_open(struct perf_flow *flow, const struct perf_shape *shape);
+void perf_flow_init(struct perf_flow *flow, u32 ep_type, const struct perf_hello *hello,
+		    const struct perf_role *role, const struct kfi_conn_ops *ops);
+void perf_flow_need(const struct perf_flow *flow, const struct perf_shape *shape,
+		    struct kfi_need *need);
+int perf_find(struct net *net, const struct kfi_need *need, const char *fabric, const char *node,
+	      const char *service, struct kfi_info **info);
+struct kfi_conn_attr perf_flow_attr(const struct perf_flow *flow, const struct perf_shape *shape);
+int perf_flow_ops(struct perf_flow *flow, struct net *net, const struct kfi_info *info,
+		  const struct perf_shape *shape);
 int perf_flow_region(struct perf_flow *flow, size_t len);
 int perf_flow_post_rx(struct perf_flow *flow);
+void perf_flow_end(struct perf_flow *flow);
+void perf_flow_free(struct perf_flow *flow);
 void perf_flow_close(struct perf_flow *flow);
 int perf_flow_fail(struct perf_flow *flow, int err, const char *what);
 void perf_flow_stop(struct perf_flow *flow);
+void perf_flow_wake(struct perf_flow *flow);
 
 /*
  * Events (flow.c); posts (flow_post.c) under the lock, from callbacks of roles or perf_flow_call()
@@ -344,45 +333,6 @@ int perf_flow_wait(struct perf_flow *flow, bool (*until)(struct perf_flow *flow)
 int perf_flow_send(struct perf_flow *flow, const struct perf_ctl *ctl);
 int perf_flow_recv(struct perf_flow *flow, struct perf_ctl *ctl, const char *what);
 int perf_flow_flush(struct perf_flow *flow);
-int perf_flow_connected(struct perf_flow *flow, const char *what);
-
-/* ---- flow_open.c: discovery and addresses ---- */
-
-/**
- * struct perf_ask - a query for kfi_getinfo_net()
- * @net: its argument
- * @prov: its argument
- * @node: its argument
- * @service: its argument
- * @flags: its argument
- * @fabric: open fabric that the info must belong to, or NULL
- * @domain: open domain that the info must belong to, or NULL
- * @ep_type: required type
- * @caps: required capabilities
- * @tx: transmits that can be outstanding
- * @rx: receives that can be outstanding
- * @iov: entries of a vector
- * @mr_iov: entries of a region's vector
- * @msg: maximum length of messages
- * @order: KFI_ORDER_*, in addition to KFI_ORDER_SAS
- * @delivery: completions of writes mean delivery
- */
-struct perf_ask {
-	struct net	*net;
-	const char	*prov, *node, *service;
-	u64		flags;
-	struct kfid_fabric *fabric;
-	struct kfid_domain *domain;
-	u32		ep_type;
-	u64		caps, order;
-	size_t		tx, rx, iov, mr_iov, msg;
-	bool		delivery;
-};
-
-int perf_getinfo(const struct perf_ask *ask, struct kfi_info **info);
-u64 perf_caps(const struct perf_hello *hello);
-void perf_ask_flow(struct perf_ask *ask, const struct perf_hello *hello,
-		   const struct perf_shape *shape);
 
 /* ---- server.c, session.c ---- */
 
@@ -404,7 +354,13 @@ struct perf_counts {
  * @node: as requested, may be empty
  * @service: as requested
  * @ep_type: as requested
- * @listeners: one for each address
+ * @listener: MSG
+ * @listens: @listener is open
+ * @places: RDM: one for each address
+ * @lock: protects the members below; never held while a session is waited for
+ * @sessions: all sessions
+ * @stopping: none may be added
+ * @gone: perf_server_free() waits here for the last session
  * @counts: statistics
  */
 struct perf_server {
@@ -415,51 +371,47 @@ struct perf_server {
 	char			node[PERF_NAME_MAX];
 	char			service[KFI_NAME_MAX];
 	u32			ep_type;
-	struct list_head	listeners;
+	struct kfi_listener	listener;
+	bool			listens;
+	struct list_head	places;
+	spinlock_t		lock;
+	struct list_head	sessions;
+	bool			stopping;
+	wait_queue_head_t	gone;
 	struct perf_counts	counts;
 };
 
 /**
- * struct perf_listener - one address of a server
- * @entry: in &perf_server.listeners
+ * struct perf_place - an endpoint that receives hellos, RDM. It is closed when no session is left
+ * @entry: in &perf_server.places
  * @server: its server
- * @info: of its objects
- * @fabric: shared with sessions
- * @domain: shared with sessions
- * @eq: its event queue
- * @pep: MSG: the passive endpoint
- * @ep: RDM: the endpoint that receives hellos
- * @cq: RDM: its queue
- * @av: RDM: its address vector
- * @bufs: RDM: its receive buffers
- * @task: its thread
- * @sessions: owned by the thread
+ * @info: of its endpoint
+ * @conn: its endpoint
+ * @refusal: gets the failures of refusals
  */
-struct perf_listener {
+struct perf_place {
 	struct list_head	entry;
 	struct perf_server	*server;
 	struct kfi_info		*info;
-	struct kfid_fabric	*fabric;
-	struct kfid_domain	*domain;
-	struct kfid_eq		*eq;
-	struct kfid_pep		*pep;
-	struct kfid_ep		*ep;
-	struct kfid_cq		*cq;
-	struct kfid_av		*av;
-	u8			(*bufs)[PERF_CTL_MAX];
-	struct task_struct	*task;
-	struct list_head	sessions;
+	struct kfi_conn		conn;
+	struct kfi_cqe		refusal;
 };
 
+/* Free with perf_server_free(). */
+struct perf_server *perf_server_new(struct net *net);
 int perf_server_start(struct perf_server *server);
 void perf_server_free(struct perf_server *server);
-/* Send a WELCOME with an error. Consumes the handle of @req, not @req itself. */
-void perf_refuse(struct perf_listener *l, const struct perf_ctl *hello, struct kfi_info *req,
-		 int err);
-/* Consumes @req, the info of a connection request, or NULL. */
-void perf_session_start(struct perf_listener *l, const struct perf_ctl *hello,
-			struct kfi_info *req);
-void perf_sessions_reap(struct perf_listener *l, bool all);
+/* Send a WELCOME with an error. Not in a softirq */
+void perf_refuse(struct perf_place *place, const struct perf_ctl *hello, int err);
+
+extern struct kfi_conn_ops perf_session_ops;
+
+/* Return: 0, or a negative error: the caller can still be refused. */
+int perf_session_accept(struct perf_server *server, const struct perf_ctl *hello,
+			struct kfi_caller *caller);
+void perf_session_start(struct perf_place *place, const struct perf_ctl *hello);
+/* End all sessions, and wait for that. None is added any more. */
+void perf_sessions_end(struct perf_server *server);
 
 /* ---- run.c ---- */
 
@@ -554,6 +506,7 @@ struct perf_result {
 };
 
 extern const struct perf_role perf_run_role;
+extern const struct kfi_conn_ops perf_run_ops;
 
 int perf_run_start(struct perf_run *run);
 void perf_run_free(struct perf_run *run);

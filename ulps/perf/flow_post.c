@@ -12,12 +12,9 @@ static void space(struct kfid_ep *ep, void *context)
 	struct perf_flow *flow = context;
 
 	WRITE_ONCE(flow->blocked, false);
-	if (flow->softirq) {
+	if (flow->softirq)
 		queue_work(perf_wq, &flow->space_work);
-		wake_up(&flow->wq);
-	} else {
-		kfi_cq_signal(flow->cq);
-	}
+	perf_flow_wake(flow);
 }
 
 /* @space may be called before this returns: it takes no lock. */
@@ -27,7 +24,7 @@ static ssize_t posted(struct perf_flow *flow, ssize_t ret)
 
 	if (ret == -EAGAIN) {
 		WRITE_ONCE(flow->blocked, true);
-		err = kfi_ep_tx_space(flow->ep, space, flow);
+		err = kfi_ep_tx_space(flow->conn.ep, space, flow);
 		if (err && err != -EALREADY)
 			WRITE_ONCE(flow->blocked, false);
 	}
@@ -66,7 +63,7 @@ static ssize_t send_tagged(struct perf_flow *flow, const struct kfi_msg *msg, u6
 		.context = msg->context,
 	};
 
-	return kfi_tsendmsg(flow->ep, &tagged, flags);
+	return kfi_tsendmsg(flow->conn.ep, &tagged, flags);
 }
 
 static ssize_t recv_tagged(struct perf_flow *flow, const struct kfi_msg *msg, u64 flags)
@@ -80,7 +77,7 @@ static ssize_t recv_tagged(struct perf_flow *flow, const struct kfi_msg *msg, u6
 		.context = msg->context,
 	};
 
-	return kfi_trecvmsg(flow->ep, &tagged, flags);
+	return kfi_trecvmsg(flow->conn.ep, &tagged, flags);
 }
 
 /**
@@ -101,7 +98,7 @@ int perf_post_rx(struct perf_flow *flow, struct perf_op *op)
 	if (op->kind == PERF_OP_RX && flow->hello.op == KFI_PERF_TAGGED)
 		ret = recv_tagged(flow, &msg, style(flow));
 	else
-		ret = kfi_recvmsg(flow->ep, &msg, style(flow));
+		ret = kfi_recvmsg(flow->conn.ep, &msg, style(flow));
 	if (ret == -EAGAIN)
 		list_add_tail(&op->entry, &flow->rx_lost);
 	else if (ret)
@@ -125,7 +122,7 @@ bool perf_injects(const struct perf_flow *flow, size_t len)
  */
 int perf_post_tx(struct perf_flow *flow, struct perf_op *op, size_t len, u64 flags)
 {
-	struct kfi_msg msg = { .addr = flow->peer, .context = context_of(flow, op) };
+	struct kfi_msg msg = { .addr = flow->conn.peer, .context = context_of(flow, op) };
 	struct perf_vec vec __uninitialized;
 
 	flags |= style(flow) | flow->tx_flags;
@@ -137,7 +134,7 @@ int perf_post_tx(struct perf_flow *flow, struct perf_op *op, size_t len, u64 fla
 	set_vec(&msg, &vec);
 	if (flow->hello.op == KFI_PERF_TAGGED)
 		return posted(flow, send_tagged(flow, &msg, flags));
-	return posted(flow, kfi_sendmsg(flow->ep, &msg, flags));
+	return posted(flow, kfi_sendmsg(flow->conn.ep, &msg, flags));
 }
 
 /**
@@ -156,7 +153,7 @@ int perf_post_rma(struct perf_flow *flow, struct perf_op *op, u64 flags)
 		.key = flow->key,
 	};
 	struct kfi_msg_rma msg = {
-		.addr = flow->peer,
+		.addr = flow->conn.peer,
 		.rma_iov = &rma,
 		.rma_iov_count = 1,
 		.context = context_of(flow, op),
@@ -169,9 +166,8 @@ int perf_post_rma(struct perf_flow *flow, struct perf_op *op, u64 flags)
 	msg.iov_count = vec.count;
 	flags |= style(flow);
 	if (h->op == KFI_PERF_READ)
-		return posted(flow, kfi_readmsg(flow->ep, &msg, flags));
-	flags |= flow->tx_flags ?: flow->info->tx_attr->op_flags & KFI_DELIVERY_COMPLETE;
-	return posted(flow, kfi_writemsg(flow->ep, &msg, flags));
+		return posted(flow, kfi_readmsg(flow->conn.ep, &msg, flags));
+	return posted(flow, kfi_writemsg(flow->conn.ep, &msg, flags | flow->tx_flags));
 }
 
 /**
@@ -182,7 +178,7 @@ int perf_post_rma(struct perf_flow *flow, struct perf_op *op, u64 flags)
  */
 int perf_post_ctl(struct perf_flow *flow, const struct perf_ctl *ctl)
 {
-	struct kfi_msg msg = { .addr = flow->peer, .data = PERF_CTL_DATA };
+	struct kfi_msg msg = { .addr = flow->conn.peer, .data = PERF_CTL_DATA };
 	struct perf_vec vec __uninitialized;
 	struct perf_op *op;
 	ssize_t ret;
@@ -193,7 +189,7 @@ int perf_post_ctl(struct perf_flow *flow, const struct perf_ctl *ctl)
 	perf_buf_vec(op->buf, perf_encode(ctl, op->buf->va[0]), &vec);
 	set_vec(&msg, &vec);
 	msg.context = context_of(flow, op);
-	ret = posted(flow, kfi_sendmsg(flow->ep, &msg, style(flow) | KFI_REMOTE_CQ_DATA));
+	ret = posted(flow, kfi_sendmsg(flow->conn.ep, &msg, style(flow) | KFI_REMOTE_CQ_DATA));
 	if (!ret) {
 		list_del_init(&op->entry);
 		flow->ctl_busy++;

@@ -72,9 +72,10 @@ static int __init perf_init(void)
 {
 	int err;
 
-	perf_wq = alloc_workqueue("kfi_perf", WQ_UNBOUND, 0);
+	perf_wq = alloc_workqueue("kfi_perf", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!perf_wq)
 		return -ENOMEM;
+	perf_session_ops.end_wq = perf_wq;
 	err = register_pernet_subsys(&perf_pernet);
 	if (err)
 		goto destroy_wq;

@@ -59,78 +59,72 @@ static void run_shape(const struct perf_hello *h, struct perf_shape *shape)
 	shape->rx_len = max_t(size_t, h->size, PERF_CTL_MAX);
 }
 
-static int find_server(struct perf_run *run, const struct perf_shape *shape)
+static int find_server(struct perf_run *run, const struct perf_shape *shape, struct kfi_info **info)
 {
-	struct perf_ask ask = {
-		.net = run->net,
-		.prov = run->prov,
-		.node = run->node,
-		.service = run->service,
-		.ep_type = run->ep_type,
-	};
 	struct perf_flow *flow = &run->flow;
+	struct kfi_need need = { .provider = run->prov };
+	bool delivery = flow->hello.op == KFI_PERF_WRITE && !flow->tx_flags;
+	const char *node = *run->node ? run->node : NULL;
 	int err;
 
-	perf_ask_flow(&ask, &flow->hello, shape);
-	if (flow->tx_flags)
-		ask.delivery = false;
-	err = perf_getinfo(&ask, &flow->info);
-	if (err == -ENODATA && ask.delivery) {
+	if (delivery)
+		need.level = KFI_DELIVERY_COMPLETE;
+	perf_flow_need(flow, shape, &need);
+	err = perf_find(run->net, &need, NULL, node, run->service, info);
+	if (err == -ENODATA && delivery) {
 		/*
 		 * A plain queue pair does not report delivery. Its sends stay behind its writes, so
 		 * the server has all that was written before a message asks it to compare.
 		 */
-		ask.delivery = false;
-		ask.order = KFI_ORDER_SAW;
-		err = perf_getinfo(&ask, &flow->info);
+		need.level = 0;
+		need.order |= KFI_ORDER_SAW;
+		err = perf_find(run->net, &need, NULL, node, run->service, info);
 	}
 	if (err)
 		return perf_flow_fail(flow, err, "finding a provider that reaches the server");
-	kfi_freeinfo(flow->info->next);
-	flow->info->next = NULL;
-	if (!flow->info->dest_addr)
-		return perf_flow_fail(flow, -EDESTADDRREQ, "finding the server's address");
+	flow->tx_flags |= need.level;
 	return 0;
 }
 
-static int open_flow(struct perf_run *run)
+static int open_flow(struct perf_flow *flow, struct net *net, const struct kfi_info *info,
+		     const struct perf_shape *shape)
 {
-	struct perf_flow *flow = &run->flow;
-	struct perf_shape shape;
-	int err;
+	struct kfi_conn_attr attr = perf_flow_attr(flow, shape);
+	int err = perf_flow_ops(flow, net, info, shape);
 
-	run_shape(&flow->hello, &shape);
-	err = find_server(run, &shape);
-	if (err)
-		return err;
-	err = perf_flow_domain(flow);
-	if (err)
-		return perf_flow_fail(flow, err, "opening a domain");
-	err = perf_flow_ops(flow, &shape);
 	if (err)
 		return perf_flow_fail(flow, err, "allocating buffers");
-	err = perf_flow_open(flow, &shape);
+	err = kfi_conn_open(&flow->conn, flow->dom, info, &attr);
 	if (err)
 		return perf_flow_fail(flow, err, "opening an endpoint");
 	return perf_flow_post_rx(flow);
 }
 
-static int connect_msg(struct perf_flow *flow)
+/* The error is that of the server, if it sent one. */
+static int connect_msg(struct perf_flow *flow, const void *addr)
 {
 	struct perf_ctl ctl = { .type = PERF_HELLO, .hello = flow->hello };
-	u8 data[PERF_CTL_MAX];
+	u8 data[PERF_CTL_MAX], answer[PERF_CTL_MAX];
+	struct perf_ctl first = { .type = PERF_PING };
+	size_t len = sizeof(answer);
 	int err;
 
-	err = kfi_connect(flow->ep, flow->info->dest_addr, data, perf_encode(&ctl, data));
-	if (err)
-		return perf_flow_fail(flow, err, "connect");
-	return perf_flow_connected(flow, "no answer to the connection request");
+	/* Nothing comes before the PING, and receives that end with an attempt are not the error. */
+	flow->closing = true;
+	err = kfi_conn_connect(&flow->conn, addr, data, perf_encode(&ctl, data), answer, &len,
+			       flow->hello.timeout_ms);
+	flow->closing = false;
+	if (!err)
+		return perf_flow_send(flow, &first);
+	if (!perf_decode(answer, len, &ctl) && ctl.type == PERF_WELCOME && ctl.status)
+		return perf_flow_fail(flow, -(int)ctl.status, "the server refused");
+	return perf_flow_fail(flow, err, "connect");
 }
 
 static int own_name(struct perf_flow *flow, struct perf_ctl *ctl)
 {
 	size_t len = sizeof(ctl->addr);
-	int err = kfi_getname(&flow->ep->fid, ctl->addr, &len);
+	int err = kfi_conn_name(&flow->conn, ctl->addr, &len);
 
 	if (err)
 		return perf_flow_fail(flow, err, "reading the endpoint's name");
@@ -140,30 +134,31 @@ static int own_name(struct perf_flow *flow, struct perf_ctl *ctl)
 
 static int insert_peer(struct perf_flow *flow, const void *addr)
 {
-	if (kfi_av_insert(flow->av, addr, 1, &flow->peer, 0, NULL) != 1)
+	if (kfi_av_insert(flow->conn.av, addr, 1, &flow->conn.peer, 0, NULL) != 1)
 		return perf_flow_fail(flow, -EADDRNOTAVAIL, "inserting the server's address");
 	return 0;
 }
 
-static int hello_rdm(struct perf_flow *flow, size_t *addrlen)
+static int hello_rdm(struct perf_flow *flow, const void *addr, size_t *addrlen)
 {
 	struct perf_ctl ctl = { .type = PERF_HELLO, .hello = flow->hello };
 	int err;
 
-	err = insert_peer(flow, flow->info->dest_addr) ?: own_name(flow, &ctl);
+	err = insert_peer(flow, addr) ?: own_name(flow, &ctl);
 	if (err)
 		return err;
 	*addrlen = ctl.addrlen;
 	return perf_flow_send(flow, &ctl);
 }
 
-static int exchange_hello(struct perf_flow *flow)
+static int exchange_hello(struct perf_flow *flow, const void *addr)
 {
 	struct perf_ctl ctl;
 	size_t addrlen = 0;
 	int err;
 
-	err = flow->ep_type == KFI_EP_MSG ? connect_msg(flow) : hello_rdm(flow, &addrlen);
+	err = flow->ep_type == KFI_EP_MSG ? connect_msg(flow, addr) :
+					    hello_rdm(flow, addr, &addrlen);
 	if (!err)
 		err = perf_flow_recv(flow, &ctl, "no answer from the server");
 	if (err)
@@ -177,6 +172,26 @@ static int exchange_hello(struct perf_flow *flow)
 	flow->base = ctl.base;
 	flow->key = ctl.key;
 	return addrlen ? insert_peer(flow, ctl.addr) : 0;
+}
+
+static int connect_server(struct perf_run *run)
+{
+	struct perf_flow *flow = &run->flow;
+	struct perf_shape shape;
+	struct kfi_info *info;
+	int err;
+
+	run_shape(&flow->hello, &shape);
+	err = find_server(run, &shape, &info);
+	if (err)
+		return err;
+	if (info->dest_addr)
+		err = open_flow(flow, run->net, info, &shape) ?:
+		      exchange_hello(flow, info->dest_addr);
+	else
+		err = perf_flow_fail(flow, -EDESTADDRREQ, "finding the server's address");
+	kfi_freeinfo(info);
+	return err;
 }
 
 /* ---- measuring ---- */
@@ -296,7 +311,7 @@ static int run_main(void *arg)
 	struct perf_run *run = arg;
 	int err;
 
-	err = open_flow(run) ?: exchange_hello(&run->flow) ?: measure(run);
+	err = connect_server(run) ?: measure(run);
 	perf_flow_close(&run->flow);
 	finish(run, err);
 	perf_await_stop();
@@ -359,12 +374,12 @@ int perf_run_join(struct perf_run *run, const struct perf_hello *hello, u64 tx_f
 {
 	int err;
 
-	perf_flow_init(&run->flow, run->net, run->ep_type, hello, &perf_run_role);
+	perf_flow_init(&run->flow, run->ep_type, hello, &perf_run_role, &perf_run_ops);
 	run->driven = true;
 	run->flow.softirq &= !blocks;
 	run->flow.tx_flags = tx_flags;
 	run->flow.hello.timeout_ms = PAUSE_MS;
-	err = open_flow(run) ?: exchange_hello(&run->flow);
+	err = connect_server(run);
 	run->flow.hello.timeout_ms = STEP_MS;
 	return err;
 }
@@ -396,7 +411,7 @@ void perf_run_leave(struct perf_run *run)
 {
 	struct perf_ctl bye = { .type = PERF_BYE };
 
-	if (run->flow.ep && !run->flow.err && !perf_flow_send(&run->flow, &bye))
+	if (run->flow.conn.ep && !run->flow.err && !perf_flow_send(&run->flow, &bye))
 		perf_flow_flush(&run->flow);
 	perf_flow_close(&run->flow);
 	kfree(run);
@@ -651,6 +666,9 @@ static void run_pump(struct perf_flow *flow)
 	    (n >= run->batch || n == run->limit - run->posted || run->posted == run->completed))
 		post_many(run, n);
 }
+
+/* A loss is noticed by the operations, which then fail. */
+const struct kfi_conn_ops perf_run_ops = {};
 
 const struct perf_role perf_run_role = {
 	.data	= run_data,

@@ -6,6 +6,15 @@
 
 #include "perf.h"
 
+/* Let the thread look again at what it waits for. */
+void perf_flow_wake(struct perf_flow *flow)
+{
+	if (flow->softirq)
+		wake_up(&flow->wq);
+	else
+		kfi_cq_signal(flow->conn.cq);
+}
+
 /* ---- events; under the lock ---- */
 
 static void wake_thread(struct perf_flow *flow)
@@ -152,14 +161,14 @@ int perf_flow_call(struct perf_flow *flow, int (*fn)(struct perf_flow *flow, voi
 static int read_error(struct perf_flow *flow)
 {
 	struct kfi_cq_err_entry wc = {};
-	ssize_t n = kfi_cq_readerr(flow->cq, &wc, 0);
+	ssize_t n = kfi_cq_readerr(flow->conn.cq, &wc, 0);
 
 	if (n == 1)
 		perf_flow_event(flow, wc.op_context, &wc);
 	return n == 1 || n == -EAGAIN ? 0 : n;
 }
 
-static void read_events(struct perf_flow *flow, const struct kfi_cq_tagged_entry *e, ssize_t n)
+static void read_events(struct perf_flow *flow, const struct kfi_cq_data_entry *e, ssize_t n)
 {
 	struct kfi_cq_err_entry wc = {};
 
@@ -174,8 +183,8 @@ static void read_events(struct perf_flow *flow, const struct kfi_cq_tagged_entry
 /* Sleep until an operation has completed, but at most a slice, and handle it. */
 static int block_slice(struct perf_flow *flow)
 {
-	struct kfi_cq_tagged_entry e[32] __uninitialized;
-	ssize_t n = kfi_cq_sread(flow->cq, e, ARRAY_SIZE(e), NULL, PERF_SLICE_MS);
+	struct kfi_cq_data_entry e[32] __uninitialized;
+	ssize_t n = kfi_cq_sread(flow->conn.cq, e, ARRAY_SIZE(e), NULL, PERF_SLICE_MS);
 	int err = 0;
 
 	if (n == -KFI_EAVAIL)
@@ -317,56 +326,9 @@ int perf_flow_recv(struct perf_flow *flow, struct perf_ctl *ctl, const char *wha
 	return err ?: perf_flow_call(flow, take_ctl, ctl);
 }
 
-/* Return the error of the connection: that of the server, if it sent one. */
-static int connect_error(struct perf_flow *flow)
-{
-	u8 data[PERF_CTL_MAX];
-	struct kfi_eq_err_entry e = { .err_data = data, .err_data_size = sizeof(data) };
-	struct perf_ctl ctl;
-
-	if (kfi_eq_readerr(flow->eq, &e, 0) < 0)
-		return perf_flow_fail(flow, -EIO, "connect");
-	if (e.err_data && !perf_decode(e.err_data, e.err_data_size, &ctl) &&
-	    ctl.type == PERF_WELCOME && ctl.status)
-		return perf_flow_fail(flow, -(int)ctl.status, "the server refused");
-	return perf_flow_fail(flow, e.err ? -e.err : -EIO, "connect");
-}
-
-/**
- * perf_flow_connected() - wait for a connection
- * @flow: the flow, which has called kfi_connect() or kfi_accept()
- * @what: text of the error after the time limit
- * Return: 0 or a negative error.
- */
-int perf_flow_connected(struct perf_flow *flow, const char *what)
-{
-	unsigned long end = jiffies + msecs_to_jiffies(flow->hello.timeout_ms);
-	struct {
-		struct kfi_eq_cm_entry	cm;
-		u8			data[PERF_CTL_MAX];
-	} e;
-	u32 event;
-	ssize_t n;
-
-	do {
-		n = kfi_eq_sread(flow->eq, &event, &e, sizeof(e), PERF_SLICE_MS, 0);
-		if (n == -KFI_EAVAIL)
-			return connect_error(flow);
-		if (n >= 0)
-			return event == KFI_CONNECTED ? 0 :
-			       perf_flow_fail(flow, -ECONNRESET, "connect");
-		if (n != -EAGAIN && n != -EINTR)
-			return perf_flow_fail(flow, n, "connect");
-		if (READ_ONCE(flow->stop))
-			return perf_flow_fail(flow, -ECANCELED, "stopped");
-		if (flow->tick)
-			flow->tick(flow);
-	} while (time_before(jiffies, end));
-	return perf_flow_fail(flow, -ETIMEDOUT, what);
-}
-
 void perf_flow_stop(struct perf_flow *flow)
 {
 	WRITE_ONCE(flow->stop, true);
 	wake_up(&flow->wq);
+	kfi_conn_fail(&flow->conn, -ECANCELED);	/* it may wait for the connection */
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * ib_virt_dma_to_page() came with 6.4, ib_mark_name_assigned_by_user() with 6.8, and the second
+ * argument of create_cq changed its type with 6.11.
+ *
+ * kfi_no_user_mr() is reg_user_mr of a device without user verbs, which has to exist, but is never
+ * called; its arguments changed with 6.19. KFI_IB_REPORTS_PORT: a driver raises the events of its
+ * port itself; since 6.16 the RDMA core does so.
+ */
+#ifndef _KFI_COMPAT_RDMA_IB_VERBS_H
+#define _KFI_COMPAT_RDMA_IB_VERBS_H
+
+#include_next <rdma/ib_verbs.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+static inline struct page *ib_virt_dma_to_page(u64 dma_addr)
+{
+	return virt_to_page((void *)(uintptr_t)dma_addr);
+}
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#define ib_mark_name_assigned_by_user(dev)	do { } while (0)
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define uverbs_attr_bundle	ib_udata
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
+static inline struct ib_mr *kfi_no_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 addr,
+					   int access, struct ib_udata *udata)
+#else
+static inline struct ib_mr *kfi_no_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 addr,
+					   int access, struct ib_dmah *dmah,
+					   struct ib_udata *udata)
+#endif
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
+#define KFI_IB_REPORTS_PORT	(LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0))
+
+#endif

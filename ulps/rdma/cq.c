@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cq.c - completion queues: a ring of entries. Queue pairs of several protection domains may share
+ * one, so it is not a queue of kfabric; each queue pair has one of these, too.
+ *
+ * The handler of the ULP is called with bottom halves off, never inside a post: a ULP may hold a
+ * lock while it posts that its handler takes.
+ */
+#include <linux/mm.h>
+#include "kib.h"
+
+int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
+		  struct uverbs_attr_bundle *attrs)
+{
+	struct kib_cq *cq = to_kib_cq(ib);
+
+	if (!attr->cqe || attr->cqe > KIB_MAX_CQE || attr->flags)
+		return -EINVAL;
+	cq->wc = kvcalloc(attr->cqe, sizeof(*cq->wc), GFP_KERNEL);
+	if (!cq->wc)
+		return -ENOMEM;
+	spin_lock_init(&cq->lock);
+	ib->cqe = attr->cqe;
+	return 0;
+}
+
+int kib_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
+{
+	kvfree(to_kib_cq(ib)->wc);
+	return 0;
+}
+
+int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc)
+{
+	struct kib_cq *cq = to_kib_cq(ib);
+	unsigned long flags;
+	int n = 0;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	while (n < count && cq->tail != cq->head)
+		wc[n++] = cq->wc[cq->tail++ % ib->cqe];
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return n;
+}
+
+/* Each receive counts as solicited: the sender's wish is not sent. */
+int kib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
+{
+	struct kib_cq *cq = to_kib_cq(ib);
+	unsigned long irq;
+	int missed;
+
+	spin_lock_irqsave(&cq->lock, irq);
+	cq->armed = true;
+	missed = flags & IB_CQ_REPORT_MISSED_EVENTS && cq->tail != cq->head;
+	spin_unlock_irqrestore(&cq->lock, irq);
+	return missed;
+}
+
+static void cq_overrun(struct ib_cq *ib)
+{
+	struct ib_event event = { .device = ib->device, .element.cq = ib, .event = IB_EVENT_CQ_ERR };
+
+	ibdev_err(ib->device, "a completion queue of %d entries has no room for another one\n",
+		  ib->cqe);
+	if (ib->event_handler)
+		ib->event_handler(&event, ib->cq_context);
+}
+
+/* Add an entry. Context: softirq, or process context with bottom halves off; not inside a post */
+void kib_cq_add(struct ib_cq *ib, const struct ib_wc *wc)
+{
+	struct kib_cq *cq = to_kib_cq(ib);
+	bool call, overrun = false;
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (cq->head - cq->tail < ib->cqe) {
+		cq->wc[cq->head++ % ib->cqe] = *wc;
+	} else {
+		overrun = !cq->overrun;
+		cq->overrun = true;
+	}
+	call = cq->armed;
+	cq->armed = false;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (unlikely(overrun))
+		cq_overrun(ib);
+	if (call)
+		ib->comp_handler(ib, ib->cq_context);
+}
+
+/* Remove the entries of a queue pair that is destroyed: they name it. */
+void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp)
+{
+	struct kib_cq *cq = to_kib_cq(ib);
+	unsigned long flags;
+	u32 from, to;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	for (from = to = cq->tail; from != cq->head; from++) {
+		if (cq->wc[from % ib->cqe].qp != qp)
+			cq->wc[to++ % ib->cqe] = cq->wc[from % ib->cqe];
+	}
+	cq->head = to;
+	spin_unlock_irqrestore(&cq->lock, flags);
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * device.c - RDMA devices: one for a network device, over the provider that serves its addresses.
+ *
+ * The device is an iWARP device to the RDMA core: connections are made by IP address, without
+ * paths and subnets. Its GID is the address of the network device.
+ */
+#include <linux/slab.h>
+#include <net/addrconf.h>
+#include <rdma/ib_user_verbs.h>
+#include "kib.h"
+
+#define KIB_API	KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION)
+
+/* ---- the provider ---- */
+
+static struct kfi_info *dev_hints(const struct kib_dev *dev)
+{
+	struct kfi_info *hints = kfi_allocinfo();
+
+	if (!hints)
+		return NULL;
+	hints->caps = KFI_MSG | KFI_RMA;
+	hints->ep_attr->type = KFI_EP_MSG;
+	hints->ep_attr->max_msg_size = KIB_MAX_MSG;
+	hints->tx_attr->msg_order = KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW;
+	hints->domain_attr->mr_key_size = sizeof(u32);
+	/* The ULP names a key before its region is registered, so the provider may not choose it. */
+	hints->domain_attr->mr_mode = KFI_MR_ALLOCATED;
+	hints->domain_attr->name = kstrdup(dev->netdev->name, GFP_KERNEL);
+	hints->fabric_attr->prov_name = kstrdup("sockets", GFP_KERNEL);
+	if (hints->domain_attr->name && hints->fabric_attr->prov_name)
+		return hints;
+	kfi_freeinfo(hints);
+	return NULL;
+}
+
+static struct net *dev_net_get(struct kib_dev *dev)
+{
+	struct net *net;
+
+	spin_lock(&dev->net_lock);
+	net = dev->net ? maybe_get_net(dev->net) : NULL;
+	spin_unlock(&dev->net_lock);
+	return net;
+}
+
+/*
+ * Find the peer at @node; or with KFI_SOURCE all addresses of the network device, if that is @node.
+ * Return: 0; -ENODATA if there is none; or another negative error
+ */
+int kib_find(struct kib_dev *dev, const char *node, u64 flags, struct kfi_info **info)
+{
+	struct net *net = dev_net_get(dev);
+	struct kfi_info *hints;
+	int ret = -ENOMEM;
+
+	*info = NULL;
+	if (!net)
+		return -ENODEV;
+	hints = dev_hints(dev);
+	if (hints)
+		ret = kfi_getinfo_net(net, KIB_API, node, kib_service, flags, hints, info);
+	kfi_freeinfo(hints);
+	put_net(net);
+	return ret;
+}
+
+/* The network device goes, and maybe its namespace: connections that exist are not affected. */
+void kib_dev_netdev_gone(struct kib_dev *dev)
+{
+	spin_lock(&dev->net_lock);
+	dev->net = NULL;
+	spin_unlock(&dev->net_lock);
+}
+
+/* ---- attributes ---- */
+
+static int kib_query_device(struct ib_device *ib, struct ib_device_attr *attr,
+			    struct ib_udata *udata)
+{
+	*attr = (struct ib_device_attr) {
+		.sys_image_guid = ib->node_guid,
+		.device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS,
+		.kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY | IBK_SG_GAPS_REG,
+		.max_mr_size = KIB_MAX_MSG,
+		.page_size_cap = PAGE_SIZE,
+		.max_qp = KIB_MAX_QP,
+		.max_qp_wr = KIB_MAX_WR,
+		.max_send_sge = KIB_MAX_SGE,
+		.max_recv_sge = KIB_MAX_SGE,
+		.max_sge_rd = KIB_MAX_SGE,
+		.max_cq = KIB_MAX_QP,
+		.max_cqe = KIB_MAX_CQE,
+		.max_mr = KIB_MAX_MR,
+		.max_pd = KIB_MAX_QP,
+		.max_qp_rd_atom = KIB_MAX_READS,
+		.max_qp_init_rd_atom = KIB_MAX_READS,
+		.max_res_rd_atom = KIB_MAX_READS * KIB_MAX_QP,
+		.atomic_cap = IB_ATOMIC_NONE,
+		.max_fast_reg_page_list_len = KIB_MAX_PAGES,
+	};
+	return 0;
+}
+
+static int kib_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
+{
+	const struct net_device *netdev = to_kib_dev(ib)->netdev;
+	bool up = netif_running(netdev) && netif_carrier_ok(netdev);
+
+	attr->gid_tbl_len = 1;
+	attr->max_msg_sz = KIB_MAX_MSG;
+	attr->max_mtu = IB_MTU_4096;
+	attr->active_mtu = ib_mtu_int_to_enum(netdev->mtu);
+	attr->state = up ? IB_PORT_ACTIVE : IB_PORT_DOWN;
+	attr->phys_state = up ? IB_PORT_PHYS_STATE_LINK_UP : IB_PORT_PHYS_STATE_DISABLED;
+	attr->port_cap_flags = IB_PORT_CM_SUP | IB_PORT_DEVICE_MGMT_SUP;
+	return ib_get_eth_speed(ib, port, &attr->active_speed, &attr->active_width);
+}
+
+static int kib_get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *attr)
+{
+	attr->gid_tbl_len = 1;
+	attr->core_cap_flags = RDMA_CORE_PORT_IWARP;
+	return 0;
+}
+
+static int kib_query_gid(struct ib_device *ib, u32 port, int index, union ib_gid *gid)
+{
+	*gid = to_kib_dev(ib)->gid;
+	return 0;
+}
+
+/* ---- protection domains ---- */
+
+static int kib_alloc_pd(struct ib_pd *ib, struct ib_udata *udata)
+{
+	struct kib_dev *dev = to_kib_dev(ib->device);
+	struct kib_pd *pd = to_kib_pd(ib);
+	struct kfi_domain_limits limits;
+	int ret = kfi_domain(dev->fabric, dev->info, &pd->domain, pd);
+
+	if (ret)
+		return ret;
+	ret = kfi_domain_limits(pd->domain, &limits);
+	if (ret)
+		WARN_ON(kfi_close(&pd->domain->fid));
+	else
+		pd->boundary = limits.virt_boundary_mask;
+	return ret;
+}
+
+static int kib_dealloc_pd(struct ib_pd *ib, struct ib_udata *udata)
+{
+	WARN_ON(kfi_close(&to_kib_pd(ib)->domain->fid));
+	return 0;
+}
+
+/* ---- life ---- */
+
+/* No object of the device is left. */
+static void kib_dealloc_driver(struct ib_device *ib)
+{
+	struct kib_dev *dev = to_kib_dev(ib);
+
+	cancel_delayed_work_sync(&dev->places_work);
+	WARN_ON(!list_empty(&dev->places));
+	if (dev->eq)
+		WARN_ON(kfi_close(&dev->eq->fid));
+	if (dev->fabric)
+		WARN_ON(kfi_close(&dev->fabric->fid));
+	kfi_freeinfo(dev->info);
+	xa_destroy(&dev->qps);
+	xa_destroy(&dev->mrs);
+	dev_put(dev->netdev);
+}
+
+static const struct ib_device_ops kib_dev_ops = {
+	.owner			= THIS_MODULE,
+	.driver_id		= (enum rdma_driver_id)KFI_IB_DRIVER_ID,
+
+	.alloc_mr		= kib_alloc_mr,
+	.alloc_pd		= kib_alloc_pd,
+	.create_cq		= kib_create_cq,
+	.create_qp		= kib_create_qp,
+	.dealloc_driver		= kib_dealloc_driver,
+	.dealloc_pd		= kib_dealloc_pd,
+	.dereg_mr		= kib_dereg_mr,
+	.destroy_cq		= kib_destroy_cq,
+	.destroy_qp		= kib_destroy_qp,
+	.get_dma_mr		= kib_get_dma_mr,
+	.get_port_immutable	= kib_get_port_immutable,
+	.iw_accept		= kib_accept,
+	.iw_add_ref		= kib_qp_add_ref,
+	.iw_connect		= kib_connect,
+	.iw_create_listen	= kib_create_listen,
+	.iw_destroy_listen	= kib_destroy_listen,
+	.iw_get_qp		= kib_get_qp,
+	.iw_reject		= kib_reject,
+	.iw_rem_ref		= kib_qp_rem_ref,
+	.map_mr_sg		= kib_map_mr_sg,
+	.modify_qp		= kib_modify_qp,
+	.poll_cq		= kib_poll_cq,
+	.post_recv		= kib_post_recv,
+	.post_send		= kib_post_send,
+	.query_device		= kib_query_device,
+	.query_gid		= kib_query_gid,
+	.query_port		= kib_query_port,
+	.query_qp		= kib_query_qp,
+	.reg_user_mr		= kfi_no_user_mr,
+	.req_notify_cq		= kib_req_notify_cq,
+
+	INIT_RDMA_OBJ_SIZE(ib_cq, kib_cq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_pd, kib_pd, ib),
+	INIT_RDMA_OBJ_SIZE(ib_qp, kib_qp, ib),
+};
+
+static void dev_init(struct kib_dev *dev, struct net_device *netdev)
+{
+	struct ib_device *ib = &dev->ib;
+
+	dev_hold(netdev);
+	dev->netdev = netdev;
+	dev->net = dev_net(netdev);
+	memcpy(dev->gid.raw, netdev->dev_addr, min_t(size_t, netdev->addr_len, ETH_ALEN));
+	dev->next_mr = get_random_u32() >> 8;
+	spin_lock_init(&dev->net_lock);
+	mutex_init(&dev->places_lock);
+	mutex_init(&dev->lock);
+	INIT_LIST_HEAD(&dev->places);
+	INIT_LIST_HEAD(&dev->listeners);
+	INIT_LIST_HEAD(&dev->calls);
+	INIT_DELAYED_WORK(&dev->places_work, kib_places_work);
+	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC);
+	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
+	addrconf_addr_eui48((u8 *)&ib->node_guid, netdev->dev_addr);
+	ib->node_type = RDMA_NODE_RNIC;
+	ib->phys_port_cnt = 1;
+	ib->num_comp_vectors = num_possible_cpus();
+	ib->local_dma_lkey = KIB_LKEY;
+	ib->iw_driver_flags = IW_F_NO_PORT_MAP;
+	strscpy(ib->iw_ifname, netdev->name, sizeof(ib->iw_ifname));
+	ib_set_device_ops(ib, &kib_dev_ops);
+}
+
+static int dev_objects(struct kib_dev *dev)
+{
+	struct net *net;
+	int ret = kib_find(dev, dev->netdev->name, KFI_SOURCE, &dev->info);
+
+	if (ret)
+		return ret == -ENODATA ? -EADDRNOTAVAIL : ret;
+	net = dev_net_get(dev);
+	if (!net)
+		return -ENODEV;
+	ret = kfi_fabric_net(net, dev->info->fabric_attr, &dev->fabric, dev);
+	put_net(net);
+	return ret ?: kfi_eq_open(dev->fabric, NULL, &dev->eq, kib_place_event, dev);
+}
+
+/*
+ * Make the device of a network device. Context: process, with the RTNL or another reason for which
+ * @netdev stays. Return: 0; -EEXIST if it has one; -EADDRNOTAVAIL if it has no address yet
+ */
+int kib_dev_add(const char *name, struct net_device *netdev)
+{
+	struct ib_device *old = ib_device_get_by_netdev(netdev, KFI_IB_DRIVER_ID);
+	struct kib_dev *dev;
+	int ret;
+
+	if (old) {
+		ib_device_put(old);
+		return -EEXIST;
+	}
+	dev = ib_alloc_device(kib_dev, ib);
+	if (!dev)
+		return -ENOMEM;
+	dev_init(dev, netdev);
+	ib_mark_name_assigned_by_user(&dev->ib);
+	ret = dev_objects(dev) ?: ib_device_set_netdev(&dev->ib, netdev, 1) ?:
+	      ib_register_device(&dev->ib, name, NULL);
+	if (ret)
+		ib_dealloc_device(&dev->ib);
+	return ret;
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * kib.h - shared by the files of kfi_ib.ko. docs/verbs-device.md describes how they work together.
+ *
+ * Locks, outermost first: &kib_dev.places_lock, &kib_qp.lock, &kib_dev.lock, &kib_qp.cm_lock,
+ * &kib_ring.lock, &kib_cq.lock. The last three are taken with interrupts off.
+ */
+#ifndef KIB_H
+#define KIB_H
+
+#include <linux/bvec.h>
+#include <linux/completion.h>
+#include <linux/etherdevice.h>
+#include <linux/in6.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/iw_cm.h>
+#include <kfi_cm.h>
+#include <kfi_domain.h>
+#include <kfi_eq.h>
+#include <kfi_ib.h>
+#include <kfi_rma.h>
+#include <kfi_runner.h>
+#include "hello.h"
+
+/* What a device offers. A queue may be longer than what an endpoint has in progress. */
+enum {
+	KIB_MAX_QP	= 65536,
+	KIB_MAX_WR	= 16384,	/* requests of a queue */
+	KIB_MAX_SGE	= 16,
+	KIB_MAX_CQE	= 1 << 20,
+	KIB_MAX_PAGES	= 512,		/* of a fast registration */
+	KIB_MAX_MR	= 1 << 20,
+	KIB_MAX_READS	= 128,
+	KIB_MAX_MSG	= 1 << 30,
+	KIB_TX		= 256,		/* operations of an endpoint in progress */
+	KIB_RX		= 1024,		/* receives posted to an endpoint */
+	KIB_CALLS	= 1024,		/* calls that wait for an answer */
+	KIB_LKEY	= 1,		/* the key of all local memory; no region has it */
+};
+
+/**
+ * struct kib_place - a passive endpoint at an address of the network device
+ * @entry: in &kib_dev.places
+ * @pep: the passive endpoint
+ * @addr: its address
+ * @len: bytes of it
+ */
+struct kib_place {
+	struct list_head	entry;
+	struct kfid_pep		*pep;
+	size_t			len;
+	u8			addr[];
+};
+
+/**
+ * struct kib_call - a call that waits for an answer
+ * @entry: in &kib_dev.calls
+ * @number: its number, which is the provider_data of iw_cm
+ * @place: where it has arrived; only compared with &kib_dev.places
+ * @info: the request
+ * @ird: reads that the caller answers at a time
+ */
+struct kib_call {
+	struct list_head	entry;
+	unsigned long		number;
+	struct kib_place	*place;
+	struct kfi_info		*info;
+	u16			ird;
+};
+
+/**
+ * struct kib_dev - an RDMA device
+ * @ib: the RDMA core's part
+ * @netdev: network device, held
+ * @net_lock: protects @net
+ * @net: its namespace; NULL when @netdev has gone, because the namespace may go, too
+ * @gid: GID, the address of @netdev
+ * @info: what the provider offers; domains are opened with it
+ * @fabric: fabric of all domains
+ * @eq: events of @places
+ * @qps: queue pairs by number
+ * @mrs: regions by the upper 24 bits of their keys
+ * @next_qp: where the search for a number begins
+ * @next_mr: where the search for a key begins, a random number at first
+ * @places_lock: serializes the changes of @places
+ * @places: passive endpoints, one at each address of @netdev while there are listeners
+ * @places_work: an address of @netdev has come or gone
+ * @lock: protects the following members
+ * @listeners: listeners of rdma_cm
+ * @calls: calls that wait for an answer, by number, the oldest first
+ * @next_call: number of the next call
+ * @nr_calls: how many
+ */
+struct kib_dev {
+	struct ib_device	ib;
+	struct net_device	*netdev;
+	spinlock_t		net_lock;
+	struct net		*net;
+	union ib_gid		gid;
+	struct kfi_info		*info;
+	struct kfid_fabric	*fabric;
+	struct kfid_eq		*eq;
+	struct xarray		qps;
+	struct xarray		mrs;
+	u32			next_qp, next_mr;
+	struct mutex		places_lock;
+	struct list_head	places;
+	struct delayed_work	places_work;
+	struct mutex		lock;
+	struct list_head	listeners;
+	struct list_head	calls;
+	unsigned long		next_call;
+	unsigned int		nr_calls;
+};
+
+/**
+ * struct kib_pd - a protection domain: a domain of its own, because the core checks keys by domain
+ * @ib: the RDMA core's part
+ * @domain: the domain
+ * @boundary: &kfi_domain_limits.virt_boundary_mask
+ */
+struct kib_pd {
+	struct ib_pd		ib;
+	struct kfid_domain	*domain;
+	u64			boundary;
+};
+
+/**
+ * struct kib_cq - a completion queue
+ * @ib: the RDMA core's part
+ * @lock: protects the following members
+ * @wc: ring of &ib_cq.cqe entries
+ * @head: entries written since the creation
+ * @tail: entries read
+ * @armed: the handler is due with the next entry
+ * @overrun: an entry was lost
+ */
+struct kib_cq {
+	struct ib_cq		ib;
+	spinlock_t		lock;
+	struct ib_wc		*wc;
+	u32			head, tail;
+	bool			armed;
+	bool			overrun;
+};
+
+/* Who may access the memory of a region */
+enum kib_mr_state {
+	KIB_MR_FREE,	/* nobody */
+	KIB_MR_LOCAL,	/* requests of this side only: it is not registered */
+	KIB_MR_SHARED,	/* peers, too */
+};
+
+/**
+ * struct kib_mr - a region of fast registrations
+ * @ib: the RDMA core's part
+ * @mr: the region
+ * @boundary: as in struct kib_pd
+ * @max: entries of @vec
+ * @nr: how many are used
+ * @vec: memory, as ib_map_mr_sg() has found it
+ * @key: present key; its lower byte is chosen by the ULP
+ * @state: changed by requests of one send queue, and by receives that report an invalidation
+ * @rcu: kib_mr_find() may have found it
+ */
+struct kib_mr {
+	struct ib_mr		ib;
+	struct kfid_mr		*mr;
+	u64			boundary;
+	unsigned int		max, nr;
+	struct bio_vec		*vec;
+	u32			key;
+	enum kib_mr_state	state;
+	struct rcu_head		rcu;
+};
+
+/* How far a request is */
+enum kib_step {
+	KIB_WAITS,	/* not given to the endpoint yet */
+	KIB_STARTED,	/* the endpoint has it */
+	KIB_DONE,	/* it has ended, and waits for those before it */
+};
+
+/**
+ * struct kib_slot - a request in a queue
+ * @cqe: completion of the endpoint's operation
+ * @inv: completion of an invalidation
+ * @qp: queue pair
+ * @step: written by the runner, and once by the callback that ends the request
+ * @left: the start, and callbacks that have to come before the request has ended
+ * @half: the first of two operations was posted
+ * @status: result
+ * @wr_id: of the ULP
+ * @opcode: of a send request, enum ib_wr_opcode
+ * @flags: IB_SEND_
+ * @len: bytes
+ * @remote: address of the peer's memory
+ * @rkey: its key, or the key to invalidate, or the key of a registration
+ * @access: of a registration
+ * @imm: immediate data; of a receive the remote CQ data
+ * @mr: region of a registration or invalidation, or whose memory the request uses
+ * @lkey: key of @mr that a request uses
+ * @local: address in @mr
+ * @wc_flags: of a receive, IB_WC_
+ * @nr: entries of @vec
+ * @iter: memory, of which the vector is @vec, or that of @mr
+ * @vec: memory
+ */
+struct kib_slot {
+	struct kfi_cqe		cqe;
+	struct kfi_mr_work	inv;
+	struct kib_qp		*qp;
+	enum kib_step		step;
+	atomic_t		left;
+	bool			half;
+	enum ib_wc_status	status;
+	u64			wr_id;
+	enum ib_wr_opcode	opcode;
+	int			flags;
+	u32			len;
+	u64			remote;
+	u32			rkey;
+	u32			access;
+	u64			imm;
+	struct kib_mr		*mr;
+	u32			lkey;
+	u64			local;
+	int			wc_flags;
+	unsigned int		nr;
+	struct iov_iter		iter;
+	struct bio_vec		vec[];
+};
+
+/**
+ * struct kib_ring - a send queue or receive queue
+ * @lock: serializes posts, which come in any context
+ * @slots: memory of the slots
+ * @size: bytes of a slot
+ * @depth: how many there are
+ * @sge: entries of &kib_slot.vec
+ * @head: requests posted since the creation; written under @lock, released behind the request
+ * @next: requests started; for the runner
+ * @tail: requests reported; written by the runner
+ */
+struct kib_ring {
+	spinlock_t		lock;
+	void			*slots;
+	size_t			size;
+	u32			depth;
+	unsigned int		sge;
+	u32			head;
+	u32			next;
+	u32			tail;
+};
+
+/* States of a queue pair. They follow one another; CONNECTING and READY may be left out. */
+enum kib_qp_state {
+	KIB_QP_IDLE,		/* requests wait in the rings */
+	KIB_QP_CONNECTING,	/* receives are posted to the endpoint */
+	KIB_QP_READY,		/* sends, too */
+	KIB_QP_ERROR,		/* nothing is given to the endpoint any more */
+	KIB_QP_FLUSH,		/* there is no endpoint; requests end */
+};
+
+/**
+ * struct kib_qp - a queue pair
+ * @ib: the RDMA core's part
+ * @dev: device
+ * @refs: references of rdma_cm, and one of the creation
+ * @gone: completed with the last reference
+ * @cq: completions of the endpoint
+ * @eq: its events; exists as long as @ep
+ * @lock: serializes connect, accept, and the end
+ * @ep: endpoint, or NULL. Written under @lock with the claim of @runner
+ * @state: enum kib_qp_state, changed by cmpxchg() in this order only. A request that was posted
+ *	after a change is started in the new state
+ * @runner: its claim is the right to start and report requests
+ * @again: runs the queues after a while, if there was no memory for a registration
+ * @run_bh: runs the queues for a context that can't do that
+ * @end_work: closes the endpoint, and ends the requests
+ * @sq: send queue
+ * @rq: receive queue
+ * @sig_all: each send request is reported
+ * @stopped: the endpoint has no room: kib_qp_room() is due. For the runner
+ * @barrier: request that has to end before the next one starts, an invalidation; for the runner
+ * @reads: RDMA reads in progress
+ * @sq_failed: a send request has failed: those behind it are flushed; for the runner
+ * @cm_lock: protects the following members
+ * @cm_id: identifier that gets the events of the connection; holds a reference
+ * @established: it has got CONNECT_REPLY or ESTABLISHED
+ * @ird: reads that this side answers; @ord: that it has in progress
+ */
+struct kib_qp {
+	struct ib_qp		ib;
+	struct kib_dev		*dev;
+	refcount_t		refs;
+	struct completion	gone;
+	struct kfid_cq		*cq;
+	struct kfid_eq		*eq;
+	struct mutex		lock;
+	struct kfid_ep		*ep;
+	enum kib_qp_state	state;
+	struct kfi_runner	runner;
+	struct bh_work_struct	run_bh;
+	struct delayed_work	again;
+	struct work_struct	end_work;
+	struct kib_ring		sq;
+	struct kib_ring		rq;
+	bool			sig_all;
+	bool			stopped;
+	struct kib_slot		*barrier;
+	atomic_t		reads;
+	bool			sq_failed;
+	spinlock_t		cm_lock;
+	struct iw_cm_id		*cm_id;
+	bool			established;
+	u16			ird, ord;
+};
+
+static inline struct kib_dev *to_kib_dev(struct ib_device *ib)
+{
+	return container_of(ib, struct kib_dev, ib);
+}
+
+static inline struct kib_pd *to_kib_pd(struct ib_pd *ib)
+{
+	return container_of(ib, struct kib_pd, ib);
+}
+
+static inline struct kib_cq *to_kib_cq(struct ib_cq *ib)
+{
+	return container_of(ib, struct kib_cq, ib);
+}
+
+static inline struct kib_mr *to_kib_mr(struct ib_mr *ib)
+{
+	return container_of(ib, struct kib_mr, ib);
+}
+
+static inline struct kib_qp *to_kib_qp(struct ib_qp *ib)
+{
+	return container_of(ib, struct kib_qp, ib);
+}
+
+static inline struct kib_slot *kib_slot(const struct kib_ring *ring, u32 number)
+{
+	return ring->slots + ring->size * (number % ring->depth);
+}
+
+/* main.c */
+extern struct workqueue_struct *kib_wq;		/* the ends of queue pairs; reclaim may wait */
+extern char *kib_service;
+
+/* device.c */
+int kib_dev_add(const char *name, struct net_device *netdev);
+void kib_dev_netdev_gone(struct kib_dev *dev);
+int kib_find(struct kib_dev *dev, const char *node, u64 flags, struct kfi_info **info);
+
+/* cq.c */
+int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
+		  struct uverbs_attr_bundle *attrs);
+int kib_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
+int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc);
+int kib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
+void kib_cq_add(struct ib_cq *ib, const struct ib_wc *wc);
+void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp);
+
+/* mr.c */
+struct ib_mr *kib_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max);
+struct ib_mr *kib_get_dma_mr(struct ib_pd *pd, int access);
+int kib_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents, unsigned int *offset);
+int kib_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
+struct kib_mr *kib_mr_find(struct kib_dev *dev, struct ib_pd *pd, u32 key);
+int kib_mr_register(struct kib_mr *mr, u32 key, u32 access);
+int kib_mr_invalidate(struct kib_mr *mr, struct kfi_mr_work *work);
+
+/* qp.c */
+int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata);
+int kib_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
+int kib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
+		 struct ib_qp_init_attr *init);
+int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata);
+struct ib_qp *kib_get_qp(struct ib_device *ib, int number);
+void kib_qp_add_ref(struct ib_qp *ib);
+void kib_qp_rem_ref(struct ib_qp *ib);
+int kib_qp_open(struct kib_qp *qp, struct kfi_info *info);
+void kib_qp_close(struct kib_qp *qp);
+void kib_qp_fail(struct kib_qp *qp);
+void kib_qp_ready(struct kib_qp *qp);
+void kib_qp_run(struct kib_qp *qp);
+void kib_qp_kick(struct kib_qp *qp);
+void kib_qp_posted(struct kib_qp *qp);
+void kib_qp_room(struct kfid_ep *ep, void *context);
+struct kib_slot *kib_ring_slot(struct kib_ring *ring);
+int kib_slot_map(struct kib_qp *qp, struct kib_slot *s, const struct ib_sge *sge, int nr, int dir);
+enum ib_wc_status kib_status(int err);
+
+/* send.c */
+int kib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
+void kib_send_start(struct kib_qp *qp);
+bool kib_send_report(struct kib_qp *qp);
+
+/* recv.c */
+int kib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
+void kib_recv_start(struct kib_qp *qp);
+bool kib_recv_report(struct kib_qp *qp);
+
+/* cm.c */
+int kib_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param);
+int kib_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param);
+int kib_reject(struct iw_cm_id *id, const void *data, u8 len);
+void kib_cm_event(struct kfid_eq *eq, void *context);
+void kib_cm_end(struct kib_qp *qp);
+
+/* listen.c */
+int kib_create_listen(struct iw_cm_id *id, int backlog);
+int kib_destroy_listen(struct iw_cm_id *id);
+void kib_place_event(struct kfid_eq *eq, void *context);
+void kib_places_work(struct work_struct *work);
+struct kib_call *kib_call_take(struct kib_dev *dev, unsigned long number);
+void kib_call_free(struct kib_call *call);
+void kib_call_end(struct kib_dev *dev, struct kib_call *call, const void *data, size_t len);
+
+#endif /* KIB_H */

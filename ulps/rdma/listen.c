@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * listen.c - listeners, and the calls that arrive at them.
+ *
+ * A device listens at one service for all of its listeners: ports of RDMA are no ports of the
+ * network below. A *place* is a passive endpoint at one address of the network device; there are
+ * places as long as there are listeners. The hello of a caller names a listener by address and port.
+ *
+ * iw_cm may drop a CONNECT_REQUEST without a word. So a call is known to it by number only, and the
+ * oldest one is refused when there are too many.
+ */
+#include <linux/delay.h>
+#include <linux/inetdevice.h>
+#include <linux/slab.h>
+#include <net/addrconf.h>
+#include <net/ipv6.h>
+#include "kib.h"
+
+/**
+ * struct kib_listener - a listener of rdma_cm
+ * @entry: in &kib_dev.listeners
+ * @id: its identifier
+ */
+struct kib_listener {
+	struct list_head	entry;
+	struct iw_cm_id		*id;
+};
+
+/* ---- calls ---- */
+
+static void call_unlink(struct kib_dev *dev, struct kib_call *call)
+{
+	lockdep_assert_held(&dev->lock);
+	list_del(&call->entry);
+	dev->nr_calls--;
+}
+
+/* Return: the call, which belongs to the caller then; NULL if it is gone */
+struct kib_call *kib_call_take(struct kib_dev *dev, unsigned long number)
+{
+	struct kib_call *call, *found = NULL;
+
+	mutex_lock(&dev->lock);
+	list_for_each_entry(call, &dev->calls, entry) {
+		if (call->number != number)
+			continue;
+		found = call;
+		break;
+	}
+	if (found)
+		call_unlink(dev, found);
+	mutex_unlock(&dev->lock);
+	return found;
+}
+
+void kib_call_free(struct kib_call *call)
+{
+	kfi_freeinfo(call->info);
+	kfree(call);
+}
+
+/* The place may have been closed, and its memory may be that of another one, which has no such call. */
+static void call_refuse(struct kib_dev *dev, struct kib_call *call, const void *data, size_t len)
+{
+	struct kib_place *place;
+
+	lockdep_assert_held(&dev->lock);
+	list_for_each_entry(place, &dev->places, entry)
+		if (place == call->place)
+			kfi_reject(place->pep, call->info->handle, data, len);
+	kib_call_free(call);
+}
+
+/* Free a call that was taken, and refuse it unless it was accepted, or its caller has given up. */
+void kib_call_end(struct kib_dev *dev, struct kib_call *call, const void *data, size_t len)
+{
+	mutex_lock(&dev->lock);
+	call_refuse(dev, call, data, len);
+	mutex_unlock(&dev->lock);
+}
+
+/*
+ * Store a call, which a listener will be told of. The oldest of many others goes: its caller
+ * has given up, or iw_cm has forgotten it.
+ */
+static void call_link(struct kib_dev *dev, struct kib_call *call)
+{
+	struct kib_call *oldest;
+
+	lockdep_assert_held(&dev->lock);
+	if (dev->nr_calls == KIB_CALLS) {
+		oldest = list_first_entry(&dev->calls, struct kib_call, entry);
+		call_unlink(dev, oldest);
+		call_refuse(dev, oldest, NULL, 0);
+	}
+	call->number = ++dev->next_call;
+	list_add_tail(&call->entry, &dev->calls);
+	dev->nr_calls++;
+}
+
+/* ---- a call arrives ---- */
+
+/* Make an address of a hello. Return: whether it is one */
+static bool hello_addr(struct sockaddr_storage *addr, const struct kib_dev *dev, u8 family,
+		       const u8 *bytes, __be16 port)
+{
+	struct sockaddr_in6 *in6 = (void *)addr;
+	struct sockaddr_in *in = (void *)addr;
+
+	memset(addr, 0, sizeof(*addr));
+	in->sin_port = port;	/* as that of IPv6 */
+	if (family == 4) {
+		addr->ss_family = AF_INET;
+		memcpy(&in->sin_addr, bytes, sizeof(in->sin_addr));
+		return in->sin_addr.s_addr;
+	}
+	addr->ss_family = AF_INET6;
+	memcpy(&in6->sin6_addr, bytes, sizeof(in6->sin6_addr));
+	if (ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
+		in6->sin6_scope_id = dev->netdev->ifindex;
+	return family == 6 && !ipv6_addr_any(&in6->sin6_addr) &&
+	       !ipv6_addr_v4mapped(&in6->sin6_addr);
+}
+
+static bool same_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	return a->ss_family == AF_INET ? a4->sin_addr.s_addr == b4->sin_addr.s_addr :
+					 ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
+}
+
+/*
+ * Does an address of the network below say the same as the hello? Addresses of bridges say nothing
+ * of IP.
+ */
+static bool addr_is(const void *below, size_t len, const struct kfi_info *info,
+		    const struct sockaddr_storage *claimed)
+{
+	struct sockaddr_storage addr = {};
+
+	if (info->addr_format < KFI_SOCKADDR || info->addr_format > KFI_SOCKADDR_IN6)
+		return true;
+	memcpy(&addr, below, min(len, sizeof(addr)));
+	return same_addr(&addr, claimed);
+}
+
+/* A listener at [::] takes callers of both families, unless it says otherwise. */
+static bool listens_at(const struct iw_cm_id *id, const struct sockaddr_storage *to)
+{
+	const struct sockaddr_in6 *in6 = (const void *)&id->local_addr;
+	const struct sockaddr_in *in = (const void *)&id->local_addr;
+
+	if (in->sin_port != ((const struct sockaddr_in *)to)->sin_port)
+		return false;
+	if (same_addr(&id->local_addr, to))
+		return true;
+	if (id->local_addr.ss_family == AF_INET)
+		return to->ss_family == AF_INET && !in->sin_addr.s_addr;
+	return ipv6_addr_any(&in6->sin6_addr) && (to->ss_family == AF_INET6 || !id->afonly);
+}
+
+/* One of the same family is preferred: rdma_cm may listen at 0.0.0.0 and at [::]. */
+static struct iw_cm_id *find_listener(struct kib_dev *dev, const struct sockaddr_storage *to)
+{
+	struct kib_listener *l, *other = NULL;
+
+	lockdep_assert_held(&dev->lock);
+	list_for_each_entry(l, &dev->listeners, entry) {
+		if (!listens_at(l->id, to))
+			continue;
+		if (l->id->local_addr.ss_family == to->ss_family)
+			return l->id;
+		other = l;
+	}
+	return other ? other->id : NULL;
+}
+
+/* Tell a listener. Return: 0; or a negative error, with which the call is refused */
+static int call_raise(struct kib_dev *dev, struct kib_call *call, const void *data, size_t len)
+{
+	const struct kib_hello *hello = data;
+	struct iw_cm_event event = { .event = IW_CM_EVENT_CONNECT_REQUEST };
+	struct iw_cm_id *id;
+	int ret;
+
+	lockdep_assert_held(&dev->lock);
+	if (len < sizeof(*hello) || hello->magic != cpu_to_be32(KIB_MAGIC) ||
+	    hello->version != KIB_VERSION ||
+	    !hello_addr(&event.local_addr, dev, hello->family, hello->dst, hello->dst_port) ||
+	    !hello_addr(&event.remote_addr, dev, hello->family, hello->src, hello->src_port) ||
+	    !addr_is(call->place->addr, call->place->len, call->info, &event.local_addr) ||
+	    !addr_is(call->info->dest_addr, call->info->dest_addrlen, call->info,
+		     &event.remote_addr))
+		return -EPROTO;
+	id = find_listener(dev, &event.local_addr);
+	if (!id)
+		return -ECONNREFUSED;
+	call->ird = be16_to_cpu(hello->ird);
+	event.ird = call->ird;
+	event.ord = be16_to_cpu(hello->ord);
+	event.private_data = (void *)(hello + 1);
+	event.private_data_len = min_t(size_t, len - sizeof(*hello), U8_MAX);
+	call_link(dev, call);
+	event.provider_data = (void *)call->number;
+	ret = id->event_handler(id, &event);	/* the call waits for our lock if it is answered */
+	if (ret)
+		call_unlink(dev, call);
+	return ret;
+}
+
+static struct kib_place *find_place(struct kib_dev *dev, const struct kfid *fid)
+{
+	struct kib_place *place;
+
+	lockdep_assert_held(&dev->lock);
+	list_for_each_entry(place, &dev->places, entry)
+		if (&place->pep->fid == fid)
+			return place;
+	return NULL;
+}
+
+static void called(struct kib_dev *dev, const struct kfi_event *ev)
+{
+	struct kib_call *call = kzalloc(sizeof(*call), GFP_KERNEL);
+	struct kib_place *place;
+
+	mutex_lock(&dev->lock);
+	place = find_place(dev, ev->fid);
+	if (call && place) {
+		call->place = place;
+		call->info = ev->info;
+		if (call_raise(dev, call, ev->data, ev->len))
+			call_refuse(dev, call, NULL, 0);
+	} else {	/* a place that is closed refuses its calls */
+		if (place)
+			kfi_reject(place->pep, ev->info->handle, NULL, 0);
+		kfi_freeinfo(ev->info);
+		kfree(call);
+	}
+	mutex_unlock(&dev->lock);
+}
+
+void kib_place_event(struct kfid_eq *eq, void *context)
+{
+	struct kib_dev *dev = context;
+	struct kfi_event ev;
+
+	while (kfi_eq_next(eq, &ev))
+		if (!ev.err && ev.event == KFI_CONNREQ)
+			called(dev, &ev);
+}
+
+/* ---- places ---- */
+
+static int place_listen(struct kib_dev *dev, struct kib_place *place)
+{
+	return kfi_pep_bind(place->pep, &dev->eq->fid, 0) ?: kfi_listen(place->pep);
+}
+
+/* It is in use while one of its calls is being accepted. */
+static void place_close(struct kib_dev *dev, struct kib_place *place)
+{
+	mutex_lock(&dev->lock);
+	list_del(&place->entry);
+	mutex_unlock(&dev->lock);
+	while (kfi_close(&place->pep->fid) == -EBUSY)
+		usleep_range(1000, 2000);
+	kfree(place);
+}
+
+static int place_open(struct kib_dev *dev, struct kfi_info *info)
+{
+	struct kib_place *place = kzalloc(struct_size(place, addr, info->src_addrlen), GFP_KERNEL);
+	int ret;
+
+	if (!place)
+		return -ENOMEM;
+	place->len = info->src_addrlen;
+	memcpy(place->addr, info->src_addr, place->len);
+	ret = kfi_passive_ep(dev->fabric, info, &place->pep, NULL);
+	if (ret) {
+		kfree(place);
+		return ret;
+	}
+	mutex_lock(&dev->lock);	/* the first call may come before kfi_listen() returns */
+	list_add_tail(&place->entry, &dev->places);
+	mutex_unlock(&dev->lock);
+	ret = place_listen(dev, place);
+	if (ret)
+		place_close(dev, place);
+	return ret;
+}
+
+static bool place_is_at(const struct kib_place *place, const struct kfi_info *info)
+{
+	return place->len == info->src_addrlen && !memcmp(place->addr, info->src_addr, place->len);
+}
+
+static bool place_wanted(const struct kib_place *place, const struct kfi_info *list)
+{
+	for (; list; list = list->next)
+		if (place_is_at(place, list))
+			return true;
+	return false;
+}
+
+static bool place_exists(const struct kib_dev *dev, const struct kfi_info *info)
+{
+	const struct kib_place *place;
+
+	list_for_each_entry(place, &dev->places, entry)
+		if (place_is_at(place, info))
+			return true;
+	return false;
+}
+
+/* Open places at new addresses, and close those whose addresses have gone. */
+static int places_match(struct kib_dev *dev, struct kfi_info *list)
+{
+	struct kib_place *place, *next;
+	struct kfi_info *info;
+	int ret = 0;
+
+	lockdep_assert_held(&dev->places_lock);
+	list_for_each_entry_safe(place, next, &dev->places, entry)
+		if (!place_wanted(place, list))
+			place_close(dev, place);
+	for (info = list; info; info = info->next)
+		if (!place_exists(dev, info))
+			ret = place_open(dev, info) ?: ret;
+	return ret;
+}
+
+static int places_update(struct kib_dev *dev)
+{
+	struct kfi_info *list = NULL;
+	int ret = 0;
+
+	lockdep_assert_held(&dev->places_lock);
+	if (!list_empty(&dev->listeners))
+		ret = kib_find(dev, dev->netdev->name, KFI_SOURCE, &list);
+	ret = places_match(dev, list) ?: ret;
+	kfi_freeinfo(list);
+	return ret;
+}
+
+/* An address may not be usable yet, while IPv6 looks for another one who has it. */
+void kib_places_work(struct work_struct *work)
+{
+	struct kib_dev *dev = container_of(to_delayed_work(work), struct kib_dev, places_work);
+
+	mutex_lock(&dev->places_lock);
+	if (places_update(dev) == -EADDRNOTAVAIL)
+		queue_delayed_work(system_long_wq, &dev->places_work, HZ / 4);
+	mutex_unlock(&dev->places_lock);
+}
+
+/* ---- listeners ---- */
+
+static void listener_end(struct kib_dev *dev, struct kib_listener *l)
+{
+	lockdep_assert_held(&dev->places_lock);
+	mutex_lock(&dev->lock);
+	list_del(&l->entry);
+	mutex_unlock(&dev->lock);
+	if (list_empty(&dev->listeners))
+		places_update(dev);
+	l->id->rem_ref(l->id);
+	kfree(l);
+}
+
+/*
+ * A listener without any place is one all the same: the network device may get an address later, or
+ * may be permitted to use one later.
+ */
+int kib_create_listen(struct iw_cm_id *id, int backlog)
+{
+	struct kib_dev *dev = to_kib_dev(id->device);
+	struct kib_listener *l = kzalloc(sizeof(*l), GFP_KERNEL);
+	int ret;
+
+	if (!l)
+		return -ENOMEM;
+	l->id = id;
+	id->add_ref(id);
+	mutex_lock(&dev->places_lock);
+	mutex_lock(&dev->lock);
+	list_add_tail(&l->entry, &dev->listeners);
+	id->provider_data = l;
+	mutex_unlock(&dev->lock);
+	ret = places_update(dev);
+	if (ret == -EADDRNOTAVAIL)
+		queue_delayed_work(system_long_wq, &dev->places_work, HZ / 4);
+	if (ret == -EADDRNOTAVAIL || ret == -ENODATA)
+		ret = 0;
+	if (ret)
+		listener_end(dev, l);
+	mutex_unlock(&dev->places_lock);
+	return ret;
+}
+
+int kib_destroy_listen(struct iw_cm_id *id)
+{
+	struct kib_dev *dev = to_kib_dev(id->device);
+
+	mutex_lock(&dev->places_lock);
+	listener_end(dev, id->provider_data);
+	mutex_unlock(&dev->places_lock);
+	return 0;
+}

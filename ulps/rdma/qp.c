@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * qp.c - queue pairs: their life, their rings, and the runner that moves requests.
+ *
+ *	post		-> ring: KIB_WAITS	any context; requests wait until there is a connection
+ *	runner		-> KIB_STARTED		given to the endpoint, in the order of the ring
+ *	a callback	-> KIB_DONE		in any order
+ *	runner		-> entry in an ib_cq	in the order of the ring again
+ *
+ * The context with the claim of &kib_qp.runner starts and reports the requests of both queues, with
+ * bottom halves off. A poster starts requests, but reports none (see cq.c); one that has interrupts
+ * off leaves both to run_bh.
+ *
+ * The endpoint exists from connect or accept to the end of the queue pair, which is: a request or
+ * the connection has failed, or the ULP wants it. end_work closes the endpoint then: the callbacks
+ * of all requests that were started come before kfi_close() returns. After that, in the state FLUSH,
+ * the others end with IB_WC_WR_FLUSH_ERR, as those that are posted later. To change the endpoint, a
+ * context takes the claim.
+ */
+#include <linux/delay.h>
+#include <linux/hardirq.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "kib.h"
+
+/* ---- rings ---- */
+
+static int ring_alloc(struct kib_ring *ring, struct kib_qp *qp, u32 depth, u32 sge)
+{
+	u32 i;
+
+	spin_lock_init(&ring->lock);
+	ring->depth = max(depth, 1U);
+	ring->sge = max(sge, 1U);
+	ring->size = struct_size((struct kib_slot *)NULL, vec, ring->sge);
+	ring->slots = kvcalloc(ring->depth, ring->size, GFP_KERNEL);
+	if (!ring->slots)
+		return -ENOMEM;
+	for (i = 0; i < ring->depth; i++)
+		kib_slot(ring, i)->qp = qp;
+	return 0;
+}
+
+/*
+ * Return: the slot for the next request, or NULL if the ring is full. The caller fills it in, and
+ * publishes it by increasing &kib_ring.head.
+ */
+struct kib_slot *kib_ring_slot(struct kib_ring *ring)
+{
+	lockdep_assert_held(&ring->lock);
+	/* pairs with the release of a slot in kib_send_report() and kib_recv_report() */
+	if (ring->head - smp_load_acquire(&ring->tail) == ring->depth)
+		return NULL;
+	return kib_slot(ring, ring->head);
+}
+
+/*
+ * Store the memory of a request. A region is looked up by the part of its key that does not change:
+ * the registration may be an earlier request, which was not started yet.
+ */
+int kib_slot_map(struct kib_qp *qp, struct kib_slot *s, const struct ib_sge *sge, int nr, int dir)
+{
+	int i;
+
+	s->len = 0;
+	s->nr = 0;
+	s->mr = NULL;
+	if (nr == 1 && sge->lkey != KIB_LKEY) {
+		s->mr = xa_load(&qp->dev->mrs, sge->lkey >> 8);
+		s->lkey = sge->lkey;
+		s->local = sge->addr;
+		s->len = sge->length;
+		return s->mr && s->mr->ib.pd == qp->ib.pd ? 0 : -EINVAL;
+	}
+	for (i = 0; i < nr; i++) {
+		if (sge[i].lkey != KIB_LKEY || check_add_overflow(s->len, sge[i].length, &s->len))
+			return -EINVAL;
+		if (sge[i].length)
+			bvec_set_page(&s->vec[s->nr++], ib_virt_dma_to_page(sge[i].addr),
+				      sge[i].length, offset_in_page(sge[i].addr));
+	}
+	iov_iter_bvec(&s->iter, dir, s->vec, s->nr, s->len);
+	return s->len <= KIB_MAX_MSG ? 0 : -EINVAL;
+}
+
+enum ib_wc_status kib_status(int err)
+{
+	switch (err) {
+	case 0:
+		return IB_WC_SUCCESS;
+	case EACCES:
+		return IB_WC_REM_ACCESS_ERR;
+	case EREMOTEIO:
+		return IB_WC_REM_OP_ERR;
+	case KFI_ETRUNC:
+	case EMSGSIZE:
+		return IB_WC_LOC_LEN_ERR;
+	case ETIMEDOUT:
+		return IB_WC_RETRY_EXC_ERR;
+	case EPROTO:
+		return IB_WC_FATAL_ERR;
+	case EINVAL:
+		return IB_WC_LOC_QP_OP_ERR;
+	default:
+		return IB_WC_WR_FLUSH_ERR;	/* the connection has ended */
+	}
+}
+
+/* ---- the runner ---- */
+
+static bool qp_reportable(const struct kib_ring *ring)
+{
+	return ring->tail != ring->next &&
+	       /* pairs with send_ended() and recv_end() */
+	       smp_load_acquire(&kib_slot(ring, ring->tail)->step) == KIB_DONE;
+}
+
+static void qp_run(struct kib_qp *qp, bool report)
+{
+	long notes;
+
+	if (!kfi_runner_enter(&qp->runner))
+		return;
+	do {
+		notes = kfi_runner_begin(&qp->runner);
+		do {
+			kib_recv_start(qp);
+			kib_send_start(qp);
+		} while (report && (kib_send_report(qp) | kib_recv_report(qp)));
+		if (!report && (qp_reportable(&qp->sq) || qp_reportable(&qp->rq)))
+			queue_bh_work(&qp->run_bh);
+	} while (!kfi_runner_leave(&qp->runner, notes));
+}
+
+/* Start and report. Context: softirq, or process context with bottom halves off; not in a post */
+void kib_qp_run(struct kib_qp *qp)
+{
+	qp_run(qp, true);
+}
+
+/* A request was posted. Context: any */
+void kib_qp_posted(struct kib_qp *qp)
+{
+	if (in_hardirq() || irqs_disabled()) {
+		queue_bh_work(&qp->run_bh);
+		return;
+	}
+	local_bh_disable();
+	qp_run(qp, false);
+	local_bh_enable();
+}
+
+static void qp_run_bh(struct bh_work_struct *bh)
+{
+	kib_qp_run(container_of(bh, struct kib_qp, run_bh));
+}
+
+/* There may be room in the endpoint now. */
+void kib_qp_room(struct kfid_ep *ep, void *context)
+{
+	struct kib_qp *qp = context;
+
+	WRITE_ONCE(qp->stopped, false);
+	kib_qp_run(qp);
+}
+
+static void qp_again_work(struct work_struct *work)
+{
+	struct kib_qp *qp = container_of(to_delayed_work(work), struct kib_qp, again);
+
+	WRITE_ONCE(qp->stopped, false);
+	kib_qp_kick(qp);
+}
+
+/* Move from one state to a later one; nothing happens in another state. Return: whether it was */
+static bool qp_move(struct kib_qp *qp, enum kib_qp_state from, enum kib_qp_state to)
+{
+	return cmpxchg(&qp->state, from, to) == from;
+}
+
+/* Change the endpoint while nobody uses it. */
+static void qp_set_endpoint(struct kib_qp *qp, struct kfid_ep *ep)
+{
+	lockdep_assert_held(&qp->lock);
+	while (!kfi_runner_claim(&qp->runner))
+		usleep_range(10, 50);
+	qp->ep = ep;
+	kfi_runner_drop(&qp->runner);
+}
+
+/* Run the queues in a process that holds no claim. */
+void kib_qp_kick(struct kib_qp *qp)
+{
+	local_bh_disable();
+	kib_qp_run(qp);
+	local_bh_enable();
+}
+
+/* ---- the endpoint ---- */
+
+static int qp_endpoint(struct kib_qp *qp, struct kfi_info *info, struct kfid_ep **ep)
+{
+	size_t yes = 1;
+	int ret;
+
+	info->tx_attr->size = min_t(u32, 2 * qp->sq.depth, KIB_TX);
+	info->rx_attr->size = min_t(u32, qp->rq.depth, KIB_RX);
+	ret = kfi_eq_open(qp->dev->fabric, NULL, &qp->eq, kib_cm_event, qp);
+	if (ret)
+		return ret;
+	ret = kfi_endpoint(to_kib_pd(qp->ib.pd)->domain, info, ep, qp);
+	if (ret)
+		goto close_eq;
+	ret = kfi_ep_bind(*ep, &qp->cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
+	      kfi_ep_bind(*ep, &qp->eq->fid, 0);
+	if (!ret)	/* not all providers have it */
+		kfi_setopt(&(*ep)->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &yes, sizeof(yes));
+	ret = ret ?: kfi_enable(*ep);
+	if (!ret)
+		return 0;
+	WARN_ON(kfi_close(&(*ep)->fid));
+close_eq:
+	WARN_ON(kfi_close(&qp->eq->fid));
+	return ret;
+}
+
+/* The endpoint is connected: sends may start, unless the queue pair ends already. */
+void kib_qp_ready(struct kib_qp *qp)
+{
+	if (qp_move(qp, KIB_QP_CONNECTING, KIB_QP_READY))
+		kib_qp_kick(qp);
+}
+
+/* Requests that are posted from here on fail. */
+static void qp_error(struct kib_qp *qp)
+{
+	if (!qp_move(qp, KIB_QP_IDLE, KIB_QP_ERROR) &&
+	    !qp_move(qp, KIB_QP_CONNECTING, KIB_QP_ERROR))
+		qp_move(qp, KIB_QP_READY, KIB_QP_ERROR);
+}
+
+/* Close the endpoint, if there is one, and end all requests. */
+void kib_qp_close(struct kib_qp *qp)
+{
+	struct kfid_ep *ep = qp->ep;
+
+	lockdep_assert_held(&qp->lock);
+	qp_error(qp);
+	if (ep) {
+		qp_set_endpoint(qp, NULL);
+		kib_qp_kick(qp);
+		WARN_ON(kfi_close(&ep->fid));
+		WARN_ON(kfi_close(&qp->eq->fid));	/* waits for kib_cm_event() */
+	}
+	qp_move(qp, KIB_QP_ERROR, KIB_QP_FLUSH);
+	kib_qp_kick(qp);
+}
+
+/*
+ * Open the endpoint, and post the receives. @info has the addresses, or the call that will be
+ * accepted.
+ */
+int kib_qp_open(struct kib_qp *qp, struct kfi_info *info)
+{
+	struct kfid_ep *ep;
+	int ret;
+
+	lockdep_assert_held(&qp->lock);
+	if (READ_ONCE(qp->state) != KIB_QP_IDLE)
+		return -EINVAL;
+	ret = qp_endpoint(qp, info, &ep);
+	if (ret)
+		return ret;
+	qp_set_endpoint(qp, ep);
+	if (!qp_move(qp, KIB_QP_IDLE, KIB_QP_CONNECTING)) {
+		kib_qp_close(qp);
+		return -ECONNABORTED;
+	}
+	kib_qp_kick(qp);
+	return 0;
+}
+
+static void qp_end_work(struct work_struct *work)
+{
+	struct kib_qp *qp = container_of(work, struct kib_qp, end_work);
+
+	mutex_lock(&qp->lock);
+	kib_qp_close(qp);
+	kib_cm_end(qp);
+	mutex_unlock(&qp->lock);
+}
+
+/* The queue pair has to end, and no request succeeds any more. Context: any */
+void kib_qp_fail(struct kib_qp *qp)
+{
+	qp_error(qp);
+	queue_work(kib_wq, &qp->end_work);
+}
+
+/* ---- life ---- */
+
+static int qp_cq(struct kib_qp *qp)
+{
+	struct kfi_cq_attr attr = {	/* each operation has a done() */
+		.size = 16, .format = KFI_CQ_FORMAT_DATA, .flags = KFI_CQ_SOFTIRQ,
+	};
+
+	return kfi_cq_open(to_kib_pd(qp->ib.pd)->domain, &attr, &qp->cq, NULL, NULL);
+}
+
+static void qp_free(struct kib_qp *qp)
+{
+	if (qp->cq)
+		WARN_ON(kfi_close(&qp->cq->fid));
+	kvfree(qp->sq.slots);
+	kvfree(qp->rq.slots);
+	mutex_destroy(&qp->lock);
+}
+
+static bool qp_possible(const struct ib_qp_init_attr *attr)
+{
+	const struct ib_qp_cap *cap = &attr->cap;
+
+	return cap->max_send_wr <= KIB_MAX_WR && cap->max_recv_wr <= KIB_MAX_WR &&
+	       cap->max_send_sge <= KIB_MAX_SGE && cap->max_recv_sge <= KIB_MAX_SGE &&
+	       !cap->max_inline_data && attr->send_cq && attr->recv_cq;
+}
+
+int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata)
+{
+	struct kib_qp *qp = to_kib_qp(ib);
+	u32 number;
+	int ret;
+
+	if (attr->qp_type != IB_QPT_RC || attr->create_flags || attr->srq)
+		return -EOPNOTSUPP;
+	if (!qp_possible(attr))
+		return -EINVAL;
+	qp->dev = to_kib_dev(ib->device);
+	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
+	refcount_set(&qp->refs, 1);
+	init_completion(&qp->gone);
+	mutex_init(&qp->lock);
+	spin_lock_init(&qp->cm_lock);
+	kfi_runner_init(&qp->runner);
+	INIT_BH_WORK(&qp->run_bh, qp_run_bh);
+	INIT_DELAYED_WORK(&qp->again, qp_again_work);
+	INIT_WORK(&qp->end_work, qp_end_work);
+	ret = ring_alloc(&qp->sq, qp, attr->cap.max_send_wr, attr->cap.max_send_sge) ?:
+	      ring_alloc(&qp->rq, qp, attr->cap.max_recv_wr, attr->cap.max_recv_sge) ?:
+	      qp_cq(qp);
+	if (!ret)
+		ret = xa_alloc_cyclic(&qp->dev->qps, &number, qp, XA_LIMIT(2, 0xfffffe),
+				      &qp->dev->next_qp, GFP_KERNEL);
+	if (ret < 0) {
+		qp_free(qp);
+		return ret;
+	}
+	ib->qp_num = number;
+	return 0;
+}
+
+/* Wait until each request has been reported: an invalidation may take longer than the endpoint. */
+static void qp_drain(struct kib_qp *qp)
+{
+	while (READ_ONCE(qp->sq.tail) != qp->sq.head || READ_ONCE(qp->rq.tail) != qp->rq.head)
+		usleep_range(20, 200);
+}
+
+/* The ULP posts no more, and has been told of the end of the connection, or will not be. */
+int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
+{
+	struct kib_qp *qp = to_kib_qp(ib);
+
+	xa_erase(&qp->dev->qps, ib->qp_num);
+	mutex_lock(&qp->lock);
+	kib_qp_close(qp);
+	kib_cm_end(qp);
+	mutex_unlock(&qp->lock);
+	qp_drain(qp);
+	kib_qp_rem_ref(ib);
+	wait_for_completion(&qp->gone);
+	cancel_delayed_work_sync(&qp->again);
+	cancel_bh_work_sync(&qp->run_bh);
+	while (!kfi_runner_idle(&qp->runner))	/* it may be about to queue end_work */
+		usleep_range(10, 50);
+	cancel_work_sync(&qp->end_work);
+	kib_cq_forget(ib->send_cq, ib);
+	kib_cq_forget(ib->recv_cq, ib);
+	qp_free(qp);
+	return 0;
+}
+
+/* Called under a spinlock with interrupts off; the caller takes a reference. */
+struct ib_qp *kib_get_qp(struct ib_device *ib, int number)
+{
+	struct kib_qp *qp = xa_load(&to_kib_dev(ib)->qps, number);
+
+	return qp ? &qp->ib : NULL;
+}
+
+void kib_qp_add_ref(struct ib_qp *ib)
+{
+	refcount_inc(&to_kib_qp(ib)->refs);
+}
+
+void kib_qp_rem_ref(struct ib_qp *ib)
+{
+	struct kib_qp *qp = to_kib_qp(ib);
+
+	if (refcount_dec_and_test(&qp->refs))
+		complete(&qp->gone);
+}
+
+/* ---- modify, query ---- */
+
+/*
+ * An orderly end: what was posted is still sent, and the peer is told. Its event ends the queue
+ * pair.
+ */
+static void qp_shutdown(struct kib_qp *qp)
+{
+	mutex_lock(&qp->lock);
+	if (!qp->ep || kfi_shutdown(qp->ep, 0))
+		kib_qp_fail(qp);
+	mutex_unlock(&qp->lock);
+}
+
+/* The connection changes the state, and so do the ULPs that end it. */
+int kib_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
+{
+	struct kib_qp *qp = to_kib_qp(ib);
+
+	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
+		return -EOPNOTSUPP;
+	if (!(mask & IB_QP_STATE))
+		return 0;
+	switch (attr->qp_state) {
+	case IB_QPS_ERR:
+		kib_qp_fail(qp);
+		return 0;
+	case IB_QPS_SQD:
+		qp_shutdown(qp);
+		return 0;
+	case IB_QPS_INIT:
+	case IB_QPS_RTR:
+	case IB_QPS_RTS:
+		return READ_ONCE(qp->state) < KIB_QP_ERROR ? 0 : -EINVAL;
+	default:
+		return -EINVAL;
+	}
+}
+
+int kib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
+		 struct ib_qp_init_attr *init)
+{
+	static const enum ib_qp_state states[] = {
+		[KIB_QP_IDLE] = IB_QPS_INIT, [KIB_QP_CONNECTING] = IB_QPS_RTR,
+		[KIB_QP_READY] = IB_QPS_RTS, [KIB_QP_ERROR] = IB_QPS_ERR,
+		[KIB_QP_FLUSH] = IB_QPS_ERR,
+	};
+	struct kib_qp *qp = to_kib_qp(ib);
+
+	attr->qp_state = states[READ_ONCE(qp->state)];
+	attr->cur_qp_state = attr->qp_state;
+	attr->cap.max_send_wr = qp->sq.depth;
+	attr->cap.max_recv_wr = qp->rq.depth;
+	attr->cap.max_send_sge = qp->sq.sge;
+	attr->cap.max_recv_sge = qp->rq.sge;
+	attr->path_mtu = IB_MTU_4096;
+	attr->max_rd_atomic = qp->ord;
+	attr->max_dest_rd_atomic = qp->ird;
+	attr->qp_access_flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
+				IB_ACCESS_REMOTE_READ;
+	attr->port_num = 1;
+	init->qp_type = ib->qp_type;
+	init->send_cq = ib->send_cq;
+	init->recv_cq = ib->recv_cq;
+	init->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
+	init->cap = attr->cap;
+	return 0;
+}

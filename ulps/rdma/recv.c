@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/* recv.c - receive queues. The k-th receive takes the k-th message, and is reported as the k-th. */
+#include "kib.h"
+
+/* ---- posts ---- */
+
+static void recv_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
+static void recv_invalidated(struct kfi_mr_work *work, int err);
+
+static int recv_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_recv_wr *wr)
+{
+	int ret;
+
+	if (wr->num_sge > qp->rq.sge)
+		return -EINVAL;
+	ret = kib_slot_map(qp, s, wr->sg_list, wr->num_sge, ITER_DEST);
+	if (ret || s->mr)	/* a receive may not wait for a registration */
+		return -EINVAL;
+	s->cqe.done = recv_done;
+	s->inv.done = recv_invalidated;
+	s->step = KIB_WAITS;
+	s->status = IB_WC_SUCCESS;
+	s->wr_id = wr->wr_id;
+	s->opcode = IB_WR_SEND;
+	s->wc_flags = 0;
+	return 0;
+}
+
+int kib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
+{
+	struct kib_qp *qp = to_kib_qp(ib);
+	struct kib_ring *ring = &qp->rq;
+	struct kib_slot *s;
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&ring->lock, flags);
+	for (; wr; wr = wr->next) {
+		s = kib_ring_slot(ring);
+		ret = s ? recv_fill(qp, s, wr) : -ENOMEM;
+		if (ret)
+			break;
+		smp_store_release(&ring->head, ring->head + 1);	/* pairs with kib_recv_start() */
+	}
+	spin_unlock_irqrestore(&ring->lock, flags);
+	if (ret)
+		*bad = wr;
+	kib_qp_posted(qp);
+	return ret;
+}
+
+/* ---- the end of a receive ---- */
+
+static void recv_end(struct kib_slot *s)
+{
+	smp_store_release(&s->step, KIB_DONE);	/* pairs with kib_recv_report() */
+	kib_qp_run(s->qp);
+}
+
+static void recv_invalidated(struct kfi_mr_work *work, int err)
+{
+	recv_end(container_of(work, struct kib_slot, inv));
+}
+
+/*
+ * The peer has named a key. If its region is still in use, this side ends the registration, and
+ * reports the receive when that is done: ULPs use the region again without another look.
+ * Return: whether the receive has to wait
+ */
+static bool recv_invalidate(struct kib_slot *s, u64 key, bool due)
+{
+	struct kib_mr *mr;
+	bool wait;
+
+	rcu_read_lock();
+	mr = kib_mr_find(s->qp->dev, s->qp->ib.pd, key);
+	if (mr && !due)
+		WRITE_ONCE(mr->state, KIB_MR_FREE);
+	wait = mr && due && !kib_mr_invalidate(mr, &s->inv);
+	rcu_read_unlock();
+	s->wc_flags = IB_WC_WITH_INVALIDATE;
+	s->rkey = key;
+	return wait;
+}
+
+static void recv_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kib_slot *s = container_of(cqe, struct kib_slot, cqe);
+
+	s->status = kib_status(wc->err);
+	s->len = wc->len;
+	if (wc->flags & KFI_REMOTE_CQ_DATA) {
+		s->wc_flags = IB_WC_WITH_IMM;
+		s->imm = wc->data;
+		if (wc->data & KIB_CQ_WRITE) {
+			s->opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+			s->len = wc->data >> KIB_CQ_LEN_SHIFT & KIB_CQ_LEN_MASK;
+		}
+	}
+	if (wc->flags & (KFI_INVALIDATE | KFI_INVALIDATE_DUE) &&
+	    recv_invalidate(s, wc->data, wc->flags & KFI_INVALIDATE_DUE))
+		return;
+	recv_end(s);
+}
+
+/* ---- start, report ---- */
+
+/* Post the receives that the endpoint has room for; each that ends makes room. */
+void kib_recv_start(struct kib_qp *qp)
+{
+	struct kib_ring *ring = &qp->rq;
+	enum kib_qp_state state;
+	struct kib_slot *s;
+	struct kfi_msg msg;
+	int ret;
+
+	/* pairs with kib_post_recv(), as kib_send_start() */
+	while (ring->next != smp_load_acquire(&ring->head)) {
+		state = READ_ONCE(qp->state);
+		s = kib_slot(ring, ring->next);
+		if (state == KIB_QP_FLUSH) {
+			s->status = IB_WC_WR_FLUSH_ERR;
+			s->step = KIB_DONE;	/* the runner itself reports it */
+			ring->next++;
+			continue;
+		}
+		if (state != KIB_QP_CONNECTING && state != KIB_QP_READY)
+			break;
+		msg = (struct kfi_msg) {
+			.type = KFI_ITER, .msg_iter = &s->iter, .iov_count = !!s->nr,
+			.context = &s->cqe,
+		};
+		s->step = KIB_STARTED;
+		ret = kfi_recvmsg(qp->ep, &msg, KFI_CQE);
+		if (ret == -EAGAIN)
+			break;
+		ring->next++;
+		if (ret) {
+			s->status = kib_status(-ret);
+			s->step = KIB_DONE;
+		}
+	}
+}
+
+/* As kib_send_report() */
+bool kib_recv_report(struct kib_qp *qp)
+{
+	struct kib_ring *ring = &qp->rq;
+	u32 tail = ring->tail;
+	struct kib_slot *s;
+	struct ib_wc wc;
+
+	for (; ring->tail != ring->next; ) {
+		s = kib_slot(ring, ring->tail);
+		if (smp_load_acquire(&s->step) != KIB_DONE)	/* pairs with recv_end() */
+			break;
+		wc = (struct ib_wc) {
+			.wr_id = s->wr_id, .status = s->status, .qp = &qp->ib, .port_num = 1,
+			.opcode = s->opcode == IB_WR_SEND ? IB_WC_RECV :
+							    IB_WC_RECV_RDMA_WITH_IMM,
+			.byte_len = s->len, .wc_flags = s->wc_flags,
+		};
+		if (s->wc_flags & IB_WC_WITH_IMM)
+			wc.ex.imm_data = cpu_to_be32(s->imm);
+		else if (s->wc_flags & IB_WC_WITH_INVALIDATE)
+			wc.ex.invalidate_rkey = s->rkey;
+		smp_store_release(&ring->tail, ring->tail + 1);	/* pairs with kib_ring_slot() */
+		if (wc.status != IB_WC_SUCCESS)
+			kib_qp_fail(qp);
+		kib_cq_add(qp->ib.recv_cq, &wc);
+	}
+	return ring->tail != tail;
+}

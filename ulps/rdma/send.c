@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * send.c - send queues: each request of verbs as operations of kfabric.
+ *
+ *	SEND			a message; immediate data is remote CQ data
+ *	SEND_WITH_INV		a message with KFI_INVALIDATE
+ *	RDMA_WRITE		a write; an empty one ends at once
+ *	RDMA_WRITE_WITH_IMM	a write, and an empty message, which consumes the peer's receive
+ *	RDMA_READ		a read
+ *	RDMA_READ_WITH_INV	a read, then the invalidation of the region that it has filled
+ *	REG_MR			a registration; takes effect at once
+ *	LOCAL_INV		an invalidation; later requests wait until it has ended
+ */
+#include "kib.h"
+
+static void send_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
+static void send_invalidated(struct kfi_mr_work *work, int err);
+
+/* ---- posts ---- */
+
+/*
+ * A registration for the read behind it is used by this side alone, although an iWARP device asks
+ * for remote access then. The ULP may tell nobody the key, because the read invalidates it.
+ */
+static bool send_is_for_read(const struct ib_reg_wr *reg)
+{
+	const struct ib_send_wr *next = reg->wr.next;
+
+	return next && next->opcode == IB_WR_RDMA_READ_WITH_INV && next->num_sge == 1 &&
+	       next->sg_list->lkey == reg->key;
+}
+
+static int send_fill_reg(struct kib_qp *qp, struct kib_slot *s, const struct ib_reg_wr *reg)
+{
+	s->mr = to_kib_mr(reg->mr);
+	s->rkey = reg->key;
+	s->access = send_is_for_read(reg) ? IB_ACCESS_LOCAL_WRITE : reg->access;
+	s->len = 0;
+	return reg->mr->pd == qp->ib.pd ? 0 : -EINVAL;
+}
+
+static int send_fill_inv(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr)
+{
+	s->mr = xa_load(&qp->dev->mrs, wr->ex.invalidate_rkey >> 8);
+	s->rkey = wr->ex.invalidate_rkey;
+	s->len = 0;
+	return s->mr && s->mr->ib.pd == qp->ib.pd ? 0 : -EINVAL;
+}
+
+static int send_fill_rdma(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr,
+			  int dir)
+{
+	s->remote = rdma_wr(wr)->remote_addr;
+	s->rkey = rdma_wr(wr)->rkey;
+	s->imm = be32_to_cpu(wr->ex.imm_data);
+	return kib_slot_map(qp, s, wr->sg_list, wr->num_sge, dir);
+}
+
+static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr)
+{
+	if (wr->num_sge > qp->sq.sge || wr->send_flags & IB_SEND_INLINE)
+		return -EINVAL;
+	s->step = KIB_WAITS;
+	s->cqe.done = send_done;
+	s->inv.done = send_invalidated;
+	s->mr = NULL;
+	s->status = IB_WC_SUCCESS;
+	s->half = false;
+	s->wr_id = wr->wr_id;
+	s->opcode = wr->opcode;
+	s->flags = wr->send_flags;
+	switch (wr->opcode) {
+	case IB_WR_SEND:
+		return kib_slot_map(qp, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
+	case IB_WR_SEND_WITH_IMM:
+		s->imm = be32_to_cpu(wr->ex.imm_data);
+		return kib_slot_map(qp, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
+	case IB_WR_SEND_WITH_INV:
+		s->rkey = wr->ex.invalidate_rkey;
+		return kib_slot_map(qp, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return send_fill_rdma(qp, s, wr, ITER_SOURCE);
+	case IB_WR_RDMA_READ:
+		return send_fill_rdma(qp, s, wr, ITER_DEST);
+	case IB_WR_RDMA_READ_WITH_INV:
+		return wr->num_sge == 1 && wr->sg_list->lkey == wr->ex.invalidate_rkey ?
+		       send_fill_rdma(qp, s, wr, ITER_DEST) : -EINVAL;
+	case IB_WR_REG_MR:
+		return send_fill_reg(qp, s, reg_wr(wr));
+	case IB_WR_LOCAL_INV:
+		return send_fill_inv(qp, s, wr);
+	default:
+		return -EINVAL;
+	}
+}
+
+int kib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
+{
+	struct kib_qp *qp = to_kib_qp(ib);
+	struct kib_ring *ring = &qp->sq;
+	struct kib_slot *s;
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&ring->lock, flags);
+	for (; wr; wr = wr->next) {
+		s = kib_ring_slot(ring);
+		ret = s ? send_fill(qp, s, wr) : -ENOMEM;
+		if (ret)
+			break;
+		smp_store_release(&ring->head, ring->head + 1);	/* pairs with kib_send_start() */
+	}
+	spin_unlock_irqrestore(&ring->lock, flags);
+	if (ret)
+		*bad = wr;
+	kib_qp_posted(qp);
+	return ret;
+}
+
+/* ---- the end of a request ---- */
+
+static bool send_is_read(const struct kib_slot *s)
+{
+	return s->opcode == IB_WR_RDMA_READ || s->opcode == IB_WR_RDMA_READ_WITH_INV;
+}
+
+/* The start of the request, or one of the callbacks that it waits for, has ended. */
+static void send_ended(struct kib_slot *s)
+{
+	struct kib_qp *qp = s->qp;
+
+	if (!atomic_dec_and_test(&s->left))
+		return;
+	if (send_is_read(s))
+		atomic_dec(&qp->reads);
+	smp_store_release(&s->step, KIB_DONE);	/* pairs with kib_send_report() */
+	kib_qp_run(qp);
+}
+
+static void send_invalidated(struct kfi_mr_work *work, int err)
+{
+	send_ended(container_of(work, struct kib_slot, inv));
+}
+
+static void send_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kib_slot *s = container_of(cqe, struct kib_slot, cqe);
+
+	if (wc->err && s->status == IB_WC_SUCCESS)
+		s->status = kib_status(wc->err);
+	if (s->opcode != IB_WR_RDMA_READ_WITH_INV || kib_mr_invalidate(s->mr, &s->inv))
+		send_ended(s);
+}
+
+/* ---- start ---- */
+
+/* The memory of a request is a part of a region, which has to be registered by now. */
+static int send_use_region(struct kib_slot *s)
+{
+	const struct kib_mr *mr = s->mr;
+	u64 at = s->local - mr->ib.iova;
+
+	if (READ_ONCE(mr->state) == KIB_MR_FREE || mr->key != s->lkey || at > mr->ib.length ||
+	    s->len > mr->ib.length - at)
+		return -EINVAL;
+	iov_iter_bvec(&s->iter, send_is_read(s) ? ITER_DEST : ITER_SOURCE, mr->vec, mr->nr,
+		      mr->ib.length);
+	iov_iter_advance(&s->iter, at);
+	iov_iter_truncate(&s->iter, s->len);
+	return 0;
+}
+
+static int send_message(struct kib_qp *qp, struct kib_slot *s, u64 flags)
+{
+	struct kfi_msg msg = {
+		.type = KFI_ITER, .msg_iter = &s->iter, .iov_count = !!s->len,
+		.context = &s->cqe, .data = s->imm, .inv_key = s->rkey,
+	};
+
+	if (s->opcode == IB_WR_RDMA_WRITE_WITH_IMM) {
+		msg.iov_count = 0;
+		msg.data |= KIB_CQ_WRITE | (u64)s->len << KIB_CQ_LEN_SHIFT;
+	}
+	if (s->opcode == IB_WR_SEND_WITH_INV)
+		flags |= KFI_INVALIDATE;
+	else if (s->opcode != IB_WR_SEND)
+		flags |= KFI_REMOTE_CQ_DATA;
+	return kfi_sendmsg(qp->ep, &msg, flags);
+}
+
+static int send_rdma(struct kib_qp *qp, struct kib_slot *s, u64 flags)
+{
+	struct kfi_rma_iov rma = { .addr = s->remote, .len = s->len, .key = s->rkey };
+	struct kfi_msg_rma msg = {
+		.type = KFI_ITER, .msg_iter = &s->iter, .iov_count = 1,
+		.rma_iov = &rma, .rma_iov_count = 1, .context = &s->cqe,
+	};
+
+	return send_is_read(s) ? kfi_readmsg(qp->ep, &msg, flags) :
+				 kfi_writemsg(qp->ep, &msg, flags);
+}
+
+/* Count the callback of an operation, and post the operation. */
+static int send_post(struct kib_qp *qp, struct kib_slot *s,
+		     int (*post)(struct kib_qp *qp, struct kib_slot *s, u64 flags), u64 flags)
+{
+	int ret;
+
+	atomic_inc(&s->left);
+	ret = post(qp, s, flags | KFI_CQE);
+	if (ret)
+		atomic_dec(&s->left);
+	return ret;
+}
+
+/* The write, if it has bytes, and then the message. Either may be refused with -EAGAIN. */
+static int send_write_imm(struct kib_qp *qp, struct kib_slot *s, u64 more)
+{
+	int ret = 0;
+
+	if (s->len && !s->half)
+		ret = send_post(qp, s, send_rdma, KFI_MORE);
+	if (ret)
+		return ret;
+	s->half = true;
+	return send_post(qp, s, send_message, more);
+}
+
+/* An invalidation that has nothing to do has ended. Others have to end before the next request. */
+static int send_invalidate(struct kib_qp *qp, struct kib_slot *s)
+{
+	int ret;
+
+	if (READ_ONCE(s->mr->key) != s->rkey)
+		return -EINVAL;
+	atomic_inc(&s->left);
+	qp->barrier = s;
+	ret = kib_mr_invalidate(s->mr, &s->inv);
+	if (ret)
+		atomic_dec(&s->left);
+	return ret == -EALREADY ? 0 : ret;
+}
+
+/* Return: 0; -EAGAIN: begin again later; or another negative error, with which the request ends */
+static int send_begin(struct kib_qp *qp, struct kib_slot *s, u64 more)
+{
+	if (s->mr && s->len && send_use_region(s))
+		return -EINVAL;
+	switch (s->opcode) {
+	case IB_WR_REG_MR:
+		return kib_mr_register(s->mr, s->rkey, s->access);
+	case IB_WR_LOCAL_INV:
+		return send_invalidate(qp, s);
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return send_write_imm(qp, s, more);
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_READ:
+	case IB_WR_RDMA_READ_WITH_INV:
+		/* without bytes there is nothing to do at the peer */
+		return s->len ? send_post(qp, s, send_rdma, more) : 0;
+	default:
+		return send_post(qp, s, send_message, more);
+	}
+}
+
+/* May the request start, as far as those before it are concerned? */
+static bool send_is_due(struct kib_qp *qp, const struct kib_slot *s)
+{
+	/* pairs with send_ended() */
+	if (qp->barrier && smp_load_acquire(&qp->barrier->step) != KIB_DONE)
+		return false;
+	qp->barrier = NULL;
+	return !(s->flags & IB_SEND_FENCE) || !atomic_read(&qp->reads);
+}
+
+/* The endpoint, or the table of regions, has no room: go on when there is some. */
+static int send_wait(struct kib_qp *qp, const struct kib_slot *s)
+{
+	int ret;
+
+	WRITE_ONCE(qp->stopped, true);
+	if (s->opcode == IB_WR_REG_MR) {
+		queue_delayed_work(kib_wq, &qp->again, 1);
+		return 0;
+	}
+	ret = kfi_ep_tx_space(qp->ep, kib_qp_room, qp);
+	return ret == -EALREADY ? 0 : ret;
+}
+
+/*
+ * Start the request at &kib_ring.next, or end it with @status. Return: false if it has to wait; then
+ * kib_qp_room() follows.
+ */
+static bool send_start_one(struct kib_qp *qp, struct kib_slot *s, enum ib_wc_status status, u64 more)
+{
+	int ret = 0;
+
+	if (!s->half)
+		atomic_set(&s->left, 1);
+	if (send_is_read(s))
+		atomic_inc(&qp->reads);
+	s->step = KIB_STARTED;
+	if (status == IB_WC_SUCCESS)
+		ret = send_begin(qp, s, more);
+	if (ret == -EAGAIN)
+		ret = send_wait(qp, s) ?: 1;
+	if (ret > 0) {
+		if (send_is_read(s))
+			atomic_dec(&qp->reads);
+		return false;
+	}
+	if (ret)
+		status = kib_status(-ret);
+	if (status != IB_WC_SUCCESS)
+		s->status = status;
+	qp->sq.next++;
+	send_ended(s);
+	return true;
+}
+
+/* Start what can be started. The caller has the claim. */
+void kib_send_start(struct kib_qp *qp)
+{
+	struct kib_ring *ring = &qp->sq;
+	enum kib_qp_state state;
+	bool flush = false, more;
+	struct kib_slot *s;
+	u32 head;
+
+	/* pairs with kib_post_send(): the state is that of the post, or a later one */
+	while (ring->next != (head = smp_load_acquire(&ring->head))) {
+		state = READ_ONCE(qp->state);
+		s = kib_slot(ring, ring->next);
+		if (state == KIB_QP_FLUSH) {
+			send_start_one(qp, s, IB_WC_WR_FLUSH_ERR, 0);
+			continue;
+		}
+		if (state != KIB_QP_READY || qp->sq_failed || READ_ONCE(qp->stopped) ||
+		    !send_is_due(qp, s))
+			break;
+		more = ring->next + 1 != head || s->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
+		flush |= more;
+		if (!send_start_one(qp, s, IB_WC_SUCCESS, more ? KFI_MORE : 0))
+			break;
+	}
+	if (flush && qp->ep)	/* the last request may be none that is posted */
+		kfi_ep_tx_flush(qp->ep);
+}
+
+/* ---- report ---- */
+
+static enum ib_wc_opcode send_opcode(enum ib_wr_opcode opcode)
+{
+	switch (opcode) {
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return IB_WC_RDMA_WRITE;
+	case IB_WR_RDMA_READ:
+	case IB_WR_RDMA_READ_WITH_INV:
+		return IB_WC_RDMA_READ;
+	case IB_WR_REG_MR:
+		return IB_WC_REG_MR;
+	case IB_WR_LOCAL_INV:
+		return IB_WC_LOCAL_INV;
+	default:
+		return IB_WC_SEND;
+	}
+}
+
+/*
+ * Report the requests that have ended, as far as all before them have. Behind the first that has
+ * failed none succeeds. The slot is free before its entry can be read, because the ULP posts the
+ * next request then. The caller has the claim. Return: whether there was one
+ */
+bool kib_send_report(struct kib_qp *qp)
+{
+	struct kib_ring *ring = &qp->sq;
+	struct ib_wc wc = { .qp = &qp->ib, .port_num = 1 };
+	u32 tail = ring->tail;
+	struct kib_slot *s;
+	bool report;
+
+	for (; ring->tail != ring->next; ) {
+		s = kib_slot(ring, ring->tail);
+		if (smp_load_acquire(&s->step) != KIB_DONE)	/* pairs with send_ended() */
+			break;
+		wc.status = qp->sq_failed ? IB_WC_WR_FLUSH_ERR : s->status;
+		wc.wr_id = s->wr_id;
+		wc.opcode = send_opcode(s->opcode);
+		wc.byte_len = s->len;
+		report = qp->sig_all || s->flags & IB_SEND_SIGNALED || wc.status != IB_WC_SUCCESS;
+		if (qp->barrier == s)
+			qp->barrier = NULL;
+		smp_store_release(&ring->tail, ring->tail + 1);	/* pairs with kib_ring_slot() */
+		if (wc.status != IB_WC_SUCCESS && !qp->sq_failed) {
+			qp->sq_failed = true;
+			kib_qp_fail(qp);
+		}
+		if (report)
+			kib_cq_add(qp->ib.send_cq, &wc);
+	}
+	return ring->tail != tail;
+}
