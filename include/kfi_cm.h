@@ -164,8 +164,10 @@ int kfi_shutdown(struct kfid_ep *ep, uint64_t flags);
  * has the time limits for that.
  *
  * A callback of kfi_ep_tx_space() is cancelled. During the call the caller must
- * not post, must not attach memory to the regions of the endpoint, and must not
- * bind or close them, the endpoint or its queues. libfabric has no counterpart.
+ * not post, and must not attach memory to the regions of the endpoint, except in
+ * RCU read sections that have begun before: the call waits for their end first.
+ * It must not bind or close the regions, the endpoint or its queues. libfabric
+ * has no counterpart.
  *
  * Context: Process context, may sleep; not from a callback of its queues.
  * Return: 0; -ENODEV if the device or the namespace has gone, then the endpoint

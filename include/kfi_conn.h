@@ -249,10 +249,10 @@ struct kfi_rxset {
  * @tx_segs: pieces of memory that a post may have, at most 16
  *
  * Flags are atomic. The mutex (lock) serialises open, connect, stop, close and the name. Functions
- * that run beside a stop test KFI_CONN_OPEN inside an RCU section, and the stop waits for a grace
- * period after it has cleared the flag. &kfi_listener.lock protects the entries in lists. The second
- * set of receives is made by kfi_conn_ready(), before they are posted. round and held are used by the
- * task that runs the functions; other tasks only compare round with themselves.
+ * that run beside a stop test KFI_CONN_OPEN inside an RCU section, and kfi_ep_reset() waits for a
+ * grace period after the stop has cleared the flag. &kfi_listener.lock protects the entries in
+ * lists. The second set of receives is made by kfi_conn_ready(), before they are posted. round and
+ * held are used by the task that runs the functions; other tasks only compare round with themselves.
  */
 struct kfi_conn {
 	const struct kfi_conn_ops *ops;
@@ -380,7 +380,7 @@ void kfi_conn_drain(struct kfi_conn *conn);
  * @conn: connection, of which the ULP has no receive and no transfer. If it was accepted, call this
  *	in &kfi_conn_ops.release
  *
- * RCU sections that have begun before end.
+ * With &kfi_conn_ops.post_wq it waits for the RCU sections that have begun before.
  *
  * Context: Process context, may sleep; not in a function of the connection.
  */

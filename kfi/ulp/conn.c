@@ -5,8 +5,8 @@
  *	kfi_conn_open()		objects and memory: new, or those of the last connection
  *	kfi_conn_connect()	OPEN and LIVE are set (an RDM endpoint: in kfi_conn_open())
  *	kfi_conn_fail()		the first call after that clears LIVE, and reports the loss
- *	kfi_conn_stop()		clears both; after a grace period nobody posts; the reset of the
- *				endpoint ends operations and regions, and waits for all functions
+ *	kfi_conn_stop()		clears both; the reset of the endpoint waits until nobody posts, ends
+ *				operations and regions, and waits for all functions
  *
  * listener.c has what differs for accepted connections: they are closed, not stopped.
  */
@@ -299,15 +299,18 @@ static void conn_begin(struct kfi_conn *conn)
 }
 
 /*
- * End what is in progress. Objects of a device that has gone, of an endpoint that can't be reset, or
- * with entries that nobody has read, are closed.
+ * End what is in progress. The reset waits for a grace period itself, so no section of
+ * kfi_conn_enter() and no @lost is left. Objects of a device that has gone, of an endpoint that
+ * can't be reset, or with entries that nobody has read, are closed.
  */
 static void conn_disconnect(struct kfi_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
 	conn->active = false;
-	if (conn->av || conn->attr.where == KFI_CONN_READ || kfi_ep_reset(conn->ep))
+	if (conn->av || conn->attr.where == KFI_CONN_READ || kfi_ep_reset(conn->ep)) {
+		synchronize_rcu_expedited();	/* sections use the objects */
 		kfi_conn_release(conn);
+	}
 	kfi_rxset_stopped(conn, &conn->rx[0]);
 	kfi_conn_drain(conn);
 }
@@ -398,7 +401,6 @@ void kfi_conn_stop(struct kfi_conn *conn)
 	if (conn->active) {
 		clear_bit(KFI_CONN_LIVE, &conn->flags);
 		clear_bit(KFI_CONN_OPEN, &conn->flags);
-		synchronize_rcu_expedited();	/* nobody posts or calls @lost any more */
 		conn_disconnect(conn);
 	}
 	mutex_unlock(&conn->lock);
@@ -417,7 +419,8 @@ void kfi_conn_discard(struct kfi_conn *conn)
 void kfi_conn_close(struct kfi_conn *conn)
 {
 	kfi_conn_stop(conn);
-	synchronize_rcu_expedited();	/* rw_defer() has queued post_work */
+	if (conn->ops->post_wq)
+		synchronize_rcu_expedited();	/* rw_defer() has queued post_work */
 	kfi_conn_drain(conn);	/* what the ULP has started after the stop */
 	mutex_lock(&conn->lock);
 	kfi_conn_discard(conn);

@@ -86,6 +86,7 @@ static const struct kit_lie kit_truth = { "the truth", .data = true, .detach = t
  * @answers: that the client has taken
  * @early_answers: of these, while the request was posted
  * @done_early: ends of requests while they were posted
+ * @waits: of @task for grace periods, without those of kfi.ko
  * @moved: ends of transfers
  * @nr_kept: messages that clients have kept, the first of which are @kept
  * @released: connections
@@ -111,7 +112,7 @@ static struct kit {
 	bool			by_task, early, hold, late, ask_name;
 	struct kit_kept		*back, *kept[4];
 	wait_queue_head_t	held;
-	int			answers, early_answers, done_early, moved, moved_err, name_err;
+	int			answers, early_answers, done_early, waits, moved, moved_err, name_err;
 	atomic_t		released;
 } kit;
 
@@ -157,6 +158,12 @@ static ssize_t kit_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, u
 	return kit_refuses(ep) ? kit.refusal : kfi_writemsg(ep, msg, flags);
 }
 
+static void kit_synchronize(void)
+{
+	kit.waits += current == kit.task;
+	synchronize_rcu_expedited();
+}
+
 static bool kit_llist_add(struct llist_node *node, struct llist_head *head)
 {
 	bool first = llist_add(node, head);
@@ -169,6 +176,7 @@ static bool kit_llist_add(struct llist_node *node, struct llist_head *head)
 #define EXPORT_SYMBOL_GPL(symbol)
 #define kfi_sendmsg			kit_sendmsg
 #define kfi_writemsg			kit_writemsg
+#define synchronize_rcu_expedited()	kit_synchronize()
 #undef smp_mb__after_atomic
 #define smp_mb__after_atomic()		do { smp_mb(); kit_gap(); } while (0) /* as it is */
 #include "../../kfi/ulp/dom.c"
@@ -651,6 +659,20 @@ static void kit_ends_waiting(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, kit.moved);
 }
 
+/* The reset of an endpoint waits for a grace period: a stop waits if it closes the endpoint. */
+static void kit_stop_waits(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, 0, kit_connect(0));
+	kit.waits = 0;
+	kfi_conn_stop(&kit.clients[0].conn);
+	KUNIT_EXPECT_EQ(test, 0, kit.waits);
+	kit.client.where = KFI_CONN_READ;
+	kit.client.tx = KIT_DEPTH;
+	KUNIT_ASSERT_EQ(test, 0, kit_connect(0));
+	kfi_conn_stop(&kit.clients[0].conn);
+	KUNIT_EXPECT_EQ(test, 1, kit.waits);
+}
+
 /* ---- what is late ---- */
 
 static void kit_keep(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
@@ -952,6 +974,7 @@ static struct kunit_case kit_cases[] = {
 	KUNIT_CASE(kit_transfer_late),
 	KUNIT_CASE(kit_ends_accepted),
 	KUNIT_CASE(kit_ends_waiting),
+	KUNIT_CASE(kit_stop_waits),
 	KUNIT_CASE(kit_kept_over),
 	KUNIT_CASE(kit_back_in_connect),
 	KUNIT_CASE(kit_reply_late),
