@@ -89,7 +89,7 @@ static int rx_post(struct kfi_rxbuf *rx)
 	return kfi_recvmsg(conn->ep, &msg, KFI_CQE);
 }
 
-/* Who changes IDLE posts the receive. */
+/* Who changes IDLE posts the receive: who opens the connection, or who gives the receive back. */
 static int rx_post_idle(struct kfi_rxbuf *rx)
 {
 	return cmpxchg(&rx->state, KFI_RX_IDLE, KFI_RX_POSTED) == KFI_RX_IDLE ? rx_post(rx) : 0;
@@ -124,11 +124,16 @@ int kfi_rx_done(struct kfi_rxbuf *rx)
 	struct kfi_conn *conn = rx->conn;
 	int ret;
 
-	/* A full barrier: if the connection opens, its opener or this function sees the other. */
-	xchg(&rx->state, KFI_RX_IDLE);
-	if (!kfi_conn_enter(conn))
-		return 0;
-	ret = rx_post_idle(rx);
+	if (likely(kfi_conn_enter(conn))) {
+		WRITE_ONCE(rx->state, KFI_RX_POSTED);	/* it was not IDLE: the opener leaves it */
+		ret = rx_post(rx);
+	} else {
+		/* A full barrier: if it opens, the opener or this function sees the other. */
+		xchg(&rx->state, KFI_RX_IDLE);
+		if (!kfi_conn_enter(conn))
+			return 0;
+		ret = rx_post_idle(rx);
+	}
 	if (unlikely(ret))
 		kfi_conn_fail(conn, ret);
 	kfi_conn_exit(conn);
