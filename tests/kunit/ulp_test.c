@@ -691,6 +691,7 @@ static struct kfi_conn_ops kit_keeper_ops = { .received = kit_keep, .lost = kit_
 
 static void kit_await_kept(struct kunit *test, int n)
 {
+	/* pairs with kit_keep() */
 	KUNIT_ASSERT_TRUE(test, fake_soon(smp_load_acquire(&kit.nr_kept) == n));
 }
 
