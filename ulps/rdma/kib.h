@@ -134,7 +134,7 @@ struct kib_pd {
  * struct kib_cq - a completion queue
  * @ib: the RDMA core's part
  * @lock: protects the following members
- * @wc: ring of &ib_cq.cqe entries
+ * @wc: ring of &ib_cq.cqe entries, a power of two
  * @head: entries written since the creation
  * @tail: entries read
  * @armed: the handler is due with the next entry
@@ -241,7 +241,7 @@ struct kib_slot {
  * @lock: serializes posts, which come in any context
  * @slots: memory of the slots
  * @size: bytes of a slot
- * @depth: how many there are
+ * @depth: how many there are, a power of two
  * @sge: entries of &kib_slot.vec
  * @head: requests posted since the creation; written under @lock, released behind the request
  * @next: requests started; for the runner
@@ -349,7 +349,7 @@ static inline struct kib_qp *to_kib_qp(struct ib_qp *ib)
 
 static inline struct kib_slot *kib_slot(const struct kib_ring *ring, u32 number)
 {
-	return ring->slots + ring->size * (number % ring->depth);
+	return ring->slots + ring->size * (number & (ring->depth - 1));
 }
 
 /* main.c */

@@ -19,6 +19,7 @@
  */
 #include <linux/delay.h>
 #include <linux/hardirq.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "kib.h"
@@ -30,7 +31,7 @@ static int ring_alloc(struct kib_ring *ring, struct kib_qp *qp, u32 depth, u32 s
 	u32 i;
 
 	spin_lock_init(&ring->lock);
-	ring->depth = max(depth, 1U);
+	ring->depth = roundup_pow_of_two(max(depth, 1U));	/* the counters of the ring wrap */
 	ring->sge = max(sge, 1U);
 	ring->size = struct_size((struct kib_slot *)NULL, vec, ring->sge);
 	ring->slots = kvcalloc(ring->depth, ring->size, GFP_KERNEL);
