@@ -338,12 +338,22 @@ int kfi_conn_connect(struct kfi_conn *conn, const void *addr, const void *data, 
  * @err: reason, a negative error
  *
  * The first call for a connection calls &kfi_conn_ops.lost, and queues the release of an accepted
- * connection. kfi_conn_connect() returns if it waits.
+ * connection.
  *
  * Context: Any, hard interrupts too. The connection exists at least until the caller's RCU section,
  * function of the connection, or use of a message of it ends.
  */
 void kfi_conn_fail(struct kfi_conn *conn, int err);
+
+/**
+ * kfi_conn_cancel() - the connection has to end, also if it has not come about yet
+ * @conn: connection
+ *
+ * kfi_conn_fail() with -ECANCELED; and kfi_conn_connect() returns if it waits.
+ *
+ * Context: Process context or softirq, while nobody stops the connection.
+ */
+void kfi_conn_cancel(struct kfi_conn *conn);
 
 /**
  * kfi_conn_shut() - let no further operation begin
