@@ -222,6 +222,7 @@ static void mr_ended(struct kfi_mr_work *work, int err)
 
 	local_bh_disable();
 	rcu_read_lock();
+	/* pairs with mr_lasts() */
 	smp_store_release(&mr->word, KIB_MR_WORD(KIB_MR_KEY(mr->word), KIB_MR_FREE));
 	smp_mb();	/* either this finds the slot, or kib_mr_invalidate() the state */
 	mr_wake(mr);
