@@ -380,7 +380,8 @@ static void listener_end(struct kib_dev *dev, struct kib_listener *l)
 
 /*
  * A listener without any place is one all the same: the network device may get an address later, or
- * may be permitted to use one later.
+ * may be permitted to use one later. Without memory for all places there is no listener, because
+ * callers of the others would be refused.
  */
 int kib_create_listen(struct iw_cm_id *id, int backlog)
 {
@@ -398,10 +399,10 @@ int kib_create_listen(struct iw_cm_id *id, int backlog)
 	id->provider_data = l;
 	mutex_unlock(&dev->lock);
 	ret = places_update(dev);
-	if (ret == -EADDRNOTAVAIL || (ret && !list_empty(&dev->places))) {
+	if (ret)
 		queue_delayed_work(system_long_wq, &dev->places_work, HZ / 4);
+	if (ret == -EADDRNOTAVAIL || (ret != -ENOMEM && !list_empty(&dev->places)))
 		ret = 0;
-	}
 	if (ret)
 		listener_end(dev, l);
 	mutex_unlock(&dev->places_lock);
