@@ -343,7 +343,7 @@ int kfi_conn_connect(struct kfi_conn *conn, const void *addr, const void *data, 
  * @err: reason, a negative error
  *
  * The first call for a connection calls &kfi_conn_ops.lost, and queues the release of an accepted
- * connection. kfi_conn_connect() returns if it waits.
+ * connection.
  *
  * Context: Any, hard interrupts too. If @conn connects again, only functions of the connection and
  * sections of kfi_conn_enter() may call it: a stop waits for these, so they can't end the next
@@ -351,6 +351,16 @@ int kfi_conn_connect(struct kfi_conn *conn, const void *addr, const void *data, 
  * RCU section, function of the connection, or use of a message of it ends.
  */
 void kfi_conn_fail(struct kfi_conn *conn, int err);
+
+/**
+ * kfi_conn_cancel() - the connection has to end, also if it has not come about yet
+ * @conn: connection
+ *
+ * kfi_conn_fail() with -ECANCELED; and kfi_conn_connect() returns if it waits.
+ *
+ * Context: Process context or softirq, while nobody stops the connection.
+ */
+void kfi_conn_cancel(struct kfi_conn *conn);
 
 /**
  * kfi_conn_stop() - disconnect

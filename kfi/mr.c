@@ -261,6 +261,8 @@ int kfi_mr_hash_requested(struct kfi_mr *mr, u64 key)
 	if (key & ~GENMASK_ULL(key_bits(mr->domain) - 1, 0))
 		return -EINVAL;
 	ret = hash_key(mr, key);
+	if (ret)
+		WRITE_ONCE(mr->fid.key, KFI_KEY_NOTAVAIL);
 	return ret == -EEXIST ? -KFI_ENOKEY : ret;
 }
 

@@ -38,7 +38,6 @@ void kfi_conn_fail(struct kfi_conn *conn, int err)
 {
 	rcu_read_lock();	/* a stop waits for @lost; a release that begins does not free @conn */
 	cmpxchg(&conn->err, 0, err);
-	complete(&conn->connected);
 	smp_mb();	/* either this function finds LIVE, or kfi_conn_live() finds @err */
 	if (test_and_clear_bit(KFI_CONN_LIVE, &conn->flags)) {
 		if (conn->ops->lost)
@@ -49,6 +48,14 @@ void kfi_conn_fail(struct kfi_conn *conn, int err)
 	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(kfi_conn_fail);
+
+/* A refusal fails the receives, too, and these must not hide the answer of the peer: conn_event(). */
+void kfi_conn_cancel(struct kfi_conn *conn)
+{
+	kfi_conn_fail(conn, -ECANCELED);
+	complete(&conn->connected);
+}
+EXPORT_SYMBOL_GPL(kfi_conn_cancel);
 
 /* The connection may have failed before it was live. */
 void kfi_conn_live(struct kfi_conn *conn)

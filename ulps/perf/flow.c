@@ -330,5 +330,5 @@ void perf_flow_stop(struct perf_flow *flow)
 {
 	WRITE_ONCE(flow->stop, true);
 	wake_up(&flow->wq);
-	kfi_conn_fail(&flow->conn, -ECANCELED);	/* it may wait for the connection */
+	kfi_conn_cancel(&flow->conn);	/* it may wait for the connection */
 }

@@ -89,7 +89,8 @@ static int cm_raise(struct kib_qp *qp, struct iw_cm_id *id, enum iw_cm_event_typ
 {
 	struct iw_cm_event event = {
 		.event = type, .status = status, .ird = qp->ird, .ord = qp->ord,
-		.private_data = (void *)data, .private_data_len = min_t(size_t, len, U8_MAX),
+		.private_data = len ? (void *)data : NULL,	/* ULPs look at nothing else */
+		.private_data_len = min_t(size_t, len, U8_MAX),
 		.local_addr = id->m_local_addr, .remote_addr = id->m_remote_addr,
 	};
 
@@ -157,13 +158,17 @@ void kib_cm_end(struct kib_qp *qp)
 	cm_last(qp, -ECONNABORTED, NULL, 0);
 }
 
-/* iw_connect or iw_accept fails: the identifier gets no event. */
-static void cm_abandon(struct kib_qp *qp)
+/*
+ * iw_connect or iw_accept fails: the identifier gets no event. Return: false if it has got one,
+ * because the device or namespace has gone; then iw_cm must get no error
+ */
+static bool cm_abandon(struct kib_qp *qp)
 {
 	struct iw_cm_id *id = cm_take(qp);
 
 	if (id)
 		id->rem_ref(id);
+	return id;
 }
 
 /* Return: the answer, or NULL if the peer is no kfi_ib */
@@ -272,7 +277,8 @@ static int cm_call(struct kib_qp *qp, struct iw_cm_id *id, const struct iw_cm_co
 			  sizeof(msg.hello) + param->private_data_len);
 	if (!ret)
 		return 0;
-	cm_abandon(qp);
+	if (!cm_abandon(qp))
+		ret = 0;
 	kib_qp_close(qp);
 	return ret;
 }
@@ -376,6 +382,8 @@ int kib_reject(struct iw_cm_id *id, const void *data, u8 len)
 
 	if (!call)
 		return -ECONNABORTED;
+	if (len > KIB_DATA - sizeof(msg.answer))
+		len = 0;	/* no network has room for it */
 	cm_fill_answer(&msg, 0, 0, data, len);
 	kib_call_end(dev, call, &msg, sizeof(msg.answer) + len);
 	return 0;

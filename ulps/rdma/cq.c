@@ -6,6 +6,7 @@
  * The handler of the ULP is called with bottom halves off, never inside a post: a ULP may hold a
  * lock while it posts that its handler takes.
  */
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include "kib.h"
 
@@ -16,11 +17,11 @@ int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 
 	if (!attr->cqe || attr->cqe > KIB_MAX_CQE || attr->flags)
 		return -EINVAL;
-	cq->wc = kvcalloc(attr->cqe, sizeof(*cq->wc), GFP_KERNEL);
+	ib->cqe = roundup_pow_of_two(attr->cqe);	/* the counters of the ring wrap */
+	cq->wc = kvcalloc(ib->cqe, sizeof(*cq->wc), GFP_KERNEL);
 	if (!cq->wc)
 		return -ENOMEM;
 	spin_lock_init(&cq->lock);
-	ib->cqe = attr->cqe;
 	return 0;
 }
 
@@ -28,6 +29,11 @@ int kib_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
 	kvfree(to_kib_cq(ib)->wc);
 	return 0;
+}
+
+static struct ib_wc *cq_entry(const struct kib_cq *cq, u32 number)
+{
+	return &cq->wc[number & (cq->ib.cqe - 1)];
 }
 
 int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc)
@@ -38,7 +44,7 @@ int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc)
 
 	spin_lock_irqsave(&cq->lock, flags);
 	while (n < count && cq->tail != cq->head)
-		wc[n++] = cq->wc[cq->tail++ % ib->cqe];
+		wc[n++] = *cq_entry(cq, cq->tail++);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return n;
 }
@@ -76,7 +82,7 @@ void kib_cq_add(struct ib_cq *ib, const struct ib_wc *wc)
 
 	spin_lock_irqsave(&cq->lock, flags);
 	if (cq->head - cq->tail < ib->cqe) {
-		cq->wc[cq->head++ % ib->cqe] = *wc;
+		*cq_entry(cq, cq->head++) = *wc;
 	} else {
 		overrun = !cq->overrun;
 		cq->overrun = true;
@@ -99,8 +105,8 @@ void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp)
 
 	spin_lock_irqsave(&cq->lock, flags);
 	for (from = to = cq->tail; from != cq->head; from++) {
-		if (cq->wc[from % ib->cqe].qp != qp)
-			cq->wc[to++ % ib->cqe] = cq->wc[from % ib->cqe];
+		if (cq_entry(cq, from)->qp != qp)
+			*cq_entry(cq, to++) = *cq_entry(cq, from);
 	}
 	cq->head = to;
 	spin_unlock_irqrestore(&cq->lock, flags);

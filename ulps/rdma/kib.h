@@ -11,6 +11,7 @@
 #include <linux/bvec.h>
 #include <linux/completion.h>
 #include <linux/etherdevice.h>
+#include <linux/llist.h>
 #include <linux/in6.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
@@ -39,7 +40,9 @@ enum {
 	KIB_MAX_MSG	= 1 << 30,
 	KIB_TX		= 256,		/* operations of an endpoint in progress */
 	KIB_RX		= 1024,		/* receives posted to an endpoint */
-	KIB_CALLS	= 1024,		/* calls that wait for an answer */
+	KIB_CALLS	= 100,		/* calls that wait for an answer; a passive endpoint has 128 */
+	KIB_DATA	= 256,		/* bytes of private data, with the hello or answer */
+	KIB_ROOM	= 18,		/* entries of a send request's vector at least: 64 KiB of pages, and a header */
 	KIB_LKEY	= 1,		/* the key of all local memory; no region has it */
 };
 
@@ -134,7 +137,7 @@ struct kib_pd {
  * struct kib_cq - a completion queue
  * @ib: the RDMA core's part
  * @lock: protects the following members
- * @wc: ring of &ib_cq.cqe entries
+ * @wc: ring of &ib_cq.cqe entries, a power of two
  * @head: entries written since the creation
  * @tail: entries read
  * @armed: the handler is due with the next entry
@@ -154,7 +157,13 @@ enum kib_mr_state {
 	KIB_MR_FREE,	/* nobody */
 	KIB_MR_LOCAL,	/* requests of this side only: it is not registered */
 	KIB_MR_SHARED,	/* peers, too */
+	KIB_MR_ENDING,	/* it is being invalidated */
 };
+
+/* &kib_mr.word: key and state, which change together */
+#define KIB_MR_WORD(key, state)	((u64)(key) << 2 | (state))
+#define KIB_MR_KEY(word)	((u32)((word) >> 2))
+#define KIB_MR_STATE(word)	((enum kib_mr_state)((word) & 3))
 
 /**
  * struct kib_mr - a region of fast registrations
@@ -164,9 +173,11 @@ enum kib_mr_state {
  * @max: entries of @vec
  * @nr: how many are used
  * @vec: memory, as ib_map_mr_sg() has found it
- * @key: present key; its lower byte is chosen by the ULP
- * @state: changed by requests of one send queue, and by receives that report an invalidation
- * @rcu: kib_mr_find() may have found it
+ * @word: KIB_MR_WORD() of the present or last key, whose lower byte the ULP chooses. Changed by
+ *	cmpxchg(): by requests, and by receives that report an invalidation
+ * @work: the invalidation
+ * @waiters: slots that wait for its end
+ * @rcu: kib_mr_find() may have found it, and mr_invalidated() may be about to return
  */
 struct kib_mr {
 	struct ib_mr		ib;
@@ -174,8 +185,9 @@ struct kib_mr {
 	u64			boundary;
 	unsigned int		max, nr;
 	struct bio_vec		*vec;
-	u32			key;
-	enum kib_mr_state	state;
+	u64			word;
+	struct kfi_mr_work	work;
+	struct llist_head	waiters;
 	struct rcu_head		rcu;
 };
 
@@ -189,7 +201,8 @@ enum kib_step {
 /**
  * struct kib_slot - a request in a queue
  * @cqe: completion of the endpoint's operation
- * @inv: completion of an invalidation
+ * @wait: in &kib_mr.waiters
+ * @mr_ended: called in softirq when the invalidation has ended that the slot waits for
  * @qp: queue pair
  * @step: written by the runner, and once by the callback that ends the request
  * @left: the start, and callbacks that have to come before the request has ended
@@ -207,13 +220,15 @@ enum kib_step {
  * @lkey: key of @mr that a request uses
  * @local: address in @mr
  * @wc_flags: of a receive, IB_WC_
- * @nr: entries of @vec
- * @iter: memory, of which the vector is @vec, or that of @mr
+ * @nr: entries of @vec or @big
+ * @big: vector that is longer than @vec; owned
+ * @iter: memory, of which the vector is @vec, @big, or that of @mr
  * @vec: memory
  */
 struct kib_slot {
 	struct kfi_cqe		cqe;
-	struct kfi_mr_work	inv;
+	struct llist_node	wait;
+	void			(*mr_ended)(struct kib_slot *s);
 	struct kib_qp		*qp;
 	enum kib_step		step;
 	atomic_t		left;
@@ -232,6 +247,7 @@ struct kib_slot {
 	u64			local;
 	int			wc_flags;
 	unsigned int		nr;
+	struct bio_vec		*big;
 	struct iov_iter		iter;
 	struct bio_vec		vec[];
 };
@@ -241,8 +257,9 @@ struct kib_slot {
  * @lock: serializes posts, which come in any context
  * @slots: memory of the slots
  * @size: bytes of a slot
- * @depth: how many there are
- * @sge: entries of &kib_slot.vec
+ * @depth: how many there are, a power of two
+ * @sge: elements of a request
+ * @room: entries of &kib_slot.vec
  * @head: requests posted since the creation; written under @lock, released behind the request
  * @next: requests started; for the runner
  * @tail: requests reported; written by the runner
@@ -253,6 +270,7 @@ struct kib_ring {
 	size_t			size;
 	u32			depth;
 	unsigned int		sge;
+	unsigned int		room;
 	u32			head;
 	u32			next;
 	u32			tail;
@@ -289,7 +307,9 @@ enum kib_qp_state {
  * @stopped: the endpoint has no room: kib_qp_room() is due. For the runner
  * @barrier: request that has to end before the next one starts, an invalidation; for the runner
  * @reads: RDMA reads in progress
- * @sq_failed: a send request has failed: those behind it are flushed; for the runner
+ * @sq_stop: a send request has failed: no other one starts; for the runner
+ * @sq_failed: that was reported, and those behind it are flushed; for the runner
+ * @rq_failed: the same of a receive
  * @cm_lock: protects the following members
  * @cm_id: identifier that gets the events of the connection; holds a reference
  * @established: it has got CONNECT_REPLY or ESTABLISHED
@@ -315,7 +335,9 @@ struct kib_qp {
 	bool			stopped;
 	struct kib_slot		*barrier;
 	atomic_t		reads;
+	bool			sq_stop;
 	bool			sq_failed;
+	bool			rq_failed;
 	spinlock_t		cm_lock;
 	struct iw_cm_id		*cm_id;
 	bool			established;
@@ -349,7 +371,7 @@ static inline struct kib_qp *to_kib_qp(struct ib_qp *ib)
 
 static inline struct kib_slot *kib_slot(const struct kib_ring *ring, u32 number)
 {
-	return ring->slots + ring->size * (number % ring->depth);
+	return ring->slots + ring->size * (number & (ring->depth - 1));
 }
 
 /* main.c */
@@ -377,7 +399,9 @@ int kib_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents, unsigned 
 int kib_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
 struct kib_mr *kib_mr_find(struct kib_dev *dev, struct ib_pd *pd, u32 key);
 int kib_mr_register(struct kib_mr *mr, u32 key, u32 access);
-int kib_mr_invalidate(struct kib_mr *mr, struct kfi_mr_work *work);
+bool kib_mr_invalidate(struct kib_mr *mr, u32 key, struct kib_slot *s);
+void kib_mr_invalidated(struct kib_mr *mr, u32 key);
+unsigned int kib_mr_part(const struct kib_mr *mr, u64 addr, u32 len, struct bio_vec *to);
 
 /* qp.c */
 int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata);
@@ -397,7 +421,8 @@ void kib_qp_kick(struct kib_qp *qp);
 void kib_qp_posted(struct kib_qp *qp);
 void kib_qp_room(struct kfid_ep *ep, void *context);
 struct kib_slot *kib_ring_slot(struct kib_ring *ring);
-int kib_slot_map(struct kib_qp *qp, struct kib_slot *s, const struct ib_sge *sge, int nr, int dir);
+int kib_slot_map(struct kib_qp *qp, struct kib_ring *ring, struct kib_slot *s,
+		 const struct ib_sge *sge, int nr, int dir);
 enum ib_wc_status kib_status(int err);
 
 /* send.c */

@@ -202,7 +202,7 @@ static int call_raise(struct kib_dev *dev, struct kib_call *call, const void *da
 	call->ird = be16_to_cpu(hello->ird);
 	event.ird = call->ird;
 	event.ord = be16_to_cpu(hello->ord);
-	event.private_data = (void *)(hello + 1);
+	event.private_data = len > sizeof(*hello) ? (void *)(hello + 1) : NULL;
 	event.private_data_len = min_t(size_t, len - sizeof(*hello), U8_MAX);
 	call_link(dev, call);
 	event.provider_data = (void *)call->number;
@@ -343,18 +343,23 @@ static int places_update(struct kib_dev *dev)
 	lockdep_assert_held(&dev->places_lock);
 	if (!list_empty(&dev->listeners))
 		ret = kib_find(dev, dev->netdev->name, KFI_SOURCE, &list);
-	ret = places_match(dev, list) ?: ret;
+	if (ret && ret != -ENODATA && ret != -ENODEV)
+		return ret;	/* it is unknown which addresses there are */
+	ret = places_match(dev, list);
 	kfi_freeinfo(list);
 	return ret;
 }
 
-/* An address may not be usable yet, while IPv6 looks for another one who has it. */
+/*
+ * Try again after a failure: an address may not be usable yet, while IPv6 looks for another one who
+ * has it.
+ */
 void kib_places_work(struct work_struct *work)
 {
 	struct kib_dev *dev = container_of(to_delayed_work(work), struct kib_dev, places_work);
 
 	mutex_lock(&dev->places_lock);
-	if (places_update(dev) == -EADDRNOTAVAIL)
+	if (places_update(dev))
 		queue_delayed_work(system_long_wq, &dev->places_work, HZ / 4);
 	mutex_unlock(&dev->places_lock);
 }
@@ -375,7 +380,8 @@ static void listener_end(struct kib_dev *dev, struct kib_listener *l)
 
 /*
  * A listener without any place is one all the same: the network device may get an address later, or
- * may be permitted to use one later.
+ * may be permitted to use one later. Without memory for all places there is no listener, because
+ * callers of the others would be refused.
  */
 int kib_create_listen(struct iw_cm_id *id, int backlog)
 {
@@ -393,9 +399,9 @@ int kib_create_listen(struct iw_cm_id *id, int backlog)
 	id->provider_data = l;
 	mutex_unlock(&dev->lock);
 	ret = places_update(dev);
-	if (ret == -EADDRNOTAVAIL)
+	if (ret)
 		queue_delayed_work(system_long_wq, &dev->places_work, HZ / 4);
-	if (ret == -EADDRNOTAVAIL || ret == -ENODATA)
+	if (ret == -EADDRNOTAVAIL || (ret != -ENOMEM && !list_empty(&dev->places)))
 		ret = 0;
 	if (ret)
 		listener_end(dev, l);

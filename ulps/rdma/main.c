@@ -122,6 +122,7 @@ static void __exit kib_exit(void)
 	unregister_inetaddr_notifier(&inet_nb);
 	unregister_netdevice_notifier(&netdev_nb);
 	ib_unregister_driver((enum rdma_driver_id)KFI_IB_DRIVER_ID);
+	synchronize_rcu();	/* for mr_ended() */
 	destroy_workqueue(kib_wq);
 }
 

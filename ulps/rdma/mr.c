@@ -9,6 +9,7 @@
  * A read of an iWARP device goes to a region. Its key is told to nobody, and kfabric reads into
  * memory without one, so such a region is not registered at all: KIB_MR_LOCAL.
  */
+#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "kib.h"
@@ -26,9 +27,9 @@ static int mr_enter(struct kib_dev *dev, struct kib_mr *mr)
 
 	if (ret < 0)
 		return ret;
-	mr->key = index << 8;
-	mr->ib.lkey = mr->key;
-	mr->ib.rkey = mr->key;
+	mr->word = KIB_MR_WORD(index << 8, KIB_MR_FREE);
+	mr->ib.lkey = index << 8;
+	mr->ib.rkey = index << 8;
 	return 0;
 }
 
@@ -78,29 +79,24 @@ struct ib_mr *kib_get_dma_mr(struct ib_pd *pd, int access)
 	return ERR_PTR(-EOPNOTSUPP);
 }
 
-struct mr_end {
-	struct kfi_mr_work	work;
-	struct completion	ended;
-};
-
-static void mr_ended(struct kfi_mr_work *work, int err)
+/* Return: whether peers may still use the region */
+static bool mr_lasts(struct kib_mr *mr)
 {
-	complete(&container_of(work, struct mr_end, work)->ended);
+	kib_mr_invalidate(mr, KIB_MR_KEY(READ_ONCE(mr->word)), NULL);
+	return KIB_MR_STATE(smp_load_acquire(&mr->word)) != KIB_MR_FREE; /* pairs with mr_ended() */
 }
 
 /* No request uses the region any more, but peers may. */
 int kib_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 {
-	struct mr_end end = { .work.done = mr_ended };
 	struct kib_mr *mr = to_kib_mr(ib);
 
-	xa_erase(&to_kib_dev(ib->device)->mrs, mr->key >> 8);
-	init_completion(&end.ended);
-	if (mr->state == KIB_MR_SHARED && !kfi_mr_invalidate(mr->mr, &end.work))
-		wait_for_completion(&end.ended);
+	xa_erase(&to_kib_dev(ib->device)->mrs, mr->ib.rkey >> 8);
+	while (mr_lasts(mr))
+		usleep_range(20, 200);
 	WARN_ON(kfi_close(&mr->mr->fid));
 	kvfree(mr->vec);
-	kfree_rcu(mr, rcu);	/* kib_mr_find() */
+	kfree_rcu(mr, rcu);
 	return 0;
 }
 
@@ -141,6 +137,35 @@ int kib_map_mr_sg(struct ib_mr *ib, struct scatterlist *sgl, int nents, unsigned
 	return i;
 }
 
+/*
+ * Copy the entries of a part of the region. Return: their number, or 0 if the part is not in the
+ * region; with @to NULL only that
+ */
+unsigned int kib_mr_part(const struct kib_mr *mr, u64 addr, u32 len, struct bio_vec *to)
+{
+	u64 at = addr - mr->ib.iova;
+	unsigned int i, n = 0;
+	u32 skip, take;
+
+	if (!len || at > mr->ib.length || len > mr->ib.length - at)
+		return 0;
+	for (i = 0; i < mr->nr && len; i++) {
+		skip = min_t(u64, at, mr->vec[i].bv_len);
+		at -= skip;
+		take = min(len, mr->vec[i].bv_len - skip);
+		if (!take)
+			continue;
+		if (to)
+			to[n] = (struct bio_vec) {
+				.bv_page = mr->vec[i].bv_page, .bv_len = take,
+				.bv_offset = mr->vec[i].bv_offset + skip,
+			};
+		len -= take;
+		n++;
+	}
+	return n;
+}
+
 /* ---- registration ---- */
 
 /* Return: the region with this key, in an RCU section or until the ULP destroys it; or NULL */
@@ -148,7 +173,7 @@ struct kib_mr *kib_mr_find(struct kib_dev *dev, struct ib_pd *pd, u32 key)
 {
 	struct kib_mr *mr = xa_load(&dev->mrs, key >> 8);
 
-	return mr && mr->ib.pd == pd && READ_ONCE(mr->key) == key ? mr : NULL;
+	return mr && mr->ib.pd == pd && KIB_MR_KEY(READ_ONCE(mr->word)) == key ? mr : NULL;
 }
 
 /* Return: 0, -EAGAIN, or another negative error */
@@ -158,34 +183,78 @@ int kib_mr_register(struct kib_mr *mr, u32 key, u32 access)
 		.type = KFI_BVEC, .mr_biov = mr->vec, .iov_count = mr->nr, .offset = mr->ib.iova,
 		.requested_key = key,
 	};
+	u64 word = READ_ONCE(mr->word);
 	int ret;
 
-	if (access & ~MR_ACCESS || !mr->nr || key >> 8 != mr->key >> 8 ||
-	    mr->state != KIB_MR_FREE)
+	if (access & ~MR_ACCESS || !mr->nr || key >> 8 != KIB_MR_KEY(word) >> 8 ||
+	    KIB_MR_STATE(word) != KIB_MR_FREE)
 		return -EINVAL;
 	if (access & IB_ACCESS_REMOTE_READ)
 		attr.access |= KFI_REMOTE_READ;
 	if (access & IB_ACCESS_REMOTE_WRITE)
 		attr.access |= KFI_REMOTE_WRITE;
 	ret = attr.access ? kfi_mr_register(mr->mr, &attr, NULL) : 0;
-	if (ret)
-		return ret;
-	WRITE_ONCE(mr->key, key);
-	WRITE_ONCE(mr->state, attr.access ? KIB_MR_SHARED : KIB_MR_LOCAL);
-	return 0;
+	if (!ret)
+		WRITE_ONCE(mr->word,
+			   KIB_MR_WORD(key, attr.access ? KIB_MR_SHARED : KIB_MR_LOCAL));
+	return ret;
+}
+
+/* The peer has ended the registration with this key, unless this side does so at the moment. */
+void kib_mr_invalidated(struct kib_mr *mr, u32 key)
+{
+	cmpxchg(&mr->word, KIB_MR_WORD(key, KIB_MR_SHARED), KIB_MR_WORD(key, KIB_MR_FREE));
+}
+
+static void mr_wake(struct kib_mr *mr)
+{
+	struct llist_node *node = llist_del_all(&mr->waiters);
+	struct kib_slot *s, *next;
+
+	llist_for_each_entry_safe(s, next, node, wait)
+		s->mr_ended(s);
+}
+
+/* The waiters may be destroyed with their queue pairs behind the grace period. */
+static void mr_ended(struct kfi_mr_work *work, int err)
+{
+	struct kib_mr *mr = container_of(work, struct kib_mr, work);
+
+	local_bh_disable();
+	rcu_read_lock();
+	/* pairs with mr_lasts() */
+	smp_store_release(&mr->word, KIB_MR_WORD(KIB_MR_KEY(mr->word), KIB_MR_FREE));
+	smp_mb();	/* either this finds the slot, or kib_mr_invalidate() the state */
+	mr_wake(mr);
+	rcu_read_unlock();
+	local_bh_enable();
 }
 
 /*
- * End the registration. Return: 0 if the done() of @work will be called; -EALREADY if there is no
- * registration, because the peer has ended it.
+ * End the registration with this key. Return: true if that lasts: then @mr_ended() of @s will be
+ * called, possibly before this function returns, if there is @s. false: no peer can use the memory,
+ * or the key is not that of the region
  */
-int kib_mr_invalidate(struct kib_mr *mr, struct kfi_mr_work *work)
+bool kib_mr_invalidate(struct kib_mr *mr, u32 key, struct kib_slot *s)
 {
-	enum kib_mr_state state = READ_ONCE(mr->state);
-	int ret = -EALREADY;
+	const u64 free = KIB_MR_WORD(key, KIB_MR_FREE), ending = KIB_MR_WORD(key, KIB_MR_ENDING);
 
-	WRITE_ONCE(mr->state, KIB_MR_FREE);
-	if (state == KIB_MR_SHARED)
-		ret = kfi_mr_invalidate(mr->mr, work);
-	return ret == -KFI_EOPBADSTATE ? -EALREADY : ret;
+	cmpxchg(&mr->word, KIB_MR_WORD(key, KIB_MR_LOCAL), free);
+	if (cmpxchg(&mr->word, KIB_MR_WORD(key, KIB_MR_SHARED), ending) ==
+	    KIB_MR_WORD(key, KIB_MR_SHARED)) {
+		mr->work.done = mr_ended;
+		if (s)
+			llist_add(&s->wait, &mr->waiters);
+		if (!kfi_mr_invalidate(mr->mr, &mr->work))
+			return true;
+		mr_ended(&mr->work, 0);		/* the peer has done so */
+		return s;
+	}
+	if (READ_ONCE(mr->word) != ending || !s)
+		return false;
+	llist_add(&s->wait, &mr->waiters);
+	smp_mb();	/* pairs with mr_ended() */
+	if (READ_ONCE(mr->word) != ending)
+		mr_wake(mr);
+	return true;
 }

@@ -19,20 +19,22 @@
  */
 #include <linux/delay.h>
 #include <linux/hardirq.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "kib.h"
 
 /* ---- rings ---- */
 
-static int ring_alloc(struct kib_ring *ring, struct kib_qp *qp, u32 depth, u32 sge)
+static int ring_alloc(struct kib_ring *ring, struct kib_qp *qp, u32 depth, u32 sge, u32 room)
 {
 	u32 i;
 
 	spin_lock_init(&ring->lock);
-	ring->depth = max(depth, 1U);
+	ring->depth = roundup_pow_of_two(max(depth, 1U));	/* the counters of the ring wrap */
 	ring->sge = max(sge, 1U);
-	ring->size = struct_size((struct kib_slot *)NULL, vec, ring->sge);
+	ring->room = max(ring->sge, room);
+	ring->size = struct_size((struct kib_slot *)NULL, vec, ring->room);
 	ring->slots = kvcalloc(ring->depth, ring->size, GFP_KERNEL);
 	if (!ring->slots)
 		return -ENOMEM;
@@ -54,33 +56,76 @@ struct kib_slot *kib_ring_slot(struct kib_ring *ring)
 	return kib_slot(ring, ring->head);
 }
 
+/* Find the region of an element. A request has parts of one region only. */
+static int slot_find_region(struct kib_qp *qp, struct kib_slot *s, const struct ib_sge *sge)
+{
+	struct kib_mr *mr;
+
+	if (sge->lkey == KIB_LKEY || !sge->length)
+		return 0;
+	mr = xa_load(&qp->dev->mrs, sge->lkey >> 8);
+	if (!mr || mr->ib.pd != qp->ib.pd || (s->mr && (s->mr != mr || s->lkey != sge->lkey)))
+		return -EINVAL;
+	s->mr = mr;
+	s->lkey = sge->lkey;
+	return 0;
+}
+
+/* Store the entries of an element, if there is @to. Return: their number */
+static unsigned int slot_part(const struct kib_slot *s, const struct ib_sge *sge, struct bio_vec *to)
+{
+	if (!sge->length)
+		return 0;
+	if (sge->lkey != KIB_LKEY)
+		return kib_mr_part(s->mr, sge->addr, sge->length, to);
+	if (to)
+		bvec_set_page(to, ib_virt_dma_to_page(sge->addr), sge->length,
+			      offset_in_page(sge->addr));
+	return 1;
+}
+
 /*
  * Store the memory of a request. A region is looked up by the part of its key that does not change:
- * the registration may be an earlier request, which was not started yet.
+ * the registration may be an earlier request, which was not started yet. Its memory is known by
+ * now.
  */
-int kib_slot_map(struct kib_qp *qp, struct kib_slot *s, const struct ib_sge *sge, int nr, int dir)
+int kib_slot_map(struct kib_qp *qp, struct kib_ring *ring, struct kib_slot *s,
+		 const struct ib_sge *sge, int nr, int dir)
 {
-	int i;
+	struct bio_vec *vec = s->vec;
+	unsigned int all = 0, n;
+	int i, ret;
 
 	s->len = 0;
 	s->nr = 0;
 	s->mr = NULL;
-	if (nr == 1 && sge->lkey != KIB_LKEY) {
-		s->mr = xa_load(&qp->dev->mrs, sge->lkey >> 8);
-		s->lkey = sge->lkey;
+	for (i = 0; i < nr; i++) {
+		ret = slot_find_region(qp, s, &sge[i]);
+		if (ret || check_add_overflow(s->len, sge[i].length, &s->len))
+			return -EINVAL;
+	}
+	if (s->len > KIB_MAX_MSG)
+		return -EINVAL;
+	if (s->mr && nr == 1) {
 		s->local = sge->addr;
-		s->len = sge->length;
-		return s->mr && s->mr->ib.pd == qp->ib.pd ? 0 : -EINVAL;
+		return 0;
 	}
 	for (i = 0; i < nr; i++) {
-		if (sge[i].lkey != KIB_LKEY || check_add_overflow(s->len, sge[i].length, &s->len))
+		n = slot_part(s, &sge[i], NULL);
+		if (!n && sge[i].length)
 			return -EINVAL;
-		if (sge[i].length)
-			bvec_set_page(&s->vec[s->nr++], ib_virt_dma_to_page(sge[i].addr),
-				      sge[i].length, offset_in_page(sge[i].addr));
+		all += n;
 	}
-	iov_iter_bvec(&s->iter, dir, s->vec, s->nr, s->len);
-	return s->len <= KIB_MAX_MSG ? 0 : -EINVAL;
+	if (all > ring->room) {
+		vec = kmalloc_array(all, sizeof(*vec), GFP_ATOMIC | __GFP_NOWARN);
+		if (!vec)
+			return -ENOMEM;
+		s->big = vec;
+	}
+	for (i = 0; i < nr; i++)
+		s->nr += slot_part(s, &sge[i], vec + s->nr);
+	iov_iter_bvec(&s->iter, dir, vec, s->nr, s->len);
+	return 0;
 }
 
 enum ib_wc_status kib_status(int err)
@@ -346,8 +391,8 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 	INIT_BH_WORK(&qp->run_bh, qp_run_bh);
 	INIT_DELAYED_WORK(&qp->again, qp_again_work);
 	INIT_WORK(&qp->end_work, qp_end_work);
-	ret = ring_alloc(&qp->sq, qp, attr->cap.max_send_wr, attr->cap.max_send_sge) ?:
-	      ring_alloc(&qp->rq, qp, attr->cap.max_recv_wr, attr->cap.max_recv_sge) ?:
+	ret = ring_alloc(&qp->sq, qp, attr->cap.max_send_wr, attr->cap.max_send_sge, KIB_ROOM) ?:
+	      ring_alloc(&qp->rq, qp, attr->cap.max_recv_wr, attr->cap.max_recv_sge, 0) ?:
 	      qp_cq(qp);
 	if (!ret)
 		ret = xa_alloc_cyclic(&qp->dev->qps, &number, qp, XA_LIMIT(2, 0xfffffe),
@@ -378,6 +423,7 @@ int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	kib_cm_end(qp);
 	mutex_unlock(&qp->lock);
 	qp_drain(qp);
+	synchronize_rcu_expedited();	/* for mr_ended() */
 	kib_qp_rem_ref(ib);
 	wait_for_completion(&qp->gone);
 	cancel_delayed_work_sync(&qp->again);

@@ -5,7 +5,7 @@
 /* ---- posts ---- */
 
 static void recv_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
-static void recv_invalidated(struct kfi_mr_work *work, int err);
+static void recv_end(struct kib_slot *s);
 
 static int recv_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_recv_wr *wr)
 {
@@ -13,11 +13,11 @@ static int recv_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_recv
 
 	if (wr->num_sge > qp->rq.sge)
 		return -EINVAL;
-	ret = kib_slot_map(qp, s, wr->sg_list, wr->num_sge, ITER_DEST);
+	ret = kib_slot_map(qp, &qp->rq, s, wr->sg_list, wr->num_sge, ITER_DEST);
 	if (ret || s->mr)	/* a receive may not wait for a registration */
 		return -EINVAL;
 	s->cqe.done = recv_done;
-	s->inv.done = recv_invalidated;
+	s->mr_ended = recv_end;
 	s->step = KIB_WAITS;
 	s->status = IB_WC_SUCCESS;
 	s->wr_id = wr->wr_id;
@@ -57,11 +57,6 @@ static void recv_end(struct kib_slot *s)
 	kib_qp_run(s->qp);
 }
 
-static void recv_invalidated(struct kfi_mr_work *work, int err)
-{
-	recv_end(container_of(work, struct kib_slot, inv));
-}
-
 /*
  * The peer has named a key. If its region is still in use, this side ends the registration, and
  * reports the receive when that is done: ULPs use the region again without another look.
@@ -74,12 +69,12 @@ static bool recv_invalidate(struct kib_slot *s, u64 key, bool due)
 
 	rcu_read_lock();
 	mr = kib_mr_find(s->qp->dev, s->qp->ib.pd, key);
-	if (mr && !due)
-		WRITE_ONCE(mr->state, KIB_MR_FREE);
-	wait = mr && due && !kib_mr_invalidate(mr, &s->inv);
-	rcu_read_unlock();
 	s->wc_flags = IB_WC_WITH_INVALIDATE;
 	s->rkey = key;
+	if (mr && !due)
+		kib_mr_invalidated(mr, key);
+	wait = mr && due && kib_mr_invalidate(mr, key, s);
+	rcu_read_unlock();
 	return wait;
 }
 
@@ -165,8 +160,12 @@ bool kib_recv_report(struct kib_qp *qp)
 		else if (s->wc_flags & IB_WC_WITH_INVALIDATE)
 			wc.ex.invalidate_rkey = s->rkey;
 		smp_store_release(&ring->tail, ring->tail + 1);	/* pairs with kib_ring_slot() */
-		if (wc.status != IB_WC_SUCCESS)
+		if (qp->rq_failed)
+			wc.status = IB_WC_WR_FLUSH_ERR;
+		if (wc.status != IB_WC_SUCCESS && !qp->rq_failed) {
+			qp->rq_failed = true;
 			kib_qp_fail(qp);
+		}
 		kib_cq_add(qp->ib.recv_cq, &wc);
 	}
 	return ring->tail != tail;

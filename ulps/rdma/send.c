@@ -11,10 +11,11 @@
  *	REG_MR			a registration; takes effect at once
  *	LOCAL_INV		an invalidation; later requests wait until it has ended
  */
+#include <linux/slab.h>
 #include "kib.h"
 
 static void send_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
-static void send_invalidated(struct kfi_mr_work *work, int err);
+static void send_ended(struct kib_slot *s);
 
 /* ---- posts ---- */
 
@@ -53,7 +54,7 @@ static int send_fill_rdma(struct kib_qp *qp, struct kib_slot *s, const struct ib
 	s->remote = rdma_wr(wr)->remote_addr;
 	s->rkey = rdma_wr(wr)->rkey;
 	s->imm = be32_to_cpu(wr->ex.imm_data);
-	return kib_slot_map(qp, s, wr->sg_list, wr->num_sge, dir);
+	return kib_slot_map(qp, &qp->sq, s, wr->sg_list, wr->num_sge, dir);
 }
 
 static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr)
@@ -62,7 +63,7 @@ static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send
 		return -EINVAL;
 	s->step = KIB_WAITS;
 	s->cqe.done = send_done;
-	s->inv.done = send_invalidated;
+	s->mr_ended = send_ended;
 	s->mr = NULL;
 	s->status = IB_WC_SUCCESS;
 	s->half = false;
@@ -71,13 +72,13 @@ static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send
 	s->flags = wr->send_flags;
 	switch (wr->opcode) {
 	case IB_WR_SEND:
-		return kib_slot_map(qp, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
+		return kib_slot_map(qp, &qp->sq, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
 	case IB_WR_SEND_WITH_IMM:
 		s->imm = be32_to_cpu(wr->ex.imm_data);
-		return kib_slot_map(qp, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
+		return kib_slot_map(qp, &qp->sq, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
 	case IB_WR_SEND_WITH_INV:
 		s->rkey = wr->ex.invalidate_rkey;
-		return kib_slot_map(qp, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
+		return kib_slot_map(qp, &qp->sq, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 		return send_fill_rdma(qp, s, wr, ITER_SOURCE);
@@ -138,31 +139,33 @@ static void send_ended(struct kib_slot *s)
 	kib_qp_run(qp);
 }
 
-static void send_invalidated(struct kfi_mr_work *work, int err)
-{
-	send_ended(container_of(work, struct kib_slot, inv));
-}
-
 static void send_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
 	struct kib_slot *s = container_of(cqe, struct kib_slot, cqe);
 
 	if (wc->err && s->status == IB_WC_SUCCESS)
 		s->status = kib_status(wc->err);
-	if (s->opcode != IB_WR_RDMA_READ_WITH_INV || kib_mr_invalidate(s->mr, &s->inv))
+	if (s->opcode != IB_WR_RDMA_READ_WITH_INV || !kib_mr_invalidate(s->mr, s->lkey, s))
 		send_ended(s);
 }
 
 /* ---- start ---- */
 
-/* The memory of a request is a part of a region, which has to be registered by now. */
+/*
+ * The memory of a request is a part of a region, or has parts of it, which has to be registered by
+ * now.
+ */
 static int send_use_region(struct kib_slot *s)
 {
 	const struct kib_mr *mr = s->mr;
-	u64 at = s->local - mr->ib.iova;
+	u64 word = READ_ONCE(mr->word), at = s->local - mr->ib.iova;
 
-	if (READ_ONCE(mr->state) == KIB_MR_FREE || mr->key != s->lkey || at > mr->ib.length ||
-	    s->len > mr->ib.length - at)
+	if (KIB_MR_KEY(word) != s->lkey ||
+	    (KIB_MR_STATE(word) != KIB_MR_LOCAL && KIB_MR_STATE(word) != KIB_MR_SHARED))
+		return -EINVAL;
+	if (s->nr)
+		return 0;	/* kib_slot_map() has found the parts */
+	if (at > mr->ib.length || s->len > mr->ib.length - at)
 		return -EINVAL;
 	iov_iter_bvec(&s->iter, send_is_read(s) ? ITER_DEST : ITER_SOURCE, mr->vec, mr->nr,
 		      mr->ib.length);
@@ -230,16 +233,21 @@ static int send_write_imm(struct kib_qp *qp, struct kib_slot *s, u64 more)
 /* An invalidation that has nothing to do has ended. Others have to end before the next request. */
 static int send_invalidate(struct kib_qp *qp, struct kib_slot *s)
 {
-	int ret;
-
-	if (READ_ONCE(s->mr->key) != s->rkey)
+	if (KIB_MR_KEY(READ_ONCE(s->mr->word)) != s->rkey)
 		return -EINVAL;
 	atomic_inc(&s->left);
 	qp->barrier = s;
-	ret = kib_mr_invalidate(s->mr, &s->inv);
-	if (ret)
+	if (!kib_mr_invalidate(s->mr, s->rkey, s))
 		atomic_dec(&s->left);
-	return ret == -EALREADY ? 0 : ret;
+	return 0;
+}
+
+/* A read without bytes has nothing to do at the peer. */
+static int send_read_nothing(struct kib_slot *s)
+{
+	atomic_inc(&s->left);
+	send_done(NULL, &s->cqe, &(struct kfi_cq_err_entry) {});
+	return 0;
 }
 
 /* Return: 0; -EAGAIN: begin again later; or another negative error, with which the request ends */
@@ -255,10 +263,10 @@ static int send_begin(struct kib_qp *qp, struct kib_slot *s, u64 more)
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 		return send_write_imm(qp, s, more);
 	case IB_WR_RDMA_WRITE:
+		return s->len ? send_post(qp, s, send_rdma, more) : 0;
 	case IB_WR_RDMA_READ:
 	case IB_WR_RDMA_READ_WITH_INV:
-		/* without bytes there is nothing to do at the peer */
-		return s->len ? send_post(qp, s, send_rdma, more) : 0;
+		return s->len ? send_post(qp, s, send_rdma, more) : send_read_nothing(s);
 	default:
 		return send_post(qp, s, send_message, more);
 	}
@@ -312,8 +320,10 @@ static bool send_start_one(struct kib_qp *qp, struct kib_slot *s, enum ib_wc_sta
 	}
 	if (ret)
 		status = kib_status(-ret);
-	if (status != IB_WC_SUCCESS)
+	if (status != IB_WC_SUCCESS) {
 		s->status = status;
+		qp->sq_stop = true;	/* a SEND may depend on it */
+	}
 	qp->sq.next++;
 	send_ended(s);
 	return true;
@@ -336,7 +346,7 @@ void kib_send_start(struct kib_qp *qp)
 			send_start_one(qp, s, IB_WC_WR_FLUSH_ERR, 0);
 			continue;
 		}
-		if (state != KIB_QP_READY || qp->sq_failed || READ_ONCE(qp->stopped) ||
+		if (state != KIB_QP_READY || qp->sq_stop || READ_ONCE(qp->stopped) ||
 		    !send_is_due(qp, s))
 			break;
 		more = ring->next + 1 != head || s->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
@@ -392,9 +402,12 @@ bool kib_send_report(struct kib_qp *qp)
 		report = qp->sig_all || s->flags & IB_SEND_SIGNALED || wc.status != IB_WC_SUCCESS;
 		if (qp->barrier == s)
 			qp->barrier = NULL;
+		kfree(s->big);
+		s->big = NULL;
 		smp_store_release(&ring->tail, ring->tail + 1);	/* pairs with kib_ring_slot() */
 		if (wc.status != IB_WC_SUCCESS && !qp->sq_failed) {
 			qp->sq_failed = true;
+			qp->sq_stop = true;
 			kib_qp_fail(qp);
 		}
 		if (report)
