@@ -9,11 +9,11 @@
  *	  DATA			--->			kfp_rdv_send_data(); kfp_rx_data()
  *							kfp_rdv_end(): another one may be granted
  *
- * The receiver grants KFP_RDV payloads at a time, with KFP_RDV_BYTES bytes at most, unless there is
- * only one. If its link can expose the destination, the CTS names the places (memory.c), and the
- * payload goes there; else it follows the DATA frame. A payload of more than KFW_FRAME_MAX bytes comes
- * in parts, each with a DATA frame; those of several payloads may alternate. The rest of a long WRITE
- * comes in the same way, and has a slot of its own (KFW_SLOT_WRITE).
+ * The receiver grants KFP_RDV payloads at a time, with KFP_RDV_BYTES bytes at most, unless there
+ * is only one. If its link can expose the destination, the CTS names the places (memory.c), and
+ * the payload goes there; else it follows the DATA frame. A payload of more than KFW_FRAME_MAX
+ * bytes comes in parts, each with a DATA frame; those of several payloads may alternate. The rest
+ * of a long WRITE comes in the same way, and has a slot of its own (KFW_SLOT_WRITE).
  *
  * A granted payload holds its destination, so the sender has a deadline: kfp_rdvs_late().
  */
@@ -84,12 +84,12 @@ void kfp_rdv_end(struct kfp_conn *conn, struct kfp_rdv *rdv)
 /*
  * The CTS is in the stage: from now on the peer has to send. The time for the bytes that the link
  * has to deliver before the CTS is added. Only DATA of this payload ends the wait; kfp_rx_late()
- * supervises the frame, and then the wait for the next part begins. Bytes of other frames prolong it
- * (kfp_extend()), because the peer may have sent them before the CTS arrived, and may alternate with
- * them. But the last part has to begin within the time that the longest payload may take: otherwise a
- * peer could hold a receive for as long as it sends something else. For the same reason each payload
- * has a time of its own, and not the connection one for all of them: a peer could keep one, and renew
- * that time by sending others.
+ * supervises the frame, and then the wait for the next part begins. Bytes of other frames prolong
+ * it (kfp_extend()), because the peer may have sent them before the CTS arrived, and may alternate
+ * with them. But the last part has to begin within the time that the longest payload may take:
+ * otherwise a peer could hold a receive for as long as it sends something else. For the same
+ * reason each payload has a time of its own, and not the connection one for all of them: a peer
+ * could keep one, and renew that time by sending others.
  */
 static void kfp_rdv_clock(struct kfp_conn *conn, struct kfp_rdv *rdv)
 {
@@ -116,9 +116,9 @@ static void kfp_send_cts(struct kfp_conn *conn, struct kfp_answer *answer)
 }
 
 /*
- * Is this DATA the next part of the payload? Each part but the last has KFW_FRAME_MAX bytes, so each is
- * progress. All parts are in the places that were named, or none is. A DATA frame before its CTS has
- * been sent is invalid: the answer is still queued, and is needed again for the ACK.
+ * Is this DATA the next part of the payload? Each part but the last has KFW_FRAME_MAX bytes, so
+ * each is progress. All parts are in the places that were named, or none is. A DATA frame before
+ * its CTS has been sent is invalid: the answer is still queued, and is needed again for the ACK.
  */
 static bool kfp_rdv_accepts(const struct kfp_rdv *rdv, const struct kfw_frame *f)
 {
@@ -186,8 +186,8 @@ const struct kfp_frame_row kfp_cts_frame = {
 };
 
 /*
- * Send the next part of the payload that the peer has granted: to its places, if the CTS named any, and
- * else as frames.
+ * Send the next part of the payload that the peer has granted: to its places, if the CTS named
+ * any, and else as frames.
  */
 void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op)
 {

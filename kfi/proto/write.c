@@ -76,9 +76,10 @@ static struct kfi_oper *kfp_next_rtw(struct kfp_conn *conn, struct kfi_oper *op)
 }
 
 /*
- * Would the bytes of a write with places overtake earlier writes and atomic operations whose data is
- * in frames? Then it waits for their ACKs. But the ACK of a commit may take as long as the owner of
- * the memory likes, and nothing else may wait for that: then the data goes in frames as well.
+ * Would the bytes of a write with places overtake earlier writes and atomic operations whose data
+ * is in frames? Then it waits for their ACKs. But the ACK of a commit may take as long as the
+ * owner of the memory likes, and nothing else may wait for that: then the data goes in frames as
+ * well.
  */
 static bool kfp_places_wait(const struct kfp_conn *conn)
 {
@@ -270,7 +271,7 @@ static void kfp_rtw_free(struct kfp_conn *conn, struct kfp_rtw *rtw)
 		kfree(rtw);
 }
 
-/* Let the next @len bytes, or as many of them as there are in the part, go to the current segment. */
+/* Let the next @len bytes, or those of them that are in the part, go to the current segment. */
 static void kfp_part_take(struct kfp_conn *conn, u64 len)
 {
 	struct kfp_writes *writes = &conn->writes;

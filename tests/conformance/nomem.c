@@ -34,11 +34,13 @@ struct end {
  * struct walk - one walk
  * @accepted: accepted operations by number: A's first, then B's
  * @ended: the same for completions
+ * @injected: completions of the injected message, which has one if it fails
  */
 struct walk {
 	struct test	*t;
 	struct end	a, b;
 	u8		accepted[2 * OPS + 1], ended[2 * OPS + 1];
+	u8		injected;
 };
 
 /*
@@ -160,7 +162,10 @@ static void collect(struct walk *w, struct end *e)
 			which = (unsigned long)wc.op_context;
 		else if (ret != 1)
 			return;
-		if (EXPECT(w->t, which && which <= 2 * OPS))
+		/* An injected message has no context, and a completion only if it has failed. */
+		if (!which && ret == -KFI_EAVAIL)
+			EXPECT(w->t, wc.err && wc.flags & KFI_SEND && !w->injected++);
+		else if (EXPECT(w->t, which && which <= 2 * OPS))
 			w->ended[which]++;
 	}
 }

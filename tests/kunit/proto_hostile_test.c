@@ -467,8 +467,9 @@ static void granted_takes_turns(struct kunit *test)
 #define LONG	(64U << 20)
 
 /*
- * The peer has read the header @hdr of a part of a long payload. Now a message of the victim is due,
- * and an acknowledgement. Return: the bytes of payload that the peer has to read before both of them
+ * The peer has read the header @hdr of a part of a long payload. Now a message of the victim is
+ * due, and an acknowledgement. Return: the bytes of payload that the peer has to read before both
+ * of them
  */
 static u64 ph_turns(struct ph_peer *peer, struct kfw_hdr *hdr, bool message)
 {
@@ -578,7 +579,7 @@ static void write_takes_turns(struct kunit *test)
 
 #define MANY	(KFW_FRAME_MAX + 1000)
 
-/* Parts that do not continue the payload that has begun. Each of them ends the connection at once. */
+/* Parts that do not continue the payload that has begun. Each ends the connection at once. */
 static void broken_parts_end(struct kunit *test)
 {
 	struct kfw_hdr write = {

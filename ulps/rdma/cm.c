@@ -89,7 +89,7 @@ static int cm_raise(struct kib_qp *qp, struct iw_cm_id *id, enum iw_cm_event_typ
 {
 	struct iw_cm_event event = {
 		.event = type, .status = status, .ird = qp->ird, .ord = qp->ord,
-		.private_data = len ? (void *)data : NULL,	/* ULPs look at nothing else */
+		.private_data = len ? (void *)data : NULL,	/* ULPs test it, not its length */
 		.private_data_len = min_t(size_t, len, U8_MAX),
 		.local_addr = id->m_local_addr, .remote_addr = id->m_remote_addr,
 	};
@@ -183,7 +183,6 @@ static const struct kib_answer *cm_answer(const struct kfi_event *ev)
 static void cm_connected(struct kib_qp *qp, const struct kfi_event *ev)
 {
 	const struct kib_answer *answer = cm_answer(ev);
-
 	struct iw_cm_id *id;
 
 	if (READ_ONCE(qp->established)) {	/* the listener's side */
@@ -313,7 +312,8 @@ struct cm_answer_msg {
 	u8			data[U8_MAX];
 };
 
-static void cm_fill_answer(struct cm_answer_msg *msg, u16 ird, u16 ord, const void *data, size_t len)
+static void cm_fill_answer(struct cm_answer_msg *msg, u16 ird, u16 ord, const void *data,
+			   size_t len)
 {
 	msg->answer = (struct kib_answer) {
 		.magic = cpu_to_be32(KIB_MAGIC), .version = KIB_VERSION,

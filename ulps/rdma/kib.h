@@ -11,7 +11,6 @@
 #include <linux/bvec.h>
 #include <linux/completion.h>
 #include <linux/etherdevice.h>
-#include <linux/llist.h>
 #include <linux/in6.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
@@ -160,10 +159,6 @@ enum kib_mr_state {
 	KIB_MR_ENDING,	/* it is being invalidated */
 };
 
-/* &kib_mr.word: key and state, which change together */
-#define KIB_MR_WORD(key, state)	((u64)(key) << 2 | (state))
-#define KIB_MR_KEY(word)	((u32)((word) >> 2))
-#define KIB_MR_STATE(word)	((enum kib_mr_state)((word) & 3))
 
 /**
  * struct kib_mr - a region of fast registrations
@@ -173,9 +168,11 @@ enum kib_mr_state {
  * @max: entries of @vec
  * @nr: how many are used
  * @vec: memory, as ib_map_mr_sg() has found it
- * @word: KIB_MR_WORD() of the present or last key, whose lower byte the ULP chooses. Changed by
- *	cmpxchg(): by requests, and by receives that report an invalidation
- * @work: the invalidation
+ * @lock: protects @key, @state and @waiters against requests, and receives that report an
+ *	invalidation. A leaf, taken with bottom halves off
+ * @key: present or last key; the ULP chooses its lower byte
+ * @state: who may access the memory
+ * @work: the invalidation, in the state ENDING
  * @waiters: slots that wait for its end
  * @rcu: kib_mr_find() may have found it, and mr_invalidated() may be about to return
  */
@@ -185,9 +182,11 @@ struct kib_mr {
 	u64			boundary;
 	unsigned int		max, nr;
 	struct bio_vec		*vec;
-	u64			word;
+	spinlock_t		lock;
+	u32			key;
+	enum kib_mr_state	state;
 	struct kfi_mr_work	work;
-	struct llist_head	waiters;
+	struct list_head	waiters;
 	struct rcu_head		rcu;
 };
 
@@ -227,7 +226,7 @@ enum kib_step {
  */
 struct kib_slot {
 	struct kfi_cqe		cqe;
-	struct llist_node	wait;
+	struct list_head	wait;
 	void			(*mr_ended)(struct kib_slot *s);
 	struct kib_qp		*qp;
 	enum kib_step		step;
@@ -401,6 +400,7 @@ struct kib_mr *kib_mr_find(struct kib_dev *dev, struct ib_pd *pd, u32 key);
 int kib_mr_register(struct kib_mr *mr, u32 key, u32 access);
 bool kib_mr_invalidate(struct kib_mr *mr, u32 key, struct kib_slot *s);
 void kib_mr_invalidated(struct kib_mr *mr, u32 key);
+bool kib_mr_usable(struct kib_mr *mr, u32 key);
 unsigned int kib_mr_part(const struct kib_mr *mr, u64 addr, u32 len, struct bio_vec *to);
 
 /* qp.c */

@@ -4,7 +4,8 @@
  *
  * A device listens at one service for all of its listeners: ports of RDMA are no ports of the
  * network below. A *place* is a passive endpoint at one address of the network device; there are
- * places as long as there are listeners. The hello of a caller names a listener by address and port.
+ * places as long as there are listeners. The hello of a caller names a listener by its address and
+ * port.
  *
  * iw_cm may drop a CONNECT_REQUEST without a word. So a call is known to it by number only, and the
  * oldest one is refused when there are too many.
@@ -59,7 +60,7 @@ void kib_call_free(struct kib_call *call)
 	kfree(call);
 }
 
-/* The place may have been closed, and its memory may be that of another one, which has no such call. */
+/* The place may be closed. Another one may have its memory, but has no such call. */
 static void call_refuse(struct kib_dev *dev, struct kib_call *call, const void *data, size_t len)
 {
 	struct kib_place *place;
@@ -351,8 +352,7 @@ static int places_update(struct kib_dev *dev)
 }
 
 /*
- * Try again after a failure: an address may not be usable yet, while IPv6 looks for another one who
- * has it.
+ * Try again after a failure: an address is not usable yet while IPv6 looks for duplicates of it.
  */
 void kib_places_work(struct work_struct *work)
 {

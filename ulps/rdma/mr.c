@@ -17,6 +17,8 @@
 #define MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
 			 IB_ACCESS_RELAXED_ORDERING)
 
+static void mr_ended(struct kfi_mr_work *work, int err);
+
 /* ---- life ---- */
 
 static int mr_enter(struct kib_dev *dev, struct kib_mr *mr)
@@ -27,7 +29,7 @@ static int mr_enter(struct kib_dev *dev, struct kib_mr *mr)
 
 	if (ret < 0)
 		return ret;
-	mr->word = KIB_MR_WORD(index << 8, KIB_MR_FREE);
+	mr->key = index << 8;
 	mr->ib.lkey = index << 8;
 	mr->ib.rkey = index << 8;
 	return 0;
@@ -42,6 +44,9 @@ static struct kib_mr *mr_new(struct kib_pd *pd, unsigned int max)
 		return ERR_PTR(ret);
 	mr->max = max;
 	mr->boundary = pd->boundary;
+	mr->work.done = mr_ended;
+	spin_lock_init(&mr->lock);
+	INIT_LIST_HEAD(&mr->waiters);
 	mr->vec = kvcalloc(max, sizeof(*mr->vec), GFP_KERNEL);
 	if (mr->vec)
 		ret = kfi_mr_alloc(pd->domain, max, 0, &mr->mr, mr);
@@ -79,11 +84,16 @@ struct ib_mr *kib_get_dma_mr(struct ib_pd *pd, int access)
 	return ERR_PTR(-EOPNOTSUPP);
 }
 
-/* Return: whether peers may still use the region */
+/* End what is registered. Return: whether peers may still use the region */
 static bool mr_lasts(struct kib_mr *mr)
 {
-	kib_mr_invalidate(mr, KIB_MR_KEY(READ_ONCE(mr->word)), NULL);
-	return KIB_MR_STATE(smp_load_acquire(&mr->word)) != KIB_MR_FREE; /* pairs with mr_ended() */
+	bool lasts;
+
+	kib_mr_invalidate(mr, READ_ONCE(mr->key), NULL);
+	spin_lock_bh(&mr->lock);
+	lasts = mr->state != KIB_MR_FREE;
+	spin_unlock_bh(&mr->lock);
+	return lasts;
 }
 
 /* No request uses the region any more, but peers may. */
@@ -173,21 +183,45 @@ struct kib_mr *kib_mr_find(struct kib_dev *dev, struct ib_pd *pd, u32 key)
 {
 	struct kib_mr *mr = xa_load(&dev->mrs, key >> 8);
 
-	return mr && mr->ib.pd == pd && KIB_MR_KEY(READ_ONCE(mr->word)) == key ? mr : NULL;
+	return mr && mr->ib.pd == pd && READ_ONCE(mr->key) == key ? mr : NULL;
 }
 
-/* Return: 0, -EAGAIN, or another negative error */
+static void mr_set(struct kib_mr *mr, u32 key, enum kib_mr_state state)
+{
+	spin_lock_bh(&mr->lock);
+	WRITE_ONCE(mr->key, key);
+	mr->state = state;
+	spin_unlock_bh(&mr->lock);
+}
+
+static bool mr_is(struct kib_mr *mr, u32 key, enum kib_mr_state state)
+{
+	lockdep_assert_held(&mr->lock);
+	return mr->key == key && mr->state == state;
+}
+
+/* May requests of this side use the memory by this key? */
+bool kib_mr_usable(struct kib_mr *mr, u32 key)
+{
+	bool usable;
+
+	spin_lock_bh(&mr->lock);
+	usable = mr_is(mr, key, KIB_MR_LOCAL) || mr_is(mr, key, KIB_MR_SHARED);
+	spin_unlock_bh(&mr->lock);
+	return usable;
+}
+
+/* Called for one request at a time. Return: 0, -EAGAIN, or another negative error */
 int kib_mr_register(struct kib_mr *mr, u32 key, u32 access)
 {
 	struct kfi_mr_attr attr = {
 		.type = KFI_BVEC, .mr_biov = mr->vec, .iov_count = mr->nr, .offset = mr->ib.iova,
 		.requested_key = key,
 	};
-	u64 word = READ_ONCE(mr->word);
 	int ret;
 
-	if (access & ~MR_ACCESS || !mr->nr || key >> 8 != KIB_MR_KEY(word) >> 8 ||
-	    KIB_MR_STATE(word) != KIB_MR_FREE)
+	if (access & ~MR_ACCESS || !mr->nr || key >> 8 != mr->key >> 8 ||
+	    READ_ONCE(mr->state) != KIB_MR_FREE)
 		return -EINVAL;
 	if (access & IB_ACCESS_REMOTE_READ)
 		attr.access |= KFI_REMOTE_READ;
@@ -195,66 +229,61 @@ int kib_mr_register(struct kib_mr *mr, u32 key, u32 access)
 		attr.access |= KFI_REMOTE_WRITE;
 	ret = attr.access ? kfi_mr_register(mr->mr, &attr, NULL) : 0;
 	if (!ret)
-		WRITE_ONCE(mr->word,
-			   KIB_MR_WORD(key, attr.access ? KIB_MR_SHARED : KIB_MR_LOCAL));
+		mr_set(mr, key, attr.access ? KIB_MR_SHARED : KIB_MR_LOCAL);
 	return ret;
 }
 
 /* The peer has ended the registration with this key, unless this side does so at the moment. */
 void kib_mr_invalidated(struct kib_mr *mr, u32 key)
 {
-	cmpxchg(&mr->word, KIB_MR_WORD(key, KIB_MR_SHARED), KIB_MR_WORD(key, KIB_MR_FREE));
+	spin_lock_bh(&mr->lock);
+	if (mr_is(mr, key, KIB_MR_SHARED))
+		mr->state = KIB_MR_FREE;
+	spin_unlock_bh(&mr->lock);
 }
 
-static void mr_wake(struct kib_mr *mr)
-{
-	struct llist_node *node = llist_del_all(&mr->waiters);
-	struct kib_slot *s, *next;
-
-	llist_for_each_entry_safe(s, next, node, wait)
-		s->mr_ended(s);
-}
-
-/* The waiters may be destroyed with their queue pairs behind the grace period. */
+/*
+ * The region is kept by the RCU section, and so are the queue pairs of the slots: kib_dereg_mr() and
+ * kib_destroy_qp() may find that they wait for nothing any more.
+ */
 static void mr_ended(struct kfi_mr_work *work, int err)
 {
 	struct kib_mr *mr = container_of(work, struct kib_mr, work);
+	struct kib_slot *s, *next;
+	LIST_HEAD(waiters);
 
-	local_bh_disable();
 	rcu_read_lock();
-	/* pairs with mr_lasts() */
-	smp_store_release(&mr->word, KIB_MR_WORD(KIB_MR_KEY(mr->word), KIB_MR_FREE));
-	smp_mb();	/* either this finds the slot, or kib_mr_invalidate() the state */
-	mr_wake(mr);
-	rcu_read_unlock();
+	spin_lock_bh(&mr->lock);
+	mr->state = KIB_MR_FREE;
+	list_splice_init(&mr->waiters, &waiters);
+	spin_unlock_bh(&mr->lock);
+	local_bh_disable();
+	list_for_each_entry_safe(s, next, &waiters, wait)
+		s->mr_ended(s);
 	local_bh_enable();
+	rcu_read_unlock();
 }
 
 /*
  * End the registration with this key. Return: true if that lasts: then @mr_ended() of @s will be
- * called, possibly before this function returns, if there is @s. false: no peer can use the memory,
- * or the key is not that of the region
+ * called, possibly before this function returns, if there is @s. false: no peer can use the memory
+ * by this key
  */
 bool kib_mr_invalidate(struct kib_mr *mr, u32 key, struct kib_slot *s)
 {
-	const u64 free = KIB_MR_WORD(key, KIB_MR_FREE), ending = KIB_MR_WORD(key, KIB_MR_ENDING);
+	bool begin, lasts;
 
-	cmpxchg(&mr->word, KIB_MR_WORD(key, KIB_MR_LOCAL), free);
-	if (cmpxchg(&mr->word, KIB_MR_WORD(key, KIB_MR_SHARED), ending) ==
-	    KIB_MR_WORD(key, KIB_MR_SHARED)) {
-		mr->work.done = mr_ended;
-		if (s)
-			llist_add(&s->wait, &mr->waiters);
-		if (!kfi_mr_invalidate(mr->mr, &mr->work))
-			return true;
+	spin_lock_bh(&mr->lock);
+	if (mr_is(mr, key, KIB_MR_LOCAL))
+		mr->state = KIB_MR_FREE;
+	begin = mr_is(mr, key, KIB_MR_SHARED);
+	if (begin)
+		mr->state = KIB_MR_ENDING;
+	lasts = mr_is(mr, key, KIB_MR_ENDING);
+	if (lasts && s)
+		list_add_tail(&s->wait, &mr->waiters);
+	spin_unlock_bh(&mr->lock);
+	if (begin && kfi_mr_invalidate(mr->mr, &mr->work))
 		mr_ended(&mr->work, 0);		/* the peer has done so */
-		return s;
-	}
-	if (READ_ONCE(mr->word) != ending || !s)
-		return false;
-	llist_add(&s->wait, &mr->waiters);
-	smp_mb();	/* pairs with mr_ended() */
-	if (READ_ONCE(mr->word) != ending)
-		mr_wake(mr);
-	return true;
+	return lasts;
 }

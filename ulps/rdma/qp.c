@@ -2,7 +2,7 @@
 /*
  * qp.c - queue pairs: their life, their rings, and the runner that moves requests.
  *
- *	post		-> ring: KIB_WAITS	any context; requests wait until there is a connection
+ *	post		-> ring: KIB_WAITS	any context; waits until there is a connection
  *	runner		-> KIB_STARTED		given to the endpoint, in the order of the ring
  *	a callback	-> KIB_DONE		in any order
  *	runner		-> entry in an ib_cq	in the order of the ring again
@@ -13,9 +13,9 @@
  *
  * The endpoint exists from connect or accept to the end of the queue pair, which is: a request or
  * the connection has failed, or the ULP wants it. end_work closes the endpoint then: the callbacks
- * of all requests that were started come before kfi_close() returns. After that, in the state FLUSH,
- * the others end with IB_WC_WR_FLUSH_ERR, as those that are posted later. To change the endpoint, a
- * context takes the claim.
+ * of all requests that were started come before kfi_close() returns. After that, in the state
+ * FLUSH, the others end with IB_WC_WR_FLUSH_ERR, as those that are posted later. To change the
+ * endpoint, a context takes the claim.
  */
 #include <linux/delay.h>
 #include <linux/hardirq.h>
@@ -72,7 +72,8 @@ static int slot_find_region(struct kib_qp *qp, struct kib_slot *s, const struct 
 }
 
 /* Store the entries of an element, if there is @to. Return: their number */
-static unsigned int slot_part(const struct kib_slot *s, const struct ib_sge *sge, struct bio_vec *to)
+static unsigned int slot_part(const struct kib_slot *s, const struct ib_sge *sge,
+			      struct bio_vec *to)
 {
 	if (!sge->length)
 		return 0;
@@ -423,7 +424,7 @@ int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	kib_cm_end(qp);
 	mutex_unlock(&qp->lock);
 	qp_drain(qp);
-	synchronize_rcu_expedited();	/* for mr_ended() */
+	synchronize_rcu_expedited();	/* for mr_ended(), and callers of kib_get_qp() */
 	kib_qp_rem_ref(ib);
 	wait_for_completion(&qp->gone);
 	cancel_delayed_work_sync(&qp->again);

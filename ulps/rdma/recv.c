@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* recv.c - receive queues. The k-th receive takes the k-th message, and is reported as the k-th. */
+#include <linux/slab.h>
 #include "kib.h"
 
 /* ---- posts ---- */
@@ -14,8 +15,13 @@ static int recv_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_recv
 	if (wr->num_sge > qp->rq.sge)
 		return -EINVAL;
 	ret = kib_slot_map(qp, &qp->rq, s, wr->sg_list, wr->num_sge, ITER_DEST);
-	if (ret || s->mr)	/* a receive may not wait for a registration */
+	if (ret)
+		return ret;
+	if (s->mr) {	/* a receive can't wait for a registration */
+		kfree(s->big);
+		s->big = NULL;
 		return -EINVAL;
+	}
 	s->cqe.done = recv_done;
 	s->mr_ended = recv_end;
 	s->step = KIB_WAITS;

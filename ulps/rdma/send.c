@@ -157,11 +157,10 @@ static void send_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_
  */
 static int send_use_region(struct kib_slot *s)
 {
-	const struct kib_mr *mr = s->mr;
-	u64 word = READ_ONCE(mr->word), at = s->local - mr->ib.iova;
+	struct kib_mr *mr = s->mr;
+	u64 at = s->local - mr->ib.iova;
 
-	if (KIB_MR_KEY(word) != s->lkey ||
-	    (KIB_MR_STATE(word) != KIB_MR_LOCAL && KIB_MR_STATE(word) != KIB_MR_SHARED))
+	if (!kib_mr_usable(mr, s->lkey))
 		return -EINVAL;
 	if (s->nr)
 		return 0;	/* kib_slot_map() has found the parts */
@@ -233,7 +232,7 @@ static int send_write_imm(struct kib_qp *qp, struct kib_slot *s, u64 more)
 /* An invalidation that has nothing to do has ended. Others have to end before the next request. */
 static int send_invalidate(struct kib_qp *qp, struct kib_slot *s)
 {
-	if (KIB_MR_KEY(READ_ONCE(s->mr->word)) != s->rkey)
+	if (READ_ONCE(s->mr->key) != s->rkey)
 		return -EINVAL;
 	atomic_inc(&s->left);
 	qp->barrier = s;
@@ -297,10 +296,11 @@ static int send_wait(struct kib_qp *qp, const struct kib_slot *s)
 }
 
 /*
- * Start the request at &kib_ring.next, or end it with @status. Return: false if it has to wait; then
- * kib_qp_room() follows.
+ * Start the request at &kib_ring.next, or end it with @status. Return: false if it has to wait;
+ * then kib_qp_room() follows.
  */
-static bool send_start_one(struct kib_qp *qp, struct kib_slot *s, enum ib_wc_status status, u64 more)
+static bool send_start_one(struct kib_qp *qp, struct kib_slot *s, enum ib_wc_status status,
+			   u64 more)
 {
 	int ret = 0;
 
