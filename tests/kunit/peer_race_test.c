@@ -24,18 +24,26 @@
  * @broken: connections that were failed
  * @called: calls that were accepted
  * @odd: unexpected errors
+ * @what: the last of them
  */
 struct race {
 	struct pw	pw;
 	kfi_addr_t	h[RACE_EPS];
 	atomic_t	posting;
 	atomic_t	got, good, twice, broken, called, odd;
+	int		what;
 	unsigned long	seen[BITS_TO_LONGS(RACE_POSTERS * RACE_EACH)];
 };
 
 static bool race_error_ok(int err)
 {
 	return err == ECONNRESET || err == ECONNREFUSED || err == EALREADY || err == ENOMEM;
+}
+
+static void race_odd(struct race *r, int err)
+{
+	WRITE_ONCE(r->what, err);
+	atomic_inc(&r->odd);
 }
 
 static void race_reap(struct race *r)
@@ -52,7 +60,7 @@ static void race_reap(struct race *r)
 		if (!err)
 			atomic_inc(&r->good);
 		else if (!race_error_ok(err))
-			atomic_inc(&r->odd);
+			race_odd(r, err);
 		atomic_inc(&r->got);
 	}
 }
@@ -71,7 +79,7 @@ static void race_post(struct race *r, unsigned int id, struct rnd_state *rnd)
 			if (ret == -EAGAIN)
 				usleep_range(50, 200);
 			else if (ret && ret != -EINVAL)	/* another thread has removed that handle */
-				atomic_inc(&r->odd);
+				race_odd(r, ret);
 			race_reap(r);
 		} while (ret);
 		crew_dawdle(rnd);
@@ -102,11 +110,13 @@ static void race_rename(struct race *r, struct rnd_state *rnd)
 {
 	unsigned int i = prandom_u32_state(rnd) % RACE_EPS;
 	kfi_addr_t h = r->h[i];
+	int ret;
 
 	kfi_av_remove(r->pw.w->av, &h, 1, 0);
 	crew_dawdle(rnd);
-	if (kfi_av_insert(r->pw.w->av, &r->pw.eps[i]->name, 1, &h, 0, NULL) != 1)
-		atomic_inc(&r->odd);
+	ret = kfi_av_insert(r->pw.w->av, &r->pw.eps[i]->name, 1, &h, 0, NULL);
+	if (ret != 1)
+		race_odd(r, ret);
 	WRITE_ONCE(r->h[i], h);
 }
 
@@ -211,7 +221,7 @@ static void everything_ends_once(struct kunit *test)
 		schedule_timeout_uninterruptible(1);
 	KUNIT_EXPECT_EQ(test, RACE_POSTERS * RACE_EACH, atomic_read(&r->got));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&r->twice));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&r->odd));
+	KUNIT_EXPECT_EQ_MSG(test, 0, atomic_read(&r->odd), "the last was %d", r->what);
 	pw_proto.params.max_peers = 100;
 	race_agree(test, r);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&r->pw.wrong));

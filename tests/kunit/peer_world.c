@@ -160,6 +160,10 @@ static void pw_handle_received(struct pw_conn *conn, enum pw_said said, int why)
 	switch (said) {
 	case PW_CALL:
 		why = pw_answer(conn);
+		if (why == -EINPROGRESS) {	/* ask again, as kfp_rdm_admit() */
+			pw_say(conn, PW_CALL, 0);
+			break;
+		}
 		pw_say(conn->far, why ? PW_REFUSE : PW_ACCEPT, why);
 		if (why)
 			pw_fail(conn, why);
