@@ -13,7 +13,7 @@ static int sends;	/* what kfi_req_send() returns */
 
 static int ended;
 
-struct request *ex_rq_find(unsigned int tag)
+struct ex_rq *ex_rq_find(unsigned int tag)
 {
 	return NULL;
 }

@@ -63,13 +63,11 @@ static void ex_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kf
 {
 	struct ex_answer answer;
 	struct kfi_conn *conn = kfi_rx_take(cqe, wc, &answer, sizeof(answer));
-	struct request *rq;
 	struct ex_rq *er;
 
 	if (!conn)
 		return;
-	rq = ex_rq_find(le16_to_cpu(answer.tag));
-	er = rq ? blk_mq_rq_to_pdu(rq) : NULL;
+	er = ex_rq_find(le16_to_cpu(answer.tag));
 	if (!er || !kfi_req_answered(&er->req, conn, wc)) {
 		kfi_conn_fail(conn, -EPROTO);
 		return;

@@ -27,7 +27,7 @@ void ex_end(void);
 
 /* client_disk.c */
 void ex_rq_done(struct request *rq, int err);
-struct request *ex_rq_find(unsigned int tag);
+struct ex_rq *ex_rq_find(unsigned int tag);
 void ex_disk_pause(void);
 void ex_disk_resume(void);
 

@@ -18,9 +18,11 @@ static struct gendisk *ex_disk;
 static bool ex_gone;		/* the module is being unloaded */
 static bool ex_paused;		/* the queue of @ex_disk is quiesced */
 
-struct request *ex_rq_find(unsigned int tag)
+struct ex_rq *ex_rq_find(unsigned int tag)
 {
-	return tag < EX_DEPTH ? blk_mq_tag_to_rq(ex_set.tags[0], tag) : NULL;
+	struct request *rq = tag < EX_DEPTH ? blk_mq_tag_to_rq(ex_set.tags[0], tag) : NULL;
+
+	return rq ? blk_mq_rq_to_pdu(rq) : NULL;
 }
 
 /* @err: -EAGAIN: repeat it. Softirq */
