@@ -408,12 +408,14 @@ static void wrong_calls(struct desk *d)
  */
 static void offered(struct test *t)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct kfi_rma_iov rma = { 0, 1, 1 };
 	struct kfid_place *place;
 	struct kfi_info *info;
+	struct pair *p;
 	int has, ret;
 
+	t->info[0]->caps &= ~KFI_PLACE;	/* granted without a request */
+	p = pair_open(t, NULL, NULL);
 	REQUIRE(t, p);
 	has = test_getinfo(t, 0, C_MSG | C_RMA | KFI_PLACE, &info);
 	if (!has)
