@@ -41,9 +41,8 @@ static void nm_copy_across(const struct nm_place *to, const struct nm_place *fro
 	}
 }
 
-/* The end of the window belongs to the machine whose memory is at the other end of the copy. */
-enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src,
-				       size_t len)
+static enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src,
+					      size_t len)
 {
 	bool cross_to, cross_from;
 	struct nm_place to, from;
@@ -57,8 +56,6 @@ enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_ad
 		return DMA_TRANS_READ_FAILED;
 	if ((cross_to && len > to.room) || (!cross_to && !d))
 		return DMA_TRANS_WRITE_FAILED;
-	if (cross_to != cross_from)
-		nm_add(cross_to ? to.end : from.end, NM_RAM_BYTES, len);
 	if (cross_to && cross_from)
 		nm_copy_across(&to, &from, len);
 	else if (cross_to)
@@ -90,7 +87,8 @@ static bool nm_now(u32 *countdown)
 	return *countdown && !--*countdown;
 }
 
-bool nm_start_one(struct nm_chan *c)
+/* Take the next copy, if there is one. Return: with reordering, take another one */
+static bool nm_start_one(struct nm_chan *c)
 {
 	struct nm_copy *copy = list_first_entry_or_null(&c->issued, struct nm_copy, node);
 
@@ -98,10 +96,7 @@ bool nm_start_one(struct nm_chan *c)
 	if (!copy)
 		return false;
 	list_move_tail(&copy->node, &c->running);
-	copy->fault = (struct nm_fault){
-		.fail_write = nm_now(&c->fault.fail_write),
-		.fail_read = nm_now(&c->fault.fail_read),
-	};
+	copy->fails = nm_now(&c->fault.fail_write);
 	return !(copy->tx.flags & DMA_PREP_FENCE);
 }
 
@@ -110,7 +105,7 @@ bool nm_start_one(struct nm_chan *c)
  * DMA_PREP_FENCE, before whose end no later copy begins. Copies complete in order, so all earlier
  * copies are complete then, too.
  */
-void nm_start(struct nm_chan *c)
+static void nm_start(struct nm_chan *c)
 {
 	unsigned int n = 1;
 
@@ -119,24 +114,14 @@ void nm_start(struct nm_chan *c)
 		;
 }
 
-/* Does the copy fail, by command? Then it is not made. Set its result. */
-bool nm_fails(struct nm_copy *copy)
-{
-	const struct nm_fault *fault = &copy->fault;
-
-	copy->result = (struct dmaengine_result){ .result = DMA_TRANS_NOERROR };
-	if (fault->fail_write)
-		copy->result.result = DMA_TRANS_WRITE_FAILED;
-	else if (fault->fail_read)
-		copy->result.result = DMA_TRANS_READ_FAILED;
-	if (copy->result.result != DMA_TRANS_NOERROR)
-		copy->result.residue = copy->len;
-	return copy->result.result != DMA_TRANS_NOERROR;
-}
-
+/* A copy that fails by command is not made. */
 static void nm_run_one(struct nm_chan *c, struct nm_copy *copy)
 {
-	if (!nm_fails(copy))
+	if (copy->fails)
+		copy->result = (struct dmaengine_result) {
+			.result = DMA_TRANS_WRITE_FAILED, .residue = copy->len,
+		};
+	else
 		nm_make(c, copy);
 }
 
@@ -244,7 +229,8 @@ void nm_tell(struct tasklet_struct *task)
 		nm_call(c, copy);
 }
 
-void nm_finish(struct nm_chan *c)
+/* What runs has ended; bottom halves are off. */
+static void nm_finish(struct nm_chan *c)
 {
 	struct nm_copy *copy, *next;
 	bool tell = false, failed = false;
