@@ -70,6 +70,9 @@ struct net;
 #define BENCH_MB	(1UL << 20)
 #define BENCH_DEPTH	4		/* blocks of a stream in progress */
 #define BENCH_BLOCKS	8		/* the same if completions post the next block */
+/* blocks of BENCH_LARGE_SIZE: as much memory as longer operations use */
+#define BENCH_LARGE	8
+#define BENCH_LARGE_SIZE (4 * BENCH_MB)
 #define BENCH_LONG	(16 * BENCH_MB)	/* bytes of a longer operation */
 #define BENCH_LONGS	2		/* longer operations in progress */
 /* the same in the memory of a bridge's window, which is short */
@@ -82,12 +85,14 @@ struct net;
  * @bridge: their ends of a bridge, which are devices of kfi_ntb in the first namespace
  * @mem: BENCH_BLOCKS buffers of BENCH_MB for each node, for all variants of a stream: the address
  *	of memory can change results by some per cent
+ * @large: BENCH_LARGE buffers of BENCH_LARGE_SIZE, likewise
  */
 struct bench_env {
 	struct net		*net[2];
 	const char		*node[2];
 	const char		*bridge[2];
 	struct bench_mem	mem[2];
+	struct bench_mem	large[2];
 };
 
 /**

@@ -42,8 +42,9 @@
 		&bench_rv_stream_write, _of(WRITE_FEW, "write", "verbs"),				\
 	} }
 
-/* What the engine moves */
-#define NTB_STREAM(_case)	{ _case, { BOTH(SEND_1M, "send", "ntb"), BOTH(WRITE_1M, "write", "ntb") } }
+/* What the engine moves, beside its own writes through a window */
+#define NTB_STREAM(_case)	\
+	{ _case, { &bench_window_blocks, BOTH(SEND_1M, "send", "ntb"), BOTH(WRITE_1M, "write", "ntb") } }
 
 /*
  * One disk that is used in two or three ways; @...: other limits. The guest creates the disks that
@@ -116,19 +117,19 @@ const struct bench_case bench_cases[] = {
 		&bench_rv_write_4k, BOTH(WRITE_4K, "write-4k", "verbs"),
 	} },
 	{ "ntb-roundtrip", {
-		BOTH(KB_PINGPONG, "done", "ntb", KB_SOFTIRQ), BOTH(KB_PINGPONG, "block", "ntb"),
+		&bench_nt_roundtrip, BOTH(KB_PINGPONG, "done", "ntb", KB_SOFTIRQ), BOTH(KB_PINGPONG, "block", "ntb"),
 	} },
-	{ "ntb-messages", { BOTH(KB_MORE, "more", "ntb"), BOTH(KB_SINGLE, "single", "ntb") } },
+	{ "ntb-messages", { &bench_nt_messages_64, BOTH(KB_MORE, "more", "ntb"), BOTH(KB_SINGLE, "single", "ntb") } },
 	NTB_STREAM("ntb-stream"),
 	/* in two cases: the window has room for one */
-	{ "ntb-placed-msg", { WRITE_PLACED("msg-placed", "ntb", KB_MSG) } },
-	{ "ntb-placed-rdm", { WRITE_PLACED("rdm-placed", "ntb", KB_RDM) } },
+	{ "ntb-placed-msg", { &bench_window_placed, WRITE_PLACED("msg-placed", "ntb", KB_MSG) } },
+	{ "ntb-placed-rdm", { &bench_window_placed, WRITE_PLACED("rdm-placed", "ntb", KB_RDM) } },
 	{ "ntb-small", {
-		BOTH(SEND_4K, "send-4k", "ntb"), BOTH(WRITE_4K, "write-4k", "ntb"),
+		&bench_window_blocks_4k, BOTH(SEND_4K, "send-4k", "ntb"), BOTH(WRITE_4K, "write-4k", "ntb"),
 		BOTH(WRITE_8, "write-8", "ntb"),
 	} },
 	NTB_STREAM("ntb-flat-stream"),
-	{ "ntb-flat-long", { BOTH(WRITE_LONG, "long", "ntb") } },
+	{ "ntb-flat-long", { &bench_window_long, BOTH(WRITE_LONG, "long", "ntb") } },
 	DISK_CASES("ram", "tcp", &bench_tcp_stream_copy),
 	DISK_CASES("ntb", "tcp"),
 	DISK_CASES("rxe", "rdma"),

@@ -106,8 +106,10 @@ static void bench_forget(void)
 {
 	int i;
 
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 2; i++) {
 		bench_mem_free(&bench_env.mem[i]);
+		bench_mem_free(&bench_env.large[i]);
+	}
 }
 
 static int __init bench_memory(void)
@@ -115,7 +117,8 @@ static int __init bench_memory(void)
 	int i, ret = 0;
 
 	for (i = 0; i < 2 && !ret; i++)
-		ret = bench_mem_alloc(&bench_env.mem[i], BENCH_BLOCKS, BENCH_MB);
+		ret = bench_mem_alloc(&bench_env.mem[i], BENCH_BLOCKS, BENCH_MB) ?:
+		      bench_mem_alloc(&bench_env.large[i], BENCH_LARGE, BENCH_LARGE_SIZE);
 	if (ret)
 		bench_forget();
 	return ret;

@@ -55,6 +55,12 @@ static int nm_link_lag(const struct nm_target *t, const u32 *n)
 	return 0;
 }
 
+static int nm_link_stuck(const struct nm_target *t, const u32 *n)
+{
+	nm_link_configure(t->bridge, &t->bridge->stuck, n[0]);
+	return 0;
+}
+
 static int nm_link_posted(const struct nm_target *t, const u32 *n)
 {
 	nm_link_configure(t->bridge, &t->bridge->posted_us, n[0]);
@@ -88,6 +94,15 @@ static int nm_stick(const struct nm_target *t, const u32 *n)
 	return 0;
 }
 
+/* Only timed copies wait for memory. */
+static int nm_ram(const struct nm_target *t, const u32 *n)
+{
+	if (!nm_engine_mbs)
+		return -EOPNOTSUPP;
+	WRITE_ONCE(t->end->ram.mbs, n[0]);
+	return 0;
+}
+
 static int nm_lose_tlp(const struct nm_target *t, const u32 *n)
 {
 	WRITE_ONCE(t->end->lose_tlp, n[0]);
@@ -109,19 +124,23 @@ static int nm_dma_ ## name(const struct nm_target *t, const u32 *n)			\
 }
 
 NM_FAULT(fail_write)
+NM_FAULT(fail_read)
 NM_FAULT(reorder)
 
 static const struct nm_command nm_commands[] = {
 	{ "link", "down", 0, nm_link_down },
 	{ "link", "up", 0, nm_link_up },
 	{ "link", "lag", 1, nm_link_lag },
+	{ "link", "stuck", 1, nm_link_stuck },
 	{ "link", "posted", 1, nm_link_posted },
 	{ "link", "devices", 1, nm_link_devices },
 	{ "end", "kill", 0, nm_kill },
 	{ "end", "revive", 0, nm_revive },
 	{ "end", "stuck", 1, nm_stick },
 	{ "end", "lose-tlp", 1, nm_lose_tlp },
+	{ "end", "ram", 1, nm_ram },
 	{ "dma", "fail-write", 1, nm_dma_fail_write },
+	{ "dma", "fail-read", 1, nm_dma_fail_read },
 	{ "dma", "reorder", 1, nm_dma_reorder },
 };
 
@@ -231,7 +250,7 @@ static const char *const nm_count_name[NM_COUNTS] = {
 	[NM_CPU_WRITES] = "cpu_writes", [NM_CPU_BYTES] = "cpu_bytes",
 	[NM_CPU_READS] = "cpu_reads",	[NM_DMA_WRITES] = "dma_writes",
 	[NM_DMA_BYTES] = "dma_bytes",	[NM_DMA_READS] = "dma_reads",
-	[NM_DEVICE_BYTES] = "device_bytes",
+	[NM_DEVICE_BYTES] = "device_bytes", [NM_RAM_BYTES] = "ram_bytes",
 	[NM_REG_READS] = "reg_reads",	[NM_REG_WRITES] = "reg_writes",
 	[NM_BELLS_RUNG] = "bells_rung", [NM_DEAD] = "lost_dead",
 	[NM_CLOSED] = "lost_closed",	[NM_BEYOND] = "lost_beyond",
@@ -248,6 +267,19 @@ u64 kfi_ntb_mock_count(int bridge, int port, const char *name)
 	return atomic64_read(&nm_bridge[bridge].end[port].count[i]);
 }
 EXPORT_SYMBOL_GPL(kfi_ntb_mock_count);
+
+void kfi_ntb_mock_ram(int bridge, int port, size_t len)
+{
+	struct nm_end *end = &nm_bridge[bridge].end[port];
+	size_t n;
+
+	nm_add(end, NM_RAM_BYTES, len);
+	for (; len; len -= n) {
+		n = min(len, nm_budget_piece(READ_ONCE(end->ram.mbs)));
+		nm_budget_wait(nm_budget_take(&end->ram, n));
+	}
+}
+EXPORT_SYMBOL_GPL(kfi_ntb_mock_ram);
 
 static void nm_show_end(struct seq_file *file, const struct nm_end *end)
 {

@@ -41,8 +41,9 @@ static void nm_copy_across(const struct nm_place *to, const struct nm_place *fro
 	}
 }
 
-static enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src,
-					      size_t len)
+/* The end of the window belongs to the machine whose memory is at the other end of the copy. */
+enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src,
+				       size_t len)
 {
 	bool cross_to, cross_from;
 	struct nm_place to, from;
@@ -56,6 +57,8 @@ static enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst,
 		return DMA_TRANS_READ_FAILED;
 	if ((cross_to && len > to.room) || (!cross_to && !d))
 		return DMA_TRANS_WRITE_FAILED;
+	if (cross_to != cross_from)
+		nm_add(cross_to ? to.end : from.end, NM_RAM_BYTES, len);
 	if (cross_to && cross_from)
 		nm_copy_across(&to, &from, len);
 	else if (cross_to)
@@ -87,8 +90,7 @@ static bool nm_now(u32 *countdown)
 	return *countdown && !--*countdown;
 }
 
-/* Take the next copy, if there is one. Return: with reordering, take another one */
-static bool nm_start_one(struct nm_chan *c)
+bool nm_start_one(struct nm_chan *c)
 {
 	struct nm_copy *copy = list_first_entry_or_null(&c->issued, struct nm_copy, node);
 
@@ -96,7 +98,10 @@ static bool nm_start_one(struct nm_chan *c)
 	if (!copy)
 		return false;
 	list_move_tail(&copy->node, &c->running);
-	copy->fails = nm_now(&c->fault.fail_write);
+	copy->fault = (struct nm_fault){
+		.fail_write = nm_now(&c->fault.fail_write),
+		.fail_read = nm_now(&c->fault.fail_read),
+	};
 	return !(copy->tx.flags & DMA_PREP_FENCE);
 }
 
@@ -105,7 +110,7 @@ static bool nm_start_one(struct nm_chan *c)
  * DMA_PREP_FENCE, before whose end no later copy begins. Copies complete in order, so all earlier
  * copies are complete then, too.
  */
-static void nm_start(struct nm_chan *c)
+void nm_start(struct nm_chan *c)
 {
 	unsigned int n = 1;
 
@@ -114,14 +119,24 @@ static void nm_start(struct nm_chan *c)
 		;
 }
 
-/* A copy that fails by command is not made. */
+/* Does the copy fail, by command? Then it is not made. Set its result. */
+bool nm_fails(struct nm_copy *copy)
+{
+	const struct nm_fault *fault = &copy->fault;
+
+	copy->result = (struct dmaengine_result){ .result = DMA_TRANS_NOERROR };
+	if (fault->fail_write)
+		copy->result.result = DMA_TRANS_WRITE_FAILED;
+	else if (fault->fail_read)
+		copy->result.result = DMA_TRANS_READ_FAILED;
+	if (copy->result.result != DMA_TRANS_NOERROR)
+		copy->result.residue = copy->len;
+	return copy->result.result != DMA_TRANS_NOERROR;
+}
+
 static void nm_run_one(struct nm_chan *c, struct nm_copy *copy)
 {
-	if (copy->fails)
-		copy->result = (struct dmaengine_result) {
-			.result = DMA_TRANS_WRITE_FAILED, .residue = copy->len,
-		};
-	else
+	if (!nm_fails(copy))
 		nm_make(c, copy);
 }
 
@@ -229,8 +244,7 @@ void nm_tell(struct tasklet_struct *task)
 		nm_call(c, copy);
 }
 
-/* What runs has ended; bottom halves are off. */
-static void nm_finish(struct nm_chan *c)
+void nm_finish(struct nm_chan *c)
 {
 	struct nm_copy *copy, *next;
 	bool tell = false, failed = false;

@@ -19,6 +19,8 @@ static void nm_link_change(struct nm_bridge *bridge, bool up)
 		return;
 	bridge->up = up;
 	WRITE_ONCE(bridge->life, bridge->life + !up);
+	if (bridge->stuck)
+		return;
 	nm_link_interrupt(&bridge->end[0]);
 	nm_link_interrupt(&bridge->end[1]);
 }
@@ -109,7 +111,9 @@ void nm_link_configure(struct nm_bridge *bridge, u32 *what, u32 value)
 
 	write_lock_irqsave(&bridge->lock, flags);
 	*what = value;
-	nm_link_interrupt(&bridge->end[0]);
-	nm_link_interrupt(&bridge->end[1]);
+	if (!bridge->stuck) {
+		nm_link_interrupt(&bridge->end[0]);
+		nm_link_interrupt(&bridge->end[1]);
+	}
 	write_unlock_irqrestore(&bridge->lock, flags);
 }

@@ -28,6 +28,7 @@
 #include <linux/platform_device.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
+#include "budget.h"
 
 #define NM_BRIDGES	4
 #define NM_WINDOWS	4
@@ -48,6 +49,7 @@ enum nm_count {
 	NM_DMA_BYTES,
 	NM_DMA_READS,
 	NM_DEVICE_BYTES,	/* bytes that other devices have written to pages of a window */
+	NM_RAM_BYTES,		/* bytes of its memory that its devices read or write */
 	/* accesses to registers (doorbells, masks, scratchpads) of either side */
 	NM_REG_READS,
 	NM_REG_WRITES,
@@ -111,6 +113,8 @@ struct nm_end {
 	/* link status at the last link interrupt, as the Intel driver has it; READ_ONCE */
 	bool			seen_up;
 
+	struct nm_budget	ram;		/* memory of this machine, for its devices */
+
 	struct nm_queue		posted;		/* writes of CPU and engine that have not arrived */
 	struct nm_queue		devices;	/* those of other devices */
 
@@ -124,6 +128,7 @@ struct nm_bridge {
 	bool			up;		/* the link carries data */
 	u32			life;		/* how often it has gone down; READ_ONCE */
 	bool			held;		/* down by command */
+	u32			stuck;		/* if not 0, no end notices changes */
 	u32			delay_ms;	/* duration of training */
 	u32			lag_us;		/* delay of link interrupts behind doorbells */
 	u32			posted_us;	/* delay of writes; READ_ONCE */
@@ -222,6 +227,8 @@ void nm_stats_exit(void);	/* no command runs afterwards */
 
 /* dma.c */
 struct seq_file;
+
+extern unsigned int nm_engine_mbs;
 
 int nm_dma_init(void);
 void nm_dma_exit(void);			/* no channel is in use */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * modules.h - variants of kfi_bench_verbs. Weak symbols: without that module, and the RDMA core
- * that it needs, kfi_bench has all others.
+ * modules.h - variants of kfi_bench_verbs and kfi_bench_ntb. Weak symbols: without these modules,
+ * and the RDMA core, or the NTBs and DMA engine that they need, kfi_bench has all others.
  */
 #ifndef _KFI_BENCH_MODULES_H
 #define _KFI_BENCH_MODULES_H
@@ -16,5 +16,12 @@ extern const struct bench_variant bench_rv_stream_send __weak;
 extern const struct bench_variant bench_rv_stream_write __weak;
 extern const struct bench_variant bench_rv_write_8 __weak;
 extern const struct bench_variant bench_rv_write_4k __weak;
+
+extern const struct bench_variant bench_window_blocks_4k __weak;
+extern const struct bench_variant bench_window_blocks __weak;
+extern const struct bench_variant bench_window_placed __weak;
+extern const struct bench_variant bench_window_long __weak;
+extern const struct bench_variant bench_nt_roundtrip __weak;
+extern const struct bench_variant bench_nt_messages_64 __weak;
 
 #endif /* _KFI_BENCH_MODULES_H */
