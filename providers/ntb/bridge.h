@@ -338,11 +338,6 @@ struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv);
 /* Enable the bridge's link. After this the link may come up at any time */
 int nt_link_start(struct nt_link *link);
 /*
- * Take all links down, as nt_link_stop() does, because this kernel ends. nt_link_stop() is called
- * for each of them nevertheless if the module is removed.
- */
-void nt_links_halt(void);
-/*
  * Take the link down for good, with nt_conns_link_down() if it was up. On return no callback runs
  * or will be called.
  */

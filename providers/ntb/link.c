@@ -23,7 +23,7 @@ MODULE_PARM_DESC(queues,
 static struct workqueue_struct *nt_wq;
 static struct dentry *nt_debugfs;
 
-/* Links that were started. The lock is held while nt_links_halt() stops them, one by one. */
+/* Links that were started. The lock is held while nt_on_reboot() stops them, one by one. */
 static DEFINE_MUTEX(nt_links_lock);
 static LIST_HEAD(nt_links);
 
@@ -220,7 +220,11 @@ void nt_link_stop(struct nt_link *link)
 	nt_link_halt(link);
 }
 
-void nt_links_halt(void)
+/*
+ * Without this the window would stay open when the next kernel runs (kexec), and the peer would
+ * notice the end only after its time limit.
+ */
+static int nt_on_reboot(struct notifier_block *nb, unsigned long action, void *arg)
 {
 	struct nt_link *link;
 
@@ -232,15 +236,6 @@ void nt_links_halt(void)
 		nt_link_shut(link);
 	}
 	mutex_unlock(&nt_links_lock);
-}
-
-/*
- * Without this the window would stay open when the next kernel runs (kexec), and the peer would
- * notice the end only after its time limit.
- */
-static int nt_on_reboot(struct notifier_block *nb, unsigned long action, void *arg)
-{
-	nt_links_halt();
 	return NOTIFY_DONE;
 }
 

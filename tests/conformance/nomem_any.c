@@ -3,8 +3,8 @@
  * No memory, in any context: each allocation that an operation causes fails in turn, in its caller,
  * in a work item or in softirq, on either side.
  *
- * A connection that is being set up may fail, at once and with a reason, and the next attempt
- * succeeds. On an established connection, lack of memory only delays: every operation ends once,
+ * What is being opened, and a connection that is being set up, may fail, at once and with a reason,
+ * and the next attempt succeeds. On an established connection, lack of memory only delays: every operation ends once,
  * successfully, and with the right bytes.
  */
 #include <linux/delay.h>
@@ -44,6 +44,8 @@ struct deed {
  * @ended: operations of each side that have ended
  * @err: the first error of an operation
  * @parts: messages that a multi-receive of B took without coming to its end
+ * @extra: a node that is opened besides
+ * @cntr: a counter of it
  * @lossy: failures may be on the path to the other side, whose message then never comes
  */
 struct any {
@@ -56,6 +58,8 @@ struct any {
 	unsigned long			want[2], ended[2];
 	unsigned int			parts;
 	int				err;
+	struct node			extra;
+	struct kfid_cntr		*cntr;
 	bool				lossy;
 };
 
@@ -465,8 +469,9 @@ static void leases(struct test *t)
 /* ---- a connection that is being set up ---- */
 
 /*
- * Results that an attempt without memory may have; ENFILE and EADDRINUSE as in nomem.c. A time-out
- * is none of them: no side may be left waiting, unless for a packet that was to come over the wire.
+ * Results that an attempt without memory may have. The kernel returns ENFILE and EADDRINUSE when it
+ * can't make a socket, or can't store its port. A time-out is none of them: no side may be left
+ * waiting, unless for a packet that was to come over the wire.
  */
 static bool excused(const struct any *w, int err)
 {
@@ -699,9 +704,65 @@ static void restart(struct test *t)
 	walk_kinds(w, restart_nth);
 }
 
+/* ---- what is opened ---- */
+
+/* Open all that a node may have, until something fails. */
+static int open_extra(struct any *w)
+{
+	struct node *n = &w->extra;
+	kfi_addr_t peer;
+	int ret;
+
+	ret = node_open_ep(w->t, n, 0, NULL) ?: kfi_cntr_open(n->domain, NULL, &w->cntr, NULL) ?:
+		      region_open(n, &w->r, w->near, SHORT, KFI_REMOTE_WRITE);
+	if (ret)
+		return ret;
+	if (w->t->type == KFI_EP_MSG)
+		return node_listen(n);
+	ret = kfi_av_insert(n->av, w->p->b.addr, 1, &peer, 0, NULL);
+	return ret == 1 ? 0 : ret ?: -ENOMEM;
+}
+
+static void close_extra(struct any *w)
+{
+	if (w->r.mr)
+		EXPECT_EQ(w->t, test_close(w->t, &w->r.mr->fid), 0);
+	w->r.mr = NULL;
+	if (w->cntr)
+		EXPECT_EQ(w->t, kfi_close(&w->cntr->fid), 0);
+	w->cntr = NULL;
+	node_close(&w->extra);
+	test_free_info(w->t, w->extra.info);
+}
+
+static bool open_nth(struct any *w, struct fault *f, unsigned int n)
+{
+	bool fired;
+	int ret;
+
+	fault_arm(f, n);
+	w->t->excused = true;
+	ret = open_extra(w);
+	fired = fault_fired(f);
+	w->t->excused = false;
+	if (ret && !(fired && excused(w, ret)))
+		FAIL(w->t, "%d is no answer to a lack of memory", ret);
+	close_extra(w);
+	return fired;
+}
+
+static void opens(struct test *t)
+{
+	struct any *w = any_open(t, NULL);
+
+	REQUIRE(t, w);
+	walk_kinds(w, open_nth);
+}
+
 #define C_ANY	(C_MSG | C_TAGGED | C_RMA)
 
 const struct test_case nomem_any_cases[] = {
+	{ "nomem_any.opens", T_REL, 0, C_MSG | C_RMA, opens },
 	{ "nomem_any.connect", T_REL, 0, C_MSG, connect },
 	{ "nomem_any.below", T_REL, CASE_SCRIPT, C_MSG, below },
 	{ "nomem_any.restart", T_RDM, 0, C_MSG, restart },

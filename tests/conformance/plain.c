@@ -319,14 +319,28 @@ static void not_offered(struct test *t)
 	}
 }
 
-/* An RDM endpoint wants a hello: a queue pair that calls it gets no connection. */
+/* What is not what an RDM endpoint wants to hear first: docs/wire-verbs.md. Versions are the last two bytes. */
+static const struct {
+	size_t	len;
+	char	data[9];
+} wrong_fronts[] = {
+	{ 0 },
+	{ 8, "KFIV" },				/* of no version */
+	{ 8, "KFIW\0\0\5\5" },
+	{ 8, "KFIV\0\0\4\1" },
+	{ 8, "KFIV\0\0\4\5" },
+	{ 8, "KFIV\0\0\377\6" },
+	{ 8, "KFIV\0\0\377\377" },
+};
+
+/* An RDM endpoint wants a hello of its version: a queue pair that calls it gets no connection. */
 static void foreign(struct test *t)
 {
 	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
 	struct node_opts opts = { .caps = C_MSG };
 	struct event *ev = test_new(t, struct event);
 	struct kfi_info *info = t->info[1];
-	int ret;
+	int i, ret;
 
 	REQUIRE(t, a && b && ev);
 	t->type = KFI_EP_RDM;
@@ -336,10 +350,15 @@ static void foreign(struct test *t)
 	t->info[1] = info;
 	REQUIRE_EQ(t, ret, 0);
 	REQUIRE(t, !node_open_ep(t, a, 0, NULL));
-	EXPECT_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0);
-	REQUIRE(t, !WAIT_EVENT(a, ev));
-	EXPECT(t, ev->fid == &a->ep->fid);
-	EXPECT_EQ(t, ev->err, ECONNREFUSED);
+	for (i = 0; i < ARRAY_SIZE(wrong_fronts); i++) {
+		EXPECT_EQ(t, kfi_connect(a->ep, b->addr, wrong_fronts[i].data, wrong_fronts[i].len), 0);
+		REQUIRE(t, !WAIT_EVENT(a, ev));
+		EXPECT(t, ev->fid == &a->ep->fid);
+		EXPECT_EQ(t, ev->err, ECONNREFUSED);
+		REQUIRE_EQ(t, test_close(t, &a->ep->fid), 0);
+		a->ep = NULL;
+		REQUIRE(t, !node_endpoint(a, a->info) && !node_enable(a));
+	}
 }
 
 /* ---- RMA by keys of the device ---- */

@@ -63,13 +63,19 @@ static void fuzz_log(struct kfm_le_log *le, int honest)
 	PROMISE(!memcmp(le, &again, sizeof(again)));
 }
 
-static void fuzz_rec(struct kfm_le_rec *le, int honest)
+/* @near: the record is about as large as the mirror */
+static void fuzz_rec(struct kfm_le_rec *le, int honest, int near)
 {
 	struct kfm_rec r;
 	u64 sectors = 1 + le64_to_cpu(le->log) % 5000;
 
 	if (honest)
 		le->magic = cpu_to_le32(KFM_REC_MAGIC);
+	if (near) {
+		le->sector = cpu_to_le64(le64_to_cpu(le->sector) % (sectors + 2));
+		le->len = cpu_to_le32(le32_to_cpu(le->len) % (KFM_WRITE_MAX + 2 * KFM_SECTOR) /
+				      KFM_SECTOR * KFM_SECTOR);
+	}
 	if (kfm_rec_decode(le, sectors, &r))
 		return;
 	PROMISE(r.seq && r.len && r.len <= KFM_WRITE_MAX && !(r.len % KFM_SECTOR));
@@ -91,6 +97,9 @@ static void fuzz_msg(struct kfm_le_msg *le, int honest)
 	PROMISE(m.node || m.type == KFM_REFUSED);
 	PROMISE(m.type != KFM_REFUSED || (m.arg && m.arg < KFM_REFUSALS));
 	PROMISE(m.type != KFM_GRANT || (m.ring_len >= KFM_RING_MIN && m.ring_len <= KFM_RING_MAX));
+	PROMISE(m.type != KFM_HELLO || (m.arg < KFM_POLICIES && m.sectors && m.lbs));
+	PROMISE((m.type != KFM_HELLO && m.type != KFM_STATE) || (m.peers && m.peers <= KFM_PEERS));
+	PROMISE(m.type != KFM_ATTACH || (m.gens.cur && (!m.arg || m.gens.source)));
 	PROMISE(m.type != KFM_COPY ||
 		(m.arg && m.arg <= KFM_WRITE_MAX && !(m.arg % KFM_SECTOR) && m.id));
 	kfm_msg_encode(&m, &again);
@@ -131,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_log((void *)block, honest);
 		break;
 	case 2:
-		fuzz_rec((void *)block, honest);
+		fuzz_rec((void *)block, honest, data[0] & 16);
 		break;
 	case 3:
 		fuzz_msg((void *)block, honest);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * victim.h - the endpoint that a hostile peer attacks, an endpoint like that of any consumer. The
- * modules in ntb/, sockets/ and verbs/ are linked with victim.c.
+ * modules in ntb/ and sockets/ are linked with victim.c.
  */
 #ifndef KFI_HOSTILE_VICTIM_H
 #define KFI_HOSTILE_VICTIM_H

@@ -1,39 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address vectors: what handles mean, ranges of text addresses, and writers and readers at the same
- * time.
+ * Address vectors: removals, ranges of text addresses, and writers and readers at the same time.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
 #include "../../kfi/av.h"
 #include "crew.h"
 #include "fixture.h"
-
-static u64 addr_of(struct kfi_world *w, kfi_addr_t handle)
-{
-	size_t len = sizeof(u64);
-	u64 addr = 0;
-
-	return kfi_av_lookup(w->av, handle, &addr, &len) ? 0 : addr;
-}
-
-static void same_address_same_handle(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	kfi_addr_t a = kfi_world_peer(w, 5), b = kfi_world_peer(w, 5), c = kfi_world_peer(w, 6);
-	u64 addr = 5;
-
-	KUNIT_EXPECT_EQ(test, a, b);
-	KUNIT_EXPECT_NE(test, a, c);
-	KUNIT_EXPECT_EQ(test, 0, kfi_av_remove(w->av, &a, 1, 0));
-	KUNIT_EXPECT_EQ(test, 5ULL, addr_of(w, a));
-	KUNIT_EXPECT_EQ(test, a, kfi_av_reverse(w->ep.av, &addr));
-	KUNIT_EXPECT_EQ(test, 0, kfi_av_remove(w->av, &a, 1, 0));
-	KUNIT_EXPECT_EQ(test, 0ULL, addr_of(w, a));
-	KUNIT_EXPECT_EQ(test, KFI_ADDR_NOTAVAIL, kfi_av_reverse(w->ep.av, &addr));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_remove(w->av, &a, 1, 0));
-	kfi_world_close(w);
-}
 
 static u32 removed_index;
 static int notified;
@@ -247,7 +220,6 @@ static void many_writers(struct kunit *test)
 }
 
 static struct kunit_case av_cases[] = {
-	KUNIT_CASE(same_address_same_handle),
 	KUNIT_CASE(removal_is_notified),
 	KUNIT_CASE(removed_index_rests),
 	KUNIT_CASE(ranges),

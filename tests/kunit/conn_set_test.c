@@ -393,17 +393,6 @@ static void ended_frees_its_place(struct kunit *test)
 	hw_close(w);
 }
 
-static void stopped_refuses_all(struct kunit *test)
-{
-	struct hw *w = hw_open(test);
-
-	kfi_conn_set_stop(&w->ep->conn_set, -ENODEV);
-	KUNIT_EXPECT_EQ(test, -ENODEV, hw_try(w, &w->ep->conn_set, CALLED));
-	KUNIT_EXPECT_EQ(test, -ENODEV, hw_try(w, &w->ep->conn_set, DIALED));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&w->nr_conns));
-	hw_close(w);
-}
-
 /* ---- move ---- */
 
 static void expect_at(struct hw *w, struct hw_conn *conn, struct kfi_conn_set *set,
@@ -412,37 +401,6 @@ static void expect_at(struct hw *w, struct hw_conn *conn, struct kfi_conn_set *s
 	KUNIT_EXPECT_PTR_EQ(w->test, set, conn->pc.conn_set);
 	KUNIT_EXPECT_PTR_EQ(w->test, &conn->pc.entry, set->conns.prev);
 	KUNIT_EXPECT_EQ(w->test, moved, conn->moved);
-}
-
-static void context_adopts(struct kunit *test)
-{
-	struct hw *w = hw_open(test);
-	struct kfi_conn_set *top = &w->top->conn_set, *set = &w->ctx[1]->conn_set;
-	struct hw_conn *conn = hw_called(w, top);
-
-	KUNIT_EXPECT_FALSE(test, kfi_conn_set_adopt(&conn->pc, HW_CTXS));
-	expect_at(w, conn, top, 0);
-	KUNIT_EXPECT_TRUE(test, kfi_conn_set_adopt(&conn->pc, 1));
-	expect_at(w, conn, set, 1);
-	KUNIT_EXPECT_EQ(test, 0u, top->nr_pending);
-	KUNIT_EXPECT_EQ(test, 1u, set->nr_pending);
-	kfi_conn_set_admitted(&conn->pc);
-	KUNIT_EXPECT_EQ(test, 0u, set->nr_pending);
-	hw_put(&conn->pc);
-	hw_close(w);
-}
-
-/* An endpoint that listens by itself does not move connections. */
-static void endpoint_keeps(struct kunit *test)
-{
-	struct hw *w = hw_open(test);
-	struct hw_conn *conn = hw_called(w, &w->ep->conn_set);
-
-	KUNIT_EXPECT_FALSE(test, kfi_conn_set_adopt(&conn->pc, 1));
-	KUNIT_EXPECT_TRUE(test, kfi_conn_set_adopt(&conn->pc, 0));
-	expect_at(w, conn, &w->ep->conn_set, 0);
-	hw_put(&conn->pc);
-	hw_close(w);
 }
 
 static void adopts_not(struct kunit *test)
@@ -469,22 +427,6 @@ static void adopts_not(struct kunit *test)
 	expect_at(w, conn, top, 0);
 	KUNIT_EXPECT_EQ(test, 1u, top->nr_pending);
 	complete_all(&go);
-	hw_put(&conn->pc);
-	hw_close(w);
-}
-
-static void endpoint_accepts(struct kunit *test)
-{
-	struct hw *w = hw_open(test);
-	struct hw_conn *conn = hw_called(w, &w->listener);
-
-	hw_backlog = 1;		/* an accepted connection does not count as pending here */
-	KUNIT_EXPECT_EQ(test, 0, hw_try(w, &w->ep->conn_set, CALLED));
-	KUNIT_EXPECT_TRUE(test, kfi_conn_set_accept(&conn->pc, &w->ep->conn_set));
-	expect_at(w, conn, &w->ep->conn_set, 1);
-	KUNIT_EXPECT_EQ(test, 1u, conn->accepted);
-	KUNIT_EXPECT_EQ(test, 0u, w->listener.nr_pending);
-	KUNIT_EXPECT_EQ(test, 1u, w->ep->conn_set.nr_pending);
 	hw_put(&conn->pc);
 	hw_close(w);
 }
@@ -639,11 +581,7 @@ static struct kunit_case conn_set_cases[] = {
 	KUNIT_CASE(pending_are_bounded),
 	KUNIT_CASE(silent_make_room),
 	KUNIT_CASE(ended_frees_its_place),
-	KUNIT_CASE(stopped_refuses_all),
-	KUNIT_CASE(context_adopts),
-	KUNIT_CASE(endpoint_keeps),
 	KUNIT_CASE(adopts_not),
-	KUNIT_CASE(endpoint_accepts),
 	KUNIT_CASE(accepts_too_late),
 	KUNIT_CASE(answers_once),
 	KUNIT_CASE(publishes_what_stands),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion queues: attributes, slots, and when callbacks run.
+ * Completion queues: attributes, slots, and when handlers run. What done() sees is tested by the list
+ * of conformance (cq.done*).
  */
 #include <linux/kthread.h>
 #include <linux/prandom.h>
@@ -233,112 +234,19 @@ static void cq_local(struct kunit *test)
 /* ---- done() ---- */
 
 struct request {
-	struct kfi_cqe		cqe;
-	struct kfi_world	*w;
-	struct kfi_cq_err_entry	wc;
-	struct kfi_oper		*again;		/* an operation, if done() could get one */
-	int			order;
-	int			calls;
-	bool			softirq;
+	struct kfi_cqe	cqe;
+	int		*done;
 };
-
-static int done_order;
 
 static void request_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
-	struct request *r = container_of(cqe, struct request, cqe);
-
-	r->wc = *wc;
-	r->order = done_order++;
-	r->softirq = in_softirq();
-	r->again = kfi_op_get(&r->w->ep, &r->w->ep.rx, kfi_to_cq(cq), KFI_CQE);
-	if (!IS_ERR(r->again))
-		kfi_op_abort(r->again);
-	WRITE_ONCE(r->calls, r->calls + 1);
-}
-
-static struct kfi_oper *request_get(struct kfi_world *w, struct request *r, struct kfid_cq *cq)
-{
-	struct kfi_oper *op = kfi_op_get(&w->ep, &w->ep.rx, kfi_to_cq(cq), KFI_CQE);
-
-	r->cqe.done = request_done;
-	r->w = w;
-	if (!IS_ERR(op))
-		op->context = &r->cqe;
-	return op;
-}
-
-/*
- * The queue has one entry, which is in use: done() needs none. All operations of the pool are in
- * use: each is free again before its done().
- */
-static void cq_done(struct kunit *test, u64 flags)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfid_cq *cq = fake_cq(w, 1, flags, NULL, NULL);
-	u32 n = w->ep.rx.depth, i;
-	struct request *r = kunit_kcalloc(test, n, sizeof(*r), GFP_KERNEL);
-	struct kfi_oper **op = kunit_kcalloc(test, n, sizeof(*op), GFP_KERNEL);
-	struct kfi_cq_err_entry wc;
-
-	done_order = 0;
-	KUNIT_ASSERT_TRUE(test, put(cq, 1, 0));
-	for (i = 0; i < n; i++) {
-		op[i] = request_get(w, &r[i], cq);
-		KUNIT_ASSERT_FALSE(test, IS_ERR(op[i]));
-	}
-	KUNIT_EXPECT_TRUE(test, IS_ERR(kfi_op_get(&w->ep, &w->ep.rx, kfi_to_cq(cq), KFI_CQE)));
-	local_bh_disable();
-	for (i = 0; i < n; i++) {
-		wc = entry(1000 + i, i % 3 ? 0 : EIO);
-		kfi_op_finish(op[i], op[i]->ep, &wc);
-		if (flags && r[i].calls)	/* a work item may run at once, on another CPU */
-			KUNIT_FAIL(test, "done() inside the completion");
-	}
-	local_bh_enable();
-	if (flags & KFI_CQ_DIRECT) {
-		KUNIT_EXPECT_EQ(test, 3, kfi_cq_poll(cq, 3));
-		KUNIT_EXPECT_EQ(test, 3, done_order);
-		KUNIT_EXPECT_EQ(test, n - 3, kfi_cq_poll(cq, n));
-		KUNIT_EXPECT_EQ(test, 0, kfi_cq_poll(cq, n));
-	}
-	KUNIT_EXPECT_TRUE(test, fake_soon(READ_ONCE(done_order) == n));
-	for (i = 0; i < n; i++) {
-		KUNIT_EXPECT_EQ(test, 1, r[i].calls);
-		KUNIT_EXPECT_EQ(test, i, r[i].order);
-		KUNIT_EXPECT_FALSE(test, IS_ERR(r[i].again));
-		KUNIT_EXPECT_PTR_EQ(test, (void *)&r[i].cqe, r[i].wc.op_context);
-		KUNIT_EXPECT_EQ(test, i % 3 ? 0 : EIO, r[i].wc.err);
-		KUNIT_EXPECT_EQ(test, 1000 + i + 1, r[i].wc.len);
-		KUNIT_EXPECT_EQ(test, 1000 + i + 3, r[i].wc.data);
-		KUNIT_EXPECT_EQ(test, 1000 + i + 4, r[i].wc.tag);
-		KUNIT_EXPECT_EQ(test, 1000 + i + 5, r[i].wc.olen);
-		KUNIT_EXPECT_EQ(test, 1000 + i + 6, r[i].wc.src_addr);
-		if (flags & KFI_CQ_SOFTIRQ)
-			KUNIT_EXPECT_TRUE(test, r[i].softirq);
-	}
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	fake_close(w);
-}
-
-static void cq_done_work(struct kunit *test)
-{
-	cq_done(test, 0);
-}
-
-static void cq_done_softirq(struct kunit *test)
-{
-	cq_done(test, KFI_CQ_SOFTIRQ);
-}
-
-static void cq_done_direct(struct kunit *test)
-{
-	cq_done(test, KFI_CQ_DIRECT);
+	++*container_of(cqe, struct request, cqe)->done;
 }
 
 struct rounds {
 	int	calls;
-	int	done;	/* done()s before the last call */
+	int	done;	/* done()s so far */
+	int	before;	/* those before the last call */
 };
 
 static void rounds_handler(struct kfid_cq *cq, void *context)
@@ -346,7 +254,7 @@ static void rounds_handler(struct kfid_cq *cq, void *context)
 	struct rounds *rounds = context;
 
 	rounds->calls++;
-	rounds->done = READ_ONCE(done_order);
+	rounds->before = rounds->done;
 }
 
 /*
@@ -365,19 +273,20 @@ static void cq_rounds(struct kunit *test)
 	int i;
 
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_cq_open(&w->domain.fid, &attr, &none, NULL, NULL));
-	done_order = 0;
 	for (i = 0; i < ARRAY_SIZE(r); i++) {
-		struct kfi_oper *op = request_get(w, &r[i], cq);
+		struct kfi_oper *op = kfi_op_get(&w->ep, &w->ep.rx, kfi_to_cq(cq), KFI_CQE);
 
 		KUNIT_ASSERT_FALSE(test, IS_ERR(op));
+		r[i] = (struct request) { .cqe.done = request_done, .done = &rounds.done };
+		op->context = &r[i].cqe;
 		kfi_op_finish(op, op->ep, &wc);
 	}
 	KUNIT_EXPECT_EQ(test, 3, kfi_cq_poll(cq, 3));
 	KUNIT_EXPECT_EQ(test, 1, rounds.calls);
-	KUNIT_EXPECT_EQ(test, 3, rounds.done);
+	KUNIT_EXPECT_EQ(test, 3, rounds.before);
 	kfi_cq_poll(cq, 64);
 	KUNIT_EXPECT_EQ(test, 2, rounds.calls);
-	KUNIT_EXPECT_EQ(test, 5, rounds.done);
+	KUNIT_EXPECT_EQ(test, 5, rounds.before);
 	kfi_cq_poll(cq, 64);
 	KUNIT_EXPECT_EQ(test, 2, rounds.calls);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
@@ -390,9 +299,6 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq_batch),
 	KUNIT_CASE(cq_batch_chain),
 	KUNIT_CASE(cq_local),
-	KUNIT_CASE(cq_done_work),
-	KUNIT_CASE(cq_done_softirq),
-	KUNIT_CASE(cq_done_direct),
 	KUNIT_CASE(cq_rounds),
 	{}
 };

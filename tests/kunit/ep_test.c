@@ -302,82 +302,6 @@ static void expect_event(struct kunit *test, struct cm *cm, u32 want, struct kfi
 	KUNIT_EXPECT_PTR_EQ(test, &ep->fid, room.entry.fid);
 }
 
-static void cm_connect(struct kunit *test)
-{
-	struct kfi_cq_err_entry wc = {};
-	struct kfid_ep *ep;
-	u8 addr[8] = { 1 }, data[64] = {}, buf[8];
-	struct cm cm;
-
-	cm_open(test, &cm);
-	ep = cm_ep(test, &cm, cm.info);
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &cm.w->av->fid, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_connect(ep, addr, data, 33));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_connect(ep, addr, NULL, 3));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_connect(ep, NULL, NULL, 0));
-	KUNIT_EXPECT_EQ(test, -ENOTCONN, kfi_shutdown(ep, 0));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_shutdown(ep, 1));
-	/* has no connection request; is enabled now */
-	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_accept(ep, NULL, 0));
-	KUNIT_EXPECT_EQ(test, -ENOTCONN, kfi_send(ep, buf, 8, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, 0, kfi_recv(ep, buf, 8, NULL, 0, &cm));
-	to_fake(ep)->refuse = -ENETUNREACH;
-	KUNIT_EXPECT_EQ(test, -ENETUNREACH, kfi_connect(ep, addr, NULL, 0));
-	to_fake(ep)->refuse = 0;
-	KUNIT_EXPECT_EQ(test, 0, kfi_connect(ep, addr, data, 32));
-	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_connect(ep, addr, NULL, 0));
-	KUNIT_EXPECT_EQ(test, -ENOTCONN, kfi_send(ep, buf, 8, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_connected(kfi_to_ep(ep), NULL, 0));
-	KUNIT_EXPECT_EQ(test, -ECANCELED, kfi_ep_connected(kfi_to_ep(ep), NULL, 0));
-	expect_event(test, &cm, KFI_CONNECTED, ep);
-	KUNIT_EXPECT_EQ(test, -EISCONN, kfi_connect(ep, addr, NULL, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_send(ep, buf, 8, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, 0, kfi_shutdown(ep, 0));
-	fake_finish(to_fake(ep), 0);
-	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cm.cq, &wc, 1));
-	kfi_ep_disconnected(kfi_to_ep(ep), -ESHUTDOWN);
-	kfi_ep_disconnected(kfi_to_ep(ep), -ESHUTDOWN);
-	/* the receive ends before the event */
-	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(cm.cq, &wc, 0));
-	KUNIT_EXPECT_EQ(test, ESHUTDOWN, wc.err);
-	expect_event(test, &cm, KFI_SHUTDOWN, ep);
-	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, kfi_send(ep, buf, 8, NULL, 0, NULL));
-	/* A receive posted too late ends like the earlier ones. */
-	KUNIT_EXPECT_EQ(test, 0, kfi_recv(ep, buf, 8, NULL, 0, &wc));
-	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(cm.cq, &wc, 0));
-	KUNIT_EXPECT_EQ(test, ESHUTDOWN, wc.err);
-	KUNIT_EXPECT_PTR_EQ(test, (void *)&wc, wc.op_context);
-	KUNIT_EXPECT_EQ(test, 0, kfi_trecv(ep, buf, 8, NULL, 0, 7, 0, NULL));
-	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(cm.cq, &wc, 0));
-	KUNIT_EXPECT_EQ(test, ESHUTDOWN, wc.err);
-	KUNIT_EXPECT_EQ(test, 0, kfi_pool_used(&kfi_to_ep(ep)->rx));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
-	cm_close(test, &cm);
-}
-
-static void cm_refused(struct kunit *test)
-{
-	struct kfi_eq_err_entry err = {};
-	u8 addr[8] = { 1 };
-	struct kfid_ep *ep;
-	struct cm cm;
-
-	cm_open(test, &cm);
-	ep = cm_ep(test, &cm, cm.info);
-	KUNIT_EXPECT_EQ(test, 0, kfi_connect(ep, addr, NULL, 0));
-	kfi_ep_refused(kfi_to_ep(ep), -ECONNREFUSED, "full", 4);
-	kfi_ep_refused(kfi_to_ep(ep), -ECONNREFUSED, "full", 4);
-	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(cm.eq, &err, 0));
-	KUNIT_EXPECT_EQ(test, ECONNREFUSED, err.err);
-	KUNIT_EXPECT_EQ(test, 4, err.err_data_size);
-	KUNIT_EXPECT_EQ(test, 0, memcmp(err.err_data, "full", 4));
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_readerr(cm.eq, &err, 0));
-	KUNIT_EXPECT_EQ(test, -ECANCELED, kfi_ep_connected(kfi_to_ep(ep), NULL, 0));
-	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_connect(ep, addr, NULL, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
-	cm_close(test, &cm);
-}
-
 static int cm_no_room(struct kfi_ep *ep)
 {
 	return -ENOMEM;
@@ -504,8 +428,6 @@ static struct kunit_case ep_cases[] = {
 	KUNIT_CASE(ep_close_waits_for_done),
 	KUNIT_CASE(ep_close_direct),
 	KUNIT_CASE_SLOW(ep_kill_races),
-	KUNIT_CASE(cm_connect),
-	KUNIT_CASE(cm_refused),
 	KUNIT_CASE(cm_requests),
 	KUNIT_CASE(cm_dead_listener),
 	{}

@@ -50,77 +50,8 @@ static void eq_cm_events(struct kunit *test)
 	fake_close(w);
 }
 
-static void eq_errors(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfid_eq *eq = fake_eq(w, 8);
-	struct kfi_eq *q = kfi_to_eq(eq);
-	struct kfid fid = { .context = test };
-	struct kfi_eq_err_entry err = {};
-	u8 data[3] = {};
-	u32 event;
-
-	kfi_eq_error(q, &fid, -ECONNREFUSED, "because", 7);
-	kfi_eq_error(q, &fid, -ETIMEDOUT, NULL, 0);
-	kfi_eq_event(q, KFI_SHUTDOWN, &fid, NULL, NULL, 0);
-	KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, kfi_eq_read(eq, &event, &err, sizeof(err), 0));
-	KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, kfi_eq_sread(eq, &event, &err, sizeof(err), 1000, 0));
-	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(eq, &err, KFI_PEEK));
-	err = (struct kfi_eq_err_entry){ .err_data = data, .err_data_size = sizeof(data) };
-	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(eq, &err, KFI_PEEK));
-	KUNIT_EXPECT_EQ(test, 3, err.err_data_size);
-	KUNIT_EXPECT_EQ(test, 0, memcmp(data, "bec", 3));
-	err = (struct kfi_eq_err_entry){};
-	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(eq, &err, 0));
-	KUNIT_EXPECT_EQ(test, ECONNREFUSED, err.err);
-	KUNIT_EXPECT_PTR_EQ(test, &fid, err.fid);
-	KUNIT_EXPECT_PTR_EQ(test, (void *)test, err.context);
-	KUNIT_EXPECT_EQ(test, 7, err.err_data_size);
-	/* memory of the queue, valid until the next read */
-	KUNIT_EXPECT_EQ(test, 0, memcmp(err.err_data, "because", 7));
-	err = (struct kfi_eq_err_entry){};
-	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(eq, &err, 0));
-	KUNIT_EXPECT_EQ(test, ETIMEDOUT, err.err);
-	KUNIT_EXPECT_EQ(test, 0, err.err_data_size);
-	/* the next event is not an error */
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_readerr(eq, &err, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
-	fake_close(w);
-}
-
-static void eq_handler(struct kfid_eq *eq, void *context)
-{
-	might_sleep();
-	atomic_inc(context);
-}
-
-static void eq_edge(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfi_eq_attr attr = { .size = 8, .flags = KFI_WRITE };
-	struct kfi_eq_entry e = {};
-	atomic_t calls = ATOMIC_INIT(0);
-	struct kfid_eq *eq;
-	u32 event;
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_eq_open(&w->fabric.fid, &attr, &eq, eq_handler, &calls));
-	kfi_eq_write(eq, 1, &e, sizeof(e), 0);
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&calls) == 1));
-	kfi_eq_write(eq, 2, &e, sizeof(e), 0);
-	msleep(30);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&calls));
-	while (kfi_eq_read(eq, &event, &e, sizeof(e), 0) > 0)
-		;
-	kfi_eq_write(eq, 3, &e, sizeof(e), 0);
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&calls) == 2));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
-	fake_close(w);
-}
-
 static struct kunit_case eq_cases[] = {
 	KUNIT_CASE(eq_cm_events),
-	KUNIT_CASE(eq_errors),
-	KUNIT_CASE(eq_edge),
 	{}
 };
 

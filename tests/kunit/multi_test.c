@@ -290,24 +290,6 @@ static void failed_landings(struct kunit *test)
 	end(w);
 }
 
-static void zero_length_messages(struct kunit *test)
-{
-	struct kfi_world *w = world(test, 0, 0);
-	struct kfi_rx rx;
-	int i;
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 8, CTX(1)));
-	for (i = 0; i < 3; i++) {
-		KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 0, false));
-		kfi_rx_complete(&rx, 0);
-		expect(w, CTX(1), PART, 0, area, 0);
-	}
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 8, false));
-	kfi_rx_complete(&rx, 0);
-	expect(w, CTX(1), LAST, 8, area, 0);
-	end(w);
-}
-
 static void page_vectors(struct kunit *test)
 {
 	struct kfi_world *w = world(test, 1, 0);
@@ -344,7 +326,6 @@ static struct kunit_case multi_cases[] = {
 	KUNIT_CASE(cancel_while_stalled),
 	KUNIT_CASE(cancel_in_the_middle),
 	KUNIT_CASE(failed_landings),
-	KUNIT_CASE(zero_length_messages),
 	KUNIT_CASE(page_vectors),
 	{}
 };

@@ -25,93 +25,6 @@
 
 /* ---- traffic ---- */
 
-static void few_records(struct kunit *test)
-{
-	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	u64 batches = a->ring.stats.batches;
-	u32 i;
-
-	for (i = 0; i < 8; i++)
-		KUNIT_EXPECT_EQ(test, 0, post(a, i, i * 8, i < 7));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 8, PATIENCE), 0L);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->sent) == 8, PATIENCE), 0L);
-	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
-	/* Records that were posted together left together, with one signal. */
-	KUNIT_EXPECT_EQ(test, 1ULL, a->ring.stats.batches - batches);
-}
-
-/* The same in the message ring, which needs no engine. */
-static void few_messages(struct kunit *test)
-{
-	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	u64 copied = a->ring.engine.count.work_bytes;
-	u64 lines = a->ring.stats.messages;
-	u32 i;
-
-	for (i = 0; i < 8; i++)
-		KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, i, i * 8, i < 7));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 8, PATIENCE), 0L);
-	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
-	KUNIT_EXPECT_EQ(test, 1ULL, a->ring.stats.messages - lines);
-	KUNIT_EXPECT_EQ(test, copied, a->ring.engine.count.work_bytes);
-}
-
-/*
- * A series of records that are posted with @more is not cut where the BH work happens to run: it
- * leaves with a kick, with a line that leaves anyway, or when the ring is drained.
- */
-static void more_waits(struct kunit *test)
-{
-	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	u32 i;
-
-	for (i = 0; i < 3; i++) {
-		KUNIT_EXPECT_EQ(test, 0, post(a, i, 8, true));
-		nt_ring_schedule(&a->ring);
-		msleep(20);
-	}
-	KUNIT_EXPECT_EQ(test, 0U, b->got);
-	nt_ring_kick(&a->ring);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 3, PATIENCE), 0L);
-	KUNIT_EXPECT_EQ(test, 0, post(a, 3, 8, true));
-	nt_ring_beat(&a->ring, 0);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 4, PATIENCE), 0L);
-	/* A caller that waits until records were placed does not wait for the next post. */
-	KUNIT_EXPECT_EQ(test, 0, post(a, 4, 8, true));
-	nt_ring_drain(&a->ring);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 5, PATIENCE), 0L);
-	/* Messages leave with a kick, too, and with a record of the bulk ring. */
-	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, 5, 8, true));
-	nt_ring_schedule(&a->ring);
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, 5U, b->got);
-	nt_ring_kick(&a->ring);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 6, PATIENCE), 0L);
-	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, 6, 8, true));
-	KUNIT_EXPECT_EQ(test, 0, post(a, 7, 8, false));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 8, PATIENCE), 0L);
-	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
-}
-
-/*
- * A kick lets all records leave that were posted before it, though they need several batches, and
- * room that the peer has not given back yet.
- */
-static void kick_is_for_all(struct kunit *test)
-{
-	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	u32 i;
-
-	end_pause(b);
-	for (i = 0; i < 24; i++)
-		KUNIT_EXPECT_EQ(test, 0, post(a, i, 1000, true));
-	KUNIT_EXPECT_FALSE(test, list_empty(&a->ring.out.waiting));
-	nt_ring_kick(&a->ring);
-	end_resume(b);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 24, PATIENCE), 0L);
-	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
-}
-
 struct load {
 	struct nt_rec		rec;
 	struct nt_place		place;
@@ -931,10 +844,6 @@ static void stale_words(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE(few_records),
-	KUNIT_CASE(few_messages),
-	KUNIT_CASE(more_waits),
-	KUNIT_CASE(kick_is_for_all),
 	KUNIT_CASE(payload_without_end),
 	KUNIT_CASE(consumed_lags),
 	KUNIT_CASE(two_threads),

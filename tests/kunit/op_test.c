@@ -138,40 +138,6 @@ static void op_silent(struct kunit *test)
 	fake_rig_close(&o);
 }
 
-struct silent_req {
-	struct kfi_cqe	cqe;
-	atomic_t	calls;
-	int		err;
-};
-
-static void silent_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
-{
-	struct silent_req *r = container_of(cqe, struct silent_req, cqe);
-
-	r->err = wc->err;
-	atomic_inc(&r->calls);
-}
-
-static void op_silent_cqe(struct kunit *test)
-{
-	struct silent_req r = { .cqe.done = silent_done };
-	struct kfi_oper *op;
-	struct fake_rig o;
-	int i;
-
-	fake_rig_open(test, &o, 1, 0);
-	for (i = 0; i < 2; i++) {
-		op = kfi_op_get(&o.fake->ep, &o.fake->ep.tx, o.fake->ep.tx_cq, KFI_NO_COMPLETION | KFI_CQE);
-		op->context = &r.cqe;
-		kfi_tx_complete(op, i ? -EIO : 0);
-	}
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&r.calls) == 1));
-	KUNIT_EXPECT_EQ(test, EIO, r.err);
-	KUNIT_EXPECT_TRUE(test, fake_soon(!kfi_pool_used(&o.fake->ep.tx)));
-	fake_rig_close(&o);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&r.calls));
-}
-
 /*
  * The operation is free before the consumer can see its completion. Whoever sleeps for an entry is
  * woken by it, so a function in the place of a sleeper sees what a reader on another CPU may see.
@@ -221,7 +187,6 @@ static struct kunit_case op_cases[] = {
 	KUNIT_CASE(op_places),
 	KUNIT_CASE(op_tx_flags),
 	KUNIT_CASE(op_silent),
-	KUNIT_CASE(op_silent_cqe),
 	KUNIT_CASE(op_freed_first),
 	{}
 };

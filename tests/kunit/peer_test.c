@@ -40,56 +40,6 @@ static struct pw_conn *dial(struct kunit *test, struct pw *pw, u64 who, kfi_addr
 
 /* ---- waiting ---- */
 
-static void posts_wait_in_order(struct kunit *test)
-{
-	struct pw pw;
-	kfi_addr_t h;
-	struct pw_conn *conn = dial(test, &pw, LARGER, &h);
-	struct pw_ep *pe = conn->pe;
-
-	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 2));
-	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 3));
-	pw_settle(&pw);
-	KUNIT_EXPECT_EQ(test, 1u, pe->dials);
-	KUNIT_EXPECT_EQ(test, 123ul, pw_waiting(conn->kc.pc.peer));
-	KUNIT_EXPECT_TRUE(test, pw_accepted(conn, LIFE));
-	KUNIT_EXPECT_EQ(test, 0ul, pw_waiting(conn->kc.pc.peer));
-	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 4));
-	KUNIT_EXPECT_EQ(test, 1234ul, pw_given(conn));
-	KUNIT_EXPECT_EQ(test, 1u, pe->dials);
-	pw_close(&pw);
-}
-
-static void peers_that_cannot_be_called(struct kunit *test)
-{
-	static const struct { int dial, ends; } cases[] = {
-		{ -ENETUNREACH, EHOSTUNREACH }, { -EADDRNOTAVAIL, EHOSTUNREACH }, { -ENETDOWN, EHOSTUNREACH },
-		{ -ETIMEDOUT, EHOSTUNREACH }, { -ENOMEM, ENOMEM }, { -ECONNREFUSED, ECONNREFUSED },
-	};
-	struct pw_ep *pe;
-	struct pw pw;
-	kfi_addr_t h;
-	int i;
-
-	pw_open(test, &pw);
-	pe = pw_ep(&pw);
-	h = kfi_world_peer(pw.w, LARGER);
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		pw.dial_err = cases[i].dial;	/* dialing fails at once */
-		KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 1));
-		pw_settle(&pw);
-		expect_end(test, &pw, 1, cases[i].ends);
-		pw.dial_err = 0;		/* the call is refused */
-		KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 2));
-		pw_settle(&pw);
-		pw_fail(pe->last, cases[i].dial);
-		pw_settle(&pw);
-		expect_end(test, &pw, 2, cases[i].ends);
-		KUNIT_EXPECT_EQ(test, 2u * (i + 1), pe->dials);
-	}
-	pw_close(&pw);
-}
-
 /* A post during the end of a connection makes another one, and does not end with the first. */
 static void loss_calls_again(struct kunit *test)
 {
@@ -138,18 +88,6 @@ static void accepts_and_hangs_up(struct kunit *test)
 	pw_settle(&pw);
 	expect_end(test, &pw, 1, ECONNRESET);
 	KUNIT_EXPECT_EQ(test, 1u, conn->pe->dials);
-	pw_close(&pw);
-}
-
-static void unknown_handle(struct kunit *test)
-{
-	struct pw_ep *pe;
-	struct pw pw;
-
-	pw_open(test, &pw);
-	pe = pw_ep(&pw);
-	KUNIT_EXPECT_EQ(test, -EINVAL, pw_post(pe, 3, 1));
-	KUNIT_EXPECT_EQ(test, 0u, pe->pe.peers.nr);
 	pw_close(&pw);
 }
 
@@ -373,89 +311,6 @@ static void name_in_use(struct kunit *test)
 	pw_close(&pw);
 }
 
-/* An endpoint calls itself: the called end is not used for posts. */
-static void calls_himself(struct kunit *test)
-{
-	struct pw pw;
-	kfi_addr_t h;
-	struct pw_conn *conn = dial(test, &pw, ME, &h), *end;
-	u64 life = conn->pe->pe.peers.incarnation;
-	int ret;
-
-	end = pw_called(conn->pe, CALL(ME, ME, life, .stream = conn->kc.pc.stream), &ret);
-	KUNIT_EXPECT_EQ(test, 0, ret);
-	KUNIT_EXPECT_EQ(test, KFI_CTX_ID_SELF, end->kc.pc.peer->ctx_id);
-	kfi_peer_publish(&end->kc.pc);
-	KUNIT_EXPECT_TRUE(test, pw_accepted(conn, life));
-	KUNIT_EXPECT_EQ(test, 1ul, pw_given(conn));
-	KUNIT_EXPECT_EQ(test, 0ul, pw_given(end));
-	pw_close(&pw);
-}
-
-/* ---- handles and contexts of peers ---- */
-
-static void contexts_have_connections(struct kunit *test)
-{
-	struct pw_conn *conn, *in;
-	struct pw pw;
-	kfi_addr_t h;
-	int ret;
-
-	conn = dial(test, &pw, LARGER, &h);
-	KUNIT_EXPECT_EQ(test, 0, kfi_peer_rx_ctx(conn->kc.pc.peer));
-	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, kfi_rx_addr(h, 2, 8), 2));
-	pw_settle(&pw);
-	KUNIT_EXPECT_PTR_NE(test, conn, conn->pe->last);
-	KUNIT_EXPECT_EQ(test, 2, kfi_peer_rx_ctx(conn->pe->last->kc.pc.peer));
-	in = pw_called(conn->pe, CALL(LARGER, ME, LIFE, .src_ctx = 3), &ret);
-	KUNIT_EXPECT_EQ(test, 0, ret);
-	KUNIT_EXPECT_EQ(test, -3, in->kc.pc.peer->ctx_id);
-	KUNIT_EXPECT_EQ(test, 0, kfi_peer_rx_ctx(in->kc.pc.peer));
-	in = pw_called(conn->pe,
-		       CALL(LARGER, ME, conn->pe->pe.peers.incarnation, .src_ctx = U16_MAX), &ret);
-	KUNIT_EXPECT_EQ(test, -(int)U16_MAX, in->kc.pc.peer->ctx_id);
-	KUNIT_EXPECT_EQ(test, 4u, conn->pe->pe.peers.nr);
-	KUNIT_EXPECT_EQ(test, BITS_PER_LONG == 64, conn->pe->pe.peers.nr_ctx_peers);
-	pw_accepted(conn, LIFE);
-	KUNIT_EXPECT_EQ(test, 1ul, pw_given(conn));
-	pw_close(&pw);
-}
-
-/*
- * Removing a handle removes the peers of all its contexts from the cache, and no others; the peers
- * stay.
- */
-static void removed_handles(struct kunit *test)
-{
-	struct kfi_peers *peers;
-	struct pw_conn *conn;
-	kfi_addr_t h, other;
-	struct pw pw;
-
-	conn = dial(test, &pw, LARGER, &h);
-	peers = &conn->pe->pe.peers;
-	other = kfi_world_peer(pw.w, LARGER + 1);
-	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, kfi_rx_addr(h, 2, 8), 2));
-	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, kfi_rx_addr(h, 255, 8), 3));
-	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, other, 4));
-	pw_settle(&pw);
-	pw_accepted(conn, LIFE);
-	KUNIT_EXPECT_NOT_NULL(test, kfi_peer_cached(peers, kfi_rx_addr(h, 255, 8)));
-	KUNIT_ASSERT_EQ(test, 0, kfi_av_remove(pw.w->av, &h, 1, 0));
-	KUNIT_EXPECT_NULL(test, kfi_peer_cached(peers, h));
-	KUNIT_EXPECT_NULL(test, kfi_peer_cached(peers, kfi_rx_addr(h, 2, 8)));
-	KUNIT_EXPECT_NULL(test, kfi_peer_cached(peers, kfi_rx_addr(h, 255, 8)));
-	KUNIT_EXPECT_NOT_NULL(test, kfi_peer_cached(peers, other));
-	KUNIT_EXPECT_EQ(test, 0u, peers->nr_ctx_peers);
-	KUNIT_EXPECT_EQ(test, 4u, peers->nr);
-	KUNIT_EXPECT_EQ(test, -EINVAL, pw_post(conn->pe, h, 5));
-	h = kfi_world_peer(pw.w, LARGER);		/* again, with another handle */
-	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, h, 6));
-	KUNIT_EXPECT_EQ(test, 16ul, pw_given(conn));
-	KUNIT_EXPECT_PTR_EQ(test, conn->kc.pc.peer, kfi_peer_cached(peers, h));
-	pw_close(&pw);
-}
-
 /* ---- the limit of peers ---- */
 
 /* A peer that has called and is connected */
@@ -579,53 +434,6 @@ static void freed_when_found(struct kunit *test)
 
 /* ---- end of an endpoint ---- */
 
-static void stopped_endpoint(struct kunit *test)
-{
-	struct pw_conn *conn, *conn2;
-	struct pw pw;
-	kfi_addr_t h;
-	int ret;
-
-	conn = dial(test, &pw, LARGER, &h);
-	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, kfi_world_peer(pw.w, LARGER + 1), 2));
-	pw_settle(&pw);
-	conn2 = conn->pe->last;
-	pw_accepted(conn2, LIFE);
-	kfi_peers_stop(&conn->pe->pe.peers);
-	KUNIT_EXPECT_EQ(test, -ENODEV, pw_post(conn->pe, h, 3));
-	KUNIT_EXPECT_EQ(test, -ENODEV, pw_post(conn->pe, kfi_world_peer(pw.w, 20), 3));
-	caller(conn->pe, 21, &ret);
-	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, ret);
-	pw_fail(conn2, -ECONNRESET);
-	pw_settle(&pw);
-	expect_end(test, &pw, 2, ECONNRESET);
-	pw_fail(conn, -EALREADY);		/* it is not dialed again */
-	pw_settle(&pw);
-	expect_end(test, &pw, 1, EALREADY);
-	KUNIT_EXPECT_EQ(test, 2u, conn->pe->dials);
-	pw_close(&pw);
-}
-
-/* The end of the endpoint ends posts that wait, for a call and for the work item that dials. */
-static void flush_ends_what_waits(struct kunit *test)
-{
-	struct pw_conn *conn;
-	struct kfi_peer *peer;
-	struct pw pw;
-	kfi_addr_t h;
-
-	conn = dial(test, &pw, LARGER, &h);
-	peer = conn->kc.pc.peer;
-	pw_fail(conn, -EALREADY);
-	pw_settle(&pw);
-	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&peer->dial));
-	kfi_peers_stop(&conn->pe->pe.peers);
-	kfi_peers_flush(&conn->pe->pe.peers, -ECANCELED);
-	expect_end(test, &pw, 1, ECANCELED);
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&peer->dial));
-	pw_close(&pw);
-}
-
 #define PER_BUFFER	2
 
 /*
@@ -683,11 +491,8 @@ static void shows_in_parts(struct kunit *test)
 }
 
 static struct kunit_case peer_cases[] = {
-	KUNIT_CASE(posts_wait_in_order),
-	KUNIT_CASE(peers_that_cannot_be_called),
 	KUNIT_CASE(loss_calls_again),
 	KUNIT_CASE(accepts_and_hangs_up),
-	KUNIT_CASE(unknown_handle),
 	KUNIT_CASE(ours_stands),
 	KUNIT_CASE(theirs_stands),
 	KUNIT_CASE(called_while_dialing),
@@ -696,14 +501,9 @@ static struct kunit_case peer_cases[] = {
 	KUNIT_CASE(called_twice),
 	KUNIT_CASE(calls_of_the_connected),
 	KUNIT_CASE(name_in_use),
-	KUNIT_CASE(calls_himself),
-	KUNIT_CASE(contexts_have_connections),
-	KUNIT_CASE(removed_handles),
 	KUNIT_CASE(callers_are_bounded),
 	KUNIT_CASE(forgotten_and_named_again),
 	KUNIT_CASE(freed_when_found),
-	KUNIT_CASE(stopped_endpoint),
-	KUNIT_CASE(flush_ends_what_waits),
 	KUNIT_CASE(shows_in_parts),
 	{}
 };

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Places: their pages, and their ends. The provider of these tests has memory of its own for the
- * devices, and copies it to the owner at the put, as a link would that has no window: so a message
- * that overtakes a put is seen to do so.
+ * Places: how they end. What devices write there, and the order of puts and messages, is tested by
+ * the list of conformance (place.*).
  */
-#include <linux/gfp.h>
-#include <linux/vmalloc.h>
 #include <kfi_place.h>
 #include "fake.h"
 #include "../../kfi/registry.h"
@@ -15,16 +12,13 @@
 /**
  * struct staged - what the provider does
  * @tx: takes operations that wait for fake_finish()
- * @owner: memory of the owner
  * @staging: what devices write
  * @ends: calls of place_end
- * @sends: messages that the provider was given
- * @early: those that were given to it before the bytes were in @owner
  */
 static struct staged {
 	int		(*tx)(struct kfi_ep *ep, struct kfi_oper *op);
-	u8		owner[LEN], *staging;
-	int		ends, sends, early;
+	u8		*staging;
+	int		ends;
 } staged;
 
 static int staged_tx(struct kfi_ep *ep, struct kfi_oper *op)
@@ -32,19 +26,11 @@ static int staged_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	struct kvec vec = { staged.staging, LEN };
 	struct iov_iter it;
 
-	switch (op->code) {
-	case KFI_OPC_PLACE_GET:
-		iov_iter_kvec(&it, ITER_DEST, &vec, 1, op->rma[0].len);
-		kfi_tx_complete(op, kfi_place_fill(op->place, it));
-		return 0;
-	case KFI_OPC_PLACE_PUT:
-		memcpy(staged.owner, staged.staging, op->len);
-		break;
-	case KFI_OPC_SEND:
-		staged.sends++;
-		staged.early += memcmp(staged.owner, staged.staging, LEN) != 0;
-	}
-	return staged.tx(ep, op);
+	if (op->code != KFI_OPC_PLACE_GET)
+		return staged.tx(ep, op);
+	iov_iter_kvec(&it, ITER_DEST, &vec, 1, op->rma[0].len);
+	kfi_tx_complete(op, kfi_place_fill(op->place, it));
+	return 0;
 }
 
 static void staged_end(struct kfi_dev_place *place)
@@ -102,31 +88,6 @@ static int next_error(struct kunit *test, struct place_world *p)
 		ret = kfi_cq_readerr(p->cq, &wc, 0);
 	KUNIT_EXPECT_EQ(test, 1, ret);
 	return wc.err;
-}
-
-/* A message behind a put is given to the provider behind it. */
-static void place_order(struct kunit *test)
-{
-	struct place_world p;
-	int i;
-
-	place_open(test, &p);
-	KUNIT_ASSERT_EQ(test, 0, get(&p));
-	KUNIT_ASSERT_EQ(test, 0, next_error(test, &p));
-	memset((void *)page_address(p.place->bvec[0].bv_page) + p.place->bvec[0].bv_offset, 0x11,
-	       LEN);
-	KUNIT_EXPECT_NE(test, 0, memcmp(staged.owner, staged.staging, LEN));
-	KUNIT_ASSERT_EQ(test, 0, kfi_place_put(p.ep, p.place, LEN, 0, NULL));
-	KUNIT_ASSERT_EQ(test, 0, kfi_send(p.ep, &p, 1, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, 1, staged.sends);
-	KUNIT_EXPECT_EQ(test, 0, staged.early);
-	KUNIT_EXPECT_EQ(test, 0, staged.ends);
-	for (i = 0; i < 2; i++) {
-		KUNIT_ASSERT_TRUE(test, fake_finish(to_fake(p.ep), 0));
-		KUNIT_EXPECT_EQ(test, 0, next_error(test, &p));
-	}
-	KUNIT_EXPECT_EQ(test, 1, staged.ends);
-	place_close(test, &p);
 }
 
 /* A put keeps the place until it has ended; a put that fails gives it back all the same. */
@@ -191,45 +152,10 @@ static void place_device_gone(struct kunit *test)
 	place_close(test, &p);
 }
 
-static int fill(struct kfid_place *place, void *addr, size_t len)
-{
-	struct kvec vec = { addr, len };
-	struct iov_iter it;
-
-	iov_iter_kvec(&it, ITER_DEST, &vec, 1, len);
-	return kfi_place_fill(container_of(place, struct kfi_dev_place, fid), it);
-}
-
-static void place_pages(struct kunit *test)
-{
-	u8 *row = (u8 *)__get_free_pages(GFP_KERNEL, 2), *mapped = vmalloc(2 * PAGE_SIZE);
-	struct place_world p;
-
-	place_open(test, &p);
-	KUNIT_EXPECT_TRUE(test, row && mapped);
-	if (row && mapped) {
-		KUNIT_EXPECT_EQ(test, 0, fill(p.place, row + 100, 3 * PAGE_SIZE));
-		KUNIT_EXPECT_EQ(test, 1, p.place->count);
-		KUNIT_EXPECT_PTR_EQ(test, virt_to_page(row), p.place->bvec[0].bv_page);
-		KUNIT_EXPECT_EQ(test, 100, p.place->bvec[0].bv_offset);
-		KUNIT_EXPECT_EQ(test, 3 * PAGE_SIZE, p.place->bvec[0].bv_len);
-		KUNIT_EXPECT_EQ(test, 0, fill(p.place, mapped, 2 * PAGE_SIZE));
-		KUNIT_EXPECT_PTR_EQ(test, vmalloc_to_page(mapped), p.place->bvec[0].bv_page);
-		KUNIT_EXPECT_EQ(test, 2 * PAGE_SIZE, kfi_bvec_len(p.place->bvec, p.place->count));
-	}
-	/* no memory is there */
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, fill(p.place, (void *)PAGE_SIZE, LEN));
-	vfree(mapped);
-	free_pages((unsigned long)row, 2);
-	place_close(test, &p);
-}
-
 static struct kunit_case place_cases[] = {
-	KUNIT_CASE(place_order),
 	KUNIT_CASE(place_put_fails),
 	KUNIT_CASE(place_other_life),
 	KUNIT_CASE(place_device_gone),
-	KUNIT_CASE(place_pages),
 	{}
 };
 

@@ -199,22 +199,6 @@ static void test_refused(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, kfi_provider_find("kunit-c"));
 }
 
-static void test_again(struct kunit *test)
-{
-	struct kfi_provider prov = { .name = "kunit-c", .ops = &fake_ops }, *found;
-	int i;
-
-	for (i = 0; i < 3; i++) {
-		KUNIT_ASSERT_EQ(test, kfi_provider_register(&prov), 0);
-		found = kfi_provider_find("kunit-c");
-		KUNIT_EXPECT_PTR_EQ(test, found, &prov);
-		if (found)
-			kfi_provider_put(found);
-		kfi_provider_deregister(&prov);
-		KUNIT_EXPECT_NULL(test, kfi_provider_find("kunit-c"));
-	}
-}
-
 /* Each operation of a minimal provider is mandatory. */
 static void test_mandatory(struct kunit *test)
 {
@@ -330,19 +314,6 @@ static void test_failing_provider(struct kunit *test)
 	expect_none(test, NULL, -ENOMEM);
 }
 
-static void test_attr_only(struct kunit *test)
-{
-	struct kfi_fabric_attr fabric = { .prov_name = "kunit-a" };
-	struct kfi_info hints = { .caps = KFI_RMA, .fabric_attr = &fabric }, *info;
-
-	KUNIT_ASSERT_EQ(test, getinfo(&hints, KFI_PROV_ATTR_ONLY, &info), 0);
-	KUNIT_EXPECT_EQ(test, length(info), 1);
-	KUNIT_EXPECT_STREQ(test, info->fabric_attr->prov_name, "kunit-a");
-	KUNIT_EXPECT_EQ(test, info->fabric_attr->prov_version, KFI_VERSION(3, 1));
-	KUNIT_EXPECT_EQ(test, fake_a.asked, 0);
-	kfi_freeinfo(info);
-}
-
 /* ---- fabrics and domains ---- */
 
 static struct kfid_fabric *open_fabric(struct kunit *test, struct kfi_info **info)
@@ -356,59 +327,6 @@ static struct kfid_fabric *open_fabric(struct kunit *test, struct kfi_info **inf
 	KUNIT_EXPECT_PTR_EQ(test, fabric->fid.context, (void *)test);
 	KUNIT_EXPECT_EQ(test, fabric->api_version, kfi_version());
 	return fabric;
-}
-
-static void test_bad_opens(struct kunit *test)
-{
-	struct kfid_fabric *fabric, *other = NULL;
-	struct kfid_domain *domain = NULL;
-	struct kfi_fabric_attr attr = { .name = "x", .prov_name = "kunit-nobody" };
-	struct kfi_info *info, bare = {};
-
-	KUNIT_EXPECT_EQ(test, kfi_fabric_net(&init_net, &attr, &other, NULL), -ENODATA);
-	attr.prov_name = NULL;
-	KUNIT_EXPECT_EQ(test, kfi_fabric_net(&init_net, &attr, &other, NULL), -EINVAL);
-	attr = (struct kfi_fabric_attr) { .prov_name = "kunit-a" };
-	KUNIT_EXPECT_EQ(test, kfi_fabric_net(&init_net, &attr, &other, NULL), -EINVAL);
-	attr.name = "x";
-	attr.api_version = kfi_version() + 1;
-	KUNIT_EXPECT_EQ(test, kfi_fabric_net(&init_net, &attr, &other, NULL), -ENOSYS);
-	KUNIT_EXPECT_NULL(test, other);
-
-	fabric = open_fabric(test, &info);
-	KUNIT_EXPECT_EQ(test, kfi_domain(fabric, &bare, &domain, NULL), -EINVAL);
-	KUNIT_EXPECT_EQ(test, kfi_domain(NULL, info, &domain, NULL), -EINVAL);
-	/* Another provider's info */
-	KUNIT_EXPECT_EQ(test, kfi_domain(fabric, info->next, &domain, NULL), -EINVAL);
-	KUNIT_EXPECT_NULL(test, domain);
-	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), 0);
-	kfi_freeinfo(info);
-}
-
-static void test_bad_handles(struct kunit *test)
-{
-	struct kfid odd = { .fclass = 1000 }, none = { .fclass = KFI_CLASS_UNSPEC },
-		    nic = { .fclass = KFI_CLASS_NIC };
-	struct kfid_fabric *fabric;
-	struct kfi_info *info;
-	void *ops;
-
-	fabric = open_fabric(test, &info);
-	KUNIT_EXPECT_EQ(test, kfi_close(NULL), -EINVAL);
-	KUNIT_EXPECT_EQ(test, kfi_close(&odd), -EINVAL);
-	KUNIT_EXPECT_EQ(test, kfi_close(&none), -EINVAL);
-	KUNIT_EXPECT_EQ(test, kfi_close(&nic), -EINVAL);
-	KUNIT_EXPECT_EQ(test, kfi_close(ERR_PTR(-ENOMEM)), -EINVAL);
-	KUNIT_EXPECT_EQ(test, kfi_bind(&fabric->fid, NULL, 0), -EINVAL);
-	KUNIT_EXPECT_EQ(test, kfi_bind(&odd, &fabric->fid, 0), -EINVAL);
-	KUNIT_EXPECT_EQ(test, kfi_bind(&fabric->fid, &fabric->fid, 0), -EOPNOTSUPP);
-	KUNIT_EXPECT_EQ(test, kfi_control(&odd, KFI_ENABLE, NULL), -EINVAL);
-	KUNIT_EXPECT_EQ(test, kfi_control(&fabric->fid, -1, NULL), -ENOSYS);
-	KUNIT_EXPECT_EQ(test, kfi_control(&fabric->fid, KFI_EXPORT_FID + 1, NULL), -ENOSYS);
-	KUNIT_EXPECT_EQ(test, kfi_control(&fabric->fid, KFI_ENABLE, NULL), -EOPNOTSUPP);
-	KUNIT_EXPECT_EQ(test, kfi_open_ops(&odd, "x", 0, &ops, NULL), -EINVAL);
-	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), 0);
-	kfi_freeinfo(info);
 }
 
 /* A device goes: a hint with the domain on it matches nothing, and the other domain still works. */
@@ -494,14 +412,10 @@ static void test_shared_domains(struct kunit *test)
 
 static struct kunit_case provider_cases[] = {
 	KUNIT_CASE(test_refused),
-	KUNIT_CASE(test_again),
 	KUNIT_CASE(test_mandatory),
 	KUNIT_CASE(test_groups),
 	KUNIT_CASE(test_order),
 	KUNIT_CASE(test_failing_provider),
-	KUNIT_CASE(test_attr_only),
-	KUNIT_CASE(test_bad_opens),
-	KUNIT_CASE(test_bad_handles),
 	KUNIT_CASE(test_device_gone),
 	KUNIT_CASE(test_shared_domains),
 	{ }

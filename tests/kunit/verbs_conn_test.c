@@ -7,6 +7,7 @@
 
 /* In place of those of kfi.ko and rdma_cm */
 #define __kfi_tx_complete		conn_test_told
+#define kfi_recv_complete		conn_test_received
 #define rdma_consumer_reject_data	conn_test_reject_data
 #define rdma_destroy_id			conn_test_id_done
 #define rdma_disconnect			conn_test_disconnect
@@ -26,7 +27,7 @@ struct kfi_prov_ops kv_msg_ops;
 /**
  * struct msg - a connection
  * @op: operations, each with @kop
- * @told: operations that have ended, with @err
+ * @told: operations that have ended, with @err; receives with @len bytes
  * @lost: ends of the connection that were begun
  * @ready: connections that were reported to the consumer
  * @rejects: calls that were rejected, the last one with @reject_len bytes of data
@@ -38,6 +39,7 @@ struct msg {
 	struct kv_op		kop[OPS];
 	unsigned int		told[OPS];
 	int			err[OPS];
+	size_t			len[OPS];
 	atomic_t		lost;
 	unsigned int		ready;
 	unsigned int		rejects;
@@ -52,6 +54,12 @@ void conn_test_told(struct kfi_oper *op, int err)
 {
 	the_msg->told[op->index]++;
 	the_msg->err[op->index] = err;
+}
+
+void conn_test_received(struct kfi_oper *op, size_t len, u64 flags, u64 data, int err)
+{
+	the_msg->len[op->index] = len;
+	conn_test_told(op, err);
 }
 
 const void *conn_test_reject_data(struct rdma_cm_id *id, struct rdma_cm_event *ev, u8 *data_len)
@@ -179,6 +187,99 @@ static void post(struct msg *m, unsigned int i, u8 code, size_t len, struct kfi_
 	rcu_read_lock_bh();
 	KUNIT_ASSERT_EQ(m->w->test, 0, kv_plain_tx(op->ep, op));
 	rcu_read_unlock_bh();
+}
+
+/* ---- receives ---- */
+
+static void post_recv(struct msg *m, unsigned int i)
+{
+	struct kfi_oper *op = m->op[i];
+	struct kv_rq *rq = &m->w->vep.rq;
+
+	op->index = i;
+	op->ep = &m->w->vep.pe.ep;
+	op->len = 512;
+	op->iov.kvec[0] = (struct kvec){ m->w->mem + i * 512, op->len };
+	iov_iter_kvec(&op->iter, ITER_DEST, op->iov.kvec, 1, op->len);
+	spin_lock_bh(&rq->lock);
+	KUNIT_EXPECT_EQ(m->w->test, 0, kv_rqe_post(m->conn, op));
+	spin_unlock_bh(&rq->lock);
+}
+
+/* The device has filled the oldest receive. */
+static void filled(struct msg *m, struct ib_wc wc)
+{
+	wc.wr_cqe = m->w->recv[m->w->came++];
+	local_bh_disable();
+	wc.wr_cqe->done(NULL, &wc);
+	local_bh_enable();
+}
+
+/*
+ * What comes before rdma_cm knows of the connection waits for it, in order: a message, and what has
+ * gone wrong since, whether or not the consumer could be told of the one before the other.
+ */
+static void held_until_connected(struct kunit *test)
+{
+	static const struct {
+		struct ib_wc wc;
+		int err, why;
+	} rows[] = {
+		{ { .status = IB_WC_LOC_LEN_ERR }, -KFI_ETRUNC, -ESHUTDOWN },
+		/* takes a receive, and is no message */
+		{ { .opcode = IB_WC_RECV_RDMA_WITH_IMM, .wc_flags = IB_WC_WITH_IMM, .byte_len = 1 },
+		  -EPROTO, -EPROTO },
+		{ { .status = IB_WC_REM_INV_REQ_ERR }, -EIO, -EIO },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct msg *m = msg_open(test);
+
+		m->conn->qp.up = false;
+		post_recv(m, 0);
+		post_recv(m, 1);
+		post_recv(m, 2);
+		filled(m, (struct ib_wc){ .opcode = IB_WC_RECV, .byte_len = 100 });
+		KUNIT_EXPECT_TRUE(test, test_bit(KV_STEP_READY, &m->conn->qp.steps));
+		filled(m, rows[i].wc);
+		KUNIT_EXPECT_EQ(test, 0, m->told[0] + m->told[1]);
+		flush_workqueue(kv_cm_wq);
+		KUNIT_EXPECT_EQ(test, 1, atomic_read(&m->lost));
+		KUNIT_EXPECT_EQ(test, rows[i].why, m->conn->error);
+		kv_rq_stop(m->conn);
+		kv_rq_lost(m->conn);
+		KUNIT_EXPECT_EQ(test, 0, m->err[0]);
+		KUNIT_EXPECT_EQ(test, 100, m->len[0]);
+		KUNIT_EXPECT_EQ(test, rows[i].err, m->err[1]);
+		KUNIT_EXPECT_LT(test, m->err[2], 0);
+		msg_close(m);
+		KUNIT_EXPECT_EQ(test, 1, m->told[0]);
+		KUNIT_EXPECT_EQ(test, 1, m->told[1]);
+		KUNIT_EXPECT_EQ(test, 1, m->told[2]);
+	}
+}
+
+/* A caller that is accepted, and says no more, has the time of a call. */
+static void says_no_more(struct kunit *test)
+{
+	struct msg *m = msg_open(test);
+	unsigned int was = kv_proto.params.connect_timeout_ms;
+
+	m->conn->qp.up = false;
+	post_recv(m, 0);
+	kv_proto.params.connect_timeout_ms = 1;
+	kv_conn_deadline(m->conn);
+	kv_proto.params.connect_timeout_ms = was;
+	flush_delayed_work(&m->conn->deadline);
+	flush_workqueue(kv_cm_wq);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&m->lost));
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, m->conn->error);
+	kv_rq_stop(m->conn);
+	kv_rq_lost(m->conn);
+	KUNIT_EXPECT_EQ(test, 1, m->told[0]);
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, m->err[0]);
+	msg_close(m);
 }
 
 /* ---- RMA ---- */
@@ -753,6 +854,8 @@ static void calls_of_one_source(struct kunit *test)
 }
 
 static struct kunit_case conn_cases[] = {
+	KUNIT_CASE(held_until_connected),
+	KUNIT_CASE(says_no_more),
 	KUNIT_CASE(refused_midway),
 	KUNIT_CASE(post_refused),
 	KUNIT_CASE(read_fails),

@@ -218,6 +218,8 @@ static void open_ep(struct world *w)
 	ep->info = &w->info;
 	ep->domain = &w->kdom.domain;
 	ep->rx.depth = OPS;
+	ep->stats = alloc_percpu(struct kfi_stats);
+	KUNIT_ASSERT_NOT_NULL(w->test, ep->stats);
 	spin_lock_init(&w->vep.reg_lock);
 	INIT_LIST_HEAD(&w->vep.reg_queue);
 	spin_lock_init(&w->vep.rq.lock);
@@ -248,6 +250,7 @@ void world_close(struct world *w)
 {
 	destroy_workqueue(kv_region_wq);
 	destroy_workqueue(kv_cm_wq);
+	free_percpu(w->vep.pe.ep.stats);
 	ib_dealloc_device(w->ib);
 	free_pages((unsigned long)w->mem, 1);
 	the_conn = NULL;

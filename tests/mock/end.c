@@ -369,6 +369,15 @@ static void nm_end_reset(struct nm_end *end)
 	write_unlock_irqrestore(&end->bridge->lock, flags);
 }
 
+/* What an open window shows belongs to its next user when the client has gone. */
+static void nm_windows_shut(const struct nm_end *end)
+{
+	int i;
+
+	for (i = 0; i < nm_windows; i++)
+		WARN(end->trans[i].size && !nm_no_zero, "window %d is open and has no client\n", i);
+}
+
 int nm_end_appear(struct nm_end *end)
 {
 	struct pci_dev *pdev = nm_pdev_create(end);
@@ -402,6 +411,7 @@ void nm_end_vanish(struct nm_end *end)
 	if (!pdev)
 		return;
 	ntb_unregister_device(&end->ntb);
+	nm_windows_shut(end);
 	nm_link_set_present(end, false);
 	nm_post_reset(end);
 	nm_bell_reset(end);

@@ -20,6 +20,7 @@
 #define MANY		6000U
 #define MIB		(1024UL * 1024)
 #define FLAPS		4
+#define CHANNELS	8	/* of the engine */
 #define VICTIM_KEY	"a key that no peer has"
 
 bool hp_check(bool truth, const char *what)
@@ -458,6 +459,49 @@ static bool unanswered(struct hp *hp, struct victim *none)
 	return ok;
 }
 
+/* For all channels of the engine, of which the victim has one */
+static bool next_copy_fails(bool fails)
+{
+	char line[32];
+	bool ok = true;
+	int i;
+
+	for (i = 0; i < CHANNELS; i++) {
+		snprintf(line, sizeof(line), "dma %d fail-write %d", i, fails);
+		ok &= !kfi_ntb_mock_command(line);
+	}
+	return ok;
+}
+
+/*
+ * The engine does not copy the payload of a message: it ends with an error, and the link stays, with
+ * padding in place of the payload.
+ */
+static bool copy_fails(struct hp *hp, struct victim *v)
+{
+	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(HP_PORT) };
+	struct victim_attr attr = {
+		.provider = "ntb", .buf_len = HP_PLACED, .cq_size = VICTIM_CQ, .txcq_size = 256
+	};
+	u32 number, life = hp->own_id;
+	bool ok;
+	int ret;
+
+	if (!hp_check(!victim_open(v, &attr), "no endpoint"))
+		return false;
+	number = hp_accepted(hp, v);
+	ok = number && hp_check(!victim_send(v, &us), "nothing can be posted");
+	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_RTS), HP_WAIT_MS), "it does not ask");
+	ok = ok && hp_check(next_copy_fails(true), "no copy can fail");
+	ok = ok && hp_check(!hp_send_take(hp, number, ntw_arena_at(hp->pads.queues, HP_RING), HP_PLACED),
+			    "the link has gone");
+	hp_flush(hp);
+	ret = ok ? victim_done(v, HP_WAIT_MS) : 0;
+	ok = ok && hp_check(ret && ret != -EAGAIN, "a message has succeeded that was not copied");
+	ok = ok && hp_check(hp->own_id == life, "the link has gone");
+	return ok & hp_check(next_copy_fails(false), "copies fail for ever");
+}
+
 /*
  * The peer writes to a region of the victim and announces the bytes. With a CRC the victim detects
  * missing bytes and ends the link; without one it accepts them.
@@ -753,6 +797,7 @@ static const struct hp_case {
 	{ "asked_close",	asked_close, OPEN, TWICE },
 	{ "unanswered",		unanswered, NOBODY, TWICE },
 	{ "torn",		torn, NOBODY, TWICE },
+	{ "copy_fails",		copy_fails },
 	{ "flap",		flap },
 	{ "reaches",		reaches },
 	{ "queue_numbers",	hp_queue_numbers },
