@@ -4,9 +4,9 @@
  * ops->pages().
  *
  *	initiator			owner of the region
- *	  RTW with DEVICE	--->			kfp_send_place_get(), kfp_rx_dev_place()
- *				<---	GRANT, ACK	kfp_send_place_answer()
- *	  kfp_dev_place_give(): the consumer has the place, and devices write
+ *	  RTW with DEVICE	--->			kfp_send_place_get(), kfp_rx_rtw()
+ *				<---	GRANT		kfp_send_grant()
+ *	  kfp_dev_place_granted(): the consumer has the place, and devices write
  *	  WRITE with PLACED, DEVICE -->			kfp_send_place_put(), kfp_rx_placed()
  *				<---	ACK
  *	  kfi_proto_place_end()
@@ -41,7 +41,7 @@ static int kfp_dev_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct
 {
 	struct kfi_proto_place *kp = to_proto_place(op->place);
 	bool failed;
-	int ret = conn->ops->pages(&conn->link, p->places->place, p->places->count,
+	int ret = conn->ops->pages(&conn->link, p->places.place, p->places.count,
 				   op->rma[0].addr - p->addr, op->rma[0].len, op->place);
 
 	if (ret == -EPROTO)
@@ -66,12 +66,16 @@ static int kfp_dev_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct
 	return -ECONNRESET;
 }
 
-/* The owner has answered with success. Return: 0, or the negative errno of the get. */
-static int kfp_dev_place_give(struct kfp_conn *conn, struct kfi_oper *op)
+/* The owner has answered. It gives no permit if this side has one already. */
+static int kfp_dev_place_granted(struct kfp_conn *conn, struct kfi_oper *op, struct kfp_permit *p)
 {
-	struct kfp_permit *p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
-
-	return p ? kfp_dev_place_fill(conn, op, p) : -EOPNOTSUPP;
+	if (p && p->once)
+		return -EPROTO;		/* a place always uses a lasting grant */
+	p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
+	list_del(&op->link);
+	conn->tx.requests--;
+	kfp_op_end(conn, op, p ? kfp_dev_place_fill(conn, op, p) : -EOPNOTSUPP);
+	return 0;
 }
 
 /*
@@ -93,10 +97,9 @@ static bool kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 	f.rma_count = 1;
 	f.len = op->rma[0].len;
 	kfp_op_request(conn, op);
-	kfp_op(op)->may_get_grant = true;
 	kfp_send_frame(conn, &f);
 	kfp_send_segments(conn, op);
-	kfp_op_sent(conn, op, true);
+	kfp_op_requested(conn, op);
 	return true;
 }
 
@@ -104,35 +107,8 @@ const struct kfp_op_row kfp_place_get_op = {
 	.cls = KFP_CLS,
 	.silent = true,
 	.send = kfp_send_place_get,
-	.acked = kfp_dev_place_give,
+	.granted = kfp_dev_place_granted,
 };
-
-/* ---- owner ---- */
-
-static void kfp_send_place_answer(struct kfp_conn *conn, struct kfp_answer *answer)
-{
-	answer->status = kfp_send_place_grant(conn, answer) ? 0 : EOPNOTSUPP;
-	kfp_send_ack(conn, answer);
-}
-
-static const struct kfp_answer_row kfp_place_row = {
-	.send = kfp_send_place_answer,
-	.done = kfp_answer_put,
-};
-
-/* Handle an RTW with DEVICE, whose segment may be written. */
-int kfp_rx_dev_place(struct kfp_conn *conn)
-{
-	struct kfp_answer *answer = kfp_answer_get(conn, &kfp_place_row);
-
-	if (!answer)
-		return -EPROTO;
-	answer->seg0 = conn->rx.segs[0];
-	spin_lock_bh(&conn->lock);
-	kfp_answer_queue(conn, answer);
-	spin_unlock_bh(&conn->lock);
-	return 0;
-}
 
 /* ---- initiator: put ---- */
 

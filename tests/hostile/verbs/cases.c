@@ -355,20 +355,30 @@ static int region_write(struct hv *hv, u32 gen, struct kfw_place *place)
 	struct kfw_frame ask = {
 		.type = KFW_RTW, .id = OP, .gen = gen, .rma_count = 1, .len = PART,
 	};
-	struct kfw_frame data = { .type = KFW_DATA, .id = OP, .gen = gen, .len = PART };
-	unsigned int cts = hv_count(hv, KFW_CTS), ack = hv_count(hv, KFW_ACK);
+	struct kfw_frame write = { .type = KFW_WRITE, .id = OP, .gen = gen, .rma_count = 1, .len = PART };
+	unsigned int grants = hv_count(hv, KFW_GRANT), ack = hv_count(hv, KFW_ACK);
+	struct {
+		struct kfw_rma	seg;
+		u8		payload[PART];
+	} *tail = (void *)hv->mem;
 	bool placed;
 
-	if (hv_frame(hv, &ask, &seg, sizeof(seg)) || !hv_wait(hv, KFW_CTS, cts + 1, HV_WAIT_MS))
+	if (hv_frame(hv, &ask, &seg, sizeof(seg)) ||
+	    !hv_wait(hv, KFW_GRANT, grants + 1, HV_WAIT_MS))
 		return -EIO;
-	placed = hv->heard[KFW_CTS].last.places;
-	*place = hv->heard[KFW_CTS].places[0];
+	placed = hv->heard[KFW_GRANT].last.places;
+	*place = hv->heard[KFW_GRANT].places[0];
 	if (placed && put(hv, le64_to_cpu(place->at), le32_to_cpu(place->key), 64))
 		return -EIO;
-	data.slot = hv->heard[KFW_CTS].last.slot;
-	data.flags = placed ? KFW_F_PLACED : 0;
-	data.payload = placed ? 0 : PART;
-	if (hv_frame(hv, &data, hv->mem, data.payload) ||
+	if (placed) {
+		write.flags = KFW_F_PLACED;
+		write.grant = hv->heard[KFW_GRANT].last.grant;
+		write.grant_id = hv->heard[KFW_GRANT].last.grant_id;
+	} else {
+		write.payload = PART;
+	}
+	tail->seg = seg;
+	if (hv_frame(hv, &write, tail, sizeof(seg) + write.payload) ||
 	    !hv_wait(hv, KFW_ACK, ack + 1, HV_WAIT_MS) || hv->heard[KFW_ACK].last.status)
 		return -EIO;
 	return placed;
