@@ -41,15 +41,15 @@ static int kfp_dev_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct
 {
 	struct kfi_proto_place *kp = to_proto_place(op->place);
 	bool failed;
-	int ret = conn->ops->pages(&conn->link, p->places.place, p->places.count,
-				   op->rma[0].addr - p->addr, op->rma[0].len, op->place);
+	void *pin = conn->ops->pages(&conn->link, p->places.place, p->places.count,
+				     op->rma[0].addr - p->addr, op->rma[0].len, op->place);
 
-	if (ret == -EPROTO)
-		kfp_conn_fail(conn, ret);
-	if (ret)
-		return ret;
+	if (pin == ERR_PTR(-EPROTO))
+		kfp_conn_fail(conn, -EPROTO);
+	if (IS_ERR(pin))
+		return PTR_ERR(pin);
 	kp->ops = conn->ops;
-	kp->pin = conn->ops->pin(&conn->link);
+	kp->pin = pin;
 	spin_lock_bh(&kfp_dev_places_lock);
 	failed = test_bit(KFP_FAILED, &conn->flags);
 	if (!failed) {
@@ -61,7 +61,7 @@ static int kfp_dev_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct
 	spin_unlock_bh(&kfp_dev_places_lock);
 	if (!failed)
 		return 0;
-	kp->ops->unpin(kp->pin);
+	kp->ops->unpin(kp->pin, op->place);
 	kp->pin = NULL;
 	return -ECONNRESET;
 }
@@ -113,18 +113,19 @@ const struct kfp_op_row kfp_place_get_op = {
 /* ---- initiator: put ---- */
 
 /*
- * Release a place after its devices have finished. @err is the result of the fence. If it is 0, all
- * that they have written has arrived, and this side may report to the owner that nothing lands any
- * more. Otherwise that is not known: the connection ends, and the grant keeps the count of the
- * place, so that its RECALLED is not sent. The connection may have ended before, or may end during
- * the call.
- * Return: true if the connection had not ended; then *@f, unless @f is NULL, names the grant.
+ * Release a place after its devices have finished. If the link reports no error, all that they have
+ * written has arrived, and this side may report to the owner that nothing lands any more. Otherwise
+ * that is not known: the connection ends, and the grant keeps the count of the place, so that its
+ * RECALLED is not sent. The connection may have ended before, or may end during the call.
+ * Return: true if the connection goes on; then *@f, unless @f is NULL, names the grant.
  */
-static bool kfp_dev_place_release(struct kfi_proto_place *kp, int err, struct kfw_frame *f)
+static bool kfp_dev_place_release(struct kfi_proto_place *kp, struct kfw_frame *f)
 {
+	int err = kp->ops->unpin(kp->pin, &kp->place);
 	struct kfp_conn *conn;
 	struct kfp_permit *p;
 
+	kp->pin = NULL;
 	rcu_read_lock();	/* keeps the connection; and see kfp_grants_kick() */
 	spin_lock_bh(&kfp_dev_places_lock);
 	conn = kp->conn;
@@ -144,9 +145,7 @@ static bool kfp_dev_place_release(struct kfi_proto_place *kp, int err, struct kf
 	if (conn && err)
 		kfp_conn_fail(conn, err);
 	rcu_read_unlock();
-	kp->ops->unpin(kp->pin);
-	kp->pin = NULL;
-	return conn;
+	return conn && !err;
 }
 
 /*
@@ -168,15 +167,13 @@ static bool kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_WRITE);
 	struct kfi_proto_place *kp = to_proto_place(op->place);
-	int ret;
 
 	list_del(&op->link);
 	if (!op->len || !kfp_dev_place_of(conn, kp)) {
 		kfp_op_end(conn, op, op->len ? -ECONNRESET : 0);
 		return true;
 	}
-	ret = kp->ops->fence(kp->pin, op->place);
-	if (!kfp_dev_place_release(kp, ret, &f) || ret) {
+	if (!kfp_dev_place_release(kp, &f)) {
 		conn->tx.at = KFP_TX_STOPPED;
 		list_add_tail(&op->link, &conn->tx.waiting);
 		return true;
@@ -224,7 +221,7 @@ void kfi_proto_place_end(struct kfi_dev_place *place)
 	struct kfi_proto_place *kp = to_proto_place(place);
 
 	if (kp->pin)
-		kfp_dev_place_release(kp, kp->ops->fence(kp->pin, place), NULL);
+		kfp_dev_place_release(kp, NULL);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_place_end);
 
