@@ -318,7 +318,7 @@ static struct kfp_grant *kfp_grant_give(struct kfp_conn *conn, const struct kfp_
 static void kfp_send_grant(struct kfp_conn *conn, struct kfp_answer *answer)
 {
 	struct kfw_frame f = { .type = KFW_GRANT, .id = answer->id, .gen = answer->gen };
-	struct kfi_link_place place[KFW_PLACES_MAX];
+	struct kfi_link_place place[KFW_PLACES_MAX] __uninitialized;	/* @n of them are set */
 	struct kfp_grant *g;
 	int n;
 

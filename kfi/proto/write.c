@@ -53,7 +53,8 @@ static bool kfp_permit_fits(const struct kfp_permit *p, const struct kfi_oper *o
 }
 
 /* Find the permit that a write can use without an RTW, or that its RTW has got. Return NULL if none. */
-static struct kfp_permit *kfp_write_permit(const struct kfp_conn *conn, const struct kfi_oper *op)
+static __always_inline struct kfp_permit *kfp_write_permit(const struct kfp_conn *conn,
+							   const struct kfi_oper *op)
 {
 	struct kfp_permit *p = kfp_op(op)->permit;
 
@@ -104,7 +105,7 @@ static struct kfi_oper *kfp_write_next(struct kfp_conn *conn, struct kfi_oper *o
 	u8 state = kfp_op(op)->state;
 
 	if (state == KFP_OP_REQUESTED ||
-	    (kfp_places_wait(conn) && !kfp_op_begun(op) && kfp_write_permit(conn, op)))
+	    (kfp_places_wait(conn) && kfp_write_permit(conn, op) && !kfp_op_begun(op)))
 		return kfp_next_rtw(conn, op);
 	return state == KFP_OP_GRANTED || kfp_may_request(conn) ? op : NULL;
 }
@@ -209,29 +210,13 @@ static void kfp_send_frames(struct kfp_conn *conn, struct kfi_oper *op)
 	kfp_send_payload(conn, op, f.payload, true, NULL, 0);
 }
 
-/* Begin to send the payload, or send its next part. */
-static void kfp_send_write_data(struct kfp_conn *conn, struct kfi_oper *op, struct kfp_permit *p)
-{
-	list_del(&op->link);
-	if (p)
-		kfp_send_placed(conn, op, p);
-	else if (kfp_op_begun(op))
-		kfp_rdv_send_data(conn, op);
-	else
-		kfp_send_frames(conn, op);
-}
-
 static bool kfp_send_write(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfp_op *pop = kfp_op(op);
-	struct kfp_permit *p;
+	bool begun = pop->state == KFP_OP_GRANTED && kfp_op_begun(op);
+	struct kfp_permit *p = begun ? pop->permit : kfp_write_permit(conn, op);
 
-	if (pop->state == KFP_OP_GRANTED && kfp_op_begun(op)) {
-		kfp_send_write_data(conn, op, pop->permit);
-		return true;
-	}
-	p = kfp_write_permit(conn, op);
-	if (conn->tx.unplaced) {	/* see kfp_places_wait() */
+	if (conn->tx.unplaced && !begun) {	/* see kfp_places_wait() */
 		if (pop->permit)
 			kfp_permit_return(conn, pop->permit);
 		pop->permit = NULL;
@@ -246,7 +231,13 @@ static bool kfp_send_write(struct kfp_conn *conn, struct kfi_oper *op)
 		if (!p)
 			kfp_rtw_skipped(conn, op);
 	}
-	kfp_send_write_data(conn, op, p);
+	list_del(&op->link);
+	if (p)
+		kfp_send_placed(conn, op, p);
+	else if (begun)
+		kfp_rdv_send_data(conn, op);
+	else
+		kfp_send_frames(conn, op);
 	return true;
 }
 
