@@ -323,7 +323,7 @@ struct kfi_unit {
  *	or a negative errno; then the payload comes as frames. Called under the link's lock with
  *	bottom halves off; must not sleep
  * @conceal: undo @expose. The peer has reported that its bytes have arrived, or that it writes no
- *	more bytes because of a lasting grant; or the link is closed. Returns 0 if no byte of the
+ *	more bytes because of a grant; or the link is closed. Returns 0 if no byte of the
  *	peer can arrive any more, or -EINPROGRESS; then the link calls kfi_link_concealed(). Memory
  *	of a region is concealed at once. Called as @expose; or after @close without the lock,
  *	perhaps once more for the same memory, and then it returns 0
