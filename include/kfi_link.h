@@ -323,31 +323,27 @@ struct kfi_unit {
  *	or a negative errno; then the payload comes as frames. Called under the link's lock with
  *	bottom halves off; must not sleep
  * @conceal: undo @expose. The peer has reported that its bytes have arrived, or that it writes no
- *	more bytes because of a lasting grant; or the link is closed. Returns 0 if no byte of the
+ *	more bytes because of a grant; or the link is closed. Returns 0 if no byte of the
  *	peer can arrive any more, or -EINPROGRESS; then the link calls kfi_link_concealed(). Memory
  *	of a region is concealed at once. Called as @expose; or after @close without the lock,
  *	perhaps once more for the same memory, and then it returns 0
  *
- * @pages: optional, with @expose, @pin, @fence and @unpin: describe, by kfi_place_fill(), the pages
- *	by which devices of this machine write to the memory of the peer that the @n entries of
- *	@place name: @len bytes from byte @at on, counted from the first byte of the first entry.
- *	The entries come from the peer, and are checked as @post checks them. Returns 0;
- *	-EOPNOTSUPP if this memory has no pages here; -EMSGSIZE: too many segments for @to; -EPROTO
- *	ends the connection. Called as @expose, only with &kfi_link.pages, which a link with
- *	&kfi_link.checks never sets, because it can't read the bytes that a device writes. Endpoints
- *	may have KFI_PLACE only over links with @pages
- * @fence: devices have finished writing to the place of a @pin: order their bytes before all bytes
+ * @pages: optional, with @expose and @unpin: describe, by kfi_place_fill(), the pages by which
+ *	devices of this machine write to the memory of the peer that the @n entries of @place name:
+ *	@len bytes from byte @at on, counted from the first byte of the first entry. The entries come
+ *	from the peer, and are checked as @post checks them. Until @unpin devices may write there,
+ *	also when the link ends: the link keeps the pages, and does not report to its peer that no
+ *	more bytes arrive. Returns the argument for @unpin; ERR_PTR(-EOPNOTSUPP) if this memory has no
+ *	pages here; ERR_PTR(-EMSGSIZE): too many segments for @to; ERR_PTR(-EPROTO) ends the
+ *	connection. Called as @expose, only with &kfi_link.pages, which a link with &kfi_link.checks
+ *	never sets, because it can't read the bytes that a device writes. Only places of consumers
+ *	are pinned when @close is called: those of operations are unpinned before. Endpoints may have
+ *	KFI_PLACE only over links with @pages
+ * @unpin: devices have finished writing to a place of @pages: order their bytes before all bytes
  *	that are posted later. Returns 0, or a negative errno if the bytes may not have arrived. An
  *	error ends the connection, and from then on the link sends no frame of its own, either,
- *	which reports that no more bytes arrive. Called once between @pin and @unpin, in any context
+ *	which reports that no more bytes arrive. Called once for each result of @pages, in any context
  *	but hard interrupt, perhaps under the link's lock, perhaps long after @close. Must not sleep
- * @pin: a consumer gets a place that @pages has filled in. Until @unpin its devices may write
- *	there, also when the link ends: the link keeps the pages, and does not report to its peer
- *	that no more bytes arrive. Returns the argument for @fence and @unpin, not NULL. Called as
- *	@expose, right after @pages. Only places of consumers are pinned when @close is called:
- *	those of operations are unpinned before
- * @unpin: no more bytes of a device arrive in the place. Called once for each @pin, in the contexts
- *	of @fence. Must not sleep
  *
  * A link with @expose guarantees that no byte of the peer arrives in exposed memory any more when
  * @close has returned. If that depends on the peer, @close waits for a bounded time, and then ends
@@ -392,11 +388,9 @@ struct kfi_link_ops {
 			  u64 len, struct kfi_link_place *place, unsigned int max);
 	int	(*conceal)(struct kfi_link *link, struct kfi_exposed *x);
 
-	int	(*pages)(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n,
-			 u64 at, u64 len, struct kfi_dev_place *to);
-	void	*(*pin)(struct kfi_link *link);
-	int	(*fence)(void *pin, const struct kfi_dev_place *place);
-	void	(*unpin)(void *pin);
+	void	*(*pages)(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n,
+			  u64 at, u64 len, struct kfi_dev_place *to);
+	int	(*unpin)(void *pin, const struct kfi_dev_place *place);
 };
 
 /**
@@ -658,7 +652,7 @@ struct kfi_proto_pep {
  *	ended, or the put is encoded
  * @permit: grant of the peer that the place is a piece of, with @conn
  * @ops: operations of the link
- * @pin: result of &kfi_link_ops.pin; NULL: there is no place, or it needs no pin any more
+ * @pin: result of &kfi_link_ops.pages; NULL: there is no place, or it needs no pin any more
  *
  * Members of the protocol, which protects them by a lock of its own.
  */

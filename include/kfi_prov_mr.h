@@ -37,8 +37,9 @@
  * @persist: function of the owner for KFI_COMMIT_COMPLETE, or NULL
  * @holds: number of calls of @persist that run (kfi/commit.c) and of holds (kfi_mr_hold()), plus
  *	1 until the region ends
- * @leases: leases (kfi_mr_lease()), under a lock of kfi/mr_lease.c
- * @changing: under the same lock: kfi_mr_bind() waits until there are no leases
+ * @lease_lock: protects @leases and @changing; bottom halves off. A leaf
+ * @leases: leases (kfi_mr_lease())
+ * @changing: kfi_mr_bind() waits until there are no leases
  * @ref: references of the structure, which give no right to use the memory
  * @rcu: frees the structure, or ends an invalidation
  * @work: asynchronous registration or invalidation in progress, or NULL
@@ -72,6 +73,7 @@ struct kfi_mr {
 	u64			cntr_access;
 	int			(*persist)(struct kfid_mr *mr, u64 offset, size_t len);
 	refcount_t		holds;
+	spinlock_t		lease_lock;
 	struct list_head	leases;
 	bool			changing;
 	struct kref		ref;

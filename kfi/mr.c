@@ -387,6 +387,7 @@ struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *con
 	kref_init(&mr->ref);
 	mutex_init(&mr->bind_lock);
 	refcount_set(&mr->holds, 1);
+	spin_lock_init(&mr->lease_lock);
 	INIT_LIST_HEAD(&mr->leases);
 	INIT_LIST_HEAD(&mr->bound);
 	kfi_obj_init(&mr->obj);

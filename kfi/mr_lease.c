@@ -11,23 +11,20 @@
  * A region that changes stays live. While kfi_mr_recall_wait() waits, there are no new leases of it
  * (kfi_mr.changing), so the list only shrinks.
  *
- * lease_lock protects kfi_mr.leases and kfi_mr.changing of all regions. It is a leaf, taken when a
- * lease begins or ends, when a region changes, and when a region ends that is in use at that
- * moment.
+ * kfi_mr.lease_lock protects kfi_mr.leases and kfi_mr.changing. It is a leaf, taken when a lease
+ * begins or ends, when a region changes, and when a region ends that is in use at that moment.
  */
 #include <linux/export.h>
 #include <linux/wait_bit.h>
 #include "core.h"
 #include "mr.h"
 
-static DEFINE_SPINLOCK(lease_lock);
-
 /* May the endpoint use the region? It may have been bound to another one since kfi_mr_get(). */
 static bool lease_allowed(const struct kfi_ep *ep, const struct kfi_mr *mr, u64 key)
 {
 	const struct kfi_ep *only = READ_ONCE(mr->ep);
 
-	lockdep_assert_held(&lease_lock);
+	lockdep_assert_held(&mr->lease_lock);
 	return !mr->changing && kfi_mr_live(mr, key) && (!only || only == ep || only == ep->sep);
 }
 
@@ -43,11 +40,11 @@ bool kfi_mr_lease(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, struct kfi_mr_l
 	if (!kfi_mr_hold(mr, key))
 		return false;
 	lease->mr = mr;
-	spin_lock_bh(&lease_lock);
+	spin_lock_bh(&mr->lease_lock);
 	ok = lease_allowed(ep, mr, key);
 	if (ok)
 		list_add_tail(&lease->entry, &mr->leases);
-	spin_unlock_bh(&lease_lock);
+	spin_unlock_bh(&mr->lease_lock);
 	if (!ok)
 		kfi_mr_unhold(mr);
 	return ok;
@@ -57,13 +54,13 @@ EXPORT_SYMBOL_GPL(kfi_mr_lease);
 void kfi_mr_unlease(struct kfi_mr_lease *lease)
 {
 	struct kfi_mr *mr = lease->mr;
-	bool last;
+	bool awaited;
 
-	spin_lock_bh(&lease_lock);
+	spin_lock_bh(&mr->lease_lock);
 	list_del(&lease->entry);
-	last = list_empty(&mr->leases);
-	spin_unlock_bh(&lease_lock);
-	if (last) {
+	awaited = mr->changing && list_empty(&mr->leases);
+	spin_unlock_bh(&mr->lease_lock);
+	if (awaited) {
 		smp_mb();	/* required by wake_up_var(), which checks for waiters */
 		wake_up_var(&mr->leases);
 	}
@@ -77,12 +74,12 @@ bool kfi_mr_recall(struct kfi_mr *mr)
 	bool any = false;
 
 	rcu_read_lock();	/* a provider waits for the end of recall() by a grace period */
-	spin_lock_bh(&lease_lock);
+	spin_lock_bh(&mr->lease_lock);
 	list_for_each_entry(lease, &mr->leases, entry) {
 		lease->recall(lease);
 		any = true;
 	}
-	spin_unlock_bh(&lease_lock);
+	spin_unlock_bh(&mr->lease_lock);
 	rcu_read_unlock();
 	return any;
 }
@@ -90,9 +87,9 @@ EXPORT_SYMBOL_GPL(kfi_mr_recall);
 
 static void lease_change(struct kfi_mr *mr, bool changing)
 {
-	spin_lock_bh(&lease_lock);
+	spin_lock_bh(&mr->lease_lock);
 	mr->changing = changing;
-	spin_unlock_bh(&lease_lock);
+	spin_unlock_bh(&mr->lease_lock);
 }
 
 void kfi_mr_recall_wait(struct kfi_mr *mr)

@@ -100,21 +100,6 @@ int kfp_rx_commit(struct kfp_conn *conn)
 	return 0;
 }
 
-/*
- * Check that the data of an RTW could be made durable, before a byte of it is sent. Return: 0,
- * perhaps with a status; -ENOMEM; -EPROTO.
- */
-int kfp_rx_commit_check(struct kfp_conn *conn)
-{
-	struct kfp_rx *rx = &conn->rx;
-	int ret = kfp_rx_commit(conn);
-
-	if (rx->commit)
-		kfp_commit_abandon(conn, rx->commit);
-	rx->commit = NULL;
-	return ret;
-}
-
 /* ---- target: the owners ---- */
 
 /* Start a committer, unless all of them run; then the first one that is ready takes the commit. */

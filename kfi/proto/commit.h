@@ -33,7 +33,6 @@ struct kfp_commits {
 };
 
 int kfp_rx_commit(struct kfp_conn *conn);
-int kfp_rx_commit_check(struct kfp_conn *conn);
 int kfp_rx_end(struct kfp_conn *conn);
 
 extern const struct kfp_protocol kfp_commit_protocol;

@@ -68,14 +68,13 @@ static int kfp_conn_pay(struct kfp_conn *conn, size_t bytes)
 
 /*
  * Return the bytes of the buffers of a connection, and of what its peer's requests may hold: each
- * has an answer, and a message object, a write with an RTW, or operands and old values of an atomic operation; reads
- * with several segments have copies of them.
+ * has an answer, and a message object, or operands and old values of an atomic operation; reads with
+ * several segments have copies of them.
  */
 static size_t kfp_conn_bytes(const struct kfp_conn *conn)
 {
 	size_t request = sizeof(struct kfp_answer) +
-			 max3(sizeof(struct kfp_inmsg), sizeof(struct kfp_rtw),
-			      (size_t)2 * KFW_ATOMIC_MAX);
+			 max(sizeof(struct kfp_inmsg), (size_t)2 * KFW_ATOMIC_MAX);
 	size_t bytes = KFP_STAGE + KFP_SEGS_BYTES + conn->link.proto->buffers +
 		       (KFW_READ_SEGS + KFW_RMA_MAX) * sizeof(struct kfw_rma);
 

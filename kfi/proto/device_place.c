@@ -4,9 +4,9 @@
  * ops->pages().
  *
  *	initiator			owner of the region
- *	  RTW with DEVICE	--->			kfp_send_place_get(), kfp_rx_dev_place()
- *				<---	GRANT, ACK	kfp_send_place_answer()
- *	  kfp_dev_place_give(): the consumer has the place, and devices write
+ *	  RTW with DEVICE	--->			kfp_send_place_get(), kfp_rx_rtw()
+ *				<---	GRANT		kfp_send_grant()
+ *	  kfp_dev_place_granted(): the consumer has the place, and devices write
  *	  WRITE with PLACED, DEVICE -->			kfp_send_place_put(), kfp_rx_placed()
  *				<---	ACK
  *	  kfi_proto_place_end()
@@ -41,15 +41,15 @@ static int kfp_dev_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct
 {
 	struct kfi_proto_place *kp = to_proto_place(op->place);
 	bool failed;
-	int ret = conn->ops->pages(&conn->link, p->places->place, p->places->count,
-				   op->rma[0].addr - p->addr, op->rma[0].len, op->place);
+	void *pin = conn->ops->pages(&conn->link, p->places.place, p->places.count,
+				     op->rma[0].addr - p->addr, op->rma[0].len, op->place);
 
-	if (ret == -EPROTO)
-		kfp_conn_fail(conn, ret);
-	if (ret)
-		return ret;
+	if (pin == ERR_PTR(-EPROTO))
+		kfp_conn_fail(conn, -EPROTO);
+	if (IS_ERR(pin))
+		return PTR_ERR(pin);
 	kp->ops = conn->ops;
-	kp->pin = conn->ops->pin(&conn->link);
+	kp->pin = pin;
 	spin_lock_bh(&kfp_dev_places_lock);
 	failed = test_bit(KFP_FAILED, &conn->flags);
 	if (!failed) {
@@ -61,17 +61,21 @@ static int kfp_dev_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct
 	spin_unlock_bh(&kfp_dev_places_lock);
 	if (!failed)
 		return 0;
-	kp->ops->unpin(kp->pin);
+	kp->ops->unpin(kp->pin, op->place);
 	kp->pin = NULL;
 	return -ECONNRESET;
 }
 
-/* The owner has answered with success. Return: 0, or the negative errno of the get. */
-static int kfp_dev_place_give(struct kfp_conn *conn, struct kfi_oper *op)
+/* The owner has answered. It gives no permit if this side has one already. */
+static int kfp_dev_place_granted(struct kfp_conn *conn, struct kfi_oper *op, struct kfp_permit *p)
 {
-	struct kfp_permit *p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
-
-	return p ? kfp_dev_place_fill(conn, op, p) : -EOPNOTSUPP;
+	if (p && p->once)
+		return -EPROTO;		/* a place always uses a lasting grant */
+	p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
+	list_del(&op->link);
+	conn->tx.requests--;
+	kfp_op_end(conn, op, p ? kfp_dev_place_fill(conn, op, p) : -EOPNOTSUPP);
+	return 0;
 }
 
 /*
@@ -93,10 +97,9 @@ static bool kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 	f.rma_count = 1;
 	f.len = op->rma[0].len;
 	kfp_op_request(conn, op);
-	kfp_op(op)->may_get_grant = true;
 	kfp_send_frame(conn, &f);
 	kfp_send_segments(conn, op);
-	kfp_op_sent(conn, op, true);
+	kfp_op_requested(conn, op);
 	return true;
 }
 
@@ -104,51 +107,25 @@ const struct kfp_op_row kfp_place_get_op = {
 	.cls = KFP_CLS,
 	.silent = true,
 	.send = kfp_send_place_get,
-	.acked = kfp_dev_place_give,
+	.granted = kfp_dev_place_granted,
 };
-
-/* ---- owner ---- */
-
-static void kfp_send_place_answer(struct kfp_conn *conn, struct kfp_answer *answer)
-{
-	answer->status = kfp_send_place_grant(conn, answer) ? 0 : EOPNOTSUPP;
-	kfp_send_ack(conn, answer);
-}
-
-static const struct kfp_answer_row kfp_place_row = {
-	.send = kfp_send_place_answer,
-	.done = kfp_answer_put,
-};
-
-/* Handle an RTW with DEVICE, whose segment may be written. */
-int kfp_rx_dev_place(struct kfp_conn *conn)
-{
-	struct kfp_answer *answer = kfp_answer_get(conn, &kfp_place_row);
-
-	if (!answer)
-		return -EPROTO;
-	answer->seg0 = conn->rx.segs[0];
-	spin_lock_bh(&conn->lock);
-	kfp_answer_queue(conn, answer);
-	spin_unlock_bh(&conn->lock);
-	return 0;
-}
 
 /* ---- initiator: put ---- */
 
 /*
- * Release a place after its devices have finished. @err is the result of the fence. If it is 0, all
- * that they have written has arrived, and this side may report to the owner that nothing lands any
- * more. Otherwise that is not known: the connection ends, and the grant keeps the count of the
- * place, so that its RECALLED is not sent. The connection may have ended before, or may end during
- * the call.
- * Return: true if the connection had not ended; then *@f, unless @f is NULL, names the grant.
+ * Release a place after its devices have finished. If the link reports no error, all that they have
+ * written has arrived, and this side may report to the owner that nothing lands any more. Otherwise
+ * that is not known: the connection ends, and the grant keeps the count of the place, so that its
+ * RECALLED is not sent. The connection may have ended before, or may end during the call.
+ * Return: true if the connection goes on; then *@f, unless @f is NULL, names the grant.
  */
-static bool kfp_dev_place_release(struct kfi_proto_place *kp, int err, struct kfw_frame *f)
+static bool kfp_dev_place_release(struct kfi_proto_place *kp, struct kfw_frame *f)
 {
+	int err = kp->ops->unpin(kp->pin, &kp->place);
 	struct kfp_conn *conn;
 	struct kfp_permit *p;
 
+	kp->pin = NULL;
 	rcu_read_lock();	/* keeps the connection; and see kfp_grants_kick() */
 	spin_lock_bh(&kfp_dev_places_lock);
 	conn = kp->conn;
@@ -168,9 +145,7 @@ static bool kfp_dev_place_release(struct kfi_proto_place *kp, int err, struct kf
 	if (conn && err)
 		kfp_conn_fail(conn, err);
 	rcu_read_unlock();
-	kp->ops->unpin(kp->pin);
-	kp->pin = NULL;
-	return conn;
+	return conn && !err;
 }
 
 /*
@@ -192,15 +167,13 @@ static bool kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_WRITE);
 	struct kfi_proto_place *kp = to_proto_place(op->place);
-	int ret;
 
 	list_del(&op->link);
 	if (!op->len || !kfp_dev_place_of(conn, kp)) {
 		kfp_op_end(conn, op, op->len ? -ECONNRESET : 0);
 		return true;
 	}
-	ret = kp->ops->fence(kp->pin, op->place);
-	if (!kfp_dev_place_release(kp, ret, &f) || ret) {
+	if (!kfp_dev_place_release(kp, &f)) {
 		conn->tx.at = KFP_TX_STOPPED;
 		list_add_tail(&op->link, &conn->tx.waiting);
 		return true;
@@ -248,7 +221,7 @@ void kfi_proto_place_end(struct kfi_dev_place *place)
 	struct kfi_proto_place *kp = to_proto_place(place);
 
 	if (kp->pin)
-		kfp_dev_place_release(kp, kp->ops->fence(kp->pin, place), NULL);
+		kfp_dev_place_release(kp, NULL);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_place_end);
 

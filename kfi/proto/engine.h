@@ -36,6 +36,7 @@
 struct kfp_answer;
 struct kfp_conn;
 struct kfp_inmsg;
+struct kfp_permit;
 struct kfp_places;
 
 /** enum kfp_cls - credit classes */
@@ -63,8 +64,8 @@ enum kfp_cls {
  * @send: encode what is due: the request, or after a CTS a part of the payload, and again until all
  *	of it is sent. Takes the operation out of the list in which it waits, unless it has to wait
  *	there. With a class it returns false if there is no credit; then nothing has changed. (L)
- * @granted: optional: a CTS has arrived, with so many places. The default sends the payload as soon as
- *	possible, whatever is in the queue. (L)
+ * @granted: of an operation that sends an RTW: the GRANT has arrived, which has given this side the
+ *	permit, or none if it is NULL. Returns 0 or -EPROTO. (L)
  * @data: with @returns: data has arrived behind the frame in &kfp_rx.f: select its destination.
  *	Returns 0 or -EPROTO. (L)
  * @returned: optional, with @returns: the data is complete. (L)
@@ -79,7 +80,7 @@ struct kfp_op_row {
 	u32	(*cost)(const struct kfp_conn *conn, const struct kfi_oper *op);
 	struct kfi_oper *(*next)(struct kfp_conn *conn, struct kfi_oper *op);
 	bool	(*send)(struct kfp_conn *conn, struct kfi_oper *op);
-	void	(*granted)(struct kfp_conn *conn, struct kfi_oper *op, unsigned int places);
+	int	(*granted)(struct kfp_conn *conn, struct kfi_oper *op, struct kfp_permit *p);
 	int	(*data)(struct kfp_conn *conn, struct kfi_oper *op);
 	void	(*returned)(struct kfp_conn *conn, struct kfi_oper *op);
 	void	(*answered)(struct kfp_conn *conn, struct kfi_oper *op);
@@ -186,7 +187,7 @@ extern const struct kfp_protocol *const kfp_protocols[];	/* ends with NULL */
 enum kfp_op_state {
 	KFP_OP_QUEUED,
 	KFP_OP_SENDING,
-	KFP_OP_REQUESTED,	/* RTS or RTW sent: CTS or ACK may arrive */
+	KFP_OP_REQUESTED,	/* RTS or RTW sent: CTS, GRANT or ACK may arrive */
 	KFP_OP_GRANTED,		/* the next part of the payload is to be sent */
 	KFP_OP_UNANSWERED,	/* all is sent: returned data or ACK may arrive */
 	KFP_OP_UNSENT,		/* nothing is due but kfi_link_sent() or kfi_link_concealed() */
@@ -198,6 +199,8 @@ enum kfp_op_state {
  * @end: KFP_OP_UNANSWERED, KFP_OP_UNSENT: value of &kfi_link.posted behind the last byte of the
  *	operation; U64_MAX if it waits for kfi_link_concealed()
  * @got: bytes of returned data that have arrived
+ * @permit: a write: where its payload goes; a permit for one write, or that of the parts that were
+ *	sent; or NULL
  * @result: KFP_OP_UNSENT: result of the operation
  * @places: where the payload goes: of the peer, or for returned data of this side; or NULL
  * @slot: slot number of the CTS
@@ -206,13 +209,13 @@ enum kfp_op_state {
  * @wants_answer: an answer is due after the payload
  * @request: the operation takes an answer of the peer's pool, see kfp_op_request()
  * @unplaced: counted in &kfp_tx.unplaced, see kfp_op_unplaced()
- * @may_get_grant: the peer may answer with a GRANT
  */
 struct kfp_op {
 	struct kfp_conn	*conn;
 	u64		end;
 	union {
 		u64	got;
+		struct kfp_permit *permit;
 		int	result;
 	};
 	struct kfp_places *places;
@@ -222,7 +225,6 @@ struct kfp_op {
 	bool		wants_answer;
 	bool		request;
 	bool		unplaced;
-	bool		may_get_grant;
 };
 
 static_assert(sizeof(struct kfp_op) <= KFI_PROTO_TX_PRIV);
@@ -253,6 +255,7 @@ static inline const struct kfp_op_row *kfp_op_row(const struct kfi_oper *op)
  * @status: status of the ACK: 0 or a positive errno
  * @nsegs: number of segments of a read or commit
  * @seg: index of the next segment
+ * @device: of an RTW: devices of the peer will write
  * @id: number of the peer's operation
  * @gen: generation of the peer's operation
  * @len: bytes of the current segment, or of the old values
@@ -260,7 +263,7 @@ static inline const struct kfp_op_row *kfp_op_row(const struct kfi_oper *op)
  * @iter: data of the current segment
  * @mr: region of the current segment, referenced
  * @key: key of @mr
- * @seg0: the segment of a read with one segment, or of a place
+ * @seg0: the segment of a read with one segment, or of an RTW
  * @segs: all segments of a read with several segments
  * @places: places of the peer for returned data, or NULL
  * @placed: bytes of the segments that were sent: where in @places the next part goes
@@ -279,6 +282,7 @@ struct kfp_answer {
 	u16			status;
 	u16			nsegs;
 	u16			seg;
+	bool			device;
 	u32			id;
 	u32			gen;
 	u64			len;

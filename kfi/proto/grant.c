@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * grant.c - lasting grants: memory of a region to which the peer writes repeatedly stays exposed,
- * so that writes to it need no RTW.
+ * grant.c - grants: memory of a region to which the peer writes on its own. Its payload is written
+ * there ahead of the WRITE that announces it.
  *
  *	initiator			owner of the region
- *	  RTW			--->
- *				<---	GRANT, CTS	kfp_send_grant(), kfp_rx_grant()
- *	  bytes, WRITE with PLACED --->			kfp_permit_over(), kfp_rx_placed()
+ *	  RTW			--->			kfp_send_rtw(), kfp_rx_rtw()
+ *				<---	GRANT		kfp_send_grant(), kfp_rx_grant()
+ *	  bytes, WRITE with PLACED --->			kfp_send_placed(), kfp_rx_placed()
  *				<---	ACK
  *				<---	RECALL		kfp_grants_work(), kfp_rx_recall()
  *	  RECALLED		--->			kfp_send_recalls(), kfp_rx_recalled()
  *
- * The owner has a struct kfp_grant. It holds the region by a lease (kfi_mr_lease()):
+ * A grant is for one write, which ends it, or lasting: then later writes need no RTW. The owner of
+ * the memory has a struct kfp_grant. It holds the region by a lease (kfi_mr_lease()):
  *
  *	GIVEN		from its GRANT on the peer may write at any moment
- *	RECALLED	the RECALL is due or sent, because the region has ended or the grant makes
- *			room for another one
- *	(freed)		RECALLED has arrived, or the link is closed
+ *	RECALLED	the RECALL is due or sent, because the region has ended or a lasting grant
+ *			makes room for another one
+ *	(ended)		its one WRITE or RECALLED has arrived, or the link is closed
  *
- * The initiator has a struct kfp_permit. It is found by its key until the RECALL arrives, and is
- * then in a list until its RECALLED is encoded. The link has accepted the payload of a write before
- * the next frame is encoded, so the RECALLED follows the last byte that was written because of the
- * grant. A permit that is recalled while devices write its memory (device_place.c) is added to the
- * list when they have finished.
+ * The initiator has a struct kfp_permit. A lasting one is found by its key until the RECALL arrives;
+ * one for a single write belongs to that. RECALLED is sent when neither a device (device_place.c)
+ * nor a payload of which a part was sent uses the permit any more, or if the one write does not use
+ * it. The link has accepted the payload of a write before the next frame is encoded, so RECALLED
+ * follows the last byte that was written because of the grant. RECALL and the end of a grant for
+ * one write may cross: the peer then ignores what it receives for a grant that has ended.
  *
  * All functions are called under the link's lock, or after the end of the link, except
  * kfp_grant_recall() and kfp_grants_kick(), which are called in any context and queue the work
@@ -33,11 +35,13 @@
 #include "grant.h"
 
 /**
- * struct kfp_grant - memory of this side to which the peer may write without an RTW; all (L),
- * except @ended and @awaited
+ * struct kfp_grant - memory of a region of this side that the peer may write; all (L), except @ended
+ *	and @awaited
  * @lease: of the region
  * @x: description of the memory for the link
  * @conn: the connection
+ * @given: the peer may write. The members below are those of this grant
+ * @once: for one write
  * @ended: the region ends, or changes. Written in any context
  * @awaited: the core has recalled the lease, so a call may wait for its end. Written in any context
  * @recalled: the RECALL is due or sent
@@ -57,6 +61,8 @@ struct kfp_grant {
 	struct kfi_mr_lease	lease;
 	struct kfi_exposed	x;
 	struct kfp_conn		*conn;
+	bool			given;
+	bool			once;
 	bool			ended;
 	bool			awaited;
 	bool			recalled;
@@ -91,17 +97,11 @@ static void kfp_grant_recall(struct kfi_mr_lease *lease)
 	kfp_grants_kick(conn);
 }
 
-/* The peer has written to this region with places. Record it: its next RTW may get a grant. */
-void kfp_grant_written(struct kfp_conn *conn, u64 key)
-{
-	conn->grants->written[hash_64(key, KFP_GRANT_BITS)] = key;
-}
-
 /*
- * Recall the grant that was not used for the longest time, unless it was used in the last second: a
- * peer that writes in turn to more memory than it can have grants for gets no more grants. If the
- * recall of a grant began less than a second ago, its end makes room. After that it may be waiting
- * for a device, so another one is recalled.
+ * Recall the lasting grant that was not used for the longest time, unless it was used in the last
+ * second: a peer that writes in turn to more memory than it can have grants for gets no more of them.
+ * If the recall of a grant began less than a second ago, its end makes room. After that it may be
+ * waiting for a device, so another one is recalled.
  */
 static void kfp_grant_make_room(struct kfp_grants *grants)
 {
@@ -110,7 +110,7 @@ static void kfp_grant_make_room(struct kfp_grants *grants)
 
 	for (i = 0; i < KFW_GRANTS_MAX; i++) {
 		g = grants->given[i];
-		if (!g)
+		if (!g || !g->given || g->once)
 			continue;
 		if (READ_ONCE(g->ended)) {
 			if (!g->recalled || time_before(jiffies, g->used + HZ))
@@ -126,35 +126,85 @@ static void kfp_grant_make_room(struct kfp_grants *grants)
 	kfp_grants_kick(grants->conn);
 }
 
-/* Return a free slot, or -1. */
-static int kfp_grant_slot(const struct kfp_grants *grants)
+/* Return the object of a slot that is free, or NULL. */
+static struct kfp_grant *kfp_grant_free(struct kfp_grants *grants)
 {
-	unsigned int most = READ_ONCE(kfp_params(grants->conn)->grants), i;
-
-	for (i = 0; i < min_t(unsigned int, most, KFW_GRANTS_MAX); i++)
-		if (!grants->given[i])
-			return i;
-	return -1;
-}
-
-/*
- * Return the grant that contains the first @len bytes of the segment, or NULL. If the peer sends an
- * RTW although there is a grant, the GRANT has crossed the RTW, or the grant is being recalled.
- */
-static struct kfp_grant *kfp_grant_over(const struct kfp_grants *grants, const struct kfw_rma *seg,
-					u64 len)
-{
-	u64 key = le64_to_cpu(seg->key), addr = le64_to_cpu(seg->addr);
 	struct kfp_grant *g;
 	unsigned int i;
 
 	for (i = 0; i < KFW_GRANTS_MAX; i++) {
 		g = grants->given[i];
-		if (g && g->key == key && addr - g->addr <= g->len &&
-		    len <= g->len - (addr - g->addr))
-			return g;
+		if (g && g->given)
+			continue;
+		if (!g) {
+			g = kzalloc(sizeof(*g), GFP_ATOMIC | __GFP_NOWARN);
+			grants->given[i] = g;
+		}
+		if (g)
+			*g = (struct kfp_grant) {
+				.lease.recall = kfp_grant_recall, .conn = grants->conn, .slot = i,
+				.used = jiffies,
+			};
+		return g;
 	}
 	return NULL;
+}
+
+/* Return the lasting grant that contains the first @len bytes of the segment, or NULL. */
+static struct kfp_grant *kfp_grant_over(const struct kfp_grants *grants, const struct kfw_rma *seg,
+					u64 len)
+{
+	u64 key = le64_to_cpu(seg->key), addr = le64_to_cpu(seg->addr);
+	unsigned int left = grants->lasting;
+	struct kfp_grant *const *at, *g;
+
+	for (at = grants->given; left; at++) {
+		g = *at;
+		if (!g || !g->given || g->once)
+			continue;
+		if (g->key == key && addr - g->addr <= g->len && len <= g->len - (addr - g->addr))
+			return g;
+		left--;
+	}
+	return NULL;
+}
+
+/*
+ * May a write to the region have a lasting grant? It may if the peer has sent an RTW for the region
+ * before, and has no grant of a part of it. A region for one I/O has none: a send that invalidates
+ * it would find it in use.
+ */
+static bool kfp_grant_lasts(struct kfp_grants *grants, const struct kfi_mr *mr,
+			    const struct kfw_rma *seg)
+{
+	u64 key = le64_to_cpu(seg->key), *last = &grants->asked[hash_64(key, KFP_GRANT_BITS)];
+	bool again = *last == key;
+
+	*last = key;
+	return again && !mr->per_io && !kfp_grant_over(grants, seg, 1);
+}
+
+/* Do the bounds of lasting grants permit another one? Then it is counted. */
+static bool kfp_grant_fits(struct kfp_conn *conn, u64 len)
+{
+	const struct kfi_proto_params *params = kfp_params(conn);
+	struct kfp_grants *grants = conn->grants;
+	u64 most = (u64)READ_ONCE(params->grant_mib) << 20;
+
+	most -= min(most, grants->bytes);
+	if (grants->lasting >= READ_ONCE(params->grants) ||
+	    len > min_t(u64, most, KFW_PAYLOAD_MAX) || !kfp_account_grant(conn, 1, len))
+		return false;
+	grants->lasting++;
+	grants->bytes += len;
+	return true;
+}
+
+static void kfp_grant_uncount(struct kfp_conn *conn, u64 len)
+{
+	conn->grants->lasting--;
+	conn->grants->bytes -= len;
+	kfp_account_grant(conn, -1, len);
 }
 
 /*
@@ -165,156 +215,159 @@ static int kfp_grant_expose(struct kfp_grant *g, u64 addr, u64 len, const struct
 			    struct kfi_link_place *place)
 {
 	struct kfp_conn *conn = g->conn;
-	u64 most = (u64)READ_ONCE(kfp_params(conn)->grant_mib) << 20;
 	int n;
 
-	most -= min(most, conn->grants->bytes);
-	if (len > min_t(u64, most, KFW_PAYLOAD_MAX) || !kfp_account_grant(conn, 1, len))
+	if (!g->once && !kfp_grant_fits(conn, len))
 		return -ENOSPC;
 	g->x.mr = g->lease.mr;
-	g->x.lasting = true;
+	g->x.lasting = !g->once;
 	g->x.addr = g->addr = addr;
 	g->len = len;
 	n = conn->ops->expose(&conn->link, &g->x, iter, len, place, KFW_PLACES_MAX);
-	if (n <= 0)
-		kfp_account_grant(conn, -1, len);
+	if (n <= 0 && !g->once)
+		kfp_grant_uncount(conn, len);
 	return max(n, 0);
 }
 
-static void kfp_grant_free(struct kfp_grant *g)
-{
-	kfi_mr_unlease(&g->lease);
-	kfree(g);
-}
-
 /*
- * May the peer have a grant of the region? The RTW of a write gets a grant only of the region that
- * was exposed for it, and not if that region is for one I/O: a send that invalidates it would find
- * it in use. A place always needs a grant.
+ * Give a lasting grant of the whole region, which has a lease, or if that is not possible, of the
+ * segment. Return: as kfp_grant_expose().
  */
-static bool kfp_grant_fits(const struct kfi_mr *mr, const struct kfp_places *write)
+static int kfp_grant_lasting(struct kfp_grant *g, const struct kfw_rma *seg,
+			     const struct iov_iter *iter, struct kfi_link_place *place)
 {
-	return !write || (mr == write->piece[0].x.mr && !mr->per_io);
-}
-
-/* Return a grant without memory, which has a lease of the region; or NULL. */
-static struct kfp_grant *kfp_grant_lease(struct kfp_conn *conn, struct kfi_mr *mr, u64 key)
-{
-	struct kfp_grant *g = kzalloc(sizeof(*g), GFP_ATOMIC | __GFP_NOWARN);
-
-	if (!g)
-		return NULL;
-	g->conn = conn;
-	g->key = key;
-	g->used = jiffies;
-	g->lease.recall = kfp_grant_recall;
-	if (kfi_mr_lease(&conn->ep->ep, mr, key, &g->lease))
-		return g;
-	kfree(g);
-	return NULL;
-}
-
-/*
- * Give a grant that includes the segment: of the whole region, or if that is not possible, of the
- * segment.
- * @write: exposed memory of the write of an RTW; NULL if the grant is for a place. Return: number
- * of places; 0 if there is no grant.
- */
-static int kfp_grant_new(struct kfp_conn *conn, const struct kfw_rma *seg,
-			 const struct kfp_places *write, int slot, struct kfi_link_place *place)
-{
-	u64 key = le64_to_cpu(seg->key), addr = le64_to_cpu(seg->addr);
-	u64 len = le64_to_cpu(seg->len);
-	struct kfp_grants *grants = conn->grants;
-	struct iov_iter iter, whole;
-	struct kfp_grant *g = NULL;
-	struct kfi_mr *mr;
+	struct kfi_mr *mr = g->lease.mr;
+	struct iov_iter whole = mr->iter;
 	int n;
 
-	mr = kfi_mr_get(&conn->ep->ep, key, addr, len, KFI_REMOTE_WRITE, &iter);
-	if (IS_ERR(mr))
-		return 0;
-	if (kfp_grant_fits(mr, write))
-		g = kfp_grant_lease(conn, mr, key);
-	kfi_mr_put(mr);
-	if (!g)
-		return 0;
-	whole = mr->iter;
 	whole.data_source = ITER_DEST;
 	n = kfp_grant_expose(g, mr->fid.addr, mr->len, &whole, place);
 	if (n <= 0)
-		n = kfp_grant_expose(g, addr, len, &iter, place);
-	if (n <= 0) {
-		kfp_grant_free(g);
-		if (n == -ENOSPC)
-			kfp_grant_make_room(grants);
-		return 0;
-	}
-	g->id = ++grants->last;
-	g->slot = slot;
-	grants->given[slot] = g;
-	grants->bytes += g->len;
+		n = kfp_grant_expose(g, le64_to_cpu(seg->addr), le64_to_cpu(seg->len), iter, place);
+	if (n == -ENOSPC)
+		kfp_grant_make_room(g->conn->grants);
 	return n;
 }
 
-/* Give a grant that includes the segment, if that is possible, and send the GRANT. */
-static void kfp_give_grant(struct kfp_conn *conn, u32 id, u32 gen, const struct kfw_rma *seg,
-			   const struct kfp_places *write)
+/*
+ * Give a grant that includes the segment: a lasting one for a device, and for a write if possible.
+ * Return: number of places; 0 if there is no grant.
+ */
+static int kfp_grant_new(struct kfp_grant *g, const struct kfw_rma *seg, bool device,
+			 struct kfi_link_place *place)
 {
-	struct kfw_frame f = { .type = KFW_GRANT, .id = id, .gen = gen, .rma_count = 1 };
-	struct kfp_grants *grants = conn->grants;
-	struct kfi_link_place place[KFW_PLACES_MAX];
-	const struct kfp_grant *g;
-	int slot, n;
+	struct kfi_ep *ep = &g->conn->ep->ep;
+	u64 addr = le64_to_cpu(seg->addr), len = le64_to_cpu(seg->len);
+	struct iov_iter iter;
+	struct kfi_mr *mr;
+	bool leased;
+	int n = -ENOSPC;
 
-	slot = kfp_grant_slot(grants);
-	if (slot < 0) {
-		kfp_grant_make_room(grants);
-		return;
-	}
-	n = kfp_grant_new(conn, seg, write, slot, place);
-	if (!n)
-		return;
-	g = grants->given[slot];
-	f.flags = g->lease.mr->persist ? KFW_F_COMMIT : 0;
-	f.grant = slot;
-	f.grant_id = g->id;
-	f.len = g->len;
-	f.places = n;
-	kfp_send_frame(conn, &f);
-	kfp_send_segment(conn, g->addr, g->len, g->key);
-	kfp_send_places(conn, place, n);
+	g->key = le64_to_cpu(seg->key);
+	mr = kfi_mr_get(ep, g->key, addr, len, KFI_REMOTE_WRITE, &iter);
+	if (IS_ERR(mr))
+		return 0;
+	g->once = !device && !kfp_grant_lasts(g->conn->grants, mr, seg);
+	leased = kfi_mr_lease(ep, mr, g->key, &g->lease);
+	kfi_mr_put(mr);
+	if (!leased)
+		return 0;
+	if (!g->once)
+		n = kfp_grant_lasting(g, seg, &iter, place);
+	g->once = n == -ENOSPC && !device;
+	if (g->once)
+		n = kfp_grant_expose(g, addr, len, &iter, place);
+	if (n > 0)
+		return n;
+	kfi_mr_unlease(&g->lease);
+	return 0;
 }
 
 /*
- * The CTS for the write with this number is next: if the peer has written to this region before, give
- * it a lasting grant, and send the GRANT ahead of the CTS. @write: what was exposed for the write.
+ * Give a grant for an RTW. Return: NULL if none is possible, or if there is one already. Then the
+ * GRANT has crossed the RTW, or the grant is being recalled.
  */
-void kfp_send_grant(struct kfp_conn *conn, u32 id, u32 gen, const struct kfw_rma *seg,
-		    const struct kfp_places *write)
-{
-	struct kfp_grants *grants = conn->grants;
-	u64 key = le64_to_cpu(seg->key);
-
-	if (grants->written[hash_64(key, KFP_GRANT_BITS)] == key && !kfp_grant_over(grants, seg, 1))
-		kfp_give_grant(conn, id, gen, seg, write);
-}
-
-bool kfp_send_place_grant(struct kfp_conn *conn, const struct kfp_answer *answer)
+static struct kfp_grant *kfp_grant_give(struct kfp_conn *conn, const struct kfp_answer *answer,
+					struct kfi_link_place *place, int *n)
 {
 	const struct kfw_rma *seg = &answer->seg0;
-	u64 len = le64_to_cpu(seg->len);
+	struct kfp_grants *grants = conn->grants;
 	struct kfp_grant *g;
 
-	if (!conn->grants || conn->link.checks)
-		return false;
-	if (!kfp_grant_over(conn->grants, seg, len))
-		kfp_give_grant(conn, answer->id, answer->gen, seg, NULL);
-	g = kfp_grant_over(conn->grants, seg, len);
-	if (g && !g->recalled)
-		g->used = jiffies;
+	if (!grants || (answer->device && conn->link.checks))
+		return NULL;
+	g = kfp_grant_over(grants, seg, le64_to_cpu(seg->len));
+	if (g) {
+		if (!g->recalled)
+			g->used = jiffies;
+		return NULL;
+	}
+	g = kfp_grant_free(grants);
+	if (!g) {
+		kfp_grant_make_room(grants);
+		return NULL;
+	}
+	*n = kfp_grant_new(g, seg, answer->device, place);
+	if (!*n)
+		return NULL;
+	g->given = true;
+	g->id = ++grants->last;
 	return g;
 }
+
+static void kfp_send_grant(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	struct kfw_frame f = { .type = KFW_GRANT, .id = answer->id, .gen = answer->gen };
+	struct kfi_link_place place[KFW_PLACES_MAX] __uninitialized;	/* @n of them are set */
+	struct kfp_grant *g;
+	int n;
+
+	g = kfp_grant_give(conn, answer, place, &n);
+	if (g) {
+		f.flags = (g->once ? KFW_F_ONCE : 0) | (g->lease.mr->persist ? KFW_F_COMMIT : 0);
+		f.rma_count = 1;
+		f.grant = g->slot;
+		f.grant_id = g->id;
+		f.len = g->len;
+		f.places = n;
+	}
+	kfp_send_frame(conn, &f);
+	if (g) {
+		kfp_send_segment(conn, g->addr, g->len, g->key);
+		kfp_send_places(conn, place, n);
+	}
+	kfp_answer_put(conn, answer);
+}
+
+static const struct kfp_answer_row kfp_rtw_row = {
+	.send = kfp_send_grant,
+};
+
+static int kfp_rx_rtw(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+	struct kfp_answer *answer;
+	int ret = kfp_rx_check_segments(conn, KFI_REMOTE_WRITE);
+
+	if (ret)
+		return ret;
+	if (rx->status)
+		return kfp_rx_ack(conn, rx->status);
+	answer = kfp_answer_get(conn, &kfp_rtw_row);
+	if (!answer)
+		return -EPROTO;
+	answer->device = rx->f.flags & KFW_F_DEVICE;
+	answer->seg0 = rx->segs[0];
+	spin_lock_bh(&conn->lock);
+	kfp_answer_queue(conn, answer);
+	spin_unlock_bh(&conn->lock);
+	return 0;
+}
+
+const struct kfp_frame_row kfp_rtw_frame = {
+	.request = true,
+	.receive = kfp_rx_rtw,
+};
 
 /* ---- owner: use ---- */
 
@@ -324,14 +377,26 @@ static struct kfp_grant *kfp_grant_named(const struct kfp_conn *conn)
 	const struct kfw_frame *f = &conn->rx.f;
 	struct kfp_grant *g = conn->grants ? conn->grants->given[f->grant] : NULL;
 
-	return g && g->id == f->grant_id ? g : NULL;
+	return g && g->given && g->id == f->grant_id ? g : NULL;
+}
+
+/* End a grant because of which no byte of the peer can land any more: its region may end. */
+static void kfp_grant_end(struct kfp_conn *conn, struct kfp_grant *g)
+{
+	g->given = false;
+	conn->tx.urgent -= g->recalled && !g->sent;
+	WARN_ON_ONCE(conn->ops->conceal(&conn->link, &g->x));	/* memory of a region: at once */
+	if (!g->once)
+		kfp_grant_uncount(conn, g->len);
+	kfi_mr_unlease(&g->lease);
 }
 
 /*
  * Handle a WRITE whose payload is in the memory of a grant. The region may have ended meanwhile,
  * and another one may have its key. Devices may write a place at any time between its get and its
- * put, so the contents of a place are valid only if the lease was not recalled until now. Return:
- * 0, perhaps with a status; -EPROTO.
+ * put, so the contents of a place are valid only if the lease was not recalled until now. The region
+ * is kept for the event; its owner does not have to wait for that. Return: 0, perhaps with a status;
+ * -EPROTO.
  */
 int kfp_rx_placed(struct kfp_conn *conn)
 {
@@ -354,6 +419,8 @@ int kfp_rx_placed(struct kfp_conn *conn)
 		rx->mr = NULL;
 		rx->status = EREMOTEIO;
 	}
+	if (g->once)
+		kfp_grant_end(conn, g);
 	rx->landed = true;
 	kfi_stat_add(&conn->ep->ep, placed, len);
 	return 0;
@@ -361,22 +428,11 @@ int kfp_rx_placed(struct kfp_conn *conn)
 
 /* ---- owner: recall ---- */
 
-/* End a grant because of which no byte of the peer can land any more: its region may end. */
-static void kfp_grant_end(struct kfp_conn *conn, struct kfp_grant *g)
-{
-	conn->grants->given[g->slot] = NULL;
-	conn->grants->bytes -= g->len;
-	conn->tx.urgent -= g->recalled && !g->sent;
-	WARN_ON_ONCE(conn->ops->conceal(&conn->link, &g->x));
-	kfp_account_grant(conn, -1, g->len);
-	kfp_grant_free(g);
-}
-
 static int kfp_rx_recalled(struct kfp_conn *conn)
 {
 	struct kfp_grant *g = kfp_grant_named(conn);
 
-	if (!g || !g->sent)
+	if (!g || !(g->sent || g->once))
 		return -EPROTO;
 	kfp_grant_end(conn, g);
 	return 0;
@@ -392,13 +448,6 @@ static void kfp_grant_clock(struct kfp_conn *conn, struct kfp_grant *g)
 	g->paused = conn->rx.paused;
 }
 
-/* RECALLED is due for a grant of the peer. */
-static void kfp_permit_return(struct kfp_conn *conn, struct kfp_permit *p)
-{
-	hlist_add_head(&p->entry, &conn->grants->returned);
-	conn->tx.urgent++;
-}
-
 /*
  * Begin the recalls that are due. No call waits for a grant that only makes room, so it has no
  * deadline.
@@ -411,10 +460,10 @@ static void kfp_grants_check(struct kfp_conn *conn)
 
 	for (i = 0; i < KFW_GRANTS_MAX; i++) {
 		p = conn->grants->permits[i];
-		if (p && p->recalled && hlist_unhashed(&p->entry) && !READ_ONCE(p->out))
+		if (p && p->given && p->recalled && !p->busy && !READ_ONCE(p->out))
 			kfp_permit_return(conn, p);
 		g = conn->grants->given[i];
-		if (!g || !READ_ONCE(g->ended))
+		if (!g || !g->given || !READ_ONCE(g->ended))
 			continue;
 		if (!g->recalled) {
 			g->recalled = true;
@@ -429,9 +478,10 @@ static void kfp_grants_check(struct kfp_conn *conn)
 }
 
 /*
- * Has the peer kept a grant for too long? RECALL and RECALLED go ahead of all other frames, and no
- * payload in front of them is long, so other bytes of the connection do not extend the time: a peer
- * that waits for a device may continue with other transfers for ever. While this side does not read,
+ * Has the peer kept a grant for too long? RECALL and RECALLED go ahead of all other frames, and only
+ * the payload of a write to the region may be long in front of them, so other bytes of the connection
+ * do not extend the time: a peer that waits for a device may continue with other transfers for ever.
+ * While this side does not read,
  * the answer may have arrived, but the owner of the region must not wait for ever: such pauses count
  * afterwards, up to peer_timeout_ms.
  */
@@ -444,7 +494,7 @@ static unsigned int kfp_recalls_late(struct kfp_conn *conn, unsigned long unused
 
 	for (i = 0; conn->grants && i < KFW_GRANTS_MAX; i++) {
 		g = conn->grants->given[i];
-		if (!g || !g->timed)
+		if (!g || !g->given || !g->timed)
 			continue;
 		pause = min(conn->rx.paused - g->paused, timeout);
 		late |= time_after(jiffies, g->since + timeout + pause);
@@ -472,50 +522,26 @@ static void kfp_grants_work(struct work_struct *work)
 
 /* ---- initiator ---- */
 
-/* Has the operation sent an RTW, whose answer has not arrived? A CTS ends @may_get_grant. */
-static bool kfp_op_awaits_grant(const struct kfi_oper *op)
+void kfp_permit_return(struct kfp_conn *conn, struct kfp_permit *p)
 {
-	u8 state = kfp_op(op)->state;
-
-	return kfp_op(op)->may_get_grant &&
-	       (state == KFP_OP_UNANSWERED || state == KFP_OP_REQUESTED);
+	p->given = false;
+	hlist_add_head(&p->entry, &conn->grants->returned);
+	conn->tx.urgent++;
 }
 
-/*
- * Handle a GRANT, the answer to the RTW of a write or of a place. The link checks the places when
- * they are used. Return: 0; -ENOMEM; -EPROTO if it answers no RTW or does not agree with it, if its
- * number is in use, or if its id is not new.
- */
-static int kfp_rx_grant(struct kfp_conn *conn)
+void kfp_permit_used(struct kfp_conn *conn, struct kfp_permit *p)
 {
-	const struct kfw_frame *f = &conn->rx.f;
-	const struct kfw_rma *seg = &conn->rx.segs[0];
-	struct kfi_oper *op = kfp_answered_op(conn, f);
-	struct kfp_grants *grants = conn->grants;
-	struct kfp_permit *p;
-	int ret;
+	p->busy = false;
+	if (p->once)
+		p->given = false;
+	else if (p->recalled && !READ_ONCE(p->out))
+		kfp_permit_return(conn, p);
+}
 
-	if (!grants || !op || !kfp_op_awaits_grant(op) || op->rma[0].key != le64_to_cpu(seg->key) ||
-	    le64_to_cpu(seg->len) != f->len || grants->permits[f->grant] || f->grant_id <= grants->newest)
-		return -EPROTO;
-	p = kzalloc(sizeof(*p), GFP_ATOMIC | __GFP_NOWARN);
-	if (!p)
-		return -ENOMEM;
-	ret = kfp_places_take(conn, f->len, &p->places);
-	if (ret) {
-		kfree(p);
-		return ret;
-	}
-	p->commits = f->flags & KFW_F_COMMIT;
-	p->slot = f->grant;
-	p->id = f->grant_id;
-	p->key = le64_to_cpu(seg->key);
-	p->addr = le64_to_cpu(seg->addr);
-	p->len = f->len;
-	grants->newest = p->id;
-	grants->permits[p->slot] = p;
-	hlist_add_head(&p->entry, &grants->by_key[hash_64(p->key, KFP_GRANT_BITS)]);
-	return 0;
+static bool kfp_permit_includes(const struct kfp_permit *p, const struct kfi_rma_iov *seg)
+{
+	return p->key == seg->key && seg->addr - p->addr <= p->len &&
+	       seg->len <= p->len - (seg->addr - p->addr);
 }
 
 struct kfp_permit *kfp_permit_over(const struct kfp_conn *conn, const struct kfi_rma_iov *seg)
@@ -523,34 +549,94 @@ struct kfp_permit *kfp_permit_over(const struct kfp_conn *conn, const struct kfi
 	struct kfp_permit *p;
 
 	hlist_for_each_entry(p, &conn->grants->by_key[hash_64(seg->key, KFP_GRANT_BITS)], entry)
-		if (p->key == seg->key && seg->addr - p->addr <= p->len &&
-		    seg->len <= p->len - (seg->addr - p->addr))
+		if (kfp_permit_includes(p, seg))
 			return p;
 	return NULL;
 }
 
-static void kfp_permit_free(struct kfp_conn *conn, struct kfp_permit *p)
+/* Return the object for the permit that the current frame gives; NULL: its number is in use. */
+static struct kfp_permit *kfp_permit_slot(struct kfp_grants *grants, const struct kfw_frame *f)
 {
-	hlist_del_init(&p->entry);
-	conn->grants->permits[p->slot] = NULL;
-	kfp_conceal(conn, &p->places);
-	kfree(p);
+	struct kfp_permit *p = grants->permits[f->grant];
+
+	if (p)
+		return p->given || !hlist_unhashed(&p->entry) ? NULL : p;
+	p = kzalloc(sizeof(*p), GFP_ATOMIC | __GFP_NOWARN);
+	grants->permits[f->grant] = p;
+	return p ?: ERR_PTR(-ENOMEM);
 }
 
 /*
- * The peer recalls a grant. Later writes use an RTW. The RECALLED follows the writes that the link
- * has accepted, and is not sent before the places of the grant have ended.
+ * Store the permit that a GRANT gives for the operation. The link checks the places when they are
+ * used. Return: the permit; ERR_PTR(-ENOMEM); ERR_PTR(-EPROTO) if it does not agree with the RTW, if
+ * its number is in use, or if its id is not new.
+ */
+static struct kfp_permit *kfp_permit_new(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	const struct kfw_frame *f = &conn->rx.f;
+	const struct kfw_rma *seg = &conn->rx.segs[0];
+	struct kfp_grants *grants = conn->grants;
+	struct kfp_permit *p;
+
+	if (!grants || op->rma[0].key != le64_to_cpu(seg->key) || le64_to_cpu(seg->len) != f->len ||
+	    f->grant_id <= grants->newest)
+		return ERR_PTR(-EPROTO);
+	p = kfp_permit_slot(grants, f);
+	if (IS_ERR_OR_NULL(p))
+		return p ?: ERR_PTR(-EPROTO);
+	p->once = f->flags & KFW_F_ONCE;
+	p->recalled = false;
+	p->commits = f->flags & KFW_F_COMMIT;
+	p->slot = f->grant;
+	p->op = op;
+	p->id = f->grant_id;
+	p->key = le64_to_cpu(seg->key);
+	p->addr = le64_to_cpu(seg->addr);
+	p->len = f->len;
+	if (kfp_places_read(conn, f->len, &p->places) ||
+	    (p->once && !kfp_permit_includes(p, &op->rma[0])))
+		return ERR_PTR(-EPROTO);
+	p->given = true;
+	grants->newest = p->id;
+	if (!p->once)
+		hlist_add_head(&p->entry, &grants->by_key[hash_64(p->key, KFP_GRANT_BITS)]);
+	return p;
+}
+
+/* Handle a GRANT, the answer to the RTW of a write or of a place. */
+static int kfp_rx_grant(struct kfp_conn *conn)
+{
+	struct kfi_oper *op = kfp_answered_op(conn, &conn->rx.f);
+	struct kfp_permit *p = NULL;
+
+	if (!op || kfp_op(op)->state != KFP_OP_REQUESTED || !kfp_op_row(op)->granted)
+		return -EPROTO;
+	if (conn->rx.f.places)
+		p = kfp_permit_new(conn, op);
+	return IS_ERR(p) ? PTR_ERR(p) : kfp_op_row(op)->granted(conn, op, p);
+}
+
+/*
+ * The peer recalls a grant. Later writes use an RTW, and so does the one write of a grant, unless a
+ * part of its payload was sent.
  */
 static int kfp_rx_recall(struct kfp_conn *conn)
 {
 	const struct kfw_frame *f = &conn->rx.f;
 	struct kfp_permit *p = conn->grants ? conn->grants->permits[f->grant] : NULL;
+	bool out;
 
 	if (!p || p->id != f->grant_id || p->recalled)
 		return -EPROTO;
+	out = kfp_permit_recall(p);
+	if (!p->given)
+		return 0;	/* its only WRITE, or RECALLED, has crossed this */
 	hlist_del_init(&p->entry);
-	if (!kfp_permit_recall(p))
-		kfp_permit_return(conn, p);
+	if (out || p->busy)
+		return 0;
+	if (p->once)
+		kfp_op(p->op)->permit = NULL;
+	kfp_permit_return(conn, p);
 	return 0;
 }
 
@@ -570,11 +656,11 @@ static void kfp_send_recalls(struct kfp_conn *conn)
 		p = hlist_entry(grants->returned.first, struct kfp_permit, entry);
 		f.grant = p->slot;
 		f.grant_id = p->id;
-		kfp_permit_free(conn, p);
+		hlist_del_init(&p->entry);
 	} else {
 		for (i = 0; i < KFW_GRANTS_MAX; i++) {
 			g = grants->given[i];
-			if (g && g->recalled && !g->sent)
+			if (g && g->given && g->recalled && !g->sent)
 				break;
 		}
 		if (WARN_ON_ONCE(i == KFW_GRANTS_MAX))
@@ -634,17 +720,21 @@ static void kfp_grants_end(struct kfp_conn *conn, int err)
 
 	if (!grants)
 		return;
-	for (i = 0; i < KFW_GRANTS_MAX; i++) {
-		if (grants->given[i])
+	for (i = 0; i < KFW_GRANTS_MAX; i++)
+		if (grants->given[i] && grants->given[i]->given)
 			kfp_grant_end(conn, grants->given[i]);
-		if (grants->permits[i])
-			kfp_permit_free(conn, grants->permits[i]);
-	}
 }
 
 static void kfp_grants_free(struct kfp_conn *conn)
 {
-	kfree(conn->grants);
+	struct kfp_grants *grants = conn->grants;
+	unsigned int i;
+
+	for (i = 0; grants && i < KFW_GRANTS_MAX; i++) {
+		kfree(grants->given[i]);
+		kfree(grants->permits[i]);
+	}
+	kfree(grants);
 	conn->grants = NULL;
 }
 

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * memory.c - memory to which the link of the other side writes directly.
+ * memory.c - memory to which the link of the other side writes directly, for one transfer.
  *
  * A link with ops->expose() can let the peer's link write to memory of this side. The protocols use
  * this for long payload. Its receiver exposes the destination and names the places in a frame:
  *
  *	RTS, CTS		the CTS has the places of the receive
  *	READ, TREAD		the request has the places of the reader's buffer
- *	RTW, CTS		a long write: the CTS has the places in the regions
  *
- * Places of a region can be granted for later writes, too (grant.c), and for devices of the peer
- * (device_place.c).
+ * Memory of regions, to which the peer writes on its own, is granted (grant.c).
  *
  * The sender posts the payload with the places, and behind it a DATA or READ_DATA frame with
  * KFW_F_PLACED. Payload that can't be exposed is sent as frames, so places are never needed.
  *
  *   kfp_expose()		exposes memory of an operation or of a receive
- *   kfp_expose_segments()	exposes memory of regions
  *   kfp_conceal()		ends that, when the payload has arrived or the link is closed. The
  *				link may end it later, and then calls kfi_link_concealed()
  *   kfp_places_take()		accepts the places that a frame of the peer names
@@ -33,11 +30,8 @@ static struct kfp_places *kfp_places_new(struct kfp_conn *conn)
 
 	places = spare ? list_entry(spare, struct kfp_places, entry) :
 			 kmem_cache_alloc(kfp_places_cache, GFP_ATOMIC | __GFP_NOWARN);
-	if (places) {
-		places->count = 0;
-		places->pieces = 0;
-		places->concealed = NULL;
-	}
+	if (places)
+		places->own = false;
 	return places;
 }
 
@@ -52,73 +46,29 @@ static void kfp_places_free(struct kfp_conn *conn, struct kfp_places *places)
 /* ---- memory of this side ---- */
 
 /*
- * Expose one piece of memory, which may be part of region @mr. Its places are added to those of
- * earlier pieces.
- */
-static bool kfp_expose_piece(struct kfp_conn *conn, struct kfp_places *places, struct kfi_mr *mr,
-			     u64 addr, const struct iov_iter *iter, u64 len)
-{
-	struct kfp_piece *piece = &places->piece[places->pieces];
-	int ret;
-
-	if (places->count == KFW_PLACES_MAX)
-		return false;
-	piece->x.mr = mr;
-	piece->x.addr = addr;
-	piece->x.lasting = false;
-	ret = conn->ops->expose(&conn->link, &piece->x, iter, len, places->place + places->count,
-				KFW_PLACES_MAX - places->count);
-	if (ret <= 0)
-		return false;
-	places->pieces++;
-	places->count += ret;
-	return true;
-}
-
-/*
  * Let the peer write to @len bytes of @iter, whose memory has to stay valid until kfp_conceal().
  * Return: the places, or NULL if the payload has to come in frames.
  */
 struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter, u64 len)
 {
 	struct kfp_places *places;
+	int n;
 
 	if (!conn->ops->expose || len < conn->ops->place_min)
 		return NULL;
 	places = kfp_places_new(conn);
-	if (!places || kfp_expose_piece(conn, places, NULL, 0, iter, len))
-		return places;
-	kfp_places_free(conn, places);
-	return NULL;
-}
-
-/* Has a region ended that has pieces? */
-bool kfp_places_ended(const struct kfp_places *places)
-{
-	const struct kfp_piece *piece;
-
-	for (piece = places->piece; piece < places->piece + places->pieces; piece++)
-		if (piece->x.mr && !kfi_mr_live(piece->x.mr, piece->key))
-			return true;
-	return false;
-}
-
-/* End the access of the peer to all pieces; then their regions may end. */
-static bool kfp_conceal_pieces(struct kfp_conn *conn, struct kfp_places *places)
-{
-	struct kfp_piece *piece;
-
-	for (; places->pieces; places->pieces--) {
-		piece = &places->piece[places->pieces - 1];
-		if (conn->ops->conceal(&conn->link, &piece->x))
-			return false;
-		if (!piece->x.mr)
-			continue;
-		kfi_mr_unhold(piece->x.mr);
-		kfi_mr_put(piece->x.mr);
+	if (!places)
+		return NULL;
+	places->x.mr = NULL;
+	places->x.lasting = false;
+	n = conn->ops->expose(&conn->link, &places->x, iter, len, places->place, KFW_PLACES_MAX);
+	if (n <= 0) {
+		kfp_places_free(conn, places);
+		return NULL;
 	}
-	places->count = 0;
-	return true;
+	places->count = n;
+	places->own = true;
+	return places;
 }
 
 /*
@@ -129,69 +79,19 @@ bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places)
 {
 	if (likely(!*places))
 		return true;
-	if (!kfp_conceal_pieces(conn, *places))
+	if ((*places)->own && conn->ops->conceal(&conn->link, &(*places)->x))
 		return false;
 	kfp_places_free(conn, *places);
 	*places = NULL;
 	return true;
 }
 
-/* Only memory of an operation or of a receive is concealed late, and that is one piece. */
 void kfp_concealed(struct kfp_conn *conn, struct kfi_exposed *x)
 {
-	struct kfp_places *places = container_of(x, struct kfp_places, piece[0].x);
+	struct kfp_places *places = container_of(x, struct kfp_places, x);
 
-	places->pieces = 0;
+	places->own = false;
 	places->concealed(conn, places->owner);
-}
-
-/*
- * Expose a segment of a region. The region is held, so that its end waits until the peer can't
- * write to it any more.
- */
-static bool kfp_expose_segment(struct kfp_conn *conn, struct kfp_places *places,
-			       const struct kfw_rma *seg)
-{
-	u64 key = le64_to_cpu(seg->key), len = le64_to_cpu(seg->len);
-	struct iov_iter iter;
-	struct kfi_mr *mr;
-
-	mr = kfi_mr_get(&conn->ep->ep, key, le64_to_cpu(seg->addr), len, KFI_REMOTE_WRITE, &iter);
-	if (IS_ERR(mr))
-		return false;
-	if (!kfi_mr_hold(mr, key))
-		goto put;
-	if (kfp_expose_piece(conn, places, mr, le64_to_cpu(seg->addr), &iter, len)) {
-		places->piece[places->pieces - 1].key = key;
-		return true;
-	}
-	kfi_mr_unhold(mr);
-put:
-	kfi_mr_put(mr);
-	return false;
-}
-
-/*
- * Expose all segments of a write, or none of them. Return: the places, or NULL if the payload has to
- * come in frames.
- */
-struct kfp_places *kfp_expose_segments(struct kfp_conn *conn, const struct kfw_rma *segs,
-				       unsigned int n)
-{
-	struct kfp_places *places;
-
-	if (!conn->ops->expose)
-		return NULL;
-	places = kfp_places_new(conn);
-	if (!places)
-		return NULL;
-	for (; n; n--, segs++)
-		if (segs->len && !kfp_expose_segment(conn, places, segs))
-			break;
-	if (!n)
-		return places;
-	WARN_ON_ONCE(!kfp_conceal(conn, &places));	/* memory of regions: at once */
-	return NULL;
 }
 
 /* ---- the regions that a frame names ---- */
@@ -232,37 +132,51 @@ void kfp_rx_put_mr(struct kfp_conn *conn)
 /* ---- memory of the peer ---- */
 
 /*
- * Store the places that the current frame names for @len bytes of payload. The link checks their
- * addresses when payload is posted to them. Return: 0; -ENOMEM; -EPROTO if they do not fit.
+ * Copy the places that the current frame names for @len bytes of payload. The link checks their
+ * addresses when payload is posted to them. Return: 0; -EPROTO if they do not fit.
  */
-int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to)
+int kfp_places_read(struct kfp_conn *conn, u64 len, struct kfp_places *places)
 {
 	struct kfp_rx *rx = &conn->rx;
 	const struct kfw_place *from = (void *)(rx->segs + rx->f.rma_count);
-	struct kfp_places *places;
 	u64 total = 0;
 	unsigned int i;
 
-	*to = NULL;
-	if (!rx->f.places)
-		return 0;
-	for (i = 0; i < rx->f.places; i++)
-		total += le32_to_cpu(from[i].len);
-	if (total != len || !conn->ops->expose)
-		return -EPROTO;
-	places = kfp_places_new(conn);
-	if (!places)
-		return -ENOMEM;
 	for (i = 0; i < rx->f.places; i++) {
 		places->place[i] = (struct kfi_link_place) {
 			.at = le64_to_cpu(from[i].at),
 			.len = le32_to_cpu(from[i].len),
 			.key = le32_to_cpu(from[i].key),
 		};
+		total += places->place[i].len;
 	}
 	places->count = rx->f.places;
-	*to = places;
-	return 0;
+	return total == len ? 0 : -EPROTO;
+}
+
+/*
+ * Store the places that the current frame names for @len bytes of payload, if it names any. Return:
+ * 0; -ENOMEM; -EPROTO if they do not fit.
+ */
+int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to)
+{
+	struct kfp_places *places;
+	int ret;
+
+	*to = NULL;
+	if (!conn->rx.f.places)
+		return 0;
+	if (!conn->ops->expose)
+		return -EPROTO;
+	places = kfp_places_new(conn);
+	if (!places)
+		return -ENOMEM;
+	ret = kfp_places_read(conn, len, places);
+	if (ret)
+		kfp_places_free(conn, places);
+	else
+		*to = places;
+	return ret;
 }
 
 /* ---- the life of a connection ---- */

@@ -37,7 +37,7 @@
 #include "message.h"
 #include "rma.h"
 
-#define KFP_GRANTS_BYTES	(32 << 10)	/* objects of all lasting grants, roughly */
+#define KFP_GRANTS_BYTES	(32 << 10)	/* objects of all grants, roughly */
 
 extern struct workqueue_struct *kfp_wq;		/* bound: data path outside of softirq */
 extern struct workqueue_struct *kfp_cm_wq;	/* unbound: handshakes */
@@ -115,7 +115,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @spare_places: struct kfp_places for reuse (L)
  * @reads: reads (L)
  * @writes: writes (L)
- * @grants: lasting grants in both directions; NULL if the link has no places
+ * @grants: grants in both directions; NULL if the link has no places
  * @tx: transmit side (L)
  * @rx: receive side (L)
  * @lock: protects the members from @credit_due to @orphaned

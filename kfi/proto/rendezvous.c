@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rendezvous.c - payload that its receiver requests: of a long message (message.c), and of a long
- * write (write.c).
+ * rendezvous.c - payload that its receiver requests: of a long message (message.c).
  *
  *	sender				receiver
  *	  request		--->			kfp_rdv_enqueue(), when the destination is known
@@ -58,8 +57,7 @@ static void kfp_rdv_grant(struct kfp_conn *conn)
 		rdvs->bytes += rdv->len;
 		rdv->slot = slot;
 		rdv->answer.row = &kfp_cts_row;
-		if (rdv->ops->granted)
-			rdv->ops->granted(conn, rdv);
+		rdv->ops->granted(conn, rdv);
 		kfp_answer_queue(conn, &rdv->answer);
 	}
 }
@@ -129,7 +127,7 @@ static bool kfp_rdv_accepts(const struct kfp_rdv *rdv, const struct kfw_frame *f
 		return false;
 	if (rdv->got)
 		return placed == rdv->placed;
-	return !placed || (rdv->places && rdv->places->pieces);
+	return !placed || (rdv->places && rdv->places->own);
 }
 
 static int kfp_rx_data(struct kfp_conn *conn)
@@ -159,25 +157,20 @@ const struct kfp_frame_row kfp_data_frame = {
 
 /* ---- sender ---- */
 
-/* Handle a CTS. A granted write keeps its position in the queue. */
 static int kfp_got_cts(struct kfp_conn *conn)
 {
 	const struct kfw_frame *f = &conn->rx.f;
 	struct kfi_oper *op = kfp_answered_op(conn, f);
 	int ret;
 
-	if (!op || kfp_op(op)->state != KFP_OP_REQUESTED)
+	if (!op || kfp_op(op)->state != KFP_OP_REQUESTED || kfp_op_row(op)->granted)
 		return -EPROTO;
 	ret = kfp_places_take(conn, op->len, &kfp_op(op)->places);
 	if (ret)
 		return ret;
 	kfp_op(op)->slot = f->slot;
-	kfp_op(op)->may_get_grant = false;	/* it goes ahead of the CTS */
 	kfp_op(op)->state = KFP_OP_GRANTED;
-	if (kfp_op_row(op)->granted)
-		kfp_op_row(op)->granted(conn, op, f->places);
-	else
-		list_move_tail(&op->link, &conn->tx.granted);
+	list_move_tail(&op->link, &conn->tx.granted);
 	return 0;
 }
 

@@ -8,59 +8,56 @@
 #include "rendezvous.h"
 
 #define KFP_RTW_AHEAD	8		/* first operations whose RTW may be sent */
-#define KFP_RTW_FAILURES	4	/* answers in a row without places: few RTWs follow */
+#define KFP_RTW_FAILURES	4	/* answers in a row without a grant: few RTWs follow */
+#define KFP_FEW_SEGS	4		/* segments of a write without an allocation */
 #define KFP_RTW_RETRY	64		/* then one of so many writes sends an RTW */
 
 /**
- * struct kfp_rtw - a long write of the peer, from its RTW to the last part of its payload, or from the
- *	first part to the last; all (L), except @rdv
- * @rdv: its rendezvous. Without an RTW only the slot KFW_SLOT_WRITE
- * @entry: entry in &kfp_writes.rtws or &kfp_writes.spare_rtws
- * @answer: the answer of the pool that the write needs, until its first part arrives; or NULL
- * @f: the RTW or WRITE
- * @segs: its segments: @few or an allocation
+ * struct kfp_rest - a write of the peer whose payload comes in parts, from the first part to the last;
+ *	all (L), except @rdv
+ * @rdv: has the slot KFW_SLOT_WRITE until the last part arrives
+ * @f: the WRITE
+ * @segs: its segments: @few or an allocation; NULL: there is no such write
  * @few: few segments
- * @rest: between two parts in frames: what &kfp_rx has of the write while a part arrives
- * @left: between two parts in frames: bytes of the current segment that are to come
- * @ended: when it was noticed that a region that is exposed has ended, in jiffies; 0: not yet
+ * @mr: between two parts: what &kfp_rx has of the write while a part arrives, and so are the
+ *	members up to @status
+ * @key: see @mr
+ * @iter: see @mr
+ * @commit: see @mr
+ * @seg: see @mr
+ * @status: see @mr
+ * @left: between two parts: bytes of the current segment that are to come
  */
-struct kfp_rtw {
+struct kfp_rest {
 	struct kfp_rdv		rdv;
-	struct list_head	entry;
-	struct kfp_answer	*answer;
 	struct kfw_frame	f;
 	struct kfw_rma		*segs;
-	struct kfw_rma		few[KFP_RTW_SEGS];
-	struct {
-		struct kfi_mr		*mr;
-		u64			key;
-		struct iov_iter		iter;
-		struct kfp_answer	*commit;
-		u16			seg;
-		u16			status;
-	} rest;
+	struct kfw_rma		few[KFP_FEW_SEGS];
+	struct kfi_mr		*mr;
+	u64			key;
+	struct iov_iter		iter;
+	struct kfp_answer	*commit;
+	u16			seg;
+	u16			status;
 	u64			left;
-	unsigned long		ended;
 };
 
 /**
  * struct kfp_writes - writes of a connection; all (L)
- * @rtw_failed: longest write whose answer had no places
+ * @rtw_failed: longest write that was given no grant
  * @rtw_failures: such answers in a row, for writes up to that length
  * @rtw_skips: long writes without an RTW since then
- * @rtws: struct kfp_rtw: writes of the peer that wait for their slot or for DATA
- * @part: the write of which a part arrives that is not the only one, or NULL
+ * @part: a part of @rest arrives
  * @part_left: bytes of this part behind &kfi_link.left
- * @spare_rtws: struct kfp_rtw for reuse
+ * @rest: the write that comes in parts; there is one at a time
  */
 struct kfp_writes {
 	u64			rtw_failed;
 	u8			rtw_failures;
 	u8			rtw_skips;
-	struct list_head	rtws;
-	struct kfp_rtw		*part;
+	bool			part;
 	u64			part_left;
-	struct kfp_spares	spare_rtws;
+	struct kfp_rest		rest;
 };
 
 /**
@@ -83,7 +80,7 @@ void kfp_returned_sent(struct kfp_conn *conn);
 
 extern const struct kfp_protocol kfp_write_protocol, kfp_read_protocol;
 extern const struct kfp_op_row kfp_write_op, kfp_read_op, kfp_atomic_op, kfp_fetch_op;
-extern const struct kfp_frame_row kfp_write_frame, kfp_rtw_frame;
+extern const struct kfp_frame_row kfp_write_frame;
 extern const struct kfp_frame_row kfp_read_frame, kfp_read_data_frame;
 extern const struct kfp_frame_row kfp_atomic_frame;
 

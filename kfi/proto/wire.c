@@ -44,9 +44,8 @@ static const struct kfw_rule {
 	[KFW_BYE]	= {},
 	[KFW_ATOMIC]	= { .flags = KFW_F_CQ_DATA | KFW_F_FETCH | KFW_F_COMPARE | KFW_F_COMMIT,
 			    .segments = true, .atomic = true },
-	[KFW_RTW]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_DEVICE, .segments = true },
-	[KFW_GRANT]	= { .flags = KFW_F_COMMIT, .segments = true, .places = true,
-			    .grant = KFW_ALWAYS },
+	[KFW_RTW]	= { .flags = KFW_F_DEVICE, .segments = true },
+	[KFW_GRANT]	= { .flags = KFW_F_COMMIT | KFW_F_ONCE, .places = true, .grant = KFW_ALWAYS },
 	[KFW_RECALL]	= { .grant = KFW_ALWAYS },
 	[KFW_RECALLED]	= { .grant = KFW_ALWAYS },
 };
@@ -55,32 +54,27 @@ static bool kfw_segments_ok(const struct kfw_rule *rule, const struct kfw_frame 
 {
 	if (rule->segments)
 		return f->rma_count >= 1 && f->rma_count <= KFW_RMA_MAX;
-	return f->rma_count == (f->flags & KFW_F_INV ? 1 : 0);
+	return f->rma_count == (f->flags & KFW_F_INV || (f->type == KFW_GRANT && f->places) ? 1 : 0);
 }
 
 /*
- * A lasting grant has a number and an id. The GRANT that gives it has one segment and names places,
- * and each WRITE that uses it has one segment, which is bounded unless devices have written it.
+ * A grant has a number and an id. The GRANT that gives it has one segment and names places, and a
+ * WRITE that uses it has one segment. A GRANT without places gives none.
  */
 static bool kfw_grant_ok(const struct kfw_rule *rule, const struct kfw_frame *f)
 {
 	if (rule->grant != KFW_ALWAYS && !(rule->grant & f->flags))
 		return true;
+	if (f->type == KFW_GRANT && !f->places)
+		return !f->grant && !f->grant_id && !f->flags && !f->len;
 	if (f->grant >= KFW_GRANTS_MAX || !f->grant_id || f->rma_count > 1)
 		return false;
-	if (f->type == KFW_WRITE && !(f->flags & KFW_F_DEVICE) && f->len > KFW_GRANTED_MAX)
-		return false;
-	return f->type != KFW_GRANT || (f->places && f->len);
+	return f->type != KFW_GRANT || f->len;
 }
 
-/*
- * A place of devices is one segment that is not empty. Its RTW requests nothing else, and its WRITE
- * uses a lasting grant.
- */
+/* What devices have written is not empty, and its WRITE uses a grant and requests nothing else. */
 static bool kfw_device_ok(const struct kfw_frame *f)
 {
-	if (f->type == KFW_RTW)
-		return f->flags == KFW_F_DEVICE && f->rma_count == 1 && f->len;
 	return f->type != KFW_WRITE || (f->flags == (KFW_F_DEVICE | KFW_F_PLACED) && f->len);
 }
 
@@ -249,6 +243,8 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 	if ((f->flags & ~rule->flags) || (~f->flags & rule->must) || !kfw_segments_ok(rule, f))
 		return -EPROTO;
 	if (f->places > (rule->places ? KFW_PLACES_MAX : 0))
+		return -EPROTO;
+	if (f->type == KFW_RTW && (f->rma_count != 1 || !f->len))
 		return -EPROTO;
 	if ((rule->grant && !kfw_grant_ok(rule, f)) ||
 	    (f->flags & KFW_F_DEVICE && !kfw_device_ok(f)))

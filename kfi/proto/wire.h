@@ -31,8 +31,7 @@
 #define KFW_PAYLOAD_MAX		(1ULL << 30)	/* longest message, write or read */
 #define KFW_FRAME_MAX		(256U << 10)	/* payload of one frame; more follows in others */
 #define KFW_ATOMIC_MAX		512		/* target bytes of one atomic operation */
-#define KFW_GRANTED_MAX		(4U << 20)	/* bytes of a WRITE to a lasting grant, not divided */
-#define KFW_GRANTS_MAX		64		/* lasting grants that one side gives at a time */
+#define KFW_GRANTS_MAX		64		/* grants that one side gives at a time */
 #define KFW_SLOT_WRITE		64		/* DATA: slot of the rest of a WRITE; no CTS has it */
 
 #define KFW_AUTH_LEN		32		/* a random number or a proof */
@@ -118,16 +117,16 @@ enum kfw_type {
 	KFW_CREDIT,	/* carries only the credit fields */
 	KFW_BYE,	/* orderly end: no frame follows */
 	KFW_ATOMIC,	/* atomic operation: segments, operands, compare values */
-	KFW_RTW,	/* request to write: segments. After the CTS, DATA replaces the WRITE */
-	KFW_GRANT,	/* answer to an RTW: places of a segment, also for later writes */
-	KFW_RECALL,	/* the grant @slot must not be used any more */
-	KFW_RECALLED,	/* answer: nothing is written because of @slot after this frame */
+	KFW_RTW,	/* request to write: a segment */
+	KFW_GRANT,	/* answer to an RTW: places of a segment, or none */
+	KFW_RECALL,	/* the grant must not be used any more */
+	KFW_RECALLED,	/* nothing is written because of the grant after this frame */
 	KFW_TYPES
 };
 
 /* Flags of a frame */
 #define KFW_F_TAGGED	0x001	/* MSG, RTS, TREAD: matched by tag */
-#define KFW_F_CQ_DATA	0x002	/* MSG, RTS, WRITE, RTW, ATOMIC: @data is valid */
+#define KFW_F_CQ_DATA	0x002	/* MSG, RTS, WRITE, ATOMIC: @data is valid */
 #define KFW_F_ACK	0x004	/* MSG: an ACK is due when the payload has arrived */
 #define KFW_F_LAZY	0x008	/* MSG, WRITE: the ACK may be delayed */
 #define KFW_F_RMA	0x010	/* RTS: tagged RMA write; TREAD: always set */
@@ -137,6 +136,7 @@ enum kfw_type {
 #define KFW_F_FETCH	0x100	/* ATOMIC: the old values are returned */
 #define KFW_F_COMPARE	0x200	/* ATOMIC: compare values follow the operands */
 #define KFW_F_DEVICE	0x400	/* RTW: devices will write. WRITE with PLACED: they have written */
+#define KFW_F_ONCE	0x800	/* GRANT: for one WRITE, which ends it */
 
 /**
  * struct kfw_hdr - header of a frame
@@ -145,7 +145,7 @@ enum kfw_type {
  * @flags: KFW_F_*
  * @rma_count: number of segments that follow
  * @slot: CTS, DATA: the receiver's number for the granted payload. DATA: KFW_SLOT_WRITE
- * @grant: GRANT, RECALL, RECALLED, WRITE with KFW_F_PLACED: number of the lasting grant
+ * @grant: GRANT, RECALL, RECALLED, WRITE with KFW_F_PLACED: number of the grant
  * @status: ACK: 0 or a positive errno
  * @op: ATOMIC: the operation, numbered as in libfabric's enum fi_op
  * @datatype: ATOMIC: the type of the elements, numbered as in libfabric's enum fi_datatype
@@ -155,10 +155,10 @@ enum kfw_type {
  *	this frame may send
  * @credit_tag: cumulative limit of tagged message units
  * @payload: bytes behind the segments and places
- * @len: length of the message, or of all that is written. RTS, READ, TREAD, RTW: of the payload to
- *	come. DATA, READ_DATA: of this part. GRANT: of the segment. ATOMIC: of the targets
+ * @len: length of the message, or of all that is written. RTS, READ, TREAD: of the payload to
+ *	come. DATA, READ_DATA: of this part. RTW, GRANT: of the segment. ATOMIC: of the targets
  * @tag: MSG, RTS, TREAD: tag of the message
- * @grant_id: with @grant: id of the lasting grant, greater than that of each earlier grant of its
+ * @grant_id: with @grant: id of the grant, greater than that of each earlier grant of its
  *	owner on the connection
  * @data: remote CQ data of the message
  *

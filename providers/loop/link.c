@@ -268,7 +268,5 @@ const struct kfi_link_ops loop_link_ops = {
 	.expose		= loop_expose,
 	.conceal	= loop_conceal,
 	.pages		= loop_pages,
-	.pin		= loop_pin,
-	.fence		= loop_fence,
 	.unpin		= loop_unpin,
 };

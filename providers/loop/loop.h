@@ -142,14 +142,12 @@ struct loop_pipe {
  * @pipe: the pipe; NULL before the call and after the close
  * @nr: index of the own end in &loop_pipe.end
  * @id: number of this side, as the peer knows it
- * @pinned: region of the place that loop_pages() has described last, for loop_pin()
  */
 struct loop_link {
 	struct kfi_link		link;
 	struct loop_pipe	*pipe;
 	u8			nr;
 	u64			id;
-	struct kfi_mr		*pinned;
 };
 
 static inline struct loop_ep *to_loop_ep(struct kfi_ep *ep)
@@ -210,10 +208,8 @@ int loop_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_i
 int loop_conceal(struct kfi_link *link, struct kfi_exposed *x);
 void loop_conceal_all(struct loop_end *self);
 int loop_place(struct loop_end *to, struct kfi_unit *unit);
-int loop_pages(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n, u64 at,
+void *loop_pages(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n, u64 at,
 	       u64 len, struct kfi_dev_place *to);
-void *loop_pin(struct kfi_link *link);
-int loop_fence(void *pin, const struct kfi_dev_place *place);
-void loop_unpin(void *pin);
+int loop_unpin(void *pin, const struct kfi_dev_place *place);
 
 #endif /* _KFI_LOOP_H */

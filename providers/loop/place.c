@@ -150,8 +150,8 @@ int loop_place(struct loop_end *to, struct kfi_unit *unit)
  * a pin holds the region: its end waits until the consumer's device has finished, even if the
  * connection ends before that.
  */
-int loop_pages(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n, u64 at,
-	       u64 len, struct kfi_dev_place *to)
+void *loop_pages(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n, u64 at,
+		 u64 len, struct kfi_dev_place *to)
 {
 	struct loop_end *other = loop_other(link);
 	struct loop_exposure *e;
@@ -173,26 +173,17 @@ int loop_pages(struct kfi_link *link, const struct kfi_link_place *place, unsign
 	}
 	spin_unlock(&other->places_lock);
 	if (!mr)
-		return ret;
+		return ERR_PTR(ret);
 	ret = kfi_place_fill(to, iter);
-	if (ret)
-		kfi_mr_unhold(mr);
-	to_loop_link(link)->pinned = mr;
-	return ret;
-}
-
-void *loop_pin(struct kfi_link *link)
-{
-	return to_loop_link(link)->pinned;
+	if (!ret)
+		return mr;
+	kfi_mr_unhold(mr);
+	return ERR_PTR(ret);
 }
 
 /* Memory is coherent: the bytes of a device are visible when its completion is. */
-int loop_fence(void *pin, const struct kfi_dev_place *place)
-{
-	return 0;
-}
-
-void loop_unpin(void *pin)
+int loop_unpin(void *pin, const struct kfi_dev_place *place)
 {
 	kfi_mr_unhold(pin);
+	return 0;
 }

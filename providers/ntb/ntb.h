@@ -307,7 +307,7 @@ enum {
  * @closing: the CLOSE is due or was sent (L)
  * @returned: the CLOSE of the peer has come. Written under @lock
  * @leaving: the connection is closed, and counted in &nt_dev.leaving
- * @pins: places that devices of this machine write, and fences that have failed; see nt_pin()
+ * @pins: places that devices of this machine write, and fences that have failed; see nt_place_pages()
  * @held: the CLOSE that was sent last has NTW_C_HELD. Written under @lock
  * @held_work: sends another CLOSE when no pin is left
  * @stalled: @stall is in &nt_dev.stalled (L)
@@ -531,11 +531,9 @@ int nt_mr_reg(struct kfi_mr *mr);		/* process context, these two */
 void nt_mr_dereg(struct kfi_mr *mr);
 
 /* place.c: memory of the peer that devices write; operations of &struct kfi_link_ops */
-int nt_place_pages(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n,
-		   u64 at, u64 len, struct kfi_dev_place *to);
-void *nt_pin(struct kfi_link *link);
-int nt_fence(void *pin, const struct kfi_dev_place *place);
-void nt_unpin(void *pin);
+void *nt_place_pages(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n,
+		     u64 at, u64 len, struct kfi_dev_place *to);
+int nt_unpin(void *pin, const struct kfi_dev_place *place);
 /*
  * A CLOSE is about to be sent. Return: true if there are pins, so another CLOSE follows. The caller
  * holds @s->lock

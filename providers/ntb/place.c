@@ -4,11 +4,9 @@
  * pages.c finds their pages. docs/wire-ntb-endpoints.md, "Places", gives the reasons.
  *
  *   nt_place_pages()	finds the pages of a grant of the peer, for a consumer
- *   nt_pin()		is called when the consumer gets the pages
- *   nt_fence()		waits until the bytes that its devices have written have arrived
- *   nt_unpin()		is called when the consumer has released the place. If the connection has
- *			ended meanwhile, the peer still waits for the CLOSE after which nothing is
- *			written any more
+ *   nt_unpin()		waits until the bytes that its devices have written have arrived. If the
+ *			connection has ended meanwhile, the peer still waits for the CLOSE after which
+ *			nothing is written any more
  */
 #include <linux/bvec.h>
 #include "ntb.h"
@@ -17,8 +15,8 @@
  * A connection whose CLOSE is due or was sent gets no pages: the CLOSE tells the peer whether
  * devices may still write.
  */
-int nt_place_pages(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n,
-		   u64 at, u64 len, struct kfi_dev_place *to)
+void *nt_place_pages(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n,
+		     u64 at, u64 len, struct kfi_dev_place *to)
 {
 	struct kfi_unit unit = { .place = place, .nplaces = n };
 	struct nt_stream *s = nt_stream_of(link);
@@ -29,20 +27,16 @@ int nt_place_pages(struct kfi_link *link, const struct kfi_link_place *place, un
 	int ret;
 
 	if (s->ended || s->closing || s->state != NT_OPEN || nt_stream_over(s))
-		return -EOPNOTSUPP;
+		return ERR_PTR(-EOPNOTSUPP);
 	if (nt_places_cut(&unit, at, len, false, cut, &count) != len)
-		return -EPROTO;
+		return ERR_PTR(-EPROTO);
 	ret = nt_pages(s->dev->link, cut, count, bv);
 	if (ret)
-		return ret == -EINVAL ? -EPROTO : -EOPNOTSUPP;
+		return ERR_PTR(ret == -EINVAL ? -EPROTO : -EOPNOTSUPP);
 	iov_iter_bvec(&iter, ITER_DEST, bv, count, len);
-	return kfi_place_fill(to, iter);
-}
-
-void *nt_pin(struct kfi_link *link)
-{
-	struct nt_stream *s = nt_stream_of(link);
-
+	ret = kfi_place_fill(to, iter);
+	if (ret)
+		return ERR_PTR(ret);
 	refcount_inc(&s->ref);
 	atomic_inc(&s->pins);
 	nt_pages_pin(s->dev->link);
@@ -52,30 +46,23 @@ void *nt_pin(struct kfi_link *link)
 /*
  * If it is not known whether all bytes have arrived, the life has to end. Until it does, no CLOSE
  * may tell the peer that nothing is written any more, so the number of pins never becomes 0 again.
+ * The caller may hold the lock of this or another connection, so a work item sends the CLOSE.
  */
-int nt_fence(void *pin, const struct kfi_dev_place *place)
+int nt_unpin(void *pin, const struct kfi_dev_place *place)
 {
 	struct nt_stream *s = pin;
 	int ret = nt_pages_fence(s->dev->link, s->life, place->bvec, place->fid.count);
+	bool last = false;
 
-	if (ret == -EIO) {
-		atomic_inc(&s->pins);
+	if (ret == -EIO)
 		nt_link_fault(s->dev->link, s->life, "the peer's memory can't be read");
-	}
-	return ret;
-}
-
-/* The caller may hold the lock of this or another connection, so a work item sends the CLOSE. */
-void nt_unpin(void *pin)
-{
-	struct nt_stream *s = pin;
-	bool last;
-
 	nt_pages_unpin(s->dev->link);
 	/* A full barrier; pairs with nt_stream_note_held() */
-	last = atomic_dec_and_test(&s->pins);
+	if (ret != -EIO)
+		last = atomic_dec_and_test(&s->pins);
 	if (!last || !READ_ONCE(s->held) || !queue_work(nt_cm_wq, &s->held_work))
 		nt_stream_put(s);
+	return ret;
 }
 
 bool nt_stream_note_held(struct nt_stream *s)

@@ -423,7 +423,5 @@ const struct kfi_link_ops nt_link_ops = {
 	.conceal	= nt_conceal,
 
 	.pages		= nt_place_pages,
-	.pin		= nt_pin,
-	.fence		= nt_fence,
 	.unpin		= nt_unpin,
 };

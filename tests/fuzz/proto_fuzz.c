@@ -40,27 +40,36 @@ static void check_places(const struct kfw_frame *f)
 	PROMISE(!data || f->payload == (f->flags & KFW_F_PLACED ? 0 : f->len));
 }
 
-/* A frame about a lasting grant names one that there may be, and at most one segment. */
+/*
+ * A frame about a grant names one that there may be, and at most one segment. A GRANT without places
+ * gives none.
+ */
 static void check_grant(const struct kfw_frame *f)
 {
 	bool uses = f->type == KFW_WRITE && f->flags & KFW_F_PLACED;
 
 	if (!uses && f->type != KFW_GRANT && f->type != KFW_RECALL && f->type != KFW_RECALLED)
 		return;
-	PROMISE(f->grant < KFW_GRANTS_MAX && f->grant_id && !f->payload);
+	PROMISE(!f->payload);
+	if (f->type == KFW_GRANT && !f->places) {
+		PROMISE(!f->grant && !f->grant_id && !f->len && !f->flags && !f->rma_count);
+		return;
+	}
+	PROMISE(f->grant < KFW_GRANTS_MAX && f->grant_id);
 	PROMISE(f->rma_count == (uses || f->type == KFW_GRANT ? 1 : 0));
-	PROMISE(f->type != KFW_GRANT || (f->places && f->len && !(f->flags & ~KFW_F_COMMIT)));
+	PROMISE(f->type != KFW_GRANT || (f->len && !(f->flags & ~(KFW_F_COMMIT | KFW_F_ONCE))));
 	PROMISE(uses || f->type == KFW_GRANT || !f->flags);
-	PROMISE(!uses || f->flags & KFW_F_DEVICE || f->len <= KFW_GRANTED_MAX);
 }
 
-/* A place of devices is one segment, and nothing else is asked for it, or said about it. */
-static void check_device_place(const struct kfw_frame *f)
+/* An RTW is for one segment, and so is what devices have written; nothing else is said about it. */
+static void check_rtw(const struct kfw_frame *f)
 {
-	if (!(f->flags & KFW_F_DEVICE) || (f->type != KFW_RTW && f->type != KFW_WRITE))
+	PROMISE(!(f->flags & KFW_F_DEVICE) || f->type == KFW_RTW || f->type == KFW_WRITE);
+	if (f->type != KFW_RTW && !(f->flags & KFW_F_DEVICE))
 		return;
 	PROMISE(f->rma_count == 1 && f->len && !f->payload);
-	PROMISE(f->flags == (f->type == KFW_RTW ? KFW_F_DEVICE : KFW_F_DEVICE | KFW_F_PLACED));
+	PROMISE(f->type == KFW_RTW ? !(f->flags & ~KFW_F_DEVICE) :
+				     f->flags == (KFW_F_DEVICE | KFW_F_PLACED));
 }
 
 /*
@@ -98,14 +107,11 @@ static void check_frame(const struct kfw_hdr *hdr)
 		(f.rma_count && f.payload == (f.flags & KFW_F_PLACED ? 0 :
 					      f.len < KFW_FRAME_MAX ? f.len : KFW_FRAME_MAX)));
 	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE || f.type == KFW_ATOMIC ||
-		f.type == KFW_RTW || f.type == KFW_GRANT);
+		f.type == KFW_GRANT);
 	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE ||
 		!(f.flags & (KFW_F_FETCH | KFW_F_COMPARE)));
-	PROMISE(f.type != KFW_RTW ||
-		(f.rma_count && !f.payload &&
-		 !(f.flags & ~(KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_DEVICE))));
 	check_places(&f);
-	check_device_place(&f);
+	check_rtw(&f);
 	check_grant(&f);
 	PROMISE(f.type != KFW_READ || (f.rma_count && !f.payload));
 	PROMISE(f.type != KFW_ATOMIC ||
@@ -183,7 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hdr.rma_count = htole16(1);
 	}
 	if (data[0] & 128) {
-		hdr.type = data[0] & 4 ? KFW_WRITE : KFW_RTW;
+		hdr.type = data[0] & 4 ? KFW_WRITE : KFW_GRANT;
 		hdr.flags |= htole16(KFW_F_COMMIT);
 	}
 	check_values(data + 1, size - 1);
@@ -191,7 +197,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* Frames with places: a random header seldom has one of these types. */
 	hdr.type = types[size % sizeof(types)];
 	hdr.flags &= hdr.type == KFW_TREAD ? htole16(KFW_F_TAGGED | KFW_F_RMA) :
-					     htole16(KFW_F_PLACED | KFW_F_DEVICE | KFW_F_COMMIT);
+					     htole16(KFW_F_PLACED | KFW_F_DEVICE | KFW_F_COMMIT |
+						     KFW_F_ONCE);
 	hdr.places &= 0x1f;
 	check_frame(&hdr);
 	hdr.rma_count = htole16(1);

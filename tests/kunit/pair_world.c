@@ -479,13 +479,14 @@ static void pm_devices_arrive(void)
 }
 
 /* All places of a piece of memory have its key. */
-static int pm_pages(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n,
-		    u64 at, u64 len, struct kfi_dev_place *to)
+static void *pm_pages(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n,
+		      u64 at, u64 len, struct kfi_dev_place *to)
 {
 	struct pm_link *kl = to_pm(link);
 	struct pm_exposure *ex;
 	struct iov_iter iter;
 	bool known;
+	int ret;
 
 	spin_lock(&kl->wire->lock);
 	ex = pm_exposed(&kl->wire->side[!kl->nr], place->key);
@@ -494,28 +495,22 @@ static int pm_pages(struct kfi_link *link, const struct kfi_link_place *place, u
 		iter = ex->iter;
 	spin_unlock(&kl->wire->lock);
 	if (!known)
-		return -EPROTO;
+		return ERR_PTR(-EPROTO);
 	iov_iter_advance(&iter, at);
 	iov_iter_truncate(&iter, len);
-	return kfi_place_fill(to, iter);
-}
-
-static int pm_fence(void *pin, const struct kfi_dev_place *place)
-{
-	atomic_inc(&pm.fences);
-	pm_devices_arrive();
-	return pm.fence_err;
-}
-
-static void *pm_pin(struct kfi_link *link)
-{
+	ret = kfi_place_fill(to, iter);
+	if (ret)
+		return ERR_PTR(ret);
 	atomic_inc(&pm.pins);
 	return &pm.pins;
 }
 
-static void pm_unpin(void *pin)
+static int pm_unpin(void *pin, const struct kfi_dev_place *place)
 {
+	atomic_inc(&pm.fences);
+	pm_devices_arrive();
 	atomic_dec((atomic_t *)pin);
+	return pm.fence_err;
 }
 
 /* ---- life of a link ---- */
@@ -778,8 +773,6 @@ static const struct kfi_link_ops pm_ops = {
 	.expose		= pm_expose,
 	.conceal	= pm_conceal,
 	.pages		= pm_pages,
-	.fence		= pm_fence,
-	.pin		= pm_pin,
 	.unpin		= pm_unpin,
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lasting grants of the message protocol between two endpoints whose links have places, see
+ * Grants of the message protocol between two endpoints whose links have places, see
  * pair_world.h. Endpoint 0 writes to regions of endpoint 1, so it has end 0 of the wire. A write to
  * places that are not exposed is a stray, which fails each test at its end.
  */
@@ -58,14 +58,19 @@ static bool pg_broken(void)
 	return pm_closed(0) && pm_closed(1);
 }
 
-/* Write twice: there is a grant then. The last connection may still be about to end. */
+/*
+ * Write twice, at first perhaps over a connection that is about to end. Then there is a lasting grant:
+ * the third write needs no RTW.
+ */
 static void pg_granted(u64 key)
 {
-	int before = pg_frames(KFW_GRANT);
+	int rtws;
 
 	KUNIT_ASSERT_TRUE(pm.test, fake_soon(!pg_write(key, 0, PG_LEN, 1)));
 	KUNIT_ASSERT_EQ(pm.test, 0, pg_write(key, 0, PG_LEN, 2));
-	KUNIT_ASSERT_EQ(pm.test, before + 1, pg_frames(KFW_GRANT));
+	rtws = pg_frames(KFW_RTW);
+	KUNIT_ASSERT_EQ(pm.test, 0, pg_write(key, 0, PG_LEN, 3));
+	KUNIT_ASSERT_EQ(pm.test, rtws, pg_frames(KFW_RTW));
 }
 
 static int pg_init(struct kunit *test)
@@ -89,10 +94,7 @@ static void pg_exit(struct kunit *test)
 
 /* ---- one round trip ---- */
 
-/*
- * Of many writes two send an RTW, and the second gets a lasting grant. The others are one WRITE
- * with PLACED each.
- */
+/* Of many writes two send an RTW, and the second gets a lasting grant. Each is one WRITE. */
 static void second_write_granted(struct kunit *test)
 {
 	int i;
@@ -100,27 +102,20 @@ static void second_write_granted(struct kunit *test)
 	for (i = 0; i < 40; i++)
 		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, i));
 	KUNIT_EXPECT_EQ(test, 2, pg_frames(KFW_RTW));
-	KUNIT_EXPECT_EQ(test, 1, pg_frames(KFW_GRANT));
-	KUNIT_EXPECT_EQ(test, 2, pg_frames(KFW_CTS));
-	KUNIT_EXPECT_EQ(test, 38, pg_frames(KFW_WRITE));
+	KUNIT_EXPECT_EQ(test, 2, pg_frames(KFW_GRANT));
+	KUNIT_EXPECT_EQ(test, 40, pg_frames(KFW_WRITE));
 	KUNIT_EXPECT_EQ(test, 40ll * PG_LEN, atomic64_read(&pm.placed));
 }
 
-#define PG_LONG		(KFW_GRANTED_MAX + 1)
+#define PG_LONG		(4 * KFW_FRAME_MAX + 1)
 
-/*
- * The payload of a write to a lasting grant is not divided, so a write that is too long for that sends
- * an RTW, and its payload comes in parts.
- */
-static void long_write_sends_rtw(struct kunit *test)
+/* The payload of a long write goes to the memory of a grant in parts, which have no frames. */
+static void long_write_in_parts(struct kunit *test)
 {
 	static const struct {
 		u32 len;
-		int rtws, parts;
-	} writes[] = {
-		{ PG_LEN, 1, 1 }, { PG_LEN, 2, 2 }, { KFW_GRANTED_MAX, 2, 2 },
-		{ PG_LONG, 3, 3 + KFW_GRANTED_MAX / KFW_FRAME_MAX },
-	};
+		int rtws;
+	} writes[] = { { PG_LONG, 1 }, { PG_LEN, 2 }, { KFW_FRAME_MAX, 2 }, { PG_LONG, 2 } };
 	u8 *from = kvmalloc(PG_LONG, GFP_KERNEL), *to = kvmalloc(PG_LONG, GFP_KERNEL);
 	struct kfid_mr *mr;
 	int i;
@@ -135,11 +130,44 @@ static void long_write_sends_rtw(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, pm_wait_one());
 		KUNIT_EXPECT_EQ(test, 0, memcmp(from, to, writes[i].len));
 		KUNIT_EXPECT_EQ(test, writes[i].rtws, pg_frames(KFW_RTW));
-		KUNIT_EXPECT_EQ(test, writes[i].parts, pg_frames(KFW_DATA));
+		KUNIT_EXPECT_EQ(test, i + 1, pg_frames(KFW_WRITE));
 	}
-	KUNIT_EXPECT_EQ(test, 1, pg_frames(KFW_GRANT));
+	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_DATA));
 	KUNIT_EXPECT_TRUE(test, fake_soon(!atomic_read(&pm.refs)));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kvfree(from);
+	kvfree(to);
+}
+
+/*
+ * The region ends while parts of a payload have been sent: RECALLED waits for the WRITE, and nothing
+ * lands behind it.
+ */
+static void closes_between_parts(struct kunit *test)
+{
+	u8 *to = kvmalloc(PG_LONG, GFP_KERNEL), *from = kvzalloc(PG_LONG, GFP_KERNEL);
+	struct kfid_mr *mr;
+	int round, err;
+
+	KUNIT_ASSERT_TRUE(test, from && to);
+	for (round = 0; round < 20; round++) {
+		KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&pm.w->domain.fid, to, PG_LONG,
+						    KFI_REMOTE_WRITE, 0, 300 + round, 0, &mr, NULL));
+		if (round & 1) {	/* a lasting grant; otherwise one for the write */
+			KUNIT_ASSERT_EQ(test, 0, pg_post(300 + round, 0, PG_LEN) ?: pm_wait_one());
+			KUNIT_ASSERT_EQ(test, 0, pg_post(300 + round, 0, PG_LEN) ?: pm_wait_one());
+		}
+		KUNIT_ASSERT_EQ(test, 0, (int)kfi_write(pm.ep[0], from, PG_LONG, NULL, pm.addr[1], 0,
+							300 + round, NULL));
+		fsleep(pm_random(20000));
+		KUNIT_ASSERT_EQ(test, 0, kfi_close(&mr->fid));
+		memset(to, 0x55, PG_LONG);
+		err = pm_wait_one();
+		KUNIT_EXPECT_TRUE(test, !err || err == -EREMOTEIO || err == -EACCES);
+		KUNIT_EXPECT_NULL(test, memchr_inv(to, 0x55, PG_LONG));
+	}
+	KUNIT_EXPECT_FALSE(test, pm_closed(0) || pm_closed(1));
+	KUNIT_EXPECT_TRUE(test, fake_soon(!atomic_read(&pm.refs)));
 	kvfree(from);
 	kvfree(to);
 }
@@ -165,16 +193,17 @@ static void any_part(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 3, pg_frames(KFW_RTW));
 }
 
-/* A link that refuses to expose the region gives no grant, and the writes go on. */
-static void without_places(struct kunit *test)
+/* Without lasting grants each write gets one of its own. */
+static void one_grant_each(struct kunit *test)
 {
 	int i;
 
 	pm_proto.params.grants = 0;
 	for (i = 0; i < 10; i++)
 		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, i));
-	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_GRANT));
+	KUNIT_EXPECT_EQ(test, 10, pg_frames(KFW_GRANT));
 	KUNIT_EXPECT_EQ(test, 10, pg_frames(KFW_RTW));
+	KUNIT_EXPECT_EQ(test, 10ll * PG_LEN, atomic64_read(&pm.placed));
 }
 
 /*
@@ -212,7 +241,7 @@ static void commit_sends_rtw(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, (int)kfi_writemsg(pm.ep[0], &msg, KFI_COMMIT_COMPLETE));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, pm_wait_one());
 	KUNIT_EXPECT_EQ(test, 3, pg_frames(KFW_RTW));
-	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_WRITE));
+	KUNIT_EXPECT_EQ(test, 3ll * PG_LEN, atomic64_read(&pm.placed));
 }
 
 /* ---- ends of a region ---- */
@@ -260,16 +289,17 @@ static int pg_close(void *arg)
 static void key_again(struct kunit *test)
 {
 	struct kfid_mr *next;
-	int ret = -EIO;
+	int ret = -EIO, writes;
 
 	pg_granted(PG_KEY);
+	writes = pg_frames(KFW_WRITE);
 	init_completion(&pg.done);
 	set_bit(0, &pm.deaf);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(pg_close, &ret, "kunit_close")));
 	KUNIT_EXPECT_TRUE(test, fake_soon(pg_frames(KFW_RECALL) == 1));
 	KUNIT_ASSERT_EQ(test, 0, pg_reg(PG_KEY, &next));
 	KUNIT_ASSERT_EQ(test, 0, pg_post(PG_KEY, 0, PG_LEN));
-	KUNIT_EXPECT_TRUE(test, fake_soon(pg_frames(KFW_WRITE) == 1));
+	KUNIT_EXPECT_TRUE(test, fake_soon(pg_frames(KFW_WRITE) > writes));
 	clear_bit(0, &pm.deaf);
 	KUNIT_EXPECT_EQ(test, -EREMOTEIO, pm_wait_one());
 	KUNIT_ASSERT_NE(test, 0ul, wait_for_completion_timeout(&pg.done, 10 * HZ));
@@ -307,8 +337,8 @@ static void pg_detach(void)
 }
 
 /*
- * A region for one I/O has no grant, however often it is written to, and an invalidation in softirq
- * ends its writes under way.
+ * A region for one I/O has a grant for each write, and an invalidation in softirq ends its writes under
+ * way.
  */
 static void invalidation_ends(struct kunit *test)
 {
@@ -332,7 +362,8 @@ static void invalidation_ends(struct kunit *test)
 		}
 		KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1], 0x55, PG_LEN));
 	}
-	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_GRANT));
+	KUNIT_EXPECT_GE(test, pg_frames(KFW_RTW), 60);
+	KUNIT_EXPECT_FALSE(test, pm_closed(0) || pm_closed(1));
 }
 
 /* A send that invalidates ends a region for one I/O that was written to several times. */
@@ -421,14 +452,12 @@ static void bounds(struct kunit *test)
 	for (i = 0; i < 4; i++)
 		KUNIT_ASSERT_EQ(test, 0, pg_reg(200 + i, &mr[i]));
 	pg_many(test, 4, 6);
-	KUNIT_EXPECT_EQ(test, 3, pg_frames(KFW_GRANT));
 	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_RECALL));
 	KUNIT_EXPECT_EQ(test, 3 * 2 + 6, pg_frames(KFW_RTW));
 	msleep(1100);
 	KUNIT_EXPECT_EQ(test, 0, pg_write(203, 0, PG_LEN, 9));	/* an RTW; another grant goes */
 	KUNIT_EXPECT_TRUE(test, fake_soon(pg_frames(KFW_RECALLED) == 1));
-	KUNIT_EXPECT_EQ(test, 0, pg_write(203, 0, PG_LEN, 9));	/* an RTW, which is granted */
-	KUNIT_EXPECT_EQ(test, 4, pg_frames(KFW_GRANT));
+	KUNIT_EXPECT_EQ(test, 0, pg_write(203, 0, PG_LEN, 9));	/* an RTW, with a lasting grant */
 	rtws = pg_frames(KFW_RTW);
 	KUNIT_EXPECT_EQ(test, 0, pg_write(203, 0, PG_LEN, 10));
 	KUNIT_EXPECT_EQ(test, rtws, pg_frames(KFW_RTW));
@@ -437,25 +466,24 @@ static void bounds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 4, pg_frames(KFW_RECALLED));
 }
 
-/* What does not fit into the bytes of a connection, or of a peer, is not granted. */
+/* What does not fit into the bounds of a connection, or of a peer, is no lasting grant. */
 static void bounds_of_bytes(struct kunit *test)
 {
+	int i;
+
 	pm_proto.params.grant_mib = 0;
-	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 1));
-	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 2));
-	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_GRANT));
-	pm_proto.params.grant_mib = 1;
 	pm_proto.params.peer_grant_mib = 0;
-	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 3));
-	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_GRANT));
-	pm_proto.params.peer_grant_mib = 1;
 	pm_proto.params.peer_grants = 0;
-	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 4));
-	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_GRANT));
-	pm_proto.params.peer_grants = 1;
-	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 5));
-	KUNIT_EXPECT_EQ(test, 1, pg_frames(KFW_GRANT));
-	KUNIT_EXPECT_EQ(test, 5, pg_frames(KFW_RTW));
+	for (i = 0; i < 7; i++) {
+		if (i == 2)
+			pm_proto.params.grant_mib = 1;
+		if (i == 3)
+			pm_proto.params.peer_grant_mib = 1;
+		if (i == 4)
+			pm_proto.params.peer_grants = 1;
+		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, i));
+		KUNIT_EXPECT_EQ(test, min(i + 1, 5), pg_frames(KFW_RTW));
+	}
 }
 
 #define PG_BIG	500000U
@@ -474,7 +502,6 @@ static void bounds_part(struct kunit *test, unsigned int *mib)
 		KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&pm.w->domain.fid, pm.area[1], PG_BIG,
 						    KFI_REMOTE_WRITE, 0, 200 + i, 0, &mr[i], NULL));
 	pg_many(test, 5, 3);
-	KUNIT_EXPECT_EQ(test, 4, pg_frames(KFW_GRANT));
 	rtws = pg_frames(KFW_RTW);
 	KUNIT_EXPECT_EQ(test, 0, pg_write(201, PG_LEN, PG_LEN, 7));
 	KUNIT_EXPECT_EQ(test, rtws, pg_frames(KFW_RTW));
@@ -487,7 +514,9 @@ static void bounds_part(struct kunit *test, unsigned int *mib)
 	KUNIT_EXPECT_EQ(test, 0, pg_write(204, 0, PG_LEN, 8));	/* an RTW; the first grant goes */
 	KUNIT_EXPECT_TRUE(test, fake_soon(pg_frames(KFW_RECALLED) == 1));
 	KUNIT_EXPECT_EQ(test, 0, pg_write(204, 0, PG_LEN, 9));
-	KUNIT_EXPECT_EQ(test, 5, pg_frames(KFW_GRANT));
+	rtws = pg_frames(KFW_RTW);
+	KUNIT_EXPECT_EQ(test, 0, pg_write(204, 0, PG_LEN, 10));
+	KUNIT_EXPECT_EQ(test, rtws, pg_frames(KFW_RTW));
 	for (i = 0; i < 5; i++)
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[i]->fid));
 }
@@ -519,32 +548,34 @@ static const struct pg_nonsense {
 	u16	slot;
 	u64	id, at, len;
 	u16	places;
-} pg_nonsense[] = {
-	{ 1, KFW_RECALLED, 0, 0, 1 },			/* not recalled */
-	{ 1, KFW_RECALLED, 0, 1, 2 },			/* no such grant */
-	{ 1, KFW_RECALLED, 0, 0, 2 },			/* no such id */
-	{ 1, KFW_RECALLED, 0, 64, 1 },			/* no such number */
-	{ 1, KFW_WRITE, KFW_F_PLACED, 1, 1, 0, 5000 },	/* no such grant */
-	{ 1, KFW_WRITE, KFW_F_PLACED, 0, 2, 0, 5000 },	/* no such id */
-	{ 1, KFW_WRITE, KFW_F_PLACED, 0, 1, 1, PG_LEN },	/* behind its end */
-	{ 1, KFW_WRITE, KFW_F_PLACED, 0, 1, -1ULL, 5000 },	/* before its beginning */
-	{ 1, KFW_WRITE, KFW_F_PLACED, 0, 1, PG_LEN + 1, 0xfffff000 },
-	{ 1, KFW_GRANT, 0, 0, 1, 0, PG_LEN, 1 },	/* by the side that writes: unasked */
-	{ 1, KFW_RECALL, 0, 0, 1 },			/* the same */
-	{ 0, KFW_RECALL, 0, 1, 1 },			/* no such grant */
-	{ 0, KFW_RECALL, 0, 0, 2 },			/* no such id */
-	{ 0, KFW_GRANT, 0, 1, 2, 0, PG_LEN, 1 },	/* unasked */
-	{ 0, KFW_GRANT, 0, 0, 2, 0, PG_LEN, 1 },	/* the number is in use */
-	{ 0, KFW_RECALLED, 0, 0, 1 },			/* it has given none */
+} pg_nonsense[] = {	/* the first grant has ended, and the second one has its number */
+	{ 1, KFW_RECALLED, 0, 0, 2 },			/* not recalled */
+	{ 1, KFW_RECALLED, 0, 0, 1 },			/* ended */
+	{ 1, KFW_RECALLED, 0, 1, 3 },			/* no such grant */
+	{ 1, KFW_RECALLED, 0, 0, 3 },			/* no such id */
+	{ 1, KFW_RECALLED, 0, 64, 2 },			/* no such number */
+	{ 1, KFW_WRITE, KFW_F_PLACED, 1, 2, 0, 5000 },	/* no such grant */
+	{ 1, KFW_WRITE, KFW_F_PLACED, 0, 3, 0, 5000 },	/* no such id */
+	{ 1, KFW_WRITE, KFW_F_PLACED, 0, 1, 0, 5000 },	/* ended */
+	{ 1, KFW_WRITE, KFW_F_PLACED, 0, 2, 1, PG_LEN },	/* behind its end */
+	{ 1, KFW_WRITE, KFW_F_PLACED, 0, 2, -1ULL, 5000 },	/* before its beginning */
+	{ 1, KFW_WRITE, KFW_F_PLACED, 0, 2, PG_LEN + 1, 0xfffff000 },
+	{ 1, KFW_GRANT, 0, 0, 2, 0, PG_LEN, 1 },	/* by the side that writes: unasked */
+	{ 1, KFW_RECALL, 0, 0, 2 },			/* the same */
+	{ 0, KFW_RECALL, 0, 1, 2 },			/* no such grant */
+	{ 0, KFW_RECALL, 0, 0, 3 },			/* no such id */
+	{ 0, KFW_GRANT, 0, 1, 3, 0, PG_LEN, 1 },	/* unasked */
+	{ 0, KFW_GRANT, 0, 0, 3, 0, PG_LEN, 1 },	/* the number is in use */
+	{ 0, KFW_RECALLED, 0, 0, 2 },			/* it has given none */
 };
 
-static void pg_nonsense_sent(const struct pg_nonsense *n)
+static void pg_nonsense_sent(const struct pg_nonsense *n, u64 key)
 {
 	struct {
 		struct kfw_rma		seg;
 		struct kfw_place	place;
 	} tail = {
-		.seg = { cpu_to_le64(n->at), cpu_to_le64(n->len), cpu_to_le64(PG_KEY) },
+		.seg = { cpu_to_le64(n->at), cpu_to_le64(n->len), cpu_to_le64(key) },
 		.place = { .len = cpu_to_le32(n->len) },
 	};
 	struct kfw_hdr hdr = {
@@ -565,7 +596,7 @@ static void pg_unasked(const struct pg_nonsense *n)
 	set_bit(1, &pm.deaf);
 	KUNIT_ASSERT_EQ(pm.test, 0, pg_post(PG_KEY, 0, PG_LEN));
 	KUNIT_EXPECT_TRUE(pm.test, fake_soon(pg_frames(KFW_WRITE) > writes));
-	pg_nonsense_sent(n);
+	pg_nonsense_sent(n, PG_KEY);
 	fake_soon(pm_closed(0));
 	clear_bit(1, &pm.deaf);
 	KUNIT_EXPECT_NE(pm.test, 0, pm_wait_one());
@@ -583,7 +614,7 @@ static void invalid_frames_end(struct kunit *test)
 		if (n->to == 0 && n->type == KFW_GRANT)
 			pg_unasked(n);
 		else
-			pg_nonsense_sent(n);
+			pg_nonsense_sent(n, PG_KEY);
 		if (!fake_soon(pg_broken()))
 			KUNIT_FAIL(test, "invalid frame %td is accepted\n", n - pg_nonsense);
 		if (n->to == 1 && pg_frames(KFW_ACK) != acks)
@@ -596,32 +627,92 @@ static void invalid_frames_end(struct kunit *test)
 	}
 }
 
-/* A GRANT goes ahead of the CTS. Behind it, while the ACK is due, it is for nothing. */
-static void grant_behind_cts(struct kunit *test)
-{
-	const struct pg_nonsense grant = { 0, KFW_GRANT, 0, 0, 1, 0, 5000, 1 };
-	int asked = pg_frames(KFW_RTW), sent = pg_frames(KFW_DATA);
+/**
+ * struct pg_answer - what the owner answers to an RTW for 5000 bytes
+ * @type: type of the frame
+ * @flags: its flags
+ * @slot: of a grant
+ * @id: of a grant
+ * @len: length of the segment; 0: there is none
+ * @good: the write goes on without the grant. Otherwise the connection ends
+ */
+static const struct pg_answer {
+	u8	type;
+	u16	flags;
+	u16	slot;
+	u64	id;
+	u32	len;
+	bool	good;
+} pg_answers[] = {
+	{ .type = KFW_GRANT, .good = true },
+	{ KFW_GRANT, 0, 1, 9, 4999, .good = true },	/* of less memory */
+	{ KFW_GRANT, KFW_F_ONCE, 1, 9, 4999 },		/* for this write, and too short */
+	{ KFW_GRANT, 0, 0, 9, 5000 },			/* the number is in use */
+	{ KFW_GRANT, 0, 1, 2, 5000 },			/* the id is not new */
+	{ .type = KFW_CTS },
+	{ .type = KFW_ACK },
+};
 
-	set_bit(1, &pm.deaf);
-	KUNIT_ASSERT_EQ(test, 0, pg_post(PG_KEY, 0, 5000));
-	KUNIT_ASSERT_TRUE(test, fake_soon(pg_frames(KFW_RTW) > asked));
-	pm_inject(0, (struct kfw_hdr) { .type = KFW_CTS }, NULL, 0);
-	KUNIT_ASSERT_TRUE(test, fake_soon(pg_frames(KFW_DATA) > sent));
-	msleep(100);		/* until the link has room for the rest of the payload */
-	pg_nonsense_sent(&grant);
-	KUNIT_EXPECT_TRUE(test, fake_soon(pm_closed(0)));
-	clear_bit(1, &pm.deaf);
-	KUNIT_EXPECT_NE(test, 0, pm_wait_one());
-	if (!pg_broken())
-		pm_cut();
+/* A write to another region waits for the answer to its RTW. A second answer ends the connection. */
+static void wrong_answers(struct kunit *test)
+{
+	const struct pg_answer *a;
+	struct kfid_mr *mr;
+	int asked, sent;
+
+	for (a = pg_answers; a < pg_answers + ARRAY_SIZE(pg_answers); a++) {
+		struct pg_nonsense n = { 0, a->type, a->flags, a->slot, a->id, 0, a->len, !!a->len };
+
+		pg_granted(PG_KEY);
+		KUNIT_ASSERT_EQ(test, 0, pg_reg(PG_KEY + 1, &mr));
+		asked = pg_frames(KFW_RTW);
+		sent = pg_frames(KFW_WRITE);
+		set_bit(1, &pm.deaf);
+		KUNIT_ASSERT_EQ(test, 0, pg_post(PG_KEY + 1, 0, 5000));
+		KUNIT_ASSERT_TRUE(test, fake_soon(pg_frames(KFW_RTW) > asked));
+		pg_nonsense_sent(&n, PG_KEY + 1);
+		if (a->good) {
+			KUNIT_EXPECT_TRUE(test, fake_soon(pg_frames(KFW_WRITE) > sent));
+			KUNIT_EXPECT_FALSE(test, pm_closed(0));
+			msleep(100);	/* until the link has room for the rest of the payload */
+			pg_nonsense_sent(&n, PG_KEY + 1);
+		}
+		if (!fake_soon(pm_closed(0)))
+			KUNIT_FAIL(test, "answer %td is accepted\n", a - pg_answers);
+		clear_bit(1, &pm.deaf);
+		KUNIT_EXPECT_NE(test, 0, pm_wait_one());
+		if (!pg_broken())
+			pm_cut();
+		KUNIT_EXPECT_TRUE(test, fake_soon(pg_broken()));
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&pg.mr->fid));
+		KUNIT_ASSERT_EQ(test, 0, pg_reg(PG_KEY, &pg.mr));
+	}
+}
+
+/* The RECALL of a grant and its only WRITE cross: that is in order, once. */
+static void recall_crosses(struct kunit *test)
+{
+	struct pg_nonsense recall = { 0, KFW_RECALL, 0, 0, 1 };
+
+	KUNIT_ASSERT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 1));
+	pg_nonsense_sent(&recall, PG_KEY);
+	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 2));
+	KUNIT_EXPECT_FALSE(test, pm_closed(0));
+	pm_cut();
+	KUNIT_EXPECT_TRUE(test, fake_soon(pg_broken()));
+	KUNIT_ASSERT_TRUE(test, fake_soon(!pg_write(PG_KEY, 0, PG_LEN, 3)));
+	pg_nonsense_sent(&recall, PG_KEY);
+	pg_nonsense_sent(&recall, PG_KEY);
 	KUNIT_EXPECT_TRUE(test, fake_soon(pg_broken()));
 }
 
 static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(second_write_granted),
-	KUNIT_CASE(long_write_sends_rtw),
+	KUNIT_CASE(long_write_in_parts),
+	KUNIT_CASE(closes_between_parts),
 	KUNIT_CASE(any_part),
-	KUNIT_CASE(without_places),
+	KUNIT_CASE(one_grant_each),
 	KUNIT_CASE(short_writes_need_no_rtw),
 	KUNIT_CASE(commit_sends_rtw),
 	KUNIT_CASE(close_under_load),
@@ -636,7 +727,8 @@ static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(bounds_of_connection),
 	KUNIT_CASE(bounds_of_peer),
 	KUNIT_CASE(invalid_frames_end),
-	KUNIT_CASE(grant_behind_cts),
+	KUNIT_CASE(wrong_answers),
+	KUNIT_CASE(recall_crosses),
 	{}
 };
 

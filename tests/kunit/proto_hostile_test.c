@@ -633,114 +633,57 @@ static void broken_parts_end(struct kunit *test)
 	ph_still_posted(TAG_X, &x);
 }
 
-/* ---- RTWs. The link has no places: a CTS names none, and DATA is performed as a WRITE ---- */
+/* ---- RTWs. The link has no places: a GRANT gives none ---- */
 
 #define RTW_LEN		40000U
-#define RTW_SEGS	5	/* one more than a target accepts */
 
-/* Send an RTW for @len bytes in @nsegs segments that follow each other. */
-static void ph_rtw(struct ph_peer *peer, u32 id, u64 key, u16 flags, u16 nsegs, u32 len)
+/* Send an RTW for @len bytes. */
+static void ph_rtw(struct ph_peer *peer, u32 id, u64 key, u16 flags, u32 len)
 {
 	struct kfw_hdr hdr = {
 		.type = KFW_RTW, .flags = cpu_to_le16(flags), .id = cpu_to_le32(id), .len = cpu_to_le64(len),
-		.rma_count = cpu_to_le16(nsegs), .data = cpu_to_le64(id),
+		.rma_count = cpu_to_le16(1),
 	};
-	struct kfw_rma segs[RTW_SEGS];
-	u32 i, at = 0, n;
+	struct kfw_rma seg = { .len = cpu_to_le64(len), .key = cpu_to_le64(key) };
 
-	for (i = 0; i < nsegs; i++, at += n) {
-		n = i + 1 < nsegs ? len / nsegs : len - at;
-		segs[i] = (struct kfw_rma) {
-			.addr = cpu_to_le64(at), .len = cpu_to_le64(n), .key = cpu_to_le64(key),
-		};
-	}
 	ph_put_hdr(peer, &hdr);
-	ph_put(peer, segs, nsegs * sizeof(segs[0]));
+	ph_put(peer, &seg, sizeof(seg));
 }
 
-/* The RTW is granted, without places. Return: the header of its DATA */
-static struct kfw_hdr ph_granted(struct ph_peer *peer)
-{
-	struct kfw_hdr cts = {};
-
-	KUNIT_EXPECT_EQ(ph.test, 0, ph_recv(peer, KFW_CTS, &cts, PH_WAIT_MS));
-	KUNIT_EXPECT_EQ(ph.test, 0, cts.places);
-	return ph_data(&cts);
-}
-
+/* The RTW is answered. @status: -1: by a GRANT without places */
 static void ph_answered(struct ph_peer *peer, u32 id, int status)
 {
-	struct kfw_hdr ack = {};
+	u8 type = status < 0 ? KFW_GRANT : KFW_ACK;
+	struct kfw_hdr hdr = {};
 
-	KUNIT_EXPECT_EQ(ph.test, 0, ph_recv(peer, KFW_ACK, &ack, PH_WAIT_MS));
-	KUNIT_EXPECT_EQ(ph.test, id, le32_to_cpu(ack.id));
-	KUNIT_EXPECT_EQ(ph.test, status, le16_to_cpu(ack.status));
+	KUNIT_EXPECT_EQ(ph.test, 0, ph_recv(peer, type, &hdr, PH_WAIT_MS));
+	KUNIT_EXPECT_EQ(ph.test, id, le32_to_cpu(hdr.id));
+	KUNIT_EXPECT_EQ(ph.test, 0, hdr.places);
+	if (status >= 0)
+		KUNIT_EXPECT_EQ(ph.test, status, le16_to_cpu(hdr.status));
 }
 
-/* The data of a peer that follows the protocol is written, and its errors are answered. */
-static void rtw_is_served(struct kunit *test)
+/* Each RTW has an answer, also if it has the id of another one. It holds nothing afterwards. */
+static void rtw_is_answered(struct kunit *test)
 {
 	struct ph_peer *peer = ph_call(2, 5);
-	struct kfw_hdr data, first;
-	void *context;
-
-	ph_region();
-	ph_rtw(peer, 1, KEY, KFW_F_CQ_DATA, 4, RTW_LEN);
-	data = ph_granted(peer);
-	ph_send(peer, &data, RTW_LEN);
-	ph_answered(peer, 1, 0);
-	KUNIT_EXPECT_EQ(test, 0, ph_done(PH_WAIT_MS, &context));
-	KUNIT_EXPECT_NULL(test, memchr_inv(ph.buf, 0x5a, RTW_LEN));
-	KUNIT_EXPECT_EQ(test, 0xa5, ph.buf[RTW_LEN]);
-	/* a wrong key, a length of 0, and a place for devices, which is checked as a write */
-	ph_rtw(peer, 2, KEY + 1, 0, 1, RTW_LEN);
-	ph_answered(peer, 2, EACCES);
-	ph_rtw(peer, 3, KEY, 0, 1, 0);
-	data = ph_granted(peer);
-	ph_send(peer, &data, 0);
-	ph_answered(peer, 3, 0);
-	ph_rtw(peer, 5, KEY + 1, KFW_F_DEVICE, 1, RTW_LEN);
-	ph_answered(peer, 5, EACCES);
-	ph_rtw(peer, 6, KEY, KFW_F_DEVICE, 1, RTW_LEN);
-	ph_answered(peer, 6, EOPNOTSUPP);
-	/* The same id twice: each RTW has its own grant. The second grant is used first. */
-	memset(ph.buf, 0xa5, PH_BUF);
-	ph_rtw(peer, 4, KEY, 0, 1, 100);
-	ph_rtw(peer, 4, KEY, 0, 2, 200);
-	first = ph_granted(peer);
-	data = ph_granted(peer);
-	ph_send(peer, &data, 200);
-	ph_answered(peer, 4, 0);
-	KUNIT_EXPECT_NULL(test, memchr_inv(ph.buf, 0x5a, 200));
-	/* The region ends between CTS and DATA. */
-	memset(ph.buf, 0xa5, PH_BUF);
-	ph_region_ends();
-	ph_send(peer, &first, 100);
-	ph_answered(peer, 4, EACCES);
-	KUNIT_EXPECT_EQ(test, 0xa5, ph.buf[0]);
-}
-
-/* An RTW has a time limit like a grant: the peer has to send, and holds no region meanwhile. */
-static void unused_rtw_ends(struct kunit *test)
-{
-	struct kfw_hdr credit = { .type = KFW_CREDIT };
-	struct ph_peer *peer = ph_call_short();
 	unsigned long begin;
 	int i;
 
 	ph_region();
-	ph_rtw(peer, 1, KEY, 0, 1, RTW_LEN);
-	ph_granted(peer);
-	for (i = 0; i < 100 && !ph_closes(peer, 50); i++)
-		ph_send(peer, &credit, 0);
-	KUNIT_EXPECT_TRUE(test, READ_ONCE(peer->closed));
-	peer = ph_call(2, 5);
-	ph_rtw(peer, 1, KEY, 0, 1, RTW_LEN);
-	ph_granted(peer);
-	ph_reset(peer);
+	ph_rtw(peer, 2, KEY + 1, 0, RTW_LEN);
+	ph_answered(peer, 2, EACCES);
+	ph_rtw(peer, 5, KEY + 1, KFW_F_DEVICE, RTW_LEN);
+	ph_answered(peer, 5, EACCES);
+	for (i = 0; i < 2 * le32_to_cpu(peer->said.requests); i++) {
+		ph_rtw(peer, 6, KEY, i & 1 ? KFW_F_DEVICE : 0, RTW_LEN);
+		ph_answered(peer, 6, -1);
+	}
 	begin = jiffies;
 	ph_region_ends();
 	KUNIT_EXPECT_FALSE(test, ph_passed(begin, 1000));
+	ph_rtw(peer, 7, KEY, 0, RTW_LEN);
+	ph_answered(peer, 7, EACCES);
 }
 
 /* ---- frames that no peer sends which follows the protocol ---- */
@@ -759,7 +702,7 @@ struct ph_frame {
 
 static const struct ph_frame ph_broken[] = {
 	{ "DATA comes for a slot that is free", KFW_DATA, 0, 0, 0, 100, 100 },
-	{ "an RTW has too many segments", KFW_RTW, 0, RTW_SEGS, 0, RTW_SEGS * RTW_LEN },
+	{ "an RTW has two segments", KFW_RTW, 0, 2, 0, 2 * RTW_LEN },
 	{ "an RTW has no segments", KFW_RTW, 0, 0, 0, RTW_LEN },
 	{ "an RTW has a flag of other frames", KFW_RTW, KFW_F_LAZY, 1, 0, RTW_LEN },
 	{ "a READ names a place", KFW_READ, 0, 1, 1, RTW_LEN },
@@ -770,14 +713,14 @@ static const struct ph_frame ph_broken[] = {
 	{ "the data of no READ", KFW_READ_DATA, 0, 0, 0, 100, 100 },
 	{ "a tagged read has no tag", KFW_TREAD, 0, 0, 0, 100 },
 	{ "the data of no READ is in its places", KFW_READ_DATA, KFW_F_PLACED, 0, 0, RTW_LEN },
-	{ "a lasting grant is given for nothing", KFW_GRANT, 0, 1, 1, RTW_LEN },
-	{ "a lasting grant is recalled that was not given", KFW_RECALL },
-	{ "a lasting grant is returned that was not given", KFW_RECALLED },
-	{ "a lasting grant is used that was not given", KFW_WRITE, KFW_F_PLACED, 1, 0, RTW_LEN },
+	{ "an RTW is empty", KFW_RTW, 0, 1, 0, 0 },
+	{ "an RTW has another length than its segment", KFW_RTW, 0, 1, 0, RTW_LEN - 1 },
+	{ "a grant is given for nothing", KFW_GRANT, 0, 1, 1, RTW_LEN },
+	{ "a grant is recalled that was not given", KFW_RECALL },
+	{ "a grant is returned that was not given", KFW_RECALLED },
+	{ "a grant is used that was not given", KFW_WRITE, KFW_F_PLACED, 1, 0, RTW_LEN },
 	{ "a segment is longer than its payload", KFW_WRITE, 0, 1, 0, RTW_LEN - 1, RTW_LEN - 1 },
-	{ "a place has two segments", KFW_RTW, KFW_F_DEVICE, 2, 0, 2 * RTW_LEN },
-	{ "a place is empty", KFW_RTW, KFW_F_DEVICE, 1, 0, 0 },
-	{ "a place is to be durable", KFW_RTW, KFW_F_DEVICE | KFW_F_COMMIT, 1, 0, RTW_LEN },
+	{ "a write is to be durable before it comes", KFW_RTW, KFW_F_COMMIT, 1, 0, RTW_LEN },
 	{ "a place is put that was not given", KFW_WRITE, KFW_F_PLACED | KFW_F_DEVICE, 1, 0, RTW_LEN },
 };
 
@@ -827,39 +770,6 @@ static void broken_frames_end(struct kunit *test)
 	}
 }
 
-/* The same of an RTW that is granted, and of one more than the victim accepts. */
-static void broken_rtw_ends(struct kunit *test)
-{
-	struct ph_peer *peer;
-	struct kfw_hdr data;
-	int kind;
-	u32 i;
-
-	ph_region();
-	for (kind = 0; kind < 4; kind++) {
-		peer = ph_call(2, 5);
-		for (i = 0; kind == 3 && i <= le32_to_cpu(peer->said.requests); i++)
-			ph_rtw(peer, i, KEY, 0, 1, RTW_LEN);
-		if (kind < 3) {
-			ph_rtw(peer, 1, KEY, 0, 1, RTW_LEN);
-			data = ph_granted(peer);
-		}
-		if (kind == 0) {		/* in places that were not named */
-			data.flags = cpu_to_le16(KFW_F_PLACED);
-			data.len = cpu_to_le64(RTW_LEN);
-			ph_put_hdr(peer, &data);
-		} else if (kind == 1) {		/* another length */
-			ph_send(peer, &data, RTW_LEN - 1);
-		} else if (kind == 2) {		/* twice */
-			ph_send(peer, &data, RTW_LEN);
-			ph_answered(peer, 1, 0);
-			ph_send(peer, &data, RTW_LEN);
-		}
-		if (!ph_closes(peer, 1000))
-			KUNIT_FAIL(test, "broken RTW %d is accepted\n", kind);
-	}
-}
-
 static struct kunit_case ph_cases[] = {
 	KUNIT_CASE(wrong_hello_ends),
 	KUNIT_CASE(silent_callers_cost_little),
@@ -880,10 +790,8 @@ static struct kunit_case ph_cases[] = {
 	KUNIT_CASE(read_takes_turns),
 	KUNIT_CASE(write_takes_turns),
 	KUNIT_CASE(broken_parts_end),
-	KUNIT_CASE(rtw_is_served),
-	KUNIT_CASE(unused_rtw_ends),
+	KUNIT_CASE(rtw_is_answered),
 	KUNIT_CASE(broken_frames_end),
-	KUNIT_CASE(broken_rtw_ends),
 	{}
 };
 

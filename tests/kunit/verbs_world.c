@@ -270,6 +270,7 @@ struct kv_region *open_region(struct world *w, bool key)
 	w->mr.ep = key ? &w->vep.pe.ep : NULL;
 	w->mr.len = MEM;
 	w->mr.access = KFI_REMOTE_READ | KFI_REMOTE_WRITE;
+	spin_lock_init(&w->mr.lease_lock);
 	INIT_LIST_HEAD(&w->mr.leases);
 	refcount_set(&w->mr.holds, 2);	/* the case sees when the other one goes */
 	iov_iter_kvec(&w->mr.iter, ITER_SOURCE, kvec, 1, MEM);

@@ -305,9 +305,9 @@ u32 hp_exposed_to(struct hp *hp, struct victim *v)
 	bool ok = number &&
 		  hp_check(!hp_send_asking(hp, number, kfi_mr_key(v->mr), 4096), "the request can't be sent");
 
-	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_CTS), HP_WAIT_MS),
-			    "there is no CTS");
-	ok = ok && hp_check(hp_received(hp, number).places == 1, "the CTS has no place");
+	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_GRANT), HP_WAIT_MS),
+			    "there is no GRANT");
+	ok = ok && hp_check(hp_received(hp, number).places == 1, "the GRANT has no place");
 	return ok ? number : 0;
 }
 

@@ -49,8 +49,9 @@ enum hp_state { HP_DOWN, HP_QUIET, HP_OPEN, HP_HELLO, HP_UP };
  * @from: the victim's number; 0: unknown
  * @status: of the last ANSWER
  * @bits: of the last CLOSE
- * @places: number of places in the last CTS
- * @slot: of the last CTS
+ * @places: number of places in the last GRANT
+ * @grant: header of the last GRANT
+ * @seg: its segment
  * @at: address of the first place
  * @key: key of the first place
  * @id: of the last RTS
@@ -66,7 +67,8 @@ struct hp_received {
 	u32	status;
 	u16	bits;
 	u16	places;
-	u16	slot;
+	struct kfw_hdr	grant;
+	struct kfw_rma	seg;
 	u64	at;
 	u32	key;
 	u32	id, gen;

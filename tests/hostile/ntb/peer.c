@@ -262,6 +262,7 @@ static u32 hp_parse(struct hp_stream *s, struct hp_received *received)
 {
 	const struct kfw_hello *hello = (const void *)s->in;
 	const struct kfw_hdr *hdr = (const void *)s->in;
+	const struct kfw_rma *seg = (const void *)(hdr + 1);
 	const struct kfw_place *place;
 	u32 len, type = hdr->type;
 
@@ -277,9 +278,9 @@ static u32 hp_parse(struct hp_stream *s, struct hp_received *received)
 	}
 	if (s->have < sizeof(*hdr))
 		return 0;
-	place = (const void *)(hdr + 1) + le16_to_cpu(hdr->rma_count) * sizeof(struct kfw_rma);
+	place = (const void *)(seg + le16_to_cpu(hdr->rma_count));
 	len = (const u8 *)place - s->in + le64_to_cpu(hdr->payload);
-	if (type == KFW_CTS)
+	if (type == KFW_GRANT)
 		len += hdr->places * sizeof(*place);
 	if (s->have < len)
 		return 0;
@@ -288,9 +289,10 @@ static u32 hp_parse(struct hp_stream *s, struct hp_received *received)
 		received->id = le32_to_cpu(hdr->id);
 		received->gen = le32_to_cpu(hdr->gen);
 	}
-	if (type == KFW_CTS) {
+	if (type == KFW_GRANT) {
 		received->places = hdr->places;
-		received->slot = le16_to_cpu(hdr->slot);
+		received->grant = *hdr;
+		received->seg = received->places ? *seg : (struct kfw_rma) {};
 		received->at = received->places ? le64_to_cpu(place->at) : 0;
 		received->key = received->places ? le32_to_cpu(place->key) : 0;
 	}
@@ -838,8 +840,9 @@ int hp_send_placed(struct hp *hp, u32 number, u32 len, u32 crc)
 		.placed = len, .key = crc ? received.key & ~NTW_K_WINDOW : 0, .crc = crc,
 	};
 	struct kfw_frame f = {
-		.type = KFW_DATA, .flags = KFW_F_PLACED, .id = 7, .gen = 1, .slot = received.slot,
-		.len = len,
+		.type = KFW_WRITE, .flags = KFW_F_PLACED, .id = 7, .gen = 1, .rma_count = 1,
+		.grant = le16_to_cpu(received.grant.grant),
+		.grant_id = le64_to_cpu(received.grant.grant_id), .len = len,
 	};
 	struct {
 		struct ntw_data data;
@@ -849,7 +852,8 @@ int hp_send_placed(struct hp *hp, u32 number, u32 len, u32 crc)
 
 	ntw_encode_placed(&piece, received.from, &rec, &body.data, &body.placed);
 	hp->stream.put += len;
-	return hp_post(hp, &rec, &body, sizeof(body), 1) ?: hp_send_frame(hp, number, &f, "", 0);
+	return hp_post(hp, &rec, &body, sizeof(body), 1) ?:
+	       hp_send_frame(hp, number, &f, &received.seg, sizeof(received.seg));
 }
 
 /* ---- start and stop ---- */
