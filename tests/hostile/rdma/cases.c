@@ -333,9 +333,39 @@ static bool many(void)
 	return check(hi_ulp_wait(), "an event of the end has not come") && ok;
 }
 
+/*
+ * Traffic of connections that come and go, until the script removes the device. Outcomes do not
+ * matter any more, but events of the end do.
+ */
+static bool until_gone(void)
+{
+	struct kib_hello hello = hi_hello();
+	struct hi_peer p[TALKERS] = {};
+	bool ok = true;
+	int i, n;
+	u32 nr;
+
+	/* rdma_cm drops calls while the device goes; they end with the listener, which is ours. */
+	hi_patience = HZ;
+	pr_info("hostile: storm\n");
+	while (!atomic_read(&hi_seen.removals) && ok) {
+		for (n = 0; n < TALKERS && !atomic_read(&hi_seen.removals); n++)
+			hi_call(&p[n], &hello, sizeof(hello));
+		/* A peer whose network device has gone waits for kfi_sockets to give up. */
+		for (nr = 0; nr < n * TALK && !atomic_read(&hi_seen.removals); nr++)
+			hi_send(&p[nr % n], buf, nr % 2 ? HI_BUF - nr : 8 + nr, 0, 0, 0);
+		for (i = 0; i < n; i++)
+			hi_end(&p[i]);
+		ok = check(prandom_u32_state(&rnd) % 2 ? hi_ulp_drop() : hi_ulp_wait(),
+			   "an event of the end has not come");
+	}
+	return ok;
+}
+
 static const struct {
 	const char *name;
 	bool (*run)(void);
+	bool alone;	/* only by name; the device is not there afterwards */
 } cases[] = {
 	{ "order", in_order },
 	{ "limit", low },
@@ -344,6 +374,7 @@ static const struct {
 	{ "misuses", misuses },
 	{ "churn", churn },
 	{ "many", many },
+	{ "storm", until_gone, true },
 };
 
 static int run_all(void)
@@ -353,16 +384,19 @@ static int run_all(void)
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		if (*only && strcmp(only, cases[i].name))
 			continue;
-		if (cases[i].run() && served()) {
-			pr_info("hostile: ok %s\n", cases[i].name);
-		} else {
+		if (!*only && cases[i].alone)
+			continue;
+		if (!cases[i].run() || (!cases[i].alone && !served())) {
 			pr_err("hostile: FAILED %s\n", cases[i].name);
 			failed++;
+		} else if (!cases[i].alone) {
+			pr_info("hostile: ok %s\n", cases[i].name);
 		}
 	}
 	return failed ? -EIO : 0;
 }
 
+/* The removal of a device waits for the end of all objects, so they do not wait for rmmod. */
 static void finish(void)
 {
 	hi_ulp_close();
@@ -380,12 +414,15 @@ static int __init hostile_init(void)
 	buf = kvzalloc(2 * HI_BUF, GFP_KERNEL);
 	if (buf)
 		ret = hi_peers_open() ?: hi_ulp_open() ?: run_all();
-	if (ret)
-		finish();
+	finish();
 	return ret;
 }
 
+static void __exit hostile_exit(void)
+{
+}
+
 module_init(hostile_init);
-module_exit(finish);
+module_exit(hostile_exit);
 MODULE_DESCRIPTION("Hostile peer of kfi_ib");
 MODULE_LICENSE("GPL");

@@ -54,12 +54,14 @@ struct hi_msg {
  * @messages: of peers that behave; @disorder: those with another number than expected
  * @others: messages of peers that do not, and receives that have failed
  * @limits: IB_EVENT_SRQ_LIMIT_REACHED
+ * @removals: RDMA_CM_EVENT_DEVICE_REMOVAL: all objects have to go
  */
 struct hi_seen {
 	atomic_t	calls;
 	atomic_t	messages, disorder;
 	atomic_t	others;
 	atomic_t	limits;
+	atomic_t	removals;
 };
 
 extern struct hi_seen hi_seen;
@@ -102,6 +104,9 @@ struct hi_op {
 	struct completion	done;
 	int			err;
 };
+
+/* How long hi_call() waits for an answer */
+extern unsigned long hi_patience;
 
 int hi_peers_open(void);
 void hi_peers_close(void);

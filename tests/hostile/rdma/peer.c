@@ -3,6 +3,8 @@
 #include <linux/slab.h>
 #include "hostile.h"
 
+unsigned long hi_patience = HI_WAIT;
+
 static struct kfi_info *peer_info;
 static struct kfid_fabric *peer_fabric;
 static struct kfid_domain *peer_domain;
@@ -89,7 +91,7 @@ int hi_call(struct hi_peer *p, const void *data, size_t len)
 	      kfi_connect(p->ep, peer_info->dest_addr, data, len);
 	if (ret)
 		return ret;
-	if (!wait_for_completion_timeout(&p->answered, HI_WAIT))
+	if (!wait_for_completion_timeout(&p->answered, hi_patience))
 		return -ETIMEDOUT;
 	return p->err;
 }

@@ -25,6 +25,7 @@ struct ulp_recv {
 struct hi_seen hi_seen;
 
 static struct rdma_cm_id *ulp_listener;
+static struct rdma_cm_id *ulp_anchor;	/* the device waits for it, and so for all objects */
 static struct ib_pd *ulp_pd;
 static struct ib_cq *ulp_cq;
 static struct ib_srq *ulp_srq;
@@ -151,7 +152,11 @@ static int ulp_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		return ulp_called(id);
-	if (conn && event->event == RDMA_CM_EVENT_DISCONNECTED)
+	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)	/* the last event of an identifier */
+		atomic_inc(&hi_seen.removals);
+	else if (event->event != RDMA_CM_EVENT_DISCONNECTED)
+		return 0;
+	if (conn)
 		complete(&conn->lost);
 	return 0;
 }
@@ -168,12 +173,17 @@ int hi_ulp_conns(void)
 	return n;
 }
 
-/* What is in the completion queue when a queue pair is destroyed is lost, and its receive, too. */
+/*
+ * What is in the completion queue when a queue pair is destroyed is lost, and its receive, too. When
+ * the device goes, the end of the peer may not arrive.
+ */
 static bool ulp_end(struct hi_conn *conn)
 {
-	bool told = wait_for_completion_timeout(&conn->lost, HI_WAIT) &&
-		    wait_for_completion_timeout(&conn->last, HI_WAIT);
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	bool told = wait_for_completion_timeout(&conn->lost, HI_WAIT);
 
+	ib_modify_qp(conn->id->qp, &attr, IB_QP_STATE);
+	told &= !!wait_for_completion_timeout(&conn->last, HI_WAIT);
 	ib_drain_sq(conn->id->qp);	/* it has the same completion queue */
 	rdma_destroy_qp(conn->id);
 	rdma_destroy_id(conn->id);
@@ -242,21 +252,37 @@ static int ulp_objects(struct ib_device *device)
 	return ulp_recvs_open();
 }
 
-int hi_ulp_open(void)
+/* An identifier at a port of the device. Return: it, or an error pointer */
+static struct rdma_cm_id *ulp_id(u16 port)
 {
 	struct sockaddr_in addr = {
-		.sin_family = AF_INET, .sin_port = cpu_to_be16(HI_PORT),
+		.sin_family = AF_INET, .sin_port = cpu_to_be16(port),
 		.sin_addr.s_addr = cpu_to_be32(HI_ADDR),
 	};
+	struct rdma_cm_id *id;
 	int ret;
 
-	ulp_listener = rdma_create_id(&init_net, ulp_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
+	id = rdma_create_id(&init_net, ulp_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return id;
+	ret = rdma_bind_addr(id, (struct sockaddr *)&addr);
+	if (!ret && !id->device)
+		ret = -ENODEV;
+	if (!ret)
+		return id;
+	rdma_destroy_id(id);
+	return ERR_PTR(ret);
+}
+
+int hi_ulp_open(void)
+{
+	ulp_anchor = ulp_id(0);
+	if (IS_ERR(ulp_anchor))
+		return PTR_ERR(ulp_anchor);
+	ulp_listener = ulp_id(HI_PORT);
 	if (IS_ERR(ulp_listener))
 		return PTR_ERR(ulp_listener);
-	ret = rdma_bind_addr(ulp_listener, (struct sockaddr *)&addr);
-	if (!ret && !ulp_listener->device)
-		ret = -ENODEV;
-	return ret ?: ulp_objects(ulp_listener->device) ?: rdma_listen(ulp_listener, 64);
+	return ulp_objects(ulp_anchor->device) ?: rdma_listen(ulp_listener, 64);
 }
 
 void hi_ulp_close(void)
@@ -276,4 +302,6 @@ void hi_ulp_close(void)
 	}
 	if (!IS_ERR_OR_NULL(ulp_pd))
 		ib_dealloc_pd(ulp_pd);
+	if (!IS_ERR_OR_NULL(ulp_anchor))
+		rdma_destroy_id(ulp_anchor);
 }
