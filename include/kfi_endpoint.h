@@ -393,6 +393,10 @@ int kfi_stx_context(struct kfid_domain *domain, struct kfi_tx_attr *attr,
  * into which its messages are being placed end; all other receives stay posted. A
  * receive without a message completes at the latest when the context is closed.
  *
+ * A long message may complete after a later one of the same endpoint. Members of
+ * struct kfi_cqe say which endpoint's message has taken a receive, and in which
+ * order.
+ *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if @attr has more than the domain; -EOPNOTSUPP if the
  * provider posts all receives to its hardware; -ENOMEM; -ENODEV if the device or

@@ -329,6 +329,9 @@ struct kfi_cq_err_entry {
 /**
  * struct kfi_cqe - completion callback of one operation
  * @done: called once when the operation has ended
+ * @ep: set by kfabric in a receive that was posted to a shared receive context of MSG endpoints:
+ *	the endpoint whose message has taken it, whose kfi_close() waits for @done; NULL if none has
+ * @nr: with @ep: how many receives of the context messages of @ep have taken before
  *
  * The consumer's request contains it, as it contains ib_cqe in the RDMA core.
  * The context of an operation that is posted with KFI_CQE points to it, and
@@ -345,6 +348,8 @@ struct kfi_cq_err_entry {
 struct kfi_cqe {
 	void (*done)(struct kfid_cq *cq, struct kfi_cqe *cqe,
 		     const struct kfi_cq_err_entry *wc);
+	struct kfid_ep *ep;
+	uint64_t nr;
 };
 
 /**

@@ -419,6 +419,9 @@ struct kfi_match {
  * @share: in &kfi_ep.sharers of @stx
  * @regions: per-I/O regions that are bound to the endpoint, by &kfi_mr.bound
  * @drained: woken when an operation ends while kfi_close() waits
+ * @srx_nr: receives with KFI_CQE of @srx that messages of the endpoint have taken since it was
+ *	opened, see &kfi_cqe.nr. Protected by the &kfi_match.lock of @srx
+ * @srx_left: those of them whose done() has not returned; kfi_close() waits for them
  *
  * The members are ordered by use: first what every operation reads, then what transmits write, then
  * what receives write, then the others. So CPUs that send and CPUs that receive do not compete for
@@ -482,6 +485,8 @@ struct kfi_ep {
 	struct list_head	share;
 	struct list_head	regions;
 	wait_queue_head_t	drained;
+	u64			srx_nr;
+	atomic_t		srx_left;
 };
 
 /**

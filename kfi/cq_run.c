@@ -18,6 +18,7 @@
 #include <linux/sched/mm.h>
 #include <linux/delay.h>
 #include "cq.h"
+#include "ep.h"
 #include "queue.h"
 
 #define KFI_RUN_BUDGET	256	/* callbacks that run before the CPU is released */
@@ -74,16 +75,22 @@ void kfi_cq_schedule(struct kfi_cq *cq)
 /*
  * Call one done() callback. The operation is freed first, so that done() can post. &kfi_cq.calling
  * shows the callback to the end of the endpoint, which otherwise only waits until no operation is
- * in use.
+ * in use. A receive of a shared context belongs to the context; the end of the endpoint whose
+ * message has taken it waits for &kfi_ep.srx_left.
  */
 static void kfi_cq_call_done(struct kfi_cq *cq, struct kfi_oper *op)
 {
 	struct kfi_cq_err_entry wc = op->wc;
 	struct kfi_cqe *cqe = wc.op_context;
+	struct kfid_ep *taker = NULL;
 
+	if (unlikely(kfi_ep_is_shared(op->ep)))
+		taker = cqe->ep;
 	WRITE_ONCE(cq->calling, op->ep);
 	kfi_op_free(op);
 	cqe->done(&cq->fid, cqe, &wc);
+	if (unlikely(taker))
+		kfi_share_called(kfi_to_ep(taker));
 	smp_store_release(&cq->calling, NULL);	/* pairs with kfi_cq_busy_for() */
 }
 

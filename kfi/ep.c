@@ -363,7 +363,8 @@ void kfi_ep_kill(struct kfi_ep *ep)
 
 static bool ep_is_idle(struct kfi_ep *ep)
 {
-	return kfi_pool_idle(&ep->tx) && kfi_pool_idle(&ep->rx) && (!ep->stx || kfi_share_idle(ep));
+	return kfi_pool_idle(&ep->tx) && kfi_pool_idle(&ep->rx) &&
+	       (!ep->stx || kfi_share_idle(ep)) && !atomic_read(&ep->srx_left);
 }
 
 /*

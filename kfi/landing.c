@@ -64,8 +64,26 @@ static void put_slot(struct kfi_oper *op)
 		kfi_cq_unreserve(op->cq);
 }
 
+/*
+ * Say in the consumer's request whose message has taken the receive. The consumers of RDM endpoints
+ * know that by the source; a receive of theirs may also be returned, see kfi_rx_abort().
+ */
+static noinline void land_shared(struct kfi_oper *op, struct kfi_ep *ep)
+{
+	struct kfi_cqe *cqe = op->context;
+
+	lockdep_assert_held(&ep->srx->match.lock);
+	if (!(op->flags & KFI_CQE) || ep->type != KFI_EP_MSG)
+		return;
+	cqe->ep = &ep->fid;
+	cqe->nr = ep->srx_nr++;
+	atomic_inc(&ep->srx_left);	/* kfi_cq_call_done() */
+}
+
 static inline void land_in(struct kfi_oper *op, struct kfi_rx *rx)
 {
+	if (unlikely(rx->ep->srx))
+		land_shared(op, rx->ep);
 	rx->op = op;
 	rx->room = min(rx->len, op->len - op->consumed);
 	rx->iter = op->iter;

@@ -317,6 +317,8 @@ static __always_inline struct kfi_oper *post_make_rx(struct kfi_ep *ep, struct k
 	if (IS_ERR(op))
 		return op;
 	post_describe(op, post);
+	if (unlikely(kfi_ep_is_shared(ep)) && post->flags & KFI_CQE)
+		((struct kfi_cqe *)post->context)->ep = NULL;	/* no message has taken it */
 	ret = kfi_op_payload(op, post, ep->rx.iov_limit, ITER_DEST);
 	if (likely(!ret))
 		return op;

@@ -286,6 +286,14 @@ bool kfi_share_idle(struct kfi_ep *ep)
 	return true;
 }
 
+void kfi_share_called(struct kfi_ep *ep)
+{
+	rcu_read_lock();	/* the endpoint may be freed after a grace period */
+	if (atomic_dec_and_test(&ep->srx_left))
+		wake_up(&ep->drained);
+	rcu_read_unlock();
+}
+
 void kfi_share_wake(struct kfi_ep *stx)
 {
 	struct kfi_ep *ep;

@@ -482,6 +482,126 @@ static void enabled_first(struct test *t)
 	EXPECT_DATA(t, buf, 32, 1);
 }
 
+/* ---- whose message it was ---- */
+
+#define EACH		4	/* messages to each endpoint */
+
+/**
+ * struct named - a receive that is told whose message it has got
+ * @cqe: its completion
+ * @slow: done() takes a while
+ * @err: result
+ * @len: length of the message
+ * @called: done() was called; @ended: it returns
+ */
+struct named {
+	struct kfi_cqe	cqe;
+	bool		slow;
+	int		err;
+	size_t		len;
+	bool		called, ended;
+};
+
+static void named_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct named *n = container_of(cqe, struct named, cqe);
+
+	n->err = wc->err;
+	n->len = wc->len;
+	WRITE_ONCE(n->called, true);
+	if (n->slow)
+		msleep(100);
+	smp_store_release(&n->ended, true);	/* pairs with named_ended() */
+}
+
+static bool named_ended(const struct named *n)
+{
+	return smp_load_acquire(&n->ended);	/* pairs with named_done() */
+}
+
+static int named_recv(struct crowd *c, struct named *n, void *buf)
+{
+	struct kvec iov = { buf, LONG };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = KFI_ADDR_UNSPEC,
+		.context = &n->cqe,
+	};
+
+	n->cqe.done = named_done;
+	n->cqe.ep = c->srx;
+	return POST(c->t, kfi_recvmsg(c->srx, &msg, KFI_CQE));
+}
+
+/* Long messages, which end late, alternate with short ones. */
+static size_t named_len(u64 nr)
+{
+	return nr % 2 ? 100 + nr : LONG - nr;
+}
+
+static void named_check(struct crowd *c, const struct named *n, unsigned long *seen)
+{
+	struct test *t = c->t;
+	int i;
+
+	EXPECT_EQ(t, n->err, 0);
+	for (i = 0; i < CROWD && c->b[i].ep != n->cqe.ep; i++)
+		;
+	REQUIRE(t, i < CROWD && n->cqe.nr < EACH);
+	EXPECT_EQ(t, n->len, named_len(n->cqe.nr));
+	EXPECT(t, !test_and_set_bit(i * EACH + n->cqe.nr, seen));
+}
+
+/*
+ * A receive knows which endpoint's message it has got, and which one of them that was, whether it
+ * was posted before the message or after it.
+ */
+static void named(struct test *t)
+{
+	struct crowd *c = crowd_open(t, &plain_rx, NULL);
+	struct named *n = test_zalloc(t, (CROWD * EACH + 1) * sizeof(*n));
+	u8 *tx = test_pages(t, LONG), *rx = test_pages(t, CROWD * EACH * LONG);
+	unsigned long seen = 0;
+	comp_t e;
+	int i;
+
+	REQUIRE(t, c && n && tx && rx);
+	for (i = 0; i < CROWD * EACH / 2; i++)
+		REQUIRE(t, !named_recv(c, &n[i], rx + i * LONG));
+	for (i = 0; i < CROWD * EACH; i++)
+		REQUIRE(t, !crowd_send(c, i % CROWD, tx, named_len(i / CROWD), CTX(0)));
+	msleep(50);
+	for (i = CROWD * EACH / 2; i < CROWD * EACH; i++)
+		REQUIRE(t, !named_recv(c, &n[i], rx + i * LONG));
+	for (i = 0; i < CROWD * EACH; i++) {
+		REQUIRE(t, test_until(t, named_ended(&n[i])));
+		named_check(c, &n[i], &seen);
+		REQUIRE(t, !WAIT_TX(&c->a[i % CROWD], &e));
+	}
+	EXPECT_EQ(t, seen, BIT(CROWD * EACH) - 1);
+	REQUIRE(t, !named_recv(c, &n[i], rx));
+	EXPECT_EQ(t, kfi_cancel(&c->srx->fid, &n[i].cqe), 0);
+	REQUIRE(t, test_until(t, named_ended(&n[i])));
+	EXPECT_EQ(t, n[i].err, ECANCELED);
+	EXPECT(t, !n[i].cqe.ep);
+}
+
+/* The endpoint is there until the last done() that it is named in returns. */
+static void named_ends(struct test *t)
+{
+	struct crowd *c = crowd_open(t, &plain_rx, NULL);
+	struct named *n = test_new(t, struct named);
+	u8 *tx = test_pages(t, LONG), *rx = test_pages(t, LONG);
+	comp_t e;
+
+	REQUIRE(t, c && n && tx && rx);
+	n->slow = true;
+	REQUIRE(t, !named_recv(c, n, rx) && !crowd_send(c, 0, tx, 100, CTX(0)));
+	REQUIRE(t, test_until(t, READ_ONCE(n->called)));
+	EXPECT_EQ(t, test_close(t, &c->b[0].ep->fid), 0);
+	EXPECT(t, named_ended(n));
+	REQUIRE(t, !WAIT_TX(&c->a[0], &e));
+}
+
 /* ---- all at once ---- */
 
 /**
@@ -640,6 +760,8 @@ const struct test_case shared_cases[] = {
 	{ "shared.ends", T_ALL, CASE_MATCHING, C_MSG, ends },
 	{ "shared.refused", T_ALL, CASE_MATCHING, C_MSG, refused },
 	{ "shared.enabled_first", T_ALL, CASE_MATCHING, C_MSG, enabled_first },
+	{ "shared.named", T_MSG, CASE_MATCHING, C_MSG, named },
+	{ "shared.named_ends", T_MSG, CASE_MATCHING, C_MSG, named_ends },
 	{ "shared.stress", T_RDM, 0, C_MSG, stress },
 	{ }
 };

@@ -90,8 +90,10 @@ void kib_cq_add(struct ib_cq *ib, const struct ib_wc *wc)
 	call = cq->armed;
 	cq->armed = false;
 	spin_unlock_irqrestore(&cq->lock, flags);
-	if (unlikely(overrun))
+	if (unlikely(overrun)) {
+		kib_count(to_kib_dev(ib->device), KIB_OVERRUNS, 1);
 		cq_overrun(ib);
+	}
 	if (call)
 		ib->comp_handler(ib, ib->cq_context);
 }

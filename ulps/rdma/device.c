@@ -94,6 +94,9 @@ static int kib_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		.max_cqe = KIB_MAX_CQE,
 		.max_mr = KIB_MAX_MR,
 		.max_pd = KIB_MAX_QP,
+		.max_srq = KIB_MAX_QP,
+		.max_srq_wr = KIB_MAX_WR,
+		.max_srq_sge = KIB_MAX_SGE,
 		.max_qp_rd_atom = KIB_MAX_READS,
 		.max_qp_init_rd_atom = KIB_MAX_READS,
 		.max_res_rd_atom = KIB_MAX_READS * KIB_MAX_QP,
@@ -173,6 +176,7 @@ static void kib_dealloc_driver(struct ib_device *ib)
 	if (dev->fabric)
 		WARN_ON(kfi_close(&dev->fabric->fid));
 	kfi_freeinfo(dev->info);
+	free_percpu(dev->counts);
 	xa_destroy(&dev->qps);
 	xa_destroy(&dev->mrs);
 	dev_put(dev->netdev);
@@ -182,16 +186,20 @@ static const struct ib_device_ops kib_dev_ops = {
 	.owner			= THIS_MODULE,
 	.driver_id		= (enum rdma_driver_id)KFI_IB_DRIVER_ID,
 
+	.alloc_hw_port_stats	= kib_alloc_hw_stats,
 	.alloc_mr		= kib_alloc_mr,
 	.alloc_pd		= kib_alloc_pd,
 	.create_cq		= kib_create_cq,
 	.create_qp		= kib_create_qp,
+	.create_srq		= kib_create_srq,
 	.dealloc_driver		= kib_dealloc_driver,
 	.dealloc_pd		= kib_dealloc_pd,
 	.dereg_mr		= kib_dereg_mr,
 	.destroy_cq		= kib_destroy_cq,
 	.destroy_qp		= kib_destroy_qp,
+	.destroy_srq		= kib_destroy_srq,
 	.get_dma_mr		= kib_get_dma_mr,
+	.get_hw_stats		= kib_get_hw_stats,
 	.get_port_immutable	= kib_get_port_immutable,
 	.iw_accept		= kib_accept,
 	.iw_add_ref		= kib_qp_add_ref,
@@ -203,19 +211,23 @@ static const struct ib_device_ops kib_dev_ops = {
 	.iw_rem_ref		= kib_qp_rem_ref,
 	.map_mr_sg		= kib_map_mr_sg,
 	.modify_qp		= kib_modify_qp,
+	.modify_srq		= kib_modify_srq,
 	.poll_cq		= kib_poll_cq,
 	.post_recv		= kib_post_recv,
 	.post_send		= kib_post_send,
+	.post_srq_recv		= kib_post_srq_recv,
 	.query_device		= kib_query_device,
 	.query_gid		= kib_query_gid,
 	.query_port		= kib_query_port,
 	.query_qp		= kib_query_qp,
+	.query_srq		= kib_query_srq,
 	.reg_user_mr		= kfi_no_user_mr,
 	.req_notify_cq		= kib_req_notify_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, kib_cq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, kib_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, kib_qp, ib),
+	INIT_RDMA_OBJ_SIZE(ib_srq, kib_srq, ib),
 };
 
 static void dev_init(struct kib_dev *dev, struct net_device *netdev)
@@ -253,6 +265,9 @@ static int dev_objects(struct kib_dev *dev)
 
 	if (ret)
 		return ret == -ENODATA ? -EADDRNOTAVAIL : ret;
+	dev->counts = alloc_percpu(struct kib_counts);
+	if (!dev->counts)
+		return -ENOMEM;
 	net = dev_net_get(dev);
 	if (!net)
 		return -ENODEV;

@@ -3,7 +3,7 @@
  * kib.h - shared by the files of kfi_ib.ko. docs/verbs-device.md describes how they work together.
  *
  * Locks, outermost first: &kib_dev.places_lock, &kib_qp.lock, &kib_dev.lock, &kib_qp.cm_lock,
- * &kib_ring.lock, &kib_cq.lock. The last three are taken with interrupts off.
+ * &kib_ring.lock or &kib_srq.lock, &kib_cq.lock. The last four are taken with interrupts off.
  */
 #ifndef KIB_H
 #define KIB_H
@@ -38,11 +38,35 @@ enum {
 	KIB_MAX_READS	= 128,
 	KIB_MAX_MSG	= 1 << 30,
 	KIB_TX		= 256,		/* operations of an endpoint in progress */
-	KIB_RX		= 1024,		/* receives posted to an endpoint */
+	KIB_RX		= 1024,		/* receives posted to an endpoint or a shared context */
 	KIB_CALLS	= 100,		/* calls that wait for an answer; a passive endpoint has 128 */
 	KIB_DATA	= 256,		/* bytes of private data, with the hello or answer */
 	KIB_ROOM	= 18,		/* entries of a send request's vector at least: 64 KiB of pages, and a header */
 	KIB_LKEY	= 1,		/* the key of all local memory; no region has it */
+};
+
+/* What is counted, in the order of stats.c */
+enum kib_counter {
+	KIB_SENDS,		/* messages */
+	KIB_RECVS,		/* receives that have got a message, or an immediate */
+	KIB_WRITES,
+	KIB_READS,
+	KIB_SENT,		/* bytes of messages and writes */
+	KIB_RECEIVED,		/* bytes of messages and reads */
+	KIB_REGISTRATIONS,	/* fast registrations */
+	KIB_FAILED,		/* requests with an error of their own: they end a queue pair */
+	KIB_CONNECTED,		/* connections of either end that were made */
+	KIB_REFUSED,		/* calls that were refused by this side, or forgotten by it */
+	KIB_OVERRUNS,		/* completion queues that have lost an entry */
+	KIB_COUNTERS,
+};
+
+/**
+ * struct kib_counts - counters of one CPU
+ * @value: by enum kib_counter
+ */
+struct kib_counts {
+	u64	value[KIB_COUNTERS];
 };
 
 /**
@@ -84,6 +108,7 @@ struct kib_call {
  * @gid: GID, the address of @netdev
  * @info: what the provider offers; domains are opened with it
  * @fabric: fabric of all domains
+ * @counts: statistics
  * @eq: events of @places
  * @qps: queue pairs by number
  * @mrs: regions by the upper 24 bits of their keys
@@ -106,6 +131,7 @@ struct kib_dev {
 	union ib_gid		gid;
 	struct kfi_info		*info;
 	struct kfid_fabric	*fabric;
+	struct kib_counts __percpu *counts;
 	struct kfid_eq		*eq;
 	struct xarray		qps;
 	struct xarray		mrs;
@@ -200,9 +226,9 @@ enum kib_step {
 /**
  * struct kib_slot - a request in a queue
  * @cqe: completion of the endpoint's operation
- * @wait: in &kib_mr.waiters
+ * @wait: in &kib_mr.waiters; of a shared receive in a list of struct kib_srq or &kib_qp.taken
  * @mr_ended: called in softirq when the invalidation has ended that the slot waits for
- * @qp: queue pair
+ * @qp: queue pair; of a shared receive that whose message has taken it
  * @step: written by the runner, and once by the callback that ends the request
  * @left: the start, and callbacks that have to come before the request has ended
  * @half: the first of two operations was posted
@@ -275,6 +301,34 @@ struct kib_ring {
 	u32			tail;
 };
 
+/**
+ * struct kib_srq - a shared receive queue: a shared receive context of the protection domain
+ * @ib: the RDMA core's part
+ * @srx: the context
+ * @cq: completions of its receives
+ * @lock: protects the following members. Posts come in any context
+ * @ring: memory of the slots, in no order; its counters are not used
+ * @free: slots without a receive
+ * @waiting: receives that the context has not got yet, in the order of the posts
+ * @left: receives that no message has taken
+ * @limit: an event is due when fewer are left; 0: not armed
+ * @runner: its claim is the right to give receives to the context
+ * @run_bh: does that for a context that can't
+ */
+struct kib_srq {
+	struct ib_srq		ib;
+	struct kfid_ep		*srx;
+	struct kfid_cq		*cq;
+	spinlock_t		lock;
+	struct kib_ring		ring;
+	struct list_head	free;
+	struct list_head	waiting;
+	u32			left;
+	u32			limit;
+	struct kfi_runner	runner;
+	struct bh_work_struct	run_bh;
+};
+
 /* States of a queue pair. They follow one another; CONNECTING and READY may be left out. */
 enum kib_qp_state {
 	KIB_QP_IDLE,		/* requests wait in the rings */
@@ -301,7 +355,9 @@ enum kib_qp_state {
  * @run_bh: runs the queues for a context that can't do that
  * @end_work: closes the endpoint, and ends the requests
  * @sq: send queue
- * @rq: receive queue
+ * @rq: receive queue. With a shared one it has no slots, and counts what its messages have taken
+ * @taken: shared receives that have ended, by &kfi_cqe.nr; protected by the lock of @rq
+ * @last_told: the ULP knows that no message takes a shared receive any more; for @end_work
  * @sig_all: each send request is reported
  * @stopped: the endpoint has no room: kib_qp_room() is due. For the runner
  * @barrier: request that has to end before the next one starts, an invalidation; for the runner
@@ -330,6 +386,8 @@ struct kib_qp {
 	struct work_struct	end_work;
 	struct kib_ring		sq;
 	struct kib_ring		rq;
+	struct list_head	taken;
+	bool			last_told;
 	bool			sig_all;
 	bool			stopped;
 	struct kib_slot		*barrier;
@@ -368,9 +426,20 @@ static inline struct kib_qp *to_kib_qp(struct ib_qp *ib)
 	return container_of(ib, struct kib_qp, ib);
 }
 
+static inline struct kib_srq *to_kib_srq(struct ib_srq *ib)
+{
+	return container_of(ib, struct kib_srq, ib);
+}
+
 static inline struct kib_slot *kib_slot(const struct kib_ring *ring, u32 number)
 {
 	return ring->slots + ring->size * (number & (ring->depth - 1));
+}
+
+/* Context: any */
+static inline void kib_count(struct kib_dev *dev, enum kib_counter counter, u64 n)
+{
+	this_cpu_add(dev->counts->value[counter], n);
 }
 
 /* main.c */
@@ -420,10 +489,16 @@ void kib_qp_run(struct kib_qp *qp);
 void kib_qp_kick(struct kib_qp *qp);
 void kib_qp_posted(struct kib_qp *qp);
 void kib_qp_room(struct kfid_ep *ep, void *context);
+int kib_ring_alloc(struct kib_ring *ring, struct kib_qp *qp, u32 depth, u32 sge, u32 room);
 struct kib_slot *kib_ring_slot(struct kib_ring *ring);
-int kib_slot_map(struct kib_qp *qp, struct kib_ring *ring, struct kib_slot *s,
+int kib_slot_map(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 		 const struct ib_sge *sge, int nr, int dir);
 enum ib_wc_status kib_status(int err);
+
+/* stats.c */
+struct rdma_hw_stats *kib_alloc_hw_stats(struct ib_device *ib, u32 port);
+int kib_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port, int index);
+void kib_count_send(struct kib_dev *dev, const struct kib_slot *s);
 
 /* send.c */
 int kib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
@@ -432,8 +507,25 @@ bool kib_send_report(struct kib_qp *qp);
 
 /* recv.c */
 int kib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
+int kib_recv_fill(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
+		  const struct ib_recv_wr *wr);
+void kib_recv_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
+void kib_recv_msg(struct kib_slot *s, struct kfi_msg *msg);
 void kib_recv_start(struct kib_qp *qp);
 bool kib_recv_report(struct kib_qp *qp);
+
+/* srq.c */
+int kib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *attr, struct ib_udata *udata);
+int kib_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
+		   struct ib_udata *udata);
+int kib_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr);
+int kib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata);
+int kib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
+		      const struct ib_recv_wr **bad);
+void kib_srq_end(struct kib_slot *s);
+struct kib_slot *kib_srq_next(struct kib_qp *qp);
+void kib_srq_reported(struct kib_qp *qp, struct kib_slot *s);
+void kib_srq_last(struct kib_qp *qp);
 
 /* cm.c */
 int kib_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param);

@@ -66,6 +66,7 @@ static void call_refuse(struct kib_dev *dev, struct kib_call *call, const void *
 	struct kib_place *place;
 
 	lockdep_assert_held(&dev->lock);
+	kib_count(dev, KIB_REFUSED, 1);
 	list_for_each_entry(place, &dev->places, entry)
 		if (place == call->place)
 			kfi_reject(place->pep, call->info->handle, data, len);

@@ -7,7 +7,9 @@
  *   listen.c  cm.c	listeners and calls; connections
  *   qp.c		queue pairs: life, rings, the runner
  *   send.c  recv.c	send and receive queues
+ *   srq.c		shared receive queues
  *   cq.c  mr.c		completion queues; regions of fast registrations
+ *   stats.c		statistics
  *   hello.h		private data of connections
  */
 #include <linux/inetdevice.h>

@@ -26,7 +26,7 @@
 
 /* ---- rings ---- */
 
-static int ring_alloc(struct kib_ring *ring, struct kib_qp *qp, u32 depth, u32 sge, u32 room)
+int kib_ring_alloc(struct kib_ring *ring, struct kib_qp *qp, u32 depth, u32 sge, u32 room)
 {
 	u32 i;
 
@@ -57,14 +57,14 @@ struct kib_slot *kib_ring_slot(struct kib_ring *ring)
 }
 
 /* Find the region of an element. A request has parts of one region only. */
-static int slot_find_region(struct kib_qp *qp, struct kib_slot *s, const struct ib_sge *sge)
+static int slot_find_region(struct ib_pd *pd, struct kib_slot *s, const struct ib_sge *sge)
 {
 	struct kib_mr *mr;
 
 	if (sge->lkey == KIB_LKEY || !sge->length)
 		return 0;
-	mr = xa_load(&qp->dev->mrs, sge->lkey >> 8);
-	if (!mr || mr->ib.pd != qp->ib.pd || (s->mr && (s->mr != mr || s->lkey != sge->lkey)))
+	mr = xa_load(&to_kib_dev(pd->device)->mrs, sge->lkey >> 8);
+	if (!mr || mr->ib.pd != pd || (s->mr && (s->mr != mr || s->lkey != sge->lkey)))
 		return -EINVAL;
 	s->mr = mr;
 	s->lkey = sge->lkey;
@@ -90,7 +90,7 @@ static unsigned int slot_part(const struct kib_slot *s, const struct ib_sge *sge
  * the registration may be an earlier request, which was not started yet. Its memory is known by
  * now.
  */
-int kib_slot_map(struct kib_qp *qp, struct kib_ring *ring, struct kib_slot *s,
+int kib_slot_map(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 		 const struct ib_sge *sge, int nr, int dir)
 {
 	struct bio_vec *vec = s->vec;
@@ -101,7 +101,7 @@ int kib_slot_map(struct kib_qp *qp, struct kib_ring *ring, struct kib_slot *s,
 	s->nr = 0;
 	s->mr = NULL;
 	for (i = 0; i < nr; i++) {
-		ret = slot_find_region(qp, s, &sge[i]);
+		ret = slot_find_region(pd, s, &sge[i]);
 		if (ret || check_add_overflow(s->len, sge[i].length, &s->len))
 			return -EINVAL;
 	}
@@ -154,8 +154,10 @@ enum ib_wc_status kib_status(int err)
 
 /* ---- the runner ---- */
 
-static bool qp_reportable(const struct kib_ring *ring)
+static bool qp_reportable(struct kib_qp *qp, const struct kib_ring *ring)
 {
+	if (ring == &qp->rq && qp->ib.srq)
+		return kib_srq_next(qp);
 	return ring->tail != ring->next &&
 	       /* pairs with send_ended() and recv_end() */
 	       smp_load_acquire(&kib_slot(ring, ring->tail)->step) == KIB_DONE;
@@ -173,7 +175,7 @@ static void qp_run(struct kib_qp *qp, bool report)
 			kib_recv_start(qp);
 			kib_send_start(qp);
 		} while (report && (kib_send_report(qp) | kib_recv_report(qp)));
-		if (!report && (qp_reportable(&qp->sq) || qp_reportable(&qp->rq)))
+		if (!report && (qp_reportable(qp, &qp->sq) || qp_reportable(qp, &qp->rq)))
 			queue_bh_work(&qp->run_bh);
 	} while (!kfi_runner_leave(&qp->runner, notes));
 }
@@ -244,21 +246,33 @@ void kib_qp_kick(struct kib_qp *qp)
 
 /* ---- the endpoint ---- */
 
+/* All endpoints of a shared receive queue have its completion queue. */
+static int qp_bind(struct kib_qp *qp, struct kfid_ep *ep)
+{
+	struct kib_srq *srq = qp->ib.srq ? to_kib_srq(qp->ib.srq) : NULL;
+
+	if (!srq)
+		return kfi_ep_bind(ep, &qp->cq->fid, KFI_TRANSMIT | KFI_RECV);
+	return kfi_ep_bind(ep, &qp->cq->fid, KFI_TRANSMIT) ?:
+	       kfi_ep_bind(ep, &srq->cq->fid, KFI_RECV) ?: kfi_ep_bind(ep, &srq->srx->fid, 0);
+}
+
 static int qp_endpoint(struct kib_qp *qp, struct kfi_info *info, struct kfid_ep **ep)
 {
 	size_t yes = 1;
 	int ret;
 
 	info->tx_attr->size = min_t(u32, 2 * qp->sq.depth, KIB_TX);
-	info->rx_attr->size = min_t(u32, qp->rq.depth, KIB_RX);
+	info->rx_attr->size = clamp_t(u32, qp->rq.depth, 1, KIB_RX);
+	if (qp->ib.srq)
+		info->ep_attr->rx_ctx_cnt = KFI_SHARED_CONTEXT;
 	ret = kfi_eq_open(qp->dev->fabric, NULL, &qp->eq, kib_cm_event, qp);
 	if (ret)
 		return ret;
 	ret = kfi_endpoint(to_kib_pd(qp->ib.pd)->domain, info, ep, qp);
 	if (ret)
 		goto close_eq;
-	ret = kfi_ep_bind(*ep, &qp->cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
-	      kfi_ep_bind(*ep, &qp->eq->fid, 0);
+	ret = qp_bind(qp, *ep) ?: kfi_ep_bind(*ep, &qp->eq->fid, 0);
 	if (!ret)	/* not all providers have it */
 		kfi_setopt(&(*ep)->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &yes, sizeof(yes));
 	ret = ret ?: kfi_enable(*ep);
@@ -273,8 +287,10 @@ close_eq:
 /* The endpoint is connected: sends may start, unless the queue pair ends already. */
 void kib_qp_ready(struct kib_qp *qp)
 {
-	if (qp_move(qp, KIB_QP_CONNECTING, KIB_QP_READY))
-		kib_qp_kick(qp);
+	if (!qp_move(qp, KIB_QP_CONNECTING, KIB_QP_READY))
+		return;
+	kib_count(qp->dev, KIB_CONNECTED, 1);
+	kib_qp_kick(qp);
 }
 
 /* Requests that are posted from here on fail. */
@@ -334,6 +350,7 @@ static void qp_end_work(struct work_struct *work)
 	kib_qp_close(qp);
 	kib_cm_end(qp);
 	mutex_unlock(&qp->lock);
+	kib_srq_last(qp);
 }
 
 /* The queue pair has to end, and no request succeeds any more. Context: any */
@@ -378,9 +395,9 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 	u32 number;
 	int ret;
 
-	if (attr->qp_type != IB_QPT_RC || attr->create_flags || attr->srq)
+	if (attr->qp_type != IB_QPT_RC || attr->create_flags)
 		return -EOPNOTSUPP;
-	if (!qp_possible(attr))
+	if (!qp_possible(attr) || (attr->srq && attr->srq->pd != ib->pd))
 		return -EINVAL;
 	qp->dev = to_kib_dev(ib->device);
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
@@ -392,9 +409,13 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 	INIT_BH_WORK(&qp->run_bh, qp_run_bh);
 	INIT_DELAYED_WORK(&qp->again, qp_again_work);
 	INIT_WORK(&qp->end_work, qp_end_work);
-	ret = ring_alloc(&qp->sq, qp, attr->cap.max_send_wr, attr->cap.max_send_sge, KIB_ROOM) ?:
-	      ring_alloc(&qp->rq, qp, attr->cap.max_recv_wr, attr->cap.max_recv_sge, 0) ?:
-	      qp_cq(qp);
+	INIT_LIST_HEAD(&qp->taken);
+	ret = kib_ring_alloc(&qp->sq, qp, attr->cap.max_send_wr, attr->cap.max_send_sge, KIB_ROOM);
+	if (attr->srq)
+		spin_lock_init(&qp->rq.lock);
+	else if (!ret)
+		ret = kib_ring_alloc(&qp->rq, qp, attr->cap.max_recv_wr, attr->cap.max_recv_sge, 0);
+	ret = ret ?: qp_cq(qp);
 	if (!ret)
 		ret = xa_alloc_cyclic(&qp->dev->qps, &number, qp, XA_LIMIT(2, 0xfffffe),
 				      &qp->dev->next_qp, GFP_KERNEL);
@@ -409,7 +430,8 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 /* Wait until each request has been reported: an invalidation may take longer than the endpoint. */
 static void qp_drain(struct kib_qp *qp)
 {
-	while (READ_ONCE(qp->sq.tail) != qp->sq.head || READ_ONCE(qp->rq.tail) != qp->rq.head)
+	while (READ_ONCE(qp->sq.tail) != qp->sq.head ||
+	       READ_ONCE(qp->rq.tail) != READ_ONCE(qp->rq.head))
 		usleep_range(20, 200);
 }
 
@@ -523,6 +545,7 @@ int kib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	init->qp_type = ib->qp_type;
 	init->send_cq = ib->send_cq;
 	init->recv_cq = ib->recv_cq;
+	init->srq = ib->srq;
 	init->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	init->cap = attr->cap;
 	return 0;

@@ -5,16 +5,17 @@
 
 /* ---- posts ---- */
 
-static void recv_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
 static void recv_end(struct kib_slot *s);
 
-static int recv_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_recv_wr *wr)
+/* Store a receive in a slot of a ring whose lock is held. */
+int kib_recv_fill(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
+		  const struct ib_recv_wr *wr)
 {
 	int ret;
 
-	if (wr->num_sge > qp->rq.sge)
+	if (wr->num_sge > ring->sge)
 		return -EINVAL;
-	ret = kib_slot_map(qp, &qp->rq, s, wr->sg_list, wr->num_sge, ITER_DEST);
+	ret = kib_slot_map(pd, ring, s, wr->sg_list, wr->num_sge, ITER_DEST);
 	if (ret)
 		return ret;
 	if (s->mr) {	/* a receive can't wait for a registration */
@@ -22,7 +23,7 @@ static int recv_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_recv
 		s->big = NULL;
 		return -EINVAL;
 	}
-	s->cqe.done = recv_done;
+	s->cqe.done = kib_recv_done;
 	s->mr_ended = recv_end;
 	s->step = KIB_WAITS;
 	s->status = IB_WC_SUCCESS;
@@ -40,10 +41,14 @@ int kib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib
 	unsigned long flags;
 	int ret = 0;
 
+	if (ib->srq) {
+		*bad = wr;
+		return -EINVAL;
+	}
 	spin_lock_irqsave(&ring->lock, flags);
 	for (; wr; wr = wr->next) {
 		s = kib_ring_slot(ring);
-		ret = s ? recv_fill(qp, s, wr) : -ENOMEM;
+		ret = s ? kib_recv_fill(ib->pd, ring, s, wr) : -ENOMEM;
 		if (ret)
 			break;
 		smp_store_release(&ring->head, ring->head + 1);	/* pairs with kib_recv_start() */
@@ -84,7 +89,7 @@ static bool recv_invalidate(struct kib_slot *s, u64 key, bool due)
 	return wait;
 }
 
-static void recv_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+void kib_recv_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
 	struct kib_slot *s = container_of(cqe, struct kib_slot, cqe);
 
@@ -101,10 +106,18 @@ static void recv_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_
 	if (wc->flags & (KFI_INVALIDATE | KFI_INVALIDATE_DUE) &&
 	    recv_invalidate(s, wc->data, wc->flags & KFI_INVALIDATE_DUE))
 		return;
-	recv_end(s);
+	s->mr_ended(s);
 }
 
 /* ---- start, report ---- */
+
+/* Describe a receive to kfabric. */
+void kib_recv_msg(struct kib_slot *s, struct kfi_msg *msg)
+{
+	*msg = (struct kfi_msg) {
+		.type = KFI_ITER, .msg_iter = &s->iter, .iov_count = !!s->nr, .context = &s->cqe,
+	};
+}
 
 /* Post the receives that the endpoint has room for; each that ends makes room. */
 void kib_recv_start(struct kib_qp *qp)
@@ -115,6 +128,8 @@ void kib_recv_start(struct kib_qp *qp)
 	struct kfi_msg msg;
 	int ret;
 
+	if (qp->ib.srq)
+		return;
 	/* pairs with kib_post_recv(), as kib_send_start() */
 	while (ring->next != smp_load_acquire(&ring->head)) {
 		state = READ_ONCE(qp->state);
@@ -127,10 +142,7 @@ void kib_recv_start(struct kib_qp *qp)
 		}
 		if (state != KIB_QP_CONNECTING && state != KIB_QP_READY)
 			break;
-		msg = (struct kfi_msg) {
-			.type = KFI_ITER, .msg_iter = &s->iter, .iov_count = !!s->nr,
-			.context = &s->cqe,
-		};
+		kib_recv_msg(s, &msg);
 		s->step = KIB_STARTED;
 		ret = kfi_recvmsg(qp->ep, &msg, KFI_CQE);
 		if (ret == -EAGAIN)
@@ -143,6 +155,30 @@ void kib_recv_start(struct kib_qp *qp)
 	}
 }
 
+/* The receive that is to be reported next, if it has ended */
+static struct kib_slot *recv_next(struct kib_qp *qp)
+{
+	struct kib_ring *ring = &qp->rq;
+	struct kib_slot *s;
+
+	if (qp->ib.srq)
+		return kib_srq_next(qp);
+	if (ring->tail == ring->next)
+		return NULL;
+	s = kib_slot(ring, ring->tail);
+	/* pairs with recv_end() */
+	return smp_load_acquire(&s->step) == KIB_DONE ? s : NULL;
+}
+
+static void recv_count(struct kib_dev *dev, const struct ib_wc *wc)
+{
+	if (wc->status != IB_WC_SUCCESS)
+		return;
+	kib_count(dev, KIB_RECVS, 1);
+	if (wc->opcode == IB_WC_RECV)
+		kib_count(dev, KIB_RECEIVED, wc->byte_len);
+}
+
 /* As kib_send_report() */
 bool kib_recv_report(struct kib_qp *qp)
 {
@@ -151,10 +187,7 @@ bool kib_recv_report(struct kib_qp *qp)
 	struct kib_slot *s;
 	struct ib_wc wc;
 
-	for (; ring->tail != ring->next; ) {
-		s = kib_slot(ring, ring->tail);
-		if (smp_load_acquire(&s->step) != KIB_DONE)	/* pairs with recv_end() */
-			break;
+	while ((s = recv_next(qp))) {
 		wc = (struct ib_wc) {
 			.wr_id = s->wr_id, .status = s->status, .qp = &qp->ib, .port_num = 1,
 			.opcode = s->opcode == IB_WR_SEND ? IB_WC_RECV :
@@ -165,11 +198,16 @@ bool kib_recv_report(struct kib_qp *qp)
 			wc.ex.imm_data = cpu_to_be32(s->imm);
 		else if (s->wc_flags & IB_WC_WITH_INVALIDATE)
 			wc.ex.invalidate_rkey = s->rkey;
+		if (qp->ib.srq)
+			kib_srq_reported(qp, s);
 		smp_store_release(&ring->tail, ring->tail + 1);	/* pairs with kib_ring_slot() */
 		if (qp->rq_failed)
 			wc.status = IB_WC_WR_FLUSH_ERR;
+		recv_count(qp->dev, &wc);
 		if (wc.status != IB_WC_SUCCESS && !qp->rq_failed) {
 			qp->rq_failed = true;
+			if (wc.status != IB_WC_WR_FLUSH_ERR)
+				kib_count(qp->dev, KIB_FAILED, 1);
 			kib_qp_fail(qp);
 		}
 		kib_cq_add(qp->ib.recv_cq, &wc);

@@ -54,7 +54,7 @@ static int send_fill_rdma(struct kib_qp *qp, struct kib_slot *s, const struct ib
 	s->remote = rdma_wr(wr)->remote_addr;
 	s->rkey = rdma_wr(wr)->rkey;
 	s->imm = be32_to_cpu(wr->ex.imm_data);
-	return kib_slot_map(qp, &qp->sq, s, wr->sg_list, wr->num_sge, dir);
+	return kib_slot_map(qp->ib.pd, &qp->sq, s, wr->sg_list, wr->num_sge, dir);
 }
 
 static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr)
@@ -72,20 +72,20 @@ static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send
 	s->flags = wr->send_flags;
 	switch (wr->opcode) {
 	case IB_WR_SEND:
-		return kib_slot_map(qp, &qp->sq, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
+		return kib_slot_map(qp->ib.pd, &qp->sq, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
 	case IB_WR_SEND_WITH_IMM:
 		s->imm = be32_to_cpu(wr->ex.imm_data);
-		return kib_slot_map(qp, &qp->sq, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
+		return kib_slot_map(qp->ib.pd, &qp->sq, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
 	case IB_WR_SEND_WITH_INV:
 		s->rkey = wr->ex.invalidate_rkey;
-		return kib_slot_map(qp, &qp->sq, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
+		return kib_slot_map(qp->ib.pd, &qp->sq, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 		return send_fill_rdma(qp, s, wr, ITER_SOURCE);
 	case IB_WR_RDMA_READ:
 		return send_fill_rdma(qp, s, wr, ITER_DEST);
-	case IB_WR_RDMA_READ_WITH_INV:
-		return wr->num_sge == 1 && wr->sg_list->lkey == wr->ex.invalidate_rkey ?
+	case IB_WR_RDMA_READ_WITH_INV:	/* of its only element: rw.c may name an older key of it */
+		return wr->num_sge == 1 && wr->sg_list->lkey != KIB_LKEY && wr->sg_list->length ?
 		       send_fill_rdma(qp, s, wr, ITER_DEST) : -EINVAL;
 	case IB_WR_REG_MR:
 		return send_fill_reg(qp, s, reg_wr(wr));
@@ -404,9 +404,13 @@ bool kib_send_report(struct kib_qp *qp)
 			qp->barrier = NULL;
 		kfree(s->big);
 		s->big = NULL;
+		if (wc.status == IB_WC_SUCCESS)
+			kib_count_send(qp->dev, s);
 		smp_store_release(&ring->tail, ring->tail + 1);	/* pairs with kib_ring_slot() */
 		if (wc.status != IB_WC_SUCCESS && !qp->sq_failed) {
 			qp->sq_failed = true;
+			if (wc.status != IB_WC_WR_FLUSH_ERR)
+				kib_count(qp->dev, KIB_FAILED, 1);
 			qp->sq_stop = true;
 			kib_qp_fail(qp);
 		}

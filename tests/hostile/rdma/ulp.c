@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ulp.c - the ULP: accepts each call with a queue pair of its own, and looks at what all of them
+ * receive by one shared receive queue.
+ *
+ * Events of a connection come from rdma_cm's workqueue, those of queue pairs and of the shared
+ * queue in any context. The task of the cases ends connections.
+ */
+#include <linux/slab.h>
+#include "hostile.h"
+
+/**
+ * struct ulp_recv - a receive
+ * @cqe: its completion
+ * @dma: address of @buf
+ * @held: it was not posted again
+ */
+struct ulp_recv {
+	struct ib_cqe	cqe;
+	u64		dma;
+	u8		*buf;
+	bool		held;
+};
+
+struct hi_seen hi_seen;
+
+static struct rdma_cm_id *ulp_listener;
+static struct rdma_cm_id *ulp_anchor;	/* the device waits for it, and so for all objects */
+static struct ib_pd *ulp_pd;
+static struct ib_cq *ulp_cq;
+static struct ib_srq *ulp_srq;
+static struct ulp_recv ulp_recvs[HI_RECVS];
+static bool ulp_holds;
+static LIST_HEAD(ulp_conns);
+static DEFINE_MUTEX(ulp_lock);		/* protects the list */
+
+/* ---- receives ---- */
+
+static int ulp_post(struct ulp_recv *r)
+{
+	struct ib_sge sge = { .addr = r->dma, .length = HI_BUF, .lkey = ulp_pd->local_dma_lkey };
+	struct ib_recv_wr wr = { .wr_cqe = &r->cqe, .sg_list = &sge, .num_sge = 1 };
+
+	r->held = false;
+	return ib_post_srq_recv(ulp_srq, &wr, NULL);
+}
+
+/* Return: what to count */
+static atomic_t *ulp_look(struct hi_conn *conn, const struct ulp_recv *r, const struct ib_wc *wc)
+{
+	const struct hi_msg *msg = (void *)r->buf;
+
+	if (wc->status != IB_WC_SUCCESS || wc->byte_len < sizeof(*msg) ||
+	    wc->opcode != IB_WC_RECV || msg->magic != KIB_MAGIC)
+		return &hi_seen.others;
+	if (msg->number != conn->next++)
+		atomic_inc(&hi_seen.disorder);
+	return &hi_seen.messages;
+}
+
+/* It is counted last: the cases rely on the receive then. */
+static void ulp_received(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ulp_recv *r = container_of(wc->wr_cqe, struct ulp_recv, cqe);
+	atomic_t *count = ulp_look(wc->qp->qp_context, r, wc);
+
+	memset(r->buf, 0, sizeof(struct hi_msg));
+	if (READ_ONCE(ulp_holds))
+		r->held = true;
+	else
+		WARN_ON(ulp_post(r));
+	atomic_inc(count);
+}
+
+void hi_ulp_hold(bool hold)
+{
+	int i;
+
+	WRITE_ONCE(ulp_holds, hold);
+	for (i = 0; !hold && i < HI_RECVS; i++)
+		if (ulp_recvs[i].held)
+			WARN_ON(ulp_post(&ulp_recvs[i]));
+}
+
+static void srq_event(struct ib_event *event, void *context)
+{
+	if (event->event == IB_EVENT_SRQ_LIMIT_REACHED)
+		atomic_inc(&hi_seen.limits);
+}
+
+int hi_ulp_limit(u32 limit)
+{
+	struct ib_srq_attr attr = { .srq_limit = limit };
+
+	return ib_modify_srq(ulp_srq, &attr, IB_SRQ_LIMIT);
+}
+
+/* ---- connections ---- */
+
+static void qp_event(struct ib_event *event, void *context)
+{
+	struct hi_conn *conn = context;
+
+	if (event->event == IB_EVENT_QP_LAST_WQE_REACHED)
+		complete(&conn->last);
+}
+
+static int ulp_accept(struct hi_conn *conn)
+{
+	struct ib_qp_init_attr attr = {
+		.event_handler = qp_event, .qp_context = conn, .send_cq = ulp_cq, .recv_cq = ulp_cq,
+		.srq = ulp_srq, .cap = { .max_send_wr = 4, .max_send_sge = 1 },
+		.qp_type = IB_QPT_RC,
+	};
+	struct rdma_conn_param param = { .responder_resources = 4, .initiator_depth = 4 };
+	int ret = rdma_create_qp(conn->id, ulp_pd, &attr);
+
+	if (ret)
+		return ret;
+	ret = rdma_accept(conn->id, &param);
+	if (ret)
+		rdma_destroy_qp(conn->id);
+	return ret;
+}
+
+/* Return: an error, with which rdma_cm destroys the identifier */
+static int ulp_called(struct rdma_cm_id *id)
+{
+	struct hi_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	int ret;
+
+	atomic_inc(&hi_seen.calls);
+	if (!conn)
+		return -ENOMEM;
+	init_completion(&conn->last);
+	init_completion(&conn->lost);
+	conn->id = id;
+	id->context = conn;
+	mutex_lock(&ulp_lock);	/* once the peer knows, the connection is in the list for all */
+	ret = ulp_accept(conn);
+	if (!ret)
+		list_add_tail(&conn->entry, &ulp_conns);
+	mutex_unlock(&ulp_lock);
+	if (ret)
+		kfree(conn);
+	return ret;
+}
+
+static int ulp_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct hi_conn *conn = id->context;
+
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		return ulp_called(id);
+	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)	/* the last event of an identifier */
+		atomic_inc(&hi_seen.removals);
+	else if (event->event != RDMA_CM_EVENT_DISCONNECTED)
+		return 0;
+	if (conn)
+		complete(&conn->lost);
+	return 0;
+}
+
+int hi_ulp_conns(void)
+{
+	struct hi_conn *conn;
+	int n = 0;
+
+	mutex_lock(&ulp_lock);
+	list_for_each_entry(conn, &ulp_conns, entry)
+		n++;
+	mutex_unlock(&ulp_lock);
+	return n;
+}
+
+/*
+ * What is in the completion queue when a queue pair is destroyed is lost, and its receive, too. When
+ * the device goes, the end of the peer may not arrive.
+ */
+static bool ulp_end(struct hi_conn *conn)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	bool told = wait_for_completion_timeout(&conn->lost, HI_WAIT);
+
+	ib_modify_qp(conn->id->qp, &attr, IB_QP_STATE);
+	told &= !!wait_for_completion_timeout(&conn->last, HI_WAIT);
+	ib_drain_sq(conn->id->qp);	/* it has the same completion queue */
+	rdma_destroy_qp(conn->id);
+	rdma_destroy_id(conn->id);
+	kfree(conn);
+	return told;
+}
+
+bool hi_ulp_wait(void)
+{
+	struct hi_conn *conn, *next;
+	bool told = true;
+	LIST_HEAD(conns);
+
+	mutex_lock(&ulp_lock);
+	list_splice_init(&ulp_conns, &conns);
+	mutex_unlock(&ulp_lock);
+	list_for_each_entry_safe(conn, next, &conns, entry)
+		told &= ulp_end(conn);
+	return told;
+}
+
+bool hi_ulp_drop(void)
+{
+	struct hi_conn *conn;
+
+	mutex_lock(&ulp_lock);
+	list_for_each_entry(conn, &ulp_conns, entry)
+		rdma_disconnect(conn->id);
+	mutex_unlock(&ulp_lock);
+	return hi_ulp_wait();
+}
+
+/* ---- life ---- */
+
+static int ulp_recvs_open(void)
+{
+	struct ulp_recv *r;
+	int ret = 0;
+
+	for (r = ulp_recvs; !ret && r < ulp_recvs + HI_RECVS; r++) {
+		r->cqe.done = ulp_received;
+		r->buf = kzalloc(HI_BUF, GFP_KERNEL);
+		if (!r->buf)
+			return -ENOMEM;
+		r->dma = ib_dma_map_single(ulp_pd->device, r->buf, HI_BUF, DMA_FROM_DEVICE);
+		ret = ulp_post(r);
+	}
+	return ret;
+}
+
+static int ulp_objects(struct ib_device *device)
+{
+	struct ib_srq_init_attr attr = {
+		.event_handler = srq_event, .attr = { .max_wr = HI_RECVS, .max_sge = 1 },
+	};
+
+	ulp_pd = ib_alloc_pd(device, 0);
+	if (IS_ERR(ulp_pd))
+		return PTR_ERR(ulp_pd);
+	ulp_cq = ib_alloc_cq(device, NULL, 4096, 0, IB_POLL_WORKQUEUE);
+	if (IS_ERR(ulp_cq))
+		return PTR_ERR(ulp_cq);
+	ulp_srq = ib_create_srq(ulp_pd, &attr);
+	if (IS_ERR(ulp_srq))
+		return PTR_ERR(ulp_srq);
+	return ulp_recvs_open();
+}
+
+/* An identifier at a port of the device. Return: it, or an error pointer */
+static struct rdma_cm_id *ulp_id(u16 port)
+{
+	struct sockaddr_in addr = {
+		.sin_family = AF_INET, .sin_port = cpu_to_be16(port),
+		.sin_addr.s_addr = cpu_to_be32(HI_ADDR),
+	};
+	struct rdma_cm_id *id;
+	int ret;
+
+	id = rdma_create_id(&init_net, ulp_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return id;
+	ret = rdma_bind_addr(id, (struct sockaddr *)&addr);
+	if (!ret && !id->device)
+		ret = -ENODEV;
+	if (!ret)
+		return id;
+	rdma_destroy_id(id);
+	return ERR_PTR(ret);
+}
+
+int hi_ulp_open(void)
+{
+	ulp_anchor = ulp_id(0);
+	if (IS_ERR(ulp_anchor))
+		return PTR_ERR(ulp_anchor);
+	ulp_listener = ulp_id(HI_PORT);
+	if (IS_ERR(ulp_listener))
+		return PTR_ERR(ulp_listener);
+	return ulp_objects(ulp_anchor->device) ?: rdma_listen(ulp_listener, 64);
+}
+
+void hi_ulp_close(void)
+{
+	struct ulp_recv *r;
+
+	if (!IS_ERR_OR_NULL(ulp_listener))
+		rdma_destroy_id(ulp_listener);
+	hi_ulp_drop();
+	if (!IS_ERR_OR_NULL(ulp_srq))
+		ib_destroy_srq(ulp_srq);
+	if (!IS_ERR_OR_NULL(ulp_cq))
+		ib_free_cq(ulp_cq);
+	for (r = ulp_recvs; r < ulp_recvs + HI_RECVS && r->buf; r++) {
+		ib_dma_unmap_single(ulp_pd->device, r->dma, HI_BUF, DMA_FROM_DEVICE);
+		kfree(r->buf);
+	}
+	if (!IS_ERR_OR_NULL(ulp_pd))
+		ib_dealloc_pd(ulp_pd);
+	if (!IS_ERR_OR_NULL(ulp_anchor))
+		rdma_destroy_id(ulp_anchor);
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * srq.c - shared receive queues: a shared receive context of kfabric. The core gives the oldest
+ * receive to whichever connection has a message, and says which one that was.
+ *
+ *	post		-> &kib_srq.waiting	any context
+ *	runner		-> the context		in the order of the posts
+ *	srq_done()	-> &kib_qp.taken	softirq; the message has ended
+ *	kib_recv_report() -> entry in an ib_cq, &kib_srq.free
+ *
+ * The receives of one connection are reported in the order of its messages: a long one may end
+ * after a later one, so &kfi_cqe.nr says which is next. Connections do not wait for each other.
+ *
+ * A queue outlives its queue pairs. kfi_close() of an endpoint waits for each srq_done() that names
+ * it, so a receive belongs to a queue pair that exists from there to its report.
+ */
+#include <linux/delay.h>
+#include <linux/hardirq.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "kib.h"
+
+/* ---- events ---- */
+
+static void srq_event(struct kib_srq *srq)
+{
+	struct ib_event event = {
+		.device = srq->ib.device, .element.srq = &srq->ib,
+		.event = IB_EVENT_SRQ_LIMIT_REACHED,
+	};
+
+	if (srq->ib.event_handler)
+		srq->ib.event_handler(&event, srq->ib.srq_context);
+}
+
+/* Is the event due? Then it is no longer armed. */
+static bool srq_is_low(struct kib_srq *srq)
+{
+	lockdep_assert_held(&srq->lock);
+	if (srq->left >= srq->limit)
+		return false;
+	srq->limit = 0;
+	return true;
+}
+
+/*
+ * Tell the ULP once, when the endpoint is closed: what the queue pair's messages have taken is
+ * reported, and they take no more. Called by end_work only, without locks, because the ULP may call
+ * back.
+ */
+void kib_srq_last(struct kib_qp *qp)
+{
+	struct ib_event event = {
+		.device = qp->ib.device, .element.qp = &qp->ib,
+		.event = IB_EVENT_QP_LAST_WQE_REACHED,
+	};
+
+	if (!qp->ib.srq || qp->last_told)
+		return;
+	qp->last_told = true;
+	/* An invalidation may take longer than the endpoint. */
+	while (READ_ONCE(qp->rq.tail) != READ_ONCE(qp->rq.head))
+		usleep_range(20, 200);
+	if (qp->ib.event_handler)
+		qp->ib.event_handler(&event, qp->ib.qp_context);
+}
+
+/* ---- the way of a receive ---- */
+
+static struct kib_slot *srq_waiting(struct kib_srq *srq)
+{
+	struct kib_slot *s;
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	s = list_first_entry_or_null(&srq->waiting, struct kib_slot, wait);
+	if (s)
+		list_del_init(&s->wait);
+	spin_unlock_irqrestore(&srq->lock, flags);
+	return s;
+}
+
+static void srq_put_back(struct kib_srq *srq, struct kib_slot *s)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	list_add(&s->wait, &srq->waiting);
+	spin_unlock_irqrestore(&srq->lock, flags);
+}
+
+/*
+ * Give the context what it has room for; each receive that ends makes room. It takes none after its
+ * device has gone. Bottom halves are off.
+ */
+static void srq_run(struct kib_srq *srq)
+{
+	struct kib_slot *s;
+	struct kfi_msg msg;
+	long notes;
+
+	if (!kfi_runner_enter(&srq->runner))
+		return;
+	do {
+		notes = kfi_runner_begin(&srq->runner);
+		while ((s = srq_waiting(srq))) {
+			kib_recv_msg(s, &msg);
+			if (!kfi_recvmsg(srq->srx, &msg, KFI_CQE))
+				continue;
+			srq_put_back(srq, s);
+			break;
+		}
+	} while (!kfi_runner_leave(&srq->runner, notes));
+}
+
+static void srq_run_bh(struct bh_work_struct *bh)
+{
+	srq_run(container_of(bh, struct kib_srq, run_bh));
+}
+
+/* The receive is in no list: it is reported, or ends with the queue. */
+static void srq_free(struct kib_srq *srq, struct kib_slot *s)
+{
+	unsigned long flags;
+
+	kfree(s->big);
+	s->big = NULL;
+	spin_lock_irqsave(&srq->lock, flags);
+	list_add_tail(&s->wait, &srq->free);
+	spin_unlock_irqrestore(&srq->lock, flags);
+}
+
+static void srq_taken(struct kib_srq *srq)
+{
+	unsigned long flags;
+	bool low;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	srq->left--;
+	low = srq_is_low(srq);
+	spin_unlock_irqrestore(&srq->lock, flags);
+	if (low)
+		srq_event(srq);
+}
+
+static void srq_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kib_slot *s = container_of(cqe, struct kib_slot, cqe);
+	struct kib_srq *srq = cq->fid.context;
+
+	if (!cqe->ep) {
+		srq_free(srq, s);
+		return;
+	}
+	s->qp = cqe->ep->fid.context;
+	/* The callbacks of a queue are called one after the other. */
+	WRITE_ONCE(s->qp->rq.head, s->qp->rq.head + 1);
+	srq_taken(srq);
+	kib_recv_done(cq, cqe, wc);
+	srq_run(srq);
+}
+
+/* The receive has ended. Nearly always it is the last one of its queue pair. */
+void kib_srq_end(struct kib_slot *s)
+{
+	struct kib_qp *qp = s->qp;
+	struct kib_slot *before;
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->rq.lock, flags);
+	list_for_each_entry_reverse(before, &qp->taken, wait)
+		if (before->cqe.nr < s->cqe.nr)
+			break;
+	list_add(&s->wait, &before->wait);
+	spin_unlock_irqrestore(&qp->rq.lock, flags);
+	kib_qp_run(qp);
+}
+
+/* The receive that is to be reported next, if it has ended. For the runner of the queue pair */
+struct kib_slot *kib_srq_next(struct kib_qp *qp)
+{
+	struct kib_slot *s;
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->rq.lock, flags);
+	s = list_first_entry_or_null(&qp->taken, struct kib_slot, wait);
+	if (s && (u32)s->cqe.nr != qp->rq.tail)
+		s = NULL;
+	spin_unlock_irqrestore(&qp->rq.lock, flags);
+	return s;
+}
+
+/* What kib_srq_next() has returned is about to be reported. */
+void kib_srq_reported(struct kib_qp *qp, struct kib_slot *s)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->rq.lock, flags);
+	list_del(&s->wait);
+	spin_unlock_irqrestore(&qp->rq.lock, flags);
+	srq_free(to_kib_srq(qp->ib.srq), s);
+}
+
+/* ---- posts ---- */
+
+int kib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
+		      const struct ib_recv_wr **bad)
+{
+	struct kib_srq *srq = to_kib_srq(ib);
+	struct kib_slot *s;
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	for (; wr; wr = wr->next) {
+		s = list_first_entry_or_null(&srq->free, struct kib_slot, wait);
+		ret = s ? kib_recv_fill(ib->pd, &srq->ring, s, wr) : -ENOMEM;
+		if (ret)
+			break;
+		s->cqe.done = srq_done;
+		s->mr_ended = kib_srq_end;
+		list_move_tail(&s->wait, &srq->waiting);
+		srq->left++;
+	}
+	spin_unlock_irqrestore(&srq->lock, flags);
+	if (ret)
+		*bad = wr;
+	if (in_hardirq() || irqs_disabled()) {
+		queue_bh_work(&srq->run_bh);
+		return ret;
+	}
+	local_bh_disable();
+	srq_run(srq);
+	local_bh_enable();
+	return ret;
+}
+
+/* ---- life ---- */
+
+static int srq_context(struct kib_srq *srq)
+{
+	struct kfid_domain *domain = to_kib_pd(srq->ib.pd)->domain;
+	size_t most = to_kib_dev(srq->ib.device)->info->rx_attr->size;
+	struct kfi_rx_attr rx = { .size = min3((size_t)srq->ring.depth, (size_t)KIB_RX, most) };
+	struct kfi_cq_attr attr = {	/* each receive has a done() */
+		.size = 16, .format = KFI_CQ_FORMAT_DATA, .flags = KFI_CQ_SOFTIRQ,
+	};
+	int ret = kfi_cq_open(domain, &attr, &srq->cq, NULL, srq);
+
+	if (ret)
+		return ret;
+	ret = kfi_srx_context(domain, &rx, &srq->srx, srq);
+	if (ret)
+		goto close_cq;
+	ret = kfi_ep_bind(srq->srx, &srq->cq->fid, KFI_RECV) ?: kfi_enable(srq->srx);
+	if (!ret)
+		return 0;
+	WARN_ON(kfi_close(&srq->srx->fid));
+close_cq:
+	WARN_ON(kfi_close(&srq->cq->fid));
+	return ret;
+}
+
+int kib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *attr, struct ib_udata *udata)
+{
+	struct kib_srq *srq = to_kib_srq(ib);
+	int ret;
+	u32 i;
+
+	if (attr->srq_type != IB_SRQT_BASIC)
+		return -EOPNOTSUPP;
+	if (!attr->attr.max_wr || attr->attr.max_wr > KIB_MAX_WR ||
+	    attr->attr.max_sge > KIB_MAX_SGE || attr->attr.srq_limit > attr->attr.max_wr)
+		return -EINVAL;
+	spin_lock_init(&srq->lock);
+	INIT_LIST_HEAD(&srq->free);
+	INIT_LIST_HEAD(&srq->waiting);
+	kfi_runner_init(&srq->runner);
+	INIT_BH_WORK(&srq->run_bh, srq_run_bh);
+	ret = kib_ring_alloc(&srq->ring, NULL, attr->attr.max_wr, attr->attr.max_sge, 0);
+	if (ret)
+		return ret;
+	for (i = 0; i < srq->ring.depth; i++)
+		list_add_tail(&kib_slot(&srq->ring, i)->wait, &srq->free);
+	ret = srq_context(srq);
+	if (ret) {
+		kvfree(srq->ring.slots);
+		return ret;
+	}
+	attr->attr.max_wr = srq->ring.depth;
+	attr->attr.max_sge = srq->ring.sge;
+	return 0;
+}
+
+/* The length does not change. An event that is due already comes at once. */
+int kib_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
+		   struct ib_udata *udata)
+{
+	struct kib_srq *srq = to_kib_srq(ib);
+	unsigned long flags;
+	bool low;
+
+	if (mask & IB_SRQ_MAX_WR)
+		return -EOPNOTSUPP;
+	if (!(mask & IB_SRQ_LIMIT))
+		return 0;
+	if (attr->srq_limit > srq->ring.depth)
+		return -EINVAL;
+	spin_lock_irqsave(&srq->lock, flags);
+	srq->limit = attr->srq_limit;
+	low = srq_is_low(srq);
+	spin_unlock_irqrestore(&srq->lock, flags);
+	if (low)
+		srq_event(srq);
+	return 0;
+}
+
+int kib_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr)
+{
+	const struct kib_srq *srq = to_kib_srq(ib);
+
+	attr->max_wr = srq->ring.depth;
+	attr->max_sge = srq->ring.sge;
+	attr->srq_limit = READ_ONCE(srq->limit);
+	return 0;
+}
+
+/* No queue pair uses the queue, and the ULP posts no more. */
+int kib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
+{
+	struct kib_srq *srq = to_kib_srq(ib);
+
+	cancel_bh_work_sync(&srq->run_bh);
+	WARN_ON(kfi_close(&srq->srx->fid));
+	while (!kfi_runner_idle(&srq->runner))	/* srq_done() may run it */
+		usleep_range(10, 50);
+	WARN_ON(kfi_close(&srq->cq->fid));
+	kvfree(srq->ring.slots);
+	return 0;
+}
