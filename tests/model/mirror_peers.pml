@@ -29,11 +29,9 @@
  * NO_MARK (-DDEATHS=2 -DWRITES=1)
  *			fence: nor without the answer of a node, if this copy was not in sync when the
  *			session was lost, or the node has been restarted since
- * NO_TERM (-DCUTS=2 -DWRITES=1)
- *			each promotion has a term, which the nodes that answer store: they have no session
- *			with the primary of an older one, whose writes could end with their help
- * NO_OPEN		quorum: a node that was promoted has no reads and writes before another copy is
- *			the same: what was read might be lost with it
+ * NO_OPEN		a node that was promoted has no reads and writes before the other copies are the
+ *			same, with "quorum" one of them: it may have what was in flight when the primary
+ *			died, and what was read must not be lost
  * NO_IN_SYNC (-DCUTS=2)
  *			quorum: who writes alone counts only copies that are in sync
  *
@@ -42,7 +40,8 @@
  * rules of this model: they keep a manager's mistake, and a node that is alone, from making copies
  * of a generation that nobody wants.
  */
-/* -DDEATHS=2 and the like search more */
+
+/* -DDEATHS=2 and the like search more. These bounds, and two of one kind with WRITES=1, were searched. */
 #ifndef WRITES
 #define WRITES	2	/* to the block, with the numbers 1 to WRITES; 0 is what was there before */
 #endif
@@ -69,7 +68,7 @@ mtype = { NOTHING, WAITS, STORED };	/* a record of the write in flight */
 bool quorum;				/* else: fence */
 
 /* durable, by node; by node and peer */
-byte data[3], gen[3] = 1, term[3];
+byte data[3], gen[3] = 1;
 bool uptodate[3] = true, outdated[3];
 bool dirty[9], alone[9];
 
@@ -81,7 +80,6 @@ bool own[3];				/* the primary's leg has it */
 bool known[9];				/* this primary has been in sync with the peer */
 mtype session[9] = OFF, record[9] = NOTHING;
 
-byte terms;
 byte past[GENS + 1], gens = 1;		/* of each generation: itself and those before, as a set */
 byte next = 1, deaths, cut, cuts;
 byte owner, allowed = 1;		/* promoted last; what a copy may have that is promoted, as a set */
@@ -186,18 +184,6 @@ inline promote(x, y, z)
 	new_generation(x);
 	alone[of(x, y)] = !connected(x, y);
 	alone[of(x, z)] = !connected(x, z);
-	terms++;
-	term[x] = terms;
-#ifndef NO_TERM
-	if
-	:: connected(x, y) -> term[y] = terms
-	:: else
-	fi;
-	if
-	:: connected(x, z) -> term[z] = terms
-	:: else
-	fi;
-#endif
 	primary[x] = true
 }
 
@@ -206,7 +192,10 @@ inline promote(x, y, z)
 #define may_open(n, m, k)	(primary[n] && !open[n])
 #else
 #define in_sync(n, m)	(session[of(n, m)] == SYNC && connected(n, m) && follows[m] == n + 1)
-#define may_open(n, m, k)	(primary[n] && !open[n] && (!quorum || in_sync(n, m) || in_sync(n, k)))
+#define goes_with(n, m)		(alone[of(n, m)] || in_sync(n, m))
+#define may_open(n, m, k)							\
+	(primary[n] && !open[n] &&						\
+	 (quorum -> in_sync(n, m) || in_sync(n, k) : goes_with(n, m) && goes_with(n, k)))
 #endif
 
 inline open_up(x)
@@ -232,7 +221,7 @@ inline open_up(x)
 
 #define may_attach(n, m)							\
 	(primary[n] && session[of(n, m)] == OFF && connected(n, m) && !primary[m] &&	\
-	 (!follows[m] || follows[m] == n + 1) && knows(gen[n], gen[m]) && term[n] >= term[m])
+	 (!follows[m] || follows[m] == n + 1) && knows(gen[n], gen[m]))
 
 /* The same primary as before, which has ended no write without this peer */
 #define goes_on(n, m)	(known[of(n, m)] && !alone[of(n, m)] && uptodate[m])
@@ -287,7 +276,6 @@ inline synced(x, y)
 	uptodate[y] = true;
 	outdated[y] = false;
 	gen[y] = gen[x];
-	term[y] = term[x];
 	marked[y] = true;
 	known[of(x, y)] = true;
 	session[of(x, y)] = SYNC
