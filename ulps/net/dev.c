@@ -56,11 +56,15 @@ static void fail_links(struct knet *kn, int err, bool hide)
 static int knet_stop(struct net_device *dev)
 {
 	struct knet *kn = netdev_priv(dev);
+	unsigned int i;
 
 	netif_tx_stop_all_queues(dev);
 	mutex_lock(&kn->lock);
 	kn->running = false;
 	fail_links(kn, -ENETDOWN, true);
+	for (i = 1; i < kn->end; i++)
+		if (knet_peer(kn, i))
+			knet_peer_again(knet_peer(kn, i), 0);
 	mutex_unlock(&kn->lock);
 	return 0;
 }
@@ -215,6 +219,7 @@ static int newlink(struct net_device *dev, struct rtnl_newlink_params *params,
 		return -ELOOP;
 	}
 	knet_init(dev, net);
+	kn->below = lower;
 	kn->lower = lower->ifindex;
 	kfi_netns_immutable(dev);
 	ret = register_netdevice(dev);
@@ -231,11 +236,9 @@ KFI_DEFINE_NEWLINK(knet_newlink, newlink)
 static void knet_dellink(struct net_device *dev, struct list_head *head)
 {
 	struct knet *kn = netdev_priv(dev);
-	struct net_device *lower = __dev_get_by_index(kn->net, kn->lower);
 
 	unregister_netdevice_queue(dev, head);
-	if (lower)
-		netdev_upper_dev_unlink(lower, dev);
+	netdev_upper_dev_unlink(kn->below, dev);
 }
 
 static unsigned int knet_num_tx_queues(void)

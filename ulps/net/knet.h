@@ -161,6 +161,7 @@ struct knet_peer {
  * @dev: the device
  * @net: namespace of the fabric; not held, because its end ends the device
  * @lower: index of the interface below, 0: a domain without one, @domain
+ * @below: this interface, until @dev is unregistered; under the RTNL
  * @domain: name of the domain then
  * @counters: for ethtool
  * @entry: in the list of main.c, if it has no interface below
@@ -179,6 +180,7 @@ struct knet {
 	struct net_device	*dev;
 	struct net		*net;
 	int			lower;
+	struct net_device	*below;
 	char			domain[KNET_NODE];
 	struct knet_counters __percpu *counters;
 	struct list_head	entry;

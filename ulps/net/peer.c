@@ -274,13 +274,14 @@ static void peer_work(struct work_struct *work)
 {
 	struct knet_peer *peer = container_of(to_delayed_work(work), struct knet_peer, work);
 	struct knet *kn = peer->kn;
-	bool gone, want, down;
+	bool gone, running, want, down;
 	int ret;
 
 	mutex_lock(&kn->lock);
 	gone = peer->gone;
 	down = peer->owner == &peer->out && (gone || READ_ONCE(peer->out.lost));
-	want = kn->running && !peer->owner;
+	running = kn->running;
+	want = running && !peer->owner;
 	mutex_unlock(&kn->lock);
 	if (down)
 		knet_link_down(&peer->out);
@@ -293,6 +294,8 @@ static void peer_work(struct work_struct *work)
 		if (ret)
 			knet_peer_again(peer, ret == -EALREADY || ret == -EADDRINUSE ?
 					      KNET_WAIT_MS : KNET_AGAIN_MS);
+	} else if (!running) {
+		knet_ear_leave(peer);	/* nothing of the provider is open then: its module may go */
 	}
 }
 
