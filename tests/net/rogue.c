@@ -15,7 +15,11 @@ static char *victim;
 module_param(victim, charp, 0);
 MODULE_PARM_DESC(victim, "address of the node to call");
 
-enum { ROGUE_LEN = 300 << 10, ROGUE_RANDOM = 3000 };
+static unsigned int random;
+module_param(random, uint, 0);
+MODULE_PARM_DESC(random, "frames to send at random");
+
+enum { ROGUE_LEN = 300 << 10 };
 
 static struct kfi_conn conn;
 static struct kfi_dom *dom;
@@ -184,7 +188,7 @@ static void frames_all(void)
 		said(frames[i].name, !ret, ret);
 	}
 	prandom_seed_state(&rnd, 4468);
-	for (i = 0; i < ROGUE_RANDOM && !ret; i++)
+	for (i = 0; i < random && !ret; i++)
 		ret = send_random(&rnd);
 	said("frames at random", !ret, ret);
 }
