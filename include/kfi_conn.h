@@ -145,7 +145,7 @@ void kfi_dom_put(struct kfi_dom *dom);
  *	sent together
  * @KFI_CONN_POLL: kfi_conn_poll()
  * @KFI_CONN_READ: there are none: the ULP posts without KFI_CQE, and reads &kfi_conn.cq, for which
- *	it may sleep. The queue has room for &kfi_conn_attr.tx and &kfi_conn_attr.depth
+ *	it may sleep; or it has &kfi_conn_ops.ready. The queue has room for &kfi_conn_attr.tx and &kfi_conn_attr.depth
  */
 enum kfi_conn_where {
 	KFI_CONN_SOFTIRQ,
@@ -157,6 +157,9 @@ enum kfi_conn_where {
 
 /**
  * struct kfi_conn_ops - functions of a ULP
+ * @ready: with KFI_CONN_READ: the queue, which a read has found empty, has an entry; and done() of
+ *	operations with KFI_CQE is called in softirq. @conn is the connection. May be called from
+ *	kfi_conn_open() on, until a stop has returned. NULL: a thread waits for entries
  * @received: done() of receives. It begins with kfi_rx_take() or kfi_rx_got()
  * @req_done: a request of kfi_req.h has ended; called once for each kfi_req_send() that has
  *	returned 0, except for requests without an answer at the time of a stop. @err is 0, or that
@@ -176,6 +179,7 @@ enum kfi_conn_where {
  *	room
  */
 struct kfi_conn_ops {
+	kfi_comp_handler ready;
 	void (*received)(struct kfid_cq *cq, struct kfi_cqe *cqe,
 			 const struct kfi_cq_err_entry *wc);
 	void (*req_done)(struct kfi_req *req, int err);

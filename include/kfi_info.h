@@ -8,6 +8,7 @@
 #include <kfi_types.h>
 
 struct net;
+struct notifier_block;
 
 /**
  * struct kfi_tx_attr - attributes of a transmit context, fi_endpoint(3)
@@ -303,5 +304,25 @@ struct kfi_info *kfi_dupinfo(const struct kfi_info *info);
  * Context: Any but hard interrupt.
  */
 void kfi_freeinfo(struct kfi_info *info);
+
+/**
+ * kfi_register_devices_notifier() - get told when devices come and go
+ * @nb: called, without a message, when kfi_getinfo() may have other answers than before because the
+ *	device of a provider has come or gone. Not each provider tells it. The function may sleep. It
+ *	must not wait for a consumer of the device, and opens or closes nothing
+ *
+ * libfabric has no counterpart.
+ *
+ * Context: Process context, may sleep.
+ */
+void kfi_register_devices_notifier(struct notifier_block *nb);
+
+/**
+ * kfi_unregister_devices_notifier() - undo kfi_register_devices_notifier()
+ * @nb: on return it is not called, and will not be
+ *
+ * Context: Process context, may sleep.
+ */
+void kfi_unregister_devices_notifier(struct notifier_block *nb);
 
 #endif /* KFI_INFO_H */

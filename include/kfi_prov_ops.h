@@ -257,4 +257,14 @@ void kfi_recv_complete(struct kfi_oper *op, size_t len, u64 flags, u64 data, int
  */
 void kfi_device_gone(const void *device);
 
+/**
+ * kfi_device_new() - report that getinfo offers a device that it did not offer before
+ *
+ * For devices to which consumers may belong that nobody starts by hand. kfi_device_gone() reports the
+ * opposite.
+ *
+ * Context: process, may sleep; without locks that getinfo takes.
+ */
+void kfi_device_new(void);
+
 #endif /* _KFI_PROV_OPS_H */

@@ -10,6 +10,7 @@
  * Lock order: kfi_fabrics_lock, &kfi_fabric.lock, then &kfi_pep.lock, or &kfi_domain.lock and
  * &kfi_ep.lock.
  */
+#include <linux/notifier.h>
 #include <net/net_namespace.h>
 
 #include "ep.h"
@@ -74,6 +75,29 @@ void kfi_fabric_kill(struct kfi_fabric *fabric, const void *device)
 	mutex_unlock(&fabric->lock);
 }
 
+/* ---- devices come ---- */
+
+static BLOCKING_NOTIFIER_HEAD(devices);
+
+/** kfi_device_new() - see kfi_prov_ops.h */
+void kfi_device_new(void)
+{
+	blocking_notifier_call_chain(&devices, 0, NULL);
+}
+EXPORT_SYMBOL_GPL(kfi_device_new);
+
+void kfi_register_devices_notifier(struct notifier_block *nb)
+{
+	blocking_notifier_chain_register(&devices, nb);
+}
+EXPORT_SYMBOL_GPL(kfi_register_devices_notifier);
+
+void kfi_unregister_devices_notifier(struct notifier_block *nb)
+{
+	blocking_notifier_chain_unregister(&devices, nb);
+}
+EXPORT_SYMBOL_GPL(kfi_unregister_devices_notifier);
+
 /* ---- the end of a device ---- */
 
 /**
@@ -88,6 +112,7 @@ void kfi_device_gone(const void *device)
 	list_for_each_entry(fabric, &kfi_fabrics, obj.entry)
 		kfi_fabric_kill(fabric, device);
 	mutex_unlock(&kfi_fabrics_lock);
+	kfi_device_new();	/* listeners look at what there is, whatever has changed */
 }
 EXPORT_SYMBOL_GPL(kfi_device_gone);
 

@@ -162,11 +162,16 @@ static int conn_queues(struct kfi_conn *conn)
 		.size = read ? attr->tx + attr->depth : 16, .format = KFI_CQ_FORMAT_DATA,
 		.flags = flags[attr->where], .wait_obj = read ? KFI_WAIT_QUEUE : KFI_WAIT_NONE,
 	};
+	kfi_comp_handler handler = attr->where == KFI_CONN_ROUNDS ? kfi_round_end : NULL;
 	struct kfi_av_attr av = { .type = KFI_AV_TABLE };
 	int ret;
 
-	ret = kfi_cq_open(conn->dom->domain, &cq, &conn->cq,
-			  attr->where == KFI_CONN_ROUNDS ? kfi_round_end : NULL, conn);
+	if (read && conn->ops->ready) {
+		cq.flags = KFI_CQ_SOFTIRQ;
+		cq.wait_obj = KFI_WAIT_NONE;
+		handler = conn->ops->ready;
+	}
+	ret = kfi_cq_open(conn->dom->domain, &cq, &conn->cq, handler, conn);
 	if (ret)
 		return ret;
 	if (conn->info->ep_attr->type == KFI_EP_RDM)

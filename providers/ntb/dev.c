@@ -353,6 +353,7 @@ static int nt_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	mutex_lock(&nt_devs_lock);
 	list_add_tail(&dev->entry, &nt_devs);
 	mutex_unlock(&nt_devs_lock);
+	kfi_device_new();
 	return 0;
 }
 

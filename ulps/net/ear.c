@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ear.c - local addresses at which peers are awaited. Several peers, also of several devices, may
+ * reach this node by one address.
+ *
+ * Only work items of peers take ears_lock. It is held while a listener is opened or closed, so a call
+ * never takes it.
+ */
+#include <linux/in.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+#include "knet.h"
+
+static LIST_HEAD(ears);
+static DEFINE_MUTEX(ears_lock);
+
+/* ---- calls ---- */
+
+static bool same_ip(const struct sockaddr_storage *a, const struct sockaddr *b)
+{
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+
+	if (a->ss_family != b->sa_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr) &&
+	       (!a6->sin6_scope_id || a6->sin6_scope_id == b6->sin6_scope_id);
+}
+
+static bool is_ip(u32 format)
+{
+	return format >= KFI_SOCKADDR && format <= KFI_SOCKADDR_IN6;
+}
+
+/* A bridge has one other end, whatever its name is. */
+static bool is_peer(const struct knet_peer *peer, const struct kfi_info *info)
+{
+	if (peer->addr.ss_family == AF_UNSPEC)
+		return !is_ip(info->addr_format);
+	return is_ip(info->addr_format) && same_ip(&peer->addr, info->dest_addr);
+}
+
+static int called(struct kfi_caller *caller)
+{
+	struct knet_ear *ear = container_of(caller->listener, struct knet_ear, listener);
+	struct knet_peer *peer;
+	int ret = -EACCES;
+
+	if (!knet_hello_ok(caller->data, caller->len))
+		return -EPROTO;
+	mutex_lock(&ear->lock);
+	list_for_each_entry(peer, &ear->peers, ear_entry) {
+		if (!is_peer(peer, caller->info))
+			continue;
+		ret = knet_answer(peer, caller, caller->data);
+		break;
+	}
+	mutex_unlock(&ear->lock);
+	return ret;
+}
+
+/* ---- life ---- */
+
+static void put(struct knet_ear *ear)
+{
+	lockdep_assert_held(&ears_lock);
+	if (--ear->users)
+		return;
+	list_del(&ear->entry);
+	kfi_listener_close(&ear->listener);
+	kfi_listener_wait(&ear->listener);
+	kfree(ear);
+}
+
+static struct knet_ear *open(struct net *net, const struct kfi_need *need, const char *node)
+{
+	struct knet_ear *ear = kzalloc(sizeof(*ear), GFP_KERNEL);
+	int ret;
+
+	if (!ear)
+		return ERR_PTR(-ENOMEM);
+	ear->net = net;
+	strscpy(ear->device, need->device, sizeof(ear->device));
+	strscpy(ear->node, node, sizeof(ear->node));
+	mutex_init(&ear->lock);
+	INIT_LIST_HEAD(&ear->peers);
+	ear->listener.called = called;
+	ear->listener.weak = true;
+	ret = kfi_listener_open(&ear->listener, net, need, node, knet_service, THIS_MODULE);
+	if (ret) {
+		kfree(ear);
+		return ERR_PTR(ret);
+	}
+	list_add(&ear->entry, &ears);
+	return ear;
+}
+
+static bool is_at(const struct knet_ear *ear, struct net *net, const char *device, const char *node)
+{
+	return ear->net == net && !strcmp(ear->device, device) && !strcmp(ear->node, node);
+}
+
+static struct knet_ear *get(struct net *net, const struct kfi_need *need, const char *node)
+{
+	struct knet_ear *ear;
+
+	lockdep_assert_held(&ears_lock);
+	list_for_each_entry(ear, &ears, entry)
+		if (is_at(ear, net, need->device, node))
+			goto found;
+	ear = open(net, need, node);
+	if (IS_ERR(ear))
+		return ear;
+found:
+	ear->users++;
+	return ear;
+}
+
+/* A caller is known by its address, so it can be the peer of one device only. */
+static int enter(struct knet_ear *ear, struct knet_peer *peer)
+{
+	struct knet_peer *other;
+	int ret = 0;
+
+	mutex_lock(&ear->lock);
+	list_for_each_entry(other, &ear->peers, ear_entry)
+		if (peer->addr.ss_family == AF_UNSPEC ||
+		    same_ip(&other->addr, (struct sockaddr *)&peer->addr))
+			ret = -EADDRINUSE;
+	if (!ret)
+		list_add(&peer->ear_entry, &ear->peers);
+	mutex_unlock(&ear->lock);
+	return ret;
+}
+
+static void leave(struct knet_peer *peer)
+{
+	struct knet_ear *ear = peer->ear;
+
+	if (!ear)
+		return;
+	mutex_lock(&ear->lock);
+	list_del(&peer->ear_entry);
+	mutex_unlock(&ear->lock);
+	peer->ear = NULL;
+	put(ear);
+}
+
+/*
+ * Await the peer at the address by which it is dialed. That changes with the addresses of this node.
+ * Context: &knet_peer.work. Return: 0 or a negative error
+ */
+int knet_ear_join(struct knet_peer *peer, const struct kfi_need *need, const struct kfi_info *info)
+{
+	struct net *net = peer->kn->net;
+	struct knet_ear *ear;
+	char node[KNET_NODE];
+	int ret = 0;
+
+	if (is_ip(info->addr_format))
+		snprintf(node, sizeof(node), "%pIScs", info->src_addr);
+	else
+		strscpy(node, need->device, sizeof(node));
+	mutex_lock(&ears_lock);
+	if (peer->ear && is_at(peer->ear, net, need->device, node))
+		goto unlock;
+	leave(peer);
+	ear = get(net, need, node);
+	ret = PTR_ERR_OR_ZERO(ear);
+	if (ret)
+		goto unlock;
+	ret = enter(ear, peer);
+	if (ret)
+		put(ear);
+	else
+		peer->ear = ear;
+unlock:
+	mutex_unlock(&ears_lock);
+	return ret;
+}
+
+/* No call for the peer is answered any more. Context: &knet_peer.work */
+void knet_ear_leave(struct knet_peer *peer)
+{
+	mutex_lock(&ears_lock);
+	leave(peer);
+	mutex_unlock(&ears_lock);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * knet.h - shared by the files of kfi_net.ko. docs/network-device.md describes how they work together.
+ *
+ * Locks, outermost first: the RTNL, the lock of ear.c, &knet_ear.lock, &knet.lock, and
+ * &knet_link.done_lock, a leaf. Nothing that waits for &knet_peer.work, for a connection or for a
+ * query of providers is done under the RTNL or in a file of sysfs: all of them may need the RTNL.
+ */
+#ifndef KNET_H
+#define KNET_H
+
+#include <linux/etherdevice.h>
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/rtnetlink.h>
+#include <linux/socket.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <kfi_conn.h>
+#include "hello.h"
+
+struct knet;
+struct knet_link;
+struct knet_peer;
+
+enum {
+	KNET_PEERS	= 31,		/* of a device; each has a transmit queue, and queue 0 floods */
+	KNET_TX		= 256,		/* frames in flight to a peer */
+	KNET_BUFS	= 8,		/* receives that are posted for a peer */
+	KNET_BUF	= 128 << 10,	/* bytes of each: two of the longest frames do not always fit */
+	KNET_COPY	= 2048,		/* a frame up to this length is copied, and holds no buffer */
+	KNET_HEAD	= 256,		/* of a longer one so many bytes are copied, for its headers */
+	KNET_CONNECT_MS	= 3000,		/* time limit of a call */
+	KNET_OP_MS	= 5000,		/* a peer that takes no frame for so long is lost */
+	KNET_AGAIN_MS	= 500,		/* a call that has failed is repeated after so long */
+	KNET_WAIT_MS	= 5000,		/* the peer will call: only if it does not, this side does */
+	KNET_NODE	= 64,		/* bytes of the name of a peer or a domain */
+};
+
+/* Counters for ethtool -S, in the order of knet_counter_names */
+enum knet_counter {
+	KNET_TX_CSUM,		/* frames whose checksum was left to the receiver */
+	KNET_TX_GSO,		/* frames that were not segmented */
+	KNET_TX_FLOOD,		/* frames that were sent to each peer */
+	KNET_TX_BUSY,		/* times that a queue was stopped */
+	KNET_TX_LOST,		/* frames that did not reach the peer, or had no peer */
+	KNET_RX_CSUM,
+	KNET_RX_GSO,
+	KNET_RX_COPIED,		/* frames that were copied as a whole */
+	KNET_RX_NOMEM,		/* frames that were dropped for lack of memory */
+	KNET_RX_BAD,		/* messages that are no frame, or contradict themselves */
+	KNET_UP,		/* connections that came about */
+	KNET_LOST,		/* connections that ended */
+	KNET_REFUSED,		/* calls that were refused */
+	KNET_COUNTERS
+};
+
+struct knet_counters {
+	unsigned long		n[KNET_COUNTERS];
+};
+
+/**
+ * struct knet_ear - a local address at which peers of devices are awaited
+ * @entry: in the list of all, under the lock of ear.c
+ * @net: namespace; not held, its end ends the devices
+ * @users: peers that use it, under the lock of ear.c
+ * @listener: the kit's part
+ * @lock: protects @peers; held while a call is answered
+ * @peers: who may call
+ * @device: name of the domain
+ * @node: the address as text, or @device again where addresses are not those of IP
+ */
+struct knet_ear {
+	struct list_head	entry;
+	struct net		*net;
+	unsigned int		users;
+	struct kfi_listener	listener;
+	struct mutex		lock;
+	struct list_head	peers;
+	char			device[KNET_NODE];
+	char			node[KNET_NODE];
+};
+
+/**
+ * struct knet_buf - a multi-receive buffer
+ * @page: its memory; sent-up frames have references of their own
+ * @spare: takes the place of @page when that is full, because a frame was sent up with a part of it;
+ *	NULL: all frames of @page were copied or dropped, and it is posted again
+ * @posted: the endpoint has it
+ */
+struct knet_buf {
+	struct page		*page, *spare;
+	bool			posted;
+};
+
+/**
+ * struct knet_link - a connection to a peer
+ * @conn: the kit's part
+ * @peer: its peer, which exists longer
+ * @napi: reads the queue of @conn while @polling
+ * @polling: @napi is enabled, under &knet.lock
+ * @broken: the endpoint takes no receives any more; only knet_poll() uses it
+ * @lost: the kit has reported the end; only for the link that this side has dialed
+ * @mac: Ethernet address of the peer; constant while the link can be found
+ * @session: &knet_hello.session of the peer
+ * @done_lock: serialises reports to the byte queue limits
+ * @bufs: receives; only knet_poll() uses them while @polling
+ * @rcu: knet_xmit() may have found it
+ */
+struct knet_link {
+	struct kfi_conn		conn;
+	struct knet_peer	*peer;
+	struct napi_struct	napi;
+	bool			polling;
+	bool			broken;
+	bool			lost;
+	u8			mac[ETH_ALEN];
+	u64			session;
+	spinlock_t		done_lock;
+	struct knet_buf		bufs[KNET_BUFS];
+	struct rcu_head		rcu;
+};
+
+/**
+ * struct knet_peer - another node of the LAN
+ * @kn: the device, which exists longer
+ * @slot: number of its transmit queue, and place in &knet.peers
+ * @link: the connection, for knet_xmit(); written under &knet.lock
+ * @owner: the link that is in use or still ends, under &knet.lock. There is no other one before all
+ *	frames of this one have ended: queue limits count frames of one link
+ * @gone: the peer was removed, under &knet.lock
+ * @work: dials, ends @out, and ends the peer. It does one thing after the other
+ * @out: the link that this side dials; only @work opens and closes it
+ * @in: links that the peer has dialed
+ * @ear: where it may call; only @work changes it
+ * @ear_entry: in &knet_ear.peers
+ * @addr: its address, if it is one of IP; else AF_UNSPEC, for the other end of a bridge
+ * @rcu: knet_xmit() may have found it
+ * @node: the name under which it was added
+ */
+struct knet_peer {
+	struct knet		*kn;
+	unsigned int		slot;
+	struct knet_link __rcu	*link;
+	struct knet_link	*owner;
+	bool			gone;
+	struct delayed_work	work;
+	struct knet_link	out;
+	atomic_t		in;
+	struct knet_ear		*ear;
+	struct list_head	ear_entry;
+	struct sockaddr_storage	addr;
+	struct rcu_head		rcu;
+	char			node[KNET_NODE];
+};
+
+/**
+ * struct knet - a network device
+ * @dev: the device
+ * @net: namespace of the fabric; not held, because its end ends the device
+ * @lower: index of the interface below, 0: a domain without one, @domain
+ * @below: this interface, until @dev is unregistered; under the RTNL
+ * @domain: name of the domain then
+ * @counters: for ethtool
+ * @entry: in the list of main.c, if it has no interface below
+ * @lock: protects the following members, and what struct knet_peer and struct knet_link say
+ * @running: the device is up
+ * @mac: its address, as peers know it
+ * @session: &knet_hello.session
+ * @up: peers that are connected
+ * @nr_peers: peers in @peers
+ * @end: behind the last of them
+ * @peers: by number of the queue; read under RCU
+ * @alive: peers that exist, also those that end
+ * @idle: woken when @alive becomes 0
+ */
+struct knet {
+	struct net_device	*dev;
+	struct net		*net;
+	int			lower;
+	struct net_device	*below;
+	char			domain[KNET_NODE];
+	struct knet_counters __percpu *counters;
+	struct list_head	entry;
+	struct mutex		lock;
+	bool			running;
+	u8			mac[ETH_ALEN];
+	u64			session;
+	unsigned int		up, nr_peers, end;
+	struct knet_peer __rcu	*peers[KNET_PEERS + 1];
+	atomic_t		alive;
+	wait_queue_head_t	idle;
+};
+
+static inline void knet_count(struct knet *kn, enum knet_counter counter)
+{
+	this_cpu_inc(kn->counters->n[counter]);
+}
+
+static inline struct knet_peer *knet_peer(struct knet *kn, unsigned int slot)
+{
+	return rcu_dereference_protected(kn->peers[slot], lockdep_is_held(&kn->lock));
+}
+
+/* main.c */
+extern struct workqueue_struct *knet_wq, *knet_end_wq;
+extern char *knet_service;
+
+/* dev.c */
+extern struct rtnl_link_ops knet_link_ops;
+bool knet_is(const struct net_device *dev);
+void knet_setup(struct net_device *dev);
+void knet_init(struct net_device *dev, struct net *net);
+
+/* show.c */
+extern const struct ethtool_ops knet_ethtool_ops;
+extern const struct attribute_group knet_group;
+
+/* peer.c */
+extern struct kfi_conn_ops knet_in_ops;
+int knet_peer_add(struct knet *kn, const char *node);
+int knet_peer_remove(struct knet *kn, const char *node);
+void knet_peers_remove(struct knet *kn);
+void knet_peer_again(struct knet_peer *peer, unsigned int ms);
+int knet_answer(struct knet_peer *peer, struct kfi_caller *caller, const struct knet_hello *hello);
+bool knet_hello_ok(const struct knet_hello *hello, size_t len);
+
+/* ear.c */
+int knet_ear_join(struct knet_peer *peer, const struct kfi_need *need, const struct kfi_info *info);
+void knet_ear_leave(struct knet_peer *peer);
+
+/* link.c */
+extern const struct kfi_conn_attr knet_conn_attr;
+int knet_link_alloc(struct knet_link *link, struct knet_peer *peer);
+void knet_link_free(struct knet_link *link);
+void knet_link_up(struct knet_link *link, const struct knet_hello *hello);
+void knet_link_hide(struct knet_link *link);
+void knet_link_down(struct knet_link *link);
+
+/* send.c */
+netdev_tx_t knet_xmit(struct sk_buff *skb, struct net_device *dev);
+u16 knet_select_queue(struct net_device *dev, struct sk_buff *skb, struct net_device *sb_dev);
+
+/* recv.c */
+int knet_poll(struct napi_struct *napi, int budget);
+void knet_ready(struct kfid_cq *cq, void *conn);
+struct page *knet_page(gfp_t gfp);
+
+#endif /* KNET_H */

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * link.c - the life of a connection to a peer.
+ *
+ *	knet_link_alloc()	memory of receives
+ *	knet_link_up()		connected: frames may be sent, and are received
+ *	knet_link_hide()	no frame is sent any more, none is received; knet_link_down() follows
+ *	knet_link_down()	all frames have ended; the peer may connect again
+ *
+ * The last two are called in a work item. ndo_stop() hides a link as well, under the RTNL.
+ */
+#include "knet.h"
+
+const struct kfi_conn_attr knet_conn_attr = {
+	.depth = KNET_BUFS, .tx = KNET_TX, .where = KFI_CONN_READ, .reclaim = true,
+	.timeout_ms = KNET_OP_MS,
+};
+
+/*
+ * An endpoint may call knet_ready() as soon as it is open: the poll is known then, but not enabled.
+ * Without all of its receives a peer would be slow for ever, so it is better to connect later.
+ */
+int knet_link_alloc(struct knet_link *link, struct knet_peer *peer)
+{
+	unsigned int i;
+
+	link->peer = peer;
+	link->broken = false;
+	spin_lock_init(&link->done_lock);
+	netif_napi_add(peer->kn->dev, &link->napi, knet_poll);
+	for (i = 0; i < KNET_BUFS; i++) {
+		link->bufs[i].page = knet_page(GFP_KERNEL);
+		if (!link->bufs[i].page) {
+			knet_link_free(link);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* The endpoint is closed, or was never open. */
+void knet_link_free(struct knet_link *link)
+{
+	struct knet_buf *buf;
+
+	netif_napi_del(&link->napi);
+	for (buf = link->bufs; buf < link->bufs + KNET_BUFS; buf++) {
+		if (buf->page)
+			put_page(buf->page);
+		if (buf->spare)
+			put_page(buf->spare);
+		*buf = (struct knet_buf){};
+	}
+}
+
+/* The first poll posts the receives. */
+void knet_link_up(struct knet_link *link, const struct knet_hello *hello)
+{
+	struct knet_peer *peer = link->peer;
+	struct knet *kn = peer->kn;
+
+	lockdep_assert_held(&kn->lock);
+	ether_addr_copy(link->mac, hello->mac);
+	link->session = le64_to_cpu(hello->session);
+	peer->owner = link;
+	napi_enable(&link->napi);
+	link->polling = true;
+	local_bh_disable();
+	napi_schedule(&link->napi);
+	local_bh_enable();
+	rcu_assign_pointer(peer->link, link);
+	knet_count(kn, KNET_UP);
+	if (!kn->up++)
+		netif_carrier_on(kn->dev);
+}
+
+void knet_link_hide(struct knet_link *link)
+{
+	struct knet_peer *peer = link->peer;
+	struct knet *kn = peer->kn;
+
+	lockdep_assert_held(&kn->lock);
+	if (!link->polling)
+		return;
+	RCU_INIT_POINTER(peer->link, NULL);
+	if (!--kn->up)
+		netif_carrier_off(kn->dev);
+	napi_disable(&link->napi);
+	link->polling = false;
+	knet_count(kn, KNET_LOST);
+}
+
+/*
+ * knet_xmit() may use the link until a grace period has passed. Its queue was stopped by nobody then:
+ * without a link frames are dropped.
+ */
+void knet_link_down(struct knet_link *link)
+{
+	struct knet_peer *peer = link->peer;
+	struct knet *kn = peer->kn;
+	struct netdev_queue *txq = netdev_get_tx_queue(kn->dev, peer->slot);
+
+	mutex_lock(&kn->lock);
+	knet_link_hide(link);
+	mutex_unlock(&kn->lock);
+	if (link == &peer->out)
+		kfi_conn_stop(&link->conn);
+	else
+		kfi_conn_close(&link->conn);
+	synchronize_net();
+	knet_link_free(link);
+	mutex_lock(&kn->lock);
+	if (peer->owner == link) {
+		netdev_tx_reset_queue(txq);
+		netif_tx_wake_queue(txq);
+		peer->owner = NULL;
+	}
+	mutex_unlock(&kn->lock);
+}

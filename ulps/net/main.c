@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * main.c - kfi_net, Ethernet devices whose frames are messages of kfabric. docs/network-device.md
+ *
+ *	main.c		the module; devices of bridges, and interfaces that go
+ *	dev.c  show.c	a device; ip link, ethtool and sysfs
+ *	peer.c  ear.c	peers: who calls, where they are awaited
+ *	link.c		a connection
+ *	send.c  recv.c	frames
+ *	hello.h		what goes over the network
+ */
+#include <linux/module.h>
+#include "knet.h"
+
+char *knet_service = "4468";
+module_param_named(service, knet_service, charp, 0444);
+MODULE_PARM_DESC(service, "service of the provider at which peers are awaited (default 4468)");
+
+struct workqueue_struct *knet_wq, *knet_end_wq;
+
+/* ---- devices of bridges ---- */
+
+static LIST_HEAD(bridges);	/* struct knet; used by the work item only */
+
+static void bridge_add(const char *domain)
+{
+	char node[KNET_NODE];
+	struct net_device *dev;
+	struct knet *kn;
+	int ret;
+
+	if (snprintf(node, sizeof(node), "%s/peer", domain) >= sizeof(node))
+		return;
+	dev = alloc_netdev_mqs(sizeof(*kn), "kfi%d", NET_NAME_ENUM, knet_setup, 2, 1);
+	if (!dev)
+		return;
+	kn = netdev_priv(dev);
+	strscpy(kn->domain, domain, sizeof(kn->domain));
+	knet_init(dev, &init_net);
+	ret = register_netdev(dev);
+	if (ret) {
+		pr_warn("kfi_net: no device for %s (%d)\n", domain, ret);
+		free_netdev(dev);
+		return;
+	}
+	list_add_tail(&kn->entry, &bridges);
+	ret = knet_peer_add(kn, node);
+	if (ret)
+		netdev_warn(dev, "no peer at %s (%d)\n", node, ret);
+}
+
+static void bridge_remove(struct knet *kn)
+{
+	list_del(&kn->entry);
+	unregister_netdev(kn->dev);
+}
+
+static bool listed(const struct kfi_info *info, const char *domain)
+{
+	for (; info; info = info->next)
+		if (!strcmp(info->domain_attr->name, domain))
+			return true;
+	return false;
+}
+
+static bool has_device(const char *domain)
+{
+	struct knet *kn;
+
+	list_for_each_entry(kn, &bridges, entry)
+		if (!strcmp(kn->domain, domain))
+			return true;
+	return false;
+}
+
+/* The domains of bridges, of which there is one for each */
+static struct kfi_info *find_bridges(void)
+{
+	struct kfi_info *info = NULL, *hints = kfi_allocinfo();
+
+	if (!hints)
+		return NULL;
+	hints->caps = KFI_MSG;
+	hints->ep_attr->type = KFI_EP_MSG;
+	hints->addr_format = KFI_ADDR_NTB;
+	if (kfi_getinfo_net(&init_net, KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION), NULL, NULL,
+			    0, hints, &info))
+		info = NULL;
+	kfi_freeinfo(hints);
+	return info;
+}
+
+static void bridges_work_fn(struct work_struct *work)
+{
+	struct kfi_info *infos = find_bridges(), *info;
+	struct knet *kn, *next;
+
+	list_for_each_entry_safe(kn, next, &bridges, entry)
+		if (!listed(infos, kn->domain))
+			bridge_remove(kn);
+	for (info = infos; info; info = info->next)
+		if (!has_device(info->domain_attr->name))
+			bridge_add(info->domain_attr->name);
+	kfi_freeinfo(infos);
+}
+
+static DECLARE_WORK(bridges_work, bridges_work_fn);
+
+static int devices_event(struct notifier_block *nb, unsigned long event, void *arg)
+{
+	queue_work(system_long_wq, &bridges_work);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block devices_nb = { .notifier_call = devices_event };
+
+/* ---- interfaces ---- */
+
+static struct net_device *find_above(struct net_device *lower)
+{
+	struct net_device *upper;
+	struct list_head *iter;
+
+	netdev_for_each_upper_dev_rcu(lower, upper, iter)
+		if (knet_is(upper))
+			return upper;
+	return NULL;
+}
+
+/* An interface goes, and with it the devices above. */
+static int netdev_event(struct notifier_block *nb, unsigned long event, void *arg)
+{
+	struct net_device *lower = netdev_notifier_info_to_dev(arg), *upper;
+	LIST_HEAD(list);
+
+	if (event != NETDEV_UNREGISTER)
+		return NOTIFY_DONE;
+	while ((upper = find_above(lower)))
+		knet_link_ops.dellink(upper, &list);
+	unregister_netdevice_many(&list);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block netdev_nb = { .notifier_call = netdev_event };
+
+/* ---- the module ---- */
+
+static int __init knet_module_init(void)
+{
+	int ret = -ENOMEM;
+
+	knet_wq = alloc_workqueue("kfi_net", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	knet_end_wq = alloc_workqueue("kfi_net_end", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!knet_wq || !knet_end_wq)
+		goto destroy;
+	knet_in_ops.end_wq = knet_end_wq;
+	ret = register_netdevice_notifier(&netdev_nb);
+	if (ret)
+		goto destroy;
+	ret = rtnl_link_register(&knet_link_ops);
+	if (ret)
+		goto unregister;
+	kfi_register_devices_notifier(&devices_nb);
+	queue_work(system_long_wq, &bridges_work);
+	return 0;
+unregister:
+	unregister_netdevice_notifier(&netdev_nb);
+destroy:
+	if (knet_end_wq)
+		destroy_workqueue(knet_end_wq);
+	if (knet_wq)
+		destroy_workqueue(knet_wq);
+	return ret;
+}
+
+/* The devices are gone when the RTNL has been released, and with them all that uses the queues. */
+static void __exit knet_module_exit(void)
+{
+	struct knet *kn, *next;
+
+	kfi_unregister_devices_notifier(&devices_nb);
+	cancel_work_sync(&bridges_work);
+	list_for_each_entry_safe(kn, next, &bridges, entry)
+		bridge_remove(kn);
+	rtnl_link_unregister(&knet_link_ops);
+	unregister_netdevice_notifier(&netdev_nb);
+	destroy_workqueue(knet_end_wq);
+	destroy_workqueue(knet_wq);
+	rcu_barrier();	/* struct knet_peer */
+}
+
+module_init(knet_module_init);
+module_exit(knet_module_exit);
+MODULE_DESCRIPTION("Ethernet devices over kfabric");
+MODULE_LICENSE("GPL");
+MODULE_ALIAS_RTNL_LINK("kfi");

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * peer.c - peers: who dials, and who answers.
+ *
+ * Both nodes know each other, and both dial. The one with the lower Ethernet address is right: its
+ * call is accepted, and the call of the other one makes it dial at once. A call also tells that the
+ * caller has no connection, so one that this side still has is dead.
+ */
+#include <linux/inet.h>
+#include <linux/slab.h>
+#include <linux/wait_bit.h>
+#include "knet.h"
+
+/* ---- hello ---- */
+
+static void fill_hello(struct knet *kn, struct knet_hello *hello, enum knet_status status)
+{
+	lockdep_assert_held(&kn->lock);
+	*hello = (struct knet_hello) {
+		.magic = cpu_to_le32(KNET_MAGIC), .version = cpu_to_le16(KNET_VERSION),
+		.status = status, .session = cpu_to_le64(kn->session),
+	};
+	ether_addr_copy(hello->mac, kn->mac);
+}
+
+bool knet_hello_ok(const struct knet_hello *hello, size_t len)
+{
+	return len >= sizeof(*hello) && hello->magic == cpu_to_le32(KNET_MAGIC) &&
+	       hello->version == cpu_to_le16(KNET_VERSION) && is_valid_ether_addr(hello->mac);
+}
+
+/* Have the work done in so many milliseconds, or at once. Any context */
+void knet_peer_again(struct knet_peer *peer, unsigned int ms)
+{
+	if (ms)
+		queue_delayed_work(knet_wq, &peer->work, msecs_to_jiffies(ms));
+	else
+		mod_delayed_work(knet_wq, &peer->work, 0);
+}
+
+/* ---- calls of the peer ---- */
+
+/* Its frames have ended, and nobody finds the link. */
+static void in_release(struct kfi_conn *conn)
+{
+	struct knet_link *link = container_of(conn, struct knet_link, conn);
+	struct knet_peer *peer = link->peer;
+
+	knet_link_down(link);
+	kfree(link);
+	knet_peer_again(peer, KNET_AGAIN_MS);
+	rcu_read_lock();	/* peer_end() waits for the end of the wake-up */
+	if (atomic_dec_and_test(&peer->in))
+		wake_up_var(&peer->in);
+	rcu_read_unlock();
+}
+
+struct kfi_conn_ops knet_in_ops = { .ready = knet_ready, .release = in_release };
+
+static int accept(struct knet_peer *peer, struct kfi_caller *caller, const struct knet_hello *hello)
+{
+	struct knet_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
+	struct knet_hello answer;
+	int ret;
+
+	lockdep_assert_held(&peer->kn->lock);
+	if (!link)
+		return -ENOMEM;
+	kfi_conn_init(&link->conn, &knet_in_ops);
+	fill_hello(peer->kn, &answer, KNET_OK);
+	ret = knet_link_alloc(link, peer);
+	if (ret)
+		goto free;
+	atomic_inc(&peer->in);
+	ret = kfi_conn_accept(&link->conn, caller, &knet_conn_attr, &answer, sizeof(answer));
+	if (!ret) {
+		knet_link_up(link, hello);	/* in_release() waits for the lock */
+		return 0;
+	}
+	atomic_dec(&peer->in);
+	knet_link_free(link);
+free:
+	kfree(link);
+	return ret;
+}
+
+/*
+ * What to say to a caller. The one with the higher address calls when it has no connection, or when
+ * it does not know yet that the other one has called. A link of the same session may be that one.
+ */
+static enum knet_status judge(struct knet_peer *peer, const struct knet_hello *hello)
+{
+	struct knet_link *owner = peer->owner;
+	int cmp = memcmp(hello->mac, peer->kn->mac, ETH_ALEN);
+
+	lockdep_assert_held(&peer->kn->lock);
+	if (!cmp)
+		return KNET_SAME;
+	if (owner && (cmp < 0 || owner->session != le64_to_cpu(hello->session)))
+		kfi_conn_fail(&owner->conn, -ESTALE);
+	if (cmp > 0)
+		return KNET_WAIT;
+	return owner ? KNET_BUSY : KNET_OK;
+}
+
+/*
+ * Answer a call. Context: &kfi_listener.called, with &knet_ear.lock. Return: 0; or a negative error,
+ * with which the call is refused
+ */
+int knet_answer(struct knet_peer *peer, struct kfi_caller *caller, const struct knet_hello *hello)
+{
+	struct knet *kn = peer->kn;
+	enum knet_status status;
+	struct knet_hello answer;
+	int ret = -ENETDOWN;
+
+	mutex_lock(&kn->lock);
+	if (!kn->running || peer->gone)
+		goto unlock;
+	status = judge(peer, hello);
+	if (status == KNET_OK) {
+		ret = accept(peer, caller, hello);
+	} else {
+		fill_hello(kn, &answer, status);
+		kfi_conn_reject(caller, &answer, sizeof(answer));
+		knet_count(kn, KNET_REFUSED);
+		ret = 0;
+	}
+	if (status == KNET_WAIT && !peer->owner)
+		knet_peer_again(peer, 0);
+unlock:
+	mutex_unlock(&kn->lock);
+	return ret;
+}
+
+/* ---- calls of this side ---- */
+
+/* Softirq, or a hard interrupt */
+static void out_lost(struct kfi_conn *conn, int err)
+{
+	struct knet_link *link = container_of(conn, struct knet_link, conn);
+
+	WRITE_ONCE(link->lost, true);
+	knet_peer_again(link->peer, 0);
+}
+
+static const struct kfi_conn_ops out_ops = { .ready = knet_ready, .lost = out_lost };
+
+/* @device: buffer for the name of the domain */
+static int fill_need(struct knet *kn, char *device, struct kfi_need *need)
+{
+	struct net_device *lower;
+	int ret = 0;
+
+	strscpy(device, kn->domain, KNET_NODE);
+	if (kn->lower) {
+		rcu_read_lock();
+		lower = dev_get_by_index_rcu(kn->net, kn->lower);
+		if (lower)
+			strscpy(device, lower->name, KNET_NODE);
+		else
+			ret = -ENODEV;
+		rcu_read_unlock();
+	}
+	*need = (struct kfi_need) {
+		.device = device, .type = KFI_EP_MSG, .order = KFI_ORDER_SAS, .max_len = KNET_MSG,
+		.load = true,
+	};
+	return ret;
+}
+
+/* Connect. The link is up then, unless something has changed meanwhile. */
+static int connect(struct knet_peer *peer, const struct kfi_info *info)
+{
+	struct knet_hello hello, answer = {};
+	struct knet_link *out = &peer->out;
+	size_t len = sizeof(answer);
+	struct knet *kn = peer->kn;
+	int ret;
+
+	mutex_lock(&kn->lock);
+	fill_hello(kn, &hello, KNET_OK);
+	mutex_unlock(&kn->lock);
+	WRITE_ONCE(out->lost, false);
+	ret = kfi_conn_connect(&out->conn, info->dest_addr, &hello, sizeof(hello), &answer, &len,
+			       KNET_CONNECT_MS);
+	if (ret && knet_hello_ok(&answer, len) && answer.status == KNET_WAIT)
+		return -EALREADY;
+	if (ret)
+		return ret;
+	if (!knet_hello_ok(&answer, len) || answer.status != KNET_OK ||
+	    ether_addr_equal(answer.mac, hello.mac))
+		return -EPROTO;
+	mutex_lock(&kn->lock);
+	if (kn->running && !peer->gone && !peer->owner && kn->session == le64_to_cpu(hello.session))
+		knet_link_up(out, &answer);
+	else
+		ret = -ESTALE;
+	mutex_unlock(&kn->lock);
+	return ret;
+}
+
+static int open_link(struct knet_peer *peer, struct net *net, const struct kfi_info *info)
+{
+	struct knet_link *out = &peer->out;
+	struct kfi_dom *dom;
+	int ret;
+
+	dom = kfi_dom_get(net, info, THIS_MODULE);
+	if (IS_ERR(dom))
+		return PTR_ERR(dom);
+	ret = knet_link_alloc(out, peer);
+	if (ret)
+		goto put;
+	ret = kfi_conn_open(&out->conn, dom, info, &knet_conn_attr) ?: connect(peer, info);
+	if (ret) {
+		kfi_conn_stop(&out->conn);
+		knet_link_free(out);
+	}
+put:
+	kfi_dom_put(dom);
+	return ret;
+}
+
+static int dial(struct knet_peer *peer)
+{
+	struct net *net = maybe_get_net(peer->kn->net);
+	char device[KNET_NODE];
+	struct kfi_info *info;
+	struct kfi_need need;
+	int ret;
+
+	if (!net)
+		return -ENODEV;
+	ret = fill_need(peer->kn, device, &need) ?:
+	      kfi_find(net, &need, NULL, peer->node, knet_service, &info);
+	if (!ret) {
+		ret = knet_ear_join(peer, &need, info) ?: open_link(peer, net, info);
+		kfi_freeinfo(info);
+	}
+	put_net(net);
+	return ret;
+}
+
+/* ---- life ---- */
+
+/* The last step of the work. */
+static void peer_end(struct knet_peer *peer)
+{
+	struct knet *kn = peer->kn;
+	unsigned int slot = peer->slot;
+
+	knet_ear_leave(peer);
+	mutex_lock(&kn->lock);
+	if (peer->owner)
+		kfi_conn_fail(&peer->owner->conn, -ESHUTDOWN);
+	mutex_unlock(&kn->lock);
+	wait_var_event(&peer->in, !atomic_read(&peer->in));
+	synchronize_rcu();
+	kfi_conn_close(&peer->out.conn);
+	mutex_lock(&kn->lock);
+	RCU_INIT_POINTER(kn->peers[slot], NULL);
+	WRITE_ONCE(kn->nr_peers, kn->nr_peers - 1);
+	mutex_unlock(&kn->lock);
+	cancel_delayed_work(&peer->work);
+	kfree_rcu(peer, rcu);
+	rcu_read_lock();	/* the end of the device waits for the end of the wake-up */
+	if (atomic_dec_and_test(&kn->alive))
+		wake_up(&kn->idle);
+	rcu_read_unlock();
+}
+
+static void peer_work(struct work_struct *work)
+{
+	struct knet_peer *peer = container_of(to_delayed_work(work), struct knet_peer, work);
+	struct knet *kn = peer->kn;
+	bool gone, running, want, down;
+	int ret;
+
+	mutex_lock(&kn->lock);
+	gone = peer->gone;
+	down = peer->owner == &peer->out && (gone || READ_ONCE(peer->out.lost));
+	running = kn->running;
+	want = running && !peer->owner;
+	mutex_unlock(&kn->lock);
+	if (down)
+		knet_link_down(&peer->out);
+	if (gone) {
+		peer_end(peer);
+	} else if (down) {
+		knet_peer_again(peer, KNET_AGAIN_MS);
+	} else if (want) {
+		ret = dial(peer);
+		if (ret)
+			knet_peer_again(peer, ret == -EALREADY || ret == -EADDRINUSE ?
+					      KNET_WAIT_MS : KNET_AGAIN_MS);
+	} else if (!running) {
+		knet_ear_leave(peer);	/* nothing of the provider is open then: its module may go */
+	}
+}
+
+static int add(struct knet *kn, struct knet_peer *peer)
+{
+	unsigned int i, slot = 0, end = min_t(unsigned int, kn->dev->num_tx_queues, KNET_PEERS + 1);
+
+	lockdep_assert_held(&kn->lock);
+	for (i = end - 1; i; i--) {
+		if (!knet_peer(kn, i))
+			slot = i;
+		else if (!strcmp(knet_peer(kn, i)->node, peer->node))
+			return -EEXIST;
+	}
+	if (!slot)
+		return -ENOSPC;
+	peer->slot = slot;
+	atomic_inc(&kn->alive);
+	rcu_assign_pointer(kn->peers[slot], peer);
+	WRITE_ONCE(kn->nr_peers, kn->nr_peers + 1);
+	WRITE_ONCE(kn->end, max(kn->end, slot + 1));
+	if (kn->running)
+		knet_peer_again(peer, 0);
+	return 0;
+}
+
+int knet_peer_add(struct knet *kn, const char *node)
+{
+	struct knet_peer *peer = kzalloc(sizeof(*peer), GFP_KERNEL);
+	int ret;
+
+	if (!peer)
+		return -ENOMEM;
+	peer->kn = kn;
+	INIT_DELAYED_WORK(&peer->work, peer_work);
+	kfi_conn_init(&peer->out.conn, &out_ops);
+	ret = strscpy(peer->node, node, sizeof(peer->node)) < 0 ? -EINVAL : 0;
+	if (!ret && kn->lower)
+		ret = inet_pton_with_scope(kn->net, AF_UNSPEC, node, knet_service, &peer->addr);
+	if (!ret) {
+		mutex_lock(&kn->lock);
+		ret = add(kn, peer);
+		mutex_unlock(&kn->lock);
+	}
+	if (ret)
+		kfree(peer);
+	return ret;
+}
+
+static void remove(struct knet *kn, struct knet_peer *peer)
+{
+	lockdep_assert_held(&kn->lock);
+	peer->gone = true;
+	kfi_conn_cancel(&peer->out.conn);
+	knet_peer_again(peer, 0);
+}
+
+/* It goes later: nothing may wait here, see knet.h. */
+int knet_peer_remove(struct knet *kn, const char *node)
+{
+	int ret = -ENOENT;
+	unsigned int i;
+
+	mutex_lock(&kn->lock);
+	for (i = 1; i < kn->end; i++) {
+		if (!knet_peer(kn, i) || strcmp(knet_peer(kn, i)->node, node))
+			continue;
+		remove(kn, knet_peer(kn, i));
+		ret = 0;
+	}
+	mutex_unlock(&kn->lock);
+	return ret;
+}
+
+/* Process context, without the RTNL. On return there is no peer. */
+void knet_peers_remove(struct knet *kn)
+{
+	unsigned int i;
+
+	mutex_lock(&kn->lock);
+	for (i = 1; i < kn->end; i++)
+		if (knet_peer(kn, i))
+			remove(kn, knet_peer(kn, i));
+	mutex_unlock(&kn->lock);
+	wait_event(kn->idle, !atomic_read(&kn->alive));
+	synchronize_rcu();
+}

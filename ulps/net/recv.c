@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * recv.c - frames of peers. Nothing in them is trusted.
+ *
+ * The endpoint places messages in large buffers, one after the other, and knet_poll() reads where.
+ * A short frame is copied. Of a long one the headers are copied, and the stack gets a part of the
+ * buffer, if there is a page that can take the place of the buffer later. If not, the frame is
+ * dropped. So whatever becomes of memory, as many receives are posted as before, and the link, which
+ * loses nothing, never stands still.
+ */
+#include <linux/bvec.h>
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include "knet.h"
+
+struct page *knet_page(gfp_t gfp)
+{
+	return alloc_pages(gfp | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY, get_order(KNET_BUF));
+}
+
+static struct knet *link_knet(struct knet_link *link)
+{
+	return link->peer->kn;
+}
+
+static void drop(struct knet_link *link, enum knet_counter why)
+{
+	knet_count(link_knet(link), why);
+	dev_core_stats_rx_dropped_inc(link_knet(link)->dev);
+}
+
+/* ---- a frame ---- */
+
+static struct sk_buff *make_skb(struct knet_link *link, struct knet_buf *buf, const u8 *data,
+				unsigned int len)
+{
+	unsigned int head = len <= KNET_COPY ? len : KNET_HEAD;
+	struct sk_buff *skb = napi_alloc_skb(&link->napi, head);
+
+	if (unlikely(!skb))
+		return NULL;
+	skb_put_data(skb, data, head);
+	if (len == head) {
+		knet_count(link_knet(link), KNET_RX_COPIED);
+		return skb;
+	}
+	if (!buf->spare)
+		buf->spare = knet_page(GFP_ATOMIC | __GFP_MEMALLOC);
+	if (unlikely(!buf->spare)) {
+		napi_consume_skb(skb, 1);
+		return NULL;
+	}
+	get_page(buf->page);
+	skb_add_rx_frag(skb, 0, buf->page, data + head - (u8 *)page_address(buf->page), len - head,
+			max_t(unsigned int, len - head, KNET_BUF / 16));
+	return skb;
+}
+
+/* The helper checks offsets and types. What it lets pass the stack checks again (SKB_GSO_DODGY). */
+static bool set_offloads(struct knet_link *link, struct sk_buff *skb,
+			 const struct virtio_net_hdr *hdr)
+{
+	if (virtio_net_hdr_to_skb(skb, hdr, true))
+		return false;
+	if (hdr->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)
+		knet_count(link_knet(link), KNET_RX_CSUM);
+	else if (hdr->flags & VIRTIO_NET_HDR_F_DATA_VALID)
+		skb->ip_summed = CHECKSUM_UNNECESSARY;
+	if (skb_is_gso(skb))
+		knet_count(link_knet(link), KNET_RX_GSO);
+	return true;
+}
+
+static void receive(struct knet_link *link, struct knet_buf *buf, const u8 *data, size_t len)
+{
+	struct net_device *dev = link_knet(link)->dev;
+	struct virtio_net_hdr hdr;
+	struct sk_buff *skb;
+
+	if (len < sizeof(hdr) + ETH_HLEN || len > KNET_MSG) {
+		drop(link, KNET_RX_BAD);
+		return;
+	}
+	memcpy(&hdr, data, sizeof(hdr));
+	skb = make_skb(link, buf, data + sizeof(hdr), len - sizeof(hdr));
+	if (!skb) {
+		drop(link, KNET_RX_NOMEM);
+		return;
+	}
+	if (!set_offloads(link, skb, &hdr)) {
+		drop(link, KNET_RX_BAD);
+		dev_kfree_skb_any(skb);
+		return;
+	}
+	dev_sw_netstats_rx_add(dev, skb->len);
+	skb->protocol = eth_type_trans(skb, dev);
+	napi_gro_receive(&link->napi, skb);
+}
+
+/* ---- receives ---- */
+
+static void buf_returned(struct knet_buf *buf)
+{
+	buf->posted = false;
+	if (!buf->spare)
+		return;
+	put_page(buf->page);
+	buf->page = buf->spare;
+	buf->spare = NULL;
+}
+
+/* Post what is not posted. If there is no room, there are entries, after which this is called again. */
+static void post_bufs(struct knet_link *link)
+{
+	struct knet_buf *buf;
+	struct bio_vec vec;
+	struct kfi_msg msg = {
+		.type = KFI_BVEC, .msg_biov = &vec, .iov_count = 1, .addr = KFI_ADDR_UNSPEC,
+	};
+
+	if (link->broken || !kfi_conn_enter(&link->conn))
+		return;
+	for (buf = link->bufs; buf < link->bufs + KNET_BUFS; buf++) {
+		if (buf->posted)
+			continue;
+		bvec_set_page(&vec, buf->page, KNET_BUF, 0);
+		msg.context = buf;
+		buf->posted = true;
+		if (kfi_recvmsg(link->conn.ep, &msg, KFI_MULTI_RECV | KFI_COMPLETION)) {
+			buf->posted = false;
+			break;
+		}
+	}
+	kfi_conn_exit(&link->conn);
+}
+
+/* A message that is too long for an empty buffer ends the buffer, any other error the connection. */
+static void read_error(struct knet_link *link)
+{
+	struct kfi_cq_err_entry wc = {};
+
+	if (kfi_cq_readerr(link->conn.cq, &wc, 0) != 1)
+		return;
+	buf_returned(wc.op_context);
+	if (wc.err == KFI_ETRUNC) {
+		drop(link, KNET_RX_BAD);
+	} else {
+		link->broken = true;
+		kfi_conn_fail(&link->conn, -wc.err);
+	}
+}
+
+/* The read that finds nothing arms the queue, so entries from then on call knet_ready(). */
+int knet_poll(struct napi_struct *napi, int budget)
+{
+	struct knet_link *link = container_of(napi, struct knet_link, napi);
+	struct kfi_cq_data_entry wc[8];
+	int i, n, done = 0;
+
+	while (done < budget) {
+		n = kfi_cq_read(link->conn.cq, wc, min_t(int, budget - done, ARRAY_SIZE(wc)));
+		if (n == -KFI_EAVAIL)
+			read_error(link);
+		else if (n < 0)
+			break;
+		for (i = 0; i < n; i++) {
+			if (wc[i].flags & KFI_RECV)
+				receive(link, wc[i].op_context, wc[i].buf, wc[i].len);
+			if (wc[i].flags & KFI_MULTI_RECV)
+				buf_returned(wc[i].op_context);
+		}
+		done += max(n, 1);
+	}
+	post_bufs(link);
+	if (done < budget)
+		napi_complete_done(napi, done);
+	return min(done, budget);
+}
+
+/* Softirq */
+void knet_ready(struct kfid_cq *cq, void *conn)
+{
+	napi_schedule(&container_of(conn, struct knet_link, conn)->napi);
+}
