@@ -84,8 +84,8 @@ static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send
 		return send_fill_rdma(qp, s, wr, ITER_SOURCE);
 	case IB_WR_RDMA_READ:
 		return send_fill_rdma(qp, s, wr, ITER_DEST);
-	case IB_WR_RDMA_READ_WITH_INV:
-		return wr->num_sge == 1 && wr->sg_list->lkey == wr->ex.invalidate_rkey ?
+	case IB_WR_RDMA_READ_WITH_INV:	/* of its only element: rw.c may name an older key of it */
+		return wr->num_sge == 1 && wr->sg_list->lkey != KIB_LKEY && wr->sg_list->length ?
 		       send_fill_rdma(qp, s, wr, ITER_DEST) : -EINVAL;
 	case IB_WR_REG_MR:
 		return send_fill_reg(qp, s, reg_wr(wr));
