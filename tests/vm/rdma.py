@@ -76,7 +76,7 @@ class Ulp:
         """End what connect() has begun."""
 
     def copied(self):
-        """Copy a file to the other machine and compare it with what is there."""
+        """Copy a file to the other machine and compare it with what is there, if there are files."""
 
     def address(self, version, brackets=True):
         address = self.pair.address("b", version)
