@@ -108,11 +108,14 @@ class Nfs(Ulp):
     modules = ("nfsd", "nfsv4", "rpcrdma")
     PORT = 20049
     NFSD = f"{ROOT}/proc/fs/nfsd"
-    # A server at the same port, in a namespace without the device: it must not get the callers. It has no threads, and lasts.
+    # A server at the same port, in a namespace without the device: it must not get the callers. It has no threads, and ends
+    # when its nfsd is unmounted.
     ELSEWHERE = f"""set -e
         modprobe -a nfsd rpcrdma
         ip netns add elsewhere
-        ip netns exec elsewhere sh -c 'mount -t nfsd none /proc/fs/nfsd && echo rdma {PORT} >/proc/fs/nfsd/portlist'"""
+        ip netns exec elsewhere sh -c 'mount -t nfsd none /proc/fs/nfsd && echo rdma {PORT} >/proc/fs/nfsd/portlist &&
+            touch /run/elsewhere && exec sleep 100000' </dev/null >/dev/null 2>&1 &
+        until [ -e /run/elsewhere ]; do sleep 0.1; done"""
 
     def serve(self):
         self.pair.run("b", self.ELSEWHERE)
