@@ -135,7 +135,8 @@ enum {
  *
  * See fi_endpoint(3). An endpoint that was opened with the info of a
  * KFI_CONNREQ event owns the connection request. If the endpoint is closed before
- * kfi_accept(), the request is rejected.
+ * kfi_accept(), the request is rejected. An MSG endpoint over IP may have the
+ * other address family than the domain.
  *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if @info is incomplete, out of range, or names a request

@@ -48,14 +48,25 @@ static inline size_t kfi_inaddr_len(int family)
 }
 
 /**
- * kfi_inaddr_family() - return the family of the names in an info
- * @info: the info
+ * kfi_inaddr_format_family() - return the family of the names in a format
+ * @format: &kfi_info.addr_format
  *
  * Return: AF_INET6, or AF_INET for all other formats.
  */
+static inline int kfi_inaddr_format_family(u32 format)
+{
+	return format == KFI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
+}
+
+/**
+ * kfi_inaddr_family() - return the family of the names in an info
+ * @info: the info
+ *
+ * Return: as kfi_inaddr_format_family().
+ */
 static inline int kfi_inaddr_family(const struct kfi_info *info)
 {
-	return info->addr_format == KFI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
+	return kfi_inaddr_format_family(info->addr_format);
 }
 
 /**
@@ -180,7 +191,7 @@ int kfi_inaddr_replace(union kfi_inaddr *name, const void *addr, size_t len);
 /**
  * struct kfi_inaddr_names - format of the names in a domain
  * @domain: the domain
- * @family: AF_INET or AF_INET6
+ * @family: AF_INET or AF_INET6; MSG endpoints may have the other one
  * @short_names: the consumer uses short names. The members below are for short names
  * @prefix: number of bits of @subnet
  * @subnet: the number of a node is the host part of its address in this subnet, unless the map of
@@ -214,10 +225,10 @@ int kfi_inaddr_names_open(struct kfi_inaddr_names *names, struct kfi_domain *dom
 /**
  * kfi_inaddr_name_read() - convert a name of the consumer to an IP address and a port
  * @names: names of the domain
- * @addr: name of &kfi_domain.addrlen bytes
+ * @addr: name of the consumer, whose format was checked
  * @name: where to store the address and port
  *
- * A name that is not short is copied and not checked.
+ * A name that is not short is copied as its family says, and not checked.
  *
  * Context: any, inside rcu_read_lock(), or where the namespace can't go.
  * Return: 0; -EINVAL if the short name denotes no address; -ENODEV if the namespace has gone.
@@ -251,12 +262,13 @@ int kfi_inaddr_name_set(const struct kfi_inaddr_names *names, const void *addr, 
 /**
  * kfi_inaddr_name_check() - implement &kfi_prov_ops.addr_check
  * @names: names of the domain
- * @addr: name of &kfi_domain.addrlen bytes
+ * @format: of the name
+ * @addr: the name
  *
  * Context: any. Return: 0; -EINVAL if no peer can have this name; -ENODEV if the namespace has
  * gone.
  */
-int kfi_inaddr_name_check(const struct kfi_inaddr_names *names, const void *addr);
+int kfi_inaddr_name_check(const struct kfi_inaddr_names *names, u32 format, const void *addr);
 /**
  * kfi_inaddr_name_resolve() - implement &kfi_prov_ops.resolve
  * @names: names of the domain
@@ -275,7 +287,8 @@ int kfi_inaddr_name_resolve(const struct kfi_inaddr_names *names, const char *no
  * @info: info that the endpoint is opened with
  * @addr: where to store the IP address and port
  *
- * Only RDM endpoints can have short names, and their info must have a source.
+ * Only RDM endpoints can have short names, and their info must have a source. Only an MSG endpoint
+ * can have another family than its domain, because it has no address vector.
  *
  * Context: as kfi_inaddr_name_read(). Return: 0; -EINVAL if there is no such source; -ENODEV if the
  * namespace has gone.

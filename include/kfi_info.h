@@ -197,7 +197,8 @@ struct kfi_fabric_attr {
  * @dest_addrlen: length of @dest_addr, bytes
  * @src_addr: local address, or NULL
  * @dest_addr: address of the peer, or NULL
- * @handle: in the info of a KFI_CONNREQ event, the connection request; else NULL
+ * @handle: in the info of a KFI_CONNREQ event, the connection request, for kfi_endpoint() and
+ *	kfi_reject(); it points to no object. Else NULL
  * @tx_attr: attributes of transmit contexts
  * @rx_attr: attributes of receive contexts
  * @ep_attr: attributes of endpoints

@@ -530,12 +530,12 @@ struct kfi_pep {
 /**
  * struct kfi_connreq - a connection request that waits for the consumer; part of the provider's
  *	connection
- * @fid: class KFI_CLASS_CONNREQ. The handle in the info of the event KFI_CONNREQ points to it
+ * @number: the handle in the info of the event KFI_CONNREQ, a number that no other request has
  * @entry: in &kfi_pep.connreqs
  * @pep: passive endpoint
  */
 struct kfi_connreq {
-	struct kfid		fid;
+	unsigned long		number;
 	struct list_head	entry;
 	struct kfi_pep		*pep;
 };

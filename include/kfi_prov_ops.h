@@ -52,8 +52,9 @@ struct kfi_peer_info {
  *	dropped after an error. May sleep, no locks are held
  * @resolve: convert a node and a service to an address in the format of the domain; @addr has room
  *	for KFI_ADDR_MAX bytes. Returns the length, or -EINVAL if they are no address. May sleep
- * @addr_check: optional: check that an address is well-formed. Returns 0 or -EINVAL. Without it,
- *	every sequence of bytes is accepted
+ * @addr_check: optional: check that an address is well-formed. @format is that of the domain, or of
+ *	the MSG endpoint that shall connect. Returns 0 or -EINVAL. Without it, every sequence of
+ *	bytes is accepted
  * @addr_str: print an address
  * @addr_removed: optional: an index was removed from the address vector of @ep. The provider drops
  *	what it has stored for the index. A post that runs at the same time may succeed or fail,
@@ -174,7 +175,7 @@ struct kfi_prov_ops {
 	int	(*getinfo)(struct kfi_query *q);
 	int	(*resolve)(struct kfi_domain *domain, const char *node, const char *service,
 			   void *addr);
-	int	(*addr_check)(struct kfi_domain *domain, const void *addr);
+	int	(*addr_check)(struct kfi_domain *domain, u32 format, const void *addr);
 	void	(*addr_str)(const void *addr, size_t len, char *buf, size_t size);
 	void	(*addr_removed)(struct kfi_ep *ep, u32 index);
 

@@ -148,7 +148,8 @@ static kfi_addr_t insert_one(struct kfi_av *av, const void *addr, int *err)
 
 	lockdep_assert_held(&av->lock);
 	*err = EINVAL;
-	if (av_ops(av)->addr_check && av_ops(av)->addr_check(av->domain, addr))
+	if (av_ops(av)->addr_check &&
+	    av_ops(av)->addr_check(av->domain, av->domain->info->addr_format, addr))
 		return KFI_ADDR_NOTAVAIL;
 	rcu_read_lock();
 	e = rhashtable_lookup(&av->by_addr, addr, av->params);

@@ -53,7 +53,8 @@ static int ep_connect(struct kfi_ep *ep, const void *addr, const void *param, si
 		return ret;
 	if (ep->connreq)
 		return -KFI_EOPBADSTATE;
-	if (ep->ops->addr_check && ep->ops->addr_check(ep->domain, addr))
+	if (ep->ops->addr_check &&
+	    ep->ops->addr_check(ep->domain, ep->info->addr_format, addr))
 		return -EINVAL;
 	kfi_ep_move(ep, KFI_EP_CONNECTING);
 	ret = ep->ops->connect(ep, addr, param, paramlen);

@@ -5,9 +5,9 @@
  * A request (struct kfi_connreq) is part of a structure of the provider. It is in kfi_pep.connreqs
  * while it waits for the consumer. The context that removes the request from the list, under
  * kfi_pep.req_lock, owns it: an endpoint that will accept it, kfi_reject(), the close of the
- * passive endpoint, or the provider, when the peer has gone. A consumer names a request by the
- * pointer in the info of the event. The pointer is only compared with the requests in the lists and
- * never dereferenced, so an outdated or invalid pointer yields -EINVAL.
+ * passive endpoint, or the provider, when the peer has gone. The handle in the info of the event is
+ * a number that no other request ever has. So an outdated handle yields -EINVAL, although another
+ * request may have the memory of the one that the consumer means.
  *
  * Locks, outermost first: kfi_fabric.lock, kfi_pep.lock (bindings, listen, end), kfi_pep.req_lock
  * (requests). ops->listen() is called under kfi_pep.lock, and ops->pep_open() and ops->pep_close()
@@ -24,6 +24,14 @@
 
 /* ---- requests ---- */
 
+/* Number of the newest request of all */
+static atomic_long_t newest_request;
+
+static kfid_t connreq_handle(const struct kfi_connreq *req)
+{
+	return (kfid_t)req->number;
+}
+
 static struct kfi_info *connreq_info(const struct kfi_pep *pep, struct kfi_connreq *req,
 				     const void *peer, size_t peerlen)
 {
@@ -34,7 +42,7 @@ static struct kfi_info *connreq_info(const struct kfi_pep *pep, struct kfi_connr
 	kfree(info->dest_addr);
 	info->dest_addr = kmemdup(peer, peerlen, GFP_KERNEL);
 	info->dest_addrlen = peerlen;
-	info->handle = &req->fid;
+	info->handle = connreq_handle(req);
 	if (info->dest_addr || !peerlen)
 		return info;
 	kfi_freeinfo(info);
@@ -76,8 +84,7 @@ int kfi_pep_connreq(struct kfi_pep *pep, struct kfi_connreq *req, const void *pe
 
 	if (len > KFI_CM_DATA_MAX || peerlen > KFI_ADDR_MAX)
 		return -EINVAL;
-	req->fid.fclass = KFI_CLASS_CONNREQ;
-	req->fid.context = NULL;
+	req->number = atomic_long_inc_return(&newest_request);
 	req->pep = pep;
 	INIT_LIST_HEAD(&req->entry);
 	info = connreq_info(pep, req, peer, peerlen);
@@ -109,7 +116,7 @@ bool kfi_connreq_gone(struct kfi_connreq *req)
 	waited = !list_empty(&req->entry);
 	if (waited) {
 		pep_remove(pep, req);
-		kfi_eq_purge_request(pep->eq, &req->fid);
+		kfi_eq_purge_request(pep->eq, connreq_handle(req));
 	}
 	mutex_unlock(&pep->req_lock);
 	return waited;
@@ -122,7 +129,7 @@ static struct kfi_connreq *pep_find(struct kfi_pep *pep, const struct kfid *hand
 
 	lockdep_assert_held(&pep->req_lock);
 	list_for_each_entry(req, &pep->connreqs, entry)
-		if (&req->fid == handle)
+		if (connreq_handle(req) == handle)
 			return req;
 	return NULL;
 }

@@ -96,7 +96,7 @@ int kfi_inaddr_name_read(const struct kfi_inaddr_names *names, const void *addr,
 	if (names->short_names)
 		return read_short(names, addr, name);
 	memset(name, 0, sizeof(*name));
-	memcpy(name, addr, kfi_inaddr_len(names->family));
+	memcpy(name, addr, kfi_inaddr_name_len(addr));
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_name_read);
@@ -123,7 +123,7 @@ static int write_short(const struct kfi_inaddr_names *names, const union kfi_ina
 int kfi_inaddr_name_write(const struct kfi_inaddr_names *names, const union kfi_inaddr *name,
 			  void *addr)
 {
-	size_t len = kfi_inaddr_len(names->family);
+	size_t len = kfi_inaddr_name_len(name);
 
 	if (names->short_names)
 		return write_short(names, name, addr) ?: sizeof(struct kcxi_addr);
@@ -140,23 +140,23 @@ int kfi_inaddr_name_set(const struct kfi_inaddr_names *names, const void *addr, 
 
 	if (len != names->domain->addrlen)
 		return -EINVAL;
+	if (!names->short_names && ((const struct sockaddr *)addr)->sa_family != names->family)
+		return -EINVAL;
 	ret = kfi_inaddr_name_read(names, addr, &read);
 	if (ret)
 		return ret;
-	if (read.sa.sa_family != names->family)
-		return -EINVAL;
 	*name = read;
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_name_set);
 
-int kfi_inaddr_name_check(const struct kfi_inaddr_names *names, const void *addr)
+int kfi_inaddr_name_check(const struct kfi_inaddr_names *names, u32 format, const void *addr)
 {
 	union kfi_inaddr name;
 	int ret;
 
 	if (!names->short_names)
-		return kfi_inaddr_check(names->family, addr);
+		return kfi_inaddr_check(kfi_inaddr_format_family(format), addr);
 	rcu_read_lock();	/* prevents the removal of the namespace */
 	ret = read_short(names, addr, &name);
 	rcu_read_unlock();
@@ -183,7 +183,7 @@ int kfi_inaddr_name_resolve(const struct kfi_inaddr_names *names, const char *no
 {
 	if (names->short_names)
 		return resolve_short(node, service, addr) ?:
-		       kfi_inaddr_name_check(names, addr) ?: sizeof(struct kcxi_addr);
+		       kfi_inaddr_name_check(names, KFI_ADDR_CXI, addr) ?: sizeof(struct kcxi_addr);
 	return kfi_inaddr_resolve(read_pnet(&names->domain->fabric->net), names->family, node,
 				  service, addr);
 }
@@ -193,7 +193,9 @@ int kfi_inaddr_name_source(const struct kfi_inaddr_names *names, const struct kf
 			   union kfi_inaddr *addr)
 {
 	if (!names->short_names)
-		return kfi_inaddr_source(info, addr);
+		return info->ep_attr->type == KFI_EP_MSG ||
+		       kfi_inaddr_family(info) == names->family ?
+		       kfi_inaddr_source(info, addr) : -EINVAL;
 	/* The info must have an address: one that the provider chose might have no short name. */
 	if (info->ep_attr->type != KFI_EP_RDM || !info->src_addr ||
 	    info->src_addrlen != sizeof(struct kcxi_addr))

@@ -147,7 +147,6 @@ static void kfp_conn_init(struct kfp_conn *conn)
 	INIT_DELAYED_WORK(&conn->watch_work, kfp_conn_watch);
 	INIT_DELAYED_WORK(&conn->hello_work, kfp_hello_work);
 	INIT_DELAYED_WORK(&conn->down_work, kfp_conn_down);
-	conn->req.fid.fclass = KFI_CLASS_CONNREQ;
 	conn->link.cpu = raw_smp_processor_id();	/* until bytes arrive */
 	for (level = 0; level < KFP_ACCOUNT_LEVELS; level++)
 		INIT_LIST_HEAD(&conn->dead[level]);

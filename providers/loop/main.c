@@ -66,7 +66,7 @@ static int loop_resolve(struct kfi_domain *domain, const char *node, const char 
 	return sizeof(*a);
 }
 
-static int loop_addr_check(struct kfi_domain *domain, const void *addr)
+static int loop_addr_check(struct kfi_domain *domain, u32 format, const void *addr)
 {
 	const struct kfi_loop_addr *a = addr;
 

@@ -136,7 +136,7 @@ int nt_node_side(struct nt_dev *dev, const char *node, u32 *side)
 	return 0;
 }
 
-int nt_addr_check(struct kfi_domain *domain, const void *addr)
+int nt_addr_check(struct kfi_domain *domain, u32 format, const void *addr)
 {
 	const struct ntw_addr *a = addr;
 	u32 port = le32_to_cpu(a->port);

@@ -427,7 +427,7 @@ void nt_port_give(struct nt_dev *dev, struct nt_listener *l);
 /* info.c, addr.c */
 int nt_getinfo(struct kfi_query *q);
 int nt_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
-int nt_addr_check(struct kfi_domain *domain, const void *addr);
+int nt_addr_check(struct kfi_domain *domain, u32 format, const void *addr);
 void nt_addr_str(const void *addr, size_t len, char *buf, size_t size);
 /* operations of &struct kfi_link_ops */
 size_t nt_name_len(const void *name);

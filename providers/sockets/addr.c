@@ -9,9 +9,9 @@
 #include "sock.h"
 #include "wire.h"
 
-int ks_addr_check(struct kfi_domain *domain, const void *addr)
+int ks_addr_check(struct kfi_domain *domain, u32 format, const void *addr)
 {
-	return kfi_inaddr_name_check(&to_ks_domain(domain)->names, addr);
+	return kfi_inaddr_name_check(&to_ks_domain(domain)->names, format, addr);
 }
 
 int ks_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr)

@@ -141,7 +141,7 @@ static inline bool ks_port_reserved(const void *name)
 /* addr.c: names, and the answers to getinfo */
 int ks_getinfo(struct kfi_query *q);
 int ks_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
-int ks_addr_check(struct kfi_domain *domain, const void *addr);
+int ks_addr_check(struct kfi_domain *domain, u32 format, const void *addr);
 u64 ks_levels(enum kfi_ep_type type);
 
 /* ep.c: domains, endpoints and passive endpoints */

@@ -14,9 +14,9 @@ int kv_resolve(struct kfi_domain *domain, const char *node, const char *service,
 	return kfi_inaddr_name_resolve(&to_kv_domain(domain)->names, node, service, addr);
 }
 
-int kv_addr_check(struct kfi_domain *domain, const void *addr)
+int kv_addr_check(struct kfi_domain *domain, u32 format, const void *addr)
 {
-	return kfi_inaddr_name_check(&to_kv_domain(domain)->names, addr);
+	return kfi_inaddr_name_check(&to_kv_domain(domain)->names, format, addr);
 }
 
 /* The device may be removed now. kv_dev_at() destroys the identifier in any case. */

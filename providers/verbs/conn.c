@@ -201,7 +201,6 @@ struct kv_conn *kv_conn_new(struct kv_ep *vep)
 	INIT_WORK(&conn->down_work, kv_conn_down);
 	INIT_DELAYED_WORK(&conn->more_work, kv_more_work);
 	INIT_DELAYED_WORK(&conn->deadline, kv_deadline_work);
-	conn->req.fid.fclass = KFI_CLASS_CONNREQ;
 	return conn;
 }
 

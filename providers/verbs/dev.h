@@ -145,7 +145,7 @@ void kv_pd_close(struct kv_domain *kdom, struct kv_ep *vep);	/* may sleep */
 
 /* addr.c: names, and the devices behind them */
 int kv_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
-int kv_addr_check(struct kfi_domain *domain, const void *addr);
+int kv_addr_check(struct kfi_domain *domain, u32 format, const void *addr);
 /*
  * Return the device that has a local address, with a reference, and its port; NULL if there is
  * none; ERR_PTR(-ENOMEM). May sleep

@@ -78,7 +78,7 @@ int kv_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t
 	union kfi_inaddr to = {};
 	struct kv_conn *conn;
 
-	memcpy(&to, addr, ep->domain->addrlen);
+	memcpy(&to, addr, kfi_inaddr_name_len(addr));
 	conn = kv_dial(vep, &to);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
@@ -130,8 +130,10 @@ int kv_msg_shutdown(struct kfi_ep *ep)
 
 int kv_msg_getpeer(struct kfi_ep *ep, void *addr)
 {
-	memcpy(addr, to_proto_ep(ep)->peer_name, ep->domain->addrlen);
-	return ep->domain->addrlen;
+	size_t len = kfi_inaddr_name_len(to_proto_ep(ep)->peer_name);
+
+	memcpy(addr, to_proto_ep(ep)->peer_name, len);
+	return len;
 }
 
 /* ---- passive endpoints ---- */

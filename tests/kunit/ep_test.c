@@ -310,7 +310,7 @@ static int cm_no_room(struct kfi_ep *ep)
 static void cm_requests(struct kunit *test)
 {
 	struct fake_req req[5] = {};
-	struct kfi_info *info[4];
+	struct kfi_info *info[4], *next;
 	int i;
 	int (*open)(struct kfi_ep *ep);
 	atomic_long_t paid = ATOMIC_LONG_INIT(0);
@@ -344,7 +344,6 @@ static void cm_requests(struct kunit *test)
 	for (i = 0; i < 3; i++)
 		info[i] = cm_request(test, &cm);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(info[0]->dest_addr, peer, 8));
-	KUNIT_EXPECT_PTR_EQ(test, &req[0].req.fid, info[0]->handle);
 
 	/* 3: its peer disconnects before the event was read */
 	KUNIT_EXPECT_TRUE(test, kfi_connreq_gone(&req[3].req));
@@ -357,6 +356,16 @@ static void cm_requests(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_reject(cm.pep, info[0]->handle, NULL, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&cm.w->domain.fid, info[0], &ep, NULL));
 	KUNIT_EXPECT_EQ(test, 1, req[0].rejected);
+
+	/* 0: its handle does not name the next request in the same memory */
+	KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(pep, &req[0].req, peer, 8, NULL, 0));
+	next = cm_request(test, &cm);
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_reject(cm.pep, info[0]->handle, NULL, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&cm.w->domain.fid, info[0], &ep, NULL));
+	KUNIT_EXPECT_EQ(test, 1, req[0].rejected);
+	KUNIT_EXPECT_EQ(test, 0, kfi_reject(cm.pep, next->handle, NULL, 0));
+	KUNIT_EXPECT_EQ(test, 2, req[0].rejected);
+	kfi_freeinfo(next);
 
 	/* 1: accepted */
 	ep = cm_ep(test, &cm, info[1]);

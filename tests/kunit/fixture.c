@@ -45,7 +45,7 @@ static int world_resolve(struct kfi_domain *domain, const char *node, const char
 }
 
 /* Address 0 is invalid. */
-static int world_addr_check(struct kfi_domain *domain, const void *addr)
+static int world_addr_check(struct kfi_domain *domain, u32 format, const void *addr)
 {
 	return memchr_inv(addr, 0, KFI_WORLD_ADDRLEN) ? 0 : -EINVAL;
 }

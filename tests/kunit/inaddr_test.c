@@ -93,11 +93,43 @@ static void inaddr_wire(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, six, bytes, sizeof(bytes));
 }
 
+/* An MSG endpoint may have the other family than its domain; an address vector may not. */
+static void inaddr_names(struct kunit *test)
+{
+	struct kfi_inaddr_names names = { .family = AF_INET };
+	union kfi_inaddr six = { .in6 = {
+		.sin6_family = AF_INET6, .sin6_port = htons(7), .sin6_addr.s6_addr = { [0] = 0xfd, [15] = 1 },
+	} };
+	struct kfi_ep_attr attr = { .type = KFI_EP_MSG };
+	struct kfi_info info = {
+		.addr_format = KFI_SOCKADDR_IN6, .src_addr = &six, .src_addrlen = sizeof(six.in6),
+		.ep_attr = &attr,
+	};
+	union kfi_inaddr four = in4(0xc0000207, 7), name;
+	u8 written[KFI_ADDR_MAX];
+
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_name_check(&names, KFI_SOCKADDR_IN, &four));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_name_check(&names, KFI_SOCKADDR_IN, &six));
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_name_check(&names, KFI_SOCKADDR_IN6, &six));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_name_check(&names, KFI_SOCKADDR_IN6, &four));
+
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_name_read(&names, &six, &name));
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_cmp(&six, &name));
+	KUNIT_EXPECT_EQ(test, sizeof(six.in6), kfi_inaddr_name_write(&names, &six, written));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(&six, written, sizeof(six.in6)));
+
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_name_source(&names, &info, &name));
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_cmp(&six, &name));
+	attr.type = KFI_EP_RDM;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_name_source(&names, &info, &name));
+}
+
 static struct kunit_case inaddr_cases[] = {
 	KUNIT_CASE(inaddr_order),
 	KUNIT_CASE(inaddr_source),
 	KUNIT_CASE(inaddr_origin),
 	KUNIT_CASE(inaddr_wire),
+	KUNIT_CASE(inaddr_names),
 	{}
 };
 

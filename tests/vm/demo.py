@@ -12,13 +12,14 @@ import bed               # noqa: E402
 import mirror            # noqa: E402
 import nvme_demo         # noqa: E402
 import pair as vm        # noqa: E402
+import rdma_demo         # noqa: E402
 import user              # noqa: E402
 
 OPS = ("send", "tagged", "write", "read")
 SIZES = (64, 4096, 65536, 1048576)
 OUT = os.path.join(vm.BUILD, "demo")
 MTU = 9000
-ULPS = {"mirror": mirror, "nvme": nvme_demo, "user": user}
+ULPS = {"mirror": mirror, "nvme": nvme_demo, "user": user, "nfs": rdma_demo.Demo("nfs"), "iser": rdma_demo.Demo("iser")}
 # What lies below each provider.
 PROVIDERS = {
     "sockets": f"TCP over IPv4, MTU {MTU}",
@@ -113,8 +114,9 @@ def choices():
 
 def tell(release, rows, provider, ulp):
     what = {"mirror": "A file system on mirrored writes, whose machines are killed", "user": "Programs of libfabric on machines a and b",
-            "nvme": "A disk of machine b on machine a, NVMe over kfabric", "": "From machine a to machine b"}[ulp]
-    print(f"{what}, provider {provider}, {PROVIDERS[provider]}, {'with checksums' if ulp == 'nvme' else 'every byte compared'}.\n"
+            "nvme": "A disk of machine b on machine a, NVMe over kfabric", "nfs": "A file of machine b on machine a, NFS/RDMA over kfi_ib",
+            "iser": "A disk of machine b on machine a, iSER over kfi_ib", "": "From machine a to machine b"}[ulp]
+    print(f"{what}, provider {provider}, {PROVIDERS[provider]}, {'with checksums' if ulp in ('nvme', 'nfs', 'iser') else 'every byte compared'}.\n"
           f"Kernel {release}, emulated: figures compare with each other, not with hardware.\n")
     if ulp:
         ULPS[ulp].table(rows)

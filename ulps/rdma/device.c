@@ -70,7 +70,7 @@ int kib_find(struct kib_dev *dev, const char *node, u64 flags, struct kfi_info *
 void kib_dev_netdev_gone(struct kib_dev *dev)
 {
 	spin_lock(&dev->net_lock);
-	dev->net = NULL;
+	WRITE_ONCE(dev->net, NULL);
 	spin_unlock(&dev->net_lock);
 }
 

@@ -104,7 +104,8 @@ struct kib_call {
  * @ib: the RDMA core's part
  * @netdev: network device, held
  * @net_lock: protects @net
- * @net: its namespace; NULL when @netdev has gone, because the namespace may go, too
+ * @net: its namespace; NULL when @netdev has gone, because the namespace may go, too. It may be
+ *	compared without the lock
  * @gid: GID, the address of @netdev
  * @info: what the provider offers; domains are opened with it
  * @fabric: fabric of all domains

@@ -15,16 +15,19 @@
 #include <linux/slab.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
+#include <rdma/rdma_cm.h>
 #include "kib.h"
 
 /**
  * struct kib_listener - a listener of rdma_cm
  * @entry: in &kib_dev.listeners
  * @id: its identifier
+ * @net: its namespace, which @id keeps; only compared
  */
 struct kib_listener {
 	struct list_head	entry;
 	struct iw_cm_id		*id;
+	const struct net	*net;
 };
 
 /* ---- calls ---- */
@@ -165,14 +168,17 @@ static bool listens_at(const struct iw_cm_id *id, const struct sockaddr_storage 
 	return ipv6_addr_any(&in6->sin6_addr) && (to->ss_family == AF_INET6 || !id->afonly);
 }
 
-/* One of the same family is preferred: rdma_cm may listen at 0.0.0.0 and at [::]. */
+/*
+ * One of the same family is preferred: rdma_cm may listen at 0.0.0.0 and at [::]. It listens on
+ * each device, also on those of other namespaces, but serves there none of their callers.
+ */
 static struct iw_cm_id *find_listener(struct kib_dev *dev, const struct sockaddr_storage *to)
 {
 	struct kib_listener *l, *other = NULL;
 
 	lockdep_assert_held(&dev->lock);
 	list_for_each_entry(l, &dev->listeners, entry) {
-		if (!listens_at(l->id, to))
+		if (l->net != READ_ONCE(dev->net) || !listens_at(l->id, to))
 			continue;
 		if (l->id->local_addr.ss_family == to->ss_family)
 			return l->id;
@@ -379,6 +385,14 @@ static void listener_end(struct kib_dev *dev, struct kib_listener *l)
 	kfree(l);
 }
 
+/* All identifiers of listeners are rdma_cm's, and their context begins with the one of the ULP. */
+static const struct net *listener_net(const struct iw_cm_id *id)
+{
+	const struct rdma_cm_id *ulp_id = id->context;
+
+	return ulp_id->route.addr.dev_addr.net;
+}
+
 /*
  * A listener without any place is one all the same: the network device may get an address later, or
  * may be permitted to use one later. Without memory for all places there is no listener, because
@@ -393,6 +407,7 @@ int kib_create_listen(struct iw_cm_id *id, int backlog)
 	if (!l)
 		return -ENOMEM;
 	l->id = id;
+	l->net = listener_net(id);
 	id->add_ref(id);
 	mutex_lock(&dev->places_lock);
 	mutex_lock(&dev->lock);

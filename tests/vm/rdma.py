@@ -1,0 +1,528 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""rdma.py [options] nfs|iser|nvme|srp...: the kernel's own RDMA ULPs over kfi_ib
+
+Two machines of a stock 6.12 with a device of kfi_ib each, over kfi_sockets. Machine b has a disk, machine a uses it by one
+ULP after the other, none of which was changed. After each case the consoles must be clean. The last line is
+"N passed, N failed".
+"""
+
+import argparse
+import os
+import random
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+from scenario import Verdict, check, once_more  # noqa: E402
+import bed                                      # noqa: E402
+import nvme                                     # noqa: E402
+import pair as vm                               # noqa: E402
+
+SERIES = "6.12"
+DISK_MIB = 256
+COPY_MIB = 4
+MODULES = ("9p", "9pnet_virtio", "overlay", "virtio_blk", "ext4", "crc32c_generic")
+# The root directory of Debian's programs. What they write is in memory.
+ROOT = "/debian"
+ENTER = f"""set -e
+modprobe -a 9p 9pnet_virtio overlay
+mkdir -p /run/debian /run/upper {ROOT}
+mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=131072 debian /run/debian
+mount -t tmpfs none /run/upper
+mkdir /run/upper/files /run/upper/work
+mount -t overlay none -o lowerdir=/run/debian,upperdir=/run/upper/files,workdir=/run/upper/work {ROOT}
+for dir in dev proc sys run tmp; do mkdir -p {ROOT}/$dir; mount -o rbind /$dir {ROOT}/$dir; done
+mkdir -p {ROOT}/lib/modules {ROOT}/run/lock {ROOT}/disk
+mount -o bind /lib/modules {ROOT}/lib/modules
+cp /etc/passwd {ROOT}/etc/passwd
+echo root:x:0: >{ROOT}/etc/group
+echo 127.0.0.1 localhost >{ROOT}/etc/hosts
+"""
+IN_ROOT = f"chroot {ROOT} "
+LINK = "kfi0"
+# In the order of their removal
+OURS = "kfi_ib kfi_sockets kfi"
+# A peer that is gone is noticed after that many seconds.
+PEER_LOST = "peer_timeout_ms=3000 keepidle_s=1 keepintvl_s=1 connect_timeout_ms=3000"
+MOUNT_CONFIG = "grep -q ' /sys/kernel/config ' /proc/mounts || mount -t configfs none /sys/kernel/config"
+
+
+class Ulp:
+    """A ULP whose server is machine b and whose client is machine a"""
+
+    modules = ()                  # stock modules of the guests
+    lasts = True                  # a's disk stays when its RDMA device goes
+    lets_go = True                # the server destroys the queue pair of a client that has gone
+
+    def __init__(self, pair):
+        self.pair = pair
+        self.host = nvme.Nvme(pair)
+        self.where = None         # disk or file on a, while connected
+
+    def serve(self):
+        """Start the server on b."""
+
+    def relisten(self):
+        """Let the server listen again, if it does not do so by itself when its device comes back."""
+
+    def drop(self):
+        """Stop the server."""
+
+    def connect(self, version=4):
+        """Connect, and set .where."""
+
+    def disconnect(self):
+        """End what connect() has begun."""
+
+    def copied(self):
+        """Copy a file to the other machine and compare it with what is there, if there are files."""
+
+    def address(self, version, brackets=True):
+        address = self.pair.address("b", version)
+        return f"[{address}]" if version == 6 and brackets else address
+
+    def in_root(self, name, command, timeout=60, check=True):
+        return self.pair.run(name, IN_ROOT + command, timeout, check)
+
+    def until(self, name, command, timeout=60):
+        """Wait until a command succeeds there. Return its output."""
+        end = time.monotonic() + timeout
+        while True:
+            result = self.pair.run(name, command, check=False)
+            if result.status == 0:
+                return result.text
+            if time.monotonic() > end:
+                raise vm.TimedOut(f"{name}: not within {timeout} s: {command}\n{result.text[-2000:]}")
+            time.sleep(0.2)
+
+    def scsi_disk(self):
+        """Return the device of the only SCSI disk."""
+        text = self.until("a", "cd /sys/block && ls -d sd* && cat sd*/size | grep -qvx 0")
+        return "/dev/" + text.split()[0]
+
+
+class Nfs(Ulp):
+    """NFS 4.2 over RDMA: a file system on b's disk, mounted on a"""
+
+    modules = ("nfsd", "nfsv4", "rpcrdma")
+    PORT = 20049
+    NFSD = f"{ROOT}/proc/fs/nfsd"
+    # A server at the same port, in a namespace without the device: it must not get the callers. It has no threads, and ends
+    # when its nfsd is unmounted.
+    ELSEWHERE = f"""set -e
+        modprobe -a nfsd rpcrdma
+        ip netns add elsewhere
+        ip netns exec elsewhere sh -c 'mount -t nfsd none /proc/fs/nfsd && echo rdma {PORT} >/proc/fs/nfsd/portlist &&
+            touch /run/elsewhere && exec sleep 100000' </dev/null >/dev/null 2>&1 &
+        until [ -e /run/elsewhere ]; do sleep 0.1; done"""
+
+    def serve(self):
+        self.pair.run("b", self.ELSEWHERE)
+        self.pair.run("b", f"""set -e
+            modprobe -a virtio_blk ext4 nfsd rpcrdma
+            mount -t ext4 /dev/vda {ROOT}/disk || {{ mkfs.ext4 -q -F /dev/vda && mount -t ext4 /dev/vda {ROOT}/disk; }}
+            chmod 777 {ROOT}/disk
+            mount -t nfsd none {self.NFSD}
+            mkdir -p {ROOT}/var/lib/nfs/v4recovery
+            touch {ROOT}/var/lib/nfs/etab {ROOT}/var/lib/nfs/rmtab
+            echo '/disk *(rw,fsid=0,no_root_squash,insecure,no_subtree_check)' >{ROOT}/etc/exports
+            {IN_ROOT} exportfs -ra
+            {IN_ROOT} rpc.mountd --no-udp -N 2 -N 3""")
+        self.in_root("b", f"rpc.nfsd -G 10 -L 10 -N 3 -V 4.2 --rdma={self.PORT} 8")
+        self.pair.run("b", f"echo Y >{self.NFSD}/v4_end_grace")
+        ports = self.pair.run("b", f"cat {self.NFSD}/portlist").text
+        check(ports.count(f"rdma {self.PORT}") == 2, f"nfsd listens at {ports}")
+
+    def drop(self):
+        self.in_root("b", "rpc.nfsd 0")
+        self.in_root("b", "exportfs -ua")
+        self.pair.run("b", f"killall rpc.mountd; umount {self.NFSD} {ROOT}/disk")
+
+    def connect(self, version=4):
+        self.pair.run("a", "modprobe -a nfsv4 rpcrdma")
+        proto = "rdma6" if version == 6 else "rdma"
+        self.in_root("a", f"mount.nfs4 {self.address(version)}:/ /disk -o proto={proto},port={self.PORT},vers=4.2", 90)
+        stats = self.pair.run("a", "cat /proc/self/mountstats").text
+        check("xprt:\trdma" in stats, f"no RDMA transport:\n{stats}")
+        self.where = f"{ROOT}/disk/file"
+        self.pair.run("a", f"truncate -s 64M {self.where}")
+
+    def disconnect(self):
+        self.pair.run("a", f"umount {ROOT}/disk", 90)
+
+    def copied(self):
+        self.pair.run("a", f"cd {ROOT}/disk && head -c {COPY_MIB << 20} /dev/urandom >/tmp/file && cp /tmp/file copy && "
+                      "sync && echo 3 >/proc/sys/vm/drop_caches && cmp /tmp/file copy && rm copy /tmp/file", 120)
+
+
+class Iser(Ulp):
+    """iSER: b's disk by LIO's target, on a by open-iscsi"""
+
+    modules = ("target_core_mod", "target_core_iblock", "iscsi_target_mod", "ib_isert", "ib_iser", "sd_mod")
+    TARGET = "iqn.2026-01.kfabric:disk"
+    PORT = 3260
+    CONFIG = "/sys/kernel/config/target"
+    TPG = f"{CONFIG}/iscsi/{TARGET}/tpgt_1"
+    # Replies that do not come are noticed within seconds; requests wait for the next session.
+    NODE = {"node.conn[0].timeo.noop_out_interval": 1, "node.conn[0].timeo.noop_out_timeout": 5,
+            "node.session.timeo.replacement_timeout": 240, "node.conn[0].timeo.login_timeout": 5,
+            "node.session.initial_login_retry_max": 1}
+
+    def portals(self):
+        return [f"{self.TPG}/np/{self.address(version)}:{self.PORT}" for version in (4, 6)]
+
+    def serve(self):
+        self.pair.run("b", f"""set -e
+            modprobe -a virtio_blk target_core_mod target_core_iblock iscsi_target_mod ib_isert
+            {MOUNT_CONFIG}
+            mkdir -p {self.CONFIG}/core/iblock_0/disk {self.TPG}/lun/lun_0
+            echo udev_path=/dev/vda >{self.CONFIG}/core/iblock_0/disk/control
+            echo 1 >{self.CONFIG}/core/iblock_0/disk/enable
+            ln -s {self.CONFIG}/core/iblock_0/disk {self.TPG}/lun/lun_0/disk
+            for word in generate_node_acls cache_dynamic_acls; do echo 1 >{self.TPG}/attrib/$word; done
+            for word in authentication demo_mode_write_protect; do echo 0 >{self.TPG}/attrib/$word; done""")
+        self.listen()
+        self.pair.run("b", f"echo 1 >{self.TPG}/enable")
+
+    def listen(self):
+        for portal in self.portals():
+            self.pair.run("b", f"mkdir {portal} && echo 1 >{portal}/iser")
+
+    def relisten(self):
+        self.pair.run("b", f"rmdir {' '.join(self.portals())}")
+        self.listen()
+
+    def drop(self):
+        self.pair.run("b", f"""set -e
+            echo 0 >{self.TPG}/enable
+            rm {self.TPG}/lun/lun_0/disk
+            rmdir {self.TPG}/lun/lun_0 {' '.join(self.portals())} {self.TPG}
+            rmdir {self.CONFIG}/iscsi/{self.TARGET} {self.CONFIG}/iscsi {self.CONFIG}/core/iblock_0/disk {self.CONFIG}/core/iblock_0""")
+
+    def connect(self, version=4):
+        node = f"iscsiadm -m node -T {self.TARGET} -p {self.address(version)}:{self.PORT} -I iser"
+        words = " ".join(f"-n {name} -v {value}" for name, value in self.NODE.items())
+        self.pair.run("a", f"""set -e
+            modprobe -a ib_iser sd_mod
+            mkdir -p {ROOT}/etc/iscsi
+            echo InitiatorName=iqn.2026-01.kfabric:a >{ROOT}/etc/iscsi/initiatorname.iscsi
+            [ -s /run/iscsid.pid ] && kill -0 $(cat /run/iscsid.pid) 2>/dev/null || {IN_ROOT} iscsid
+            {IN_ROOT} iscsiadm -m iface -I iser >/dev/null 2>&1 || {IN_ROOT} iscsiadm -m iface -I iser -o new
+            {IN_ROOT} {node} -o new
+            {IN_ROOT} {node} -o update {words}
+            {IN_ROOT} {node} --login""", 90)
+        self.where = self.scsi_disk()
+
+    def disconnect(self):
+        self.in_root("a", "iscsiadm -m node --logout", 90)
+        self.in_root("a", "iscsiadm -m node -o delete")
+        self.where = None
+
+
+class Nvme(Ulp):
+    """nvme-rdma and nvmet-rdma"""
+
+    modules = ("nvme_fabrics", "nvmet")
+    lasts = False
+
+    def ports(self):
+        for number, version, family in ((1, 4, "ipv4"), (2, 6, "ipv6")):
+            self.host.port(number=number, trtype="rdma", family=family, address=self.address(version, False))
+
+    def serve(self):
+        self.pair.run("b", "modprobe -a virtio_blk nvmet nvmet_rdma")
+        self.pair.run("b", nvme.TARGET.format(**self.host.words()))
+        self.ports()
+
+    def drop_ports(self):
+        for number in (1, 2):
+            self.host.drop_port(number)
+
+    def relisten(self):
+        self.drop_ports()
+        self.ports()
+
+    def drop(self):
+        self.drop_ports()
+        self.pair.run("b", nvme.DROP_TARGET.format(**self.host.words()))
+
+    def connect(self, version=4):
+        self.pair.run("a", f"mkdir -p /etc/nvme && echo {nvme.HOST} >/etc/nvme/hostid && "
+                      f"echo nqn.2014-08.org.nvmexpress:uuid:{nvme.HOST} >/etc/nvme/hostnqn; modprobe nvme_rdma")
+        words = " ".join(f"--{name.replace('_', '-')}={value}" for name, value in nvme.PATIENT.items())
+        before = self.host.controllers()
+        self.pair.run("a", f"nvme connect -t rdma -a {self.address(version, False)} -s {nvme.PORT} -n {nvme.NQN} {words}")
+        self.host.ctrl = (self.host.controllers() - before).pop()
+        self.where = self.host.disk()
+
+    def disconnect(self):
+        self.host.disconnect()
+        self.where = None
+
+
+class Srp(Ulp):
+    """SRP: b's disk by LIO's target, on a by ib_srp"""
+
+    modules = ("target_core_mod", "target_core_iblock", "ib_srpt", "ib_srp", "sd_mod")
+    # It waits for the end of the time-wait state, which only InfiniBand's connection manager has, or until it is stopped.
+    lets_go = False
+    PORT = 5555
+    CONFIG = "/sys/kernel/config/target"
+
+    def port(self):
+        """Return the folder of the target's port, which is named after the GID of the device."""
+        gid = self.pair.run("b", f"cat /sys/class/infiniband/{LINK}/ports/1/gids/0").text.strip().replace(":", "")
+        return f"{self.CONFIG}/srpt/0x{gid}/0x{gid}"
+
+    def serve(self):
+        initiator = "0x" + "0" * 32
+        self.pair.run("b", f"""set -e
+            modprobe -a virtio_blk target_core_mod target_core_iblock ib_srpt
+            {MOUNT_CONFIG}
+            mkdir -p {self.CONFIG}/core/iblock_0/disk {self.CONFIG}/srpt
+            echo udev_path=/dev/vda >{self.CONFIG}/core/iblock_0/disk/control
+            echo 1 >{self.CONFIG}/core/iblock_0/disk/enable
+            echo {self.PORT} >{self.CONFIG}/srpt/discovery_auth/rdma_cm_port
+            mkdir -p {self.port()}/lun/lun_0
+            ln -s {self.CONFIG}/core/iblock_0/disk {self.port()}/lun/lun_0/disk
+            mkdir -p {self.port()}/acls/{initiator}/lun_0
+            ln -s {self.port()}/lun/lun_0 {self.port()}/acls/{initiator}/lun_0/disk
+            echo 1 >{self.port()}/enable""")
+
+    def connect(self, version=4):
+        self.pair.run("a", "modprobe -a ib_srp sd_mod")
+        guid = int(self.pair.run("b", "cat /sys/module/ib_srpt/parameters/srpt_service_guid").text, 16)
+        self.pair.run("a", f"echo id_ext={guid:016x},ioc_guid={guid:016x},dest={self.address(version)}:{self.PORT} "
+                      f">/sys/class/infiniband_srp/srp-{LINK}-1/add_target", 90)
+        self.where = self.scsi_disk()
+
+    def disconnect(self):
+        self.pair.run("a", "for port in /sys/class/srp_remote_ports/*; do echo 1 >$port/delete; done", 90)
+        self.until("a", "! ls -d /sys/block/sd*")
+        self.where = None
+
+    def drop(self):
+        self.pair.run("b", f"""set -e
+            echo 0 >{self.port()}/enable
+            rm {self.port()}/acls/*/lun_0/disk
+            rmdir {self.port()}/acls/*/lun_0 {self.port()}/acls/*
+            rm {self.port()}/lun/lun_0/disk
+            rmdir {self.port()}/lun/lun_0 {self.port()} $(dirname {self.port()}) {self.CONFIG}/srpt
+            rmdir {self.CONFIG}/core/iblock_0/disk {self.CONFIG}/core/iblock_0""")
+
+
+ULPS = {"nfs": Nfs, "iser": Iser, "nvme": Nvme, "srp": Srp}
+
+
+def enter(pair, name):
+    """Mount the programs of the ULPs, and make the RDMA device."""
+    pair.run(name, ENTER)
+    pair.run(name, f"modprobe kfi_sockets {PEER_LOST}")
+    link(pair, name)
+
+
+def link(pair, name):
+    """Make the RDMA device; this loads kfi_ib by its alias."""
+    pair.run(name, f"rdma link add {LINK} type kfi netdev eth0 && rdma link show {LINK}/1 | grep -q 'state ACTIVE'")
+
+
+class Scenario:
+    """One pair of machines, on which all cases of a ULP run in order"""
+
+    def __init__(self, pair, ulp, opts):
+        self.pair = pair
+        self.ulp = ULPS[ulp](pair)
+        self.rounds = opts.rounds
+        self.lot = random.Random(opts.seed)
+
+    def rest(self):
+        """Let some time pass, different each time."""
+        time.sleep(self.lot.uniform(0.5, 2))
+
+    def writes(self):
+        """Connect, and start writes that are compared. Return the writer when it has acknowledged some."""
+        self.ulp.connect()
+        log = nvme.WriteLog(self.pair.spawn("a", f"writelog {self.ulp.where} 16 36000 4"))
+        log.until_more(60)
+        return log
+
+    def finish(self, log):
+        log.finish()
+        self.ulp.disconnect()
+        self.nothing_left()
+
+    def nothing_left(self):
+        """No queue pair and no region is left on both machines; the server may still be busy with the end."""
+        for name in self.pair.vms if self.ulp.lets_go else "a":
+            self.ulp.until(name, "left=$(rdma resource show qp; rdma resource show mr); echo \"$left\"; [ -z \"$left\" ]")
+
+
+CASES = []
+# ULPs that are expected to go on after trouble as they are set up here
+PATIENT = ("nfs", "iser", "nvme")
+
+
+def case(budget, *ulps):
+    """Register a case, for all ULPs by default; it fails if it exceeds its budget of seconds."""
+    def register(function):
+        CASES.append((function, budget, ulps or tuple(ULPS)))
+        return function
+    return register
+
+
+@case(120)
+def served(s):
+    """the server of the ULP listens at the device, by IPv4 and IPv6"""
+    s.ulp.serve()
+    shown = s.pair.run("b", "rdma resource").text
+    check(f"{LINK}:" in shown and " cm_id 0 " not in shown, f"no listener:\n{shown}")
+
+
+@case(240)
+def verified(s):
+    """a copy, and reads and writes of 4 KiB to 256 KiB, each byte compared, by IPv4 and IPv6; nothing is left then"""
+    for version in (4, 6):
+        s.ulp.connect(version)
+        s.ulp.copied()
+        s.ulp.host.fio(s.ulp.where, "4k-256k", 8, 4, rw="randrw")
+        s.ulp.disconnect()
+        s.nothing_left()
+
+
+@case(3600, *PATIENT)
+def server_removed(s):
+    """kfi_ib is removed on b under load, and comes back: no acknowledged write is lost"""
+    log = s.writes()
+    for _ in range(s.rounds):
+        s.rest()
+        s.pair.run("b", "rmmod kfi_ib")
+        before = log.count()
+        link(s.pair, "b")
+        s.ulp.relisten()
+        log.until_more(90, before)
+    s.finish(log)
+
+
+@case(3600, *PATIENT)
+def client_removed(s):
+    """kfi_ib is removed on a under load, and comes back: writes go on, or fail if the ULP removes its disk with the device"""
+    for _ in range(s.rounds):
+        log = s.writes()
+        s.rest()
+        s.pair.run("a", "rmmod kfi_ib")
+        if not s.ulp.lasts:
+            check(log.job.wait(90).status != 0, "writes go on without a disk")
+            link(s.pair, "a")
+            continue
+        before = log.count()
+        link(s.pair, "a")
+        log.until_more(90, before)
+        s.finish(log)
+    s.nothing_left()
+
+
+@case(3600, *PATIENT)
+def link_down(s):
+    """the network device of a, and of b, goes down under load and up again, for a second and for longer than peers wait"""
+    log = s.writes()
+    for _ in range(s.rounds):
+        for name in s.pair.vms:
+            for seconds in (1, 6):
+                s.rest()
+                s.pair.run(name, f"ip link set eth0 down; sleep {seconds}; ip link set eth0 up; "
+                           f"ip -6 addr replace {s.pair.address(name, 6)}/64 dev eth0")
+                log.until_more(90)
+    s.finish(log)
+
+
+@case(3600, *PATIENT)
+def server_killed(s):
+    """the machine of the server dies under load and comes back: no acknowledged write is lost"""
+    log = s.writes()
+    for _ in range(s.rounds):
+        s.rest()
+        before = log.count()
+        s.pair.kill("b")
+        s.pair.boot("b")
+        enter(s.pair, "b")
+        s.ulp.serve()
+        log.until_more(120, before)
+        s.pair.check_logs()
+    s.finish(log)
+
+
+@case(3600, *PATIENT)
+def client_killed(s):
+    """the machine of the client dies under load and comes back: the server forgets it, and serves it again"""
+    for _ in range(s.rounds):
+        s.writes()
+        s.rest()
+        s.pair.kill("a")
+        s.pair.boot("a")
+        enter(s.pair, "a")
+        s.nothing_left()
+    s.finish(s.writes())
+
+
+@case(120)
+def unloaded(s):
+    """the server stops, and all modules of kfabric can be unloaded on both machines"""
+    s.ulp.drop()
+    for name in s.pair.vms:
+        s.pair.run(name, f"killall iscsid; rmmod {OURS}", check=False)
+        left = bed.Kfi(s.pair).loaded(name)
+        check(not left, f"{name}: {left} are still loaded")
+
+
+def need(progress, logs):
+    """Return the folder of the programs that only these guests need."""
+    nvme.need(progress, logs)
+    progress("unpacking programs of the ULPs")
+    return vm.script("userland")
+
+
+def machines(ulp, logs, progress, *make_args, **options):
+    """Return a pair for that ULP."""
+    root = need(progress, logs)
+    ko, tool = bed.build(SERIES, progress, logs, *make_args)
+    share = f"local,path={root},mount_tag=debian,security_model=none,readonly=on,multidevs=remap"
+    return bed.machines("sockets", SERIES, logs, ko, programs=[tool, *nvme.programs()], modules=[*MODULES, *ULPS[ulp].modules],
+                        memory="1G", disk=nvme.Disk(DISK_MIB), qemu_extra=["-virtfs", share], progress=progress, **options)
+
+
+def chosen(function, opts):
+    """Is it one of the requested cases? The first and the last one frame all others."""
+    name = function.__name__
+    return function in (served, unloaded) or (any(word in name for word in opts.wanted.split(",")) and
+                                              not any(word in name for word in opts.unwanted.split(",") if word))
+
+
+def run_ulp(ulp, verdict, opts):
+    """Run all cases of a ULP on one pair; a broken pair ends them."""
+    logs = os.path.join(vm.BUILD, f"vm-{SERIES}", f"rdma-{ulp}")
+    with machines(ulp, logs, verdict.progress, "KFI_TESTS=y") as pair:
+        for name in pair.vms:
+            enter(pair, name)
+        scenario = Scenario(pair, ulp, opts)
+        for function, budget, ulps in CASES:
+            if ulp in ulps and chosen(function, opts) and not verdict.case(f"{SERIES} {ulp}", function, budget, scenario):
+                verdict.say(ulp, "the cases after that", 0, "what the failed case has left is in their way")
+                return
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ulps", nargs="+", choices=sorted(ULPS))
+    parser.add_argument("-k", dest="wanted", default="", metavar="WORD", help="only cases with this word in their name, or one of these (A,B)")
+    parser.add_argument("--skip", dest="unwanted", default="", metavar="WORD", help="no cases with this word, or one of these, in their name")
+    parser.add_argument("--rounds", type=int, default=1, help="how often each trouble comes")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="of the moments at which trouble comes")
+    opts = parser.parse_args()
+    verdict = Verdict(vm.Progress())
+    print(f"seed {opts.seed}", flush=True)
+    return bed.closing(verdict, opts.ulps, lambda ulp: once_more(ulp, verdict, lambda: run_ulp(ulp, verdict, opts)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Implementation of `make demo ULP=nfs` and ULP=iser, see demo: the kernel's own RDMA ULPs over kfi_ib"""
+
+import json
+import os
+
+import nvme_demo
+import pair as vm
+import rdma
+
+
+class Demo:
+    """A ULP whose server is machine b, as tests/vm/rdma.py has it"""
+
+    def __init__(self, ulp):
+        self.ulp = ulp
+
+    def demo(self, series, provider, mtu, out, progress):
+        """Return release and rows; everything that was written was read back and compared."""
+        if (series, provider) != (rdma.SERIES, "sockets"):
+            raise vm.VmError(f"ULP={self.ulp} runs on KERNEL={rdma.SERIES}, over PROVIDER=sockets")
+        with rdma.machines(self.ulp, out, progress, mtu=mtu) as pair:
+            rows = self.use(pair, progress)
+            self.log(pair, out)
+            pair.check_logs()
+            release = pair.release
+        with open(os.path.join(out, "results.json"), "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
+            file.write("\n")
+        return release, rows
+
+    def use(self, pair, progress):
+        ulp = rdma.ULPS[self.ulp](pair)
+        for name in pair.vms:
+            progress(f"{name}: rdma link add {rdma.LINK} type kfi netdev eth0")
+            rdma.enter(pair, name)
+        progress(f"b: the server, {ulp.__doc__}")
+        ulp.serve()
+        progress("a: mount or login, write, read, compare")
+        ulp.connect()
+        ulp.copied()
+        nvme_demo.verified(ulp.host, ulp.where, progress)
+        return nvme_demo.figures(ulp, ulp.where, progress)
+
+    @staticmethod
+    def log(pair, out):
+        """Write the state of both machines to logs."""
+        for name in pair.vms:
+            with open(os.path.join(out, f"rdma-{name}.log"), "w", encoding="utf-8") as file:
+                file.write(pair.run(name, "rdma link; rdma resource show; rdma resource show qp; kfi show endpoints; kfi stats", check=False).text)
+
+    table = staticmethod(nvme_demo.table)
