@@ -145,7 +145,8 @@ void kfi_dom_put(struct kfi_dom *dom);
  *	sent together
  * @KFI_CONN_POLL: kfi_conn_poll()
  * @KFI_CONN_READ: there are none: the ULP posts without KFI_CQE, and reads &kfi_conn.cq, for which
- *	it may sleep; or it has &kfi_conn_ops.ready. The queue has room for &kfi_conn_attr.tx and &kfi_conn_attr.depth
+ *	it may sleep; or it has &kfi_conn_ops.ready. The queue has room for &kfi_conn_attr.tx and
+ *	&kfi_conn_attr.depth
  */
 enum kfi_conn_where {
 	KFI_CONN_SOFTIRQ,
@@ -228,9 +229,9 @@ enum {
 
 /* Who has a receive, &kfi_rxbuf.state */
 enum {
-	KFI_RX_IDLE,		/* the kit: it is posted when the connection opens */
-	KFI_RX_POSTED,		/* the endpoint, and functions of the connection */
-	KFI_RX_KEPT,		/* the ULP, until kfi_rx_done() */
+	KFI_RXBUF_IDLE,		/* the kit: it is posted when the connection opens */
+	KFI_RXBUF_POSTED,		/* the endpoint, and functions of the connection */
+	KFI_RXBUF_KEPT,		/* the ULP, until kfi_rx_done() */
 };
 
 /* Receives, in one or two allocations: before and after kfi_conn_ready() */
@@ -538,7 +539,7 @@ static inline struct kfi_rxbuf *kfi_rx_got(struct kfi_cqe *cqe, const struct kfi
 		kfi_conn_fail(rx->conn, wc->err ? -wc->err : -EPROTO);
 		return NULL;
 	}
-	WRITE_ONCE(rx->state, KFI_RX_KEPT);
+	WRITE_ONCE(rx->state, KFI_RXBUF_KEPT);
 	if (rx->conn->attr.where == KFI_CONN_ROUNDS)
 		WRITE_ONCE(rx->conn->round, current);
 	return rx;

@@ -92,7 +92,7 @@ static int rx_post(struct kfi_rxbuf *rx)
 /* Who changes IDLE posts the receive: who opens the connection, or who gives the receive back. */
 static int rx_post_idle(struct kfi_rxbuf *rx)
 {
-	return cmpxchg(&rx->state, KFI_RX_IDLE, KFI_RX_POSTED) == KFI_RX_IDLE ? rx_post(rx) : 0;
+	return cmpxchg(&rx->state, KFI_RXBUF_IDLE, KFI_RXBUF_POSTED) == KFI_RXBUF_IDLE ? rx_post(rx) : 0;
 }
 
 /* Post the receives of a set that neither the endpoint nor the ULP has. */
@@ -114,8 +114,8 @@ void kfi_rxset_stopped(struct kfi_conn *conn, struct kfi_rxset *set)
 
 	for (i = 0; i < set->n; i++) {
 		rx = buf_at(conn, set, i);
-		if (READ_ONCE(rx->state) == KFI_RX_POSTED)
-			WRITE_ONCE(rx->state, KFI_RX_IDLE);
+		if (READ_ONCE(rx->state) == KFI_RXBUF_POSTED)
+			WRITE_ONCE(rx->state, KFI_RXBUF_IDLE);
 	}
 }
 
@@ -125,11 +125,11 @@ int kfi_rx_done(struct kfi_rxbuf *rx)
 	int ret;
 
 	if (likely(kfi_conn_enter(conn))) {
-		WRITE_ONCE(rx->state, KFI_RX_POSTED);	/* it was not IDLE: the opener leaves it */
+		WRITE_ONCE(rx->state, KFI_RXBUF_POSTED);	/* it was not IDLE: the opener leaves it */
 		ret = rx_post(rx);
 	} else {
 		/* A full barrier: if it opens, the opener or this function sees the other. */
-		xchg(&rx->state, KFI_RX_IDLE);
+		xchg(&rx->state, KFI_RXBUF_IDLE);
 		if (!kfi_conn_enter(conn))
 			return 0;
 		ret = rx_post_idle(rx);
