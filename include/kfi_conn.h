@@ -4,10 +4,10 @@
  * the other headers, and a ULP may use both. kfi_req.h has requests with an answer, kfi_rw.h data
  * between a scatterlist and a peer's region. docs/ulp-guide.md explains how to use it.
  *
- * Objects, but domains, are part of the ULP's structures. Nothing is allocated after kfi_conn_open(),
- * or kfi_conn_accept() and kfi_conn_ready(). Work queues belong to the ULP: if two ULPs shared one,
- * the end of a target that waits for a disk could block the reconnect of the host that has this
- * disk.
+ * Objects, but domains, are part of the ULP's structures. Nothing is allocated after
+ * kfi_conn_open(), or kfi_conn_accept() and kfi_conn_ready(). Work queues belong to the ULP: if
+ * two ULPs shared one, the end of a target that waits for a disk could block the reconnect of the
+ * host that has this disk.
  */
 #ifndef KFI_CONN_H
 #define KFI_CONN_H
@@ -227,10 +227,10 @@ enum {
 	KFI_CONN_COUNTED,	/* &kfi_listener.unready has its cost; under &kfi_listener.lock */
 };
 
-/* Who has a receive, &kfi_rxbuf.state */
+/* Owner of a receive, &kfi_rxbuf.state */
 enum {
 	KFI_RXBUF_IDLE,		/* the kit: it is posted when the connection opens */
-	KFI_RXBUF_POSTED,		/* the endpoint, and functions of the connection */
+	KFI_RXBUF_POSTED,	/* the endpoint, and functions of the connection */
 	KFI_RXBUF_KEPT,		/* the ULP, until kfi_rx_done() */
 };
 
@@ -257,7 +257,8 @@ struct kfi_rxset {
  * that run beside a stop test KFI_CONN_OPEN inside an RCU section, and kfi_ep_reset() waits for a
  * grace period after the stop has cleared the flag. &kfi_listener.lock protects the entries in
  * lists. The second set of receives is made by kfi_conn_ready(), before they are posted. round and
- * held are used by the task that runs the functions; other tasks only compare round with themselves.
+ * held are used by the task that runs the functions; other tasks only compare round with
+ * themselves.
  */
 struct kfi_conn {
 	const struct kfi_conn_ops *ops;
@@ -275,7 +276,7 @@ struct kfi_conn {
 	void			*tx;
 	struct kfi_cqe		inject_cqe;
 	struct kfi_rxset	rx[2];
-	unsigned int		room;		/* requests for which there are memory and regions */
+	unsigned int		room;		/* requests with memory and regions */
 	struct task_struct	*round;
 	unsigned int		held;
 	struct mutex		lock;
@@ -311,11 +312,11 @@ void kfi_conn_init(struct kfi_conn *conn, const struct kfi_conn_ops *ops);
  * @info: what kfi_find() has found
  * @attr: sizes; copied
  *
- * What a former connection has left is used again if it fits. Memory does with the same sizes, and no
- * larger depth; if it does not, no receive may be kept (kfi_rx_got()). The objects of an MSG endpoint
- * do, besides, with the same domain and local address, if @info was found for the same &struct
- * kfi_need. If both fit, nothing is allocated. An RDM endpoint may receive before this function
- * returns 0.
+ * What a former connection has left is used again if it fits. Memory does with the same sizes, and
+ * no larger depth; if it does not, no receive may be kept (kfi_rx_got()). The objects of an MSG
+ * endpoint do, besides, with the same domain and local address, if @info was found for the same
+ * &struct kfi_need. If both fit, nothing is allocated. An RDM endpoint may receive before this
+ * function returns 0.
  *
  * Context: Process context, may sleep. A reconnect for which reclaim may wait is in a NOIO scope.
  * Return: 0, or a negative error with no objects open.
@@ -363,7 +364,7 @@ void kfi_conn_fail(struct kfi_conn *conn, int err);
  *
  * kfi_conn_fail() with -ECANCELED; and kfi_conn_connect() returns if it waits.
  *
- * Context: Process context or softirq, while nobody stops the connection.
+ * Context: Process context or softirq. Beside a stop it may end the next connection as well.
  */
 void kfi_conn_cancel(struct kfi_conn *conn);
 
@@ -371,10 +372,10 @@ void kfi_conn_cancel(struct kfi_conn *conn);
  * kfi_conn_stop() - disconnect
  * @conn: connection, not accepted
  *
- * On return no function of the connection runs or will be called, no memory of requests is accessed,
- * and no region of them has memory. Memory is kept for the next connection, and so are the objects of
- * an MSG endpoint unless their device has gone. Requests without an answer, and receives of
- * kfi_rx_got(), are the ULP's. A connect in progress is awaited.
+ * On return no function of the connection runs or will be called, no memory of requests is
+ * accessed, and no region of them has memory. Memory is kept for the next connection, and so are
+ * the objects of an MSG endpoint unless their device has gone. Requests without an answer, and
+ * receives of kfi_rx_got(), are the ULP's. A connect in progress is awaited.
  *
  * Context: Process context, may sleep; not in a function of the connection.
  */
@@ -392,8 +393,8 @@ void kfi_conn_drain(struct kfi_conn *conn);
 
 /**
  * kfi_conn_close() - kfi_conn_stop(), and free everything
- * @conn: connection, of which the ULP has no receive and no transfer. If it was accepted, call this
- *	in &kfi_conn_ops.release
+ * @conn: connection, of which the ULP has no receive and no transfer. If it was accepted, call
+ *	this in &kfi_conn_ops.release
  *
  * With &kfi_conn_ops.post_wq it waits for the RCU sections that have begun before.
  *
@@ -592,9 +593,9 @@ struct kfi_caller {
 
 /**
  * struct kfi_listener - an address that is listened at over each provider that has it
- * @called: a caller. The ULP calls kfi_conn_accept() or kfi_conn_reject() and returns 0, or returns a
- *	negative error: then the caller is refused. One call at a time for each local address and
- *	provider; process context
+ * @called: a caller. The ULP calls kfi_conn_accept() or kfi_conn_reject() and returns 0, or
+ *	returns a negative error: then the caller is refused. One call at a time for each local
+ *	address and provider; process context
  * @ready_ms: an accepted connection with &kfi_conn_attr.first ends without kfi_conn_ready() after
  *	so many milliseconds; 0: never
  * @weak: the namespace is not held: the ULP closes the listener when it ends

@@ -307,10 +307,10 @@ struct kfi_info *kfi_dupinfo(const struct kfi_info *info);
 void kfi_freeinfo(struct kfi_info *info);
 
 /**
- * kfi_register_devices_notifier() - get told when devices come and go
- * @nb: called, without a message, when kfi_getinfo() may have other answers than before because the
- *	device of a provider has come or gone. Not each provider tells it. The function may sleep. It
- *	must not wait for a consumer of the device, and opens or closes nothing
+ * kfi_register_devices_notifier() - call a function when devices come and go
+ * @nb: called, without a message, when kfi_getinfo() may have other answers than before because
+ *	the device of a provider has come or gone. Not each provider reports it. The function may
+ *	sleep. It must not wait for a consumer of the device, nor open or close an object
  *
  * libfabric has no counterpart.
  *

@@ -330,20 +330,21 @@ struct kfi_unit {
  *
  * @pages: optional, with @expose and @unpin: describe, by kfi_place_fill(), the pages by which
  *	devices of this machine write to the memory of the peer that the @n entries of @place name:
- *	@len bytes from byte @at on, counted from the first byte of the first entry. The entries come
- *	from the peer, and are checked as @post checks them. Until @unpin devices may write there,
- *	also when the link ends: the link keeps the pages, and does not report to its peer that no
- *	more bytes arrive. Returns the argument for @unpin; ERR_PTR(-EOPNOTSUPP) if this memory has no
- *	pages here; ERR_PTR(-EMSGSIZE): too many segments for @to; ERR_PTR(-EPROTO) ends the
- *	connection. Called as @expose, only with &kfi_link.pages, which a link with &kfi_link.checks
- *	never sets, because it can't read the bytes that a device writes. Only places of consumers
- *	are pinned when @close is called: those of operations are unpinned before. Endpoints may have
- *	KFI_PLACE only over links with @pages
+ *	@len bytes from byte @at on, counted from the first byte of the first entry. The entries
+ *	come from the peer, and are checked as @post checks them. Until @unpin devices may write
+ *	there, also when the link ends: the link keeps the pages, and does not report to its peer
+ *	that no more bytes arrive. Returns the argument for @unpin; ERR_PTR(-EOPNOTSUPP) if this
+ *	memory has no pages here; ERR_PTR(-EMSGSIZE): too many segments for @to; ERR_PTR(-EPROTO)
+ *	ends the connection. Called as @expose, only with &kfi_link.pages, which a link with
+ *	&kfi_link.checks never sets, because it can't read the bytes that a device writes. Only
+ *	places of consumers are pinned when @close is called: those of operations are unpinned
+ *	before. Endpoints may have KFI_PLACE only over links with @pages
  * @unpin: devices have finished writing to a place of @pages: order their bytes before all bytes
  *	that are posted later. Returns 0, or a negative errno if the bytes may not have arrived. An
  *	error ends the connection, and from then on the link sends no frame of its own, either,
- *	which reports that no more bytes arrive. Called once for each result of @pages, in any context
- *	but hard interrupt, perhaps under the link's lock, perhaps long after @close. Must not sleep
+ *	which reports that no more bytes arrive. Called once for each result of @pages, in any
+ *	context but hard interrupt, perhaps under the link's lock, perhaps long after @close. Must
+ *	not sleep
  *
  * A link with @expose guarantees that no byte of the peer arrives in exposed memory any more when
  * @close has returned. If that depends on the peer, @close waits for a bounded time, and then ends

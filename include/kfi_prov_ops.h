@@ -52,8 +52,8 @@ struct kfi_peer_info {
  *	dropped after an error. May sleep, no locks are held
  * @resolve: convert a node and a service to an address in the format of the domain; @addr has room
  *	for KFI_ADDR_MAX bytes. Returns the length, or -EINVAL if they are no address. May sleep
- * @addr_check: optional: check that an address is well-formed. @format is that of the domain, or of
- *	the MSG endpoint that shall connect. Returns 0 or -EINVAL. Without it, every sequence of
+ * @addr_check: optional: check that an address is well-formed. @format is that of the domain, or
+ *	of the MSG endpoint that shall connect. Returns 0 or -EINVAL. Without it, every sequence of
  *	bytes is accepted
  * @addr_str: print an address
  * @addr_removed: optional: an index was removed from the address vector of @ep. The provider drops
@@ -261,8 +261,8 @@ void kfi_device_gone(const void *device);
 /**
  * kfi_device_new() - report that getinfo offers a device that it did not offer before
  *
- * For devices to which consumers may belong that nobody starts by hand. kfi_device_gone() reports the
- * opposite.
+ * For devices that a consumer shall use as soon as they exist, such as the bridges of kfi_net.
+ * kfi_device_gone() reports the opposite.
  *
  * Context: process, may sleep; without locks that getinfo takes.
  */

@@ -17,7 +17,8 @@
  * @addr: address in it
  * @place: a place that has the bytes (kfi_place.h), which is put instead of a write; or NULL
  *
- * One context at a time owns a transfer: the caller, then who posts or post_work, then @done.
+ * One context at a time owns a transfer: the caller, then the context that posts or
+ * post_work, then @done.
  * While @refs is not 0, its operations own it as well.
  */
 struct kfi_rw {

@@ -79,10 +79,16 @@ void kfi_fabric_kill(struct kfi_fabric *fabric, const void *device)
 
 static BLOCKING_NOTIFIER_HEAD(devices);
 
+/* The functions look at what there is, so they are not told what has changed. */
+static void devices_changed(void)
+{
+	blocking_notifier_call_chain(&devices, 0, NULL);
+}
+
 /** kfi_device_new() - see kfi_prov_ops.h */
 void kfi_device_new(void)
 {
-	blocking_notifier_call_chain(&devices, 0, NULL);
+	devices_changed();
 }
 EXPORT_SYMBOL_GPL(kfi_device_new);
 
@@ -112,7 +118,7 @@ void kfi_device_gone(const void *device)
 	list_for_each_entry(fabric, &kfi_fabrics, obj.entry)
 		kfi_fabric_kill(fabric, device);
 	mutex_unlock(&kfi_fabrics_lock);
-	kfi_device_new();	/* listeners look at what there is, whatever has changed */
+	devices_changed();
 }
 EXPORT_SYMBOL_GPL(kfi_device_gone);
 

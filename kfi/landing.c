@@ -65,8 +65,8 @@ static void put_slot(struct kfi_oper *op)
 }
 
 /*
- * Say in the consumer's request whose message has taken the receive. The consumers of RDM endpoints
- * know that by the source; a receive of theirs may also be returned, see kfi_rx_abort().
+ * Say in the consumer's request whose message has taken the receive. The consumers of RDM
+ * endpoints know that by the source; a receive of theirs may also be returned, see kfi_rx_abort().
  */
 static noinline void land_shared(struct kfi_oper *op, struct kfi_ep *ep)
 {

@@ -5,7 +5,7 @@
  *
  *		    register			   invalidate
  *	EMPTY ------> BUSY ------> ATTACHED ------> DETACHING --- done() ---> EMPTY
- *						\---> KILLING ---> EMPTY	(kfi_mr_kill(), by a peer)
+ *						\---> KILLING ---> EMPTY	(kfi_mr_kill())
  *	EMPTY, ATTACHED ------> CLOSED						(close)
  *
  * kfi_mr.state is changed by atomic operations; no lock is taken. BUSY and KILLING last only while

@@ -5,9 +5,9 @@
  * A request (struct kfi_connreq) is part of a structure of the provider. It is in kfi_pep.connreqs
  * while it waits for the consumer. The context that removes the request from the list, under
  * kfi_pep.req_lock, owns it: an endpoint that will accept it, kfi_reject(), the close of the
- * passive endpoint, or the provider, when the peer has gone. The handle in the info of the event is
- * a number that no other request ever has. So an outdated handle yields -EINVAL, although another
- * request may have the memory of the one that the consumer means.
+ * passive endpoint, or the provider, when the peer has gone. The handle in the info of the event
+ * is a number that no other request ever has. So an outdated handle yields -EINVAL, although
+ * another request may have the memory of the one that the consumer means.
  *
  * Locks, outermost first: kfi_fabric.lock, kfi_pep.lock (bindings, listen, end), kfi_pep.req_lock
  * (requests). ops->listen() is called under kfi_pep.lock, and ops->pep_open() and ops->pep_close()

@@ -68,8 +68,8 @@ static int kfp_conn_pay(struct kfp_conn *conn, size_t bytes)
 
 /*
  * Return the bytes of the buffers of a connection, and of what its peer's requests may hold: each
- * has an answer, and a message object, or operands and old values of an atomic operation; reads with
- * several segments have copies of them.
+ * has an answer, and a message object, or operands and old values of an atomic operation; reads
+ * with several segments have copies of them.
  */
 static size_t kfp_conn_bytes(const struct kfp_conn *conn)
 {

@@ -113,10 +113,10 @@ const struct kfp_op_row kfp_place_get_op = {
 /* ---- initiator: put ---- */
 
 /*
- * Release a place after its devices have finished. If the link reports no error, all that they have
- * written has arrived, and this side may report to the owner that nothing lands any more. Otherwise
- * that is not known: the connection ends, and the grant keeps the count of the place, so that its
- * RECALLED is not sent. The connection may have ended before, or may end during the call.
+ * Release a place after its devices have finished. If the link reports no error, all that they
+ * have written has arrived, and this side may report to the owner that nothing lands any more.
+ * Otherwise that is not known: the connection ends, and the grant keeps the count of the place, so
+ * that its RECALLED is not sent. The connection may have ended before, or may end during the call.
  * Return: true if the connection goes on; then *@f, unless @f is NULL, names the grant.
  */
 static bool kfp_dev_place_release(struct kfi_proto_place *kp, struct kfw_frame *f)

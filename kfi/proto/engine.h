@@ -64,8 +64,8 @@ enum kfp_cls {
  * @send: encode what is due: the request, or after a CTS a part of the payload, and again until all
  *	of it is sent. Takes the operation out of the list in which it waits, unless it has to wait
  *	there. With a class it returns false if there is no credit; then nothing has changed. (L)
- * @granted: of an operation that sends an RTW: the GRANT has arrived, which has given this side the
- *	permit, or none if it is NULL. Returns 0 or -EPROTO. (L)
+ * @granted: of an operation that sends an RTW: the GRANT has arrived, which has given this side
+ *	the permit, or none if it is NULL. Returns 0 or -EPROTO. (L)
  * @data: with @returns: data has arrived behind the frame in &kfp_rx.f: select its destination.
  *	Returns 0 or -EPROTO. (L)
  * @returned: optional, with @returns: the data is complete. (L)

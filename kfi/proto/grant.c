@@ -19,12 +19,13 @@
  *			makes room for another one
  *	(ended)		its one WRITE or RECALLED has arrived, or the link is closed
  *
- * The initiator has a struct kfp_permit. A lasting one is found by its key until the RECALL arrives;
- * one for a single write belongs to that. RECALLED is sent when neither a device (device_place.c)
- * nor a payload of which a part was sent uses the permit any more, or if the one write does not use
- * it. The link has accepted the payload of a write before the next frame is encoded, so RECALLED
- * follows the last byte that was written because of the grant. RECALL and the end of a grant for
- * one write may cross: the peer then ignores what it receives for a grant that has ended.
+ * The initiator has a struct kfp_permit. A lasting one is found by its key until the RECALL
+ * arrives; one for a single write belongs to that. RECALLED is sent when neither a device
+ * (device_place.c) nor a payload of which a part was sent uses the permit any more, or if the one
+ * write does not use it. The link has accepted the payload of a write before the next frame is
+ * encoded, so RECALLED follows the last byte that was written because of the grant. RECALL and the
+ * end of a grant for one write may cross: the peer then ignores what it receives for a grant that
+ * has ended.
  *
  * All functions are called under the link's lock, or after the end of the link, except
  * kfp_grant_recall() and kfp_grants_kick(), which are called in any context and queue the work
@@ -35,8 +36,8 @@
 #include "grant.h"
 
 /**
- * struct kfp_grant - memory of a region of this side that the peer may write; all (L), except @ended
- *	and @awaited
+ * struct kfp_grant - memory of a region of this side that the peer may write; all (L), except
+ *	@ended and @awaited
  * @lease: of the region
  * @x: description of the memory for the link
  * @conn: the connection
@@ -99,9 +100,9 @@ static void kfp_grant_recall(struct kfi_mr_lease *lease)
 
 /*
  * Recall the lasting grant that was not used for the longest time, unless it was used in the last
- * second: a peer that writes in turn to more memory than it can have grants for gets no more of them.
- * If the recall of a grant began less than a second ago, its end makes room. After that it may be
- * waiting for a device, so another one is recalled.
+ * second: a peer that writes in turn to more memory than it can have grants for gets no more of
+ * them. If the recall of a grant began less than a second ago, its end makes room. After that it
+ * may be waiting for a device, so another one is recalled.
  */
 static void kfp_grant_make_room(struct kfp_grants *grants)
 {
@@ -170,9 +171,9 @@ static struct kfp_grant *kfp_grant_over(const struct kfp_grants *grants, const s
 }
 
 /*
- * May a write to the region have a lasting grant? It may if the peer has sent an RTW for the region
- * before, and has no grant of a part of it. A region for one I/O has none: a send that invalidates
- * it would find it in use.
+ * May a write to the region have a lasting grant? It may if the peer has sent an RTW for the
+ * region before, and has no grant of a part of it. A region for one I/O has none: a send that
+ * invalidates it would find it in use.
  */
 static bool kfp_grant_lasts(struct kfp_grants *grants, const struct kfi_mr *mr,
 			    const struct kfw_rma *seg)
@@ -394,9 +395,9 @@ static void kfp_grant_end(struct kfp_conn *conn, struct kfp_grant *g)
 /*
  * Handle a WRITE whose payload is in the memory of a grant. The region may have ended meanwhile,
  * and another one may have its key. Devices may write a place at any time between its get and its
- * put, so the contents of a place are valid only if the lease was not recalled until now. The region
- * is kept for the event; its owner does not have to wait for that. Return: 0, perhaps with a status;
- * -EPROTO.
+ * put, so the contents of a place are valid only if the lease was not recalled until now. The
+ * region is kept for the event; its owner does not have to wait for that. Return: 0, perhaps with
+ * a status; -EPROTO.
  */
 int kfp_rx_placed(struct kfp_conn *conn)
 {
@@ -478,12 +479,11 @@ static void kfp_grants_check(struct kfp_conn *conn)
 }
 
 /*
- * Has the peer kept a grant for too long? RECALL and RECALLED go ahead of all other frames, and only
- * the payload of a write to the region may be long in front of them, so other bytes of the connection
- * do not extend the time: a peer that waits for a device may continue with other transfers for ever.
- * While this side does not read,
- * the answer may have arrived, but the owner of the region must not wait for ever: such pauses count
- * afterwards, up to peer_timeout_ms.
+ * Has the peer kept a grant for too long? RECALL and RECALLED go ahead of all other frames, and
+ * only the payload of a write to the region may be long in front of them, so other bytes of the
+ * connection do not extend the time: a peer that waits for a device may continue with other
+ * transfers for ever. While this side does not read, the answer may have arrived, but the owner of
+ * the region must not wait for ever: such pauses count afterwards, up to peer_timeout_ms.
  */
 static unsigned int kfp_recalls_late(struct kfp_conn *conn, unsigned long unused)
 {
@@ -568,8 +568,8 @@ static struct kfp_permit *kfp_permit_slot(struct kfp_grants *grants, const struc
 
 /*
  * Store the permit that a GRANT gives for the operation. The link checks the places when they are
- * used. Return: the permit; ERR_PTR(-ENOMEM); ERR_PTR(-EPROTO) if it does not agree with the RTW, if
- * its number is in use, or if its id is not new.
+ * used. Return: the permit; ERR_PTR(-ENOMEM); ERR_PTR(-EPROTO) if it does not agree with the RTW,
+ * if its number is in use, or if its id is not new.
  */
 static struct kfp_permit *kfp_permit_new(struct kfp_conn *conn, struct kfi_oper *op)
 {
@@ -617,8 +617,8 @@ static int kfp_rx_grant(struct kfp_conn *conn)
 }
 
 /*
- * The peer recalls a grant. Later writes use an RTW, and so does the one write of a grant, unless a
- * part of its payload was sent.
+ * The peer recalls a grant. Later writes use an RTW, and so does the one write of a grant, unless
+ * a part of its payload was sent.
  */
 static int kfp_rx_recall(struct kfp_conn *conn)
 {

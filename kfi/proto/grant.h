@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * grant.h - memory of regions that the peer may write (grant.c), and the places of devices, which use
- * it (device_place.c).
+ * grant.h - memory of regions that the peer may write (grant.c), and the places of devices, which
+ * use it (device_place.c).
  */
 #ifndef _KFI_PROTO_GRANT_H
 #define _KFI_PROTO_GRANT_H
@@ -11,8 +11,8 @@
 #define KFP_GRANT_BITS	4
 
 /**
- * struct kfp_permit - the initiator's part of a grant: memory of the peer to which this side may write;
- *	all (L), except @out
+ * struct kfp_permit - the initiator's part of a grant: memory of the peer to which this side may
+ *	write; all (L), except @out
  * @entry: entry in &kfp_grants.by_key, or in &kfp_grants.returned, or in neither
  * @given: this side may write. Not any more when its WRITE is encoded, with @once, or its RECALLED
  *	is due

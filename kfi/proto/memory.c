@@ -155,8 +155,8 @@ int kfp_places_read(struct kfp_conn *conn, u64 len, struct kfp_places *places)
 }
 
 /*
- * Store the places that the current frame names for @len bytes of payload, if it names any. Return:
- * 0; -ENOMEM; -EPROTO if they do not fit.
+ * Store the places that the current frame names for @len bytes of payload, if it names any.
+ * Return: 0; -ENOMEM; -EPROTO if they do not fit.
  */
 int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to)
 {

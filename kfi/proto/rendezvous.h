@@ -14,8 +14,8 @@
 struct kfp_rdv;
 
 /**
- * struct kfp_rdv_ops - what the owner of a rendezvous does; the rest of a WRITE, which has no CTS, only
- *	has @data
+ * struct kfp_rdv_ops - what the owner of a rendezvous does; the rest of a WRITE, which has no CTS,
+ *	only has @data
  * @granted: the CTS is being queued. Under kfp_conn.lock
  * @expose: the CTS is encoded next: expose the destination, if that is possible, and store the
  *	places in &kfp_rdv.places. (L)

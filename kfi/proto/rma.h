@@ -13,8 +13,8 @@
 #define KFP_RTW_RETRY	64		/* then one of so many writes sends an RTW */
 
 /**
- * struct kfp_rest - a write of the peer whose payload comes in parts, from the first part to the last;
- *	all (L), except @rdv
+ * struct kfp_rest - a write of the peer whose payload comes in parts, from the first part to the
+ *	last; all (L), except @rdv
  * @rdv: has the slot KFW_SLOT_WRITE until the last part arrives
  * @f: the WRITE
  * @segs: its segments: @few or an allocation; NULL: there is no such write

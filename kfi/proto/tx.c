@@ -138,7 +138,7 @@ static void kfp_unit_accepted(struct kfp_conn *conn, const struct kfi_unit *unit
 		tx->payload.left -= accepted;
 		tx->payload.at += accepted;
 	}
-	/* Frames are left in the stage. Those of a unit with places, if there are any, follow it. */
+	/* Frames are left in the stage. Those of a unit with places, if any, follow it. */
 	if (tx->written != tx->staged)
 		return;
 	tx->staged = 0;

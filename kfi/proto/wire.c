@@ -45,7 +45,8 @@ static const struct kfw_rule {
 	[KFW_ATOMIC]	= { .flags = KFW_F_CQ_DATA | KFW_F_FETCH | KFW_F_COMPARE | KFW_F_COMMIT,
 			    .segments = true, .atomic = true },
 	[KFW_RTW]	= { .flags = KFW_F_DEVICE, .segments = true },
-	[KFW_GRANT]	= { .flags = KFW_F_COMMIT | KFW_F_ONCE, .places = true, .grant = KFW_ALWAYS },
+	[KFW_GRANT]	= { .flags = KFW_F_COMMIT | KFW_F_ONCE, .places = true,
+			    .grant = KFW_ALWAYS },
 	[KFW_RECALL]	= { .grant = KFW_ALWAYS },
 	[KFW_RECALLED]	= { .grant = KFW_ALWAYS },
 };
@@ -54,7 +55,7 @@ static bool kfw_segments_ok(const struct kfw_rule *rule, const struct kfw_frame 
 {
 	if (rule->segments)
 		return f->rma_count >= 1 && f->rma_count <= KFW_RMA_MAX;
-	return f->rma_count == (f->flags & KFW_F_INV || (f->type == KFW_GRANT && f->places) ? 1 : 0);
+	return f->rma_count == (f->flags & KFW_F_INV || (f->type == KFW_GRANT && f->places));
 }
 
 /*

@@ -17,8 +17,8 @@
  *	  bytes, WRITE with PLACED --->			kfp_send_placed(), kfp_rx_placed()
  *				<---	ACK		kfp_rx_finish_write()
  *
- * The bytes are sent in parts as well, but only the last one has a frame. Without a grant the WRITE
- * has its payload.
+ * The bytes are sent in parts as well, but only the last one has a frame. Without a grant the
+ * WRITE has its payload.
  *
  * All functions are called under the link's lock, or after the end of the link.
  */
@@ -37,8 +37,8 @@ static bool kfp_rtw_possible(const struct kfp_conn *conn, const struct kfi_oper 
 
 /*
  * Does a write use an RTW? Each RTW costs a round trip. If the last answers gave nothing, only one
- * in KFP_RTW_RETRY of the writes that could use an RTW does so. Longer writes do: the peer may expose
- * only memory for which that is worth it.
+ * in KFP_RTW_RETRY of the writes that could use an RTW does so. Longer writes do: the peer may
+ * expose only memory for which that is worth it.
  */
 static bool kfp_uses_rtw(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
@@ -52,7 +52,7 @@ static bool kfp_permit_fits(const struct kfp_permit *p, const struct kfi_oper *o
 	return p && (p->commits || !(op->flags & KFI_COMMIT_COMPLETE));
 }
 
-/* Find the permit that a write can use without an RTW, or that its RTW has got. Return NULL if none. */
+/* Return the permit that a write can use without an RTW, or that its RTW has got; or NULL. */
 static __always_inline struct kfp_permit *kfp_write_permit(const struct kfp_conn *conn,
 							   const struct kfi_oper *op)
 {
@@ -111,8 +111,8 @@ static struct kfi_oper *kfp_write_next(struct kfp_conn *conn, struct kfi_oper *o
 }
 
 /*
- * A GRANT has arrived. Note whether there is a permit now, see kfp_uses_rtw(). A lasting one is looked
- * up when the write is sent, because it may be recalled before.
+ * A GRANT has arrived. Note whether there is a permit now, see kfp_uses_rtw(). A lasting one is
+ * looked up when the write is sent, because it may be recalled before.
  */
 static int kfp_write_granted(struct kfp_conn *conn, struct kfi_oper *op, struct kfp_permit *p)
 {
@@ -164,8 +164,8 @@ static void kfp_send_rtw(struct kfp_conn *conn, struct kfi_oper *op)
 
 /*
  * Send the next part of a payload to the memory of a grant, and with the last one the WRITE. The
- * places stay valid until the link has accepted the payload, because the RECALLED of the grant is a
- * later frame.
+ * places stay valid until the link has accepted the payload, because the RECALLED of the grant is
+ * a later frame.
  */
 static void kfp_send_placed(struct kfp_conn *conn, struct kfi_oper *op, struct kfp_permit *p)
 {
@@ -393,7 +393,7 @@ static void kfp_rx_open_segment(struct kfp_conn *conn)
 	rx->status = rx->seg > 1 ? EREMOTEIO : EACCES;
 }
 
-/* Handle a WRITE. If its payload is in the memory of a grant, only the end of the write is left. */
+/* Handle a WRITE. If its payload is in the memory of a grant, only its end is left. */
 static int kfp_rx_write(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;

@@ -5,8 +5,8 @@
  *	kfi_conn_open()		objects and memory: new, or those of the last connection
  *	kfi_conn_connect()	OPEN and LIVE are set (an RDM endpoint: in kfi_conn_open())
  *	kfi_conn_fail()		the first call after that clears LIVE, and reports the loss
- *	kfi_conn_stop()		clears both; the reset of the endpoint waits until nobody posts, ends
- *				operations and regions, and waits for all functions
+ *	kfi_conn_stop()		clears both; the reset of the endpoint waits for posts in progress,
+ *				ends operations and regions, and waits for all functions
  *
  * listener.c has what differs for accepted connections: they are closed, not stopped.
  */

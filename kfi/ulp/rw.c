@@ -4,8 +4,8 @@
  *
  * The context that owns a transfer posts its data in pieces, then its message. It does not wait for
  * the data before it posts the message, because endpoints keep the order. If the endpoint has no
- * room, post_work continues the transfer. One that begins in a hard interrupt, where nothing may be
- * posted, begins in post_work.
+ * room, post_work continues the transfer. One that begins in a hard interrupt, where nothing may
+ * be posted, begins in post_work.
  */
 #include <linux/mm.h>
 #include <kfi_rw.h>
@@ -169,7 +169,7 @@ static void rw_defer(struct kfi_rw *rw, bool room)
 	struct kfi_conn *conn = rw->conn;
 	int ret = -ESHUTDOWN;
 
-	rcu_read_lock();	/* once it is in the list @rw may end, and with the last one @conn */
+	rcu_read_lock();	/* keeps @conn: once @rw is in the list both may end */
 	llist_add(&rw->deferred, &conn->deferred);
 	if (room && test_bit(KFI_CONN_OPEN, &conn->flags))
 		ret = kfi_ep_tx_space(conn->ep, conn_room, conn);

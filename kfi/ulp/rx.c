@@ -89,10 +89,15 @@ static int rx_post(struct kfi_rxbuf *rx)
 	return kfi_recvmsg(conn->ep, &msg, KFI_CQE);
 }
 
-/* Who changes IDLE posts the receive: who opens the connection, or who gives the receive back. */
+/*
+ * Two tasks may find an idle receive: the one that opens the connection, and the one that gives the
+ * receive back. The one that changes the state posts it.
+ */
 static int rx_post_idle(struct kfi_rxbuf *rx)
 {
-	return cmpxchg(&rx->state, KFI_RXBUF_IDLE, KFI_RXBUF_POSTED) == KFI_RXBUF_IDLE ? rx_post(rx) : 0;
+	if (cmpxchg(&rx->state, KFI_RXBUF_IDLE, KFI_RXBUF_POSTED) != KFI_RXBUF_IDLE)
+		return 0;
+	return rx_post(rx);
 }
 
 /* Post the receives of a set that neither the endpoint nor the ULP has. */
@@ -125,7 +130,8 @@ int kfi_rx_done(struct kfi_rxbuf *rx)
 	int ret;
 
 	if (likely(kfi_conn_enter(conn))) {
-		WRITE_ONCE(rx->state, KFI_RXBUF_POSTED);	/* it was not IDLE: the opener leaves it */
+		/* It was not IDLE, so rx_post_idle() leaves it. */
+		WRITE_ONCE(rx->state, KFI_RXBUF_POSTED);
 		ret = rx_post(rx);
 	} else {
 		/* A full barrier: if it opens, the opener or this function sees the other. */

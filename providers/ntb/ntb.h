@@ -307,7 +307,8 @@ enum {
  * @closing: the CLOSE is due or was sent (L)
  * @returned: the CLOSE of the peer has come. Written under @lock
  * @leaving: the connection is closed, and counted in &nt_dev.leaving
- * @pins: places that devices of this machine write, and fences that have failed; see nt_place_pages()
+ * @pins: places that devices of this machine write, and fences that have failed; see
+ *	nt_place_pages()
  * @held: the CLOSE that was sent last has NTW_C_HELD. Written under @lock
  * @held_work: sends another CLOSE when no pin is left
  * @stalled: @stall is in &nt_dev.stalled (L)

@@ -4,9 +4,9 @@
  * pages.c finds their pages. docs/wire-ntb-endpoints.md, "Places", gives the reasons.
  *
  *   nt_place_pages()	finds the pages of a grant of the peer, for a consumer
- *   nt_unpin()		waits until the bytes that its devices have written have arrived. If the
- *			connection has ended meanwhile, the peer still waits for the CLOSE after which
- *			nothing is written any more
+ *   nt_unpin()		waits until the bytes that its devices have written have arrived. If
+ *			the connection has ended meanwhile, the peer still waits for the CLOSE after
+ *			which nothing is written any more
  */
 #include <linux/bvec.h>
 #include "ntb.h"

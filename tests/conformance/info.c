@@ -435,10 +435,11 @@ static bool same_place(const struct kfi_info *a, const struct kfi_info *b)
 {
 	return !strcmp(a->fabric_attr->prov_name, b->fabric_attr->prov_name) &&
 	       !strcmp(a->domain_attr->name, b->domain_attr->name) &&
-	       a->src_addrlen == b->src_addrlen && !memcmp(a->src_addr, b->src_addr, a->src_addrlen);
+	       a->src_addrlen == b->src_addrlen &&
+	       !memcmp(a->src_addr, b->src_addr, a->src_addrlen);
 }
 
-/* One who listens at each answer listens nowhere twice. */
+/* A consumer that listens at each answer listens nowhere twice. */
 static void once(struct test *t)
 {
 	struct kfi_info *hints = test_hints(t, C_MSG), *info, *i, *j;
@@ -463,7 +464,8 @@ static int ask_from(struct test *t, const char *text, size_t len, struct kfi_inf
 	hints->addr_format = KFI_ADDR_STR;
 	hints->src_addr = kmemdup(text, len, GFP_KERNEL);
 	hints->src_addrlen = len;
-	ret = kfi_getinfo_net(s[0].net, kfi_version(), s[1].node ?: s[0].node, NULL, 0, hints, info);
+	ret = kfi_getinfo_net(s[0].net, kfi_version(), s[1].node ?: s[0].node, NULL, 0, hints,
+			      info);
 	kfi_freeinfo(hints);
 	return ret;
 }

@@ -3,9 +3,9 @@
  * No memory, in any context: each allocation that an operation causes fails in turn, in its caller,
  * in a work item or in softirq, on either side.
  *
- * What is being opened, and a connection that is being set up, may fail, at once and with a reason,
- * and the next attempt succeeds. On an established connection, lack of memory only delays: every operation ends once,
- * successfully, and with the right bytes.
+ * What is being opened, and a connection that is being set up, may fail, at once and with a
+ * reason, and the next attempt succeeds. On an established connection, lack of memory only delays:
+ * every operation ends once, successfully, and with the right bytes.
  */
 #include <linux/delay.h>
 #include <linux/sizes.h>
@@ -469,8 +469,8 @@ static void leases(struct test *t)
 /* ---- a connection that is being set up ---- */
 
 /*
- * Results that an attempt without memory may have. The kernel returns ENFILE and EADDRINUSE when it
- * can't make a socket, or can't store its port. A time-out is none of them: no side may be left
+ * Results that an attempt without memory may have. The kernel returns ENFILE and EADDRINUSE when
+ * it can't make a socket, or can't store its port. A time-out is none of them: no side may be left
  * waiting, unless for a packet that was to come over the wire.
  */
 static bool excused(const struct any *w, int err)

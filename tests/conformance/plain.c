@@ -319,7 +319,10 @@ static void not_offered(struct test *t)
 	}
 }
 
-/* What is not what an RDM endpoint wants to hear first: docs/wire-verbs.md. Versions are the last two bytes. */
+/*
+ * What an RDM endpoint does not accept as the first message: docs/wire-verbs.md. Versions are the
+ * last two bytes.
+ */
 static const struct {
 	size_t	len;
 	char	data[9];
@@ -351,7 +354,8 @@ static void foreign(struct test *t)
 	REQUIRE_EQ(t, ret, 0);
 	REQUIRE(t, !node_open_ep(t, a, 0, NULL));
 	for (i = 0; i < ARRAY_SIZE(wrong_fronts); i++) {
-		EXPECT_EQ(t, kfi_connect(a->ep, b->addr, wrong_fronts[i].data, wrong_fronts[i].len), 0);
+		EXPECT_EQ(t, kfi_connect(a->ep, b->addr, wrong_fronts[i].data,
+					 wrong_fronts[i].len), 0);
 		REQUIRE(t, !WAIT_EVENT(a, ev));
 		EXPECT(t, ev->fid == &a->ep->fid);
 		EXPECT_EQ(t, ev->err, ECONNREFUSED);

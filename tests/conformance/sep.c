@@ -360,18 +360,19 @@ static bool bulk_post(struct big *b, u8 *near, u8 *far, int i, int j, bool write
 	struct kvec in = { far, BULK }, out = { near, BULK };
 	struct kfi_rma_iov there = { .len = BULK, .key = 16 * i + j };
 	struct kfi_msg_tagged sink = {
-		.type = KFI_KVEC, .msg_iov = &in, .iov_count = 1, .tag = there.key, .context = CTX(i),
-		.addr = kfi_rx_addr(rx->peer, 1, BITS),
+		.type = KFI_KVEC, .msg_iov = &in, .iov_count = 1, .tag = there.key,
+		.addr = kfi_rx_addr(rx->peer, 1, BITS), .context = CTX(i),
 	};
 	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &out, .iov_count = 1, .rma_iov = &there, .rma_iov_count = 1,
-		.addr = kfi_rx_addr(tx->peer, j, BITS), .context = CTX(j),
+		.type = KFI_KVEC, .msg_iov = &out, .iov_count = 1, .rma_iov = &there,
+		.rma_iov_count = 1, .addr = kfi_rx_addr(tx->peer, j, BITS), .context = CTX(j),
 	};
 	u64 flags = KFI_TAGGED | KFI_COMPLETION;
 
 	fill(write ? near : far, BULK, there.key);
 	return !POST(tx->t, kfi_trecvmsg(rx->ep, &sink, KFI_COMPLETION)) &&
-	       !POST(tx->t, write ? kfi_writemsg(tx->ep, &msg, flags) : kfi_readmsg(tx->ep, &msg, flags));
+	       !POST(tx->t, write ? kfi_writemsg(tx->ep, &msg, flags) :
+				    kfi_readmsg(tx->ep, &msg, flags));
 }
 
 /* Tagged RMA of all contexts to all contexts, at once */
@@ -385,7 +386,8 @@ static void tagged_rma(struct test *t)
 	REQUIRE(t, b && near && far);
 	for (write = 0; write < 2; write++) {
 		for (n = 0; n < LANES * LANES; n++)
-			REQUIRE(t, bulk_post(b, near + n * BULK, far + n * BULK, n / LANES, n % LANES, write));
+			REQUIRE(t, bulk_post(b, near + n * BULK, far + n * BULK, n / LANES,
+					     n % LANES, write));
 		for (n = 0; n < LANES * LANES; n++) {
 			REQUIRE(t, !WAIT_TX(&b[0].tx[n / LANES], &c));
 			EXPECT_EQ(t, c.err, 0);
@@ -393,7 +395,8 @@ static void tagged_rma(struct test *t)
 			EXPECT_EQ(t, c.err, 0);
 		}
 		for (n = 0; n < LANES * LANES; n++)
-			EXPECT_DATA(t, (write ? far : near) + n * BULK, BULK, 16 * (n / LANES) + n % LANES);
+			EXPECT_DATA(t, (write ? far : near) + n * BULK, BULK,
+				    16 * (n / LANES) + n % LANES);
 	}
 	for (n = 0; n < LANES; n++) {
 		NONE_TX(&b[0].tx[n]);
@@ -442,7 +445,8 @@ const struct test_case sep_cases[] = {
 	{ "sep.late_context", T_RDM, 0, C_SEP, late_context },
 	{ "sep.removed", T_RDM, 0, C_SEP, removed },
 	{ "sep.rma", T_RDM, 0, C_SEP | C_RMA, rma },
-	{ "sep.tagged_rma", T_RDM, 0, C_SEP | C_TAGGED | C_RMA | KFI_TAGGED_RMA | KFI_DIRECTED_RECV, tagged_rma },
+	{ "sep.tagged_rma", T_RDM, 0,
+	  C_SEP | C_TAGGED | C_RMA | KFI_TAGGED_RMA | KFI_DIRECTED_RECV, tagged_rma },
 	{ "sep.atomics", T_RDM, 0, C_SEP | C_ATOMIC, atomics },
 	{ }
 };

@@ -41,8 +41,8 @@ static void check_places(const struct kfw_frame *f)
 }
 
 /*
- * A frame about a grant names one that there may be, and at most one segment. A GRANT without places
- * gives none.
+ * A frame about a grant names one that there may be, and at most one segment. A GRANT without
+ * places gives none.
  */
 static void check_grant(const struct kfw_frame *f)
 {
@@ -61,7 +61,7 @@ static void check_grant(const struct kfw_frame *f)
 	PROMISE(uses || f->type == KFW_GRANT || !f->flags);
 }
 
-/* An RTW is for one segment, and so is what devices have written; nothing else is said about it. */
+/* An RTW is for one segment, and so is what devices have written. */
 static void check_rtw(const struct kfw_frame *f)
 {
 	PROMISE(!(f->flags & KFW_F_DEVICE) || f->type == KFW_RTW || f->type == KFW_WRITE);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Atomic operations at the target are atomic among themselves, and their results are true. What they
- * compute is tested by the list of conformance (atomic.types).
+ * Atomic operations at the target are atomic among themselves, and their results are true. What
+ * they compute is tested by the list of conformance (atomic.types).
  */
 #include <linux/completion.h>
 #include <linux/delay.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion queues: attributes, slots, and when handlers run. What done() sees is tested by the list
- * of conformance (cq.done*).
+ * Completion queues: attributes, slots, and when handlers run. What done() sees is tested by the
+ * list of conformance (cq.done*).
  */
 #include <linux/kthread.h>
 #include <linux/prandom.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * idmap_test.c - the map of fabric ids when it is full, and while it changes. What may be added and
- * how it is shown is tested through netlink (tests/netlink/map.py).
+ * idmap_test.c - the map of fabric ids when it is full, and while it changes. What may be added
+ * and how it is shown is tested through netlink (tests/netlink/map.py).
  */
 #include <kunit/test.h>
 #include <linux/completion.h>

@@ -98,7 +98,8 @@ static void inaddr_names(struct kunit *test)
 {
 	struct kfi_inaddr_names names = { .family = AF_INET };
 	union kfi_inaddr six = { .in6 = {
-		.sin6_family = AF_INET6, .sin6_port = htons(7), .sin6_addr.s6_addr = { [0] = 0xfd, [15] = 1 },
+		.sin6_family = AF_INET6, .sin6_port = htons(7),
+		.sin6_addr.s6_addr = { [0] = 0xfd, [15] = 1 },
 	} };
 	struct kfi_ep_attr attr = { .type = KFI_EP_MSG };
 	struct kfi_info info = {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What kfi_mirror stores: what is encoded is decoded, what is damaged is refused, a replay finds the
- * complete records in their order and stops at the first gap, and generations tell which copy is
- * newer. Records and messages that make no sense are left to fuzzing (tests/fuzz/mirror_fuzz.c).
+ * What kfi_mirror stores: what is encoded is decoded, what is damaged is refused, a replay finds
+ * the complete records in their order and stops at the first gap, and generations tell which copy
+ * is newer. Records and messages that make no sense are left to fuzzing
+ * (tests/fuzz/mirror_fuzz.c).
  */
 #include <kunit/test.h>
 #include <linux/vmalloc.h>

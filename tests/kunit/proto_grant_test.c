@@ -59,8 +59,8 @@ static bool pg_broken(void)
 }
 
 /*
- * Write twice, at first perhaps over a connection that is about to end. Then there is a lasting grant:
- * the third write needs no RTW.
+ * Write twice, at first perhaps over a connection that is about to end. Then there is a lasting
+ * grant: the third write needs no RTW.
  */
 static void pg_granted(u64 key)
 {
@@ -140,8 +140,8 @@ static void long_write_in_parts(struct kunit *test)
 }
 
 /*
- * The region ends while parts of a payload have been sent: RECALLED waits for the WRITE, and nothing
- * lands behind it.
+ * The region ends while parts of a payload have been sent: RECALLED waits for the WRITE, and
+ * nothing lands behind it.
  */
 static void closes_between_parts(struct kunit *test)
 {
@@ -152,13 +152,14 @@ static void closes_between_parts(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, from && to);
 	for (round = 0; round < 20; round++) {
 		KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&pm.w->domain.fid, to, PG_LONG,
-						    KFI_REMOTE_WRITE, 0, 300 + round, 0, &mr, NULL));
+						    KFI_REMOTE_WRITE, 0, 300 + round, 0, &mr,
+						    NULL));
 		if (round & 1) {	/* a lasting grant; otherwise one for the write */
 			KUNIT_ASSERT_EQ(test, 0, pg_post(300 + round, 0, PG_LEN) ?: pm_wait_one());
 			KUNIT_ASSERT_EQ(test, 0, pg_post(300 + round, 0, PG_LEN) ?: pm_wait_one());
 		}
-		KUNIT_ASSERT_EQ(test, 0, (int)kfi_write(pm.ep[0], from, PG_LONG, NULL, pm.addr[1], 0,
-							300 + round, NULL));
+		KUNIT_ASSERT_EQ(test, 0, (int)kfi_write(pm.ep[0], from, PG_LONG, NULL, pm.addr[1],
+							0, 300 + round, NULL));
 		fsleep(pm_random(20000));
 		KUNIT_ASSERT_EQ(test, 0, kfi_close(&mr->fid));
 		memset(to, 0x55, PG_LONG);
@@ -337,8 +338,8 @@ static void pg_detach(void)
 }
 
 /*
- * A region for one I/O has a grant for each write, and an invalidation in softirq ends its writes under
- * way.
+ * A region for one I/O has a grant for each write, and an invalidation in softirq ends its writes
+ * under way.
  */
 static void invalidation_ends(struct kunit *test)
 {
@@ -653,7 +654,7 @@ static const struct pg_answer {
 	{ .type = KFW_ACK },
 };
 
-/* A write to another region waits for the answer to its RTW. A second answer ends the connection. */
+/* A write to another region waits for the answer to its RTW. A second one ends the connection. */
 static void wrong_answers(struct kunit *test)
 {
 	const struct pg_answer *a;
@@ -661,7 +662,9 @@ static void wrong_answers(struct kunit *test)
 	int asked, sent;
 
 	for (a = pg_answers; a < pg_answers + ARRAY_SIZE(pg_answers); a++) {
-		struct pg_nonsense n = { 0, a->type, a->flags, a->slot, a->id, 0, a->len, !!a->len };
+		struct pg_nonsense n = {
+			0, a->type, a->flags, a->slot, a->id, 0, a->len, !!a->len
+		};
 
 		pg_granted(PG_KEY);
 		KUNIT_ASSERT_EQ(test, 0, pg_reg(PG_KEY + 1, &mr));

@@ -372,8 +372,8 @@ static void test_device_gone(struct kunit *test)
 }
 
 /*
- * Domains that connections of one module share (kfi_conn.h): one that can't be opened takes nothing
- * from the others of its fabric, and one whose device has gone is replaced.
+ * Domains that connections of one module share (kfi_conn.h): one that can't be opened takes
+ * nothing from the others of its fabric, and one whose device has gone is replaced.
  */
 static void test_shared_domains(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The kit for ULPs (kfi/ulp) over kfi_loop: peers that answer too early, twice, wrongly or never,
- * callers that are silent, the ends of connections, and what a ULP does late, for a connection that
- * has ended. What is shown here holds for every ULP.
+ * callers that are silent, the ends of connections, and what a ULP does late, for a connection
+ * that has ended. What is shown here holds for every ULP.
  *
  * The source of the kit is compiled into this module. kit_gap() stands where the kit uses a
  * connection that another CPU could end meanwhile, and lets kit.other() do that. Posts can be

@@ -216,8 +216,8 @@ static void filled(struct msg *m, struct ib_wc wc)
 }
 
 /*
- * What comes before rdma_cm knows of the connection waits for it, in order: a message, and what has
- * gone wrong since, whether or not the consumer could be told of the one before the other.
+ * What comes before rdma_cm knows of the connection waits for it, in order: a message, and what
+ * has gone wrong since, whether or not the consumer could be told of the one before the other.
  */
 static void held_until_connected(struct kunit *test)
 {

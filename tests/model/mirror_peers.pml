@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mirror_peers.pml - a mirror of three nodes: which copy may be promoted, who may write without whom,
- * and what makes the copies the same again, while nodes lose their power and links are cut
+ * mirror_peers.pml - a mirror of three nodes: which copy may be promoted, which node may write
+ * alone, and what makes the copies the same again, while nodes lose their power and links are cut
  * (kfi_mirror). A copy is one block here; mirror_leg.pml has what happens inside of a node.
  *
  * The search tries two policies. With "fence" a cluster manager says whether a node is dead or
@@ -25,7 +25,7 @@
  *			without it
  * NO_INCONSISTENT	a copy is marked before it is written over, so that it is not promoted
  * NO_NEWER (-DDEATHS=2 -DWRITES=1)
- *			nobody is promoted if the copy of a node that answers is newer
+ *			no node is promoted if the copy of a node that answers is newer
  * NO_MARK (-DDEATHS=2 -DWRITES=1)
  *			fence: nor without the answer of a node, if this copy was not in sync when the
  *			session was lost, or the node has been restarted since
@@ -33,15 +33,18 @@
  *			same, with "quorum" one of them: it may have what was in flight when the primary
  *			died, and what was read must not be lost
  * NO_IN_SYNC (-DCUTS=2)
- *			quorum: who writes alone counts only copies that are in sync
+ *			quorum: a node that writes alone counts only copies that are in sync
  *
  * A promotion is one step here: the answers still hold at its end. That a node in a session with a
- * primary lets nobody else be promoted, and that a promotion needs more than half of the nodes, are no
- * rules of this model: they keep a manager's mistake, and a node that is alone, from making copies
- * of a generation that nobody wants.
+ * primary lets no other node be promoted, and that a promotion needs more than half of the nodes,
+ * are no rules of this model: they keep a manager's mistake, and a node that is alone, from making
+ * copies of a generation that is of no use.
  */
 
-/* -DDEATHS=2 and the like search more. These bounds, and two of one kind with WRITES=1, were searched. */
+/*
+ * -DDEATHS=2 and the like search more. Besides these bounds, DEATHS=2 and CUTS=2, each with WRITES=1,
+ * were searched.
+ */
 #ifndef WRITES
 #define WRITES	2	/* to the block, with the numbers 1 to WRITES; 0 is what was there before */
 #endif

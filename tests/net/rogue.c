@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rogue.c - kfi_net_rogue.ko, a peer of a network device (ulps/net) whose calls and frames make no sense. Its init runs the
- * cases, each a line "kfabric-rogue: ok NAME" or "not ok NAME", and fails.
+ * rogue.c - kfi_net_rogue.ko, a peer of a network device (ulps/net) whose calls and frames make no
+ * sense. Its init runs the cases, each a line "kfabric-rogue: ok NAME" or "not ok NAME", and
+ * fails.
  */
 #include <linux/delay.h>
 #include <linux/mm.h>

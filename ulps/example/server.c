@@ -34,8 +34,8 @@ static struct ex_conn *ex_conn(struct ex_cmd *cmd)
 }
 
 /*
- * The answer was posted, or can't be. kfi_conn_close() waits for the end of the RCU section, so for
- * that of the wake-up.
+ * The answer was posted, or can't be. kfi_conn_close() waits for the end of the RCU section, so
+ * for that of the wake-up.
  */
 static void ex_answered(struct kfi_rw *rw, int err)
 {

@@ -127,7 +127,7 @@ bool knet_is(const struct net_device *dev)
 	return dev->netdev_ops == &knet_ops;
 }
 
-/* Called without the RTNL, when nobody has a reference to the device any more. */
+/* Called without the RTNL, when there is no reference to the device any more. */
 static void knet_destroy(struct net_device *dev)
 {
 	struct knet *kn = netdev_priv(dev);
@@ -137,7 +137,8 @@ static void knet_destroy(struct net_device *dev)
 	free_percpu(dev->tstats);
 }
 
-#define KNET_FEATURES	(NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN)
+#define KNET_FEATURES	(NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO6 |	\
+			 NETIF_F_TSO_ECN)
 
 void knet_setup(struct net_device *dev)
 {
@@ -174,7 +175,8 @@ void knet_init(struct net_device *dev, struct net *net)
 
 /* ---- ip link ---- */
 
-static int knet_validate(struct nlattr *tb[], struct nlattr *data[], struct netlink_ext_ack *extack)
+static int knet_validate(struct nlattr *tb[], struct nlattr *data[],
+			 struct netlink_ext_ack *extack)
 {
 	if (!tb[IFLA_LINK]) {
 		NL_SET_ERR_MSG(extack, "no interface below is named: ip link add link DEV ...");

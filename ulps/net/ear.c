@@ -3,8 +3,8 @@
  * ear.c - local addresses at which peers are awaited. Several peers, also of several devices, may
  * reach this node by one address.
  *
- * Only work items of peers take ears_lock. It is held while a listener is opened or closed, so a call
- * never takes it.
+ * Only work items of peers take ears_lock. It is held while a listener is opened or closed, so a
+ * call never takes it.
  */
 #include <linux/in.h>
 #include <linux/slab.h>
@@ -97,7 +97,8 @@ static struct knet_ear *open(struct net *net, const struct kfi_need *need, const
 	return ear;
 }
 
-static bool is_at(const struct knet_ear *ear, struct net *net, const char *device, const char *node)
+static bool is_at(const struct knet_ear *ear, struct net *net, const char *device,
+		  const char *node)
 {
 	return ear->net == net && !strcmp(ear->device, device) && !strcmp(ear->node, node);
 }
@@ -149,7 +150,8 @@ static void leave(struct knet_peer *peer)
 }
 
 /*
- * Await the peer at the address by which it is dialed. That changes with the addresses of this node.
+ * Await the peer at the address by which it is dialed. That changes with the addresses of this
+ * node.
  * Context: &knet_peer.work. Return: 0 or a negative error
  */
 int knet_ear_join(struct knet_peer *peer, const struct kfi_need *need, const struct kfi_info *info)

@@ -15,7 +15,7 @@ enum { KNET_VERSION = 1 };
 /* What an answer says; 0 in a call */
 enum knet_status {
 	KNET_OK,	/* the call is accepted */
-	KNET_WAIT,	/* the one who answers has the lower address, and calls */
+	KNET_WAIT,	/* the side that answers has the lower address, and calls */
 	KNET_BUSY,	/* the connection before this one has not ended yet: call again */
 	KNET_SAME,	/* both have the same Ethernet address */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * knet.h - shared by the files of kfi_net.ko. docs/network-device.md describes how they work together.
+ * knet.h - shared by the files of kfi_net.ko. docs/network-device.md describes how they work
+ * together.
  *
  * Locks, outermost first: the RTNL, the lock of ear.c, &knet_ear.lock, &knet.lock, and
  * &knet_link.done_lock, a leaf. Nothing that waits for &knet_peer.work, for a connection or for a
@@ -26,16 +27,16 @@ struct knet_link;
 struct knet_peer;
 
 enum {
-	KNET_PEERS	= 31,		/* of a device; each has a transmit queue, and queue 0 floods */
+	KNET_PEERS	= 31,		/* of a device; each has a queue, and queue 0 floods */
 	KNET_TX		= 256,		/* frames in flight to a peer */
 	KNET_BUFS	= 8,		/* receives that are posted for a peer */
-	KNET_BUF	= 128 << 10,	/* bytes of each: two of the longest frames do not always fit */
-	KNET_COPY	= 2048,		/* a frame up to this length is copied, and holds no buffer */
-	KNET_HEAD	= 256,		/* of a longer one so many bytes are copied, for its headers */
+	KNET_BUF	= 128 << 10,	/* bytes of each: room for one longest frame */
+	KNET_COPY	= 2048,		/* a frame up to this length is copied */
+	KNET_HEAD	= 256,		/* of a longer one so many bytes are copied */
 	KNET_CONNECT_MS	= 3000,		/* time limit of a call */
 	KNET_OP_MS	= 5000,		/* a peer that takes no frame for so long is lost */
 	KNET_AGAIN_MS	= 500,		/* a call that has failed is repeated after so long */
-	KNET_WAIT_MS	= 5000,		/* the peer will call: only if it does not, this side does */
+	KNET_WAIT_MS	= 5000,		/* for a call of the peer; then this side calls */
 	KNET_NODE	= 64,		/* bytes of the name of a peer or a domain */
 };
 
@@ -68,7 +69,7 @@ struct knet_counters {
  * @users: peers that use it, under the lock of ear.c
  * @listener: the kit's part
  * @lock: protects @peers; held while a call is answered
- * @peers: who may call
+ * @peers: peers that may call
  * @device: name of the domain
  * @node: the address as text, or @device again where addresses are not those of IP
  */
@@ -86,8 +87,8 @@ struct knet_ear {
 /**
  * struct knet_buf - a multi-receive buffer
  * @page: its memory; sent-up frames have references of their own
- * @spare: takes the place of @page when that is full, because a frame was sent up with a part of it;
- *	NULL: all frames of @page were copied or dropped, and it is posted again
+ * @spare: takes the place of @page when that is full, because a frame was sent up with a part of
+ *	it; NULL: all frames of @page were copied or dropped, and it is posted again
  * @posted: the endpoint has it
  */
 struct knet_buf {
@@ -128,8 +129,8 @@ struct knet_link {
  * @kn: the device, which exists longer
  * @slot: number of its transmit queue, and place in &knet.peers
  * @link: the connection, for knet_xmit(); written under &knet.lock
- * @owner: the link that is in use or still ends, under &knet.lock. There is no other one before all
- *	frames of this one have ended: queue limits count frames of one link
+ * @owner: the link that is in use or still ends, under &knet.lock. There is no other one before
+ *	all frames of this one have ended: queue limits count frames of one link
  * @gone: the peer was removed, under &knet.lock
  * @work: dials, ends @out, and ends the peer. It does one thing after the other
  * @out: the link that this side dials; only @work opens and closes it
@@ -228,7 +229,8 @@ int knet_answer(struct knet_peer *peer, struct kfi_caller *caller, const struct 
 bool knet_hello_ok(const struct knet_hello *hello, size_t len);
 
 /* ear.c */
-int knet_ear_join(struct knet_peer *peer, const struct kfi_need *need, const struct kfi_info *info);
+int knet_ear_join(struct knet_peer *peer, const struct kfi_need *need,
+		  const struct kfi_info *info);
 void knet_ear_leave(struct knet_peer *peer);
 
 /* link.c */

@@ -4,7 +4,7 @@
  *
  *	knet_link_alloc()	memory of receives
  *	knet_link_up()		connected: frames may be sent, and are received
- *	knet_link_hide()	no frame is sent any more, none is received; knet_link_down() follows
+ *	knet_link_hide()	no frame is sent or received any more; knet_link_down() follows
  *	knet_link_down()	all frames have ended; the peer may connect again
  *
  * The last two are called in a work item. ndo_stop() hides a link as well, under the RTNL.
@@ -17,8 +17,9 @@ const struct kfi_conn_attr knet_conn_attr = {
 };
 
 /*
- * An endpoint may call knet_ready() as soon as it is open: the poll is known then, but not enabled.
- * Without all of its receives a peer would be slow for ever, so it is better to connect later.
+ * An endpoint may call knet_ready() as soon as it is open: the poll is known then, but not
+ * enabled. Without all of its receives a peer would be slow for ever, so it is better to connect
+ * later.
  */
 int knet_link_alloc(struct knet_link *link, struct knet_peer *peer)
 {
@@ -91,8 +92,8 @@ void knet_link_hide(struct knet_link *link)
 }
 
 /*
- * knet_xmit() may use the link until a grace period has passed. Its queue was stopped by nobody then:
- * without a link frames are dropped.
+ * knet_xmit() may use the link until a grace period has passed. Its queue is not
+ * stopped then: without a link frames are dropped.
  */
 void knet_link_down(struct knet_link *link)
 {

@@ -4,7 +4,7 @@
  *
  *	main.c		the module; devices of bridges, and interfaces that go
  *	dev.c  show.c	a device; ip link, ethtool and sysfs
- *	peer.c  ear.c	peers: who calls, where they are awaited
+ *	peer.c  ear.c	peers: which side calls, and the addresses at which calls are awaited
  *	link.c		a connection
  *	send.c  recv.c	frames
  *	hello.h		what goes over the network
@@ -83,8 +83,8 @@ static struct kfi_info *find_bridges(void)
 	hints->caps = KFI_MSG;
 	hints->ep_attr->type = KFI_EP_MSG;
 	hints->addr_format = KFI_ADDR_NTB;
-	if (kfi_getinfo_net(&init_net, KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION), NULL, NULL,
-			    0, hints, &info))
+	if (kfi_getinfo_net(&init_net, KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION), NULL,
+			    NULL, 0, hints, &info))
 		info = NULL;
 	kfi_freeinfo(hints);
 	return info;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * peer.c - peers: who dials, and who answers.
+ * peer.c - peers: which side dials, and which one answers.
  *
  * Both nodes know each other, and both dial. The one with the lower Ethernet address is right: its
- * call is accepted, and the call of the other one makes it dial at once. A call also tells that the
- * caller has no connection, so one that this side still has is dead.
+ * call is accepted, and the call of the other one makes it dial at once. A call also tells that
+ * the caller has no connection, so one that this side still has is dead.
  */
 #include <linux/inet.h>
 #include <linux/slab.h>
@@ -40,7 +40,7 @@ void knet_peer_again(struct knet_peer *peer, unsigned int ms)
 
 /* ---- calls of the peer ---- */
 
-/* Its frames have ended, and nobody finds the link. */
+/* No new frame finds the link. */
 static void in_release(struct kfi_conn *conn)
 {
 	struct knet_link *link = container_of(conn, struct knet_link, conn);
@@ -57,7 +57,8 @@ static void in_release(struct kfi_conn *conn)
 
 struct kfi_conn_ops knet_in_ops = { .ready = knet_ready, .release = in_release };
 
-static int accept(struct knet_peer *peer, struct kfi_caller *caller, const struct knet_hello *hello)
+static int accept(struct knet_peer *peer, struct kfi_caller *caller,
+		  const struct knet_hello *hello)
 {
 	struct knet_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
 	struct knet_hello answer;
@@ -85,8 +86,9 @@ free:
 }
 
 /*
- * What to say to a caller. The one with the higher address calls when it has no connection, or when
- * it does not know yet that the other one has called. A link of the same session may be that one.
+ * What to say to a caller. The one with the higher address calls when it has no connection, or
+ * when it does not know yet that the other one has called. A link of the same session may be that
+ * one.
  */
 static enum knet_status judge(struct knet_peer *peer, const struct knet_hello *hello)
 {
@@ -104,8 +106,8 @@ static enum knet_status judge(struct knet_peer *peer, const struct knet_hello *h
 }
 
 /*
- * Answer a call. Context: &kfi_listener.called, with &knet_ear.lock. Return: 0; or a negative error,
- * with which the call is refused
+ * Answer a call. Context: &kfi_listener.called, with &knet_ear.lock. Return: 0; or a negative
+ * error, with which the call is refused
  */
 int knet_answer(struct knet_peer *peer, struct kfi_caller *caller, const struct knet_hello *hello)
 {
@@ -295,7 +297,7 @@ static void peer_work(struct work_struct *work)
 			knet_peer_again(peer, ret == -EALREADY || ret == -EADDRINUSE ?
 					      KNET_WAIT_MS : KNET_AGAIN_MS);
 	} else if (!running) {
-		knet_ear_leave(peer);	/* nothing of the provider is open then: its module may go */
+		knet_ear_leave(peer);	/* the module of the provider may go then */
 	}
 }
 

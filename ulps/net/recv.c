@@ -5,8 +5,8 @@
  * The endpoint places messages in large buffers, one after the other, and knet_poll() reads where.
  * A short frame is copied. Of a long one the headers are copied, and the stack gets a part of the
  * buffer, if there is a page that can take the place of the buffer later. If not, the frame is
- * dropped. So whatever becomes of memory, as many receives are posted as before, and the link, which
- * loses nothing, never stands still.
+ * dropped. So whatever becomes of memory, as many receives are posted as before, and the link,
+ * which loses nothing, never stands still.
  */
 #include <linux/bvec.h>
 #include <linux/gfp.h>
@@ -56,7 +56,7 @@ static struct sk_buff *make_skb(struct knet_link *link, struct knet_buf *buf, co
 	return skb;
 }
 
-/* The helper checks offsets and types. What it lets pass the stack checks again (SKB_GSO_DODGY). */
+/* The helper checks offsets and types; the stack checks the rest (SKB_GSO_DODGY). */
 static bool set_offloads(struct knet_link *link, struct sk_buff *skb,
 			 const struct virtio_net_hdr *hdr)
 {
@@ -109,7 +109,7 @@ static void buf_returned(struct knet_buf *buf)
 	buf->spare = NULL;
 }
 
-/* Post what is not posted. If there is no room, there are entries, after which this is called again. */
+/* Post what is not posted. Without room there are entries, after which this is called again. */
 static void post_bufs(struct knet_link *link)
 {
 	struct knet_buf *buf;
@@ -134,7 +134,7 @@ static void post_bufs(struct knet_link *link)
 	kfi_conn_exit(&link->conn);
 }
 
-/* A message that is too long for an empty buffer ends the buffer, any other error the connection. */
+/* A message too long for an empty buffer ends the buffer, any other error the connection. */
 static void read_error(struct knet_link *link)
 {
 	struct kfi_cq_err_entry wc = {};

@@ -2,12 +2,12 @@
 /*
  * send.c - frames to peers.
  *
- * A frame is sent as it comes, behind a struct virtio_net_hdr that says what is left to be done: the
- * checksum, and the segmentation. So this side computes neither, and neither does the peer unless it
- * forwards the frame to hardware that can't.
+ * A frame is sent as it comes, behind a struct virtio_net_hdr that says what is left to be done:
+ * the checksum, and the segmentation. So this side computes neither, and neither does the peer
+ * unless it forwards the frame to hardware that can't.
  *
- * Each peer has a transmit queue, so one that is slow does not stop the others. Queue 0 is for frames
- * that go to each peer: a copy is lost where there is no room.
+ * Each peer has a transmit queue, so one that is slow does not stop the others. Queue 0 is for
+ * frames that go to each peer: a copy is lost where there is no room.
  */
 #include <linux/bvec.h>
 #include <linux/slab.h>
@@ -133,8 +133,9 @@ static int stop_queue(struct knet_link *link)
 }
 
 /*
- * Send a frame, with its header in front. @queue: the queue of the peer is the caller's, and may be
- * stopped. Return: 0; -EBUSY: the queue was stopped; or another error. The frame is the caller's then
+ * Send a frame, with its header in front. @queue: the queue of the peer is the caller's, and may
+ * be stopped. Return: 0; -EBUSY: the queue was stopped; or another error. The frame is the
+ * caller's then
  */
 static int knet_send(struct knet_link *link, struct sk_buff *skb, bool queue, bool more)
 {
@@ -162,7 +163,7 @@ static int knet_send(struct knet_link *link, struct sk_buff *skb, bool queue, bo
 	return ret;
 }
 
-/* A copy for each peer. Their heads are shared, and nobody writes to them. */
+/* A copy for each peer. Their heads are shared, and not written to. */
 static void flood(struct knet *kn, struct sk_buff *skb)
 {
 	struct knet_link *link;
@@ -184,8 +185,8 @@ static void flood(struct knet *kn, struct sk_buff *skb)
 }
 
 /*
- * Find the peer for a frame. If there is only one, it gets every frame: whatever is behind it can be
- * reached by no other way. Return: its number; 0: each peer gets the frame. RCU section
+ * Find the peer for a frame. If there is only one, it gets every frame: whatever is behind it can
+ * be reached by no other way. Return: its number; 0: each peer gets the frame. RCU section
  */
 static unsigned int find_slot(struct knet *kn, const u8 *dest)
 {

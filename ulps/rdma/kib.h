@@ -39,9 +39,9 @@ enum {
 	KIB_MAX_MSG	= 1 << 30,
 	KIB_TX		= 256,		/* operations of an endpoint in progress */
 	KIB_RX		= 1024,		/* receives posted to an endpoint or a shared context */
-	KIB_CALLS	= 100,		/* calls that wait for an answer; a passive endpoint has 128 */
+	KIB_CALLS	= 100,		/* unanswered calls; a passive endpoint has 128 */
 	KIB_DATA	= 256,		/* bytes of private data, with the hello or answer */
-	KIB_ROOM	= 18,		/* entries of a send request's vector at least: 64 KiB of pages, and a header */
+	KIB_ROOM	= 18,		/* entries of a send's vector: 64 KiB and a header */
 	KIB_LKEY	= 1,		/* the key of all local memory; no region has it */
 };
 
@@ -186,7 +186,6 @@ enum kib_mr_state {
 	KIB_MR_ENDING,	/* it is being invalidated */
 };
 
-
 /**
  * struct kib_mr - a region of fast registrations
  * @ib: the RDMA core's part
@@ -198,7 +197,7 @@ enum kib_mr_state {
  * @lock: protects @key, @state and @waiters against requests, and receives that report an
  *	invalidation. A leaf, taken with bottom halves off
  * @key: present or last key; the ULP chooses its lower byte
- * @state: who may access the memory
+ * @state: whether this side alone, or peers, too, may access the memory
  * @work: the invalidation, in the state ENDING
  * @waiters: slots that wait for its end
  * @rcu: kib_mr_find() may have found it, and mr_invalidated() may be about to return

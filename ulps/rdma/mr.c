@@ -243,8 +243,8 @@ void kib_mr_invalidated(struct kib_mr *mr, u32 key)
 }
 
 /*
- * The region is kept by the RCU section, and so are the queue pairs of the slots: kib_dereg_mr() and
- * kib_destroy_qp() may find that they wait for nothing any more.
+ * The region is kept by the RCU section, and so are the queue pairs of the slots: kib_dereg_mr()
+ * and kib_destroy_qp() may find that they wait for nothing any more.
  */
 static void mr_ended(struct kfi_mr_work *work, int err)
 {

@@ -11,8 +11,8 @@
  * The receives of one connection are reported in the order of its messages: a long one may end
  * after a later one, so &kfi_cqe.nr says which is next. Connections do not wait for each other.
  *
- * A queue outlives its queue pairs. kfi_close() of an endpoint waits for each srq_done() that names
- * it, so a receive belongs to a queue pair that exists from there to its report.
+ * A queue outlives its queue pairs. kfi_close() of an endpoint waits for each srq_done() that
+ * names it, so a receive belongs to a queue pair that exists from there to its report.
  */
 #include <linux/delay.h>
 #include <linux/hardirq.h>
@@ -45,8 +45,8 @@ static bool srq_is_low(struct kib_srq *srq)
 
 /*
  * Tell the ULP once, when the endpoint is closed: what the queue pair's messages have taken is
- * reported, and they take no more. Called by end_work only, without locks, because the ULP may call
- * back.
+ * reported, and they take no more. Called by end_work only, without locks, because the ULP may
+ * call back.
  */
 void kib_srq_last(struct kib_qp *qp)
 {
@@ -90,8 +90,8 @@ static void srq_put_back(struct kib_srq *srq, struct kib_slot *s)
 }
 
 /*
- * Give the context what it has room for; each receive that ends makes room. It takes none after its
- * device has gone. Bottom halves are off.
+ * Give the context what it has room for; each receive that ends makes room. It takes none after
+ * its device has gone. Bottom halves are off.
  */
 static void srq_run(struct kib_srq *srq)
 {

@@ -6,8 +6,8 @@
 #include <linux/version.h>
 
 /*
- * Since 6.15 &rtnl_link_ops.newlink gets a structure. Define @name with the arguments that the kernel
- * has, for @fn with those of the newest one.
+ * Since 6.15 &rtnl_link_ops.newlink gets a structure. Define @name with the arguments that the
+ * kernel has, for @fn with those of the newest one.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
 #define KFI_DEFINE_NEWLINK(name, fn)							\

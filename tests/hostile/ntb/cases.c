@@ -474,8 +474,8 @@ static bool next_copy_fails(bool fails)
 }
 
 /*
- * The engine does not copy the payload of a message: it ends with an error, and the link stays, with
- * padding in place of the payload.
+ * The engine does not copy the payload of a message: it ends with an error, and the link stays,
+ * with padding in place of the payload.
  */
 static bool copy_fails(struct hp *hp, struct victim *v)
 {
@@ -493,7 +493,8 @@ static bool copy_fails(struct hp *hp, struct victim *v)
 	ok = number && hp_check(!victim_send(v, &us), "nothing can be posted");
 	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_RTS), HP_WAIT_MS), "it does not ask");
 	ok = ok && hp_check(next_copy_fails(true), "no copy can fail");
-	ok = ok && hp_check(!hp_send_take(hp, number, ntw_arena_at(hp->pads.queues, HP_RING), HP_PLACED),
+	ok = ok && hp_check(!hp_send_take(hp, number, ntw_arena_at(hp->pads.queues, HP_RING),
+					  HP_PLACED),
 			    "the link has gone");
 	hp_flush(hp);
 	ret = ok ? victim_done(v, HP_WAIT_MS) : 0;

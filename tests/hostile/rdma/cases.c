@@ -131,8 +131,8 @@ static bool hellos(void)
 }
 
 /*
- * Random bytes behind a magic and version that are right. By chance the address and the port may be
- * right, too, so the answer is not known.
+ * Random bytes behind a magic and version that are right. By chance the address and the port may
+ * be right, too, so the answer is not known.
  */
 static bool random_hellos(void)
 {

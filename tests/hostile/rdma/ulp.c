@@ -152,7 +152,8 @@ static int ulp_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		return ulp_called(id);
-	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)	/* the last event of an identifier */
+	/* the last event of an identifier */
+	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		atomic_inc(&hi_seen.removals);
 	else if (event->event != RDMA_CM_EVENT_DISCONNECTED)
 		return 0;
@@ -174,8 +175,8 @@ int hi_ulp_conns(void)
 }
 
 /*
- * What is in the completion queue when a queue pair is destroyed is lost, and its receive, too. When
- * the device goes, the end of the peer may not arrive.
+ * What is in the completion queue when a queue pair is destroyed is lost, and its receive, too.
+ * When the device goes, the end of the peer may not arrive.
  */
 static bool ulp_end(struct hi_conn *conn)
 {
