@@ -5,8 +5,10 @@
  *
  *   NAME|active or suspended|SECTORS|TYPE|TABLE|STATUS
  *
- * A message is appended to $FAKE_DM.said, and refused with the error number $FAKE_DM_ERR, if there
- * is one. If $FAKE_DM can't be read, device-mapper can't be opened, with the text $FAKE_DM_ERR.
+ * What changes a device is appended to $FAKE_DM.said, and refused with the error number $FAKE_DM_ERR,
+ * if there is one: a message as "NAME: MESSAGE", else "WORD NAME", with the UUID and the table, if it
+ * has them. The devices stay as they are. If $FAKE_DM can't be read, device-mapper can't be opened,
+ * with the text $FAKE_DM_ERR.
  */
 #include <libdevmapper.h>
 #include <stdio.h>
@@ -19,6 +21,7 @@ struct dm_task {
 	int type;
 	int err;
 	char name[128];
+	char uuid[128];
 	char message[512];
 	char names[LINE] __attribute__((aligned(8)));
 	struct device *dev;
@@ -87,7 +90,47 @@ int dm_task_set_message(struct dm_task *task, const char *message)
 	return 1;
 }
 
+int dm_task_set_uuid(struct dm_task *task, const char *uuid)
+{
+	snprintf(task->uuid, sizeof(task->uuid), " %s", uuid);
+	return 1;
+}
+
+int dm_task_add_target(struct dm_task *task, uint64_t start, uint64_t size, const char *type,
+		       const char *params)
+{
+	snprintf(task->message, sizeof(task->message), ": %llu %llu %s %s",
+		 (unsigned long long)start, (unsigned long long)size, type, params);
+	return 1;
+}
+
+int dm_task_set_cookie(struct dm_task *task, uint32_t *cookie, uint16_t flags)
+{
+	*cookie = 1;
+	return 1;
+}
+
+int dm_udev_wait(uint32_t cookie)
+{
+	if (cookie != 1)
+		abort();
+	return 1;
+}
+
 int dm_task_no_flush(struct dm_task *task)
+{
+	if (task->type == DM_DEVICE_SUSPEND)
+		strcat(task->uuid, " noflush");
+	return 1;
+}
+
+int dm_task_skip_lockfs(struct dm_task *task)
+{
+	strcat(task->uuid, " nolockfs");
+	return 1;
+}
+
+int dm_task_retry_remove(struct dm_task *task)
 {
 	return 1;
 }
@@ -106,7 +149,27 @@ static void list(struct dm_task *task, size_t n)
 	}
 }
 
-static int message(struct dm_task *task)
+static const char *word(int type)
+{
+	switch (type) {
+	case DM_DEVICE_CREATE:
+		return "create ";
+	case DM_DEVICE_RELOAD:
+		return "reload ";
+	case DM_DEVICE_SUSPEND:
+		return "suspend ";
+	case DM_DEVICE_RESUME:
+		return "resume ";
+	case DM_DEVICE_REMOVE:
+		return "remove ";
+	case DM_DEVICE_TARGET_MSG:
+		return "";
+	default:
+		return NULL;
+	}
+}
+
+static int change(struct dm_task *task)
 {
 	const char *err = getenv("FAKE_DM_ERR");
 	char path[LINE];
@@ -116,7 +179,8 @@ static int message(struct dm_task *task)
 	file = fopen(path, "a");
 	if (!file)
 		abort();
-	fprintf(file, "%s: %s\n", task->name, task->message);
+	fprintf(file, "%s%s%s%s%s\n", word(task->type), task->name, task->uuid,
+		task->type == DM_DEVICE_TARGET_MSG ? ": " : "", task->message);
 	fclose(file);
 	task->err = err ? atoi(err) : 0;
 	return !task->err;
@@ -136,7 +200,7 @@ int dm_task_run(struct dm_task *task)
 			task->dev = &devices[i];
 	if (task->type == DM_DEVICE_LIST)
 		list(task, n);
-	return task->type != DM_DEVICE_TARGET_MSG || message(task);
+	return !word(task->type) || change(task);
 }
 
 int dm_task_get_errno(struct dm_task *task)

@@ -261,22 +261,33 @@ static int cmd_rate(int argc, char **argv)
 			   "Limit resynchronisation to so many KiB a second; 0: no limit.\n");
 }
 
+bool mirror_is_uuid(const char *text)
+{
+	return strlen(text) == 36 && !text[strspn(text, "0123456789abcdefABCDEF-")];
+}
+
+int mirror_format(const char *name, const char *uuid)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "create %s", uuid);
+	return send_message(name, text, NULL, create_refusals);
+}
+
 static int cmd_create(int argc, char **argv)
 {
 	static const char usage[] =
 		"Usage: kfi mirror create NAME UUID\n\n"
 		"Format metadata and log of this node, once. All nodes of a mirror need the same\n"
-		"UUID, as uuidgen prints one.\n";
-	char text[64];
+		"UUID, as uuidgen prints one. 'kfi mirror up --create' does it with the UUID of the\n"
+		"configuration.\n";
 	int ret = parse("mirror create", argc, argv, 2, 2, usage);
 
 	if (ret >= 0)
 		return ret;
-	if (strlen(argv[optind + 1]) != 36 || argv[optind + 1][strspn(argv[optind + 1],
-								      "0123456789abcdefABCDEF-")])
+	if (!mirror_is_uuid(argv[optind + 1]))
 		return usage_error("mirror create", "'%s' is not a UUID", argv[optind + 1]);
-	snprintf(text, sizeof(text), "create %s", argv[optind + 1]);
-	return send_message(argv[optind], text, NULL, create_refusals);
+	return mirror_format(argv[optind], argv[optind + 1]);
 }
 
 static int cmd_replace(int argc, char **argv)
@@ -373,15 +384,21 @@ static int cmd_show_mirrors(int argc, char **argv)
 /* ---- kfi mirror ---- */
 
 static const struct verb verbs[] = {
+	{ "adjust", "make a mirror what its configuration says", cmd_mirror_adjust },
 	{ "create", "format metadata and log", cmd_create },
 	{ "demote", "become secondary", cmd_demote },
+	{ "down", "remove the device of a mirror", cmd_mirror_down },
+	{ "dump", "print the tables that the configuration means", cmd_mirror_dump },
 	{ "fenced", "the peer is out: go on alone", cmd_fenced },
 	{ "invalidate", "give up this copy", cmd_invalidate },
+	{ "metrics", "figures for Prometheus", cmd_mirror_metrics },
 	{ "outdate", "the primary goes on without this copy", cmd_outdate },
 	{ "promote", "become primary", cmd_promote },
 	{ "rate", "limit resynchronisation", cmd_rate },
 	{ "replace", "another node takes the place of a peer", cmd_replace },
 	{ "show", "show mirrors; this is what happens without a word", cmd_show_mirrors },
+	{ "up", "make the device of a mirror", cmd_mirror_up },
+	{ "wait", "wait for the peers of a mirror", cmd_mirror_wait },
 };
 
 static void print_usage(FILE *to)

@@ -43,7 +43,7 @@ struct mirror_peer {
 	uint64_t lag;
 	uint64_t outage;
 	bool frozen;
-	char state[128];
+	char state[256];
 };
 
 /**
@@ -114,6 +114,8 @@ enum {
  */
 int mirror_find(const char *name, struct mirror **list);
 void mirror_free(struct mirror *list);
+/* Is there a device of this name? Return: an exit code, after a message. */
+int mirror_exists(const char *name, bool *exists);
 /* Is the device suspended? */
 bool mirror_suspended(const char *name);
 /*
@@ -123,8 +125,86 @@ bool mirror_suspended(const char *name);
 int mirror_send(const char *name, const char *message);
 /* Do these remarks contain the word? */
 bool mirror_remark(const char *state, const char *word);
+/* Does the mirror have this table? The kernel shows a device by its numbers. */
+bool mirror_has_table(const struct mirror *m, uint64_t sectors, const char *table);
+/* Make a device with this table, and wait for its node. Return: an exit code, after a message. */
+int mirror_create(const char *name, const char *uuid, uint64_t sectors, const char *table);
+/*
+ * Give a device another table. Writes that are held go on waiting. Return: an exit code, after a
+ * message; if the kernel refuses the table, the old one stays.
+ */
+int mirror_reload(const char *name, uint64_t sectors, const char *table);
+/* Return: an exit code, after a message */
+int mirror_remove(const char *name);
+
+/* ---- mirror_conf.c: the configuration ---- */
+
+#define MIRROR_CONF_DIR "/etc/kfabric/mirror.d"
+
+/**
+ * struct mirror_conf - what the configuration of a mirror means on this node
+ * @next: next one of a list
+ * @name: name of the mirror, which is that of its file
+ * @uuid: UUID that its nodes share
+ * @provider: name of the provider
+ * @secret: file of its secret, or NULL
+ * @key: description of the key that the table names, or NULL
+ * @sectors: size
+ * @table: words of the table
+ */
+struct mirror_conf {
+	struct mirror_conf *next;
+	char *name;
+	char *uuid;
+	char *provider;
+	char *secret;
+	char *key;
+	uint64_t sectors;
+	char *table;
+};
+
+/**
+ * struct mirror_where - the configuration that is used
+ * @dir: folder of the files
+ * @node: name of this node in them
+ */
+struct mirror_where {
+	const char *dir;
+	const char *node;
+};
+
+/* Return: an exit code, after a message. It is an error if this node has no part in the mirror. */
+int mirror_conf_one(const struct mirror_where *where, const char *name, struct mirror_conf **out);
+/*
+ * Read all files, in the order of their names. Return: an exit code, after a message for each file
+ * that is wrong; the list has the others in which this node is.
+ */
+int mirror_conf_all(const struct mirror_where *where, struct mirror_conf **list);
+void mirror_conf_free(struct mirror_conf *list);
+/* The name of this machine, as `uname -n` prints it */
+const char *mirror_conf_node(void);
+
+/* ---- mirror_up.c, mirror_metrics.c: verbs ---- */
+
+int cmd_mirror_adjust(int argc, char **argv);
+int cmd_mirror_down(int argc, char **argv);
+int cmd_mirror_dump(int argc, char **argv);
+int cmd_mirror_metrics(int argc, char **argv);
+int cmd_mirror_up(int argc, char **argv);
+int cmd_mirror_wait(int argc, char **argv);
+
+/* ---- mirror.c ---- */
+
+bool mirror_is_uuid(const char *text);
+/* Send the message `create`. Return: an exit code, after a message. */
+int mirror_format(const char *name, const char *uuid);
 
 /* ---- mirror_show.c ---- */
+
+/* Find the mirrors of these names, or all if @n is 0. Return: an exit code, after a message. */
+int mirror_find_names(size_t n, char **names, struct mirror **list);
+/* Bytes that differ, of which the last region may have less */
+uint64_t mirror_bytes_left(const struct mirror *m);
 
 /**
  * struct mirror_view - how mirrors are shown

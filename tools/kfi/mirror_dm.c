@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mirror_dm.c - device-mapper, through libdevmapper: find mirrors, read their status and table, and
- * send them messages. Unknown words of a newer kfi_mirror are shown unchanged.
+ * mirror_dm.c - device-mapper, through libdevmapper: find mirrors, read their status and table, send
+ * them messages, and make, change and remove them. Unknown words of a newer kfi_mirror are shown
+ * unchanged.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <linux/dm-ioctl.h>
 
 #include <libdevmapper.h>
 
@@ -386,6 +390,21 @@ int mirror_find(const char *name, struct mirror **list)
 	return EXIT_OK;
 }
 
+int mirror_exists(const char *name, bool *exists)
+{
+	struct dm_task *task = task_for(DM_DEVICE_INFO, name);
+	struct dm_info info = {};
+	int ret = EXIT_FAILED;
+
+	if (!task)
+		return ret;
+	if (!run(task) && dm_task_get_info(task, &info))
+		ret = EXIT_OK;
+	*exists = info.exists;
+	dm_task_destroy(task);
+	return ret;
+}
+
 bool mirror_suspended(const char *name)
 {
 	struct dm_task *task = task_for(DM_DEVICE_INFO, name);
@@ -424,4 +443,150 @@ int mirror_send(const char *name, const char *message)
 		complain_dm(EIO);
 	dm_task_destroy(task);
 	return ret;
+}
+
+/* ---- making and changing devices ---- */
+
+/* @word of the kernel, which has the numbers of a device, and @path of the configuration */
+static bool same_disk(const char *word, const char *path)
+{
+	char text[32];
+	struct stat st;
+
+	if (!strcmp(word, path))
+		return true;
+	if (stat(path, &st) || !S_ISBLK(st.st_mode))
+		return false;
+	snprintf(text, sizeof(text), "%u:%u", major(st.st_rdev), minor(st.st_rdev));
+	return !strcmp(word, text);
+}
+
+bool mirror_has_table(const struct mirror *m, uint64_t sectors, const char *table)
+{
+	struct words words;
+	bool same;
+	size_t i;
+
+	split(&words, table);
+	same = m->sectors == sectors && m->table.n == words.n;
+	for (i = 0; same && i < words.n; i++) {
+		if (i <= TABLE_LOG)
+			same = same_disk(m->table.at[i], words.at[i]);
+		else
+			same = !strcmp(m->table.at[i], words.at[i]);
+	}
+	free(words.line);
+	return same;
+}
+
+/* Run a task that changes a device, and wait until udev has handled that. Return: 0 or an errno */
+static int change(struct dm_task *task)
+{
+	uint32_t cookie = 0;
+	int err = 0;
+
+	if (!dm_task_set_cookie(task, &cookie, 0))
+		return EIO;
+	if (!dm_task_run(task)) {
+		err = dm_task_get_errno(task);
+		err = err ? err : EIO;
+	}
+	dm_udev_wait(cookie);
+	return err;
+}
+
+static void complain_table(const char *name, int err)
+{
+	complain("%s: the kernel refuses the table: %s; its log has the reason", name, strerror(err));
+}
+
+int mirror_create(const char *name, const char *uuid, uint64_t sectors, const char *table)
+{
+	struct dm_task *task = task_for(DM_DEVICE_CREATE, name);
+	char id[DM_UUID_LEN];
+	int err;
+
+	if (!task)
+		return EXIT_FAILED;
+	snprintf(id, sizeof(id), "KFI-MIRROR-%s-%s", uuid, name);
+	if (!dm_task_set_uuid(task, id) || !dm_task_add_target(task, 0, sectors, TARGET, table))
+		err = ENOMEM;
+	else
+		err = change(task);
+	dm_task_destroy(task);
+	if (err)
+		complain_table(name, err);
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+static int load(const char *name, uint64_t sectors, const char *table)
+{
+	struct dm_task *task = task_for(DM_DEVICE_RELOAD, name);
+	int err = 0;
+
+	if (!task)
+		return EXIT_FAILED;
+	if (!dm_task_add_target(task, 0, sectors, TARGET, table))
+		err = ENOMEM;
+	else if (!dm_task_run(task))
+		err = dm_task_get_errno(task) ? dm_task_get_errno(task) : EIO;
+	dm_task_destroy(task);
+	if (err)
+		complain_table(name, err);
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+static int suspend(const char *name)
+{
+	struct dm_task *task = task_for(DM_DEVICE_SUSPEND, name);
+	int ret;
+
+	if (!task)
+		return EXIT_FAILED;
+	dm_task_no_flush(task);
+	dm_task_skip_lockfs(task);	/* a file system can't be frozen while its writes are held */
+	ret = run(task) ? EXIT_FAILED : EXIT_OK;
+	dm_task_destroy(task);
+	return ret;
+}
+
+static int resume(const char *name)
+{
+	struct dm_task *task = task_for(DM_DEVICE_RESUME, name);
+	int err;
+
+	if (!task)
+		return EXIT_FAILED;
+	err = change(task);
+	dm_task_destroy(task);
+	if (err)
+		complain("%s: it stays suspended: %s; the kernel's log has the reason", name,
+			 strerror(err));
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+int mirror_reload(const char *name, uint64_t sectors, const char *table)
+{
+	int ret = load(name, sectors, table);
+
+	if (!ret)
+		ret = suspend(name);
+	return ret ? ret : resume(name);
+}
+
+int mirror_remove(const char *name)
+{
+	struct dm_task *task = task_for(DM_DEVICE_REMOVE, name);
+	int err;
+
+	if (!task)
+		return EXIT_FAILED;
+	dm_task_retry_remove(task);	/* udev may just be looking at it */
+	err = change(task);
+	dm_task_destroy(task);
+	if (err == EBUSY)
+		complain("%s: it is in use; unmount what is on it, and try again", name);
+	else if (err)
+		complain("%s: %s", name, strerror(err));
+	return err ? EXIT_FAILED : EXIT_OK;
 }

@@ -93,8 +93,7 @@ static const char *text_of(const struct mirror *m, const struct column *c)
 	}
 }
 
-/* The last region may be shorter. */
-static uint64_t bytes_left(const struct mirror *m)
+uint64_t mirror_bytes_left(const struct mirror *m)
 {
 	uint64_t left = m->out_of_sync * m->region_bytes, size = m->sectors * 512;
 
@@ -114,7 +113,7 @@ static bool number_of(const struct mirror *m, const struct column *c, uint64_t *
 		*value = m->outage;
 		return m->frozen;
 	case KIND_BYTES:
-		*value = bytes_left(m);
+		*value = mirror_bytes_left(m);
 		return true;
 	case KIND_SIZE:
 		*value = m->sectors * 512;
@@ -169,7 +168,7 @@ static double now(void)
 /* Return: bytes a second since the mirror was shown last, or 0 */
 static double rate_of(const struct mirror *m)
 {
-	uint64_t bytes = m->resync ? bytes_left(m) : 0;
+	uint64_t bytes = m->resync ? mirror_bytes_left(m) : 0;
 	double when = now();
 	struct sample *s = samples;
 
@@ -237,13 +236,13 @@ static void progress_text(const struct mirror *m, char *buf, size_t size)
 	double rate = rate_of(m);
 	int at;
 
-	bytes_text(bytes_left(m), left, sizeof(left));
+	bytes_text(mirror_bytes_left(m), left, sizeof(left));
 	bytes_text(m->sectors * 512.0, all, sizeof(all));
 	at = snprintf(buf, size, "%" PRIu64 "%%, %s of %s left", m->percent, left, all);
 	if (rate <= 0 || at < 0 || (size_t)at >= size)
 		return;
 	bytes_text(rate, speed, sizeof(speed));
-	time_text(bytes_left(m) / rate, eta, sizeof(eta));
+	time_text(mirror_bytes_left(m) / rate, eta, sizeof(eta));
 	snprintf(buf + at, size - at, ", %s/s, %s", speed, eta);
 }
 
@@ -431,7 +430,7 @@ static void print_json(const struct mirror *list)
 
 /* ---- once, or repeatedly ---- */
 
-static int find(size_t n, char **names, struct mirror **list)
+int mirror_find_names(size_t n, char **names, struct mirror **list)
 {
 	int ret = EXIT_OK, one;
 	size_t i;
@@ -499,7 +498,7 @@ int mirror_show(const struct mirror_view *view, size_t n, char **names)
 	int ret, out;
 
 	for (;;) {
-		ret = find(n, names, &list);
+		ret = mirror_find_names(n, names, &list);
 		print(view, list);
 		mirror_free(list);
 		out = json_finish();

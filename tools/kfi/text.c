@@ -156,7 +156,7 @@ void mr_mode_text(uint64_t mode, char *buf, size_t size)
 
 static unsigned int unit_shift(const char *end)
 {
-	static const char units[] = "kKmMgG";
+	static const char units[] = "kKmMgGtT";
 	const char *at = *end && !end[1] ? strchr(units, *end) : NULL;
 
 	return at ? 10 * ((at - units) / 2 + 1) : 0;

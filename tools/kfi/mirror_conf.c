@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mirror_conf.c - the configuration of mirrors: a file NAME.conf for each of them, the same on all
+ * of its nodes, and the table that it means on this node. kfi_mirror(7) has the words.
+ *
+ * A pair of nodes has an endpoint at each of them. The endpoint of a node for the peer that is the
+ * Nth of its peers, in the order of the file, is at @port + N - 1: so nodes of one address each
+ * need no more than the first port in the file.
+ */
+#define _GNU_SOURCE	/* asprintf() */
+#include <confuse.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "mirror.h"
+
+#define SUFFIX		".conf"
+#define NAME_MAX_LEN	80	/* of a mirror; it is a part of the UUID of the device */
+#define PORT_RESERVED	1024	/* ports below are of the administrator */
+#define SECTOR		512
+
+static cfg_opt_t node_options[] = {
+	CFG_STR("leg", NULL, CFGF_NODEFAULT),
+	CFG_STR("meta", NULL, CFGF_NODEFAULT),
+	CFG_STR("log", NULL, CFGF_NODEFAULT),
+	CFG_STR("address", NULL, CFGF_NODEFAULT),
+	CFG_END()
+};
+
+static cfg_opt_t options_of_file[] = {
+	CFG_STR("uuid", NULL, CFGF_NODEFAULT),
+	CFG_STR("provider", "sockets", CFGF_NONE),
+	CFG_INT("port", 700, CFGF_NONE),
+	CFG_STR("policy", "fence", CFGF_NONE),
+	CFG_INT("timeout", 5000, CFGF_NONE),
+	CFG_INT("rate", 0, CFGF_NONE),
+	CFG_STR("size", NULL, CFGF_NODEFAULT),
+	CFG_STR("secret", NULL, CFGF_NODEFAULT),
+	CFG_SEC("node", node_options, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
+	CFG_END()
+};
+
+static void parse_error(cfg_t *cfg, const char *fmt, va_list args)
+{
+	char text[256];
+
+	vsnprintf(text, sizeof(text), fmt, args);
+	complain("%s:%d: %s", cfg->filename, cfg->line, text);
+}
+
+/* ---- checks ---- */
+
+/* A word of a table has no blank, and no character that device-mapper takes for an escape. */
+static bool is_word(const char *text)
+{
+	size_t i;
+
+	for (i = 0; text[i]; i++)
+		if (!isgraph((unsigned char)text[i]) || text[i] == '\\')
+			return false;
+	return i;
+}
+
+static bool check_word(const char *file, cfg_t *cfg, const char *option)
+{
+	const char *text = cfg_getstr(cfg, option);
+	const char *node = cfg_title(cfg);
+
+	if (text && is_word(text))
+		return true;
+	complain("%s: %s%s%s%s is %s", file, node ? "node " : "", node ? node : "",
+		 node ? ": " : "", option, text ? "not one word" : "missing");
+	return false;
+}
+
+static bool check_range(const char *file, cfg_t *cfg, const char *option, long min, long max)
+{
+	long value = cfg_getint(cfg, option);
+
+	if (value >= min && value <= max)
+		return true;
+	complain("%s: %s %ld is not from %ld to %ld", file, option, value, min, max);
+	return false;
+}
+
+static bool check_policy(const char *file, const char *policy)
+{
+	if (!strcmp(policy, "stop") || !strcmp(policy, "fence") || !strcmp(policy, "alone"))
+		return true;
+	complain("%s: the policy is stop, fence or alone, not '%s'", file, policy);
+	return false;
+}
+
+static bool check_nodes(const char *file, cfg_t *cfg)
+{
+	unsigned int n = cfg_size(cfg, "node"), i, k;
+
+	if (n < 2 || n > MIRROR_PEERS + 1) {
+		complain("%s: a mirror has 2 to %d nodes, not %u", file, MIRROR_PEERS + 1, n);
+		return false;
+	}
+	for (i = 0; i < n; i++) {
+		cfg_t *node = cfg_getnsec(cfg, "node", i);
+
+		if (!check_word(file, node, "leg") || !check_word(file, node, "meta") ||
+		    !check_word(file, node, "log") || !check_word(file, node, "address"))
+			return false;
+		for (k = 0; k < i; k++) {
+			if (strcmp(cfg_getstr(node, "address"),
+				   cfg_getstr(cfg_getnsec(cfg, "node", k), "address")))
+				continue;
+			complain("%s: two nodes have the address %s", file,
+				 cfg_getstr(node, "address"));
+			return false;
+		}
+	}
+	return true;
+}
+
+/* kfi_sockets admits no node without a secret from other ports: kfi_sockets(7), SECURITY. */
+static bool check_ports(const char *file, cfg_t *cfg)
+{
+	long last = cfg_getint(cfg, "port") + cfg_size(cfg, "node") - 2;
+
+	if (!check_range(file, cfg, "port", 1, 65536 - (long)(cfg_size(cfg, "node") - 1)))
+		return false;
+	if (strcmp(cfg_getstr(cfg, "provider"), "sockets") || cfg_getstr(cfg, "secret") ||
+	    last < PORT_RESERVED)
+		return true;
+	complain("%s: without a secret ports have to be below %d, and the last one is %ld", file,
+		 PORT_RESERVED, last);
+	return false;
+}
+
+static bool check_file(const char *file, cfg_t *cfg)
+{
+	const char *uuid = cfg_getstr(cfg, "uuid");
+
+	if (!uuid || !mirror_is_uuid(uuid)) {
+		complain("%s: %s", file, uuid ? "the uuid is not one" : "the uuid is missing");
+		return false;
+	}
+	return check_word(file, cfg, "provider") && check_policy(file, cfg_getstr(cfg, "policy")) &&
+	       check_range(file, cfg, "timeout", 200, 600000) &&
+	       check_range(file, cfg, "rate", 0, UINT32_MAX) && check_nodes(file, cfg) &&
+	       check_ports(file, cfg);
+}
+
+/* ---- the table of this node ---- */
+
+static void *must(void *p)
+{
+	if (p)
+		return p;
+	complain("out of memory");
+	exit(EXIT_FAILED);
+}
+
+/* The number of the node @of among the peers of the node @at */
+static unsigned int rank(unsigned int at, unsigned int of)
+{
+	return of < at ? of : of - 1;
+}
+
+static void print_pair(FILE *to, cfg_t *cfg, unsigned int me, unsigned int peer)
+{
+	fprintf(to, "%s %s %ld %s %ld", cfg_getstr(cfg, "provider"),
+		cfg_getstr(cfg_getnsec(cfg, "node", me), "address"),
+		cfg_getint(cfg, "port") + rank(me, peer),
+		cfg_getstr(cfg_getnsec(cfg, "node", peer), "address"),
+		cfg_getint(cfg, "port") + rank(peer, me));
+}
+
+/* In the form in which the kernel shows it, so that both can be compared */
+static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, unsigned int me)
+{
+	unsigned int n = cfg_size(cfg, "node"), first = me ? 0 : 1, i;
+	cfg_t *node = cfg_getnsec(cfg, "node", me);
+
+	fprintf(to, "%s %s %s ", cfg_getstr(node, "leg"), cfg_getstr(node, "meta"),
+		cfg_getstr(node, "log"));
+	print_pair(to, cfg, me, first);
+	fprintf(to, " %s %u timeout %ld rate %ld", cfg_getstr(cfg, "policy"),
+		(conf->secret ? 6 : 4) + 6 * (n - 2), cfg_getint(cfg, "timeout"),
+		cfg_getint(cfg, "rate"));
+	if (conf->secret)
+		fprintf(to, " secret %s", conf->key);
+	for (i = first + 1; i < n; i++) {
+		if (i == me)
+			continue;
+		fputs(" peer ", to);
+		print_pair(to, cfg, me, i);
+	}
+}
+
+static bool size_of_leg(const char *file, const char *leg, uint64_t *bytes)
+{
+	int fd = open(leg, O_RDONLY | O_CLOEXEC);
+	off_t end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+
+	if (end < 0)
+		complain("%s: the leg %s: %s", file, leg, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	*bytes = end;
+	return end >= 0;
+}
+
+static bool read_size(const char *file, cfg_t *cfg, const char *leg, uint64_t *sectors)
+{
+	const char *text = cfg_getstr(cfg, "size");
+	uint64_t bytes;
+
+	if (!text && !size_of_leg(file, leg, &bytes))
+		return false;
+	if (text && !parse_size(text, INT64_MAX, &bytes)) {
+		complain("%s: '%s' is not a size", file, text);
+		return false;
+	}
+	*sectors = bytes / SECTOR;
+	if (*sectors && (!text || !(bytes % SECTOR)))
+		return true;
+	complain("%s: the size is %" PRIu64 " bytes, which are no whole sectors", file, bytes);
+	return false;
+}
+
+/* ---- files ---- */
+
+static void free_conf(struct mirror_conf *conf)
+{
+	free(conf->name);
+	free(conf->uuid);
+	free(conf->provider);
+	free(conf->secret);
+	free(conf->key);
+	free(conf->table);
+	free(conf);
+}
+
+void mirror_conf_free(struct mirror_conf *list)
+{
+	struct mirror_conf *next;
+
+	for (; list; list = next) {
+		next = list->next;
+		free_conf(list);
+	}
+}
+
+static struct mirror_conf *make_conf(const char *name, const char *file, cfg_t *cfg,
+				     unsigned int me)
+{
+	struct mirror_conf *conf = must(calloc(1, sizeof(*conf)));
+	const char *secret = cfg_getstr(cfg, "secret");
+	size_t len;
+	FILE *to;
+
+	conf->name = must(strdup(name));
+	conf->uuid = must(strdup(cfg_getstr(cfg, "uuid")));
+	conf->provider = must(strdup(cfg_getstr(cfg, "provider")));
+	if (secret) {
+		conf->secret = must(strdup(secret));
+		if (asprintf(&conf->key, "mirror:%s", name) < 0)
+			must(NULL);
+	}
+	to = must(open_memstream(&conf->table, &len));
+	print_table(to, conf, cfg, me);
+	if (fclose(to))
+		must(NULL);
+	if (read_size(file, cfg, cfg_getstr(cfg_getnsec(cfg, "node", me), "leg"), &conf->sectors))
+		return conf;
+	free_conf(conf);
+	return NULL;
+}
+
+/*
+ * Return: 0, with the mirror in @out, or NULL if this node has no part in it; -1 after a message
+ */
+static int read_file(const struct mirror_where *where, const char *name, struct mirror_conf **out)
+{
+	cfg_t *cfg = must(cfg_init(options_of_file, CFGF_NONE));
+	unsigned int me = 0, n;
+	char *file;
+	int ret;
+
+	*out = NULL;
+	if (asprintf(&file, "%s/%s" SUFFIX, where->dir, name) < 0)
+		must(NULL);
+	cfg_set_error_function(cfg, parse_error);
+	ret = cfg_parse(cfg, file);
+	if (ret == CFG_FILE_ERROR)
+		complain("%s: %s", file, strerror(errno));
+	ret = ret == CFG_SUCCESS && check_file(file, cfg) ? 0 : -1;
+	n = ret ? 0 : cfg_size(cfg, "node");
+	while (me < n && strcmp(cfg_title(cfg_getnsec(cfg, "node", me)), where->node))
+		me++;
+	if (me < n) {
+		*out = make_conf(name, file, cfg, me);
+		ret = *out ? 0 : -1;
+	}
+	free(file);
+	cfg_free(cfg);
+	return ret;
+}
+
+static bool is_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len && len <= NAME_MAX_LEN && *name != '.' && *name != '-' &&
+	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")];
+}
+
+int mirror_conf_one(const struct mirror_where *where, const char *name, struct mirror_conf **out)
+{
+	if (!is_name(name)) {
+		complain("'%s' is not the name of a mirror", name);
+		return EXIT_FAILED;
+	}
+	if (read_file(where, name, out))
+		return EXIT_FAILED;
+	if (*out)
+		return EXIT_OK;
+	complain("%s: node %s is not in its configuration", name, where->node);
+	return EXIT_FAILED;
+}
+
+static int is_conf(const struct dirent *entry)
+{
+	size_t len = strlen(entry->d_name), suffix = strlen(SUFFIX);
+
+	return *entry->d_name != '.' && len > suffix &&
+	       !strcmp(entry->d_name + len - suffix, SUFFIX);
+}
+
+int mirror_conf_all(const struct mirror_where *where, struct mirror_conf **list)
+{
+	struct mirror_conf **end = list;
+	struct dirent **entries;
+	int n = scandir(where->dir, &entries, is_conf, alphasort), i, ret = EXIT_OK;
+
+	*list = NULL;
+	if (n < 0) {
+		complain("%s: %s", where->dir, strerror(errno));
+		return EXIT_FAILED;
+	}
+	for (i = 0; i < n; i++) {
+		char *name = entries[i]->d_name;
+
+		name[strlen(name) - strlen(SUFFIX)] = '\0';
+		if (!is_name(name))
+			complain("'%s' is not the name of a mirror", name);
+		if (!is_name(name) || read_file(where, name, end))
+			ret = EXIT_FAILED;
+		else if (*end)
+			end = &(*end)->next;
+		free(entries[i]);
+	}
+	free(entries);
+	return ret;
+}
+
+const char *mirror_conf_node(void)
+{
+	static struct utsname names;
+
+	return uname(&names) ? "" : names.nodename;
+}
