@@ -142,6 +142,18 @@ int mirror_remove(const char *name);
 #define MIRROR_CONF_DIR "/etc/kfabric/mirror.d"
 
 /**
+ * struct mirror_conf_peer - a peer in the configuration
+ * @name: name of its node
+ * @node: its address
+ * @service: its service, for this node
+ */
+struct mirror_conf_peer {
+	char *name;
+	char *node;
+	char service[8];
+};
+
+/**
  * struct mirror_conf - what the configuration of a mirror means on this node
  * @next: next one of a list
  * @name: name of the mirror, which is that of its file
@@ -151,6 +163,8 @@ int mirror_remove(const char *name);
  * @key: description of the key that the table names, or NULL
  * @sectors: size
  * @table: words of the table
+ * @peers: the peers, in the order of the table
+ * @npeers: number of them
  */
 struct mirror_conf {
 	struct mirror_conf *next;
@@ -161,6 +175,8 @@ struct mirror_conf {
 	char *key;
 	uint64_t sectors;
 	char *table;
+	struct mirror_conf_peer peers[MIRROR_PEERS];
+	size_t npeers;
 };
 
 /**

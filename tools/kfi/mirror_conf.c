@@ -169,34 +169,46 @@ static unsigned int rank(unsigned int at, unsigned int of)
 	return of < at ? of : of - 1;
 }
 
-static void print_pair(FILE *to, cfg_t *cfg, unsigned int me, unsigned int peer)
+static void add_peers(struct mirror_conf *conf, cfg_t *cfg, unsigned int me)
 {
-	fprintf(to, "%s %s %ld %s %ld", cfg_getstr(cfg, "provider"),
-		cfg_getstr(cfg_getnsec(cfg, "node", me), "address"),
-		cfg_getint(cfg, "port") + rank(me, peer),
-		cfg_getstr(cfg_getnsec(cfg, "node", peer), "address"),
-		cfg_getint(cfg, "port") + rank(peer, me));
+	unsigned int n = cfg_size(cfg, "node"), i;
+	struct mirror_conf_peer *peer;
+
+	for (i = 0; i < n; i++) {
+		if (i == me)
+			continue;
+		peer = &conf->peers[conf->npeers++];
+		peer->name = must(strdup(cfg_title(cfg_getnsec(cfg, "node", i))));
+		peer->node = must(strdup(cfg_getstr(cfg_getnsec(cfg, "node", i), "address")));
+		snprintf(peer->service, sizeof(peer->service), "%ld",
+			 cfg_getint(cfg, "port") + rank(i, me));
+	}
+}
+
+/* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE */
+static void print_pair(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg_t *node, size_t peer)
+{
+	fprintf(to, "%s %s %ld %s %s", conf->provider, cfg_getstr(node, "address"),
+		cfg_getint(cfg, "port") + (long)peer, conf->peers[peer].node,
+		conf->peers[peer].service);
 }
 
 /* In the form in which the kernel shows it, so that both can be compared */
-static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, unsigned int me)
+static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg_t *node)
 {
-	unsigned int n = cfg_size(cfg, "node"), first = me ? 0 : 1, i;
-	cfg_t *node = cfg_getnsec(cfg, "node", me);
+	size_t i;
 
 	fprintf(to, "%s %s %s ", cfg_getstr(node, "leg"), cfg_getstr(node, "meta"),
 		cfg_getstr(node, "log"));
-	print_pair(to, cfg, me, first);
-	fprintf(to, " %s %u timeout %ld rate %ld", cfg_getstr(cfg, "policy"),
-		(conf->secret ? 6 : 4) + 6 * (n - 2), cfg_getint(cfg, "timeout"),
+	print_pair(to, conf, cfg, node, 0);
+	fprintf(to, " %s %zu timeout %ld rate %ld", cfg_getstr(cfg, "policy"),
+		(conf->secret ? 6 : 4) + 6 * (conf->npeers - 1), cfg_getint(cfg, "timeout"),
 		cfg_getint(cfg, "rate"));
 	if (conf->secret)
 		fprintf(to, " secret %s", conf->key);
-	for (i = first + 1; i < n; i++) {
-		if (i == me)
-			continue;
+	for (i = 1; i < conf->npeers; i++) {
 		fputs(" peer ", to);
-		print_pair(to, cfg, me, i);
+		print_pair(to, conf, cfg, node, i);
 	}
 }
 
@@ -235,6 +247,10 @@ static bool read_size(const char *file, cfg_t *cfg, const char *leg, uint64_t *s
 
 static void free_conf(struct mirror_conf *conf)
 {
+	while (conf->npeers) {
+		free(conf->peers[--conf->npeers].name);
+		free(conf->peers[conf->npeers].node);
+	}
 	free(conf->name);
 	free(conf->uuid);
 	free(conf->provider);
@@ -258,6 +274,7 @@ static struct mirror_conf *make_conf(const char *name, const char *file, cfg_t *
 				     unsigned int me)
 {
 	struct mirror_conf *conf = must(calloc(1, sizeof(*conf)));
+	cfg_t *node = cfg_getnsec(cfg, "node", me);
 	const char *secret = cfg_getstr(cfg, "secret");
 	size_t len;
 	FILE *to;
@@ -270,11 +287,12 @@ static struct mirror_conf *make_conf(const char *name, const char *file, cfg_t *
 		if (asprintf(&conf->key, "mirror:%s", name) < 0)
 			must(NULL);
 	}
+	add_peers(conf, cfg, me);
 	to = must(open_memstream(&conf->table, &len));
-	print_table(to, conf, cfg, me);
+	print_table(to, conf, cfg, node);
 	if (fclose(to))
 		must(NULL);
-	if (read_size(file, cfg, cfg_getstr(cfg_getnsec(cfg, "node", me), "leg"), &conf->sectors))
+	if (read_size(file, cfg, cfg_getstr(node, "leg"), &conf->sectors))
 		return conf;
 	free_conf(conf);
 	return NULL;

@@ -98,8 +98,9 @@ static int parse(const char *verb, int argc, char **argv, const char *shorts, st
 	return -1;
 }
 
-static int for_each_conf(const struct scope *scope, int argc, char **argv,
-			 int (*run)(const struct scope *scope, const struct mirror_conf *conf))
+typedef int (*conf_verb)(const struct scope *scope, const struct mirror_conf *conf);
+
+static int for_each_conf(const struct scope *scope, int argc, char **argv, conf_verb run)
 {
 	struct mirror_conf *list = NULL, *conf;
 	int ret = EXIT_OK, i;
@@ -322,6 +323,8 @@ int cmd_mirror_down(int argc, char **argv)
 
 static int dump_one(const struct scope *scope, const struct mirror_conf *conf)
 {
+	size_t i;
+
 	if (!options.json) {
 		printf("%s: 0 %" PRIu64 " kfi_mirror %s\n", conf->name, conf->sectors, conf->table);
 		return EXIT_OK;
@@ -331,6 +334,15 @@ static int dump_one(const struct scope *scope, const struct mirror_conf *conf)
 	json_string("uuid", conf->uuid);
 	json_u64("sectors", conf->sectors);
 	json_string("table", conf->table);
+	json_begin("peers", '[');
+	for (i = 0; i < conf->npeers; i++) {
+		json_begin(NULL, '{');
+		json_string("name", conf->peers[i].name);
+		json_string("node", conf->peers[i].node);
+		json_string("service", conf->peers[i].service);
+		json_end('}');
+	}
+	json_end(']');
 	json_end('}');
 	return EXIT_OK;
 }
