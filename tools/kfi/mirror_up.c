@@ -100,7 +100,7 @@ static int parse(const char *verb, int argc, char **argv, const char *shorts, st
 
 typedef int (*conf_verb)(const struct scope *scope, const struct mirror_conf *conf);
 
-static int for_each_conf(const struct scope *scope, int argc, char **argv, conf_verb run)
+static int run_confs(const struct scope *scope, int argc, char **argv, conf_verb run)
 {
 	struct mirror_conf *list = NULL, *conf;
 	int ret = EXIT_OK, i;
@@ -244,7 +244,7 @@ int cmd_mirror_up(int argc, char **argv)
 	struct scope scope;
 	int ret = parse("mirror up", argc, argv, COMMON_SHORT "ac:n:", &scope, usage);
 
-	return ret >= 0 ? ret : for_each_conf(&scope, argc, argv, up_one);
+	return ret >= 0 ? ret : run_confs(&scope, argc, argv, up_one);
 }
 
 static int adjust_one(const struct scope *scope, const struct mirror_conf *conf)
@@ -279,7 +279,7 @@ int cmd_mirror_adjust(int argc, char **argv)
 	struct scope scope;
 	int ret = parse("mirror adjust", argc, argv, COMMON_SHORT "ac:n:f", &scope, usage);
 
-	return ret >= 0 ? ret : for_each_conf(&scope, argc, argv, adjust_one);
+	return ret >= 0 ? ret : run_confs(&scope, argc, argv, adjust_one);
 }
 
 /* ---- down ---- */
@@ -360,7 +360,7 @@ int cmd_mirror_dump(int argc, char **argv)
 		return ret;
 	if (options.json)
 		json_begin(NULL, '[');
-	ret = for_each_conf(&scope, argc, argv, dump_one);
+	ret = run_confs(&scope, argc, argv, dump_one);
 	if (options.json)
 		json_end(']');
 	out = json_finish();
