@@ -96,6 +96,21 @@ void kfp_concealed(struct kfp_conn *conn, struct kfi_exposed *x)
 
 /* ---- the regions that a frame names ---- */
 
+/* Has the frame as many bytes as all of its segments? */
+bool kfp_rx_lengths_ok(const struct kfp_rx *rx)
+{
+	u64 left = rx->f.len, len;
+	unsigned int i;
+
+	for (i = 0; i < rx->f.rma_count; i++) {
+		len = le64_to_cpu(rx->segs[i].len);
+		if (len > left)
+			return false;
+		left -= len;
+	}
+	return !left;
+}
+
 /*
  * Check all segments before the first byte is copied. Return: 0, perhaps with a status; -EPROTO.
  */
@@ -105,21 +120,19 @@ int kfp_rx_check_segments(struct kfp_conn *conn, u64 access)
 	struct iov_iter iter;
 	struct kfi_mr *mr;
 	unsigned int i;
-	u64 len, total = 0;
 
+	if (!kfp_rx_lengths_ok(rx))
+		return -EPROTO;
 	for (i = 0; i < rx->f.rma_count; i++) {
-		len = le64_to_cpu(rx->segs[i].len);
-		if (len > KFW_PAYLOAD_MAX)
-			return -EPROTO;
-		total += len;
 		mr = kfi_mr_get(&conn->ep->ep, le64_to_cpu(rx->segs[i].key),
-				le64_to_cpu(rx->segs[i].addr), len, access, &iter);
+				le64_to_cpu(rx->segs[i].addr), le64_to_cpu(rx->segs[i].len),
+				access, &iter);
 		if (IS_ERR(mr))
 			rx->status = EACCES;
 		else
 			kfi_mr_put(mr);
 	}
-	return total == rx->f.len ? 0 : -EPROTO;
+	return 0;
 }
 
 void kfp_rx_put_mr(struct kfp_conn *conn)

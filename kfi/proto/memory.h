@@ -34,6 +34,7 @@ void kfp_concealed(struct kfp_conn *conn, struct kfi_exposed *x);
 int kfp_places_read(struct kfp_conn *conn, u64 len, struct kfp_places *places);
 int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to);
 
+bool kfp_rx_lengths_ok(const struct kfp_rx *rx);
 int kfp_rx_check_segments(struct kfp_conn *conn, u64 access);
 void kfp_rx_put_mr(struct kfp_conn *conn);
 

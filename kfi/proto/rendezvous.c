@@ -11,8 +11,7 @@
  * The receiver grants KFP_RDV payloads at a time, with KFP_RDV_BYTES bytes at most, unless there
  * is only one. If its link can expose the destination, the CTS names the places (memory.c), and
  * the payload goes there; else it follows the DATA frame. A payload of more than KFW_FRAME_MAX
- * bytes comes in parts, each with a DATA frame; those of several payloads may alternate. The rest
- * of a long WRITE comes in the same way, and has a slot of its own (KFW_SLOT_WRITE).
+ * bytes comes in parts, each with a DATA frame; those of several payloads may alternate.
  *
  * A granted payload holds its destination, so the sender has a deadline: kfp_rdvs_late().
  */
@@ -136,7 +135,7 @@ static int kfp_rx_data(struct kfp_conn *conn)
 	struct kfp_rdv *rdv = NULL;
 
 	spin_lock_bh(&conn->lock);
-	if (f->slot <= KFW_SLOT_WRITE)
+	if (f->slot < KFP_RDV)
 		rdv = conn->rdvs.slot[f->slot];
 	if (rdv && !kfp_rdv_accepts(rdv, f))
 		rdv = NULL;
@@ -202,7 +201,7 @@ void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op)
 
 /*
  * Has the peer not begun a payload, or its next part, for too long? Not while the receive side is
- * blocked. The rest of a WRITE holds no receive, and does not count for the source of the peer.
+ * blocked.
  */
 static unsigned int kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 {
@@ -212,13 +211,13 @@ static unsigned int kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 	int slot;
 
 	spin_lock_bh(&conn->lock);
-	for (slot = 0; slot <= KFW_SLOT_WRITE; slot++) {
+	for (slot = 0; slot < KFP_RDV; slot++) {
 		rdv = conn->rdvs.slot[slot];
 		if (!rdv || !list_empty(&rdv->answer.link))
 			continue;
 		rdv->since = kfp_extend(rdv->since, now, extra);
 		if (time_after(now, rdv->since + timeout) || time_after(now, rdv->limit))
-			late |= slot == KFW_SLOT_WRITE ? KFP_LATE : KFP_LATE_GRANT;
+			late |= KFP_LATE_GRANT;
 	}
 	spin_unlock_bh(&conn->lock);
 	return conn->rx.at != KFP_RX_BLOCKED ? late : 0;

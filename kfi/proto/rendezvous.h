@@ -14,8 +14,7 @@
 struct kfp_rdv;
 
 /**
- * struct kfp_rdv_ops - what the owner of a rendezvous does; the rest of a WRITE, which has no CTS,
- *	only has @data
+ * struct kfp_rdv_ops - what the owner of a rendezvous does
  * @granted: the CTS is being queued. Under kfp_conn.lock
  * @expose: the CTS is encoded next: expose the destination, if that is possible, and store the
  *	places in &kfp_rdv.places. (L)
@@ -56,17 +55,15 @@ struct kfp_rdv {
 
 /**
  * struct kfp_rdvs - rendezvous of a connection, under kfp_conn.lock
- * @slot: payloads of which a part has not begun. The last entry is the rest of a WRITE
+ * @slot: payloads of which a part has not begun
  * @bytes: bytes of payloads that have a slot or arrive
  * @waiting: rendezvous that wait for a free slot, by &kfp_answer.link
  */
 struct kfp_rdvs {
-	struct kfp_rdv		*slot[KFW_SLOT_WRITE + 1];
+	struct kfp_rdv		*slot[KFP_RDV];
 	u64			bytes;
 	struct list_head	waiting;
 };
-
-static_assert(KFP_RDV == KFW_SLOT_WRITE);
 
 void kfp_rdv_enqueue(struct kfp_conn *conn, struct kfp_rdv *rdv);	/* under kfp_conn.lock */
 void kfp_rdv_end(struct kfp_conn *conn, struct kfp_rdv *rdv);		/* under kfp_conn.lock */
