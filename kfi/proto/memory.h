@@ -28,7 +28,8 @@ struct kfp_places {
 	void			(*concealed)(struct kfp_conn *conn, void *owner);
 };
 
-struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter, u64 len);
+struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter, u64 len,
+			      void (*concealed)(struct kfp_conn *conn, void *owner), void *owner);
 bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places);
 void kfp_concealed(struct kfp_conn *conn, struct kfi_exposed *x);
 int kfp_places_read(struct kfp_conn *conn, u64 len, struct kfp_places *places);

@@ -48,14 +48,10 @@ static struct kfi_oper *kfp_read_next(struct kfp_conn *conn, struct kfi_oper *op
  */
 void kfp_send_read_request(struct kfp_conn *conn, struct kfi_oper *op, struct kfw_frame *f)
 {
-	struct kfp_places *places = kfp_expose(conn, &op->iter, op->len);
+	struct kfp_places *places = kfp_expose(conn, &op->iter, op->len, kfp_op_concealed, op);
 
 	kfp_op(op)->places = places;
-	if (places) {
-		places->owner = op;
-		places->concealed = kfp_op_concealed;
-		f->places = places->count;
-	}
+	f->places = places ? places->count : 0;
 	kfp_send_frame(conn, f);
 	if (f->rma_count)
 		kfp_send_segments(conn, op);

@@ -5,7 +5,7 @@
 #ifndef _KFI_PROTO_RMA_H
 #define _KFI_PROTO_RMA_H
 
-#include "rendezvous.h"
+#include "engine.h"
 
 #define KFP_RTW_AHEAD	8		/* first operations whose RTW may be sent */
 #define KFP_RTW_FAILURES	4	/* answers in a row without a grant: few RTWs follow */
