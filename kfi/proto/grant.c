@@ -220,7 +220,6 @@ static int kfp_grant_expose(struct kfp_grant *g, u64 addr, u64 len, const struct
 
 	if (!g->once && !kfp_grant_fits(conn, len))
 		return -ENOSPC;
-	g->x.mr = g->lease.mr;
 	g->x.lasting = !g->once;
 	g->x.addr = g->addr = addr;
 	g->len = len;
@@ -237,7 +236,7 @@ static int kfp_grant_expose(struct kfp_grant *g, u64 addr, u64 len, const struct
 static int kfp_grant_lasting(struct kfp_grant *g, const struct kfw_rma *seg,
 			     const struct iov_iter *iter, struct kfi_link_place *place)
 {
-	struct kfi_mr *mr = g->lease.mr;
+	struct kfi_mr *mr = g->x.mr;
 	struct iov_iter whole = mr->iter;
 	int n;
 
@@ -269,6 +268,7 @@ static int kfp_grant_new(struct kfp_grant *g, const struct kfw_rma *seg, bool de
 	if (IS_ERR(mr))
 		return 0;
 	g->once = !device && !kfp_grant_lasts(g->conn->grants, mr, seg);
+	g->x.mr = mr;
 	leased = kfi_mr_lease(ep, mr, g->key, &g->lease);
 	kfi_mr_put(mr);
 	if (!leased)
@@ -280,7 +280,7 @@ static int kfp_grant_new(struct kfp_grant *g, const struct kfw_rma *seg, bool de
 		n = kfp_grant_expose(g, addr, len, &iter, place);
 	if (n > 0)
 		return n;
-	kfi_mr_unlease(&g->lease);
+	kfi_mr_unlease(g->x.mr, &g->lease);
 	return 0;
 }
 
@@ -325,7 +325,7 @@ static void kfp_send_grant(struct kfp_conn *conn, struct kfp_answer *answer)
 
 	g = kfp_grant_give(conn, answer, place, &n);
 	if (g) {
-		f.flags = (g->once ? KFW_F_ONCE : 0) | (g->lease.mr->persist ? KFW_F_COMMIT : 0);
+		f.flags = (g->once ? KFW_F_ONCE : 0) | (g->x.mr->persist ? KFW_F_COMMIT : 0);
 		f.rma_count = 1;
 		f.grant = g->slot;
 		f.grant_id = g->id;
@@ -389,7 +389,7 @@ static void kfp_grant_end(struct kfp_conn *conn, struct kfp_grant *g)
 	WARN_ON_ONCE(conn->ops->conceal(&conn->link, &g->x));	/* memory of a region: at once */
 	if (!g->once)
 		kfp_grant_uncount(conn, g->len);
-	kfi_mr_unlease(&g->lease);
+	kfi_mr_unlease(g->x.mr, &g->lease);
 }
 
 /*
@@ -412,7 +412,7 @@ int kfp_rx_placed(struct kfp_conn *conn)
 	rx->key = g->key;
 	rx->mr = kfi_mr_get(&conn->ep->ep, rx->key, addr, len, KFI_REMOTE_WRITE, &rx->iter);
 	if (!IS_ERR(rx->mr) &&
-	    (rx->mr != g->lease.mr || (rx->f.flags & KFW_F_DEVICE && READ_ONCE(g->awaited)))) {
+	    (rx->mr != g->x.mr || (rx->f.flags & KFW_F_DEVICE && READ_ONCE(g->awaited)))) {
 		kfi_mr_put(rx->mr);
 		rx->mr = ERR_PTR(-EACCES);
 	}

@@ -48,12 +48,12 @@ struct kfp_writes {
  * @segs: segments that the peer keeps of the unanswered reads of this side, at most KFW_READ_SEGS,
  *	see kfp_read_segs()
  * @peer_segs: segments that this side keeps of the unanswered reads of the peer
- * @spare_holds: struct kfp_hold for reuse
+ * @spare_leases: struct kfp_lease for reuse
  */
 struct kfp_reads {
 	u32			segs;
 	u32			peer_segs;
-	struct kfp_spares	spare_holds;
+	struct kfp_spares	spare_leases;
 };
 
 int kfp_read_data(struct kfp_conn *conn, struct kfi_oper *op);
