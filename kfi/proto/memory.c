@@ -120,22 +120,24 @@ bool kfp_rx_lengths_ok(const struct kfp_rx *rx)
 int kfp_rx_check_segments(struct kfp_conn *conn, u64 access)
 {
 	struct kfp_rx *rx = &conn->rx;
+	u64 left = rx->f.len, len;
 	struct iov_iter iter;
 	struct kfi_mr *mr;
 	unsigned int i;
 
-	if (!kfp_rx_lengths_ok(rx))
-		return -EPROTO;
 	for (i = 0; i < rx->f.rma_count; i++) {
+		len = le64_to_cpu(rx->segs[i].len);
+		if (len > left)
+			return -EPROTO;
+		left -= len;
 		mr = kfi_mr_get(&conn->ep->ep, le64_to_cpu(rx->segs[i].key),
-				le64_to_cpu(rx->segs[i].addr), le64_to_cpu(rx->segs[i].len),
-				access, &iter);
+				le64_to_cpu(rx->segs[i].addr), len, access, &iter);
 		if (IS_ERR(mr))
 			rx->status = EACCES;
 		else
 			kfi_mr_put(mr);
 	}
-	return 0;
+	return left ? -EPROTO : 0;
 }
 
 void kfp_rx_put_mr(struct kfp_conn *conn)
