@@ -250,8 +250,8 @@ static int kfp_grant_lasting(struct kfp_grant *g, const struct kfw_rma *seg,
 }
 
 /*
- * Give a grant that includes the segment: a lasting one for a device, and for a write if possible.
- * Return: number of places; 0 if there is no grant.
+ * Give a grant that includes the segment: a lasting one for a device, unless the region is one for a
+ * single I/O, and for a write if possible. Return: number of places; 0 if there is no grant.
  */
 static int kfp_grant_new(struct kfp_grant *g, const struct kfw_rma *seg, bool device,
 			 struct kfi_link_place *place)
@@ -267,15 +267,16 @@ static int kfp_grant_new(struct kfp_grant *g, const struct kfw_rma *seg, bool de
 	mr = kfi_mr_get(ep, g->key, addr, len, KFI_REMOTE_WRITE, &iter);
 	if (IS_ERR(mr))
 		return 0;
-	g->once = !device && !kfp_grant_lasts(g->conn->grants, mr, seg);
+	g->once = device ? mr->per_io : !kfp_grant_lasts(g->conn->grants, mr, seg);
 	g->x.mr = mr;
 	leased = kfi_mr_lease(ep, mr, g->key, &g->lease);
 	kfi_mr_put(mr);
 	if (!leased)
 		return 0;
-	if (!g->once)
+	if (!g->once) {
 		n = kfp_grant_lasting(g, seg, &iter, place);
-	g->once = n == -ENOSPC && !device;
+		g->once = n == -ENOSPC && !device;
+	}
 	if (g->once)
 		n = kfp_grant_expose(g, addr, len, &iter, place);
 	if (n > 0)
@@ -461,7 +462,8 @@ static void kfp_grants_check(struct kfp_conn *conn)
 
 	for (i = 0; i < KFW_GRANTS_MAX; i++) {
 		p = conn->grants->permits[i];
-		if (p && p->given && p->recalled && !p->busy && !READ_ONCE(p->out))
+		if (p && p->given && !p->busy && !READ_ONCE(p->out) &&
+		    (p->recalled || (p->once && !p->op)))
 			kfp_permit_return(conn, p);
 		g = conn->grants->given[i];
 		if (!g || !g->given || !READ_ONCE(g->ended))
@@ -634,7 +636,7 @@ static int kfp_rx_recall(struct kfp_conn *conn)
 	hlist_del_init(&p->entry);
 	if (out || p->busy)
 		return 0;
-	if (p->once)
+	if (p->once && p->op)
 		kfp_op(p->op)->permit = NULL;
 	kfp_permit_return(conn, p);
 	return 0;
