@@ -291,16 +291,16 @@ static int kfp_rx_part(struct kfp_conn *conn)
 
 	if (rx->f.payload != kfw_part(rx->f.len - part->got))
 		return -EPROTO;
-	if (!part->got) {
+	if (part->got && (part->id != rx->f.id || part->gen != rx->f.gen ||
+			  part->len != rx->f.len || !kfp_rx_lengths_ok(rx)))
+		return -EPROTO;
+	if (part->got) {
+		rx->status = part->status;
+		rx->commit = part->commit;
+	} else {
 		ret = kfp_rx_check_segments(conn, KFI_REMOTE_WRITE) ?: kfp_rx_commit(conn);
 		if (ret)
 			return ret;
-	} else if (part->id != rx->f.id || part->gen != rx->f.gen || part->len != rx->f.len ||
-		   !kfp_rx_lengths_ok(rx)) {
-		return -EPROTO;
-	} else {
-		rx->status = part->status;
-		rx->commit = part->commit;
 	}
 	kfp_part_trim(rx, part->got);
 	return 0;

@@ -696,7 +696,7 @@ static void region_ends_between_parts(struct kunit *test)
 	memset(ph.buf, 0x5a, PH_BUF);
 	ph_write_part(peer, KFW_FRAME_MAX);
 	for (i = 0; i < 1000 && READ_ONCE(region[KFW_FRAME_MAX - 1]) != 0x5a; i++)
-		msleep(10);
+		msleep(20);
 	ph_region_ends();
 	ph_write_part(peer, MANY - KFW_FRAME_MAX);
 	PH_RECV(peer, KFW_ACK, &ack);
