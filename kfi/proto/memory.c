@@ -78,10 +78,8 @@ struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter
  * End the access of the peer to exposed memory, or free the places of the peer. Return: true if the
  * places were freed, and *@places is NULL; false if &kfp_places.concealed will be called.
  */
-bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places)
+bool __kfp_conceal(struct kfp_conn *conn, struct kfp_places **places)
 {
-	if (likely(!*places))
-		return true;
 	if ((*places)->own && conn->ops->conceal(&conn->link, &(*places)->x))
 		return false;
 	kfp_places_free(conn, *places);
