@@ -185,27 +185,22 @@ static bool kfp_grant_lasts(struct kfp_grants *grants, const struct kfi_mr *mr,
 	return again && !mr->per_io && !kfp_grant_over(grants, seg, 1);
 }
 
-/* Do the bounds of lasting grants permit another one? Then it is counted. */
-static bool kfp_grant_fits(struct kfp_conn *conn, u64 len)
+/* Do the bounds of lasting grants permit another one? */
+static bool kfp_grant_fits(const struct kfp_conn *conn, u64 len)
 {
 	const struct kfi_proto_params *params = kfp_params(conn);
-	struct kfp_grants *grants = conn->grants;
+	const struct kfp_grants *grants = conn->grants;
 	u64 most = (u64)READ_ONCE(params->grant_mib) << 20;
 
 	most -= min(most, grants->bytes);
-	if (grants->lasting >= READ_ONCE(params->grants) ||
-	    len > min_t(u64, most, KFW_PAYLOAD_MAX) || !kfp_account_grant(conn, 1, len))
-		return false;
-	grants->lasting++;
-	grants->bytes += len;
-	return true;
+	return grants->lasting < READ_ONCE(params->grants) && len <= min_t(u64, most, KFW_PAYLOAD_MAX);
 }
 
-static void kfp_grant_uncount(struct kfp_conn *conn, u64 len)
+/* Count a lasting grant that begins (@n is 1) or ends (@n is -1). */
+static void kfp_grant_count(struct kfp_grants *grants, const struct kfp_grant *g, int n)
 {
-	conn->grants->lasting--;
-	conn->grants->bytes -= len;
-	kfp_account_grant(conn, -1, len);
+	grants->lasting += n;
+	grants->bytes += n * (s64)g->len;
 }
 
 /*
@@ -224,8 +219,8 @@ static int kfp_grant_expose(struct kfp_grant *g, u64 addr, u64 len, const struct
 	g->x.addr = g->addr = addr;
 	g->len = len;
 	n = conn->ops->expose(&conn->link, &g->x, iter, len, place, KFW_PLACES_MAX);
-	if (n <= 0 && !g->once)
-		kfp_grant_uncount(conn, len);
+	if (n > 0 && !g->once)
+		kfp_grant_count(conn->grants, g, 1);
 	return max(n, 0);
 }
 
@@ -389,7 +384,7 @@ static void kfp_grant_end(struct kfp_conn *conn, struct kfp_grant *g)
 	conn->tx.urgent -= g->recalled && !g->sent;
 	WARN_ON_ONCE(conn->ops->conceal(&conn->link, &g->x));	/* memory of a region: at once */
 	if (!g->once)
-		kfp_grant_uncount(conn, g->len);
+		kfp_grant_count(conn->grants, g, -1);
 	kfi_mr_unlease(g->x.mr, &g->lease);
 }
 
