@@ -413,8 +413,6 @@ struct kfi_link_ops {
  * @grants: lasting grants that the peer of a connection has at a time, up to 64; 0: none. Only for
  *	a link with &kfi_link_ops.expose
  * @grant_mib: MiB of memory in these grants
- * @peer_grants: lasting grants that a peer of an RDM endpoint has over all its connections
- * @peer_grant_mib: MiB of memory in the grants of @peer_grants
  * @need_privilege: a peer must be &kfi_link.privileged, see kfi_proto_need_privilege()
  *
  * kfi_proto_init() fixes the first six. The others are read at each use. KFI_PROTO_PARAMS() makes
@@ -437,8 +435,6 @@ struct kfi_proto_params {
 	unsigned int	backlog;
 	unsigned int	grants;
 	unsigned int	grant_mib;
-	unsigned int	peer_grants;
-	unsigned int	peer_grant_mib;
 	bool		need_privilege;
 };
 
@@ -457,9 +453,7 @@ struct kfi_proto_params {
 /* The same for a link with &kfi_link_ops.expose */
 #define KFI_PROTO_GRANT_DEFAULTS	\
 	.grants			= 32,		\
-	.grant_mib		= 1024,		\
-	.peer_grants		= 64,		\
-	.peer_grant_mib		= 2048
+	.grant_mib		= 1024
 
 /* Ranges of values. A value that is out of range is refused, at load time and later. */
 extern const struct kernel_param_ops kfi_param_eager;		/* 256 to 256 KiB */
@@ -533,10 +527,7 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
 	extern struct kfi_proto proto;	/* anything else does not compile */			\
 	KFI_PROTO_PARAM(proto, grants, grants, 0644,					\
 			"regions per connection that a peer may write directly, up to 64");	\
-	KFI_PROTO_PARAM(proto, grant_mib, count, 0644, "memory in these regions, MiB");	\
-	KFI_PROTO_PARAM(proto, peer_grants, count, 0644,				\
-			"such regions of all connections of a peer of an RDM endpoint");	\
-	KFI_PROTO_PARAM(proto, peer_grant_mib, count, 0644, "memory in those regions, MiB")
+	KFI_PROTO_PARAM(proto, grant_mib, count, 0644, "memory in these regions, MiB")
 
 /**
  * struct kfi_proto - the message protocol over one kind of link

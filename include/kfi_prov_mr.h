@@ -35,10 +35,10 @@
  * @cntr: bound counter, or NULL
  * @cntr_access: operations that @cntr counts
  * @persist: function of the owner for KFI_COMMIT_COMPLETE, or NULL
- * @holds: number of calls of @persist that run (kfi/commit.c) and of holds (kfi_mr_hold()), plus
+ * @holds: number of calls of @persist that run (kfi/commit.c) and of leases (kfi_mr_lease()), plus
  *	1 until the region ends
  * @lease_lock: protects @leases and @changing; bottom halves off. A leaf
- * @leases: leases (kfi_mr_lease())
+ * @leases: leases that are recalled, struct kfi_mr_lease
  * @changing: kfi_mr_bind() waits until there are no leases
  * @ref: references of the structure, which give no right to use the memory
  * @rcu: frees the structure, or ends an invalidation
@@ -137,31 +137,8 @@ static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
 struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key);
 
 /**
- * kfi_mr_hold() - delay the end of a region while a device moves bytes of it
- * @mr: region of kfi_mr_get(); the caller has a reference, and gets another one with the hold
- * @key: key by which the region was found
- *
- * For one operation whose bytes move outside of an RCU section. The region does not end before all
- * holds are released: kfi_close() and the done() of an invalidation wait for them. So the provider
- * has to release each hold in bounded time, whatever the peer does. The exception is a place
- * (kfi_place.h) of kfi_loop, which only the consumer's put or drop can end. A region with holds can
- * become dead; the provider calls kfi_mr_live() again where it matters.
- *
- * Context: process or softirq. Return: true; false if the region is dead already.
- */
-bool kfi_mr_hold(struct kfi_mr *mr, u64 key);
-/**
- * kfi_mr_unhold() - release a hold of kfi_mr_hold()
- * @mr: the region, of which no byte moves any more for this operation
- *
- * Context: process or softirq.
- */
-void kfi_mr_unhold(struct kfi_mr *mr);
-
-/**
- * struct kfi_mr_lease - a hold of a region that lasts until it is recalled
+ * struct kfi_mr_lease - a lease that lasts until it is recalled
  * @entry: entry in &kfi_mr.leases. Owned by kfi.ko
- * @mr: the region. Owned by kfi.ko
  * @recall: set by the provider: the region ends, or changes so that the lease is not valid any
  *	more. The provider calls kfi_mr_unlease() in bounded time, whatever the peer does, and not
  *	from this function. May be called several times. Called under a spinlock with bottom halves
@@ -170,32 +147,36 @@ void kfi_mr_unhold(struct kfi_mr *mr);
  */
 struct kfi_mr_lease {
 	struct list_head	entry;
-	struct kfi_mr		*mr;
 	void			(*recall)(struct kfi_mr_lease *lease);
 };
 
 /**
- * kfi_mr_lease() - hold a region until it ends
- * @ep: endpoint whose peer may use the region
+ * kfi_mr_lease() - delay the end of a region while a device or a link moves bytes of it
+ * @ep: with @lease: endpoint whose peer may use the region
  * @mr: region of kfi_mr_get(); the caller has a reference, and the lease gets another one
  * @key: key by which the region was found
- * @lease: the lease; @lease->recall is set, and may be called before this function returns
+ * @lease: NULL for one operation, whose bytes move outside of an RCU section; otherwise
+ *	@lease->recall is set, and may be called before this function returns
  *
- * As kfi_mr_hold(), but the lease does not end with an operation. Under a lease the members of the
- * region that describe its memory do not change.
+ * The region does not end before all leases are returned: kfi_close() and the done() of an
+ * invalidation wait for them. So the provider has to return each of them in bounded time, whatever
+ * the peer does: one for an operation by itself, another one when it is recalled. The exception is a
+ * place (kfi_place.h) of kfi_loop, which only the consumer's put or drop can end. A region with
+ * leases can become dead; the provider calls kfi_mr_live() again where it matters. Under a lease
+ * with @lease the members of the region that describe its memory do not change.
  *
- * Context: process or softirq. Return: true; false if the region is dead already, is bound to
- * another endpoint, or is changing.
+ * Context: process or softirq. Return: true; false if the region is dead already, or with @lease if
+ * it is bound to another endpoint or is changing.
  */
 bool kfi_mr_lease(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, struct kfi_mr_lease *lease);
 /**
- * kfi_mr_unlease() - end a lease of kfi_mr_lease()
- * @lease: the lease: no byte of the region moves any more because of it. recall() is not called
- *	after this function has returned
+ * kfi_mr_unlease() - return a lease of kfi_mr_lease()
+ * @mr: the region, of which no byte moves any more because of the lease
+ * @lease: as in kfi_mr_lease(). recall() is not called after this function has returned
  *
  * Context: process or softirq.
  */
-void kfi_mr_unlease(struct kfi_mr_lease *lease);
+void kfi_mr_unlease(struct kfi_mr *mr, struct kfi_mr_lease *lease);
 /**
  * kfi_mr_recall() - have the provider end all leases of a region
  * @mr: the region

@@ -2,7 +2,7 @@
 /*
  * Commit: the owner of a region makes durable what a peer has written.
  *
- * &kfi_mr.holds counts the calls of &kfi_mr.persist that run, the holds (kfi_mr_hold()), and one
+ * &kfi_mr.holds counts the calls of &kfi_mr.persist that run, the leases (kfi_mr_lease()), and one
  * reference of the region itself. The end of a region (kfi_close(), kfi_mr_invalidate()) marks the
  * region dead, drops that reference, and is complete when the count is 0; no call begins after
  * that. So the owner of a region waits for a commit only while its own callback runs, however many

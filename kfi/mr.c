@@ -8,8 +8,8 @@
  * bytes. To end a region, mr_close() clears kfi_mr.live, removes the region from the table and
  * waits for a grace period, or does not wait if no operation holds a reference. So no peer can
  * delay the end of a region by an operation whose bytes a CPU moves. The end waits also for
- * persist(), which belongs to the owner of the region (see commit.c), and for holds of the provider
- * (kfi_mr_hold()). These end in bounded time, except that of a place, which ends when the consumer
+ * persist(), which belongs to the owner of the region (see commit.c), and for leases of the provider
+ * (kfi_mr_lease()). These end in bounded time, except that of a place, which ends when the consumer
  * that has it and its device have finished. kfi_mr_warn_busy() logs a region that has waited for a
  * long time.
  *
@@ -417,31 +417,6 @@ void kfi_mr_make_dead(struct kfi_mr *mr)
 }
 
 /*
- * The order matters: first take the count, then check that the region is live. So the end of the
- * region either sees the count, or has cleared kfi_mr.live before the check.
- */
-bool kfi_mr_hold(struct kfi_mr *mr, u64 key)
-{
-	if (!refcount_inc_not_zero(&mr->holds))
-		return false;
-	smp_mb__after_atomic();		/* pairs with kfi_mr_in_use() */
-	if (!kfi_mr_live(mr, key)) {
-		kfi_mr_settle(mr);
-		return false;
-	}
-	kref_get(&mr->ref);
-	return true;
-}
-EXPORT_SYMBOL_GPL(kfi_mr_hold);
-
-void kfi_mr_unhold(struct kfi_mr *mr)
-{
-	kfi_mr_settle(mr);
-	kfi_mr_put(mr);
-}
-EXPORT_SYMBOL_GPL(kfi_mr_unhold);
-
-/*
  * Return true if peers may use the region only after its bindings are complete and it was enabled.
  */
 static bool needs_enable(const struct kfi_mr *mr)
@@ -502,7 +477,7 @@ EXPORT_SYMBOL_GPL(kfi_mr_regattr);
 
 void kfi_mr_warn_busy(const struct kfi_mr *mr)
 {
-	pr_warn("kfi: region %u of domain %u (%s), %zu bytes, waits for a hold or persist()\n",
+	pr_warn("kfi: region %u of domain %u (%s), %zu bytes, waits for a lease or persist()\n",
 		mr->obj.id, mr->domain->obj.id, mr->domain->fabric->prov->name, mr->len);
 }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mr_lease.c - leases: holds of a region that last longer than one operation.
+ * mr_lease.c - leases: the end of a region waits for those who move bytes of it outside of RCU
+ * sections. &kfi_mr.holds counts them.
  *
- * A peer may write to a region for as long as its provider has a lease of the region. The owner of
- * the region does not see leases: each function that changes what a peer may do calls
- * kfi_mr_recall(), and the provider then ends the access of the peer, in bounded time unless a
- * device of the peer writes (see mr.c). A lease is a hold (kfi_mr_hold()), so the end of the region
- * waits for that.
+ * For one operation that is all. A peer may write to a region for longer, as long as its provider has
+ * a lease with a struct kfi_mr_lease. The owner of the region does not see it: each function that
+ * changes what a peer may do calls kfi_mr_recall(), and the provider then ends the access of the
+ * peer, in bounded time unless a device of the peer writes (see mr.c).
  *
- * A region that changes stays live. While kfi_mr_recall_wait() waits, there are no new leases of it
+ * A region that changes stays live. While kfi_mr_recall_wait() waits, there are no new ones of these
  * (kfi_mr.changing), so the list only shrinks.
  *
- * kfi_mr.lease_lock protects kfi_mr.leases and kfi_mr.changing. It is a leaf, taken when a lease
+ * kfi_mr.lease_lock protects kfi_mr.leases and kfi_mr.changing. It is a leaf, taken when one of these
  * begins or ends, when a region changes, and when a region ends that is in use at that moment.
  */
 #include <linux/export.h>
@@ -33,27 +33,38 @@ static bool lease_allowed(const struct kfi_ep *ep, const struct kfi_mr *mr, u64 
  * the lock after the region was changed: so either this function sees the change, or
  * kfi_mr_recall() sees the lease.
  */
-bool kfi_mr_lease(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, struct kfi_mr_lease *lease)
+static bool lease_add(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, struct kfi_mr_lease *lease)
 {
 	bool ok;
 
-	if (!kfi_mr_hold(mr, key))
-		return false;
-	lease->mr = mr;
 	spin_lock_bh(&mr->lease_lock);
 	ok = lease_allowed(ep, mr, key);
 	if (ok)
 		list_add_tail(&lease->entry, &mr->leases);
 	spin_unlock_bh(&mr->lease_lock);
-	if (!ok)
-		kfi_mr_unhold(mr);
 	return ok;
+}
+
+/*
+ * The order matters: first take the count, then check that the region is live. So the end of the
+ * region either sees the count, or has cleared kfi_mr.live before the check.
+ */
+bool kfi_mr_lease(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, struct kfi_mr_lease *lease)
+{
+	if (!refcount_inc_not_zero(&mr->holds))
+		return false;
+	smp_mb__after_atomic();		/* pairs with kfi_mr_in_use() */
+	if (lease ? lease_add(ep, mr, key, lease) : kfi_mr_live(mr, key)) {
+		kref_get(&mr->ref);
+		return true;
+	}
+	kfi_mr_settle(mr);
+	return false;
 }
 EXPORT_SYMBOL_GPL(kfi_mr_lease);
 
-void kfi_mr_unlease(struct kfi_mr_lease *lease)
+static void lease_remove(struct kfi_mr *mr, struct kfi_mr_lease *lease)
 {
-	struct kfi_mr *mr = lease->mr;
 	bool awaited;
 
 	spin_lock_bh(&mr->lease_lock);
@@ -64,7 +75,14 @@ void kfi_mr_unlease(struct kfi_mr_lease *lease)
 		smp_mb();	/* required by wake_up_var(), which checks for waiters */
 		wake_up_var(&mr->leases);
 	}
-	kfi_mr_unhold(mr);
+}
+
+void kfi_mr_unlease(struct kfi_mr *mr, struct kfi_mr_lease *lease)
+{
+	if (lease)
+		lease_remove(mr, lease);
+	kfi_mr_settle(mr);
+	kfi_mr_put(mr);
 }
 EXPORT_SYMBOL_GPL(kfi_mr_unlease);
 

@@ -45,8 +45,8 @@
  * while is late with all grants of all its connections at once, so what is late within
  * peer_timeout_ms counts once.
  *
- * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends,
- * when a message of a dead connection is freed, and when a lasting grant begins or ends.
+ * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends, and
+ * when a message of a dead connection is freed.
  */
 #include <linux/slab.h>
 #include "proto.h"
@@ -518,32 +518,4 @@ void kfp_account_yield(struct kfp_conn *conn)
 		spin_lock_bh(&accounts->lock);
 	}
 	spin_unlock_bh(&accounts->lock);
-}
-
-/* ---- lasting grants ---- */
-
-/*
- * Count a lasting grant of @len bytes that the peer gets (@n is 1) or returns (@n is -1). The peer
- * of an MSG endpoint has one connection, whose own bounds suffice. Return: false if the peer would
- * have too many grants, or too many bytes of them.
- */
-bool kfp_account_grant(struct kfp_conn *conn, int n, u64 len)
-{
-	const struct kfi_proto_params *params = kfp_params(conn);
-	u64 bytes = (u64)READ_ONCE(params->peer_grant_mib) << 20;
-	struct kfp_account *account = conn->account;
-	bool ok = true;
-
-	if (!account)
-		return true;
-	spin_lock_bh(&conn->ep->accounts->lock);
-	if (n > 0)
-		ok = account->grants < READ_ONCE(params->peer_grants) &&
-		     len <= bytes - min(bytes, account->grant_bytes);
-	if (ok) {
-		account->grants += n;
-		account->grant_bytes += n * (s64)len;
-	}
-	spin_unlock_bh(&conn->ep->accounts->lock);
-	return ok;
 }

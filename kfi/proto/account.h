@@ -40,8 +40,6 @@ enum kfp_account_level {
  * @units: windows of live connections, and messages that dead connections have left
  * @dead_units: the part of @units that dead connections have left
  * @live: number of live connections
- * @grants: number of lasting grants that a peer has
- * @grant_bytes: bytes of these grants
  * @dead: dead connections that have left messages, oldest first
  * @conns: live connections of a source, by &kfp_conn.of_source
  * @late: how often grants of a source were late; read without the lock
@@ -59,8 +57,6 @@ struct kfp_account {
 	u32			units;
 	u32			dead_units;
 	unsigned int		live;
-	unsigned int		grants;
-	u64			grant_bytes;
 	struct list_head	dead;
 	struct list_head	conns;
 	unsigned int		late;
@@ -96,7 +92,6 @@ void kfp_account_msg_join(struct kfp_conn *conn);
 int kfp_account_join(struct kfp_conn *conn);
 void kfp_account_down(struct kfp_conn *conn);
 void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last);
-bool kfp_account_grant(struct kfp_conn *conn, int n, u64 len);
 void kfp_account_late(struct kfp_conn *conn);
 void kfp_account_yield(struct kfp_conn *conn);
 unsigned long kfp_grant_timeout(const struct kfp_conn *conn);

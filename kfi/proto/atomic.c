@@ -106,20 +106,6 @@ const struct kfp_op_row kfp_fetch_op = {
 
 /* ---- target: the operands ---- */
 
-static bool kfp_atomic_lengths_ok(const struct kfp_rx *rx)
-{
-	u64 left = rx->f.len, len;
-	unsigned int i;
-
-	for (i = 0; i < rx->f.rma_count; i++) {
-		len = le64_to_cpu(rx->segs[i].len);
-		if (len > left)
-			return false;
-		left -= len;
-	}
-	return !left;
-}
-
 /*
  * Select the buffer of the operands. Return: 0; -ENOMEM if nothing has changed and the frame has to
  * be dispatched again; -EPROTO.
@@ -130,7 +116,7 @@ static int kfp_rx_atomic(struct kfp_conn *conn)
 	size_t room = max(rx->f.payload, rx->f.len);
 	int ret;
 
-	if (!kfp_atomic_lengths_ok(rx))
+	if (!kfp_rx_lengths_ok(rx))
 		return -EPROTO;
 	rx->values = room <= KFP_SMALL ? rx->small : kmalloc(room, GFP_ATOMIC | __GFP_NOWARN);
 	if (!rx->values)

@@ -11,10 +11,11 @@
  *				<---	ACK
  *	  kfi_proto_place_end()
  *
- * A place is a use of a lasting grant (grant.c) that lasts longer than a write. The RTW and its
- * answer are not sent if there is a grant already. As long as a grant has a place, its RECALLED is
- * not sent (kfp_permit.out). As long as a connection has a place, its link is pinned, even after
- * the end of the connection, because the devices can't be stopped.
+ * A place is a use of a grant (grant.c) that lasts longer than a write. The RTW and its answer are not
+ * sent if there is a lasting grant already. A region for one I/O gives one for each place, which ends
+ * with the WRITE, or with RECALLED if the consumer drops the place. As long as a grant has a place,
+ * its RECALLED is not sent (kfp_permit.out). As long as a connection has a place, its link is pinned,
+ * even after the end of the connection, because the devices can't be stopped.
  *
  * The consumer may drop a place in softirq, at any time, and a connection may end at any time. So
  * kfp_dev_places_lock, which is a leaf, protects the members that lead from a place to its
@@ -69,12 +70,20 @@ static int kfp_dev_place_fill(struct kfp_conn *conn, struct kfi_oper *op, struct
 /* The owner has answered. It gives no permit if this side has one already. */
 static int kfp_dev_place_granted(struct kfp_conn *conn, struct kfi_oper *op, struct kfp_permit *p)
 {
-	if (p && p->once)
-		return -EPROTO;		/* a place always uses a lasting grant */
-	p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
+	int ret = -EOPNOTSUPP;
+
+	if (!p || !p->once)
+		p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
 	list_del(&op->link);
 	conn->tx.requests--;
-	kfp_op_end(conn, op, p ? kfp_dev_place_fill(conn, op, p) : -EOPNOTSUPP);
+	if (p)
+		ret = kfp_dev_place_fill(conn, op, p);
+	if (p && p->once) {
+		p->op = NULL;
+		if (ret)
+			kfp_permit_return(conn, p);
+	}
+	kfp_op_end(conn, op, ret);
 	return 0;
 }
 
@@ -136,7 +145,7 @@ static bool kfp_dev_place_release(struct kfi_proto_place *kp, struct kfw_frame *
 			f->grant = p->slot;
 			f->grant_id = p->id;
 		}
-		if (!err && !--p->out && p->recalled)
+		if (!err && !--p->out && (p->recalled || p->once) && !f)
 			kfp_grants_kick(conn);
 		WRITE_ONCE(kp->conn, NULL);
 		kp->permit = NULL;
@@ -184,6 +193,7 @@ static bool kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 	kfi_stat_add(op->ep, granted, op->len);
 	kfp_send_frame(conn, &f);
 	kfp_send_segments(conn, op);
+	kfp_permit_used(conn, conn->grants->permits[f.grant]);
 	kfp_op_sent(conn, op, true);
 	return true;
 }

@@ -267,7 +267,7 @@ static inline const struct kfp_op_row *kfp_op_row(const struct kfi_oper *op)
  * @segs: all segments of a read with several segments
  * @places: places of the peer for returned data, or NULL
  * @placed: bytes of the segments that were sent: where in @places the next part goes
- * @hold: keeps the region of the current segment while the link references its pages, or NULL
+ * @lease: keeps the region of the current segment while the link references its pages, or NULL
  * @values: old values in wire format, @len bytes: @small or an allocation
  * @durable: segments of a commit: @durable0 or an allocation
  * @small: short old values
@@ -294,7 +294,7 @@ struct kfp_answer {
 	struct kfw_rma		*segs;
 	struct kfp_places	*places;
 	u64			placed;
-	struct kfp_hold		*hold;
+	struct kfp_lease	*lease;
 	void			*values;
 	struct kfi_commit_seg	*durable;
 	union {

@@ -185,27 +185,22 @@ static bool kfp_grant_lasts(struct kfp_grants *grants, const struct kfi_mr *mr,
 	return again && !mr->per_io && !kfp_grant_over(grants, seg, 1);
 }
 
-/* Do the bounds of lasting grants permit another one? Then it is counted. */
-static bool kfp_grant_fits(struct kfp_conn *conn, u64 len)
+/* Do the bounds of lasting grants permit another one? */
+static bool kfp_grant_fits(const struct kfp_conn *conn, u64 len)
 {
 	const struct kfi_proto_params *params = kfp_params(conn);
-	struct kfp_grants *grants = conn->grants;
+	const struct kfp_grants *grants = conn->grants;
 	u64 most = (u64)READ_ONCE(params->grant_mib) << 20;
 
 	most -= min(most, grants->bytes);
-	if (grants->lasting >= READ_ONCE(params->grants) ||
-	    len > min_t(u64, most, KFW_PAYLOAD_MAX) || !kfp_account_grant(conn, 1, len))
-		return false;
-	grants->lasting++;
-	grants->bytes += len;
-	return true;
+	return grants->lasting < READ_ONCE(params->grants) && len <= min_t(u64, most, KFW_PAYLOAD_MAX);
 }
 
-static void kfp_grant_uncount(struct kfp_conn *conn, u64 len)
+/* Count a lasting grant that begins (@n is 1) or ends (@n is -1). */
+static void kfp_grant_count(struct kfp_grants *grants, const struct kfp_grant *g, int n)
 {
-	conn->grants->lasting--;
-	conn->grants->bytes -= len;
-	kfp_account_grant(conn, -1, len);
+	grants->lasting += n;
+	grants->bytes += n * (s64)g->len;
 }
 
 /*
@@ -220,13 +215,12 @@ static int kfp_grant_expose(struct kfp_grant *g, u64 addr, u64 len, const struct
 
 	if (!g->once && !kfp_grant_fits(conn, len))
 		return -ENOSPC;
-	g->x.mr = g->lease.mr;
 	g->x.lasting = !g->once;
 	g->x.addr = g->addr = addr;
 	g->len = len;
 	n = conn->ops->expose(&conn->link, &g->x, iter, len, place, KFW_PLACES_MAX);
-	if (n <= 0 && !g->once)
-		kfp_grant_uncount(conn, len);
+	if (n > 0 && !g->once)
+		kfp_grant_count(conn->grants, g, 1);
 	return max(n, 0);
 }
 
@@ -237,7 +231,7 @@ static int kfp_grant_expose(struct kfp_grant *g, u64 addr, u64 len, const struct
 static int kfp_grant_lasting(struct kfp_grant *g, const struct kfw_rma *seg,
 			     const struct iov_iter *iter, struct kfi_link_place *place)
 {
-	struct kfi_mr *mr = g->lease.mr;
+	struct kfi_mr *mr = g->x.mr;
 	struct iov_iter whole = mr->iter;
 	int n;
 
@@ -251,8 +245,8 @@ static int kfp_grant_lasting(struct kfp_grant *g, const struct kfw_rma *seg,
 }
 
 /*
- * Give a grant that includes the segment: a lasting one for a device, and for a write if possible.
- * Return: number of places; 0 if there is no grant.
+ * Give a grant that includes the segment: a lasting one for a device, unless the region is one for a
+ * single I/O, and for a write if possible. Return: number of places; 0 if there is no grant.
  */
 static int kfp_grant_new(struct kfp_grant *g, const struct kfw_rma *seg, bool device,
 			 struct kfi_link_place *place)
@@ -268,19 +262,21 @@ static int kfp_grant_new(struct kfp_grant *g, const struct kfw_rma *seg, bool de
 	mr = kfi_mr_get(ep, g->key, addr, len, KFI_REMOTE_WRITE, &iter);
 	if (IS_ERR(mr))
 		return 0;
-	g->once = !device && !kfp_grant_lasts(g->conn->grants, mr, seg);
+	g->once = device ? mr->per_io : !kfp_grant_lasts(g->conn->grants, mr, seg);
+	g->x.mr = mr;
 	leased = kfi_mr_lease(ep, mr, g->key, &g->lease);
 	kfi_mr_put(mr);
 	if (!leased)
 		return 0;
-	if (!g->once)
+	if (!g->once) {
 		n = kfp_grant_lasting(g, seg, &iter, place);
-	g->once = n == -ENOSPC && !device;
+		g->once = n == -ENOSPC && !device;
+	}
 	if (g->once)
 		n = kfp_grant_expose(g, addr, len, &iter, place);
 	if (n > 0)
 		return n;
-	kfi_mr_unlease(&g->lease);
+	kfi_mr_unlease(g->x.mr, &g->lease);
 	return 0;
 }
 
@@ -325,7 +321,7 @@ static void kfp_send_grant(struct kfp_conn *conn, struct kfp_answer *answer)
 
 	g = kfp_grant_give(conn, answer, place, &n);
 	if (g) {
-		f.flags = (g->once ? KFW_F_ONCE : 0) | (g->lease.mr->persist ? KFW_F_COMMIT : 0);
+		f.flags = (g->once ? KFW_F_ONCE : 0) | (g->x.mr->persist ? KFW_F_COMMIT : 0);
 		f.rma_count = 1;
 		f.grant = g->slot;
 		f.grant_id = g->id;
@@ -388,8 +384,8 @@ static void kfp_grant_end(struct kfp_conn *conn, struct kfp_grant *g)
 	conn->tx.urgent -= g->recalled && !g->sent;
 	WARN_ON_ONCE(conn->ops->conceal(&conn->link, &g->x));	/* memory of a region: at once */
 	if (!g->once)
-		kfp_grant_uncount(conn, g->len);
-	kfi_mr_unlease(&g->lease);
+		kfp_grant_count(conn->grants, g, -1);
+	kfi_mr_unlease(g->x.mr, &g->lease);
 }
 
 /*
@@ -412,7 +408,7 @@ int kfp_rx_placed(struct kfp_conn *conn)
 	rx->key = g->key;
 	rx->mr = kfi_mr_get(&conn->ep->ep, rx->key, addr, len, KFI_REMOTE_WRITE, &rx->iter);
 	if (!IS_ERR(rx->mr) &&
-	    (rx->mr != g->lease.mr || (rx->f.flags & KFW_F_DEVICE && READ_ONCE(g->awaited)))) {
+	    (rx->mr != g->x.mr || (rx->f.flags & KFW_F_DEVICE && READ_ONCE(g->awaited)))) {
 		kfi_mr_put(rx->mr);
 		rx->mr = ERR_PTR(-EACCES);
 	}
@@ -461,7 +457,8 @@ static void kfp_grants_check(struct kfp_conn *conn)
 
 	for (i = 0; i < KFW_GRANTS_MAX; i++) {
 		p = conn->grants->permits[i];
-		if (p && p->given && p->recalled && !p->busy && !READ_ONCE(p->out))
+		if (p && p->given && !p->busy && !READ_ONCE(p->out) &&
+		    (p->recalled || (p->once && !p->op)))
 			kfp_permit_return(conn, p);
 		g = conn->grants->given[i];
 		if (!g || !g->given || !READ_ONCE(g->ended))
@@ -634,7 +631,7 @@ static int kfp_rx_recall(struct kfp_conn *conn)
 	hlist_del_init(&p->entry);
 	if (out || p->busy)
 		return 0;
-	if (p->once)
+	if (p->once && p->op)
 		kfp_op(p->op)->permit = NULL;
 	kfp_permit_return(conn, p);
 	return 0;

@@ -23,7 +23,7 @@
  * @slot: number that the peer has given it, index in &kfp_grants.permits
  * @out: number of its places that devices may write; under kfp_dev_places_lock. RECALLED waits
  *	until it is 0
- * @op: with @once and @given: the write
+ * @op: with @once and @given: the write; NULL: a device has the memory, or had it
  * @id: id that the peer has given it
  * @key: key of the peer's region
  * @addr: address of the first byte

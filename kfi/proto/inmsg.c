@@ -53,10 +53,9 @@ struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f
 	in->cost = cost;
 	in->late_ack = conn->late_acks && f->flags & KFW_F_ACK;
 	in->no_drop = conn->rx.invalidated || (f->flags & KFW_F_ACK && !in->late_ack);
-	in->rdv.len = f->len;
-	in->rdv.answer.id = f->id;
-	in->rdv.answer.gen = f->gen;
-	INIT_LIST_HEAD(&in->rdv.answer.link);
+	in->answer.id = f->id;
+	in->answer.gen = f->gen;
+	INIT_LIST_HEAD(&in->answer.link);
 	kfp_conn_get(conn);
 	in->conn = conn;
 	spin_lock_bh(&conn->lock);
@@ -74,7 +73,7 @@ void kfp_inmsg_free(struct kfp_inmsg *in)
 	u32 cost = in->cost;
 	bool spare, orphaned, last;
 
-	kfp_conceal(conn, &in->rdv.answer.places);
+	kfp_conceal(conn, &in->answer.places);
 	spin_lock_bh(&conn->lock);
 	list_del(&in->entry);
 	orphaned = conn->orphaned;
@@ -97,7 +96,7 @@ void kfp_inmsg_free(struct kfp_inmsg *in)
 /* The ACK of a message was sent. */
 static void kfp_inmsg_acked(struct kfp_conn *conn, struct kfp_answer *answer)
 {
-	struct kfp_inmsg *in = container_of(answer, struct kfp_inmsg, rdv.answer);
+	struct kfp_inmsg *in = container_of(answer, struct kfp_inmsg, answer);
 
 	if (in->state == KFP_IN_REFUSED || in->late_ack)
 		kfp_credit_free(conn, in->cls, in->cost);
@@ -114,9 +113,9 @@ void kfp_inmsg_ack(struct kfp_inmsg *in, u8 state, u16 status)
 {
 	lockdep_assert_held(&in->conn->lock);
 	in->state = state;
-	in->rdv.answer.row = &kfp_inmsg_ack_row;
-	in->rdv.answer.status = status;
-	kfp_answer_queue(in->conn, &in->rdv.answer);
+	in->answer.row = &kfp_inmsg_ack_row;
+	in->answer.status = status;
+	kfp_answer_queue(in->conn, &in->answer);
 }
 
 /* ---- eager messages ---- */
@@ -247,7 +246,7 @@ static bool kfp_inmsg_holds_receive(const struct kfp_inmsg *in)
 /* Is data of the receive being sent, or may the link still refer to it? */
 static bool kfp_inmsg_is_read(const struct kfp_inmsg *in)
 {
-	return in->spliced || in->conn->tx.answer == &in->rdv.answer;
+	return in->spliced || in->conn->tx.answer == &in->answer;
 }
 
 /*
@@ -271,7 +270,7 @@ static void kfp_inmsgs_collect(struct kfp_conn *conn, bool released)
 		if (in->state == KFP_IN_READY || in->state == KFP_IN_LOST ||
 		    (!released && kfp_inmsg_is_read(in)))
 			continue;
-		list_del_init(&in->rdv.answer.link);
+		list_del_init(&in->answer.link);
 		in->lost_receive = kfp_inmsg_holds_receive(in);
 		in->state = KFP_IN_LOST;
 		if (in->matched || kfi_rx_unqueue(&in->rx))
@@ -294,7 +293,7 @@ static void kfp_inmsgs_abort(struct kfp_conn *conn, int err)
 	struct kfp_inmsg *in, *next;
 
 	list_for_each_entry_safe(in, next, &conn->messages.lost, entry) {
-		kfp_conceal(conn, &in->rdv.places);
+		kfp_conceal(conn, &in->places);
 		if (in->lost_receive)
 			kfi_rx_abort(&in->rx, err);
 		kfp_inmsg_free(in);

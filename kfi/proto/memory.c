@@ -46,10 +46,11 @@ static void kfp_places_free(struct kfp_conn *conn, struct kfp_places *places)
 /* ---- memory of this side ---- */
 
 /*
- * Let the peer write to @len bytes of @iter, whose memory has to stay valid until kfp_conceal().
- * Return: the places, or NULL if the payload has to come in frames.
+ * Let the peer write to @len bytes of @iter, whose memory has to stay valid until kfp_conceal(). If
+ * that returns false, @concealed is called with @owner. Return: the places, or NULL if the payload has to come in frames.
  */
-struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter, u64 len)
+struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter, u64 len,
+			      void (*concealed)(struct kfp_conn *conn, void *owner), void *owner)
 {
 	struct kfp_places *places;
 	int n;
@@ -68,6 +69,8 @@ struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter
 	}
 	places->count = n;
 	places->own = true;
+	places->concealed = concealed;
+	places->owner = owner;
 	return places;
 }
 
@@ -75,10 +78,8 @@ struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter
  * End the access of the peer to exposed memory, or free the places of the peer. Return: true if the
  * places were freed, and *@places is NULL; false if &kfp_places.concealed will be called.
  */
-bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places)
+bool __kfp_conceal(struct kfp_conn *conn, struct kfp_places **places)
 {
-	if (likely(!*places))
-		return true;
 	if ((*places)->own && conn->ops->conceal(&conn->link, &(*places)->x))
 		return false;
 	kfp_places_free(conn, *places);
@@ -96,22 +97,37 @@ void kfp_concealed(struct kfp_conn *conn, struct kfi_exposed *x)
 
 /* ---- the regions that a frame names ---- */
 
+/* Has the frame as many bytes as all of its segments? */
+bool kfp_rx_lengths_ok(const struct kfp_rx *rx)
+{
+	u64 left = rx->f.len, len;
+	unsigned int i;
+
+	for (i = 0; i < rx->f.rma_count; i++) {
+		len = le64_to_cpu(rx->segs[i].len);
+		if (len > left)
+			return false;
+		left -= len;
+	}
+	return !left;
+}
+
 /*
  * Check all segments before the first byte is copied. Return: 0, perhaps with a status; -EPROTO.
  */
 int kfp_rx_check_segments(struct kfp_conn *conn, u64 access)
 {
 	struct kfp_rx *rx = &conn->rx;
+	u64 left = rx->f.len, len;
 	struct iov_iter iter;
 	struct kfi_mr *mr;
 	unsigned int i;
-	u64 len, total = 0;
 
 	for (i = 0; i < rx->f.rma_count; i++) {
 		len = le64_to_cpu(rx->segs[i].len);
-		if (len > KFW_PAYLOAD_MAX)
+		if (len > left)
 			return -EPROTO;
-		total += len;
+		left -= len;
 		mr = kfi_mr_get(&conn->ep->ep, le64_to_cpu(rx->segs[i].key),
 				le64_to_cpu(rx->segs[i].addr), len, access, &iter);
 		if (IS_ERR(mr))
@@ -119,7 +135,7 @@ int kfp_rx_check_segments(struct kfp_conn *conn, u64 access)
 		else
 			kfi_mr_put(mr);
 	}
-	return total == rx->f.len ? 0 : -EPROTO;
+	return left ? -EPROTO : 0;
 }
 
 void kfp_rx_put_mr(struct kfp_conn *conn)

@@ -28,14 +28,22 @@ struct kfp_places {
 	void			(*concealed)(struct kfp_conn *conn, void *owner);
 };
 
-struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter, u64 len);
-bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places);
+struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter, u64 len,
+			      void (*concealed)(struct kfp_conn *conn, void *owner), void *owner);
+bool __kfp_conceal(struct kfp_conn *conn, struct kfp_places **places);
 void kfp_concealed(struct kfp_conn *conn, struct kfi_exposed *x);
 int kfp_places_read(struct kfp_conn *conn, u64 len, struct kfp_places *places);
 int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to);
 
+bool kfp_rx_lengths_ok(const struct kfp_rx *rx);
 int kfp_rx_check_segments(struct kfp_conn *conn, u64 access);
 void kfp_rx_put_mr(struct kfp_conn *conn);
+
+/* Each operation and each answer ends with this, and few have places. */
+static inline bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places)
+{
+	return likely(!*places) || __kfp_conceal(conn, places);
+}
 
 extern const struct kfp_protocol kfp_memory_protocol;
 

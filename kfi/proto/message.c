@@ -9,15 +9,12 @@
  *
  *	  RTS			--->			kfp_send_message(), kfp_rx_rts()
  *				<---	CTS		when a receive was found (rendezvous.c)
- *	  DATA			--->			kfp_inmsg_data(), kfp_inmsg_done()
+ *	  DATA			--->			kfp_rx_data()
  *				<---	ACK
  *
  * A message that finds no receive, or whose payload has not arrived, is a struct kfp_inmsg (inmsg.c).
  */
 #include "peers.h"
-
-static const struct kfp_rdv_ops kfp_inmsg_rdv_ops;
-static const struct kfp_frame_row kfp_inmsg_data_row;
 
 /* ---- sender ---- */
 
@@ -112,137 +109,6 @@ const struct kfp_op_row kfp_twrite_op = {
 	.post = kfp_twrite_post,
 	.cost = kfp_message_cost,
 	.send = kfp_send_message,
-};
-
-/* ---- receiver: rendezvous. The functions of kfp_inmsg_rdv_ops ---- */
-
-/* The credit returns with the CTS, so a peer that does not use its grants runs out of credit. */
-static void kfp_inmsg_granted(struct kfp_conn *conn, struct kfp_rdv *rdv)
-{
-	struct kfp_inmsg *in = container_of(rdv, struct kfp_inmsg, rdv);
-
-	in->state = KFP_IN_GRANTED;
-	kfp_credit_return(conn, in->cls, in->cost);
-}
-
-/*
- * Return the status for the ACK. The ACK of a message does not report that the message was
- * truncated; the ACK of RMA does.
- */
-static u16 kfp_inmsg_status(const struct kfp_inmsg *in)
-{
-	return in->rx.flags & KFI_RMA && in->rx.len > in->rx.room ? KFI_ETRUNC : 0;
-}
-
-/*
- * No more bytes of a long message go to its receive: complete the receive, unless that is done. The
- * rest of a message that is too long for it is dropped, and must not hold the receive for as long
- * as it takes. Such a receive is never exposed.
- */
-static void kfp_inmsg_filled(struct kfp_inmsg *in)
-{
-	struct kfp_conn *conn = in->conn;
-
-	if (in->state != KFP_IN_GRANTED)
-		return;
-	kfi_rx_complete(&in->rx, 0);
-	spin_lock_bh(&conn->lock);
-	in->state = KFP_IN_ANSWERED;
-	spin_unlock_bh(&conn->lock);
-}
-
-/*
- * The payload of a long message is complete: queue the ACK, grant the next payload. If the peer can
- * still write to the receive, this follows when it can't any more.
- */
-static void kfp_inmsg_done(struct kfp_inmsg *in)
-{
-	struct kfp_conn *conn = in->conn;
-
-	in->landed = true;
-	if (in->rdv.places)
-		return;
-	kfp_inmsg_filled(in);
-	spin_lock_bh(&conn->lock);
-	kfp_inmsg_ack(in, KFP_IN_ANSWERED, kfp_inmsg_status(in));
-	kfp_rdv_end(conn, &in->rdv);
-	spin_unlock_bh(&conn->lock);
-}
-
-static void kfp_inmsg_concealed(struct kfp_conn *conn, void *owner)
-{
-	struct kfp_inmsg *in = owner;
-
-	kfp_conceal(conn, &in->rdv.places);
-	if (in->landed)
-		kfp_inmsg_done(in);
-}
-
-/*
- * The payload of a message that is longer than its receive comes in frames, and its end is dropped.
- */
-static void kfp_inmsg_expose(struct kfp_conn *conn, struct kfp_rdv *rdv)
-{
-	struct kfp_inmsg *in = container_of(rdv, struct kfp_inmsg, rdv);
-
-	if (in->rx.room != in->rx.len)
-		return;
-	rdv->places = kfp_expose(conn, &in->rx.iter, in->rx.len);
-	if (!rdv->places)
-		return;
-	rdv->places->owner = in;
-	rdv->places->concealed = kfp_inmsg_concealed;
-}
-
-static int kfp_inmsg_data(struct kfp_conn *conn, struct kfp_rdv *rdv)
-{
-	struct kfp_inmsg *in = container_of(rdv, struct kfp_inmsg, rdv);
-	struct kfp_rx *rx = &conn->rx;
-	u64 before = rdv->got - rx->f.len;
-
-	/* The peer does not write to the places any more, or will not do so. */
-	if (rdv->placed ? rdv->got == rdv->len : !before)
-		kfp_conceal(conn, &rdv->places);
-	rx->row = &kfp_inmsg_data_row;
-	rx->in = in;
-	if (rdv->placed) {
-		kfi_stat_add(&conn->ep->ep, placed, rx->f.len);
-		return 0;
-	}
-	conn->link.into = &in->rx.iter;
-	conn->link.left = min(rx->f.payload, in->rx.room - min(before, in->rx.room));
-	rx->skip = rx->f.payload - conn->link.left;
-	return 0;
-}
-
-static bool kfp_inmsg_data_more(struct kfp_conn *conn)
-{
-	struct kfp_inmsg *in = conn->rx.in;
-
-	if (in->rx.len > in->rx.room && in->rdv.got >= in->rx.room)
-		kfp_inmsg_filled(in);
-	return false;
-}
-
-static int kfp_inmsg_data_finish(struct kfp_conn *conn)
-{
-	struct kfp_inmsg *in = conn->rx.in;
-
-	if (in->rdv.got == in->rdv.len)
-		kfp_inmsg_done(in);
-	return 0;
-}
-
-static const struct kfp_frame_row kfp_inmsg_data_row = {
-	.granted = true,
-	.more = kfp_inmsg_data_more,
-	.finish = kfp_inmsg_data_finish,
-};
-
-static const struct kfp_rdv_ops kfp_inmsg_rdv_ops = {
-	.granted = kfp_inmsg_granted,
-	.expose = kfp_inmsg_expose,
-	.data = kfp_inmsg_data,
 };
 
 /* ---- receiver: frames ---- */
@@ -434,7 +300,7 @@ int kfp_rx_request(struct kfp_conn *conn, void (*granted)(struct kfp_inmsg *in))
 	if (!in)
 		return -ENOMEM;
 	in->granted = granted;
-	ret = kfp_places_take(conn, conn->rx.f.len, &in->rdv.answer.places);
+	ret = kfp_places_take(conn, conn->rx.f.len, &in->answer.places);
 	if (ret) {
 		kfp_inmsg_free(in);
 		return ret;
@@ -458,15 +324,9 @@ int kfp_rx_request(struct kfp_conn *conn, void (*granted)(struct kfp_inmsg *in))
 	}
 }
 
-static void kfp_rts_matched(struct kfp_inmsg *in)
-{
-	in->rdv.ops = &kfp_inmsg_rdv_ops;
-	kfp_rdv_enqueue(in->conn, &in->rdv);
-}
-
 static int kfp_rx_rts(struct kfp_conn *conn)
 {
-	return kfp_rx_request(conn, kfp_rts_matched);
+	return kfp_rx_request(conn, kfp_rdv_enqueue);
 }
 
 const struct kfp_frame_row kfp_rts_frame = {

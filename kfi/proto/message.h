@@ -6,7 +6,11 @@
 #ifndef _KFI_PROTO_MESSAGE_H
 #define _KFI_PROTO_MESSAGE_H
 
-#include "rendezvous.h"
+#include "engine.h"
+#include "memory.h"
+
+#define KFP_RDV		64		/* granted messages of a connection and direction */
+#define KFP_RDV_BYTES	(64ULL << 20)	/* bytes granted at once, or one longer message */
 
 /** enum kfp_inmsg_state - states of an inbound message, under kfp_conn.lock */
 enum kfp_inmsg_state {
@@ -24,7 +28,7 @@ enum kfp_inmsg_state {
  * @rx: the part of the message that the matching uses
  * @conn: its connection, referenced
  * @entry: entry in &kfp_messages.all, &kfp_messages.lost or &kfp_messages.spares
- * @rdv: its rendezvous, and the answer that is due for it: CTS, returned data or ACK
+ * @answer: the answer that is due for it: CTS, returned data or ACK
  * @granted: KFP_IN_REQUESTED: called when the receive was found. Under kfp_conn.lock
  * @state: &enum kfp_inmsg_state
  * @matched: a receive was found: rx.op is or was set
@@ -32,8 +36,15 @@ enum kfp_inmsg_state {
  * @landed: the payload is in the receive, to which the peer may still write
  * @late_ack: the sender gets its ACK when the message is received, see &kfp_conn.late_acks
  * @no_drop: never dropped, because the sender has got an ACK for it, or it has invalidated a region
+ * @placed: the first part of a long message was in @places, and so are the others (L)
  * @cls: credit class
+ * @slot: number in the CTS, index in &kfp_rdvs.slot
  * @cost: units of credit to return
+ * @got: bytes of a long message that have arrived or are arriving (L)
+ * @places: places of the exposed receive, from the CTS on; or NULL (L)
+ * @since: the CTS is sent, or a part has begun: kfp_rx_now(). The next part is late peer_timeout_ms
+ *	after it. Other bytes of the peer advance it, see kfp_extend()
+ * @limit: when the message is late in any case: kfp_rx_now()
  * @spliced: TREAD: the link reads the receive itself (L)
  * @reading: TREAD: the receive, until the link has read it (L)
  * @vec: MSG: describes @buf for the receiving iterator (L)
@@ -43,7 +54,7 @@ struct kfp_inmsg {
 	struct kfi_rx		rx;
 	struct kfp_conn		*conn;
 	struct list_head	entry;
-	struct kfp_rdv		rdv;
+	struct kfp_answer	answer;
 	void			(*granted)(struct kfp_inmsg *in);
 	u8			state;
 	bool			matched;
@@ -52,8 +63,14 @@ struct kfp_inmsg {
 	bool			late_ack;
 	bool			no_drop;
 	bool			spliced;
+	bool			placed;
 	u8			cls;
+	u16			slot;
 	u32			cost;
+	u64			got;
+	struct kfp_places	*places;
+	unsigned long		since;
+	unsigned long		limit;
 	union {
 		struct kfp_reading	reading;
 		struct kvec		vec;
@@ -84,6 +101,18 @@ struct kfp_messages {
 	unsigned long		since;
 };
 
+/**
+ * struct kfp_rdvs - long messages of a connection, under kfp_conn.lock
+ * @slot: granted messages of which a part has not begun
+ * @bytes: bytes of messages that have a slot or arrive
+ * @waiting: messages that wait for a free slot, by &kfp_inmsg.answer
+ */
+struct kfp_rdvs {
+	struct kfp_inmsg	*slot[KFP_RDV];
+	u64			bytes;
+	struct list_head	waiting;
+};
+
 /* inmsg.c */
 struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f, u32 cost);
 void kfp_inmsg_free(struct kfp_inmsg *in);
@@ -94,8 +123,13 @@ void kfp_inmsg_refuse(struct kfp_inmsg *in, u16 status);
 /* message.c */
 int kfp_rx_request(struct kfp_conn *conn, void (*granted)(struct kfp_inmsg *in));
 
-extern const struct kfp_protocol kfp_inmsg_protocol, kfp_tread_protocol;
+/* rendezvous.c */
+void kfp_rdv_enqueue(struct kfp_inmsg *in);	/* under kfp_conn.lock */
+void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op);
+
+extern const struct kfp_protocol kfp_inmsg_protocol, kfp_tread_protocol, kfp_rdv_protocol;
 extern const struct kfp_op_row kfp_msg_op, kfp_tmsg_op, kfp_twrite_op, kfp_tread_op;
 extern const struct kfp_frame_row kfp_msg_frame, kfp_rts_frame, kfp_tread_frame;
+extern const struct kfp_frame_row kfp_cts_frame, kfp_data_frame;
 
 #endif /* _KFI_PROTO_MESSAGE_H */

@@ -129,7 +129,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @messages: inbound messages
  * @free_answers: unused answers of @pool
  * @pool: an answer for each request that the peer may have outstanding
- * @rdvs: payloads that were requested from the peer
+ * @rdvs: long messages of the peer that have found their receive
  * @commits: commits for the peer
  * @orphaned: the connection is down and has left messages: kfp_inmsg_free() reports each to the
  *	account

@@ -17,11 +17,11 @@
 #include "proto.h"
 
 /**
- * struct kfp_hold - a region that the link still reads, for data that was returned to the peer
- * @reading: what the link reads, or entry in &kfp_reads.spare_holds
- * @mr: the region, held
+ * struct kfp_lease - a region that the link still reads, for data that was returned to the peer
+ * @reading: what the link reads, or entry in &kfp_reads.spare_leases
+ * @mr: the region
  */
-struct kfp_hold {
+struct kfp_lease {
 	struct kfp_reading	reading;
 	struct kfi_mr		*mr;
 };
@@ -48,14 +48,10 @@ static struct kfi_oper *kfp_read_next(struct kfp_conn *conn, struct kfi_oper *op
  */
 void kfp_send_read_request(struct kfp_conn *conn, struct kfi_oper *op, struct kfw_frame *f)
 {
-	struct kfp_places *places = kfp_expose(conn, &op->iter, op->len);
+	struct kfp_places *places = kfp_expose(conn, &op->iter, op->len, kfp_op_concealed, op);
 
 	kfp_op(op)->places = places;
-	if (places) {
-		places->owner = op;
-		places->concealed = kfp_op_concealed;
-		f->places = places->count;
-	}
+	f->places = places ? places->count : 0;
 	kfp_send_frame(conn, f);
 	if (f->rma_count)
 		kfp_send_segments(conn, op);
@@ -144,63 +140,63 @@ const struct kfp_frame_row kfp_read_data_frame = {
 
 /* ---- target ---- */
 
-static void kfp_hold_free(struct kfp_conn *conn, struct kfp_hold *hold)
+static void kfp_lease_free(struct kfp_conn *conn, struct kfp_lease *lease)
 {
-	if (!kfp_spare_put(&conn->reads.spare_holds, &hold->reading.link))
-		kfree(hold);
+	if (!kfp_spare_put(&conn->reads.spare_leases, &lease->reading.link))
+		kfree(lease);
 }
 
 /* Release a region whose pages the link does not read any more. */
-static void kfp_hold_put(struct kfp_conn *conn, struct kfp_hold *hold)
+static void kfp_lease_put(struct kfp_conn *conn, struct kfp_lease *lease)
 {
-	kfi_mr_unhold(hold->mr);
-	kfp_hold_free(conn, hold);
+	kfi_mr_unlease(lease->mr, NULL);
+	kfp_lease_free(conn, lease);
 }
 
-/* From now on the hold of an answer lasts only until the link has read what was posted. */
-static void kfp_hold_end(struct kfp_conn *conn, struct kfp_answer *answer)
+/* From now on the lease of an answer lasts only until the link has read what was posted. */
+static void kfp_lease_end(struct kfp_conn *conn, struct kfp_answer *answer)
 {
-	struct kfp_hold *hold = answer->hold;
+	struct kfp_lease *lease = answer->lease;
 
-	if (!hold)
+	if (!lease)
 		return;
-	answer->hold = NULL;
-	hold->reading.end = conn->link.posted;
-	kfp_reading_wait(conn, &hold->reading);
+	answer->lease = NULL;
+	lease->reading.end = conn->link.posted;
+	kfp_reading_wait(conn, &lease->reading);
 }
 
 /* The link has read the bytes. */
-static void kfp_hold_read(struct kfp_conn *conn, struct kfp_reading *reading)
+static void kfp_lease_read(struct kfp_conn *conn, struct kfp_reading *reading)
 {
-	kfp_hold_put(conn, container_of(reading, struct kfp_hold, reading));
+	kfp_lease_put(conn, container_of(reading, struct kfp_lease, reading));
 }
 
 /*
  * May the link reference the pages of the data that is returned next? The end of a region then
  * waits until the link has read it. Data that goes to places of the peer is always referenced.
  */
-static bool kfp_hold_source(struct kfp_conn *conn, struct kfp_answer *answer, u32 len, bool placing)
+static bool kfp_lease_source(struct kfp_conn *conn, struct kfp_answer *answer, u32 len, bool placing)
 {
 	struct list_head *spare;
-	struct kfp_hold *hold;
+	struct kfp_lease *lease;
 
 	if (!kfp_reports_sent(conn) ||
 	    (!placing && !kfp_can_splice(conn, &answer->iter, len)))
 		return false;
 	if (!answer->mr)
 		return true;	/* a receive, which is held until kfi_link_sent() */
-	spare = kfp_spare_get(&conn->reads.spare_holds);
-	hold = spare ? list_entry(spare, struct kfp_hold, reading.link) :
-		       kmalloc(sizeof(*hold), GFP_ATOMIC | __GFP_NOWARN);
-	if (!hold)
+	spare = kfp_spare_get(&conn->reads.spare_leases);
+	lease = spare ? list_entry(spare, struct kfp_lease, reading.link) :
+		       kmalloc(sizeof(*lease), GFP_ATOMIC | __GFP_NOWARN);
+	if (!lease)
 		return false;
-	if (!kfi_mr_hold(answer->mr, answer->key)) {
-		kfp_hold_free(conn, hold);
+	if (!kfi_mr_lease(&conn->ep->ep, answer->mr, answer->key, NULL)) {
+		kfp_lease_free(conn, lease);
 		return false;
 	}
-	hold->mr = answer->mr;
-	hold->reading.read = kfp_hold_read;
-	answer->hold = hold;
+	lease->mr = answer->mr;
+	lease->reading.read = kfp_lease_read;
+	answer->lease = lease;
 	return true;
 }
 
@@ -236,7 +232,7 @@ void kfp_returned_sent(struct kfp_conn *conn)
 	conn->tx.answer = NULL;
 	answer->placed += sent;
 	answer->left -= sent;
-	kfp_hold_end(conn, answer);
+	kfp_lease_end(conn, answer);
 	if (answer->left && !answer->status) {
 		conn->tx.yields = true;
 		conn->tx.shares = true;
@@ -265,7 +261,7 @@ bool kfp_send_returned(struct kfp_conn *conn, struct kfp_answer *answer)
 		.len = kfw_part(answer->left),
 	};
 	bool placing = answer->places && f.len;
-	bool spliced = kfp_hold_source(conn, answer, f.len, placing);
+	bool spliced = kfp_lease_source(conn, answer, f.len, placing);
 
 	placing &= spliced;
 	f.flags = placing ? KFW_F_PLACED : 0;
@@ -400,12 +396,12 @@ const struct kfp_frame_row kfp_read_frame = {
  * that lasts depends on the peer, and the owner of the region must not wait for it:
  * kfp_returned_check() sends zeros instead of the rest.
  */
-static unsigned int kfp_hold_watch(struct kfp_conn *conn, unsigned long extra)
+static unsigned int kfp_lease_watch(struct kfp_conn *conn, unsigned long extra)
 {
 	struct kfp_answer *answer = conn->tx.answer;
 
-	if (answer && answer->hold && !kfi_mr_live(answer->mr, answer->key))
-		kfp_hold_end(conn, answer);
+	if (answer && answer->lease && !kfi_mr_live(answer->mr, answer->key))
+		kfp_lease_end(conn, answer);
 	return 0;
 }
 
@@ -413,7 +409,7 @@ static unsigned int kfp_hold_watch(struct kfp_conn *conn, unsigned long extra)
 
 static void kfp_reads_init(struct kfp_conn *conn)
 {
-	kfp_spares_init(&conn->reads.spare_holds);
+	kfp_spares_init(&conn->reads.spare_leases);
 }
 
 /* Data that was being returned will not be sent. */
@@ -421,8 +417,8 @@ static void kfp_reads_end(struct kfp_conn *conn, int err)
 {
 	struct kfp_answer *answer = conn->tx.answer;
 
-	if (answer && answer->hold)
-		kfp_hold_put(conn, answer->hold);
+	if (answer && answer->lease)
+		kfp_lease_put(conn, answer->lease);
 	conn->tx.answer = NULL;
 }
 
@@ -430,13 +426,13 @@ static void kfp_reads_free(struct kfp_conn *conn)
 {
 	struct list_head *spare;
 
-	while ((spare = kfp_spare_get(&conn->reads.spare_holds)))
-		kfree(list_entry(spare, struct kfp_hold, reading.link));
+	while ((spare = kfp_spare_get(&conn->reads.spare_leases)))
+		kfree(list_entry(spare, struct kfp_lease, reading.link));
 }
 
 const struct kfp_protocol kfp_read_protocol = {
 	.init = kfp_reads_init,
-	.watch = kfp_hold_watch,
+	.watch = kfp_lease_watch,
 	.end = kfp_reads_end,
 	.free = kfp_reads_free,
 };

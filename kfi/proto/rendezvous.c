@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rendezvous.c - payload that its receiver requests: of a long message (message.c).
+ * rendezvous.c - the payload of a long message, which its receiver requests. message.c has the rest.
  *
  *	sender				receiver
- *	  request		--->			kfp_rdv_enqueue(), when the destination is known
+ *	  RTS			--->			kfp_rdv_enqueue(), when there is a receive
  *				<---	CTS		kfp_rdv_grant(), kfp_send_cts(); kfp_got_cts()
  *	  DATA			--->			kfp_rdv_send_data(); kfp_rx_data()
- *							kfp_rdv_end(): another one may be granted
+ *				<---	ACK		kfp_rdv_done(): another one may be granted
  *
- * The receiver grants KFP_RDV payloads at a time, with KFP_RDV_BYTES bytes at most, unless there
- * is only one. If its link can expose the destination, the CTS names the places (memory.c), and
- * the payload goes there; else it follows the DATA frame. A payload of more than KFW_FRAME_MAX
- * bytes comes in parts, each with a DATA frame; those of several payloads may alternate. The rest
- * of a long WRITE comes in the same way, and has a slot of its own (KFW_SLOT_WRITE).
+ * The receiver grants KFP_RDV messages at a time, with KFP_RDV_BYTES bytes at most, unless there
+ * is only one. If its link can expose the receive, the CTS names the places (memory.c), and the
+ * payload goes there; else it follows the DATA frame. A payload of more than KFW_FRAME_MAX bytes
+ * comes in parts, each with a DATA frame; those of several messages may alternate.
  *
- * A granted payload holds its destination, so the sender has a deadline: kfp_rdvs_late().
+ * A granted message holds its receive, so the sender has a deadline: kfp_rdvs_late().
  */
 #include "proto.h"
 
-/* ---- receiver ---- */
+/* ---- receiver: grant ---- */
 
 /* Return a free slot, or -1. */
 static int kfp_rdv_slot(const struct kfp_rdvs *rdvs, u64 len)
@@ -39,78 +38,127 @@ static const struct kfp_answer_row kfp_cts_row = {
 	.send = kfp_send_cts,
 };
 
-/* Grant payloads that wait for a slot, oldest first: queue the CTS. */
+/*
+ * Grant messages that wait for a slot, oldest first: queue the CTS. The credit returns with it, so a
+ * peer that does not use its grants runs out of credit.
+ */
 static void kfp_rdv_grant(struct kfp_conn *conn)
 {
 	struct kfp_rdvs *rdvs = &conn->rdvs;
-	struct kfp_rdv *rdv;
+	struct kfp_inmsg *in;
 	int slot;
 
 	lockdep_assert_held(&conn->lock);
 	while (!list_empty(&rdvs->waiting)) {
-		rdv = list_first_entry(&rdvs->waiting, struct kfp_rdv, answer.link);
-		slot = kfp_rdv_slot(rdvs, rdv->len);
+		in = list_first_entry(&rdvs->waiting, struct kfp_inmsg, answer.link);
+		slot = kfp_rdv_slot(rdvs, in->rx.len);
 		if (slot < 0)
 			return;
-		list_del_init(&rdv->answer.link);
-		rdvs->slot[slot] = rdv;
-		rdvs->bytes += rdv->len;
-		rdv->slot = slot;
-		rdv->answer.row = &kfp_cts_row;
-		rdv->ops->granted(conn, rdv);
-		kfp_answer_queue(conn, &rdv->answer);
+		list_del_init(&in->answer.link);
+		rdvs->slot[slot] = in;
+		rdvs->bytes += in->rx.len;
+		in->slot = slot;
+		in->state = KFP_IN_GRANTED;
+		in->answer.row = &kfp_cts_row;
+		kfp_credit_return(conn, in->cls, in->cost);
+		kfp_answer_queue(conn, &in->answer);
 	}
 }
 
-/*
- * The destination of a payload is known: queue it for a slot, and grant what there are slots for,
- * oldest first.
- */
-void kfp_rdv_enqueue(struct kfp_conn *conn, struct kfp_rdv *rdv)
+/* The message has found its receive. */
+void kfp_rdv_enqueue(struct kfp_inmsg *in)
 {
-	list_add_tail(&rdv->answer.link, &conn->rdvs.waiting);
-	kfp_rdv_grant(conn);
-}
-
-/* A granted payload is complete: grant the next one. */
-void kfp_rdv_end(struct kfp_conn *conn, struct kfp_rdv *rdv)
-{
-	conn->rdvs.bytes -= rdv->len;
-	kfp_rdv_grant(conn);
+	list_add_tail(&in->answer.link, &in->conn->rdvs.waiting);
+	kfp_rdv_grant(in->conn);
 }
 
 /*
  * The CTS is in the stage: from now on the peer has to send. The time for the bytes that the link
- * has to deliver before the CTS is added. Only DATA of this payload ends the wait; kfp_rx_late()
+ * has to deliver before the CTS is added. Only DATA of this message ends the wait; kfp_rx_late()
  * supervises the frame, and then the wait for the next part begins. Bytes of other frames prolong
  * it (kfp_extend()), because the peer may have sent them before the CTS arrived, and may alternate
  * with them. But the last part has to begin within the time that the longest payload may take:
  * otherwise a peer could hold a receive for as long as it sends something else. For the same
- * reason each payload has a time of its own, and not the connection one for all of them: a peer
+ * reason each message has a time of its own, and not the connection one for all of them: a peer
  * could keep one, and renew that time by sending others.
  */
-static void kfp_rdv_clock(struct kfp_conn *conn, struct kfp_rdv *rdv)
+static void kfp_rdv_clock(struct kfp_conn *conn, struct kfp_inmsg *in)
 {
 	spin_lock_bh(&conn->lock);
-	rdv->since = kfp_rx_now(conn) + kfp_delivery_time(conn);
-	rdv->limit = rdv->since + kfp_peer_timeout(conn) + kfp_transfer_time(KFW_PAYLOAD_MAX);
+	in->since = kfp_rx_now(conn) + kfp_delivery_time(conn);
+	in->limit = in->since + kfp_peer_timeout(conn) + kfp_transfer_time(KFW_PAYLOAD_MAX);
 	spin_unlock_bh(&conn->lock);
 }
 
+static void kfp_rdv_concealed(struct kfp_conn *conn, void *owner);
+
+/*
+ * The payload of a message that is longer than its receive comes in frames, and its end is dropped.
+ */
 static void kfp_send_cts(struct kfp_conn *conn, struct kfp_answer *answer)
 {
-	struct kfp_rdv *rdv = container_of(answer, struct kfp_rdv, answer);
+	struct kfp_inmsg *in = container_of(answer, struct kfp_inmsg, answer);
 	struct kfw_frame f = {
 		.type = KFW_CTS,
-		.id = answer->id, .gen = answer->gen, .slot = rdv->slot,
+		.id = answer->id, .gen = answer->gen, .slot = in->slot,
 	};
 
-	rdv->ops->expose(conn, rdv);
-	f.places = rdv->places ? rdv->places->count : 0;
+	if (in->rx.room == in->rx.len)
+		in->places = kfp_expose(conn, &in->rx.iter, in->rx.len, kfp_rdv_concealed, in);
+	f.places = in->places ? in->places->count : 0;
 	kfp_send_frame(conn, &f);
-	if (rdv->places)
-		kfp_send_places(conn, rdv->places->place, rdv->places->count);
-	kfp_rdv_clock(conn, rdv);
+	if (in->places)
+		kfp_send_places(conn, in->places->place, in->places->count);
+	kfp_rdv_clock(conn, in);
+}
+
+/* ---- receiver: payload ---- */
+
+/*
+ * No more bytes of the message go to its receive: complete the receive, unless that is done. The
+ * rest of a message that is too long for it is dropped, and must not hold the receive for as long
+ * as it takes. Such a receive is never exposed.
+ */
+static void kfp_rdv_filled(struct kfp_inmsg *in)
+{
+	struct kfp_conn *conn = in->conn;
+
+	if (in->state != KFP_IN_GRANTED)
+		return;
+	kfi_rx_complete(&in->rx, 0);
+	spin_lock_bh(&conn->lock);
+	in->state = KFP_IN_ANSWERED;
+	spin_unlock_bh(&conn->lock);
+}
+
+/*
+ * The payload is complete: queue the ACK, grant the next message. If the peer can still write to the
+ * receive, this follows when it can't any more. The ACK of a message does not report that the message
+ * was truncated; the ACK of RMA does.
+ */
+static void kfp_rdv_done(struct kfp_inmsg *in)
+{
+	struct kfp_conn *conn = in->conn;
+	bool truncated = in->rx.flags & KFI_RMA && in->rx.len > in->rx.room;
+
+	in->landed = true;
+	if (in->places)
+		return;
+	kfp_rdv_filled(in);
+	spin_lock_bh(&conn->lock);
+	kfp_inmsg_ack(in, KFP_IN_ANSWERED, truncated ? KFI_ETRUNC : 0);
+	conn->rdvs.bytes -= in->rx.len;
+	kfp_rdv_grant(conn);
+	spin_unlock_bh(&conn->lock);
+}
+
+static void kfp_rdv_concealed(struct kfp_conn *conn, void *owner)
+{
+	struct kfp_inmsg *in = owner;
+
+	kfp_conceal(conn, &in->places);
+	if (in->landed)
+		kfp_rdv_done(in);
 }
 
 /*
@@ -118,41 +166,85 @@ static void kfp_send_cts(struct kfp_conn *conn, struct kfp_answer *answer)
  * each is progress. All parts are in the places that were named, or none is. A DATA frame before
  * its CTS has been sent is invalid: the answer is still queued, and is needed again for the ACK.
  */
-static bool kfp_rdv_accepts(const struct kfp_rdv *rdv, const struct kfw_frame *f)
+static bool kfp_rdv_accepts(const struct kfp_inmsg *in, const struct kfw_frame *f)
 {
 	bool placed = f->flags & KFW_F_PLACED;
 
-	if (rdv->answer.id != f->id || rdv->answer.gen != f->gen ||
-	    f->len != kfw_part(rdv->len - rdv->got) || !list_empty(&rdv->answer.link))
+	if (in->answer.id != f->id || in->answer.gen != f->gen ||
+	    f->len != kfw_part(in->rx.len - in->got) || !list_empty(&in->answer.link))
 		return false;
-	if (rdv->got)
-		return placed == rdv->placed;
-	return !placed || (rdv->places && rdv->places->own);
+	if (in->got)
+		return placed == in->placed;
+	return !placed || (in->places && in->places->own);
+}
+
+/* Return the message whose next part the frame has, or NULL. With the last part its slot is free. */
+static struct kfp_inmsg *kfp_rdv_next(struct kfp_conn *conn, const struct kfw_frame *f)
+{
+	struct kfp_inmsg *in = NULL;
+
+	spin_lock_bh(&conn->lock);
+	if (f->slot < KFP_RDV)
+		in = conn->rdvs.slot[f->slot];
+	if (in && !kfp_rdv_accepts(in, f))
+		in = NULL;
+	if (in) {
+		in->placed = f->flags & KFW_F_PLACED;
+		in->got += f->len;
+		in->since = kfp_rx_now(conn);
+		if (in->got == in->rx.len)
+			conn->rdvs.slot[f->slot] = NULL;
+	}
+	spin_unlock_bh(&conn->lock);
+	return in;
 }
 
 static int kfp_rx_data(struct kfp_conn *conn)
 {
-	const struct kfw_frame *f = &conn->rx.f;
-	struct kfp_rdv *rdv = NULL;
+	struct kfp_rx *rx = &conn->rx;
+	struct kfp_inmsg *in = kfp_rdv_next(conn, &rx->f);
+	u64 before;
 
-	spin_lock_bh(&conn->lock);
-	if (f->slot <= KFW_SLOT_WRITE)
-		rdv = conn->rdvs.slot[f->slot];
-	if (rdv && !kfp_rdv_accepts(rdv, f))
-		rdv = NULL;
-	if (rdv) {
-		rdv->placed = f->flags & KFW_F_PLACED;
-		rdv->got += f->len;
-		rdv->since = kfp_rx_now(conn);
-		if (rdv->got == rdv->len)
-			conn->rdvs.slot[f->slot] = NULL;
+	if (!in)
+		return -EPROTO;
+	rx->in = in;
+	before = in->got - rx->f.len;
+	/* The peer does not write to the places any more, or will not do so. */
+	if (in->placed ? in->got == in->rx.len : !before)
+		kfp_conceal(conn, &in->places);
+	if (in->placed) {
+		kfi_stat_add(&conn->ep->ep, placed, rx->f.len);
+		return 0;
 	}
-	spin_unlock_bh(&conn->lock);
-	return rdv ? rdv->ops->data(conn, rdv) : -EPROTO;
+	conn->link.into = &in->rx.iter;
+	conn->link.left = min(rx->f.payload, in->rx.room - min(before, in->rx.room));
+	rx->skip = rx->f.payload - conn->link.left;
+	return 0;
+}
+
+static bool kfp_rx_data_more(struct kfp_conn *conn)
+{
+	struct kfp_inmsg *in = conn->rx.in;
+
+	if (in->rx.len > in->rx.room && in->got >= in->rx.room)
+		kfp_rdv_filled(in);
+	return false;
+}
+
+static int kfp_rx_data_finish(struct kfp_conn *conn)
+{
+	struct kfp_inmsg *in = conn->rx.in;
+
+	if (in->got == in->rx.len)
+		kfp_rdv_done(in);
+	return 0;
 }
 
 const struct kfp_frame_row kfp_data_frame = {
+	.granted = true,
 	.receive = kfp_rx_data,
+	.more = kfp_rx_data_more,
+	.finish = kfp_rx_data_finish,
 };
 
 /* ---- sender ---- */
@@ -202,23 +294,23 @@ void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op)
 
 /*
  * Has the peer not begun a payload, or its next part, for too long? Not while the receive side is
- * blocked. The rest of a WRITE holds no receive, and does not count for the source of the peer.
+ * blocked.
  */
 static unsigned int kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 {
 	unsigned long timeout = kfp_grant_timeout(conn), now = kfp_rx_now(conn);
-	struct kfp_rdv *rdv;
+	struct kfp_inmsg *in;
 	unsigned int late = 0;
 	int slot;
 
 	spin_lock_bh(&conn->lock);
-	for (slot = 0; slot <= KFW_SLOT_WRITE; slot++) {
-		rdv = conn->rdvs.slot[slot];
-		if (!rdv || !list_empty(&rdv->answer.link))
+	for (slot = 0; slot < KFP_RDV; slot++) {
+		in = conn->rdvs.slot[slot];
+		if (!in || !list_empty(&in->answer.link))
 			continue;
-		rdv->since = kfp_extend(rdv->since, now, extra);
-		if (time_after(now, rdv->since + timeout) || time_after(now, rdv->limit))
-			late |= slot == KFW_SLOT_WRITE ? KFP_LATE : KFP_LATE_GRANT;
+		in->since = kfp_extend(in->since, now, extra);
+		if (time_after(now, in->since + timeout) || time_after(now, in->limit))
+			late |= KFP_LATE_GRANT;
 	}
 	spin_unlock_bh(&conn->lock);
 	return conn->rx.at != KFP_RX_BLOCKED ? late : 0;

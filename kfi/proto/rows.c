@@ -48,7 +48,6 @@ const struct kfp_protocol *const kfp_protocols[] = {
 	&kfp_read_protocol,
 	&kfp_inmsg_protocol,
 	&kfp_tread_protocol,
-	&kfp_write_protocol,
 	&kfp_rdv_protocol,
 	&kfp_commit_protocol,
 	&kfp_dev_place_protocol,

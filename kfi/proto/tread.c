@@ -49,7 +49,7 @@ const struct kfp_op_row kfp_tread_op = {
 
 static void kfp_tread_sent(struct kfp_conn *conn)
 {
-	struct kfp_inmsg *in = container_of(conn->tx.answer, struct kfp_inmsg, rdv.answer);
+	struct kfp_inmsg *in = container_of(conn->tx.answer, struct kfp_inmsg, answer);
 
 	in->reading.end = conn->link.posted;
 	kfp_returned_sent(conn);
@@ -57,7 +57,7 @@ static void kfp_tread_sent(struct kfp_conn *conn)
 
 static void kfp_send_tread_data(struct kfp_conn *conn, struct kfp_answer *answer)
 {
-	struct kfp_inmsg *in = container_of(answer, struct kfp_inmsg, rdv.answer);
+	struct kfp_inmsg *in = container_of(answer, struct kfp_inmsg, answer);
 
 	conn->tx.yields = answer->seg;
 	if (answer->seg && !answer->left) {
@@ -82,7 +82,7 @@ static void kfp_tread_end(struct kfp_conn *conn, struct kfp_reading *reading)
 
 static void kfp_tread_done(struct kfp_conn *conn, struct kfp_answer *answer)
 {
-	struct kfp_inmsg *in = container_of(answer, struct kfp_inmsg, rdv.answer);
+	struct kfp_inmsg *in = container_of(answer, struct kfp_inmsg, answer);
 
 	in->reading.read = kfp_tread_end;
 	if (in->spliced)
@@ -100,7 +100,7 @@ static const struct kfp_answer_row kfp_tread_row = {
 /* The TREAD has found its receive: queue the data. Called under kfp_conn.lock. */
 static void kfp_tread_matched(struct kfp_inmsg *in)
 {
-	struct kfp_answer *answer = &in->rdv.answer;
+	struct kfp_answer *answer = &in->answer;
 
 	in->state = KFP_IN_GRANTED;
 	answer->row = &kfp_tread_row;

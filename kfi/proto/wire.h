@@ -32,7 +32,6 @@
 #define KFW_FRAME_MAX		(256U << 10)	/* payload of one frame; more follows in others */
 #define KFW_ATOMIC_MAX		512		/* target bytes of one atomic operation */
 #define KFW_GRANTS_MAX		64		/* grants that one side gives at a time */
-#define KFW_SLOT_WRITE		64		/* DATA: slot of the rest of a WRITE; no CTS has it */
 
 #define KFW_AUTH_LEN		32		/* a random number or a proof */
 #define KFW_FEAT_AUTH		0x100		/* HMAC-SHA256 with the authorization key */
@@ -109,7 +108,7 @@ enum kfw_type {
 	KFW_RTS,	/* request to send a message by rendezvous */
 	KFW_CTS,	/* grants request @id: the payload follows in DATA for @slot */
 	KFW_DATA,	/* a part of the payload of a granted request, for the receiver's @slot */
-	KFW_WRITE,	/* RMA write: @rma_count segments, then the payload, or its first part */
+	KFW_WRITE,	/* RMA write: @rma_count segments, then the payload, or a part of it */
 	KFW_READ,	/* RMA read: @rma_count segments */
 	KFW_READ_DATA,	/* payload for request @id; an ACK with the status follows */
 	KFW_TREAD,	/* tagged RMA read from the receive that waits for @tag */
@@ -144,7 +143,7 @@ enum kfw_type {
  * @places: CTS, READ, TREAD, GRANT: number of places that follow the segments
  * @flags: KFW_F_*
  * @rma_count: number of segments that follow
- * @slot: CTS, DATA: the receiver's number for the granted payload. DATA: KFW_SLOT_WRITE
+ * @slot: CTS, DATA: the receiver's number for the granted payload
  * @grant: GRANT, RECALL, RECALLED, WRITE with KFW_F_PLACED: number of the grant
  * @status: ACK: 0 or a positive errno
  * @op: ATOMIC: the operation, numbered as in libfabric's enum fi_op

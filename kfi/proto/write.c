@@ -4,10 +4,12 @@
  *
  *	initiator			target
  *	  WRITE with payload	--->			kfp_send_frames(), kfp_rx_write()
- *	  (DATA ...)		--->			kfp_rdv_send_data(), kfp_rest_data()
+ *	  (WRITE ...)		--->			kfp_rx_part()
  *				<---	ACK		kfp_rx_finish_write()
  *
- * DATA has the parts of the payload that follow the first KFW_FRAME_MAX bytes.
+ * A payload of more than KFW_FRAME_MAX bytes comes in parts, each behind a WRITE with all segments.
+ * So the target keeps nothing of a region between two parts, and a peer that sends no further one
+ * holds nothing.
  *
  * If both links have places, a long write of one segment sends its payload to memory that the peer
  * has granted (grant.c). It asks for a grant first, unless it has a lasting one:
@@ -199,12 +201,13 @@ static void kfp_send_frames(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_WRITE);
 
-	kfp_op_unplaced(conn, op);
+	if (!kfp_op_begun(op)) {
+		kfp_op_unplaced(conn, op);
+		kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
+	}
 	f.rma_count = op->rma_count;
-	f.payload = kfw_part(op->len);
+	f.payload = kfw_part(kfp_op_left(op));
 	f.flags |= kfp_lazy(op);
-	kfp_op(op)->slot = KFW_SLOT_WRITE;
-	kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
 	kfp_send_frame(conn, &f);
 	kfp_send_segments(conn, op);
 	kfp_send_payload(conn, op, f.payload, true, NULL, 0);
@@ -234,8 +237,6 @@ static bool kfp_send_write(struct kfp_conn *conn, struct kfi_oper *op)
 	list_del(&op->link);
 	if (p)
 		kfp_send_placed(conn, op, p);
-	else if (begun)
-		kfp_rdv_send_data(conn, op);
 	else
 		kfp_send_frames(conn, op);
 	return true;
@@ -250,129 +251,80 @@ const struct kfp_op_row kfp_write_op = {
 
 /* ---- target: write ---- */
 
-static const struct kfp_rdv_ops kfp_rest_rdv_ops;
-
-/* Prepare for the rest of the current write. Return: 0; -ENOMEM. */
-static int kfp_rest_begin(struct kfp_conn *conn)
+/* Has the frame a part of the payload? A frame whose payload is in places has none of it. */
+static bool kfp_is_part(const struct kfw_frame *f)
 {
-	struct kfp_rest *rest = &conn->writes.rest;
+	return f->payload && f->payload != f->len;
+}
+
+/* Reduce the segments to those of the payload of this frame, which begins at byte @at of the write. */
+static void kfp_part_trim(struct kfp_rx *rx, u64 at)
+{
+	struct kfw_rma *seg = rx->segs;
+	u64 left = rx->f.payload, len;
+	u16 n = 0;
+
+	for (; at >= le64_to_cpu(seg->len); seg++)
+		at -= le64_to_cpu(seg->len);
+	for (; left; left -= len, at = 0) {
+		len = min(left, le64_to_cpu(seg->len) - at);
+		rx->segs[n++] = (struct kfw_rma) {
+			.addr = cpu_to_le64(le64_to_cpu(seg->addr) + at),
+			.len = cpu_to_le64(len),
+			.key = seg->key,
+		};
+		seg++;
+	}
+	rx->f.rma_count = n;
+}
+
+/*
+ * The frame has a part of the payload of a write: the first one, or the next one of the write that
+ * has begun. The regions are checked and their commit is prepared as for the whole write. Return: 0,
+ * perhaps with a status; -ENOMEM if nothing has changed; -EPROTO.
+ */
+static int kfp_rx_part(struct kfp_conn *conn)
+{
+	struct kfp_part *part = &conn->writes.part;
 	struct kfp_rx *rx = &conn->rx;
-
-	rest->segs = rest->few;
-	if (rx->f.rma_count > KFP_FEW_SEGS)
-		rest->segs = kmalloc_array(rx->f.rma_count, sizeof(*rest->segs),
-					   GFP_ATOMIC | __GFP_NOWARN);
-	if (!rest->segs)
-		return -ENOMEM;
-	memcpy(rest->segs, rx->segs, rx->f.rma_count * sizeof(*rest->segs));
-	rest->f = rx->f;
-	rest->rdv = (struct kfp_rdv) {
-		.ops = &kfp_rest_rdv_ops, .len = rx->f.len, .got = rx->f.payload,
-		.slot = KFW_SLOT_WRITE, .since = kfp_rx_now(conn),
-		.answer = { .id = rx->f.id, .gen = rx->f.gen },
-	};
-	rest->rdv.limit = rest->rdv.since + kfp_peer_timeout(conn) +
-			  kfp_transfer_time(KFW_PAYLOAD_MAX);
-	INIT_LIST_HEAD(&rest->rdv.answer.link);
-	spin_lock_bh(&conn->lock);
-	conn->rdvs.slot[KFW_SLOT_WRITE] = &rest->rdv;
-	spin_unlock_bh(&conn->lock);
-	return 0;
-}
-
-static void kfp_rest_end(struct kfp_rest *rest)
-{
-	if (rest->segs != rest->few)
-		kfree(rest->segs);
-	rest->segs = NULL;
-}
-
-/* Let the next @len bytes, or those of them that are in the part, go to the current segment. */
-static void kfp_part_take(struct kfp_conn *conn, u64 len)
-{
-	struct kfp_writes *writes = &conn->writes;
-
-	conn->link.left = min(len, writes->part_left);
-	writes->part_left -= conn->link.left;
-	writes->rest.left = len - conn->link.left;
-}
-
-/* The first part of a write arrives in a WRITE. The others come in DATA for a slot of its own. */
-static int kfp_part_first(struct kfp_conn *conn)
-{
-	struct kfp_writes *writes = &conn->writes;
 	int ret;
 
-	if (!writes->part) {
-		if (writes->rest.segs)
-			return -EPROTO;
-		ret = kfp_rest_begin(conn);
+	if (rx->f.payload != kfw_part(rx->f.len - part->got))
+		return -EPROTO;
+	if (part->got && (part->id != rx->f.id || part->gen != rx->f.gen ||
+			  part->len != rx->f.len || !kfp_rx_lengths_ok(rx)))
+		return -EPROTO;
+	if (part->got) {
+		rx->status = part->status;
+		rx->commit = part->commit;
+	} else {
+		ret = kfp_rx_check_segments(conn, KFI_REMOTE_WRITE) ?: kfp_rx_commit(conn);
 		if (ret)
 			return ret;
-		writes->part = true;
 	}
-	writes->part_left = conn->rx.f.payload;
+	kfp_part_trim(rx, part->got);
 	return 0;
 }
 
-/* Another part arrives: continue where the last one has ended. */
-static int kfp_rest_data(struct kfp_conn *conn, struct kfp_rdv *rdv)
-{
-	struct kfp_rest *rest = container_of(rdv, struct kfp_rest, rdv);
-	struct kfp_rx *rx = &conn->rx;
-	u32 part = rx->f.payload;
-
-	rx->f = rest->f;
-	rx->f.payload = part;
-	rx->row = &kfp_write_frame;
-	memcpy(rx->segs, rest->segs, rx->f.rma_count * sizeof(*rx->segs));
-	rx->mr = rest->mr;
-	rx->key = rest->key;
-	rx->iter = rest->iter;
-	rx->commit = rest->commit;
-	rx->seg = rest->seg;
-	rx->status = rest->status;
-	rest->mr = NULL;
-	conn->link.into = &rx->iter;
-	conn->writes.part = true;
-	conn->writes.part_left = part;
-	if (rx->mr || !rx->status) {
-		kfp_part_take(conn, rest->left);
-		return 0;
-	}
-	rx->skip = part;	/* a segment could not be opened */
-	rx->seg = rx->f.rma_count;
-	return 0;
-}
-
-static const struct kfp_rdv_ops kfp_rest_rdv_ops = {
-	.data = kfp_rest_data,
-};
-
-/* A part is complete. Return: true if another one follows; then the write is kept. */
+/* A part is complete. Return: true if it was not the last one: then the next one follows. */
 static bool kfp_part_kept(struct kfp_conn *conn)
 {
-	struct kfp_rest *rest = &conn->writes.rest;
-	struct kfp_rx *rx = &conn->rx;
+	struct kfp_part *part = &conn->writes.part;
+	const struct kfp_rx *rx = &conn->rx;
 
-	conn->writes.part = false;
-	if (rest->rdv.got == rest->rdv.len) {
-		kfp_rest_end(rest);
+	if (part->got + rx->f.payload == rx->f.len)
 		return false;
-	}
-	rest->mr = rx->mr;
-	rest->key = rx->key;
-	rest->iter = rx->iter;
-	rest->commit = rx->commit;
-	rest->seg = rx->seg;
-	rest->status = rx->status;
-	rx->mr = NULL;
+	*part = (struct kfp_part) {
+		.id = rx->f.id, .gen = rx->f.gen, .len = rx->f.len,
+		.got = part->got + rx->f.payload, .status = rx->status, .commit = rx->commit,
+	};
+	kfp_rx_put_mr(conn);
 	return true;
 }
 
 /*
  * Open the next segment of a write. The payload of a segment that can't be opened any more is
- * dropped, and the ACK reports it.
+ * dropped, and the ACK reports it. EACCES means that no byte was written.
  */
 static void kfp_rx_open_segment(struct kfp_conn *conn)
 {
@@ -381,8 +333,6 @@ static void kfp_rx_open_segment(struct kfp_conn *conn)
 	u64 len = le64_to_cpu(seg->len);
 
 	conn->link.left = len;
-	if (unlikely(conn->writes.part))
-		kfp_part_take(conn, len);
 	rx->key = le64_to_cpu(seg->key);
 	conn->link.into = &rx->iter;
 	rx->mr = kfi_mr_get(&conn->ep->ep, le64_to_cpu(seg->key), le64_to_cpu(seg->addr), len,
@@ -390,7 +340,7 @@ static void kfp_rx_open_segment(struct kfp_conn *conn)
 	if (!IS_ERR(rx->mr))
 		return;
 	rx->mr = NULL;
-	rx->status = rx->seg > 1 ? EREMOTEIO : EACCES;
+	rx->status = rx->seg > 1 || conn->writes.part.got ? EREMOTEIO : EACCES;
 }
 
 /* Handle a WRITE. If its payload is in the memory of a grant, only its end is left. */
@@ -406,12 +356,10 @@ static int kfp_rx_write(struct kfp_conn *conn)
 	rx->seg = rx->f.rma_count;
 	if (rx->landed)
 		return kfp_rx_commit(conn);
-	if (unlikely(rx->f.payload != rx->f.len))
-		ret = kfp_part_first(conn);
-	if (ret)
-		return ret;
 	/* A single segment is checked when it is opened. */
-	if (rx->f.rma_count > 1 || rx->f.flags & KFW_F_COMMIT)
+	if (unlikely(rx->f.payload != rx->f.len))
+		ret = kfp_rx_part(conn);
+	else if (rx->f.rma_count > 1 || rx->f.flags & KFW_F_COMMIT)
 		ret = kfp_rx_check_segments(conn, KFI_REMOTE_WRITE) ?: kfp_rx_commit(conn);
 	else if (le64_to_cpu(rx->segs[0].len) != rx->f.len)
 		ret = -EPROTO;
@@ -429,15 +377,10 @@ static int kfp_rx_write(struct kfp_conn *conn)
 	return 0;
 }
 
-/* Open the next segment of a write, if there is one, and bytes for it in this part. */
+/* Open the next segment of a write, if there is one. */
 static bool kfp_rx_write_more(struct kfp_conn *conn)
 {
-	const struct kfp_writes *writes = &conn->writes;
-
 	if (conn->rx.seg >= conn->rx.f.rma_count)
-		return false;
-	if (unlikely(writes->part) && !writes->part_left &&
-	    writes->rest.rdv.got < writes->rest.rdv.len)
 		return false;
 	kfp_rx_put_mr(conn);
 	kfp_rx_open_segment(conn);
@@ -448,15 +391,18 @@ static int kfp_rx_finish_write(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	u64 flags = KFI_REMOTE_WRITE | (rx->f.flags & KFW_F_CQ_DATA ? KFI_REMOTE_CQ_DATA : 0);
+	bool part = kfp_is_part(&rx->f);
 	int ret = 0;
 
-	if (unlikely(conn->writes.part) && kfp_part_kept(conn))
+	if (unlikely(part) && kfp_part_kept(conn))
 		return 0;
 	if (!rx->status)
 		ret = kfi_remote_rma(&conn->ep->ep, rx->mr, rx->key, flags, rx->f.len, rx->f.data,
 				     kfp_rx_src(conn));
 	if (ret)
 		return ret;
+	if (unlikely(part))
+		conn->writes.part.got = 0;
 	kfp_rx_put_mr(conn);
 	return kfp_rx_end(conn);
 }
@@ -473,21 +419,4 @@ const struct kfp_frame_row kfp_write_frame = {
 	.more = kfp_rx_write_more,
 	.finish = kfp_rx_finish_write,
 	.abort = kfp_rx_write_abort,
-};
-
-/* ---- the life of a connection ---- */
-
-static void kfp_writes_abort(struct kfp_conn *conn, int err)
-{
-	struct kfp_rest *rest = &conn->writes.rest;
-
-	if (!rest->segs)
-		return;
-	if (rest->mr)
-		kfi_mr_put(rest->mr);
-	kfp_rest_end(rest);
-}
-
-const struct kfp_protocol kfp_write_protocol = {
-	.abort = kfp_writes_abort,
 };

@@ -1,70 +1,74 @@
 // SPDX-License-Identifier: GPL-2.0
 /* ep.c - endpoints and passive endpoints: their numbers, open, enable, stop, close. */
-#include <linux/slab.h>
+#include <net/net_namespace.h>
 #include "loop.h"
 
 /* ---- numbers ---- */
 
-/* Reserve *@id, or a free number if *@id is 0. */
-static int loop_id_reserve(struct loop_ids *ids, u64 *id)
-{
-	u32 free;
-	int err;
+DEFINE_MUTEX(loop_calling);
+static LIST_HEAD(loop_selves);
 
-	if (*id && !loop_addr_ok(*id))
-		return -EINVAL;
-	if (*id) {
-		err = xa_insert(&ids->used, *id, NULL, GFP_KERNEL);
-		return err == -EBUSY ? -EADDRINUSE : err;
+struct loop_self *loop_find(u64 net, bool passive, u64 id)
+{
+	struct loop_self *self;
+
+	lockdep_assert_held(&loop_calling);
+	list_for_each_entry(self, &loop_selves, entry)
+		if (self->id == id && self->passive == passive && self->net == net)
+			return self;
+	return NULL;
+}
+
+/*
+ * Give the object the number @id, or a free one if @id is 0: one of the upper half, because consumers
+ * tend to choose small numbers.
+ */
+static int loop_self_number(struct loop_self *self, u64 id)
+{
+	static u32 next;
+	int ret = 0;
+
+	mutex_lock(&loop_calling);
+	if (id && loop_find(self->net, self->passive, id))
+		ret = -EADDRINUSE;
+	while (!id || (!ret && loop_find(self->net, self->passive, id)))
+		id = next++ | BIT(31);
+	if (!ret) {
+		self->id = id;
+		list_move(&self->entry, &loop_selves);
 	}
-	/* Consumers tend to choose small numbers; free numbers are taken from the upper half. */
-	err = xa_alloc_cyclic(&ids->used, &free, NULL, XA_LIMIT(1U << 31, U32_MAX), &ids->next,
-			      GFP_KERNEL);
-	if (err < 0)
-		return err == -EBUSY ? -EADDRNOTAVAIL : err;
-	*id = free;
-	return 0;
+	mutex_unlock(&loop_calling);
+	return ret;
 }
 
-void loop_net_put(struct loop_net *ln)
-{
-	if (refcount_dec_and_test(&ln->ref))
-		kfree(ln);
-}
-
-/* Reserve the number that @info requests, or a free one. @ids NULL: none. */
-static int loop_self_open(struct loop_self *self, struct loop_net *ln, struct loop_ids *ids,
-			  const struct kfi_info *info)
+/* @info: has the number that the object wants, or NULL */
+static int loop_self_open(struct loop_self *self, const struct kfi_info *info)
 {
 	const struct kfi_loop_addr *a = info ? info->src_addr : NULL;
-	int err;
 
-	self->ln = ln;
-	self->ids = ids;
-	self->id = a && info->src_addrlen == sizeof(*a) ? a->id : 0;
-	err = ids ? loop_id_reserve(ids, &self->id) : 0;
-	if (!err)
-		refcount_inc(&ln->ref);
-	return err;
+	return loop_self_number(self, a && info->src_addrlen == sizeof(*a) ? a->id : 0);
+}
+
+static void loop_self_init(struct loop_self *self, const struct net *net, bool passive)
+{
+	INIT_LIST_HEAD(&self->entry);
+	self->net = net->net_cookie;
+	self->passive = passive;
 }
 
 static void loop_self_close(struct loop_self *self)
 {
-	if (self->ids)
-		xa_erase(&self->ids->used, self->id);
-	loop_net_put(self->ln);
+	mutex_lock(&loop_calling);
+	list_del(&self->entry);
+	mutex_unlock(&loop_calling);
 }
 
-/* From here on peers call @object; NULL: no call begins after this function has returned. */
-static int loop_self_listen(struct loop_self *self, void *object)
+/* @listens: from here on peers call the object; else no call begins after this function has returned. */
+static void loop_self_listen(struct loop_self *self, bool listens)
 {
-	void *old = NULL;
-
-	mutex_lock(&self->ln->calling);
-	if (self->ids)	/* reserved: the array allocates nothing */
-		old = xa_store(&self->ids->used, self->id, object, GFP_KERNEL);
-	mutex_unlock(&self->ln->calling);
-	return xa_err(old);
+	mutex_lock(&loop_calling);
+	self->listens = listens;
+	mutex_unlock(&loop_calling);
 }
 
 static int loop_self_get(const struct loop_self *self, void *addr)
@@ -76,18 +80,10 @@ static int loop_self_get(const struct loop_self *self, void *addr)
 static int loop_self_set(struct loop_self *self, const void *addr, size_t len)
 {
 	u64 id = len == sizeof(struct kfi_loop_addr) ? ((struct kfi_loop_addr *)addr)->id : 0;
-	int err;
 
-	if (!loop_addr_ok(id))
+	if (!id)
 		return -EINVAL;
-	if (id == self->id)
-		return 0;
-	err = loop_id_reserve(self->ids, &id);
-	if (err)
-		return err;
-	xa_erase(&self->ids->used, self->id);
-	self->id = id;
-	return 0;
+	return id == self->id ? 0 : loop_self_number(self, id);
 }
 
 /* ---- endpoints ---- */
@@ -99,12 +95,13 @@ static int loop_self_set(struct loop_self *self, const void *addr, size_t len)
  */
 int loop_ep_open(struct kfi_ep *ep)
 {
-	struct loop_net *ln = loop_net(kfi_ep_net(ep));
 	struct loop_self *self = &to_loop_ep(ep)->self;
-	int err;
+	int err = 0;
 
 	ep->tx_levels = KFI_PROTO_LEVELS;
-	err = loop_self_open(self, ln, ep->sep ? NULL : &ln->eps, ep->connreq ? NULL : ep->info);
+	loop_self_init(self, kfi_ep_net(ep), false);
+	if (!ep->sep)
+		err = loop_self_open(self, ep->connreq ? NULL : ep->info);
 	if (err)
 		return err;
 	err = kfi_proto_ep_open(ep, &loop_proto);
@@ -120,8 +117,10 @@ int loop_ep_enable(struct kfi_ep *ep)
 
 	if (ep->type != KFI_EP_RDM)
 		return 0;
-	if (!ep->sep)
-		return loop_self_listen(&le->self, le);
+	if (!ep->sep) {
+		loop_self_listen(&le->self, true);
+		return 0;
+	}
 	top = to_loop_ep(ep->sep);
 	le->self.id = top->self.id;
 	le->pe.peers.incarnation = top->pe.peers.incarnation;
@@ -130,7 +129,7 @@ int loop_ep_enable(struct kfi_ep *ep)
 
 static void loop_ep_unlisten(struct kfi_proto_ep *pe)
 {
-	loop_self_listen(&container_of(pe, struct loop_ep, pe)->self, NULL);
+	loop_self_listen(&container_of(pe, struct loop_ep, pe)->self, false);
 }
 
 void loop_ep_stop(struct kfi_ep *ep, int err)
@@ -164,22 +163,24 @@ int loop_getpeer(struct kfi_ep *ep, void *addr)
 
 int loop_pep_open(struct kfi_pep *pep)
 {
-	struct loop_net *ln = loop_net(read_pnet(&pep->fabric->net));
+	struct loop_self *self = &to_loop_pep(pep)->self;
 
 	kfi_proto_pep_open(pep, &loop_proto);
-	return loop_self_open(&to_loop_pep(pep)->self, ln, &ln->peps, pep->info);
+	loop_self_init(self, read_pnet(&pep->fabric->net), true);
+	return loop_self_open(self, pep->info);
 }
 
 int loop_listen(struct kfi_pep *pep)
 {
-	return loop_self_listen(&to_loop_pep(pep)->self, to_loop_pep(pep));
+	loop_self_listen(&to_loop_pep(pep)->self, true);
+	return 0;
 }
 
 void loop_pep_close(struct kfi_pep *pep)
 {
 	struct loop_self *self = &to_loop_pep(pep)->self;
 
-	loop_self_listen(self, NULL);
+	loop_self_listen(self, false);
 	kfi_proto_pep_close(pep);
 	loop_self_close(self);
 }

@@ -163,8 +163,15 @@ static void loop_up(struct kfi_link *link)
 	kfi_link_up(link);
 }
 
+static struct kfi_link *loop_called(struct loop_self *to)
+{
+	if (to->passive)
+		return kfi_link_new(NULL, &container_of(to, struct loop_pep, self)->ppep);
+	return kfi_link_new(&container_of(to, struct loop_ep, self)->pe, NULL);
+}
+
 /* Make a pipe, and the link of the endpoint or passive endpoint that is called. */
-static int loop_call(struct kfi_link *link, struct loop_ep *le, struct loop_pep *lp)
+static int loop_call(struct kfi_link *link, struct loop_self *to)
 {
 	u64 from = to_loop_ep(&link->ep->ep)->self.id;
 	struct loop_pipe *pipe = loop_pipe_new();
@@ -173,11 +180,11 @@ static int loop_call(struct kfi_link *link, struct loop_ep *le, struct loop_pep 
 	if (!pipe)
 		return -ENOMEM;
 	loop_attach(link, pipe, 0, from);
-	called = kfi_link_new(le ? &le->pe : NULL, lp ? &lp->ppep : NULL);
+	called = loop_called(to);
 	if (!called)
 		return -ECONNREFUSED;
 	refcount_inc(&pipe->ref);
-	loop_attach(called, pipe, 1, le ? le->self.id : lp->self.id);
+	loop_attach(called, pipe, 1, to->id);
 	((struct kfi_loop_addr *)called->name)->id = from;
 	if (kfi_link_called(called))
 		return -ECONNREFUSED;
@@ -194,16 +201,15 @@ static int loop_open(struct kfi_link *link)
 static int loop_dial(struct kfi_link *link)
 {
 	u64 to = ((struct kfi_loop_addr *)link->name)->id;
-	struct loop_net *ln = to_loop_ep(&link->ep->ep)->self.ln;
-	bool rdm = link->ep->ep.type == KFI_EP_RDM;
+	u64 net = to_loop_ep(&link->ep->ep)->self.net;
 	int ret = -ECONNREFUSED;
-	void *listener;
+	struct loop_self *self;
 
-	mutex_lock(&ln->calling);
-	listener = xa_load(rdm ? &ln->eps.used : &ln->peps.used, to);
-	if (listener)
-		ret = loop_call(link, rdm ? listener : NULL, rdm ? NULL : listener);
-	mutex_unlock(&ln->calling);
+	mutex_lock(&loop_calling);
+	self = loop_find(net, link->ep->ep.type == KFI_EP_MSG, to);
+	if (self && self->listens)
+		ret = loop_call(link, self);
+	mutex_unlock(&loop_calling);
 	return ret;
 }
 

@@ -9,8 +9,9 @@
  *
  * Locks, outermost first:
  *
- *   loop_net.calling (mutex)	a call, from the look-up of a listener to kfi_link_up(). An endpoint
- *				that stops to listen takes it, so no call begins after that
+ *   loop_calling (mutex)	numbers of objects, and a call, from the look-up of a listener to
+ *				kfi_link_up(). An endpoint that stops to listen takes it, so no
+ *				call begins after that
  *   loop_end.lock (spin, bh)	the link's lock: one side of the rings of both ends, and the calls
  *				of the link
  *   loop_end.places_lock (spin, bh)	exposed memory. The other end holds it while it copies
@@ -28,7 +29,6 @@
 #include <linux/interrupt.h>
 #include <linux/sizes.h>
 #include <linux/workqueue.h>
-#include <linux/xarray.h>
 #include <kfi_link.h>
 
 #define LOOP_RING	SZ_32K		/* bytes that wait for an end; a power of two */
@@ -41,39 +41,19 @@ struct kfi_loop_addr {
 };
 
 /**
- * struct loop_ids - numbers of endpoints, or of passive endpoints
- * @used: the object, if it can be called, by its number; the entry of another object is reserved
- * @next: where the search for a free number begins; under the lock of @used
- */
-struct loop_ids {
-	struct xarray	used;
-	u32		next;
-};
-
-/**
- * struct loop_net - state of a network namespace
- * @ref: references: of the namespace, and of each object that has a number
- * @calling: see above
- * @eps: RDM endpoints can be called when they are enabled; MSG endpoints never
- * @peps: passive endpoints can be called when they listen
- */
-struct loop_net {
-	refcount_t	ref;
-	struct mutex	calling;
-	struct loop_ids	eps;
-	struct loop_ids	peps;
-};
-
-/**
- * struct loop_self - the number of an object
- * @ln: the namespace, with a reference: the object may be closed after the namespace has ended
- * @ids: where @id is reserved; NULL for a context, which has the number of its scalable endpoint
- * @id: the number
+ * struct loop_self - the number of an object, under loop_calling
+ * @entry: in the list of all numbers; not for a context, which has that of its scalable endpoint
+ * @net: cookie of its namespace
+ * @passive: of a passive endpoint; those have numbers of their own
+ * @listens: peers can call the object. Endpoints for MSG never listen
+ * @id: unique in the namespace
  */
 struct loop_self {
-	struct loop_net	*ln;
-	struct loop_ids	*ids;
-	u64		id;
+	struct list_head	entry;
+	u64			net;
+	bool			passive;
+	bool			listens;
+	u64			id;
 };
 
 /* struct loop_ep - an endpoint */
@@ -177,11 +157,11 @@ static inline struct loop_end *loop_other(const struct kfi_link *link)
 
 /* main.c */
 extern struct kfi_proto loop_proto;
-struct loop_net *loop_net(struct net *net);
-bool loop_addr_ok(u64 id);
 
 /* ep.c: endpoints and passive endpoints */
-void loop_net_put(struct loop_net *ln);
+extern struct mutex loop_calling;
+/* Return what has the number, or NULL. Under loop_calling */
+struct loop_self *loop_find(u64 net, bool passive, u64 id);
 int loop_ep_open(struct kfi_ep *ep);
 int loop_ep_enable(struct kfi_ep *ep);
 void loop_ep_stop(struct kfi_ep *ep, int err);

@@ -10,8 +10,6 @@
  *   place.c	memory that the other end writes to directly
  */
 #include <linux/init.h>
-#include <linux/slab.h>
-#include <net/netns/generic.h>
 #include "loop.h"
 
 static void loop_addr_str(const void *addr, size_t len, char *buf, size_t size)
@@ -39,20 +37,7 @@ struct kfi_proto loop_proto = {
 KFI_PROTO_PARAMS(loop_proto);
 KFI_PROTO_GRANT_PARAMS(loop_proto);
 
-static unsigned int loop_net_id __read_mostly;
-
-/* Valid until the objects of the namespace are stopped, unless they hold a reference. */
-struct loop_net *loop_net(struct net *net)
-{
-	return *(struct loop_net **)net_generic(net, loop_net_id);
-}
-
 /* ---- addresses ---- */
-
-bool loop_addr_ok(u64 id)
-{
-	return id && id <= ULONG_MAX;
-}
 
 static int loop_resolve(struct kfi_domain *domain, const char *node, const char *service,
 			void *addr)
@@ -61,7 +46,7 @@ static int loop_resolve(struct kfi_domain *domain, const char *node, const char 
 
 	if ((node && strcmp(node, "loop")) || !service)
 		return -EINVAL;
-	if (kstrtou64(service, 10, &a->id) || !loop_addr_ok(a->id))
+	if (kstrtou64(service, 10, &a->id) || !a->id)
 		return -EINVAL;
 	return sizeof(*a);
 }
@@ -70,7 +55,7 @@ static int loop_addr_check(struct kfi_domain *domain, u32 format, const void *ad
 {
 	const struct kfi_loop_addr *a = addr;
 
-	return loop_addr_ok(a->id) ? 0 : -EINVAL;
+	return a->id ? 0 : -EINVAL;
 }
 
 /* ---- discovery ---- */
@@ -133,7 +118,7 @@ static int loop_getinfo(struct kfi_query *q)
 
 	if (q->node && strcmp(q->node, "loop"))
 		return -ENODATA;
-	if (q->service && (kstrtou64(q->service, 10, id) || !loop_addr_ok(*id)))
+	if (q->service && (kstrtou64(q->service, 10, id) || !*id))
 		return -ENODATA;
 	err = loop_offer(q, KFI_EP_RDM, &names);
 	return err ?: loop_offer(q, KFI_EP_MSG, &names);
@@ -200,52 +185,15 @@ static struct kfi_provider loop_provider = {
 
 /* ---- module ---- */
 
-static int __net_init loop_net_init(struct net *net)
-{
-	struct loop_net *ln = kzalloc(sizeof(*ln), GFP_KERNEL);
-
-	if (!ln)
-		return -ENOMEM;
-	*(struct loop_net **)net_generic(net, loop_net_id) = ln;
-	refcount_set(&ln->ref, 1);
-	mutex_init(&ln->calling);
-	xa_init_flags(&ln->eps.used, XA_FLAGS_ALLOC);
-	xa_init_flags(&ln->peps.used, XA_FLAGS_ALLOC);
-	return 0;
-}
-
-/* kfi.ko has stopped the endpoints of the namespace. Their consumers close them later. */
-static void __net_exit loop_net_exit(struct net *net)
-{
-	loop_net_put(loop_net(net));
-}
-
-static struct pernet_operations loop_pernet = {
-	.init	= loop_net_init,
-	.exit	= loop_net_exit,
-	.id	= &loop_net_id,
-	.size	= sizeof(struct loop_net *),
-};
-
 static int __init loop_init(void)
 {
-	int err;
+	int err = kfi_proto_init(&loop_proto);
 
-	err = kfi_proto_init(&loop_proto);
 	if (err)
 		return err;
-	err = register_pernet_subsys(&loop_pernet);
-	if (err)
-		goto exit_proto;
 	err = kfi_provider_register(&loop_provider);
 	if (err)
-		goto unregister_pernet;
-	return 0;
-
-unregister_pernet:
-	unregister_pernet_subsys(&loop_pernet);
-exit_proto:
-	kfi_proto_exit(&loop_proto);
+		kfi_proto_exit(&loop_proto);
 	return err;
 }
 module_init(loop_init);
@@ -253,7 +201,6 @@ module_init(loop_init);
 static void __exit loop_exit(void)
 {
 	kfi_provider_deregister(&loop_provider);
-	unregister_pernet_subsys(&loop_pernet);
 	kfi_proto_exit(&loop_proto);
 }
 module_exit(loop_exit);

@@ -147,7 +147,7 @@ int loop_place(struct loop_end *to, struct kfi_unit *unit)
 
 /*
  * The pages of the memory are ordinary pages, and writes of a device to them can't be prevented. So
- * a pin holds the region: its end waits until the consumer's device has finished, even if the
+ * a pin is a lease of the region: its end waits until the consumer's device has finished, even if the
  * connection ends before that.
  */
 void *loop_pages(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n, u64 at,
@@ -168,7 +168,7 @@ void *loop_pages(struct kfi_link *link, const struct kfi_link_place *place, unsi
 		iter = e->iter;
 		iov_iter_advance(&iter, place->at + at);
 		iov_iter_truncate(&iter, len);
-		if (e->mr && kfi_mr_hold(e->mr, READ_ONCE(e->mr->fid.key)))
+		if (e->mr && kfi_mr_lease(NULL, e->mr, READ_ONCE(e->mr->fid.key), NULL))
 			mr = e->mr;
 	}
 	spin_unlock(&other->places_lock);
@@ -177,13 +177,13 @@ void *loop_pages(struct kfi_link *link, const struct kfi_link_place *place, unsi
 	ret = kfi_place_fill(to, iter);
 	if (!ret)
 		return mr;
-	kfi_mr_unhold(mr);
+	kfi_mr_unlease(mr, NULL);
 	return ERR_PTR(ret);
 }
 
 /* Memory is coherent: the bytes of a device are visible when its completion is. */
 int loop_unpin(void *pin, const struct kfi_dev_place *place)
 {
-	kfi_mr_unhold(pin);
+	kfi_mr_unlease(pin, NULL);
 	return 0;
 }

@@ -103,9 +103,11 @@ static void check_frame(const struct kfw_hdr *hdr)
 	PROMISE(f.rma_count <= KFW_RMA_MAX);
 	PROMISE(f.payload <= KFW_FRAME_MAX && f.len <= KFW_PAYLOAD_MAX);
 	PROMISE(f.type != KFW_MSG || (f.payload <= EAGER && f.payload == f.len));
-	PROMISE(f.type != KFW_WRITE ||
-		(f.rma_count && f.payload == (f.flags & KFW_F_PLACED ? 0 :
-					      f.len < KFW_FRAME_MAX ? f.len : KFW_FRAME_MAX)));
+	PROMISE(f.type != KFW_WRITE || f.rma_count);
+	PROMISE(f.type != KFW_WRITE || !(f.flags & KFW_F_PLACED) || !f.payload);
+	PROMISE(f.type != KFW_WRITE || f.flags & KFW_F_PLACED || f.payload == f.len ||
+		(f.payload && f.payload < f.len &&
+		 (f.payload == KFW_FRAME_MAX || !((f.len - f.payload) % KFW_FRAME_MAX))));
 	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE || f.type == KFW_ATOMIC ||
 		f.type == KFW_GRANT);
 	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE ||

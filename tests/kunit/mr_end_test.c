@@ -21,7 +21,7 @@ static struct kfi_mr *got(struct kfi_world *w, u64 key)
 	return kfi_mr_get(&w->ep, key, 0, 8, KFI_REMOTE_WRITE, &iter);
 }
 
-/* done() of an invalidation is called when the last hold is dropped; the key is invalid at once. */
+/* done() of an invalidation is called when the last lease is returned; the key is invalid at once. */
 static void invalidation_waits(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -36,24 +36,24 @@ static void invalidation_waits(struct kunit *test)
 	one = got(w, key);
 	two = got(w, key);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(one) || IS_ERR(two));
-	KUNIT_ASSERT_TRUE(test, kfi_mr_hold(one, key));
-	KUNIT_ASSERT_TRUE(test, kfi_mr_hold(two, key));
-	kfi_mr_put(two);			/* a hold has a reference of its own */
+	KUNIT_ASSERT_TRUE(test, kfi_mr_lease(&w->ep, one, key, NULL));
+	KUNIT_ASSERT_TRUE(test, kfi_mr_lease(&w->ep, two, key, NULL));
+	kfi_mr_put(two);			/* a lease has a reference of its own */
 	job_init(&j);
 	KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(mr, &j.work));
 	KUNIT_EXPECT_FALSE(test, kfi_mr_live(one, key));
 	KUNIT_EXPECT_FALSE(test, may(w, key, 0, 8, KFI_REMOTE_WRITE));
-	KUNIT_EXPECT_FALSE(test, kfi_mr_hold(one, key));
-	kfi_mr_unhold(two);
+	KUNIT_EXPECT_FALSE(test, kfi_mr_lease(&w->ep, one, key, NULL));
+	kfi_mr_unlease(two, NULL);
 	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&j.done, msecs_to_jiffies(100)));
-	kfi_mr_unhold(one);
+	kfi_mr_unlease(one, NULL);
 	KUNIT_ASSERT_NE(test, 0, wait_for_completion_timeout(&j.done, msecs_to_jiffies(10000)));
 	KUNIT_EXPECT_EQ(test, 1, j.calls);
 	/* A reference that a peer has kept gives no access to the next registration. */
 	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem + 64, 64, &j));
-	KUNIT_EXPECT_FALSE(test, kfi_mr_hold(one, key));
-	KUNIT_EXPECT_TRUE(test, kfi_mr_hold(one, mr->key));
-	kfi_mr_unhold(one);
+	KUNIT_EXPECT_FALSE(test, kfi_mr_lease(&w->ep, one, key, NULL));
+	KUNIT_EXPECT_TRUE(test, kfi_mr_lease(&w->ep, one, mr->key, NULL));
+	kfi_mr_unlease(one, NULL);
 	kfi_mr_put(one);
 	KUNIT_ASSERT_EQ(test, 0, detach(mr, &j));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
@@ -89,12 +89,12 @@ static void close_waits(struct kunit *test)
 	key = c.mr->key;
 	mr = got(w, key);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
-	KUNIT_ASSERT_TRUE(test, kfi_mr_hold(mr, key));
+	KUNIT_ASSERT_TRUE(test, kfi_mr_lease(&w->ep, mr, key, NULL));
 	kfi_mr_put(mr);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(close_it, &c, "kunit_close")));
 	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&c.done, msecs_to_jiffies(100)));
 	KUNIT_EXPECT_FALSE(test, may(w, key, 0, 8, KFI_REMOTE_WRITE));
-	kfi_mr_unhold(mr);
+	kfi_mr_unlease(mr, NULL);
 	KUNIT_ASSERT_NE(test, 0, wait_for_completion_timeout(&c.done, msecs_to_jiffies(10000)));
 	KUNIT_EXPECT_EQ(test, 0, c.ret);
 	kfi_world_close(w);
@@ -102,9 +102,10 @@ static void close_waits(struct kunit *test)
 
 /* ---- leases ---- */
 
-/* A lease that is returned by hand; @calls: of recall() */
+/* A lease of @mr that is returned by hand; @calls: of recall() */
 struct test_lease {
 	struct kfi_mr_lease	lease;
+	struct kfi_mr		*mr;
 	atomic_t		calls;
 };
 
@@ -118,7 +119,7 @@ static bool lease(struct kfi_world *w, u64 key, struct test_lease *l)
 	struct kfi_mr *mr = got(w, key);
 	bool ok;
 
-	*l = (struct test_lease) { .lease.recall = lease_recalled };
+	*l = (struct test_lease) { .lease.recall = lease_recalled, .mr = mr };
 	if (IS_ERR(mr))
 		return false;
 	ok = kfi_mr_lease(&w->ep, mr, key, &l->lease);
@@ -131,7 +132,7 @@ static void lease_waits(struct kunit *test, struct closing *c, struct test_lease
 {
 	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&c->done, msecs_to_jiffies(100)));
 	KUNIT_EXPECT_GT(test, atomic_read(&l->calls), 0);
-	kfi_mr_unlease(&l->lease);
+	kfi_mr_unlease(l->mr, &l->lease);
 	KUNIT_ASSERT_NE(test, 0, wait_for_completion_timeout(&c->done, msecs_to_jiffies(10000)));
 	KUNIT_EXPECT_EQ(test, 0, c->ret);
 }
@@ -165,11 +166,11 @@ static void lease_refused(struct kunit *test)
 	KUNIT_ASSERT_GT(test, atomic_read(&two.calls), 0);
 	KUNIT_EXPECT_TRUE(test, may(w, 3, 0, 8, KFI_REMOTE_WRITE));
 	KUNIT_EXPECT_FALSE(test, lease(w, 3, &next));
-	kfi_mr_unlease(&one.lease);
+	kfi_mr_unlease(one.mr, &one.lease);
 	KUNIT_EXPECT_FALSE(test, lease(w, 3, &next));
 	lease_waits(test, &c, &two);
 	KUNIT_EXPECT_TRUE(test, lease(w, 3, &next));
-	kfi_mr_unlease(&next.lease);
+	kfi_mr_unlease(next.mr, &next.lease);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&c.mr->fid));
 	kfi_world_close(w);
 }
@@ -192,7 +193,7 @@ static void lease_elsewhere(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kfi_mr_lease(&w->ep, mr, 3, &l.lease));
 	mr->ep = &w->ep;
 	KUNIT_EXPECT_TRUE(test, kfi_mr_lease(&w->ep, mr, 3, &l.lease));
-	kfi_mr_unlease(&l.lease);
+	kfi_mr_unlease(mr, &l.lease);
 	mr->ep = NULL;
 	kfi_mr_put(mr);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&fid->fid));
@@ -264,13 +265,13 @@ static void regions_keep_memory(struct kunit *test)
 	key = per_io->key;
 	peer = got(w, key);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(peer));
-	KUNIT_ASSERT_TRUE(test, kfi_mr_hold(peer, key));
+	KUNIT_ASSERT_TRUE(test, kfi_mr_lease(&w->ep, peer, key, NULL));
 	kfi_mr_put(peer);
 	job_init(&j);
 	KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(per_io, &j.work));
 	/* a device may still write there */
 	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_mem_free(m));
-	kfi_mr_unhold(peer);
+	kfi_mr_unlease(peer, NULL);
 	wait_for_completion(&j.done);
 	KUNIT_EXPECT_EQ(test, 0, kfi_mem_free(m));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&per_io->fid));
@@ -323,7 +324,7 @@ static void without_memory(struct kunit *test)
 	mem_world_close(w);
 }
 
-static struct kunit_case mr_hold_cases[] = {
+static struct kunit_case mr_lease_cases[] = {
 	KUNIT_CASE(invalidation_waits),
 	KUNIT_CASE(close_waits),
 	KUNIT_CASE(lease_refused),
@@ -334,12 +335,12 @@ static struct kunit_case mr_hold_cases[] = {
 	{ }
 };
 
-static struct kunit_suite mr_hold_suite = {
-	.name = "kfi_mr_hold",
-	.test_cases = mr_hold_cases,
+static struct kunit_suite mr_lease_suite = {
+	.name = "kfi_mr_lease",
+	.test_cases = mr_lease_cases,
 };
 
-kunit_test_suite(mr_hold_suite);
+kunit_test_suite(mr_lease_suite);
 
 /*
  * A peer moves bytes into a region, as a provider does, while its owner ends the region: after

@@ -915,7 +915,6 @@ int pm_init(struct kunit *test)
 		.eager_size = 4096, .unexpected = 64, .requests = 16, .connect_timeout_ms = 60000,
 		.hello_timeout_ms = 60000, .peer_timeout_ms = 10000, .max_peers = 4,
 		.source_peers = 4, .source_backlog = 4, .backlog = 4, .grants = 8, .grant_mib = 16,
-		.peer_grants = 8, .peer_grant_mib = 16,
 	};
 	pm.wq = alloc_workqueue("kfi_pair", WQ_UNBOUND, 0);
 	if (!pm.wq || kfi_proto_init(&pm_proto))

@@ -467,21 +467,18 @@ static void bounds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 4, pg_frames(KFW_RECALLED));
 }
 
-/* What does not fit into the bounds of a connection, or of a peer, is no lasting grant. */
+/* What does not fit into the bounds is no lasting grant. */
 static void bounds_of_bytes(struct kunit *test)
 {
 	int i;
 
 	pm_proto.params.grant_mib = 0;
-	pm_proto.params.peer_grant_mib = 0;
-	pm_proto.params.peer_grants = 0;
+	pm_proto.params.grants = 0;
 	for (i = 0; i < 7; i++) {
-		if (i == 2)
-			pm_proto.params.grant_mib = 1;
 		if (i == 3)
-			pm_proto.params.peer_grant_mib = 1;
+			pm_proto.params.grant_mib = 1;
 		if (i == 4)
-			pm_proto.params.peer_grants = 1;
+			pm_proto.params.grants = 1;
 		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, i));
 		KUNIT_EXPECT_EQ(test, min(i + 1, 5), pg_frames(KFW_RTW));
 	}
@@ -490,15 +487,15 @@ static void bounds_of_bytes(struct kunit *test)
 #define PG_BIG	500000U
 
 /*
- * Two regions take nearly all bytes of the connection or of the peer. Of others a part is granted,
- * or none: then one that was not used makes room.
+ * Two regions take nearly all bytes of the connection. Of others a part is granted, or none: then one
+ * that was not used makes room.
  */
-static void bounds_part(struct kunit *test, unsigned int *mib)
+static void bounds_of_connection(struct kunit *test)
 {
 	struct kfid_mr *mr[5];
 	int i, rtws;
 
-	*mib = 1;
+	pm_proto.params.grant_mib = 1;
 	for (i = 0; i < 5; i++)
 		KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&pm.w->domain.fid, pm.area[1], PG_BIG,
 						    KFI_REMOTE_WRITE, 0, 200 + i, 0, &mr[i], NULL));
@@ -520,16 +517,6 @@ static void bounds_part(struct kunit *test, unsigned int *mib)
 	KUNIT_EXPECT_EQ(test, rtws, pg_frames(KFW_RTW));
 	for (i = 0; i < 5; i++)
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[i]->fid));
-}
-
-static void bounds_of_connection(struct kunit *test)
-{
-	bounds_part(test, &pm_proto.params.grant_mib);
-}
-
-static void bounds_of_peer(struct kunit *test)
-{
-	bounds_part(test, &pm_proto.params.peer_grant_mib);
 }
 
 /* ---- a hostile peer ---- */
@@ -728,7 +715,6 @@ static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(bounds),
 	KUNIT_CASE(bounds_of_bytes),
 	KUNIT_CASE(bounds_of_connection),
-	KUNIT_CASE(bounds_of_peer),
 	KUNIT_CASE(invalid_frames_end),
 	KUNIT_CASE(wrong_answers),
 	KUNIT_CASE(recall_crosses),

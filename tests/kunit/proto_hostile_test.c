@@ -395,20 +395,17 @@ static void write_before_payload(struct kunit *test)
 		.type = KFW_WRITE, .id = cpu_to_le32(2), .rma_count = cpu_to_le16(1),
 		.len = seg.len, .payload = cpu_to_le64(KFW_FRAME_MAX),
 	};
-	struct kfw_hdr rest = {
-		.type = KFW_DATA, .id = cpu_to_le32(2), .slot = cpu_to_le16(KFW_SLOT_WRITE),
-	};
 	struct ph_peer *peer = ph_call_short();
 	int i, x;
 
 	ph_receive(TAG_X, &x);
 	ph_send(peer, &rts, 0);
 	PH_RECV(peer, KFW_CTS, &cts);
-	ph_put_hdr(peer, &write);
-	ph_put(peer, &seg, sizeof(seg));
 	for (i = 0; i < CHUNKS; i++) {
-		if (i && !(i * PH_BUF % KFW_FRAME_MAX))
-			ph_begin(peer, &rest, NULL, KFW_FRAME_MAX);
+		if (!(i * PH_BUF % KFW_FRAME_MAX)) {
+			ph_put_hdr(peer, &write);
+			ph_put(peer, &seg, sizeof(seg));
+		}
 		msleep(PH_SHORT_MS / 8);
 		KUNIT_ASSERT_TRUE(test, ph_put(peer, ph.buf, PH_BUF));
 	}
@@ -466,6 +463,14 @@ static void granted_takes_turns(struct kunit *test)
 
 #define LONG	(64U << 20)
 
+/* Read the next header, and the segments behind it. */
+static int ph_next(struct ph_peer *peer, struct kfw_hdr *hdr)
+{
+	int ret = ph_get(peer, hdr, sizeof(*hdr), PH_WAIT_MS);
+
+	return ret ?: ph_skip(peer, le16_to_cpu(hdr->rma_count) * sizeof(struct kfw_rma));
+}
+
 /*
  * The peer has read the header @hdr of a part of a long payload. Now a message of the victim is
  * due, and an acknowledgement. Return: the bytes of payload that the peer has to read before both
@@ -487,7 +492,7 @@ static u64 ph_turns(struct ph_peer *peer, struct kfw_hdr *hdr, bool message)
 	for (;;) {
 		bytes += le64_to_cpu(hdr->payload);
 		if (bytes > LONG / 2 || ph_skip(peer, le64_to_cpu(hdr->payload)) ||
-		    ph_get(peer, hdr, sizeof(*hdr), PH_WAIT_MS))
+		    ph_next(peer, hdr))
 			return LONG;
 		wanted -= hdr->type == KFW_ACK || hdr->type == KFW_MSG;
 		if (!wanted)
@@ -553,7 +558,6 @@ static void write_takes_turns(struct kunit *test)
 	u8 *buf = kunit_kzalloc(test, 4 * KFW_FRAME_MAX, GFP_KERNEL);
 	struct ph_peer *peer = ph_call(2, 5);
 	struct kfw_hdr hdr;
-	struct kfw_rma seg;
 	void *context;
 	u64 bytes;
 
@@ -561,15 +565,14 @@ static void write_takes_turns(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_write(ph.ep, buf, 4 * KFW_FRAME_MAX, NULL,
 						    ph_addr(2, 5), 0, KEY, NULL));
 	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_send(ph.ep, buf, 64, NULL, ph_addr(2, 5), NULL));
-	KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hdr, sizeof(hdr), PH_WAIT_MS));
+	KUNIT_ASSERT_EQ(test, 0, ph_next(peer, &hdr));
 	KUNIT_EXPECT_EQ(test, (u8)KFW_WRITE, hdr.type);
-	KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &seg, sizeof(seg), PH_WAIT_MS));
 	bytes = ph_turns(peer, &hdr, false);
 	KUNIT_EXPECT_EQ(test, (u8)KFW_ACK, hdr.type);
 	KUNIT_EXPECT_LE(test, bytes, 2ULL * KFW_FRAME_MAX);
 	for (; hdr.type != KFW_MSG; bytes += le64_to_cpu(hdr.payload)) {
 		KUNIT_ASSERT_EQ(test, 0, ph_skip(peer, le64_to_cpu(hdr.payload)));
-		KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hdr, sizeof(hdr), PH_WAIT_MS));
+		KUNIT_ASSERT_EQ(test, 0, ph_next(peer, &hdr));
 	}
 	KUNIT_EXPECT_EQ(test, 4ULL * KFW_FRAME_MAX + 64, bytes);
 	ph_reset(peer);
@@ -587,15 +590,12 @@ static void broken_parts_end(struct kunit *test)
 		.payload = cpu_to_le64(KFW_FRAME_MAX), .id = cpu_to_le32(2),
 	};
 	struct kfw_rma seg = { .len = write.len, .key = cpu_to_le64(KEY) };
-	struct kfw_hdr cts, data, rts = ph_rts(TAG_X, 1, MANY);
-	struct kfw_hdr rest = {
-		.type = KFW_DATA, .id = cpu_to_le32(2), .slot = cpu_to_le16(KFW_SLOT_WRITE),
-	};
+	struct kfw_hdr cts, data, last, rts = ph_rts(TAG_X, 1, MANY);
 	struct ph_peer *peer;
 	int kind, x;
 
 	ph_long_receive(TAG_X, &x);
-	for (kind = 0; kind < 8; kind++) {
+	for (kind = 0; kind < 9; kind++) {
 		peer = ph_call(2, 5);
 		if (kind < 4) {
 			ph_send(peer, &rts, 0);
@@ -620,17 +620,90 @@ static void broken_parts_end(struct kunit *test)
 			data.len = cpu_to_le64(1000);
 			ph_put_hdr(peer, &data);
 		} else if (kind == 6) {			/* another write begins */
-			write.id = cpu_to_le32(3);
-			ph_put_hdr(peer, &write);
+			last = write;
+			last.id = cpu_to_le32(3);
+			ph_put_hdr(peer, &last);
 			ph_put(peer, &seg, sizeof(seg));
-		} else {				/* of no write, or too long, or of another */
-			rest.gen = cpu_to_le32(kind == 7);
-			ph_begin(peer, &rest, NULL, kind == 5 ? 1001 : 1000);
+		} else {		/* of no write, too long, of another, of a shorter segment */
+			last = write;
+			last.gen = cpu_to_le32(kind == 7);
+			last.payload = cpu_to_le64(kind == 5 ? 1001 : 1000);
+			if (kind == 8)
+				seg.len = cpu_to_le64(MANY - 1);
+			ph_put_hdr(peer, &last);
+			ph_put(peer, &seg, sizeof(seg));
 		}
 		if (!ph_closes(peer, 1000))
 			KUNIT_FAIL(test, "broken part %d is accepted\n", kind);
 	}
 	ph_still_posted(TAG_X, &x);
+}
+
+/* A part of a write of MANY bytes in three segments, one of which is empty */
+static void ph_write_part(struct ph_peer *peer, unsigned int len)
+{
+	const struct kfw_rma segs[] = {
+		{ .len = cpu_to_le64(MANY - 2000), .key = cpu_to_le64(KEY) },
+		{ .addr = cpu_to_le64(1), .key = cpu_to_le64(KEY) },
+		{ .addr = cpu_to_le64(MANY - 2000), .len = cpu_to_le64(2000),
+		  .key = cpu_to_le64(KEY) },
+	};
+	struct kfw_hdr write = {
+		.type = KFW_WRITE, .rma_count = cpu_to_le16(ARRAY_SIZE(segs)), .id = cpu_to_le32(2),
+		.len = cpu_to_le64(MANY), .payload = cpu_to_le64(len),
+	};
+
+	ph_put_hdr(peer, &write);
+	ph_put(peer, segs, sizeof(segs));
+	ph_pad(peer, len);
+}
+
+/* Each part of a write goes behind the last one. */
+static void parts_of_write(struct kunit *test)
+{
+	u8 *region = kvzalloc(MANY, GFP_KERNEL);
+	struct ph_peer *peer = ph_call(2, 5);
+	struct kfw_hdr ack;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, region);
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_reg(&ph.w->domain.fid, region, MANY, KFI_REMOTE_WRITE, 0,
+					    KEY, 0, &ph.mr, NULL));
+	for (i = 0; i < PH_BUF; i++)
+		ph.buf[i] = i % 251;
+	ph_write_part(peer, KFW_FRAME_MAX);
+	ph_write_part(peer, MANY - KFW_FRAME_MAX);
+	PH_RECV(peer, KFW_ACK, &ack);
+	KUNIT_EXPECT_EQ(test, 0, le16_to_cpu(ack.status));
+	for (i = 0; i < MANY && region[i] == i % PH_BUF % 251; i++)
+		;
+	KUNIT_EXPECT_EQ(test, MANY, i);
+	ph_region_ends();
+	kvfree(region);
+}
+
+/* Between two parts of a write its region ends at once. The ACK does not say that nothing was written. */
+static void region_ends_between_parts(struct kunit *test)
+{
+	u8 *region = kvzalloc(MANY, GFP_KERNEL);
+	struct ph_peer *peer = ph_call(2, 5);
+	struct kfw_hdr ack;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, region);
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_reg(&ph.w->domain.fid, region, MANY, KFI_REMOTE_WRITE, 0,
+					    KEY, 0, &ph.mr, NULL));
+	memset(ph.buf, 0x5a, PH_BUF);
+	ph_write_part(peer, KFW_FRAME_MAX);
+	for (i = 0; i < 1000 && READ_ONCE(region[KFW_FRAME_MAX - 1]) != 0x5a; i++)
+		msleep(20);
+	ph_region_ends();
+	ph_write_part(peer, MANY - KFW_FRAME_MAX);
+	PH_RECV(peer, KFW_ACK, &ack);
+	KUNIT_EXPECT_EQ(test, EREMOTEIO, le16_to_cpu(ack.status));
+	KUNIT_EXPECT_EQ(test, (u8)0x5a, region[KFW_FRAME_MAX - 1]);
+	KUNIT_EXPECT_EQ(test, (u8)0, region[KFW_FRAME_MAX]);
+	kvfree(region);
 }
 
 /* ---- RTWs. The link has no places: a GRANT gives none ---- */
@@ -790,6 +863,8 @@ static struct kunit_case ph_cases[] = {
 	KUNIT_CASE(read_takes_turns),
 	KUNIT_CASE(write_takes_turns),
 	KUNIT_CASE(broken_parts_end),
+	KUNIT_CASE(parts_of_write),
+	KUNIT_CASE(region_ends_between_parts),
 	KUNIT_CASE(rtw_is_answered),
 	KUNIT_CASE(broken_frames_end),
 	{}

@@ -17,10 +17,13 @@
  * struct pp_world - a region of endpoint 1, in the first PP_LEN bytes of its area
  * @mr: the region
  * @place: handles of endpoint 0
- * @closed: the region was closed by pp_close(), which has returned @close_err
+ * @io: a region for one I/O, of the same memory; @work: begins and ends it
+ * @closed: the region was closed by pp_close(), which has returned @close_err; or @work is done
  */
 static struct pp_world {
 	struct kfid_mr		*mr;
+	struct kfid_mr		*io;
+	struct kfi_mr_work	work;
 	struct kfid_place	*place[PP_PLACES];
 	struct completion	closed;
 	int			close_err;
@@ -184,6 +187,74 @@ static void pageless(struct kunit *test)
 }
 
 /* ---- ends ---- */
+
+static void pp_worked(struct kfi_mr_work *work, int err)
+{
+	complete(&pp.closed);
+}
+
+/* Wait for @pp.work. Return: it is done. */
+static bool pp_work_done(unsigned long timeout)
+{
+	if (!wait_for_completion_timeout(&pp.closed, timeout))
+		return false;
+	reinit_completion(&pp.closed);
+	return true;
+}
+
+static void pp_attach(void)
+{
+	struct kvec kv = { pm.area[1], PP_LEN };
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = &kv, .iov_count = 1, .access = KFI_REMOTE_WRITE,
+	};
+
+	pp.work.done = pp_worked;
+	KUNIT_ASSERT_EQ(pm.test, 0, kfi_mr_register(pp.io, &attr, &pp.work));
+	KUNIT_ASSERT_TRUE(pm.test, pp_work_done(10 * HZ));
+}
+
+/*
+ * A region for one I/O: the put ends the grant, so a message behind it does not find the region in use.
+ * A place that is dropped ends the grant, too. An owner that invalidates before the put recalls the
+ * grant, and the put ends it.
+ */
+static void one_io(struct kunit *test)
+{
+	struct kfi_mr *mr;
+	int round;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&pm.w->domain.fid, 1, 0, &pp.io, NULL));
+	mr = container_of(pp.io, struct kfi_mr, fid);
+	for (round = 1; round <= 9; round++) {
+		pp_attach();
+		KUNIT_ASSERT_EQ(test, 0, pp_post_get(0, pp.io->key, 0, PP_LEN) ?: pm_wait_one());
+		KUNIT_EXPECT_EQ(test, round, pp_frames(KFW_RTW));
+		if (round % 3 == 0) {
+			pm_device_writes(pp.place[0], round, PP_LEN);
+			KUNIT_EXPECT_EQ(test, 0, pp_put(0, PP_LEN));
+			KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1], round, PP_LEN));
+			KUNIT_EXPECT_EQ(test, 0, kfi_mr_kill(kfi_to_ep(pm.ep[1]), pp.io->key));
+			continue;
+		}
+		if (round % 3 == 1) {
+			KUNIT_EXPECT_EQ(test, 0, kfi_place_drop(pp.place[0]));
+			KUNIT_EXPECT_TRUE(test,
+					  fake_soon(refcount_read(&mr->holds) == 1));
+			KUNIT_EXPECT_EQ(test, 1 + round / 3, pp_frames(KFW_RECALLED));
+			KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(pp.io, &pp.work));
+		} else {
+			KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(pp.io, &pp.work));
+			KUNIT_EXPECT_FALSE(test, pp_work_done(HZ / 20));
+			KUNIT_EXPECT_EQ(test, 1 + round / 3, pp_frames(KFW_RECALL));
+			KUNIT_EXPECT_EQ(test, -EREMOTEIO, pp_put(0, PP_LEN));
+		}
+		KUNIT_ASSERT_TRUE(test, pp_work_done(10 * HZ));
+	}
+	KUNIT_EXPECT_EQ(test, 3, pp_frames(KFW_RECALL));
+	KUNIT_EXPECT_EQ(test, 3, pp_frames(KFW_RECALLED));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&pp.io->fid));
+}
 
 /* The region waits for its places; puts fail meanwhile, and the last place ends the wait. */
 static void close_waits(struct kunit *test)
@@ -437,7 +508,7 @@ static const struct pp_answer {
 	{ KFW_GRANT, 0, PP_KEY, PP_LEN, 1, -EOPNOTSUPP },	/* of other memory */
 	{ KFW_GRANT, 0, PP_KEY, 0, 10, -EOPNOTSUPP },	/* of less memory */
 	{ KFW_GRANT, 0, PP_KEY, 0, PP_LEN, 0 },		/* places that are none */
-	{ KFW_GRANT, KFW_F_ONCE, PP_KEY, 0, PP_LEN, 0 },	/* that ends with a write */
+	{ KFW_GRANT, KFW_F_ONCE, PP_KEY, 0, PP_LEN, 0 },	/* the same for one write */
 	{ KFW_GRANT, 0, PP_KEY + 1, 0, PP_LEN, 0 },	/* of another region */
 	{ .type = KFW_ACK },
 	{ .type = KFW_CTS },
@@ -520,6 +591,7 @@ static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(at_once),
 	KUNIT_CASE(refused),
 	KUNIT_CASE(pageless),
+	KUNIT_CASE(one_io),
 	KUNIT_CASE(close_waits),
 	KUNIT_CASE(link_ends),
 	KUNIT_CASE(end_unpins),

@@ -502,7 +502,7 @@ static unsigned int recalls;
 
 static void recalled(struct kfi_mr_lease *lease)
 {
-	struct kv_region *region = lease->mr->priv;
+	struct kv_region *region = the_world->mr.priv;
 
 	recalls++;
 	KUNIT_EXPECT_FALSE(the_world->test, lockdep_is_held(&region->lock) == LOCK_STATE_HELD);
@@ -514,7 +514,7 @@ static void recalled_without_lock(struct kunit *test)
 	struct msg *m = msg_open(test);
 	struct world *w = m->w;
 	struct kv_region *region = open_region(w, false);
-	struct kfi_mr_lease lease = { .mr = &w->mr, .recall = recalled };
+	struct kfi_mr_lease lease = { .recall = recalled };
 
 	recalls = 0;
 	set_state(region, 0, KV_CHUNK_VALID);
