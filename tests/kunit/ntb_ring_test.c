@@ -690,10 +690,10 @@ static void ordered_engines(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	c->chan.device = &c->device;
 	KUNIT_EXPECT_TRUE(test, nt_chan_fits(&c->chan, &want));
-	KUNIT_EXPECT_FALSE(test, want.unordered);
+	KUNIT_EXPECT_NULL(test, want.why);
 	dma_cap_set(DMA_COMPLETION_NO_ORDER, c->device.cap_mask);
 	KUNIT_EXPECT_FALSE(test, nt_chan_fits(&c->chan, &want));
-	KUNIT_EXPECT_TRUE(test, want.unordered);
+	KUNIT_EXPECT_NOT_NULL(test, want.why);
 }
 
 static void refused(struct kunit *test)
