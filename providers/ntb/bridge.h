@@ -270,6 +270,8 @@ struct nt_watch {
  * @checks: placed payload has a CRC, in the record that announces it. Constant from
  *	nt_conns_link_up() to nt_conns_link_down(); read in any context
  * @torn: number of records whose CRC of placed payload was wrong
+ * @damaged: bytes from the peer were not those that it has sent, in this life
+ * @lies: the peer says that of ours
  * @pins: see nt_pages_pin()
  * @interrupts: doorbells that were received
  * @ups: times that the link has come up
@@ -317,6 +319,8 @@ struct nt_link {
 	struct nt_watch		watch[NTW_QUEUES_MAX][NT_PROGRESS];
 	bool			checks;
 	atomic64_t		torn;
+	bool			damaged;
+	bool			lies;
 	atomic_t		pins;
 	atomic64_t		interrupts;
 	u64			ups, resets;

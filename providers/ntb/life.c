@@ -185,6 +185,34 @@ static void nt_life_count(struct nt_link *link)
 	spin_unlock_bh(&link->lock);
 }
 
+static bool nt_life_damaged(const struct nt_link *link)
+{
+	bool damaged = READ_ONCE(link->damaged);
+	unsigned int i;
+
+	for (i = 0; i < link->queues; i++)
+		damaged |= link->ring[i].in.torn;
+	return damaged;
+}
+
+/*
+ * The peer has received other bytes than this side has sent. The bridge may have lost them. But an
+ * engine that does not report errors is not trusted any more.
+ */
+static void nt_life_distrust(struct nt_link *link)
+{
+	const struct nt_engine *e = &link->ring[0].engine;
+	unsigned int i;
+
+	if (!nt_engine_uses_chan(e) || nt_engine_reports(e))
+		return;
+	dev_err(&link->ntb->dev,
+		"the peer has not received what DMA engine %s (%s) should have written, and the engine has reported no error: the CPU copies from now on, which is slower\n",
+		dev_name(e->dev), nt_engine_driver(e));
+	for (i = 0; i < link->rings; i++)
+		nt_engine_give_up(&link->ring[i].engine, "it does not report errors", true);
+}
+
 void nt_life_end(struct nt_link *link, const char *why)
 {
 	bool was_up = link->state == NT_LINK_UP, had_hello = link->state >= NT_LINK_HELLO;
@@ -212,7 +240,9 @@ void nt_life_end(struct nt_link *link, const char *why)
 		return;
 	}
 	if (had_hello)
-		nt_ring_bye(&link->ring[0], link->peer_id);
+		nt_ring_bye(&link->ring[0], link->peer_id, nt_life_damaged(link) ? 2 : 1);
+	if (link->lies)
+		nt_life_distrust(link);
 	/*
 	 * After this no write of the peer arrives. Only then may the owners of memory be told that
 	 * they can reuse it.
@@ -261,6 +291,8 @@ static bool nt_life_held(struct nt_link *link)
 
 static bool nt_step_down(struct nt_link *link)
 {
+	unsigned int i;
+
 	if (link->exposed || nt_life_held(link) || !nt_life_memory(link))
 		return false;
 	/* A doorbell bit that is still set would cause no interrupt when it is rung again. */
@@ -270,6 +302,10 @@ static bool nt_step_down(struct nt_link *link)
 	while (!link->own_id);
 	link->peer_id = 0;
 	link->proof = NT_PROOF_NONE;
+	link->damaged = false;
+	link->lies = false;
+	for (i = 0; i < link->rings; i++)
+		link->ring[i].in.torn = false;
 	link->tried = 0;
 	link->tries = 0;
 	nt_link_set(link, NT_LINK_QUIET);
@@ -600,6 +636,9 @@ static const char *nt_life_over(struct nt_link *link)
 		return "the bridge says so";
 	if (test_bit(NT_EV_FAULT, &link->events))
 		return nt_life_fault(link);
+	link->lies = nt_ring_peer_bye(&link->ring[0]) == 2;
+	if (link->lies)
+		return "the peer has received other bytes than were sent";
 	if (nt_ring_peer_bye(&link->ring[0]))
 		return "the peer says so";
 	if (nt_peer_silent(link))

@@ -465,12 +465,12 @@ u32 nt_ring_peer_serial(const struct nt_ring *ring)
 			       &serial) ? serial : 0;
 }
 
-bool nt_ring_peer_bye(const struct nt_ring *ring)
+u32 nt_ring_peer_bye(const struct nt_ring *ring)
 {
 	u32 bye;
 
 	return ntw_decode_word(le64_to_cpu(READ_ONCE(ring->in.ctl->line.bye)), ring->in.own_id,
-			       &bye) && bye;
+			       &bye) ? bye : 0;
 }
 
 bool nt_ring_progress(struct nt_ring *ring, enum nt_progress what, u64 *done)

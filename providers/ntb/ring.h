@@ -546,14 +546,14 @@ static inline u32 nt_out_at(const struct nt_out *out, enum ntw_which which)
 
 /*
  * nt_ring_beat() sends a line, as a sign of life, unless one was sent in the last @ms milliseconds.
- * nt_ring_bye() tells a peer with the incarnation @peer_id that this life ends. It is called for
- * queue 0 only, after nt_ring_end(), or before nt_ring_on().
+ * nt_ring_bye() tells a peer with the incarnation @peer_id that this life ends: the word
+ * &ntw_line.bye. It is called for queue 0 only, after nt_ring_end(), or before nt_ring_on().
  */
 void nt_ring_beat(struct nt_ring *ring, unsigned int ms);
-void nt_ring_bye(struct nt_ring *ring, u32 peer_id);
+void nt_ring_bye(struct nt_ring *ring, u32 peer_id, u32 bye);
 /* Read the words of the peer as they are now */
 u32 nt_ring_peer_serial(const struct nt_ring *ring);
-bool nt_ring_peer_bye(const struct nt_ring *ring);
+u32 nt_ring_peer_bye(const struct nt_ring *ring);	/* 0: the peer has not said so */
 
 /**
  * enum nt_progress - what operations may wait for

@@ -174,7 +174,7 @@ static inline u64 ntw_word(u32 incarnation, u32 value)
  *	that the writer's CPU has written before. NTW_ASK: the writer asks for a line and a signal;
  *	it is set in all lines until an echo shows that the first of them was seen. NTW_AWAKE: the
  *	writer polls and needs no signal for a line, until it sends a line without the flag
- * @bye: 1: the writer's life ends
+ * @bye: 1: the writer's life ends; 2: because it has received other bytes than were sent
  * @zero: 0
  *
  * The line is one aligned cache line, and is always written from the first to the last byte: a
