@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * prove.c - a link proves what works before it is up. After both hellos the engine of each queue
- * writes a word to the peer, and each doorbell is rung once. The peer reports what it has seen. What
+ * writes some bytes to the peer, and each doorbell is rung once. The peer reports what it has seen. What
  * does not work is left to the CPU, with a message that names it, so the peer is not blamed later
  * for what it can't have received. handshake.c carries the reports, with the hello.
  */
@@ -22,6 +22,23 @@ static const struct ntw_ctl *nt_prove_ctl(const struct nt_link *link, unsigned i
 	return link->win.mem + ntw_queue_at(queue, link->win.ring);
 }
 
+/* Has the peer's engine written to a queue of ours what it should have? */
+static bool nt_prove_seen(const struct nt_link *link, unsigned int queue)
+{
+	const struct ntw_ctl *ctl = nt_prove_ctl(link, queue);
+	const u8 *bytes = (const u8 *)ctl + ntw_ring_at(NTW_BULK, link->win.ring);
+	u32 i, len;
+
+	if (!nt_prove_word(link, &ctl->proof[0]))
+		return false;
+	dma_rmb();
+	len = min(nt_prove_word(link, &ctl->proof[1]), link->win.ring);
+	for (i = 0; i < len; i++)
+		if (bytes[i] != ntw_proof_byte(link->own_id, i))
+			return false;
+	return len;
+}
+
 u64 nt_prove_report(struct nt_link *link)
 {
 	struct nt_engine *e = &link->ring[0].engine;
@@ -31,7 +48,7 @@ u64 nt_prove_report(struct nt_link *link)
 	unsigned int i;
 
 	for (i = 0; i < link->queues; i++)
-		if (nt_prove_word(link, &nt_prove_ctl(link, i)->proof[0]))
+		if (nt_prove_seen(link, i))
 			seen |= BIT(i);
 	for (i = 0; i < ARRAY_SIZE(words); i++)
 		nt_engine_write_word(e, offsetof(struct ntw_ctl, seen) + i * sizeof(u64),
@@ -62,7 +79,7 @@ static void nt_prove_begin(struct nt_link *link, enum nt_proof proof)
 
 static int nt_prove_no_engine(struct nt_link *link)
 {
-	static const char why[] = "what it writes does not reach the peer";
+	static const char why[] = "what it writes does not reach the peer, or not all of it";
 	struct nt_engine *e = &link->ring[0].engine;
 	unsigned int i;
 

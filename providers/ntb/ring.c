@@ -388,22 +388,39 @@ void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 own_id,
 	nt_ring_schedule(ring);
 }
 
+static bool nt_prove_copies(struct nt_ring *ring, u32 peer_id)
+{
+	struct nt_out *out = &ring->out;
+	struct nt_tx *bulk = &out->tx[NTW_BULK];
+	struct ntw_bulk_line *word = out->batch[0].line;
+	/* Some engines make no copies of an odd length, and report no error. */
+	u32 i, len = NT_PROOF + nt_engine_aligned(&ring->engine, 1);
+	struct nt_piece bytes = { .addr = bulk->shadow, .dma = bulk->dma, .len = len };
+	struct nt_piece words = {
+		.addr = word, .dma = out->batch[0].line_dma, .len = sizeof(*word),
+	};
+
+	for (i = 0; i < len; i++)
+		((u8 *)bulk->shadow)[i] = ntw_proof_byte(peer_id, i);
+	*word = (struct ntw_bulk_line) {
+		.after = cpu_to_le64(ntw_word(peer_id, 1)),
+		.produced = cpu_to_le64(ntw_word(peer_id, len)),
+	};
+	return nt_engine_copy(&ring->engine, NT_BYTES, &bytes, nt_out_at(out, NTW_BULK), NULL,
+			      NT_COPY_FENCE) &&
+	       nt_engine_copy(&ring->engine, NT_LINE, &words,
+			      out->base + offsetof(struct ntw_ctl, proof), NULL,
+			      NT_COPY_FENCE | NT_COPY_LAST);
+}
+
 bool nt_ring_prove(struct nt_ring *ring, u32 peer_id)
 {
-	struct ntw_bulk_line *word = ring->out.batch[0].line;
 	struct nt_engine *e = &ring->engine;
-	struct nt_piece piece = {
-		.addr = word, .dma = ring->out.batch[0].line_dma, .len = sizeof(*word),
-	};
 	unsigned int i = ring->proofs;
 
 	spin_lock_bh(&ring->lock);
-	if (!i) {
-		*word = (struct ntw_bulk_line) { .after = cpu_to_le64(ntw_word(peer_id, 1)) };
-		i += nt_engine_copy(e, NT_LINE, &piece,
-				    ring->out.base + offsetof(struct ntw_ctl, proof), NULL,
-				    NT_COPY_FENCE | NT_COPY_LAST);
-	}
+	if (!i)
+		i += nt_prove_copies(ring, peer_id);
 	while (i && i <= e->bells && nt_engine_ring(e, i - 1))
 		i++;
 	ring->proofs = i;

@@ -271,9 +271,9 @@ struct ntw_hello_info {
  * @hello: written before the first line, to the first queue only, as the members below
  * @ready: tagged, 1: @hello is complete; 2: the writer knows what works, see @proof
  * @flat: tagged, 1: written through the flat window, which shows that the other side reaches it
- * @proof: in each queue, tagged, 1: written by the engine of the queue, behind the hello; the other
- *	words are 0
- * @seen: tagged: bits of the writer's queues with the word @proof
+ * @proof: in each queue, tagged: 1, and the number of bytes at the beginning of its bulk ring that
+ *	the engine of the queue has written before, see ntw_proof_byte()
+ * @seen: tagged: bits of the writer's queues in which @proof and those bytes have arrived
  * @rang: tagged: the writer's doorbell bits that have rung since its hello, counted from the first
  *	one that it uses
  * @shut: tagged, a state NTW_TRY_*: written when the reader's window is closed
@@ -298,6 +298,12 @@ struct ntw_ctl {
 
 static_assert(offsetof(struct ntw_ctl, proof) == 192 && offsetof(struct ntw_ctl, shut) == 2048,
 	      "control page");
+
+/* Byte @at of what an engine writes as its proof to the bulk ring of a side with that incarnation */
+static inline u8 ntw_proof_byte(u32 incarnation, u32 at)
+{
+	return incarnation + at * 7 + (at >> 8);
+}
 
 /* Byte of the inbound memory that is written to beside &ntw_ctl.shut: the last word of queue 0 */
 static inline u32 ntw_shut_at(u32 ring)

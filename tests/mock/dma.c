@@ -38,9 +38,9 @@ static char *engine = "ioatdma";
 module_param(engine, charp, 0444);
 MODULE_PARM_DESC(engine, "name of the engine's driver, by which clients know it (default ioatdma)");
 
-bool nm_silent;
-module_param_named(silent, nm_silent, bool, 0444);
-MODULE_PARM_DESC(silent, "a copy of more than 4096 bytes and an odd length is not made, and no error reported (ptdma)");
+unsigned int nm_silent;
+module_param_named(silent, nm_silent, uint, 0444);
+MODULE_PARM_DESC(silent, "copies of an odd length that is more than this are not made, and no error is reported (ptdma); 0: none");
 
 static unsigned int copy_align;
 module_param(copy_align, uint, 0444);

@@ -234,7 +234,8 @@ void nm_stats_exit(void);	/* no command runs afterwards */
 struct seq_file;
 
 extern unsigned int nm_engine_mbs;
-extern bool nm_silent, nm_blind, nm_shuffle;
+extern unsigned int nm_silent;
+extern bool nm_blind, nm_shuffle;
 
 int nm_dma_init(void);
 void nm_dma_exit(void);			/* no channel is in use */
