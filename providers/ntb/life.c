@@ -393,8 +393,14 @@ static bool nt_life_proven(struct nt_link *link, const struct ntw_handshake *han
 		return false;
 	if (link->tries)
 		next = nt_win_tried(win, link->tries, link->own_id);
-	link->tries = next && nt_win_try(win, link->ntb, next) ? next : 0;
-	return !next;
+	link->tries = 0;
+	if (!next)
+		return true;
+	if (nt_win_try(win, link->ntb, next))
+		link->tries = next;
+	else
+		dev_warn_ratelimited(&link->ntb->dev, "the window can't be opened and closed\n");
+	return false;
 }
 
 static bool nt_step_quiet(struct nt_link *link)
