@@ -60,59 +60,106 @@ void nt_bell_exit(struct nt_link *link)
 	ntb_db_clear(link->ntb, link->bells.bits);
 }
 
-/* Let the engine write a doorbell, if the bridge has an address for it */
-static bool nt_bell_dma(struct nt_link *link, struct nt_engine *engine, unsigned int bit)
+void nt_bell_knock(struct nt_link *link)
 {
-	resource_size_t len;
-	phys_addr_t at;
-	u64 data;
-
-	return !ntb_peer_db_addr(link->ntb, &at, &len, &data, bit) &&
-	       nt_engine_bell(engine, at, len, data);
+	ntb_peer_db_set(link->ntb, BIT_ULL(link->bells.peer_first));
 }
 
-/* Return: false if the engine of the queue can write no doorbell */
-static bool nt_bells_dma(struct nt_link *link, struct nt_ring *ring)
+u64 nt_bell_all(struct nt_link *link, bool ring)
+{
+	const struct nt_bells *bells = &link->bells;
+	unsigned int i, turn;
+	u64 all = 0;
+
+	for (i = 0; i < link->queues; i++)
+		for (turn = 0; turn < bells->peer_count; turn++)
+			all |= BIT_ULL(ntw_bell(i, link->queues, bells->peer_count, turn));
+	for (i = 0; ring && i < bells->peer_count; i++)
+		if (all & BIT_ULL(i))
+			ntb_peer_db_set(link->ntb, BIT_ULL(bells->peer_first + i));
+	return all;
+}
+
+int nt_bell_no_engine(struct nt_link *link, const char *why)
+{
+	unsigned int i;
+
+	for (i = 0; i < link->queues; i++)
+		nt_engine_bells_close(&link->ring[i].engine);
+	link->bells.why = why;
+	if (nt_mode != NT_SIGNAL_DMA)
+		return 0;
+	dev_err_ratelimited(&link->ntb->dev, "signal=dma: %s\n", why);
+	return -EOPNOTSUPP;
+}
+
+/* Let the engine of the queue write its doorbells. Return why it can't, or NULL */
+static const char *nt_bells_dma(struct nt_link *link, struct nt_ring *ring)
 {
 	const struct nt_bells *bells = &link->bells;
 	unsigned int first = ntw_bell(ring->index, link->queues, bells->peer_count, 0);
 	unsigned int turn = 0, bit = first;
+	resource_size_t len;
+	phys_addr_t at;
+	u64 data;
 
+	if (nt_mode == NT_SIGNAL_CPU)
+		return "the parameter signal says so";
+	if (!nt_engine_uses_chan(&ring->engine))
+		return "there is no engine";
 	do {
-		if (!nt_bell_dma(link, &ring->engine, bells->peer_first + bit))
-			break;
+		if (ntb_peer_db_addr(link->ntb, &at, &len, &data, bells->peer_first + bit))
+			return "the bridge has no doorbell for an engine";
+		if (!nt_engine_bell(&ring->engine, at, len, data))
+			return "the engine can't write what the driver of the bridge says";
 		bit = ntw_bell(ring->index, link->queues, bells->peer_count, ++turn);
 	} while (bit != first);
-	return turn;
+	return NULL;
 }
 
 int nt_bell_open(struct nt_link *link)
 {
 	struct nt_bells *bells = &link->bells;
+	const char *why = NULL;
 	unsigned int i, turn;
-	bool dma = true;
 
+	bells->why = NULL;
+	bells->good = U64_MAX;
 	for (i = 0; i < link->queues; i++) {
 		bells->wakes[i] = 0;
 		for (turn = 0; turn < bells->count; turn++)
 			bells->wakes[i] |= BIT_ULL(bells->first +
 						   ntw_bell(i, link->queues, bells->count, turn));
-		dma &= nt_mode != NT_SIGNAL_CPU && nt_bells_dma(link, &link->ring[i]);
+		why = why ?: nt_bells_dma(link, &link->ring[i]);
 	}
-	if (dma || nt_mode != NT_SIGNAL_DMA)
-		return 0;
-	dev_err_ratelimited(&link->ntb->dev,
-			    "signal=dma: there is no engine, or no doorbell that one can write\n");
-	return -EOPNOTSUPP;
+	return why ? nt_bell_no_engine(link, why) : 0;
 }
 
 void nt_bell_ring(struct nt_ring *ring)
 {
 	struct nt_link *link = nt_ring_link(ring);
-	unsigned int bit = ntw_bell(ring->index, READ_ONCE(link->queues), link->bells.peer_count,
-				    ring->bell++);
+	const struct nt_bells *bells = &link->bells;
+	unsigned int bit, tries = 0;
 
-	ntb_peer_db_set(link->ntb, BIT_ULL(link->bells.peer_first + bit));
+	do
+		bit = ntw_bell(ring->index, READ_ONCE(link->queues), bells->peer_count,
+			       ring->bell++);
+	while (!(bells->good >> bit & 1) && ++tries < bells->peer_count);
+	ntb_peer_db_set(link->ntb, BIT_ULL(bells->peer_first + bit));
+}
+
+/*
+ * A bit is proved to interrupt if it is set in an interrupt. A vector may be that of several bits,
+ * so the register is read, and bits that are set after that interrupt again.
+ */
+static void nt_bell_proved(struct nt_link *link)
+{
+	struct nt_bells *bells = &link->bells;
+	u64 bits = ntb_db_read(link->ntb) & bells->bits;
+
+	ntb_db_clear(link->ntb, bits);
+	atomic64_or(bits >> bells->first, &bells->rang);
+	nt_link_queue(link);
 }
 
 void nt_bell_received(struct nt_link *link, int vector)
@@ -122,13 +169,12 @@ void nt_bell_received(struct nt_link *link, int vector)
 
 	if (!bits)
 		return;
-	/* Clear the bits before the rings are read. A bit that is rung later interrupts again. */
-	ntb_db_clear(link->ntb, bits);
 	atomic64_inc(&link->interrupts);
 	if (READ_ONCE(link->state) != NT_LINK_UP)
-		nt_link_queue(link);
-	else
-		for (i = 0; i < READ_ONCE(link->queues); i++)
-			if (bits & link->bells.wakes[i])
-				nt_ring_schedule(&link->ring[i]);
+		return nt_bell_proved(link);
+	/* Clear the bits before the rings are read. A bit that is rung later interrupts again. */
+	ntb_db_clear(link->ntb, bits);
+	for (i = 0; i < READ_ONCE(link->queues); i++)
+		if (bits & link->bells.wakes[i])
+			nt_ring_schedule(&link->ring[i]);
 }

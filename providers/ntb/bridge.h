@@ -71,6 +71,10 @@ struct nt_inbound {
  *	@mem. Exposed memory lies below @reach. Read in any context
  * @open: the peer can write to @mem
  * @parked: bytes at the beginning of @mem that the window still shows after it was closed, or 0
+ * @proven: the peer has tried to write through the closed window, see nt_win_tried()
+ * @unshut: what it wrote has arrived: the window is open as long as the bridge is there
+ * @off: whether a translation of length 0 closes the window, whatever the driver returns for it: 1:
+ *	it does; -1: it does not; 0: as the driver says
  * @peer: the peer's window in our address space
  * @peer_base: physical address of the peer's window
  * @peer_len: bytes of the peer's window
@@ -91,6 +95,9 @@ struct nt_window {
 	size_t			reach;
 	bool			open;
 	u32			parked;
+	bool			proven;
+	bool			unshut;
+	s8			off;
 	void __iomem		*peer;
 	phys_addr_t		peer_base;
 	resource_size_t		peer_len;
@@ -162,12 +169,29 @@ struct nt_paged {
  *	posts read them
  * @wakes: our bits that wake each queue in this life. Set before the link is up; interrupts read
  *	them
+ * @good: the peer's bits that have rung in this life's proof, counted from @peer_first; all of them
+ *	if none has
+ * @rang: our bits that have rung since our hello, counted from @first. Interrupts set them
+ * @why: why the CPU rings and not the engine, or NULL
  */
 struct nt_bells {
 	u64	bits;
 	u8	first, count;
 	u8	peer_first, peer_count;
 	u64	wakes[NTW_QUEUES_MAX];
+	u64	good;
+	atomic64_t rang;
+	const char *why;
+};
+
+/**
+ * enum nt_proof - what a side has proved about itself after both hellos; prove.c
+ */
+enum nt_proof {
+	NT_PROOF_NONE,
+	NT_PROOF_ENGINE,	/* the engine writes, and rings or the CPU rings */
+	NT_PROOF_BELLS,		/* the CPU rings, because the doorbells of the engine do not */
+	NT_PROOF_DONE
 };
 
 /**
@@ -177,7 +201,8 @@ enum nt_link_state {
 	NT_LINK_DOWN,
 	NT_LINK_QUIET,	/* our incarnation is published; the peer's is awaited */
 	NT_LINK_OPEN,	/* our window is open to the peer; the peer's window is awaited */
-	NT_LINK_HELLO,	/* our hello was written; the peer's is awaited */
+	/* our hello was written; the peer's is awaited, and each side proves what works */
+	NT_LINK_HELLO,
 	NT_LINK_UP
 };
 
@@ -213,6 +238,18 @@ struct nt_watch {
  * @life: number of the link's life. It changes when a life ends, just before
  *	nt_conns_link_down(). Read with nt_link_life()
  * @state: enum nt_link_state; read in any context
+ * @side: number of our end of the bridge; NT_NO_SIDE: the driver gives both ends the same, and the
+ *	link was not up yet. It changes once. Read in any context
+ * @peer_side: number of the other end; set before @side
+ * @draws: the driver gives both ends the same number
+ * @proof: enum nt_proof of this life
+ * @proof_until: when the peer has to have seen it, in jiffies
+ * @tries: enum ntw_state of our window that the peer is asked to try; 0: none
+ * @tried: enum ntw_state for which we have tried the peer's window
+ * @peer_ready: the peer's word &ntw_ctl.ready, as last read
+ * @told: what the last hello has said, so that the peer is woken only by changes
+ * @carrier: the bridge's link was up at its last event, and has been since @carrier_at; interrupts
+ *	only
  * @stopping: the link has to stay down
  * @halting: the link has to stay down, because this kernel ends
  * @hung: this kernel ends, but the engine still uses memory of ours, which is never freed: the
@@ -233,6 +270,8 @@ struct nt_watch {
  * @checks: placed payload has a CRC, in the record that announces it. Constant from
  *	nt_conns_link_up() to nt_conns_link_down(); read in any context
  * @torn: number of records whose CRC of placed payload was wrong
+ * @damaged: bytes from the peer were not those that it has sent, in this life
+ * @lies: the peer says that of ours
  * @pins: see nt_pages_pin()
  * @interrupts: doorbells that were received
  * @ups: times that the link has come up
@@ -257,6 +296,15 @@ struct nt_link {
 	const char		*why;
 	unsigned int		life;
 	u8			state;
+	u32			side, peer_side;
+	bool			draws;
+	u8			proof;
+	unsigned long		proof_until;
+	u8			tries, tried;
+	u32			peer_ready;
+	u64			told;
+	bool			carrier;
+	unsigned long		carrier_at;
 	bool			stopping;
 	bool			halting;
 	bool			hung;
@@ -271,6 +319,8 @@ struct nt_link {
 	struct nt_watch		watch[NTW_QUEUES_MAX][NT_PROGRESS];
 	bool			checks;
 	atomic64_t		torn;
+	bool			damaged;
+	bool			lies;
 	atomic_t		pins;
 	atomic64_t		interrupts;
 	u64			ups, resets;
@@ -293,15 +343,18 @@ static inline const char *nt_link_name(const struct nt_link *link)
 	return dev_name(&link->ntb->dev);
 }
 
-/* Port numbers of our end and of the other end */
+#define NT_NO_SIDE	U32_MAX
+
+/* Return the number of our end. NT_NO_SIDE: it is not known yet, so there are no names here */
 static inline u32 nt_link_side(const struct nt_link *link)
 {
-	return ntb_port_number(link->ntb);
+	return smp_load_acquire(&link->side);	/* pairs with nt_life_side() */
 }
 
+/* The number of the other end; valid if that of our end is */
 static inline u32 nt_link_peer_side(const struct nt_link *link)
 {
-	return ntb_peer_port_number(link->ntb, NT_PEER);
+	return link->peer_side;
 }
 
 /* The state may have changed when the function returns */
@@ -440,6 +493,8 @@ void nt_rx_burst_begin(struct nt_ring *ring);
 void nt_rx_burst_end(struct nt_ring *ring);
 void nt_rx_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len);
 void nt_conns_room(struct nt_ring *ring);
+/* The ends have numbers, so that there may be names. Called once, or not at all */
+void nt_conns_named(struct nt_link *link);
 /*
  * The link is up, and records may be posted. No record is handled and no callback is called before
  * this function returns, so it must not wait for one.
@@ -462,7 +517,8 @@ void nt_link_queue(struct nt_link *link);
 
 /* life.c: the state machine; for the work item, or while it does not run */
 extern unsigned int nt_heartbeat_ms;
-extern bool nt_crc, nt_crc_placed;
+extern bool nt_crc;
+extern int nt_crc_placed;
 int nt_life_check_params(void);
 /* Return: milliseconds until the next call; 0: none is needed until something is reported */
 unsigned int nt_life_run(struct nt_link *link);
@@ -492,8 +548,18 @@ bool nt_win_switch_off(struct nt_window *win, struct ntb_dev *ntb);
  * Return: bytes that the window shows; negative: it shows what it showed before
  */
 int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len);
-/* Switch a window off. Return: 0; otherwise the window shows what it showed before */
-int nt_mw_switch_off(struct ntb_dev *ntb, int index);
+/*
+ * Switch a window off. @off: &nt_window.off of the bridge. Return: 0; otherwise the window shows what
+ * it showed before
+ */
+int nt_mw_switch_off(struct ntb_dev *ntb, int index, s8 off);
+/*
+ * nt_win_try() opens the window and closes it as @how says, enum ntw_state NTW_TRY_*, for the peer to
+ * write to. Return: false: the driver has not done that now. Then nt_win_tried() looks what has
+ * arrived of that. Return: the next way to be tried; 0: there is none
+ */
+bool nt_win_try(struct nt_window *win, struct ntb_dev *ntb, u8 how);
+u8 nt_win_tried(struct nt_window *win, u8 how, u32 own_id);
 int nt_win_check_params(void);
 
 /* flat.c. Process context, but for nt_flat_at() */
@@ -539,7 +605,22 @@ void nt_hello_write(struct nt_link *link);
 int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
 		  struct ntw_hello_info *g);
 
+/* Return NTW_FEAT_* that this side supports */
+u32 nt_features(const struct nt_link *link);
+
+/* prove.c: what works on this bridge, as the peer sees it. Called by the work item after its hello */
+/* Write for the peer what we have seen of its proof. Return: the same in one number */
+u64 nt_prove_report(struct nt_link *link);
+/* Return: 0: it is known what works; -EAGAIN: not yet; -EOPNOTSUPP: the peer can't be woken */
+int nt_prove(struct nt_link *link);
+
 /* bell.c */
+/* Wake a peer that is not up yet: by the first bit only */
+void nt_bell_knock(struct nt_link *link);
+/* Ring all bits of the peer that are in use, by CPU; return them, counted from the first */
+u64 nt_bell_all(struct nt_link *link, bool ring);
+/* No engine rings from here on; @why: for the administrator. Return: -EOPNOTSUPP: one has to */
+int nt_bell_no_engine(struct nt_link *link, const char *why);
 int nt_bell_init(struct nt_link *link);
 void nt_bell_exit(struct nt_link *link);
 /* Choose how to wake the peer, and the bits of each queue, in this life. Process context */

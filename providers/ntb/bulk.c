@@ -16,6 +16,7 @@ static void nt_batch_reset(struct nt_batch *b)
 	b->bytes = 0;
 	b->runs = 0;
 	b->load = 0;
+	b->cpu = false;
 	b->announced = false;
 	b->tries = 0;
 }
@@ -34,6 +35,27 @@ static void nt_rewind(struct nt_batch *b)
 	b->rec = list_first_entry(&b->recs, struct nt_rec, entry);
 }
 
+/* Return: true if the engine can't copy a part of the batch, because of its address or length. */
+static bool nt_crooked(const struct nt_ring *ring, const struct nt_batch *b)
+{
+	const struct nt_rec *rec;
+	u64 bits = 0;
+	unsigned int i;
+
+	if (nt_engine_aligned(&ring->engine, 1))
+		return false;
+	list_for_each_entry(rec, &b->recs, entry) {
+		if (!nt_engine_reads(&ring->out, rec))
+			continue;
+		bits |= rec->len | (rec->count ? 0 : rec->head_len);
+		for (i = 0; i < rec->count; i++)
+			bits |= rec->place[i].at | rec->place[i].len;
+		for (i = 0; i < rec->mapped; i++)
+			bits |= rec->mapping[i].dma | rec->mapping[i].len;
+	}
+	return !nt_engine_aligned(&ring->engine, bits);
+}
+
 static void nt_close(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
@@ -41,6 +63,7 @@ static void nt_close(struct nt_ring *ring)
 	struct nt_batch *b = nt_filling(out);
 
 	b->end = tx->placed;
+	b->cpu = nt_crooked(ring, b);
 	/* nt_out_push() announces these records before it gives the batch. */
 	b->after = out->tx[NTW_MSG].placed;
 	out->tx[NTW_MSG].go |= nt_unannounced(out);
@@ -235,12 +258,13 @@ static bool nt_give_line(struct nt_ring *ring, struct nt_batch *b)
 	tx->produced = max(tx->produced, b->end);
 	return nt_engine_copy(&ring->engine, NT_LINE, &piece,
 			      out->base + offsetof(struct ntw_ctl, bulk), NULL,
-			      NT_COPY_FENCE | (ring->engine.bells ? 0 : NT_COPY_LAST));
+			      NT_COPY_FENCE |
+			      (nt_engine_signals(&ring->engine) ? 0 : NT_COPY_LAST));
 }
 
 static bool nt_give_signal(struct nt_ring *ring, struct nt_batch *b)
 {
-	if (!ring->engine.bells)
+	if (!nt_engine_signals(&ring->engine))
 		return true;
 	if (!nt_engine_ring(&ring->engine, ring->bell % ring->engine.bells))
 		return false;
@@ -264,16 +288,36 @@ static bool nt_give(struct nt_ring *ring, struct nt_batch *b)
 	return true;
 }
 
+/*
+ * Let the CPU copy from here on, or the engine. What the one has written may arrive after what the
+ * other one writes. So the peer has to have handled it: nt_out_push() asks for an answer.
+ */
+static bool nt_turn(struct nt_ring *ring, bool cpu)
+{
+	struct nt_engine *e = &ring->engine;
+	struct nt_out *out = &ring->out;
+
+	cpu |= !nt_engine_uses_chan(e);
+	out->turning = e->cpu != cpu &&
+		       (!nt_engine_idle(e) || out->tx[NTW_BULK].acked < out->arrived);
+	if (!out->turning)
+		e->cpu = cpu;
+	return !out->turning;
+}
+
 void nt_bulk_submit(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
+	struct nt_batch *b;
 
 	lockdep_assert_held(&ring->lock);
 	if (out->failing || out->giving == out->filling)
 		return;
-	for (; out->giving != out->filling; out->giving++)
-		if (!nt_give(ring, nt_batch(out, out->giving)))
+	for (; out->giving != out->filling; out->giving++) {
+		b = nt_batch(out, out->giving);
+		if (!nt_turn(ring, b->cpu) || !nt_give(ring, b))
 			break;
+	}
 	nt_engine_go(&ring->engine);
 }
 
@@ -286,8 +330,10 @@ static void nt_complete(struct nt_ring *ring, struct nt_batch *b, struct list_he
 	ring->out.oldest++;
 	if (b->bytes)
 		ring->stats.batches++;
+	if (!ring->engine.cpu)
+		ring->engine.failures = 0;
 	/* If the engine can't write doorbells, the CPU does when the engine has copied the line. */
-	if (!ring->engine.bells && ring->state == NT_UP)
+	if (!nt_engine_signals(&ring->engine) && ring->state == NT_UP)
 		nt_line_signal(ring);
 }
 
@@ -331,28 +377,69 @@ static bool nt_reap_one(struct nt_ring *ring, struct nt_desc *d, struct list_hea
 	return true;
 }
 
+/* Return: true if payload goes to a flat window, which only the engine reaches. */
+static bool nt_goes_flat(const struct nt_batch *b)
+{
+	const struct nt_rec *rec;
+	unsigned int i;
+
+	list_for_each_entry(rec, &b->recs, entry)
+		for (i = 0; i < rec->count; i++)
+			if (rec->place[i].at & NTW_FLAT)
+				return true;
+	return false;
+}
+
 /*
- * The engine has completed all copies, some of them without execution. Give the batches again.
- * Return: false if a batch has failed too often.
+ * The engine has completed all copies, some of them without execution. Give the batches again, to
+ * the CPU; with payload for a flat window to the engine, except for payload that it has failed to
+ * copy: its record ends with an error.
  */
-static bool nt_again(struct nt_ring *ring)
+static void nt_give_again(struct nt_ring *ring, bool flat)
 {
 	struct nt_out *out = &ring->out;
+	struct nt_batch *b;
 	struct nt_rec *rec;
 	unsigned int i;
 
-	if (ring->state == NT_UP && nt_batch(out, out->oldest)->tries++ == NT_TRIES)
-		return false;
 	for (i = out->oldest; i != out->filling; i++) {
+		b = nt_batch(out, i);
+		b->cpu |= !flat;
 		/* If the peer may have the line, the room of its records may have been reused. */
-		list_for_each_entry(rec, &nt_batch(out, i)->recs, entry)
-			if (rec->err && !nt_batch(out, i)->announced)
+		list_for_each_entry(rec, &b->recs, entry) {
+			if (!flat)
+				rec->err = 0;
+			else if (rec->err && !b->announced)
 				nt_shadow_to_filler(out, rec);
-		nt_rewind(nt_batch(out, i));
+		}
+		nt_rewind(b);
 	}
 	out->giving = out->oldest;
 	out->failing = false;
 	WRITE_ONCE(ring->engine.broken, false);
+}
+
+/* Return: false if a batch has failed too often. */
+static bool nt_again(struct nt_ring *ring)
+{
+	struct nt_engine *e = &ring->engine;
+	struct nt_out *out = &ring->out;
+	bool flat = false;
+	unsigned int i;
+
+	for (i = out->oldest; i != out->filling; i++)
+		flat |= nt_goes_flat(nt_batch(out, i));
+	if (ring->state == NT_UP && nt_batch(out, out->oldest)->tries++ == NT_TRIES)
+		return false;
+	if (ring->state == NT_UP && nt_engine_uses_chan(e) && ++e->failures == NT_TRIES) {
+		nt_engine_give_up(e, "its copies fail", true);
+		dev_err(e->dev,
+			"kfi_ntb: copies of this DMA engine fail again and again: the CPU copies. Load kfi_ntb again to try the engine again\n");
+		/* The next life has no flat window, so nothing is posted that only an engine can do. */
+		if (e->flat_len)
+			return false;
+	}
+	nt_give_again(ring, flat);
 	return true;
 }
 
@@ -385,6 +472,7 @@ void nt_bulk_reset(struct nt_out *out)
 	out->giving = 0;
 	out->oldest = 0;
 	out->failing = false;
+	out->turning = false;
 }
 
 void nt_bulk_abandon(struct nt_ring *ring, struct list_head *all)

@@ -91,6 +91,10 @@ int nt_domain_open(struct kfi_domain *domain)
 
 	if (!dev)
 		return -ENODEV;
+	if (nt_link_side(dev->link) == NT_NO_SIDE) {
+		nt_dev_put(dev);
+		return -EAGAIN;
+	}
 	ndom->dev = dev;
 	domain->addrlen = sizeof(struct ntw_addr);
 	domain->device = dev;
@@ -244,6 +248,11 @@ void nt_rx_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *b
 			nt_close_in(s, rec, len);
 		break;
 	}
+}
+
+void nt_conns_named(struct nt_link *link)
+{
+	kfi_device_new();
 }
 
 /* Send the CALLs that have waited for the link. */

@@ -109,9 +109,9 @@ static void nt_work(struct work_struct *work)
 {
 	struct nt_engine *e = container_of(work, struct nt_engine, work);
 
-	/* Pairs with nt_engine_give(): descriptors below the head are complete. */
-	while (e->ran != smp_load_acquire(&e->head)) {
-		struct nt_desc *d = &e->desc[e->ran++ & (NT_DESCS - 1)];
+	/* Pairs with nt_engine_give(): descriptors below @given are complete, and so is @passed. */
+	while (e->ran != smp_load_acquire(&e->given)) {
+		struct nt_desc *d = &e->desc[(e->ran++ + e->passed) & (NT_DESCS - 1)];
 
 		if (!READ_ONCE(e->halt))
 			nt_work_copy(e, d);
@@ -202,13 +202,16 @@ static void nt_chan_full(struct nt_engine *e)
 static bool nt_engine_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 {
 	d->state = NT_GIVEN;
-	if (e->chan && !nt_chan_give(e, d, to)) {
+	if (!e->cpu && !nt_chan_give(e, d, to)) {
 		nt_desc_unbounce(e, d);
 		nt_chan_full(e);
 		return false;
 	}
-	/* Pairs with nt_work(). */
-	smp_store_release(&e->head, e->head + 1);
+	WRITE_ONCE(e->head, e->head + 1);
+	if (e->cpu)
+		smp_store_release(&e->given, e->given + 1);	/* pairs with nt_work() */
+	else
+		e->passed++;
 	return true;
 }
 
@@ -244,7 +247,7 @@ bool nt_engine_copy(struct nt_engine *e, enum nt_what what, struct nt_piece *pie
 	d->from = piece->addr;
 	d->dma = piece->dma;
 	d->bounced = false;
-	if (piece->dma == DMA_MAPPING_ERROR && !nt_piece_bounce(e, piece, d))
+	if (!e->cpu && piece->dma == DMA_MAPPING_ERROR && !nt_piece_bounce(e, piece, d))
 		return false;
 	d->len = piece->len;
 	return nt_engine_give(e, d, nt_engine_to(e, at));
@@ -268,7 +271,7 @@ void nt_engine_go(struct nt_engine *e)
 {
 	if (nt_engine_idle(e))
 		return;
-	if (e->chan)
+	if (!e->cpu)
 		dma_async_issue_pending(e->chan);
 	else
 		queue_work(e->wq, &e->work);
@@ -276,7 +279,7 @@ void nt_engine_go(struct nt_engine *e)
 
 void nt_engine_poll(struct nt_engine *e)
 {
-	if (e->chan && !nt_engine_idle(e))
+	if (!e->cpu && !nt_engine_idle(e))
 		dmaengine_tx_status(e->chan, e->cookie, NULL);
 }
 
@@ -303,7 +306,7 @@ static void nt_chan_ended(struct nt_engine *e)
 
 bool nt_engine_abort(struct nt_engine *e)
 {
-	if (!e->chan) {
+	if (e->cpu) {
 		WRITE_ONCE(e->halt, true);
 		flush_work(&e->work);
 		WRITE_ONCE(e->halt, false);
@@ -334,29 +337,69 @@ void nt_engine_free(struct nt_engine *e, size_t len, void *mem, dma_addr_t dma)
 		kvfree(mem);
 }
 
+/* ---- which engines are used, and how far they are trusted ---- */
+
+const char *nt_engine_driver(const struct nt_engine *e)
+{
+	return e->dev && e->dev->driver ? e->dev->driver->name : "no driver";
+}
+
+/* ptdma, ae4dma and plx_dma call back after an error as if there was none. */
+bool nt_engine_reports(const struct nt_engine *e)
+{
+	return !e->chan || !strcmp(nt_engine_driver(e), "ioatdma");
+}
+
+bool nt_engine_aligned(const struct nt_engine *e, u64 bits)
+{
+	return !e->chan || !(bits & (BIT_ULL(e->chan->device->copy_align) - 1));
+}
+
+void nt_engine_give_up(struct nt_engine *e, const char *why, bool failed)
+{
+	WRITE_ONCE(e->bad, why);
+	e->failed |= failed;
+	e->cpu = true;
+}
+
 /**
  * struct nt_want - the channel that is looked for
  * @node: NUMA node of its device, or NUMA_NO_NODE for any
  * @like: another channel of the same driver is looked for; or NULL
- * @unordered: set if an engine was refused because it completes copies out of order
+ * @refused: device of an engine that can't be used, and @why; or NULL
  */
 struct nt_want {
 	int			node;
 	const struct dma_chan	*like;
-	bool			unordered;
+	struct device		*refused;
+	const char		*why;
 };
 
 /*
- * Copies are reaped in the order in which they were given, and a fence orders the copies before it
- * only if they complete in order. So an engine with DMA_COMPLETION_NO_ORDER (idxd) can't be used.
- * It may also never report the completion of a copy that asks for no interrupt.
+ * Return why an engine can't be used, or NULL. Copies are reaped in the order in which they were
+ * given, and a fence orders the copies before it only if they complete in order. An engine with
+ * DMA_COMPLETION_NO_ORDER (idxd) may also never report the completion of a copy that asks for no
+ * interrupt. Copies are given under a spinlock. Records and lines are aligned to NTW_ALIGN.
  */
+static const char *nt_chan_unfit(const struct dma_chan *chan)
+{
+	struct dma_device *engine = chan->device;
+
+	if (dma_has_cap(DMA_COMPLETION_NO_ORDER, engine->cap_mask))
+		return "it completes copies out of order";
+	if (engine->dev && engine->dev->driver && !strcmp(engine->dev->driver->name, "ae4dma"))
+		return "it sleeps when it is given a copy";
+	return 1U << engine->copy_align > NTW_ALIGN ? "it wants too large an alignment" : NULL;
+}
+
 static bool nt_chan_fits(struct dma_chan *chan, void *arg)
 {
+	const char *why = nt_chan_unfit(chan);
 	struct nt_want *want = arg;
 
-	if (dma_has_cap(DMA_COMPLETION_NO_ORDER, chan->device->cap_mask)) {
-		want->unordered = true;
+	if (why) {
+		want->refused = chan->device->dev;
+		want->why = why;
 		return false;
 	}
 	/* On many Xeons each channel of ioatdma is a function of its own. */
@@ -378,8 +421,10 @@ static struct dma_chan *nt_chan_get(int node, const struct dma_chan *like)
 		chan = dma_request_channel(mask, nt_chan_fits, &near);
 	if (!chan && !like)
 		chan = dma_request_channel(mask, nt_chan_fits, &any);
-	if (!chan && any.unordered)
-		pr_warn("kfi_ntb: the DMA engines of this machine complete copies out of order: the CPU copies\n");
+	if (!chan && any.why)
+		dev_warn(any.refused,
+			 "kfi_ntb does not use this DMA engine: %s. The CPU copies, which is slower\n",
+			 any.why);
 	return chan;
 }
 
@@ -402,6 +447,7 @@ int nt_engine_init(struct nt_engine *e, int node, bool use, struct bh_work_struc
 		goto free;
 	}
 	e->dev = e->chan ? e->chan->device->dev : NULL;
+	e->cpu = !e->chan;
 	e->piece_max = e->chan ? min(NT_PIECE_MAX, dma_max_mapping_size(e->dev)) : NT_PIECE_MAX;
 	e->bell_data = nt_engine_alloc(e, NTW_BELLS_MAX * sizeof(*e->bell_data), &e->bell_dma);
 	if (!e->bell_data)
@@ -433,6 +479,11 @@ int nt_engine_open(struct nt_engine *e, phys_addr_t base, size_t len, const stru
 {
 	e->peer = *vaddr;
 	e->size = len;
+	if (!e->failed)
+		WRITE_ONCE(e->bad, NULL);
+	e->failures = 0;
+	e->broken = false;
+	e->cpu = !nt_engine_uses_chan(e);
 	if (!e->chan)
 		return 0;
 	e->window = dma_map_resource(e->dev, base, len, DMA_FROM_DEVICE, NT_DMA_ATTRS);
@@ -449,11 +500,16 @@ void nt_engine_flat_close(struct nt_engine *e)
 	e->flat_len = 0;
 }
 
-void nt_engine_close(struct nt_engine *e)
+void nt_engine_bells_close(struct nt_engine *e)
 {
 	while (e->bells)
 		dma_unmap_resource(e->dev, e->bell[--e->bells], e->bell_len, DMA_FROM_DEVICE,
 				   NT_DMA_ATTRS);
+}
+
+void nt_engine_close(struct nt_engine *e)
+{
+	nt_engine_bells_close(e);
 	if (e->window_len)
 		dma_unmap_resource(e->dev, e->window, e->window_len, DMA_FROM_DEVICE, NT_DMA_ATTRS);
 	nt_engine_flat_close(e);
@@ -463,7 +519,8 @@ void nt_engine_close(struct nt_engine *e)
 
 bool nt_engine_flat(struct nt_engine *e, phys_addr_t base, u64 len)
 {
-	if (!e->chan || len > SIZE_MAX)
+	/* The CPU has no mapping of that window, so it can't copy what the engine can't. */
+	if (!nt_engine_uses_chan(e) || !nt_engine_aligned(e, 1) || len > SIZE_MAX)
 		return false;
 	e->flat = dma_map_resource(e->dev, base, len, DMA_FROM_DEVICE, NT_DMA_ATTRS);
 	if (dma_mapping_error(e->dev, e->flat))
@@ -476,7 +533,11 @@ bool nt_engine_bell(struct nt_engine *e, phys_addr_t base, size_t len, u64 data)
 {
 	dma_addr_t at;
 
-	if (!e->chan || e->bells == NTW_BELLS_MAX || !len || len > sizeof(*e->bell_data))
+	if (!nt_engine_uses_chan(e) || e->bells == NTW_BELLS_MAX || !len ||
+	    len > sizeof(*e->bell_data) || !nt_engine_aligned(e, base | len))
+		return false;
+	/* ntb_hw_switchtec names 4 bytes of a register of 8 for bits of its upper half, too. */
+	if (len < sizeof(data) && data >> (BITS_PER_BYTE * len))
 		return false;
 	at = dma_map_resource(e->dev, base, len, DMA_FROM_DEVICE, NT_DMA_ATTRS);
 	if (dma_mapping_error(e->dev, at))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * dma.h - copies to the peer, which a channel of a DMA engine executes, or a work item if there is
- * no channel.
+ * dma.h - copies to the peer, which a channel of a DMA engine executes, or a work item: if there is
+ * no channel, or it can't be used, and for copies that the channel has failed to make or that it
+ * can't make (nt_engine_turn()). At any time all copies under way are executed by one of the two.
  *
  * Copies are reaped in the order in which they were given. A channel may execute the copies between
  * two fences (NT_COPY_FENCE) in any order. The lock of the ring protects all members of struct
@@ -99,7 +100,11 @@ struct nt_copies {
 
 /**
  * struct nt_engine - the copies to the peer of one queue of a link
- * @chan: the channel; NULL: the work item copies
+ * @chan: the channel; NULL: there is none
+ * @bad: why the channel is not used in this life; NULL: it is
+ * @failed: it failed too often, and is not used in later lives either
+ * @failures: batches that the channel has failed to copy since it has copied one
+ * @cpu: the work item executes what is given
  * @dev: device for which memory is mapped
  * @peer: the peer's inbound memory as the CPU writes it
  * @size: bytes of @peer
@@ -118,8 +123,10 @@ struct nt_copies {
  * @bouncing: @bounce is in use
  * @desc: ring of NT_DESCS copies
  * @head: number of copies that were given
+ * @given: number of these that were given to the work item, and @passed to the channel; @passed does
+ *	not change while the work item has copies
  * @tail: number of copies that were reaped
- * @ran: number of copies that were executed; used by the work item only
+ * @ran: number of copies that it has executed; used by the work item only
  * @since_irq: copies since the last one with a completion interrupt
  * @irq_interval: number of copies after which one gets a completion interrupt
  * @cookie: cookie of the last copy
@@ -133,6 +140,10 @@ struct nt_copies {
  */
 struct nt_engine {
 	struct dma_chan		*chan;
+	const char		*bad;
+	bool			failed;
+	u8			failures;
+	bool			cpu;
 	struct device		*dev;
 	struct iosys_map	peer;
 	size_t			size;
@@ -151,6 +162,7 @@ struct nt_engine {
 	bool			bouncing;
 	struct nt_desc		*desc;
 	u32			head, tail;
+	u32			given, passed;
 	u32			ran;
 	u32			since_irq, irq_interval;
 	dma_cookie_t		cookie;
@@ -221,14 +233,36 @@ bool nt_engine_flat(struct nt_engine *e, phys_addr_t base, u64 len);
 void nt_engine_flat_close(struct nt_engine *e);
 /*
  * Use a register that signals the peer when @data is written to it. Process context. Return: false
- * if this engine can't write to it
+ * if this engine can't write to it, or @data are longer than @len
  */
 bool nt_engine_bell(struct nt_engine *e, phys_addr_t base, size_t len, u64 data);
+void nt_engine_bells_close(struct nt_engine *e);
 
 static inline bool nt_engine_idle(const struct nt_engine *e)
 {
 	return e->head == e->tail;
 }
+
+/* Return: true if the channel is used in this life */
+static inline bool nt_engine_uses_chan(const struct nt_engine *e)
+{
+	return e->chan && !READ_ONCE(e->bad);
+}
+
+/* The name of the driver of the channel, by which kfi_ntb knows what the engine can't do */
+const char *nt_engine_driver(const struct nt_engine *e);
+/* Return: true if the engine is known to report each copy that it has not made */
+bool nt_engine_reports(const struct nt_engine *e);
+/*
+ * Give up the channel for this life, or with @failed for all; @why: the reason, for the log and the
+ * administrator. No copy is under way
+ */
+void nt_engine_give_up(struct nt_engine *e, const char *why, bool failed);
+/*
+ * Return: true if the channel can copy between addresses and for lengths that have these bits; @bits:
+ * all of them, or-ed
+ */
+bool nt_engine_aligned(const struct nt_engine *e, u64 bits);
 
 /*
  * Give a copy of @piece to the engine. If not all of its bytes are copied, &nt_piece.len is set to

@@ -165,6 +165,7 @@ static int nt_placed_check(struct nt_stream *s, const struct ntw_piece *piece)
 	if (nt_iter_crc(~0U, e->iter, piece->at, piece->placed) == piece->crc)
 		return 0;
 	atomic64_inc(&s->dev->link->torn);
+	WRITE_ONCE(s->dev->link->damaged, true);
 	nt_link_fault(s->dev->link, s->life, "placed payload is not what was written");
 	return -ECONNRESET;
 }

@@ -142,7 +142,7 @@ bool nt_flat_switch_off(struct nt_link *link)
 		dev_err(&link->ntb->dev,
 			"flat=%d: the window can't be closed: the peer can write to all memory of this machine\n",
 			flat->index);
-	if (flat->parked && !nt_mw_switch_off(link->ntb, flat->index))
+	if (flat->parked && !nt_mw_switch_off(link->ntb, flat->index, link->win.off))
 		flat->parked = 0;
 	/* The first page of the range of addresses is mapped to the control page (map.c). */
 	return flat->mapped && (flat->open || flat->parked);

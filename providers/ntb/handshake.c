@@ -8,7 +8,9 @@
 void nt_handshake_write(struct nt_link *link, enum ntw_state state)
 {
 	struct ntw_handshake handshake = {
-		.state = state,
+		.state = link->tries && state == NTW_QUIET ? link->tries : state,
+		.side = link->draws && nt_link_side(link) != NT_NO_SIDE ? 1 + link->side : 0,
+		.tried = link->tried,
 		.queues = link->win.queues,
 		.ring_shift = link->win.ring ? ilog2(link->win.ring) : 0,
 		.bell = link->bells.first,
@@ -25,7 +27,7 @@ void nt_handshake_write(struct nt_link *link, enum ntw_state state)
 		ntb_peer_spad_write(link->ntb, NT_PEER, i, pads[i]);
 	/* If the peer's doorbell bits are known, let it read the scratchpads at once. */
 	if (link->bells.peer_count)
-		nt_bell_ring(&link->ring[0]);
+		nt_bell_knock(link);
 }
 
 int nt_handshake_read(struct nt_link *link, struct ntw_handshake *handshake)
@@ -47,6 +49,14 @@ int nt_handshake_read(struct nt_link *link, struct ntw_handshake *handshake)
 	return 0;
 }
 
+u32 nt_features(const struct nt_link *link)
+{
+	bool wants = nt_crc_placed > 0 || !nt_engine_reports(&link->ring[0].engine);
+
+	return (nt_crc ? NTW_FEAT_CRC : 0) |
+	       (nt_crc_placed ? NTW_FEAT_CRC_PLACED | (wants ? NTW_FEAT_WANT_PLACED : 0) : 0);
+}
+
 void nt_hello_write(struct nt_link *link)
 {
 	struct nt_engine *e = &link->ring[0].engine;
@@ -59,9 +69,11 @@ void nt_hello_write(struct nt_link *link)
 		.size = link->win.size,
 		.reach = e->size,
 		.heartbeat = nt_heartbeat_ms,
-		.features = (nt_crc ? NTW_FEAT_CRC : 0) | (nt_crc_placed ? NTW_FEAT_CRC_PLACED : 0),
+		.features = nt_features(link),
 	};
+	u32 ready = link->proof == NT_PROOF_DONE ? 2 : 1;
 	struct ntw_hello hello;
+	u64 told;
 
 	if (link->flat.open) {
 		g.flat_window = link->flat.index;
@@ -71,8 +83,11 @@ void nt_hello_write(struct nt_link *link)
 	ntw_encode_hello(&g, &hello);
 	nt_engine_write(e, offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
 	/* The hello has to be complete before the peer sees @ready. */
-	nt_engine_write_word(e, offsetof(struct ntw_ctl, ready), ntw_word(link->peer_id, 1));
-	nt_bell_ring(&link->ring[0]);
+	told = nt_prove_report(link) * 3 + ready;
+	nt_engine_write_word(e, offsetof(struct ntw_ctl, ready), ntw_word(link->peer_id, ready));
+	if (told != link->told)
+		nt_bell_knock(link);
+	link->told = told;
 }
 
 int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
@@ -80,10 +95,10 @@ int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
 {
 	const struct ntw_ctl *ctl = link->win.mem;
 	struct ntw_hello hello;
-	u32 ready;
 	int ret;
 
-	if (!ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->ready)), link->own_id, &ready) || !ready)
+	if (!ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->ready)), link->own_id,
+			     &link->peer_ready) || !link->peer_ready)
 		return -EAGAIN;
 	dma_rmb();
 	memcpy(&hello, &ctl->hello, sizeof(hello));

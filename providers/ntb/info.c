@@ -92,6 +92,8 @@ static int nt_offer_dev(struct nt_dev *dev, void *arg)
 	u32 side, want = source ? nt_link_side(dev->link) : nt_link_peer_side(dev->link);
 	int ret;
 
+	if (nt_link_side(dev->link) == NT_NO_SIDE)
+		return 0;
 	/* The name of a bridge stands for that bridge only, not for others with the same number. */
 	if (source && w->node && kstrtou32(w->node, 10, &side) &&
 	    strcmp(w->node, nt_link_name(dev->link)))

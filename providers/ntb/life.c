@@ -8,11 +8,13 @@
  *
  *	DOWN	no write of ours is under way, and the peer can write nothing
  *	QUIET	we have written a new incarnation to the peer's scratchpads. Until the peer
- *		repeats it, writes of the peer for an earlier life may be under way
+ *		repeats it, writes of the peer for an earlier life may be under way. In the first
+ *		life the peer then tries whether our closed window is closed
  *	OPEN	the peer has repeated it, so none of its earlier writes is under way. Our window is
  *		open
- *	HELLO	the peer's window is open to us, and we have written a hello through it
- *	UP	the peer has written its hello: records can be sent
+ *	HELLO	the peer's window is open to us, and we have written a hello through it. When the
+ *		peer has, too, each side proves what its engine and its doorbells do (prove.c)
+ *	UP	both know that: records can be sent
  *
  * A life begins with QUIET and ends with DOWN. nt_life_end() takes the same steps whatever the
  * reason is: it gives no more copies to the engine, waits for copies under way, tells the peer,
@@ -44,10 +46,10 @@ bool nt_crc = true;
 module_param_named(crc, nt_crc, bool, 0444);
 MODULE_PARM_DESC(crc, "protect records by a CRC, if both ends enable it (default yes)");
 
-bool nt_crc_placed;
-module_param_named(crc_placed, nt_crc_placed, bool, 0444);
+int nt_crc_placed = -1;
+module_param_named(crc_placed, nt_crc_placed, int, 0444);
 MODULE_PARM_DESC(crc_placed,
-		 "protect placed payload by a CRC, if both ends enable it (default no)");
+		 "protect placed payload by a CRC: 1; 0: never; -1: if an engine may hide errors (default -1)");
 
 /*
  * Milliseconds between two steps of the handshake. The interval doubles, up to NT_PACE_MAX, until
@@ -150,15 +152,16 @@ static bool nt_queues_idle(struct nt_link *link, unsigned int ms)
 
 /*
  * Wait for the engine, however long that takes, because memory that the engine may still read or
- * write must not be reused. Only at the end of this kernel the wait is limited.
+ * write must not be reused. Only at the end of this kernel the wait is limited. Before the link was up,
+ * the engine has copies for the proof only.
  * Return: true if the engine has no copies of ours.
  */
-static bool nt_life_quiesce(struct nt_link *link)
+static bool nt_life_quiesce(struct nt_link *link, bool was_up)
 {
 	unsigned int i;
 	bool ended;
 
-	for (i = 0; i < link->queues; i++)
+	for (i = 0; i < link->queues && was_up; i++)
 		nt_ring_end(&link->ring[i]);
 	while (!nt_queues_idle(link, NT_END_MS)) {
 		for (ended = true, i = 0; i < link->queues; i++)
@@ -182,6 +185,34 @@ static void nt_life_count(struct nt_link *link)
 	spin_unlock_bh(&link->lock);
 }
 
+static bool nt_life_damaged(const struct nt_link *link)
+{
+	bool damaged = READ_ONCE(link->damaged);
+	unsigned int i;
+
+	for (i = 0; i < link->queues; i++)
+		damaged |= link->ring[i].in.torn;
+	return damaged;
+}
+
+/*
+ * The peer has received other bytes than this side has sent. The bridge may have lost them. But an
+ * engine that does not report errors is not trusted any more.
+ */
+static void nt_life_distrust(struct nt_link *link)
+{
+	const struct nt_engine *e = &link->ring[0].engine;
+	unsigned int i;
+
+	if (!nt_engine_uses_chan(e) || nt_engine_reports(e))
+		return;
+	dev_err(&link->ntb->dev,
+		"the peer has not received what DMA engine %s (%s) should have written, and the engine has reported no error: the CPU copies from now on, which is slower\n",
+		dev_name(e->dev), nt_engine_driver(e));
+	for (i = 0; i < link->rings; i++)
+		nt_engine_give_up(&link->ring[i].engine, "it does not report errors", true);
+}
+
 void nt_life_end(struct nt_link *link, const char *why)
 {
 	bool was_up = link->state == NT_LINK_UP, had_hello = link->state >= NT_LINK_HELLO;
@@ -194,8 +225,9 @@ void nt_life_end(struct nt_link *link, const char *why)
 	if (was_up) {
 		dev_info_ratelimited(&link->ntb->dev, "link down: %s\n", why);
 		link->resets++;
-		quiet = nt_life_quiesce(link);
 	}
+	if (had_hello)
+		quiet = nt_life_quiesce(link, was_up);
 	if (!quiet) {
 		/*
 		 * The engine still uses memory of ours, and its driver may call us. So nothing is
@@ -208,7 +240,9 @@ void nt_life_end(struct nt_link *link, const char *why)
 		return;
 	}
 	if (had_hello)
-		nt_ring_bye(&link->ring[0], link->peer_id);
+		nt_ring_bye(&link->ring[0], link->peer_id, nt_life_damaged(link) ? 2 : 1);
+	if (link->lies)
+		nt_life_distrust(link);
 	/*
 	 * After this no write of the peer arrives. Only then may the owners of memory be told that
 	 * they can reuse it.
@@ -257,6 +291,8 @@ static bool nt_life_held(struct nt_link *link)
 
 static bool nt_step_down(struct nt_link *link)
 {
+	unsigned int i;
+
 	if (link->exposed || nt_life_held(link) || !nt_life_memory(link))
 		return false;
 	/* A doorbell bit that is still set would cause no interrupt when it is rung again. */
@@ -265,6 +301,13 @@ static bool nt_step_down(struct nt_link *link)
 		link->own_id = get_random_u32();
 	while (!link->own_id);
 	link->peer_id = 0;
+	link->proof = NT_PROOF_NONE;
+	link->damaged = false;
+	link->lies = false;
+	for (i = 0; i < link->rings; i++)
+		link->ring[i].in.torn = false;
+	link->tried = 0;
+	link->tries = 0;
 	nt_link_set(link, NT_LINK_QUIET);
 	nt_handshake_write(link, NTW_QUIET);
 	return true;
@@ -294,6 +337,72 @@ static int nt_life_open(struct nt_link *link, const struct ntw_handshake *handsh
 	return ret;
 }
 
+/*
+ * If the driver gives both ends the same number, they agree on 0 and 1: an end that has a number keeps
+ * it, because endpoints have names, and otherwise the incarnations decide. Both sides decide about the
+ * same two, because each has read that the other one has read its own. Return: false: there is no
+ * number, and the life has to begin again.
+ */
+static bool nt_life_side(struct nt_link *link, const struct ntw_handshake *handshake)
+{
+	u32 side = link->side;
+
+	if (!link->draws)
+		return true;
+	if (side == NT_NO_SIDE && link->own_id != link->peer_id) {
+		side = handshake->side ? handshake->side == 1 : link->own_id > link->peer_id;
+		link->peer_side = !side;
+		smp_store_release(&link->side, side);	/* pairs with nt_link_side() */
+		dev_info(&link->ntb->dev, "this is end %u of the bridge\n", side);
+		nt_conns_named(link);
+	}
+	if (side != NT_NO_SIDE && handshake->side != 1 + side)
+		return true;
+	dev_warn_ratelimited(&link->ntb->dev,
+			     "both ends of the bridge have the number %u: load kfi_ntb again at one of them\n",
+			     side);
+	nt_link_set(link, NT_LINK_DOWN);
+	return false;
+}
+
+/* The peer has closed its window, and asks whether what we write arrives there. */
+static void nt_life_try(struct nt_link *link, const struct ntw_handshake *handshake)
+{
+	struct iosys_map peer = IOSYS_MAP_INIT_VADDR_IOMEM(link->win.peer);
+	u32 at = ntw_shut_at(1U << handshake->ring_shift);
+	u64 word = ntw_word(link->peer_id, handshake->state);
+
+	if (handshake->state <= NTW_OPEN || handshake->state == link->tried)
+		return;
+	link->tried = handshake->state;
+	iosys_map_wr(&peer, offsetof(struct ntw_ctl, shut), u64, (__force u64)cpu_to_le64(word));
+	if (at < link->win.peer_len)
+		iosys_map_wr(&peer, at, u64, (__force u64)cpu_to_le64(word));
+	wmb();	/* before the scratchpads */
+}
+
+/* Before the first life: return true if it is known whether our window closes. */
+static bool nt_life_proven(struct nt_link *link, const struct ntw_handshake *handshake)
+{
+	struct nt_window *win = &link->win;
+	u8 next = NTW_TRY_CLOSED;
+
+	if (win->proven)
+		return true;
+	if (link->tries && handshake->tried != link->tries)
+		return false;
+	if (link->tries)
+		next = nt_win_tried(win, link->tries, link->own_id);
+	link->tries = 0;
+	if (!next)
+		return true;
+	if (nt_win_try(win, link->ntb, next))
+		link->tries = next;
+	else
+		dev_warn_ratelimited(&link->ntb->dev, "the window can't be opened and closed\n");
+	return false;
+}
+
 static bool nt_step_quiet(struct nt_link *link)
 {
 	struct ntw_handshake handshake;
@@ -309,9 +418,25 @@ static bool nt_step_quiet(struct nt_link *link)
 		link->peer_id = handshake.own_id;
 		link->peer = handshake;
 	}
-	nt_handshake_write(link, NTW_QUIET);
-	if (ret || handshake.peer_id != link->own_id)
+	if (ret || handshake.peer_id != link->own_id) {
+		nt_handshake_write(link, NTW_QUIET);
 		return false;
+	}
+	if (!nt_life_side(link, &handshake))
+		return false;
+	nt_life_try(link, &handshake);
+	if (!nt_life_proven(link, &handshake)) {
+		nt_handshake_write(link, NTW_QUIET);
+		return false;
+	}
+	if (link->win.unshut) {
+		dev_err(&link->ntb->dev,
+			"window %d can't be shut: what the peer writes arrives after the driver of the bridge has closed it, so kfi_ntb does not use this bridge\n",
+			link->win.index);
+		nt_link_expose(link);
+		nt_link_set(link, NT_LINK_DOWN);
+		return false;
+	}
 	ret = nt_life_open(link, &handshake);
 	if (ret) {
 		dev_warn_ratelimited(&link->ntb->dev, "the window can't be opened (%d)\n", ret);
@@ -356,6 +481,8 @@ static bool nt_step_open(struct nt_link *link)
 
 	if (ret == -ESTALE)
 		return true;
+	if (!ret)
+		nt_life_try(link, &handshake);
 	nt_handshake_write(link, NTW_OPEN);
 	if (ret || handshake.state != NTW_OPEN)
 		return false;
@@ -363,6 +490,8 @@ static bool nt_step_open(struct nt_link *link)
 	for (i = 0; i < link->rings; i++)
 		WRITE_ONCE(link->ring[i].lost, false);
 	clear_bit(NT_EV_FLAP, &link->events);
+	atomic64_set(&link->bells.rang, 0);
+	link->told = 0;
 	nt_link_set(link, NT_LINK_HELLO);
 	return true;
 }
@@ -387,11 +516,13 @@ static void nt_queue_up(struct nt_link *link, struct nt_ring *ring, const struct
 static void nt_life_up(struct nt_link *link, const struct ntw_hello_info *g)
 {
 	const struct nt_engine *e = &link->ring[0].engine;
+	u32 features = nt_features(link);
 	unsigned int i;
 
 	link->beat = 0;
 	link->beat_at = jiffies;
-	WRITE_ONCE(link->checks, nt_crc_placed && g->features & NTW_FEAT_CRC_PLACED);
+	WRITE_ONCE(link->checks, features & g->features & NTW_FEAT_CRC_PLACED &&
+				 (features | g->features) & NTW_FEAT_WANT_PLACED);
 	link->ups++;
 	WRITE_ONCE(link->win.reach, min(g->reach, link->win.size));
 	for (i = 0; i < link->queues; i++)
@@ -399,7 +530,7 @@ static void nt_life_up(struct nt_link *link, const struct ntw_hello_info *g)
 	nt_link_set(link, NT_LINK_UP);
 	dev_info_ratelimited(&link->ntb->dev, "link up: %zu bytes here, %zu there, %u queues, %s\n",
 			     link->win.size, e->size, link->queues,
-			     e->chan ? dma_chan_name(e->chan) : "no DMA engine");
+			     nt_engine_uses_chan(e) ? dma_chan_name(e->chan) : "no DMA engine");
 	if (nt_link_exposes_all(link))
 		dev_warn_ratelimited(&link->ntb->dev,
 				     "the peer can write to all memory of this machine\n");
@@ -431,10 +562,15 @@ static bool nt_step_hello(struct nt_link *link)
 		return false;
 	if (!ret && g.queues < link->queues)
 		WRITE_ONCE(link->queues, g.queues);
-	if (ret || nt_flat_use(link, &g))
-		nt_life_end(link, "a hello that is none");
-	else if (nt_bell_open(link))
+	if (!ret)
+		ret = nt_prove(link);
+	link->pace = NT_PACE_MIN;
+	if (ret == -EAGAIN || (!ret && link->peer_ready < 2))
+		return false;
+	if (ret == -EOPNOTSUPP)
 		nt_life_end(link, "the peer can't be woken");
+	else if (ret || nt_flat_use(link, &g))
+		nt_life_end(link, "a hello that is none");
 	else
 		nt_life_up(link, &g);
 	return false;
@@ -467,7 +603,7 @@ static const char *nt_queue_stuck(struct nt_link *link, struct nt_ring *ring)
 {
 	static const char *const why[] = {
 		[NT_PEER_MSG]	= "the peer does not handle what it gets",
-		[NT_PEER_BULK]	= "the peer does not handle what it gets",
+		[NT_PEER_BULK]	= "what the DMA engine writes is not handled, or does not arrive",
 		[NT_ENGINE]	= "the DMA engine does not copy",
 	};
 	struct nt_watch *w;
@@ -506,6 +642,9 @@ static const char *nt_life_over(struct nt_link *link)
 		return "the bridge says so";
 	if (test_bit(NT_EV_FAULT, &link->events))
 		return nt_life_fault(link);
+	link->lies = nt_ring_peer_bye(&link->ring[0]) == 2;
+	if (link->lies)
+		return "the peer has received other bytes than were sent";
 	if (nt_ring_peer_bye(&link->ring[0]))
 		return "the peer says so";
 	if (nt_peer_silent(link))

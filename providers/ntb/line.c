@@ -124,11 +124,11 @@ void nt_ring_beat(struct nt_ring *ring, unsigned int ms)
 	nt_ring_schedule(ring);
 }
 
-void nt_ring_bye(struct nt_ring *ring, u32 peer_id)
+void nt_ring_bye(struct nt_ring *ring, u32 peer_id, u32 bye)
 {
 	spin_lock_bh(&ring->lock);
 	nt_engine_write_word(&ring->engine, offsetof(struct ntw_ctl, line.bye),
-			     ntw_word(peer_id, 1));
+			     ntw_word(peer_id, bye));
 	nt_line_signal(ring);
 	spin_unlock_bh(&ring->lock);
 }

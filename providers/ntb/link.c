@@ -19,6 +19,8 @@ MODULE_PARM_DESC(queues,
 		 "queues of a bridge, 1 to 8; 0: one for each CPU, up to 4 (default 0)");
 
 #define NT_QUEUES_AUTO	4U	/* queues, if the parameter does not say how many */
+/* A link that has come up may be reported again for so long: about a second with ntb_hw_amd */
+#define NT_SETTLE	(3 * HZ)
 
 static struct workqueue_struct *nt_wq;
 static struct dentry *nt_debugfs;
@@ -79,8 +81,15 @@ static const struct nt_ring_ops nt_ring_ops = {
 static void nt_on_link(void *ctx)
 {
 	struct nt_link *link = ctx;
+	bool again = link->carrier;
 	unsigned int i;
 
+	link->carrier = ntb_link_is_up(link->ntb, NULL, NULL) & BIT_ULL(NT_PEER);
+	again &= link->carrier;
+	if (!again)
+		link->carrier_at = jiffies;
+	else if (time_before(jiffies, link->carrier_at + NT_SETTLE))
+		return nt_link_queue(link);
 	/*
 	 * A report that the link is up is a flap, too, because writes may have been lost before.
 	 * This does no harm before our hello, because everything is repeated until the peer has
@@ -159,12 +168,22 @@ struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv)
 			NTW_PADS);
 		return ERR_PTR(ret);
 	}
+	if (ntb_db_is_unsafe(ntb) || ntb_spad_is_unsafe(ntb)) {
+		dev_err(&ntb->dev,
+			"doorbells and scratchpads of this bridge must not be used while data move, so kfi_ntb does not use it\n");
+		return ERR_PTR(ret);
+	}
 	link = kvzalloc_node(struct_size(link, ring, queues), GFP_KERNEL,
 			     dev_to_node(ntb_get_dma_dev(ntb)));
 	if (!link)
 		return ERR_PTR(-ENOMEM);
 	link->ntb = ntb;
 	link->priv = priv;
+	link->side = ntb_port_number(ntb);
+	link->peer_side = ntb_peer_port_number(ntb, NT_PEER);
+	link->draws = link->side == link->peer_side;
+	if (link->draws)
+		link->side = NT_NO_SIDE;
 	INIT_LIST_HEAD(&link->entry);
 	spin_lock_init(&link->lock);
 	INIT_DELAYED_WORK(&link->work, nt_link_work);

@@ -38,8 +38,9 @@
  * A batch is closed as soon as fewer than NT_BATCHES are under way, so batches become larger while
  * the engine is busy. A batch consists, in this order, of payload that the engine reads from the
  * consumers' memory, runs of the shadow, the line, and the signal. If a copy fails, the copies
- * behind it are aborted. Then batches are given again from the oldest on, and records whose own
- * payload has failed are replaced by fillers.
+ * behind it are aborted. Then batches are given again from the oldest on, to the CPU, which also
+ * copies batches with addresses that the engine can't take. When the CPU follows the engine, or the
+ * reverse, the peer has to have handled all before it, because there is no order between the two.
  *
  * Order of the two rings. CPU and engine are two paths to the peer, with no order between them. A
  * record of the bulk ring comes after the records of the message ring that were put there before:
@@ -112,12 +113,15 @@
 
 /* ---- sending: the lock is held ---- */
 
-/* Return: true if A needs room in a ring, and no event is expected that makes room. */
+/*
+ * Return: true if A needs room in a ring, or has to know that all was handled, and no event is
+ * expected that reports it.
+ */
 static bool nt_needs_room(const struct nt_out *out)
 {
 	bool bulk = !list_empty(&out->waiting) || out->tx[NTW_BULK].wanted;
 
-	if (out->tx[NTW_MSG].wanted && !nt_shadow_has_room(out, NTW_MSG))
+	if (out->turning || (out->tx[NTW_MSG].wanted && !nt_shadow_has_room(out, NTW_MSG)))
 		return true;
 	return bulk && !nt_shadow_has_room(out, NTW_BULK) && !nt_filled(out) &&
 	       out->filling == out->oldest;
@@ -151,6 +155,11 @@ void nt_out_push(struct nt_ring *ring)
 	if (out->due || out->tx[NTW_MSG].go)
 		nt_line_send(ring);
 	nt_bulk_submit(ring);
+	if (!out->turning)
+		return;
+	nt_request_answer(ring);
+	if (out->due)
+		nt_line_send(ring);
 }
 
 /* ---- the BH work ---- */
@@ -234,6 +243,18 @@ static void nt_run_receive(struct nt_ring *ring)
 		nt_run_protocol_error(ring);
 }
 
+/* While the rings are off, the engine has copies of nt_ring_prove() only. */
+static void nt_run_proofs(struct nt_ring *ring)
+{
+	struct nt_engine *e = &ring->engine;
+
+	spin_lock(&ring->lock);
+	while (nt_engine_reap(e))
+		e->tail++;
+	spin_unlock(&ring->lock);
+	wake_up_all(&ring->idle);
+}
+
 static void nt_ring_run(struct bh_work_struct *work)
 {
 	struct nt_ring *ring = container_of(work, struct nt_ring, run);
@@ -241,7 +262,7 @@ static void nt_ring_run(struct bh_work_struct *work)
 	LIST_HEAD(done);
 
 	if (READ_ONCE(ring->state) == NT_OFF)
-		return;
+		return nt_run_proofs(ring);
 	if (!nt_run_reap(ring, &done))
 		nt_run_fault(ring, "the DMA engine does not copy");
 	if (ring->ops->burst_begin)
@@ -367,6 +388,47 @@ void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 own_id,
 	nt_ring_schedule(ring);
 }
 
+static bool nt_prove_copies(struct nt_ring *ring, u32 peer_id)
+{
+	struct nt_out *out = &ring->out;
+	struct nt_tx *bulk = &out->tx[NTW_BULK];
+	struct ntw_bulk_line *word = out->batch[0].line;
+	/* Some engines make no copies of an odd length, and report no error. */
+	u32 i, len = NT_PROOF + nt_engine_aligned(&ring->engine, 1);
+	struct nt_piece bytes = { .addr = bulk->shadow, .dma = bulk->dma, .len = len };
+	struct nt_piece words = {
+		.addr = word, .dma = out->batch[0].line_dma, .len = sizeof(*word),
+	};
+
+	for (i = 0; i < len; i++)
+		((u8 *)bulk->shadow)[i] = ntw_proof_byte(peer_id, i);
+	*word = (struct ntw_bulk_line) {
+		.after = cpu_to_le64(ntw_word(peer_id, 1)),
+		.produced = cpu_to_le64(ntw_word(peer_id, len)),
+	};
+	return nt_engine_copy(&ring->engine, NT_BYTES, &bytes, nt_out_at(out, NTW_BULK), NULL,
+			      NT_COPY_FENCE) &&
+	       nt_engine_copy(&ring->engine, NT_LINE, &words,
+			      out->base + offsetof(struct ntw_ctl, proof), NULL,
+			      NT_COPY_FENCE | NT_COPY_LAST);
+}
+
+bool nt_ring_prove(struct nt_ring *ring, u32 peer_id)
+{
+	struct nt_engine *e = &ring->engine;
+	unsigned int i = ring->proofs;
+
+	spin_lock_bh(&ring->lock);
+	if (!i)
+		i += nt_prove_copies(ring, peer_id);
+	while (i && i <= e->bells && nt_engine_ring(e, i - 1))
+		i++;
+	ring->proofs = i;
+	nt_engine_go(e);
+	spin_unlock_bh(&ring->lock);
+	return i > e->bells;
+}
+
 static bool nt_ring_engine_idle(struct nt_ring *ring)
 {
 	bool quiet;
@@ -420,12 +482,12 @@ u32 nt_ring_peer_serial(const struct nt_ring *ring)
 			       &serial) ? serial : 0;
 }
 
-bool nt_ring_peer_bye(const struct nt_ring *ring)
+u32 nt_ring_peer_bye(const struct nt_ring *ring)
 {
 	u32 bye;
 
 	return ntw_decode_word(le64_to_cpu(READ_ONCE(ring->in.ctl->line.bye)), ring->in.own_id,
-			       &bye) && bye;
+			       &bye) ? bye : 0;
 }
 
 bool nt_ring_progress(struct nt_ring *ring, enum nt_progress what, u64 *done)

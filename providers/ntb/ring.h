@@ -37,6 +37,7 @@
  */
 #define NT_BUDGET	64U
 #define NT_BULK_BUDGET	8U
+#define NT_PROOF	8192U	/* bytes that the engine writes as its proof; less than any ring */
 #define NT_LINGER	8U	/* runs that find nothing before a side is not awake any more */
 
 /*
@@ -178,6 +179,7 @@ enum nt_step {
  * @bytes: bytes of the ring to be copied
  * @load: bytes of payload that the engine has to fetch
  * @after: position in the message ring behind the records that come before this batch
+ * @cpu: the CPU copies it: the engine has failed to, or can't
  * @announced: the copy of its line has failed. The peer may have received the line, and may then
  *	have reclaimed the memory that it had exposed for these records
  * @tries: number of times that the batch was given to the engine
@@ -203,6 +205,7 @@ struct nt_batch {
 	u32			bytes;
 	u64			load;
 	u64			after;
+	bool			cpu;
 	bool			announced;
 	u8			tries;
 	u8			step;
@@ -270,6 +273,8 @@ struct nt_tx {
  * @lines: NT_SLOTS lines
  * @lines_dma: address of @lines for the engine
  * @failing: a copy has failed. When all copies behind it were reaped, the batches are given again
+ * @turning: the next batch waits until the peer has handled all batches before it, because the CPU
+ *	copies it and the engine has copied those, or the reverse
  *
  * Lines that the CPU writes:
  *
@@ -305,6 +310,7 @@ struct nt_out {
 	struct ntw_bulk_line	*lines;
 	dma_addr_t		lines_dma;
 	bool			failing;
+	bool			turning;
 
 	bool			due;
 	bool			wake;
@@ -387,6 +393,7 @@ struct nt_in {
  * @direct: maximum length of a record of the message ring; 0: it is not used
  * @crc: records have a CRC in both directions; set before nt_ring_on()
  * @bell: number of doorbells that were rung
+ * @proofs: copies of nt_ring_prove() that were given in this life
  * @out: the direction to the peer
  * @in: the direction from the peer
  * @run: the BH work, which is a work item in softirq: handles records, completes and starts copies
@@ -404,6 +411,7 @@ struct nt_ring {
 	u32				direct;
 	bool				crc;
 	unsigned int			bell;
+	unsigned int			proofs;
 	struct nt_out			out;
 	struct nt_in			in;
 	struct bh_work_struct		run;
@@ -432,6 +440,11 @@ int nt_ring_shadow(struct nt_ring *ring, unsigned int queues, u32 size);
  * Process context, while the rings are off; nt_engine_open() was called before.
  */
 void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 own_id, u32 peer_id);
+/*
+ * Let the engine write NT_PROOF bytes, the words &ntw_ctl.proof and all doorbells that it has, while
+ * the rings are off. Process context; called again until it returns true: all of that was given
+ */
+bool nt_ring_prove(struct nt_ring *ring, u32 peer_id);
 /* Start no more copies, and handle no more records. Process context */
 void nt_ring_end(struct nt_ring *ring);
 /*
@@ -534,14 +547,14 @@ static inline u32 nt_out_at(const struct nt_out *out, enum ntw_which which)
 
 /*
  * nt_ring_beat() sends a line, as a sign of life, unless one was sent in the last @ms milliseconds.
- * nt_ring_bye() tells a peer with the incarnation @peer_id that this life ends. It is called for
- * queue 0 only, after nt_ring_end(), or before nt_ring_on().
+ * nt_ring_bye() tells a peer with the incarnation @peer_id that this life ends: the word
+ * &ntw_line.bye. It is called for queue 0 only, after nt_ring_end(), or before nt_ring_on().
  */
 void nt_ring_beat(struct nt_ring *ring, unsigned int ms);
-void nt_ring_bye(struct nt_ring *ring, u32 peer_id);
+void nt_ring_bye(struct nt_ring *ring, u32 peer_id, u32 bye);
 /* Read the words of the peer as they are now */
 u32 nt_ring_peer_serial(const struct nt_ring *ring);
-bool nt_ring_peer_bye(const struct nt_ring *ring);
+u32 nt_ring_peer_bye(const struct nt_ring *ring);	/* 0: the peer has not said so */
 
 /**
  * enum nt_progress - what operations may wait for
@@ -645,6 +658,12 @@ bool nt_bulk_reap(struct nt_ring *ring, struct list_head *done);
 /* Move all records that were not reaped to @all, in order. The engine has no copies any more */
 void nt_bulk_abandon(struct nt_ring *ring, struct list_head *all);
 void nt_bulk_reset(struct nt_out *out);
+
+/* Return: true if the engine writes the doorbell behind the batch that it copies */
+static inline bool nt_engine_signals(const struct nt_engine *e)
+{
+	return e->bells && !e->cpu;
+}
 
 /* ring.c, under the lock: send what is there and may be sent, through both rings */
 void nt_out_push(struct nt_ring *ring);

@@ -290,7 +290,7 @@ static int nt_rec_map(struct nt_ring *ring, struct nt_rec *rec)
 	struct nt_piece piece;
 
 	rec->mapped = 0;
-	if (!e->chan || !nt_engine_reads(&ring->out, rec))
+	if (!nt_engine_uses_chan(e) || !nt_engine_reads(&ring->out, rec))
 		return 0;
 	for (; left && rec->mapping && rec->mapped < NT_MAPPINGS; left -= piece.len) {
 		nt_piece_take(&it, min(left, e->piece_max), &piece);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * stats.c - state and counters of a bridge in debugfs. kfi.ko has the counters of endpoints.
+ * stats.c - state, counters and health of a bridge in debugfs. kfi.ko has the counters of endpoints.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -52,7 +52,47 @@ static int stats_show(struct seq_file *seq, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
 
+static void health_engine(struct seq_file *seq, const struct nt_engine *e)
+{
+	const char *bad = READ_ONCE(e->bad);
+
+	if (!e->chan)
+		seq_puts(seq, "engine: none: the CPU copies. Load the driver of one before kfi_ntb\n");
+	else if (bad)
+		seq_printf(seq, "engine: %s (%s) is not used: %s. The CPU copies\n",
+			   dma_chan_name(e->chan), nt_engine_driver(e), bad);
+	else
+		seq_printf(seq, "engine: %s (%s)%s\n", dma_chan_name(e->chan), nt_engine_driver(e),
+			   nt_engine_reports(e) ? "" : ", which may hide errors: see crc_placed");
+}
+
+/* What works, and what is done without: for the administrator */
+static int health_show(struct seq_file *seq, void *v)
+{
+	const struct nt_link *link = seq->private;
+	const struct nt_bells *bells = &link->bells;
+	u32 side = nt_link_side(link);
+	unsigned int i;
+
+	if (side == NT_NO_SIDE)
+		seq_puts(seq, "end: not known before the link is up\n");
+	else
+		seq_printf(seq, "end: %u%s\n", side, link->draws ? ", as both ends agree" : "");
+	for (i = 0; i < READ_ONCE(link->queues); i++)
+		health_engine(seq, &link->ring[i].engine);
+	seq_printf(seq, "doorbells: %s%s\n", bells->why ? "the CPU rings: " : "the engine rings",
+		   bells->why ?: "");
+	if (bells->good != U64_MAX)
+		seq_printf(seq, "doorbells: these ring: %#llx\n", bells->good);
+	seq_printf(seq, "window %d: %s\n", link->win.index,
+		   !link->win.proven ? "not tried yet" :
+		   link->win.unshut ? "can't be shut: the bridge is not used" : "is shut when closed");
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(health);
+
 void nt_link_show(struct nt_link *link)
 {
 	debugfs_create_file("stats", 0400, link->debugfs, link, &stats_fops);
+	debugfs_create_file("health", 0400, link->debugfs, link, &health_fops);
 }

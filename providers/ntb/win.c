@@ -19,6 +19,11 @@
  * length 0 if there is no other means. Memory that a window still shows after that is never freed.
  * Windows are also switched off when this kernel ends, because the kernel that is started next
  * (kexec) does not close them.
+ *
+ * None of this is believed until the peer has tried it. Before the first life the window is opened
+ * and closed, and the peer writes to it. A driver may do nothing and return 0 (pci-epf-vntb); then
+ * the bridge is not used. Or it may do it and return an error (ntb_hw_intel on Ice Lake); then the
+ * error is ignored.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -298,12 +303,15 @@ int nt_win_open(struct nt_window *win, struct ntb_dev *ntb)
 	return ret;
 }
 
-int nt_mw_switch_off(struct ntb_dev *ntb, int index)
+int nt_mw_switch_off(struct ntb_dev *ntb, int index, s8 off)
 {
 	int ret = ntb->ops->mw_clear_trans ? ntb_mw_clear_trans(ntb, NT_PEER, index) : -EOPNOTSUPP;
 
 	if (ret)
 		ret = ntb_mw_set_trans(ntb, NT_PEER, index, 0, 0);
+	/* On Ice Lake the driver returns -EIO, but the window is closed. */
+	if (off)
+		ret = off > 0 ? 0 : -EIO;
 	/*
 	 * The peer writes nothing through a bridge that was pulled out. A device that is on no bus
 	 * (tests/mock) can't be pulled out.
@@ -317,7 +325,7 @@ int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len)
 		return 0;
 	if (len && !ntb_mw_set_trans(ntb, NT_PEER, index, park, len))
 		return len;
-	return nt_mw_switch_off(ntb, index);
+	return nt_mw_switch_off(ntb, index, 0);
 }
 
 /* Return how many bytes of the beginning of the memory the closed window may show, or 0 */
@@ -348,11 +356,49 @@ int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
 
 bool nt_win_switch_off(struct nt_window *win, struct ntb_dev *ntb)
 {
-	if (nt_win_close(win, ntb))
+	if (nt_win_close(win, ntb) || win->unshut)
 		return true;
-	if (win->parked && !nt_mw_switch_off(ntb, win->index))
+	if (win->parked && !nt_mw_switch_off(ntb, win->index, win->off))
 		win->parked = 0;
 	return win->parked;
+}
+
+/* ---- is a closed window closed? ---- */
+
+bool nt_win_try(struct nt_window *win, struct ntb_dev *ntb, u8 how)
+{
+	if (nt_win_open(win, ntb) || nt_win_close(win, ntb))
+		return false;
+	if (how == NTW_TRY_OFF)
+		nt_mw_switch_off(ntb, win->index, 0);
+	return true;
+}
+
+static bool nt_win_wrote(const struct nt_window *win, u32 at, u8 how, u32 own_id)
+{
+	u32 value;
+
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(*(const __le64 *)(win->mem + at))), own_id,
+			       &value) && value == how;
+}
+
+/*
+ * The peer has written to the beginning of the memory and to the end of the first queue, and then to
+ * our scratchpads, which come behind that. A parked window shows the beginning.
+ */
+u8 nt_win_tried(struct nt_window *win, u8 how, u32 own_id)
+{
+	bool first = nt_win_wrote(win, offsetof(struct ntw_ctl, shut), how, own_id);
+
+	if (how == NTW_TRY_CLOSED) {
+		win->unshut = nt_win_wrote(win, ntw_shut_at(win->ring), how, own_id);
+		if (!win->unshut && win->parked)
+			return NTW_TRY_OFF;
+	} else {
+		win->off = first ? -1 : 1;
+	}
+	win->proven = true;
+	return 0;
 }
 
 /* ---- the arena: consumers may keep its memory longer than the bridge exists ---- */

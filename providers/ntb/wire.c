@@ -31,8 +31,10 @@ void ntw_encode_handshake(const struct ntw_handshake *handshake, u32 pads[NTW_PA
 {
 	pads[NTW_PAD_MAGIC] = (u32)NTW_MAGIC << 16 | NTW_VERSION_MIN << 8 | NTW_VERSION;
 	pads[NTW_PAD_STATE] = handshake->state | (u32)handshake->queues << 4 |
-			      (u32)handshake->ring_shift << 8 | (u32)handshake->bell << 16 |
-			      (u32)handshake->bells << 24;
+			      (u32)handshake->ring_shift << 8 | (u32)handshake->side << 13 |
+			      (u32)handshake->bell << 16 | (u32)handshake->bells << 24;
+	if (handshake->tried)
+		pads[NTW_PAD_STATE] |= (u32)(handshake->tried - NTW_OPEN) << 22;
 	pads[NTW_PAD_OWN_ID] = handshake->own_id;
 	pads[NTW_PAD_PEER_ID] = handshake->peer_id;
 	pads[NTW_PAD_SIZE] = handshake->size_kib;
@@ -44,7 +46,8 @@ static bool handshake_sane(const struct ntw_handshake *handshake)
 {
 	u64 need;
 
-	if (handshake->state > NTW_OPEN || !handshake->own_id || !handshake->queues ||
+	if (handshake->state > NTW_TRY_OFF || handshake->tried > NTW_TRY_OFF ||
+	    handshake->side > 2 || !handshake->own_id || !handshake->queues ||
 	    handshake->queues > NTW_QUEUES_MAX || handshake->ring_shift < NTW_RING_SHIFT_MIN ||
 	    handshake->ring_shift > NTW_RING_SHIFT_MAX)
 		return false;
@@ -70,8 +73,10 @@ int ntw_decode_handshake(const u32 pads[NTW_PADS], struct ntw_handshake *handsha
 		.version = newest < NTW_VERSION ? newest : NTW_VERSION,
 		.state = state & 0xf,
 		.queues = state >> 4 & 0xf,
-		.ring_shift = state >> 8,
-		.bell = state >> 16,
+		.ring_shift = state >> 8 & 0x1f,
+		.side = state >> 13 & 3,
+		.bell = state >> 16 & 0x3f,
+		.tried = state >> 22 & 3 ? NTW_OPEN + (state >> 22 & 3) : 0,
 		.bells = state >> 24,
 		.own_id = pads[NTW_PAD_OWN_ID],
 		.peer_id = pads[NTW_PAD_PEER_ID],
@@ -79,6 +84,8 @@ int ntw_decode_handshake(const u32 pads[NTW_PADS], struct ntw_handshake *handsha
 	};
 	if (handshake->state == NTW_AWAY)
 		return -EAGAIN;
+	if (state & 0x8000)
+		return -EPROTO;
 	return handshake_sane(handshake) ? 0 : -EPROTO;
 }
 

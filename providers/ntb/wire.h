@@ -21,8 +21,8 @@
 #endif
 
 #define NTW_MAGIC		0x4e46		/* "FN": the upper half of the first scratchpad */
-#define NTW_VERSION		3		/* newest version that this side supports */
-#define NTW_VERSION_MIN		3		/* oldest version that this side supports */
+#define NTW_VERSION		4		/* newest version that this side supports */
+#define NTW_VERSION_MIN		4		/* oldest version that this side supports */
 
 /*
  * Inbound memory: queues, one behind the other, and the arena. A queue has a control page, a
@@ -73,7 +73,10 @@ static inline u32 ntw_arena_at(unsigned int queues, u32 ring)
 /* Scratchpads of 32 bits, which each side writes on the other side */
 enum ntw_pad {
 	NTW_PAD_MAGIC,		/* NTW_MAGIC << 16 | oldest version << 8 | newest */
-	/* enum ntw_state | queues << 4 | shift of a ring << 8 | first bell << 16 | bells << 24 */
+	/*
+	 * enum ntw_state | queues << 4 | shift of a ring << 8 | side << 13 | first bell << 16 |
+	 * tried << 22 | bells << 24
+	 */
 	NTW_PAD_STATE,
 	NTW_PAD_OWN_ID,		/* the writer's incarnation; 0 only while it is away */
 	NTW_PAD_PEER_ID,	/* the reader's incarnation as the writer has read it, or 0 */
@@ -90,6 +93,13 @@ enum ntw_state {
 	/* the writer uses scratchpads only; none of its earlier writes is under way */
 	NTW_QUIET,
 	NTW_OPEN,		/* its inbound memory is open to the incarnation in NTW_PAD_PEER_ID */
+	/*
+	 * as NTW_QUIET: the writer has opened its inbound memory and closed it, and asks the reader
+	 * to write to it: &struct ntw_ctl.shut, and the last word of queue 0
+	 */
+	NTW_TRY_CLOSED,
+	/* the same, and it has given the window a translation of length 0 */
+	NTW_TRY_OFF,
 };
 
 /**
@@ -98,6 +108,9 @@ enum ntw_state {
  * @state: enum ntw_state
  * @queues: queues in the writer's inbound memory
  * @ring_shift: each ring has 1 << @ring_shift bytes
+ * @side: 1 + number of the writer's end, if both ends agree on their numbers, because the driver
+ *	gives both the same; 0: they have not yet, or the driver gives them different ones
+ * @tried: the last of the reader's states NTW_TRY_* for which the writer has written; 0: none
  * @bell: first bit of the writer's doorbell register that the reader uses
  * @bells: number of these bits, see ntw_bell()
  * @own_id: incarnation of the writer
@@ -109,6 +122,8 @@ struct ntw_handshake {
 	u8	state;
 	u8	queues;
 	u8	ring_shift;
+	u8	side;
+	u8	tried;
 	u8	bell, bells;
 	u32	own_id, peer_id;
 	u32	size_kib;
@@ -159,7 +174,7 @@ static inline u64 ntw_word(u32 incarnation, u32 value)
  *	that the writer's CPU has written before. NTW_ASK: the writer asks for a line and a signal;
  *	it is set in all lines until an echo shows that the first of them was seen. NTW_AWAKE: the
  *	writer polls and needs no signal for a line, until it sends a line without the flag
- * @bye: 1: the writer's life ends
+ * @bye: 1: the writer's life ends; 2: because it has received other bytes than were sent
  * @zero: 0
  *
  * The line is one aligned cache line, and is always written from the first to the last byte: a
@@ -192,7 +207,9 @@ struct ntw_bulk_line {
 /* Bits of &ntw_hello.features */
 #define NTW_FEAT_CRC	0x01	/* &ntw_rec.check is a CRC of the record */
 #define NTW_FEAT_CRC_PLACED	0x02	/* records that announce placed payload have a CRC of it */
-#define NTW_FEATS	(NTW_FEAT_CRC | NTW_FEAT_CRC_PLACED)
+/* the writer's engine may not report an error: that CRC has to be there, if both sides can */
+#define NTW_FEAT_WANT_PLACED	0x04
+#define NTW_FEATS	(NTW_FEAT_CRC | NTW_FEAT_CRC_PLACED | NTW_FEAT_WANT_PLACED)
 
 /**
  * struct ntw_hello - written once in each life, to the first queue, before the first record
@@ -252,8 +269,14 @@ struct ntw_hello_info {
  * @line: changes while the link is up
  * @bulk: changes while the link is up
  * @hello: written before the first line, to the first queue only, as the members below
- * @ready: tagged, 1: @hello is complete
+ * @ready: tagged, 1: @hello is complete; 2: the writer knows what works, see @proof
  * @flat: tagged, 1: written through the flat window, which shows that the other side reaches it
+ * @proof: in each queue, tagged: 1, and the number of bytes at the beginning of its bulk ring that
+ *	the engine of the queue has written before, see ntw_proof_byte()
+ * @seen: tagged: bits of the writer's queues in which @proof and those bytes have arrived
+ * @rang: tagged: the writer's doorbell bits that have rung since its hello, counted from the first
+ *	one that it uses
+ * @shut: tagged, a state NTW_TRY_*: written when the reader's window is closed
  */
 struct ntw_ctl {
 	struct ntw_line		line;
@@ -261,7 +284,32 @@ struct ntw_ctl {
 	struct ntw_hello	hello;
 	__le64			ready;
 	__le64			flat;
+	__le64			zero[6];
+	__le64			proof[2];
+	__le64			seen;
+	__le64			rang[2];
+	/*
+	 * If the window of a bridge without a limit shows address 0, what the firmware of a PC has
+	 * there stays.
+	 */
+	__le64			gap[227];
+	__le64			shut;
 };
+
+static_assert(offsetof(struct ntw_ctl, proof) == 192 && offsetof(struct ntw_ctl, shut) == 2048,
+	      "control page");
+
+/* Byte @at of what an engine writes as its proof to the bulk ring of a side with that incarnation */
+static inline u8 ntw_proof_byte(u32 incarnation, u32 at)
+{
+	return incarnation + at * 7 + (at >> 8);
+}
+
+/* Byte of the inbound memory that is written to beside &ntw_ctl.shut: the last word of queue 0 */
+static inline u32 ntw_shut_at(u32 ring)
+{
+	return ntw_queue_at(1, ring) - sizeof(u64);
+}
 
 /**
  * enum ntw_type - types of records. Those from NTW_FIRST on belong to connections

@@ -29,7 +29,8 @@ static void fuzz_handshake(const uint8_t *data, size_t size, bool mend)
 	}
 	if (ntw_decode_handshake(pads, &handshake))
 		return;
-	PROMISE(handshake.own_id && handshake.state > NTW_AWAY && handshake.state <= NTW_OPEN);
+	PROMISE(handshake.own_id && handshake.state > NTW_AWAY && handshake.state <= NTW_TRY_OFF);
+	PROMISE(handshake.side <= 2 && handshake.tried <= NTW_TRY_OFF);
 	PROMISE(handshake.version >= NTW_VERSION_MIN && handshake.version <= NTW_VERSION);
 	PROMISE(handshake.ring_shift >= NTW_RING_SHIFT_MIN &&
 		handshake.ring_shift <= NTW_RING_SHIFT_MAX);

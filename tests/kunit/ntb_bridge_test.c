@@ -111,7 +111,46 @@ static void shut_windows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ULL, (u64)br->size);
 }
 
+static void arrive(struct nt_window *win, size_t at, u8 how)
+{
+	*(__le64 *)(win->mem + at) = cpu_to_le64(ntw_word(7, how));
+}
+
+/*
+ * What the peer's try shows counts, and not what the driver returns: a window that refuses length 0
+ * and is closed by it, one that accepts it and is not, and one that no call closes.
+ */
+static void tried_windows(struct kunit *test)
+{
+	struct bridge *br = test->priv;
+	struct nt_window *win = &br->win;
+
+	KUNIT_EXPECT_TRUE(test, nt_win_try(win, &br->ntb, NTW_TRY_CLOSED));
+	KUNIT_EXPECT_EQ(test, NTW_CTL_SIZE, br->size);
+	arrive(win, offsetof(struct ntw_ctl, shut), NTW_TRY_CLOSED);
+	KUNIT_EXPECT_EQ(test, NTW_TRY_OFF, nt_win_tried(win, NTW_TRY_CLOSED, 7));
+	KUNIT_EXPECT_FALSE(test, win->unshut || win->proven);
+	br->no_zero = true;
+	KUNIT_EXPECT_TRUE(test, nt_win_try(win, &br->ntb, NTW_TRY_OFF));
+	KUNIT_EXPECT_EQ(test, 0, nt_win_tried(win, NTW_TRY_OFF, 7));
+	KUNIT_EXPECT_TRUE(test, win->proven);
+	KUNIT_EXPECT_FALSE(test, nt_win_switch_off(win, &br->ntb));
+
+	br->no_zero = false;
+	KUNIT_EXPECT_TRUE(test, nt_win_try(win, &br->ntb, NTW_TRY_OFF));
+	arrive(win, offsetof(struct ntw_ctl, shut), NTW_TRY_OFF);
+	KUNIT_EXPECT_EQ(test, 0, nt_win_tried(win, NTW_TRY_OFF, 7));
+	KUNIT_EXPECT_TRUE(test, nt_win_switch_off(win, &br->ntb));
+
+	KUNIT_EXPECT_TRUE(test, nt_win_try(win, &br->ntb, NTW_TRY_CLOSED));
+	arrive(win, ntw_shut_at(win->ring), NTW_TRY_CLOSED);
+	nt_win_tried(win, NTW_TRY_CLOSED, 7);
+	KUNIT_EXPECT_TRUE(test, win->unshut);
+	KUNIT_EXPECT_TRUE(test, nt_win_switch_off(win, &br->ntb));
+}
+
 static struct kunit_case cases[] = {
+	KUNIT_CASE(tried_windows),
 	KUNIT_CASE(shut_windows),
 	KUNIT_CASE(closed_windows),
 	KUNIT_CASE(unclosed_windows),

@@ -521,6 +521,43 @@ static void refused_copies(struct kunit *test)
 }
 
 /*
+ * Payload that the engine can't copy, because of its length, is copied by the CPU; and not before the
+ * peer has handled what the engine has copied, because that may arrive later.
+ */
+static void by_turns(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct placed *p = kunit_kcalloc(test, 3, sizeof(*p), GFP_KERNEL);
+	u8 *bytes = kunit_kzalloc(test, 64, GFP_KERNEL);
+	u64 copied;
+
+	KUNIT_ASSERT_TRUE(test, c && p && bytes);
+	c->device.copy_align = DMAENGINE_ALIGN_8_BYTES;
+	chan_begin(test, c, a);
+	memset(bytes, 'a', 64);
+	end_pause(b);
+	copied = a->ring.engine.count.work_bytes;
+	KUNIT_EXPECT_EQ(test, 0, post_placed(a, &p[0], bytes, 64, false));
+	KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p[0].sent, PATIENCE), 0UL);
+	KUNIT_EXPECT_EQ(test, copied, a->ring.engine.count.work_bytes);
+	KUNIT_EXPECT_EQ(test, 0, post_placed_at(a, &p[1], ARENA, bytes, 61, false));
+	msleep(20);
+	KUNIT_EXPECT_NULL(test, memchr_inv(b->mem + ARENA, 0, 61));
+	end_resume(b);
+	KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p[1].sent, PATIENCE), 0UL);
+	KUNIT_EXPECT_NULL(test, memchr_inv(b->mem + ARENA, 'a', 61));
+	KUNIT_EXPECT_LT(test, copied, a->ring.engine.count.work_bytes);
+	copied = a->ring.engine.count.descriptors;
+	KUNIT_EXPECT_EQ(test, 0, post_placed(a, &p[2], bytes, 64, false));
+	KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p[2].sent, PATIENCE), 0UL);
+	KUNIT_EXPECT_LT(test, copied, a->ring.engine.count.descriptors);
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 3, PATIENCE), 0L);
+	KUNIT_EXPECT_EQ(test, 0U, a->faults + b->faults);
+	chan_end(a);
+}
+
+/*
  * Payload in memory that cannot be mapped for the engine arrives all the same, and the records and
  * lines behind it do not wait forever.
  */
@@ -690,10 +727,10 @@ static void ordered_engines(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	c->chan.device = &c->device;
 	KUNIT_EXPECT_TRUE(test, nt_chan_fits(&c->chan, &want));
-	KUNIT_EXPECT_FALSE(test, want.unordered);
+	KUNIT_EXPECT_NULL(test, want.why);
 	dma_cap_set(DMA_COMPLETION_NO_ORDER, c->device.cap_mask);
 	KUNIT_EXPECT_FALSE(test, nt_chan_fits(&c->chan, &want));
-	KUNIT_EXPECT_TRUE(test, want.unordered);
+	KUNIT_EXPECT_NOT_NULL(test, want.why);
 }
 
 static void refused(struct kunit *test)
@@ -859,6 +896,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(engine_hangs),
 	KUNIT_CASE(overwritten),
 	KUNIT_CASE(refused_copies),
+	KUNIT_CASE(by_turns),
 	KUNIT_CASE(unmapped),
 	KUNIT_CASE(unmapped_overwritten),
 	KUNIT_CASE(mapped_unlocked),

@@ -137,6 +137,20 @@ static enum hrtimer_restart nm_link_interrupted(struct hrtimer *timer)
 		return HRTIMER_NORESTART;
 	WRITE_ONCE(end->seen_up, up);
 	nm_add(end, NM_LINK_IRQS, 1);
+	if (up && nm_late_ms)
+		hrtimer_start(&end->late_irq, ms_to_ktime(nm_late_ms),
+			      HRTIMER_MODE_REL_PINNED_HARD);
+	ntb_link_event(&end->ntb);
+	return HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart nm_link_again(struct hrtimer *timer)
+{
+	struct nm_end *end = container_of(timer, struct nm_end, late_irq);
+
+	if (!READ_ONCE(end->seen_up))
+		return HRTIMER_NORESTART;
+	nm_add(end, NM_LINK_IRQS, 1);
 	ntb_link_event(&end->ntb);
 	return HRTIMER_NORESTART;
 }
@@ -147,12 +161,14 @@ void nm_bell_init(struct nm_end *end)
 	end->mask = NM_BELL_MASK;
 	hrtimer_setup(&end->bell_irq, nm_bell_expired, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	hrtimer_setup(&end->link_irq, nm_link_interrupted, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	hrtimer_setup(&end->late_irq, nm_link_again, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 }
 
 void nm_bell_reset(struct nm_end *end)
 {
 	hrtimer_cancel(&end->bell_irq);
 	hrtimer_cancel(&end->link_irq);
+	hrtimer_cancel(&end->late_irq);
 	end->pending = 0;
 	end->due = 0;
 	end->mask = NM_BELL_MASK;

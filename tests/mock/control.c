@@ -254,8 +254,8 @@ static const char *const nm_count_name[NM_COUNTS] = {
 	[NM_REG_READS] = "reg_reads",	[NM_REG_WRITES] = "reg_writes",
 	[NM_BELLS_RUNG] = "bells_rung", [NM_DEAD] = "lost_dead",
 	[NM_CLOSED] = "lost_closed",	[NM_BEYOND] = "lost_beyond",
-	[NM_FAULT] = "lost_fault",	[NM_BELL_IRQS] = "bell_irqs",
-	[NM_LINK_IRQS] = "link_irqs",
+	[NM_FAULT] = "lost_fault",	[NM_BLOCKED] = "lost_blocked",
+	[NM_BELL_IRQS] = "bell_irqs",	[NM_LINK_IRQS] = "link_irqs",
 };
 
 u64 kfi_ntb_mock_count(int bridge, int port, const char *name)

@@ -165,7 +165,7 @@ static void nm_ring_peer(const struct nm_place *place, u64 bits)
 	read_lock_irqsave(&bridge->lock, flags);
 	up = nm_carries(place);
 	if (up)
-		nm_bell_ring(nm_peer(place->end), bits);
+		nm_bell_ring(nm_peer(place->end), bits & ~nm_dead_bells);
 	read_unlock_irqrestore(&bridge->lock, flags);
 	if (up)
 		nm_bell_send(nm_peer(place->end));
@@ -238,8 +238,18 @@ static bool nm_loses(struct nm_end *end, size_t len)
 	return cmpxchg(&end->lose_tlp, n, n - 1) == n && n == 1;
 }
 
+/* Does the bridge drop what the engine writes there? */
+static bool nm_dma_lost(const struct nm_place *place)
+{
+	return nm_blind || (place->window < 0 && nm_dma_bells == 2);
+}
+
 void nm_write(const struct nm_place *place, const void *src, size_t len, bool dma)
 {
+	if (dma && nm_dma_lost(place)) {
+		nm_add(place->end, NM_BLOCKED, 1);
+		return;
+	}
 	if (place->window >= 0) {
 		nm_add(place->end, dma ? NM_DMA_WRITES : NM_CPU_WRITES, 1);
 		nm_add(place->end, dma ? NM_DMA_BYTES : NM_CPU_BYTES, len);

@@ -34,6 +34,30 @@ static bool no_order;
 module_param(no_order, bool, 0444);
 MODULE_PARM_DESC(no_order, "the engine says that it completes copies in any order (idxd)");
 
+static char *engine = "ioatdma";
+module_param(engine, charp, 0444);
+MODULE_PARM_DESC(engine, "name of the engine's driver, by which clients know it (default ioatdma)");
+
+unsigned int nm_silent;
+module_param_named(silent, nm_silent, uint, 0444);
+MODULE_PARM_DESC(silent, "copies of an odd length that is more than this are not made, and no error is reported (ptdma); 0: none");
+
+static unsigned int copy_align;
+module_param(copy_align, uint, 0444);
+MODULE_PARM_DESC(copy_align, "log2 of the alignment that copies want in address and length; others fail (switchtec_dma: 3)");
+
+static bool sleeps;
+module_param(sleeps, bool, 0444);
+MODULE_PARM_DESC(sleeps, "preparing and issuing may sleep (ae4dma)");
+
+bool nm_blind;
+module_param_named(blind, nm_blind, bool, 0444);
+MODULE_PARM_DESC(blind, "the engine's writes do not cross bridges (requester ids, ACS)");
+
+bool nm_shuffle;
+module_param_named(shuffle, nm_shuffle, bool, 0444);
+MODULE_PARM_DESC(shuffle, "copies are reported out of order (switchtec_dma)");
+
 static struct platform_device *nm_platform;
 static struct dma_device nm_engine;
 
@@ -107,6 +131,7 @@ static struct dma_async_tx_descriptor *nm_prep(struct dma_chan *chan, dma_addr_t
 	struct nm_chan *c = to_nm_chan(chan);
 	struct nm_copy *copy;
 
+	might_sleep_if(sleeps);
 	/* Held until submit, so that no failure comes in between */
 	spin_lock_bh(&c->prep_lock);
 	copy = nm_take_idle(c);
@@ -130,6 +155,7 @@ static void nm_issue(struct dma_chan *chan)
 	struct nm_chan *c = to_nm_chan(chan);
 	unsigned long flags;
 
+	might_sleep_if(sleeps);
 	spin_lock_irqsave(&c->lock, flags);
 	list_splice_tail_init(&c->submitted, &c->issued);
 	if (!list_empty(&c->issued) && nm_engine_mbs)
@@ -280,6 +306,7 @@ static void nm_engine_init(struct device *dev)
 	nm_engine.device_prep_dma_memcpy = nm_prep;
 	nm_engine.device_issue_pending = nm_issue;
 	nm_engine.device_tx_status = nm_status;
+	nm_engine.copy_align = copy_align;
 	nm_engine.residue_granularity = DMA_RESIDUE_GRANULARITY_DESCRIPTOR;
 	nm_engine.directions = BIT(DMA_MEM_TO_MEM);
 	if (!terminate)
@@ -314,7 +341,7 @@ static void nm_remove(struct platform_device *platform)
 static struct platform_driver nm_driver = {
 	.probe = nm_probe,
 	.remove = nm_remove,
-	.driver = { .name = "kfi_mock_dma" },
+	.driver = { .name = "ioatdma" },
 };
 
 /* An engine can be registered only for a device that has a driver. */
@@ -326,6 +353,7 @@ int nm_dma_init(void)
 		return -EINVAL;
 	if (!nm_channels)
 		return 0;
+	nm_driver.driver.name = engine;
 	err = platform_driver_register(&nm_driver);
 	if (err)
 		return err;

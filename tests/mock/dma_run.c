@@ -119,13 +119,13 @@ void nm_start(struct nm_chan *c)
 		;
 }
 
-/* Does the copy fail, by command? Then it is not made. Set its result. */
+/* Does the copy fail, by command or by its alignment? Then it is not made. Set its result. */
 bool nm_fails(struct nm_copy *copy)
 {
 	const struct nm_fault *fault = &copy->fault;
 
 	copy->result = (struct dmaengine_result){ .result = DMA_TRANS_NOERROR };
-	if (fault->fail_write)
+	if (fault->fail_write || !is_dma_copy_aligned(copy->tx.chan->device, copy->src, copy->dst, copy->len))
 		copy->result.result = DMA_TRANS_WRITE_FAILED;
 	else if (fault->fail_read)
 		copy->result.result = DMA_TRANS_READ_FAILED;
@@ -134,9 +134,15 @@ bool nm_fails(struct nm_copy *copy)
 	return copy->result.result != DMA_TRANS_NOERROR;
 }
 
+/* Does the engine pretend to have made the copy? */
+static bool nm_pretends(const struct nm_copy *copy)
+{
+	return nm_silent && copy->len > nm_silent && copy->len % 2;
+}
+
 static void nm_run_one(struct nm_chan *c, struct nm_copy *copy)
 {
-	if (!nm_fails(copy))
+	if (!nm_fails(copy) && !nm_pretends(copy))
 		nm_make(c, copy);
 }
 
@@ -229,6 +235,8 @@ static struct nm_copy *nm_take_done(struct nm_chan *c)
 
 	spin_lock_irqsave(&c->lock, flags);
 	copy = list_first_entry_or_null(&c->done, struct nm_copy, node);
+	if (copy && nm_shuffle)
+		copy = list_last_entry(&c->done, struct nm_copy, node);
 	if (copy)
 		list_del_init(&copy->node);
 	spin_unlock_irqrestore(&c->lock, flags);

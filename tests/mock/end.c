@@ -9,7 +9,7 @@
 
 static int nm_port_number(struct ntb_dev *ntb)
 {
-	return nm_of(ntb)->port;
+	return nm_same_port ? 0 : nm_of(ntb)->port;
 }
 
 static int nm_peer_port_count(struct ntb_dev *ntb)
@@ -19,12 +19,12 @@ static int nm_peer_port_count(struct ntb_dev *ntb)
 
 static int nm_peer_port_number(struct ntb_dev *ntb, int pidx)
 {
-	return pidx ? -EINVAL : !nm_of(ntb)->port;
+	return pidx ? -EINVAL : !nm_same_port && !nm_of(ntb)->port;
 }
 
 static int nm_peer_port_idx(struct ntb_dev *ntb, int port)
 {
-	return port == !nm_of(ntb)->port ? 0 : -EINVAL;
+	return port == nm_peer_port_number(ntb, 0) ? 0 : -EINVAL;
 }
 
 /* The state at the last link interrupt; a doorbell may have come before it. */
@@ -90,13 +90,14 @@ static int nm_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, dma_addr_t a
 	if (pidx || widx < 0 || widx >= nm_windows || addr & (nm_align_of(widx) - 1) ||
 	    size > nm_size(widx))
 		return -EINVAL;
-	if (READ_ONCE(end->stuck) || (nm_no_zero && !size))
+	if (READ_ONCE(end->stuck) || (nm_no_zero && !size && !nm_eio_close))
 		return -EIO;
 	write_lock_irqsave(&end->bridge->lock, flags);
-	end->trans[widx] = (struct nm_trans){ .addr = addr, .size = size };
+	if (!nm_no_close || size > end->trans[widx].size)
+		end->trans[widx] = (struct nm_trans){ .addr = addr, .size = size };
 	write_unlock_irqrestore(&end->bridge->lock, flags);
 	nm_add(end, NM_REG_WRITES, 1);
-	return 0;
+	return nm_no_zero && !size ? -EIO : 0;
 }
 
 static int nm_mw_clear_trans(struct ntb_dev *ntb, int pidx, int widx)
@@ -119,6 +120,11 @@ static int nm_peer_mw_get_addr(struct ntb_dev *ntb, int widx, phys_addr_t *base,
 	if (size)
 		*size = nm_of(ntb)->port && !widx && nm_narrow ? nm_narrow : nm_size(widx);
 	return 0;
+}
+
+static int nm_db_is_unsafe(struct ntb_dev *ntb)
+{
+	return nm_unsafe;
 }
 
 static u64 nm_db_valid_mask(struct ntb_dev *ntb)
@@ -181,7 +187,7 @@ static int nm_peer_db_addr(struct ntb_dev *ntb, phys_addr_t *addr, resource_size
 	if (size)
 		*size = sizeof(u32);
 	if (data)
-		*data = 1;
+		*data = nm_dma_bells == 1 ? 1ULL << 32 : 1;
 	return 0;
 }
 
@@ -264,6 +270,7 @@ static struct ntb_dev_ops nm_ops = {
 	.mw_clear_trans		= nm_mw_clear_trans,
 	.peer_mw_count		= nm_peer_mw_count,
 	.peer_mw_get_addr	= nm_peer_mw_get_addr,
+	.db_is_unsafe		= nm_db_is_unsafe,
 	.db_valid_mask		= nm_db_valid_mask,
 	.db_vector_count	= nm_db_vector_count,
 	.db_vector_mask		= nm_db_vector_mask,
@@ -375,7 +382,7 @@ static void nm_windows_shut(const struct nm_end *end)
 	int i;
 
 	for (i = 0; i < nm_windows; i++)
-		WARN(end->trans[i].size && !nm_no_zero, "window %d is open and has no client\n", i);
+		WARN(end->trans[i].size && !nm_no_close && (!nm_no_zero || nm_eio_close), "window %d is open and has no client\n", i);
 }
 
 int nm_end_appear(struct nm_end *end)

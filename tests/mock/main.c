@@ -56,6 +56,34 @@ bool nm_no_clear;
 module_param_named(no_clear, nm_no_clear, bool, 0444);
 MODULE_PARM_DESC(no_clear, "a window is closed by a translation of no length alone (most drivers)");
 
+bool nm_same_port;
+module_param_named(same_port, nm_same_port, bool, 0444);
+MODULE_PARM_DESC(same_port, "both ends are port 0 (Switchtec, EPF)");
+
+unsigned int nm_dma_bells;
+module_param_named(dma_bells, nm_dma_bells, uint, 0444);
+MODULE_PARM_DESC(dma_bells, "doorbells of the engine: 0: they ring; 1: their data are longer than their register; 2: nothing rings (Switchtec)");
+
+u64 nm_dead_bells;
+module_param_named(dead_bells, nm_dead_bells, ullong, 0444);
+MODULE_PARM_DESC(dead_bells, "mask of doorbells that never ring");
+
+bool nm_no_close;
+module_param_named(no_close, nm_no_close, bool, 0444);
+MODULE_PARM_DESC(no_close, "a window can't be closed or shortened, and the calls say that it was (EPF)");
+
+bool nm_eio_close;
+module_param_named(eio_close, nm_eio_close, bool, 0444);
+MODULE_PARM_DESC(eio_close, "with no_zero: the translation of no length closes the window all the same (Ice Lake)");
+
+bool nm_unsafe;
+module_param_named(unsafe, nm_unsafe, bool, 0444);
+MODULE_PARM_DESC(unsafe, "doorbells must not be used while data move (Xeons before Skylake)");
+
+unsigned int nm_late_ms;
+module_param_named(late_event_ms, nm_late_ms, uint, 0444);
+MODULE_PARM_DESC(late_event_ms, "a link that came up is reported again so many milliseconds later; 0: never (AMD)");
+
 static unsigned int delay_ms;
 module_param(delay_ms, uint, 0444);
 MODULE_PARM_DESC(delay_ms, "milliseconds of link training; 0: the link is up at once");

@@ -58,7 +58,8 @@ enum nm_count {
 	NM_DEAD,		/* dropped writes: link down, */
 	NM_CLOSED,		/* no translation, */
 	NM_BEYOND,		/* behind its end, or no memory there, */
-	NM_FAULT,		/* no page of the IOMMU */
+	NM_FAULT,		/* no page of the IOMMU, */
+	NM_BLOCKED,		/* the engine's writes do not cross */
 	NM_BELL_IRQS,		/* doorbell interrupts of this end */
 	NM_LINK_IRQS,
 	NM_COUNTS
@@ -110,6 +111,7 @@ struct nm_end {
 	/* instead of an interrupt controller: they call the client in hard */
 	struct hrtimer		bell_irq;
 	struct hrtimer		link_irq;	/* interrupt context, soon */
+	struct hrtimer		late_irq;	/* the same report again */
 	/* link status at the last link interrupt, as the Intel driver has it; READ_ONCE */
 	bool			seen_up;
 
@@ -140,7 +142,10 @@ struct nm_bridge {
 extern struct nm_bridge nm_bridge[NM_BRIDGES];
 extern unsigned int nm_bridges, nm_windows, nm_fewer, nm_vectors;
 extern u64 nm_window_size, nm_last_size, nm_align, nm_narrow;
-extern bool nm_inline, nm_no_zero, nm_no_clear, nm_pages;
+extern unsigned int nm_dma_bells, nm_late_ms;
+extern u64 nm_dead_bells;
+extern bool nm_inline, nm_no_zero, nm_no_clear, nm_pages, nm_same_port, nm_no_close, nm_eio_close;
+extern bool nm_unsafe;
 
 static inline u64 nm_size(int window)
 {
@@ -229,6 +234,8 @@ void nm_stats_exit(void);	/* no command runs afterwards */
 struct seq_file;
 
 extern unsigned int nm_engine_mbs;
+extern unsigned int nm_silent;
+extern bool nm_blind, nm_shuffle;
 
 int nm_dma_init(void);
 void nm_dma_exit(void);			/* no channel is in use */

@@ -145,6 +145,7 @@ struct hp_queue {
  * @features: NTW_FEAT_* as announced
  * @reach: bytes of the victim's memory that the peer claims to reach
  * @reach_more: how many of these do not exist
+ * @tried: the victim's state NTW_TRY_* to which the peer has answered
  * @left: lives of the link that the victim has ended before they came up
  * @next: number of our next connection
  * @counts: records from the victim, of each type
@@ -172,6 +173,7 @@ struct hp {
 	u32			features;
 	u64			reach;
 	s64			reach_more;
+	u8			tried;
 	u32			left;
 	u32			next;
 	u64			counts[NTW_CONN_TYPES];

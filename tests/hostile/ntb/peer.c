@@ -29,6 +29,7 @@ static void hp_send_handshake(struct hp *hp, enum ntw_state state)
 	const struct hp_pads *our = state == NTW_OPEN ? &hp->later : &hp->pads;
 	struct ntw_handshake handshake = {
 		.state = state,
+		.tried = hp->tried,
 		.queues = our->queues,
 		.ring_shift = our->ring_shift,
 		.bell = our->bell,
@@ -83,6 +84,7 @@ static void hp_shake_down(struct hp *hp)
 		return;
 	hp->own_id = get_random_u32() | 1;
 	hp->peer_id = 0;
+	hp->tried = 0;
 	hp->state = HP_QUIET;
 	hp_send_handshake(hp, NTW_QUIET);
 }
@@ -97,13 +99,22 @@ static void hp_reset(struct hp *hp)
 	wmb();	/* empty before the victim can write */
 }
 
+/* The victim's window is closed, and stays so on this bridge: nothing is written there. */
+static void hp_try(struct hp *hp, const struct ntw_handshake *handshake)
+{
+	if (handshake->state > NTW_OPEN)
+		hp->tried = handshake->state;
+}
+
 static void hp_shake_quiet(struct hp *hp)
 {
 	struct ntw_handshake handshake;
 	int ret = hp_read_handshake(hp, &handshake);
 
-	if (!ret)
+	if (!ret) {
 		hp->peer_id = handshake.own_id;
+		hp_try(hp, &handshake);
+	}
 	hp_send_handshake(hp, NTW_QUIET);
 	if (ret || handshake.peer_id != hp->own_id)
 		return;
@@ -118,23 +129,34 @@ static void hp_shake_quiet(struct hp *hp)
 static void hp_shake_open(struct hp *hp)
 {
 	struct ntw_handshake handshake;
+	int ret = hp_read_handshake(hp, &handshake);
 
+	if (!ret)
+		hp_try(hp, &handshake);
 	hp_send_handshake(hp, NTW_OPEN);
-	if (!hp_read_handshake(hp, &handshake) && handshake.state == NTW_OPEN)
+	if (!ret && handshake.state == NTW_OPEN)
 		hp->state = HP_HELLO;
 }
 
-static bool hp_has_hello(struct hp *hp)
+/* Return the victim's word: 1: its hello is complete; 2: it knows what works; 0: neither */
+static u32 hp_victim_ready(struct hp *hp)
 {
 	const struct ntw_ctl *ctl = hp->mem;
 	u32 ready;
 
-	return ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->ready)), hp->own_id, &ready) && ready;
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->ready)), hp->own_id, &ready) ? ready : 0;
+}
+
+static void hp_put(struct hp *hp, u32 at, u32 value)
+{
+	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window);
+
+	wmb();	/* behind what was written before */
+	iosys_map_wr(&out, at, u64, (__force u64)cpu_to_le64(ntw_word(hp->peer_id, value)));
 }
 
 static void hp_shake_hello(struct hp *hp)
 {
-	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window);
 	struct ntw_hello_info g = {
 		.version = NTW_VERSION,
 		.own_id = hp->own_id,
@@ -147,18 +169,19 @@ static void hp_shake_hello(struct hp *hp)
 		.features = hp->features,
 	};
 	struct ntw_hello hello;
+	unsigned int i;
 
 	if (hp->no_hello)
 		return;
 	ntw_encode_hello(&g, &hello);
 	memcpy_toio(hp->window + offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
-	wmb();	/* complete before it is announced */
-	iosys_map_wr(&out, offsetof(struct ntw_ctl, ready), u64,
-		     (__force u64)cpu_to_le64(ntw_word(hp->peer_id, 1)));
+	/* Whatever the victim proves, this peer claims to have seen it. */
+	for (i = 0; i < 3; i++)
+		hp_put(hp, offsetof(struct ntw_ctl, seen) + i * sizeof(u64), ~0U);
+	hp_put(hp, offsetof(struct ntw_ctl, ready), 2);
 	hp_ring(hp, 0);
-	if (!hp_has_hello(hp))
-		return;
-	hp->state = HP_UP;
+	if (hp_victim_ready(hp) == 2)
+		hp->state = HP_UP;
 }
 
 static void hp_shake(struct hp *hp)
@@ -557,7 +580,7 @@ bool hp_hello_received(struct hp *hp)
 	bool hello_done;
 
 	mutex_lock(&hp->lock);
-	hello_done = hp->state == HP_HELLO && hp_has_hello(hp);
+	hello_done = hp->state == HP_HELLO && hp_victim_ready(hp);
 	mutex_unlock(&hp->lock);
 	return hello_done;
 }

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * prove.c - a link proves what works before it is up. After both hellos the engine of each queue
+ * writes some bytes to the peer, and each doorbell is rung once. The peer reports what it has seen. What
+ * does not work is left to the CPU, with a message that names it, so the peer is not blamed later
+ * for what it can't have received. handshake.c carries the reports, with the hello.
+ */
+#include "bridge.h"
+
+/* milliseconds until the peer has reported what has arrived */
+#define NT_PROVE_MS	1000
+
+static u32 nt_prove_word(const struct nt_link *link, const __le64 *word)
+{
+	u32 value;
+
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), link->own_id, &value) ? value : 0;
+}
+
+static const struct ntw_ctl *nt_prove_ctl(const struct nt_link *link, unsigned int queue)
+{
+	return link->win.mem + ntw_queue_at(queue, link->win.ring);
+}
+
+/* Has the peer's engine written to a queue of ours what it should have? */
+static bool nt_prove_seen(const struct nt_link *link, unsigned int queue)
+{
+	const struct ntw_ctl *ctl = nt_prove_ctl(link, queue);
+	const u8 *bytes = (const u8 *)ctl + ntw_ring_at(NTW_BULK, link->win.ring);
+	u32 i, len;
+
+	if (!nt_prove_word(link, &ctl->proof[0]))
+		return false;
+	dma_rmb();
+	len = min(nt_prove_word(link, &ctl->proof[1]), link->win.ring);
+	for (i = 0; i < len; i++)
+		if (bytes[i] != ntw_proof_byte(link->own_id, i))
+			return false;
+	return len;
+}
+
+u64 nt_prove_report(struct nt_link *link)
+{
+	struct nt_engine *e = &link->ring[0].engine;
+	u64 rang = atomic64_read(&link->bells.rang);
+	const u32 words[] = { 0, rang, rang >> 32 };
+	u32 seen = 0;
+	unsigned int i;
+
+	for (i = 0; i < link->queues; i++)
+		if (nt_prove_seen(link, i))
+			seen |= BIT(i);
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		nt_engine_write_word(e, offsetof(struct ntw_ctl, seen) + i * sizeof(u64),
+				     ntw_word(link->peer_id, i ? words[i] : seen));
+	return rang ^ (u64)seen << (64 - NTW_QUEUES_MAX);
+}
+
+/* Give the engines what they have to prove. Return: true: all of it was given, and is complete */
+static bool nt_prove_engines(struct nt_link *link)
+{
+	bool all = true;
+	unsigned int i;
+
+	for (i = 0; i < link->queues; i++)
+		if (nt_engine_uses_chan(&link->ring[i].engine))
+			all &= nt_ring_prove(&link->ring[i], link->peer_id) &
+			       nt_ring_wait_idle(&link->ring[i], 1);
+	return all;
+}
+
+static void nt_prove_begin(struct nt_link *link, enum nt_proof proof)
+{
+	link->proof = proof;
+	link->proof_until = jiffies + msecs_to_jiffies(NT_PROVE_MS);
+	if (link->bells.why)
+		nt_bell_all(link, true);
+}
+
+static int nt_prove_no_engine(struct nt_link *link)
+{
+	static const char why[] = "what it writes does not reach the peer, or not all of it";
+	struct nt_engine *e = &link->ring[0].engine;
+	unsigned int i;
+
+	dev_err_ratelimited(&link->ntb->dev,
+			    "%s of DMA engine %s (%s): %s. The CPU copies, which is slower. Check the requester ids of the bridge, ACS and the IOMMU\n",
+			    dma_chan_name(e->chan), dev_name(e->dev), nt_engine_driver(e), why);
+	for (i = 0; i < link->queues; i++)
+		nt_engine_give_up(&link->ring[i].engine, why, false);
+	return nt_bell_no_engine(link, "the engine does not reach the peer");
+}
+
+static int nt_prove_no_bells(struct nt_link *link, u64 lost)
+{
+	dev_warn_ratelimited(&link->ntb->dev,
+			     "doorbells that the DMA engine writes do not ring (%#llx): the CPU rings, as with signal=cpu\n",
+			     lost);
+	return nt_bell_no_engine(link, "what the engine writes does not ring");
+}
+
+/* Doorbells that the CPU rings are lost, too: use the others. */
+static void nt_prove_dead(struct nt_link *link, u64 lost, u64 rang)
+{
+	dev_warn_ratelimited(&link->ntb->dev,
+			     "doorbells of the peer do not ring (%#llx)%s\n", lost,
+			     rang ? "" : ", nor does any other: it looks at its rings at each heartbeat");
+	if (rang)
+		link->bells.good = rang;
+}
+
+/* Return: 0: the peer has seen all; -EAGAIN: it may see more; -ENXIO: it sees no more */
+static int nt_prove_look(struct nt_link *link, u32 *engines, u64 *rang)
+{
+	const struct ntw_ctl *ctl = nt_prove_ctl(link, 0);
+	bool uses = nt_engine_uses_chan(&link->ring[0].engine);
+	bool given = nt_prove_engines(link);
+
+	*rang = nt_prove_word(link, &ctl->rang[0]) | (u64)nt_prove_word(link, &ctl->rang[1]) << 32;
+	*engines = uses ? ~nt_prove_word(link, &ctl->seen) & (BIT(link->queues) - 1) : 0;
+	if (!*engines && !(nt_bell_all(link, false) & ~*rang))
+		return given ? 0 : -EAGAIN;
+	/* An engine that has not completed its copies may still write, so the link waits for it. */
+	return time_before(jiffies, link->proof_until) || !given ? -EAGAIN : -ENXIO;
+}
+
+int nt_prove(struct nt_link *link)
+{
+	u32 engines;
+	u64 rang, lost;
+	int ret = 0;
+	unsigned int i;
+
+	if (link->proof == NT_PROOF_NONE) {
+		for (i = 0; i < link->queues; i++)
+			link->ring[i].proofs = 0;
+		ret = nt_bell_open(link);
+		nt_prove_begin(link, NT_PROOF_ENGINE);
+	}
+	if (ret || link->proof == NT_PROOF_DONE)
+		return ret;
+	ret = nt_prove_look(link, &engines, &rang);
+	if (ret == -EAGAIN)
+		return ret;
+	lost = nt_bell_all(link, false) & ~rang;
+	if (ret && (engines || !link->bells.why)) {
+		ret = engines ? nt_prove_no_engine(link) : nt_prove_no_bells(link, lost);
+		nt_prove_begin(link, NT_PROOF_BELLS);
+		return ret ?: -EAGAIN;
+	}
+	if (ret)
+		nt_prove_dead(link, lost, rang);
+	link->proof = NT_PROOF_DONE;
+	nt_hello_write(link);
+	return 0;
+}
