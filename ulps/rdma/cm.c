@@ -12,7 +12,9 @@
  * get lost. Neither an event nor its handler waits for a peer.
  */
 #include <linux/inet.h>
+#include <net/ip6_route.h>
 #include <net/ipv6.h>
+#include <net/route.h>
 #include "kib.h"
 
 /* ---- addresses ---- */
@@ -28,6 +30,33 @@ static int cm_text(const struct sockaddr_storage *addr, const struct kib_dev *de
 	if (ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
 		return snprintf(buf, size, "%pI6c%%%s", &in6->sin6_addr, dev->netdev->name);
 	return snprintf(buf, size, "%pI6c", &in6->sin6_addr);
+}
+
+/* Does this node send by the network device what is for this address? */
+bool kib_routed(struct kib_dev *dev, const struct sockaddr_storage *to)
+{
+	const struct sockaddr_in6 *in6 = (const void *)to;
+	struct flowi4 fl4 = { .daddr = ((const struct sockaddr_in *)to)->sin_addr.s_addr };
+	struct flowi6 fl6 = { .flowi6_oif = in6->sin6_scope_id, .daddr = in6->sin6_addr };
+	struct net *net = kib_net_get(dev);
+	struct dst_entry *dst;
+	struct rtable *rt;
+	bool yes = false;
+
+	if (!net)
+		return false;
+	if (to->ss_family == AF_INET6) {
+		dst = ip6_route_output(net, NULL, &fl6);
+	} else {
+		rt = ip_route_output_key(net, &fl4);
+		dst = IS_ERR(rt) ? NULL : &rt->dst;
+	}
+	if (dst) {
+		yes = !dst->error && dst->dev == dev->netdev;
+		dst_release(dst);
+	}
+	put_net(net);
+	return yes;
 }
 
 /* The source is the address that rdma_cm has chosen, at any port. */
@@ -49,19 +78,16 @@ static int cm_set_source(struct kfi_info *info, const struct sockaddr_storage *a
 	return 0;
 }
 
-static bool cm_is_sockaddr(const struct kfi_info *info)
-{
-	return info->addr_format >= KFI_SOCKADDR && info->addr_format <= KFI_SOCKADDR_IN6;
-}
-
 static int cm_find(struct kib_dev *dev, const struct iw_cm_id *id, struct kfi_info **info)
 {
 	char node[INET6_ADDRSTRLEN + IFNAMSIZ + 1];
 	int ret;
 
+	if (*dev->bridge && !kib_routed(dev, &id->m_remote_addr))
+		return -EHOSTUNREACH;	/* an address of this node: it is at no other end */
 	cm_text(&id->m_remote_addr, dev, node, sizeof(node));
 	ret = kib_find(dev, node, 0, info);
-	if (!ret && cm_is_sockaddr(*info)) {
+	if (!ret && !*dev->bridge) {
 		ret = cm_set_source(*info, &id->m_local_addr);
 		if (ret)
 			kfi_freeinfo(*info);

@@ -11,6 +11,7 @@
 #include <linux/bvec.h>
 #include <linux/completion.h>
 #include <linux/etherdevice.h>
+#include <linux/ethtool.h>
 #include <linux/in6.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
@@ -70,7 +71,7 @@ struct kib_counts {
 };
 
 /**
- * struct kib_place - a passive endpoint at an address of the network device
+ * struct kib_place - a passive endpoint at an address of the network device, or of its bridge
  * @entry: in &kib_dev.places
  * @pep: the passive endpoint
  * @addr: its address
@@ -106,6 +107,7 @@ struct kib_call {
  * @net_lock: protects @net
  * @net: its namespace; NULL when @netdev has gone, because the namespace may go, too. It may be
  *	compared without the lock
+ * @bridge: domain of the bridge whose kfi_net device @netdev is; empty if it is another device
  * @gid: GID, the address of @netdev
  * @info: what the provider offers; domains are opened with it
  * @fabric: fabric of all domains
@@ -116,7 +118,7 @@ struct kib_call {
  * @next_qp: where the search for a number begins
  * @next_mr: where the search for a key begins, a random number at first
  * @places_lock: serializes the changes of @places
- * @places: passive endpoints, one at each address of @netdev while there are listeners
+ * @places: passive endpoints, one at each address of @netdev or @bridge while there are listeners
  * @places_work: an address of @netdev has come or gone
  * @lock: protects the following members
  * @listeners: listeners of rdma_cm
@@ -129,6 +131,7 @@ struct kib_dev {
 	struct net_device	*netdev;
 	spinlock_t		net_lock;
 	struct net		*net;
+	char			bridge[ETHTOOL_BUSINFO_LEN];
 	union ib_gid		gid;
 	struct kfi_info		*info;
 	struct kfid_fabric	*fabric;
@@ -449,6 +452,7 @@ extern char *kib_service;
 /* device.c */
 int kib_dev_add(const char *name, struct net_device *netdev);
 void kib_dev_netdev_gone(struct kib_dev *dev);
+struct net *kib_net_get(struct kib_dev *dev);
 int kib_find(struct kib_dev *dev, const char *node, u64 flags, struct kfi_info **info);
 
 /* cq.c */
@@ -528,6 +532,7 @@ void kib_srq_reported(struct kib_qp *qp, struct kib_slot *s);
 void kib_srq_last(struct kib_qp *qp);
 
 /* cm.c */
+bool kib_routed(struct kib_dev *dev, const struct sockaddr_storage *to);
 int kib_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param);
 int kib_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param);
 int kib_reject(struct iw_cm_id *id, const void *data, u8 len);
