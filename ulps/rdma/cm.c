@@ -19,17 +19,14 @@
 
 /* ---- addresses ---- */
 
-static int cm_text(const struct sockaddr_storage *addr, const struct kib_dev *dev, char *buf,
-		   size_t size)
+static void cm_text(const struct sockaddr_storage *addr, const struct kib_dev *dev, char *buf,
+		    size_t size)
 {
 	const struct sockaddr_in6 *in6 = (const void *)addr;
-	const struct sockaddr_in *in = (const void *)addr;
+	int n = snprintf(buf, size, "%pISc", addr);
 
-	if (addr->ss_family == AF_INET)
-		return snprintf(buf, size, "%pI4", &in->sin_addr);
-	if (ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
-		return snprintf(buf, size, "%pI6c%%%s", &in6->sin6_addr, dev->netdev->name);
-	return snprintf(buf, size, "%pI6c", &in6->sin6_addr);
+	if (addr->ss_family == AF_INET6 && ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
+		snprintf(buf + n, size - n, "%%%s", dev->netdev->name);
 }
 
 /* Does this node send by the network device what is for this address? */

@@ -495,6 +495,7 @@ void kib_qp_posted(struct kib_qp *qp);
 void kib_qp_room(struct kfid_ep *ep, void *context);
 int kib_ring_alloc(struct kib_ring *ring, struct kib_qp *qp, u32 depth, u32 sge, u32 room);
 struct kib_slot *kib_ring_slot(struct kib_ring *ring);
+struct kib_slot *kib_ring_ended(const struct kib_ring *ring);
 int kib_slot_map(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 		 const struct ib_sge *sge, int nr, int dir);
 enum ib_wc_status kib_status(int err);
@@ -516,6 +517,7 @@ int kib_recv_fill(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 void kib_recv_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
 void kib_recv_msg(struct kib_slot *s, struct kfi_msg *msg);
 void kib_recv_start(struct kib_qp *qp);
+struct kib_slot *kib_recv_next(struct kib_qp *qp);
 bool kib_recv_report(struct kib_qp *qp);
 
 /* srq.c */
