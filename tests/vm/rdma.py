@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """rdma.py [--provider sockets|ntb] [options] nfs|iser|nvme|srp...: the kernel's own RDMA ULPs over kfi_ib
 
-Two machines of a stock 6.12 with a device of kfi_ib each, over kfi_sockets or over a bridge. Machine b has a disk, machine a
+Two machines of a stock kernel with a device of kfi_ib each, over kfi_sockets or over a bridge. Machine b has a disk, machine a
 uses it by one ULP after the other, none of which was changed. After each case the consoles must be clean. The last line is
 "N passed, N failed".
 """
@@ -512,8 +512,7 @@ def client_removed(s):
 
 @case(3600, *PATIENT)
 def link_down(s):
-    """the network device of a, of b, or the bridge's link goes down under load and up again, for a second and for longer than
-    peers wait"""
+    """the network device of a, of b, the bridge's link goes down under load and up again, for seconds and longer than peers wait"""
     log = s.writes()
     for _ in range(s.rounds):
         s.rest()
@@ -569,15 +568,15 @@ def need(progress, logs):
     return vm.script("userland")
 
 
-def machines(ulp, provider, logs, progress, **options):
+def machines(ulp, series, provider, logs, progress, **options):
     """Return a pair for that ULP over that provider."""
     root = need(progress, logs)
-    ko, tool = bed.build(SERIES, progress, logs)
+    ko, tool = bed.build(series, progress, logs)
     if ULPS[ulp].script:
         progress("building modules that Debian leaves out")
-        ko = [ko, vm.script(ULPS[ulp].script, SERIES)]
+        ko = [ko, vm.script(ULPS[ulp].script, series)]
     share = f"local,path={root},mount_tag=debian,security_model=none,readonly=on,multidevs=remap"
-    return bed.machines(provider, SERIES, logs, ko, programs=[tool, *nvme.programs()], modules=[*MODULES, *ULPS[ulp].modules],
+    return bed.machines(provider, series, logs, ko, programs=[tool, *nvme.programs()], modules=[*MODULES, *ULPS[ulp].modules],
                         memory="1G", disk=nvme.Disk(DISK_MIB), qemu_extra=["-virtfs", share], progress=progress, **options)
 
 
@@ -590,12 +589,12 @@ def chosen(function, opts):
 
 def run_ulp(ulp, verdict, opts):
     """Run all cases of a ULP on one pair; a broken pair ends them."""
-    logs = os.path.join(vm.BUILD, f"vm-{SERIES}", f"rdma-{opts.provider}-{ulp}")
-    with machines(ulp, opts.provider, logs, verdict.progress) as pair:
+    logs = os.path.join(vm.BUILD, f"vm-{opts.series}", f"rdma-{opts.provider}-{ulp}")
+    with machines(ulp, opts.series, opts.provider, logs, verdict.progress) as pair:
         scenario = Scenario(pair, ulp, opts)
         enter(pair, scenario.network, *pair.vms)
         for function, budget, ulps in CASES:
-            if ulp in ulps and chosen(function, opts) and not verdict.case(f"{SERIES} {opts.provider} {ulp}", function, budget, scenario):
+            if ulp in ulps and chosen(function, opts) and not verdict.case(f"{opts.series} {opts.provider} {ulp}", function, budget, scenario):
                 verdict.say(ulp, "the cases after that", 0, "what the failed case has left is in their way")
                 return
 
@@ -604,6 +603,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ulps", nargs="+", choices=sorted(ULPS))
     parser.add_argument("--provider", choices=sorted(NETWORKS), default="sockets")
+    parser.add_argument("--kernel", dest="series", choices=("6.1", "6.12", "7.2"), default=SERIES)
     parser.add_argument("-k", dest="wanted", default="", metavar="WORD", help="only cases with this word in their name, or one of these (A,B)")
     parser.add_argument("--skip", dest="unwanted", default="", metavar="WORD", help="no cases with this word, or one of these, in their name")
     parser.add_argument("--rounds", type=int, default=1, help="how often each trouble comes")
