@@ -29,29 +29,32 @@ static void cm_text(const struct sockaddr_storage *addr, const struct kib_dev *d
 		snprintf(buf + n, size - n, "%%%s", dev->netdev->name);
 }
 
+/* Return: the route to an address, referenced, which may be one that has an error; or NULL */
+static struct dst_entry *cm_route(struct net *net, const struct sockaddr_storage *to)
+{
+	const struct sockaddr_in6 *in6 = (const void *)to;
+	struct flowi6 fl6 = { .flowi6_oif = in6->sin6_scope_id, .daddr = in6->sin6_addr };
+	struct flowi4 fl4 = { .daddr = ((const struct sockaddr_in *)to)->sin_addr.s_addr };
+	struct rtable *rt;
+
+	if (to->ss_family == AF_INET6)	/* without IPv6 there are no tables */
+		return ipv6_mod_enabled() ? ip6_route_output(net, NULL, &fl6) : NULL;
+	rt = ip_route_output_key(net, &fl4);
+	return IS_ERR(rt) ? NULL : &rt->dst;
+}
+
 /* Does this node send by the network device what is for this address? */
 bool kib_routed(struct kib_dev *dev, const struct sockaddr_storage *to)
 {
-	const struct sockaddr_in6 *in6 = (const void *)to;
-	struct flowi4 fl4 = { .daddr = ((const struct sockaddr_in *)to)->sin_addr.s_addr };
-	struct flowi6 fl6 = { .flowi6_oif = in6->sin6_scope_id, .daddr = in6->sin6_addr };
 	struct net *net = kib_net_get(dev);
 	struct dst_entry *dst;
-	struct rtable *rt;
-	bool yes = false;
+	bool yes;
 
 	if (!net)
 		return false;
-	if (to->ss_family == AF_INET6) {
-		dst = ip6_route_output(net, NULL, &fl6);
-	} else {
-		rt = ip_route_output_key(net, &fl4);
-		dst = IS_ERR(rt) ? NULL : &rt->dst;
-	}
-	if (dst) {
-		yes = !dst->error && dst->dev == dev->netdev;
-		dst_release(dst);
-	}
+	dst = cm_route(net, to);
+	yes = dst && !dst->error && dst->dev == dev->netdev;
+	dst_release(dst);
 	put_net(net);
 	return yes;
 }

@@ -311,8 +311,8 @@ static int dev_objects(struct kib_dev *dev)
 }
 
 /*
- * Make the device of a network device. Context: process, with the RTNL or another reason for which
- * @netdev stays. Return: 0; -EEXIST if it has one; -EADDRNOTAVAIL if it has no address yet
+ * Make the device of a network device. Context: process, without the RTNL; the caller keeps
+ * @netdev. Return: 0; -EEXIST if it has one; -EADDRNOTAVAIL if it has no address yet
  */
 int kib_dev_add(const char *name, struct net_device *netdev)
 {

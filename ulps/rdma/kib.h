@@ -107,7 +107,8 @@ struct kib_call {
  * @net_lock: protects @net
  * @net: its namespace; NULL when @netdev has gone, because the namespace may go, too. It may be
  *	compared without the lock
- * @bridge: domain of the bridge whose kfi_net device @netdev is; empty if it is another device
+ * @bridge: domain of the bridge whose kfi_net device @netdev is; empty if it is another device.
+ *	Constant
  * @gid: GID, the address of @netdev
  * @info: what the provider offers; domains are opened with it
  * @fabric: fabric of all domains
