@@ -492,6 +492,19 @@ def server_removed(s):
     s.finish(log)
 
 
+@case(3600, "rnbd")
+def server_gone(s):
+    """kfi_ib is removed on b under load, and comes back: I/O fails, as that of RNBD does without another path, and a connects again"""
+    for _ in range(s.rounds):
+        log = s.writes()
+        s.rest()
+        s.pair.run("b", "rmmod kfi_ib")
+        check(log.job.wait(90).status != 0, "writes go on without a path")
+        link(s.pair, s.network, "b")
+        s.ulp.disconnect()
+    s.finish(s.writes())
+
+
 @case(3600, *PATIENT)
 def client_removed(s):
     """kfi_ib is removed on a under load, and comes back: writes go on, or fail if the ULP removes its disk with the device"""
