@@ -326,7 +326,7 @@ struct kfi_inaddr_locals {
  * kfi_inaddr_locals() - list the addresses of the interfaces that are up
  * @net: network namespace
  *
- * The addresses of loopback interfaces come last. Context: process, may sleep; takes the RTNL.
+ * The addresses of loopback interfaces come last. Context: process, may sleep.
  * Return: the list, which the caller frees with kvfree(); NULL if there is no memory.
  */
 struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net);
@@ -414,7 +414,7 @@ bool kfi_inaddr_short_wanted(const struct kfi_query *q);
  * If the query names a peer and no local address, the local address is that of the route to the
  * peer. If the query requests short names, as kfilnd does, these come before all others.
  *
- * Context: process, may sleep; takes the RTNL.
+ * Context: process, may sleep.
  * Return: 0; -ENODATA if nothing is offered, if the query has a name of another kind, or if there
  * is no route to the peer; -ENOMEM; an error of @offer.
  */

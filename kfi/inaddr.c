@@ -9,7 +9,7 @@
 #include <linux/inetdevice.h>
 #include <linux/mm.h>
 #include <linux/net.h>
-#include <linux/rtnetlink.h>
+#include <linux/rcupdate.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
 #include <kfi_cxi_ext.h>
@@ -175,13 +175,13 @@ EXPORT_SYMBOL_GPL(kfi_inaddr_replace);
 
 static void add_v4(struct kfi_inaddr_locals *all, struct net_device *dev, unsigned int most)
 {
-	struct in_device *in_dev = __in_dev_get_rtnl(dev);
+	struct in_device *in_dev = __in_dev_get_rcu(dev);
 	struct kfi_inaddr_local *local;
 	const struct in_ifaddr *ifa;
 
 	if (!in_dev)
 		return;
-	in_dev_for_each_ifa_rtnl(ifa, in_dev) {
+	in_dev_for_each_ifa_rcu(ifa, in_dev) {
 		if (all->n >= most)
 			return;
 		local = &all->at[all->n++];
@@ -226,14 +226,14 @@ static void add_v6(struct kfi_inaddr_locals *all, struct net_device *dev, unsign
 
 /*
  * Add the addresses of the devices whose IFF_LOOPBACK flag is @loopback, up to @most entries in
- * total. The RTNL is held.
+ * total. Context: RCU read section
  */
 static void add_devices(struct kfi_inaddr_locals *all, struct net *net, unsigned int loopback,
 			unsigned int most)
 {
 	struct net_device *dev;
 
-	for_each_netdev(net, dev) {
+	for_each_netdev_rcu(net, dev) {
 		if (!(dev->flags & IFF_UP) || (dev->flags & IFF_LOOPBACK) != loopback)
 			continue;
 		add_v4(all, dev, most);
@@ -246,7 +246,8 @@ static void add_devices(struct kfi_inaddr_locals *all, struct net *net, unsigned
 /*
  * Loopback devices come last, as in libfabric, because a consumer that takes the first info usually
  * has to reach other machines. Room is reserved for them, so they are present even if the other
- * devices have more addresses than fit.
+ * devices have more addresses than fit. A provider asks under the lock of its fabric, which may be
+ * taken under the RTNL (kfi_net), so the RTNL is not taken here.
  */
 struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net)
 {
@@ -254,10 +255,10 @@ struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net)
 
 	if (!all)
 		return NULL;
-	rtnl_lock();
+	rcu_read_lock();
 	add_devices(all, net, 0, ARRAY_SIZE(all->at) - LOOPBACKS);
 	add_devices(all, net, IFF_LOOPBACK, ARRAY_SIZE(all->at));
-	rtnl_unlock();
+	rcu_read_unlock();
 	return all;
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_locals);

@@ -112,6 +112,7 @@ static void kv_domain_read_device(struct kv_domain *kdom)
 
 	kdom->iwarp = rdma_protocol_iwarp(kdom->ib, kdom->port);
 	kdom->repeats = ib_uses_virt_dma(kdom->ib) && !kdom->iwarp;
+	kdom->max_wr_size = kdom->dev->max_wr_size;
 	kdom->max_send_sge = a->max_send_sge;
 	kdom->max_recv_sge = a->max_recv_sge;
 	kdom->max_sge_rd = clamp(a->max_sge_rd, 1, a->max_send_sge);
@@ -121,15 +122,6 @@ static void kv_domain_read_device(struct kv_domain *kdom)
 	kdom->max_key_pages = min(a->max_fast_reg_page_list_len, KV_KEY_PAGES);
 	kdom->responder_resources = min(a->max_qp_rd_atom, U8_MAX);
 	kdom->initiator_depth = min(a->max_qp_init_rd_atom, U8_MAX);
-}
-
-static int kv_domain_read_port(struct kv_domain *kdom)
-{
-	struct ib_port_attr port;
-	int ret = ib_query_port(kdom->ib, kdom->port, &port);
-
-	kdom->max_wr_size = ret ? 0 : min_t(size_t, port.max_msg_sz, KV_MSG_MAX);
-	return ret;
 }
 
 /*
@@ -191,21 +183,14 @@ int kv_domain_open(struct kfi_domain *domain)
 	kdom->dev = dev;
 	kdom->ib = dev->ib;
 	kv_domain_read_device(kdom);
-	ret = kv_domain_read_port(kdom);
-	if (ret)
-		goto put_dev;
 	kdom->pd = ib_alloc_pd(kdom->ib, 0);
 	if (IS_ERR(kdom->pd)) {
-		ret = PTR_ERR(kdom->pd);
-		goto put_dev;
+		kv_dev_put(dev);
+		return PTR_ERR(kdom->pd);
 	}
 	kv_domain_set_limits(kdom);
 	kv_domain_enter(kdom);
 	return 0;
-
-put_dev:
-	kv_dev_put(dev);
-	return ret;
 }
 
 /* Take the domain off the list. Only the caller that gets true drops the domain's own reference. */
@@ -256,6 +241,26 @@ static bool kv_has_cm(struct ib_device *ib)
 	return false;
 }
 
+/*
+ * A device may take the RTNL for an answer. That is no lock to take below the lock of a fabric,
+ * which kfi_net takes below the RTNL: so the ports are asked now, and not by domains.
+ */
+static int kv_dev_read_ports(struct kv_dev *dev)
+{
+	struct ib_port_attr attr;
+	u32 port;
+	int ret;
+
+	dev->max_wr_size = KV_MSG_MAX;
+	rdma_for_each_port(dev->ib, port) {
+		ret = ib_query_port(dev->ib, port, &attr);
+		if (ret)
+			return ret;
+		dev->max_wr_size = min_t(size_t, dev->max_wr_size, attr.max_msg_sz);
+	}
+	return 0;
+}
+
 static bool kv_over_kfi;
 module_param_named(over_kfi, kv_over_kfi, bool, 0444);
 MODULE_PARM_DESC(over_kfi, "use devices of kfi_ib, too, for tests of both (default no)");
@@ -291,6 +296,7 @@ static int kv_dev_add(struct ib_device *ib)
 {
 	const char *reason = kv_dev_unusable(ib);
 	struct kv_dev *dev;
+	int ret;
 
 	if (reason) {
 		pr_info("not using %s: %s\n", dev_name(&ib->dev), reason);
@@ -300,6 +306,11 @@ static int kv_dev_add(struct ib_device *ib)
 	if (!dev)
 		return -ENOMEM;
 	dev->ib = ib;
+	ret = kv_dev_read_ports(dev);
+	if (ret) {
+		kfree(dev);
+		return ret;
+	}
 	INIT_LIST_HEAD(&dev->domains);
 	refcount_set(&dev->users, 1);
 	init_completion(&dev->idle);

@@ -40,6 +40,7 @@
  * struct kv_dev - a device that this module can use
  * @ib:		the device; it exists as long as a reference is held
  * @entry:	in the list of all devices
+ * @max_wr_size: bytes of one request, at any of its ports
  * @domains:	domains that use it; empty when it is removed
  * @users:	see above
  * @idle:	completed by the last user; the removal waits for it
@@ -47,6 +48,7 @@
 struct kv_dev {
 	struct ib_device	*ib;
 	struct list_head	entry;
+	size_t			max_wr_size;
 	struct list_head	domains;
 	refcount_t		users;
 	struct completion	idle;
@@ -71,7 +73,7 @@ struct kv_dev {
  * @max_qp_wr:	requests of a queue; @max_receives: receives of a MSG endpoint
  * @max_frmr_pages: pages of one fast registration; @max_key_pages: the same for a registration that
  *		holds a whole region
- * @max_wr_size: bytes of one request
+ * @max_wr_size: as in struct kv_dev
  * @responder_resources: reads of a peer that are served at a time, per connection;
  *		@initiator_depth: reads that this side may have in flight
  * @entry:	in &kv_dev.domains

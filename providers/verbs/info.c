@@ -35,8 +35,8 @@ static void kv_offer_rdm(struct kfi_info *info)
 	kfi_proto_offer(info, KFI_EP_RDM, &offer);
 }
 
-/* An MSG endpoint is a queue pair. @max_msg: the longest message of the port */
-static void kv_offer_msg(struct kfi_info *info, const struct kv_dev *dev, size_t max_msg)
+/* An MSG endpoint is a queue pair. */
+static void kv_offer_msg(struct kfi_info *info, const struct kv_dev *dev)
 {
 	const struct ib_device_attr *a = &dev->ib->attrs;
 	u32 sge = min3(KV_SGE, a->max_send_sge, a->max_recv_sge);
@@ -46,7 +46,7 @@ static void kv_offer_msg(struct kfi_info *info, const struct kv_dev *dev, size_t
 		.caps = info->caps,
 		.op_flags = KV_MSG_FLAGS | KV_MSG_LEVELS,
 		.msg_order = KV_MSG_ORDER,
-		.inject_size = min(KV_INJECT_MAX, max_msg),
+		.inject_size = min_t(size_t, KV_INJECT_MAX, dev->max_wr_size),
 		.size = KV_DEPTH_MAX,
 		.iov_limit = sge,
 		.rma_iov_limit = KFI_PROTO_RMA_MAX,
@@ -63,7 +63,7 @@ static void kv_offer_msg(struct kfi_info *info, const struct kv_dev *dev, size_t
 		.type = KFI_EP_MSG,
 		.protocol = KFI_PROTO_RDMA_CM_IB_RC,
 		.protocol_version = 1,
-		.max_msg_size = max_msg,
+		.max_msg_size = dev->max_wr_size,
 		.max_order_raw_size = SIZE_MAX,
 		.max_order_waw_size = SIZE_MAX,
 	};
@@ -88,16 +88,6 @@ static void kv_offer_device(struct kfi_domain_attr *attr, const struct kv_dev *d
 	attr->mr_cnt = min(a->max_mr, 1 << 20);
 }
 
-/* Return the longest message of queue pairs at a port, or 0: iWARP has none, see wire-verbs.md. */
-static size_t kv_max_msg(const struct kv_dev *dev, u32 port)
-{
-	struct ib_port_attr attr;
-
-	if (!rdma_cap_ib_cm(dev->ib, port) || ib_query_port(dev->ib, port, &attr))
-		return 0;
-	return min_t(size_t, KV_MSG_MAX, attr.max_msg_sz);
-}
-
 /*
  * Offer the endpoints of an address. kfi_query_add() copies the info, so its members may be on the
  * stack. @short_names: only unconnected endpoints, under the short name of the address if it has
@@ -120,7 +110,6 @@ static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port,
 		.fabric_attr = &fabric,
 	};
 	struct kcxi_addr name;
-	size_t max_msg;
 	int ret;
 
 	if (!short_names)
@@ -131,10 +120,9 @@ static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port,
 	kv_offer_device(&domain, dev);
 	q->hw_recv = false;
 	ret = kfi_query_add(q, &info);
-	max_msg = short_names ? 0 : kv_max_msg(dev, port);
-	if (ret || !max_msg)
-		return ret;
-	kv_offer_msg(&info, dev, max_msg);
+	if (ret || short_names || !rdma_cap_ib_cm(dev->ib, port))
+		return ret;	/* iWARP has no queue pairs for MSG endpoints, see wire-verbs.md */
+	kv_offer_msg(&info, dev);
 	kv_offer_device(&domain, dev);
 	q->hw_recv = true;
 	return kfi_query_add(q, &info);

@@ -105,7 +105,7 @@ def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, last=
     """Return a pair with what that provider needs of machines; @disk is one of b, @last the size of a bridge's last window."""
     devices = [disk] if disk else []
     if provider == "ntb":
-        ko = [ko, vm.script("stock-modules", series)]
+        ko = [*([ko] if isinstance(ko, str) else ko), vm.script("stock-modules", series)]
         modules = [*modules, "ioatdma"]
         devices.append(ntbsim.Ntbsim(bridges, bar2=WINDOW, bar4=last))
     if devices:

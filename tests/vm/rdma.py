@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""rdma.py [options] nfs|iser|nvme|srp...: the kernel's own RDMA ULPs over kfi_ib
+"""rdma.py [--provider sockets|ntb] [options] nfs|iser|nvme|srp...: the kernel's own RDMA ULPs over kfi_ib
 
-Two machines of a stock 6.12 with a device of kfi_ib each, over kfi_sockets. Machine b has a disk, machine a uses it by one
-ULP after the other, none of which was changed. After each case the consoles must be clean. The last line is
+Two machines of a stock kernel with a device of kfi_ib each, over kfi_sockets or over a bridge. Machine b has a disk, machine a
+uses it by one ULP after the other, none of which was changed. After each case the consoles must be clean. The last line is
 "N passed, N failed".
 """
 
@@ -14,10 +14,10 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from scenario import Verdict, check, once_more  # noqa: E402
-import bed                                      # noqa: E402
-import nvme                                     # noqa: E402
-import pair as vm                               # noqa: E402
+from scenario import PROMISE, Verdict, check, once_more  # noqa: E402
+import bed                                               # noqa: E402
+import nvme                                              # noqa: E402
+import pair as vm                                        # noqa: E402
 
 SERIES = "6.12"
 DISK_MIB = 256
@@ -41,22 +41,83 @@ echo 127.0.0.1 localhost >{ROOT}/etc/hosts
 """
 IN_ROOT = f"chroot {ROOT} "
 LINK = "kfi0"
-# In the order of their removal
-OURS = "kfi_ib kfi_sockets kfi"
-# A peer that is gone is noticed after that many seconds.
-PEER_LOST = "peer_timeout_ms=3000 keepidle_s=1 keepintvl_s=1 connect_timeout_ms=3000"
 MOUNT_CONFIG = "grep -q ' /sys/kernel/config ' /proc/mounts || mount -t configfs none /sys/kernel/config"
+
+
+class Sockets:
+    """What is below the RDMA devices: eth0, by TCP"""
+
+    name = "sockets"
+    netdev = "eth0"
+    # A peer that is gone is noticed after seconds.
+    load = f"modprobe kfi_sockets {PROMISE['sockets'][0]}"
+    modules = "kfi_sockets"       # besides kfi_ib and kfi, in the order of their removal
+
+    def __init__(self, pair):
+        self.pair = pair
+
+    def address(self, name, version=4):
+        return self.pair.address(name, version)
+
+    def enter(self, name):
+        self.pair.run(name, self.load)
+
+    def netdev_down(self, name, seconds):
+        """Take the network device down for a while, which removes its IPv6 address."""
+        self.pair.run(name, f"ip link set {self.netdev} down; sleep {seconds}; ip link set {self.netdev} up; "
+                      f"ip -6 addr replace {self.address(name, 6)}/64 dev {self.netdev} nodad")
+
+    def down(self):
+        """Take down what there is, one after the other: for a second, and for longer than peers wait. Yields after each."""
+        for name in self.pair.vms:
+            for seconds in (1, 6):
+                self.netdev_down(name, seconds)
+                yield
+
+
+class Ntb(Sockets):
+    """A bridge, by the Ethernet device that kfi_net gives it"""
+
+    name = "ntb"
+    netdev = "kfi0"
+    load = f"{bed.BELOW['ntb']} && modprobe kfi_ntb {PROMISE['ntb'][0]} && modprobe kfi_net"
+    modules = "kfi_net kfi_ulp kfi_ntb"
+
+    def address(self, name, version=4):
+        number = 1 + sorted(self.pair.vms).index(name)
+        return f"10.76.0.{number}" if version == 4 else f"fd76::{number}"
+
+    def enter(self, name):
+        super().enter(name)
+        self.pair.run(name, f"until [ -d /sys/class/net/{self.netdev} ]; do sleep 0.1; done; ip link set {self.netdev} up && "
+                      f"ip addr add {self.address(name)}/24 dev {self.netdev} && "
+                      f"ip addr add {self.address(name, 6)}/64 dev {self.netdev} nodad")
+
+    def down(self):
+        for name in self.pair.vms:
+            self.netdev_down(name, 1)
+            yield
+        for seconds in (1, 6, 12):
+            self.pair.devices.command("link 0 down")
+            time.sleep(seconds)
+            self.pair.devices.command("link 0 up")
+            yield
+
+
+NETWORKS = {"sockets": Sockets, "ntb": Ntb}
 
 
 class Ulp:
     """A ULP whose server is machine b and whose client is machine a"""
 
     modules = ()                  # stock modules of the guests
+    script = None                 # which builds those that Debian leaves out
     lasts = True                  # a's disk stays when its RDMA device goes
     lets_go = True                # the server destroys the queue pair of a client that has gone
 
-    def __init__(self, pair):
+    def __init__(self, pair, network):
         self.pair = pair
+        self.network = network
         self.host = nvme.Nvme(pair)
         self.where = None         # disk or file on a, while connected
 
@@ -79,7 +140,7 @@ class Ulp:
         """Copy a file to the other machine and compare it with what is there, if there are files."""
 
     def address(self, version, brackets=True):
-        address = self.pair.address("b", version)
+        address = self.network.address("b", version)
         return f"[{address}]" if version == 6 and brackets else address
 
     def in_root(self, name, command, timeout=60, check=True):
@@ -312,19 +373,45 @@ class Srp(Ulp):
             rmdir {self.CONFIG}/core/iblock_0/disk {self.CONFIG}/core/iblock_0""")
 
 
-ULPS = {"nfs": Nfs, "iser": Iser, "nvme": Nvme, "srp": Srp}
+class Rnbd(Ulp):
+    """RNBD: b's disk over RTRS, which needs immediates"""
+
+    script = "rnbd-modules"
+    CLIENT = "/sys/devices/virtual/rnbd-client/ctl"
+
+    def serve(self):
+        self.pair.run("b", "modprobe -a virtio_blk rnbd-server")
+
+    def drop(self):
+        self.pair.run("b", "modprobe -r rnbd-server")
+
+    def connect(self, version=4):
+        self.pair.run("a", f"modprobe rnbd-client && echo sessname=over{version} path=ip:{self.address(version, False)} "
+                      f"device_path=/dev/vda >{self.CLIENT}/map_device", 90)
+        self.where = "/dev/rnbd0"
+
+    def disconnect(self):
+        self.pair.run("a", "echo normal >/sys/block/rnbd0/rnbd/unmap_device", 90)
+        self.until("a", "! ls -d /sys/block/rnbd*")
+        self.where = None
 
 
-def enter(pair, name):
-    """Mount the programs of the ULPs, and make the RDMA device."""
-    pair.run(name, ENTER)
-    pair.run(name, f"modprobe kfi_sockets {PEER_LOST}")
-    link(pair, name)
+ULPS = {"nfs": Nfs, "iser": Iser, "nvme": Nvme, "srp": Srp, "rnbd": Rnbd}
 
 
-def link(pair, name):
-    """Make the RDMA device; this loads kfi_ib by its alias."""
-    pair.run(name, f"rdma link add {LINK} type kfi netdev eth0 && rdma link show {LINK}/1 | grep -q 'state ACTIVE'")
+def enter(pair, network, *names):
+    """On these machines, mount the programs of the ULPs, and make the RDMA devices."""
+    for name in names:
+        pair.run(name, ENTER)
+        network.enter(name)
+    for name in names:
+        link(pair, network, name)
+
+
+def link(pair, network, name):
+    """Make the RDMA device; this loads kfi_ib by its alias. It is active when the network device is."""
+    pair.run(name, f"rdma link add {LINK} type kfi netdev {network.netdev} && "
+             f"for i in $(seq 200); do rdma link show {LINK}/1 | grep -q 'state ACTIVE' && exit 0; sleep 0.1; done; exit 1")
 
 
 class Scenario:
@@ -332,7 +419,8 @@ class Scenario:
 
     def __init__(self, pair, ulp, opts):
         self.pair = pair
-        self.ulp = ULPS[ulp](pair)
+        self.network = NETWORKS[opts.provider](pair)
+        self.ulp = ULPS[ulp](pair, self.network)
         self.rounds = opts.rounds
         self.lot = random.Random(opts.seed)
 
@@ -398,10 +486,23 @@ def server_removed(s):
         s.rest()
         s.pair.run("b", "rmmod kfi_ib")
         before = log.count()
-        link(s.pair, "b")
+        link(s.pair, s.network, "b")
         s.ulp.relisten()
         log.until_more(90, before)
     s.finish(log)
+
+
+@case(3600, "rnbd")
+def server_gone(s):
+    """kfi_ib is removed on b under load, and comes back: I/O fails, as that of RNBD does without another path, and a connects again"""
+    for _ in range(s.rounds):
+        log = s.writes()
+        s.rest()
+        s.pair.run("b", "rmmod kfi_ib")
+        check(log.job.wait(90).status != 0, "writes go on without a path")
+        link(s.pair, s.network, "b")
+        s.ulp.disconnect()
+    s.finish(s.writes())
 
 
 @case(3600, *PATIENT)
@@ -413,10 +514,10 @@ def client_removed(s):
         s.pair.run("a", "rmmod kfi_ib")
         if not s.ulp.lasts:
             check(log.job.wait(90).status != 0, "writes go on without a disk")
-            link(s.pair, "a")
+            link(s.pair, s.network, "a")
             continue
         before = log.count()
-        link(s.pair, "a")
+        link(s.pair, s.network, "a")
         log.until_more(90, before)
         s.finish(log)
     s.nothing_left()
@@ -424,15 +525,13 @@ def client_removed(s):
 
 @case(3600, *PATIENT)
 def link_down(s):
-    """the network device of a, and of b, goes down under load and up again, for a second and for longer than peers wait"""
+    """the network device of a, of b, the bridge's link goes down under load and up again, for seconds and longer than peers wait"""
     log = s.writes()
     for _ in range(s.rounds):
-        for name in s.pair.vms:
-            for seconds in (1, 6):
-                s.rest()
-                s.pair.run(name, f"ip link set eth0 down; sleep {seconds}; ip link set eth0 up; "
-                           f"ip -6 addr replace {s.pair.address(name, 6)}/64 dev eth0")
-                log.until_more(90)
+        s.rest()
+        for _ in s.network.down():
+            log.until_more(90)
+            s.rest()
     s.finish(log)
 
 
@@ -445,7 +544,7 @@ def server_killed(s):
         before = log.count()
         s.pair.kill("b")
         s.pair.boot("b")
-        enter(s.pair, "b")
+        enter(s.pair, s.network, "b")
         s.ulp.serve()
         log.until_more(120, before)
         s.pair.check_logs()
@@ -460,7 +559,7 @@ def client_killed(s):
         s.rest()
         s.pair.kill("a")
         s.pair.boot("a")
-        enter(s.pair, "a")
+        enter(s.pair, s.network, "a")
         s.nothing_left()
     s.finish(s.writes())
 
@@ -470,7 +569,7 @@ def unloaded(s):
     """the server stops, and all modules of kfabric can be unloaded on both machines"""
     s.ulp.drop()
     for name in s.pair.vms:
-        s.pair.run(name, f"killall iscsid; rmmod {OURS}", check=False)
+        s.pair.run(name, f"killall iscsid; rmmod kfi_ib {s.network.modules} kfi", check=False)
         left = bed.Kfi(s.pair).loaded(name)
         check(not left, f"{name}: {left} are still loaded")
 
@@ -482,12 +581,15 @@ def need(progress, logs):
     return vm.script("userland")
 
 
-def machines(ulp, logs, progress, *make_args, **options):
-    """Return a pair for that ULP."""
+def machines(ulp, series, provider, logs, progress, **options):
+    """Return a pair for that ULP over that provider."""
     root = need(progress, logs)
-    ko, tool = bed.build(SERIES, progress, logs, *make_args)
+    ko, tool = bed.build(series, progress, logs)
+    if ULPS[ulp].script:
+        progress("building modules that Debian leaves out")
+        ko = [ko, vm.script(ULPS[ulp].script, series)]
     share = f"local,path={root},mount_tag=debian,security_model=none,readonly=on,multidevs=remap"
-    return bed.machines("sockets", SERIES, logs, ko, programs=[tool, *nvme.programs()], modules=[*MODULES, *ULPS[ulp].modules],
+    return bed.machines(provider, series, logs, ko, programs=[tool, *nvme.programs()], modules=[*MODULES, *ULPS[ulp].modules],
                         memory="1G", disk=nvme.Disk(DISK_MIB), qemu_extra=["-virtfs", share], progress=progress, **options)
 
 
@@ -500,13 +602,12 @@ def chosen(function, opts):
 
 def run_ulp(ulp, verdict, opts):
     """Run all cases of a ULP on one pair; a broken pair ends them."""
-    logs = os.path.join(vm.BUILD, f"vm-{SERIES}", f"rdma-{ulp}")
-    with machines(ulp, logs, verdict.progress, "KFI_TESTS=y") as pair:
-        for name in pair.vms:
-            enter(pair, name)
+    logs = os.path.join(vm.BUILD, f"vm-{opts.series}", f"rdma-{opts.provider}-{ulp}")
+    with machines(ulp, opts.series, opts.provider, logs, verdict.progress) as pair:
         scenario = Scenario(pair, ulp, opts)
+        enter(pair, scenario.network, *pair.vms)
         for function, budget, ulps in CASES:
-            if ulp in ulps and chosen(function, opts) and not verdict.case(f"{SERIES} {ulp}", function, budget, scenario):
+            if ulp in ulps and chosen(function, opts) and not verdict.case(f"{opts.series} {opts.provider} {ulp}", function, budget, scenario):
                 verdict.say(ulp, "the cases after that", 0, "what the failed case has left is in their way")
                 return
 
@@ -514,6 +615,8 @@ def run_ulp(ulp, verdict, opts):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ulps", nargs="+", choices=sorted(ULPS))
+    parser.add_argument("--provider", choices=sorted(NETWORKS), default="sockets")
+    parser.add_argument("--kernel", dest="series", choices=("6.1", "6.12", "7.2"), default=SERIES)
     parser.add_argument("-k", dest="wanted", default="", metavar="WORD", help="only cases with this word in their name, or one of these (A,B)")
     parser.add_argument("--skip", dest="unwanted", default="", metavar="WORD", help="no cases with this word, or one of these, in their name")
     parser.add_argument("--rounds", type=int, default=1, help="how often each trouble comes")

@@ -17,10 +17,10 @@ class Demo:
 
     def demo(self, series, provider, mtu, out, progress):
         """Return release and rows; everything that was written was read back and compared."""
-        if (series, provider) != (rdma.SERIES, "sockets"):
-            raise vm.VmError(f"ULP={self.ulp} runs on KERNEL={rdma.SERIES}, over PROVIDER=sockets")
-        with rdma.machines(self.ulp, out, progress, mtu=mtu) as pair:
-            rows = self.use(pair, progress)
+        if series != rdma.SERIES or provider not in rdma.NETWORKS:
+            raise vm.VmError(f"ULP={self.ulp} runs on KERNEL={rdma.SERIES}, over PROVIDER={' or '.join(rdma.NETWORKS)}")
+        with rdma.machines(self.ulp, series, provider, out, progress, mtu=mtu) as pair:
+            rows = self.use(pair, rdma.NETWORKS[provider](pair), progress)
             self.log(pair, out)
             pair.check_logs()
             release = pair.release
@@ -29,11 +29,10 @@ class Demo:
             file.write("\n")
         return release, rows
 
-    def use(self, pair, progress):
-        ulp = rdma.ULPS[self.ulp](pair)
-        for name in pair.vms:
-            progress(f"{name}: rdma link add {rdma.LINK} type kfi netdev eth0")
-            rdma.enter(pair, name)
+    def use(self, pair, network, progress):
+        ulp = rdma.ULPS[self.ulp](pair, network)
+        progress(f"a, b: rdma link add {rdma.LINK} type kfi netdev {network.netdev}")
+        rdma.enter(pair, network, *pair.vms)
         progress(f"b: the server, {ulp.__doc__}")
         ulp.serve()
         progress("a: mount or login, write, read, compare")

@@ -46,9 +46,13 @@ static void knet_ethtool_stats(struct net_device *dev, struct ethtool_stats *sta
 			data[i] += READ_ONCE(per_cpu_ptr(kn->counters, cpu)->n[i]);
 }
 
+/* By the bus-info kfi_ib finds the bridge below. */
 static void knet_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info)
 {
+	const struct knet *kn = netdev_priv(dev);
+
 	strscpy(info->driver, "kfi_net", sizeof(info->driver));
+	strscpy(info->bus_info, kn->domain, sizeof(info->bus_info));
 }
 
 const struct ethtool_ops knet_ethtool_ops = {

@@ -12,22 +12,51 @@
  * get lost. Neither an event nor its handler waits for a peer.
  */
 #include <linux/inet.h>
+#include <net/ip6_route.h>
 #include <net/ipv6.h>
+#include <net/route.h>
 #include "kib.h"
 
 /* ---- addresses ---- */
 
-static int cm_text(const struct sockaddr_storage *addr, const struct kib_dev *dev, char *buf,
-		   size_t size)
+static void cm_text(const struct sockaddr_storage *addr, const struct kib_dev *dev, char *buf,
+		    size_t size)
 {
 	const struct sockaddr_in6 *in6 = (const void *)addr;
-	const struct sockaddr_in *in = (const void *)addr;
+	int n = snprintf(buf, size, "%pISc", addr);
 
-	if (addr->ss_family == AF_INET)
-		return snprintf(buf, size, "%pI4", &in->sin_addr);
-	if (ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
-		return snprintf(buf, size, "%pI6c%%%s", &in6->sin6_addr, dev->netdev->name);
-	return snprintf(buf, size, "%pI6c", &in6->sin6_addr);
+	if (addr->ss_family == AF_INET6 && ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
+		snprintf(buf + n, size - n, "%%%s", dev->netdev->name);
+}
+
+/* Return: the route to an address, referenced, which may be one that has an error; or NULL */
+static struct dst_entry *cm_route(struct net *net, const struct sockaddr_storage *to)
+{
+	const struct sockaddr_in6 *in6 = (const void *)to;
+	struct flowi6 fl6 = { .flowi6_oif = in6->sin6_scope_id, .daddr = in6->sin6_addr };
+	struct flowi4 fl4 = { .daddr = ((const struct sockaddr_in *)to)->sin_addr.s_addr };
+	struct rtable *rt;
+
+	if (to->ss_family == AF_INET6)	/* without IPv6 there are no tables */
+		return ipv6_mod_enabled() ? ip6_route_output(net, NULL, &fl6) : NULL;
+	rt = ip_route_output_key(net, &fl4);
+	return IS_ERR(rt) ? NULL : &rt->dst;
+}
+
+/* Does this node send by the network device what is for this address? */
+bool kib_routed(struct kib_dev *dev, const struct sockaddr_storage *to)
+{
+	struct net *net = kib_net_get(dev);
+	struct dst_entry *dst;
+	bool yes;
+
+	if (!net)
+		return false;
+	dst = cm_route(net, to);
+	yes = dst && !dst->error && dst->dev == dev->netdev;
+	dst_release(dst);
+	put_net(net);
+	return yes;
 }
 
 /* The source is the address that rdma_cm has chosen, at any port. */
@@ -49,19 +78,16 @@ static int cm_set_source(struct kfi_info *info, const struct sockaddr_storage *a
 	return 0;
 }
 
-static bool cm_is_sockaddr(const struct kfi_info *info)
-{
-	return info->addr_format >= KFI_SOCKADDR && info->addr_format <= KFI_SOCKADDR_IN6;
-}
-
 static int cm_find(struct kib_dev *dev, const struct iw_cm_id *id, struct kfi_info **info)
 {
 	char node[INET6_ADDRSTRLEN + IFNAMSIZ + 1];
 	int ret;
 
+	if (*dev->bridge && !kib_routed(dev, &id->m_remote_addr))
+		return -EHOSTUNREACH;	/* an address of this node: it is at no other end */
 	cm_text(&id->m_remote_addr, dev, node, sizeof(node));
 	ret = kib_find(dev, node, 0, info);
-	if (!ret && cm_is_sockaddr(*info)) {
+	if (!ret && !*dev->bridge) {
 		ret = cm_set_source(*info, &id->m_local_addr);
 		if (ret)
 			kfi_freeinfo(*info);

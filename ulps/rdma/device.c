@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * device.c - RDMA devices: one for a network device, over the provider that serves its addresses.
+ * device.c - RDMA devices: one for a network device, over the provider that serves its addresses,
+ * or over the bridge that the network device stands for.
  *
  * The device is an iWARP device to the RDMA core: connections are made by IP address, without
  * paths and subnets. Its GID is the address of the network device.
  */
+#include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
 #include <rdma/ib_user_verbs.h>
@@ -14,8 +16,24 @@
 
 /* ---- the provider ---- */
 
+/* A device of kfi_net names its bridge to `ethtool -i`, if it has one. */
+static void dev_find_bridge(struct kib_dev *dev)
+{
+	const struct ethtool_ops *ops = dev->netdev->ethtool_ops;
+	struct ethtool_drvinfo info = {};
+
+	rtnl_lock();
+	if (ops->get_drvinfo)
+		ops->get_drvinfo(dev->netdev, &info);
+	rtnl_unlock();
+	if (!strcmp(info.driver, "kfi_net"))
+		strscpy(dev->bridge, info.bus_info, sizeof(dev->bridge));
+}
+
 static struct kfi_info *dev_hints(const struct kib_dev *dev)
 {
+	const char *domain = *dev->bridge ? dev->bridge : dev->netdev->name;
+	const char *provider = *dev->bridge ? "ntb" : "sockets";
 	struct kfi_info *hints = kfi_allocinfo();
 
 	if (!hints)
@@ -27,15 +45,16 @@ static struct kfi_info *dev_hints(const struct kib_dev *dev)
 	hints->domain_attr->mr_key_size = sizeof(u32);
 	/* The ULP names a key before its region is registered, so the provider may not choose it. */
 	hints->domain_attr->mr_mode = KFI_MR_ALLOCATED;
-	hints->domain_attr->name = kstrdup(dev->netdev->name, GFP_KERNEL);
-	hints->fabric_attr->prov_name = kstrdup("sockets", GFP_KERNEL);
+	hints->domain_attr->name = kstrdup(domain, GFP_KERNEL);
+	hints->fabric_attr->prov_name = kstrdup(provider, GFP_KERNEL);
 	if (hints->domain_attr->name && hints->fabric_attr->prov_name)
 		return hints;
 	kfi_freeinfo(hints);
 	return NULL;
 }
 
-static struct net *dev_net_get(struct kib_dev *dev)
+/* Return: the namespace of the network device, referenced; NULL if the device has gone */
+struct net *kib_net_get(struct kib_dev *dev)
 {
 	struct net *net;
 
@@ -45,13 +64,25 @@ static struct net *dev_net_get(struct kib_dev *dev)
 	return net;
 }
 
+/* The namespace in which the provider offers its domains. Bridges belong to the machine. */
+static struct net *dev_fabric_net(struct kib_dev *dev)
+{
+	struct net *net = kib_net_get(dev);
+
+	if (!net || !*dev->bridge)
+		return net;
+	put_net(net);
+	return get_net(&init_net);
+}
+
 /*
  * Find the peer at @node; or with KFI_SOURCE all addresses of the network device, if that is @node.
+ * A bridge has one end here and one peer, whatever their IP addresses are.
  * Return: 0; -ENODATA if there is none; or another negative error
  */
 int kib_find(struct kib_dev *dev, const char *node, u64 flags, struct kfi_info **info)
 {
-	struct net *net = dev_net_get(dev);
+	struct net *net = dev_fabric_net(dev);
 	struct kfi_info *hints;
 	int ret = -ENOMEM;
 
@@ -60,7 +91,8 @@ int kib_find(struct kib_dev *dev, const char *node, u64 flags, struct kfi_info *
 		return -ENODEV;
 	hints = dev_hints(dev);
 	if (hints)
-		ret = kfi_getinfo_net(net, KIB_API, node, kib_service, flags, hints, info);
+		ret = kfi_getinfo_net(net, KIB_API, *dev->bridge ? NULL : node, kib_service, flags,
+				      hints, info);
 	kfi_freeinfo(hints);
 	put_net(net);
 	return ret;
@@ -261,14 +293,16 @@ static void dev_init(struct kib_dev *dev, struct net_device *netdev)
 static int dev_objects(struct kib_dev *dev)
 {
 	struct net *net;
-	int ret = kib_find(dev, dev->netdev->name, KFI_SOURCE, &dev->info);
+	int ret;
 
+	dev_find_bridge(dev);
+	ret = kib_find(dev, dev->netdev->name, KFI_SOURCE, &dev->info);
 	if (ret)
 		return ret == -ENODATA ? -EADDRNOTAVAIL : ret;
 	dev->counts = alloc_percpu(struct kib_counts);
 	if (!dev->counts)
 		return -ENOMEM;
-	net = dev_net_get(dev);
+	net = dev_fabric_net(dev);
 	if (!net)
 		return -ENODEV;
 	ret = kfi_fabric_net(net, dev->info->fabric_attr, &dev->fabric, dev);
@@ -277,8 +311,8 @@ static int dev_objects(struct kib_dev *dev)
 }
 
 /*
- * Make the device of a network device. Context: process, with the RTNL or another reason for which
- * @netdev stays. Return: 0; -EEXIST if it has one; -EADDRNOTAVAIL if it has no address yet
+ * Make the device of a network device. Context: process, without the RTNL; the caller keeps
+ * @netdev. Return: 0; -EEXIST if it has one; -EADDRNOTAVAIL if it has no address yet
  */
 int kib_dev_add(const char *name, struct net_device *netdev)
 {

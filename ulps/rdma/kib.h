@@ -11,6 +11,7 @@
 #include <linux/bvec.h>
 #include <linux/completion.h>
 #include <linux/etherdevice.h>
+#include <linux/ethtool.h>
 #include <linux/in6.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
@@ -70,7 +71,7 @@ struct kib_counts {
 };
 
 /**
- * struct kib_place - a passive endpoint at an address of the network device
+ * struct kib_place - a passive endpoint at an address of the network device, or of its bridge
  * @entry: in &kib_dev.places
  * @pep: the passive endpoint
  * @addr: its address
@@ -106,6 +107,8 @@ struct kib_call {
  * @net_lock: protects @net
  * @net: its namespace; NULL when @netdev has gone, because the namespace may go, too. It may be
  *	compared without the lock
+ * @bridge: domain of the bridge whose kfi_net device @netdev is; empty if it is another device.
+ *	Constant
  * @gid: GID, the address of @netdev
  * @info: what the provider offers; domains are opened with it
  * @fabric: fabric of all domains
@@ -116,7 +119,7 @@ struct kib_call {
  * @next_qp: where the search for a number begins
  * @next_mr: where the search for a key begins, a random number at first
  * @places_lock: serializes the changes of @places
- * @places: passive endpoints, one at each address of @netdev while there are listeners
+ * @places: passive endpoints, one at each address of @netdev or @bridge while there are listeners
  * @places_work: an address of @netdev has come or gone
  * @lock: protects the following members
  * @listeners: listeners of rdma_cm
@@ -129,6 +132,7 @@ struct kib_dev {
 	struct net_device	*netdev;
 	spinlock_t		net_lock;
 	struct net		*net;
+	char			bridge[ETHTOOL_BUSINFO_LEN];
 	union ib_gid		gid;
 	struct kfi_info		*info;
 	struct kfid_fabric	*fabric;
@@ -449,6 +453,7 @@ extern char *kib_service;
 /* device.c */
 int kib_dev_add(const char *name, struct net_device *netdev);
 void kib_dev_netdev_gone(struct kib_dev *dev);
+struct net *kib_net_get(struct kib_dev *dev);
 int kib_find(struct kib_dev *dev, const char *node, u64 flags, struct kfi_info **info);
 
 /* cq.c */
@@ -491,6 +496,7 @@ void kib_qp_posted(struct kib_qp *qp);
 void kib_qp_room(struct kfid_ep *ep, void *context);
 int kib_ring_alloc(struct kib_ring *ring, struct kib_qp *qp, u32 depth, u32 sge, u32 room);
 struct kib_slot *kib_ring_slot(struct kib_ring *ring);
+struct kib_slot *kib_ring_ended(const struct kib_ring *ring);
 int kib_slot_map(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 		 const struct ib_sge *sge, int nr, int dir);
 enum ib_wc_status kib_status(int err);
@@ -512,6 +518,7 @@ int kib_recv_fill(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 void kib_recv_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
 void kib_recv_msg(struct kib_slot *s, struct kfi_msg *msg);
 void kib_recv_start(struct kib_qp *qp);
+struct kib_slot *kib_recv_next(struct kib_qp *qp);
 bool kib_recv_report(struct kib_qp *qp);
 
 /* srq.c */
@@ -528,6 +535,7 @@ void kib_srq_reported(struct kib_qp *qp, struct kib_slot *s);
 void kib_srq_last(struct kib_qp *qp);
 
 /* cm.c */
+bool kib_routed(struct kib_dev *dev, const struct sockaddr_storage *to);
 int kib_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param);
 int kib_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param);
 int kib_reject(struct iw_cm_id *id, const void *data, u8 len);

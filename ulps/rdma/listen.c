@@ -138,19 +138,27 @@ static bool same_addr(const struct sockaddr_storage *a, const struct sockaddr_st
 					 ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
 }
 
-/*
- * Does an address of the network below say the same as the hello? Addresses of bridges say nothing
- * of IP.
- */
-static bool addr_is(const void *below, size_t len, const struct kfi_info *info,
-		    const struct sockaddr_storage *claimed)
+/* Does an address of the network below say the same as the hello? */
+static bool addr_is(const void *below, size_t len, const struct sockaddr_storage *claimed)
 {
 	struct sockaddr_storage addr = {};
 
-	if (info->addr_format < KFI_SOCKADDR || info->addr_format > KFI_SOCKADDR_IN6)
-		return true;
 	memcpy(&addr, below, min(len, sizeof(addr)));
 	return same_addr(&addr, claimed);
+}
+
+/*
+ * Does the network below confirm the addresses of the hello? A bridge has no IP addresses: there
+ * the caller is believed what it could claim in a packet without being filtered (strict rp_filter),
+ * and rdma_cm looks whether this node has the address that is called.
+ */
+static bool addrs_ok(struct kib_dev *dev, const struct kib_call *call,
+		     const struct sockaddr_storage *local, const struct sockaddr_storage *remote)
+{
+	if (*dev->bridge)
+		return kib_routed(dev, remote);
+	return addr_is(call->place->addr, call->place->len, local) &&
+	       addr_is(call->info->dest_addr, call->info->dest_addrlen, remote);
 }
 
 /* A listener at [::] takes callers of both families, unless it says otherwise. */
@@ -200,9 +208,7 @@ static int call_raise(struct kib_dev *dev, struct kib_call *call, const void *da
 	    hello->version != KIB_VERSION ||
 	    !hello_addr(&event.local_addr, dev, hello->family, hello->dst, hello->dst_port) ||
 	    !hello_addr(&event.remote_addr, dev, hello->family, hello->src, hello->src_port) ||
-	    !addr_is(call->place->addr, call->place->len, call->info, &event.local_addr) ||
-	    !addr_is(call->info->dest_addr, call->info->dest_addrlen, call->info,
-		     &event.remote_addr))
+	    !addrs_ok(dev, call, &event.local_addr, &event.remote_addr))
 		return -EPROTO;
 	id = find_listener(dev, &event.local_addr);
 	if (!id)

@@ -56,6 +56,17 @@ struct kib_slot *kib_ring_slot(struct kib_ring *ring)
 	return kib_slot(ring, ring->head);
 }
 
+/* Return: the request that is to be reported next, or NULL if it has not ended. For the runner */
+struct kib_slot *kib_ring_ended(const struct kib_ring *ring)
+{
+	struct kib_slot *s = kib_slot(ring, ring->tail);
+
+	if (ring->tail == ring->next)
+		return NULL;
+	/* pairs with send_ended() and recv_end() */
+	return smp_load_acquire(&s->step) == KIB_DONE ? s : NULL;
+}
+
 /* Find the region of an element. A request has parts of one region only. */
 static int slot_find_region(struct ib_pd *pd, struct kib_slot *s, const struct ib_sge *sge)
 {
@@ -154,15 +165,6 @@ enum ib_wc_status kib_status(int err)
 
 /* ---- the runner ---- */
 
-static bool qp_reportable(struct kib_qp *qp, const struct kib_ring *ring)
-{
-	if (ring == &qp->rq && qp->ib.srq)
-		return kib_srq_next(qp);
-	return ring->tail != ring->next &&
-	       /* pairs with send_ended() and recv_end() */
-	       smp_load_acquire(&kib_slot(ring, ring->tail)->step) == KIB_DONE;
-}
-
 static void qp_run(struct kib_qp *qp, bool report)
 {
 	long notes;
@@ -175,7 +177,7 @@ static void qp_run(struct kib_qp *qp, bool report)
 			kib_recv_start(qp);
 			kib_send_start(qp);
 		} while (report && (kib_send_report(qp) | kib_recv_report(qp)));
-		if (!report && (qp_reportable(qp, &qp->sq) || qp_reportable(qp, &qp->rq)))
+		if (!report && (kib_ring_ended(&qp->sq) || kib_recv_next(qp)))
 			queue_bh_work(&qp->run_bh);
 	} while (!kfi_runner_leave(&qp->runner, notes));
 }

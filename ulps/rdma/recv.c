@@ -64,7 +64,7 @@ int kib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib
 
 static void recv_end(struct kib_slot *s)
 {
-	smp_store_release(&s->step, KIB_DONE);	/* pairs with kib_recv_report() */
+	smp_store_release(&s->step, KIB_DONE);	/* pairs with kib_ring_ended() */
 	kib_qp_run(s->qp);
 }
 
@@ -156,18 +156,9 @@ void kib_recv_start(struct kib_qp *qp)
 }
 
 /* The receive that is to be reported next, if it has ended */
-static struct kib_slot *recv_next(struct kib_qp *qp)
+struct kib_slot *kib_recv_next(struct kib_qp *qp)
 {
-	struct kib_ring *ring = &qp->rq;
-	struct kib_slot *s;
-
-	if (qp->ib.srq)
-		return kib_srq_next(qp);
-	if (ring->tail == ring->next)
-		return NULL;
-	s = kib_slot(ring, ring->tail);
-	/* pairs with recv_end() */
-	return smp_load_acquire(&s->step) == KIB_DONE ? s : NULL;
+	return qp->ib.srq ? kib_srq_next(qp) : kib_ring_ended(&qp->rq);
 }
 
 static void recv_count(struct kib_dev *dev, const struct ib_wc *wc)
@@ -187,7 +178,7 @@ bool kib_recv_report(struct kib_qp *qp)
 	struct kib_slot *s;
 	struct ib_wc wc;
 
-	while ((s = recv_next(qp))) {
+	while ((s = kib_recv_next(qp))) {
 		wc = (struct ib_wc) {
 			.wr_id = s->wr_id, .status = s->status, .qp = &qp->ib, .port_num = 1,
 			.opcode = s->opcode == IB_WR_SEND ? IB_WC_RECV :

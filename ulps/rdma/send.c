@@ -135,7 +135,7 @@ static void send_ended(struct kib_slot *s)
 		return;
 	if (send_is_read(s))
 		atomic_dec(&qp->reads);
-	smp_store_release(&s->step, KIB_DONE);	/* pairs with kib_send_report() */
+	smp_store_release(&s->step, KIB_DONE);	/* pairs with kib_ring_ended() */
 	kib_qp_run(qp);
 }
 
@@ -391,10 +391,7 @@ bool kib_send_report(struct kib_qp *qp)
 	struct kib_slot *s;
 	bool report;
 
-	for (; ring->tail != ring->next; ) {
-		s = kib_slot(ring, ring->tail);
-		if (smp_load_acquire(&s->step) != KIB_DONE)	/* pairs with send_ended() */
-			break;
+	while ((s = kib_ring_ended(ring))) {
 		wc.status = qp->sq_failed ? IB_WC_WR_FLUSH_ERR : s->status;
 		wc.wr_id = s->wr_id;
 		wc.opcode = send_opcode(s->opcode);

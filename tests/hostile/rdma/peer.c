@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* peer.c - the peer: an MSG endpoint of kfi_sockets for each call. */
+/* peer.c - the peer: an MSG endpoint of kfi_sockets, or of a bridge, for each call. */
+#include <linux/module.h>
 #include <linux/slab.h>
 #include "hostile.h"
+
+static char *bridge = "";
+module_param(bridge, charp, 0444);
+MODULE_PARM_DESC(bridge, "call over the bridge whose other end is this domain");
 
 unsigned long hi_patience = HI_WAIT;
 
@@ -40,10 +45,11 @@ int hi_peers_open(void)
 	hints->ep_attr->type = KFI_EP_MSG;
 	hints->domain_attr->mr_mode = KFI_MR_ALLOCATED;
 	hints->domain_attr->mr_key_size = sizeof(u32);
-	hints->fabric_attr->prov_name = kstrdup("sockets", GFP_KERNEL);
-	if (hints->fabric_attr->prov_name)
+	hints->fabric_attr->prov_name = kstrdup(*bridge ? "ntb" : "sockets", GFP_KERNEL);
+	hints->domain_attr->name = *bridge ? kstrdup(bridge, GFP_KERNEL) : NULL;
+	if (hints->fabric_attr->prov_name && (!*bridge || hints->domain_attr->name))
 		ret = kfi_getinfo_net(&init_net, KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION),
-				      HI_NODE, HI_SERVICE, 0, hints, &peer_info);
+				      *bridge ? NULL : HI_NODE, HI_SERVICE, 0, hints, &peer_info);
 	kfi_freeinfo(hints);
 	ret = ret ?: kfi_fabric_net(&init_net, peer_info->fabric_attr, &peer_fabric, NULL);
 	ret = ret ?: kfi_domain(peer_fabric, peer_info, &peer_domain, NULL);
@@ -68,10 +74,10 @@ struct kib_hello hi_hello(void)
 		.ird = cpu_to_be16(4), .ord = cpu_to_be16(4),
 		.src_port = cpu_to_be16(40000), .dst_port = cpu_to_be16(HI_PORT),
 	};
-	__be32 addr = cpu_to_be32(HI_ADDR);
+	__be32 dst = cpu_to_be32(HI_ADDR), src = cpu_to_be32(*bridge ? HI_ADDR + 1 : HI_ADDR);
 
-	memcpy(hello.src, &addr, sizeof(addr));
-	memcpy(hello.dst, &addr, sizeof(addr));
+	memcpy(hello.src, &src, sizeof(src));
+	memcpy(hello.dst, &dst, sizeof(dst));
 	return hello;
 }
 
