@@ -330,13 +330,39 @@ int ks_sock_open_file(struct socket *sock)
 	return PTR_ERR_OR_ZERO(sock_alloc_file(sock, O_NONBLOCK, NULL));
 }
 
-/* Release a socket. If it has a file, tlshd may have the socket, too, and release it later. */
+/*
+ * Let TCP deliver the bytes that it still holds after the close. A kernel's socket loses its timers
+ * at the close, and does not retransmit without them, unless it holds its network namespace as the
+ * socket of a process does. Return false if the namespace has ended.
+ */
+static bool ks_sock_hold_net(struct sock *sk)
+{
+	struct net *net;
+
+	if (sk->sk_net_refcnt)
+		return true;
+	net = maybe_get_net(sock_net(sk));
+	if (!net)
+		return false;
+	sk_net_refcnt_upgrade(sk);
+	put_net(net);
+	return true;
+}
+
+/*
+ * Release a socket. One with a file is released later: by tlshd, if it has the socket, too, or by a work
+ * item, because the file's release takes a lock that this context must not take (the inode lock, of
+ * one class for all sockets). Such a socket has to hold its namespace. If that is ending, no tlshd has the
+ * socket any more.
+ */
 void ks_sock_release(struct socket *sock)
 {
-	if (sock->file)
-		__fput_sync(sock->file);
-	else
+	if (!sock->file)
 		sock_release(sock);
+	else if (ks_sock_hold_net(sock->sk))
+		fput(sock->file);
+	else
+		__fput_sync(sock->file);
 }
 
 /* Release the socket, which another one replaces. */
@@ -345,22 +371,6 @@ void ks_link_release(struct ks_link *kl)
 	ks_callbacks_end(kl);
 	ks_clear_memalloc(kl->sk);
 	ks_sock_release(kl->sock);
-}
-
-/*
- * Let TCP deliver the bytes that it still holds after the close. A kernel's socket loses its timers
- * at the close, and does not retransmit without them, unless it holds its network namespace as the
- * socket of a process does. Return false if the namespace has ended.
- */
-static bool ks_sock_hold_net(struct sock *sk)
-{
-	struct net *net = maybe_get_net(sock_net(sk));
-
-	if (!net)
-		return false;
-	sk_net_refcnt_upgrade(sk);
-	put_net(net);
-	return true;
 }
 
 void ks_link_close(struct kfi_link *link, bool abort)

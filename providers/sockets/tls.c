@@ -42,15 +42,15 @@ static key_serial_t *ks_tls_keys(size_t *count)
 
 	down_read(&ks_tls_keyring->sem);
 	bytes = key_type_keyring.read(ks_tls_keyring, NULL, 0);
-	all = bytes > 0 ? kvmalloc(bytes, GFP_NOIO) : NULL;
-	*count = bytes / sizeof(*all);
+	*count = max(bytes, 0L) / sizeof(*all);
+	all = kvmalloc(max_t(size_t, *count, 1) * sizeof(*all), GFP_NOIO);
 	if (all)
-		key_type_keyring.read(ks_tls_keyring, (char *)all, bytes);
+		key_type_keyring.read(ks_tls_keyring, (char *)all, *count * sizeof(*all));
 	up_read(&ks_tls_keyring->sem);
 	return all;
 }
 
-/* Return the key with this description, or 0. */
+/* Return the key with this description; 0: there is none; -ENOMEM. */
 static key_serial_t ks_tls_key_find(const char *name)
 {
 	key_serial_t *all, found = 0;
@@ -58,7 +58,9 @@ static key_serial_t ks_tls_key_find(const char *name)
 	struct key *key;
 
 	all = ks_tls_keys(&count);
-	for (i = 0; all && !found && i < count; i++) {
+	if (!all)
+		return -ENOMEM;
+	for (i = 0; !found && i < count; i++) {
 		key = key_lookup(all[i]);
 		if (IS_ERR(key))
 			continue;
@@ -198,8 +200,8 @@ static int ks_tls_submit(struct ks_tls_link *tl)
 	if (ret)
 		return ret;
 	tl->offered = ks_tls_key_find(name);
-	if (!tl->offered)
-		return -ENOKEY;
+	if (tl->offered <= 0)
+		return tl->offered ?: -ENOKEY;
 	args.ta_my_peerids[0] = tl->offered;
 	args.ta_num_peerids = 1;
 	return tls_client_hello_psk(&args, GFP_NOIO);
@@ -222,6 +224,7 @@ static void ks_tls_begin(struct ks_tls_link *tl)
 		ks_tls_again(tl, ks_tls_left(tl));
 		break;
 	case -EAGAIN:		/* too many requests wait for tlshd */
+	case -ENOMEM:
 		tl->state = KS_TLS_WAIT;
 		ks_tls_slot_give(tl);
 		ks_tls_again(tl, KS_TLS_AGAIN);
@@ -358,6 +361,7 @@ int __init ks_tls_init(struct kfi_proto *proto)
 	ks_tls_ops = *proto->ops;
 	ks_tls_ops_init(&ks_tls_ops);
 	proto->ops = &ks_tls_ops;
+	proto->protection = "tls1.3";
 	proto->buffers += KS_TLS_OUT + KS_TLS_IN;
 	return 0;
 }

@@ -166,6 +166,22 @@ static void ks_tls_sent(struct ks_tls_link *tl, int bytes)
 	spin_unlock_bh(&tl->lock);
 }
 
+/*
+ * The ring is empty. TLS may still have a part of a record. If TCP had no memory for it, and has
+ * nothing else to send, no callback follows: then say that there is room, until TCP takes it.
+ */
+static void ks_tls_tx_rest(struct ks_tls_link *tl)
+{
+	struct sock *sk = tl->kl.sk;
+
+	if (!READ_ONCE(tls_get_ctx(sk)->partially_sent_record))
+		return;
+	lock_sock(sk);
+	tl->kl.old_write_space(sk);
+	release_sock(sk);
+	queue_delayed_work(ks_wq, &tl->tx, KS_TLS_RETRY);
+}
+
 static void ks_tls_tx_run(struct ks_tls_link *tl)
 {
 	unsigned int run;
@@ -175,8 +191,10 @@ static void ks_tls_tx_run(struct ks_tls_link *tl)
 		if (READ_ONCE(tl->closing))
 			return;
 		ret = ks_tls_send(tl, MSG_DONTWAIT);
-		if (!ret)
+		if (!ret) {
+			ks_tls_tx_rest(tl);
 			return;
+		}
 		if (ret == -EAGAIN || ret == -ENOMEM) {
 			/* Without memory no callback follows. */
 			queue_delayed_work(ks_wq, &tl->tx, KS_TLS_RETRY);
@@ -291,7 +309,8 @@ static void ks_tls_rx_run(struct ks_tls_link *tl)
 		ret = ks_tls_recv(tl);
 		if (ret == -EAGAIN || ret == -ENOMEM) {
 			/* A part of a record, or a whole one for which there was no memory */
-			if (!skb_queue_empty_lockless(&tl->kl.sk->sk_receive_queue))
+			if (ret == -ENOMEM ||
+			    !skb_queue_empty_lockless(&tl->kl.sk->sk_receive_queue))
 				queue_delayed_work(ks_wq, &tl->rx, KS_TLS_RETRY);
 			return;
 		}
