@@ -536,6 +536,8 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
  * @params: parameters of the provider's module
  * @buffers: bytes that the link may allocate for a connection besides &kfi_link_ops.link_size. The
  *	account of the fabric pays for them (kfi_account.h). Set before kfi_proto_init()
+ * @protection: what encrypts and authenticates all connections, as text for "kfi show"; NULL: nothing.
+ *	Set before kfi_proto_init()
  * @addr_str: print a name
  * @cache: slab cache of connections. Owned by the protocol
  * @accepting: orders the events of passive endpoints. Owned by the protocol
@@ -547,6 +549,7 @@ struct kfi_proto {
 	const struct kfi_link_ops	*ops;
 	struct kfi_proto_params		params;
 	size_t				buffers;
+	const char			*protection;
 	void				(*addr_str)(const void *name, size_t len, char *buf,
 						    size_t size);
 

@@ -18,6 +18,8 @@ struct kfi_rx;
  * @nr: number of the peer, from 1; no two peers of an endpoint have the same
  * @addr: address as text
  * @state: state of the connection as text
+ * @protection: what encrypts and authenticates the connection, as text; NULL if nothing does, or there
+ *	is no connection
  * @cpu: CPU on which the work of the connection runs, or -1
  * @tx_bytes: bytes sent to the peer
  * @rx_bytes: bytes received from the peer
@@ -29,6 +31,7 @@ struct kfi_peer_info {
 	u32		nr;
 	char		addr[KFI_ADDR_MAX];
 	const char	*state;
+	const char	*protection;
 	int		cpu;
 	u64		tx_bytes, rx_bytes, pending, unexpected_bytes, reconnects;
 };

@@ -43,6 +43,8 @@ void kfp_peer_info(const struct kfi_proto_ep *pe, const void *name, const struct
 		return;
 	conn = to_kfp_conn(pc);
 	info->state = kfp_conn_state(conn);
+	if (READ_ONCE(conn->state) == KFP_READY)
+		info->protection = proto->protection;
 	info->cpu = conn->link.cpu;
 	info->tx_bytes = READ_ONCE(conn->link.posted);
 	info->rx_bytes = READ_ONCE(conn->rx.bytes);

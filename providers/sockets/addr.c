@@ -87,6 +87,8 @@ static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local,
 	info = kfi_allocinfo();
 	ret = info ? 0 : -ENOMEM;
 	for (i = 0; !ret && i < (short_names ? 1 : ARRAY_SIZE(types)); i++) {
+		if (ks_tls_on() && types[i] == KFI_EP_DGRAM)
+			continue;
 		ks_offer_type(info, types[i]);
 		info->domain_attr->name = local->ifname;
 		info->fabric_attr->name = local->fabric;

@@ -61,7 +61,7 @@ static int ks_dial_socket(struct kfi_link *link, struct socket **sockp)
 		return ret;
 	}
 	*sockp = sock;
-	return 0;
+	return ks_tls_on() ? ks_sock_open_file(sock) : 0;
 }
 
 int ks_open(struct kfi_link *link)
@@ -80,7 +80,7 @@ int ks_open(struct kfi_link *link)
  * Replace the socket by one with another port, because the port is in use. Called in the hello
  * work; kfp_conn_down() waits for the end of this work before it closes the socket.
  */
-static int ks_redial(struct kfi_link *link)
+static int ks_redial(struct kfi_link *link, const struct ks_callbacks *callbacks)
 {
 	struct ks_link *kl = to_ks_link(link);
 	struct socket *sock;
@@ -93,7 +93,7 @@ static int ks_redial(struct kfi_link *link)
 	kl->sock = sock;
 	kl->sk = sock->sk;
 	ks_set_memalloc(link);
-	ks_link_attach(kl);
+	ks_link_attach(kl, callbacks);
 	return 0;
 }
 
@@ -105,20 +105,25 @@ static int ks_connect(struct ks_link *kl)
 			      O_NONBLOCK);
 }
 
-int ks_dial(struct kfi_link *link)
+int ks_dial_with(struct kfi_link *link, const struct ks_callbacks *callbacks)
 {
 	struct ks_link *kl = to_ks_link(link);
 	unsigned int tries;
 	int ret;
 
 	ks_set_memalloc(link);
-	ks_link_attach(kl);
+	ks_link_attach(kl, callbacks);
 	ret = ks_connect(kl);
 	/* The port belongs to another connection to the same destination, perhaps in TIME_WAIT. */
 	for (tries = 0; ret == -EADDRNOTAVAIL && tries < KS_PORTS; tries++) {
-		if (!kfi_proto_need_privilege(&link->ep->ep) || ks_redial(link))
+		if (!kfi_proto_need_privilege(&link->ep->ep) || ks_redial(link, callbacks))
 			break;
 		ret = ks_connect(kl);
 	}
 	return ret == -EINPROGRESS ? 0 : ret;
+}
+
+int ks_dial(struct kfi_link *link)
+{
+	return ks_dial_with(link, &ks_link_callbacks);
 }

@@ -28,9 +28,9 @@ int ks_ep_open(struct kfi_ep *ep)
 	INIT_DELAYED_WORK(&ke->accept, ks_ep_accept_work);
 	/*
 	 * A datagram can't prove the key, so DGRAM endpoints accept no key, not even one of the
-	 * domain.
+	 * domain. It has no TLS, either.
 	 */
-	if (ep->type == KFI_EP_DGRAM && ep->info->ep_attr->auth_key_size)
+	if (ep->type == KFI_EP_DGRAM && (ep->info->ep_attr->auth_key_size || ks_tls_on()))
 		return -EOPNOTSUPP;
 	ret = ep->sep ? 0 : kfi_inaddr_name_source(&to_ks_domain(ep->domain)->names, ep->info,
 						   &ke->addr);

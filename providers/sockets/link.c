@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* link.c - the life of a TCP connection, as a link of the message protocol (kfi_link.h). */
+#include <linux/file.h>
 #include <linux/tcp.h>
 #include <net/inet_connection_sock.h>
 #include <net/tcp.h>
@@ -203,7 +204,13 @@ static int ks_ended(const struct kfi_link *link)
 	return err ? -err : -ESHUTDOWN;
 }
 
-void ks_link_attach(struct ks_link *kl)
+const struct ks_callbacks ks_link_callbacks = {
+	.data_ready	= ks_data_ready,
+	.write_space	= ks_write_space,
+	.state_change	= ks_state_change,
+};
+
+void ks_link_attach(struct ks_link *kl, const struct ks_callbacks *callbacks)
 {
 	struct sock *sk = kl->sk;
 
@@ -212,13 +219,14 @@ void ks_link_attach(struct ks_link *kl)
 	kl->old_write_space = sk->sk_write_space;
 	kl->old_state_change = sk->sk_state_change;
 	sk->sk_user_data = &kl->link;
-	sk->sk_data_ready = ks_data_ready;
-	sk->sk_write_space = ks_write_space;
-	sk->sk_state_change = ks_state_change;
+	sk->sk_data_ready = callbacks->data_ready;
+	sk->sk_write_space = callbacks->write_space;
+	sk->sk_state_change = callbacks->state_change;
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void ks_callbacks_end(struct ks_link *kl)
+/* Give the socket its own callbacks back. On return no other one runs. */
+void ks_callbacks_end(struct ks_link *kl)
 {
 	struct sock *sk = kl->sk;
 
@@ -316,12 +324,10 @@ void ks_link_init(struct ks_link *kl, struct socket *sock)
 	INIT_DELAYED_WORK(&kl->probe, ks_probe_work);
 }
 
-/* Release the socket, which another one replaces. */
-void ks_link_release(struct ks_link *kl)
+/* Give the socket a file, by which tlshd gets it. Without memory the socket is released. */
+int ks_sock_open_file(struct socket *sock)
 {
-	ks_callbacks_end(kl);
-	ks_clear_memalloc(kl->sk);
-	sock_release(kl->sock);
+	return PTR_ERR_OR_ZERO(sock_alloc_file(sock, O_NONBLOCK, NULL));
 }
 
 /*
@@ -331,8 +337,11 @@ void ks_link_release(struct ks_link *kl)
  */
 static bool ks_sock_hold_net(struct sock *sk)
 {
-	struct net *net = maybe_get_net(sock_net(sk));
+	struct net *net;
 
+	if (sk->sk_net_refcnt)
+		return true;
+	net = maybe_get_net(sock_net(sk));
 	if (!net)
 		return false;
 	sk_net_refcnt_upgrade(sk);
@@ -340,7 +349,31 @@ static bool ks_sock_hold_net(struct sock *sk)
 	return true;
 }
 
-static void ks_link_close(struct kfi_link *link, bool abort)
+/*
+ * Release a socket. One with a file is released later: by tlshd, if it has the socket, too, or by a work
+ * item, because the file's release takes a lock that this context must not take (the inode lock, of
+ * one class for all sockets). Such a socket has to hold its namespace. If that is ending, no tlshd has the
+ * socket any more.
+ */
+void ks_sock_release(struct socket *sock)
+{
+	if (!sock->file)
+		sock_release(sock);
+	else if (ks_sock_hold_net(sock->sk))
+		fput(sock->file);
+	else
+		__fput_sync(sock->file);
+}
+
+/* Release the socket, which another one replaces. */
+void ks_link_release(struct ks_link *kl)
+{
+	ks_callbacks_end(kl);
+	ks_clear_memalloc(kl->sk);
+	ks_sock_release(kl->sock);
+}
+
+void ks_link_close(struct kfi_link *link, bool abort)
 {
 	struct ks_link *kl = to_ks_link(link);
 
@@ -354,7 +387,7 @@ static void ks_link_close(struct kfi_link *link, bool abort)
 		/* The peer has answered all that was spliced: another copy of it does no harm. */
 		kl->sk = NULL;
 	}
-	sock_release(kl->sock);
+	ks_sock_release(kl->sock);
 }
 
 #define KS_NETNS_WAIT	HZ

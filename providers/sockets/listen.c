@@ -12,6 +12,9 @@
 #include <net/ipv6.h>
 #include "sock.h"
 
+/* The callback of a TCP socket */
+static void (*ks_tcp_data_ready)(struct sock *sk);
+
 /*
  * Connections that are not accepted yet inherit this callback, and may call it after the listener
  * was closed.
@@ -50,6 +53,7 @@ int ks_listen(struct net *net, union kfi_inaddr *addr, int backlog, struct delay
 	if (ret < 0)
 		goto release;
 	write_lock_bh(&sk->sk_callback_lock);
+	WRITE_ONCE(ks_tcp_data_ready, sk->sk_data_ready);
 	sk->sk_user_data = work;
 	sk->sk_data_ready = ks_listener_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
@@ -110,7 +114,7 @@ void ks_unlisten(struct socket *sock, struct delayed_work *work)
 static void ks_drop(struct socket *sock)
 {
 	sock_no_linger(sock->sk);
-	sock_release(sock);
+	ks_sock_release(sock);
 }
 
 /* Accept a connection and get the name of its peer. Return: 0 or a negative error. */
@@ -124,6 +128,7 @@ static int ks_accept_one(struct socket *listener, struct socket **sockp, union k
 		/* The new socket has inherited the callback of the listener; remove it. */
 		write_lock_bh(&sock->sk->sk_callback_lock);
 		sock->sk->sk_user_data = NULL;
+		sock->sk->sk_data_ready = READ_ONCE(ks_tcp_data_ready);
 		write_unlock_bh(&sock->sk->sk_callback_lock);
 		*sockp = sock;
 		if (kernel_getpeername(sock, (void *)&name->sa) > 0)
@@ -136,8 +141,11 @@ static int ks_accept_one(struct socket *listener, struct socket **sockp, union k
 static void ks_accepted(struct ks_ep *ke, struct ks_pep *kp, struct socket *sock,
 			const union kfi_inaddr *name)
 {
-	struct kfi_link *link = kfi_link_new(ke ? &ke->pe : NULL, kp ? &kp->ppep : NULL);
+	struct kfi_link *link;
 
+	if (ks_tls_on() && ks_sock_open_file(sock))
+		return;
+	link = kfi_link_new(ke ? &ke->pe : NULL, kp ? &kp->ppep : NULL);
 	if (!link) {
 		ks_drop(sock);
 		return;
@@ -147,9 +155,15 @@ static void ks_accepted(struct ks_ep *ke, struct ks_pep *kp, struct socket *sock
 	link->privileged = ks_port_reserved(link->name);
 	ks_set_options(sock, ke ? ke->pe.ep.info->tx_attr->tclass :
 				  kp->ppep.pep.info->tx_attr->tclass);
+	if (ks_tls_on())
+		ks_tls_called(link);
 	if (kfi_link_called(link))
 		return;
-	ks_link_attach(to_ks_link(link));
+	if (ks_tls_on()) {
+		ks_tls_accepted(link);
+		return;
+	}
+	ks_link_attach(to_ks_link(link), &ks_link_callbacks);
 	kfi_link_up(link);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_sockets - a provider over the kernel's TCP and UDP. It needs no hardware and no user-space
- * helper.
+ * kfi_sockets - a provider over the kernel's TCP and UDP. It needs no hardware, and a helper in
+ * user space (tlshd) only for TLS.
  *
  *   main.c		parameters, operations, life of the module
  *   sock.h		objects
@@ -10,6 +10,7 @@
  *   listen.c  dial.c	incoming and outgoing connections
  *   link.c		life of a TCP connection, as a link of the message protocol (kfi_link.h)
  *   send.c  stream.c	transmit and receive
+ *   tls.c  tls_link.c	connections with TLS, if the parameter tls selects that
  *   dgram.c  wire.h	DGRAM endpoints, and their format
  */
 #include <linux/module.h>
@@ -52,6 +53,11 @@ bool ks_splice = true;
 module_param_named(splice, ks_splice, bool, 0644);
 MODULE_PARM_DESC(splice,
 		 "send page-backed payload without a copy if possible (default yes)");
+
+char *ks_tls;
+module_param_named(tls, ks_tls, charp, 0444);
+MODULE_PARM_DESC(tls,
+		 "psk: all connections use TLS 1.3 with pre-shared keys (default: no TLS)");
 
 struct workqueue_struct *ks_wq;
 struct workqueue_struct *ks_cm_wq;
@@ -111,13 +117,33 @@ static struct kfi_provider ks_provider = {
 	.ops		= &ks_ops,
 };
 
+/* Who asks for TLS, and can't have it, gets no provider rather than one without TLS. */
+static int __init ks_tls_select(void)
+{
+	if (!ks_tls)
+		return 0;
+	if (strcmp(ks_tls, "psk")) {
+		pr_err("kfi_sockets: tls=%s is refused: it is psk, or not set\n", ks_tls);
+		return -EINVAL;
+	}
+	if (!KS_HAS_TLS) {
+		pr_err("kfi_sockets: tls=%s is refused: this kernel has no TLS handshakes, or no keys for them (CONFIG_NET_HANDSHAKE, CONFIG_NVME_KEYRING)\n",
+		       ks_tls);
+		return -EOPNOTSUPP;
+	}
+	return ks_tls_init(&ks_proto);
+}
+
 static int __init ks_init(void)
 {
 	int ret;
 
-	ret = kfi_proto_init(&ks_proto);
+	ret = ks_tls_select();
 	if (ret)
 		return ret;
+	ret = kfi_proto_init(&ks_proto);
+	if (ret)
+		goto exit_tls;
 	ret = -ENOMEM;
 	ks_wq = alloc_workqueue("kfi_sockets", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
 	if (!ks_wq)
@@ -135,6 +161,9 @@ destroy_wq:
 	destroy_workqueue(ks_wq);
 exit_proto:
 	kfi_proto_exit(&ks_proto);
+exit_tls:
+	if (ks_tls_on())
+		ks_tls_exit();
 	return ret;
 }
 
@@ -144,6 +173,8 @@ static void __exit ks_exit(void)
 	destroy_workqueue(ks_cm_wq);
 	destroy_workqueue(ks_wq);
 	kfi_proto_exit(&ks_proto);
+	if (ks_tls_on())
+		ks_tls_exit();
 }
 
 module_init(ks_init);

@@ -24,7 +24,15 @@
 #define KS_PROBE_MS	2000U		/* time for a live peer to acknowledge something */
 #define KS_QUEUED_WARN	(10 * HZ)	/* report packets that wait longer after a close */
 
+/*
+ * Are all connections under TLS? Fixed when the module is loaded. The compiler removes what depends on
+ * it where the kernel lacks handshakes, or the type of their keys.
+ */
+#define KS_HAS_TLS	(IS_ENABLED(CONFIG_NET_HANDSHAKE) && IS_ENABLED(CONFIG_NVME_KEYRING))
+#define ks_tls_on()	(KS_HAS_TLS && ks_tls)
+
 /* Module parameters (main.c) */
+extern char *ks_tls;
 extern unsigned int ks_keepidle_s;
 extern unsigned int ks_keepintvl_s;
 extern unsigned int ks_short_port;
@@ -77,6 +85,18 @@ struct ks_pep {
 };
 
 /**
+ * struct ks_callbacks - callbacks of a socket, see struct sock
+ * @data_ready: bytes have arrived
+ * @write_space: there is room
+ * @state_change: the state of TCP has changed
+ */
+struct ks_callbacks {
+	void	(*data_ready)(struct sock *sk);
+	void	(*write_space)(struct sock *sk);
+	void	(*state_change)(struct sock *sk);
+};
+
+/**
  * struct ks_link - a TCP connection
  * @link: common part
  * @sk: the struct sock of @sock; after the close NULL, or as long as its packets are waited for
@@ -90,9 +110,9 @@ struct ks_pep {
  * @probe: work item that sends something to acknowledge while ks_probe() waits for the answer
  * @probed: time of the last probe, jiffies, 0 if there was none; under kfi_peer.lock
  * @probe_timeout: time to wait for the answer, jiffies
- * @old_data_ready: the callback that the socket had before, TCP's or ks_listener_ready()
- * @old_write_space: TCP's own callback
- * @old_state_change: TCP's own callback
+ * @old_data_ready: the callback that the socket had before, of TCP or TLS
+ * @old_write_space: as @old_data_ready
+ * @old_state_change: as @old_data_ready
  */
 struct ks_link {
 	struct kfi_link		link;
@@ -171,13 +191,19 @@ void ks_pep_accept_work(struct work_struct *work);
 /* dial.c: outgoing connections */
 int ks_open(struct kfi_link *link);
 int ks_dial(struct kfi_link *link);
+int ks_dial_with(struct kfi_link *link, const struct ks_callbacks *callbacks);
 __be16 ks_next_reserved(void);
 
 /* link.c: the life of a TCP connection */
 extern const struct kfi_link_ops ks_link_ops;
 void ks_link_init(struct ks_link *kl, struct socket *sock);
-void ks_link_attach(struct ks_link *kl);
+extern const struct ks_callbacks ks_link_callbacks;
+void ks_link_attach(struct ks_link *kl, const struct ks_callbacks *callbacks);
+void ks_callbacks_end(struct ks_link *kl);
 void ks_link_detach(struct kfi_link *link);
+void ks_link_close(struct kfi_link *link, bool abort);
+int ks_sock_open_file(struct socket *sock);
+void ks_sock_release(struct socket *sock);
 void ks_set_memalloc(struct kfi_link *link);
 void ks_link_release(struct ks_link *kl);
 void ks_set_tclass(struct socket *sock, u32 tclass);
@@ -190,6 +216,12 @@ u64 ks_sent_to(const struct kfi_link *link);
 
 /* stream.c: receive */
 bool ks_read(struct kfi_link *link);
+
+/* tls.c, tls_link.c: links with TLS (tls.h) */
+int ks_tls_init(struct kfi_proto *proto);
+void ks_tls_exit(void);
+void ks_tls_called(struct kfi_link *link);
+void ks_tls_accepted(struct kfi_link *link);
 
 /* dgram.c: DGRAM endpoints */
 size_t ks_dgram_max(void);

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tls.c - TLS handshakes: which key belongs to a pair of machines, and the steps from a TCP connection
+ * to one with TLS. tlshd performs the handshake itself, see net/handshake.h.
+ *
+ * ks_tls_shake_work() makes all steps, one at a time and without blocking. It fails closed: a link is
+ * up only after tlshd has reported success, the socket has keys for both directions, and the key that
+ * was used belongs to both addresses.
+ */
+#include <linux/key-type.h>
+#include <linux/kmod.h>
+#include <linux/module.h>
+#include <linux/nvme-keyring.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <net/handshake.h>
+#include <net/inet_connection_sock.h>
+#include <net/tls.h>
+#include "tls.h"
+
+#define KS_TLS_NAME	128	/* room for two IPv6 addresses as text */
+#define KS_TLS_AGAIN	2	/* jiffies until another attempt to begin a handshake */
+
+static struct key *ks_tls_keyring;
+static struct kfi_link_ops ks_tls_ops __ro_after_init;
+
+/* ---- keys ---- */
+
+/* The type of the keys that tlshd looks up belongs to nvme-keyring, which does not export it. */
+static bool ks_tls_key_is(const struct key *key, const char *name)
+{
+	return !strcmp(key->type->name, "psk") && !strcmp(key->description, name) &&
+	       !key_validate(key);
+}
+
+/* Return the serial numbers of all keys, to be freed; or NULL. Store their number in @count. */
+static key_serial_t *ks_tls_keys(size_t *count)
+{
+	key_serial_t *all;
+	long bytes;
+
+	down_read(&ks_tls_keyring->sem);
+	bytes = key_type_keyring.read(ks_tls_keyring, NULL, 0);
+	*count = max(bytes, 0L) / sizeof(*all);
+	all = kvmalloc(max_t(size_t, *count, 1) * sizeof(*all), GFP_NOIO);
+	if (all)
+		key_type_keyring.read(ks_tls_keyring, (char *)all, *count * sizeof(*all));
+	up_read(&ks_tls_keyring->sem);
+	return all;
+}
+
+/* Return the key with this description; 0: there is none; -ENOMEM. */
+static key_serial_t ks_tls_key_find(const char *name)
+{
+	key_serial_t *all, found = 0;
+	size_t count, i;
+	struct key *key;
+
+	all = ks_tls_keys(&count);
+	if (!all)
+		return -ENOMEM;
+	for (i = 0; !found && i < count; i++) {
+		key = key_lookup(all[i]);
+		if (IS_ERR(key))
+			continue;
+		if (ks_tls_key_is(key, name))
+			found = all[i];
+		key_put(key);
+	}
+	kvfree(all);
+	return found;
+}
+
+/*
+ * Write the description of the key for a call of @tl's pair of machines. It has a direction: otherwise
+ * this machine would accept its own call if somebody on the path sent it back.
+ */
+static int ks_tls_key_name(const struct ks_tls_link *tl, char *name)
+{
+	const union kfi_inaddr *peer = (void *)tl->kl.link.name;
+	union kfi_inaddr self = {};
+	int ret = kernel_getsockname(tl->kl.sock, &self.sa);
+
+	if (ret < 0)
+		return ret;
+	snprintf(name, KS_TLS_NAME, "kfi/%pISc/%pISc/", tl->dialed ? &self.sa : &peer->sa,
+		 tl->dialed ? &peer->sa : &self.sa);
+	return 0;
+}
+
+/* Was the key of this pair of machines used, in this direction? */
+static bool ks_tls_key_used(const struct ks_tls_link *tl)
+{
+	char name[KS_TLS_NAME];
+	struct key *key;
+	bool used;
+
+	if (tl->dialed && tl->peerid != tl->offered)
+		return false;
+	key = key_lookup(tl->peerid);
+	if (IS_ERR(key))
+		return false;
+	used = !ks_tls_key_name(tl, name) && ks_tls_key_is(key, name);
+	key_put(key);
+	return used;
+}
+
+/* ---- handshakes with callers of one source ---- */
+
+static DEFINE_SPINLOCK(ks_tls_slots_lock);
+static LIST_HEAD(ks_tls_slots);
+
+/*
+ * Each handshake occupies a process of tlshd, so a source has KS_TLS_SOURCE of them at a time.
+ * Otherwise callers that do not finish their handshakes would delay all others.
+ */
+static bool ks_tls_slot_take(struct ks_tls_link *tl)
+{
+	union kfi_inaddr source, other;
+	struct ks_tls_link *busy;
+	unsigned int same = 0;
+
+	if (tl->dialed)
+		return true;
+	kfi_inaddr_name_origin(tl->kl.link.name, &source);
+	spin_lock(&ks_tls_slots_lock);
+	list_for_each_entry(busy, &ks_tls_slots, slot) {
+		kfi_inaddr_name_origin(busy->kl.link.name, &other);
+		same += !kfi_inaddr_cmp(&source, &other);
+	}
+	if (same < KS_TLS_SOURCE)
+		list_add(&tl->slot, &ks_tls_slots);
+	spin_unlock(&ks_tls_slots_lock);
+	return same < KS_TLS_SOURCE;
+}
+
+static void ks_tls_slot_give(struct ks_tls_link *tl)
+{
+	spin_lock(&ks_tls_slots_lock);
+	list_del_init(&tl->slot);
+	spin_unlock(&ks_tls_slots_lock);
+}
+
+/* ---- the steps ---- */
+
+static void ks_tls_fail(struct ks_tls_link *tl, int err, const char *why)
+{
+	struct kfi_link *link = &tl->kl.link;
+	char name[KFI_ADDR_MAX];
+
+	tl->state = KS_TLS_OVER;
+	ks_tls_slot_give(tl);
+	kfi_inaddr_str(link->name, sizeof(union kfi_inaddr), name, sizeof(name));
+	net_warn_ratelimited("kfi_sockets: no TLS %s %s: %s (%d)\n", tl->dialed ? "to" : "from",
+			     name, why, err);
+	kfi_link_fail(link, err);
+}
+
+static void ks_tls_again(struct ks_tls_link *tl, unsigned long delay)
+{
+	queue_delayed_work(ks_cm_wq, &tl->shake, delay);
+}
+
+static unsigned long ks_tls_left(const struct ks_tls_link *tl)
+{
+	return time_before(jiffies, tl->deadline) ? tl->deadline - jiffies : 0;
+}
+
+/*
+ * tlshd has finished, or its namespace ends. Called once for each request that was submitted and was
+ * not canceled.
+ */
+static void ks_tls_done(void *data, int status, key_serial_t peerid)
+{
+	struct ks_tls_link *tl = data;
+
+	tl->status = status;
+	tl->peerid = peerid;
+	smp_store_release(&tl->answered, true);		/* pairs with ks_tls_shake() */
+	mod_delayed_work(ks_cm_wq, &tl->shake, 0);
+	complete(&tl->done);
+}
+
+static int ks_tls_submit(struct ks_tls_link *tl)
+{
+	struct tls_handshake_args args = {
+		.ta_sock = tl->kl.sock,
+		.ta_done = ks_tls_done,
+		.ta_data = tl,
+		.ta_keyring = key_serial(ks_tls_keyring),
+		.ta_timeout_ms = jiffies_to_msecs(ks_tls_left(tl)) ?: 1,
+	};
+	char name[KS_TLS_NAME];
+	int ret;
+
+	if (!tl->dialed)
+		return tls_server_hello_psk(&args, GFP_NOIO);
+	ret = ks_tls_key_name(tl, name);
+	if (ret)
+		return ret;
+	tl->offered = ks_tls_key_find(name);
+	if (tl->offered <= 0)
+		return tl->offered ?: -ENOKEY;
+	args.ta_my_peerids[0] = tl->offered;
+	args.ta_num_peerids = 1;
+	return tls_client_hello_psk(&args, GFP_NOIO);
+}
+
+/* TCP is established, and a caller has sent something: begin the handshake, unless it has to wait. */
+static void ks_tls_begin(struct ks_tls_link *tl)
+{
+	int ret;
+
+	if (!ks_tls_slot_take(tl)) {
+		ks_tls_again(tl, KS_TLS_AGAIN);
+		return;
+	}
+	ks_callbacks_end(&tl->kl);	/* tlshd needs those of TCP */
+	tl->state = KS_TLS_SHAKE;
+	ret = ks_tls_submit(tl);
+	switch (ret) {
+	case 0:
+		ks_tls_again(tl, ks_tls_left(tl));
+		break;
+	case -EAGAIN:		/* too many requests wait for tlshd */
+	case -ENOMEM:
+		tl->state = KS_TLS_WAIT;
+		ks_tls_slot_give(tl);
+		ks_tls_again(tl, KS_TLS_AGAIN);
+		break;
+	case -ENOKEY:
+		ks_tls_fail(tl, ret, "there is no key for this pair of machines");
+		break;
+	case -ESRCH:
+		ks_tls_fail(tl, -EACCES, "tlshd does not run in this network namespace");
+		break;
+	default:
+		ks_tls_fail(tl, ret, "the handshake can't begin");
+	}
+}
+
+static void ks_tls_waiting(struct ks_tls_link *tl)
+{
+	struct sock *sk = tl->kl.sk;
+	int state = READ_ONCE(sk->sk_state), err = READ_ONCE(sk->sk_err);
+	bool ready = state == TCP_ESTABLISHED &&
+		     (tl->dialed || !skb_queue_empty_lockless(&sk->sk_receive_queue));
+
+	if (state != TCP_ESTABLISHED && state != TCP_SYN_SENT && state != TCP_SYN_RECV) {
+		tl->state = KS_TLS_OVER;
+		kfi_link_fail(&tl->kl.link, err ? -err : tl->dialed ? -ECONNREFUSED : -ECONNRESET);
+	} else if (!ks_tls_left(tl)) {
+		ks_tls_fail(tl, -ETIMEDOUT, "the peer is silent");
+	} else if (ready) {
+		ks_tls_begin(tl);
+	} else {
+		ks_tls_again(tl, ks_tls_left(tl));
+	}
+}
+
+/* Does the socket encrypt what it sends, and decrypt what it receives, by TLS 1.3? */
+static bool ks_tls_secure(const struct sock *sk)
+{
+	const struct tcp_ulp_ops *ulp = inet_csk(sk)->icsk_ulp_ops;
+	const struct tls_context *ctx;
+
+	if (!ulp || strcmp(ulp->name, "tls"))
+		return false;
+	ctx = tls_get_ctx(sk);
+	return ctx && ctx->tx_conf != TLS_BASE && ctx->rx_conf != TLS_BASE &&
+	       ctx->prot_info.version == TLS_1_3_VERSION;
+}
+
+static void ks_tls_answered(struct ks_tls_link *tl)
+{
+	int ret;
+
+	ks_tls_slot_give(tl);
+	if (tl->status) {
+		ks_tls_fail(tl, -EACCES, "the handshake has failed, see the log of tlshd");
+	} else if (!ks_tls_secure(tl->kl.sk)) {
+		ks_tls_fail(tl, -EACCES, "tlshd has set no keys of TLS 1.3");
+	} else if (!ks_tls_key_used(tl)) {
+		ks_tls_fail(tl, -EACCES, "the key is that of other machines");
+	} else {
+		ret = ks_tls_up(tl);
+		if (ret)
+			ks_tls_fail(tl, ret, "no memory");
+	}
+}
+
+static void ks_tls_shake(struct ks_tls_link *tl)
+{
+	if (smp_load_acquire(&tl->answered)) {		/* pairs with ks_tls_done() */
+		ks_tls_answered(tl);
+	} else if (ks_tls_left(tl)) {
+		ks_tls_again(tl, ks_tls_left(tl));
+	} else if (tls_handshake_cancel(tl->kl.sk)) {
+		ks_tls_fail(tl, -ETIMEDOUT, "the handshake takes too long");
+	} else {
+		ks_tls_again(tl, 1);	/* ks_tls_done() is running, or has run */
+	}
+}
+
+void ks_tls_shake_work(struct work_struct *work)
+{
+	struct ks_tls_link *tl = container_of(to_delayed_work(work), struct ks_tls_link, shake);
+	unsigned int noio = memalloc_noio_save();	/* writeback may wait for it */
+
+	if (READ_ONCE(tl->closing))
+		;	/* detach() waits for this work item */
+	else if (tl->state == KS_TLS_WAIT)
+		ks_tls_waiting(tl);
+	else if (tl->state == KS_TLS_SHAKE)
+		ks_tls_shake(tl);
+	memalloc_noio_restore(noio);
+}
+
+/* Begin to wait for the moment at which the handshake can begin. */
+void ks_tls_wait(struct ks_tls_link *tl, unsigned int timeout_ms)
+{
+	tl->deadline = jiffies + msecs_to_jiffies(timeout_ms);
+	tl->state = KS_TLS_WAIT;
+	mod_delayed_work(ks_cm_wq, &tl->shake, 0);
+}
+
+/* End the handshake, for detach(). On return no work item and no call of tlshd uses the link. */
+void ks_tls_shake_end(struct ks_tls_link *tl)
+{
+	cancel_delayed_work_sync(&tl->shake);
+	/* A request that can't be canceled has been answered, or is being answered. */
+	if (tl->state == KS_TLS_SHAKE && !tls_handshake_cancel(tl->kl.sk))
+		wait_for_completion(&tl->done);
+	cancel_delayed_work_sync(&tl->shake);		/* ks_tls_done() has queued it */
+	ks_tls_slot_give(tl);
+}
+
+/* ---- the module ---- */
+
+/*
+ * The keys are in the keyring of NVMe, because the acceptor's tlshd searches only keyrings that it has
+ * been told when it was started, and that one by default, and only for keys of NVMe's type. The module
+ * is used only with TLS, so kfi_sockets does not depend on it.
+ */
+int __init ks_tls_init(struct kfi_proto *proto)
+{
+	key_serial_t (*id)(void);
+
+	request_module("nvme-keyring");
+	id = symbol_get(nvme_keyring_id);
+	if (!id) {
+		pr_err("kfi_sockets: tls=%s is refused: the module nvme-keyring is missing\n", ks_tls);
+		return -EOPNOTSUPP;
+	}
+	ks_tls_keyring = key_lookup(id());
+	if (IS_ERR(ks_tls_keyring)) {
+		symbol_put(nvme_keyring_id);
+		return PTR_ERR(ks_tls_keyring);
+	}
+	ks_tls_ops = *proto->ops;
+	ks_tls_ops_init(&ks_tls_ops);
+	proto->ops = &ks_tls_ops;
+	proto->protection = "tls1.3";
+	proto->buffers += KS_TLS_OUT + KS_TLS_IN;
+	return 0;
+}
+
+void ks_tls_exit(void)
+{
+	key_put(ks_tls_keyring);
+	symbol_put(nvme_keyring_id);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * tls.h - links with TLS 1.3, which the parameter tls selects for all connections: tls.c has the keys
+ * and the handshake, tls_link.c the stream. docs/security.md describes the life of such a link.
+ */
+#ifndef _KFI_SOCKETS_TLS_H
+#define _KFI_SOCKETS_TLS_H
+
+#include <linux/completion.h>
+#include <linux/key.h>
+#include "sock.h"
+
+#define KS_TLS_OUT	SZ_64K		/* bytes of the ring, a power of two */
+#define KS_TLS_IN	SZ_32K		/* bytes of the receive buffer: two records */
+#define KS_TLS_SOURCE	8		/* handshakes with callers of one source at a time */
+
+/**
+ * enum ks_tls_state - state of a TLS link
+ * @KS_TLS_NEW: not dialed yet
+ * @KS_TLS_WAIT: waits for TCP, for bytes of the caller, or until a handshake may begin
+ * @KS_TLS_SHAKE: tlshd has the socket
+ * @KS_TLS_OPEN: the handshake is complete
+ * @KS_TLS_OVER: the handshake has failed
+ */
+enum ks_tls_state {
+	KS_TLS_NEW,
+	KS_TLS_WAIT,
+	KS_TLS_SHAKE,
+	KS_TLS_OPEN,
+	KS_TLS_OVER,
+};
+
+/**
+ * struct ks_tls_link - a TCP connection with TLS
+ * @kl: common part
+ * @lock: lock of the link; protects the members marked (L)
+ * @state: &enum ks_tls_state. Written by @shake, and before it is queued; detach() reads it when
+ *	@shake does nothing any more
+ * @dialed: this side has called
+ * @closing: detach() was called: no callback of the protocol (L)
+ * @shake: work item for all steps up to KS_TLS_OPEN
+ * @deadline: end of the time for these steps, jiffies
+ * @slot: caller: entry in the list of handshakes in progress, under ks_tls_slots_lock
+ * @offered: dialed: key of the handshake
+ * @answered: @status and @peerid are valid. Stored by ks_tls_done() with release semantics
+ * @status: result of the handshake, 0 or a negative errno
+ * @peerid: key that tlshd has used
+ * @done: ks_tls_done() does not use the link any more
+ * @rx: work item that receives
+ * @tx: work item that sends
+ * @out: ring of bytes to send, from KS_TLS_OPEN on. Byte p is at p mod KS_TLS_OUT
+ * @put: bytes that were put into @out (L)
+ * @sent: bytes that were sent from @out. Written by @tx, and by close() after it (L)
+ * @full: a post has found no room (L)
+ * @in: receive buffer, from KS_TLS_OPEN on. Filled by @rx while it is empty
+ * @in_at: bytes of @in that were passed on (L)
+ * @in_len: bytes in @in (L)
+ * @parked: @rx waits until @in is empty (L)
+ * @ended: 0, or the reason why no more bytes come, a negative errno. Written under @lock
+ */
+struct ks_tls_link {
+	struct ks_link		kl;
+	spinlock_t		lock;
+	u8			state;
+	bool			dialed;
+	bool			closing;
+
+	struct delayed_work	shake;
+	unsigned long		deadline;
+	struct list_head	slot;
+	key_serial_t		offered;
+	bool			answered;
+	int			status;
+	key_serial_t		peerid;
+	struct completion	done;
+
+	struct delayed_work	rx;
+	struct delayed_work	tx;
+	u8			*out;
+	u64			put, sent;
+	bool			full;
+	u8			*in;
+	u32			in_at, in_len;
+	bool			parked;
+	int			ended;
+};
+
+static inline struct ks_tls_link *to_ks_tls(const struct kfi_link *link)
+{
+	return container_of(to_ks_link(link), struct ks_tls_link, kl);
+}
+
+/* tls.c */
+void ks_tls_shake_work(struct work_struct *work);
+void ks_tls_wait(struct ks_tls_link *tl, unsigned int timeout_ms);
+void ks_tls_shake_end(struct ks_tls_link *tl);
+
+/* tls_link.c */
+extern const struct ks_callbacks ks_tls_wait_callbacks;
+void ks_tls_ops_init(struct kfi_link_ops *ops);
+int ks_tls_up(struct ks_tls_link *tl);
+
+#endif /* _KFI_SOCKETS_TLS_H */
