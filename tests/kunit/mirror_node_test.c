@@ -59,6 +59,73 @@ static void node_generation_stuck(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->done, 1);
 }
 
+/* Nor is anything read before that: the primary may have died with a write that only this copy has. */
+static void node_reads_wait(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+
+	mw_primary(w, 6);
+	mw_read(w, 0);
+	mw_join(w, 0, 5);
+	mw_synced_ok(w, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	mw_join(w, 1, 5);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	mw_synced_ok(w, 1);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+	/* once is enough: a peer that is lost later has the same, or less, and is not promoted */
+	mw_say(w, 1, (struct kfm_msg) { .type = KFM_BYE });
+	mw_read(w, 1);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 3);
+}
+
+/* A copy that is being resynchronised, and one without which this node goes on, hold up no read. */
+static void node_reads_pass(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+
+	mw_primary(w, 6);
+	mw_read(w, 0);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "fenced", "0"), 0);
+	kfm_oos_set(&w->peers[1], 10);
+	mw_run(w);
+	mw_state(w, 1, KFM_UPTODATE, 5, 0);
+	KUNIT_EXPECT_EQ(test, w->sent[1][KFM_ATTACH].arg, 1);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0);	/* it is not yet known that the copy is marked */
+	mw_grant(w, 1);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+}
+
+/* A read that is held ends with the role, with the metadata device, or goes back to dm. */
+static void node_reads_end(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+
+	mw_primary(w, 6);
+	mw_read(w, 0);
+	mw_run(w);
+	w->m.noflush = true;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->requeued, 1);
+	w->m.noflush = false;
+	mw_read(w, 1);
+	w->m.meta_failed = true;
+	mw_run(w);
+	w->m.meta_failed = false;
+	KUNIT_EXPECT_EQ(test, w->flight, 0);
+	mw_read(w, 2);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->flight, 0);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+}
+
 /* A resynchronisation begins after the other copies have stored its generation. */
 static void node_source_known(struct kunit *test)
 {
@@ -899,6 +966,9 @@ static void node_status(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(node_generation_stored),
 	KUNIT_CASE(node_generation_stuck),
+	KUNIT_CASE(node_reads_wait),
+	KUNIT_CASE(node_reads_pass),
+	KUNIT_CASE(node_reads_end),
 	KUNIT_CASE(node_source_known),
 	KUNIT_CASE(node_source_alone),
 	KUNIT_CASE(node_one_by_one),

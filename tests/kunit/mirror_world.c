@@ -11,6 +11,7 @@ static void mw_submit(struct bio *bio);
 #define bdev_logical_block_size(bdev)	((void)(bdev), KFM_SECTOR)
 #define submit_bio_wait(bio)		mw_io(bio)
 #define submit_bio(bio)			mw_submit(bio)
+#define submit_bio_noacct(bio)		mw_submit(bio)
 #define bio_endio(bio)			((bio)->bi_end_io(bio))
 
 #include "../../ulps/mirror/meta.c"
@@ -458,6 +459,17 @@ void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes)
 void mw_write(struct mw *w, unsigned int number, u32 region)
 {
 	mw_write_at(w, number, (u64)region << w->m.shift, PAGE_SIZE);
+}
+
+/* A page is read that came before the node was open (main.c). */
+void mw_read(struct mw *w, unsigned int number)
+{
+	struct bio *bio = &w->bios[number];
+
+	bio_init(bio, NULL, NULL, 0, REQ_OP_READ);
+	bio->bi_end_io = mw_ended;
+	KUNIT_ASSERT_FALSE(w->test, test_and_set_bit(number, &w->flight));
+	bio_list_add(&w->m.held, bio);
 }
 
 /* A dm message; @rest: the words behind the first one. Return: its result, or 1 if it waits. */

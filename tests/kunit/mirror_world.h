@@ -49,11 +49,11 @@
  * @leg_fails_late: the oldest of @legs fails in the middle of kfm_writes_run()
  * @ring: the node's own log, see mw_leg_tears()
  * @events: uevents, with a blank behind each
- * @flight: writes that have not ended, as bits
- * @done: writes that have ended well, as bits; what was set before stays
- * @requeued: writes that dm has taken back, as bits
- * @bios: the writes
- * @vec: their vector
+ * @flight: writes and reads that have not ended, as bits
+ * @done: those that have ended well, as bits; what was set before stays
+ * @requeued: those that dm has taken back, as bits
+ * @bios: the writes and reads
+ * @vec: vector of the writes
  * @page: their data, KFM_WRITE_MAX bytes
  */
 struct mw {
@@ -101,6 +101,7 @@ struct mw *mw_synced(struct kunit *test);
 void mw_ack(struct mw *w, unsigned int peer);
 void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes);
 void mw_write(struct mw *w, unsigned int number, u32 region);
+void mw_read(struct mw *w, unsigned int number);
 int mw_order(struct mw *w, const char *first, const char *rest);
 
 #endif

@@ -30,8 +30,9 @@
  *			fence: nor without the answer of a node, if this copy was not in sync when the
  *			session was lost, or the node has been restarted since
  * NO_OPEN		a node that was promoted has no reads and writes before the other copies are the
- *			same, with "quorum" one of them: it may have what was in flight when the primary
- *			died, and what was read must not be lost
+ *			same, or can't be promoted because they are copied to; with "quorum" before one of
+ *			them is the same: it may have what was in flight when the primary died, and what
+ *			was read must not be lost
  * NO_IN_SYNC (-DCUTS=2)
  *			quorum: a node that writes alone counts only copies that are in sync
  *
@@ -195,7 +196,9 @@ inline promote(x, y, z)
 #define may_open(n, m, k)	(primary[n] && !open[n])
 #else
 #define in_sync(n, m)	(session[of(n, m)] == SYNC && connected(n, m) && follows[m] == n + 1)
-#define goes_with(n, m)		(alone[of(n, m)] || in_sync(n, m))
+#define is_copied(n, m)							\
+	(session[of(n, m)] == COPYING && connected(n, m) && follows[m] == n + 1)
+#define goes_with(n, m)		(alone[of(n, m)] || in_sync(n, m) || is_copied(n, m))
 #define may_open(n, m, k)							\
 	(primary[n] && !open[n] &&						\
 	 (quorum -> in_sync(n, m) || in_sync(n, k) : goes_with(n, m) && goes_with(n, k)))

@@ -63,8 +63,9 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 /*
  * Become primary, in the order that README.md gives: end the session, so that the old primary can
  * write nothing more; replay its log to the leg; empty the log, so that it is never replayed over
- * newer writes; raise the generation. Each step is durable before the next one. Writes do not wait
- * for peers that have not described their copies, or for any peer after a promotion by force.
+ * newer writes; raise the generation. Each step is durable before the next one. Reads and writes do
+ * not wait for peers that have not described their copies, or for any peer after a promotion by
+ * force.
  */
 static int become_primary(struct kfm *m, bool force)
 {
@@ -104,7 +105,8 @@ static int become_primary(struct kfm *m, bool force)
 		p->next = jiffies;
 	}
 	m->was_insync = false;
-	WRITE_ONCE(m->primary, true);
+	m->open = false;
+	smp_store_release(&m->primary, true);	/* after @open; pairs with kfm_map() */
 	kfm_event(m, "primary");
 	return 0;
 }

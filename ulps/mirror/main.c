@@ -315,18 +315,32 @@ static void map_write(struct kfm *m, struct bio *bio)
 	plug->count = 0;
 }
 
+/* The worker submits the read when this node is open (write.c). */
+static int hold_read(struct kfm *m, struct bio *bio)
+{
+	unsigned long flags;
+
+	rcu_read_lock();	/* the worker may end the bio, which keeps the mirror */
+	spin_lock_irqsave(&m->lock, flags);
+	bio_list_add(&m->held, bio);
+	spin_unlock_irqrestore(&m->lock, flags);
+	kfm_kick(m);
+	rcu_read_unlock();
+	return DM_MAPIO_SUBMITTED;
+}
+
 static int kfm_map(struct dm_target *ti, struct bio *bio)
 {
 	struct kfm *m = ti->private;
 	struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
 
-	if (!READ_ONCE(m->primary) || m->unreplayed)
+	if (!smp_load_acquire(&m->primary) || m->unreplayed)	/* pairs with become_primary() */
 		return DM_MAPIO_KILL;
 	if (bio_op(bio) == REQ_OP_READ) {
 		r->iter = bio->bi_iter;
 		r->tried = false;
 		bio_set_dev(bio, m->leg->bdev);
-		return DM_MAPIO_REMAPPED;
+		return READ_ONCE(m->open) ? DM_MAPIO_REMAPPED : hold_read(m, bio);
 	}
 	if (bio_op(bio) != REQ_OP_WRITE || !bio->bi_iter.bi_size)
 		return DM_MAPIO_KILL;
@@ -410,6 +424,7 @@ static void inherit_role(struct kfm *m)
 			DMWARN("%s: a primary keeps its policy", kfm_name(m));
 		m->policy = old->policy;
 		m->leg_tears |= old->leg_tears;
+		m->open = old->open;
 		WRITE_ONCE(old->primary, false);
 		WRITE_ONCE(m->primary, true);
 	}
