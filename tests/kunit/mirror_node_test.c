@@ -635,6 +635,52 @@ static void node_peers_differ(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, w->peers[1].refused);
 }
 
+/* HELLO of a primary that speaks some versions. Return: the reason of a refusal, or 0 */
+static u32 node_version(struct mw *w, u32 versions)
+{
+	memset(&w->sent[0][KFM_REFUSED], 0, sizeof(w->sent[0][KFM_REFUSED]));
+	mw_say(w, 0, (struct kfm_msg) {
+		.type = KFM_HELLO, .session = 9, .gens.cur = 5, .lbs = KFM_SECTOR,
+		.arg = KFM_FENCE, .peers = 1, .sectors = w->m.sectors, .versions = versions,
+	});
+	return w->sent[0][KFM_REFUSED].arg;
+}
+
+/*
+ * A node that names no versions is one that was made before there were several. All other tests of
+ * this file have such peers.
+ */
+static void node_versions(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	struct dm_target ti = { .private = &w->m };
+	char text[256];
+
+	KUNIT_EXPECT_EQ(test, node_version(w, 0), 0);
+	KUNIT_EXPECT_EQ(test, node_version(w, KFM_VERSIONS(4u, 4u)), 0);
+	KUNIT_EXPECT_EQ(test, node_version(w, KFM_VERSIONS(1u, 9u)), 0);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 3);
+	w->newer = true;
+	KUNIT_EXPECT_EQ(test, node_version(w, KFM_VERSIONS(5u, 9u)), KFM_R_VERSION);
+	KUNIT_EXPECT_EQ(test, node_version(w, KFM_VERSIONS(1u, 3u)), KFM_R_VERSION);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 3);
+	mw_primary(w, 6);
+	KUNIT_EXPECT_EQ(test, node_version(w, KFM_VERSIONS(5u, 9u)), KFM_R_PRIMARY);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_HELLO].versions,
+			KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION));
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_REFUSED, .arg = KFM_R_VERSION });
+	kfm_status(&ti, STATUSTYPE_INFO, 0, text, sizeof(text));
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, " refused other-version"));
+	KUNIT_EXPECT_STREQ(test, w->events, "refused ");
+	/* a reason of a later version is one, too */
+	w->peers[0].refused = NULL;
+	w->peers[0].next = jiffies;
+	mw_run(w);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_REFUSED, .arg = KFM_REFUSALS });
+	KUNIT_EXPECT_NOT_NULL(test, w->peers[0].refused);
+}
+
 /* A day without a resynchronisation earns what a second does, also at the highest rate. */
 static void node_rate(struct kunit *test)
 {
@@ -991,6 +1037,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_promoted_with_memory),
 	KUNIT_CASE(node_promoted_at_once),
 	KUNIT_CASE(node_peers_differ),
+	KUNIT_CASE(node_versions),
 	KUNIT_CASE(node_rate),
 	KUNIT_CASE(node_secret),
 	KUNIT_CASE(node_replaced),

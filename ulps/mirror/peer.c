@@ -37,6 +37,10 @@
 #define REFUSED_EVERY	(2 * HZ)
 #define WAIT_EVERY	(HZ / 10)
 
+static const char own_leg_failed[] = "this node's disk has failed";
+static const char other_node[] = "another node is in the place of the peer: `replace` admits it";
+static const char other_version[] = "the peer speaks other versions of the protocol";
+
 static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_PRIMARY] = "the peer is primary",
 	[KFM_R_FOREIGN] = "the peer belongs to another mirror, or has no metadata",
@@ -47,10 +51,8 @@ static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_FOLLOWS] = "the peer has a session with another primary",
 	[KFM_R_PEERS] = "the table of the peer has another number of peers",
 	[KFM_R_NODE] = "the peer knows another node in this place: there `replace` admits this one",
+	[KFM_R_VERSION] = other_version,
 };
-
-static const char own_leg_failed[] = "this node's disk has failed";
-static const char other_node[] = "another node is in the place of the peer: `replace` admits it";
 
 /* Send a message that has no other members. */
 void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session)
@@ -96,6 +98,14 @@ bool kfm_other_node(const struct kfm_peer *p)
 	return p->refused == other_node;
 }
 
+/* The word of the status that tells what is to be done about a refusal, or NULL */
+const char *kfm_refused_word(const struct kfm_peer *p)
+{
+	if (kfm_other_node(p))
+		return "other-node";
+	return p->refused == other_version ? "other-version" : NULL;
+}
+
 static void refuse_peer(struct kfm_peer *p, const char *why)
 {
 	struct kfm *m = p->m;
@@ -107,6 +117,28 @@ static void refuse_peer(struct kfm_peer *p, const char *why)
 	p->refused = why;
 	p->state = KFM_SESSION_DOWN;
 	p->next = jiffies + REFUSED_EVERY;
+}
+
+/* The peer has refused a session. */
+static void on_refused(struct kfm_peer *p, u32 why)
+{
+	if (p->state == KFM_SESSION_UP)
+		return;
+	refuse_peer(p, why < KFM_REFUSALS ? refusals[why] : "for a reason of a later version");
+}
+
+/**
+ * kfm_peer_other_version() - a node has sent HELLO in a version that this node does not speak
+ * @p: the peer
+ * @session: number of the session in HELLO
+ *
+ * Both nodes get a reason. The answer to other messages would be answered in the same way, for ever.
+ */
+void kfm_peer_other_version(struct kfm_peer *p, u64 session)
+{
+	kfm_peer_send(p, KFM_REFUSED, KFM_R_VERSION, session);
+	if (p->state <= KFM_SESSION_HELLO)
+		refuse_peer(p, other_version);
 }
 
 /* ---- the end of a session ---- */
@@ -263,6 +295,7 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		.flags = flags,
 		.arg = m->policy,
 		.peers = kfm_peer_count(m),
+		.versions = KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION),
 	};
 
 	hello.session = kfm_random();
@@ -443,8 +476,7 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		on_state(p, msg);
 		break;
 	case KFM_REFUSED:
-		if (p->state != KFM_SESSION_UP)
-			refuse_peer(p, refusals[msg->arg]);
+		on_refused(p, msg->arg);
 		break;
 	case KFM_GRANT:
 		on_grant(p, msg);

@@ -17,7 +17,14 @@
 #endif
 
 #define KFM_VERSION		3	/* of all that is stored */
-#define KFM_MSG_VERSION		4	/* since version 4 data of a record begins at a sector */
+/*
+ * Versions of messages and records that this node speaks. HELLO names the lowest and the highest
+ * one, and the session has the highest that both nodes speak. HELLO, STATE and REFUSED have the form
+ * of version 4 for ever, so that any two nodes can say why they have no session.
+ */
+#define KFM_MSG_LOWEST		4u
+#define KFM_MSG_VERSION		4u	/* since version 4 data of a record begins at a sector */
+#define KFM_VERSIONS(lowest, highest)	((lowest) | (highest) << 16)
 #define KFM_PEERS		4u	/* peers of a node, at most */
 #define KFM_SECTOR		512u
 #define KFM_BLOCK		4096u	/* distance between the two copies of a block */
@@ -236,6 +243,7 @@ enum kfm_refusal {
 	KFM_R_FOLLOWS,		/* the other node has a session with another primary */
 	KFM_R_PEERS,		/* the numbers of peers differ */
 	KFM_R_NODE,		/* the other node knows another one in the place of the sender */
+	KFM_R_VERSION,		/* the other node speaks other versions; not sent to version 4 */
 	KFM_REFUSALS
 };
 
@@ -244,7 +252,10 @@ enum kfm_refusal {
 #define KFM_M_SETTLED		4u	/* PING, SYNCED: see recent.c */
 #define KFM_M_FLAGS		7u
 
-/* All types have one layout; members that a type does not use are 0. */
+/*
+ * All types have one layout; members that a type does not use are 0. The first four members are the
+ * same in all versions.
+ */
 struct kfm_le_msg {
 	__le32	magic;
 	__le16	version;
@@ -262,7 +273,10 @@ struct kfm_le_msg {
 	__le64	ring_addr;
 	__le64	bitmap_key;	/* GRANT; bitmap_len is 0 if there is nothing to read */
 	__le64	bitmap_addr;
-	__le32	ring_len;
+	union {
+		__le32	ring_len;	/* GRANT */
+		__le32	versions;	/* HELLO: KFM_VERSIONS(); 0 from a node that only has 4 */
+	};
 	__le32	bitmap_len;
 	__le64	window_key;	/* GRANT: KFM_WRITE_MAX bytes that may be read */
 	__le64	window_addr;
@@ -290,7 +304,10 @@ struct kfm_msg {
 	u64	ring_addr;
 	u64	bitmap_key;
 	u64	bitmap_addr;
-	u32	ring_len;
+	union {
+		u32	ring_len;
+		u32	versions;
+	};
 	u32	bitmap_len;
 	u64	window_key;
 	u64	window_addr;
@@ -324,6 +341,7 @@ int kfm_ring_next(const void *ring, u32 ring_len, u64 sectors, const struct kfm_
 u32 kfm_ring_place(u32 ring_len, u32 at, u32 room, u32 *take);
 void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out);
 int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m);
+bool kfm_versions_meet(u32 versions);
 enum kfm_verdict kfm_compare(const struct kfm_gens *mine, const struct kfm_gens *peer,
 			     u32 peer_state);
 void kfm_gens_raise(struct kfm_gens *gens, u64 id);

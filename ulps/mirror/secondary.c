@@ -37,6 +37,8 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 		return KFM_R_BUSY;
 	if (other_primary(p))
 		return KFM_R_FOLLOWS;
+	if (!kfm_versions_meet(msg->versions))
+		return KFM_R_VERSION;
 	if (msg->sectors != m->sectors || bdev_logical_block_size(m->leg->bdev) > msg->lbs)
 		return KFM_R_SIZE;
 	if (!kfm_node_matches(p, msg->node))
