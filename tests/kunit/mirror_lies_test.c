@@ -64,6 +64,7 @@ static void lie(struct mw *w, struct rnd_state *rnd)
 		.state = below(rnd, KFM_STATES),
 		.flags = below(rnd, KFM_M_FLAGS + 1),
 		.arg = below(rnd, 4),
+		.features = below(rnd, 2),
 		.seq = claim(rnd, p->ring.next.seq),
 		.ring_len = KFM_RING_MIN << below(rnd, 3),
 		.bitmap_len = below(rnd, 2) ? claim(rnd, m->bitmap_bytes) : 0,

@@ -59,73 +59,6 @@ static void node_generation_stuck(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->done, 1);
 }
 
-/* Nor is anything read before that: the primary may have died with a write that only this copy has. */
-static void node_reads_wait(struct kunit *test)
-{
-	struct mw *w = mw_make(test, 2);
-
-	mw_primary(w, 6);
-	mw_read(w, 0);
-	mw_join(w, 0, 5);
-	mw_synced_ok(w, 0);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 0);
-	mw_join(w, 1, 5);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 0);
-	mw_synced_ok(w, 1);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 1);
-	/* once is enough: a peer that is lost later has the same, or less, and is not promoted */
-	mw_say(w, 1, (struct kfm_msg) { .type = KFM_BYE });
-	mw_read(w, 1);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 3);
-}
-
-/* A copy that is being resynchronised, and one without which this node goes on, hold up no read. */
-static void node_reads_pass(struct kunit *test)
-{
-	struct mw *w = mw_make(test, 2);
-
-	mw_primary(w, 6);
-	mw_read(w, 0);
-	KUNIT_EXPECT_EQ(test, mw_order(w, "fenced", "0"), 0);
-	kfm_oos_set(&w->peers[1], 10);
-	mw_run(w);
-	mw_state(w, 1, KFM_UPTODATE, 5, 0);
-	KUNIT_EXPECT_EQ(test, w->sent[1][KFM_ATTACH].arg, 1);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 0);	/* it is not yet known that the copy is marked */
-	mw_grant(w, 1);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 1);
-}
-
-/* A read that is held ends with the role, with the metadata device, or goes back to dm. */
-static void node_reads_end(struct kunit *test)
-{
-	struct mw *w = mw_make(test, 1);
-
-	mw_primary(w, 6);
-	mw_read(w, 0);
-	mw_run(w);
-	w->m.noflush = true;
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->requeued, 1);
-	w->m.noflush = false;
-	mw_read(w, 1);
-	w->m.meta_failed = true;
-	mw_run(w);
-	w->m.meta_failed = false;
-	KUNIT_EXPECT_EQ(test, w->flight, 0);
-	mw_read(w, 2);
-	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 0);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->flight, 0);
-	KUNIT_EXPECT_EQ(test, w->done, 0);
-}
-
 /* A resynchronisation begins after the other copies have stored its generation. */
 static void node_source_known(struct kunit *test)
 {
@@ -635,52 +568,6 @@ static void node_peers_differ(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, w->peers[1].refused);
 }
 
-/* HELLO of a primary that speaks some versions. Return: the reason of a refusal, or 0 */
-static u32 node_version(struct mw *w, u32 versions)
-{
-	memset(&w->sent[0][KFM_REFUSED], 0, sizeof(w->sent[0][KFM_REFUSED]));
-	mw_say(w, 0, (struct kfm_msg) {
-		.type = KFM_HELLO, .session = 9, .gens.cur = 5, .lbs = KFM_SECTOR,
-		.arg = KFM_FENCE, .peers = 1, .sectors = w->m.sectors, .versions = versions,
-	});
-	return w->sent[0][KFM_REFUSED].arg;
-}
-
-/*
- * A node that names no versions is one that was made before there were several. All other tests of
- * this file have such peers.
- */
-static void node_versions(struct kunit *test)
-{
-	struct mw *w = mw_make(test, 1);
-	struct dm_target ti = { .private = &w->m };
-	char text[256];
-
-	KUNIT_EXPECT_EQ(test, node_version(w, 0), 0);
-	KUNIT_EXPECT_EQ(test, node_version(w, KFM_VERSIONS(4u, 4u)), 0);
-	KUNIT_EXPECT_EQ(test, node_version(w, KFM_VERSIONS(1u, 9u)), 0);
-	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 3);
-	w->newer = true;
-	KUNIT_EXPECT_EQ(test, node_version(w, KFM_VERSIONS(5u, 9u)), KFM_R_VERSION);
-	KUNIT_EXPECT_EQ(test, node_version(w, KFM_VERSIONS(1u, 3u)), KFM_R_VERSION);
-	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 3);
-	mw_primary(w, 6);
-	KUNIT_EXPECT_EQ(test, node_version(w, KFM_VERSIONS(5u, 9u)), KFM_R_PRIMARY);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_HELLO].versions,
-			KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION));
-	mw_say(w, 0, (struct kfm_msg) { .type = KFM_REFUSED, .arg = KFM_R_VERSION });
-	kfm_status(&ti, STATUSTYPE_INFO, 0, text, sizeof(text));
-	KUNIT_EXPECT_NOT_NULL(test, strstr(text, " refused other-version"));
-	KUNIT_EXPECT_STREQ(test, w->events, "refused ");
-	/* a reason of a later version is one, too */
-	w->peers[0].refused = NULL;
-	w->peers[0].next = jiffies;
-	mw_run(w);
-	mw_say(w, 0, (struct kfm_msg) { .type = KFM_REFUSED, .arg = KFM_REFUSALS });
-	KUNIT_EXPECT_NOT_NULL(test, w->peers[0].refused);
-}
-
 /* A day without a resynchronisation earns what a second does, also at the highest rate. */
 static void node_rate(struct kunit *test)
 {
@@ -1012,9 +899,6 @@ static void node_status(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(node_generation_stored),
 	KUNIT_CASE(node_generation_stuck),
-	KUNIT_CASE(node_reads_wait),
-	KUNIT_CASE(node_reads_pass),
-	KUNIT_CASE(node_reads_end),
 	KUNIT_CASE(node_source_known),
 	KUNIT_CASE(node_source_alone),
 	KUNIT_CASE(node_one_by_one),
@@ -1037,7 +921,6 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_promoted_with_memory),
 	KUNIT_CASE(node_promoted_at_once),
 	KUNIT_CASE(node_peers_differ),
-	KUNIT_CASE(node_versions),
 	KUNIT_CASE(node_rate),
 	KUNIT_CASE(node_secret),
 	KUNIT_CASE(node_replaced),

@@ -22,6 +22,7 @@
 #include "net.h"
 #include "own.h"
 #include "peer.h"
+#include "read.h"
 #include "repair.h"
 #include "status.h"
 #include "table.h"
@@ -315,20 +316,6 @@ static void map_write(struct kfm *m, struct bio *bio)
 	plug->count = 0;
 }
 
-/* The worker submits the read when this node is open (write.c). */
-static int hold_read(struct kfm *m, struct bio *bio)
-{
-	unsigned long flags;
-
-	rcu_read_lock();	/* the worker may end the bio, which keeps the mirror */
-	spin_lock_irqsave(&m->lock, flags);
-	bio_list_add(&m->held, bio);
-	spin_unlock_irqrestore(&m->lock, flags);
-	kfm_kick(m);
-	rcu_read_unlock();
-	return DM_MAPIO_SUBMITTED;
-}
-
 static int kfm_map(struct dm_target *ti, struct bio *bio)
 {
 	struct kfm *m = ti->private;
@@ -340,7 +327,10 @@ static int kfm_map(struct dm_target *ti, struct bio *bio)
 		r->iter = bio->bi_iter;
 		r->tried = false;
 		bio_set_dev(bio, m->leg->bdev);
-		return READ_ONCE(m->open) ? DM_MAPIO_REMAPPED : hold_read(m, bio);
+		if (READ_ONCE(m->open))
+			return DM_MAPIO_REMAPPED;
+		kfm_read_hold(m, bio);
+		return DM_MAPIO_SUBMITTED;
 	}
 	if (bio_op(bio) != REQ_OP_WRITE || !bio->bi_iter.bi_size)
 		return DM_MAPIO_KILL;
@@ -486,6 +476,7 @@ static int kfm_preresume(struct dm_target *ti)
 	m->log.failed = false;
 	m->log.oldest_at = 0;
 	m->was_insync = false;
+	m->left = false;
 	kfm_for_each_peer(p, m)
 		peer_resume(p);
 	m->cleaned = jiffies;

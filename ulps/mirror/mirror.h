@@ -85,7 +85,7 @@ struct kfm_uevent {
  * @sb: superblock as on the device; formatted if @formatted
  * @primary: role
  * @open: reads go to the leg: since this node was promoted, each other copy that can be promoted
- *	has become the same (write.c). map() reads it without the claim
+ *	has become the same (read.c). map() reads it without the claim
  * @meta_failed: the metadata device has failed
  * @leg_failed: a write to the leg has failed: no write, no session until the next resume
  * @unreplayed: the log of this primary could not be replayed, or not emptied after that. A sector
@@ -111,6 +111,10 @@ struct kfm_uevent {
  * @cleaned: time of the last search for bits to clear, jiffies
  * @numbered: number of the next write or part
  * @recent: regions of the last records that were applied, see recent.c
+ * @left: this secondary has said that it leaves, and takes part in no session until it is resumed,
+ *	or promoted
+ * @leave: `leave` that waits for the primary
+ * @leave_by: time at which it stops waiting, jiffies
  * @promote: promotion that waits for the answers of the peers
  * @promote_by: time at which the promotion stops waiting, jiffies
  * @stop: suspend that waits for the worker to finish
@@ -187,6 +191,9 @@ struct kfm {
 	unsigned int		rate;
 	unsigned long		cleaned;
 
+	bool			left;
+	struct kfm_cmd		*leave;
+	unsigned long		leave_by;
 	struct kfm_cmd		*promote;
 	unsigned long		promote_by;
 	struct kfm_cmd		*stop;

@@ -15,6 +15,10 @@
  *   in sync: durably not alone
  *   SYNCED		->			takes the generations, durably UPTODATE
  *			<-	SYNCED_OK
+ *						to be stopped: durably OUTDATED
+ *			<-	LEAVE
+ *   durably alone
+ *   BYE		->
  *
  * The primary drives. A step without an answer, or an error of a record, ends the session, and the
  * primary begins another one. All of it is the worker's.
@@ -145,7 +149,7 @@ void kfm_peer_other_version(struct kfm_peer *p, u64 session)
 
 /**
  * kfm_pair_change() - change what is stored about a peer
- * @p: peer, without a session
+ * @p: peer, without a session, or whose session ends now
  * @pair: the new content
  *
  * A primary may end writes without this peer afterwards, so it begins a generation. Peers in sync
@@ -175,7 +179,7 @@ int kfm_pair_change(struct kfm_peer *p, const struct kfm_pair *pair)
 
 /**
  * kfm_go_alone() - write without a peer from now on
- * @p: peer of a primary, without a session
+ * @p: peer of a primary, without a session, or whose session ends now
  *
  * The peer is not in sync, durably, before any write is acknowledged that it does not have.
  *
@@ -296,6 +300,7 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		.arg = m->policy,
 		.peers = kfm_peer_count(m),
 		.versions = KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION),
+		.features = KFM_F_LEAVE,
 	};
 
 	hello.session = kfm_random();
@@ -469,6 +474,22 @@ static void synced_ok(struct kfm_peer *p)
 	kfm_peer_event(p, "synced");
 }
 
+/*
+ * A secondary leaves. It has stored that its copy is outdated, so this node goes on without it, as if
+ * a manager had said so, and nothing is held. The session ends in the same run of the worker. Without
+ * an answer LEAVE is repeated, also as the answer to the next HELLO. Policy stop needs both copies.
+ */
+static void on_leave(struct kfm_peer *p)
+{
+	struct kfm *m = p->m;
+
+	if (m->policy == KFM_STOP || m->leg_failed || (!kfm_is_alone(p) && kfm_go_alone(p)))
+		return;
+	kfm_peer_lost(p, -ESHUTDOWN);
+	p->next = jiffies + REFUSED_EVERY;
+	kfm_peer_send(p, KFM_BYE, 1, p->session);
+}
+
 static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	switch (msg->type) {
@@ -497,6 +518,9 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		break;
 	case KFM_BYE:
 		kfm_peer_lost(p, -ESHUTDOWN);
+		break;
+	case KFM_LEAVE:
+		on_leave(p);
 		break;
 	}
 }
@@ -681,6 +705,8 @@ void kfm_peers_tick(struct kfm *m)
 		peer_tick(p);
 	if (m->promote)
 		kfm_promote_tick(m);
+	if (m->leave)
+		kfm_leave_tick(m);
 	if (!m->formatted || m->primary)
 		return;
 	kfm_log_apply(m, m->serve.step == KFM_S_REQUESTED);

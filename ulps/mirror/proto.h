@@ -227,9 +227,10 @@ enum kfm_msg_type {
 	KFM_PONG,		/* secondary: answer to PING; @seq as in APPLIED */
 	KFM_SYNCED,		/* primary: the copies are the same; store these generations */
 	KFM_SYNCED_OK,		/* secondary: these generations are durable */
-	KFM_BYE,		/* either: the session ends */
+	KFM_BYE,		/* either: the session ends. @arg: 1 for the answer to LEAVE */
 	KFM_COPY,		/* primary: read @arg bytes at @sector to the window, after @seq */
 	KFM_COPIED,		/* secondary: answer to COPY; @arg as in COPY, or 0 on failure */
+	KFM_LEAVE,		/* secondary: its copy is outdated, durably: go on without it */
 	KFM_MSG_TYPES
 };
 
@@ -246,6 +247,9 @@ enum kfm_refusal {
 	KFM_R_VERSION,		/* the other node speaks other versions; not sent to version 4 */
 	KFM_REFUSALS
 };
+
+/* What the sender of HELLO can do besides */
+#define KFM_F_LEAVE		1ull	/* takes LEAVE */
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
@@ -269,13 +273,16 @@ struct kfm_le_msg {
 	__le32	flags;		/* KFM_M_ */
 	__le32	arg;		/* HELLO: enum kfm_policy */
 	__le64	seq;
-	__le64	ring_key;	/* GRANT */
+	union {
+		__le64	ring_key;	/* GRANT */
+		__le64	features;	/* HELLO: KFM_F_; version 4 looks at neither member */
+	};
 	__le64	ring_addr;
 	__le64	bitmap_key;	/* GRANT; bitmap_len is 0 if there is nothing to read */
 	__le64	bitmap_addr;
 	union {
 		__le32	ring_len;	/* GRANT */
-		__le32	versions;	/* HELLO: KFM_VERSIONS(); 0 from a node that only has 4 */
+		__le32	versions;	/* HELLO: KFM_VERSIONS(); 0: 4 alone */
 	};
 	__le32	bitmap_len;
 	__le64	window_key;	/* GRANT: KFM_WRITE_MAX bytes that may be read */
@@ -300,7 +307,10 @@ struct kfm_msg {
 	u32	flags;
 	u32	arg;
 	u64	seq;
-	u64	ring_key;
+	union {
+		u64	ring_key;
+		u64	features;
+	};
 	u64	ring_addr;
 	u64	bitmap_key;
 	u64	bitmap_addr;

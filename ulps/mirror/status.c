@@ -146,6 +146,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 	sz += emit_remarks(m, &s, result + sz, maxlen - sz);
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		DMEMIT(" failed");
+	if (m->left)
+		DMEMIT(" left");
 	if (m->log.dax)
 		DMEMIT(" pmem");
 	if (m->repair.count)

@@ -25,6 +25,7 @@
 #include "mirror.h"
 #include "own.h"
 #include "peer.h"
+#include "read.h"
 #include "record.h"
 #include "repair.h"
 #include "resync.h"
@@ -564,42 +565,10 @@ static bool may_write(const struct kfm *m)
 	return true;
 }
 
-/*
- * May there be reads from now on? A node that was promoted may have what was in flight when the
- * primary died, while another copy lacks it. If that copy were promoted next, what was read would be
- * gone. So reads wait for what the end of a write waits for: then each peer has the same copy, or one
- * that can't be promoted because it is being resynchronised, or this node goes on without it. What
- * the bits of both nodes say has been compared before a session is up.
- */
-static bool may_open(const struct kfm *m)
+/* May writes begin, and end as soon as all peers have them that are needed? */
+bool kfm_writes_may_end(const struct kfm *m)
 {
-	return m->primary && may_write(m) && generation_known(m);
-}
-
-/* Submit the reads that were held, or end them if this node will not be open. */
-static void run_reads(struct kfm *m)
-{
-	bool fails = !m->primary || m->meta_failed || m->leg_failed;
-	struct bio_list held;
-	struct bio *bio;
-
-	if (!m->open && may_open(m))
-		WRITE_ONCE(m->open, true);
-	if (!m->open && !fails && !READ_ONCE(m->noflush))
-		return;
-	spin_lock_irq(&m->lock);
-	held = m->held;
-	bio_list_init(&m->held);
-	spin_unlock_irq(&m->lock);
-	while ((bio = bio_list_pop(&held))) {
-		if (m->primary && m->open) {
-			bio->bi_opf |= REQ_META;	/* see launch_writes() */
-			submit_bio_noacct(bio);
-			continue;
-		}
-		bio->bi_status = fails ? BLK_STS_IOERR : BLK_STS_DM_REQUEUE;
-		bio_endio(bio);
-	}
+	return may_write(m) && generation_known(m);
 }
 
 static void fail_queue(struct kfm *m)
@@ -795,7 +764,7 @@ void kfm_writes_run(struct kfm *m)
 			kfm_peer_lost(p, ret);
 	}
 	kfm_repair_run(m);
-	run_reads(m);
+	kfm_reads_run(m);
 	if (READ_ONCE(m->noflush)) {
 		kfm_resync_reads(m);
 		requeue_bios(m);
