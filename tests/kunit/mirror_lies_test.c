@@ -64,6 +64,7 @@ static void lie(struct mw *w, struct rnd_state *rnd)
 		.state = below(rnd, KFM_STATES),
 		.flags = below(rnd, KFM_M_FLAGS + 1),
 		.arg = below(rnd, 4),
+		.features = below(rnd, 2),
 		.seq = claim(rnd, p->ring.next.seq),
 		.ring_len = KFM_RING_MIN << below(rnd, 3),
 		.bitmap_len = below(rnd, 2) ? claim(rnd, m->bitmap_bytes) : 0,
@@ -304,10 +305,34 @@ static void lies_malformed(struct kunit *test)
 	}
 }
 
+/* What is written in another version gets a reason, and one that any node can read, but only HELLO. */
+static void lies_other_version(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	struct kfm_peer *p = &w->peers[0];
+	unsigned int i;
+
+	w->newer = true;
+	lies_closed = 0;
+	for (i = 0; i < 2; i++) {
+		arrive(p, 0);
+		lies_head.version = cpu_to_le16(KFM_MSG_VERSION + 1);
+		lies_head.type = cpu_to_le16(i ? KFM_PING : KFM_HELLO);
+		lies_head.session = cpu_to_le64(77);
+		lies_net_receive(p);
+		KUNIT_EXPECT_EQ(test, w->count[0][KFM_REFUSED], 1);
+		KUNIT_EXPECT_EQ(test, w->sent[0][KFM_REFUSED].arg, KFM_R_VERSION);
+		KUNIT_EXPECT_EQ(test, w->sent[0][KFM_REFUSED].session, 77);
+		KUNIT_EXPECT_STREQ(test, kfm_refused_word(p), "other-version");
+		KUNIT_EXPECT_EQ(test, lies_closed, i);
+	}
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(lies_flood),
 	KUNIT_CASE(lies_malformed),
 	KUNIT_CASE(lies_open_fails),
+	KUNIT_CASE(lies_other_version),
 	KUNIT_CASE(lies_peers),
 	KUNIT_CASE(lies_primary),
 	{}

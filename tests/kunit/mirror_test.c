@@ -259,6 +259,23 @@ static void message_attach(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), 0);
 }
 
+/* A later version may add reasons for a refusal, and nothing else is known of its messages. */
+static void message_later(struct kunit *test)
+{
+	struct kfm_msg m = { .type = KFM_REFUSED, .session = 77, .arg = KFM_REFUSALS + 5 }, out = {};
+	struct kfm_le_msg le;
+
+	kfm_msg_encode(&m, &le);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), 0);
+	KUNIT_EXPECT_EQ(test, out.arg, KFM_REFUSALS + 5);
+	le.version = cpu_to_le16(KFM_MSG_VERSION + 1);
+	le.zero[0] = 1;
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTONOSUPPORT);
+	KUNIT_EXPECT_EQ(test, out.session, 77);
+	le.version = cpu_to_le16(KFM_MSG_VERSION);
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
+}
+
 static void generations(struct kunit *test)
 {
 	static const struct kfm_gens mine = {
@@ -329,6 +346,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(ring_wraps),
 	KUNIT_CASE(ring_places),
 	KUNIT_CASE(message_attach),
+	KUNIT_CASE(message_later),
 	KUNIT_CASE(generations),
 	KUNIT_CASE(generations_no_base),
 	KUNIT_CASE(generations_raised),

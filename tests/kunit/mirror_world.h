@@ -38,6 +38,7 @@
  * @count: how many of them
  * @posted: records that a peer was sent and has not acknowledged, in their order
  * @nr_posted: how many
+ * @newer: the peers are not of the first version, so they may be sent what that does not know
  * @io_err: result of all I/O of the metadata device, and of the log's head
  * @store_err: result of the next record that is stored in the log of this node
  * @start_err: result of each kfm_log_start() from now on
@@ -49,11 +50,11 @@
  * @leg_fails_late: the oldest of @legs fails in the middle of kfm_writes_run()
  * @ring: the node's own log, see mw_leg_tears()
  * @events: uevents, with a blank behind each
- * @flight: writes that have not ended, as bits
- * @done: writes that have ended well, as bits; what was set before stays
- * @requeued: writes that dm has taken back, as bits
- * @bios: the writes
- * @vec: their vector
+ * @flight: writes and reads that have not ended, as bits
+ * @done: those that have ended well, as bits; what was set before stays
+ * @requeued: those that dm has taken back, as bits
+ * @bios: the writes and reads
+ * @vec: vector of the writes
  * @page: their data, KFM_WRITE_MAX bytes
  */
 struct mw {
@@ -66,6 +67,7 @@ struct mw {
 	struct kfm_group group[KFM_PEERS];	/* the last one of each peer */
 	unsigned int	groups[KFM_PEERS];
 	bool		full;			/* the provider takes no operation */
+	bool		newer;
 	int		io_err;
 	int		store_err;
 	int		start_err;
@@ -101,6 +103,7 @@ struct mw *mw_synced(struct kunit *test);
 void mw_ack(struct mw *w, unsigned int peer);
 void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes);
 void mw_write(struct mw *w, unsigned int number, u32 region);
+void mw_read(struct mw *w, unsigned int number);
 int mw_order(struct mw *w, const char *first, const char *rest);
 
 #endif

@@ -30,8 +30,12 @@
  *			fence: nor without the answer of a node, if this copy was not in sync when the
  *			session was lost, or the node has been restarted since
  * NO_OPEN		a node that was promoted has no reads and writes before the other copies are the
- *			same, with "quorum" one of them: it may have what was in flight when the primary
- *			died, and what was read must not be lost
+ *			same, or can't be promoted because they are copied to; with "quorum" before one of
+ *			them is the same: it may have what was in flight when the primary died, and what
+ *			was read must not be lost
+ * NO_OUTDATED (-DLEAVES=1 -DWRITES=1)
+ *			fence: a node that leaves has stored that its copy is outdated before the primary
+ *			goes on without it
  * NO_IN_SYNC (-DCUTS=2)
  *			quorum: a node that writes alone counts only copies that are in sync
  *
@@ -43,7 +47,7 @@
 
 /*
  * -DDEATHS=2 and the like search more. Besides these bounds, DEATHS=2 and CUTS=2, each with WRITES=1,
- * were searched.
+ * and LEAVES=1 were searched.
  */
 #ifndef WRITES
 #define WRITES	2	/* to the block, with the numbers 1 to WRITES; 0 is what was there before */
@@ -53,6 +57,9 @@
 #endif
 #ifndef CUTS
 #define CUTS	1	/* of links */
+#endif
+#ifndef LEAVES
+#define LEAVES	0	/* orderly stops of secondaries */
 #endif
 #ifndef GENS
 #define GENS	4	/* generations */
@@ -84,7 +91,7 @@ bool known[9];				/* this primary has been in sync with the peer */
 mtype session[9] = OFF, record[9] = NOTHING;
 
 byte past[GENS + 1], gens = 1;		/* of each generation: itself and those before, as a set */
-byte next = 1, deaths, cut, cuts;
+byte next = 1, deaths, cut, cuts, leaves;
 byte owner, allowed = 1;		/* promoted last; what a copy may have that is promoted, as a set */
 
 inline new_generation(x)
@@ -195,7 +202,9 @@ inline promote(x, y, z)
 #define may_open(n, m, k)	(primary[n] && !open[n])
 #else
 #define in_sync(n, m)	(session[of(n, m)] == SYNC && connected(n, m) && follows[m] == n + 1)
-#define goes_with(n, m)		(alone[of(n, m)] || in_sync(n, m))
+#define is_copied(n, m)							\
+	(session[of(n, m)] == COPYING && connected(n, m) && follows[m] == n + 1)
+#define goes_with(n, m)		(alone[of(n, m)] || in_sync(n, m) || is_copied(n, m))
 #define may_open(n, m, k)							\
 	(primary[n] && !open[n] &&						\
 	 (quorum -> in_sync(n, m) || in_sync(n, k) : goes_with(n, m) && goes_with(n, k)))
@@ -219,6 +228,12 @@ inline open_up(x)
 #define may_leave(n, m, k)							\
 	(primary[n] && session[of(n, m)] == OFF && !alone[of(n, m)] && gens < GENS &&	\
 	 (quorum -> counts(n, k) : !up[m] || outdated[m]))
+
+#ifdef NO_OUTDATED
+#define has_left(m)	(!quorum && leaves < LEAVES)
+#else
+#define has_left(m)	outdated[m]
+#endif
 
 /* ---- a session begins ---- */
 
@@ -311,6 +326,12 @@ inline synced(x, y)
 	:: atomic { session[of(n, m)] != OFF && !(connected(n, m) && follows[m] == n + 1) ->	\
 		end_session(n, m) }						\
 	:: atomic { may_leave(n, m, k) -> new_generation(n); alone[of(n, m)] = true }	\
+	/* LEAVE */								\
+	:: atomic { has_left(m) && session[of(n, m)] == SYNC && connected(n, m) &&	\
+		    follows[m] == n + 1 && gens < GENS ->			\
+		new_generation(n);						\
+		alone[of(n, m)] = true;						\
+		end_session(n, m) }						\
 	/* a newer primary: what is in flight fails */				\
 	:: atomic { primary[n] && connected(n, m) && gen[m] != gen[n] && knows(gen[m], gen[n]) ->	\
 		no_primary(n) }
@@ -355,6 +376,9 @@ end:	do
 		follows[n] = 0
 	   }
 	:: atomic { !quorum && up[n] && !primary[n] && !follows[n] && !outdated[n] -> outdated[n] = true }
+	/* it is about to leave */
+	:: atomic { !quorum && up[n] && follows[n] && session[of(follows[n] - 1, n)] == SYNC &&
+		    !outdated[n] && leaves < LEAVES -> leaves++; outdated[n] = true }
 	:: atomic { may_promote(n, m, k) -> promote(n, m, k) }
 	:: atomic { may_open(n, m, k) -> open_up(n) }
 	/* ---- power, links ---- */

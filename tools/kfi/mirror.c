@@ -71,6 +71,19 @@ static const struct refusal secondary_refusals[] = {
 	{}
 };
 
+static const struct refusal leave_refusals[] = {
+	{ EBUSY, "it is primary, or being promoted; or it is leaving already" },
+	{ ENODATA, "it has no metadata: 'kfi mirror create' comes first" },
+	{ EINVAL, "policy stop needs both copies: stop what writes first" },
+	{ ENOTCONN, "it has no session with a primary" },
+	{ EOPNOTSUPP, "the primary's kfi_mirror is too old: 'outdate', and 'fenced' there" },
+	{ ETIMEDOUT,
+	  "the primary did not answer, and may hold its writes; this copy is outdated" },
+	{ EINTR, "the mirror was suspended meanwhile" },
+	{ EIO, "the metadata device has failed" },
+	{}
+};
+
 static const struct refusal create_refusals[] = {
 	{ EEXIST, "it has metadata already" },
 	{ EINVAL, "that is not a UUID" },
@@ -233,6 +246,17 @@ static int cmd_outdate(int argc, char **argv)
 	return simple("mirror outdate", argc, argv, "outdate", secondary_refusals, usage);
 }
 
+static int cmd_leave(int argc, char **argv)
+{
+	static const char usage[] =
+		"Usage: kfi mirror leave NAME\n\n"
+		"On a secondary that is about to stop: store that this copy is outdated, and let the\n"
+		"primary go on without it, so that no write is held. Until it is resumed the node takes\n"
+		"part in nothing; then it gets what was written meanwhile.\n";
+
+	return simple("mirror leave", argc, argv, "leave", leave_refusals, usage);
+}
+
 static int cmd_invalidate(int argc, char **argv)
 {
 	return simple("mirror invalidate", argc, argv, "invalidate", secondary_refusals,
@@ -391,6 +415,7 @@ static const struct verb verbs[] = {
 	{ "dump", "print the tables that the configuration means", cmd_mirror_dump },
 	{ "fenced", "the peer is out: go on alone", cmd_fenced },
 	{ "invalidate", "give up this copy", cmd_invalidate },
+	{ "leave", "this secondary is about to stop", cmd_leave },
 	{ "metrics", "figures for Prometheus", cmd_mirror_metrics },
 	{ "outdate", "the primary goes on without this copy", cmd_outdate },
 	{ "promote", "become primary", cmd_promote },

@@ -284,6 +284,22 @@ int cmd_mirror_adjust(int argc, char **argv)
 
 /* ---- down ---- */
 
+/*
+ * A secondary leaves first, so that its primary does not hold writes. It is removed in any case: if
+ * the primary does not know that it was to stop, its policy decides.
+ */
+static int remove_one(const struct mirror *m)
+{
+	int err = 0;
+
+	if (!strcmp(m->role, "secondary") && !strcmp(m->session, "connected") &&
+	    strcmp(m->policy, "stop"))
+		err = mirror_send(m->name, "leave");
+	if (err == ETIMEDOUT)
+		complain("%s: the primary has not answered, and may hold its writes", m->name);
+	return mirror_remove(m->name);
+}
+
 static int down_one(const char *name)
 {
 	struct mirror *m;
@@ -291,7 +307,7 @@ static int down_one(const char *name)
 
 	m = existing(name, &ret);
 	if (!ret && m)
-		ret = mirror_remove(name);
+		ret = remove_one(m);
 	mirror_free(m);
 	return ret;
 }
@@ -300,7 +316,8 @@ int cmd_mirror_down(int argc, char **argv)
 {
 	static const char usage[] =
 		"Usage: kfi mirror down NAME... | -a\n\n"
-		"Remove the device of a mirror. Nothing may use it. What is on its disks stays.\n\n"
+		"Remove the device of a mirror. Nothing may use it. What is on its disks stays. A\n"
+		"secondary leaves before, so that its primary goes on.\n\n"
 		"  -a, --all  all mirrors that there are\n";
 	struct mirror *list = NULL, *m;
 	struct scope scope;
@@ -310,7 +327,7 @@ int cmd_mirror_down(int argc, char **argv)
 		return ret;
 	ret = scope.all ? mirror_find(NULL, &list) : EXIT_OK;
 	for (m = list; m; m = m->next)
-		if (mirror_remove(m->name))
+		if (remove_one(m))
 			ret = EXIT_FAILED;
 	mirror_free(list);
 	for (i = optind; i < argc; i++)

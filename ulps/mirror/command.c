@@ -7,6 +7,7 @@
  *   demote			become secondary
  *   fenced OUTAGE		policy fence: the peer is outdated or powered off; write alone
  *   outdate			secondary: the primary continues without this copy
+ *   leave			secondary: the same, and the primary is told, before this node stops
  *   invalidate			secondary: declare this copy worthless
  *   replace NODE SERVICE	forget which node this peer is: the next one takes its place
  *   rate KIB			limit of a resynchronisation in KiB a second, 0 for none
@@ -49,7 +50,7 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 		return -ENODATA;
 	if (m->primary)
 		return -EALREADY;
-	if (m->promote)
+	if (m->promote || m->leave)
 		return -EBUSY;
 	if (cmd->argc > 2 || (cmd->argc == 2 && !force && !has_word(cmd, "fenced")))
 		return -EINVAL;
@@ -63,8 +64,9 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 /*
  * Become primary, in the order that README.md gives: end the session, so that the old primary can
  * write nothing more; replay its log to the leg; empty the log, so that it is never replayed over
- * newer writes; raise the generation. Each step is durable before the next one. Writes do not wait
- * for peers that have not described their copies, or for any peer after a promotion by force.
+ * newer writes; raise the generation. Each step is durable before the next one. Reads and writes do
+ * not wait for peers that have not described their copies, or for any peer after a promotion by
+ * force.
  */
 static int become_primary(struct kfm *m, bool force)
 {
@@ -104,7 +106,9 @@ static int become_primary(struct kfm *m, bool force)
 		p->next = jiffies;
 	}
 	m->was_insync = false;
-	WRITE_ONCE(m->primary, true);
+	m->left = false;
+	m->open = false;
+	smp_store_release(&m->primary, true);	/* after @open; pairs with kfm_map() */
 	kfm_event(m, "primary");
 	return 0;
 }
@@ -291,18 +295,25 @@ static int fenced(struct kfm *m, struct kfm_cmd *cmd)
 	return down ? -ESTALE : -EBUSY;
 }
 
+/* Store that the primary may go on without this copy. */
+static int store_outdated(struct kfm *m)
+{
+	m->was_insync = false;
+	if (m->sb.state != KFM_UPTODATE)
+		return 0;
+	m->sb.state = KFM_OUTDATED;
+	return kfm_super_save(m);
+}
+
 static int outdate(struct kfm *m)
 {
 	if (m->primary)
 		return -EBUSY;
 	if (!m->formatted)
 		return -ENODATA;
-	m->was_insync = false;
-	if (m->sb.state != KFM_UPTODATE)
-		return 0;
-	kfm_peers_end(m);
-	m->sb.state = KFM_OUTDATED;
-	return kfm_super_save(m);
+	if (m->sb.state == KFM_UPTODATE)
+		kfm_peers_end(m);
+	return store_outdated(m);
 }
 
 /**
@@ -434,6 +445,73 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 	return strcmp(word, "invalidate") ? -EINVAL : invalidate(m);
 }
 
+/* ---- an orderly stop of a secondary ---- */
+
+/* Say to a primary, in its present session, that this node leaves. Before @features it took no LEAVE. */
+void kfm_leave_send(struct kfm_peer *p)
+{
+	if (p->features & KFM_F_LEAVE)
+		kfm_peer_send(p, KFM_LEAVE, 0, p->session);
+}
+
+/* End `leave`, if there is one. */
+void kfm_leave_end(struct kfm *m, int ret)
+{
+	struct kfm_cmd *cmd = m->leave;
+
+	m->leave = NULL;
+	if (cmd)
+		cmd_end(cmd, ret);
+}
+
+/* LEAVE is repeated until BYE answers it. In the time of a HELLO it is secondary.c that repeats it. */
+void kfm_leave_tick(struct kfm *m)
+{
+	struct kfm_peer *p = m->log.peer;
+
+	if (time_after(jiffies, m->leave_by)) {
+		kfm_peers_end(m);
+		kfm_leave_end(m, -ETIMEDOUT);
+	} else if (p->state == KFM_SESSION_UP && !time_before(jiffies, p->next)) {
+		p->next = jiffies + REQUEST_EVERY;
+		kfm_leave_send(p);
+	}
+}
+
+/* Return: 0, or the reason for which this node does not leave. */
+static int leave_check(const struct kfm *m)
+{
+	if (m->primary || m->promote || m->leave)
+		return -EBUSY;
+	if (!m->formatted)
+		return -ENODATA;
+	if (m->policy == KFM_STOP)
+		return -EINVAL;
+	if (!m->log.mr)
+		return -ENOTCONN;
+	return m->log.peer->features & KFM_F_LEAVE ? 0 : -EOPNOTSUPP;
+}
+
+/*
+ * The session goes on until the primary writes without this copy, so that nothing is held. What
+ * makes that safe is durable before LEAVE: the copy is outdated, and no SYNCED changes that any more.
+ */
+static void leave(struct kfm *m, struct kfm_cmd *cmd)
+{
+	int ret = cmd->argc == 1 ? leave_check(m) : -EINVAL;
+
+	if (!ret)
+		ret = store_outdated(m);
+	if (ret) {
+		cmd_end(cmd, ret);
+		return;
+	}
+	m->left = true;
+	m->leave = cmd;
+	m->leave_by = jiffies + m->timeout;
+	m->log.peer->next = jiffies;
+}
+
 /* ---- suspend: a command without words ---- */
 
 static void stop_begin(struct kfm *m, struct kfm_cmd *cmd)
@@ -442,6 +520,7 @@ static void stop_begin(struct kfm *m, struct kfm_cmd *cmd)
 
 	if (m->promote)
 		promote_end(m, -EINTR);
+	kfm_leave_end(m, -EINTR);
 	m->stop = cmd;
 	kfm_peers_end(m);
 	kfm_for_each_peer(p, m) {
@@ -516,6 +595,8 @@ void kfm_commands(struct kfm *m)
 			cmd_end(cmd, -EBUSY);
 		else if (!strcmp(cmd->argv[0], "promote"))
 			promote(m, cmd);
+		else if (!strcmp(cmd->argv[0], "leave"))
+			leave(m, cmd);
 		else
 			cmd_end(cmd, other_command(m, cmd));
 	}

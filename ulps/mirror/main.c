@@ -22,6 +22,7 @@
 #include "net.h"
 #include "own.h"
 #include "peer.h"
+#include "read.h"
 #include "repair.h"
 #include "status.h"
 #include "table.h"
@@ -320,13 +321,16 @@ static int kfm_map(struct dm_target *ti, struct bio *bio)
 	struct kfm *m = ti->private;
 	struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
 
-	if (!READ_ONCE(m->primary) || m->unreplayed)
+	if (!smp_load_acquire(&m->primary) || m->unreplayed)	/* pairs with become_primary() */
 		return DM_MAPIO_KILL;
 	if (bio_op(bio) == REQ_OP_READ) {
 		r->iter = bio->bi_iter;
 		r->tried = false;
 		bio_set_dev(bio, m->leg->bdev);
-		return DM_MAPIO_REMAPPED;
+		if (READ_ONCE(m->open))
+			return DM_MAPIO_REMAPPED;
+		kfm_read_hold(m, bio);
+		return DM_MAPIO_SUBMITTED;
 	}
 	if (bio_op(bio) != REQ_OP_WRITE || !bio->bi_iter.bi_size)
 		return DM_MAPIO_KILL;
@@ -410,6 +414,7 @@ static void inherit_role(struct kfm *m)
 			DMWARN("%s: a primary keeps its policy", kfm_name(m));
 		m->policy = old->policy;
 		m->leg_tears |= old->leg_tears;
+		m->open = old->open;
 		WRITE_ONCE(old->primary, false);
 		WRITE_ONCE(m->primary, true);
 	}
@@ -471,6 +476,7 @@ static int kfm_preresume(struct dm_target *ti)
 	m->log.failed = false;
 	m->log.oldest_at = 0;
 	m->was_insync = false;
+	m->left = false;
 	kfm_for_each_peer(p, m)
 		peer_resume(p);
 	m->cleaned = jiffies;

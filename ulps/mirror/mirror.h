@@ -62,9 +62,10 @@ struct kfm_uevent {
  * @noflush: dm suspends without flushing: bios end with BLK_STS_DM_REQUEUE. Written by presuspend
  *	and resume, read by the context that has the claim
  *
- * @lock: protects @arrived, @unread, @cmds, @active, @events and kfm_peer.inbox. Leaf, taken
- *	with interrupts off
+ * @lock: protects @arrived, @held, @unread, @cmds, @active, @events and kfm_peer.inbox. Leaf,
+ *	taken with interrupts off
  * @arrived: writes that no context with the claim has taken yet
+ * @held: reads that came before this node was open
  * @unread: reads that the leg has failed and that the worker has not taken yet
  * @cmds: commands that the worker has not taken yet
  * @active: the mirror may be claimed: true between resume and suspend
@@ -83,6 +84,8 @@ struct kfm_uevent {
  *
  * @sb: superblock as on the device; formatted if @formatted
  * @primary: role
+ * @open: reads go to the leg: since this node was promoted, each other copy that can be promoted
+ *	has become the same (read.c). map() reads it without the claim
  * @meta_failed: the metadata device has failed
  * @leg_failed: a write to the leg has failed: no write, no session until the next resume
  * @unreplayed: the log of this primary could not be replayed, or not emptied after that. A sector
@@ -108,6 +111,10 @@ struct kfm_uevent {
  * @cleaned: time of the last search for bits to clear, jiffies
  * @numbered: number of the next write or part
  * @recent: regions of the last records that were applied, see recent.c
+ * @left: this secondary has said that it leaves, and takes part in no session until it is resumed,
+ *	or promoted
+ * @leave: `leave` that waits for the primary
+ * @leave_by: time at which it stops waiting, jiffies
  * @promote: promotion that waits for the answers of the peers
  * @promote_by: time at which the promotion stops waiting, jiffies
  * @stop: suspend that waits for the worker to finish
@@ -139,6 +146,7 @@ struct kfm {
 
 	spinlock_t		lock;
 	struct bio_list		arrived;
+	struct bio_list		held;
 	struct bio_list		unread;
 	struct list_head	cmds;
 	bool			active;
@@ -154,6 +162,7 @@ struct kfm {
 	struct kfm_super	sb;
 	bool			formatted;
 	bool			primary;
+	bool			open;
 	bool			meta_failed;
 	bool			leg_failed;
 	bool			unreplayed;
@@ -182,6 +191,9 @@ struct kfm {
 	unsigned int		rate;
 	unsigned long		cleaned;
 
+	bool			left;
+	struct kfm_cmd		*leave;
+	unsigned long		leave_by;
 	struct kfm_cmd		*promote;
 	unsigned long		promote_by;
 	struct kfm_cmd		*stop;

@@ -94,12 +94,23 @@ static struct kfm_rx *next_rx(struct kfm_peer *p)
 	return rx;
 }
 
-/* A peer that breaks the protocol, or speaks another version, has no endpoint for a while. */
+/* A peer that breaks the protocol has no endpoint for a while. */
 static void cut_off(struct kfm_peer *p)
 {
 	DMWARN_LIMIT("%s: %s has sent something malformed", kfm_name(p->m), p->remote[0]);
 	kfm_net_close(p);
 	p->net.retry = jiffies + MALFORMED_PAUSE;
+}
+
+/* Return: as kfm_msg_decode() does. The connection may have failed; then there is no message. */
+static int decode(const struct kfm_rx *rx, struct kfm_msg *msg)
+{
+	int ret;
+
+	if (rx->err)
+		return rx->err == KFI_ETRUNC ? -EPROTO : -ENOTCONN;	/* the message is too long */
+	ret = kfm_msg_decode(rx->rx.head, rx->rx.len, msg);
+	return ret == -EPROTONOSUPPORT && msg->type != KFM_HELLO ? -EPROTO : ret;
 }
 
 /**
@@ -114,11 +125,11 @@ void kfm_net_receive(struct kfm_peer *p)
 	unsigned int budget = KFM_RX;
 	struct kfm_msg msg;
 	struct kfm_rx *rx;
-	int err;
+	int ret;
 
 	while (kfm_net_up(p) && (rx = next_rx(p))) {
-		err = rx->err;	/* of the connection, unless the message is too long */
-		if (err ? err == KFI_ETRUNC : kfm_msg_decode(rx->rx.head, rx->rx.len, &msg)) {
+		ret = decode(rx, &msg);
+		if (ret == -EPROTO) {
 			cut_off(p);
 			return;
 		}
@@ -126,8 +137,10 @@ void kfm_net_receive(struct kfm_peer *p)
 			kfm_net_close(p);	/* the device is gone */
 			return;
 		}
-		if (!err)
+		if (!ret)
 			kfm_peer_message(p, &msg);
+		else if (ret == -EPROTONOSUPPORT)
+			kfm_peer_other_version(p, msg.session);
 		if (!--budget) {
 			kfm_kick(p->m);
 			return;

@@ -15,6 +15,10 @@
  *   in sync: durably not alone
  *   SYNCED		->			takes the generations, durably UPTODATE
  *			<-	SYNCED_OK
+ *						to be stopped: durably OUTDATED
+ *			<-	LEAVE
+ *   durably alone
+ *   BYE		->
  *
  * The primary drives. A step without an answer, or an error of a record, ends the session, and the
  * primary begins another one. All of it is the worker's.
@@ -37,6 +41,10 @@
 #define REFUSED_EVERY	(2 * HZ)
 #define WAIT_EVERY	(HZ / 10)
 
+static const char own_leg_failed[] = "this node's disk has failed";
+static const char other_node[] = "another node is in the place of the peer: `replace` admits it";
+static const char other_version[] = "the peer speaks other versions of the protocol";
+
 static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_PRIMARY] = "the peer is primary",
 	[KFM_R_FOREIGN] = "the peer belongs to another mirror, or has no metadata",
@@ -47,10 +55,8 @@ static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_FOLLOWS] = "the peer has a session with another primary",
 	[KFM_R_PEERS] = "the table of the peer has another number of peers",
 	[KFM_R_NODE] = "the peer knows another node in this place: there `replace` admits this one",
+	[KFM_R_VERSION] = other_version,
 };
-
-static const char own_leg_failed[] = "this node's disk has failed";
-static const char other_node[] = "another node is in the place of the peer: `replace` admits it";
 
 /* Send a message that has no other members. */
 void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session)
@@ -96,6 +102,14 @@ bool kfm_other_node(const struct kfm_peer *p)
 	return p->refused == other_node;
 }
 
+/* The word of the status that tells what is to be done about a refusal, or NULL */
+const char *kfm_refused_word(const struct kfm_peer *p)
+{
+	if (kfm_other_node(p))
+		return "other-node";
+	return p->refused == other_version ? "other-version" : NULL;
+}
+
 static void refuse_peer(struct kfm_peer *p, const char *why)
 {
 	struct kfm *m = p->m;
@@ -109,11 +123,33 @@ static void refuse_peer(struct kfm_peer *p, const char *why)
 	p->next = jiffies + REFUSED_EVERY;
 }
 
+/* The peer has refused a session. */
+static void on_refused(struct kfm_peer *p, u32 why)
+{
+	if (p->state == KFM_SESSION_UP)
+		return;
+	refuse_peer(p, why < KFM_REFUSALS ? refusals[why] : "for a reason of a later version");
+}
+
+/**
+ * kfm_peer_other_version() - a node has sent HELLO in a version that this node does not speak
+ * @p: the peer
+ * @session: number of the session in HELLO
+ *
+ * Both nodes get a reason. The answer to other messages would be answered in the same way, for ever.
+ */
+void kfm_peer_other_version(struct kfm_peer *p, u64 session)
+{
+	kfm_peer_send(p, KFM_REFUSED, KFM_R_VERSION, session);
+	if (p->state <= KFM_SESSION_HELLO)
+		refuse_peer(p, other_version);
+}
+
 /* ---- the end of a session ---- */
 
 /**
  * kfm_pair_change() - change what is stored about a peer
- * @p: peer, without a session
+ * @p: peer, without a session, or whose session ends now
  * @pair: the new content
  *
  * A primary may end writes without this peer afterwards, so it begins a generation. Peers in sync
@@ -143,7 +179,7 @@ int kfm_pair_change(struct kfm_peer *p, const struct kfm_pair *pair)
 
 /**
  * kfm_go_alone() - write without a peer from now on
- * @p: peer of a primary, without a session
+ * @p: peer of a primary, without a session, or whose session ends now
  *
  * The peer is not in sync, durably, before any write is acknowledged that it does not have.
  *
@@ -263,6 +299,8 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		.flags = flags,
 		.arg = m->policy,
 		.peers = kfm_peer_count(m),
+		.versions = KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION),
+		.features = KFM_F_LEAVE,
 	};
 
 	hello.session = kfm_random();
@@ -436,6 +474,22 @@ static void synced_ok(struct kfm_peer *p)
 	kfm_peer_event(p, "synced");
 }
 
+/*
+ * A secondary leaves. It has stored that its copy is outdated, so this node goes on without it, as if
+ * a manager had said so, and nothing is held. The session ends in the same run of the worker. Without
+ * an answer LEAVE is repeated, also as the answer to the next HELLO. Policy stop needs both copies.
+ */
+static void on_leave(struct kfm_peer *p)
+{
+	struct kfm *m = p->m;
+
+	if (m->policy == KFM_STOP || m->leg_failed || (!kfm_is_alone(p) && kfm_go_alone(p)))
+		return;
+	kfm_peer_lost(p, -ESHUTDOWN);
+	p->next = jiffies + REFUSED_EVERY;
+	kfm_peer_send(p, KFM_BYE, 1, p->session);
+}
+
 static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	switch (msg->type) {
@@ -443,8 +497,7 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		on_state(p, msg);
 		break;
 	case KFM_REFUSED:
-		if (p->state != KFM_SESSION_UP)
-			refuse_peer(p, refusals[msg->arg]);
+		on_refused(p, msg->arg);
 		break;
 	case KFM_GRANT:
 		on_grant(p, msg);
@@ -465,6 +518,9 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		break;
 	case KFM_BYE:
 		kfm_peer_lost(p, -ESHUTDOWN);
+		break;
+	case KFM_LEAVE:
+		on_leave(p);
 		break;
 	}
 }
@@ -649,6 +705,8 @@ void kfm_peers_tick(struct kfm *m)
 		peer_tick(p);
 	if (m->promote)
 		kfm_promote_tick(m);
+	if (m->leave)
+		kfm_leave_tick(m);
 	if (!m->formatted || m->primary)
 		return;
 	kfm_log_apply(m, m->serve.step == KFM_S_REQUESTED);

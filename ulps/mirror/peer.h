@@ -40,6 +40,7 @@ enum kfm_session_state {
  * @began: kfm.numbered when the session began
  * @candidate_session: session number of the last HELLO before a promotion
  * @answer: answer to that
+ * @features: KFM_F_ of the peer, from its HELLO; used by a secondary
  * @insync: both nodes have recorded that the copies are the same
  * @refused: reason for which there is no session, for status
  * @live: time of the last message from the peer, jiffies
@@ -90,6 +91,7 @@ struct kfm_peer {
 	u64			began;
 	u64			candidate_session;
 	enum { KFM_A_NONE, KFM_A_STATE, KFM_A_FOLLOWS, KFM_A_NO } answer;
+	u64			features;
 	bool			insync;
 	const char		*refused;
 	unsigned long		live;
@@ -129,6 +131,8 @@ struct kfm_peer {
 void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session);
 bool kfm_node_matches(const struct kfm_peer *p, u64 node);
 bool kfm_other_node(const struct kfm_peer *p);
+const char *kfm_refused_word(const struct kfm_peer *p);
+void kfm_peer_other_version(struct kfm_peer *p, u64 session);
 void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_peers_tick(struct kfm *m);
 void kfm_peer_lost(struct kfm_peer *p, int err);

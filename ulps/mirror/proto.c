@@ -347,7 +347,7 @@ static bool msg_fits(const struct kfm_msg *m)
 		return false;
 	switch (m->type) {
 	case KFM_REFUSED:
-		return m->arg && m->arg < KFM_REFUSALS;
+		return m->arg;	/* a later version may have a reason of its own */
 	case KFM_HELLO:
 		return m->arg < KFM_POLICIES && m->sectors && m->lbs >= KFM_SECTOR &&
 		       m->lbs <= KFM_WRITE_MAX && m->peers && m->peers <= KFM_PEERS;
@@ -367,7 +367,28 @@ static bool msg_fits(const struct kfm_msg *m)
 	}
 }
 
-/* Return: 0, or -EPROTO if the bytes are not a valid message of this version. */
+/**
+ * kfm_versions_meet() - is there a version that both nodes speak?
+ * @versions: those of the other node, from its HELLO
+ */
+bool kfm_versions_meet(u32 versions)
+{
+	u32 lowest = versions & 0xffff, highest = versions >> 16;
+
+	if (!versions)
+		lowest = highest = 4;
+	return lowest <= KFM_MSG_VERSION && highest >= KFM_MSG_LOWEST;
+}
+
+/**
+ * kfm_msg_decode() - read a message
+ * @in: bytes
+ * @len: how many
+ * @m: the message
+ *
+ * Return: 0; -EPROTONOSUPPORT for a message of another version, of which only @type and @session
+ * are known; -EPROTO if it is no valid message.
+ */
 int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m)
 {
 	struct kfm_le_msg le;
@@ -375,11 +396,14 @@ int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m)
 	if (len != sizeof(le))
 		return -EPROTO;
 	memcpy(&le, in, sizeof(le));
-	if (le32_to_cpu(le.magic) != KFM_MSG_MAGIC ||
-	    le16_to_cpu(le.version) != KFM_MSG_VERSION || !all_zero(le.zero, sizeof(le.zero)))
+	if (le32_to_cpu(le.magic) != KFM_MSG_MAGIC)
 		return -EPROTO;
 	m->type = le16_to_cpu(le.type);
 	m->session = le64_to_cpu(le.session);
+	if (le16_to_cpu(le.version) != KFM_MSG_VERSION)
+		return -EPROTONOSUPPORT;
+	if (!all_zero(le.zero, sizeof(le.zero)))
+		return -EPROTO;
 	memcpy(m->uuid, le.uuid, sizeof(m->uuid));
 	gens_decode(&le.gens, &m->gens);
 	m->sectors = le64_to_cpu(le.sectors);

@@ -17,7 +17,14 @@
 #endif
 
 #define KFM_VERSION		3	/* of all that is stored */
-#define KFM_MSG_VERSION		4	/* since version 4 data of a record begins at a sector */
+/*
+ * Versions of messages and records that this node speaks. HELLO names the lowest and the highest
+ * one, and the session has the highest that both nodes speak. HELLO, STATE and REFUSED have the form
+ * of version 4 for ever, so that any two nodes can say why they have no session.
+ */
+#define KFM_MSG_LOWEST		4u
+#define KFM_MSG_VERSION		4u	/* since version 4 data of a record begins at a sector */
+#define KFM_VERSIONS(lowest, highest)	((lowest) | (highest) << 16)
 #define KFM_PEERS		4u	/* peers of a node, at most */
 #define KFM_SECTOR		512u
 #define KFM_BLOCK		4096u	/* distance between the two copies of a block */
@@ -220,9 +227,10 @@ enum kfm_msg_type {
 	KFM_PONG,		/* secondary: answer to PING; @seq as in APPLIED */
 	KFM_SYNCED,		/* primary: the copies are the same; store these generations */
 	KFM_SYNCED_OK,		/* secondary: these generations are durable */
-	KFM_BYE,		/* either: the session ends */
+	KFM_BYE,		/* either: the session ends. @arg: 1 for the answer to LEAVE */
 	KFM_COPY,		/* primary: read @arg bytes at @sector to the window, after @seq */
 	KFM_COPIED,		/* secondary: answer to COPY; @arg as in COPY, or 0 on failure */
+	KFM_LEAVE,		/* secondary: its copy is outdated, durably: go on without it */
 	KFM_MSG_TYPES
 };
 
@@ -236,15 +244,22 @@ enum kfm_refusal {
 	KFM_R_FOLLOWS,		/* the other node has a session with another primary */
 	KFM_R_PEERS,		/* the numbers of peers differ */
 	KFM_R_NODE,		/* the other node knows another one in the place of the sender */
+	KFM_R_VERSION,		/* the other node speaks other versions; not sent to version 4 */
 	KFM_REFUSALS
 };
+
+/* What the sender of HELLO can do besides */
+#define KFM_F_LEAVE		1ull	/* takes LEAVE */
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
 #define KFM_M_SETTLED		4u	/* PING, SYNCED: see recent.c */
 #define KFM_M_FLAGS		7u
 
-/* All types have one layout; members that a type does not use are 0. */
+/*
+ * All types have one layout; members that a type does not use are 0. The first four members are the
+ * same in all versions.
+ */
 struct kfm_le_msg {
 	__le32	magic;
 	__le16	version;
@@ -258,11 +273,17 @@ struct kfm_le_msg {
 	__le32	flags;		/* KFM_M_ */
 	__le32	arg;		/* HELLO: enum kfm_policy */
 	__le64	seq;
-	__le64	ring_key;	/* GRANT */
+	union {
+		__le64	ring_key;	/* GRANT */
+		__le64	features;	/* HELLO: KFM_F_; version 4 looks at neither member */
+	};
 	__le64	ring_addr;
 	__le64	bitmap_key;	/* GRANT; bitmap_len is 0 if there is nothing to read */
 	__le64	bitmap_addr;
-	__le32	ring_len;
+	union {
+		__le32	ring_len;	/* GRANT */
+		__le32	versions;	/* HELLO: KFM_VERSIONS(); 0: 4 alone */
+	};
 	__le32	bitmap_len;
 	__le64	window_key;	/* GRANT: KFM_WRITE_MAX bytes that may be read */
 	__le64	window_addr;
@@ -286,11 +307,17 @@ struct kfm_msg {
 	u32	flags;
 	u32	arg;
 	u64	seq;
-	u64	ring_key;
+	union {
+		u64	ring_key;
+		u64	features;
+	};
 	u64	ring_addr;
 	u64	bitmap_key;
 	u64	bitmap_addr;
-	u32	ring_len;
+	union {
+		u32	ring_len;
+		u32	versions;
+	};
 	u32	bitmap_len;
 	u64	window_key;
 	u64	window_addr;
@@ -324,6 +351,7 @@ int kfm_ring_next(const void *ring, u32 ring_len, u64 sectors, const struct kfm_
 u32 kfm_ring_place(u32 ring_len, u32 at, u32 room, u32 *take);
 void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out);
 int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m);
+bool kfm_versions_meet(u32 versions);
 enum kfm_verdict kfm_compare(const struct kfm_gens *mine, const struct kfm_gens *peer,
 			     u32 peer_state);
 void kfm_gens_raise(struct kfm_gens *gens, u64 id);

@@ -37,6 +37,8 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 		return KFM_R_BUSY;
 	if (other_primary(p))
 		return KFM_R_FOLLOWS;
+	if (!kfm_versions_meet(msg->versions))
+		return KFM_R_VERSION;
 	if (msg->sectors != m->sectors || bdev_logical_block_size(m->leg->bdev) > msg->lbs)
 		return KFM_R_SIZE;
 	if (!kfm_node_matches(p, msg->node))
@@ -77,6 +79,11 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		p->state = KFM_SESSION_DOWN;
 		p->session = msg->session;
 		p->refused = NULL;
+		p->features = msg->features;
+	}
+	if (m->left && !(msg->flags & KFM_M_CANDIDATE)) {
+		kfm_leave_send(p);
+		return;
 	}
 	if (kfm_bits_any(p))
 		answer.flags = KFM_M_DIRTY;
@@ -213,7 +220,7 @@ static void on_synced(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm_msg answer = { .type = KFM_SYNCED_OK, .session = p->session };
 	struct kfm *m = p->m;
 
-	if (p->state != KFM_SESSION_UP)
+	if (p->state != KFM_SESSION_UP || m->left)	/* the copy stays outdated */
 		return;
 	if (store_synced(p, msg)) {
 		kfm_peers_end(m);
@@ -266,6 +273,8 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		if (p->state == KFM_SESSION_UP)
 			kfm_log_close(m);
 		p->state = KFM_SESSION_DOWN;
+		if (msg->arg)
+			kfm_leave_end(m, 0);
 		break;
 	}
 }

@@ -31,7 +31,7 @@ struct summary {
 	bool		held;
 	u32		outage;
 	bool		refused;
-	bool		other_node;
+	const char	*why;
 };
 
 static struct summary sum_peer(const struct kfm_peer *p)
@@ -53,7 +53,7 @@ static struct summary sum_peer(const struct kfm_peer *p)
 		.held = m->primary && !alone && p->state != KFM_SESSION_UP,
 		.outage = p->outage,
 		.refused = p->refused,
-		.other_node = kfm_other_node(p),
+		.why = kfm_refused_word(p),
 	};
 }
 
@@ -74,7 +74,7 @@ static struct summary sum_peers(const struct kfm *m)
 		all.outage = one.held && !all.held ? one.outage : all.outage;
 		all.held |= one.held;
 		all.refused |= one.refused;
-		all.other_node |= one.other_node;
+		all.why = all.why ?: one.why;
 	}
 	return all;
 }
@@ -94,8 +94,8 @@ static unsigned int emit_remarks(const struct kfm *m, const struct summary *s, c
 		DMEMIT(" stopped");
 	if (s->refused)
 		DMEMIT(" refused");
-	if (s->other_node)
-		DMEMIT(" other-node");
+	if (s->why)
+		DMEMIT(" %s", s->why);
 	return sz;
 }
 
@@ -146,6 +146,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 	sz += emit_remarks(m, &s, result + sz, maxlen - sz);
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		DMEMIT(" failed");
+	if (m->left)
+		DMEMIT(" left");
 	if (m->log.dax)
 		DMEMIT(" pmem");
 	if (m->repair.count)

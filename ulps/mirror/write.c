@@ -25,6 +25,7 @@
 #include "mirror.h"
 #include "own.h"
 #include "peer.h"
+#include "read.h"
 #include "record.h"
 #include "repair.h"
 #include "resync.h"
@@ -564,6 +565,12 @@ static bool may_write(const struct kfm *m)
 	return true;
 }
 
+/* May writes begin, and end as soon as all peers have them that are needed? */
+bool kfm_writes_may_end(const struct kfm *m)
+{
+	return may_write(m) && generation_known(m);
+}
+
 static void fail_queue(struct kfm *m)
 {
 	struct bio *bio;
@@ -757,6 +764,7 @@ void kfm_writes_run(struct kfm *m)
 			kfm_peer_lost(p, ret);
 	}
 	kfm_repair_run(m);
+	kfm_reads_run(m);
 	if (READ_ONCE(m->noflush)) {
 		kfm_resync_reads(m);
 		requeue_bios(m);

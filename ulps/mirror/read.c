@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * read.c - reads of a node that has been promoted, until it is open.
+ *
+ * It may have what was in flight when the primary died, while another copy lacks that. If that copy
+ * were promoted next, what was read would be gone. So reads wait for what the end of a write waits
+ * for: then each peer has the same copy, or one that can't be promoted because it is being
+ * resynchronised, or this node goes on without it. What the bits of both nodes say has been compared
+ * before a session is up. From then on map() passes reads to the leg without the worker.
+ */
+#include "mirror.h"
+#include "read.h"
+#include "write.h"
+
+/**
+ * kfm_read_hold() - let a read wait until this node is open
+ * @m: primary
+ * @bio: read, which is for the leg already. The worker submits or ends it
+ *
+ * Context: any.
+ */
+void kfm_read_hold(struct kfm *m, struct bio *bio)
+{
+	unsigned long flags;
+
+	rcu_read_lock();	/* the worker may end the bio, which keeps the mirror */
+	spin_lock_irqsave(&m->lock, flags);
+	bio_list_add(&m->held, bio);
+	spin_unlock_irqrestore(&m->lock, flags);
+	kfm_kick(m);
+	rcu_read_unlock();
+}
+
+/**
+ * kfm_reads_run() - submit the reads that were held, or end them if this node will not be open
+ * @m: mirror
+ *
+ * Context: the worker.
+ */
+void kfm_reads_run(struct kfm *m)
+{
+	bool fails = !m->primary || m->meta_failed || m->leg_failed;
+	struct bio_list held;
+	struct bio *bio;
+
+	if (!m->open && m->primary && kfm_writes_may_end(m))
+		WRITE_ONCE(m->open, true);
+	if (!m->open && !fails && !READ_ONCE(m->noflush))
+		return;
+	spin_lock_irq(&m->lock);
+	held = m->held;
+	bio_list_init(&m->held);
+	spin_unlock_irq(&m->lock);
+	while ((bio = bio_list_pop(&held))) {
+		if (m->primary && m->open) {
+			bio->bi_opf |= REQ_META;	/* see launch_writes() */
+			submit_bio_noacct(bio);
+			continue;
+		}
+		bio->bi_status = fails ? BLK_STS_IOERR : BLK_STS_DM_REQUEUE;
+		bio_endio(bio);
+	}
+}
