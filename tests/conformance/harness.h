@@ -79,7 +79,7 @@ struct test_case {
 	S(inject) S(rma) S(rma_grant) S(place) S(order) S(commit) S(atomic) S(atomic_error) S(multirecv) \
 	S(cancel) S(errors) S(flow) S(overdue) S(reset) S(auth) S(plain) \
 	S(dgram) S(nomem_any) S(noalloc) S(peerloss) S(lossy) S(overwrite) S(stress) \
-	S(short) S(regress) S(tclass) S(verbs_rma) S(script)
+	S(short) S(regress) S(tclass) S(script)
 #define TEST_SUITE(name)	name##_cases[],
 /* the last is for the comma before it */
 extern const struct test_case TEST_SUITES(TEST_SUITE) no_cases[];
