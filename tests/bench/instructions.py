@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Instructions of an operation, counted by an emulated CPU
 
-Cases of kfi_verbs over soft RoCE beside raw verbs, or any case of "versus --instructions": also
+Cases of kfi_verbs over soft RoCE beside raw verbs, or any case of "versus": also
 kfi_ntb over a mock bridge without limits beside it, and a disk over nvme-kfi and nvme-tcp in one namespace.
 Few hosts let a guest count instructions. An emulator can: its time stamp counter is the number of
 instructions since the start (-icount), and the kernel is told that it runs at 1 GHz. So one
