@@ -494,11 +494,8 @@ enum kfi_refusal refusal(struct node *n);
  * connection
  */
 bool is_lost(struct node *n, int err);
-/*
- * May such an access of @len bytes end with @err? !@claims: a write without level, whose success
- * says nothing of the peer
- */
-bool is_refused(struct node *n, int err, size_t len, bool claims);
+/* May such an access of @len bytes end with @err? */
+bool is_refused(struct node *n, int err, size_t len);
 /* MSG: expect that both sides see the end, and replace both. */
 bool is_over(struct pair *p);
 /*
