@@ -62,15 +62,10 @@ kfi_domain_bind(struct kfid_domain *domain, struct kfid *fid, uint64_t flags)
  *	with EACCES if no byte has moved, else with EREMOTEIO. An operation of
  *	more than one packet completes with EREMOTEIO in either case, because the
  *	initiator can't distinguish the two.
- * @KFI_REFUSAL_NO_REASON: as KFI_REFUSAL_CONN, but the device reports only that the
- *	connection has ended: the operation completes with EREMOTEIO or with the
- *	error of the connection. A write without a completion level may have
- *	completed successfully before.
  */
 enum kfi_refusal {
 	KFI_REFUSAL_OP = 0x1000,
 	KFI_REFUSAL_CONN,
-	KFI_REFUSAL_NO_REASON,
 };
 
 /**

@@ -109,13 +109,12 @@ const struct bench_case bench_cases[] = {
 	{ "addresses", { &kb_av_16, &kb_av_1024, &kb_av_65536 } },
 	VERBS_CASES("rxe", BOTH),
 	VERBS_STREAM("rxe", BOTH),
-	VERBS_CASES("siw", RDM),
-	VERBS_STREAM("siw", RDM),
-	VERBS_CASES("null", BOTH),	/* a device without cost shows the cost of the software */
-	{ "verbs-null-write", {
+	{ "verbs-rxe-write", {
 		&bench_rv_write_8, BOTH(WRITE_8, "write-8", "verbs"),
 		&bench_rv_write_4k, BOTH(WRITE_4K, "write-4k", "verbs"),
 	} },
+	VERBS_CASES("siw", RDM),
+	VERBS_STREAM("siw", RDM),
 	{ "ntb-roundtrip", {
 		&bench_nt_roundtrip, BOTH(KB_PINGPONG, "done", "ntb", KB_SOFTIRQ), BOTH(KB_PINGPONG, "block", "ntb"),
 	} },

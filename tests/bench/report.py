@@ -85,15 +85,14 @@ for device in ("rxe", "siw"):
             ("stream", "raw-send", both("1 MiB sends", "send", "GB/s", (0.98, 0.95))),
             ("stream", "raw-write", both("1 MiB RMA writes", "write", "GB/s", (0.98, 0.95)))):
         beside(f"raw verbs on {device}", f"verbs-{device}-{case}", peer, rows, "verbs")
-# raw verbs on a device without cost: the additional time of ours is spent in the provider
-for what, unit, behind in (("own time", "ns", ""), ("own work", "instr", "-instructions")):
-    for case, peer, rows in (
-            ("softirq", "raw-softirq", both("8 bytes, softirq", "done", f"{unit} of 2")),
-            ("messages", "raw-single", both("64 bytes, one by one", "single", unit)),
-            ("messages", "raw-chain", both("64 bytes, KFI_MORE", "more", unit)),
-            ("write", "raw-write-8", both("RMA write, 8 bytes", "write-8", unit)),
-            ("write", "raw-write-4k", both("RMA write, 4 KiB", "write-4k", unit))):
-        beside(f"{what}, null device", f"verbs-null-{case}{behind}", peer, rows, "verbs", own=True)
+# the additional instructions of ours are executed in the provider and the core
+for case, peer, rows in (
+        ("softirq", "raw-softirq", both("8 bytes, softirq", "done", "instr of 2")),
+        ("messages", "raw-single", both("64 bytes, one by one", "single", "instr")),
+        ("messages", "raw-chain", both("64 bytes, KFI_MORE", "more", "instr")),
+        ("write", "raw-write-8", both("RMA write, 8 bytes", "write-8", "instr")),
+        ("write", "raw-write-4k", both("RMA write, 4 KiB", "write-4k", "instr"))):
+    beside("own work over rxe", f"verbs-rxe-{case}-instructions", peer, rows, "verbs", own=True)
 # the kernel's own messages over a bridge, and its engine alone
 for case, peer, rows in (
         ("roundtrip", "transport-roundtrip", both("8 bytes, softirq", "done", "us") + both("8 bytes, blocking", "block", "us")),

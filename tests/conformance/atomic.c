@@ -469,45 +469,6 @@ static void remote_data(struct test *t)
 	NONE_RX(&l->p->b);
 }
 
-enum { N_READ, N_WRITE, N_RREAD, N_RWRITE, N_COUNTERS };
-
-static int bind_counters(struct node *n)
-{
-	static const u64 dirs[] = { KFI_READ, KFI_WRITE, KFI_REMOTE_READ, KFI_REMOTE_WRITE };
-	struct kfi_cntr_attr attr = { .wait_obj = KFI_WAIT_QUEUE };
-	struct kfid_cntr **cntr = n->opts.arg;
-	int i, ret = 0;
-
-	for (i = 0; i < N_COUNTERS && !ret; i++) {
-		ret = kfi_cntr_open(n->domain, &attr, &cntr[i], NULL);
-		if (ret)
-			break;
-		test_keep(n->t, &cntr[i]->fid);
-		ret = kfi_ep_bind(n->ep, &cntr[i]->fid, dirs[i]);
-	}
-	EXPECT_EQ(n->t, ret, 0);
-	return ret;
-}
-
-/* Fetching operations count as reads, others as writes, fi_cntr(3). */
-static void counters(struct test *t)
-{
-	struct kfid_cntr *b[N_COUNTERS] = {};
-	struct node_opts opts = { .before_enable = bind_counters, .arg = b };
-	struct lab *l = lab_open(t, ALL_RIGHTS, &opts);
-
-	REQUIRE(t, l);
-	EXPECT_EQ(t, lab_do(l, BASE, KFI_SUM, KFI_UINT8, 1, l->r.addr, l->r.key), 0);
-	EXPECT_EQ(t, lab_do(l, FETCH, KFI_SUM, KFI_UINT8, 1, l->r.addr, l->r.key), 0);
-	EXPECT_EQ(t, lab_do(l, COMPARE, KFI_CSWAP, KFI_UINT8, 1, l->r.addr, l->r.key), 0);
-	EXPECT_EQ(t, lab_do(l, BASE, KFI_SUM, KFI_UINT8, 1, l->r.addr, l->r.key + 1), EACCES);
-	EXPECT_EQ(t, kfi_cntr_wait(b[N_RWRITE], 1, t->w->wait_ms), 0);
-	EXPECT_EQ(t, kfi_cntr_wait(b[N_RREAD], 2, t->w->wait_ms), 0);
-	EXPECT_EQ(t, kfi_cntr_read(b[N_RWRITE]), 1);
-	EXPECT_EQ(t, kfi_cntr_read(b[N_RREAD]), 2);
-	EXPECT_EQ(t, kfi_cntr_read(b[N_READ]) + kfi_cntr_read(b[N_WRITE]), 0);
-}
-
 /* ---- several at once ---- */
 
 #define WINDOW	8
@@ -625,7 +586,6 @@ const struct test_case atomic_cases[] = {
 	{ "atomic.query", T_REL, 0, C_ATOMIC, query },
 	{ "atomic.limits", T_REL, 0, C_ATOMIC, limits },
 	{ "atomic.remote_data", T_REL, 0, C_ATOMIC, remote_data },
-	{ "atomic.counters", T_REL, 0, C_ATOMIC, counters },
 	{ "atomic.two_initiators", T_REL, 0, C_ATOMIC, two_initiators },
 	{ "atomic.mixed_with_rma", T_REL, 0, C_ATOMIC | C_RMA, mixed_with_rma },
 	{}

@@ -3,8 +3,6 @@
  * Atomic operations that must not succeed: not a byte changes, each ends once, and the endpoint
  * goes on.
  */
-#include <linux/bitmap.h>
-#include <linux/delay.h>
 #include "atomic.h"
 
 /* One operation of each kind ends with @err. */
@@ -34,39 +32,6 @@ static void still_adds(struct lab *l)
 	EXPECT_EQ(t, lab_do(l, FETCH, KFI_SUM, KFI_UINT64, 1, l->r.addr, l->r.key), 0);
 	EXPECT_EQ(t, *(u64 *)l->old, 0);
 	EXPECT_EQ(t, *lab_words(l), 5);
-}
-
-static void outside(struct test *t)
-{
-	struct lab *l = lab_open(t, ALL_RIGHTS, NULL);
-	size_t end = LAB_LEN / 2;
-	enum kind how;
-
-	REQUIRE(t, l);
-	for (how = BASE; how < KINDS && !t->failures; how++) {
-		denied(l, how, KFI_UINT64, 1, l->r.addr + end, l->r.key, EACCES);
-		denied(l, how, KFI_UINT64, 2, l->r.addr + end - 8, l->r.key, EACCES);
-		denied(l, how, KFI_UINT8, 1, l->r.addr - 1, l->r.key, EACCES);
-		denied(l, how, KFI_UINT64, 1, U64_MAX - 7, l->r.key, EACCES);
-		denied(l, how, KFI_UINT64, 1, l->r.addr + BIT_ULL(32), l->r.key, EACCES);
-		denied(l, how, KFI_UINT64, 1, l->r.addr, l->r.key + 1, EACCES);
-		denied(l, how, KFI_UINT64, 1, l->r.addr, 0, EACCES);
-	}
-	still_adds(l);
-}
-
-static void closed_key(struct test *t)
-{
-	struct lab *l = lab_open(t, ALL_RIGHTS, NULL);
-	enum kind how;
-
-	REQUIRE(t, l);
-	still_adds(l);
-	REQUIRE_EQ(t, test_close(t, &l->r.mr->fid), 0);
-	for (how = BASE; how < KINDS; how++)
-		denied(l, how, KFI_UINT64, 4, l->r.addr, l->r.key, EACCES);
-	REQUIRE(t, !region_open(&l->p->b, &l->r, l->r.buf, l->r.len, ALL_RIGHTS));
-	still_adds(l);
 }
 
 /* A change needs the right to write, a fetch the right to read. */
@@ -235,136 +200,11 @@ static void without_capability(struct test *t)
 	still_works(l->p);
 }
 
-/* ---- the end in the middle ---- */
-
-/**
- * struct stream - additions of one that go on until the peer or region is lost
- * @seen: one bit for each that has ended
- * @refused: result of a post that was not -EAGAIN
- */
-struct stream {
-	struct lab	*l;
-	unsigned long	*seen;
-	u32		posted, ended, good, most;
-	int		refused;
-};
-
-static struct stream *stream_start(struct test *t)
-{
-	struct stream *s = test_new(t, struct stream);
-
-	if (!s)
-		return NULL;
-	s->most = t->w->quick ? 2000 : 20000;
-	s->l = lab_open(t, ALL_RIGHTS, NULL);
-	s->seen = test_zalloc(t, BITS_TO_LONGS(s->most) * sizeof(long));
-	if (!s->l || !s->seen)
-		return NULL;
-	*(u64 *)s->l->v = 1;
-	return s;
-}
-
-static void stream_read(struct stream *s)
-{
-	struct test *t = s->l->t;
-	unsigned long which;
-	comp_t c;
-
-	while (comp_poll(&s->l->p->a, s->l->p->a.txcq, &c) == 1) {
-		which = (unsigned long)c.op_context;
-		EXPECT(t, which < s->posted && !test_and_set_bit(which, s->seen));
-		EXPECT(t, c.err != EAGAIN && c.err != EINVAL);
-		s->ended++;
-		s->good += !c.err;
-	}
-}
-
-/* Post up to @until operations, alternately with and without a result. */
-static void stream_post(struct stream *s, u32 until)
-{
-	struct test *t = s->l->t;
-	unsigned long wait = 0;
-	int ret;
-
-	while (s->posted < until && !s->refused && !t->failures) {
-		ret = lab_post(s->l, s->posted & 1, KFI_SUM, KFI_UINT64, 1, s->l->r.addr,
-			       s->l->r.key, CTX(s->posted));
-		if (!ret)
-			s->posted++;
-		else if (ret != -EAGAIN)
-			s->refused = ret;
-		else if (!test_again(t, &wait))
-			FAIL(t, "no operation ends");
-		if (!ret)
-			wait = 0;	/* from now on a slow operation is no failure */
-		stream_read(s);
-	}
-}
-
-static void stream_end(struct stream *s)
-{
-	unsigned long until = jiffies + msecs_to_jiffies(s->l->t->w->loss_ms);
-	struct test *t = s->l->t;
-
-	while (s->ended < s->posted && !t->failures) {
-		stream_read(s);
-		if (time_after(jiffies, until))
-			FAIL(t, "%u of %u operations have not ended", s->posted - s->ended,
-			     s->posted);
-		cond_resched();
-	}
-	EXPECT_EQ(t, bitmap_weight(s->seen, s->most), s->posted);
-	NONE_TX(&s->l->p->a);
-}
-
-/*
- * The region is closed while operations arrive: those that succeeded were performed, and no others.
- */
-static void region_closed(struct test *t)
-{
-	struct stream *s = stream_start(t);
-
-	REQUIRE(t, s);
-	stream_post(s, s->most / 2);
-	REQUIRE_EQ(t, test_close(t, &s->l->r.mr->fid), 0);
-	stream_post(s, s->most);
-	stream_end(s);
-	EXPECT_EQ(t, s->posted, s->most);
-	EXPECT(t, s->good < s->most);
-	EXPECT_EQ(t, *lab_words(s->l), s->good);
-}
-
-/*
- * The target's endpoint is closed: each operation ends once; those that succeeded were performed.
- */
-static void peer_closed(struct test *t)
-{
-	struct stream *s = stream_start(t);
-
-	REQUIRE(t, s);
-	stream_post(s, s->most / 2);
-	REQUIRE_EQ(t, test_close(t, &s->l->r.mr->fid), 0);
-	REQUIRE(t, !region_open(&s->l->p->b, &s->l->r, s->l->r.buf, s->l->r.len, ALL_RIGHTS));
-	stream_post(s, s->most * 3 / 4);
-	REQUIRE_EQ(t, test_close(t, &s->l->p->b.ep->fid), 0);
-	s->l->p->b.ep = NULL;
-	stream_post(s, s->most);
-	stream_end(s);
-	EXPECT(t, s->good < s->posted || s->refused);
-	EXPECT(t, *lab_words(s->l) >= s->good && *lab_words(s->l) <= s->posted);
-	if (t->type == KFI_EP_RDM)
-		EXPECT_EQ(t, s->refused, 0);
-}
-
 const struct test_case atomic_error_cases[] = {
-	{ "atomic.outside", T_REL, 0, C_ATOMIC, outside },
-	{ "atomic.closed_key", T_REL, 0, C_ATOMIC, closed_key },
 	{ "atomic.rights", T_REL, 0, C_ATOMIC, rights },
 	{ "atomic.misaligned", T_REL, 0, C_ATOMIC, misaligned },
 	{ "atomic.half_wrong", T_REL, 0, C_ATOMIC, half_wrong },
 	{ "atomic.bad_posts", T_REL, 0, C_ATOMIC, bad_posts },
 	{ "atomic.without_capability", T_REL, 0, C_MSG | C_RMA | C_ATOMIC, without_capability },
-	{ "atomic.region_closed", T_REL, 0, C_ATOMIC, region_closed },
-	{ "atomic.peer_closed", T_REL, 0, C_ATOMIC, peer_closed },
 	{}
 };

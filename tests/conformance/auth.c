@@ -200,53 +200,6 @@ static void accepts(struct test *t)
 	transfer(a, b, 1000, 1);
 }
 
-static void offered(struct test *t)
-{
-	struct kfi_info *hints = test_hints(t, t->c->caps), *info = NULL;
-	struct side *s = &t->w->side[0];
-	int ret;
-
-	REQUIRE(t, hints);
-	hints->ep_attr->auth_key = kstrdup(KEY, GFP_KERNEL);
-	hints->ep_attr->auth_key_size = strlen(KEY);
-	ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0, hints,
-			      &info);
-	/*
-	 * The sender of a datagram can't be proved: a key is refused, because it would not protect.
-	 */
-	if (t->type == KFI_EP_DGRAM)
-		EXPECT_EQ(t, ret, -ENODATA);
-	else if (EXPECT_EQ(t, ret, 0) && EXPECT_EQ(t, info->ep_attr->auth_key_size, strlen(KEY)))
-		EXPECT_EQ(t, memcmp(info->ep_attr->auth_key, KEY, strlen(KEY)), 0);
-	kfi_freeinfo(hints);
-	kfi_freeinfo(info);
-}
-
-/* Keys that can't be stored, and a domain's key for an endpoint that can't use it. */
-static void senseless(struct test *t)
-{
-	struct node_opts opts = { .domain_key = KEY };
-	struct node *n = test_new(t, struct node);
-	struct kfid_ep *ep;
-	u8 *key;
-
-	REQUIRE(t, n && !node_open(t, n, 0, &opts));
-	if (t->type == KFI_EP_DGRAM) {
-		EXPECT_EQ(t, kfi_endpoint(n->domain, n->info, &ep, NULL), -EOPNOTSUPP);
-		return;
-	}
-	key = kzalloc(300, GFP_KERNEL);
-	REQUIRE(t, key);
-	n->info->ep_attr->auth_key = key;
-	n->info->ep_attr->auth_key_size = 300;
-	EXPECT_EQ(t, kfi_endpoint(n->domain, n->info, &ep, NULL), -EINVAL);
-	n->info->ep_attr->auth_key = NULL;
-	n->info->ep_attr->auth_key_size = 8;
-	EXPECT_EQ(t, kfi_endpoint(n->domain, n->info, &ep, NULL), -EINVAL);
-	n->info->ep_attr->auth_key_size = 0;
-	kfree(key);
-}
-
 const struct test_case auth_cases[] = {
 	{ "auth.same", T_REL, CASE_MATCHING, C_MSG, same },
 	{ "auth.crossing", T_RDM, 0, C_MSG, crossing },
@@ -254,7 +207,5 @@ const struct test_case auth_cases[] = {
 	{ "auth.other_domain_key", T_RDM, 0, C_MSG, other_domain_key },
 	{ "auth.unheard", T_MSG, CASE_MATCHING, C_MSG, unheard },
 	{ "auth.accepts", T_MSG, CASE_MATCHING, C_MSG, accepts },
-	{ "auth.offered", T_ALL, CASE_MATCHING, C_MSG, offered },
-	{ "auth.senseless", T_ALL, 0, C_MSG, senseless },
 	{ }
 };

@@ -34,49 +34,6 @@ static void lookup(struct test *t)
 	EXPECT_EQ(t, not_all(got + 3, sizeof(got) - 3, 0xee), -1);
 }
 
-static void table_order(struct test *t)
-{
-	struct node *n = open_named(t);
-	kfi_addr_t addr[4] = {};
-	u8 *many;
-	int i;
-
-	REQUIRE(t, n);
-	many = test_zalloc(t, 4 * n->addrlen);
-	REQUIRE(t, many);
-	for (i = 0; i < 4; i++) {
-		memcpy(many + i * n->addrlen, n->addr, n->addrlen);
-		many[i * n->addrlen + 2] ^= i;	/* the port, of a sockaddr */
-	}
-	EXPECT_EQ(t, kfi_av_insert(n->av, many, 4, addr, 0, NULL), 4);
-	for (i = 0; i < 4; i++)
-		EXPECT_EQ(t, addr[i], i);
-}
-
-static void many(struct test *t)
-{
-	struct node *n = open_named(t);
-	size_t len = 128, count = t->w->quick ? 500 : 3000, i;
-	kfi_addr_t *addr = test_zalloc(t, count * sizeof(*addr));
-	u8 one[128], got[128];
-
-	REQUIRE(t, n && addr);
-	memcpy(one, n->addr, n->addrlen);
-	for (i = 0; i < count; i++) {
-		one[2] = (i + 1) >> 8;
-		one[3] = i + 1;
-		REQUIRE_EQ(t, kfi_av_insert(n->av, one, 1, &addr[i], 0, NULL), 1);
-	}
-	for (i = 0; i < count; i++) {
-		len = sizeof(got);
-		REQUIRE_EQ(t, kfi_av_lookup(n->av, addr[i], got, &len), 0);
-		REQUIRE_EQ(t, got[2] << 8 | got[3], i + 1);
-	}
-	EXPECT_EQ(t, kfi_av_remove(n->av, addr, count, 0), 0);
-	len = sizeof(got);
-	EXPECT_EQ(t, kfi_av_lookup(n->av, addr[count / 2], got, &len), -EINVAL);
-}
-
 static void bad_address(struct test *t)
 {
 	struct node *n = open_named(t);
@@ -96,20 +53,6 @@ static void bad_address(struct test *t)
 	EXPECT_EQ(t, err[0], 0);
 	EXPECT_EQ(t, err[1], EINVAL);
 	EXPECT_EQ(t, kfi_av_insert(n->av, two, 1, NULL, BIT_ULL(40), NULL), -KFI_EBADFLAGS);
-}
-
-static void text_address(struct test *t)
-{
-	struct node *n = open_named(t);
-	kfi_addr_t addr = 7;
-
-	REQUIRE(t, n);
-	REQUIRE(t, t->w->side[1].node);
-	EXPECT_EQ(t, kfi_av_insertsvc(n->av, t->w->side[1].node, "4711", &addr, 0, NULL), 1);
-	EXPECT(t, addr != KFI_ADDR_NOTAVAIL);
-	EXPECT(t, kfi_av_insertsvc(n->av, "no-such-node", "4711", &addr, 0, NULL) <= 0);
-	EXPECT(t, kfi_av_insertsvc(n->av, t->w->side[1].node, "no-such-service", &addr,
-				   0, NULL) <= 0);
 }
 
 static void removal(struct test *t)
@@ -413,24 +356,6 @@ static void rx_ctx_bits(struct test *t)
 	EXPECT_EQ(t, kfi_av_open(n->domain, &attr, &av, NULL), -EINVAL);
 }
 
-static void bad_attributes(struct test *t)
-{
-	struct kfi_av_attr attr = { .type = KFI_AV_MAP };
-	struct node *n = open_named(t);
-	struct kfid_av *av;
-
-	REQUIRE(t, n);
-	EXPECT_EQ(t, kfi_av_open(n->domain, &attr, &av, NULL), -EOPNOTSUPP);
-	attr.type = 99;
-	EXPECT_EQ(t, kfi_av_open(n->domain, &attr, &av, NULL), -EINVAL);
-	attr.type = KFI_AV_TABLE;
-	attr.name = "shared";
-	EXPECT_EQ(t, kfi_av_open(n->domain, &attr, &av, NULL), -EOPNOTSUPP);
-	attr.name = NULL;
-	attr.flags = BIT_ULL(40);
-	EXPECT_EQ(t, kfi_av_open(n->domain, &attr, &av, NULL), -KFI_EBADFLAGS);
-}
-
 static void printed(struct test *t)
 {
 	struct node *n = open_named(t);
@@ -489,17 +414,13 @@ static void members_only(struct test *t)
 
 const struct test_case av_cases[] = {
 	{ "av.lookup", T_RDM | T_DGRAM, 0, 0, lookup },
-	{ "av.table_order", T_RDM | T_DGRAM, CASE_ONCE, 0, table_order },
-	{ "av.many", T_RDM | T_DGRAM, CASE_ONCE, 0, many },
 	{ "av.bad_address", T_RDM | T_DGRAM, 0, 0, bad_address },
-	{ "av.text_address", T_RDM | T_DGRAM, CASE_ONCE, 0, text_address },
 	{ "av.removal", T_RDM | T_DGRAM, 0, 0, removal },
 	{ "av.insert_again", T_RDM | T_DGRAM, 0, 0, insert_again },
 	{ "av.removed_outstanding", T_RDM, 0, 0, removed_outstanding },
 	{ "av.inserted_late", T_RDM, 0, C_WAITING, inserted_late },
 	{ "av.removed_waiting", T_RDM, 0, C_WAITING, removed_waiting },
 	{ "av.rx_ctx_bits", T_RDM | T_DGRAM, CASE_ONCE, 0, rx_ctx_bits },
-	{ "av.bad_attributes", T_RDM | T_DGRAM, CASE_ONCE, 0, bad_attributes },
 	{ "av.printed", T_RDM | T_DGRAM, CASE_ONCE, 0, printed },
 	{ "av.members_only", T_RDM, 0, 0, members_only },
 	{ }

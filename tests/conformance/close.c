@@ -379,28 +379,10 @@ static void quiet_after_close(struct test *t)
 	EXPECT_EQ(t, atomic_read(&h->calls), before);
 }
 
-/* An info holds no reference, and the provider's objects may be closed first. */
-static void info_is_memory(struct test *t)
-{
-	struct node *a = test_new(t, struct node);
-	struct kfi_info *info;
-
-	REQUIRE(t, a && !test_getinfo(t, 0, t->c->caps ?: C_MSG, &info));
-	kfi_freeinfo(t->info[0]);
-	t->info[0] = info;
-	REQUIRE(t, !node_open(t, a, 0, NULL));
-	/* The endpoint has copied what it needs of the info. */
-	REQUIRE(t, !node_endpoint(a, a->info));
-	test_free_info(t, a->info);
-	a->info = NULL;
-	EXPECT_EQ(t, node_enable(a), 0);
-}
-
 const struct test_case lifetime_cases[] = {
 	{ "lifetime.flushed", T_ALL, 0, 0, flushed },
 	{ "lifetime.unread_successes", T_REL, 0, 0, unread_successes },
 	{ "lifetime.close_sender", T_REL, 0, 0, close_sender },
 	{ "lifetime.quiet_after_close", T_ALL, 0, 0, quiet_after_close },
-	{ "lifetime.info_is_memory", T_ALL, 0, 0, info_is_memory },
 	{ }
 };

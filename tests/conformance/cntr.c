@@ -227,44 +227,6 @@ static void selective(struct test *t)
 	EXPECT_EQ(t, kfi_cntr_read(cntr[0][C_SEND]), 10);
 }
 
-/* The counters of an endpoint or a region stay until it is closed, and have to be bound in time. */
-static void in_use(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *buf = test_pages(t, 64);
-	struct kfid_cntr *late, *other;
-	struct node *n = test_new(t, struct node);
-	struct kfid_mr *mr;
-
-	REQUIRE(t, p && n && buf && !node_open(t, n, 0, NULL));
-	late = open_cntr(t, &p->a);
-	other = open_cntr(t, n);
-	REQUIRE(t, late && other);
-	EXPECT_EQ(t, kfi_ep_bind(p->a.ep, &late->fid, KFI_SEND), -KFI_EOPBADSTATE);
-	REQUIRE(t, !node_endpoint(n, n->info));
-	EXPECT_EQ(t, kfi_ep_bind(n->ep, &late->fid, KFI_SEND), -KFI_EDOMAIN);
-	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, 0), -EINVAL);
-	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, KFI_TAGGED), -KFI_EBADFLAGS);
-	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, KFI_SEND | KFI_RECV), 0);
-	/* it has one already */
-	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, KFI_RECV | KFI_READ), -EINVAL);
-	EXPECT_EQ(t, kfi_close(&other->fid), -EBUSY);
-	EXPECT_EQ(t, kfi_close(&n->domain->fid), -EBUSY);
-	EXPECT_EQ(t, test_close(t, &n->ep->fid), 0);
-	EXPECT_EQ(t, test_close(t, &other->fid), 0);
-	REQUIRE_EQ(t,
-		   kfi_mr_reg(p->a.domain, buf, 64, KFI_REMOTE_WRITE, 0, 98, KFI_RMA_EVENT, &mr,
-			      NULL),
-		   0);
-	test_keep(t, &mr->fid);
-	EXPECT_EQ(t, kfi_mr_bind(mr, &late->fid, KFI_SEND), -KFI_EBADFLAGS);
-	EXPECT_EQ(t, kfi_mr_bind(mr, &late->fid, KFI_REMOTE_WRITE), 0);
-	EXPECT_EQ(t, kfi_mr_bind(mr, &late->fid, KFI_REMOTE_WRITE), -EINVAL);
-	EXPECT_EQ(t, kfi_close(&late->fid), -EBUSY);
-	EXPECT_EQ(t, test_close(t, &mr->fid), 0);
-	EXPECT_EQ(t, test_close(t, &late->fid), 0);
-}
-
 static void remote(struct test *t)
 {
 	struct kfid_cntr *cntr[2][C_COUNT] = {};
@@ -341,7 +303,6 @@ const struct test_case cntr_cases[] = {
 	{ "cntr.by_hand", T_ALL, CASE_ONCE, 0, by_hand },
 	{ "cntr.wakes", T_ALL, CASE_ONCE, 0, wakes },
 	{ "cntr.several", T_ALL, CASE_ONCE, 0, several },
-	{ "cntr.in_use", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, in_use },
 	{ "cntr.selective", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, selective },
 	{ "cntr.messages", T_ALL, CASE_MATCHING, 0, messages },
 	{ "cntr.remote", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, remote },

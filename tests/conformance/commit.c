@@ -252,24 +252,6 @@ static void commit_no_room(struct test *t)
 	NONE_RX(&b->p->b);
 }
 
-/* As the endpoint's default; a write that only has to be visible calls no owner. */
-static void commit_default(struct test *t)
-{
-	struct node_opts opts = { .tx_op_flags = COMMIT };
-	struct bench *b = bench_open(t, &opts);
-
-	REQUIRE(t, b);
-	fill(b->near, DISK_LEN, 3);
-	POST(t, kfi_write(b->a->ep, b->near, DISK_LEN, NULL, b->a->peer, b->d->r.addr, b->d->r.key,
-			  CTX(1)));
-	ends(b, CTX(1), 0);
-	EXPECT_DATA(t, b->d->copy, DISK_LEN, 3);
-	POST(t, write_at(b, &b->d->r, 0, 100, VISIBLE, CTX(2)));
-	ends(b, CTX(2), 0);
-	EXPECT_EQ(t, atomic_read(&b->d->calls), 1);
-	still_works(b->p);
-}
-
 static void commit_vector(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);
@@ -368,28 +350,6 @@ static void refused(struct test *t)
 		  atomic_read(&b->d->calls) + atomic_read(&readable->calls) +
 			  atomic_read(&closed->calls),
 		  0);
-	still_works(b->p);
-}
-
-/* One bad range fails all of it, and no owner is called. */
-static void half_wrong(struct test *t)
-{
-	struct bench *b = bench_open(t, NULL);
-	struct kfi_rma_iov range[2];
-	struct kvec vec;
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &vec, .iov_count = 1, .rma_iov = range,
-		.rma_iov_count = 2, .context = CTX(1),
-	};
-
-	REQUIRE(t, b);
-	vec = (struct kvec){ b->near, 20 };
-	msg.addr = b->a->peer;
-	range[0] = (struct kfi_rma_iov){ b->d->r.addr, 10, b->d->r.key };
-	range[1] = (struct kfi_rma_iov){ b->d->r.addr + DISK_LEN, 10, b->d->r.key };
-	POST(t, kfi_writemsg(b->a->ep, &msg, KFI_COMPLETION | COMMIT));
-	ends(b, CTX(1), EACCES);
-	EXPECT_EQ(t, atomic_read(&b->d->calls), 0);
 	still_works(b->p);
 }
 
@@ -678,11 +638,9 @@ const struct test_case commit_cases[] = {
 	{ "commit.ranges", T_REL, CASE_CHECKED, C_MSG | C_RMA, ranges },
 	{ "commit.write", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_write },
 	{ "commit.no_room", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_no_room },
-	{ "commit.default", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_default },
 	{ "commit.vector", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_vector },
 	{ "commit.atomic", T_REL, CASE_CHECKED, C_MSG | C_RMA | C_ATOMIC, commit_atomic },
 	{ "commit.refused", T_REL, CASE_CHECKED, C_MSG | C_RMA, refused },
-	{ "commit.half_wrong", T_REL, CASE_CHECKED, C_MSG | C_RMA, half_wrong },
 	{ "commit.not_durable", T_REL, CASE_CHECKED, C_MSG | C_RMA, not_durable },
 	{ "commit.owner_fails", T_REL, CASE_CHECKED, C_MSG | C_RMA, owner_fails },
 	{ "commit.others_pass", T_REL, CASE_CHECKED, C_MSG | C_RMA, others_pass },

@@ -247,29 +247,14 @@ enum kfi_refusal refusal(struct node *n)
 
 bool is_lost(struct node *n, int err)
 {
-	switch (refusal(n)) {
-	case KFI_REFUSAL_NO_REASON:
-		if (err == EREMOTEIO)
-			/* the device's refusal may come with another operation */
-			return true;
-		fallthrough;
-	case KFI_REFUSAL_CONN:
-		return err == ECONNRESET || (n->t->type == KFI_EP_MSG && err == ESHUTDOWN);
-	default:
-		return false;
-	}
+	return refusal(n) == KFI_REFUSAL_CONN &&
+	       (err == ECONNRESET || (n->t->type == KFI_EP_MSG && err == ESHUTDOWN));
 }
 
-bool is_refused(struct node *n, int err, size_t len, bool claims)
+bool is_refused(struct node *n, int err, size_t len)
 {
-	switch (refusal(n)) {
-	case KFI_REFUSAL_NO_REASON:
-		return err == EACCES || is_lost(n, err) || (!err && !claims);
-	case KFI_REFUSAL_CONN:
-		return err == EACCES || (err == EREMOTEIO && len > ONE_PACKET);
-	default:
-		return err == EACCES;
-	}
+	return err == EACCES ||
+	       (err == EREMOTEIO && len > ONE_PACKET && refusal(n) == KFI_REFUSAL_CONN);
 }
 
 /* ---- afterwards ---- */
@@ -338,8 +323,6 @@ bool goes_on(struct pair *p)
 
 	if (!there && t->type == KFI_EP_MSG)
 		there = is_over(p);
-	else if (!there && refusal(&p->a) == KFI_REFUSAL_NO_REASON)
-		there = gets_through(p);	/* the end was not noticed yet */
 	if (EXPECT_EQ(t, there, 1))
 		still_works(p);
 	return !t->failures;

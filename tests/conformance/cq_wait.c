@@ -456,71 +456,6 @@ static void handler_edge(struct test *t)
 	}
 }
 
-/* ---- several readers of one queue ---- */
-
-struct readers {
-	struct test		*t;
-	struct node		*n;
-	unsigned long		*seen;
-	atomic_t		got;
-	unsigned int		total;
-	struct worker		worker[4];
-};
-
-static int reader_thread(void *arg)
-{
-	struct readers *r = arg;
-	unsigned long until = jiffies + msecs_to_jiffies(r->t->w->wait_ms);
-	comp_t c;
-	int ret;
-
-	while (atomic_read(&r->got) < r->total && time_before(jiffies, until)) {
-		ret = comp_poll(r->n, r->n->rxcq, &c);
-		if (ret < 0)
-			return ret;
-		if (!ret) {
-			usleep_range(20, 50);
-			continue;
-		}
-		if (c.err || test_and_set_bit((unsigned long)c.op_context, r->seen))
-			return -EILSEQ;
-		atomic_inc(&r->got);
-	}
-	return 0;
-}
-
-static void readers(struct test *t)
-{
-	struct readers *r = test_new(t, struct readers);
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *buf = test_zalloc(t, 64);
-	unsigned long n;
-	unsigned int i;
-	comp_t c;
-
-	REQUIRE(t, r && p && buf);
-	r->t = t;
-	r->n = &p->b;
-	r->total = t->w->quick ? 500 : 5000;
-	r->seen = test_zalloc(t, BITS_TO_LONGS(r->total) * sizeof(long));
-	REQUIRE(t, r->seen);
-	for (i = 0; i < ARRAY_SIZE(r->worker); i++)
-		if (worker_start(t, &r->worker[i],
-				 cpumask_nth(i % num_online_cpus(), cpu_online_mask), reader_thread,
-				 r))
-			break;
-	for (n = 0; i == ARRAY_SIZE(r->worker) && n < r->total; n++) {
-		if (POST(t, kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(n))) ||
-		    POST(t, kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, CTX(n))) ||
-		    WAIT_TX(&p->a, &c))
-			break;
-	}
-	while (i--)
-		EXPECT_EQ(t, worker_join(&r->worker[i], 2 * t->w->wait_ms), 0);
-	EXPECT_EQ(t, atomic_read(&r->got), r->total);
-	EXPECT_EQ(t, bitmap_weight(r->seen, r->total), r->total);
-}
-
 const struct test_case cq_wait_cases[] = {
 	{ "cq.timeout", T_ALL, CASE_ONCE, 0, timeout },
 	{ "cq.wakes", T_ALL, 0, 0, wakes },
@@ -534,6 +469,5 @@ const struct test_case cq_wait_cases[] = {
 	{ "cq.handler_cpu", T_REL, CASE_ONCE, 0, handler_cpu },
 	{ "cq.possible_cpu", T_REL, 0, 0, possible_cpu },
 	{ "cq.handler_edge", T_REL, CASE_MATCHING, 0, handler_edge },
-	{ "cq.readers", T_REL, 0, 0, readers },
 	{ }
 };

@@ -2,7 +2,6 @@
 /*
  * Event queues.
  */
-#include <linux/delay.h>
 #include <linux/ktime.h>
 #include "harness.h"
 
@@ -138,38 +137,9 @@ static void timeout(struct test *t)
 }
 
 struct listener {
-	struct kfid_eq	*eq;
-	int		ms;
-	u32		event;
 	u64		data;
 	atomic_t	calls;
 };
-
-static int listen_once(void *arg)
-{
-	struct listener *l = arg;
-	struct kfi_eq_entry e = {};
-	ssize_t ret = kfi_eq_sread(l->eq, &l->event, &e, sizeof(e), l->ms, 0);
-
-	l->data = e.data;
-	return ret;
-}
-
-static void wakes(struct test *t)
-{
-	struct worker *w = test_new(t, struct worker);
-	struct listener *l = test_new(t, struct listener);
-	struct node *n = open_fabric(t);
-
-	REQUIRE(t, w && l && n);
-	l->eq = open_eq(t, n, 4, KFI_WRITE, NULL, NULL);
-	l->ms = t->w->wait_ms;
-	REQUIRE(t, l->eq && !worker_start(t, w, -1, listen_once, l));
-	msleep(50);
-	EXPECT_EQ(t, write_one(l->eq, n, 42), sizeof(struct kfi_eq_entry));
-	EXPECT_EQ(t, worker_join(w, t->w->wait_ms + 1000), sizeof(struct kfi_eq_entry));
-	EXPECT_EQ(t, l->data, 42);
-}
 
 static void on_event(struct kfid_eq *eq, void *context)
 {
@@ -208,7 +178,6 @@ const struct test_case eq_cases[] = {
 	{ "eq.peek", T_ALL, CASE_ONCE, 0, peek },
 	{ "eq.refusals", T_ALL, CASE_ONCE, 0, refusals },
 	{ "eq.timeout", T_ALL, CASE_ONCE, 0, timeout },
-	{ "eq.wakes", T_ALL, CASE_ONCE, 0, wakes },
 	{ "eq.handler", T_ALL, CASE_ONCE, 0, handler },
 	{ }
 };

@@ -79,7 +79,7 @@ struct test_case {
 	S(inject) S(rma) S(rma_grant) S(place) S(order) S(commit) S(atomic) S(atomic_error) S(multirecv) \
 	S(cancel) S(errors) S(flow) S(overdue) S(reset) S(auth) S(plain) \
 	S(dgram) S(nomem_any) S(noalloc) S(peerloss) S(lossy) S(overwrite) S(stress) \
-	S(short) S(regress) S(tclass) S(verbs_rma) S(script)
+	S(short) S(regress) S(tclass) S(script)
 #define TEST_SUITE(name)	name##_cases[],
 /* the last is for the comma before it */
 extern const struct test_case TEST_SUITES(TEST_SUITE) no_cases[];
@@ -494,11 +494,8 @@ enum kfi_refusal refusal(struct node *n);
  * connection
  */
 bool is_lost(struct node *n, int err);
-/*
- * May such an access of @len bytes end with @err? !@claims: a write without level, whose success
- * says nothing of the peer
- */
-bool is_refused(struct node *n, int err, size_t len, bool claims);
+/* May such an access of @len bytes end with @err? */
+bool is_refused(struct node *n, int err, size_t len);
 /* MSG: expect that both sides see the end, and replace both. */
 bool is_over(struct pair *p);
 /*

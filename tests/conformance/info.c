@@ -20,20 +20,6 @@ static int ask(struct test *t, struct kfi_info *hints, struct kfi_info **info)
 	return ret;
 }
 
-static void unknown_provider(struct test *t)
-{
-	struct kfi_info *hints = kfi_allocinfo(), *info;
-
-	REQUIRE(t, hints);
-	hints->fabric_attr->prov_name = kstrdup("nosuchprovider", GFP_KERNEL);
-	EXPECT_EQ(t, ask(t, hints, &info), -ENODATA);
-	/* A name that begins with the requested name does not match. */
-	hints = test_hints(t, C_MSG);
-	REQUIRE(t, hints);
-	hints->fabric_attr->prov_name[strlen(hints->fabric_attr->prov_name) - 1] = 0;
-	EXPECT_EQ(t, ask(t, hints, &info), -ENODATA);
-}
-
 static void unknown_node(struct test *t)
 {
 	struct kfi_info *hints = test_hints(t, C_MSG), *info = CTX(1);
@@ -81,15 +67,6 @@ static void newer_version(struct test *t)
 	kfi_freeinfo(info);
 	EXPECT_EQ(t, kfi_getinfo_net(net, KFI_VERSION(1, 17), NULL, NULL, 0, NULL, &info), 0);
 	kfi_freeinfo(info);
-}
-
-static void bad_flags(struct test *t)
-{
-	struct kfi_info *info = CTX(1);
-
-	EXPECT_EQ(t, kfi_getinfo_net(t->w->side[0].net, kfi_version(), NULL, NULL,
-				     BIT_ULL(40), NULL, &info), -KFI_EBADFLAGS);
-	EXPECT(t, !info);
 }
 
 static void impossible(struct test *t)
@@ -326,21 +303,6 @@ static void contents(struct test *t)
 		EXPECT(t, info->tx_attr->msg_order & KFI_ORDER_SAS);
 }
 
-/* Without hints there is an answer of this provider, and for each requested type. */
-static void no_hints(struct test *t)
-{
-	struct kfi_info *info, *i;
-	bool found = false;
-
-	REQUIRE_EQ(t, kfi_getinfo_net(t->w->side[0].net, kfi_version(), NULL, NULL, 0,
-				      NULL, &info), 0);
-	for (i = info; i; i = i->next)
-		found |= !strcmp(i->fabric_attr->prov_name, t->w->provider) &&
-			 i->ep_attr->type == t->type;
-	EXPECT(t, found);
-	kfi_freeinfo(info);
-}
-
 /* An open object in the hints matches only answers of it. */
 static void reuse(struct test *t)
 {
@@ -492,11 +454,9 @@ static void text_source(struct test *t)
 
 const struct test_case info_cases[] = {
 	{ "info.offers", T_ALL, CASE_OFFER, 0, offers },
-	{ "info.unknown_provider", T_ALL, CASE_ONCE, 0, unknown_provider },
 	{ "info.unknown_node", T_ALL, 0, 0, unknown_node },
 	{ "info.foreign_node", T_ALL, CASE_ONCE, 0, foreign_node },
 	{ "info.newer_version", T_ALL, CASE_ONCE, 0, newer_version },
-	{ "info.bad_flags", T_ALL, CASE_ONCE, 0, bad_flags },
 	{ "info.impossible", T_ALL, 0, 0, impossible },
 	{ "info.every_caps", T_ALL, 0, 0, every_caps },
 	{ "info.every_order", T_ALL, 0, 0, every_order },
@@ -505,7 +465,6 @@ const struct test_case info_cases[] = {
 	{ "info.levels", T_ALL, 0, 0, levels },
 	{ "info.resources", T_ALL, 0, 0, resources },
 	{ "info.contents", T_ALL, 0, 0, contents },
-	{ "info.no_hints", T_ALL, 0, 0, no_hints },
 	{ "info.loopback_last", T_ALL, 0, 0, loopback_last },
 	{ "info.reuse", T_ALL, 0, 0, reuse },
 	{ "info.once", T_ALL, 0, 0, once },

@@ -298,44 +298,6 @@ static void in_the_middle(struct test *t, u8 *mem, u8 old)
 	usleep_range(1, 2 + test_random(t, 1000));
 }
 
-/* A writes all the time. Each region of B ends meanwhile, and from then on no byte changes. */
-static void region_ends(struct test *t)
-{
-	int i, posted = 0, ended = 0, n = t->w->quick ? 20 : 200;
-	struct pair *p = pair_open(t, NULL, NULL);
-	struct kfid_mr *mr;
-	struct kfi_mem *mem;
-	u8 *near;
-	comp_t c;
-
-	REQUIRE(t, p);
-	near = memory(t, &p->a, LONG, true);
-	mem = test_mem(t, p->b.domain, LONG);
-	REQUIRE(t, near && mem);
-	memset(near, 0x77, LONG);
-	memset(mem->addr, 0x22, LONG);
-	for (i = 0; i < n && !t->failures; i++) {
-		struct region r;
-
-		REQUIRE(t, !region_open(&p->b, &r, mem->addr, LONG, ACCESS));
-		mr = r.mr;
-		for (; posted - ended < 4; posted++)
-			POST(t,
-			     kfi_write(p->a.ep, near, LONG, NULL, p->a.peer, r.addr, r.key, near));
-		in_the_middle(t, mem->addr, 0x22);
-		EXPECT_EQ(t, test_close(t, &mr->fid), 0);
-		memset(mem->addr, 0x22, LONG);
-		for (; ended < posted; ended++) {
-			REQUIRE(t, !WAIT_TX(&p->a, &c));
-			EXPECT(t, !c.err || c.err == EREMOTEIO ||
-					  is_refused(&p->a, c.err, LONG, true) ||
-					  is_lost(&p->a, c.err));
-		}
-		EXPECT_EQ(t, not_all(mem->addr, LONG, 0x22), -1);
-		REQUIRE(t, goes_on(p));
-	}
-}
-
 static void drain(struct node *n)
 {
 	comp_t c;
@@ -446,7 +408,6 @@ const struct test_case mem_cases[] = {
 	{ "mem.rma", T_REL, 0, C_MSG | C_RMA, rma },
 	{ "mem.rma_mixed", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_mixed },
 	{ "mem.messages", T_REL, 0, C_MSG, messages },
-	{ "mem.region_ends", T_REL, 0, C_MSG | C_RMA, region_ends },
 	{ "mem.endpoint_ends", T_REL, 0, C_MSG | C_RMA, endpoint_ends },
 	{ }
 };

@@ -165,7 +165,7 @@ static bool write_refused(struct pair *p, void *src, size_t len, u64 addr, u64 k
 	comp_t c;
 
 	return write_ends(p, src, len, addr, key, &c) &&
-	       EXPECT(p->a.t, is_refused(&p->a, c.err, len, false)) && goes_on(p);
+	       EXPECT(p->a.t, is_refused(&p->a, c.err, len)) && goes_on(p);
 }
 
 static void per_io(struct test *t)

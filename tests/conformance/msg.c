@@ -447,63 +447,6 @@ static void plain_pages(struct test *t)
 	free_pages((unsigned long)tx, 2);
 }
 
-/*
- * A vector longer than iov_limit stays the caller's. Two messages use parts of it, the first of
- * which begins inside an entry; a receive writes into a part and nowhere else.
- */
-static void by_iter(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	size_t limit = t->info[0]->tx_attr->iov_limit, count = limit + 10, len = count * PAGE_SIZE,
-	       part, i;
-	u8 *mem = test_pages(t, len), *far = test_pages(t, len);
-	struct bio_vec *bv = test_zalloc(t, count * sizeof(*bv));
-	struct kfi_msg msg = { .type = KFI_ITER, .iov_count = 1, .context = mem };
-	struct iov_iter iter;
-	comp_t c;
-
-	REQUIRE(t, p && mem && far && bv);
-	for (i = 0; i < count; i++)
-		bvec_set_page(&bv[i], test_page(mem + i * PAGE_SIZE), PAGE_SIZE, 0);
-	fill(mem, len, 3);
-	part = len - 5000;
-	iov_iter_bvec(&iter, ITER_SOURCE, bv, count, len);
-	iov_iter_advance(&iter, 5000);
-	msg.msg_iter = &iter;
-	msg.addr = p->a.peer;
-	POST(t, kfi_recv(p->b.ep, far, len, NULL, KFI_ADDR_UNSPEC, far));
-	REQUIRE(t, !POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_COMPLETION)));
-	memset(&iter, 0, sizeof(iter));		/* the operation has its own position */
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_EQ(t, c.err, 0);
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_EQ(t, c.len, part);
-	EXPECT_EQ(t, memcmp(far, mem + 5000, part), 0);
-
-	fill(far, len, 4);
-	memset(mem, 0x5a, len);
-	iov_iter_bvec(&iter, ITER_DEST, bv + 2, count - 2, PAGE_SIZE + 77);
-	iov_iter_advance(&iter, 70);
-	msg.addr = KFI_ADDR_UNSPEC;
-	POST(t, kfi_recvmsg(p->a.ep, &msg, KFI_COMPLETION));
-	REQUIRE(t, !POST(t, kfi_send(p->b.ep, far, PAGE_SIZE + 7, NULL, p->b.peer, far)));
-	REQUIRE(t, !WAIT_RX(&p->a, &c));
-	EXPECT_EQ(t, c.err, 0);
-	EXPECT_EQ(t, c.len, PAGE_SIZE + 7);
-	EXPECT_EQ(t, memcmp(mem + 2 * PAGE_SIZE + 70, far, PAGE_SIZE + 7), 0);
-	EXPECT_EQ(t, not_all(mem, 2 * PAGE_SIZE + 70, 0x5a), -1);
-	EXPECT_EQ(t, not_all(mem + 3 * PAGE_SIZE + 77, len - 3 * PAGE_SIZE - 77, 0x5a), -1);
-	REQUIRE(t, !WAIT_TX(&p->b, &c));
-
-	/* An iterator over memory that is not the kernel's. */
-	iov_iter_discard(&iter, ITER_DEST, 100);
-	EXPECT_EQ(t, kfi_recvmsg(p->a.ep, &msg, KFI_COMPLETION), -EINVAL);
-	msg.iov_count = 2;
-	iov_iter_bvec(&iter, ITER_DEST, bv, 1, 100);
-	EXPECT_EQ(t, kfi_recvmsg(p->a.ep, &msg, KFI_COMPLETION), -EINVAL);
-	still_works(p);
-}
-
 static void truncated(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -728,37 +671,6 @@ static void to_self(struct test *t)
 	}
 }
 
-/* Both sides call each other at the same time, repeatedly. */
-static void simultaneous(struct test *t)
-{
-	int i, n = t->w->quick ? 5 : 20;
-	struct pair *p;
-	u8 *buf = test_zalloc(t, 256);
-	comp_t c;
-
-	REQUIRE(t, buf);
-	for (i = 0; i < n && !t->failures; i++) {
-		p = pair_open(t, NULL, NULL);
-		REQUIRE(t, p);
-		fill(buf, 64, i);
-		POST(t, kfi_recv(p->a.ep, buf + 64, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
-		POST(t, kfi_recv(p->b.ep, buf + 128, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
-		POST(t, kfi_send(p->a.ep, buf, 64, NULL, p->a.peer, CTX(2)));
-		POST(t, kfi_send(p->b.ep, buf, 64, NULL, p->b.peer, CTX(2)));
-		REQUIRE(t, !WAIT_RX(&p->a, &c) && !WAIT_RX(&p->b, &c));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(2), KFI_MSG | KFI_SEND);
-		REQUIRE(t, !WAIT_TX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(2), KFI_MSG | KFI_SEND);
-		EXPECT_DATA(t, buf + 64, 64, i);
-		EXPECT_DATA(t, buf + 128, 64, i);
-		NONE_RX(&p->a);
-		NONE_RX(&p->b);
-		node_close(&p->a);
-		node_close(&p->b);
-	}
-}
-
 const struct test_case msg_cases[] = {
 	{ "msg.sizes", T_ALL, 0, C_MSG, sizes },
 	{ "msg.borders", T_REL, 0, C_MSG, borders },
@@ -772,7 +684,6 @@ const struct test_case msg_cases[] = {
 	{ "msg.too_many_segments", T_ALL, 0, C_MSG, too_many_segments },
 	{ "msg.slab_memory", T_REL, 0, C_MSG, slab_memory },
 	{ "msg.plain_pages", T_REL, 0, C_MSG, plain_pages },
-	{ "msg.by_iter", T_REL, 0, C_MSG, by_iter },
 	{ "msg.truncated", T_ALL, CASE_MATCHING, C_MSG, truncated },
 	{ "msg.truncated_unexpected", T_REL, CASE_MATCHING, C_MSG, truncated_unexpected },
 	{ "msg.inject_complete", T_ALL, 0, C_MSG, run_level, CASE_NUM(KFI_INJECT_COMPLETE) },
@@ -782,7 +693,6 @@ const struct test_case msg_cases[] = {
 	{ "msg.no_commit", T_REL, 0, C_MSG, no_commit },
 	{ "msg.several_peers", T_RDM | T_DGRAM, 0, C_MSG, several_peers },
 	{ "msg.to_self", T_RDM, 0, C_MSG, to_self },
-	{ "msg.simultaneous", T_RDM, 0, C_MSG, simultaneous },
 	{ "msg.come_and_go", T_RDM, 0, C_MSG, come_and_go },
 	{ "msg.nobody", T_RDM, 0, C_MSG, nobody },
 	{ }

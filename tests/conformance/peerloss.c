@@ -277,7 +277,7 @@ static void region_closed_end(struct node *a, u32 posted, size_t len, u32 *told,
 			EXPECT(t, is_lost(a, c.err));
 		else
 			EXPECT(t, c.err == 0 || c.err == EREMOTEIO ||
-					  is_refused(a, c.err, len, false) ||
+					  is_refused(a, c.err, len) ||
 					  (ends && is_lost(a, c.err)));
 		if (lost || !ends)
 			continue;

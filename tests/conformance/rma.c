@@ -75,40 +75,6 @@ static void delivered(struct test *t)
 	}
 }
 
-/* Any offset, any length: exactly these bytes change. */
-static void offsets(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *near = test_pages(t, 32768), *far = test_pages(t, 32768);
-	int i, n = t->w->quick ? 30 : 200;
-	struct region r;
-	comp_t c;
-
-	REQUIRE(t, p && near && far);
-	REQUIRE(t, !region_open(&p->b, &r, far + 100, 32000, ALL_RIGHTS));
-	for (i = 0; i < n && !t->failures; i++) {
-		size_t off = test_random(t, 32000), len = 1 + test_random(t, 32000 - off);
-		size_t skew = test_random(t, 700);
-
-		fill(near + skew, len, i);
-		memset(far, 0x5a, 32768);
-		POST(t, kfi_write(p->a.ep, near + skew, len, NULL, p->a.peer, r.addr + off, r.key,
-				  near));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_EQ(t, c.err, 0);
-		EXPECT(t, test_until(t, differs(far + 100 + off, len, i) == -1));
-		EXPECT_EQ(t, not_all(far, 100 + off, 0x5a), -1);
-		EXPECT_EQ(t, not_all(far + 100 + off + len, 32768 - 100 - off - len, 0x5a), -1);
-		memset(near, 0, 32768);
-		POST(t, kfi_read(p->a.ep, near + skew, len, NULL, p->a.peer, r.addr + off, r.key,
-				 near));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_DATA(t, near + skew, len, i);
-		EXPECT_EQ(t, not_all(near, skew, 0), -1);
-		EXPECT_EQ(t, not_all(near + skew + len, 32768 - skew - len, 0), -1);
-	}
-}
-
 static void remote_data(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -154,47 +120,6 @@ static void data_needs_no_receive(struct test *t)
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
 	EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
-}
-
-/* One operation, several pieces of several regions. */
-static void remote_vector(struct test *t)
-{
-	bool write = case_num(t);
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *near = test_pages(t, 8192), *far = test_pages(t, 3 * 8192);
-	size_t n = min_t(size_t, 3, t->info[0]->tx_attr->rma_iov_limit), i, len = 0;
-	static const size_t lens[] = { 1000, 3001, 57 };
-	struct kfi_rma_iov rma[3];
-	struct kvec iov = { near };
-	struct kfi_msg_rma msg = { .type = KFI_KVEC, .iov_count = 1, .msg_iov = &iov };
-	struct region r[3];
-	comp_t c;
-
-	REQUIRE(t, p && near && far && n);
-	for (i = 0; i < n; i++) {
-		REQUIRE(t, !region_open(&p->b, &r[i], far + 8192 * i, 8192, ALL_RIGHTS));
-		rma[i] = (struct kfi_rma_iov){ r[i].addr + 77 * i, lens[i], r[i].key };
-		fill(write ? near + len : far + 8192 * i + 77 * i, lens[i], i);
-		len += lens[i];
-	}
-	iov.iov_len = len;
-	msg.addr = p->a.peer;
-	msg.rma_iov = rma;
-	msg.rma_iov_count = n;
-	msg.context = CTX(1);
-	if (write)
-		POST(t, kfi_writemsg(p->a.ep, &msg, KFI_COMPLETION));
-	else
-		POST(t, kfi_readmsg(p->a.ep, &msg, KFI_COMPLETION));
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_COMP(t, &c, CTX(1), KFI_RMA | (write ? KFI_WRITE : KFI_READ));
-	for (i = 0, len = 0; i < n; len += lens[i++]) {
-		u8 *where = write ? far + 8192 * i + 77 * i : near + len;
-
-		EXPECT(t, test_until(t, differs(where, lens[i], i) == -1));
-		if (write)
-			EXPECT_EQ(t, not_all(where + lens[i], 4000, 0), -1);
-	}
 }
 
 #define MANY	200	/* remote segments */
@@ -517,11 +442,8 @@ const struct test_case rma_cases[] = {
 	{ "rma.write_sizes", T_REL, 0, C_MSG | C_RMA, sizes, CASE_NUM(true) },
 	{ "rma.read_sizes", T_REL, 0, C_MSG | C_RMA, sizes, CASE_NUM(false) },
 	{ "rma.delivered", T_REL, CASE_CHECKED, C_MSG | C_RMA, delivered },
-	{ "rma.offsets", T_REL, 0, C_MSG | C_RMA, offsets },
 	{ "rma.remote_data", T_REL, CASE_CHECKED, C_MSG | C_RMA, remote_data },
 	{ "rma.data_needs_no_receive", T_REL, CASE_CHECKED, C_MSG | C_RMA, data_needs_no_receive },
-	{ "rma.write_vector", T_REL, 0, C_MSG | C_RMA, remote_vector, CASE_NUM(true) },
-	{ "rma.read_vector", T_REL, 0, C_MSG | C_RMA, remote_vector, CASE_NUM(false) },
 	{ "rma.many_segments", T_REL, 0, C_MSG | C_RMA, many_segments },
 	{ "rma.many_refused", T_REL, CASE_CHECKED, C_MSG | C_RMA, many_refused },
 	{ "rma.many_ends", T_REL, CASE_CHECKED, C_MSG | C_RMA, many_ends },

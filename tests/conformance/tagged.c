@@ -15,84 +15,6 @@ static int trecv(struct node *n, void *buf, size_t len, u64 tag, u64 ignore, voi
 	return POST(n->t, kfi_trecv(n->ep, buf, len, NULL, KFI_ADDR_UNSPEC, tag, ignore, ctx));
 }
 
-static void sizes(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *tx = test_pages(t, size_max(t)), *rx = test_pages(t, size_max(t));
-	size_t size;
-	comp_t c;
-
-	REQUIRE(t, p && tx && rx);
-	for (size = 1; size <= size_max(t) && !t->failures; size = size_next(t, size)) {
-		u64 tag = size * 0x100000001ULL;
-
-		fill(tx, size, size);
-		memset(rx, 0, size);
-		if (trecv(&p->b, rx, size, tag, 0, rx) || tsend(&p->a, tx, size, tag, tx) ||
-		    WAIT_TX(&p->a, &c))
-			return;
-		EXPECT_COMP(t, &c, tx, KFI_TAGGED | KFI_SEND);
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, rx, KFI_TAGGED | KFI_RECV);
-		EXPECT_EQ(t, c.len, size);
-		EXPECT_EQ(t, c.tag, tag);
-		EXPECT_DATA(t, rx, size, size);
-	}
-}
-
-/* Sent before any receive, received by tags the other way round. */
-static void reverse(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	int i, n = 16;
-	size_t step = 2500;
-	u8 *tx = test_pages(t, n * step), *rx = test_pages(t, n * step);
-	comp_t c;
-
-	REQUIRE(t, p && tx && rx);
-	for (i = 0; i < n; i++) {
-		fill(tx + i * step, step, i);
-		REQUIRE(t, !tsend(&p->a, tx + i * step, step, 100 + i, CTX(i)));
-	}
-	msleep(100);
-	for (i = n - 1; i >= 0; i--) {
-		REQUIRE(t, !trecv(&p->b, rx + i * step, step, 100 + i, 0, CTX(i)));
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_TAGGED | KFI_RECV);
-		EXPECT_EQ(t, c.tag, 100 + i);
-		EXPECT_DATA(t, rx + i * step, step, i);
-	}
-	for (i = 0; i < n; i++) {
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_EQ(t, c.err, 0);
-	}
-}
-
-/* Receives posted in one order, sends in another: the tag decides. */
-static void by_tag(struct test *t)
-{
-	static const u8 order[] = { 5, 2, 7, 0, 6, 1, 4, 3 };
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *tx = test_zalloc(t, 64 * 8), *rx = test_zalloc(t, 64 * 8);
-	comp_t c;
-	int i;
-
-	REQUIRE(t, p && tx && rx);
-	for (i = 0; i < 8; i++)
-		REQUIRE(t, !trecv(&p->b, rx + 64 * i, 64, i, 0, CTX(i)));
-	for (i = 0; i < 8; i++) {
-		fill(tx + 64 * i, 64, order[i]);
-		REQUIRE(t, !tsend(&p->a, tx + 64 * i, 64, order[i], CTX(order[i])));
-	}
-	for (i = 0; i < 8; i++) {
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(order[i]), KFI_TAGGED | KFI_RECV);
-		EXPECT_EQ(t, c.tag, order[i]);
-		EXPECT_DATA(t, rx + 64 * order[i], 64, order[i]);
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-	}
-}
-
 /* Of all matching receives the one posted first is used; and ignored bits. */
 static void ignore(struct test *t)
 {
@@ -181,46 +103,6 @@ static void apart(struct test *t)
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 	EXPECT_COMP(t, &c, CTX(5), KFI_MSG | KFI_SEND);
 	NONE_RX(&p->b);
-}
-
-static void remote_data(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *buf = test_zalloc(t, 128);
-	comp_t c;
-
-	REQUIRE(t, p && buf);
-	REQUIRE(t, !trecv(&p->b, buf, 64, 3, 0, CTX(1)));
-	POST(t, kfi_tsenddata(p->a.ep, buf + 64, 0, NULL, 0xabcd, p->a.peer, 3, CTX(2)));
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_COMP(t, &c, CTX(2), KFI_TAGGED | KFI_SEND);
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(1), KFI_TAGGED | KFI_RECV | KFI_REMOTE_CQ_DATA);
-	EXPECT_EQ(t, c.data, 0xabcd);
-	EXPECT_EQ(t, c.len, 0);
-	EXPECT_EQ(t, c.tag, 3);
-}
-
-static void truncated(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *tx = test_pages(t, 4096), *rx = test_pages(t, 4096);
-	comp_t c;
-
-	REQUIRE(t, p && tx && rx);
-	fill(tx, 4096, 1);
-	memset(rx, 0x5a, 4096);
-	REQUIRE(t, !trecv(&p->b, rx, 64, 9, 0, rx));
-	REQUIRE(t, !tsend(&p->a, tx, 4096, 9, tx));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_ERR(t, &c, rx, KFI_ETRUNC);
-	EXPECT_EQ(t, c.flags, KFI_TAGGED | KFI_RECV);
-	EXPECT_EQ(t, c.len, 4096);
-	EXPECT_EQ(t, c.olen, 4032);
-	EXPECT_EQ(t, c.tag, 9);
-	EXPECT_DATA(t, rx, 64, 1);
-	EXPECT_EQ(t, not_all(rx + 64, 4032, 0x5a), -1);
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
 }
 
 /* ---- looking at messages that wait ---- */
@@ -363,14 +245,9 @@ static void directed(struct test *t)
 }
 
 const struct test_case tagged_cases[] = {
-	{ "tagged.sizes", T_REL, 0, C_TAGGED, sizes },
-	{ "tagged.reverse", T_REL, 0, C_TAGGED, reverse },
-	{ "tagged.by_tag", T_REL, 0, C_TAGGED, by_tag },
 	{ "tagged.ignore", T_REL, 0, C_TAGGED, ignore },
 	{ "tagged.same_tag", T_REL, 0, C_TAGGED, same_tag },
 	{ "tagged.apart", T_REL, 0, C_TAGGED | C_MSG, apart },
-	{ "tagged.remote_data", T_REL, 0, C_TAGGED, remote_data },
-	{ "tagged.truncated", T_REL, 0, C_TAGGED, truncated },
 	{ "tagged.peek", T_REL, 0, C_TAGGED, peek },
 	{ "tagged.claim", T_REL, 0, C_TAGGED, claim },
 	{ "tagged.discard", T_REL, 0, C_TAGGED, discard },
