@@ -112,6 +112,7 @@ class Ulp:
 
     modules = ()                  # stock modules of the guests
     script = None                 # which builds those that Debian leaves out
+    versions = (4, 6)             # of IP
     lasts = True                  # a's disk stays when its RDMA device goes
     lets_go = True                # the server destroys the queue pair of a client that has gone
 
@@ -212,9 +213,11 @@ class Nfs(Ulp):
     def disconnect(self):
         self.pair.run("a", f"umount {ROOT}/disk", 90)
 
+    COPY = (f"cd {ROOT}/disk && head -c {COPY_MIB << 20} /dev/urandom >/tmp/file && cp /tmp/file copy && "
+            "sync && echo 3 >/proc/sys/vm/drop_caches && cmp /tmp/file copy && rm copy /tmp/file")
+
     def copied(self):
-        self.pair.run("a", f"cd {ROOT}/disk && head -c {COPY_MIB << 20} /dev/urandom >/tmp/file && cp /tmp/file copy && "
-                      "sync && echo 3 >/proc/sys/vm/drop_caches && cmp /tmp/file copy && rm copy /tmp/file", 120)
+        self.pair.run("a", self.COPY, 120)
 
 
 class Iser(Ulp):
@@ -396,7 +399,52 @@ class Rnbd(Ulp):
         self.where = None
 
 
-ULPS = {"nfs": Nfs, "iser": Iser, "nvme": Nvme, "srp": Srp, "rnbd": Rnbd}
+class Smb(Ulp):
+    """SMB Direct: a file system on b's disk, shared by ksmbd, mounted on a by cifs"""
+
+    script = "smb-modules"
+    versions = (4,)               # ksmbd of 6.12 listens at 0.0.0.0 only
+    modules = ("netfs", "dns_resolver", "cmac", "ccm", "gcm", "ghash_generic", "nls_ucs2_utils", "cifs_arc4", "cifs_md4", "nls_utf8")
+    MODPROBE = f"modprobe -a {' '.join(modules)}"
+    CONFIG = f"""[global]
+        interfaces = {{netdev}}
+        [disk]
+        path = {ROOT}/disk
+        read only = no
+        force user = root"""
+
+    def serve(self):
+        config = self.CONFIG.format(netdev=self.network.netdev)
+        self.pair.run("b", f"""set -e
+            {self.MODPROBE}
+            modprobe -a virtio_blk ext4 ksmbd
+            mount -t ext4 /dev/vda {ROOT}/disk || {{ mkfs.ext4 -q -F /dev/vda && mount -t ext4 /dev/vda {ROOT}/disk; }}
+            mkdir -p {ROOT}/etc/ksmbd
+            echo '{config}' >{ROOT}/etc/ksmbd/ksmbd.conf
+            echo nogroup:x:65534: >>{ROOT}/etc/group
+            echo nobody:x:65534:65534::/:/bin/sh >>{ROOT}/etc/passwd
+            {IN_ROOT} ksmbd.adduser -a root -p secret -i /etc/ksmbd/users
+            {IN_ROOT} ksmbd.mountd -c /etc/ksmbd/ksmbd.conf -u /etc/ksmbd/users""")
+        self.until("b", f"rdma resource show cm_id link {LINK} | grep LISTEN")
+
+    def drop(self):
+        self.pair.run("b", f"killall ksmbd.mountd; echo hard >/sys/class/ksmbd-control/kill_server; sleep 3; umount {ROOT}/disk; rmmod ksmbd")
+
+    def connect(self, version=4):
+        address = self.address(version, False)
+        self.pair.run("a", f"{self.MODPROBE}; modprobe cifs; mount -t cifs //b/disk {ROOT}/disk -o 'ip={address},unc=\\\\{address}\\disk,"
+                      "user=root,pass=secret,vers=3.1.1,rdma,sec=ntlmssp'", 90)
+        self.where = f"{ROOT}/disk/file"
+        self.pair.run("a", f"truncate -s 64M {self.where}")
+
+    def disconnect(self):
+        self.pair.run("a", f"umount {ROOT}/disk", 90)
+
+    def copied(self):
+        self.pair.run("a", Nfs.COPY, 120)
+
+
+ULPS = {"nfs": Nfs, "iser": Iser, "nvme": Nvme, "srp": Srp, "rnbd": Rnbd, "smb": Smb}
 
 
 def enter(pair, network, *names):
@@ -470,7 +518,7 @@ def served(s):
 @case(240)
 def verified(s):
     """a copy, and reads and writes of 4 KiB to 256 KiB, each byte compared, by IPv4 and IPv6; nothing is left then"""
-    for version in (4, 6):
+    for version in s.ulp.versions:
         s.ulp.connect(version)
         s.ulp.copied()
         s.ulp.host.fio(s.ulp.where, "4k-256k", 8, 4, rw="randrw")
