@@ -33,7 +33,6 @@
 
 #define LOOP_RING	SZ_32K		/* bytes that wait for an end; a power of two */
 #define LOOP_PLACES	256		/* pieces of memory that an end exposes at a time */
-#define LOOP_CHUNK	SZ_64K		/* bytes copied to a place in one hold of places_lock */
 
 /* An address is a number in host byte order, because it never leaves the host. 0 is no address. */
 struct kfi_loop_addr {

@@ -103,44 +103,26 @@ static void loop_copy(struct iov_iter *to, struct iov_iter *from, size_t len)
 	}
 }
 
-static bool loop_place_chunk(struct loop_end *to, const struct kfi_link_place *place, u64 at,
-			     struct iov_iter *from, size_t len)
-{
-	struct loop_exposure *e;
-	struct iov_iter iter;
-
-	spin_lock(&to->places_lock);
-	e = loop_exposed(to, place, at, len);
-	if (e) {
-		iter = e->iter;
-		iov_iter_advance(&iter, place->at + at);
-		loop_copy(&iter, from, len);
-	}
-	spin_unlock(&to->places_lock);
-	return e;
-}
-
 /*
- * Copy the payload of a unit to its places. The owner may be exposing and concealing other memory
- * meanwhile, and waits for one chunk at most.
+ * Copy the payload of a unit, at most a part of a payload, to its place: memory has one place here.
+ * The owner, which may be exposing and concealing other memory, waits meanwhile.
  */
 int loop_place(struct loop_end *to, struct kfi_unit *unit)
 {
-	const struct kfi_link_place *place = unit->place, *end = place + unit->nplaces;
-	u64 at = unit->at, n;
+	struct loop_exposure *e = NULL;
+	struct iov_iter iter;
 
-	while (unit->left) {
-		for (; place < end && at >= place->len; place++)
-			at -= place->len;
-		if (place == end)
-			return -EPROTO;
-		n = min3(unit->left, place->len - at, (u64)LOOP_CHUNK);
-		if (!loop_place_chunk(to, place, at, unit->payload, n))
-			return -EPROTO;
-		at += n;
-		unit->left -= n;
+	spin_lock(&to->places_lock);
+	if (unit->nplaces == 1)
+		e = loop_exposed(to, unit->place, unit->at, unit->left);
+	if (e) {
+		iter = e->iter;
+		iov_iter_advance(&iter, unit->place->at + unit->at);
+		loop_copy(&iter, unit->payload, unit->left);
+		unit->left = 0;
 	}
-	return 0;
+	spin_unlock(&to->places_lock);
+	return e ? 0 : -EPROTO;
 }
 
 /* ---- devices that write to the memory of the other end ---- */
