@@ -43,7 +43,7 @@ static key_serial_t *ks_tls_keys(size_t *count)
 	down_read(&ks_tls_keyring->sem);
 	bytes = key_type_keyring.read(ks_tls_keyring, NULL, 0);
 	*count = max(bytes, 0L) / sizeof(*all);
-	all = kvmalloc(max_t(size_t, *count, 1) * sizeof(*all), GFP_NOIO);
+	all = kvcalloc(max_t(size_t, *count, 1), sizeof(*all), GFP_NOIO);
 	if (all)
 		key_type_keyring.read(ks_tls_keyring, (char *)all, *count * sizeof(*all));
 	up_read(&ks_tls_keyring->sem);
