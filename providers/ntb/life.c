@@ -358,9 +358,10 @@ static bool nt_life_side(struct nt_link *link, const struct ntw_handshake *hands
 	}
 	if (side != NT_NO_SIDE && handshake->side != 1 + side)
 		return true;
-	dev_warn_ratelimited(&link->ntb->dev,
-			     "both ends of the bridge have the number %u: load kfi_ntb again at one of them\n",
-			     side);
+	if (side != NT_NO_SIDE)
+		dev_warn_ratelimited(&link->ntb->dev,
+				     "both ends of the bridge have the number %u: load kfi_ntb again at one of them\n",
+				     side);
 	nt_link_set(link, NT_LINK_DOWN);
 	return false;
 }
@@ -406,6 +407,7 @@ static bool nt_life_proven(struct nt_link *link, const struct ntw_handshake *han
 static bool nt_step_quiet(struct nt_link *link)
 {
 	struct ntw_handshake handshake;
+	bool proven = false;
 	int ret;
 
 	/* nt_life_open() has failed, and a window could not be closed. */
@@ -418,17 +420,15 @@ static bool nt_step_quiet(struct nt_link *link)
 		link->peer_id = handshake.own_id;
 		link->peer = handshake;
 	}
-	if (ret || handshake.peer_id != link->own_id) {
-		nt_handshake_write(link, NTW_QUIET);
-		return false;
+	if (!ret && handshake.peer_id == link->own_id) {
+		if (!nt_life_side(link, &handshake))
+			return false;
+		nt_life_try(link, &handshake);
+		proven = nt_life_proven(link, &handshake);
 	}
-	if (!nt_life_side(link, &handshake))
+	nt_handshake_write(link, NTW_QUIET);
+	if (!proven)
 		return false;
-	nt_life_try(link, &handshake);
-	if (!nt_life_proven(link, &handshake)) {
-		nt_handshake_write(link, NTW_QUIET);
-		return false;
-	}
 	if (link->win.unshut) {
 		dev_err(&link->ntb->dev,
 			"window %d can't be shut: what the peer writes arrives after the driver of the bridge has closed it, so kfi_ntb does not use this bridge\n",

@@ -480,22 +480,22 @@ static bool copy_fails(struct hp *hp, struct victim *v)
 	struct victim_attr attr = {
 		.provider = "ntb", .buf_len = HP_PLACED, .cq_size = VICTIM_CQ, .txcq_size = 256
 	};
-	u32 number, life = hp->own_id;
+	u32 number, life = hp->own_id, at = ntw_arena_at(hp->pads.queues, HP_RING);
 	bool ok;
-	int ret;
 
 	if (!hp_check(!victim_open(v, &attr), "no endpoint"))
 		return false;
+	hp_fill(v->buf, HP_PLACED);
+	memset(hp->mem + at, 0, HP_PLACED);
 	number = hp_accepted(hp, v);
 	ok = number && hp_check(!victim_send(v, &us), "nothing can be posted");
 	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_RTS), HP_WAIT_MS), "it does not ask");
 	ok = ok && hp_check(next_copy_fails(true), "no copy can fail");
-	ok = ok && hp_check(!hp_send_take(hp, number, ntw_arena_at(hp->pads.queues, HP_RING),
-					  HP_PLACED),
-			    "the link has gone");
+	ok = ok && hp_check(!hp_send_take(hp, number, at, HP_PLACED), "the link has gone");
 	hp_flush(hp);
-	ret = ok ? victim_done(v, HP_WAIT_MS) : 0;
-	ok = ok && hp_check(!ret, "the CPU does not copy what the engine could not");
+	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_DATA), HP_WAIT_MS), "no payload");
+	ok = ok && hp_check(!memcmp(hp->mem + at, v->buf, HP_PLACED),
+			    "the CPU does not copy what the engine could not");
 	ok = ok && hp_check(hp->own_id == life, "the link has gone");
 	return ok & hp_check(next_copy_fails(false), "copies fail for ever");
 }
