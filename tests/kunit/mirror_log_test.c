@@ -25,8 +25,7 @@ static int ml_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u
 static void ml_submit(struct bio *bio);
 static int ml_flush(void);
 static int ml_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
-		     int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
-		     struct kfid_mr **mr);
+		     kfm_persist_fn *persist, struct kfid_mr **mr);
 static u32 ml_stable(void);
 static unsigned int ml_alignment(void);
 static unsigned int ml_block(void);
@@ -116,8 +115,7 @@ static int ml_flush(void)
 }
 
 static int ml_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
-		     int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
-		     struct kfid_mr **mr)
+		     kfm_persist_fn *persist, struct kfid_mr **mr)
 {
 	return -ENOMEM;
 }
@@ -176,6 +174,11 @@ static struct ml *ml_make(struct kunit *test)
 	return l;
 }
 
+static int ml_persist(struct ml *l, u64 at, size_t len)
+{
+	return kfm_persist(&l->mr, at, len, NULL);
+}
+
 /* The primary writes a record to the ring. Return: the byte behind it. */
 static u32 ml_put(struct ml *l, u32 at, struct kfm_rec r)
 {
@@ -194,7 +197,7 @@ static int ml_record(struct ml *l, u32 at, struct kfm_rec r)
 {
 	u32 end = ml_put(l, at, r);
 
-	return kfm_persist(&l->mr, at, end - at);
+	return ml_persist(l, at, end - at);
 }
 
 static bool ml_durable(const struct ml *l, u32 at, u32 len)
@@ -220,11 +223,11 @@ static void log_persists(struct kunit *test)
 			.seq = seq, .sector = 20 * seq, .len = seq * KFM_SECTOR,
 		});
 	ml_put(l, at, (struct kfm_rec) { .seq = 5, .sector = 15 });
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, begin, at - begin), 0);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, begin, at - begin), 0);
 	KUNIT_EXPECT_TRUE(test, ml_durable(l, begin, at - begin));
 	KUNIT_EXPECT_FALSE(test, ml_durable(l, 0, begin));
 	KUNIT_EXPECT_FALSE(test, ml_durable(l, at, KFM_SECTOR));
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, begin), 0);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, begin), 0);
 }
 
 /* What an honest primary never writes is refused, and changes nothing. */
@@ -244,22 +247,22 @@ static void log_refuses(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(recs); i++)
 		KUNIT_EXPECT_EQ_MSG(test, ml_record(l, 0, recs[i]), -EPROTO, "record %u", i);
 	ml_put(l, 0, (struct kfm_rec) { .seq = 1 });
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, 0), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 1, one), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, one - KFM_SECTOR), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, one - 1), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, one + 1), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, KFM_RING_MIN - KFM_SECTOR, one), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, KFM_RING_MIN, one), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, KFM_RING_MIN + KFM_SECTOR, one), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, U64_MAX - KFM_SECTOR + 1, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, 0), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 1, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, one - KFM_SECTOR), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, one - 1), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, one + 1), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, KFM_RING_MIN - KFM_SECTOR, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, KFM_RING_MIN, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, KFM_RING_MIN + KFM_SECTOR, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, U64_MAX - KFM_SECTOR + 1, one), -EPROTO);
 	/* more data than was written */
 	ml_put(l, 0, (struct kfm_rec) { .seq = 1, .len = 2 * KFM_SECTOR });
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, one), -EPROTO);
 	/* damaged */
 	ml_put(l, 0, (struct kfm_rec) { .seq = 1 });
 	ml_head(l, 0)->sector = cpu_to_le64(1);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, one), -EBADMSG);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, one), -EBADMSG);
 	for (i = 0; i < KFM_WINDOW; i++)
 		KUNIT_EXPECT_EQ(test, log->recs[i].seq, 0);
 	KUNIT_EXPECT_NULL(test, memchr_inv(l->disk + KFM_RING_AT, 0, KFM_RING_MIN));
@@ -278,16 +281,16 @@ static void log_refuses_groups(struct kunit *test)
 
 	at = ml_put(l, 0, (struct kfm_rec) { .seq = 1 });
 	at = ml_put(l, at, (struct kfm_rec) { .seq = 3 });
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, at), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, at), -EPROTO);
 	at = ml_put(l, 0, (struct kfm_rec) { .seq = KFM_WINDOW });
 	at = ml_put(l, at, (struct kfm_rec) { .seq = KFM_WINDOW + 1 });
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, at), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, at), -EPROTO);
 	for (seq = 1, at = 0; seq <= KFM_GROUP + 1; seq++)
 		at = ml_put(l, at, (struct kfm_rec) { .seq = seq });
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, at), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, at), -EPROTO);
 	for (seq = 0; seq < KFM_WINDOW; seq++)
 		KUNIT_EXPECT_EQ(test, log->recs[seq].seq, 0);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, at - kfm_rec_room(KFM_SECTOR)), 0);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, at - kfm_rec_room(KFM_SECTOR)), 0);
 	KUNIT_EXPECT_EQ(test, log->recs[KFM_GROUP].seq, KFM_GROUP);
 }
 
@@ -314,10 +317,10 @@ static void log_applies(struct kunit *test)
 	at = ml_put(l, at, (struct kfm_rec) { .seq = 2, .sector = 40, .len = 4 * KFM_SECTOR });
 	at = fourth = ml_put(l, at, (struct kfm_rec) { .seq = 3, .sector = 43 });
 	at = ml_put(l, at, (struct kfm_rec) { .seq = 4, .sector = 50 });
-	KUNIT_ASSERT_EQ(test, kfm_persist(&l->mr, second, fourth - second), 0);
+	KUNIT_ASSERT_EQ(test, ml_persist(l, second, fourth - second), 0);
 	kfm_log_apply(m, true);
 	KUNIT_EXPECT_EQ(test, l->legs, 0);
-	KUNIT_ASSERT_EQ(test, kfm_persist(&l->mr, 0, second), 0);
+	KUNIT_ASSERT_EQ(test, ml_persist(l, 0, second), 0);
 	/* the third record overlaps the second one */
 	kfm_log_apply(m, true);
 	KUNIT_EXPECT_EQ(test, l->legs, 4);
@@ -345,7 +348,7 @@ static void log_in_place(struct kunit *test)
 	u32 at = 0;
 
 	at = ml_put(l, at, (struct kfm_rec) { .seq = 1, .sector = 8, .len = KFM_WRITE_MAX });
-	KUNIT_ASSERT_EQ(test, kfm_persist(&l->mr, 0, at), 0);
+	KUNIT_ASSERT_EQ(test, ml_persist(l, 0, at), 0);
 	kfm_log_apply(&l->w->m, true);
 	KUNIT_EXPECT_EQ(test, l->in_place, 1);
 	KUNIT_EXPECT_EQ(test, l->leg[1], 8 + KFM_WRITE_MAX / KFM_SECTOR - 1);

@@ -226,7 +226,7 @@ static int group_take(struct kfm *m, const struct kfm_rec *recs, unsigned int co
 }
 
 /* The range holds one or more records that follow one another, with all of their room. */
-static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len)
+static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len, struct kfi_persist *p)
 {
 	struct kfm *m = mr->fid.context;
 	struct kfm_rec recs[KFM_GROUP];
