@@ -30,6 +30,7 @@ static u32 ml_stable(void);
 static unsigned int ml_alignment(void);
 static unsigned int ml_block(void);
 static u64 ml_ring(void);
+static void ml_persisted(struct kfi_persist *p, int err);
 
 #undef bdev_nr_bytes
 #undef bdev_stable_writes
@@ -43,6 +44,7 @@ static u64 ml_ring(void);
 #define submit_bio(bio)			ml_submit(bio)
 #define kfm_io(bdev, op, byte, buf, len) ml_io(bdev, op, byte, buf, len)
 #define kfm_net_region			ml_region
+#define kfi_persist_done(p, err)	ml_persisted(p, err)
 
 #include "../../ulps/mirror/log.c"
 
@@ -57,6 +59,10 @@ static u64 ml_ring(void);
  * @disk: its log device, with room for a ring of up to ML_RING_MAX
  * @ring: bytes of its ring
  * @err: result of all I/O of the log device
+ * @waits: what is written to the log device ends when the test says so
+ * @writes: what has not ended
+ * @results: results of the calls of persist() that have ended later, by their numbers
+ * @ended: how many
  * @stable: the leg must not see a change of what it writes
  * @alignment: what the leg needs of memory, as a mask
  * @block: of the leg, in bytes
@@ -70,6 +76,10 @@ struct ml {
 	u8		*disk;
 	u64		ring;
 	int		err;
+	bool		waits;
+	struct bio_list	writes;
+	int		results[2 * KFM_STORES];
+	unsigned int	ended;
 	bool		stable;
 	unsigned int	alignment;
 	unsigned int	block;
@@ -88,6 +98,29 @@ static int ml_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u
 	return ml_now->err;
 }
 
+/* A write to the log device ends. */
+static void ml_log_ends(struct bio *bio)
+{
+	u8 *to = ml_now->disk + bio->bi_iter.bi_sector * KFM_SECTOR;
+	struct bvec_iter iter;
+	struct bio_vec vec;
+
+	if (ml_now->err)
+		bio->bi_status = BLK_STS_IOERR;
+	bio_for_each_segment(vec, bio, iter) {
+		if (!ml_now->err)
+			memcpy(to, page_address(vec.bv_page) + vec.bv_offset, vec.bv_len);
+		to += vec.bv_len;
+	}
+	bio->bi_end_io(bio);
+}
+
+static void ml_persisted(struct kfi_persist *p, int err)
+{
+	ml_now->results[(unsigned long)p] = err;
+	ml_now->ended++;
+}
+
 /* Each byte of a record is the number of its sector. */
 static void ml_submit(struct bio *bio)
 {
@@ -97,6 +130,14 @@ static void ml_submit(struct bio *bio)
 	bool inside = false;
 	u8 *at;
 
+	if (bio->bi_end_io == store_end_io) {
+		KUNIT_EXPECT_TRUE(ml_now->w->test, bio->bi_opf & REQ_FUA);
+		if (ml_now->waits)
+			bio_list_add(&ml_now->writes, bio);
+		else
+			ml_log_ends(bio);
+		return;
+	}
 	bio_for_each_segment(vec, bio, iter) {
 		at = page_address(vec.bv_page) + vec.bv_offset;
 		KUNIT_EXPECT_EQ(ml_now->w->test, *at, (u8)bio->bi_iter.bi_sector);
@@ -174,9 +215,17 @@ static struct ml *ml_make(struct kunit *test)
 	return l;
 }
 
+/* The call with this number, which may end later */
+static int ml_start(struct ml *l, unsigned long number, u64 at, size_t len)
+{
+	return kfm_persist(&l->mr, at, len, (struct kfi_persist *)number);
+}
+
 static int ml_persist(struct ml *l, u64 at, size_t len)
 {
-	return kfm_persist(&l->mr, at, len, NULL);
+	int ret = ml_start(l, 0, at, len);
+
+	return ret == -EIOCBQUEUED ? l->results[0] : ret;
 }
 
 /* The primary writes a record to the ring. Return: the byte behind it. */
@@ -424,8 +473,48 @@ static void log_grows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ml_reload(l, KFM_RING_MIN), -ENOSPC);
 }
 
+/*
+ * Groups are written side by side, and are durable one by one, in any order. With KFM_STORES of them
+ * under way the next call waits for its own write.
+ */
+static void log_side_by_side(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+	const struct kfm_log *log = &l->w->m.log;
+	const u32 one = kfm_rec_room(KFM_SECTOR);
+	struct bio *bio;
+	unsigned long i;
+
+	l->waits = true;
+	for (i = 0; i < KFM_STORES + 2; i++)
+		ml_put(l, i * one, (struct kfm_rec) { .seq = i + 1, .sector = i });
+	for (i = 0; i < KFM_STORES; i++)
+		KUNIT_EXPECT_EQ(test, ml_start(l, i, i * one, one), -EIOCBQUEUED);
+	KUNIT_EXPECT_EQ(test, ml_start(l, i, i * one, one), 0);
+	KUNIT_EXPECT_TRUE(test, ml_durable(l, i * one, one));
+	KUNIT_EXPECT_EQ(test, log->recs[i + 1].seq, i + 1);
+	KUNIT_EXPECT_EQ(test, l->ended, 0);
+	for (i = 0; i < KFM_STORES; i++)
+		KUNIT_EXPECT_EQ(test, log->recs[i + 1].seq, 0);
+	for (i = 0; i < KFM_STORES; i++) {
+		bio = bio_list_pop(&l->writes);
+		KUNIT_ASSERT_NOT_NULL(test, bio);
+		l->err = i == 3 ? -EIO : 0;
+		ml_log_ends(bio);
+		KUNIT_EXPECT_EQ(test, l->ended, i + 1);
+		KUNIT_EXPECT_EQ(test, l->results[i], l->err);
+		KUNIT_EXPECT_EQ(test, log->recs[i + 1].seq, l->err ? 0 : i + 1);
+	}
+	l->waits = false;
+	l->err = 0;
+	i = KFM_STORES + 1;
+	KUNIT_EXPECT_EQ(test, ml_start(l, i, i * one, one), -EIOCBQUEUED);
+	KUNIT_EXPECT_EQ(test, l->ended, KFM_STORES + 1);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(log_persists),
+	KUNIT_CASE(log_side_by_side),
 	KUNIT_CASE(log_refuses),
 	KUNIT_CASE(log_refuses_groups),
 	KUNIT_CASE(log_device_fails),
