@@ -117,8 +117,8 @@ int kfi_fabric_net(struct net *net, struct kfi_fabric_attr *attr,
  * Closing an endpoint ends all its outstanding operations. When the function returns, a completion
  * with ECANCELED is queued for each of them, and no handler runs for the endpoint. Entries in a
  * completion queue stay there. Closing a region waits until no peer can access its memory, and
- * until its persist() does not run; "Memory regions" in kfi_domain.h has the time limits of this
- * wait. See the manual pages of the objects, for example fi_endpoint(3).
+ * until no call of its persist() is in progress; "Memory regions" in kfi_domain.h has the time
+ * limits of this wait. See the manual pages of the objects, for example fi_endpoint(3).
  *
  * Context: Process context, may sleep. Not from a handler of this object.
  * Return: 0; -EBUSY if other objects depend on this one, if a kfi_mr_work of a per-I/O region is in

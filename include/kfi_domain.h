@@ -176,7 +176,8 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr,
  * peer_timeout_ms, and a peer that sends slowly loses it at the latest after the
  * time that the longest payload takes at 256 KiB per second. A place
  * (kfi_place.h) of kfi_loop has no such bound: the end waits for the consumer
- * that has the place. The end also waits for calls of persist() that run.
+ * that has the place. The end also waits for calls of persist() that have not
+ * ended.
  * kfi_close() of a region and kfi_mr_bind() of an endpoint wait in the call; after
  * kfi_mr_invalidate() done() is called when the wait is over.
  *
@@ -187,6 +188,8 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr,
 
 /* Flags of a registration */
 #define KFI_MR_SINGLE_USE	(1ULL << 41)	/* not supported */
+
+struct kfi_persist;	/* a call of persist() */
 
 /**
  * struct kfi_mr_attr - memory to register, fi_mr(3)
@@ -207,10 +210,14 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr,
  * @persist: function that makes @len bytes of the region durable, from the byte
  *	at @offset in the region, for KFI_COMMIT_COMPLETE of peers. NULL if the
  *	memory is not persistent; such operations complete with EOPNOTSUPP then.
- *	It is called in a workqueue with WQ_MEM_RECLAIM and may sleep. It returns 0 or a negative error, with which the operation of
- *	the peer completes (EIO replaces EACCES). Several calls may run at the
- *	same time. The end of the region waits for them, so they must not wait
- *	for that end. The end of an endpoint does not wait for them.
+ *	It is called in a workqueue with WQ_MEM_RECLAIM and may sleep. It returns
+ *	0 or a negative error, with which the operation of the peer completes
+ *	(EIO replaces EACCES); or -EIOCBQUEUED if that is not known yet: then the
+ *	owner calls kfi_persist_done() with @p, once, perhaps before the function
+ *	returns. A few calls of a connection run at the same time, and any number
+ *	may wait for kfi_persist_done(). The end of the region waits for all of
+ *	them, so they must not wait for that end. The end of an endpoint does not
+ *	wait for them.
  */
 struct kfi_mr_attr {
 	enum kfi_iov_type	type;
@@ -226,8 +233,19 @@ struct kfi_mr_attr {
 	void			*context;
 	size_t			auth_key_size;
 	uint8_t			*auth_key;
-	int (*persist)(struct kfid_mr *mr, uint64_t offset, size_t len);
+	int (*persist)(struct kfid_mr *mr, uint64_t offset, size_t len, struct kfi_persist *p);
 };
+
+/**
+ * kfi_persist_done() - end a call of persist() that has returned -EIOCBQUEUED, or will
+ * @p: argument of the call; not valid afterwards
+ * @err: 0 if the bytes are durable, or a negative error
+ *
+ * The region may end when this has been called.
+ *
+ * Context: Process context or softirq, does not sleep.
+ */
+void kfi_persist_done(struct kfi_persist *p, int err);
 
 /**
  * kfi_mr_regattr() - register memory

@@ -574,7 +574,7 @@ int kfi_proto_init(struct kfi_proto *proto);
  * @proto: the provider's protocol object
  *
  * The provider's module exit calls this after kfi_provider_deregister(). The function waits until
- * the last call of a region's persist() has returned, which may take longer than the end of the
+ * the last call of a region's persist() has ended, which may take longer than the end of the
  * connection that the call was made for.
  * Context: process.
  */

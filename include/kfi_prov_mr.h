@@ -35,8 +35,8 @@
  * @cntr: bound counter, or NULL
  * @cntr_access: operations that @cntr counts
  * @persist: function of the owner for KFI_COMMIT_COMPLETE, or NULL
- * @holds: number of calls of @persist that run (kfi/commit.c) and of leases (kfi_mr_lease()), plus
- *	1 until the region ends
+ * @holds: number of calls of @persist that have not ended (kfi/commit.c) and of leases
+ *	(kfi_mr_lease()), plus 1 until the region ends
  * @lease_lock: protects @leases and @changing; bottom halves off. A leaf
  * @leases: leases that are recalled, struct kfi_mr_lease
  * @changing: kfi_mr_bind() waits until there are no leases
@@ -71,7 +71,8 @@ struct kfi_mr {
 	size_t			unit;
 	struct kfi_cntr		*cntr;
 	u64			cntr_access;
-	int			(*persist)(struct kfid_mr *mr, u64 offset, size_t len);
+	int			(*persist)(struct kfid_mr *mr, u64 offset, size_t len,
+					   struct kfi_persist *p);
 	refcount_t		holds;
 	spinlock_t		lease_lock;
 	struct list_head	leases;

@@ -2,10 +2,11 @@
 /*
  * Commit: the owner of a region makes durable what a peer has written.
  *
- * &kfi_mr.holds counts the calls of &kfi_mr.persist that run, the leases (kfi_mr_lease()), and one
- * reference of the region itself. The end of a region (kfi_close(), kfi_mr_invalidate()) marks the
- * region dead, drops that reference, and is complete when the count is 0; no call begins after
- * that. So the owner of a region waits for a commit only while its own callback runs, however many
+ * &kfi_mr.holds counts the calls of &kfi_mr.persist that have not ended, the leases
+ * (kfi_mr_lease()), and one reference of the region itself. The end of a region (kfi_close(),
+ * kfi_mr_invalidate()) marks the region dead, drops that reference, and is complete when the count
+ * is 0; no call begins after that. So the owner of a region waits for a commit only from the call of
+ * its callback until it has returned a result, or kfi_persist_done() was called, however many
  * commits are queued.
  */
 #include <linux/err.h>
@@ -17,7 +18,7 @@
  * One RCU section covers the look-up and the copy of the members: a per-I/O region may be attached
  * to other memory after it.
  */
-int kfi_commit_get(struct kfi_ep *ep, const struct kfi_rma_iov *rma, struct kfi_commit_seg *seg)
+int kfi_commit_get(struct kfi_ep *ep, const struct kfi_rma_iov *rma, struct kfi_commit *commit)
 {
 	struct iov_iter iter;
 	struct kfi_mr *mr;
@@ -31,7 +32,7 @@ int kfi_commit_get(struct kfi_ep *ep, const struct kfi_rma_iov *rma, struct kfi_
 		kfi_mr_put(mr);
 		err = -EOPNOTSUPP;
 	} else {
-		*seg = (struct kfi_commit_seg) {
+		commit->segs[commit->count++] = (struct kfi_persist) {
 			.mr = mr, .key = rma->key, .at = rma->addr - mr->fid.addr, .len = rma->len,
 		};
 	}
@@ -40,37 +41,64 @@ int kfi_commit_get(struct kfi_ep *ep, const struct kfi_rma_iov *rma, struct kfi_
 }
 EXPORT_SYMBOL_GPL(kfi_commit_get);
 
-void kfi_commit_put(const struct kfi_commit_seg *segs, unsigned int count)
+void kfi_commit_put(struct kfi_commit *commit)
 {
-	for (; count; count--)
-		kfi_mr_put(segs++->mr);
+	while (commit->count)
+		kfi_mr_put(commit->segs[--commit->count].mr);
 }
 EXPORT_SYMBOL_GPL(kfi_commit_put);
 
-/*
- * Commit one segment. A region with another key has been attached to other memory since, and is not
- * committed.
- */
-static int commit_seg(const struct kfi_commit_seg *seg)
+static void commit_failed(struct kfi_commit *commit, int err)
 {
-	struct kfi_mr *mr = seg->mr;
+	cmpxchg(&commit->err, 0, err);
+}
+
+/* After the last call of this the commit is the provider's, which may free it. */
+static void commit_ended(struct kfi_commit *commit)
+{
+	if (atomic_dec_and_test(&commit->pending))
+		commit->done(commit, commit->err);
+}
+
+void kfi_persist_done(struct kfi_persist *p, int err)
+{
+	if (err)
+		commit_failed(p->commit, err > 0 || err < -MAX_ERRNO || err == -EACCES ? -EIO : err);
+	kfi_mr_settle(p->mr);
+	commit_ended(p->commit);
+}
+EXPORT_SYMBOL_GPL(kfi_persist_done);
+
+/*
+ * Begin to commit one segment. A region with another key has been attached to other memory since,
+ * and is not committed.
+ */
+static void commit_begin(struct kfi_commit *commit, struct kfi_persist *p)
+{
+	struct kfi_mr *mr = p->mr;
 	int err = -EREMOTEIO;
 
-	if (!refcount_inc_not_zero(&mr->holds))
-		return err;
-	if (kfi_mr_live(mr, seg->key))
-		err = mr->persist(&mr->fid, seg->at, seg->len);
-	kfi_mr_settle(mr);
-	return err > 0 || err < -MAX_ERRNO || err == -EACCES ? -EIO : err;
+	if (!refcount_inc_not_zero(&mr->holds)) {
+		commit_failed(commit, err);
+		return;
+	}
+	p->commit = commit;
+	atomic_inc(&commit->pending);
+	if (kfi_mr_live(mr, p->key))
+		err = mr->persist(&mr->fid, p->at, p->len, p);
+	if (err != -EIOCBQUEUED)
+		kfi_persist_done(p, err);
 }
 
-int kfi_commit_run(const struct kfi_commit_seg *segs, unsigned int count)
+void kfi_commit_start(struct kfi_commit *commit)
 {
-	int err = 0;
+	unsigned int i;
 
 	might_sleep();
-	for (; count && !err; count--)
-		err = commit_seg(segs++);
-	return err;
+	commit->err = 0;
+	atomic_set(&commit->pending, 1);
+	for (i = 0; i < commit->count && !READ_ONCE(commit->err); i++)
+		commit_begin(commit, &commit->segs[i]);
+	commit_ended(commit);
 }
-EXPORT_SYMBOL_GPL(kfi_commit_run);
+EXPORT_SYMBOL_GPL(kfi_commit_start);

@@ -5,14 +5,17 @@
  *   kfp_rx_commit()	target: checks the regions before the first byte of the frame is copied
  *   kfp_rx_end()	target: the frame and all frames before it are complete: queues the
  *			commit, or the ACK
- *   kfp_commit_work()	target: calls persist() of the owners of the regions, queues the ACK
+ *   kfp_commit_work()	target: calls persist() of the owners of the regions
+ *   kfp_commit_done()	target: all calls have ended: queues the ACK
  *
- * A commit is stored in the answer that each request has, so it needs no memory unless it has
- * several segments. persist() runs in one of the connection's committers, without a lock of the
- * protocol, and delays neither the frames that follow nor the end of the connection or its
- * endpoint. A commit that has not begun by then is dropped. A commit that runs finds, in an RCU
- * section, that the connection is dead. Only the owner of a region waits for it, when the owner
- * ends the region.
+ * A request with a commit needs memory that outlives the answers of the connection: struct
+ * kfp_commit, allocated before a byte is copied. Without memory the frame is handled again later.
+ * persist() is called by one of the connection's committers, without a lock of the protocol, and
+ * delays neither the frames that follow nor the end of the connection or its endpoint. It may return
+ * before its data is durable, so a connection has as many commits in progress as the peer may have
+ * requests outstanding. A commit that has not begun when the connection ends is dropped. One that
+ * has begun finds, in an RCU section, that the connection is dead. Only the owner of a region waits
+ * for it, when the owner ends the region.
  */
 #include <linux/slab.h>
 #include "commit.h"
@@ -29,12 +32,29 @@ static struct kfi_rma_iov kfp_commit_range(const struct kfw_rma *seg)
 	};
 }
 
-/* Drop the references to the regions of a commit that has not begun. */
+/**
+ * struct kfp_commit - a commit
+ * @conn: its connection. Referenced from its begin on
+ * @answer: its answer, from its begin on. May be used only while the connection is not dead
+ * @regions: what is to become durable
+ */
+struct kfp_commit {
+	struct kfp_conn		*conn;
+	struct kfp_answer	*answer;
+	struct kfi_commit	regions;
+};
+
+static void kfp_commit_free(struct kfp_commit *c)
+{
+	kfi_commit_put(&c->regions);
+	kfree(c);
+}
+
+/* Drop a commit that has not begun. */
 static void kfp_commit_drop(struct kfp_conn *conn, struct kfp_answer *answer)
 {
-	kfi_commit_put(answer->durable, answer->nsegs);
-	if (answer->durable != &answer->durable0)
-		kfree(answer->durable);
+	if (answer->durable)
+		kfp_commit_free(answer->durable);
 	answer->durable = NULL;
 	answer->row = &kfp_ack_row;
 }
@@ -49,18 +69,21 @@ static const struct kfp_answer_row kfp_commit_row = {
 	.drop = kfp_commit_drop,
 };
 
+static void kfp_commit_done(struct kfi_commit *regions, int err);
+
 /* Take references to the regions of all segments. Return: 0 or the reason of the first failure. */
-static int kfp_commit_get(struct kfp_conn *conn, struct kfp_answer *answer,
-			  struct kfi_commit_seg *segs)
+static int kfp_commit_get(struct kfp_conn *conn, struct kfp_commit *c)
 {
 	struct kfp_rx *rx = &conn->rx;
 	struct kfi_rma_iov range;
 	int err = 0;
 
-	while (answer->nsegs < rx->f.rma_count && !err) {
-		range = kfp_commit_range(&rx->segs[answer->nsegs]);
-		err = kfi_commit_get(&conn->ep->ep, &range, &segs[answer->nsegs]);
-		answer->nsegs += !err;
+	c->conn = conn;
+	c->regions.done = kfp_commit_done;
+	c->regions.count = 0;
+	while (c->regions.count < rx->f.rma_count && !err) {
+		range = kfp_commit_range(&rx->segs[c->regions.count]);
+		err = kfi_commit_get(&conn->ep->ep, &range, &c->regions);
 	}
 	return err;
 }
@@ -83,12 +106,9 @@ int kfp_rx_commit(struct kfp_conn *conn)
 	answer = kfp_answer_get(conn, &kfp_commit_row);
 	if (!answer)
 		return -EPROTO;
-	answer->nsegs = 0;
-	answer->durable = &answer->durable0;
-	if (rx->f.rma_count > 1)
-		answer->durable = kmalloc_array(rx->f.rma_count, sizeof(*answer->durable),
-						GFP_ATOMIC | __GFP_NOWARN);
-	err = answer->durable ? kfp_commit_get(conn, answer, answer->durable) : -ENOMEM;
+	answer->durable = kmalloc(struct_size(answer->durable, regions.segs, rx->f.rma_count),
+				  GFP_ATOMIC | __GFP_NOWARN);
+	err = answer->durable ? kfp_commit_get(conn, answer->durable) : -ENOMEM;
 	if (!err) {
 		rx->commit = answer;
 		return 0;
@@ -135,48 +155,30 @@ int kfp_rx_end(struct kfp_conn *conn)
 	return 0;
 }
 
-/**
- * struct kfp_commit - the commit that a committer runs
- * @answer: its answer. May be used only while the connection is not dead
- * @segs: references to the regions: &kfp_commit.one or an allocation
- * @one: the reference of a commit with one segment
- * @count: number of segments
- */
-struct kfp_commit {
-	struct kfp_answer	*answer;
-	struct kfi_commit_seg	*segs;
-	struct kfi_commit_seg	one;
-	unsigned int		count;
-};
-
-/* Move the references to the regions from the answer to the committer. */
-static void kfp_commit_take(struct kfp_commit *c, struct kfp_answer *answer)
-{
-	list_del_init(&answer->link);
-	c->answer = answer;
-	c->count = answer->nsegs;
-	c->one = answer->durable0;
-	c->segs = answer->durable == &answer->durable0 ? &c->one : answer->durable;
-	answer->durable = NULL;
-	answer->row = &kfp_ack_row;
-}
-
-static bool kfp_commit_next(struct kfp_committer *self, struct kfp_commit *c)
+/* Take the next commit that has not begun, or NULL; then this committer ends. */
+static struct kfp_commit *kfp_commit_next(struct kfp_committer *self)
 {
 	struct kfp_conn *conn = self->conn;
 	struct kfp_answer *answer = NULL;
+	struct kfp_commit *c = NULL;
 
 	rcu_read_lock();	/* kfp_conn_down() waits for this section */
 	spin_lock_bh(&conn->lock);
 	if (!test_bit(KFP_DEAD, &conn->flags))
 		answer = list_first_entry_or_null(&conn->commits.waiting, struct kfp_answer, link);
-	if (answer)
-		kfp_commit_take(c, answer);
-	else
+	if (answer) {
+		list_del_init(&answer->link);
+		c = answer->durable;
+		c->answer = answer;
+		answer->durable = NULL;
+		answer->row = &kfp_ack_row;
+		kfp_conn_get(conn);
+	} else {
 		__clear_bit(self - conn->commits.committers, &conn->commits.running);
+	}
 	spin_unlock_bh(&conn->lock);
 	rcu_read_unlock();
-	return answer;
+	return c;
 }
 
 static void kfp_commit_answer(struct kfp_conn *conn, struct kfp_answer *answer, int err)
@@ -192,22 +194,28 @@ static void kfp_commit_answer(struct kfp_conn *conn, struct kfp_answer *answer, 
 	rcu_read_unlock();
 }
 
+/* Process context or softirq. The owners of the regions may have ended them already. */
+static void kfp_commit_done(struct kfi_commit *regions, int err)
+{
+	struct kfp_commit *c = container_of(regions, struct kfp_commit, regions);
+	struct kfp_answer *answer = c->answer;
+	struct kfp_conn *conn = c->conn;
+
+	kfp_commit_free(c);
+	kfp_commit_answer(conn, answer, err);
+	kfp_conn_put(conn);
+}
+
 static void kfp_commit_work(struct work_struct *work)
 {
 	struct kfp_committer *self = container_of(work, struct kfp_committer, work);
-	struct kfp_conn *conn = self->conn;
-	struct kfp_commit c;
-	int err;
+	struct kfp_commit *c;
 
-	while (kfp_commit_next(self, &c)) {
-		err = kfi_commit_run(c.segs, c.count);
-		kfi_commit_put(c.segs, c.count);
-		if (c.segs != &c.one)
-			kfree(c.segs);
-		kfp_commit_answer(conn, c.answer, err);
+	while ((c = kfp_commit_next(self))) {
+		kfi_commit_start(&c->regions);
 		cond_resched();
 	}
-	kfp_conn_put(conn);
+	kfp_conn_put(self->conn);
 }
 
 /* ---- the life of a connection ---- */

@@ -8,7 +8,7 @@
 #include <linux/workqueue.h>
 #include "engine.h"
 
-#define KFP_COMMITS	4		/* work items of a connection that run commits */
+#define KFP_COMMITS	4		/* work items of a connection that begin commits */
 
 /**
  * struct kfp_committer - work item that calls persist() for the owners of regions

@@ -34,6 +34,7 @@
 #define KFP_TX_BUDGET	(2 << 20)	/* bytes posted in one hold of the link's lock */
 
 struct kfp_answer;
+struct kfp_commit;
 struct kfp_conn;
 struct kfp_inmsg;
 struct kfp_permit;
@@ -253,7 +254,7 @@ static inline const struct kfp_op_row *kfp_op_row(const struct kfi_oper *op)
  *	&kfp_commits.waiting or &kfp_rdvs.waiting, under kfp_conn.lock
  * @row: what kind of answer it is
  * @status: status of the ACK: 0 or a positive errno
- * @nsegs: number of segments of a read or commit
+ * @nsegs: number of segments of a read
  * @seg: index of the next segment
  * @device: of an RTW: devices of the peer will write
  * @id: number of the peer's operation
@@ -269,9 +270,8 @@ static inline const struct kfp_op_row *kfp_op_row(const struct kfi_oper *op)
  * @placed: bytes of the segments that were sent: where in @places the next part goes
  * @lease: keeps the region of the current segment while the link references its pages, or NULL
  * @values: old values in wire format, @len bytes: @small or an allocation
- * @durable: segments of a commit: @durable0 or an allocation
+ * @durable: a commit that has not begun
  * @small: short old values
- * @durable0: the segment of a commit with one segment
  * @zeros: sent in place of the data of a region that has ended
  *
  * An answer belongs to &kfp_conn.pool, or it is a part of the object that it answers.
@@ -296,10 +296,9 @@ struct kfp_answer {
 	u64			placed;
 	struct kfp_lease	*lease;
 	void			*values;
-	struct kfi_commit_seg	*durable;
+	struct kfp_commit	*durable;
 	union {
 		u8			small[KFP_SMALL];
-		struct kfi_commit_seg	durable0;
 		struct bio_vec		zeros;
 	};
 };

@@ -8,6 +8,8 @@
 #include "atomic.h"
 
 #define DISK_LEN	16384
+#define LATE		12	/* writes whose owner says later that they are durable */
+#define LATE_LEN	100
 
 /**
  * struct disk - a region of B whose owner stores what would survive
@@ -19,6 +21,8 @@
  * @len: bytes of the last call
  * @answer: result of the calls
  * @hold: the calls wait for @go
+ * @late: the calls return, and end later
+ * @started: these calls
  * @entered: a call waits
  */
 struct disk {
@@ -30,13 +34,21 @@ struct disk {
 	size_t			len;
 	int			answer;
 	bool			hold;
+	bool			late;
+	struct kfi_persist	*started[LATE];
 	struct completion	entered, go;
 };
 
-static int disk_persist(struct kfid_mr *mr, uint64_t at, size_t len)
+static int disk_persist(struct kfid_mr *mr, uint64_t at, size_t len, struct kfi_persist *p)
 {
 	struct disk *d = mr->fid.context;
 
+	if (READ_ONCE(d->late)) {
+		d->started[at / LATE_LEN] = p;
+		atomic_inc(&d->calls);
+		complete(&d->entered);
+		return -EIOCBQUEUED;
+	}
 	atomic_inc(&d->calls);
 	complete(&d->entered);
 	/* The wait is bounded, whatever happens to the case. */
@@ -571,6 +583,78 @@ static void region_goes(struct test *t)
 	still_works(b->p);
 }
 
+static bool late_started(struct bench *b)
+{
+	struct test *t = b->a->t;
+	int i;
+
+	b->d->late = true;
+	for (i = 0; i < LATE; i++)
+		if (POST(t, write_at(b, &b->d->r, i * LATE_LEN, LATE_LEN, COMMIT, CTX(i))))
+			return false;
+	for (i = 0; i < LATE; i++)
+		if (!EXPECT(t, wait_for_completion_timeout(&b->d->entered,
+							   msecs_to_jiffies(t->w->wait_ms))))
+			return false;
+	return true;
+}
+
+/* All of them begin before one ends, and they end in any order, each with its own result. */
+static void late(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	int i;
+
+	REQUIRE(t, b && late_started(b));
+	still_works(b->p);
+	NONE_TX(b->a);
+	for (i = LATE; i-- > 0 && !t->failures;) {
+		local_bh_disable();	/* owners may call in softirq */
+		kfi_persist_done(b->d->started[i], i % 2 ? 0 : -ENOSPC);
+		local_bh_enable();
+		ends(b, CTX(i), i % 2 ? 0 : ENOSPC);
+	}
+	still_works(b->p);
+}
+
+/* The region is closed: that ends with the last of them. */
+static void late_region_goes(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	struct worker *w = test_new(t, struct worker);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, b && w && late_started(b) && !worker_start(t, w, -1, close_region, b));
+	for (i = 0; i < LATE; i++) {
+		msleep(20);
+		EXPECT(t, !completion_done(&w->ended));
+		kfi_persist_done(b->d->started[i], 0);
+	}
+	EXPECT_EQ(t, worker_join(w, t->w->wait_ms), 0);
+	for (i = 0; i < LATE; i++) {
+		REQUIRE(t, !WAIT_TX(b->a, &c));
+		EXPECT_COMP(t, &c, CTX(i), WROTE);
+	}
+	still_works(b->p);
+}
+
+/* The initiator is closed: its commits end where nobody waits for them. */
+static void late_asker_goes(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	int i;
+
+	REQUIRE(t, b && late_started(b));
+	REQUIRE_EQ(t, test_close(t, &b->a->ep->fid), 0);
+	b->a->ep = NULL;
+	msleep(50);
+	for (i = 0; i < LATE; i++)
+		kfi_persist_done(b->d->started[i], 0);
+	REQUIRE_EQ(t, test_close(t, &b->d->r.mr->fid), 0);
+	EXPECT_EQ(t, atomic_read(&b->d->calls), LATE);
+}
+
 struct mr_job {
 	struct kfi_mr_work	work;
 	struct completion	done;
@@ -644,6 +728,9 @@ const struct test_case commit_cases[] = {
 	{ "commit.not_durable", T_REL, CASE_CHECKED, C_MSG | C_RMA, not_durable },
 	{ "commit.owner_fails", T_REL, CASE_CHECKED, C_MSG | C_RMA, owner_fails },
 	{ "commit.others_pass", T_REL, CASE_CHECKED, C_MSG | C_RMA, others_pass },
+	{ "commit.late", T_REL, CASE_CHECKED, C_MSG | C_RMA, late },
+	{ "commit.late_region_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, late_region_goes },
+	{ "commit.late_asker_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, late_asker_goes },
 	{ "commit.asker_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, asker_goes },
 	{ "commit.target_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, target_goes },
 	{ "commit.region_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, region_goes },

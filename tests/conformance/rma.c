@@ -258,7 +258,7 @@ static void many_refused(struct test *t)
 	still_works(m->p);
 }
 
-static int broken_disk(struct kfid_mr *mr, uint64_t at, size_t len)
+static int broken_disk(struct kfid_mr *mr, uint64_t at, size_t len, struct kfi_persist *p)
 {
 	return -EIO;
 }

@@ -25,12 +25,12 @@ static int ml_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u
 static void ml_submit(struct bio *bio);
 static int ml_flush(void);
 static int ml_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
-		     int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
-		     struct kfid_mr **mr);
+		     kfm_persist_fn *persist, struct kfid_mr **mr);
 static u32 ml_stable(void);
 static unsigned int ml_alignment(void);
 static unsigned int ml_block(void);
 static u64 ml_ring(void);
+static void ml_persisted(struct kfi_persist *p, int err);
 
 #undef bdev_nr_bytes
 #undef bdev_stable_writes
@@ -44,6 +44,7 @@ static u64 ml_ring(void);
 #define submit_bio(bio)			ml_submit(bio)
 #define kfm_io(bdev, op, byte, buf, len) ml_io(bdev, op, byte, buf, len)
 #define kfm_net_region			ml_region
+#define kfi_persist_done(p, err)	ml_persisted(p, err)
 
 #include "../../ulps/mirror/log.c"
 
@@ -58,6 +59,10 @@ static u64 ml_ring(void);
  * @disk: its log device, with room for a ring of up to ML_RING_MAX
  * @ring: bytes of its ring
  * @err: result of all I/O of the log device
+ * @waits: what is written to the log device ends when the test says so
+ * @writes: what has not ended
+ * @results: results of the calls of persist() that have ended later, by their numbers
+ * @ended: how many
  * @stable: the leg must not see a change of what it writes
  * @alignment: what the leg needs of memory, as a mask
  * @block: of the leg, in bytes
@@ -71,6 +76,10 @@ struct ml {
 	u8		*disk;
 	u64		ring;
 	int		err;
+	bool		waits;
+	struct bio_list	writes;
+	int		results[2 * KFM_STORES];
+	unsigned int	ended;
 	bool		stable;
 	unsigned int	alignment;
 	unsigned int	block;
@@ -89,6 +98,29 @@ static int ml_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u
 	return ml_now->err;
 }
 
+/* A write to the log device ends. */
+static void ml_log_ends(struct bio *bio)
+{
+	u8 *to = ml_now->disk + bio->bi_iter.bi_sector * KFM_SECTOR;
+	struct bvec_iter iter;
+	struct bio_vec vec;
+
+	if (ml_now->err)
+		bio->bi_status = BLK_STS_IOERR;
+	bio_for_each_segment(vec, bio, iter) {
+		if (!ml_now->err)
+			memcpy(to, page_address(vec.bv_page) + vec.bv_offset, vec.bv_len);
+		to += vec.bv_len;
+	}
+	bio->bi_end_io(bio);
+}
+
+static void ml_persisted(struct kfi_persist *p, int err)
+{
+	ml_now->results[(unsigned long)p] = err;
+	ml_now->ended++;
+}
+
 /* Each byte of a record is the number of its sector. */
 static void ml_submit(struct bio *bio)
 {
@@ -98,6 +130,14 @@ static void ml_submit(struct bio *bio)
 	bool inside = false;
 	u8 *at;
 
+	if (bio->bi_end_io == store_end_io) {
+		KUNIT_EXPECT_TRUE(ml_now->w->test, bio->bi_opf & REQ_FUA);
+		if (ml_now->waits)
+			bio_list_add(&ml_now->writes, bio);
+		else
+			ml_log_ends(bio);
+		return;
+	}
 	bio_for_each_segment(vec, bio, iter) {
 		at = page_address(vec.bv_page) + vec.bv_offset;
 		KUNIT_EXPECT_EQ(ml_now->w->test, *at, (u8)bio->bi_iter.bi_sector);
@@ -116,8 +156,7 @@ static int ml_flush(void)
 }
 
 static int ml_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
-		     int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
-		     struct kfid_mr **mr)
+		     kfm_persist_fn *persist, struct kfid_mr **mr)
 {
 	return -ENOMEM;
 }
@@ -176,6 +215,19 @@ static struct ml *ml_make(struct kunit *test)
 	return l;
 }
 
+/* The call with this number, which may end later */
+static int ml_start(struct ml *l, unsigned long number, u64 at, size_t len)
+{
+	return kfm_persist(&l->mr, at, len, (struct kfi_persist *)number);
+}
+
+static int ml_persist(struct ml *l, u64 at, size_t len)
+{
+	int ret = ml_start(l, 0, at, len);
+
+	return ret == -EIOCBQUEUED ? l->results[0] : ret;
+}
+
 /* The primary writes a record to the ring. Return: the byte behind it. */
 static u32 ml_put(struct ml *l, u32 at, struct kfm_rec r)
 {
@@ -194,7 +246,7 @@ static int ml_record(struct ml *l, u32 at, struct kfm_rec r)
 {
 	u32 end = ml_put(l, at, r);
 
-	return kfm_persist(&l->mr, at, end - at);
+	return ml_persist(l, at, end - at);
 }
 
 static bool ml_durable(const struct ml *l, u32 at, u32 len)
@@ -220,11 +272,11 @@ static void log_persists(struct kunit *test)
 			.seq = seq, .sector = 20 * seq, .len = seq * KFM_SECTOR,
 		});
 	ml_put(l, at, (struct kfm_rec) { .seq = 5, .sector = 15 });
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, begin, at - begin), 0);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, begin, at - begin), 0);
 	KUNIT_EXPECT_TRUE(test, ml_durable(l, begin, at - begin));
 	KUNIT_EXPECT_FALSE(test, ml_durable(l, 0, begin));
 	KUNIT_EXPECT_FALSE(test, ml_durable(l, at, KFM_SECTOR));
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, begin), 0);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, begin), 0);
 }
 
 /* What an honest primary never writes is refused, and changes nothing. */
@@ -244,22 +296,22 @@ static void log_refuses(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(recs); i++)
 		KUNIT_EXPECT_EQ_MSG(test, ml_record(l, 0, recs[i]), -EPROTO, "record %u", i);
 	ml_put(l, 0, (struct kfm_rec) { .seq = 1 });
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, 0), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 1, one), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, one - KFM_SECTOR), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, one - 1), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, one + 1), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, KFM_RING_MIN - KFM_SECTOR, one), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, KFM_RING_MIN, one), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, KFM_RING_MIN + KFM_SECTOR, one), -EPROTO);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, U64_MAX - KFM_SECTOR + 1, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, 0), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 1, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, one - KFM_SECTOR), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, one - 1), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, one + 1), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, KFM_RING_MIN - KFM_SECTOR, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, KFM_RING_MIN, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, KFM_RING_MIN + KFM_SECTOR, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, U64_MAX - KFM_SECTOR + 1, one), -EPROTO);
 	/* more data than was written */
 	ml_put(l, 0, (struct kfm_rec) { .seq = 1, .len = 2 * KFM_SECTOR });
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, one), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, one), -EPROTO);
 	/* damaged */
 	ml_put(l, 0, (struct kfm_rec) { .seq = 1 });
 	ml_head(l, 0)->sector = cpu_to_le64(1);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, one), -EBADMSG);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, one), -EBADMSG);
 	for (i = 0; i < KFM_WINDOW; i++)
 		KUNIT_EXPECT_EQ(test, log->recs[i].seq, 0);
 	KUNIT_EXPECT_NULL(test, memchr_inv(l->disk + KFM_RING_AT, 0, KFM_RING_MIN));
@@ -278,16 +330,16 @@ static void log_refuses_groups(struct kunit *test)
 
 	at = ml_put(l, 0, (struct kfm_rec) { .seq = 1 });
 	at = ml_put(l, at, (struct kfm_rec) { .seq = 3 });
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, at), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, at), -EPROTO);
 	at = ml_put(l, 0, (struct kfm_rec) { .seq = KFM_WINDOW });
 	at = ml_put(l, at, (struct kfm_rec) { .seq = KFM_WINDOW + 1 });
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, at), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, at), -EPROTO);
 	for (seq = 1, at = 0; seq <= KFM_GROUP + 1; seq++)
 		at = ml_put(l, at, (struct kfm_rec) { .seq = seq });
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, at), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, at), -EPROTO);
 	for (seq = 0; seq < KFM_WINDOW; seq++)
 		KUNIT_EXPECT_EQ(test, log->recs[seq].seq, 0);
-	KUNIT_EXPECT_EQ(test, kfm_persist(&l->mr, 0, at - kfm_rec_room(KFM_SECTOR)), 0);
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, at - kfm_rec_room(KFM_SECTOR)), 0);
 	KUNIT_EXPECT_EQ(test, log->recs[KFM_GROUP].seq, KFM_GROUP);
 }
 
@@ -314,10 +366,10 @@ static void log_applies(struct kunit *test)
 	at = ml_put(l, at, (struct kfm_rec) { .seq = 2, .sector = 40, .len = 4 * KFM_SECTOR });
 	at = fourth = ml_put(l, at, (struct kfm_rec) { .seq = 3, .sector = 43 });
 	at = ml_put(l, at, (struct kfm_rec) { .seq = 4, .sector = 50 });
-	KUNIT_ASSERT_EQ(test, kfm_persist(&l->mr, second, fourth - second), 0);
+	KUNIT_ASSERT_EQ(test, ml_persist(l, second, fourth - second), 0);
 	kfm_log_apply(m, true);
 	KUNIT_EXPECT_EQ(test, l->legs, 0);
-	KUNIT_ASSERT_EQ(test, kfm_persist(&l->mr, 0, second), 0);
+	KUNIT_ASSERT_EQ(test, ml_persist(l, 0, second), 0);
 	/* the third record overlaps the second one */
 	kfm_log_apply(m, true);
 	KUNIT_EXPECT_EQ(test, l->legs, 4);
@@ -345,7 +397,7 @@ static void log_in_place(struct kunit *test)
 	u32 at = 0;
 
 	at = ml_put(l, at, (struct kfm_rec) { .seq = 1, .sector = 8, .len = KFM_WRITE_MAX });
-	KUNIT_ASSERT_EQ(test, kfm_persist(&l->mr, 0, at), 0);
+	KUNIT_ASSERT_EQ(test, ml_persist(l, 0, at), 0);
 	kfm_log_apply(&l->w->m, true);
 	KUNIT_EXPECT_EQ(test, l->in_place, 1);
 	KUNIT_EXPECT_EQ(test, l->leg[1], 8 + KFM_WRITE_MAX / KFM_SECTOR - 1);
@@ -421,8 +473,48 @@ static void log_grows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ml_reload(l, KFM_RING_MIN), -ENOSPC);
 }
 
+/*
+ * Groups are written side by side, and are durable one by one, in any order. With KFM_STORES of them
+ * under way the next call waits for its own write.
+ */
+static void log_side_by_side(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+	const struct kfm_log *log = &l->w->m.log;
+	const u32 one = kfm_rec_room(KFM_SECTOR);
+	struct bio *bio;
+	unsigned long i;
+
+	l->waits = true;
+	for (i = 0; i < KFM_STORES + 2; i++)
+		ml_put(l, i * one, (struct kfm_rec) { .seq = i + 1, .sector = i });
+	for (i = 0; i < KFM_STORES; i++)
+		KUNIT_EXPECT_EQ(test, ml_start(l, i, i * one, one), -EIOCBQUEUED);
+	KUNIT_EXPECT_EQ(test, ml_start(l, i, i * one, one), 0);
+	KUNIT_EXPECT_TRUE(test, ml_durable(l, i * one, one));
+	KUNIT_EXPECT_EQ(test, log->recs[i + 1].seq, i + 1);
+	KUNIT_EXPECT_EQ(test, l->ended, 0);
+	for (i = 0; i < KFM_STORES; i++)
+		KUNIT_EXPECT_EQ(test, log->recs[i + 1].seq, 0);
+	for (i = 0; i < KFM_STORES; i++) {
+		bio = bio_list_pop(&l->writes);
+		KUNIT_ASSERT_NOT_NULL(test, bio);
+		l->err = i == 3 ? -EIO : 0;
+		ml_log_ends(bio);
+		KUNIT_EXPECT_EQ(test, l->ended, i + 1);
+		KUNIT_EXPECT_EQ(test, l->results[i], l->err);
+		KUNIT_EXPECT_EQ(test, log->recs[i + 1].seq, l->err ? 0 : i + 1);
+	}
+	l->waits = false;
+	l->err = 0;
+	i = KFM_STORES + 1;
+	KUNIT_EXPECT_EQ(test, ml_start(l, i, i * one, one), -EIOCBQUEUED);
+	KUNIT_EXPECT_EQ(test, l->ended, KFM_STORES + 1);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(log_persists),
+	KUNIT_CASE(log_side_by_side),
 	KUNIT_CASE(log_refuses),
 	KUNIT_CASE(log_refuses_groups),
 	KUNIT_CASE(log_device_fails),

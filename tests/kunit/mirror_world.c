@@ -83,6 +83,11 @@ void kfm_kick(struct kfm *m)
 {
 }
 
+void kfm_queue(struct work_struct *work)
+{
+	work->func(work);
+}
+
 void kfm_run_atomic(struct kfm *m, struct bio_list *legs)
 {
 }

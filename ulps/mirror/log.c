@@ -12,7 +12,7 @@
  * a copy in RAM. A replay uses only what is on the device: it reads head and ring again, so what
  * was in RAM only is lost in a takeover as it is in a loss of power.
  *
- * kfm_persist() runs in work items of the provider, several at a time, between kfm_log_open() and
+ * kfm_persist() is called in work items of the provider, several at a time, between kfm_log_open() and
  * kfm_log_close(), which waits for them.
  */
 #include <linux/crc32c.h>
@@ -213,23 +213,80 @@ static int group_take(struct kfm *m, const struct kfm_rec *recs, unsigned int co
 	int ret = 0;
 	bool due;
 
-	spin_lock(&log->lock);
+	spin_lock_bh(&log->lock);
 	for (i = 0; i < count && !ret; i++)
 		ret = rec_expected(log, &recs[i]);
 	for (i = 0; i < count && durable && !ret; i++)
 		log->recs[recs[i].seq % KFM_WINDOW] = recs[i];
 	due = durable && !ret && apply_wanted(m, recs, count);
-	spin_unlock(&log->lock);
+	spin_unlock_bh(&log->lock);
 	if (due)
 		kfm_kick(m);
 	return ret;
 }
 
-/* The range holds one or more records that follow one another, with all of their room. */
-static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len)
+static struct kfm_store *store_get(struct kfm_log *log)
+{
+	struct kfm_store *s;
+
+	spin_lock_bh(&log->lock);
+	s = list_first_entry_or_null(&log->stores_free, struct kfm_store, entry);
+	if (s)
+		list_del(&s->entry);
+	spin_unlock_bh(&log->lock);
+	return s;
+}
+
+/* The group is durable, or it is not. With the end of the call the mirror may go. */
+static void store_end(struct kfm_store *s)
+{
+	struct kfi_persist *p = s->p;
+	struct kfm *m = s->m;
+	int err = blk_status_to_errno(s->bio.bi_status) ?: group_take(m, s->recs, s->count, true);
+
+	spin_lock_bh(&m->log.lock);
+	list_add(&s->entry, &m->log.stores_free);
+	spin_unlock_bh(&m->log.lock);
+	rcu_read_lock();	/* see kfm_signal() */
+	kfi_persist_done(p, err);
+	rcu_read_unlock();
+}
+
+static void store_work(struct work_struct *work)
+{
+	store_end(container_of(work, struct kfm_store, work));
+}
+
+static void store_end_io(struct bio *bio)
+{
+	struct kfm_store *s = container_of(bio, struct kfm_store, bio);
+
+	if (in_hardirq() || irqs_disabled())
+		kfm_queue(&s->work);
+	else
+		store_end(s);
+}
+
+/* Begin to write a group to the log device. */
+static void store_begin(struct kfm_store *s, u32 at, u32 len)
+{
+	bio_init(&s->bio, s->m->logdev->bdev, s->vecs, KFM_GROUP_PAGES,
+		 REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
+	s->bio.bi_iter.bi_sector = (KFM_RING_AT + at) / KFM_SECTOR;
+	s->bio.bi_end_io = store_end_io;
+	kfm_bio_add(&s->bio, s->m->log.ring + at, len);
+	submit_bio(&s->bio);
+}
+
+/*
+ * The range holds one or more records that follow one another, with all of their room. Without a
+ * kfm_store, so in persistent memory, too, they are durable when this returns.
+ */
+static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len, struct kfi_persist *p)
 {
 	struct kfm *m = mr->fid.context;
 	struct kfm_rec recs[KFM_GROUP];
+	struct kfm_store *s;
 	int count, ret;
 
 	if (offset % KFM_SECTOR || offset > m->log.ring_len || m->log.ring_len - offset < len)
@@ -240,10 +297,14 @@ static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len)
 	ret = group_take(m, recs, count, false);
 	if (ret)
 		return ret;
-	ret = kfm_log_store(m, offset, len);
-	if (ret)
-		return ret;
-	return group_take(m, recs, count, true);
+	s = store_get(&m->log);
+	if (!s)
+		return kfm_log_store(m, offset, len) ?: group_take(m, recs, count, true);
+	memcpy(s->recs, recs, count * sizeof(*recs));
+	s->count = count;
+	s->p = p;
+	store_begin(s, offset, len);
+	return -EIOCBQUEUED;
 }
 
 /* ---- head ---- */
@@ -439,12 +500,12 @@ static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int c
 	      kfm_recent_add(m, recs, count);
 	if (ret)
 		return ret;
-	spin_lock(&log->lock);
+	spin_lock_bh(&log->lock);
 	for (i = 0; i < count; i++)
 		log->recs[recs[i].seq % KFM_WINDOW].seq = 0;
 	log->head.seq = last->seq + 1;
 	log->head.at = last->at + kfm_rec_room(last->len);
-	spin_unlock(&log->lock);
+	spin_unlock_bh(&log->lock);
 	return head_save(m);
 }
 
@@ -475,7 +536,7 @@ static unsigned int batch_durable(struct kfm_log *log, struct kfm_rec *recs, boo
 	u64 seq;
 
 	*whole = false;
-	spin_lock(&log->lock);
+	spin_lock_bh(&log->lock);
 	for (seq = log->head.seq; !*whole; seq++) {
 		r = &log->recs[seq % KFM_WINDOW];
 		if (r->seq != seq)
@@ -484,7 +545,7 @@ static unsigned int batch_durable(struct kfm_log *log, struct kfm_rec *recs, boo
 		*whole = !batch_add(recs, &count, r) || count == KFM_BATCH ||
 			 bytes >= log->ring_len / 4;
 	}
-	spin_unlock(&log->lock);
+	spin_unlock_bh(&log->lock);
 	return count;
 }
 
@@ -679,6 +740,24 @@ static void *ring_map(struct kfm *m)
 	return ring;
 }
 
+/* A log in memory needs no writes. */
+static int stores_alloc(struct kfm *m)
+{
+	struct kfm_log *log = &m->log;
+	unsigned int i;
+
+	INIT_LIST_HEAD(&log->stores_free);
+	if (log->dax)
+		return 0;
+	log->stores = kvcalloc(KFM_STORES, sizeof(*log->stores), GFP_KERNEL);
+	for (i = 0; log->stores && i < KFM_STORES; i++) {
+		log->stores[i].m = m;
+		INIT_WORK(&log->stores[i].work, store_work);
+		list_add(&log->stores[i].entry, &log->stores_free);
+	}
+	return log->stores ? 0 : -ENOMEM;
+}
+
 /* Find or allocate the ring for a device, and buffers to apply records from. */
 int kfm_log_alloc(struct kfm *m)
 {
@@ -692,7 +771,7 @@ int kfm_log_alloc(struct kfm *m)
 	m->log.ring = ring_map(m) ?: vzalloc(m->log.room);
 	m->applies = kcalloc(KFM_BATCH, sizeof(*m->applies), GFP_KERNEL);
 	m->log.window = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
-	if (!m->log.ring || !m->applies || !m->log.window)
+	if (!m->log.ring || !m->applies || !m->log.window || stores_alloc(m))
 		return -ENOMEM;
 	for (i = 0; i < KFM_BATCH; i++) {
 		m->applies[i].buf = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL);
@@ -711,6 +790,7 @@ void kfm_log_free(struct kfm *m)
 			free_pages_exact(m->applies[i].buf, KFM_WRITE_MAX);
 	}
 	kfree(m->applies);
+	kvfree(m->log.stores);
 	if (m->log.window)
 		free_pages_exact(m->log.window, KFM_WRITE_MAX);
 	if (m->log.dax)

@@ -5,18 +5,46 @@
 
 #include <linux/bio.h>
 #include <linux/spinlock.h>
+#include <linux/workqueue.h>
 #include "ring.h"
 
 struct dax_device;
 struct dev_pagemap;
+struct kfi_persist;
 struct kfid_mr;
 struct kfm;
 struct kfm_peer;
 
 #define KFM_BATCH	16	/* records that are applied at a time */
 
+#define KFM_STORES	32	/* groups that are being written to the log device */
+
 /* Pages of a record: its data may begin in the middle of a page */
 #define KFM_IO_PAGES	(DIV_ROUND_UP(KFM_WRITE_MAX, PAGE_SIZE) + 1)
+/* Pages of a group, which begins at a sector, too */
+#define KFM_GROUP_PAGES	(DIV_ROUND_UP(KFM_GROUP_BYTES, PAGE_SIZE) + 1)
+
+/**
+ * struct kfm_store - a group of records that is being written to the log device
+ * @entry: in kfm_log.stores_free, while it is unused
+ * @m: the mirror
+ * @p: the call of persist() that ends with @bio
+ * @bio: the write
+ * @vecs: its vector
+ * @recs: the records
+ * @count: how many
+ * @work: ends the call if @bio has ended where interrupts are off
+ */
+struct kfm_store {
+	struct list_head	entry;
+	struct kfm		*m;
+	struct kfi_persist	*p;
+	struct bio		bio;
+	struct bio_vec		vecs[KFM_GROUP_PAGES];
+	struct kfm_rec		recs[KFM_GROUP];
+	unsigned int		count;
+	struct work_struct	work;
+};
 
 /**
  * struct kfm_log - the log of a secondary, or of a primary whose leg can tear a sector (own.c)
@@ -34,7 +62,9 @@ struct kfm_peer;
  * @bitmap_mr: the peer may read the bitmap
  * @window: KFM_WRITE_MAX bytes of the leg that the peer has asked for
  * @window_mr: the peer may read @window
- * @lock: protects @head and @recs
+ * @lock: protects @head, @recs and @stores_free; taken with bottom halves off
+ * @stores: groups that are being written; NULL if @ring is in persistent memory
+ * @stores_free: unused ones
  * @recs: durable records, indexed by sequence number; seq is 0 in an unused entry
  * @acked: records of the log @acked_id before this number were made durable in a row, so the peer
  *	relies on them
@@ -56,6 +86,8 @@ struct kfm_log {
 	u8			*window;
 	struct kfid_mr		*window_mr;
 	spinlock_t		lock;
+	struct kfm_store	*stores;
+	struct list_head	stores_free;
 	struct kfm_rec		recs[KFM_WINDOW];
 	u64			acked;
 	u64			acked_id;

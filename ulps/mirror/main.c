@@ -51,6 +51,12 @@ void kfm_kick(struct kfm *m)
 	queue_work(kfm_wq, &m->work);
 }
 
+/* Queue a work item of a mirror that may sleep, and that needs no memory. Any context. */
+void kfm_queue(struct work_struct *work)
+{
+	queue_work(kfm_wq, work);
+}
+
 static void tick_work(struct work_struct *work)
 {
 	kfm_kick(container_of(to_delayed_work(work), struct kfm, tick));

@@ -151,8 +151,7 @@ void kfm_net_receive(struct kfm_peer *p)
 /* ---- endpoint ---- */
 
 int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
-		   int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
-		   struct kfid_mr **mr)
+		   kfm_persist_fn *persist, struct kfid_mr **mr)
 {
 	struct kvec iov = { .iov_base = buf, .iov_len = len };
 	const struct kfi_mr_attr attr = {

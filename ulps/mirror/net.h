@@ -62,12 +62,13 @@ struct kfm_net {
 	struct kfm_slot		tx[KFM_TX];
 };
 
+typedef int kfm_persist_fn(struct kfid_mr *mr, uint64_t offset, size_t len, struct kfi_persist *p);
+
 extern const struct kfi_conn_ops kfm_conn_ops;
 void kfm_net_work(struct work_struct *work);
 void kfm_net_close(struct kfm_peer *p);
 int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
-		   int (*persist)(struct kfid_mr *mr, u64 offset, size_t len),
-		   struct kfid_mr **mr);
+		   kfm_persist_fn *persist, struct kfid_mr **mr);
 void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_net_receive(struct kfm_peer *p);
 
