@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The message protocol against hostile peers, over links of memory (hostile_peer.h). Such a peer is
- * not a second side of the protocol: it shares only the wire format. What a peer can do to a
- * particular kind of link is tested in tests/hostile.
+ * The message protocol against hostile peers, over links of memory (hostile_peer.h). What a peer can
+ * do to a particular kind of link is tested in tests/hostile.
  */
 #include "hostile_peer.h"
 
@@ -126,23 +125,6 @@ static void lost_after_rts(struct kunit *test)
 	ph_still_posted(TAG_Y, &y);
 }
 
-/* The victim sends a message to @port of node 2. Return: the header of its acknowledgement */
-static struct kfw_hdr ph_ack_due(struct ph_peer *peer, u16 port, void *context)
-{
-	struct kvec vec = { ph.buf, 64 };
-	struct kfi_msg msg = {
-		.type = KFI_KVEC, .msg_iov = &vec, .iov_count = 1, .addr = ph_addr(2, port),
-		.context = context,
-	};
-	struct kfw_hdr hdr = {};
-
-	KUNIT_EXPECT_EQ(ph.test, (ssize_t)0,
-			kfi_sendmsg(ph.ep, &msg, KFI_COMPLETION | KFI_TRANSMIT_COMPLETE));
-	KUNIT_EXPECT_EQ(ph.test, 0, ph_recv(peer, KFW_MSG, &hdr, PH_WAIT_MS));
-	KUNIT_EXPECT_TRUE(ph.test, le16_to_cpu(hdr.flags) & KFW_F_ACK);
-	return (struct kfw_hdr) { .type = KFW_ACK, .id = hdr.id, .gen = hdr.gen };
-}
-
 /*
  * A peer acknowledges what was sent to another one, and has read more than that itself. It loses
  * its connection, and the message waits for the acknowledgement of the other peer.
@@ -155,11 +137,13 @@ static void ack_of_another(struct kunit *test)
 	int i, x;
 
 	for (i = 0; i < 2; i++) {
-		ack = ph_ack_due(thief, 6, &x);
+		ph_message(2, 6, &x);
+		ack = ph_ack_due(thief);
 		ph_send(thief, &ack, 0);
 		PH_DONE(0, &x);
 	}
-	ack = ph_ack_due(peer, 5, &x);
+	ph_message(2, 5, &x);
+	ack = ph_ack_due(peer);
 	ph_send(thief, &ack, 0);
 	KUNIT_EXPECT_TRUE(test, ph_closes(thief, PH_WAIT_MS));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, ph_done(PH_NOT_MS, &context));
