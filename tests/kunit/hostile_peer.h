@@ -11,7 +11,7 @@
 #include "fake.h"
 #include "../../kfi/proto/proto.h"
 
-#define PH_ROOM		131072U		/* bytes that a link holds in each direction */
+#define PH_ROOM		131072U		/* default of &ph_world.room */
 #define PH_BUF		65536U		/* bytes of a receive */
 #define PH_WAIT_MS	20000U		/* limit for an event that has to happen */
 #define PH_NOT_MS	200U		/* how long to look for one that must not happen */
@@ -55,7 +55,9 @@ struct ph_peer {
  * @dialed: the peer that the victim reaches if it calls
  * @accepts: a peer that accepts is made for each call of the victim
  * @opening: called when the victim opens a link, before it calls
+ * @naming: called when the victim makes a name of an address
  * @dials: calls of the victim
+ * @room: bytes that links hold which are made from now on, in each direction
  * @there: what the victim finds out about a peer whose name another one claims
  * @served: so many well-behaved peers have been served
  */
@@ -74,7 +76,9 @@ struct ph_world {
 	struct ph_peer		*dialed;
 	bool			accepts;
 	void			(*opening)(void);
-	unsigned int		dials;
+	void			(*naming)(void);
+	atomic_t		dials;
+	u32			room;
 	int			there;
 	u16			served;
 };
@@ -104,7 +108,12 @@ void ph_reset(struct ph_peer *peer);
 /* ---- the peer: hellos and frames ---- */
 
 struct kfw_hello ph_hello(u16 port, u8 kind);
-/* Connect from node @node, to the passive endpoint if @listener. The link is not up yet. */
+/*
+ * Connect from node @node, to the passive endpoint if @listener. The link is not up yet. Return NULL
+ * if there is no memory, or the victim does not take the connection. Any thread
+ */
+struct ph_peer *ph_try(u64 node, bool listener);
+/* ... which it has to take */
 struct ph_peer *ph_arrive(u64 node, bool listener);
 /* Call from node @node, and send no hello. */
 struct ph_peer *ph_connect(u64 node);
