@@ -282,27 +282,6 @@ static int hw_try(struct hw *w, struct kfi_conn_set *set, bool dialed)
 
 /* ---- list ---- */
 
-static void pending_are_bounded(struct kunit *test)
-{
-	struct hw *w = hw_open(test);
-	struct kfi_conn_set *set = &w->ep->conn_set;
-	struct hw_conn *conn = hw_called(w, set);
-
-	KUNIT_EXPECT_EQ(test, 0, hw_try(w, set, CALLED));
-	KUNIT_EXPECT_EQ(test, -EBUSY, hw_try(w, set, CALLED));
-	KUNIT_EXPECT_EQ(test, 0, hw_try(w, set, DIALED));
-	KUNIT_EXPECT_EQ(test, 0, hw_try(w, set, DIALED));
-	KUNIT_EXPECT_EQ(test, 2u, set->nr_pending);
-	kfi_conn_set_admitted(&conn->pc);
-	kfi_conn_set_admitted(&conn->pc);
-	KUNIT_EXPECT_EQ(test, 1u, set->nr_pending);
-	KUNIT_EXPECT_EQ(test, 0, hw_try(w, set, CALLED));
-	KUNIT_EXPECT_EQ(test, -EBUSY, hw_try(w, set, CALLED));
-	KUNIT_EXPECT_EQ(test, 5, atomic_read(&w->nr_conns));
-	hw_put(&conn->pc);
-	hw_close(w);
-}
-
 static bool hw_unproven(const struct kfi_peer_conn *pc)
 {
 	return !to_hw_conn(pc)->said;
@@ -578,7 +557,6 @@ static void drain_waits_for_its_own(struct kunit *test)
 }
 
 static struct kunit_case conn_set_cases[] = {
-	KUNIT_CASE(pending_are_bounded),
 	KUNIT_CASE(silent_make_room),
 	KUNIT_CASE(ended_frees_its_place),
 	KUNIT_CASE(adopts_not),

@@ -422,3 +422,89 @@ static struct kunit_suite peer_suite = {
 	.test_cases = peer_cases,
 };
 kunit_test_suite(peer_suite);
+
+/* ---- operations that take too long: KFI_OPT_OP_TIMEOUT_MS ---- */
+
+#define LIMIT_MS	200U
+
+static int set_limit(size_t ms)
+{
+	return kfi_setopt(&ph.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_OP_TIMEOUT_MS, &ms, sizeof(ms));
+}
+
+/* Open the victim again, with a time limit and a queue with @cq_flags. */
+static void limited(struct kunit *test, u64 cq_flags)
+{
+	struct kfi_info *info = fake_info(ph.w, KFI_EP_RDM);
+	size_t ms, len = sizeof(ms);
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_close(&ph.ep->fid));
+	KUNIT_ASSERT_EQ(test, 0, kfi_close(&ph.cq->fid));
+	ph.cq = fake_cq(ph.w, 64, cq_flags, NULL, NULL);
+	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&ph.w->domain.fid, info, &ph.ep, NULL));
+	kfi_freeinfo(info);
+	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(ph.ep, &ph.cq->fid, KFI_TRANSMIT | KFI_RECV));
+	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(ph.ep, &ph.w->av->fid, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, set_limit(KFI_OP_TIMEOUT_MAX_MS + 1));
+	KUNIT_ASSERT_EQ(test, 0, set_limit(LIMIT_MS));
+	KUNIT_ASSERT_EQ(test, 0, kfi_enable(ph.ep));
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, set_limit(0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_getopt(&ph.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_OP_TIMEOUT_MS,
+					    &ms, &len));
+	KUNIT_EXPECT_EQ(test, LIMIT_MS, ms);
+}
+
+/* Time without a connection does not count. */
+static void overdue_unconnected(struct kunit *test)
+{
+	struct kfw_hello hello;
+	struct ph_peer *peer;
+	unsigned long start;
+	int x;
+
+	limited(test, 0);
+	peer = dial(NODE, &x, &hello);
+	KUNIT_EXPECT_FALSE(test, ph_closes(peer, 2 * LIMIT_MS));
+	start = jiffies;
+	answer(peer, KFW_ACCEPT, 0);
+	PH_DONE(-ETIMEDOUT, &x);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, start + msecs_to_jiffies(LIMIT_MS)));
+	KUNIT_EXPECT_TRUE(test, ph_closes(peer, PH_WAIT_MS));
+}
+
+static void no_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+}
+
+/* An operation that has ended stays in the pool until its done() was called. */
+static void overdue_ended(struct kunit *test)
+{
+	struct kfi_cqe cqe = { .done = no_done };
+	struct kfi_msg msg = { .type = KFI_KVEC, .addr = ph_addr(NODE, PORT), .context = &cqe };
+	struct ph_peer *peer = ph_new();
+	struct kfw_hdr hdr;
+
+	limited(test, KFI_CQ_DIRECT);
+	ph.dialed = peer;
+	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_sendmsg(ph.ep, &msg, KFI_CQE));
+	ph_skip(peer, sizeof(struct kfw_hello));
+	answer(peer, KFW_ACCEPT, 0);
+	PH_RECV(peer, KFW_MSG, &hdr);
+	KUNIT_EXPECT_FALSE(test, ph_closes(peer, 2 * LIMIT_MS));
+	KUNIT_EXPECT_EQ(test, 1U, kfi_pool_used(&kfi_to_ep(ph.ep)->tx));
+	KUNIT_EXPECT_EQ(test, 1, kfi_cq_poll(ph.cq, 1));
+}
+
+static struct kunit_case overdue_cases[] = {
+	KUNIT_CASE(overdue_unconnected),
+	KUNIT_CASE(overdue_ended),
+	{}
+};
+
+static struct kunit_suite overdue_suite = {
+	.name = "kfi_overdue",
+	.init = ph_init,
+	.exit = ph_exit,
+	.test_cases = overdue_cases,
+};
+kunit_test_suite(overdue_suite);

@@ -109,36 +109,6 @@ static void second_write_granted(struct kunit *test)
 
 #define PG_LONG		(4 * KFW_FRAME_MAX + 1)
 
-/* The payload of a long write goes to the memory of a grant in parts, which have no frames. */
-static void long_write_in_parts(struct kunit *test)
-{
-	static const struct {
-		u32 len;
-		int rtws;
-	} writes[] = { { PG_LONG, 1 }, { PG_LEN, 2 }, { KFW_FRAME_MAX, 2 }, { PG_LONG, 2 } };
-	u8 *from = kvmalloc(PG_LONG, GFP_KERNEL), *to = kvmalloc(PG_LONG, GFP_KERNEL);
-	struct kfid_mr *mr;
-	int i;
-
-	KUNIT_ASSERT_TRUE(test, from && to);
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&pm.w->domain.fid, to, PG_LONG, KFI_REMOTE_WRITE, 0,
-					    PG_KEY + 1, 0, &mr, NULL));
-	for (i = 0; i < ARRAY_SIZE(writes); i++) {
-		get_random_bytes(from, writes[i].len);
-		KUNIT_EXPECT_EQ(test, 0, (int)kfi_write(pm.ep[0], from, writes[i].len, NULL,
-							pm.addr[1], 0, PG_KEY + 1, NULL));
-		KUNIT_EXPECT_EQ(test, 0, pm_wait_one());
-		KUNIT_EXPECT_EQ(test, 0, memcmp(from, to, writes[i].len));
-		KUNIT_EXPECT_EQ(test, writes[i].rtws, pg_frames(KFW_RTW));
-		KUNIT_EXPECT_EQ(test, i + 1, pg_frames(KFW_WRITE));
-	}
-	KUNIT_EXPECT_EQ(test, 0, pg_frames(KFW_DATA));
-	KUNIT_EXPECT_TRUE(test, fake_soon(!atomic_read(&pm.refs)));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	kvfree(from);
-	kvfree(to);
-}
-
 /*
  * The region ends while parts of a payload have been sent: RECALLED waits for the WRITE, and
  * nothing lands behind it.
@@ -171,27 +141,6 @@ static void closes_between_parts(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fake_soon(!atomic_read(&pm.refs)));
 	kvfree(from);
 	kvfree(to);
-}
-
-/* Any part of the region may be written, and exactly that part is. */
-static void any_part(struct kunit *test)
-{
-	u32 at, len;
-	int i;
-
-	pg_granted(PG_KEY);
-	for (i = 0; i < 60; i++) {
-		at = pm_random(PG_LEN - 5000);
-		len = 4097 + pm_random(PG_LEN - at - 4097);
-		memset(pm.area[1], 0xaa, PG_LEN + 1);
-		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, at, len, i));
-		KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1], 0xaa, at));
-		KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1] + at + len, 0xaa,
-						   PG_LEN + 1 - at - len));
-	}
-	KUNIT_EXPECT_EQ(test, 2, pg_frames(KFW_RTW));
-	KUNIT_EXPECT_EQ(test, -EACCES, pg_write(PG_KEY, 1, PG_LEN, 0));
-	KUNIT_EXPECT_EQ(test, 3, pg_frames(KFW_RTW));
 }
 
 /* Without lasting grants each write gets one of its own. */
@@ -712,9 +661,7 @@ static void recall_crosses(struct kunit *test)
 
 static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(second_write_granted),
-	KUNIT_CASE(long_write_in_parts),
 	KUNIT_CASE(closes_between_parts),
-	KUNIT_CASE(any_part),
 	KUNIT_CASE(one_grant_each),
 	KUNIT_CASE(short_writes_need_no_rtw),
 	KUNIT_CASE(commit_sends_rtw),

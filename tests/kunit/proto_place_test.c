@@ -139,28 +139,6 @@ static void one_rtw(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 30, atomic_read(&pm.fences));
 }
 
-/* Gets that are posted at once ask together, and the first of them is given the grant of all. */
-static void at_once(struct kunit *test)
-{
-	int i, round;
-
-	for (round = 0; round < 10; round++) {
-		for (i = 0; i < PP_PLACES; i++)
-			KUNIT_ASSERT_EQ(test, 0, pp_post_get(i, PP_KEY, 2000 * i, 2000));
-		for (i = 0; i < PP_PLACES; i++)
-			KUNIT_EXPECT_EQ(test, 0, pm_wait_one());
-		for (i = 0; i < PP_PLACES; i++)
-			pm_device_writes(pp.place[i], 10 * round + i, 2000);
-		for (i = 0; i < PP_PLACES; i++)
-			KUNIT_EXPECT_EQ(test, 0, pp_put(i, 2000));
-		for (i = 0; i < PP_PLACES; i++)
-			KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1] + 2000 * i, 10 * round + i,
-							   2000));
-	}
-	KUNIT_EXPECT_LE(test, pp_frames(KFW_RTW), PP_PLACES);
-	KUNIT_EXPECT_EQ(test, 0, pp_frames(KFW_RECALL));
-}
-
 /* What a peer has no right to, and what it gives no grant for */
 static void refused(struct kunit *test)
 {
@@ -517,7 +495,6 @@ static void recalled_twice(struct kunit *test)
 
 static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(one_rtw),
-	KUNIT_CASE(at_once),
 	KUNIT_CASE(refused),
 	KUNIT_CASE(pageless),
 	KUNIT_CASE(close_waits),
