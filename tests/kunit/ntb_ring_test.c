@@ -25,84 +25,6 @@
 
 /* ---- traffic ---- */
 
-struct load {
-	struct nt_rec		rec;
-	struct nt_place		place;
-	struct kvec		vec;
-	struct completion	sent;
-};
-
-static void load_sent(struct nt_rec *rec, int err)
-{
-	complete(&container_of(rec, struct load, rec)->sent);
-}
-
-static void load_post(struct kunit *test, struct end *end, struct load *load, u32 seq, void *from,
-		      bool more)
-{
-	init_completion(&load->sent);
-	load->place = (struct nt_place) { .at = ARENA, .len = LOAD };
-	load->vec = (struct kvec) { from, LOAD };
-	load->rec = (struct nt_rec) {
-		.sent = load_sent, .head_len = sizeof(struct ntw_rec),
-		.len = LOAD, .place = &load->place, .count = 1,
-		.rec = { .type = NTW_FIRST, .conn = cpu_to_le32(seq) },
-	};
-	iov_iter_kvec(&load->rec.iter, ITER_SOURCE, &load->vec, 1, LOAD);
-	KUNIT_EXPECT_EQ(test, 0, nt_ring_post(&end->ring, &load->rec, more));
-}
-
-/*
- * A long series of payload is cut into batches, though it was posted at once: its first record must
- * not wait for all of the payload.
- */
-static void payload_without_end(struct kunit *test)
-{
-	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct load *load = kunit_kcalloc(test, 9, sizeof(*load), GFP_KERNEL);
-	u8 *from = kvmalloc(LOAD, GFP_KERNEL);
-	u64 batches = a->ring.stats.batches;
-	int i;
-
-	KUNIT_ASSERT_NOT_NULL(test, load);
-	KUNIT_ASSERT_NOT_NULL(test, from);
-	memset(from, 0x5a, LOAD);
-	for (i = 0; i < 9; i++)
-		load_post(test, a, &load[i], i, from, i < 8);
-	for (i = 0; i < 9; i++)
-		KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&load[i].sent, PATIENCE), 0UL);
-	KUNIT_EXPECT_EQ(test, 3ULL, a->ring.stats.batches - batches);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 9, PATIENCE), 0L);
-	KUNIT_EXPECT_NULL(test, memchr_inv(b->mem + ARENA, 0x5a, LOAD));
-	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
-	kvfree(from);
-}
-
-/*
- * A ring reports unasked what it has handled only when the sender might run out of room: a sender
- * that does not wait for the report costs no line.
- */
-static void consumed_lags(struct kunit *test)
-{
-	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	u64 lines;
-	u32 i;
-
-	msleep(20);	/* first lines */
-	lines = READ_ONCE(b->ring.stats.lines);
-	for (i = 0; i < 8; i++)
-		KUNIT_EXPECT_EQ(test, 0, post(a, i, 8, i < 7));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 8, PATIENCE), 0L);
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, lines, READ_ONCE(b->ring.stats.lines));
-	for (; i < 16; i++)
-		KUNIT_EXPECT_EQ(test, 0, post(a, i, RING_LEN / NT_LAG / 8, i < 15));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 16, PATIENCE), 0L);
-	msleep(20);
-	KUNIT_EXPECT_GT(test, READ_ONCE(b->ring.stats.lines), lines);
-	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
-}
-
 /*
  * Send a record: through the message ring if it is short, there is room, and the peer has handled
  * all records in the bulk ring; then the order is kept.
@@ -788,8 +710,6 @@ static void stale_words(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE(payload_without_end),
-	KUNIT_CASE(consumed_lags),
 	KUNIT_CASE(two_threads),
 	KUNIT_CASE(no_signals),
 	KUNIT_CASE(no_room),
