@@ -44,7 +44,6 @@ struct hw_ep {
 /**
  * struct hw_conn - a connection
  * @failed: bit 0: its end has begun, with @err; bit 1: it has ended
- * @fails: how often its end was requested
  * @source: its address
  * @said: it has sent a hello, so it is not pending
  * @moved: how often it was moved
@@ -57,7 +56,6 @@ struct hw_conn {
 	refcount_t		ref;
 	unsigned long		failed;
 	int			err;
-	atomic_t		fails;
 	unsigned int		moved, accepted, rejected;
 	int			source;
 	bool			said;
@@ -92,7 +90,6 @@ static void hw_fail(struct kfi_peer_conn *pc, int err)
 {
 	struct hw_conn *conn = to_hw_conn(pc);
 
-	atomic_inc(&conn->fails);
 	if (test_and_set_bit(0, &conn->failed))
 		return;
 	conn->err = err;
@@ -500,38 +497,6 @@ static void drain_work(struct work_struct *work)
 	complete(&d->over);
 }
 
-/* Draining waits for the last connection; each ends with the first of its errors. */
-static void drain_ends_all(struct kunit *test)
-{
-	struct hw *w = hw_open(test);
-	struct kfi_conn_set *set = &w->ep->conn_set;
-	struct hw_conn *a = hw_called(w, set), *b = hw_called(w, set);
-	struct completion go;
-	struct drain d = { .conn_set = set };
-
-	init_completion(&go);
-	init_completion(&d.over);
-	w->hold = &go;
-	hw_fail(&a->pc, -ECONNRESET);
-	kfi_conn_set_stop(set, -ECANCELED);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b->fails));
-	INIT_WORK_ONSTACK(&d.work, drain_work);
-	schedule_work(&d.work);
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&b->fails)));
-	KUNIT_EXPECT_FALSE(test, completion_done(&d.over));
-	complete_all(&go);
-	flush_work(&d.work);
-	destroy_work_on_stack(&d.work);
-	KUNIT_EXPECT_TRUE(test, completion_done(&d.over));
-	KUNIT_EXPECT_EQ(test, -ECONNRESET, a->err);
-	KUNIT_EXPECT_EQ(test, -ECANCELED, b->err);
-	KUNIT_EXPECT_EQ(test, 2, atomic_read(&w->ended));
-	hw_set_is_empty(w, set);
-	hw_put(&a->pc);
-	hw_put(&b->pc);
-	hw_close(w);
-}
-
 /* Draining does not wait for a connection of another set, which may wait for its peer. */
 static void drain_waits_for_its_own(struct kunit *test)
 {
@@ -563,7 +528,6 @@ static struct kunit_case conn_set_cases[] = {
 	KUNIT_CASE(accepts_too_late),
 	KUNIT_CASE(answers_once),
 	KUNIT_CASE(publishes_what_stands),
-	KUNIT_CASE(drain_ends_all),
 	KUNIT_CASE(drain_waits_for_its_own),
 	{}
 };

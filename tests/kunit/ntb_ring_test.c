@@ -333,11 +333,9 @@ static void no_wait_for_batches(struct kunit *test)
 static void fences(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct chan *c = chan_begin(test, a);
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, c);
-	chan_begin(test, c, a);
 	for (i = 0; i < 40; i++)
 		KUNIT_EXPECT_EQ(test, 0,
 				post(a, i, i % 2 ? 1900 : 40, i % 4 != 3));
@@ -355,12 +353,10 @@ static void fences(struct kunit *test)
 static void engine_hangs(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct chan *c = chan_begin(test, a);
 	u64 done, later;
 	u32 serial;
 
-	KUNIT_ASSERT_NOT_NULL(test, c);
-	chan_begin(test, c, a);
 	KUNIT_EXPECT_FALSE(test, nt_ring_progress(&a->ring, NT_ENGINE, &done));
 	c->hold = true;
 	KUNIT_EXPECT_EQ(test, 0, post(a, 1, 1900, false));
@@ -388,14 +384,13 @@ static void engine_hangs(struct kunit *test)
 static void overwritten(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct chan *c = chan_begin(test, a);
 	struct placed *p = kunit_kcalloc(test, 4, sizeof(*p), GFP_KERNEL);
 	u8 *bytes = kunit_kzalloc(test, 4 * 64, GFP_KERNEL);
 	u64 batches, copies;
 	int i;
 
-	KUNIT_ASSERT_TRUE(test, c && p && bytes);
-	chan_begin(test, c, a);
+	KUNIT_ASSERT_TRUE(test, p && bytes);
 	batches = a->ring.stats.batches;
 	copies = a->ring.engine.count.descriptors;
 	for (i = 0; i < 4; i++) {
@@ -423,11 +418,9 @@ static void overwritten(struct kunit *test)
 static void refused_copies(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct chan *c = chan_begin(test, a);
 	u32 i, seq = 0;
 
-	KUNIT_ASSERT_NOT_NULL(test, c);
-	chan_begin(test, c, a);
 	for (i = 1; i < 8; i++) {
 		c->refuse = i;
 		KUNIT_EXPECT_EQ(test, 0, post(a, seq++, 1900, true));
@@ -449,15 +442,13 @@ static void refused_copies(struct kunit *test)
 static void unmapped(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 	struct placed *p = kunit_kcalloc(test, 2, sizeof(*p), GFP_KERNEL);
 	u8 *page = (u8 *)get_zeroed_page(GFP_KERNEL);
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	chan_begin(test, c, a);
+	chan_begin(test, a);
 	unmappable = virt_to_page(page);
 	memset(page, 0xa5, 64);
 	for (i = 0; i < 2; i++)
@@ -483,15 +474,14 @@ static void unmapped(struct kunit *test)
 static void unmapped_overwritten(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 	struct placed *p = kunit_kcalloc(test, 2, sizeof(*p), GFP_KERNEL);
 	u8 *bytes = kunit_kzalloc(test, 64, GFP_KERNEL);
 	size_t len = NT_BOUNCE + 64;
 	u8 *pages = (u8 *)__get_free_pages(GFP_KERNEL, get_order(len));
 	unsigned int i;
 
-	KUNIT_ASSERT_TRUE(test, c && p && bytes && pages);
-	chan_begin(test, c, a);
+	KUNIT_ASSERT_TRUE(test, p && bytes && pages);
+	chan_begin(test, a);
 	unmappable = virt_to_page(pages);
 	memset(pages, 'a', len);
 	memset(bytes, 'b', 64);
@@ -518,7 +508,7 @@ static void unmapped_overwritten(struct kunit *test)
 static void mapped_unlocked(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct chan *c = chan_begin(test, a);
 	struct placed *p = kunit_kcalloc(test, 4, sizeof(*p), GFP_KERNEL);
 	struct bio_vec *bv = kunit_kcalloc(test, NT_MAPPINGS + 1, sizeof(*bv), GFP_KERNEL);
 	struct nt_place place[] = {
@@ -529,7 +519,6 @@ static void mapped_unlocked(struct kunit *test)
 	struct page *page;
 	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	KUNIT_ASSERT_NOT_NULL(test, bv);
 	for (i = 0; i <= NT_MAPPINGS; i++) {
@@ -538,7 +527,6 @@ static void mapped_unlocked(struct kunit *test)
 		memset(page_address(page), i, PAGE_SIZE);
 		bvec_set_page(&bv[i], page, 1024, 512);
 	}
-	chan_begin(test, c, a);
 	unlocked = &a->ring.lock;
 	iov_iter_bvec(&it, ITER_SOURCE, bv, NT_MAPPINGS + 1, all + 1024);
 	KUNIT_EXPECT_EQ(test, all, nt_ring_fits(&a->ring, it, all + 1024));

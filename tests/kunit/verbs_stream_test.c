@@ -355,6 +355,24 @@ static void closed(struct kunit *test)
 	side_close(side);
 }
 
+/* A peer that hears nothing else is told of new receives when half of them have been used. */
+static void receives_are_told(struct kunit *test)
+{
+	struct side *side = side_open(test);
+	unsigned int i;
+
+	for (i = 0; i < KVW_FIRST / 2; i++) {
+		KUNIT_EXPECT_EQ(test, 0, side->w->nwr);
+		come(side, KVW_FIRST, 0, 0);
+	}
+	KUNIT_ASSERT_EQ(test, 1, side->w->nwr);
+	KUNIT_EXPECT_EQ(test, 3 * KVW_FIRST / 2, le32_to_cpu(head_of(side, 0)->limit));
+	come(side, KVW_FIRST, 0, 0);
+	KUNIT_EXPECT_EQ(test, 0, send(side));	/* says it as well */
+	KUNIT_EXPECT_EQ(test, 3 * KVW_FIRST / 2 + 1, le32_to_cpu(head_of(side, 1)->limit));
+	side_close(side);
+}
+
 /* ---- memory that the peer writes to ---- */
 
 static int expose(struct side *side, struct kfi_exposed *x, size_t len,
@@ -484,6 +502,7 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(spoilt),
 	KUNIT_CASE(memory_is_read),
 	KUNIT_CASE(closed),
+	KUNIT_CASE(receives_are_told),
 	KUNIT_CASE(exposed),
 	KUNIT_CASE(expose_without_memory),
 	KUNIT_CASE(conceal_fails),
