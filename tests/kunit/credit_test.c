@@ -9,6 +9,41 @@
 #include "../../kfi/proto/credit.h"
 #include "crew.h"
 
+static void take_and_charge(struct kunit *test)
+{
+	struct kfi_credit_tx tx;
+	struct kfi_credit_rx rx;
+
+	kfi_credit_init(&tx, &rx, 10, 7);
+	KUNIT_EXPECT_TRUE(test, kfi_credit_take(&tx, 0));
+	KUNIT_EXPECT_TRUE(test, kfi_credit_take(&tx, 5));
+	KUNIT_EXPECT_FALSE(test, kfi_credit_take(&tx, 3));
+	KUNIT_EXPECT_EQ(test, 5u, tx.used);
+	KUNIT_EXPECT_TRUE(test, kfi_credit_take(&tx, 2));
+	KUNIT_EXPECT_FALSE(test, kfi_credit_take(&tx, 1));
+	KUNIT_EXPECT_TRUE(test, kfi_credit_charge(&rx, 10));
+	KUNIT_EXPECT_FALSE(test, kfi_credit_charge(&rx, 1));
+	KUNIT_EXPECT_FALSE(test, kfi_credit_charge(&rx, U32_MAX));
+	KUNIT_EXPECT_EQ(test, 10u, rx.used);
+}
+
+/* Each unit freed of a window of one is advertised at once, or both sides would wait forever. */
+static void window_of_one(struct kunit *test)
+{
+	struct kfi_credit_tx tx;
+	struct kfi_credit_rx rx;
+	int i;
+
+	kfi_credit_init(&tx, &rx, 1, 1);
+	for (i = 0; i < 5; i++) {
+		KUNIT_ASSERT_TRUE(test, kfi_credit_take(&tx, 1));
+		KUNIT_ASSERT_FALSE(test, kfi_credit_take(&tx, 1));
+		KUNIT_ASSERT_TRUE(test, kfi_credit_charge(&rx, 1));
+		KUNIT_ASSERT_TRUE(test, kfi_credit_free(&rx, 1));
+		KUNIT_ASSERT_EQ(test, 1, kfi_credit_update(&tx, kfi_credit_advert(&rx), 1));
+	}
+}
+
 static void update_is_suspicious(struct kunit *test)
 {
 	struct kfi_credit_tx tx;
@@ -27,6 +62,16 @@ static void update_is_suspicious(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 12u + 0x80000000u, 8));
 	KUNIT_EXPECT_EQ(test, 12u, tx.limit);
 	KUNIT_EXPECT_EQ(test, 1, kfi_credit_update(&tx, 14, 8));
+}
+
+static void huge_windows_are_cut(struct kunit *test)
+{
+	struct kfi_credit_tx tx;
+	struct kfi_credit_rx rx;
+
+	kfi_credit_init(&tx, &rx, U32_MAX, U32_MAX);
+	KUNIT_EXPECT_EQ(test, (u32)S32_MAX, rx.window);
+	KUNIT_EXPECT_EQ(test, (u32)S32_MAX, tx.limit);
 }
 
 /*
@@ -209,7 +254,10 @@ static void window_holds_on_all_cpus(struct kunit *test)
 }
 
 static struct kunit_case credit_cases[] = {
+	KUNIT_CASE(take_and_charge),
+	KUNIT_CASE(window_of_one),
 	KUNIT_CASE(update_is_suspicious),
+	KUNIT_CASE(huge_windows_are_cut),
 	KUNIT_CASE(random_traffic_over_the_wrap),
 	KUNIT_CASE_SLOW(window_holds_on_all_cpus),
 	{}
