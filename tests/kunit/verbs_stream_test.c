@@ -22,15 +22,19 @@ const struct kvw_front kv_front;
 
 /**
  * struct side - this side of a link
- * @rxs: calls of kfi_link_rx(), and so on
+ * @rooms: calls of kfi_link_room(), and so on
  * @err: of kfi_link_fail()
+ * @takes: bytes that the protocol takes at once; @taken: in all
+ * @calls: of kfi_link_rx_bytes()
  */
 struct side {
 	struct world		*w;
 	struct kv_link		kl;
 	struct kv_stream	*s;
-	unsigned int		rxs, downs, fails, concealed;
+	unsigned int		rooms, rxs, sents, downs, fails, concealed;
 	int			err;
+	size_t			takes, taken;
+	unsigned int		calls;
 };
 
 static struct side *the_side;
@@ -55,6 +59,7 @@ void stream_test_fail(struct kfi_link *link, int err)
 
 void stream_test_room(struct kfi_link *link)
 {
+	the_side->rooms++;
 }
 
 void stream_test_rx(struct kfi_link *link)
@@ -64,11 +69,18 @@ void stream_test_rx(struct kfi_link *link)
 
 void stream_test_sent(struct kfi_link *link)
 {
+	the_side->sents++;
 }
 
 size_t stream_test_bytes(struct kfi_link *link, const void *bytes, size_t len)
 {
-	return len;
+	struct side *side = the_side;
+	size_t n = min(len, side->takes);
+
+	side->calls++;
+	side->takes -= n;
+	side->taken += n;
+	return n;
 }
 
 /* ---- the side ---- */
@@ -84,6 +96,7 @@ static struct side *side_open(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, side);
 	the_side = side;
 	side->w = world_open(test);
+	side->takes = SIZE_MAX;
 	side->s = kv_stream_new(&side->w->vep, &side->kl.link, &side_ops);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(side->s));
 	side->kl.stream = side->s;
@@ -153,6 +166,16 @@ static unsigned int send_all(struct side *side)
 	while (!send(side))
 		n++;
 	return n;
+}
+
+static bool read(struct side *side)
+{
+	bool all;
+
+	spin_lock_bh(&side->s->qp.lock);
+	all = kv_read(&side->kl.link);
+	spin_unlock_bh(&side->s->qp.lock);
+	return all;
 }
 
 /* ---- heads ---- */
@@ -293,6 +316,105 @@ static void spoilt(struct kunit *test)
 	side_close(side);
 }
 
+/* ---- pings ---- */
+
+static void ping_is_answered(struct kunit *test)
+{
+	struct side *side = side_open(test);
+
+	come(side, KVW_FIRST, KVW_F_PING, 0);
+	KUNIT_ASSERT_EQ(test, 1, side->w->nwr);
+	KUNIT_EXPECT_EQ(test, IB_WR_SEND, side->w->opcode[0]);
+	KUNIT_EXPECT_EQ(test, KVW_F_PONG, le16_to_cpu(head_of(side, 0)->flags));
+	KUNIT_EXPECT_EQ(test, KVW_FIRST + 1, le32_to_cpu(head_of(side, 0)->limit));
+	spin_lock_bh(&side->s->qp.lock);
+	kv_stream_ping(side->s);
+	spin_unlock_bh(&side->s->qp.lock);
+	KUNIT_ASSERT_EQ(test, 2, side->w->nwr);
+	KUNIT_EXPECT_EQ(test, KVW_F_PING, le16_to_cpu(head_of(side, 1)->flags));
+	come(side, KVW_FIRST, 0, 0);
+	KUNIT_EXPECT_TRUE(test, side->s->pinged);
+	come(side, KVW_FIRST, KVW_F_PONG, 0);
+	KUNIT_EXPECT_FALSE(test, side->s->pinged);
+	KUNIT_EXPECT_EQ(test, 2, side->w->nwr);
+	side_close(side);
+}
+
+/* ---- credit ---- */
+
+/* The last receives of the peer are for SENDs without bytes; the protocol hears of more, once. */
+static void reserve(struct kunit *test)
+{
+	struct side *side = side_open(test);
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, KVW_FIRST - KVW_RESERVE, send_all(side));
+	KUNIT_EXPECT_TRUE(test, side->s->starved);
+	for (i = 0; i < KVW_RESERVE + 2; i++) {
+		come(side, KVW_FIRST, KVW_F_PING, 0);
+		side->rooms = 0;
+		side->s->starved = true;
+	}
+	KUNIT_EXPECT_EQ(test, KVW_FIRST, side->w->nwr);
+	KUNIT_EXPECT_EQ(test, KVW_FIRST, side->s->sent);
+	KUNIT_EXPECT_NE(test, 0, side->s->due);
+	/* What is due goes first, and leaves the reserve to others like it. */
+	come(side, KVW_FIRST + 1 + KVW_RESERVE, 0, 0);
+	KUNIT_EXPECT_EQ(test, 1, side->rooms);
+	KUNIT_EXPECT_FALSE(test, side->s->starved);
+	KUNIT_EXPECT_EQ(test, KVW_FIRST + 1, side->w->nwr);
+	KUNIT_EXPECT_EQ(test, KVW_F_PONG, le16_to_cpu(head_of(side, KVW_FIRST)->flags));
+	KUNIT_EXPECT_EQ(test, 0, side->s->due);
+	KUNIT_EXPECT_EQ(test, 0, send_all(side));
+	come(side, KVW_FIRST + 3 + KVW_RESERVE, 0, 0);
+	KUNIT_EXPECT_EQ(test, 2, side->rooms);
+	KUNIT_EXPECT_EQ(test, 2, send_all(side));
+	side_close(side);
+}
+
+/* The protocol hears of room if it has been refused some. */
+static void room_is_told_once(struct kunit *test)
+{
+	struct side *side = side_open(test);
+
+	KUNIT_ASSERT_EQ(test, 0, send(side));
+	come(side, KVW_FIRST + 1, 0, 0);
+	KUNIT_EXPECT_EQ(test, 0, side->rooms);
+	send_all(side);
+	come(side, KVW_FIRST + 2, 0, 0);
+	KUNIT_EXPECT_EQ(test, 1, side->rooms);
+	come(side, KVW_FIRST + 3, 0, 0);
+	KUNIT_EXPECT_EQ(test, 1, side->rooms);
+	send_all(side);
+	spin_lock_bh(&side->s->qp.lock);
+	side->s->link = NULL;	/* detached */
+	spin_unlock_bh(&side->s->qp.lock);
+	come(side, KVW_FIRST + 4, 0, 0);
+	KUNIT_EXPECT_EQ(test, 1, side->rooms);
+	side_close(side);
+}
+
+/* The send queue is full, and the device reports. */
+static void queue_is_full(struct kunit *test)
+{
+	struct side *side = side_open(test);
+	unsigned int i, n;
+
+	come(side, KVW_RECVS_MAX, 0, 0);
+	n = send_all(side);
+	KUNIT_EXPECT_EQ(test, KV_LINK_SQ - KV_SQ_ROOM + 1, n);
+	KUNIT_EXPECT_TRUE(test, side->s->starved);
+	for (i = 0; i < n && !side->w->signalled[i]; i++)
+		;
+	KUNIT_ASSERT_LT(test, i, n);
+	device_report(side->w, i, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, 1, side->rooms);
+	KUNIT_EXPECT_EQ(test, 1, side->sents);
+	KUNIT_EXPECT_FALSE(test, side->s->starved);
+	KUNIT_EXPECT_EQ(test, i + 1, send_all(side));
+	side_close(side);
+}
+
 /* Send @head bytes of frames, and @len bytes that the device reads in the memory of their owner. */
 static void send_mapped(struct side *side, u32 head, size_t len)
 {
@@ -370,6 +492,31 @@ static void receives_are_told(struct kunit *test)
 	come(side, KVW_FIRST, 0, 0);
 	KUNIT_EXPECT_EQ(test, 0, send(side));	/* says it as well */
 	KUNIT_EXPECT_EQ(test, 3 * KVW_FIRST / 2 + 1, le32_to_cpu(head_of(side, 1)->limit));
+	side_close(side);
+}
+
+/* ---- reading ---- */
+
+/* A receive is posted again when all of it has been read. */
+static void read_in_parts(struct kunit *test)
+{
+	struct side *side = side_open(test);
+
+	side->takes = 30;
+	come(side, KVW_FIRST, 0, 40);
+	come(side, KVW_FIRST, 0, 20);
+	KUNIT_EXPECT_EQ(test, 2, side->rxs);
+	KUNIT_EXPECT_TRUE(test, read(side));
+	KUNIT_EXPECT_EQ(test, 30, side->taken);
+	KUNIT_EXPECT_EQ(test, KVW_FIRST, side->s->recvs_posted);
+	side->takes = 15;
+	KUNIT_EXPECT_TRUE(test, read(side));
+	KUNIT_EXPECT_EQ(test, 45, side->taken);
+	KUNIT_EXPECT_EQ(test, KVW_FIRST + 1, side->s->recvs_posted);
+	side->takes = SIZE_MAX;
+	KUNIT_EXPECT_TRUE(test, read(side));
+	KUNIT_EXPECT_EQ(test, 60, side->taken);
+	KUNIT_EXPECT_EQ(test, KVW_FIRST + 2, side->s->recvs_posted);
 	side_close(side);
 }
 
@@ -500,9 +647,14 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(limit_wraps),
 	KUNIT_CASE(receive_fails),
 	KUNIT_CASE(spoilt),
+	KUNIT_CASE(ping_is_answered),
+	KUNIT_CASE(reserve),
+	KUNIT_CASE(room_is_told_once),
+	KUNIT_CASE(queue_is_full),
 	KUNIT_CASE(memory_is_read),
 	KUNIT_CASE(closed),
 	KUNIT_CASE(receives_are_told),
+	KUNIT_CASE(read_in_parts),
 	KUNIT_CASE(exposed),
 	KUNIT_CASE(expose_without_memory),
 	KUNIT_CASE(conceal_fails),
