@@ -44,7 +44,6 @@ struct hw_ep {
 /**
  * struct hw_conn - a connection
  * @failed: bit 0: its end has begun, with @err; bit 1: it has ended
- * @fails: how often its end was requested
  * @source: its address
  * @said: it has sent a hello, so it is not pending
  * @moved: how often it was moved
@@ -57,7 +56,6 @@ struct hw_conn {
 	refcount_t		ref;
 	unsigned long		failed;
 	int			err;
-	atomic_t		fails;
 	unsigned int		moved, accepted, rejected;
 	int			source;
 	bool			said;
@@ -92,7 +90,6 @@ static void hw_fail(struct kfi_peer_conn *pc, int err)
 {
 	struct hw_conn *conn = to_hw_conn(pc);
 
-	atomic_inc(&conn->fails);
 	if (test_and_set_bit(0, &conn->failed))
 		return;
 	conn->err = err;
@@ -281,27 +278,6 @@ static int hw_try(struct hw *w, struct kfi_conn_set *set, bool dialed)
 }
 
 /* ---- list ---- */
-
-static void pending_are_bounded(struct kunit *test)
-{
-	struct hw *w = hw_open(test);
-	struct kfi_conn_set *set = &w->ep->conn_set;
-	struct hw_conn *conn = hw_called(w, set);
-
-	KUNIT_EXPECT_EQ(test, 0, hw_try(w, set, CALLED));
-	KUNIT_EXPECT_EQ(test, -EBUSY, hw_try(w, set, CALLED));
-	KUNIT_EXPECT_EQ(test, 0, hw_try(w, set, DIALED));
-	KUNIT_EXPECT_EQ(test, 0, hw_try(w, set, DIALED));
-	KUNIT_EXPECT_EQ(test, 2u, set->nr_pending);
-	kfi_conn_set_admitted(&conn->pc);
-	kfi_conn_set_admitted(&conn->pc);
-	KUNIT_EXPECT_EQ(test, 1u, set->nr_pending);
-	KUNIT_EXPECT_EQ(test, 0, hw_try(w, set, CALLED));
-	KUNIT_EXPECT_EQ(test, -EBUSY, hw_try(w, set, CALLED));
-	KUNIT_EXPECT_EQ(test, 5, atomic_read(&w->nr_conns));
-	hw_put(&conn->pc);
-	hw_close(w);
-}
 
 static bool hw_unproven(const struct kfi_peer_conn *pc)
 {
@@ -521,38 +497,6 @@ static void drain_work(struct work_struct *work)
 	complete(&d->over);
 }
 
-/* Draining waits for the last connection; each ends with the first of its errors. */
-static void drain_ends_all(struct kunit *test)
-{
-	struct hw *w = hw_open(test);
-	struct kfi_conn_set *set = &w->ep->conn_set;
-	struct hw_conn *a = hw_called(w, set), *b = hw_called(w, set);
-	struct completion go;
-	struct drain d = { .conn_set = set };
-
-	init_completion(&go);
-	init_completion(&d.over);
-	w->hold = &go;
-	hw_fail(&a->pc, -ECONNRESET);
-	kfi_conn_set_stop(set, -ECANCELED);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b->fails));
-	INIT_WORK_ONSTACK(&d.work, drain_work);
-	schedule_work(&d.work);
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&b->fails)));
-	KUNIT_EXPECT_FALSE(test, completion_done(&d.over));
-	complete_all(&go);
-	flush_work(&d.work);
-	destroy_work_on_stack(&d.work);
-	KUNIT_EXPECT_TRUE(test, completion_done(&d.over));
-	KUNIT_EXPECT_EQ(test, -ECONNRESET, a->err);
-	KUNIT_EXPECT_EQ(test, -ECANCELED, b->err);
-	KUNIT_EXPECT_EQ(test, 2, atomic_read(&w->ended));
-	hw_set_is_empty(w, set);
-	hw_put(&a->pc);
-	hw_put(&b->pc);
-	hw_close(w);
-}
-
 /* Draining does not wait for a connection of another set, which may wait for its peer. */
 static void drain_waits_for_its_own(struct kunit *test)
 {
@@ -578,14 +522,12 @@ static void drain_waits_for_its_own(struct kunit *test)
 }
 
 static struct kunit_case conn_set_cases[] = {
-	KUNIT_CASE(pending_are_bounded),
 	KUNIT_CASE(silent_make_room),
 	KUNIT_CASE(ended_frees_its_place),
 	KUNIT_CASE(adopts_not),
 	KUNIT_CASE(accepts_too_late),
 	KUNIT_CASE(answers_once),
 	KUNIT_CASE(publishes_what_stands),
-	KUNIT_CASE(drain_ends_all),
 	KUNIT_CASE(drain_waits_for_its_own),
 	{}
 };

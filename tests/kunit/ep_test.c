@@ -5,35 +5,6 @@
 #include "crew.h"
 #include "fake.h"
 
-/* The complete table of states, written a second time. */
-static void ep_arrows(struct kunit *test)
-{
-	static const char *const table[] = {
-		/*		   to: I E C c S D */
-		[KFI_EP_IDLE]		= ".x...x",
-		[KFI_EP_ENABLED]	= "..x.xx",
-		[KFI_EP_CONNECTING]	= ".x.xxx",
-		[KFI_EP_CONNECTED]	= "....xx",
-		[KFI_EP_SHUT]		= ".x...x",
-		[KFI_EP_DEAD]		= "......",
-	};
-	struct kfi_ep *ep = kunit_kzalloc(test, sizeof(*ep), GFP_KERNEL);
-	int from, to;
-
-	KUNIT_ASSERT_NOT_NULL(test, ep);
-	for (from = KFI_EP_IDLE; from <= KFI_EP_DEAD; from++) {
-		for (to = KFI_EP_IDLE; to <= KFI_EP_DEAD; to++) {
-			bool allowed = table[from][to] == 'x';
-
-			KUNIT_EXPECT_EQ_MSG(test, allowed, kfi_ep_transition(from, to), "%d to %d",
-					    from, to);
-			ep->state = from;
-			KUNIT_EXPECT_EQ(test, allowed ? from : -1, kfi_ep_move(ep, to));
-			KUNIT_EXPECT_EQ(test, allowed ? to : from, ep->state);
-		}
-	}
-}
-
 static void ep_bad_infos(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -59,56 +30,6 @@ static void ep_bad_infos(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
 	KUNIT_EXPECT_EQ(test, users, atomic_read(&w->domain.obj.users));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_scalable_ep(&w->domain.fid, info, &ep, NULL));
-	kfi_freeinfo(info);
-	fake_close(w);
-}
-
-static void ep_options(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
-	size_t value = 4096, len = sizeof(value);
-	struct kfid_ep *ep;
-	u8 name[16];
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
-	KUNIT_EXPECT_EQ(test, 0,
-			kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value,
-				   len));
-	value = 0;
-	KUNIT_EXPECT_EQ(test, 0,
-			kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value,
-				   &len));
-	KUNIT_EXPECT_EQ(test, 4096, value);
-	KUNIT_EXPECT_EQ(test, 4096, kfi_to_ep(ep)->min_multi_recv);
-	KUNIT_EXPECT_EQ(test, 0,
-			kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_CM_DATA_SIZE, &value, &len));
-	KUNIT_EXPECT_EQ(test, 32, value);
-	KUNIT_EXPECT_EQ(test, -ENOPROTOOPT,
-			kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_CM_DATA_SIZE, &value, len));
-	KUNIT_EXPECT_EQ(test, -ENOPROTOOPT,
-			kfi_setopt(&ep->fid, 7, KFI_OPT_MIN_MULTI_RECV, &value, len));
-	KUNIT_EXPECT_EQ(test, -EINVAL,
-			kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value, 4));
-	KUNIT_EXPECT_EQ(test, -ENOPROTOOPT,
-			kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, 999, &value, &len));
-	len = 4;
-	KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL,
-			kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_TX_SIZE, &value, &len));
-	KUNIT_EXPECT_EQ(test, sizeof(size_t), len);
-
-	len = 3;
-	memset(name, 0, sizeof(name));
-	KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL, kfi_getname(&ep->fid, name, &len));
-	KUNIT_EXPECT_EQ(test, KFI_WORLD_ADDRLEN, len);
-	KUNIT_EXPECT_EQ(test, 0x5a, name[2]);
-	KUNIT_EXPECT_EQ(test, 0, name[3]);
-	len = sizeof(name);
-	KUNIT_EXPECT_EQ(test, 0, kfi_getname(&ep->fid, name, &len));
-	KUNIT_EXPECT_EQ(test, KFI_WORLD_ADDRLEN, len);
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_setname(&ep->fid, name, len));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_setname(&ep->fid, name, KFI_ADDR_MAX + 1));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
 	kfi_freeinfo(info);
 	fake_close(w);
 }
@@ -431,9 +352,7 @@ static void cm_dead_listener(struct kunit *test)
 }
 
 static struct kunit_case ep_cases[] = {
-	KUNIT_CASE(ep_arrows),
 	KUNIT_CASE(ep_bad_infos),
-	KUNIT_CASE(ep_options),
 	KUNIT_CASE(ep_close_waits_for_done),
 	KUNIT_CASE(ep_close_direct),
 	KUNIT_CASE_SLOW(ep_kill_races),

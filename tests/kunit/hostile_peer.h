@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * hostile_peer.h - an endpoint over the message protocol, and peers that read and write the bytes of
- * its links, which are memory. It has code, because proto_hostile_test.c alone includes it.
+ * hostile_peer.h - an endpoint and a passive endpoint over the message protocol, and peers that read
+ * and write the bytes of their links, which are memory. Such a peer is not a second side of the
+ * protocol: it shares only the wire format.
  */
 #ifndef _KFI_KUNIT_HOSTILE_PEER_H
 #define _KFI_KUNIT_HOSTILE_PEER_H
@@ -10,13 +11,14 @@
 #include "fake.h"
 #include "../../kfi/proto/proto.h"
 
-#define PH_ROOM		131072U		/* bytes that a link holds in each direction */
+#define PH_ROOM		131072U		/* default of &ph_world.room */
 #define PH_BUF		65536U		/* bytes of a receive */
 #define PH_WAIT_MS	20000U		/* limit for an event that has to happen */
 #define PH_NOT_MS	200U		/* how long to look for one that must not happen */
 #define PH_SHORT_MS	400U		/* peer_timeout_ms in the tests that wait for it */
 #define PH_CREDIT	1024U		/* a limit of one window: as long as it is not used it is valid */
-#define PH_SELF		1		/* port of the victim */
+#define PH_SELF		1		/* name of the victim */
+#define PH_PEERS	64U		/* default of max_peers */
 #define KEY		7
 
 /**
@@ -26,8 +28,11 @@
  * @link: the victim's link, or NULL
  * @in: bytes for the victim, of which it has taken @off
  * @out: bytes of the victim
+ * @room: the most that @out may have
  * @full: the victim waits for room in @out
- * @cut: the peer has ended the connection; @closed: the victim has closed its link
+ * @ended: what the link says of its end: -ECONNRESET if the peer has cut it
+ * @closed: the victim has closed its link
+ * @self: name by which the peer has called the victim
  * @said: answer to the hello
  */
 struct ph_peer {
@@ -35,516 +40,119 @@ struct ph_peer {
 	spinlock_t		lock;
 	struct kfi_link		*link;
 	u8			*in, *out;
-	u32			len, off, out_len;
-	bool			full, cut, closed;
+	u32			len, off, out_len, room;
+	bool			full, closed;
+	int			ended;
+	u64			self;
 	struct kfw_hello	said;
-};
-
-struct ph_link {
-	struct kfi_link		link;
-	struct ph_peer		*peer;
 };
 
 /**
  * struct ph_world - an endpoint, the victim
+ * @ppep: a passive endpoint; it does not listen, so each request is rejected
+ * @ep_attr: of its info
+ * @peers: all &struct ph_peer, under @lock
  * @dialed: the peer that the victim reaches if it calls
+ * @accepts: a peer that accepts is made for each call of the victim
+ * @opening: called when the victim opens a link, before it calls
+ * @naming: called when the victim makes a name of an address
+ * @dials: calls of the victim
+ * @room: bytes that links hold which are made from now on, in each direction
+ * @there: what the victim finds out about a peer whose name another one claims
  * @served: so many well-behaved peers have been served
  */
-static struct {
+struct ph_world {
 	struct kunit		*test;
 	struct kfi_world	*w;
 	struct kfid_cq		*cq;
 	struct kfid_ep		*ep;
 	struct kfid_mr		*mr;
+	struct kfi_proto_pep	ppep;
+	struct kfi_info		info;
+	struct kfi_ep_attr	ep_attr;
 	u8			*buf;
+	spinlock_t		lock;
 	struct list_head	peers;
 	struct ph_peer		*dialed;
+	bool			accepts;
+	void			(*opening)(void);
+	void			(*naming)(void);
+	atomic_t		dials;
+	u32			room;
+	int			there;
 	u16			served;
-} ph;
-
-static struct kfi_proto ph_proto;
-
-static struct ph_peer *to_peer(const struct kfi_link *link)
-{
-	return container_of(link, struct ph_link, link)->peer;
-}
-
-/* ---- the link. A name is the number of a node, and a port in the lower 16 bits ---- */
-
-static size_t ph_len(const void *name)
-{
-	return sizeof(u64);
-}
-
-static int ph_cmp(const void *a, const void *b)
-{
-	return memcmp(a, b, sizeof(u64));
-}
-
-static u32 ph_hash(const void *name)
-{
-	return *(const u32 *)name;
-}
-
-static int ph_name(const struct kfi_ep *ep, const void *addr, void *name)
-{
-	memcpy(name, addr, sizeof(u64));
-	return 0;
-}
-
-static int ph_address(const struct kfi_ep *ep, const void *name, void *addr)
-{
-	memcpy(addr, name, sizeof(u64));
-	return sizeof(u64);
-}
-
-static void ph_source(const void *name, void *source)
-{
-	*(u64 *)source = *(const u64 *)name & ~0xffffULL;
-}
-
-static u16 ph_port(const struct kfi_proto_ep *pe)
-{
-	return PH_SELF;
-}
-
-static void ph_set_port(void *name, u16 port)
-{
-	*(u64 *)name = (*(u64 *)name & ~0xffffULL) | port;
-}
-
-static void ph_self(struct kfi_link *link, void *name)
-{
-	*(u64 *)name = PH_SELF;
-}
-
-static size_t ph_wire_name(const void *name, u8 *bytes)
-{
-	memcpy(bytes, name, sizeof(u64));
-	return sizeof(u64);
-}
-
-static int ph_open(struct kfi_link *link)
-{
-	return 0;
-}
-
-static int ph_dial(struct kfi_link *link)
-{
-	struct ph_peer *peer = ph.dialed;
-
-	if (!peer)
-		return -ECONNREFUSED;
-	ph.dialed = NULL;
-	container_of(link, struct ph_link, link)->peer = peer;
-	peer->link = link;
-	kfi_link_up(link);
-	return 0;
-}
-
-static int ph_ended(const struct kfi_link *link)
-{
-	return READ_ONCE(to_peer(link)->cut) ? -ECONNRESET : 0;
-}
-
-static void ph_detach(struct kfi_link *link)
-{
-	struct ph_peer *peer = to_peer(link);
-
-	if (!peer)
-		return;
-	spin_lock_bh(&peer->lock);
-	peer->link = NULL;
-	spin_unlock_bh(&peer->lock);
-}
-
-static void ph_close(struct kfi_link *link, bool abort)
-{
-	if (to_peer(link))
-		WRITE_ONCE(to_peer(link)->closed, true);
-}
-
-static int ph_probe(struct kfi_link *link)
-{
-	return ph_ended(link) ? -1 : 1;
-}
-
-static bool ph_trylock(struct kfi_link *link)
-{
-	return spin_trylock_bh(&to_peer(link)->lock);
-}
-
-static bool ph_lock(struct kfi_link *link)
-{
-	spin_lock_bh(&to_peer(link)->lock);
-	return true;
-}
-
-static void ph_unlock(struct kfi_link *link)
-{
-	spin_unlock_bh(&to_peer(link)->lock);
-}
-
-static int ph_post(struct kfi_link *link, struct kfi_unit *unit)
-{
-	struct ph_peer *peer = to_peer(link);
-	u32 n = min(unit->len - unit->done, PH_ROOM - peer->out_len);
-
-	if (peer->cut)
-		return -ECONNRESET;
-	memcpy(peer->out + peer->out_len, unit->head + unit->done, n);
-	unit->done += n;
-	peer->out_len += n;
-	if (unit->done == unit->len && unit->left) {
-		n = min_t(u64, unit->left, PH_ROOM - peer->out_len);
-		kfi_copy_from(peer->out + peer->out_len, unit->payload, n);
-		unit->left -= n;
-		peer->out_len += n;
-	}
-	peer->full = unit->done < unit->len || unit->left;
-	return peer->full ? -EAGAIN : 0;
-}
-
-static u64 ph_sent_to(const struct kfi_link *link)
-{
-	return link->posted;
-}
-
-static bool ph_read(struct kfi_link *link)
-{
-	struct ph_peer *peer = to_peer(link);
-	const u8 *bytes;
-	size_t n;
-	u8 want;
-
-	while (peer->off < peer->len) {
-		want = smp_load_acquire(&link->want);	/* pairs with kfp_rx_set_at() */
-		bytes = peer->in + peer->off;
-		n = peer->len - peer->off;
-		if (want == KFI_WANT_STOP)
-			break;
-		if (want == KFI_WANT_HEAD) {
-			peer->off += kfi_link_rx_head(link, bytes, n);
-			continue;
-		}
-		n = min_t(u64, n, link->left);
-		rcu_read_lock();
-		if (want == KFI_WANT_PAYLOAD ||
-		    (want == KFI_WANT_REGION && kfi_link_rx_live(link)))
-			kfi_copy_to(link->into, bytes, n);
-		rcu_read_unlock();
-		peer->off += n;
-		kfi_link_rx_placed(link, n);
-	}
-	return true;
-}
-
-static const struct kfi_link_ops ph_ops = {
-	.link_size	= sizeof(struct ph_link),
-	.name_len	= sizeof(u64),
-	.len		= ph_len,
-	.cmp		= ph_cmp,
-	.hash		= ph_hash,
-	.name		= ph_name,
-	.address	= ph_address,
-	.source		= ph_source,
-	.port		= ph_port,
-	.set_port	= ph_set_port,
-	.self		= ph_self,
-	.wire_name	= ph_wire_name,
-	.open		= ph_open,
-	.dial		= ph_dial,
-	.ended		= ph_ended,
-	.detach		= ph_detach,
-	.close		= ph_close,
-	.probe		= ph_probe,
-	.trylock	= ph_trylock,
-	.lock		= ph_lock,
-	.unlock		= ph_unlock,
-	.post		= ph_post,
-	.sent_to	= ph_sent_to,
-	.read		= ph_read,
 };
+
+extern struct ph_world ph;
+extern struct kfi_proto ph_proto;
+
+int ph_init(struct kunit *test);
+/* After each test a well-behaved peer is served. */
+void ph_exit(struct kunit *test);
 
 /* ---- the peer: bytes ---- */
 
-static struct ph_peer *ph_new(void)
-{
-	struct ph_peer *peer = kvzalloc(sizeof(*peer), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(ph.test, peer);
-	spin_lock_init(&peer->lock);
-	list_add(&peer->entry, &ph.peers);
-	peer->in = kvmalloc(PH_ROOM, GFP_KERNEL);
-	peer->out = kvmalloc(PH_ROOM, GFP_KERNEL);
-	KUNIT_ASSERT_TRUE(ph.test, peer->in && peer->out);
-	return peer;
-}
-
-static bool ph_passed(unsigned long begin, unsigned int ms)
-{
-	return time_after(jiffies, begin + msecs_to_jiffies(ms));
-}
-
+struct ph_peer *ph_new(void);
+bool ph_passed(unsigned long begin, unsigned int ms);
 /* Return: false if the victim has closed the link, or takes nothing */
-static bool ph_put(struct ph_peer *peer, const void *bytes, u32 len)
-{
-	unsigned long begin = jiffies;
-	u32 n;
-
-	for (;;) {
-		spin_lock_bh(&peer->lock);
-		memmove(peer->in, peer->in + peer->off, peer->len - peer->off);
-		peer->len -= peer->off;
-		peer->off = 0;
-		n = min(len, PH_ROOM - peer->len);
-		memcpy(peer->in + peer->len, bytes, n);
-		peer->len += n;
-		bytes += n;
-		len -= n;
-		if (peer->link)
-			kfi_link_rx(peer->link);
-		spin_unlock_bh(&peer->lock);
-		if (!len || READ_ONCE(peer->closed) || ph_passed(begin, PH_WAIT_MS))
-			return !len;
-		usleep_range(1000, 2000);
-	}
-}
-
+bool ph_put(struct ph_peer *peer, const void *bytes, u32 len);
 /* Exactly @len bytes of the victim. Return: 0, -EAGAIN after @ms, -ECONNRESET: there are no more */
-static int ph_get(struct ph_peer *peer, void *bytes, u32 len, unsigned int ms)
-{
-	unsigned long begin = jiffies;
-
-	while (READ_ONCE(peer->out_len) < len) {
-		if (READ_ONCE(peer->closed))
-			return -ECONNRESET;
-		if (ph_passed(begin, ms))
-			return -EAGAIN;
-		usleep_range(1000, 2000);
-	}
-	spin_lock_bh(&peer->lock);
-	memcpy(bytes, peer->out, len);
-	peer->out_len -= len;
-	memmove(peer->out, peer->out + len, peer->out_len);
-	if (peer->full && peer->link) {
-		peer->full = false;
-		kfi_link_room(peer->link);
-	}
-	spin_unlock_bh(&peer->lock);
-	return 0;
-}
-
-static bool ph_closes(struct ph_peer *peer, unsigned int ms)
-{
-	unsigned long begin = jiffies;
-
-	while (!READ_ONCE(peer->closed) && !ph_passed(begin, ms))
-		usleep_range(1000, 2000);
-	return READ_ONCE(peer->closed);
-}
-
-static void ph_reset(struct ph_peer *peer)
-{
-	spin_lock_bh(&peer->lock);
-	WRITE_ONCE(peer->cut, true);
-	if (peer->link)
-		kfi_link_down(peer->link);
-	spin_unlock_bh(&peer->lock);
-	KUNIT_EXPECT_TRUE(ph.test, ph_closes(peer, PH_WAIT_MS));
-}
+int ph_get(struct ph_peer *peer, void *bytes, u32 len, unsigned int ms);
+int ph_skip(struct ph_peer *peer, u64 left);
+bool ph_closes(struct ph_peer *peer, unsigned int ms);
+/* Cut the link, in any state. */
+void ph_cut(struct ph_peer *peer);
+/* ... and wait until the victim has closed it. */
+void ph_reset(struct ph_peer *peer);
 
 /* ---- the peer: hellos and frames ---- */
 
-static struct kfw_hello ph_hello(u16 port, u8 kind)
-{
-	return (struct kfw_hello) {
-		.magic = cpu_to_le32(KFW_MAGIC), .version = cpu_to_le16(KFW_VERSION),
-		.len = cpu_to_le16(sizeof(struct kfw_hello)), .kind = kind, .ep_type = KFI_EP_RDM,
-		.port = cpu_to_le16(port), .incarnation = cpu_to_le64(get_random_u64() | 1),
-		.stream = cpu_to_le64(get_random_u64() | 1), .window_msg = cpu_to_le32(PH_CREDIT),
-		.window_tag = cpu_to_le32(PH_CREDIT), .requests = cpu_to_le32(64),
-		.eager = cpu_to_le32(16384),
-	};
-}
-
+struct kfw_hello ph_hello(u16 port, u8 kind);
+/*
+ * Connect from node @node, to the passive endpoint if @listener. The link is not up yet. Return NULL
+ * if there is no memory, or the victim does not take the connection. Any thread
+ */
+struct ph_peer *ph_try(u64 node, bool listener);
+/* ... which it has to take */
+struct ph_peer *ph_arrive(u64 node, bool listener);
 /* Call from node @node, and send no hello. */
-static struct ph_peer *ph_connect(u64 node)
-{
-	struct ph_peer *peer = ph_new();
-	struct kfi_link *link;
-
-	link = kfi_link_new(container_of(kfi_to_ep(ph.ep), struct kfi_proto_ep, ep), NULL);
-	KUNIT_ASSERT_NOT_NULL(ph.test, link);
-	container_of(link, struct ph_link, link)->peer = peer;
-	link->privileged = true;
-	*(u64 *)link->name = node << 16;
-	peer->link = link;
-	KUNIT_ASSERT_EQ(ph.test, 0, kfi_link_called(link));
-	kfi_link_up(link);
-	return peer;
-}
-
+struct ph_peer *ph_connect(u64 node);
+/* Send a hello. Return: the reason for which it is refused, 0 if it is accepted */
+int ph_ask(struct ph_peer *peer, const struct kfw_hello *hello);
 /* Call, as @port of the node. The last connection of this name has to have ended. */
-static struct ph_peer *ph_call(u64 node, u16 port)
-{
-	struct kfw_hello hello = ph_hello(port, KFW_HELLO);
-	struct ph_peer *peer = ph_connect(node);
-
-	ph_put(peer, &hello, sizeof(hello));
-	KUNIT_ASSERT_EQ(ph.test, 0, ph_get(peer, &peer->said, sizeof(peer->said), PH_WAIT_MS));
-	KUNIT_ASSERT_EQ(ph.test, (u8)KFW_ACCEPT, peer->said.kind);
-	return peer;
-}
-
+struct ph_peer *ph_call(u64 node, u16 port);
 /* ... with little time for what is due */
-static struct ph_peer *ph_call_short(void)
-{
-	ph_proto.params.peer_timeout_ms = PH_SHORT_MS;
-	return ph_call(2, 5);
-}
-
-static struct kfw_hdr ph_rts(u64 tag, u32 id, u64 len)
-{
-	return (struct kfw_hdr) {
-		.type = KFW_RTS, .flags = cpu_to_le16(KFW_F_TAGGED), .tag = cpu_to_le64(tag),
-		.id = cpu_to_le32(id), .len = cpu_to_le64(len),
-	};
-}
-
-static struct kfw_hdr ph_msg(u64 tag)
-{
-	return (struct kfw_hdr) { .type = KFW_MSG, .flags = cpu_to_le16(KFW_F_TAGGED), .tag = cpu_to_le64(tag) };
-}
-
-static struct kfw_hdr ph_data(const struct kfw_hdr *cts)
-{
-	return (struct kfw_hdr) {
-		.type = KFW_DATA, .id = cts->id, .gen = cts->gen, .slot = cts->slot,
-	};
-}
-
-static bool ph_put_hdr(struct ph_peer *peer, struct kfw_hdr *hdr)
-{
-	hdr->credit_msg = cpu_to_le32(PH_CREDIT);
-	hdr->credit_tag = cpu_to_le32(PH_CREDIT);
-	return ph_put(peer, hdr, sizeof(*hdr));
-}
-
+struct ph_peer *ph_call_short(void);
+struct kfw_hdr ph_rts(u64 tag, u32 id, u64 len);
+struct kfw_hdr ph_msg(u64 tag);
+struct kfw_hdr ph_data(const struct kfw_hdr *cts);
+bool ph_put_hdr(struct ph_peer *peer, struct kfw_hdr *hdr);
 /* The header of a frame whose @len bytes are still to come, with a segment if there is @seg */
-static bool ph_begin(struct ph_peer *peer, struct kfw_hdr *hdr, const struct kfw_rma *seg, u64 len)
-{
-	hdr->payload = cpu_to_le64(len);
-	hdr->len = cpu_to_le64(len);
-	hdr->rma_count = cpu_to_le16(!!seg);
-	return ph_put_hdr(peer, hdr) && (!seg || ph_put(peer, seg, sizeof(*seg)));
-}
-
+bool ph_begin(struct ph_peer *peer, struct kfw_hdr *hdr, const struct kfw_rma *seg, u64 len);
 /* A frame with @payload bytes of 0x5a behind it */
-static bool ph_send(struct ph_peer *peer, struct kfw_hdr *hdr, u32 payload)
-{
-	static u8 bytes[PH_BUF];
-
-	memset(bytes, 0x5a, payload);
-	if (hdr->type == KFW_MSG || hdr->type == KFW_DATA) {
-		hdr->payload = cpu_to_le64(payload);
-		hdr->len = cpu_to_le64(payload);
-	}
-	return ph_put_hdr(peer, hdr) && ph_put(peer, bytes, payload);
-}
-
+bool ph_send(struct ph_peer *peer, struct kfw_hdr *hdr, u32 payload);
 /* @len bytes of payload */
-static bool ph_pad(struct ph_peer *peer, u32 len)
-{
-	u32 n;
-
-	for (; len; len -= n) {
-		n = min(len, PH_BUF);
-		if (!ph_put(peer, ph.buf, n))
-			return false;
-	}
-	return true;
-}
-
+bool ph_pad(struct ph_peer *peer, u32 len);
 /* A part of a payload */
-static bool ph_part(struct ph_peer *peer, struct kfw_hdr *hdr, u32 len)
-{
-	return ph_begin(peer, hdr, NULL, len) && ph_pad(peer, len);
-}
-
-static int ph_skip(struct ph_peer *peer, u64 left)
-{
-	u8 some[512];
-	u32 n;
-	int ret = 0;
-
-	for (; left && !ret; left -= n) {
-		n = min_t(u64, left, sizeof(some));
-		ret = ph_get(peer, some, n, PH_WAIT_MS);
-	}
-	return ret;
-}
-
+bool ph_part(struct ph_peer *peer, struct kfw_hdr *hdr, u32 len);
 /* The next frame of this type; others are skipped */
-static int ph_recv(struct ph_peer *peer, u8 type, struct kfw_hdr *hdr, unsigned int ms)
-{
-	int ret;
-
-	do {
-		ret = ph_get(peer, hdr, sizeof(*hdr), ms);
-		if (!ret)
-			ret = ph_skip(peer, le64_to_cpu(hdr->payload) +
-				      le16_to_cpu(hdr->rma_count) * sizeof(struct kfw_rma));
-	} while (!ret && hdr->type != type);
-	return ret;
-}
+int ph_recv(struct ph_peer *peer, u8 type, struct kfw_hdr *hdr, unsigned int ms);
 
 #define PH_RECV(peer, type, hdr) \
 	KUNIT_ASSERT_EQ(ph.test, 0, ph_recv(peer, type, hdr, PH_WAIT_MS))
 
 /* ---- the victim ---- */
 
-static void ph_receive(u64 tag, void *context)
-{
-	KUNIT_ASSERT_EQ(ph.test, (ssize_t)0,
-			kfi_trecv(ph.ep, ph.buf, PH_BUF, NULL, KFI_ADDR_UNSPEC, tag, 0, context));
-}
-
+void ph_receive(u64 tag, void *context);
 /* A receive for long messages, which all have the same buffer */
-static void ph_long_receive(u64 tag, void *context)
-{
-	struct kvec vec[] = {
-		{ ph.buf, PH_BUF }, { ph.buf, PH_BUF }, { ph.buf, PH_BUF }, { ph.buf, PH_BUF },
-		{ ph.buf, PH_BUF },
-	};
-
-	struct kfi_msg_tagged msg = {
-		.type = KFI_KVEC, .msg_iov = vec, .iov_count = ARRAY_SIZE(vec),
-		.addr = KFI_ADDR_UNSPEC, .tag = tag, .context = context,
-	};
-
-	KUNIT_ASSERT_EQ(ph.test, (ssize_t)0, kfi_trecvmsg(ph.ep, &msg, KFI_COMPLETION));
-}
-
-static kfi_addr_t ph_addr(u64 node, u16 port)
-{
-	return kfi_world_peer(ph.w, node << 16 | port);
-}
-
+void ph_long_receive(u64 tag, void *context);
+kfi_addr_t ph_addr(u64 node, u16 port);
+/* The victim sends a message that the peer has to acknowledge. */
+void ph_message(u64 node, u16 port, void *context);
+/* The peer receives it. Return: the header of its acknowledgement */
+struct kfw_hdr ph_ack_due(struct ph_peer *peer);
 /* Wait for the next completion. Return: its error, or -EAGAIN */
-static int ph_done(unsigned int ms, void **context)
-{
-	struct kfi_cq_err_entry err = {};
-	struct kfi_cq_tagged_entry e = {};
-	ssize_t ret = kfi_cq_sread(ph.cq, &e, 1, NULL, ms);
-
-	*context = e.op_context;
-	if (ret != -KFI_EAVAIL)
-		return ret == 1 ? 0 : -EAGAIN;
-	kfi_cq_readerr(ph.cq, &err, 0);
-	*context = err.op_context;
-	return -err.err;
-}
+int ph_done(unsigned int ms, void **context);
 
 #define PH_DONE(status, of)						\
 do {									\
@@ -555,129 +163,9 @@ do {									\
 } while (0)
 
 /* A receive is still posted, and takes the message of a well-behaved peer. */
-static void ph_still_posted(u64 tag, void *context)
-{
-	struct kfw_hdr msg = ph_msg(tag);
-	struct ph_peer *peer = ph_call(1000, ++ph.served);
-
-	KUNIT_EXPECT_TRUE(ph.test, ph_send(peer, &msg, 64));
-	PH_DONE(0, context);
-	ph_reset(peer);
-}
-
-static void ph_region(void)
-{
-	memset(ph.buf, 0xa5, PH_BUF);
-	KUNIT_ASSERT_EQ(ph.test, 0, kfi_mr_reg(&ph.w->domain.fid, ph.buf, PH_BUF,
-					       KFI_REMOTE_READ | KFI_REMOTE_WRITE, 0, KEY, 0,
-					       &ph.mr, NULL));
-}
-
-static void ph_region_ends(void)
-{
-	KUNIT_EXPECT_EQ(ph.test, 0, kfi_close(&ph.mr->fid));
-	ph.mr = NULL;
-}
-
-static u64 ph_dropped(void)
-{
-	const struct kfi_ep *ep = kfi_to_ep(ph.ep);
-	u64 sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += per_cpu_ptr(ep->stats, cpu)->dropped;
-	return sum;
-}
-
-static void ph_addr_str(const void *name, size_t len, char *buf, size_t size)
-{
-	snprintf(buf, size, "memory");
-}
-
-static int ph_ep_open(struct kfi_ep *ep)
-{
-	ep->tx_levels = KFI_PROTO_LEVELS;
-	return kfi_proto_ep_open(ep, &ph_proto);
-}
-
-static void ph_unlisten(struct kfi_proto_ep *pe)
-{
-}
-
-static void ph_ep_stop(struct kfi_ep *ep, int err)
-{
-	kfi_proto_ep_stop(ep, err, ph_unlisten);
-}
-
-static int ph_init(struct kunit *test)
-{
-	struct kfi_prov_ops *ops;
-	struct kfi_info *info;
-
-	memset(&ph, 0, sizeof(ph));
-	memset(&ph_proto, 0, sizeof(ph_proto));
-	ph.test = test;
-	INIT_LIST_HEAD(&ph.peers);
-	ph_proto.name = "hostile";
-	ph_proto.ops = &ph_ops;
-	ph_proto.addr_str = ph_addr_str;
-	ph_proto.params = (struct kfi_proto_params) {
-		.eager_size = 16384, .unexpected = 1024, .unexpected_peer = 8192,
-		.unexpected_source = 32768, .unexpected_total = 131072, .requests = 64,
-		.connect_timeout_ms = 60000, .hello_timeout_ms = 60000, .peer_timeout_ms = 10000,
-		.max_peers = 64, .source_peers = 24, .source_backlog = 8, .backlog = 32,
-	};
-	if (kfi_proto_init(&ph_proto))
-		return -ENOMEM;
-	ph.w = fake_open(test);
-	ops = &ph.w->ops;
-	ops->ep_size = sizeof(struct kfi_proto_ep);
-	ops->tx_priv = KFI_PROTO_TX_PRIV;
-	ops->ep_open = ph_ep_open;
-	ops->ep_stop = ph_ep_stop;
-	ops->ep_close = kfi_proto_ep_close;
-	ops->tx = kfi_proto_tx;
-	ops->tx_flush = kfi_proto_tx_flush;
-	ops->rx_matched = kfi_proto_rx_matched;
-	ops->rx_drop = kfi_proto_rx_drop;
-	info = fake_info(ph.w, KFI_EP_RDM);
-	info->caps |= KFI_REMOTE_READ | KFI_REMOTE_WRITE;
-	info->ep_attr->max_msg_size = KFW_PAYLOAD_MAX;
-	info->tx_attr->iov_limit = KFI_PROTO_IOV_MAX;
-	info->rx_attr->iov_limit = KFI_PROTO_IOV_MAX;
-	info->rx_attr->size = 256;
-	ph.cq = fake_cq(ph.w, 4096, 0, NULL, NULL);
-	ph.ep = fake_rdm(ph.w, info, ph.cq);
-	kfi_freeinfo(info);
-	ph.buf = kzalloc(PH_BUF, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, ph.buf);
-	return 0;
-}
-
-/* After each test a well-behaved peer is served. */
-static void ph_exit(struct kunit *test)
-{
-	struct ph_peer *peer, *next;
-	void *context;
-	int x;
-
-	while (ph_done(0, &context) != -EAGAIN)
-		;
-	ph_receive(0x600d, &x);
-	ph_still_posted(0x600d, &x);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ph.ep->fid));
-	if (ph.mr)
-		ph_region_ends();
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ph.cq->fid));
-	list_for_each_entry_safe(peer, next, &ph.peers, entry) {
-		kvfree(peer->in);
-		kvfree(peer->out);
-		kvfree(peer);
-	}
-	kfree(ph.buf);
-	fake_close(ph.w);
-	kfi_proto_exit(&ph_proto);
-}
+void ph_still_posted(u64 tag, void *context);
+void ph_region(void);
+void ph_region_ends(void);
+u64 ph_dropped(void);
 
 #endif /* _KFI_KUNIT_HOSTILE_PEER_H */

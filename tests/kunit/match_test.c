@@ -410,27 +410,6 @@ static void claimed_is_not_forgotten(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static void untargeted_receive_goes_on(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kfi_rx rx, next;
-	int i;
-
-	for (i = 1; i <= 3; i++)
-		KUNIT_ASSERT_EQ(test, 0, kfi_post_tag(w, 5, 0, CTX(i)));
-	arrive(w, &rx, 5, 0, KFI_RX_MATCHED);
-	arrive(w, &next, 5, 0, KFI_RX_MATCHED);
-	kfi_rx_abort(&next, -EHOSTUNREACH);
-	kfi_rx_abort(&rx, -EHOSTUNREACH);
-	expect_none(w);
-	for (i = 1; i <= 3; i++) {	/* still in the order of posting */
-		arrive(w, &rx, 5, 0, KFI_RX_MATCHED);
-		kfi_rx_complete(&rx, 0);
-		expect_entry(w, CTX(i), KFI_TAGGED | KFI_RECV, 0, 0);
-	}
-	kfi_world_close(w);
-}
-
 static unsigned int depth, deepest;
 
 static void sender_is_lost(struct kfi_ep *ep, struct kfi_rx *rx)
@@ -497,7 +476,6 @@ static struct kunit_case match_cases[] = {
 	KUNIT_CASE(searches_end),
 	KUNIT_CASE_SLOW(no_bad_strides),
 	KUNIT_CASE(claimed_is_not_forgotten),
-	KUNIT_CASE(untargeted_receive_goes_on),
 	KUNIT_CASE(lost_senders_one_after_the_other),
 	KUNIT_CASE(targeted_receive_ends),
 	{}

@@ -98,42 +98,10 @@ static struct cl *cl_make(struct kunit *test)
 	return c;
 }
 
-static void claim_alone(struct kunit *test)
-{
-	struct cl *c = cl_make(test);
-
-	hand_over(c);
-	KUNIT_EXPECT_EQ(test, c->passes, 1);
-	KUNIT_EXPECT_EQ(test, c->taken, 1);
-	KUNIT_EXPECT_EQ(test, c->kicks, 0);
-	KUNIT_EXPECT_TRUE(test, kfi_runner_idle(&c->m.runner));
-	c->leave = true;
-	hand_over(c);
-	KUNIT_EXPECT_EQ(test, c->passes, 2);
-	KUNIT_EXPECT_EQ(test, c->kicks, 1);
-	work(c);
-	KUNIT_EXPECT_EQ(test, c->passes, 2);
-	KUNIT_EXPECT_EQ(test, c->kicks, 0);
-	KUNIT_EXPECT_TRUE(test, kfi_runner_idle(&c->m.runner));
-}
-
 static void hand_over_once(struct cl *c)
 {
 	c->during = NULL;
 	hand_over(c);
-}
-
-/* What comes while another context has the claim is seen by its next pass. */
-static void claim_noted(struct kunit *test)
-{
-	struct cl *c = cl_make(test);
-
-	c->during = hand_over_once;
-	hand_over(c);
-	KUNIT_EXPECT_EQ(test, c->clashes, 0);
-	KUNIT_EXPECT_EQ(test, c->taken, 2);
-	KUNIT_EXPECT_EQ(test, c->passes, 2);
-	KUNIT_EXPECT_EQ(test, c->kicks, 0);
 }
 
 /* What comes while the worker runs is left to its next run. */
@@ -150,27 +118,6 @@ static void claim_worker(struct kunit *test)
 	work(c);
 	KUNIT_EXPECT_EQ(test, c->taken, 1);
 	KUNIT_EXPECT_EQ(test, c->kicks, 0);
-}
-
-static void work_once(struct cl *c)
-{
-	c->during = NULL;
-	work(c);
-}
-
-/* A worker that does not get the claim is queued again. */
-static void claim_worker_waits(struct kunit *test)
-{
-	struct cl *c = cl_make(test);
-
-	c->during = work_once;
-	hand_over(c);
-	KUNIT_EXPECT_EQ(test, c->clashes, 0);
-	KUNIT_EXPECT_EQ(test, c->passes, 1);
-	KUNIT_EXPECT_EQ(test, c->kicks, 1);
-	work(c);
-	KUNIT_EXPECT_EQ(test, c->kicks, 0);
-	KUNIT_EXPECT_TRUE(test, kfi_runner_idle(&c->m.runner));
 }
 
 /* A context makes a few passes only, even if others hand over without end. */
@@ -207,10 +154,7 @@ static void claim_kicked(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE(claim_alone),
-	KUNIT_CASE(claim_noted),
 	KUNIT_CASE(claim_worker),
-	KUNIT_CASE(claim_worker_waits),
 	KUNIT_CASE(claim_bounded),
 	KUNIT_CASE(claim_kicked),
 	{}

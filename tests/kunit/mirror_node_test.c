@@ -116,20 +116,6 @@ static void node_one_by_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 1);
 }
 
-/* Two copies of which neither is of use are overwritten at the same time. */
-static void node_both_at_once(struct kunit *test)
-{
-	struct mw *w = mw_make(test, 2);
-
-	mw_primary(w, 6);
-	mw_run(w);
-	mw_state(w, 0, KFM_BLANK, 0, 0);
-	mw_state(w, 1, KFM_BLANK, 0, 0);
-	again(w, 0, KFM_BLANK, 0, 0);
-	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 1);
-	KUNIT_EXPECT_EQ(test, w->count[1][KFM_ATTACH], 1);
-}
-
 /* A peer that stops holds up writes, and no resynchronisation of another one. */
 static void node_part_passes(struct kunit *test)
 {
@@ -585,27 +571,6 @@ static void node_rate(struct kunit *test)
 	KUNIT_EXPECT_LE(test, p->budget, (s64)KFM_RATE_MAX << 10);
 }
 
-/* The provider refuses HELLO until both nodes have the secret. */
-static void node_secret(struct kunit *test)
-{
-	struct mw *w = mw_make(test, 1);
-	struct kfm_peer *p = &w->peers[0];
-
-	mw_primary(w, 6);
-	mw_run(w);
-	p->net.sent_err = KFI_EKEYREJECTED;
-	mw_run(w);
-	KUNIT_EXPECT_STREQ(test, w->events, "refused ");
-	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_DOWN);
-	mw_join(w, 0, 5);
-	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_UP);
-	KUNIT_EXPECT_NULL(test, p->refused);
-	/* a message of the session that was lost says nothing of the next one */
-	p->net.sent_err = KFI_EKEYREJECTED;
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_UP);
-}
-
 #define OTHER_NODE	555
 
 static void node_speaks(struct mw *w, u16 type, u64 node, u32 state)
@@ -796,17 +761,6 @@ static void node_synced_not_stored(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->m.sb.gens.cur, 5);
 }
 
-static void node_synced_stored(struct kunit *test)
-{
-	struct mw *w = mw_follower(test);
-
-	mw_say(w, 0, (struct kfm_msg) { .type = KFM_SYNCED, .gens.cur = 6 });
-	KUNIT_EXPECT_EQ(test, w->count[0][KFM_SYNCED_OK], 1);
-	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_SYNCED_OK].gens.cur, 6);
-	KUNIT_EXPECT_EQ(test, w->m.sb.gens.cur, 6);
-	KUNIT_EXPECT_EQ(test, w->m.sb.pairs[1].base, 6);
-}
-
 /* A record is applied. */
 static void apply(struct mw *w, u64 seq, u32 region)
 {
@@ -872,37 +826,12 @@ static void node_settled_long_ago(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q->oos_count, 1);
 }
 
-#define FIRST_IN_SYNC	" peer there 7 connected 0 100 0 insync"
-#define SECOND_NONE	" peer there 7 down 0 100 0"
-
-/* A secondary shows no resynchronisation of another one. */
-static void node_status(struct kunit *test)
-{
-	struct mw *w = mw_follower(test);
-	struct dm_target ti = { .private = &w->m };
-	char text[256], *peers;
-
-	apply(w, 1, 3);
-	w->m.log.peer->live = jiffies;
-	kfm_status(&ti, STATUSTYPE_INFO, 0, text, sizeof(text));
-	peers = strstr(text, " peer there 7 ");
-	KUNIT_ASSERT_NOT_NULL(test, peers);
-	KUNIT_EXPECT_STREQ(test, peers, FIRST_IN_SYNC SECOND_NONE);
-	*peers = 0;
-	KUNIT_EXPECT_STREQ(test, text, "secondary connected uptodate 0/64 100 0 0 insync");
-	/* the primary has fallen silent */
-	w->m.log.peer->live = jiffies - w->m.timeout - 1;
-	kfm_status(&ti, STATUSTYPE_INFO, 0, text, sizeof(text));
-	KUNIT_EXPECT_TRUE(test, strstarts(text, "secondary down uptodate 0/64 100 0 0 insync"));
-}
-
 static struct kunit_case cases[] = {
 	KUNIT_CASE(node_generation_stored),
 	KUNIT_CASE(node_generation_stuck),
 	KUNIT_CASE(node_source_known),
 	KUNIT_CASE(node_source_alone),
 	KUNIT_CASE(node_one_by_one),
-	KUNIT_CASE(node_both_at_once),
 	KUNIT_CASE(node_part_passes),
 	KUNIT_CASE(node_part_waits),
 	KUNIT_CASE(node_group),
@@ -922,17 +851,14 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_promoted_at_once),
 	KUNIT_CASE(node_peers_differ),
 	KUNIT_CASE(node_rate),
-	KUNIT_CASE(node_secret),
 	KUNIT_CASE(node_replaced),
 	KUNIT_CASE(node_replaced_returns),
 	KUNIT_CASE(node_replaced_elsewhere),
 	KUNIT_CASE(node_primary_replaced),
 	KUNIT_CASE(node_candidate_unknown),
 	KUNIT_CASE(node_synced_not_stored),
-	KUNIT_CASE(node_synced_stored),
 	KUNIT_CASE(node_settled),
 	KUNIT_CASE(node_settled_long_ago),
-	KUNIT_CASE(node_status),
 	{}
 };
 

@@ -132,27 +132,6 @@ static void bitmap_sizes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfm_bitmap_bytes((KFM_BLOCK * 8ULL << 8) + 1, 8), 2 * KFM_BLOCK);
 }
 
-static void log_head(struct kunit *test)
-{
-	struct kfm_log_head h = {
-		.serial = 9, .id = 5, .gen = 3, .seq = 12, .at = 1024, .ring = KFM_RING_MIN,
-	}, out;
-	struct kfm_le_log le;
-
-	kfm_log_encode(&h, &le);
-	KUNIT_EXPECT_EQ(test, kfm_log_decode(&le, &out), 0);
-	KUNIT_EXPECT_EQ(test, out.seq, h.seq);
-	KUNIT_EXPECT_EQ(test, out.at, h.at);
-	le.seq = cpu_to_le64(13);
-	KUNIT_EXPECT_EQ(test, kfm_log_decode(&le, &out), -EBADMSG);
-	h.at = KFM_RING_MIN + KFM_SECTOR;
-	kfm_log_encode(&h, &le);
-	KUNIT_EXPECT_EQ(test, kfm_log_decode(&le, &out), -EBADMSG);
-	h.at = 100;
-	kfm_log_encode(&h, &le);
-	KUNIT_EXPECT_EQ(test, kfm_log_decode(&le, &out), -EBADMSG);
-}
-
 /* Put a record into a ring. Return: the byte behind it. */
 static u32 put(u8 *ring, u32 at, u64 log, u64 seq, u32 len)
 {
@@ -244,21 +223,6 @@ static void ring_places(struct kunit *test)
 	}
 }
 
-/* A resynchronisation has a source. */
-static void message_attach(struct kunit *test)
-{
-	struct kfm_msg m = {
-		.type = KFM_ATTACH, .session = 77, .node = 5, .gens.cur = 1, .arg = 1,
-	}, out;
-	struct kfm_le_msg le;
-
-	kfm_msg_encode(&m, &le);
-	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTO);
-	m.gens.source = 1;
-	kfm_msg_encode(&m, &le);
-	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), 0);
-}
-
 /* A later version may add reasons for a refusal, and nothing else is known of its messages. */
 static void message_later(struct kunit *test)
 {
@@ -341,11 +305,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(super_invalid),
 	KUNIT_CASE(super_peers),
 	KUNIT_CASE(bitmap_sizes),
-	KUNIT_CASE(log_head),
 	KUNIT_CASE(ring_replay),
 	KUNIT_CASE(ring_wraps),
 	KUNIT_CASE(ring_places),
-	KUNIT_CASE(message_attach),
 	KUNIT_CASE(message_later),
 	KUNIT_CASE(generations),
 	KUNIT_CASE(generations_no_base),

@@ -127,8 +127,11 @@ static int chan_terminate(struct dma_chan *chan)
 	return 0;
 }
 
-static void chan_begin(struct kunit *test, struct chan *c, struct end *end)
+static struct chan *chan_begin(struct kunit *test, struct end *end)
 {
+	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
 	c->device.device_prep_dma_memcpy = chan_prep;
 	c->device.device_issue_pending = chan_issue;
 	c->device.device_tx_status = chan_status;
@@ -143,6 +146,7 @@ static void chan_begin(struct kunit *test, struct chan *c, struct end *end)
 	end->ring.engine.bells = 1;
 	end->ring.engine.bell_len = sizeof(u32);
 	spin_unlock_bh(&end->ring.lock);
+	return c;
 }
 
 /*

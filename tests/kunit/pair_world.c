@@ -823,6 +823,41 @@ bool pm_closed(int nr)
 	return closed;
 }
 
+bool pm_broken(void)
+{
+	return pm_closed(0) && pm_closed(1);
+}
+
+int pm_frames(int type)
+{
+	return atomic_read(&pm.frames[type]);
+}
+
+int pm_reg(u64 key, u32 len, struct kfid_mr **mr)
+{
+	return kfi_mr_reg(&pm.w->domain.fid, pm.area[1], len, KFI_REMOTE_WRITE, 0, key, 0, mr,
+			  NULL);
+}
+
+static void pm_close_region(struct work_struct *work)
+{
+	KUNIT_EXPECT_EQ(pm.test, 0, kfi_close(&pm.closes->fid));
+	complete_all(&pm.close_done);
+}
+
+void pm_close_begin(struct kfid_mr *mr)
+{
+	flush_work(&pm.closer);
+	reinit_completion(&pm.close_done);
+	pm.closes = mr;
+	queue_work(pm.wq, &pm.closer);
+}
+
+bool pm_close_ends(unsigned int ms)
+{
+	return wait_for_completion_timeout(&pm.close_done, msecs_to_jiffies(ms));
+}
+
 int pm_wait_one(void)
 {
 	struct kfi_cq_err_entry err = {};
@@ -908,6 +943,8 @@ int pm_init(struct kunit *test)
 	spin_lock_init(&pm.device_lock);
 	INIT_LIST_HEAD(&pm.devices);
 	mutex_init(&pm.lock);
+	INIT_WORK(&pm.closer, pm_close_region);
+	init_completion(&pm.close_done);
 	pm_proto.name = "pair";
 	pm_proto.ops = &pm_ops;
 	pm_proto.addr_str = pm_addr_str;

@@ -47,6 +47,7 @@ struct pm_ep;
  * @slow: a link stays in its close as long as this is set
  * @unreleased: the links of endpoint 1 are not released as long as this is set
  * @waits: how often the protocol has asked such a link
+ * @closer: closes @closes, and completes @close_done
  */
 struct pm_world {
 	struct kunit		*test;
@@ -74,6 +75,9 @@ struct pm_world {
 	int			close_pins;
 	bool			pageless, slow, unreleased;
 	int			fence_err;
+	struct work_struct	closer;
+	struct kfid_mr		*closes;
+	struct completion	close_done;
 };
 
 extern struct pm_world pm;
@@ -93,6 +97,16 @@ void pm_cut(void);
 void pm_inject(int nr, struct kfw_hdr hdr, const void *tail, size_t len);
 /* Has end @nr of the last wire been closed? */
 bool pm_closed(int nr);
+/* Have both ends? */
+bool pm_broken(void);
+/* Frames of a type that were sent */
+int pm_frames(int type);
+/* Peers may write to the first @len bytes of the area of endpoint 1. */
+int pm_reg(u64 key, u32 len, struct kfid_mr **mr);
+/* Begin to close a region, which may wait. */
+void pm_close_begin(struct kfid_mr *mr);
+/* Has it been closed, or is it within @ms? */
+bool pm_close_ends(unsigned int ms);
 /* Wait for one completion of endpoint 0. Return: its errno. */
 int pm_wait_one(void);
 /*

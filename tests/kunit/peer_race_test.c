@@ -1,43 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Peers with several threads: endpoints post to each other and to themselves, connections fail,
- * handles are removed and inserted again, unknown peers call, and calls look like those of a peer
- * that has restarted.
+ * Peers with several threads: an endpoint posts to some nodes, connections fail in any state, handles
+ * are removed and inserted again, and nodes call, by known names and others, as if they had
+ * restarted. The nodes are those of hostile_peer.h, which accept all calls.
  */
-#include <linux/delay.h>
 #include <linux/slab.h>
 #include "crew.h"
-#include "peer_world.h"
+#include "hostile_peer.h"
 
-#define RACE_EPS	3
+#define NODE		2
+#define PORT		5
+#define RACE_NODES	3
 #define RACE_POSTERS	4
-#define RACE_EACH	3000
+#define RACE_EACH	5000
 #define RACE_THREADS	(RACE_POSTERS + 3)
+#define RACE_SEQ_BITS	20
+#define RACE_NEW	16	/* so many of the last connections may be failed */
 
 /**
- * struct race - state of the test
- * @h: handle of each endpoint; one thread writes it
+ * struct race - state of the test. Tag and context of a message are its node, the number of its
+ *	thread, and its own number, from 1
+ * @h: handle of each node; one thread writes it
  * @posting: posters that have not finished
  * @got: entries
  * @good: entries without error
  * @twice: entries that had been there before
+ * @wrong: messages that came to another node, or before an earlier one of their thread
  * @broken: connections that were failed
  * @called: calls that were accepted
  * @odd: unexpected errors
  * @what: the last of them
  */
 struct race {
-	struct pw	pw;
-	kfi_addr_t	h[RACE_EPS];
+	kfi_addr_t	h[RACE_NODES];
 	atomic_t	posting;
-	atomic_t	got, good, twice, broken, called, odd;
+	atomic_t	got, good, twice, wrong, broken, called, odd;
 	int		what;
 	unsigned long	seen[BITS_TO_LONGS(RACE_POSTERS * RACE_EACH)];
 };
 
+static u64 race_tag(unsigned int node, unsigned int thread, u32 seq)
+{
+	return (u64)node << 2 * RACE_SEQ_BITS | thread << RACE_SEQ_BITS | seq;
+}
+
 static bool race_error_ok(int err)
 {
-	return err == ECONNRESET || err == ECONNREFUSED || err == EALREADY || err == ENOMEM;
+	return err == ECONNRESET || err == ECONNREFUSED || err == EALREADY || err == ENOBUFS;
 }
 
 static void race_odd(struct race *r, int err)
@@ -48,34 +57,37 @@ static void race_odd(struct race *r, int err)
 
 static void race_reap(struct race *r)
 {
-	unsigned long context;
-	unsigned int bit;
-	int err;
+	u32 mask = BIT(RACE_SEQ_BITS) - 1;
+	unsigned long tag, bit;
+	void *context;
+	int ret;
 
-	while ((context = pw_entry(&r->pw, &err))) {
-		bit = (context >> PW_COUNT_BITS) * RACE_EACH +
-		      (context & GENMASK(PW_COUNT_BITS - 1, 0)) - 1;
+	while ((ret = ph_done(0, &context)) != -EAGAIN) {
+		tag = (unsigned long)context;
+		bit = (tag >> RACE_SEQ_BITS & mask) * RACE_EACH + (tag & mask) - 1;
 		if (bit >= RACE_POSTERS * RACE_EACH || test_and_set_bit(bit, r->seen))
 			atomic_inc(&r->twice);
-		if (!err)
+		if (!ret)
 			atomic_inc(&r->good);
-		else if (!race_error_ok(err))
-			race_odd(r, err);
+		else if (!race_error_ok(-ret))
+			race_odd(r, ret);
 		atomic_inc(&r->got);
 	}
 }
 
 static void race_post(struct race *r, unsigned int id, struct rnd_state *rnd)
 {
-	struct pw_ep *pe = r->pw.eps[id % RACE_EPS];
 	unsigned int i;
+	u64 tag;
 	u32 seq;
 	int ret;
 
 	for (seq = 1; seq <= RACE_EACH; seq++) {
 		do {
-			i = prandom_u32_state(rnd) % RACE_EPS;
-			ret = pw_send(pe, READ_ONCE(r->h[i]), i + 1, pw_context(id, seq));
+			i = prandom_u32_state(rnd) % RACE_NODES;
+			tag = race_tag(NODE + i, id, seq);
+			ret = kfi_tsend(ph.ep, NULL, 0, NULL, READ_ONCE(r->h[i]), tag,
+					(void *)(unsigned long)tag);
 			if (ret == -EAGAIN)
 				usleep_range(50, 200);
 			else if (ret && ret != -EINVAL)	/* another thread has removed that handle */
@@ -87,61 +99,82 @@ static void race_post(struct race *r, unsigned int id, struct rnd_state *rnd)
 	atomic_dec(&r->posting);
 }
 
-/* Fail any connection of any endpoint, whatever its state. */
+/* What has come over a connection is for this node, and in the order of each thread. */
+static void race_check(struct race *r, const struct ph_peer *peer)
+{
+	u32 at, last[RACE_POSTERS] = {}, thread, seq, mask = BIT(RACE_SEQ_BITS) - 1;
+	u64 node = *(u64 *)peer->link->name >> 16;
+	const struct kfw_hdr *hdr;
+
+	for (at = sizeof(struct kfw_hello); at + sizeof(*hdr) <= peer->out_len; at += sizeof(*hdr)) {
+		hdr = (void *)peer->out + at;
+		if (hdr->type != KFW_MSG)
+			continue;
+		thread = le64_to_cpu(hdr->tag) >> RACE_SEQ_BITS & mask;
+		seq = le64_to_cpu(hdr->tag) & mask;
+		if (thread >= RACE_POSTERS || seq <= last[thread] ||
+		    le64_to_cpu(hdr->tag) >> 2 * RACE_SEQ_BITS != node)
+			atomic_inc(&r->wrong);
+		else
+			last[thread] = seq;
+	}
+}
+
+/* Fail one of the last connections, whatever its state. */
 static void race_break(struct race *r, struct rnd_state *rnd)
 {
-	struct pw_ep *pe = r->pw.eps[prandom_u32_state(rnd) % RACE_EPS];
-	unsigned int n = prandom_u32_state(rnd) % 4;
-	struct pw_conn *conn;
+	unsigned int n = prandom_u32_state(rnd) % RACE_NEW;
+	bool down = prandom_u32_state(rnd) & 1;
+	struct ph_peer *peer;
 
-	spin_lock_bh(&pe->pe.conn_set.lock);
-	list_for_each_entry(conn, &pe->pe.conn_set.conns, kc.pc.entry) {
-		if (n--)
-			continue;
-		pw_fail(conn, -ECONNRESET);
+	spin_lock_bh(&ph.lock);
+	list_for_each_entry(peer, &ph.peers, entry)
+		if (!n--)
+			break;
+	spin_unlock_bh(&ph.lock);
+	if (list_entry_is_head(peer, &ph.peers, entry))
+		return;
+	spin_lock_bh(&peer->lock);
+	if (peer->link) {
+		race_check(r, peer);
+		WRITE_ONCE(peer->ended, -ECONNRESET);
+		if (down)
+			kfi_link_down(peer->link);
+		else
+			kfi_link_fail(peer->link, -ECONNRESET);
 		atomic_inc(&r->broken);
-		break;
 	}
-	spin_unlock_bh(&pe->pe.conn_set.lock);
+	spin_unlock_bh(&peer->lock);
 }
 
 /* Remove a handle and insert the address again, which gets another handle. */
 static void race_rename(struct race *r, struct rnd_state *rnd)
 {
-	unsigned int i = prandom_u32_state(rnd) % RACE_EPS;
+	unsigned int i = prandom_u32_state(rnd) % RACE_NODES;
 	kfi_addr_t h = r->h[i];
-	int ret;
 
-	kfi_av_remove(r->pw.w->av, &h, 1, 0);
+	kfi_av_remove(ph.w->av, &h, 1, 0);
 	crew_dawdle(rnd);
-	ret = kfi_av_insert(r->pw.w->av, &r->pw.eps[i]->name, 1, &h, 0, NULL);
-	if (ret != 1)
-		race_odd(r, ret);
-	WRITE_ONCE(r->h[i], h);
+	WRITE_ONCE(r->h[i], ph_addr(NODE + i, PORT));
 }
 
-/* Call by the name of an endpoint or by one of many unknown names, and disconnect soon. */
+/* Call by the name of a node that the endpoint posts to, or by one of many unknown names. */
 static void race_call(struct race *r, struct rnd_state *rnd)
 {
-	struct pw_ep *pe = r->pw.eps[prandom_u32_state(rnd) % RACE_EPS];
-	u64 name = 1 + prandom_u32_state(rnd) % 12;
-	struct kfi_peer_call call = {
-		.name = &name, .self = &pe->name, .src_ctx = prandom_u32_state(rnd) % 2,
-		.incarnation = 1 + prandom_u32_state(rnd), .stream = prandom_u32_state(rnd),
-	};
-	struct pw_conn *conn;
-	int ret;
+	struct ph_peer *peer = ph_try(NODE + prandom_u32_state(rnd) % 12, false);
+	struct kfw_hello hello = ph_hello(PORT, KFW_HELLO);
 
-	conn = pw_called(pe, &call, &ret);
-	if (!ret) {
+	if (!peer)
+		return;
+	if (prandom_u32_state(rnd) & 1)
+		peer->self = U64_MAX;
+	hello.known = cpu_to_le64(prandom_u32_state(rnd));
+	kfi_link_up(peer->link);
+	if (!ph_ask(peer, &hello)) {
 		atomic_inc(&r->called);
-		crew_dawdle(rnd);
-		pw_say(conn, PW_LET_IN, 0);
 		usleep_range(20, 200);
-		pw_fail(conn, -ECONNRESET);
 	}
-	if (conn)
-		pw_put(conn);
+	ph_cut(peer);
 }
 
 static void race_thread(void *arg, unsigned int id, struct rnd_state *rnd)
@@ -161,78 +194,40 @@ static void race_thread(void *arg, unsigned int id, struct rnd_state *rnd)
 	}
 }
 
-static bool race_over(struct race *r)
-{
-	race_reap(r);
-	return atomic_read(&r->got) == RACE_POSTERS * RACE_EACH;
-}
-
-/*
- * When the other threads have ended, every endpoint reaches every other, and both ends use the same
- * connection.
- */
-static void race_agree(struct kunit *test, struct race *r)
-{
-	int i, j, err, good = 0, bad = 0, before = atomic_read(&r->pw.ended);
-	struct kfi_peer *there, *back;
-
-	pw_settle(&r->pw);
-	for (i = 0; i < RACE_EPS; i++)
-		for (j = 0; j < RACE_EPS; j++)
-			KUNIT_EXPECT_EQ(test, 0,
-					pw_send(r->pw.eps[i], r->h[j], j + 1,
-						pw_context(RACE_POSTERS + i, j + 1)));
-	KUNIT_EXPECT_TRUE(test,
-			  fake_soon(atomic_read(&r->pw.ended) - before == RACE_EPS * RACE_EPS));
-	while (pw_entry(&r->pw, &err))
-		err ? bad++ : good++;
-	KUNIT_EXPECT_EQ(test, RACE_EPS * RACE_EPS, good);
-	KUNIT_EXPECT_EQ(test, 0, bad);
-	pw_settle(&r->pw);
-	for (i = 0; i < RACE_EPS; i++) {
-		for (j = 0; j < i; j++) {
-			there = pw_peer(r->pw.eps[i], j + 1, 0);
-			back = pw_peer(r->pw.eps[j], i + 1, 0);
-			KUNIT_ASSERT_TRUE(test, there && rcu_access_pointer(there->conn));
-			KUNIT_ASSERT_TRUE(test, back && rcu_access_pointer(back->conn));
-			KUNIT_EXPECT_PTR_EQ(test, to_pw_conn(rcu_access_pointer(there->conn))->far,
-					    to_pw_conn(rcu_access_pointer(back->conn)));
-		}
-	}
-}
-
 static void everything_ends_once(struct kunit *test)
 {
 	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	unsigned long end;
+	struct ph_peer *peer;
+	unsigned long begin;
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
-	pw_open(test, &r->pw);
-	r->pw.live = true;
-	pw_proto.params.max_peers = 6;	/* so that endpoints have to forget peers */
-	for (i = 0; i < RACE_EPS; i++) {
-		pw_ep(&r->pw);
-		r->h[i] = kfi_world_peer(r->pw.w, i + 1);
-	}
+	ph.accepts = true;
+	ph.there = -1;
+	ph.room = 8192;
+	ph_proto.params.max_peers = RACE_NODES + 3;	/* so that the endpoint forgets peers */
+	for (i = 0; i < RACE_NODES; i++)
+		r->h[i] = ph_addr(NODE + i, PORT);
 	atomic_set(&r->posting, RACE_POSTERS);
 	crew_run(test, RACE_THREADS, race_thread, r);
-	for (end = jiffies + 30 * HZ; !race_over(r) && time_before(jiffies, end);)
+	list_for_each_entry(peer, &ph.peers, entry)
+		ph_cut(peer);
+	begin = jiffies;
+	do {
+		race_reap(r);
 		schedule_timeout_uninterruptible(1);
+	} while (atomic_read(&r->got) < RACE_POSTERS * RACE_EACH && !ph_passed(begin, 30000));
 	KUNIT_EXPECT_EQ(test, RACE_POSTERS * RACE_EACH, atomic_read(&r->got));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&r->twice));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&r->wrong));
 	KUNIT_EXPECT_EQ_MSG(test, 0, atomic_read(&r->odd), "the last was %d", r->what);
-	pw_proto.params.max_peers = 100;
-	race_agree(test, r);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&r->pw.wrong));
-	kunit_info(test, "%d arrived, %d not; %d broken, %d called\n", atomic_read(&r->good),
-		   atomic_read(&r->got) - atomic_read(&r->good), atomic_read(&r->broken),
-		   atomic_read(&r->called));
+	kunit_info(test, "%d sent, %d not; %d broken, %d called, %d dialed\n",
+		   atomic_read(&r->good), atomic_read(&r->got) - atomic_read(&r->good),
+		   atomic_read(&r->broken), atomic_read(&r->called), atomic_read(&ph.dials));
 	/* or nothing was tested */
 	KUNIT_EXPECT_GT(test, atomic_read(&r->good), RACE_EACH);
 	KUNIT_EXPECT_GT(test, atomic_read(&r->broken), 10);
 	KUNIT_EXPECT_GT(test, atomic_read(&r->called), 10);
-	pw_close(&r->pw);
 }
 
 static struct kunit_case peer_race_cases[] = {
@@ -242,6 +237,8 @@ static struct kunit_case peer_race_cases[] = {
 
 static struct kunit_suite peer_race_suite = {
 	.name = "kfi_peer_race",
+	.init = ph_init,
+	.exit = ph_exit,
 	.test_cases = peer_race_cases,
 };
 kunit_test_suite(peer_race_suite);

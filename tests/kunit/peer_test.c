@@ -1,67 +1,91 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The peers of an RDM endpoint: which posts wait, which of two calls stands, which peers are
- * forgotten. The test makes each step of the other side.
+ * forgotten. The peers are those of hostile_peer.h.
  */
-#include "peer_world.h"
+#include "hostile_peer.h"
+#include "../../kfi/proto/peers.h"
 
-#define ME	1	/* the name of the endpoint of pw_ep() */
-#define LARGER	7
+#define NODE	2
+#define PORT	5
+#define LARGER	U64_MAX	/* a name of the victim that is larger than those of peers */
 #define LIFE	99	/* an incarnation */
 
-/* A call from the peer @who to the name @me */
-#define CALL(who, me, life, ...)						\
-	(&(struct kfi_peer_call) { .name = &(u64){ who }, .self = &(u64){ me },	\
-				   .incarnation = (life), __VA_ARGS__ })
-#define STREAM	500
-
-static void expect_end(struct kunit *test, struct pw *pw, unsigned long context, int err)
+/* The victim sends a message to a node, and calls it for that. Return: the call, with its hello */
+static struct ph_peer *dial(u64 node, void *context, struct kfw_hello *hello)
 {
-	int got;
+	struct ph_peer *peer = ph_new();
 
-	KUNIT_EXPECT_EQ(test, context, pw_entry(pw, &got));
-	KUNIT_EXPECT_EQ(test, err, got);
+	ph.dialed = peer;
+	ph_message(node, PORT, context);
+	KUNIT_ASSERT_EQ(ph.test, 0, ph_get(peer, hello, sizeof(*hello), PH_WAIT_MS));
+	return peer;
 }
 
-/* Open an endpoint, insert @who, and post once, which waits for a connection. Return: our call. */
-static struct pw_conn *dial(struct kunit *test, struct pw *pw, u64 who, kfi_addr_t *h)
+static void answer(struct ph_peer *peer, u8 kind, int status)
 {
-	struct pw_ep *pe;
+	struct kfw_hello hello = ph_hello(PORT, kind);
 
-	pw_open(test, pw);
-	pe = pw_ep(pw);
-	*h = kfi_world_peer(pw->w, who);
-	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, *h, 1));
-	pw_settle(pw);
-	KUNIT_ASSERT_NOT_NULL(test, pe->last);
-	KUNIT_EXPECT_TRUE(test, pe->last->started);
-	return pe->last;
+	hello.incarnation = cpu_to_le64(LIFE);
+	hello.status = cpu_to_le32(status);
+	ph_put(peer, &hello, sizeof(hello));
+}
+
+/* The message that the victim has sent comes over this connection, and is acknowledged. */
+static void arrives(struct ph_peer *peer, void *context)
+{
+	struct kfw_hdr ack = ph_ack_due(peer);
+
+	ph_send(peer, &ack, 0);
+	PH_DONE(0, context);
+}
+
+/*
+ * The node calls the victim by the name @self. @known: the last connection that it knows of.
+ * Return: the call, whose hello is not sent
+ */
+static struct ph_peer *call(u64 node, u64 self, u64 life, u64 known, struct kfw_hello *hello)
+{
+	struct ph_peer *peer = ph_connect(node);
+
+	peer->self = self;
+	*hello = ph_hello(PORT, KFW_HELLO);
+	hello->incarnation = cpu_to_le64(life);
+	hello->known = cpu_to_le64(known);
+	return peer;
+}
+
+/* ... and gets an answer. Return: the reason of a refusal */
+static int asks(struct ph_peer **peer, u64 node, u64 self, u64 life, u64 known)
+{
+	struct kfw_hello hello;
+
+	*peer = call(node, self, life, known, &hello);
+	return ph_ask(*peer, &hello);
 }
 
 /* ---- waiting ---- */
 
-/* A post during the end of a connection makes another one, and does not end with the first. */
+/* A post after the end of a connection makes another one, and does not end with the first. */
 static void loss_calls_again(struct kunit *test)
 {
-	struct pw pw;
-	kfi_addr_t h;
-	struct pw_conn *conn = dial(test, &pw, LARGER, &h);
-	struct pw_ep *pe = conn->pe;
+	struct kfw_hello first, second;
+	struct ph_peer *peer;
+	int x, y;
 
-	pw_accepted(conn, LIFE);
-	pw_fail(conn, -ECONNRESET);
-	pw_settle(&pw);
-	expect_end(test, &pw, 1, ECONNRESET);
-	KUNIT_EXPECT_EQ(test, 1u, pe->dials);		/* nothing waits, so nothing is dialed */
-	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 2));
-	pw_settle(&pw);
-	KUNIT_EXPECT_EQ(test, 2u, pe->dials);
-	KUNIT_EXPECT_EQ(test, conn->kc.pc.stream, pe->last->kc.pc.known);
-	KUNIT_EXPECT_NE(test, conn->kc.pc.stream, pe->last->kc.pc.stream);
-	pw_accepted(pe->last, LIFE);
-	KUNIT_EXPECT_EQ(test, 2ul, pw_given(pe->last));
-	KUNIT_EXPECT_EQ(test, 1ull, pw_peer(pe, LARGER, 0)->reconnects);
-	pw_close(&pw);
+	peer = dial(NODE, &x, &first);
+	answer(peer, KFW_ACCEPT, 0);
+	ph_ack_due(peer);
+	ph_reset(peer);
+	PH_DONE(-ECONNRESET, &x);
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&ph.dials));		/* nothing waits, so nothing is dialed */
+	peer = dial(NODE, &y, &second);
+	KUNIT_EXPECT_EQ(test, first.stream, second.known);
+	KUNIT_EXPECT_NE(test, first.stream, second.stream);
+	answer(peer, KFW_ACCEPT, 0);
+	arrives(peer, &y);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&ph.dials));
 }
 
 /*
@@ -70,25 +94,17 @@ static void loss_calls_again(struct kunit *test)
  */
 static void accepts_and_hangs_up(struct kunit *test)
 {
-	struct pw pw;
-	kfi_addr_t h;
-	struct pw_conn *conn = dial(test, &pw, LARGER, &h);
+	struct kfw_hello hello;
+	struct ph_peer *peer;
+	int i, x;
 
-	/*
-	 * Its end has begun, and waits for this thread as it would for the work item that
-	 * publishes.
-	 */
-	conn->err = -ECONNRESET;
-	set_bit(KFP_FAILED, &conn->kc.flags);
-	KUNIT_EXPECT_TRUE(test, pw_accepted(conn, LIFE));
-	KUNIT_EXPECT_NULL(test, rcu_access_pointer(conn->kc.pc.peer->conn));
-	KUNIT_EXPECT_EQ(test, 1ul, pw_given(conn));
-	clear_bit(KFP_FAILED, &conn->kc.flags);
-	pw_fail(conn, -ECONNRESET);
-	pw_settle(&pw);
-	expect_end(test, &pw, 1, ECONNRESET);
-	KUNIT_EXPECT_EQ(test, 1u, conn->pe->dials);
-	pw_close(&pw);
+	for (i = 1; i <= 10; i++) {
+		peer = dial(NODE, &x, &hello);
+		answer(peer, KFW_ACCEPT, 0);
+		ph_reset(peer);
+		PH_DONE(-ECONNRESET, &x);
+		KUNIT_EXPECT_EQ(test, i, atomic_read(&ph.dials));
+	}
 }
 
 /* ---- which call stands ---- */
@@ -96,120 +112,94 @@ static void accepts_and_hangs_up(struct kunit *test)
 /* Both sides dial: our call stands if our name is the smaller one, however often the peer calls. */
 static void ours_stands(struct kunit *test)
 {
-	struct pw pw;
-	kfi_addr_t h;
-	struct pw_conn *conn = dial(test, &pw, LARGER, &h);
-	int ret;
+	struct kfw_hello hello;
+	struct ph_peer *peer, *theirs;
+	int i, x;
 
-	pw_called(conn->pe, CALL(LARGER, ME, LIFE), &ret);
-	KUNIT_EXPECT_EQ(test, -EALREADY, ret);
-	pw_called(conn->pe, CALL(LARGER, ME, LIFE), &ret);
-	KUNIT_EXPECT_EQ(test, -EALREADY, ret);
-	pw_settle(&pw);
-	KUNIT_EXPECT_FALSE(test, kfp_conn_failed(&conn->kc.pc));
-	KUNIT_EXPECT_TRUE(test, pw_accepted(conn, LIFE));
-	KUNIT_EXPECT_EQ(test, 1ul, pw_given(conn));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&conn->kc.pc.peer->users));
-	pw_close(&pw);
+	peer = dial(NODE, &x, &hello);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, EALREADY, asks(&theirs, NODE, PH_SELF, LIFE, 0));
+	answer(peer, KFW_ACCEPT, 0);
+	arrives(peer, &x);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&ph.dials));
 }
 
 static void theirs_stands(struct kunit *test)
 {
-	struct pw pw;
-	kfi_addr_t h;
-	struct pw_conn *conn = dial(test, &pw, LARGER, &h), *theirs;
-	int ret;
+	struct kfw_hello hello;
+	struct ph_peer *peer, *theirs;
+	int x;
 
-	theirs = pw_called(conn->pe, CALL(LARGER, LARGER + 1, LIFE, .stream = STREAM), &ret);
-	KUNIT_EXPECT_EQ(test, 0, ret);
-	KUNIT_EXPECT_EQ(test, -EALREADY, conn->err);
-	KUNIT_EXPECT_FALSE(test, pw_accepted(conn, LIFE));
-	pw_settle(&pw);			/* our call ends, which changes nothing */
-	KUNIT_EXPECT_PTR_EQ(test, &theirs->kc.pc, theirs->kc.pc.peer->dialing);
-	kfi_peer_publish(&theirs->kc.pc);
-	KUNIT_EXPECT_EQ(test, 1ul, pw_given(theirs));
-	KUNIT_EXPECT_EQ(test, (u64)STREAM, theirs->kc.pc.peer->stream);
-	KUNIT_EXPECT_EQ(test, 1u, conn->pe->dials);
-	pw_close(&pw);
+	peer = dial(NODE, &x, &hello);
+	KUNIT_EXPECT_EQ(test, 0, asks(&theirs, NODE, LARGER, LIFE, 0));
+	KUNIT_EXPECT_TRUE(test, ph_closes(peer, PH_WAIT_MS));
+	arrives(theirs, &x);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&ph.dials));
+}
+
+static struct ph_peer *crossing;
+
+static void call_meanwhile(void)
+{
+	ph.opening = NULL;
+	WARN_ON(asks(&crossing, NODE, PH_SELF, LIFE, 0));
 }
 
 /* The peer calls while our call is being made: ours is not started. */
-static struct pw_conn *crossing;
-
-static void call_meanwhile(struct kfi_peer *peer)
-{
-	struct pw_ep *pe = container_of(peer->peers, struct pw_ep, pe.peers);
-	int ret;
-
-	crossing = pw_called(pe, CALL(*(u64 *)peer->name, ME, LIFE), &ret);
-	WARN_ON(ret);
-}
-
 static void called_while_dialing(struct kunit *test)
 {
-	struct pw_ep *pe;
-	struct pw pw;
-	kfi_addr_t h;
+	int x;
 
-	pw_open(test, &pw);
-	pe = pw_ep(&pw);
-	pw.while_dialing = call_meanwhile;
-	h = kfi_world_peer(pw.w, LARGER);
-	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 1));
-	pw_settle(&pw);
-	KUNIT_EXPECT_FALSE(test, pe->last->started);
-	KUNIT_EXPECT_EQ(test, -EALREADY, pe->last->err);
-	kfi_peer_publish(&crossing->kc.pc);
-	KUNIT_EXPECT_EQ(test, 1ul, pw_given(crossing));
-	pw_close(&pw);
+	ph.opening = call_meanwhile;
+	ph_message(NODE, PORT, &x);
+	KUNIT_ASSERT_TRUE(test, fake_soon(!READ_ONCE(ph.opening)));
+	KUNIT_ASSERT_TRUE(test, fake_soon(READ_ONCE(crossing)));
+	arrives(crossing, &x);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&ph.dials));
 }
 
-/* Our call lost against a call of the peer that never arrives: it is repeated a few times. */
+/* Our call lost against a call of the peer that never arrives: it is repeated for a while. */
 static void lost_call_is_tried_again(struct kunit *test)
 {
-	struct pw pw;
-	kfi_addr_t h;
-	struct pw_conn *conn = dial(test, &pw, LARGER, &h);
-	struct pw_ep *pe = conn->pe;
-	struct kfi_peer *peer = conn->kc.pc.peer;
-	unsigned int i;
+	const int tries = 40;
+	struct kfw_hello hello;
+	struct ph_peer *peer;
+	int i, x;
 
-	pw_proto.params.connect_timeout_ms = 200;
-	for (i = 1; i <= 4; i++) {
-		pw_fail(pe->last, -EALREADY);
-		pw_settle(&pw);
-		KUNIT_EXPECT_EQ(test, 1ul, pw_waiting(peer));
-		flush_delayed_work(&peer->dial);
-		KUNIT_ASSERT_EQ(test, 1 + i, pe->dials);
+	ph_proto.params.connect_timeout_ms = 50 * tries;
+	peer = dial(NODE, &x, &hello);
+	for (i = 1; i <= tries; i++) {
+		ph.dialed = ph_new();
+		crossing = ph.dialed;
+		answer(peer, KFW_REJECT, EALREADY);
+		peer = crossing;
+		KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hello, sizeof(hello), PH_WAIT_MS));
 	}
-	pw_fail(pe->last, -EALREADY);
-	pw_settle(&pw);
-	flush_delayed_work(&peer->dial);
-	KUNIT_EXPECT_EQ(test, 5u, pe->dials);
-	expect_end(test, &pw, 1, EALREADY);
-	KUNIT_EXPECT_EQ(test, 0u, peer->redials);
-	pw_close(&pw);
+	answer(peer, KFW_REJECT, EALREADY);
+	PH_DONE(-EALREADY, &x);
+	KUNIT_EXPECT_EQ(test, 1 + tries, atomic_read(&ph.dials));
+	ph_proto.params.connect_timeout_ms = 60000;
 }
 
 /* The peer's call has won and fails in the handshake: the post that waits is dialed again. */
 static void winner_that_dies(struct kunit *test)
 {
-	struct pw pw;
-	kfi_addr_t h;
-	struct pw_conn *conn = dial(test, &pw, LARGER, &h), *theirs;
-	struct kfi_peer *peer = conn->kc.pc.peer;
-	struct pw_ep *pe = conn->pe;
-	int ret;
+	struct ph_peer *peer, *theirs;
+	struct kfw_hello hello;
+	int x;
 
-	theirs = pw_called(pe, CALL(LARGER, LARGER + 1, LIFE, .stream = STREAM), &ret);
-	KUNIT_EXPECT_EQ(test, 0, ret);
-	pw_fail(theirs, -ECONNRESET);
-	pw_settle(&pw);
-	KUNIT_EXPECT_EQ(test, 1ul, pw_waiting(peer));
-	flush_delayed_work(&peer->dial);
-	KUNIT_EXPECT_EQ(test, 2u, pe->dials);
-	KUNIT_EXPECT_TRUE(test, pe->last->started);
-	pw_close(&pw);
+	peer = dial(NODE, &x, &hello);
+	theirs = call(NODE, LARGER, LIFE, 0, &hello);
+	theirs->room = 0;				/* so the ACCEPT can't be sent */
+	ph_put(theirs, &hello, sizeof(hello));
+	KUNIT_EXPECT_TRUE(test, ph_closes(peer, PH_WAIT_MS));
+	peer = ph_new();
+	ph.dialed = peer;
+	ph_cut(theirs);
+	KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hello, sizeof(hello), PH_WAIT_MS));
+	answer(peer, KFW_ACCEPT, 0);
+	arrives(peer, &x);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&ph.dials));
 }
 
 /*
@@ -218,27 +208,23 @@ static void winner_that_dies(struct kunit *test)
  */
 static void called_twice(struct kunit *test)
 {
-	struct pw pw;
-	kfi_addr_t h;
-	struct pw_conn *conn = dial(test, &pw, LARGER, &h), *first, *second;
-	int ret;
+	struct ph_peer *peer, *first, *second;
+	struct kfw_hello hello;
+	int x;
 
-	first = pw_called(conn->pe, CALL(LARGER, LARGER + 1, LIFE, .stream = STREAM), &ret);
-	KUNIT_EXPECT_EQ(test, 0, ret);
-	pw_called(conn->pe, CALL(LARGER, LARGER + 1, LIFE, .stream = STREAM + 1), &ret);
-	KUNIT_EXPECT_EQ(test, -EINPROGRESS, ret);
-	KUNIT_EXPECT_EQ(test, 0, first->err);
-	pw_fail(first, -ECONNRESET);
-	second = pw_called(conn->pe, CALL(LARGER, LARGER + 1, LIFE, .stream = STREAM + 1), &ret);
-	KUNIT_EXPECT_EQ(test, 0, ret);
-	kfi_peer_publish(&first->kc.pc);
-	KUNIT_EXPECT_EQ(test, 0ul, pw_given(first));
-	KUNIT_EXPECT_EQ(test, 1ul, pw_waiting(second->kc.pc.peer));
-	kfi_peer_publish(&second->kc.pc);
-	KUNIT_EXPECT_EQ(test, 1ul, pw_given(second));
-	pw_settle(&pw);
-	KUNIT_EXPECT_PTR_EQ(test, &second->kc.pc, rcu_access_pointer(second->kc.pc.peer->conn));
-	pw_close(&pw);
+	peer = dial(NODE, &x, &hello);
+	first = call(NODE, LARGER, LIFE, 0, &hello);
+	first->room = 0;
+	ph_put(first, &hello, sizeof(hello));
+	KUNIT_EXPECT_TRUE(test, ph_closes(peer, PH_WAIT_MS));
+	second = call(NODE, LARGER, LIFE, 0, &hello);
+	ph_put(second, &hello, sizeof(hello));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, ph_get(second, &hello, sizeof(hello), PH_NOT_MS));
+	KUNIT_EXPECT_FALSE(test, first->closed);
+	ph_cut(first);
+	KUNIT_ASSERT_EQ(test, 0, ph_get(second, &hello, sizeof(hello), PH_WAIT_MS));
+	KUNIT_EXPECT_EQ(test, (u8)KFW_ACCEPT, hello.kind);
+	arrives(second, &x);
 }
 
 /* When does our call stand, if a connected peer calls? */
@@ -252,33 +238,37 @@ static void calls_of_the_connected(struct kunit *test)
 		{ 0, 1, 0, 1, false },		/* the peer made the old connection as well */
 		{ 0, 0, 0, 1, false },
 	};
-	const struct meeting *m;
-	struct pw_conn *old, *new;
-	struct pw pw;
-	kfi_addr_t h;
-	int ret;
+	const struct meeting *m = meetings;
+	struct ph_peer *old, *new;
+	struct kfw_hello hello;
+	int ret, x, y;
+	u64 node;
 
-	for (m = meetings; m < meetings + ARRAY_SIZE(meetings); m++) {
-		old = dial(test, &pw, LARGER, &h);
-		pw_accepted(old, LIFE);
-		old->kc.pc.dialed = m->dialed;
-		new = pw_called(old->pe, CALL(LARGER, m->smaller ? ME : LARGER + 1,
-					      m->same ? LIFE : LIFE + 1,
-					      .known = m->knows ? old->kc.pc.stream : 1), &ret);
-		KUNIT_EXPECT_EQ_MSG(test, m->stands ? -EALREADY : 0, ret, "meeting %zd",
-				    m - meetings);
-		KUNIT_EXPECT_EQ(test, 0, old->err);	/* until the new one is published */
-		if (!ret) {
-			kfi_peer_publish(&new->kc.pc);
-			KUNIT_EXPECT_EQ(test, -ECONNRESET, old->err);
-			KUNIT_EXPECT_EQ(test, 0ul, pw_given(new));	/* nothing is sent twice */
-			pw_settle(&pw);
-			expect_end(test, &pw, 1, ECONNRESET);
-			KUNIT_EXPECT_EQ(test, 0, pw_post(old->pe, h, 2));
-			KUNIT_EXPECT_EQ(test, 2ul, pw_given(new));
-			KUNIT_EXPECT_EQ(test, 1ull, new->kc.pc.peer->reconnects);
+	ph.there = -1;
+	for (node = NODE; m < meetings + ARRAY_SIZE(meetings); m++, node++) {
+		if (m->dialed) {
+			old = dial(node, &x, &hello);
+			answer(old, KFW_ACCEPT, 0);
+		} else {
+			old = call(node, LARGER, LIFE, 0, &hello);
+			KUNIT_ASSERT_EQ(test, 0, ph_ask(old, &hello));
+			ph_message(node, PORT, &x);
 		}
-		pw_close(&pw);
+		ph_ack_due(old);
+		ret = asks(&new, node, m->smaller ? PH_SELF : LARGER, m->same ? LIFE : LIFE + 1,
+			   m->knows ? le64_to_cpu(hello.stream) : 1);
+		KUNIT_EXPECT_EQ_MSG(test, m->stands ? EALREADY : 0, ret, "meeting %zd",
+				    m - meetings);
+		if (ret) {
+			KUNIT_EXPECT_FALSE(test, old->closed);
+			ph_reset(old);
+		}
+		PH_DONE(-ECONNRESET, &x);		/* nothing is sent twice */
+		KUNIT_EXPECT_TRUE(test, ph_closes(old, PH_WAIT_MS));
+		if (!ret) {
+			ph_message(node, PORT, &y);
+			arrives(new, &y);
+		}
 	}
 }
 
@@ -288,206 +278,124 @@ static void calls_of_the_connected(struct kunit *test)
  */
 static void name_in_use(struct kunit *test)
 {
-	struct pw pw;
-	kfi_addr_t h;
-	struct pw_conn *old = dial(test, &pw, LARGER, &h), *new;
-	int ret;
+	struct ph_peer *old, *new;
+	struct kfw_hello hello;
+	int x;
 
-	pw_accepted(old, LIFE);
-	pw_there = 0;
-	pw_called(old->pe, CALL(LARGER, LARGER + 1, LIFE + 1, .known = 1), &ret);
-	KUNIT_EXPECT_EQ(test, -EINPROGRESS, ret);
-	pw_there = 1;
-	pw_called(old->pe, CALL(LARGER, LARGER + 1, LIFE + 1, .known = 1), &ret);
-	KUNIT_EXPECT_EQ(test, -EALREADY, ret);
-	KUNIT_EXPECT_EQ(test, 0, old->err);
-	KUNIT_EXPECT_EQ(test, 0, pw_post(old->pe, h, 2));
-	KUNIT_EXPECT_EQ(test, 12ul, pw_given(old));
-	pw_there = -1;
-	new = pw_called(old->pe, CALL(LARGER, LARGER + 1, LIFE + 1, .known = 1), &ret);
-	KUNIT_EXPECT_EQ(test, 0, ret);
-	kfi_peer_publish(&new->kc.pc);
-	KUNIT_EXPECT_EQ(test, -ECONNRESET, old->err);
-	pw_close(&pw);
+	old = dial(NODE, &x, &hello);
+	answer(old, KFW_ACCEPT, 0);
+	ph.there = 0;
+	new = call(NODE, LARGER, LIFE + 1, 1, &hello);
+	ph_put(new, &hello, sizeof(hello));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, ph_get(new, &hello, sizeof(hello), PH_NOT_MS));
+	ph.there = 1;
+	KUNIT_ASSERT_EQ(test, 0, ph_get(new, &hello, sizeof(hello), PH_WAIT_MS));
+	KUNIT_EXPECT_EQ(test, (u8)KFW_REJECT, hello.kind);
+	KUNIT_EXPECT_EQ(test, (u32)EALREADY, le32_to_cpu(hello.status));
+	arrives(old, &x);
+	ph.there = -1;
+	KUNIT_EXPECT_EQ(test, 0, asks(&new, NODE, LARGER, LIFE + 1, 1));
+	KUNIT_EXPECT_TRUE(test, ph_closes(old, PH_WAIT_MS));
 }
 
 /* ---- the limit of peers ---- */
 
-/* A peer that has called and is connected */
-static struct pw_conn *caller(struct pw_ep *pe, u64 name, int *ret)
+/* A peer that nothing uses is forgotten for the caller; its last connection may just be ending. */
+static bool admitted_at_last(u64 node)
 {
-	struct pw_conn *conn = pw_called(pe, CALL(name, ME, LIFE), ret);
+	unsigned long begin = jiffies;
+	struct ph_peer *peer;
 
-	if (!*ret)
-		kfi_peer_publish(&conn->kc.pc);
-	return conn;
+	while (asks(&peer, node, PH_SELF, LIFE, 0))
+		if (ph_passed(begin, 2000))
+			return false;
+	return true;
 }
 
 static void callers_are_bounded(struct kunit *test)
 {
-	struct pw_conn *first;
-	struct pw_ep *pe;
-	struct pw pw;
-	int ret;
+	struct kfw_hello hello;
+	struct ph_peer *first, *peer;
+	int x;
 
-	pw_open(test, &pw);
-	pe = pw_ep(&pw);
-	pw_proto.params.max_peers = 2;
-	first = caller(pe, 11, &ret);
-	KUNIT_EXPECT_EQ(test, 0, ret);
-	caller(pe, 12, &ret);
-	KUNIT_EXPECT_EQ(test, 0, ret);
-	caller(pe, 13, &ret);
-	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, ret);
-	caller(pe, 12, &ret);			/* a known peer may call again */
-	KUNIT_EXPECT_EQ(test, 0, ret);
+	ph_proto.params.max_peers = 2;
+	KUNIT_EXPECT_EQ(test, 0, asks(&first, 11, PH_SELF, LIFE, 0));
+	KUNIT_EXPECT_EQ(test, 0, asks(&peer, 12, PH_SELF, LIFE, 0));
+	KUNIT_EXPECT_EQ(test, ECONNREFUSED, asks(&peer, 13, PH_SELF, LIFE, 0));
+	ph.there = -1;
+	KUNIT_EXPECT_EQ(test, 0, asks(&peer, 12, PH_SELF, LIFE, 0));	/* is known */
 	/* and the limit does not bind our own consumer */
-	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, kfi_world_peer(pw.w, 14), 1));
-	pw_settle(&pw);
-	KUNIT_EXPECT_EQ(test, 3u, pe->pe.peers.nr);
-	pw_proto.params.max_peers = 3;
-	caller(pe, 13, &ret);
-	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, ret);
-	pw_fail(first, -ECONNRESET);
-	pw_settle(&pw);
-	KUNIT_EXPECT_NOT_NULL(test, pw_peer(pe, 11, 0));
-	caller(pe, 13, &ret);
-	KUNIT_EXPECT_EQ(test, 0, ret);
-	KUNIT_EXPECT_NULL(test, pw_peer(pe, 11, 0));
-	KUNIT_EXPECT_EQ(test, 3u, pe->pe.peers.nr);
-	pw_close(&pw);
+	dial(14, &x, &hello);
+	ph_proto.params.max_peers = 3;
+	KUNIT_EXPECT_EQ(test, ECONNREFUSED, asks(&peer, 13, PH_SELF, LIFE, 0));
+	ph_reset(first);
+	KUNIT_EXPECT_TRUE(test, admitted_at_last(13));
+	KUNIT_EXPECT_EQ(test, ECONNREFUSED, asks(&peer, 11, PH_SELF, LIFE, 0));
 }
 
 /*
- * A peer that is forgotten leaves the cache as well, and a post to its handle makes a new one. A
- * peer with posts that wait is not forgotten.
+ * A peer with posts that wait is not forgotten. One that is forgotten leaves the cache as well, and
+ * a post to its handle makes a new one, which knows nothing of the earlier connection.
  */
 static void forgotten_and_named_again(struct kunit *test)
 {
-	struct pw_conn *conn;
-	struct kfi_peers *peers;
-	struct pw pw;
-	kfi_addr_t h;
-	int ret;
+	struct ph_peer *peer, *other;
+	struct kfw_hello hello;
+	int x;
 
-	conn = dial(test, &pw, LARGER, &h);
-	peers = &conn->pe->pe.peers;
-	pw_proto.params.max_peers = 1;
-	caller(conn->pe, 11, &ret);
-	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, ret);
-	pw_settle(&pw);
-	pw_accepted(conn, LIFE);
-	pw_fail(conn, -ECONNRESET);
-	pw_settle(&pw);
-	expect_end(test, &pw, 1, ECONNRESET);
-	KUNIT_EXPECT_NOT_NULL(test, kfi_peer_cached(peers, h));
-	caller(conn->pe, 11, &ret);
-	KUNIT_EXPECT_EQ(test, 0, ret);
-	KUNIT_EXPECT_NULL(test, kfi_peer_cached(peers, h));
-	KUNIT_EXPECT_EQ(test, 1u, peers->nr);
-	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, h, 2));
-	pw_settle(&pw);
-	KUNIT_EXPECT_EQ(test, 2u, conn->pe->dials);
-	/* nothing is known of the earlier connection */
-	KUNIT_EXPECT_EQ(test, 0ull, conn->pe->last->kc.pc.known);
-	KUNIT_EXPECT_EQ(test, 2ul, pw_waiting(kfi_peer_cached(peers, h)));
-	pw_close(&pw);
+	ph_proto.params.max_peers = 1;
+	peer = dial(NODE, &x, &hello);
+	KUNIT_EXPECT_EQ(test, ECONNREFUSED, asks(&other, 11, PH_SELF, LIFE, 0));
+	answer(peer, KFW_ACCEPT, 0);
+	ph_ack_due(peer);
+	ph_reset(peer);
+	PH_DONE(-ECONNRESET, &x);
+	KUNIT_EXPECT_TRUE(test, admitted_at_last(11));
+	peer = dial(NODE, &x, &hello);
+	KUNIT_EXPECT_EQ(test, 0ULL, le64_to_cpu(hello.known));
+	answer(peer, KFW_ACCEPT, 0);
+	arrives(peer, &x);
 }
 
-static bool reclaimed;
+static struct kfi_peers *peers(void)
+{
+	return &to_proto_ep(kfi_to_ep(ph.ep))->peers;
+}
 
 /*
  * The last use of the name by a post is under kfi_peers.lock, after the post has found or created
- * the peer. To reclaim the peer there is as if a call had done so when the lock was free again.
+ * the peer. The peer is freed there as if a call had done so when the lock was free again.
  */
-static void reclaim_found(struct pw *pw)
+static void free_found(void)
 {
-	struct kfi_peers *peers = &pw->eps[0]->pe.peers;
+	struct kfi_peer *peer = list_first_entry_or_null(&peers()->list, struct kfi_peer, entry);
 
-	if (list_empty(&peers->list))
-		return;		/* the post has not created the peer yet */
-	pw->while_naming = NULL;
-	reclaimed = pw_reclaim(peers);
+	if (!peer)
+		return;		/* the post has not created it yet */
+	ph.naming = NULL;
+	spin_lock(&peer->lock);
+	peer->gone = true;
+	spin_unlock(&peer->lock);
+	xa_erase(&peers()->cache, peer->key);
+	list_del_rcu(&peer->entry);
+	peers()->nr--;
+	kfree_rcu(peer, rcu);
 }
 
 /* A post that has found a peer, which is freed before the operation waits there, looks again. */
 static void freed_when_found(struct kunit *test)
 {
-	struct kfi_peer *peer;
-	struct pw_ep *pe;
-	struct pw pw;
+	struct kfw_hello hello;
+	struct ph_peer *peer;
+	int x;
 
-	pw_open(test, &pw);
-	pe = pw_ep(&pw);
-	reclaimed = false;
-	pw.while_naming = reclaim_found;
-	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, kfi_world_peer(pw.w, LARGER), 1));
-	KUNIT_EXPECT_TRUE(test, reclaimed);
-	peer = pw_peer(pe, LARGER, 0);
-	KUNIT_ASSERT_NOT_NULL(test, peer);
-	KUNIT_EXPECT_EQ(test, 1ul, pw_waiting(peer));
-	KUNIT_EXPECT_EQ(test, 2u, pe->pe.peers.last);
-	pw_settle(&pw);
-	KUNIT_EXPECT_EQ(test, 1u, pe->dials);
-	pw_close(&pw);
-}
-
-/* ---- end of an endpoint ---- */
-
-#define PER_BUFFER	2
-
-/*
- * A buffer that has room for two peers and refuses the third. @n: peers in it; @all: peers before;
- * @last: number of the newest
- */
-struct buffer {
-	struct kunit	*test;
-	unsigned int	n, all;
-	u32		last;
-};
-
-static int emit_into(void *arg, const struct kfi_peer_info *info)
-{
-	struct buffer *b = arg;
-	char want[8];
-
-	if (b->n == PER_BUFFER)
-		return -EMSGSIZE;
-	snprintf(want, sizeof(want), "%u", LARGER + b->all + b->n++);
-	KUNIT_EXPECT_STREQ(b->test, want, info->addr);
-	KUNIT_EXPECT_LT(b->test, b->last, info->nr);
-	b->last = info->nr;
-	return 0;
-}
-
-/*
- * A long list that needs several buffers has each peer once. The text of a peer is made for its own
- * buffer, and for one that was full.
- */
-static void shows_in_parts(struct kunit *test)
-{
-	struct buffer b = { .test = test };
-	struct pw_conn *conn;
-	unsigned int i;
-	struct pw pw;
-	kfi_addr_t h;
-
-	conn = dial(test, &pw, LARGER, &h);
-	for (i = 1; i < 6; i++)
-		KUNIT_EXPECT_EQ(test, 0,
-				pw_post(conn->pe, kfi_world_peer(pw.w, LARGER + i), i + 1));
-	pw_shows = 0;
-	for (i = 0; i < 10; i++) {
-		b.n = 0;
-		kfi_peers_show(&conn->pe->pe.peers, b.last, emit_into, &b);
-		b.all += b.n;
-		if (!b.n)
-			break;
-	}
-	KUNIT_EXPECT_EQ(test, 6u, b.all);
-	KUNIT_EXPECT_EQ(test, 3u, i);
-	KUNIT_EXPECT_LE(test, pw_shows, 6u + 3u);
-	pw_close(&pw);
+	ph.naming = free_found;
+	peer = dial(NODE, &x, &hello);
+	KUNIT_EXPECT_NULL(test, ph.naming);
+	KUNIT_EXPECT_EQ(test, 2U, peers()->last);
+	answer(peer, KFW_ACCEPT, 0);
+	arrives(peer, &x);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&ph.dials));
 }
 
 static struct kunit_case peer_cases[] = {
@@ -504,12 +412,99 @@ static struct kunit_case peer_cases[] = {
 	KUNIT_CASE(callers_are_bounded),
 	KUNIT_CASE(forgotten_and_named_again),
 	KUNIT_CASE(freed_when_found),
-	KUNIT_CASE(shows_in_parts),
 	{}
 };
 
 static struct kunit_suite peer_suite = {
 	.name = "kfi_peer",
+	.init = ph_init,
+	.exit = ph_exit,
 	.test_cases = peer_cases,
 };
 kunit_test_suite(peer_suite);
+
+/* ---- operations that take too long: KFI_OPT_OP_TIMEOUT_MS ---- */
+
+#define LIMIT_MS	200U
+
+static int set_limit(size_t ms)
+{
+	return kfi_setopt(&ph.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_OP_TIMEOUT_MS, &ms, sizeof(ms));
+}
+
+/* Open the victim again, with a time limit and a queue with @cq_flags. */
+static void limited(struct kunit *test, u64 cq_flags)
+{
+	struct kfi_info *info = fake_info(ph.w, KFI_EP_RDM);
+	size_t ms, len = sizeof(ms);
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_close(&ph.ep->fid));
+	KUNIT_ASSERT_EQ(test, 0, kfi_close(&ph.cq->fid));
+	ph.cq = fake_cq(ph.w, 64, cq_flags, NULL, NULL);
+	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&ph.w->domain.fid, info, &ph.ep, NULL));
+	kfi_freeinfo(info);
+	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(ph.ep, &ph.cq->fid, KFI_TRANSMIT | KFI_RECV));
+	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(ph.ep, &ph.w->av->fid, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, set_limit(KFI_OP_TIMEOUT_MAX_MS + 1));
+	KUNIT_ASSERT_EQ(test, 0, set_limit(LIMIT_MS));
+	KUNIT_ASSERT_EQ(test, 0, kfi_enable(ph.ep));
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, set_limit(0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_getopt(&ph.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_OP_TIMEOUT_MS,
+					    &ms, &len));
+	KUNIT_EXPECT_EQ(test, LIMIT_MS, ms);
+}
+
+/* Time without a connection does not count. */
+static void overdue_unconnected(struct kunit *test)
+{
+	struct kfw_hello hello;
+	struct ph_peer *peer;
+	unsigned long start;
+	int x;
+
+	limited(test, 0);
+	peer = dial(NODE, &x, &hello);
+	KUNIT_EXPECT_FALSE(test, ph_closes(peer, 2 * LIMIT_MS));
+	start = jiffies;
+	answer(peer, KFW_ACCEPT, 0);
+	PH_DONE(-ETIMEDOUT, &x);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, start + msecs_to_jiffies(LIMIT_MS)));
+	KUNIT_EXPECT_TRUE(test, ph_closes(peer, PH_WAIT_MS));
+}
+
+static void no_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+}
+
+/* An operation that has ended stays in the pool until its done() was called. */
+static void overdue_ended(struct kunit *test)
+{
+	struct kfi_cqe cqe = { .done = no_done };
+	struct kfi_msg msg = { .type = KFI_KVEC, .addr = ph_addr(NODE, PORT), .context = &cqe };
+	struct ph_peer *peer = ph_new();
+	struct kfw_hdr hdr;
+
+	limited(test, KFI_CQ_DIRECT);
+	ph.dialed = peer;
+	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_sendmsg(ph.ep, &msg, KFI_CQE));
+	ph_skip(peer, sizeof(struct kfw_hello));
+	answer(peer, KFW_ACCEPT, 0);
+	PH_RECV(peer, KFW_MSG, &hdr);
+	KUNIT_EXPECT_FALSE(test, ph_closes(peer, 2 * LIMIT_MS));
+	KUNIT_EXPECT_EQ(test, 1U, kfi_pool_used(&kfi_to_ep(ph.ep)->tx));
+	KUNIT_EXPECT_EQ(test, 1, kfi_cq_poll(ph.cq, 1));
+}
+
+static struct kunit_case overdue_cases[] = {
+	KUNIT_CASE(overdue_unconnected),
+	KUNIT_CASE(overdue_ended),
+	{}
+};
+
+static struct kunit_suite overdue_suite = {
+	.name = "kfi_overdue",
+	.init = ph_init,
+	.exit = ph_exit,
+	.test_cases = overdue_cases,
+};
+kunit_test_suite(overdue_suite);

@@ -86,43 +86,6 @@ static void post_recv_refusals(struct kunit *test)
 	fake_rig_close(&p);
 }
 
-static void post_rma(struct kunit *test)
-{
-	static u8 buf[128];
-	struct kvec iov = { buf, 100 };
-	struct kfi_rma_iov rma[3] = { { 0, 60, 1 }, { 60, 40, 2 }, { 0, 0, 3 } };
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC,
-		.msg_iov = &iov,
-		.iov_count = 1,
-		.rma_iov = rma,
-		.rma_iov_count = 1,
-	};
-	struct fake_rig p;
-
-	fake_rig_open(test, &p, 64, 0);
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_writemsg(p.ep, &msg, 0));	/* the lengths differ */
-	msg.rma_iov_count = 0;
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_writemsg(p.ep, &msg, 0));
-	msg.rma_iov_count = 3;
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_readmsg(p.ep, &msg, 0));	/* beyond rma_iov_limit */
-	msg.rma_iov_count = 2;
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_readmsg(p.ep, &msg, KFI_INJECT));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_writemsg(p.ep, &msg, KFI_TAGGED));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_writemsg(p.ep, &msg, KFI_COMMIT_COMPLETE));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_atomicmsg(p.ep, &(struct kfi_msg_atomic){}, 0));
-	expect_untouched(test, &p);
-
-	KUNIT_EXPECT_EQ(test, 0, kfi_readmsg(p.ep, &msg, 0));
-	memset(rma, 0xff, sizeof(rma));		/* copied */
-	KUNIT_EXPECT_EQ(test, KFI_OPC_READ, posted(&p)->code);
-	KUNIT_EXPECT_EQ(test, 2, posted(&p)->rma_count);
-	KUNIT_EXPECT_EQ(test, 60, posted(&p)->rma[0].len);
-	KUNIT_EXPECT_EQ(test, 2, posted(&p)->rma[1].key);
-	KUNIT_EXPECT_EQ(test, ITER_DEST, iov_iter_rw(&posted(&p)->iter));
-	fake_rig_close(&p);
-}
-
 static void expect_bytes(struct kunit *test, struct kfi_oper *op, const u8 *want, size_t len)
 {
 	struct iov_iter iter = op->iter;
@@ -246,7 +209,6 @@ static void post_space_pool(struct kunit *test)
 static struct kunit_case post_cases[] = {
 	KUNIT_CASE(post_refusals),
 	KUNIT_CASE(post_recv_refusals),
-	KUNIT_CASE(post_rma),
 	KUNIT_CASE(post_sgl),
 	KUNIT_CASE(post_default_flags),
 	KUNIT_CASE(post_space_pool),

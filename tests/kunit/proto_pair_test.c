@@ -303,30 +303,6 @@ static void region_ends(struct kunit *test)
 	}
 }
 
-static struct {
-	struct work_struct work;
-	struct completion done;
-} pm_closer;
-
-static void pm_close_region(struct work_struct *work)
-{
-	WARN_ON(kfi_close(&pm.mr[1]->fid));
-	complete(&pm_closer.done);
-}
-
-/* Begin to close the region of endpoint 1, which has to end although the peer does nothing. */
-static void pm_close_begin(void)
-{
-	INIT_WORK(&pm_closer.work, pm_close_region);
-	init_completion(&pm_closer.done);
-	queue_work(pm.wq, &pm_closer.work);
-}
-
-static bool pm_close_ends(void)
-{
-	return wait_for_completion_timeout(&pm_closer.done, 5 * HZ);
-}
-
 static void pm_register(struct kunit *test, u64 key)
 {
 	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&pm.w->domain.fid, pm.area[1], PM_AREA,
@@ -347,16 +323,15 @@ static void region_ends_unsent(struct kunit *test)
 	pm_proto.params.peer_timeout_ms = 300;
 	KUNIT_ASSERT_EQ(test, 0, pm_read_all() ?: pm_wait_one());
 	for (round = 0; round < 12; round++) {
-		reads = atomic_read(&pm.frames[KFW_READ]);
+		reads = pm_frames(KFW_READ);
 		set_bit(1, &pm.clogged);
 		KUNIT_ASSERT_EQ(test, 0, pm_read_all());
-		KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&pm.frames[KFW_READ]) > reads));
+		KUNIT_EXPECT_TRUE(test, fake_soon(pm_frames(KFW_READ) > reads));
 		msleep(20);
-		pm_close_begin();
-		KUNIT_EXPECT_TRUE(test, pm_close_ends());
+		pm_close_begin(pm.mr[1]);
+		KUNIT_EXPECT_TRUE(test, pm_close_ends(5000));
 		memset(pm.area[1], 0x77, PM_AREA);
 		clear_bit(1, &pm.clogged);
-		flush_work(&pm_closer.work);
 		err = pm_wait_one();
 		KUNIT_EXPECT_TRUE(test, err == -EREMOTEIO || err == -EACCES);
 		KUNIT_EXPECT_NULL(test, memchr(pm.area[0], 0x77, PM_MAX));
@@ -400,7 +375,7 @@ static void reads_paid(struct kunit *test)
 	set_bit(1, &pm.clogged);
 	for (i = 0; i < fit + 3; i++)
 		KUNIT_ASSERT_EQ(test, 0, pm_gather(rma));
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&pm.frames[KFW_READ]) == 1 + fit));
+	KUNIT_EXPECT_TRUE(test, fake_soon(pm_frames(KFW_READ) == 1 + fit));
 	clear_bit(1, &pm.clogged);
 	for (i = 0; i < fit + 3; i++)
 		KUNIT_EXPECT_EQ(test, 0, pm_wait_one());
@@ -432,8 +407,8 @@ static void region_ends_blocked(struct kunit *test)
 					   pm.mr[1]->key, NULL));
 	msleep(800);
 	KUNIT_EXPECT_FALSE(test, pm_closed(1));
-	pm_close_begin();
-	KUNIT_EXPECT_TRUE(test, pm_close_ends());
+	pm_close_begin(pm.mr[1]);
+	KUNIT_EXPECT_TRUE(test, pm_close_ends(5000));
 	KUNIT_EXPECT_TRUE(test, pm_closed(1));
 	KUNIT_EXPECT_LT(test, pm_wait_one(), 0);
 	KUNIT_EXPECT_LT(test, pm_wait_one(), 0);
@@ -533,11 +508,11 @@ static void link_ends_unreleased(struct kunit *test)
 						NULL));
 	KUNIT_ASSERT_EQ(test, 0, (int)kfi_tsend(pm.ep[0], pm.area[0], PM_MAX, NULL, pm.addr[1], 1,
 						NULL));
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&pm.frames[KFW_RTS]) == 2));
+	KUNIT_EXPECT_TRUE(test, fake_soon(pm_frames(KFW_RTS) == 2));
 	set_bit(0, &pm.clogged);
 	KUNIT_ASSERT_EQ(test, 0, (int)kfi_trecv(pm.ep[1], pm.area[1], PM_MAX, NULL,
 						KFI_ADDR_UNSPEC, 1, 0, &taken));
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&pm.frames[KFW_CTS])));
+	KUNIT_EXPECT_TRUE(test, fake_soon(pm_frames(KFW_CTS)));
 	KUNIT_EXPECT_EQ(test, 0U, pm_nr_late());
 	WRITE_ONCE(pm.unreleased, true);
 	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&pm.waits)));

@@ -4,9 +4,7 @@
  * write to regions of endpoint 1, so endpoint 0 has end 0 of the wire. What a device writes arrives
  * when the link is told to let it arrive, so a protocol without the fence fails each put.
  */
-#include <linux/completion.h>
 #include <linux/delay.h>
-#include <linux/kthread.h>
 #include "pair_world.h"
 
 #define PP_LEN		12000U
@@ -18,26 +16,19 @@
  * @mr: the region
  * @place: handles of endpoint 0
  * @io: a region for one I/O, of the same memory; @work: begins and ends it
- * @closed: the region was closed by pp_close(), which has returned @close_err; or @work is done
+ * @worked: @work is done
  */
 static struct pp_world {
 	struct kfid_mr		*mr;
 	struct kfid_mr		*io;
 	struct kfi_mr_work	work;
+	struct completion	worked;
 	struct kfid_place	*place[PP_PLACES];
-	struct completion	closed;
-	int			close_err;
 } pp;
-
-static int pp_frames(int type)
-{
-	return atomic_read(&pm.frames[type]);
-}
 
 static int pp_reg(void)
 {
-	return kfi_mr_reg(&pm.w->domain.fid, pm.area[1], PP_LEN, KFI_REMOTE_WRITE, 0, PP_KEY, 0,
-			  &pp.mr, NULL);
+	return pm_reg(PP_KEY, PP_LEN, &pp.mr);
 }
 
 static int pp_init(struct kunit *test)
@@ -45,8 +36,8 @@ static int pp_init(struct kunit *test)
 	int ret = pm_init(test), i;
 
 	memset(&pp, 0, sizeof(pp));
+	init_completion(&pp.worked);
 	pm.sure = true;
-	init_completion(&pp.closed);
 	for (i = 0; !ret && i < PP_PLACES; i++)
 		ret = kfi_place_open(&pm.w->domain.fid, PP_LEN / PAGE_SIZE + 2, &pp.place[i], NULL);
 	return ret ?: pp_reg();
@@ -82,38 +73,24 @@ static int pp_put(int i, size_t len)
 	return kfi_place_put(pm.ep[0], pp.place[i], len, KFI_COMPLETION, NULL) ?: pm_wait_one();
 }
 
-static bool pp_broken(void)
-{
-	return pm_closed(0) && pm_closed(1);
-}
-
 /* Cut the link, and wait until both sides know. */
 static void pp_cut(void)
 {
 	pm_cut();
-	KUNIT_ASSERT_TRUE(pm.test, fake_soon(pp_broken()));
-}
-
-static int pp_close(void *arg)
-{
-	pp.close_err = kfi_close(&pp.mr->fid);
-	complete(&pp.closed);
-	return 0;
+	KUNIT_ASSERT_TRUE(pm.test, fake_soon(pm_broken()));
 }
 
 /* Begin to close the region, which waits. */
 static void pp_close_begin(void)
 {
-	KUNIT_ASSERT_FALSE(pm.test, IS_ERR(kthread_run(pp_close, NULL, "kunit_close")));
-	KUNIT_ASSERT_EQ(pm.test, 0ul, wait_for_completion_timeout(&pp.closed, HZ / 10));
+	pm_close_begin(pp.mr);
+	KUNIT_ASSERT_FALSE(pm.test, pm_close_ends(100));
 }
 
 /* The region ends now. Register it again. */
 static void pp_close_end(void)
 {
-	KUNIT_ASSERT_NE(pm.test, 0ul, wait_for_completion_timeout(&pp.closed, 10 * HZ));
-	KUNIT_EXPECT_EQ(pm.test, 0, pp.close_err);
-	reinit_completion(&pp.closed);
+	KUNIT_ASSERT_TRUE(pm.test, pm_close_ends(10000));
 	KUNIT_ASSERT_EQ(pm.test, 0, pp_reg());
 }
 
@@ -136,32 +113,10 @@ static void one_rtw(struct kunit *test)
 		KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1] + 4100, 0xee, PP_LEN - 4100));
 		KUNIT_EXPECT_EQ(test, 0, atomic_read(&pm.pins));
 	}
-	KUNIT_EXPECT_EQ(test, 1, pp_frames(KFW_RTW));
-	KUNIT_EXPECT_EQ(test, 1, pp_frames(KFW_GRANT));
-	KUNIT_EXPECT_EQ(test, 30, pp_frames(KFW_WRITE));
+	KUNIT_EXPECT_EQ(test, 1, pm_frames(KFW_RTW));
+	KUNIT_EXPECT_EQ(test, 1, pm_frames(KFW_GRANT));
+	KUNIT_EXPECT_EQ(test, 30, pm_frames(KFW_WRITE));
 	KUNIT_EXPECT_EQ(test, 30, atomic_read(&pm.fences));
-}
-
-/* Gets that are posted at once ask together, and the first of them is given the grant of all. */
-static void at_once(struct kunit *test)
-{
-	int i, round;
-
-	for (round = 0; round < 10; round++) {
-		for (i = 0; i < PP_PLACES; i++)
-			KUNIT_ASSERT_EQ(test, 0, pp_post_get(i, PP_KEY, 2000 * i, 2000));
-		for (i = 0; i < PP_PLACES; i++)
-			KUNIT_EXPECT_EQ(test, 0, pm_wait_one());
-		for (i = 0; i < PP_PLACES; i++)
-			pm_device_writes(pp.place[i], 10 * round + i, 2000);
-		for (i = 0; i < PP_PLACES; i++)
-			KUNIT_EXPECT_EQ(test, 0, pp_put(i, 2000));
-		for (i = 0; i < PP_PLACES; i++)
-			KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1] + 2000 * i, 10 * round + i,
-							   2000));
-	}
-	KUNIT_EXPECT_LE(test, pp_frames(KFW_RTW), PP_PLACES);
-	KUNIT_EXPECT_EQ(test, 0, pp_frames(KFW_RECALL));
 }
 
 /* What a peer has no right to, and what it gives no grant for */
@@ -169,13 +124,13 @@ static void refused(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, -EACCES, pp_get(0, 1, PP_LEN));
 	KUNIT_EXPECT_EQ(test, -EACCES, pp_post_get(0, PP_KEY + 1, 0, 1) ?: pm_wait_one());
-	KUNIT_EXPECT_EQ(test, 0, pp_frames(KFW_GRANT));
+	KUNIT_EXPECT_EQ(test, 0, pm_frames(KFW_GRANT));
 	pm_proto.params.grants = 0;
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, pp_get(0, 0, PP_LEN));
 	pm_proto.params.grants = 8;
 	KUNIT_EXPECT_EQ(test, 0, pp_get(0, 0, PP_LEN));
 	KUNIT_EXPECT_EQ(test, 0, pp_put(0, PP_LEN));
-	KUNIT_EXPECT_EQ(test, 0, pp_frames(KFW_RECALL));
+	KUNIT_EXPECT_EQ(test, 0, pm_frames(KFW_RECALL));
 }
 
 /* Nothing is sent over a link that has no pages for what the peer would answer. */
@@ -183,22 +138,22 @@ static void pageless(struct kunit *test)
 {
 	pm.pageless = true;
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, pp_get(0, 0, PP_LEN));
-	KUNIT_EXPECT_EQ(test, 0, pp_frames(KFW_RTW));
+	KUNIT_EXPECT_EQ(test, 0, pm_frames(KFW_RTW));
 }
 
 /* ---- ends ---- */
 
 static void pp_worked(struct kfi_mr_work *work, int err)
 {
-	complete(&pp.closed);
+	complete(&pp.worked);
 }
 
 /* Wait for @pp.work. Return: it is done. */
 static bool pp_work_done(unsigned long timeout)
 {
-	if (!wait_for_completion_timeout(&pp.closed, timeout))
+	if (!wait_for_completion_timeout(&pp.worked, timeout))
 		return false;
-	reinit_completion(&pp.closed);
+	reinit_completion(&pp.worked);
 	return true;
 }
 
@@ -229,7 +184,7 @@ static void one_io(struct kunit *test)
 	for (round = 1; round <= 9; round++) {
 		pp_attach();
 		KUNIT_ASSERT_EQ(test, 0, pp_post_get(0, pp.io->key, 0, PP_LEN) ?: pm_wait_one());
-		KUNIT_EXPECT_EQ(test, round, pp_frames(KFW_RTW));
+		KUNIT_EXPECT_EQ(test, round, pm_frames(KFW_RTW));
 		if (round % 3 == 0) {
 			pm_device_writes(pp.place[0], round, PP_LEN);
 			KUNIT_EXPECT_EQ(test, 0, pp_put(0, PP_LEN));
@@ -241,18 +196,18 @@ static void one_io(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, 0, kfi_place_drop(pp.place[0]));
 			KUNIT_EXPECT_TRUE(test,
 					  fake_soon(refcount_read(&mr->holds) == 1));
-			KUNIT_EXPECT_EQ(test, 1 + round / 3, pp_frames(KFW_RECALLED));
+			KUNIT_EXPECT_EQ(test, 1 + round / 3, pm_frames(KFW_RECALLED));
 			KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(pp.io, &pp.work));
 		} else {
 			KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(pp.io, &pp.work));
 			KUNIT_EXPECT_FALSE(test, pp_work_done(HZ / 20));
-			KUNIT_EXPECT_EQ(test, 1 + round / 3, pp_frames(KFW_RECALL));
+			KUNIT_EXPECT_EQ(test, 1 + round / 3, pm_frames(KFW_RECALL));
 			KUNIT_EXPECT_EQ(test, -EREMOTEIO, pp_put(0, PP_LEN));
 		}
 		KUNIT_ASSERT_TRUE(test, pp_work_done(10 * HZ));
 	}
-	KUNIT_EXPECT_EQ(test, 3, pp_frames(KFW_RECALL));
-	KUNIT_EXPECT_EQ(test, 3, pp_frames(KFW_RECALLED));
+	KUNIT_EXPECT_EQ(test, 3, pm_frames(KFW_RECALL));
+	KUNIT_EXPECT_EQ(test, 3, pm_frames(KFW_RECALLED));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&pp.io->fid));
 }
 
@@ -265,13 +220,13 @@ static void close_waits(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, pp_get(0, 0, PP_LEN));
 		KUNIT_ASSERT_EQ(test, 0, pp_get(1, 0, PP_LEN));
 		pp_close_begin();
-		KUNIT_EXPECT_EQ(test, round + 1, pp_frames(KFW_RECALL));
-		KUNIT_EXPECT_EQ(test, round, pp_frames(KFW_RECALLED));
+		KUNIT_EXPECT_EQ(test, round + 1, pm_frames(KFW_RECALL));
+		KUNIT_EXPECT_EQ(test, round, pm_frames(KFW_RECALLED));
 		KUNIT_EXPECT_EQ(test, -EACCES, pp_get(2, 0, PP_LEN));
 		pm_device_writes(pp.place[0], round, PP_LEN);
 		KUNIT_EXPECT_EQ(test, -EREMOTEIO, pp_put(0, PP_LEN));
-		KUNIT_EXPECT_EQ(test, 0ul, wait_for_completion_timeout(&pp.closed, HZ / 20));
-		KUNIT_EXPECT_EQ(test, round, pp_frames(KFW_RECALLED));
+		KUNIT_EXPECT_FALSE(test, pm_close_ends(50));
+		KUNIT_EXPECT_EQ(test, round, pm_frames(KFW_RECALLED));
 		if (round % 3 == 0) {
 			KUNIT_EXPECT_EQ(test, 0, pp_put(1, 0));
 		} else if (round % 3 == 1) {
@@ -282,7 +237,7 @@ static void close_waits(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, -EREMOTEIO, pp_put(1, 1));
 		}
 		pp_close_end();
-		KUNIT_EXPECT_EQ(test, round + 1, pp_frames(KFW_RECALLED));
+		KUNIT_EXPECT_EQ(test, round + 1, pm_frames(KFW_RECALLED));
 	}
 }
 
@@ -312,7 +267,7 @@ static void link_ends(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, atomic_read(&pm.pins));
 	}
 	/* one WRITE for each place of the second connections */
-	KUNIT_EXPECT_EQ(test, 4, pp_frames(KFW_WRITE));
+	KUNIT_EXPECT_EQ(test, 4, pm_frames(KFW_WRITE));
 }
 
 /*
@@ -337,7 +292,7 @@ static void end_unpins(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&pm.pins));
 	pm_cut();
 	clear_bit(1, &pm.deaf);
-	KUNIT_ASSERT_TRUE(test, fake_soon(pp_broken()));
+	KUNIT_ASSERT_TRUE(test, fake_soon(pm_broken()));
 	for (i = 0; i < 12; i++)
 		pm_wait_one();
 	KUNIT_EXPECT_EQ(test, 0, pm.close_pins);
@@ -382,14 +337,14 @@ static void fence_fails(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, (int)kfi_send(pm.ep[0], pm.area[0], 100, NULL, pm.addr[1], NULL));
 	KUNIT_EXPECT_EQ(test, -EIO, pm_wait_one());
 	KUNIT_EXPECT_EQ(test, -EIO, pm_wait_one());
-	KUNIT_EXPECT_TRUE(test, fake_soon(pp_broken()));
-	KUNIT_EXPECT_EQ(test, 0, pp_frames(KFW_WRITE));
-	KUNIT_EXPECT_EQ(test, 0, pp_frames(KFW_MSG));
+	KUNIT_EXPECT_TRUE(test, fake_soon(pm_broken()));
+	KUNIT_EXPECT_EQ(test, 0, pm_frames(KFW_WRITE));
+	KUNIT_EXPECT_EQ(test, 0, pm_frames(KFW_MSG));
 	pm.fence_err = 0;
 	KUNIT_ASSERT_TRUE(test, fake_soon(!pp_get(0, 0, PP_LEN)));
 	pm.fence_err = -EIO;
 	KUNIT_EXPECT_EQ(test, 0, kfi_place_drop(pp.place[0]));
-	KUNIT_EXPECT_TRUE(test, fake_soon(pp_broken()));
+	KUNIT_EXPECT_TRUE(test, fake_soon(pm_broken()));
 	pm.fence_err = 0;
 }
 
@@ -399,10 +354,10 @@ static void late_peer(struct kunit *test)
 	pm_proto.params.peer_timeout_ms = 300;
 	KUNIT_ASSERT_EQ(test, 0, pp_get(0, 0, PP_LEN));
 	pp_close_begin();
-	KUNIT_EXPECT_EQ(test, 1, pp_frames(KFW_RECALL));
+	KUNIT_EXPECT_EQ(test, 1, pm_frames(KFW_RECALL));
 	pp_close_end();
-	KUNIT_EXPECT_EQ(test, 0, pp_frames(KFW_RECALLED));
-	KUNIT_EXPECT_TRUE(test, fake_soon(pp_broken()));
+	KUNIT_EXPECT_EQ(test, 0, pm_frames(KFW_RECALLED));
+	KUNIT_EXPECT_TRUE(test, fake_soon(pm_broken()));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&pm.pins));
 	KUNIT_EXPECT_EQ(test, -ECONNRESET, pp_put(0, PP_LEN));
 }
@@ -435,9 +390,7 @@ static void room(struct kunit *test)
 
 	pm_proto.params.grants = 2;
 	for (i = 0; i < 2; i++)
-		KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&pm.w->domain.fid, pm.area[1], PP_LEN,
-						    KFI_REMOTE_WRITE, 0, PP_KEY + 1 + i, 0, &mr[i],
-						    NULL));
+		KUNIT_ASSERT_EQ(test, 0, pm_reg(PP_KEY + 1 + i, PP_LEN, &mr[i]));
 	KUNIT_ASSERT_EQ(test, 0, pp_get(0, 0, PP_LEN));		/* and keep it */
 	msleep(20);
 	KUNIT_ASSERT_EQ(test, 0, pp_post_get(1, PP_KEY + 1, 0, 1) ?: pm_wait_one());
@@ -451,7 +404,7 @@ static void room(struct kunit *test)
 		KUNIT_FAIL(test, "a place that is out stops all\n");
 	else
 		KUNIT_EXPECT_EQ(test, 0, pp_put(1, 0));
-	KUNIT_EXPECT_EQ(test, 2, pp_frames(KFW_RECALL));
+	KUNIT_EXPECT_EQ(test, 2, pm_frames(KFW_RECALL));
 	KUNIT_EXPECT_EQ(test, 0, pp_put(0, 1));
 	for (i = 0; i < 2; i++)
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[i]->fid));
@@ -463,7 +416,7 @@ static void any_order(struct kunit *test)
 	int round, i, outstanding = 0, good = 0;
 
 	/* All operations fail while a connection ends, and 300 rounds may pass in that time. */
-	for (round = 0; round < 300 || (round < 30000 && (good <= 10 || !pp_frames(KFW_WRITE)));
+	for (round = 0; round < 300 || (round < 30000 && (good <= 10 || !pm_frames(KFW_WRITE)));
 	     round++) {
 		i = pm_random(PP_PLACES);
 		switch (pm_random(8)) {
@@ -486,7 +439,7 @@ static void any_order(struct kunit *test)
 	for (; outstanding; outstanding--)
 		good += !pm_wait_one();
 	KUNIT_EXPECT_GT(test, good, 10);
-	KUNIT_EXPECT_GT(test, pp_frames(KFW_WRITE), 0);
+	KUNIT_EXPECT_GT(test, pm_frames(KFW_WRITE), 0);
 }
 
 /* ---- peers that break the protocol ---- */
@@ -545,9 +498,9 @@ static void wrong_answers(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, kfi_close(&pp.mr->fid));	/* and its grant */
 		KUNIT_ASSERT_EQ(test, 0, pp_reg());
 		set_bit(1, &pm.deaf);
-		asked = pp_frames(KFW_RTW);
+		asked = pm_frames(KFW_RTW);
 		KUNIT_ASSERT_EQ(test, 0, pp_post_get(0, PP_KEY, 0, PP_LEN));
-		KUNIT_EXPECT_TRUE(test, fake_soon(pp_frames(KFW_RTW) > asked));
+		KUNIT_EXPECT_TRUE(test, fake_soon(pm_frames(KFW_RTW) > asked));
 		pp_answer(a);
 		ret = pm_wait_one();
 		if (a->err && ret != a->err)
@@ -556,9 +509,9 @@ static void wrong_answers(struct kunit *test)
 			KUNIT_FAIL(test, "answer %td is accepted\n", a - pp_answers);
 		KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_place_drop(pp.place[0]));
 		clear_bit(1, &pm.deaf);
-		if (!pp_broken())
+		if (!pm_broken())
 			pm_cut();
-		KUNIT_EXPECT_TRUE(test, fake_soon(pp_broken()));
+		KUNIT_EXPECT_TRUE(test, fake_soon(pm_broken()));
 	}
 }
 
@@ -582,13 +535,12 @@ static void recalled_twice(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fake_soon(pp_without_grant()));
 	KUNIT_EXPECT_FALSE(test, pm_closed(0));
 	pm_inject(0, recall, NULL, 0);
-	KUNIT_EXPECT_TRUE(test, fake_soon(pp_broken()));
+	KUNIT_EXPECT_TRUE(test, fake_soon(pm_broken()));
 	KUNIT_EXPECT_EQ(test, -ECONNRESET, pp_put(0, PP_LEN));
 }
 
 static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(one_rtw),
-	KUNIT_CASE(at_once),
 	KUNIT_CASE(refused),
 	KUNIT_CASE(pageless),
 	KUNIT_CASE(one_io),

@@ -29,8 +29,6 @@ struct kfi_prov_ops kv_msg_ops;
  * @op: operations, each with @kop
  * @told: operations that have ended, with @err; receives with @len bytes
  * @lost: ends of the connection that were begun
- * @ready: connections that were reported to the consumer
- * @rejects: calls that were rejected, the last one with @reject_len bytes of data
  */
 struct msg {
 	struct world		*w;
@@ -41,9 +39,6 @@ struct msg {
 	int			err[OPS];
 	size_t			len[OPS];
 	atomic_t		lost;
-	unsigned int		ready;
-	unsigned int		rejects;
-	u8			reject_len;
 };
 
 static struct msg *the_msg;
@@ -70,8 +65,6 @@ const void *conn_test_reject_data(struct rdma_cm_id *id, struct rdma_cm_event *e
 
 int conn_test_reject(struct rdma_cm_id *id, const void *data, u8 len, u8 reason)
 {
-	the_msg->rejects++;
-	the_msg->reject_len = len;
 	return 0;
 }
 
@@ -91,7 +84,6 @@ struct kv_conn *kv_msg_conn(struct kv_ep *vep)
 
 void kv_msg_ready(struct kv_conn *conn)
 {
-	the_msg->ready++;
 }
 
 bool kv_msg_was_ready(struct kv_conn *conn)
@@ -684,18 +676,6 @@ static void event_in_irq(struct kunit *test)
 	msg_close(m);
 }
 
-/* That the peer has answered is no news of the queue pair. */
-static void event_of_no_end(struct kunit *test)
-{
-	struct ib_event event = { .event = IB_EVENT_COMM_EST };
-	struct msg *m = msg_open(test);
-
-	m->w->event(&event, m->w->context);
-	flush_workqueue(kv_cm_wq);
-	KUNIT_EXPECT_FALSE(test, test_bit(KV_FLUSHED, &m->conn->flags));
-	msg_close(m);
-}
-
 static struct rdma_cm_event refusal(const void *data, u8 len)
 {
 	return (struct rdma_cm_event) {
@@ -734,125 +714,6 @@ static void refused_by_caller(struct kunit *test)
 	msg_close(m);
 }
 
-/* The consumer hears what the peer's consumer has said, but not what a listener of RDM has. */
-static void refused_by_called(struct kunit *test)
-{
-	static const struct kvw_front front = { .magic = cpu_to_le32(KVW_MAGIC) };
-	u8 more[KVW_DATA_MAX + 8] = "no";
-	struct rdma_cm_event event;
-	struct msg *m = msg_open(test);
-
-	m->conn->qp.state = KV_CM_CALLING;
-	event = refusal("no", 2);
-	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, kv_cm_event(&m->conn->qp, &event));
-	KUNIT_EXPECT_TRUE(test, m->conn->rejected);
-	KUNIT_EXPECT_EQ(test, 2, m->conn->data_in_len);
-	KUNIT_EXPECT_EQ(test, 0, memcmp(m->conn->data_in, "no", 2));
-	event = refusal(more, sizeof(more));
-	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, kv_cm_event(&m->conn->qp, &event));
-	KUNIT_EXPECT_EQ(test, KVW_DATA_MAX, m->conn->data_in_len);
-	event = refusal(&front, sizeof(front));
-	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, kv_cm_event(&m->conn->qp, &event));
-	KUNIT_EXPECT_EQ(test, 0, m->conn->data_in_len);
-	event = refusal(&front, sizeof(front) - 1);
-	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, kv_cm_event(&m->conn->qp, &event));
-	KUNIT_EXPECT_EQ(test, sizeof(front) - 1, m->conn->data_in_len);
-	msg_close(m);
-}
-
-/* A caller gets the data of the consumer that has rejected it, and none if the listener closes. */
-static void request_ends(struct kunit *test)
-{
-	struct msg *m = msg_open(test);
-	struct kfi_conn_set set = {};
-	struct kv_conn *conn;
-	unsigned int i;
-
-	kv_proto.params.backlog = 1;
-	kv_proto.params.source_backlog = 1;
-	kfi_conn_set_init(&set, NULL, &kv_conn_set_ops);
-	for (i = 0; i < 2; i++) {
-		conn = kv_conn_new(NULL);
-		KUNIT_ASSERT_NOT_NULL(test, conn);
-		KUNIT_ASSERT_EQ(test, 0, kfi_conn_set_add(&set, &conn->pc));
-		kv_cm_take(&conn->qp, &m->w->id);
-		conn->qp.data_len = 2;
-		if (i)
-			kfi_conn_set_reject(&conn->pc);
-		else
-			kv_conn_fail(conn, -ECONNREFUSED);
-		flush_workqueue(kv_cm_wq);
-		KUNIT_EXPECT_EQ(test, i + 1, m->rejects);
-		KUNIT_EXPECT_EQ(test, i ? 2 : 0, m->reject_len);
-		KUNIT_EXPECT_EQ(test, 1, refcount_read(&conn->ref));
-		kv_conn_put(conn);
-	}
-	KUNIT_EXPECT_TRUE(test, list_empty(&set.conns));
-	msg_close(m);
-}
-
-/*
- * The caller's message is here before rdma_cm knows that the connection is established: the
- * consumer hears of the connection, once.
- */
-static void message_is_first(struct kunit *test)
-{
-	struct msg *m = msg_open(test);
-	struct kv_qp *qp = &m->conn->qp;
-	unsigned int i;
-
-	qp->up = false;
-	INIT_WORK(&qp->step_work, kv_cm_step_work);
-	for (i = 0; i < 2; i++) {
-		kv_cm_step(qp, KV_STEP_READY);
-		flush_work(&qp->step_work);
-		KUNIT_EXPECT_TRUE(test, qp->up);
-		KUNIT_EXPECT_EQ(test, 1, m->ready);
-	}
-	kv_cm_detach(qp);
-	kv_cm_step(qp, KV_STEP_READY);
-	KUNIT_EXPECT_EQ(test, 0, qp->steps);
-	msg_close(m);
-}
-
-#define BACKLOG		6
-#define SOURCE_BACKLOG	2
-
-/* One source can't take all calls that may wait for the consumer of a listener. */
-static void calls_of_one_source(struct kunit *test)
-{
-	struct kfi_proto_params was = kv_proto.params;
-	struct kv_conn *conn[BACKLOG + 1];
-	struct msg *m = msg_open(test);
-	struct kfi_conn_set set = {};
-	unsigned int i, n;
-	int ret;
-
-	kv_proto.params.backlog = BACKLOG;
-	kv_proto.params.source_backlog = SOURCE_BACKLOG;
-	kfi_conn_set_init(&set, NULL, &kv_conn_set_ops);
-	for (i = 0, n = 0; i <= BACKLOG; i++) {
-		conn[n] = kv_conn_new(NULL);
-		KUNIT_ASSERT_NOT_NULL(test, conn[n]);
-		conn[n]->name.in = (struct sockaddr_in) {
-			.sin_family = AF_INET, .sin_port = htons(i + 1),
-			.sin_addr.s_addr = htonl(i < 3 ? 1 : i),
-		};
-		ret = kfi_conn_set_add(&set, &conn[n]->pc);
-		KUNIT_EXPECT_EQ(test, i == SOURCE_BACKLOG ? -EBUSY : 0, ret);
-		if (!ret)
-			n++;
-		else
-			kv_conn_put(conn[n]);
-	}
-	while (n--) {
-		kfi_conn_set_remove(&conn[n]->pc);
-		kv_conn_put(conn[n]);
-	}
-	kv_proto.params = was;
-	msg_close(m);
-}
-
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(held_until_connected),
 	KUNIT_CASE(says_no_more),
@@ -870,12 +731,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(registered_before_message),
 	KUNIT_CASE(lost_with_connection),
 	KUNIT_CASE(event_in_irq),
-	KUNIT_CASE(event_of_no_end),
 	KUNIT_CASE(refused_by_caller),
-	KUNIT_CASE(refused_by_called),
-	KUNIT_CASE(request_ends),
-	KUNIT_CASE(message_is_first),
-	KUNIT_CASE(calls_of_one_source),
 	{}
 };
 

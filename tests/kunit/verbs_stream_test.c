@@ -603,25 +603,6 @@ static void exposed(struct kunit *test)
 	side_close(side);
 }
 
-/* Nothing stays behind. */
-static void expose_refused(struct kunit *test)
-{
-	struct side *side = open_writable(test);
-	struct kfi_link_place place[4];
-	struct kfi_exposed x = {};
-
-	KUNIT_EXPECT_EQ(test, -ENOSPC, expose(side, &x, MEM, place, 1));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, expose(side, &x, 0, place, 4));
-	side->s->qp.up = false;
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, expose(side, &x, MEM, place, 4));
-	side->s->qp.up = true;
-	KUNIT_EXPECT_EQ(test, KV_FRMRS, nfree(side));
-	KUNIT_EXPECT_EQ(test, 0, side->w->nwr);
-	KUNIT_EXPECT_EQ(test, 0, conceal(side, &x));
-	KUNIT_EXPECT_EQ(test, 2, expose(side, &x, MEM, place, 2));
-	side_close(side);
-}
-
 /* Without memory for registrations payload comes as frames. */
 static void expose_without_memory(struct kunit *test)
 {
@@ -661,32 +642,6 @@ static void conceal_fails(struct kunit *test)
 	side_close(side);
 }
 
-/* The registrations of a region stay until it ends. */
-static void region_exposed(struct kunit *test)
-{
-	struct side *side = open_writable(test);
-	struct kv_region *region = open_region(side->w, false);
-	struct kfi_exposed x = { .mr = &side->w->mr, .addr = PAGE_SIZE / 2 };
-	struct kfi_link_place place[4];
-
-	KUNIT_EXPECT_EQ(test, -ENOSPC, expose(side, &x, PAGE_SIZE, place, 1));
-	KUNIT_ASSERT_EQ(test, 2, expose(side, &x, PAGE_SIZE, place, 4));
-	KUNIT_EXPECT_EQ(test, PAGE_SIZE / 2, place[0].len);
-	KUNIT_EXPECT_EQ(test, PAGE_SIZE / 2, place[1].len);
-	KUNIT_EXPECT_EQ(test, region->chunk[0].mr->iova + PAGE_SIZE / 2, place[0].at);
-	KUNIT_EXPECT_EQ(test, region->chunk[1].mr->iova, place[1].at);
-	KUNIT_EXPECT_EQ(test, 2, side->w->nwr);
-	KUNIT_EXPECT_EQ(test, 0, conceal(side, &x));
-	KUNIT_EXPECT_EQ(test, 2, expose(side, &x, PAGE_SIZE, place, 4));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, expose(side, &x, MEM, place, 4));
-	KUNIT_EXPECT_EQ(test, 2, side->w->nwr);
-	KUNIT_EXPECT_EQ(test, KV_FRMRS, nfree(side));
-	device_report(side->w, 1, IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, 0, region->busy);
-	kv_mr_close(&side->w->mr);
-	side_close(side);
-}
-
 static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(heads),
 	KUNIT_CASE(limit_wraps),
@@ -701,10 +656,8 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(receives_are_told),
 	KUNIT_CASE(read_in_parts),
 	KUNIT_CASE(exposed),
-	KUNIT_CASE(expose_refused),
 	KUNIT_CASE(expose_without_memory),
 	KUNIT_CASE(conceal_fails),
-	KUNIT_CASE(region_exposed),
 	{}
 };
 
