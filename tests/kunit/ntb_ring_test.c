@@ -442,14 +442,12 @@ static void refused_copies(struct kunit *test)
 static void by_turns(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 	struct placed *p = kunit_kcalloc(test, 3, sizeof(*p), GFP_KERNEL);
 	u8 *bytes = kunit_kzalloc(test, 64, GFP_KERNEL);
 	u64 copied;
 
-	KUNIT_ASSERT_TRUE(test, c && p && bytes);
-	c->device.copy_align = DMAENGINE_ALIGN_8_BYTES;
-	chan_begin(test, c, a);
+	KUNIT_ASSERT_TRUE(test, p && bytes);
+	chan_begin(test, a)->device.copy_align = DMAENGINE_ALIGN_8_BYTES;
 	memset(bytes, 'a', 64);
 	end_pause(b);
 	copied = a->ring.engine.count.work_bytes;
