@@ -241,7 +241,7 @@ struct kfi_mr_attr {
  * @p: argument of the call; not valid afterwards
  * @err: 0 if the bytes are durable, or a negative error
  *
- * The region may end when this has been called.
+ * The region may end when this has been called and persist() has returned.
  *
  * Context: Process context or softirq, does not sleep.
  */

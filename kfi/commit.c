@@ -6,8 +6,8 @@
  * (kfi_mr_lease()), and one reference of the region itself. The end of a region (kfi_close(),
  * kfi_mr_invalidate()) marks the region dead, drops that reference, and is complete when the count
  * is 0; no call begins after that. So the owner of a region waits for a commit only from the call of
- * its callback until it has returned a result, or kfi_persist_done() was called, however many
- * commits are queued.
+ * its callback until that has returned and the call has ended, by its result or by
+ * kfi_persist_done(), however many commits are queued.
  */
 #include <linux/err.h>
 #include <linux/export.h>
@@ -82,12 +82,14 @@ static void commit_begin(struct kfi_commit *commit, struct kfi_persist *p)
 		commit_failed(commit, err);
 		return;
 	}
+	refcount_inc(&mr->holds);	/* the owner may end the call before persist() has returned */
 	p->commit = commit;
 	atomic_inc(&commit->pending);
 	if (kfi_mr_live(mr, p->key))
 		err = mr->persist(&mr->fid, p->at, p->len, p);
 	if (err != -EIOCBQUEUED)
 		kfi_persist_done(p, err);
+	kfi_mr_settle(mr);
 }
 
 void kfi_commit_start(struct kfi_commit *commit)

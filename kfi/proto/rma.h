@@ -14,17 +14,15 @@
 /**
  * struct kfp_part - the write of the peer whose payload has begun and is not complete; all (L)
  * @got: bytes that have arrived in earlier frames; 0: there is no such write
- * @len: bytes of the write
- * @id: operation of the peer
- * @gen: its generation
+ * @first: its first frame
+ * @segs: a keyed hash of its segments
  * @status: status so far
  * @commit: answer that holds the regions of a commit
  */
 struct kfp_part {
 	u64			got;
-	u64			len;
-	u32			id;
-	u32			gen;
+	struct kfw_frame	first;
+	u64			segs;
 	u16			status;
 	struct kfp_answer	*commit;
 };

@@ -8,8 +8,8 @@
  *				<---	ACK		kfp_rx_finish_write()
  *
  * A payload of more than KFW_FRAME_MAX bytes comes in parts, each behind a WRITE with all segments.
- * So the target keeps nothing of a region between two parts, and a peer that sends no further one
- * holds nothing.
+ * So the target keeps no right to use a region between two parts, and a peer that sends no further
+ * one delays the end of none.
  *
  * If both links have places, a long write of one segment sends its payload to memory that the peer
  * has granted (grant.c). It asks for a grant first, unless it has a lasting one:
@@ -24,6 +24,8 @@
  *
  * All functions are called under the link's lock, or after the end of the link.
  */
+#include <linux/once.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 #include "commit.h"
 #include "grant.h"
@@ -273,6 +275,25 @@ static void kfp_part_trim(struct kfp_rx *rx, u64 at)
 	rx->f.rma_count = n;
 }
 
+/* Of the segments of a write only this is kept between two parts: a peer can't make two that agree. */
+static u64 kfp_segs_hash(const struct kfp_rx *rx)
+{
+	static siphash_key_t key __read_mostly;
+
+	get_random_once(&key, sizeof(key));
+	return siphash(rx->segs, rx->f.rma_count * sizeof(rx->segs[0]), &key);
+}
+
+/* Is this frame the next part of the write that has begun? */
+static bool kfp_part_follows(const struct kfp_part *part, const struct kfp_rx *rx)
+{
+	const struct kfw_frame *first = &part->first, *f = &rx->f;
+
+	return first->id == f->id && first->gen == f->gen && first->len == f->len &&
+	       first->flags == f->flags && first->data == f->data &&
+	       first->rma_count == f->rma_count && part->segs == kfp_segs_hash(rx);
+}
+
 /*
  * The frame has a part of the payload of a write: the first one, or the next one of the write that
  * has begun. The regions are checked and their commit is prepared as for the whole write. Return: 0,
@@ -286,8 +307,7 @@ static int kfp_rx_part(struct kfp_conn *conn)
 
 	if (rx->f.payload != kfw_part(rx->f.len - part->got))
 		return -EPROTO;
-	if (part->got && (part->id != rx->f.id || part->gen != rx->f.gen ||
-			  part->len != rx->f.len || !kfp_rx_lengths_ok(rx)))
+	if (part->got && !kfp_part_follows(part, rx))
 		return -EPROTO;
 	if (part->got) {
 		rx->status = part->status;
@@ -296,6 +316,8 @@ static int kfp_rx_part(struct kfp_conn *conn)
 		ret = kfp_rx_check_segments(conn, KFI_REMOTE_WRITE) ?: kfp_rx_commit(conn);
 		if (ret)
 			return ret;
+		part->first = rx->f;
+		part->segs = kfp_segs_hash(rx);
 	}
 	kfp_part_trim(rx, part->got);
 	return 0;
@@ -309,10 +331,9 @@ static bool kfp_part_kept(struct kfp_conn *conn)
 
 	if (part->got + rx->f.payload == rx->f.len)
 		return false;
-	*part = (struct kfp_part) {
-		.id = rx->f.id, .gen = rx->f.gen, .len = rx->f.len,
-		.got = part->got + rx->f.payload, .status = rx->status, .commit = rx->commit,
-	};
+	part->got += rx->f.payload;
+	part->status = rx->status;
+	part->commit = rx->commit;
 	kfp_rx_put_mr(conn);
 	return true;
 }
@@ -335,7 +356,8 @@ static void kfp_rx_open_segment(struct kfp_conn *conn)
 	if (!IS_ERR(rx->mr))
 		return;
 	rx->mr = NULL;
-	rx->status = rx->seg > 1 || conn->writes.part.got ? EREMOTEIO : EACCES;
+	rx->status = rx->seg > 1 || (kfp_is_part(&rx->f) && conn->writes.part.got) ? EREMOTEIO :
+										      EACCES;
 }
 
 /* Handle a WRITE. If its payload is in the memory of a grant, only its end is left. */

@@ -473,6 +473,21 @@ static void log_grows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ml_reload(l, KFM_RING_MIN), -ENOSPC);
 }
 
+/* No primary writes so long a group; but if a peer does, all of it is durable. */
+static void log_long_group(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+	u32 at = 0;
+	u64 seq;
+
+	for (seq = 1; seq <= 3; seq++)
+		at = ml_put(l, at, (struct kfm_rec) {
+			.seq = seq, .sector = 20 * seq, .len = KFM_WRITE_MAX,
+		});
+	KUNIT_EXPECT_EQ(test, ml_persist(l, 0, at), 0);
+	KUNIT_EXPECT_TRUE(test, ml_durable(l, 0, at));
+}
+
 /*
  * Groups are written side by side, and are durable one by one, in any order. With KFM_STORES of them
  * under way the next call waits for its own write.
@@ -514,6 +529,7 @@ static void log_side_by_side(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(log_persists),
+	KUNIT_CASE(log_long_group),
 	KUNIT_CASE(log_side_by_side),
 	KUNIT_CASE(log_refuses),
 	KUNIT_CASE(log_refuses_groups),

@@ -78,14 +78,10 @@ void mw_leg_ends(struct mw *w, blk_status_t status)
 /* ---- main.c ---- */
 
 struct workqueue_struct *kfm_open_wq;	/* the test opens endpoints */
+struct workqueue_struct *kfm_store_wq;	/* nothing ends in an interrupt */
 
 void kfm_kick(struct kfm *m)
 {
-}
-
-void kfm_queue(struct work_struct *work)
-{
-	work->func(work);
 }
 
 void kfm_run_atomic(struct kfm *m, struct bio_list *legs)

@@ -485,14 +485,16 @@ static void broken_parts_end(struct kunit *test)
 		.type = KFW_WRITE, .rma_count = cpu_to_le16(1), .len = cpu_to_le64(MANY),
 		.payload = cpu_to_le64(KFW_FRAME_MAX), .id = cpu_to_le32(2),
 	};
-	struct kfw_rma seg = { .len = write.len, .key = cpu_to_le64(KEY) };
+	const struct kfw_rma whole = { .len = write.len, .key = cpu_to_le64(KEY) };
+	struct kfw_rma seg;
 	struct kfw_hdr cts, data, last, rts = ph_rts(TAG_X, 1, MANY);
 	struct ph_peer *peer;
 	int kind, x;
 
 	ph_long_receive(TAG_X, &x);
-	for (kind = 0; kind < 9; kind++) {
+	for (kind = 0; kind < 12; kind++) {
 		peer = ph_call(2, 5);
+		seg = whole;
 		if (kind < 4) {
 			ph_send(peer, &rts, 0);
 			PH_RECV(peer, KFW_CTS, &cts);
@@ -520,12 +522,16 @@ static void broken_parts_end(struct kunit *test)
 			last.id = cpu_to_le32(3);
 			ph_put_hdr(peer, &last);
 			ph_put(peer, &seg, sizeof(seg));
-		} else {		/* of no write, too long, of another, of a shorter segment */
+		} else {	/* of no write, too long, or it differs in one member */
 			last = write;
 			last.gen = cpu_to_le32(kind == 7);
 			last.payload = cpu_to_le64(kind == 5 ? 1001 : 1000);
+			last.flags = cpu_to_le16(kind == 9 ? KFW_F_CQ_DATA :
+						 kind == 10 ? KFW_F_COMMIT : 0);
 			if (kind == 8)
 				seg.len = cpu_to_le64(MANY - 1);
+			if (kind == 11)
+				seg.addr = cpu_to_le64(1);
 			ph_put_hdr(peer, &last);
 			ph_put(peer, &seg, sizeof(seg));
 		}

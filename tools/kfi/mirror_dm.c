@@ -536,6 +536,17 @@ static int load(const char *name, uint64_t sectors, const char *table)
 	return err ? EXIT_FAILED : EXIT_OK;
 }
 
+/* Drop what load() has loaded, or a later resume would take it. */
+static void unload(const char *name)
+{
+	struct dm_task *task = task_for(DM_DEVICE_CLEAR, name);
+
+	if (!task)
+		return;
+	run(task);
+	dm_task_destroy(task);
+}
+
 static int suspend(const char *name)
 {
 	struct dm_task *task = task_for(DM_DEVICE_SUSPEND, name);
@@ -569,9 +580,12 @@ int mirror_reload(const char *name, uint64_t sectors, const char *table)
 {
 	int ret = load(name, sectors, table);
 
-	if (!ret)
-		ret = suspend(name);
-	return ret ? ret : resume(name);
+	if (ret)
+		return ret;
+	if (!suspend(name))
+		return resume(name);
+	unload(name);
+	return EXIT_FAILED;
 }
 
 int mirror_remove(const char *name)

@@ -290,14 +290,18 @@ int cmd_mirror_adjust(int argc, char **argv)
  */
 static int remove_one(const struct mirror *m)
 {
-	int err = 0;
+	bool leaves = !strcmp(m->role, "secondary") && !strcmp(m->session, "connected") &&
+		      strcmp(m->policy, "stop");
+	int err = leaves ? mirror_send(m->name, "leave") : 0, ret;
 
-	if (!strcmp(m->role, "secondary") && !strcmp(m->session, "connected") &&
-	    strcmp(m->policy, "stop"))
-		err = mirror_send(m->name, "leave");
-	if (err == ETIMEDOUT)
-		complain("%s: the primary has not answered, and may hold its writes", m->name);
-	return mirror_remove(m->name);
+	if (err > 0 && err != ENOTCONN)
+		complain("%s: it can't leave, so the primary may hold its writes: %s", m->name,
+			 strerror(err));
+	ret = mirror_remove(m->name);
+	if (ret && leaves && !err)
+		complain("%s: it has left its primary; kfi mirror adjust --force takes it back",
+			 m->name);
+	return ret;
 }
 
 static int down_one(const char *name)
@@ -386,7 +390,7 @@ int cmd_mirror_dump(int argc, char **argv)
 
 /* ---- wait ---- */
 
-/* Return: an exit code, or -1 if the mirror is not there yet */
+/* Return: an exit code; -1 if the mirror is there, but is not yet what is waited for */
 static int look(const char *name, bool insync)
 {
 	struct mirror *m = NULL;

@@ -262,7 +262,7 @@ static void store_end_io(struct bio *bio)
 	struct kfm_store *s = container_of(bio, struct kfm_store, bio);
 
 	if (in_hardirq() || irqs_disabled())
-		kfm_queue(&s->work);
+		queue_work(kfm_store_wq, &s->work);
 	else
 		store_end(s);
 }
@@ -280,7 +280,7 @@ static void store_begin(struct kfm_store *s, u32 at, u32 len)
 
 /*
  * The range holds one or more records that follow one another, with all of their room. Without a
- * kfm_store, so in persistent memory, too, they are durable when this returns.
+ * kfm_store, as in persistent memory, or if there are too many, they are durable when this returns.
  */
 static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len, struct kfi_persist *p)
 {
@@ -297,7 +297,7 @@ static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len, struct k
 	ret = group_take(m, recs, count, false);
 	if (ret)
 		return ret;
-	s = store_get(&m->log);
+	s = len <= KFM_GROUP_BYTES ? store_get(&m->log) : NULL;
 	if (!s)
 		return kfm_log_store(m, offset, len) ?: group_take(m, recs, count, true);
 	memcpy(s->recs, recs, count * sizeof(*recs));

@@ -34,6 +34,8 @@
 static struct workqueue_struct *kfm_wq;
 /* A queue with a rescuer of its own: to open an endpoint may have to wait for the worker. */
 struct workqueue_struct *kfm_open_wq;
+/* The same: the worker waits for what is written to the log (kfm_log_close()). */
+struct workqueue_struct *kfm_store_wq;
 
 /* All mirrors, for a table that takes over the role of the one before it */
 static LIST_HEAD(mirrors);
@@ -49,12 +51,6 @@ static DEFINE_MUTEX(mirrors_lock);
 void kfm_kick(struct kfm *m)
 {
 	queue_work(kfm_wq, &m->work);
-}
-
-/* Queue a work item of a mirror that may sleep, and that needs no memory. Any context. */
-void kfm_queue(struct work_struct *work)
-{
-	queue_work(kfm_wq, work);
 }
 
 static void tick_work(struct work_struct *work)
@@ -353,7 +349,8 @@ static bool bad_data(blk_status_t error)
 
 /*
  * The worker takes over a read that the leg has failed, and ends it (repair.c), which comes here
- * again. Any context.
+ * again. A read that was held, and is failed because this node will not be open, has no other
+ * source. Any context.
  */
 static int kfm_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error)
 {
@@ -361,7 +358,8 @@ static int kfm_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error
 	struct kfm *m = ti->private;
 	unsigned long flags;
 
-	if (bio_op(bio) != REQ_OP_READ || r->tried || !bad_data(*error))
+	if (bio_op(bio) != REQ_OP_READ || r->tried || !bad_data(*error) ||
+	    !READ_ONCE(m->open))
 		return DM_ENDIO_DONE;
 	r->tried = true;
 	r->failed_peers = 0;
@@ -546,11 +544,16 @@ static int __init kfm_init(void)
 	kfm_open_wq = alloc_workqueue("kfi_mirror_open", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kfm_open_wq)
 		goto destroy_wq;
+	kfm_store_wq = alloc_workqueue("kfi_mirror_log", WQ_MEM_RECLAIM | WQ_PERCPU, 0);
+	if (!kfm_store_wq)
+		goto destroy_open_wq;
 	ret = dm_register_target(&kfm_target);
 	if (ret)
-		goto destroy_open_wq;
+		goto destroy_store_wq;
 	return 0;
 
+destroy_store_wq:
+	destroy_workqueue(kfm_store_wq);
 destroy_open_wq:
 	destroy_workqueue(kfm_open_wq);
 destroy_wq:
@@ -561,6 +564,7 @@ destroy_wq:
 static void __exit kfm_exit(void)
 {
 	dm_unregister_target(&kfm_target);
+	destroy_workqueue(kfm_store_wq);
 	destroy_workqueue(kfm_open_wq);
 	destroy_workqueue(kfm_wq);
 }

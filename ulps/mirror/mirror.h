@@ -205,9 +205,8 @@ struct kfm {
 };
 
 /* main.c */
-extern struct workqueue_struct *kfm_open_wq;
+extern struct workqueue_struct *kfm_open_wq, *kfm_store_wq;
 void kfm_kick(struct kfm *m);
-void kfm_queue(struct work_struct *work);
 void kfm_signal(struct kfm *m, bool *busy);
 void kfm_event(struct kfm *m, const char *what);
 void kfm_peer_event(const struct kfm_peer *p, const char *what);

@@ -46,13 +46,14 @@ static void knet_ethtool_stats(struct net_device *dev, struct ethtool_stats *sta
 			data[i] += READ_ONCE(per_cpu_ptr(kn->counters, cpu)->n[i]);
 }
 
-/* By the bus-info kfi_ib finds the bridge below. */
+/* By the bus-info kfi_ib finds the bridge below. A name that does not fit is none. */
 static void knet_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info)
 {
 	const struct knet *kn = netdev_priv(dev);
 
 	strscpy(info->driver, "kfi_net", sizeof(info->driver));
-	strscpy(info->bus_info, kn->domain, sizeof(info->bus_info));
+	if (strscpy(info->bus_info, kn->domain, sizeof(info->bus_info)) < 0)
+		*info->bus_info = '\0';
 }
 
 const struct ethtool_ops knet_ethtool_ops = {

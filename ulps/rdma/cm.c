@@ -29,7 +29,10 @@ static void cm_text(const struct sockaddr_storage *addr, const struct kib_dev *d
 		snprintf(buf + n, size - n, "%%%s", dev->netdev->name);
 }
 
-/* Return: the route to an address, referenced, which may be one that has an error; or NULL */
+/*
+ * Return: the route to an address of one node, referenced, which may be one that has an error; or
+ * NULL
+ */
 static struct dst_entry *cm_route(struct net *net, const struct sockaddr_storage *to)
 {
 	const struct sockaddr_in6 *in6 = (const void *)to;
@@ -37,10 +40,18 @@ static struct dst_entry *cm_route(struct net *net, const struct sockaddr_storage
 	struct flowi4 fl4 = { .daddr = ((const struct sockaddr_in *)to)->sin_addr.s_addr };
 	struct rtable *rt;
 
-	if (to->ss_family == AF_INET6)	/* without IPv6 there are no tables */
-		return ipv6_mod_enabled() ? ip6_route_output(net, NULL, &fl6) : NULL;
+	if (to->ss_family == AF_INET6) {	/* without IPv6 there are no tables */
+		if (!ipv6_mod_enabled() || !(ipv6_addr_type(&fl6.daddr) & IPV6_ADDR_UNICAST))
+			return NULL;
+		return ip6_route_output(net, NULL, &fl6);
+	}
 	rt = ip_route_output_key(net, &fl4);
-	return IS_ERR(rt) ? NULL : &rt->dst;
+	if (IS_ERR(rt))
+		return NULL;
+	if (rt->rt_type == RTN_UNICAST)
+		return &rt->dst;
+	ip_rt_put(rt);
+	return NULL;
 }
 
 /* Does this node send by the network device what is for this address? */

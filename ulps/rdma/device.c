@@ -23,7 +23,8 @@ static void dev_find_bridge(struct kib_dev *dev)
 	struct ethtool_drvinfo info = {};
 
 	rtnl_lock();
-	if (ops->get_drvinfo)
+	if (dev->netdev->reg_state == NETREG_REGISTERED && netif_device_present(dev->netdev) &&
+	    ops->get_drvinfo)
 		ops->get_drvinfo(dev->netdev, &info);
 	rtnl_unlock();
 	if (!strcmp(info.driver, "kfi_net"))
