@@ -325,10 +325,15 @@ void ks_tls_wait(struct ks_tls_link *tl, unsigned int timeout_ms)
 	mod_delayed_work(ks_cm_wq, &tl->shake, 0);
 }
 
-/* End the handshake, for detach(). On return no work item and no call of tlshd uses the link. */
+/*
+ * End the handshake and the callbacks of the socket, for detach(). On return @shake is not queued any
+ * more, and no call of tlshd uses the link.
+ */
 void ks_tls_shake_end(struct ks_tls_link *tl)
 {
 	cancel_delayed_work_sync(&tl->shake);
+	/* Not before, because @shake attaches callbacks. Until here they may have queued it again. */
+	ks_callbacks_end(&tl->kl);
 	/* A request that can't be canceled has been answered, or is being answered. */
 	if (tl->state == KS_TLS_SHAKE && !tls_handshake_cancel(tl->kl.sk))
 		wait_for_completion(&tl->done);
