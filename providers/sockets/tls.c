@@ -259,6 +259,19 @@ static void ks_tls_waiting(struct ks_tls_link *tl)
 	}
 }
 
+/*
+ * A peer has called. This happens here, and not where the call is accepted, because detach() waits for
+ * this work item: from the callbacks on the peer can end the connection, and after
+ * kfi_link_securing() other callers can.
+ */
+static void ks_tls_called_first(struct ks_tls_link *tl)
+{
+	ks_link_attach(&tl->kl, &ks_tls_wait_callbacks);
+	kfi_link_securing(&tl->kl.link);
+	tl->state = KS_TLS_WAIT;
+	ks_tls_waiting(tl);
+}
+
 /* Does the socket encrypt what it sends, and decrypt what it receives, by TLS 1.3? */
 static bool ks_tls_secure(const struct sock *sk)
 {
@@ -307,21 +320,27 @@ void ks_tls_shake_work(struct work_struct *work)
 {
 	struct ks_tls_link *tl = container_of(to_delayed_work(work), struct ks_tls_link, shake);
 	unsigned int noio = memalloc_noio_save();	/* writeback may wait for it */
+	int state = smp_load_acquire(&tl->state);	/* pairs with ks_tls_start() */
 
 	if (READ_ONCE(tl->closing))
 		;	/* detach() waits for this work item */
-	else if (tl->state == KS_TLS_WAIT)
+	else if (state == KS_TLS_CALLED)
+		ks_tls_called_first(tl);
+	else if (state == KS_TLS_WAIT)
 		ks_tls_waiting(tl);
-	else if (tl->state == KS_TLS_SHAKE)
+	else if (state == KS_TLS_SHAKE)
 		ks_tls_shake(tl);
 	memalloc_noio_restore(noio);
 }
 
-/* Begin to wait for the moment at which the handshake can begin. */
-void ks_tls_wait(struct ks_tls_link *tl, unsigned int timeout_ms)
+/*
+ * Let @shake begin, with KS_TLS_CALLED or KS_TLS_WAIT. With KS_TLS_CALLED nothing else queues it yet,
+ * so the link may be gone as soon as this has queued it.
+ */
+void ks_tls_start(struct ks_tls_link *tl, int state, unsigned int timeout_ms)
 {
 	tl->deadline = jiffies + msecs_to_jiffies(timeout_ms);
-	tl->state = KS_TLS_WAIT;
+	smp_store_release(&tl->state, state);	/* callbacks may have queued @shake already */
 	mod_delayed_work(ks_cm_wq, &tl->shake, 0);
 }
 
