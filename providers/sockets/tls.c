@@ -111,24 +111,34 @@ static bool ks_tls_key_used(const struct ks_tls_link *tl)
 static DEFINE_SPINLOCK(ks_tls_slots_lock);
 static LIST_HEAD(ks_tls_slots);
 
+/* A link in the list has a socket: it leaves the list before the socket is closed. */
+static bool ks_tls_slots_shared(const struct ks_tls_link *a, const struct ks_tls_link *b)
+{
+	union kfi_inaddr from, other;
+
+	kfi_inaddr_name_origin(a->kl.link.name, &from);
+	kfi_inaddr_name_origin(b->kl.link.name, &other);
+	return !kfi_inaddr_cmp(&from, &other) &&
+	       a->kl.link.privileged == b->kl.link.privileged &&
+	       sock_net(a->kl.sk) == sock_net(b->kl.sk);
+}
+
 /*
  * Each handshake occupies a process of tlshd, so a source has KS_TLS_SOURCE of them at a time.
- * Otherwise callers that do not finish their handshakes would delay all others.
+ * Otherwise callers that do not finish their handshakes would delay all others. Reserved ports have
+ * slots of their own, so that a process does not take those of its machine's kernel; and so has each
+ * namespace, because the same address may be another machine in it, and its tlshd is another one.
  */
 static bool ks_tls_slot_take(struct ks_tls_link *tl)
 {
-	union kfi_inaddr source, other;
 	struct ks_tls_link *busy;
 	unsigned int same = 0;
 
 	if (tl->dialed)
 		return true;
-	kfi_inaddr_name_origin(tl->kl.link.name, &source);
 	spin_lock(&ks_tls_slots_lock);
-	list_for_each_entry(busy, &ks_tls_slots, slot) {
-		kfi_inaddr_name_origin(busy->kl.link.name, &other);
-		same += !kfi_inaddr_cmp(&source, &other);
-	}
+	list_for_each_entry(busy, &ks_tls_slots, slot)
+		same += ks_tls_slots_shared(tl, busy);
 	if (same < KS_TLS_SOURCE)
 		list_add(&tl->slot, &ks_tls_slots);
 	spin_unlock(&ks_tls_slots_lock);
