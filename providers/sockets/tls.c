@@ -201,20 +201,30 @@ static int ks_tls_submit(struct ks_tls_link *tl)
 		.ta_keyring = key_serial(ks_tls_keyring),
 		.ta_timeout_ms = jiffies_to_msecs(ks_tls_left(tl)) ?: 1,
 	};
+	void (*destruct)(struct sock *sk) = tl->kl.sk->sk_destruct;
 	char name[KS_TLS_NAME];
 	int ret;
 
-	if (!tl->dialed)
-		return tls_server_hello_psk(&args, GFP_NOIO);
-	ret = ks_tls_key_name(tl, name);
+	if (tl->dialed) {
+		ret = ks_tls_key_name(tl, name);
+		if (ret)
+			return ret;
+		tl->offered = ks_tls_key_find(name);
+		if (tl->offered <= 0)
+			return tl->offered ?: -ENOKEY;
+		args.ta_my_peerids[0] = tl->offered;
+		args.ta_num_peerids = 1;
+		ret = tls_client_hello_psk(&args, GFP_NOIO);
+	} else {
+		ret = tls_server_hello_psk(&args, GFP_NOIO);
+	}
+	/*
+	 * Some kernels leave the destructor of a handshake in a socket whose request they refuse. It
+	 * would not find the request, and not call TCP's; and the next attempt would save it as TCP's.
+	 */
 	if (ret)
-		return ret;
-	tl->offered = ks_tls_key_find(name);
-	if (tl->offered <= 0)
-		return tl->offered ?: -ENOKEY;
-	args.ta_my_peerids[0] = tl->offered;
-	args.ta_num_peerids = 1;
-	return tls_client_hello_psk(&args, GFP_NOIO);
+		tl->kl.sk->sk_destruct = destruct;
+	return ret;
 }
 
 /* TCP is established, and a caller has sent something: begin the handshake, unless it has to wait. */
