@@ -89,10 +89,10 @@ struct kfi_peer_conn {
  *	do not have KFI_OPT_OP_TIMEOUT_MS
  * @moved: &kfi_peer_conn.conn_set has changed to the set of an endpoint. Called under the locks of
  *	both sets
- * @unproven: the caller has not sent its hello or its proof yet, or it has no key and the peer with
- *	the name that it claims is being probed. Such a connection may be failed to make room for
- *	another one. With @same_source and @source_backlog. Without them a new caller is refused if
- *	there is no room
+ * @unproven: the caller has not sent its hello or its proof yet, or its link is not secured yet
+ *	(TLS), or it has no key and the peer with the name that it claims is being probed. Such a
+ *	connection may be failed to make room for another one. With @same_source and
+ *	@source_backlog. Without them a new caller is refused if there is no room
  * @same_source: returns whether two callers have the same source address
  * @source_backlog: limit for the number of pending connections from one source address. Read at
  *	each use

@@ -33,7 +33,7 @@ struct kfp_permit;
  *	this side dials			a peer calls
  *	---------------			------------
  *	ops->open()			kfi_link_new()
- *	ops->dial()			kfi_link_called()
+ *	ops->dial()			kfi_link_called(), kfi_link_securing()
  *	kfi_link_up()			kfi_link_up()
  *
  *		hello, and the proof if the endpoint has an authorization key
@@ -721,6 +721,17 @@ struct kfi_link *kfi_link_new(struct kfi_proto_ep *pe, struct kfi_proto_pep *ppe
  * case the protocol has called ops->close(), and @link is gone.
  */
 int kfi_link_called(struct kfi_link *link);
+
+/**
+ * kfi_link_securing() - report that the caller has to do something before the link is up
+ * @link: link of a caller, between kfi_link_called() and kfi_link_up()
+ *
+ * For links with a handshake of their own. From now on other callers may end the connection to make
+ * room, as one whose hello has not arrived: silent callers do not lock out others. So
+ * ops->detach() waits for the context that calls this, and for the one that calls kfi_link_up().
+ * Context: any but hard interrupt.
+ */
+void kfi_link_securing(struct kfi_link *link);
 
 /**
  * kfi_link_up() - report that the link is up

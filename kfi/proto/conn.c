@@ -298,6 +298,13 @@ void kfp_dial_start(struct kfp_conn *conn)
 
 /* ---- reports of the link ---- */
 
+/* kfp_conn_close() does not wait for this context: ops->detach() does. */
+void kfi_link_securing(struct kfi_link *link)
+{
+	set_bit(KFP_SECURING, &link_conn(link)->flags);
+}
+EXPORT_SYMBOL_GPL(kfi_link_securing);
+
 void kfi_link_up(struct kfi_link *link)
 {
 	struct kfp_conn *conn = link_conn(link);
@@ -310,10 +317,11 @@ void kfi_link_up(struct kfi_link *link)
 		return;
 	}
 	/*
-	 * The connection moves, and may be failed to make room, only after KFP_NEW. Then
+	 * The connection moves only after KFP_NEW. It may be failed to make room then, too. Then
 	 * kfp_conn_close() takes the lock first: it neither frees the connection nor cancels
-	 * the hello work before the end of this section. kfi_conn_set_drain() fails it in KFP_NEW,
-	 * too: that can't happen before this section, see kfi_link_new().
+	 * the hello work before the end of this section. Two fail it in KFP_NEW, too:
+	 * kfi_conn_set_drain(), which can't happen before this section, see kfi_link_new(); and after
+	 * kfi_link_securing() other callers, whose victim ops->detach() keeps until this is done.
 	 */
 	spin_lock_bh(&set->lock);
 	kfp_hello_start(conn, KFP_HELLO);
@@ -553,8 +561,8 @@ static void kfp_conn_set_moved(struct kfi_peer_conn *pc)
 }
 
 /*
- * The hello or the proof of the caller has not arrived, or it has no key, and its name is that of a
- * peer that is being probed. With a key the proof is checked before the probe. A request that was
+ * The link of the caller is being secured, or the hello or the proof of the caller has not arrived,
+ * or it has no key, and its name is that of a peer that is being probed. With a key the proof is checked before the probe. A request that was
  * given to its consumer is not unproven.
  */
 static bool kfp_conn_set_unproven(const struct kfi_peer_conn *pc)
@@ -562,7 +570,8 @@ static bool kfp_conn_set_unproven(const struct kfi_peer_conn *pc)
 	const struct kfp_conn *conn = to_kfp_conn(pc);
 	u8 state = READ_ONCE(conn->state);
 
-	return state == KFP_HELLO || (state == KFP_ADMITTING && !conn->auth);
+	return state == KFP_HELLO || (state == KFP_ADMITTING && !conn->auth) ||
+	       (state == KFP_NEW && test_bit(KFP_SECURING, &conn->flags));
 }
 
 static bool kfp_conn_set_same_source(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)

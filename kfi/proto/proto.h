@@ -80,6 +80,7 @@ enum kfp_conn_state {
 enum {
 	KFP_DEAD,		/* the end has begun: no work is started any more */
 	KFP_FAILED,		/* kfp_conn_fail() was called */
+	KFP_SECURING,		/* kfi_link_securing() was called */
 	KFP_UP,			/* kfi_link_up() was called */
 	KFP_BYE_SENT,
 	KFP_BYE_WANTED,

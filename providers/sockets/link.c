@@ -324,10 +324,22 @@ void ks_link_init(struct ks_link *kl, struct socket *sock)
 	INIT_DELAYED_WORK(&kl->probe, ks_probe_work);
 }
 
-/* Give the socket a file, by which tlshd gets it. Without memory the socket is released. */
+/*
+ * Give the socket a file, by which tlshd gets it. Without memory the socket is released, with a reset
+ * as in ks_drop().
+ */
 int ks_sock_open_file(struct socket *sock)
 {
-	return PTR_ERR_OR_ZERO(sock_alloc_file(sock, O_NONBLOCK, NULL));
+	struct file *file;
+
+	sock_no_linger(sock->sk);
+	file = sock_alloc_file(sock, O_NONBLOCK, NULL);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	lock_sock(sock->sk);
+	sock_reset_flag(sock->sk, SOCK_LINGER);
+	release_sock(sock->sk);
+	return 0;
 }
 
 /*

@@ -111,24 +111,34 @@ static bool ks_tls_key_used(const struct ks_tls_link *tl)
 static DEFINE_SPINLOCK(ks_tls_slots_lock);
 static LIST_HEAD(ks_tls_slots);
 
+/* A link in the list has a socket: it leaves the list before the socket is closed. */
+static bool ks_tls_slots_shared(const struct ks_tls_link *a, const struct ks_tls_link *b)
+{
+	union kfi_inaddr from, other;
+
+	kfi_inaddr_name_origin(a->kl.link.name, &from);
+	kfi_inaddr_name_origin(b->kl.link.name, &other);
+	return !kfi_inaddr_cmp(&from, &other) &&
+	       a->kl.link.privileged == b->kl.link.privileged &&
+	       sock_net(a->kl.sk) == sock_net(b->kl.sk);
+}
+
 /*
  * Each handshake occupies a process of tlshd, so a source has KS_TLS_SOURCE of them at a time.
- * Otherwise callers that do not finish their handshakes would delay all others.
+ * Otherwise callers that do not finish their handshakes would delay all others. Reserved ports have
+ * slots of their own, so that a process does not take those of its machine's kernel; and so has each
+ * namespace, because the same address may be another machine in it, and its tlshd is another one.
  */
 static bool ks_tls_slot_take(struct ks_tls_link *tl)
 {
-	union kfi_inaddr source, other;
 	struct ks_tls_link *busy;
 	unsigned int same = 0;
 
 	if (tl->dialed)
 		return true;
-	kfi_inaddr_name_origin(tl->kl.link.name, &source);
 	spin_lock(&ks_tls_slots_lock);
-	list_for_each_entry(busy, &ks_tls_slots, slot) {
-		kfi_inaddr_name_origin(busy->kl.link.name, &other);
-		same += !kfi_inaddr_cmp(&source, &other);
-	}
+	list_for_each_entry(busy, &ks_tls_slots, slot)
+		same += ks_tls_slots_shared(tl, busy);
 	if (same < KS_TLS_SOURCE)
 		list_add(&tl->slot, &ks_tls_slots);
 	spin_unlock(&ks_tls_slots_lock);
@@ -191,20 +201,30 @@ static int ks_tls_submit(struct ks_tls_link *tl)
 		.ta_keyring = key_serial(ks_tls_keyring),
 		.ta_timeout_ms = jiffies_to_msecs(ks_tls_left(tl)) ?: 1,
 	};
+	void (*destruct)(struct sock *sk) = tl->kl.sk->sk_destruct;
 	char name[KS_TLS_NAME];
 	int ret;
 
-	if (!tl->dialed)
-		return tls_server_hello_psk(&args, GFP_NOIO);
-	ret = ks_tls_key_name(tl, name);
+	if (tl->dialed) {
+		ret = ks_tls_key_name(tl, name);
+		if (ret)
+			return ret;
+		tl->offered = ks_tls_key_find(name);
+		if (tl->offered <= 0)
+			return tl->offered ?: -ENOKEY;
+		args.ta_my_peerids[0] = tl->offered;
+		args.ta_num_peerids = 1;
+		ret = tls_client_hello_psk(&args, GFP_NOIO);
+	} else {
+		ret = tls_server_hello_psk(&args, GFP_NOIO);
+	}
+	/*
+	 * Some kernels leave the destructor of a handshake in a socket whose request they refuse. It
+	 * would not find the request, and not call TCP's; and the next attempt would save it as TCP's.
+	 */
 	if (ret)
-		return ret;
-	tl->offered = ks_tls_key_find(name);
-	if (tl->offered <= 0)
-		return tl->offered ?: -ENOKEY;
-	args.ta_my_peerids[0] = tl->offered;
-	args.ta_num_peerids = 1;
-	return tls_client_hello_psk(&args, GFP_NOIO);
+		tl->kl.sk->sk_destruct = destruct;
+	return ret;
 }
 
 /* TCP is established, and a caller has sent something: begin the handshake, unless it has to wait. */
@@ -259,6 +279,19 @@ static void ks_tls_waiting(struct ks_tls_link *tl)
 	}
 }
 
+/*
+ * A peer has called. This happens here, and not where the call is accepted, because detach() waits for
+ * this work item: from the callbacks on the peer can end the connection, and after
+ * kfi_link_securing() other callers can.
+ */
+static void ks_tls_called_first(struct ks_tls_link *tl)
+{
+	ks_link_attach(&tl->kl, &ks_tls_wait_callbacks);
+	kfi_link_securing(&tl->kl.link);
+	tl->state = KS_TLS_WAIT;
+	ks_tls_waiting(tl);
+}
+
 /* Does the socket encrypt what it sends, and decrypt what it receives, by TLS 1.3? */
 static bool ks_tls_secure(const struct sock *sk)
 {
@@ -307,28 +340,39 @@ void ks_tls_shake_work(struct work_struct *work)
 {
 	struct ks_tls_link *tl = container_of(to_delayed_work(work), struct ks_tls_link, shake);
 	unsigned int noio = memalloc_noio_save();	/* writeback may wait for it */
+	int state = smp_load_acquire(&tl->state);	/* pairs with ks_tls_start() */
 
 	if (READ_ONCE(tl->closing))
 		;	/* detach() waits for this work item */
-	else if (tl->state == KS_TLS_WAIT)
+	else if (state == KS_TLS_CALLED)
+		ks_tls_called_first(tl);
+	else if (state == KS_TLS_WAIT)
 		ks_tls_waiting(tl);
-	else if (tl->state == KS_TLS_SHAKE)
+	else if (state == KS_TLS_SHAKE)
 		ks_tls_shake(tl);
 	memalloc_noio_restore(noio);
 }
 
-/* Begin to wait for the moment at which the handshake can begin. */
-void ks_tls_wait(struct ks_tls_link *tl, unsigned int timeout_ms)
+/*
+ * Let @shake begin, with KS_TLS_CALLED or KS_TLS_WAIT. With KS_TLS_CALLED nothing else queues it yet,
+ * so the link may be gone as soon as this has queued it.
+ */
+void ks_tls_start(struct ks_tls_link *tl, int state, unsigned int timeout_ms)
 {
 	tl->deadline = jiffies + msecs_to_jiffies(timeout_ms);
-	tl->state = KS_TLS_WAIT;
+	smp_store_release(&tl->state, state);	/* callbacks may have queued @shake already */
 	mod_delayed_work(ks_cm_wq, &tl->shake, 0);
 }
 
-/* End the handshake, for detach(). On return no work item and no call of tlshd uses the link. */
+/*
+ * End the handshake and the callbacks of the socket, for detach(). On return @shake is not queued any
+ * more, and no call of tlshd uses the link.
+ */
 void ks_tls_shake_end(struct ks_tls_link *tl)
 {
 	cancel_delayed_work_sync(&tl->shake);
+	/* Not before, because @shake attaches callbacks. Until here they may have queued it again. */
+	ks_callbacks_end(&tl->kl);
 	/* A request that can't be canceled has been answered, or is being answered. */
 	if (tl->state == KS_TLS_SHAKE && !tls_handshake_cancel(tl->kl.sk))
 		wait_for_completion(&tl->done);

@@ -12,11 +12,12 @@
 
 #define KS_TLS_OUT	SZ_64K		/* bytes of the ring, a power of two */
 #define KS_TLS_IN	SZ_32K		/* bytes of the receive buffer: two records */
-#define KS_TLS_SOURCE	8		/* handshakes with callers of one source at a time */
+#define KS_TLS_SOURCE	8		/* handshakes at a time, see ks_tls_slot_take() */
 
 /**
  * enum ks_tls_state - state of a TLS link
  * @KS_TLS_NEW: not dialed yet
+ * @KS_TLS_CALLED: a peer has called, @shake has to begin
  * @KS_TLS_WAIT: waits for TCP, for bytes of the caller, or until a handshake may begin
  * @KS_TLS_SHAKE: tlshd has the socket
  * @KS_TLS_OPEN: the handshake is complete
@@ -24,6 +25,7 @@
  */
 enum ks_tls_state {
 	KS_TLS_NEW,
+	KS_TLS_CALLED,
 	KS_TLS_WAIT,
 	KS_TLS_SHAKE,
 	KS_TLS_OPEN,
@@ -34,8 +36,8 @@ enum ks_tls_state {
  * struct ks_tls_link - a TCP connection with TLS
  * @kl: common part
  * @lock: lock of the link; protects the members marked (L)
- * @state: &enum ks_tls_state. Written by @shake, and before it is queued; detach() reads it when
- *	@shake does nothing any more
+ * @state: &enum ks_tls_state. Written by @shake, and by ks_tls_start() with release semantics after
+ *	@deadline; detach() reads it when @shake does nothing any more
  * @dialed: this side has called
  * @closing: detach() was called: no callback of the protocol (L)
  * @shake: work item for all steps up to KS_TLS_OPEN
@@ -92,7 +94,7 @@ static inline struct ks_tls_link *to_ks_tls(const struct kfi_link *link)
 
 /* tls.c */
 void ks_tls_shake_work(struct work_struct *work);
-void ks_tls_wait(struct ks_tls_link *tl, unsigned int timeout_ms);
+void ks_tls_start(struct ks_tls_link *tl, int state, unsigned int timeout_ms);
 void ks_tls_shake_end(struct ks_tls_link *tl);
 
 /* tls_link.c */

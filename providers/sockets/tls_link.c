@@ -362,7 +362,8 @@ static int ks_tls_dial(struct kfi_link *link)
 	int ret = ks_dial_with(link, &ks_tls_wait_callbacks);
 
 	if (!ret)
-		ks_tls_wait(to_ks_tls(link), READ_ONCE(ks_proto.params.connect_timeout_ms));
+		ks_tls_start(to_ks_tls(link), KS_TLS_WAIT,
+			     READ_ONCE(ks_proto.params.connect_timeout_ms));
 	return ret;
 }
 
@@ -373,8 +374,8 @@ void ks_tls_called(struct kfi_link *link)
 
 void ks_tls_accepted(struct kfi_link *link)
 {
-	ks_link_attach(to_ks_link(link), &ks_tls_wait_callbacks);
-	ks_tls_wait(to_ks_tls(link), READ_ONCE(ks_proto.params.hello_timeout_ms));
+	ks_tls_start(to_ks_tls(link), KS_TLS_CALLED,
+		     READ_ONCE(ks_proto.params.hello_timeout_ms));
 }
 
 /* The handshake is complete. Return: 0, -ENOMEM */

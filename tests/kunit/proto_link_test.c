@@ -187,6 +187,25 @@ static void oldest_makes_room(struct kunit *test)
 	kfi_proto_pep_close(&ph.ppep.pep);
 }
 
+/*
+ * A caller whose link is being secured makes room as well, but not one whose link has not begun to:
+ * the context that accepts it still uses it.
+ */
+static void securing_makes_room(struct kunit *test)
+{
+	struct ph_peer *accepted, *securing, *other;
+
+	ph_proto.params.source_backlog = 2;
+	accepted = caller();
+	securing = caller();
+	kfi_link_securing(securing->link);
+	other = caller();
+	closes(test, securing);
+	KUNIT_EXPECT_FALSE(test, accepted->closed);
+	KUNIT_EXPECT_FALSE(test, other->closed);
+	kfi_proto_pep_close(&ph.ppep.pep);
+}
+
 /* Make room without a callback of the link: the protocol has to look by itself. */
 static void make_room(struct ph_peer *peer, u32 room)
 {
@@ -319,6 +338,7 @@ static struct kunit_case link_cases[] = {
 	KUNIT_CASE(up_comes_twice),
 	KUNIT_CASE(silence_ends_with_the_listener),
 	KUNIT_CASE(oldest_makes_room),
+	KUNIT_CASE(securing_makes_room),
 	KUNIT_CASE(full_link_holds_up_nobody),
 	KUNIT_CASE(full_link_ends),
 	KUNIT_CASE(proof_is_for_one_connection),
