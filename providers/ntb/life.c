@@ -138,13 +138,16 @@ static void nt_life_shut(struct nt_link *link)
 		nt_engine_close(&link->ring[i].engine);
 }
 
-/* Wait for the engines for @ms milliseconds. Return: true if they have no copies of ours */
+/*
+ * Wait for the engines for @ms milliseconds, including those of queues that are not used in this life.
+ * Return: true if they have no copies of ours
+ */
 static bool nt_queues_idle(struct nt_link *link, unsigned int ms)
 {
 	unsigned long until = jiffies + msecs_to_jiffies(ms);
 	unsigned int i;
 
-	for (i = 0; i < link->queues; i++)
+	for (i = 0; i < link->rings; i++)
 		if (!nt_ring_wait_idle(&link->ring[i], max(1L, (long)(until - jiffies))))
 			return false;
 	return true;
@@ -164,7 +167,7 @@ static bool nt_life_quiesce(struct nt_link *link, bool was_up)
 	for (i = 0; i < link->queues && was_up; i++)
 		nt_ring_end(&link->ring[i]);
 	while (!nt_queues_idle(link, NT_END_MS)) {
-		for (ended = true, i = 0; i < link->queues; i++)
+		for (ended = true, i = 0; i < link->rings; i++)
 			if (!nt_ring_wait_idle(&link->ring[i], 0))
 				ended &= nt_engine_abort(&link->ring[i].engine);
 		if (ended && nt_queues_idle(link, NT_ABORT_MS))
@@ -560,7 +563,10 @@ static bool nt_step_hello(struct nt_link *link)
 	ret = ret ?: nt_hello_read(link, &handshake, &g);
 	if (ret == -EAGAIN)
 		return false;
-	if (!ret && g.queues < link->queues)
+	/* From the proof on, the engine of each queue may have copies. */
+	if (!ret && g.queues < link->queues && link->proof != NT_PROOF_NONE)
+		ret = -EPROTO;
+	else if (!ret && g.queues < link->queues)
 		WRITE_ONCE(link->queues, g.queues);
 	if (!ret)
 		ret = nt_prove(link);
