@@ -420,6 +420,9 @@ static bool nt_step_quiet(struct nt_link *link)
 	}
 	ret = nt_handshake_read(link, &handshake);
 	if (!ret) {
+		/* Another incarnation has not seen what was tried for the one before. */
+		if (handshake.own_id != link->peer_id)
+			link->tried = 0;
 		link->peer_id = handshake.own_id;
 		link->peer = handshake;
 	}
