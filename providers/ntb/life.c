@@ -385,7 +385,10 @@ static void nt_life_try(struct nt_link *link, const struct ntw_handshake *handsh
 	wmb();	/* before the scratchpads */
 }
 
-/* Before the first life: return true if it is known whether our window closes. */
+/*
+ * Before the first life: return true if it is known whether our window closes. If it could not be
+ * opened and closed for a try, it may be open. Then it is shut, and the life begins again.
+ */
 static bool nt_life_proven(struct nt_link *link, const struct ntw_handshake *handshake)
 {
 	struct nt_window *win = &link->win;
@@ -400,10 +403,13 @@ static bool nt_life_proven(struct nt_link *link, const struct ntw_handshake *han
 	link->tries = 0;
 	if (!next)
 		return true;
-	if (nt_win_try(win, link->ntb, next))
+	if (nt_win_try(win, link->ntb, next)) {
 		link->tries = next;
-	else
-		dev_warn_ratelimited(&link->ntb->dev, "the window can't be opened and closed\n");
+		return false;
+	}
+	dev_warn_ratelimited(&link->ntb->dev, "the window can't be opened and closed\n");
+	nt_life_shut(link);
+	nt_link_set(link, NT_LINK_DOWN);
 	return false;
 }
 
@@ -431,6 +437,8 @@ static bool nt_step_quiet(struct nt_link *link)
 			return false;
 		nt_life_try(link, &handshake);
 		proven = nt_life_proven(link, &handshake);
+		if (link->state == NT_LINK_DOWN)
+			return false;
 	}
 	nt_handshake_write(link, NTW_QUIET);
 	if (!proven)
