@@ -199,21 +199,23 @@ static bool nt_life_damaged(const struct nt_link *link)
 }
 
 /*
- * The peer has received other bytes than this side has sent. The bridge may have lost them. But an
- * engine that does not report errors is not trusted any more.
+ * The peer has received other bytes than this side has sent. The bridge may have lost them. But
+ * engines that do not report errors are not trusted any more. The peer does not say which one it was.
  */
 static void nt_life_distrust(struct nt_link *link)
 {
-	const struct nt_engine *e = &link->ring[0].engine;
+	struct nt_engine *e;
 	unsigned int i;
 
-	if (!nt_engine_uses_chan(e) || nt_engine_reports(e))
-		return;
-	dev_err(&link->ntb->dev,
-		"the peer has not received what DMA engine %s (%s) should have written, and the engine has reported no error: the CPU copies from now on, which is slower\n",
-		dev_name(e->dev), nt_engine_driver(e));
-	for (i = 0; i < link->rings; i++)
-		nt_engine_give_up(&link->ring[i].engine, "it does not report errors", true);
+	for (i = 0; i < link->rings; i++) {
+		e = &link->ring[i].engine;
+		if (!nt_engine_uses_chan(e) || nt_engine_reports(e))
+			continue;
+		dev_err(&link->ntb->dev,
+			"the peer has not received what %s of DMA engine %s (%s) should have written, and the engine has reported no error: the CPU copies from now on, which is slower\n",
+			dma_chan_name(e->chan), dev_name(e->dev), nt_engine_driver(e));
+		nt_engine_give_up(e, "it does not report errors", true);
+	}
 }
 
 void nt_life_end(struct nt_link *link, const char *why)
