@@ -27,6 +27,8 @@
 #include "ring.h"
 
 #define NT_PEER		NTB_DEF_PEER_IDX	/* index of the bridge's peer that is used */
+#define NT_END_MS	2000	/* ms for copies that the engine has before they are aborted */
+#define NT_ABORT_MS	1000	/* ms until an engine has reported what was aborted */
 
 /** enum nt_signal - values of the parameter "signal" */
 enum nt_signal {

@@ -61,8 +61,6 @@ MODULE_PARM_DESC(crc_placed,
 #define NT_PACE_NO_MEMORY	2000
 /* no sign of life is sent if a line was sent in the last 1/NT_BEAT_PART of the interval */
 #define NT_BEAT_PART	4
-#define NT_END_MS	2000	/* ms for copies that the engine has before they are aborted */
-#define NT_ABORT_MS	1000	/* ms until an engine has reported what was aborted */
 #define NT_CLOSE_MS	100	/* ms between two attempts to close the window */
 #define NT_CLOSE_TRIES	20
 

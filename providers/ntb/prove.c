@@ -77,6 +77,34 @@ static u32 nt_prove_engines(struct nt_link *link, u32 *uses)
 	return busy;
 }
 
+/*
+ * The engines of the queues @busy do not complete their copies. Those that can't be stopped may still
+ * write, so the link waits for them, and for as long as it does the log says so.
+ * Return: the queues whose engine was stopped
+ */
+static u32 nt_prove_stop(struct nt_link *link, u32 busy)
+{
+	struct nt_ring *ring;
+	unsigned int i;
+	u32 stopped = 0;
+
+	for (i = 0; i < link->queues; i++) {
+		ring = &link->ring[i];
+		if (!(busy & BIT(i)))
+			continue;
+		if (nt_engine_abort(&ring->engine) &&
+		    nt_ring_wait_idle(ring, msecs_to_jiffies(NT_ABORT_MS)))
+			stopped |= BIT(i);
+		dev_warn_ratelimited(&link->ntb->dev,
+				     "%s of DMA engine %s does not complete its copies%s\n",
+				     dma_chan_name(ring->engine.chan), dev_name(ring->engine.dev),
+				     stopped & BIT(i) ? "" : " and can't be stopped: the link waits");
+	}
+	if (stopped != busy)
+		link->proof_until = jiffies;	/* it is tried again after NT_END_MS */
+	return stopped;
+}
+
 static void nt_prove_begin(struct nt_link *link, enum nt_proof proof)
 {
 	link->proof = proof;
@@ -133,10 +161,13 @@ static void nt_prove_dead(struct nt_link *link, u64 lost, u64 rang)
 static int nt_prove_look(struct nt_link *link, u32 *engines, u64 *rang)
 {
 	const struct ntw_ctl *ctl = nt_prove_ctl(link, 0);
-	u32 uses, busy = nt_prove_engines(link, &uses);
+	u32 uses, stopped = 0, busy = nt_prove_engines(link, &uses);
 
+	if (busy && time_after(jiffies, link->proof_until + msecs_to_jiffies(NT_END_MS)))
+		stopped = nt_prove_stop(link, busy);
+	busy &= ~stopped;
 	*rang = nt_prove_word(link, &ctl->rang[0]) | (u64)nt_prove_word(link, &ctl->rang[1]) << 32;
-	*engines = uses & ~nt_prove_word(link, &ctl->seen);
+	*engines = (uses & ~nt_prove_word(link, &ctl->seen)) | stopped;
 	if (!*engines && !(nt_bell_all(link, false) & ~*rang))
 		return busy ? -EAGAIN : 0;
 	/* An engine that has not completed its copies may still write, so the link waits for it. */
