@@ -22,6 +22,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/genalloc.h>
 #include <linux/ntb.h>
+#include <linux/pci.h>
 #include <linux/refcount.h>
 #include <linux/workqueue.h>
 #include "ring.h"
@@ -335,6 +336,17 @@ struct nt_link {
 static inline struct nt_link *nt_ring_link(struct nt_ring *ring)
 {
 	return container_of(ring - ring->index, struct nt_link, ring[0]);
+}
+
+/*
+ * Return: true if this driver has the bridge: for what a driver does otherwise than others, and does
+ * not say
+ */
+static inline bool nt_driver_is(const struct ntb_dev *ntb, const char *name)
+{
+	const struct device_driver *driver = ntb->pdev ? ntb->pdev->dev.driver : NULL;
+
+	return driver && !strcmp(driver->name, name);
 }
 
 /* ---- properties of a link: any ---- */
