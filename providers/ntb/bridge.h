@@ -76,8 +76,9 @@ struct nt_inbound {
  * @parked: bytes at the beginning of @mem that the window still shows after it was closed, or 0
  * @proven: the peer has tried to write through the closed window, see nt_win_tried()
  * @unshut: what it wrote has arrived: the window is open as long as the bridge is there
- * @off: whether a translation of length 0 closes the window, whatever the driver returns for it: 1:
- *	it does; -1: it does not; 0: as the driver says
+ * @off: whether a translation of length 0 closes the window: -1: it does not, whatever the driver
+ *	returns; 1: as the driver says, and -EIO of ntb_hw_intel on Ice Lake is no error; 0: as the
+ *	driver says
  * @peer: the peer's window in our address space
  * @peer_base: physical address of the peer's window
  * @peer_len: bytes of the peer's window

@@ -306,6 +306,8 @@ static void nm_pdev_release(struct device *dev)
 	kfree(to_pci_dev(dev));
 }
 
+#define NM_ICE_LAKE	0x347e	/* PCI device, as ntb_hw_intel knows it */
+
 static struct device_driver nm_pdev_driver;
 
 /*
@@ -331,6 +333,7 @@ static struct pci_dev *nm_pdev_create(struct nm_end *end)
 		put_device(&pdev->dev);
 		return ERR_PTR(err);
 	}
+	pdev->device = nm_eio_close ? NM_ICE_LAKE : 0;
 	nm_pdev_driver.name = nm_driver_name;
 	pdev->dev.driver = &nm_pdev_driver;
 	return pdev;
