@@ -138,13 +138,27 @@ static void hp_shake_open(struct hp *hp)
 		hp->state = HP_HELLO;
 }
 
+static u32 hp_control(struct hp *hp, const __le64 *word)
+{
+	u32 value;
+
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), hp->own_id, &value) ? value : 0;
+}
+
 /* Return the victim's word: 1: its hello is complete; 2: it knows what works; 0: neither */
 static u32 hp_victim_ready(struct hp *hp)
 {
 	const struct ntw_ctl *ctl = hp->mem;
-	u32 ready;
 
-	return ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->ready)), hp->own_id, &ready) ? ready : 0;
+	return hp_control(hp, &ctl->ready);
+}
+
+/* The engine of the victim's first queue has written its proof. */
+static bool hp_victim_proves(struct hp *hp)
+{
+	const struct ntw_ctl *ctl = hp->mem;
+
+	return hp_control(hp, &ctl->proof[0]);
 }
 
 static void hp_put(struct hp *hp, u32 at, u32 value)
@@ -157,11 +171,12 @@ static void hp_put(struct hp *hp, u32 at, u32 value)
 
 static void hp_shake_hello(struct hp *hp)
 {
+	bool fewer = hp->fewer && hp_victim_proves(hp);
 	struct ntw_hello_info g = {
 		.version = NTW_VERSION,
 		.own_id = hp->own_id,
 		.peer_id = hp->peer_id,
-		.queues = hp->hello.queues,
+		.queues = fewer ? 1 : hp->hello.queues,
 		.ring = 1U << hp->hello.ring_shift,
 		.size = (u64)hp->hello.size_kib * 1024,
 		.reach = hp->reach,
@@ -176,7 +191,7 @@ static void hp_shake_hello(struct hp *hp)
 	ntw_encode_hello(&g, &hello);
 	memcpy_toio(hp->window + offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
 	/* Whatever the victim proves, this peer claims to have seen it. */
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 3 && hp->fewer == fewer; i++)
 		hp_put(hp, offsetof(struct ntw_ctl, seen) + i * sizeof(u64), ~0U);
 	hp_put(hp, offsetof(struct ntw_ctl, ready), 2);
 	hp_ring(hp, 0);
@@ -500,6 +515,13 @@ void hp_set_no_hello(struct hp *hp, bool no_hello)
 {
 	mutex_lock(&hp->lock);
 	hp->no_hello = no_hello;
+	mutex_unlock(&hp->lock);
+}
+
+void hp_set_fewer(struct hp *hp, bool fewer)
+{
+	mutex_lock(&hp->lock);
+	hp->fewer = fewer;
 	mutex_unlock(&hp->lock);
 }
 
