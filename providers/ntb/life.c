@@ -228,6 +228,8 @@ void nt_life_end(struct nt_link *link, const char *why)
 	if (was_up) {
 		dev_info_ratelimited(&link->ntb->dev, "link down: %s\n", why);
 		link->resets++;
+	} else if (had_hello) {
+		dev_info_ratelimited(&link->ntb->dev, "the link does not come up: %s\n", why);
 	}
 	if (had_hello)
 		quiet = nt_life_quiesce(link, was_up);
@@ -378,10 +380,12 @@ static void nt_life_try(struct nt_link *link, const struct ntw_handshake *handsh
 
 	if (handshake->state <= NTW_OPEN || handshake->state == link->tried)
 		return;
+	/* Without the second word an open window would look shut. No life begins through this one. */
+	if (at >= link->win.peer_len)
+		return;
 	link->tried = handshake->state;
 	iosys_map_wr(&peer, offsetof(struct ntw_ctl, shut), u64, (__force u64)cpu_to_le64(word));
-	if (at < link->win.peer_len)
-		iosys_map_wr(&peer, at, u64, (__force u64)cpu_to_le64(word));
+	iosys_map_wr(&peer, at, u64, (__force u64)cpu_to_le64(word));
 	wmb();	/* before the scratchpads */
 }
 
@@ -574,6 +578,10 @@ static bool nt_step_hello(struct nt_link *link)
 	ret = ret ?: nt_hello_read(link, &handshake, &g);
 	if (ret == -EAGAIN)
 		return false;
+	if (ret == -EOPNOTSUPP) {
+		nt_life_end(link, "the peer wants a feature that is not known here");
+		return false;
+	}
 	/* From the proof on, the engine of each queue may have copies. */
 	if (!ret && g.queues < link->queues && link->proof != NT_PROOF_NONE)
 		ret = -EPROTO;

@@ -2,8 +2,8 @@
 /*
  * prove.c - a link proves what works before it is up. After both hellos the engine of each queue
  * writes some bytes to the peer, and each doorbell is rung once. The peer reports what it has seen. What
- * does not work is left to the CPU, with a message that names it, so the peer is not blamed later
- * for what it can't have received. handshake.c carries the reports, with the hello.
+ * does not work is left to the CPU, with a message that names it. What fails only later, or only now
+ * and then, is found by the CRC and by timeouts. handshake.c carries the reports, with the hello.
  */
 #include "bridge.h"
 
@@ -32,7 +32,10 @@ static bool nt_prove_seen(const struct nt_link *link, unsigned int queue)
 	if (!nt_prove_word(link, &ctl->proof[0]))
 		return false;
 	dma_rmb();
-	len = min(nt_prove_word(link, &ctl->proof[1]), link->win.ring);
+	len = nt_prove_word(link, &ctl->proof[1]);
+	/* This is done in each step, so a peer must not choose how much it is. */
+	if (len > NT_PROOF + 1)
+		return false;
 	for (i = 0; i < len; i++)
 		if (bytes[i] != ntw_proof_byte(link->own_id, i))
 			return false;
