@@ -191,7 +191,6 @@ int hp_wait_up(struct hp *hp);	/* 0, -ETIMEDOUT */
 void hp_bye(struct hp *hp);	/* begin another life of the link */
 void hp_set_deaf(struct hp *hp, u32 queues);	/* bits */
 void hp_set_no_hello(struct hp *hp, bool no_hello);
-void hp_set_fewer(struct hp *hp, bool fewer);
 void hp_set_features(struct hp *hp, u32 features);	/* begins another life */
 void hp_set_reach(struct hp *hp, s64 more);	/* the same */
 /* the same: announce @queues in the scratchpads and @hello in the hello */

@@ -153,14 +153,6 @@ static u32 hp_victim_ready(struct hp *hp)
 	return hp_control(hp, &ctl->ready);
 }
 
-/* The engine of the victim's first queue has written its proof. */
-static bool hp_victim_proves(struct hp *hp)
-{
-	const struct ntw_ctl *ctl = hp->mem;
-
-	return hp_control(hp, &ctl->proof[0]);
-}
-
 static void hp_put(struct hp *hp, u32 at, u32 value)
 {
 	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window);
@@ -171,7 +163,8 @@ static void hp_put(struct hp *hp, u32 at, u32 value)
 
 static void hp_shake_hello(struct hp *hp)
 {
-	bool fewer = hp->fewer && hp_victim_proves(hp);
+	const struct ntw_ctl *ctl = hp->mem;
+	bool fewer = hp->fewer && hp_control(hp, &ctl->proof[0]);
 	struct ntw_hello_info g = {
 		.version = NTW_VERSION,
 		.own_id = hp->own_id,
@@ -515,13 +508,6 @@ void hp_set_no_hello(struct hp *hp, bool no_hello)
 {
 	mutex_lock(&hp->lock);
 	hp->no_hello = no_hello;
-	mutex_unlock(&hp->lock);
-}
-
-void hp_set_fewer(struct hp *hp, bool fewer)
-{
-	mutex_lock(&hp->lock);
-	hp->fewer = fewer;
 	mutex_unlock(&hp->lock);
 }
 
