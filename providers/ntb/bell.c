@@ -107,6 +107,8 @@ static const char *nt_bells_dma(struct nt_link *link, struct nt_ring *ring)
 		return "the parameter signal says so";
 	if (!nt_engine_uses_chan(&ring->engine))
 		return "there is no engine";
+	if (bells->peer_count == 1)
+		return "the CPU rings the only bit, too, so the proof shows nothing about the engine";
 	do {
 		if (ntb_peer_db_addr(link->ntb, &at, &len, &data, bells->peer_first + bit))
 			return "the bridge has no doorbell for an engine";
@@ -149,14 +151,15 @@ void nt_bell_ring(struct nt_ring *ring)
 }
 
 /*
- * A bit is proved to interrupt if it is set in an interrupt. A vector may be that of several bits,
- * so the register is read, and bits that are set after that interrupt again.
+ * A bit is proved to interrupt if it is set in an interrupt of its vector. A vector may be that of
+ * several bits, so the register is read. Which of those that are set has caused the interrupt is not
+ * known, and who has rung it neither: the CPU rings the first bit while the link comes up.
  */
-static void nt_bell_proved(struct nt_link *link)
+static void nt_bell_proved(struct nt_link *link, u64 bits)
 {
 	struct nt_bells *bells = &link->bells;
-	u64 bits = ntb_db_read(link->ntb) & bells->bits;
 
+	bits &= ntb_db_read(link->ntb);
 	ntb_db_clear(link->ntb, bits);
 	atomic64_or(bits >> bells->first, &bells->rang);
 	nt_link_queue(link);
@@ -171,7 +174,7 @@ void nt_bell_received(struct nt_link *link, int vector)
 		return;
 	atomic64_inc(&link->interrupts);
 	if (READ_ONCE(link->state) != NT_LINK_UP)
-		return nt_bell_proved(link);
+		return nt_bell_proved(link, bits);
 	/* Clear the bits before the rings are read. A bit that is rung later interrupts again. */
 	ntb_db_clear(link->ntb, bits);
 	for (i = 0; i < READ_ONCE(link->queues); i++)

@@ -22,11 +22,14 @@
 #include <linux/dma-mapping.h>
 #include <linux/genalloc.h>
 #include <linux/ntb.h>
+#include <linux/pci.h>
 #include <linux/refcount.h>
 #include <linux/workqueue.h>
 #include "ring.h"
 
 #define NT_PEER		NTB_DEF_PEER_IDX	/* index of the bridge's peer that is used */
+#define NT_END_MS	2000	/* ms for copies that the engine has before they are aborted */
+#define NT_ABORT_MS	1000	/* ms until an engine has reported what was aborted */
 
 /** enum nt_signal - values of the parameter "signal" */
 enum nt_signal {
@@ -73,8 +76,9 @@ struct nt_inbound {
  * @parked: bytes at the beginning of @mem that the window still shows after it was closed, or 0
  * @proven: the peer has tried to write through the closed window, see nt_win_tried()
  * @unshut: what it wrote has arrived: the window is open as long as the bridge is there
- * @off: whether a translation of length 0 closes the window, whatever the driver returns for it: 1:
- *	it does; -1: it does not; 0: as the driver says
+ * @off: whether a translation of length 0 closes the window: -1: it does not, whatever the driver
+ *	returns; 1: as the driver says, and -EIO of ntb_hw_intel on Ice Lake is no error; 0: as the
+ *	driver says
  * @peer: the peer's window in our address space
  * @peer_base: physical address of the peer's window
  * @peer_len: bytes of the peer's window
@@ -333,6 +337,17 @@ struct nt_link {
 static inline struct nt_link *nt_ring_link(struct nt_ring *ring)
 {
 	return container_of(ring - ring->index, struct nt_link, ring[0]);
+}
+
+/*
+ * Return: true if this driver has the bridge: for what a driver does otherwise than others, and does
+ * not say
+ */
+static inline bool nt_driver_is(const struct ntb_dev *ntb, const char *name)
+{
+	const struct device_driver *driver = ntb->pdev ? ntb->pdev->dev.driver : NULL;
+
+	return driver && !strcmp(driver->name, name);
 }
 
 /* ---- properties of a link: any ---- */

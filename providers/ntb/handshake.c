@@ -49,6 +49,10 @@ int nt_handshake_read(struct nt_link *link, struct ntw_handshake *handshake)
 	return 0;
 }
 
+/*
+ * The channels of a link are of one driver, so the first one stands for all. A channel that is not
+ * used in this life counts, too, because the peer may have read a hello that is older than that.
+ */
 u32 nt_features(const struct nt_link *link)
 {
 	bool wants = nt_crc_placed > 0 || !nt_engine_reports(&link->ring[0].engine);

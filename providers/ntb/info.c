@@ -89,11 +89,13 @@ static int nt_offer_dev(struct nt_dev *dev, void *arg)
 {
 	struct nt_filter *w = arg;
 	bool source = w->q->flags & KFI_SOURCE;
-	u32 side, want = source ? nt_link_side(dev->link) : nt_link_peer_side(dev->link);
+	u32 side = nt_link_side(dev->link), want;
 	int ret;
 
-	if (nt_link_side(dev->link) == NT_NO_SIDE)
+	/* The peer's number is valid if there is one of ours. */
+	if (side == NT_NO_SIDE)
 		return 0;
+	want = source ? side : nt_link_peer_side(dev->link);
 	/* The name of a bridge stands for that bridge only, not for others with the same number. */
 	if (source && w->node && kstrtou32(w->node, 10, &side) &&
 	    strcmp(w->node, nt_link_name(dev->link)))

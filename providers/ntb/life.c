@@ -61,8 +61,6 @@ MODULE_PARM_DESC(crc_placed,
 #define NT_PACE_NO_MEMORY	2000
 /* no sign of life is sent if a line was sent in the last 1/NT_BEAT_PART of the interval */
 #define NT_BEAT_PART	4
-#define NT_END_MS	2000	/* ms for copies that the engine has before they are aborted */
-#define NT_ABORT_MS	1000	/* ms until an engine has reported what was aborted */
 #define NT_CLOSE_MS	100	/* ms between two attempts to close the window */
 #define NT_CLOSE_TRIES	20
 
@@ -138,13 +136,16 @@ static void nt_life_shut(struct nt_link *link)
 		nt_engine_close(&link->ring[i].engine);
 }
 
-/* Wait for the engines for @ms milliseconds. Return: true if they have no copies of ours */
+/*
+ * Wait for the engines for @ms milliseconds, including those of queues that are not used in this life.
+ * Return: true if they have no copies of ours
+ */
 static bool nt_queues_idle(struct nt_link *link, unsigned int ms)
 {
 	unsigned long until = jiffies + msecs_to_jiffies(ms);
 	unsigned int i;
 
-	for (i = 0; i < link->queues; i++)
+	for (i = 0; i < link->rings; i++)
 		if (!nt_ring_wait_idle(&link->ring[i], max(1L, (long)(until - jiffies))))
 			return false;
 	return true;
@@ -164,7 +165,7 @@ static bool nt_life_quiesce(struct nt_link *link, bool was_up)
 	for (i = 0; i < link->queues && was_up; i++)
 		nt_ring_end(&link->ring[i]);
 	while (!nt_queues_idle(link, NT_END_MS)) {
-		for (ended = true, i = 0; i < link->queues; i++)
+		for (ended = true, i = 0; i < link->rings; i++)
 			if (!nt_ring_wait_idle(&link->ring[i], 0))
 				ended &= nt_engine_abort(&link->ring[i].engine);
 		if (ended && nt_queues_idle(link, NT_ABORT_MS))
@@ -196,21 +197,23 @@ static bool nt_life_damaged(const struct nt_link *link)
 }
 
 /*
- * The peer has received other bytes than this side has sent. The bridge may have lost them. But an
- * engine that does not report errors is not trusted any more.
+ * The peer has received other bytes than this side has sent. The bridge may have lost them. But
+ * engines that do not report errors are not trusted any more. The peer does not say which one it was.
  */
 static void nt_life_distrust(struct nt_link *link)
 {
-	const struct nt_engine *e = &link->ring[0].engine;
+	struct nt_engine *e;
 	unsigned int i;
 
-	if (!nt_engine_uses_chan(e) || nt_engine_reports(e))
-		return;
-	dev_err(&link->ntb->dev,
-		"the peer has not received what DMA engine %s (%s) should have written, and the engine has reported no error: the CPU copies from now on, which is slower\n",
-		dev_name(e->dev), nt_engine_driver(e));
-	for (i = 0; i < link->rings; i++)
-		nt_engine_give_up(&link->ring[i].engine, "it does not report errors", true);
+	for (i = 0; i < link->rings; i++) {
+		e = &link->ring[i].engine;
+		if (!nt_engine_uses_chan(e) || nt_engine_reports(e))
+			continue;
+		dev_err(&link->ntb->dev,
+			"the peer has not received what %s of DMA engine %s (%s) should have written, and the engine has reported no error: the CPU copies from now on, which is slower\n",
+			dma_chan_name(e->chan), dev_name(e->dev), nt_engine_driver(e));
+		nt_engine_give_up(e, "it does not report errors", true);
+	}
 }
 
 void nt_life_end(struct nt_link *link, const char *why)
@@ -225,6 +228,8 @@ void nt_life_end(struct nt_link *link, const char *why)
 	if (was_up) {
 		dev_info_ratelimited(&link->ntb->dev, "link down: %s\n", why);
 		link->resets++;
+	} else if (had_hello) {
+		dev_info_ratelimited(&link->ntb->dev, "the link does not come up: %s\n", why);
 	}
 	if (had_hello)
 		quiet = nt_life_quiesce(link, was_up);
@@ -375,14 +380,19 @@ static void nt_life_try(struct nt_link *link, const struct ntw_handshake *handsh
 
 	if (handshake->state <= NTW_OPEN || handshake->state == link->tried)
 		return;
+	/* Without the second word an open window would look shut. No life begins through this one. */
+	if (at >= link->win.peer_len)
+		return;
 	link->tried = handshake->state;
 	iosys_map_wr(&peer, offsetof(struct ntw_ctl, shut), u64, (__force u64)cpu_to_le64(word));
-	if (at < link->win.peer_len)
-		iosys_map_wr(&peer, at, u64, (__force u64)cpu_to_le64(word));
+	iosys_map_wr(&peer, at, u64, (__force u64)cpu_to_le64(word));
 	wmb();	/* before the scratchpads */
 }
 
-/* Before the first life: return true if it is known whether our window closes. */
+/*
+ * Before the first life: return true if it is known whether our window closes. If it could not be
+ * opened and closed for a try, it may be open. Then it is shut, and the life begins again.
+ */
 static bool nt_life_proven(struct nt_link *link, const struct ntw_handshake *handshake)
 {
 	struct nt_window *win = &link->win;
@@ -397,10 +407,13 @@ static bool nt_life_proven(struct nt_link *link, const struct ntw_handshake *han
 	link->tries = 0;
 	if (!next)
 		return true;
-	if (nt_win_try(win, link->ntb, next))
+	if (nt_win_try(win, link->ntb, next)) {
 		link->tries = next;
-	else
-		dev_warn_ratelimited(&link->ntb->dev, "the window can't be opened and closed\n");
+		return false;
+	}
+	dev_warn_ratelimited(&link->ntb->dev, "the window can't be opened and closed\n");
+	nt_life_shut(link);
+	nt_link_set(link, NT_LINK_DOWN);
 	return false;
 }
 
@@ -417,6 +430,9 @@ static bool nt_step_quiet(struct nt_link *link)
 	}
 	ret = nt_handshake_read(link, &handshake);
 	if (!ret) {
+		/* Another incarnation has not seen what was tried for the one before. */
+		if (handshake.own_id != link->peer_id)
+			link->tried = 0;
 		link->peer_id = handshake.own_id;
 		link->peer = handshake;
 	}
@@ -425,6 +441,8 @@ static bool nt_step_quiet(struct nt_link *link)
 			return false;
 		nt_life_try(link, &handshake);
 		proven = nt_life_proven(link, &handshake);
+		if (link->state == NT_LINK_DOWN)
+			return false;
 	}
 	nt_handshake_write(link, NTW_QUIET);
 	if (!proven)
@@ -560,7 +578,14 @@ static bool nt_step_hello(struct nt_link *link)
 	ret = ret ?: nt_hello_read(link, &handshake, &g);
 	if (ret == -EAGAIN)
 		return false;
-	if (!ret && g.queues < link->queues)
+	if (ret == -EOPNOTSUPP) {
+		nt_life_end(link, "the peer wants a feature that is not known here");
+		return false;
+	}
+	/* From the proof on, the engine of each queue may have copies. */
+	if (!ret && g.queues < link->queues && link->proof != NT_PROOF_NONE)
+		ret = -EPROTO;
+	else if (!ret && g.queues < link->queues)
 		WRITE_ONCE(link->queues, g.queues);
 	if (!ret)
 		ret = nt_prove(link);

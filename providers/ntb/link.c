@@ -19,7 +19,7 @@ MODULE_PARM_DESC(queues,
 		 "queues of a bridge, 1 to 8; 0: one for each CPU, up to 4 (default 0)");
 
 #define NT_QUEUES_AUTO	4U	/* queues, if the parameter does not say how many */
-/* A link that has come up may be reported again for so long: about a second with ntb_hw_amd */
+/* ntb_hw_amd reports a link that has come up again, about a second later, and not after this */
 #define NT_SETTLE	(3 * HZ)
 
 static struct workqueue_struct *nt_wq;
@@ -88,7 +88,8 @@ static void nt_on_link(void *ctx)
 	again &= link->carrier;
 	if (!again)
 		link->carrier_at = jiffies;
-	else if (time_before(jiffies, link->carrier_at + NT_SETTLE))
+	else if (nt_driver_is(link->ntb, "ntb_hw_amd") &&
+		 time_before(jiffies, link->carrier_at + NT_SETTLE))
 		return nt_link_queue(link);
 	/*
 	 * A report that the link is up is a flap, too, because writes may have been lost before.

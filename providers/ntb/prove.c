@@ -2,8 +2,8 @@
 /*
  * prove.c - a link proves what works before it is up. After both hellos the engine of each queue
  * writes some bytes to the peer, and each doorbell is rung once. The peer reports what it has seen. What
- * does not work is left to the CPU, with a message that names it, so the peer is not blamed later
- * for what it can't have received. handshake.c carries the reports, with the hello.
+ * does not work is left to the CPU, with a message that names it. What fails only later, or only now
+ * and then, is found by the CRC and by timeouts. handshake.c carries the reports, with the hello.
  */
 #include "bridge.h"
 
@@ -32,7 +32,10 @@ static bool nt_prove_seen(const struct nt_link *link, unsigned int queue)
 	if (!nt_prove_word(link, &ctl->proof[0]))
 		return false;
 	dma_rmb();
-	len = min(nt_prove_word(link, &ctl->proof[1]), link->win.ring);
+	len = nt_prove_word(link, &ctl->proof[1]);
+	/* This is done in each step, so a peer must not choose how much it is. */
+	if (len > NT_PROOF + 1)
+		return false;
 	for (i = 0; i < len; i++)
 		if (bytes[i] != ntw_proof_byte(link->own_id, i))
 			return false;
@@ -56,17 +59,53 @@ u64 nt_prove_report(struct nt_link *link)
 	return rang ^ (u64)seen << (64 - NTW_QUEUES_MAX);
 }
 
-/* Give the engines what they have to prove. Return: true: all of it was given, and is complete */
-static bool nt_prove_engines(struct nt_link *link)
+/*
+ * Give the engines what they have to prove. Return: the queues whose engine has not been given all of
+ * it, or has not completed it; all queues with an engine in *@uses
+ */
+static u32 nt_prove_engines(struct nt_link *link, u32 *uses)
 {
-	bool all = true;
+	u32 busy = 0;
 	unsigned int i;
 
-	for (i = 0; i < link->queues; i++)
-		if (nt_engine_uses_chan(&link->ring[i].engine))
-			all &= nt_ring_prove(&link->ring[i], link->peer_id) &
-			       nt_ring_wait_idle(&link->ring[i], 1);
-	return all;
+	*uses = 0;
+	for (i = 0; i < link->queues; i++) {
+		if (!nt_engine_uses_chan(&link->ring[i].engine))
+			continue;
+		*uses |= BIT(i);
+		if (!(nt_ring_prove(&link->ring[i], link->peer_id) &
+		      nt_ring_wait_idle(&link->ring[i], 1)))
+			busy |= BIT(i);
+	}
+	return busy;
+}
+
+/*
+ * The engines of the queues @busy do not complete their copies. Those that can't be stopped may still
+ * write, so the link waits for them, and for as long as it does the log says so.
+ * Return: the queues whose engine was stopped
+ */
+static u32 nt_prove_stop(struct nt_link *link, u32 busy)
+{
+	struct nt_ring *ring;
+	unsigned int i;
+	u32 stopped = 0;
+
+	for (i = 0; i < link->queues; i++) {
+		ring = &link->ring[i];
+		if (!(busy & BIT(i)))
+			continue;
+		if (nt_engine_abort(&ring->engine) &&
+		    nt_ring_wait_idle(ring, msecs_to_jiffies(NT_ABORT_MS)))
+			stopped |= BIT(i);
+		dev_warn_ratelimited(&link->ntb->dev,
+				     "%s of DMA engine %s does not complete its copies%s\n",
+				     dma_chan_name(ring->engine.chan), dev_name(ring->engine.dev),
+				     stopped & BIT(i) ? "" : " and can't be stopped: the link waits");
+	}
+	if (stopped != busy)
+		link->proof_until = jiffies;	/* it is tried again after NT_END_MS */
+	return stopped;
 }
 
 static void nt_prove_begin(struct nt_link *link, enum nt_proof proof)
@@ -77,18 +116,27 @@ static void nt_prove_begin(struct nt_link *link, enum nt_proof proof)
 		nt_bell_all(link, true);
 }
 
-static int nt_prove_no_engine(struct nt_link *link)
+/*
+ * Give up the engines of the queues @engines. The others may work: on many Xeons each channel of
+ * ioatdma is a function of its own.
+ */
+static int nt_prove_no_engine(struct nt_link *link, u32 engines)
 {
 	static const char why[] = "what it writes does not reach the peer, or not all of it";
-	struct nt_engine *e = &link->ring[0].engine;
+	struct nt_engine *e;
 	unsigned int i;
 
-	dev_err_ratelimited(&link->ntb->dev,
-			    "%s of DMA engine %s (%s): %s. The CPU copies, which is slower. Check the requester ids of the bridge, ACS and the IOMMU\n",
-			    dma_chan_name(e->chan), dev_name(e->dev), nt_engine_driver(e), why);
-	for (i = 0; i < link->queues; i++)
-		nt_engine_give_up(&link->ring[i].engine, why, false);
-	return nt_bell_no_engine(link, "the engine does not reach the peer");
+	for (i = 0; i < link->queues; i++) {
+		e = &link->ring[i].engine;
+		if (!(engines & BIT(i)))
+			continue;
+		dev_err_ratelimited(&link->ntb->dev,
+				    "%s of DMA engine %s (%s): %s. The CPU copies, which is slower. Check the requester ids of the bridge, ACS and the IOMMU\n",
+				    dma_chan_name(e->chan), dev_name(e->dev), nt_engine_driver(e),
+				    why);
+		nt_engine_give_up(e, why, false);
+	}
+	return nt_bell_no_engine(link, "an engine does not reach the peer");
 }
 
 static int nt_prove_no_bells(struct nt_link *link, u64 lost)
@@ -109,19 +157,24 @@ static void nt_prove_dead(struct nt_link *link, u64 lost, u64 rang)
 		link->bells.good = rang;
 }
 
-/* Return: 0: the peer has seen all; -EAGAIN: it may see more; -ENXIO: it sees no more */
+/*
+ * Return: 0: the peer has seen all; -EAGAIN: it may see more; -ENXIO: it sees no more. The queues of
+ * whose engine it has not seen all are in *@engines
+ */
 static int nt_prove_look(struct nt_link *link, u32 *engines, u64 *rang)
 {
 	const struct ntw_ctl *ctl = nt_prove_ctl(link, 0);
-	bool uses = nt_engine_uses_chan(&link->ring[0].engine);
-	bool given = nt_prove_engines(link);
+	u32 uses, stopped = 0, busy = nt_prove_engines(link, &uses);
 
+	if (busy && time_after(jiffies, link->proof_until + msecs_to_jiffies(NT_END_MS)))
+		stopped = nt_prove_stop(link, busy);
+	busy &= ~stopped;
 	*rang = nt_prove_word(link, &ctl->rang[0]) | (u64)nt_prove_word(link, &ctl->rang[1]) << 32;
-	*engines = uses ? ~nt_prove_word(link, &ctl->seen) & (BIT(link->queues) - 1) : 0;
+	*engines = (uses & ~nt_prove_word(link, &ctl->seen)) | stopped;
 	if (!*engines && !(nt_bell_all(link, false) & ~*rang))
-		return given ? 0 : -EAGAIN;
+		return busy ? -EAGAIN : 0;
 	/* An engine that has not completed its copies may still write, so the link waits for it. */
-	return time_before(jiffies, link->proof_until) || !given ? -EAGAIN : -ENXIO;
+	return time_before(jiffies, link->proof_until) || busy ? -EAGAIN : -ENXIO;
 }
 
 int nt_prove(struct nt_link *link)
@@ -144,7 +197,7 @@ int nt_prove(struct nt_link *link)
 		return ret;
 	lost = nt_bell_all(link, false) & ~rang;
 	if (ret && (engines || !link->bells.why)) {
-		ret = engines ? nt_prove_no_engine(link) : nt_prove_no_bells(link, lost);
+		ret = engines ? nt_prove_no_engine(link, engines) : nt_prove_no_bells(link, lost);
 		nt_prove_begin(link, NT_PROOF_BELLS);
 		return ret ?: -EAGAIN;
 	}

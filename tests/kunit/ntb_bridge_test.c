@@ -8,10 +8,13 @@
 
 struct bridge {
 	struct ntb_dev		ntb;
+	struct pci_dev		pdev;
+	struct device_driver	driver;
 	struct nt_window	win;
 	bool			stuck;		/* no window can be changed */
-	/* refuses a translation of length 0, as Ice Lake does */
+	/* refuses a translation of length 0, as Ice Lake does, with this error */
 	bool			no_zero;
+	int			err;
 	unsigned int		sets;
 	/* the translation that was set last */
 	dma_addr_t		addr;
@@ -24,7 +27,7 @@ static int br_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, dma_addr_t a
 	struct bridge *br = container_of(ntb, struct bridge, ntb);
 
 	if (br->stuck || (br->no_zero && !size))
-		return -EIO;
+		return br->err;
 	br->sets++;
 	br->addr = addr;
 	br->size = size;
@@ -43,6 +46,10 @@ static int bridge_init(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, br);
 	test->priv = br;
 	br->ntb.ops = &br_ops;
+	br->ntb.pdev = &br->pdev;
+	br->pdev.dev.driver = &br->driver;
+	br->driver.name = "ntb_hw_other";
+	br->err = -EIO;
 	win = &br->win;
 	win->mem = kunit_kzalloc(test, 8 * NTW_CTL_SIZE, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, win->mem);
@@ -116,9 +123,31 @@ static void arrive(struct nt_window *win, size_t at, u8 how)
 	*(__le64 *)(win->mem + at) = cpu_to_le64(ntw_word(7, how));
 }
 
+/* A window that refuses length 0 is closed for one driver, bridge and error only. */
+static void refused_but_closed(struct kunit *test)
+{
+	struct bridge *br = test->priv;
+	struct nt_window *win = &br->win;
+
+	br->no_zero = true;
+	KUNIT_EXPECT_EQ(test, 0, nt_win_open(win, &br->ntb));
+	win->off = 1;
+	KUNIT_EXPECT_TRUE(test, nt_win_switch_off(win, &br->ntb));
+	br->driver.name = "ntb_hw_intel";
+	KUNIT_EXPECT_TRUE(test, nt_win_switch_off(win, &br->ntb));
+	br->pdev.device = 0x347e;
+	br->err = -EINVAL;
+	KUNIT_EXPECT_TRUE(test, nt_win_switch_off(win, &br->ntb));
+	br->err = -EIO;
+	win->off = 0;
+	KUNIT_EXPECT_TRUE(test, nt_win_switch_off(win, &br->ntb));
+	win->off = 1;
+	KUNIT_EXPECT_FALSE(test, nt_win_switch_off(win, &br->ntb));
+}
+
 /*
- * What the peer's try shows counts, and not what the driver returns: a window that refuses length 0
- * and is closed by it, one that accepts it and is not, and one that no call closes.
+ * What the peer's try shows can only make things worse: a window that refuses length 0 is not taken
+ * for closed, nor is one that accepts it and is not closed, and one that no call closes.
  */
 static void tried_windows(struct kunit *test)
 {
@@ -134,7 +163,7 @@ static void tried_windows(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, nt_win_try(win, &br->ntb, NTW_TRY_OFF));
 	KUNIT_EXPECT_EQ(test, 0, nt_win_tried(win, NTW_TRY_OFF, 7));
 	KUNIT_EXPECT_TRUE(test, win->proven);
-	KUNIT_EXPECT_FALSE(test, nt_win_switch_off(win, &br->ntb));
+	KUNIT_EXPECT_TRUE(test, nt_win_switch_off(win, &br->ntb));
 
 	br->no_zero = false;
 	KUNIT_EXPECT_TRUE(test, nt_win_try(win, &br->ntb, NTW_TRY_OFF));
@@ -150,6 +179,7 @@ static void tried_windows(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
+	KUNIT_CASE(refused_but_closed),
 	KUNIT_CASE(tried_windows),
 	KUNIT_CASE(shut_windows),
 	KUNIT_CASE(closed_windows),

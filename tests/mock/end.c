@@ -306,9 +306,13 @@ static void nm_pdev_release(struct device *dev)
 	kfree(to_pci_dev(dev));
 }
 
+#define NM_ICE_LAKE	0x347e	/* PCI device, as ntb_hw_intel knows it */
+
+static struct device_driver nm_pdev_driver;
+
 /*
  * Clients want a PCI function for names, allocations, and as a parent. This one is on no bus, so
- * the kernel uses it for nothing else.
+ * the kernel uses it for nothing else. Its driver is a name.
  */
 static struct pci_dev *nm_pdev_create(struct nm_end *end)
 {
@@ -329,11 +333,15 @@ static struct pci_dev *nm_pdev_create(struct nm_end *end)
 		put_device(&pdev->dev);
 		return ERR_PTR(err);
 	}
+	pdev->device = nm_eio_close ? NM_ICE_LAKE : 0;
+	nm_pdev_driver.name = nm_driver_name;
+	pdev->dev.driver = &nm_pdev_driver;
 	return pdev;
 }
 
 static void nm_pdev_destroy(struct pci_dev *pdev)
 {
+	pdev->dev.driver = NULL;
 	device_unregister(&pdev->dev);
 }
 

@@ -80,6 +80,10 @@ bool nm_unsafe;
 module_param_named(unsafe, nm_unsafe, bool, 0444);
 MODULE_PARM_DESC(unsafe, "doorbells must not be used while data move (Xeons before Skylake)");
 
+char *nm_driver_name = "kfi_ntb_mock";
+module_param_named(driver, nm_driver_name, charp, 0444);
+MODULE_PARM_DESC(driver, "name of the bridges' driver, by which clients know it (default kfi_ntb_mock)");
+
 unsigned int nm_late_ms;
 module_param_named(late_event_ms, nm_late_ms, uint, 0444);
 MODULE_PARM_DESC(late_event_ms, "a link that came up is reported again so many milliseconds later; 0: never (AMD)");

@@ -800,6 +800,7 @@ static const struct hp_case {
 	{ "reaches",		reaches },
 	{ "queue_numbers",	hp_queue_numbers },
 	{ "queue_changes",	hp_queue_changes },
+	{ "queue_fewer",	hp_queue_fewer },
 	{ "queue_of_another",	hp_queue_of_another },
 	{ "queue_positions",	hp_queue_positions },
 	{ "queue_unused",	hp_queue_unused },

@@ -142,6 +142,7 @@ struct hp_queue {
  * @queue: the queues
  * @deaf: bits of queues in which the peer beats, but reports nothing new as handled or seen
  * @no_hello: send no hello
+ * @fewer: announce one queue in the hello, when the victim's engines write their proof
  * @features: NTW_FEAT_* as announced
  * @reach: bytes of the victim's memory that the peer claims to reach
  * @reach_more: how many of these do not exist
@@ -170,6 +171,7 @@ struct hp {
 	struct hp_queue		queue[HP_QUEUES];
 	u32			deaf;
 	bool			no_hello;
+	bool			fewer;
 	u32			features;
 	u64			reach;
 	s64			reach_more;
@@ -266,6 +268,7 @@ u32 hp_exposed_to(struct hp *hp, struct victim *v);
 /* queues.c */
 bool hp_queue_numbers(struct hp *hp, struct victim *none);
 bool hp_queue_changes(struct hp *hp, struct victim *none);
+bool hp_queue_fewer(struct hp *hp, struct victim *none);
 bool hp_queue_of_another(struct hp *hp, struct victim *none);
 bool hp_queue_positions(struct hp *hp, struct victim *none);
 bool hp_queue_unused(struct hp *hp, struct victim *none);

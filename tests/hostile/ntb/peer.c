@@ -138,13 +138,19 @@ static void hp_shake_open(struct hp *hp)
 		hp->state = HP_HELLO;
 }
 
+static u32 hp_control(struct hp *hp, const __le64 *word)
+{
+	u32 value;
+
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), hp->own_id, &value) ? value : 0;
+}
+
 /* Return the victim's word: 1: its hello is complete; 2: it knows what works; 0: neither */
 static u32 hp_victim_ready(struct hp *hp)
 {
 	const struct ntw_ctl *ctl = hp->mem;
-	u32 ready;
 
-	return ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->ready)), hp->own_id, &ready) ? ready : 0;
+	return hp_control(hp, &ctl->ready);
 }
 
 static void hp_put(struct hp *hp, u32 at, u32 value)
@@ -157,11 +163,13 @@ static void hp_put(struct hp *hp, u32 at, u32 value)
 
 static void hp_shake_hello(struct hp *hp)
 {
+	const struct ntw_ctl *ctl = hp->mem;
+	bool fewer = hp->fewer && hp_control(hp, &ctl->proof[0]);
 	struct ntw_hello_info g = {
 		.version = NTW_VERSION,
 		.own_id = hp->own_id,
 		.peer_id = hp->peer_id,
-		.queues = hp->hello.queues,
+		.queues = fewer ? 1 : hp->hello.queues,
 		.ring = 1U << hp->hello.ring_shift,
 		.size = (u64)hp->hello.size_kib * 1024,
 		.reach = hp->reach,
@@ -176,7 +184,7 @@ static void hp_shake_hello(struct hp *hp)
 	ntw_encode_hello(&g, &hello);
 	memcpy_toio(hp->window + offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
 	/* Whatever the victim proves, this peer claims to have seen it. */
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 3 && hp->fewer == fewer; i++)
 		hp_put(hp, offsetof(struct ntw_ctl, seen) + i * sizeof(u64), ~0U);
 	hp_put(hp, offsetof(struct ntw_ctl, ready), 2);
 	hp_ring(hp, 0);

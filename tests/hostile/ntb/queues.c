@@ -153,6 +153,29 @@ bool hp_queue_changes(struct hp *hp, struct victim *none)
 	return ok;
 }
 
+static void set_fewer(struct hp *hp, bool fewer)
+{
+	mutex_lock(&hp->lock);
+	hp->fewer = fewer;
+	mutex_unlock(&hp->lock);
+}
+
+/*
+ * The hello has two queues until the engines of both have copies of the proof, and one from then on.
+ * The link must not come up, and the copies of both have to end before their windows do.
+ */
+bool hp_queue_fewer(struct hp *hp, struct victim *none)
+{
+	bool ok;
+
+	set_fewer(hp, true);
+	hp_set_queues(hp, 2, 2);
+	ok = hp_check(hp_stays_down(hp), "the link comes up with fewer queues than were proved");
+	set_fewer(hp, false);
+	hp_set_queues(hp, 1, 1);
+	return ok;
+}
+
 /* ---- records of a connection ---- */
 
 /*
