@@ -29,11 +29,13 @@ struct kfp_part {
 
 /**
  * struct kfp_writes - writes of a connection; all (L)
- * @rtw_failures: RTWs in a row that were given no grant
+ * @rtw_failed: longest write that was given no grant
+ * @rtw_failures: such answers in a row, for writes up to that length
  * @rtw_skips: long writes without an RTW since then
  * @part: there is one at a time
  */
 struct kfp_writes {
+	u64			rtw_failed;
 	u8			rtw_failures;
 	u8			rtw_skips;
 	struct kfp_part		part;

@@ -41,11 +41,13 @@ static bool kfp_rtw_possible(const struct kfp_conn *conn, const struct kfi_oper 
 
 /*
  * Does a write use an RTW? Each RTW costs a round trip. If the last answers gave nothing, only one
- * in KFP_RTW_RETRY of the writes that could use an RTW does so.
+ * in KFP_RTW_RETRY of the writes that could use an RTW does so. Longer writes do: the peer may
+ * expose only memory for which that is worth it.
  */
 static bool kfp_uses_rtw(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
-	return kfp_rtw_possible(conn, op) && conn->writes.rtw_failures < KFP_RTW_FAILURES;
+	return kfp_rtw_possible(conn, op) &&
+	       (conn->writes.rtw_failures < KFP_RTW_FAILURES || op->len > conn->writes.rtw_failed);
 }
 
 /* Can a write use the permit? */
@@ -127,10 +129,13 @@ static int kfp_write_granted(struct kfp_conn *conn, struct kfi_oper *op, struct 
 			kfp_permit_return(conn, p);
 	}
 	kfp_op(op)->state = KFP_OP_GRANTED;
-	if (p || kfp_write_permit(conn, op))
-		writes->rtw_failures = 0;
-	else
+	if (!p && !kfp_write_permit(conn, op)) {
 		writes->rtw_failures = min(writes->rtw_failures + 1, KFP_RTW_FAILURES);
+		writes->rtw_failed = max_t(u64, writes->rtw_failed, op->len);
+	} else if (op->len <= writes->rtw_failed) {
+		writes->rtw_failures = 0;
+		writes->rtw_failed = 0;
+	}
 	return 0;
 }
 
