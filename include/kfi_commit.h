@@ -37,11 +37,12 @@ struct kfi_persist {
 
 /**
  * struct kfi_commit - what a request of a peer makes durable. The provider allocates it
- * @done: called once, when all calls of persist() have ended. It has to drop the references. @err is
- *	0 if all bytes are durable. After any other value it is unknown what is durable: -EREMOTEIO
- *	if a region was closed or invalidated before its persist() was called; otherwise the error of
- *	a persist(). -EIO replaces a value that is no errno, and also -EACCES, which would mean to
- *	the peer that no byte has moved. Context: process or softirq; no endpoint is needed
+ * @done: called once, when all calls of persist() have ended. It has to drop the references. @err
+ *	is 0 if all bytes are durable. After any other value it is unknown what is durable:
+ *	-EREMOTEIO if a region was closed or invalidated before its persist() was called; otherwise
+ *	the error of a persist(). -EIO replaces a value that is no errno, and also -EACCES, which
+ *	would mean to the peer that no byte has moved. Context: process or softirq; no endpoint is
+ *	needed
  * @pending: calls that have not ended, and 1 while they are begun
  * @err: the first error
  * @count: number of segments
@@ -79,8 +80,8 @@ void kfi_commit_put(struct kfi_commit *commit);
  * kfi_commit_start() - call persist() of each segment's region, until a call fails
  * @commit: its bytes are in memory. done() may free it before this returns
  *
- * Context: a work item of a workqueue with WQ_MEM_RECLAIM. Sleeps as long as the calls do. The caller
- * holds no lock, and nothing else for which the end of an object waits.
+ * Context: a work item of a workqueue with WQ_MEM_RECLAIM. Sleeps as long as the calls do. The
+ * caller holds no lock, and nothing else for which the end of an object waits.
  */
 void kfi_commit_start(struct kfi_commit *commit);
 

@@ -536,8 +536,8 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
  * @params: parameters of the provider's module
  * @buffers: bytes that the link may allocate for a connection besides &kfi_link_ops.link_size. The
  *	account of the fabric pays for them (kfi_account.h). Set before kfi_proto_init()
- * @protection: what encrypts and authenticates all connections, as text for "kfi show"; NULL: nothing.
- *	Set before kfi_proto_init()
+ * @protection: what encrypts and authenticates all connections, as text for "kfi show"; NULL:
+ *	nothing. Set before kfi_proto_init()
  * @addr_str: print a name
  * @cache: slab cache of connections. Owned by the protocol
  * @accepting: orders the events of passive endpoints. Owned by the protocol
@@ -726,8 +726,8 @@ int kfi_link_called(struct kfi_link *link);
  * kfi_link_securing() - report that the caller has to do something before the link is up
  * @link: link of a caller, between kfi_link_called() and kfi_link_up()
  *
- * For links with a handshake of their own. From now on other callers may end the connection to make
- * room, as one whose hello has not arrived: silent callers do not lock out others. So
+ * For links with a handshake of their own. From now on other callers may end the connection to
+ * make room, as one whose hello has not arrived: silent callers do not lock out others. So
  * ops->detach() waits for the context that calls this, and for the one that calls kfi_link_up().
  * Context: any but hard interrupt.
  */

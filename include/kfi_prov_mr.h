@@ -161,13 +161,13 @@ struct kfi_mr_lease {
  *
  * The region does not end before all leases are returned: kfi_close() and the done() of an
  * invalidation wait for them. So the provider has to return each of them in bounded time, whatever
- * the peer does: one for an operation by itself, another one when it is recalled. The exception is a
- * place (kfi_place.h) of kfi_loop, which only the consumer's put or drop can end. A region with
+ * the peer does: one for an operation by itself, another one when it is recalled. The exception is
+ * a place (kfi_place.h) of kfi_loop, which only the consumer's put or drop can end. A region with
  * leases can become dead; the provider calls kfi_mr_live() again where it matters. Under a lease
  * with @lease the members of the region that describe its memory do not change.
  *
- * Context: process or softirq. Return: true; false if the region is dead already, or with @lease if
- * it is bound to another endpoint or is changing.
+ * Context: process or softirq. Return: true; false if the region is dead already, or with @lease
+ * if it is bound to another endpoint or is changing.
  */
 bool kfi_mr_lease(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, struct kfi_mr_lease *lease);
 /**

@@ -5,8 +5,8 @@
  * &kfi_mr.holds counts the calls of &kfi_mr.persist that have not ended, the leases
  * (kfi_mr_lease()), and one reference of the region itself. The end of a region (kfi_close(),
  * kfi_mr_invalidate()) marks the region dead, drops that reference, and is complete when the count
- * is 0; no call begins after that. So the owner of a region waits for a commit only from the call of
- * its callback until that has returned and the call has ended, by its result or by
+ * is 0; no call begins after that. So the owner of a region waits for a commit only from the call
+ * of its callback until that has returned and the call has ended, by its result or by
  * kfi_persist_done(), however many commits are queued.
  */
 #include <linux/err.h>

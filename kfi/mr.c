@@ -8,10 +8,10 @@
  * bytes. To end a region, mr_close() clears kfi_mr.live, removes the region from the table and
  * waits for a grace period, or does not wait if no operation holds a reference. So no peer can
  * delay the end of a region by an operation whose bytes a CPU moves. The end waits also for
- * persist(), which belongs to the owner of the region (see commit.c), and for leases of the provider
- * (kfi_mr_lease()). These end in bounded time, except that of a place, which ends when the consumer
- * that has it and its device have finished. kfi_mr_warn_busy() logs a region that has waited for a
- * long time.
+ * persist(), which belongs to the owner of the region (see commit.c), and for leases of the
+ * provider (kfi_mr_lease()). These end in bounded time, except that of a place, which ends when
+ * the consumer that has it and its device have finished. kfi_mr_warn_busy() logs a region that has
+ * waited for a long time.
  *
  * A lookup takes no lock: it finds the region in the domain's table under RCU, takes a reference,
  * and then makes all checks. kfi_mr_get() explains the order of these steps.

@@ -18,8 +18,8 @@
  *
  * An invalidation is complete when no byte can be written to the memory or read from it any more.
  * If no operation of a peer is in progress (kfi_mr_in_use()), and no device may still access the
- * memory (ops->mr_end()), it is complete at once. Otherwise it waits for a grace period, for leases
- * of the provider (kfi_mr_lease()), for persist(), and for the device.
+ * memory (ops->mr_end()), it is complete at once. Otherwise it waits for a grace period, for
+ * leases of the provider (kfi_mr_lease()), for persist(), and for the device.
  *
  * done() runs in softirq. It does not run inside the call that started the work if the caller has
  * bottom halves off: the consumer may hold a _bh lock of its own. With bottom halves on, it may run

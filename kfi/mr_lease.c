@@ -3,16 +3,17 @@
  * mr_lease.c - leases: the end of a region waits for those who move bytes of it outside of RCU
  * sections. &kfi_mr.holds counts them.
  *
- * For one operation that is all. A peer may write to a region for longer, as long as its provider has
- * a lease with a struct kfi_mr_lease. The owner of the region does not see it: each function that
- * changes what a peer may do calls kfi_mr_recall(), and the provider then ends the access of the
- * peer, in bounded time unless a device of the peer writes (see mr.c).
+ * For one operation that is all. A peer may write to a region for longer, as long as its provider
+ * has a lease with a struct kfi_mr_lease. The owner of the region does not see it: each function
+ * that changes what a peer may do calls kfi_mr_recall(), and the provider then ends the access of
+ * the peer, in bounded time unless a device of the peer writes (see mr.c).
  *
- * A region that changes stays live. While kfi_mr_recall_wait() waits, there are no new ones of these
- * (kfi_mr.changing), so the list only shrinks.
+ * A region that changes stays live. While kfi_mr_recall_wait() waits, there are no new ones of
+ * these (kfi_mr.changing), so the list only shrinks.
  *
- * kfi_mr.lease_lock protects kfi_mr.leases and kfi_mr.changing. It is a leaf, taken when one of these
- * begins or ends, when a region changes, and when a region ends that is in use at that moment.
+ * kfi_mr.lease_lock protects kfi_mr.leases and kfi_mr.changing. It is a leaf, taken when one of
+ * these begins or ends, when a region changes, and when a region ends that is in use at that
+ * moment.
  */
 #include <linux/export.h>
 #include <linux/wait_bit.h>

@@ -45,8 +45,8 @@
  * while is late with all grants of all its connections at once, so what is late within
  * peer_timeout_ms counts once.
  *
- * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends, and
- * when a message of a dead connection is freed.
+ * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends,
+ * and when a message of a dead connection is freed.
  */
 #include <linux/slab.h>
 #include "proto.h"

@@ -320,8 +320,9 @@ void kfi_link_up(struct kfi_link *link)
 	 * The connection moves only after KFP_NEW. It may be failed to make room then, too. Then
 	 * kfp_conn_close() takes the lock first: it neither frees the connection nor cancels
 	 * the hello work before the end of this section. Two fail it in KFP_NEW, too:
-	 * kfi_conn_set_drain(), which can't happen before this section, see kfi_link_new(); and after
-	 * kfi_link_securing() other callers, whose victim ops->detach() keeps until this is done.
+	 * kfi_conn_set_drain(), which can't happen before this section, see kfi_link_new(); and
+	 * after kfi_link_securing() other callers, whose victim ops->detach() keeps until this is
+	 * done.
 	 */
 	spin_lock_bh(&set->lock);
 	kfp_hello_start(conn, KFP_HELLO);
@@ -561,9 +562,9 @@ static void kfp_conn_set_moved(struct kfi_peer_conn *pc)
 }
 
 /*
- * The link of the caller is being secured, or the hello or the proof of the caller has not arrived,
- * or it has no key, and its name is that of a peer that is being probed. With a key the proof is checked before the probe. A request that was
- * given to its consumer is not unproven.
+ * The link of the caller is being secured, or the hello or the proof of the caller has not
+ * arrived, or it has no key, and its name is that of a peer that is being probed. With a key the
+ * proof is checked before the probe. A request that was given to its consumer is not unproven.
  */
 static bool kfp_conn_set_unproven(const struct kfi_peer_conn *pc)
 {

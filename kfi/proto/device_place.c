@@ -11,11 +11,11 @@
  *				<---	ACK
  *	  kfi_proto_place_end()
  *
- * A place is a use of a grant (grant.c) that lasts longer than a write. The RTW and its answer are not
- * sent if there is a lasting grant already. A region for one I/O gives one for each place, which ends
- * with the WRITE, or with RECALLED if the consumer drops the place. As long as a grant has a place,
- * its RECALLED is not sent (kfp_permit.out). As long as a connection has a place, its link is pinned,
- * even after the end of the connection, because the devices can't be stopped.
+ * A place is a use of a grant (grant.c) that lasts longer than a write. The RTW and its answer are
+ * not sent if there is a lasting grant already. A region for one I/O gives one for each place,
+ * which ends with the WRITE, or with RECALLED if the consumer drops the place. As long as a grant
+ * has a place, its RECALLED is not sent (kfp_permit.out). As long as a connection has a place, its
+ * link is pinned, even after the end of the connection, because the devices can't be stopped.
  *
  * The consumer may drop a place in softirq, at any time, and a connection may end at any time. So
  * kfp_dev_places_lock, which is a leaf, protects the members that lead from a place to its

@@ -245,8 +245,8 @@ static int kfp_grant_lasting(struct kfp_grant *g, const struct kfw_rma *seg,
 }
 
 /*
- * Give a grant that includes the segment: a lasting one for a device, unless the region is one for a
- * single I/O, and for a write if possible. Return: number of places; 0 if there is no grant.
+ * Give a grant that includes the segment: a lasting one for a device, unless the region is one for
+ * a single I/O, and for a write if possible. Return: number of places; 0 if there is no grant.
  */
 static int kfp_grant_new(struct kfp_grant *g, const struct kfw_rma *seg, bool device,
 			 struct kfi_link_place *place)

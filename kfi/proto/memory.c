@@ -46,8 +46,9 @@ static void kfp_places_free(struct kfp_conn *conn, struct kfp_places *places)
 /* ---- memory of this side ---- */
 
 /*
- * Let the peer write to @len bytes of @iter, whose memory has to stay valid until kfp_conceal(). If
- * that returns false, @concealed is called with @owner. Return: the places, or NULL if the payload has to come in frames.
+ * Let the peer write to @len bytes of @iter, whose memory has to stay valid until kfp_conceal().
+ * If that returns false, @concealed is called with @owner. Return: the places, or NULL if the
+ * payload has to come in frames.
  */
 struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter, u64 len,
 			      void (*concealed)(struct kfp_conn *conn, void *owner), void *owner)

@@ -42,8 +42,8 @@ enum kfp_inmsg_state {
  * @cost: units of credit to return
  * @got: bytes of a long message that have arrived or are arriving (L)
  * @places: places of the exposed receive, from the CTS on; or NULL (L)
- * @since: the CTS is sent, or a part has begun: kfp_rx_now(). The next part is late peer_timeout_ms
- *	after it. Other bytes of the peer advance it, see kfp_extend()
+ * @since: the CTS is sent, or a part has begun: kfp_rx_now(). The next part is late
+ *	peer_timeout_ms after it. Other bytes of the peer advance it, see kfp_extend()
  * @limit: when the message is late in any case: kfp_rx_now()
  * @spliced: TREAD: the link reads the receive itself (L)
  * @reading: TREAD: the receive, until the link has read it (L)

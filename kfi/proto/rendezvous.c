@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rendezvous.c - the payload of a long message, which its receiver requests. message.c has the rest.
+ * rendezvous.c - the payload of a long message, which its receiver requests. message.c has the
+ * rest.
  *
  *	sender				receiver
  *	  RTS			--->			kfp_rdv_enqueue(), when there is a receive
@@ -39,8 +40,8 @@ static const struct kfp_answer_row kfp_cts_row = {
 };
 
 /*
- * Grant messages that wait for a slot, oldest first: queue the CTS. The credit returns with it, so a
- * peer that does not use its grants runs out of credit.
+ * Grant messages that wait for a slot, oldest first: queue the CTS. The credit returns with it, so
+ * a peer that does not use its grants runs out of credit.
  */
 static void kfp_rdv_grant(struct kfp_conn *conn)
 {
@@ -93,7 +94,8 @@ static void kfp_rdv_clock(struct kfp_conn *conn, struct kfp_inmsg *in)
 static void kfp_rdv_concealed(struct kfp_conn *conn, void *owner);
 
 /*
- * The payload of a message that is longer than its receive comes in frames, and its end is dropped.
+ * The payload of a message that is longer than its receive comes in frames, and its end is
+ * dropped.
  */
 static void kfp_send_cts(struct kfp_conn *conn, struct kfp_answer *answer)
 {
@@ -132,9 +134,9 @@ static void kfp_rdv_filled(struct kfp_inmsg *in)
 }
 
 /*
- * The payload is complete: queue the ACK, grant the next message. If the peer can still write to the
- * receive, this follows when it can't any more. The ACK of a message does not report that the message
- * was truncated; the ACK of RMA does.
+ * The payload is complete: queue the ACK, grant the next message. If the peer can still write to
+ * the receive, this follows when it can't any more. The ACK of a message does not report that the
+ * message was truncated; the ACK of RMA does.
  */
 static void kfp_rdv_done(struct kfp_inmsg *in)
 {

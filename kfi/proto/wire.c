@@ -203,8 +203,8 @@ void kfw_decode_values(void *values, size_t len, u8 size)
 
 /*
  * A frame has all of its payload, a WRITE a part of it, and a frame whose payload is in places has
- * none. Only DATA, READ_DATA and WRITE may have that flag. Each part but the last is of KFW_FRAME_MAX
- * bytes.
+ * none. Only DATA, READ_DATA and WRITE may have that flag. Each part but the last is of
+ * KFW_FRAME_MAX bytes.
  */
 static bool kfw_payload_ok(const struct kfw_rule *rule, const struct kfw_frame *f, u32 eager)
 {

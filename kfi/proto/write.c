@@ -7,9 +7,9 @@
  *	  (WRITE ...)		--->			kfp_rx_part()
  *				<---	ACK		kfp_rx_finish_write()
  *
- * A payload of more than KFW_FRAME_MAX bytes comes in parts, each behind a WRITE with all segments.
- * So the target keeps no right to use a region between two parts, and a peer that sends no further
- * one delays the end of none.
+ * A payload of more than KFW_FRAME_MAX bytes comes in parts, each behind a WRITE with all
+ * segments. So the target keeps no right to use a region between two parts, and a peer that sends
+ * no further one delays the end of none.
  *
  * If both links have places, a long write of one segment sends its payload to memory that the peer
  * has granted (grant.c). It asks for a grant first, unless it has a lasting one:
@@ -301,8 +301,8 @@ static bool kfp_part_follows(const struct kfp_part *part, const struct kfp_rx *r
 
 /*
  * The frame has a part of the payload of a write: the first one, or the next one of the write that
- * has begun. The regions are checked and their commit is prepared as for the whole write. Return: 0,
- * perhaps with a status; -ENOMEM if nothing has changed; -EPROTO.
+ * has begun. The regions are checked and their commit is prepared as for the whole write. Return:
+ * 0, perhaps with a status; -ENOMEM if nothing has changed; -EPROTO.
  */
 static int kfp_rx_part(struct kfp_conn *conn)
 {

@@ -90,8 +90,8 @@ static int rx_post(struct kfi_rxbuf *rx)
 }
 
 /*
- * Two tasks may find an idle receive: the one that opens the connection, and the one that gives the
- * receive back. The one that changes the state posts it.
+ * Two tasks may find an idle receive: the one that opens the connection, and the one that gives
+ * the receive back. The one that changes the state posts it.
  */
 static int rx_post_idle(struct kfi_rxbuf *rx)
 {

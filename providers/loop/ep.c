@@ -20,8 +20,8 @@ struct loop_self *loop_find(u64 net, bool passive, u64 id)
 }
 
 /*
- * Give the object the number @id, or a free one if @id is 0: one of the upper half, because consumers
- * tend to choose small numbers.
+ * Give the object the number @id, or a free one if @id is 0: one of the upper half, because
+ * consumers tend to choose small numbers.
  */
 static int loop_self_number(struct loop_self *self, u64 id)
 {

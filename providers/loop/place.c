@@ -104,8 +104,8 @@ static void loop_copy(struct iov_iter *to, struct iov_iter *from, size_t len)
 }
 
 /*
- * Copy the payload of a unit, at most a part of a payload, to its place: memory has one place here.
- * The owner, which may be exposing and concealing other memory, waits meanwhile.
+ * Copy the payload of a unit, at most a part of a payload, to its place: memory has one place
+ * here. The owner, which may be exposing and concealing other memory, waits meanwhile.
  */
 int loop_place(struct loop_end *to, struct kfi_unit *unit)
 {
@@ -129,8 +129,8 @@ int loop_place(struct loop_end *to, struct kfi_unit *unit)
 
 /*
  * The pages of the memory are ordinary pages, and writes of a device to them can't be prevented. So
- * a pin is a lease of the region: its end waits until the consumer's device has finished, even if the
- * connection ends before that.
+ * a pin is a lease of the region: its end waits until the consumer's device has finished, even if
+ * the connection ends before that.
  */
 void *loop_pages(struct kfi_link *link, const struct kfi_link_place *place, unsigned int n, u64 at,
 		 u64 len, struct kfi_dev_place *to)

@@ -152,8 +152,8 @@ void nt_bell_ring(struct nt_ring *ring)
 
 /*
  * A bit is proved to interrupt if it is set in an interrupt of its vector. A vector may be that of
- * several bits, so the register is read. Which of those that are set has caused the interrupt is not
- * known, and who has rung it neither: the CPU rings the first bit while the link comes up.
+ * several bits, so the register is read. Which of those that are set has caused the interrupt is
+ * not known, and who has rung it neither: the CPU rings the first bit while the link comes up.
  */
 static void nt_bell_proved(struct nt_link *link, u64 bits)
 {

@@ -173,8 +173,8 @@ struct nt_paged {
  *	posts read them
  * @wakes: our bits that wake each queue in this life. Set before the link is up; interrupts read
  *	them
- * @good: the peer's bits that have rung in this life's proof, counted from @peer_first; all of them
- *	if none has
+ * @good: the peer's bits that have rung in this life's proof, counted from @peer_first; all of
+ *	them if none has
  * @rang: our bits that have rung since our hello, counted from @first. Interrupts set them
  * @why: why the CPU rings and not the engine, or NULL
  */
@@ -340,8 +340,8 @@ static inline struct nt_link *nt_ring_link(struct nt_ring *ring)
 }
 
 /*
- * Return: true if this driver has the bridge: for what a driver does otherwise than others, and does
- * not say
+ * Return: true if this driver has the bridge: for what a driver does otherwise than others, and
+ * does not say
  */
 static inline bool nt_driver_is(const struct ntb_dev *ntb, const char *name)
 {
@@ -564,13 +564,13 @@ bool nt_win_switch_off(struct nt_window *win, struct ntb_dev *ntb);
  */
 int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len);
 /*
- * Switch a window off. @off: &nt_window.off of the bridge. Return: 0; otherwise the window shows what
- * it showed before
+ * Switch a window off. @off: &nt_window.off of the bridge. Return: 0; otherwise the window shows
+ * what it showed before
  */
 int nt_mw_switch_off(struct ntb_dev *ntb, int index, s8 off);
 /*
- * nt_win_try() opens the window and closes it as @how says, enum ntw_state NTW_TRY_*, for the peer to
- * write to. Return: false: the driver has not done that now. Then nt_win_tried() looks what has
+ * nt_win_try() opens the window and closes it as @how says, enum ntw_state NTW_TRY_*, for the peer
+ * to write to. Return: false: the driver has not done that now. Then nt_win_tried() looks what has
  * arrived of that. Return: the next way to be tried; 0: there is none
  */
 bool nt_win_try(struct nt_window *win, struct ntb_dev *ntb, u8 how);

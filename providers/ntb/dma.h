@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * dma.h - copies to the peer, which a channel of a DMA engine executes, or a work item: if there is
- * no channel, or it can't be used, and for copies that the channel has failed to make or that it
- * can't make (nt_engine_turn()). At any time all copies under way are executed by one of the two.
+ * dma.h - copies to the peer, which a channel of a DMA engine executes, or a work item: if there
+ * is no channel, or it can't be used, and for copies that the channel has failed to make or that
+ * it can't make (nt_engine_turn()). At any time all copies under way are executed by one of the
+ * two.
  *
  * Copies are reaped in the order in which they were given. A channel may execute the copies between
  * two fences (NT_COPY_FENCE) in any order. The lock of the ring protects all members of struct
@@ -123,8 +124,8 @@ struct nt_copies {
  * @bouncing: @bounce is in use
  * @desc: ring of NT_DESCS copies
  * @head: number of copies that were given
- * @given: number of these that were given to the work item, and @passed to the channel; @passed does
- *	not change while the work item has copies
+ * @given: number of these that were given to the work item, and @passed to the channel; @passed
+ *	does not change while the work item has copies
  * @tail: number of copies that were reaped
  * @ran: number of copies that it has executed; used by the work item only
  * @since_irq: copies since the last one with a completion interrupt
@@ -254,13 +255,13 @@ const char *nt_engine_driver(const struct nt_engine *e);
 /* Return: true if the engine is known to report each copy that it has not made */
 bool nt_engine_reports(const struct nt_engine *e);
 /*
- * Give up the channel for this life, or with @failed for all; @why: the reason, for the log and the
- * administrator. No copy is under way
+ * Give up the channel for this life, or with @failed for all; @why: the reason, for the log and
+ * the administrator. No copy is under way
  */
 void nt_engine_give_up(struct nt_engine *e, const char *why, bool failed);
 /*
- * Return: true if the channel can copy between addresses and for lengths that have these bits; @bits:
- * all of them, or-ed
+ * Return: true if the channel can copy between addresses and for lengths that have these bits;
+ * @bits: all of them, or-ed
  */
 bool nt_engine_aligned(const struct nt_engine *e, u64 bits);
 

@@ -137,7 +137,8 @@ static void nt_life_shut(struct nt_link *link)
 }
 
 /*
- * Wait for the engines for @ms milliseconds, including those of queues that are not used in this life.
+ * Wait for the engines for @ms milliseconds, including those of queues that are not used in this
+ * life.
  * Return: true if they have no copies of ours
  */
 static bool nt_queues_idle(struct nt_link *link, unsigned int ms)
@@ -153,8 +154,8 @@ static bool nt_queues_idle(struct nt_link *link, unsigned int ms)
 
 /*
  * Wait for the engine, however long that takes, because memory that the engine may still read or
- * write must not be reused. Only at the end of this kernel the wait is limited. Before the link was up,
- * the engine has copies for the proof only.
+ * write must not be reused. Only at the end of this kernel the wait is limited. Before the link
+ * was up, the engine has copies for the proof only.
  * Return: true if the engine has no copies of ours.
  */
 static bool nt_life_quiesce(struct nt_link *link, bool was_up)
@@ -198,7 +199,8 @@ static bool nt_life_damaged(const struct nt_link *link)
 
 /*
  * The peer has received other bytes than this side has sent. The bridge may have lost them. But
- * engines that do not report errors are not trusted any more. The peer does not say which one it was.
+ * engines that do not report errors are not trusted any more. The peer does not say which one it
+ * was.
  */
 static void nt_life_distrust(struct nt_link *link)
 {
@@ -343,10 +345,10 @@ static int nt_life_open(struct nt_link *link, const struct ntw_handshake *handsh
 }
 
 /*
- * If the driver gives both ends the same number, they agree on 0 and 1: an end that has a number keeps
- * it, because endpoints have names, and otherwise the incarnations decide. Both sides decide about the
- * same two, because each has read that the other one has read its own. Return: false: there is no
- * number, and the life has to begin again.
+ * If the driver gives both ends the same number, they agree on 0 and 1: an end that has a number
+ * keeps it, because endpoints have names, and otherwise the incarnations decide. Both sides decide
+ * about the same two, because each has read that the other one has read its own. Return: false:
+ * there is no number, and the life has to begin again.
  */
 static bool nt_life_side(struct nt_link *link, const struct ntw_handshake *handshake)
 {

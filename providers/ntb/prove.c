@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * prove.c - a link proves what works before it is up. After both hellos the engine of each queue
- * writes some bytes to the peer, and each doorbell is rung once. The peer reports what it has seen. What
- * does not work is left to the CPU, with a message that names it. What fails only later, or only now
- * and then, is found by the CRC and by timeouts. handshake.c carries the reports, with the hello.
+ * writes some bytes to the peer, and each doorbell is rung once. The peer reports what it has
+ * seen. What does not work is left to the CPU, with a message that names it. What fails only
+ * later, or only now and then, is found by the CRC and by timeouts. handshake.c carries the
+ * reports, with the hello.
  */
 #include "bridge.h"
 
@@ -60,8 +61,8 @@ u64 nt_prove_report(struct nt_link *link)
 }
 
 /*
- * Give the engines what they have to prove. Return: the queues whose engine has not been given all of
- * it, or has not completed it; all queues with an engine in *@uses
+ * Give the engines what they have to prove. Return: the queues whose engine has not been given all
+ * of it, or has not completed it; all queues with an engine in *@uses
  */
 static u32 nt_prove_engines(struct nt_link *link, u32 *uses)
 {
@@ -81,8 +82,8 @@ static u32 nt_prove_engines(struct nt_link *link, u32 *uses)
 }
 
 /*
- * The engines of the queues @busy do not complete their copies. Those that can't be stopped may still
- * write, so the link waits for them, and for as long as it does the log says so.
+ * The engines of the queues @busy do not complete their copies. Those that can't be stopped may
+ * still write, so the link waits for them, and for as long as it does the log says so.
  * Return: the queues whose engine was stopped
  */
 static u32 nt_prove_stop(struct nt_link *link, u32 busy)
@@ -158,8 +159,8 @@ static void nt_prove_dead(struct nt_link *link, u64 lost, u64 rang)
 }
 
 /*
- * Return: 0: the peer has seen all; -EAGAIN: it may see more; -ENXIO: it sees no more. The queues of
- * whose engine it has not seen all are in *@engines
+ * Return: 0: the peer has seen all; -EAGAIN: it may see more; -ENXIO: it sees no more. The queues
+ * of whose engine it has not seen all are in *@engines
  */
 static int nt_prove_look(struct nt_link *link, u32 *engines, u64 *rang)
 {

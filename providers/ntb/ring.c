@@ -39,8 +39,9 @@
  * the engine is busy. A batch consists, in this order, of payload that the engine reads from the
  * consumers' memory, runs of the shadow, the line, and the signal. If a copy fails, the copies
  * behind it are aborted. Then batches are given again from the oldest on, to the CPU, which also
- * copies batches with addresses that the engine can't take. When the CPU follows the engine, or the
- * reverse, the peer has to have handled all before it, because there is no order between the two.
+ * copies batches with addresses that the engine can't take. When the CPU follows the engine, or
+ * the reverse, the peer has to have handled all before it, because there is no order between the
+ * two.
  *
  * Order of the two rings. CPU and engine are two paths to the peer, with no order between them. A
  * record of the bulk ring comes after the records of the message ring that were put there before:

@@ -441,8 +441,9 @@ int nt_ring_shadow(struct nt_ring *ring, unsigned int queues, u32 size);
  */
 void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 own_id, u32 peer_id);
 /*
- * Let the engine write NT_PROOF bytes, the words &ntw_ctl.proof and all doorbells that it has, while
- * the rings are off. Process context; called again until it returns true: all of that was given
+ * Let the engine write NT_PROOF bytes, the words &ntw_ctl.proof and all doorbells that it has,
+ * while the rings are off. Process context; called again until it returns true: all of that was
+ * given
  */
 bool nt_ring_prove(struct nt_ring *ring, u32 peer_id);
 /* Start no more copies, and handle no more records. Process context */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * stats.c - state, counters and health of a bridge in debugfs. kfi.ko has the counters of endpoints.
+ * stats.c - state, counters and health of a bridge in debugfs. kfi.ko has the counters of
+ * endpoints.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>

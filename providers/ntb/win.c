@@ -20,11 +20,11 @@
  * Windows are also switched off when this kernel ends, because the kernel that is started next
  * (kexec) does not close them.
  *
- * A driver may do nothing and return 0 (pci-epf-vntb). So before the first life the window is opened
- * and closed, and the peer writes to it. If that arrives, the bridge is not used. That it does not
- * arrive is the peer's word: one that does not write gains that the bridge is used as its driver
- * describes it, and no more. In one case that word counts against the driver: ntb_hw_intel returns
- * -EIO on Ice Lake when it has switched a window off.
+ * A driver may do nothing and return 0 (pci-epf-vntb). So before the first life the window is
+ * opened and closed, and the peer writes to it. If that arrives, the bridge is not used. That it
+ * does not arrive is the peer's word: one that does not write gains that the bridge is used as its
+ * driver describes it, and no more. In one case that word counts against the driver: ntb_hw_intel
+ * returns -EIO on Ice Lake when it has switched a window off.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -307,7 +307,8 @@ int nt_win_open(struct nt_window *win, struct ntb_dev *ntb)
 
 /*
  * On Ice Lake ntb_hw_intel also writes the logarithm of the length. That of 0 does not fit in the
- * register, so what is read back differs. Then the driver switches the window off and returns -EIO.
+ * register, so what is read back differs. Then the driver switches the window off and returns
+ * -EIO.
  */
 static bool nt_eio_is_off(const struct ntb_dev *ntb)
 {
@@ -395,8 +396,8 @@ static bool nt_win_wrote(const struct nt_window *win, u32 at, u8 how, u32 own_id
 }
 
 /*
- * The peer has written to the beginning of the memory and to the end of the first queue, and then to
- * our scratchpads, which come behind that. A parked window shows the beginning.
+ * The peer has written to the beginning of the memory and to the end of the first queue, and then
+ * to our scratchpads, which come behind that. A parked window shows the beginning.
  */
 u8 nt_win_tried(struct nt_window *win, u8 how, u32 own_id)
 {

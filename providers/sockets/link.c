@@ -325,8 +325,8 @@ void ks_link_init(struct ks_link *kl, struct socket *sock)
 }
 
 /*
- * Give the socket a file, by which tlshd gets it. Without memory the socket is released, with a reset
- * as in ks_drop().
+ * Give the socket a file, by which tlshd gets it. Without memory the socket is released, with a
+ * reset as in ks_drop().
  */
 int ks_sock_open_file(struct socket *sock)
 {
@@ -362,10 +362,10 @@ static bool ks_sock_hold_net(struct sock *sk)
 }
 
 /*
- * Release a socket. One with a file is released later: by tlshd, if it has the socket, too, or by a work
- * item, because the file's release takes a lock that this context must not take (the inode lock, of
- * one class for all sockets). Such a socket has to hold its namespace. If that is ending, no tlshd has the
- * socket any more.
+ * Release a socket. One with a file is released later: by tlshd, if it has the socket, too, or by
+ * a work item, because the file's release takes a lock that this context must not take (the inode
+ * lock, of one class for all sockets). Such a socket has to hold its namespace. If that is ending,
+ * no tlshd has the socket any more.
  */
 void ks_sock_release(struct socket *sock)
 {

@@ -25,8 +25,8 @@
 #define KS_QUEUED_WARN	(10 * HZ)	/* report packets that wait longer after a close */
 
 /*
- * Are all connections under TLS? Fixed when the module is loaded. The compiler removes what depends on
- * it where the kernel lacks handshakes, or the type of their keys.
+ * Are all connections under TLS? Fixed when the module is loaded. The compiler removes what
+ * depends on it where the kernel lacks handshakes, or the type of their keys.
  */
 #define KS_HAS_TLS	(IS_ENABLED(CONFIG_NET_HANDSHAKE) && IS_ENABLED(CONFIG_NVME_KEYRING))
 #define ks_tls_on()	(KS_HAS_TLS && ks_tls)

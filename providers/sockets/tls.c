@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tls.c - TLS handshakes: which key belongs to a pair of machines, and the steps from a TCP connection
- * to one with TLS. tlshd performs the handshake itself, see net/handshake.h.
+ * tls.c - TLS handshakes: which key belongs to a pair of machines, and the steps from a TCP
+ * connection to one with TLS. tlshd performs the handshake itself, see net/handshake.h.
  *
- * ks_tls_shake_work() makes all steps, one at a time and without blocking. It fails closed: a link is
- * up only after tlshd has reported success, the socket has keys for both directions, and the key that
- * was used belongs to both addresses.
+ * ks_tls_shake_work() makes all steps, one at a time and without blocking. It fails closed: a link
+ * is up only after tlshd has reported success, the socket has keys for both directions, and the
+ * key that was used belongs to both addresses.
  */
 #include <linux/key-type.h>
 #include <linux/kmod.h>
@@ -73,8 +73,8 @@ static key_serial_t ks_tls_key_find(const char *name)
 }
 
 /*
- * Write the description of the key for a call of @tl's pair of machines. It has a direction: otherwise
- * this machine would accept its own call if somebody on the path sent it back.
+ * Write the description of the key for a call of @tl's pair of machines. It has a direction:
+ * otherwise this machine would accept its own call if somebody on the path sent it back.
  */
 static int ks_tls_key_name(const struct ks_tls_link *tl, char *name)
 {
@@ -125,9 +125,10 @@ static bool ks_tls_slots_shared(const struct ks_tls_link *a, const struct ks_tls
 
 /*
  * Each handshake occupies a process of tlshd, so a source has KS_TLS_SOURCE of them at a time.
- * Otherwise callers that do not finish their handshakes would delay all others. Reserved ports have
- * slots of their own, so that a process does not take those of its machine's kernel; and so has each
- * namespace, because the same address may be another machine in it, and its tlshd is another one.
+ * Otherwise callers that do not finish their handshakes would delay all others. Reserved ports
+ * have slots of their own, so that a process does not take those of its machine's kernel; and so
+ * has each namespace, because the same address may be another machine in it, and its tlshd is
+ * another one.
  */
 static bool ks_tls_slot_take(struct ks_tls_link *tl)
 {
@@ -178,8 +179,8 @@ static unsigned long ks_tls_left(const struct ks_tls_link *tl)
 }
 
 /*
- * tlshd has finished, or its namespace ends. Called once for each request that was submitted and was
- * not canceled.
+ * tlshd has finished, or its namespace ends. Called once for each request that was submitted and
+ * was not canceled.
  */
 static void ks_tls_done(void *data, int status, key_serial_t peerid)
 {
@@ -219,8 +220,9 @@ static int ks_tls_submit(struct ks_tls_link *tl)
 		ret = tls_server_hello_psk(&args, GFP_NOIO);
 	}
 	/*
-	 * Some kernels leave the destructor of a handshake in a socket whose request they refuse. It
-	 * would not find the request, and not call TCP's; and the next attempt would save it as TCP's.
+	 * Some kernels leave the destructor of a handshake in a socket whose request they refuse.
+	 * It would not find the request, and not call TCP's; and the next attempt would save it as
+	 * TCP's.
 	 */
 	if (ret)
 		tl->kl.sk->sk_destruct = destruct;
@@ -280,8 +282,8 @@ static void ks_tls_waiting(struct ks_tls_link *tl)
 }
 
 /*
- * A peer has called. This happens here, and not where the call is accepted, because detach() waits for
- * this work item: from the callbacks on the peer can end the connection, and after
+ * A peer has called. This happens here, and not where the call is accepted, because detach() waits
+ * for this work item: from the callbacks on the peer can end the connection, and after
  * kfi_link_securing() other callers can.
  */
 static void ks_tls_called_first(struct ks_tls_link *tl)
@@ -354,8 +356,8 @@ void ks_tls_shake_work(struct work_struct *work)
 }
 
 /*
- * Let @shake begin, with KS_TLS_CALLED or KS_TLS_WAIT. With KS_TLS_CALLED nothing else queues it yet,
- * so the link may be gone as soon as this has queued it.
+ * Let @shake begin, with KS_TLS_CALLED or KS_TLS_WAIT. With KS_TLS_CALLED nothing else queues it
+ * yet, so the link may be gone as soon as this has queued it.
  */
 void ks_tls_start(struct ks_tls_link *tl, int state, unsigned int timeout_ms)
 {
@@ -365,8 +367,8 @@ void ks_tls_start(struct ks_tls_link *tl, int state, unsigned int timeout_ms)
 }
 
 /*
- * End the handshake and the callbacks of the socket, for detach(). On return @shake is not queued any
- * more, and no call of tlshd uses the link.
+ * End the handshake and the callbacks of the socket, for detach(). On return @shake is not queued
+ * any more, and no call of tlshd uses the link.
  */
 void ks_tls_shake_end(struct ks_tls_link *tl)
 {
@@ -383,9 +385,9 @@ void ks_tls_shake_end(struct ks_tls_link *tl)
 /* ---- the module ---- */
 
 /*
- * The keys are in the keyring of NVMe, because the acceptor's tlshd searches only keyrings that it has
- * been told when it was started, and that one by default, and only for keys of NVMe's type. The module
- * is used only with TLS, so kfi_sockets does not depend on it.
+ * The keys are in the keyring of NVMe, because the acceptor's tlshd searches only keyrings that it
+ * has been told when it was started, and that one by default, and only for keys of NVMe's type.
+ * The module is used only with TLS, so kfi_sockets does not depend on it.
  */
 int __init ks_tls_init(struct kfi_proto *proto)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * tls.h - links with TLS 1.3, which the parameter tls selects for all connections: tls.c has the keys
- * and the handshake, tls_link.c the stream. docs/security.md describes the life of such a link.
+ * tls.h - links with TLS 1.3, which the parameter tls selects for all connections: tls.c has the
+ * keys and the handshake, tls_link.c the stream. docs/security.md describes the life of such a
+ * link.
  */
 #ifndef _KFI_SOCKETS_TLS_H
 #define _KFI_SOCKETS_TLS_H
@@ -36,7 +37,8 @@ enum ks_tls_state {
  * struct ks_tls_link - a TCP connection with TLS
  * @kl: common part
  * @lock: lock of the link; protects the members marked (L)
- * @state: &enum ks_tls_state. Written by @shake, and by ks_tls_start() with release semantics after
+ * @state: &enum ks_tls_state. Written by @shake, and by ks_tls_start() with release semantics
+ *	after
  *	@deadline; detach() reads it when @shake does nothing any more
  * @dialed: this side has called
  * @closing: detach() was called: no callback of the protocol (L)

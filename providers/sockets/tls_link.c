@@ -2,9 +2,9 @@
 /*
  * tls_link.c - a TCP connection with TLS, as a link of the message protocol.
  *
- * Encryption sleeps, so work items send and receive, and the lock of the link is not the socket lock:
- * post() copies to a ring, and read() passes on what is in a buffer. Neither lock is taken under the
- * other one.
+ * Encryption sleeps, so work items send and receive, and the lock of the link is not the socket
+ * lock: post() copies to a ring, and read() passes on what is in a buffer. Neither lock is taken
+ * under the other one.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -258,8 +258,8 @@ static int ks_tls_control(const struct ks_tls_link *tl, u8 type, int len)
 }
 
 /*
- * Fill the empty buffer. Return: bytes; 0: a record without data; -EAGAIN, -ENOMEM: not now; another
- * negative errno: the end
+ * Fill the empty buffer. Return: bytes; 0: a record without data; -EAGAIN, -ENOMEM: not now;
+ * another negative errno: the end
  */
 static int ks_tls_recv(struct ks_tls_link *tl)
 {

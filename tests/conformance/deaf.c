@@ -37,8 +37,8 @@ static int (*real_post_recv)(struct ib_qp *qp, const struct ib_recv_wr *wr,
 			     const struct ib_recv_wr **bad);
 
 /*
- * Posted receives, by their ids: the completion of a flushed request does not tell what it was. Its
- * lock protects deaf_kept as well.
+ * Posted receives, by their ids: the completion of a flushed request does not tell what it was.
+ * Its lock protects deaf_kept as well.
  */
 static DEFINE_XARRAY_FLAGS(deaf_receives, XA_FLAGS_LOCK_IRQ);
 static LIST_HEAD(deaf_kept);

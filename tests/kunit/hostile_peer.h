@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * hostile_peer.h - an endpoint and a passive endpoint over the message protocol, and peers that read
- * and write the bytes of their links, which are memory. Such a peer is not a second side of the
- * protocol: it shares only the wire format.
+ * hostile_peer.h - an endpoint and a passive endpoint over the message protocol, and peers that
+ * read and write the bytes of their links, which are memory. Such a peer is not a second side of
+ * the protocol: it shares only the wire format.
  */
 #ifndef _KFI_KUNIT_HOSTILE_PEER_H
 #define _KFI_KUNIT_HOSTILE_PEER_H
@@ -109,8 +109,8 @@ void ph_reset(struct ph_peer *peer);
 
 struct kfw_hello ph_hello(u16 port, u8 kind);
 /*
- * Connect from node @node, to the passive endpoint if @listener. The link is not up yet. Return NULL
- * if there is no memory, or the victim does not take the connection. Any thread
+ * Connect from node @node, to the passive endpoint if @listener. The link is not up yet. Return
+ * NULL if there is no memory, or the victim does not take the connection. Any thread
  */
 struct ph_peer *ph_try(u64 node, bool listener);
 /* ... which it has to take */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Nodes of kfi_mirror of other versions, and LEAVE, the first message that not all of them know: an
- * orderly stop of a secondary.
+ * Nodes of kfi_mirror of other versions, and LEAVE, the first message that not all of them know:
+ * an orderly stop of a secondary.
  */
 #include "mirror_world.h"
 
@@ -52,8 +52,9 @@ static void leave_versions(struct kunit *test)
 }
 
 /*
- * A peer leaves: what is in flight ends without it, and its manager is not asked. With policy stop,
- * and if it can't be stored that this node writes alone, the peer gets no answer, and is needed.
+ * A peer leaves: what is in flight ends without it, and its manager is not asked. With policy
+ * stop, and if it can't be stored that this node writes alone, the peer gets no answer, and is
+ * needed.
  */
 static void leave_primary(struct kunit *test)
 {

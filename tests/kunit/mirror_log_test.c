@@ -489,8 +489,8 @@ static void log_long_group(struct kunit *test)
 }
 
 /*
- * Groups are written side by side, and are durable one by one, in any order. With KFM_STORES of them
- * under way the next call waits for its own write.
+ * Groups are written side by side, and are durable one by one, in any order. With KFM_STORES of
+ * them under way the next call waits for its own write.
  */
 static void log_side_by_side(struct kunit *test)
 {

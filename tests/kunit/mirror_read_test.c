@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reads of a node of kfi_mirror that has been promoted: the primary may have died with a write that
- * only this copy has.
+ * Reads of a node of kfi_mirror that has been promoted: the primary may have died with a write
+ * that only this copy has.
  */
 #include "mirror_world.h"
 

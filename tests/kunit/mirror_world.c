@@ -118,8 +118,8 @@ void kfm_peer_event(const struct kfm_peer *p, const char *what)
 
 /*
  * Nodes that were made before there were several versions take this message. They have the types,
- * reasons and flags of these numbers, and a tail of zeros. What a type does not use they do not look
- * at. The numbers are written down because they do not change.
+ * reasons and flags of these numbers, and a tail of zeros. What a type does not use they do not
+ * look at. The numbers are written down because they do not change.
  */
 static void mw_expect_old(const struct kfm_msg *msg)
 {

@@ -146,8 +146,8 @@ static void refused_but_closed(struct kunit *test)
 }
 
 /*
- * What the peer's try shows can only make things worse: a window that refuses length 0 is not taken
- * for closed, nor is one that accepts it and is not closed, and one that no call closes.
+ * What the peer's try shows can only make things worse: a window that refuses length 0 is not
+ * taken for closed, nor is one that accepts it and is not closed, and one that no call closes.
  */
 static void tried_windows(struct kunit *test)
 {

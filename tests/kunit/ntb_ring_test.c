@@ -436,8 +436,8 @@ static void refused_copies(struct kunit *test)
 }
 
 /*
- * Payload that the engine can't copy, because of its length, is copied by the CPU; and not before the
- * peer has handled what the engine has copied, because that may arrive later.
+ * Payload that the engine can't copy, because of its length, is copied by the CPU; and not before
+ * the peer has handled what the engine has copied, because that may arrive later.
  */
 static void by_turns(struct kunit *test)
 {

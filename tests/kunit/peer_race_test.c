@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Peers with several threads: an endpoint posts to some nodes, connections fail in any state, handles
- * are removed and inserted again, and nodes call, by known names and others, as if they had
- * restarted. The nodes are those of hostile_peer.h, which accept all calls.
+ * Peers with several threads: an endpoint posts to some nodes, connections fail in any state,
+ * handles are removed and inserted again, and nodes call, by known names and others, as if they
+ * had restarted. The nodes are those of hostile_peer.h, which accept all calls.
  */
 #include <linux/slab.h>
 #include "crew.h"

@@ -334,8 +334,8 @@ static void callers_are_bounded(struct kunit *test)
 }
 
 /*
- * A peer with posts that wait is not forgotten. One that is forgotten leaves the cache as well, and
- * a post to its handle makes a new one, which knows nothing of the earlier connection.
+ * A peer with posts that wait is not forgotten. One that is forgotten leaves the cache as well,
+ * and a post to its handle makes a new one, which knows nothing of the earlier connection.
  */
 static void forgotten_and_named_again(struct kunit *test)
 {

@@ -47,8 +47,8 @@ static unsigned int ph_held(void)
 }
 
 /*
- * A peer leaves its window full of messages and reconnects, again and again: messages that were not
- * promised to their sender make room for others each time. Each that was dropped is counted.
+ * A peer leaves its window full of messages and reconnects, again and again: messages that were
+ * not promised to their sender make room for others each time. Each that was dropped is counted.
  */
 static void messages_are_left(struct kunit *test)
 {
@@ -70,8 +70,8 @@ static void messages_are_left(struct kunit *test)
 
 /*
  * The same with promised messages, whose sender knows that they have arrived: they are kept. When
- * the peer has left as many as it may, it is still admitted, but its messages are acknowledged when
- * they are received.
+ * the peer has left as many as it may, it is still admitted, but its messages are acknowledged
+ * when they are received.
  */
 static void promises_are_kept(struct kunit *test)
 {
@@ -113,8 +113,8 @@ static unsigned int call_leaves(u64 node, u16 port)
 }
 
 /*
- * Some sources have left as much as all may leave. Others get the smallest windows, and promises as
- * long as they leave little.
+ * Some sources have left as much as all may leave. Others get the smallest windows, and promises
+ * as long as they leave little.
  */
 static void account_all_full(struct kunit *test)
 {

@@ -409,8 +409,8 @@ static void bounds_of_bytes(struct kunit *test)
 #define PG_BIG	500000U
 
 /*
- * Two regions take nearly all bytes of the connection. Of others a part is granted, or none: then one
- * that was not used makes room.
+ * Two regions take nearly all bytes of the connection. Of others a part is granted, or none: then
+ * one that was not used makes room.
  */
 static void bounds_of_connection(struct kunit *test)
 {

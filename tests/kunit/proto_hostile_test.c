@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The message protocol against hostile peers, over links of memory (hostile_peer.h). What a peer can
- * do to a particular kind of link is tested in tests/hostile.
+ * The message protocol against hostile peers, over links of memory (hostile_peer.h). What a peer
+ * can do to a particular kind of link is tested in tests/hostile.
  */
 #include "hostile_peer.h"
 

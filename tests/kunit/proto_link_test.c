@@ -188,8 +188,8 @@ static void oldest_makes_room(struct kunit *test)
 }
 
 /*
- * A caller whose link is being secured makes room as well, but not one whose link has not begun to:
- * the context that accepts it still uses it.
+ * A caller whose link is being secured makes room as well, but not one whose link has not begun
+ * to: the context that accepts it still uses it.
  */
 static void securing_makes_room(struct kunit *test)
 {

@@ -170,9 +170,9 @@ static void pp_attach(void)
 }
 
 /*
- * A region for one I/O: the put ends the grant, so a message behind it does not find the region in use.
- * A place that is dropped ends the grant, too. An owner that invalidates before the put recalls the
- * grant, and the put ends it.
+ * A region for one I/O: the put ends the grant, so a message behind it does not find the region in
+ * use. A place that is dropped ends the grant, too. An owner that invalidates before the put
+ * recalls the grant, and the put ends it.
  */
 static void one_io(struct kunit *test)
 {

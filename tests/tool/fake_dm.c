@@ -5,10 +5,10 @@
  *
  *   NAME|active or suspended|SECTORS|TYPE|TABLE|STATUS
  *
- * What changes a device is appended to $FAKE_DM.said, and refused with the error number $FAKE_DM_ERR,
- * if there is one: a message as "NAME: MESSAGE", else "WORD NAME", with the UUID and the table, if it
- * has them. The devices stay as they are. If $FAKE_DM can't be read, device-mapper can't be opened,
- * with the text $FAKE_DM_ERR.
+ * What changes a device is appended to $FAKE_DM.said, and refused with the error number
+ * $FAKE_DM_ERR, if there is one: a message as "NAME: MESSAGE", else "WORD NAME", with the UUID and
+ * the table, if it has them. The devices stay as they are. If $FAKE_DM can't be read,
+ * device-mapper can't be opened, with the text $FAKE_DM_ERR.
  */
 #include <libdevmapper.h>
 #include <stdio.h>

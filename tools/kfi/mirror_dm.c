@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mirror_dm.c - device-mapper, through libdevmapper: find mirrors, read their status and table, send
- * them messages, and make, change and remove them. Unknown words of a newer kfi_mirror are shown
- * unchanged.
+ * mirror_dm.c - device-mapper, through libdevmapper: find mirrors, read their status and table,
+ * send them messages, and make, change and remove them. Unknown words of a newer kfi_mirror are
+ * shown unchanged.
  */
 #include <errno.h>
 #include <inttypes.h>

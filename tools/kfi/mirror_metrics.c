@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mirror_metrics.c - kfi mirror metrics: figures in the text format of Prometheus, for the collector
- * of text files of its node_exporter
+ * mirror_metrics.c - kfi mirror metrics: figures in the text format of Prometheus, for the
+ * collector of text files of its node_exporter
  */
 #include <getopt.h>
 #include <inttypes.h>

@@ -146,8 +146,8 @@ static ssize_t read_secret(const char *path, char *secret)
 }
 
 /*
- * The kernel copies the secret when it reads the table. So the key is in the keyring of this process
- * alone, and ends with it.
+ * The kernel copies the secret when it reads the table. So the key is in the keyring of this
+ * process alone, and ends with it.
  */
 static int give_secret(const struct mirror_conf *conf)
 {
@@ -172,7 +172,8 @@ static int give_secret(const struct mirror_conf *conf)
 
 /*
  * The kernel loads kfi_mirror, but not the provider: it opens endpoints where it must not wait for
- * user space. The provider may be loaded already, or be none of modprobe's, so failure says nothing.
+ * user space. The provider may be loaded already, or be none of modprobe's, so failure says
+ * nothing.
  */
 static void load_provider(const struct mirror_conf *conf)
 {
@@ -285,8 +286,8 @@ int cmd_mirror_adjust(int argc, char **argv)
 /* ---- down ---- */
 
 /*
- * A secondary leaves first, so that its primary does not hold writes. It is removed in any case: if
- * the primary does not know that it was to stop, its policy decides.
+ * A secondary leaves first, so that its primary does not hold writes. It is removed in any case:
+ * if the primary does not know that it was to stop, its policy decides.
  */
 static int remove_one(const struct mirror *m)
 {

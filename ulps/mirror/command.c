@@ -64,8 +64,8 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 /*
  * Become primary, in the order that README.md gives: end the session, so that the old primary can
  * write nothing more; replay its log to the leg; empty the log, so that it is never replayed over
- * newer writes; raise the generation. Each step is durable before the next one. Reads and writes do
- * not wait for peers that have not described their copies, or for any peer after a promotion by
+ * newer writes; raise the generation. Each step is durable before the next one. Reads and writes
+ * do not wait for peers that have not described their copies, or for any peer after a promotion by
  * force.
  */
 static int become_primary(struct kfm *m, bool force)
@@ -447,7 +447,10 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 
 /* ---- an orderly stop of a secondary ---- */
 
-/* Say to a primary, in its present session, that this node leaves. Before @features it took no LEAVE. */
+/*
+ * Say to a primary, in its present session, that this node leaves. A primary that names no such
+ * feature does not know LEAVE.
+ */
 void kfm_leave_send(struct kfm_peer *p)
 {
 	if (p->features & KFM_F_LEAVE)
@@ -464,7 +467,7 @@ void kfm_leave_end(struct kfm *m, int ret)
 		cmd_end(cmd, ret);
 }
 
-/* LEAVE is repeated until BYE answers it. In the time of a HELLO it is secondary.c that repeats it. */
+/* Repeat LEAVE until BYE answers it. While the primary sends HELLO, secondary.c does so. */
 void kfm_leave_tick(struct kfm *m)
 {
 	struct kfm_peer *p = m->log.peer;
@@ -494,7 +497,8 @@ static int leave_check(const struct kfm *m)
 
 /*
  * The session goes on until the primary writes without this copy, so that nothing is held. What
- * makes that safe is durable before LEAVE: the copy is outdated, and no SYNCED changes that any more.
+ * makes that safe is durable before LEAVE: the copy is outdated, and no SYNCED changes that any
+ * more.
  */
 static void leave(struct kfm *m, struct kfm_cmd *cmd)
 {

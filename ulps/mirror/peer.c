@@ -136,7 +136,8 @@ static void on_refused(struct kfm_peer *p, u32 why)
  * @p: the peer
  * @session: number of the session in HELLO
  *
- * Both nodes get a reason. The answer to other messages would be answered in the same way, for ever.
+ * Both nodes get a reason. The answer to other messages would be answered in the same way, for
+ * ever.
  */
 void kfm_peer_other_version(struct kfm_peer *p, u64 session)
 {
@@ -475,9 +476,10 @@ static void synced_ok(struct kfm_peer *p)
 }
 
 /*
- * A secondary leaves. It has stored that its copy is outdated, so this node goes on without it, as if
- * a manager had said so, and nothing is held. The session ends in the same run of the worker. Without
- * an answer LEAVE is repeated, also as the answer to the next HELLO. Policy stop needs both copies.
+ * A secondary leaves. It has stored that its copy is outdated, so this node goes on without it, as
+ * if a manager had said so, and nothing is held. The session ends in the same run of the worker.
+ * Without an answer LEAVE is repeated, also as the answer to the next HELLO. Policy stop needs
+ * both copies.
  */
 static void on_leave(struct kfm_peer *p)
 {

@@ -19,8 +19,8 @@
 #define KFM_VERSION		3	/* of all that is stored */
 /*
  * Versions of messages and records that this node speaks. HELLO names the lowest and the highest
- * one, and the session has the highest that both nodes speak. HELLO, STATE and REFUSED have the form
- * of version 4 for ever, so that any two nodes can say why they have no session.
+ * one, and the session has the highest that both nodes speak. HELLO, STATE and REFUSED have the
+ * form of version 4 for ever, so that any two nodes can say why they have no session.
  */
 #define KFM_MSG_LOWEST		4u
 #define KFM_MSG_VERSION		4u	/* since version 4 data of a record begins at a sector */
@@ -257,8 +257,8 @@ enum kfm_refusal {
 #define KFM_M_FLAGS		7u
 
 /*
- * All types have one layout; members that a type does not use are 0. The first four members are the
- * same in all versions.
+ * All types have one layout; members that a type does not use are 0. The first four members are
+ * the same in all versions.
  */
 struct kfm_le_msg {
 	__le32	magic;

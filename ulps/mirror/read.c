@@ -2,11 +2,11 @@
 /*
  * read.c - reads of a node that has been promoted, until it is open.
  *
- * It may have what was in flight when the primary died, while another copy lacks that. If that copy
- * were promoted next, what was read would be gone. So reads wait for what the end of a write waits
- * for: then each peer has the same copy, or one that can't be promoted because it is being
- * resynchronised, or this node goes on without it. What the bits of both nodes say has been compared
- * before a session is up. From then on map() passes reads to the leg without the worker.
+ * It may have what was in flight when the primary died, while another copy lacks that. If that
+ * copy were promoted next, what was read would be gone. So reads wait for what the end of a write
+ * waits for: then each peer has the same copy, or one that can't be promoted because it is being
+ * resynchronised, or this node goes on without it. What the bits of both nodes say has been
+ * compared before a session is up. From then on map() passes reads to the leg without the worker.
  */
 #include "mirror.h"
 #include "read.h"

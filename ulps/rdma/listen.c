@@ -149,8 +149,8 @@ static bool addr_is(const void *below, size_t len, const struct sockaddr_storage
 
 /*
  * Does the network below confirm the addresses of the hello? A bridge has no IP addresses: there
- * the caller is believed what it could claim in a packet without being filtered (strict rp_filter),
- * and rdma_cm looks whether this node has the address that is called.
+ * the caller is believed what it could claim in a packet without being filtered (strict
+ * rp_filter), and rdma_cm looks whether this node has the address that is called.
  */
 static bool addrs_ok(struct kib_dev *dev, const struct kib_call *call,
 		     const struct sockaddr_storage *local, const struct sockaddr_storage *remote)

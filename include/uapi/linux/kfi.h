@@ -264,8 +264,8 @@ enum kfi_domain_nl_attr {
  * @KFI_PEER_A_PENDING: u64, number of operations that are outstanding
  * @KFI_PEER_A_UNEXPECTED_BYTES: u64, bytes of messages that wait for receives
  * @KFI_PEER_A_RECONNECTS: u64, number of connections after the first
- * @KFI_PEER_A_PROTECTION: string, what encrypts and authenticates the connection; absent if nothing
- *	does, or there is no connection
+ * @KFI_PEER_A_PROTECTION: string, what encrypts and authenticates the connection; absent if
+ *	nothing does, or there is no connection
  */
 enum kfi_peer_attr {
 	KFI_PEER_A_UNSPEC,

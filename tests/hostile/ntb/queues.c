@@ -161,8 +161,8 @@ static void set_fewer(struct hp *hp, bool fewer)
 }
 
 /*
- * The hello has two queues until the engines of both have copies of the proof, and one from then on.
- * The link must not come up, and the copies of both have to end before their windows do.
+ * The hello has two queues until the engines of both have copies of the proof, and one from then
+ * on. The link must not come up, and the copies of both have to end before their windows do.
  */
 bool hp_queue_fewer(struct hp *hp, struct victim *none)
 {
