@@ -320,13 +320,15 @@ struct kfi_unit {
  *	which stay at the same addresses until @conceal. The exposure is for one transfer, or for a
  *	lasting grant, in whose memory the peer writes any bytes in any order, also several times.
  *	Fills in up to @max places that cover the @len bytes in order. Returns the number of places,
- *	or a negative errno; then the payload comes as frames. Called under the link's lock with
- *	bottom halves off; must not sleep
+ *	or a negative errno; then the payload comes as frames. -ENOSPC: a bound of the link refuses
+ *	this, and a lasting grant less should help. Called under the link's lock with bottom halves
+ *	off; must not sleep
  * @conceal: undo @expose. The peer has reported that its bytes have arrived, or that it writes no
  *	more bytes because of a grant; or the link is closed. Returns 0 if no byte of the
  *	peer can arrive any more, or -EINPROGRESS; then the link calls kfi_link_concealed(). Memory
- *	of a region is concealed at once. Called as @expose; or after @close without the lock,
- *	perhaps once more for the same memory, and then it returns 0
+ *	of a region for one I/O is concealed at once, or not exposed, because a message may
+ *	invalidate the region next. Called as @expose; or after @close without the lock, perhaps
+ *	once more for the same memory, and then it returns 0
  *
  * @pages: optional, with @expose and @unpin: describe, by kfi_place_fill(), the pages by which
  *	devices of this machine write to the memory of the peer that the @n entries of @place name:

@@ -178,14 +178,6 @@ bool kfi_mr_lease(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, struct kfi_mr_l
  * Context: process or softirq.
  */
 void kfi_mr_unlease(struct kfi_mr *mr, struct kfi_mr_lease *lease);
-/**
- * kfi_mr_recall() - have the provider end all leases of a region
- * @mr: the region
- *
- * kfi.ko calls it when the region ends or changes, a provider when its device has lost the region.
- * Context: any but hard interrupt. Return: true if there is a lease; it ends in bounded time.
- */
-bool kfi_mr_recall(struct kfi_mr *mr);
 
 /**
  * kfi_mr_registered() - report that peers can use a region, or that there are no peers any more

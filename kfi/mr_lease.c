@@ -102,7 +102,6 @@ bool kfi_mr_recall(struct kfi_mr *mr)
 	rcu_read_unlock();
 	return any;
 }
-EXPORT_SYMBOL_GPL(kfi_mr_recall);
 
 static void lease_change(struct kfi_mr *mr, bool changing)
 {

@@ -506,7 +506,7 @@ extern const struct kfp_answer_row kfp_ack_row;
 void kfp_op_end(struct kfp_conn *conn, struct kfi_oper *op, int result);
 void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered);
 void kfp_op_requested(struct kfp_conn *conn, struct kfi_oper *op);
-void kfp_op_concealed(struct kfp_conn *conn, void *op);
+void kfp_op_concealed(struct kfp_conn *conn, struct kfi_oper *op);
 bool kfp_op_acked(const struct kfp_conn *conn, const struct kfi_oper *op);
 struct kfi_oper *kfp_answered_op(struct kfp_conn *conn, const struct kfw_frame *f);
 void kfp_reading_wait(struct kfp_conn *conn, struct kfp_reading *reading);

@@ -73,7 +73,7 @@ void kfp_inmsg_free(struct kfp_inmsg *in)
 	u32 cost = in->cost;
 	bool spare, orphaned, last;
 
-	kfp_conceal(conn, &in->answer.places);
+	kfp_places_put(conn, &in->answer.places);
 	spin_lock_bh(&conn->lock);
 	list_del(&in->entry);
 	orphaned = conn->orphaned;
@@ -293,7 +293,7 @@ static void kfp_inmsgs_abort(struct kfp_conn *conn, int err)
 	struct kfp_inmsg *in, *next;
 
 	list_for_each_entry_safe(in, next, &conn->messages.lost, entry) {
-		kfp_conceal(conn, &in->places);
+		kfp_conceal(conn, &in->exposed);
 		if (in->lost_receive)
 			kfi_rx_abort(&in->rx, err);
 		kfp_inmsg_free(in);

@@ -304,6 +304,12 @@ static inline bool kfp_reports_sent(const struct kfp_conn *conn)
 	return conn->ops->flags & KFI_LINK_REPORTS_SENT;
 }
 
+/* Is a payload of this length worth a place, over a link that has places? */
+static inline bool kfp_may_expose(const struct kfp_conn *conn, u64 len)
+{
+	return conn->ops->expose && len >= conn->ops->place_min;
+}
+
 /* May the link reference the pages of a payload? */
 static inline bool kfp_can_splice(const struct kfp_conn *conn, const struct iov_iter *iter, u64 len)
 {

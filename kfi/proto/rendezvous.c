@@ -91,7 +91,7 @@ static void kfp_rdv_clock(struct kfp_conn *conn, struct kfp_inmsg *in)
 	spin_unlock_bh(&conn->lock);
 }
 
-static void kfp_rdv_concealed(struct kfp_conn *conn, void *owner);
+static void kfp_rdv_concealed(struct kfp_conn *conn, struct kfp_exposed *e);
 
 /*
  * The payload of a message that is longer than its receive comes in frames, and its end is
@@ -104,13 +104,14 @@ static void kfp_send_cts(struct kfp_conn *conn, struct kfp_answer *answer)
 		.type = KFW_CTS,
 		.id = answer->id, .gen = answer->gen, .slot = in->slot,
 	};
+	struct kfi_link_place place[KFW_PLACES_MAX] __uninitialized;	/* f.places of them are set */
+	int n = 0;
 
-	if (in->rx.room == in->rx.len)
-		in->places = kfp_expose(conn, &in->rx.iter, in->rx.len, kfp_rdv_concealed, in);
-	f.places = in->places ? in->places->count : 0;
+	if (in->rx.room == in->rx.len && kfp_may_expose(conn, in->rx.len))
+		n = kfp_expose(conn, &in->exposed, &in->rx.iter, in->rx.len, place, kfp_rdv_concealed);
+	f.places = max(n, 0);
 	kfp_send_frame(conn, &f);
-	if (in->places)
-		kfp_send_places(conn, in->places->place, in->places->count);
+	kfp_send_places(conn, place, f.places);
 	kfp_rdv_clock(conn, in);
 }
 
@@ -144,7 +145,7 @@ static void kfp_rdv_done(struct kfp_inmsg *in)
 	bool truncated = in->rx.flags & KFI_RMA && in->rx.len > in->rx.room;
 
 	in->landed = true;
-	if (in->places)
+	if (in->exposed.concealed)
 		return;
 	kfp_rdv_filled(in);
 	spin_lock_bh(&conn->lock);
@@ -154,11 +155,10 @@ static void kfp_rdv_done(struct kfp_inmsg *in)
 	spin_unlock_bh(&conn->lock);
 }
 
-static void kfp_rdv_concealed(struct kfp_conn *conn, void *owner)
+static void kfp_rdv_concealed(struct kfp_conn *conn, struct kfp_exposed *e)
 {
-	struct kfp_inmsg *in = owner;
+	struct kfp_inmsg *in = container_of(e, struct kfp_inmsg, exposed);
 
-	kfp_conceal(conn, &in->places);
 	if (in->landed)
 		kfp_rdv_done(in);
 }
@@ -177,7 +177,7 @@ static bool kfp_rdv_accepts(const struct kfp_inmsg *in, const struct kfw_frame *
 		return false;
 	if (in->got)
 		return placed == in->placed;
-	return !placed || (in->places && in->places->own);
+	return !placed || in->exposed.concealed;
 }
 
 /* Return the message whose next part the frame has, or NULL. With the last part its slot is free. */
@@ -213,7 +213,7 @@ static int kfp_rx_data(struct kfp_conn *conn)
 	before = in->got - rx->f.len;
 	/* The peer does not write to the places any more, or will not do so. */
 	if (in->placed ? in->got == in->rx.len : !before)
-		kfp_conceal(conn, &in->places);
+		kfp_conceal(conn, &in->exposed);
 	if (in->placed) {
 		kfi_stat_add(&conn->ep->ep, placed, rx->f.len);
 		return 0;

@@ -351,8 +351,6 @@ static int kv_head_in(struct kv_stream *s, struct kv_buf *buf, const struct ib_w
 	struct kvw_head head;
 	u32 limit, flags;
 
-	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
-		kv_region_invalidated(s->qp.kdom, wc->ex.invalidate_rkey);
 	if (wc->opcode != IB_WC_RECV || wc->wc_flags & (IB_WC_WITH_INVALIDATE | IB_WC_WITH_IMM) ||
 	    wc->byte_len < sizeof(head))
 		return -EPROTO;

@@ -13,7 +13,7 @@
  *				runs; for MSG a post takes it, and completions are reported to
  *				consumers after it was dropped (struct kv_done)
  *   kv_ep.reg_lock (spin, bh)	MSG: regions that wait for the send queue
- *   kv_region.lock (spin, bh)	the registrations of a region
+ *   kv_region.lock (spin, bh)	MSG: the registration of a region
  *   kv_rq.lock (spin, bh)	MSG: receives; taken with none of the locks above held
  *
  * Under the last two, and under kv_qp.lock, locks of the driver and of the DMA mapping are taken.
@@ -135,12 +135,12 @@ struct kv_pep {
 };
 
 /**
- * struct kv_frmr - local memory that the peer may write to for one transfer
+ * struct kv_frmr - local memory that the peer may write to
  * @entry: in &kv_stream.frmrs or &kv_stream.ending
  * @mr: fast registration; its key changes with each use
  * @sg: room for &kv_domain.max_frmr_pages entries
  * @nents: entries of @sg that are mapped
- * @x: memory of the transfer; this registration holds a part of it
+ * @x: what is exposed; this registration holds a part of it
  * @next: registration of the next part of @x
  */
 struct kv_frmr {
@@ -158,7 +158,7 @@ enum kv_sqe_kind {
 	KV_SQ_MESSAGE,		/* MSG: a SEND; its completion ends @op, unless that is NULL */
 	KV_SQ_PART,		/* MSG: a READ or WRITE of @op, which ends with its last part */
 	KV_SQ_BYE,		/* MSG: an empty WRITE; its completion ends the connection */
-	KV_SQ_REGION,		/* @region is registered */
+	KV_SQ_REGION,		/* MSG: @region is registered */
 	KV_SQ_INV,		/* RDM: @frmr is invalidated */
 	KV_SQ_MAPPED,		/* RDM: the device has read payload in the memory of its owner */
 };
@@ -179,7 +179,6 @@ enum kv_sqe_kind {
  * @unmapped: bitmap of segments that must not be unmapped
  * @dir: DMA direction of the mapped segments
  * @op: KV_SQ_MESSAGE, KV_SQ_PART: the operation; @frmr: KV_SQ_INV; @region: KV_SQ_REGION
- * @chunk: KV_SQ_REGION: index of the chunk of @region
  * @next: KV_SQ_MAPPED: position in the stream of the payload of the next such request
  * @buf: &kv_qp.buf_size bytes
  * @dma: address of @buf for the device
@@ -203,7 +202,6 @@ struct kv_sqe {
 		struct kv_frmr		*frmr;
 		struct kv_region	*region;
 	};
-	unsigned int		chunk;
 	u64			next;
 	void			*buf;
 	u64			dma;
@@ -702,7 +700,6 @@ size_t kv_take_piece(struct iov_iter *iter, size_t max, struct page **page, size
 unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned int pages,
 			 size_t *bytes);
 struct scatterlist *kv_alloc_sg(unsigned int n, gfp_t gfp);
-unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages);
 int kv_map_mr(struct kv_domain *kdom, struct ib_mr *mr, struct scatterlist *sg, unsigned int n,
 	      size_t len, enum dma_data_direction dir);
 
@@ -764,7 +761,7 @@ int kv_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_ite
 	      struct kfi_link_place *place, unsigned int max);
 int kv_conceal(struct kfi_link *link, struct kfi_exposed *x);
 
-/* region.c: memory regions that peers may access */
+/* region.c: regions of MSG endpoints */
 int kv_mr_open(struct kfi_mr *mr);
 int kv_mr_bind(struct kfi_mr *mr);
 void kv_mr_unbind(struct kfi_mr *mr);
@@ -773,11 +770,9 @@ bool kv_mr_end(struct kfi_mr *mr);
 int kv_mr_attach(struct kfi_mr *mr);
 bool kv_mr_known(struct kfi_mr *mr);
 void kv_region_registered(struct kv_sqe *e, int err);
-int kv_region_places(struct kv_qp *qp, struct kfi_mr *mr, u64 at, u64 len,
-		     struct kfi_link_place *place, unsigned int max);
 bool kv_region_invalidated(struct kv_domain *kdom, u32 rkey);
 
-/* rkey.c: regions that have a key of the device */
+/* rkey.c: their keys */
 bool kv_region_io_invalidated(struct kv_conn *conn, u32 rkey);
 void kv_mr_publish(struct kfi_mr *mr, bool notify);
 int kv_mr_enable(struct kfi_mr *mr);

@@ -400,7 +400,7 @@ static int pm_conceal(struct kfi_link *link, struct kfi_exposed *x)
 
 	if (!kl->wire)
 		return 0;
-	late = !x->mr && pm_random(2);
+	late = !(x->mr && (pm.prompt || x->mr->per_io)) && pm_random(2);
 	spin_lock(&kl->wire->lock);
 	if (late) {
 		ex->late = x;
@@ -426,10 +426,12 @@ static bool pm_concealed(struct pm_link *kl)
 		return false;
 	if (pm_random(2))
 		return true;
-	if (pm_sum(self->exposed[i].iter, self->exposed[i].len) != self->exposed[i].sum)
+	x = self->exposed[i].late;
+	/* Others may write to a region, but it does not end before this. */
+	if (x->mr ? !refcount_read(&x->mr->uses) :
+		    pm_sum(self->exposed[i].iter, self->exposed[i].len) != self->exposed[i].sum)
 		atomic_inc(&pm.early);
 	atomic_inc(&pm.lates);
-	x = self->exposed[i].late;
 	spin_lock(&kl->wire->lock);
 	self->exposed[i].late = NULL;
 	self->exposed[i].key = 0;

@@ -10,7 +10,7 @@
 #define EAGER		3840U	/* payload of the messages below: EAGER_UNITS units of credit */
 #define EAGER_UNITS	15U
 #define TAG_HELD	0xcc
-#define RECONNECTS	24
+#define RECONNECTS	32
 
 /*
  * Leave as many unexpected messages as the window permits. An acknowledgement is requested for all

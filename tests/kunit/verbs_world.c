@@ -258,16 +258,16 @@ void world_close(struct world *w)
 
 /* ---- regions ---- */
 
-struct kv_region *open_region(struct world *w, bool key)
+struct kv_region *open_region(struct world *w)
 {
 	struct kvec *kvec = kunit_kzalloc(w->test, sizeof(*kvec), GFP_KERNEL);
 	struct kv_region *region;
 
 	KUNIT_ASSERT_NOT_NULL(w->test, kvec);
 	*kvec = (struct kvec){ w->mem, MEM };
-	w->kdom.domain.prov_keys = key;
+	w->kdom.domain.prov_keys = true;
 	w->mr.domain = &w->kdom.domain;
-	w->mr.ep = key ? &w->vep.pe.ep : NULL;
+	w->mr.ep = &w->vep.pe.ep;
 	w->mr.len = MEM;
 	w->mr.access = KFI_REMOTE_READ | KFI_REMOTE_WRITE;
 	spin_lock_init(&w->mr.lease_lock);
@@ -275,18 +275,16 @@ struct kv_region *open_region(struct world *w, bool key)
 	refcount_set(&w->mr.holds, 2);	/* the case sees when the other one goes */
 	iov_iter_kvec(&w->mr.iter, ITER_SOURCE, kvec, 1, MEM);
 	KUNIT_ASSERT_EQ(w->test, 0, kv_mr_open(&w->mr));
-	if (key)
-		KUNIT_ASSERT_EQ(w->test, 0, kv_mr_bind(&w->mr));
+	KUNIT_ASSERT_EQ(w->test, 0, kv_mr_bind(&w->mr));
 	region = w->mr.priv;
 	KUNIT_ASSERT_NOT_NULL(w->test, region);
-	KUNIT_ASSERT_EQ(w->test, key ? 1 : 2, region->cut);
 	return region;
 }
 
-void set_state(struct kv_region *region, unsigned int i, u8 state)
+void set_state(struct kv_region *region, u8 state)
 {
 	spin_lock_bh(&region->lock);
-	region->chunk[i].state = state;
+	region->state = state;
 	spin_unlock_bh(&region->lock);
 }
 
