@@ -37,13 +37,10 @@
  * the smallest windows can be paid for. An MSG endpoint pays for the windows of its connection when
  * it is opened.
  *
- * A source is also where late grants count. A receive that is granted to a message can't be
- * canceled, and one source may have many connections, each with a message for the same receive, of
- * which none sends its payload. So a late grant halves the time for the next grants of its source
- * (kfp_grant_timeout()), and the waiting messages of the source go behind those of others
- * (kfp_account_yield()), before the receive takes the next message. A host that does not run for a
- * while is late with all grants of all its connections at once, so what is late within
- * peer_timeout_ms counts once.
+ * A receive that is granted to a message can't be canceled, and one source may have many connections,
+ * each with a message for the same receive, of which none sends its payload. So when a peer was late,
+ * the waiting messages of its source go behind those of others (kfp_account_yield()), before the
+ * receive takes the next message.
  *
  * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends,
  * and when a message of a dead connection is freed.
@@ -116,7 +113,6 @@ struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto, struct kfi_
 	spin_lock_init(&accounts->lock);
 	hash_init(accounts->by_name);
 	INIT_LIST_HEAD(&accounts->all.dead);
-	INIT_LIST_HEAD(&accounts->late);
 	accounts->all.level = KFP_ACCOUNT_ALL;
 	return accounts;
 }
@@ -147,7 +143,6 @@ static struct kfp_account *kfp_account_get(struct kfp_accounts *accounts, const 
 	up->users++;
 	INIT_LIST_HEAD(&account->dead);
 	INIT_LIST_HEAD(&account->conns);
-	INIT_LIST_HEAD(&account->late_entry);
 	hash_add(accounts->by_name, &account->node, ops->hash(name));
 found:
 	account->users++;
@@ -411,84 +406,7 @@ void kfp_account_msg_join(struct kfp_conn *conn)
 	kfp_set_window(conn, conn->ep->window);
 }
 
-/* ---- late grants ---- */
-
-/* Forget the late grants of the first source in the list. */
-static void kfp_late_forget(struct kfp_accounts *accounts)
-{
-	struct kfp_account *source;
-
-	lockdep_assert_held(&accounts->lock);
-	source = list_first_entry(&accounts->late, struct kfp_account, late_entry);
-	list_del_init(&source->late_entry);
-	accounts->nr_late--;
-	WRITE_ONCE(source->late, 0);
-	kfp_account_put(accounts, source);
-}
-
-void kfp_accounts_free(struct kfp_accounts *accounts)
-{
-	if (!accounts)
-		return;
-	spin_lock_bh(&accounts->lock);
-	while (accounts->nr_late)
-		kfp_late_forget(accounts);
-	spin_unlock_bh(&accounts->lock);
-	kfree(accounts);
-}
-
-/* Have late grants of @source been counted in the last @periods times peer_timeout_ms? */
-static bool kfp_late_within(const struct kfp_conn *conn, const struct kfp_account *source,
-			    unsigned int periods)
-{
-	return READ_ONCE(source->late) &&
-	       time_before(jiffies, READ_ONCE(source->late_at) + periods * kfp_peer_timeout(conn));
-}
-
-static void kfp_late_count(struct kfp_conn *conn, struct kfp_account *source)
-{
-	struct kfp_accounts *accounts = conn->ep->accounts;
-
-	lockdep_assert_held(&accounts->lock);
-	if (!kfp_late_within(conn, source, KFP_LATE_KEEP))
-		WRITE_ONCE(source->late, 0);
-	WRITE_ONCE(source->late, min(source->late + 1, KFP_LATE_MAX));
-	WRITE_ONCE(source->late_at, jiffies);
-	if (list_empty(&source->late_entry)) {
-		source->users++;
-		accounts->nr_late++;
-	}
-	list_move_tail(&source->late_entry, &accounts->late);
-	if (accounts->nr_late > KFP_LATE_SOURCES)
-		kfp_late_forget(accounts);
-}
-
-/* The peer has not used a grant in time, and its connection is about to fail. */
-void kfp_account_late(struct kfp_conn *conn)
-{
-	struct kfp_accounts *accounts = conn->ep->accounts;
-
-	if (!conn->account)
-		return;
-	spin_lock_bh(&accounts->lock);
-	if (!kfp_late_within(conn, conn->account->up, 1))
-		kfp_late_count(conn, conn->account->up);
-	spin_unlock_bh(&accounts->lock);
-}
-
-/* Jiffies that the peer has from a grant to the first byte of its payload */
-unsigned long kfp_grant_timeout(const struct kfp_conn *conn)
-{
-	unsigned long timeout = kfp_peer_timeout(conn);
-	const struct kfp_account *source;
-
-	if (!conn->account)
-		return timeout;
-	source = conn->account->up;
-	if (!kfp_late_within(conn, source, KFP_LATE_KEEP))
-		return timeout;
-	return timeout >> READ_ONCE(source->late);
-}
+/* ---- late peers ---- */
 
 /*
  * The peer was late: the waiting messages of its source go behind those of others. The messages of

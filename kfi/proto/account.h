@@ -18,9 +18,6 @@ struct kfp_conn;
 #define KFP_ACCOUNT_MIN	16U		/* units of each window that each connection gets */
 #define KFP_ACCOUNT_SPARE	1024U		/* units for a source when the endpoint is full */
 #define KFP_PAYER_SHARE	256U		/* a connection gets 1/n of what the payer has left */
-#define KFP_LATE_MAX	4U		/* how often late grants halve the time for the next ones */
-#define KFP_LATE_KEEP	16U		/* for so many times peer_timeout_ms they count */
-#define KFP_LATE_SOURCES	64U		/* sources of late grants that an endpoint remembers */
 
 /** enum kfp_account_level - levels at which unexpected messages are counted */
 enum kfp_account_level {
@@ -42,9 +39,6 @@ enum kfp_account_level {
  * @live: number of live connections
  * @dead: dead connections that have left messages, oldest first
  * @conns: live connections of a source, by &kfp_conn.of_source
- * @late: how often grants of a source were late; read without the lock
- * @late_at: when it was counted last, jiffies; read without the lock
- * @late_entry: in &kfp_accounts.late, with a reference (@users)
  *
  * kfp_accounts.lock protects all members.
  */
@@ -59,9 +53,6 @@ struct kfp_account {
 	unsigned int		live;
 	struct list_head	dead;
 	struct list_head	conns;
-	unsigned int		late;
-	unsigned long		late_at;
-	struct list_head	late_entry;
 };
 
 /**
@@ -71,8 +62,6 @@ struct kfp_account {
  * @all: account of the endpoint
  * @by_name: accounts of peers and sources
  * @payer: account of the fabric, or NULL
- * @late: sources with late grants; the one that was counted first comes first
- * @nr_late: number of entries in @late, at most KFP_LATE_SOURCES
  */
 struct kfp_accounts {
 	const struct kfi_proto	*proto;
@@ -80,20 +69,15 @@ struct kfp_accounts {
 	spinlock_t		lock;
 	struct kfp_account	all;
 	DECLARE_HASHTABLE(by_name, 6);
-	struct list_head	late;
-	unsigned int		nr_late;
 };
 
 struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto, struct kfi_account *payer);
-void kfp_accounts_free(struct kfp_accounts *accounts);
 int kfp_account_msg_open(struct kfi_proto_ep *pe);
 void kfp_account_msg_close(struct kfi_proto_ep *pe);
 void kfp_account_msg_join(struct kfp_conn *conn);
 int kfp_account_join(struct kfp_conn *conn);
 void kfp_account_down(struct kfp_conn *conn);
 void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last);
-void kfp_account_late(struct kfp_conn *conn);
 void kfp_account_yield(struct kfp_conn *conn);
-unsigned long kfp_grant_timeout(const struct kfp_conn *conn);
 
 #endif /* _KFI_PROTO_ACCOUNT_H */

@@ -361,7 +361,7 @@ EXPORT_SYMBOL_GPL(kfi_link_fail);
 
 static unsigned long kfp_watch_interval(const struct kfp_conn *conn)
 {
-	unsigned int timeout = jiffies_to_msecs(kfp_grant_timeout(conn));
+	unsigned int timeout = jiffies_to_msecs(kfp_peer_timeout(conn));
 
 	return msecs_to_jiffies(clamp(timeout / 2, 100U, 5000U));
 }
@@ -409,8 +409,7 @@ static void kfp_conn_watch(struct work_struct *work)
 {
 	struct kfp_conn *conn = container_of(to_delayed_work(work), struct kfp_conn, watch_work);
 	unsigned long timeout = kfp_peer_timeout(conn);
-	unsigned int late;
-	bool silent, ended;
+	bool silent, ended, late;
 
 	if (test_bit(KFP_FAILED, &conn->flags))
 		return;
@@ -421,8 +420,6 @@ static void kfp_conn_watch(struct work_struct *work)
 		if (silent && timeout && ended) {
 			kfp_conn_check(conn);	/* its last bytes could not be read for too long */
 		} else if (timeout && !ended && late) {
-			if (late & KFP_LATE_GRANT)
-				kfp_account_late(conn);
 			conn->late = true;
 			kfp_conn_fail(conn, -ETIMEDOUT);
 		}

@@ -29,8 +29,6 @@
 #define KFP_RATE_MIN	(256U << 10)	/* least rate of a payload, bytes per second */
 #define KFP_SEGS_BYTES	(KFW_RMA_MAX * sizeof(struct kfw_rma) + \
 			 KFW_PLACES_MAX * sizeof(struct kfw_place))
-#define KFP_LATE	1		/* the peer is late */
-#define KFP_LATE_GRANT	2		/* with a granted payload: that counts for its source */
 #define KFP_TX_BUDGET	(2 << 20)	/* bytes posted in one hold of the link's lock */
 
 struct kfp_answer;
@@ -93,8 +91,6 @@ struct kfp_op_row {
  * @request: the frame begins something new: a transmit context, which accepts answers only, refuses
  *	it
  * @region: the payload goes to &kfp_rx.mr, and only while that region is live
- * @granted: the payload was granted by a CTS to a message: if it is late, that counts for the source
- *	of the peer
  * @receive: header and segments are in &kfp_rx.f and &kfp_rx.segs: select the destination of the
  *	payload. Returns 0; -EAGAIN or -ENOMEM: the frame can't be handled now, and @receive is called
  *	again; any other negative errno ends the connection
@@ -108,7 +104,6 @@ struct kfp_op_row {
 struct kfp_frame_row {
 	bool	request;
 	bool	region;
-	bool	granted;
 	int	(*receive)(struct kfp_conn *conn);
 	bool	(*more)(struct kfp_conn *conn);
 	int	(*finish)(struct kfp_conn *conn);
@@ -135,8 +130,8 @@ struct kfp_answer_row {
  * @alloc: the peer may be admitted: allocate what the protocol needs. May sleep. Returns 0, -ENOMEM
  * @urgent: encode one of the frames counted by &kfp_tx.urgent, which go before all others. At most one
  *	protocol has such frames. (L)
- * @watch: called every now and then. Returns 0, or KFP_LATE or KFP_LATE_GRANT if the peer is late; what
- *	it has sent since the last call excuses it for @extra jiffies, see kfp_extend(). (L)
+ * @watch: called every now and then. Returns whether the peer is late; what it has sent since the
+ *	last call excuses it for @extra jiffies, see kfp_extend(). (L)
  * @yield: messages that wait for a receive go behind those of others. Any context, best effort
  * @shrink: the connection is down: drop what its peer has left here, if nothing was promised
  *
@@ -156,7 +151,7 @@ struct kfp_protocol {
 	void	(*init)(struct kfp_conn *conn);
 	int	(*alloc)(struct kfp_conn *conn);
 	void	(*urgent)(struct kfp_conn *conn);
-	unsigned int (*watch)(struct kfp_conn *conn, unsigned long extra);
+	bool	(*watch)(struct kfp_conn *conn, unsigned long extra);
 	void	(*yield)(struct kfp_conn *conn);
 	void	(*shrink)(struct kfp_conn *conn);
 	void	(*failing)(struct kfp_conn *conn);
@@ -535,7 +530,7 @@ void kfp_rx_next(struct kfp_conn *conn);
 void kfp_rx_hello_next(struct kfp_conn *conn);
 void kfp_rx_set_at(struct kfp_conn *conn, u8 at);
 void kfp_rx_abort(struct kfp_conn *conn, int err);
-unsigned int kfp_rx_late(struct kfp_conn *conn);
+bool kfp_rx_late(struct kfp_conn *conn);
 bool kfp_rx_poll(struct kfp_conn *conn);
 void kfp_rx_work(struct work_struct *work);
 void kfp_rx_space(struct kfi_cq_waiter *w);

@@ -493,7 +493,7 @@ static void kfp_grants_check(struct kfp_conn *conn)
  * transfers for ever. While this side does not read, the answer may have arrived, but the owner of
  * the region must not wait for ever: such pauses count afterwards, up to peer_timeout_ms.
  */
-static unsigned int kfp_recalls_late(struct kfp_conn *conn, unsigned long unused)
+static bool kfp_recalls_late(struct kfp_conn *conn, unsigned long unused)
 {
 	unsigned long timeout = kfp_peer_timeout(conn), pause;
 	const struct kfp_grant *g;
@@ -507,7 +507,7 @@ static unsigned int kfp_recalls_late(struct kfp_conn *conn, unsigned long unused
 		pause = min(conn->rx.paused - g->paused, timeout);
 		late |= time_after(jiffies, g->since + timeout + pause);
 	}
-	return late ? KFP_LATE : 0;
+	return late;
 }
 
 /* Send the RECALLs and RECALLEDs that are due. */

@@ -179,6 +179,6 @@ void kfi_proto_ep_close(struct kfi_ep *ep)
 		kfi_peers_free(&pe->peers);
 	if (ep->type == KFI_EP_MSG)
 		kfp_account_msg_close(pe);	/* the window of a raw queue pair is 0 */
-	kfp_accounts_free(pe->accounts);
+	kfree(pe->accounts);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_ep_close);

@@ -418,13 +418,13 @@ const struct kfp_frame_row kfp_read_frame = {
  * that lasts depends on the peer, and the owner of the region must not wait for it:
  * kfp_returned_check() sends zeros instead of the rest.
  */
-static unsigned int kfp_lease_watch(struct kfp_conn *conn, unsigned long extra)
+static bool kfp_lease_watch(struct kfp_conn *conn, unsigned long extra)
 {
 	struct kfp_answer *answer = conn->tx.answer;
 
 	if (answer && answer->lease && !kfi_mr_live(answer->mr, answer->key))
 		kfp_lease_end(conn, answer);
-	return 0;
+	return false;
 }
 
 /* ---- the life of a connection ---- */

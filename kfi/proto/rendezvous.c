@@ -243,7 +243,6 @@ static int kfp_rx_data_finish(struct kfp_conn *conn)
 }
 
 const struct kfp_frame_row kfp_data_frame = {
-	.granted = true,
 	.receive = kfp_rx_data,
 	.more = kfp_rx_data_more,
 	.finish = kfp_rx_data_finish,
@@ -298,11 +297,11 @@ void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op)
  * Has the peer not begun a payload, or its next part, for too long? Not while the receive side is
  * blocked.
  */
-static unsigned int kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
+static bool kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 {
-	unsigned long timeout = kfp_grant_timeout(conn), now = kfp_rx_now(conn);
+	unsigned long timeout = kfp_peer_timeout(conn), now = kfp_rx_now(conn);
 	struct kfp_inmsg *in;
-	unsigned int late = 0;
+	bool late = false;
 	int slot;
 
 	spin_lock_bh(&conn->lock);
@@ -311,11 +310,10 @@ static unsigned int kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 		if (!in || !list_empty(&in->answer.link))
 			continue;
 		in->since = kfp_extend(in->since, now, extra);
-		if (time_after(now, in->since + timeout) || time_after(now, in->limit))
-			late |= KFP_LATE_GRANT;
+		late |= time_after(now, in->since + timeout) || time_after(now, in->limit);
 	}
 	spin_unlock_bh(&conn->lock);
-	return conn->rx.at != KFP_RX_BLOCKED ? late : 0;
+	return late && conn->rx.at != KFP_RX_BLOCKED;
 }
 
 static void kfp_rdvs_init(struct kfp_conn *conn)

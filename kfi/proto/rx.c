@@ -421,18 +421,17 @@ void kfp_rx_space(struct kfi_cq_waiter *w)
  * Is the peer late? It is if it stops inside a frame, if its payload arrives too slowly, if it does
  * not use a grant, or keeps one whose region has ended. A payload holds its receive, and delays the
  * messages behind it, so a single byte now and then is not enough: each KFP_RATE_MIN bytes since
- * the last call give the peer one second. Bytes that this side does not read are not late. A granted
- * payload that has stopped also counts for the source of the peer. Return: 0, or bits KFP_LATE and
- * KFP_LATE_GRANT. Called under the link's lock.
+ * the last call give the peer one second. Bytes that this side does not read are not late. Called
+ * under the link's lock.
  */
-unsigned int kfp_rx_late(struct kfp_conn *conn)
+bool kfp_rx_late(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	const struct kfp_protocol *const *p;
 	unsigned long timeout = kfp_peer_timeout(conn);
 	unsigned long extra = kfp_transfer_time(rx->bytes - rx->watched);
 	bool payload = rx->at == KFP_RX_PAYLOAD || rx->at == KFP_RX_SKIP;
-	unsigned int late = 0;
+	bool late = false;
 
 	for (p = kfp_protocols; *p; p++)
 		if ((*p)->watch)
@@ -441,10 +440,9 @@ unsigned int kfp_rx_late(struct kfp_conn *conn)
 	rx->since = kfp_extend(rx->since, jiffies, extra);
 	if (rx->at == KFP_RX_BLOCKED)
 		return late;
-	if (((rx->at != KFP_RX_HDR || rx->have) && time_after(jiffies, rx->last_rx + timeout)) ||
-	    (payload && time_after(jiffies, rx->since + timeout)))
-		late |= rx->at == KFP_RX_PAYLOAD && rx->row->granted ? KFP_LATE_GRANT : KFP_LATE;
-	return late;
+	return late ||
+	       ((rx->at != KFP_RX_HDR || rx->have) && time_after(jiffies, rx->last_rx + timeout)) ||
+	       (payload && time_after(jiffies, rx->since + timeout));
 }
 
 /*

@@ -222,57 +222,6 @@ static void account_process(struct kunit *test)
 	KUNIT_EXPECT_GE(test, atomic_long_read(&paid), 0L);	/* the peers are left */
 }
 
-/* A message to a receive of its own is granted, and its payload does not come. */
-static struct ph_peer *granted(u64 node, u16 port, u64 tag)
-{
-	struct kfw_hdr rts = ph_rts(tag, 1, 32768), cts;
-	struct ph_peer *peer = ph_call(node, port);
-
-	ph_receive(tag, NULL);
-	ph_send(peer, &rts, 0);
-	KUNIT_EXPECT_EQ(ph.test, 0, ph_recv(peer, KFW_CTS, &cts, PH_WAIT_MS));
-	return peer;
-}
-
-#define LATE_SOURCES	(KFP_LATE_SOURCES + 6)
-
-/* Grants of the last source are late after so many times the time limit. Return: how that counts */
-static unsigned int late_again(struct kunit *test, struct kfp_account *source, unsigned int times)
-{
-	struct ph_peer *peer;
-
-	source->late_at -= times * msecs_to_jiffies(PH_SHORT_MS);	/* as if it had passed */
-	peer = granted(LATE_SOURCES, 7, LATE_SOURCES + times);
-	KUNIT_EXPECT_TRUE(test, ph_closes(peer, PH_WAIT_MS));
-	return source->late;
-}
-
-/*
- * Late grants of a source count, also over reconnects; what is late at the same time counts once,
- * and nothing for ever. An endpoint remembers a limited number of sources.
- */
-static void account_late(struct kunit *test)
-{
-	struct ph_peer *peers[LATE_SOURCES + 1];
-	struct kfp_account *source;
-	int i;
-
-	ph_proto.params.peer_timeout_ms = PH_SHORT_MS;
-	ph_proto.params.max_peers = 1000;
-	ph.room = 8192;
-	for (i = 0; i < LATE_SOURCES; i++)
-		peers[i] = granted(1 + i, 5, i);
-	peers[i] = granted(i, 6, i);
-	for (i = 0; i <= LATE_SOURCES; i++)
-		KUNIT_EXPECT_TRUE(test, ph_closes(peers[i], PH_WAIT_MS));
-	KUNIT_EXPECT_EQ(test, KFP_LATE_SOURCES, accounts()->nr_late);
-	list_for_each_entry(source, &accounts()->late, late_entry)
-		KUNIT_EXPECT_EQ(test, 1U, source->late);
-	source = list_last_entry(&accounts()->late, struct kfp_account, late_entry);
-	KUNIT_EXPECT_EQ(test, 2U, late_again(test, source, 1));
-	KUNIT_EXPECT_EQ(test, 1U, late_again(test, source, KFP_LATE_KEEP));
-}
-
 static struct kunit_case account_cases[] = {
 	KUNIT_CASE(messages_are_left),
 	KUNIT_CASE(promises_are_kept),
@@ -280,7 +229,6 @@ static struct kunit_case account_cases[] = {
 	KUNIT_CASE(account_source),
 	KUNIT_CASE(account_port_zero),
 	KUNIT_CASE(account_process),
-	KUNIT_CASE(account_late),
 	{}
 };
 
