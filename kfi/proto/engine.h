@@ -361,6 +361,7 @@ struct kfp_tx {
 	u8			at;		/* &enum kfp_tx_at */
 	bool			yields;		/* one operation of @granted is next */
 	bool			shares;		/* one operation of @queue is next */
+	bool			idle;		/* nothing was left behind the frames of the stage */
 	u8			urgent;		/* frames that are due before all others */
 	u8			*stage;		/* frames to be sent: @held, or a kfp_stage */
 
