@@ -29,10 +29,6 @@ void kv_conn_put(struct kv_conn *conn)
 {
 	if (!refcount_dec_and_test(&conn->ref))
 		return;
-	if (conn->qp.leaked) {
-		kv_leak(&conn->qp.leak_node);
-		return;
-	}
 	kvfree(conn->rqe);
 	kvfree(conn);
 }
@@ -178,7 +174,6 @@ static const struct kv_qp_ops kv_conn_ops = {
 	.fail		= kv_conn_ended,
 	.stopped	= kv_conn_stopped,
 	.sent		= kv_plain_sent,
-	.abandon	= kv_rq_abandon,
 };
 
 static void kv_conn_down(struct work_struct *work);

@@ -119,7 +119,7 @@ static inline struct kv_domain *to_kv_domain(struct kfi_domain *domain)
 
 /*
  * Return the number of receives that the queue pair of a MSG endpoint can have beside its sends.
- * One more entry of each queue is reserved for kv_drain().
+ * One more entry of each queue is reserved for kv_qp_drain().
  */
 static inline unsigned int kv_max_receives(const struct ib_device_attr *a)
 {

@@ -112,7 +112,6 @@ static const struct kv_qp_ops kv_stream_ops = {
 	.fail		= kv_link_ended,
 	.stopped	= kv_link_stopped,
 	.sent		= kv_stream_sent,
-	.abandon	= kv_stream_abandon,
 };
 
 /* ---- begin ---- */

@@ -44,10 +44,6 @@ unsigned int kv_keepalive_s = 5;
 KFI_PARAM(keepalive_s, kv_keepalive_s, s, 0644,
 	  "seconds of silence before a peer is probed (default 5)");
 
-unsigned int kv_drain_ms = 60000;
-KFI_PARAM(drain_ms, kv_drain_ms, drain_ms, 0644,
-	  "milliseconds that a device may take to flush a queue pair (default 60000)");
-
 unsigned int kv_short_port = 12345;
 KFI_PARAM(short_port, kv_short_port, short_port, 0444,
 	  "port of pid 0 in short names, as kfilnd uses them (default 12345)");

@@ -444,7 +444,6 @@ static int kv_bufs_add(struct kv_stream *s, u32 n)
 	return 0;
 }
 
-/* Free the receives. Not called for a broken device, which may still write to this memory. */
 static void kv_bufs_free(struct kv_stream *s)
 {
 	struct kv_buf *buf = s->bufs;
@@ -606,15 +605,6 @@ void kv_stream_linger(struct kv_stream *s)
 	kv_stream_wait_pong(s, left);
 }
 
-void kv_stream_abandon(struct kv_qp *qp)
-{
-	struct kv_stream *s = container_of(qp, struct kv_stream, qp);
-	u32 i;
-
-	for (i = 0; i < s->nbufs; i++)
-		WRITE_ONCE(s->bufs[i].cqe.done, kv_late_done);
-}
-
 /* On return no data is transferred any more, and the peer has no access to memory of this side. */
 void kv_stream_close(struct kv_stream *s)
 {
@@ -625,15 +615,10 @@ void kv_stream_close(struct kv_stream *s)
 	spin_unlock_bh(&s->qp.lock);
 }
 
-/* Free the stream, unless a broken device may still report its requests. */
 void kv_stream_free(struct kv_stream *s)
 {
 	kv_frmrs_free(s);
-	if (!s->qp.leaked)
-		kv_bufs_free(s);
+	kv_bufs_free(s);
 	kv_cm_free(&s->qp);
-	if (s->qp.leaked)
-		kv_leak(&s->qp.leak_node);
-	else
-		kvfree(s);
+	kvfree(s);
 }

@@ -35,7 +35,6 @@
 #include <kfi_prov.h>
 #include <trace/events/kfi.h>
 #include "dev.h"
-#include "drain.h"
 #include "wire.h"
 
 #define KV_SQ_ROOM	3		/* the most entries that one step puts into a send queue */
@@ -240,7 +239,6 @@ enum {
  * @fail: end the connection; the first reason counts. Any context, without the lock
  * @stopped: the device has stopped the queue pair by itself. Process context
  * @sent: completion of a work request
- * @abandon: set kv_late_done() as completion handler of the receives
  */
 struct kv_qp_ops {
 	int	(*open)(struct kv_qp *qp);
@@ -250,7 +248,6 @@ struct kv_qp_ops {
 	void	(*fail)(struct kv_qp *qp, int err);
 	void	(*stopped)(struct kv_qp *qp);
 	void	(*sent)(struct ib_cq *cq, struct ib_wc *wc);
-	void	(*abandon)(struct kv_qp *qp);
 };
 
 /**
@@ -277,7 +274,6 @@ struct kv_qp_ops {
  * @silent: nothing was received from the peer since @since, jiffies
  * @broken: a request was refused by the device or has failed: no more requests are posted
  * @fenced: only registrations follow the last invalidation, see kv_put_fence()
- * @leaked: the device has not returned all requests, so their memory is never freed (drain.c)
  * @lkey: key of local memory, of the queue pair's protection domain
  * @in_request: longest data that is passed to the device inside the work request, bytes
  * @depth: entries of @sq, a power of two
@@ -291,8 +287,6 @@ struct kv_qp_ops {
  * @reads: READs in flight, at most @reads_max, the number that the peer's device serves at a time
  * @mtu: bytes of a packet: an access of at most so many bytes moves all of them or none
  * @last_active: time of the last completion that shows that the peer works, jiffies
- * @drain: the last requests of the queue pair
- * @leak_node: entry in the list of memory that is never freed, if @leaked
  */
 struct kv_qp {
 	const struct kv_qp_ops	*ops;
@@ -319,7 +313,6 @@ struct kv_qp {
 	bool			silent;
 	bool			broken;
 	bool			fenced;
-	bool			leaked;
 	u32			lkey;
 	u32			in_request;
 	u32			depth;
@@ -333,8 +326,6 @@ struct kv_qp {
 	u32			mtu;
 	unsigned long		last_active;
 	unsigned long		since;
-	struct kv_drain		drain;
-	struct llist_node	leak_node;
 };
 
 /**
@@ -663,8 +654,7 @@ int kv_conn_called(struct kv_listener *listener, struct rdma_cm_id *id,
 int kv_qp_depth(void);
 void kv_qp_init(struct kv_qp *qp, const struct kv_qp_ops *ops);
 int kv_qp_create(struct kv_qp *qp, const struct kv_qp_need *need);
-bool kv_qp_drain(struct kv_qp *qp);
-void kv_qp_abandon(struct kv_qp *qp);
+void kv_qp_drain(struct kv_qp *qp);
 void kv_qp_destroy(struct kv_qp *qp);
 void kv_qp_free(struct kv_qp *qp);
 
@@ -719,7 +709,6 @@ void kv_conn_post(struct kv_conn *conn);
 /* recv.c: receives of MSG endpoints */
 int kv_rq_create(struct kv_conn *conn);
 void kv_rq_stop(struct kv_conn *conn);
-void kv_rq_abandon(struct kv_qp *qp);
 void kv_rq_lost(struct kv_conn *conn);
 void kv_rq_end(struct kv_ep *vep, int err);
 void kv_rq_restart(struct kv_ep *vep);
@@ -742,7 +731,6 @@ void kv_stream_run(struct kv_stream *s);
 void kv_stream_end(struct kv_stream *s, int err);
 bool kv_stream_watch(struct kv_qp *qp, unsigned long timeout);
 void kv_stream_sent(struct ib_cq *cq, struct ib_wc *wc);
-void kv_stream_abandon(struct kv_qp *qp);
 void kv_stream_linger(struct kv_stream *s);
 void kv_stream_close(struct kv_stream *s);
 void kv_stream_free(struct kv_stream *s);

@@ -86,7 +86,7 @@ size_t stream_test_bytes(struct kfi_link *link, const void *bytes, size_t len)
 /* ---- the side ---- */
 
 static const struct kv_qp_ops side_ops = {
-	.watch = kv_stream_watch, .sent = kv_stream_sent, .abandon = kv_stream_abandon,
+	.watch = kv_stream_watch, .sent = kv_stream_sent,
 };
 
 static struct side *side_open(struct kunit *test)

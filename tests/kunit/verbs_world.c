@@ -9,7 +9,6 @@
 #define rdma_destroy_qp	world_destroy_qp
 
 #include "verbs_world.h"
-#include "../../providers/verbs/drain.c"
 #include "../../providers/verbs/qp.c"
 #include "../../providers/verbs/region.c"
 
@@ -29,7 +28,6 @@ static bool world_unmappable(struct ib_device *ib, u64 dma)
 #include "../../providers/verbs/sq.c"
 
 unsigned int kv_keepalive_s = 5;
-unsigned int kv_drain_ms = 60000;
 struct kfi_proto kv_proto = {
 	.params = { .peer_timeout_ms = 10000, .connect_timeout_ms = 10000 },
 };
