@@ -91,10 +91,10 @@ struct kfi_peer_conn {
  *	both sets
  * @unproven: the caller has not sent its hello or its proof yet, or its link is not secured yet
  *	(TLS), or it has no key and the peer with the name that it claims is being probed. Such a
- *	connection may be failed to make room for another one. With @same_source and
- *	@source_backlog. Without them a new caller is refused if there is no room
- * @same_source: returns whether two callers have the same source address
- * @source_backlog: limit for the number of pending connections from one source address. Read at
+ *	connection may be failed to make room for another one. With @same_origin and
+ *	@origin_backlog. Without them a new caller is refused if there is no room
+ * @same_origin: returns whether two callers have the same source address
+ * @origin_backlog: limit for the number of pending connections from one source address. Read at
  *	each use
  * @answer: MSG: the consumer has accepted or rejected the connection. Queues a work item that
  *	notifies the caller. @fail has to stop that work item.
@@ -103,7 +103,7 @@ struct kfi_peer_conn {
  */
 struct kfi_conn_set_ops {
 	const unsigned int	*backlog;
-	const unsigned int	*source_backlog;
+	const unsigned int	*origin_backlog;
 
 	void	(*get)(struct kfi_peer_conn *conn);
 	void	(*put)(struct kfi_peer_conn *conn);
@@ -112,7 +112,7 @@ struct kfi_conn_set_ops {
 	const struct kfi_peer_conn *(*carrier)(const struct kfi_oper *op);
 	void	(*moved)(struct kfi_peer_conn *conn);
 	bool	(*unproven)(const struct kfi_peer_conn *conn);
-	bool	(*same_source)(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b);
+	bool	(*same_origin)(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b);
 	void	(*answer)(struct kfi_peer_conn *conn, bool accepted);
 };
 

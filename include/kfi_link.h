@@ -161,7 +161,7 @@ enum kfi_link_want {
  * @pages: &kfi_link_ops.pages may find pages of the peer's memory. Otherwise the protocol does not
  *	request places of devices from the peer. The link sets it before kfi_link_up()
  * @name: name of the peer, &kfi_link_ops.name_len bytes. For a connection that it accepts, the
- *	provider stores the name of the caller's source. The protocol adds the port from the hello
+ *	provider stores the name of the caller's origin. The protocol adds the port from the hello
  *	by &kfi_link_ops.set_port
  */
 struct kfi_link {
@@ -257,11 +257,11 @@ struct kfi_unit {
  *	the address denotes no peer. Any context, inside rcu_read_lock()
  * @address: convert a name to an address; the buffer has room for KFI_ADDR_MAX bytes. Returns the
  *	length, or a negative errno if the name has no address in this domain. Process context
- * @source: compute the part of a name that identifies its source. Peers of one source share an
+ * @origin: compute the part of a name that identifies its origin. Peers of one origin share an
  *	account. The result has the form of a name. Any context
  * @port: optional, with @set_port: the part of an endpoint's own name that a hello carries, never
  *	0. Process context
- * @set_port: store the port of a hello in the name of the source. Process context
+ * @set_port: store the port of a hello in the name of the origin. Process context
  * @self: store the name of this side as the peer knows it: by which the caller has called it, or
  *	which this side has as a caller. &kfi_link.ep may be NULL. Process context
  * @wire_name: write a name in the form that is the same on both sides, for proofs of an
@@ -363,7 +363,7 @@ struct kfi_link_ops {
 	u32	(*hash)(const void *name);
 	int	(*name)(const struct kfi_ep *ep, const void *addr, void *name);
 	int	(*address)(const struct kfi_ep *ep, const void *name, void *addr);
-	void	(*source)(const void *name, void *source);
+	void	(*origin)(const void *name, void *origin);
 	u16	(*port)(const struct kfi_proto_ep *pe);
 	void	(*set_port)(void *name, u16 port);
 	void	(*self)(struct kfi_link *link, void *name);
@@ -401,7 +401,7 @@ struct kfi_link_ops {
  * @eager_size: longest message that is sent without rendezvous, bytes, 256 to 256 KiB
  * @unexpected: unexpected messages held for each connection and class, units of 256 bytes
  * @unexpected_peer: unexpected messages held for all connections of a peer, units
- * @unexpected_source: unexpected messages held by an endpoint for all peers of one source, units
+ * @unexpected_origin: unexpected messages held by an endpoint for all peers of one origin, units
  * @unexpected_total: unexpected messages held by an endpoint, units
  * @requests: unanswered requests accepted on each connection, 16 to 65535
  * @connect_timeout_ms: time limit for the establishment of a connection
@@ -409,8 +409,8 @@ struct kfi_link_ops {
  * @peer_timeout_ms: time after which a peer that does not send what is due loses its connection
  * @max_peers: number of peers of an endpoint from which on new callers are refused, unless a peer
  *	without a connection can be freed. Peers that this side dials count, and are never refused
- * @source_peers: connections of an endpoint that come from one source
- * @source_backlog: connections in handshake that come from one source
+ * @origin_peers: connections of an endpoint that come from one origin
+ * @origin_backlog: connections in handshake that come from one origin
  * @backlog: connections in handshake for each listening endpoint
  * @grants: lasting grants that the peer of a connection has at a time, up to 64; 0: none. Only for
  *	a link with &kfi_link_ops.expose
@@ -425,15 +425,15 @@ struct kfi_proto_params {
 	unsigned int	eager_size;
 	unsigned int	unexpected;
 	unsigned int	unexpected_peer;
-	unsigned int	unexpected_source;
+	unsigned int	unexpected_origin;
 	unsigned int	unexpected_total;
 	unsigned int	requests;
 	unsigned int	connect_timeout_ms;
 	unsigned int	hello_timeout_ms;
 	unsigned int	peer_timeout_ms;
 	unsigned int	max_peers;
-	unsigned int	source_peers;
-	unsigned int	source_backlog;
+	unsigned int	origin_peers;
+	unsigned int	origin_backlog;
 	unsigned int	backlog;
 	unsigned int	grants;
 	unsigned int	grant_mib;
@@ -489,8 +489,8 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
  * KFI_PROTO_PARAMS() - define the parameters of the protocol in a provider's module
  * @proto: struct kfi_proto of the provider, a variable
  *
- * To be used at file scope. The provider's manual page explains what a source is
- * (&kfi_link_ops.source).
+ * To be used at file scope. The provider's manual page explains what an origin is
+ * (&kfi_link_ops.origin).
  */
 #define KFI_PROTO_PARAMS(proto)								\
 	extern struct kfi_proto proto;	/* anything else does not compile */			\
@@ -500,8 +500,8 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
 			"unexpected messages held for each connection and class, 256 bytes");	\
 	KFI_PROTO_PARAM(proto, unexpected_peer, units, 0444,				\
 			"the same for all connections of a peer");			\
-	KFI_PROTO_PARAM(proto, unexpected_source, units, 0444,				\
-			"the same for all peers of one source, per endpoint");		\
+	KFI_PROTO_PARAM(proto, unexpected_origin, units, 0444,				\
+			"the same for all peers of one origin, per endpoint");		\
 	KFI_PROTO_PARAM(proto, unexpected_total, units, 0444,				\
 			"the same for an endpoint; 32 units more for each live connection");	\
 	KFI_PROTO_PARAM(proto, requests, requests, 0444,				\
@@ -514,10 +514,10 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
 			"milliseconds without progress before a peer is dead");	\
 	KFI_PROTO_PARAM(proto, max_peers, count, 0644,					\
 			"peers of an endpoint from which on new callers are refused");	\
-	KFI_PROTO_PARAM(proto, source_peers, count, 0644,				\
-			"connections per endpoint that come from one source");		\
-	KFI_PROTO_PARAM(proto, source_backlog, calls, 0644,				\
-			"connections in handshake from one source, per endpoint");	\
+	KFI_PROTO_PARAM(proto, origin_peers, count, 0644,				\
+			"connections per endpoint that come from one origin");		\
+	KFI_PROTO_PARAM(proto, origin_backlog, calls, 0644,				\
+			"connections in handshake from one origin, per endpoint");	\
 	KFI_PROTO_PARAM(proto, backlog, calls, 0644,					\
 			"connections in handshake per listening endpoint")
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * account.c - bounds of the memory that the peers of an RDM endpoint can make it hold. Accounts
- * exist for each peer, for each source, and for the endpoint. They count units: KFW_UNIT bytes of
+ * exist for each peer, for each origin, and for the endpoint. They count units: KFW_UNIT bytes of
  * payload of unexpected messages, or one message object.
  *
  * A live connection is charged with its windows when it begins. The windows are all that its peer
@@ -19,15 +19,15 @@
  *
  * The ACK of an unexpected message is a promise to keep the message, also when its connection is
  * down. A promise is never broken, and is given only as long as it fits into the bounds: when dead
- * connections alone have left as much as a peer or a source may have, the ACKs of the unexpected
+ * connections alone have left as much as a peer or an origin may have, the ACKs of the unexpected
  * messages of its next connections follow when the messages are received (&kfp_conn.late_acks). So
  * all that these connections leave can be dropped, and messages that no consumer receives lock out
- * neither their peer nor its source. When dead connections have left as much as the endpoint may
- * have, only connections whose source has more than KFP_ACCOUNT_SPARE get no promises, because no
- * source may take them from another one.
+ * neither their peer nor its origin. When dead connections have left as much as the endpoint may
+ * have, only connections whose origin has more than KFP_ACCOUNT_SPARE get no promises, because no
+ * origin may take them from another one.
  *
- * So a peer or a source holds at most its bound and KFP_ACCOUNT_MIN units of each class for each
- * live connection, and an endpoint at most its bound and KFP_ACCOUNT_SPARE for each source. What
+ * So a peer or an origin holds at most its bound and KFP_ACCOUNT_MIN units of each class for each
+ * live connection, and an endpoint at most its bound and KFP_ACCOUNT_SPARE for each origin. What
  * connections without promises leave is dropped when the next one begins. Messages of live
  * connections are never dropped.
  *
@@ -37,9 +37,9 @@
  * the smallest windows can be paid for. An MSG endpoint pays for the windows of its connection when
  * it is opened.
  *
- * A receive that is granted to a message can't be canceled, and one source may have many connections,
+ * A receive that is granted to a message can't be canceled, and one origin may have many connections,
  * each with a message for the same receive, of which none sends its payload. So when a peer was late,
- * the waiting messages of its source go behind those of others (kfp_account_yield()), before the
+ * the waiting messages of its origin go behind those of others (kfp_account_yield()), before the
  * receive takes the next message.
  *
  * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends,
@@ -83,7 +83,7 @@ static void kfp_payer_adjust(struct kfp_accounts *accounts, s64 units)
 /* A new connection gets at most this fraction (1/n) of the remaining units. */
 static const unsigned int kfp_account_share[KFP_ACCOUNT_LEVELS] = {
 	[KFP_ACCOUNT_PEER]   = 2,
-	[KFP_ACCOUNT_SOURCE] = 4,
+	[KFP_ACCOUNT_ORIGIN] = 4,
 	[KFP_ACCOUNT_ALL]    = 8,
 };
 
@@ -95,8 +95,8 @@ static u32 kfp_account_limit(const struct kfp_accounts *accounts, int level)
 	switch (level) {
 	case KFP_ACCOUNT_PEER:
 		return READ_ONCE(params->unexpected_peer);
-	case KFP_ACCOUNT_SOURCE:
-		return READ_ONCE(params->unexpected_source);
+	case KFP_ACCOUNT_ORIGIN:
+		return READ_ONCE(params->unexpected_origin);
 	default:
 		return READ_ONCE(params->unexpected_total);
 	}
@@ -121,7 +121,7 @@ struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto, struct kfi_
 
 /*
  * Find the account with this name one level below @up, and add a user. If there is none, use
- * *@spare. The level is compared, too, because the name of a peer can equal that of a source: a
+ * *@spare. The level is compared, too, because the name of a peer can equal that of an origin: a
  * consumer may dial port 0.
  */
 static struct kfp_account *kfp_account_get(struct kfp_accounts *accounts, const void *name,
@@ -238,7 +238,7 @@ void kfp_account_down(struct kfp_conn *conn)
 	conn->orphaned = units;	/* from here on kfp_inmsg_free() reports to the account */
 	spin_lock(&accounts->lock);
 	kfp_account_live(account, -1);
-	list_del_init(&conn->of_source);
+	list_del_init(&conn->of_origin);
 	kfp_account_charge(account, (s64)units - conn->units);
 	kfp_payer_adjust(accounts, (s64)units - conn->units);
 	kfp_account_charge_dead(account, units);
@@ -317,19 +317,19 @@ static void kfp_set_window(struct kfp_conn *conn, u32 window)
 static bool kfp_account_promises(const struct kfp_accounts *accounts,
 				 const struct kfp_account *peer)
 {
-	const struct kfp_account *source = peer->up;
+	const struct kfp_account *origin = peer->up;
 
-	if (kfp_account_full(accounts, peer) || kfp_account_full(accounts, source))
+	if (kfp_account_full(accounts, peer) || kfp_account_full(accounts, origin))
 		return false;
-	return !kfp_account_full(accounts, source->up) ||
-	       source->dead_units + (source->live + 1) * 2 * KFP_ACCOUNT_MIN <= KFP_ACCOUNT_SPARE;
+	return !kfp_account_full(accounts, origin->up) ||
+	       origin->dead_units + (origin->live + 1) * 2 * KFP_ACCOUNT_MIN <= KFP_ACCOUNT_SPARE;
 }
 
 /*
  * Determine the windows and the eager size of @conn, whose peer is known, and charge them. Called
  * in process context, before the hello of this side announces them.
  *
- * Return: 0; -ENOMEM; -ENOBUFS if the peer has called and its source has too many connections, or
+ * Return: 0; -ENOMEM; -ENOBUFS if the peer has called and its origin has too many connections, or
  * if the account of the fabric is full.
  */
 int kfp_account_join(struct kfp_conn *conn)
@@ -339,7 +339,7 @@ int kfp_account_join(struct kfp_conn *conn)
 	};
 	struct kfp_accounts *accounts = conn->ep->accounts;
 	const struct kfi_proto_params *params = kfp_params(conn);
-	struct kfp_account *peer, *source, *account;
+	struct kfp_account *peer, *origin, *account;
 	u8 from[KFI_ADDR_MAX] __aligned(8);
 	u32 window = params->unexpected;
 	int level, ret;
@@ -349,11 +349,11 @@ int kfp_account_join(struct kfp_conn *conn)
 		kfree(spare[1]);
 		return -ENOMEM;
 	}
-	conn->ops->source(conn->link.name, from);
+	conn->ops->origin(conn->link.name, from);
 	spin_lock_bh(&accounts->lock);
-	source = kfp_account_get(accounts, from, &accounts->all, &spare[0]);
-	peer = kfp_account_get(accounts, conn->link.name, source, &spare[1]);
-	kfp_account_put(accounts, source);	/* @peer holds a reference */
+	origin = kfp_account_get(accounts, from, &accounts->all, &spare[0]);
+	peer = kfp_account_get(accounts, conn->link.name, origin, &spare[1]);
+	kfp_account_put(accounts, origin);	/* @peer holds a reference */
 	spin_unlock_bh(&accounts->lock);
 	kfree(spare[0]);
 	kfree(spare[1]);
@@ -364,7 +364,7 @@ int kfp_account_join(struct kfp_conn *conn)
 	for (account = peer; account; account = account->up)
 		window = min(window, kfp_account_window(accounts, account));
 	window = kfp_payer_window(accounts->payer, max(window, KFP_ACCOUNT_MIN));
-	if (!conn->pc.dialed && peer->up->live >= READ_ONCE(params->source_peers))
+	if (!conn->pc.dialed && peer->up->live >= READ_ONCE(params->origin_peers))
 		ret = -ENOBUFS;
 	else
 		ret = kfi_account_charge(accounts->payer, kfp_windows_bytes(window));
@@ -377,7 +377,7 @@ int kfp_account_join(struct kfp_conn *conn)
 		conn->account = peer;
 		kfp_account_charge(peer, conn->units);
 		kfp_account_live(peer, 1);
-		list_add_tail(&conn->of_source, &peer->up->conns);
+		list_add_tail(&conn->of_origin, &peer->up->conns);
 	}
 	spin_unlock_bh(&accounts->lock);
 	return ret;
@@ -409,25 +409,25 @@ void kfp_account_msg_join(struct kfp_conn *conn)
 /* ---- late peers ---- */
 
 /*
- * The peer was late: the waiting messages of its source go behind those of others. The messages of
+ * The peer was late: the waiting messages of its origin go behind those of others. The messages of
  * each peer keep their order. Process context.
  */
 void kfp_account_yield(struct kfp_conn *conn)
 {
 	struct kfp_accounts *accounts = conn->ep->accounts;
-	struct kfp_account *source;
+	struct kfp_account *origin;
 	struct kfp_conn *other;
 	unsigned int n;
 
 	if (!conn->account)
 		return;
-	source = conn->account->up;
+	origin = conn->account->up;
 	spin_lock_bh(&accounts->lock);
-	for (n = source->live; n; n--) {
-		other = list_first_entry_or_null(&source->conns, struct kfp_conn, of_source);
+	for (n = origin->live; n; n--) {
+		other = list_first_entry_or_null(&origin->conns, struct kfp_conn, of_origin);
 		if (!other)
 			break;
-		list_move_tail(&other->of_source, &source->conns);
+		list_move_tail(&other->of_origin, &origin->conns);
 		kfp_conn_get(other);
 		spin_unlock_bh(&accounts->lock);
 		kfp_protocols_call(yield, other);

@@ -16,29 +16,29 @@ struct kfi_proto_ep;
 struct kfp_conn;
 
 #define KFP_ACCOUNT_MIN	16U		/* units of each window that each connection gets */
-#define KFP_ACCOUNT_SPARE	1024U		/* units for a source when the endpoint is full */
+#define KFP_ACCOUNT_SPARE	1024U		/* units for an origin when the endpoint is full */
 #define KFP_PAYER_SHARE	256U		/* a connection gets 1/n of what the payer has left */
 
 /** enum kfp_account_level - levels at which unexpected messages are counted */
 enum kfp_account_level {
 	KFP_ACCOUNT_PEER,
-	KFP_ACCOUNT_SOURCE,	/* all peers of a source, see &kfi_link_ops.source */
+	KFP_ACCOUNT_ORIGIN,	/* all peers of an origin, see &kfi_link_ops.origin */
 	KFP_ACCOUNT_ALL,		/* all peers of an endpoint */
 	KFP_ACCOUNT_LEVELS
 };
 
 /**
- * struct kfp_account - account of the unexpected messages of a peer, a source or an endpoint
+ * struct kfp_account - account of the unexpected messages of a peer, an origin or an endpoint
  * @node: entry in &kfp_accounts.by_name
  * @level: &enum kfp_account_level; @level and @name identify an account
- * @name: name of the peer or of the source
+ * @name: name of the peer or of the origin
  * @up: account of the next level, which counts the same units
  * @users: number of connections, or of accounts of the level below
  * @units: windows of live connections, and messages that dead connections have left
  * @dead_units: the part of @units that dead connections have left
  * @live: number of live connections
  * @dead: dead connections that have left messages, oldest first
- * @conns: live connections of a source, by &kfp_conn.of_source
+ * @conns: live connections of an origin, by &kfp_conn.of_origin
  *
  * kfp_accounts.lock protects all members.
  */
@@ -60,7 +60,7 @@ struct kfp_account {
  * @proto: the protocol object of the provider
  * @lock: protects all other members
  * @all: account of the endpoint
- * @by_name: accounts of peers and sources
+ * @by_name: accounts of peers and origins
  * @payer: account of the fabric, or NULL
  */
 struct kfp_accounts {

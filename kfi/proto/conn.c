@@ -150,7 +150,7 @@ static void kfp_conn_init(struct kfp_conn *conn)
 	conn->link.cpu = raw_smp_processor_id();	/* until bytes arrive */
 	for (level = 0; level < KFP_ACCOUNT_LEVELS; level++)
 		INIT_LIST_HEAD(&conn->dead[level]);
-	INIT_LIST_HEAD(&conn->of_source);
+	INIT_LIST_HEAD(&conn->of_origin);
 }
 
 /*
@@ -572,13 +572,13 @@ static bool kfp_conn_set_unproven(const struct kfi_peer_conn *pc)
 	       (state == KFP_NEW && test_bit(KFP_SECURING, &conn->flags));
 }
 
-static bool kfp_conn_set_same_source(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
+static bool kfp_conn_set_same_origin(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
 {
 	u8 from[KFI_ADDR_MAX] __aligned(8), other[KFI_ADDR_MAX] __aligned(8);
 	const struct kfi_link_ops *ops = to_kfp_conn(a)->ops;
 
-	ops->source(to_kfp_conn(a)->link.name, from);
-	ops->source(to_kfp_conn(b)->link.name, other);
+	ops->origin(to_kfp_conn(a)->link.name, from);
+	ops->origin(to_kfp_conn(b)->link.name, other);
 	return !ops->cmp(from, other);
 }
 
@@ -599,7 +599,7 @@ void kfp_conn_set_ops_init(struct kfi_proto *proto)
 {
 	proto->conn_set_ops = (struct kfi_conn_set_ops) {
 		.backlog	= &proto->params.backlog,
-		.source_backlog	= &proto->params.source_backlog,
+		.origin_backlog	= &proto->params.origin_backlog,
 		.get		= kfp_conn_set_get,
 		.put		= kfp_conn_set_put,
 		.fail		= kfp_conn_set_fail,
@@ -607,7 +607,7 @@ void kfp_conn_set_ops_init(struct kfi_proto *proto)
 		.carrier	= kfp_conn_set_carrier,
 		.moved		= kfp_conn_set_moved,
 		.unproven	= kfp_conn_set_unproven,
-		.same_source	= kfp_conn_set_same_source,
+		.same_origin	= kfp_conn_set_same_origin,
 		.answer		= kfp_conn_set_answer,
 	};
 }

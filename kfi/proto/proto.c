@@ -94,7 +94,7 @@ static void kfp_check_params(struct kfi_proto *proto)
 	p->unexpected = window;
 	/* The first connection gets full windows, see kfp_account_share. */
 	p->unexpected_peer = max(p->unexpected_peer, 4 * window);
-	p->unexpected_source = max(p->unexpected_source, 8 * window);
+	p->unexpected_origin = max(p->unexpected_origin, 8 * window);
 	p->unexpected_total = max(p->unexpected_total, 16 * window);
 }
 

@@ -144,7 +144,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @payer: account of the fabric, or NULL. Used until the connection leaves its connection set
  * @paid: bytes charged to @payer for the connection and its buffers
  * @dead: entries in &kfp_account.dead of each level; under kfp_accounts.lock
- * @of_source: entry in &kfp_account.conns; under kfp_accounts.lock
+ * @of_origin: entry in &kfp_account.conns; under kfp_accounts.lock
  * @late: the connection is ended because its peer was late
  * @ref: references: connection set, queued work items, inbound messages, and the consumer while
  *	it decides about @req
@@ -215,7 +215,7 @@ struct kfp_conn {
 	struct kfi_account	*payer;
 	size_t			paid;
 	struct list_head	dead[KFP_ACCOUNT_LEVELS];
-	struct list_head	of_source;
+	struct list_head	of_origin;
 	bool			late;
 
 	refcount_t		ref;

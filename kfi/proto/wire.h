@@ -52,7 +52,7 @@ enum kfw_hello_kind {
  * @len: bytes of this structure
  * @kind: enum kfw_hello_kind
  * @ep_type: 1 = MSG, 3 = RDM (libfabric's enumeration)
- * @port: RDM: port at which the sender listens. The source of the link and the port are its name
+ * @port: RDM: port at which the sender listens. The origin of the link and the port are its name
  * @data_len: bytes of private data behind this structure, at most KFW_DATA_MAX
  * @auth_len: bytes of authentication data behind the private data: KFW_AUTH_LEN with
  *	KFW_FEAT_AUTH, else 0

@@ -410,7 +410,7 @@ static bool kv_conn_set_unproven(const struct kfi_peer_conn *pc)
 	return false;
 }
 
-static bool kv_conn_set_same_source(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
+static bool kv_conn_set_same_origin(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
 {
 	union kfi_inaddr from, other;
 
@@ -428,7 +428,7 @@ static const struct kfi_peer_conn *kv_conn_set_carrier(const struct kfi_oper *op
 
 const struct kfi_conn_set_ops kv_conn_set_ops = {
 	.backlog	= &kv_proto.params.backlog,
-	.source_backlog	= &kv_proto.params.source_backlog,
+	.origin_backlog	= &kv_proto.params.origin_backlog,
 	.get		= kv_conn_set_get,
 	.put		= kv_conn_set_put,
 	.fail		= kv_conn_set_fail,
@@ -436,6 +436,6 @@ const struct kfi_conn_set_ops kv_conn_set_ops = {
 	.carrier	= kv_conn_set_carrier,
 	.moved		= kv_conn_set_moved,
 	.unproven	= kv_conn_set_unproven,
-	.same_source	= kv_conn_set_same_source,
+	.same_origin	= kv_conn_set_same_origin,
 	.answer		= kv_conn_set_answer,
 };

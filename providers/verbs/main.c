@@ -31,9 +31,9 @@ struct kfi_proto kv_proto = {
 		KFI_PROTO_GRANT_DEFAULTS,
 		/* a page, and a header of a consumer in front of it */
 		.eager_size		= 4352,
-		.unexpected_source	= 32768,
-		.source_peers		= 4096,
-		.source_backlog		= 128,
+		.unexpected_origin	= 32768,
+		.origin_peers		= 4096,
+		.origin_backlog		= 128,
 	},
 };
 

@@ -46,9 +46,9 @@ static int ph_address(const struct kfi_ep *ep, const void *name, void *addr)
 	return sizeof(u64);
 }
 
-static void ph_source(const void *name, void *source)
+static void ph_origin(const void *name, void *origin)
 {
-	*(u64 *)source = *(const u64 *)name & ~0xffffULL;
+	*(u64 *)origin = *(const u64 *)name & ~0xffffULL;
 }
 
 static u16 ph_port(const struct kfi_proto_ep *pe)
@@ -226,7 +226,7 @@ static const struct kfi_link_ops ph_ops = {
 	.hash		= ph_hash,
 	.name		= ph_name,
 	.address	= ph_address,
-	.source		= ph_source,
+	.origin		= ph_origin,
 	.port		= ph_port,
 	.set_port	= ph_set_port,
 	.self		= ph_self,
@@ -631,9 +631,9 @@ int ph_init(struct kunit *test)
 	ph_proto.addr_str = ph_addr_str;
 	ph_proto.params = (struct kfi_proto_params) {
 		.eager_size = 16384, .unexpected = 1024, .unexpected_peer = 8192,
-		.unexpected_source = 32768, .unexpected_total = 131072, .requests = 64,
+		.unexpected_origin = 32768, .unexpected_total = 131072, .requests = 64,
 		.connect_timeout_ms = 60000, .hello_timeout_ms = 60000, .peer_timeout_ms = 10000,
-		.max_peers = PH_PEERS, .source_peers = 24, .source_backlog = 8, .backlog = 32,
+		.max_peers = PH_PEERS, .origin_peers = 24, .origin_backlog = 8, .backlog = 32,
 	};
 	if (kfi_proto_init(&ph_proto))
 		return -ENOMEM;

@@ -735,9 +735,9 @@ static int pm_address(const struct kfi_ep *ep, const void *name, void *addr)
 	return sizeof(u64);
 }
 
-static void pm_source(const void *name, void *source)
+static void pm_origin(const void *name, void *origin)
 {
-	memcpy(source, name, sizeof(u64));
+	memcpy(origin, name, sizeof(u64));
 }
 
 static void pm_self(struct kfi_link *link, void *name)
@@ -755,7 +755,7 @@ static const struct kfi_link_ops pm_ops = {
 	.hash		= pm_hash,
 	.name		= pm_name,
 	.address	= pm_address,
-	.source		= pm_source,
+	.origin		= pm_origin,
 	.self		= pm_self,
 	.open		= pm_open,
 	.dial		= pm_dial,
@@ -953,7 +953,7 @@ int pm_init(struct kunit *test)
 	pm_proto.params = (struct kfi_proto_params) {
 		.eager_size = 4096, .unexpected = 64, .requests = 16, .connect_timeout_ms = 60000,
 		.hello_timeout_ms = 60000, .peer_timeout_ms = 10000, .max_peers = 4,
-		.source_peers = 4, .source_backlog = 4, .backlog = 4, .grants = 8, .grant_mib = 16,
+		.origin_peers = 4, .origin_backlog = 4, .backlog = 4, .grants = 8, .grant_mib = 16,
 	};
 	pm.wq = alloc_workqueue("kfi_pair", WQ_UNBOUND, 0);
 	if (!pm.wq || kfi_proto_init(&pm_proto))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How much the peers of an RDM endpoint can make it hold, and which callers are refused. The peers
- * are those of hostile_peer.h, and a node is a source.
+ * are those of hostile_peer.h, and a node is an origin.
  */
 #include "hostile_peer.h"
 
@@ -113,7 +113,7 @@ static unsigned int call_leaves(u64 node, u16 port)
 }
 
 /*
- * Some sources have left as much as all may leave. Others get the smallest windows, and promises
+ * Some origins have left as much as all may leave. Others get the smallest windows, and promises
  * as long as they leave little.
  */
 static void account_all_full(struct kunit *test)
@@ -135,13 +135,13 @@ static void account_all_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, call_leaves(NODE, 4));
 }
 
-/* A source has a limited number of connections, whatever their names. */
-static void account_source(struct kunit *test)
+/* An origin has a limited number of connections, whatever their names. */
+static void account_origin(struct kunit *test)
 {
 	struct kfw_hello hello;
 	int i;
 
-	ph_proto.params.source_peers = 4;
+	ph_proto.params.origin_peers = 4;
 	for (i = 1; i <= 4; i++)
 		ph_call(NODE, i);
 	hello = ph_hello(i, KFW_HELLO);
@@ -149,7 +149,7 @@ static void account_source(struct kunit *test)
 	ph_call(NODE + 1, i);
 }
 
-/* A peer with port 0 has the same name as its source, but has its own account. */
+/* A peer with port 0 has the same name as its origin, but has its own account. */
 static void account_port_zero(struct kunit *test)
 {
 	struct kfw_hello hello, yes = ph_hello(1, KFW_ACCEPT);
@@ -226,7 +226,7 @@ static struct kunit_case account_cases[] = {
 	KUNIT_CASE(messages_are_left),
 	KUNIT_CASE(promises_are_kept),
 	KUNIT_CASE(account_all_full),
-	KUNIT_CASE(account_source),
+	KUNIT_CASE(account_origin),
 	KUNIT_CASE(account_port_zero),
 	KUNIT_CASE(account_process),
 	{}
