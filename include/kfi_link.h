@@ -399,10 +399,10 @@ struct kfi_link_ops {
 /**
  * struct kfi_proto_params - parameters that an administrator sets, for all endpoints of a provider
  * @eager_size: longest message that is sent without rendezvous, bytes, 256 to 256 KiB
- * @unexpected: unexpected messages held for each connection and class, units of 256 bytes
- * @unexpected_peer: unexpected messages held for all connections of a peer, units
- * @unexpected_origin: unexpected messages held by an endpoint for all peers of one origin, units
- * @unexpected_total: unexpected messages held by an endpoint, units
+ * @unexpected: unexpected messages held for each connection and class, credits of 256 bytes
+ * @unexpected_peer: unexpected messages held for all connections of a peer, credits
+ * @unexpected_origin: unexpected messages held by an endpoint for all peers of one origin, credits
+ * @unexpected_total: unexpected messages held by an endpoint, credits
  * @requests: unanswered requests accepted on each connection, 16 to 65535
  * @connect_timeout_ms: time limit for the establishment of a connection
  * @hello_timeout_ms: time limit for the hello and the proof of a caller
@@ -459,7 +459,7 @@ struct kfi_proto_params {
 
 /* Ranges of values. A value that is out of range is refused, at load time and later. */
 extern const struct kernel_param_ops kfi_param_eager;		/* 256 to 256 KiB */
-extern const struct kernel_param_ops kfi_param_units;		/* 16 to 2^24 */
+extern const struct kernel_param_ops kfi_param_credits;		/* 16 to 2^24 */
 extern const struct kernel_param_ops kfi_param_requests;	/* 16 to 65535 */
 extern const struct kernel_param_ops kfi_param_calls;		/* 1 to 65535 */
 extern const struct kernel_param_ops kfi_param_count;		/* 0 to INT_MAX */
@@ -496,14 +496,14 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
 	extern struct kfi_proto proto;	/* anything else does not compile */			\
 	KFI_PROTO_PARAM(proto, eager_size, eager, 0444,					\
 			"maximum bytes of an eager message");			\
-	KFI_PROTO_PARAM(proto, unexpected, units, 0444,					\
+	KFI_PROTO_PARAM(proto, unexpected, credits, 0444,					\
 			"unexpected messages held for each connection and class, 256 bytes");	\
-	KFI_PROTO_PARAM(proto, unexpected_peer, units, 0444,				\
+	KFI_PROTO_PARAM(proto, unexpected_peer, credits, 0444,				\
 			"the same for all connections of a peer");			\
-	KFI_PROTO_PARAM(proto, unexpected_origin, units, 0444,				\
+	KFI_PROTO_PARAM(proto, unexpected_origin, credits, 0444,				\
 			"the same for all peers of one origin, per endpoint");		\
-	KFI_PROTO_PARAM(proto, unexpected_total, units, 0444,				\
-			"the same for an endpoint; 32 units more for each live connection");	\
+	KFI_PROTO_PARAM(proto, unexpected_total, credits, 0444,				\
+			"the same for an endpoint; 32 credits more for each live connection");	\
 	KFI_PROTO_PARAM(proto, requests, requests, 0444,				\
 			"unanswered requests accepted on each connection");	\
 	KFI_PROTO_PARAM(proto, connect_timeout_ms, ms, 0644,				\
@@ -615,7 +615,7 @@ struct kfi_peers {
  * @peers: RDM: peers of the endpoint
  * @conn_set: connections of the endpoint
  * @accounts: RDM: accounts of the memory that peers make the endpoint hold
- * @window: MSG: units of unexpected messages of each class that its connection may hold. The
+ * @window: MSG: credits for unexpected messages of each class that its connection may hold. The
  *	account of the fabric has paid for them
  * @peer_name: MSG: name of the peer that the endpoint is connected to
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * account.c - bounds of the memory that the peers of an RDM endpoint can make it hold. Accounts
- * exist for each peer, for each origin, and for the endpoint. They count units: KFW_UNIT bytes of
+ * exist for each peer, for each origin, and for the endpoint. They count credits: KFW_CREDIT_BYTES bytes of
  * payload of unexpected messages, or one message object.
  *
  * A live connection is charged with its windows when it begins. The windows are all that its peer
@@ -26,12 +26,12 @@
  * have, only connections whose origin has more than KFP_ACCOUNT_SPARE get no promises, because no
  * origin may take them from another one.
  *
- * So a peer or an origin holds at most its bound and KFP_ACCOUNT_MIN units of each class for each
+ * So a peer or an origin holds at most its bound and KFP_ACCOUNT_MIN credits of each class for each
  * live connection, and an endpoint at most its bound and KFP_ACCOUNT_SPARE for each origin. What
  * connections without promises leave is dropped when the next one begins. Messages of live
  * connections are never dropped.
  *
- * If the endpoint belongs to a process, the account of its fabric pays for the same units, in
+ * If the endpoint belongs to a process, the account of its fabric pays for the same credits, in
  * advance: memory of a message that arrives in softirq can't be charged to the process any more. A
  * connection gets windows in proportion to what the account has left, and none begins if not even
  * the smallest windows can be paid for. An MSG endpoint pays for the windows of its connection when
@@ -48,23 +48,23 @@
 #include <linux/slab.h>
 #include "proto.h"
 
-/* Bytes that a unit of unexpected messages takes at most */
-#define KFP_UNIT_BYTES	(KFW_UNIT + sizeof(struct kfp_inmsg))
+/* Bytes that a credit for unexpected messages pays for at most */
+#define KFP_CREDIT_MEM	(KFW_CREDIT_BYTES + sizeof(struct kfp_inmsg))
 
-/* Return the charge for the object of a dead connection that has left messages, in units. */
+/* Return the charge for the object of a dead connection that has left messages, in credits. */
 static u32 kfp_account_object(const struct kfp_conn *conn)
 {
 	size_t bytes = offsetof(struct kfp_conn, link) + conn->ops->link_size;
 
-	return DIV_ROUND_UP(bytes, KFP_UNIT_BYTES);
+	return DIV_ROUND_UP(bytes, KFP_CREDIT_MEM);
 }
 
 static size_t kfp_windows_bytes(u32 window)
 {
-	return 2 * window * KFP_UNIT_BYTES;
+	return 2 * window * KFP_CREDIT_MEM;
 }
 
-/* Return the units of each window that @payer allows, at least KFP_ACCOUNT_MIN. */
+/* Return the credits of each window that @payer allows, at least KFP_ACCOUNT_MIN. */
 static u32 kfp_payer_window(const struct kfi_account *payer, u32 window)
 {
 	if (!payer)
@@ -74,20 +74,20 @@ static u32 kfp_payer_window(const struct kfi_account *payer, u32 window)
 		       KFP_ACCOUNT_MIN, window);
 }
 
-/* Charge units, which may be negative, to the account of the fabric. */
-static void kfp_payer_adjust(struct kfp_accounts *accounts, s64 units)
+/* Charge credits, which may be negative, to the account of the fabric. */
+static void kfp_payer_adjust(struct kfp_accounts *accounts, s64 credits)
 {
-	kfi_account_uncharge(accounts->payer, -units * (s64)KFP_UNIT_BYTES);
+	kfi_account_uncharge(accounts->payer, -credits * (s64)KFP_CREDIT_MEM);
 }
 
-/* A new connection gets at most this fraction (1/n) of the remaining units. */
+/* A new connection gets at most this fraction (1/n) of the remaining credits. */
 static const unsigned int kfp_account_share[KFP_ACCOUNT_LEVELS] = {
 	[KFP_ACCOUNT_PEER]   = 2,
 	[KFP_ACCOUNT_ORIGIN] = 4,
 	[KFP_ACCOUNT_ALL]    = 8,
 };
 
-/* Return the bound of an account of this level, in units. */
+/* Return the bound of an account of this level, in credits. */
 static u32 kfp_account_limit(const struct kfp_accounts *accounts, int level)
 {
 	const struct kfi_proto_params *params = &accounts->proto->params;
@@ -167,16 +167,16 @@ static void kfp_account_live(struct kfp_account *account, int n)
 		account->live += n;
 }
 
-static void kfp_account_charge(struct kfp_account *account, s64 units)
+static void kfp_account_charge(struct kfp_account *account, s64 credits)
 {
 	for (; account; account = account->up)
-		account->units += units;
+		account->credits += credits;
 }
 
-static void kfp_account_charge_dead(struct kfp_account *account, s64 units)
+static void kfp_account_charge_dead(struct kfp_account *account, s64 credits)
 {
 	for (; account; account = account->up)
-		account->dead_units += units;
+		account->dead_credits += credits;
 }
 
 /* ---- dead connections ---- */
@@ -188,10 +188,10 @@ static void kfp_account_leave(struct kfp_conn *conn)
 	int level;
 
 	spin_lock_bh(&accounts->lock);
-	kfp_account_charge(conn->account, -(s64)conn->units);
-	kfp_payer_adjust(accounts, -(s64)conn->units);
+	kfp_account_charge(conn->account, -(s64)conn->credits);
+	kfp_payer_adjust(accounts, -(s64)conn->credits);
 	if (conn->orphaned)
-		kfp_account_charge_dead(conn->account, -(s64)conn->units);
+		kfp_account_charge_dead(conn->account, -(s64)conn->credits);
 	for (level = 0; level < KFP_ACCOUNT_LEVELS; level++)
 		list_del_init(&conn->dead[level]);
 	kfp_account_put(accounts, conn->account);
@@ -224,7 +224,7 @@ void kfp_account_down(struct kfp_conn *conn)
 	struct kfp_account *account = conn->account;
 	struct kfp_accounts *accounts;
 	struct kfp_inmsg *in;
-	u32 units = 0;
+	u32 credits = 0;
 	int level;
 
 	if (!account)
@@ -232,35 +232,35 @@ void kfp_account_down(struct kfp_conn *conn)
 	accounts = conn->ep->accounts;
 	spin_lock_bh(&conn->lock);
 	list_for_each_entry(in, &conn->messages.all, entry)
-		units += in->cost;
-	if (units)
-		units += kfp_account_object(conn);
-	conn->orphaned = units;	/* from here on kfp_inmsg_free() reports to the account */
+		credits += in->cost;
+	if (credits)
+		credits += kfp_account_object(conn);
+	conn->orphaned = credits;	/* from here on kfp_inmsg_free() reports to the account */
 	spin_lock(&accounts->lock);
 	kfp_account_live(account, -1);
 	list_del_init(&conn->of_origin);
-	kfp_account_charge(account, (s64)units - conn->units);
-	kfp_payer_adjust(accounts, (s64)units - conn->units);
-	kfp_account_charge_dead(account, units);
-	conn->units = units;
-	for (level = 0; units && level < KFP_ACCOUNT_LEVELS; level++, account = account->up)
+	kfp_account_charge(account, (s64)credits - conn->credits);
+	kfp_payer_adjust(accounts, (s64)credits - conn->credits);
+	kfp_account_charge_dead(account, credits);
+	conn->credits = credits;
+	for (level = 0; credits && level < KFP_ACCOUNT_LEVELS; level++, account = account->up)
 		list_add_tail(&conn->dead[level], &account->dead);
 	spin_unlock(&accounts->lock);
 	spin_unlock_bh(&conn->lock);
-	if (!units)
+	if (!credits)
 		kfp_account_leave(conn);
 }
 
 /* Return the charge of a message of a dead connection. @last: it was the last one. */
-void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last)
+void kfp_account_freed(struct kfp_conn *conn, u32 credits, bool last)
 {
 	struct kfp_accounts *accounts = conn->ep->accounts;
 
 	spin_lock_bh(&accounts->lock);
-	kfp_account_charge(conn->account, -(s64)units);
-	kfp_account_charge_dead(conn->account, -(s64)units);
-	kfp_payer_adjust(accounts, -(s64)units);
-	conn->units -= units;
+	kfp_account_charge(conn->account, -(s64)credits);
+	kfp_account_charge_dead(conn->account, -(s64)credits);
+	kfp_payer_adjust(accounts, -(s64)credits);
+	conn->credits -= credits;
 	spin_unlock_bh(&accounts->lock);
 	if (last)
 		kfp_account_leave(conn);
@@ -280,7 +280,7 @@ static bool kfp_account_reclaim(struct kfp_accounts *accounts, struct kfp_accoun
 	struct kfp_conn *conn = NULL;
 
 	spin_lock_bh(&accounts->lock);
-	if (account->units + kfp_account_share[level] * windows > limit)
+	if (account->credits + kfp_account_share[level] * windows > limit)
 		conn = kfp_account_oldest(accounts, account, level);
 	spin_unlock_bh(&accounts->lock);
 	if (!conn)
@@ -290,12 +290,12 @@ static bool kfp_account_reclaim(struct kfp_accounts *accounts, struct kfp_accoun
 	return true;
 }
 
-/* Return the units that @account allows for each window of a new connection. */
+/* Return the credits that @account allows for each window of a new connection. */
 static u32 kfp_account_window(const struct kfp_accounts *accounts,
 			      const struct kfp_account *account)
 {
 	u32 limit = kfp_account_limit(accounts, account->level);
-	u32 left = limit - min(limit, account->units);
+	u32 left = limit - min(limit, account->credits);
 
 	return left / kfp_account_share[account->level] / 2;
 }
@@ -303,14 +303,14 @@ static u32 kfp_account_window(const struct kfp_accounts *accounts,
 /* Have dead connections left so much that the smallest windows do not fit? */
 static bool kfp_account_full(const struct kfp_accounts *accounts, const struct kfp_account *account)
 {
-	return account->dead_units + 2 * KFP_ACCOUNT_MIN >
+	return account->dead_credits + 2 * KFP_ACCOUNT_MIN >
 	       kfp_account_limit(accounts, account->level);
 }
 
 static void kfp_set_window(struct kfp_conn *conn, u32 window)
 {
 	conn->window = window;
-	conn->eager = min(kfp_params(conn)->eager_size, window / 2 * KFW_UNIT);
+	conn->eager = min(kfp_params(conn)->eager_size, window / 2 * KFW_CREDIT_BYTES);
 }
 
 /* May the unexpected messages of a further connection to @peer be promised to be kept? */
@@ -322,7 +322,7 @@ static bool kfp_account_promises(const struct kfp_accounts *accounts,
 	if (kfp_account_full(accounts, peer) || kfp_account_full(accounts, origin))
 		return false;
 	return !kfp_account_full(accounts, origin->up) ||
-	       origin->dead_units + (origin->live + 1) * 2 * KFP_ACCOUNT_MIN <= KFP_ACCOUNT_SPARE;
+	       origin->dead_credits + (origin->live + 1) * 2 * KFP_ACCOUNT_MIN <= KFP_ACCOUNT_SPARE;
 }
 
 /*
@@ -373,9 +373,9 @@ int kfp_account_join(struct kfp_conn *conn)
 	} else {
 		kfp_set_window(conn, window);
 		conn->late_acks = !kfp_account_promises(accounts, peer);
-		conn->units = 2 * window;
+		conn->credits = 2 * window;
 		conn->account = peer;
-		kfp_account_charge(peer, conn->units);
+		kfp_account_charge(peer, conn->credits);
 		kfp_account_live(peer, 1);
 		list_add_tail(&conn->of_origin, &peer->up->conns);
 	}

@@ -15,8 +15,8 @@ struct kfi_proto;
 struct kfi_proto_ep;
 struct kfp_conn;
 
-#define KFP_ACCOUNT_MIN	16U		/* units of each window that each connection gets */
-#define KFP_ACCOUNT_SPARE	1024U		/* units for an origin when the endpoint is full */
+#define KFP_ACCOUNT_MIN	16U		/* credits of each window that each connection gets */
+#define KFP_ACCOUNT_SPARE	1024U		/* credits for an origin when the endpoint is full */
 #define KFP_PAYER_SHARE	256U		/* a connection gets 1/n of what the payer has left */
 
 /** enum kfp_account_level - levels at which unexpected messages are counted */
@@ -32,10 +32,10 @@ enum kfp_account_level {
  * @node: entry in &kfp_accounts.by_name
  * @level: &enum kfp_account_level; @level and @name identify an account
  * @name: name of the peer or of the origin
- * @up: account of the next level, which counts the same units
+ * @up: account of the next level, which counts the same credits
  * @users: number of connections, or of accounts of the level below
- * @units: windows of live connections, and messages that dead connections have left
- * @dead_units: the part of @units that dead connections have left
+ * @credits: windows of live connections, and messages that dead connections have left
+ * @dead_credits: the part of @credits that dead connections have left
  * @live: number of live connections
  * @dead: dead connections that have left messages, oldest first
  * @conns: live connections of an origin, by &kfp_conn.of_origin
@@ -48,8 +48,8 @@ struct kfp_account {
 	u8			name[KFI_ADDR_MAX] __aligned(8);
 	struct kfp_account	*up;
 	unsigned int		users;
-	u32			units;
-	u32			dead_units;
+	u32			credits;
+	u32			dead_credits;
 	unsigned int		live;
 	struct list_head	dead;
 	struct list_head	conns;
@@ -77,7 +77,7 @@ void kfp_account_msg_close(struct kfi_proto_ep *pe);
 void kfp_account_msg_join(struct kfp_conn *conn);
 int kfp_account_join(struct kfp_conn *conn);
 void kfp_account_down(struct kfp_conn *conn);
-void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last);
+void kfp_account_freed(struct kfp_conn *conn, u32 credits, bool last);
 void kfp_account_yield(struct kfp_conn *conn);
 
 #endif /* _KFI_PROTO_ACCOUNT_H */

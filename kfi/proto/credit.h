@@ -2,11 +2,11 @@
 /*
  * credit.h - arithmetic of flow control by credits.
  *
- * Sender and receiver count units, from the beginning of the connection, modulo 2^32. The receiver
+ * Sender and receiver count credits, from the beginning of the connection, modulo 2^32. The receiver
  * advertises a limit: the count up to which the sender may send. As it advertises no increments,
  * an advertisement that is lost, repeated or reordered does no harm, and an invalid one can be
- * detected. A window is less than 2^31 units, so the difference of two counts shows their order.
- * The protocol defines what a unit is, and the locks that protect the structures.
+ * detected. A window is less than 2^31 credits, so the difference of two counts shows their order.
+ * The protocol defines what a credit is, and the locks that protect the structures.
  *
  *	receiver:	freed <= used <= advertised <= freed + window
  *	sender:		used <= limit <= used + window
@@ -21,13 +21,13 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-/** KFI_CREDIT_WINDOW_MAX - largest window, in units */
+/** KFI_CREDIT_WINDOW_MAX - largest window, in credits */
 #define KFI_CREDIT_WINDOW_MAX	((u32)S32_MAX)
 
 /**
  * struct kfi_credit_tx - credit of the sender
  * @limit: last limit that the peer has advertised
- * @used: units that were sent
+ * @used: credits that were sent
  */
 struct kfi_credit_tx {
 	u32 limit;
@@ -36,10 +36,10 @@ struct kfi_credit_tx {
 
 /**
  * struct kfi_credit_rx - credit of the receiver
- * @window: units that the peer may have outstanding
- * @freed: units that were received and freed
+ * @window: credits that the peer may have outstanding
+ * @freed: credits that were received and freed
  * @advertised: last limit that was advertised
- * @used: units that were received
+ * @used: credits that were received
  */
 struct kfi_credit_rx {
 	u32 window;
@@ -52,8 +52,8 @@ struct kfi_credit_rx {
  * kfi_credit_init() - set both credits of a new connection
  * @tx: credit of the sender on this side
  * @rx: credit of the receiver on this side
- * @window: units that this side grants the peer
- * @peer_window: units that the peer grants this side
+ * @window: credits that this side grants the peer
+ * @peer_window: credits that the peer grants this side
  */
 static inline void kfi_credit_init(struct kfi_credit_tx *tx, struct kfi_credit_rx *rx, u32 window,
 				   u32 peer_window)
@@ -66,7 +66,7 @@ static inline void kfi_credit_init(struct kfi_credit_tx *tx, struct kfi_credit_r
 /**
  * kfi_credit_covers() - check whether there is credit to send
  * @tx: credit of the sender
- * @n: units
+ * @n: credits
  *
  * Return: true if kfi_credit_take() of @n would succeed.
  */
@@ -78,7 +78,7 @@ static inline bool kfi_credit_covers(const struct kfi_credit_tx *tx, u32 n)
 /**
  * kfi_credit_take() - use credit to send
  * @tx: credit of the sender
- * @n: units
+ * @n: credits
  *
  * Return: true; false if there is not enough credit, then none is used.
  */
@@ -116,7 +116,7 @@ static inline int kfi_credit_update(struct kfi_credit_tx *tx, u32 limit, u32 win
 /**
  * kfi_credit_charge() - charge a message that has arrived
  * @rx: credit of the receiver
- * @n: units of the message
+ * @n: credits of the message
  *
  * One context at a time charges messages and advertises credit. Others may free credit meanwhile.
  *
@@ -131,9 +131,9 @@ static inline bool kfi_credit_charge(struct kfi_credit_rx *rx, u32 n)
 }
 
 /**
- * kfi_credit_free() - free the units of a message
+ * kfi_credit_free() - free the credits of a message
  * @rx: credit of the receiver
- * @n: units
+ * @n: credits
  *
  * Return: true if half of the window or more is free and not advertised yet, so that an
  * advertisement should be sent now.

@@ -55,7 +55,7 @@ enum kfp_cls {
  * @post: optional: called for a post, before the connection is looked up. Stores in *@conn the
  *	connection that the operation is bound to. Returns 0; -ECANCELED: the operation is complete;
  *	another negative errno refuses the post. In an RCU read section
- * @cost: units of credit that @send takes, unless @cls is KFP_CLS. (L)
+ * @cost: credits that @send takes, unless @cls is KFP_CLS. (L)
  * @next: optional, with KFP_CLS: the operation is the first one of the queue. Returns the operation
  *	to be sent next: this one, a later one of which a frame can be sent meanwhile, or NULL.
  *	Changes nothing, because it is also called to look ahead. The default sends the operation as

@@ -39,7 +39,7 @@ enum kfp_inmsg_state {
  * @placed: the first part of a long message was in the exposed receive, and so are the others (L)
  * @cls: credit class
  * @slot: number in the CTS, index in &kfp_rdvs.slot
- * @cost: units of credit to return
+ * @cost: credits to return
  * @got: bytes of a long message that have arrived or are arriving (L)
  * @exposed: the receive, from the CTS on, if the link exposes it (L)
  * @since: the CTS is sent, or a part has begun: kfp_rx_now(). The next part is late

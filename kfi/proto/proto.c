@@ -70,7 +70,7 @@ void kfp_exit(void)
 	EXPORT_SYMBOL_GPL(kfi_param_##kind)
 
 KFP_PARAM(eager, 256, KFW_FRAME_MAX);
-KFP_PARAM(units, 16, 1 << 24);
+KFP_PARAM(credits, 16, 1 << 24);
 KFP_PARAM(requests, 16, 65535);
 KFP_PARAM(calls, 1, 65535);
 KFP_PARAM(count, 0, INT_MAX);

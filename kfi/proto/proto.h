@@ -134,13 +134,13 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @commits: commits for the peer
  * @orphaned: the connection is down and has left messages: kfp_inmsg_free() reports each to the
  *	account
- * @window: units of unexpected messages that this side announces, for each class
+ * @window: credits for unexpected messages that this side announces, for each class
  * @eager: longest payload without rendezvous that this side announces
  * @late_acks: this side does not promise to keep unexpected messages when the connection is down:
  *	their ACKs follow when they are received (account.c)
  * @account: RDM: account of the peer, from kfp_account_join() until the endpoint holds nothing
  *	of this connection; under kfp_accounts.lock
- * @units: units charged to @account; under kfp_accounts.lock
+ * @credits: credits charged to @account; under kfp_accounts.lock
  * @payer: account of the fabric, or NULL. Used until the connection leaves its connection set
  * @paid: bytes charged to @payer for the connection and its buffers
  * @dead: entries in &kfp_account.dead of each level; under kfp_accounts.lock
@@ -211,7 +211,7 @@ struct kfp_conn {
 	u32			eager;
 	bool			late_acks;
 	struct kfp_account	*account;
-	u32			units;
+	u32			credits;
 	struct kfi_account	*payer;
 	size_t			paid;
 	struct list_head	dead[KFP_ACCOUNT_LEVELS];

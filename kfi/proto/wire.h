@@ -60,8 +60,8 @@ enum kfw_hello_kind {
  *	that was restarted from its predecessor. CHALLENGE, PROOF: that of the sender
  * @stream: HELLO: random name of this connection
  * @known: HELLO: name of the last connection of the sender with this peer, 0 if there was none
- * @window_msg: units (KFW_UNIT bytes) of untagged unexpected messages that the sender holds
- * @window_tag: units of tagged unexpected messages that the sender holds
+ * @window_msg: credits (KFW_CREDIT_BYTES bytes each) for untagged unexpected messages that the sender holds
+ * @window_tag: credits for tagged unexpected messages that the sender holds
  * @requests: unanswered requests that the sender accepts
  * @eager: longest payload that the sender accepts without rendezvous
  * @status: REJECT: reason, a positive errno
@@ -150,9 +150,9 @@ enum kfw_type {
  * @datatype: ATOMIC: the type of the elements, numbered as in libfabric's enum fi_datatype
  * @id: number of the initiator's operation; CTS, DATA, READ_DATA and ACK repeat it
  * @gen: distinguishes successive uses of @id; repeated with it
- * @credit_msg: cumulative limit of untagged message units (KFW_UNIT bytes) that the receiver of
+ * @credit_msg: cumulative limit of credits for untagged messages that the receiver of
  *	this frame may send
- * @credit_tag: cumulative limit of tagged message units
+ * @credit_tag: cumulative limit of credits for tagged messages
  * @payload: bytes behind the segments and places
  * @len: length of the message, or of all that is written. RTS, READ, TREAD: of the payload to
  *	come. DATA, READ_DATA: of this part. RTW, GRANT: of the segment. ATOMIC: of the targets
@@ -211,14 +211,14 @@ struct kfw_place {
 static_assert(sizeof(struct kfw_place) == 16, "place");
 
 /*
- * One unit of credit pays for up to KFW_UNIT payload bytes. Each message costs at least one unit.
+ * A credit pays for up to KFW_CREDIT_BYTES payload bytes. Each message costs at least one.
  */
-#define KFW_UNIT	256
+#define KFW_CREDIT_BYTES	256
 
-/* Return the cost of a message of @len payload bytes, in units. */
+/* Return the cost of a message of @len payload bytes, in credits. */
 static inline u32 kfw_cost(u64 len)
 {
-	return len ? (len + KFW_UNIT - 1) / KFW_UNIT : 1;
+	return len ? (len + KFW_CREDIT_BYTES - 1) / KFW_CREDIT_BYTES : 1;
 }
 
 /* Return the length of the next part of a payload of which @left bytes are left. */

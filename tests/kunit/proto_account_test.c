@@ -7,8 +7,8 @@
 
 #define NODE		2
 
-#define EAGER		3840U	/* payload of the messages below: EAGER_UNITS units of credit */
-#define EAGER_UNITS	15U
+#define EAGER		3840U	/* payload of the messages below: EAGER_CREDITS units of credit */
+#define EAGER_CREDITS	15U
 #define TAG_HELD	0xcc
 #define RECONNECTS	32
 
@@ -21,7 +21,7 @@ static unsigned int ph_leave(struct ph_peer *peer, bool promised, unsigned int *
 	struct kfw_hdr msg = ph_msg(TAG_HELD), ack;
 	unsigned int i, acks = 0;
 
-	*n = le32_to_cpu(peer->said.window_tag) / EAGER_UNITS;
+	*n = le32_to_cpu(peer->said.window_tag) / EAGER_CREDITS;
 	for (i = 0; i < *n; i++) {
 		msg.flags = cpu_to_le16(KFW_F_TAGGED |
 					(promised || i == *n - 1 ? KFW_F_ACK : 0));
@@ -62,7 +62,7 @@ static void messages_are_left(struct kunit *test)
 		ph_reset(peer);
 	}
 	held = ph_held();
-	KUNIT_EXPECT_LE(test, held * EAGER_UNITS, 8192u);	/* of a peer */
+	KUNIT_EXPECT_LE(test, held * EAGER_CREDITS, 8192u);	/* of a peer */
 	KUNIT_EXPECT_GE(test, held, 16u);
 	KUNIT_EXPECT_GT(test, left, held);
 	KUNIT_EXPECT_EQ(test, ph_dropped(), (u64)left - held);
@@ -89,7 +89,7 @@ static void promises_are_kept(struct kunit *test)
 		late += n - acks;
 	}
 	held = ph_held();
-	KUNIT_EXPECT_LE(test, acked * EAGER_UNITS, 8192u);
+	KUNIT_EXPECT_LE(test, acked * EAGER_CREDITS, 8192u);
 	KUNIT_EXPECT_EQ(test, 4u, late);
 	KUNIT_EXPECT_EQ(test, (u64)acked + late, held + ph_dropped());
 	KUNIT_EXPECT_GT(test, held, acked);
@@ -118,7 +118,7 @@ static unsigned int call_leaves(u64 node, u16 port)
  */
 static void account_all_full(struct kunit *test)
 {
-	const u32 *left = &accounts()->all.dead_units, most = 4096;
+	const u32 *left = &accounts()->all.dead_credits, most = 4096;
 	struct ph_peer *peer;
 	unsigned int i, n;
 
@@ -204,7 +204,7 @@ static void account_process(struct kunit *test)
 	while ((peer = call_paid(node++))) {
 		window = le32_to_cpu(peer->said.window_tag);
 		KUNIT_ASSERT_LE(test, window, last);
-		KUNIT_ASSERT_LE(test, le32_to_cpu(peer->said.eager), window / 2 * KFW_UNIT);
+		KUNIT_ASSERT_LE(test, le32_to_cpu(peer->said.eager), window / 2 * KFW_CREDIT_BYTES);
 		first = first ?: peer;
 		last = window;
 	}
