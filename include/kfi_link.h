@@ -102,10 +102,11 @@ struct kfp_permit;
  *
  * *Push-back.* The protocol stops the receive direction by KFI_WANT_STOP, for example while a
  * completion queue is full. Then the link keeps the bytes and lets the transport push back: TCP
- * closes its window, the ring of kfi_loop gets full, kfi_verbs posts no receives, and kfi_ntb does not raise the position up to
- * which the peer may send. There is no call that resumes: the protocol calls @read again from a
- * work item. If several connections share a transport, a connection that has stopped must not stop
- * the others, so its link needs memory of its own for the bytes that the peer may still send.
+ * closes its window, the ring of kfi_loop gets full, kfi_verbs posts no receives, and kfi_ntb does
+ * not raise the position up to which the peer may send. There is no call that resumes: the protocol
+ * calls @read again from a work item. If several connections share a transport, a connection that
+ * has stopped must not stop the others, so its link needs memory of its own for the bytes that the
+ * peer may still send.
  *
  * *Order.* The bytes of one direction are passed on in the order in which they were posted, and no
  * frame overtakes another one. A link with several queues has to restore that order. Only bytes
@@ -565,9 +566,9 @@ struct kfi_proto {
  * kfi_proto_init() - prepare the protocol for a provider
  * @proto: the provider's protocol object
  *
- * The provider's module init calls this before kfi_provider_register(). A window in which the
+ * The provider's module init calls this before kfi_provider_register(). An allowance in which the
  * longest message has no room is enlarged, with a message in the kernel log, and so are bounds that
- * are smaller than a few windows.
+ * are smaller than a few allowances.
  * Context: process. Return: 0, -ENOMEM.
  */
 int kfi_proto_init(struct kfi_proto *proto);
@@ -615,7 +616,7 @@ struct kfi_peers {
  * @peers: RDM: peers of the endpoint
  * @conn_set: connections of the endpoint
  * @accounts: RDM: accounts of the memory that peers make the endpoint hold
- * @window: MSG: credits for unexpected messages of each class that its connection may hold. The
+ * @allowance: MSG: credits for unexpected messages of each class that its connection may hold. The
  *	account of the fabric has paid for them
  * @peer_name: MSG: name of the peer that the endpoint is connected to
  */
@@ -625,7 +626,7 @@ struct kfi_proto_ep {
 	struct kfi_peers	peers;
 	struct kfi_conn_set	conn_set;
 	struct kfp_accounts	*accounts;
-	u32			window;
+	u32			allowance;
 	u8			peer_name[KFI_ADDR_MAX] __aligned(8);
 };
 

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * account.c - bounds of the memory that the peers of an RDM endpoint can make it hold. Accounts
- * exist for each peer, for each origin, and for the endpoint. They count credits: KFW_CREDIT_BYTES bytes of
- * payload of unexpected messages, or one message object.
+ * exist for each peer, for each origin, and for the endpoint. They count credits: KFW_CREDIT_BYTES
+ * bytes of payload of unexpected messages, or one message object.
  *
- * A live connection is charged with its windows when it begins. The windows are all that its peer
- * may send unexpected, so the data path checks nothing but credit, and no connection waits for
+ * A live connection is charged with its allowances when it begins. The allowances are all that its
+ * peer may send unexpected, so the data path checks nothing but credit, and no connection waits for
  * another one. When the connection is down, it is charged with the complete messages that it has
  * left in the matching, until they are received or dropped. So the bound survives reconnects.
  *
- * kfp_account_join() charges a connection that begins, and determines its windows.
+ * kfp_account_join() charges a connection that begins, and determines its allowances.
  * kfp_account_down() replaces the charge by that of the messages that the connection has left.
  * kfp_account_freed() returns the charge of one of these messages.
  *
  * At the bound of a level, messages that dead connections have left are dropped, oldest connection
  * first, except those that were acknowledged, and those that have invalidated a region. Then new
- * connections get smaller windows, at least KFP_ACCOUNT_MIN.
+ * connections get smaller allowances, at least KFP_ACCOUNT_MIN.
  *
  * The ACK of an unexpected message is a promise to keep the message, also when its connection is
  * down. A promise is never broken, and is given only as long as it fits into the bounds: when dead
@@ -33,14 +33,14 @@
  *
  * If the endpoint belongs to a process, the account of its fabric pays for the same credits, in
  * advance: memory of a message that arrives in softirq can't be charged to the process any more. A
- * connection gets windows in proportion to what the account has left, and none begins if not even
- * the smallest windows can be paid for. An MSG endpoint pays for the windows of its connection when
- * it is opened.
+ * connection gets allowances in proportion to what the account has left, and none begins if not
+ * even the smallest allowances can be paid for. An MSG endpoint pays for the allowances of its
+ * connection when it is opened.
  *
- * A receive that is granted to a message can't be canceled, and one origin may have many connections,
- * each with a message for the same receive, of which none sends its payload. So when a peer was late,
- * the waiting messages of its origin go behind those of others (kfp_account_yield()), before the
- * receive takes the next message.
+ * A receive that is granted to a message can't be canceled, and one origin may have many
+ * connections, each with a message for the same receive, of which none sends its payload. So when a
+ * peer was late, the waiting messages of its origin go behind those of others
+ * (kfp_account_yield()), before the receive takes the next message.
  *
  * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends,
  * and when a message of a dead connection is freed.
@@ -59,19 +59,19 @@ static u32 kfp_account_object(const struct kfp_conn *conn)
 	return DIV_ROUND_UP(bytes, KFP_CREDIT_MEM);
 }
 
-static size_t kfp_windows_bytes(u32 window)
+static size_t kfp_allowance_mem(u32 allowance)
 {
-	return 2 * window * KFP_CREDIT_MEM;
+	return 2 * allowance * KFP_CREDIT_MEM;
 }
 
-/* Return the credits of each window that @payer allows, at least KFP_ACCOUNT_MIN. */
-static u32 kfp_payer_window(const struct kfi_account *payer, u32 window)
+/* Return the credits of each allowance that @payer allows, at least KFP_ACCOUNT_MIN. */
+static u32 kfp_payer_allowance(const struct kfi_account *payer, u32 allowance)
 {
 	if (!payer)
-		return window;
+		return allowance;
 	return clamp_t(unsigned long,
-		       kfi_account_left(payer) / KFP_PAYER_SHARE / kfp_windows_bytes(1),
-		       KFP_ACCOUNT_MIN, window);
+		       kfi_account_left(payer) / KFP_PAYER_SHARE / kfp_allowance_mem(1),
+		       KFP_ACCOUNT_MIN, allowance);
 }
 
 /* Charge credits, which may be negative, to the account of the fabric. */
@@ -270,17 +270,17 @@ void kfp_account_freed(struct kfp_conn *conn, u32 credits, bool last)
 
 /*
  * Drop messages that the oldest dead connection has left in @account, if a new connection would get
- * less than a full window. Return true if this has to be tried again.
+ * less than a full allowance. Return true if this has to be tried again.
  */
 static bool kfp_account_reclaim(struct kfp_accounts *accounts, struct kfp_account *account,
 				int level)
 {
 	u32 limit = kfp_account_limit(accounts, level);
-	u32 windows = 2 * accounts->proto->params.unexpected;
+	u32 allowances = 2 * accounts->proto->params.unexpected;
 	struct kfp_conn *conn = NULL;
 
 	spin_lock_bh(&accounts->lock);
-	if (account->credits + kfp_account_share[level] * windows > limit)
+	if (account->credits + kfp_account_share[level] * allowances > limit)
 		conn = kfp_account_oldest(accounts, account, level);
 	spin_unlock_bh(&accounts->lock);
 	if (!conn)
@@ -290,8 +290,8 @@ static bool kfp_account_reclaim(struct kfp_accounts *accounts, struct kfp_accoun
 	return true;
 }
 
-/* Return the credits that @account allows for each window of a new connection. */
-static u32 kfp_account_window(const struct kfp_accounts *accounts,
+/* Return the credits that @account allows for each allowance of a new connection. */
+static u32 kfp_account_allowance(const struct kfp_accounts *accounts,
 			      const struct kfp_account *account)
 {
 	u32 limit = kfp_account_limit(accounts, account->level);
@@ -300,17 +300,17 @@ static u32 kfp_account_window(const struct kfp_accounts *accounts,
 	return left / kfp_account_share[account->level] / 2;
 }
 
-/* Have dead connections left so much that the smallest windows do not fit? */
+/* Have dead connections left so much that the smallest allowances do not fit? */
 static bool kfp_account_full(const struct kfp_accounts *accounts, const struct kfp_account *account)
 {
 	return account->dead_credits + 2 * KFP_ACCOUNT_MIN >
 	       kfp_account_limit(accounts, account->level);
 }
 
-static void kfp_set_window(struct kfp_conn *conn, u32 window)
+static void kfp_set_allowance(struct kfp_conn *conn, u32 allowance)
 {
-	conn->window = window;
-	conn->eager = min(kfp_params(conn)->eager_size, window / 2 * KFW_CREDIT_BYTES);
+	conn->allowance = allowance;
+	conn->eager = min(kfp_params(conn)->eager_size, allowance / 2 * KFW_CREDIT_BYTES);
 }
 
 /* May the unexpected messages of a further connection to @peer be promised to be kept? */
@@ -326,8 +326,8 @@ static bool kfp_account_promises(const struct kfp_accounts *accounts,
 }
 
 /*
- * Determine the windows and the eager size of @conn, whose peer is known, and charge them. Called
- * in process context, before the hello of this side announces them.
+ * Determine the allowances and the eager size of @conn, whose peer is known, and charge them.
+ * Called in process context, before the hello of this side announces them.
  *
  * Return: 0; -ENOMEM; -ENOBUFS if the peer has called and its origin has too many connections, or
  * if the account of the fabric is full.
@@ -341,7 +341,7 @@ int kfp_account_join(struct kfp_conn *conn)
 	const struct kfi_proto_params *params = kfp_params(conn);
 	struct kfp_account *peer, *origin, *account;
 	u8 from[KFI_ADDR_MAX] __aligned(8);
-	u32 window = params->unexpected;
+	u32 allowance = params->unexpected;
 	int level, ret;
 
 	if (!spare[0] || !spare[1]) {
@@ -362,18 +362,18 @@ int kfp_account_join(struct kfp_conn *conn)
 			cond_resched();
 	spin_lock_bh(&accounts->lock);
 	for (account = peer; account; account = account->up)
-		window = min(window, kfp_account_window(accounts, account));
-	window = kfp_payer_window(accounts->payer, max(window, KFP_ACCOUNT_MIN));
+		allowance = min(allowance, kfp_account_allowance(accounts, account));
+	allowance = kfp_payer_allowance(accounts->payer, max(allowance, KFP_ACCOUNT_MIN));
 	if (!conn->pc.dialed && peer->up->live >= READ_ONCE(params->origin_peers))
 		ret = -ENOBUFS;
 	else
-		ret = kfi_account_charge(accounts->payer, kfp_windows_bytes(window));
+		ret = kfi_account_charge(accounts->payer, kfp_allowance_mem(allowance));
 	if (ret) {
 		kfp_account_put(accounts, peer);
 	} else {
-		kfp_set_window(conn, window);
+		kfp_set_allowance(conn, allowance);
 		conn->late_acks = !kfp_account_promises(accounts, peer);
-		conn->credits = 2 * window;
+		conn->credits = 2 * allowance;
 		conn->account = peer;
 		kfp_account_charge(peer, conn->credits);
 		kfp_account_live(peer, 1);
@@ -384,26 +384,26 @@ int kfp_account_join(struct kfp_conn *conn)
 }
 
 /*
- * An MSG endpoint has one connection, and its messages stay when that has ended. So the windows are
- * those of the endpoint. Return: 0; -ENOBUFS if the account of the fabric is full.
+ * An MSG endpoint has one connection, and its messages stay when that has ended. So the allowances
+ * are those of the endpoint. Return: 0; -ENOBUFS if the account of the fabric is full.
  */
 int kfp_account_msg_open(struct kfi_proto_ep *pe)
 {
 	struct kfi_account *payer = kfi_ep_account(&pe->ep);
 
-	pe->window = kfp_payer_window(payer, pe->proto->params.unexpected);
-	return kfi_account_charge(payer, kfp_windows_bytes(pe->window));
+	pe->allowance = kfp_payer_allowance(payer, pe->proto->params.unexpected);
+	return kfi_account_charge(payer, kfp_allowance_mem(pe->allowance));
 }
 
 void kfp_account_msg_close(struct kfi_proto_ep *pe)
 {
-	kfi_account_uncharge(kfi_ep_account(&pe->ep), kfp_windows_bytes(pe->window));
+	kfi_account_uncharge(kfi_ep_account(&pe->ep), kfp_allowance_mem(pe->allowance));
 }
 
-/* Determine the windows of a connection that has its MSG endpoint now. */
+/* Determine the allowances of a connection that has its MSG endpoint now. */
 void kfp_account_msg_join(struct kfp_conn *conn)
 {
-	kfp_set_window(conn, conn->ep->window);
+	kfp_set_allowance(conn, conn->ep->allowance);
 }
 
 /* ---- late peers ---- */

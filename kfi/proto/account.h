@@ -15,8 +15,8 @@ struct kfi_proto;
 struct kfi_proto_ep;
 struct kfp_conn;
 
-#define KFP_ACCOUNT_MIN	16U		/* credits of each window that each connection gets */
-#define KFP_ACCOUNT_SPARE	1024U		/* credits for an origin when the endpoint is full */
+#define KFP_ACCOUNT_MIN	16U		/* credits of each allowance that each connection gets */
+#define KFP_ACCOUNT_SPARE	1024U	/* credits for an origin when the endpoint is full */
 #define KFP_PAYER_SHARE	256U		/* a connection gets 1/n of what the payer has left */
 
 /** enum kfp_account_level - levels at which unexpected messages are counted */
@@ -34,7 +34,7 @@ enum kfp_account_level {
  * @name: name of the peer or of the origin
  * @up: account of the next level, which counts the same credits
  * @users: number of connections, or of accounts of the level below
- * @credits: windows of live connections, and messages that dead connections have left
+ * @credits: allowances of live connections, and messages that dead connections have left
  * @dead_credits: the part of @credits that dead connections have left
  * @live: number of live connections
  * @dead: dead connections that have left messages, oldest first

@@ -174,7 +174,7 @@ struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
 	conn->link.proto = proto;
 	conn->link.ep = pe;
 	conn->payer = pe ? kfi_ep_account(&pe->ep) : ppep->pep.fabric->account;
-	conn->window = params->unexpected;
+	conn->allowance = params->unexpected;
 	conn->eager = params->eager_size;
 	conn->deadline = jiffies + msecs_to_jiffies(READ_ONCE(params->connect_timeout_ms));
 	ret = kfp_conn_pay(conn, offsetof(struct kfp_conn, link) + conn->ops->link_size) ?:
@@ -374,14 +374,14 @@ void kfp_conn_prepare(struct kfp_conn *conn)
 
 	if (conn->ops->admit)
 		conn->ops->admit(&conn->link);
-	tx->window[KFP_CLS_MSG] = info->window_msg;
-	tx->window[KFP_CLS_TAG] = info->window_tag;
+	tx->allowance[KFP_CLS_MSG] = info->allowance_msg;
+	tx->allowance[KFP_CLS_TAG] = info->allowance_tag;
 	tx->requests_max = info->requests;
 	tx->eager = info->eager;
-	kfi_credit_init(&tx->credit[KFP_CLS_MSG], &conn->credit[KFP_CLS_MSG], conn->window,
-			info->window_msg);
-	kfi_credit_init(&tx->credit[KFP_CLS_TAG], &conn->credit[KFP_CLS_TAG], conn->window,
-			info->window_tag);
+	kfi_credit_init(&tx->credit[KFP_CLS_MSG], &conn->credit[KFP_CLS_MSG], conn->allowance,
+			info->allowance_msg);
+	kfi_credit_init(&tx->credit[KFP_CLS_TAG], &conn->credit[KFP_CLS_TAG], conn->allowance,
+			info->allowance_tag);
 	conn->rx.last_rx = jiffies;
 	kfp_rx_next(conn);
 }

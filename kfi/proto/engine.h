@@ -2,10 +2,10 @@
 /*
  * engine.h - the engine of kfi/proto: it transports what the protocols give it.
  *
- * The engine has the transmit side of a connection (stage, runner, arbitration, credit), its receive
- * side, the answers that it owes to the peer, and the end of its operations. It names no operation
- * of the API and no frame. A protocol is one file; the engine calls it by the rows below, which
- * rows.c puts together:
+ * The engine has the transmit side of a connection (stage, runner, arbitration, credit), its
+ * receive side, the answers that it owes to the peer, and the end of its operations. It names no
+ * operation of the API and no frame. A protocol is one file; the engine calls it by the rows below,
+ * which rows.c puts together:
  *
  *	struct kfp_op_row	an operation of this side, by its code
  *	struct kfp_frame_row	a frame of the peer, by its type
@@ -350,7 +350,7 @@ struct kfp_tx {
 	struct list_head	granted;	/* CTS received, payload not sent yet */
 
 	struct kfi_credit_tx	credit[KFP_CLS];
-	u32			window[KFP_CLS];/* announced by the peer */
+	u32			allowance[KFP_CLS];/* announced by the peer */
 	u32			requests;	/* unanswered requests */
 	u32			requests_max;
 	u32			unplaced;	/* see kfp_op_unplaced() */
@@ -432,7 +432,8 @@ struct kfp_rx {
 static_assert(sizeof_field(struct kfp_rx, done) == sizeof(u64));
 
 /**
- * struct kfp_spares - objects of one kind for reuse, so that a series of long transfers allocates no
+ * struct kfp_spares - objects of one kind for reuse, so that a series of long transfers allocates
+ * no
  *	memory. The caller serializes all calls
  * @list: the objects
  * @nr: number of entries in @list, at most KFP_SPARES

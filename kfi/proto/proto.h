@@ -17,9 +17,9 @@
  *   kfp_dev_places_lock (spin, bh)	the members that lead from a place of devices to its
  *				connection (device_place.c). A leaf; there is one for the module
  *
- * A post (post.c) never waits for the link's lock; it only tries to take it. A consumer may post from
- * a completion handler that runs under the link's lock (see kfi_batch_begin()), and while it holds
- * locks of its own that its handlers take, too.
+ * A post (post.c) never waits for the link's lock; it only tries to take it. A consumer may post
+ * from a completion handler that runs under the link's lock (see kfi_batch_begin()), and while it
+ * holds locks of its own that its handlers take, too.
  *
  * kfi_peer.conn and kfi_conn_set.conn publish a connection by RCU. A post finds the connection and
  * uses it inside rcu_read_lock(). The end of the connection (conn.c) clears the pointer and waits
@@ -134,7 +134,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @commits: commits for the peer
  * @orphaned: the connection is down and has left messages: kfp_inmsg_free() reports each to the
  *	account
- * @window: credits for unexpected messages that this side announces, for each class
+ * @allowance: credits for unexpected messages that this side announces, for each class
  * @eager: longest payload without rendezvous that this side announces
  * @late_acks: this side does not promise to keep unexpected messages when the connection is down:
  *	their ACKs follow when they are received (account.c)
@@ -207,7 +207,7 @@ struct kfp_conn {
 	struct kfp_commits	commits;
 
 	bool			orphaned;
-	u32			window;
+	u32			allowance;
 	u32			eager;
 	bool			late_acks;
 	struct kfp_account	*account;
@@ -331,8 +331,8 @@ static inline void kfp_op_request(struct kfp_conn *conn, struct kfi_oper *op)
 }
 
 /*
- * The CPU of the peer writes to its regions, or checks them, when the frames of the operation arrive. A
- * later write with places would overtake them, so it waits for the answer.
+ * The CPU of the peer writes to its regions, or checks them, when the frames of the operation
+ * arrive. A later write with places would overtake them, so it waits for the answer.
  */
 static inline void kfp_op_unplaced(struct kfp_conn *conn, struct kfi_oper *op)
 {

@@ -81,9 +81,9 @@ static int kfp_rx_credit(struct kfp_conn *conn)
 	struct kfp_tx *tx = &conn->tx;
 
 	if (kfi_credit_update(&tx->credit[KFP_CLS_MSG], f->credit_msg,
-			      tx->window[KFP_CLS_MSG]) < 0 ||
+			      tx->allowance[KFP_CLS_MSG]) < 0 ||
 	    kfi_credit_update(&tx->credit[KFP_CLS_TAG], f->credit_tag,
-			      tx->window[KFP_CLS_TAG]) < 0)
+			      tx->allowance[KFP_CLS_TAG]) < 0)
 		return -EPROTO;
 	return 0;
 }
@@ -138,9 +138,9 @@ static void kfp_rx_payload_done(struct kfp_conn *conn)
 }
 
 /*
- * Header and segments are complete. Also called to try again a frame that was blocked. What was done
- * is not repeated then: kfp_rx_once(), and for a WRITE whose payload has landed (&kfp_rx.landed) the
- * look-up of its region.
+ * Header and segments are complete. Also called to try again a frame that was blocked. What was
+ * done is not repeated then: kfp_rx_once(), and for a WRITE whose payload has landed
+ * (&kfp_rx.landed) the look-up of its region.
  */
 static void kfp_rx_proceed(struct kfp_conn *conn)
 {

@@ -60,8 +60,9 @@ enum kfw_hello_kind {
  *	that was restarted from its predecessor. CHALLENGE, PROOF: that of the sender
  * @stream: HELLO: random name of this connection
  * @known: HELLO: name of the last connection of the sender with this peer, 0 if there was none
- * @window_msg: credits (KFW_CREDIT_BYTES bytes each) for untagged unexpected messages that the sender holds
- * @window_tag: credits for tagged unexpected messages that the sender holds
+ * @allowance_msg: credits (KFW_CREDIT_BYTES bytes each) for untagged unexpected messages that the
+ *	sender holds
+ * @allowance_tag: credits for tagged unexpected messages that the sender holds
  * @requests: unanswered requests that the sender accepts
  * @eager: longest payload that the sender accepts without rendezvous
  * @status: REJECT: reason, a positive errno
@@ -86,8 +87,8 @@ struct kfw_hello {
 	__le64	incarnation;
 	__le64	stream;
 	__le64	known;
-	__le32	window_msg;
-	__le32	window_tag;
+	__le32	allowance_msg;
+	__le32	allowance_tag;
 	__le32	requests;
 	__le32	eager;
 	__le32	status;
@@ -263,8 +264,8 @@ struct kfw_hello_info {
 	u64	incarnation;
 	u64	stream;
 	u64	known;
-	u32	window_msg;
-	u32	window_tag;
+	u32	allowance_msg;
+	u32	allowance_tag;
 	u32	requests;
 	u32	eager;
 	u32	status;

@@ -7,7 +7,7 @@
 #include <linux/slab.h>
 #include "verbs.h"
 
-/* Number of requests for which a queue of a device needs room; the last one is for kv_qp_drain(). */
+/* Requests for which a queue of a device needs room; the last one is for kv_qp_drain(). */
 int kv_qp_depth(void)
 {
 	return KV_SQ + 1;
@@ -166,8 +166,8 @@ static void kv_qp_reset(struct kv_qp *qp)
 }
 
 /*
- * Stop the queue pair, and wait until the device has returned all requests. On return it transfers no
- * data, and the peer can't access memory by it.
+ * Stop the queue pair, and wait until the device has returned all requests. On return it transfers
+ * no data, and the peer can't access memory by it.
  */
 void kv_qp_drain(struct kv_qp *qp)
 {

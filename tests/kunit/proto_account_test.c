@@ -13,15 +13,16 @@
 #define RECONNECTS	32
 
 /*
- * Leave as many unexpected messages as the window permits. An acknowledgement is requested for all
- * with @promised, where they may be missing, and else for the last. Return: the acknowledgements
+ * Leave as many unexpected messages as the allowance permits. An acknowledgement is requested for
+ * all with @promised, where they may be missing, and else for the last. Return: the
+ * acknowledgements
  */
 static unsigned int ph_leave(struct ph_peer *peer, bool promised, unsigned int *n)
 {
 	struct kfw_hdr msg = ph_msg(TAG_HELD), ack;
 	unsigned int i, acks = 0;
 
-	*n = le32_to_cpu(peer->said.window_tag) / EAGER_CREDITS;
+	*n = le32_to_cpu(peer->said.allowance_tag) / EAGER_CREDITS;
 	for (i = 0; i < *n; i++) {
 		msg.flags = cpu_to_le16(KFW_F_TAGGED |
 					(promised || i == *n - 1 ? KFW_F_ACK : 0));
@@ -47,7 +48,7 @@ static unsigned int ph_held(void)
 }
 
 /*
- * A peer leaves its window full of messages and reconnects, again and again: messages that were
+ * A peer leaves its allowance full of messages and reconnects, again and again: messages that were
  * not promised to their sender make room for others each time. Each that was dropped is counted.
  */
 static void messages_are_left(struct kunit *test)
@@ -57,7 +58,8 @@ static void messages_are_left(struct kunit *test)
 
 	for (i = 0; i < RECONNECTS; i++) {
 		peer = ph_call(4, 5);
-		KUNIT_EXPECT_EQ(test, !!le32_to_cpu(peer->said.window_tag), ph_leave(peer, false, &n));
+		KUNIT_EXPECT_EQ(test, !!le32_to_cpu(peer->said.allowance_tag),
+				ph_leave(peer, false, &n));
 		left += n;
 		ph_reset(peer);
 	}
@@ -101,7 +103,7 @@ static struct kfp_accounts *accounts(void)
 	return to_proto_ep(kfi_to_ep(ph.ep))->accounts;
 }
 
-/* A call leaves as many promised messages as its window permits. Return: those that were promised */
+/* A call leaves as many promised messages as its allowance permits. Return: the promised ones */
 static unsigned int call_leaves(u64 node, u16 port)
 {
 	struct ph_peer *peer = ph_call(node, port);
@@ -113,7 +115,7 @@ static unsigned int call_leaves(u64 node, u16 port)
 }
 
 /*
- * Some origins have left as much as all may leave. Others get the smallest windows, and promises
+ * Some origins have left as much as all may leave. Others get the smallest allowances, and promises
  * as long as they leave little.
  */
 static void account_all_full(struct kunit *test)
@@ -130,7 +132,7 @@ static void account_all_full(struct kunit *test)
 	KUNIT_ASSERT_LT(test, i, 300U);
 	KUNIT_EXPECT_LE(test, *left, most + 64);
 	peer = ph_call(1000, 5);
-	KUNIT_EXPECT_EQ(test, KFP_ACCOUNT_MIN, le32_to_cpu(peer->said.window_tag));
+	KUNIT_EXPECT_EQ(test, KFP_ACCOUNT_MIN, le32_to_cpu(peer->said.allowance_tag));
 	KUNIT_EXPECT_EQ(test, 1U, ph_leave(peer, true, &n));
 	KUNIT_EXPECT_EQ(test, 0U, call_leaves(NODE, 4));
 }
@@ -185,13 +187,13 @@ static struct ph_peer *call_paid(u64 node)
 }
 
 /*
- * A process pays for windows, which get smaller, until it can't pay for the smallest: then no
+ * A process pays for allowances, which get smaller, until it can't pay for the smallest: then no
  * connection begins, not even one that it dials. What ended connections have paid is returned.
  */
 static void account_process(struct kunit *test)
 {
 	static struct kfi_account payer = { .bytes = &paid, .max_mib = &max_mib };
-	u32 window, last = ph_proto.params.unexpected;
+	u32 allowance, last = ph_proto.params.unexpected;
 	struct ph_peer *peer, *first = NULL;
 	u64 node = NODE;
 	int x;
@@ -202,11 +204,12 @@ static void account_process(struct kunit *test)
 	ph.w->fabric.account = &payer;
 	accounts()->payer = &payer;
 	while ((peer = call_paid(node++))) {
-		window = le32_to_cpu(peer->said.window_tag);
-		KUNIT_ASSERT_LE(test, window, last);
-		KUNIT_ASSERT_LE(test, le32_to_cpu(peer->said.eager), window / 2 * KFW_CREDIT_BYTES);
+		allowance = le32_to_cpu(peer->said.allowance_tag);
+		KUNIT_ASSERT_LE(test, allowance, last);
+		KUNIT_ASSERT_LE(test, le32_to_cpu(peer->said.eager),
+				allowance / 2 * KFW_CREDIT_BYTES);
 		first = first ?: peer;
-		last = window;
+		last = allowance;
 	}
 	KUNIT_ASSERT_NOT_NULL(test, first);
 	KUNIT_EXPECT_EQ(test, KFP_ACCOUNT_MIN, last);
