@@ -35,7 +35,7 @@
  * @cntr: bound counter, or NULL
  * @cntr_access: operations that @cntr counts
  * @persist: function of the owner for KFI_COMMIT_COMPLETE, or NULL
- * @holds: number of calls of @persist that have not ended (kfi/commit.c) and of leases
+ * @uses: number of calls of @persist that have not ended (kfi/commit.c) and of leases
  *	(kfi_mr_lease()), plus 1 until the region ends
  * @lease_lock: protects @leases and @changing; bottom halves off. A leaf
  * @leases: leases that are recalled, struct kfi_mr_lease
@@ -73,7 +73,7 @@ struct kfi_mr {
 	u64			cntr_access;
 	int			(*persist)(struct kfid_mr *mr, u64 offset, size_t len,
 					   struct kfi_persist *p);
-	refcount_t		holds;
+	refcount_t		uses;
 	spinlock_t		lease_lock;
 	struct list_head	leases;
 	bool			changing;

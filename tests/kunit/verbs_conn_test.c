@@ -439,7 +439,7 @@ static void end_while_registered(struct kunit *test)
 	owner_ends(w);
 	flush_workqueue(kv_cm_wq);
 	KUNIT_EXPECT_EQ(test, 0, w->nderegs);
-	KUNIT_EXPECT_EQ(test, 2, refcount_read(&w->mr.holds));
+	KUNIT_EXPECT_EQ(test, 2, refcount_read(&w->mr.uses));
 	device_report(w, 0, IB_WC_SUCCESS);
 	flush_workqueue(kv_cm_wq);
 	expect_ended(w, 1);

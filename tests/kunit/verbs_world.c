@@ -131,7 +131,7 @@ static int device_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
 	struct world *w = the_world;
 
 	if (w->nderegs < OPS)
-		w->refs[w->nderegs] = refcount_read(&w->mr.holds);
+		w->refs[w->nderegs] = refcount_read(&w->mr.uses);
 	w->nderegs++;
 	if (w->dereg)
 		w->dereg(w);
@@ -270,7 +270,7 @@ struct kv_region *open_region(struct world *w)
 	w->mr.access = KFI_REMOTE_READ | KFI_REMOTE_WRITE;
 	spin_lock_init(&w->mr.lease_lock);
 	INIT_LIST_HEAD(&w->mr.leases);
-	refcount_set(&w->mr.holds, 2);	/* the case sees when the other one goes */
+	refcount_set(&w->mr.uses, 2);	/* the case sees when the other one goes */
 	iov_iter_kvec(&w->mr.iter, ITER_SOURCE, kvec, 1, MEM);
 	KUNIT_ASSERT_EQ(w->test, 0, kv_mr_open(&w->mr));
 	KUNIT_ASSERT_EQ(w->test, 0, kv_mr_bind(&w->mr));
@@ -300,5 +300,5 @@ void expect_ended(struct world *w, unsigned int nderegs)
 	KUNIT_EXPECT_EQ(w->test, nderegs, w->nderegs);
 	for (i = 0; i < min(w->nderegs, OPS); i++)
 		KUNIT_EXPECT_EQ(w->test, 2, w->refs[i]);
-	KUNIT_EXPECT_EQ(w->test, 1, refcount_read(&w->mr.holds));
+	KUNIT_EXPECT_EQ(w->test, 1, refcount_read(&w->mr.uses));
 }
