@@ -55,8 +55,8 @@ struct kfi_peer;
  * @peer: RDM: the peer, of which this connection is a user; NULL until the peer is known. This
  *	member and those that follow are the message protocol's
  * @ready: the connection was published
- * @stream: random number that names the connection on both sides. The side that dials chooses it
- * @known: @stream of the previous connection to the peer, for the hello of a call; 0 if there was
+ * @call_id: random number that names the connection on both sides. The side that dials chooses it
+ * @known: @call_id of the previous connection to the peer, for the hello of a call; 0 if there was
  *	none
  * @incarnation: incarnation of the peer. Set before the connection is published
  */
@@ -68,7 +68,7 @@ struct kfi_peer_conn {
 	struct list_head	waiting;
 	struct kfi_peer		*peer;
 	bool			ready;
-	u64			stream;
+	u64			call_id;
 	u64			known;
 	u64			incarnation;
 };

@@ -77,7 +77,7 @@ static struct kfw_hello_info kfp_hello_info(const struct kfp_conn *conn, u8 kind
 		.port = port,
 		.data_len = conn->data_out_len,
 		.incarnation = incarnation,
-		.stream = pc->stream,
+		.call_id = pc->call_id,
 		.known = pc->known,
 		.allowance_msg = conn->allowance,
 		.allowance_tag = conn->allowance,

@@ -58,7 +58,7 @@ enum kfw_hello_kind {
  *	KFW_FEAT_AUTH, else 0
  * @incarnation: random number, chosen when the endpoint was enabled. Distinguishes an endpoint
  *	that was restarted from its predecessor. CHALLENGE, PROOF: that of the sender
- * @stream: HELLO: random name of this connection
+ * @call_id: HELLO: random name of this connection
  * @known: HELLO: name of the last connection of the sender with this peer, 0 if there was none
  * @allowance_msg: credits (KFW_CREDIT_BYTES bytes each) for untagged unexpected messages that the
  *	sender holds
@@ -85,7 +85,7 @@ struct kfw_hello {
 	__le16	data_len;
 	__le16	auth_len;
 	__le64	incarnation;
-	__le64	stream;
+	__le64	call_id;
 	__le64	known;
 	__le32	allowance_msg;
 	__le32	allowance_tag;
@@ -262,7 +262,7 @@ struct kfw_hello_info {
 	u16	port;
 	u16	data_len;
 	u64	incarnation;
-	u64	stream;
+	u64	call_id;
 	u64	known;
 	u32	allowance_msg;
 	u32	allowance_tag;

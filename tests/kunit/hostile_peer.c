@@ -339,7 +339,7 @@ struct kfw_hello ph_hello(u16 port, u8 kind)
 		.magic = cpu_to_le32(KFW_MAGIC), .version = cpu_to_le16(KFW_VERSION),
 		.len = cpu_to_le16(sizeof(struct kfw_hello)), .kind = kind, .ep_type = KFI_EP_RDM,
 		.port = cpu_to_le16(port), .incarnation = cpu_to_le64(get_random_u64() | 1),
-		.stream = cpu_to_le64(get_random_u64() | 1),
+		.call_id = cpu_to_le64(get_random_u64() | 1),
 		.allowance_msg = cpu_to_le32(PH_CREDIT), .allowance_tag = cpu_to_le32(PH_CREDIT),
 		.requests = cpu_to_le32(64),
 		.eager = cpu_to_le32(16384),

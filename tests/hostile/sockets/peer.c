@@ -99,7 +99,7 @@ static int hs_say_hello(struct hs *hs, const struct hs_call *call, u8 kind)
 		.len = cpu_to_le16(sizeof(hello)),
 		.port = cpu_to_le16(call->port),
 		.incarnation = cpu_to_le64(call->incarnation ?: 4711),
-		.stream = cpu_to_le64(0x57ea),
+		.call_id = cpu_to_le64(0x57ea),
 		.allowance_msg = cpu_to_le32(1024),
 		.allowance_tag = cpu_to_le32(1024),
 		.requests = cpu_to_le32(64),
