@@ -127,10 +127,10 @@ struct kfp_permit;
  * @KFI_WANT_HEAD: the bytes belong to a hello, or to the header or the segments of a frame. The
  *	link passes them to kfi_link_rx_head()
  * @KFI_WANT_PAYLOAD: up to &kfi_link.left bytes belong to &kfi_link.into. The link copies them and
- *	calls kfi_link_rx_placed()
+ *	calls kfi_link_rx_payload()
  * @KFI_WANT_REGION: as KFI_WANT_PAYLOAD, but the destination is a memory region. The link copies
  *	inside rcu_read_lock(), and only if kfi_link_rx_live() has returned true in that section
- * @KFI_WANT_SKIP: the link drops up to &kfi_link.left bytes and calls kfi_link_rx_placed()
+ * @KFI_WANT_SKIP: the link drops up to &kfi_link.left bytes and calls kfi_link_rx_payload()
  */
 enum kfi_link_want {
 	KFI_WANT_STOP,
@@ -820,18 +820,18 @@ size_t kfi_link_rx_head(struct kfi_link *link, const void *bytes, size_t len);
  *
  * Context: from ops->read(), inside an RCU read section that lasts until the copy is done.
  * Return: true; false if the region has ended. Then the link drops the bytes and reports them to
- * kfi_link_rx_placed() as usual.
+ * kfi_link_rx_payload() as usual.
  */
 bool kfi_link_rx_live(struct kfi_link *link);
 
 /**
- * kfi_link_rx_placed() - report that payload has been copied or dropped
+ * kfi_link_rx_payload() - report that payload has been copied or dropped
  * @link: the link
  * @len: number of bytes, at most &kfi_link.left
  *
  * Context: from ops->read().
  */
-void kfi_link_rx_placed(struct kfi_link *link, size_t len);
+void kfi_link_rx_payload(struct kfi_link *link, size_t len);
 
 /**
  * kfi_link_rx_bytes() - pass on bytes of the stream as &kfi_link.want requires

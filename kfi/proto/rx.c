@@ -7,7 +7,7 @@
  *   kfi_link_rx_head()		collects the bytes of hellos, headers and segments
  *   kfp_frame_row.receive()	header and segments are complete: selects the destination of the
  *				payload, in the file of the protocol
- *   kfi_link_rx_placed()		the link has copied payload, once, to its destination
+ *   kfi_link_rx_payload()		the link has copied payload, once, to its destination
  *   kfp_frame_row.finish()	completes the receive, queues the answer
  *
  * A frame that can't be handled now (completion queue full, no memory) blocks this connection and
@@ -294,7 +294,7 @@ bool kfi_link_rx_live(struct kfi_link *link)
 }
 EXPORT_SYMBOL_GPL(kfi_link_rx_live);
 
-void kfi_link_rx_placed(struct kfi_link *link, size_t len)
+void kfi_link_rx_payload(struct kfi_link *link, size_t len)
 {
 	struct kfp_conn *conn = link_conn(link);
 
@@ -305,7 +305,7 @@ void kfi_link_rx_placed(struct kfi_link *link, size_t len)
 	if (!link->left)
 		kfp_rx_payload_done(conn);
 }
-EXPORT_SYMBOL_GPL(kfi_link_rx_placed);
+EXPORT_SYMBOL_GPL(kfi_link_rx_payload);
 
 size_t kfi_link_rx_bytes(struct kfi_link *link, const void *bytes, size_t len)
 {
@@ -322,7 +322,7 @@ size_t kfi_link_rx_bytes(struct kfi_link *link, const void *bytes, size_t len)
 		WARN_ON_ONCE(kfi_copy_to(link->into, bytes, len) != len);
 	if (want == KFI_WANT_REGION)
 		rcu_read_unlock();
-	kfi_link_rx_placed(link, len);
+	kfi_link_rx_payload(link, len);
 	return len;
 }
 EXPORT_SYMBOL_GPL(kfi_link_rx_bytes);

@@ -213,7 +213,7 @@ static bool ph_read(struct kfi_link *link)
 			kfi_copy_to(link->into, bytes, n);
 		rcu_read_unlock();
 		peer->off += n;
-		kfi_link_rx_placed(link, n);
+		kfi_link_rx_payload(link, n);
 	}
 	return true;
 }

@@ -334,7 +334,7 @@ static size_t pm_offer(struct kfi_link *link, const u8 *bytes, size_t len)
 	if (want == KFI_WANT_PAYLOAD || (want == KFI_WANT_REGION && kfi_link_rx_live(link)))
 		kfi_copy_to(link->into, bytes, len);
 	rcu_read_unlock();
-	kfi_link_rx_placed(link, len);
+	kfi_link_rx_payload(link, len);
 	return len;
 }
 
