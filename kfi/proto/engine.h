@@ -245,8 +245,8 @@ static inline const struct kfp_op_row *kfp_op_row(const struct kfi_oper *op)
 
 /**
  * struct kfp_answer - an answer that waits to be sent
- * @link: entry in &kfp_conn.answers, &kfp_conn.lazy, &kfp_conn.free_answers,
- *	&kfp_commits.waiting or &kfp_rdvs.waiting, under kfp_conn.lock
+ * @link: entry in &kfp_conn.answers, &kfp_conn.lazy, &kfp_conn.free_answers or &kfp_rdvs.waiting,
+ *	under kfp_conn.lock
  * @row: what kind of answer it is
  * @status: status of the ACK: 0 or a positive errno
  * @nsegs: number of segments of a read

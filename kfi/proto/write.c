@@ -27,7 +27,6 @@
 #include <linux/once.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
-#include "commit.h"
 #include "grant.h"
 
 /* ---- initiator: write ---- */
