@@ -114,14 +114,15 @@ struct kfp_rdvs {
 };
 
 /* inmsg.c */
-struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f, u32 cost);
+struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f, u32 cost,
+				void (*granted)(struct kfp_inmsg *in));
 void kfp_inmsg_free(struct kfp_inmsg *in);
 void kfp_inmsg_arrived(struct kfp_inmsg *in);
 void kfp_inmsg_ack(struct kfp_inmsg *in, u8 state, u16 status);
 void kfp_inmsg_refuse(struct kfp_inmsg *in, u16 status);
 
 /* message.c */
-int kfp_rx_request(struct kfp_conn *conn, void (*granted)(struct kfp_inmsg *in));
+int kfp_rx_request(struct kfp_conn *conn, void (*granted)(struct kfp_inmsg *in), u64 access);
 
 /* rendezvous.c */
 void kfp_rdv_enqueue(struct kfp_inmsg *in);	/* under kfp_conn.lock */

@@ -115,7 +115,7 @@ static void kfp_tread_matched(struct kfp_inmsg *in)
 
 static int kfp_rx_tread(struct kfp_conn *conn)
 {
-	return kfp_rx_request(conn, kfp_tread_matched);
+	return kfp_rx_request(conn, kfp_tread_matched, KFI_READ);
 }
 
 const struct kfp_frame_row kfp_tread_frame = {
