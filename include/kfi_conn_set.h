@@ -55,8 +55,8 @@ struct kfi_peer;
  * @peer: RDM: the peer, of which this connection is a user; NULL until the peer is known. This
  *	member and those that follow are the message protocol's
  * @ready: the connection was published
- * @stream: random number that names the connection on both sides. The side that dials chooses it
- * @known: @stream of the previous connection to the peer, for the hello of a call; 0 if there was
+ * @call_id: random number that names the connection on both sides. The side that dials chooses it
+ * @known: @call_id of the previous connection to the peer, for the hello of a call; 0 if there was
  *	none
  * @incarnation: incarnation of the peer. Set before the connection is published
  */
@@ -68,7 +68,7 @@ struct kfi_peer_conn {
 	struct list_head	waiting;
 	struct kfi_peer		*peer;
 	bool			ready;
-	u64			stream;
+	u64			call_id;
 	u64			known;
 	u64			incarnation;
 };
@@ -91,10 +91,10 @@ struct kfi_peer_conn {
  *	both sets
  * @unproven: the caller has not sent its hello or its proof yet, or its link is not secured yet
  *	(TLS), or it has no key and the peer with the name that it claims is being probed. Such a
- *	connection may be failed to make room for another one. With @same_source and
- *	@source_backlog. Without them a new caller is refused if there is no room
- * @same_source: returns whether two callers have the same source address
- * @source_backlog: limit for the number of pending connections from one source address. Read at
+ *	connection may be failed to make room for another one. With @same_origin and
+ *	@origin_backlog. Without them a new caller is refused if there is no room
+ * @same_origin: returns whether two callers have the same source address
+ * @origin_backlog: limit for the number of pending connections from one source address. Read at
  *	each use
  * @answer: MSG: the consumer has accepted or rejected the connection. Queues a work item that
  *	notifies the caller. @fail has to stop that work item.
@@ -103,7 +103,7 @@ struct kfi_peer_conn {
  */
 struct kfi_conn_set_ops {
 	const unsigned int	*backlog;
-	const unsigned int	*source_backlog;
+	const unsigned int	*origin_backlog;
 
 	void	(*get)(struct kfi_peer_conn *conn);
 	void	(*put)(struct kfi_peer_conn *conn);
@@ -112,7 +112,7 @@ struct kfi_conn_set_ops {
 	const struct kfi_peer_conn *(*carrier)(const struct kfi_oper *op);
 	void	(*moved)(struct kfi_peer_conn *conn);
 	bool	(*unproven)(const struct kfi_peer_conn *conn);
-	bool	(*same_source)(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b);
+	bool	(*same_origin)(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b);
 	void	(*answer)(struct kfi_peer_conn *conn, bool accepted);
 };
 

@@ -119,14 +119,14 @@ int kfi_inaddr_cmp(const void *a, const void *b);
  */
 u32 kfi_inaddr_hash(const void *name);
 /*
- * The operations len(), source(), set_port() and wire_name() of a link whose names are &union
+ * The operations len(), origin(), set_port() and wire_name() of a link whose names are &union
  * kfi_inaddr. Limits for peers are counted by the IPv4 address, or by the first 64 bits of the IPv6
  * address, because a host may have any number of addresses in its IPv6 network. On the wire a name
  * is an IPv6 address, or a mapped IPv4 address (::ffff:0:0/96), and a port, both big endian: 18
  * bytes. The scope of an address is local to a host, and no part of it.
  */
 size_t kfi_inaddr_name_len(const void *name);
-void kfi_inaddr_name_origin(const void *name, void *source);
+void kfi_inaddr_name_origin(const void *name, void *into);
 void kfi_inaddr_name_set_port(void *name, u16 port);
 size_t kfi_inaddr_name_wire(const void *name, u8 *bytes);
 /**

@@ -102,10 +102,11 @@ struct kfp_permit;
  *
  * *Push-back.* The protocol stops the receive direction by KFI_WANT_STOP, for example while a
  * completion queue is full. Then the link keeps the bytes and lets the transport push back: TCP
- * closes its window, the ring of kfi_loop gets full, kfi_verbs posts no receives, and kfi_ntb does not raise the position up to
- * which the peer may send. There is no call that resumes: the protocol calls @read again from a
- * work item. If several connections share a transport, a connection that has stopped must not stop
- * the others, so its link needs memory of its own for the bytes that the peer may still send.
+ * closes its window, the ring of kfi_loop gets full, kfi_verbs posts no receives, and kfi_ntb does
+ * not raise the position up to which the peer may send. There is no call that resumes: the protocol
+ * calls @read again from a work item. If several connections share a transport, a connection that
+ * has stopped must not stop the others, so its link needs memory of its own for the bytes that the
+ * peer may still send.
  *
  * *Order.* The bytes of one direction are passed on in the order in which they were posted, and no
  * frame overtakes another one. A link with several queues has to restore that order. Only bytes
@@ -126,10 +127,10 @@ struct kfp_permit;
  * @KFI_WANT_HEAD: the bytes belong to a hello, or to the header or the segments of a frame. The
  *	link passes them to kfi_link_rx_head()
  * @KFI_WANT_PAYLOAD: up to &kfi_link.left bytes belong to &kfi_link.into. The link copies them and
- *	calls kfi_link_rx_placed()
+ *	calls kfi_link_rx_payload()
  * @KFI_WANT_REGION: as KFI_WANT_PAYLOAD, but the destination is a memory region. The link copies
  *	inside rcu_read_lock(), and only if kfi_link_rx_live() has returned true in that section
- * @KFI_WANT_SKIP: the link drops up to &kfi_link.left bytes and calls kfi_link_rx_placed()
+ * @KFI_WANT_SKIP: the link drops up to &kfi_link.left bytes and calls kfi_link_rx_payload()
  */
 enum kfi_link_want {
 	KFI_WANT_STOP,
@@ -161,7 +162,7 @@ enum kfi_link_want {
  * @pages: &kfi_link_ops.pages may find pages of the peer's memory. Otherwise the protocol does not
  *	request places of devices from the peer. The link sets it before kfi_link_up()
  * @name: name of the peer, &kfi_link_ops.name_len bytes. For a connection that it accepts, the
- *	provider stores the name of the caller's source. The protocol adds the port from the hello
+ *	provider stores the name of the caller's origin. The protocol adds the port from the hello
  *	by &kfi_link_ops.set_port
  */
 struct kfi_link {
@@ -257,11 +258,11 @@ struct kfi_unit {
  *	the address denotes no peer. Any context, inside rcu_read_lock()
  * @address: convert a name to an address; the buffer has room for KFI_ADDR_MAX bytes. Returns the
  *	length, or a negative errno if the name has no address in this domain. Process context
- * @source: compute the part of a name that identifies its source. Peers of one source share an
+ * @origin: compute the part of a name that identifies its origin. Peers of one origin share an
  *	account. The result has the form of a name. Any context
  * @port: optional, with @set_port: the part of an endpoint's own name that a hello carries, never
  *	0. Process context
- * @set_port: store the port of a hello in the name of the source. Process context
+ * @set_port: store the port of a hello in the name of the origin. Process context
  * @self: store the name of this side as the peer knows it: by which the caller has called it, or
  *	which this side has as a caller. &kfi_link.ep may be NULL. Process context
  * @wire_name: write a name in the form that is the same on both sides, for proofs of an
@@ -320,13 +321,15 @@ struct kfi_unit {
  *	which stay at the same addresses until @conceal. The exposure is for one transfer, or for a
  *	lasting grant, in whose memory the peer writes any bytes in any order, also several times.
  *	Fills in up to @max places that cover the @len bytes in order. Returns the number of places,
- *	or a negative errno; then the payload comes as frames. Called under the link's lock with
- *	bottom halves off; must not sleep
+ *	or a negative errno; then the payload comes as frames. -ENOSPC: a bound of the link refuses
+ *	this, and a lasting grant less should help. Called under the link's lock with bottom halves
+ *	off; must not sleep
  * @conceal: undo @expose. The peer has reported that its bytes have arrived, or that it writes no
  *	more bytes because of a grant; or the link is closed. Returns 0 if no byte of the
  *	peer can arrive any more, or -EINPROGRESS; then the link calls kfi_link_concealed(). Memory
- *	of a region is concealed at once. Called as @expose; or after @close without the lock,
- *	perhaps once more for the same memory, and then it returns 0
+ *	of a region for one I/O is concealed at once, or not exposed, because a message may
+ *	invalidate the region next. Called as @expose; or after @close without the lock, perhaps
+ *	once more for the same memory, and then it returns 0
  *
  * @pages: optional, with @expose and @unpin: describe, by kfi_place_fill(), the pages by which
  *	devices of this machine write to the memory of the peer that the @n entries of @place name:
@@ -361,7 +364,7 @@ struct kfi_link_ops {
 	u32	(*hash)(const void *name);
 	int	(*name)(const struct kfi_ep *ep, const void *addr, void *name);
 	int	(*address)(const struct kfi_ep *ep, const void *name, void *addr);
-	void	(*source)(const void *name, void *source);
+	void	(*origin)(const void *name, void *origin);
 	u16	(*port)(const struct kfi_proto_ep *pe);
 	void	(*set_port)(void *name, u16 port);
 	void	(*self)(struct kfi_link *link, void *name);
@@ -397,18 +400,18 @@ struct kfi_link_ops {
 /**
  * struct kfi_proto_params - parameters that an administrator sets, for all endpoints of a provider
  * @eager_size: longest message that is sent without rendezvous, bytes, 256 to 256 KiB
- * @unexpected: unexpected messages held for each connection and class, units of 256 bytes
- * @unexpected_peer: unexpected messages held for all connections of a peer, units
- * @unexpected_source: unexpected messages held by an endpoint for all peers of one source, units
- * @unexpected_total: unexpected messages held by an endpoint, units
+ * @unexpected: unexpected messages held for each connection and class, credits of 256 bytes
+ * @unexpected_peer: unexpected messages held for all connections of a peer, credits
+ * @unexpected_origin: unexpected messages held by an endpoint for all peers of one origin, credits
+ * @unexpected_total: unexpected messages held by an endpoint, credits
  * @requests: unanswered requests accepted on each connection, 16 to 65535
  * @connect_timeout_ms: time limit for the establishment of a connection
  * @hello_timeout_ms: time limit for the hello and the proof of a caller
  * @peer_timeout_ms: time after which a peer that does not send what is due loses its connection
  * @max_peers: number of peers of an endpoint from which on new callers are refused, unless a peer
  *	without a connection can be freed. Peers that this side dials count, and are never refused
- * @source_peers: connections of an endpoint that come from one source
- * @source_backlog: connections in handshake that come from one source
+ * @origin_peers: connections of an endpoint that come from one origin
+ * @origin_backlog: connections in handshake that come from one origin
  * @backlog: connections in handshake for each listening endpoint
  * @grants: lasting grants that the peer of a connection has at a time, up to 64; 0: none. Only for
  *	a link with &kfi_link_ops.expose
@@ -423,15 +426,15 @@ struct kfi_proto_params {
 	unsigned int	eager_size;
 	unsigned int	unexpected;
 	unsigned int	unexpected_peer;
-	unsigned int	unexpected_source;
+	unsigned int	unexpected_origin;
 	unsigned int	unexpected_total;
 	unsigned int	requests;
 	unsigned int	connect_timeout_ms;
 	unsigned int	hello_timeout_ms;
 	unsigned int	peer_timeout_ms;
 	unsigned int	max_peers;
-	unsigned int	source_peers;
-	unsigned int	source_backlog;
+	unsigned int	origin_peers;
+	unsigned int	origin_backlog;
 	unsigned int	backlog;
 	unsigned int	grants;
 	unsigned int	grant_mib;
@@ -457,7 +460,7 @@ struct kfi_proto_params {
 
 /* Ranges of values. A value that is out of range is refused, at load time and later. */
 extern const struct kernel_param_ops kfi_param_eager;		/* 256 to 256 KiB */
-extern const struct kernel_param_ops kfi_param_units;		/* 16 to 2^24 */
+extern const struct kernel_param_ops kfi_param_credits;		/* 16 to 2^24 */
 extern const struct kernel_param_ops kfi_param_requests;	/* 16 to 65535 */
 extern const struct kernel_param_ops kfi_param_calls;		/* 1 to 65535 */
 extern const struct kernel_param_ops kfi_param_count;		/* 0 to INT_MAX */
@@ -487,21 +490,21 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
  * KFI_PROTO_PARAMS() - define the parameters of the protocol in a provider's module
  * @proto: struct kfi_proto of the provider, a variable
  *
- * To be used at file scope. The provider's manual page explains what a source is
- * (&kfi_link_ops.source).
+ * To be used at file scope. The provider's manual page explains what an origin is
+ * (&kfi_link_ops.origin).
  */
 #define KFI_PROTO_PARAMS(proto)								\
 	extern struct kfi_proto proto;	/* anything else does not compile */			\
 	KFI_PROTO_PARAM(proto, eager_size, eager, 0444,					\
 			"maximum bytes of an eager message");			\
-	KFI_PROTO_PARAM(proto, unexpected, units, 0444,					\
+	KFI_PROTO_PARAM(proto, unexpected, credits, 0444,					\
 			"unexpected messages held for each connection and class, 256 bytes");	\
-	KFI_PROTO_PARAM(proto, unexpected_peer, units, 0444,				\
+	KFI_PROTO_PARAM(proto, unexpected_peer, credits, 0444,				\
 			"the same for all connections of a peer");			\
-	KFI_PROTO_PARAM(proto, unexpected_source, units, 0444,				\
-			"the same for all peers of one source, per endpoint");		\
-	KFI_PROTO_PARAM(proto, unexpected_total, units, 0444,				\
-			"the same for an endpoint; 32 units more for each live connection");	\
+	KFI_PROTO_PARAM(proto, unexpected_origin, credits, 0444,				\
+			"the same for all peers of one origin, per endpoint");		\
+	KFI_PROTO_PARAM(proto, unexpected_total, credits, 0444,				\
+			"the same for an endpoint; 32 credits more for each live connection");	\
 	KFI_PROTO_PARAM(proto, requests, requests, 0444,				\
 			"unanswered requests accepted on each connection");	\
 	KFI_PROTO_PARAM(proto, connect_timeout_ms, ms, 0644,				\
@@ -512,10 +515,10 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
 			"milliseconds without progress before a peer is dead");	\
 	KFI_PROTO_PARAM(proto, max_peers, count, 0644,					\
 			"peers of an endpoint from which on new callers are refused");	\
-	KFI_PROTO_PARAM(proto, source_peers, count, 0644,				\
-			"connections per endpoint that come from one source");		\
-	KFI_PROTO_PARAM(proto, source_backlog, calls, 0644,				\
-			"connections in handshake from one source, per endpoint");	\
+	KFI_PROTO_PARAM(proto, origin_peers, count, 0644,				\
+			"connections per endpoint that come from one origin");		\
+	KFI_PROTO_PARAM(proto, origin_backlog, calls, 0644,				\
+			"connections in handshake from one origin, per endpoint");	\
 	KFI_PROTO_PARAM(proto, backlog, calls, 0644,					\
 			"connections in handshake per listening endpoint")
 
@@ -563,9 +566,9 @@ struct kfi_proto {
  * kfi_proto_init() - prepare the protocol for a provider
  * @proto: the provider's protocol object
  *
- * The provider's module init calls this before kfi_provider_register(). A window in which the
+ * The provider's module init calls this before kfi_provider_register(). An allowance in which the
  * longest message has no room is enlarged, with a message in the kernel log, and so are bounds that
- * are smaller than a few windows.
+ * are smaller than a few allowances.
  * Context: process. Return: 0, -ENOMEM.
  */
 int kfi_proto_init(struct kfi_proto *proto);
@@ -613,7 +616,7 @@ struct kfi_peers {
  * @peers: RDM: peers of the endpoint
  * @conn_set: connections of the endpoint
  * @accounts: RDM: accounts of the memory that peers make the endpoint hold
- * @window: MSG: units of unexpected messages of each class that its connection may hold. The
+ * @allowance: MSG: credits for unexpected messages of each class that its connection may hold. The
  *	account of the fabric has paid for them
  * @peer_name: MSG: name of the peer that the endpoint is connected to
  */
@@ -623,7 +626,7 @@ struct kfi_proto_ep {
 	struct kfi_peers	peers;
 	struct kfi_conn_set	conn_set;
 	struct kfp_accounts	*accounts;
-	u32			window;
+	u32			allowance;
 	u8			peer_name[KFI_ADDR_MAX] __aligned(8);
 };
 
@@ -817,18 +820,18 @@ size_t kfi_link_rx_head(struct kfi_link *link, const void *bytes, size_t len);
  *
  * Context: from ops->read(), inside an RCU read section that lasts until the copy is done.
  * Return: true; false if the region has ended. Then the link drops the bytes and reports them to
- * kfi_link_rx_placed() as usual.
+ * kfi_link_rx_payload() as usual.
  */
 bool kfi_link_rx_live(struct kfi_link *link);
 
 /**
- * kfi_link_rx_placed() - report that payload has been copied or dropped
+ * kfi_link_rx_payload() - report that payload has been copied or dropped
  * @link: the link
  * @len: number of bytes, at most &kfi_link.left
  *
  * Context: from ops->read().
  */
-void kfi_link_rx_placed(struct kfi_link *link, size_t len);
+void kfi_link_rx_payload(struct kfi_link *link, size_t len);
 
 /**
  * kfi_link_rx_bytes() - pass on bytes of the stream as &kfi_link.want requires

@@ -35,7 +35,7 @@
  * @cntr: bound counter, or NULL
  * @cntr_access: operations that @cntr counts
  * @persist: function of the owner for KFI_COMMIT_COMPLETE, or NULL
- * @holds: number of calls of @persist that have not ended (kfi/commit.c) and of leases
+ * @uses: number of calls of @persist that have not ended (kfi/commit.c) and of leases
  *	(kfi_mr_lease()), plus 1 until the region ends
  * @lease_lock: protects @leases and @changing; bottom halves off. A leaf
  * @leases: leases that are recalled, struct kfi_mr_lease
@@ -73,7 +73,7 @@ struct kfi_mr {
 	u64			cntr_access;
 	int			(*persist)(struct kfid_mr *mr, u64 offset, size_t len,
 					   struct kfi_persist *p);
-	refcount_t		holds;
+	refcount_t		uses;
 	spinlock_t		lease_lock;
 	struct list_head	leases;
 	bool			changing;
@@ -178,14 +178,6 @@ bool kfi_mr_lease(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, struct kfi_mr_l
  * Context: process or softirq.
  */
 void kfi_mr_unlease(struct kfi_mr *mr, struct kfi_mr_lease *lease);
-/**
- * kfi_mr_recall() - have the provider end all leases of a region
- * @mr: the region
- *
- * kfi.ko calls it when the region ends or changes, a provider when its device has lost the region.
- * Context: any but hard interrupt. Return: true if there is a lease; it ends in bounded time.
- */
-bool kfi_mr_recall(struct kfi_mr *mr);
 
 /**
  * kfi_mr_registered() - report that peers can use a region, or that there are no peers any more

@@ -2,7 +2,7 @@
 /*
  * Commit: the owner of a region makes durable what a peer has written.
  *
- * &kfi_mr.holds counts the calls of &kfi_mr.persist that have not ended, the leases
+ * &kfi_mr.uses counts the calls of &kfi_mr.persist that have not ended, the leases
  * (kfi_mr_lease()), and one reference of the region itself. The end of a region (kfi_close(),
  * kfi_mr_invalidate()) marks the region dead, drops that reference, and is complete when the count
  * is 0; no call begins after that. So the owner of a region waits for a commit only from the call
@@ -78,11 +78,11 @@ static void commit_begin(struct kfi_commit *commit, struct kfi_persist *p)
 	struct kfi_mr *mr = p->mr;
 	int err = -EREMOTEIO;
 
-	if (!refcount_inc_not_zero(&mr->holds)) {
+	if (!refcount_inc_not_zero(&mr->uses)) {
 		commit_failed(commit, err);
 		return;
 	}
-	refcount_inc(&mr->holds);	/* the owner may end the call before persist() has returned */
+	refcount_inc(&mr->uses);	/* the owner may end the call before persist() has returned */
 	p->commit = commit;
 	atomic_inc(&commit->pending);
 	if (kfi_mr_live(mr, p->key))

@@ -57,7 +57,7 @@ static void kfi_conn_set_del_pending(struct kfi_conn_set *set, struct kfi_peer_c
 static bool kfi_conn_set_room(struct kfi_conn_set *set, const struct kfi_peer_conn *conn)
 {
 	const struct kfi_conn_set_ops *ops = set->ops;
-	unsigned int backlog = READ_ONCE(*ops->backlog), live = 0, same_source = 0;
+	unsigned int backlog = READ_ONCE(*ops->backlog), live = 0, same_origin = 0;
 	struct kfi_peer_conn *oldest = NULL, *sibling = NULL, *one;
 
 	lockdep_assert_held(&set->lock);
@@ -71,13 +71,13 @@ static bool kfi_conn_set_room(struct kfi_conn_set *set, const struct kfi_peer_co
 		live++;
 		if (!oldest && ops->unproven(one))
 			oldest = one;
-		if (!ops->same_source(one, conn))
+		if (!ops->same_origin(one, conn))
 			continue;
-		same_source++;
+		same_origin++;
 		if (!sibling && ops->unproven(one))
 			sibling = one;
 	}
-	if (same_source >= READ_ONCE(*ops->source_backlog))
+	if (same_origin >= READ_ONCE(*ops->origin_backlog))
 		oldest = sibling;
 	else if (live < backlog)
 		return true;

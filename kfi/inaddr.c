@@ -54,9 +54,9 @@ size_t kfi_inaddr_name_len(const void *name)
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_name_len);
 
-void kfi_inaddr_name_origin(const void *name, void *source)
+void kfi_inaddr_name_origin(const void *name, void *into)
 {
-	union kfi_inaddr *origin = source;
+	union kfi_inaddr *origin = into;
 
 	*origin = *(const union kfi_inaddr *)name;
 	kfi_inaddr_set_port(origin, 0);

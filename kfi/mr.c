@@ -386,7 +386,7 @@ struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *con
 	mr->iov_limit = iov_limit;
 	kref_init(&mr->ref);
 	mutex_init(&mr->bind_lock);
-	refcount_set(&mr->holds, 1);
+	refcount_set(&mr->uses, 1);
 	spin_lock_init(&mr->lease_lock);
 	INIT_LIST_HEAD(&mr->leases);
 	INIT_LIST_HEAD(&mr->bound);
@@ -494,7 +494,7 @@ static int mr_close(struct kfid *fid)
 		kfi_mr_recall(mr);
 		synchronize_rcu();
 		kfi_mr_settle(mr);
-		while (!wait_var_event_timeout(&mr->holds, !refcount_read(&mr->holds),
+		while (!wait_var_event_timeout(&mr->uses, !refcount_read(&mr->uses),
 					       KFI_MR_LATE))
 			kfi_mr_warn_busy(mr);
 	}

@@ -69,7 +69,7 @@ static void finish(struct kfi_mr_work *work)
 
 	if (READ_ONCE(mr->state) == MR_DETACHING) {
 		kfi_mem_unclaim(mr);
-		refcount_set(&mr->holds, 1);
+		refcount_set(&mr->uses, 1);
 		smp_store_release(&mr->state, MR_EMPTY);	/* pairs with set_busy() */
 	}
 	smp_store_release(&mr->work, NULL);	/* pairs with set_busy() */
@@ -270,7 +270,7 @@ void kfi_mr_settle(struct kfi_mr *mr)
 {
 	struct kfi_mr_work *work;
 
-	if (!refcount_dec_and_test(&mr->holds))
+	if (!refcount_dec_and_test(&mr->uses))
 		return;
 	work = READ_ONCE(mr->work);
 	if (work) {
@@ -278,7 +278,7 @@ void kfi_mr_settle(struct kfi_mr *mr)
 		return;
 	}
 	smp_mb__after_atomic();	/* required by wake_up_var(), which checks for waiters */
-	wake_up_var(&mr->holds);
+	wake_up_var(&mr->uses);
 }
 EXPORT_SYMBOL_GPL(kfi_mr_settle);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * mr_lease.c - leases: the end of a region waits for those who move bytes of it outside of RCU
- * sections. &kfi_mr.holds counts them.
+ * sections. &kfi_mr.uses counts them.
  *
  * For one operation that is all. A peer may write to a region for longer, as long as its provider
  * has a lease with a struct kfi_mr_lease. The owner of the region does not see it: each function
@@ -52,7 +52,7 @@ static bool lease_add(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, struct kfi_
  */
 bool kfi_mr_lease(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, struct kfi_mr_lease *lease)
 {
-	if (!refcount_inc_not_zero(&mr->holds))
+	if (!refcount_inc_not_zero(&mr->uses))
 		return false;
 	smp_mb__after_atomic();		/* pairs with kfi_mr_in_use() */
 	if (lease ? lease_add(ep, mr, key, lease) : kfi_mr_live(mr, key)) {
@@ -102,7 +102,6 @@ bool kfi_mr_recall(struct kfi_mr *mr)
 	rcu_read_unlock();
 	return any;
 }
-EXPORT_SYMBOL_GPL(kfi_mr_recall);
 
 static void lease_change(struct kfi_mr *mr, bool changing)
 {

@@ -1,49 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * account.c - bounds of the memory that the peers of an RDM endpoint can make it hold. Accounts
- * exist for each peer, for each source, and for the endpoint. They count units: KFW_UNIT bytes of
- * payload of unexpected messages, or one message object.
+ * exist for each peer, for each origin, and for the endpoint. They count credits: KFW_CREDIT_BYTES
+ * bytes of payload of unexpected messages, or one message object.
  *
- * A live connection is charged with its windows when it begins. The windows are all that its peer
- * may send unexpected, so the data path checks nothing but credit, and no connection waits for
+ * A live connection is charged with its allowances when it begins. The allowances are all that its
+ * peer may send unexpected, so the data path checks nothing but credit, and no connection waits for
  * another one. When the connection is down, it is charged with the complete messages that it has
  * left in the matching, until they are received or dropped. So the bound survives reconnects.
  *
- * kfp_account_join() charges a connection that begins, and determines its windows.
+ * kfp_account_join() charges a connection that begins, and determines its allowances.
  * kfp_account_down() replaces the charge by that of the messages that the connection has left.
  * kfp_account_freed() returns the charge of one of these messages.
  *
  * At the bound of a level, messages that dead connections have left are dropped, oldest connection
  * first, except those that were acknowledged, and those that have invalidated a region. Then new
- * connections get smaller windows, at least KFP_ACCOUNT_MIN.
+ * connections get smaller allowances, at least KFP_ACCOUNT_MIN.
  *
  * The ACK of an unexpected message is a promise to keep the message, also when its connection is
  * down. A promise is never broken, and is given only as long as it fits into the bounds: when dead
- * connections alone have left as much as a peer or a source may have, the ACKs of the unexpected
+ * connections alone have left as much as a peer or an origin may have, the ACKs of the unexpected
  * messages of its next connections follow when the messages are received (&kfp_conn.late_acks). So
  * all that these connections leave can be dropped, and messages that no consumer receives lock out
- * neither their peer nor its source. When dead connections have left as much as the endpoint may
- * have, only connections whose source has more than KFP_ACCOUNT_SPARE get no promises, because no
- * source may take them from another one.
+ * neither their peer nor its origin. When dead connections have left as much as the endpoint may
+ * have, only connections whose origin has more than KFP_ACCOUNT_SPARE get no promises, because no
+ * origin may take them from another one.
  *
- * So a peer or a source holds at most its bound and KFP_ACCOUNT_MIN units of each class for each
- * live connection, and an endpoint at most its bound and KFP_ACCOUNT_SPARE for each source. What
+ * So a peer or an origin holds at most its bound and KFP_ACCOUNT_MIN credits of each class for each
+ * live connection, and an endpoint at most its bound and KFP_ACCOUNT_SPARE for each origin. What
  * connections without promises leave is dropped when the next one begins. Messages of live
  * connections are never dropped.
  *
- * If the endpoint belongs to a process, the account of its fabric pays for the same units, in
+ * If the endpoint belongs to a process, the account of its fabric pays for the same credits, in
  * advance: memory of a message that arrives in softirq can't be charged to the process any more. A
- * connection gets windows in proportion to what the account has left, and none begins if not even
- * the smallest windows can be paid for. An MSG endpoint pays for the windows of its connection when
- * it is opened.
+ * connection gets allowances in proportion to what the account has left, and none begins if not
+ * even the smallest allowances can be paid for. An MSG endpoint pays for the allowances of its
+ * connection when it is opened.
  *
- * A source is also where late grants count. A receive that is granted to a message can't be
- * canceled, and one source may have many connections, each with a message for the same receive, of
- * which none sends its payload. So a late grant halves the time for the next grants of its source
- * (kfp_grant_timeout()), and the waiting messages of the source go behind those of others
- * (kfp_account_yield()), before the receive takes the next message. A host that does not run for a
- * while is late with all grants of all its connections at once, so what is late within
- * peer_timeout_ms counts once.
+ * A receive that is granted to a message can't be canceled, and one origin may have many
+ * connections, each with a message for the same receive, of which none sends its payload. So when a
+ * peer was late, the waiting messages of its origin go behind those of others
+ * (kfp_account_yield()), before the receive takes the next message.
  *
  * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends,
  * and when a message of a dead connection is freed.
@@ -51,46 +48,46 @@
 #include <linux/slab.h>
 #include "proto.h"
 
-/* Bytes that a unit of unexpected messages takes at most */
-#define KFP_UNIT_BYTES	(KFW_UNIT + sizeof(struct kfp_inmsg))
+/* Bytes that a credit for unexpected messages pays for at most */
+#define KFP_CREDIT_MEM	(KFW_CREDIT_BYTES + sizeof(struct kfp_inmsg))
 
-/* Return the charge for the object of a dead connection that has left messages, in units. */
+/* Return the charge for the object of a dead connection that has left messages, in credits. */
 static u32 kfp_account_object(const struct kfp_conn *conn)
 {
 	size_t bytes = offsetof(struct kfp_conn, link) + conn->ops->link_size;
 
-	return DIV_ROUND_UP(bytes, KFP_UNIT_BYTES);
+	return DIV_ROUND_UP(bytes, KFP_CREDIT_MEM);
 }
 
-static size_t kfp_windows_bytes(u32 window)
+static size_t kfp_allowance_mem(u32 allowance)
 {
-	return 2 * window * KFP_UNIT_BYTES;
+	return 2 * allowance * KFP_CREDIT_MEM;
 }
 
-/* Return the units of each window that @payer allows, at least KFP_ACCOUNT_MIN. */
-static u32 kfp_payer_window(const struct kfi_account *payer, u32 window)
+/* Return the credits of each allowance that @payer allows, at least KFP_ACCOUNT_MIN. */
+static u32 kfp_payer_allowance(const struct kfi_account *payer, u32 allowance)
 {
 	if (!payer)
-		return window;
+		return allowance;
 	return clamp_t(unsigned long,
-		       kfi_account_left(payer) / KFP_PAYER_SHARE / kfp_windows_bytes(1),
-		       KFP_ACCOUNT_MIN, window);
+		       kfi_account_left(payer) / KFP_PAYER_SHARE / kfp_allowance_mem(1),
+		       KFP_ACCOUNT_MIN, allowance);
 }
 
-/* Charge units, which may be negative, to the account of the fabric. */
-static void kfp_payer_adjust(struct kfp_accounts *accounts, s64 units)
+/* Charge credits, which may be negative, to the account of the fabric. */
+static void kfp_payer_adjust(struct kfp_accounts *accounts, s64 credits)
 {
-	kfi_account_uncharge(accounts->payer, -units * (s64)KFP_UNIT_BYTES);
+	kfi_account_uncharge(accounts->payer, -credits * (s64)KFP_CREDIT_MEM);
 }
 
-/* A new connection gets at most this fraction (1/n) of the remaining units. */
+/* A new connection gets at most this fraction (1/n) of the remaining credits. */
 static const unsigned int kfp_account_share[KFP_ACCOUNT_LEVELS] = {
 	[KFP_ACCOUNT_PEER]   = 2,
-	[KFP_ACCOUNT_SOURCE] = 4,
+	[KFP_ACCOUNT_ORIGIN] = 4,
 	[KFP_ACCOUNT_ALL]    = 8,
 };
 
-/* Return the bound of an account of this level, in units. */
+/* Return the bound of an account of this level, in credits. */
 static u32 kfp_account_limit(const struct kfp_accounts *accounts, int level)
 {
 	const struct kfi_proto_params *params = &accounts->proto->params;
@@ -98,8 +95,8 @@ static u32 kfp_account_limit(const struct kfp_accounts *accounts, int level)
 	switch (level) {
 	case KFP_ACCOUNT_PEER:
 		return READ_ONCE(params->unexpected_peer);
-	case KFP_ACCOUNT_SOURCE:
-		return READ_ONCE(params->unexpected_source);
+	case KFP_ACCOUNT_ORIGIN:
+		return READ_ONCE(params->unexpected_origin);
 	default:
 		return READ_ONCE(params->unexpected_total);
 	}
@@ -116,7 +113,6 @@ struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto, struct kfi_
 	spin_lock_init(&accounts->lock);
 	hash_init(accounts->by_name);
 	INIT_LIST_HEAD(&accounts->all.dead);
-	INIT_LIST_HEAD(&accounts->late);
 	accounts->all.level = KFP_ACCOUNT_ALL;
 	return accounts;
 }
@@ -125,7 +121,7 @@ struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto, struct kfi_
 
 /*
  * Find the account with this name one level below @up, and add a user. If there is none, use
- * *@spare. The level is compared, too, because the name of a peer can equal that of a source: a
+ * *@spare. The level is compared, too, because the name of a peer can equal that of an origin: a
  * consumer may dial port 0.
  */
 static struct kfp_account *kfp_account_get(struct kfp_accounts *accounts, const void *name,
@@ -147,7 +143,6 @@ static struct kfp_account *kfp_account_get(struct kfp_accounts *accounts, const 
 	up->users++;
 	INIT_LIST_HEAD(&account->dead);
 	INIT_LIST_HEAD(&account->conns);
-	INIT_LIST_HEAD(&account->late_entry);
 	hash_add(accounts->by_name, &account->node, ops->hash(name));
 found:
 	account->users++;
@@ -172,16 +167,16 @@ static void kfp_account_live(struct kfp_account *account, int n)
 		account->live += n;
 }
 
-static void kfp_account_charge(struct kfp_account *account, s64 units)
+static void kfp_account_charge(struct kfp_account *account, s64 credits)
 {
 	for (; account; account = account->up)
-		account->units += units;
+		account->credits += credits;
 }
 
-static void kfp_account_charge_dead(struct kfp_account *account, s64 units)
+static void kfp_account_charge_dead(struct kfp_account *account, s64 credits)
 {
 	for (; account; account = account->up)
-		account->dead_units += units;
+		account->dead_credits += credits;
 }
 
 /* ---- dead connections ---- */
@@ -193,10 +188,10 @@ static void kfp_account_leave(struct kfp_conn *conn)
 	int level;
 
 	spin_lock_bh(&accounts->lock);
-	kfp_account_charge(conn->account, -(s64)conn->units);
-	kfp_payer_adjust(accounts, -(s64)conn->units);
+	kfp_account_charge(conn->account, -(s64)conn->credits);
+	kfp_payer_adjust(accounts, -(s64)conn->credits);
 	if (conn->orphaned)
-		kfp_account_charge_dead(conn->account, -(s64)conn->units);
+		kfp_account_charge_dead(conn->account, -(s64)conn->credits);
 	for (level = 0; level < KFP_ACCOUNT_LEVELS; level++)
 		list_del_init(&conn->dead[level]);
 	kfp_account_put(accounts, conn->account);
@@ -229,7 +224,7 @@ void kfp_account_down(struct kfp_conn *conn)
 	struct kfp_account *account = conn->account;
 	struct kfp_accounts *accounts;
 	struct kfp_inmsg *in;
-	u32 units = 0;
+	u32 credits = 0;
 	int level;
 
 	if (!account)
@@ -237,35 +232,35 @@ void kfp_account_down(struct kfp_conn *conn)
 	accounts = conn->ep->accounts;
 	spin_lock_bh(&conn->lock);
 	list_for_each_entry(in, &conn->messages.all, entry)
-		units += in->cost;
-	if (units)
-		units += kfp_account_object(conn);
-	conn->orphaned = units;	/* from here on kfp_inmsg_free() reports to the account */
+		credits += in->cost;
+	if (credits)
+		credits += kfp_account_object(conn);
+	conn->orphaned = credits;	/* from here on kfp_inmsg_free() reports to the account */
 	spin_lock(&accounts->lock);
 	kfp_account_live(account, -1);
-	list_del_init(&conn->of_source);
-	kfp_account_charge(account, (s64)units - conn->units);
-	kfp_payer_adjust(accounts, (s64)units - conn->units);
-	kfp_account_charge_dead(account, units);
-	conn->units = units;
-	for (level = 0; units && level < KFP_ACCOUNT_LEVELS; level++, account = account->up)
+	list_del_init(&conn->of_origin);
+	kfp_account_charge(account, (s64)credits - conn->credits);
+	kfp_payer_adjust(accounts, (s64)credits - conn->credits);
+	kfp_account_charge_dead(account, credits);
+	conn->credits = credits;
+	for (level = 0; credits && level < KFP_ACCOUNT_LEVELS; level++, account = account->up)
 		list_add_tail(&conn->dead[level], &account->dead);
 	spin_unlock(&accounts->lock);
 	spin_unlock_bh(&conn->lock);
-	if (!units)
+	if (!credits)
 		kfp_account_leave(conn);
 }
 
 /* Return the charge of a message of a dead connection. @last: it was the last one. */
-void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last)
+void kfp_account_freed(struct kfp_conn *conn, u32 credits, bool last)
 {
 	struct kfp_accounts *accounts = conn->ep->accounts;
 
 	spin_lock_bh(&accounts->lock);
-	kfp_account_charge(conn->account, -(s64)units);
-	kfp_account_charge_dead(conn->account, -(s64)units);
-	kfp_payer_adjust(accounts, -(s64)units);
-	conn->units -= units;
+	kfp_account_charge(conn->account, -(s64)credits);
+	kfp_account_charge_dead(conn->account, -(s64)credits);
+	kfp_payer_adjust(accounts, -(s64)credits);
+	conn->credits -= credits;
 	spin_unlock_bh(&accounts->lock);
 	if (last)
 		kfp_account_leave(conn);
@@ -275,17 +270,17 @@ void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last)
 
 /*
  * Drop messages that the oldest dead connection has left in @account, if a new connection would get
- * less than a full window. Return true if this has to be tried again.
+ * less than a full allowance. Return true if this has to be tried again.
  */
 static bool kfp_account_reclaim(struct kfp_accounts *accounts, struct kfp_account *account,
 				int level)
 {
 	u32 limit = kfp_account_limit(accounts, level);
-	u32 windows = 2 * accounts->proto->params.unexpected;
+	u32 allowances = 2 * accounts->proto->params.unexpected;
 	struct kfp_conn *conn = NULL;
 
 	spin_lock_bh(&accounts->lock);
-	if (account->units + kfp_account_share[level] * windows > limit)
+	if (account->credits + kfp_account_share[level] * allowances > limit)
 		conn = kfp_account_oldest(accounts, account, level);
 	spin_unlock_bh(&accounts->lock);
 	if (!conn)
@@ -295,46 +290,46 @@ static bool kfp_account_reclaim(struct kfp_accounts *accounts, struct kfp_accoun
 	return true;
 }
 
-/* Return the units that @account allows for each window of a new connection. */
-static u32 kfp_account_window(const struct kfp_accounts *accounts,
+/* Return the credits that @account allows for each allowance of a new connection. */
+static u32 kfp_account_allowance(const struct kfp_accounts *accounts,
 			      const struct kfp_account *account)
 {
 	u32 limit = kfp_account_limit(accounts, account->level);
-	u32 left = limit - min(limit, account->units);
+	u32 left = limit - min(limit, account->credits);
 
 	return left / kfp_account_share[account->level] / 2;
 }
 
-/* Have dead connections left so much that the smallest windows do not fit? */
+/* Have dead connections left so much that the smallest allowances do not fit? */
 static bool kfp_account_full(const struct kfp_accounts *accounts, const struct kfp_account *account)
 {
-	return account->dead_units + 2 * KFP_ACCOUNT_MIN >
+	return account->dead_credits + 2 * KFP_ACCOUNT_MIN >
 	       kfp_account_limit(accounts, account->level);
 }
 
-static void kfp_set_window(struct kfp_conn *conn, u32 window)
+static void kfp_set_allowance(struct kfp_conn *conn, u32 allowance)
 {
-	conn->window = window;
-	conn->eager = min(kfp_params(conn)->eager_size, window / 2 * KFW_UNIT);
+	conn->allowance = allowance;
+	conn->eager = min(kfp_params(conn)->eager_size, allowance / 2 * KFW_CREDIT_BYTES);
 }
 
 /* May the unexpected messages of a further connection to @peer be promised to be kept? */
 static bool kfp_account_promises(const struct kfp_accounts *accounts,
 				 const struct kfp_account *peer)
 {
-	const struct kfp_account *source = peer->up;
+	const struct kfp_account *origin = peer->up;
 
-	if (kfp_account_full(accounts, peer) || kfp_account_full(accounts, source))
+	if (kfp_account_full(accounts, peer) || kfp_account_full(accounts, origin))
 		return false;
-	return !kfp_account_full(accounts, source->up) ||
-	       source->dead_units + (source->live + 1) * 2 * KFP_ACCOUNT_MIN <= KFP_ACCOUNT_SPARE;
+	return !kfp_account_full(accounts, origin->up) ||
+	       origin->dead_credits + (origin->live + 1) * 2 * KFP_ACCOUNT_MIN <= KFP_ACCOUNT_SPARE;
 }
 
 /*
- * Determine the windows and the eager size of @conn, whose peer is known, and charge them. Called
- * in process context, before the hello of this side announces them.
+ * Determine the allowances and the eager size of @conn, whose peer is known, and charge them.
+ * Called in process context, before the hello of this side announces them.
  *
- * Return: 0; -ENOMEM; -ENOBUFS if the peer has called and its source has too many connections, or
+ * Return: 0; -ENOMEM; -ENOBUFS if the peer has called and its origin has too many connections, or
  * if the account of the fabric is full.
  */
 int kfp_account_join(struct kfp_conn *conn)
@@ -344,9 +339,9 @@ int kfp_account_join(struct kfp_conn *conn)
 	};
 	struct kfp_accounts *accounts = conn->ep->accounts;
 	const struct kfi_proto_params *params = kfp_params(conn);
-	struct kfp_account *peer, *source, *account;
+	struct kfp_account *peer, *origin, *account;
 	u8 from[KFI_ADDR_MAX] __aligned(8);
-	u32 window = params->unexpected;
+	u32 allowance = params->unexpected;
 	int level, ret;
 
 	if (!spare[0] || !spare[1]) {
@@ -354,11 +349,11 @@ int kfp_account_join(struct kfp_conn *conn)
 		kfree(spare[1]);
 		return -ENOMEM;
 	}
-	conn->ops->source(conn->link.name, from);
+	conn->ops->origin(conn->link.name, from);
 	spin_lock_bh(&accounts->lock);
-	source = kfp_account_get(accounts, from, &accounts->all, &spare[0]);
-	peer = kfp_account_get(accounts, conn->link.name, source, &spare[1]);
-	kfp_account_put(accounts, source);	/* @peer holds a reference */
+	origin = kfp_account_get(accounts, from, &accounts->all, &spare[0]);
+	peer = kfp_account_get(accounts, conn->link.name, origin, &spare[1]);
+	kfp_account_put(accounts, origin);	/* @peer holds a reference */
 	spin_unlock_bh(&accounts->lock);
 	kfree(spare[0]);
 	kfree(spare[1]);
@@ -367,149 +362,72 @@ int kfp_account_join(struct kfp_conn *conn)
 			cond_resched();
 	spin_lock_bh(&accounts->lock);
 	for (account = peer; account; account = account->up)
-		window = min(window, kfp_account_window(accounts, account));
-	window = kfp_payer_window(accounts->payer, max(window, KFP_ACCOUNT_MIN));
-	if (!conn->pc.dialed && peer->up->live >= READ_ONCE(params->source_peers))
+		allowance = min(allowance, kfp_account_allowance(accounts, account));
+	allowance = kfp_payer_allowance(accounts->payer, max(allowance, KFP_ACCOUNT_MIN));
+	if (!conn->pc.dialed && peer->up->live >= READ_ONCE(params->origin_peers))
 		ret = -ENOBUFS;
 	else
-		ret = kfi_account_charge(accounts->payer, kfp_windows_bytes(window));
+		ret = kfi_account_charge(accounts->payer, kfp_allowance_mem(allowance));
 	if (ret) {
 		kfp_account_put(accounts, peer);
 	} else {
-		kfp_set_window(conn, window);
+		kfp_set_allowance(conn, allowance);
 		conn->late_acks = !kfp_account_promises(accounts, peer);
-		conn->units = 2 * window;
+		conn->credits = 2 * allowance;
 		conn->account = peer;
-		kfp_account_charge(peer, conn->units);
+		kfp_account_charge(peer, conn->credits);
 		kfp_account_live(peer, 1);
-		list_add_tail(&conn->of_source, &peer->up->conns);
+		list_add_tail(&conn->of_origin, &peer->up->conns);
 	}
 	spin_unlock_bh(&accounts->lock);
 	return ret;
 }
 
 /*
- * An MSG endpoint has one connection, and its messages stay when that has ended. So the windows are
- * those of the endpoint. Return: 0; -ENOBUFS if the account of the fabric is full.
+ * An MSG endpoint has one connection, and its messages stay when that has ended. So the allowances
+ * are those of the endpoint. Return: 0; -ENOBUFS if the account of the fabric is full.
  */
 int kfp_account_msg_open(struct kfi_proto_ep *pe)
 {
 	struct kfi_account *payer = kfi_ep_account(&pe->ep);
 
-	pe->window = kfp_payer_window(payer, pe->proto->params.unexpected);
-	return kfi_account_charge(payer, kfp_windows_bytes(pe->window));
+	pe->allowance = kfp_payer_allowance(payer, pe->proto->params.unexpected);
+	return kfi_account_charge(payer, kfp_allowance_mem(pe->allowance));
 }
 
 void kfp_account_msg_close(struct kfi_proto_ep *pe)
 {
-	kfi_account_uncharge(kfi_ep_account(&pe->ep), kfp_windows_bytes(pe->window));
+	kfi_account_uncharge(kfi_ep_account(&pe->ep), kfp_allowance_mem(pe->allowance));
 }
 
-/* Determine the windows of a connection that has its MSG endpoint now. */
+/* Determine the allowances of a connection that has its MSG endpoint now. */
 void kfp_account_msg_join(struct kfp_conn *conn)
 {
-	kfp_set_window(conn, conn->ep->window);
+	kfp_set_allowance(conn, conn->ep->allowance);
 }
 
-/* ---- late grants ---- */
-
-/* Forget the late grants of the first source in the list. */
-static void kfp_late_forget(struct kfp_accounts *accounts)
-{
-	struct kfp_account *source;
-
-	lockdep_assert_held(&accounts->lock);
-	source = list_first_entry(&accounts->late, struct kfp_account, late_entry);
-	list_del_init(&source->late_entry);
-	accounts->nr_late--;
-	WRITE_ONCE(source->late, 0);
-	kfp_account_put(accounts, source);
-}
-
-void kfp_accounts_free(struct kfp_accounts *accounts)
-{
-	if (!accounts)
-		return;
-	spin_lock_bh(&accounts->lock);
-	while (accounts->nr_late)
-		kfp_late_forget(accounts);
-	spin_unlock_bh(&accounts->lock);
-	kfree(accounts);
-}
-
-/* Have late grants of @source been counted in the last @periods times peer_timeout_ms? */
-static bool kfp_late_within(const struct kfp_conn *conn, const struct kfp_account *source,
-			    unsigned int periods)
-{
-	return READ_ONCE(source->late) &&
-	       time_before(jiffies, READ_ONCE(source->late_at) + periods * kfp_peer_timeout(conn));
-}
-
-static void kfp_late_count(struct kfp_conn *conn, struct kfp_account *source)
-{
-	struct kfp_accounts *accounts = conn->ep->accounts;
-
-	lockdep_assert_held(&accounts->lock);
-	if (!kfp_late_within(conn, source, KFP_LATE_KEEP))
-		WRITE_ONCE(source->late, 0);
-	WRITE_ONCE(source->late, min(source->late + 1, KFP_LATE_MAX));
-	WRITE_ONCE(source->late_at, jiffies);
-	if (list_empty(&source->late_entry)) {
-		source->users++;
-		accounts->nr_late++;
-	}
-	list_move_tail(&source->late_entry, &accounts->late);
-	if (accounts->nr_late > KFP_LATE_SOURCES)
-		kfp_late_forget(accounts);
-}
-
-/* The peer has not used a grant in time, and its connection is about to fail. */
-void kfp_account_late(struct kfp_conn *conn)
-{
-	struct kfp_accounts *accounts = conn->ep->accounts;
-
-	if (!conn->account)
-		return;
-	spin_lock_bh(&accounts->lock);
-	if (!kfp_late_within(conn, conn->account->up, 1))
-		kfp_late_count(conn, conn->account->up);
-	spin_unlock_bh(&accounts->lock);
-}
-
-/* Jiffies that the peer has from a grant to the first byte of its payload */
-unsigned long kfp_grant_timeout(const struct kfp_conn *conn)
-{
-	unsigned long timeout = kfp_peer_timeout(conn);
-	const struct kfp_account *source;
-
-	if (!conn->account)
-		return timeout;
-	source = conn->account->up;
-	if (!kfp_late_within(conn, source, KFP_LATE_KEEP))
-		return timeout;
-	return timeout >> READ_ONCE(source->late);
-}
+/* ---- late peers ---- */
 
 /*
- * The peer was late: the waiting messages of its source go behind those of others. The messages of
+ * The peer was late: the waiting messages of its origin go behind those of others. The messages of
  * each peer keep their order. Process context.
  */
 void kfp_account_yield(struct kfp_conn *conn)
 {
 	struct kfp_accounts *accounts = conn->ep->accounts;
-	struct kfp_account *source;
+	struct kfp_account *origin;
 	struct kfp_conn *other;
 	unsigned int n;
 
 	if (!conn->account)
 		return;
-	source = conn->account->up;
+	origin = conn->account->up;
 	spin_lock_bh(&accounts->lock);
-	for (n = source->live; n; n--) {
-		other = list_first_entry_or_null(&source->conns, struct kfp_conn, of_source);
+	for (n = origin->live; n; n--) {
+		other = list_first_entry_or_null(&origin->conns, struct kfp_conn, of_origin);
 		if (!other)
 			break;
-		list_move_tail(&other->of_source, &source->conns);
+		list_move_tail(&other->of_origin, &origin->conns);
 		kfp_conn_get(other);
 		spin_unlock_bh(&accounts->lock);
 		kfp_protocols_call(yield, other);

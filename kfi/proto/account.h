@@ -15,36 +15,30 @@ struct kfi_proto;
 struct kfi_proto_ep;
 struct kfp_conn;
 
-#define KFP_ACCOUNT_MIN	16U		/* units of each window that each connection gets */
-#define KFP_ACCOUNT_SPARE	1024U		/* units for a source when the endpoint is full */
+#define KFP_ACCOUNT_MIN	16U		/* credits of each allowance that each connection gets */
+#define KFP_ACCOUNT_SPARE	1024U	/* credits for an origin when the endpoint is full */
 #define KFP_PAYER_SHARE	256U		/* a connection gets 1/n of what the payer has left */
-#define KFP_LATE_MAX	4U		/* how often late grants halve the time for the next ones */
-#define KFP_LATE_KEEP	16U		/* for so many times peer_timeout_ms they count */
-#define KFP_LATE_SOURCES	64U		/* sources of late grants that an endpoint remembers */
 
 /** enum kfp_account_level - levels at which unexpected messages are counted */
 enum kfp_account_level {
 	KFP_ACCOUNT_PEER,
-	KFP_ACCOUNT_SOURCE,	/* all peers of a source, see &kfi_link_ops.source */
+	KFP_ACCOUNT_ORIGIN,	/* all peers of an origin, see &kfi_link_ops.origin */
 	KFP_ACCOUNT_ALL,		/* all peers of an endpoint */
 	KFP_ACCOUNT_LEVELS
 };
 
 /**
- * struct kfp_account - account of the unexpected messages of a peer, a source or an endpoint
+ * struct kfp_account - account of the unexpected messages of a peer, an origin or an endpoint
  * @node: entry in &kfp_accounts.by_name
  * @level: &enum kfp_account_level; @level and @name identify an account
- * @name: name of the peer or of the source
- * @up: account of the next level, which counts the same units
+ * @name: name of the peer or of the origin
+ * @up: account of the next level, which counts the same credits
  * @users: number of connections, or of accounts of the level below
- * @units: windows of live connections, and messages that dead connections have left
- * @dead_units: the part of @units that dead connections have left
+ * @credits: allowances of live connections, and messages that dead connections have left
+ * @dead_credits: the part of @credits that dead connections have left
  * @live: number of live connections
  * @dead: dead connections that have left messages, oldest first
- * @conns: live connections of a source, by &kfp_conn.of_source
- * @late: how often grants of a source were late; read without the lock
- * @late_at: when it was counted last, jiffies; read without the lock
- * @late_entry: in &kfp_accounts.late, with a reference (@users)
+ * @conns: live connections of an origin, by &kfp_conn.of_origin
  *
  * kfp_accounts.lock protects all members.
  */
@@ -54,14 +48,11 @@ struct kfp_account {
 	u8			name[KFI_ADDR_MAX] __aligned(8);
 	struct kfp_account	*up;
 	unsigned int		users;
-	u32			units;
-	u32			dead_units;
+	u32			credits;
+	u32			dead_credits;
 	unsigned int		live;
 	struct list_head	dead;
 	struct list_head	conns;
-	unsigned int		late;
-	unsigned long		late_at;
-	struct list_head	late_entry;
 };
 
 /**
@@ -69,10 +60,8 @@ struct kfp_account {
  * @proto: the protocol object of the provider
  * @lock: protects all other members
  * @all: account of the endpoint
- * @by_name: accounts of peers and sources
+ * @by_name: accounts of peers and origins
  * @payer: account of the fabric, or NULL
- * @late: sources with late grants; the one that was counted first comes first
- * @nr_late: number of entries in @late, at most KFP_LATE_SOURCES
  */
 struct kfp_accounts {
 	const struct kfi_proto	*proto;
@@ -80,20 +69,15 @@ struct kfp_accounts {
 	spinlock_t		lock;
 	struct kfp_account	all;
 	DECLARE_HASHTABLE(by_name, 6);
-	struct list_head	late;
-	unsigned int		nr_late;
 };
 
 struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto, struct kfi_account *payer);
-void kfp_accounts_free(struct kfp_accounts *accounts);
 int kfp_account_msg_open(struct kfi_proto_ep *pe);
 void kfp_account_msg_close(struct kfi_proto_ep *pe);
 void kfp_account_msg_join(struct kfp_conn *conn);
 int kfp_account_join(struct kfp_conn *conn);
 void kfp_account_down(struct kfp_conn *conn);
-void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last);
-void kfp_account_late(struct kfp_conn *conn);
+void kfp_account_freed(struct kfp_conn *conn, u32 credits, bool last);
 void kfp_account_yield(struct kfp_conn *conn);
-unsigned long kfp_grant_timeout(const struct kfp_conn *conn);
 
 #endif /* _KFI_PROTO_ACCOUNT_H */

@@ -190,7 +190,8 @@ static_assert(KFP_FRAME_MAX < KFP_STAGE);
 
 /*
  * Encode frames until the stage is full, a payload follows the last one, or nothing is left. Mostly
- * one frame was due, which is found out here at less cost than in kfp_send_next().
+ * one frame was due, which is found out here at less cost than in kfp_send_next(). Then the runner
+ * need not ask again: what becomes due meanwhile leaves a note.
  */
 void kfp_tx_gather(struct kfp_conn *conn)
 {
@@ -200,7 +201,9 @@ void kfp_tx_gather(struct kfp_conn *conn)
 	       kfp_send_next(conn)) {
 		if (!list_empty_careful(&conn->lazy))
 			kfp_lazy_join(conn);
-		if (kfp_tx_empty(conn))
+		if (kfp_tx_empty(conn)) {
+			tx->idle = tx->at == KFP_TX_FRAMES;
 			break;
+		}
 	}
 }

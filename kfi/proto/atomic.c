@@ -13,7 +13,6 @@
  * called under the link's lock.
  */
 #include <linux/slab.h>
-#include "commit.h"
 #include "proto.h"
 
 static_assert(2 * KFW_ATOMIC_MAX <= KFP_INLINE);

@@ -80,7 +80,7 @@ static size_t kfp_auth_names(struct kfp_conn *conn, u8 *names)
 
 	ops->self(&conn->link, name[!dialed]);
 	memcpy(name[dialed], conn->link.name, ops->name_len);
-	/* On the accepting side the name is that of the source of the link until the HELLO is used. */
+	/* On the accepting side the name is that of the link's origin until the HELLO is used. */
 	if (!dialed && ops->set_port && conn->ep && conn->ep->ep.type == KFI_EP_RDM)
 		ops->set_port(name[0], le16_to_cpu(conn->auth->hello.port));
 	len = ops->wire_name(name[0], names);

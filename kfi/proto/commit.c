@@ -10,15 +10,13 @@
  *
  * A request with a commit needs memory that outlives the answers of the connection: struct
  * kfp_commit, allocated before a byte is copied. Without memory the frame is handled again later.
- * persist() is called by one of the connection's committers, without a lock of the protocol, and
- * delays neither the frames that follow nor the end of the connection or its endpoint. It may
- * return before its data is durable, so a connection has as many commits in progress as the peer
- * may have requests outstanding. A commit that has not begun when the connection ends is dropped.
- * One that has begun finds, in an RCU section, that the connection is dead. Only the owner of a
- * region waits for it, when the owner ends the region.
+ * persist() is called by the work item of the commit, without a lock of the protocol, and delays
+ * neither the frames that follow nor the end of the connection or its endpoint. A connection has as
+ * many commits in progress as the peer may have requests outstanding. One that has not begun when the
+ * connection ends is dropped. One that has begun finds, in an RCU section, that the connection is
+ * dead. Only the owner of a region waits for it, when the owner ends the region.
  */
 #include <linux/slab.h>
-#include "commit.h"
 #include "proto.h"
 
 /* ---- target: the regions. Under the link's lock ---- */
@@ -34,11 +32,13 @@ static struct kfi_rma_iov kfp_commit_range(const struct kfw_rma *seg)
 
 /**
  * struct kfp_commit - a commit
+ * @work: calls persist()
  * @conn: its connection. Referenced from its begin on
  * @answer: its answer, from its begin on. May be used only while the connection is not dead
  * @regions: what is to become durable
  */
 struct kfp_commit {
+	struct work_struct	work;
 	struct kfp_conn		*conn;
 	struct kfp_answer	*answer;
 	struct kfi_commit	regions;
@@ -69,6 +69,7 @@ static const struct kfp_answer_row kfp_commit_row = {
 	.drop = kfp_commit_drop,
 };
 
+static void kfp_commit_work(struct work_struct *work);
 static void kfp_commit_done(struct kfi_commit *regions, int err);
 
 /* Take references to the regions of all segments. Return: 0 or the reason of the first failure. */
@@ -78,6 +79,7 @@ static int kfp_commit_get(struct kfp_conn *conn, struct kfp_commit *c)
 	struct kfi_rma_iov range;
 	int err = 0;
 
+	INIT_WORK(&c->work, kfp_commit_work);
 	c->conn = conn;
 	c->regions.done = kfp_commit_done;
 	c->regions.count = 0;
@@ -122,24 +124,12 @@ int kfp_rx_commit(struct kfp_conn *conn)
 
 /* ---- target: the owners ---- */
 
-/* Start a committer, unless all of them run; then the first one that is ready takes the commit. */
-static void kfp_commit_start(struct kfp_conn *conn)
-{
-	unsigned int i = find_first_zero_bit(&conn->commits.running, KFP_COMMITS);
-
-	lockdep_assert_held(&conn->lock);
-	if (i == KFP_COMMITS)
-		return;
-	__set_bit(i, &conn->commits.running);
-	kfp_conn_get(conn);
-	queue_work(kfp_commit_wq, &conn->commits.committers[i].work);
-}
-
 /* Queue the ACK of a frame, or its commit, which queues the ACK when it has ended. */
 int kfp_rx_end(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	struct kfp_answer *answer = rx->commit;
+	struct kfp_commit *c;
 
 	if (!answer)
 		return kfp_rx_ack(conn, rx->status);
@@ -148,37 +138,13 @@ int kfp_rx_end(struct kfp_conn *conn)
 		kfp_commit_abandon(conn, answer);
 		return kfp_rx_ack(conn, rx->status);
 	}
-	spin_lock_bh(&conn->lock);
-	list_add_tail(&answer->link, &conn->commits.waiting);
-	kfp_commit_start(conn);
-	spin_unlock_bh(&conn->lock);
+	c = answer->durable;
+	c->answer = answer;
+	answer->durable = NULL;
+	answer->row = &kfp_ack_row;
+	kfp_conn_get(conn);
+	queue_work(kfp_commit_wq, &c->work);
 	return 0;
-}
-
-/* Take the next commit that has not begun, or NULL; then this committer ends. */
-static struct kfp_commit *kfp_commit_next(struct kfp_committer *self)
-{
-	struct kfp_conn *conn = self->conn;
-	struct kfp_answer *answer = NULL;
-	struct kfp_commit *c = NULL;
-
-	rcu_read_lock();	/* kfp_conn_down() waits for this section */
-	spin_lock_bh(&conn->lock);
-	if (!test_bit(KFP_DEAD, &conn->flags))
-		answer = list_first_entry_or_null(&conn->commits.waiting, struct kfp_answer, link);
-	if (answer) {
-		list_del_init(&answer->link);
-		c = answer->durable;
-		c->answer = answer;
-		answer->durable = NULL;
-		answer->row = &kfp_ack_row;
-		kfp_conn_get(conn);
-	} else {
-		__clear_bit(self - conn->commits.committers, &conn->commits.running);
-	}
-	spin_unlock_bh(&conn->lock);
-	rcu_read_unlock();
-	return c;
 }
 
 static void kfp_commit_answer(struct kfp_conn *conn, struct kfp_answer *answer, int err)
@@ -208,29 +174,13 @@ static void kfp_commit_done(struct kfi_commit *regions, int err)
 
 static void kfp_commit_work(struct work_struct *work)
 {
-	struct kfp_committer *self = container_of(work, struct kfp_committer, work);
-	struct kfp_commit *c;
+	struct kfp_commit *c = container_of(work, struct kfp_commit, work);
+	struct kfp_conn *conn = c->conn;
 
-	while ((c = kfp_commit_next(self))) {
-		kfi_commit_start(&c->regions);
-		cond_resched();
-	}
-	kfp_conn_put(self->conn);
-}
-
-/* ---- the life of a connection ---- */
-
-static void kfp_commits_init(struct kfp_conn *conn)
-{
-	unsigned int i;
-
-	INIT_LIST_HEAD(&conn->commits.waiting);
-	for (i = 0; i < KFP_COMMITS; i++) {
-		INIT_WORK(&conn->commits.committers[i].work, kfp_commit_work);
-		conn->commits.committers[i].conn = conn;
+	if (!test_bit(KFP_DEAD, &conn->flags)) {
+		kfi_commit_start(&c->regions);	/* from here on the commit may be gone */
+	} else {
+		kfp_commit_free(c);
+		kfp_conn_put(conn);
 	}
 }
-
-const struct kfp_protocol kfp_commit_protocol = {
-	.init = kfp_commits_init,
-};

@@ -150,7 +150,7 @@ static void kfp_conn_init(struct kfp_conn *conn)
 	conn->link.cpu = raw_smp_processor_id();	/* until bytes arrive */
 	for (level = 0; level < KFP_ACCOUNT_LEVELS; level++)
 		INIT_LIST_HEAD(&conn->dead[level]);
-	INIT_LIST_HEAD(&conn->of_source);
+	INIT_LIST_HEAD(&conn->of_origin);
 }
 
 /*
@@ -174,7 +174,7 @@ struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
 	conn->link.proto = proto;
 	conn->link.ep = pe;
 	conn->payer = pe ? kfi_ep_account(&pe->ep) : ppep->pep.fabric->account;
-	conn->window = params->unexpected;
+	conn->allowance = params->unexpected;
 	conn->eager = params->eager_size;
 	conn->deadline = jiffies + msecs_to_jiffies(READ_ONCE(params->connect_timeout_ms));
 	ret = kfp_conn_pay(conn, offsetof(struct kfp_conn, link) + conn->ops->link_size) ?:
@@ -361,7 +361,7 @@ EXPORT_SYMBOL_GPL(kfi_link_fail);
 
 static unsigned long kfp_watch_interval(const struct kfp_conn *conn)
 {
-	unsigned int timeout = jiffies_to_msecs(kfp_grant_timeout(conn));
+	unsigned int timeout = jiffies_to_msecs(kfp_peer_timeout(conn));
 
 	return msecs_to_jiffies(clamp(timeout / 2, 100U, 5000U));
 }
@@ -374,14 +374,14 @@ void kfp_conn_prepare(struct kfp_conn *conn)
 
 	if (conn->ops->admit)
 		conn->ops->admit(&conn->link);
-	tx->window[KFP_CLS_MSG] = info->window_msg;
-	tx->window[KFP_CLS_TAG] = info->window_tag;
+	tx->allowance[KFP_CLS_MSG] = info->allowance_msg;
+	tx->allowance[KFP_CLS_TAG] = info->allowance_tag;
 	tx->requests_max = info->requests;
 	tx->eager = info->eager;
-	kfi_credit_init(&tx->credit[KFP_CLS_MSG], &conn->credit[KFP_CLS_MSG], conn->window,
-			info->window_msg);
-	kfi_credit_init(&tx->credit[KFP_CLS_TAG], &conn->credit[KFP_CLS_TAG], conn->window,
-			info->window_tag);
+	kfi_credit_init(&tx->credit[KFP_CLS_MSG], &conn->credit[KFP_CLS_MSG], conn->allowance,
+			info->allowance_msg);
+	kfi_credit_init(&tx->credit[KFP_CLS_TAG], &conn->credit[KFP_CLS_TAG], conn->allowance,
+			info->allowance_tag);
 	conn->rx.last_rx = jiffies;
 	kfp_rx_next(conn);
 }
@@ -409,8 +409,7 @@ static void kfp_conn_watch(struct work_struct *work)
 {
 	struct kfp_conn *conn = container_of(to_delayed_work(work), struct kfp_conn, watch_work);
 	unsigned long timeout = kfp_peer_timeout(conn);
-	unsigned int late;
-	bool silent, ended;
+	bool silent, ended, late;
 
 	if (test_bit(KFP_FAILED, &conn->flags))
 		return;
@@ -421,8 +420,6 @@ static void kfp_conn_watch(struct work_struct *work)
 		if (silent && timeout && ended) {
 			kfp_conn_check(conn);	/* its last bytes could not be read for too long */
 		} else if (timeout && !ended && late) {
-			if (late & KFP_LATE_GRANT)
-				kfp_account_late(conn);
 			conn->late = true;
 			kfp_conn_fail(conn, -ETIMEDOUT);
 		}
@@ -575,13 +572,13 @@ static bool kfp_conn_set_unproven(const struct kfi_peer_conn *pc)
 	       (state == KFP_NEW && test_bit(KFP_SECURING, &conn->flags));
 }
 
-static bool kfp_conn_set_same_source(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
+static bool kfp_conn_set_same_origin(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
 {
 	u8 from[KFI_ADDR_MAX] __aligned(8), other[KFI_ADDR_MAX] __aligned(8);
 	const struct kfi_link_ops *ops = to_kfp_conn(a)->ops;
 
-	ops->source(to_kfp_conn(a)->link.name, from);
-	ops->source(to_kfp_conn(b)->link.name, other);
+	ops->origin(to_kfp_conn(a)->link.name, from);
+	ops->origin(to_kfp_conn(b)->link.name, other);
 	return !ops->cmp(from, other);
 }
 
@@ -602,7 +599,7 @@ void kfp_conn_set_ops_init(struct kfi_proto *proto)
 {
 	proto->conn_set_ops = (struct kfi_conn_set_ops) {
 		.backlog	= &proto->params.backlog,
-		.source_backlog	= &proto->params.source_backlog,
+		.origin_backlog	= &proto->params.origin_backlog,
 		.get		= kfp_conn_set_get,
 		.put		= kfp_conn_set_put,
 		.fail		= kfp_conn_set_fail,
@@ -610,7 +607,7 @@ void kfp_conn_set_ops_init(struct kfi_proto *proto)
 		.carrier	= kfp_conn_set_carrier,
 		.moved		= kfp_conn_set_moved,
 		.unproven	= kfp_conn_set_unproven,
-		.same_source	= kfp_conn_set_same_source,
+		.same_origin	= kfp_conn_set_same_origin,
 		.answer		= kfp_conn_set_answer,
 	};
 }

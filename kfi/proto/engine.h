@@ -2,10 +2,10 @@
 /*
  * engine.h - the engine of kfi/proto: it transports what the protocols give it.
  *
- * The engine has the transmit side of a connection (stage, runner, arbitration, credit), its receive
- * side, the answers that it owes to the peer, and the end of its operations. It names no operation
- * of the API and no frame. A protocol is one file; the engine calls it by the rows below, which
- * rows.c puts together:
+ * The engine has the transmit side of a connection (stage, runner, arbitration, credit), its
+ * receive side, the answers that it owes to the peer, and the end of its operations. It names no
+ * operation of the API and no frame. A protocol is one file; the engine calls it by the rows below,
+ * which rows.c puts together:
  *
  *	struct kfp_op_row	an operation of this side, by its code
  *	struct kfp_frame_row	a frame of the peer, by its type
@@ -29,8 +29,6 @@
 #define KFP_RATE_MIN	(256U << 10)	/* least rate of a payload, bytes per second */
 #define KFP_SEGS_BYTES	(KFW_RMA_MAX * sizeof(struct kfw_rma) + \
 			 KFW_PLACES_MAX * sizeof(struct kfw_place))
-#define KFP_LATE	1		/* the peer is late */
-#define KFP_LATE_GRANT	2		/* with a granted payload: that counts for its source */
 #define KFP_TX_BUDGET	(2 << 20)	/* bytes posted in one hold of the link's lock */
 
 struct kfp_answer;
@@ -57,7 +55,7 @@ enum kfp_cls {
  * @post: optional: called for a post, before the connection is looked up. Stores in *@conn the
  *	connection that the operation is bound to. Returns 0; -ECANCELED: the operation is complete;
  *	another negative errno refuses the post. In an RCU read section
- * @cost: units of credit that @send takes, unless @cls is KFP_CLS. (L)
+ * @cost: credits that @send takes, unless @cls is KFP_CLS. (L)
  * @next: optional, with KFP_CLS: the operation is the first one of the queue. Returns the operation
  *	to be sent next: this one, a later one of which a frame can be sent meanwhile, or NULL.
  *	Changes nothing, because it is also called to look ahead. The default sends the operation as
@@ -93,8 +91,6 @@ struct kfp_op_row {
  * @request: the frame begins something new: a transmit context, which accepts answers only, refuses
  *	it
  * @region: the payload goes to &kfp_rx.mr, and only while that region is live
- * @granted: the payload was granted by a CTS to a message: if it is late, that counts for the source
- *	of the peer
  * @receive: header and segments are in &kfp_rx.f and &kfp_rx.segs: select the destination of the
  *	payload. Returns 0; -EAGAIN or -ENOMEM: the frame can't be handled now, and @receive is called
  *	again; any other negative errno ends the connection
@@ -108,7 +104,6 @@ struct kfp_op_row {
 struct kfp_frame_row {
 	bool	request;
 	bool	region;
-	bool	granted;
 	int	(*receive)(struct kfp_conn *conn);
 	bool	(*more)(struct kfp_conn *conn);
 	int	(*finish)(struct kfp_conn *conn);
@@ -135,8 +130,8 @@ struct kfp_answer_row {
  * @alloc: the peer may be admitted: allocate what the protocol needs. May sleep. Returns 0, -ENOMEM
  * @urgent: encode one of the frames counted by &kfp_tx.urgent, which go before all others. At most one
  *	protocol has such frames. (L)
- * @watch: called every now and then. Returns 0, or KFP_LATE or KFP_LATE_GRANT if the peer is late; what
- *	it has sent since the last call excuses it for @extra jiffies, see kfp_extend(). (L)
+ * @watch: called every now and then. Returns whether the peer is late; what it has sent since the
+ *	last call excuses it for @extra jiffies, see kfp_extend(). (L)
  * @yield: messages that wait for a receive go behind those of others. Any context, best effort
  * @shrink: the connection is down: drop what its peer has left here, if nothing was promised
  *
@@ -156,7 +151,7 @@ struct kfp_protocol {
 	void	(*init)(struct kfp_conn *conn);
 	int	(*alloc)(struct kfp_conn *conn);
 	void	(*urgent)(struct kfp_conn *conn);
-	unsigned int (*watch)(struct kfp_conn *conn, unsigned long extra);
+	bool	(*watch)(struct kfp_conn *conn, unsigned long extra);
 	void	(*yield)(struct kfp_conn *conn);
 	void	(*shrink)(struct kfp_conn *conn);
 	void	(*failing)(struct kfp_conn *conn);
@@ -250,8 +245,8 @@ static inline const struct kfp_op_row *kfp_op_row(const struct kfi_oper *op)
 
 /**
  * struct kfp_answer - an answer that waits to be sent
- * @link: entry in &kfp_conn.answers, &kfp_conn.lazy, &kfp_conn.free_answers,
- *	&kfp_commits.waiting or &kfp_rdvs.waiting, under kfp_conn.lock
+ * @link: entry in &kfp_conn.answers, &kfp_conn.lazy, &kfp_conn.free_answers or &kfp_rdvs.waiting,
+ *	under kfp_conn.lock
  * @row: what kind of answer it is
  * @status: status of the ACK: 0 or a positive errno
  * @nsegs: number of segments of a read
@@ -355,7 +350,7 @@ struct kfp_tx {
 	struct list_head	granted;	/* CTS received, payload not sent yet */
 
 	struct kfi_credit_tx	credit[KFP_CLS];
-	u32			window[KFP_CLS];/* announced by the peer */
+	u32			allowance[KFP_CLS];/* announced by the peer */
 	u32			requests;	/* unanswered requests */
 	u32			requests_max;
 	u32			unplaced;	/* see kfp_op_unplaced() */
@@ -366,6 +361,7 @@ struct kfp_tx {
 	u8			at;		/* &enum kfp_tx_at */
 	bool			yields;		/* one operation of @granted is next */
 	bool			shares;		/* one operation of @queue is next */
+	bool			idle;		/* nothing was left behind the frames of the stage */
 	u8			urgent;		/* frames that are due before all others */
 	u8			*stage;		/* frames to be sent: @held, or a kfp_stage */
 
@@ -436,7 +432,8 @@ struct kfp_rx {
 static_assert(sizeof_field(struct kfp_rx, done) == sizeof(u64));
 
 /**
- * struct kfp_spares - objects of one kind for reuse, so that a series of long transfers allocates no
+ * struct kfp_spares - objects of one kind for reuse, so that a series of long transfers allocates
+ * no
  *	memory. The caller serializes all calls
  * @list: the objects
  * @nr: number of entries in @list, at most KFP_SPARES
@@ -506,7 +503,7 @@ extern const struct kfp_answer_row kfp_ack_row;
 void kfp_op_end(struct kfp_conn *conn, struct kfi_oper *op, int result);
 void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered);
 void kfp_op_requested(struct kfp_conn *conn, struct kfi_oper *op);
-void kfp_op_concealed(struct kfp_conn *conn, void *op);
+void kfp_op_concealed(struct kfp_conn *conn, struct kfi_oper *op);
 bool kfp_op_acked(const struct kfp_conn *conn, const struct kfi_oper *op);
 struct kfi_oper *kfp_answered_op(struct kfp_conn *conn, const struct kfw_frame *f);
 void kfp_reading_wait(struct kfp_conn *conn, struct kfp_reading *reading);
@@ -535,7 +532,7 @@ void kfp_rx_next(struct kfp_conn *conn);
 void kfp_rx_hello_next(struct kfp_conn *conn);
 void kfp_rx_set_at(struct kfp_conn *conn, u8 at);
 void kfp_rx_abort(struct kfp_conn *conn, int err);
-unsigned int kfp_rx_late(struct kfp_conn *conn);
+bool kfp_rx_late(struct kfp_conn *conn);
 bool kfp_rx_poll(struct kfp_conn *conn);
 void kfp_rx_work(struct work_struct *work);
 void kfp_rx_space(struct kfi_cq_waiter *w);

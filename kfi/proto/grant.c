@@ -39,7 +39,7 @@
  * struct kfp_grant - memory of a region of this side that the peer may write; all (L), except
  *	@ended and @awaited
  * @lease: of the region
- * @x: description of the memory for the link
+ * @exposed: the memory, until it is concealed: for some time the link may go on after @given
  * @conn: the connection
  * @given: the peer may write. The members below are those of this grant
  * @once: for one write
@@ -60,7 +60,7 @@
  */
 struct kfp_grant {
 	struct kfi_mr_lease	lease;
-	struct kfi_exposed	x;
+	struct kfp_exposed	exposed;
 	struct kfp_conn		*conn;
 	bool			given;
 	bool			once;
@@ -135,7 +135,7 @@ static struct kfp_grant *kfp_grant_free(struct kfp_grants *grants)
 
 	for (i = 0; i < KFW_GRANTS_MAX; i++) {
 		g = grants->given[i];
-		if (g && g->given)
+		if (g && (g->given || g->exposed.concealed))
 			continue;
 		if (!g) {
 			g = kzalloc(sizeof(*g), GFP_ATOMIC | __GFP_NOWARN);
@@ -203,9 +203,15 @@ static void kfp_grant_count(struct kfp_grants *grants, const struct kfp_grant *g
 	grants->bytes += n * (s64)g->len;
 }
 
+/* The peer can't write to the memory any more: its region may end. */
+static void kfp_grant_concealed(struct kfp_conn *conn, struct kfp_exposed *e)
+{
+	kfi_mr_unlease(e->x.mr, &container_of(e, struct kfp_grant, exposed)->lease);
+}
+
 /*
  * Expose memory of the region, which has a lease. Return: number of places; 0: the link does not
- * expose it; -ENOSPC: a bound refuses it.
+ * expose it; -ENOSPC: a bound refuses it, here or of the link.
  */
 static int kfp_grant_expose(struct kfp_grant *g, u64 addr, u64 len, const struct iov_iter *iter,
 			    struct kfi_link_place *place)
@@ -215,13 +221,13 @@ static int kfp_grant_expose(struct kfp_grant *g, u64 addr, u64 len, const struct
 
 	if (!g->once && !kfp_grant_fits(conn, len))
 		return -ENOSPC;
-	g->x.lasting = !g->once;
-	g->x.addr = g->addr = addr;
+	g->exposed.x.lasting = !g->once;
+	g->exposed.x.addr = g->addr = addr;
 	g->len = len;
-	n = conn->ops->expose(&conn->link, &g->x, iter, len, place, KFW_PLACES_MAX);
+	n = kfp_expose(conn, &g->exposed, iter, len, place, kfp_grant_concealed);
 	if (n > 0 && !g->once)
 		kfp_grant_count(conn->grants, g, 1);
-	return max(n, 0);
+	return n == -ENOSPC ? n : max(n, 0);
 }
 
 /*
@@ -231,7 +237,7 @@ static int kfp_grant_expose(struct kfp_grant *g, u64 addr, u64 len, const struct
 static int kfp_grant_lasting(struct kfp_grant *g, const struct kfw_rma *seg,
 			     const struct iov_iter *iter, struct kfi_link_place *place)
 {
-	struct kfi_mr *mr = g->x.mr;
+	struct kfi_mr *mr = g->exposed.x.mr;
 	struct iov_iter whole = mr->iter;
 	int n;
 
@@ -263,7 +269,7 @@ static int kfp_grant_new(struct kfp_grant *g, const struct kfw_rma *seg, bool de
 	if (IS_ERR(mr))
 		return 0;
 	g->once = device ? mr->per_io : !kfp_grant_lasts(g->conn->grants, mr, seg);
-	g->x.mr = mr;
+	g->exposed.x.mr = mr;
 	leased = kfi_mr_lease(ep, mr, g->key, &g->lease);
 	kfi_mr_put(mr);
 	if (!leased)
@@ -276,7 +282,7 @@ static int kfp_grant_new(struct kfp_grant *g, const struct kfw_rma *seg, bool de
 		n = kfp_grant_expose(g, addr, len, &iter, place);
 	if (n > 0)
 		return n;
-	kfi_mr_unlease(g->x.mr, &g->lease);
+	kfi_mr_unlease(g->exposed.x.mr, &g->lease);
 	return 0;
 }
 
@@ -321,7 +327,7 @@ static void kfp_send_grant(struct kfp_conn *conn, struct kfp_answer *answer)
 
 	g = kfp_grant_give(conn, answer, place, &n);
 	if (g) {
-		f.flags = (g->once ? KFW_F_ONCE : 0) | (g->x.mr->persist ? KFW_F_COMMIT : 0);
+		f.flags = (g->once ? KFW_F_ONCE : 0) | (g->exposed.x.mr->persist ? KFW_F_COMMIT : 0);
 		f.rma_count = 1;
 		f.grant = g->slot;
 		f.grant_id = g->id;
@@ -377,15 +383,20 @@ static struct kfp_grant *kfp_grant_named(const struct kfp_conn *conn)
 	return g && g->given && g->id == f->grant_id ? g : NULL;
 }
 
-/* End a grant because of which no byte of the peer can land any more: its region may end. */
+static void kfp_grant_conceal(struct kfp_conn *conn, struct kfp_grant *g)
+{
+	if (kfp_conceal(conn, &g->exposed))
+		kfp_grant_concealed(conn, &g->exposed);
+}
+
+/* End a grant because of which the peer writes nothing any more. */
 static void kfp_grant_end(struct kfp_conn *conn, struct kfp_grant *g)
 {
 	g->given = false;
 	conn->tx.urgent -= g->recalled && !g->sent;
-	WARN_ON_ONCE(conn->ops->conceal(&conn->link, &g->x));	/* memory of a region: at once */
 	if (!g->once)
 		kfp_grant_count(conn->grants, g, -1);
-	kfi_mr_unlease(g->x.mr, &g->lease);
+	kfp_grant_conceal(conn, g);
 }
 
 /*
@@ -408,7 +419,7 @@ int kfp_rx_placed(struct kfp_conn *conn)
 	rx->key = g->key;
 	rx->mr = kfi_mr_get(&conn->ep->ep, rx->key, addr, len, KFI_REMOTE_WRITE, &rx->iter);
 	if (!IS_ERR(rx->mr) &&
-	    (rx->mr != g->x.mr || (rx->f.flags & KFW_F_DEVICE && READ_ONCE(g->awaited)))) {
+	    (rx->mr != g->exposed.x.mr || (rx->f.flags & KFW_F_DEVICE && READ_ONCE(g->awaited)))) {
 		kfi_mr_put(rx->mr);
 		rx->mr = ERR_PTR(-EACCES);
 	}
@@ -482,7 +493,7 @@ static void kfp_grants_check(struct kfp_conn *conn)
  * transfers for ever. While this side does not read, the answer may have arrived, but the owner of
  * the region must not wait for ever: such pauses count afterwards, up to peer_timeout_ms.
  */
-static unsigned int kfp_recalls_late(struct kfp_conn *conn, unsigned long unused)
+static bool kfp_recalls_late(struct kfp_conn *conn, unsigned long unused)
 {
 	unsigned long timeout = kfp_peer_timeout(conn), pause;
 	const struct kfp_grant *g;
@@ -496,7 +507,7 @@ static unsigned int kfp_recalls_late(struct kfp_conn *conn, unsigned long unused
 		pause = min(conn->rx.paused - g->paused, timeout);
 		late |= time_after(jiffies, g->since + timeout + pause);
 	}
-	return late ? KFP_LATE : 0;
+	return late;
 }
 
 /* Send the RECALLs and RECALLEDs that are due. */
@@ -712,14 +723,16 @@ static void kfp_grants_stop(struct kfp_conn *conn)
 /* The link is closed: no byte of the peer lands any more. */
 static void kfp_grants_end(struct kfp_conn *conn, int err)
 {
-	struct kfp_grants *grants = conn->grants;
+	struct kfp_grant *g;
 	unsigned int i;
 
-	if (!grants)
-		return;
-	for (i = 0; i < KFW_GRANTS_MAX; i++)
-		if (grants->given[i] && grants->given[i]->given)
-			kfp_grant_end(conn, grants->given[i]);
+	for (i = 0; conn->grants && i < KFW_GRANTS_MAX; i++) {
+		g = conn->grants->given[i];
+		if (g && g->given)
+			kfp_grant_end(conn, g);
+		else if (g && g->exposed.concealed)
+			kfp_grant_conceal(conn, g);
+	}
 }
 
 static void kfp_grants_free(struct kfp_conn *conn)

@@ -33,9 +33,10 @@ static struct kfp_inmsg *kfp_inmsg_alloc(struct kfp_conn *conn)
 
 /*
  * Allocate a message object and, for an eager message, its buffer. The credit of the peer bounds
- * both.
+ * both. @granted: NULL for an eager message.
  */
-struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f, u32 cost)
+struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f, u32 cost,
+				void (*granted)(struct kfp_inmsg *in))
 {
 	struct kfp_inmsg *in = kfp_inmsg_alloc(conn);
 
@@ -48,7 +49,8 @@ struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f
 			return NULL;
 		}
 	}
-	in->state = f->type == KFW_MSG ? KFP_IN_ARRIVING : KFP_IN_REQUESTED;
+	in->state = granted ? KFP_IN_REQUESTED : KFP_IN_ARRIVING;
+	in->granted = granted;
 	in->cls = kfp_rx_cls(f);
 	in->cost = cost;
 	in->late_ack = conn->late_acks && f->flags & KFW_F_ACK;
@@ -73,7 +75,7 @@ void kfp_inmsg_free(struct kfp_inmsg *in)
 	u32 cost = in->cost;
 	bool spare, orphaned, last;
 
-	kfp_conceal(conn, &in->answer.places);
+	kfp_places_put(conn, &in->answer.places);
 	spin_lock_bh(&conn->lock);
 	list_del(&in->entry);
 	orphaned = conn->orphaned;
@@ -293,7 +295,7 @@ static void kfp_inmsgs_abort(struct kfp_conn *conn, int err)
 	struct kfp_inmsg *in, *next;
 
 	list_for_each_entry_safe(in, next, &conn->messages.lost, entry) {
-		kfp_conceal(conn, &in->places);
+		kfp_conceal(conn, &in->exposed);
 		if (in->lost_receive)
 			kfi_rx_abort(&in->rx, err);
 		kfp_inmsg_free(in);

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * memory.c - memory to which the link of the other side writes directly, for one transfer.
+ * memory.c - memory to which the link of the other side writes directly.
  *
  * A link with ops->expose() can let the peer's link write to memory of this side. The protocols use
  * this for long payload. Its receiver exposes the destination and names the places in a frame:
  *
  *	RTS, CTS		the CTS has the places of the receive
  *	READ, TREAD		the request has the places of the reader's buffer
+ *	RTW, GRANT		the GRANT has the places of memory of a region (grant.c)
  *
- * Memory of regions, to which the peer writes on its own, is granted (grant.c).
- *
- * The sender posts the payload with the places, and behind it a DATA or READ_DATA frame with
+ * The sender posts the payload with the places, and behind it a DATA, READ_DATA or WRITE frame with
  * KFW_F_PLACED. Payload that can't be exposed is sent as frames, so places are never needed.
  *
- *   kfp_expose()		exposes memory of an operation or of a receive
+ *   kfp_expose()		lets the peer write to memory: struct kfp_exposed
  *   kfp_conceal()		ends that, when the payload has arrived or the link is closed. The
  *				link may end it later, and then calls kfi_link_concealed()
  *   kfp_places_take()		accepts the places that a frame of the peer names
@@ -23,77 +22,39 @@
 #include <linux/slab.h>
 #include "proto.h"
 
-static struct kfp_places *kfp_places_new(struct kfp_conn *conn)
-{
-	struct list_head *spare = kfp_spare_get(&conn->spare_places);
-	struct kfp_places *places;
-
-	places = spare ? list_entry(spare, struct kfp_places, entry) :
-			 kmem_cache_alloc(kfp_places_cache, GFP_ATOMIC | __GFP_NOWARN);
-	if (places)
-		places->own = false;
-	return places;
-}
-
-/* After the end of the connection no lock protects the spares. */
-static void kfp_places_free(struct kfp_conn *conn, struct kfp_places *places)
-{
-	if (test_bit(KFP_DEAD, &conn->flags) ||
-	    !kfp_spare_put(&conn->spare_places, &places->entry))
-		kmem_cache_free(kfp_places_cache, places);
-}
-
 /* ---- memory of this side ---- */
 
 /*
  * Let the peer write to @len bytes of @iter, whose memory has to stay valid until kfp_conceal().
- * If that returns false, @concealed is called with @owner. Return: the places, or NULL if the
- * payload has to come in frames.
+ * Return: number of entries of @place that name it; not above 0: the payload has to come in frames.
  */
-struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter, u64 len,
-			      void (*concealed)(struct kfp_conn *conn, void *owner), void *owner)
+int kfp_expose(struct kfp_conn *conn, struct kfp_exposed *e, const struct iov_iter *iter, u64 len,
+	       struct kfi_link_place *place,
+	       void (*concealed)(struct kfp_conn *conn, struct kfp_exposed *e))
 {
-	struct kfp_places *places;
-	int n;
+	int n = conn->ops->expose(&conn->link, &e->x, iter, len, place, KFW_PLACES_MAX);
 
-	if (!conn->ops->expose || len < conn->ops->place_min)
-		return NULL;
-	places = kfp_places_new(conn);
-	if (!places)
-		return NULL;
-	places->x.mr = NULL;
-	places->x.lasting = false;
-	n = conn->ops->expose(&conn->link, &places->x, iter, len, places->place, KFW_PLACES_MAX);
-	if (n <= 0) {
-		kfp_places_free(conn, places);
-		return NULL;
-	}
-	places->count = n;
-	places->own = true;
-	places->concealed = concealed;
-	places->owner = owner;
-	return places;
+	if (n > 0)
+		e->concealed = concealed;
+	return n;
 }
 
-/*
- * End the access of the peer to exposed memory, or free the places of the peer. Return: true if the
- * places were freed, and *@places is NULL; false if &kfp_places.concealed will be called.
- */
-bool __kfp_conceal(struct kfp_conn *conn, struct kfp_places **places)
+/* End the access of the peer. Return: false if &kfp_exposed.concealed will be called. */
+bool kfp_conceal(struct kfp_conn *conn, struct kfp_exposed *e)
 {
-	if ((*places)->own && conn->ops->conceal(&conn->link, &(*places)->x))
+	if (e->concealed && conn->ops->conceal(&conn->link, &e->x))
 		return false;
-	kfp_places_free(conn, *places);
-	*places = NULL;
+	e->concealed = NULL;
 	return true;
 }
 
 void kfp_concealed(struct kfp_conn *conn, struct kfi_exposed *x)
 {
-	struct kfp_places *places = container_of(x, struct kfp_places, x);
+	struct kfp_exposed *e = container_of(x, struct kfp_exposed, x);
+	void (*concealed)(struct kfp_conn *conn, struct kfp_exposed *e) = e->concealed;
 
-	places->own = false;
-	places->concealed(conn, places->owner);
+	e->concealed = NULL;
+	concealed(conn, e);
 }
 
 /* ---- the regions that a frame names ---- */
@@ -146,7 +107,35 @@ void kfp_rx_put_mr(struct kfp_conn *conn)
 	conn->rx.mr = NULL;
 }
 
-/* ---- memory of the peer ---- */
+/* ---- places ---- */
+
+struct kfp_places *kfp_places_new(struct kfp_conn *conn)
+{
+	struct list_head *spare = kfp_spare_get(&conn->spare_places);
+	struct kfp_places *places;
+
+	places = spare ? list_entry(spare, struct kfp_places, entry) :
+			 kmem_cache_alloc(kfp_places_cache, GFP_ATOMIC | __GFP_NOWARN);
+	if (places)
+		places->exposed = (struct kfp_exposed) {};
+	return places;
+}
+
+/*
+ * Free the places, when the peer can't write to them any more. Return: true, and *@places is NULL; or
+ * false if &kfp_exposed.concealed will be called. After the end of the connection no lock protects
+ * the spares.
+ */
+bool __kfp_places_put(struct kfp_conn *conn, struct kfp_places **places)
+{
+	if (!kfp_conceal(conn, &(*places)->exposed))
+		return false;
+	if (test_bit(KFP_DEAD, &conn->flags) ||
+	    !kfp_spare_put(&conn->spare_places, &(*places)->entry))
+		kmem_cache_free(kfp_places_cache, *places);
+	*places = NULL;
+	return true;
+}
 
 /*
  * Copy the places that the current frame names for @len bytes of payload. The link checks their
@@ -188,11 +177,10 @@ int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to)
 	places = kfp_places_new(conn);
 	if (!places)
 		return -ENOMEM;
+	*to = places;
 	ret = kfp_places_read(conn, len, places);
 	if (ret)
-		kfp_places_free(conn, places);
-	else
-		*to = places;
+		kfp_places_put(conn, to);
 	return ret;
 }
 

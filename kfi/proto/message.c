@@ -113,25 +113,26 @@ const struct kfp_op_row kfp_twrite_op = {
 
 /* ---- receiver: frames ---- */
 
-static u64 kfp_rx_flags(const struct kfw_frame *f)
+/* @access: KFI_READ or KFI_WRITE, of tagged RMA */
+static u64 kfp_rx_flags(const struct kfw_frame *f, u64 access)
 {
 	u64 flags = f->flags & KFW_F_TAGGED ? KFI_TAGGED : KFI_MSG;
 
 	if (f->flags & KFW_F_CQ_DATA)
 		flags |= KFI_REMOTE_CQ_DATA;
 	if (f->flags & KFW_F_RMA)
-		flags |= KFI_RMA | (f->type == KFW_TREAD ? KFI_READ : KFI_WRITE);
+		flags |= KFI_RMA | access;
 	return flags;
 }
 
-static void kfp_rx_describe(struct kfp_conn *conn, struct kfi_rx *rx)
+static void kfp_rx_describe(struct kfp_conn *conn, struct kfi_rx *rx, u64 access)
 {
 	const struct kfw_frame *f = &conn->rx.f;
 
 	rx->len = f->len;
 	rx->tag = f->tag;
 	rx->data = f->data;
-	rx->flags = kfp_rx_flags(f);
+	rx->flags = kfp_rx_flags(f, access);
 	if (conn->rx.invalidated) {
 		rx->flags |= conn->rx.invalidated == 1 ? KFI_INVALIDATE : KFI_INVALIDATE_DUE;
 		rx->data = le64_to_cpu(conn->rx.segs[0].key);
@@ -206,11 +207,11 @@ static int kfp_rx_discard(struct kfp_conn *conn)
 
 static int kfp_rx_unexpected(struct kfp_conn *conn)
 {
-	struct kfp_inmsg *in = kfp_inmsg_new(conn, &conn->rx.f, kfw_cost(conn->rx.f.len));
+	struct kfp_inmsg *in = kfp_inmsg_new(conn, &conn->rx.f, kfw_cost(conn->rx.f.len), NULL);
 
 	if (!in)
 		return -ENOMEM;
-	kfp_rx_describe(conn, &in->rx);
+	kfp_rx_describe(conn, &in->rx, 0);
 	switch (__kfi_rx_arrive(&conn->ep->ep, &in->rx, true)) {
 	case KFI_RX_QUEUED:
 		return kfp_rx_to_inmsg(conn, in);
@@ -233,7 +234,7 @@ static int kfp_rx_message(struct kfp_conn *conn)
 
 	if (ret)
 		return ret;
-	kfp_rx_describe(conn, &conn->rx.rx);
+	kfp_rx_describe(conn, &conn->rx.rx, 0);
 	switch (__kfi_rx_arrive(&conn->ep->ep, &conn->rx.rx, false)) {
 	case KFI_RX_MATCHED:
 		return kfp_rx_to_receive(conn);
@@ -281,10 +282,11 @@ const struct kfp_frame_row kfp_msg_frame = {
 
 /*
  * Handle a request for a rendezvous with a receive, or for its data: call @granted when the receive
- * was found. No payload follows; a message object represents the request until its end. Tagged RMA
- * does not wait for a receive: without one it is refused.
+ * was found. @access: what tagged RMA does to the receive. No payload follows; a message object
+ * represents the request until its end. Tagged RMA does not wait for a receive: without one it is
+ * refused.
  */
-int kfp_rx_request(struct kfp_conn *conn, void (*granted)(struct kfp_inmsg *in))
+int kfp_rx_request(struct kfp_conn *conn, void (*granted)(struct kfp_inmsg *in), u64 access)
 {
 	bool rma = conn->rx.f.flags & KFW_F_RMA;
 	struct kfp_inmsg *in;
@@ -296,16 +298,15 @@ int kfp_rx_request(struct kfp_conn *conn, void (*granted)(struct kfp_inmsg *in))
 	ret = kfp_rx_once(conn, 1);
 	if (ret)
 		return ret;
-	in = kfp_inmsg_new(conn, &conn->rx.f, 1);
+	in = kfp_inmsg_new(conn, &conn->rx.f, 1, granted);
 	if (!in)
 		return -ENOMEM;
-	in->granted = granted;
 	ret = kfp_places_take(conn, conn->rx.f.len, &in->answer.places);
 	if (ret) {
 		kfp_inmsg_free(in);
 		return ret;
 	}
-	kfp_rx_describe(conn, &in->rx);
+	kfp_rx_describe(conn, &in->rx, access);
 	switch (__kfi_rx_arrive(&conn->ep->ep, &in->rx, !rma)) {
 	case KFI_RX_QUEUED:
 		return 0;
@@ -326,7 +327,7 @@ int kfp_rx_request(struct kfp_conn *conn, void (*granted)(struct kfp_inmsg *in))
 
 static int kfp_rx_rts(struct kfp_conn *conn)
 {
-	return kfp_rx_request(conn, kfp_rdv_enqueue);
+	return kfp_rx_request(conn, kfp_rdv_enqueue, KFI_WRITE);
 }
 
 const struct kfp_frame_row kfp_rts_frame = {

@@ -36,12 +36,12 @@ enum kfp_inmsg_state {
  * @landed: the payload is in the receive, to which the peer may still write
  * @late_ack: the sender gets its ACK when the message is received, see &kfp_conn.late_acks
  * @no_drop: never dropped, because the sender has got an ACK for it, or it has invalidated a region
- * @placed: the first part of a long message was in @places, and so are the others (L)
+ * @placed: the first part of a long message was in the exposed receive, and so are the others (L)
  * @cls: credit class
  * @slot: number in the CTS, index in &kfp_rdvs.slot
- * @cost: units of credit to return
+ * @cost: credits to return
  * @got: bytes of a long message that have arrived or are arriving (L)
- * @places: places of the exposed receive, from the CTS on; or NULL (L)
+ * @exposed: the receive, from the CTS on, if the link exposes it (L)
  * @since: the CTS is sent, or a part has begun: kfp_rx_now(). The next part is late
  *	peer_timeout_ms after it. Other bytes of the peer advance it, see kfp_extend()
  * @limit: when the message is late in any case: kfp_rx_now()
@@ -68,7 +68,7 @@ struct kfp_inmsg {
 	u16			slot;
 	u32			cost;
 	u64			got;
-	struct kfp_places	*places;
+	struct kfp_exposed	exposed;
 	unsigned long		since;
 	unsigned long		limit;
 	union {
@@ -114,14 +114,15 @@ struct kfp_rdvs {
 };
 
 /* inmsg.c */
-struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f, u32 cost);
+struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f, u32 cost,
+				void (*granted)(struct kfp_inmsg *in));
 void kfp_inmsg_free(struct kfp_inmsg *in);
 void kfp_inmsg_arrived(struct kfp_inmsg *in);
 void kfp_inmsg_ack(struct kfp_inmsg *in, u8 state, u16 status);
 void kfp_inmsg_refuse(struct kfp_inmsg *in, u16 status);
 
 /* message.c */
-int kfp_rx_request(struct kfp_conn *conn, void (*granted)(struct kfp_inmsg *in));
+int kfp_rx_request(struct kfp_conn *conn, void (*granted)(struct kfp_inmsg *in), u64 access);
 
 /* rendezvous.c */
 void kfp_rdv_enqueue(struct kfp_inmsg *in);	/* under kfp_conn.lock */

@@ -22,7 +22,7 @@ static void kfp_op_unsent(struct kfp_conn *conn, struct kfi_oper *op, int result
  */
 void kfp_op_end(struct kfp_conn *conn, struct kfi_oper *op, int result)
 {
-	if (!kfp_conceal(conn, &kfp_op(op)->places)) {
+	if (!kfp_places_put(conn, &kfp_op(op)->places)) {
 		kfp_op(op)->end = U64_MAX;
 		kfp_op_unsent(conn, op, result);
 		return;
@@ -50,10 +50,8 @@ void kfp_op_unsent(struct kfp_conn *conn, struct kfi_oper *op, int result)
 }
 
 /* The peer can't write to the buffer of the operation any more, which kfp_op_end() waits for. */
-void kfp_op_concealed(struct kfp_conn *conn, void *owner)
+void kfp_op_concealed(struct kfp_conn *conn, struct kfi_oper *op)
 {
-	struct kfi_oper *op = owner;
-
 	list_del(&op->link);
 	kfp_op_end(conn, op, kfp_op(op)->result);
 }

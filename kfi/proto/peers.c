@@ -378,7 +378,7 @@ static void kfi_dial_claim(struct kfi_peer *peer, struct kfp_conn *conn)
 		kfp_conn_fail(conn, -EALREADY);
 	} else if (!kfp_conn_failed(&conn->pc)) {
 		peer->dialing = &conn->pc;
-		conn->pc.known = peer->stream;
+		conn->pc.known = peer->call_id;
 		kfp_dial_start(conn);
 	}
 	spin_unlock_bh(&peer->lock);
@@ -394,7 +394,7 @@ static void kfi_peer_dial_now(struct kfi_peer *peer)
 			kfi_pending_fail(peer, kfi_unreachable_err(PTR_ERR(conn)));
 		return;
 	}
-	conn->pc.stream = get_random_u64();
+	conn->pc.call_id = get_random_u64();
 	kfi_dial_claim(peer, conn);
 	kfp_conn_put(conn);
 }
@@ -440,7 +440,7 @@ static bool kfi_own_call_wins(const struct kfi_peer *peer, const struct kfi_peer
 
 	if (cur)
 		return smaller && cur->dialed && peer->incarnation == call->incarnation &&
-		       call->known != peer->stream;
+		       call->known != peer->call_id;
 	return smaller && peer->dialing && peer->dialing->dialed;
 }
 
@@ -482,7 +482,7 @@ static int kfi_peer_take(struct kfi_peer *peer, struct kfi_peer_conn *conn,
 	if (!ret) {
 		other = peer->dialing;
 		conn->peer = peer;
-		conn->stream = call->stream;
+		conn->call_id = call->call_id;
 		conn->incarnation = call->incarnation;
 		peer->dialing = conn;
 		if (other)
@@ -542,7 +542,7 @@ static void kfi_peer_set_conn(struct kfi_peer *peer, struct kfi_peer_conn *conn)
 	if (peer->incarnation)
 		peer->reconnects++;
 	peer->incarnation = conn->incarnation;
-	peer->stream = conn->stream;
+	peer->call_id = conn->call_id;
 	peer->redials = 0;
 	kfi_pending_move(peer, to_kfp_conn(conn));
 	rcu_assign_pointer(peer->conn, conn);

@@ -60,7 +60,7 @@
  * @pending: operations that wait for a connection
  * @incarnation: incarnation of the peer in its last connection. If it changes, the peer has
  *	restarted
- * @stream: &kfi_peer_conn.stream of the last published connection
+ * @call_id: &kfi_peer_conn.call_id of the last published connection
  * @reconnects: number of connections after the first
  * @dial: work item that dials
  * @redials: attempts since a call has lost to the call of the peer
@@ -84,7 +84,7 @@ struct kfi_peer {
 	struct kfi_peer_conn	*dialing;
 	struct list_head	pending;
 	u64			incarnation;
-	u64			stream;
+	u64			call_id;
 	u64			reconnects;
 	struct delayed_work	dial;
 	unsigned int		redials;
@@ -100,15 +100,15 @@ struct kfi_peer {
  *	may be a wildcard, which is smaller than every name on both sides
  * @src_ctx: transmit context of the caller, counted from 1; 0 if the caller is no context
  * @incarnation: incarnation of the caller's endpoint, not 0
- * @stream: name of the connection
- * @known: &kfi_peer_conn.stream of the caller's last connection to this side, 0 if there was none
+ * @call_id: name of the connection
+ * @known: &kfi_peer_conn.call_id of the caller's last connection to this side, 0 if there was none
  */
 struct kfi_peer_call {
 	const void	*name;
 	const void	*self;
 	u16		src_ctx;
 	u64		incarnation;
-	u64		stream;
+	u64		call_id;
 	u64		known;
 };
 

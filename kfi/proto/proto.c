@@ -70,7 +70,7 @@ void kfp_exit(void)
 	EXPORT_SYMBOL_GPL(kfi_param_##kind)
 
 KFP_PARAM(eager, 256, KFW_FRAME_MAX);
-KFP_PARAM(units, 16, 1 << 24);
+KFP_PARAM(credits, 16, 1 << 24);
 KFP_PARAM(requests, 16, 65535);
 KFP_PARAM(calls, 1, 65535);
 KFP_PARAM(count, 0, INT_MAX);
@@ -84,18 +84,18 @@ static void kfp_check_params(struct kfi_proto *proto)
 {
 	struct kfi_proto_params *p = &proto->params;
 	/*
-	 * Credit is returned when half the window is free, so the longest message has to fit into
-	 * the other half.
+	 * Credit is returned when half the allowance is free, so the longest message has to fit
+	 * into the other half.
 	 */
-	unsigned int window = max(p->unexpected, 2 * kfw_cost(p->eager_size));
+	unsigned int allowance = max(p->unexpected, 2 * kfw_cost(p->eager_size));
 
-	if (window != p->unexpected)
-		pr_warn("kfi_%s: using unexpected=%u\n", proto->name, window);
-	p->unexpected = window;
-	/* The first connection gets full windows, see kfp_account_share. */
-	p->unexpected_peer = max(p->unexpected_peer, 4 * window);
-	p->unexpected_source = max(p->unexpected_source, 8 * window);
-	p->unexpected_total = max(p->unexpected_total, 16 * window);
+	if (allowance != p->unexpected)
+		pr_warn("kfi_%s: using unexpected=%u\n", proto->name, allowance);
+	p->unexpected = allowance;
+	/* The first connection gets full allowances, see kfp_account_share. */
+	p->unexpected_peer = max(p->unexpected_peer, 4 * allowance);
+	p->unexpected_origin = max(p->unexpected_origin, 8 * allowance);
+	p->unexpected_total = max(p->unexpected_total, 16 * allowance);
 }
 
 int kfi_proto_init(struct kfi_proto *proto)
@@ -178,7 +178,7 @@ void kfi_proto_ep_close(struct kfi_ep *ep)
 	if (ep->type == KFI_EP_RDM)
 		kfi_peers_free(&pe->peers);
 	if (ep->type == KFI_EP_MSG)
-		kfp_account_msg_close(pe);	/* the window of a raw queue pair is 0 */
-	kfp_accounts_free(pe->accounts);
+		kfp_account_msg_close(pe);	/* the allowance of a raw queue pair is 0 */
+	kfree(pe->accounts);
 }
 EXPORT_SYMBOL_GPL(kfi_proto_ep_close);

@@ -17,9 +17,9 @@
  *   kfp_dev_places_lock (spin, bh)	the members that lead from a place of devices to its
  *				connection (device_place.c). A leaf; there is one for the module
  *
- * A post (post.c) never waits for the link's lock; it only tries to take it. A consumer may post from
- * a completion handler that runs under the link's lock (see kfi_batch_begin()), and while it holds
- * locks of its own that its handlers take, too.
+ * A post (post.c) never waits for the link's lock; it only tries to take it. A consumer may post
+ * from a completion handler that runs under the link's lock (see kfi_batch_begin()), and while it
+ * holds locks of its own that its handlers take, too.
  *
  * kfi_peer.conn and kfi_conn_set.conn publish a connection by RCU. A post finds the connection and
  * uses it inside rcu_read_lock(). The end of the connection (conn.c) clears the pointer and waits
@@ -33,7 +33,6 @@
 #include <trace/events/kfi.h>
 #include "account.h"
 #include "engine.h"
-#include "commit.h"
 #include "message.h"
 #include "rma.h"
 
@@ -131,20 +130,19 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @free_answers: unused answers of @pool
  * @pool: an answer for each request that the peer may have outstanding
  * @rdvs: long messages of the peer that have found their receive
- * @commits: commits for the peer
  * @orphaned: the connection is down and has left messages: kfp_inmsg_free() reports each to the
  *	account
- * @window: units of unexpected messages that this side announces, for each class
+ * @allowance: credits for unexpected messages that this side announces, for each class
  * @eager: longest payload without rendezvous that this side announces
  * @late_acks: this side does not promise to keep unexpected messages when the connection is down:
  *	their ACKs follow when they are received (account.c)
  * @account: RDM: account of the peer, from kfp_account_join() until the endpoint holds nothing
  *	of this connection; under kfp_accounts.lock
- * @units: units charged to @account; under kfp_accounts.lock
+ * @credits: credits charged to @account; under kfp_accounts.lock
  * @payer: account of the fabric, or NULL. Used until the connection leaves its connection set
  * @paid: bytes charged to @payer for the connection and its buffers
  * @dead: entries in &kfp_account.dead of each level; under kfp_accounts.lock
- * @of_source: entry in &kfp_account.conns; under kfp_accounts.lock
+ * @of_origin: entry in &kfp_account.conns; under kfp_accounts.lock
  * @late: the connection is ended because its peer was late
  * @ref: references: connection set, queued work items, inbound messages, and the consumer while
  *	it decides about @req
@@ -204,18 +202,17 @@ struct kfp_conn {
 	struct list_head	free_answers;
 	struct kfp_answer	*pool;
 	struct kfp_rdvs		rdvs;
-	struct kfp_commits	commits;
 
 	bool			orphaned;
-	u32			window;
+	u32			allowance;
 	u32			eager;
 	bool			late_acks;
 	struct kfp_account	*account;
-	u32			units;
+	u32			credits;
 	struct kfi_account	*payer;
 	size_t			paid;
 	struct list_head	dead[KFP_ACCOUNT_LEVELS];
-	struct list_head	of_source;
+	struct list_head	of_origin;
 	bool			late;
 
 	refcount_t		ref;
@@ -304,6 +301,12 @@ static inline bool kfp_reports_sent(const struct kfp_conn *conn)
 	return conn->ops->flags & KFI_LINK_REPORTS_SENT;
 }
 
+/* Is a payload of this length worth a place, over a link that has places? */
+static inline bool kfp_may_expose(const struct kfp_conn *conn, u64 len)
+{
+	return conn->ops->expose && len >= conn->ops->place_min;
+}
+
 /* May the link reference the pages of a payload? */
 static inline bool kfp_can_splice(const struct kfp_conn *conn, const struct iov_iter *iter, u64 len)
 {
@@ -325,8 +328,8 @@ static inline void kfp_op_request(struct kfp_conn *conn, struct kfi_oper *op)
 }
 
 /*
- * The CPU of the peer writes to its regions, or checks them, when the frames of the operation arrive. A
- * later write with places would overtake them, so it waits for the answer.
+ * The CPU of the peer writes to its regions, or checks them, when the frames of the operation
+ * arrive. A later write with places would overtake them, so it waits for the answer.
  */
 static inline void kfp_op_unplaced(struct kfp_conn *conn, struct kfi_oper *op)
 {

@@ -156,7 +156,7 @@ int kfp_rdm_admit(struct kfp_conn *conn)
 		.self = self,
 		.src_ctx = info->src_ctx,
 		.incarnation = info->incarnation,
-		.stream = info->stream,
+		.call_id = info->call_id,
 		.known = info->known,
 	};
 	int ret;

@@ -42,13 +42,35 @@ static struct kfi_oper *kfp_read_next(struct kfp_conn *conn, struct kfi_oper *op
 	return op;
 }
 
+static void kfp_read_concealed(struct kfp_conn *conn, struct kfp_exposed *e)
+{
+	kfp_op_concealed(conn, container_of(e, struct kfp_places, exposed)->op);
+}
+
+/* Expose the buffer of a read. Return: its places; NULL if the data has to come in frames. */
+static struct kfp_places *kfp_read_expose(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	struct kfp_places *places;
+	int n;
+
+	places = kfp_may_expose(conn, op->len) ? kfp_places_new(conn) : NULL;
+	if (!places)
+		return NULL;
+	n = kfp_expose(conn, &places->exposed, &op->iter, op->len, places->place, kfp_read_concealed);
+	places->op = op;
+	places->count = max(n, 0);
+	if (n <= 0)
+		kfp_places_put(conn, &places);
+	return places;
+}
+
 /*
  * Send the request of a read. The buffer is exposed, if that is possible, so that the link of the
  * peer can write the result to it.
  */
 void kfp_send_read_request(struct kfp_conn *conn, struct kfi_oper *op, struct kfw_frame *f)
 {
-	struct kfp_places *places = kfp_expose(conn, &op->iter, op->len, kfp_op_concealed, op);
+	struct kfp_places *places = kfp_read_expose(conn, op);
 
 	kfp_op(op)->places = places;
 	f->places = places ? places->count : 0;
@@ -326,7 +348,7 @@ static void kfp_read_drop(struct kfp_conn *conn, struct kfp_answer *answer)
 	if (answer->mr)		/* only a part of its segment was sent */
 		kfi_mr_put(answer->mr);
 	answer->mr = NULL;
-	kfp_conceal(conn, &answer->places);
+	kfp_places_put(conn, &answer->places);
 }
 
 static void kfp_read_done(struct kfp_conn *conn, struct kfp_answer *answer)
@@ -361,13 +383,13 @@ static int kfp_rx_read(struct kfp_conn *conn)
 	if (copied) {
 		segs = kmemdup(rx->segs, copied * sizeof(*segs), GFP_ATOMIC | __GFP_NOWARN);
 		if (!segs) {
-			kfp_conceal(conn, &places);
+			kfp_places_put(conn, &places);
 			return -ENOMEM;
 		}
 	}
 	answer = kfp_answer_get(conn, &kfp_read_row);
 	if (!answer) {
-		kfp_conceal(conn, &places);
+		kfp_places_put(conn, &places);
 		kfree(segs);
 		return -EPROTO;
 	}
@@ -396,13 +418,13 @@ const struct kfp_frame_row kfp_read_frame = {
  * that lasts depends on the peer, and the owner of the region must not wait for it:
  * kfp_returned_check() sends zeros instead of the rest.
  */
-static unsigned int kfp_lease_watch(struct kfp_conn *conn, unsigned long extra)
+static bool kfp_lease_watch(struct kfp_conn *conn, unsigned long extra)
 {
 	struct kfp_answer *answer = conn->tx.answer;
 
 	if (answer && answer->lease && !kfi_mr_live(answer->mr, answer->key))
 		kfp_lease_end(conn, answer);
-	return 0;
+	return false;
 }
 
 /* ---- the life of a connection ---- */

@@ -91,7 +91,7 @@ static void kfp_rdv_clock(struct kfp_conn *conn, struct kfp_inmsg *in)
 	spin_unlock_bh(&conn->lock);
 }
 
-static void kfp_rdv_concealed(struct kfp_conn *conn, void *owner);
+static void kfp_rdv_concealed(struct kfp_conn *conn, struct kfp_exposed *e);
 
 /*
  * The payload of a message that is longer than its receive comes in frames, and its end is
@@ -104,13 +104,14 @@ static void kfp_send_cts(struct kfp_conn *conn, struct kfp_answer *answer)
 		.type = KFW_CTS,
 		.id = answer->id, .gen = answer->gen, .slot = in->slot,
 	};
+	struct kfi_link_place place[KFW_PLACES_MAX] __uninitialized;	/* f.places of them are set */
+	int n = 0;
 
-	if (in->rx.room == in->rx.len)
-		in->places = kfp_expose(conn, &in->rx.iter, in->rx.len, kfp_rdv_concealed, in);
-	f.places = in->places ? in->places->count : 0;
+	if (in->rx.room == in->rx.len && kfp_may_expose(conn, in->rx.len))
+		n = kfp_expose(conn, &in->exposed, &in->rx.iter, in->rx.len, place, kfp_rdv_concealed);
+	f.places = max(n, 0);
 	kfp_send_frame(conn, &f);
-	if (in->places)
-		kfp_send_places(conn, in->places->place, in->places->count);
+	kfp_send_places(conn, place, f.places);
 	kfp_rdv_clock(conn, in);
 }
 
@@ -144,7 +145,7 @@ static void kfp_rdv_done(struct kfp_inmsg *in)
 	bool truncated = in->rx.flags & KFI_RMA && in->rx.len > in->rx.room;
 
 	in->landed = true;
-	if (in->places)
+	if (in->exposed.concealed)
 		return;
 	kfp_rdv_filled(in);
 	spin_lock_bh(&conn->lock);
@@ -154,11 +155,10 @@ static void kfp_rdv_done(struct kfp_inmsg *in)
 	spin_unlock_bh(&conn->lock);
 }
 
-static void kfp_rdv_concealed(struct kfp_conn *conn, void *owner)
+static void kfp_rdv_concealed(struct kfp_conn *conn, struct kfp_exposed *e)
 {
-	struct kfp_inmsg *in = owner;
+	struct kfp_inmsg *in = container_of(e, struct kfp_inmsg, exposed);
 
-	kfp_conceal(conn, &in->places);
 	if (in->landed)
 		kfp_rdv_done(in);
 }
@@ -177,7 +177,7 @@ static bool kfp_rdv_accepts(const struct kfp_inmsg *in, const struct kfw_frame *
 		return false;
 	if (in->got)
 		return placed == in->placed;
-	return !placed || (in->places && in->places->own);
+	return !placed || in->exposed.concealed;
 }
 
 /* Return the message whose next part the frame has, or NULL. With the last part its slot is free. */
@@ -213,7 +213,7 @@ static int kfp_rx_data(struct kfp_conn *conn)
 	before = in->got - rx->f.len;
 	/* The peer does not write to the places any more, or will not do so. */
 	if (in->placed ? in->got == in->rx.len : !before)
-		kfp_conceal(conn, &in->places);
+		kfp_conceal(conn, &in->exposed);
 	if (in->placed) {
 		kfi_stat_add(&conn->ep->ep, placed, rx->f.len);
 		return 0;
@@ -243,7 +243,6 @@ static int kfp_rx_data_finish(struct kfp_conn *conn)
 }
 
 const struct kfp_frame_row kfp_data_frame = {
-	.granted = true,
 	.receive = kfp_rx_data,
 	.more = kfp_rx_data_more,
 	.finish = kfp_rx_data_finish,
@@ -298,11 +297,11 @@ void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op)
  * Has the peer not begun a payload, or its next part, for too long? Not while the receive side is
  * blocked.
  */
-static unsigned int kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
+static bool kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 {
-	unsigned long timeout = kfp_grant_timeout(conn), now = kfp_rx_now(conn);
+	unsigned long timeout = kfp_peer_timeout(conn), now = kfp_rx_now(conn);
 	struct kfp_inmsg *in;
-	unsigned int late = 0;
+	bool late = false;
 	int slot;
 
 	spin_lock_bh(&conn->lock);
@@ -311,11 +310,10 @@ static unsigned int kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
 		if (!in || !list_empty(&in->answer.link))
 			continue;
 		in->since = kfp_extend(in->since, now, extra);
-		if (time_after(now, in->since + timeout) || time_after(now, in->limit))
-			late |= KFP_LATE_GRANT;
+		late |= time_after(now, in->since + timeout) || time_after(now, in->limit);
 	}
 	spin_unlock_bh(&conn->lock);
-	return conn->rx.at != KFP_RX_BLOCKED ? late : 0;
+	return late && conn->rx.at != KFP_RX_BLOCKED;
 }
 
 static void kfp_rdvs_init(struct kfp_conn *conn)

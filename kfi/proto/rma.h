@@ -59,6 +59,10 @@ void kfp_send_read_request(struct kfp_conn *conn, struct kfi_oper *op, struct kf
 bool kfp_send_returned(struct kfp_conn *conn, struct kfp_answer *answer);
 void kfp_returned_sent(struct kfp_conn *conn);
 
+/* commit.c */
+int kfp_rx_commit(struct kfp_conn *conn);
+int kfp_rx_end(struct kfp_conn *conn);
+
 extern const struct kfp_protocol kfp_read_protocol;
 extern const struct kfp_op_row kfp_write_op, kfp_read_op, kfp_atomic_op, kfp_fetch_op;
 extern const struct kfp_frame_row kfp_write_frame;

@@ -3,7 +3,6 @@
  * rows.c - the protocols: which file handles which operation and which frame, and in which order the
  * protocols end a connection.
  */
-#include "commit.h"
 #include "grant.h"
 #include "proto.h"
 
@@ -49,7 +48,6 @@ const struct kfp_protocol *const kfp_protocols[] = {
 	&kfp_inmsg_protocol,
 	&kfp_tread_protocol,
 	&kfp_rdv_protocol,
-	&kfp_commit_protocol,
 	&kfp_dev_place_protocol,
 	&kfp_grant_protocol,
 	&kfp_memory_protocol,

@@ -7,7 +7,7 @@
  *   kfi_link_rx_head()		collects the bytes of hellos, headers and segments
  *   kfp_frame_row.receive()	header and segments are complete: selects the destination of the
  *				payload, in the file of the protocol
- *   kfi_link_rx_placed()		the link has copied payload, once, to its destination
+ *   kfi_link_rx_payload()		the link has copied payload, once, to its destination
  *   kfp_frame_row.finish()	completes the receive, queues the answer
  *
  * A frame that can't be handled now (completion queue full, no memory) blocks this connection and
@@ -81,9 +81,9 @@ static int kfp_rx_credit(struct kfp_conn *conn)
 	struct kfp_tx *tx = &conn->tx;
 
 	if (kfi_credit_update(&tx->credit[KFP_CLS_MSG], f->credit_msg,
-			      tx->window[KFP_CLS_MSG]) < 0 ||
+			      tx->allowance[KFP_CLS_MSG]) < 0 ||
 	    kfi_credit_update(&tx->credit[KFP_CLS_TAG], f->credit_tag,
-			      tx->window[KFP_CLS_TAG]) < 0)
+			      tx->allowance[KFP_CLS_TAG]) < 0)
 		return -EPROTO;
 	return 0;
 }
@@ -138,9 +138,9 @@ static void kfp_rx_payload_done(struct kfp_conn *conn)
 }
 
 /*
- * Header and segments are complete. Also called to try again a frame that was blocked. What was done
- * is not repeated then: kfp_rx_once(), and for a WRITE whose payload has landed (&kfp_rx.landed) the
- * look-up of its region.
+ * Header and segments are complete. Also called to try again a frame that was blocked. What was
+ * done is not repeated then: kfp_rx_once(), and for a WRITE whose payload has landed
+ * (&kfp_rx.landed) the look-up of its region.
  */
 static void kfp_rx_proceed(struct kfp_conn *conn)
 {
@@ -294,7 +294,7 @@ bool kfi_link_rx_live(struct kfi_link *link)
 }
 EXPORT_SYMBOL_GPL(kfi_link_rx_live);
 
-void kfi_link_rx_placed(struct kfi_link *link, size_t len)
+void kfi_link_rx_payload(struct kfi_link *link, size_t len)
 {
 	struct kfp_conn *conn = link_conn(link);
 
@@ -305,7 +305,7 @@ void kfi_link_rx_placed(struct kfi_link *link, size_t len)
 	if (!link->left)
 		kfp_rx_payload_done(conn);
 }
-EXPORT_SYMBOL_GPL(kfi_link_rx_placed);
+EXPORT_SYMBOL_GPL(kfi_link_rx_payload);
 
 size_t kfi_link_rx_bytes(struct kfi_link *link, const void *bytes, size_t len)
 {
@@ -322,7 +322,7 @@ size_t kfi_link_rx_bytes(struct kfi_link *link, const void *bytes, size_t len)
 		WARN_ON_ONCE(kfi_copy_to(link->into, bytes, len) != len);
 	if (want == KFI_WANT_REGION)
 		rcu_read_unlock();
-	kfi_link_rx_placed(link, len);
+	kfi_link_rx_payload(link, len);
 	return len;
 }
 EXPORT_SYMBOL_GPL(kfi_link_rx_bytes);
@@ -421,18 +421,17 @@ void kfp_rx_space(struct kfi_cq_waiter *w)
  * Is the peer late? It is if it stops inside a frame, if its payload arrives too slowly, if it does
  * not use a grant, or keeps one whose region has ended. A payload holds its receive, and delays the
  * messages behind it, so a single byte now and then is not enough: each KFP_RATE_MIN bytes since
- * the last call give the peer one second. Bytes that this side does not read are not late. A granted
- * payload that has stopped also counts for the source of the peer. Return: 0, or bits KFP_LATE and
- * KFP_LATE_GRANT. Called under the link's lock.
+ * the last call give the peer one second. Bytes that this side does not read are not late. Called
+ * under the link's lock.
  */
-unsigned int kfp_rx_late(struct kfp_conn *conn)
+bool kfp_rx_late(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	const struct kfp_protocol *const *p;
 	unsigned long timeout = kfp_peer_timeout(conn);
 	unsigned long extra = kfp_transfer_time(rx->bytes - rx->watched);
 	bool payload = rx->at == KFP_RX_PAYLOAD || rx->at == KFP_RX_SKIP;
-	unsigned int late = 0;
+	bool late = false;
 
 	for (p = kfp_protocols; *p; p++)
 		if ((*p)->watch)
@@ -441,10 +440,9 @@ unsigned int kfp_rx_late(struct kfp_conn *conn)
 	rx->since = kfp_extend(rx->since, jiffies, extra);
 	if (rx->at == KFP_RX_BLOCKED)
 		return late;
-	if (((rx->at != KFP_RX_HDR || rx->have) && time_after(jiffies, rx->last_rx + timeout)) ||
-	    (payload && time_after(jiffies, rx->since + timeout)))
-		late |= rx->at == KFP_RX_PAYLOAD && rx->row->granted ? KFP_LATE_GRANT : KFP_LATE;
-	return late;
+	return late ||
+	       ((rx->at != KFP_RX_HDR || rx->have) && time_after(jiffies, rx->last_rx + timeout)) ||
+	       (payload && time_after(jiffies, rx->since + timeout));
 }
 
 /*

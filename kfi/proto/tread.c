@@ -115,7 +115,7 @@ static void kfp_tread_matched(struct kfp_inmsg *in)
 
 static int kfp_rx_tread(struct kfp_conn *conn)
 {
-	return kfp_rx_request(conn, kfp_tread_matched);
+	return kfp_rx_request(conn, kfp_tread_matched, KFI_READ);
 }
 
 const struct kfp_frame_row kfp_tread_frame = {
@@ -128,7 +128,7 @@ const struct kfp_frame_row kfp_tread_frame = {
  * can't be canceled. So the rules are those of a payload that arrives, see kfp_rx_late(). The end
  * of each TREAD begins the wait again.
  */
-static unsigned int kfp_treads_late(struct kfp_conn *conn, unsigned long extra)
+static bool kfp_treads_late(struct kfp_conn *conn, unsigned long extra)
 {
 	struct kfp_messages *messages = &conn->messages;
 	u64 posted = conn->link.posted;
@@ -137,10 +137,10 @@ static unsigned int kfp_treads_late(struct kfp_conn *conn, unsigned long extra)
 	messages->watched = posted;
 	if (!atomic_read(&messages->treads)) {
 		messages->since = 0;
-		return 0;
+		return false;
 	}
 	messages->since = messages->since ? kfp_extend(messages->since, jiffies, taken) : jiffies | 1;
-	return time_after(jiffies, messages->since + kfp_peer_timeout(conn)) ? KFP_LATE : 0;
+	return time_after(jiffies, messages->since + kfp_peer_timeout(conn));
 }
 
 const struct kfp_protocol kfp_tread_protocol = {

@@ -83,6 +83,14 @@ void kfp_more_work(struct work_struct *work)
 
 /* ---- units: what the link has to send, and what it has accepted; under its lock ---- */
 
+/* May there be something to send? A receive mostly causes nothing. */
+static __always_inline bool kfp_tx_due(struct kfp_conn *conn)
+{
+	const struct kfp_tx *tx = &conn->tx;
+
+	return tx->at != KFP_TX_FRAMES || tx->staged || !kfp_tx_empty(conn);
+}
+
 /*
  * The next unit: frames, and the payload of the last of them. Payload that goes to places of the
  * peer is a unit of its own, ahead of the frames that are in the stage. Called inside the RCU
@@ -95,8 +103,6 @@ static bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
 	const struct kfp_payload *payload = &tx->payload;
 	u64 ready;
 
-	if (tx->at == KFP_TX_FRAMES && !tx->staged && kfp_tx_empty(conn))
-		return false;
 	if (unlikely(test_bit(KFP_BYE_WANTED, &conn->flags)))
 		kfp_lazy_join(conn);	/* no frame may follow a BYE */
 	do {
@@ -242,11 +248,12 @@ void kfp_tx_run(struct kfp_conn *conn)
 		notes = kfi_runner_begin(&conn->runner);
 		/* Pairs with kfp_conn_start(). */
 		if (smp_load_acquire(&conn->state) == KFP_READY &&
-		    !test_bit(KFP_DEAD, &conn->flags)) {
+		    !test_bit(KFP_DEAD, &conn->flags) && kfp_tx_due(conn)) {
 			ret = 0;
 			until = conn->link.posted + KFP_TX_BUDGET;
 			stage = kfp_stage_take(&conn->tx);
-			while (!ret && kfp_unit_next(conn, &unit)) {
+			conn->tx.idle = false;
+			while (!ret && !conn->tx.idle && kfp_unit_next(conn, &unit)) {
 				left = unit.left;
 				ret = conn->ops->post(&conn->link, &unit);
 				kfp_unit_accepted(conn, &unit, left);

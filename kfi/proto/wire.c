@@ -308,10 +308,10 @@ int kfw_decode_hello(const struct kfw_hello *h, struct kfw_hello_info *g)
 		.port = le16_to_cpu(h->port),
 		.data_len = le16_to_cpu(h->data_len),
 		.incarnation = le64_to_cpu(h->incarnation),
-		.stream = le64_to_cpu(h->stream),
+		.call_id = le64_to_cpu(h->call_id),
 		.known = le64_to_cpu(h->known),
-		.window_msg = le32_to_cpu(h->window_msg),
-		.window_tag = le32_to_cpu(h->window_tag),
+		.allowance_msg = le32_to_cpu(h->allowance_msg),
+		.allowance_tag = le32_to_cpu(h->allowance_tag),
 		.requests = le32_to_cpu(h->requests),
 		.eager = le32_to_cpu(h->eager),
 		.status = le32_to_cpu(h->status),
@@ -329,11 +329,11 @@ int kfw_decode_hello(const struct kfw_hello *h, struct kfw_hello_info *g)
 		return g->auth ? -EPROTO : 0;
 	if (g->kind == KFW_CHALLENGE || g->kind == KFW_PROOF)
 		return g->auth && !g->data_len ? 0 : -EPROTO;
-	/* With a window smaller than one eager message the link would stop for ever. */
+	/* With an allowance smaller than one eager message the link would stop for ever. */
 	if (!g->incarnation || !g->requests || g->requests > 0xffff ||
 	    !g->eager || g->eager > KFW_FRAME_MAX ||
-	    g->window_msg < kfw_cost(g->eager) || g->window_tag < kfw_cost(g->eager) ||
-	    g->window_msg > (1U << 24) || g->window_tag > (1U << 24))
+	    g->allowance_msg < kfw_cost(g->eager) || g->allowance_tag < kfw_cost(g->eager) ||
+	    g->allowance_msg > (1U << 24) || g->allowance_tag > (1U << 24))
 		return -EPROTO;
 	return 0;
 }
@@ -349,10 +349,10 @@ void kfw_encode_hello(const struct kfw_hello_info *g, struct kfw_hello *h)
 		.port = cpu_to_le16(g->port),
 		.data_len = cpu_to_le16(g->data_len),
 		.incarnation = cpu_to_le64(g->incarnation),
-		.stream = cpu_to_le64(g->stream),
+		.call_id = cpu_to_le64(g->call_id),
 		.known = cpu_to_le64(g->known),
-		.window_msg = cpu_to_le32(g->window_msg),
-		.window_tag = cpu_to_le32(g->window_tag),
+		.allowance_msg = cpu_to_le32(g->allowance_msg),
+		.allowance_tag = cpu_to_le32(g->allowance_tag),
 		.requests = cpu_to_le32(g->requests),
 		.eager = cpu_to_le32(g->eager),
 		.status = cpu_to_le32(g->status),

@@ -52,16 +52,17 @@ enum kfw_hello_kind {
  * @len: bytes of this structure
  * @kind: enum kfw_hello_kind
  * @ep_type: 1 = MSG, 3 = RDM (libfabric's enumeration)
- * @port: RDM: port at which the sender listens. The source of the link and the port are its name
+ * @port: RDM: port at which the sender listens. The origin of the link and the port are its name
  * @data_len: bytes of private data behind this structure, at most KFW_DATA_MAX
  * @auth_len: bytes of authentication data behind the private data: KFW_AUTH_LEN with
  *	KFW_FEAT_AUTH, else 0
  * @incarnation: random number, chosen when the endpoint was enabled. Distinguishes an endpoint
  *	that was restarted from its predecessor. CHALLENGE, PROOF: that of the sender
- * @stream: HELLO: random name of this connection
+ * @call_id: HELLO: random name of this connection
  * @known: HELLO: name of the last connection of the sender with this peer, 0 if there was none
- * @window_msg: units (KFW_UNIT bytes) of untagged unexpected messages that the sender holds
- * @window_tag: units of tagged unexpected messages that the sender holds
+ * @allowance_msg: credits (KFW_CREDIT_BYTES bytes each) for untagged unexpected messages that the
+ *	sender holds
+ * @allowance_tag: credits for tagged unexpected messages that the sender holds
  * @requests: unanswered requests that the sender accepts
  * @eager: longest payload that the sender accepts without rendezvous
  * @status: REJECT: reason, a positive errno
@@ -84,10 +85,10 @@ struct kfw_hello {
 	__le16	data_len;
 	__le16	auth_len;
 	__le64	incarnation;
-	__le64	stream;
+	__le64	call_id;
 	__le64	known;
-	__le32	window_msg;
-	__le32	window_tag;
+	__le32	allowance_msg;
+	__le32	allowance_tag;
 	__le32	requests;
 	__le32	eager;
 	__le32	status;
@@ -150,9 +151,9 @@ enum kfw_type {
  * @datatype: ATOMIC: the type of the elements, numbered as in libfabric's enum fi_datatype
  * @id: number of the initiator's operation; CTS, DATA, READ_DATA and ACK repeat it
  * @gen: distinguishes successive uses of @id; repeated with it
- * @credit_msg: cumulative limit of untagged message units (KFW_UNIT bytes) that the receiver of
+ * @credit_msg: cumulative limit of credits for untagged messages that the receiver of
  *	this frame may send
- * @credit_tag: cumulative limit of tagged message units
+ * @credit_tag: cumulative limit of credits for tagged messages
  * @payload: bytes behind the segments and places
  * @len: length of the message, or of all that is written. RTS, READ, TREAD: of the payload to
  *	come. DATA, READ_DATA: of this part. RTW, GRANT: of the segment. ATOMIC: of the targets
@@ -211,14 +212,14 @@ struct kfw_place {
 static_assert(sizeof(struct kfw_place) == 16, "place");
 
 /*
- * One unit of credit pays for up to KFW_UNIT payload bytes. Each message costs at least one unit.
+ * A credit pays for up to KFW_CREDIT_BYTES payload bytes. Each message costs at least one.
  */
-#define KFW_UNIT	256
+#define KFW_CREDIT_BYTES	256
 
-/* Return the cost of a message of @len payload bytes, in units. */
+/* Return the cost of a message of @len payload bytes, in credits. */
 static inline u32 kfw_cost(u64 len)
 {
-	return len ? (len + KFW_UNIT - 1) / KFW_UNIT : 1;
+	return len ? (len + KFW_CREDIT_BYTES - 1) / KFW_CREDIT_BYTES : 1;
 }
 
 /* Return the length of the next part of a payload of which @left bytes are left. */
@@ -261,10 +262,10 @@ struct kfw_hello_info {
 	u16	port;
 	u16	data_len;
 	u64	incarnation;
-	u64	stream;
+	u64	call_id;
 	u64	known;
-	u32	window_msg;
-	u32	window_tag;
+	u32	allowance_msg;
+	u32	allowance_tag;
 	u32	requests;
 	u32	eager;
 	u32	status;

@@ -27,7 +27,6 @@
 #include <linux/once.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
-#include "commit.h"
 #include "grant.h"
 
 /* ---- initiator: write ---- */
@@ -35,8 +34,8 @@
 /* Is this a write whose payload may go to places? */
 static bool kfp_rtw_possible(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
-	return op->code == KFI_OPC_WRITE && op->len > conn->tx.eager && conn->ops->expose &&
-	       op->len >= conn->ops->place_min && op->rma_count == 1;
+	return op->code == KFI_OPC_WRITE && op->len > conn->tx.eager && kfp_may_expose(conn, op->len) &&
+	       op->rma_count == 1;
 }
 
 /*

@@ -36,10 +36,10 @@ static int loop_name_write(const struct kfi_ep *ep, const void *name, void *addr
 	return sizeof(struct kfi_loop_addr);
 }
 
-/* All endpoints are in one kernel: they have the same source. */
-static void loop_name_source(const void *name, void *source)
+/* All endpoints are in one kernel: they have the same origin. */
+static void loop_name_origin(const void *name, void *origin)
 {
-	((struct kfi_loop_addr *)source)->id = 0;
+	((struct kfi_loop_addr *)origin)->id = 0;
 }
 
 static void loop_name_self(struct kfi_link *link, void *name)
@@ -252,7 +252,7 @@ const struct kfi_link_ops loop_link_ops = {
 	.hash		= loop_name_hash,
 	.name		= loop_name_read,
 	.address	= loop_name_write,
-	.source		= loop_name_source,
+	.origin		= loop_name_origin,
 	.self		= loop_name_self,
 	.wire_name	= loop_name_wire,
 

@@ -28,9 +28,9 @@ struct kfi_proto loop_proto = {
 		KFI_PROTO_DEFAULTS,
 		KFI_PROTO_GRANT_DEFAULTS,
 		.eager_size		= 16 * 1024,
-		.unexpected_source	= 131072,
-		.source_peers		= 4096,		/* all peers have the same source */
-		.source_backlog		= 512,
+		.unexpected_origin	= 131072,
+		.origin_peers		= 4096,		/* all peers have the same origin */
+		.origin_backlog		= 512,
 	},
 };
 

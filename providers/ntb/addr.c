@@ -55,12 +55,12 @@ int nt_name_write(const struct kfi_ep *ep, const void *name, void *addr)
 	return sizeof(struct ntw_addr);
 }
 
-/* All endpoints of one end count as one source. */
-void nt_name_source(const void *name, void *source)
+/* All endpoints of one end count as one origin. */
+void nt_name_origin(const void *name, void *origin)
 {
 	const struct ntw_addr *a = name;
 
-	*(struct ntw_addr *)source = (struct ntw_addr) { .side = a->side };
+	*(struct ntw_addr *)origin = (struct ntw_addr) { .side = a->side };
 }
 
 void nt_name_self(struct kfi_link *link, void *name)

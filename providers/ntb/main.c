@@ -28,9 +28,9 @@ struct kfi_proto nt_proto = {
 		KFI_PROTO_GRANT_DEFAULTS,
 		/* a page, and a header of a consumer in front of it */
 		.eager_size		= 4352,
-		.unexpected_source	= 131072,
-		.source_peers		= 4096,	/* all peers at one end have the same source */
-		.source_backlog		= 512,
+		.unexpected_origin	= 131072,
+		.origin_peers		= 4096,	/* all peers at one end have the same origin */
+		.origin_backlog		= 512,
 	},
 };
 

@@ -436,7 +436,7 @@ int nt_name_cmp(const void *a, const void *b);
 u32 nt_name_hash(const void *name);
 int nt_name_read(const struct kfi_ep *ep, const void *addr, void *name);
 int nt_name_write(const struct kfi_ep *ep, const void *name, void *addr);
-void nt_name_source(const void *name, void *source);
+void nt_name_origin(const void *name, void *origin);
 void nt_name_self(struct kfi_link *link, void *name);
 size_t nt_name_wire(const void *name, u8 *bytes);
 /* Store the side that a node string names, from a bridge's point of view. Return: 0, -ENODATA */

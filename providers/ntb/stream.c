@@ -398,7 +398,7 @@ const struct kfi_link_ops nt_link_ops = {
 	.hash		= nt_name_hash,
 	.name		= nt_name_read,
 	.address	= nt_name_write,
-	.source		= nt_name_source,
+	.origin		= nt_name_origin,
 	.self		= nt_name_self,
 	.wire_name	= nt_name_wire,
 

@@ -24,9 +24,9 @@ struct kfi_proto ks_proto = {
 	.params = {
 		KFI_PROTO_DEFAULTS,
 		.eager_size		= 16 * 1024,
-		.unexpected_source	= 32768,
-		.source_peers		= 1024,
-		.source_backlog		= 128,
+		.unexpected_origin	= 32768,
+		.origin_peers		= 1024,
+		.origin_backlog		= 128,
 		.need_privilege		= true,
 	},
 };

@@ -65,7 +65,7 @@ static size_t ks_rx_payload(struct kfi_link *link, struct sk_buff *skb, unsigned
 	} else {
 		WARN_ON_ONCE(skb_copy_datagram_iter(skb, off, into, n));
 	}
-	kfi_link_rx_placed(link, n);
+	kfi_link_rx_payload(link, n);
 	return n;
 }
 
@@ -77,7 +77,7 @@ static size_t ks_rx_region(struct kfi_link *link, struct sk_buff *skb, unsigned 
 	if (kfi_link_rx_live(link))
 		WARN_ON_ONCE(skb_copy_datagram_iter(skb, off, link->into, n));
 	rcu_read_unlock();
-	kfi_link_rx_placed(link, n);
+	kfi_link_rx_payload(link, n);
 	return n;
 }
 
@@ -93,7 +93,7 @@ static size_t ks_rx_consume(struct kfi_link *link, struct sk_buff *skb, unsigned
 		return ks_rx_region(link, skb, off, len);
 	case KFI_WANT_SKIP:
 		len = min_t(u64, len, link->left);
-		kfi_link_rx_placed(link, len);
+		kfi_link_rx_payload(link, len);
 		return len;
 	default:
 		return 0;	/* TCP's window closes until the protocol continues */

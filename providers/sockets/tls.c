@@ -106,7 +106,7 @@ static bool ks_tls_key_used(const struct ks_tls_link *tl)
 	return used;
 }
 
-/* ---- handshakes with callers of one source ---- */
+/* ---- handshakes with callers of one origin ---- */
 
 static DEFINE_SPINLOCK(ks_tls_slots_lock);
 static LIST_HEAD(ks_tls_slots);
@@ -124,7 +124,7 @@ static bool ks_tls_slots_shared(const struct ks_tls_link *a, const struct ks_tls
 }
 
 /*
- * Each handshake occupies a process of tlshd, so a source has KS_TLS_SOURCE of them at a time.
+ * Each handshake occupies a process of tlshd, so an origin has KS_TLS_ORIGIN of them at a time.
  * Otherwise callers that do not finish their handshakes would delay all others. Reserved ports
  * have slots of their own, so that a process does not take those of its machine's kernel; and so
  * has each namespace, because the same address may be another machine in it, and its tlshd is
@@ -140,10 +140,10 @@ static bool ks_tls_slot_take(struct ks_tls_link *tl)
 	spin_lock(&ks_tls_slots_lock);
 	list_for_each_entry(busy, &ks_tls_slots, slot)
 		same += ks_tls_slots_shared(tl, busy);
-	if (same < KS_TLS_SOURCE)
+	if (same < KS_TLS_ORIGIN)
 		list_add(&tl->slot, &ks_tls_slots);
 	spin_unlock(&ks_tls_slots_lock);
-	return same < KS_TLS_SOURCE;
+	return same < KS_TLS_ORIGIN;
 }
 
 static void ks_tls_slot_give(struct ks_tls_link *tl)

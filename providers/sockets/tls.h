@@ -13,7 +13,7 @@
 
 #define KS_TLS_OUT	SZ_64K		/* bytes of the ring, a power of two */
 #define KS_TLS_IN	SZ_32K		/* bytes of the receive buffer: two records */
-#define KS_TLS_SOURCE	8		/* handshakes at a time, see ks_tls_slot_take() */
+#define KS_TLS_ORIGIN	8		/* handshakes at a time, see ks_tls_slot_take() */
 
 /**
  * enum ks_tls_state - state of a TLS link

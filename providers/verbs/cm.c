@@ -404,10 +404,7 @@ void kv_cm_close(struct kv_qp *qp)
 		rdma_reject(qp->id, qp->data, qp->data_len, IB_CM_REJ_CONSUMER_DEFINED);
 	else if (qp->ib)
 		rdma_disconnect(qp->id);
-	if (!kv_qp_drain(qp)) {
-		qp->ops->abandon(qp);
-		kv_qp_abandon(qp);
-	}
+	kv_qp_drain(qp);
 	kv_qp_destroy(qp);
 }
 

@@ -29,10 +29,6 @@ void kv_conn_put(struct kv_conn *conn)
 {
 	if (!refcount_dec_and_test(&conn->ref))
 		return;
-	if (conn->qp.leaked) {
-		kv_leak(&conn->qp.leak_node);
-		return;
-	}
 	kvfree(conn->rqe);
 	kvfree(conn);
 }
@@ -178,7 +174,6 @@ static const struct kv_qp_ops kv_conn_ops = {
 	.fail		= kv_conn_ended,
 	.stopped	= kv_conn_stopped,
 	.sent		= kv_plain_sent,
-	.abandon	= kv_rq_abandon,
 };
 
 static void kv_conn_down(struct work_struct *work);
@@ -415,7 +410,7 @@ static bool kv_conn_set_unproven(const struct kfi_peer_conn *pc)
 	return false;
 }
 
-static bool kv_conn_set_same_source(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
+static bool kv_conn_set_same_origin(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
 {
 	union kfi_inaddr from, other;
 
@@ -433,7 +428,7 @@ static const struct kfi_peer_conn *kv_conn_set_carrier(const struct kfi_oper *op
 
 const struct kfi_conn_set_ops kv_conn_set_ops = {
 	.backlog	= &kv_proto.params.backlog,
-	.source_backlog	= &kv_proto.params.source_backlog,
+	.origin_backlog	= &kv_proto.params.origin_backlog,
 	.get		= kv_conn_set_get,
 	.put		= kv_conn_set_put,
 	.fail		= kv_conn_set_fail,
@@ -441,6 +436,6 @@ const struct kfi_conn_set_ops kv_conn_set_ops = {
 	.carrier	= kv_conn_set_carrier,
 	.moved		= kv_conn_set_moved,
 	.unproven	= kv_conn_set_unproven,
-	.same_source	= kv_conn_set_same_source,
+	.same_origin	= kv_conn_set_same_origin,
 	.answer		= kv_conn_set_answer,
 };

@@ -34,7 +34,7 @@
 #define KV_PLACE_MIN		8192		/* RDM: shortest payload for places */
 #define KV_FRMR_PAGES		256U		/* most pages of one fast registration */
 #define KV_KEY_PAGES	65536U		/* most pages of a region with a key of the device */
-#define KV_FRMRS		16		/* RDM: fast registrations of a connection */
+#define KV_FRMRS		32U		/* RDM: fast registrations of a connection */
 
 /**
  * struct kv_dev - a device that this module can use
@@ -119,7 +119,7 @@ static inline struct kv_domain *to_kv_domain(struct kfi_domain *domain)
 
 /*
  * Return the number of receives that the queue pair of a MSG endpoint can have beside its sends.
- * One more entry of each queue is reserved for kv_drain().
+ * One more entry of each queue is reserved for kv_qp_drain().
  */
 static inline unsigned int kv_max_receives(const struct ib_device_attr *a)
 {

@@ -2,11 +2,11 @@
 /*
  * expose.c - local memory that the peer writes to by RDMA WRITE.
  *
- * A place is an address and a key of the device. A region has keys of its own, which are valid
- * until the region ends (region.c). Other memory is registered for one transfer, by registrations
- * of the connection: each of them holds memory without gaps, so a transfer may need several. The
- * registration requests precede the SEND with the places. When the payload has arrived, the device
- * invalidates the keys; after that the owner may use the memory again.
+ * A place is an address and a key of the device. Memory is registered while it is exposed, by
+ * registrations of the connection: each of them holds memory without gaps, so several may be
+ * needed. The registration requests precede the SEND with the places. When the payload has arrived,
+ * or a grant has ended, the device invalidates the keys; after that the owner may use the memory
+ * again, or its region may end. Lasting grants leave half of the registrations to transfers.
  *
  * All functions are called under the link's lock, except for alloc, dereg and free.
  */
@@ -82,6 +82,17 @@ static int kv_frmr_map(struct kv_stream *s, struct kv_frmr *frmr, struct iov_ite
 	return ret;
 }
 
+/* Return how many registrations a lasting grant may take. */
+static unsigned int kv_frmrs_spare(const struct kv_stream *s)
+{
+	struct kv_frmr *frmr;
+	unsigned int n = 0;
+
+	list_for_each_entry(frmr, &s->frmrs, entry)
+		n++;
+	return n - min(n, KV_FRMRS / 2);
+}
+
 /* Map @iter with the first registrations of @s->frmrs. Return: their number, or a negative errno */
 static int kv_frmrs_map(struct kv_stream *s, struct iov_iter *iter, unsigned int max)
 {
@@ -113,10 +124,12 @@ int kv_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_ite
 	int i, n;
 
 	x->priv[0] = NULL;
-	if (!s->qp.up || s->ended || s->qp.broken || !len)
+	if (!s->qp.up || s->ended || s->qp.broken || !len || (x->mr && x->mr->per_io))
 		return -EOPNOTSUPP;
-	if (x->mr)
-		return kv_region_places(&s->qp, x->mr, x->addr - x->mr->fid.addr, len, place, max);
+	if (x->lasting)
+		max = min(max, kv_frmrs_spare(s));
+	if (len > (u64)max * s->qp.kdom->max_frmr_pages * PAGE_SIZE)
+		return -ENOSPC;
 	iov_iter_truncate(&front, len);
 	n = kv_frmrs_map(s, &front, max);
 	for (i = 0; i < n; i++) {
@@ -181,8 +194,8 @@ int kv_conceal(struct kfi_link *link, struct kfi_exposed *x)
 	struct kv_stream *s = kv_stream_of(link);
 	struct kv_frmr *frmr;
 
-	if (!s || !x->priv[0])
-		return 0;	/* closed; or a region, whose keys are valid until it ends */
+	if (!s)
+		return 0;	/* closed */
 	for (frmr = x->priv[0]; frmr; frmr = frmr->next)
 		list_add_tail(&frmr->entry, &s->ending);
 	if (!s->receiving)

@@ -112,7 +112,6 @@ static const struct kv_qp_ops kv_stream_ops = {
 	.fail		= kv_link_ended,
 	.stopped	= kv_link_stopped,
 	.sent		= kv_stream_sent,
-	.abandon	= kv_stream_abandon,
 };
 
 /* ---- begin ---- */
@@ -275,7 +274,7 @@ const struct kfi_link_ops kv_link_ops = {
 	.hash		= kfi_inaddr_hash,
 	.name		= kv_name_read,
 	.address	= kv_name_write,
-	.source		= kfi_inaddr_name_origin,
+	.origin		= kfi_inaddr_name_origin,
 	.port		= kv_name_port,
 	.set_port	= kfi_inaddr_name_set_port,
 	.self		= kv_name_self,

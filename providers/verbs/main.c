@@ -31,9 +31,9 @@ struct kfi_proto kv_proto = {
 		KFI_PROTO_GRANT_DEFAULTS,
 		/* a page, and a header of a consumer in front of it */
 		.eager_size		= 4352,
-		.unexpected_source	= 32768,
-		.source_peers		= 4096,
-		.source_backlog		= 128,
+		.unexpected_origin	= 32768,
+		.origin_peers		= 4096,
+		.origin_backlog		= 128,
 	},
 };
 
@@ -43,10 +43,6 @@ KFI_PROTO_GRANT_PARAMS(kv_proto);
 unsigned int kv_keepalive_s = 5;
 KFI_PARAM(keepalive_s, kv_keepalive_s, s, 0644,
 	  "seconds of silence before a peer is probed (default 5)");
-
-unsigned int kv_drain_ms = 60000;
-KFI_PARAM(drain_ms, kv_drain_ms, drain_ms, 0644,
-	  "milliseconds that a device may take to flush a queue pair (default 60000)");
 
 unsigned int kv_short_port = 12345;
 KFI_PARAM(short_port, kv_short_port, short_port, 0444,

@@ -50,19 +50,6 @@ unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned
 	return n;
 }
 
-static bool starts_run(const struct iov_iter *iter, unsigned long i)
-{
-	const struct bio_vec *bv = iter->bvec + i;
-	const struct kvec *kv = iter->kvec + i;
-
-	if (!i)
-		return true;
-	if (iov_iter_is_kvec(iter))
-		return offset_in_page(kv->iov_base) ||
-		       offset_in_page(kv[-1].iov_base + kv[-1].iov_len);
-	return offset_in_page(bv->bv_offset) || offset_in_page(bv[-1].bv_offset + bv[-1].bv_len);
-}
-
 struct scatterlist *kv_alloc_sg(unsigned int n, gfp_t gfp)
 {
 	struct scatterlist *sg = kvmalloc_array(n, sizeof(*sg), gfp);
@@ -70,21 +57,6 @@ struct scatterlist *kv_alloc_sg(unsigned int n, gfp_t gfp)
 	if (sg)
 		sg_init_table(sg, n);
 	return sg;
-}
-
-/*
- * Return an upper limit of the number of kv_take_run() calls for an iterator that was not advanced.
- * The first page of a run may be incomplete.
- */
-unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages)
-{
-	unsigned int starts = 0;
-	unsigned long i;
-
-	for (i = 0; i < iter->nr_segs; i++)
-		starts += starts_run(iter, i);
-	return 1 + starts +
-	       (iov_iter_count(iter) + starts * PAGE_SIZE) / ((size_t)pages * PAGE_SIZE);
 }
 
 /*

@@ -7,7 +7,7 @@
 #include <linux/slab.h>
 #include "verbs.h"
 
-/* Number of requests for which a queue of a device needs room; the last one is for kv_drain(). */
+/* Requests for which a queue of a device needs room; the last one is for kv_qp_drain(). */
 int kv_qp_depth(void)
 {
 	return KV_SQ + 1;
@@ -76,13 +76,11 @@ static int kv_sq_create(struct kv_qp *qp, const struct kv_qp_need *need)
 	return ret;
 }
 
-/* Free the send queue. All requests have ended, or a broken device may still report them. */
+/* Free the send queue, whose requests have ended. */
 void kv_qp_free(struct kv_qp *qp)
 {
 	unsigned int i;
 
-	if (qp->leaked)
-		return;
 	for (i = 0; qp->sq && i < qp->depth && qp->sq[i].buf; i += kv_bufs_per_page(qp)) {
 		ib_dma_unmap_single(qp->kdom->ib, qp->sq[i].dma, PAGE_SIZE, DMA_TO_DEVICE);
 		free_page((unsigned long)qp->sq[i].buf);
@@ -168,29 +166,16 @@ static void kv_qp_reset(struct kv_qp *qp)
 }
 
 /*
- * Stop the queue pair. On return it transfers no data, and the peer can't access memory by it.
- * Return false if the device is broken: then the caller has to set kv_late_done() as completion
- * handler of its receives, and call kv_qp_abandon().
+ * Stop the queue pair, and wait until the device has returned all requests. On return it transfers
+ * no data, and the peer can't access memory by it.
  */
-bool kv_qp_drain(struct kv_qp *qp)
+void kv_qp_drain(struct kv_qp *qp)
 {
 	if (!qp->ib)
-		return true;
+		return;
 	if (qp->state != KV_CM_CONNECTED)
 		kv_qp_reset(qp);
-	return kv_drain(qp->ib, &qp->drain);
-}
-
-/* Keep all requests, which the device may still report. On return no completion handler runs. */
-void kv_qp_abandon(struct kv_qp *qp)
-{
-	unsigned int i;
-
-	kv_abandon(qp->ib);
-	qp->leaked = true;
-	for (i = 0; qp->sq && i < qp->depth; i++)
-		WRITE_ONCE(qp->sq[i].cqe.done, kv_late_done);
-	synchronize_rcu();
+	ib_drain_qp(qp->ib);
 }
 
 /* Destroy the queue pair. The caller then ends its requests by kv_sq_flush(). */

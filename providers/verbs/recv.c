@@ -9,9 +9,8 @@
  *
  * The device completes receives in the order of posting. So posted receives are in a ring (struct
  * kv_rqe) between kv_conn.rq_tail and kv_conn.rq_head, which has room for all receives of the
- * endpoint. An entry is written before it is posted and read when it is reported. It belongs to the
- * connection, because a broken device may report it long after its operation has ended (drain.c).
- * Receives are posted under kv_rq.lock, so that none is posted after the queue pair was stopped.
+ * endpoint. An entry is written before it is posted and read when it is reported. Receives are
+ * posted under kv_rq.lock, so that none is posted after the queue pair was stopped.
  */
 #include <linux/memremap.h>
 #include <linux/slab.h>
@@ -345,16 +344,6 @@ void kv_rq_stop(struct kv_conn *conn)
 	rq->conn = NULL;
 	rq->closed = true;
 	spin_unlock_bh(&rq->lock);
-}
-
-/* The device is broken and may still report receives: kv_qp_abandon() */
-void kv_rq_abandon(struct kv_qp *qp)
-{
-	struct kv_conn *conn = container_of(qp, struct kv_conn, qp);
-	u32 i;
-
-	for (i = 0; conn->rqe && i <= conn->rq_mask; i++)
-		WRITE_ONCE(conn->rqe[i].cqe.done, kv_late_done);
 }
 
 /* Complete receives that were not posted to a device: the endpoint or its connection has ended. */

@@ -22,19 +22,18 @@
  */
 int kv_region_key(struct kv_region *region, bool unused)
 {
-	struct kv_chunk *chunk = &region->chunk[0];
 	struct kfi_mr *mr = region->mr;
-	int ret = kv_chunk_map(region, chunk);
+	int ret = kv_region_map(region);
 
 	if (ret)
 		return ret;
-	mr->fid.addr = (mr->fid.addr & PAGE_MASK) | chunk->sg->offset;
-	chunk->mr->iova = mr->fid.addr;
+	mr->fid.addr = (mr->fid.addr & PAGE_MASK) | region->sg->offset;
+	region->ib->iova = mr->fid.addr;
 	if (!unused)
-		chunk->last = chunk->mr->rkey;
+		region->last = region->ib->rkey;
 	if (mr->per_io)
-		ib_update_fast_reg_key(chunk->mr, ib_inc_rkey(chunk->mr->rkey));
-	mr->prov_key = chunk->mr->rkey;
+		ib_update_fast_reg_key(region->ib, ib_inc_rkey(region->ib->rkey));
+	mr->prov_key = region->ib->rkey;
 	return 0;
 }
 
@@ -137,7 +136,7 @@ static bool kv_region_pending(const struct kfi_mr *mr)
 
 	rcu_read_lock();
 	region = READ_ONCE(mr->priv);
-	pending = region && (!list_empty(&region->reg_node) || READ_ONCE(region->busy)) &&
+	pending = region && (!list_empty(&region->reg_node) || READ_ONCE(region->queued)) &&
 		  kv_region_conn(mr);
 	rcu_read_unlock();
 	return pending;
@@ -171,6 +170,13 @@ int kv_mr_enable(struct kfi_mr *mr)
 
 /* ---- into the send queue ---- */
 
+static int kv_access(const struct kfi_mr *mr)
+{
+	return IB_ACCESS_LOCAL_WRITE |
+	       (mr->access & KFI_REMOTE_WRITE ? IB_ACCESS_REMOTE_WRITE : 0) |
+	       (mr->access & KFI_REMOTE_READ ? IB_ACCESS_REMOTE_READ : 0);
+}
+
 /*
  * Put a registration into the send queue. Later requests find the region registered. The end of the
  * region waits for the report of the registration. A device refuses to register what is registered,
@@ -178,23 +184,20 @@ int kv_mr_enable(struct kfi_mr *mr)
  */
 static void kv_region_place(struct kv_region *region, struct kv_conn *conn)
 {
-	struct kv_chunk *chunk = &region->chunk[0];
 	struct kv_sqe *e;
 
-	if (chunk->unknown)
-		kv_put_inv(&conn->qp, kv_sq_get(&conn->qp, KV_SQ_OTHER), chunk->mr->rkey, false);
+	if (region->unknown)
+		kv_put_inv(&conn->qp, kv_sq_get(&conn->qp, KV_SQ_OTHER), region->ib->rkey, false);
 	else
-		kv_put_fence(&conn->qp, chunk->last);
-	chunk->unknown = false;
+		kv_put_fence(&conn->qp, region->last);
+	region->unknown = false;
 	e = kv_sq_get(&conn->qp, KV_SQ_REGION);
 	e->region = region;
-	e->chunk = 0;
 	e->notify = region->notify;
 	region->notify = false;
-	chunk->state = KV_CHUNK_VALID;
-	chunk->queued++;
-	region->busy++;
-	kv_put_reg_as(&conn->qp, e, chunk->mr, kv_access(region->mr), true);
+	region->state = KV_REGION_VALID;
+	region->queued++;
+	kv_put_reg_as(&conn->qp, e, region->ib, kv_access(region->mr), true);
 }
 
 /*
@@ -245,7 +248,6 @@ void kv_reg_queue_flush(struct kv_ep *vep)
 bool kv_region_io_invalidated(struct kv_conn *conn, u32 rkey)
 {
 	struct kv_region *region;
-	struct kv_chunk *chunk;
 	bool found = false;
 	struct kfi_mr *mr;
 
@@ -254,11 +256,10 @@ bool kv_region_io_invalidated(struct kv_conn *conn, u32 rkey)
 	region = mr && mr->per_io ? READ_ONCE(mr->priv) : NULL;
 	if (region) {
 		spin_lock_bh(&region->lock);
-		chunk = &region->chunk[0];
-		found = chunk->state == KV_CHUNK_VALID && chunk->mr->rkey == rkey;
+		found = region->state == KV_REGION_VALID && region->ib->rkey == rkey;
 		if (found) {
-			kv_chunk_unmap(region->kdom, chunk);
-			chunk->state = KV_CHUNK_NEW;
+			kv_region_unmap(region);
+			region->state = KV_REGION_NEW;
 		}
 		spin_unlock_bh(&region->lock);
 	}

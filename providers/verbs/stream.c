@@ -351,8 +351,6 @@ static int kv_head_in(struct kv_stream *s, struct kv_buf *buf, const struct ib_w
 	struct kvw_head head;
 	u32 limit, flags;
 
-	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
-		kv_region_invalidated(s->qp.kdom, wc->ex.invalidate_rkey);
 	if (wc->opcode != IB_WC_RECV || wc->wc_flags & (IB_WC_WITH_INVALIDATE | IB_WC_WITH_IMM) ||
 	    wc->byte_len < sizeof(head))
 		return -EPROTO;
@@ -446,7 +444,6 @@ static int kv_bufs_add(struct kv_stream *s, u32 n)
 	return 0;
 }
 
-/* Free the receives. Not called for a broken device, which may still write to this memory. */
 static void kv_bufs_free(struct kv_stream *s)
 {
 	struct kv_buf *buf = s->bufs;
@@ -608,15 +605,6 @@ void kv_stream_linger(struct kv_stream *s)
 	kv_stream_wait_pong(s, left);
 }
 
-void kv_stream_abandon(struct kv_qp *qp)
-{
-	struct kv_stream *s = container_of(qp, struct kv_stream, qp);
-	u32 i;
-
-	for (i = 0; i < s->nbufs; i++)
-		WRITE_ONCE(s->bufs[i].cqe.done, kv_late_done);
-}
-
 /* On return no data is transferred any more, and the peer has no access to memory of this side. */
 void kv_stream_close(struct kv_stream *s)
 {
@@ -627,15 +615,10 @@ void kv_stream_close(struct kv_stream *s)
 	spin_unlock_bh(&s->qp.lock);
 }
 
-/* Free the stream, unless a broken device may still report its requests. */
 void kv_stream_free(struct kv_stream *s)
 {
 	kv_frmrs_free(s);
-	if (!s->qp.leaked)
-		kv_bufs_free(s);
+	kv_bufs_free(s);
 	kv_cm_free(&s->qp);
-	if (s->qp.leaked)
-		kv_leak(&s->qp.leak_node);
-	else
-		kvfree(s);
+	kvfree(s);
 }

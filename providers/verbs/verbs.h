@@ -13,7 +13,7 @@
  *				runs; for MSG a post takes it, and completions are reported to
  *				consumers after it was dropped (struct kv_done)
  *   kv_ep.reg_lock (spin, bh)	MSG: regions that wait for the send queue
- *   kv_region.lock (spin, bh)	the registrations of a region
+ *   kv_region.lock (spin, bh)	MSG: the registration of a region
  *   kv_rq.lock (spin, bh)	MSG: receives; taken with none of the locks above held
  *
  * Under the last two, and under kv_qp.lock, locks of the driver and of the DMA mapping are taken.
@@ -35,7 +35,6 @@
 #include <kfi_prov.h>
 #include <trace/events/kfi.h>
 #include "dev.h"
-#include "drain.h"
 #include "wire.h"
 
 #define KV_SQ_ROOM	3		/* the most entries that one step puts into a send queue */
@@ -135,12 +134,12 @@ struct kv_pep {
 };
 
 /**
- * struct kv_frmr - local memory that the peer may write to for one transfer
+ * struct kv_frmr - local memory that the peer may write to
  * @entry: in &kv_stream.frmrs or &kv_stream.ending
  * @mr: fast registration; its key changes with each use
  * @sg: room for &kv_domain.max_frmr_pages entries
  * @nents: entries of @sg that are mapped
- * @x: memory of the transfer; this registration holds a part of it
+ * @x: what is exposed; this registration holds a part of it
  * @next: registration of the next part of @x
  */
 struct kv_frmr {
@@ -158,7 +157,7 @@ enum kv_sqe_kind {
 	KV_SQ_MESSAGE,		/* MSG: a SEND; its completion ends @op, unless that is NULL */
 	KV_SQ_PART,		/* MSG: a READ or WRITE of @op, which ends with its last part */
 	KV_SQ_BYE,		/* MSG: an empty WRITE; its completion ends the connection */
-	KV_SQ_REGION,		/* @region is registered */
+	KV_SQ_REGION,		/* MSG: @region is registered */
 	KV_SQ_INV,		/* RDM: @frmr is invalidated */
 	KV_SQ_MAPPED,		/* RDM: the device has read payload in the memory of its owner */
 };
@@ -179,7 +178,6 @@ enum kv_sqe_kind {
  * @unmapped: bitmap of segments that must not be unmapped
  * @dir: DMA direction of the mapped segments
  * @op: KV_SQ_MESSAGE, KV_SQ_PART: the operation; @frmr: KV_SQ_INV; @region: KV_SQ_REGION
- * @chunk: KV_SQ_REGION: index of the chunk of @region
  * @next: KV_SQ_MAPPED: position in the stream of the payload of the next such request
  * @buf: &kv_qp.buf_size bytes
  * @dma: address of @buf for the device
@@ -203,7 +201,6 @@ struct kv_sqe {
 		struct kv_frmr		*frmr;
 		struct kv_region	*region;
 	};
-	unsigned int		chunk;
 	u64			next;
 	void			*buf;
 	u64			dma;
@@ -242,7 +239,6 @@ enum {
  * @fail: end the connection; the first reason counts. Any context, without the lock
  * @stopped: the device has stopped the queue pair by itself. Process context
  * @sent: completion of a work request
- * @abandon: set kv_late_done() as completion handler of the receives
  */
 struct kv_qp_ops {
 	int	(*open)(struct kv_qp *qp);
@@ -252,7 +248,6 @@ struct kv_qp_ops {
 	void	(*fail)(struct kv_qp *qp, int err);
 	void	(*stopped)(struct kv_qp *qp);
 	void	(*sent)(struct ib_cq *cq, struct ib_wc *wc);
-	void	(*abandon)(struct kv_qp *qp);
 };
 
 /**
@@ -279,7 +274,6 @@ struct kv_qp_ops {
  * @silent: nothing was received from the peer since @since, jiffies
  * @broken: a request was refused by the device or has failed: no more requests are posted
  * @fenced: only registrations follow the last invalidation, see kv_put_fence()
- * @leaked: the device has not returned all requests, so their memory is never freed (drain.c)
  * @lkey: key of local memory, of the queue pair's protection domain
  * @in_request: longest data that is passed to the device inside the work request, bytes
  * @depth: entries of @sq, a power of two
@@ -293,8 +287,6 @@ struct kv_qp_ops {
  * @reads: READs in flight, at most @reads_max, the number that the peer's device serves at a time
  * @mtu: bytes of a packet: an access of at most so many bytes moves all of them or none
  * @last_active: time of the last completion that shows that the peer works, jiffies
- * @drain: the last requests of the queue pair
- * @leak_node: entry in the list of memory that is never freed, if @leaked
  */
 struct kv_qp {
 	const struct kv_qp_ops	*ops;
@@ -321,7 +313,6 @@ struct kv_qp {
 	bool			silent;
 	bool			broken;
 	bool			fenced;
-	bool			leaked;
 	u32			lkey;
 	u32			in_request;
 	u32			depth;
@@ -335,8 +326,6 @@ struct kv_qp {
 	u32			mtu;
 	unsigned long		last_active;
 	unsigned long		since;
-	struct kv_drain		drain;
-	struct llist_node	leak_node;
 };
 
 /**
@@ -665,8 +654,7 @@ int kv_conn_called(struct kv_listener *listener, struct rdma_cm_id *id,
 int kv_qp_depth(void);
 void kv_qp_init(struct kv_qp *qp, const struct kv_qp_ops *ops);
 int kv_qp_create(struct kv_qp *qp, const struct kv_qp_need *need);
-bool kv_qp_drain(struct kv_qp *qp);
-void kv_qp_abandon(struct kv_qp *qp);
+void kv_qp_drain(struct kv_qp *qp);
 void kv_qp_destroy(struct kv_qp *qp);
 void kv_qp_free(struct kv_qp *qp);
 
@@ -702,7 +690,6 @@ size_t kv_take_piece(struct iov_iter *iter, size_t max, struct page **page, size
 unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned int pages,
 			 size_t *bytes);
 struct scatterlist *kv_alloc_sg(unsigned int n, gfp_t gfp);
-unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages);
 int kv_map_mr(struct kv_domain *kdom, struct ib_mr *mr, struct scatterlist *sg, unsigned int n,
 	      size_t len, enum dma_data_direction dir);
 
@@ -722,7 +709,6 @@ void kv_conn_post(struct kv_conn *conn);
 /* recv.c: receives of MSG endpoints */
 int kv_rq_create(struct kv_conn *conn);
 void kv_rq_stop(struct kv_conn *conn);
-void kv_rq_abandon(struct kv_qp *qp);
 void kv_rq_lost(struct kv_conn *conn);
 void kv_rq_end(struct kv_ep *vep, int err);
 void kv_rq_restart(struct kv_ep *vep);
@@ -745,7 +731,6 @@ void kv_stream_run(struct kv_stream *s);
 void kv_stream_end(struct kv_stream *s, int err);
 bool kv_stream_watch(struct kv_qp *qp, unsigned long timeout);
 void kv_stream_sent(struct ib_cq *cq, struct ib_wc *wc);
-void kv_stream_abandon(struct kv_qp *qp);
 void kv_stream_linger(struct kv_stream *s);
 void kv_stream_close(struct kv_stream *s);
 void kv_stream_free(struct kv_stream *s);
@@ -764,7 +749,7 @@ int kv_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_ite
 	      struct kfi_link_place *place, unsigned int max);
 int kv_conceal(struct kfi_link *link, struct kfi_exposed *x);
 
-/* region.c: memory regions that peers may access */
+/* region.c: regions of MSG endpoints */
 int kv_mr_open(struct kfi_mr *mr);
 int kv_mr_bind(struct kfi_mr *mr);
 void kv_mr_unbind(struct kfi_mr *mr);
@@ -773,11 +758,9 @@ bool kv_mr_end(struct kfi_mr *mr);
 int kv_mr_attach(struct kfi_mr *mr);
 bool kv_mr_known(struct kfi_mr *mr);
 void kv_region_registered(struct kv_sqe *e, int err);
-int kv_region_places(struct kv_qp *qp, struct kfi_mr *mr, u64 at, u64 len,
-		     struct kfi_link_place *place, unsigned int max);
 bool kv_region_invalidated(struct kv_domain *kdom, u32 rkey);
 
-/* rkey.c: regions that have a key of the device */
+/* rkey.c: their keys */
 bool kv_region_io_invalidated(struct kv_conn *conn, u32 rkey);
 void kv_mr_publish(struct kfi_mr *mr, bool notify);
 int kv_mr_enable(struct kfi_mr *mr);

@@ -146,7 +146,8 @@ static void check_hello(const struct kfw_hello *hello)
 	if (info.kind == KFW_HELLO || info.kind == KFW_ACCEPT) {
 		PROMISE(info.requests && info.eager && info.incarnation);
 		PROMISE(info.eager <= KFW_FRAME_MAX);
-		PROMISE(info.window_msg >= kfw_cost(info.eager) && info.window_tag >= kfw_cost(info.eager));
+		PROMISE(info.allowance_msg >= kfw_cost(info.eager) &&
+			info.allowance_tag >= kfw_cost(info.eager));
 	}
 	kfw_encode_hello(&info, &back);
 	PROMISE(!kfw_decode_hello(&back, &again));

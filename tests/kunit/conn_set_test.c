@@ -284,7 +284,7 @@ static bool hw_unproven(const struct kfi_peer_conn *pc)
 	return !to_hw_conn(pc)->said;
 }
 
-static bool hw_same_source(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
+static bool hw_same_origin(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
 {
 	return to_hw_conn(a)->source == to_hw_conn(b)->source;
 }
@@ -321,9 +321,9 @@ static void silent_make_room(struct kunit *test)
 	int i, j, ret;
 
 	hw_backlog = 3;
-	ops.source_backlog = &(unsigned int){ 2 };
+	ops.origin_backlog = &(unsigned int){ 2 };
 	ops.unproven = hw_unproven;
-	ops.same_source = hw_same_source;
+	ops.same_origin = hw_same_origin;
 	w->listener.ops = &ops;
 	init_completion(&go);
 	w->hold = &go;

@@ -27,7 +27,7 @@ static void take_and_charge(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 10u, rx.used);
 }
 
-/* Each unit freed of a window of one is advertised at once, or both sides would wait forever. */
+/* Each credit freed of an allowance of one is advertised at once, or both sides would wait. */
 static void window_of_one(struct kunit *test)
 {
 	struct kfi_credit_tx tx;
@@ -70,18 +70,18 @@ static void huge_windows_are_cut(struct kunit *test)
 	struct kfi_credit_rx rx;
 
 	kfi_credit_init(&tx, &rx, U32_MAX, U32_MAX);
-	KUNIT_EXPECT_EQ(test, (u32)S32_MAX, rx.window);
+	KUNIT_EXPECT_EQ(test, (u32)S32_MAX, rx.allowance);
 	KUNIT_EXPECT_EQ(test, (u32)S32_MAX, tx.limit);
 }
 
 /*
  * Both ends of a connection run at random while the counts wrap around; advertisements are lost,
- * repeated and late. Always 0 <= used - freed <= window, and no valid message is refused; at the
+ * repeated and late. Always 0 <= used - freed <= allowance, and no valid message is refused; at the
  * end everything can be sent.
  */
 static void random_traffic_over_the_wrap(struct kunit *test)
 {
-	u32 window = 13, inflight = 0, held = 0, adverts[2], i, n;
+	u32 allowance = 13, inflight = 0, held = 0, adverts[2], i, n;
 	u64 seed = get_random_u64();
 	struct kfi_credit_tx tx;
 	struct kfi_credit_rx rx;
@@ -89,9 +89,9 @@ static void random_traffic_over_the_wrap(struct kunit *test)
 
 	kunit_info(test, "seed %llu\n", seed);
 	prandom_seed_state(&rnd, seed);
-	kfi_credit_init(&tx, &rx, window, window);
+	kfi_credit_init(&tx, &rx, allowance, allowance);
 	tx.used = rx.used = rx.freed = U32_MAX - 500;
-	tx.limit = rx.advertised = rx.freed + window;
+	tx.limit = rx.advertised = rx.freed + allowance;
 	adverts[0] = adverts[1] = rx.advertised;
 	for (i = 0; i < 20000; i++) {
 		n = 1 + prandom_u32_state(&rnd) % 4;
@@ -115,24 +115,24 @@ static void random_traffic_over_the_wrap(struct kunit *test)
 			adverts[1] = kfi_credit_advert(&rx);
 			break;
 		case 3:
-			KUNIT_ASSERT_GE(test, kfi_credit_update(&tx, adverts[n % 2], window), 0);
+			KUNIT_ASSERT_GE(test, kfi_credit_update(&tx, adverts[n % 2], allowance), 0);
 			break;
 		}
-		KUNIT_ASSERT_LE(test, inflight + held, window);
-		KUNIT_ASSERT_LE(test, tx.limit - tx.used, window);
+		KUNIT_ASSERT_LE(test, inflight + held, allowance);
+		KUNIT_ASSERT_LE(test, tx.limit - tx.used, allowance);
 		KUNIT_ASSERT_EQ(test, rx.used - rx.freed, held);
 	}
 	KUNIT_ASSERT_TRUE(test, kfi_credit_charge(&rx, inflight));
 	kfi_credit_free(&rx, held + inflight);
-	kfi_credit_update(&tx, kfi_credit_advert(&rx), window);
-	KUNIT_EXPECT_TRUE(test, kfi_credit_take(&tx, window));
+	kfi_credit_update(&tx, kfi_credit_advert(&rx), allowance);
+	KUNIT_EXPECT_TRUE(test, kfi_credit_take(&tx, allowance));
 	KUNIT_EXPECT_FALSE(test, kfi_credit_take(&tx, 1));
 }
 
 /* ---- several CPUs ---- */
 
 #define WIRE_WINDOW	17
-#define WIRE_UNITS	8000	/* units that each sender sends */
+#define WIRE_CREDITS	8000	/* credits that each sender sends */
 #define WIRE_SENDERS	2
 #define WIRE_THREADS	5
 
@@ -141,11 +141,11 @@ static void random_traffic_over_the_wrap(struct kunit *test)
  * @tx: the sender's half, under @tx_lock
  * @rx: the receiver's half, under @rx_lock
  * @advert: the last advertisement; senders read it at any time
- * @sent: units sent and not received
- * @held: units received and not freed
+ * @sent: credits sent and not received
+ * @held: credits received and not freed
  * @busy: @sent and @held together
  * @left: senders that have not finished
- * @freed: units that were freed
+ * @freed: credits that were freed
  * @wrong: how often a half refused or permitted what it must not
  */
 struct wire {
@@ -156,7 +156,7 @@ struct wire {
 	atomic_t		sent, held, busy, left, freed, wrong, most;
 };
 
-/* Take up to @n units from @count. Return: how many. */
+/* Take up to @n credits from @count. Return: how many. */
 static int wire_grab(atomic_t *count, int n)
 {
 	int have = atomic_read(count), got;
@@ -169,7 +169,7 @@ static int wire_grab(atomic_t *count, int n)
 
 static void wire_send(struct wire *w, struct rnd_state *rnd)
 {
-	int n, left = WIRE_UNITS, busy;
+	int n, left = WIRE_CREDITS, busy;
 	bool taken;
 
 	while (left) {
@@ -195,7 +195,7 @@ static void wire_send(struct wire *w, struct rnd_state *rnd)
 	atomic_dec(&w->left);
 }
 
-/* Charge units that were sent, and free units that were charged, by this thread or another one. */
+/* Charge credits that were sent, and free those that were charged, here or in another thread. */
 static void wire_receive(struct wire *w, struct rnd_state *rnd)
 {
 	int n;
@@ -229,8 +229,8 @@ static void wire_end(void *arg, unsigned int id, struct rnd_state *rnd)
 }
 
 /*
- * There are never more units in use than there is room for, no unit that was granted is refused,
- * and all units arrive.
+ * There are never more credits in use than there is room for, no credit that was granted is
+ * refused, and all credits arrive.
  */
 static void window_holds_on_all_cpus(struct kunit *test)
 {
@@ -241,12 +241,12 @@ static void window_holds_on_all_cpus(struct kunit *test)
 	spin_lock_init(&w->rx_lock);
 	kfi_credit_init(&w->tx, &w->rx, WIRE_WINDOW, WIRE_WINDOW);
 	/* wrap around */
-	w->tx.used = w->rx.used = w->rx.freed = U32_MAX - WIRE_UNITS;
+	w->tx.used = w->rx.used = w->rx.freed = U32_MAX - WIRE_CREDITS;
 	w->tx.limit = w->rx.advertised = w->advert = w->rx.freed + WIRE_WINDOW;
 	atomic_set(&w->left, WIRE_SENDERS);
 	crew_run(test, WIRE_THREADS, wire_end, w);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&w->wrong));
-	KUNIT_EXPECT_EQ(test, WIRE_SENDERS * WIRE_UNITS, atomic_read(&w->freed));
+	KUNIT_EXPECT_EQ(test, WIRE_SENDERS * WIRE_CREDITS, atomic_read(&w->freed));
 	KUNIT_EXPECT_EQ(test, w->rx.used, w->rx.freed);
 	KUNIT_EXPECT_EQ(test, w->tx.used, w->rx.used);
 	/* or it was never nearly full */

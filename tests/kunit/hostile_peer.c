@@ -46,9 +46,9 @@ static int ph_address(const struct kfi_ep *ep, const void *name, void *addr)
 	return sizeof(u64);
 }
 
-static void ph_source(const void *name, void *source)
+static void ph_origin(const void *name, void *origin)
 {
-	*(u64 *)source = *(const u64 *)name & ~0xffffULL;
+	*(u64 *)origin = *(const u64 *)name & ~0xffffULL;
 }
 
 static u16 ph_port(const struct kfi_proto_ep *pe)
@@ -213,7 +213,7 @@ static bool ph_read(struct kfi_link *link)
 			kfi_copy_to(link->into, bytes, n);
 		rcu_read_unlock();
 		peer->off += n;
-		kfi_link_rx_placed(link, n);
+		kfi_link_rx_payload(link, n);
 	}
 	return true;
 }
@@ -226,7 +226,7 @@ static const struct kfi_link_ops ph_ops = {
 	.hash		= ph_hash,
 	.name		= ph_name,
 	.address	= ph_address,
-	.source		= ph_source,
+	.origin		= ph_origin,
 	.port		= ph_port,
 	.set_port	= ph_set_port,
 	.self		= ph_self,
@@ -339,8 +339,9 @@ struct kfw_hello ph_hello(u16 port, u8 kind)
 		.magic = cpu_to_le32(KFW_MAGIC), .version = cpu_to_le16(KFW_VERSION),
 		.len = cpu_to_le16(sizeof(struct kfw_hello)), .kind = kind, .ep_type = KFI_EP_RDM,
 		.port = cpu_to_le16(port), .incarnation = cpu_to_le64(get_random_u64() | 1),
-		.stream = cpu_to_le64(get_random_u64() | 1), .window_msg = cpu_to_le32(PH_CREDIT),
-		.window_tag = cpu_to_le32(PH_CREDIT), .requests = cpu_to_le32(64),
+		.call_id = cpu_to_le64(get_random_u64() | 1),
+		.allowance_msg = cpu_to_le32(PH_CREDIT), .allowance_tag = cpu_to_le32(PH_CREDIT),
+		.requests = cpu_to_le32(64),
 		.eager = cpu_to_le32(16384),
 	};
 }
@@ -631,9 +632,9 @@ int ph_init(struct kunit *test)
 	ph_proto.addr_str = ph_addr_str;
 	ph_proto.params = (struct kfi_proto_params) {
 		.eager_size = 16384, .unexpected = 1024, .unexpected_peer = 8192,
-		.unexpected_source = 32768, .unexpected_total = 131072, .requests = 64,
+		.unexpected_origin = 32768, .unexpected_total = 131072, .requests = 64,
 		.connect_timeout_ms = 60000, .hello_timeout_ms = 60000, .peer_timeout_ms = 10000,
-		.max_peers = PH_PEERS, .source_peers = 24, .source_backlog = 8, .backlog = 32,
+		.max_peers = PH_PEERS, .origin_peers = 24, .origin_backlog = 8, .backlog = 32,
 	};
 	if (kfi_proto_init(&ph_proto))
 		return -ENOMEM;

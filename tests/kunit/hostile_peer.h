@@ -16,7 +16,7 @@
 #define PH_WAIT_MS	20000U		/* limit for an event that has to happen */
 #define PH_NOT_MS	200U		/* how long to look for one that must not happen */
 #define PH_SHORT_MS	400U		/* peer_timeout_ms in the tests that wait for it */
-#define PH_CREDIT	1024U		/* a limit of one window: as long as it is not used it is valid */
+#define PH_CREDIT	1024U		/* a limit of one allowance, valid while it is not used */
 #define PH_SELF		1		/* name of the victim */
 #define PH_PEERS	64U		/* default of max_peers */
 #define KEY		7

@@ -334,7 +334,7 @@ static size_t pm_offer(struct kfi_link *link, const u8 *bytes, size_t len)
 	if (want == KFI_WANT_PAYLOAD || (want == KFI_WANT_REGION && kfi_link_rx_live(link)))
 		kfi_copy_to(link->into, bytes, len);
 	rcu_read_unlock();
-	kfi_link_rx_placed(link, len);
+	kfi_link_rx_payload(link, len);
 	return len;
 }
 
@@ -400,7 +400,7 @@ static int pm_conceal(struct kfi_link *link, struct kfi_exposed *x)
 
 	if (!kl->wire)
 		return 0;
-	late = !x->mr && pm_random(2);
+	late = !(x->mr && (pm.prompt || x->mr->per_io)) && pm_random(2);
 	spin_lock(&kl->wire->lock);
 	if (late) {
 		ex->late = x;
@@ -426,10 +426,12 @@ static bool pm_concealed(struct pm_link *kl)
 		return false;
 	if (pm_random(2))
 		return true;
-	if (pm_sum(self->exposed[i].iter, self->exposed[i].len) != self->exposed[i].sum)
+	x = self->exposed[i].late;
+	/* Others may write to a region, but it does not end before this. */
+	if (x->mr ? !refcount_read(&x->mr->uses) :
+		    pm_sum(self->exposed[i].iter, self->exposed[i].len) != self->exposed[i].sum)
 		atomic_inc(&pm.early);
 	atomic_inc(&pm.lates);
-	x = self->exposed[i].late;
 	spin_lock(&kl->wire->lock);
 	self->exposed[i].late = NULL;
 	self->exposed[i].key = 0;
@@ -733,9 +735,9 @@ static int pm_address(const struct kfi_ep *ep, const void *name, void *addr)
 	return sizeof(u64);
 }
 
-static void pm_source(const void *name, void *source)
+static void pm_origin(const void *name, void *origin)
 {
-	memcpy(source, name, sizeof(u64));
+	memcpy(origin, name, sizeof(u64));
 }
 
 static void pm_self(struct kfi_link *link, void *name)
@@ -753,7 +755,7 @@ static const struct kfi_link_ops pm_ops = {
 	.hash		= pm_hash,
 	.name		= pm_name,
 	.address	= pm_address,
-	.source		= pm_source,
+	.origin		= pm_origin,
 	.self		= pm_self,
 	.open		= pm_open,
 	.dial		= pm_dial,
@@ -951,7 +953,7 @@ int pm_init(struct kunit *test)
 	pm_proto.params = (struct kfi_proto_params) {
 		.eager_size = 4096, .unexpected = 64, .requests = 16, .connect_timeout_ms = 60000,
 		.hello_timeout_ms = 60000, .peer_timeout_ms = 10000, .max_peers = 4,
-		.source_peers = 4, .source_backlog = 4, .backlog = 4, .grants = 8, .grant_mib = 16,
+		.origin_peers = 4, .origin_backlog = 4, .backlog = 4, .grants = 8, .grant_mib = 16,
 	};
 	pm.wq = alloc_workqueue("kfi_pair", WQ_UNBOUND, 0);
 	if (!pm.wq || kfi_proto_init(&pm_proto))

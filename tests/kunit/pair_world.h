@@ -34,6 +34,7 @@ struct pm_ep;
  * @lates: memory that was concealed late
  * @frames: frames that were sent, by type
  * @sure: memory is exposed whenever the protocol wants that
+ * @prompt: memory of regions is concealed at once
  * @expose_min: the links expose no shorter memory
  * @deaf: the link of this endpoint reports nothing, a bit for each
  * @clogged: the link of this endpoint has no room, a bit for each
@@ -67,6 +68,7 @@ struct pm_world {
 	atomic64_t		placed;
 	atomic_t		frames[KFW_TYPES];
 	bool			sure;
+	bool			prompt;
 	u64			expose_min;
 	unsigned long		deaf, clogged;
 	spinlock_t		device_lock;

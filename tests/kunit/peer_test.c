@@ -81,8 +81,8 @@ static void loss_calls_again(struct kunit *test)
 	msleep(100);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&ph.dials));		/* nothing waits, so nothing is dialed */
 	peer = dial(NODE, &y, &second);
-	KUNIT_EXPECT_EQ(test, first.stream, second.known);
-	KUNIT_EXPECT_NE(test, first.stream, second.stream);
+	KUNIT_EXPECT_EQ(test, first.call_id, second.known);
+	KUNIT_EXPECT_NE(test, first.call_id, second.call_id);
 	answer(peer, KFW_ACCEPT, 0);
 	arrives(peer, &y);
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&ph.dials));
@@ -256,7 +256,7 @@ static void calls_of_the_connected(struct kunit *test)
 		}
 		ph_ack_due(old);
 		ret = asks(&new, node, m->smaller ? PH_SELF : LARGER, m->same ? LIFE : LIFE + 1,
-			   m->knows ? le64_to_cpu(hello.stream) : 1);
+			   m->knows ? le64_to_cpu(hello.call_id) : 1);
 		KUNIT_EXPECT_EQ_MSG(test, m->stands ? EALREADY : 0, ret, "meeting %zd",
 				    m - meetings);
 		if (ret) {

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How much the peers of an RDM endpoint can make it hold, and which callers are refused. The peers
- * are those of hostile_peer.h, and a node is a source.
+ * are those of hostile_peer.h, and a node is an origin.
  */
 #include "hostile_peer.h"
 
 #define NODE		2
 
-#define EAGER		3840U	/* payload of the messages below: EAGER_UNITS units of credit */
-#define EAGER_UNITS	15U
+#define EAGER		3840U	/* payload of the messages below: EAGER_CREDITS units of credit */
+#define EAGER_CREDITS	15U
 #define TAG_HELD	0xcc
-#define RECONNECTS	24
+#define RECONNECTS	32
 
 /*
- * Leave as many unexpected messages as the window permits. An acknowledgement is requested for all
- * with @promised, where they may be missing, and else for the last. Return: the acknowledgements
+ * Leave as many unexpected messages as the allowance permits. An acknowledgement is requested for
+ * all with @promised, where they may be missing, and else for the last. Return: the
+ * acknowledgements
  */
 static unsigned int ph_leave(struct ph_peer *peer, bool promised, unsigned int *n)
 {
 	struct kfw_hdr msg = ph_msg(TAG_HELD), ack;
 	unsigned int i, acks = 0;
 
-	*n = le32_to_cpu(peer->said.window_tag) / EAGER_UNITS;
+	*n = le32_to_cpu(peer->said.allowance_tag) / EAGER_CREDITS;
 	for (i = 0; i < *n; i++) {
 		msg.flags = cpu_to_le16(KFW_F_TAGGED |
 					(promised || i == *n - 1 ? KFW_F_ACK : 0));
@@ -47,7 +48,7 @@ static unsigned int ph_held(void)
 }
 
 /*
- * A peer leaves its window full of messages and reconnects, again and again: messages that were
+ * A peer leaves its allowance full of messages and reconnects, again and again: messages that were
  * not promised to their sender make room for others each time. Each that was dropped is counted.
  */
 static void messages_are_left(struct kunit *test)
@@ -57,12 +58,13 @@ static void messages_are_left(struct kunit *test)
 
 	for (i = 0; i < RECONNECTS; i++) {
 		peer = ph_call(4, 5);
-		KUNIT_EXPECT_EQ(test, !!le32_to_cpu(peer->said.window_tag), ph_leave(peer, false, &n));
+		KUNIT_EXPECT_EQ(test, !!le32_to_cpu(peer->said.allowance_tag),
+				ph_leave(peer, false, &n));
 		left += n;
 		ph_reset(peer);
 	}
 	held = ph_held();
-	KUNIT_EXPECT_LE(test, held * EAGER_UNITS, 8192u);	/* of a peer */
+	KUNIT_EXPECT_LE(test, held * EAGER_CREDITS, 8192u);	/* of a peer */
 	KUNIT_EXPECT_GE(test, held, 16u);
 	KUNIT_EXPECT_GT(test, left, held);
 	KUNIT_EXPECT_EQ(test, ph_dropped(), (u64)left - held);
@@ -89,7 +91,7 @@ static void promises_are_kept(struct kunit *test)
 		late += n - acks;
 	}
 	held = ph_held();
-	KUNIT_EXPECT_LE(test, acked * EAGER_UNITS, 8192u);
+	KUNIT_EXPECT_LE(test, acked * EAGER_CREDITS, 8192u);
 	KUNIT_EXPECT_EQ(test, 4u, late);
 	KUNIT_EXPECT_EQ(test, (u64)acked + late, held + ph_dropped());
 	KUNIT_EXPECT_GT(test, held, acked);
@@ -101,7 +103,7 @@ static struct kfp_accounts *accounts(void)
 	return to_proto_ep(kfi_to_ep(ph.ep))->accounts;
 }
 
-/* A call leaves as many promised messages as its window permits. Return: those that were promised */
+/* A call leaves as many promised messages as its allowance permits. Return: the promised ones */
 static unsigned int call_leaves(u64 node, u16 port)
 {
 	struct ph_peer *peer = ph_call(node, port);
@@ -113,12 +115,12 @@ static unsigned int call_leaves(u64 node, u16 port)
 }
 
 /*
- * Some sources have left as much as all may leave. Others get the smallest windows, and promises
+ * Some origins have left as much as all may leave. Others get the smallest allowances, and promises
  * as long as they leave little.
  */
 static void account_all_full(struct kunit *test)
 {
-	const u32 *left = &accounts()->all.dead_units, most = 4096;
+	const u32 *left = &accounts()->all.dead_credits, most = 4096;
 	struct ph_peer *peer;
 	unsigned int i, n;
 
@@ -130,18 +132,18 @@ static void account_all_full(struct kunit *test)
 	KUNIT_ASSERT_LT(test, i, 300U);
 	KUNIT_EXPECT_LE(test, *left, most + 64);
 	peer = ph_call(1000, 5);
-	KUNIT_EXPECT_EQ(test, KFP_ACCOUNT_MIN, le32_to_cpu(peer->said.window_tag));
+	KUNIT_EXPECT_EQ(test, KFP_ACCOUNT_MIN, le32_to_cpu(peer->said.allowance_tag));
 	KUNIT_EXPECT_EQ(test, 1U, ph_leave(peer, true, &n));
 	KUNIT_EXPECT_EQ(test, 0U, call_leaves(NODE, 4));
 }
 
-/* A source has a limited number of connections, whatever their names. */
-static void account_source(struct kunit *test)
+/* An origin has a limited number of connections, whatever their names. */
+static void account_origin(struct kunit *test)
 {
 	struct kfw_hello hello;
 	int i;
 
-	ph_proto.params.source_peers = 4;
+	ph_proto.params.origin_peers = 4;
 	for (i = 1; i <= 4; i++)
 		ph_call(NODE, i);
 	hello = ph_hello(i, KFW_HELLO);
@@ -149,7 +151,7 @@ static void account_source(struct kunit *test)
 	ph_call(NODE + 1, i);
 }
 
-/* A peer with port 0 has the same name as its source, but has its own account. */
+/* A peer with port 0 has the same name as its origin, but has its own account. */
 static void account_port_zero(struct kunit *test)
 {
 	struct kfw_hello hello, yes = ph_hello(1, KFW_ACCEPT);
@@ -185,13 +187,13 @@ static struct ph_peer *call_paid(u64 node)
 }
 
 /*
- * A process pays for windows, which get smaller, until it can't pay for the smallest: then no
+ * A process pays for allowances, which get smaller, until it can't pay for the smallest: then no
  * connection begins, not even one that it dials. What ended connections have paid is returned.
  */
 static void account_process(struct kunit *test)
 {
 	static struct kfi_account payer = { .bytes = &paid, .max_mib = &max_mib };
-	u32 window, last = ph_proto.params.unexpected;
+	u32 allowance, last = ph_proto.params.unexpected;
 	struct ph_peer *peer, *first = NULL;
 	u64 node = NODE;
 	int x;
@@ -202,11 +204,12 @@ static void account_process(struct kunit *test)
 	ph.w->fabric.account = &payer;
 	accounts()->payer = &payer;
 	while ((peer = call_paid(node++))) {
-		window = le32_to_cpu(peer->said.window_tag);
-		KUNIT_ASSERT_LE(test, window, last);
-		KUNIT_ASSERT_LE(test, le32_to_cpu(peer->said.eager), window / 2 * KFW_UNIT);
+		allowance = le32_to_cpu(peer->said.allowance_tag);
+		KUNIT_ASSERT_LE(test, allowance, last);
+		KUNIT_ASSERT_LE(test, le32_to_cpu(peer->said.eager),
+				allowance / 2 * KFW_CREDIT_BYTES);
 		first = first ?: peer;
-		last = window;
+		last = allowance;
 	}
 	KUNIT_ASSERT_NOT_NULL(test, first);
 	KUNIT_EXPECT_EQ(test, KFP_ACCOUNT_MIN, last);
@@ -222,65 +225,13 @@ static void account_process(struct kunit *test)
 	KUNIT_EXPECT_GE(test, atomic_long_read(&paid), 0L);	/* the peers are left */
 }
 
-/* A message to a receive of its own is granted, and its payload does not come. */
-static struct ph_peer *granted(u64 node, u16 port, u64 tag)
-{
-	struct kfw_hdr rts = ph_rts(tag, 1, 32768), cts;
-	struct ph_peer *peer = ph_call(node, port);
-
-	ph_receive(tag, NULL);
-	ph_send(peer, &rts, 0);
-	KUNIT_EXPECT_EQ(ph.test, 0, ph_recv(peer, KFW_CTS, &cts, PH_WAIT_MS));
-	return peer;
-}
-
-#define LATE_SOURCES	(KFP_LATE_SOURCES + 6)
-
-/* Grants of the last source are late after so many times the time limit. Return: how that counts */
-static unsigned int late_again(struct kunit *test, struct kfp_account *source, unsigned int times)
-{
-	struct ph_peer *peer;
-
-	source->late_at -= times * msecs_to_jiffies(PH_SHORT_MS);	/* as if it had passed */
-	peer = granted(LATE_SOURCES, 7, LATE_SOURCES + times);
-	KUNIT_EXPECT_TRUE(test, ph_closes(peer, PH_WAIT_MS));
-	return source->late;
-}
-
-/*
- * Late grants of a source count, also over reconnects; what is late at the same time counts once,
- * and nothing for ever. An endpoint remembers a limited number of sources.
- */
-static void account_late(struct kunit *test)
-{
-	struct ph_peer *peers[LATE_SOURCES + 1];
-	struct kfp_account *source;
-	int i;
-
-	ph_proto.params.peer_timeout_ms = PH_SHORT_MS;
-	ph_proto.params.max_peers = 1000;
-	ph.room = 8192;
-	for (i = 0; i < LATE_SOURCES; i++)
-		peers[i] = granted(1 + i, 5, i);
-	peers[i] = granted(i, 6, i);
-	for (i = 0; i <= LATE_SOURCES; i++)
-		KUNIT_EXPECT_TRUE(test, ph_closes(peers[i], PH_WAIT_MS));
-	KUNIT_EXPECT_EQ(test, KFP_LATE_SOURCES, accounts()->nr_late);
-	list_for_each_entry(source, &accounts()->late, late_entry)
-		KUNIT_EXPECT_EQ(test, 1U, source->late);
-	source = list_last_entry(&accounts()->late, struct kfp_account, late_entry);
-	KUNIT_EXPECT_EQ(test, 2U, late_again(test, source, 1));
-	KUNIT_EXPECT_EQ(test, 1U, late_again(test, source, KFP_LATE_KEEP));
-}
-
 static struct kunit_case account_cases[] = {
 	KUNIT_CASE(messages_are_left),
 	KUNIT_CASE(promises_are_kept),
 	KUNIT_CASE(account_all_full),
-	KUNIT_CASE(account_source),
+	KUNIT_CASE(account_origin),
 	KUNIT_CASE(account_port_zero),
 	KUNIT_CASE(account_process),
-	KUNIT_CASE(account_late),
 	{}
 };
 

@@ -517,6 +517,7 @@ static void invalid_frames_end(struct kunit *test)
 	const struct pg_nonsense *n;
 	int acks;
 
+	pm.prompt = true;	/* the numbers of grants are known */
 	for (n = pg_nonsense; n < pg_nonsense + ARRAY_SIZE(pg_nonsense); n++) {
 		pg_granted(PG_KEY);
 		acks = pm_frames(KFW_ACK);
@@ -569,6 +570,7 @@ static void wrong_answers(struct kunit *test)
 	struct kfid_mr *mr;
 	int asked, sent;
 
+	pm.prompt = true;	/* the numbers of grants are known */
 	for (a = pg_answers; a < pg_answers + ARRAY_SIZE(pg_answers); a++) {
 		struct pg_nonsense n = {
 			0, a->type, a->flags, a->slot, a->id, 0, a->len, !!a->len

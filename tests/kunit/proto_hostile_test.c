@@ -181,7 +181,7 @@ static void unused_grants_end(struct kunit *test)
 #define RELAYS	6
 
 /*
- * Many connections of one source request to send to one receive, and none sends. The message of
+ * Many connections of one origin request to send to one receive, and none sends. The message of
  * another peer, which came behind all of them, gets the receive after the first one was late.
  */
 static void relays_hold_once(struct kunit *test)

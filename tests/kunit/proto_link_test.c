@@ -156,7 +156,7 @@ static void silence_ends_with_the_listener(struct kunit *test)
 }
 
 /*
- * More callers of one source than the backlog permits: the oldest makes room that has sent no
+ * More callers of one origin than the backlog permits: the oldest makes room that has sent no
  * hello, or that waits until the peer with its name has been probed. One whose request the consumer
  * has stays, and so does one that waits for the probe with a key, because its proof was valid.
  */
@@ -168,7 +168,7 @@ static void oldest_makes_room(struct kunit *test)
 	struct kfp_conn *conn;
 	int i;
 
-	ph_proto.params.source_backlog = 4;
+	ph_proto.params.origin_backlog = 4;
 	for (i = 0; i < ARRAY_SIZE(states); i++) {
 		ph.ep_attr.auth_key_size = i == 1;
 		peers[i] = caller();
@@ -195,7 +195,7 @@ static void securing_makes_room(struct kunit *test)
 {
 	struct ph_peer *accepted, *securing, *other;
 
-	ph_proto.params.source_backlog = 2;
+	ph_proto.params.origin_backlog = 2;
 	accepted = caller();
 	securing = caller();
 	kfi_link_securing(securing->link);

@@ -195,7 +195,7 @@ static void one_io(struct kunit *test)
 		if (round % 3 == 1) {
 			KUNIT_EXPECT_EQ(test, 0, kfi_place_drop(pp.place[0]));
 			KUNIT_EXPECT_TRUE(test,
-					  fake_soon(refcount_read(&mr->holds) == 1));
+					  fake_soon(refcount_read(&mr->uses) == 1));
 			KUNIT_EXPECT_EQ(test, 1 + round / 3, pm_frames(KFW_RECALLED));
 			KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(pp.io, &pp.work));
 		} else {

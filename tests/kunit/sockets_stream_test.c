@@ -13,7 +13,7 @@ static int stream_read(struct sock *sk, read_descriptor_t *desc, sk_read_actor_t
 /* avoid the names of kfi.ko, which other tests of this module call */
 #define kfi_link_rx_head stream_rx_head
 #define kfi_link_rx_live stream_rx_live
-#define kfi_link_rx_placed stream_rx_placed
+#define kfi_link_rx_payload stream_rx_payload
 #define kfi_link_fail stream_fail
 #include "../../providers/sockets/stream.c"
 #undef tcp_read_sock
@@ -72,7 +72,7 @@ bool kfi_link_rx_live(struct kfi_link *link)
 	return false;
 }
 
-void kfi_link_rx_placed(struct kfi_link *link, size_t len)
+void kfi_link_rx_payload(struct kfi_link *link, size_t len)
 {
 }
 

@@ -403,25 +403,10 @@ static void read_overtaken(struct kunit *test)
 
 /* ---- regions ---- */
 
-/* The peer is to be told of what is from @at on. */
-static int peer_needs(struct world *w, u64 at)
-{
-	struct kv_qp *qp = &the_conn->qp;
-	struct kfi_link_place place[2];
-	int ret;
-
-	spin_lock_bh(&qp->lock);
-	ret = kv_region_places(qp, &w->mr, at, MEM - at, place, 2);
-	kv_conn_post(the_conn);
-	spin_unlock_bh(&qp->lock);
-	return ret;
-}
-
-/* The first is registered, and the region ends, while the second is taken back already. */
-static void ends_behind(struct world *w)
+/* The region ends, while its registration, which has failed, is taken back already. */
+static void ends_meanwhile(struct world *w)
 {
 	w->dereg = NULL;
-	set_state(w->mr.priv, 0, KV_CHUNK_VALID);
 	owner_ends(w);
 }
 
@@ -429,91 +414,35 @@ static void end_while_renewed(struct kunit *test)
 {
 	struct msg *m = msg_open(test);
 	struct world *w = m->w;
-	struct kv_region *region = open_region(w, false);
+	struct kv_region *region = open_region(w);
 
-	set_state(region, 1, KV_CHUNK_DEREG);
-	w->dereg = ends_behind;
+	set_state(region, KV_REGION_DEREG);
+	w->dereg = ends_meanwhile;
 	queue_work(kv_cm_wq, &region->dereg_work);
 	flush_workqueue(kv_cm_wq);
-	expect_ended(w, 2);
+	expect_ended(w, 1);
+	KUNIT_EXPECT_EQ(test, KV_REGION_NEW, region->state);
 	kv_mr_close(&w->mr);
 	msg_close(m);
 }
 
-/* The second is given to the device, and the region ends, while the first is taken back. */
-static void needed_meanwhile(struct world *w)
+/* The region ends, while the device may still execute its registration. */
+static void end_while_registered(struct kunit *test)
 {
-	w->dereg = NULL;
-	KUNIT_EXPECT_EQ(w->test, 1, peer_needs(w, PAGE_SIZE));
+	struct msg *m = msg_open(test);
+	struct world *w = m->w;
+
+	open_region(w);
+	KUNIT_EXPECT_EQ(test, 0, kv_mr_enable(&w->mr));
+	kv_tx_kick(m->conn);
+	KUNIT_ASSERT_EQ(test, 1, w->nwr);
 	owner_ends(w);
-	complete(&w->reached);
-}
-
-static void renew_while_registered(struct kunit *test)
-{
-	struct msg *m = msg_open(test);
-	struct world *w = m->w;
-	struct kv_region *region = open_region(w, false);
-
-	set_state(region, 0, KV_CHUNK_DEREG);
-	w->dereg = needed_meanwhile;
-	queue_work(kv_cm_wq, &region->dereg_work);
-	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&w->reached, 10 * HZ));
 	flush_workqueue(kv_cm_wq);
-	KUNIT_EXPECT_EQ(test, 1, w->nderegs);	/* the device may still execute the second */
-	KUNIT_EXPECT_EQ(test, 2, refcount_read(&w->mr.holds));
-	device_report(w, w->nwr - 1, IB_WC_SUCCESS);
-	flush_workqueue(kv_cm_wq);
-	expect_ended(w, 2);
-	kv_mr_close(&w->mr);
-	msg_close(m);
-}
-
-/* What another queue pair registers may take effect later than a SEND of this one. */
-static void registered_by_another(struct kunit *test)
-{
-	struct msg *m = msg_open(test);
-	struct world *w = m->w;
-	struct kv_region *region = open_region(w, false);
-	struct kv_qp other;
-
-	KUNIT_EXPECT_EQ(test, 1, peer_needs(w, PAGE_SIZE));
-	KUNIT_EXPECT_EQ(test, 1, peer_needs(w, PAGE_SIZE));
-	KUNIT_EXPECT_EQ(test, 1, w->nwr);
-	region->chunk[1].by = &other;
-	KUNIT_EXPECT_EQ(test, -EAGAIN, peer_needs(w, PAGE_SIZE));
+	KUNIT_EXPECT_EQ(test, 0, w->nderegs);
+	KUNIT_EXPECT_EQ(test, 2, refcount_read(&w->mr.uses));
 	device_report(w, 0, IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, KV_CHUNK_VALID, region->chunk[1].state);
-	KUNIT_EXPECT_EQ(test, 1, peer_needs(w, PAGE_SIZE));
-	KUNIT_EXPECT_EQ(test, 1, w->nwr);
-	kv_mr_close(&w->mr);
-	msg_close(m);
-}
-
-static unsigned int recalls;
-
-static void recalled(struct kfi_mr_lease *lease)
-{
-	struct kv_region *region = the_world->mr.priv;
-
-	recalls++;
-	KUNIT_EXPECT_FALSE(the_world->test, lockdep_is_held(&region->lock) == LOCK_STATE_HELD);
-}
-
-/* A peer takes a key from a region: other peers are told, under no lock of the provider. */
-static void recalled_without_lock(struct kunit *test)
-{
-	struct msg *m = msg_open(test);
-	struct world *w = m->w;
-	struct kv_region *region = open_region(w, false);
-	struct kfi_mr_lease lease = { .recall = recalled };
-
-	recalls = 0;
-	set_state(region, 0, KV_CHUNK_VALID);
-	list_add(&lease.entry, &w->mr.leases);
-	KUNIT_EXPECT_TRUE(test, kv_region_invalidated(&w->kdom, region->chunk[0].mr->rkey));
-	KUNIT_EXPECT_EQ(test, 1, recalls);
 	flush_workqueue(kv_cm_wq);
+	expect_ended(w, 1);
 	kv_mr_close(&w->mr);
 	msg_close(m);
 }
@@ -526,32 +455,32 @@ static void ends_without_memory(struct kunit *test)
 {
 	struct msg *m = msg_open(test);
 	struct world *w = m->w;
-	struct kv_region *region = open_region(w, true);
+	struct kv_region *region = open_region(w);
 	unsigned long end = jiffies + 10 * HZ;
 
 	WRITE_ONCE(w->poor, true);
-	set_state(region, 0, KV_CHUNK_VALID);
+	set_state(region, KV_REGION_VALID);
 	owner_ends(w);
 	flush_workqueue(kv_cm_wq);
 	flush_workqueue(kv_region_wq);
 	expect_ended(w, 1);
-	KUNIT_EXPECT_EQ(test, KV_CHUNK_NOMR, region->chunk[0].state);
+	KUNIT_EXPECT_EQ(test, KV_REGION_NOMR, region->state);
 	KUNIT_EXPECT_FALSE(test, kv_mr_known(&w->mr));
 	rcu_read_lock();
 	KUNIT_EXPECT_FALSE(test, kv_mr_end(&w->mr));
 	rcu_read_unlock();
 	KUNIT_EXPECT_EQ(test, -EAGAIN, kv_mr_attach(&w->mr));
 	WRITE_ONCE(w->poor, false);
-	while (READ_ONCE(region->chunk[0].state) != KV_CHUNK_NEW && time_before(jiffies, end))
+	while (READ_ONCE(region->state) != KV_REGION_NEW && time_before(jiffies, end))
 		msleep(20);
 	KUNIT_ASSERT_EQ(test, 0, kv_mr_attach(&w->mr));
-	KUNIT_EXPECT_EQ(test, region->chunk[0].mr->rkey, w->mr.prov_key);
+	KUNIT_EXPECT_EQ(test, region->ib->rkey, w->mr.prov_key);
 	KUNIT_EXPECT_EQ(test, 0, kv_mr_enable(&w->mr));
 	kv_tx_kick(m->conn);
 	KUNIT_EXPECT_EQ(test, 1, w->nwr);
 	KUNIT_EXPECT_EQ(test, IB_WR_REG_MR, w->opcode[0]);
 	device_report(w, 0, IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, KV_CHUNK_VALID, region->chunk[0].state);
+	KUNIT_EXPECT_EQ(test, KV_REGION_VALID, region->state);
 	kv_mr_close(&w->mr);
 	msg_close(m);
 }
@@ -561,17 +490,17 @@ static void closes_without_memory(struct kunit *test)
 {
 	struct msg *m = msg_open(test);
 	struct world *w = m->w;
-	struct kv_region *region = open_region(w, false);
+	struct kv_region *region = open_region(w);
 
 	WRITE_ONCE(w->poor, true);
-	set_state(region, 0, KV_CHUNK_VALID);
+	set_state(region, KV_REGION_VALID);
 	owner_ends(w);
 	flush_workqueue(kv_cm_wq);
 	flush_workqueue(kv_region_wq);
 	expect_ended(w, 1);
-	KUNIT_EXPECT_EQ(test, KV_CHUNK_NOMR, region->chunk[0].state);
+	KUNIT_EXPECT_EQ(test, KV_REGION_NOMR, region->state);
 	kv_mr_close(&w->mr);
-	KUNIT_EXPECT_GE(test, w->nderegs, 2);
+	KUNIT_EXPECT_EQ(test, 1, w->nderegs);
 	msg_close(m);
 }
 
@@ -584,7 +513,7 @@ static void registered_before_message(struct kunit *test)
 {
 	struct msg *m = msg_open(test);
 	struct world *w = m->w;
-	struct kv_region *region = open_region(w, true);
+	struct kv_region *region = open_region(w);
 
 	kv_mr_unbind(&w->mr);		/* kfi.ko can't use the first key */
 	KUNIT_ASSERT_EQ(test, 0, kv_mr_bind(&w->mr));
@@ -602,7 +531,7 @@ static void registered_before_message(struct kunit *test)
 	device_report(w, 2, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, 1, m->told[0]);
 	KUNIT_EXPECT_EQ(test, 1, m->told[1]);
-	KUNIT_EXPECT_EQ(test, KV_CHUNK_VALID, region->chunk[0].state);
+	KUNIT_EXPECT_EQ(test, KV_REGION_VALID, region->state);
 	RCU_INIT_POINTER(w->vep.pe.conn_set.conn, NULL);
 	kv_mr_close(&w->mr);
 	msg_close(m);
@@ -613,7 +542,7 @@ static void next_connection(struct msg *m, struct kv_region *region, u32 key)
 {
 	struct kunit *test = m->w->test;
 
-	KUNIT_EXPECT_EQ(test, KV_CHUNK_NEW, region->chunk[0].state);
+	KUNIT_EXPECT_EQ(test, KV_REGION_NEW, region->state);
 	KUNIT_ASSERT_FALSE(test, list_empty(&region->reg_node));
 	m->conn->qp.broken = false;
 	m->conn->qp.detached = false;
@@ -622,7 +551,7 @@ static void next_connection(struct msg *m, struct kv_region *region, u32 key)
 	KUNIT_ASSERT_EQ(test, 2, m->w->nwr);
 	KUNIT_EXPECT_EQ(test, IB_WR_LOCAL_INV, m->w->opcode[0]);
 	KUNIT_EXPECT_EQ(test, IB_WR_REG_MR, m->w->opcode[1]);
-	KUNIT_EXPECT_EQ(test, key, region->chunk[0].mr->rkey);
+	KUNIT_EXPECT_EQ(test, key, region->ib->rkey);
 	KUNIT_EXPECT_EQ(test, key, m->w->mr.prov_key);
 }
 
@@ -630,7 +559,7 @@ static void lost_with_connection(struct kunit *test)
 {
 	struct msg *m = msg_open(test);
 	struct world *w = m->w;
-	struct kv_region *region = open_region(w, true);
+	struct kv_region *region = open_region(w);
 	u32 key = w->mr.prov_key;
 
 	KUNIT_EXPECT_EQ(test, 0, kv_mr_enable(&w->mr));
@@ -641,7 +570,7 @@ static void lost_with_connection(struct kunit *test)
 	flush(m);			/* neither does this one come to it */
 	next_connection(m, region, key);
 	device_report(w, 1, IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, KV_CHUNK_VALID, region->chunk[0].state);
+	KUNIT_EXPECT_EQ(test, KV_REGION_VALID, region->state);
 	KUNIT_EXPECT_TRUE(test, kv_region_invalidated(&w->kdom, key));	/* by the peer */
 	next_connection(m, region, key);
 	device_report(w, 1, IB_WC_SUCCESS);
@@ -723,9 +652,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(read_fails_midway),
 	KUNIT_CASE(read_overtaken),
 	KUNIT_CASE(end_while_renewed),
-	KUNIT_CASE(renew_while_registered),
-	KUNIT_CASE(registered_by_another),
-	KUNIT_CASE(recalled_without_lock),
+	KUNIT_CASE(end_while_registered),
 	KUNIT_CASE(ends_without_memory),
 	KUNIT_CASE(closes_without_memory),
 	KUNIT_CASE(registered_before_message),

@@ -298,42 +298,11 @@ static void random_memory(struct kunit *test)
 	}
 }
 
-static void expect_counted(struct layout *l, unsigned int pages)
-{
-	unsigned int runs = take_runs(l, pages);
-	struct iov_iter iter;
-
-	layout_iter(l, &iter);
-	KUNIT_ASSERT_LE_MSG(l->test, runs, kv_count_runs(&iter, pages), "%u segments, %u pages", l->n, pages);
-}
-
-/* Who counts has to have enough, also where each segment costs a run more for the page that it shares with nobody. */
-static void runs_are_counted(struct kunit *test)
-{
-	struct layout l = { .test = test, .n = SEGS };
-	u64 seed = get_random_u64();
-	unsigned int i, pages;
-	struct rnd_state rnd;
-
-	for (pages = 1; pages <= PAGES; pages++) {
-		for (i = 0; i < SEGS; i++)
-			l.segs[i] = (struct seg){ P - 1, (pages - 1) * P + 2 };
-		expect_counted(&l, pages);
-	}
-	kunit_info(test, "seed %llu\n", seed);
-	prandom_seed_state(&rnd, seed);
-	for (i = 0; i < 2000; i++) {
-		random_layout(&l, &rnd);
-		expect_counted(&l, 1 + prandom_u32_state(&rnd) % PAGES);
-	}
-}
-
 static struct kunit_case mem_cases[] = {
 	KUNIT_CASE(shapes_make_runs),
 	KUNIT_CASE(pieces_are_long),
 	KUNIT_CASE(counts_that_end_early),
 	KUNIT_CASE(random_memory),
-	KUNIT_CASE(runs_are_counted),
 	{}
 };
 

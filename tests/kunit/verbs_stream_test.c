@@ -86,7 +86,7 @@ size_t stream_test_bytes(struct kfi_link *link, const void *bytes, size_t len)
 /* ---- the side ---- */
 
 static const struct kv_qp_ops side_ops = {
-	.watch = kv_stream_watch, .sent = kv_stream_sent, .abandon = kv_stream_abandon,
+	.watch = kv_stream_watch, .sent = kv_stream_sent,
 };
 
 static struct side *side_open(struct kunit *test)
@@ -279,40 +279,16 @@ static void receive_fails(struct kunit *test)
 	}
 }
 
-static int recalls;
-
-static void spoilt_recall(struct kfi_mr_lease *lease)
-{
-	recalls++;
-}
-
-/*
- * A peer has made the device invalidate what was not its to end: that registration is renewed, and
- * other peers have to return the key.
- */
+/* No SEND of a peer makes the device invalidate a key. */
 static void spoilt(struct kunit *test)
 {
-	struct kfi_mr_lease lease = { .recall = spoilt_recall };
 	struct side *side = side_open(test);
 	struct kvw_head head = { .limit = cpu_to_le32(KVW_FIRST) };
-	struct kv_region *region = open_region(side->w, false);
 
-	set_state(region, 1, KV_CHUNK_VALID);
-	list_add(&lease.entry, &side->w->mr.leases);
-	recalls = 0;
 	come_as(side, &head, (struct ib_wc) {
 		.opcode = IB_WC_RECV, .byte_len = sizeof(head), .wc_flags = IB_WC_WITH_INVALIDATE,
-		.ex.invalidate_rkey = region->chunk[1].mr->rkey,
 	});
 	KUNIT_EXPECT_EQ(test, -EPROTO, side->s->ended);
-	KUNIT_EXPECT_EQ(test, 1, recalls);
-	list_del(&lease.entry);
-	flush_workqueue(kv_cm_wq);
-	flush_workqueue(kv_region_wq);
-	KUNIT_EXPECT_EQ(test, 1, side->w->nderegs);
-	KUNIT_EXPECT_EQ(test, KV_CHUNK_NEW, region->chunk[1].state);
-	KUNIT_EXPECT_EQ(test, KV_CHUNK_NEW, region->chunk[0].state);
-	kv_mr_close(&side->w->mr);
 	side_close(side);
 }
 
@@ -603,6 +579,24 @@ static void exposed(struct kunit *test)
 	side_close(side);
 }
 
+/* Lasting grants leave registrations to transfers. A region that a message may end has none. */
+static void exposed_regions(struct kunit *test)
+{
+	struct side *side = open_writable(test);
+	struct kfi_exposed last = { .mr = &side->w->mr, .lasting = true }, x = { .mr = &side->w->mr };
+	struct kfi_link_place place[4];
+	unsigned int i;
+
+	for (i = 0; i < KV_FRMRS / 2; i++)
+		KUNIT_ASSERT_EQ(test, 1, expose(side, &last, PAGE_SIZE, place, 4));
+	KUNIT_EXPECT_EQ(test, -ENOSPC, expose(side, &last, PAGE_SIZE, place, 4));
+	KUNIT_EXPECT_EQ(test, 1, expose(side, &x, PAGE_SIZE, place, 4));
+	KUNIT_EXPECT_EQ(test, -EINPROGRESS, conceal(side, &x));
+	side->w->mr.per_io = true;
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, expose(side, &x, PAGE_SIZE, place, 4));
+	side_close(side);
+}
+
 /* Without memory for registrations payload comes as frames. */
 static void expose_without_memory(struct kunit *test)
 {
@@ -656,6 +650,7 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(receives_are_told),
 	KUNIT_CASE(read_in_parts),
 	KUNIT_CASE(exposed),
+	KUNIT_CASE(exposed_regions),
 	KUNIT_CASE(expose_without_memory),
 	KUNIT_CASE(conceal_fails),
 	{}

@@ -9,7 +9,6 @@
 #define rdma_destroy_qp	world_destroy_qp
 
 #include "verbs_world.h"
-#include "../../providers/verbs/drain.c"
 #include "../../providers/verbs/qp.c"
 #include "../../providers/verbs/region.c"
 
@@ -29,7 +28,6 @@ static bool world_unmappable(struct ib_device *ib, u64 dma)
 #include "../../providers/verbs/sq.c"
 
 unsigned int kv_keepalive_s = 5;
-unsigned int kv_drain_ms = 60000;
 struct kfi_proto kv_proto = {
 	.params = { .peer_timeout_ms = 10000, .connect_timeout_ms = 10000 },
 };
@@ -133,7 +131,7 @@ static int device_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
 	struct world *w = the_world;
 
 	if (w->nderegs < OPS)
-		w->refs[w->nderegs] = refcount_read(&w->mr.holds);
+		w->refs[w->nderegs] = refcount_read(&w->mr.uses);
 	w->nderegs++;
 	if (w->dereg)
 		w->dereg(w);
@@ -258,35 +256,33 @@ void world_close(struct world *w)
 
 /* ---- regions ---- */
 
-struct kv_region *open_region(struct world *w, bool key)
+struct kv_region *open_region(struct world *w)
 {
 	struct kvec *kvec = kunit_kzalloc(w->test, sizeof(*kvec), GFP_KERNEL);
 	struct kv_region *region;
 
 	KUNIT_ASSERT_NOT_NULL(w->test, kvec);
 	*kvec = (struct kvec){ w->mem, MEM };
-	w->kdom.domain.prov_keys = key;
+	w->kdom.domain.prov_keys = true;
 	w->mr.domain = &w->kdom.domain;
-	w->mr.ep = key ? &w->vep.pe.ep : NULL;
+	w->mr.ep = &w->vep.pe.ep;
 	w->mr.len = MEM;
 	w->mr.access = KFI_REMOTE_READ | KFI_REMOTE_WRITE;
 	spin_lock_init(&w->mr.lease_lock);
 	INIT_LIST_HEAD(&w->mr.leases);
-	refcount_set(&w->mr.holds, 2);	/* the case sees when the other one goes */
+	refcount_set(&w->mr.uses, 2);	/* the case sees when the other one goes */
 	iov_iter_kvec(&w->mr.iter, ITER_SOURCE, kvec, 1, MEM);
 	KUNIT_ASSERT_EQ(w->test, 0, kv_mr_open(&w->mr));
-	if (key)
-		KUNIT_ASSERT_EQ(w->test, 0, kv_mr_bind(&w->mr));
+	KUNIT_ASSERT_EQ(w->test, 0, kv_mr_bind(&w->mr));
 	region = w->mr.priv;
 	KUNIT_ASSERT_NOT_NULL(w->test, region);
-	KUNIT_ASSERT_EQ(w->test, key ? 1 : 2, region->cut);
 	return region;
 }
 
-void set_state(struct kv_region *region, unsigned int i, u8 state)
+void set_state(struct kv_region *region, u8 state)
 {
 	spin_lock_bh(&region->lock);
-	region->chunk[i].state = state;
+	region->state = state;
 	spin_unlock_bh(&region->lock);
 }
 
@@ -304,5 +300,5 @@ void expect_ended(struct world *w, unsigned int nderegs)
 	KUNIT_EXPECT_EQ(w->test, nderegs, w->nderegs);
 	for (i = 0; i < min(w->nderegs, OPS); i++)
 		KUNIT_EXPECT_EQ(w->test, 2, w->refs[i]);
-	KUNIT_EXPECT_EQ(w->test, 1, refcount_read(&w->mr.holds));
+	KUNIT_EXPECT_EQ(w->test, 1, refcount_read(&w->mr.uses));
 }

@@ -73,9 +73,9 @@ void world_close(struct world *w);
  */
 void device_report(struct world *w, unsigned int i, enum ib_wc_status status);
 
-/* A region of MEM bytes; without @key two registrations, of a page each. */
-struct kv_region *open_region(struct world *w, bool key);
-void set_state(struct kv_region *region, unsigned int i, u8 state);
+/* A region of MEM bytes. */
+struct kv_region *open_region(struct world *w);
+void set_state(struct kv_region *region, u8 state);
 /* What kfi.ko does when it finds the region used. */
 void owner_ends(struct world *w);
 /* Each registration was taken back before the owner was told. */

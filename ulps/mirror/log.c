@@ -12,8 +12,8 @@
  * a copy in RAM. A replay uses only what is on the device: it reads head and ring again, so what
  * was in RAM only is lost in a takeover as it is in a loss of power.
  *
- * kfm_persist() is called in work items of the provider, several at a time, between kfm_log_open() and
- * kfm_log_close(), which waits for them.
+ * kfm_persist() is called in work items of the provider, several at a time, between kfm_log_open()
+ * and kfm_log_close(), which waits for them.
  */
 #include <linux/crc32c.h>
 #include <linux/dax.h>
@@ -124,8 +124,8 @@ bool kfm_log_sound(const struct kfm *m, u32 at, u32 len)
 }
 
 /*
- * Make a piece of the ring durable. May sleep, unless the ring is in persistent memory. Return: 0 or
- * a negative error.
+ * Make a piece of the ring durable. May sleep, unless the ring is in persistent memory. Return: 0
+ * or a negative error.
  */
 int kfm_log_store(struct kfm *m, u32 at, u32 len)
 {
@@ -325,8 +325,8 @@ static int head_save(struct kfm *m)
 }
 
 /*
- * Read the head of the log. The log keeps its size on a device that has grown; the next one uses all
- * of the device. Return: 0 or a negative error, also for the log of another mirror.
+ * Read the head of the log. The log keeps its size on a device that has grown; the next one uses
+ * all of the device. Return: 0 or a negative error, also for the log of another mirror.
  */
 int kfm_log_load(struct kfm *m)
 {
@@ -386,8 +386,8 @@ int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 }
 
 /*
- * Records of the primary before @seq, which is at @at or at 0, may be overwritten. No peer writes to
- * the ring. Return: 0 or a negative error.
+ * Records of the primary before @seq, which is at @at or at 0, may be overwritten. No peer writes
+ * to the ring. Return: 0 or a negative error.
  */
 int kfm_log_trim(struct kfm *m, u64 seq, u32 at)
 {
@@ -702,8 +702,8 @@ int kfm_log_open(struct kfm_peer *p)
 		ret = kfm_net_region(p, p->bits, m->bitmap_bytes, KFI_REMOTE_READ, NULL,
 				     &log->bitmap_mr);
 	if (!ret)
-		ret = kfm_net_region(p, log->window, KFM_WRITE_MAX, KFI_REMOTE_READ, NULL,
-				     &log->window_mr);
+		ret = kfm_net_region(p, log->patch, KFM_WRITE_MAX, KFI_REMOTE_READ, NULL,
+				     &log->patch_mr);
 	if (ret)
 		kfm_log_close(m);
 	return ret;
@@ -718,11 +718,11 @@ void kfm_log_close(struct kfm *m)
 		WARN_ON(kfi_close(&log->mr->fid));
 	if (log->bitmap_mr)
 		WARN_ON(kfi_close(&log->bitmap_mr->fid));
-	if (log->window_mr)
-		WARN_ON(kfi_close(&log->window_mr->fid));
+	if (log->patch_mr)
+		WARN_ON(kfi_close(&log->patch_mr->fid));
 	log->mr = NULL;
 	log->bitmap_mr = NULL;
-	log->window_mr = NULL;
+	log->patch_mr = NULL;
 	m->serve.step = KFM_S_NONE;
 }
 
@@ -770,8 +770,8 @@ int kfm_log_alloc(struct kfm *m)
 	m->log.ring_len = m->log.room;
 	m->log.ring = ring_map(m) ?: vzalloc(m->log.room);
 	m->applies = kcalloc(KFM_BATCH, sizeof(*m->applies), GFP_KERNEL);
-	m->log.window = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
-	if (!m->log.ring || !m->applies || !m->log.window || stores_alloc(m))
+	m->log.patch = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
+	if (!m->log.ring || !m->applies || !m->log.patch || stores_alloc(m))
 		return -ENOMEM;
 	for (i = 0; i < KFM_BATCH; i++) {
 		m->applies[i].buf = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL);
@@ -791,8 +791,8 @@ void kfm_log_free(struct kfm *m)
 	}
 	kfree(m->applies);
 	kvfree(m->log.stores);
-	if (m->log.window)
-		free_pages_exact(m->log.window, KFM_WRITE_MAX);
+	if (m->log.patch)
+		free_pages_exact(m->log.patch, KFM_WRITE_MAX);
 	if (m->log.dax)
 		put_dev_pagemap(m->log.pgmap);
 	else

@@ -60,8 +60,8 @@ struct kfm_store {
  * @peer: the primary; valid while @mr is open
  * @mr: @peer may write to @ring. NULL without a session
  * @bitmap_mr: the peer may read the bitmap
- * @window: KFM_WRITE_MAX bytes of the leg that the peer has asked for
- * @window_mr: the peer may read @window
+ * @patch: KFM_WRITE_MAX bytes of the leg that the peer has asked for
+ * @patch_mr: the peer may read @patch
  * @lock: protects @head, @recs and @stores_free; taken with bottom halves off
  * @stores: groups that are being written; NULL if @ring is in persistent memory
  * @stores_free: unused ones
@@ -83,8 +83,8 @@ struct kfm_log {
 	struct kfm_peer		*peer;
 	struct kfid_mr		*mr;
 	struct kfid_mr		*bitmap_mr;
-	u8			*window;
-	struct kfid_mr		*window_mr;
+	u8			*patch;
+	struct kfid_mr		*patch_mr;
 	spinlock_t		lock;
 	struct kfm_store	*stores;
 	struct list_head	stores_free;

@@ -331,8 +331,8 @@ void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out)
 	out->bitmap_addr = cpu_to_le64(m->bitmap_addr);
 	out->ring_len = cpu_to_le32(m->ring_len);
 	out->bitmap_len = cpu_to_le32(m->bitmap_len);
-	out->window_key = cpu_to_le64(m->window_key);
-	out->window_addr = cpu_to_le64(m->window_addr);
+	out->patch_key = cpu_to_le64(m->patch_key);
+	out->patch_addr = cpu_to_le64(m->patch_addr);
 	out->id = cpu_to_le64(m->id);
 	out->sector = cpu_to_le64(m->sector);
 	out->crc = cpu_to_le32(m->crc);
@@ -418,8 +418,8 @@ int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m)
 	m->bitmap_addr = le64_to_cpu(le.bitmap_addr);
 	m->ring_len = le32_to_cpu(le.ring_len);
 	m->bitmap_len = le32_to_cpu(le.bitmap_len);
-	m->window_key = le64_to_cpu(le.window_key);
-	m->window_addr = le64_to_cpu(le.window_addr);
+	m->patch_key = le64_to_cpu(le.patch_key);
+	m->patch_addr = le64_to_cpu(le.patch_addr);
 	m->id = le64_to_cpu(le.id);
 	m->sector = le64_to_cpu(le.sector);
 	m->crc = le32_to_cpu(le.crc);

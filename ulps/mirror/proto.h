@@ -228,7 +228,7 @@ enum kfm_msg_type {
 	KFM_SYNCED,		/* primary: the copies are the same; store these generations */
 	KFM_SYNCED_OK,		/* secondary: these generations are durable */
 	KFM_BYE,		/* either: the session ends. @arg: 1 for the answer to LEAVE */
-	KFM_COPY,		/* primary: read @arg bytes at @sector to the window, after @seq */
+	KFM_COPY,		/* primary: read @arg bytes at @sector to the patch, after @seq */
 	KFM_COPIED,		/* secondary: answer to COPY; @arg as in COPY, or 0 on failure */
 	KFM_LEAVE,		/* secondary: its copy is outdated, durably: go on without it */
 	KFM_MSG_TYPES
@@ -285,11 +285,11 @@ struct kfm_le_msg {
 		__le32	versions;	/* HELLO: KFM_VERSIONS(); 0: 4 alone */
 	};
 	__le32	bitmap_len;
-	__le64	window_key;	/* GRANT: KFM_WRITE_MAX bytes that may be read */
-	__le64	window_addr;
+	__le64	patch_key;	/* GRANT: KFM_WRITE_MAX bytes that may be read */
+	__le64	patch_addr;
 	__le64	id;		/* COPY, and repeated by COPIED */
 	__le64	sector;		/* COPY */
-	__le32	crc;		/* COPIED: CRC32C of the bytes in the window */
+	__le32	crc;		/* COPIED: CRC32C of the bytes in the patch */
 	__le64	node;		/* number of the sender; 0 if it has no metadata, in REFUSED */
 	__le32	peers;		/* HELLO, STATE: how many peers the sender has */
 	u8	zero[16];
@@ -319,8 +319,8 @@ struct kfm_msg {
 		u32	versions;
 	};
 	u32	bitmap_len;
-	u64	window_key;
-	u64	window_addr;
+	u64	patch_key;
+	u64	patch_addr;
 	u64	id;
 	u64	sector;
 	u32	crc;

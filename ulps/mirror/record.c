@@ -58,14 +58,14 @@ static void record_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kf
 	rcu_read_unlock();
 }
 
-/* Read what the peer has copied to its window. */
+/* Read what the peer has copied to its patch. */
 ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w)
 {
 	struct kfm_post *post = &w->posts[p->index];
 
 	post->next = NULL;
 	post->cqe.done = record_done;
-	return rma_read(p, w->buf + KFM_DATA_AT, p->ring.window_key, p->ring.window_addr, w->len,
+	return rma_read(p, w->buf + KFM_DATA_AT, p->ring.patch_key, p->ring.patch_addr, w->len,
 			&post->cqe, &post->busy);
 }
 

@@ -7,9 +7,9 @@
  *   queues the bio (main.c)
  *   claims the range, as a write does
  *   COPY			->	applies its log up to the last record that was posted
- *					reads its leg into the window
+ *					reads its leg into the patch
  *				<-	COPIED, with a CRC
- *   reads the window: kfi_read()
+ *   reads the patch: kfi_read()
  *   fills the bio, writes to the leg
  *
  * While the range is claimed, no write to it is in flight. So the records that the peer applies
@@ -293,7 +293,7 @@ bool kfm_repair_waits(const struct kfm *m, const struct bio *bio)
 }
 
 /**
- * kfm_repair_copied() - handle the peer's answer: read the data from its window
+ * kfm_repair_copied() - handle the peer's answer: read the data from its patch
  * @p: peer with a session
  * @msg: COPIED
  */
@@ -332,7 +332,7 @@ static void answer(struct kfm *m)
  * @p: primary with a session
  * @msg: COPY
  *
- * A repeated request gets the same answer again, and the window is not filled again: the primary
+ * A repeated request gets the same answer again, and the patch is not filled again: the primary
  * may be reading it.
  */
 void kfm_repair_requested(struct kfm_peer *p, const struct kfm_msg *msg)
@@ -372,7 +372,7 @@ static void serve_read(struct kfm *m)
 	bio_init(&s->bio, m->leg->bdev, &s->vec, 1, REQ_OP_READ);
 	s->bio.bi_iter.bi_sector = s->sector;
 	s->bio.bi_end_io = serve_end_io;
-	__bio_add_page(&s->bio, virt_to_page(m->log.window), s->len, 0);
+	__bio_add_page(&s->bio, virt_to_page(m->log.patch), s->len, 0);
 	s->step = KFM_S_READING;
 	s->busy = true;
 	submit_bio(&s->bio);
@@ -383,7 +383,7 @@ static void serve_end(struct kfm *m, u32 given)
 	struct kfm_serve *s = &m->serve;
 
 	s->answer_len = given;
-	s->crc = given ? crc32c(~0U, m->log.window, given) : 0;
+	s->crc = given ? crc32c(~0U, m->log.patch, given) : 0;
 	s->step = KFM_S_ANSWERED;
 	answer(m);
 }

@@ -42,7 +42,7 @@ struct kfm_repair {
 	struct kfm_write	*w;
 	enum {
 		KFM_F_REQUESTED,	/* COPY was sent, the answer is due */
-		KFM_F_FETCHING,		/* the window of the peer is being read */
+		KFM_F_FETCHING,		/* the patch of the peer is being read */
 		KFM_F_WRITING,		/* the data is being written to the leg */
 	} step;
 	u64			session;
@@ -61,12 +61,12 @@ struct kfm_repair {
  * @sector: first sector
  * @seq: records up to this one have to be applied before the leg is read
  * @len: bytes
- * @answer_len: answer: bytes in the window, 0 if the request can't be served
- * @crc: answer: CRC32C of the bytes in the window
+ * @answer_len: answer: bytes in the patch, 0 if the request can't be served
+ * @crc: answer: CRC32C of the bytes in the patch
  * @bio: read of the leg
  * @vec: vector of @bio
  * @status: result of @bio, valid when @busy is false
- * @busy: the block layer owns @bio and the window, even if the session of the request has ended.
+ * @busy: the block layer owns @bio and the patch, even if the session of the request has ended.
  *	Cleared with release semantics
  */
 struct kfm_serve {

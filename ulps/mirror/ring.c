@@ -12,7 +12,7 @@ void kfm_ring_begin(struct kfm_peer *p, const struct kfm_msg *grant)
 	p->ring = (struct kfm_ring) {
 		.key = grant->ring_key, .addr = grant->ring_addr, .len = grant->ring_len,
 		.next.seq = 1,
-		.window_key = grant->window_key, .window_addr = grant->window_addr,
+		.patch_key = grant->patch_key, .patch_addr = grant->patch_addr,
 	};
 }
 

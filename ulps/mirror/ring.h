@@ -28,8 +28,8 @@ struct kfm_place {
  * @tail: like &kfm_place.head: bytes that are applied and may be overwritten
  * @applied: records up to this one are in the leg
  * @ends: value of &kfm_place.head after each record that is not applied yet
- * @window_key: key of the window, see repair.c
- * @window_addr: address of its first byte
+ * @patch_key: key of the patch, see repair.c
+ * @patch_addr: address of its first byte
  */
 struct kfm_ring {
 	u64	key;
@@ -39,8 +39,8 @@ struct kfm_ring {
 	u64	tail;
 	u64	applied;
 	u64	ends[KFM_WINDOW];
-	u64	window_key;
-	u64	window_addr;
+	u64	patch_key;
+	u64	patch_addr;
 };
 
 void kfm_ring_begin(struct kfm_peer *p, const struct kfm_msg *grant);

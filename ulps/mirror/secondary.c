@@ -138,8 +138,8 @@ static void send_grant(struct kfm_peer *p)
 		.bitmap_key = kfi_mr_key(log->bitmap_mr),
 		.bitmap_addr = kfi_mr_addr(log->bitmap_mr),
 		.bitmap_len = kfm_bits_any(p) ? m->bitmap_bytes : 0,
-		.window_key = kfi_mr_key(log->window_mr),
-		.window_addr = kfi_mr_addr(log->window_mr),
+		.patch_key = kfi_mr_key(log->patch_mr),
+		.patch_addr = kfi_mr_addr(log->patch_mr),
 	};
 
 	kfm_net_send(p, &grant);

@@ -797,8 +797,8 @@ int hp_send_hello(struct hp *hp, u32 number, u64 incarnation, bool key)
 {
 	struct kfw_hello_info info = {
 		.kind = KFW_HELLO, .ep_type = KFI_EP_RDM, .auth = key, .port = 1,
-		.incarnation = incarnation, .stream = get_random_u64(),
-		.window_msg = HP_CREDIT, .window_tag = HP_CREDIT, .requests = HP_CREDIT,
+		.incarnation = incarnation, .call_id = get_random_u64(),
+		.allowance_msg = HP_CREDIT, .allowance_tag = HP_CREDIT, .requests = HP_CREDIT,
 		.eager = 4096,
 	};
 	struct {

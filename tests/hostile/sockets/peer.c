@@ -99,9 +99,9 @@ static int hs_say_hello(struct hs *hs, const struct hs_call *call, u8 kind)
 		.len = cpu_to_le16(sizeof(hello)),
 		.port = cpu_to_le16(call->port),
 		.incarnation = cpu_to_le64(call->incarnation ?: 4711),
-		.stream = cpu_to_le64(0x57ea),
-		.window_msg = cpu_to_le32(1024),
-		.window_tag = cpu_to_le32(1024),
+		.call_id = cpu_to_le64(0x57ea),
+		.allowance_msg = cpu_to_le32(1024),
+		.allowance_tag = cpu_to_le32(1024),
 		.requests = cpu_to_le32(64),
 		.eager = cpu_to_le32(16384),
 	};
@@ -201,7 +201,7 @@ int hs_send(struct hs *hs, struct kfw_hdr *hdr, size_t payload)
 
 	if (!frame)
 		return -ENOMEM;
-	/* a limit of one window, which the victim has not used: it is always valid */
+	/* a limit of one allowance, which the victim has not used: it is always valid */
 	hdr->credit_msg = cpu_to_le32(1024);
 	hdr->credit_tag = cpu_to_le32(1024);
 	if (hdr->type == KFW_MSG || hdr->type == KFW_DATA) {
