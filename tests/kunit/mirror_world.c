@@ -23,6 +23,7 @@ static void mw_submit(struct bio *bio);
 #include "../../ulps/mirror/ring.c"
 #include "../../ulps/mirror/own.c"
 #include "../../ulps/mirror/write.c"
+#include "../../ulps/mirror/post.c"
 #include "../../ulps/mirror/read.c"
 #include "../../ulps/mirror/command.c"
 #include "../../ulps/mirror/status.c"

@@ -93,6 +93,9 @@ bool kfm_writes_idle(const struct kfm *m);
 struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u32 len);
 void kfm_write_put(struct kfm_write *w);
 void kfm_write_leg(struct kfm_write *w, blk_opf_t op);
+
+/* post.c */
 void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w);
+int kfm_post_all(struct kfm_peer *p, u32 limit);
 
 #endif /* KFM_WRITE_H */
