@@ -458,7 +458,7 @@ static void log_grows(struct kunit *test)
 	struct kfm *m = &l->w->m;
 
 	m->log.head.at = last;
-	KUNIT_ASSERT_EQ(test, head_save(m), 0);
+	KUNIT_ASSERT_EQ(test, head_save(m, &m->log.head), 0);
 	KUNIT_ASSERT_EQ(test, ml_record(l, last, (struct kfm_rec) { .seq = 1, .sector = 8 }), 0);
 	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 2, .sector = 9 }), 0);
 	KUNIT_ASSERT_EQ(test, ml_reload(l, ML_RING_MAX), 0);

@@ -309,9 +309,8 @@ static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len, struct k
 
 /* ---- head ---- */
 
-static int head_save(struct kfm *m)
+static int head_save(struct kfm *m, struct kfm_log_head *head)
 {
-	struct kfm_log_head *head = &m->log.head;
 	int ret;
 
 	head->serial++;
@@ -382,7 +381,7 @@ int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 	log->oldest_at = 0;
 	log->own = (struct kfm_ring) { .len = log->ring_len, .next.seq = 1 };
 	kfm_recent_begin(m);
-	return head_save(m);
+	return head_save(m, &log->head);
 }
 
 /*
@@ -393,7 +392,7 @@ int kfm_log_trim(struct kfm *m, u64 seq, u32 at)
 {
 	m->log.head.seq = seq;
 	m->log.head.at = at;
-	return head_save(m);
+	return head_save(m, &m->log.head);
 }
 
 /* ---- from the log to the leg ---- */
@@ -462,20 +461,17 @@ static void apply_start(struct kfm *m, struct kfm_apply *a, const struct kfm_rec
 	submit_bio(&a->bio);
 }
 
-static bool recs_overlap(const struct kfm_rec *a, const struct kfm_rec *b)
-{
-	return a->sector < b->sector + b->len / KFM_SECTOR &&
-	       b->sector < a->sector + a->len / KFM_SECTOR;
-}
-
 /*
  * Write records to the leg, durably, and store that they may be overwritten. Records of a batch do
- * not overlap: writes that are in flight together have no order. Return: 0 or a negative error.
+ * not overlap: writes that are in flight together have no order. @recs of the log has them until the
+ * head is durable: a replay might still write them over what a direct record has written meanwhile.
+ * Return: 0 or a negative error.
  */
 static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int count)
 {
 	const struct kfm_rec *last = &recs[count - 1];
 	struct kfm_log *log = &m->log;
+	struct kfm_log_head head = log->head;
 	struct blk_plug plug;
 	unsigned int i;
 	int ret;
@@ -498,15 +494,17 @@ static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int c
 		bio_uninit(&m->applies[i].bio);
 	ret = m->apply_err ?: blkdev_issue_flush(m->leg->bdev) ?:
 	      kfm_recent_add(m, recs, count);
+	head.seq = last->seq + 1;
+	head.at = last->at + kfm_rec_room(last->len);
+	ret = ret ?: head_save(m, &head);
 	if (ret)
 		return ret;
 	spin_lock_bh(&log->lock);
 	for (i = 0; i < count; i++)
 		log->recs[recs[i].seq % KFM_WINDOW].seq = 0;
-	log->head.seq = last->seq + 1;
-	log->head.at = last->at + kfm_rec_room(last->len);
+	log->head = head;
 	spin_unlock_bh(&log->lock);
-	return head_save(m);
+	return 0;
 }
 
 /* Add a record to a batch. Return: false if it has to wait for the next one. */
@@ -517,7 +515,7 @@ static bool batch_add(struct kfm_rec *recs, unsigned int *count, const struct kf
 	if (*count == KFM_BATCH)
 		return false;
 	for (i = 0; i < *count; i++) {
-		if (recs_overlap(&recs[i], r))
+		if (kfm_recs_overlap(&recs[i], r))
 			return false;
 	}
 	recs[(*count)++] = *r;

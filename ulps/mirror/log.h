@@ -112,6 +112,13 @@ struct kfm_apply {
 	struct kfm	*m;
 };
 
+/* Do two records write the same sector? */
+static inline bool kfm_recs_overlap(const struct kfm_rec *a, const struct kfm_rec *b)
+{
+	return a->sector < b->sector + b->len / KFM_SECTOR &&
+	       b->sector < a->sector + a->len / KFM_SECTOR;
+}
+
 int kfm_log_load(struct kfm *m);
 int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node);
 int kfm_log_trim(struct kfm *m, u64 seq, u32 at);
