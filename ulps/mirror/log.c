@@ -24,6 +24,7 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 #include "command.h"
+#include "direct.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
@@ -144,12 +145,14 @@ int kfm_log_store(struct kfm *m, u32 at, u32 len)
 /* ---- persist() ---- */
 
 /* Is the record one that may come, at a place of its own? */
-static int rec_expected(struct kfm_log *log, const struct kfm_rec *r)
+static int rec_expected(const struct kfm *m, const struct kfm_rec *r)
 {
+	const struct kfm_log *log = &m->log;
+
 	if (r->log != log->head.id || r->gen != log->head.gen || r->seq < log->head.seq ||
 	    r->seq - log->head.seq >= KFM_WINDOW)
 		return -EPROTO;
-	return log->recs[r->seq % KFM_WINDOW].seq ? -EPROTO : 0;
+	return log->recs[r->seq % KFM_WINDOW].seq || kfm_direct_overlaps(m, r) ? -EPROTO : 0;
 }
 
 /*
@@ -215,10 +218,11 @@ static int group_take(struct kfm *m, const struct kfm_rec *recs, unsigned int co
 
 	spin_lock_bh(&log->lock);
 	for (i = 0; i < count && !ret; i++)
-		ret = rec_expected(log, &recs[i]);
+		ret = rec_expected(m, &recs[i]);
 	for (i = 0; i < count && durable && !ret; i++)
 		log->recs[recs[i].seq % KFM_WINDOW] = recs[i];
 	due = durable && !ret && apply_wanted(m, recs, count);
+	log->top = durable && !ret ? max(log->top, recs[count - 1].seq) : log->top;
 	spin_unlock_bh(&log->lock);
 	if (due)
 		kfm_kick(m);
@@ -378,6 +382,7 @@ int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 	};
 	memcpy(log->head.uuid, m->sb.uuid, sizeof(log->head.uuid));
 	memset(log->recs, 0, sizeof(log->recs));
+	log->top = 0;
 	log->oldest_at = 0;
 	log->own = (struct kfm_ring) { .len = log->ring_len, .next.seq = 1 };
 	kfm_recent_begin(m);
@@ -702,6 +707,7 @@ int kfm_log_open(struct kfm_peer *p)
 	if (!ret)
 		ret = kfm_net_region(p, log->window, KFM_WRITE_MAX, KFI_REMOTE_READ, NULL,
 				     &log->window_mr);
+	ret = ret ?: kfm_direct_open(p);
 	if (ret)
 		kfm_log_close(m);
 	return ret;
@@ -710,17 +716,10 @@ int kfm_log_open(struct kfm_peer *p)
 /* After this no byte of the peer lands, and persist() does not run. */
 void kfm_log_close(struct kfm *m)
 {
-	struct kfm_log *log = &m->log;
-
-	if (log->mr)
-		WARN_ON(kfi_close(&log->mr->fid));
-	if (log->bitmap_mr)
-		WARN_ON(kfi_close(&log->bitmap_mr->fid));
-	if (log->window_mr)
-		WARN_ON(kfi_close(&log->window_mr->fid));
-	log->mr = NULL;
-	log->bitmap_mr = NULL;
-	log->window_mr = NULL;
+	kfm_direct_close(m);
+	kfm_net_region_end(&m->log.mr);
+	kfm_net_region_end(&m->log.bitmap_mr);
+	kfm_net_region_end(&m->log.window_mr);
 	m->serve.step = KFM_S_NONE;
 }
 

@@ -184,7 +184,7 @@ static int net_open(struct kfm_peer *p)
 	const struct kfm *m = p->m;
 	const struct kfi_need need = {
 		.provider = strcmp(p->provider, "any") ? p->provider : NULL, .type = KFI_EP_RDM,
-		.order = KFI_ORDER_SAS, .max_len = KFM_GROUP_BYTES, .tx_segs = KFM_IOV,
+		.order = KFI_ORDER_SAS, .max_len = KFM_DIRECT_SLOT, .tx_segs = KFM_IOV,
 		.auth_key = m->secret, .auth_key_size = m->secret_len,
 	};
 	const struct kfi_conn_attr attr = {

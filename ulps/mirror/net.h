@@ -72,4 +72,12 @@ int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
 void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_net_receive(struct kfm_peer *p);
 
+/* Waits for calls of persist(); after this no byte of the peer lands. */
+static inline void kfm_net_region_end(struct kfid_mr **mr)
+{
+	if (*mr)
+		WARN_ON(kfi_close(&(*mr)->fid));
+	*mr = NULL;
+}
+
 #endif /* KFM_NET_H */

@@ -3,6 +3,9 @@
  * post.c - which records a peer is sent, and when: groups of those that wait, in the order of the
  * writes. All functions run with the mirror claimed (claim.c).
  */
+#include <linux/crc32c.h>
+#include "direct.h"
+#include "log.h"
 #include "mirror.h"
 #include "peer.h"
 #include "record.h"
@@ -22,8 +25,59 @@ void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w)
 	return w->buf + KFM_DATA_AT - p->index * KFM_SECTOR - sizeof(struct kfm_le_rec);
 }
 
+/* A session begins: all slots that the peer offers are free. */
+void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant)
+{
+	struct kfm_slots *s = &p->slots;
+
+	s->key = grant->slots_key;
+	s->addr = grant->slots_addr;
+	s->number = 0;
+	for (s->count = 0; s->count < grant->arg; s->count++)
+		s->free[s->count] = s->count;
+}
+
+/* A record is durable at the peer: if it is the first one of its slot, that is free. */
+void kfm_slot_free(struct kfm_peer *p, struct kfm_post *post)
+{
+	if (post->slot)
+		p->slots.free[p->slots.count++] = post->slot - 1;
+	post->slot = 0;
+}
+
+/*
+ * Is the record of a write to be a direct one (direct.c)? It is if there is a slot for it, and if
+ * it overlaps no record in the peer's log that a replay may still write to the leg. Else it is
+ * logged, and waits for nothing.
+ */
+static bool slots_fit(const struct kfm_peer *p, const struct kfm_write *w)
+{
+	const struct kfm_rec r = { .sector = w->sector, .len = w->len };
+	u64 seq;
+
+	if (!p->slots.count || w->len < p->m->direct_min)
+		return false;
+	for (seq = p->ring.applied + 1; seq < p->ring.next.seq; seq++) {
+		if (kfm_recs_overlap(&p->slots.logged[seq % KFM_WINDOW], &r))
+			return false;
+	}
+	return true;
+}
+
+/* Add a direct record to a group. Return: false if it has no room. */
+static bool direct_add(struct kfm_group *g, struct kfm_write *w)
+{
+	const u32 head = sizeof(struct kfm_le_direct);
+
+	if (g->count == KFM_GROUP || g->bytes - g->count * head + w->len > KFM_WRITE_MAX)
+		return false;
+	g->bytes += head + w->len;
+	g->writes[g->count++] = w;
+	return true;
+}
+
 /* Add a record to a group. Return: false if it, or the ring, has no room. */
-static bool group_add(const struct kfm_ring *ring, struct kfm_group *g, struct kfm_write *w)
+static bool log_add(const struct kfm_ring *ring, struct kfm_group *g, struct kfm_write *w)
 {
 	u32 room = kfm_rec_room(w->len), at;
 	struct kfm_place next = g->next;
@@ -42,6 +96,17 @@ static bool group_add(const struct kfm_ring *ring, struct kfm_group *g, struct k
 	return true;
 }
 
+/* Add the next record. Return: false if it does not go with the others, or has no room. */
+static bool group_add(const struct kfm_peer *p, struct kfm_group *g, struct kfm_write *w)
+{
+	bool direct = slots_fit(p, w);
+
+	if (g->count && direct != g->direct)
+		return false;
+	g->direct = direct;
+	return direct ? direct_add(g, w) : log_add(&p->ring, g, w);
+}
+
 /* Collect the records that are posted next, in the order of the writes, from @w on. */
 static void group_collect(struct kfm_peer *p, struct kfm_group *g, struct kfm_write *w)
 {
@@ -52,39 +117,74 @@ static void group_collect(struct kfm_peer *p, struct kfm_group *g, struct kfm_wr
 		if (post->state != KFM_P_WAIT)
 			continue;
 		/* posted in an earlier session, not completed yet */
-		if (kfm_busy(&post->busy) || !group_add(&p->ring, g, w))
+		if (kfm_busy(&post->busy) || !group_add(p, g, w))
 			return;
 	}
 }
 
-/* Write a group to the peer. Return: 0; -EAGAIN; or the error of the session. */
-static int post(struct kfm_peer *p, const struct kfm_group *g)
+static void group_encode(const struct kfm_peer *p, const struct kfm_group *g)
 {
-	struct kfm_rec r = { .log = p->session, .gen = p->log_gen, .seq = p->ring.next.seq };
-	struct kfm_ring *ring = &p->ring;
+	struct kfm_rec r = {
+		.log = p->session, .gen = p->log_gen,
+		.seq = g->direct ? p->slots.number + 1 : p->ring.next.seq,
+	};
 	struct kfm_write *w;
-	struct kfm_post *post;
 	unsigned int i;
-	ssize_t ret;
+	void *data;
 
 	for (i = 0; i < g->count; i++, r.seq++) {
 		w = g->writes[i];
+		data = w->buf + KFM_DATA_AT;
 		r.sector = w->sector;
 		r.len = w->len;
-		kfm_rec_encode(&r, w->buf + KFM_DATA_AT, kfm_write_head(p, w));
+		if (g->direct)
+			kfm_direct_encode(&r, crc32c(~0U, data, w->len), kfm_write_head(p, w));
+		else
+			kfm_rec_encode(&r, data, kfm_write_head(p, w));
 	}
+}
+
+/* The record is posted: it has a number, and a place in the log is in use. */
+static void rec_posted(struct kfm_peer *p, const struct kfm_group *g, unsigned int i)
+{
+	struct kfm_write *w = g->writes[i];
+	struct kfm_post *post = &w->posts[p->index];
+
+	post->state = KFM_P_POSTED;
+	post->direct = g->direct;
+	if (g->direct) {
+		post->seq = ++p->slots.number;
+		return;
+	}
+	post->seq = p->ring.next.seq + i;
+	p->ring.ends[post->seq % KFM_WINDOW] = g->ends[i];
+	p->slots.logged[post->seq % KFM_WINDOW] = (struct kfm_rec) {
+		.sector = w->sector, .len = w->len,
+	};
+}
+
+/* Write a group to the peer. Return: 0; -EAGAIN; or the error of the session. */
+static int post(struct kfm_peer *p, struct kfm_group *g)
+{
+	struct kfm_slots *s = &p->slots;
+	unsigned int i;
+	ssize_t ret;
+
+	/* the slot that was used last: the caches of both nodes have it */
+	if (g->direct)
+		g->at = kfm_slot_at(s->free[s->count - 1], g->count);
+	group_encode(p, g);
 	ret = kfm_net_write(p, g);
 	if (ret) {
 		p->m->again |= ret == -EAGAIN;
 		return ret;
 	}
-	for (i = 0; i < g->count; i++) {
-		post = &g->writes[i]->posts[p->index];
-		post->state = KFM_P_POSTED;
-		post->seq = ring->next.seq + i;
-		ring->ends[post->seq % KFM_WINDOW] = g->ends[i];
-	}
-	ring->next = g->next;
+	for (i = 0; i < g->count; i++)
+		rec_posted(p, g, i);
+	if (g->direct)
+		g->writes[0]->posts[p->index].slot = s->free[--s->count] + 1;
+	else
+		p->ring.next = g->next;
 	return 0;
 }
 
@@ -126,7 +226,7 @@ static bool post_due(const struct kfm_peer *p)
  */
 int kfm_post_all(struct kfm_peer *p, u32 limit)
 {
-	struct kfm_group g;
+	struct kfm_group g = {};
 	u32 bytes = 0;
 	struct kfm_write *w;
 	int ret = 0;

@@ -83,6 +83,14 @@ static bool list_overlaps(const struct list_head *list, u64 sector, u64 end)
 	return false;
 }
 
+/* What is in a slot ends with the session that has the slot. */
+static void post_reset(struct kfm_post *post, int state)
+{
+	post->state = state;
+	post->direct = false;
+	post->slot = 0;
+}
+
 /**
  * kfm_write_get() - take a free write for a range
  * @m: mirror
@@ -112,7 +120,7 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 	w->round = peer ? peer->rs_round : 0;
 	w->number = m->numbered++;
 	kfm_for_each_peer(p, m)
-		w->posts[p->index].state = peer && peer != p ? KFM_P_NONE : KFM_P_WAIT;
+		post_reset(&w->posts[p->index], peer && peer != p ? KFM_P_NONE : KFM_P_WAIT);
 	m->busy[kfm_region(m, sector)]++;
 	return w;
 }
@@ -269,6 +277,7 @@ static int collect_acks(struct kfm_peer *p)
 			err = post->err;
 		} else {
 			post->state = KFM_P_ACKED;
+			kfm_slot_free(p, post);
 			p->live = jiffies;
 		}
 	}
@@ -287,15 +296,26 @@ static bool peer_optional(const struct kfm_peer *p)
 	return p->state != KFM_SESSION_UP && !attaching && kfm_is_alone(p) && !p->m->meta_failed;
 }
 
-/* Peers that are needed and at which the record is not known to be durable, as bits */
-static unsigned int missing_peers(const struct kfm_write *w)
+/*
+ * The peers that hold up a write, as bits: they are needed, and its record is not known to be
+ * durable there, or it is in the log and one before it is not, because a replay stops at the first
+ * missing record. A direct record has no place in the log. @missing: peers at whose log this is so
+ * for a record before; those of this write are added.
+ */
+static unsigned int holding_peers(const struct kfm_write *w, unsigned int *missing)
 {
+	const struct kfm_post *post;
 	unsigned int bits = 0;
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, w->m) {
-		if (unacked(w, p) && !peer_optional(p))
+		post = &w->posts[p->index];
+		if (unacked(w, p) && !peer_optional(p)) {
 			bits |= BIT(p->index);
+			*missing |= post->direct ? 0 : BIT(p->index);
+		}
+		if (!post->direct)
+			bits |= *missing & BIT(p->index);
 	}
 	return bits;
 }
@@ -320,19 +340,18 @@ static bool generation_known(const struct kfm *m)
 }
 
 /*
- * End writes, and parts of resynchronisations. A record counts only when all records before it are
- * durable, because a replay stops at the first missing record. For a write these are the records of
- * all peers, and for a part those of its own peer: another one that stops does not hold it up.
+ * End writes, and parts of resynchronisations. A write waits for all peers, and a part for its own
+ * one: another one that stops does not hold it up.
  */
 static void end_writes(struct kfm *m)
 {
 	bool hold = !generation_known(m);
 	struct kfm_write *w, *next;
-	unsigned int missing = 0;
+	unsigned int missing = 0, bits;
 
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
-		missing |= missing_peers(w);
-		if (w->peer ? missing & BIT(w->peer->index) : missing || hold)
+		bits = holding_peers(w, &missing);
+		if (w->peer ? bits & BIT(w->peer->index) : bits || hold)
 			continue;
 		if (!kfm_busy(&w->leg_busy))
 			finish(m, w);
@@ -373,7 +392,7 @@ void kfm_writes_lost(struct kfm_peer *p)
 
 	list_for_each_entry_safe(w, next, &p->m->flight, entry) {
 		if (!w->peer)
-			w->posts[p->index].state = KFM_P_WAIT;
+			post_reset(&w->posts[p->index], KFM_P_WAIT);
 		else if (w->peer == p)
 			kfm_write_put(w);
 	}

@@ -21,7 +21,9 @@
  * @cqe: completion of the group of which this is the first record, or of the read from the peer
  * @busy: the provider owns @cqe and the buffer of @w. Cleared with release semantics
  * @err: result, valid when @busy is false
- * @seq: number of the record in the session, if it was posted
+ * @seq: number of the record in the session, if it was posted; direct records are counted apart
+ * @direct: it was posted as a direct record (direct.c)
+ * @slot: slot of the direct records of which this is the first one, plus 1; or 0
  * @state: how far the record is
  */
 struct kfm_post {
@@ -31,11 +33,13 @@ struct kfm_post {
 	bool			busy;
 	int			err;
 	u64			seq;
+	bool			direct;
+	u8			slot;
 	enum {
 		KFM_P_NONE,	/* this peer gets no record of the write */
 		KFM_P_WAIT,	/* to be posted: it was not posted in the present session */
 		KFM_P_POSTED,	/* posted, and not known to be durable */
-		KFM_P_ACKED,	/* durable in the log of the peer */
+		KFM_P_ACKED,	/* durable in the log of the peer, or on its leg */
 	} state;
 };
 
@@ -95,6 +99,8 @@ void kfm_write_put(struct kfm_write *w);
 void kfm_write_leg(struct kfm_write *w, blk_opf_t op);
 
 /* post.c */
+void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant);
+void kfm_slot_free(struct kfm_peer *p, struct kfm_post *post);
 void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w);
 int kfm_post_all(struct kfm_peer *p, u32 limit);
 
