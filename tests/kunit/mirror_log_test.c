@@ -72,6 +72,7 @@ static void ml_persisted(struct kfi_persist *p, int err);
  * @leg: first and last sector of each record that was written to the leg, in turn
  * @in_place: of these, the records that were written from the ring
  * @flushes: of the leg
+ * @no_crc: direct records have no CRC of their data
  */
 struct ml {
 	struct mw	*w;
@@ -90,6 +91,7 @@ struct ml {
 	unsigned int	legs;
 	unsigned int	in_place;
 	unsigned int	flushes;
+	bool		no_crc;
 };
 
 static int ml_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len)
@@ -582,13 +584,15 @@ static u32 ml_fill(struct ml *l, u32 slot, const struct kfm_rec *recs, unsigned 
 	u8 *data = mem + kfm_slot_at(slot, 0);
 	struct kfm_rec r;
 	unsigned int i;
+	u32 crc;
 
 	for (i = 0; i < count; i++) {
 		r = recs[i];
 		r.log = r.log ?: ML_LOG;
 		r.gen = r.gen ?: ML_GEN;
 		memset(data, r.sector, r.len);
-		kfm_direct_encode(&r, crc32c(~0U, data, r.len),
+		crc = crc32c(~0U, data, r.len);
+		kfm_direct_encode(&r, l->no_crc ? NULL : &crc,
 				  (void *)(head + i * sizeof(struct kfm_le_direct)));
 		data += r.len;
 	}
@@ -700,6 +704,14 @@ static void direct_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, l->legs, 0);
 	KUNIT_EXPECT_EQ(test, l->ended, 0);
 	KUNIT_EXPECT_TRUE(test, list_empty(&l->w->m.direct.busy));
+	/* where the network checks the data there is no CRC of it, and the heads have one */
+	l->no_crc = true;
+	ml_fill(l, 0, &one, 1);
+	mem[kfm_slot_at(0, 1)] ^= 1;
+	KUNIT_EXPECT_EQ(test, direct_persist(&l->mr, kfm_slot_at(0, 1), head + KFM_BLOCK, NULL),
+			-EBADMSG);
+	KUNIT_EXPECT_EQ(test, ml_direct(l, 0, &one, 1), 0);
+	KUNIT_EXPECT_EQ(test, l->legs, 2);
 }
 
 /* Records that are in flight never overlap, in slots or in the log, and a slot has one group. */

@@ -44,6 +44,7 @@ static cfg_opt_t options_of_file[] = {
 	CFG_INT("timeout", 5000, CFGF_NONE),
 	CFG_INT("rate", 0, CFGF_NONE),
 	CFG_STR("direct", NULL, CFGF_NODEFAULT),
+	CFG_STR("data-crc", "log", CFGF_NONE),
 	CFG_STR("size", NULL, CFGF_NODEFAULT),
 	CFG_STR("secret", NULL, CFGF_NODEFAULT),
 	CFG_SEC("node", node_options, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
@@ -171,6 +172,14 @@ static bool check_direct(const char *file, cfg_t *cfg)
 	return false;
 }
 
+static bool check_data_crc(const char *file, const char *word)
+{
+	if (!strcmp(word, "log") || !strcmp(word, "all"))
+		return true;
+	complain("%s: data-crc is log or all, not '%s'", file, word);
+	return false;
+}
+
 static bool check_file(const char *file, cfg_t *cfg)
 {
 	const char *uuid = cfg_getstr(cfg, "uuid");
@@ -182,6 +191,7 @@ static bool check_file(const char *file, cfg_t *cfg)
 	return check_word(file, cfg, "provider") && check_policy(file, cfg_getstr(cfg, "policy")) &&
 	       check_range(file, cfg, "timeout", 200, 600000) &&
 	       check_range(file, cfg, "rate", 0, UINT32_MAX) && check_direct(file, cfg) &&
+	       check_data_crc(file, cfg_getstr(cfg, "data-crc")) &&
 	       check_nodes(file, cfg) && check_ports(file, cfg);
 }
 
@@ -228,6 +238,7 @@ static void print_pair(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg
 /* In the form in which the kernel shows it, so that both can be compared */
 static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg_t *node)
 {
+	bool crc = !strcmp(cfg_getstr(cfg, "data-crc"), "all");	/* the default is not shown */
 	char direct[24];
 	size_t i;
 
@@ -236,10 +247,12 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 		cfg_getstr(node, "log"));
 	print_pair(to, conf, cfg, node, 0);
 	fprintf(to, " %s %zu timeout %ld rate %ld", cfg_getstr(cfg, "policy"),
-		4 + (*direct ? 2 : 0) + (conf->secret ? 2 : 0) + 6 * (conf->npeers - 1),
+		4 + (*direct ? 2 : 0) + (crc ? 2 : 0) + (conf->secret ? 2 : 0) + 6 * (conf->npeers - 1),
 		cfg_getint(cfg, "timeout"), cfg_getint(cfg, "rate"));
 	if (*direct)
 		fprintf(to, " direct %s", direct);
+	if (crc)
+		fputs(" data-crc all", to);
 	if (conf->secret)
 		fprintf(to, " secret %s", conf->key);
 	for (i = 1; i < conf->npeers; i++) {

@@ -130,7 +130,8 @@ static int slot_read(const struct kfm_direct_slot *s, u32 at, u32 len, struct kf
 			return -EBADMSG;
 		if (recs[i].len > len)
 			return -EPROTO;
-		if (crc32c(~0U, s->data + data, recs[i].len) != le32_to_cpu(head.data_crc))
+		if (le32_to_cpu(head.flags) & KFM_D_CRC &&
+		    crc32c(~0U, s->data + data, recs[i].len) != le32_to_cpu(head.data_crc))
 			return -EBADMSG;
 		recs[i].at = data;
 		data += recs[i].len;

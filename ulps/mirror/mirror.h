@@ -48,6 +48,7 @@ struct kfm_uevent {
  * @logdev: disk with the log
  * @leg_tears: the leg is memory that a loss of power may leave with half a sector, see own.c
  * @direct_min: records of so many bytes and more go straight to the leg of a peer that has slots
+ * @data_crc: the data of direct records has a CRC
  * @policy: what happens when a peer in sync is lost
  * @timeout: a peer that sends nothing for so long is lost, jiffies
  * @secret: authorization key of the endpoints, NULL for none
@@ -134,6 +135,7 @@ struct kfm {
 	struct dm_dev		*logdev;
 	bool			leg_tears;
 	u32			direct_min;
+	bool			data_crc;
 	enum kfm_policy		policy;
 	unsigned long		timeout;
 	u8			*secret;

@@ -122,6 +122,17 @@ static void group_collect(struct kfm_peer *p, struct kfm_group *g, struct kfm_wr
 	}
 }
 
+/* The CRC of the data of a direct record, the same for all peers; NULL if it has none */
+static const u32 *data_crc(struct kfm_write *w)
+{
+	if (!w->m->data_crc)
+		return NULL;
+	if (!w->crc_known)
+		w->crc = crc32c(~0U, w->buf + KFM_DATA_AT, w->len);
+	w->crc_known = true;
+	return &w->crc;
+}
+
 static void group_encode(const struct kfm_peer *p, const struct kfm_group *g)
 {
 	struct kfm_rec r = {
@@ -130,17 +141,15 @@ static void group_encode(const struct kfm_peer *p, const struct kfm_group *g)
 	};
 	struct kfm_write *w;
 	unsigned int i;
-	void *data;
 
 	for (i = 0; i < g->count; i++, r.seq++) {
 		w = g->writes[i];
-		data = w->buf + KFM_DATA_AT;
 		r.sector = w->sector;
 		r.len = w->len;
 		if (g->direct)
-			kfm_direct_encode(&r, crc32c(~0U, data, w->len), kfm_write_head(p, w));
+			kfm_direct_encode(&r, data_crc(w), kfm_write_head(p, w));
 		else
-			kfm_rec_encode(&r, data, kfm_write_head(p, w));
+			kfm_rec_encode(&r, w->buf + KFM_DATA_AT, kfm_write_head(p, w));
 	}
 }
 

@@ -262,7 +262,8 @@ bool kfm_rec_intact(const struct kfm_le_rec *in, const void *data, u32 len)
 	return rec_crc(in, data, len) == le32_to_cpu(in->crc);
 }
 
-void kfm_direct_encode(const struct kfm_rec *r, u32 data_crc, struct kfm_le_direct *out)
+/* @data_crc: CRC32C of the data, or NULL if it goes without */
+void kfm_direct_encode(const struct kfm_rec *r, const u32 *data_crc, struct kfm_le_direct *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->magic = cpu_to_le32(KFM_DIRECT_MAGIC);
@@ -271,7 +272,8 @@ void kfm_direct_encode(const struct kfm_rec *r, u32 data_crc, struct kfm_le_dire
 	out->number = cpu_to_le64(r->seq);
 	out->sector = cpu_to_le64(r->sector);
 	out->len = cpu_to_le32(r->len);
-	out->data_crc = cpu_to_le32(data_crc);
+	out->data_crc = cpu_to_le32(data_crc ? *data_crc : 0);
+	out->flags = cpu_to_le32(data_crc ? KFM_D_CRC : 0);
 	out->crc = cpu_to_le32(crc_skipping(out, offsetof(struct kfm_le_direct, crc),
 					    sizeof(*out)));
 }
@@ -288,6 +290,7 @@ void kfm_direct_encode(const struct kfm_rec *r, u32 data_crc, struct kfm_le_dire
 int kfm_direct_decode(const struct kfm_le_direct *in, u64 sectors, struct kfm_rec *r)
 {
 	if (le32_to_cpu(in->magic) != KFM_DIRECT_MAGIC || !all_zero(in->zero, sizeof(in->zero)) ||
+	    le32_to_cpu(in->flags) & ~KFM_D_FLAGS ||
 	    crc_skipping(in, offsetof(struct kfm_le_direct, crc), sizeof(*in)) !=
 	    le32_to_cpu(in->crc))
 		return -EBADMSG;

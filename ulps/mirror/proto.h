@@ -221,6 +221,9 @@ struct kfm_rec {
 #define KFM_DIRECT_DATA_AT	KFM_BLOCK	/* data in a slot; the heads end there */
 #define KFM_DIRECT_SLOT		(KFM_DIRECT_DATA_AT + KFM_WRITE_MAX)
 
+#define KFM_D_CRC		1u	/* the data has a CRC of its own */
+#define KFM_D_FLAGS		1u
+
 /*
  * The head of a direct record, which no device stores. A slot has the heads of a group, and from
  * KFM_DIRECT_DATA_AT on the data of its records, one behind the other.
@@ -233,8 +236,9 @@ struct kfm_le_direct {
 	__le64	number;		/* of the direct record in the session, from 1 */
 	__le64	sector;
 	__le32	len;		/* bytes of data, a multiple of KFM_SECTOR */
-	__le32	data_crc;	/* CRC32C of the data */
-	u8	zero[16];
+	__le32	data_crc;	/* CRC32C of the data; 0 without KFM_D_CRC */
+	__le32	flags;		/* KFM_D_ */
+	u8	zero[12];
 } __packed;
 static_assert(sizeof(struct kfm_le_direct) == 64, "kfm_le_direct");
 
@@ -384,7 +388,7 @@ int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h);
 void kfm_rec_encode(const struct kfm_rec *r, const void *data, struct kfm_le_rec *out);
 int kfm_rec_decode(const struct kfm_le_rec *in, u64 sectors, struct kfm_rec *r);
 u32 kfm_rec_head_crc(const struct kfm_le_rec *head);
-void kfm_direct_encode(const struct kfm_rec *r, u32 data_crc, struct kfm_le_direct *out);
+void kfm_direct_encode(const struct kfm_rec *r, const u32 *data_crc, struct kfm_le_direct *out);
 int kfm_direct_decode(const struct kfm_le_direct *in, u64 sectors, struct kfm_rec *r);
 bool kfm_rec_intact(const struct kfm_le_rec *in, const void *data, u32 len);
 int kfm_ring_next(const void *ring, u32 ring_len, u64 sectors, const struct kfm_log_head *h,

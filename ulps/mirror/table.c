@@ -3,8 +3,8 @@
  * table.c - the table of a mirror: its words, and the disks, peers and memory that they ask for
  *
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
- *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [secret KEY]
- *	[peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
+ *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [data-crc log|all]
+ *	[secret KEY] [peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
  */
 #include <linux/kstrtox.h>
 #include <linux/slab.h>
@@ -148,10 +148,17 @@ static int table_direct(struct kfm *m, const char *word)
 	return kstrtou32(word, 10, &m->direct_min) ?: m->direct_min > KFM_WRITE_MAX ? -EINVAL : 0;
 }
 
+static int table_data_crc(struct kfm *m, const char *word)
+{
+	m->data_crc = !strcmp(word, "all");
+	m->ti->error = "data-crc is log or all";
+	return m->data_crc || !strcmp(word, "log") ? 0 : -EINVAL;
+}
+
 static int table_options(struct kfm *m, struct dm_arg_set *as)
 {
 	static const struct dm_arg count = {
-		0, 8 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+		0, 10 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
 	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
 	unsigned int args = 0, ms = 5000;
@@ -159,6 +166,7 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 	int ret = 0;
 
 	m->direct_min = KFM_DIRECT_DEFAULT;
+	m->data_crc = true;
 	if (as->argc)
 		ret = dm_read_arg_group(&count, as, &args, &m->ti->error);
 	while (!ret && args >= 2) {
@@ -170,6 +178,8 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 			ret = kfm_rate_parse(dm_shift_arg(as), &m->rate);
 		} else if (!strcasecmp(word, "direct")) {
 			ret = table_direct(m, dm_shift_arg(as));
+		} else if (!strcasecmp(word, "data-crc")) {
+			ret = table_data_crc(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "secret")) {
 			ret = kfm_secret_get(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "peer") && args <= KFM_PEER_WORDS) {

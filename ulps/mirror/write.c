@@ -116,6 +116,7 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 	w->leg_status = BLK_STS_OK;
 	w->leg_busy = false;
 	w->own_seq = 0;
+	w->crc_known = false;
 	w->peer = peer;
 	w->round = peer ? peer->rs_round : 0;
 	w->number = m->numbered++;

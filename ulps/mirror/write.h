@@ -56,6 +56,8 @@ struct kfm_post {
  * @buf: contiguous pages. The first page ends with the heads of the records, that for the first
  *	peer last; the data follows. The data is a stable copy: the CRCs, the leg and all peers get
  *	the same bytes
+ * @crc: CRC32C of the data, if @crc_known
+ * @crc_known: it was computed, for a direct record
  * @leg: write to the leg, or read for resynchronisation
  * @vec: its vector
  * @leg_status: its result, valid when @leg_busy is false
@@ -76,6 +78,8 @@ struct kfm_write {
 	u32			len;
 	u64			number;
 	u8			*buf;
+	u32			crc;
+	bool			crc_known;
 	struct bio		leg;
 	struct bio_vec		vec;
 	blk_status_t		leg_status;
