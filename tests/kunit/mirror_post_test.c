@@ -3,7 +3,6 @@
  * Which records a primary of kfi_mirror posts, and when (ulps/mirror/post.c): groups in the log of a
  * peer, and direct records in its slots.
  */
-#include <linux/crc32c.h>
 #include "mirror_world.h"
 
 /* Records that could not be posted are posted together. */
@@ -152,24 +151,35 @@ static void post_direct(struct kunit *test)
 	KUNIT_EXPECT_GT(test, w->peers[0].ring.next.seq, 2);
 }
 
-/* The data of direct records has a CRC, unless the table says that the network has its own. */
+/* The data of direct records has a CRC over a network without one, and if the table says so. */
 static void post_direct_crc(struct kunit *test)
 {
+	static const struct {
+		bool checked, all, crc;
+	} rows[] = {
+		{ true, false, false }, { true, true, true },
+		{ false, false, true }, { false, true, true },
+	};
 	const struct kfm_le_direct *head;
 	struct kfm_write *write;
 	struct mw *w;
-	int crc;
+	unsigned int i;
 
-	for (crc = 0; crc < 2; crc++) {
-		w = with_slots(test, 1);
-		w->m.data_crc = crc;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		w = mw_make(test, 1);
+		w->newer = true;
+		w->slots = 4;
+		w->m.data_crc = rows[i].all;
+		w->peers[0].net.checked = rows[i].checked;
+		mw_primary(w, 6);
+		mw_join(w, 0, 5);
 		write_long(w, 0, 1);
 		mw_run(w);
 		write = w->group[0].writes[0];
 		head = kfm_write_head(&w->peers[0], write);
-		KUNIT_EXPECT_EQ(test, le32_to_cpu(head->flags), crc ? KFM_D_CRC : 0);
-		KUNIT_EXPECT_EQ(test, le32_to_cpu(head->data_crc),
-				crc ? crc32c(~0U, write->buf + KFM_DATA_AT, write->len) : 0);
+		KUNIT_EXPECT_EQ_MSG(test, le32_to_cpu(head->flags), rows[i].crc ? KFM_D_CRC : 0,
+				    "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, write->crc_known, rows[i].crc, "row %u", i);
 	}
 }
 

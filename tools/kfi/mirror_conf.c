@@ -44,7 +44,7 @@ static cfg_opt_t options_of_file[] = {
 	CFG_INT("timeout", 5000, CFGF_NONE),
 	CFG_INT("rate", 0, CFGF_NONE),
 	CFG_STR("direct", NULL, CFGF_NODEFAULT),
-	CFG_STR("data-crc", "all", CFGF_NONE),
+	CFG_STR("data-crc", "log", CFGF_NONE),
 	CFG_STR("size", NULL, CFGF_NODEFAULT),
 	CFG_STR("secret", NULL, CFGF_NODEFAULT),
 	CFG_SEC("node", node_options, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
@@ -238,7 +238,7 @@ static void print_pair(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg
 /* In the form in which the kernel shows it, so that both can be compared */
 static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg_t *node)
 {
-	bool crc = !strcmp(cfg_getstr(cfg, "data-crc"), "all");	/* the default, not shown */
+	bool crc = !strcmp(cfg_getstr(cfg, "data-crc"), "all");	/* the default is not shown */
 	char direct[24];
 	size_t i;
 
@@ -247,12 +247,12 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 		cfg_getstr(node, "log"));
 	print_pair(to, conf, cfg, node, 0);
 	fprintf(to, " %s %zu timeout %ld rate %ld", cfg_getstr(cfg, "policy"),
-		4 + (*direct ? 2 : 0) + (crc ? 0 : 2) + (conf->secret ? 2 : 0) + 6 * (conf->npeers - 1),
+		4 + (*direct ? 2 : 0) + (crc ? 2 : 0) + (conf->secret ? 2 : 0) + 6 * (conf->npeers - 1),
 		cfg_getint(cfg, "timeout"), cfg_getint(cfg, "rate"));
 	if (*direct)
 		fprintf(to, " direct %s", direct);
-	if (!crc)
-		fputs(" data-crc log", to);
+	if (crc)
+		fputs(" data-crc all", to);
 	if (conf->secret)
 		fprintf(to, " secret %s", conf->key);
 	for (i = 1; i < conf->npeers; i++) {

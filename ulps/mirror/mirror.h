@@ -48,7 +48,7 @@ struct kfm_uevent {
  * @logdev: disk with the log
  * @leg_tears: the leg is memory that a loss of power may leave with half a sector, see own.c
  * @direct_min: records of so many bytes and more go straight to the leg of a peer that has slots
- * @data_crc: the data of direct records has a CRC
+ * @data_crc: the data of direct records has a CRC over each network
  * @policy: what happens when a peer in sync is lost
  * @timeout: a peer that sends nothing for so long is lost, jiffies
  * @secret: authorization key of the endpoints, NULL for none

@@ -200,6 +200,7 @@ static int net_open(struct kfm_peer *p)
 	ret = kfi_find(m->net_ns, &need, p->local[0], NULL, p->local[1], &info);
 	if (ret)
 		return ret;
+	p->net.checked = info->domain_attr->caps & KFI_DATA_CHECK;
 	dom = kfi_dom_get(m->net_ns, info, THIS_MODULE);
 	ret = PTR_ERR_OR_ZERO(dom) ?: kfi_conn_open(&p->net.conn, dom, info, &attr);
 	if (!IS_ERR(dom))

@@ -32,6 +32,7 @@ void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant)
 
 	s->key = grant->slots_key;
 	s->addr = grant->slots_addr;
+	s->data_crc = p->m->data_crc || !p->net.checked;
 	s->number = 0;
 	for (s->count = 0; s->count < grant->arg; s->count++)
 		s->free[s->count] = s->count;
@@ -122,10 +123,10 @@ static void group_collect(struct kfm_peer *p, struct kfm_group *g, struct kfm_wr
 	}
 }
 
-/* The CRC of the data of a direct record, the same for all peers; NULL if it has none */
-static const u32 *data_crc(struct kfm_write *w)
+/* The CRC of the data, the same for all peers; NULL if the peer gets none */
+static const u32 *data_crc(const struct kfm_peer *p, struct kfm_write *w)
 {
-	if (!w->m->data_crc)
+	if (!p->slots.data_crc)
 		return NULL;
 	if (!w->crc_known)
 		w->crc = crc32c(~0U, w->buf + KFM_DATA_AT, w->len);
@@ -147,7 +148,7 @@ static void group_encode(const struct kfm_peer *p, const struct kfm_group *g)
 		r.sector = w->sector;
 		r.len = w->len;
 		if (g->direct)
-			kfm_direct_encode(&r, data_crc(w), kfm_write_head(p, w));
+			kfm_direct_encode(&r, data_crc(p, w), kfm_write_head(p, w));
 		else
 			kfm_rec_encode(&r, w->buf + KFM_DATA_AT, kfm_write_head(p, w));
 	}

@@ -48,6 +48,7 @@ struct kfm_ring {
  * the mirror
  * @key: key of the slots
  * @addr: address of the first one
+ * @data_crc: the data of direct records has a CRC
  * @number: of the last direct record of the session
  * @free: unused slots, the one that was used last at the end
  * @count: how many
@@ -57,6 +58,7 @@ struct kfm_ring {
 struct kfm_slots {
 	u64		key;
 	u64		addr;
+	bool		data_crc;
 	u64		number;
 	u8		free[KFM_DIRECT_SLOTS];
 	unsigned int	count;

@@ -118,15 +118,15 @@ static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 	DMEMIT("%s %s %s %s %s %s %s %s %s %u timeout %u rate %u", m->leg->name, m->meta->name,
 	       m->logdev->name, p->provider, p->local[0], p->local[1], p->remote[0], p->remote[1],
 	       kfm_policies[m->policy],
-	       4 + (m->direct_min != KFM_DIRECT_DEFAULT ? 2 : 0) + (m->data_crc ? 0 : 2) +
+	       4 + (m->direct_min != KFM_DIRECT_DEFAULT ? 2 : 0) + (m->data_crc ? 2 : 0) +
 	       (m->secret ? 2 : 0) + (kfm_peer_count(m) - 1) * (1 + KFM_PEER_WORDS),
 	       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
 	if (m->direct_min == KFM_DIRECT_OFF)
 		DMEMIT(" direct off");
 	else if (m->direct_min != KFM_DIRECT_DEFAULT)
 		DMEMIT(" direct %u", m->direct_min);
-	if (!m->data_crc)
-		DMEMIT(" data-crc log");
+	if (m->data_crc)
+		DMEMIT(" data-crc all");
 	if (m->secret)
 		DMEMIT(" secret %s", m->secret_name);
 	kfm_for_each_peer(p, m) {

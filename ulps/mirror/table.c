@@ -166,7 +166,6 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 	int ret = 0;
 
 	m->direct_min = KFM_DIRECT_DEFAULT;
-	m->data_crc = true;
 	if (as->argc)
 		ret = dm_read_arg_group(&count, as, &args, &m->ti->error);
 	while (!ret && args >= 2) {
