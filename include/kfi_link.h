@@ -868,7 +868,7 @@ size_t kfi_link_rx_bytes(struct kfi_link *link, const void *bytes, size_t len);
 
 /**
  * struct kfi_proto_offer - what the endpoints of a link offer, beside what the protocol offers
- * @caps: capabilities of the link: KFI_LOCAL_COMM, KFI_REMOTE_COMM, KFI_PLACE
+ * @caps: capabilities of the link: KFI_LOCAL_COMM, KFI_REMOTE_COMM, KFI_PLACE, KFI_DATA_CHECK
  * @tclass: supported kinds of traffic classes
  * @protocol: KFI_PROTO_*, the link and the protocol above it
  * @depth: operations of an endpoint, in each direction

@@ -114,6 +114,12 @@ enum {
 #define KFI_PLACE		(1ULL << 61)
 
 /*
+ * Capability of a domain that exists only in kfabric: the network has a checksum from end to end,
+ * so an operation whose bytes have changed on their way fails, or the bytes are sent again.
+ */
+#define KFI_DATA_CHECK		(1ULL << 62)
+
+/*
  * Operation flags that exist only in kfabric.
  *
  * KFI_CQE: the context of the operation points to a struct kfi_cqe, whose

@@ -29,7 +29,7 @@ void kfi_proto_offer(struct kfi_info *info, enum kfi_ep_type type,
 {
 	bool rdm = type == KFI_EP_RDM;
 
-	info->caps = (rdm ? KFP_RDM_CAPS : KFP_MSG_CAPS) | offer->caps;
+	info->caps = (rdm ? KFP_RDM_CAPS : KFP_MSG_CAPS) | (offer->caps & ~KFI_DATA_CHECK);
 	*info->tx_attr = (struct kfi_tx_attr) {
 		.caps = info->caps,
 		.op_flags = KFP_OP_FLAGS | KFI_PROTO_LEVELS,
@@ -63,7 +63,7 @@ void kfi_proto_offer(struct kfi_info *info, enum kfi_ep_type type,
 		.max_ep_rx_ctx = rdm ? KFI_PROTO_CTX_MAX : 1,
 		.max_ep_auth_key = 1,
 		.mr_iov_limit = KFP_MR_IOV_MAX,
-		.caps = offer->caps & (KFI_LOCAL_COMM | KFI_REMOTE_COMM),
+		.caps = offer->caps & (KFI_LOCAL_COMM | KFI_REMOTE_COMM | KFI_DATA_CHECK),
 	};
 }
 EXPORT_SYMBOL_GPL(kfi_proto_offer);

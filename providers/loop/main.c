@@ -86,7 +86,7 @@ static void loop_offer_addrs(struct kfi_query *q, struct kfi_info *offer, struct
 static int loop_offer(struct kfi_query *q, enum kfi_ep_type type, struct loop_names *names)
 {
 	static const struct kfi_proto_offer link = {
-		.caps = KFI_LOCAL_COMM | KFI_PLACE,
+		.caps = KFI_LOCAL_COMM | KFI_PLACE | KFI_DATA_CHECK,
 		.protocol = KFI_PROTO_LOOP,
 		.depth = 16384,
 		.max_msg = SZ_64M,

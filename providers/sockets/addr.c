@@ -53,12 +53,13 @@ static void ks_offer_dgram(struct kfi_info *info)
 		.max_msg_size = ks_dgram_max(),
 	};
 	info->domain_attr->max_ep_auth_key = 0;
+	info->domain_attr->caps &= ~KFI_DATA_CHECK;
 }
 
 static void ks_offer_type(struct kfi_info *info, enum kfi_ep_type type)
 {
 	static const struct kfi_proto_offer offer = {
-		.caps = KS_COMM_CAPS,
+		.caps = KS_COMM_CAPS | KFI_DATA_CHECK,
 		.tclass = KFI_TC_DSCP,
 		.protocol = KFI_PROTO_KFI_TCP,
 		.depth = KS_DEPTH,

@@ -25,7 +25,7 @@ u64 kv_levels(enum kfi_ep_type type)
 static void kv_offer_rdm(struct kfi_info *info)
 {
 	static const struct kfi_proto_offer offer = {
-		.caps = KV_COMM_CAPS,
+		.caps = KV_COMM_CAPS | KFI_DATA_CHECK,
 		.tclass = KFI_TC_DSCP,
 		.protocol = KFI_PROTO_KFI_RC,
 		.depth = KV_DEPTH_MAX,
@@ -73,7 +73,7 @@ static void kv_offer_msg(struct kfi_info *info, const struct kv_dev *dev)
 		.cq_data_size = sizeof(__be32),
 		.max_ep_tx_ctx = 1,
 		.max_ep_rx_ctx = 1,
-		.caps = KV_COMM_CAPS,
+		.caps = KV_COMM_CAPS | KFI_DATA_CHECK,
 	};
 }
 

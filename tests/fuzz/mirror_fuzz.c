@@ -82,6 +82,31 @@ static void fuzz_rec(struct kfm_le_rec *le, int honest, int near)
 	PROMISE(r.sector < sectors && r.sector + r.len / KFM_SECTOR <= sectors);
 }
 
+static void fuzz_direct(struct kfm_le_direct *le, int honest)
+{
+	struct kfm_le_direct again;
+	u64 sectors = 1 + le64_to_cpu(le->log) % 5000;
+	struct kfm_rec r;
+	u32 crc;
+
+	if (honest) {
+		le->magic = cpu_to_le32(KFM_DIRECT_MAGIC);
+		le->len = cpu_to_le32(le32_to_cpu(le->len) % (KFM_WRITE_MAX + 2 * KFM_SECTOR) /
+				      KFM_SECTOR * KFM_SECTOR);
+		le->crc = 0;
+		le->crc = cpu_to_le32(crc32c(~0U, le, sizeof(*le)));
+	}
+	if (kfm_direct_decode(le, sectors, &r))
+		return;
+	PROMISE(r.seq && r.len && r.len <= KFM_WRITE_MAX && !(r.len % KFM_SECTOR));
+	PROMISE(r.sector < sectors && r.sector + r.len / KFM_SECTOR <= sectors);
+	crc = le32_to_cpu(le->data_crc);
+	if (!le->flags && crc)		/* not looked at */
+		return;
+	kfm_direct_encode(&r, le->flags ? &crc : NULL, &again);
+	PROMISE(!memcmp(le, &again, sizeof(again)));
+}
+
 static void fuzz_msg(struct kfm_le_msg *le, int honest)
 {
 	struct kfm_le_msg again;
@@ -144,6 +169,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 3:
 		fuzz_msg((void *)block, honest);
+		break;
+	case 4:
+		fuzz_direct((void *)block, honest);
 		break;
 	default:
 		fuzz_ring(data + 1, size - 1);

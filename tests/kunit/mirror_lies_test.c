@@ -64,7 +64,7 @@ static void lie(struct mw *w, struct rnd_state *rnd)
 		.state = below(rnd, KFM_STATES),
 		.flags = below(rnd, KFM_M_FLAGS + 1),
 		.arg = below(rnd, 4),
-		.features = below(rnd, 2),
+		.features = below(rnd, 4),
 		.seq = claim(rnd, p->ring.next.seq),
 		.ring_len = KFM_RING_MIN << below(rnd, 3),
 		.bitmap_len = below(rnd, 2) ? claim(rnd, m->bitmap_bytes) : 0,
@@ -160,6 +160,9 @@ static void lies_peers(struct kunit *test)
 	prandom_seed_state(&rnd, seed);
 	mw_primary(w, 6);
 	w->m.policy = KFM_ALONE;
+	w->newer = true;
+	w->slots = 2;
+	w->m.direct_min = 0;
 	for (i = 0; i < 200000; i++) {
 		something_happens(w, &rnd);
 		ups += w->peers[0].state == KFM_SESSION_UP;

@@ -16,6 +16,8 @@
 #define kfm_log_close	ml_log_close
 #define kfm_log_alloc	ml_log_alloc
 #define kfm_log_free	ml_log_free
+#define kfm_direct_run	ml_direct_run
+#define kfi_close	ml_region_close
 
 #include "mirror_world.h"
 
@@ -47,6 +49,7 @@ static void ml_persisted(struct kfi_persist *p, int err);
 #define kfi_persist_done(p, err)	ml_persisted(p, err)
 
 #include "../../ulps/mirror/log.c"
+#include "../../ulps/mirror/direct.c"
 
 #define ML_LOG	77	/* number of the session */
 #define ML_GEN	5
@@ -59,7 +62,7 @@ static void ml_persisted(struct kfi_persist *p, int err);
  * @disk: its log device, with room for a ring of up to ML_RING_MAX
  * @ring: bytes of its ring
  * @err: result of all I/O of the log device
- * @waits: what is written to the log device ends when the test says so
+ * @waits: what is written to the log device, or from a slot, ends when the test says so
  * @writes: what has not ended
  * @results: results of the calls of persist() that have ended later, by their numbers
  * @ended: how many
@@ -69,6 +72,7 @@ static void ml_persisted(struct kfi_persist *p, int err);
  * @leg: first and last sector of each record that was written to the leg, in turn
  * @in_place: of these, the records that were written from the ring
  * @flushes: of the leg
+ * @no_crc: direct records have no CRC of their data
  */
 struct ml {
 	struct mw	*w;
@@ -78,7 +82,7 @@ struct ml {
 	int		err;
 	bool		waits;
 	struct bio_list	writes;
-	int		results[2 * KFM_STORES];
+	int		results[2 * KFM_STORES + 1];
 	unsigned int	ended;
 	bool		stable;
 	unsigned int	alignment;
@@ -87,6 +91,7 @@ struct ml {
 	unsigned int	legs;
 	unsigned int	in_place;
 	unsigned int	flushes;
+	bool		no_crc;
 };
 
 static int ml_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len)
@@ -121,6 +126,19 @@ static void ml_persisted(struct kfi_persist *p, int err)
 	ml_now->ended++;
 }
 
+/* The regions of a direct record are marked in the bitmap of the other peer, if there is one. */
+static void ml_marked(const struct bio *bio)
+{
+	const struct kfm *m = &ml_now->w->m;
+	u32 r = kfm_region(m, bio->bi_iter.bi_sector);
+
+	KUNIT_EXPECT_TRUE(ml_now->w->test, bio->bi_opf & REQ_FUA);
+	if (!m->peers[1])
+		return;
+	KUNIT_EXPECT_TRUE(ml_now->w->test, test_bit_le(r, m->peers[1]->bits));
+	KUNIT_EXPECT_FALSE(ml_now->w->test, test_bit(r / 8 / KFM_BLOCK, m->peers[1]->stale));
+}
+
 /* Each byte of a record is the number of its sector. */
 static void ml_submit(struct bio *bio)
 {
@@ -146,7 +164,29 @@ static void ml_submit(struct bio *bio)
 	ml_now->in_place += inside;
 	ml_now->leg[ml_now->legs++] = bio->bi_iter.bi_sector;
 	ml_now->leg[ml_now->legs++] = bio_end_sector(bio) - 1;
+	if (bio->bi_end_io == slot_end_io)
+		ml_marked(bio);
+	if (bio->bi_end_io == slot_end_io && ml_now->waits)
+		bio_list_add(&ml_now->writes, bio);
+	else
+		bio->bi_end_io(bio);
+}
+
+/* The oldest write from a slot ends. */
+static void ml_slot_ends(struct ml *l, blk_status_t status)
+{
+	struct bio *bio = bio_list_pop(&l->writes);
+
+	KUNIT_ASSERT_NOT_NULL(l->w->test, bio);
+	bio->bi_status = status;
 	bio->bi_end_io(bio);
+}
+
+/* A region ends when all calls of its persist() have ended: no slot may be in use. */
+int ml_region_close(struct kfid *fid)
+{
+	KUNIT_EXPECT_TRUE(ml_now->w->test, list_empty(&ml_now->w->m.direct.busy));
+	return 0;
 }
 
 static int ml_flush(void)
@@ -185,18 +225,19 @@ static void ml_free(void *data)
 {
 	struct ml *l = data;
 
+	kfm_direct_free(&l->w->m);
 	kfm_log_free(&l->w->m);
 	vfree(l->disk);
 }
 
-static struct ml *ml_make(struct kunit *test)
+static struct ml *ml_make_peers(struct kunit *test, unsigned int peers)
 {
 	struct ml *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
 	struct kfm *m;
 
 	KUNIT_ASSERT_NOT_NULL(test, l);
 	ml_now = l;
-	l->w = mw_make(test, 1);
+	l->w = mw_make(test, peers);
 	m = &l->w->m;
 	l->mr.fid.context = m;
 	l->alignment = KFM_SECTOR - 1;
@@ -206,13 +247,20 @@ static struct ml *ml_make(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, ml_free, l), 0);
 	KUNIT_ASSERT_NOT_NULL(test, l->disk);
 	KUNIT_ASSERT_EQ(test, kfm_log_alloc(m), 0);
+	KUNIT_ASSERT_EQ(test, kfm_direct_alloc(m), 0);
 	spin_lock_init(&m->log.lock);
 	init_completion(&m->applied);
 	KUNIT_ASSERT_EQ(test, kfm_log_start(m, ML_LOG, ML_GEN, MW_NODE), 0);
 	m->log.mr = &l->mr;
 	m->log.peer = m->peers[0];
 	m->log.peer->state = KFM_SESSION_UP;
+	m->direct.mr = &l->mr;
 	return l;
+}
+
+static struct ml *ml_make(struct kunit *test)
+{
+	return ml_make_peers(test, 1);
 }
 
 /* The call with this number, which may end later */
@@ -458,7 +506,7 @@ static void log_grows(struct kunit *test)
 	struct kfm *m = &l->w->m;
 
 	m->log.head.at = last;
-	KUNIT_ASSERT_EQ(test, head_save(m), 0);
+	KUNIT_ASSERT_EQ(test, head_save(m, &m->log.head), 0);
 	KUNIT_ASSERT_EQ(test, ml_record(l, last, (struct kfm_rec) { .seq = 1, .sector = 8 }), 0);
 	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 2, .sector = 9 }), 0);
 	KUNIT_ASSERT_EQ(test, ml_reload(l, ML_RING_MAX), 0);
@@ -527,7 +575,252 @@ static void log_side_by_side(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, l->ended, KFM_STORES + 1);
 }
 
+/* ---- direct records ---- */
+
+/* The primary writes a group to a slot. Return: bytes */
+static u32 ml_fill(struct ml *l, u32 slot, const struct kfm_rec *recs, unsigned int count)
+{
+	u8 *mem = l->w->m.direct.mem, *head = mem + kfm_slot_at(slot, count);
+	u8 *data = mem + kfm_slot_at(slot, 0);
+	struct kfm_rec r;
+	unsigned int i;
+	u32 crc;
+
+	for (i = 0; i < count; i++) {
+		r = recs[i];
+		r.log = r.log ?: ML_LOG;
+		r.gen = r.gen ?: ML_GEN;
+		memset(data, r.sector, r.len);
+		crc = crc32c(~0U, data, r.len);
+		kfm_direct_encode(&r, l->no_crc ? NULL : &crc,
+				  (void *)(head + i * sizeof(struct kfm_le_direct)));
+		data += r.len;
+	}
+	return data - head;
+}
+
+/* The result of the call for a slot, once it has ended */
+static int ml_answer(const struct ml *l, u32 slot)
+{
+	return l->results[slot + 1];
+}
+
+/* ... and asks for it to be made durable. Return: the result, or -EIOCBQUEUED while it waits */
+static int ml_direct(struct ml *l, u32 slot, const struct kfm_rec *recs, unsigned int count)
+{
+	u32 len = ml_fill(l, slot, recs, count), ended = l->ended;
+	int ret = direct_persist(&l->mr, kfm_slot_at(slot, count), len,
+				 (struct kfi_persist *)(slot + 1UL));
+
+	return ret == -EIOCBQUEUED && l->ended > ended ? ml_answer(l, slot) : ret;
+}
+
+static int ml_direct_one(struct ml *l, u32 slot, u64 sector)
+{
+	const struct kfm_rec r = { .seq = slot + 1, .sector = sector, .len = KFM_BLOCK };
+
+	return ml_direct(l, slot, &r, 1);
+}
+
+/* A group goes to the leg from its slot, is durable there, and is answered when all of it is. */
+static void direct_writes(struct kunit *test)
+{
+	static const struct kfm_rec recs[] = {
+		{ .seq = 1, .sector = 100, .len = KFM_SECTOR },
+		{ .seq = 2, .sector = 31, .len = 3 * KFM_BLOCK },
+		{ .seq = 3, .sector = 7, .len = 3 * KFM_SECTOR },
+	};
+	const struct kfm_rec whole = { .seq = 4, .sector = 256, .len = KFM_WRITE_MAX };
+	struct ml *l = ml_make(test);
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, ml_direct(l, KFM_DIRECT_SLOTS - 1, &whole, 1), 0);
+	KUNIT_EXPECT_EQ(test, l->leg[1], 256 + KFM_WRITE_MAX / KFM_SECTOR - 1);
+	l->waits = true;
+	KUNIT_EXPECT_EQ(test, ml_direct(l, 5, recs, 3), -EIOCBQUEUED);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, l->ended, 1);
+		KUNIT_EXPECT_EQ(test, l->leg[2 + 2 * i], recs[i].sector);
+		ml_slot_ends(l, BLK_STS_OK);
+	}
+	KUNIT_EXPECT_EQ(test, l->ended, 2);
+	KUNIT_EXPECT_EQ(test, ml_answer(l, 5), 0);
+	KUNIT_EXPECT_EQ(test, l->flushes, 0);
+	KUNIT_EXPECT_NULL(test, memchr_inv(l->disk + KFM_RING_AT, 0, KFM_RING_MIN));
+}
+
+/* What an honest primary never writes is refused, and no byte of it is on the leg. */
+static void direct_refuses(struct kunit *test)
+{
+	const u32 end = KFM_DIRECT_SLOTS * KFM_DIRECT_SLOT, head = sizeof(struct kfm_le_direct);
+	static const struct {
+		struct kfm_rec recs[2];
+		unsigned int count;
+	} rows[] = {
+		{ { { .seq = 1, .len = KFM_BLOCK, .log = ML_LOG + 1 } }, 1 },
+		{ { { .seq = 1, .len = KFM_BLOCK, .gen = ML_GEN + 1 } }, 1 },
+		{ { { .seq = 0, .len = KFM_BLOCK } }, 1 },
+		{ { { .seq = 1, .len = KFM_BLOCK, .sector = MW_REGIONS << 8 } }, 1 },
+		{ { { .seq = 1, .len = KFM_BLOCK, .sector = (MW_REGIONS << 8) - 7 } }, 1 },
+		{ { { .seq = 1, .len = KFM_BLOCK - 1 } }, 1 },
+		/* one of the group overlaps the other one */
+		{ { { .seq = 1, .len = KFM_BLOCK },
+		    { .seq = 2, .len = KFM_BLOCK, .sector = 7 } }, 2 },
+	};
+	const struct kfm_rec one = { .seq = 1, .len = KFM_BLOCK };
+	struct {
+		u64 at;
+		size_t len;
+	} places[] = {
+		{ kfm_slot_at(0, 1), head + KFM_BLOCK - KFM_SECTOR },
+		{ kfm_slot_at(0, 1), head + KFM_BLOCK + KFM_SECTOR },
+		{ kfm_slot_at(0, 1), head - 1 },
+		{ kfm_slot_at(0, 1), 0 },
+		{ kfm_slot_at(0, 1) + 1, head + KFM_BLOCK - 1 },
+		{ kfm_slot_at(0, 0), KFM_BLOCK },
+		{ kfm_slot_at(0, KFM_GROUP + 1), (KFM_GROUP + 1) * head + KFM_BLOCK },
+		{ kfm_slot_at(0, 1), KFM_DIRECT_SLOT },
+		{ end + kfm_slot_at(0, 1), head + KFM_BLOCK },
+		{ U64_MAX - KFM_BLOCK, head + KFM_BLOCK },
+	};
+	struct ml *l = ml_make(test);
+	u8 *mem = l->w->m.direct.mem;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		KUNIT_EXPECT_LT_MSG(test, ml_direct(l, 0, rows[i].recs, rows[i].count), -1,
+				    "row %u", i);
+	ml_fill(l, 0, &one, 1);
+	for (i = 0; i < ARRAY_SIZE(places); i++)
+		KUNIT_EXPECT_LT_MSG(test, direct_persist(&l->mr, places[i].at, places[i].len, NULL),
+				    -1, "place %u", i);
+	for (i = kfm_slot_at(0, 1); i < kfm_slot_at(0, 0) + 1; i++) {
+		mem[i] ^= 1;
+		KUNIT_EXPECT_EQ_MSG(test, direct_persist(&l->mr, kfm_slot_at(0, 1),
+							 head + KFM_BLOCK, NULL),
+				    -EBADMSG, "byte %u", i);
+		mem[i] ^= 1;
+	}
+	KUNIT_EXPECT_EQ(test, l->legs, 0);
+	KUNIT_EXPECT_EQ(test, l->ended, 0);
+	KUNIT_EXPECT_TRUE(test, list_empty(&l->w->m.direct.busy));
+	/* where the network checks the data there is no CRC of it, and the heads have one */
+	l->no_crc = true;
+	ml_fill(l, 0, &one, 1);
+	mem[kfm_slot_at(0, 1)] ^= 1;
+	KUNIT_EXPECT_EQ(test, direct_persist(&l->mr, kfm_slot_at(0, 1), head + KFM_BLOCK, NULL),
+			-EBADMSG);
+	KUNIT_EXPECT_EQ(test, ml_direct(l, 0, &one, 1), 0);
+	KUNIT_EXPECT_EQ(test, l->legs, 2);
+}
+
+/* Records that are in flight never overlap, in slots or in the log, and a slot has one group. */
+static void direct_in_flight(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+
+	l->waits = true;
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 0, 8), -EIOCBQUEUED);
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 0, 80), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 1, 1), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 1, 15), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 1, .sector = 15 }),
+			-EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 1, 16), -EIOCBQUEUED);
+	ml_slot_ends(l, BLK_STS_OK);
+	KUNIT_EXPECT_EQ(test, ml_answer(l, 0), 0);
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 0, 1), -EIOCBQUEUED);
+	ml_slot_ends(l, BLK_STS_IOERR);
+	ml_slot_ends(l, BLK_STS_OK);
+	/* a leg that fails ends the session for good, or the peer would write it again and again */
+	KUNIT_EXPECT_EQ(test, ml_answer(l, 1), -EIO);
+	KUNIT_EXPECT_TRUE(test, l->w->m.log.failed);
+}
+
+/* A record of the log is in the way until the durable head is behind it. */
+static void direct_behind_log(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+	struct kfm *m = &l->w->m;
+
+	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 1, .sector = 8 }), 0);
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 0, 8), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 1, 9), 0);
+	/* it is on the leg, but a replay would write it again */
+	l->err = -EIO;
+	kfm_log_apply(m, true);
+	KUNIT_EXPECT_EQ(test, l->leg[2], 8);
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 0, 8), -EPROTO);
+	l->err = 0;
+	m->log.failed = false;
+	m->log.mr = &l->mr;
+	m->direct.closed = false;
+	kfm_log_apply(m, true);
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 0, 8), 0);
+}
+
+/* With several peers the bits of the other one are durable first, which the worker sees to. */
+static void direct_marks(struct kunit *test)
+{
+	struct ml *l = ml_make_peers(test, 2);
+	struct kfm *m = &l->w->m;
+
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 0, 8), -EIOCBQUEUED);
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 1, 9 << 8), -EIOCBQUEUED);
+	KUNIT_EXPECT_EQ(test, l->legs, 0);
+	kfm_direct_run(m);
+	KUNIT_EXPECT_EQ(test, l->legs, 4);
+	KUNIT_EXPECT_EQ(test, l->ended, 2);
+	KUNIT_EXPECT_EQ(test, m->peers[1]->oos_count, 2);
+	KUNIT_EXPECT_EQ(test, m->peers[0]->oos_count, 0);
+	/* a bitmap that can't be stored */
+	l->w->io_err = -EIO;
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 2, 10 << 8), -EIOCBQUEUED);
+	kfm_direct_run(m);
+	KUNIT_EXPECT_EQ(test, ml_answer(l, 2), -EIO);
+	/* the session ends before the worker comes to it */
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 3, 8), -EIOCBQUEUED);
+	kfm_direct_close(m);
+	KUNIT_EXPECT_EQ(test, ml_answer(l, 3), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 3, 8), -EPROTO);
+	KUNIT_EXPECT_EQ(test, l->legs, 4);
+}
+
+/* Who has slots: a primary that knows them, and a leg that can be written from them. */
+static void direct_granted(struct kunit *test)
+{
+	static const struct {
+		u64 features;
+		bool stable, tears;
+		unsigned int alignment;
+		int ret;
+	} rows[] = {
+		{ KFM_F_LEAVE, false, false, KFM_SECTOR - 1, 0 },
+		{ KFM_F_DIRECT, true, false, KFM_SECTOR - 1, 0 },
+		{ KFM_F_DIRECT, false, true, KFM_SECTOR - 1, 0 },
+		{ KFM_F_DIRECT, false, false, PAGE_SIZE - 1, 0 },
+		{ KFM_F_DIRECT, false, false, KFM_SECTOR - 1, -ENOMEM },	/* of ml_region() */
+	};
+	struct ml *l = ml_make(test);
+	struct kfm *m = &l->w->m;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		m->peers[0]->features = rows[i].features;
+		l->stable = rows[i].stable;
+		m->leg_tears = rows[i].tears;
+		l->alignment = rows[i].alignment;
+		KUNIT_EXPECT_EQ_MSG(test, kfm_direct_open(m->peers[0]), rows[i].ret, "row %u", i);
+	}
+}
+
 static struct kunit_case cases[] = {
+	KUNIT_CASE(direct_writes),
+	KUNIT_CASE(direct_refuses),
+	KUNIT_CASE(direct_in_flight),
+	KUNIT_CASE(direct_behind_log),
+	KUNIT_CASE(direct_marks),
+	KUNIT_CASE(direct_granted),
 	KUNIT_CASE(log_persists),
 	KUNIT_CASE(log_long_group),
 	KUNIT_CASE(log_side_by_side),

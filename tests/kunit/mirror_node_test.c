@@ -167,80 +167,6 @@ static void node_part_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 0);
 }
 
-/* Records that could not be posted are posted together. */
-static void node_group(struct kunit *test)
-{
-	struct mw *w = mw_synced(test);
-	unsigned int i;
-
-	w->full = true;
-	for (i = 0; i < 3; i++)
-		mw_write(w, i, i);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->groups[0], 0);
-	w->full = false;
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->groups[0], 1);
-	KUNIT_EXPECT_EQ(test, w->group[0].count, 3);
-	KUNIT_EXPECT_EQ(test, w->group[0].at, 0);
-	KUNIT_EXPECT_EQ(test, w->group[0].bytes, 3 * kfm_rec_room(PAGE_SIZE));
-	KUNIT_EXPECT_EQ(test, w->done, 0);
-	mw_ack(w, 0);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 7);
-	KUNIT_EXPECT_EQ(test, w->peers[0].ring.tail, 3 * kfm_rec_room(PAGE_SIZE));
-}
-
-/* A record waits for others while many are in flight, and for none while few are. */
-static void node_group_waits(struct kunit *test)
-{
-	static const unsigned int groups[] = { 1, 2, 3, 3, 4 };
-	struct mw *w = mw_synced(test);
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(groups); i++) {
-		mw_write(w, i, i);
-		mw_run(w);
-		KUNIT_EXPECT_EQ(test, w->groups[0], groups[i]);
-	}
-	KUNIT_EXPECT_EQ(test, w->group[0].count, 2);
-	mw_write(w, i, i);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->groups[0], 4);
-	mw_ack(w, 0);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 0x1f);
-	KUNIT_EXPECT_EQ(test, w->groups[0], 5);
-	mw_ack(w, 0);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 0x3f);
-}
-
-/* A group ends where the ring ends. */
-static void node_group_wraps(struct kunit *test)
-{
-	const u32 room = kfm_rec_room(PAGE_SIZE);
-	struct mw *w = mw_synced(test);
-	struct kfm_ring *ring = &w->peers[0].ring;
-	unsigned int i;
-
-	ring->next.at = ring->len - 2 * room - KFM_SECTOR;
-	w->full = true;
-	for (i = 0; i < 3; i++)
-		mw_write(w, i, i);
-	mw_run(w);
-	w->full = false;
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->groups[0], 2);
-	KUNIT_EXPECT_EQ(test, w->group[0].count, 1);
-	KUNIT_EXPECT_EQ(test, w->group[0].at, 0);
-	KUNIT_EXPECT_EQ(test, ring->next.at, room);
-	KUNIT_EXPECT_EQ(test, ring->next.head, 3 * room + KFM_SECTOR);
-	mw_ack(w, 0);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 7);
-}
-
 /* Run the writes in a context that is not the worker. Return: whether the worker has to run. */
 static bool run_atomic(struct mw *w, bool may_sleep)
 {
@@ -834,9 +760,6 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_one_by_one),
 	KUNIT_CASE(node_part_passes),
 	KUNIT_CASE(node_part_waits),
-	KUNIT_CASE(node_group),
-	KUNIT_CASE(node_group_waits),
-	KUNIT_CASE(node_group_wraps),
 	KUNIT_CASE(node_atomic),
 	KUNIT_CASE(node_atomic_leg),
 	KUNIT_CASE(node_atomic_bit),

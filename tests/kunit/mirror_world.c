@@ -23,6 +23,7 @@ static void mw_submit(struct bio *bio);
 #include "../../ulps/mirror/ring.c"
 #include "../../ulps/mirror/own.c"
 #include "../../ulps/mirror/write.c"
+#include "../../ulps/mirror/post.c"
 #include "../../ulps/mirror/read.c"
 #include "../../ulps/mirror/command.c"
 #include "../../ulps/mirror/status.c"
@@ -222,6 +223,12 @@ void kfm_log_apply(struct kfm *m, bool all)
 {
 }
 
+/* ---- direct.c ---- */
+
+void kfm_direct_run(struct kfm *m)
+{
+}
+
 /* ---- repair.c ---- */
 
 void kfm_repair_run(struct kfm *m)
@@ -311,6 +318,7 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	m->logdev = m->leg;
 	m->timeout = HZ;
 	m->policy = KFM_FENCE;
+	m->direct_min = KFM_DIRECT_DEFAULT;
 	m->shift = KFM_REGION_SHIFT_MIN;
 	m->regions = MW_REGIONS;
 	m->sectors = (u64)MW_REGIONS << m->shift;
@@ -409,7 +417,9 @@ void mw_state(struct mw *w, unsigned int peer, u32 state, u64 gen, u32 flags)
 /* A peer answers ATTACH: the session begins. */
 void mw_grant(struct mw *w, unsigned int peer)
 {
-	mw_say(w, peer, (struct kfm_msg) { .type = KFM_GRANT, .ring_len = KFM_RING_MIN });
+	mw_say(w, peer, (struct kfm_msg) {
+		.type = KFM_GRANT, .ring_len = KFM_RING_MIN, .arg = w->slots,
+	});
 }
 
 /* A peer answers SYNCED. */

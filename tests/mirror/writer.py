@@ -25,6 +25,7 @@ import zlib
 SECTOR = 512
 BLOCK = 8 * SECTOR
 THREADS = 6
+RUNS = 1, 2, 3, 4, 1, 2, 3, 4, 16
 PAUSE = float(os.environ.get("WRITER_PAUSE", "0"))
 HEAD = struct.Struct("<QQQQ")
 told = threading.Event()        # to end
@@ -58,11 +59,11 @@ class State:
 
 
 def write_some(fd, state, mine, rng, until):
-    """Runs of 1 to 4 blocks; the whole run is one write."""
-    buf = mmap.mmap(-1, 4 * BLOCK)
+    """Runs of blocks; the whole run is one write."""
+    buf = mmap.mmap(-1, max(RUNS) * BLOCK)
     while time.monotonic() < until and not told.is_set():
         first = rng.randrange(len(mine))
-        run = mine[first:first + rng.randrange(1, 5)]
+        run = mine[first:first + rng.choice(RUNS)]
         data = b""
         for block in run:
             state.begun[block] += 1

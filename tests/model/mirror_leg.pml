@@ -24,6 +24,8 @@
  *			the write in flight: its cache is lost
  * NO_NEW_LOG		a session, and a promotion, begin with an empty log: old records never
  *			overwrite newer data
+ * NO_CLOSE		nor do they begin before the direct record of the session before has ended,
+ *			which would be written over what comes next
  */
 #define WRITES	3	/* to the block, with the numbers 1 to WRITES; 0 is what was there before */
 #define DEATHS	2	/* losses of power */
@@ -159,6 +161,14 @@ inline all_flushed()
 	safe[1] = 1 << truth[1]
 }
 
+/* Has the session before ended at the secondary? @stray: what it still writes */
+#ifdef NO_CLOSE
+byte stray;
+#define closed		true
+#else
+#define closed		(record != DIRECT)
+#endif
+
 /* May a direct record be written to the leg? */
 #ifdef NO_APPLIED
 #define direct_fits	true
@@ -252,6 +262,9 @@ end:	do
 		part = 0
 	   }
 	:: atomic { up[q] && new_head -> head[q] = new_head; new_head = 0 }
+#ifdef NO_CLOSE
+	:: atomic { up[q] && stray -> put(q, 0, stray); stray = 0 }
+#endif
 	/* ---- failures ---- */
 	:: atomic { up[p] && session ->
 		session = false;
@@ -260,6 +273,9 @@ end:	do
 	   }
 	:: atomic { up[q] && deaths < DEATHS ->
 		power_off(q);
+#ifdef NO_CLOSE
+		stray = 0;
+#endif
 		session = false;
 		forget();
 		placed = 0;
@@ -277,7 +293,12 @@ end:	do
 		own = 0
 	   }
 	/* ---- a session begins ---- */
-	:: atomic { up[p] && !session && record != DIRECT ->
+	:: atomic { up[p] && !session && closed ->
+#ifdef NO_CLOSE
+		stray = (record == DIRECT -> cur | orphan : stray);
+		placed = 0;
+		orphan = 0;
+#endif
 		lost = !up[q];
 		up[q] = true;
 		replay(q);

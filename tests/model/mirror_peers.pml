@@ -15,6 +15,7 @@
  * NO_BIT_FIRST		the primary's bits are durable before a write reaches any leg
  * NO_PEER_BIT		so are those of a secondary, for all nodes but the primary: after the loss of
  *			the primary only it knows that it may have what another one lacks
+ * NO_PEER_FIRST	and before a direct record reaches its leg, not with the answer
  * NO_SETTLED		it clears them when the write has ended everywhere, and not before
  * NO_UNION		two nodes copy what the bits of either of them say
  * NO_WHOLE		a node of an older generation than that in which the primary was promoted gets
@@ -305,14 +306,34 @@ inline synced(x, y)
 #define may_sync(n, m)	!alone[of(n, m)]
 #endif
 
-/* ---- what a primary does with a peer ---- */
-#define WITH_PEER(m, k)								\
-	/* a record is durable at the peer */					\
-	:: atomic { record[of(n, m)] == WAITS && connected(n, m) && follows[m] == n + 1 ->	\
+/* ---- a record is durable at the peer, in its log, or on its leg ---- */
+
+#ifdef NO_PEER_BIT
+#define PEER_BIT(m, k)	skip
+#else
+#define PEER_BIT(m, k)	dirty[of(m, k)] = true
+#endif
+
+#define waits(n, m)	(record[of(n, m)] == WAITS && connected(n, m) && follows[m] == n + 1)
+#ifdef NO_PEER_FIRST
+#define STORE(m, k)								\
+	:: atomic { waits(n, m) && data[m] != cur[n] -> data[m] = cur[n] }	\
+	:: atomic { waits(n, m) && data[m] == cur[n] ->				\
+		PEER_BIT(m, k);							\
+		record[of(n, m)] = STORED					\
+	   }
+#else
+#define STORE(m, k)								\
+	:: atomic { waits(n, m) ->						\
 		PEER_BIT(m, k);							\
 		data[m] = cur[n];						\
 		record[of(n, m)] = STORED					\
-	   }									\
+	   }
+#endif
+
+/* ---- what a primary does with a peer ---- */
+#define WITH_PEER(m, k)								\
+	STORE(m, k)								\
 	:: atomic { session[of(n, m)] == SYNC && connected(n, m) && follows[m] == n + 1 &&	\
 		    gen[m] != gen[n] -> gen[m] = gen[n] }				\
 	:: atomic { may_attach(n, m) -> attach(n, m) }				\
@@ -335,12 +356,6 @@ inline synced(x, y)
 	/* a newer primary: what is in flight fails */				\
 	:: atomic { primary[n] && connected(n, m) && gen[m] != gen[n] && knows(gen[m], gen[n]) ->	\
 		no_primary(n) }
-
-#ifdef NO_PEER_BIT
-#define PEER_BIT(m, k)	skip
-#else
-#define PEER_BIT(m, k)	dirty[of(m, k)] = true
-#endif
 
 proctype Node(byte n; byte m; byte k)
 {

@@ -100,7 +100,7 @@ def count(verdict, lines):
 
 def faults_noticed(machine):
     """without a flush acknowledged writes are lost, and a copy with overwritten records is wrong: both are noticed"""
-    lines = machine.inside(faulty(machine.pair.series, machine.modules), 2, NOTICED, 600)
+    lines = machine.inside(faulty(machine.pair.series, machine.modules), 3, NOTICED, 600)
     for case, said in NOTICED.values():
         found = re.search(f"^not ok {case}.*\n(#.*\n)*", lines, re.M)
         check(found and re.search(said, found.group(0), re.M), f"not noticed: {case}\n{lines}")

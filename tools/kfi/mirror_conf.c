@@ -25,6 +25,8 @@
 #define NAME_MAX_LEN	80	/* of a mirror; it is a part of the UUID of the device */
 #define PORT_RESERVED	1024	/* ports below are of the administrator */
 #define SECTOR		512
+#define DIRECT_MAX	65536	/* bytes of the longest record */
+#define DIRECT_DEFAULT	16384	/* which the kernel does not show in a table */
 
 static cfg_opt_t node_options[] = {
 	CFG_STR("leg", NULL, CFGF_NODEFAULT),
@@ -41,6 +43,8 @@ static cfg_opt_t options_of_file[] = {
 	CFG_STR("policy", "fence", CFGF_NONE),
 	CFG_INT("timeout", 5000, CFGF_NONE),
 	CFG_INT("rate", 0, CFGF_NONE),
+	CFG_STR("direct", NULL, CFGF_NODEFAULT),
+	CFG_STR("data-crc", "log", CFGF_NONE),
 	CFG_STR("size", NULL, CFGF_NODEFAULT),
 	CFG_STR("secret", NULL, CFGF_NODEFAULT),
 	CFG_SEC("node", node_options, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
@@ -139,6 +143,43 @@ static bool check_ports(const char *file, cfg_t *cfg)
 	return false;
 }
 
+/* The word of the table for records that go straight to the peer's leg, or "" for the default */
+static bool direct_word(cfg_t *cfg, char word[24])
+{
+	const char *text = cfg_getstr(cfg, "direct");
+	uint64_t bytes = DIRECT_DEFAULT;
+
+	word[0] = '\0';
+	if (text && !strcmp(text, "off")) {
+		strcpy(word, text);
+		return true;
+	}
+	if (text && !parse_size(text, DIRECT_MAX, &bytes))
+		return false;
+	if (bytes != DIRECT_DEFAULT)
+		snprintf(word, 24, "%" PRIu64, bytes);
+	return true;
+}
+
+static bool check_direct(const char *file, cfg_t *cfg)
+{
+	char word[24];
+
+	if (direct_word(cfg, word))
+		return true;
+	complain("%s: direct is a number of bytes up to %d, or off, not '%s'", file, DIRECT_MAX,
+		 cfg_getstr(cfg, "direct"));
+	return false;
+}
+
+static bool check_data_crc(const char *file, const char *word)
+{
+	if (!strcmp(word, "log") || !strcmp(word, "all"))
+		return true;
+	complain("%s: data-crc is log or all, not '%s'", file, word);
+	return false;
+}
+
 static bool check_file(const char *file, cfg_t *cfg)
 {
 	const char *uuid = cfg_getstr(cfg, "uuid");
@@ -149,8 +190,9 @@ static bool check_file(const char *file, cfg_t *cfg)
 	}
 	return check_word(file, cfg, "provider") && check_policy(file, cfg_getstr(cfg, "policy")) &&
 	       check_range(file, cfg, "timeout", 200, 600000) &&
-	       check_range(file, cfg, "rate", 0, UINT32_MAX) && check_nodes(file, cfg) &&
-	       check_ports(file, cfg);
+	       check_range(file, cfg, "rate", 0, UINT32_MAX) && check_direct(file, cfg) &&
+	       check_data_crc(file, cfg_getstr(cfg, "data-crc")) &&
+	       check_nodes(file, cfg) && check_ports(file, cfg);
 }
 
 /* ---- the table of this node ---- */
@@ -196,14 +238,21 @@ static void print_pair(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg
 /* In the form in which the kernel shows it, so that both can be compared */
 static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg_t *node)
 {
+	bool crc = !strcmp(cfg_getstr(cfg, "data-crc"), "all");	/* the default is not shown */
+	char direct[24];
 	size_t i;
 
+	direct_word(cfg, direct);
 	fprintf(to, "%s %s %s ", cfg_getstr(node, "leg"), cfg_getstr(node, "meta"),
 		cfg_getstr(node, "log"));
 	print_pair(to, conf, cfg, node, 0);
 	fprintf(to, " %s %zu timeout %ld rate %ld", cfg_getstr(cfg, "policy"),
-		(conf->secret ? 6 : 4) + 6 * (conf->npeers - 1), cfg_getint(cfg, "timeout"),
-		cfg_getint(cfg, "rate"));
+		4 + (*direct ? 2 : 0) + (crc ? 2 : 0) + (conf->secret ? 2 : 0) + 6 * (conf->npeers - 1),
+		cfg_getint(cfg, "timeout"), cfg_getint(cfg, "rate"));
+	if (*direct)
+		fprintf(to, " direct %s", direct);
+	if (crc)
+		fputs(" data-crc all", to);
 	if (conf->secret)
 		fprintf(to, " secret %s", conf->key);
 	for (i = 1; i < conf->npeers; i++) {

@@ -24,6 +24,7 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 #include "command.h"
+#include "direct.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
@@ -144,12 +145,14 @@ int kfm_log_store(struct kfm *m, u32 at, u32 len)
 /* ---- persist() ---- */
 
 /* Is the record one that may come, at a place of its own? */
-static int rec_expected(struct kfm_log *log, const struct kfm_rec *r)
+static int rec_expected(const struct kfm *m, const struct kfm_rec *r)
 {
+	const struct kfm_log *log = &m->log;
+
 	if (r->log != log->head.id || r->gen != log->head.gen || r->seq < log->head.seq ||
 	    r->seq - log->head.seq >= KFM_WINDOW)
 		return -EPROTO;
-	return log->recs[r->seq % KFM_WINDOW].seq ? -EPROTO : 0;
+	return log->recs[r->seq % KFM_WINDOW].seq || kfm_direct_overlaps(m, r) ? -EPROTO : 0;
 }
 
 /*
@@ -215,10 +218,11 @@ static int group_take(struct kfm *m, const struct kfm_rec *recs, unsigned int co
 
 	spin_lock_bh(&log->lock);
 	for (i = 0; i < count && !ret; i++)
-		ret = rec_expected(log, &recs[i]);
+		ret = rec_expected(m, &recs[i]);
 	for (i = 0; i < count && durable && !ret; i++)
 		log->recs[recs[i].seq % KFM_WINDOW] = recs[i];
 	due = durable && !ret && apply_wanted(m, recs, count);
+	log->top = durable && !ret ? max(log->top, recs[count - 1].seq) : log->top;
 	spin_unlock_bh(&log->lock);
 	if (due)
 		kfm_kick(m);
@@ -309,9 +313,8 @@ static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len, struct k
 
 /* ---- head ---- */
 
-static int head_save(struct kfm *m)
+static int head_save(struct kfm *m, struct kfm_log_head *head)
 {
-	struct kfm_log_head *head = &m->log.head;
 	int ret;
 
 	head->serial++;
@@ -379,10 +382,11 @@ int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 	};
 	memcpy(log->head.uuid, m->sb.uuid, sizeof(log->head.uuid));
 	memset(log->recs, 0, sizeof(log->recs));
+	log->top = 0;
 	log->oldest_at = 0;
 	log->own = (struct kfm_ring) { .len = log->ring_len, .next.seq = 1 };
 	kfm_recent_begin(m);
-	return head_save(m);
+	return head_save(m, &log->head);
 }
 
 /*
@@ -393,7 +397,7 @@ int kfm_log_trim(struct kfm *m, u64 seq, u32 at)
 {
 	m->log.head.seq = seq;
 	m->log.head.at = at;
-	return head_save(m);
+	return head_save(m, &m->log.head);
 }
 
 /* ---- from the log to the leg ---- */
@@ -462,20 +466,17 @@ static void apply_start(struct kfm *m, struct kfm_apply *a, const struct kfm_rec
 	submit_bio(&a->bio);
 }
 
-static bool recs_overlap(const struct kfm_rec *a, const struct kfm_rec *b)
-{
-	return a->sector < b->sector + b->len / KFM_SECTOR &&
-	       b->sector < a->sector + a->len / KFM_SECTOR;
-}
-
 /*
  * Write records to the leg, durably, and store that they may be overwritten. Records of a batch do
- * not overlap: writes that are in flight together have no order. Return: 0 or a negative error.
+ * not overlap: writes that are in flight together have no order. @recs of the log has them until the
+ * head is durable: a replay might still write them over what a direct record has written meanwhile.
+ * Return: 0 or a negative error.
  */
 static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int count)
 {
 	const struct kfm_rec *last = &recs[count - 1];
 	struct kfm_log *log = &m->log;
+	struct kfm_log_head head = log->head;
 	struct blk_plug plug;
 	unsigned int i;
 	int ret;
@@ -498,15 +499,17 @@ static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int c
 		bio_uninit(&m->applies[i].bio);
 	ret = m->apply_err ?: blkdev_issue_flush(m->leg->bdev) ?:
 	      kfm_recent_add(m, recs, count);
+	head.seq = last->seq + 1;
+	head.at = last->at + kfm_rec_room(last->len);
+	ret = ret ?: head_save(m, &head);
 	if (ret)
 		return ret;
 	spin_lock_bh(&log->lock);
 	for (i = 0; i < count; i++)
 		log->recs[recs[i].seq % KFM_WINDOW].seq = 0;
-	log->head.seq = last->seq + 1;
-	log->head.at = last->at + kfm_rec_room(last->len);
+	log->head = head;
 	spin_unlock_bh(&log->lock);
-	return head_save(m);
+	return 0;
 }
 
 /* Add a record to a batch. Return: false if it has to wait for the next one. */
@@ -517,7 +520,7 @@ static bool batch_add(struct kfm_rec *recs, unsigned int *count, const struct kf
 	if (*count == KFM_BATCH)
 		return false;
 	for (i = 0; i < *count; i++) {
-		if (recs_overlap(&recs[i], r))
+		if (kfm_recs_overlap(&recs[i], r))
 			return false;
 	}
 	recs[(*count)++] = *r;
@@ -704,6 +707,7 @@ int kfm_log_open(struct kfm_peer *p)
 	if (!ret)
 		ret = kfm_net_region(p, log->patch, KFM_WRITE_MAX, KFI_REMOTE_READ, NULL,
 				     &log->patch_mr);
+	ret = ret ?: kfm_direct_open(p);
 	if (ret)
 		kfm_log_close(m);
 	return ret;
@@ -712,17 +716,10 @@ int kfm_log_open(struct kfm_peer *p)
 /* After this no byte of the peer lands, and persist() does not run. */
 void kfm_log_close(struct kfm *m)
 {
-	struct kfm_log *log = &m->log;
-
-	if (log->mr)
-		WARN_ON(kfi_close(&log->mr->fid));
-	if (log->bitmap_mr)
-		WARN_ON(kfi_close(&log->bitmap_mr->fid));
-	if (log->patch_mr)
-		WARN_ON(kfi_close(&log->patch_mr->fid));
-	log->mr = NULL;
-	log->bitmap_mr = NULL;
-	log->patch_mr = NULL;
+	kfm_direct_close(m);
+	kfm_net_region_end(&m->log.mr);
+	kfm_net_region_end(&m->log.bitmap_mr);
+	kfm_net_region_end(&m->log.patch_mr);
 	m->serve.step = KFM_S_NONE;
 }
 

@@ -62,10 +62,13 @@ struct kfm_store {
  * @bitmap_mr: the peer may read the bitmap
  * @patch: KFM_WRITE_MAX bytes of the leg that the peer has asked for
  * @patch_mr: the peer may read @patch
- * @lock: protects @head, @recs and @stores_free; taken with bottom halves off
+ * @lock: protects @head, @recs, @top and @stores_free, and slots (direct.h); taken with bottom
+ *	halves off
  * @stores: groups that are being written; NULL if @ring is in persistent memory
  * @stores_free: unused ones
- * @recs: durable records, indexed by sequence number; seq is 0 in an unused entry
+ * @recs: durable records that the durable head is not behind, indexed by sequence number; seq is 0
+ *	in an unused entry
+ * @top: highest number of a durable record
  * @acked: records of the log @acked_id before this number were made durable in a row, so the peer
  *	relies on them
  * @acked_id: number of a log, see @acked
@@ -89,6 +92,7 @@ struct kfm_log {
 	struct kfm_store	*stores;
 	struct list_head	stores_free;
 	struct kfm_rec		recs[KFM_WINDOW];
+	u64			top;
 	u64			acked;
 	u64			acked_id;
 	unsigned long		oldest_at;
@@ -111,6 +115,13 @@ struct kfm_apply {
 	u8		*buf;
 	struct kfm	*m;
 };
+
+/* Do two records write the same sector? */
+static inline bool kfm_recs_overlap(const struct kfm_rec *a, const struct kfm_rec *b)
+{
+	return a->sector < b->sector + b->len / KFM_SECTOR &&
+	       b->sector < a->sector + a->len / KFM_SECTOR;
+}
 
 int kfm_log_load(struct kfm *m);
 int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node);

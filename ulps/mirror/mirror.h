@@ -16,6 +16,7 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <kfi_runner.h>
+#include "direct.h"
 #include "log.h"
 #include "proto.h"
 #include "recent.h"
@@ -46,6 +47,8 @@ struct kfm_uevent {
  * @meta: disk with superblock and bitmap
  * @logdev: disk with the log
  * @leg_tears: the leg is memory that a loss of power may leave with half a sector, see own.c
+ * @direct_min: records of so many bytes and more go straight to the leg of a peer that has slots
+ * @data_crc: the data of direct records has a CRC over each network
  * @policy: what happens when a peer in sync is lost
  * @timeout: a peer that sends nothing for so long is lost, jiffies
  * @secret: authorization key of the endpoints, NULL for none
@@ -95,6 +98,7 @@ struct kfm_uevent {
  * @was_insync: this secondary was in sync in a session since it was resumed, and nothing has
  *	invalidated its copy since
  * @log: own log
+ * @direct: own slots
  * @writes: writes, and parts of resynchronisations and a read that is repaired
  * @slots: how many
  * @bios: writes in @flight that have a bio
@@ -111,6 +115,7 @@ struct kfm_uevent {
  * @cleaned: time of the last search for bits to clear, jiffies
  * @numbered: number of the next write or part
  * @recent: regions of the last records that were applied, see recent.c
+ * @recent_direct: the same of the last direct records
  * @left: this secondary has said that it leaves, and takes part in no session until it is resumed,
  *	or promoted
  * @leave: `leave` that waits for the primary
@@ -129,6 +134,8 @@ struct kfm {
 	struct dm_dev		*meta;
 	struct dm_dev		*logdev;
 	bool			leg_tears;
+	u32			direct_min;
+	bool			data_crc;
 	enum kfm_policy		policy;
 	unsigned long		timeout;
 	u8			*secret;
@@ -171,6 +178,7 @@ struct kfm {
 
 	bool			was_insync;
 	struct kfm_log		log;
+	struct kfm_direct	direct;
 
 	struct kfm_write	*writes;
 	unsigned int		slots;
@@ -187,6 +195,7 @@ struct kfm {
 
 	u64			numbered;
 	struct kfm_recent	recent[KFM_WINDOW];
+	struct kfm_recent	recent_direct[KFM_WINDOW];
 
 	unsigned int		rate;
 	unsigned long		cleaned;

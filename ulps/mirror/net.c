@@ -184,7 +184,7 @@ static int net_open(struct kfm_peer *p)
 	const struct kfm *m = p->m;
 	const struct kfi_need need = {
 		.provider = strcmp(p->provider, "any") ? p->provider : NULL, .type = KFI_EP_RDM,
-		.order = KFI_ORDER_SAS, .max_len = KFM_GROUP_BYTES, .tx_segs = KFM_IOV,
+		.order = KFI_ORDER_SAS, .max_len = KFM_DIRECT_SLOT, .tx_segs = KFM_IOV,
 		.auth_key = m->secret, .auth_key_size = m->secret_len,
 	};
 	const struct kfi_conn_attr attr = {
@@ -200,6 +200,7 @@ static int net_open(struct kfm_peer *p)
 	ret = kfi_find(m->net_ns, &need, p->local[0], NULL, p->local[1], &info);
 	if (ret)
 		return ret;
+	p->net.checked = info->domain_attr->caps & KFI_DATA_CHECK;
 	dom = kfi_dom_get(m->net_ns, info, THIS_MODULE);
 	ret = PTR_ERR_OR_ZERO(dom) ?: kfi_conn_open(&p->net.conn, dom, info, &attr);
 	if (!IS_ERR(dom))

@@ -45,6 +45,7 @@ struct kfm_slot {
  * @work: opens the endpoint. It allocates memory, which may have to wait for writes to this mirror
  * @opening: @work is queued or running. Cleared with release semantics
  * @up: @conn is open
+ * @checked: its network notices bytes that have changed on their way (KFI_DATA_CHECK)
  * @conn: the endpoint
  * @retry: time of the next attempt to open the endpoint, jiffies
  * @logged_err: error of the last attempt, so that it is logged once
@@ -55,6 +56,7 @@ struct kfm_net {
 	struct work_struct	work;
 	bool			opening;
 	bool			up;
+	bool			checked;
 	struct kfi_conn		conn;
 	unsigned long		retry;
 	int			logged_err;
@@ -71,5 +73,13 @@ int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
 		   kfm_persist_fn *persist, struct kfid_mr **mr);
 void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_net_receive(struct kfm_peer *p);
+
+/* Waits for calls of persist(); after this no byte of the peer lands. */
+static inline void kfm_net_region_end(struct kfid_mr **mr)
+{
+	if (*mr)
+		WARN_ON(kfi_close(&(*mr)->fid));
+	*mr = NULL;
+}
 
 #endif /* KFM_NET_H */

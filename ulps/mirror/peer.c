@@ -24,6 +24,7 @@
  * primary begins another one. All of it is the worker's.
  */
 #include "command.h"
+#include "direct.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
@@ -301,7 +302,7 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		.arg = m->policy,
 		.peers = kfm_peer_count(m),
 		.versions = KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION),
-		.features = KFM_F_LEAVE,
+		.features = KFM_F_LEAVE | KFM_F_DIRECT,
 	};
 
 	hello.session = kfm_random();
@@ -450,6 +451,7 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 	if (p->state != KFM_SESSION_ATTACH)
 		return;
 	kfm_ring_begin(p, msg);
+	kfm_slots_begin(p, msg);
 	if (!msg->bitmap_len) {
 		session_up(p);
 		return;
@@ -711,6 +713,7 @@ void kfm_peers_tick(struct kfm *m)
 		kfm_leave_tick(m);
 	if (!m->formatted || m->primary)
 		return;
+	kfm_direct_run(m);
 	kfm_log_apply(m, m->serve.step == KFM_S_REQUESTED);
 	kfm_repair_serve(m);
 }

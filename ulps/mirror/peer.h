@@ -51,6 +51,7 @@ enum kfm_session_state {
  * @outage: number of the present outage, which began with the end of the last session or with
  *	resume
  * @ring: log of the peer
+ * @slots: slots of the peer
  * @gap: a write was requeued after its record was posted, and the post may still fail; or before
  *	the peer was in sync, which needs a session that resynchronises it
  * @bits: bitmap of the peer as on the device, in the byte order of the device
@@ -101,6 +102,7 @@ struct kfm_peer {
 	bool			policy_applied;
 	u32			outage;
 	struct kfm_ring		ring;
+	struct kfm_slots	slots;
 	bool			gap;
 
 	u8			*bits;

@@ -230,6 +230,13 @@ void kfm_rec_encode(const struct kfm_rec *r, const void *data, struct kfm_le_rec
 	out->crc = cpu_to_le32(rec_crc(out, data, r->len));
 }
 
+/* Does a record lie inside the mirror? */
+static bool rec_fits(const struct kfm_rec *r, u64 sectors)
+{
+	return r->seq && r->len && r->len <= KFM_WRITE_MAX && !(r->len % KFM_SECTOR) &&
+	       r->sector < sectors && sectors - r->sector >= r->len / KFM_SECTOR;
+}
+
 /**
  * kfm_rec_decode() - read the head of a record
  * @in: a copy of the head, which does not change
@@ -247,15 +254,52 @@ int kfm_rec_decode(const struct kfm_le_rec *in, u64 sectors, struct kfm_rec *r)
 	r->seq = le64_to_cpu(in->seq);
 	r->sector = le64_to_cpu(in->sector);
 	r->len = le32_to_cpu(in->len);
-	if (!r->seq || !r->len || r->len > KFM_WRITE_MAX || r->len % KFM_SECTOR ||
-	    r->sector >= sectors || sectors - r->sector < r->len / KFM_SECTOR)
-		return -EBADMSG;
-	return 0;
+	return rec_fits(r, sectors) ? 0 : -EBADMSG;
 }
 
 bool kfm_rec_intact(const struct kfm_le_rec *in, const void *data, u32 len)
 {
 	return rec_crc(in, data, len) == le32_to_cpu(in->crc);
+}
+
+/* @data_crc: CRC32C of the data, or NULL if it goes without */
+void kfm_direct_encode(const struct kfm_rec *r, const u32 *data_crc, struct kfm_le_direct *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->magic = cpu_to_le32(KFM_DIRECT_MAGIC);
+	out->log = cpu_to_le64(r->log);
+	out->gen = cpu_to_le64(r->gen);
+	out->number = cpu_to_le64(r->seq);
+	out->sector = cpu_to_le64(r->sector);
+	out->len = cpu_to_le32(r->len);
+	out->data_crc = cpu_to_le32(data_crc ? *data_crc : 0);
+	out->flags = cpu_to_le32(data_crc ? KFM_D_CRC : 0);
+	out->crc = cpu_to_le32(crc_skipping(out, offsetof(struct kfm_le_direct, crc),
+					    sizeof(*out)));
+}
+
+/**
+ * kfm_direct_decode() - read the head of a direct record
+ * @in: a copy of the head, which does not change
+ * @sectors: size of the mirror
+ * @r: the record; @at is not set
+ *
+ * Return: 0 if the head is intact, and the record lies inside the mirror, else -EBADMSG. The data
+ * is not checked.
+ */
+int kfm_direct_decode(const struct kfm_le_direct *in, u64 sectors, struct kfm_rec *r)
+{
+	if (le32_to_cpu(in->magic) != KFM_DIRECT_MAGIC || !all_zero(in->zero, sizeof(in->zero)) ||
+	    le32_to_cpu(in->flags) & ~KFM_D_FLAGS ||
+	    crc_skipping(in, offsetof(struct kfm_le_direct, crc), sizeof(*in)) !=
+	    le32_to_cpu(in->crc))
+		return -EBADMSG;
+	r->log = le64_to_cpu(in->log);
+	r->gen = le64_to_cpu(in->gen);
+	r->seq = le64_to_cpu(in->number);
+	r->sector = le64_to_cpu(in->sector);
+	r->len = le32_to_cpu(in->len);
+	return rec_fits(r, sectors) ? 0 : -EBADMSG;
 }
 
 static int ring_at(const u8 *ring, u32 ring_len, u64 sectors, const struct kfm_log_head *h, u32 at,
@@ -359,7 +403,8 @@ static bool msg_fits(const struct kfm_msg *m)
 		return m->gens.cur;
 	case KFM_GRANT:
 		return m->ring_len >= KFM_RING_MIN && m->ring_len <= KFM_RING_MAX &&
-		       !(m->ring_len % KFM_BLOCK) && m->bitmap_len <= KFM_REGIONS_MAX / 8;
+		       !(m->ring_len % KFM_BLOCK) && m->bitmap_len <= KFM_REGIONS_MAX / 8 &&
+		       m->arg <= KFM_DIRECT_SLOTS;
 	case KFM_COPY:
 		return m->arg && m->arg <= KFM_WRITE_MAX && !(m->arg % KFM_SECTOR) && m->id;
 	default:

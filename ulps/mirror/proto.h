@@ -40,6 +40,7 @@
 #define KFM_SUPER_MAGIC		0x315250555346494bULL	/* "KIFSUPR1" */
 #define KFM_LOG_MAGIC		0x31474f4c5346494bULL	/* "KIFSLOG1" */
 #define KFM_REC_MAGIC		0x43455246U		/* "FREC" */
+#define KFM_DIRECT_MAGIC	0x52494446U		/* "FDIR" */
 #define KFM_MSG_MAGIC		0x47534d46U		/* "FMSG" */
 
 /* State of a node's copy of the data */
@@ -205,14 +206,41 @@ static_assert(sizeof(struct kfm_le_rec) == 64, "kfm_le_rec");
 struct kfm_rec {
 	u64	log;
 	u64	gen;
-	u64	seq;
+	u64	seq;		/* of a direct record its number */
 	u64	sector;
 	u32	len;
-	u32	at;		/* first byte of its room in the ring; not stored */
+	u32	at;		/* first byte of its room in the ring, or of its data; not stored */
 };
 
 #define KFM_REC_HEAD_AT		(KFM_SECTOR - sizeof(struct kfm_le_rec))	/* in its room */
 #define KFM_REC_DATA_AT		KFM_SECTOR
+
+/* ---- slots, for records that a secondary writes to its leg at once (direct.c) ---- */
+
+#define KFM_DIRECT_SLOTS	64u		/* of a secondary, at most */
+#define KFM_DIRECT_DATA_AT	KFM_BLOCK	/* data in a slot; the heads end there */
+#define KFM_DIRECT_SLOT		(KFM_DIRECT_DATA_AT + KFM_WRITE_MAX)
+
+#define KFM_D_CRC		1u	/* the data has a CRC of its own */
+#define KFM_D_FLAGS		1u
+
+/*
+ * The head of a direct record, which no device stores. A slot has the heads of a group, and from
+ * KFM_DIRECT_DATA_AT on the data of its records, one behind the other.
+ */
+struct kfm_le_direct {
+	__le32	magic;
+	__le32	crc;		/* CRC32C of the head, with 0 here */
+	__le64	log;		/* kfm_le_log.id */
+	__le64	gen;
+	__le64	number;		/* of the direct record in the session, from 1 */
+	__le64	sector;
+	__le32	len;		/* bytes of data, a multiple of KFM_SECTOR */
+	__le32	data_crc;	/* CRC32C of the data; 0 without KFM_D_CRC */
+	__le32	flags;		/* KFM_D_ */
+	u8	zero[12];
+} __packed;
+static_assert(sizeof(struct kfm_le_direct) == 64, "kfm_le_direct");
 
 /* ---- messages ---- */
 
@@ -250,6 +278,7 @@ enum kfm_refusal {
 
 /* What the sender of HELLO can do besides */
 #define KFM_F_LEAVE		1ull	/* takes LEAVE */
+#define KFM_F_DIRECT		2ull	/* has direct records, if GRANT names slots */
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
@@ -271,7 +300,7 @@ struct kfm_le_msg {
 	__le32	lbs;		/* HELLO: logical block size, bytes */
 	__le32	state;		/* HELLO, STATE: enum kfm_state */
 	__le32	flags;		/* KFM_M_ */
-	__le32	arg;		/* HELLO: enum kfm_policy */
+	__le32	arg;		/* HELLO: enum kfm_policy; GRANT: how many slots */
 	__le64	seq;
 	union {
 		__le64	ring_key;	/* GRANT */
@@ -287,8 +316,15 @@ struct kfm_le_msg {
 	__le32	bitmap_len;
 	__le64	patch_key;	/* GRANT: KFM_WRITE_MAX bytes that may be read */
 	__le64	patch_addr;
-	__le64	id;		/* COPY, and repeated by COPIED */
-	__le64	sector;		/* COPY */
+	union {
+		__le64	id;	/* COPY, and repeated by COPIED */
+		__le64	slots_key;	/* GRANT */
+		__le64	direct;	/* PING, SYNCED: as @seq, of direct records */
+	};
+	union {
+		__le64	sector;	/* COPY */
+		__le64	slots_addr;	/* GRANT */
+	};
 	__le32	crc;		/* COPIED: CRC32C of the bytes in the patch */
 	__le64	node;		/* number of the sender; 0 if it has no metadata, in REFUSED */
 	__le32	peers;		/* HELLO, STATE: how many peers the sender has */
@@ -321,8 +357,15 @@ struct kfm_msg {
 	u32	bitmap_len;
 	u64	patch_key;
 	u64	patch_addr;
-	u64	id;
-	u64	sector;
+	union {
+		u64	id;
+		u64	slots_key;
+		u64	direct;
+	};
+	union {
+		u64	sector;
+		u64	slots_addr;
+	};
 	u32	crc;
 	u64	node;
 	u32	peers;
@@ -345,6 +388,8 @@ int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h);
 void kfm_rec_encode(const struct kfm_rec *r, const void *data, struct kfm_le_rec *out);
 int kfm_rec_decode(const struct kfm_le_rec *in, u64 sectors, struct kfm_rec *r);
 u32 kfm_rec_head_crc(const struct kfm_le_rec *head);
+void kfm_direct_encode(const struct kfm_rec *r, const u32 *data_crc, struct kfm_le_direct *out);
+int kfm_direct_decode(const struct kfm_le_direct *in, u64 sectors, struct kfm_rec *r);
 bool kfm_rec_intact(const struct kfm_le_rec *in, const void *data, u32 len);
 int kfm_ring_next(const void *ring, u32 ring_len, u64 sectors, const struct kfm_log_head *h,
 		  struct kfm_rec *r);
@@ -360,6 +405,12 @@ u32 kfm_bitmap_bytes(u64 sectors, u32 shift);
 
 /* Bytes of the largest group, which are those of the largest record */
 #define KFM_GROUP_BYTES		(KFM_REC_DATA_AT + KFM_WRITE_MAX)
+
+/* Where a group of @count direct records begins in all slots */
+static inline u32 kfm_slot_at(u32 slot, u32 count)
+{
+	return slot * KFM_DIRECT_SLOT + KFM_DIRECT_DATA_AT - count * sizeof(struct kfm_le_direct);
+}
 
 /* Bytes that a record with @len bytes of data, which are whole sectors, takes in the ring */
 static inline u32 kfm_rec_room(u32 len)

@@ -4,16 +4,17 @@
  *
  * A write that is in flight when the primary dies may have reached one secondary and not the other.
  * So a secondary with several peers sets the bit of each region that it writes, in the bitmaps of
- * all peers but the primary, before the record leaves its log. When it is promoted, it
+ * all peers but the primary, before the record leaves its log, or before a direct record is written
+ * to its leg. When it is promoted, it
  * resynchronises these regions, and those in the bitmaps of the other nodes.
  *
  * A write is settled when it has ended: then all peers have it that are in sync, and those that are
  * not have an older generation. PING and SYNCED of the primary contain the last record of the
- * session up to which all writes are settled, with those of earlier sessions (KFM_M_SETTLED). The
- * secondary then clears the bits of all regions that no later record has written. It keeps a list
- * of the regions of the last KFM_WINDOW records. That is enough for the writes in flight, but not
- * if many parts of a resynchronisation follow them: then it clears nothing until these writes are
- * settled.
+ * session up to which all writes are settled, with those of earlier sessions (KFM_M_SETTLED), and
+ * the last direct record. The secondary then clears the bits of all regions that no later record
+ * has written. It keeps a list of the regions of the last KFM_WINDOW records. That is enough for
+ * the writes in flight, but not if many parts of a resynchronisation follow them: then it clears
+ * nothing until these writes are settled.
  *
  * A mirror with one peer does nothing of that, nor does the replay of a node's own records (own.c),
  * whose bits were durable before they were written. All functions run in the worker.
@@ -47,79 +48,101 @@ static bool any_open(const struct kfm *m)
 /**
  * kfm_recent_announce() - report to a secondary which writes are settled
  * @p: peer in sync
- * @msg: PING or SYNCED; @seq and KFM_M_SETTLED are set if all writes are settled that began before
- *	the session
+ * @msg: PING or SYNCED; @seq, @direct and KFM_M_SETTLED are set if all writes are settled that
+ *	began before the session
  */
 void kfm_recent_announce(const struct kfm_peer *p, struct kfm_msg *msg)
 {
 	const struct kfm_post *post;
+	u64 seq = p->ring.next.seq, direct = p->slots.number + 1;
 	struct kfm_write *w;
 
 	if (any_open(p->m))
 		return;
-	msg->seq = p->ring.next.seq - 1;
 	list_for_each_entry(w, &p->m->flight, entry) {
 		if (w->peer)	/* all peers that are in sync have what is resynchronised */
 			continue;
-		if (w->number < p->began) {
-			msg->seq = 0;
+		if (w->number < p->began)
 			return;
-		}
 		post = &w->posts[p->index];
-		if (post->state == KFM_P_POSTED || post->state == KFM_P_ACKED)
-			msg->seq = post->seq - 1;
-		break;
+		if (post->state != KFM_P_POSTED && post->state != KFM_P_ACKED)
+			continue;
+		if (post->direct)
+			direct = min(direct, post->seq);
+		else
+			seq = min(seq, post->seq);
 	}
+	msg->seq = seq - 1;
+	msg->direct = direct - 1;
 	msg->flags |= KFM_M_SETTLED;
 }
 
 /* ---- secondary ---- */
 
 /**
- * kfm_recent_add() - set the bits of records that are on the leg
+ * kfm_recent_set() - set the bits of records, in memory
  * @m: secondary, or a node that is being promoted
+ * @table: kfm.recent, or kfm.recent_direct
  * @recs: the records
  * @count: number of records
- *
- * Return: 0 if the bits are durable, or a negative error.
  */
-int kfm_recent_add(struct kfm *m, const struct kfm_rec *recs, unsigned int count)
+void kfm_recent_set(struct kfm *m, struct kfm_recent *table, const struct kfm_rec *recs,
+		    unsigned int count)
 {
-	struct kfm_recent *recent;
+	struct kfm_recent one, *recent;
 	struct kfm_peer *p;
 	unsigned int i;
 
 	if (!m->peers[1] || m->log.head.node == m->sb.node)
-		return 0;
+		return;
 	for (i = 0; i < count; i++) {
-		recent = &m->recent[recs[i].seq % KFM_WINDOW];
-		recent->seq = recs[i].seq;
-		recent->first = kfm_region(m, recs[i].sector);
-		recent->last = kfm_region(m, recs[i].sector + recs[i].len / KFM_SECTOR - 1);
+		recent = &table[recs[i].seq % KFM_WINDOW];
+		one.seq = recs[i].seq;
+		one.first = kfm_region(m, recs[i].sector);
+		one.last = kfm_region(m, recs[i].sector + recs[i].len / KFM_SECTOR - 1);
+		if (one.seq > recent->seq)	/* direct records come in any order */
+			*recent = one;
 		kfm_for_each_peer(p, m) {
 			if (m->sb.pairs[p->index].node == m->log.head.node)
 				continue;
-			kfm_oos_set(p, recent->first);
-			kfm_oos_set(p, recent->last);
+			kfm_oos_set(p, one.first);
+			kfm_oos_set(p, one.last);
 		}
 	}
+}
+
+/* Set the bits of records of the log that are on the leg. Return: 0 if they are durable. */
+int kfm_recent_add(struct kfm *m, const struct kfm_rec *recs, unsigned int count)
+{
+	kfm_recent_set(m, m->recent, recs, count);
 	return kfm_bits_flush(m);
 }
 
-/* Clear all regions that may differ from those of a peer but those of records behind @seq. */
-static void clear_settled(struct kfm_peer *q, u64 seq)
+static void set_later(struct kfm_peer *q, const struct kfm_recent *table, u64 seq)
 {
-	const struct kfm_recent *recent = q->m->recent;
 	unsigned int i;
 
+	for (i = 0; i < KFM_WINDOW; i++) {
+		if (table[i].seq <= seq)
+			continue;
+		kfm_oos_set(q, table[i].first);
+		kfm_oos_set(q, table[i].last);
+	}
+}
+
+/* Clear all regions that may differ from those of a peer but those of later records. */
+static void clear_settled(struct kfm_peer *q, const struct kfm_msg *msg)
+{
 	bitmap_zero(q->oos, q->m->regions);
 	q->oos_count = 0;
-	for (i = 0; i < KFM_WINDOW; i++) {
-		if (recent[i].seq <= seq)
-			continue;
-		kfm_oos_set(q, recent[i].first);
-		kfm_oos_set(q, recent[i].last);
-	}
+	set_later(q, q->m->recent, msg->seq);
+	set_later(q, q->m->recent_direct, msg->direct);
+}
+
+/* Are there records behind @settled that the table does not have any more? */
+static bool overrun(u64 last, u64 settled)
+{
+	return last > settled && last - settled > KFM_WINDOW;
 }
 
 /**
@@ -132,15 +155,14 @@ static void clear_settled(struct kfm_peer *q, u64 seq)
 void kfm_recent_clean(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfm *m = p->m;
-	u64 applied = m->log.head.seq - 1;
 	struct kfm_peer *q;
 
-	if (!(msg->flags & KFM_M_SETTLED) ||
-	    (applied > msg->seq && applied - msg->seq > KFM_WINDOW))
+	if (!(msg->flags & KFM_M_SETTLED) || overrun(m->log.head.seq - 1, msg->seq) ||
+	    overrun(READ_ONCE(m->direct.top), msg->direct))
 		return;
 	kfm_for_each_peer(q, m) {
 		if (q != p && q->oos_count)
-			clear_settled(q, msg->seq);
+			clear_settled(q, msg);
 	}
 }
 
@@ -148,4 +170,5 @@ void kfm_recent_clean(struct kfm_peer *p, const struct kfm_msg *msg)
 void kfm_recent_begin(struct kfm *m)
 {
 	memset(m->recent, 0, sizeof(m->recent));
+	memset(m->recent_direct, 0, sizeof(m->recent_direct));
 }

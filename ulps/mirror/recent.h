@@ -8,7 +8,7 @@
 struct kfm;
 struct kfm_peer;
 
-/* The regions of a record that a secondary has applied, see recent.c */
+/* The regions of a record that a secondary has applied, or is writing to its leg: see recent.c */
 struct kfm_recent {
 	u64	seq;
 	u32	first;
@@ -16,6 +16,8 @@ struct kfm_recent {
 };
 
 void kfm_recent_announce(const struct kfm_peer *p, struct kfm_msg *msg);
+void kfm_recent_set(struct kfm *m, struct kfm_recent *table, const struct kfm_rec *recs,
+		    unsigned int count);
 int kfm_recent_add(struct kfm *m, const struct kfm_rec *recs, unsigned int count);
 void kfm_recent_clean(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_recent_begin(struct kfm *m);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * record.c - RMA with a peer: records that are written to its ring, and what is read from it. All
+ * record.c - RMA with a peer: records that are written to it, and what is read from it. All
  * but the completions runs with the mirror claimed (main.c); the endpoint is open. Completions run
  * in softirq.
  */
@@ -86,6 +86,33 @@ static unsigned int rec_iov(const struct kfm_peer *p, const struct kfm_write *w,
 	return 2;
 }
 
+/* The heads of direct records, then their data: pages, which a provider may send as they are */
+static unsigned int direct_iov(const struct kfm_peer *p, const struct kfm_group *g,
+			       struct bio_vec *iov)
+{
+	struct kfm_write *w;
+	unsigned int i;
+	void *head;
+
+	for (i = 0; i < g->count; i++) {
+		w = g->writes[i];
+		head = kfm_write_head(p, w);
+		bvec_set_page(&iov[i], virt_to_page(head), sizeof(struct kfm_le_direct),
+			      offset_in_page(head));
+		bvec_set_page(&iov[g->count + i], virt_to_page(w->buf + KFM_DATA_AT), w->len, 0);
+	}
+	return 2 * g->count;
+}
+
+static unsigned int log_iov(const struct kfm_peer *p, const struct kfm_group *g, struct kvec *iov)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < g->count; i++)
+		n += rec_iov(p, g->writes[i], &iov[n]);
+	return n;
+}
+
 /* Link the posts, which complete together, and mark them. */
 static void group_busy(const struct kfm_peer *p, const struct kfm_group *g, bool busy)
 {
@@ -99,23 +126,31 @@ static void group_busy(const struct kfm_peer *p, const struct kfm_group *g, bool
 	}
 }
 
-/* Write a group of records to the peer's ring, durably. */
+/* Write a group of records to the peer's ring or to one of its slots, durably. */
 ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
 {
 	struct kfi_cqe *cqe = &g->writes[0]->posts[p->index].cqe;
-	struct kvec iov[KFM_IOV];
+	union {
+		struct kvec	ring[KFM_IOV];
+		struct bio_vec	slot[KFM_IOV];
+	} iov;
 	struct kfi_rma_iov rma = {
-		.addr = p->ring.addr + g->at, .len = g->bytes, .key = p->ring.key,
+		.addr = (g->direct ? p->slots.addr : p->ring.addr) + g->at, .len = g->bytes,
+		.key = g->direct ? p->slots.key : p->ring.key,
 	};
 	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = iov, .addr = p->net.conn.peer,
+		.type = KFI_KVEC, .msg_iov = iov.ring, .addr = p->net.conn.peer,
 		.rma_iov = &rma, .rma_iov_count = 1, .context = cqe,
 	};
-	unsigned int i;
 	ssize_t ret;
 
-	for (i = 0; i < g->count; i++)
-		msg.iov_count += rec_iov(p, g->writes[i], &iov[msg.iov_count]);
+	if (g->direct) {
+		msg.type = KFI_BVEC;
+		msg.msg_biov = iov.slot;
+		msg.iov_count = direct_iov(p, g, iov.slot);
+	} else {
+		msg.iov_count = log_iov(p, g, iov.ring);
+	}
 	cqe->done = record_done;
 	group_busy(p, g, true);
 	ret = kfi_writemsg(p->net.conn.ep, &msg, KFI_CQE | KFI_COMMIT_COMPLETE);

@@ -11,17 +11,20 @@ struct kfm_write;
 #define KFM_IOV		(2 * KFM_GROUP)	/* head and data of each record of a post */
 
 /**
- * struct kfm_group - records that follow one another in the log of a peer, and are written at once
+ * struct kfm_group - records that are written at once: they follow one another in the log of a
+ * peer, or are in one slot
  * @writes: their writes
  * @count: how many
- * @at: offset of the first one
+ * @direct: they are in a slot
+ * @at: offset of the first one in the log, or of its head in the slots
  * @bytes: room of all
- * @ends: value of &kfm_place.head after each
- * @next: place behind them
+ * @ends: in the log: value of &kfm_place.head after each
+ * @next: in the log: place behind them
  */
 struct kfm_group {
 	struct kfm_write	*writes[KFM_GROUP];
 	unsigned int		count;
+	bool			direct;
 	u32			at;
 	u32			bytes;
 	u64			ends[KFM_GROUP];

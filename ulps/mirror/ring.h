@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* ring.h - places in a ring of records: in the log of a peer, or of this node */
+/* ring.h - places of records: in the log of a peer or of this node, and in slots of a peer */
 #ifndef KFM_RING_H
 #define KFM_RING_H
 
@@ -41,6 +41,28 @@ struct kfm_ring {
 	u64	ends[KFM_WINDOW];
 	u64	patch_key;
 	u64	patch_addr;
+};
+
+/**
+ * struct kfm_slots - a primary's view of the slots of a peer; used by the context that has claimed
+ * the mirror
+ * @key: key of the slots
+ * @addr: address of the first one
+ * @data_crc: the data of direct records has a CRC
+ * @number: of the last direct record of the session
+ * @free: unused slots, the one that was used last at the end
+ * @count: how many
+ * @logged: what the records write that are not known to be behind the durable head of the peer's
+ *	log, by sequence number; only if slots were granted
+ */
+struct kfm_slots {
+	u64		key;
+	u64		addr;
+	bool		data_crc;
+	u64		number;
+	u8		free[KFM_DIRECT_SLOTS];
+	unsigned int	count;
+	struct kfm_rec	logged[KFM_WINDOW];
 };
 
 void kfm_ring_begin(struct kfm_peer *p, const struct kfm_msg *grant);

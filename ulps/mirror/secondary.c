@@ -142,6 +142,11 @@ static void send_grant(struct kfm_peer *p)
 		.patch_addr = kfi_mr_addr(log->patch_mr),
 	};
 
+	if (m->direct.mr) {
+		grant.arg = KFM_DIRECT_SLOTS;
+		grant.slots_key = kfi_mr_key(m->direct.mr);
+		grant.slots_addr = kfi_mr_addr(m->direct.mr);
+	}
 	kfm_net_send(p, &grant);
 }
 

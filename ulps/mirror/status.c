@@ -79,6 +79,17 @@ static struct summary sum_peers(const struct kfm *m)
 	return all;
 }
 
+/* Direct records of the present sessions, sent or received */
+static u64 direct_count(const struct kfm *m)
+{
+	u64 count = m->primary ? 0 : READ_ONCE(m->direct.top);
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m)
+		count += m->primary ? READ_ONCE(p->slots.number) : 0;
+	return count;
+}
+
 static unsigned int emit_remarks(const struct kfm *m, const struct summary *s, char *result,
 				 unsigned int maxlen)
 {
@@ -107,8 +118,15 @@ static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 	DMEMIT("%s %s %s %s %s %s %s %s %s %u timeout %u rate %u", m->leg->name, m->meta->name,
 	       m->logdev->name, p->provider, p->local[0], p->local[1], p->remote[0], p->remote[1],
 	       kfm_policies[m->policy],
-	       (m->secret ? 6 : 4) + (kfm_peer_count(m) - 1) * (1 + KFM_PEER_WORDS),
+	       4 + (m->direct_min != KFM_DIRECT_DEFAULT ? 2 : 0) + (m->data_crc ? 2 : 0) +
+	       (m->secret ? 2 : 0) + (kfm_peer_count(m) - 1) * (1 + KFM_PEER_WORDS),
 	       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
+	if (m->direct_min == KFM_DIRECT_OFF)
+		DMEMIT(" direct off");
+	else if (m->direct_min != KFM_DIRECT_DEFAULT)
+		DMEMIT(" direct %u", m->direct_min);
+	if (m->data_crc)
+		DMEMIT(" data-crc all");
 	if (m->secret)
 		DMEMIT(" secret %s", m->secret_name);
 	kfm_for_each_peer(p, m) {
@@ -152,6 +170,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		DMEMIT(" pmem");
 	if (m->repair.count)
 		DMEMIT(" repaired %u", m->repair.count);
+	if (direct_count(m))
+		DMEMIT(" direct %llu", direct_count(m));
 	if (!m->peers[1])
 		return;
 	kfm_for_each_peer(p, m) {

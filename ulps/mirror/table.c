@@ -3,13 +3,15 @@
  * table.c - the table of a mirror: its words, and the disks, peers and memory that they ask for
  *
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
- *	[COUNT [timeout MS] [rate KIB] [secret KEY]
- *	[peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
+ *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [data-crc log|all]
+ *	[secret KEY] [peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
  */
+#include <linux/kstrtox.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <net/net_namespace.h>
 #include "command.h"
+#include "direct.h"
 #include "log.h"
 #include "mirror.h"
 #include "net.h"
@@ -137,16 +139,33 @@ static int table_policy(struct kfm *m, const char *word)
 	return -EINVAL;
 }
 
+static int table_direct(struct kfm *m, const char *word)
+{
+	m->direct_min = KFM_DIRECT_OFF;
+	if (!strcmp(word, "off"))
+		return 0;
+	m->ti->error = "direct needs a number of bytes up to that of the longest record, or off";
+	return kstrtou32(word, 10, &m->direct_min) ?: m->direct_min > KFM_WRITE_MAX ? -EINVAL : 0;
+}
+
+static int table_data_crc(struct kfm *m, const char *word)
+{
+	m->data_crc = !strcmp(word, "all");
+	m->ti->error = "data-crc is log or all";
+	return m->data_crc || !strcmp(word, "log") ? 0 : -EINVAL;
+}
+
 static int table_options(struct kfm *m, struct dm_arg_set *as)
 {
 	static const struct dm_arg count = {
-		0, 6 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+		0, 10 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
 	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
 	unsigned int args = 0, ms = 5000;
 	const char *word;
 	int ret = 0;
 
+	m->direct_min = KFM_DIRECT_DEFAULT;
 	if (as->argc)
 		ret = dm_read_arg_group(&count, as, &args, &m->ti->error);
 	while (!ret && args >= 2) {
@@ -156,6 +175,10 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 		} else if (!strcasecmp(word, "rate")) {
 			m->ti->error = "Invalid rate";
 			ret = kfm_rate_parse(dm_shift_arg(as), &m->rate);
+		} else if (!strcasecmp(word, "direct")) {
+			ret = table_direct(m, dm_shift_arg(as));
+		} else if (!strcasecmp(word, "data-crc")) {
+			ret = table_data_crc(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "secret")) {
 			ret = kfm_secret_get(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "peer") && args <= KFM_PEER_WORDS) {
@@ -203,8 +226,9 @@ static int table_memory(struct kfm *m)
 		if (peer_memory(p))
 			return -ENOMEM;
 	}
-	return kfm_writes_alloc(m);
+	return kfm_writes_alloc(m) ?: kfm_direct_alloc(m);
 }
+
 /**
  * kfm_table_read() - give a mirror what its table names
  * @m: mirror without peers, disks and memory
@@ -268,6 +292,7 @@ void kfm_table_free(struct kfm *m)
 	struct kfm_peer *p;
 
 	kfm_writes_free(m);
+	kfm_direct_free(m);
 	kfm_log_free(m);
 	kfm_for_each_peer(p, m)
 		peer_free(p);

@@ -6,8 +6,7 @@
  *   admit_writes()	takes a struct kfm_write, unless the write overlaps one that is in flight
  *   launch_writes()	makes the bit durable, copies the data, writes to the leg, and before that
  *			to this node's log if the leg can tear a sector (own.c)
- *   post()		writes a group of records to the log of a peer: waiting records, in order,
- *			as many as a group has room for
+ *   kfm_post_all()	writes groups of records to the log of a peer (post.c)
  *   end_writes()	ends the bio when the leg has the data, and its record and all records
  *			before it are durable at the peer
  *
@@ -26,14 +25,11 @@
 #include "own.h"
 #include "peer.h"
 #include "read.h"
-#include "record.h"
 #include "repair.h"
 #include "resync.h"
-#include "ring.h"
 #include "write.h"
 
 #define BUF_SIZE	(KFM_DATA_AT + KFM_WRITE_MAX)	/* heads, data */
-#define GROUP_PART	2	/* a group has at least this part of the records in flight */
 #define ATOMIC_BYTES	(4 * KFM_WRITE_MAX)	/* begun by one kfm_writes_run_atomic() */
 
 static void write_init(struct kfm *m, struct kfm_write *w)
@@ -87,6 +83,14 @@ static bool list_overlaps(const struct list_head *list, u64 sector, u64 end)
 	return false;
 }
 
+/* What is in a slot ends with the session that has the slot. */
+static void post_reset(struct kfm_post *post, int state)
+{
+	post->state = state;
+	post->direct = false;
+	post->slot = 0;
+}
+
 /**
  * kfm_write_get() - take a free write for a range
  * @m: mirror
@@ -112,11 +116,12 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 	w->leg_status = BLK_STS_OK;
 	w->leg_busy = false;
 	w->own_seq = 0;
+	w->crc_known = false;
 	w->peer = peer;
 	w->round = peer ? peer->rs_round : 0;
 	w->number = m->numbered++;
 	kfm_for_each_peer(p, m)
-		w->posts[p->index].state = peer && peer != p ? KFM_P_NONE : KFM_P_WAIT;
+		post_reset(&w->posts[p->index], peer && peer != p ? KFM_P_NONE : KFM_P_WAIT);
 	m->busy[kfm_region(m, sector)]++;
 	return w;
 }
@@ -225,146 +230,6 @@ void kfm_write_leg(struct kfm_write *w, blk_opf_t op)
 		submit_bio(&w->leg);
 }
 
-/* ---- records ---- */
-
-/*
- * Where the head of the record for a peer is: at the end of a sector of its own, because a provider
- * may read the sectors of other peers meanwhile. That of the first peer is followed by the data.
- */
-void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w)
-{
-	static_assert(KFM_PEERS * KFM_SECTOR <= KFM_DATA_AT);
-
-	return w->buf + KFM_DATA_AT - p->index * KFM_SECTOR - sizeof(struct kfm_le_rec);
-}
-
-/* Add a record to a group. Return: false if it, or the ring, has no room. */
-static bool group_add(const struct kfm_ring *ring, struct kfm_group *g, struct kfm_write *w)
-{
-	u32 room = kfm_rec_room(w->len), at;
-	struct kfm_place next = g->next;
-
-	if (!kfm_ring_take(ring, &next, room, &at))
-		return false;
-	if (g->count && (g->count == KFM_GROUP || g->bytes + room > KFM_GROUP_BYTES ||
-			 at != g->next.at))
-		return false;
-	if (!g->count)
-		g->at = at;
-	g->next = next;
-	g->bytes += room;
-	g->ends[g->count] = g->next.head;
-	g->writes[g->count++] = w;
-	return true;
-}
-
-/* Collect the records that are posted next, in the order of the writes, from @w on. */
-static void group_collect(struct kfm_peer *p, struct kfm_group *g, struct kfm_write *w)
-{
-	const struct kfm_post *post;
-
-	list_for_each_entry_from(w, &p->m->flight, entry) {
-		post = &w->posts[p->index];
-		if (post->state != KFM_P_WAIT)
-			continue;
-		/* posted in an earlier session, not completed yet */
-		if (kfm_busy(&post->busy) || !group_add(&p->ring, g, w))
-			return;
-	}
-}
-
-/* Write a group to the peer. Return: 0; -EAGAIN; or the error of the session. */
-static int post(struct kfm_peer *p, const struct kfm_group *g)
-{
-	struct kfm_rec r = { .log = p->session, .gen = p->log_gen, .seq = p->ring.next.seq };
-	struct kfm_ring *ring = &p->ring;
-	struct kfm_write *w;
-	struct kfm_post *post;
-	unsigned int i;
-	ssize_t ret;
-
-	for (i = 0; i < g->count; i++, r.seq++) {
-		w = g->writes[i];
-		r.sector = w->sector;
-		r.len = w->len;
-		kfm_rec_encode(&r, w->buf + KFM_DATA_AT, kfm_write_head(p, w));
-	}
-	ret = kfm_net_write(p, g);
-	if (ret) {
-		p->m->again |= ret == -EAGAIN;
-		return ret;
-	}
-	for (i = 0; i < g->count; i++) {
-		post = &g->writes[i]->posts[p->index];
-		post->state = KFM_P_POSTED;
-		post->seq = ring->next.seq + i;
-		ring->ends[post->seq % KFM_WINDOW] = g->ends[i];
-	}
-	ring->next = g->next;
-	return 0;
-}
-
-/*
- * Is it time to post? A write to the ring wakes a thread of the peer, and its answer one here,
- * whether it has one record or many. So a record waits while many others are in flight, until there
- * are some that can go together. This is checked again when one of those in flight has ended, so
- * nothing waits for long; with few writes in flight nothing waits at all.
- */
-static bool post_due(const struct kfm_peer *p)
-{
-	unsigned int waiting = 0, posted = 0;
-	const struct kfm_write *w;
-	u32 bytes = 0;
-
-	list_for_each_entry(w, &p->m->flight, entry) {
-		switch (w->posts[p->index].state) {
-		case KFM_P_WAIT:
-			waiting++;
-			bytes += kfm_rec_room(w->len);
-			break;
-		case KFM_P_POSTED:
-			posted++;
-			break;
-		default:
-			break;
-		}
-	}
-	return waiting && (waiting * GROUP_PART >= posted || bytes >= KFM_GROUP_BYTES);
-}
-
-/*
- * Post records in the order of the writes, as long as there is room, until @limit bytes are posted.
- * Return: 0; -EAGAIN if the provider takes no more, or the limit was reached; or the error of the
- * session.
- */
-static int post_all(struct kfm_peer *p, u32 limit)
-{
-	struct kfm_group g;
-	u32 bytes = 0;
-	struct kfm_write *w;
-	int ret = 0;
-
-	if (p->state != KFM_SESSION_UP || !post_due(p))
-		return 0;
-	list_for_each_entry(w, &p->m->flight, entry) {
-		if (w->posts[p->index].state != KFM_P_WAIT)
-			continue;
-		if (bytes >= limit)
-			return -EAGAIN;
-		g.count = 0;
-		g.bytes = 0;
-		g.next = p->ring.next;
-		group_collect(p, &g, w);
-		if (!g.count)
-			break;
-		ret = post(p, &g);
-		if (ret)
-			break;
-		bytes += g.bytes;
-	}
-	return ret;
-}
-
 /* ---- ends ---- */
 
 static void end_bio(struct kfm_write *w, blk_status_t status)
@@ -413,6 +278,7 @@ static int collect_acks(struct kfm_peer *p)
 			err = post->err;
 		} else {
 			post->state = KFM_P_ACKED;
+			kfm_slot_free(p, post);
 			p->live = jiffies;
 		}
 	}
@@ -431,15 +297,26 @@ static bool peer_optional(const struct kfm_peer *p)
 	return p->state != KFM_SESSION_UP && !attaching && kfm_is_alone(p) && !p->m->meta_failed;
 }
 
-/* Peers that are needed and at which the record is not known to be durable, as bits */
-static unsigned int missing_peers(const struct kfm_write *w)
+/*
+ * The peers that hold up a write, as bits: they are needed, and its record is not known to be
+ * durable there, or it is in the log and one before it is not, because a replay stops at the first
+ * missing record. A direct record has no place in the log. @missing: peers at whose log this is so
+ * for a record before; those of this write are added.
+ */
+static unsigned int holding_peers(const struct kfm_write *w, unsigned int *missing)
 {
+	const struct kfm_post *post;
 	unsigned int bits = 0;
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, w->m) {
-		if (unacked(w, p) && !peer_optional(p))
+		post = &w->posts[p->index];
+		if (unacked(w, p) && !peer_optional(p)) {
 			bits |= BIT(p->index);
+			*missing |= post->direct ? 0 : BIT(p->index);
+		}
+		if (!post->direct)
+			bits |= *missing & BIT(p->index);
 	}
 	return bits;
 }
@@ -464,19 +341,18 @@ static bool generation_known(const struct kfm *m)
 }
 
 /*
- * End writes, and parts of resynchronisations. A record counts only when all records before it are
- * durable, because a replay stops at the first missing record. For a write these are the records of
- * all peers, and for a part those of its own peer: another one that stops does not hold it up.
+ * End writes, and parts of resynchronisations. A write waits for all peers, and a part for its own
+ * one: another one that stops does not hold it up.
  */
 static void end_writes(struct kfm *m)
 {
 	bool hold = !generation_known(m);
 	struct kfm_write *w, *next;
-	unsigned int missing = 0;
+	unsigned int missing = 0, bits;
 
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
-		missing |= missing_peers(w);
-		if (w->peer ? missing & BIT(w->peer->index) : missing || hold)
+		bits = holding_peers(w, &missing);
+		if (w->peer ? bits & BIT(w->peer->index) : bits || hold)
 			continue;
 		if (!kfm_busy(&w->leg_busy))
 			finish(m, w);
@@ -517,7 +393,7 @@ void kfm_writes_lost(struct kfm_peer *p)
 
 	list_for_each_entry_safe(w, next, &p->m->flight, entry) {
 		if (!w->peer)
-			w->posts[p->index].state = KFM_P_WAIT;
+			post_reset(&w->posts[p->index], KFM_P_WAIT);
 		else if (w->peer == p)
 			kfm_write_put(w);
 	}
@@ -741,7 +617,7 @@ bool kfm_writes_run_atomic(struct kfm *m, struct bio_list *legs)
 	else
 		worker = !bio_list_empty(&m->queue);
 	kfm_for_each_peer(p, m)
-		worker |= post_all(p, ATOMIC_BYTES) != 0;
+		worker |= kfm_post_all(p, ATOMIC_BYTES) != 0;
 	return worker;
 }
 
@@ -785,7 +661,7 @@ void kfm_writes_run(struct kfm *m)
 		launch_writes(m);
 	kfm_resync_run(m);
 	kfm_for_each_peer(p, m) {
-		ret = post_all(p, U32_MAX);
+		ret = kfm_post_all(p, U32_MAX);
 		if (ret && ret != -EAGAIN)
 			kfm_peer_lost(p, ret);
 	}

@@ -21,7 +21,9 @@
  * @cqe: completion of the group of which this is the first record, or of the read from the peer
  * @busy: the provider owns @cqe and the buffer of @w. Cleared with release semantics
  * @err: result, valid when @busy is false
- * @seq: number of the record in the session, if it was posted
+ * @seq: number of the record in the session, if it was posted; direct records are counted apart
+ * @direct: it was posted as a direct record (direct.c)
+ * @slot: slot of the direct records of which this is the first one, plus 1; or 0
  * @state: how far the record is
  */
 struct kfm_post {
@@ -31,11 +33,13 @@ struct kfm_post {
 	bool			busy;
 	int			err;
 	u64			seq;
+	bool			direct;
+	u8			slot;
 	enum {
 		KFM_P_NONE,	/* this peer gets no record of the write */
 		KFM_P_WAIT,	/* to be posted: it was not posted in the present session */
 		KFM_P_POSTED,	/* posted, and not known to be durable */
-		KFM_P_ACKED,	/* durable in the log of the peer */
+		KFM_P_ACKED,	/* durable in the log of the peer, or on its leg */
 	} state;
 };
 
@@ -52,6 +56,8 @@ struct kfm_post {
  * @buf: contiguous pages. The first page ends with the heads of the records, that for the first
  *	peer last; the data follows. The data is a stable copy: the CRCs, the leg and all peers get
  *	the same bytes
+ * @crc: CRC32C of the data, if @crc_known
+ * @crc_known: it was computed, for a direct record
  * @leg: write to the leg, or read for resynchronisation
  * @vec: its vector
  * @leg_status: its result, valid when @leg_busy is false
@@ -72,6 +78,8 @@ struct kfm_write {
 	u32			len;
 	u64			number;
 	u8			*buf;
+	u32			crc;
+	bool			crc_known;
 	struct bio		leg;
 	struct bio_vec		vec;
 	blk_status_t		leg_status;
@@ -93,6 +101,11 @@ bool kfm_writes_idle(const struct kfm *m);
 struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u32 len);
 void kfm_write_put(struct kfm_write *w);
 void kfm_write_leg(struct kfm_write *w, blk_opf_t op);
+
+/* post.c */
+void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant);
+void kfm_slot_free(struct kfm_peer *p, struct kfm_post *post);
 void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w);
+int kfm_post_all(struct kfm_peer *p, u32 limit);
 
 #endif /* KFM_WRITE_H */

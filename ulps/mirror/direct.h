@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* direct.h - records that a secondary writes to its leg at once */
+#ifndef KFM_DIRECT_H
+#define KFM_DIRECT_H
+
+#include <linux/bio.h>
+#include <linux/workqueue.h>
+#include "proto.h"
+
+struct kfi_persist;
+struct kfid_mr;
+struct kfm;
+struct kfm_peer;
+
+#define KFM_DIRECT_OFF		U32_MAX	/* kfm.direct_min: no record is direct */
+#define KFM_DIRECT_DEFAULT	16384
+
+/* Pages of the data of a group: each record but the first may begin in the middle of a page */
+#define KFM_DIRECT_PAGES	(DIV_ROUND_UP(KFM_WRITE_MAX, PAGE_SIZE) + KFM_GROUP)
+
+/**
+ * struct kfm_direct_slot - a group of direct records in the memory of a secondary
+ * @entry: in kfm_direct.busy, from the call of persist() to its end
+ * @held: in kfm_direct.held, until the worker has it
+ * @m: the mirror
+ * @p: the call of persist(), NULL if the slot is not in use
+ * @data: the slot, KFM_DIRECT_SLOT bytes
+ * @recs: the records; @at is the place of the data in the slot
+ * @count: how many
+ * @pending: writes to the leg that have not ended, plus 1
+ * @err: first error of these writes
+ * @bios: the writes
+ * @vecs: their vectors
+ * @work: ends the call if the last of @bios has ended where interrupts are off
+ */
+struct kfm_direct_slot {
+	struct list_head	entry;
+	struct list_head	held;
+	struct kfm		*m;
+	struct kfi_persist	*p;
+	u8			*data;
+	struct kfm_rec		recs[KFM_GROUP];
+	unsigned int		count;
+	atomic_t		pending;
+	int			err;
+	struct bio		bios[KFM_GROUP];
+	struct bio_vec		vecs[KFM_DIRECT_PAGES];
+	struct work_struct	work;
+};
+
+/**
+ * struct kfm_direct - the slots of a secondary
+ * @mem: memory of all slots, which the peer writes to. NULL if this node has none; then all records
+ *	of its primary are logged. Set by the constructor
+ * @slots: the slots
+ * @mr: the peer may write to the slots. NULL without a session, or without slots
+ * @busy: slots in use. With all members below protected by kfm_log.lock
+ * @held: those whose regions are to be marked as different from those of other peers
+ * @closed: no slot is taken: the session ends
+ * @top: highest number of a direct record of the session
+ */
+struct kfm_direct {
+	u8			*mem;
+	struct kfm_direct_slot	*slots;
+	struct kfid_mr		*mr;
+	struct list_head	busy;
+	struct list_head	held;
+	bool			closed;
+	u64			top;
+};
+
+int kfm_direct_alloc(struct kfm *m);
+void kfm_direct_free(struct kfm *m);
+int kfm_direct_open(struct kfm_peer *p);
+void kfm_direct_close(struct kfm *m);
+void kfm_direct_run(struct kfm *m);
+bool kfm_direct_overlaps(const struct kfm *m, const struct kfm_rec *r);
+
+#endif /* KFM_DIRECT_H */

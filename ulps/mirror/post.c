@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * post.c - which records a peer is sent, and when: groups of those that wait, in the order of the
+ * writes. All functions run with the mirror claimed (claim.c).
+ */
+#include <linux/crc32c.h>
+#include "direct.h"
+#include "log.h"
+#include "mirror.h"
+#include "peer.h"
+#include "record.h"
+#include "ring.h"
+#include "write.h"
+
+#define GROUP_PART	2	/* a group has at least this part of the records in flight */
+
+/*
+ * Where the head of the record for a peer is: at the end of a sector of its own, because a provider
+ * may read the sectors of other peers meanwhile. That of the first peer is followed by the data.
+ */
+void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w)
+{
+	static_assert(KFM_PEERS * KFM_SECTOR <= KFM_DATA_AT);
+
+	return w->buf + KFM_DATA_AT - p->index * KFM_SECTOR - sizeof(struct kfm_le_rec);
+}
+
+/* A session begins: all slots that the peer offers are free. */
+void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant)
+{
+	struct kfm_slots *s = &p->slots;
+
+	s->key = grant->slots_key;
+	s->addr = grant->slots_addr;
+	s->data_crc = p->m->data_crc || !p->net.checked;
+	s->number = 0;
+	for (s->count = 0; s->count < grant->arg; s->count++)
+		s->free[s->count] = s->count;
+}
+
+/* A record is durable at the peer: if it is the first one of its slot, that is free. */
+void kfm_slot_free(struct kfm_peer *p, struct kfm_post *post)
+{
+	if (post->slot)
+		p->slots.free[p->slots.count++] = post->slot - 1;
+	post->slot = 0;
+}
+
+/*
+ * Is the record of a write to be a direct one (direct.c)? It is if there is a slot for it, and if
+ * it overlaps no record in the peer's log that a replay may still write to the leg. Else it is
+ * logged, and waits for nothing.
+ */
+static bool slots_fit(const struct kfm_peer *p, const struct kfm_write *w)
+{
+	const struct kfm_rec r = { .sector = w->sector, .len = w->len };
+	u64 seq;
+
+	if (!p->slots.count || w->len < p->m->direct_min)
+		return false;
+	for (seq = p->ring.applied + 1; seq < p->ring.next.seq; seq++) {
+		if (kfm_recs_overlap(&p->slots.logged[seq % KFM_WINDOW], &r))
+			return false;
+	}
+	return true;
+}
+
+/* Add a direct record to a group. Return: false if it has no room. */
+static bool direct_add(struct kfm_group *g, struct kfm_write *w)
+{
+	const u32 head = sizeof(struct kfm_le_direct);
+
+	if (g->count == KFM_GROUP || g->bytes - g->count * head + w->len > KFM_WRITE_MAX)
+		return false;
+	g->bytes += head + w->len;
+	g->writes[g->count++] = w;
+	return true;
+}
+
+/* Add a record to a group. Return: false if it, or the ring, has no room. */
+static bool log_add(const struct kfm_ring *ring, struct kfm_group *g, struct kfm_write *w)
+{
+	u32 room = kfm_rec_room(w->len), at;
+	struct kfm_place next = g->next;
+
+	if (!kfm_ring_take(ring, &next, room, &at))
+		return false;
+	if (g->count && (g->count == KFM_GROUP || g->bytes + room > KFM_GROUP_BYTES ||
+			 at != g->next.at))
+		return false;
+	if (!g->count)
+		g->at = at;
+	g->next = next;
+	g->bytes += room;
+	g->ends[g->count] = g->next.head;
+	g->writes[g->count++] = w;
+	return true;
+}
+
+/* Add the next record. Return: false if it does not go with the others, or has no room. */
+static bool group_add(const struct kfm_peer *p, struct kfm_group *g, struct kfm_write *w)
+{
+	bool direct = slots_fit(p, w);
+
+	if (g->count && direct != g->direct)
+		return false;
+	g->direct = direct;
+	return direct ? direct_add(g, w) : log_add(&p->ring, g, w);
+}
+
+/* Collect the records that are posted next, in the order of the writes, from @w on. */
+static void group_collect(struct kfm_peer *p, struct kfm_group *g, struct kfm_write *w)
+{
+	const struct kfm_post *post;
+
+	list_for_each_entry_from(w, &p->m->flight, entry) {
+		post = &w->posts[p->index];
+		if (post->state != KFM_P_WAIT)
+			continue;
+		/* posted in an earlier session, not completed yet */
+		if (kfm_busy(&post->busy) || !group_add(p, g, w))
+			return;
+	}
+}
+
+/* The CRC of the data, the same for all peers; NULL if the peer gets none */
+static const u32 *data_crc(const struct kfm_peer *p, struct kfm_write *w)
+{
+	if (!p->slots.data_crc)
+		return NULL;
+	if (!w->crc_known)
+		w->crc = crc32c(~0U, w->buf + KFM_DATA_AT, w->len);
+	w->crc_known = true;
+	return &w->crc;
+}
+
+static void group_encode(const struct kfm_peer *p, const struct kfm_group *g)
+{
+	struct kfm_rec r = {
+		.log = p->session, .gen = p->log_gen,
+		.seq = g->direct ? p->slots.number + 1 : p->ring.next.seq,
+	};
+	struct kfm_write *w;
+	unsigned int i;
+
+	for (i = 0; i < g->count; i++, r.seq++) {
+		w = g->writes[i];
+		r.sector = w->sector;
+		r.len = w->len;
+		if (g->direct)
+			kfm_direct_encode(&r, data_crc(p, w), kfm_write_head(p, w));
+		else
+			kfm_rec_encode(&r, w->buf + KFM_DATA_AT, kfm_write_head(p, w));
+	}
+}
+
+/* The record is posted: it has a number, and a place in the log is in use. */
+static void rec_posted(struct kfm_peer *p, const struct kfm_group *g, unsigned int i)
+{
+	struct kfm_write *w = g->writes[i];
+	struct kfm_post *post = &w->posts[p->index];
+
+	post->state = KFM_P_POSTED;
+	post->direct = g->direct;
+	if (g->direct) {
+		post->seq = ++p->slots.number;
+		return;
+	}
+	post->seq = p->ring.next.seq + i;
+	p->ring.ends[post->seq % KFM_WINDOW] = g->ends[i];
+	p->slots.logged[post->seq % KFM_WINDOW] = (struct kfm_rec) {
+		.sector = w->sector, .len = w->len,
+	};
+}
+
+/* Write a group to the peer. Return: 0; -EAGAIN; or the error of the session. */
+static int post(struct kfm_peer *p, struct kfm_group *g)
+{
+	struct kfm_slots *s = &p->slots;
+	unsigned int i;
+	ssize_t ret;
+
+	/* the slot that was used last: the caches of both nodes have it */
+	if (g->direct)
+		g->at = kfm_slot_at(s->free[s->count - 1], g->count);
+	group_encode(p, g);
+	ret = kfm_net_write(p, g);
+	if (ret) {
+		p->m->again |= ret == -EAGAIN;
+		return ret;
+	}
+	for (i = 0; i < g->count; i++)
+		rec_posted(p, g, i);
+	if (g->direct)
+		g->writes[0]->posts[p->index].slot = s->free[--s->count] + 1;
+	else
+		p->ring.next = g->next;
+	return 0;
+}
+
+/*
+ * Is it time to post? A write to the ring wakes a thread of the peer, and its answer one here,
+ * whether it has one record or many. So a record waits while many others are in flight, until there
+ * are some that can go together. This is checked again when one of those in flight has ended, so
+ * nothing waits for long; with few writes in flight nothing waits at all.
+ */
+static bool post_due(const struct kfm_peer *p)
+{
+	unsigned int waiting = 0, posted = 0;
+	const struct kfm_write *w;
+	u32 bytes = 0;
+
+	list_for_each_entry(w, &p->m->flight, entry) {
+		switch (w->posts[p->index].state) {
+		case KFM_P_WAIT:
+			waiting++;
+			bytes += kfm_rec_room(w->len);
+			break;
+		case KFM_P_POSTED:
+			posted++;
+			break;
+		default:
+			break;
+		}
+	}
+	return waiting && (waiting * GROUP_PART >= posted || bytes >= KFM_GROUP_BYTES);
+}
+
+/**
+ * kfm_post_all() - post records in the order of the writes, as long as there is room
+ * @p: the peer
+ * @limit: post no more than this, in bytes
+ *
+ * Return: 0; -EAGAIN if the provider takes no more, or the limit was reached; or the error of the
+ * session.
+ */
+int kfm_post_all(struct kfm_peer *p, u32 limit)
+{
+	struct kfm_group g = {};
+	u32 bytes = 0;
+	struct kfm_write *w;
+	int ret = 0;
+
+	if (p->state != KFM_SESSION_UP || !post_due(p))
+		return 0;
+	list_for_each_entry(w, &p->m->flight, entry) {
+		if (w->posts[p->index].state != KFM_P_WAIT)
+			continue;
+		if (bytes >= limit)
+			return -EAGAIN;
+		g.count = 0;
+		g.bytes = 0;
+		g.next = p->ring.next;
+		group_collect(p, &g, w);
+		if (!g.count)
+			break;
+		ret = post(p, &g);
+		if (ret)
+			break;
+		bytes += g.bytes;
+	}
+	return ret;
+}
