@@ -27,6 +27,8 @@
 #include <linux/workqueue.h>
 #include "ring.h"
 
+struct kfi_part;
+
 #define NT_PEER		NTB_DEF_PEER_IDX	/* index of the bridge's peer that is used */
 #define NT_END_MS	2000	/* ms for copies that the engine has before they are aborted */
 #define NT_ABORT_MS	1000	/* ms until an engine has reported what was aborted */
@@ -247,7 +249,8 @@ struct nt_watch {
  * @peer_side: number of the other end; set before @side
  * @draws: the driver gives both ends the same number
  * @proof: enum nt_proof of this life
- * @proof_until: when the peer has to have seen it, in jiffies
+ * @proof_until: when the peer has to have seen it, in jiffies; later if engines still write
+ * @proof_hangs: when engines that still write are stopped, in jiffies
  * @tries: enum ntw_state of our window that the peer is asked to try; 0: none
  * @tried: enum ntw_state for which we have tried the peer's window
  * @peer_ready: the peer's word &ntw_ctl.ready, as last read
@@ -303,7 +306,7 @@ struct nt_link {
 	u32			side, peer_side;
 	bool			draws;
 	u8			proof;
-	unsigned long		proof_until;
+	unsigned long		proof_until, proof_hangs;
 	u8			tries, tried;
 	u32			peer_ready;
 	u64			told;
@@ -526,6 +529,9 @@ void nt_conns_link_down(struct nt_link *link);
 
 /* stats.c: create the file `stats` in the link's debugfs directory */
 void nt_link_show(struct nt_link *link);
+/* Process context. &nt_prov_ops.parts for one bridge, whose number is @device */
+int nt_link_parts(const struct nt_link *link, u32 device,
+		  int (*emit)(void *arg, const struct kfi_part *part), void *arg);
 
 /* link.c: let the state machine run now. Any context */
 void nt_link_queue(struct nt_link *link);

@@ -3,8 +3,8 @@
  * ntb_chan.h - a DMA channel for tests of the ring of kfi_ntb, which takes every liberty that the
  * dmaengine interface allows
  *
- * Only a fence orders copies on it: those between two fences are executed last one first. A test
- * includes this file after struct end, the end of a ring that the channel copies for, and the
+ * Only a fence orders copies on it, and not even that if it is loose: those that nothing orders are
+ * executed last one first. A test includes this file after struct end, the end of a ring that the channel copies for, and the
  * functions end_on() and end_off(), which start and stop the ring.
  */
 #ifndef _KFI_KUNIT_NTB_CHAN_H
@@ -22,10 +22,12 @@
  * @ran: number of copies executed so far
  * @early: copies that were executed ahead of one that they depend on
  * @hold: nothing is executed
+ * @loose: fences do not hold, so the work item of the ring's engine gives the copies
  * @refuse: the n-th copy that is submitted from now on is refused; 0: none is
  * @bounce: bounce memory that the ring's engine gets with the channel
  *
- * The lock of the end's ring protects all members: the ring calls the channel with it held.
+ * The lock of the end's ring protects all members: the ring calls the channel with it held. With
+ * @loose only the work item calls.
  */
 struct chan {
 	struct dma_device		device;
@@ -34,7 +36,7 @@ struct chan {
 	struct dma_async_tx_descriptor	tx[CHAN_RING];
 	u32				head, ran;
 	u32				early;
-	bool				hold;
+	bool				hold, loose;
 	u32				refuse;
 	u8				bounce[NT_BOUNCE];
 };
@@ -109,7 +111,8 @@ static void chan_issue(struct dma_chan *chan)
 
 	while (!c->hold && c->ran != c->head) {
 		for (end = c->ran;
-		     end != c->head && !(c->tx[end % CHAN_RING].flags & DMA_PREP_FENCE); end++)
+		     end != c->head &&
+		     (c->loose || !(c->tx[end % CHAN_RING].flags & DMA_PREP_FENCE)); end++)
 			;
 		chan_run(c, end + (end != c->head));
 	}
@@ -127,7 +130,7 @@ static int chan_terminate(struct dma_chan *chan)
 	return 0;
 }
 
-static struct chan *chan_begin(struct kunit *test, struct end *end)
+static struct chan *chan_begin(struct kunit *test, struct end *end, bool loose)
 {
 	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 
@@ -138,10 +141,13 @@ static struct chan *chan_begin(struct kunit *test, struct end *end)
 	c->device.device_terminate_all = chan_terminate;
 	c->chan.device = &c->device;
 	c->end = end;
+	c->loose = loose;
 	msleep(20);	/* first lines */
 	KUNIT_ASSERT_TRUE(test, nt_ring_engine_idle(&end->ring));
 	spin_lock_bh(&end->ring.lock);
 	end->ring.engine.chan = &c->chan;
+	end->ring.engine.bad = NULL;
+	end->ring.engine.tasked = loose;
 	end->ring.engine.bounce = c->bounce;
 	end->ring.engine.bells = 1;
 	end->ring.engine.bell_len = sizeof(u32);
@@ -157,6 +163,7 @@ static void chan_end(struct end *end)
 {
 	end_off(end);
 	end->ring.engine.chan = NULL;
+	end->ring.engine.tasked = false;
 	end->ring.engine.bounce = NULL;
 	end->ring.engine.bells = 0;
 	end_on(end, 200, 101);
