@@ -33,14 +33,6 @@ struct kfi_part;
 #define NT_END_MS	2000	/* ms for copies that the engine has before they are aborted */
 #define NT_ABORT_MS	1000	/* ms until an engine has reported what was aborted */
 
-/** enum nt_signal - values of the parameter "signal" */
-enum nt_signal {
-	NT_SIGNAL_AUTO,
-	NT_SIGNAL_DMA,		/* the engine writes the peer's doorbell */
-	/* the CPU rings the doorbell after the engine has completed its copies */
-	NT_SIGNAL_CPU
-};
-
 /**
  * struct nt_inbound - memory that the peer can write
  * @ref: references: one of the device until it is removed, one of each piece that a consumer has.
@@ -632,20 +624,20 @@ u32 nt_features(const struct nt_link *link);
 /* prove.c: what works on this bridge, as the peer sees it. Called by the work item after its hello */
 /* Write for the peer what we have seen of its proof. Return: the same in one number */
 u64 nt_prove_report(struct nt_link *link);
-/* Return: 0: it is known what works; -EAGAIN: not yet; -EOPNOTSUPP: the peer can't be woken */
-int nt_prove(struct nt_link *link);
+/* Return: true: it is known what works */
+bool nt_prove(struct nt_link *link);
 
 /* bell.c */
 /* Wake a peer that is not up yet: by the first bit only */
 void nt_bell_knock(struct nt_link *link);
 /* Ring all bits of the peer that are in use, by CPU; return them, counted from the first */
 u64 nt_bell_all(struct nt_link *link, bool ring);
-/* No engine rings from here on; @why: for the administrator. Return: -EOPNOTSUPP: one has to */
-int nt_bell_no_engine(struct nt_link *link, const char *why);
+/* No engine rings from here on; @why: for the administrator */
+void nt_bell_no_engine(struct nt_link *link, const char *why);
 int nt_bell_init(struct nt_link *link);
 void nt_bell_exit(struct nt_link *link);
 /* Choose how to wake the peer, and the bits of each queue, in this life. Process context */
-int nt_bell_open(struct nt_link *link);
+void nt_bell_open(struct nt_link *link);
 /* Wake the peer's end of a queue, by CPU. Any context */
 void nt_bell_ring(struct nt_ring *ring);
 /* Handle a doorbell of ours. Hard interrupt */

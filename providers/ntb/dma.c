@@ -32,6 +32,7 @@
 /* Windows and doorbells are no memory of this machine, and channels map the same ones */
 #define NT_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 #define NT_SLICE	65536U	/* bytes that the work item copies before it may be rescheduled */
+#define NT_HALT_MS	1000U	/* ms until the work item has seen @halt, about */
 
 /* ---- execution of copies ---- */
 
@@ -67,27 +68,40 @@ static void nt_chan_done(void *arg, const struct dmaengine_result *result)
 }
 
 /*
- * Write words in their order, behind all that was written before, even if the window is mapped
- * write-combining. What is written later, such as a doorbell, comes behind them.
+ * Write words of 8 bytes, in no order among each other, behind all that was written before, even if
+ * the window is mapped write-combining: there a fence makes a write on the bus of its own of what is
+ * in front of it.
  */
-static void nt_engine_words(const struct nt_engine *e, size_t at, const __le64 *word,
-			    unsigned int words)
+static void nt_engine_words(const struct nt_engine *e, size_t at, const void *words, size_t len)
 {
-	unsigned int i;
+	size_t i;
 
-	for (i = 0; i < words; i++) {
-		wmb();		/* behind the words and bytes before */
-		iosys_map_wr(&e->peer, at + i * sizeof(*word), u64, (__force u64)word[i]);
-	}
-	wmb();		/* before a doorbell */
+	wmb();
+	for (i = 0; i < len; i += sizeof(u64))
+		iosys_map_wr(&e->peer, at + i, u64, *(const u64 *)(words + i));
 }
 
-/* Write a line without its word @bye, which nt_ring_bye() writes. */
+/* The same in the order of the words. What is written later, such as a doorbell, comes behind them. */
+static void nt_engine_ordered(const struct nt_engine *e, size_t at, const void *words, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i += sizeof(u64))
+		nt_engine_words(e, at + i, words + i, sizeof(u64));
+	wmb();
+}
+
+/*
+ * Write a line without its word @bye, which nt_ring_bye() writes. A reader that sees the echo or the
+ * serial relies on the positions, so these are written first.
+ */
 void nt_engine_write_line(struct nt_engine *e, u32 at, const struct ntw_line *line)
 {
-	const size_t len = offsetof(struct ntw_line, bye);
+	const size_t echo = offsetof(struct ntw_line, echo), len = offsetof(struct ntw_line, bye);
 
-	nt_engine_words(e, at, (const __le64 *)line, len / sizeof(__le64));
+	nt_engine_words(e, at, line, echo);
+	nt_engine_words(e, at + echo, &line->echo, len - echo);
+	wmb();		/* before a doorbell */
 	e->count.cpu_bytes += len;
 }
 
@@ -95,7 +109,7 @@ void nt_engine_write_word(struct nt_engine *e, u32 at, u64 word)
 {
 	__le64 le = cpu_to_le64(word);
 
-	nt_engine_words(e, at, &le, 1);
+	nt_engine_ordered(e, at, &le, sizeof(le));
 	e->count.cpu_bytes += sizeof(le);
 }
 
@@ -111,7 +125,7 @@ static void nt_work_copy(struct nt_engine *e, const struct nt_desc *d)
 
 	e->count.work_bytes += d->len;
 	if (d->what == NT_LINE)
-		return nt_engine_words(e, d->at, d->from, d->len / sizeof(__le64));
+		return nt_engine_ordered(e, d->at, d->from, d->len);
 	for (done = 0; done < d->len && !READ_ONCE(e->halt); done += n) {
 		n = min(d->len - done, NT_SLICE);
 		iosys_map_memcpy_to(&e->peer, d->at + done, d->from + done, n);
@@ -213,6 +227,8 @@ static bool nt_engine_give(struct nt_engine *e, struct nt_desc *d)
 {
 	d->state = NT_GIVEN;
 	d->cpu = e->cpu;
+	if (nt_engine_idle(e))
+		WRITE_ONCE(e->halt, false);
 	if (!e->cpu && !e->tasked && !nt_chan_give(e, d)) {
 		nt_desc_unbounce(e, d);
 		nt_chan_full(e);
@@ -311,10 +327,16 @@ static void nt_chan_ended(struct nt_engine *e)
 
 bool nt_engine_abort(struct nt_engine *e)
 {
+	unsigned int ms;
+
 	WRITE_ONCE(e->halt, true);
 	wake_up(&e->settled);
-	flush_work(&e->work);
-	WRITE_ONCE(e->halt, false);
+	/* The driver of a tasked channel may keep the work item for as long as the channel hangs. */
+	for (ms = 0; work_busy(&e->work); ms++) {
+		if (ms == NT_HALT_MS)
+			return false;
+		msleep(1);
+	}
 	if (e->cpu)
 		return true;
 	if (dmaengine_terminate_sync(e->chan))
@@ -329,7 +351,6 @@ bool nt_engine_abort(struct nt_engine *e)
 /* Return: true if no copy of the channel is under way, so its next ones come behind all of them. */
 static bool nt_task_settle(struct nt_engine *e)
 {
-	dma_async_issue_pending(e->chan);
 	wait_event(e->settled, !atomic_read(&e->flying) || READ_ONCE(e->halt));
 	return !READ_ONCE(e->halt);
 }
@@ -344,6 +365,8 @@ static void nt_task(struct nt_engine *e, struct nt_desc *d)
 
 	while (!READ_ONCE(e->halt) && !READ_ONCE(e->broken)) {
 		if (nt_chan_give(e, d)) {
+			/* At once, because the driver may wait for its end when it gets the next. */
+			dma_async_issue_pending(e->chan);
 			if (fence)
 				nt_task_settle(e);
 			return;
@@ -371,8 +394,6 @@ static void nt_work(struct work_struct *work)
 	/* Pairs with nt_engine_give(): descriptors below @given are complete, and so is @passed. */
 	while (e->ran != smp_load_acquire(&e->given))
 		nt_work_one(e, &e->desc[(e->ran++ + e->passed) & (NT_DESCS - 1)]);
-	if (e->tasked)
-		dma_async_issue_pending(e->chan);
 }
 
 /* ---- memory, channel and windows ---- */

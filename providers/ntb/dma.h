@@ -152,7 +152,8 @@ struct nt_reason {
  * @cookie: cookie of the last copy
  * @broken: a copy has failed or was refused, so lines behind it have to be empty. Also set in
  *	callbacks, under locks of the engine's driver; cleared when all copies were reaped
- * @halt: the work item must not execute any more copies
+ * @halt: the work item must not execute the copies that it has; cleared with the next one that is given
+ *	to an idle engine
  * @work: the work item
  * @wq: its workqueue
  * @wake: BH work of the ring

@@ -589,14 +589,10 @@ static bool nt_step_hello(struct nt_link *link)
 		ret = -EPROTO;
 	else if (!ret && g.queues < link->queues)
 		WRITE_ONCE(link->queues, g.queues);
-	if (!ret)
-		ret = nt_prove(link);
 	link->pace = NT_PACE_MIN;
-	if (ret == -EAGAIN || (!ret && link->peer_ready < 2))
+	if (!ret && (!nt_prove(link) || link->peer_ready < 2))
 		return false;
-	if (ret == -EOPNOTSUPP)
-		nt_life_end(link, "the peer can't be woken");
-	else if (ret || nt_flat_use(link, &g))
+	if (ret || nt_flat_use(link, &g))
 		nt_life_end(link, "a hello that is none");
 	else
 		nt_life_up(link, &g);

@@ -128,7 +128,7 @@ static void nt_prove_begin(struct nt_link *link, enum nt_proof proof)
  * Give up the engines of the queues @engines. The others may work: on many Xeons each channel of
  * ioatdma is a function of its own.
  */
-static int nt_prove_no_engine(struct nt_link *link, u32 engines)
+static void nt_prove_no_engine(struct nt_link *link, u32 engines)
 {
 	static const struct nt_reason blind = {
 		"what it writes does not reach the peer, or not all of it",
@@ -139,15 +139,15 @@ static int nt_prove_no_engine(struct nt_link *link, u32 engines)
 	for (i = 0; i < link->queues; i++)
 		if (engines & BIT(i) && nt_engine_uses_chan(&link->ring[i].engine))
 			nt_engine_give_up(&link->ring[i].engine, &blind, false);
-	return nt_bell_no_engine(link, "an engine does not reach the peer");
+	nt_bell_no_engine(link, "an engine is not used");
 }
 
-static int nt_prove_no_bells(struct nt_link *link, u64 lost)
+static void nt_prove_no_bells(struct nt_link *link, u64 lost)
 {
 	dev_warn_ratelimited(&link->ntb->dev,
 			     "doorbells that the DMA engine writes do not ring (%#llx): the CPU rings, as with signal=cpu\n",
 			     lost);
-	return nt_bell_no_engine(link, "what the engine writes does not ring");
+	nt_bell_no_engine(link, "what the engine writes does not ring");
 }
 
 /* Doorbells that the CPU rings are lost, too: use the others. */
@@ -182,33 +182,36 @@ static int nt_prove_look(struct nt_link *link, u32 *engines, u64 *rang)
 	return time_before(jiffies, link->proof_until) || busy ? -EAGAIN : -ENXIO;
 }
 
-int nt_prove(struct nt_link *link)
+bool nt_prove(struct nt_link *link)
 {
 	u32 engines;
 	u64 rang, lost;
-	int ret = 0;
 	unsigned int i;
+	int ret;
 
 	if (link->proof == NT_PROOF_NONE) {
 		for (i = 0; i < link->queues; i++)
 			link->ring[i].proofs = 0;
-		ret = nt_bell_open(link);
+		nt_bell_open(link);
 		nt_prove_begin(link, NT_PROOF_ENGINE);
 	}
-	if (ret || link->proof == NT_PROOF_DONE)
-		return ret;
+	if (link->proof == NT_PROOF_DONE)
+		return true;
 	ret = nt_prove_look(link, &engines, &rang);
 	if (ret == -EAGAIN)
-		return ret;
+		return false;
 	lost = nt_bell_all(link, false) & ~rang;
 	if (ret && (engines || !link->bells.why)) {
-		ret = engines ? nt_prove_no_engine(link, engines) : nt_prove_no_bells(link, lost);
+		if (engines)
+			nt_prove_no_engine(link, engines);
+		else
+			nt_prove_no_bells(link, lost);
 		nt_prove_begin(link, NT_PROOF_BELLS);
-		return ret ?: -EAGAIN;
+		return false;
 	}
 	if (ret)
 		nt_prove_dead(link, lost, rang);
 	link->proof = NT_PROOF_DONE;
 	nt_hello_write(link);
-	return 0;
+	return true;
 }
