@@ -32,7 +32,8 @@
 /* Windows and doorbells are no memory of this machine, and channels map the same ones */
 #define NT_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 #define NT_SLICE	65536U	/* bytes that the work item copies before it may be rescheduled */
-#define NT_HALT_MS	1000U	/* ms until the work item has seen @halt, about */
+#define NT_HALT_MS	20U	/* between two looks at a work item that has to see @halt */
+#define NT_HALT_LOOKS	50U
 
 /* ---- execution of copies ---- */
 
@@ -76,7 +77,7 @@ static void nt_engine_words(const struct nt_engine *e, size_t at, const void *wo
 {
 	size_t i;
 
-	wmb();
+	wmb();		/* behind what was written before */
 	for (i = 0; i < len; i += sizeof(u64))
 		iosys_map_wr(&e->peer, at + i, u64, *(const u64 *)(words + i));
 }
@@ -88,7 +89,7 @@ static void nt_engine_ordered(const struct nt_engine *e, size_t at, const void *
 
 	for (i = 0; i < len; i += sizeof(u64))
 		nt_engine_words(e, at + i, words + i, sizeof(u64));
-	wmb();
+	wmb();		/* before a doorbell */
 }
 
 /*
@@ -327,15 +328,15 @@ static void nt_chan_ended(struct nt_engine *e)
 
 bool nt_engine_abort(struct nt_engine *e)
 {
-	unsigned int ms;
+	unsigned int looks;
 
 	WRITE_ONCE(e->halt, true);
 	wake_up(&e->settled);
 	/* The driver of a tasked channel may keep the work item for as long as the channel hangs. */
-	for (ms = 0; work_busy(&e->work); ms++) {
-		if (ms == NT_HALT_MS)
+	for (looks = 0; work_busy(&e->work); looks++) {
+		if (looks == NT_HALT_LOOKS)
 			return false;
-		msleep(1);
+		msleep(NT_HALT_MS);
 	}
 	if (e->cpu)
 		return true;
@@ -373,7 +374,7 @@ static void nt_task(struct nt_engine *e, struct nt_desc *d)
 		}
 		/* It is full, or it takes no copies any more: then the link's time limit ends this. */
 		if (nt_task_settle(e))
-			msleep(1);
+			usleep_range(1000, 2000);
 	}
 	nt_desc_set_state(d, NT_ABORTED);
 }

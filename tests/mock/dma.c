@@ -134,7 +134,7 @@ static struct dma_async_tx_descriptor *nm_prep(struct dma_chan *chan, dma_addr_t
 
 	might_sleep_if(sleeps);
 	while (sleeps && list_empty_careful(&c->idle))
-		msleep(1);
+		usleep_range(100, 200);
 	/* Held until submit, so that no failure comes in between */
 	spin_lock_bh(&c->prep_lock);
 	copy = nm_take_idle(c);
