@@ -23,11 +23,12 @@
  * @early: copies that were executed ahead of one that they depend on
  * @hold: nothing is executed
  * @loose: fences do not hold, so the work item of the ring's engine gives the copies
+ * @later: executes copies that are issued, with @loose
  * @refuse: the n-th copy that is submitted from now on is refused; 0: none is
  * @bounce: bounce memory that the ring's engine gets with the channel
  *
- * The lock of the end's ring protects all members: the ring calls the channel with it held. With
- * @loose only the work item calls.
+ * The lock of the end's ring protects all members: the ring calls the channel with it held, and with
+ * @loose without it.
  */
 struct chan {
 	struct dma_device		device;
@@ -37,6 +38,7 @@ struct chan {
 	u32				head, ran;
 	u32				early;
 	bool				hold, loose;
+	struct delayed_work		later;
 	u32				refuse;
 	u8				bounce[NT_BOUNCE];
 };
@@ -49,10 +51,14 @@ static struct chan *chan_of(struct dma_chan *chan)
 static dma_cookie_t chan_submit(struct dma_async_tx_descriptor *tx)
 {
 	struct chan *c = chan_of(tx->chan);
+	dma_cookie_t cookie;
 
-	if (c->refuse && !--c->refuse)
-		return -ENOMEM;
-	return ++c->head;
+	if (c->loose)
+		spin_lock_bh(&c->end->ring.lock);
+	cookie = c->refuse && !--c->refuse ? -ENOMEM : ++c->head;
+	if (c->loose)
+		spin_unlock_bh(&c->end->ring.lock);
+	return cookie;
 }
 
 static struct dma_async_tx_descriptor *chan_prep(struct dma_chan *chan, dma_addr_t to,
@@ -61,7 +67,7 @@ static struct dma_async_tx_descriptor *chan_prep(struct dma_chan *chan, dma_addr
 	struct chan *c = chan_of(chan);
 	struct dma_async_tx_descriptor *tx = &c->tx[c->head % CHAN_RING];
 
-	if (c->head - c->ran == CHAN_RING)
+	if (c->head - READ_ONCE(c->ran) == CHAN_RING)
 		return NULL;
 	*tx = (struct dma_async_tx_descriptor) {
 		.chan = chan, .flags = flags, .tx_submit = chan_submit,
@@ -104,9 +110,8 @@ static void chan_run(struct chan *c, u32 end)
 		nt_chan_done(chan_desc(c, c->ran), &good);
 }
 
-static void chan_issue(struct dma_chan *chan)
+static void chan_go(struct chan *c)
 {
-	struct chan *c = chan_of(chan);
 	u32 end;
 
 	while (!c->hold && c->ran != c->head) {
@@ -116,6 +121,26 @@ static void chan_issue(struct dma_chan *chan)
 			;
 		chan_run(c, end + (end != c->head));
 	}
+}
+
+static void chan_later(struct work_struct *work)
+{
+	struct chan *c = container_of(to_delayed_work(work), struct chan, later);
+
+	spin_lock_bh(&c->end->ring.lock);
+	chan_go(c);
+	spin_unlock_bh(&c->end->ring.lock);
+}
+
+/* A loose channel waits for more copies, to execute the last one first. */
+static void chan_issue(struct dma_chan *chan)
+{
+	struct chan *c = chan_of(chan);
+
+	if (c->loose)
+		schedule_delayed_work(&c->later, 1);
+	else
+		chan_go(c);
 }
 
 static enum dma_status chan_status(struct dma_chan *chan, dma_cookie_t cookie,
@@ -142,6 +167,7 @@ static struct chan *chan_begin(struct kunit *test, struct end *end, bool loose)
 	c->chan.device = &c->device;
 	c->end = end;
 	c->loose = loose;
+	INIT_DELAYED_WORK(&c->later, chan_later);
 	msleep(20);	/* first lines */
 	KUNIT_ASSERT_TRUE(test, nt_ring_engine_idle(&end->ring));
 	spin_lock_bh(&end->ring.lock);
@@ -162,6 +188,7 @@ static struct chan *chan_begin(struct kunit *test, struct end *end, bool loose)
 static void chan_end(struct end *end)
 {
 	end_off(end);
+	cancel_delayed_work_sync(&chan_of(end->ring.engine.chan)->later);
 	end->ring.engine.chan = NULL;
 	end->ring.engine.tasked = false;
 	end->ring.engine.bounce = NULL;
