@@ -37,6 +37,21 @@ struct kfi_peer_info {
 };
 
 /**
+ * struct kfi_part - a part of a device, for "kfi show devices"
+ * @domain: name of the device's domain
+ * @device: number of the device, from 1
+ * @nr: number of the part, from 1; no two parts of a device have the same
+ * @name: what it is, and its name if it has one
+ * @state: how it is used; or what stands in for it, and why
+ * @help: what an administrator can do about that; or NULL
+ */
+struct kfi_part {
+	const char	*domain;
+	u32		device, nr;
+	const char	*name, *state, *help;
+};
+
+/**
  * struct kfi_prov_ops - operations of a provider
  *
  * kfi/provider.c lists the mandatory operations and checks them at registration. An optional
@@ -163,6 +178,10 @@ struct kfi_peer_info {
  *	@emit returns nonzero. @emit does not sleep, so it may be called inside an RCU read section.
  *	Skipping the peers up to @after has to be cheap, because a long list is read in pieces
  *
+ * @parts: optional: call @emit for each part of each device that the namespace may use, in the order
+ *	of their numbers, until @emit returns nonzero. Returns that result, or 0. May sleep, no
+ *	locks are held
+ *
  * @cm_data_size: longest private data of a connection request or answer, bytes
  * @atomic_size: bytes of targets of the longest atomic operation that @tx accepts; 0 if no endpoint
  *	has KFI_ATOMIC
@@ -231,6 +250,8 @@ struct kfi_prov_ops {
 
 	void	(*peers)(struct kfi_ep *ep, u32 after,
 			 int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
+	int	(*parts)(struct net *net, int (*emit)(void *arg, const struct kfi_part *part),
+			 void *arg);
 };
 
 /**

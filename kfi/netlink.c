@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * netlink.c - the generic netlink family: its commands, and the dumps of providers, fabrics and
- * domains. uapi/linux/kfi.h documents the family.
+ * netlink.c - the generic netlink family: its commands, and the dumps of providers, devices, fabrics
+ * and domains. uapi/linux/kfi.h documents the family.
  *
  * A dump holds the mutexes of the objects that it walks, and fills one message buffer at a time.
  * Between two buffers it holds no lock and no reference, only the ids of the cursor.
@@ -190,6 +190,55 @@ static int dump_providers(struct sk_buff *skb, struct netlink_callback *cb)
 	return kfi_nl_dump_result(&d, kfi_walk_providers(show_provider, &d));
 }
 
+/* ---- devices ---- */
+
+struct shown_part {
+	const char		*prov;
+	const struct kfi_part	*part;
+};
+
+static int put_part(struct sk_buff *skb, void *object)
+{
+	const struct shown_part *shown = object;
+	const struct kfi_part *part = shown->part;
+	struct nlattr *nest;
+
+	if (nla_put_string(skb, KFI_A_PROV_NAME, shown->prov) ||
+	    nla_put_string(skb, KFI_A_DOMAIN_NAME, part->domain))
+		return -EMSGSIZE;
+	nest = nla_nest_start(skb, KFI_A_PART);
+	if (!nest || nla_put_string(skb, KFI_PART_A_NAME, part->name) ||
+	    nla_put_string(skb, KFI_PART_A_STATE, part->state) ||
+	    (part->help && nla_put_string(skb, KFI_PART_A_HELP, part->help)))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int show_part(void *arg, const struct kfi_part *part)
+{
+	struct kfi_nl_dump *d = arg;
+	struct shown_part shown = { .prov = d->prov->name, .part = part };
+
+	return kfi_nl_show(d, d->prov->id, part->device, part->nr, put_part, &shown);
+}
+
+static int show_devices(struct kfi_provider *prov, void *arg)
+{
+	struct kfi_nl_dump *d = arg;
+
+	d->prov = prov;
+	return prov->ops->parts ? prov->ops->parts(sock_net(d->cb->skb->sk), show_part, d) : 0;
+}
+
+static int dump_devices(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct kfi_nl_dump d;
+
+	kfi_nl_dump_init(&d, skb, cb);
+	return kfi_nl_dump_result(&d, kfi_walk_providers(show_devices, &d));
+}
+
 /* ---- fabrics ---- */
 
 /* Add the names and the id of a fabric. */
@@ -368,6 +417,7 @@ static const struct nla_policy map_del_policy[KFI_A_MAX + 1] = {
 
 static const struct genl_ops kfi_nl_ops[] = {
 	KFI_DUMP(PROVIDER, dump_providers, no_policy),
+	KFI_DUMP(DEVICE, dump_devices, no_policy),
 	KFI_DUMP(FABRIC, dump_fabrics, no_policy),
 	KFI_DUMP(DOMAIN, dump_fabrics, no_policy),
 	KFI_DUMP(EP, dump_fabrics, ep_policy),

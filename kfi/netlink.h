@@ -16,10 +16,10 @@ extern struct genl_family kfi_family;
 /**
  * struct kfi_nl_cursor - progress of a dump; stored in netlink_callback.ctx
  * @fabric: id of the fabric of the last object that was shown completely. Lists are ordered by id,
- *	so the dump continues with the first object that has greater ids. For providers and for
- *	entries of the map of fabric ids this is the id of the object
- * @domain: id of the object's domain, 0 if it has none
- * @ep: id of the object if it is an endpoint, else 0
+ *	so the dump continues with the first object that has greater ids. For providers, parts of
+ *	their devices and entries of the map of fabric ids this is the id of the provider or entry
+ * @domain: id of the object's domain, 0 if it has none; of a part the number of its device
+ * @ep: id of the object if it is an endpoint, number of a part, else 0
  * @peers: number of the last peer shown of the endpoint @peers_ep
  * @peers_ep: id of an endpoint whose peers were shown in part, else 0. The endpoint may close
  *	before the next buffer; @peers does not apply to another endpoint
@@ -40,6 +40,7 @@ struct kfi_nl_cursor {
  * @cur: cursor in @cb
  * @cmd: command of the request and the answers
  * @only_ep: id of the requested endpoint, 0 for all
+ * @prov: KFI_CMD_GET_DEVICE: the provider whose devices are shown
  * @msg: message under construction
  */
 struct kfi_nl_dump {
@@ -48,6 +49,7 @@ struct kfi_nl_dump {
 	struct kfi_nl_cursor	*cur;
 	u8			cmd;
 	u32			only_ep;
+	const struct kfi_provider *prov;
 	void			*msg;
 };
 

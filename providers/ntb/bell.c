@@ -19,21 +19,17 @@
 static char *nt_signal = "auto";
 module_param_named(signal, nt_signal, charp, 0444);
 MODULE_PARM_DESC(signal,
-		 "what rings the peer's doorbell: dma, cpu or auto (default auto)");
+		 "what rings the peer's doorbell: cpu, or auto: the engine, if it can (default auto)");
 
-static enum nt_signal nt_mode;
+static bool nt_cpu_rings;
 
 int nt_bell_check_params(void)
 {
-	static const char * const modes[] = { "auto", "dma", "cpu" };
-	int mode = sysfs_match_string(modes, nt_signal);
-
-	if (mode < 0) {
-		pr_err("kfi_ntb: signal=%s is none of auto, dma, cpu\n", nt_signal);
-		return -EINVAL;
-	}
-	nt_mode = mode;
-	return 0;
+	nt_cpu_rings = !strcmp(nt_signal, "cpu");
+	if (nt_cpu_rings || !strcmp(nt_signal, "auto"))
+		return 0;
+	pr_err("kfi_ntb: signal=%s is neither auto nor cpu\n", nt_signal);
+	return -EINVAL;
 }
 
 /* Use the lowest valid bits of our doorbell register that are adjacent */
@@ -80,17 +76,13 @@ u64 nt_bell_all(struct nt_link *link, bool ring)
 	return all;
 }
 
-int nt_bell_no_engine(struct nt_link *link, const char *why)
+void nt_bell_no_engine(struct nt_link *link, const char *why)
 {
 	unsigned int i;
 
 	for (i = 0; i < link->queues; i++)
 		nt_engine_bells_close(&link->ring[i].engine);
 	link->bells.why = why;
-	if (nt_mode != NT_SIGNAL_DMA)
-		return 0;
-	dev_err_ratelimited(&link->ntb->dev, "signal=dma: %s\n", why);
-	return -EOPNOTSUPP;
 }
 
 /* Let the engine of the queue write its doorbells. Return why it can't, or NULL */
@@ -103,7 +95,7 @@ static const char *nt_bells_dma(struct nt_link *link, struct nt_ring *ring)
 	phys_addr_t at;
 	u64 data;
 
-	if (nt_mode == NT_SIGNAL_CPU)
+	if (nt_cpu_rings)
 		return "the parameter signal says so";
 	if (!nt_engine_uses_chan(&ring->engine))
 		return "there is no engine";
@@ -119,7 +111,7 @@ static const char *nt_bells_dma(struct nt_link *link, struct nt_ring *ring)
 	return NULL;
 }
 
-int nt_bell_open(struct nt_link *link)
+void nt_bell_open(struct nt_link *link)
 {
 	struct nt_bells *bells = &link->bells;
 	const char *why = NULL;
@@ -134,7 +126,8 @@ int nt_bell_open(struct nt_link *link)
 						   ntw_bell(i, link->queues, bells->count, turn));
 		why = why ?: nt_bells_dma(link, &link->ring[i]);
 	}
-	return why ? nt_bell_no_engine(link, why) : 0;
+	if (why)
+		nt_bell_no_engine(link, why);
 }
 
 void nt_bell_ring(struct nt_ring *ring)

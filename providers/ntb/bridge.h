@@ -27,17 +27,11 @@
 #include <linux/workqueue.h>
 #include "ring.h"
 
+struct kfi_part;
+
 #define NT_PEER		NTB_DEF_PEER_IDX	/* index of the bridge's peer that is used */
 #define NT_END_MS	2000	/* ms for copies that the engine has before they are aborted */
 #define NT_ABORT_MS	1000	/* ms until an engine has reported what was aborted */
-
-/** enum nt_signal - values of the parameter "signal" */
-enum nt_signal {
-	NT_SIGNAL_AUTO,
-	NT_SIGNAL_DMA,		/* the engine writes the peer's doorbell */
-	/* the CPU rings the doorbell after the engine has completed its copies */
-	NT_SIGNAL_CPU
-};
 
 /**
  * struct nt_inbound - memory that the peer can write
@@ -247,7 +241,8 @@ struct nt_watch {
  * @peer_side: number of the other end; set before @side
  * @draws: the driver gives both ends the same number
  * @proof: enum nt_proof of this life
- * @proof_until: when the peer has to have seen it, in jiffies
+ * @proof_until: when the peer has to have seen it, in jiffies; later if engines still write
+ * @proof_hangs: when engines that still write are stopped, in jiffies
  * @tries: enum ntw_state of our window that the peer is asked to try; 0: none
  * @tried: enum ntw_state for which we have tried the peer's window
  * @peer_ready: the peer's word &ntw_ctl.ready, as last read
@@ -303,7 +298,7 @@ struct nt_link {
 	u32			side, peer_side;
 	bool			draws;
 	u8			proof;
-	unsigned long		proof_until;
+	unsigned long		proof_until, proof_hangs;
 	u8			tries, tried;
 	u32			peer_ready;
 	u64			told;
@@ -526,6 +521,9 @@ void nt_conns_link_down(struct nt_link *link);
 
 /* stats.c: create the file `stats` in the link's debugfs directory */
 void nt_link_show(struct nt_link *link);
+/* Process context. &nt_prov_ops.parts for one bridge, whose number is @device */
+int nt_link_parts(const struct nt_link *link, u32 device,
+		  int (*emit)(void *arg, const struct kfi_part *part), void *arg);
 
 /* link.c: let the state machine run now. Any context */
 void nt_link_queue(struct nt_link *link);
@@ -626,20 +624,20 @@ u32 nt_features(const struct nt_link *link);
 /* prove.c: what works on this bridge, as the peer sees it. Called by the work item after its hello */
 /* Write for the peer what we have seen of its proof. Return: the same in one number */
 u64 nt_prove_report(struct nt_link *link);
-/* Return: 0: it is known what works; -EAGAIN: not yet; -EOPNOTSUPP: the peer can't be woken */
-int nt_prove(struct nt_link *link);
+/* Return: true: it is known what works */
+bool nt_prove(struct nt_link *link);
 
 /* bell.c */
 /* Wake a peer that is not up yet: by the first bit only */
 void nt_bell_knock(struct nt_link *link);
 /* Ring all bits of the peer that are in use, by CPU; return them, counted from the first */
 u64 nt_bell_all(struct nt_link *link, bool ring);
-/* No engine rings from here on; @why: for the administrator. Return: -EOPNOTSUPP: one has to */
-int nt_bell_no_engine(struct nt_link *link, const char *why);
+/* No engine rings from here on; @why: for the administrator */
+void nt_bell_no_engine(struct nt_link *link, const char *why);
 int nt_bell_init(struct nt_link *link);
 void nt_bell_exit(struct nt_link *link);
 /* Choose how to wake the peer, and the bits of each queue, in this life. Process context */
-int nt_bell_open(struct nt_link *link);
+void nt_bell_open(struct nt_link *link);
 /* Wake the peer's end of a queue, by CPU. Any context */
 void nt_bell_ring(struct nt_ring *ring);
 /* Handle a doorbell of ours. Hard interrupt */

@@ -422,6 +422,7 @@ static void nt_give_again(struct nt_ring *ring, bool flat)
 /* Return: false if a batch has failed too often. */
 static bool nt_again(struct nt_ring *ring)
 {
+	static const struct nt_reason fails = { "its copies fail again and again", NT_LOAD_AGAIN };
 	struct nt_engine *e = &ring->engine;
 	struct nt_out *out = &ring->out;
 	bool flat = false;
@@ -432,9 +433,7 @@ static bool nt_again(struct nt_ring *ring)
 	if (ring->state == NT_UP && nt_batch(out, out->oldest)->tries++ == NT_TRIES)
 		return false;
 	if (ring->state == NT_UP && nt_engine_uses_chan(e) && ++e->failures == NT_TRIES) {
-		nt_engine_give_up(e, "its copies fail", true);
-		dev_err(e->dev,
-			"kfi_ntb: copies of this DMA engine fail again and again: the CPU copies. Load kfi_ntb again to try the engine again\n");
+		nt_engine_give_up(e, &fails, true);
 		/* The next life has no flat window, so nothing is posted that only an engine can do. */
 		if (e->flat_len)
 			return false;

@@ -22,9 +22,10 @@
 #define NT_BRIDGES	16		/* bridges that nt_devs_each() visits, at most */
 #define NT_REMOVE_LATE	(30 * HZ)	/* a removal that waits longer is logged */
 
-/* Protects nt_devs and nt_domains. No function of kfi.ko is called under it. */
+/* Protects nt_devs, nt_devs_number and nt_domains. No function of kfi.ko is called under it. */
 static DEFINE_MUTEX(nt_devs_lock);
 static LIST_HEAD(nt_devs);
+static u32 nt_devs_number;	/* of the last bridge that was added */
 static LIST_HEAD(nt_domains);
 
 /* ---- references ---- */
@@ -360,6 +361,7 @@ static int nt_probe(struct ntb_client *client, struct ntb_dev *ntb)
 		return ret;
 	}
 	mutex_lock(&nt_devs_lock);
+	dev->number = ++nt_devs_number;
 	list_add_tail(&dev->entry, &nt_devs);
 	mutex_unlock(&nt_devs_lock);
 	kfi_device_new();

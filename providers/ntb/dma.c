@@ -16,10 +16,14 @@
  * can be made empty. With an engine that behaves differently, or that does not abort, bulk.c finds
  * afterwards that a line was executed behind an error, and the link goes down.
  *
+ * A channel without that order, or whose driver may sleep, gets its copies from the work item, which
+ * waits at each fence until all copies before it have ended. It gives none behind a failed one.
+ *
  * Each copy has a callback that reports its result. Only the last copy of a batch and every
  * NT_IRQ_INTERVAL-th one, or more if the channel is small, ask for an interrupt. Callbacks run
  * under locks of the engine's driver, so they only store the result and queue the BH work.
  */
+#include <linux/delay.h>
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -28,6 +32,8 @@
 /* Windows and doorbells are no memory of this machine, and channels map the same ones */
 #define NT_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 #define NT_SLICE	65536U	/* bytes that the work item copies before it may be rescheduled */
+#define NT_HALT_MS	20U	/* between two looks at a work item that has to see @halt */
+#define NT_HALT_LOOKS	50U
 
 /* ---- execution of copies ---- */
 
@@ -40,40 +46,63 @@ static void nt_desc_set_state(struct nt_desc *d, enum nt_copy_state state)
 	queue_bh_work(wake);
 }
 
-static void nt_chan_done(void *arg, const struct dmaengine_result *result)
+/* A copy of a channel has ended. */
+static void nt_chan_end(struct nt_desc *d, enum nt_copy_state state)
 {
-	struct nt_desc *d = arg;
-	enum nt_copy_state state = NT_DONE;
+	struct nt_engine *e = d->engine;
 
-	if (result && result->result != DMA_TRANS_NOERROR) {
-		state = result->result == DMA_TRANS_ABORTED ? NT_ABORTED : NT_FAILED;
-		WRITE_ONCE(d->engine->broken, true);
-	}
+	if (state != NT_DONE)
+		WRITE_ONCE(e->broken, true);
+	/* Before the state, after which @e may be freed; orders @broken, see nt_task_settle() */
+	if (e->tasked && atomic_dec_and_test(&e->flying))
+		wake_up(&e->settled);
 	nt_desc_set_state(d, state);
 }
 
-/*
- * Write words in their order, behind all that was written before, even if the window is mapped
- * write-combining. What is written later, such as a doorbell, comes behind them.
- */
-static void nt_engine_words(const struct nt_engine *e, size_t at, const __le64 *word,
-			    unsigned int words)
+static void nt_chan_done(void *arg, const struct dmaengine_result *result)
 {
-	unsigned int i;
+	enum nt_copy_state state = NT_DONE;
 
-	for (i = 0; i < words; i++) {
-		wmb();		/* behind the words and bytes before */
-		iosys_map_wr(&e->peer, at + i * sizeof(*word), u64, (__force u64)word[i]);
-	}
+	if (result && result->result != DMA_TRANS_NOERROR)
+		state = result->result == DMA_TRANS_ABORTED ? NT_ABORTED : NT_FAILED;
+	nt_chan_end(arg, state);
+}
+
+/*
+ * Write words of 8 bytes, in no order among each other, behind all that was written before, even if
+ * the window is mapped write-combining: there a fence makes a write on the bus of its own of what is
+ * in front of it.
+ */
+static void nt_engine_words(const struct nt_engine *e, size_t at, const void *words, size_t len)
+{
+	size_t i;
+
+	wmb();		/* behind what was written before */
+	for (i = 0; i < len; i += sizeof(u64))
+		iosys_map_wr(&e->peer, at + i, u64, *(const u64 *)(words + i));
+}
+
+/* The same in the order of the words. What is written later, such as a doorbell, comes behind them. */
+static void nt_engine_ordered(const struct nt_engine *e, size_t at, const void *words, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i += sizeof(u64))
+		nt_engine_words(e, at + i, words + i, sizeof(u64));
 	wmb();		/* before a doorbell */
 }
 
-/* Write a line without its word @bye, which nt_ring_bye() writes. */
+/*
+ * Write a line without its word @bye, which nt_ring_bye() writes. A reader that sees the echo or the
+ * serial relies on the positions, so these are written first.
+ */
 void nt_engine_write_line(struct nt_engine *e, u32 at, const struct ntw_line *line)
 {
-	const size_t len = offsetof(struct ntw_line, bye);
+	const size_t echo = offsetof(struct ntw_line, echo), len = offsetof(struct ntw_line, bye);
 
-	nt_engine_words(e, at, (const __le64 *)line, len / sizeof(__le64));
+	nt_engine_words(e, at, line, echo);
+	nt_engine_words(e, at + echo, &line->echo, len - echo);
+	wmb();		/* before a doorbell */
 	e->count.cpu_bytes += len;
 }
 
@@ -81,7 +110,7 @@ void nt_engine_write_word(struct nt_engine *e, u32 at, u64 word)
 {
 	__le64 le = cpu_to_le64(word);
 
-	nt_engine_words(e, at, &le, 1);
+	nt_engine_ordered(e, at, &le, sizeof(le));
 	e->count.cpu_bytes += sizeof(le);
 }
 
@@ -97,25 +126,11 @@ static void nt_work_copy(struct nt_engine *e, const struct nt_desc *d)
 
 	e->count.work_bytes += d->len;
 	if (d->what == NT_LINE)
-		return nt_engine_words(e, d->at, d->from, d->len / sizeof(__le64));
+		return nt_engine_ordered(e, d->at, d->from, d->len);
 	for (done = 0; done < d->len && !READ_ONCE(e->halt); done += n) {
 		n = min(d->len - done, NT_SLICE);
 		iosys_map_memcpy_to(&e->peer, d->at + done, d->from + done, n);
 		cond_resched();
-	}
-}
-
-static void nt_work(struct work_struct *work)
-{
-	struct nt_engine *e = container_of(work, struct nt_engine, work);
-
-	/* Pairs with nt_engine_give(): descriptors below @given are complete, and so is @passed. */
-	while (e->ran != smp_load_acquire(&e->given)) {
-		struct nt_desc *d = &e->desc[(e->ran++ + e->passed) & (NT_DESCS - 1)];
-
-		if (!READ_ONCE(e->halt))
-			nt_work_copy(e, d);
-		nt_desc_set_state(d, READ_ONCE(e->halt) ? NT_ABORTED : NT_DONE);
 	}
 }
 
@@ -149,13 +164,22 @@ static void nt_desc_unbounce(struct nt_engine *e, struct nt_desc *d)
 	d->bounced = false;
 }
 
-static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
+/* Return the address for the channel. @d->at was checked by nt_places_good(). */
+static dma_addr_t nt_desc_to(const struct nt_engine *e, const struct nt_desc *d)
+{
+	if (d->what == NT_SIGNAL)
+		return e->bell[d->at];
+	return d->at & NTW_FLAT ? e->flat + (d->at & ~NTW_FLAT) : e->window + d->at;
+}
+
+static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d)
 {
 	bool irq = d->flags & NT_COPY_LAST || d->bounced || ++e->since_irq >= e->irq_interval;
 	struct dma_async_tx_descriptor *tx;
+	u32 len = d->len;	/* once submitted, @d may be reaped and used again */
 	dma_cookie_t cookie;
 
-	tx = dmaengine_prep_dma_memcpy(e->chan, to, d->dma, d->len,
+	tx = dmaengine_prep_dma_memcpy(e->chan, nt_desc_to(e, d), d->dma, len,
 				       (irq ? DMA_PREP_INTERRUPT : 0) |
 					       (d->flags & NT_COPY_FENCE ? DMA_PREP_FENCE : 0));
 	if (!tx)
@@ -170,6 +194,8 @@ static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 		memset((void *)d->from, 0, d->len);
 	tx->callback_result = nt_chan_done;
 	tx->callback_param = d;
+	if (e->tasked)
+		atomic_inc(&e->flying);
 	cookie = dmaengine_submit(tx);
 	if (dma_submit_error(cookie)) {
 		/*
@@ -177,13 +203,12 @@ static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 		 * empty, as behind a copy that has failed.
 		 */
 		e->count.refused++;
-		WRITE_ONCE(e->broken, true);
-		nt_desc_set_state(d, NT_ABORTED);
+		nt_chan_end(d, NT_ABORTED);
 		return true;
 	}
 	e->cookie = cookie;
 	e->count.descriptors++;
-	e->count.dma_bytes += d->len;
+	e->count.dma_bytes += len;
 	return true;
 }
 
@@ -199,16 +224,19 @@ static void nt_chan_full(struct nt_engine *e)
 	nt_engine_poll(e);
 }
 
-static bool nt_engine_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
+static bool nt_engine_give(struct nt_engine *e, struct nt_desc *d)
 {
 	d->state = NT_GIVEN;
-	if (!e->cpu && !nt_chan_give(e, d, to)) {
+	d->cpu = e->cpu;
+	if (nt_engine_idle(e))
+		WRITE_ONCE(e->halt, false);
+	if (!e->cpu && !e->tasked && !nt_chan_give(e, d)) {
 		nt_desc_unbounce(e, d);
 		nt_chan_full(e);
 		return false;
 	}
 	WRITE_ONCE(e->head, e->head + 1);
-	if (e->cpu)
+	if (e->cpu || e->tasked)
 		smp_store_release(&e->given, e->given + 1);	/* pairs with nt_work() */
 	else
 		e->passed++;
@@ -225,12 +253,6 @@ static struct nt_desc *nt_engine_next(struct nt_engine *e)
 	}
 	e->count.full++;
 	return NULL;
-}
-
-/* Return the address for the channel. @at was checked by nt_places_good(). */
-static dma_addr_t nt_engine_to(const struct nt_engine *e, u64 at)
-{
-	return at & NTW_FLAT ? e->flat + (at & ~NTW_FLAT) : e->window + at;
 }
 
 bool nt_engine_copy(struct nt_engine *e, enum nt_what what, struct nt_piece *piece, u64 at,
@@ -250,7 +272,7 @@ bool nt_engine_copy(struct nt_engine *e, enum nt_what what, struct nt_piece *pie
 	if (!e->cpu && piece->dma == DMA_MAPPING_ERROR && !nt_piece_bounce(e, piece, d))
 		return false;
 	d->len = piece->len;
-	return nt_engine_give(e, d, nt_engine_to(e, at));
+	return nt_engine_give(e, d);
 }
 
 bool nt_engine_ring(struct nt_engine *e, unsigned int bell)
@@ -264,22 +286,22 @@ bool nt_engine_ring(struct nt_engine *e, unsigned int bell)
 		.len = e->bell_len, .flags = NT_COPY_LAST,
 		.dma = e->bell_dma + bell * sizeof(*e->bell_data),
 	};
-	return nt_engine_give(e, d, e->bell[bell]);
+	return nt_engine_give(e, d);
 }
 
 void nt_engine_go(struct nt_engine *e)
 {
 	if (nt_engine_idle(e))
 		return;
-	if (!e->cpu)
-		dma_async_issue_pending(e->chan);
-	else
+	if (e->cpu || e->tasked)
 		queue_work(e->wq, &e->work);
+	else
+		dma_async_issue_pending(e->chan);
 }
 
 void nt_engine_poll(struct nt_engine *e)
 {
-	if (!e->cpu && !nt_engine_idle(e))
+	if (!e->cpu && !e->tasked && !nt_engine_idle(e))
 		dmaengine_tx_status(e->chan, e->cookie, NULL);
 }
 
@@ -306,16 +328,73 @@ static void nt_chan_ended(struct nt_engine *e)
 
 bool nt_engine_abort(struct nt_engine *e)
 {
-	if (e->cpu) {
-		WRITE_ONCE(e->halt, true);
-		flush_work(&e->work);
-		WRITE_ONCE(e->halt, false);
-		return true;
+	unsigned int looks;
+
+	WRITE_ONCE(e->halt, true);
+	wake_up(&e->settled);
+	/* The driver of a tasked channel may keep the work item for as long as the channel hangs. */
+	for (looks = 0; work_busy(&e->work); looks++) {
+		if (looks == NT_HALT_LOOKS)
+			return false;
+		msleep(NT_HALT_MS);
 	}
+	if (e->cpu)
+		return true;
 	if (dmaengine_terminate_sync(e->chan))
 		return false;
+	atomic_set(&e->flying, 0);
 	nt_chan_ended(e);
 	return true;
+}
+
+/* ---- the work item: the CPU copies, or gives copies to a channel that is tasked ---- */
+
+/* Return: true if no copy of the channel is under way, so its next ones come behind all of them. */
+static bool nt_task_settle(struct nt_engine *e)
+{
+	wait_event(e->settled, !atomic_read(&e->flying) || READ_ONCE(e->halt));
+	return !READ_ONCE(e->halt);
+}
+
+/*
+ * A fence is a wait: the copies before it have ended, and written nothing later, when the next one
+ * is given. A copy behind one that has failed is not given: nt_bulk_reap() gives it again.
+ */
+static void nt_task(struct nt_engine *e, struct nt_desc *d)
+{
+	bool fence = d->flags & NT_COPY_FENCE;
+
+	while (!READ_ONCE(e->halt) && !READ_ONCE(e->broken)) {
+		if (nt_chan_give(e, d)) {
+			/* At once, because the driver may wait for its end when it gets the next. */
+			dma_async_issue_pending(e->chan);
+			if (fence)
+				nt_task_settle(e);
+			return;
+		}
+		/* It is full, or it takes no copies any more: then the link's time limit ends this. */
+		if (nt_task_settle(e))
+			usleep_range(1000, 2000);
+	}
+	nt_desc_set_state(d, NT_ABORTED);
+}
+
+static void nt_work_one(struct nt_engine *e, struct nt_desc *d)
+{
+	if (!d->cpu)
+		return nt_task(e, d);
+	if (!READ_ONCE(e->halt))
+		nt_work_copy(e, d);
+	nt_desc_set_state(d, READ_ONCE(e->halt) ? NT_ABORTED : NT_DONE);
+}
+
+static void nt_work(struct work_struct *work)
+{
+	struct nt_engine *e = container_of(work, struct nt_engine, work);
+
+	/* Pairs with nt_engine_give(): descriptors below @given are complete, and so is @passed. */
+	while (e->ran != smp_load_acquire(&e->given))
+		nt_work_one(e, &e->desc[(e->ran++ + e->passed) & (NT_DESCS - 1)]);
 }
 
 /* ---- memory, channel and windows ---- */
@@ -347,7 +426,20 @@ const char *nt_engine_driver(const struct nt_engine *e)
 /* ptdma, ae4dma and plx_dma call back after an error as if there was none. */
 bool nt_engine_reports(const struct nt_engine *e)
 {
-	return !e->chan || !strcmp(nt_engine_driver(e), "ioatdma");
+	return !e->chan || !strcmp(nt_engine_driver(e), "ioatdma") ||
+	       !strcmp(nt_engine_driver(e), "idxd");
+}
+
+/*
+ * Return: true if copies have to be given by the work item: the channel completes copies in any
+ * order, so a fence does not hold, or its driver may sleep when it is given one. idxd does both.
+ */
+static bool nt_chan_tasked(const struct dma_chan *chan)
+{
+	const struct device *dev = chan->device->dev;
+
+	return dma_has_cap(DMA_COMPLETION_NO_ORDER, chan->device->cap_mask) ||
+	       (dev->driver && !strcmp(dev->driver->name, "ae4dma"));
 }
 
 bool nt_engine_aligned(const struct nt_engine *e, u64 bits)
@@ -355,9 +447,12 @@ bool nt_engine_aligned(const struct nt_engine *e, u64 bits)
 	return !e->chan || !(bits & (BIT_ULL(e->chan->device->copy_align) - 1));
 }
 
-void nt_engine_give_up(struct nt_engine *e, const char *why, bool failed)
+void nt_engine_give_up(struct nt_engine *e, const struct nt_reason *bad, bool failed)
 {
-	WRITE_ONCE(e->bad, why);
+	dev_err_ratelimited(e->dev,
+			    "kfi_ntb does not use %s of this DMA engine (%s): %s. The CPU copies, which is slower; %s\n",
+			    dma_chan_name(e->chan), nt_engine_driver(e), bad->why, bad->help);
+	WRITE_ONCE(e->bad, bad);
 	e->failed |= failed;
 	e->cpu = true;
 }
@@ -366,40 +461,21 @@ void nt_engine_give_up(struct nt_engine *e, const char *why, bool failed)
  * struct nt_want - the channel that is looked for
  * @node: NUMA node of its device, or NUMA_NO_NODE for any
  * @like: another channel of the same driver is looked for; or NULL
- * @refused: device of an engine that can't be used, and @why; or NULL
+ * @refused: device of an engine that wants too large an alignment; or NULL
  */
 struct nt_want {
 	int			node;
 	const struct dma_chan	*like;
 	struct device		*refused;
-	const char		*why;
 };
-
-/*
- * Return why an engine can't be used, or NULL. Copies are reaped in the order in which they were
- * given, and a fence orders the copies before it only if they complete in order. An engine with
- * DMA_COMPLETION_NO_ORDER (idxd) may also never report the completion of a copy that asks for no
- * interrupt. Copies are given under a spinlock. Records and lines are aligned to NTW_ALIGN.
- */
-static const char *nt_chan_unfit(const struct dma_chan *chan)
-{
-	struct dma_device *engine = chan->device;
-
-	if (dma_has_cap(DMA_COMPLETION_NO_ORDER, engine->cap_mask))
-		return "it completes copies out of order";
-	if (engine->dev && engine->dev->driver && !strcmp(engine->dev->driver->name, "ae4dma"))
-		return "it sleeps when it is given a copy";
-	return 1U << engine->copy_align > NTW_ALIGN ? "it wants too large an alignment" : NULL;
-}
 
 static bool nt_chan_fits(struct dma_chan *chan, void *arg)
 {
-	const char *why = nt_chan_unfit(chan);
 	struct nt_want *want = arg;
 
-	if (why) {
+	/* Records and lines are aligned to NTW_ALIGN. */
+	if (1U << chan->device->copy_align > NTW_ALIGN) {
 		want->refused = chan->device->dev;
-		want->why = why;
 		return false;
 	}
 	/* On many Xeons each channel of ioatdma is a function of its own. */
@@ -408,8 +484,14 @@ static bool nt_chan_fits(struct dma_chan *chan, void *arg)
 	return want->node == NUMA_NO_NODE || dev_to_node(chan->device->dev) == want->node;
 }
 
-static struct dma_chan *nt_chan_get(int node, const struct dma_chan *like)
+/* Return a channel, or NULL, and why there is none in *@bad. */
+static struct dma_chan *nt_chan_get(int node, const struct dma_chan *like,
+				    const struct nt_reason **bad)
 {
+	static const struct nt_reason none = {
+		"no driver of one is loaded", "load it, and kfi_ntb again"
+	};
+	static const struct nt_reason crooked = { "it wants too large an alignment" };
 	struct nt_want near = { .node = node, .like = like };
 	struct nt_want any = { .node = NUMA_NO_NODE };
 	struct dma_chan *chan = NULL;
@@ -421,33 +503,44 @@ static struct dma_chan *nt_chan_get(int node, const struct dma_chan *like)
 		chan = dma_request_channel(mask, nt_chan_fits, &near);
 	if (!chan && !like)
 		chan = dma_request_channel(mask, nt_chan_fits, &any);
-	if (!chan && any.why)
+	if (!chan && any.refused)
 		dev_warn(any.refused,
 			 "kfi_ntb does not use this DMA engine: %s. The CPU copies, which is slower\n",
-			 any.why);
+			 crooked.why);
+	if (!chan)
+		*bad = any.refused ? &crooked : &none;
 	return chan;
 }
 
 int nt_engine_init(struct nt_engine *e, int node, bool use, struct bh_work_struct *wake,
 		   struct workqueue_struct *wq, const struct nt_engine *like)
 {
+	static const struct nt_reason unwanted = { "the parameter use_dma says so" };
 	int ret = -ENOMEM;
 
 	*e = (struct nt_engine) { .wake = wake, .wq = wq, .irq_interval = NT_IRQ_INTERVAL };
 	INIT_WORK(&e->work, nt_work);
+	init_waitqueue_head(&e->settled);
 	e->desc = kvzalloc_node(NT_DESCS * sizeof(*e->desc), GFP_KERNEL, node);
 	if (!e->desc)
 		return -ENOMEM;
+	e->bad = like ? like->bad : &unwanted;
 	if (like && like->chan)
-		e->chan = nt_chan_get(dev_to_node(like->dev), like->chan);
+		e->chan = nt_chan_get(dev_to_node(like->dev), like->chan, &e->bad);
 	else if (!like && use)
-		e->chan = nt_chan_get(node, NULL);
+		e->chan = nt_chan_get(node, NULL, &e->bad);
 	if (like && like->chan && !e->chan) {
 		ret = -ENODEV;
 		goto free;
 	}
 	e->dev = e->chan ? e->chan->device->dev : NULL;
 	e->cpu = !e->chan;
+	e->failed = !e->chan;
+	if (e->chan)
+		e->bad = NULL;
+	e->tasked = e->chan && nt_chan_tasked(e->chan);
+	if (e->tasked)
+		e->irq_interval = 1;	/* idxd reports no other copy at all */
 	e->piece_max = e->chan ? min(NT_PIECE_MAX, dma_max_mapping_size(e->dev)) : NT_PIECE_MAX;
 	e->bell_data = nt_engine_alloc(e, NTW_BELLS_MAX * sizeof(*e->bell_data), &e->bell_dma);
 	if (!e->bell_data)

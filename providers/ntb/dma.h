@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * dma.h - copies to the peer, which a channel of a DMA engine executes, or a work item: if there
- * is no channel, or it can't be used, and for copies that the channel has failed to make or that
- * it can't make (nt_engine_turn()). At any time all copies under way are executed by one of the
- * two.
+ * dma.h - copies to the peer, which a channel of a DMA engine executes, or the CPU in a work item: if
+ * there is no channel, or it can't be used, and for copies that the channel has failed to make or
+ * that it can't make (nt_turn()). At any time all copies under way are executed by one of the two.
+ * The same work item gives the copies to a channel whose driver may sleep, or that knows no fence.
  *
  * Copies are reaped in the order in which they were given. A channel may execute the copies between
  * two fences (NT_COPY_FENCE) in any order. The lock of the ring protects all members of struct
@@ -17,6 +17,7 @@
 #include <linux/dmaengine.h>
 #include <linux/interrupt.h>
 #include <linux/iosys-map.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include "wire.h"
 
@@ -65,6 +66,7 @@ enum nt_what {
  * @len: bytes
  * @what: enum nt_what
  * @flags: NT_COPY_*
+ * @cpu: the CPU executes it
  * @bounced: the source is &nt_engine.bounce
  * @state: enum nt_copy_state; stored with a release when the copy was executed, and read with an
  *	acquire when it is reaped
@@ -78,6 +80,7 @@ struct nt_desc {
 	u32			len;
 	u8			what;
 	u8			flags;
+	bool			cpu;
 	bool			bounced;
 	u8			state;
 	struct nt_rec		*rec;
@@ -100,12 +103,25 @@ struct nt_copies {
 };
 
 /**
+ * struct nt_reason - why a channel is not used
+ * @why: for the log, and for "kfi show devices"
+ * @help: what the administrator can do, or NULL
+ */
+struct nt_reason {
+	const char *why, *help;
+};
+
+/* What @help says if the next attempt may succeed */
+#define NT_LOAD_AGAIN	"load kfi_ntb again to try it again"
+
+/**
  * struct nt_engine - the copies to the peer of one queue of a link
  * @chan: the channel; NULL: there is none
- * @bad: why the channel is not used in this life; NULL: it is
- * @failed: it failed too often, and is not used in later lives either
+ * @bad: why there is no channel, or why it is not used in this life; NULL: it is used
+ * @failed: it is not used in later lives either
  * @failures: batches that the channel has failed to copy since it has copied one
  * @cpu: the work item executes what is given
+ * @tasked: the work item gives copies to the channel
  * @dev: device for which memory is mapped
  * @peer: the peer's inbound memory as the CPU writes it
  * @size: bytes of @peer
@@ -127,13 +143,17 @@ struct nt_copies {
  * @given: number of these that were given to the work item, and @passed to the channel; @passed
  *	does not change while the work item has copies
  * @tail: number of copies that were reaped
- * @ran: number of copies that it has executed; used by the work item only
- * @since_irq: copies since the last one with a completion interrupt
+ * @ran: number of copies that it has executed or passed on; used by the work item only
+ * @flying: with @tasked: copies that the channel has and has not ended
+ * @settled: wakes the work item when @flying is 0, or @halt is set
+ * @since_irq: copies since the last one with a completion interrupt; with @tasked the work item alone
+ *	uses this, @cookie and the statistics of the channel
  * @irq_interval: number of copies after which one gets a completion interrupt
  * @cookie: cookie of the last copy
  * @broken: a copy has failed or was refused, so lines behind it have to be empty. Also set in
  *	callbacks, under locks of the engine's driver; cleared when all copies were reaped
- * @halt: the work item must not execute any more copies
+ * @halt: the work item must not execute the copies that it has; cleared with the next one that is given
+ *	to an idle engine
  * @work: the work item
  * @wq: its workqueue
  * @wake: BH work of the ring
@@ -141,10 +161,11 @@ struct nt_copies {
  */
 struct nt_engine {
 	struct dma_chan		*chan;
-	const char		*bad;
+	const struct nt_reason	*bad;
 	bool			failed;
 	u8			failures;
 	bool			cpu;
+	bool			tasked;
 	struct device		*dev;
 	struct iosys_map	peer;
 	size_t			size;
@@ -165,6 +186,8 @@ struct nt_engine {
 	u32			head, tail;
 	u32			given, passed;
 	u32			ran;
+	atomic_t		flying;
+	wait_queue_head_t	settled;
 	u32			since_irq, irq_interval;
 	dma_cookie_t		cookie;
 	bool			broken;
@@ -255,10 +278,10 @@ const char *nt_engine_driver(const struct nt_engine *e);
 /* Return: true if the engine is known to report each copy that it has not made */
 bool nt_engine_reports(const struct nt_engine *e);
 /*
- * Give up the channel for this life, or with @failed for all; @why: the reason, for the log and
- * the administrator. No copy is under way
+ * Give up the channel for this life, or with @failed for all, and log @bad, which is static. No copy
+ * is under way
  */
-void nt_engine_give_up(struct nt_engine *e, const char *why, bool failed);
+void nt_engine_give_up(struct nt_engine *e, const struct nt_reason *bad, bool failed);
 /*
  * Return: true if the channel can copy between addresses and for lengths that have these bits;
  * @bits: all of them, or-ed

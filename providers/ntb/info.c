@@ -121,3 +121,22 @@ int nt_getinfo(struct kfi_query *q)
 	ret = nt_devs_each(nt_offer_dev, &w);
 	return ret ?: w.any ? 0 : -ENODATA;
 }
+
+struct nt_parts {
+	int	(*emit)(void *arg, const struct kfi_part *part);
+	void	*arg;
+};
+
+static int nt_parts_dev(struct nt_dev *dev, void *arg)
+{
+	struct nt_parts *w = arg;
+
+	return nt_link_parts(dev->link, dev->number, w->emit, w->arg);
+}
+
+int nt_parts(struct net *net, int (*emit)(void *arg, const struct kfi_part *part), void *arg)
+{
+	struct nt_parts w = { emit, arg };
+
+	return net == &init_net ? nt_devs_each(nt_parts_dev, &w) : 0;
+}

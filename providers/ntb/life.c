@@ -204,17 +204,17 @@ static bool nt_life_damaged(const struct nt_link *link)
  */
 static void nt_life_distrust(struct nt_link *link)
 {
+	static const struct nt_reason silent = {
+		"the peer has not received what it should have written, and it has reported no error",
+		NT_LOAD_AGAIN
+	};
 	struct nt_engine *e;
 	unsigned int i;
 
 	for (i = 0; i < link->rings; i++) {
 		e = &link->ring[i].engine;
-		if (!nt_engine_uses_chan(e) || nt_engine_reports(e))
-			continue;
-		dev_err(&link->ntb->dev,
-			"the peer has not received what %s of DMA engine %s (%s) should have written, and the engine has reported no error: the CPU copies from now on, which is slower\n",
-			dma_chan_name(e->chan), dev_name(e->dev), nt_engine_driver(e));
-		nt_engine_give_up(e, "it does not report errors", true);
+		if (nt_engine_uses_chan(e) && !nt_engine_reports(e))
+			nt_engine_give_up(e, &silent, true);
 	}
 }
 
@@ -589,14 +589,10 @@ static bool nt_step_hello(struct nt_link *link)
 		ret = -EPROTO;
 	else if (!ret && g.queues < link->queues)
 		WRITE_ONCE(link->queues, g.queues);
-	if (!ret)
-		ret = nt_prove(link);
 	link->pace = NT_PACE_MIN;
-	if (ret == -EAGAIN || (!ret && link->peer_ready < 2))
+	if (!ret && (!nt_prove(link) || link->peer_ready < 2))
 		return false;
-	if (ret == -EOPNOTSUPP)
-		nt_life_end(link, "the peer can't be woken");
-	else if (ret || nt_flat_use(link, &g))
+	if (ret || nt_flat_use(link, &g))
 		nt_life_end(link, "a hello that is none");
 	else
 		nt_life_up(link, &g);

@@ -23,6 +23,8 @@ MODULE_PARM_DESC(queues,
 #define NT_SETTLE	(3 * HZ)
 
 static struct workqueue_struct *nt_wq;
+/* For the engines, whose work items the link's work item flushes */
+static struct workqueue_struct *nt_copy_wq;
 static struct dentry *nt_debugfs;
 
 /* Links that were started. The lock is held while nt_on_reboot() stops them, one by one. */
@@ -149,7 +151,7 @@ static int nt_queues_init(struct nt_link *link, unsigned int wanted)
 	for (; link->rings < wanted; link->rings++, ring++) {
 		ring->index = link->rings;
 		ret = nt_ring_init(ring, &nt_ring_ops, dev_to_node(ntb_get_dma_dev(link->ntb)),
-				   nt_use_dma, nt_wq, ring->index ? link->ring : NULL);
+				   nt_use_dma, nt_copy_wq, ring->index ? link->ring : NULL);
 		if (ret)
 			break;
 	}
@@ -313,6 +315,14 @@ static int nt_check_params(void)
 	       nt_flat_check_params();
 }
 
+static void nt_wqs_destroy(void)
+{
+	if (nt_copy_wq)
+		destroy_workqueue(nt_copy_wq);
+	if (nt_wq)
+		destroy_workqueue(nt_wq);
+}
+
 int nt_links_init(void)
 {
 	int ret = nt_check_params();
@@ -320,20 +330,18 @@ int nt_links_init(void)
 	if (ret)
 		return ret;
 	nt_wq = alloc_workqueue("kfi_ntb", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
-	if (!nt_wq)
-		return -ENOMEM;
-	ret = register_reboot_notifier(&nt_reboot);
-	if (ret) {
-		destroy_workqueue(nt_wq);
-		return ret;
-	}
-	nt_debugfs = debugfs_create_dir("kfi_ntb", NULL);
-	return 0;
+	nt_copy_wq = alloc_workqueue("kfi_ntb_copy", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
+	ret = nt_wq && nt_copy_wq ? register_reboot_notifier(&nt_reboot) : -ENOMEM;
+	if (ret)
+		nt_wqs_destroy();
+	else
+		nt_debugfs = debugfs_create_dir("kfi_ntb", NULL);
+	return ret;
 }
 
 void nt_links_exit(void)
 {
 	unregister_reboot_notifier(&nt_reboot);
 	debugfs_remove_recursive(nt_debugfs);
-	destroy_workqueue(nt_wq);
+	nt_wqs_destroy();
 }

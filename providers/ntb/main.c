@@ -79,6 +79,7 @@ static const struct kfi_prov_ops nt_ops = {
 	.getname	= nt_ep_getname,
 	.setname	= nt_ep_setname,
 	.peers		= kfi_proto_peers,
+	.parts		= nt_parts,
 
 	.tx		= kfi_proto_tx,
 	.tx_flush	= kfi_proto_tx_flush,

@@ -84,7 +84,8 @@ struct nt_caller {
 /**
  * struct nt_dev - a bridge
  * @link: the bridge; valid as long as there is a reference
- * @entry: entry in the list of all bridges
+ * @entry: entry in the list of all bridges, which is in the order of @number
+ * @number: number of the bridge, from 1
  * @users: references: one of the device until it is removed; of each open domain until then; of
  *	passive endpoints, connections, refusals, mapped regions and queries
  * @idle: completed when the last reference is dropped; the removal waits for it
@@ -109,6 +110,7 @@ struct nt_caller {
 struct nt_dev {
 	struct nt_link		*link;
 	struct list_head	entry;
+	u32			number;
 	refcount_t		users;
 	struct completion	idle;
 	struct xarray		streams;
@@ -427,6 +429,7 @@ void nt_port_give(struct nt_dev *dev, struct nt_listener *l);
 
 /* info.c, addr.c */
 int nt_getinfo(struct kfi_query *q);
+int nt_parts(struct net *net, int (*emit)(void *arg, const struct kfi_part *part), void *arg);
 int nt_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
 int nt_addr_check(struct kfi_domain *domain, u32 format, const void *addr);
 void nt_addr_str(const void *addr, size_t len, char *buf, size_t size);

@@ -88,6 +88,9 @@ static u32 nt_prove_engines(struct nt_link *link, u32 *uses)
  */
 static u32 nt_prove_stop(struct nt_link *link, u32 busy)
 {
+	static const struct nt_reason hangs = {
+		"it does not complete its copies", "reset it, and load kfi_ntb again"
+	};
 	struct nt_ring *ring;
 	unsigned int i;
 	u32 stopped = 0;
@@ -97,15 +100,18 @@ static u32 nt_prove_stop(struct nt_link *link, u32 busy)
 		if (!(busy & BIT(i)))
 			continue;
 		if (nt_engine_abort(&ring->engine) &&
-		    nt_ring_wait_idle(ring, msecs_to_jiffies(NT_ABORT_MS)))
+		    nt_ring_wait_idle(ring, msecs_to_jiffies(NT_ABORT_MS))) {
+			nt_engine_give_up(&ring->engine, &hangs, false);
 			stopped |= BIT(i);
+			continue;
+		}
 		dev_warn_ratelimited(&link->ntb->dev,
-				     "%s of DMA engine %s does not complete its copies%s\n",
+				     "%s of DMA engine %s (%s) does not complete its copies and can't be stopped: the link waits\n",
 				     dma_chan_name(ring->engine.chan), dev_name(ring->engine.dev),
-				     stopped & BIT(i) ? "" : " and can't be stopped: the link waits");
+				     nt_engine_driver(&ring->engine));
 	}
 	if (stopped != busy)
-		link->proof_until = jiffies;	/* it is tried again after NT_END_MS */
+		link->proof_hangs = jiffies + msecs_to_jiffies(NT_END_MS);
 	return stopped;
 }
 
@@ -113,6 +119,7 @@ static void nt_prove_begin(struct nt_link *link, enum nt_proof proof)
 {
 	link->proof = proof;
 	link->proof_until = jiffies + msecs_to_jiffies(NT_PROVE_MS);
+	link->proof_hangs = link->proof_until + msecs_to_jiffies(NT_END_MS);
 	if (link->bells.why)
 		nt_bell_all(link, true);
 }
@@ -121,31 +128,26 @@ static void nt_prove_begin(struct nt_link *link, enum nt_proof proof)
  * Give up the engines of the queues @engines. The others may work: on many Xeons each channel of
  * ioatdma is a function of its own.
  */
-static int nt_prove_no_engine(struct nt_link *link, u32 engines)
+static void nt_prove_no_engine(struct nt_link *link, u32 engines)
 {
-	static const char why[] = "what it writes does not reach the peer, or not all of it";
-	struct nt_engine *e;
+	static const struct nt_reason blind = {
+		"what it writes does not reach the peer, or not all of it",
+		"check the requester ids of the bridge, ACS and the IOMMU"
+	};
 	unsigned int i;
 
-	for (i = 0; i < link->queues; i++) {
-		e = &link->ring[i].engine;
-		if (!(engines & BIT(i)))
-			continue;
-		dev_err_ratelimited(&link->ntb->dev,
-				    "%s of DMA engine %s (%s): %s. The CPU copies, which is slower. Check the requester ids of the bridge, ACS and the IOMMU\n",
-				    dma_chan_name(e->chan), dev_name(e->dev), nt_engine_driver(e),
-				    why);
-		nt_engine_give_up(e, why, false);
-	}
-	return nt_bell_no_engine(link, "an engine does not reach the peer");
+	for (i = 0; i < link->queues; i++)
+		if (engines & BIT(i) && nt_engine_uses_chan(&link->ring[i].engine))
+			nt_engine_give_up(&link->ring[i].engine, &blind, false);
+	nt_bell_no_engine(link, "an engine is not used");
 }
 
-static int nt_prove_no_bells(struct nt_link *link, u64 lost)
+static void nt_prove_no_bells(struct nt_link *link, u64 lost)
 {
 	dev_warn_ratelimited(&link->ntb->dev,
 			     "doorbells that the DMA engine writes do not ring (%#llx): the CPU rings, as with signal=cpu\n",
 			     lost);
-	return nt_bell_no_engine(link, "what the engine writes does not ring");
+	nt_bell_no_engine(link, "what the engine writes does not ring");
 }
 
 /* Doorbells that the CPU rings are lost, too: use the others. */
@@ -167,9 +169,11 @@ static int nt_prove_look(struct nt_link *link, u32 *engines, u64 *rang)
 	const struct ntw_ctl *ctl = nt_prove_ctl(link, 0);
 	u32 uses, stopped = 0, busy = nt_prove_engines(link, &uses);
 
-	if (busy && time_after(jiffies, link->proof_until + msecs_to_jiffies(NT_END_MS)))
+	if (busy && time_after(jiffies, link->proof_hangs))
 		stopped = nt_prove_stop(link, busy);
 	busy &= ~stopped;
+	if (busy)	/* the peer has yet to see what is written late */
+		link->proof_until = jiffies + msecs_to_jiffies(NT_PROVE_MS);
 	*rang = nt_prove_word(link, &ctl->rang[0]) | (u64)nt_prove_word(link, &ctl->rang[1]) << 32;
 	*engines = (uses & ~nt_prove_word(link, &ctl->seen)) | stopped;
 	if (!*engines && !(nt_bell_all(link, false) & ~*rang))
@@ -178,33 +182,36 @@ static int nt_prove_look(struct nt_link *link, u32 *engines, u64 *rang)
 	return time_before(jiffies, link->proof_until) || busy ? -EAGAIN : -ENXIO;
 }
 
-int nt_prove(struct nt_link *link)
+bool nt_prove(struct nt_link *link)
 {
 	u32 engines;
 	u64 rang, lost;
-	int ret = 0;
 	unsigned int i;
+	int ret;
 
 	if (link->proof == NT_PROOF_NONE) {
 		for (i = 0; i < link->queues; i++)
 			link->ring[i].proofs = 0;
-		ret = nt_bell_open(link);
+		nt_bell_open(link);
 		nt_prove_begin(link, NT_PROOF_ENGINE);
 	}
-	if (ret || link->proof == NT_PROOF_DONE)
-		return ret;
+	if (link->proof == NT_PROOF_DONE)
+		return true;
 	ret = nt_prove_look(link, &engines, &rang);
 	if (ret == -EAGAIN)
-		return ret;
+		return false;
 	lost = nt_bell_all(link, false) & ~rang;
 	if (ret && (engines || !link->bells.why)) {
-		ret = engines ? nt_prove_no_engine(link, engines) : nt_prove_no_bells(link, lost);
+		if (engines)
+			nt_prove_no_engine(link, engines);
+		else
+			nt_prove_no_bells(link, lost);
 		nt_prove_begin(link, NT_PROOF_BELLS);
-		return ret ?: -EAGAIN;
+		return false;
 	}
 	if (ret)
 		nt_prove_dead(link, lost, rang);
 	link->proof = NT_PROOF_DONE;
 	nt_hello_write(link);
-	return 0;
+	return true;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * stats.c - state, counters and health of a bridge in debugfs. kfi.ko has the counters of
- * endpoints.
+ * stats.c - state and counters of a bridge in debugfs, and its parts for "kfi show devices". kfi.ko
+ * has the counters of endpoints.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
+#include <kfi_prov.h>
 #include "bridge.h"
 
 /* Add counters, a structure of numbers of 64 bits. */
@@ -53,47 +54,91 @@ static int stats_show(struct seq_file *seq, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
 
-static void health_engine(struct seq_file *seq, const struct nt_engine *e)
-{
-	const char *bad = READ_ONCE(e->bad);
+/* ---- parts: what is used of a bridge and its engines ---- */
 
-	if (!e->chan)
-		seq_puts(seq, "engine: none: the CPU copies. Load the driver of one before kfi_ntb\n");
-	else if (bad)
-		seq_printf(seq, "engine: %s (%s) is not used: %s. The CPU copies\n",
-			   dma_chan_name(e->chan), nt_engine_driver(e), bad);
-	else
-		seq_printf(seq, "engine: %s (%s)%s\n", dma_chan_name(e->chan), nt_engine_driver(e),
-			   nt_engine_reports(e) ? "" : ", which may hide errors: see crc_placed");
+struct nt_shown {
+	int		(*emit)(void *arg, const struct kfi_part *part);
+	void		*arg;
+	struct kfi_part	part;
+	char		state[160];
+};
+
+static __printf(4, 5) int nt_part(struct nt_shown *w, const char *name, const char *help,
+				  const char *state, ...)
+{
+	va_list args;
+
+	va_start(args, state);
+	vscnprintf(w->state, sizeof(w->state), state, args);
+	va_end(args);
+	w->part.nr++;
+	w->part.name = name;
+	w->part.state = w->state;
+	w->part.help = help;
+	return w->emit(w->arg, &w->part);
 }
 
-/* What works, and what is done without: for the administrator */
-static int health_show(struct seq_file *seq, void *v)
+static int nt_part_engine(struct nt_shown *w, const struct nt_engine *e)
 {
-	const struct nt_link *link = seq->private;
-	const struct nt_bells *bells = &link->bells;
+	const struct nt_reason *bad = READ_ONCE(e->bad);
+	char name[64] = "engine";
+
+	if (e->chan)
+		scnprintf(name, sizeof(name), "engine %s (%s)", dma_chan_name(e->chan),
+			  nt_engine_driver(e));
+	if (bad)
+		return nt_part(w, name, bad->help, "the CPU copies: %s", bad->why);
+	if (nt_engine_reports(e))
+		return nt_part(w, name, NULL, "copies");
+	return nt_part(w, name, "see crc_placed in kfi_ntb(7)", "copies, and may hide errors");
+}
+
+static int nt_part_bells(struct nt_shown *w, const struct nt_bells *bells)
+{
+	const char *why = READ_ONCE(bells->why);
+	char some[40] = "";
+
+	if (bells->good != U64_MAX)
+		scnprintf(some, sizeof(some), "; these ring: %#llx", bells->good);
+	return nt_part(w, "doorbells", NULL, "%s%s%s", why ? "the CPU rings: " : "the engine rings",
+		       why ?: "", some);
+}
+
+static int nt_part_window(struct nt_shown *w, const struct nt_window *win)
+{
+	char name[16];
+
+	scnprintf(name, sizeof(name), "window %d", win->index);
+	if (!win->proven)
+		return nt_part(w, name, NULL, "not tried yet");
+	if (win->unshut)
+		return nt_part(w, name, "none: this bridge can't be used",
+			       "can't be shut: the link stays down");
+	return nt_part(w, name, NULL, "is shut when closed");
+}
+
+int nt_link_parts(const struct nt_link *link, u32 device,
+		  int (*emit)(void *arg, const struct kfi_part *part), void *arg)
+{
+	struct nt_shown w = {
+		.emit = emit, .arg = arg,
+		.part = { .domain = nt_link_name(link), .device = device },
+	};
 	u32 side = nt_link_side(link);
 	unsigned int i;
+	int ret;
 
 	if (side == NT_NO_SIDE)
-		seq_puts(seq, "end: not known before the link is up\n");
+		ret = nt_part(&w, "end", NULL, "not known before the link is up");
 	else
-		seq_printf(seq, "end: %u%s\n", side, link->draws ? ", as both ends agree" : "");
-	for (i = 0; i < READ_ONCE(link->queues); i++)
-		health_engine(seq, &link->ring[i].engine);
-	seq_printf(seq, "doorbells: %s%s\n", bells->why ? "the CPU rings: " : "the engine rings",
-		   bells->why ?: "");
-	if (bells->good != U64_MAX)
-		seq_printf(seq, "doorbells: these ring: %#llx\n", bells->good);
-	seq_printf(seq, "window %d: %s\n", link->win.index,
-		   !link->win.proven ? "not tried yet" :
-		   link->win.unshut ? "can't be shut: the bridge is not used" : "is shut when closed");
-	return 0;
+		ret = nt_part(&w, "end", NULL, "%u, %s", side,
+			      link->draws ? "as both ends agree" : "by the driver");
+	for (i = 0; i < READ_ONCE(link->queues) && !ret; i++)
+		ret = nt_part_engine(&w, &link->ring[i].engine);
+	return ret ?: nt_part_bells(&w, &link->bells) ?: nt_part_window(&w, &link->win);
 }
-DEFINE_SHOW_ATTRIBUTE(health);
 
 void nt_link_show(struct nt_link *link)
 {
 	debugfs_create_file("stats", 0400, link->debugfs, link, &stats_fops);
-	debugfs_create_file("health", 0400, link->debugfs, link, &health_fops);
 }

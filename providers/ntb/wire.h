@@ -170,15 +170,15 @@ static inline u64 ntw_word(u32 incarnation, u32 value)
  *	the memory of what it has sent up to here
  * @echo: the last @serial of the reader that the writer has seen
  * @serial: grows by NTW_SERIAL_STEP with each line. Lines are also sent as time passes, so it is a
- *	sign of life. A reader that sees a value also sees the words before it in the line, and all
+ *	sign of life. A reader that sees a value also sees the positions of the line, and all
  *	that the writer's CPU has written before. NTW_ASK: the writer asks for a line and a signal;
  *	it is set in all lines until an echo shows that the first of them was seen. NTW_AWAKE: the
  *	writer polls and needs no signal for a line, until it sends a line without the flag
  * @bye: 1: the writer's life ends; 2: because it has received other bytes than were sent
  * @zero: 0
  *
- * The line is one aligned cache line, and is always written from the first to the last byte: a
- * reader that sees a new word sees words before it that are at least as new.
+ * The line is one aligned cache line. @produced and @consumed are written before @echo and @serial: a
+ * reader that sees a new one of these sees positions that are at least as new.
  */
 struct ntw_line {
 	__le64	produced;
@@ -197,7 +197,7 @@ static_assert(sizeof(struct ntw_line) == 64, "line");
  *	@produced come after the records of the message ring below it
  * @produced: bytes of the reader's bulk ring that hold records
  *
- * It is written from the first to the last byte, as struct ntw_line is.
+ * @after is written before @produced.
  */
 struct ntw_bulk_line {
 	__le64	after;

@@ -30,19 +30,20 @@ static int grant_write(struct node *a, struct region *r, u8 *near, size_t at, si
 static void repeated(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
-	size_t max = grant_len(t), at, len;
-	int i, n = t->w->quick ? 40 : 300;
-	u8 *near = test_pages(t, max), *far[2];
+	size_t most = grant_len(t), max, at, len;
+	int i, n = t->w->quick ? 40 : 10000;
+	u8 *near = test_pages(t, most), *far[2];
 	struct region r[2];
 
 	REQUIRE(t, p && near);
 	for (i = 0; i < 2; i++) {
-		far[i] = test_best(t, p->b.domain, max);
-		REQUIRE(t, far[i] && !region_open(&p->b, &r[i], far[i], max, KFI_REMOTE_WRITE));
+		far[i] = test_best(t, p->b.domain, most);
+		REQUIRE(t, far[i] && !region_open(&p->b, &r[i], far[i], most, KFI_REMOTE_WRITE));
 	}
 	for (i = 0; i < n && !t->failures; i++) {
 		u8 *to = far[i & 1];
 
+		max = i < 40 ? most : min_t(size_t, most, 12000);
 		at = i % 3 ? test_random(t, max / 2) : 0;
 		len = i % 3 ? 1 + test_random(t, max - at) : max;
 		fill(near, len, i);

@@ -3,8 +3,8 @@
  * ntb_chan.h - a DMA channel for tests of the ring of kfi_ntb, which takes every liberty that the
  * dmaengine interface allows
  *
- * Only a fence orders copies on it: those between two fences are executed last one first. A test
- * includes this file after struct end, the end of a ring that the channel copies for, and the
+ * Only a fence orders copies on it, and not even that if it is loose: those that nothing orders are
+ * executed last one first. A test includes this file after struct end, the end of a ring that the channel copies for, and the
  * functions end_on() and end_off(), which start and stop the ring.
  */
 #ifndef _KFI_KUNIT_NTB_CHAN_H
@@ -22,10 +22,13 @@
  * @ran: number of copies executed so far
  * @early: copies that were executed ahead of one that they depend on
  * @hold: nothing is executed
+ * @loose: fences do not hold, so the work item of the ring's engine gives the copies
+ * @later: executes copies that are issued, with @loose
  * @refuse: the n-th copy that is submitted from now on is refused; 0: none is
  * @bounce: bounce memory that the ring's engine gets with the channel
  *
- * The lock of the end's ring protects all members: the ring calls the channel with it held.
+ * The lock of the end's ring protects all members: the ring calls the channel with it held, and with
+ * @loose without it.
  */
 struct chan {
 	struct dma_device		device;
@@ -34,7 +37,8 @@ struct chan {
 	struct dma_async_tx_descriptor	tx[CHAN_RING];
 	u32				head, ran;
 	u32				early;
-	bool				hold;
+	bool				hold, loose;
+	struct delayed_work		later;
 	u32				refuse;
 	u8				bounce[NT_BOUNCE];
 };
@@ -47,10 +51,14 @@ static struct chan *chan_of(struct dma_chan *chan)
 static dma_cookie_t chan_submit(struct dma_async_tx_descriptor *tx)
 {
 	struct chan *c = chan_of(tx->chan);
+	dma_cookie_t cookie;
 
-	if (c->refuse && !--c->refuse)
-		return -ENOMEM;
-	return ++c->head;
+	if (c->loose)
+		spin_lock_bh(&c->end->ring.lock);
+	cookie = c->refuse && !--c->refuse ? -ENOMEM : ++c->head;
+	if (c->loose)
+		spin_unlock_bh(&c->end->ring.lock);
+	return cookie;
 }
 
 static struct dma_async_tx_descriptor *chan_prep(struct dma_chan *chan, dma_addr_t to,
@@ -59,7 +67,7 @@ static struct dma_async_tx_descriptor *chan_prep(struct dma_chan *chan, dma_addr
 	struct chan *c = chan_of(chan);
 	struct dma_async_tx_descriptor *tx = &c->tx[c->head % CHAN_RING];
 
-	if (c->head - c->ran == CHAN_RING)
+	if (c->head - READ_ONCE(c->ran) == CHAN_RING)
 		return NULL;
 	*tx = (struct dma_async_tx_descriptor) {
 		.chan = chan, .flags = flags, .tx_submit = chan_submit,
@@ -102,17 +110,37 @@ static void chan_run(struct chan *c, u32 end)
 		nt_chan_done(chan_desc(c, c->ran), &good);
 }
 
-static void chan_issue(struct dma_chan *chan)
+static void chan_go(struct chan *c)
 {
-	struct chan *c = chan_of(chan);
 	u32 end;
 
 	while (!c->hold && c->ran != c->head) {
 		for (end = c->ran;
-		     end != c->head && !(c->tx[end % CHAN_RING].flags & DMA_PREP_FENCE); end++)
+		     end != c->head &&
+		     (c->loose || !(c->tx[end % CHAN_RING].flags & DMA_PREP_FENCE)); end++)
 			;
 		chan_run(c, end + (end != c->head));
 	}
+}
+
+static void chan_later(struct work_struct *work)
+{
+	struct chan *c = container_of(to_delayed_work(work), struct chan, later);
+
+	spin_lock_bh(&c->end->ring.lock);
+	chan_go(c);
+	spin_unlock_bh(&c->end->ring.lock);
+}
+
+/* A loose channel waits for more copies, to execute the last one first. */
+static void chan_issue(struct dma_chan *chan)
+{
+	struct chan *c = chan_of(chan);
+
+	if (c->loose)
+		schedule_delayed_work(&c->later, 1);
+	else
+		chan_go(c);
 }
 
 static enum dma_status chan_status(struct dma_chan *chan, dma_cookie_t cookie,
@@ -127,7 +155,7 @@ static int chan_terminate(struct dma_chan *chan)
 	return 0;
 }
 
-static struct chan *chan_begin(struct kunit *test, struct end *end)
+static struct chan *chan_begin(struct kunit *test, struct end *end, bool loose)
 {
 	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 
@@ -138,10 +166,14 @@ static struct chan *chan_begin(struct kunit *test, struct end *end)
 	c->device.device_terminate_all = chan_terminate;
 	c->chan.device = &c->device;
 	c->end = end;
+	c->loose = loose;
+	INIT_DELAYED_WORK(&c->later, chan_later);
 	msleep(20);	/* first lines */
 	KUNIT_ASSERT_TRUE(test, nt_ring_engine_idle(&end->ring));
 	spin_lock_bh(&end->ring.lock);
 	end->ring.engine.chan = &c->chan;
+	end->ring.engine.bad = NULL;
+	end->ring.engine.tasked = loose;
 	end->ring.engine.bounce = c->bounce;
 	end->ring.engine.bells = 1;
 	end->ring.engine.bell_len = sizeof(u32);
@@ -156,7 +188,9 @@ static struct chan *chan_begin(struct kunit *test, struct end *end)
 static void chan_end(struct end *end)
 {
 	end_off(end);
+	cancel_delayed_work_sync(&chan_of(end->ring.engine.chan)->later);
 	end->ring.engine.chan = NULL;
+	end->ring.engine.tasked = false;
 	end->ring.engine.bounce = NULL;
 	end->ring.engine.bells = 0;
 	end_on(end, 200, 101);

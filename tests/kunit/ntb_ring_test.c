@@ -330,10 +330,10 @@ static void no_wait_for_batches(struct kunit *test)
  * Only a fence orders copies: no line is copied before the bytes that it announces, and no signal
  * is sent before its line.
  */
-static void fences(struct kunit *test)
+static void fences_of(struct kunit *test, bool loose)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct chan *c = chan_begin(test, a);
+	struct chan *c = chan_begin(test, a, loose);
 	u32 i;
 
 	for (i = 0; i < 40; i++)
@@ -346,6 +346,16 @@ static void fences(struct kunit *test)
 	chan_end(a);
 }
 
+static void fences(struct kunit *test)
+{
+	fences_of(test, false);
+}
+
+static void fences_of_task(struct kunit *test)
+{
+	fences_of(test, true);
+}
+
 /*
  * While the engine copies nothing, records of the message ring and signs of life pass, and the side
  * sees that the engine makes no progress.
@@ -353,7 +363,7 @@ static void fences(struct kunit *test)
 static void engine_hangs(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct chan *c = chan_begin(test, a);
+	struct chan *c = chan_begin(test, a, false);
 	u64 done, later;
 	u32 serial;
 
@@ -384,7 +394,7 @@ static void engine_hangs(struct kunit *test)
 static void overwritten(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct chan *c = chan_begin(test, a);
+	struct chan *c = chan_begin(test, a, false);
 	struct placed *p = kunit_kcalloc(test, 4, sizeof(*p), GFP_KERNEL);
 	u8 *bytes = kunit_kzalloc(test, 4 * 64, GFP_KERNEL);
 	u64 batches, copies;
@@ -415,10 +425,10 @@ static void overwritten(struct kunit *test)
  * Bytes of a copy that the engine's driver refused are not announced to the peer until they were
  * copied in another try.
  */
-static void refused_copies(struct kunit *test)
+static void refused_copies_of(struct kunit *test, bool loose)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct chan *c = chan_begin(test, a);
+	struct chan *c = chan_begin(test, a, loose);
 	u32 i, seq = 0;
 
 	for (i = 1; i < 8; i++) {
@@ -435,6 +445,16 @@ static void refused_copies(struct kunit *test)
 	chan_end(a);
 }
 
+static void refused_copies(struct kunit *test)
+{
+	refused_copies_of(test, false);
+}
+
+static void refused_of_task(struct kunit *test)
+{
+	refused_copies_of(test, true);
+}
+
 /*
  * Payload that the engine can't copy, because of its length, is copied by the CPU; and not before
  * the peer has handled what the engine has copied, because that may arrive later.
@@ -447,7 +467,7 @@ static void by_turns(struct kunit *test)
 	u64 copied;
 
 	KUNIT_ASSERT_TRUE(test, p && bytes);
-	chan_begin(test, a)->device.copy_align = DMAENGINE_ALIGN_8_BYTES;
+	chan_begin(test, a, false)->device.copy_align = DMAENGINE_ALIGN_8_BYTES;
 	memset(bytes, 'a', 64);
 	end_pause(b);
 	copied = a->ring.engine.count.work_bytes;
@@ -483,7 +503,7 @@ static void unmapped(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	chan_begin(test, a);
+	chan_begin(test, a, false);
 	unmappable = virt_to_page(page);
 	memset(page, 0xa5, 64);
 	for (i = 0; i < 2; i++)
@@ -516,7 +536,7 @@ static void unmapped_overwritten(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_TRUE(test, p && bytes && pages);
-	chan_begin(test, a);
+	chan_begin(test, a, false);
 	unmappable = virt_to_page(pages);
 	memset(pages, 'a', len);
 	memset(bytes, 'b', 64);
@@ -543,7 +563,7 @@ static void unmapped_overwritten(struct kunit *test)
 static void mapped_unlocked(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct chan *c = chan_begin(test, a);
+	struct chan *c = chan_begin(test, a, false);
 	struct placed *p = kunit_kcalloc(test, 4, sizeof(*p), GFP_KERNEL);
 	struct bio_vec *bv = kunit_kcalloc(test, NT_MAPPINGS + 1, sizeof(*bv), GFP_KERNEL);
 	struct nt_place place[] = {
@@ -624,21 +644,6 @@ static void mapped_unlocked(struct kunit *test)
 	end_on(a, 200, 101);
 	for (i = 0; i <= NT_MAPPINGS; i++)
 		__free_page(bv[i].bv_page);
-}
-
-/* A ring refuses an engine that completes copies in any order. */
-static void ordered_engines(struct kunit *test)
-{
-	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	struct nt_want want = { .node = NUMA_NO_NODE };
-
-	KUNIT_ASSERT_NOT_NULL(test, c);
-	c->chan.device = &c->device;
-	KUNIT_EXPECT_TRUE(test, nt_chan_fits(&c->chan, &want));
-	KUNIT_EXPECT_NULL(test, want.why);
-	dma_cap_set(DMA_COMPLETION_NO_ORDER, c->device.cap_mask);
-	KUNIT_EXPECT_FALSE(test, nt_chan_fits(&c->chan, &want));
-	KUNIT_EXPECT_NOT_NULL(test, want.why);
 }
 
 static void refused(struct kunit *test)
@@ -743,14 +748,15 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(line_was_there),
 	KUNIT_CASE(torn_records),
 	KUNIT_CASE(fences),
+	KUNIT_CASE(fences_of_task),
 	KUNIT_CASE(engine_hangs),
 	KUNIT_CASE(overwritten),
 	KUNIT_CASE(refused_copies),
+	KUNIT_CASE(refused_of_task),
 	KUNIT_CASE(by_turns),
 	KUNIT_CASE(unmapped),
 	KUNIT_CASE(unmapped_overwritten),
 	KUNIT_CASE(mapped_unlocked),
-	KUNIT_CASE(ordered_engines),
 	KUNIT_CASE(refused),
 	KUNIT_CASE(all_come_back),
 	KUNIT_CASE(bulk_after_nothing),

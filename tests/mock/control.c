@@ -127,6 +127,15 @@ NM_FAULT(fail_write)
 NM_FAULT(fail_read)
 NM_FAULT(reorder)
 
+static int nm_dma_hang(const struct nm_target *t, const u32 *n)
+{
+	spin_lock_irq(&t->chan->lock);
+	t->chan->fault.hang = n[0];
+	nm_kick(t->chan);
+	spin_unlock_irq(&t->chan->lock);
+	return 0;
+}
+
 static const struct nm_command nm_commands[] = {
 	{ "link", "down", 0, nm_link_down },
 	{ "link", "up", 0, nm_link_up },
@@ -142,6 +151,7 @@ static const struct nm_command nm_commands[] = {
 	{ "dma", "fail-write", 1, nm_dma_fail_write },
 	{ "dma", "fail-read", 1, nm_dma_fail_read },
 	{ "dma", "reorder", 1, nm_dma_reorder },
+	{ "dma", "hang", 1, nm_dma_hang },
 };
 
 static int nm_find_end(const char *word, struct nm_target *target)

@@ -238,15 +238,9 @@ static bool nm_loses(struct nm_end *end, size_t len)
 	return cmpxchg(&end->lose_tlp, n, n - 1) == n && n == 1;
 }
 
-/* Does the bridge drop what the engine writes there? */
-static bool nm_dma_lost(const struct nm_place *place)
-{
-	return nm_blind || (place->window < 0 && nm_dma_bells == 2);
-}
-
 void nm_write(const struct nm_place *place, const void *src, size_t len, bool dma)
 {
-	if (dma && nm_dma_lost(place)) {
+	if (dma && place->window < 0 && nm_dma_bells == 2) {
 		nm_add(place->end, NM_BLOCKED, 1);
 		return;
 	}

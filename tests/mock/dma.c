@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* dma.c - the engine for its clients: channels that copy memory */
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
@@ -30,9 +31,9 @@ static bool reorder;
 module_param(reorder, bool, 0444);
 MODULE_PARM_DESC(reorder, "all channels begin with the fault 'reorder': copies overtake those before them, but for fences");
 
-static bool no_order;
-module_param(no_order, bool, 0444);
-MODULE_PARM_DESC(no_order, "the engine says that it completes copies in any order (idxd)");
+bool nm_no_order;
+module_param_named(no_order, nm_no_order, bool, 0444);
+MODULE_PARM_DESC(no_order, "the engine knows no fence, and reports only copies with an interrupt (idxd)");
 
 static char *engine = "ioatdma";
 module_param(engine, charp, 0444);
@@ -48,11 +49,11 @@ MODULE_PARM_DESC(copy_align, "log2 of the alignment that copies want in address 
 
 static bool sleeps;
 module_param(sleeps, bool, 0444);
-MODULE_PARM_DESC(sleeps, "preparing and issuing may sleep (ae4dma)");
+MODULE_PARM_DESC(sleeps, "preparing and issuing may sleep, for as long as the channel is full (ae4dma, idxd)");
 
-bool nm_blind;
-module_param_named(blind, nm_blind, bool, 0444);
-MODULE_PARM_DESC(blind, "the engine's writes do not cross bridges (requester ids, ACS)");
+unsigned int nm_blind;
+module_param_named(blind, nm_blind, uint, 0444);
+MODULE_PARM_DESC(blind, "mask of channels whose writes do not cross bridges (requester ids, ACS)");
 
 bool nm_shuffle;
 module_param_named(shuffle, nm_shuffle, bool, 0444);
@@ -132,6 +133,8 @@ static struct dma_async_tx_descriptor *nm_prep(struct dma_chan *chan, dma_addr_t
 	struct nm_copy *copy;
 
 	might_sleep_if(sleeps);
+	while (sleeps && list_empty_careful(&c->idle))
+		usleep_range(100, 200);
 	/* Held until submit, so that no failure comes in between */
 	spin_lock_bh(&c->prep_lock);
 	copy = nm_take_idle(c);
@@ -150,6 +153,17 @@ static struct dma_async_tx_descriptor *nm_prep(struct dma_chan *chan, dma_addr_t
 	return &copy->tx;
 }
 
+void nm_kick(struct nm_chan *c)
+{
+	lockdep_assert_held(&c->lock);
+	if (list_empty(&c->issued))
+		return;
+	if (nm_engine_mbs)
+		nm_timed_issue(c);
+	else
+		kthread_queue_work(c->worker, &c->work);
+}
+
 static void nm_issue(struct dma_chan *chan)
 {
 	struct nm_chan *c = to_nm_chan(chan);
@@ -158,10 +172,7 @@ static void nm_issue(struct dma_chan *chan)
 	might_sleep_if(sleeps);
 	spin_lock_irqsave(&c->lock, flags);
 	list_splice_tail_init(&c->submitted, &c->issued);
-	if (!list_empty(&c->issued) && nm_engine_mbs)
-		nm_timed_issue(c);
-	else if (!list_empty(&c->issued))
-		kthread_queue_work(c->worker, &c->work);
+	nm_kick(c);
 	spin_unlock_irqrestore(&c->lock, flags);
 }
 
@@ -188,7 +199,8 @@ static enum dma_status nm_status(struct dma_chan *chan, dma_cookie_t cookie,
 	unsigned long flags;
 
 	spin_lock_irqsave(&c->lock, flags);
-	status = dma_async_is_complete(cookie, chan->completed_cookie, chan->cookie);
+	status = nm_no_order ? DMA_OUT_OF_ORDER :
+		 dma_async_is_complete(cookie, chan->completed_cookie, chan->cookie);
 	dma_set_tx_state(state, chan->completed_cookie, chan->cookie, nm_residue(c, cookie));
 	if (!list_empty(&c->done))
 		tasklet_schedule(&c->told);
@@ -299,7 +311,7 @@ static void nm_engine_init(struct device *dev)
 	nm_engine.dev = dev;
 	dma_cap_set(DMA_MEMCPY, nm_engine.cap_mask);
 	dma_cap_set(DMA_PRIVATE, nm_engine.cap_mask);
-	if (no_order)
+	if (nm_no_order)
 		dma_cap_set(DMA_COMPLETION_NO_ORDER, nm_engine.cap_mask);
 	nm_engine.device_alloc_chan_resources = nm_alloc_chan;
 	nm_engine.device_free_chan_resources = nm_free_chan;

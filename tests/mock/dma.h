@@ -32,6 +32,8 @@ struct nm_fault {
 	u32	fail_write, fail_read;
 	/* if not 0, copies are made in reverse order up to the next DMA_PREP_FENCE */
 	u32	reorder;
+	/* if not 0, no copy begins */
+	u32	hang;
 };
 
 struct nm_copy {
@@ -90,6 +92,9 @@ static inline struct nm_copy *to_nm_copy(struct dma_async_tx_descriptor *tx)
 }
 
 #define NM_LOOK_MS	100
+
+/* dma.c: under the lock: copies may have been issued, or may begin again */
+void nm_kick(struct nm_chan *c);
 
 /* dma_run.c */
 /* Under the lock: take the next copy, if there is one. Return: with reordering, take another one */

@@ -57,6 +57,10 @@ enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_ad
 		return DMA_TRANS_READ_FAILED;
 	if ((cross_to && len > to.room) || (!cross_to && !d))
 		return DMA_TRANS_WRITE_FAILED;
+	if (cross_to && nm_blind & BIT(c - nm_chan)) {
+		nm_add(to.end, NM_BLOCKED, 1);
+		return DMA_TRANS_NOERROR;
+	}
 	if (cross_to != cross_from)
 		nm_add(cross_to ? to.end : from.end, NM_RAM_BYTES, len);
 	if (cross_to && cross_from)
@@ -95,14 +99,14 @@ bool nm_start_one(struct nm_chan *c)
 	struct nm_copy *copy = list_first_entry_or_null(&c->issued, struct nm_copy, node);
 
 	lockdep_assert_held(&c->lock);
-	if (!copy)
+	if (!copy || c->fault.hang)
 		return false;
 	list_move_tail(&copy->node, &c->running);
 	copy->fault = (struct nm_fault){
 		.fail_write = nm_now(&c->fault.fail_write),
 		.fail_read = nm_now(&c->fault.fail_read),
 	};
-	return !(copy->tx.flags & DMA_PREP_FENCE);
+	return nm_no_order || !(copy->tx.flags & DMA_PREP_FENCE);
 }
 
 /*
@@ -162,6 +166,13 @@ static void nm_interrupt(struct nm_chan *c)
 	tasklet_schedule(&c->told);
 }
 
+/* Return a copy to the idle list that was terminated while it ran, or that has no callback. */
+static void nm_forget(struct nm_chan *c, struct nm_copy *copy)
+{
+	dma_descriptor_unmap(&copy->tx);
+	list_move_tail(&copy->node, &c->idle);
+}
+
 /*
  * Cookies complete in order, because copies leave this list in order. Return: has the client a
  * callback?
@@ -176,7 +187,10 @@ static bool nm_complete(struct nm_chan *c, struct nm_copy *copy)
 	c->bytes += copy->len - copy->result.residue;
 	c->errors += failed && copy->result.result != DMA_TRANS_ABORTED;
 	c->aborted += copy->result.result == DMA_TRANS_ABORTED;
-	list_move_tail(&copy->node, &c->done);
+	if (nm_no_order && !(copy->tx.flags & DMA_PREP_INTERRUPT))
+		nm_forget(c, copy);
+	else
+		list_move_tail(&copy->node, &c->done);
 	return failed || copy->tx.flags & DMA_PREP_INTERRUPT;
 }
 
@@ -195,13 +209,6 @@ static void nm_abort(struct nm_chan *c)
 		c->aborted++;
 		list_move_tail(&copy->node, &c->done);
 	}
-}
-
-/* Return a copy to the idle list that was terminated while it ran. */
-static void nm_forget(struct nm_chan *c, struct nm_copy *copy)
-{
-	dma_descriptor_unmap(&copy->tx);
-	list_move_tail(&copy->node, &c->idle);
 }
 
 void nm_look(struct timer_list *timer)
@@ -266,14 +273,14 @@ void nm_finish(struct nm_chan *c)
 			continue;
 		}
 		/* The bytes of a copy that was made early may have arrived all the same. */
-		if (failed)
+		if (failed && !nm_no_order)
 			copy->result = (struct dmaengine_result) {
 				.result = DMA_TRANS_ABORTED, .residue = copy->len,
 			};
 		failed |= copy->result.result != DMA_TRANS_NOERROR;
 		tell |= nm_complete(c, copy);
 	}
-	if (failed)
+	if (failed && !nm_no_order)
 		nm_abort(c);
 	if (tell && !failed)
 		nm_interrupt(c);

@@ -180,6 +180,8 @@ static int nm_db_clear_mask(struct ntb_dev *ntb, u64 bits)
 static int nm_peer_db_addr(struct ntb_dev *ntb, phys_addr_t *addr, resource_size_t *size, u64 *data,
 			   int bit)
 {
+	if (nm_dma_bells == 3)
+		return -EOPNOTSUPP;
 	if (bit < 0 || bit >= NM_BELLS)
 		return -EINVAL;
 	if (addr)

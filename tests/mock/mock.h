@@ -235,8 +235,8 @@ void nm_stats_exit(void);	/* no command runs afterwards */
 struct seq_file;
 
 extern unsigned int nm_engine_mbs;
-extern unsigned int nm_silent;
-extern bool nm_blind, nm_shuffle;
+extern unsigned int nm_silent, nm_blind;
+extern bool nm_shuffle, nm_no_order;
 
 int nm_dma_init(void);
 void nm_dma_exit(void);			/* no channel is in use */

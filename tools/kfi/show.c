@@ -59,6 +59,14 @@ static const struct field place_fields[] = {
 	{ "writes", FIELD_STRING, KFI_A_PLACE, KFI_PLACE_A_VERDICT },
 };
 
+static const struct field device_fields[] = {
+	{ "provider", FIELD_STRING, 0, KFI_A_PROV_NAME },
+	{ "device", FIELD_STRING, 0, KFI_A_DOMAIN_NAME },
+	{ "part", FIELD_STRING, KFI_A_PART, KFI_PART_A_NAME },
+	{ "state", FIELD_STRING, KFI_A_PART, KFI_PART_A_STATE },
+	{ "help", FIELD_STRING, KFI_A_PART, KFI_PART_A_HELP },
+};
+
 static const struct field stats_fields[] = {
 	{ "endpoint", FIELD_U32, 0, KFI_A_EP_ID },
 	{ "provider", FIELD_STRING, 0, KFI_A_PROV_NAME },
@@ -136,14 +144,18 @@ int cmd_provider(int argc, char **argv)
 }
 
 static const char show_usage[] =
-	"Usage: kfi show [-j] [-d] [domains | endpoints [ID] | peers [ID] | places]\n\n"
+	"Usage: kfi show [-j] [-d] [devices | domains | endpoints [ID] | peers [ID] | places]\n\n"
 	"List what is open in this network namespace; ID is the number of an endpoint.\n"
+	"devices: what providers use of their devices, and what they do without.\n"
 	"Without a word: endpoints.\n\n"
 	"  -d, --details  all that is known\n"
 	"  -j, --json     in JSON, always with details\n";
 
 static int show(const char *what, bool details, uint32_t ep_id)
 {
+	if (!strcmp(what, "devices"))
+		return dump_list(KFI_CMD_GET_DEVICE, device_fields, ARRAY_SIZE(device_fields),
+				 LAYOUT_TABLE, details, 0);
 	if (*what == 'd')
 		return dump_list(KFI_CMD_GET_DOMAIN, domain_fields, ARRAY_SIZE(domain_fields),
 				 LAYOUT_TABLE, details, 0);
@@ -164,7 +176,8 @@ static bool begins(const char *word, const char *with)
 
 int cmd_show(int argc, char **argv)
 {
-	static const char *const words[] = { "domains", "endpoints", "peers", "places" };
+	/* "d" stands for domains, and "p" for peers. */
+	static const char *const words[] = { "domains", "devices", "endpoints", "peers", "places" };
 	const char *what = "endpoints";
 	bool details = false;
 	uint32_t ep_id;
@@ -180,7 +193,7 @@ int cmd_show(int argc, char **argv)
 				break;
 		if (i == ARRAY_SIZE(words))
 			return usage_error("show",
-					   "there are domains, endpoints, peers and places, not '%s'",
+					   "there are devices, domains, endpoints, peers and places, not '%s'",
 					   argv[optind]);
 		what = words[i];
 		optind++;

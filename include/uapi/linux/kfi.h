@@ -64,6 +64,9 @@
  * @KFI_CMD_GET_PLACE: list the devices of this machine that may write to memory of peers, or were
  *	found not to be able to.
  *	Answer: PROV_NAME, DOMAIN_ID, DOMAIN_NAME, PLACE
+ * @KFI_CMD_GET_DEVICE: list what providers use of their devices, and what they do without. Nothing
+ *	need be open on a device.
+ *	Answer, one message for each part of a device: PROV_NAME, DOMAIN_NAME, PART
  */
 enum kfi_cmd {
 	KFI_CMD_UNSPEC,
@@ -78,6 +81,7 @@ enum kfi_cmd {
 	KFI_CMD_ADD_MAP,
 	KFI_CMD_DEL_MAP,
 	KFI_CMD_GET_PLACE,
+	KFI_CMD_GET_DEVICE,
 	/* private: */
 	__KFI_CMD_MAX,
 	KFI_CMD_MAX = __KFI_CMD_MAX - 1
@@ -136,6 +140,7 @@ enum kfi_nl_ep_state {
  * @KFI_A_REGISTERED: u64, number of times that a region of the domain was made available to peers
  *	since the domain was opened. Each registration of a per-I/O region counts
  * @KFI_A_PLACE: nest of &enum kfi_place_attr
+ * @KFI_A_PART: nest of &enum kfi_part_attr
  */
 enum kfi_attr {
 	KFI_A_UNSPEC,
@@ -168,6 +173,7 @@ enum kfi_attr {
 	KFI_A_MAP_ADDR,
 	KFI_A_REGISTERED,
 	KFI_A_PLACE,
+	KFI_A_PART,
 	/* private: */
 	__KFI_A_MAX,
 	KFI_A_MAX = __KFI_A_MAX - 1
@@ -388,6 +394,25 @@ enum kfi_place_attr {
 	/* private: */
 	__KFI_PLACE_A_MAX,
 	KFI_PLACE_A_MAX = __KFI_PLACE_A_MAX - 1
+};
+
+/**
+ * enum kfi_part_attr - a part of a device
+ * @KFI_PART_A_UNSPEC: not used
+ * @KFI_PART_A_PAD: aligns 64-bit values
+ * @KFI_PART_A_NAME: string, what it is, and its name if it has one
+ * @KFI_PART_A_STATE: string, how it is used; or what stands in for it, and why
+ * @KFI_PART_A_HELP: string, what an administrator can do about that; absent if there is nothing
+ */
+enum kfi_part_attr {
+	KFI_PART_A_UNSPEC,
+	KFI_PART_A_PAD,
+	KFI_PART_A_NAME,
+	KFI_PART_A_STATE,
+	KFI_PART_A_HELP,
+	/* private: */
+	__KFI_PART_A_MAX,
+	KFI_PART_A_MAX = __KFI_PART_A_MAX - 1
 };
 
 #endif /* _UAPI_LINUX_KFI_H */
