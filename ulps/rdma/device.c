@@ -118,6 +118,7 @@ static int kib_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		.kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY | IBK_SG_GAPS_REG,
 		.max_mr_size = KIB_MAX_MSG,
 		.page_size_cap = PAGE_SIZE,
+		.vendor_id = 0xffffff,	/* as that of rxe: nobody's */
 		.max_qp = KIB_MAX_QP,
 		.max_qp_wr = KIB_MAX_WR,
 		.max_send_sge = KIB_MAX_SGE,
