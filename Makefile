@@ -35,6 +35,9 @@ tool:		## the kfi command, in build/tools
 library:	## the libfabric provider, build/tools/libkfi-fi.so
 	@tools/build library
 
+rdma:		## the provider of rdma-core, build/tools/libkfi-rdmav34.so
+	@tools/build rdma
+
 kunit:		## unit tests of the core in a User Mode Linux debug kernel
 	@tests/run kunit
 
@@ -62,13 +65,13 @@ mutants:	## plant one fault at a time; every suite that should notice must turn 
 soak:		## the long matrix
 	@tests/soak
 
-install:	## modules, headers, Module.symvers, the kfi command and the libfabric provider below PREFIX
+install:	## modules, headers, Module.symvers, the kfi command, and the providers of libfabric and rdma-core below PREFIX
 	@tools/build install "$(KDIR)" "$(PREFIX)"
 
 uninstall:	## take away what install put there
 	@tools/build uninstall "$(KDIR)" "$(PREFIX)"
 
-deb:		## Debian packages in build/deb: the modules by DKMS, the command and the libfabric provider, headers
+deb:		## Debian packages in build/deb: the modules by DKMS, the command and the providers of libfabric and rdma-core, headers
 	@tools/build deb
 
 clean:		## forget everything that was built here

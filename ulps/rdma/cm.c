@@ -15,6 +15,7 @@
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
 #include <net/route.h>
+#include <rdma/rdma_cm.h>
 #include "kib.h"
 
 /* ---- addresses ---- */
@@ -272,13 +273,26 @@ void kib_cm_event(struct kfid_eq *eq, void *context)
 
 /* ---- calls ---- */
 
-static struct kib_qp *cm_qp(struct ib_device *ib, u32 number)
+/*
+ * May the caller of rdma_cm connect the queue pair? A process names it by a number, which may be
+ * that of another process, or of a ULP of the kernel; such a ULP has told rdma_cm its queue pair.
+ */
+static bool cm_may_use(const struct iw_cm_id *id, const struct kib_qp *qp)
 {
-	struct kib_dev *dev = to_kib_dev(ib);
+	const struct rdma_cm_id *ulp_id = id->context;
+
+	return qp->owner ? qp->owner == task_tgid(current) : ulp_id->qp == &qp->ib;
+}
+
+static struct kib_qp *cm_qp(const struct iw_cm_id *id, u32 number)
+{
+	struct kib_dev *dev = to_kib_dev(id->device);
 	struct kib_qp *qp;
 
 	xa_lock(&dev->qps);
 	qp = xa_load(&dev->qps, number);
+	if (qp && !cm_may_use(id, qp))
+		qp = NULL;
 	if (qp)
 		kib_qp_add_ref(&qp->ib);
 	xa_unlock(&dev->qps);
@@ -328,7 +342,7 @@ int kib_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 
 	if (param->private_data_len > U8_MAX)
 		return -EINVAL;
-	qp = cm_qp(id->device, param->qpn);
+	qp = cm_qp(id, param->qpn);
 	if (!qp)
 		return -EINVAL;
 	ret = cm_find(dev, id, &info);
@@ -397,7 +411,7 @@ int kib_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	call = kib_call_take(to_kib_dev(id->device), (unsigned long)id->provider_data);
 	if (!call)
 		return -ECONNABORTED;
-	qp = param->private_data_len <= U8_MAX ? cm_qp(id->device, param->qpn) : NULL;
+	qp = param->private_data_len <= U8_MAX ? cm_qp(id, param->qpn) : NULL;
 	if (qp) {
 		mutex_lock(&qp->lock);
 		ret = cm_answer_call(qp, id, call, param);

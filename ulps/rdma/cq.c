@@ -18,7 +18,7 @@ int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	if (!attr->cqe || attr->cqe > KIB_MAX_CQE || attr->flags)
 		return -EINVAL;
 	ib->cqe = roundup_pow_of_two(attr->cqe);	/* the counters of the ring wrap */
-	cq->wc = kvcalloc(ib->cqe, sizeof(*cq->wc), GFP_KERNEL);
+	cq->wc = kvcalloc(ib->cqe, sizeof(*cq->wc), GFP_KERNEL_ACCOUNT);
 	if (!cq->wc)
 		return -ENOMEM;
 	spin_lock_init(&cq->lock);
@@ -36,6 +36,10 @@ static struct ib_wc *cq_entry(const struct kib_cq *cq, u32 number)
 	return &cq->wc[number & (cq->ib.cqe - 1)];
 }
 
+/*
+ * uverbs reads one entry at a time, and looks at its queue pair when that may be destroyed already.
+ * A process that reads a queue in two threads may get the wrong number; the library does not.
+ */
 int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc)
 {
 	struct kib_cq *cq = to_kib_cq(ib);
@@ -45,6 +49,10 @@ int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc)
 	spin_lock_irqsave(&cq->lock, flags);
 	while (n < count && cq->tail != cq->head)
 		wc[n++] = *cq_entry(cq, cq->tail++);
+	if (n && ib->uobject) {
+		cq->of.qp_num = wc->qp->qp_num;
+		wc->qp = &cq->of;
+	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return n;
 }
@@ -67,8 +75,8 @@ static void cq_overrun(struct ib_cq *ib)
 {
 	struct ib_event event = { .device = ib->device, .element.cq = ib, .event = IB_EVENT_CQ_ERR };
 
-	ibdev_err(ib->device, "a completion queue of %d entries has no room for another one\n",
-		  ib->cqe);
+	ibdev_err_ratelimited(ib->device, "a completion queue of %d entries has no room for another one\n",
+			      ib->cqe);
 	if (ib->event_handler)
 		ib->event_handler(&event, ib->cq_context);
 }

@@ -118,6 +118,7 @@ static int kib_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		.kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY | IBK_SG_GAPS_REG,
 		.max_mr_size = KIB_MAX_MSG,
 		.page_size_cap = PAGE_SIZE,
+		.vendor_id = 0xffffff,	/* as that of rxe: nobody's */
 		.max_qp = KIB_MAX_QP,
 		.max_qp_wr = KIB_MAX_WR,
 		.max_send_sge = KIB_MAX_SGE,
@@ -201,6 +202,8 @@ static void kib_dealloc_driver(struct ib_device *ib)
 	struct kib_call *call, *next;
 
 	cancel_delayed_work_sync(&dev->places_work);
+	rcu_barrier();		/* for user_mr_free(), whose work comes after a grace period */
+	flush_workqueue(kib_wq);
 	WARN_ON(!list_empty(&dev->places));
 	list_for_each_entry_safe(call, next, &dev->calls, entry)
 		kib_call_free(call);	/* iw_cm has forgotten it */
@@ -218,19 +221,23 @@ static void kib_dealloc_driver(struct ib_device *ib)
 static const struct ib_device_ops kib_dev_ops = {
 	.owner			= THIS_MODULE,
 	.driver_id		= (enum rdma_driver_id)KFI_IB_DRIVER_ID,
+	.uverbs_abi_ver		= KFI_IB_ABI_VERSION,
 
 	.alloc_hw_port_stats	= kib_alloc_hw_stats,
 	.alloc_mr		= kib_alloc_mr,
 	.alloc_pd		= kib_alloc_pd,
+	.alloc_ucontext		= kib_alloc_ucontext,
 	.create_cq		= kib_create_cq,
 	.create_qp		= kib_create_qp,
 	.create_srq		= kib_create_srq,
 	.dealloc_driver		= kib_dealloc_driver,
 	.dealloc_pd		= kib_dealloc_pd,
+	.dealloc_ucontext	= kib_dealloc_ucontext,
 	.dereg_mr		= kib_dereg_mr,
 	.destroy_cq		= kib_destroy_cq,
 	.destroy_qp		= kib_destroy_qp,
 	.destroy_srq		= kib_destroy_srq,
+	.disassociate_ucontext	= kib_disassociate_ucontext,
 	.get_dma_mr		= kib_get_dma_mr,
 	.get_hw_stats		= kib_get_hw_stats,
 	.get_port_immutable	= kib_get_port_immutable,
@@ -254,13 +261,14 @@ static const struct ib_device_ops kib_dev_ops = {
 	.query_port		= kib_query_port,
 	.query_qp		= kib_query_qp,
 	.query_srq		= kib_query_srq,
-	.reg_user_mr		= kfi_no_user_mr,
+	.reg_user_mr		= kib_reg_user_mr,
 	.req_notify_cq		= kib_req_notify_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, kib_cq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, kib_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, kib_qp, ib),
 	INIT_RDMA_OBJ_SIZE(ib_srq, kib_srq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, kib_ucontext, ib),
 };
 
 static void dev_init(struct kib_dev *dev, struct net_device *netdev)
@@ -286,6 +294,12 @@ static void dev_init(struct kib_dev *dev, struct net_device *netdev)
 	ib->phys_port_cnt = 1;
 	ib->num_comp_vectors = num_possible_cpus();
 	ib->local_dma_lkey = KIB_LKEY;
+	/* Processes post and poll by commands, too. */
+	ib->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
+			       BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |
+			       BIT_ULL(IB_USER_VERBS_CMD_POST_SRQ_RECV) |
+			       BIT_ULL(IB_USER_VERBS_CMD_POLL_CQ) |
+			       BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
 	ib->iw_driver_flags = IW_F_NO_PORT_MAP;
 	strscpy(ib->iw_ifname, netdev->name, sizeof(ib->iw_ifname));
 	ib_set_device_ops(ib, &kib_dev_ops);

@@ -18,6 +18,7 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
+#include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
 #include <kfi_cm.h>
@@ -166,6 +167,7 @@ struct kib_pd {
 /**
  * struct kib_cq - a completion queue
  * @ib: the RDMA core's part
+ * @of: stands for the queue pair of an entry that a process reads: its number counts
  * @lock: protects the following members
  * @wc: ring of &ib_cq.cqe entries, a power of two
  * @head: entries written since the creation
@@ -175,6 +177,7 @@ struct kib_pd {
  */
 struct kib_cq {
 	struct ib_cq		ib;
+	struct ib_qp		of;
 	spinlock_t		lock;
 	struct ib_wc		*wc;
 	u32			head, tail;
@@ -182,7 +185,15 @@ struct kib_cq {
 	bool			overrun;
 };
 
-/* Who may access the memory of a region */
+/**
+ * struct kib_ucontext - what a process has opened
+ * @ib: the RDMA core's part
+ */
+struct kib_ucontext {
+	struct ib_ucontext	ib;
+};
+
+/* Who may access the memory of a region of fast registrations */
 enum kib_mr_state {
 	KIB_MR_FREE,	/* nobody */
 	KIB_MR_LOCAL,	/* requests of this side only: it is not registered */
@@ -191,9 +202,9 @@ enum kib_mr_state {
 };
 
 /**
- * struct kib_mr - a region of fast registrations
+ * struct kib_mr - a region of fast registrations, or of the memory of a process
  * @ib: the RDMA core's part
- * @mr: the region
+ * @mr: the region, or NULL if peers may not access the memory of a process
  * @boundary: as in struct kib_pd
  * @max: entries of @vec
  * @nr: how many are used
@@ -205,6 +216,12 @@ enum kib_mr_state {
  * @work: the invalidation, in the state ENDING
  * @waiters: slots that wait for its end
  * @rcu: kib_mr_find() may have found it, and mr_invalidated() may be about to return
+ * @umem: memory of a process, or NULL; the following members are for that, and @key does not change
+ * @mapped: the pages of it
+ * @iova: address that the process gives to the first byte
+ * @access: what requests and peers may do, IB_ACCESS_
+ * @refs: requests that use the memory, and one of the registration
+ * @free_work: frees the region
  */
 struct kib_mr {
 	struct ib_mr		ib;
@@ -218,6 +235,12 @@ struct kib_mr {
 	struct kfi_mr_work	work;
 	struct list_head	waiters;
 	struct rcu_head		rcu;
+	struct ib_umem		*umem;
+	void			*mapped;
+	u64			iova;
+	int			access;
+	refcount_t		refs;
+	struct rcu_work		free_work;
 };
 
 /* How far a request is */
@@ -251,8 +274,9 @@ enum kib_step {
  * @wc_flags: of a receive, IB_WC_
  * @nr: entries of @vec or @big
  * @big: vector that is longer than @vec; owned
+ * @held: regions of a process that the request uses, kib_slot_regions()
  * @iter: memory, of which the vector is @vec, @big, or that of @mr
- * @vec: memory
+ * @vec: memory; that of a process as struct kvec. Then the regions follow
  */
 struct kib_slot {
 	struct kfi_cqe		cqe;
@@ -277,6 +301,7 @@ struct kib_slot {
 	int			wc_flags;
 	unsigned int		nr;
 	struct bio_vec		*big;
+	unsigned int		held;
 	struct iov_iter		iter;
 	struct bio_vec		vec[];
 };
@@ -346,6 +371,7 @@ enum kib_qp_state {
  * struct kib_qp - a queue pair
  * @ib: the RDMA core's part
  * @dev: device
+ * @owner: process that has it, or NULL: the kernel
  * @refs: references of rdma_cm, and one of the creation
  * @gone: completed with the last reference
  * @cq: completions of the endpoint
@@ -377,6 +403,7 @@ enum kib_qp_state {
 struct kib_qp {
 	struct ib_qp		ib;
 	struct kib_dev		*dev;
+	struct pid		*owner;
 	refcount_t		refs;
 	struct completion	gone;
 	struct kfid_cq		*cq;
@@ -440,6 +467,18 @@ static inline struct kib_slot *kib_slot(const struct kib_ring *ring, u32 number)
 	return ring->slots + ring->size * (number & (ring->depth - 1));
 }
 
+/* The regions of a process that a request uses */
+static inline struct kib_mr **kib_slot_regions(const struct kib_ring *ring, struct kib_slot *s)
+{
+	return (struct kib_mr **)&s->vec[ring->room];
+}
+
+/* The memory at an address of the process */
+static inline void *kib_user_mr_at(const struct kib_mr *mr, u64 addr)
+{
+	return mr->mapped + ib_umem_offset(mr->umem) + (addr - mr->iova);
+}
+
 /* Context: any */
 static inline void kib_count(struct kib_dev *dev, enum kib_counter counter, u64 n)
 {
@@ -470,6 +509,7 @@ struct ib_mr *kib_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max);
 struct ib_mr *kib_get_dma_mr(struct ib_pd *pd, int access);
 int kib_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents, unsigned int *offset);
 int kib_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
+int kib_mr_number(struct kib_dev *dev, struct kib_mr *mr, void *entry);
 struct kib_mr *kib_mr_find(struct kib_dev *dev, struct ib_pd *pd, u32 key);
 int kib_mr_register(struct kib_mr *mr, u32 key, u32 access);
 bool kib_mr_invalidate(struct kib_mr *mr, u32 key, struct kib_slot *s);
@@ -500,6 +540,17 @@ struct kib_slot *kib_ring_ended(const struct kib_ring *ring);
 int kib_slot_map(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 		 const struct ib_sge *sge, int nr, int dir);
 enum ib_wc_status kib_status(int err);
+
+void kib_slot_release(struct kib_ring *ring, struct kib_slot *s);
+
+/* user.c */
+int kib_alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata);
+void kib_dealloc_ucontext(struct ib_ucontext *context);
+void kib_disassociate_ucontext(struct ib_ucontext *context);
+struct ib_mr *kib_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 addr, int access,
+			      KFI_IB_DMAH_ARG struct ib_udata *udata);
+struct kib_mr *kib_user_mr_get(struct ib_pd *pd, const struct ib_sge *sge, int dir);
+void kib_user_mr_put(struct kib_mr *mr);
 
 /* stats.c */
 struct rdma_hw_stats *kib_alloc_hw_stats(struct ib_device *ib, u32 port);

@@ -9,6 +9,7 @@
  *   send.c  recv.c	send and receive queues
  *   srq.c		shared receive queues
  *   cq.c  mr.c		completion queues; regions of fast registrations
+ *   user.c		contexts and memory of processes
  *   stats.c		statistics
  *   hello.h		private data of connections
  */

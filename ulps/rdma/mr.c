@@ -21,10 +21,11 @@ static void mr_ended(struct kfi_mr_work *work, int err);
 
 /* ---- life ---- */
 
-static int mr_enter(struct kib_dev *dev, struct kib_mr *mr)
+/* Give the region a key, by which kib_mr_find() finds @entry. */
+int kib_mr_number(struct kib_dev *dev, struct kib_mr *mr, void *entry)
 {
 	u32 index;
-	int ret = xa_alloc_cyclic(&dev->mrs, &index, mr, XA_LIMIT(1, 0xfffffe), &dev->next_mr,
+	int ret = xa_alloc_cyclic(&dev->mrs, &index, entry, XA_LIMIT(1, 0xfffffe), &dev->next_mr,
 				  GFP_KERNEL);
 
 	if (ret < 0)
@@ -69,7 +70,7 @@ struct ib_mr *kib_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max)
 	mr = mr_new(to_kib_pd(pd), max);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	ret = mr_enter(to_kib_dev(pd->device), mr);
+	ret = kib_mr_number(to_kib_dev(pd->device), mr, mr);
 	if (!ret)
 		return &mr->ib;
 	WARN_ON(kfi_close(&mr->mr->fid));
@@ -96,7 +97,7 @@ static bool mr_lasts(struct kib_mr *mr)
 	return lasts;
 }
 
-/* No request uses the region any more, but peers may. */
+/* No request of the kernel uses the region any more, but peers may. */
 int kib_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 {
 	struct kib_mr *mr = to_kib_mr(ib);
@@ -104,7 +105,12 @@ int kib_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 	xa_erase(&to_kib_dev(ib->device)->mrs, mr->ib.rkey >> 8);
 	while (mr_lasts(mr))
 		usleep_range(20, 200);
-	WARN_ON(kfi_close(&mr->mr->fid));
+	if (mr->mr)
+		WARN_ON(kfi_close(&mr->mr->fid));
+	if (mr->umem) {
+		kib_user_mr_put(mr);
+		return 0;
+	}
 	kvfree(mr->vec);
 	kfree_rcu(mr, rcu);
 	return 0;

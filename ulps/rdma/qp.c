@@ -34,8 +34,9 @@ int kib_ring_alloc(struct kib_ring *ring, struct kib_qp *qp, u32 depth, u32 sge,
 	ring->depth = roundup_pow_of_two(max(depth, 1U));	/* the counters of the ring wrap */
 	ring->sge = max(sge, 1U);
 	ring->room = max(ring->sge, room);
-	ring->size = struct_size((struct kib_slot *)NULL, vec, ring->room);
-	ring->slots = kvcalloc(ring->depth, ring->size, GFP_KERNEL);
+	ring->size = struct_size((struct kib_slot *)NULL, vec, ring->room) +
+		     ring->sge * sizeof(struct kib_mr *);
+	ring->slots = kvcalloc(ring->depth, ring->size, GFP_KERNEL_ACCOUNT);
 	if (!ring->slots)
 		return -ENOMEM;
 	for (i = 0; i < ring->depth; i++)
@@ -96,6 +97,44 @@ static unsigned int slot_part(const struct kib_slot *s, const struct ib_sge *sge
 	return 1;
 }
 
+/* Free what a request has but its slot. */
+void kib_slot_release(struct kib_ring *ring, struct kib_slot *s)
+{
+	kfree(s->big);
+	s->big = NULL;
+	while (s->held)
+		kib_user_mr_put(kib_slot_regions(ring, s)[--s->held]);
+}
+
+/* The elements of a process may be parts of several regions, which were registered before. */
+static int slot_map_user(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
+			 const struct ib_sge *sge, int nr, int dir)
+{
+	struct kvec *vec = (struct kvec *)s->vec;
+	struct kib_mr *mr;
+	int i;
+
+	static_assert(sizeof(*vec) <= sizeof(*s->vec));
+	for (i = 0; i < nr; i++) {
+		if (!sge[i].length)
+			continue;
+		mr = kib_user_mr_get(pd, &sge[i], dir);
+		if (!mr)
+			goto release;
+		kib_slot_regions(ring, s)[s->held++] = mr;
+		vec[s->nr].iov_base = kib_user_mr_at(mr, sge[i].addr);
+		vec[s->nr++].iov_len = sge[i].length;
+		if (check_add_overflow(s->len, sge[i].length, &s->len))
+			goto release;
+	}
+	iov_iter_kvec(&s->iter, dir, vec, s->nr, s->len);
+	if (s->len <= KIB_MAX_MSG)
+		return 0;
+release:
+	kib_slot_release(ring, s);
+	return -EINVAL;
+}
+
 /*
  * Store the memory of a request. A region is looked up by the part of its key that does not change:
  * the registration may be an earlier request, which was not started yet. Its memory is known by
@@ -111,6 +150,8 @@ int kib_slot_map(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 	s->len = 0;
 	s->nr = 0;
 	s->mr = NULL;
+	if (pd->uobject)
+		return slot_map_user(pd, ring, s, sge, nr, dir);
 	for (i = 0; i < nr; i++) {
 		ret = slot_find_region(pd, s, &sge[i]);
 		if (ret || check_add_overflow(s->len, sge[i].length, &s->len))
@@ -379,6 +420,7 @@ static void qp_free(struct kib_qp *qp)
 		WARN_ON(kfi_close(&qp->cq->fid));
 	kvfree(qp->sq.slots);
 	kvfree(qp->rq.slots);
+	put_pid(qp->owner);
 	mutex_destroy(&qp->lock);
 }
 
@@ -402,6 +444,7 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 	if (!qp_possible(attr) || (attr->srq && attr->srq->pd != ib->pd))
 		return -EINVAL;
 	qp->dev = to_kib_dev(ib->device);
+	qp->owner = udata ? get_pid(task_tgid(current)) : NULL;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->gone);

@@ -19,8 +19,7 @@ int kib_recv_fill(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 	if (ret)
 		return ret;
 	if (s->mr) {	/* a receive can't wait for a registration */
-		kfree(s->big);
-		s->big = NULL;
+		kib_slot_release(ring, s);
 		return -EINVAL;
 	}
 	s->cqe.done = kib_recv_done;
@@ -191,6 +190,8 @@ bool kib_recv_report(struct kib_qp *qp)
 			wc.ex.invalidate_rkey = s->rkey;
 		if (qp->ib.srq)
 			kib_srq_reported(qp, s);
+		else
+			kib_slot_release(ring, s);
 		smp_store_release(&ring->tail, ring->tail + 1);	/* pairs with kib_ring_slot() */
 		if (qp->rq_failed)
 			wc.status = IB_WC_WR_FLUSH_ERR;

@@ -399,8 +399,7 @@ bool kib_send_report(struct kib_qp *qp)
 		report = qp->sig_all || s->flags & IB_SEND_SIGNALED || wc.status != IB_WC_SUCCESS;
 		if (qp->barrier == s)
 			qp->barrier = NULL;
-		kfree(s->big);
-		s->big = NULL;
+		kib_slot_release(ring, s);
 		if (wc.status == IB_WC_SUCCESS)
 			kib_count_send(qp->dev, s);
 		smp_store_release(&ring->tail, ring->tail + 1);	/* pairs with kib_ring_slot() */

@@ -123,8 +123,7 @@ static void srq_free(struct kib_srq *srq, struct kib_slot *s)
 {
 	unsigned long flags;
 
-	kfree(s->big);
-	s->big = NULL;
+	kib_slot_release(&srq->ring, s);
 	spin_lock_irqsave(&srq->lock, flags);
 	list_add_tail(&s->wait, &srq->free);
 	spin_unlock_irqrestore(&srq->lock, flags);
@@ -329,12 +328,15 @@ int kib_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr)
 int kib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 {
 	struct kib_srq *srq = to_kib_srq(ib);
+	struct kib_slot *s;
 
 	cancel_bh_work_sync(&srq->run_bh);
 	WARN_ON(kfi_close(&srq->srx->fid));
 	while (!kfi_runner_idle(&srq->runner))	/* srq_done() may run it */
 		usleep_range(10, 50);
 	WARN_ON(kfi_close(&srq->cq->fid));
+	list_for_each_entry(s, &srq->waiting, wait)
+		kib_slot_release(&srq->ring, s);
 	kvfree(srq->ring.slots);
 	return 0;
 }

@@ -3,9 +3,8 @@
  * ib_virt_dma_to_page() came with 6.4, ib_mark_name_assigned_by_user() with 6.8, and the second
  * argument of create_cq changed its type with 6.11.
  *
- * kfi_no_user_mr() is reg_user_mr of a device without user verbs, which has to exist, but is never
- * called; its arguments changed with 6.19. KFI_IB_REPORTS_PORT: a driver raises the events of its
- * port itself; since 6.16 the RDMA core does so.
+ * KFI_IB_DMAH_ARG: an argument of reg_user_mr that came with 6.19. KFI_IB_REPORTS_PORT: a driver
+ * raises the events of its port itself; since 6.16 the RDMA core does so.
  */
 #ifndef _KFI_COMPAT_RDMA_IB_VERBS_H
 #define _KFI_COMPAT_RDMA_IB_VERBS_H
@@ -29,16 +28,12 @@ static inline struct page *ib_virt_dma_to_page(u64 dma_addr)
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
-static inline struct ib_mr *kfi_no_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 addr,
-					   int access, struct ib_udata *udata)
+#define KFI_IB_DMAH_ARG
+#define KFI_IB_DMAH_GIVEN	false
 #else
-static inline struct ib_mr *kfi_no_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 addr,
-					   int access, struct ib_dmah *dmah,
-					   struct ib_udata *udata)
+#define KFI_IB_DMAH_ARG		struct ib_dmah *dmah,
+#define KFI_IB_DMAH_GIVEN	(dmah)
 #endif
-{
-	return ERR_PTR(-EOPNOTSUPP);
-}
 
 #define KFI_IB_REPORTS_PORT	(LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0))
 

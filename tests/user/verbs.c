@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * verbs.c - a process that breaks the rules of verbs, on devices of kfi_ib at the nodes a and b
+ *
+ * It posts memory that is not its own, ends regions that are in use, and connects queue pairs of
+ * other processes. The kernel's checkers see what that does to memory; this program looks at
+ * results. The last line is "N passed, N failed".
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <rdma/rdma_cma.h>
+
+#define PORT	"7300"
+#define SIZE	(1 << 16)
+#define ROUNDS	20
+
+static int passed, failed;
+
+static void judge(const char *name, bool ok)
+{
+	printf("%s  %s\n", ok ? "ok    " : "NOT OK", name);
+	fflush(stdout);
+	*(ok ? &passed : &failed) += 1;
+}
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void enter(const char *node)
+{
+	int fd = open(node, O_RDONLY);
+
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		die(node);
+	close(fd);
+}
+
+static void *memory(void)
+{
+	void *p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		die("mmap");
+	return p;
+}
+
+/* An endpoint that listens at a, or calls it, with a queue pair if there is @own */
+static struct rdma_cm_id *endpoint(bool listens, bool own)
+{
+	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *info;
+	struct ibv_qp_init_attr attr = {
+		.cap = { 16, 16, 2, 2, 0 }, .qp_type = IBV_QPT_RC, .sq_sig_all = 1,
+	};
+	struct rdma_cm_id *id;
+
+	hints.ai_flags = listens ? RAI_PASSIVE : 0;
+	if (rdma_getaddrinfo("10.0.0.1", PORT, &hints, &info) ||
+	    rdma_create_ep(&id, info, NULL, own ? &attr : NULL))
+		die("rdma_create_ep");
+	rdma_freeaddrinfo(info);
+	return id;
+}
+
+static int post_recv(struct ibv_qp *qp, void *addr, uint32_t len, uint32_t lkey)
+{
+	struct ibv_sge sge = { (uintptr_t)addr, len, lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	return ibv_post_recv(qp, &wr, &bad);
+}
+
+static int post_send(struct ibv_qp *qp, void *addr, uint32_t len, uint32_t lkey)
+{
+	struct ibv_sge sge = { (uintptr_t)addr, len, lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad;
+
+	return ibv_post_send(qp, &wr, &bad);
+}
+
+/* Wait for an entry. Return: its status, or -1 after 20 seconds */
+static int ended(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+	int i, n;
+
+	for (i = 0; i < 20000; i++) {
+		n = ibv_poll_cq(cq, 1, &wc);
+		if (n)
+			return n == 1 ? (int)wc.status : -1;
+		usleep(1000);
+	}
+	return -1;
+}
+
+/* ---- elements that are not to be used ---- */
+
+struct element {
+	const char	*name;
+	long		at;
+	uint32_t	len;
+	int		key;	/* 0: of the region; 1: the kernel's key; 2: another domain's; 3: read-only */
+	int		recv, send;
+};
+
+static const struct element elements[] = {
+	{ "all of a region", 0, SIZE, 0, 0, 0 },
+	{ "the key of all memory of the kernel", 0, 8, 1, EINVAL, EINVAL },
+	{ "a region of another protection domain", 0, 8, 2, EINVAL, EINVAL },
+	{ "a region that may only be read", 0, 8, 3, EINVAL, 0 },
+	{ "a byte behind a region", SIZE, 1, 0, EINVAL, EINVAL },
+	{ "a byte more than a region", 1, SIZE, 0, EINVAL, EINVAL },
+	{ "a byte before a region", -1, 2, 0, EINVAL, EINVAL },
+	{ "4 GiB of a region", 0, UINT32_MAX, 0, EINVAL, EINVAL },
+};
+
+static void refuse_elements(void)
+{
+	struct rdma_cm_id *id = endpoint(false, true);
+	struct ibv_pd *other = ibv_alloc_pd(id->verbs);
+	char *mem = memory(), name[128];
+	struct ibv_mr *mr = ibv_reg_mr(id->pd, mem, SIZE, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mr *foreign = ibv_reg_mr(other, mem, SIZE, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mr *plain = ibv_reg_mr(id->pd, mem, SIZE, 0);
+	const struct element *el;
+
+	if (!mr || !foreign || !plain)
+		die("ibv_reg_mr");
+	for (el = elements; el < elements + sizeof(elements) / sizeof(*elements); el++) {
+		uint32_t keys[] = { mr->lkey, 1, foreign->lkey, plain->lkey };
+		uint32_t key = keys[el->key];
+
+		snprintf(name, sizeof(name), "a post of %s", el->name);
+		judge(name, post_recv(id->qp, mem + el->at, el->len, key) == el->recv &&
+			    post_send(id->qp, mem + el->at, el->len, key) == el->send);
+	}
+	ibv_dereg_mr(mr);
+	judge("a post of a region that has ended", post_recv(id->qp, mem, 8, mr->lkey) == EINVAL);
+	/* what was posted ends with the queue pair, whose regions end before */
+	ibv_dereg_mr(foreign);
+	ibv_dereg_mr(plain);
+	munmap(mem, SIZE);
+	rdma_destroy_ep(id);
+	ibv_dealloc_pd(other);
+}
+
+/* ---- a queue pair of another process ---- */
+
+static void refuse_foreign(void)
+{
+	struct rdma_conn_param param = { .private_data = "x", .private_data_len = 1 };
+	struct rdma_cm_id *id = endpoint(false, false);
+	int numbers[2], end[2], number;
+	pid_t pid;
+
+	if (pipe(numbers) || pipe(end))
+		die("pipe");
+	pid = fork();
+	if (!pid) {
+		close(end[1]);
+		number = endpoint(false, true)->qp->qp_num;
+		if (write(numbers[1], &number, sizeof(number)) < 0)
+			die("write");
+		_exit(read(end[0], &number, 1));
+	}
+	if (read(numbers[0], &number, sizeof(number)) != sizeof(number))
+		die("read");
+	param.qp_num = number;
+	judge("a call with a queue pair of another process",
+	      rdma_connect(id, &param) == -1 && errno == EINVAL);
+	close(end[1]);
+	waitpid(pid, NULL, 0);
+	rdma_destroy_ep(id);
+}
+
+/* ---- memory that goes while it is in use ---- */
+
+/* Answer each call with messages from a region that ends right after the post. */
+static void serve(int rounds)
+{
+	struct rdma_cm_id *listener = endpoint(true, true), *id;
+	struct ibv_mr *mr;
+	char *mem;
+
+	if (rdma_listen(listener, 8))
+		die("rdma_listen");
+	while (rounds--) {
+		if (rdma_get_request(listener, &id) || rdma_accept(id, NULL))
+			die("rdma_accept");
+		mem = memory();
+		memset(mem, 0x5a, SIZE);
+		mr = ibv_reg_mr(id->pd, mem, SIZE, IBV_ACCESS_LOCAL_WRITE);
+		if (!mr || post_send(id->qp, mem, SIZE, mr->lkey))
+			die("send");
+		ibv_dereg_mr(mr);
+		munmap(mem, SIZE);
+		ended(id->send_cq);
+		rdma_disconnect(id);
+		rdma_destroy_ep(id);
+	}
+	rdma_destroy_ep(listener);
+}
+
+/*
+ * Receive into a region. In odd rounds it has ended and its memory has gone when the message comes;
+ * in even ones the bytes are compared.
+ */
+static bool receive(int round)
+{
+	struct rdma_cm_id *id = endpoint(false, true);
+	char *mem = memory();
+	struct ibv_mr *mr = ibv_reg_mr(id->pd, mem, SIZE, IBV_ACCESS_LOCAL_WRITE);
+	bool ok;
+
+	if (!mr || post_recv(id->qp, mem, SIZE, mr->lkey))
+		die("receive");
+	if (round & 1) {
+		ibv_dereg_mr(mr);
+		munmap(mem, SIZE);
+	}
+	ok = !rdma_connect(id, NULL) && ended(id->recv_cq) == IBV_WC_SUCCESS;
+	if (!(round & 1)) {
+		ok = ok && mem[0] == 0x5a && !memcmp(mem, mem + 1, SIZE - 1);
+		ibv_dereg_mr(mr);
+		munmap(mem, SIZE);
+	}
+	rdma_destroy_ep(id);
+	return ok;
+}
+
+int main(void)
+{
+	pid_t server;
+	int i, good = 0;
+
+	server = fork();
+	if (!server) {
+		enter("/run/netns/a");
+		serve(ROUNDS);
+		_exit(0);
+	}
+	enter("/run/netns/b");
+	sleep(2);	/* the server listens */
+	for (i = 0; i < ROUNDS; i++)
+		good += receive(i);
+	judge("messages of regions that end, into regions that have ended", good == ROUNDS);
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+	refuse_elements();
+	refuse_foreign();
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed || !passed;
+}

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""verbs.py - programs of verbs on the devices kfi_a and kfi_b of the nodes a and b, in the guest
+
+Pairs of rdma-core's and perftest's programs, pyverbs' own tests, and processes that die at random
+moments of their traffic. The last line is "N passed, N failed".
+"""
+
+import argparse
+import glob
+import gzip
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+DEVICES = {"a": "kfi_a", "b": "kfi_b"}
+ADDRESSES = {4: "10.0.0.1", 6: "fd00::1"}
+# The programs of Debian know Debian's Python.
+PYTHON = "/usr/bin/python3"
+TESTS = "/usr/share/doc/rdma-core/tests"
+PERF = "{program} -R -F -d {device} -s {size} -n {rounds} {words} {address}"
+PING = "rping -{side} -a {where} -C {rounds} -S {size} -V"
+
+
+def perf(program, size, rounds, words=""):
+    """The commands of both ends of a program of perftest: server, client."""
+    return [PERF.format(program=program, device=DEVICES[node], size=size, rounds=rounds, words=words, address=address)
+            for node, address in (("a", ""), ("b", ADDRESSES[4]))]
+
+
+def ping(version, size, rounds):
+    return [PING.format(side=side, where=ADDRESSES[version], size=size, rounds=rounds) for side in "sc"]
+
+
+# Programs that spin leave each other the one CPU of the guest after a time slice only, so there are few of them.
+PAIRS = {
+    "rping by IPv4": ping(4, 64, 50),
+    "rping by IPv6": ping(6, 16000, 50),
+    "ib_send_bw": perf("ib_send_bw", 65536, 50),
+    "ib_send_bw, with a shared receive queue": perf("ib_send_bw", 4096, 20, "-q 2 --use-srq"),
+    "ib_write_bw": perf("ib_write_bw", 1 << 20, 20),
+    # Not ib_send_bw: it waits for an event when it needs credit, which over iWARP comes by an RDMA write.
+    "ib_read_bw, with events": perf("ib_read_bw", 65536, 50, "-e"),
+    "ib_send_lat, with events": perf("ib_send_lat", 64, 20, "-e"),
+    "ib_read_lat, with events": perf("ib_read_lat", 64, 20, "-e"),
+}
+# The same without an end
+ENDLESS = [ping(4, 4096, 0), perf("ib_send_bw", 65536, 10000000), perf("ib_write_bw", 65536, 10000000),
+           perf("ib_read_bw", 65536, 10000000)]
+# Modules of pyverbs' tests for other hardware
+OTHERS = ("test_mlx5", "test_efa", "test_cuda")
+# So many of the others pass; two more do if they choose no attribute of an extended queue pair. docs/verbs-device.md says why
+# the rest is skipped.
+PASS = 24
+
+
+class Verdict:
+    """Counts results and says them."""
+
+    def __init__(self, logs):
+        self.logs = logs
+        self.passed = self.failed = 0
+
+    def say(self, good, name, text=""):
+        self.passed += good
+        self.failed += not good
+        print(f"{'ok     ' if good else 'NOT OK '} {name}", flush=True)
+        with open(f"{self.logs}/{re.sub('[^a-z0-9]+', '-', name.lower())}", "w", encoding="utf-8") as file:
+            file.write(text)
+        if not good:
+            print(text[-3000:], flush=True)
+
+
+def start(node, command):
+    # pylint: disable-next=consider-using-with
+    return subprocess.Popen(["ip", "netns", "exec", node, *command.split()], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True)
+
+
+def finish(process, seconds):
+    """Return the exit code and the output; a process that lasts longer is killed."""
+    try:
+        text = process.communicate(timeout=seconds)[0]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        text = process.communicate()[0] + "\n(killed)"
+    return process.returncode, text
+
+
+def listening(server):
+    """Wait until the program has a listener, which all of them have first."""
+    for _ in range(200):
+        if server.poll() is not None or "LISTEN" in subprocess.run(["rdma", "resource", "show", "cm_id"], capture_output=True, text=True,
+                                                                   check=True).stdout:
+            return
+        time.sleep(0.05)
+
+
+def pair(commands):
+    server = start("a", commands[0])
+    listening(server)
+    client = start("b", commands[1])
+    return server, client
+
+
+def run_pairs(verdict, pairs):
+    for name, commands in pairs.items():
+        ends = [finish(process, 100) for process in reversed(pair(commands))]
+        good = all(code == 0 for code, _ in ends)
+        verdict.say(good, name, "\n".join(f"exit code {code}\n{text}" for code, text in ends))
+
+
+def nothing_left(seconds):
+    """Wait until no object of verbs is left. Return what there is."""
+    end = time.monotonic() + seconds
+    while True:
+        left = "".join(subprocess.run(["rdma", "resource", "show", kind], capture_output=True, text=True, check=True).stdout
+                       for kind in ("qp", "cq", "mr", "pd", "cm_id", "srq"))
+        if not left or time.monotonic() > end:
+            return left
+        time.sleep(0.1)
+
+
+def rdma_link(node, *words):
+    subprocess.run(["ip", "netns", "exec", node, "rdma", "link", words[0], DEVICES[node], *words[1:]], check=True, timeout=60)
+
+
+def kill(lot, processes):
+    """One end dies, the other one a little later."""
+    lot.shuffle(processes)
+    for process in processes:
+        time.sleep(lot.uniform(0, 0.5))
+        process.kill()
+
+
+def remove(lot, processes):
+    """A device goes, and comes back when the processes are dead."""
+    time.sleep(lot.uniform(0, 0.5))
+    node = lot.choice("ab")
+    rdma_link(node, "delete")
+    for process in processes:
+        process.kill()
+        process.wait()
+    rdma_link(node, "add", "type", "kfi", "netdev", f"v{node}")
+
+
+def run_trouble(verdict, trouble, count, lot):
+    """Pairs of processes that have trouble at a random moment: nothing is left then, and the devices work."""
+    name = f"{count} times: {trouble.__doc__}"
+    for number in range(count):
+        commands = lot.choice(ENDLESS)
+        processes = list(pair(commands))
+        trouble(lot, processes)
+        text = "\n".join(finish(process, 20)[1] for process in processes)
+        left = nothing_left(30)
+        if left:
+            verdict.say(False, name, f"round {number}, {commands[0]}\n{text}\nleft:\n{left}")
+            return
+    verdict.say(True, name)
+    run_pairs(verdict, {f"rping after {trouble.__name__}": PAIRS["rping by IPv4"]})
+
+
+def unpack(folder):
+    """Debian has the tests as documentation, some of them compressed."""
+    shutil.copytree(TESTS, folder)
+    for path in glob.glob(f"{folder}/*.gz"):
+        with gzip.open(path) as packed, open(path[:-3], "wb") as file:
+            shutil.copyfileobj(packed, file)
+    for name in os.listdir(folder):
+        if name.startswith(OTHERS):
+            os.remove(f"{folder}/{name}")
+
+
+def run_pyverbs(verdict):
+    folder = "/tmp/pyverbs/tests"
+    unpack(folder)
+    process = start("a", f"env PYTHONPATH=/tmp/pyverbs {PYTHON} {folder}/run_tests.py -v --dev {DEVICES['a']}")
+    code, text = finish(process, 400)
+    run = len(re.findall(r"\.\.\. ok$", text, re.M))
+    verdict.say(code == 0 and run >= PASS, f"pyverbs' tests: {run} pass", f"exit code {code}\n{text}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--logs", required=True)
+    parser.add_argument("--kills", type=int, required=True)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    opts = parser.parse_args()
+    os.makedirs(opts.logs, exist_ok=True)
+    verdict = Verdict(opts.logs)
+    info = subprocess.run(["ibv_devinfo"], capture_output=True, text=True, check=False).stdout
+    verdict.say(all(device in info for device in DEVICES.values()) and info.count("PORT_ACTIVE") == 2, "ibv_devinfo", info)
+    run_pairs(verdict, PAIRS)
+    run_pyverbs(verdict)
+    print(f"seed {opts.seed}", flush=True)
+    lot = random.Random(opts.seed)
+    run_trouble(verdict, kill, opts.kills, lot)
+    run_trouble(verdict, remove, opts.kills, lot)
+    print(f"{verdict.passed} passed, {verdict.failed} failed")
+    return 1 if verdict.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * user.c - what processes have by /dev/infiniband/uverbs*: contexts, and regions of their memory.
+ * docs/verbs-device.md, "Processes"
+ *
+ * The pages of a region are pinned, and mapped in one piece, so that a part of it is one entry of
+ * a vector. Its life has two ends. kib_dereg_mr() takes it from requests that come later, and from
+ * peers. The memory stays until the last request that was posted before has ended, because a
+ * process is not to be trusted to wait for that: it may end the region first, and dies without any
+ * order.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include "kib.h"
+
+#define USER_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
+			 IB_ACCESS_OPTIONAL)
+
+/* ---- contexts ---- */
+
+int kib_alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata)
+{
+	return 0;
+}
+
+void kib_dealloc_ucontext(struct ib_ucontext *context)
+{
+}
+
+/* The device goes: processes have mapped nothing of it, and the core ends their objects. */
+void kib_disassociate_ucontext(struct ib_ucontext *context)
+{
+}
+
+/* ---- regions ---- */
+
+static void user_mr_free(struct work_struct *work)
+{
+	struct kib_mr *mr = container_of(to_rcu_work(work), struct kib_mr, free_work);
+
+	vunmap(mr->mapped);
+	ib_umem_release(mr->umem);
+	kfree(mr);
+}
+
+/* Context: any */
+void kib_user_mr_put(struct kib_mr *mr)
+{
+	if (refcount_dec_and_test(&mr->refs))
+		queue_rcu_work(kib_wq, &mr->free_work);
+}
+
+/*
+ * Return: the region that has the element, referenced; NULL if there is none, or it may not be used
+ * like that. Context: interrupts are off, which is an RCU section
+ */
+struct kib_mr *kib_user_mr_get(struct ib_pd *pd, const struct ib_sge *sge, int dir)
+{
+	struct kib_mr *mr = kib_mr_find(to_kib_dev(pd->device), pd, sge->lkey);
+	u64 at;
+
+	if (!mr || !mr->umem || (dir == ITER_DEST && !(mr->access & IB_ACCESS_LOCAL_WRITE)))
+		return NULL;
+	at = sge->addr - mr->iova;
+	if (at > mr->umem->length || sge->length > mr->umem->length - at)
+		return NULL;
+	return refcount_inc_not_zero(&mr->refs) ? mr : NULL;
+}
+
+static int user_mr_map(struct kib_mr *mr)
+{
+	size_t nr = ib_umem_num_pages(mr->umem), i = 0;
+	struct sg_page_iter iter;
+	struct page **pages;
+
+	pages = kvmalloc_array(nr, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	if (!pages)
+		return -ENOMEM;
+	for_each_sgtable_page(&mr->umem->sgt_append.sgt, &iter, 0)
+		pages[i++] = sg_page_iter_page(&iter);
+	mr->mapped = vmap(pages, nr, VM_MAP, PAGE_KERNEL);
+	kvfree(pages);
+	return mr->mapped ? 0 : -ENOMEM;
+}
+
+/* Let peers access the memory by the key of the region, if they may. */
+static int user_mr_share(struct kib_mr *mr, struct kib_pd *pd)
+{
+	struct kvec vec = {
+		.iov_base = kib_user_mr_at(mr, mr->iova), .iov_len = mr->umem->length,
+	};
+	u64 access = 0;
+
+	if (mr->access & IB_ACCESS_REMOTE_READ)
+		access |= KFI_REMOTE_READ;
+	if (mr->access & IB_ACCESS_REMOTE_WRITE)
+		access |= KFI_REMOTE_WRITE;
+	return access ? kfi_mr_regv(pd->domain, &vec, 1, access, mr->iova, mr->key, 0, &mr->mr,
+				    mr) : 0;
+}
+
+/* The region can be found when it is complete. */
+static int user_mr_enter(struct kib_mr *mr, struct kib_pd *pd)
+{
+	struct xarray *mrs = &to_kib_dev(pd->ib.device)->mrs;
+	int ret;
+
+	ret = user_mr_map(mr) ?: kib_mr_number(to_kib_dev(pd->ib.device), mr, NULL);
+	if (ret)
+		return ret;
+	ret = user_mr_share(mr, pd);
+	if (ret)
+		xa_erase(mrs, mr->key >> 8);
+	else
+		xa_store(mrs, mr->key >> 8, mr, GFP_KERNEL);	/* its entry is reserved */
+	return ret;
+}
+
+struct ib_mr *kib_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 addr, int access,
+			      KFI_IB_DMAH_ARG struct ib_udata *udata)
+{
+	struct kib_mr *mr;
+	int ret;
+
+	if (access & ~USER_ACCESS || KFI_IB_DMAH_GIVEN)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!length || length > KIB_MAX_MSG)
+		return ERR_PTR(-EINVAL);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->ib.pd = pd;
+	mr->iova = addr;
+	mr->access = access;
+	spin_lock_init(&mr->lock);
+	refcount_set(&mr->refs, 1);
+	INIT_RCU_WORK(&mr->free_work, user_mr_free);
+	mr->umem = ib_umem_get_va(pd->device, start, length, access);
+	if (IS_ERR(mr->umem)) {
+		ret = PTR_ERR(mr->umem);
+		kfree(mr);
+		return ERR_PTR(ret);
+	}
+	ret = user_mr_enter(mr, to_kib_pd(pd));
+	if (!ret)
+		return &mr->ib;
+	kib_user_mr_put(mr);
+	return ERR_PTR(ret);
+}
