@@ -444,7 +444,6 @@ def arguments(words=None):
     parser.add_argument("--skip", dest="unwanted", default="", metavar="WORD",
                         help="no cases with this word, or one of these, in their name")
     parser.add_argument("--kills", type=int, default=1, help="how often the target dies under load")
-    parser.add_argument("--resets", type=int, default=6, help="how many resets follow one another")
     parser.add_argument("--pressure", type=int, default=10, help="seconds of too little memory")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="of the moments at which trouble comes")
     return parser.parse_args(words)
