@@ -73,9 +73,7 @@ const struct bench_case bench_cases[] = {
 		&bench_tcp_stream_copy,
 		STREAM("kfi-read", KFI_PERF_READ, BENCH_DEPTH, BENCH_MB, "sockets", KB_RDM, KB_KVEC),
 	} },
-	{ "messages", {
-		&bench_tcp_messages_single, &bench_tcp_messages_batch, KB_MORE("kfi-messages", "sockets", KB_RDM),
-	} },
+	{ "messages", { KB_MORE("kfi-messages", "sockets", KB_RDM) } },
 	{ "core", {
 		KB_PINGPONG("loop-done", "loop", KB_RDM, KB_SOFTIRQ), KB_MORE("loop-messages", "loop", KB_RDM),
 	} },
