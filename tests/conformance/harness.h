@@ -437,10 +437,11 @@ void stress_pairs(struct test *t, struct pair **p, int pairs);
 /* ---- actions of the script (script.c) ---- */
 
 /*
- * Tell the script @what and the number of the round. Return: true when it has acted; false after
- * having failed the case.
+ * Ask the script for what it does at this word, behind which a dot and a round may stand. Return:
+ * true when it has acted; false after having failed the case.
  */
-bool script_ask(struct test *t, const char *what, u32 round);
+__printf(2, 3)
+bool script_ask(struct test *t, const char *fmt, ...);
 
 /* ---- threads ---- */
 

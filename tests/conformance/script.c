@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cases in which the script changes the network. Each prints "script: ready <case> ..." when it is
- * time, and continues when the script has written to the parameter go.
+ * Cases in which the script (inside) changes the network. Each prints "script: ready WORD[.ROUND]" when
+ * it is time for what the script does at this word, and continues when the script has written to the
+ * parameter go.
  */
 #include <linux/delay.h>
 #include <linux/mm.h>
@@ -33,6 +34,18 @@ static bool gone(struct test *t)
 	return true;
 }
 
+bool script_ask(struct test *t, const char *fmt, ...)
+{
+	char what[32];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
+	say_ready(t, what);
+	return gone(t);
+}
+
 /* Objects are open: the script tries to unload the provider and kfi.ko. */
 static void hold(struct test *t)
 {
@@ -40,8 +53,7 @@ static void hold(struct test *t)
 
 	REQUIRE(t, p);
 	still_works(p);
-	say_ready(t, "hold");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "hold"));
 	still_works(p);
 }
 
@@ -53,8 +65,7 @@ static void hold_fabric(struct test *t)
 	REQUIRE_EQ(t, kfi_fabric_net(t->w->side[0].net, t->info[0]->fabric_attr, &fabric, NULL),
 		   0);
 	test_keep(t, &fabric->fid);
-	say_ready(t, "hold_fabric");
-	gone(t);
+	script_ask(t, "hold.fabric");
 }
 
 /* Posts are accepted, and fail in bounded time because the peer can't be reached. */
@@ -88,14 +99,12 @@ static void wire_cut(struct test *t)
 	REQUIRE(t, f);
 	traffic_fill(f);
 	REQUIRE(t, !t->failures && f->posted > f->ended);
-	say_ready(t, "wire_cut");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "wire_cut"));
 	traffic_lost(f, 2 * t->w->loss_ms + t->w->wait_ms);
 	REQUIRE(t, !t->failures);
 	if (t->type == KFI_EP_RDM)
 		no_way(&p->a);
-	say_ready(t, "wire_join");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "wire_join"));
 	REQUIRE_EQ(t, test_close(t, &f->r.mr->fid), 0);
 	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
 	p->b.ep = NULL;
@@ -121,8 +130,7 @@ static void wire_trickle(struct test *t)
 	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, 64, KFI_REMOTE_WRITE));
 	POST(t, kfi_write(p->a.ep, near, 64, NULL, p->a.peer, r.addr, r.key, NULL));
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	say_ready(t, "wire_trickle");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "wire_trickle"));
 	until = jiffies + msecs_to_jiffies(2 * t->w->loss_ms + t->w->wait_ms);
 	while (!c.err && !ret && !t->failures) {
 		REQUIRE(t, time_before(jiffies, until));
@@ -135,8 +143,7 @@ static void wire_trickle(struct test *t)
 		/* a number of these are needed below, whether the peer receives them or not */
 		msleep(1000);
 	}
-	say_ready(t, "wire_trickled");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "wire_trickled"));
 }
 
 #define PIECE	(2 * PAGE_SIZE)	/* mapped in a row, although the pieces are not adjacent */
@@ -202,19 +209,14 @@ static void lent_memory(struct test *t)
 {
 	static const unsigned int pieces[] = { 1, 16, 17 };
 	struct pair *p = pair_open(t, NULL, NULL);
-	char what[24];
 	int i;
 
 	REQUIRE(t, p);
 	still_works(p);
 	for (i = 0; i < ARRAY_SIZE(pieces) && !t->failures; i++) {
-		snprintf(what, sizeof(what), "lent.%u", pieces[i]);
-		say_ready(t, what);
-		REQUIRE(t, gone(t));
+		REQUIRE(t, script_ask(t, "lent.%u", pieces[i]));
 		lend(p, pieces[i]);
-		snprintf(what, sizeof(what), "moved.%u", pieces[i]);
-		say_ready(t, what);
-		REQUIRE(t, gone(t));
+		REQUIRE(t, script_ask(t, "moved.%u", pieces[i]));
 	}
 }
 
@@ -241,8 +243,7 @@ static void granted(struct test *t)
 		EXPECT_EQ(t, c.err, 0);
 		EXPECT_DATA(t, far, GRANTED, i);
 	}
-	say_ready(t, "granted");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "granted"));
 }
 
 /* Side B's namespace ends during traffic, with an endpoint and receives in it. */
@@ -264,8 +265,7 @@ static void namespace_gone(struct test *t)
 	REQUIRE(t, !t->failures && f->posted > f->ended);
 	/* Objects do not keep a namespace, and the test drops its reference. */
 	world_drop_net(t->w, 1);
-	say_ready(t, "namespace_gone");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "namespace_gone"));
 	traffic_lost(f, 2 * t->w->loss_ms + t->w->wait_ms);
 	/* The objects there are dead: posted operations have ended, and further posts fail. */
 	for (i = 0; i < 8; i++) {
@@ -382,18 +382,6 @@ static int transfer_until_lost(void *arg)
 	return 0;
 }
 
-/*
- * "script: ready <what>.<round>": the script removes the device of B, then of A, and adds it again.
- */
-bool script_ask(struct test *t, const char *what, u32 round)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%s.%u", what, round);
-	say_ready(t, text);
-	return gone(t);
-}
-
 static bool removal_under_load(struct test *t, struct removal *r, u32 round)
 {
 	struct worker to, from;
@@ -405,7 +393,7 @@ static bool removal_under_load(struct test *t, struct removal *r, u32 round)
 		worker_join(&to, t->w->script_ms);
 		return false;
 	}
-	ret = script_ask(t, "device_gone", round);
+	ret = script_ask(t, "device_gone.%u", round);
 	worker_join(&to, t->w->script_ms);
 	worker_join(&from, t->w->script_ms);
 	return ret && !t->failures;
@@ -482,6 +470,7 @@ static void works_again(struct removal *r)
 	still_works(p);
 }
 
+/* The device of B goes, then that of A. */
 static void device_gone_once(struct test *t, u32 round)
 {
 	struct removal *r = test_new(t, struct removal);
@@ -492,7 +481,7 @@ static void device_gone_once(struct test *t, u32 round)
 	are_dead(r);
 	REQUIRE_EQ(t, test_close(t, &r->to->r.mr->fid), 0);
 	node_close(r->lost);
-	REQUIRE(t, script_ask(t, "device_back", round));
+	REQUIRE(t, script_ask(t, "device_back.%u", round));
 	works_again(r);
 }
 
@@ -600,15 +589,15 @@ static void talk_end(struct talk *k)
 			    k->seed + i);
 }
 
-static void pause_once(struct test *t, struct pair *p, u32 round)
+static void pause_once(struct test *t, struct pair *p)
 {
 	struct talk *there = test_new(t, struct talk), *back = test_new(t, struct talk);
 
 	REQUIRE(t, there && back && talk_open(t, there, &p->a, &p->b) &&
 			   talk_open(t, back, &p->b, &p->a));
-	REQUIRE(t, script_ask(t, "wire_pause", round));
+	REQUIRE(t, script_ask(t, "wire_pause"));
 	REQUIRE(t, talk_begin(there) && talk_begin(back));
-	REQUIRE(t, script_ask(t, "wire_resume", round));
+	REQUIRE(t, script_ask(t, "wire_resume"));
 	talk_end(there);
 	talk_end(back);
 }
@@ -625,7 +614,7 @@ static void wire_pause(struct test *t)
 	REQUIRE(t, p);
 	still_works(p);
 	for (i = 0; i < PAUSES && !t->failures; i++)
-		pause_once(t, p, i);
+		pause_once(t, p);
 	still_works(p);
 }
 
@@ -639,13 +628,11 @@ static void call_waits(struct test *t)
 	comp_t c;
 
 	REQUIRE(t, p && k);
-	say_ready(t, "call_waits");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "call_waits"));
 	REQUIRE(t, talk_open(t, k, &p->a, &p->b) && talk_begin(k));
 	msleep(200);
 	EXPECT_EQ(t, comp_poll(&p->a, p->a.txcq, &c), 0);
-	say_ready(t, "call_made");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "call_made"));
 	talk_end(k);
 }
 
@@ -715,10 +702,10 @@ static void parting_lossy(struct test *t)
 		REQUIRE(t, p[i]);
 		still_works(p[i]);
 	}
-	REQUIRE(t, script_ask(t, "lossy", 0));
+	REQUIRE(t, script_ask(t, "lossy"));
 	for (i = 0; i < PARTING_PAIRS && !t->failures; i++)
 		pair_part(p[i], i & 1);
-	script_ask(t, "lossless", 0);
+	script_ask(t, "lossless");
 }
 
 static void stress_lossy(struct test *t)
@@ -727,9 +714,9 @@ static void stress_lossy(struct test *t)
 
 	REQUIRE(t, p);
 	still_works(p);
-	REQUIRE(t, script_ask(t, "lossy", 0));
+	REQUIRE(t, script_ask(t, "lossy"));
 	stress_pairs(t, &p, 1);
-	script_ask(t, "lossless", 0);
+	script_ask(t, "lossless");
 }
 
 const struct test_case lossy_cases[] = {
