@@ -503,103 +503,18 @@ static void device_gone(struct test *t)
 
 #define PAUSES	4
 
-enum { TALK_SHORT, TALK_LONG, TALK_WRITE, TALK_READ, TALK_OPS };
-
-/**
- * struct talk - operations of one side while the wire is silent, one of each kind
- * @from: the initiator
- * @to: the target
- * @near: memory of @from
- * @far: memory of @to
- * @len: bytes for each operation
- * @r: @far, which was not accessed before
- */
-struct talk {
-	struct node	*from, *to;
-	struct region	r;
-	u8		*near, *far;
-	size_t		len;
-	u64		seed;
-};
-
-static bool talk_open(struct test *t, struct talk *k, struct node *from, struct node *to)
-{
-	int i;
-
-	k->from = from;
-	k->to = to;
-	k->len = min_t(size_t, 70000, t->info[0]->ep_attr->max_msg_size);
-	k->near = test_pages(t, TALK_OPS * k->len);
-	k->far = test_pages(t, TALK_OPS * k->len);
-	k->seed = prandom_u32_state(&t->rnd);
-	if (!k->near || !k->far ||
-	    region_open(to, &k->r, k->far, TALK_OPS * k->len, KFI_REMOTE_READ | KFI_REMOTE_WRITE))
-		return false;
-	for (i = 0; i < TALK_OPS; i++)
-		fill((i == TALK_READ ? k->far : k->near) + i * k->len, k->len, k->seed + i);
-	return true;
-}
-
-static size_t talk_len(const struct talk *k, int i)
-{
-	return i == TALK_SHORT ? 300 : k->len;
-}
-
-static bool talk_message(struct talk *k, int i)
-{
-	struct test *t = k->from->t;
-
-	return !POST(t, kfi_trecv(k->to->ep, k->far + i * k->len, k->len, NULL, KFI_ADDR_UNSPEC, i,
-				  0, CTX(i))) &&
-	       !POST(t, kfi_tsend(k->from->ep, k->near + i * k->len, talk_len(k, i), NULL,
-				  k->from->peer, i, CTX(i)));
-}
-
-static bool talk_begin(struct talk *k)
-{
-	struct node *n = k->from;
-	size_t w = TALK_WRITE * k->len, r = TALK_READ * k->len;
-
-	return talk_message(k, TALK_SHORT) && talk_message(k, TALK_LONG) &&
-	       !POST(n->t, kfi_write(n->ep, k->near + w, k->len, NULL, n->peer, k->r.addr + w,
-				     k->r.key, CTX(TALK_WRITE))) &&
-	       !POST(n->t, kfi_read(n->ep, k->near + r, k->len, NULL, n->peer, k->r.addr + r,
-				    k->r.key, CTX(TALK_READ)));
-}
-
-static void talk_end(struct talk *k)
-{
-	struct test *t = k->from->t;
-	comp_t c;
-	int i;
-
-	for (i = 0; i < TALK_OPS; i++) {
-		REQUIRE(t, !WAIT_TX(k->from, &c));
-		REQUIRE_EQ(t, c.err, 0);
-	}
-	for (i = 0; i < 2; i++) {
-		REQUIRE(t, !WAIT_RX(k->to, &c));
-		REQUIRE_EQ(t, c.err, 0);
-	}
-	/* A write without a level completes before its data can be seen. */
-	REQUIRE(t, test_until(t, differs(k->far + TALK_WRITE * k->len, k->len,
-					 k->seed + TALK_WRITE) == -1));
-	for (i = 0; i < TALK_OPS; i++)
-		EXPECT_DATA(t, (i == TALK_READ ? k->near : k->far) + i * k->len, talk_len(k, i),
-			    k->seed + i);
-}
-
 static void pause_once(struct test *t, struct pair *p)
 {
-	struct talk *there = test_new(t, struct talk), *back = test_new(t, struct talk);
+	struct batch *there = test_new(t, struct batch), *back = test_new(t, struct batch);
+	struct pair *swapped = test_new(t, struct pair);
 
-	REQUIRE(t, there && back && talk_open(t, there, &p->a, &p->b) &&
-			   talk_open(t, back, &p->b, &p->a));
+	REQUIRE(t, there && back && swapped);
+	*swapped = (struct pair){ .a = p->b, .b = p->a };
+	REQUIRE(t, !batch_open(t, there, p, 0) && !batch_open(t, back, swapped, 1));
 	REQUIRE(t, script_ask(t, "wire_pause"));
-	REQUIRE(t, talk_begin(there) && talk_begin(back));
+	REQUIRE(t, batch_begin(there) && batch_begin(back));
 	REQUIRE(t, script_ask(t, "wire_resume"));
-	talk_end(there);
-	talk_end(back);
+	REQUIRE(t, batch_end(there) && batch_end(back));
 }
 
 /*
@@ -624,16 +539,17 @@ static void wire_pause(struct test *t)
 static void call_waits(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
-	struct talk *k = test_new(t, struct talk);
-	comp_t c;
+	struct batch *b = test_new(t, struct batch);
+	int i;
 
-	REQUIRE(t, p && k);
+	REQUIRE(t, p && b);
 	REQUIRE(t, script_ask(t, "call_waits"));
-	REQUIRE(t, talk_open(t, k, &p->a, &p->b) && talk_begin(k));
+	REQUIRE(t, !batch_open(t, b, p, 0) && batch_begin(b));
 	msleep(200);
-	EXPECT_EQ(t, comp_poll(&p->a, p->a.txcq, &c), 0);
+	for (i = 0; i < BATCH; i++)
+		EXPECT(t, !completion_done(&b->tx[i].ended));
 	REQUIRE(t, script_ask(t, "call_made"));
-	talk_end(k);
+	REQUIRE(t, batch_end(b));
 }
 
 /* Open B's domain over the other bridge. */
