@@ -53,7 +53,7 @@ vm-test:	## two virtual machines of stock 6.1, 6.12 and 7.2 kernels, over TCP, R
 fuzz:		## the wire decoders under libFuzzer, briefly (FUZZ_SECONDS=)
 	@tests/run fuzz
 
-bench:		## side by side with raw TCP, raw verbs and the bare bridge; results in build/bench
+bench:		## side by side with raw TCP, the bare bridge and other transports; results in build/bench
 	@tests/bench/run
 
 check:		## style, sparse, kernel-doc, layering, shell scripts

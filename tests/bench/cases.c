@@ -11,7 +11,6 @@
 #define WRITE_1M(_name, ...)	STREAM(_name, KFI_PERF_WRITE, BENCH_BLOCKS, BENCH_MB, __VA_ARGS__)
 #define WRITE_4K(_name, ...)	STREAM(_name, KFI_PERF_WRITE, BENCH_BLOCKS, SZ_4K, __VA_ARGS__)
 #define WRITE_8(_name, ...)	STREAM(_name, KFI_PERF_WRITE, BENCH_BLOCKS, 8, __VA_ARGS__)
-#define WRITE_FEW(_name, ...)	STREAM(_name, KFI_PERF_WRITE, 2, BENCH_MB, __VA_ARGS__)
 #define WRITE_LONG(_name, ...)	STREAM(_name, KFI_PERF_WRITE, BENCH_LONGS, BENCH_LONG, __VA_ARGS__, KB_SOFTIRQ)
 #define WRITE_PLACED(_name, ...)	\
 	STREAM(_name, KFI_PERF_WRITE, BENCH_PLACED, BENCH_MB, __VA_ARGS__, KB_SOFTIRQ, KB_PLACED)
@@ -19,28 +18,6 @@
 #define RDM(_task, _name, _prov, ...)	_task("rdm-" _name, _prov, KB_RDM, ##__VA_ARGS__)
 #define BOTH(_task, _name, _prov, ...)	\
 	_task("msg-" _name, _prov, KB_MSG, ##__VA_ARGS__), RDM(_task, _name, _prov, ##__VA_ARGS__)
-
-/*
- * The same cases for every kind of device; the guest creates the device that a case is named after.
- * MSG endpoints are plain queue pairs, like those of raw verbs. kfi_perf needs immediate data there,
- * which iWARP does not have: @_of is BOTH or RDM.
- */
-#define VERBS_CASES(_device, _of)									\
-	{ "verbs-" _device "-block", { &bench_rv_pingpong_block, _of(KB_PINGPONG, "block", "verbs") } },	\
-	{ "verbs-" _device "-softirq", {								\
-		&bench_rv_pingpong_softirq, _of(KB_PINGPONG, "done", "verbs", KB_SOFTIRQ),		\
-	} },												\
-	{ "verbs-" _device "-messages", {								\
-		&bench_rv_messages_single, &bench_rv_messages_chain,					\
-		_of(KB_MORE, "more", "verbs"), _of(KB_SINGLE, "single", "verbs"),			\
-	} }
-
-/* A region of rxe has 2 MiB at most, so few writes are in progress. */
-#define VERBS_STREAM(_device, _of)									\
-	{ "verbs-" _device "-stream", {									\
-		&bench_rv_stream_send, _of(SEND_1M, "send", "verbs"),					\
-		&bench_rv_stream_write, _of(WRITE_FEW, "write", "verbs"),				\
-	} }
 
 /* What the engine moves, beside its own writes through a window */
 #define NTB_STREAM(_case)	\
@@ -73,9 +50,6 @@
 		KB_DISK("md", _arg, _size, _depth)					\
 	} }
 
-#define FOUR(_name, _op, _depth, _size, ...)	\
-	STREAM(_name, _op, 4 * (_depth), _size, "ntb", KB_RDM, KB_SOFTIRQ, .copies = 4, ##__VA_ARGS__)
-
 const struct bench_case bench_cases[] = {
 	{ "roundtrip-block", {
 		&bench_tcp_pingpong_block, KB_PINGPONG("kfi-rdm-block", "sockets", KB_RDM),
@@ -99,22 +73,16 @@ const struct bench_case bench_cases[] = {
 		&bench_tcp_stream_copy,
 		STREAM("kfi-read", KFI_PERF_READ, BENCH_DEPTH, BENCH_MB, "sockets", KB_RDM, KB_KVEC),
 	} },
-	{ "messages", {
-		&bench_tcp_messages_single, &bench_tcp_messages_batch, KB_MORE("kfi-messages", "sockets", KB_RDM),
-	} },
+	{ "messages", { KB_MORE("kfi-messages", "sockets", KB_RDM) } },
 	{ "core", {
 		KB_PINGPONG("loop-done", "loop", KB_RDM, KB_SOFTIRQ), KB_MORE("loop-messages", "loop", KB_RDM),
 	} },
 	{ "matching", { &kb_match_10, &kb_match_10000 } },
 	{ "addresses", { &kb_av_16, &kb_av_1024, &kb_av_65536 } },
-	VERBS_CASES("rxe", BOTH),
-	VERBS_STREAM("rxe", BOTH),
-	{ "verbs-rxe-write", {
-		&bench_rv_write_8, BOTH(WRITE_8, "write-8", "verbs"),
-		&bench_rv_write_4k, BOTH(WRITE_4K, "write-4k", "verbs"),
-	} },
-	VERBS_CASES("siw", RDM),
-	VERBS_STREAM("siw", RDM),
+	/* on the devices that the guest creates. MSG endpoints are plain queue pairs. */
+	{ "verbs-rxe-softirq", { BOTH(KB_PINGPONG, "done", "verbs", KB_SOFTIRQ) } },
+	{ "verbs-rxe-messages", { BOTH(KB_MORE, "more", "verbs"), BOTH(KB_SINGLE, "single", "verbs") } },
+	{ "verbs-rxe-write", { BOTH(WRITE_8, "write-8", "verbs"), BOTH(WRITE_4K, "write-4k", "verbs") } },
 	{ "ntb-roundtrip", {
 		&bench_nt_roundtrip, BOTH(KB_PINGPONG, "done", "ntb", KB_SOFTIRQ), BOTH(KB_PINGPONG, "block", "ntb"),
 	} },
@@ -135,9 +103,5 @@ const struct bench_case bench_cases[] = {
 	MIRROR_CASE("write-4k-1", KB_DISK_RANDOM | KB_DISK_WRITE, SZ_4K, 1),
 	MIRROR_CASE("write-4k-16", KB_DISK_RANDOM | KB_DISK_WRITE, SZ_4K, 16),
 	MIRROR_CASE("write-64k", KB_DISK_WRITE, SZ_64K, 8),
-	{ "queues", {	/* four pairs at once over one bridge */
-		FOUR("messages", KFI_PERF_SEND, 64, 64, .batch = 32), FOUR("single", KFI_PERF_SEND, 64, 64),
-		FOUR("send", KFI_PERF_SEND, BENCH_BLOCKS, SZ_4K), FOUR("write", KFI_PERF_WRITE, BENCH_BLOCKS, BENCH_MB),
-	} },
 	{ }
 };

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """Instructions of an operation, counted by an emulated CPU
 
-Cases of kfi_verbs over soft RoCE beside raw verbs, or any case of "versus": also
-kfi_ntb over a mock bridge without limits beside it, and a disk over nvme-kfi and nvme-tcp in one namespace.
-Few hosts let a guest count instructions. An emulator can: its time stamp counter is the number of
-instructions since the start (-icount), and the kernel is told that it runs at 1 GHz. So one
-nanosecond of every figure is one instruction of a stock kernel. Load on the host does not matter.
+The cases of "versus": among them kfi_verbs over soft RoCE, kfi_ntb over a mock bridge without limits
+beside it, and a disk over nvme-kfi and nvme-tcp in one namespace. Few hosts let a guest count
+instructions. An emulator can: its time stamp counter is the number of instructions since the start
+(-icount), and the kernel is told that it runs at 1 GHz. So one nanosecond of every figure is one
+instruction of a stock kernel. Load on the host does not matter.
 """
 
 import os
 import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "vm"))
 import bed               # noqa: E402
 import cpus              # noqa: E402
@@ -20,10 +19,7 @@ import nvme              # noqa: E402
 import pair as vm        # noqa: E402
 
 SERIES = "7.2"     # whose rxe works in network namespaces
-# The cases of kfi_verbs that "make bench" counts
-OWN = ("verbs-rxe-softirq", "verbs-rxe-messages", "verbs-rxe-write")
-SUFFIX = "-instructions"
-MODULES = ("rdma_rxe", "rdma_cm", "kfi_loop", "kfi_sockets", "kfi_verbs", "kfi_perf", "kfi_bench_tcp", "kfi_bench_verbs")
+MODULES = ("rdma_rxe", "rdma_cm", "kfi_loop", "kfi_sockets", "kfi_verbs", "kfi_perf", "kfi_bench_tcp")
 RUN = "/sys/kernel/debug/kfi_bench/run"
 COUNTING = ("-icount", "shift=0,sleep=off")
 CLOCK = "tsc_early_khz=1000000"
@@ -53,11 +49,6 @@ hostnqn=nqn.2014-08.org.nvmexpress:uuid:{host},hostid={host} >&3
     IFS=,= read -r _ instance _ <&3
     ln -s /dev/nvme${{instance}}n1 /dev/bench/{name}
     until [ -b /dev/bench/{name} ]; do sleep 0.1; done"""
-
-
-def wanted(cases):
-    """Select from the command line's cases, or prefixes. CASE/VARIANT is for a profiler."""
-    return [one for one in OWN if not cases or any(f"{one}-".startswith(f"{case}-") for case in cases)]
 
 
 def disks(pair):
@@ -119,9 +110,3 @@ def count(root, logs, cases, rounds):
             progress(f"counting instructions: {case}")
             yield case, pair.run("a", f"echo '{case} {rounds} {MS} wall' >{RUN} && cat {RUN}", timeout=300).text
         pair.check_logs()
-
-
-def run(out, runs, cases, rounds):
-    """Count in the cases of kfi_verbs; runs/CASE-instructions.txt. Raises vm.VmError."""
-    for case, text in count(ROOT, os.path.join(out, "instructions"), cases, rounds):
-        (runs / f"{case}{SUFFIX}.txt").write_text(text)

@@ -12,7 +12,6 @@
 #include "../../ulps/perf/perf.h"
 #include "kfi.h"
 
-#define KB_COPIES	4
 /* Each variant has its own: those of a case are open at once. A peer's port has to be below 1024. */
 #define KB_SERVICE	800
 #define KB_SERVICES	200
@@ -21,8 +20,7 @@
 struct kb {
 	const struct kb_kind	*kind;
 	struct perf_server	*server;
-	u32			count;
-	struct perf_run		*run[KB_COPIES];
+	struct perf_run		*run;
 };
 
 /*
@@ -78,12 +76,12 @@ static int kb_connect(struct kb *kb, const struct bench_env *env, const struct b
 		.wait = kind->wait,
 		.mem = kind->mem,
 		.size = v->size,
-		.depth = v->depth / max(kind->copies, 1U),
+		.depth = v->depth,
 	};
 
 	if (!run)
 		return -ENOMEM;
-	kb->run[kb->count++] = run;
+	kb->run = run;
 	run->net = kb_net(env, kind, 0);
 	run->ep_type = kind->type;
 	run->batch = max(kind->batch, 1U);
@@ -101,26 +99,17 @@ s64 kb_run(void *priv, u32 ops)
 {
 	struct kb *kb = priv;
 	u64 start = bench_clock();
-	int ret, err = 0;
-	u32 i;
+	int ret = perf_run_begin(kb->run, ops), end = perf_run_finish(kb->run);
 
-	for (i = 0; i < kb->count; i++) {
-		ret = perf_run_begin(kb->run[i], ops / kb->count);
-		err = err ?: ret;
-	}
-	for (i = 0; i < kb->count; i++) {
-		ret = perf_run_finish(kb->run[i]);
-		err = err ?: ret;
-	}
-	return err ?: bench_clock() - start;
+	return ret ?: end ?: bench_clock() - start;
 }
 
 void kb_close(void *priv)
 {
 	struct kb *kb = priv;
 
-	while (kb->count)
-		perf_run_leave(kb->run[--kb->count]);
+	if (kb->run)
+		perf_run_leave(kb->run);
 	if (kb->server)
 		perf_server_free(kb->server);
 	kfree(kb);
@@ -134,9 +123,7 @@ void *kb_open(struct bench_env *env, const struct bench_variant *v)
 	if (!kb)
 		return ERR_PTR(-ENOMEM);
 	kb->kind = (const struct kb_kind *)v->arg;
-	ret = kb_serve(kb, env);
-	while (!ret && kb->count < max(kb->kind->copies, 1U))
-		ret = kb_connect(kb, env, v);
+	ret = kb_serve(kb, env) ?: kb_connect(kb, env, v);
 	if (!ret)
 		return kb;
 	kb_close(kb);

@@ -17,14 +17,13 @@
  * @mem: enum kfi_perf_mem
  * @thread: a thread sends and sleeps, whatever @wait says of the receiver
  * @batch: operations posted at once, 0: 1
- * @copies: runs at once, 0: 1
  */
 struct kb_kind {
 	const char		*prov;
 	enum kfi_ep_type	type;
 	u8			op, mode, wait, mem;
 	bool			thread;
-	u32			batch, copies;
+	u32			batch;
 };
 
 #define KB_SOFTIRQ	.wait = KFI_PERF_WAIT_SOFTIRQ

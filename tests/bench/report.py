@@ -12,10 +12,8 @@ UNITS = {
     "kIOPS": ("kIOPS", "higher", lambda ops, ns, size: ops * 1e6 / ns),
     "us": ("us", "lower", lambda ops, ns, size: ns / ops / 1e3),
     "ns": ("ns", "lower", lambda ops, ns, size: ns / ops),
-    "ns of 2": ("ns", "lower", lambda ops, ns, size: ns / ops / 2),     # messages of a round trip
     # one instruction takes a nanosecond here (instructions.py)
     "instr": ("instr", "lower", lambda ops, ns, size: ns / ops),
-    "instr of 2": ("instr", "lower", lambda ops, ns, size: ns / ops / 2),
     "GB/s": ("GB/s", "higher", lambda ops, ns, size: ops * size / ns),
     "M/s": ("Mmsg/s", "higher", lambda ops, ns, size: ops * 1e3 / ns),
 }
@@ -24,8 +22,6 @@ UNITS = {
 @dataclass
 class Comparison:
     """Compare two variants of one case, ours and peer. goal is for the ratio ours/peer, or None.
-
-    own: the figure is what ours takes beyond the peer, not the ratio.
 
     least: (variant, factor)s; ours is compared with the least of these.
     """
@@ -38,7 +34,6 @@ class Comparison:
     unit: str
     goal: float | None = None
     provider: str = "sockets"
-    own: bool = False
     least: tuple = ()
 
 
@@ -47,10 +42,10 @@ TYPES = ("msg", "rdm")
 COMPARISONS = []
 
 
-def beside(bench, case, peer, rows, provider="sockets", own=False):
+def beside(bench, case, peer, rows, provider="sockets"):
     """Compare variants of one case with one peer. @rows: what, name of ours, unit, goal"""
     for op, ours, unit, goal in rows:
-        COMPARISONS.append(Comparison(bench, case, op, ours, peer, unit, goal, provider=provider, own=own))
+        COMPARISONS.append(Comparison(bench, case, op, ours, peer, unit, goal, provider=provider))
 
 
 def both(what, ours, unit, goals=(None, None)):
@@ -67,32 +62,19 @@ beside("stream of 1 MiB", "write-copy", "tcp-copy",
        [("RMA write, RDM", "kfi-write", "GB/s", 0.97), ("RMA write, MSG", "kfi-write-msg", "GB/s", 0.97)])
 beside("stream of 1 MiB, pages", "write-pages", "tcp-splice", [("RMA write, RDM", "kfi-write-pages", "GB/s", 0.97)])
 beside("stream of 1 MiB", "read", "tcp-copy", [("RMA read, RDM", "kfi-read", "GB/s", None)])
-for peer, goal in (("tcp-single", 4.0), ("tcp-batch64", None)):
-    beside("64-byte messages", "messages", peer, [("send, a receive each", "kfi-messages", "M/s", goal)])
+beside("64-byte messages", "messages", "", [("send, a receive each", "kfi-messages", "M/s", None)])
 beside("tagged beside untagged", "roundtrip-block", "kfi-rdm-block", [("8 bytes, RDM", "kfi-tagged-block", "us", 1.05)])
 beside("the core alone", "core", "",
        [("round trip", "loop-done", "ns", None), ("send and receive of 64 bytes", "loop-messages", "ns", None)], "loop")
 beside("10,000 posted, or 10", "matching", "posted-10", [("tagged message, exact tag", "posted-10000", "ns", 1.2)], "loop")
 beside("many addresses, or 16", "addresses", "known-16",
        [("1,024 addresses", "known-1024", "ns", None), ("65,536 addresses", "known-65536", "ns", None)])
-# raw verbs on the same device: goals of the ratio
-for device in ("rxe", "siw"):
-    for case, peer, rows in (
-            ("block", "raw-block", both("round trip, blocking", "block", "us", (1.03, 1.10))),
-            ("softirq", "raw-softirq", both("round trip, softirq", "done", "us", (1.03, 1.10))),
-            ("messages", "raw-chain", both("64 bytes, KFI_MORE", "more", "M/s", (0.95, 0.95))),
-            ("messages", "raw-single", both("64 bytes, one by one", "single", "M/s")),
-            ("stream", "raw-send", both("1 MiB sends", "send", "GB/s", (0.98, 0.95))),
-            ("stream", "raw-write", both("1 MiB RMA writes", "write", "GB/s", (0.98, 0.95)))):
-        beside(f"raw verbs on {device}", f"verbs-{device}-{case}", peer, rows, "verbs")
-# the additional instructions of ours are executed in the provider and the core
-for case, peer, rows in (
-        ("softirq", "raw-softirq", both("8 bytes, softirq", "done", "instr of 2")),
-        ("messages", "raw-single", both("64 bytes, one by one", "single", "instr")),
-        ("messages", "raw-chain", both("64 bytes, KFI_MORE", "more", "instr")),
-        ("write", "raw-write-8", both("RMA write, 8 bytes", "write-8", "instr")),
-        ("write", "raw-write-4k", both("RMA write, 4 KiB", "write-4k", "instr"))):
-    beside("own work over rxe", f"verbs-rxe-{case}-instructions", peer, rows, "verbs", own=True)
+# on soft RoCE; of nvme-rdma beside it see below
+for case, rows in (
+        ("softirq", both("round trip, softirq", "done", "us")),
+        ("messages", both("64 bytes, KFI_MORE", "more", "M/s") + both("64 bytes, one by one", "single", "M/s")),
+        ("write", both("RMA write, 8 bytes", "write-8", "us") + both("RMA write, 4 KiB", "write-4k", "us"))):
+    beside("kfi_verbs over rxe", f"verbs-rxe-{case}", "", rows, "verbs")
 # the kernel's own messages over a bridge, and its engine alone
 for case, peer, rows in (
         ("roundtrip", "transport-roundtrip", both("8 bytes, softirq", "done", "us") + both("8 bytes, blocking", "block", "us")),
@@ -106,9 +88,6 @@ for case, peer, rows in (
         ("flat-stream", "window-blocks", both("1 MiB sends, flat", "send", "GB/s") + both("1 MiB writes, flat", "write", "GB/s")),
         ("flat-long", "window-long", both("16 MiB writes, flat", "long", "GB/s", (0.97, 0.97)))):
     beside("beside the DMA engine" if peer.startswith("window") else "beside ntb_transport", f"ntb-{case}", peer, rows, "ntb")
-for what, size in (("messages", "64 bytes, KFI_MORE"), ("single", "64 bytes"), ("send", "4 KiB sends"), ("write", "1 MiB writes")):
-    beside("4 queues over a bridge, 2 CPUs", "queues-cpus", f"{what}-1",
-           [(size, f"{what}-2", "GB/s" if what == "write" else "M/s", 1.6)], "ntb")
 
 
 def nvme(ways, name, provider, peer, latency, iops, bandwidth):
@@ -207,17 +186,16 @@ def compare(c, runs):
     result = {
         "bench": c.bench, "provider": c.provider, "op": c.op, "size": runs.size[c.ours], "depth": runs.depth[c.ours],
         "unit": unit, "better": better, "ours": round(statistics.median(ours.values()), 4), "ours_name": c.ours,
-        "peer": None, "peer_name": c.peer or None, "ratio": None, "own": None, "interval": None, "goal": c.goal, "met": None,
+        "peer": None, "peer_name": c.peer or None, "ratio": None, "interval": None, "goal": c.goal, "met": None,
         "runs": len(ours), "note": "",
     }
     if not c.peer:
         return result
-    pairs = [ours[r] - peer[r] if c.own else ours[r] / peer[r] for r in ours if r in peer]
+    pairs = [ours[r] / peer[r] for r in ours if r in peer]
     if not pairs:
         return None
     span = interval(pairs) if len(pairs) >= PAIRS else None
-    result.update({"own" if c.own else "ratio": round(statistics.median(pairs), 4)},
-                  peer=round(statistics.median(peer.values()), 4),
+    result.update(ratio=round(statistics.median(pairs), 4), peer=round(statistics.median(peer.values()), 4),
                   interval=span and [round(x, 4) for x in span], runs=len(pairs), met=verdict(better, c.goal, span))
     if len(pairs) < PAIRS:
         result["note"] = "too few pairs"
@@ -234,23 +212,10 @@ def table(results):
     for r in results:
         bound = {"lower": "<=", "higher": ">="}[r["better"]]
         said = {True: "met", False: "MISSED", None: "not shown"}[r["met"]] if r["goal"] else ""
-        form = "{:.0f} - {:.0f}" if r["own"] else "{:.3f} - {:.3f}"
-        span = form.format(*r["interval"]) if r["interval"] else f"({r['runs']} runs)" if r["peer"] else ""
+        span = "{:.3f} - {:.3f}".format(*r["interval"]) if r["interval"] else f"({r['runs']} runs)" if r["peer"] else ""
         yield (f"{r['bench']:24} {r['op'][:26]:26} {r['ours']:9.3f} {number(r['peer'], '9.3f')} {r['unit']:6} "
-               f"{number(r['own'], '+6.0f') if r['own'] else number(r['ratio'], '6.3f')} {span:>15} {bound + format(r['goal'], '.2f') if r['goal'] else '':>7}  "
+               f"{number(r['ratio'], '6.3f')} {span:>15} {bound + format(r['goal'], '.2f') if r['goal'] else '':>7}  "
                f"{r['peer_name'] or '':16} {said}")
-
-
-def copies(found):
-    """Yield lines of text: copies and registrations of an I/O on each disk, by tests/nvme/counts.
-    """
-    head = f"{'NVMe, of one I/O':24} {'':26} {'copied to send':>14} {'copied behind the wire':>23} {'registrations':>14}"
-    yield head
-    yield "-" * len(head)
-    for disk, rows in found.items():
-        for r in rows:
-            copied = [f"{r[key]:.0f} ({r[key] / r['size']:.2f})" for key in ("copied_bytes", "bounced_bytes")]
-            yield f"{disk:24} {r['op'] + ', ' + str(r['size']) + ' bytes':26} {copied[0]:>14} {copied[1]:>23} {r['registered']:14.2f}"
 
 
 def number(value, form):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The gain of a second CPU: four connections at once over a bridge, and the mirrors
+"""The gain of a second CPU for the mirrors
 
 User Mode Linux has one CPU, so this runs in an emulated machine of a stock kernel with two CPUs, one
 of which is taken off line and put back in turns. Both ends are in this machine, and only quotients are
@@ -26,10 +26,6 @@ SHM = "/dev/shm"
 BENCH = """
     exec 7</run/netns/ca 8</run/netns/cb
     insmod /lib/modules/$(uname -r)/extra/kfi_bench.ko net_a=7 net_b=8 addr_a=10.78.0.1 addr_b=10.78.0.2"""
-# The interrupts of the mock come on the CPU that has rung the doorbell.
-BRIDGE = f"""
-    modprobe -a kfi_loop kfi_sockets kfi_perf kfi_bench_tcp && modprobe kfi_ntb_mock inline_irqs=1 && modprobe kfi_ntb queues=4
-    {BENCH} bridge_a=mock0.0 bridge_b=mock0.1"""
 STOCK = ("9p", "9pnet_virtio", "dm_mod", "null_blk", "drbd", "raid1", "nvme_tcp", "nvmet_tcp", "veth")
 MIRRORS = f"""
     modprobe -a {' '.join(STOCK)} && modprobe null_blk nr_devices=0 && modprobe drbd minor_count=4 &&
@@ -42,12 +38,10 @@ MIRRORS = f"""
     {BENCH}
     PATH=/usr/sbin:/usr/bin:/sbin:/bin TMPDIR={SHM} NVME_CONFIG={SHM}/config chroot /host {HERE}/mirrors up"""
 FILES = "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"
-# What is run: series, arguments of make, how the machine is prepared, its stock modules and devices, the cases
-# of kfi_bench, and the milliseconds of a run
-KINDS = {
-    "queues": ("7.2", ["KFI_MOCK=y"], BRIDGE, (), [], ["queues"], 200),
-    "mirror-cpus": ("6.12", [], MIRRORS, STOCK, ["-virtfs", FILES], ["mirror-write-4k-1", "mirror-write-4k-16"], 100),
-}
+NAME = "mirror-cpus"
+SERIES = "6.12"
+CASES = ("mirror-write-4k-1", "mirror-write-4k-16")     # of kfi_bench
+MS = 100        # of a run
 ROUNDS = 31
 WAITED = 0.25   # of the time of a run, all threads together: more makes it void. 0.19 at most on an idle host of two CPUs
 PATIENCE = 300  # seconds for one case until what is missing is given up
@@ -63,10 +57,10 @@ def waited(pair):
     return nanoseconds / 1e9
 
 
-def undisturbed(pair, case, ms):
+def undisturbed(pair, case):
     """Return the lines of a run of all variants of a case, or None if it was disturbed."""
     start, before = time.monotonic(), waited(pair)
-    text = pair.run("a", f"echo '{case} 1 {ms} wall' >{RUN} && cat {RUN}", timeout=300).text
+    text = pair.run("a", f"echo '{case} 1 {MS} wall' >{RUN} && cat {RUN}", timeout=300).text
     return text.splitlines() if waited(pair) - before < WAITED * (time.monotonic() - start) else None
 
 
@@ -79,14 +73,14 @@ def numbered(lines, cpus, number):
             yield " ".join([f"{word[0]}-{cpus}", str(number)] + word[2:])
 
 
-def rounds_of(pair, case, ms, said):
+def rounds_of(pair, case, said):
     """Run rounds on one CPU and on two, until enough were not disturbed. Return lines."""
     lines, number, tries, end = {}, 0, 0, time.monotonic() + PATIENCE
     while number < ROUNDS and time.monotonic() < end:
         found = {}
         for cpus in ((1, 2), (2, 1))[tries % 2]:
             pair.run("a", f"echo {cpus - 1} >{SECOND}")
-            found[cpus] = undisturbed(pair, case, ms)
+            found[cpus] = undisturbed(pair, case)
         tries += 1
         if None not in found.values():
             for cpus, each in found.items():
@@ -97,19 +91,18 @@ def rounds_of(pair, case, ms, said):
     return lines
 
 
-def run(kind, out, runs):
+def run(out, runs):
     """Measure; write runs/CASE-cpus.txt, in which names of variants end with the number of CPUs."""
-    series, arguments, load, stock, devices, cases, ms = KINDS[kind]
-    logs = os.path.join(out, kind)
+    logs = os.path.join(out, NAME)
     progress = vm.Progress()
-    progress.during(f"{series}: looking for what it needs", [os.path.join(vm.HERE, "need")], os.path.join(logs, "need.log"))
-    progress.during(f"{series}: building the modules", [os.path.join(vm.HERE, "modules"), series, "KFI_BENCH=y", *arguments],
+    progress.during(f"{SERIES}: looking for what it needs", [os.path.join(vm.HERE, "need")], os.path.join(logs, "need.log"))
+    progress.during(f"{SERIES}: building the modules", [os.path.join(vm.HERE, "modules"), SERIES, "KFI_BENCH=y"],
                     os.path.join(logs, "modules.log"))
-    ko = [os.path.join(vm.BUILD, f"vm-{series}", "ko"), vm.script("stock-modules", series)]
-    with vm.Pair(series, logs, ko=ko, modules=stock, progress=progress, names=("a",), memory="1G", qemu_extra=devices) as pair:
+    ko = [os.path.join(vm.BUILD, f"vm-{SERIES}", "ko"), vm.script("stock-modules", SERIES)]
+    with vm.Pair(SERIES, logs, ko=ko, modules=STOCK, progress=progress, names=("a",), memory="1G", qemu_extra=["-virtfs", FILES]) as pair:
         pair.run("a", bed.TWO_NODES)
-        pair.run("a", load, 240)
-        for case in cases:
-            lines = rounds_of(pair, case, ms, progress)
+        pair.run("a", MIRRORS, 240)
+        for case in CASES:
+            lines = rounds_of(pair, case, progress)
             (runs / f"{case}-cpus.txt").write_text("".join(line + "\n" for line in lines))
         pair.check_logs()

@@ -431,16 +431,15 @@ void still_works(struct pair *p);
  * kfi_inject(). (regress.c)
  */
 void pair_part(struct pair *p, bool inject);
-/* Threads work with @pairs connected pairs and compare all data. (stress.c) */
-void stress_pairs(struct test *t, struct pair **p, int pairs);
 
 /* ---- actions of the script (script.c) ---- */
 
 /*
- * Tell the script @what and the number of the round. Return: true when it has acted; false after
- * having failed the case.
+ * Ask the script for what it does at this word, behind which a dot and a round may stand. Return:
+ * true when it has acted; false after having failed the case.
  */
-bool script_ask(struct test *t, const char *what, u32 round);
+__printf(2, 3)
+bool script_ask(struct test *t, const char *fmt, ...);
 
 /* ---- threads ---- */
 
@@ -484,6 +483,54 @@ struct region {
 int region_enable(struct node *n, struct kfid_mr *mr);
 /* Register, and enable. */
 int region_open(struct node *n, struct region *r, void *buf, size_t len, u64 access);
+
+/* ---- operations of all kinds, of random lengths, with checksums of all data (stress.c) ---- */
+
+#define BATCH	6
+#define MAXLEN	70000
+
+struct flight {
+	struct kfi_cqe		cqe;
+	struct completion	ended;
+	int			err;
+	size_t			len;
+};
+
+/**
+ * struct batch - operations of A that are in progress together; used by one thread
+ * @id: part of its tags
+ * @near: memory of A, MAXLEN bytes for each operation
+ * @far: memory of B, as much
+ * @r: @far as a region for A
+ * @tx: what A posts
+ * @rx: receives of B
+ * @what: kinds of the operations; @len: their lengths; @seed: of their data
+ * @posted: number of the operations that have begun
+ * @until: when @worker ends
+ * @ops: number of all operations so far
+ */
+struct batch {
+	struct test		*t;
+	struct pair		*p;
+	u32			id;
+	struct rnd_state	rnd;
+	u8			*near, *far;
+	struct region		r;
+	struct flight		tx[BATCH], rx[BATCH];
+	int			what[BATCH], posted;
+	size_t			len[BATCH];
+	u64			seed[BATCH];
+	struct worker		worker;
+	unsigned long		until;
+	u64			ops;
+};
+
+int batch_open(struct test *t, struct batch *b, struct pair *p, u32 id);
+/* Return: false after having failed the case. Those that have begun have to be ended. */
+bool batch_begin(struct batch *b);
+bool batch_end(struct batch *b);
+/* Threads work with @pairs connected pairs and compare all data. */
+void stress_pairs(struct test *t, struct pair **p, int pairs);
 
 /* ---- accesses to a region of the peer that has ended (comp.c) ---- */
 

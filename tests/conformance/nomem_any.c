@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
+ * Operations, and the allocations that they cause.
+ *
  * No memory, in any context: each allocation that an operation causes fails in turn, in its caller,
  * in a work item or in softirq, on either side.
  *
  * What is being opened, and a connection that is being set up, may fail, at once and with a
  * reason, and the next attempt succeeds. On an established connection, lack of memory only delays:
  * every operation ends once, successfully, and with the right bytes.
+ *
+ * No allocation: between endpoints that know each other, with the receives posted, kfi.ko and the
+ * provider make none for the same operations, in any context. The kernel's allocation events report
+ * the caller. Allocations of other code, such as the network's for its packets, do not count.
  */
 #include <linux/delay.h>
 #include <linux/sizes.h>
 #include "atomic.h"
 #include "fault.h"
+#include "trap.h"
 
-#ifdef FAULT_INJECTION
+#if defined(FAULT_INJECTION) && defined(CONFIG_TRACEPOINTS)
 
 #define SHORT	1000
+#define TINY	8		/* may be injected */
+#define ROUNDS	20		/* without an allocation */
 #define MANY	64		/* elements of an atomic operation */
 #define TAG	7
 #define SITES	1000		/* a walk with more sites takes some of them at random */
@@ -25,13 +34,21 @@ struct any;
 /**
  * struct deed - an operation that allocates somewhere
  * @post: posts it, with numbers of A's and B's operations from 0 on
- * @check: have the right bytes moved?
+ * @check: have the right bytes moved? NULL: A's and B's memory is the same
+ * @len: bytes; 0: all that there are
  * @write: for @post: a write, not a read
+ * @tagged: for @post: tagged messages
+ * @late: the receive is posted behind the message, which waits in memory
+ * @split: of more pieces than a target takes without memory
  */
 struct deed {
 	void	(*post)(struct any *w);
 	void	(*check)(struct any *w);
+	size_t	len;
 	bool	write;
+	bool	tagged;
+	bool	late;
+	bool	split;
 };
 
 /**
@@ -65,11 +82,13 @@ struct any {
 
 static struct any *any_open(struct test *t, const struct node_opts *opts)
 {
+	static const struct deed plain;		/* of an attempt to connect */
 	struct any *w = test_new(t, struct any);
 
 	if (!w)
 		return NULL;
 	w->t = t;
+	w->deed = &plain;
 	w->most = t->w->quick ? SZ_256K : SZ_1M;
 	w->near = test_pages(t, w->most);
 	w->far = test_pages(t, w->most);
@@ -126,6 +145,17 @@ static void forget(struct any *w)
 
 /* ---- on a connection that stands ---- */
 
+static void near_is_far(struct any *w, size_t len)
+{
+	/* a write may complete before its data can be seen */
+	EXPECT(w->t, test_until(w->t, !memcmp(w->near, w->far, len)));
+}
+
+static size_t deed_len(const struct any *w)
+{
+	return w->deed->len ?: w->most;
+}
+
 static void deed_once(struct any *w, u64 seed)
 {
 	forget(w);
@@ -135,8 +165,12 @@ static void deed_once(struct any *w, u64 seed)
 	if (!test_until(w->t, all_ended(w)))
 		FAIL(w->t, "wanted %lx and %lx, ended %lx and %lx", w->want[0], w->want[1],
 		     w->ended[0], w->ended[1]);
-	if (EXPECT_EQ(w->t, w->err, 0))
+	if (!EXPECT_EQ(w->t, w->err, 0))
+		return;
+	if (w->deed->check)
 		w->deed->check(w);
+	else
+		near_is_far(w, deed_len(w));
 }
 
 static bool deed_nth(struct any *w, struct fault *f, unsigned int n)
@@ -213,71 +247,52 @@ static void deed(struct any *w, const struct deed *d)
 		walk_kinds(w, deed_nth);
 }
 
-static void near_is_far(struct any *w, size_t len)
-{
-	EXPECT(w->t, !memcmp(w->near, w->far, len));
-}
-
-static void short_check(struct any *w)
-{
-	near_is_far(w, SHORT);
-}
-
-static void long_check(struct any *w)
-{
-	near_is_far(w, w->most);
-}
-
 static void recv(struct any *w, unsigned long i, size_t len)
 {
-	accepted(w, 1, i, kfi_recv(w->p->b.ep, w->far, len, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+	struct kfid_ep *ep = w->p->b.ep;
+
+	accepted(w, 1, i, w->deed->tagged ?
+		 kfi_trecv(ep, w->far, len, NULL, KFI_ADDR_UNSPEC, TAG, 0, CTX(i)) :
+		 kfi_recv(ep, w->far, len, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 }
 
 static void send(struct any *w, unsigned long i, size_t len)
 {
+	struct node *a = &w->p->a;
+
 	accepted(w, 0, i,
-		 POST(w->t, kfi_send(w->p->a.ep, w->near, len, NULL, w->p->a.peer, CTX(i))));
+		 POST(w->t, w->deed->tagged ?
+			    kfi_tsend(a->ep, w->near, len, NULL, a->peer, TAG, CTX(i)) :
+			    kfi_send(a->ep, w->near, len, NULL, a->peer, CTX(i))));
 }
 
-static void post_eager(struct any *w)
+static void post_message(struct any *w)
 {
-	recv(w, 0, SHORT);
-	send(w, 0, SHORT);
+	if (!w->deed->late)
+		recv(w, 0, deed_len(w));
+	send(w, 0, deed_len(w));
+	if (w->deed->late)
+		recv(w, 0, deed_len(w));
 }
 
-static void post_unexpected(struct any *w)
+static void post_injected(struct any *w)
 {
-	send(w, 0, SHORT);
-	recv(w, 0, SHORT);
-}
+	struct node *a = &w->p->a;
 
-static void post_long(struct any *w)
-{
-	recv(w, 0, w->most);
-	send(w, 0, w->most);
-}
-
-static void post_long_unexpected(struct any *w)
-{
-	send(w, 0, w->most);
-	recv(w, 0, w->most);
+	recv(w, 0, TINY);
+	EXPECT_EQ(w->t, POST(w->t, kfi_inject(a->ep, w->near, TINY, a->peer)), 0);
 }
 
 static const struct deed message_deeds[] = {
-	{ post_eager, short_check }, { post_unexpected, short_check },
-	{ post_long, long_check }, { post_long_unexpected, long_check }, { }
+	{ post_injected, .len = TINY },
+	{ post_message, .len = SHORT }, { post_message, .len = SHORT, .late = true },
+	{ post_message }, { post_message, .late = true }, { }
 };
 
-static void post_tagged(struct any *w)
-{
-	accepted(w, 0, 0,
-		 POST(w->t,
-		      kfi_tsend(w->p->a.ep, w->near, SHORT, NULL, w->p->a.peer, TAG, CTX(0))));
-	accepted(w, 1, 0,
-		 kfi_trecv(w->p->b.ep, w->far, SHORT, NULL, KFI_ADDR_UNSPEC, TAG, 0, CTX(0)));
-}
-
-static const struct deed tagged_deeds[] = { { post_tagged, short_check }, { } };
+static const struct deed tagged_deeds[] = {
+	{ post_message, .len = SHORT, .tagged = true },
+	{ post_message, .len = SHORT, .tagged = true, .late = true }, { }
+};
 
 static void post_tagged_rma(struct any *w)
 {
@@ -290,8 +305,7 @@ static void post_tagged_rma(struct any *w)
 	u64 flags = KFI_TAGGED | KFI_COMPLETION;
 	struct node *a = &w->p->a;
 
-	accepted(w, 1, 0,
-		 kfi_trecv(w->p->b.ep, w->far, w->most, NULL, KFI_ADDR_UNSPEC, TAG, 0, CTX(0)));
+	recv(w, 0, w->most);
 	accepted(w, 0, 0,
 		 POST(w->t,
 		      w->deed->write ? kfi_writemsg(a->ep, &msg, flags) :
@@ -299,20 +313,20 @@ static void post_tagged_rma(struct any *w)
 }
 
 static const struct deed tagged_rma_deeds[] = {
-	{ post_tagged_rma, long_check, .write = true }, { post_tagged_rma, long_check }, { }
+	{ post_tagged_rma, .tagged = true, .write = true }, { post_tagged_rma, .tagged = true }, { }
 };
 
-/* In two pieces: the target has to store more than one. */
 static void post_rma(struct any *w)
 {
-	struct kvec iov = { w->near, w->most };
+	size_t len = deed_len(w), half = w->deed->split ? len / 2 : len;
+	struct kvec iov = { w->near, len };
 	struct kfi_rma_iov rma[] = {
-		{ .addr = w->r.addr, .len = SHORT, .key = w->r.key },
-		{ .addr = w->r.addr + SHORT, .len = w->most - SHORT, .key = w->r.key },
+		{ .addr = w->r.addr, .len = half, .key = w->r.key },
+		{ .addr = w->r.addr + half, .len = len - half, .key = w->r.key },
 	};
 	struct kfi_msg_rma msg = {
 		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = w->p->a.peer,
-		.rma_iov = rma, .rma_iov_count = 2, .context = CTX(0),
+		.rma_iov = rma, .rma_iov_count = 1 + w->deed->split, .context = CTX(0),
 	};
 	struct node *a = &w->p->a;
 
@@ -322,14 +336,17 @@ static void post_rma(struct any *w)
 }
 
 static const struct deed rma_deeds[] = {
-	{ post_rma, long_check, .write = true }, { post_rma, long_check }, { }
+	{ post_rma, .len = TINY, .write = true }, { post_rma, .write = true }, { post_rma },
+	{ post_rma, .write = true, .split = true }, { post_rma, .split = true }, { }
 };
 
-/* Of MANY elements, as many as the provider supports. */
+/* One element, or MANY, as many as the provider supports. */
 static size_t many_atomics(struct any *w)
 {
 	struct kfi_atomic_attr attr = {};
 
+	if (!w->deed->split)
+		return 1;
 	EXPECT_EQ(w->t,
 		  kfi_query_atomic(w->p->a.domain, KFI_UINT64, KFI_ATOMIC_WRITE, &attr,
 				   KFI_FETCH_ATOMIC),
@@ -353,7 +370,9 @@ static void atomic_check(struct any *w)
 	near_is_far(w, many_atomics(w) * sizeof(u64));
 }
 
-static const struct deed atomic_deeds[] = { { post_atomic, atomic_check }, { } };
+static const struct deed atomic_deeds[] = {
+	{ post_atomic, atomic_check }, { post_atomic, atomic_check, .split = true }, { }
+};
 
 /* Three messages fill the buffer exactly. */
 static void post_multi(struct any *w)
@@ -366,12 +385,16 @@ static void post_multi(struct any *w)
 		.addr = KFI_ADDR_UNSPEC,
 		.context = CTX(0),
 	};
+	u64 flags = KFI_MULTI_RECV | KFI_COMPLETION;
 	unsigned long i;
 
 	w->parts = 2;
+	if (!w->deed->late)
+		accepted(w, 1, 0, kfi_recvmsg(w->p->b.ep, &msg, flags));
 	for (i = 0; i < 3; i++)
 		send(w, i, SHORT);
-	accepted(w, 1, 0, kfi_recvmsg(w->p->b.ep, &msg, KFI_MULTI_RECV | KFI_COMPLETION));
+	if (w->deed->late)
+		accepted(w, 1, 0, kfi_recvmsg(w->p->b.ep, &msg, flags));
 }
 
 static void multi_check(struct any *w)
@@ -383,20 +406,74 @@ static void multi_check(struct any *w)
 		EXPECT(w->t, !memcmp(w->near, w->far + i * SHORT, SHORT));
 }
 
-static const struct deed multi_deeds[] = { { post_multi, multi_check }, { } };
+static const struct deed multi_deeds[] = {
+	{ post_multi, multi_check }, { post_multi, multi_check, .late = true }, { }
+};
+
+static struct any *deeds_open(struct test *t)
+{
+	struct any *w = any_open(t, NULL);
+
+	if (w && t->c->caps & (KFI_RMA | KFI_ATOMIC) &&
+	    region_open(&w->p->b, &w->r, w->far, w->most, KFI_REMOTE_READ | KFI_REMOTE_WRITE))
+		return NULL;
+	return w;
+}
 
 /* The deeds of a row, one after the other */
 static void deeds(struct test *t)
 {
 	const struct deed *d = t->c->arg;
-	struct any *w = any_open(t, NULL);
+	struct any *w = deeds_open(t);
 
 	REQUIRE(t, w);
-	if (t->c->caps & (KFI_RMA | KFI_ATOMIC))
-		REQUIRE(t, !region_open(&w->p->b, &w->r, w->far, w->most,
-					KFI_REMOTE_READ | KFI_REMOTE_WRITE));
 	for (; d->post && !t->failures; d++)
 		deed(w, d);
+}
+
+/* ---- deeds that allocate nothing ---- */
+
+/* The trap has to notice an allocation. */
+static void trap_catches(struct any *w, struct trap *trap)
+{
+	struct kfid_cntr *cntr = NULL;
+	struct test *t = w->t;
+
+	REQUIRE_EQ(t, trap_set(trap), 0);
+	EXPECT_EQ(t, kfi_cntr_open(w->p->a.domain, NULL, &cntr, NULL), 0);
+	EXPECT(t, trap_lift(trap) > 0);
+	if (cntr)
+		EXPECT_EQ(t, kfi_close(&cntr->fid), 0);
+}
+
+/* The first time makes the connection, the second one a lasting grant of the region. */
+static void trapped(struct any *w, struct trap *trap)
+{
+	struct test *t = w->t;
+	int i;
+
+	deed_once(w, 0);
+	deed_once(w, 1);
+	REQUIRE(t, !t->failures && EXPECT_EQ(t, trap_set(trap), 0));
+	for (i = 0; i < ROUNDS && !t->failures; i++)
+		deed_once(w, i);
+	if (trap_lift(trap))
+		FAIL(t, "%d allocations, the first by %ps", atomic_read(&trap->hits),
+		     (void *)atomic_long_read(&trap->site));
+}
+
+static void no_allocation(struct test *t)
+{
+	const struct deed *d = t->c->arg;
+	struct any *w = deeds_open(t);
+	struct trap *trap = test_new(t, struct trap);
+
+	REQUIRE(t, w && trap);
+	w->most = SZ_256K;
+	trap_catches(w, trap);
+	for (w->deed = d; w->deed->post && !t->failures; w->deed++)
+		if (!w->deed->late && !w->deed->split)
+			trapped(w, trap);
 }
 
 /* ---- regions for each I/O ---- */
@@ -453,7 +530,7 @@ static void post_lease(struct any *w)
 
 static void leases(struct test *t)
 {
-	static const struct deed d = { post_lease, long_check };
+	static const struct deed d = { post_lease };
 	struct any *w = any_open(t, NULL);
 
 	REQUIRE(t, w);
@@ -776,8 +853,19 @@ const struct test_case nomem_any_cases[] = {
 	{ }
 };
 
+const struct test_case noalloc_cases[] = {
+	{ "noalloc.messages", T_REL, 0, C_MSG, no_allocation, message_deeds },
+	{ "noalloc.tagged", T_REL, 0, C_TAGGED, no_allocation, tagged_deeds },
+	{ "noalloc.tagged_rma", T_RDM, 0, C_ANY | KFI_TAGGED_RMA, no_allocation, tagged_rma_deeds },
+	{ "noalloc.rma", T_REL, 0, C_RMA | C_MSG, no_allocation, rma_deeds },
+	{ "noalloc.atomics", T_REL, 0, C_MSG | KFI_ATOMIC | C_RMA, no_allocation, atomic_deeds },
+	{ "noalloc.multirecv", T_REL, 0, C_MSG | KFI_MULTI_RECV, no_allocation, multi_deeds },
+	{ }
+};
+
 #else
 
 const struct test_case nomem_any_cases[] = { { } };
+const struct test_case noalloc_cases[] = { { } };
 
 #endif

@@ -829,9 +829,9 @@ static void device_gone_once(struct test *t, u32 round)
 	struct pair *p;
 
 	REQUIRE(t, ls);
-	script_ask(t, "device_gone", round);
+	script_ask(t, "device_gone.%u", round);
 	lanes_join(t, ls, t->w->loss_ms);
-	script_ask(t, "device_back", round);
+	script_ask(t, "device_back.%u", round);
 	p = pair_open(t, NULL, NULL);
 	REQUIRE(t, p);
 	still_works(p);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cases in which the script changes the network. Each prints "script: ready <case> ..." when it is
- * time, and continues when the script has written to the parameter go.
+ * Cases in which the script (inside) changes the network. Each prints "script: ready WORD[.ROUND]" when
+ * it is time for what the script does at this word, and continues when the script has written to the
+ * parameter go.
  */
 #include <linux/delay.h>
 #include <linux/mm.h>
@@ -33,6 +34,18 @@ static bool gone(struct test *t)
 	return true;
 }
 
+bool script_ask(struct test *t, const char *fmt, ...)
+{
+	char what[32];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
+	say_ready(t, what);
+	return gone(t);
+}
+
 /* Objects are open: the script tries to unload the provider and kfi.ko. */
 static void hold(struct test *t)
 {
@@ -40,8 +53,7 @@ static void hold(struct test *t)
 
 	REQUIRE(t, p);
 	still_works(p);
-	say_ready(t, "hold");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "hold"));
 	still_works(p);
 }
 
@@ -53,8 +65,7 @@ static void hold_fabric(struct test *t)
 	REQUIRE_EQ(t, kfi_fabric_net(t->w->side[0].net, t->info[0]->fabric_attr, &fabric, NULL),
 		   0);
 	test_keep(t, &fabric->fid);
-	say_ready(t, "hold_fabric");
-	gone(t);
+	script_ask(t, "hold.fabric");
 }
 
 /* Posts are accepted, and fail in bounded time because the peer can't be reached. */
@@ -88,14 +99,12 @@ static void wire_cut(struct test *t)
 	REQUIRE(t, f);
 	traffic_fill(f);
 	REQUIRE(t, !t->failures && f->posted > f->ended);
-	say_ready(t, "wire_cut");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "wire_cut"));
 	traffic_lost(f, 2 * t->w->loss_ms + t->w->wait_ms);
 	REQUIRE(t, !t->failures);
 	if (t->type == KFI_EP_RDM)
 		no_way(&p->a);
-	say_ready(t, "wire_join");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "wire_join"));
 	REQUIRE_EQ(t, test_close(t, &f->r.mr->fid), 0);
 	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
 	p->b.ep = NULL;
@@ -121,8 +130,7 @@ static void wire_trickle(struct test *t)
 	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, 64, KFI_REMOTE_WRITE));
 	POST(t, kfi_write(p->a.ep, near, 64, NULL, p->a.peer, r.addr, r.key, NULL));
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	say_ready(t, "wire_trickle");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "wire_trickle"));
 	until = jiffies + msecs_to_jiffies(2 * t->w->loss_ms + t->w->wait_ms);
 	while (!c.err && !ret && !t->failures) {
 		REQUIRE(t, time_before(jiffies, until));
@@ -135,8 +143,7 @@ static void wire_trickle(struct test *t)
 		/* a number of these are needed below, whether the peer receives them or not */
 		msleep(1000);
 	}
-	say_ready(t, "wire_trickled");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "wire_trickled"));
 }
 
 #define PIECE	(2 * PAGE_SIZE)	/* mapped in a row, although the pieces are not adjacent */
@@ -202,19 +209,14 @@ static void lent_memory(struct test *t)
 {
 	static const unsigned int pieces[] = { 1, 16, 17 };
 	struct pair *p = pair_open(t, NULL, NULL);
-	char what[24];
 	int i;
 
 	REQUIRE(t, p);
 	still_works(p);
 	for (i = 0; i < ARRAY_SIZE(pieces) && !t->failures; i++) {
-		snprintf(what, sizeof(what), "lent.%u", pieces[i]);
-		say_ready(t, what);
-		REQUIRE(t, gone(t));
+		REQUIRE(t, script_ask(t, "lent.%u", pieces[i]));
 		lend(p, pieces[i]);
-		snprintf(what, sizeof(what), "moved.%u", pieces[i]);
-		say_ready(t, what);
-		REQUIRE(t, gone(t));
+		REQUIRE(t, script_ask(t, "moved.%u", pieces[i]));
 	}
 }
 
@@ -241,8 +243,7 @@ static void granted(struct test *t)
 		EXPECT_EQ(t, c.err, 0);
 		EXPECT_DATA(t, far, GRANTED, i);
 	}
-	say_ready(t, "granted");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "granted"));
 }
 
 /* Side B's namespace ends during traffic, with an endpoint and receives in it. */
@@ -264,8 +265,7 @@ static void namespace_gone(struct test *t)
 	REQUIRE(t, !t->failures && f->posted > f->ended);
 	/* Objects do not keep a namespace, and the test drops its reference. */
 	world_drop_net(t->w, 1);
-	say_ready(t, "namespace_gone");
-	REQUIRE(t, gone(t));
+	REQUIRE(t, script_ask(t, "namespace_gone"));
 	traffic_lost(f, 2 * t->w->loss_ms + t->w->wait_ms);
 	/* The objects there are dead: posted operations have ended, and further posts fail. */
 	for (i = 0; i < 8; i++) {
@@ -382,18 +382,6 @@ static int transfer_until_lost(void *arg)
 	return 0;
 }
 
-/*
- * "script: ready <what>.<round>": the script removes the device of B, then of A, and adds it again.
- */
-bool script_ask(struct test *t, const char *what, u32 round)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%s.%u", what, round);
-	say_ready(t, text);
-	return gone(t);
-}
-
 static bool removal_under_load(struct test *t, struct removal *r, u32 round)
 {
 	struct worker to, from;
@@ -405,7 +393,7 @@ static bool removal_under_load(struct test *t, struct removal *r, u32 round)
 		worker_join(&to, t->w->script_ms);
 		return false;
 	}
-	ret = script_ask(t, "device_gone", round);
+	ret = script_ask(t, "device_gone.%u", round);
 	worker_join(&to, t->w->script_ms);
 	worker_join(&from, t->w->script_ms);
 	return ret && !t->failures;
@@ -482,6 +470,7 @@ static void works_again(struct removal *r)
 	still_works(p);
 }
 
+/* The device of B goes, then that of A. */
 static void device_gone_once(struct test *t, u32 round)
 {
 	struct removal *r = test_new(t, struct removal);
@@ -492,7 +481,7 @@ static void device_gone_once(struct test *t, u32 round)
 	are_dead(r);
 	REQUIRE_EQ(t, test_close(t, &r->to->r.mr->fid), 0);
 	node_close(r->lost);
-	REQUIRE(t, script_ask(t, "device_back", round));
+	REQUIRE(t, script_ask(t, "device_back.%u", round));
 	works_again(r);
 }
 
@@ -514,103 +503,18 @@ static void device_gone(struct test *t)
 
 #define PAUSES	4
 
-enum { TALK_SHORT, TALK_LONG, TALK_WRITE, TALK_READ, TALK_OPS };
-
-/**
- * struct talk - operations of one side while the wire is silent, one of each kind
- * @from: the initiator
- * @to: the target
- * @near: memory of @from
- * @far: memory of @to
- * @len: bytes for each operation
- * @r: @far, which was not accessed before
- */
-struct talk {
-	struct node	*from, *to;
-	struct region	r;
-	u8		*near, *far;
-	size_t		len;
-	u64		seed;
-};
-
-static bool talk_open(struct test *t, struct talk *k, struct node *from, struct node *to)
+static void pause_once(struct test *t, struct pair *p)
 {
-	int i;
+	struct batch *there = test_new(t, struct batch), *back = test_new(t, struct batch);
+	struct pair *swapped = test_new(t, struct pair);
 
-	k->from = from;
-	k->to = to;
-	k->len = min_t(size_t, 70000, t->info[0]->ep_attr->max_msg_size);
-	k->near = test_pages(t, TALK_OPS * k->len);
-	k->far = test_pages(t, TALK_OPS * k->len);
-	k->seed = prandom_u32_state(&t->rnd);
-	if (!k->near || !k->far ||
-	    region_open(to, &k->r, k->far, TALK_OPS * k->len, KFI_REMOTE_READ | KFI_REMOTE_WRITE))
-		return false;
-	for (i = 0; i < TALK_OPS; i++)
-		fill((i == TALK_READ ? k->far : k->near) + i * k->len, k->len, k->seed + i);
-	return true;
-}
-
-static size_t talk_len(const struct talk *k, int i)
-{
-	return i == TALK_SHORT ? 300 : k->len;
-}
-
-static bool talk_message(struct talk *k, int i)
-{
-	struct test *t = k->from->t;
-
-	return !POST(t, kfi_trecv(k->to->ep, k->far + i * k->len, k->len, NULL, KFI_ADDR_UNSPEC, i,
-				  0, CTX(i))) &&
-	       !POST(t, kfi_tsend(k->from->ep, k->near + i * k->len, talk_len(k, i), NULL,
-				  k->from->peer, i, CTX(i)));
-}
-
-static bool talk_begin(struct talk *k)
-{
-	struct node *n = k->from;
-	size_t w = TALK_WRITE * k->len, r = TALK_READ * k->len;
-
-	return talk_message(k, TALK_SHORT) && talk_message(k, TALK_LONG) &&
-	       !POST(n->t, kfi_write(n->ep, k->near + w, k->len, NULL, n->peer, k->r.addr + w,
-				     k->r.key, CTX(TALK_WRITE))) &&
-	       !POST(n->t, kfi_read(n->ep, k->near + r, k->len, NULL, n->peer, k->r.addr + r,
-				    k->r.key, CTX(TALK_READ)));
-}
-
-static void talk_end(struct talk *k)
-{
-	struct test *t = k->from->t;
-	comp_t c;
-	int i;
-
-	for (i = 0; i < TALK_OPS; i++) {
-		REQUIRE(t, !WAIT_TX(k->from, &c));
-		REQUIRE_EQ(t, c.err, 0);
-	}
-	for (i = 0; i < 2; i++) {
-		REQUIRE(t, !WAIT_RX(k->to, &c));
-		REQUIRE_EQ(t, c.err, 0);
-	}
-	/* A write without a level completes before its data can be seen. */
-	REQUIRE(t, test_until(t, differs(k->far + TALK_WRITE * k->len, k->len,
-					 k->seed + TALK_WRITE) == -1));
-	for (i = 0; i < TALK_OPS; i++)
-		EXPECT_DATA(t, (i == TALK_READ ? k->near : k->far) + i * k->len, talk_len(k, i),
-			    k->seed + i);
-}
-
-static void pause_once(struct test *t, struct pair *p, u32 round)
-{
-	struct talk *there = test_new(t, struct talk), *back = test_new(t, struct talk);
-
-	REQUIRE(t, there && back && talk_open(t, there, &p->a, &p->b) &&
-			   talk_open(t, back, &p->b, &p->a));
-	REQUIRE(t, script_ask(t, "wire_pause", round));
-	REQUIRE(t, talk_begin(there) && talk_begin(back));
-	REQUIRE(t, script_ask(t, "wire_resume", round));
-	talk_end(there);
-	talk_end(back);
+	REQUIRE(t, there && back && swapped);
+	*swapped = (struct pair){ .a = p->b, .b = p->a };
+	REQUIRE(t, !batch_open(t, there, p, 0) && !batch_open(t, back, swapped, 1));
+	REQUIRE(t, script_ask(t, "wire_pause"));
+	REQUIRE(t, batch_begin(there) && batch_begin(back));
+	REQUIRE(t, script_ask(t, "wire_resume"));
+	REQUIRE(t, batch_end(there) && batch_end(back));
 }
 
 /*
@@ -625,7 +529,7 @@ static void wire_pause(struct test *t)
 	REQUIRE(t, p);
 	still_works(p);
 	for (i = 0; i < PAUSES && !t->failures; i++)
-		pause_once(t, p, i);
+		pause_once(t, p);
 	still_works(p);
 }
 
@@ -635,18 +539,17 @@ static void wire_pause(struct test *t)
 static void call_waits(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
-	struct talk *k = test_new(t, struct talk);
-	comp_t c;
+	struct batch *b = test_new(t, struct batch);
+	int i;
 
-	REQUIRE(t, p && k);
-	say_ready(t, "call_waits");
-	REQUIRE(t, gone(t));
-	REQUIRE(t, talk_open(t, k, &p->a, &p->b) && talk_begin(k));
+	REQUIRE(t, p && b);
+	REQUIRE(t, script_ask(t, "call_waits"));
+	REQUIRE(t, !batch_open(t, b, p, 0) && batch_begin(b));
 	msleep(200);
-	EXPECT_EQ(t, comp_poll(&p->a, p->a.txcq, &c), 0);
-	say_ready(t, "call_made");
-	REQUIRE(t, gone(t));
-	talk_end(k);
+	for (i = 0; i < BATCH; i++)
+		EXPECT(t, !completion_done(&b->tx[i].ended));
+	REQUIRE(t, script_ask(t, "call_made"));
+	REQUIRE(t, batch_end(b));
 }
 
 /* Open B's domain over the other bridge. */
@@ -715,10 +618,10 @@ static void parting_lossy(struct test *t)
 		REQUIRE(t, p[i]);
 		still_works(p[i]);
 	}
-	REQUIRE(t, script_ask(t, "lossy", 0));
+	REQUIRE(t, script_ask(t, "lossy"));
 	for (i = 0; i < PARTING_PAIRS && !t->failures; i++)
 		pair_part(p[i], i & 1);
-	script_ask(t, "lossless", 0);
+	script_ask(t, "lossless");
 }
 
 static void stress_lossy(struct test *t)
@@ -727,9 +630,9 @@ static void stress_lossy(struct test *t)
 
 	REQUIRE(t, p);
 	still_works(p);
-	REQUIRE(t, script_ask(t, "lossy", 0));
+	REQUIRE(t, script_ask(t, "lossy"));
 	stress_pairs(t, &p, 1);
-	script_ask(t, "lossless", 0);
+	script_ask(t, "lossless");
 }
 
 const struct test_case lossy_cases[] = {

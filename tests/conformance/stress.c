@@ -6,36 +6,6 @@
 #include <kfi_atomic.h>
 
 #define PER_CPU	8
-#define BATCH	6
-#define MAXLEN	70000
-
-struct flight {
-	struct kfi_cqe		cqe;
-	struct completion	ended;
-	int			err;
-	size_t			len;
-};
-
-/**
- * struct thread - objects of one thread
- * @id: part of its tags
- * @near: memory of A, MAXLEN bytes for each operation of a batch
- * @far: memory of B, as much
- * @r: @far as a region for A
- * @op: first those that A posts, then the receives of B
- */
-struct thread {
-	struct test	*t;
-	struct pair	*p;
-	u32		id;
-	struct rnd_state rnd;
-	u8		*near, *far;
-	struct region	r;
-	struct flight	tx[BATCH], rx[BATCH];
-	struct worker	worker;
-	unsigned long	until;
-	u64		ops;
-};
 
 static void flight_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
@@ -53,7 +23,7 @@ static void *flight_new(struct flight *f)
 	return &f->cqe;
 }
 
-static bool landed(struct thread *th, struct flight *f)
+static bool landed(struct batch *th, struct flight *f)
 {
 	struct test *t = th->t;
 
@@ -68,7 +38,7 @@ enum { DO_SEND, DO_WRITE, DO_READ, DO_ADD, DO_KINDS };
 /*
  * Atomic additions to words of the thread's own: the old value is the result of all earlier ones.
  */
-static int start_add(struct thread *th, int i, u64 seed)
+static int start_add(struct batch *th, int i, u64 seed)
 {
 	struct kfi_ioc add = { th->near + i * MAXLEN, 1 }, old = { th->near + i * MAXLEN + 8, 1 };
 	struct kfi_rma_ioc there = { th->r.addr + i * MAXLEN, 1, th->r.key };
@@ -90,7 +60,7 @@ static int start_add(struct thread *th, int i, u64 seed)
 					       KFI_CQE | KFI_COMPLETION));
 }
 
-static int start_one(struct thread *th, int i, int what, size_t len, u64 seed)
+static int start_one(struct batch *th, int i, int what, size_t len, u64 seed)
 {
 	struct node *a = &th->p->a, *b = &th->p->b;
 	u8 *near = th->near + i * MAXLEN, *far = th->far + i * MAXLEN;
@@ -127,7 +97,7 @@ static int start_one(struct thread *th, int i, int what, size_t len, u64 seed)
 	return late ? 0 : POST(th->t, kfi_tsendmsg(a->ep, &send, flags));
 }
 
-static bool finish_one(struct thread *th, int i, int what, size_t len, u64 seed)
+static bool finish_one(struct batch *th, int i, int what, size_t len, u64 seed)
 {
 	u8 *near = th->near + i * MAXLEN, *far = th->far + i * MAXLEN;
 	struct test *t = th->t;
@@ -144,34 +114,48 @@ static bool finish_one(struct thread *th, int i, int what, size_t len, u64 seed)
 	       EXPECT_DATA(t, far, len, seed);
 }
 
+bool batch_begin(struct batch *th)
+{
+	int n;
+
+	for (n = 0; n < BATCH; n++) {
+		u32 r = prandom_u32_state(&th->rnd);
+
+		th->what[n] = r % (th->p->a.info->caps & KFI_ATOMIC ? DO_KINDS : DO_ADD);
+		th->len[n] = 1 + (r >> 8) % ((r & 0x40) ? MAXLEN : 500);
+		th->seed[n] = (u64)th->id << 40 | th->ops++;
+		if (start_one(th, n, th->what[n], th->len[n], th->seed[n]))
+			break;
+	}
+	th->posted = n;
+	return n == BATCH;
+}
+
+bool batch_end(struct batch *th)
+{
+	int i;
+
+	for (i = 0; i < th->posted; i++)
+		if (!finish_one(th, i, th->what[i], th->len[i], th->seed[i]))
+			return false;
+	return true;
+}
+
 static int thread_run(void *arg)
 {
-	struct thread *th = arg;
-	int what[BATCH], i, n;
-	size_t len[BATCH];
-	u64 seed[BATCH];
+	struct batch *th = arg;
+	bool begun;
 
 	do {	/* once at least, however busy the machine is */
-		for (n = 0; n < BATCH; n++) {
-			u32 r = prandom_u32_state(&th->rnd);
-
-			what[n] = r % (th->p->a.info->caps & KFI_ATOMIC ? DO_KINDS : DO_ADD);
-			len[n] = 1 + (r >> 8) % ((r & 0x40) ? MAXLEN : 500);
-			seed[n] = (u64)th->id << 40 | th->ops++;
-			if (start_one(th, n, what[n], len[n], seed[n]))
-				break;
-		}
-		for (i = 0; i < n; i++)
-			if (!finish_one(th, i, what[i], len[i], seed[i]))
-				return -EIO;
-		if (n < BATCH)
+		begun = batch_begin(th);
+		if (!batch_end(th) || !begun)
 			return -EIO;
 		cond_resched();
 	} while (time_before(jiffies, th->until) && !READ_ONCE(th->t->failures));
 	return 0;
 }
 
-static int thread_open(struct test *t, struct thread *th, struct pair *p, u32 id)
+int batch_open(struct test *t, struct batch *th, struct pair *p, u32 id)
 {
 	int i;
 
@@ -196,13 +180,13 @@ static int thread_open(struct test *t, struct thread *th, struct pair *p, u32 id
 void stress_pairs(struct test *t, struct pair **p, int pairs)
 {
 	unsigned int cpu = 0, threads = PER_CPU * num_online_cpus();
-	struct thread *th = test_zalloc(t, threads * sizeof(*th));
+	struct batch *th = test_zalloc(t, threads * sizeof(*th));
 	u64 ops = 0;
 	int i, n;
 
 	REQUIRE(t, th);
 	for (i = 0; i < threads; i++)
-		REQUIRE(t, !thread_open(t, &th[i], p[i % pairs], i));
+		REQUIRE(t, !batch_open(t, &th[i], p[i % pairs], i));
 	for (n = 0; n < threads; n++, cpu++) {
 		cpu = cpumask_next((int)cpu - 1, cpu_online_mask);
 		if (cpu >= nr_cpu_ids)
@@ -250,7 +234,7 @@ static void softirq(struct test *t)
 
 static int churn_run(void *arg)
 {
-	struct thread *th = arg;
+	struct batch *th = arg;
 	struct test *t = th->t;
 	struct pair *p;
 
@@ -268,7 +252,7 @@ static int churn_run(void *arg)
 
 static void churn(struct test *t)
 {
-	struct thread *th = test_zalloc(t, 4 * sizeof(*th));
+	struct batch *th = test_zalloc(t, 4 * sizeof(*th));
 	int i, n;
 
 	REQUIRE(t, th);

@@ -3,8 +3,8 @@
 """Compare our headers with libfabric's: values, order, members, arguments.
 
 Every constant, enumeration, structure and call of libfabric is the same in ours, or is in the list
-exceptions (it differs) or not-applicable (it is missing). What only kfabric has is in the list
-ours. The last line is "N passed, N failed".
+exceptions (it differs) or not-applicable (it is missing). What only kfabric has uses numbers that
+libfabric does not use. The last line is "N passed, N failed".
 """
 
 import argparse
@@ -23,7 +23,6 @@ class Lists:
     def __init__(self):
         self.exceptions = lists.Exceptions(os.path.join(HERE, "exceptions"))
         self.missing = lists.Groups(os.path.join(HERE, "not-applicable"))
-        self.ours = lists.Groups(os.path.join(HERE, "ours"))
 
 
 def differs(key, theirs, ours):
@@ -52,14 +51,11 @@ def kernel_only(key, item):
     return value is None or value >= 1 << 60 or 0x1000 <= value < 0x2000 or item.file.startswith(("kfi_prov", "kfi_link", "uapi/"))
 
 
-def compare_ours(both, ours, allowed):
-    wrong = {}
+def compare_ours(both, ours):
     alone = {k: i for k, i in ours.items() if not any(k in theirs for theirs in both.values())}
-    for key, item in sorted(alone.items()):
-        if not allowed.ours.allow("ours", key, item):
-            wrong[key] = f"ours  {key} ({item.file}) is not libfabric's, and not listed as ours"
-        elif key.startswith("const ") and not kernel_only(key, item) and key[6:] not in LOW_NUMBERS:
-            wrong[key] = f"ours  {key} = {item.shape}: a number of ours begins at 0x1000, a flag at bit 60"
+    wrong = {key: f"ours  {key} = {item.shape}: a number of ours begins at 0x1000, a flag at bit 60"
+             for key, item in sorted(alone.items())
+             if key.startswith("const ") and not kernel_only(key, item) and key[6:] not in LOW_NUMBERS}
     return wrong, len(alone) - len(wrong)
 
 
@@ -80,9 +76,9 @@ def compare(both, ours, allowed):
         bad, fine = compare_version(version, theirs, ours, allowed)
         wrong.update({f"{version} {k}": text for k, text in bad.items()})
         good += fine
-    bad, fine = compare_ours(both, ours, allowed)
+    bad, fine = compare_ours(both, ours)
     wrong.update({f"ours {k}": text for k, text in bad.items()})
-    stale = [*allowed.exceptions.complaints(), *allowed.missing.complaints(VERSIONS), *allowed.ours.complaints(("ours",))]
+    stale = [*allowed.exceptions.complaints(), *allowed.missing.complaints(VERSIONS)]
     wrong.update({f"list {n}": "list  " + text for n, text in enumerate(stale)})
     return wrong, good + fine
 

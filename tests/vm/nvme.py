@@ -294,21 +294,6 @@ class Scenario:
         """Return the kernel's messages since the last mark."""
         return self.pair.run(name, "dmesg").text.rpartition(MARK)[2]
 
-    def fall_silent(self):
-        """Drop everything silently."""
-        if self.nvme.provider == "ntb":
-            self.pair.devices.command("link 0 stuck on")
-            self.pair.devices.command("link 0 down")
-        else:
-            self.pair.run("b", "tc qdisc replace dev eth0 root netem loss 100%")
-
-    def speak_again(self):
-        if self.nvme.provider == "ntb":
-            self.pair.devices.command("link 0 up")
-            self.pair.devices.command("link 0 stuck off")
-        else:
-            self.pair.run("b", "tc qdisc del dev eth0 root")
-
     def kill_target(self):
         """Kill machine b and start it again with the same disk."""
         self.pair.kill("b")
@@ -359,28 +344,6 @@ def verified(s):
     s.nvme.fio(disk, "512-16k", 64, 2)
     s.nvme.fio(disk, "512-128k", 16, 4, rw="randrw", io_size="6M")
     s.nvme.disconnect()
-
-
-@case(300)
-def silence(s):
-    """a target that falls silent during the connect: a clear error in time"""
-    over_ntb = s.nvme.provider == "ntb"
-    if not over_ntb:
-        s.pair.run("b", "tc qdisc replace dev eth0 root netem delay 400ms")
-    # Nothing delays a bridge: the machine may be faster than the silence.
-    for delay in (0.3, 0.1, 0.03, 0) if over_ntb else (1.2,):
-        s.mark()
-        job = s.pair.spawn("a", s.nvme.connect_words(nr_io_queues=2))
-        time.sleep(delay)
-        s.fall_silent()
-        result = job.wait(90)
-        s.speak_again()
-        if result.status:
-            break
-        s.pair.run("a", f"nvme disconnect -n {NQN}")
-    check(result.status != 0, "connected to a target that says nothing")
-    check("no connection to" in s.log() or "failed" in s.log().lower(), s.log())     # which, is the moment's
-    check(not s.nvme.controllers(), "a controller is left over")
 
 
 @case(3600)
@@ -481,7 +444,6 @@ def arguments(words=None):
     parser.add_argument("--skip", dest="unwanted", default="", metavar="WORD",
                         help="no cases with this word, or one of these, in their name")
     parser.add_argument("--kills", type=int, default=1, help="how often the target dies under load")
-    parser.add_argument("--resets", type=int, default=6, help="how many resets follow one another")
     parser.add_argument("--pressure", type=int, default=10, help="seconds of too little memory")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="of the moments at which trouble comes")
     return parser.parse_args(words)

@@ -1,12 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Two virtual machines of a stock Debian kernel, joined by a network.
-
-    pair.py [options] 6.1|6.12             boot both, then read commands:
-                                           "a COMMAND", "b COMMAND", "kill a", ...
-    pair.py [options] 6.1|6.12 -c 'a ip addr' -c 'b dmesg'
-
-As a library (scenario.py and demo use it):
 
     with Pair("6.12", logs="build/x", ko="build/vm-6.12/ko") as pair:
         pair.run("a", "ping -c 1 10.77.0.2")       # -> Result, raises Failed
@@ -18,10 +11,8 @@ Leaving the `with` block ends the machines, however it is left; should this
 process be killed, the kernel kills them (parent death signal).
 """
 
-import argparse
 import base64
 import ctypes
-import json
 import mmap
 import os
 import re
@@ -35,7 +26,6 @@ import sys
 import tempfile
 import time
 
-import ntbsim
 from ntbsim import VmError
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -595,70 +585,3 @@ def script(name, *args):
     if done.returncode != 0:
         raise VmError(f"{name} {' '.join(args)} failed")
     return done.stdout.strip().splitlines()[-1]
-
-
-def command_line(pair, line):
-    """Execute one line of the interactive or -c form. Return False at `quit`."""
-    verb, _, rest = line.strip().partition(" ")
-    if verb in ("quit", "exit"):
-        return False
-    if verb in pair.vms:
-        pair.progress.end()
-        result = pair.run(verb, rest, timeout=600, check=False)
-        sys.stdout.write(result.text)
-        sys.stdout.flush()
-        if result.status:
-            print(f"(status {result.status})", file=sys.stderr)
-            command_line.failed = True
-    elif verb == "kill":
-        pair.kill(rest)
-    elif verb == "restart":
-        pair.restart(rest)
-    elif verb == "ntb" and pair.devices:
-        print(json.dumps(pair.devices.command(rest), indent=1))
-    elif verb:
-        print("a COMMAND | b COMMAND | kill a|b | restart a|b | ntb COMMAND | quit", file=sys.stderr)
-    return True
-
-
-def main():
-    parser = argparse.ArgumentParser(description="Two machines of a stock kernel.")
-    parser.add_argument("series", help="6.1 or 6.12")
-    parser.add_argument("-c", dest="commands", action="append", metavar="LINE",
-                        help="run this line instead of reading from the input")
-    parser.add_argument("--ko", action="append", help="directory of our modules")
-    parser.add_argument("--ntb", type=int, metavar="LINKS",
-                        help="so many simulated NTBs between them, and a DMA engine in each")
-    parser.add_argument("--with", dest="programs", action="append", default=[])
-    parser.add_argument("--module", dest="modules", action="append", default=[])
-    parser.add_argument("--mtu", type=int, default=1500)
-    parser.add_argument("--cpus", type=int, default=2)
-    parser.add_argument("--logs", help="default: build/vm-<series>/logs")
-    opts = parser.parse_args()
-    logs = opts.logs or os.path.join(BUILD, f"vm-{opts.series}", "logs")
-    command_line.failed = False
-    try:
-        with Pair(opts.series, logs, ko=opts.ko, programs=opts.programs,
-                  modules=opts.modules, mtu=opts.mtu, cpus=opts.cpus,
-                  devices=ntbsim.Ntbsim(opts.ntb) if opts.ntb else None) as pair:
-            for line in opts.commands or iter(prompt, "quit"):
-                if not command_line(pair, line):
-                    break
-            pair.check_logs()
-    except VmError as error:
-        print(f"pair: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 1 if command_line.failed else 0
-
-
-def prompt():
-    try:
-        return input("kfabric> " if sys.stdin.isatty() else "")
-    except EOFError:
-        return "quit"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -26,8 +26,7 @@ SMOKE = {"sockets": "load_by_alias rdm_traffic msg_traffic peer_killed unload"}
 GROUPS = {
     "6.1": SMOKE,
     "6.12": {
-        "sockets": "load_by_alias rdm_traffic msg_traffic many_at_once bad_wire unload_in_use "
-                   "peer_killed conformance unload",
+        "sockets": "load_by_alias rdm_traffic msg_traffic peer_killed conformance unload",
         "nvme": "load verified target_killed unload",
         "ntb": "load_by_alias rdm_traffic msg_traffic flaps driver_gone unload",
     },

@@ -21,7 +21,6 @@ from scenario import Verdict, check, once_more  # noqa: E402
 import bed                                      # noqa: E402
 import pair as vm                               # noqa: E402
 
-FILE_MIB = 256
 # Types of endpoints over each provider
 TYPES = {
     "sockets": ("rdm", "msg", "dgram"),
@@ -29,24 +28,18 @@ TYPES = {
     "ntb": ("rdm", "msg"),
 }
 SIZES = (64, 4096, 65536)
-SERVICE = 7471
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libfabric/libkfi-fi.so"
 
 
 def programs(progress, out):
-    """Return programs of libfabric, libkfi-fi.so, and a program that copies a file."""
-    copy = os.path.join(out, "rmacopy")
-    source = os.path.join(bed.TOP, "tests", "user", "rmacopy.c")
+    """Return programs of libfabric, and libkfi-fi.so."""
     progress.during("building libkfi-fi.so",
                     [os.path.join(bed.TOP, "tools", "build"), "library"],
                     os.path.join(out, "library.log"))
     progress.during("looking for fi_info and fi_pingpong",
                     [os.path.join(vm.HERE, "need"), "user"],
                     os.path.join(out, "need.log"))
-    progress.during("building a program of libfabric",
-                    ["gcc", "-O2", "-o", copy, source, "-lfabric"],
-                    os.path.join(out, "rmacopy.log"))
-    return ["/usr/bin/fi_info", "/usr/bin/fi_pingpong", copy,
+    return ["/usr/bin/fi_info", "/usr/bin/fi_pingpong",
             f"{vm.BUILD}/tools/libkfi-fi.so:{LIBRARY}"]
 
 
@@ -89,16 +82,6 @@ class Both:
         last = text.split("\n")[-2 if text.endswith("\n") else -1].split()
         return {"type": kind, "size": size, "mb_s": float(last[5]), "latency_us": float(last[6])}
 
-    def copy(self):
-        """Copy a file of b to a by RMA reads, while the owner's program only waits."""
-        node = bed.node(self.provider, self.pair, "b")
-        self.pair.run("b", f"head -c {FILE_MIB << 20} /dev/urandom >/tmp/file", 300)
-        self.run(f"rmacopy {self.domains['b']} {node} {SERVICE} /tmp/file",
-                 f"rmacopy {self.domains['a']} {node} {SERVICE} /tmp/file get", 600)
-        sums = [self.pair.run(name, "sha256sum </tmp/file", 300).text for name in ("a", "b")]
-        if sums[0] != sums[1]:
-            raise vm.Failed(f"the file on a is not that on b: {sums}")
-
 
 def demo(series, provider, mtu, out, progress):
     """Return release and rows; every byte was compared."""
@@ -118,8 +101,6 @@ def demo(series, provider, mtu, out, progress):
             for size in SIZES if kind != "dgram" else (64, 512):
                 progress(f"a, b: fi_pingpong -e {kind}, {size} bytes, every byte compared")
                 rows.append(both.pingpong(kind, size))
-        progress(f"a, b: a file of {FILE_MIB} MiB by RMA")
-        both.copy()
         with open(os.path.join(out, "fi_info.log"), "w", encoding="utf-8") as file:
             file.write(both.info)
         with open(os.path.join(out, "results.json"), "w", encoding="utf-8") as file:
@@ -136,7 +117,6 @@ def table(rows):
     for row in rows:
         print(f"{row['type']:<14}{row['size']:>8}"
               f"{row['latency_us']:>11.0f} us{row['mb_s']:>11.1f} MB/s")
-    print(f"A file of {FILE_MIB} MiB was moved by RMA and is the same on both machines.")
 
 
 SERIES = "6.12"

@@ -161,8 +161,6 @@ EXPORT_SYMBOL_GPL(bench_tcp_pingpong_block);
 EXPORT_SYMBOL_GPL(bench_tcp_pingpong_softirq);
 EXPORT_SYMBOL_GPL(bench_tcp_stream_copy);
 EXPORT_SYMBOL_GPL(bench_tcp_stream_splice);
-EXPORT_SYMBOL_GPL(bench_tcp_messages_single);
-EXPORT_SYMBOL_GPL(bench_tcp_messages_batch);
 
 static int __init bench_tcp_init(void)
 {

@@ -39,7 +39,5 @@ extern const struct bench_variant bench_tcp_pingpong_block;
 extern const struct bench_variant bench_tcp_pingpong_softirq;
 extern const struct bench_variant bench_tcp_stream_copy;
 extern const struct bench_variant bench_tcp_stream_splice;
-extern const struct bench_variant bench_tcp_messages_single;
-extern const struct bench_variant bench_tcp_messages_batch;
 
 #endif /* _KFI_BENCH_RAW_H */
