@@ -96,8 +96,6 @@ struct adding {
 	struct completion	gone;
 };
 
-static struct adding *adding;	/* one case at a time */
-
 static void add_by_swap(struct adding *a, u64 key)
 {
 	u64 v[2], old = READ_ONCE(a->word[2]);
@@ -112,11 +110,11 @@ static void add_by_swap(struct adding *a, u64 key)
 }
 
 /* Even threads use the alias of the region, odd ones the region. */
-static int add_fn(void *arg)
+static void add(void *arg, unsigned int nr, struct rnd_state *rnd)
 {
-	unsigned long nr = (unsigned long)arg, i;
 	u64 key = nr & 1 ? KEY : KEY_ALIAS, one = 1, high = 1ULL << 32, old;
-	struct adding *a = adding;
+	struct adding *a = arg;
+	unsigned long i;
 
 	for (i = 0; i < ADDS; i++) {
 		if (perform(a->w, key, 0, KFI_OPC_FETCH_ATOMIC, KFI_SUM, KFI_UINT64, 1, &one,
@@ -133,30 +131,21 @@ static int add_fn(void *arg)
 		if (i % 1000 == 0)
 			crew_turn();
 	}
-	atomic_dec(&a->left);
-	return 0;
 }
 
 static void atomic_loses_nothing(struct kunit *test)
 {
 	struct adding *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
 	struct kfid_mr *mr, *alias;
-	unsigned long i;
 
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	a->w = atomic_open(test);
 	a->word = vzalloc(PAGE_SIZE);
 	a->seen = kunit_kcalloc(test, BITS_TO_LONGS(ADDERS * ADDS), sizeof(long), GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, a->word && a->seen);
-	atomic_set(&a->left, ADDERS);
 	mr = region(a->w, a->word, PAGE_SIZE, RW, KEY);
 	alias = page_region(a->w, a->word, PAGE_SIZE, PAGE_SIZE, KEY_ALIAS);
-	adding = a;
-	for (i = 0; i < ADDERS; i++)
-		kthread_run(add_fn, (void *)i, "kfi_add");
-	for (i = 0; i < 30 && !fake_soon(!atomic_read(&a->left)); i++)
-		;
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->left));
+	crew_run(test, ADDERS, add, a);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->failed));
 	KUNIT_EXPECT_EQ(test, (u64)ADDERS * ADDS, a->word[0]);
 	KUNIT_EXPECT_EQ(test, (u64)ADDERS * ADDS, find_first_zero_bit(a->seen, ADDERS * ADDS));

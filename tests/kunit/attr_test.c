@@ -353,30 +353,6 @@ static void test_row(struct kunit *test)
 
 /* ---- names, keys, absent hints ---- */
 
-static void expect_name(struct kunit *test, char **at, struct kfi_info *offer,
-			struct kfi_info *hints, char *right)
-{
-	*at = right;
-	KUNIT_EXPECT_TRUE(test, kfi_attr_match(offer, hints));
-	*at = "another";
-	KUNIT_EXPECT_FALSE(test, kfi_attr_match(offer, hints));
-	*at = "";
-	KUNIT_EXPECT_FALSE(test, kfi_attr_match(offer, hints));
-	*at = NULL;
-	KUNIT_EXPECT_TRUE(test, kfi_attr_match(offer, hints));
-}
-
-static void test_names(struct kunit *test)
-{
-	struct kfi_info *offer = make_offer(test), *hints = kfi_allocinfo();
-
-	KUNIT_ASSERT_NOT_NULL(test, hints);
-	expect_name(test, &hints->domain_attr->name, offer, hints, "dom");
-	expect_name(test, &hints->fabric_attr->name, offer, hints, "fab");
-	kfi_freeinfo(hints);
-	kfi_freeinfo(offer);
-}
-
 static void test_auth_key(struct kunit *test)
 {
 	struct kfi_info *info = make_offer(test), *hints = kfi_allocinfo();
@@ -439,7 +415,6 @@ static void test_bare_hints(struct kunit *test)
 
 static struct kunit_case attr_cases[] = {
 	KUNIT_CASE_PARAM(test_row, attr_gen_params),
-	KUNIT_CASE(test_names),
 	KUNIT_CASE(test_auth_key),
 	KUNIT_CASE(test_no_hints),
 	KUNIT_CASE(test_bare_hints),

@@ -427,29 +427,6 @@ static void wait_for_a_move(struct race *r)
 		crew_turn();
 }
 
-static void nothing_lands_after_close(struct kunit *test)
-{
-	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	struct task_struct *task;
-	struct kfid_mr *mr;
-	int i;
-
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	start_peer(test, r, &task);
-	for (i = 0; i < 200; i++) {
-		KUNIT_ASSERT_EQ(test, 0,
-				kfi_mr_reg(&r->w->domain.fid, r->mem, 8, RW, 0, KFI_KEY_NOTAVAIL, 0,
-					   &mr, NULL));
-		WRITE_ONCE(r->key, mr->key);
-		wait_for_a_move(r);
-		KUNIT_ASSERT_EQ(test, 0, kfi_close(&mr->fid));
-		expect_quiet(test, r);
-	}
-	KUNIT_EXPECT_GT(test, atomic_read(&r->moves), 100);
-	stop_peer(r, task);
-	kfi_world_close(r->w);
-}
-
 static void nothing_lands_after_invalidate(struct kunit *test)
 {
 	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
@@ -608,7 +585,6 @@ static void one_call_at_a_time(struct kunit *test)
 }
 
 static struct kunit_case race_cases[] = {
-	KUNIT_CASE_SLOW(nothing_lands_after_close),
 	KUNIT_CASE_SLOW(nothing_lands_after_invalidate),
 	KUNIT_CASE_SLOW(the_end_waits_for_a_move),
 	KUNIT_CASE(one_call_at_a_time),
