@@ -126,19 +126,6 @@ static void closes_between_parts(struct kunit *test)
 	kvfree(to);
 }
 
-/* Without lasting grants each write gets one of its own. */
-static void one_grant_each(struct kunit *test)
-{
-	int i;
-
-	pm_proto.params.grants = 0;
-	for (i = 0; i < 10; i++)
-		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, i));
-	KUNIT_EXPECT_EQ(test, 10, pm_frames(KFW_GRANT));
-	KUNIT_EXPECT_EQ(test, 10, pm_frames(KFW_RTW));
-	KUNIT_EXPECT_EQ(test, 10ll * PG_LEN, atomic64_read(&pm.placed));
-}
-
 /*
  * Short writes to a link that exposes only long memory soon send no RTW any more; each long one
  * does.
@@ -317,20 +304,6 @@ static void binding_recalls(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pm_reg(PG_KEY, PG_LEN, &pg.mr));
 }
 
-/* The connection ends, and with it the grant; the next one begins without. */
-static void link_ends(struct kunit *test)
-{
-	int i;
-
-	for (i = 0; i < 5; i++) {
-		pg_granted(PG_KEY);
-		pm_cut();
-		KUNIT_EXPECT_TRUE(test, fake_soon(pm_broken()));
-	}
-	pg_granted(PG_KEY);
-	KUNIT_EXPECT_EQ(test, 0, pm_frames(KFW_RECALL));
-}
-
 /*
  * A peer that does not answer loses its connection after peer_timeout_ms, and the region ends. In
  * places of the peer nothing lands afterwards.
@@ -387,23 +360,6 @@ static void bounds(struct kunit *test)
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[i]->fid));
 	KUNIT_EXPECT_EQ(test, 4, pm_frames(KFW_RECALLED));
-}
-
-/* What does not fit into the bounds is no lasting grant. */
-static void bounds_of_bytes(struct kunit *test)
-{
-	int i;
-
-	pm_proto.params.grant_mib = 0;
-	pm_proto.params.grants = 0;
-	for (i = 0; i < 7; i++) {
-		if (i == 3)
-			pm_proto.params.grant_mib = 1;
-		if (i == 4)
-			pm_proto.params.grants = 1;
-		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, i));
-		KUNIT_EXPECT_EQ(test, min(i + 1, 5), pm_frames(KFW_RTW));
-	}
 }
 
 #define PG_BIG	500000U
@@ -621,7 +577,6 @@ static void recall_crosses(struct kunit *test)
 static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(second_write_granted),
 	KUNIT_CASE(closes_between_parts),
-	KUNIT_CASE(one_grant_each),
 	KUNIT_CASE(short_writes_need_no_rtw),
 	KUNIT_CASE(commit_sends_rtw),
 	KUNIT_CASE(close_under_load),
@@ -629,10 +584,8 @@ static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(invalidation_ends),
 	KUNIT_CASE(kill_ends),
 	KUNIT_CASE(binding_recalls),
-	KUNIT_CASE(link_ends),
 	KUNIT_CASE(silence_ends),
 	KUNIT_CASE(bounds),
-	KUNIT_CASE(bounds_of_bytes),
 	KUNIT_CASE(bounds_of_connection),
 	KUNIT_CASE(invalid_frames_end),
 	KUNIT_CASE(wrong_answers),

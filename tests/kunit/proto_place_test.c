@@ -348,20 +348,6 @@ static void fence_fails(struct kunit *test)
 	pm.fence_err = 0;
 }
 
-/* A peer that keeps its place loses its connection, and the region ends. */
-static void late_peer(struct kunit *test)
-{
-	pm_proto.params.peer_timeout_ms = 300;
-	KUNIT_ASSERT_EQ(test, 0, pp_get(0, 0, PP_LEN));
-	pp_close_begin();
-	KUNIT_EXPECT_EQ(test, 1, pm_frames(KFW_RECALL));
-	pp_close_end();
-	KUNIT_EXPECT_EQ(test, 0, pm_frames(KFW_RECALLED));
-	KUNIT_EXPECT_TRUE(test, fake_soon(pm_broken()));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&pm.pins));
-	KUNIT_EXPECT_EQ(test, -ECONNRESET, pp_put(0, PP_LEN));
-}
-
 /* The same while the connection is busy with other things: they are not what the peer waits for. */
 static void late_and_busy(struct kunit *test)
 {
@@ -549,7 +535,6 @@ static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(end_unpins),
 	KUNIT_CASE(end_takes_long),
 	KUNIT_CASE(fence_fails),
-	KUNIT_CASE(late_peer),
 	KUNIT_CASE(late_and_busy),
 	KUNIT_CASE(room),
 	KUNIT_CASE(any_order),
