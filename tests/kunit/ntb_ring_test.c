@@ -626,21 +626,6 @@ static void mapped_unlocked(struct kunit *test)
 		__free_page(bv[i].bv_page);
 }
 
-/* A ring refuses an engine that completes copies in any order. */
-static void ordered_engines(struct kunit *test)
-{
-	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	struct nt_want want = { .node = NUMA_NO_NODE };
-
-	KUNIT_ASSERT_NOT_NULL(test, c);
-	c->chan.device = &c->device;
-	KUNIT_EXPECT_TRUE(test, nt_chan_fits(&c->chan, &want));
-	KUNIT_EXPECT_NULL(test, want.why);
-	dma_cap_set(DMA_COMPLETION_NO_ORDER, c->device.cap_mask);
-	KUNIT_EXPECT_FALSE(test, nt_chan_fits(&c->chan, &want));
-	KUNIT_EXPECT_NOT_NULL(test, want.why);
-}
-
 static void refused(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0];
@@ -675,22 +660,6 @@ static void refused(struct kunit *test)
 	end_on(a, 200, 101);
 }
 
-/* Each record that is out when the ring ends is completed exactly once. */
-static void all_come_back(struct kunit *test)
-{
-	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	u32 i;
-
-	end_pause(b);
-	for (i = 0; i < 30; i++)
-		KUNIT_EXPECT_EQ(test, 0, post(a, i, 1000, i % 2));
-	end_off(a);
-	end_resume(b);
-	KUNIT_EXPECT_EQ(test, 30U, a->lost + a->sent);
-	KUNIT_EXPECT_EQ(test, 0UL, a->used);
-	end_on(a, 200, 101);
-}
-
 /* ---- a peer that breaks the protocol ---- */
 
 static struct ntw_ctl *ctl_of(struct kunit *test)
@@ -717,21 +686,6 @@ static void bulk_after_nothing(struct kunit *test)
 	end_on(a->other, 101, 100);
 }
 
-/* Words of an earlier life of the link are ignored. */
-static void stale_words(struct kunit *test)
-{
-	struct end *a = &((struct pair *)test->priv)->end[0];
-
-	end_off(a->other);
-	ctl_of(test)->line.produced = cpu_to_le64(ntw_word(a->ring.in.own_id + 1, 48));
-	ctl_of(test)->line.consumed[NTW_MSG] = cpu_to_le64(ntw_word(a->ring.in.own_id + 1, 48));
-	ctl_of(test)->bulk.produced = cpu_to_le64(ntw_word(a->ring.in.own_id + 1, 48));
-	nt_ring_schedule(&a->ring);
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, 0U, a->faults);
-	end_on(a->other, 101, 100);
-}
-
 static struct kunit_case cases[] = {
 	KUNIT_CASE(two_threads),
 	KUNIT_CASE(no_signals),
@@ -750,11 +704,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(unmapped),
 	KUNIT_CASE(unmapped_overwritten),
 	KUNIT_CASE(mapped_unlocked),
-	KUNIT_CASE(ordered_engines),
 	KUNIT_CASE(refused),
-	KUNIT_CASE(all_come_back),
 	KUNIT_CASE(bulk_after_nothing),
-	KUNIT_CASE(stale_words),
 	{}
 };
 
