@@ -118,7 +118,8 @@ static void model_answer(struct model *d, unsigned int peer)
 		memset(c->log, 0, sizeof(c->log));
 		mw_say(w, peer, (struct kfm_msg) {
 			.type = KFM_STATE, .peers = 2, .sectors = w->m.sectors,
-			.state = w->peers[peer].refused ? KFM_BLANK :	/* too many generations ago */
+			/* refused: its generation is too old to be known */
+			.state = w->peers[peer].refused ? KFM_BLANK :
 				 c->source ? KFM_INCONSISTENT : KFM_UPTODATE,
 			.gens = { .cur = c->gen, .source = c->source },
 		});
@@ -216,8 +217,8 @@ static void model_step(struct model *d)
 
 /*
  * What has ended well is at each peer, unless the primary goes on without the peer and knows that
- * the region differs; then the copy can't be promoted, because it is not whole, or does not have the
- * generation. No write ends before the whole copies have stored that.
+ * the region differs; then the copy can't be promoted, because it is not whole, or does not have
+ * the generation. No write ends before the whole copies have stored that.
  */
 static const char *model_wrong(const struct model *d)
 {
@@ -236,7 +237,8 @@ static const char *model_wrong(const struct model *d)
 				return "a write is lost";
 			else if (!c->source && c->gen == w->m.sb.gens.cur)
 				return "a copy that misses a write can be promoted";
-		if (w->done && p->state == KFM_SESSION_UP && !c->source && c->gen != w->m.sb.gens.cur)
+		if (w->done && p->state == KFM_SESSION_UP && !c->source &&
+		    c->gen != w->m.sb.gens.cur)
 			return "a write has ended before the generation is known";
 	}
 	return NULL;

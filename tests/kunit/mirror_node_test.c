@@ -88,6 +88,35 @@ static void node_one_by_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 1);
 }
 
+/* A peer that stops holds up writes, and no resynchronisation of another one. */
+static void node_part_passes(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+	unsigned int i;
+
+	mw_primary(w, 6);
+	mw_join(w, 0, 5);
+	mw_synced_ok(w, 0);
+	kfm_oos_set(&w->peers[1], 10);
+	mw_join(w, 1, 5);
+	KUNIT_EXPECT_EQ(test, w->sent[1][KFM_ATTACH].arg, 1);
+	mw_write(w, 0, 3);
+	for (i = 0; i < 4; i++) {
+		mw_run(w);
+		mw_ack(w, 1);
+	}
+	w->peers[1].next = jiffies;
+	mw_run(w);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, 0);
+	KUNIT_EXPECT_EQ(test, w->count[1][KFM_SYNCED], 1);
+	mw_synced_ok(w, 1);
+	mw_ack(w, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+}
+
 /* A record waits for others while many are in flight, and for none while few are. */
 static void node_group_waits(struct kunit *test)
 {
@@ -513,6 +542,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_source_known),
 	KUNIT_CASE(node_source_alone),
 	KUNIT_CASE(node_one_by_one),
+	KUNIT_CASE(node_part_passes),
 	KUNIT_CASE(node_group_waits),
 	KUNIT_CASE(node_early_synced_ok),
 	KUNIT_CASE(node_fenced),

@@ -55,7 +55,7 @@ static bool mw_logged(const struct mw *w, const struct bio *bio)
 /* The leg reads or writes the first word of a region. */
 static void mw_leg(struct mw *w, struct bio *bio)
 {
-	u32 region = bio->bi_iter.bi_sector >> w->m.shift;
+	u32 region = kfm_region(&w->m, bio->bi_iter.bi_sector);
 
 	if (!bio_has_data(bio) || bio->bi_iter.bi_sector != (u64)region << w->m.shift)
 		return;
@@ -68,13 +68,14 @@ static void mw_leg(struct mw *w, struct bio *bio)
 /* A bio is submitted to the leg. */
 void mw_submit(struct bio *bio)
 {
+	u32 region = kfm_region(&mw_now->m, bio->bi_iter.bi_sector);
 	struct mw *w = mw_now;
 
-	if (op_is_write(bio_op(bio)))
-		KUNIT_EXPECT_TRUE(w->test,
-				  kfm_bit_durable(&w->m, kfm_region(&w->m, bio->bi_iter.bi_sector)));
-	if (w->m.leg_tears && op_is_write(bio_op(bio)))
-		KUNIT_EXPECT_TRUE(w->test, mw_logged(w, bio));
+	if (op_is_write(bio_op(bio))) {
+		KUNIT_EXPECT_TRUE(w->test, kfm_bit_durable(&w->m, region));
+		if (w->m.leg_tears)
+			KUNIT_EXPECT_TRUE(w->test, mw_logged(w, bio));
+	}
 	if (w->leg_waits) {
 		bio_list_add(&w->legs, bio);
 		return;
@@ -180,6 +181,7 @@ ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
 
 	if (mw_now->full)
 		return -EAGAIN;
+	KUNIT_EXPECT_LE(mw_now->test, g->at + g->bytes, p->ring.len);
 	for (i = 0; i < g->count; i++) {
 		post = &g->writes[i]->posts[p->index];
 		post->busy = true;
