@@ -408,7 +408,7 @@ static void payload_at_random(struct kunit *test)
 	u64 seed = get_random_u64(), at;
 	struct rnd_state rnd;
 	unsigned int i;
-	size_t len;
+	size_t len, k;
 
 	KUNIT_ASSERT_TRUE(test, p && want && from);
 	kunit_info(test, "seed %llu\n", seed);
@@ -429,8 +429,8 @@ static void payload_at_random(struct kunit *test)
 			c->refuse = 1 + prandom_u32_state(&rnd) % 8;
 		len = some_payload(&rnd, &at);
 		bytes = from + i % SLOTS * SLOT;
-		memset(bytes, i, len);
-		memset(want + at, i, len);
+		for (k = 0; k < len; k++)
+			want[at + k] = bytes[k] = i + k % 251;
 		KUNIT_ASSERT_EQ(test, 0, post_placed_at(a, q, ARENA + at, bytes, len,
 							i % 3 && i < PAYLOADS - 1));
 	}
