@@ -24,15 +24,6 @@ static struct kfi_world *atomic_open(struct kunit *test)
 	return kfi_world_open(test, &opts);
 }
 
-static struct kfid_mr *region(struct kfi_world *w, void *buf, size_t len, u64 access, u64 key)
-{
-	struct kfid_mr *mr = NULL;
-
-	KUNIT_ASSERT_EQ(w->test, 0,
-			kfi_mr_reg(&w->domain.fid, buf, len, access, 0, key, 0, &mr, NULL));
-	return mr;
-}
-
 /* A region of vmalloc()ed memory, as page segments of @cut bytes */
 static struct kfid_mr *page_region(struct kfi_world *w, void *buf, size_t len, size_t cut, u64 key)
 {
@@ -143,7 +134,7 @@ static void atomic_loses_nothing(struct kunit *test)
 	a->word = vzalloc(PAGE_SIZE);
 	a->seen = kunit_kcalloc(test, BITS_TO_LONGS(ADDERS * ADDS), sizeof(long), GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, a->word && a->seen);
-	mr = region(a->w, a->word, PAGE_SIZE, RW, KEY);
+	mr = kfi_world_region(a->w, a->word, PAGE_SIZE, KEY);
 	alias = page_region(a->w, a->word, PAGE_SIZE, PAGE_SIZE, KEY_ALIAS);
 	crew_run(test, ADDERS, add, a);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->failed));
@@ -167,7 +158,7 @@ static int flicker_fn(void *arg)
 	struct kfid_mr *mr;
 
 	while (atomic_read(&a->left)) {
-		mr = region(a->w, a->word + 1, 8, RW, KEY_ALIAS);
+		mr = kfi_world_region(a->w, a->word + 1, 8, KEY_ALIAS);
 		udelay(200);
 		if (kfi_close(&mr->fid))
 			atomic_inc(&a->failed);
@@ -213,7 +204,7 @@ static void atomic_verdict_is_true(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, a->word);
 	init_completion(&a->gone);
 	atomic_set(&a->left, 1);
-	mr = region(a->w, a->word, 8, RW, KEY);
+	mr = kfi_world_region(a->w, a->word, 8, KEY);
 	kthread_run(flicker_fn, a, "kfi_flicker");
 	for (i = 0; i < TRIES || (good < 100 && i < 100 * TRIES); i++) {
 		ret = add_two(a->w, one);

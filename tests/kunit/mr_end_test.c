@@ -84,8 +84,7 @@ static void close_waits(struct kunit *test)
 	struct kfi_mr *mr;
 	u64 key;
 
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &c.mr, NULL));
+	c.mr = kfi_world_region(w, mem, sizeof(mem), 3);
 	key = c.mr->key;
 	mr = got(w, key);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
@@ -157,8 +156,7 @@ static void lease_refused(struct kunit *test)
 	struct test_lease one, two, next;
 	int i;
 
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &c.mr, NULL));
+	c.mr = kfi_world_region(w, mem, sizeof(mem), 3);
 	KUNIT_ASSERT_TRUE(test, lease(w, 3, &one) && lease(w, 3, &two));
 	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(bind_it, &c, "kunit_bind")));
 	for (i = 0; i < 1000 && !atomic_read(&two.calls); i++)
@@ -185,8 +183,7 @@ static void lease_elsewhere(struct kunit *test)
 	struct kfi_mr *mr;
 
 	KUNIT_ASSERT_NOT_NULL(test, other);
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &fid, NULL));
+	fid = kfi_world_region(w, mem, sizeof(mem), 3);
 	mr = got(w, 3);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
 	mr->ep = other;
@@ -254,9 +251,7 @@ static void regions_keep_memory(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, kfi_mem_alloc(&w->domain.fid, PAGE_SIZE + 1, KFI_MEM_DIRECT, &m));
 	KUNIT_EXPECT_TRUE(test, m->direct);
 	KUNIT_EXPECT_EQ(test, 2 * PAGE_SIZE, m->len);
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_reg(&w->domain.fid, window + PAGE_SIZE + 100, 8, RW, 0, 3, 0, &mr,
-				   NULL));
+	mr = kfi_world_region(w, window + PAGE_SIZE + 100, 8, 3);
 	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_mem_free(m));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, 0, &per_io, NULL));
@@ -289,12 +284,11 @@ static void other_memory(struct kunit *test)
 	struct kfi_mem *m;
 
 	KUNIT_ASSERT_EQ(test, 0, kfi_mem_alloc(&w->domain.fid, 2 * PAGE_SIZE, 0, &m));
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, mem, 8, RW, 0, 3, 0, &mr, NULL));
+	mr = kfi_world_region(w, mem, 8, 3);
 	KUNIT_EXPECT_EQ(test, 0, kfi_mem_free(m));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	KUNIT_ASSERT_EQ(test, 0, kfi_mem_alloc(&w->domain.fid, PAGE_SIZE, 0, &m));
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_reg(&w->domain.fid, window + PAGE_SIZE, 8, RW, 0, 3, 0, &mr, NULL));
+	mr = kfi_world_region(w, window + PAGE_SIZE, 8, 3);
 	KUNIT_EXPECT_EQ(test, 0, kfi_mem_free(m));		/* the second page is not of it */
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	mem_world_close(w);
@@ -501,8 +495,7 @@ static void the_end_waits_for_a_move(struct kunit *test)
 		if (i & 1)
 			KUNIT_ASSERT_EQ(test, 0, attach(r->mr, r->mem, 8, &j));
 		else
-			KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&r->w->domain.fid, r->mem, 8, RW, 0, 7,
-							    0, &r->mr, NULL));
+			r->mr = kfi_world_region(r->w, r->mem, 8, 7);
 		r->key = r->mr->key;
 		atomic_set(&r->moves, 0);
 		crew_run(test, 2, slow_thread, r);

@@ -306,21 +306,12 @@ kunit_test_suite(mr_suite);
 
 /* ---- regions of kfi_mr_alloc() ---- */
 
-static struct kfid_mr *long_lived_region(struct kfi_world *w)
-{
-	struct kfid_mr *mr = NULL;
-
-	KUNIT_EXPECT_EQ(w->test, 0,
-			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &mr, NULL));
-	return mr;
-}
-
 static void per_io_limits(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
 	struct kvec iov[3] = { { mem, 1 }, { mem, 1 }, { mem, 1 } };
 	struct kfi_mr_attr attr = { .type = KFI_KVEC, .mr_iov = iov, .iov_count = 3, .access = RW };
-	struct kfid_mr *mr, *long_lived = long_lived_region(w);
+	struct kfid_mr *mr, *long_lived = kfi_world_region(w, mem, sizeof(mem), 3);
 	struct job j;
 
 	job_init(&j);
@@ -392,7 +383,7 @@ static void a_former_use_is_reported(struct kunit *test)
 static void killed_by_the_peer(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kfid_mr *mr, *long_lived = long_lived_region(w);
+	struct kfid_mr *mr, *long_lived = kfi_world_region(w, mem, sizeof(mem), 3);
 	struct iov_iter iter;
 	struct kfi_mr *held;
 	struct job j;

@@ -4,7 +4,6 @@
  * pair_world.h. Endpoint 0 writes to regions of endpoint 1, so it has end 0 of the wire. A write to
  * places that are not exposed is a stray, which fails each test at its end.
  */
-#include <linux/completion.h>
 #include <linux/delay.h>
 #include "pair_world.h"
 
@@ -15,13 +14,12 @@
  * struct pg_world - a region of endpoint 1, in the first PG_LEN bytes of its area
  * @mr: the region
  * @io: a region for one I/O
- * @work: its registration or invalidation; @done: it has ended
+ * @job: its registration or invalidation
  */
 static struct pg_world {
 	struct kfid_mr		*mr;
 	struct kfid_mr		*io;
-	struct kfi_mr_work	work;
-	struct completion	done;
+	struct job		job;
 } pg;
 
 static int pg_post(u64 key, u64 at, u32 len)
@@ -218,32 +216,19 @@ static void key_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 3));
 }
 
-static void pg_done(struct kfi_mr_work *work, int err)
-{
-	complete(&pg.done);
-}
-
 static u64 pg_attach(void)
 {
-	struct kvec kv = { pm.area[1], PG_LEN };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &kv, .iov_count = 1, .access = KFI_REMOTE_WRITE,
-	};
-
-	init_completion(&pg.done);
-	pg.work.done = pg_done;
-	KUNIT_ASSERT_EQ(pm.test, 0, kfi_mr_register(pg.io, &attr, &pg.work));
-	KUNIT_ASSERT_NE(pm.test, 0ul, wait_for_completion_timeout(&pg.done, 10 * HZ));
+	KUNIT_ASSERT_EQ(pm.test, 0, attach(pg.io, pm.area[1], PG_LEN, &pg.job));
 	return pg.io->key;
 }
 
 static void pg_detach(void)
 {
-	init_completion(&pg.done);
+	job_init(&pg.job);
 	local_bh_disable();
-	KUNIT_EXPECT_EQ(pm.test, 0, kfi_mr_invalidate(pg.io, &pg.work));
+	KUNIT_EXPECT_EQ(pm.test, 0, kfi_mr_invalidate(pg.io, &pg.job.work));
 	local_bh_enable();
-	KUNIT_ASSERT_NE(pm.test, 0ul, wait_for_completion_timeout(&pg.done, 10 * HZ));
+	KUNIT_ASSERT_NE(pm.test, 0ul, wait_for_completion_timeout(&pg.job.done, 10 * HZ));
 }
 
 /*
